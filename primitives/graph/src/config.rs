@@ -1,0 +1,127 @@
+//! Configuration of a model and of its training: everything that fixes the operator graph.
+//!
+//! Floats cross the chain as their bits (`scale-info` has no `f32`), so every float field is an [`F32`].
+
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use scale_info::TypeInfo;
+
+/// Version of the exact-f32 specification that this crate implements: it covers kernels, graph and witness format.
+pub const ARITHMETIC_VERSION: u16 = 1;
+
+/// An `f32` carried as its IEEE-754 bits, so that it can be SCALE-encoded, hashed and compared exactly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub struct F32(pub u32);
+
+impl F32 {
+	/// The bits of `value`.
+	pub const fn new(value: f32) -> Self {
+		Self(value.to_bits())
+	}
+	/// The float that these bits stand for.
+	pub const fn get(self) -> f32 {
+		f32::from_bits(self.0)
+	}
+}
+
+/// Shape of a Llama-family decoder: RMSNorm, RoPE, grouped-query attention, SwiGLU.
+///
+/// `vocab`, `dim`, `ffn` and `dim / heads * kv_heads` are multiples of 32; `dim / heads` is even.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub struct ModelConfig {
+	/// Rows of the embedding, a multiple of 32.
+	pub vocab: u32,
+	/// Width of the residual stream.
+	pub dim: u32,
+	/// Decoder layers.
+	pub layers: u32,
+	/// Query heads.
+	pub heads: u32,
+	/// Key and value heads; divides `heads`.
+	pub kv_heads: u32,
+	/// Width of the SwiGLU hidden layer.
+	pub ffn: u32,
+	/// Longest sequence, in tokens.
+	pub max_seq: u32,
+	/// Whether the output head shares the embedding matrix.
+	pub tied: bool,
+	/// Base of the RoPE frequencies (10,000 in Llama).
+	pub rope_theta: u32,
+	/// Epsilon inside the RMSNorm square root.
+	pub norm_eps: F32,
+}
+
+/// How the deltas of a round become one pseudo-gradient.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub enum Aggregator {
+	/// Arithmetic mean.
+	Mean,
+	/// Per coordinate, drops the `trim` smallest and the `trim` largest values, then takes the mean.
+	TrimmedMean {
+		/// Values dropped at each end. Lowered to `(n - 1) / 2` when fewer deltas arrive.
+		trim: u16,
+	},
+}
+
+/// Inner AdamW, its schedule, the batch, and the DiLoCo outer optimizer.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub struct TrainConfig {
+	/// Version of the exact-f32 specification; see [`ARITHMETIC_VERSION`].
+	pub arithmetic_version: u16,
+	/// Seed of theta_0.
+	pub seed: [u8; 32],
+	/// Sequences per inner step.
+	pub batch: u32,
+	/// Tokens per sequence, a multiple of 32 and at most the model's `max_seq`.
+	pub seq_len: u32,
+	/// Inner steps of a round (H).
+	pub inner_steps: u32,
+	/// Inner steps between two committed states (S); at most 64 roots a round.
+	pub commit_interval: u32,
+	/// Peak learning rate of the inner AdamW.
+	pub lr: F32,
+	/// Learning rate at the end of the cosine schedule.
+	pub lr_min: F32,
+	/// Steps of linear warm-up, counted over the whole run.
+	pub warmup_steps: u32,
+	/// Steps of the whole schedule; 0 for an unlimited run: warm-up, then constant.
+	pub total_steps: u32,
+	/// AdamW first-moment decay.
+	pub beta1: F32,
+	/// AdamW second-moment decay.
+	pub beta2: F32,
+	/// AdamW epsilon.
+	pub eps: F32,
+	/// Decoupled weight decay.
+	pub weight_decay: F32,
+	/// Gradient-norm clip.
+	pub clip: F32,
+	/// Learning rate of the outer Nesterov step.
+	pub outer_lr: F32,
+	/// Momentum of the outer Nesterov step.
+	pub outer_beta: F32,
+	/// How deltas are combined.
+	pub aggregator: Aggregator,
+	/// Sequences of held-out text that the validation loss is measured on.
+	pub validation_sequences: u32,
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub enum ConfigError {
+	/// A dimension is zero or not a multiple of what the field's documentation asks.
+	Dimension,
+	/// `heads` does not divide `dim`, or `kv_heads` does not divide `heads`.
+	Heads,
+	/// `batch * heads * seq_len^2` exceeds 2^28, or the step would have more than 8,192 nodes or the model more than 2^31 parameters.
+	TooLarge,
+	/// `arithmetic_version` is not one that this build implements.
+	ArithmeticVersion,
+	/// `commit_interval` is zero or leads to more than 64 state roots a round.
+	CommitInterval,
+	/// A float is not finite or outside its range.
+	Hyperparameter,
+}

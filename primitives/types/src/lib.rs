@@ -1,0 +1,36 @@
+//! SCALE types and the small traits that pallets, RPC and worker share.
+#![cfg_attr(not(feature = "std"), no_std)]
+extern crate alloc;
+
+pub mod assignment;
+pub mod dataset;
+pub mod proof;
+pub mod provider;
+pub mod run;
+pub mod reward;
+pub mod traits;
+
+pub use neuroshard_graph::{Aggregator, ConfigError, F32, ModelConfig, TrainConfig};
+pub use sp_core::H256;
+
+/// Account of the chain: an sr25519, ed25519 or ecdsa public key's identifier.
+pub type AccountId = sp_runtime::AccountId32;
+/// Amount in planck; one NEURO is [`NEURO`] planck.
+pub type Balance = u128;
+/// Height of a block.
+pub type BlockNumber = u32;
+/// Chain time in milliseconds since the Unix epoch.
+pub type Moment = u64;
+/// Identifier of a dataset, counted from 0.
+pub type DatasetId = u32;
+/// Identifier of a training run, counted from 0.
+pub type RunId = u32;
+/// Number of a round within its run: theta_r is the checkpoint that round r starts from.
+pub type RoundIndex = u32;
+
+/// One NEURO in planck (12 decimals).
+pub const NEURO: Balance = 1_000_000_000_000;
+/// Most participants of one run.
+pub const MAX_PARTICIPANTS: u32 = 128;
+/// Most state roots that one reveal carries.
+pub const MAX_STATE_ROOTS: u32 = 64;

@@ -1,0 +1,187 @@
+//! Training runs and rounds.
+//!
+//! ```text
+//! Joining -> Training -> Revealing -> Availability -> Checkpointing -> Training of the next round ...
+//! ```
+
+use crate::{
+	AccountId, Balance, BlockNumber, DatasetId, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS, ModelConfig, Moment, RoundIndex, RunId,
+	TrainConfig,
+};
+use alloc::vec::Vec;
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use scale_info::TypeInfo;
+use sp_core::{ConstU32, bounded::BoundedVec, hashing::blake2_256};
+
+/// Longest duration of each phase, in blocks. A phase ends early when everybody acted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub struct PhaseDurations {
+	/// Wait for participants, counted from when `min_participants` have joined.
+	pub joining: BlockNumber,
+	/// Inner steps and the commit.
+	pub training: BlockNumber,
+	/// Reveals.
+	pub revealing: BlockNumber,
+	/// Fetching and checking each other's deltas, and the vote.
+	pub availability: BlockNumber,
+	/// Outer step and attestations.
+	pub checkpointing: BlockNumber,
+}
+
+/// What a model sponsor fixes when creating a run.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct RunConfig {
+	/// Name, UTF-8.
+	pub name: BoundedVec<u8, ConstU32<64>>,
+	/// Dataset that windows are drawn from.
+	pub dataset: DatasetId,
+	/// The model.
+	pub model: ModelConfig,
+	/// How it is trained.
+	pub train: TrainConfig,
+	/// Checkpoint root of round 0: theta_0 from `train.seed`, zero momentum. Workers recompute it and refuse to join if it differs.
+	pub genesis_root: H256,
+	/// A round starts with no fewer participants.
+	pub min_participants: u32,
+	/// And with no more; at most [`MAX_PARTICIPANTS`].
+	pub max_participants: u32,
+	/// Smallest active bond of a participant, in planck.
+	pub min_bond: Balance,
+	/// Rounds to train; `None` goes on until stopped.
+	pub rounds: Option<RoundIndex>,
+	/// Deadlines.
+	pub durations: PhaseDurations,
+}
+
+/// Life of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub enum RunStatus {
+	/// Rounds go on. Left by `stop_run` or after the last round.
+	Active,
+	/// All rounds done, or stopped by its sponsor.
+	Finished,
+}
+
+/// Part of a round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub enum Phase {
+	/// Waits for participants. Left when `min_participants` have joined and the joining time is over, or `max_participants` have.
+	Joining,
+	/// Participants train and commit. Left when all have committed, or at the deadline without those who have not.
+	Training,
+	/// Participants reveal what they committed to. Left when all have revealed, or at the deadline without those who have not.
+	Revealing,
+	/// Participants vote on whose deltas they could fetch and check. Left when all voted or at the deadline; repeats without the absent if no delta reached two thirds.
+	Availability,
+	/// Participants attest the next checkpoint. Left when two thirds attest one root; repeats without the absent otherwise.
+	Checkpointing,
+}
+
+/// What a participant did in a round. The sealed commitment is [`seal`] of it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct Work {
+	/// State root after every `commit_interval` inner steps, and after the last one.
+	pub state_roots: BoundedVec<H256, ConstU32<MAX_STATE_ROOTS>>,
+	/// Merkle root over the tiles of theta_r - theta_H.
+	pub delta_root: H256,
+	/// Bytes of the encoded delta.
+	pub delta_bytes: u64,
+	/// Tokens trained on: `inner_steps * batch * seq_len` of the run.
+	pub tokens: u64,
+}
+
+/// Commitment that binds a participant to its work before anybody reveals.
+pub fn seal(genesis: H256, run: RunId, round: RoundIndex, who: &AccountId, salt: &[u8; 32], work: &Work) -> H256 {
+	H256(blake2_256(&(b"neuroshard/commit/1", genesis, run, round, who, salt, work).encode()))
+}
+
+/// One bit per revealed participant, in the order of [`RoundView::participants`]: bit `i % 8` of byte `i / 8`.
+pub type VoteBitmap = BoundedVec<u8, ConstU32<{ MAX_PARTICIPANTS / 8 }>>;
+
+/// A participant's word on the next checkpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct Attestation {
+	/// Root of theta_{r+1} with its outer momentum.
+	pub checkpoint: H256,
+	/// Mean cross-entropy over the held-out sequences, nats per token.
+	pub validation_loss: F32,
+}
+
+/// A run as the view function `Training::run` shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct RunView {
+	/// Who created it.
+	pub sponsor: AccountId,
+	/// What was fixed.
+	pub config: RunConfig,
+	/// Life.
+	pub status: RunStatus,
+	/// Whether its work draws issuance.
+	pub approved: bool,
+	/// Rounds adopted so far.
+	pub rounds_adopted: RoundIndex,
+	/// Root of the newest adopted checkpoint.
+	pub checkpoint: H256,
+	/// Accounts that asked to take part from the next round on.
+	pub joining: Vec<AccountId>,
+}
+
+/// What one participant has done so far in the current round.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct ParticipantView {
+	/// Its account.
+	pub account: AccountId,
+	/// Its sealed commitment.
+	pub sealed: Option<H256>,
+	/// Its reveal.
+	pub work: Option<Work>,
+	/// Its availability vote.
+	pub vote: Option<VoteBitmap>,
+	/// Its attestation.
+	pub attestation: Option<Attestation>,
+	/// Whether its delta is included; known from Checkpointing on.
+	pub included: bool,
+	/// Whether it still counts in the denominators of this round.
+	pub counted: bool,
+}
+
+/// The current round as the view function `Training::round` shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct RoundView {
+	/// Round number.
+	pub round: RoundIndex,
+	/// How often this round was started anew without an adopted checkpoint.
+	pub attempt: u32,
+	/// Phase.
+	pub phase: Phase,
+	/// Block at which the phase ends at the latest; `None` while too few have joined.
+	pub deadline: Option<BlockNumber>,
+	/// Checkpoint that the round starts from.
+	pub checkpoint: H256,
+	/// Seed of the window permutation.
+	pub seed: H256,
+	/// Block and chain time at which Training began.
+	pub started_at: (BlockNumber, Moment),
+	/// Participants by account bytes ascending: the order of windows, votes and aggregation.
+	pub participants: Vec<ParticipantView>,
+}
+
+/// What stays on chain of an adopted round.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct RoundRecord {
+	/// Seed of the window permutation.
+	pub seed: H256,
+	/// All participants by account bytes ascending, which gives the windows.
+	pub participants: Vec<AccountId>,
+	/// Included participants and their delta roots, by account bytes ascending.
+	pub included: Vec<(AccountId, H256)>,
+	/// Root of the checkpoint that the round ended with.
+	pub checkpoint: H256,
+	/// Stake-weighted median of the attested validation losses of that checkpoint (honest ones are equal).
+	pub validation_loss: F32,
+	/// Block of adoption.
+	pub adopted_at: BlockNumber,
+}
