@@ -4,7 +4,7 @@
 //! `s`, sequence `b` reads window `permutation((p * H + s) * B + b)`. Chain and worker share this code.
 
 use crate::{dataset::DatasetShape, H256};
-use sp_core::hashing::blake2_256;
+use neuroshard_graph::merkle::blake2_256;
 
 /// A run of `seq_len + 1` tokens inside one shard: inputs and next-token targets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +49,17 @@ pub fn validation_window(shape: &DatasetShape, seq_len: u32, index: u64) -> Opti
 	let shard = first.checked_add(u32::try_from(index / per_shard).ok()?)?;
 	let start = u32::try_from(index % per_shard).ok()?.checked_mul(seq_len)?;
 	Some(Window { shard, start })
+}
+
+/// Held-out window that sequence `sequence` of `count` measures the validation loss on: the windows are spread evenly
+/// over the held-out shards. `None` if `count` exceeds the held-out windows or `sequence` is not below `count`.
+pub fn validation_draw(shape: &DatasetShape, seq_len: u32, sequence: u32, count: u32) -> Option<Window> {
+	let windows = u64::from(shape.held_out).checked_mul(windows_per_shard(shape, seq_len))?;
+	if sequence >= count || u64::from(count) > windows {
+		return None;
+	}
+	let index = u128::from(sequence) * u128::from(windows) / u128::from(count);
+	validation_window(shape, seq_len, u64::try_from(index).ok()?)
 }
 
 /// A keyed permutation of `0..domain`: a four-round Feistel network on the next even number of bits, walked until the
@@ -146,6 +157,16 @@ mod tests {
 		assert_eq!(training_window(&SHAPE, 25, 12), None);
 		assert_eq!(validation_window(&SHAPE, 25, 0), Some(Window { shard: 3, start: 0 }));
 		assert_eq!(validation_window(&SHAPE, 25, 8), None);
+	}
+
+	#[test]
+	fn validation_sequences_are_spread_over_the_held_out_shards() {
+		// Eight held-out windows, four of them drawn: every second one.
+		let draw = |sequence| validation_draw(&SHAPE, 25, sequence, 4);
+		assert_eq!(draw(1), Some(Window { shard: 3, start: 50 }));
+		assert_eq!(draw(3), Some(Window { shard: 4, start: 50 }));
+		assert_eq!(draw(4), None);
+		assert_eq!(validation_draw(&SHAPE, 25, 0, 9), None);
 	}
 
 	#[test]

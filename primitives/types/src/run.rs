@@ -5,13 +5,14 @@
 //! ```
 
 use crate::{
-	AccountId, Balance, BlockNumber, DatasetId, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS, ModelConfig, Moment, RoundIndex, RunId,
-	TrainConfig,
+	AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, F32, H256, MAX_PARTICIPANTS,
+	MAX_STATE_ROOTS,
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use neuroshard_graph::merkle::blake2_256;
 use scale_info::TypeInfo;
-use sp_core::{ConstU32, bounded::BoundedVec, hashing::blake2_256};
+use sp_core::{bounded::BoundedVec, ConstU32};
 
 /// Longest duration of each phase, in blocks. A phase ends early when everybody acted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
@@ -101,6 +102,28 @@ pub fn seal(genesis: H256, run: RunId, round: RoundIndex, who: &AccountId, salt:
 /// One bit per revealed participant, in the order of [`RoundView::participants`]: bit `i % 8` of byte `i / 8`.
 pub type VoteBitmap = BoundedVec<u8, ConstU32<{ MAX_PARTICIPANTS / 8 }>>;
 
+/// The vote with these bits, the first one for the first revealed participant. `None` for more than [`MAX_PARTICIPANTS`].
+pub fn vote_bitmap(bits: impl IntoIterator<Item = bool>) -> Option<VoteBitmap> {
+	let mut bytes = VoteBitmap::default();
+	for (index, bit) in bits.into_iter().enumerate() {
+		if index % 8 == 0 {
+			bytes.try_push(0).ok()?;
+		}
+		*bytes.last_mut()? |= u8::from(bit) << (index % 8);
+	}
+	Some(bytes)
+}
+
+/// Whether `vote` says yes to revealed participant `index`.
+pub fn vote_of(vote: &VoteBitmap, index: usize) -> bool {
+	vote.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
+}
+
+/// Whether `vote` has exactly the bytes that `revealed` participants need, and zeros in the bits beyond them.
+pub fn is_vote_for(vote: &VoteBitmap, revealed: usize) -> bool {
+	vote.len() == revealed.div_ceil(8) && (revealed..vote.len().saturating_mul(8)).all(|index| !vote_of(vote, index))
+}
+
 /// A participant's word on the next checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Attestation {
@@ -184,4 +207,27 @@ pub struct RoundRecord {
 	pub validation_loss: F32,
 	/// Block of adoption.
 	pub adopted_at: BlockNumber,
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn votes_hold_one_bit_per_revealed_participant() {
+		let bits = [true, false, false, false, false, false, false, false, false, true];
+		let vote = vote_bitmap(bits).unwrap();
+		assert_eq!(vote.to_vec(), [0b1, 0b10]);
+		assert!(bits.iter().enumerate().all(|(index, bit)| vote_of(&vote, index) == *bit));
+		assert!(!vote_of(&vote, 999));
+		assert!(is_vote_for(&vote, 10) && is_vote_for(&vote, 16));
+		// Too short, too long, a bit beyond the last participant.
+		assert!(!is_vote_for(&vote, 17) && !is_vote_for(&vote, 8) && !is_vote_for(&vote, 9));
+	}
+
+	#[test]
+	fn a_vote_has_room_for_every_participant_and_no_more() {
+		assert_eq!(vote_bitmap([true; 128]).map(|vote| vote.len()), Some(16));
+		assert_eq!(vote_bitmap([true; 129]), None);
+	}
 }
