@@ -1,0 +1,254 @@
+//! Tensors as 32x32 tiles, and the hashes of 4 KiB leaves.
+//!
+//! A tile is 32 rows of 32 f32, little-endian, row-major: 4 KiB. Tiles at an edge are padded with zeros. A leaf's hash is
+//! `H(h0 | h1 | h2 | h3)`, `h_q` the Blake2-256 of its quarter q: 8 rows, 1 KiB. Chunks of any other blob (tokens of a
+//! shard, a file) are leaves of the same kind. Values are made canonical before they are hashed or encoded: `-0` becomes
+//! `+0`, every NaN `7fc00000`.
+
+use crate::{
+	layout::{ParamLayout, ParamTensor},
+	merkle::{blake2_256, merkle_root, Hash},
+};
+use alloc::{vec, vec::Vec};
+use blake2b_simd::{many, Params};
+use neuroshard_kernels::num::canon_bits;
+
+/// Rows and columns of a tile.
+pub const TILE: usize = 32;
+/// Bytes of a tile and of any other leaf.
+pub const LEAF_BYTES: usize = 4 * TILE * TILE;
+/// Bytes of a quarter of a leaf: 8 rows.
+pub const QUARTER_BYTES: usize = LEAF_BYTES / 4;
+/// Leaves that one thread gathers and hashes together: 64 KiB, which stays in a core's nearest caches.
+const BATCH: usize = 16;
+
+/// Why encoded tiles are refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DecodeError {
+	/// The layout asks for another number of bytes.
+	#[error("{found} bytes of tiles where the layout has {expected}")]
+	Length {
+		/// What the layout asks for.
+		expected: usize,
+		/// What was given.
+		found: usize,
+	},
+	/// A value outside the tensor's edge is not zero.
+	#[error("tile {tile} has data outside the tensor's edge")]
+	Padding {
+		/// Number of the tile.
+		tile: usize,
+	},
+	/// A value is infinite, NaN or negative zero; honest parameters and deltas have none.
+	#[error("tile {tile} has a value that is not finite or not canonical")]
+	Value {
+		/// Number of the tile.
+		tile: usize,
+	},
+	/// The destination does not have the layout's length.
+	#[error("destination of {found} values where the layout has {expected}")]
+	Destination {
+		/// What the layout asks for.
+		expected: usize,
+		/// What was given.
+		found: usize,
+	},
+}
+
+/// Tiles of a tensor of `rows` by `cols`.
+pub const fn tile_count(rows: usize, cols: usize) -> usize {
+	rows.div_ceil(TILE) * cols.div_ceil(TILE)
+}
+
+/// Part of a tile that lies inside its tensor.
+struct TileBounds {
+	first: usize,
+	stride: usize,
+	rows: usize,
+	cols: usize,
+}
+
+impl TileBounds {
+	/// Tile `index` of `tensor`, in row-major order of tiles.
+	fn new(tensor: &ParamTensor, index: usize) -> Self {
+		let across = tensor.cols.div_ceil(TILE);
+		let (row, col) = (index / across * TILE, index % across * TILE);
+		Self {
+			first: tensor.offset + row * tensor.cols + col,
+			stride: tensor.cols,
+			rows: TILE.min(tensor.rows - row),
+			cols: TILE.min(tensor.cols - col),
+		}
+	}
+
+	fn gather(&self, values: &[f32], leaf: &mut [u8]) {
+		leaf.fill(0);
+		for row in 0..self.rows {
+			let start = self.first + row * self.stride;
+			let source = &values[start..start + self.cols];
+			let target = &mut leaf[row * 4 * TILE..(row + 1) * 4 * TILE];
+			for (bytes, &value) in target.chunks_exact_mut(4).zip(source) {
+				bytes.copy_from_slice(&canon_bits(value).to_le_bytes());
+			}
+		}
+	}
+
+	fn scatter(&self, tile: usize, leaf: &[u8], values: &mut [f32]) -> Result<(), DecodeError> {
+		for (row, line) in leaf.chunks_exact(4 * TILE).enumerate() {
+			let inside = if row < self.rows { self.cols } else { 0 };
+			let (data, padding) = line.split_at(4 * inside);
+			if padding.iter().any(|&byte| byte != 0) {
+				return Err(DecodeError::Padding { tile });
+			}
+			let start = self.first + row * self.stride;
+			let target = if inside == 0 { &mut [][..] } else { &mut values[start..start + inside] };
+			for (value, bytes) in target.iter_mut().zip(data.chunks_exact(4)) {
+				*value = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+				if !value.is_finite() || canon_bits(*value) != value.to_bits() {
+					return Err(DecodeError::Value { tile });
+				}
+			}
+		}
+		Ok(())
+	}
+}
+
+/// Every tile of `layout` in order.
+fn tile_bounds(layout: &ParamLayout) -> impl Iterator<Item = TileBounds> + '_ {
+	layout.tensors().iter().flat_map(|tensor| (0..tile_count(tensor.rows, tensor.cols)).map(move |index| TileBounds::new(tensor, index)))
+}
+
+/// The tiles of a flat vector, concatenated in the order of the layout. `values` beyond the layout are ignored.
+///
+/// # Panics
+/// If `values` is shorter than the layout.
+pub fn encode(layout: &ParamLayout, values: &[f32]) -> Vec<u8> {
+	let mut bytes = vec![0; layout.encoded_len()];
+	for (bounds, leaf) in tile_bounds(layout).zip(bytes.chunks_exact_mut(LEAF_BYTES)) {
+		bounds.gather(values, leaf);
+	}
+	bytes
+}
+
+/// The flat vector that `bytes` encode: the inverse of [`encode`] on finite values, and no other bytes are accepted.
+///
+/// # Errors
+/// [`DecodeError`], naming the first tile that is wrong.
+pub fn decode(layout: &ParamLayout, bytes: &[u8]) -> Result<Vec<f32>, DecodeError> {
+	let mut values = vec![0.0; layout.len()];
+	decode_into(layout, bytes, &mut values)?;
+	Ok(values)
+}
+
+/// [`decode`] into a given vector of the layout's length, which is left in part overwritten after an error.
+///
+/// # Errors
+/// [`DecodeError`], naming the first tile that is wrong.
+pub fn decode_into(layout: &ParamLayout, bytes: &[u8], values: &mut [f32]) -> Result<(), DecodeError> {
+	if bytes.len() != layout.encoded_len() {
+		return Err(DecodeError::Length { expected: layout.encoded_len(), found: bytes.len() });
+	}
+	if values.len() != layout.len() {
+		return Err(DecodeError::Destination { expected: layout.len(), found: values.len() });
+	}
+	for (tile, (bounds, leaf)) in tile_bounds(layout).zip(bytes.chunks_exact(LEAF_BYTES)).enumerate() {
+		bounds.scatter(tile, leaf, values)?;
+	}
+	Ok(())
+}
+
+/// Hash of one leaf; a shorter one counts as padded with zeros.
+///
+/// # Panics
+/// If `leaf` is longer than 4 KiB.
+pub fn leaf_hash(leaf: &[u8]) -> Hash {
+	let mut padded = [0; LEAF_BYTES];
+	padded[..leaf.len()].copy_from_slice(leaf);
+	let mut quarters = [0; 4 * 32];
+	for (hash, quarter) in quarters.chunks_exact_mut(32).zip(padded.chunks_exact(QUARTER_BYTES)) {
+		hash.copy_from_slice(&blake2_256(quarter));
+	}
+	blake2_256(&quarters)
+}
+
+/// Hashes of equally long `inputs`, several at a time in SIMD lanes, into consecutive 32 bytes of `out`.
+fn hash_all(inputs: &[u8], len: usize, out: &mut [u8]) {
+	let mut params = Params::new();
+	params.hash_length(32);
+	for (inputs, out) in inputs.chunks(len * BATCH).zip(out.chunks_mut(32 * BATCH)) {
+		let mut jobs: [_; BATCH] = core::array::from_fn(|job| {
+			let input = inputs.get(job * len..(job + 1) * len).unwrap_or(&[]);
+			many::HashManyJob::new(&params, input)
+		});
+		let used = inputs.len() / len;
+		many::hash_many(&mut jobs[..used]);
+		for (job, out) in jobs[..used].iter().zip(out.chunks_exact_mut(32)) {
+			out.copy_from_slice(job.to_hash().as_bytes());
+		}
+	}
+}
+
+/// Hashes `leaves`, whole ones, into `out`.
+fn hash_leaves(leaves: &[u8], out: &mut [Hash]) {
+	let mut quarters = [0; BATCH * 4 * 32];
+	for (leaves, out) in leaves.chunks(BATCH * LEAF_BYTES).zip(out.chunks_mut(BATCH)) {
+		let quarters = &mut quarters[..out.len() * 4 * 32];
+		hash_all(leaves, QUARTER_BYTES, quarters);
+		hash_all(quarters, 4 * 32, out.as_flattened_mut());
+	}
+}
+
+/// Runs `work(first, part)` over consecutive parts of `out` on up to `threads` threads.
+fn in_parts(threads: usize, out: &mut [Hash], work: impl Fn(usize, &mut [Hash]) + Sync) {
+	#[cfg(feature = "std")]
+	if threads > 1 && out.len() > 4 * BATCH {
+		let part = out.len().div_ceil(threads).next_multiple_of(BATCH);
+		std::thread::scope(|scope| {
+			let work = &work;
+			for (index, out) in out.chunks_mut(part).enumerate() {
+				scope.spawn(move || work(index * part, out));
+			}
+		});
+		return;
+	}
+	let _ = threads;
+	work(0, out);
+}
+
+/// Hashes of the 4 KiB leaves of `bytes`, the last padded with zeros, on up to `threads` threads.
+pub fn leaf_hashes(bytes: &[u8], threads: usize) -> Vec<Hash> {
+	let whole = bytes.len() / LEAF_BYTES;
+	let mut hashes = vec![[0; 32]; whole];
+	in_parts(threads, &mut hashes, |first, out| hash_leaves(&bytes[first * LEAF_BYTES..(first + out.len()) * LEAF_BYTES], out));
+	let rest = &bytes[whole * LEAF_BYTES..];
+	if !rest.is_empty() {
+		hashes.push(leaf_hash(rest));
+	}
+	hashes
+}
+
+/// Hashes of the tiles of a flat vector: those of [`encode`]'s leaves, without making a copy of it.
+///
+/// # Panics
+/// If `values` is shorter than the layout.
+pub fn tile_hashes(layout: &ParamLayout, values: &[f32], threads: usize) -> Vec<Hash> {
+	let mut hashes = vec![[0; 32]; layout.tile_count()];
+	in_parts(threads, &mut hashes, |first, out| {
+		let mut bounds = tile_bounds(layout).skip(first);
+		let mut leaves = vec![0; BATCH * LEAF_BYTES];
+		for out in out.chunks_mut(BATCH) {
+			let leaves = &mut leaves[..out.len() * LEAF_BYTES];
+			for (leaf, bounds) in leaves.chunks_exact_mut(LEAF_BYTES).zip(&mut bounds) {
+				bounds.gather(values, leaf);
+			}
+			hash_leaves(leaves, out);
+		}
+	});
+	hashes
+}
+
+/// Content identifier of any blob: the Merkle root over its 4 KiB leaves. That of [`encode`]'s bytes equals
+/// [`crate::commit::tensors_root`] of the vector.
+pub fn content_id(bytes: &[u8], threads: usize) -> Hash {
+	merkle_root(&leaf_hashes(bytes, threads))
+}

@@ -1,0 +1,157 @@
+//! Which configurations are accepted, and the numbers that follow from them.
+//!
+//! Everything here is integer arithmetic on 64 bits or more: the chain runs it on whatever a sponsor sends.
+
+use crate::config::{ConfigError, ModelConfig, TrainConfig, ARITHMETIC_VERSION, F32};
+
+/// Side of a tile; dimensions are multiples of it.
+const SIDE: u32 = 32;
+/// Token identifiers are 16 bits wide.
+const MAX_VOCAB: u32 = 65_536;
+/// Most parameters of a model.
+const MAX_PARAMETERS: u64 = 1 << 31;
+/// Most attention probabilities of one layer and step.
+const MAX_PROBABILITIES: u64 = 1 << 28;
+/// Most state roots of one round.
+const MAX_STATE_ROOTS: u32 = 64;
+
+/// Whether `value` is a non-zero multiple of `unit`.
+fn is_multiple(value: u32, unit: u32) -> bool {
+	value != 0 && value.is_multiple_of(unit)
+}
+
+fn within(value: F32, low: f32, high: f32) -> Result<(), ConfigError> {
+	let value = value.get();
+	// A NaN fails both comparisons.
+	if value >= low && value <= high {
+		Ok(())
+	} else {
+		Err(ConfigError::Hyperparameter)
+	}
+}
+
+impl ModelConfig {
+	/// Accepts a model that this crate can lay out and train.
+	///
+	/// # Errors
+	/// [`ConfigError::Dimension`], [`ConfigError::Heads`], [`ConfigError::TooLarge`] or, for `norm_eps` and
+	/// `rope_theta`, [`ConfigError::Hyperparameter`].
+	pub fn validate(&self) -> Result<(), ConfigError> {
+		if self.heads == 0 || self.kv_heads == 0 || !self.dim.is_multiple_of(self.heads) || !self.heads.is_multiple_of(self.kv_heads) {
+			return Err(ConfigError::Heads);
+		}
+		let dims = [self.vocab, self.dim, self.ffn, self.kv_dim(), self.max_seq];
+		if !dims.iter().all(|&d| is_multiple(d, SIDE)) || !is_multiple(self.head_dim(), 2) || self.layers == 0 {
+			return Err(ConfigError::Dimension);
+		}
+		if self.vocab > MAX_VOCAB || self.parameters() > MAX_PARAMETERS {
+			return Err(ConfigError::TooLarge);
+		}
+		if self.rope_theta < 2 {
+			return Err(ConfigError::Hyperparameter);
+		}
+		within(self.norm_eps, f32::MIN_POSITIVE, 1.0)
+	}
+
+	/// Width of one attention head; 0 without heads.
+	pub const fn head_dim(&self) -> u32 {
+		match self.heads {
+			0 => 0,
+			heads => self.dim / heads,
+		}
+	}
+
+	/// Width of the key and of the value projection.
+	pub const fn kv_dim(&self) -> u32 {
+		self.head_dim().saturating_mul(self.kv_heads)
+	}
+
+	/// Parameters of the model; saturates.
+	pub fn parameters(&self) -> u64 {
+		let [vocab, dim, layers, ffn, kv] = [self.vocab, self.dim, self.layers, self.ffn, self.kv_dim()].map(u64::from);
+		let embeddings = vocab.saturating_mul(dim).saturating_mul(if self.tied { 1 } else { 2 });
+		let attention = dim.saturating_mul(dim).saturating_add(dim.saturating_mul(kv)).saturating_mul(2);
+		let mlp = dim.saturating_mul(ffn).saturating_mul(3);
+		let layer = attention.saturating_add(mlp).saturating_add(dim.saturating_mul(2));
+		embeddings.saturating_add(layer.saturating_mul(layers)).saturating_add(dim)
+	}
+
+	/// Floating-point operations of training on one token in a sequence of `seq_len`; saturates.
+	///
+	/// Six per parameter (forward and backward), plus causal attention: scores and values over `(seq_len + 1) / 2` keys
+	/// on average, 4 operations per key and channel forward, twice that backward.
+	pub fn flops_per_token(&self, seq_len: u32) -> u64 {
+		let attention = 6u64
+			.saturating_mul(u64::from(self.layers))
+			.saturating_mul(u64::from(self.dim))
+			.saturating_mul(u64::from(seq_len).saturating_add(1));
+		self.parameters().saturating_mul(6).saturating_add(attention)
+	}
+}
+
+impl TrainConfig {
+	/// Accepts a training configuration for `model`, which it validates first.
+	///
+	/// # Errors
+	/// Those of [`ModelConfig::validate`], and every other [`ConfigError`].
+	pub fn validate(&self, model: &ModelConfig) -> Result<(), ConfigError> {
+		model.validate()?;
+		if self.arithmetic_version != ARITHMETIC_VERSION {
+			return Err(ConfigError::ArithmeticVersion);
+		}
+		let counts = [self.batch, self.inner_steps, self.validation_sequences];
+		if counts.contains(&0) || !is_multiple(self.seq_len, SIDE) || self.seq_len > model.max_seq {
+			return Err(ConfigError::Dimension);
+		}
+		if self.commit_interval == 0 || self.state_roots() > MAX_STATE_ROOTS {
+			return Err(ConfigError::CommitInterval);
+		}
+		if self.total_steps != 0 && self.total_steps < self.warmup_steps {
+			return Err(ConfigError::Hyperparameter);
+		}
+		within(self.lr, 0.0, 1.0)?;
+		within(self.lr_min, 0.0, self.lr.get())?;
+		within(self.beta1, 0.0, 0.9999)?;
+		within(self.beta2, 0.0, 0.999_999)?;
+		within(self.eps, f32::MIN_POSITIVE, 1.0)?;
+		within(self.weight_decay, 0.0, 1.0)?;
+		within(self.clip, f32::MIN_POSITIVE, 1e6)?;
+		within(self.outer_lr, 0.0, 10.0)?;
+		within(self.outer_beta, 0.0, 0.9999)?;
+		let probabilities = [self.batch, model.heads, self.seq_len, self.seq_len]
+			.into_iter()
+			.try_fold(1u64, |product, factor| product.checked_mul(u64::from(factor)));
+		match probabilities {
+			Some(count) if count <= MAX_PROBABILITIES => Ok(()),
+			_ => Err(ConfigError::TooLarge),
+		}
+	}
+
+	/// Tokens of one inner step.
+	pub fn tokens_per_step(&self) -> u64 {
+		u64::from(self.batch) * u64::from(self.seq_len)
+	}
+
+	/// Tokens that one participant trains on in a round; saturates.
+	pub fn tokens_per_round(&self) -> u64 {
+		self.tokens_per_step().saturating_mul(u64::from(self.inner_steps))
+	}
+
+	/// Floating-point operations of one participant's round on `model`; saturates.
+	pub fn flops_per_round(&self, model: &ModelConfig) -> u128 {
+		u128::from(self.tokens_per_round()).saturating_mul(u128::from(model.flops_per_token(self.seq_len)))
+	}
+
+	/// State roots of one round: one every `commit_interval` inner steps, and one after the last; 0 for an interval of 0.
+	pub const fn state_roots(&self) -> u32 {
+		match self.commit_interval {
+			0 => 0,
+			interval => self.inner_steps.div_ceil(interval),
+		}
+	}
+
+	/// Whether the state is committed after inner step `step`, counted from 1.
+	pub const fn commits_after(&self, step: u32) -> bool {
+		step == self.inner_steps || (self.commit_interval != 0 && step != 0 && step.is_multiple_of(self.commit_interval))
+	}
+}

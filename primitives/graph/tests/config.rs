@@ -1,0 +1,125 @@
+//! Which configurations are accepted, and the numbers derived from them.
+
+mod common;
+
+use common::{tiny_model, tiny_train};
+use neuroshard_graph::{ConfigError, ModelConfig, ParamLayout, TrainConfig, F32};
+
+fn model_error(change: impl FnOnce(&mut ModelConfig)) -> Option<ConfigError> {
+	let mut model = tiny_model();
+	change(&mut model);
+	model.validate().err()
+}
+
+fn train_error(change: impl FnOnce(&mut TrainConfig)) -> Option<ConfigError> {
+	let mut train = tiny_train();
+	change(&mut train);
+	train.validate(&tiny_model()).err()
+}
+
+#[test]
+fn good_configurations_are_accepted() {
+	assert_eq!(tiny_train().validate(&tiny_model()), Ok(()));
+	assert_eq!(model_error(|m| m.tied = false), None);
+	assert_eq!(train_error(|t| (t.warmup_steps, t.total_steps) = (4, 4)), None);
+}
+
+#[test]
+fn bad_models_are_refused_for_the_right_reason() {
+	use ConfigError::*;
+	assert_eq!(model_error(|m| m.vocab = 65), Some(Dimension));
+	assert_eq!(model_error(|m| m.ffn = 0), Some(Dimension));
+	assert_eq!(model_error(|m| m.layers = 0), Some(Dimension));
+	assert_eq!(model_error(|m| m.max_seq = 40), Some(Dimension));
+	assert_eq!(model_error(|m| m.kv_heads = 1), Some(Dimension));
+	assert_eq!(model_error(|m| m.heads = 0), Some(Heads));
+	assert_eq!(model_error(|m| m.heads = 5), Some(Heads));
+	assert_eq!(model_error(|m| m.kv_heads = 3), Some(Heads));
+	assert_eq!(model_error(|m| m.vocab = 65_568), Some(TooLarge));
+	assert_eq!(model_error(|m| m.layers = 1 << 20), Some(TooLarge));
+	assert_eq!(model_error(|m| m.layers = u32::MAX), Some(TooLarge));
+	assert_eq!(model_error(|m| m.norm_eps = F32::new(0.0)), Some(Hyperparameter));
+	assert_eq!(model_error(|m| m.rope_theta = 0), Some(Hyperparameter));
+}
+
+#[test]
+fn bad_training_is_refused_for_the_right_reason() {
+	use ConfigError::*;
+	assert_eq!(train_error(|t| t.arithmetic_version = 2), Some(ArithmeticVersion));
+	assert_eq!(train_error(|t| t.seq_len = 48), Some(Dimension));
+	assert_eq!(train_error(|t| t.seq_len = 96), Some(Dimension));
+	assert_eq!(train_error(|t| t.batch = 0), Some(Dimension));
+	assert_eq!(train_error(|t| t.inner_steps = 0), Some(Dimension));
+	assert_eq!(train_error(|t| t.validation_sequences = 0), Some(Dimension));
+	assert_eq!(train_error(|t| t.commit_interval = 0), Some(CommitInterval));
+	assert_eq!(train_error(|t| (t.inner_steps, t.commit_interval) = (65, 1)), Some(CommitInterval));
+	assert_eq!(train_error(|t| t.batch = 1 << 17), Some(TooLarge));
+	assert_eq!(train_error(|t| t.total_steps = 3), Some(Hyperparameter));
+	for bad in [f32::NAN, f32::INFINITY, -1.0] {
+		let bad = F32::new(bad);
+		assert_eq!(train_error(|t| t.lr = bad), Some(Hyperparameter));
+		assert_eq!(train_error(|t| t.lr_min = bad), Some(Hyperparameter));
+		assert_eq!(train_error(|t| t.beta1 = bad), Some(Hyperparameter));
+		assert_eq!(train_error(|t| t.beta2 = bad), Some(Hyperparameter));
+		assert_eq!(train_error(|t| t.eps = bad), Some(Hyperparameter));
+		assert_eq!(train_error(|t| t.weight_decay = bad), Some(Hyperparameter));
+		assert_eq!(train_error(|t| t.clip = bad), Some(Hyperparameter));
+		assert_eq!(train_error(|t| t.outer_lr = bad), Some(Hyperparameter));
+		assert_eq!(train_error(|t| t.outer_beta = bad), Some(Hyperparameter));
+	}
+	assert_eq!(train_error(|t| t.beta1 = F32::new(1.0)), Some(Hyperparameter));
+	assert_eq!(train_error(|t| t.lr_min = F32::new(1.0)), Some(Hyperparameter));
+}
+
+#[test]
+fn layout_follows_hugging_face_and_counts_every_parameter() {
+	let model = tiny_model();
+	let layout = ParamLayout::new(&model).unwrap();
+	let names: Vec<&str> = layout.tensors().iter().map(|t| t.name.as_str()).take(11).collect();
+	let expected = [
+		"model.embed_tokens.weight",
+		"model.layers.0.input_layernorm.weight",
+		"model.layers.0.self_attn.q_proj.weight",
+		"model.layers.0.self_attn.k_proj.weight",
+		"model.layers.0.self_attn.v_proj.weight",
+		"model.layers.0.self_attn.o_proj.weight",
+		"model.layers.0.post_attention_layernorm.weight",
+		"model.layers.0.mlp.gate_proj.weight",
+		"model.layers.0.mlp.up_proj.weight",
+		"model.layers.0.mlp.down_proj.weight",
+		"model.layers.1.input_layernorm.weight",
+	];
+	assert_eq!(names, expected);
+	assert_eq!(layout.tensors().last().unwrap().name, "model.norm.weight");
+	let k = layout.get("model.layers.1.self_attn.k_proj.weight").unwrap();
+	assert_eq!((k.rows, k.cols), (32, 64));
+	// Embedding 4096; per layer 2 * 64 + 2 * 4096 + 2 * 2048 + 3 * 6144; final norm 64.
+	assert_eq!(layout.len(), 4096 + 2 * (128 + 8192 + 4096 + 18_432) + 64);
+	assert_eq!(model.parameters(), layout.len() as u64);
+	let mut next = 0;
+	for tensor in layout.tensors() {
+		assert_eq!(tensor.offset, next);
+		next += tensor.len();
+	}
+	assert_eq!(next, layout.len());
+
+	let untied = ModelConfig { tied: false, ..model };
+	let layout = ParamLayout::new(&untied).unwrap();
+	assert_eq!(layout.tensors().last().unwrap().name, "lm_head.weight");
+	assert_eq!(untied.parameters(), layout.len() as u64);
+	// 4 tiles of embedding and of head; norms 2; q, o 4; k, v 2; gate, up, down 6.
+	assert_eq!(layout.tile_count(), 4 + 2 * (2 * 2 + 2 * 4 + 2 * 2 + 3 * 6) + 2 + 4);
+}
+
+#[test]
+fn derived_numbers_match_a_count_by_hand() {
+	let (model, train) = (tiny_model(), tiny_train());
+	assert_eq!(train.tokens_per_round(), 2 * 32 * 6);
+	assert_eq!(model.flops_per_token(32), 6 * model.parameters() + 6 * 2 * 64 * 33);
+	assert_eq!(train.flops_per_round(&model), u128::from(384 * model.flops_per_token(32)));
+	assert_eq!(train.state_roots(), 3);
+	let uneven = TrainConfig { inner_steps: 7, ..train };
+	assert_eq!(uneven.state_roots(), 4);
+	let committed: Vec<u32> = (0..=7).filter(|&step| uneven.commits_after(step)).collect();
+	assert_eq!(committed, [2, 4, 6, 7]);
+}
