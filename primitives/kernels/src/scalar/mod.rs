@@ -1,0 +1,23 @@
+//! The reference: every operator as plain loops in the order of the specification.
+
+mod activation;
+mod aggregate;
+mod attention;
+mod embedding;
+mod loss;
+mod norm;
+mod optimizer;
+mod product;
+mod reduce;
+mod rope;
+
+pub use activation::{add_assign, sub, swiglu_backward, swiglu_forward};
+pub use aggregate::{mean, trimmed_mean};
+pub use attention::{attention_backward, attention_decode, attention_forward, AttentionBackward};
+pub use embedding::{embedding_gather, embedding_scatter_add};
+pub use loss::{cross_entropy_backward, cross_entropy_loss, cross_entropy_stats};
+pub use norm::{rms_apply, rms_backward_apply, rms_backward_stats, rms_stats, rms_weight_grad, RmsBackward};
+pub use optimizer::{adamw, clip_scale, nesterov};
+pub use product::{matmul_nn, matmul_nt, matmul_tn};
+pub use reduce::{tile_sum_squares, tile_sums, tree_sum, Lanes};
+pub use rope::{rope_backward, rope_forward};
