@@ -1,6 +1,6 @@
 //! Proof of Neural Work: a provider's signed word that it did a piece of work, stamped with chain time.
 
-use crate::{AccountId, H256, Moment, RoundIndex, RunId};
+use crate::{AccountId, Moment, RoundIndex, RunId, H256};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
@@ -19,7 +19,7 @@ pub enum ProofKind {
 	Uptime,
 }
 
-/// Identity of a piece of work: nothing is ever proven twice under one key.
+/// Identity of a piece of work: nothing is ever paid twice under one key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct ProofKey {
 	/// Run (for uptime: chain time in whole hours).
@@ -67,4 +67,15 @@ pub struct PendingProof {
 	pub units: u128,
 	/// Block at which it becomes final; `None` until its work is included.
 	pub final_at: Option<crate::BlockNumber>,
+}
+
+/// How much of its proof rate an account has used, as the view function `Ponw::rate` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct RateView {
+	/// Proofs accepted within the last hour of chain time.
+	pub used: u32,
+	/// Most that are accepted within any hour: [`MAX_PROOFS_PER_HOUR`].
+	pub limit: u32,
+	/// Chain time from which one more is accepted; now, if one is accepted already.
+	pub next_allowed_at: Moment,
 }

@@ -1,10 +1,10 @@
 //! Where pallets meet: small traits, wired to each other in the runtime.
 
 use crate::{
-	DatasetId, Moment,
 	dataset::DatasetShape,
-	proof::{Proof, ProofKey, ProofSignature, WorkClaim},
+	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
+	DatasetId, Moment, RunId,
 };
 use sp_runtime::{DispatchError, DispatchResult};
 
@@ -52,20 +52,31 @@ pub trait Datasets {
 }
 
 /// Proofs of Neural Work. Implemented by `ponw`.
+///
+/// Life of a training key (run, round): `submit` makes it *pending*. From there `void` frees it, so that a round that is
+/// started anew under its old number can be proven again (by new work, with a new proof), and `confirm` uses it up:
+/// afterwards no round of that run up to and including this one is accepted from that account, whatever becomes of the proof.
+/// Every submitted proof must see `confirm` or `void`: until then its claim keeps the provider's bond from being withdrawn.
 pub trait WorkProofs<AccountId> {
 	/// Checks signature, freshness, replay, rate and plausibility, and stores the proof as pending without payment.
-	/// Opens a claim on the provider.
+	/// Opens a claim on the provider. The caller has checked that `proof.work_hash` is the hash of the revealed work
+	/// and that `who` is a participant of that round.
 	fn submit(who: &AccountId, proof: &Proof, signature: &ProofSignature, claim: WorkClaim) -> Result<(), DispatchError>;
 	/// The work was included: the proof becomes final after the challenge window and then pays `units`.
+	/// Does nothing if the key is not pending, or confirmed already.
 	fn confirm(who: &AccountId, key: ProofKey, units: u128);
-	/// The work was not included: the proof ends without payment and its claim is closed. Its key stays used.
+	/// The work was not included, or its round is started anew: the proof ends without payment and its claim is closed.
+	/// After `confirm` and within the challenge window it takes the payment back. Does nothing if the key is not pending.
 	fn void(who: &AccountId, key: ProofKey);
+	/// No proof of `run` will be submitted any more, so that what guards against replays within it can be forgotten.
+	/// Pending proofs are not touched. Call it once, when a run becomes finished.
+	fn finish_run(run: RunId);
 }
 
 /// Final work units on their way to money. Implemented by `rewards`.
 pub trait WorkCredits<AccountId> {
-	/// Credits `units` of final work done in `role` to the current era.
-	fn credit(who: &AccountId, role: Role, units: u128);
+	/// Credits `units` of final work of `kind`, done in `role`, to the current era.
+	fn credit(who: &AccountId, kind: ProofKind, role: Role, units: u128);
 }
 
 /// Chain time. Implemented in the runtime by `pallet-timestamp`.
