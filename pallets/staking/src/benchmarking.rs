@@ -1,0 +1,165 @@
+//! Benchmarks of every call in its most expensive case.
+
+use crate::{Call, Config, Cooldown, HoldReason, MinBond, Pallet, Providers, MAX_UNBONDING_CHUNKS};
+use alloc::vec;
+use frame_benchmarking::v2::*;
+use frame_support::{
+	traits::fungible::{Inspect, InspectHold, Mutate},
+	BoundedVec,
+};
+use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
+use neuroshard_types::{
+	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
+	AccountId, Balance,
+};
+
+/// The largest info there is, different for every `tag`.
+fn info(tag: u8) -> ProviderInfo {
+	let mut ponw_key = [tag; 33];
+	ponw_key[0] = 2;
+	let mut peer_id = vec![tag; 44];
+	(peer_id[0], peer_id[1]) = (0, 42);
+	let address: BoundedVec<u8, _> = BoundedVec::truncate_from(vec![tag; 128]);
+	ProviderInfo {
+		roles: Roles::only(Role::Worker).with(Role::Verifier),
+		hardware: HardwareProfile { gflops: 200, memory_mib: 8_192, bandwidth_kib_s: 12_500 },
+		ponw_key,
+		peer_id: BoundedVec::truncate_from(peer_id),
+		addresses: BoundedVec::truncate_from(vec![address; 8]),
+	}
+}
+
+/// An amount that is worth bonding and keeps an account alive.
+fn unit<T: Config>() -> Balance {
+	MinBond::<T>::get().max(T::Currency::minimum_balance()).max(1_000)
+}
+
+/// An account with 1,000 units to spend.
+fn funded<T: Config>() -> AccountId {
+	let who = whitelisted_caller();
+	T::Currency::set_balance(&who, unit::<T>().saturating_mul(1_000));
+	who
+}
+
+fn held<T: Config>(who: &AccountId) -> Balance {
+	T::Currency::balance_on_hold(&HoldReason::Bond.into(), who)
+}
+
+/// A provider with an active bond of 100 units and `chunks` more units unbonding, each in its own block.
+fn provider<T: Config>(chunks: u32) -> Result<AccountId, BenchmarkError> {
+	let who = funded::<T>();
+	let origin = || RawOrigin::Signed(who.clone());
+	let bond = unit::<T>().saturating_mul(100u128.saturating_add(chunks.into()));
+	Pallet::<T>::register(origin().into(), info(1), bond)?;
+	for block in 1..=chunks {
+		frame_system::Pallet::<T>::set_block_number(block.into());
+		Pallet::<T>::unbond(origin().into(), unit::<T>())?;
+	}
+	Ok(who)
+}
+
+/// Goes on to the block in which everything that is unbonding now has unlocked.
+fn unlock_all<T: Config>() {
+	let now = frame_system::Pallet::<T>::block_number();
+	frame_system::Pallet::<T>::set_block_number(now + BlockNumberFor::<T>::from(Cooldown::<T>::get()));
+}
+
+#[benchmarks]
+mod benchmarks {
+	use super::*;
+
+	#[benchmark]
+	fn register() {
+		let who = funded::<T>();
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), info(1), unit::<T>());
+
+		assert!(Providers::<T>::contains_key(&who));
+	}
+
+	#[benchmark]
+	fn update_info() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), info(2));
+
+		assert_eq!(Providers::<T>::get(&who).map(|provider| provider.info), Some(info(2)));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn bond_extra() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS)?;
+		let before = held::<T>(&who);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), unit::<T>());
+
+		assert_eq!(held::<T>(&who), before + unit::<T>());
+		Ok(())
+	}
+
+	#[benchmark]
+	fn unbond() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS - 1)?;
+		frame_system::Pallet::<T>::set_block_number(MAX_UNBONDING_CHUNKS.into());
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), unit::<T>());
+
+		assert_eq!(Providers::<T>::get(&who).map(|provider| provider.bond.unbonding.is_full()), Some(true));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn withdraw_unbonded() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS - 1)?;
+		Pallet::<T>::deregister(RawOrigin::Signed(who.clone()).into())?;
+		unlock_all::<T>();
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()));
+
+		assert!(!Providers::<T>::contains_key(&who));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn chill() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()));
+
+		assert_eq!(Providers::<T>::get(&who).map(|provider| provider.status), Some(ProviderStatus::Chilled));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn activate() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS)?;
+		Pallet::<T>::chill(RawOrigin::Signed(who.clone()).into())?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()));
+
+		assert_eq!(Providers::<T>::get(&who).map(|provider| provider.status), Some(ProviderStatus::Active));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn deregister() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS - 1)?;
+		frame_system::Pallet::<T>::set_block_number(MAX_UNBONDING_CHUNKS.into());
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()));
+
+		assert_eq!(Providers::<T>::get(&who).map(|provider| provider.bond.active), Some(0));
+		Ok(())
+	}
+
+	impl_benchmark_test_suite!(Pallet, crate::mock::new_test_ext(), crate::mock::Test);
+}

@@ -1,0 +1,123 @@
+//! A runtime of system, balances and this pallet.
+
+use crate as pallet_neuro_staking;
+use frame_support::{derive_impl, parameter_types, traits::ConstU128};
+use neuroshard_types::{
+	provider::{HardwareProfile, ProviderInfo, Role, Roles},
+	AccountId, Balance, BlockNumber,
+};
+use sp_runtime::{traits::IdentityLookup, BuildStorage};
+
+/// Existential deposit of the mock.
+pub const ED: Balance = 10;
+/// Smallest active bond of the mock.
+pub const MIN_BOND: Balance = 1_000;
+/// Cooldown of the mock, in blocks.
+pub const COOLDOWN: BlockNumber = 50;
+/// Free balance that [`ALICE`], [`BOB`] and [`CHARLIE`] start with.
+pub const FUNDS: Balance = 100_000;
+
+/// A funded account.
+pub const ALICE: AccountId = AccountId::new([1; 32]);
+/// Another funded account.
+pub const BOB: AccountId = AccountId::new([2; 32]);
+/// A third funded account.
+pub const CHARLIE: AccountId = AccountId::new([3; 32]);
+/// An account that does not exist at genesis.
+pub const NOBODY: AccountId = AccountId::new([9; 32]);
+
+#[frame_support::runtime]
+mod runtime {
+	#[runtime::runtime]
+	#[runtime::derive(
+		RuntimeCall,
+		RuntimeEvent,
+		RuntimeError,
+		RuntimeOrigin,
+		RuntimeFreezeReason,
+		RuntimeHoldReason,
+		RuntimeSlashReason,
+		RuntimeLockId,
+		RuntimeTask,
+		RuntimeViewFunction
+	)]
+	pub struct Test;
+
+	#[runtime::pallet_index(0)]
+	pub type System = frame_system;
+
+	#[runtime::pallet_index(1)]
+	pub type Balances = pallet_balances;
+
+	#[runtime::pallet_index(2)]
+	pub type Staking = pallet_neuro_staking;
+}
+
+#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
+impl frame_system::Config for Test {
+	type Block = frame_system::mocking::MockBlockU32<Test>;
+	type AccountId = AccountId;
+	type Lookup = IdentityLookup<AccountId>;
+	type AccountData = pallet_balances::AccountData<Balance>;
+}
+
+#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
+impl pallet_balances::Config for Test {
+	type Balance = Balance;
+	type ExistentialDeposit = ConstU128<ED>;
+	type AccountStore = System;
+}
+
+parameter_types! {
+	/// Challenge window; tests change it.
+	pub static ChallengeWindow: BlockNumber = 20;
+}
+
+impl pallet_neuro_staking::Config for Test {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type ChallengeWindow = ChallengeWindow;
+	type WeightInfo = ();
+}
+
+/// Genesis storage with these staking values.
+pub fn storage(cooldown: BlockNumber, min_bond: Balance) -> sp_runtime::Storage {
+	RuntimeGenesisConfig {
+		balances: pallet_balances::GenesisConfig { balances: vec![(ALICE, FUNDS), (BOB, FUNDS), (CHARLIE, FUNDS)], ..Default::default() },
+		staking: pallet_neuro_staking::GenesisConfig { cooldown, min_bond, ..Default::default() },
+		..Default::default()
+	}
+	.build_storage()
+	.expect("genesis of the mock builds")
+}
+
+/// The mock at block 1.
+pub fn new_test_ext() -> sp_io::TestExternalities {
+	let mut ext = sp_io::TestExternalities::new(storage(COOLDOWN, MIN_BOND));
+	ext.execute_with(|| System::set_block_number(1));
+	ext
+}
+
+/// Runs `test` on the mock, then checks every invariant.
+pub fn build_and_execute(test: impl FnOnce()) {
+	new_test_ext().execute_with(|| {
+		test();
+		Staking::do_try_state().expect("invariants hold after the test");
+	});
+}
+
+/// What the provider number `tag` registers: a worker with one address.
+pub fn info(tag: u8) -> ProviderInfo {
+	let mut ponw_key = [tag; 33];
+	ponw_key[0] = 2;
+	// An ed25519 key in a protobuf of 36 bytes, held by an identity multihash.
+	let mut peer_id = vec![0x00, 36, 0x08, 0x01, 0x12, 0x20];
+	peer_id.resize(38, tag);
+	ProviderInfo {
+		roles: Roles::only(Role::Worker),
+		hardware: HardwareProfile { gflops: 200, memory_mib: 4_096, bandwidth_kib_s: 1_000 },
+		ponw_key,
+		peer_id: peer_id.try_into().expect("38 bytes fit"),
+		addresses: vec![vec![4, 127, 0, 0, tag].try_into().expect("5 bytes fit")].try_into().expect("one address fits"),
+	}
+}

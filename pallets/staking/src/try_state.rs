@@ -1,0 +1,49 @@
+//! Invariants of the pallet's storage.
+
+use crate::{Config, Cooldown, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers, MAX_REPUTATION};
+use frame_support::{ensure, traits::Get};
+use neuroshard_types::{provider::ProviderStatus, AccountId};
+use sp_runtime::TryRuntimeError;
+
+impl<T: Config> Pallet<T> {
+	/// Checks every invariant; its cost grows with the number of providers, so it is no part of a block.
+	///
+	/// - The cooldown is longer than the challenge window.
+	/// - Active and unbonding parts of every provider add up to what is on hold for it.
+	/// - Chunks are non-zero and unlock in strictly ascending order.
+	/// - An active provider's bond reaches the minimum, its registered data is valid and its reputation within bounds.
+	/// - PoNW keys and peer ids map to exactly the providers that registered them.
+	pub fn do_try_state() -> Result<(), TryRuntimeError> {
+		ensure!(Cooldown::<T>::get() > T::ChallengeWindow::get(), "cooldown is not longer than the challenge window");
+		let mut count = 0usize;
+		for (who, provider) in Providers::<T>::iter() {
+			count = count.saturating_add(1);
+			Self::try_bond(&who, &provider)?;
+			Self::try_provider(&who, &provider)?;
+		}
+		// Every provider owns its key and peer id (checked above); equal counts mean that nobody else owns one.
+		ensure!(PonwKeyOwner::<T>::iter_keys().count() == count, "a PoNW key without a provider");
+		ensure!(PeerIdOwner::<T>::iter_keys().count() == count, "a peer id without a provider");
+		Ok(())
+	}
+
+	fn try_bond(who: &AccountId, provider: &Provider) -> Result<(), TryRuntimeError> {
+		let bond = &provider.bond;
+		let total = bond.unbonding.iter().try_fold(bond.active, |sum, chunk| sum.checked_add(chunk.amount));
+		ensure!(total == Some(Self::held(who)), "bond and unbonding differ from the hold");
+		ensure!(bond.unbonding.iter().all(|chunk| chunk.amount > 0), "an empty unbonding chunk");
+		let ascending = bond.unbonding.windows(2).all(|pair| pair[0].unlocks_at < pair[1].unlocks_at);
+		ensure!(ascending, "unbonding chunks out of order");
+		Ok(())
+	}
+
+	fn try_provider(who: &AccountId, provider: &Provider) -> Result<(), TryRuntimeError> {
+		let funded = provider.status == ProviderStatus::Chilled || provider.bond.active >= MinBond::<T>::get();
+		ensure!(funded, "an active provider below the minimum bond");
+		ensure!(crate::types::info_problem(&provider.info).is_none(), "invalid registered data");
+		ensure!(provider.reputation <= MAX_REPUTATION, "reputation above its maximum");
+		ensure!(PonwKeyOwner::<T>::get(provider.info.ponw_key).as_ref() == Some(who), "PoNW key mapped to somebody else");
+		ensure!(PeerIdOwner::<T>::get(&provider.info.peer_id).as_ref() == Some(who), "peer id mapped to somebody else");
+		Ok(())
+	}
+}

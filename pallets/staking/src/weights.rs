@@ -1,0 +1,102 @@
+//! Weights of the calls, derived by hand.
+//!
+//! Each weight is the call's database accesses, counted in the code and priced by the runtime's `DbWeight`, plus a fixed
+//! allowance for computation. A stored provider has at most about 2 KiB, and no call loops over more than 32 chunks.
+
+use core::marker::PhantomData;
+use frame_support::{traits::Get, weights::Weight};
+
+/// Weights of this pallet's calls.
+pub trait WeightInfo {
+	/// Weight of `register`.
+	fn register() -> Weight;
+	/// Weight of `update_info`.
+	fn update_info() -> Weight;
+	/// Weight of `bond_extra`.
+	fn bond_extra() -> Weight;
+	/// Weight of `unbond`.
+	fn unbond() -> Weight;
+	/// Weight of `withdraw_unbonded`, with the end of the registration.
+	fn withdraw_unbonded() -> Weight;
+	/// Weight of `chill`.
+	fn chill() -> Weight;
+	/// Weight of `activate`.
+	fn activate() -> Weight;
+	/// Weight of `deregister`.
+	fn deregister() -> Weight;
+}
+
+/// Computation of a call that decodes, checks and encodes one provider: 50 microseconds.
+const COMPUTE: Weight = Weight::from_parts(50_000_000, 0);
+
+/// The hand-derived weights, priced by the runtime's database weights.
+pub struct SubstrateWeight<T>(PhantomData<T>);
+
+impl<T: frame_system::Config> SubstrateWeight<T> {
+	fn with(reads: u64, writes: u64) -> Weight {
+		COMPUTE.saturating_add(T::DbWeight::get().reads_writes(reads, writes))
+	}
+}
+
+impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
+	/// Reads: provider, minimum bond, key owner, peer id owner, account, holds. Writes: all of them but the minimum.
+	fn register() -> Weight {
+		Self::with(6, 5)
+	}
+	/// Reads: provider, two owners of the new identity. Writes: provider, two owners removed, two added.
+	fn update_info() -> Weight {
+		Self::with(3, 5)
+	}
+	/// Reads and writes: provider, account, holds.
+	fn bond_extra() -> Weight {
+		Self::with(3, 3)
+	}
+	/// Reads: provider, cooldown, minimum bond. Writes: provider.
+	fn unbond() -> Weight {
+		Self::with(3, 1)
+	}
+	/// Reads: provider, account, holds. Writes: provider, account, holds, key owner, peer id owner.
+	fn withdraw_unbonded() -> Weight {
+		Self::with(3, 5)
+	}
+	/// Reads and writes: provider.
+	fn chill() -> Weight {
+		Self::with(1, 1)
+	}
+	/// Reads: provider, minimum bond. Writes: provider.
+	fn activate() -> Weight {
+		Self::with(2, 1)
+	}
+	/// Reads: provider, cooldown, minimum bond. Writes: provider, key owner, peer id owner.
+	fn deregister() -> Weight {
+		Self::with(3, 3)
+	}
+}
+
+/// Computation alone, for tests.
+impl WeightInfo for () {
+	fn register() -> Weight {
+		COMPUTE
+	}
+	fn update_info() -> Weight {
+		COMPUTE
+	}
+	fn bond_extra() -> Weight {
+		COMPUTE
+	}
+	fn unbond() -> Weight {
+		COMPUTE
+	}
+	fn withdraw_unbonded() -> Weight {
+		COMPUTE
+	}
+	fn chill() -> Weight {
+		COMPUTE
+	}
+	fn activate() -> Weight {
+		COMPUTE
+	}
+	fn deregister() -> Weight {
+		COMPUTE
+	}
+}
