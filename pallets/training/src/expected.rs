@@ -1,0 +1,108 @@
+//! What a run's configuration fixes before anybody has computed anything.
+
+use neuroshard_types::{
+	assignment::{training_windows, windows_needed, windows_per_shard},
+	dataset::DatasetShape,
+	proof::{ProofKey, ProofKind, WorkClaim},
+	run::{PhaseDurations, RunConfig, Work},
+	ModelConfig, RoundIndex, RunId, TrainConfig, H256, MAX_PARTICIPANTS,
+};
+
+/// Side of a tile.
+const SIDE: u64 = 32;
+
+/// Why a run cannot be created.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unfit {
+	/// The name is empty or not UTF-8.
+	Name,
+	/// Participants are not `1 <= min <= max <= MAX_PARTICIPANTS`.
+	Participants,
+	/// A phase takes no block, or more than allowed.
+	Durations,
+	/// Zero rounds, or no bond at all.
+	Limits,
+	/// The model or the training configuration is refused.
+	Config(neuroshard_types::ConfigError),
+}
+
+/// Checks everything of a configuration that does not need the dataset.
+pub fn check(config: &RunConfig, longest_phase: u32) -> Result<(), Unfit> {
+	if config.name.is_empty() || core::str::from_utf8(&config.name).is_err() {
+		return Err(Unfit::Name);
+	}
+	if config.min_participants == 0 || config.min_participants > config.max_participants || config.max_participants > MAX_PARTICIPANTS {
+		return Err(Unfit::Participants);
+	}
+	let PhaseDurations { joining, training, revealing, availability, checkpointing } = config.durations;
+	if [joining, training, revealing, availability, checkpointing].iter().any(|blocks| *blocks == 0 || *blocks > longest_phase) {
+		return Err(Unfit::Durations);
+	}
+	if config.rounds == Some(0) || config.min_bond == 0 {
+		return Err(Unfit::Limits);
+	}
+	config.train.validate(&config.model).map_err(Unfit::Config)
+}
+
+/// Whether a full round's windows can be drawn from the training shards without replacement.
+pub fn enough_to_train(config: &RunConfig, shape: &DatasetShape) -> bool {
+	let needed = windows_needed(config.max_participants, config.train.inner_steps, config.train.batch);
+	needed <= training_windows(shape, config.train.seq_len)
+}
+
+/// Whether the held-out shards hold as many windows as the validation loss is measured on.
+pub fn enough_to_validate(config: &RunConfig, shape: &DatasetShape) -> bool {
+	let windows = u64::from(shape.held_out).saturating_mul(windows_per_shard(shape, config.train.seq_len));
+	u64::from(config.train.validation_sequences) <= windows
+}
+
+/// Bytes of an encoded delta: 4 KiB for every 32x32 tile of every parameter tensor.
+///
+/// All matrices consist of whole tiles; a norm's vector is one row, padded to 32. In closed form, because the list of
+/// tensors of a deep model is long. `model` must be valid.
+pub fn delta_bytes(model: &ModelConfig) -> u64 {
+	let norms = u64::from(model.layers).saturating_mul(2).saturating_add(1).saturating_mul(u64::from(model.dim));
+	let padded = norms.saturating_mul(SIDE - 1);
+	model.parameters().saturating_add(padded).saturating_mul(4)
+}
+
+/// How a reveal differs from what its run asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mismatch {
+	/// Number of state roots.
+	StateRoots,
+	/// Tokens.
+	Tokens,
+	/// Size of the delta.
+	DeltaBytes,
+}
+
+/// Checks the figures of revealed work, all of which follow from the run.
+pub fn check_work(work: &Work, model: &ModelConfig, train: &TrainConfig) -> Result<(), Mismatch> {
+	if u32::try_from(work.state_roots.len()) != Ok(train.state_roots()) {
+		return Err(Mismatch::StateRoots);
+	}
+	if work.tokens != train.tokens_per_round() {
+		return Err(Mismatch::Tokens);
+	}
+	if work.delta_bytes != delta_bytes(model) {
+		return Err(Mismatch::DeltaBytes);
+	}
+	Ok(())
+}
+
+/// What the chain knows of a participant's work before it sees any of it.
+pub fn claim(config: &RunConfig, started_ms: u64, committed_ms: u64) -> WorkClaim {
+	WorkClaim { flops: config.train.flops_per_round(&config.model), elapsed_ms: committed_ms.saturating_sub(started_ms) }
+}
+
+/// Key of the proof of a participant's work in a round. The same in every attempt: an aborted one frees it.
+pub fn proof_key(run: RunId, round: RoundIndex) -> ProofKey {
+	ProofKey { run, round, kind: ProofKind::Training }
+}
+
+/// Seed of a round's window permutation.
+pub fn seed(checkpoint: H256, randomness: H256, run: RunId, round: RoundIndex, attempt: u32) -> H256 {
+	use codec::Encode;
+	H256(sp_io::hashing::blake2_256(&(b"neuroshard/seed/1", checkpoint, randomness, run, round, attempt).encode()))
+}

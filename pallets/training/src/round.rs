@@ -1,0 +1,216 @@
+//! What the chain remembers of the round under way.
+
+use alloc::vec::Vec;
+use codec::{Decode, Encode, MaxEncodedLen};
+use frame_support::{traits::ConstU32, BoundedVec};
+use neuroshard_types::{
+	run::{Attestation, Phase, VoteBitmap},
+	AccountId, Balance, BlockNumber, Moment, RoundIndex, H256, MAX_PARTICIPANTS,
+};
+use scale_info::TypeInfo;
+
+/// Accounts by bytes ascending, each once.
+pub type Accounts = BoundedVec<AccountId, ConstU32<MAX_PARTICIPANTS>>;
+
+/// Where a round stands, with what only that phase needs.
+///
+/// ```text
+/// Joining -> Training -> Revealing -> Availability -> Checkpointing -> Training of the next round
+///    ^          |            |         |  ^      |     |  ^        |
+///    |          |            |         |  +repeat+     |  +-repeat-+
+///    +----------+------------+---------+---------------+   an aborted attempt, if too few members are left
+/// ```
+///
+/// An attempt that is aborted starts anew at once if enough members are left.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub enum Stage {
+	/// Waits for members; nobody is a participant yet.
+	///
+	/// Left for [`Stage::Training`] when `max_participants` are members, or when the joining time, counted from the moment
+	/// that `min_participants` were, is over. Stays, without a deadline, if by then too few of them are still eligible.
+	Joining,
+	/// Participants train, and commit to their work.
+	///
+	/// Left for [`Stage::Revealing`] when all have committed, or at the deadline without those who have not.
+	/// Aborts if nobody has by then.
+	Training,
+	/// Participants reveal what they committed to, with their Proof of Neural Work.
+	///
+	/// Left for [`Stage::Availability`] when all have revealed, or at the deadline without those who have not.
+	/// Aborts if nobody has by then.
+	Revealing,
+	/// Participants vote on whose deltas they could fetch and check.
+	///
+	/// Left for [`Stage::Checkpointing`] when all have voted, or at the deadline without those who have not, if at least
+	/// one delta has two thirds. Repeats with an empty ballot if none has. Aborts after the last repeat, or if nobody is left.
+	Availability {
+		/// How often this phase was repeated.
+		repeats: u32,
+	},
+	/// Participants attest the next checkpoint.
+	///
+	/// Left for Training of the next round as soon as two thirds attest one root. Repeats with an empty ballot if all
+	/// have attested, or the deadline has passed, without such a root. Aborts after the last repeat, or if nobody is left.
+	Checkpointing {
+		/// How often this phase was repeated.
+		repeats: u32,
+		/// Members when this phase began: they hold the places of the next round. Fixed now because the next seed is
+		/// known to whoever computes the next checkpoint, and nobody may choose the places by it.
+		next: Accounts,
+	},
+}
+
+impl Stage {
+	/// The phase as clients see it.
+	pub fn phase(&self) -> Phase {
+		match self {
+			Self::Joining => Phase::Joining,
+			Self::Training => Phase::Training,
+			Self::Revealing => Phase::Revealing,
+			Self::Availability { .. } => Phase::Availability,
+			Self::Checkpointing { .. } => Phase::Checkpointing,
+		}
+	}
+}
+
+/// A sealed commitment and when it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Commitment {
+	/// [`neuroshard_types::run::seal`] of the work.
+	pub sealed: H256,
+	/// Chain time of the block that it came in.
+	pub at: Moment,
+}
+
+/// One place of a round and what its holder has done. The revealed work itself is stored apart, since it is large.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Participant {
+	/// Who holds the place.
+	pub account: AccountId,
+	/// Active bond when the round started: the weight in this round's votes, whatever happens to the bond meanwhile.
+	pub stake: Balance,
+	/// Whether it may still act and is waited for. Ends for good in this attempt when it misses a deadline.
+	pub counted: bool,
+	/// What it committed to.
+	pub commitment: Option<Commitment>,
+	/// Root of the delta that it revealed. From here on its proof is pending.
+	pub delta_root: Option<H256>,
+	/// Its availability vote.
+	pub vote: Option<VoteBitmap>,
+	/// Whether its delta is part of the next checkpoint; decided at the end of Availability.
+	pub included: bool,
+	/// Its word on the next checkpoint.
+	pub attestation: Option<Attestation>,
+}
+
+impl Participant {
+	/// A place at the start of a round. An uncounted one keeps the windows of the others where they are.
+	pub fn new(account: AccountId, stake: Balance, counted: bool) -> Self {
+		Self { account, stake, counted, commitment: None, delta_root: None, vote: None, included: false, attestation: None }
+	}
+
+	/// Whether it has done what `phase` asks for.
+	pub fn has_acted(&self, phase: Phase) -> bool {
+		match phase {
+			Phase::Joining => true,
+			Phase::Training => self.commitment.is_some(),
+			Phase::Revealing => self.delta_root.is_some(),
+			Phase::Availability => self.vote.is_some(),
+			Phase::Checkpointing => self.attestation.is_some(),
+		}
+	}
+}
+
+/// Why somebody may not act in a round now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+	/// The run is in another round.
+	WrongRound,
+	/// The round is in another phase.
+	WrongPhase,
+	/// It holds no place in this round.
+	NotParticipant,
+	/// It missed a deadline of this round, or was no member any more when the round started.
+	NotCounted,
+	/// It has acted in this phase already.
+	AlreadyActed,
+}
+
+/// The round under way.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Round {
+	/// Its number.
+	pub round: RoundIndex,
+	/// How often it was started anew without an adopted checkpoint.
+	pub attempt: u32,
+	/// Where it stands.
+	pub stage: Stage,
+	/// First block in which the phase is over; `None` while too few have joined.
+	pub deadline: Option<BlockNumber>,
+	/// Seed of the window permutation; zero while Joining.
+	pub seed: H256,
+	/// Block and chain time at which Training began; zeros while Joining.
+	pub started_at: (BlockNumber, Moment),
+	/// Places by account bytes ascending; empty while Joining.
+	pub participants: BoundedVec<Participant, ConstU32<MAX_PARTICIPANTS>>,
+}
+
+impl Round {
+	/// A round that waits for members.
+	pub fn joining(round: RoundIndex, attempt: u32, deadline: Option<BlockNumber>) -> Self {
+		let (seed, started_at, participants) = Default::default();
+		Self { round, attempt, stage: Stage::Joining, deadline, seed, started_at, participants }
+	}
+
+	/// The place of `who`.
+	pub fn participant(&self, who: &AccountId) -> Option<&Participant> {
+		let place = self.participants.binary_search_by(|other| other.account.cmp(who)).ok()?;
+		self.participants.get(place)
+	}
+
+	/// The place of `who`, if it may do now what `phase` of `round` asks for.
+	pub fn actor(&mut self, who: &AccountId, round: RoundIndex, phase: Phase) -> Result<&mut Participant, Refusal> {
+		if self.round != round {
+			return Err(Refusal::WrongRound);
+		}
+		if self.stage.phase() != phase {
+			return Err(Refusal::WrongPhase);
+		}
+		let place = self.participants.binary_search_by(|other| other.account.cmp(who)).map_err(|_| Refusal::NotParticipant)?;
+		match self.participants.get_mut(place) {
+			None => Err(Refusal::NotParticipant),
+			Some(participant) if !participant.counted => Err(Refusal::NotCounted),
+			Some(participant) if participant.has_acted(phase) => Err(Refusal::AlreadyActed),
+			Some(participant) => Ok(participant),
+		}
+	}
+
+	/// Those who are waited for.
+	pub fn counted(&self) -> impl Iterator<Item = &Participant> {
+		self.participants.iter().filter(|participant| participant.counted)
+	}
+
+	/// Those whose proofs are pending, dropouts included. Their order numbers the bits of votes.
+	pub fn revealed(&self) -> impl Iterator<Item = &Participant> {
+		self.participants.iter().filter(|participant| participant.delta_root.is_some())
+	}
+
+	/// Whether nobody is waited for any more in this phase. Always so while Joining.
+	pub fn all_acted(&self) -> bool {
+		let phase = self.stage.phase();
+		self.counted().all(|participant| participant.has_acted(phase))
+	}
+
+	/// Ends the part of those who have not acted in this phase and names them.
+	pub fn drop_absent(&mut self) -> Vec<AccountId> {
+		let phase = self.stage.phase();
+		self.participants
+			.iter_mut()
+			.filter(|participant| participant.counted && !participant.has_acted(phase))
+			.map(|participant| {
+				participant.counted = false;
+				participant.account.clone()
+			})
+			.collect()
+	}
+}

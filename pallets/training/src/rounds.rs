@@ -1,0 +1,321 @@
+//! Life of a round: what participants do in it, how it moves on, how it starts and ends.
+
+use crate::{
+	expected::{self, Mismatch},
+	round::{Accounts, Commitment},
+	tally,
+	transition::{self, AbortReason, Limits, Outcome},
+	Active, Config, Error, Event, Members, Pallet, Participant, Record, Records, Round, Rounds, Run, Runs, Stage, WeightInfo, Works,
+};
+use alloc::vec::Vec;
+use codec::Encode;
+use frame_support::{
+	ensure,
+	traits::{Get, Randomness},
+	weights::Weight,
+	BoundedVec,
+};
+use neuroshard_types::{
+	proof::{Proof, ProofSignature},
+	run::{is_vote_for, seal, Attestation, Phase, VoteBitmap, Work},
+	traits::{Clock, Providers, WorkProofs},
+	AccountId, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
+};
+use sp_runtime::DispatchError;
+
+impl<T: Config> Event<T> {
+	/// That the phase of `round` began.
+	pub(crate) fn phase_started(run: RunId, round: &Round) -> Self {
+		let (phase, deadline) = (round.stage.phase(), round.deadline);
+		Self::PhaseStarted { run, round: round.round, attempt: round.attempt, phase, deadline }
+	}
+}
+
+impl<T> From<Mismatch> for Error<T> {
+	fn from(mismatch: Mismatch) -> Self {
+		match mismatch {
+			Mismatch::StateRoots => Self::WrongStateRoots,
+			Mismatch::Tokens => Self::WrongTokens,
+			Mismatch::DeltaBytes => Self::WrongDeltaBytes,
+		}
+	}
+}
+
+// What participants do. Each returns the number of places, by which the call is weighed.
+impl<T: Config> Pallet<T> {
+	fn open(id: RunId) -> Result<(Run, Round), Error<T>> {
+		let run = Self::active(id)?;
+		let round = Rounds::<T>::get(id).ok_or(Error::UnknownRun)?;
+		Ok((run, round))
+	}
+
+	pub(crate) fn do_commit(who: AccountId, id: RunId, index: RoundIndex, sealed: H256) -> Result<u32, DispatchError> {
+		let (run, mut round) = Self::open(id)?;
+		let participant = round.actor(&who, index, Phase::Training).map_err(Error::<T>::from)?;
+		participant.commitment = Some(Commitment { sealed, at: T::Clock::now() });
+		Self::deposit_event(Event::Committed { run: id, round: index, who, sealed });
+		Ok(Self::acted(id, run, round))
+	}
+
+	#[allow(clippy::too_many_arguments)]
+	pub(crate) fn do_reveal(
+		who: AccountId,
+		id: RunId,
+		index: RoundIndex,
+		salt: &[u8; 32],
+		work: Work,
+		proof: &Proof,
+		signature: &ProofSignature,
+	) -> Result<u32, DispatchError> {
+		let (run, mut round) = Self::open(id)?;
+		let started_ms = round.started_at.1;
+		let taken = round.revealed().any(|other| other.delta_root == Some(work.delta_root));
+		let participant = round.actor(&who, index, Phase::Revealing).map_err(Error::<T>::from)?;
+		let commitment = participant.commitment.ok_or(Error::<T>::DroppedOut)?;
+		let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
+		ensure!(seal(genesis, id, index, &who, salt, &work) == commitment.sealed, Error::<T>::SealBroken);
+		expected::check_work(&work, &run.config.model, &run.config.train).map_err(Error::<T>::from)?;
+		ensure!(!taken, Error::<T>::DuplicateDelta);
+		let work_hash = H256(sp_io::hashing::blake2_256(&work.encode()));
+		ensure!(proof.key == expected::proof_key(id, index) && proof.work_hash == work_hash, Error::<T>::WrongProof);
+		let claim = expected::claim(&run.config, started_ms, commitment.at);
+		T::Proofs::submit(&who, proof, signature, claim)?;
+
+		let delta_root = work.delta_root;
+		participant.delta_root = Some(delta_root);
+		Works::<T>::insert(id, &who, work);
+		Self::deposit_event(Event::Revealed { run: id, round: index, who, delta_root });
+		Ok(Self::acted(id, run, round))
+	}
+
+	pub(crate) fn do_vote(who: AccountId, id: RunId, index: RoundIndex, vote: VoteBitmap) -> Result<u32, DispatchError> {
+		let (run, mut round) = Self::open(id)?;
+		let revealed = round.revealed().count();
+		let participant = round.actor(&who, index, Phase::Availability).map_err(Error::<T>::from)?;
+		ensure!(is_vote_for(&vote, revealed), Error::<T>::BadVote);
+		participant.vote = Some(vote.clone());
+		Self::deposit_event(Event::Voted { run: id, round: index, who, vote });
+		Ok(Self::acted(id, run, round))
+	}
+
+	pub(crate) fn do_attest(who: AccountId, id: RunId, index: RoundIndex, attestation: Attestation) -> Result<u32, DispatchError> {
+		let (run, mut round) = Self::open(id)?;
+		let participant = round.actor(&who, index, Phase::Checkpointing).map_err(Error::<T>::from)?;
+		participant.attestation = Some(attestation);
+		Self::deposit_event(Event::Attested { run: id, round: index, who, attestation });
+		Ok(Self::acted(id, run, round))
+	}
+
+	/// Stores `round` after somebody acted; moves it on if that is cheap, else has it looked at in the next block.
+	fn acted(id: RunId, run: Run, round: Round) -> u32 {
+		let places = count(round.participants.len());
+		if transition::moves_lightly(&round) {
+			Self::advance(id, run, round);
+		} else {
+			Self::schedule(id, transition::due(&round, Self::now()));
+			Rounds::<T>::insert(id, round);
+		}
+		places
+	}
+}
+
+// How a round moves on.
+impl<T: Config> Pallet<T> {
+	/// Moves every run on that is due in this block.
+	pub(crate) fn advance_due() -> Weight {
+		let now = Self::now();
+		let due = Active::<T>::get().into_iter().filter(|entry| entry.due.is_some_and(|due| due <= now));
+		due.fold(T::WeightInfo::on_initialize(), |weight, entry| {
+			let (Some(run), Some(round)) = (Runs::<T>::get(entry.run), Rounds::<T>::get(entry.run)) else { return weight };
+			weight.saturating_add(Self::advance(entry.run, run, round))
+		})
+	}
+
+	/// Stores `round` and notes when it is looked at next.
+	pub(crate) fn put(id: RunId, run: &Run, round: Round, members: &Accounts) {
+		let now = Self::now();
+		let full = round.stage == Stage::Joining && count(members.len()) >= run.config.max_participants;
+		Self::schedule(id, if full { Some(now.saturating_add(1)) } else { transition::due(&round, now) });
+		Rounds::<T>::insert(id, round);
+	}
+
+	fn advance(id: RunId, run: Run, mut round: Round) -> Weight {
+		let weight = T::WeightInfo::advance(count(round.participants.len()));
+		if round.stage == Stage::Joining {
+			// Due, so either the deadline has passed or no more members are taken.
+			return weight.saturating_add(Self::begin(id, &run, round.round, round.attempt, None));
+		}
+		let phase = round.stage.phase();
+		let members = Members::<T>::get(id);
+		let limits = Limits { durations: &run.config.durations, repeats: T::MaxRepeats::get() };
+		let (absent, outcome) = transition::advance(&mut round, &members, Self::now(), limits);
+		Self::drop_out(id, round.round, phase, members, absent);
+		match outcome {
+			Outcome::Adopts(root) => return weight.saturating_add(Self::adopt(id, run, round, root)),
+			Outcome::Aborts(reason) => return weight.saturating_add(Self::abort(id, &run, &round, reason)),
+			Outcome::Moved => Self::announce(id, &round),
+			Outcome::Repeats => Self::announce_repeat(id, &round),
+			Outcome::Waits => {}
+		}
+		Self::schedule(id, transition::due(&round, Self::now()));
+		Rounds::<T>::insert(id, round);
+		weight
+	}
+
+	fn announce(id: RunId, round: &Round) {
+		if round.stage.phase() == Phase::Checkpointing {
+			let included = round.participants.iter().filter(|participant| participant.included);
+			let included = included.map(|participant| participant.account.clone()).collect();
+			Self::deposit_event(Event::DeltasIncluded { run: id, round: round.round, included });
+		}
+		Self::deposit_event(Event::phase_started(id, round));
+	}
+
+	fn announce_repeat(id: RunId, round: &Round) {
+		if let Stage::Availability { repeats } | Stage::Checkpointing { repeats, .. } = round.stage {
+			let (phase, deadline) = (round.stage.phase(), round.deadline);
+			Self::deposit_event(Event::PhaseRepeated { run: id, round: round.round, attempt: round.attempt, phase, repeats, deadline });
+		}
+	}
+
+	fn drop_out(id: RunId, round: RoundIndex, phase: Phase, mut members: Accounts, absent: Vec<AccountId>) {
+		if absent.is_empty() {
+			return;
+		}
+		members.retain(|member| absent.binary_search(member).is_err());
+		Members::<T>::insert(id, members);
+		for who in absent {
+			T::Providers::note_failure(&who, 1);
+			Self::deposit_event(Event::DroppedOut { run: id, round, who, phase });
+		}
+	}
+}
+
+// How a round starts and ends.
+impl<T: Config> Pallet<T> {
+	/// Starts an attempt with the holders of `places`, or with all members, or waits for more.
+	///
+	/// Members that are no longer eligible lose their membership. A given place whose holder is no member stays, uncounted.
+	fn begin(id: RunId, run: &Run, index: RoundIndex, attempt: u32, places: Option<Accounts>) -> Weight {
+		let mut members = Members::<T>::get(id);
+		let mut stakes = Vec::new();
+		members.retain(|who| match Self::stake(who, run.config.min_bond) {
+			Ok(stake) => {
+				stakes.push(stake);
+				true
+			}
+			Err(_) => {
+				Self::deposit_event(Event::Left { run: id, who: who.clone() });
+				false
+			}
+		});
+		let mut participants = BoundedVec::new();
+		for account in places.unwrap_or_else(|| members.clone()) {
+			let stake = members.binary_search(&account).ok().and_then(|member| stakes.get(member));
+			let counted = stake.is_some();
+			// As many as in `places`, which has the same bound.
+			let _ = participants.try_push(Participant::new(account, stake.copied().unwrap_or(0), counted));
+		}
+		let weight = T::WeightInfo::begin(count(participants.len().max(members.len())));
+
+		let now = Self::now();
+		let counted = participants.iter().filter(|participant| participant.counted).count();
+		let round = if count(counted) >= run.config.min_participants {
+			let checkpoint = run.checkpoint;
+			let (randomness, _) = T::Randomness::random(b"neuroshard/seed");
+			let seed = expected::seed(checkpoint, randomness, id, index, attempt);
+			let deadline = now.saturating_add(run.config.durations.training);
+			let names = participants.iter().map(|participant| participant.account.clone()).collect();
+			Self::deposit_event(Event::RoundStarted { run: id, round: index, attempt, checkpoint, seed, participants: names, deadline });
+			let started_at = (now, T::Clock::now());
+			Round { round: index, attempt, stage: Stage::Training, deadline: Some(deadline), seed, started_at, participants }
+		} else {
+			let enough = count(members.len()) >= run.config.min_participants;
+			let round = Round::joining(index, attempt, enough.then(|| now.saturating_add(run.config.durations.joining)));
+			Self::deposit_event(Event::phase_started(id, &round));
+			round
+		};
+		Self::put(id, run, round, &members);
+		Members::<T>::insert(id, members);
+		weight
+	}
+
+	/// Ends a round with the checkpoint `root`, settles all proofs, and starts the next round.
+	fn adopt(id: RunId, mut run: Run, round: Round, root: H256) -> Weight {
+		let weight = T::WeightInfo::settle(count(round.participants.len()));
+		let index = round.round;
+		let key = expected::proof_key(id, index);
+		let units = if run.approved { run.config.train.tokens_per_round().into() } else { 0 };
+		for participant in round.revealed() {
+			let who = &participant.account;
+			Works::<T>::remove(id, who);
+			if participant.included {
+				T::Proofs::confirm(who, key, units);
+			} else {
+				T::Proofs::void(who, key);
+			}
+			// A dropout's failure was noted when it dropped out.
+			match (participant.counted, participant.included) {
+				(true, true) => T::Providers::note_success(who),
+				(true, false) => T::Providers::note_failure(who, 1),
+				(false, _) => {}
+			}
+		}
+		let included = round.participants.iter().filter(|participant| participant.included).count();
+		// Whoever attests `root` attests a loss, and there is a quorum of them.
+		let validation_loss = tally::median_loss(&round.participants, root).unwrap_or_default();
+		let places = match round.stage {
+			Stage::Checkpointing { next, .. } => Some(next),
+			_ => None,
+		};
+		let participants = round.participants.into_inner().into_iter().map(|participant| {
+			let delta_root = participant.delta_root.filter(|_| participant.included);
+			(participant.account, delta_root)
+		});
+		let participants = BoundedVec::truncate_from(participants.collect());
+		let record = Record { seed: round.seed, participants, checkpoint: root, validation_loss, adopted_at: Self::now() };
+		Records::<T>::insert(id, index, record);
+		if let Some(old) = index.checked_sub(T::RecordsKept::get()) {
+			Records::<T>::remove(id, old);
+		}
+		let included = count(included);
+		Self::deposit_event(Event::RoundAdopted { run: id, round: index, checkpoint: root, validation_loss, included, units });
+
+		run.rounds_adopted = run.rounds_adopted.saturating_add(1);
+		run.checkpoint = root;
+		let next = run.rounds_adopted;
+		if run.config.rounds.is_some_and(|rounds| next >= rounds) || next == RoundIndex::MAX {
+			Self::finish(id, run, false);
+			return weight;
+		}
+		let weight = weight.saturating_add(Self::begin(id, &run, next, 0, places));
+		Runs::<T>::insert(id, run);
+		weight
+	}
+
+	/// Ends an attempt without a checkpoint and starts the next one from the same.
+	fn abort(id: RunId, run: &Run, round: &Round, reason: AbortReason) -> Weight {
+		Self::void_all(id, round);
+		Self::deposit_event(Event::RoundAborted { run: id, round: round.round, attempt: round.attempt, reason });
+		T::WeightInfo::settle(count(round.participants.len())).saturating_add(Self::begin(
+			id,
+			run,
+			round.round,
+			round.attempt.saturating_add(1),
+			None,
+		))
+	}
+
+	/// Voids every proof of `round`.
+	pub(crate) fn void_all(id: RunId, round: &Round) {
+		for participant in round.revealed() {
+			Works::<T>::remove(id, &participant.account);
+			T::Proofs::void(&participant.account, expected::proof_key(id, round.round));
+		}
+	}
+}
+
+/// A number of places or members: never more than [`MAX_PARTICIPANTS`].
+fn count(len: usize) -> u32 {
+	u32::try_from(len).unwrap_or(MAX_PARTICIPANTS)
+}

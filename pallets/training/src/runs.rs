@@ -1,0 +1,267 @@
+//! Life of a run: creation, approval, membership, end and removal.
+
+use crate::{
+	expected::{self, Unfit},
+	round::Accounts,
+	Active, Config, Error, Event, HoldReason, Members, NextRun, Pallet, Records, Round, Rounds, Runs, Stage,
+};
+use alloc::vec::Vec;
+use codec::{Decode, Encode, MaxEncodedLen};
+use frame_support::{
+	ensure,
+	traits::{
+		fungible::{InspectHold, MutateHold},
+		tokens::Precision,
+		ConstU32, Get,
+	},
+	BoundedVec,
+};
+use neuroshard_types::{
+	provider::Role,
+	run::{RoundRecord, RunConfig, RunStatus},
+	traits::{Datasets, Providers, WorkProofs},
+	AccountId, Balance, BlockNumber, ConfigError, RoundIndex, RunId, F32, H256, MAX_PARTICIPANTS,
+};
+use scale_info::TypeInfo;
+use sp_runtime::{DispatchError, DispatchResult};
+
+/// A run as it is stored.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Run {
+	/// Who created it and whose deposit is held.
+	pub sponsor: AccountId,
+	/// Deposit held, in planck.
+	pub deposit: Balance,
+	/// What was fixed.
+	pub config: RunConfig,
+	/// Whether its work draws issuance.
+	pub approved: bool,
+	/// Rounds adopted so far.
+	pub rounds_adopted: RoundIndex,
+	/// Root of the newest adopted checkpoint.
+	pub checkpoint: H256,
+	/// Block in which it ended; `None` while it is active.
+	pub finished_at: Option<BlockNumber>,
+}
+
+impl Run {
+	/// Life.
+	pub fn status(&self) -> RunStatus {
+		match self.finished_at {
+			None => RunStatus::Active,
+			Some(_) => RunStatus::Finished,
+		}
+	}
+}
+
+/// An active run and when it is looked at next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct ActiveRun {
+	/// The run.
+	pub run: RunId,
+	/// First block in which something may be due without a call; `None` while too few have joined.
+	pub due: Option<BlockNumber>,
+}
+
+/// A [`RoundRecord`] in bounded form.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Record {
+	/// Seed of the window permutation.
+	pub seed: H256,
+	/// All places by account bytes ascending, with the delta root of those that were included.
+	pub participants: BoundedVec<(AccountId, Option<H256>), ConstU32<MAX_PARTICIPANTS>>,
+	/// Root of the checkpoint that the round ended with.
+	pub checkpoint: H256,
+	/// Stake-weighted median of the attested validation losses.
+	pub validation_loss: F32,
+	/// Block of adoption.
+	pub adopted_at: BlockNumber,
+}
+
+impl From<Record> for RoundRecord {
+	fn from(record: Record) -> Self {
+		let included = record.participants.iter().filter_map(|(account, root)| Some((account.clone(), (*root)?))).collect();
+		let participants = record.participants.into_iter().map(|(account, _)| account).collect();
+		let Record { seed, checkpoint, validation_loss, adopted_at, .. } = record;
+		Self { seed, participants, included, checkpoint, validation_loss, adopted_at }
+	}
+}
+
+impl<T> From<Unfit> for Error<T> {
+	fn from(unfit: Unfit) -> Self {
+		match unfit {
+			Unfit::Name => Self::BadName,
+			Unfit::Participants => Self::BadParticipants,
+			Unfit::Durations => Self::BadDurations,
+			Unfit::Limits => Self::BadLimits,
+			Unfit::Config(ConfigError::Dimension) => Self::BadDimension,
+			Unfit::Config(ConfigError::Heads) => Self::BadHeads,
+			Unfit::Config(ConfigError::TooLarge) => Self::ModelTooLarge,
+			Unfit::Config(ConfigError::ArithmeticVersion) => Self::ArithmeticVersion,
+			Unfit::Config(ConfigError::CommitInterval) => Self::CommitInterval,
+			Unfit::Config(ConfigError::Hyperparameter) => Self::BadHyperparameter,
+		}
+	}
+}
+
+impl<T: Config> Pallet<T> {
+	/// Run `id`, if it is active.
+	pub(crate) fn active(id: RunId) -> Result<Run, Error<T>> {
+		match Runs::<T>::get(id) {
+			None => Err(Error::UnknownRun),
+			Some(run) if run.finished_at.is_some() => Err(Error::RunFinished),
+			Some(run) => Ok(run),
+		}
+	}
+
+	/// Deposit for a run of so many rounds: for itself, and for every record that it may keep at a time.
+	pub fn deposit(rounds: Option<RoundIndex>) -> Balance {
+		let kept = T::RecordsKept::get();
+		let records = rounds.map_or(kept, |rounds| rounds.min(kept));
+		T::RunDeposit::get().saturating_add(T::RecordDeposit::get().saturating_mul(records.into()))
+	}
+
+	pub(crate) fn do_create_run(sponsor: AccountId, config: RunConfig) -> DispatchResult {
+		expected::check(&config, T::MaxPhaseDuration::get()).map_err(Error::<T>::from)?;
+		let dataset = config.dataset;
+		let (shape, vocab) = T::Datasets::active(dataset).ok_or(Error::<T>::DatasetNotActive)?;
+		ensure!(vocab <= config.model.vocab, Error::<T>::VocabularyTooSmall);
+		ensure!(expected::enough_to_train(&config, &shape), Error::<T>::DatasetTooSmall);
+		ensure!(expected::enough_to_validate(&config, &shape), Error::<T>::HeldOutTooSmall);
+
+		let id = NextRun::<T>::get();
+		let next = id.checked_add(1).ok_or(Error::<T>::RunIdsExhausted)?;
+		Active::<T>::try_mutate(|active| active.try_push(ActiveRun { run: id, due: None })).map_err(|_| Error::<T>::TooManyRuns)?;
+		let deposit = Self::deposit(config.rounds);
+		T::Currency::hold(&HoldReason::Run.into(), &sponsor, deposit)?;
+		T::Datasets::acquire(dataset)?;
+
+		NextRun::<T>::put(next);
+		let genesis_root = config.genesis_root;
+		Rounds::<T>::insert(id, Round::joining(0, 0, None));
+		let (approved, rounds_adopted, finished_at) = (false, 0, None);
+		let run = Run { sponsor: sponsor.clone(), deposit, config, approved, rounds_adopted, checkpoint: genesis_root, finished_at };
+		Runs::<T>::insert(id, run);
+		Self::deposit_event(Event::RunCreated { run: id, sponsor, dataset, genesis_root, deposit });
+		Ok(())
+	}
+
+	pub(crate) fn do_approve_run(id: RunId) -> DispatchResult {
+		let mut run = Self::active(id)?;
+		ensure!(!run.approved, Error::<T>::AlreadyApproved);
+		run.approved = true;
+		Runs::<T>::insert(id, run);
+		Self::deposit_event(Event::RunApproved { run: id });
+		Ok(())
+	}
+
+	/// Stops run `id` in the name of `sponsor`, or of the approving origin for `None`. Returns the places of the round under way.
+	pub(crate) fn do_stop_run(sponsor: Option<AccountId>, id: RunId) -> Result<u32, DispatchError> {
+		let run = Self::active(id)?;
+		ensure!(sponsor.is_none_or(|who| who == run.sponsor), Error::<T>::NotSponsor);
+		let round = Rounds::<T>::get(id).ok_or(Error::<T>::UnknownRun)?;
+		Self::void_all(id, &round);
+		Self::finish(id, run, true);
+		Ok(u32::try_from(round.participants.len()).unwrap_or(MAX_PARTICIPANTS))
+	}
+
+	/// Ends run `id`. All proofs of its round have been confirmed or voided.
+	pub(crate) fn finish(id: RunId, mut run: Run, stopped: bool) {
+		Rounds::<T>::remove(id);
+		Members::<T>::remove(id);
+		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
+		T::Datasets::release(run.config.dataset);
+		T::Proofs::finish_run(id);
+		run.finished_at = Some(Self::now());
+		Self::deposit_event(Event::RunFinished { run: id, rounds: run.rounds_adopted, checkpoint: run.checkpoint, stopped });
+		Runs::<T>::insert(id, run);
+	}
+
+	/// Returns how many records were removed.
+	pub(crate) fn do_remove_run(who: AccountId, id: RunId, limit: u32) -> Result<u32, DispatchError> {
+		let run = Runs::<T>::get(id).ok_or(Error::<T>::UnknownRun)?;
+		ensure!(who == run.sponsor, Error::<T>::NotSponsor);
+		let finished_at = run.finished_at.ok_or(Error::<T>::RunActive)?;
+		ensure!(Self::now() >= finished_at.saturating_add(T::HistoryPeriod::get()), Error::<T>::HistoryNeeded);
+		// One more than the limit is looked at, to know whether any is left.
+		let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+		let rounds: Vec<RoundIndex> = Records::<T>::iter_key_prefix(id).take(wanted.saturating_add(1)).collect();
+		let records = u32::try_from(rounds.len()).unwrap_or(u32::MAX).min(limit);
+		for round in rounds.iter().take(wanted) {
+			Records::<T>::remove(id, round);
+		}
+		if rounds.len() > wanted {
+			Self::deposit_event(Event::HistoryRemoved { run: id, records });
+		} else {
+			T::Currency::release(&HoldReason::Run.into(), &run.sponsor, run.deposit, Precision::BestEffort)?;
+			Runs::<T>::remove(id);
+			Self::deposit_event(Event::RunRemoved { run: id });
+		}
+		Ok(records)
+	}
+
+	/// The bond of `who`, if it may take part in a run with this smallest bond.
+	pub(crate) fn stake(who: &AccountId, min_bond: Balance) -> Result<Balance, Error<T>> {
+		ensure!(T::Providers::is_active(who, Role::Worker), Error::<T>::NotActiveWorker);
+		let bond = T::Providers::bond(who);
+		ensure!(bond >= min_bond, Error::<T>::BondTooSmall);
+		Ok(bond)
+	}
+
+	pub(crate) fn do_join(who: AccountId, id: RunId) -> DispatchResult {
+		let run = Self::active(id)?;
+		Self::stake(&who, run.config.min_bond)?;
+		let mut members = Members::<T>::get(id);
+		let place = members.binary_search(&who).err().ok_or(Error::<T>::AlreadyMember)?;
+		ensure!(count(&members) < run.config.max_participants, Error::<T>::RunFull);
+		members.try_insert(place, who.clone()).map_err(|_| Error::<T>::RunFull)?;
+		Self::deposit_event(Event::Joined { run: id, who });
+		Self::members_changed(id, &run, members);
+		Ok(())
+	}
+
+	pub(crate) fn do_leave(who: AccountId, id: RunId) -> DispatchResult {
+		let run = Self::active(id)?;
+		let mut members = Members::<T>::get(id);
+		let place = members.binary_search(&who).map_err(|_| Error::<T>::NotMember)?;
+		members.remove(place);
+		Self::deposit_event(Event::Left { run: id, who });
+		Self::members_changed(id, &run, members);
+		Ok(())
+	}
+
+	/// Stores the members and, while Joining, sets or clears the deadline that depends on their number.
+	fn members_changed(id: RunId, run: &Run, members: Accounts) {
+		if let Some(mut round) = Rounds::<T>::get(id).filter(|round| round.stage == Stage::Joining) {
+			let deadline = match round.deadline {
+				_ if count(&members) < run.config.min_participants => None,
+				None => Some(Self::now().saturating_add(run.config.durations.joining)),
+				set => set,
+			};
+			if round.deadline != deadline {
+				round.deadline = deadline;
+				Self::deposit_event(Event::phase_started(id, &round));
+			}
+			Self::put(id, run, round, &members);
+		}
+		Members::<T>::insert(id, members);
+	}
+
+	/// Notes when run `id` is looked at next.
+	pub(crate) fn schedule(id: RunId, due: Option<BlockNumber>) {
+		Active::<T>::mutate(|active| {
+			if let Some(entry) = active.iter_mut().find(|entry| entry.run == id) {
+				entry.due = due;
+			}
+		});
+	}
+
+	/// What is held of `who` for runs, in planck.
+	pub fn held(who: &AccountId) -> Balance {
+		T::Currency::balance_on_hold(&HoldReason::Run.into(), who)
+	}
+}
+
+fn count(members: &Accounts) -> u32 {
+	u32::try_from(members.len()).unwrap_or(MAX_PARTICIPANTS)
+}

@@ -1,0 +1,56 @@
+//! What the view functions show.
+
+use crate::{Config, Members, Pallet, Rounds, Runs, Works};
+use alloc::vec::Vec;
+use neuroshard_types::{
+	run::{ParticipantView, RoundView, RunView},
+	AccountId, RunId,
+};
+
+impl<T: Config> Pallet<T> {
+	pub(crate) fn run_ids() -> Vec<RunId> {
+		let mut ids: Vec<RunId> = Runs::<T>::iter_keys().collect();
+		ids.sort_unstable();
+		ids
+	}
+
+	pub(crate) fn run_view(id: RunId) -> Option<RunView> {
+		let run = Runs::<T>::get(id)?;
+		let round = Rounds::<T>::get(id);
+		let takes_part =
+			|who: &AccountId| round.as_ref().and_then(|round| round.participant(who)).is_some_and(|participant| participant.counted);
+		let joining = Members::<T>::get(id).into_iter().filter(|who| !takes_part(who)).collect();
+		Some(RunView {
+			status: run.status(),
+			sponsor: run.sponsor,
+			config: run.config,
+			approved: run.approved,
+			rounds_adopted: run.rounds_adopted,
+			checkpoint: run.checkpoint,
+			joining,
+		})
+	}
+
+	pub(crate) fn round_view(id: RunId) -> Option<RoundView> {
+		let (run, round) = (Runs::<T>::get(id)?, Rounds::<T>::get(id)?);
+		let participants = round.participants.into_iter().map(|participant| ParticipantView {
+			work: participant.delta_root.and_then(|_| Works::<T>::get(id, &participant.account)),
+			account: participant.account,
+			sealed: participant.commitment.map(|commitment| commitment.sealed),
+			vote: participant.vote,
+			attestation: participant.attestation,
+			included: participant.included,
+			counted: participant.counted,
+		});
+		Some(RoundView {
+			round: round.round,
+			attempt: round.attempt,
+			phase: round.stage.phase(),
+			deadline: round.deadline,
+			checkpoint: run.checkpoint,
+			seed: round.seed,
+			started_at: round.started_at,
+			participants: participants.collect(),
+		})
+	}
+}

@@ -1,0 +1,179 @@
+//! Weights of the calls.
+//!
+//! Derived by hand: the database accesses of each call on its longest path, as the code makes them, plus an allowance of
+//! compute time. `p` is the number of places of the round. What other pallets do on a call's behalf is counted here with
+//! what their implementations in this workspace need: three reads and three writes per proof that is settled, one of each
+//! per note on a reputation, five reads, five writes and 150 us (signature recovery included) per proof that is submitted.
+//! The benchmarks measure the same calls; run them on the target machine to replace these figures.
+
+use core::marker::PhantomData;
+use frame_support::{
+	traits::Get,
+	weights::{constants::WEIGHT_REF_TIME_PER_NANOS, Weight},
+};
+
+/// Weights of the calls, and of the transitions that run in a block's initialization.
+pub trait WeightInfo {
+	/// `create_run`.
+	fn create_run() -> Weight;
+	/// `approve_run`.
+	fn approve_run() -> Weight;
+	/// `stop_run` in a round with `p` places.
+	fn stop_run(p: u32) -> Weight;
+	/// `join`.
+	fn join() -> Weight;
+	/// `leave`.
+	fn leave() -> Weight;
+	/// `commit` in a round with `p` places.
+	fn commit(p: u32) -> Weight;
+	/// `reveal` in a round with `p` places.
+	fn reveal(p: u32) -> Weight;
+	/// `vote_availability` in a round with `p` places.
+	fn vote_availability(p: u32) -> Weight;
+	/// `attest` in a round with `p` places.
+	fn attest(p: u32) -> Weight;
+	/// `remove_run` that removes `r` records.
+	fn remove_run(r: u32) -> Weight;
+	/// Finding what is due in a block.
+	fn on_initialize() -> Weight;
+	/// Moving a round with `p` places on, all of them absent.
+	fn advance(p: u32) -> Weight;
+	/// Settling the proofs of a round with `p` places, all revealed.
+	fn settle(p: u32) -> Weight;
+	/// Starting a round with `p` places.
+	fn begin(p: u32) -> Weight;
+}
+
+/// Microseconds of compute as weight.
+fn micros(time: u64) -> Weight {
+	Weight::from_parts(time.saturating_mul(1_000).saturating_mul(WEIGHT_REF_TIME_PER_NANOS), 0)
+}
+
+/// Encoding or decoding a round, or looking through its places: below 0.3 us a place and pass.
+fn places(p: u32, passes: u64) -> Weight {
+	Weight::from_parts(u64::from(p).saturating_mul(passes).saturating_mul(300).saturating_mul(WEIGHT_REF_TIME_PER_NANOS), 0)
+}
+
+/// [`WeightInfo`] with the runtime's database weights.
+pub struct SubstrateWeight<T>(PhantomData<T>);
+
+impl<T: frame_system::Config> SubstrateWeight<T> {
+	fn db(reads: u64, writes: u64) -> Weight {
+		T::DbWeight::get().reads_writes(reads, writes)
+	}
+}
+
+impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
+	// Reads: dataset twice, next id, active list, hold and account. Writes: run, round, next id, active list, dataset, hold, account.
+	fn create_run() -> Weight {
+		micros(60).saturating_add(Self::db(6, 7))
+	}
+	fn approve_run() -> Weight {
+		micros(20).saturating_add(Self::db(1, 1))
+	}
+	// Reads: run, round, active list, dataset. Writes: run, round, members, active list, dataset, replay guards; and the proofs.
+	fn stop_run(p: u32) -> Weight {
+		micros(40).saturating_add(Self::db(4, 6)).saturating_add(Self::settle(p))
+	}
+	// Reads: run, provider twice, members, round, active list. Writes: members, round, active list.
+	fn join() -> Weight {
+		micros(60).saturating_add(Self::db(6, 3))
+	}
+	// Reads: run, members, round, active list. Writes: members, round, active list.
+	fn leave() -> Weight {
+		micros(50).saturating_add(Self::db(4, 3))
+	}
+	// Reads: run, round, time, active list, members. Writes: round, active list.
+	fn commit(p: u32) -> Weight {
+		micros(30).saturating_add(places(p, 3)).saturating_add(Self::db(5, 2))
+	}
+	// As `commit`, with the genesis hash read, the work written, two hashes of up to 2.1 KiB, and the submitted proof.
+	fn reveal(p: u32) -> Weight {
+		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(5 + 5, 3 + 5))
+	}
+	// As `commit`; the last voter tallies p votes for each of p deltas, 4 ns each, and members move into the round.
+	fn vote_availability(p: u32) -> Weight {
+		let tally = micros(u64::from(p).saturating_mul(p.into()).saturating_mul(3).div_ceil(100));
+		micros(30).saturating_add(places(p, 4)).saturating_add(tally).saturating_add(Self::db(5, 2))
+	}
+	// As `vote_availability`: every attester's root is weighed against all others in the worst case.
+	fn attest(p: u32) -> Weight {
+		Self::vote_availability(p)
+	}
+	// Reads: run, hold, account, and one record more than is removed. Writes: run, hold, account, and the records.
+	fn remove_run(r: u32) -> Weight {
+		let records = u64::from(r);
+		micros(40).saturating_add(places(r, 3)).saturating_add(Self::db(records.saturating_add(4), records.saturating_add(3)))
+	}
+	fn on_initialize() -> Weight {
+		micros(5).saturating_add(Self::db(1, 0))
+	}
+	// Reads: run, round, members, active list. Writes: round, members, active list; and a note per dropout.
+	fn advance(p: u32) -> Weight {
+		let each = u64::from(p);
+		let tally = micros(each.saturating_mul(each).saturating_mul(3).div_ceil(100));
+		micros(30)
+			.saturating_add(places(p, 8))
+			.saturating_add(tally)
+			.saturating_add(Self::db(each.saturating_add(4), each.saturating_add(3)))
+	}
+	// For each proof: settled, work removed, reputation noted. Once: run, record and the oldest record written, and what the
+	// end of a run writes: round, members, active list, dataset, replay guards.
+	fn settle(p: u32) -> Weight {
+		let each = u64::from(p);
+		micros(50)
+			.saturating_add(places(p, 40))
+			.saturating_add(Self::db(each.saturating_mul(4).saturating_add(4), each.saturating_mul(5).saturating_add(8)))
+	}
+	// Reads: members, randomness, time, active list, and two of each member's provider. Writes: round, members, active list.
+	fn begin(p: u32) -> Weight {
+		let each = u64::from(p);
+		micros(50).saturating_add(places(p, 8)).saturating_add(Self::db(each.saturating_mul(2).saturating_add(4), 3))
+	}
+}
+
+/// For tests: an allowance of compute time and no database.
+impl WeightInfo for () {
+	fn create_run() -> Weight {
+		micros(60)
+	}
+	fn approve_run() -> Weight {
+		micros(20)
+	}
+	fn stop_run(p: u32) -> Weight {
+		micros(40).saturating_add(Self::settle(p))
+	}
+	fn join() -> Weight {
+		micros(60)
+	}
+	fn leave() -> Weight {
+		micros(50)
+	}
+	fn commit(p: u32) -> Weight {
+		micros(30).saturating_add(places(p, 3))
+	}
+	fn reveal(p: u32) -> Weight {
+		micros(200).saturating_add(places(p, 4))
+	}
+	fn vote_availability(p: u32) -> Weight {
+		micros(30).saturating_add(places(p, 4))
+	}
+	fn attest(p: u32) -> Weight {
+		micros(30).saturating_add(places(p, 4))
+	}
+	fn remove_run(r: u32) -> Weight {
+		micros(40).saturating_add(places(r, 3))
+	}
+	fn on_initialize() -> Weight {
+		micros(5)
+	}
+	fn advance(p: u32) -> Weight {
+		micros(30).saturating_add(places(p, 8))
+	}
+	fn settle(p: u32) -> Weight {
+		micros(50).saturating_add(places(p, 40))
+	}
+	fn begin(p: u32) -> Weight {
+		micros(50).saturating_add(places(p, 8))
+	}
+}
