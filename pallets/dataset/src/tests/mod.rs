@@ -1,0 +1,1 @@
+//! Behaviour of calls, trait and view functions.

@@ -1,0 +1,82 @@
+//! What the pallet stores of a dataset, and which manifests it accepts.
+
+use crate::{Error, MAX_VOCAB};
+use codec::{Decode, Encode, MaxEncodedLen};
+use neuroshard_types::{
+	dataset::{DatasetShape, DatasetStatus, DatasetView, Manifest, MAX_SHARDS, MAX_TOKENS_PER_SHARD, TOKENS_PER_CHUNK},
+	AccountId, Balance,
+};
+use scale_info::TypeInfo;
+
+/// A dataset.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Dataset {
+	/// Who proposed it and whose deposit is held.
+	pub proposer: AccountId,
+	/// Deposit held, in planck.
+	pub deposit: Balance,
+	/// The manifest.
+	pub manifest: Manifest,
+	/// Life.
+	pub status: DatasetStatus,
+	/// Runs that use it.
+	pub users: u32,
+}
+
+impl From<Dataset> for DatasetView {
+	fn from(dataset: Dataset) -> Self {
+		let Dataset { proposer, deposit, manifest, status, users } = dataset;
+		Self { proposer, deposit, manifest, status, users }
+	}
+}
+
+/// Chunks of one shard, the last one padded.
+pub(crate) fn chunks_per_shard(shape: &DatasetShape) -> u32 {
+	shape.tokens_per_shard.div_ceil(TOKENS_PER_CHUNK)
+}
+
+/// What is wrong with a manifest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ManifestProblem {
+	Text,
+	Vocab,
+	ShardSize,
+	ShardCount,
+	HeldOut,
+	Bytes,
+}
+
+impl<T> From<ManifestProblem> for Error<T> {
+	fn from(problem: ManifestProblem) -> Self {
+		match problem {
+			ManifestProblem::Text => Error::InvalidText,
+			ManifestProblem::Vocab => Error::InvalidVocab,
+			ManifestProblem::ShardSize => Error::InvalidShardSize,
+			ManifestProblem::ShardCount => Error::InvalidShardCount,
+			ManifestProblem::HeldOut => Error::NothingToTrainOn,
+			ManifestProblem::Bytes => Error::NoBytes,
+		}
+	}
+}
+
+/// The first thing that is wrong with `manifest`, if anything is.
+pub(crate) fn manifest_problem(manifest: &Manifest) -> Option<ManifestProblem> {
+	let shape = &manifest.shape;
+	let is_text = |bytes: &[u8]| !bytes.is_empty() && core::str::from_utf8(bytes).is_ok();
+	if !is_text(&manifest.name) || !is_text(&manifest.licence) || !is_text(&manifest.source) {
+		Some(ManifestProblem::Text)
+	} else if manifest.vocab == 0 || manifest.vocab > MAX_VOCAB || manifest.vocab % 32 != 0 {
+		Some(ManifestProblem::Vocab)
+	} else if !(2..=MAX_TOKENS_PER_SHARD).contains(&shape.tokens_per_shard) {
+		// The smallest window is one token and its target.
+		Some(ManifestProblem::ShardSize)
+	} else if !(1..=MAX_SHARDS).contains(&shape.shard_count) {
+		Some(ManifestProblem::ShardCount)
+	} else if shape.held_out >= shape.shard_count {
+		Some(ManifestProblem::HeldOut)
+	} else if manifest.bytes == 0 {
+		Some(ManifestProblem::Bytes)
+	} else {
+		None
+	}
+}
