@@ -1,12 +1,29 @@
 //! From a model configuration to an operator graph, its tiles and its Merkle commitments.
+//!
+//! - [`config`]: what fixes a run; accepted or refused here, with the numbers that follow from it.
+//! - [`layout`]: where each parameter lives in a flat vector, under its Hugging Face name.
+//! - [`tiles`], [`merkle`], [`commit`]: 32x32 tiles as 4 KiB leaves, trees over them, roots of states and checkpoints.
+//! - [`init`]: theta_0 from a seed.
+//! - [`graph`], [`plan`]: operators, stages and nodes of each job, and one arena for all its tensors.
+//! - [`outer`]: aggregation of deltas and the outer step.
+//! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation and generation.
+//!
+//! The arithmetic is that of [`neuroshard_kernels`]: the same bits on every machine and with any number of threads.
 #![cfg_attr(not(feature = "std"), no_std)]
 extern crate alloc;
 
 pub mod commit;
 pub mod config;
+#[cfg(feature = "std")]
+pub mod exec;
+pub mod graph;
 pub mod init;
 pub mod layout;
 pub mod merkle;
+pub mod outer;
+pub mod plan;
+#[cfg(feature = "std")]
+pub mod round;
 pub mod tiles;
 mod validate;
 

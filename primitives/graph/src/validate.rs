@@ -2,12 +2,17 @@
 //!
 //! Everything here is integer arithmetic on 64 bits or more: the chain runs it on whatever a sponsor sends.
 
-use crate::config::{ConfigError, ModelConfig, TrainConfig, ARITHMETIC_VERSION, F32};
+use crate::{
+	config::{ConfigError, ModelConfig, TrainConfig, ARITHMETIC_VERSION, F32},
+	plan::Plan,
+};
 
 /// Side of a tile; dimensions are multiples of it.
 const SIDE: u32 = 32;
 /// Token identifiers are 16 bits wide.
 const MAX_VOCAB: u32 = 65_536;
+/// Longest sequence that the RoPE tables' range reduction covers.
+const MAX_POSITIONS: u32 = 1 << 20;
 /// Most parameters of a model.
 const MAX_PARAMETERS: u64 = 1 << 31;
 /// Most attention probabilities of one layer and step.
@@ -44,7 +49,7 @@ impl ModelConfig {
 		if !dims.iter().all(|&d| is_multiple(d, SIDE)) || !is_multiple(self.head_dim(), 2) || self.layers == 0 {
 			return Err(ConfigError::Dimension);
 		}
-		if self.vocab > MAX_VOCAB || self.parameters() > MAX_PARAMETERS {
+		if self.vocab > MAX_VOCAB || self.max_seq > MAX_POSITIONS || self.parameters() > MAX_PARAMETERS {
 			return Err(ConfigError::TooLarge);
 		}
 		if self.rope_theta < 2 {
@@ -95,6 +100,11 @@ impl TrainConfig {
 	/// # Errors
 	/// Those of [`ModelConfig::validate`], and every other [`ConfigError`].
 	pub fn validate(&self, model: &ModelConfig) -> Result<(), ConfigError> {
+		Plan::training(model, self).map(|_| ())
+	}
+
+	/// [`TrainConfig::validate`] except for the number of nodes.
+	pub(crate) fn check_values(&self, model: &ModelConfig) -> Result<(), ConfigError> {
 		model.validate()?;
 		if self.arithmetic_version != ARITHMETIC_VERSION {
 			return Err(ConfigError::ArithmeticVersion);
@@ -148,6 +158,13 @@ impl TrainConfig {
 			0 => 0,
 			interval => self.inner_steps.div_ceil(interval),
 		}
+	}
+
+	/// Held-out sequences that are evaluated together: the largest divisor of `validation_sequences` up to `batch`; at
+	/// least 1. How they are grouped does not change the validation loss.
+	pub fn validation_batch(&self) -> u32 {
+		let most = self.batch.min(self.validation_sequences);
+		(1..=most).rev().find(|&group| self.validation_sequences.is_multiple_of(group)).unwrap_or(1)
 	}
 
 	/// Whether the state is committed after inner step `step`, counted from 1.

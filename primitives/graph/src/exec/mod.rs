@@ -1,0 +1,67 @@
+//! Running plans on this machine: training steps, validation and text generation.
+//!
+//! Everything happens in one arena that the caller owns; a step allocates nothing. Results do not depend on the number
+//! of threads.
+
+mod arena;
+mod decoder;
+mod runner;
+mod trainer;
+mod validator;
+
+pub use arena::Arena;
+pub use decoder::{forward_logits, DecodeError, Decoder};
+pub use neuroshard_kernels::exec::{Exec, ExecError};
+pub use trainer::{StepOutcome, Trainer};
+pub use validator::{ValidationError, Validator};
+
+use crate::config::ConfigError;
+
+/// Why an executor cannot be set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SetupError {
+	/// The configuration is refused.
+	#[error("the model or training configuration is refused: {0:?}")]
+	Config(ConfigError),
+	/// The arena would not fit this machine's address space.
+	#[error("the job does not fit the memory that this machine can address")]
+	Memory,
+}
+
+impl From<ConfigError> for SetupError {
+	fn from(error: ConfigError) -> Self {
+		Self::Config(error)
+	}
+}
+
+/// Why a batch gives no result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StepError {
+	/// Loss or gradient norm is not finite. The outcome of the job, not a fault of the machine.
+	#[error("diverged: the loss or the gradient norm is not finite")]
+	Diverged,
+	/// Not `batch * (seq_len + 1)` tokens.
+	#[error("{found} tokens where the batch has {expected}")]
+	Tokens {
+		/// Tokens of a batch.
+		expected: usize,
+		/// Tokens given.
+		found: usize,
+	},
+	/// A token outside the model's vocabulary.
+	#[error("token {token} is not in the vocabulary of {vocab}")]
+	Vocabulary {
+		/// The token.
+		token: u16,
+		/// Size of the vocabulary.
+		vocab: u32,
+	},
+	/// The arena is shorter than the plan.
+	#[error("arena of {found} elements where the plan has {expected}")]
+	Arena {
+		/// Elements that the plan needs.
+		expected: usize,
+		/// Elements given.
+		found: usize,
+	},
+}

@@ -1,0 +1,152 @@
+//! The inner loop's unit: one step of AdamW on one batch.
+
+use super::{runner::Runner, Exec, SetupError, StepError};
+use crate::{
+	config::{ModelConfig, TrainConfig},
+	layout::ParamLayout,
+	plan::Plan,
+};
+use alloc::sync::Arc;
+use neuroshard_kernels::{
+	num::sqrt,
+	schedule::{bias_correction, complement, decay_factor, LearningRate},
+	shape::AdamW,
+};
+
+/// What a step measured before it changed the parameters.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct StepOutcome {
+	/// Mean cross-entropy of the batch, nats per token.
+	pub loss: f32,
+	/// Norm of the gradient before clipping.
+	pub grad_norm: f32,
+}
+
+/// Runs training steps of one configuration on an arena of [`Trainer::arena_len`] elements.
+pub struct Trainer {
+	runner: Runner,
+	train: TrainConfig,
+	rate: LearningRate,
+}
+
+impl Trainer {
+	/// A trainer that computes with `exec`.
+	///
+	/// # Errors
+	/// [`SetupError`] if the configuration is refused or does not fit this machine.
+	pub fn new(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
+		let plan = Plan::training(model, train)?;
+		let rate = LearningRate {
+			peak: train.lr.get(),
+			min: train.lr_min.get(),
+			warmup_steps: u64::from(train.warmup_steps),
+			total_steps: u64::from(train.total_steps),
+		};
+		Ok(Self { runner: Runner::new(exec, model, plan, train.clip.get())?, train: train.clone(), rate })
+	}
+
+	/// Elements of the arena.
+	pub fn arena_len(&self) -> usize {
+		self.runner.arena_len
+	}
+
+	/// Tokens of a batch: `batch * (seq_len + 1)`, each sequence with the token that follows it.
+	pub fn batch_tokens(&self) -> usize {
+		self.runner.batch_tokens()
+	}
+
+	/// Layout of parameters, moments and gradients.
+	pub fn layout(&self) -> &ParamLayout {
+		&self.runner.layout
+	}
+
+	/// The configuration.
+	pub fn config(&self) -> &TrainConfig {
+		&self.train
+	}
+
+	/// The plan that steps execute.
+	pub fn plan(&self) -> &Plan {
+		&self.runner.plan
+	}
+
+	/// What it computes with.
+	pub fn exec(&self) -> &Arc<Exec> {
+		&self.runner.exec
+	}
+
+	/// Parameters.
+	///
+	/// # Panics
+	/// This and the other accessors: if the arena is shorter than [`Trainer::arena_len`].
+	pub fn theta<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
+		&arena[self.runner.region(self.runner.regions.theta)]
+	}
+
+	/// Parameters, to be set.
+	pub fn theta_mut<'a>(&self, arena: &'a mut [f32]) -> &'a mut [f32] {
+		&mut arena[self.runner.region(self.runner.regions.theta)]
+	}
+
+	/// First moments.
+	pub fn first_moment<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
+		&arena[self.runner.region(self.runner.regions.first_moment)]
+	}
+
+	/// Second moments.
+	pub fn second_moment<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
+		&arena[self.runner.region(self.runner.regions.second_moment)]
+	}
+
+	/// Gradients of the last step, before clipping.
+	pub fn gradient<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
+		&arena[self.runner.region(self.runner.regions.gradient)]
+	}
+
+	/// Sets both moments to zero, as at the beginning of a round.
+	pub fn reset_moments(&self, arena: &mut [f32]) {
+		arena[self.runner.region(self.runner.regions.first_moment)].fill(0.0);
+		arena[self.runner.region(self.runner.regions.second_moment)].fill(0.0);
+	}
+
+	/// Forward and backward pass, without an update.
+	///
+	/// # Errors
+	/// [`StepError`]; only [`StepError::Diverged`] is an outcome of the job itself.
+	pub fn gradients(&mut self, arena: &mut [f32], tokens: &[u16]) -> Result<StepOutcome, StepError> {
+		self.runner.load(arena, tokens)?;
+		let results = self.runner.results;
+		self.runner.run(arena, 0..results.update, None);
+		let loss = self.runner.scalar(arena, results.loss);
+		let square_norm = self.runner.scalar(arena, results.square_norm);
+		if !loss.is_finite() || !square_norm.is_finite() {
+			return Err(StepError::Diverged);
+		}
+		Ok(StepOutcome { loss, grad_norm: sqrt(square_norm) })
+	}
+
+	/// One step: gradients, clipping, AdamW. `schedule_index` counts the steps of the whole run from 0, `t` those since
+	/// the moments were reset, from 1. Weight decay applies to every tensor.
+	///
+	/// # Errors
+	/// [`StepError`]; parameters and moments are then unchanged.
+	pub fn train_step(&mut self, arena: &mut [f32], tokens: &[u16], schedule_index: u64, t: u64) -> Result<StepOutcome, StepError> {
+		let outcome = self.gradients(arena, tokens)?;
+		let lr = self.rate.at(schedule_index);
+		let (beta1, beta2) = (self.train.beta1.get(), self.train.beta2.get());
+		let step = AdamW {
+			lr,
+			beta1,
+			complement1: complement(beta1),
+			beta2,
+			complement2: complement(beta2),
+			correction1: bias_correction(beta1, t),
+			correction2: bias_correction(beta2, t),
+			eps: self.train.eps.get(),
+			decay: decay_factor(lr, self.train.weight_decay.get()),
+			clip: self.runner.scalar(arena, self.runner.results.clip),
+		};
+		self.runner.run(arena, self.runner.results.update..self.runner.plan.stages().len(), Some(&step));
+		Ok(outcome)
+	}
+}

@@ -1,0 +1,206 @@
+//! The vocabulary of operator graphs: tensors, operators, stages and nodes.
+//!
+//! A *stage* is one operator applied to whole tensors. A *node* is a run of rows of a stage's outputs, at most
+//! [`MAX_TILES_PER_NODE`] tiles of them. Nodes are numbered through all stages; operator, inputs, outputs and shapes of
+//! any node follow from its number ([`crate::plan::Plan::node`]), so that nobody ever has to send a graph.
+//!
+//! Tensors are values: each is written by one stage and never changes. Two values may share memory when the second is
+//! only needed after the first, which is how operators work in place.
+
+use alloc::vec::Vec;
+
+/// Most tiles that a node outputs.
+pub const MAX_TILES_PER_NODE: u32 = 2_048;
+/// Most nodes of one plan.
+pub const MAX_NODES: u32 = 8_192;
+
+/// Number of a tensor within its plan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct TensorId(pub(crate) u32);
+
+/// Where a tensor's values are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+	/// At this offset of the arena, in elements; a multiple of 16.
+	Arena(u64),
+	/// Nowhere: it exists only between stages that execution fuses into one operator.
+	Fused,
+	/// With the caller: tokens, or the tensors of a checkpoint or delta.
+	External,
+}
+
+/// Shape and place of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TensorInfo {
+	/// Rows.
+	pub rows: u32,
+	/// Columns.
+	pub cols: u32,
+	/// Where it is.
+	pub place: Place,
+}
+
+impl TensorInfo {
+	/// Elements.
+	pub fn len(&self) -> u64 {
+		u64::from(self.rows) * u64::from(self.cols)
+	}
+
+	/// Whether there is no element; never true in a plan.
+	pub fn is_empty(&self) -> bool {
+		self.len() == 0
+	}
+}
+
+/// Which operands of a matrix product are transposed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Product {
+	/// `a b^T`: activations times a weight.
+	Nt,
+	/// `a b`: a gradient back through a weight.
+	Nn,
+	/// `a^T b`: gradient of a weight, a chain over tokens in segments of 4,096.
+	Tn,
+}
+
+/// An operator. The comment gives `inputs -> outputs`; formulas and orders are those of the kernel it names in
+/// [`neuroshard_kernels::scalar`]. An input in brackets is the value that accumulation starts from, zero without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+	/// `-> theta`: see [`crate::init`].
+	Init,
+	/// `tokens, table -> x`: `embedding_gather`.
+	Gather,
+	/// `x -> r`: `rms_stats`.
+	RmsStats,
+	/// `x, r, w -> y`: `rms_apply`.
+	RmsApply,
+	/// `a, b, [c] -> c'`: `matmul_nt`, `matmul_nn`, `matmul_tn`.
+	Product(Product),
+	/// `x -> y`: `rope_forward` for heads of the given number.
+	Rope {
+		/// Heads in a row.
+		heads: u32,
+	},
+	/// `q, k -> s`: scaled products of each query with the keys up to it; row `(b * heads + h) * seq + i`.
+	Scores,
+	/// `s -> max`: maximum of each row.
+	RowMax,
+	/// `s, max -> sum`: sum of `exp(s - max)` of each row.
+	ExpSum,
+	/// `s, max, sum -> p`: `exp(s - max) * (1 / sum)`.
+	Softmax,
+	/// `p, v -> o`: weighted sum of values. Scores to Context are `attention_forward`.
+	Context,
+	/// `gate, up -> h`: `swiglu_forward`.
+	Swiglu,
+	/// `logits, targets, max, sum -> loss`: `cross_entropy_loss`.
+	LossRows,
+	/// `x -> partials`: `tile_sums`.
+	TileSums,
+	/// `partials -> sums`: one level of `tree_sum`.
+	TreeSum,
+	/// `sum -> mean`: times the reciprocal of the number of tokens.
+	MeanLoss,
+	/// `logits, targets, max, sum -> d_logits`: `cross_entropy_backward`.
+	LossBack,
+	/// `dy, x, r, w -> k`: `rms_backward_stats`.
+	RmsBackStats,
+	/// `dy, x, r, k, w, [dx] -> dx'`: `rms_backward_apply`.
+	RmsBackApply,
+	/// `dy, x, r -> dw`: `rms_weight_grad`.
+	RmsWeightGrad,
+	/// `dh, gate, up -> d_gate, d_up`: `swiglu_backward`.
+	SwigluBack,
+	/// `d_o, o -> d`: sum of products of each head's row, by lanes.
+	HeadDots,
+	/// `d_o, v -> dp`: gradient of the probabilities.
+	ProbabilityBack,
+	/// `p, dp, d -> ds`: `(p * (dp - d)) * scale`.
+	ScoreBack,
+	/// `ds, k -> dq`: keys ascending.
+	QueryBack,
+	/// `ds, q -> dk`: heads of the group ascending, then queries.
+	KeyBack,
+	/// `p, d_o -> dv`: as KeyBack. HeadDots to ValueBack are `attention_backward`.
+	ValueBack,
+	/// `dx -> dx'`: `rope_backward`.
+	RopeBack {
+		/// Heads in a row.
+		heads: u32,
+	},
+	/// `dx, tokens, [grad] -> grad'`: `embedding_scatter_add`.
+	ScatterAdd,
+	/// `gradients -> partials`: `tile_sum_squares` of every gradient in layout order.
+	SquareTiles,
+	/// `sum of squares -> factor`: `clip_scale`.
+	ClipScale,
+	/// `p, m, v, g, factor -> p', m', v'`: `adamw`.
+	AdamW,
+	/// `theta_r, theta_h -> delta`: `sub`.
+	Delta,
+	/// `deltas -> g`: `mean`.
+	Mean,
+	/// `deltas -> g`: `trimmed_mean`.
+	TrimmedMean {
+		/// Values dropped at each end.
+		trim: u32,
+	},
+	/// `theta, m, g -> theta', m'`: `nesterov`.
+	Nesterov,
+}
+
+/// Which rows of an input a node reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+	/// The rows that it writes.
+	SameRows,
+	/// All of them (a node needs fewer where causality or the operator says so).
+	Whole,
+}
+
+/// One operator on whole tensors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stage {
+	/// The operator.
+	pub op: Op,
+	/// What it reads.
+	pub inputs: Vec<(TensorId, Access)>,
+	/// What it writes; all have the same number of rows.
+	pub outputs: Vec<TensorId>,
+	/// Rows of each output.
+	pub rows: u32,
+	/// Rows that one node writes, a multiple of 32; the last node may have fewer.
+	pub rows_per_node: u32,
+	/// Number of the first node.
+	pub first_node: u32,
+}
+
+impl Stage {
+	/// Nodes of the stage.
+	pub fn nodes(&self) -> u32 {
+		self.rows.div_ceil(self.rows_per_node)
+	}
+}
+
+/// Consecutive rows of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowSlice {
+	/// The tensor.
+	pub tensor: TensorId,
+	/// First row.
+	pub first: u32,
+	/// Number of rows.
+	pub rows: u32,
+}
+
+/// One node of a plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Node {
+	/// The operator.
+	pub op: Op,
+	/// What it reads.
+	pub inputs: Vec<RowSlice>,
+	/// What it writes.
+	pub outputs: Vec<RowSlice>,
+}

@@ -1,0 +1,201 @@
+//! The training step after the loss: gradients, their norm, clipping and AdamW.
+
+use super::{
+	forward::{Forward, LayerParams, LayerValues, Params},
+	rows, rows_and, whole, Builder, Plan, Regions, Results, Sizes,
+};
+use crate::{
+	config::{ConfigError, ModelConfig, TrainConfig},
+	graph::{Access, Op, Place, Product, TensorId},
+	layout::ParamLayout,
+};
+
+/// Buffers that all layers' backward passes share.
+struct Temporaries {
+	/// Row scalars of RMSNorm.
+	k: Place,
+	/// Gradient of a normalised input, of attention's output.
+	dh: Place,
+	dq: Place,
+	dk: Place,
+	dv: Place,
+	/// Gradients of the SwiGLU output and of its inputs.
+	d_ffn: [Place; 3],
+}
+
+impl Temporaries {
+	fn new(builder: &mut Builder, sizes: &Sizes) -> Result<Self, ConfigError> {
+		let n = sizes.tokens;
+		Ok(Self {
+			k: builder.buffer(n, 1)?,
+			dh: builder.buffer(n, sizes.dim)?,
+			dq: builder.buffer(n, sizes.dim)?,
+			dk: builder.buffer(n, sizes.kv_dim)?,
+			dv: builder.buffer(n, sizes.kv_dim)?,
+			d_ffn: [builder.buffer(n, sizes.ffn)?, builder.buffer(n, sizes.ffn)?, builder.buffer(n, sizes.ffn)?],
+		})
+	}
+}
+
+impl Builder {
+	/// `dy w` in the buffer of `place`, from `start` if given.
+	fn back(&mut self, dy: TensorId, w: TensorId, start: Option<TensorId>, place: Place) -> Result<TensorId, ConfigError> {
+		let (rows, cols) = (self.info(dy)?.rows, self.info(w)?.cols);
+		let dx = self.tensor(rows, cols, place)?;
+		self.product(Product::Nn, dy, w, start, dx)
+	}
+
+	/// Backward RMSNorm: the weight's gradient into `dw`, and the input's added to `dx` if there is one, else at `place`.
+	fn norm_back(
+		&mut self,
+		[dy, x, w, r, dw]: [TensorId; 5],
+		k: Place,
+		dx: Option<TensorId>,
+		place: Place,
+	) -> Result<TensorId, ConfigError> {
+		let info = self.info(x)?;
+		let k = self.tensor(info.rows, 1, k)?;
+		let out = self.tensor(info.rows, info.cols, place)?;
+		self.stage(Op::RmsBackStats, &rows_and([dy, x, r], [w]), &[k])?;
+		let mut inputs = rows_and([dy, x, r, k], [w]);
+		inputs.extend(dx.map(|dx| (dx, Access::SameRows)));
+		self.stage(Op::RmsBackApply, &inputs, &[out])?;
+		self.stage(Op::RmsWeightGrad, &whole(&[dy, x, r]), &[dw])?;
+		Ok(out)
+	}
+
+	/// Gradients of queries, keys and values before RoPE.
+	fn attention_back(
+		&mut self,
+		sizes: &Sizes,
+		values: &LayerValues,
+		d_o: TensorId,
+		at: &Temporaries,
+	) -> Result<[TensorId; 3], ConfigError> {
+		let score_rows = sizes.score_rows()?;
+		let d = self.tensor(score_rows, 1, Place::Fused)?;
+		let dp = self.tensor(score_rows, sizes.seq, Place::Fused)?;
+		let ds = self.tensor(score_rows, sizes.seq, Place::Fused)?;
+		let dq = self.tensor(sizes.tokens, sizes.dim, at.dq)?;
+		let dk = self.tensor(sizes.tokens, sizes.kv_dim, at.dk)?;
+		let dv = self.tensor(sizes.tokens, sizes.kv_dim, at.dv)?;
+		self.stage(Op::HeadDots, &whole(&[d_o, values.o]), &[d])?;
+		self.stage(Op::ProbabilityBack, &whole(&[d_o, values.v]), &[dp])?;
+		self.stage(Op::ScoreBack, &rows([values.p, dp, d]), &[ds])?;
+		self.stage(Op::QueryBack, &whole(&[ds, values.k]), &[dq])?;
+		self.stage(Op::KeyBack, &whole(&[ds, values.q]), &[dk])?;
+		self.stage(Op::ValueBack, &whole(&[values.p, d_o]), &[dv])?;
+		let (dq, dk) = (self.rope_back(dq, sizes.heads)?, self.rope_back(dk, sizes.kv_heads)?);
+		Ok([dq, dk, dv])
+	}
+
+	fn rope_back(&mut self, dy: TensorId, heads: u32) -> Result<TensorId, ConfigError> {
+		let dx = self.in_place(dy)?;
+		self.stage(Op::RopeBack { heads }, &rows([dy]), &[dx])?;
+		Ok(dx)
+	}
+
+	/// Back through one layer: `dx` is the gradient of its output, the result that of its input, in the same memory.
+	fn layer_back(
+		&mut self,
+		sizes: &Sizes,
+		[params, grads]: [&LayerParams; 2],
+		values: &LayerValues,
+		at: &Temporaries,
+		dx: TensorId,
+	) -> Result<TensorId, ConfigError> {
+		let stream = self.info(dx)?.place;
+		let dh = self.back(dx, params.down, None, at.d_ffn[0])?;
+		self.product(Product::Tn, dx, values.h, None, grads.down)?;
+		let d_gate = self.tensor(sizes.tokens, sizes.ffn, at.d_ffn[1])?;
+		let d_up = self.tensor(sizes.tokens, sizes.ffn, at.d_ffn[2])?;
+		self.stage(Op::SwigluBack, &rows([dh, values.gate, values.up]), &[d_gate, d_up])?;
+		let dh = self.back(d_gate, params.gate, None, at.dh)?;
+		let dh = self.back(d_up, params.up, Some(dh), at.dh)?;
+		self.product(Product::Tn, d_gate, values.h2, None, grads.gate)?;
+		self.product(Product::Tn, d_up, values.h2, None, grads.up)?;
+		let norm2 = [dh, values.middle, params.norm2, values.norm2, grads.norm2];
+		let dx = self.norm_back(norm2, at.k, Some(dx), stream)?;
+
+		let d_o = self.back(dx, params.o, None, at.dh)?;
+		self.product(Product::Tn, dx, values.o, None, grads.o)?;
+		let [dq, dk, dv] = self.attention_back(sizes, values, d_o, at)?;
+		let dh = self.back(dq, params.q, None, at.dh)?;
+		let dh = self.back(dk, params.k, Some(dh), at.dh)?;
+		let dh = self.back(dv, params.v, Some(dh), at.dh)?;
+		self.product(Product::Tn, dq, values.h1, None, grads.q)?;
+		self.product(Product::Tn, dk, values.h1, None, grads.k)?;
+		self.product(Product::Tn, dv, values.h1, None, grads.v)?;
+		self.norm_back([dh, values.x, params.norm1, values.norm1, grads.norm1], at.k, Some(dx), stream)
+	}
+
+	/// Gradients of every parameter, into `grads`.
+	fn backward(&mut self, sizes: &Sizes, params: &Params, grads: &Params, values: &Forward) -> Result<(), ConfigError> {
+		let head = &values.head;
+		let at = Temporaries::new(self, sizes)?;
+		let stream = self.buffer(sizes.tokens, sizes.dim)?;
+		let d_logits = self.in_place(head.logits)?;
+		self.stage(Op::LossBack, &rows([head.logits, values.targets, head.max, head.sum]), &[d_logits])?;
+		let dh = self.back(d_logits, params.head, None, at.dh)?;
+		let head_grad = self.product(Product::Tn, d_logits, head.h, None, grads.head)?;
+		let mut dx = self.norm_back([dh, head.x, params.norm, head.norm, grads.norm], at.k, None, stream)?;
+		let layers = params.layers.iter().zip(&grads.layers).zip(&values.layers);
+		for ((params, grads), values) in layers.rev() {
+			dx = self.layer_back(sizes, [params, grads], values, &at, dx)?;
+		}
+		let mut inputs = whole(&[dx, values.tokens]);
+		if sizes.tied {
+			inputs.push((head_grad, Access::SameRows));
+			let embedding = self.in_place(grads.embedding)?;
+			return self.stage(Op::ScatterAdd, &inputs, &[embedding]);
+		}
+		self.stage(Op::ScatterAdd, &inputs, &[grads.embedding])
+	}
+
+	/// AdamW on every tensor, in place.
+	fn update(&mut self, params: [&[TensorId]; 4], clip: TensorId) -> Result<(), ConfigError> {
+		let [theta, first, second, gradient] = params;
+		for (((&p, &m), &v), &g) in theta.iter().zip(first).zip(second).zip(gradient) {
+			let outputs = [self.in_place(p)?, self.in_place(m)?, self.in_place(v)?];
+			self.stage(Op::AdamW, &rows_and([p, m, v, g], [clip]), &outputs)?;
+		}
+		Ok(())
+	}
+}
+
+/// See [`Plan::training`].
+pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
+	let sizes = Sizes::new(model, train.batch, train.seq_len)?;
+	let layout = ParamLayout::new(model)?;
+	let len = u64::try_from(layout.len()).map_err(|_| ConfigError::TooLarge)?;
+	let mut builder = Builder::new();
+	let regions = Regions {
+		theta: builder.room(len)?,
+		first_moment: builder.room(len)?,
+		second_moment: builder.room(len)?,
+		gradient: builder.room(len)?,
+	};
+	let params = Params::new(builder.parameters(&layout, Some(regions.theta))?)?;
+	let first = builder.parameters(&layout, Some(regions.first_moment))?;
+	let second = builder.parameters(&layout, Some(regions.second_moment))?;
+	let grads = Params::new(builder.parameters(&layout, Some(regions.gradient))?)?;
+
+	let forward = builder.forward(&sizes, &params, true)?;
+	let sum = builder.tree_sum(forward.head.loss_tiles)?;
+	let loss = builder.fresh(1, 1)?;
+	builder.stage(Op::MeanLoss, &rows([sum]), &[loss])?;
+	builder.backward(&sizes, &params, &grads, &forward)?;
+
+	let partials = builder.fresh(u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge)?, 1)?;
+	builder.stage(Op::SquareTiles, &whole(&grads.all), &[partials])?;
+	let square_norm = builder.tree_sum(partials)?;
+	let clip = builder.fresh(1, 1)?;
+	builder.stage(Op::ClipScale, &rows([square_norm]), &[clip])?;
+	let update = builder.plan.stages.len();
+	builder.update([&params.all, &first, &second, &grads.all], clip)?;
+
+	builder.plan.sizes = Some(sizes);
+	builder.plan.regions = Some(regions);
+	builder.plan.results = Some(Results { loss, square_norm, clip, update });
+	Ok(builder.finish())
+}

@@ -1,0 +1,266 @@
+//! The forward pass and the loss.
+
+use super::{rows, rows_and, whole, Builder, Plan, Regions, Results, Sizes};
+use crate::{
+	config::{ConfigError, ModelConfig, TrainConfig},
+	graph::{Access, Op, Place, Product, TensorId},
+	layout::ParamLayout,
+};
+use alloc::vec::Vec;
+
+/// The parameter tensors (or their gradients) of a layout, by role.
+pub(super) struct Params {
+	pub all: Vec<TensorId>,
+	pub embedding: TensorId,
+	pub layers: Vec<LayerParams>,
+	pub norm: TensorId,
+	/// The embedding itself for a tied model.
+	pub head: TensorId,
+}
+
+/// Those of one decoder layer.
+#[derive(Clone, Copy)]
+pub(super) struct LayerParams {
+	pub norm1: TensorId,
+	pub q: TensorId,
+	pub k: TensorId,
+	pub v: TensorId,
+	pub o: TensorId,
+	pub norm2: TensorId,
+	pub gate: TensorId,
+	pub up: TensorId,
+	pub down: TensorId,
+}
+
+impl Params {
+	/// Assigns roles to `all`, in the order of [`ParamLayout`].
+	pub fn new(all: Vec<TensorId>) -> Result<Self, ConfigError> {
+		let (&embedding, rest) = all.split_first().ok_or(ConfigError::Dimension)?;
+		let (layers, last) = rest.as_chunks::<9>();
+		let layers = layers
+			.iter()
+			.map(|&[norm1, q, k, v, o, norm2, gate, up, down]| LayerParams { norm1, q, k, v, o, norm2, gate, up, down })
+			.collect();
+		let &norm = last.first().ok_or(ConfigError::Dimension)?;
+		let head = last.get(1).copied().unwrap_or(embedding);
+		Ok(Self { embedding, layers, norm, head, all })
+	}
+}
+
+/// Where a layer's activations lie.
+#[derive(Clone, Copy)]
+pub(super) struct LayerBuffers {
+	norm1: Place,
+	h1: Place,
+	q: Place,
+	k: Place,
+	v: Place,
+	o: Place,
+	/// The residual stream after attention.
+	middle: Place,
+	norm2: Place,
+	h2: Place,
+	gate: Place,
+	up: Place,
+	h: Place,
+	/// The residual stream after the layer.
+	out: Place,
+}
+
+impl LayerBuffers {
+	/// Buffers of their own for every activation. `stream` is where the residual stream stays, or `None` if each of
+	/// its values is kept.
+	fn new(builder: &mut Builder, sizes: &Sizes, stream: Option<Place>) -> Result<Self, ConfigError> {
+		let n = sizes.tokens;
+		let mut buffer = |cols| builder.buffer(n, cols);
+		Ok(Self {
+			norm1: buffer(1)?,
+			h1: buffer(sizes.dim)?,
+			q: buffer(sizes.dim)?,
+			k: buffer(sizes.kv_dim)?,
+			v: buffer(sizes.kv_dim)?,
+			o: buffer(sizes.dim)?,
+			middle: stream.map_or_else(|| buffer(sizes.dim), Ok)?,
+			norm2: buffer(1)?,
+			h2: buffer(sizes.dim)?,
+			gate: buffer(sizes.ffn)?,
+			up: buffer(sizes.ffn)?,
+			h: buffer(sizes.ffn)?,
+			out: stream.map_or_else(|| buffer(sizes.dim), Ok)?,
+		})
+	}
+}
+
+/// Values of one layer that its backward pass reads.
+pub(super) struct LayerValues {
+	/// Input: the residual stream.
+	pub x: TensorId,
+	pub norm1: TensorId,
+	pub h1: TensorId,
+	/// Queries and keys are those after RoPE.
+	pub q: TensorId,
+	pub k: TensorId,
+	pub v: TensorId,
+	pub p: TensorId,
+	pub o: TensorId,
+	pub middle: TensorId,
+	pub norm2: TensorId,
+	pub h2: TensorId,
+	pub gate: TensorId,
+	pub up: TensorId,
+	pub h: TensorId,
+}
+
+/// Values after the last layer.
+pub(super) struct HeadValues {
+	/// The residual stream.
+	pub x: TensorId,
+	pub norm: TensorId,
+	pub h: TensorId,
+	pub logits: TensorId,
+	pub max: TensorId,
+	pub sum: TensorId,
+	/// `[tokens / 32, 1]` partial sums of the loss.
+	pub loss_tiles: TensorId,
+}
+
+/// Result of [`forward`].
+pub(super) struct Forward {
+	pub tokens: TensorId,
+	pub targets: TensorId,
+	pub layers: Vec<LayerValues>,
+	pub head: HeadValues,
+}
+
+impl Builder {
+	/// `c = a b` by `kind`, from `start` if given, in a buffer at `place`.
+	pub(super) fn product(
+		&mut self,
+		kind: Product,
+		a: TensorId,
+		b: TensorId,
+		start: Option<TensorId>,
+		c: TensorId,
+	) -> Result<TensorId, ConfigError> {
+		// Rows of a^T are columns of a: a weight gradient's node reads all tokens of both.
+		let a_access = if kind == Product::Tn { Access::Whole } else { Access::SameRows };
+		let mut inputs = alloc::vec![(a, a_access), (b, Access::Whole)];
+		inputs.extend(start.map(|start| (start, Access::SameRows)));
+		self.stage(Op::Product(kind), &inputs, &[c])?;
+		Ok(c)
+	}
+
+	/// `x w^T` at `place`.
+	fn linear(&mut self, x: TensorId, w: TensorId, start: Option<TensorId>, place: Place) -> Result<TensorId, ConfigError> {
+		let (rows, cols) = (self.info(x)?.rows, self.info(w)?.rows);
+		let y = self.tensor(rows, cols, place)?;
+		self.product(Product::Nt, x, w, start, y)
+	}
+
+	/// RMSNorm of `x`: the row factors and the result.
+	fn norm(&mut self, x: TensorId, w: TensorId, factors: Place, place: Place) -> Result<(TensorId, TensorId), ConfigError> {
+		let info = self.info(x)?;
+		let r = self.tensor(info.rows, 1, factors)?;
+		let y = self.tensor(info.rows, info.cols, place)?;
+		self.stage(Op::RmsStats, &rows([x]), &[r])?;
+		self.stage(Op::RmsApply, &rows_and([x, r], [w]), &[y])?;
+		Ok((r, y))
+	}
+
+	fn rope(&mut self, x: TensorId, heads: u32) -> Result<TensorId, ConfigError> {
+		let y = self.in_place(x)?;
+		self.stage(Op::Rope { heads }, &rows([x]), &[y])?;
+		Ok(y)
+	}
+
+	/// Attention's output at `place`, and its probabilities.
+	fn attention(&mut self, sizes: &Sizes, [q, k, v]: [TensorId; 3], place: Place) -> Result<(TensorId, TensorId), ConfigError> {
+		let score_rows = sizes.score_rows()?;
+		let fused = |cols| (score_rows, cols, Place::Fused);
+		let [s, max, sum, p] = [fused(sizes.seq), fused(1), fused(1), fused(sizes.seq)];
+		let s = self.tensor(s.0, s.1, s.2)?;
+		let max = self.tensor(max.0, max.1, max.2)?;
+		let sum = self.tensor(sum.0, sum.1, sum.2)?;
+		let p = self.tensor(p.0, p.1, p.2)?;
+		let o = self.tensor(sizes.tokens, sizes.dim, place)?;
+		self.stage(Op::Scores, &whole(&[q, k]), &[s])?;
+		self.stage(Op::RowMax, &rows([s]), &[max])?;
+		self.stage(Op::ExpSum, &rows([s, max]), &[sum])?;
+		self.stage(Op::Softmax, &rows([s, max, sum]), &[p])?;
+		self.stage(Op::Context, &whole(&[p, v]), &[o])?;
+		Ok((o, p))
+	}
+
+	fn layer(
+		&mut self,
+		sizes: &Sizes,
+		params: &LayerParams,
+		at: &LayerBuffers,
+		x: TensorId,
+	) -> Result<(LayerValues, TensorId), ConfigError> {
+		let (norm1, h1) = self.norm(x, params.norm1, at.norm1, at.h1)?;
+		let q = self.linear(h1, params.q, None, at.q)?;
+		let k = self.linear(h1, params.k, None, at.k)?;
+		let v = self.linear(h1, params.v, None, at.v)?;
+		let q = self.rope(q, sizes.heads)?;
+		let k = self.rope(k, sizes.kv_heads)?;
+		let (o, p) = self.attention(sizes, [q, k, v], at.o)?;
+		let middle = self.linear(o, params.o, Some(x), at.middle)?;
+		let (norm2, h2) = self.norm(middle, params.norm2, at.norm2, at.h2)?;
+		let gate = self.linear(h2, params.gate, None, at.gate)?;
+		let up = self.linear(h2, params.up, None, at.up)?;
+		let h = self.tensor(sizes.tokens, sizes.ffn, at.h)?;
+		self.stage(Op::Swiglu, &rows([gate, up]), &[h])?;
+		let out = self.linear(h, params.down, Some(middle), at.out)?;
+		Ok((LayerValues { x, norm1, h1, q, k, v, p, o, middle, norm2, h2, gate, up, h }, out))
+	}
+
+	/// Forward pass and losses. `keep`: every activation stays for the backward pass; otherwise layers share memory.
+	pub(super) fn forward(&mut self, sizes: &Sizes, params: &Params, keep: bool) -> Result<Forward, ConfigError> {
+		let n = sizes.tokens;
+		let tokens = self.tensor(n, 1, Place::External)?;
+		let targets = self.tensor(n, 1, Place::External)?;
+		let mut x = self.fresh(n, sizes.dim)?;
+		let stream = if keep { None } else { Some(self.info(x)?.place) };
+		self.stage(Op::Gather, &rows_and([tokens], [params.embedding]), &[x])?;
+		let mut layers = Vec::new();
+		let mut shared = None;
+		for layer in &params.layers {
+			let buffers = match shared {
+				Some(buffers) if !keep => buffers,
+				_ => LayerBuffers::new(self, sizes, stream)?,
+			};
+			shared = Some(buffers);
+			let (values, out) = self.layer(sizes, layer, &buffers, x)?;
+			layers.push(values);
+			x = out;
+		}
+		let (factors, place) = (self.buffer(n, 1)?, self.buffer(n, sizes.dim)?);
+		let (norm, h) = self.norm(x, params.norm, factors, place)?;
+		let place = self.buffer(n, sizes.vocab)?;
+		let logits = self.linear(h, params.head, None, place)?;
+		let (max, sum, loss) = (self.fresh(n, 1)?, self.fresh(n, 1)?, self.fresh(n, 1)?);
+		self.stage(Op::RowMax, &rows([logits]), &[max])?;
+		self.stage(Op::ExpSum, &rows([logits, max]), &[sum])?;
+		self.stage(Op::LossRows, &rows([logits, targets, max, sum]), &[loss])?;
+		let loss_tiles = self.fresh(n.div_ceil(super::TILE), 1)?;
+		self.stage(Op::TileSums, &whole(&[loss]), &[loss_tiles])?;
+		Ok(Forward { tokens, targets, layers, head: HeadValues { x, norm, h, logits, max, sum, loss_tiles } })
+	}
+}
+
+/// See [`Plan::validation`].
+pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
+	let sizes = Sizes::new(model, train.validation_batch(), train.seq_len)?;
+	let layout = ParamLayout::new(model)?;
+	let mut builder = Builder::new();
+	let theta = builder.room(u64::try_from(layout.len()).map_err(|_| ConfigError::TooLarge)?)?;
+	let params = Params::new(builder.parameters(&layout, Some(theta))?)?;
+	let forward = builder.forward(&sizes, &params, false)?;
+	let loss = forward.head.loss_tiles;
+	let update = builder.plan.stages.len();
+	builder.plan.sizes = Some(sizes);
+	builder.plan.regions = Some(Regions { theta, first_moment: theta, second_moment: theta, gradient: theta });
+	builder.plan.results = Some(Results { loss, square_norm: loss, clip: loss, update });
+	Ok(builder.finish())
+}
