@@ -15,7 +15,7 @@ pub const MAX_TILES_PER_NODE: u32 = 2_048;
 pub const MAX_NODES: u32 = 8_192;
 
 /// Number of a tensor within its plan.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TensorId(pub(crate) u32);
 
 /// Where a tensor's values are.

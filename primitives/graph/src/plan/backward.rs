@@ -9,6 +9,7 @@ use crate::{
 	graph::{Access, Op, Place, Product, TensorId},
 	layout::ParamLayout,
 };
+use alloc::vec::Vec;
 
 /// Buffers that all layers' backward passes share.
 struct Temporaries {
@@ -129,8 +130,9 @@ impl Builder {
 		self.norm_back([dh, values.x, params.norm1, values.norm1, grads.norm1], at.k, Some(dx), stream)
 	}
 
-	/// Gradients of every parameter, into `grads`.
-	fn backward(&mut self, sizes: &Sizes, params: &Params, grads: &Params, values: &Forward) -> Result<(), ConfigError> {
+	/// Gradients of every parameter, in layout order. `grads` are those values, but for the embedding of a tied model:
+	/// there it is the head's gradient, which the embedding's begins with.
+	fn backward(&mut self, sizes: &Sizes, params: &Params, grads: &Params, values: &Forward) -> Result<Vec<TensorId>, ConfigError> {
 		let head = &values.head;
 		let at = Temporaries::new(self, sizes)?;
 		let stream = self.buffer(sizes.tokens, sizes.dim)?;
@@ -144,12 +146,18 @@ impl Builder {
 			dx = self.layer_back(sizes, [params, grads], values, &at, dx)?;
 		}
 		let mut inputs = whole(&[dx, values.tokens]);
-		if sizes.tied {
+		let mut all = grads.all.clone();
+		let embedding = if sizes.tied {
 			inputs.push((head_grad, Access::SameRows));
-			let embedding = self.in_place(grads.embedding)?;
-			return self.stage(Op::ScatterAdd, &inputs, &[embedding]);
+			self.in_place(grads.embedding)?
+		} else {
+			grads.embedding
+		};
+		self.stage(Op::ScatterAdd, &inputs, &[embedding])?;
+		if let Some(first) = all.first_mut() {
+			*first = embedding;
 		}
-		self.stage(Op::ScatterAdd, &inputs, &[grads.embedding])
+		Ok(all)
 	}
 
 	/// AdamW on every tensor, in place.
@@ -184,15 +192,15 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan,
 	let sum = builder.tree_sum(forward.head.loss_tiles)?;
 	let loss = builder.fresh(1, 1)?;
 	builder.stage(Op::MeanLoss, &rows([sum]), &[loss])?;
-	builder.backward(&sizes, &params, &grads, &forward)?;
+	let gradients = builder.backward(&sizes, &params, &grads, &forward)?;
 
 	let partials = builder.fresh(u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge)?, 1)?;
-	builder.stage(Op::SquareTiles, &whole(&grads.all), &[partials])?;
+	builder.stage(Op::SquareTiles, &whole(&gradients), &[partials])?;
 	let square_norm = builder.tree_sum(partials)?;
 	let clip = builder.fresh(1, 1)?;
 	builder.stage(Op::ClipScale, &rows([square_norm]), &[clip])?;
 	let update = builder.plan.stages.len();
-	builder.update([&params.all, &first, &second, &grads.all], clip)?;
+	builder.update([&params.all, &first, &second, &gradients], clip)?;
 
 	builder.plan.sizes = Some(sizes);
 	builder.plan.regions = Some(regions);

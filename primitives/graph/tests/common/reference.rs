@@ -1,0 +1,100 @@
+//! A straightforward Llama in f64: loops over positions, no caching, nothing shared with the crate.
+#![allow(dead_code)] // each test binary uses some of it
+
+use neuroshard_graph::{ModelConfig, ParamLayout};
+
+pub struct Reference {
+	pub model: ModelConfig,
+	pub layout: ParamLayout,
+}
+
+impl Reference {
+	pub fn new(model: &ModelConfig) -> Self {
+		Self { model: model.clone(), layout: ParamLayout::new(model).unwrap() }
+	}
+
+	fn tensor<'a>(&self, theta: &'a [f64], name: &str) -> &'a [f64] {
+		&theta[self.layout.get(name).unwrap().range()]
+	}
+
+	fn linear(x: &[f64], w: &[f64]) -> Vec<f64> {
+		w.chunks(x.len()).map(|row| row.iter().zip(x).map(|(w, x)| w * x).sum()).collect()
+	}
+
+	fn norm(&self, x: &[f64], w: &[f64]) -> Vec<f64> {
+		let mean_square = x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64;
+		let r = 1.0 / (mean_square + f64::from(self.model.norm_eps.get())).sqrt();
+		x.iter().zip(w).map(|(x, w)| x * r * w).collect()
+	}
+
+	fn rope(&self, x: &mut [f64], position: usize) {
+		let width = self.model.head_dim() as usize;
+		for head in x.chunks_mut(width) {
+			for i in 0..width / 2 {
+				let angle = position as f64 * f64::from(self.model.rope_theta).powf(-2.0 * i as f64 / width as f64);
+				let (a, b) = (head[i], head[i + width / 2]);
+				head[i] = a * angle.cos() - b * angle.sin();
+				head[i + width / 2] = b * angle.cos() + a * angle.sin();
+			}
+		}
+	}
+
+	/// Logits after every token of one sequence.
+	pub fn logits(&self, theta: &[f64], tokens: &[u16]) -> Vec<Vec<f64>> {
+		let m = &self.model;
+		let (dim, width) = (m.dim as usize, m.head_dim() as usize);
+		let group = (m.heads / m.kv_heads) as usize;
+		let embedding = self.tensor(theta, "model.embed_tokens.weight");
+		let mut xs: Vec<Vec<f64>> = tokens.iter().map(|&t| embedding[usize::from(t) * dim..][..dim].to_vec()).collect();
+		for layer in 0..m.layers {
+			let p = |name: &str| self.tensor(theta, &format!("model.layers.{layer}.{name}.weight"));
+			let (mut qs, mut ks, mut vs) = (vec![], vec![], vec![]);
+			for (position, x) in xs.iter().enumerate() {
+				let h = self.norm(x, p("input_layernorm"));
+				let (mut q, mut k) = (Self::linear(&h, p("self_attn.q_proj")), Self::linear(&h, p("self_attn.k_proj")));
+				self.rope(&mut q, position);
+				self.rope(&mut k, position);
+				qs.push(q);
+				ks.push(k);
+				vs.push(Self::linear(&h, p("self_attn.v_proj")));
+			}
+			for (i, x) in xs.iter_mut().enumerate() {
+				let mut o = vec![0.0; dim];
+				for h in 0..m.heads as usize {
+					let at = h / group * width;
+					let scores: Vec<f64> = (0..=i)
+						.map(|j| (0..width).map(|e| qs[i][h * width + e] * ks[j][at + e]).sum::<f64>() / (width as f64).sqrt())
+						.collect();
+					let total: f64 = scores.iter().map(|s| s.exp()).sum();
+					for (j, s) in scores.iter().enumerate() {
+						for e in 0..width {
+							o[h * width + e] += s.exp() / total * vs[j][at + e];
+						}
+					}
+				}
+				for (x, y) in x.iter_mut().zip(Self::linear(&o, p("self_attn.o_proj"))) {
+					*x += y;
+				}
+				let h = self.norm(x, p("post_attention_layernorm"));
+				let (gate, up) = (Self::linear(&h, p("mlp.gate_proj")), Self::linear(&h, p("mlp.up_proj")));
+				let act: Vec<f64> = gate.iter().zip(&up).map(|(g, u)| g / (1.0 + (-g).exp()) * u).collect();
+				for (x, y) in x.iter_mut().zip(Self::linear(&act, p("mlp.down_proj"))) {
+					*x += y;
+				}
+			}
+		}
+		let head = if m.tied { embedding } else { self.tensor(theta, "lm_head.weight") };
+		xs.iter().map(|x| Self::linear(&self.norm(x, self.tensor(theta, "model.norm.weight")), head)).collect()
+	}
+
+	/// Mean cross-entropy of sequences of `seq + 1` tokens.
+	pub fn loss(&self, theta: &[f64], tokens: &[u16], seq: usize) -> f64 {
+		let mut total = 0.0;
+		for sequence in tokens.chunks(seq + 1) {
+			for (logits, &target) in self.logits(theta, &sequence[..seq]).iter().zip(&sequence[1..]) {
+				total += logits.iter().map(|l| l.exp()).sum::<f64>().ln() - logits[usize::from(target)];
+			}
+		}
+		total / (tokens.len() / (seq + 1) * seq) as f64
+	}
+}
