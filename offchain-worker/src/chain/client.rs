@@ -1,0 +1,290 @@
+//! Connection to a node, and the blocks it knows.
+
+use super::{
+	error::ChainError,
+	query,
+	state::{self, Entry},
+};
+use codec::{Decode, Encode};
+use neuroshard_types::{BlockNumber, H256};
+use scale_info::TypeInfo;
+use std::{future::Future, sync::Arc, time::Duration};
+use subxt::{
+	backend::LegacyBackend,
+	client::OnlineClientAtBlockImpl,
+	config::{substrate::SubstrateConfig, RpcConfigFor},
+	rpcs::{
+		client::{reconnecting_rpc_client, RpcClient},
+		methods::legacy::{LegacyRpcMethods, NumberOrHex},
+	},
+	OnlineClient,
+};
+use tokio::sync::watch;
+
+/// How often the node is asked for its heads. A subscription can die with the node unnoticed; a question cannot.
+const HEAD_INTERVAL: Duration = Duration::from_millis(500);
+/// Longest wait for one answer, also while the connection is being restored.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// Longest pause between two attempts to reach the node again.
+const RECONNECT_DELAY: Duration = Duration::from_secs(2);
+/// An answer larger than this is refused: a view of the largest run is below 2 MiB.
+const MAX_ANSWER: u32 = 32 * 1024 * 1024;
+
+pub(super) type Hash = subxt::config::HashFor<SubstrateConfig>;
+
+/// A block by height and hash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BlockId {
+	/// Height.
+	pub number: BlockNumber,
+	/// Hash.
+	pub hash: H256,
+}
+
+/// The node's newest blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Heads {
+	/// Best block: may still be reorganised away.
+	pub best: BlockId,
+	/// Finalized block.
+	pub finalized: BlockId,
+}
+
+/// How the node is, for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeHealth {
+	/// Chain name.
+	pub chain: String,
+	/// Node version.
+	pub version: String,
+	/// Its peers.
+	pub peers: usize,
+	/// Whether it still fetches old blocks.
+	pub syncing: bool,
+}
+
+/// A connection to one node. It restores itself after the node was away; a question asked meanwhile waits. Clones share it.
+#[derive(Clone)]
+pub struct ChainClient {
+	pub(super) api: OnlineClient<SubstrateConfig>,
+	rpc: LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>,
+	url: Arc<str>,
+}
+
+impl ChainClient {
+	/// Connects to the node at `url`.
+	///
+	/// # Errors
+	/// [`ChainError::BadUrl`], or [`ChainError::NodeAway`] if nobody answers there.
+	pub async fn connect(url: &str) -> Result<Self, ChainError> {
+		let port = url.strip_prefix("ws://").or_else(|| url.strip_prefix("wss://"));
+		if port.is_none_or(str::is_empty) {
+			return Err(ChainError::BadUrl { url: url.to_owned() });
+		}
+		let away = |reason: String| ChainError::NodeAway { url: url.to_owned(), reason };
+		let policy = reconnecting_rpc_client::ExponentialBackoff::from_millis(50).max_delay(RECONNECT_DELAY);
+		let connection = reconnecting_rpc_client::RpcClient::builder()
+			.max_response_size(MAX_ANSWER)
+			.retry_policy(policy)
+			.build(url)
+			.await
+			.map_err(|error| away(error.to_string()))?;
+		let connection = RpcClient::new(connection);
+		let backend = LegacyBackend::builder().build(connection.clone());
+		let api = timed(url, OnlineClient::from_backend_with_config(SubstrateConfig::new(), Arc::new(backend)))
+			.await?
+			.map_err(|error| away(error.to_string()))?;
+		Ok(Self { api, rpc: LegacyRpcMethods::new(connection), url: url.into() })
+	}
+
+	/// Hash of the chain's first block: which chain this is.
+	pub fn genesis(&self) -> H256 {
+		H256(self.api.genesis_hash().0)
+	}
+
+	/// The node's address.
+	pub fn url(&self) -> &str {
+		&self.url
+	}
+
+	/// How the node is.
+	///
+	/// # Errors
+	/// [`ChainError::NodeAway`] or [`ChainError::Rpc`].
+	pub async fn health(&self) -> Result<NodeHealth, ChainError> {
+		let health = self.ask("system_health", self.rpc.system_health()).await?;
+		Ok(NodeHealth {
+			chain: self.ask("system_chain", self.rpc.system_chain()).await?,
+			version: self.ask("system_version", self.rpc.system_version()).await?,
+			peers: health.peers,
+			syncing: health.is_syncing,
+		})
+	}
+
+	/// Best and finalized block now.
+	///
+	/// # Errors
+	/// [`ChainError::NodeAway`] or [`ChainError::Rpc`].
+	pub async fn heads(&self) -> Result<Heads, ChainError> {
+		let best = self.ask("chain_getBlockHash", self.rpc.chain_get_block_hash(None)).await?;
+		let finalized = self.ask("chain_getFinalizedHead", self.rpc.chain_get_finalized_head()).await?;
+		let best = best.ok_or_else(|| ChainError::Missing { what: "best block".into() })?;
+		Ok(Heads { best: self.block(H256(best.0)).await?, finalized: self.block(H256(finalized.0)).await? })
+	}
+
+	/// The block with this hash.
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] if the node does not know it.
+	pub async fn block(&self, hash: H256) -> Result<BlockId, ChainError> {
+		let (number, _) = self.header(hash).await?;
+		Ok(BlockId { number, hash })
+	}
+
+	/// Height and parent of a block.
+	pub(super) async fn header(&self, hash: H256) -> Result<(BlockNumber, H256), ChainError> {
+		let header = self.ask("chain_getHeader", self.rpc.chain_get_header(Some(Hash::from(hash.0)))).await?;
+		let header = header.ok_or_else(|| ChainError::Missing { what: format!("block {hash:?}") })?;
+		let number = BlockNumber::try_from(header.number)
+			.map_err(|_| ChainError::BadAnswer { what: "chain_getHeader".into(), reason: "height above 2^32".into() })?;
+		Ok((number, H256(header.parent_hash.0)))
+	}
+
+	/// The block at a height of the best chain.
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] above the best block.
+	pub async fn block_at(&self, number: BlockNumber) -> Result<BlockId, ChainError> {
+		let asked = self.rpc.chain_get_block_hash(Some(NumberOrHex::Number(number.into())));
+		let hash = self.ask("chain_getBlockHash", asked).await?;
+		let hash = hash.ok_or_else(|| ChainError::Missing { what: format!("block {number}") })?;
+		Ok(BlockId { number, hash: H256(hash.0) })
+	}
+
+	/// Extrinsics of a block, each as SCALE bytes with its length in front.
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] if the node does not have (or has pruned) it.
+	pub async fn body(&self, hash: H256) -> Result<Vec<Vec<u8>>, ChainError> {
+		let block = self.ask("chain_getBlock", self.rpc.chain_get_block(Some(Hash::from(hash.0)))).await?;
+		let block = block.ok_or_else(|| ChainError::Missing { what: format!("body of block {hash:?}") })?;
+		Ok(block.block.extrinsics.into_iter().map(|bytes| bytes.0).collect())
+	}
+
+	/// The chain's state after a block.
+	///
+	/// # Errors
+	/// [`ChainError::Rpc`] if the node does not know the block or has discarded its state.
+	pub async fn at(&self, block: BlockId) -> Result<ChainAt, ChainError> {
+		let asked = self.api.at_block_hash_and_number(Hash::from(block.hash.0), block.number.into());
+		let at = timed(&self.url, asked).await?.map_err(|error| self.rpc_error("the state of a block", error))?;
+		Ok(ChainAt { client: self.clone(), at, block })
+	}
+
+	/// The state after the best block.
+	///
+	/// # Errors
+	/// As [`Self::heads`] and [`Self::at`].
+	pub async fn now(&self) -> Result<ChainAt, ChainError> {
+		self.at(self.heads().await?.best).await
+	}
+
+	/// Follows best and finalized block until the last receiver is gone. While the node is away the value stays as it was.
+	pub fn follow(&self, start: Heads) -> watch::Receiver<Heads> {
+		let (sender, receiver) = watch::channel(start);
+		let client = self.clone();
+		tokio::spawn(async move {
+			let mut away = false;
+			loop {
+				tokio::select! {
+					() = sender.closed() => return,
+					() = tokio::time::sleep(HEAD_INTERVAL) => {},
+				}
+				match client.heads().await {
+					Ok(heads) => {
+						if std::mem::take(&mut away) {
+							tracing::info!(best = heads.best.number, "the node is back");
+						}
+						sender.send_if_modified(|known| std::mem::replace(known, heads) != heads);
+					}
+					Err(error) if !away => {
+						away = true;
+						tracing::warn!("{error}; trying on");
+					}
+					Err(_) => {}
+				}
+			}
+		});
+		receiver
+	}
+
+	/// Next nonce of an account, extrinsics in the node's pool included.
+	pub(super) async fn next_nonce(&self, who: &neuroshard_types::AccountId) -> Result<u64, ChainError> {
+		let who = subxt::utils::AccountId32(*AsRef::<[u8; 32]>::as_ref(who));
+		self.ask("system_accountNextIndex", self.rpc.system_account_next_index(&who)).await
+	}
+
+	/// Hands an extrinsic to the node's pool.
+	pub(super) async fn submit(&self, extrinsic: &[u8]) -> Result<Result<(), subxt::rpcs::UserError>, ChainError> {
+		match timed(&self.url, self.rpc.author_submit_extrinsic(extrinsic)).await? {
+			Ok(_) => Ok(Ok(())),
+			Err(subxt::rpcs::Error::User(refusal)) => Ok(Err(refusal)),
+			Err(error) => Err(self.rpc_error("author_submitExtrinsic", error)),
+		}
+	}
+
+	async fn ask<T>(&self, what: &str, answer: impl Future<Output = Result<T, subxt::rpcs::Error>>) -> Result<T, ChainError> {
+		timed(&self.url, answer).await?.map_err(|error| self.rpc_error(what, error))
+	}
+
+	fn rpc_error(&self, what: &str, error: impl std::error::Error) -> ChainError {
+		let reason = error.to_string();
+		if reason.contains("connection was lost") || reason.contains("reconnect initiated") {
+			return ChainError::NodeAway { url: self.url.to_string(), reason: "the connection was lost".into() };
+		}
+		ChainError::Rpc { what: what.to_owned(), reason }
+	}
+}
+
+async fn timed<T>(url: &str, answer: impl Future<Output = T>) -> Result<T, ChainError> {
+	let late = |_| ChainError::NodeAway { url: url.to_owned(), reason: format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()) };
+	tokio::time::timeout(ANSWER_TIMEOUT, answer).await.map_err(late)
+}
+
+/// The chain's state after one block.
+#[derive(Clone)]
+pub struct ChainAt {
+	pub(super) client: ChainClient,
+	pub(super) at: subxt::client::ClientAtBlock<SubstrateConfig, OnlineClientAtBlockImpl<SubstrateConfig>>,
+	block: BlockId,
+}
+
+impl ChainAt {
+	/// Which block this is the state of.
+	pub fn block(&self) -> BlockId {
+		self.block
+	}
+
+	/// Asks the view function `pallet::function`.
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] or [`ChainError::Incompatible`] if the chain does not have it as this worker knows it.
+	pub async fn view<A, R>(&self, pallet: &str, function: &str, arguments: A) -> Result<R, ChainError>
+	where
+		A: Encode + TypeInfo + 'static,
+		R: Decode + TypeInfo + 'static,
+	{
+		let input = query::encode::<A, R>(self.at.metadata_ref(), pallet, function, &arguments)?;
+		let hash = Some(Hash::from(self.block.hash.0));
+		let asked = self.client.rpc.state_call(query::EXECUTE, Some(&input), hash);
+		let output = self.client.ask(&format!("{pallet}::{function}"), asked).await?;
+		query::decode(pallet, function, &output)
+	}
+
+	/// Reads a storage entry; `None` if it is not set.
+	pub(super) async fn storage<V: Decode>(&self, entry: &Entry) -> Result<Option<V>, ChainError> {
+		let hash = Some(Hash::from(self.block.hash.0));
+		let bytes = self.client.ask(&entry.name, self.client.rpc.state_get_storage(&entry.key, hash)).await?;
+		bytes.map(|bytes| state::decode(entry, &bytes)).transpose()
+	}
+}

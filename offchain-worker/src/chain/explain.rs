@@ -1,0 +1,103 @@
+//! The chain's and the pool's errors in words that say what to do.
+
+use super::error::ChainError;
+use subxt::{
+	error::{DispatchError, TokenError},
+	rpcs::UserError,
+};
+
+/// What to do about an extrinsic that the pool did not take.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+	/// It is in the pool already.
+	Known,
+	/// The account cannot pay the fee.
+	Unfunded,
+	/// Nonce or birth block are used up: sign anew.
+	Outdated,
+	/// The pool will take it later.
+	Later(String),
+	/// It will never be taken.
+	Never(String),
+}
+
+/// Codes of `sc_rpc_api::author::error`.
+const INVALID: i32 = 1010;
+const BANNED: i32 = 1012;
+const ALREADY_IMPORTED: i32 = 1013;
+const TOO_LOW_PRIORITY: i32 = 1014;
+const IMMEDIATELY_DROPPED: i32 = 1016;
+const FUTURE: i32 = 1021;
+
+/// Explains a pool error.
+pub(super) fn refusal(error: &UserError) -> Refusal {
+	let data = error.data.as_ref().map(|data| data.get().trim_matches('"').to_owned()).unwrap_or_default();
+	let said = if data.is_empty() { error.message.clone() } else { format!("{}: {data}", error.message) };
+	match error.code {
+		ALREADY_IMPORTED => Refusal::Known,
+		INVALID if data.contains("Inability to pay") => Refusal::Unfunded,
+		INVALID if data.contains("outdated") || data.contains("ancient birth block") || data.contains("bad signature") => Refusal::Outdated,
+		INVALID if data.contains("exhaust the block limits") => Refusal::Later("the block is full".into()),
+		BANNED => Refusal::Later("the node put it aside after a failed attempt and will take it again soon".into()),
+		TOO_LOW_PRIORITY => Refusal::Outdated,
+		IMMEDIATELY_DROPPED => Refusal::Later("the node's pool is full".into()),
+		FUTURE => Refusal::Later("the node does not take it before the extrinsics with lower nonces".into()),
+		_ => Refusal::Never(said),
+	}
+}
+
+/// Explains why a call failed in its block: the pallet's error with its documentation, which says what to do.
+pub(super) fn failure(call: &str, error: &DispatchError) -> ChainError {
+	let (name, advice) = match error {
+		DispatchError::Module(module) => match module.details() {
+			Ok(details) => {
+				let advice = details.variant.docs.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+				(format!("{}::{}", details.pallet.name(), details.variant.name), advice.trim().to_owned())
+			}
+			Err(_) => (module.details_string(), String::new()),
+		},
+		DispatchError::Token(TokenError::FundsUnavailable | TokenError::NotExpendable | TokenError::BelowMinimum) => (
+			"Token::FundsUnavailable".into(),
+			"The free balance is too small for this amount beside fees and the existential deposit.".into(),
+		),
+		DispatchError::BadOrigin | DispatchError::RootNotAllowed => {
+			("BadOrigin".into(), "This account may not do this: it needs the sudo key of a development network, or governance.".into())
+		}
+		other => (format!("{other:?}"), other.to_string()),
+	};
+	ChainError::Dispatch { call: call.to_owned(), name, advice }
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	/// As the node's `author` namespace sends them.
+	fn pool(code: i32, message: &str, data: &str) -> Refusal {
+		let data = serde_json::value::RawValue::from_string(format!("{data:?}")).unwrap();
+		refusal(&UserError { code, message: message.into(), data: Some(data) })
+	}
+
+	#[test]
+	fn pool_errors_tell_whether_to_wait_to_sign_anew_or_to_give_up() {
+		let payment = "Inability to pay some fees (e.g. account balance too low)";
+		assert_eq!(pool(1010, "Invalid Transaction", payment), Refusal::Unfunded);
+		assert_eq!(pool(1010, "Invalid Transaction", "Transaction is outdated"), Refusal::Outdated);
+		assert_eq!(pool(1014, "Priority is too low: (1 vs 1)", "..."), Refusal::Outdated);
+		assert_eq!(pool(1013, "Transaction Already Imported", "0x00"), Refusal::Known);
+		assert!(matches!(pool(1016, "Immediately Dropped", "..."), Refusal::Later(_)));
+		assert_eq!(
+			pool(1010, "Invalid Transaction", "Transaction call is not expected"),
+			Refusal::Never("Invalid Transaction: Transaction call is not expected".into())
+		);
+	}
+
+	#[test]
+	fn missing_money_and_missing_rights_are_said_in_words() {
+		let error = failure("Staking::register", &DispatchError::Token(TokenError::FundsUnavailable));
+		assert!(error.to_string().starts_with("Staking::register failed: Token::FundsUnavailable. The free balance"), "{error}");
+		let error = failure("Training::approve_run", &DispatchError::BadOrigin);
+		assert!(error.to_string().contains("sudo key"), "{error}");
+		assert!(error.is_dispatch("BadOrigin"));
+	}
+}

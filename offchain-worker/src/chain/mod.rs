@@ -1,0 +1,24 @@
+//! The chain as this worker sees it: typed reads, typed calls, and extrinsics that get into a block. The only place that knows subxt.
+//!
+//! There is no generated code: calls and view functions are looked up by name in the metadata of the chain at hand, and their types are
+//! compared with those of `neuroshard-types` before they are used. A chain that means something else is an error in words.
+
+mod call;
+mod calls;
+mod client;
+mod error;
+mod explain;
+mod history;
+mod query;
+pub mod shape;
+mod state;
+mod submit;
+mod views;
+
+pub use call::Call;
+pub use calls::*;
+pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
+pub use error::{ChainError, Neuro};
+pub use history::{work_hash, History, Reveal};
+pub use state::Funds;
+pub use submit::{Event, Included, Submitter};

@@ -1,0 +1,89 @@
+//! What this machine can do, measured.
+
+use neuroshard_kernels::{
+	exec::Exec,
+	shape::{MatDims, Start},
+};
+use neuroshard_types::provider::HardwareProfile;
+use std::{
+	path::Path,
+	time::{Duration, Instant},
+};
+
+/// Side of the product that is measured: both operands together outgrow a core's caches.
+const SIDE: usize = 512;
+/// How long the product is repeated.
+const DURATION: Duration = Duration::from_millis(1500);
+
+/// Measures this machine with `threads` threads. `bandwidth_kib_s` is what its operator says.
+pub fn measure(exec: &Exec, bandwidth_kib_s: u32) -> HardwareProfile {
+	HardwareProfile { gflops: gflops(exec).max(1), memory_mib: memory_mib().max(1), bandwidth_kib_s }
+}
+
+/// Sustained speed of the exact-f32 matrix product, GFLOP/s, rounded down.
+fn gflops(exec: &Exec) -> u32 {
+	let dims = MatDims { m: SIDE, n: SIDE, k: SIDE };
+	let value = |index: usize| (index % 61) as f32 / 61.0 - 0.5;
+	let a: Vec<f32> = (0..SIDE * SIDE).map(value).collect();
+	let b: Vec<f32> = (1..=SIDE * SIDE).map(value).collect();
+	let mut c = vec![0.0; SIDE * SIDE];
+	// The first product wakes the threads and is not measured.
+	exec.matmul_nt(dims, &a, &b, &mut c, Start::Zero);
+	let started = Instant::now();
+	let mut products = 0u32;
+	while started.elapsed() < DURATION {
+		exec.matmul_nt(dims, &a, &b, &mut c, Start::Zero);
+		products += 1;
+	}
+	let operations = f64::from(products) * 2.0 * (SIDE * SIDE * SIDE) as f64;
+	(operations / started.elapsed().as_secs_f64() / 1e9) as u32
+}
+
+/// Memory that processes may still take, MiB; 0 where the system does not say.
+fn memory_mib() -> u32 {
+	let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+	available_mib(&text)
+}
+
+fn available_mib(meminfo: &str) -> u32 {
+	let kib = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+	u32::try_from(kib.unwrap_or(0) / 1024).unwrap_or(u32::MAX)
+}
+
+/// Bytes that may still be written below `path`.
+///
+/// # Errors
+/// What the system says.
+pub fn free_disk(path: &Path) -> std::io::Result<u64> {
+	let stat = rustix::fs::statvfs(path)?;
+	Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Threads to compute with: what was asked for, else all that the system has.
+pub fn threads(asked: Option<usize>) -> usize {
+	asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn a_machine_is_measured_above_zero() {
+		let profile = measure(&Exec::new(1).unwrap(), 1024);
+		assert!(profile.gflops >= 1 && profile.memory_mib >= 1);
+		assert_eq!(profile.bandwidth_kib_s, 1024);
+	}
+
+	#[test]
+	fn available_memory_is_read_in_mebibytes() {
+		assert_eq!(available_mib("MemTotal:       99 kB\nMemAvailable:   2097152 kB\n"), 2048);
+		assert_eq!(available_mib("nothing"), 0);
+	}
+
+	#[test]
+	fn free_disk_is_asked_of_the_file_system() {
+		assert!(free_disk(Path::new("/")).unwrap() > 0);
+		assert!(free_disk(Path::new("/nowhere/at/all")).is_err());
+	}
+}

@@ -1,0 +1,253 @@
+//! What a worker must not forget between commitment and reveal, on disk before the commitment is sent.
+
+use super::plan::PendingWork;
+use codec::{Decode, DecodeAll, Encode};
+use neuroshard_types::{
+	run::{seal, Work},
+	AccountId, RoundIndex, RunId, H256,
+};
+use rand::{rngs::OsRng, RngCore};
+use std::{
+	fs::File,
+	io::Write,
+	path::{Path, PathBuf},
+};
+
+/// Why the journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+	/// The folder was used on another chain.
+	#[error("{path} belongs to the chain {expected:?}, but the node is on {found:?}: name the right node with --node, or another folder with --base-path")]
+	OtherChain {
+		/// The file.
+		path: PathBuf,
+		/// Chain of the folder.
+		expected: H256,
+		/// Chain of the node.
+		found: H256,
+	},
+	/// The folder was used by another account.
+	#[error("{path} belongs to another account: give every account its own folder with --base-path")]
+	OtherAccount {
+		/// The file.
+		path: PathBuf,
+	},
+	/// The file holds something else.
+	#[error("{path} is damaged: move it away and start again; a round that was committed and not revealed is lost with it")]
+	Damaged {
+		/// The file.
+		path: PathBuf,
+	},
+	/// The file system refused.
+	#[error("cannot use {path}: {source}")]
+	Io {
+		/// The file.
+		path: PathBuf,
+		/// Its answer.
+		source: std::io::Error,
+	},
+}
+
+/// Finished training: what was done and the salt that seals it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Pending {
+	/// Run.
+	pub run: RunId,
+	/// Round.
+	pub round: RoundIndex,
+	/// Seed that the windows were drawn with.
+	pub seed: H256,
+	/// Random, secret until the reveal.
+	pub salt: [u8; 32],
+	/// The work.
+	pub work: Work,
+}
+
+impl Pending {
+	/// Seals `work` with a fresh salt.
+	pub fn new(run: RunId, round: RoundIndex, seed: H256, work: Work) -> Self {
+		let mut salt = [0; 32];
+		OsRng.fill_bytes(&mut salt);
+		Self { run, round, seed, salt, work }
+	}
+
+	/// The commitment.
+	pub fn seal(&self, genesis: H256, who: &AccountId) -> H256 {
+		seal(genesis, self.run, self.round, who, &self.salt, &self.work)
+	}
+}
+
+/// First byte of the file.
+const VERSION: u8 = 1;
+
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+struct Content {
+	genesis: H256,
+	who: AccountId,
+	pending: Option<Pending>,
+	uptime: Option<u32>,
+}
+
+/// The journal of one account on one chain.
+#[derive(Debug)]
+pub struct Journal {
+	path: PathBuf,
+	content: Content,
+}
+
+impl Journal {
+	/// Opens the journal in `base`, or begins one.
+	///
+	/// # Errors
+	/// [`JournalError::OtherChain`] and [`JournalError::OtherAccount`] protect a folder from being used for something else;
+	/// [`JournalError::Damaged`]; [`JournalError::Io`].
+	pub fn open(base: &Path, genesis: H256, who: AccountId) -> Result<Self, JournalError> {
+		let path = base.join("journal");
+		let bytes = match std::fs::read(&path) {
+			Ok(bytes) => bytes,
+			Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+				let journal = Self { path, content: Content { genesis, who, pending: None, uptime: None } };
+				journal.save()?;
+				return Ok(journal);
+			}
+			Err(source) => return Err(JournalError::Io { path, source }),
+		};
+		let content = match bytes.split_first() {
+			Some((&VERSION, mut rest)) => Content::decode_all(&mut rest).ok(),
+			_ => None,
+		};
+		match content {
+			None => Err(JournalError::Damaged { path }),
+			Some(content) if content.genesis != genesis => {
+				Err(JournalError::OtherChain { path, expected: content.genesis, found: genesis })
+			}
+			Some(content) if content.who != who => Err(JournalError::OtherAccount { path }),
+			Some(content) => Ok(Self { path, content }),
+		}
+	}
+
+	/// Finished training that may not be revealed yet.
+	pub fn pending(&self) -> Option<&Pending> {
+		self.content.pending.as_ref()
+	}
+
+	/// The same for the planner.
+	pub fn pending_work(&self) -> Option<PendingWork> {
+		self.pending().map(|pending| PendingWork {
+			run: pending.run,
+			round: pending.round,
+			seed: pending.seed,
+			seal: pending.seal(self.content.genesis, &self.content.who),
+		})
+	}
+
+	/// Hour of the newest uptime proof.
+	pub fn uptime(&self) -> Option<u32> {
+		self.content.uptime
+	}
+
+	/// Notes finished training. On return it is on disk; only then may the commitment be sent.
+	///
+	/// # Errors
+	/// [`JournalError::Io`], for instance on a full disk; the journal is then as before.
+	pub fn set_pending(&mut self, pending: Pending) -> Result<(), JournalError> {
+		self.change(|content| content.pending = Some(pending))
+	}
+
+	/// Notes an uptime proof.
+	///
+	/// # Errors
+	/// [`JournalError::Io`].
+	pub fn set_uptime(&mut self, hour: u32) -> Result<(), JournalError> {
+		self.change(|content| content.uptime = Some(hour))
+	}
+
+	fn change(&mut self, change: impl FnOnce(&mut Content)) -> Result<(), JournalError> {
+		let before = self.content.clone();
+		change(&mut self.content);
+		self.save().inspect_err(|_| self.content = before)
+	}
+
+	/// Replaces the file as a whole. It holds a secret salt: temporary files are private, and this one stays so.
+	fn save(&self) -> Result<(), JournalError> {
+		let io = |source| JournalError::Io { path: self.path.clone(), source };
+		let folder = self.path.parent().unwrap_or(Path::new("."));
+		let mut file = tempfile::Builder::new().prefix(".writing-").tempfile_in(folder).map_err(io)?;
+		file.write_all(&(VERSION, &self.content).encode()).map_err(io)?;
+		file.as_file().sync_all().map_err(io)?;
+		file.persist(&self.path).map_err(|error| io(error.error))?;
+		File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use std::os::unix::fs::PermissionsExt;
+
+	const GENESIS: H256 = H256::repeat_byte(1);
+
+	fn who() -> AccountId {
+		AccountId::new([2; 32])
+	}
+
+	fn pending() -> Pending {
+		let work =
+			Work { state_roots: vec![H256::zero()].try_into().unwrap(), delta_root: H256::repeat_byte(7), delta_bytes: 4096, tokens: 64 };
+		Pending::new(3, 4, H256::repeat_byte(5), work)
+	}
+
+	#[test]
+	fn a_restarted_worker_can_still_reveal_what_it_committed_to() {
+		let base = tempfile::tempdir().unwrap();
+		let pending = pending();
+		let seal = pending.seal(GENESIS, &who());
+		Journal::open(base.path(), GENESIS, who()).unwrap().set_pending(pending.clone()).unwrap();
+		let journal = Journal::open(base.path(), GENESIS, who()).unwrap();
+		assert_eq!(journal.pending(), Some(&pending));
+		assert_eq!(journal.pending_work().unwrap().seal, seal);
+	}
+
+	#[test]
+	fn salts_differ_and_their_file_is_private() {
+		assert_ne!(pending().salt, pending().salt);
+		let base = tempfile::tempdir().unwrap();
+		Journal::open(base.path(), GENESIS, who()).unwrap().set_pending(pending()).unwrap();
+		let mode = std::fs::metadata(base.path().join("journal")).unwrap().permissions().mode();
+		assert_eq!(mode & 0o777, 0o600);
+	}
+
+	#[test]
+	fn a_folder_is_not_used_for_another_chain_or_account() {
+		let base = tempfile::tempdir().unwrap();
+		Journal::open(base.path(), GENESIS, who()).unwrap();
+		let error = Journal::open(base.path(), H256::repeat_byte(9), who()).unwrap_err();
+		assert!(matches!(error, JournalError::OtherChain { .. }));
+		assert!(error.to_string().contains("--node"), "{error}");
+		let error = Journal::open(base.path(), GENESIS, AccountId::new([9; 32])).unwrap_err();
+		assert!(matches!(error, JournalError::OtherAccount { .. }));
+	}
+
+	#[test]
+	fn a_damaged_journal_is_refused_and_kept() {
+		let base = tempfile::tempdir().unwrap();
+		Journal::open(base.path(), GENESIS, who()).unwrap();
+		let path = base.path().join("journal");
+		let mut bytes = std::fs::read(&path).unwrap();
+		bytes.truncate(20);
+		std::fs::write(&path, &bytes).unwrap();
+		assert!(matches!(Journal::open(base.path(), GENESIS, who()), Err(JournalError::Damaged { .. })));
+		assert_eq!(std::fs::read(&path).unwrap(), bytes);
+	}
+
+	#[test]
+	fn what_cannot_be_written_is_not_remembered_either() {
+		let base = tempfile::tempdir().unwrap();
+		let mut journal = Journal::open(base.path(), GENESIS, who()).unwrap();
+		let folder = base.path().to_path_buf();
+		drop(base);
+		assert!(!folder.exists());
+		assert!(matches!(journal.set_pending(pending()), Err(JournalError::Io { .. })));
+		assert_eq!(journal.pending(), None, "the commitment must not be sent");
+	}
+}

@@ -1,0 +1,299 @@
+//! What to do next, as a pure function of what the chain says and what this machine has.
+//!
+//! [`plan`] is asked again after every new best block and after every finished task; it keeps no memory of its own, so a restart, a
+//! reorganisation or a missed block needs no special case: whatever is still to be done follows from the two views. A task that failed
+//! is simply asked for again with the next block.
+
+use neuroshard_types::{
+	run::{vote_bitmap, Attestation, ParticipantView, Phase, RoundView, RunStatus, RunView, VoteBitmap},
+	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
+};
+use std::collections::BTreeMap;
+
+/// Attempts to fetch a revealed delta after which a vote says that it cannot be had. One attempt takes at least a block.
+pub const FETCH_ATTEMPTS: u32 = 3;
+/// A vote is sent this many blocks before its deadline even if deltas are still missing: it must get into a block.
+pub const VOTE_MARGIN: BlockNumber = 3;
+
+/// What the chain says at its best block (and where noted, at its finalized one).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChainView {
+	/// Height of the best block.
+	pub best: BlockNumber,
+	/// This worker's account.
+	pub me: AccountId,
+	/// Whether the account is a registered, active provider with the worker role.
+	pub active: bool,
+	/// The run this worker takes part in, if there is one.
+	pub run: Option<RunState>,
+	/// Chain time in whole hours since the epoch: the number of an uptime proof.
+	pub hour: u32,
+	/// What can be claimed according to the *finalized* block, in planck.
+	pub claimable: Balance,
+}
+
+/// One run on chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunState {
+	/// Its number.
+	pub id: RunId,
+	/// The run.
+	pub view: RunView,
+	/// Its current round; `None` when there is none (any more).
+	pub round: Option<RoundView>,
+	/// Who takes part, in the current round or from the next one on.
+	pub members: Vec<AccountId>,
+	/// This account's sealed commitment to the current round, as of the *finalized* block.
+	pub finalized_seal: Option<H256>,
+}
+
+/// Whether this worker trains or only hands out what others ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+	/// Trains.
+	Train,
+	/// Keeps the newest checkpoint and serves it.
+	ServeOnly,
+}
+
+/// Finished training that is not revealed yet. It is on disk before its commitment is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingWork {
+	/// Run.
+	pub run: RunId,
+	/// Round.
+	pub round: RoundIndex,
+	/// Seed that the windows were drawn with: a round that was started anew has another one.
+	pub seed: H256,
+	/// The commitment.
+	pub seal: H256,
+}
+
+/// The result of an outer step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NextCheckpoint {
+	/// Run.
+	pub run: RunId,
+	/// Checkpoint that the step started from.
+	pub from: H256,
+	/// Delta roots it applied, by account ascending.
+	pub included: Vec<H256>,
+	/// What is attested.
+	pub attestation: Attestation,
+}
+
+/// What this machine has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocalState {
+	/// Trains or serves.
+	pub mode: Mode,
+	/// Root of the checkpoint that is loaded.
+	pub checkpoint: Option<H256>,
+	/// Finished training.
+	pub pending: Option<PendingWork>,
+	/// Attempts made for the deltas of the current round, by root; `None` once the delta is held and checked.
+	pub deltas: BTreeMap<H256, Option<u32>>,
+	/// Result of the newest outer step.
+	pub next: Option<NextCheckpoint>,
+	/// A round, by its seed, that ended in divergence here: it is not tried again.
+	pub diverged: Option<H256>,
+	/// Hour of the newest uptime proof.
+	pub uptime: Option<u32>,
+	/// Earnings below this stay on chain: a claim costs a fee.
+	pub claim_from: Balance,
+	/// The operator asked to leave: the round is finished, no new one is begun.
+	pub leaving: bool,
+}
+
+/// One thing to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Task {
+	/// Make the checkpoint of round 0 from the run's seed and compare it with the run's genesis root.
+	BuildGenesis,
+	/// Get the checkpoint with this root from disk or peers.
+	FetchCheckpoint {
+		/// Its root.
+		root: H256,
+	},
+	/// Make the attested result of the outer step the loaded checkpoint.
+	Adopt {
+		/// Its root.
+		root: H256,
+	},
+	/// Become a member: take part from the next round on.
+	Join,
+	/// Be no member any more; the round at hand is finished all the same.
+	Leave,
+	/// Run the inner steps and store salt, work and delta.
+	Train {
+		/// Place among the participants: decides the windows.
+		position: u32,
+	},
+	/// Send the sealed commitment.
+	Commit,
+	/// Send salt, work and proof.
+	Reveal,
+	/// Get deltas by root from those who revealed them.
+	FetchDeltas {
+		/// Who has it, and its root.
+		wanted: Vec<(AccountId, H256)>,
+	},
+	/// Say which deltas could be fetched and checked.
+	Vote {
+		/// One bit per revealed delta.
+		vote: VoteBitmap,
+	},
+	/// Apply the included deltas to the checkpoint, and measure the validation loss.
+	OuterStep {
+		/// Delta roots by account ascending.
+		included: Vec<H256>,
+	},
+	/// Send the attestation.
+	Attest {
+		/// What is attested.
+		attestation: Attestation,
+	},
+	/// Prove to be reachable in this hour.
+	ProveUptime {
+		/// Hour since the epoch.
+		hour: u32,
+	},
+	/// Collect earnings.
+	Claim,
+}
+
+/// The most urgent thing to do, if there is one.
+pub fn plan(chain: &ChainView, local: &LocalState) -> Option<Task> {
+	chain.run.as_ref().and_then(|run| for_run(chain, run, local)).or_else(|| housekeeping(chain, local))
+}
+
+/// Of all runs the one to take part in: the one asked for; else the one at hand while it lasts; else the first active run that draws
+/// issuance; else the first active one; else the one at hand, whose last checkpoint is still to be had and served.
+pub fn choose_run(runs: &[(RunId, RunStatus, bool)], asked: Option<RunId>, at_hand: Option<RunId>) -> Option<RunId> {
+	let known = |id: RunId| runs.iter().find(|(other, ..)| *other == id);
+	if let Some(id) = asked {
+		return known(id).map(|_| id);
+	}
+	let active = || runs.iter().filter(|(_, status, _)| *status == RunStatus::Active);
+	let at_hand = at_hand.and_then(known);
+	at_hand
+		.filter(|(_, status, _)| *status == RunStatus::Active)
+		.or_else(|| active().find(|(_, _, approved)| *approved))
+		.or_else(|| active().next())
+		.or(at_hand)
+		.or_else(|| runs.last())
+		.map(|(id, ..)| *id)
+}
+
+fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task> {
+	if local.checkpoint != Some(run.view.checkpoint) {
+		return Some(catch_up(run, local));
+	}
+	if local.mode == Mode::ServeOnly || run.view.status == RunStatus::Finished {
+		return None;
+	}
+	let member = run.members.contains(&chain.me);
+	if local.leaving && member {
+		return Some(Task::Leave);
+	}
+	let round = run.round.as_ref()?;
+	let position = round.participants.iter().position(|one| one.account == chain.me);
+	let acting = position.and_then(|position| round.participants.get(position).map(|me| (position, me))).filter(|(_, me)| me.counted);
+	match acting {
+		Some((position, me)) if member || local.leaving => in_round(chain, run, round, position, me, local),
+		// Joins with the checkpoint in hand, so that nobody waits for a newcomer's download.
+		_ => (!member && !local.leaving && chain.active && !is_full(run)).then_some(Task::Join),
+	}
+}
+
+fn is_full(run: &RunState) -> bool {
+	u32::try_from(run.members.len()).map_or(true, |count| count >= run.view.config.max_participants)
+}
+
+/// The loaded checkpoint is not the run's newest one.
+fn catch_up(run: &RunState, local: &LocalState) -> Task {
+	let root = run.view.checkpoint;
+	let own = local.next.as_ref().is_some_and(|next| next.run == run.id && next.attestation.checkpoint == root);
+	match run.view.rounds_adopted {
+		_ if own => Task::Adopt { root },
+		0 => Task::BuildGenesis,
+		_ => Task::FetchCheckpoint { root },
+	}
+}
+
+fn in_round(
+	chain: &ChainView,
+	run: &RunState,
+	round: &RoundView,
+	position: usize,
+	me: &ParticipantView,
+	local: &LocalState,
+) -> Option<Task> {
+	let pending = local.pending.as_ref().filter(|work| work.run == run.id && work.round == round.round && work.seed == round.seed);
+	match round.phase {
+		Phase::Joining => None,
+		Phase::Training => match (me.sealed, pending) {
+			(Some(_), _) => None,
+			(None, Some(_)) => Some(Task::Commit),
+			(None, None) if local.diverged == Some(round.seed) => None,
+			(None, None) => u32::try_from(position).ok().map(|position| Task::Train { position }),
+		},
+		Phase::Revealing if me.work.is_none() => {
+			// The salt leaves this machine only when the commitment can no longer be reorganised away: otherwise somebody could
+			// commit to this very work first.
+			let mine = pending.filter(|work| me.sealed == Some(work.seal));
+			mine.filter(|work| run.finalized_seal == Some(work.seal)).map(|_| Task::Reveal)
+		}
+		Phase::Revealing => fetch(revealed(round), local, |attempts| attempts < FETCH_ATTEMPTS),
+		Phase::Availability if me.work.is_none() || me.vote.is_some() => None,
+		Phase::Availability => {
+			let urgent = round.deadline.is_some_and(|deadline| chain.best.saturating_add(VOTE_MARGIN) >= deadline);
+			let missing = if urgent { None } else { fetch(revealed(round), local, |attempts| attempts < FETCH_ATTEMPTS) };
+			missing.or_else(|| ballot(round, local).map(|vote| Task::Vote { vote }))
+		}
+		Phase::Checkpointing if me.work.is_none() || me.attestation.is_some() => None,
+		Phase::Checkpointing => {
+			let included = || revealed(round).filter(|(one, _)| one.included);
+			let roots: Vec<H256> = included().map(|(_, root)| root).collect();
+			let done = local.next.as_ref().filter(|next| next.run == run.id && next.from == round.checkpoint && next.included == roots);
+			match done {
+				Some(next) => Some(Task::Attest { attestation: next.attestation }),
+				None => fetch(included(), local, |_| true).or(Some(Task::OuterStep { included: roots })),
+			}
+		}
+	}
+}
+
+/// Participants that revealed, with their delta roots, in order.
+fn revealed(round: &RoundView) -> impl Iterator<Item = (&ParticipantView, H256)> {
+	round.participants.iter().filter_map(|one| one.work.as_ref().map(|work| (one, work.delta_root)))
+}
+
+/// Fetches what is not held and worth another attempt.
+fn fetch<'a>(deltas: impl Iterator<Item = (&'a ParticipantView, H256)>, local: &LocalState, again: impl Fn(u32) -> bool) -> Option<Task> {
+	let wanted: Vec<_> = deltas
+		.filter(|(_, root)| match local.deltas.get(root) {
+			Some(None) => false,
+			Some(Some(attempts)) => again(*attempts),
+			None => true,
+		})
+		.map(|(one, root)| (one.account.clone(), root))
+		.collect();
+	(!wanted.is_empty()).then_some(Task::FetchDeltas { wanted })
+}
+
+/// The vote: a bit for every revealed delta, set if it is held and checked.
+fn ballot(round: &RoundView, local: &LocalState) -> Option<VoteBitmap> {
+	vote_bitmap(revealed(round).map(|(_, root)| local.deltas.get(&root) == Some(&None)))
+}
+
+fn housekeeping(chain: &ChainView, local: &LocalState) -> Option<Task> {
+	if chain.claimable > 0 && chain.claimable >= local.claim_from {
+		return Some(Task::Claim);
+	}
+	let due = chain.active && local.uptime.is_none_or(|proven| proven < chain.hour);
+	due.then_some(Task::ProveUptime { hour: chain.hour })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,477 @@
+//! Every phase, restarts in each of them, and what a worker does when it is late, dropped or leaving.
+
+use super::*;
+use neuroshard_types::{
+	run::{PhaseDurations, RunConfig, Work},
+	Aggregator, ModelConfig, TrainConfig, F32, NEURO,
+};
+
+const ME: u8 = 2;
+const CHECKPOINT: H256 = H256::repeat_byte(0xc0);
+const SEED: H256 = H256::repeat_byte(0x5e);
+const SEAL: H256 = H256::repeat_byte(0x5a);
+
+fn account(byte: u8) -> AccountId {
+	AccountId::new([byte; 32])
+}
+
+fn delta(byte: u8) -> H256 {
+	H256::repeat_byte(0xd0 + byte)
+}
+
+fn work(byte: u8) -> Work {
+	Work { state_roots: vec![H256::repeat_byte(1)].try_into().unwrap(), delta_root: delta(byte), delta_bytes: 4096, tokens: 10 }
+}
+
+fn participant(byte: u8) -> ParticipantView {
+	ParticipantView { account: account(byte), sealed: None, work: None, vote: None, attestation: None, included: false, counted: true }
+}
+
+fn config() -> RunConfig {
+	let zero = F32::new(0.0);
+	RunConfig {
+		name: b"test".to_vec().try_into().unwrap(),
+		dataset: 0,
+		model: ModelConfig {
+			vocab: 32,
+			dim: 32,
+			layers: 1,
+			heads: 1,
+			kv_heads: 1,
+			ffn: 32,
+			max_seq: 32,
+			tied: true,
+			rope_theta: 10_000,
+			norm_eps: zero,
+		},
+		train: TrainConfig {
+			arithmetic_version: 1,
+			seed: [1; 32],
+			batch: 1,
+			seq_len: 32,
+			inner_steps: 1,
+			commit_interval: 1,
+			lr: zero,
+			lr_min: zero,
+			warmup_steps: 0,
+			total_steps: 0,
+			beta1: zero,
+			beta2: zero,
+			eps: zero,
+			weight_decay: zero,
+			clip: zero,
+			outer_lr: zero,
+			outer_beta: zero,
+			aggregator: Aggregator::Mean,
+			validation_sequences: 1,
+		},
+		genesis_root: H256::repeat_byte(0x90),
+		min_participants: 2,
+		max_participants: 4,
+		min_bond: NEURO,
+		rounds: Some(4),
+		durations: PhaseDurations { joining: 5, training: 50, revealing: 10, availability: 20, checkpointing: 20 },
+	}
+}
+
+/// Three participants of whom the second is this worker, with the checkpoint in hand and nothing done yet.
+fn training() -> (ChainView, LocalState) {
+	let round = RoundView {
+		round: 1,
+		attempt: 0,
+		phase: Phase::Training,
+		deadline: Some(100),
+		checkpoint: CHECKPOINT,
+		seed: SEED,
+		started_at: (40, 0),
+		participants: vec![participant(1), participant(ME), participant(3)],
+	};
+	let view = RunView {
+		sponsor: account(9),
+		config: config(),
+		status: RunStatus::Active,
+		approved: true,
+		rounds_adopted: 1,
+		checkpoint: CHECKPOINT,
+		joining: vec![],
+	};
+	let chain = ChainView {
+		best: 50,
+		me: account(ME),
+		active: true,
+		run: Some(RunState { id: 7, view, round: Some(round), members: [1, ME, 3].map(account).to_vec(), finalized_seal: None }),
+		hour: 10,
+		claimable: 0,
+	};
+	let local = LocalState {
+		mode: Mode::Train,
+		checkpoint: Some(CHECKPOINT),
+		pending: None,
+		deltas: BTreeMap::new(),
+		next: None,
+		diverged: None,
+		uptime: Some(10),
+		claim_from: NEURO / 100,
+		leaving: false,
+	};
+	(chain, local)
+}
+
+fn run(chain: &mut ChainView) -> &mut RunState {
+	chain.run.as_mut().unwrap()
+}
+
+fn round(chain: &mut ChainView) -> &mut RoundView {
+	run(chain).round.as_mut().unwrap()
+}
+
+fn me(chain: &mut ChainView) -> &mut ParticipantView {
+	&mut round(chain).participants[1]
+}
+
+fn trained(local: &mut LocalState) {
+	local.pending = Some(PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL });
+	local.deltas.insert(delta(ME), None);
+}
+
+/// Everybody has revealed; this worker holds its own delta.
+fn revealed_by_all(phase: Phase) -> (ChainView, LocalState) {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	round(&mut chain).phase = phase;
+	for (one, byte) in round(&mut chain).participants.iter_mut().zip([1, ME, 3]) {
+		one.sealed = Some(SEAL);
+		one.work = Some(work(byte));
+	}
+	(chain, local)
+}
+
+/// Everybody is included, and all deltas are held.
+fn checkpointing() -> (ChainView, LocalState) {
+	let (mut chain, mut local) = revealed_by_all(Phase::Checkpointing);
+	for (one, byte) in round(&mut chain).participants.iter_mut().zip([1, ME, 3]) {
+		one.included = true;
+		local.deltas.insert(delta(byte), None);
+	}
+	(chain, local)
+}
+
+fn stepped(local: &mut LocalState, included: Vec<H256>) -> Attestation {
+	let attestation = Attestation { checkpoint: H256::repeat_byte(0xc1), validation_loss: F32::new(2.5) };
+	local.next = Some(NextCheckpoint { run: 7, from: CHECKPOINT, included, attestation });
+	attestation
+}
+
+#[test]
+fn without_a_run_there_is_nothing_to_train() {
+	let (mut chain, local) = training();
+	chain.run = None;
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn a_newcomer_checks_the_genesis_before_it_joins() {
+	let (mut chain, mut local) = training();
+	local.checkpoint = None;
+	run(&mut chain).view.rounds_adopted = 0;
+	assert_eq!(plan(&chain, &local), Some(Task::BuildGenesis));
+	local.checkpoint = Some(CHECKPOINT);
+	round(&mut chain).phase = Phase::Joining;
+	round(&mut chain).participants.clear();
+	run(&mut chain).members.clear();
+	assert_eq!(plan(&chain, &local), Some(Task::Join));
+	run(&mut chain).members.push(account(ME));
+	assert_eq!(plan(&chain, &local), None, "it waits for the others");
+}
+
+#[test]
+fn a_late_joiner_fetches_the_checkpoint_before_it_joins() {
+	let (mut chain, mut local) = training();
+	round(&mut chain).participants.remove(1);
+	run(&mut chain).members.remove(1);
+	local.checkpoint = Some(H256::repeat_byte(0x90));
+	assert_eq!(plan(&chain, &local), Some(Task::FetchCheckpoint { root: CHECKPOINT }));
+	local.checkpoint = Some(CHECKPOINT);
+	assert_eq!(plan(&chain, &local), Some(Task::Join));
+	run(&mut chain).members.push(account(ME));
+	assert_eq!(plan(&chain, &local), None, "its turn comes with the next round");
+}
+
+#[test]
+fn nobody_joins_a_full_run_or_without_an_active_bond() {
+	let (mut chain, local) = training();
+	round(&mut chain).participants.remove(1);
+	run(&mut chain).members.remove(1);
+	chain.active = false;
+	assert_eq!(plan(&chain, &local), None);
+	chain.active = true;
+	run(&mut chain).members = (10..14).map(account).collect();
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn training_uses_the_place_among_the_participants() {
+	let (chain, local) = training();
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+}
+
+#[test]
+fn finished_training_is_committed_once_also_after_a_restart() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	assert_eq!(plan(&chain, &local), Some(Task::Commit));
+	me(&mut chain).sealed = Some(SEAL);
+	assert_eq!(plan(&chain, &local), None, "it waits for the others' commitments");
+}
+
+#[test]
+fn a_commitment_that_a_reorganisation_took_back_is_sent_again() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	me(&mut chain).sealed = Some(SEAL);
+	assert_eq!(plan(&chain, &local), None);
+	me(&mut chain).sealed = None;
+	assert_eq!(plan(&chain, &local), Some(Task::Commit));
+}
+
+#[test]
+fn work_of_an_earlier_attempt_is_not_committed_to_the_next() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	round(&mut chain).seed = H256::repeat_byte(0x5f);
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	round(&mut chain).seed = SEED;
+	run(&mut chain).id = 8;
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+}
+
+#[test]
+fn a_diverged_round_is_sat_out() {
+	let (mut chain, mut local) = training();
+	local.diverged = Some(SEED);
+	assert_eq!(plan(&chain, &local), None);
+	round(&mut chain).seed = H256::repeat_byte(0x5f);
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+}
+
+#[test]
+fn salts_are_revealed_only_once_the_commitment_is_final() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	me(&mut chain).sealed = Some(SEAL);
+	round(&mut chain).phase = Phase::Revealing;
+	assert_eq!(plan(&chain, &local), None);
+	run(&mut chain).finalized_seal = Some(SEAL);
+	assert_eq!(plan(&chain, &local), Some(Task::Reveal));
+}
+
+#[test]
+fn a_commitment_whose_salt_is_lost_cannot_be_revealed() {
+	let (mut chain, local) = training();
+	me(&mut chain).sealed = Some(SEAL);
+	run(&mut chain).finalized_seal = Some(SEAL);
+	round(&mut chain).phase = Phase::Revealing;
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn a_salt_that_does_not_open_the_commitment_on_chain_stays_secret() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	let other = Some(H256::repeat_byte(0x77));
+	me(&mut chain).sealed = other;
+	run(&mut chain).finalized_seal = other;
+	round(&mut chain).phase = Phase::Revealing;
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn deltas_are_fetched_while_others_still_reveal() {
+	let (mut chain, mut local) = revealed_by_all(Phase::Revealing);
+	round(&mut chain).participants[2].work = None;
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(1), delta(1))] }));
+	local.deltas.insert(delta(1), None);
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn after_a_crash_between_reveal_and_vote_the_own_delta_is_fetched_like_any_other() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.pending = None;
+	local.deltas.clear();
+	let wanted = [1, ME, 3].map(|byte| (account(byte), delta(byte))).to_vec();
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted }));
+}
+
+#[test]
+fn the_vote_names_every_delta_that_is_held() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), None);
+	local.deltas.insert(delta(3), None);
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b111].try_into().unwrap() }));
+}
+
+#[test]
+fn those_who_did_not_reveal_have_no_bit_in_the_vote() {
+	let (mut chain, local) = revealed_by_all(Phase::Availability);
+	round(&mut chain).participants[0].work = None;
+	round(&mut chain).participants[2].work = None;
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b1].try_into().unwrap() }));
+}
+
+#[test]
+fn a_delta_that_cannot_be_had_is_left_out_of_the_vote_after_some_attempts() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), None);
+	local.deltas.insert(delta(3), Some(FETCH_ATTEMPTS - 1));
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(3), delta(3))] }));
+	local.deltas.insert(delta(3), Some(FETCH_ATTEMPTS));
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b011].try_into().unwrap() }));
+}
+
+#[test]
+fn the_vote_does_not_miss_its_deadline() {
+	let (mut chain, local) = revealed_by_all(Phase::Availability);
+	chain.best = 100 - VOTE_MARGIN;
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b010].try_into().unwrap() }));
+}
+
+#[test]
+fn a_vote_is_cast_once_and_not_by_those_who_did_not_reveal() {
+	let (mut chain, local) = revealed_by_all(Phase::Availability);
+	me(&mut chain).vote = Some(vec![0b010].try_into().unwrap());
+	assert_eq!(plan(&chain, &local), None);
+	me(&mut chain).vote = None;
+	me(&mut chain).work = None;
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn a_repeated_availability_phase_is_voted_on_again() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), None);
+	local.deltas.insert(delta(3), None);
+	// The phase repeats: the chain forgets the votes, this worker's state stays.
+	assert!(matches!(plan(&chain, &local), Some(Task::Vote { .. })));
+}
+
+#[test]
+fn the_outer_step_takes_the_included_deltas_in_order() {
+	let (mut chain, mut local) = checkpointing();
+	round(&mut chain).participants[0].included = false;
+	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: vec![delta(ME), delta(3)] }));
+	let attestation = stepped(&mut local, vec![delta(ME), delta(3)]);
+	assert_eq!(plan(&chain, &local), Some(Task::Attest { attestation }));
+	me(&mut chain).attestation = Some(attestation);
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn an_included_delta_is_fetched_however_often_it_failed() {
+	let (chain, mut local) = checkpointing();
+	local.deltas.insert(delta(1), Some(FETCH_ATTEMPTS + 5));
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(1), delta(1))] }));
+}
+
+#[test]
+fn an_outer_step_over_other_deltas_or_from_another_checkpoint_is_done_again() {
+	let (chain, mut local) = checkpointing();
+	let all = vec![delta(1), delta(ME), delta(3)];
+	stepped(&mut local, vec![delta(1)]);
+	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: all.clone() }));
+	stepped(&mut local, all.clone());
+	local.next.as_mut().unwrap().from = H256::zero();
+	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: all }));
+}
+
+#[test]
+fn the_adopted_checkpoint_is_taken_from_the_own_step_if_it_agrees_and_from_peers_otherwise() {
+	let (mut chain, mut local) = checkpointing();
+	let attestation = stepped(&mut local, vec![delta(1)]);
+	run(&mut chain).view.checkpoint = attestation.checkpoint;
+	run(&mut chain).view.rounds_adopted = 2;
+	assert_eq!(plan(&chain, &local), Some(Task::Adopt { root: attestation.checkpoint }));
+	let other = H256::repeat_byte(0xee);
+	run(&mut chain).view.checkpoint = other;
+	assert_eq!(plan(&chain, &local), Some(Task::FetchCheckpoint { root: other }));
+}
+
+#[test]
+fn a_dropped_participant_asks_to_come_back_and_does_nothing_else() {
+	for phase in [Phase::Training, Phase::Revealing, Phase::Availability, Phase::Checkpointing] {
+		let (mut chain, mut local) = revealed_by_all(phase);
+		me(&mut chain).counted = false;
+		run(&mut chain).members.remove(1);
+		assert_eq!(plan(&chain, &local), Some(Task::Join), "{phase:?}");
+		run(&mut chain).members.push(account(ME));
+		assert_eq!(plan(&chain, &local), None, "{phase:?}");
+		local.leaving = true;
+		assert_eq!(plan(&chain, &local), Some(Task::Leave), "{phase:?}");
+	}
+}
+
+#[test]
+fn leaving_ends_the_membership_at_once_and_finishes_the_round_at_hand() {
+	let (mut chain, mut local) = training();
+	local.leaving = true;
+	assert_eq!(plan(&chain, &local), Some(Task::Leave));
+	run(&mut chain).members.remove(1);
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	round(&mut chain).participants.remove(1);
+	assert_eq!(plan(&chain, &local), None, "it does not join again");
+}
+
+#[test]
+fn a_finished_run_leaves_only_its_last_checkpoint_to_get() {
+	let (mut chain, mut local) = training();
+	run(&mut chain).view.status = RunStatus::Finished;
+	run(&mut chain).round = None;
+	assert_eq!(plan(&chain, &local), None);
+	local.checkpoint = None;
+	assert_eq!(plan(&chain, &local), Some(Task::FetchCheckpoint { root: CHECKPOINT }));
+}
+
+#[test]
+fn a_serving_node_keeps_up_with_checkpoints_and_takes_no_part() {
+	let (mut chain, mut local) = training();
+	local.mode = Mode::ServeOnly;
+	assert_eq!(plan(&chain, &local), None);
+	run(&mut chain).view.checkpoint = H256::repeat_byte(0xc1);
+	assert_eq!(plan(&chain, &local), Some(Task::FetchCheckpoint { root: H256::repeat_byte(0xc1) }));
+}
+
+#[test]
+fn money_and_uptime_wait_for_the_round() {
+	let (mut chain, mut local) = training();
+	chain.claimable = NEURO;
+	chain.hour = 11;
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	me(&mut chain).sealed = Some(SEAL);
+	assert_eq!(plan(&chain, &local), Some(Task::Claim));
+	chain.claimable = NEURO / 1000;
+	assert_eq!(plan(&chain, &local), Some(Task::ProveUptime { hour: 11 }));
+	local.uptime = Some(11);
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn nothing_to_claim_is_never_claimed() {
+	let (mut chain, mut local) = training();
+	chain.run = None;
+	local.claim_from = 0;
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn a_run_is_kept_while_it_lasts_and_issuance_comes_first() {
+	use RunStatus::{Active, Finished};
+	let runs = [(0, Finished, true), (1, Active, false), (2, Active, true), (3, Active, true)];
+	assert_eq!(choose_run(&runs, None, None), Some(2));
+	assert_eq!(choose_run(&runs, None, Some(3)), Some(3));
+	assert_eq!(choose_run(&runs, None, Some(0)), Some(2), "a finished run is left for an active one");
+	assert_eq!(choose_run(&runs, Some(1), Some(3)), Some(1));
+	assert_eq!(choose_run(&runs, Some(9), None), None);
+	assert_eq!(choose_run(&runs[..1], None, None), Some(0));
+	assert_eq!(choose_run(&runs[..2], None, None), Some(1));
+	assert_eq!(choose_run(&[], None, None), None);
+}

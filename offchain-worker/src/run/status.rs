@@ -1,0 +1,189 @@
+//! What a worker tells about itself: for `status`, for metrics, and in `<base>/status.json` for whoever drives it.
+
+use crate::files::write_atomically;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use tokio::sync::watch;
+
+/// File name below the base folder.
+pub const STATUS_FILE: &str = "status.json";
+/// Rounds that are kept in the status.
+const ROUNDS_KEPT: usize = 64;
+
+/// A round that this worker saw adopted.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RoundStatus {
+	/// Its number.
+	pub round: u32,
+	/// Held-out loss of the checkpoint it ended with, nats per token.
+	pub validation_loss: Option<f32>,
+	/// Deltas in the checkpoint.
+	pub included: u32,
+	/// Whether this worker's delta is among them.
+	pub own_included: bool,
+	/// Bytes received for it.
+	pub bytes_in: u64,
+	/// Bytes sent for it.
+	pub bytes_out: u64,
+}
+
+/// A worker's state. Amounts are planck as text, since JSON numbers end at 2^53.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Status {
+	/// Process.
+	pub pid: u32,
+	/// Account address.
+	pub account: String,
+	/// libp2p peer id.
+	pub peer_id: String,
+	/// Addresses it listens on.
+	pub addresses: Vec<String>,
+	/// Whether others can reach it, in words.
+	pub reachability: String,
+	/// Connected peers.
+	pub peers: u32,
+	/// Best block of the node.
+	pub best_block: u32,
+	/// Finalized block of the node.
+	pub finalized_block: u32,
+	/// Run.
+	pub run: Option<u32>,
+	/// Round under way.
+	pub round: Option<u32>,
+	/// Its phase.
+	pub phase: Option<String>,
+	/// What the worker is doing.
+	pub task: Option<String>,
+	/// Root of the loaded checkpoint.
+	pub checkpoint: Option<String>,
+	/// Round that the loaded checkpoint starts.
+	pub checkpoint_round: Option<u32>,
+	/// Inner step under way, and the steps of a round.
+	pub step: Option<(u32, u32)>,
+	/// Mean training loss of the newest inner step, nats per token.
+	pub training_loss: Option<f32>,
+	/// Held-out loss of the newest checkpoint computed here, nats per token.
+	pub validation_loss: Option<f32>,
+	/// Training speed of the newest round.
+	pub tokens_per_second: Option<f64>,
+	/// Tokens trained on since the start of the process.
+	pub tokens: u64,
+	/// Bytes received from peers since the start of the process.
+	pub bytes_in: u64,
+	/// Bytes sent to peers since the start of the process.
+	pub bytes_out: u64,
+	/// Claimed and minted so far, in planck.
+	pub earned: String,
+	/// Ready to be claimed, in planck.
+	pub claimable: String,
+	/// Adopted rounds that this process saw, oldest first.
+	pub rounds: Vec<RoundStatus>,
+	/// Newest failure in words; `None` after a success.
+	pub last_error: Option<String>,
+}
+
+impl Status {
+	/// Notes an adopted round, once.
+	pub fn note_round(&mut self, round: RoundStatus) {
+		if self.rounds.iter().any(|known| known.round == round.round) {
+			return;
+		}
+		self.rounds.push(round);
+		let excess = self.rounds.len().saturating_sub(ROUNDS_KEPT);
+		self.rounds.drain(..excess);
+	}
+
+	/// Reads the status file below `base`; `None` if there is none or it is no status.
+	pub fn read(base: &Path) -> Option<Self> {
+		serde_json::from_slice(&std::fs::read(base.join(STATUS_FILE)).ok()?).ok()
+	}
+}
+
+/// Where actors report to. Clones share the status.
+#[derive(Clone, Debug)]
+pub struct Reporter(watch::Sender<Status>);
+
+impl Reporter {
+	/// A reporter that starts with `status`.
+	pub fn new(status: Status) -> Self {
+		Self(watch::Sender::new(status))
+	}
+
+	/// Changes the status; receivers hear of it only if it differs.
+	pub fn update(&self, change: impl FnOnce(&mut Status)) {
+		self.0.send_if_modified(|status| {
+			let before = status.clone();
+			change(status);
+			*status != before
+		});
+	}
+
+	/// The status now.
+	pub fn current(&self) -> Status {
+		self.0.borrow().clone()
+	}
+
+	/// Follows changes.
+	pub fn subscribe(&self) -> watch::Receiver<Status> {
+		self.0.subscribe()
+	}
+
+	/// Writes the status file below `base` at each change, until the last reporter is gone.
+	pub fn write_to(&self, base: &Path) -> tokio::task::JoinHandle<()> {
+		let mut changes = self.subscribe();
+		let path: PathBuf = base.join(STATUS_FILE);
+		tokio::spawn(async move {
+			loop {
+				let status = changes.borrow_and_update().clone();
+				let path = path.clone();
+				let written = tokio::task::spawn_blocking(move || {
+					let mut bytes = serde_json::to_vec_pretty(&status).unwrap_or_default();
+					bytes.push(b'\n');
+					write_atomically(&path, &bytes)
+				});
+				if let Ok(Err(error)) = written.await {
+					tracing::warn!("cannot write {STATUS_FILE}: {error}");
+				}
+				if changes.changed().await.is_err() {
+					return;
+				}
+			}
+		})
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[tokio::test]
+	async fn the_last_status_is_in_the_file_when_the_worker_ends() {
+		let base = tempfile::tempdir().unwrap();
+		let reporter = Reporter::new(Status { pid: 7, ..Default::default() });
+		let writer = reporter.write_to(base.path());
+		reporter.update(|status| status.earned = "340282366920938463463374607431768211455".into());
+		drop(reporter);
+		writer.await.unwrap();
+		let read = Status::read(base.path()).unwrap();
+		assert_eq!((read.pid, read.earned.as_str()), (7, "340282366920938463463374607431768211455"));
+	}
+
+	#[test]
+	fn a_round_is_noted_once_and_old_ones_are_forgotten() {
+		let mut status = Status::default();
+		for round in 0..100 {
+			status.note_round(RoundStatus { round, ..Default::default() });
+			status.note_round(RoundStatus { round, included: 9, ..Default::default() });
+		}
+		assert_eq!(status.rounds.len(), 64);
+		assert_eq!(status.rounds.first().map(|round| (round.round, round.included)), Some((36, 0)));
+	}
+
+	#[test]
+	fn what_is_no_status_is_not_read() {
+		let base = tempfile::tempdir().unwrap();
+		assert_eq!(Status::read(base.path()), None);
+		std::fs::write(base.path().join(STATUS_FILE), b"{").unwrap();
+		assert_eq!(Status::read(base.path()), None);
+	}
+}
