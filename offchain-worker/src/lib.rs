@@ -1,1 +1,13 @@
-//! Placeholder.
+//! The NeuroShard worker: lends compute to train language models with others, exactly checkable, and earns NEURO for it.
+
+pub mod chain;
+pub mod data;
+pub mod engine;
+pub mod files;
+pub mod hardware;
+pub mod keys;
+pub mod metrics;
+pub mod net;
+pub mod run;
+pub mod store;
+pub mod train;

@@ -1,0 +1,203 @@
+//! Building a dataset from a corpus, and checking one against its manifest.
+
+use super::{
+	corpus::Corpus,
+	manifest::{self, DatasetManifest, MANIFEST_FILE},
+	tokenizer, DataError,
+};
+use crate::files::write_atomically;
+use neuroshard_graph::{
+	merkle::{merkle_root, Hash},
+	tiles::{leaf_hashes, LEAF_BYTES},
+};
+use neuroshard_types::{
+	dataset::{DatasetShape, CHUNK_BYTES},
+	H256,
+};
+use std::{
+	fs,
+	path::{Path, PathBuf},
+};
+
+/// File name of the chunk hashes in a dataset folder.
+pub const LEAVES_FILE: &str = "leaves.bin";
+/// File name of the tokenizer in a dataset folder.
+pub const TOKENIZER_FILE: &str = "tokenizer.json";
+
+/// What a builder decides.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+	/// Name of the dataset.
+	pub name: String,
+	/// SPDX licence expression.
+	pub licence: String,
+	/// Tokens of every shard.
+	pub tokens_per_shard: u32,
+	/// Shards held out for validation.
+	pub held_out: u32,
+}
+
+impl Default for BuildOptions {
+	/// 128 KiB shards, four of them held out.
+	fn default() -> Self {
+		Self { name: "local text".into(), licence: "LicenseRef-mixed".into(), tokens_per_shard: 65_536, held_out: 4 }
+	}
+}
+
+/// A dataset on disk that was built or verified in this process.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+	/// Its folder.
+	pub folder: PathBuf,
+	/// Its manifest.
+	pub manifest: DatasetManifest,
+}
+
+/// Path of a shard file below a dataset folder.
+pub fn shard_path(folder: &Path, shard: u32) -> PathBuf {
+	folder.join("shards").join(format!("{shard:05}.bin"))
+}
+
+/// Bytes of every shard file: its tokens, padded to whole chunks.
+pub fn shard_bytes(shape: &DatasetShape) -> u64 {
+	(2 * u64::from(shape.tokens_per_shard)).next_multiple_of(u64::from(CHUNK_BYTES))
+}
+
+/// Merkle root over the shard roots, in order.
+pub fn dataset_root(shard_roots: &[H256]) -> H256 {
+	let roots: Vec<Hash> = shard_roots.iter().map(|root| root.0).collect();
+	H256(merkle_root(&roots))
+}
+
+/// Tokenizes `corpus` into shards below `folder`. Documents are ordered by their content's hash, so that held-out text
+/// (the last shards) has the distribution of the rest; tokens that do not fill the last shard are left out. The
+/// manifest is written last: a folder without one is an unfinished build.
+///
+/// # Errors
+/// [`DataError::CorpusTooSmall`], [`DataError::Invalid`] for options out of bounds, or [`DataError::Io`].
+pub fn build(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<Dataset, DataError> {
+	let mut order: Vec<(H256, &[u8])> =
+		corpus.documents.iter().map(|document| (super::blake2_256(document), document.as_slice())).collect();
+	order.sort_unstable_by_key(|(hash, _)| *hash);
+	order.dedup_by_key(|(hash, _)| *hash);
+
+	let tokens = order.iter().map(|(_, document)| document.len() as u64 + 1).sum::<u64>();
+	let needed = u64::from(options.tokens_per_shard) * (u64::from(options.held_out) + 1);
+	if tokens < needed {
+		return Err(DataError::CorpusTooSmall { tokens, needed });
+	}
+	let shard_count = u32::try_from(tokens / u64::from(options.tokens_per_shard.max(1))).unwrap_or(u32::MAX);
+	let shape = DatasetShape { tokens_per_shard: options.tokens_per_shard, shard_count, held_out: options.held_out };
+	manifest::check_shape(&shape)?;
+
+	let shards = folder.join("shards");
+	fs::create_dir_all(&shards).map_err(|error| DataError::io(&shards, error))?;
+	let mut stream = order.iter().flat_map(|(_, document)| tokenizer::encode(document).chain([tokenizer::END_OF_TEXT]));
+	let mut counts = vec![0u64; tokenizer::VOCAB as usize];
+	let (mut shard_roots, mut leaves) = (Vec::new(), Vec::new());
+	for shard in 0..shard_count {
+		let mut bytes = Vec::with_capacity(2 * options.tokens_per_shard as usize);
+		for token in stream.by_ref().take(options.tokens_per_shard as usize) {
+			bytes.extend_from_slice(&token.to_le_bytes());
+			if shard >= shard_count - options.held_out {
+				counts[usize::from(token)] += 1;
+			}
+		}
+		bytes.resize(bytes.len().next_multiple_of(LEAF_BYTES), 0);
+		let hashes = leaf_hashes(&bytes, 1);
+		shard_roots.push(H256(merkle_root(&hashes)));
+		leaves.extend(hashes.as_flattened());
+		write(&shard_path(folder, shard), &bytes)?;
+	}
+	let manifest = DatasetManifest {
+		name: options.name.clone(),
+		licence: options.licence.clone(),
+		source: corpus.source.clone(),
+		tokenizer_hash: tokenizer::tokenizer_hash(),
+		vocab: tokenizer::VOCAB,
+		shape,
+		root: dataset_root(&shard_roots),
+		bytes: corpus.bytes(),
+		unigram_entropy: entropy(&counts),
+		shard_roots,
+	};
+	manifest.check()?;
+	write(&folder.join(LEAVES_FILE), &leaves)?;
+	write(&folder.join(TOKENIZER_FILE), tokenizer::tokenizer_json().as_bytes())?;
+	let text = serde_json::to_string_pretty(&manifest).map_err(|error| DataError::Invalid(error.to_string()))?;
+	write(&folder.join(MANIFEST_FILE), text.as_bytes())?;
+	Ok(Dataset { folder: folder.to_path_buf(), manifest })
+}
+
+/// Recomputes every hash of the dataset in `folder` and compares it with the folder's manifest and, if given, with the
+/// root that the chain knows.
+///
+/// # Errors
+/// The first difference: [`DataError::Chunk`] names shard and chunk; see [`DataError`] for the others.
+pub fn verify(folder: &Path, expected_root: Option<H256>) -> Result<Dataset, DataError> {
+	let manifest = DatasetManifest::read(folder)?;
+	if let Some(expected) = expected_root.filter(|expected| *expected != manifest.root) {
+		return Err(DataError::DatasetRoot { found: manifest.root, expected });
+	}
+	let path = folder.join(TOKENIZER_FILE);
+	let found = super::blake2_256(&fs::read(&path).map_err(|error| DataError::io(&path, error))?);
+	if found != manifest.tokenizer_hash {
+		return Err(DataError::Tokenizer { found, expected: manifest.tokenizer_hash });
+	}
+	let leaves = fs::read(folder.join(LEAVES_FILE)).unwrap_or_default();
+	let mut counts = vec![0u64; manifest.vocab as usize];
+	for (shard, expected) in (0..manifest.shape.shard_count).zip(&manifest.shard_roots) {
+		let bytes = verify_shard(folder, &manifest, shard, *expected, &leaves)?;
+		let held_out = shard >= manifest.shape.shard_count - manifest.shape.held_out;
+		let tokens = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+		for (position, token) in (0..u64::from(manifest.shape.tokens_per_shard)).zip(tokens) {
+			match counts.get_mut(usize::from(token)) {
+				Some(count) => *count += u64::from(held_out),
+				None => return Err(DataError::Token { shard, position, token, vocab: manifest.vocab }),
+			}
+		}
+	}
+	let found = entropy(&counts);
+	if (found - manifest.unigram_entropy).abs() > 1e-9 {
+		return Err(DataError::Invalid(format!(
+			"the held-out shards have a unigram entropy of {found}, the manifest says {}",
+			manifest.unigram_entropy
+		)));
+	}
+	Ok(Dataset { folder: folder.to_path_buf(), manifest })
+}
+
+/// Reads one shard and checks it.
+fn verify_shard(folder: &Path, manifest: &DatasetManifest, shard: u32, expected: H256, leaves: &[u8]) -> Result<Vec<u8>, DataError> {
+	let path = shard_path(folder, shard);
+	let bytes = fs::read(&path).map_err(|error| DataError::io(&path, error))?;
+	let size = shard_bytes(&manifest.shape);
+	if bytes.len() as u64 != size {
+		return Err(DataError::ShardSize { shard, found: bytes.len() as u64, expected: size });
+	}
+	let hashes = leaf_hashes(&bytes, 1);
+	let found = H256(merkle_root(&hashes));
+	if found == expected {
+		return Ok(bytes);
+	}
+	// The list of chunk hashes is only a hint: it counts if it gives the expected root itself.
+	let first = shard as usize * hashes.len();
+	let listed: Vec<Hash> = leaves.as_chunks().0.iter().skip(first).take(hashes.len()).copied().collect();
+	if merkle_root(&listed) == expected.0 {
+		if let Some(chunk) = (0u32..).zip(hashes.iter().zip(&listed)).find(|(_, (found, listed))| found != listed) {
+			return Err(DataError::Chunk { shard, chunk: chunk.0 });
+		}
+	}
+	Err(DataError::ShardRoot { shard, found, expected })
+}
+
+/// Entropy in nats of the distribution that `counts` are drawn from; 0 for no counts.
+pub fn entropy(counts: &[u64]) -> f64 {
+	let total = counts.iter().sum::<u64>() as f64;
+	let probabilities = counts.iter().filter(|count| **count > 0).map(|count| *count as f64 / total);
+	probabilities.map(|probability| -probability * probability.ln()).sum()
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), DataError> {
+	write_atomically(path, bytes).map_err(|error| DataError::io(path, error))
+}

@@ -1,0 +1,121 @@
+//! Reading windows of tokens from shard files.
+
+use super::{dataset::shard_path, manifest, DataError};
+use neuroshard_types::{
+	assignment::{self, Permutation, Window},
+	dataset::DatasetShape,
+	H256,
+};
+use std::{
+	fs::File,
+	os::unix::fs::FileExt,
+	path::{Path, PathBuf},
+};
+
+/// Reads windows from the shard files below a dataset folder. Shards may arrive later: a file is opened when needed.
+/// The content is trusted here; [`super::dataset::verify`] or the network's transfer check it.
+#[derive(Clone, Debug)]
+pub struct Loader {
+	folder: PathBuf,
+	shape: DatasetShape,
+	vocab: u32,
+}
+
+/// The windows of one participant in one round.
+#[derive(Clone, Copy, Debug)]
+pub struct Assignment {
+	/// Place among the round's participants, account bytes ascending.
+	pub position: u32,
+	/// Seed of the round's permutation.
+	pub seed: H256,
+	/// Inner steps of a round.
+	pub inner_steps: u32,
+	/// Sequences of a step.
+	pub batch: u32,
+	/// Tokens of a sequence.
+	pub seq_len: u32,
+}
+
+impl Loader {
+	/// A loader for the dataset in `folder`, whose shape and vocabulary the chain states.
+	///
+	/// # Errors
+	/// [`DataError::Invalid`] for a shape out of bounds.
+	pub fn new(folder: &Path, shape: DatasetShape, vocab: u32) -> Result<Self, DataError> {
+		manifest::check_shape(&shape)?;
+		Ok(Self { folder: folder.to_path_buf(), shape, vocab })
+	}
+
+	/// Shape of the dataset.
+	pub fn shape(&self) -> DatasetShape {
+		self.shape
+	}
+
+	/// Fills `tokens` with those of `window`: as many as `tokens` is long, `seq_len + 1` for a sequence and its targets.
+	///
+	/// # Errors
+	/// [`DataError::Window`] if it leaves its shard, [`DataError::Token`] for a token beyond the vocabulary,
+	/// [`DataError::Io`] if the shard cannot be read.
+	pub fn read(&self, window: Window, tokens: &mut [u16]) -> Result<(), DataError> {
+		let start = u64::from(window.start);
+		let end = start.saturating_add(tokens.len() as u64);
+		let DatasetShape { tokens_per_shard, shard_count, .. } = self.shape;
+		if window.shard >= shard_count || end > u64::from(tokens_per_shard) {
+			return Err(DataError::Window { shard: window.shard, start, end, tokens_per_shard, shard_count });
+		}
+		let path = shard_path(&self.folder, window.shard);
+		let mut bytes = vec![0u8; 2 * tokens.len()];
+		let read = File::open(&path).and_then(|file| file.read_exact_at(&mut bytes, 2 * start));
+		read.map_err(|error| DataError::io(&path, error))?;
+		for ((position, token), pair) in (start..).zip(tokens).zip(bytes.chunks_exact(2)) {
+			*token = u16::from_le_bytes([pair[0], pair[1]]);
+			if u32::from(*token) >= self.vocab {
+				return Err(DataError::Token { shard: window.shard, position, token: *token, vocab: self.vocab });
+			}
+		}
+		Ok(())
+	}
+
+	/// Windows that inner step `step` of a round trains on, sequence after sequence.
+	///
+	/// # Errors
+	/// [`DataError::Invalid`] if the dataset is too small for the round (the chain refuses such runs).
+	pub fn step_windows(&self, assignment: &Assignment, step: u32) -> Result<Vec<Window>, DataError> {
+		let too_small = || DataError::Invalid("the dataset has fewer training windows than the round needs".into());
+		let Assignment { position, seed, inner_steps, batch, seq_len } = *assignment;
+		let domain = assignment::training_windows(&self.shape, seq_len);
+		let permutation = Permutation::new(seed, domain).ok_or_else(too_small)?;
+		(0..batch)
+			.map(|sequence| {
+				let index = permutation.apply(assignment::draw_index(position, inner_steps, step, batch, sequence));
+				index.and_then(|index| assignment::training_window(&self.shape, seq_len, index)).ok_or_else(too_small)
+			})
+			.collect()
+	}
+
+	/// Shards that a participant needs for its round, ascending.
+	///
+	/// # Errors
+	/// As [`Self::step_windows`].
+	pub fn round_shards(&self, assignment: &Assignment) -> Result<Vec<u32>, DataError> {
+		let mut shards = std::collections::BTreeSet::new();
+		for step in 0..assignment.inner_steps {
+			shards.extend(self.step_windows(assignment, step)?.iter().map(|window| window.shard));
+		}
+		Ok(shards.into_iter().collect())
+	}
+
+	/// Windows that the validation loss is measured on: `count` of them, spread evenly over the held-out shards.
+	///
+	/// # Errors
+	/// [`DataError::Invalid`] if there are fewer than `count`.
+	pub fn validation_windows(&self, count: u32, seq_len: u32) -> Result<Vec<Window>, DataError> {
+		let windows: Option<Vec<Window>> =
+			(0..count).map(|index| assignment::validation_draw(&self.shape, seq_len, index, count)).collect();
+		windows.ok_or_else(|| {
+			DataError::Invalid(format!(
+				"the held-out shards have fewer than {count} windows of {seq_len} tokens: use a smaller validation set"
+			))
+		})
+	}
+}

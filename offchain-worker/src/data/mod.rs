@@ -1,0 +1,138 @@
+//! Data: tokenizer, corpora, building, verifying and reading datasets.
+//!
+//! Nothing here knows the chain or the network. A dataset is a folder:
+//!
+//! ```text
+//! manifest.json      what it is: shape, roots, licence, source (read by people, too)
+//! tokenizer.json     Hugging Face form of the tokenizer; its hash is in the manifest
+//! leaves.bin         hash of every 4 KiB chunk, shard after shard: names the chunk that differs
+//! shards/00000.bin   tokens_per_shard tokens, u16 little-endian, padded with zeros to whole 4 KiB chunks
+//! ```
+
+pub mod corpus;
+pub mod dataset;
+pub mod loader;
+pub mod manifest;
+pub mod tokenizer;
+
+use neuroshard_types::H256;
+use std::path::{Path, PathBuf};
+
+/// Why text or a dataset cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+	/// A file or folder could not be read or written.
+	#[error("{path}: {source}", path = path.display())]
+	Io {
+		/// Which one.
+		path: PathBuf,
+		/// What the system said.
+		source: std::io::Error,
+	},
+	/// Nothing to train on.
+	#[error("no UTF-8 text found in {path}: give a file or folder with text", path = .0.display())]
+	NoText(PathBuf),
+	/// The corpus does not fill the shards asked for.
+	#[error("the corpus has {tokens} tokens, but {needed} are needed for one training shard beside the held-out ones: add text or use smaller shards")]
+	CorpusTooSmall {
+		/// Tokens, separators included.
+		tokens: u64,
+		/// Tokens of the smallest dataset of this shape.
+		needed: u64,
+	},
+	/// A number or text in the options or manifest is outside its bounds.
+	#[error("{0}")]
+	Invalid(String),
+	/// A manifest file that is not one.
+	#[error("{path}: not a dataset manifest: {reason}", path = path.display())]
+	NotAManifest {
+		/// Which file.
+		path: PathBuf,
+		/// Where parsing ended.
+		reason: String,
+	},
+	/// The tokenizer file is not the one the manifest names.
+	#[error("tokenizer.json has hash {found:?}, the manifest says {expected:?}")]
+	Tokenizer {
+		/// Of the file.
+		found: H256,
+		/// In the manifest.
+		expected: H256,
+	},
+	/// A shard file of the wrong size.
+	#[error("shard {shard} has {found} bytes, the manifest says {expected}: fetch it again")]
+	ShardSize {
+		/// Shard, counted from 0.
+		shard: u32,
+		/// Of the file.
+		found: u64,
+		/// By the shape.
+		expected: u64,
+	},
+	/// A shard whose bytes are not those of the manifest.
+	#[error("shard {shard} differs from the manifest in chunk {chunk} (bytes {first}..{end} of its file): fetch it again", first = u64::from(*chunk) * 4096, end = (u64::from(*chunk) + 1) * 4096)]
+	Chunk {
+		/// Shard, counted from 0.
+		shard: u32,
+		/// First 4 KiB chunk that differs, counted from 0.
+		chunk: u32,
+	},
+	/// A shard whose root differs although no trustworthy list of chunk hashes says where.
+	#[error("shard {shard} has root {found:?}, the manifest says {expected:?}: fetch it again")]
+	ShardRoot {
+		/// Shard, counted from 0.
+		shard: u32,
+		/// Recomputed from the file.
+		found: H256,
+		/// In the manifest.
+		expected: H256,
+	},
+	/// The shard roots of a manifest do not hash to its dataset root.
+	#[error("the manifest's shard roots give dataset root {found:?}, but it says {expected:?}")]
+	DatasetRoot {
+		/// Recomputed.
+		found: H256,
+		/// In the manifest.
+		expected: H256,
+	},
+	/// A window that does not exist in the dataset.
+	#[error("no such window: shard {shard}, tokens {start}..{end}; shards have {tokens_per_shard} tokens and there are {shard_count}")]
+	Window {
+		/// Shard asked for.
+		shard: u32,
+		/// First token asked for.
+		start: u64,
+		/// One past the last token asked for.
+		end: u64,
+		/// Tokens of a shard.
+		tokens_per_shard: u32,
+		/// Shards.
+		shard_count: u32,
+	},
+	/// A token at or above the vocabulary.
+	#[error("shard {shard} has token {token} at position {position}, beyond the vocabulary of {vocab}")]
+	Token {
+		/// Shard.
+		shard: u32,
+		/// Position within the shard.
+		position: u64,
+		/// The token.
+		token: u16,
+		/// Tokens must be below this.
+		vocab: u32,
+	},
+}
+
+impl DataError {
+	pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+		Self::Io { path: path.to_path_buf(), source }
+	}
+}
+
+/// Blake2-256 of `bytes`.
+pub fn blake2_256(bytes: &[u8]) -> H256 {
+	let digest = blake2b_simd::Params::new().hash_length(32).hash(bytes);
+	let mut hash = [0u8; 32];
+	hash.copy_from_slice(digest.as_bytes());
+	H256(hash)
+}

@@ -1,0 +1,158 @@
+//! The byte-level tokenizer.
+//!
+//! A token is a byte: id = byte value. Id 256 ends a document; 257 to 287 are reserved, so that the vocabulary is a
+//! multiple of 32 as the graph asks. The same tokenizer is written as a Hugging Face `tokenizer.json` (ByteLevel BPE
+//! without merges), whose Blake2-256 is the `tokenizer_hash` of every manifest built with it.
+
+use neuroshard_types::H256;
+
+/// Rows of the embedding: 256 bytes, the document separator, 31 reserved ids.
+pub const VOCAB: u32 = 288;
+/// Ends a document and begins the next one.
+pub const END_OF_TEXT: u16 = 256;
+/// Text form of [`END_OF_TEXT`] in the Hugging Face files.
+pub const END_OF_TEXT_TEXT: &str = "<|endoftext|>";
+
+/// The tokens of `text`, one a byte, without a separator.
+pub fn encode(text: &[u8]) -> impl Iterator<Item = u16> + '_ {
+	text.iter().map(|byte| u16::from(*byte))
+}
+
+/// The text of `tokens`. Special and unknown ids are left out; bytes that are not UTF-8 become U+FFFD.
+pub fn decode(tokens: impl IntoIterator<Item = u32>) -> String {
+	let bytes: Vec<u8> = tokens.into_iter().filter_map(|token| u8::try_from(token).ok()).collect();
+	String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The character that stands for `byte` in a byte-level BPE vocabulary (GPT-2's table): printable Latin-1 characters
+/// stand for themselves, all others for U+0100 onwards in ascending order.
+fn byte_character(byte: u8) -> char {
+	let printable = |value: u8| matches!(value, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+	if printable(byte) {
+		return char::from(byte);
+	}
+	let rank = (0..byte).filter(|value| !printable(*value)).count() as u32;
+	char::from_u32(0x100 + rank).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+fn special_text(id: u32) -> String {
+	match id == u32::from(END_OF_TEXT) {
+		true => END_OF_TEXT_TEXT.into(),
+		false => format!("<|reserved_{}|>", id - u32::from(END_OF_TEXT)),
+	}
+}
+
+/// `text` as a JSON string literal. The texts here need no other escapes.
+fn quoted(text: &str) -> String {
+	format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The Hugging Face `tokenizer.json`, byte for byte the same on every machine: it is written as text, because the key
+/// order of a JSON library may depend on how that library was built.
+pub fn tokenizer_json() -> String {
+	let specials = || u32::from(END_OF_TEXT)..VOCAB;
+	let added: Vec<String> = specials()
+		.map(|id| {
+			format!(
+				"    {{\"id\": {id}, \"content\": {}, \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": true}}",
+				quoted(&special_text(id))
+			)
+		})
+		.collect();
+	let bytes = (0..=255u8).map(|byte| (byte_character(byte).to_string(), u32::from(byte)));
+	let vocab: Vec<String> =
+		bytes.chain(specials().map(|id| (special_text(id), id))).map(|(text, id)| format!("      {}: {id}", quoted(&text))).collect();
+	let byte_level = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, \"use_regex\": false}";
+	format!(
+		r#"{{
+  "version": "1.0",
+  "truncation": null,
+  "padding": null,
+  "added_tokens": [
+{added}
+  ],
+  "normalizer": null,
+  "pre_tokenizer": {byte_level},
+  "post_processor": null,
+  "decoder": {byte_level},
+  "model": {{
+    "type": "BPE",
+    "dropout": null,
+    "unk_token": null,
+    "continuing_subword_prefix": null,
+    "end_of_word_suffix": null,
+    "fuse_unk": false,
+    "byte_fallback": false,
+    "ignore_merges": false,
+    "vocab": {{
+{vocab}
+    }},
+    "merges": []
+  }}
+}}
+"#,
+		added = added.join(",\n"),
+		vocab = vocab.join(",\n"),
+	)
+}
+
+/// The Hugging Face `tokenizer_config.json` that goes with [`tokenizer_json`].
+pub fn tokenizer_config_json(max_seq: u32) -> String {
+	format!(
+		r#"{{
+  "tokenizer_class": "PreTrainedTokenizerFast",
+  "model_max_length": {max_seq},
+  "bos_token": "{END_OF_TEXT_TEXT}",
+  "eos_token": "{END_OF_TEXT_TEXT}",
+  "clean_up_tokenization_spaces": false
+}}
+"#
+	)
+}
+
+/// Blake2-256 of [`tokenizer_json`].
+pub fn tokenizer_hash() -> H256 {
+	super::blake2_256(tokenizer_json().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use serde_json::Value;
+	use std::collections::BTreeSet;
+
+	#[test]
+	fn text_survives_encoding_and_decoding() {
+		let text = "fn main() { println!(\"Grüße, 世界\"); }\n";
+		let tokens = encode(text.as_bytes()).map(u32::from);
+		assert_eq!(decode(tokens), text);
+	}
+
+	#[test]
+	fn decoding_skips_specials_and_marks_broken_utf8() {
+		assert_eq!(decode([104, 256, 105, 287, 0xff, 33]), "hi\u{fffd}!");
+	}
+
+	#[test]
+	fn byte_characters_follow_the_published_table() {
+		// Known entries of GPT-2's vocabulary: space is Ġ, newline Ċ, tab ĉ, NUL Ā, soft hyphen the last of the 68 (Ń).
+		assert_eq!(byte_character(b' '), 'Ġ');
+		assert_eq!(byte_character(b'\n'), 'Ċ');
+		assert_eq!(byte_character(b'\t'), 'ĉ');
+		assert_eq!(byte_character(0), 'Ā');
+		assert_eq!(byte_character(0xad), 'Ń');
+		assert_eq!(byte_character(b'A'), 'A');
+		let all: BTreeSet<char> = (0..=255).map(byte_character).collect();
+		assert_eq!(all.len(), 256);
+	}
+
+	#[test]
+	fn the_tokenizer_file_numbers_every_id_once() {
+		let document: Value = serde_json::from_str(&tokenizer_json()).unwrap();
+		let vocab = document["model"]["vocab"].as_object().unwrap();
+		let ids: BTreeSet<u64> = vocab.values().map(|id| id.as_u64().unwrap()).collect();
+		assert_eq!(ids, (0..u64::from(VOCAB)).collect());
+		assert_eq!(vocab["Ġ"], 32);
+		assert_eq!(vocab[END_OF_TEXT_TEXT], 256);
+	}
+}

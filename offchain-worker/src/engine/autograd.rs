@@ -1,0 +1,206 @@
+//! The same model in plain candle with candle's autograd: the peer that tests and the benchmark compare the engine with.
+//!
+//! Nothing of a run depends on it. It uses only candle operators that have a backward pass (`softmax_last_dim`,
+//! `rms_norm` and `rope` have none, and lose gradients silently).
+
+use candle_core::{backprop::GradStore, DType, Device, Result, Tensor, Var, D};
+use neuroshard_graph::{ModelConfig, ParamLayout};
+
+/// Parameters of a model as candle variables, in the order of its layout.
+pub struct AutogradModel {
+	model: ModelConfig,
+	vars: Vec<Var>,
+}
+
+impl AutogradModel {
+	/// A model with the parameters `theta`, which has the layout's length.
+	///
+	/// # Errors
+	/// What candle says.
+	pub fn new(model: &ModelConfig, layout: &ParamLayout, theta: &[f32]) -> Result<Self> {
+		let vars = layout.tensors().iter().map(|tensor| {
+			let values = theta.get(tensor.range()).unwrap_or_default();
+			match tensor.rows {
+				1 => Var::from_slice(values, tensor.cols, &Device::Cpu),
+				rows => Var::from_slice(values, (rows, tensor.cols), &Device::Cpu),
+			}
+		});
+		Ok(Self { model: model.clone(), vars: vars.collect::<Result<_>>()? })
+	}
+
+	/// The variables, in the order of the layout.
+	pub fn vars(&self) -> &[Var] {
+		&self.vars
+	}
+
+	/// Gradients of `loss` for every variable, in the order of the layout.
+	///
+	/// # Errors
+	/// A variable without a gradient, and what candle says.
+	pub fn gradients(&self, loss: &Tensor) -> Result<Vec<Tensor>> {
+		let gradients: GradStore = loss.backward()?;
+		let gradient = |var: &Var| gradients.get(var).cloned();
+		let missing = || candle_core::Error::Msg("a parameter has no gradient".into());
+		self.vars.iter().map(|var| gradient(var).ok_or_else(missing)).collect()
+	}
+
+	/// Mean cross-entropy of `tokens`, `batch` sequences of `seq + 1`.
+	///
+	/// # Errors
+	/// What candle says, for instance about other numbers of tokens.
+	pub fn loss(&self, tokens: &[u16], batch: usize, seq: usize) -> Result<Tensor> {
+		let split = |skip: usize| -> Vec<u32> {
+			tokens.chunks(seq + 1).flat_map(|sequence| sequence.iter().skip(skip).take(seq)).map(|token| u32::from(*token)).collect()
+		};
+		let targets = Tensor::from_vec(split(1), (batch * seq, 1), &Device::Cpu)?;
+		let logits = self.logits(&split(0), batch, seq)?;
+		let picked = logits.gather(&targets, 1)?;
+		(logits.log_sum_exp(D::Minus1)?.unsqueeze(1)? - picked)?.mean_all()
+	}
+
+	/// Logits `[batch * seq, vocab]` of `batch` sequences of `seq` tokens.
+	///
+	/// # Errors
+	/// What candle says.
+	pub fn logits(&self, tokens: &[u32], batch: usize, seq: usize) -> Result<Tensor> {
+		let ids = Tensor::from_slice(tokens, batch * seq, &Device::Cpu)?;
+		let shape = Shape::new(&self.model, batch, seq)?;
+		let missing = || candle_core::Error::Msg("the layout has too few tensors".into());
+		let (embedding, rest) = self.vars.split_first().ok_or_else(missing)?;
+		let mut x = embedding.index_select(&ids, 0)?;
+		let (layers, last) = rest.as_chunks::<9>();
+		for layer in layers {
+			x = shape.layer(&x, layer)?;
+		}
+		let norm = last.first().ok_or_else(missing)?;
+		let head = last.get(1).unwrap_or(embedding);
+		shape.norm(&x, norm)?.matmul(&head.t()?)
+	}
+}
+
+/// Sizes and tables of one batch.
+struct Shape {
+	batch: usize,
+	seq: usize,
+	heads: usize,
+	kv_heads: usize,
+	head_dim: usize,
+	eps: f64,
+	cos: Tensor,
+	sin: Tensor,
+	mask: Tensor,
+}
+
+impl Shape {
+	fn new(model: &ModelConfig, batch: usize, seq: usize) -> Result<Self> {
+		let head_dim = model.head_dim() as usize;
+		let half = head_dim / 2;
+		let angle = |t: usize, i: usize| t as f64 * f64::from(model.rope_theta).powf(-2.0 * i as f64 / head_dim as f64);
+		let table = |f: fn(f64) -> f64| {
+			let values: Vec<f32> = (0..seq * half).map(|index| f(angle(index / half, index % half)) as f32).collect();
+			Tensor::from_vec(values, (seq, half), &Device::Cpu)
+		};
+		let visible = |index: usize| if index % seq <= index / seq { 0.0 } else { f32::NEG_INFINITY };
+		Ok(Self {
+			batch,
+			seq,
+			heads: model.heads as usize,
+			kv_heads: model.kv_heads as usize,
+			head_dim,
+			eps: f64::from(model.norm_eps.get()),
+			cos: table(f64::cos)?,
+			sin: table(f64::sin)?,
+			mask: Tensor::from_vec((0..seq * seq).map(visible).collect(), (seq, seq), &Device::Cpu)?,
+		})
+	}
+
+	fn norm(&self, x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+		let root = (x.sqr()?.mean_keepdim(D::Minus1)? + self.eps)?.sqrt()?;
+		x.broadcast_div(&root)?.broadcast_mul(weight)
+	}
+
+	fn layer(&self, x: &Tensor, params: &[Var; 9]) -> Result<Tensor> {
+		let [norm1, q, k, v, o, norm2, gate, up, down] = params;
+		let h = self.norm(x, norm1)?;
+		let q = self.rope(&self.split(&h.matmul(&q.t()?)?, self.heads)?)?;
+		let k = self.repeat(&self.rope(&self.split(&h.matmul(&k.t()?)?, self.kv_heads)?)?)?;
+		let v = self.repeat(&self.split(&h.matmul(&v.t()?)?, self.kv_heads)?)?;
+		let scores = (q.matmul(&k.transpose(2, 3)?.contiguous()?)? / (self.head_dim as f64).sqrt())?;
+		let scores = scores.broadcast_add(&self.mask)?;
+		let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
+		let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?;
+		let context = weights.matmul(&v)?.transpose(1, 2)?.contiguous()?;
+		let context = context.reshape((self.batch * self.seq, self.heads * self.head_dim))?;
+		let x = (x + context.matmul(&o.t()?)?)?;
+		let h = self.norm(&x, norm2)?;
+		let hidden = (h.matmul(&gate.t()?)?.silu()? * h.matmul(&up.t()?)?)?;
+		&x + hidden.matmul(&down.t()?)?
+	}
+
+	/// `[tokens, heads * head_dim]` to `[batch, heads, seq, head_dim]`.
+	fn split(&self, x: &Tensor, heads: usize) -> Result<Tensor> {
+		x.reshape((self.batch, self.seq, heads, self.head_dim))?.transpose(1, 2)?.contiguous()
+	}
+
+	/// Half-rotation as in Hugging Face's Llama.
+	fn rope(&self, x: &Tensor) -> Result<Tensor> {
+		let half = self.head_dim / 2;
+		let (x1, x2) = (x.narrow(D::Minus1, 0, half)?, x.narrow(D::Minus1, half, half)?);
+		let first = (x1.broadcast_mul(&self.cos)? - x2.broadcast_mul(&self.sin)?)?;
+		let second = (x2.broadcast_mul(&self.cos)? + x1.broadcast_mul(&self.sin)?)?;
+		Tensor::cat(&[first, second], D::Minus1)?.contiguous()
+	}
+
+	/// Every key head once for each query head of its group.
+	fn repeat(&self, x: &Tensor) -> Result<Tensor> {
+		let group = self.heads / self.kv_heads;
+		if group == 1 {
+			return Ok(x.clone());
+		}
+		let shape = (self.batch, self.kv_heads, group, self.seq, self.head_dim);
+		x.unsqueeze(2)?.expand(shape)?.contiguous()?.reshape((self.batch, self.heads, self.seq, self.head_dim))
+	}
+}
+
+/// AdamW with decoupled weight decay, as candle users write it: moments are tensors beside the variables.
+pub struct AdamW {
+	moments: Vec<(Tensor, Tensor)>,
+	/// First-moment decay.
+	pub beta1: f64,
+	/// Second-moment decay.
+	pub beta2: f64,
+	/// Added to the root of the second moment.
+	pub eps: f64,
+	/// Decoupled weight decay.
+	pub weight_decay: f64,
+	/// Steps done.
+	step: i32,
+}
+
+impl AdamW {
+	/// Zero moments for `vars`.
+	///
+	/// # Errors
+	/// What candle says.
+	pub fn new(vars: &[Var], [beta1, beta2, eps, weight_decay]: [f64; 4]) -> Result<Self> {
+		let zeros = |var: &Var| Tensor::zeros(var.shape(), DType::F32, &Device::Cpu);
+		let moments = vars.iter().map(|var| Ok((zeros(var)?, zeros(var)?))).collect::<Result<_>>()?;
+		Ok(Self { moments, beta1, beta2, eps, weight_decay, step: 0 })
+	}
+
+	/// One update with learning rate `lr`.
+	///
+	/// # Errors
+	/// What candle says.
+	pub fn step(&mut self, vars: &[Var], gradients: &[Tensor], lr: f64) -> Result<()> {
+		self.step += 1;
+		let (correction1, correction2) = (1.0 - self.beta1.powi(self.step), 1.0 - self.beta2.powi(self.step));
+		for ((var, gradient), (first, second)) in vars.iter().zip(gradients).zip(&mut self.moments) {
+			*first = ((&*first * self.beta1)? + (gradient * (1.0 - self.beta1))?)?;
+			*second = ((&*second * self.beta2)? + (gradient.sqr()? * (1.0 - self.beta2))?)?;
+			let update = ((&*first / correction1)? / ((&*second / correction2)?.sqrt()? + self.eps)?)?;
+			var.set(&((var.as_tensor() * (1.0 - lr * self.weight_decay))? - (update * lr)?)?)?;
+		}
+		Ok(())
+	}
+}

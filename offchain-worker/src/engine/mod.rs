@@ -1,0 +1,199 @@
+//! The engine: runs the graph's jobs on candle buffers. The only place that knows candle.
+//!
+//! The arithmetic is `neuroshard_graph`'s and gives the same bits with any number of threads; candle supplies the memory
+//! and the device. A job (a round, a validation) is one in-place operator on one arena tensor.
+
+mod arena;
+pub mod autograd;
+
+use arena::ArenaTensor;
+use candle_core::Device;
+use neuroshard_graph::{
+	exec::{Exec, ExecError, SetupError, StepError, StepOutcome, Trainer, ValidationError, Validator},
+	round::{run_round, Progress, RoundError, RoundOutcome},
+	ModelConfig, ParamLayout, TrainConfig,
+};
+use std::{ops::ControlFlow, sync::Arc};
+
+/// Why the engine gives no result.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+	/// The configuration is refused, or the job does not fit.
+	#[error(transparent)]
+	Setup(#[from] SetupError),
+	/// No threads to compute with.
+	#[error(transparent)]
+	Exec(#[from] ExecError),
+	/// The device or its memory.
+	#[error("device: {0}")]
+	Device(#[from] candle_core::Error),
+	/// A batch gave no result.
+	#[error(transparent)]
+	Step(#[from] StepError),
+	/// Parameters of another model.
+	#[error("{found} parameters where the model has {expected}")]
+	Parameters {
+		/// Of the model.
+		expected: usize,
+		/// Given.
+		found: usize,
+	},
+}
+
+/// Why a round or a validation gives no result.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError<E> {
+	/// The engine.
+	#[error(transparent)]
+	Engine(#[from] EngineError),
+	/// The round.
+	#[error(transparent)]
+	Round(RoundError<E>),
+	/// The validation.
+	#[error(transparent)]
+	Validation(ValidationError<E>),
+}
+
+/// Runs training steps, rounds and validations of one run's configuration.
+pub struct Engine {
+	exec: Arc<Exec>,
+	trainer: Trainer,
+	validator: Validator,
+	arena: ArenaTensor,
+	model: ModelConfig,
+}
+
+impl Engine {
+	/// An engine that computes on the CPU with `threads` threads, the caller's included. It allocates all it will need.
+	///
+	/// # Errors
+	/// [`EngineError`] for a refused configuration, no threads, or too little memory.
+	pub fn new(model: &ModelConfig, train: &TrainConfig, threads: usize) -> Result<Self, EngineError> {
+		let exec = Arc::new(Exec::new(threads)?);
+		let trainer = Trainer::new(exec.clone(), model, train)?;
+		let validator = Validator::new(exec.clone(), model, train)?;
+		let arena = ArenaTensor::new(trainer.arena_len().max(validator.arena_len()), &Device::Cpu)?;
+		Ok(Self { exec, trainer, validator, arena, model: model.clone() })
+	}
+
+	/// The model.
+	pub fn model(&self) -> &ModelConfig {
+		&self.model
+	}
+
+	/// How it is trained.
+	pub fn train_config(&self) -> &TrainConfig {
+		self.trainer.config()
+	}
+
+	/// Layout of parameters, moments, gradients and deltas.
+	pub fn layout(&self) -> &ParamLayout {
+		self.trainer.layout()
+	}
+
+	/// The operators, for jobs outside the arena.
+	pub fn exec(&self) -> &Arc<Exec> {
+		&self.exec
+	}
+
+	/// Bytes of the arena.
+	pub fn arena_bytes(&self) -> usize {
+		4 * self.trainer.arena_len().max(self.validator.arena_len())
+	}
+
+	/// Copies parameters into the arena and sets the moments to zero, as at the beginning of a round.
+	///
+	/// # Errors
+	/// [`EngineError::Parameters`] for another model's.
+	pub fn load(&mut self, theta: &[f32]) -> Result<(), EngineError> {
+		self.check(theta)?;
+		let trainer = &self.trainer;
+		self.arena.apply("load", |arena| {
+			trainer.theta_mut(arena).copy_from_slice(theta);
+			trainer.reset_moments(arena);
+		})?;
+		Ok(())
+	}
+
+	/// Parameters in the arena.
+	///
+	/// # Errors
+	/// [`EngineError::Device`].
+	pub fn theta(&self) -> Result<Vec<f32>, EngineError> {
+		Ok(self.arena.apply("read parameters", |arena| self.trainer.theta(arena).to_vec())?)
+	}
+
+	/// One inner step on the parameters in the arena; arguments as [`Trainer::train_step`].
+	///
+	/// # Errors
+	/// [`EngineError::Step`]; the parameters are then unchanged.
+	pub fn train_step(&mut self, tokens: &[u16], schedule_index: u64, t: u64) -> Result<StepOutcome, EngineError> {
+		let trainer = &mut self.trainer;
+		Ok(self.arena.apply("training step", |arena| trainer.train_step(arena, tokens, schedule_index, t))??)
+	}
+
+	/// Loss and gradients of a batch at the parameters in the arena, without an update.
+	///
+	/// # Errors
+	/// [`EngineError::Step`].
+	pub fn gradients(&mut self, tokens: &[u16]) -> Result<(StepOutcome, Vec<f32>), EngineError> {
+		let trainer = &mut self.trainer;
+		let result = self.arena.apply("gradients", |arena| {
+			let outcome = trainer.gradients(arena, tokens)?;
+			Ok::<_, StepError>((outcome, trainer.gradient(arena).to_vec()))
+		})?;
+		Ok(result?)
+	}
+
+	/// Roots of the parameters and both moments in the arena: what committing a state costs.
+	///
+	/// # Errors
+	/// [`EngineError::Device`].
+	pub fn state_roots(&self) -> Result<[neuroshard_graph::Hash; 3], EngineError> {
+		let (trainer, threads) = (&self.trainer, self.exec.threads());
+		Ok(self.arena.apply("state roots", |arena| {
+			[trainer.theta(arena), trainer.first_moment(arena), trainer.second_moment(arena)]
+				.map(|values| neuroshard_graph::commit::tensors_root(trainer.layout(), values, threads))
+		})?)
+	}
+
+	/// A participant's round from `theta`; arguments as [`run_round`].
+	///
+	/// # Errors
+	/// [`JobError::Round`] or [`JobError::Engine`].
+	pub fn run_round<E>(
+		&mut self,
+		theta: &[f32],
+		adopted_rounds: u32,
+		tokens: impl FnMut(u32, u32, &mut [u16]) -> Result<(), E>,
+		progress: impl FnMut(Progress) -> ControlFlow<()>,
+	) -> Result<RoundOutcome, JobError<E>> {
+		self.check(theta)?;
+		let trainer = &mut self.trainer;
+		let outcome = self.arena.apply("round", |arena| run_round(trainer, arena, theta, adopted_rounds, tokens, progress));
+		outcome.map_err(EngineError::from)?.map_err(JobError::Round)
+	}
+
+	/// Mean loss of `theta` over the held-out sequences, nats per token; `sequence` as in [`Validator::loss`].
+	///
+	/// # Errors
+	/// [`JobError::Validation`] or [`JobError::Engine`].
+	pub fn validation_loss<E>(
+		&mut self,
+		theta: &[f32],
+		sequence: impl FnMut(u32, &mut [u16]) -> Result<(), E>,
+	) -> Result<f32, JobError<E>> {
+		self.load(theta)?;
+		let validator = &mut self.validator;
+		let loss = self.arena.apply("validation", |arena| validator.loss(arena, sequence));
+		loss.map_err(EngineError::from)?.map_err(JobError::Validation)
+	}
+
+	fn check(&self, theta: &[f32]) -> Result<(), EngineError> {
+		let (expected, found) = (self.layout().len(), theta.len());
+		match expected == found {
+			true => Ok(()),
+			false => Err(EngineError::Parameters { expected, found }),
+		}
+	}
+}

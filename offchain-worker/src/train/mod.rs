@@ -1,0 +1,11 @@
+//! DiLoCo: inner loop, pseudo-gradient, outer step, checkpoints, and their replay.
+//!
+//! Everything here is a function of its arguments: no chain, no network, no clock. A round goes
+//! [`round::Training`] -> [`round::Trained`] (revealed by the caller) -> [`outer::apply_outer`] -> next [`checkpoint::Checkpoint`].
+
+pub mod checkpoint;
+pub mod outer;
+pub mod presets;
+pub mod priority;
+pub mod replay;
+pub mod round;

@@ -1,0 +1,81 @@
+//! Model and training configurations that networks on one machine use.
+
+use crate::data::tokenizer;
+use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, TrainConfig, F32};
+
+/// The configuration of a local network: three workers on two shared cores finish a round in about a minute, and four
+/// rounds show that the model learns.
+pub fn devnet() -> (ModelConfig, TrainConfig) {
+	let model = ModelConfig {
+		vocab: tokenizer::VOCAB,
+		dim: 128,
+		layers: 4,
+		heads: 4,
+		kv_heads: 2,
+		ffn: 384,
+		max_seq: 256,
+		tied: true,
+		rope_theta: 10_000,
+		norm_eps: F32::new(1e-5),
+	};
+	let train = TrainConfig {
+		batch: 16,
+		seq_len: 128,
+		inner_steps: 48,
+		commit_interval: 4,
+		lr: F32::new(4e-3),
+		lr_min: F32::new(4e-4),
+		warmup_steps: 16,
+		validation_sequences: 64,
+		..tiny().1
+	};
+	(model, train)
+}
+
+/// The configuration of tests: a round takes a worker a few seconds.
+pub fn tiny() -> (ModelConfig, TrainConfig) {
+	let model = ModelConfig {
+		vocab: tokenizer::VOCAB,
+		dim: 64,
+		layers: 2,
+		heads: 4,
+		kv_heads: 2,
+		ffn: 160,
+		max_seq: 128,
+		tied: true,
+		rope_theta: 10_000,
+		norm_eps: F32::new(1e-5),
+	};
+	let train = TrainConfig {
+		arithmetic_version: ARITHMETIC_VERSION,
+		seed: [42; 32],
+		batch: 8,
+		seq_len: 64,
+		inner_steps: 12,
+		commit_interval: 3,
+		lr: F32::new(5e-3),
+		lr_min: F32::new(5e-4),
+		warmup_steps: 4,
+		total_steps: 0,
+		beta1: F32::new(0.9),
+		beta2: F32::new(0.95),
+		eps: F32::new(1e-8),
+		weight_decay: F32::new(0.1),
+		clip: F32::new(1.0),
+		outer_lr: F32::new(1.0),
+		outer_beta: F32::new(0.0),
+		aggregator: Aggregator::Mean,
+		validation_sequences: 32,
+	};
+	(model, train)
+}
+
+#[cfg(test)]
+mod tests {
+	#[test]
+	fn presets_are_accepted() {
+		for (model, train) in [super::devnet(), super::tiny()] {
+			assert_eq!(train.validate(&model), Ok(()));
+		}
+	}
+}

@@ -1,0 +1,165 @@
+//! A participant's round: inner steps on the assigned windows, then the delta and what is revealed of it.
+
+use super::checkpoint::Checkpoint;
+use crate::{
+	data::{
+		loader::{Assignment, Loader},
+		DataError,
+	},
+	engine::{Engine, EngineError, JobError},
+};
+use neuroshard_graph::{
+	exec::{StepError, ValidationError},
+	round::{Progress, RoundError},
+	tiles,
+};
+use neuroshard_types::{assignment::Window, run::Work, F32, H256};
+use std::{
+	ops::ControlFlow,
+	sync::atomic::{AtomicBool, Ordering},
+};
+
+/// Why a round gives no work.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+	/// The engine failed.
+	#[error(transparent)]
+	Engine(#[from] EngineError),
+	/// A window could not be read.
+	#[error("inner step {step}: {source}")]
+	Data {
+		/// Inner step, from 0.
+		step: u32,
+		/// Why.
+		source: DataError,
+	},
+	/// A held-out window could not be read.
+	#[error("validation sequence {sequence}: {source}")]
+	Validation {
+		/// Sequence, from 0.
+		sequence: u32,
+		/// Why.
+		source: DataError,
+	},
+	/// The dataset does not fit the run.
+	#[error(transparent)]
+	Dataset(#[from] DataError),
+	/// The loss, the gradient norm or the delta is not finite. An outcome of the job: excluded and unpaid, not a fault.
+	#[error("the training diverged{at}: nothing to reveal in this round", at = .0.map(|step| format!(" in inner step {step}")).unwrap_or_default())]
+	Diverged(Option<u32>),
+	/// The caller cancelled it.
+	#[error("the round was cancelled")]
+	Cancelled,
+	/// Work of other bounds than the chain's; a validated configuration has none.
+	#[error("the round gave {0} state roots, more than a reveal may carry")]
+	StateRoots(usize),
+}
+
+/// A round that is about to be trained.
+pub struct Training<'a> {
+	engine: &'a mut Engine,
+	checkpoint: &'a Checkpoint,
+	loader: &'a Loader,
+	windows: Vec<Vec<Window>>,
+}
+
+/// A trained round: what is committed to, revealed, and handed to the others.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Trained {
+	/// What is sealed and later revealed.
+	pub work: Work,
+	/// The encoded delta; its content identifier is `work.delta_root`.
+	pub delta: Vec<u8>,
+	/// Loss of each inner step.
+	pub losses: Vec<f32>,
+}
+
+impl<'a> Training<'a> {
+	/// Draws the windows of the participant at `position` (its place among the round's participants, account bytes
+	/// ascending) for the round that starts from `checkpoint` with permutation `seed`.
+	///
+	/// # Errors
+	/// [`TrainError::Dataset`] if the dataset is too small, [`TrainError::Engine`] for a checkpoint of another model.
+	pub fn start(
+		engine: &'a mut Engine,
+		checkpoint: &'a Checkpoint,
+		loader: &'a Loader,
+		position: u32,
+		seed: H256,
+	) -> Result<Self, TrainError> {
+		let assignment = assignment(engine, position, seed);
+		let (expected, found) = (engine.layout().len(), checkpoint.params.len());
+		if expected != found {
+			return Err(EngineError::Parameters { expected, found }.into());
+		}
+		let windows = (0..assignment.inner_steps).map(|step| loader.step_windows(&assignment, step)).collect::<Result<_, _>>()?;
+		Ok(Self { engine, checkpoint, loader, windows })
+	}
+
+	/// Runs all inner steps. `progress` hears of each; raising `cancel` ends the round after the current step.
+	///
+	/// # Errors
+	/// [`TrainError`]; [`TrainError::Diverged`] and [`TrainError::Cancelled`] are outcomes, not faults.
+	pub fn run(self, cancel: &AtomicBool, mut progress: impl FnMut(&Progress)) -> Result<Trained, TrainError> {
+		let Self { engine, checkpoint, loader, windows } = self;
+		let window = |step: u32, sequence: u32| windows.get(step as usize)?.get(sequence as usize).copied();
+		let read = |step: u32, sequence: u32, tokens: &mut [u16]| match window(step, sequence) {
+			Some(window) => loader.read(window, tokens),
+			None => Err(DataError::Invalid(format!("no window was drawn for sequence {sequence}"))),
+		};
+		let outcome = engine.run_round(&checkpoint.params, checkpoint.header.round, read, |step| {
+			progress(&step);
+			match cancel.load(Ordering::Relaxed) {
+				true => ControlFlow::Break(()),
+				false => ControlFlow::Continue(()),
+			}
+		});
+		let outcome = outcome.map_err(round_error)?;
+		let delta = tiles::encode(engine.layout(), &outcome.delta);
+		let roots: Vec<H256> = outcome.state_roots.into_iter().map(H256).collect();
+		let count = roots.len();
+		let work = Work {
+			state_roots: roots.try_into().map_err(|_| TrainError::StateRoots(count))?,
+			delta_root: H256(outcome.delta_root),
+			delta_bytes: delta.len() as u64,
+			tokens: engine.train_config().tokens_per_round(),
+		};
+		Ok(Trained { work, delta, losses: outcome.losses })
+	}
+}
+
+/// Windows of the participant at `position` under `seed`, for the engine's run.
+pub fn assignment(engine: &Engine, position: u32, seed: H256) -> Assignment {
+	let train = engine.train_config();
+	Assignment { position, seed, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len }
+}
+
+/// Held-out loss of `params`, nats per token: the same bits on every machine.
+///
+/// # Errors
+/// [`TrainError::Validation`], [`TrainError::Dataset`], [`TrainError::Diverged`] or [`TrainError::Engine`].
+pub fn validation_loss(engine: &mut Engine, params: &[f32], loader: &Loader) -> Result<F32, TrainError> {
+	let (count, seq_len) = (engine.train_config().validation_sequences, engine.train_config().seq_len);
+	let windows = loader.validation_windows(count, seq_len)?;
+	let read = |sequence: u32, tokens: &mut [u16]| match windows.get(sequence as usize) {
+		Some(window) => loader.read(*window, tokens),
+		None => Err(DataError::Invalid("no such sequence".into())),
+	};
+	engine.validation_loss(params, read).map(F32::new).map_err(round_error)
+}
+
+fn round_error(error: JobError<DataError>) -> TrainError {
+	match error {
+		JobError::Engine(error) => error.into(),
+		JobError::Round(RoundError::Source { step, source }) => TrainError::Data { step, source },
+		JobError::Round(RoundError::Step { step, source: StepError::Diverged }) => TrainError::Diverged(Some(step)),
+		JobError::Round(RoundError::Step { source, .. }) => EngineError::Step(source).into(),
+		JobError::Round(RoundError::Stopped) => TrainError::Cancelled,
+		JobError::Round(RoundError::Diverged) | JobError::Validation(ValidationError::Step(StepError::Diverged)) => {
+			TrainError::Diverged(None)
+		}
+		JobError::Round(RoundError::Length { expected, found }) => EngineError::Parameters { expected, found }.into(),
+		JobError::Validation(ValidationError::Source { sequence, source }) => TrainError::Validation { sequence, source },
+		JobError::Validation(ValidationError::Step(source)) => EngineError::Step(source).into(),
+	}
+}

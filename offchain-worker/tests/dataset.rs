@@ -1,0 +1,187 @@
+//! Datasets: built the same everywhere, refused when a byte differs, read only within bounds.
+
+use neuroshard_types::{
+	assignment::{training_windows, Window},
+	dataset::DatasetShape,
+	H256,
+};
+use neuroshard_worker::data::{
+	corpus::Corpus,
+	dataset::{build, dataset_root, entropy, shard_path, verify, BuildOptions, Dataset, LEAVES_FILE},
+	loader::{Assignment, Loader},
+	manifest::{DatasetManifest, MANIFEST_FILE},
+	DataError,
+};
+use proptest::prelude::*;
+use std::{collections::BTreeSet, fs, path::Path};
+
+fn corpus(documents: u32) -> Corpus {
+	let text = |number: u32| format!("document {number} says {} and {}\n", number * 7919, number ^ 0x5a5a).into_bytes();
+	Corpus { source: "numbered lines".into(), documents: (0..documents).map(text).collect() }
+}
+
+fn options(tokens_per_shard: u32, held_out: u32) -> BuildOptions {
+	BuildOptions { name: "lines".into(), licence: "CC0-1.0".into(), tokens_per_shard, held_out }
+}
+
+/// Shards of 5,000 tokens: two full chunks and a padded one.
+fn small(folder: &Path) -> Dataset {
+	build(&corpus(1000), &options(5_000, 2), folder).unwrap()
+}
+
+#[test]
+fn a_dataset_does_not_depend_on_the_order_of_its_documents() {
+	let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+	let mut reversed = corpus(1000);
+	reversed.documents.reverse();
+	let first = small(a.path());
+	let second = build(&reversed, &options(5_000, 2), b.path()).unwrap();
+	assert_eq!(first.manifest, second.manifest);
+}
+
+#[test]
+fn what_was_built_verifies_and_reads_back() {
+	let folder = tempfile::tempdir().unwrap();
+	let built = small(folder.path());
+	assert_eq!(verify(folder.path(), Some(built.manifest.root)).unwrap().manifest, built.manifest);
+	let on_chain = built.manifest.on_chain().unwrap();
+	assert_eq!((on_chain.shape, on_chain.root), (built.manifest.shape, built.manifest.root));
+	assert!(built.manifest.shape.shard_count >= 6, "{:?}", built.manifest.shape);
+}
+
+#[test]
+fn a_changed_byte_is_found_in_its_shard_and_chunk() {
+	let folder = tempfile::tempdir().unwrap();
+	small(folder.path());
+	let path = shard_path(folder.path(), 3);
+	let mut bytes = fs::read(&path).unwrap();
+	bytes[4096 + 17] ^= 1;
+	fs::write(&path, bytes).unwrap();
+	let error = verify(folder.path(), None).unwrap_err();
+	assert!(matches!(error, DataError::Chunk { shard: 3, chunk: 1 }), "{error}");
+	assert_eq!(error.to_string(), "shard 3 differs from the manifest in chunk 1 (bytes 4096..8192 of its file): fetch it again");
+}
+
+#[test]
+fn without_trustworthy_chunk_hashes_the_shard_is_still_named() {
+	let folder = tempfile::tempdir().unwrap();
+	small(folder.path());
+	fs::write(folder.path().join(LEAVES_FILE), [0; 96]).unwrap();
+	let path = shard_path(folder.path(), 4);
+	let mut bytes = fs::read(&path).unwrap();
+	bytes[0] ^= 1;
+	fs::write(&path, bytes).unwrap();
+	assert!(matches!(verify(folder.path(), None), Err(DataError::ShardRoot { shard: 4, .. })));
+}
+
+#[test]
+fn short_and_missing_shards_are_named() {
+	let folder = tempfile::tempdir().unwrap();
+	small(folder.path());
+	fs::write(shard_path(folder.path(), 1), [0; 100]).unwrap();
+	assert!(matches!(verify(folder.path(), None), Err(DataError::ShardSize { shard: 1, found: 100, expected: 12_288 })));
+	fs::remove_file(shard_path(folder.path(), 1)).unwrap();
+	assert!(verify(folder.path(), None).unwrap_err().to_string().contains("00001.bin"));
+}
+
+#[test]
+fn a_manifest_that_contradicts_itself_or_the_chain_is_refused() {
+	let folder = tempfile::tempdir().unwrap();
+	let built = small(folder.path());
+	let wanted = H256([7; 32]);
+	assert!(matches!(verify(folder.path(), Some(wanted)), Err(DataError::DatasetRoot { expected, .. }) if expected == wanted));
+
+	let path = folder.path().join(MANIFEST_FILE);
+	let mut forged = built.manifest.clone();
+	forged.shard_roots[0] = H256([9; 32]);
+	fs::write(&path, serde_json::to_string(&forged).unwrap()).unwrap();
+	assert!(matches!(DatasetManifest::read(folder.path()), Err(DataError::DatasetRoot { .. })));
+
+	forged = built.manifest.clone();
+	forged.shard_roots.pop();
+	fs::write(&path, serde_json::to_string(&forged).unwrap()).unwrap();
+	assert!(matches!(DatasetManifest::read(folder.path()), Err(DataError::Invalid(_))));
+
+	fs::write(&path, "{\"name\": 3}").unwrap();
+	assert!(DatasetManifest::read(folder.path()).unwrap_err().to_string().contains("not a dataset manifest"));
+}
+
+#[test]
+fn options_out_of_bounds_and_small_corpora_are_refused_in_words() {
+	let folder = tempfile::tempdir().unwrap();
+	let error = build(&corpus(10), &options(5_000, 2), folder.path()).unwrap_err();
+	assert!(error.to_string().contains("15000 are needed"), "{error}");
+	for (tokens_per_shard, held_out) in [(0, 1), (1, 1), (5_000, 0), (u32::MAX, 1)] {
+		assert!(build(&corpus(1000), &options(tokens_per_shard, held_out), folder.path()).is_err(), "{tokens_per_shard} {held_out}");
+	}
+	let long = BuildOptions { name: "n".repeat(65), ..options(5_000, 2) };
+	assert!(build(&corpus(1000), &long, folder.path()).unwrap_err().to_string().contains("name is longer than 64 bytes"));
+	assert!(!folder.path().join(MANIFEST_FILE).exists());
+}
+
+#[test]
+fn one_shard_is_the_root_of_its_dataset() {
+	// An odd last node moves up unchanged, so a single root stands for itself.
+	assert_eq!(dataset_root(&[H256([5; 32])]), H256([5; 32]));
+}
+
+#[test]
+fn unigram_entropy_of_known_counts() {
+	assert_eq!(entropy(&[]), 0.0);
+	assert_eq!(entropy(&[9, 0]), 0.0);
+	assert!((entropy(&[1, 1, 1, 1]) - 4f64.ln()).abs() < 1e-12);
+	// 3/4 ln(4/3) + 1/4 ln 4
+	assert!((entropy(&[3, 1]) - 0.562_335_144_618_808_4).abs() < 1e-12);
+}
+
+#[test]
+fn windows_stay_within_their_shard() {
+	let folder = tempfile::tempdir().unwrap();
+	let built = small(folder.path());
+	let loader = Loader::new(folder.path(), built.manifest.shape, built.manifest.vocab).unwrap();
+	let mut tokens = [0; 33];
+	let last = Window { shard: 0, start: 5_000 - 33 };
+	loader.read(last, &mut tokens).unwrap();
+	let file = fs::read(shard_path(folder.path(), 0)).unwrap();
+	assert_eq!(tokens[32].to_le_bytes(), file[9_998..10_000]);
+	for window in [
+		Window { start: last.start + 1, ..last },
+		Window { shard: built.manifest.shape.shard_count, start: 0 },
+		Window { shard: 0, start: u32::MAX },
+	] {
+		assert!(matches!(loader.read(window, &mut tokens), Err(DataError::Window { .. })), "{window:?}");
+	}
+}
+
+#[test]
+fn a_token_beyond_the_vocabulary_is_refused() {
+	let folder = tempfile::tempdir().unwrap();
+	let built = small(folder.path());
+	let path = shard_path(folder.path(), 0);
+	let mut bytes = fs::read(&path).unwrap();
+	bytes[20..22].copy_from_slice(&288u16.to_le_bytes());
+	fs::write(&path, bytes).unwrap();
+	let loader = Loader::new(folder.path(), built.manifest.shape, built.manifest.vocab).unwrap();
+	let error = loader.read(Window { shard: 0, start: 0 }, &mut [0; 33]).unwrap_err();
+	assert!(matches!(error, DataError::Token { shard: 0, position: 10, token: 288, vocab: 288 }), "{error}");
+}
+
+proptest! {
+	#[test]
+	fn participants_never_share_a_window(seed: [u8; 32], participants in 1u32..4, batch in 1u32..4, inner_steps in 1u32..5) {
+		let shape = DatasetShape { tokens_per_shard: 321, shard_count: 7, held_out: 2 };
+		let loader = Loader::new(Path::new("unused"), shape, 288).unwrap();
+		let mut seen = BTreeSet::new();
+		for position in 0..participants {
+			let assignment = Assignment { position, seed: H256(seed), inner_steps, batch, seq_len: 32 };
+			for step in 0..inner_steps {
+				for window in loader.step_windows(&assignment, step).unwrap() {
+					prop_assert!(window.shard < 5, "held-out shard assigned");
+					prop_assert!(seen.insert((window.shard, window.start)));
+				}
+			}
+		}
+		prop_assert_eq!(seen.len() as u32, participants * batch * inner_steps);
+		prop_assert!(seen.len() as u64 <= training_windows(&shape, 32));
+	}
+}
