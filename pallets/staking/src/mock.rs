@@ -1,7 +1,7 @@
 //! A runtime of system, balances and this pallet.
 
 use crate as pallet_neuro_staking;
-use frame_support::{derive_impl, parameter_types, traits::ConstU128};
+use frame_support::{derive_impl, parameter_types, traits::ConstU128, weights::constants::RocksDbWeight};
 use neuroshard_types::{
 	provider::{HardwareProfile, ProviderInfo, Role, Roles},
 	AccountId, Balance, BlockNumber,
@@ -59,6 +59,7 @@ impl frame_system::Config for Test {
 	type AccountId = AccountId;
 	type Lookup = IdentityLookup<AccountId>;
 	type AccountData = pallet_balances::AccountData<Balance>;
+	type DbWeight = RocksDbWeight;
 }
 
 #[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]

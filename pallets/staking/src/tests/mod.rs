@@ -1,1 +1,53 @@
-//! Behaviour of calls, trait and view functions.
+//! Behaviour of calls, trait, view functions and genesis.
+
+mod bonding;
+mod genesis;
+mod identity;
+mod invariants;
+mod provider_trait;
+mod status;
+mod views;
+mod weights;
+
+use crate::{
+	mock::{info, RuntimeEvent, RuntimeOrigin, Staking, System, Test},
+	Event, Pallet,
+};
+use frame_support::assert_ok;
+use neuroshard_types::{
+	provider::{ProviderView, UnbondingChunk},
+	AccountId, Balance,
+};
+
+/// A signed origin.
+fn signed(who: AccountId) -> RuntimeOrigin {
+	RuntimeOrigin::signed(who)
+}
+
+/// Registers `who` with the info numbered by its account byte.
+fn register(who: &AccountId, bond: Balance) {
+	assert_ok!(Staking::register(signed(who.clone()), info(tag(who)), bond));
+}
+
+/// The first byte of an account: the number of its info.
+fn tag(who: &AccountId) -> u8 {
+	AsRef::<[u8; 32]>::as_ref(who)[0]
+}
+
+/// The provider as the view function shows it.
+fn view(who: &AccountId) -> ProviderView {
+	Pallet::<Test>::provider(who.clone()).expect("a registered provider")
+}
+
+fn chunk(amount: Balance, unlocks_at: u32) -> UnbondingChunk {
+	UnbondingChunk { amount, unlocks_at }
+}
+
+/// This pallet's events so far, oldest first.
+fn events() -> Vec<Event<Test>> {
+	let ours = |record: frame_system::EventRecord<RuntimeEvent, _>| match record.event {
+		RuntimeEvent::Staking(event) => Some(event),
+		_ => None,
+	};
+	System::events().into_iter().filter_map(ours).collect()
+}

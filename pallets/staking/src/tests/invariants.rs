@@ -1,0 +1,172 @@
+//! Random sequences of calls keep every invariant, and no money appears or disappears unnoticed.
+
+use super::*;
+use crate::mock::{new_test_ext, Balances, ALICE, BOB, CHARLIE, FUNDS};
+use frame_support::{dispatch::DispatchResult, storage::with_storage_layer, traits::fungible::Inspect};
+use neuroshard_types::{
+	provider::ProviderStatus,
+	traits::{Providers, SlashTo},
+};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum Action {
+	Register(u8, Balance),
+	Update(u8),
+	BondExtra(Balance),
+	Unbond(Balance),
+	Withdraw,
+	Chill,
+	Activate,
+	Deregister,
+	OpenClaim,
+	CloseClaim,
+	Burn(Balance),
+	Pay(Balance, u8),
+	Succeed,
+	Fail(u32),
+	Wait(u32),
+}
+
+fn action() -> impl Strategy<Value = Action> {
+	let amount = || 0..3_000u128;
+	// Few identities, so that they collide.
+	let identity = 1..5u8;
+	prop_oneof![
+		4 => (identity.clone(), amount()).prop_map(|(tag, bond)| Action::Register(tag, bond)),
+		1 => identity.prop_map(Action::Update),
+		2 => amount().prop_map(Action::BondExtra),
+		4 => amount().prop_map(Action::Unbond),
+		3 => Just(Action::Withdraw),
+		1 => Just(Action::Chill),
+		2 => Just(Action::Activate),
+		1 => Just(Action::Deregister),
+		1 => Just(Action::OpenClaim),
+		2 => Just(Action::CloseClaim),
+		2 => amount().prop_map(Action::Burn),
+		2 => (amount(), 0..5u8).prop_map(|(amount, to)| Action::Pay(amount, to)),
+		1 => Just(Action::Succeed),
+		1 => (0..200u32).prop_map(Action::Fail),
+		4 => (1..40u32).prop_map(Action::Wait),
+	]
+}
+
+/// Carries `action` out for `who`; a refused call must leave no trace, as the dispatcher guarantees on chain.
+fn run(who: &AccountId, action: Action) {
+	let origin = || signed(who.clone());
+	let call = |call: &dyn Fn() -> DispatchResult| {
+		let _ = with_storage_layer(call);
+	};
+	match action {
+		Action::Register(tag, bond) => call(&|| Staking::register(origin(), info(tag), bond)),
+		Action::Update(tag) => call(&|| Staking::update_info(origin(), info(tag))),
+		Action::BondExtra(amount) => call(&|| Staking::bond_extra(origin(), amount)),
+		Action::Unbond(amount) => call(&|| Staking::unbond(origin(), amount)),
+		Action::Withdraw => call(&|| Staking::withdraw_unbonded(origin())),
+		Action::Chill => call(&|| Staking::chill(origin())),
+		Action::Activate => call(&|| Staking::activate(origin())),
+		Action::Deregister => call(&|| Staking::deregister(origin())),
+		Action::OpenClaim => call(&|| <Staking as Providers<_, _>>::open_claim(who)),
+		Action::CloseClaim => Staking::close_claim(who),
+		Action::Burn(amount) => {
+			let before = (Staking::slashable(who), Balances::total_issuance());
+			let taken = Staking::slash(who, amount, SlashTo::Burn);
+			assert_eq!(taken, amount.min(before.0), "a slash takes what it can");
+			assert_eq!(Staking::slashable(who), before.0 - taken);
+			assert_eq!(Balances::total_issuance(), before.1 - taken, "what is burned leaves the issuance");
+		}
+		Action::Pay(amount, to) => {
+			let before = Staking::slashable(who);
+			let taken = Staking::slash(who, amount, SlashTo::Account(&AccountId::new([to; 32])));
+			assert_eq!(taken, amount.min(before), "a slash takes what it can");
+			assert_eq!(Staking::slashable(who), before - taken);
+		}
+		Action::Succeed => Staking::note_success(who),
+		Action::Fail(points) => Staking::note_failure(who, points),
+		Action::Wait(blocks) => System::set_block_number(System::block_number() + blocks),
+	}
+}
+
+proptest! {
+	#![proptest_config(ProptestConfig::with_cases(64))]
+
+	#[test]
+	fn random_calls_keep_every_invariant(actions in prop::collection::vec((0..3usize, action()), 1..120)) {
+		new_test_ext().execute_with(|| {
+			let accounts = [ALICE, BOB, CHARLIE];
+			for (index, action) in actions {
+				let who = &accounts[index];
+				let blocked = Pallet::<Test>::provider(who.clone()).is_some_and(|provider| provider.open_claims > 0);
+				let withdraws = matches!(action, Action::Withdraw);
+				let before = Balances::balance(who);
+				run(who, action.clone());
+				prop_assert_eq!(Pallet::<Test>::do_try_state(), Ok(()), "after {:?}", action);
+				if blocked && withdraws {
+					prop_assert_eq!(Balances::balance(who), before, "an open claim keeps withdrawals back");
+				}
+				prop_assert!(Balances::total_issuance() <= 3 * FUNDS);
+			}
+			Ok(())
+		})?;
+	}
+
+	/// A bond split over chunks loses exactly what a slash takes, and in the order of a reference that knows single units.
+	#[test]
+	fn a_slash_agrees_with_taking_unit_by_unit(active in 0..20u128, parts in prop::collection::vec(1..10u128, 0..6), amount in 0..90u128) {
+		let mut bond = crate::Bond { active: active + parts.iter().sum::<u128>(), ..Default::default() };
+		for (block, part) in parts.iter().enumerate() {
+			prop_assert_eq!(bond.unbond(*part, u32::try_from(block).expect("few parts")), Ok(()));
+		}
+		let mut units: Vec<Option<usize>> = vec![None; usize::try_from(active).expect("small")];
+		for (index, part) in parts.iter().enumerate() {
+			units.extend(vec![Some(index); usize::try_from(*part).expect("small")]);
+		}
+		let taken = units.len().min(usize::try_from(amount).expect("small"));
+		units.truncate(units.len() - taken);
+		let left = |kind: Option<usize>| units.iter().filter(|unit| **unit == kind).count() as u128;
+
+		prop_assert_eq!(bond.slash(amount), taken as u128);
+		prop_assert_eq!(bond.active, left(None));
+		let expected: Vec<_> = (0..parts.len()).map(|index| left(Some(index))).filter(|amount| *amount > 0).collect();
+		prop_assert_eq!(bond.unbonding.iter().map(|chunk| chunk.amount).collect::<Vec<_>>(), expected);
+	}
+}
+
+#[test]
+fn a_broken_invariant_is_noticed() {
+	let broken = |change: &dyn Fn(&mut crate::Provider), message: &'static str| {
+		new_test_ext().execute_with(|| {
+			register(&ALICE, 1_000);
+			crate::Providers::<Test>::mutate_extant(&ALICE, |provider| change(provider));
+			assert_eq!(Pallet::<Test>::do_try_state(), Err(message.into()));
+		});
+	};
+	broken(&|provider| provider.bond.active = 1_001, "bond and unbonding differ from the hold");
+	broken(&|provider| provider.reputation = 1_001, "reputation above its maximum");
+	broken(&|provider| provider.info = info(2), "PoNW key mapped to somebody else");
+	broken(
+		&|provider| {
+			provider.bond.active = 400;
+			provider.bond.unbonding = vec![chunk(300, 9), chunk(300, 9)].try_into().expect("two fit");
+		},
+		"unbonding chunks out of order",
+	);
+	broken(
+		&|provider| {
+			provider.bond.active = 999;
+			provider.bond.unbonding = vec![chunk(1, 9)].try_into().expect("one fits");
+		},
+		"an active provider below the minimum bond",
+	);
+	broken(
+		&|provider| {
+			provider.status = ProviderStatus::Chilled;
+			provider.bond.unbonding = vec![chunk(0, 9)].try_into().expect("one fits");
+		},
+		"an empty unbonding chunk",
+	);
+	new_test_ext().execute_with(|| {
+		crate::PonwKeyOwner::<Test>::insert(info(1).ponw_key, ALICE);
+		assert_eq!(Pallet::<Test>::do_try_state(), Err("a PoNW key without a provider".into()));
+	});
+}

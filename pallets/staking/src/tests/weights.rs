@@ -1,0 +1,29 @@
+//! Hand-derived weights.
+
+use crate::{
+	mock::Test,
+	weights::{SubstrateWeight, WeightInfo},
+};
+
+/// Weights in microseconds, for a database that reads in 25 and writes in 100.
+#[test]
+fn weights_price_every_database_access() {
+	type Derived = SubstrateWeight<Test>;
+	let microseconds = [
+		Derived::register(),
+		Derived::update_info(),
+		Derived::bond_extra(),
+		Derived::unbond(),
+		Derived::withdraw_unbonded(),
+		Derived::chill(),
+		Derived::activate(),
+		Derived::deregister(),
+	]
+	.map(|weight| weight.ref_time() / 1_000_000);
+	assert_eq!(microseconds, [700, 625, 425, 225, 625, 175, 200, 425]);
+}
+
+#[test]
+fn test_weights_price_computation_alone() {
+	assert_eq!(<()>::register().ref_time(), 50_000_000);
+}
