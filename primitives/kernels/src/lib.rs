@@ -15,6 +15,10 @@ extern crate alloc;
 pub mod exec;
 pub mod math;
 pub mod num;
+#[cfg(feature = "std")]
+mod pool;
 pub mod scalar;
 pub mod schedule;
 pub mod shape;
+#[cfg(feature = "std")]
+mod simd;

@@ -45,8 +45,8 @@ pub fn fma_emulated(a: f32, b: f32, c: f32) -> f32 {
 	let virtual_c = s - p;
 	let e = (p - (s - virtual_c)) + (c - virtual_c);
 	let bits = s.to_bits();
-	// For an infinite or NaN sum `e` is NaN and both comparisons are false.
-	if (e > 0.0 || e < 0.0) && bits & 1 == 0 {
+	// For an infinite or NaN sum `e` is NaN.
+	if e != 0.0 && !e.is_nan() && bits & 1 == 0 {
 		// Same sign: the magnitude grows, so the bits do; otherwise they shrink. An inexact sum is never zero.
 		let odd = if (e > 0.0) == (s > 0.0) { bits + 1 } else { bits - 1 };
 		return f64::from_bits(odd) as f32;

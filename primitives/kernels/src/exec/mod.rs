@@ -1,0 +1,133 @@
+//! The operators of [`crate::scalar`] on this machine's SIMD registers and threads, with the same bits.
+
+mod attention;
+mod environment;
+mod operators;
+mod product;
+mod scratch;
+
+pub use crate::simd::Level;
+
+use crate::pool::Pool;
+use scratch::Scratch;
+use std::{
+	marker::PhantomData,
+	ops::Range,
+	sync::{
+		atomic::{AtomicBool, Ordering},
+		Mutex,
+	},
+};
+
+/// Why an [`Exec`] cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+	/// No thread was asked for.
+	#[error("at least one thread is needed")]
+	NoThreads,
+	/// This process runs with another rounding mode, or flushes subnormal numbers to zero.
+	#[error("the floating-point environment is not the IEEE default (round to nearest even, subnormals kept); something in this process changed it")]
+	Environment,
+	/// The machine lacks the instruction set that was asked for.
+	#[error("this machine cannot run {0:?} instructions")]
+	Level(Level),
+	/// A thread could not be started.
+	#[error("cannot start a compute thread: {0}")]
+	Thread(#[from] std::io::Error),
+}
+
+/// Runs operators. Methods have the names, arguments, panics and results (modulo canon) of the functions in [`crate::scalar`].
+///
+/// Methods may be called from several threads; they take turns on the pool.
+pub struct Exec {
+	level: Level,
+	pool: Pool,
+	/// Working memory of each thread.
+	scratch: Vec<Mutex<Scratch>>,
+	/// A packed operand that all threads read.
+	shared: Mutex<Scratch>,
+}
+
+impl Exec {
+	/// An executor on the fastest instruction set of this machine, with `threads` threads, the caller's included.
+	///
+	/// New threads inherit the priority of the calling one.
+	pub fn new(threads: usize) -> Result<Self, ExecError> {
+		let level = Level::available().pop().unwrap_or(Level::Portable);
+		Self::with_level(threads, level)
+	}
+
+	/// An executor on a given instruction set.
+	pub fn with_level(threads: usize, level: Level) -> Result<Self, ExecError> {
+		if threads == 0 {
+			return Err(ExecError::NoThreads);
+		}
+		if !Level::available().contains(&level) {
+			return Err(ExecError::Level(level));
+		}
+		let pool = Pool::new(threads)?;
+		let exact = AtomicBool::new(true);
+		pool.run(&|_| {
+			exact.fetch_and(environment::is_exact(), Ordering::Relaxed);
+		});
+		if !exact.into_inner() {
+			return Err(ExecError::Environment);
+		}
+		let scratch = (0..threads).map(|_| Mutex::default()).collect();
+		Ok(Self { level, pool, scratch, shared: Mutex::default() })
+	}
+
+	/// Threads it computes with.
+	pub fn threads(&self) -> usize {
+		self.pool.threads()
+	}
+
+	/// Instruction set it computes with.
+	pub fn level(&self) -> Level {
+		self.level
+	}
+
+	/// Runs `f` on ranges that cover `0..len`, one for each thread, if `len` elements of `work` each are worth it.
+	fn split(&self, len: usize, work: usize, f: impl Fn(Range<usize>) + Sync) {
+		/// Work below which waking other threads costs more than it saves.
+		const WORTH: usize = 16 * 1024;
+		if self.threads() == 1 || len * work < WORTH {
+			return f(0..len);
+		}
+		self.pool.run(&|t| f(share(len, 1, t, self.threads())));
+	}
+}
+
+/// Part `index` of `0..len` cut into `parts` nearly equal ranges whose bounds are multiples of `unit`. May be empty.
+fn share(len: usize, unit: usize, index: usize, parts: usize) -> Range<usize> {
+	let units = len.div_ceil(unit);
+	let bound = |i: usize| len.min(units * i / parts * unit);
+	bound(index)..bound(index + 1)
+}
+
+/// A mutable slice that threads take disjoint parts of.
+struct Parts<'a> {
+	at: *mut f32,
+	len: usize,
+	lifetime: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: whoever takes a part promises that parts are disjoint.
+unsafe impl Sync for Parts<'_> {}
+
+impl<'a> Parts<'a> {
+	fn new(slice: &'a mut [f32]) -> Self {
+		Self { at: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
+	}
+
+	/// The elements of `range`.
+	///
+	/// # Safety
+	/// No two parts that exist at the same time overlap.
+	#[allow(clippy::mut_from_ref)]
+	unsafe fn get(&self, range: Range<usize>) -> &mut [f32] {
+		assert!(range.start <= range.end && range.end <= self.len, "part");
+		// SAFETY: inside the slice; disjoint as the caller promises.
+		unsafe { std::slice::from_raw_parts_mut(self.at.add(range.start), range.len()) }
+	}
+}

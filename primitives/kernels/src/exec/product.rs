@@ -1,0 +1,108 @@
+//! Matrix products on all threads: threads split outputs, never a chain.
+
+use super::{share, Exec};
+use crate::{
+	pool::lock,
+	shape::{MatDims, Start, SEGMENT},
+	simd::product::{multiply_rows, pack_lines, Operand, Output, KC, MC, NC, SLACK},
+};
+use std::ops::Range;
+
+impl Exec {
+	/// As [`crate::scalar::matmul_nt`].
+	pub fn matmul_nt(&self, dims: MatDims, a: &[f32], b: &[f32], c: &mut [f32], start: Start) {
+		dims.check(a, b, c);
+		self.product(dims, Operand::new(a, 0, dims.k, true), Operand::new(b, 0, dims.k, true), c, start);
+	}
+
+	/// As [`crate::scalar::matmul_nn`].
+	pub fn matmul_nn(&self, dims: MatDims, a: &[f32], b: &[f32], c: &mut [f32], start: Start) {
+		dims.check(a, b, c);
+		self.product(dims, Operand::new(a, 0, dims.k, true), Operand::new(b, 0, dims.n, false), c, start);
+	}
+
+	/// As [`crate::scalar::matmul_tn`].
+	pub fn matmul_tn(&self, dims: MatDims, a: &[f32], b: &[f32], c: &mut [f32], start: Start) {
+		dims.check(a, b, c);
+		let segment = |first: usize, c: &mut [f32], start: Start| {
+			let k = SEGMENT.min(dims.k - first);
+			let (a, b) = (Operand::new(a, first * dims.m, dims.m, false), Operand::new(b, first * dims.n, dims.n, false));
+			self.product(MatDims { k, ..dims }, a, b, c, start);
+		};
+		segment(0, c, start);
+		if dims.k > SEGMENT {
+			let mut later = vec![0.0; c.len()];
+			for first in (SEGMENT..dims.k).step_by(SEGMENT) {
+				segment(first, &mut later, Start::Zero);
+				self.add_assign(c, &later);
+			}
+		}
+	}
+
+	fn product(&self, dims: MatDims, a: Operand, b: Operand, c: &mut [f32], start: Start) {
+		let MatDims { m, n, k } = dims;
+		if m == 0 || n == 0 {
+			return;
+		}
+		if k == 0 {
+			if start == Start::Zero {
+				c.fill(0.0);
+			}
+			return;
+		}
+		let by_rows = m.div_ceil(self.level.tile_rows()) >= 2 * self.threads();
+		for columns in blocks(n, NC) {
+			for depth in blocks(k, KC) {
+				let load = start == Start::Existing || depth.start > 0;
+				// SAFETY: row 0 and column 0 of the block exist.
+				let (a, b) = unsafe { (a.from(0, depth.start), b.from(columns.start, depth.start)) };
+				let c = Output { at: c[columns.start..].as_mut_ptr(), stride: n };
+				let block = MatDims { m, n: columns.len(), k: depth.len() };
+				if by_rows {
+					self.block_by_rows(block, a, b, c, load);
+				} else {
+					self.block_by_columns(block, a, b, c, load);
+				}
+			}
+		}
+	}
+
+	/// All threads pack the right operand, then each multiplies its rows.
+	fn block_by_rows(&self, MatDims { m, n, k }: MatDims, a: Operand, b: Operand, c: Output, load: bool) {
+		let (rows, cols) = (self.level.tile_rows(), self.level.tile_cols());
+		let mut shared = lock(&self.shared);
+		let packed = shared.take(n.next_multiple_of(cols) * k + SLACK);
+		let parts = super::Parts::new(packed);
+		self.pool.run(&|t| {
+			let lines = share(n, cols, t, self.threads());
+			// SAFETY: whole panels, and only this thread's; panels are multiples of a vector wide, so stores stay inside.
+			let part = unsafe { parts.get(lines.start * k..lines.end.next_multiple_of(cols) * k) };
+			pack_lines(self.level, b, lines, 0..k, cols, part);
+		});
+		let packed = &*packed;
+		self.pool.run(&|t| {
+			let mut scratch = lock(&self.scratch[t]);
+			let buffer = scratch.take(MC * k + SLACK);
+			multiply_rows(self.level, a, share(m, rows, t, self.threads()), n, k, packed, c, load, buffer);
+		});
+	}
+
+	/// Few rows: each thread packs and multiplies its columns.
+	fn block_by_columns(&self, MatDims { m, n, k }: MatDims, a: Operand, b: Operand, c: Output, load: bool) {
+		let cols = self.level.tile_cols();
+		self.pool.run(&|t| {
+			let lines = share(n, cols, t, self.threads());
+			let mut scratch = lock(&self.scratch[t]);
+			let (left, right) = scratch.take(MC * k + 2 * SLACK + lines.len().next_multiple_of(cols) * k).split_at_mut(MC * k + SLACK);
+			pack_lines(self.level, b, lines.clone(), 0..k, cols, right);
+			// SAFETY: the first of this thread's columns exists or nothing is written.
+			let c = unsafe { c.from(lines.start) };
+			multiply_rows(self.level, a, 0..m, lines.len(), k, right, c, load, left);
+		});
+	}
+}
+
+/// `0..len` in pieces of at most `size`.
+fn blocks(len: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
+	(0..len).step_by(size).map(move |first| first..len.min(first + size))
+}

@@ -1,0 +1,312 @@
+//! Row and element-wise operators on every instruction set have the scalar reference's bits.
+
+mod common;
+
+use common::{executors, same, Inputs, Kind, KINDS};
+use neuroshard_kernels::{
+	scalar::{self, RmsBackward},
+	schedule,
+	shape::{tile_count, AdamW, RopeDims, Start},
+};
+
+/// Elements of each element-wise comparison: three kinds of numbers make it more than a million a function.
+const LEN: usize = 350_003;
+
+#[test]
+fn element_wise_operators_agree_on_a_million_vectors() {
+	let execs = executors();
+	let mut inputs = Inputs::new(1);
+	for kind in KINDS {
+		let [a, b, c, d] = [0; 4].map(|_| inputs.tensor(LEN, kind));
+		let mut expected = vec![0.0; LEN];
+		let mut expected2 = vec![0.0; LEN];
+		let (mut got, mut got2) = (vec![0.0; LEN], vec![0.0; LEN]);
+
+		scalar::swiglu_forward(&a, &b, &mut expected);
+		for exec in &execs {
+			exec.swiglu_forward(&a, &b, &mut got);
+			same("swiglu_forward", exec, &expected, &got);
+		}
+		scalar::swiglu_backward(&c, &a, &b, &mut expected, &mut expected2);
+		for exec in &execs {
+			exec.swiglu_backward(&c, &a, &b, &mut got, &mut got2);
+			same("swiglu_backward gate", exec, &expected, &got);
+			same("swiglu_backward up", exec, &expected2, &got2);
+		}
+		scalar::sub(&a, &b, &mut expected);
+		expected2.copy_from_slice(&a);
+		scalar::add_assign(&mut expected2, &b);
+		for exec in &execs {
+			exec.sub(&a, &b, &mut got);
+			same("sub", exec, &expected, &got);
+			got2.copy_from_slice(&a);
+			exec.add_assign(&mut got2, &b);
+			same("add_assign", exec, &expected2, &got2);
+		}
+		let (mut theta, mut m) = (a.clone(), b.clone());
+		scalar::nesterov(&mut theta, &mut m, &c, 0.7, 0.9);
+		for exec in &execs {
+			let (mut t, mut n) = (a.clone(), b.clone());
+			exec.nesterov(&mut t, &mut n, &c, 0.7, 0.9);
+			same("nesterov theta", exec, &theta, &t);
+			same("nesterov m", exec, &m, &n);
+		}
+		let step = adamw_step();
+		let (mut p, mut m, mut v) = (a.clone(), b.clone(), c.clone());
+		scalar::adamw(&step, &mut p, &mut m, &mut v, &d);
+		for exec in &execs {
+			let (mut p2, mut m2, mut v2) = (a.clone(), b.clone(), c.clone());
+			exec.adamw(&step, &mut p2, &mut m2, &mut v2, &d);
+			same("adamw p", exec, &p, &p2);
+			same("adamw m", exec, &m, &m2);
+			same("adamw v", exec, &v, &v2);
+		}
+	}
+}
+
+fn adamw_step() -> AdamW {
+	let lr = 1.5e-3;
+	AdamW {
+		lr,
+		beta1: 0.9,
+		complement1: schedule::complement(0.9),
+		beta2: 0.95,
+		complement2: schedule::complement(0.95),
+		correction1: schedule::bias_correction(0.9, 7),
+		correction2: schedule::bias_correction(0.95, 7),
+		eps: 1e-8,
+		decay: schedule::decay_factor(lr, 0.1),
+		clip: 0.37,
+	}
+}
+
+#[test]
+fn aggregators_agree_for_every_number_of_inputs() {
+	let execs = executors();
+	let mut inputs = Inputs::new(2);
+	for kind in KINDS {
+		for n in [1, 2, 3, 4, 5, 9, 16, 33] {
+			let len = 20_000 / n + 5;
+			let tensors: Vec<Vec<f32>> = (0..n).map(|_| inputs.tensor(len, kind)).collect();
+			let views: Vec<&[f32]> = tensors.iter().map(|t| &t[..]).collect();
+			let (mut expected, mut got) = (vec![0.0; len], vec![0.0; len]);
+			scalar::mean(&views, &mut expected);
+			for exec in &execs {
+				exec.mean(&views, &mut got);
+				same("mean", exec, &expected, &got);
+			}
+			for trim in [0, 1, (n - 1) / 2] {
+				if 2 * trim >= n {
+					continue;
+				}
+				scalar::trimmed_mean(&views, trim, &mut expected);
+				for exec in &execs {
+					exec.trimmed_mean(&views, trim, &mut got);
+					same("trimmed_mean", exec, &expected, &got);
+				}
+			}
+		}
+	}
+}
+
+#[test]
+fn a_trimmed_mean_ignores_what_lies_outside_even_nan() {
+	let inputs: [&[f32]; 5] = [&[1.0, f32::NAN], &[f32::INFINITY, 2.0], &[3.0, 4.0], &[-1e30, -5.0], &[2.0, 3.0]];
+	let mut out = [0.0; 2];
+	scalar::trimmed_mean(&inputs, 1, &mut out);
+	assert_eq!(out, [2.0, 3.0]);
+}
+
+#[test]
+fn norms_agree_for_odd_shapes() {
+	let execs = executors();
+	let mut inputs = Inputs::new(3);
+	for kind in KINDS {
+		for (rows, dim) in [(1, 1), (3, 7), (5, 16), (70, 48), (33, 100), (129, 384), (400, 96)] {
+			let [dy, x, dx] = [0; 3].map(|_| inputs.tensor(rows * dim, kind));
+			let (w, dw) = (inputs.tensor(dim, kind), inputs.tensor(dim, kind));
+			let (mut r, mut k, mut y) = (vec![0.0; rows], vec![0.0; rows], vec![0.0; rows * dim]);
+			scalar::rms_stats(&x, dim, 1e-5, &mut r);
+			scalar::rms_apply(&x, &r, &w, &mut y);
+			scalar::rms_backward_stats(&dy, &x, &w, &r, &mut k);
+			let input = RmsBackward { dy: &dy, x: &x, w: &w, r: &r, k: &k };
+			for exec in &execs {
+				let (mut r2, mut k2, mut y2) = (vec![0.0; rows], vec![0.0; rows], vec![0.0; rows * dim]);
+				exec.rms_stats(&x, dim, 1e-5, &mut r2);
+				same("rms_stats", exec, &r, &r2);
+				exec.rms_apply(&x, &r, &w, &mut y2);
+				same("rms_apply", exec, &y, &y2);
+				exec.rms_backward_stats(&dy, &x, &w, &r, &mut k2);
+				same("rms_backward_stats", exec, &k, &k2);
+			}
+			for start in [Start::Zero, Start::Existing] {
+				let (mut expected, mut expected_w) = (dx.clone(), dw.clone());
+				scalar::rms_backward_apply(input, &mut expected, start);
+				scalar::rms_weight_grad(&dy, &x, &r, &mut expected_w, start);
+				for exec in &execs {
+					let (mut got, mut got_w) = (dx.clone(), dw.clone());
+					exec.rms_backward_apply(input, &mut got, start);
+					same("rms_backward_apply", exec, &expected, &got);
+					exec.rms_weight_grad(&dy, &x, &r, &mut got_w, start);
+					same("rms_weight_grad", exec, &expected_w, &got_w);
+				}
+			}
+		}
+	}
+}
+
+#[test]
+fn rotations_agree_and_the_backward_one_undoes_the_forward_one() {
+	let execs = executors();
+	let mut inputs = Inputs::new(4);
+	for (batch, seq, heads, head_dim) in [(1, 1, 1, 2), (2, 7, 3, 10), (3, 33, 2, 64), (2, 50, 6, 48)] {
+		let dims = RopeDims { seq, heads, head_dim };
+		let (mut cos, mut sin) = (vec![0.0; seq * head_dim / 2], vec![0.0; seq * head_dim / 2]);
+		schedule::rope_tables(10_000, head_dim, 0, &mut cos, &mut sin);
+		for kind in KINDS {
+			let x = inputs.tensor(batch * seq * heads * head_dim, kind);
+			let (mut forward, mut backward) = (x.clone(), x.clone());
+			scalar::rope_forward(dims, &mut forward, &cos, &sin);
+			scalar::rope_backward(dims, &mut backward, &cos, &sin);
+			for exec in &execs {
+				let (mut f, mut b) = (x.clone(), x.clone());
+				exec.rope_forward(dims, &mut f, &cos, &sin);
+				same("rope_forward", exec, &forward, &f);
+				exec.rope_backward(dims, &mut b, &cos, &sin);
+				same("rope_backward", exec, &backward, &b);
+			}
+			if kind == Kind::Plain {
+				scalar::rope_backward(dims, &mut forward, &cos, &sin);
+				assert!(forward.iter().zip(&x).all(|(a, b)| (a - b).abs() < 1e-5));
+			}
+		}
+	}
+}
+
+#[test]
+fn cross_entropy_agrees() {
+	let execs = executors();
+	let mut inputs = Inputs::new(5);
+	for kind in KINDS {
+		for (rows, vocab) in [(1, 1), (4, 15), (3, 17), (40, 96), (61, 1000)] {
+			let logits = inputs.tensor(rows * vocab, kind);
+			let targets = inputs.ids(rows, vocab);
+			let inv_n = schedule::reciprocal(rows as u64);
+			let (mut max, mut sum, mut loss) = (vec![0.0; rows], vec![0.0; rows], vec![0.0; rows]);
+			let mut grad = logits.clone();
+			scalar::cross_entropy_stats(&logits, vocab, &mut max, &mut sum);
+			scalar::cross_entropy_loss(&logits, vocab, &targets, &max, &sum, &mut loss);
+			scalar::cross_entropy_backward(&mut grad, vocab, &targets, &max, &sum, inv_n);
+			for exec in &execs {
+				let (mut max2, mut sum2, mut loss2) = (vec![0.0; rows], vec![0.0; rows], vec![0.0; rows]);
+				let mut grad2 = logits.clone();
+				exec.cross_entropy_stats(&logits, vocab, &mut max2, &mut sum2);
+				same("max", exec, &max, &max2);
+				same("sum", exec, &sum, &sum2);
+				exec.cross_entropy_loss(&logits, vocab, &targets, &max2, &sum2, &mut loss2);
+				same("loss", exec, &loss, &loss2);
+				exec.cross_entropy_backward(&mut grad2, vocab, &targets, &max, &sum, inv_n);
+				same("dlogits", exec, &grad, &grad2);
+			}
+			if kind == Kind::Plain {
+				for row in 0..rows {
+					let row_logits = &logits[row * vocab..(row + 1) * vocab];
+					let lse = row_logits.iter().map(|&l| f64::from(l).exp()).sum::<f64>().ln();
+					assert!((f64::from(loss[row]) - (lse - f64::from(row_logits[targets[row] as usize]))).abs() < 1e-5);
+					let total: f32 = grad[row * vocab..(row + 1) * vocab].iter().sum();
+					assert!(total.abs() < 1e-5, "gradients of a row sum to zero");
+				}
+			}
+		}
+	}
+}
+
+#[test]
+fn embeddings_agree_and_repeated_tokens_add_up_in_order() {
+	let execs = executors();
+	let mut inputs = Inputs::new(6);
+	for kind in KINDS {
+		for (vocab, dim, tokens) in [(5, 7, 40), (64, 32, 700), (300, 96, 1000)] {
+			let (table, dy) = (inputs.tensor(vocab * dim, kind), inputs.tensor(tokens * dim, kind));
+			let ids = inputs.ids(tokens, vocab);
+			let (mut out, mut grad) = (vec![0.0; tokens * dim], table.clone());
+			scalar::embedding_gather(&table, dim, &ids, &mut out);
+			scalar::embedding_scatter_add(&dy, dim, &ids, &mut grad);
+			for exec in &execs {
+				let (mut out2, mut grad2) = (vec![0.0; tokens * dim], table.clone());
+				exec.embedding_gather(&table, dim, &ids, &mut out2);
+				same("embedding_gather", exec, &out, &out2);
+				exec.embedding_scatter_add(&dy, dim, &ids, &mut grad2);
+				same("embedding_scatter_add", exec, &grad, &grad2);
+			}
+		}
+	}
+	let mut grad = [16_777_216.0, 0.0];
+	scalar::embedding_scatter_add(&[1.0, 5.0, 1.0], 1, &[0, 1, 0], &mut grad);
+	assert_eq!(grad, [16_777_216.0, 5.0], "each one is lost to rounding; their sum would not be");
+}
+
+#[test]
+fn tile_reductions_agree_and_do_not_depend_on_padding() {
+	let execs = executors();
+	let mut inputs = Inputs::new(7);
+	for kind in KINDS {
+		for (rows, cols) in [(1, 1), (1, 384), (32, 32), (31, 33), (65, 100), (300, 384)] {
+			let x = inputs.tensor(rows * cols, kind);
+			let tiles = tile_count(rows, cols);
+			let (mut squares, mut sums) = (vec![0.0; tiles], vec![0.0; tiles]);
+			scalar::tile_sum_squares(&x, rows, cols, &mut squares);
+			scalar::tile_sums(&x, rows, cols, &mut sums);
+			for exec in &execs {
+				let (mut squares2, mut sums2) = (vec![0.0; tiles], vec![0.0; tiles]);
+				exec.tile_sum_squares(&x, rows, cols, &mut squares2);
+				same("tile_sum_squares", exec, &squares, &squares2);
+				exec.tile_sums(&x, rows, cols, &mut sums2);
+				same("tile_sums", exec, &sums, &sums2);
+				same("tree_sum", exec, &[scalar::tree_sum(&mut squares.clone())], &[exec.tree_sum(&mut squares2)]);
+			}
+			let (padded_rows, padded_cols) = (rows.next_multiple_of(32), cols.next_multiple_of(32));
+			let mut padded = vec![0.0; padded_rows * padded_cols];
+			for r in 0..rows {
+				padded[r * padded_cols..r * padded_cols + cols].copy_from_slice(&x[r * cols..(r + 1) * cols]);
+			}
+			let mut again = vec![0.0; tiles];
+			scalar::tile_sum_squares(&padded, padded_rows, padded_cols, &mut again);
+			same("padded", &execs[0], &squares, &again);
+		}
+	}
+}
+
+#[test]
+fn a_tree_adds_groups_of_1024_by_16_lanes() {
+	assert_eq!(scalar::tree_sum(&mut []), 0.0);
+	assert_eq!(scalar::tree_sum(&mut [3.5]), 3.5);
+	assert_eq!(scalar::tree_sum(&mut vec![1.0; 3_000_000]), 3_000_000.0);
+	// Elements 0 and 16 share a lane: 2^24 + 1 loses the one there, and only there.
+	let mut values = vec![0.0; 32];
+	(values[0], values[16]) = (16_777_216.0, 1.0);
+	assert_eq!(scalar::tree_sum(&mut values.clone()), 16_777_216.0);
+	(values[16], values[1], values[3]) = (0.0, 1.0, 1.0);
+	assert_eq!(scalar::tree_sum(&mut values), 16_777_218.0);
+}
+
+#[test]
+fn the_clip_bounds_the_norm_and_passes_smaller_ones() {
+	assert_eq!(scalar::clip_scale(16.0, 1.0), 0.25);
+	assert_eq!(scalar::clip_scale(1.0, 1.0), 1.0);
+	assert_eq!(scalar::clip_scale(0.0, 1.0), 1.0);
+	assert_eq!(scalar::clip_scale(f32::NAN, 1.0), 1.0);
+}
+
+#[test]
+fn adamw_follows_the_formula_in_f64() {
+	let step = adamw_step();
+	let (mut p, mut m, mut v) = ([0.5], [0.01], [0.002]);
+	scalar::adamw(&step, &mut p, &mut m, &mut v, &[0.3]);
+	let g = 0.3 * 0.37;
+	let (m64, v64) = (0.9 * 0.01 + 0.1 * g, 0.95 * 0.002 + 0.05 * g * g);
+	let (m_hat, v_hat) = (m64 / (1.0 - 0.9f64.powi(7)), v64 / (1.0 - 0.95f64.powi(7)));
+	let expected = 0.5 * (1.0 - 1.5e-3 * 0.1) - 1.5e-3 * m_hat / (v_hat.sqrt() + 1e-8);
+	assert!((f64::from(p[0]) - expected).abs() < 1e-7);
+	assert!((f64::from(m[0]) - m64).abs() < 1e-8 && (f64::from(v[0]) - v64).abs() < 1e-9);
+}
