@@ -110,18 +110,24 @@ pub struct TrainConfig {
 }
 
 /// Why a configuration is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub enum ConfigError {
 	/// A dimension is zero or not a multiple of what the field's documentation asks.
+	#[error("a dimension is zero or not a multiple of what it must be (32 for vocab, dim, ffn, key width, sequence)")]
 	Dimension,
 	/// `heads` does not divide `dim`, or `kv_heads` does not divide `heads`.
+	#[error("heads must divide dim, and kv_heads must divide heads")]
 	Heads,
 	/// `batch * heads * seq_len^2` exceeds 2^28, or the step would have more than 8,192 nodes or the model more than 2^31 parameters.
+	#[error("the model or the batch is too large; use fewer sequences, shorter ones, or a smaller model")]
 	TooLarge,
 	/// `arithmetic_version` is not one that this build implements.
+	#[error("this build does not implement the configuration's arithmetic version")]
 	ArithmeticVersion,
 	/// `commit_interval` is zero or leads to more than 64 state roots a round.
+	#[error("commit_interval must lead to between 1 and 64 state roots a round")]
 	CommitInterval,
 	/// A float is not finite or outside its range.
+	#[error("a learning rate, decay, epsilon, clip or schedule value is out of range")]
 	Hyperparameter,
 }

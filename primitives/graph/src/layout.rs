@@ -122,6 +122,14 @@ impl ParamLayout {
 		self.tensors.iter().map(|tensor| crate::tiles::tile_count(tensor.rows, tensor.cols)).sum()
 	}
 
+	/// Bytes of [`crate::tiles::encode`] that hold tensor `index`; `None` if there is no such tensor.
+	pub fn encoded_range(&self, index: usize) -> Option<core::ops::Range<usize>> {
+		let bytes = |tensor: &ParamTensor| crate::tiles::tile_count(tensor.rows, tensor.cols) * crate::tiles::LEAF_BYTES;
+		let tensor = self.tensors.get(index)?;
+		let start = self.tensors[..index].iter().map(bytes).sum();
+		Some(start..start + bytes(tensor))
+	}
+
 	/// Bytes of [`crate::tiles::encode`].
 	pub fn encoded_len(&self) -> usize {
 		self.tile_count() * crate::tiles::LEAF_BYTES

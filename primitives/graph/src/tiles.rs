@@ -157,6 +157,26 @@ pub fn decode_into(layout: &ParamLayout, bytes: &[u8], values: &mut [f32]) -> Re
 	Ok(())
 }
 
+/// Values of one tensor from its tiles, as [`decode_into`]: for work on a file of tiles, one tensor at a time. Tiles of
+/// tensor i take [`ParamLayout::encoded_range`] of the file; errors count tiles from the tensor's first.
+///
+/// # Errors
+/// [`DecodeError`], naming the first tile that is wrong.
+pub fn decode_tensor(tensor: &ParamTensor, bytes: &[u8], values: &mut [f32]) -> Result<(), DecodeError> {
+	let tiles = tile_count(tensor.rows, tensor.cols);
+	if bytes.len() != tiles * LEAF_BYTES {
+		return Err(DecodeError::Length { expected: tiles * LEAF_BYTES, found: bytes.len() });
+	}
+	if values.len() != tensor.len() {
+		return Err(DecodeError::Destination { expected: tensor.len(), found: values.len() });
+	}
+	for (tile, leaf) in bytes.chunks_exact(LEAF_BYTES).enumerate() {
+		let bounds = TileBounds::new(tensor, tile);
+		TileBounds { first: bounds.first - tensor.offset, ..bounds }.scatter(tile, leaf, values)?;
+	}
+	Ok(())
+}
+
 /// Hash of one leaf; a shorter one counts as padded with zeros.
 ///
 /// # Panics

@@ -7,7 +7,7 @@ use neuroshard_graph::{
 	commit,
 	init::theta_0,
 	merkle::{blake2_256, merkle_root, proof_len, prove, verify},
-	tiles::{content_id, decode, encode, leaf_hash, leaf_hashes, tile_hashes, DecodeError, LEAF_BYTES},
+	tiles::{content_id, decode, decode_tensor, encode, leaf_hash, leaf_hashes, tile_hashes, DecodeError, LEAF_BYTES},
 	Hash, ParamLayout,
 };
 use proptest::prelude::*;
@@ -148,6 +148,21 @@ proptest! {
 			.collect();
 		let decoded = decode(&layout, &encode(&layout, &values)).unwrap();
 		prop_assert!(decoded.iter().zip(&values).all(|(a, b)| a.to_bits() == b.to_bits()));
+	}
+
+	#[test]
+	fn one_tensor_decodes_like_the_whole(at in any::<prop::sample::Index>()) {
+		let layout = layout();
+		let values = ramp(&layout);
+		let bytes = encode(&layout, &values);
+		let index = at.index(layout.tensors().len());
+		let tensor = &layout.tensors()[index];
+		let range = layout.encoded_range(index).unwrap();
+		let mut out = vec![0.0; tensor.len()];
+		decode_tensor(tensor, &bytes[range.clone()], &mut out).unwrap();
+		prop_assert_eq!(&out, &values[tensor.range()]);
+		let short = DecodeError::Length { expected: range.len(), found: range.len() - 1 };
+		prop_assert_eq!(decode_tensor(tensor, &bytes[range.start + 1..range.end], &mut out), Err(short));
 	}
 
 	#[test]

@@ -4,11 +4,13 @@ mod common;
 
 use common::{tiny_model, tiny_train};
 use neuroshard_graph::{
+	exec,
 	graph::{Op, Place, RowSlice, MAX_NODES, MAX_TILES_PER_NODE},
 	outer::{aggregate, effective_trim, outer_step, AggregateError},
 	plan::Plan,
 	Aggregator, ConfigError, ModelConfig, TrainConfig,
 };
+use proptest::prelude::*;
 use std::collections::HashMap;
 
 /// A model whose embedding, logits and feed-forward layers need several nodes per stage.
@@ -159,6 +161,30 @@ fn outer_step_matches_hand_computation() {
 	let mut theta = [3.0];
 	outer_step(&mut theta, &mut [0.0], &[1.25], 1.0, 0.0).unwrap();
 	assert_eq!(theta, [1.75]);
+}
+
+proptest! {
+	#[test]
+	fn all_cores_give_the_bits_of_the_reference(
+		deltas in prop::collection::vec(prop::collection::vec(-1e3f32..1e3, 333), 1..7),
+		trim in 0u16..4,
+		lr in 0f32..2.0,
+		beta in 0f32..1.0,
+	) {
+		let executor = exec::Exec::new(2).unwrap();
+		let deltas: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
+		for aggregator in [Aggregator::Mean, Aggregator::TrimmedMean { trim }] {
+			let (mut one, mut all) = (vec![0.0; 333], vec![0.0; 333]);
+			aggregate(&deltas, aggregator, &mut one).unwrap();
+			exec::aggregate(&executor, &deltas, aggregator, &mut all).unwrap();
+			prop_assert_eq!(&one, &all);
+			let (mut theta, mut momentum) = (vec![0.5; 333], one.clone());
+			let (mut theta_all, mut momentum_all) = (theta.clone(), one.clone());
+			outer_step(&mut theta, &mut momentum, deltas[0], lr, beta).unwrap();
+			exec::outer_step(&executor, &mut theta_all, &mut momentum_all, deltas[0], lr, beta).unwrap();
+			prop_assert_eq!((theta, momentum), (theta_all, momentum_all));
+		}
+	}
 }
 
 #[test]

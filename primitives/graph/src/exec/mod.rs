@@ -5,6 +5,7 @@
 
 mod arena;
 mod decoder;
+mod outer;
 mod runner;
 mod trainer;
 mod validator;
@@ -12,6 +13,7 @@ mod validator;
 pub use arena::Arena;
 pub use decoder::{forward_logits, DecodeError, Decoder};
 pub use neuroshard_kernels::exec::{Exec, ExecError};
+pub use outer::{aggregate, outer_step};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};
 
@@ -21,17 +23,11 @@ use crate::config::ConfigError;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SetupError {
 	/// The configuration is refused.
-	#[error("the model or training configuration is refused: {0:?}")]
-	Config(ConfigError),
+	#[error("the model or training configuration is refused: {0}")]
+	Config(#[from] ConfigError),
 	/// The arena would not fit this machine's address space.
 	#[error("the job does not fit the memory that this machine can address")]
 	Memory,
-}
-
-impl From<ConfigError> for SetupError {
-	fn from(error: ConfigError) -> Self {
-		Self::Config(error)
-	}
 }
 
 /// Why a batch gives no result.
