@@ -1,0 +1,98 @@
+//! Benchmarks of every call and hook in their most expensive case.
+
+use crate::{cleaning, Activities, Activity, Call, Config, FinishedRuns, LastProven, Pallet, Pending, QueueBounds};
+use frame_benchmarking::v2::*;
+use frame_support::BoundedVec;
+use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
+use neuroshard_types::{
+	proof::{PendingProof, Proof, ProofKey, ProofKind, MAX_PROOFS_PER_HOUR},
+	provider::PonwKey,
+	traits::{Clock, WorkProofs},
+	AccountId, H256,
+};
+use sp_core::{ecdsa, Pair};
+use sp_runtime::traits::Zero;
+
+/// What the benchmarks need from the runtime.
+pub trait BenchmarkHelper {
+	/// Registers `who` as an active provider with this key.
+	fn register(who: &AccountId, key: PonwKey);
+}
+
+/// A registered provider and its key.
+fn provider<T: Config>() -> (AccountId, ecdsa::Pair) {
+	let who: AccountId = whitelisted_caller();
+	let pair = ecdsa::Pair::from_seed(&[7; 32]);
+	T::BenchmarkHelper::register(&who, pair.public().0);
+	(who, pair)
+}
+
+/// Account number `n`.
+fn nth(n: u32) -> AccountId {
+	account("account", n, 0)
+}
+
+#[benchmarks]
+mod benchmarks {
+	use super::*;
+
+	#[benchmark]
+	fn submit_uptime() {
+		let (who, pair) = provider::<T>();
+		let now = T::Clock::now();
+		// One place is left within the hour, so that the longest list is decoded, searched and encoded.
+		let accepted = BoundedVec::truncate_from(alloc::vec![now; 119]);
+		Activities::<T>::insert(&who, Activity { accepted, uptime_hour: None });
+		let run = Pallet::<T>::hour_of(now).unwrap_or_default();
+		let proof = Proof { key: ProofKey { run, round: 0, kind: ProofKind::Uptime }, timestamp: now, work_hash: H256::zero() };
+		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
+		let hash = sp_io::hashing::blake2_256(&proof.message(genesis, &who));
+		let signature = pair.sign_prehashed(&hash).0;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), proof, signature);
+
+		assert_eq!(Activities::<T>::get(&who).and_then(|activity| activity.uptime_hour), Some(run));
+	}
+
+	#[benchmark]
+	fn settle(n: Linear<0, 64>) {
+		let (who, _) = provider::<T>();
+		for round in 0..n {
+			let key = ProofKey { run: 0, round, kind: ProofKind::Training };
+			Pending::<T>::insert(&who, key, PendingProof { units: 0, final_at: None });
+			Pallet::<T>::confirm(&who, key, 1_000_000);
+		}
+		let end = Pallet::<T>::now().saturating_add(crate::ChallengeWindow::<T>::get());
+		frame_system::Pallet::<T>::set_block_number(end.into());
+
+		#[block]
+		{
+			Pallet::<T>::settle_due(64);
+		}
+
+		assert_eq!(QueueBounds::<T>::get().first, u64::from(n));
+		assert_eq!(Pending::<T>::iter_prefix(&who).count(), 0);
+	}
+
+	#[benchmark]
+	fn clean() {
+		FinishedRuns::<T>::insert(0, ());
+		for n in 0..cleaning::FORGOTTEN_PER_BLOCK {
+			LastProven::<T>::insert(0, nth(n), 0);
+		}
+		let accepted = BoundedVec::truncate_from(alloc::vec![0; MAX_PROOFS_PER_HOUR.try_into().unwrap_or_default()]);
+		for n in 0..cleaning::SWEPT_PER_BLOCK {
+			Activities::<T>::insert(nth(n), Activity { accepted: accepted.clone(), uptime_hour: None });
+		}
+
+		#[block]
+		{
+			Pallet::<T>::clean();
+		}
+
+		assert_eq!(LastProven::<T>::iter_prefix(0).count(), 0);
+	}
+
+	impl_benchmark_test_suite!(Pallet, crate::mock::new_test_ext(), crate::mock::Test);
+}

@@ -1,0 +1,135 @@
+//! Life of a proof: submitted, confirmed or void, final.
+
+use crate::{Activities, ChallengeWindow, Config, Error, Event, FinishedRuns, LastProven, Pallet, Pending, Queue, QueueBounds};
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use frame_support::ensure;
+use neuroshard_types::{
+	proof::{PendingProof, Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
+	provider::Role,
+	traits::{Providers, WorkCredits, WorkProofs},
+	AccountId, BlockNumber, RunId, H256,
+};
+use scale_info::TypeInfo;
+use sp_runtime::{DispatchError, DispatchResult};
+
+/// A confirmed proof and when it becomes final.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct Due {
+	/// Block at which it becomes final.
+	pub final_at: BlockNumber,
+	/// Provider.
+	pub who: AccountId,
+	/// What it proved.
+	pub key: ProofKey,
+}
+
+/// Indices in use of a queue: from `first` up to, but without, `next`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct QueueRange {
+	/// Index of the oldest entry.
+	pub first: u64,
+	/// Index of the next entry to come.
+	pub next: u64,
+}
+
+/// All roles: uptime counts for whoever offers any.
+const ROLES: [Role; 4] = [Role::Driver, Role::Worker, Role::Verifier, Role::Predictor];
+
+impl<T: Config> Pallet<T> {
+	/// See [`crate::Call::submit_uptime`].
+	pub(crate) fn do_submit_uptime(who: AccountId, proof: &Proof, signature: &ProofSignature) -> DispatchResult {
+		let key = proof.key;
+		ensure!(key.kind == ProofKind::Uptime, Error::<T>::WrongKind);
+		ensure!(key.round == 0 && Self::hour_of(proof.timestamp) == Some(key.run), Error::<T>::WrongHour);
+		ensure!(proof.work_hash == H256::zero(), Error::<T>::WorkInUptime);
+		ensure!(T::Providers::ponw_key(&who).is_some(), Error::<T>::NotRegistered);
+		ensure!(ROLES.iter().any(|role| T::Providers::is_active(&who, *role)), Error::<T>::NotActive);
+		Self::check_fresh(proof)?;
+		let mut activity = Self::check_rate(&who)?;
+		ensure!(activity.uptime_hour.is_none_or(|last| last < key.run), Error::<T>::AlreadyProven);
+		Self::check_signature(&who, proof, signature)?;
+		activity.uptime_hour = Some(key.run);
+		Activities::<T>::insert(&who, activity);
+		T::Providers::note_success(&who);
+		Self::deposit_event(Event::Up { who, hour: key.run });
+		Ok(())
+	}
+
+	/// Makes confirmed proofs final whose window is over, oldest first, at most `limit` of them. Returns how many it looked at.
+	pub(crate) fn settle_due(limit: u32) -> u32 {
+		let now = Self::now();
+		let mut bounds = QueueBounds::<T>::get();
+		let mut settled = 0u32;
+		while settled < limit && bounds.first < bounds.next {
+			match Queue::<T>::get(bounds.first) {
+				Some(due) if due.final_at > now => break,
+				Some(due) => Self::settle(due),
+				None => {}
+			}
+			Queue::<T>::remove(bounds.first);
+			bounds.first = bounds.first.saturating_add(1);
+			settled = settled.saturating_add(1);
+		}
+		if settled > 0 {
+			QueueBounds::<T>::put(bounds);
+		}
+		settled
+	}
+
+	/// Pays a confirmed proof, unless it was voided within its window.
+	fn settle(due: Due) {
+		let Due { final_at, who, key } = due;
+		let Some(PendingProof { units, final_at: Some(expected) }) = Pending::<T>::get(&who, key) else { return };
+		if expected != final_at {
+			return;
+		}
+		Pending::<T>::remove(&who, key);
+		if units > 0 {
+			T::Credits::credit(&who, key.kind, Role::Worker, units);
+		}
+		T::Providers::note_success(&who);
+		T::Providers::close_claim(&who);
+		Self::deposit_event(Event::Finalized { who, key, units });
+	}
+}
+
+impl<T: Config> WorkProofs<AccountId> for Pallet<T> {
+	fn submit(who: &AccountId, proof: &Proof, signature: &ProofSignature, claim: WorkClaim) -> Result<(), DispatchError> {
+		let key = proof.key;
+		ensure!(key.kind == ProofKind::Training, Error::<T>::WrongKind);
+		Self::check_fresh(proof)?;
+		Self::check_unused(who, &key)?;
+		let activity = Self::check_rate(who)?;
+		Self::check_plausible(who, &claim)?;
+		Self::check_signature(who, proof, signature)?;
+		T::Providers::open_claim(who)?;
+		Activities::<T>::insert(who, activity);
+		Pending::<T>::insert(who, key, PendingProof { units: 0, final_at: None });
+		Self::deposit_event(Event::Submitted { who: who.clone(), key });
+		Ok(())
+	}
+
+	fn confirm(who: &AccountId, key: ProofKey, units: u128) {
+		let Some(PendingProof { final_at: None, .. }) = Pending::<T>::get(who, key) else { return };
+		let final_at = Self::now().saturating_add(ChallengeWindow::<T>::get());
+		Pending::<T>::insert(who, key, PendingProof { units, final_at: Some(final_at) });
+		LastProven::<T>::mutate(key.run, who, |last| *last = (*last).max(Some(key.round)));
+		QueueBounds::<T>::mutate(|bounds| {
+			Queue::<T>::insert(bounds.next, Due { final_at, who: who.clone(), key });
+			bounds.next = bounds.next.saturating_add(1);
+		});
+		Self::deposit_event(Event::Confirmed { who: who.clone(), key, units, final_at });
+	}
+
+	fn void(who: &AccountId, key: ProofKey) {
+		// A queue entry stays behind; it finds no pending proof when its time comes.
+		if Pending::<T>::take(who, key).is_some() {
+			T::Providers::close_claim(who);
+			Self::deposit_event(Event::Voided { who: who.clone(), key });
+		}
+	}
+
+	fn finish_run(run: RunId) {
+		FinishedRuns::<T>::insert(run, ());
+	}
+}

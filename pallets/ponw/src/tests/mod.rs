@@ -1,0 +1,8 @@
+//! Tests.
+
+mod checks;
+mod cleaning;
+mod lifecycle;
+mod properties;
+mod uptime;
+mod views;

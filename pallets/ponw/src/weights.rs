@@ -1,0 +1,59 @@
+//! Weights of the call and of the hooks, derived by hand.
+//!
+//! Each weight is the database accesses, counted in the code and priced by the runtime's `DbWeight`, plus an allowance for
+//! computation. Accesses of the other pallets behind the traits are counted too: a provider is one entry, its bond included.
+
+use crate::cleaning::{FORGOTTEN_PER_BLOCK, SWEPT_PER_BLOCK};
+use core::marker::PhantomData;
+use frame_support::{traits::Get, weights::Weight};
+
+/// Weights of this pallet.
+pub trait WeightInfo {
+	/// Weight of `submit_uptime`.
+	fn submit_uptime() -> Weight;
+	/// Weight of making `n` proofs final at the beginning of a block.
+	fn settle(n: u32) -> Weight;
+	/// Weight of one block's share of the cleaning.
+	fn clean() -> Weight;
+}
+
+/// Recovering a secp256k1 key takes about 50 microseconds natively; with hashing and coding, 150 are allowed.
+const VERIFY: Weight = Weight::from_parts(150_000_000, 0);
+/// Coding of small entries and a stake multiplier: 20 microseconds.
+const SMALL: Weight = Weight::from_parts(20_000_000, 0);
+
+/// The hand-derived weights, priced by the runtime's database weights.
+pub struct SubstrateWeight<T>(PhantomData<T>);
+
+impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
+	/// Reads: provider, chain time, activity, genesis hash. Writes: activity, provider.
+	fn submit_uptime() -> Weight {
+		VERIFY.saturating_add(T::DbWeight::get().reads_writes(4, 2))
+	}
+	/// Reads: the queue's bounds and first entry. Writes: the bounds. Each proof reads the next queue entry, the pending proof, the
+	/// provider, and for its credit the era, the rates, the era's points and the account's points, and writes five of them.
+	fn settle(n: u32) -> Weight {
+		let each = SMALL.saturating_add(T::DbWeight::get().reads_writes(7, 5));
+		T::DbWeight::get().reads_writes(2, 1).saturating_add(each.saturating_mul(n.into()))
+	}
+	/// Reads: a finished run, its entries and the next key, chain time, cursor, activities. Writes: the entries, the run, the cursor and the
+	/// activities.
+	fn clean() -> Weight {
+		let entries = u64::from(FORGOTTEN_PER_BLOCK).saturating_add(SWEPT_PER_BLOCK.into());
+		let reads_writes = T::DbWeight::get().reads_writes(entries.saturating_add(4), entries.saturating_add(2));
+		SMALL.saturating_mul(SWEPT_PER_BLOCK.into()).saturating_add(reads_writes)
+	}
+}
+
+/// No weight at all, for tests.
+impl WeightInfo for () {
+	fn submit_uptime() -> Weight {
+		Weight::zero()
+	}
+	fn settle(_: u32) -> Weight {
+		Weight::zero()
+	}
+	fn clean() -> Weight {
+		Weight::zero()
+	}
+}
