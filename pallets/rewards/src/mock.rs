@@ -1,0 +1,211 @@
+//! A runtime of system, balances and this pallet, with bonds that tests set.
+
+use crate as pallet_neuro_rewards;
+use alloc::collections::BTreeMap;
+use frame_support::{
+	derive_impl, parameter_types,
+	traits::{ConstU128, Hooks},
+};
+use neuroshard_types::{
+	proof::ProofKind,
+	provider::{HardwareProfile, PonwKey, Role},
+	reward::EraIndex,
+	traits::{Providers, SlashTo, WorkCredits},
+	AccountId, Balance, BlockNumber, NEURO,
+};
+use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult};
+
+/// An account with money and a bond of 1,000 NEURO.
+pub const ALICE: AccountId = AccountId::new([1; 32]);
+/// Another one.
+pub const BOB: AccountId = AccountId::new([2; 32]);
+/// An account that does not exist at genesis and has no bond.
+pub const NOBODY: AccountId = AccountId::new([9; 32]);
+/// Existential deposit of the mock.
+pub const ED: Balance = 10;
+/// Free balance that [`ALICE`] and [`BOB`] start with.
+pub const FUNDS: Balance = 1_000;
+/// Blocks of an era of the mock.
+pub const ERA: BlockNumber = 10;
+/// Eras that can be claimed.
+pub const DEPTH: EraIndex = 3;
+/// Budget of the first era of the mock.
+pub const INITIAL: Balance = 1_000_000;
+
+#[frame_support::runtime]
+mod runtime {
+	#[runtime::runtime]
+	#[runtime::derive(
+		RuntimeCall,
+		RuntimeEvent,
+		RuntimeError,
+		RuntimeOrigin,
+		RuntimeFreezeReason,
+		RuntimeHoldReason,
+		RuntimeSlashReason,
+		RuntimeLockId,
+		RuntimeTask,
+		RuntimeViewFunction
+	)]
+	pub struct Test;
+
+	#[runtime::pallet_index(0)]
+	pub type System = frame_system;
+
+	#[runtime::pallet_index(1)]
+	pub type Balances = pallet_balances;
+
+	#[runtime::pallet_index(2)]
+	pub type Rewards = pallet_neuro_rewards;
+}
+
+#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
+impl frame_system::Config for Test {
+	type Block = frame_system::mocking::MockBlockU32<Test>;
+	type AccountId = AccountId;
+	type Lookup = IdentityLookup<AccountId>;
+	type AccountData = pallet_balances::AccountData<Balance>;
+}
+
+#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
+impl pallet_balances::Config for Test {
+	type Balance = Balance;
+	type ExistentialDeposit = ConstU128<ED>;
+	type AccountStore = System;
+}
+
+/// What a provider of the mock has bonded.
+#[derive(Clone, Copy, Default)]
+pub struct Bond {
+	/// Active.
+	pub active: Balance,
+	/// On its way out.
+	pub unbonding: Balance,
+}
+
+parameter_types! {
+	/// Bonds of the providers.
+	pub static Bonds: BTreeMap<AccountId, Bond> = BTreeMap::new();
+}
+
+/// Providers with the bonds of [`Bonds`]; nothing else of them matters here.
+pub struct MockProviders;
+
+impl MockProviders {
+	fn of(who: &AccountId) -> Bond {
+		Bonds::get().get(who).copied().unwrap_or_default()
+	}
+}
+
+impl Providers<AccountId, Balance> for MockProviders {
+	fn is_active(_: &AccountId, _: Role) -> bool {
+		true
+	}
+	fn bond(who: &AccountId) -> Balance {
+		Self::of(who).active
+	}
+	fn slashable(who: &AccountId) -> Balance {
+		Self::of(who).active.saturating_add(Self::of(who).unbonding)
+	}
+	fn ponw_key(_: &AccountId) -> Option<PonwKey> {
+		None
+	}
+	fn hardware(_: &AccountId) -> Option<HardwareProfile> {
+		None
+	}
+	fn slash(_: &AccountId, _: Balance, _: SlashTo<'_, AccountId>) -> Balance {
+		0
+	}
+	fn open_claim(_: &AccountId) -> DispatchResult {
+		Ok(())
+	}
+	fn close_claim(_: &AccountId) {}
+	fn note_success(_: &AccountId) {}
+	fn note_failure(_: &AccountId, _: u32) {}
+}
+
+impl pallet_neuro_rewards::Config for Test {
+	type Currency = Balances;
+	type Providers = MockProviders;
+	type WeightInfo = ();
+}
+
+/// Sets the bond of `who`.
+pub fn bond(who: &AccountId, active: Balance, unbonding: Balance) {
+	Bonds::mutate(|bonds| bonds.insert(who.clone(), Bond { active, unbonding }));
+}
+
+/// Genesis values of the mock: eras of 10 blocks, 3 of them kept, budgets 1,000,000, 900,000, 810,000 ... not below 500,000.
+pub fn genesis() -> pallet_neuro_rewards::GenesisConfig<Test> {
+	pallet_neuro_rewards::GenesisConfig {
+		era_length: ERA,
+		history_depth: DEPTH,
+		initial_budget: INITIAL,
+		budget_floor: INITIAL / 2,
+		decay_ratio: 900_000_000_000_000_000,
+		eras_per_step: 1,
+		..Default::default()
+	}
+}
+
+/// Genesis storage of the mock with these reward values.
+pub fn storage(rewards: pallet_neuro_rewards::GenesisConfig<Test>) -> sp_runtime::Storage {
+	RuntimeGenesisConfig {
+		balances: pallet_balances::GenesisConfig { balances: vec![(ALICE, FUNDS), (BOB, FUNDS)], ..Default::default() },
+		rewards,
+		..Default::default()
+	}
+	.build_storage()
+	.expect("genesis of the mock builds")
+}
+
+/// The mock at block 1.
+pub fn new_test_ext() -> sp_io::TestExternalities {
+	ext_with(genesis())
+}
+
+/// The mock at block 1 with these genesis values.
+pub fn ext_with(rewards: pallet_neuro_rewards::GenesisConfig<Test>) -> sp_io::TestExternalities {
+	let mut ext = sp_io::TestExternalities::new(storage(rewards));
+	ext.execute_with(|| {
+		Bonds::set(BTreeMap::new());
+		bond(&ALICE, 1_000 * NEURO, 0);
+		bond(&BOB, 1_000 * NEURO, 0);
+		System::set_block_number(1);
+	});
+	ext
+}
+
+/// Runs `test` on the mock, then checks every invariant, and that issuance grew by exactly what was claimed.
+pub fn build_and_execute(test: impl FnOnce()) {
+	new_test_ext().execute_with(|| {
+		let before = Balances::total_issuance();
+		test();
+		check_invariants(before);
+	});
+}
+
+/// The pallet's invariants, and issuance grown from `before` by exactly what was claimed.
+pub fn check_invariants(before: Balance) {
+	Rewards::do_try_state().expect("invariants hold");
+	assert_eq!(Balances::total_issuance(), before + crate::TotalClaimed::<Test>::get());
+}
+
+/// Goes to block `to`, with hooks.
+pub fn run_to(to: BlockNumber) {
+	while System::block_number() < to {
+		let next = System::block_number() + 1;
+		System::set_block_number(next);
+		Rewards::on_initialize(next);
+	}
+}
+
+/// Goes to the first block of era `era`.
+pub fn run_to_era(era: EraIndex) {
+	run_to(era * ERA);
+}
+
+/// Credits `units` of training done as a worker.
+pub fn work(who: &AccountId, units: u128) {
+	Rewards::credit(who, ProofKind::Training, Role::Worker, units);
+}

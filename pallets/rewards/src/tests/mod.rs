@@ -1,0 +1,7 @@
+//! Tests.
+
+mod accounting;
+mod claims;
+mod eras;
+mod formula;
+mod views;
