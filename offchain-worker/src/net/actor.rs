@@ -49,8 +49,8 @@ pub(crate) enum Command {
 	SetPeers(Vec<PeerAddress>),
 	/// The address book.
 	Book(oneshot::Sender<Vec<PeerAddress>>),
-	/// Tell Kademlia that we have this blob.
-	Announce(H256),
+	/// Tell Kademlia that we have this blob, and say how that went.
+	Announce { root: H256, reply: oneshot::Sender<bool> },
 	/// Ask Kademlia who has this blob.
 	FindProviders { root: H256, reply: oneshot::Sender<Vec<PeerId>> },
 	/// Describe the network.
@@ -77,6 +77,7 @@ pub(crate) struct Actor {
 	pub(super) inbound: HashMap<InboundRequestId, PeerId>,
 	reading: JoinSet<(ResponseChannel<Answer>, Answer)>,
 	pub(super) lookups: HashMap<kad::QueryId, Lookup>,
+	pub(super) announcements: HashMap<kad::QueryId, oneshot::Sender<bool>>,
 	pub(super) probed: Probed,
 	/// Listeners on relays, with the relay's place in the configuration.
 	pub(super) circuits: HashMap<ListenerId, usize>,
@@ -96,6 +97,7 @@ impl Actor {
 			inbound: HashMap::new(),
 			reading: JoinSet::new(),
 			lookups: HashMap::new(),
+			announcements: HashMap::new(),
 			probed: Probed::Unknown,
 			circuits: HashMap::new(),
 		}
@@ -154,11 +156,13 @@ impl Actor {
 				let peers = self.book.iter().map(|(peer, addresses)| PeerAddress { peer: *peer, addresses: addresses.clone() });
 				let _ = reply.send(peers.collect());
 			}
-			Command::Announce(root) => {
-				if let Err(error) = self.swarm.behaviour_mut().kad.start_providing(record_key(root)) {
+			Command::Announce { root, reply } => match self.swarm.behaviour_mut().kad.start_providing(record_key(root)) {
+				Ok(query) => drop(self.announcements.insert(query, reply)),
+				Err(error) => {
 					tracing::debug!(?root, %error, "not announced");
+					let _ = reply.send(false);
 				}
-			}
+			},
 			Command::FindProviders { root, reply } => {
 				if self.lookups.len() < MAX_LOOKUPS {
 					let query = self.swarm.behaviour_mut().kad.get_providers(record_key(root));
@@ -218,7 +222,7 @@ impl Actor {
 	}
 
 	/// Connects to `peer` under every address known.
-	fn dial(&mut self, peer: PeerId) {
+	pub(super) fn dial(&mut self, peer: PeerId) {
 		let link = self.links.entry(peer);
 		let mut addresses = link.hints.clone();
 		addresses.extend(self.book.get(&peer).into_iter().flatten().filter(|address| !link.hints.contains(address)).cloned());

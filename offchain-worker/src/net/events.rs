@@ -15,6 +15,7 @@ use libp2p::{
 	swarm::SwarmEvent,
 	PeerId,
 };
+use std::collections::HashSet;
 
 /// Addresses that a peer may add to our Kademlia table.
 const MAX_LEARNED: usize = 8;
@@ -116,8 +117,8 @@ impl Actor {
 				}
 			}
 			kad::Event::OutboundQueryProgressed { id, result: kad::QueryResult::GetProviders(result), step, .. } => {
-				if let (Ok(kad::GetProvidersOk::FoundProviders { providers, .. }), Some(lookup)) = (result, self.lookups.get_mut(&id)) {
-					lookup.found.extend(providers);
+				if let Ok(kad::GetProvidersOk::FoundProviders { providers, .. }) = result {
+					self.on_providers(id, providers);
 				}
 				if step.last {
 					if let Some(lookup) = self.lookups.remove(&id) {
@@ -125,7 +126,26 @@ impl Actor {
 					}
 				}
 			}
+			kad::Event::OutboundQueryProgressed { id, result: kad::QueryResult::StartProviding(result), .. } => {
+				if let Some(reply) = self.announcements.remove(&id) {
+					let _ = reply.send(result.is_ok());
+				}
+			}
 			_ => {}
+		}
+	}
+
+	/// Notes providers that a lookup found and connects to them: Kademlia knows their addresses only while the lookup lasts.
+	fn on_providers(&mut self, id: kad::QueryId, providers: HashSet<PeerId>) {
+		let now = self.config.clock.now();
+		for peer in &providers {
+			let idle = self.links.get(peer).is_none_or(|link| link.may_dial(now));
+			if idle && peer != self.swarm.local_peer_id() && self.scores.banned(peer, now).is_none() {
+				self.dial(*peer);
+			}
+		}
+		if let Some(lookup) = self.lookups.get_mut(&id) {
+			lookup.found.extend(providers);
 		}
 	}
 }

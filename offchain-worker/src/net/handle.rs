@@ -157,9 +157,10 @@ impl Handle {
 		self.query(Command::Status).await
 	}
 
-	/// Tells Kademlia that we have blob `root`. Not needed for peers that know us from the chain.
-	pub async fn announce(&self, root: H256) -> Result<(), Stopped> {
-		self.send(Command::Announce(root)).await
+	/// Tells Kademlia that we have blob `root`, and says whether some node took note. Not needed for peers that know us from the
+	/// chain.
+	pub async fn announce(&self, root: H256) -> Result<bool, Stopped> {
+		self.query(|reply| Command::Announce { root, reply }).await
 	}
 
 	/// Peers that told Kademlia that they have blob `root`.

@@ -39,6 +39,11 @@ pub enum Request {
 		/// At most [`MAX_LEAVES_PER_REQUEST`].
 		count: u32,
 	},
+	/// What the root of something that is no blob is made of: of a checkpoint, its two blobs.
+	Note {
+		/// The root.
+		root: H256,
+	},
 }
 
 /// Why a peer does not give what was asked for.

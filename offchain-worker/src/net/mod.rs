@@ -21,6 +21,7 @@ mod fetch;
 mod handle;
 mod links;
 mod message;
+mod note;
 mod reachability;
 mod score;
 mod serve;

@@ -16,6 +16,7 @@ fn read(store: &Store, request: Request) -> Result<Vec<u8>, Refusal> {
 	let (root, start, count, most) = match request {
 		Request::Hashes { root, start, count } => (root, start, count, MAX_HASHES),
 		Request::Leaves { root, start, count } => (root, start, count, MAX_LEAVES_PER_REQUEST),
+		Request::Note { root } => return store.note(root).map_err(|error| refusal(root, &error))?.ok_or(Refusal::Unknown),
 	};
 	if count == 0 || count > most {
 		return Err(Refusal::BadCount);
@@ -23,7 +24,7 @@ fn read(store: &Store, request: Request) -> Result<Vec<u8>, Refusal> {
 	let blob = find(store, root)?;
 	let outcome = match request {
 		Request::Hashes { .. } => blob.read_hashes(start, count),
-		Request::Leaves { .. } => blob.read_leaves(start, count),
+		_ => blob.read_leaves(start, count),
 	};
 	outcome.map_err(|error| refusal(root, &error))
 }
@@ -46,6 +47,16 @@ fn refusal(root: H256, error: &StoreError) -> Refusal {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn a_note_is_given_if_there_is_one() {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), 1 << 20).unwrap();
+		let root = H256::repeat_byte(7);
+		assert_eq!(answer(&store, Ok(Request::Note { root })), Answer::Refused(Refusal::Unknown));
+		store.set_note(root, b"two blobs").unwrap();
+		assert_eq!(answer(&store, Ok(Request::Note { root })), Answer::Data(b"two blobs".to_vec()));
+	}
 
 	#[test]
 	fn requests_outside_the_blob_or_beyond_the_limits_are_refused() {

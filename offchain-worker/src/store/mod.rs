@@ -8,6 +8,7 @@
 //! <dir>/blobs/ab/<root>.bin   the bytes
 //! <dir>/blobs/ab/<root>.leaves  hashes of the leaves, 32 bytes each
 //! <dir>/blobs/ab/<root>.part  a download that is not complete yet
+//! <dir>/notes/<root>          what a root that names no blob is made of
 //! <dir>/tmp/                  files being written; emptied when the store is opened
 //! ```
 //!
@@ -23,6 +24,7 @@ mod error;
 mod index;
 mod layout;
 mod leaves;
+mod notes;
 mod partial;
 mod pins;
 mod storage;
@@ -35,5 +37,6 @@ pub use error::StoreError;
 pub use index::Usage;
 pub(crate) use leaves::parse_hashes;
 pub use leaves::{ContentDescriptor, LeafList, LEAF_BYTES};
+pub use notes::MAX_NOTE_BYTES;
 pub use partial::Partial;
 pub use storage::{read_blob, Store};

@@ -242,6 +242,11 @@ impl Store {
 		Ok(())
 	}
 
+	/// Folder of the store.
+	pub(super) fn folder(&self) -> &Path {
+		self.inner.layout.dir()
+	}
+
 	pub(super) fn disk(&self) -> &dyn Disk {
 		&*self.inner.disk
 	}

@@ -1,0 +1,40 @@
+//! Asking peers what a root that names no blob is made of.
+
+use super::{message::Answer, score::Conduct, FetchError, Handle, PeerAddress, PeerFailure, Request};
+use neuroshard_types::H256;
+
+impl Handle {
+	/// Asks `peers` (all of the address book if there are none), best first, for their note on `root`, until `accept` takes
+	/// one. A note that is not accepted counts as corrupt: whoever has one has checked it.
+	///
+	/// # Errors
+	/// [`FetchError::NoPeers`], or [`FetchError::Exhausted`] if nobody has an acceptable note.
+	pub async fn note<T>(&self, root: H256, peers: &[PeerAddress], accept: impl Fn(&[u8]) -> Option<T>) -> Result<T, FetchError> {
+		let peers = if peers.is_empty() { self.book().await? } else { peers.to_vec() };
+		let others = peers.into_iter().filter(|peer| peer.peer != self.peer_id()).collect::<Vec<_>>();
+		let ranked = self.rank(others.iter().map(|peer| peer.peer).collect(), root).await?;
+		let mut failures = Vec::new();
+		for peer in ranked {
+			let Some(address) = others.iter().find(|other| other.peer == peer) else { continue };
+			let failure = match self.ask(address.clone(), Request::Note { root }).await? {
+				Ok(Answer::Data(note)) => match accept(&note) {
+					Some(accepted) => {
+						self.judge(peer, Conduct::Good).await?;
+						return Ok(accepted);
+					}
+					None => {
+						self.judge(peer, Conduct::Corrupt).await?;
+						PeerFailure::Malformed("a note that does not belong to the root".into())
+					}
+				},
+				Ok(Answer::Refused(refusal)) => PeerFailure::Refused(refusal),
+				Err(failure) => failure,
+			};
+			failures.push((peer, failure));
+		}
+		match failures.is_empty() {
+			true => Err(FetchError::NoPeers { root }),
+			false => Err(FetchError::Exhausted { root, missing: 0, failures }),
+		}
+	}
+}

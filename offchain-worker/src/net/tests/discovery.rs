@@ -1,0 +1,93 @@
+//! Starting, stopping, and finding and reaching each other.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_always_makes_the_same_identity_and_is_zeroed() {
+	let mut secret = [7; 32];
+	let made = keypair_from_secret(&mut secret).unwrap();
+	assert_eq!(secret, [0; 32]);
+	assert_eq!(made.public().to_peer_id(), keypair(7).public().to_peer_id());
+	assert_ne!(made.public().to_peer_id(), keypair(8).public().to_peer_id());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_in_use_and_a_bad_name_are_errors_that_say_what_to_do() {
+	let first = Node::configured(1, |config| config.listen = quic()).await;
+	let taken = first.handle.status().await.unwrap().listening;
+	let start = |config| {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), PLENTY).unwrap();
+		async move { Network::start(config, keypair(2), store, CancellationToken::new()).await.err().unwrap().to_string() }
+	};
+	let error = start(NetworkConfig { listen: taken, ..Default::default() }).await;
+	assert!(error.contains("is the port in use? choose another one"), "{error}");
+	let error = start(NetworkConfig { network: "a/b".to_owned(), ..Default::default() }).await;
+	assert!(error.contains("use letters and digits"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_book_is_connected_to_and_used_when_a_fetch_names_nobody() {
+	let (server, client) = (Node::start(1).await, Node::start(2).await);
+	let data = bytes(1, 2);
+	let content = server.store.put(&data).unwrap();
+	client.handle.set_peers(vec![server.address().await, client.address().await]).await.unwrap();
+	let status = client.until(|status| status.is_connected(&server.handle.peer_id())).await;
+	assert_eq!(status.known_peers, 1, "we are not our own peer");
+	assert_eq!(client.fetch(content, &[]).await.unwrap(), data);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_cannot_be_dialled_serves_over_the_connection_it_made() {
+	let hidden = Node::configured(1, |config| config.listen = Vec::new()).await;
+	let client = Node::start(2).await;
+	let data = bytes(1, 2);
+	let content = hidden.store.put(&data).unwrap();
+	hidden.handle.set_peers(vec![client.address().await]).await.unwrap();
+	client.until(|status| status.is_connected(&hidden.handle.peer_id())).await;
+	let hidden = PeerAddress::new(hidden.handle.peer_id(), []);
+	assert_eq!(client.fetch(content, &[hidden]).await.unwrap(), data);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stopping_closes_connections_and_ends_every_call() {
+	let (server, client) = (Node::start(1).await, Node::start(2).await);
+	let content = server.store.put(&bytes(1, 1)).unwrap();
+	client.fetch(content, &[server.address().await]).await.unwrap();
+	let (peer, handle) = (client.handle.peer_id(), client.handle.clone());
+	client.stop().await;
+	server.until(|status| !status.is_connected(&peer)).await;
+	assert_eq!(handle.status().await.unwrap_err(), Stopped);
+	let error = handle.fetch(ContentDescriptor { root: H256::zero(), leaves: 1 }, &[]).await.unwrap_err();
+	assert!(matches!(error, FetchError::Stopped(_)), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kademlia_finds_a_provider_that_the_address_book_does_not_name() {
+	let dht = |config: &mut NetworkConfig| config.dht_server = true;
+	let middle = Node::configured(1, dht).await;
+	let server = Node::configured(2, dht).await;
+	let client = Node::configured(3, dht).await;
+	let data = bytes(1, 2);
+	let content = server.store.put(&data).unwrap();
+	server.handle.set_peers(vec![middle.address().await]).await.unwrap();
+	server.until(|status| status.is_connected(&middle.handle.peer_id())).await;
+	assert!(server.handle.announce(content.root).await.unwrap());
+	client.handle.set_peers(vec![middle.address().await]).await.unwrap();
+	assert_eq!(client.fetch(content, &[]).await.unwrap(), data);
+	assert!(!middle.store.contains(content.root));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn others_tell_us_that_they_can_reach_us() {
+	let probing = |config: &mut NetworkConfig| {
+		config.listen = tcp_only();
+		config.nat = NatProbes { first: Duration::ZERO, retry: Duration::from_millis(50), only_global: false };
+	};
+	let (node, helper) = (Node::configured(1, probing).await, Node::configured(2, probing).await);
+	assert_eq!(node.handle.status().await.unwrap().reachability, Reachability::LocalOnly);
+	node.handle.set_peers(vec![helper.address().await]).await.unwrap();
+	let status = node.until(|status| matches!(status.reachability, Reachability::Public(_))).await;
+	assert!(status.reachability.words().starts_with("Others can reach this worker at /ip4/127.0.0.1/tcp/"), "{status:?}");
+	assert_eq!(status.external.len(), 1);
+}
