@@ -31,15 +31,24 @@
 
 extern crate alloc;
 
+#[cfg(any(feature = "runtime-benchmarks", test))]
+mod benchmarking;
 pub mod expected;
+#[cfg(test)]
+mod mock;
 pub mod round;
 mod rounds;
 mod runs;
 pub mod tally;
+#[cfg(test)]
+mod tests;
 pub mod transition;
+mod try_state;
 mod views;
 pub mod weights;
 
+#[cfg(any(feature = "runtime-benchmarks", test))]
+pub use benchmarking::BenchmarkHelper;
 pub use pallet::*;
 pub use round::{Accounts, Commitment, Participant, Round, Stage};
 pub use runs::{ActiveRun, Record, Run};
@@ -112,6 +121,9 @@ pub mod pallet {
 		type MaxRepeats: Get<u32>;
 		/// Weights of the calls.
 		type WeightInfo: WeightInfo;
+		/// Makes a dataset, providers and their proofs for the benchmarks.
+		#[cfg(any(feature = "runtime-benchmarks", test))]
+		type BenchmarkHelper: crate::BenchmarkHelper<Self::RuntimeOrigin>;
 	}
 
 	/// See the crate's documentation.

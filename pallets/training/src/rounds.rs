@@ -112,8 +112,7 @@ impl<T: Config> Pallet<T> {
 		if transition::moves_lightly(&round) {
 			Self::advance(id, run, round);
 		} else {
-			Self::schedule(id, transition::due(&round, Self::now()));
-			Rounds::<T>::insert(id, round);
+			Self::keep(id, round);
 		}
 		places
 	}
@@ -131,11 +130,16 @@ impl<T: Config> Pallet<T> {
 		})
 	}
 
-	/// Stores `round` and notes when it is looked at next.
-	pub(crate) fn put(id: RunId, run: &Run, round: Round, members: &Accounts) {
-		let now = Self::now();
-		let full = round.stage == Stage::Joining && count(members.len()) >= run.config.max_participants;
-		Self::schedule(id, if full { Some(now.saturating_add(1)) } else { transition::due(&round, now) });
+	/// Stores a round that waits for members, and when it is looked at next.
+	pub(crate) fn keep_joining(id: RunId, run: &Run, round: Round, members: &Accounts) {
+		let full = count(members.len()) >= run.config.max_participants;
+		Self::schedule(id, if full { Some(Self::now().saturating_add(1)) } else { round.deadline });
+		Rounds::<T>::insert(id, round);
+	}
+
+	/// Stores a round with participants, and when it is looked at next.
+	fn keep(id: RunId, round: Round) {
+		Self::schedule(id, transition::due(&round, Self::now()));
 		Rounds::<T>::insert(id, round);
 	}
 
@@ -157,8 +161,7 @@ impl<T: Config> Pallet<T> {
 			Outcome::Repeats => Self::announce_repeat(id, &round),
 			Outcome::Waits => {}
 		}
-		Self::schedule(id, transition::due(&round, Self::now()));
-		Rounds::<T>::insert(id, round);
+		Self::keep(id, round);
 		weight
 	}
 
@@ -220,7 +223,7 @@ impl<T: Config> Pallet<T> {
 
 		let now = Self::now();
 		let counted = participants.iter().filter(|participant| participant.counted).count();
-		let round = if count(counted) >= run.config.min_participants {
+		if count(counted) >= run.config.min_participants {
 			let checkpoint = run.checkpoint;
 			let (randomness, _) = T::Randomness::random(b"neuroshard/seed");
 			let seed = expected::seed(checkpoint, randomness, id, index, attempt);
@@ -228,14 +231,16 @@ impl<T: Config> Pallet<T> {
 			let names = participants.iter().map(|participant| participant.account.clone()).collect();
 			Self::deposit_event(Event::RoundStarted { run: id, round: index, attempt, checkpoint, seed, participants: names, deadline });
 			let started_at = (now, T::Clock::now());
-			Round { round: index, attempt, stage: Stage::Training, deadline: Some(deadline), seed, started_at, participants }
+			Self::keep(
+				id,
+				Round { round: index, attempt, stage: Stage::Training, deadline: Some(deadline), seed, started_at, participants },
+			);
 		} else {
 			let enough = count(members.len()) >= run.config.min_participants;
 			let round = Round::joining(index, attempt, enough.then(|| now.saturating_add(run.config.durations.joining)));
 			Self::deposit_event(Event::phase_started(id, &round));
-			round
-		};
-		Self::put(id, run, round, &members);
+			Self::keep_joining(id, run, round, &members);
+		}
 		Members::<T>::insert(id, members);
 		weight
 	}

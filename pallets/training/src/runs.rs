@@ -242,7 +242,7 @@ impl<T: Config> Pallet<T> {
 				round.deadline = deadline;
 				Self::deposit_event(Event::phase_started(id, &round));
 			}
-			Self::put(id, run, round, &members);
+			Self::keep_joining(id, run, round, &members);
 		}
 		Members::<T>::insert(id, members);
 	}

@@ -2,8 +2,8 @@
 //!
 //! Derived by hand: the database accesses of each call on its longest path, as the code makes them, plus an allowance of
 //! compute time. `p` is the number of places of the round. What other pallets do on a call's behalf is counted here with
-//! what their implementations in this workspace need: three reads and three writes per proof that is settled, one of each
-//! per note on a reputation, five reads, five writes and 150 us (signature recovery included) per proof that is submitted.
+//! what their implementations in this workspace need: three reads and four writes per proof that is settled, one of each per
+//! note on a reputation; seven reads, three writes and 150 us, signature check included, per proof that is submitted.
 //! The benchmarks measure the same calls; run them on the target machine to replace these figures.
 
 use core::marker::PhantomData;
@@ -87,9 +87,9 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn commit(p: u32) -> Weight {
 		micros(30).saturating_add(places(p, 3)).saturating_add(Self::db(5, 2))
 	}
-	// As `commit`, with the genesis hash read, the work written, two hashes of up to 2.1 KiB, and the submitted proof.
+	// As `commit`, with the work written, two hashes of up to 2.1 KiB, and the submitted proof.
 	fn reveal(p: u32) -> Weight {
-		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(5 + 5, 3 + 5))
+		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(5 + 7, 3 + 3))
 	}
 	// As `commit`; the last voter tallies p votes for each of p deltas, 4 ns each, and members move into the round.
 	fn vote_availability(p: u32) -> Weight {
@@ -123,7 +123,7 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		let each = u64::from(p);
 		micros(50)
 			.saturating_add(places(p, 40))
-			.saturating_add(Self::db(each.saturating_mul(4).saturating_add(4), each.saturating_mul(5).saturating_add(8)))
+			.saturating_add(Self::db(each.saturating_mul(4).saturating_add(4), each.saturating_mul(6).saturating_add(8)))
 	}
 	// Reads: members, randomness, time, active list, and two of each member's provider. Writes: round, members, active list.
 	fn begin(p: u32) -> Weight {

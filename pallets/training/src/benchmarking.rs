@@ -1,0 +1,369 @@
+//! Benchmarks of every call and transition in its most expensive case.
+
+use crate::{expected, Active, Call, Config, Members, Pallet, Records, Rounds, Run, Runs};
+use alloc::{vec, vec::Vec};
+use codec::Encode;
+use frame_benchmarking::v2::*;
+use frame_support::{traits::Get, BoundedVec};
+use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
+use neuroshard_types::{
+	proof::{Proof, ProofSignature},
+	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, VoteBitmap, Work},
+	traits::Clock,
+	AccountId, Aggregator, DatasetId, ModelConfig, RunId, TrainConfig, F32, H256, MAX_STATE_ROOTS,
+};
+use sp_runtime::traits::Zero;
+
+/// What the benchmarks need from the runtime.
+pub trait BenchmarkHelper<Origin> {
+	/// An origin that may approve runs.
+	fn approver() -> Origin;
+	/// An account that can pay the deposit of a run.
+	fn sponsor() -> AccountId;
+	/// An active dataset with 8,192 training windows of 32 tokens, one held out, and a vocabulary of at most 64.
+	fn dataset() -> DatasetId;
+	/// Active provider number `index` with the worker role, a bond above zero and hardware that is fast enough for anything.
+	fn worker(index: u32) -> AccountId;
+	/// Signs `proof` with the registered key of `who`.
+	fn sign(who: &AccountId, proof: &Proof) -> ProofSignature;
+}
+
+const SALT: [u8; 32] = [3; 32];
+
+/// A run of exactly `p` participants with as many state roots as there can be.
+fn config<T: Config>(p: u32) -> RunConfig {
+	let phase = T::MaxPhaseDuration::get();
+	RunConfig {
+		name: BoundedVec::truncate_from(vec![b'x'; 64]),
+		dataset: T::BenchmarkHelper::dataset(),
+		model: ModelConfig {
+			vocab: 64,
+			dim: 32,
+			layers: 1,
+			heads: 2,
+			kv_heads: 2,
+			ffn: 32,
+			max_seq: 32,
+			tied: true,
+			rope_theta: 10_000,
+			norm_eps: F32::new(1e-5),
+		},
+		train: TrainConfig {
+			arithmetic_version: 1,
+			seed: [5; 32],
+			batch: 1,
+			seq_len: 32,
+			inner_steps: MAX_STATE_ROOTS,
+			commit_interval: 1,
+			lr: F32::new(1e-3),
+			lr_min: F32::new(1e-4),
+			warmup_steps: 2,
+			total_steps: 0,
+			beta1: F32::new(0.9),
+			beta2: F32::new(0.95),
+			eps: F32::new(1e-8),
+			weight_decay: F32::new(0.1),
+			clip: F32::new(1.0),
+			outer_lr: F32::new(1.0),
+			outer_beta: F32::new(0.0),
+			aggregator: Aggregator::Mean,
+			validation_sequences: 1,
+		},
+		genesis_root: H256::repeat_byte(1),
+		min_participants: p,
+		max_participants: p,
+		min_bond: 1,
+		rounds: None,
+		durations: PhaseDurations { joining: phase, training: phase, revealing: phase, availability: phase, checkpointing: phase },
+	}
+}
+
+fn origin<T: Config>(who: &AccountId) -> T::RuntimeOrigin {
+	RawOrigin::Signed(who.clone()).into()
+}
+
+/// Lets the next block begin.
+fn next_block<T: Config>() {
+	let next = Pallet::<T>::now().saturating_add(1);
+	frame_system::Pallet::<T>::set_block_number(next.into());
+	Pallet::<T>::advance_due();
+}
+
+/// A run with `p` members in Joining, due in the next block, and its members by account bytes ascending.
+fn joined<T: Config>(p: u32) -> Result<(RunId, Vec<AccountId>), BenchmarkError> {
+	let run = crate::NextRun::<T>::get();
+	Pallet::<T>::create_run(origin::<T>(&T::BenchmarkHelper::sponsor()), config::<T>(p))?;
+	for index in 0..p {
+		Pallet::<T>::join(origin::<T>(&T::BenchmarkHelper::worker(index)), run)?;
+	}
+	Ok((run, Members::<T>::get(run).into_inner()))
+}
+
+/// What the participant in `place` of a round did.
+fn work<T: Config>(place: usize) -> Work {
+	let config = config::<T>(1);
+	let root = H256(sp_io::hashing::blake2_256(&place.to_le_bytes()));
+	let state_roots = BoundedVec::truncate_from(vec![root; 64]);
+	Work { state_roots, delta_root: root, delta_bytes: expected::delta_bytes(&config.model), tokens: config.train.tokens_per_round() }
+}
+
+fn sealed<T: Config>(run: RunId, who: &AccountId, work: &Work) -> H256 {
+	let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
+	seal(genesis, run, 0, who, &SALT, work)
+}
+
+fn proven<T: Config>(run: RunId, who: &AccountId, work: &Work) -> (Proof, ProofSignature) {
+	let work_hash = H256(sp_io::hashing::blake2_256(&work.encode()));
+	let proof = Proof { key: expected::proof_key(run, 0), timestamp: T::Clock::now(), work_hash };
+	(proof, T::BenchmarkHelper::sign(who, &proof))
+}
+
+fn everybody(members: &[AccountId]) -> VoteBitmap {
+	vote_bitmap(members.iter().map(|_| true)).unwrap_or_default()
+}
+
+fn attestation() -> Attestation {
+	Attestation { checkpoint: H256::repeat_byte(2), validation_loss: F32::new(2.5) }
+}
+
+/// Lets all members but the last one do what `phase` asks for, and the last one too if it is not `last`.
+fn act<T: Config>(run: RunId, members: &[AccountId], phase: Phase, last: Phase) -> Result<(), BenchmarkError> {
+	let active = members.len().saturating_sub(usize::from(phase == last));
+	for (place, who) in members.iter().enumerate().take(active) {
+		let origin = origin::<T>(who);
+		let work = work::<T>(place);
+		match phase {
+			Phase::Joining => {}
+			Phase::Training => Pallet::<T>::commit(origin, run, 0, sealed::<T>(run, who, &work)).map(|_| ()).map_err(|e| e.error)?,
+			Phase::Revealing => {
+				let (proof, signature) = proven::<T>(run, who, &work);
+				Pallet::<T>::reveal(origin, run, 0, SALT, work, proof, signature).map(|_| ()).map_err(|e| e.error)?
+			}
+			Phase::Availability => Pallet::<T>::vote_availability(origin, run, 0, everybody(members)).map(|_| ()).map_err(|e| e.error)?,
+			Phase::Checkpointing => Pallet::<T>::attest(origin, run, 0, attestation()).map(|_| ()).map_err(|e| e.error)?,
+		}
+	}
+	Ok(())
+}
+
+/// A run whose round waits for the last of `p` participants in `phase`.
+fn waiting<T: Config>(p: u32, phase: Phase) -> Result<(RunId, Vec<AccountId>, AccountId), BenchmarkError> {
+	let (run, members) = joined::<T>(p)?;
+	next_block::<T>();
+	for step in [Phase::Training, Phase::Revealing, Phase::Availability, Phase::Checkpointing] {
+		act::<T>(run, &members, step, phase)?;
+		if step == phase {
+			break;
+		}
+	}
+	let last = members.last().cloned().ok_or("at least one member")?;
+	Ok((run, members, last))
+}
+
+fn stored<T: Config>(run: RunId) -> Result<Run, BenchmarkError> {
+	Runs::<T>::get(run).ok_or("a run".into())
+}
+
+#[benchmarks]
+mod benchmarks {
+	use super::*;
+
+	#[benchmark]
+	fn create_run() {
+		let sponsor = T::BenchmarkHelper::sponsor();
+		let config = config::<T>(1);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(sponsor), config);
+
+		assert_eq!(Runs::<T>::iter_keys().count(), 1);
+	}
+
+	#[benchmark]
+	fn approve_run() -> Result<(), BenchmarkError> {
+		let (run, _) = joined::<T>(1)?;
+
+		#[extrinsic_call]
+		_(T::BenchmarkHelper::approver() as T::RuntimeOrigin, run);
+
+		assert!(stored::<T>(run)?.approved);
+		Ok(())
+	}
+
+	#[benchmark]
+	fn stop_run(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
+		let (run, ..) = waiting::<T>(p, Phase::Availability)?;
+
+		#[extrinsic_call]
+		_(T::BenchmarkHelper::approver() as T::RuntimeOrigin, run);
+
+		assert!(stored::<T>(run)?.finished_at.is_some());
+		Ok(())
+	}
+
+	#[benchmark]
+	fn join() -> Result<(), BenchmarkError> {
+		let (run, members) = joined::<T>(128)?;
+		let last = members.last().cloned().ok_or("a member")?;
+		Pallet::<T>::leave(origin::<T>(&last), run)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(last), run);
+
+		assert_eq!(Members::<T>::get(run).len(), 128);
+		Ok(())
+	}
+
+	#[benchmark]
+	fn leave() -> Result<(), BenchmarkError> {
+		let (run, members) = joined::<T>(128)?;
+		let first = members.first().cloned().ok_or("a member")?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(first), run);
+
+		assert_eq!(Members::<T>::get(run).len(), 127);
+		Ok(())
+	}
+
+	#[benchmark]
+	fn commit(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
+		let (run, members, last) = waiting::<T>(p, Phase::Training)?;
+		let sealed = sealed::<T>(run, &last, &work::<T>(members.len() - 1));
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(last), run, 0, sealed);
+
+		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Revealing));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn reveal(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
+		let (run, members, last) = waiting::<T>(p, Phase::Revealing)?;
+		let work = work::<T>(members.len() - 1);
+		let (proof, signature) = proven::<T>(run, &last, &work);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(last), run, 0, SALT, work, proof, signature);
+
+		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Availability));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn vote_availability(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
+		let (run, members, last) = waiting::<T>(p, Phase::Availability)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(last), run, 0, everybody(&members));
+
+		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Checkpointing));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn attest(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
+		let (run, _, last) = waiting::<T>(p, Phase::Checkpointing)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(last), run, 0, attestation());
+
+		let next = Pallet::<T>::now().saturating_add(1);
+		assert!(Active::<T>::get().iter().any(|entry| entry.run == run && entry.due == Some(next)));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn remove_run(r: Linear<0, 64>) -> Result<(), BenchmarkError> {
+		let (run, ..) = waiting::<T>(128, Phase::Checkpointing)?;
+		Pallet::<T>::attest(origin::<T>(&Members::<T>::get(run)[127]), run, 0, attestation()).map_err(|e| e.error)?;
+		next_block::<T>();
+		let record = Records::<T>::take(run, 0).ok_or("an adopted round")?;
+		for round in 0..r {
+			Records::<T>::insert(run, round, record.clone());
+		}
+		Pallet::<T>::stop_run(T::BenchmarkHelper::approver(), run).map_err(|e| e.error)?;
+		let end = Pallet::<T>::now().saturating_add(T::HistoryPeriod::get());
+		frame_system::Pallet::<T>::set_block_number(end.into());
+		let sponsor = stored::<T>(run)?.sponsor;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(sponsor), run, r);
+
+		assert!(!Runs::<T>::contains_key(run));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn on_initialize() -> Result<(), BenchmarkError> {
+		let (run, _) = joined::<T>(1)?;
+		Pallet::<T>::schedule(run, None);
+
+		#[block]
+		{
+			Pallet::<T>::advance_due();
+		}
+
+		Ok(())
+	}
+
+	/// One committed, everybody else is dropped.
+	#[benchmark]
+	fn advance(p: Linear<2, 128>) -> Result<(), BenchmarkError> {
+		let (run, members) = joined::<T>(p)?;
+		next_block::<T>();
+		Pallet::<T>::commit(origin::<T>(&members[0]), run, 0, sealed::<T>(run, &members[0], &work::<T>(0))).map_err(|e| e.error)?;
+		let deadline = Rounds::<T>::get(run).and_then(|round| round.deadline).ok_or("a deadline")?;
+		frame_system::Pallet::<T>::set_block_number(deadline.into());
+
+		#[block]
+		{
+			Pallet::<T>::advance_due();
+		}
+
+		assert_eq!(Members::<T>::get(run).len(), 1);
+		Ok(())
+	}
+
+	/// A round is adopted, and is the last one.
+	#[benchmark]
+	fn settle(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
+		let (run, _, last) = waiting::<T>(p, Phase::Checkpointing)?;
+		Pallet::<T>::attest(origin::<T>(&last), run, 0, attestation()).map_err(|e| e.error)?;
+		Runs::<T>::mutate(run, |run| {
+			if let Some(run) = run {
+				run.approved = true;
+				run.config.rounds = Some(1);
+			}
+		});
+		let next = Pallet::<T>::now().saturating_add(1);
+		frame_system::Pallet::<T>::set_block_number(next.into());
+
+		#[block]
+		{
+			Pallet::<T>::advance_due();
+		}
+
+		assert!(stored::<T>(run)?.finished_at.is_some());
+		Ok(())
+	}
+
+	/// A round starts.
+	#[benchmark]
+	fn begin(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
+		let (run, _) = joined::<T>(p)?;
+		let next = Pallet::<T>::now().saturating_add(1);
+		frame_system::Pallet::<T>::set_block_number(next.into());
+
+		#[block]
+		{
+			Pallet::<T>::advance_due();
+		}
+
+		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Training));
+		Ok(())
+	}
+
+	impl_benchmark_test_suite!(Pallet, crate::mock::new_test_ext(), crate::mock::Test);
+}

@@ -1,0 +1,477 @@
+//! A runtime of system, balances and this pallet; providers, datasets and proofs are tables that tests write to.
+
+use crate as pallet_neuro_training;
+use codec::Encode;
+use frame_support::{
+	derive_impl, parameter_types,
+	traits::{Hooks, Randomness},
+};
+use frame_system::EnsureRoot;
+use neuroshard_types::{
+	dataset::DatasetShape,
+	proof::{Proof, ProofKey, ProofSignature, WorkClaim},
+	provider::{HardwareProfile, PonwKey, Role},
+	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
+	traits::{Clock, Datasets, Providers, SlashTo, WorkProofs},
+	AccountId, Aggregator, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
+};
+use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchError, DispatchResult};
+use std::collections::BTreeMap;
+
+/// Milliseconds between blocks.
+pub const BLOCK_MS: Moment = 3_000;
+/// Creates the runs.
+pub const SPONSOR: AccountId = AccountId::new([200; 32]);
+/// What the sponsor starts with.
+pub const FUNDS: Balance = 1_000_000;
+/// Bond of every provider at the start.
+pub const BOND: Balance = 300;
+/// The active dataset.
+pub const DATASET: DatasetId = 7;
+/// A signature that the mock's proofs refuse.
+pub const BAD_SIGNATURE: ProofSignature = [0; 65];
+
+#[frame_support::runtime]
+mod runtime {
+	#[runtime::runtime]
+	#[runtime::derive(
+		RuntimeCall,
+		RuntimeEvent,
+		RuntimeError,
+		RuntimeOrigin,
+		RuntimeFreezeReason,
+		RuntimeHoldReason,
+		RuntimeSlashReason,
+		RuntimeLockId,
+		RuntimeTask,
+		RuntimeViewFunction
+	)]
+	pub struct Test;
+
+	#[runtime::pallet_index(0)]
+	pub type System = frame_system;
+
+	#[runtime::pallet_index(1)]
+	pub type Balances = pallet_balances;
+
+	#[runtime::pallet_index(2)]
+	pub type Training = pallet_neuro_training;
+}
+
+#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
+impl frame_system::Config for Test {
+	type Block = frame_system::mocking::MockBlockU32<Test>;
+	type AccountId = AccountId;
+	type Lookup = IdentityLookup<AccountId>;
+	type AccountData = pallet_balances::AccountData<Balance>;
+}
+
+#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
+impl pallet_balances::Config for Test {
+	type Balance = Balance;
+	type AccountStore = System;
+}
+
+/// A provider of the mock.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MockProvider {
+	/// Whether it is active.
+	pub active: bool,
+	/// Active bond.
+	pub bond: Balance,
+	/// Notes of success.
+	pub successes: u32,
+	/// Points of failure.
+	pub failures: u32,
+}
+
+/// What became of a proof.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+	/// Submitted, neither confirmed nor voided.
+	Pending,
+	/// Confirmed with so many units.
+	Confirmed(u128),
+	/// Voided.
+	Void,
+}
+
+parameter_types! {
+	pub static Table: BTreeMap<AccountId, MockProvider> = BTreeMap::new();
+	pub static Sets: BTreeMap<DatasetId, (DatasetShape, u32, u32)> = BTreeMap::new();
+	/// The newest fate of every key.
+	pub static Fates: BTreeMap<(AccountId, RunId, RoundIndex), Fate> = BTreeMap::new();
+	pub static Submitted: u32 = 0;
+	pub static Settled: u32 = 0;
+	pub static Claims: Vec<WorkClaim> = Vec::new();
+	pub static FinishedRuns: Vec<RunId> = Vec::new();
+	pub static Random: H256 = H256::repeat_byte(0x11);
+	pub static RecordsKept: u32 = 3;
+	pub const RunDeposit: Balance = 1_000;
+	pub const RecordDeposit: Balance = 100;
+	pub const HistoryPeriod: BlockNumber = 20;
+	pub const MaxActiveRuns: u32 = 3;
+	pub const MaxPhaseDuration: BlockNumber = 100;
+	pub const MaxRepeats: u32 = 2;
+}
+
+/// [`Providers`] of the mock.
+pub struct MockProviders;
+
+impl Providers<AccountId, Balance> for MockProviders {
+	fn is_active(who: &AccountId, role: Role) -> bool {
+		role == Role::Worker && Table::get().get(who).is_some_and(|provider| provider.active)
+	}
+	fn bond(who: &AccountId) -> Balance {
+		Table::get().get(who).map_or(0, |provider| provider.bond)
+	}
+	fn slashable(who: &AccountId) -> Balance {
+		Self::bond(who)
+	}
+	fn ponw_key(_: &AccountId) -> Option<PonwKey> {
+		None
+	}
+	fn hardware(_: &AccountId) -> Option<HardwareProfile> {
+		None
+	}
+	fn slash(_: &AccountId, _: Balance, _: SlashTo<'_, AccountId>) -> Balance {
+		0
+	}
+	fn open_claim(_: &AccountId) -> DispatchResult {
+		Ok(())
+	}
+	fn close_claim(_: &AccountId) {}
+	fn note_success(who: &AccountId) {
+		provider(who, |provider| provider.successes += 1);
+	}
+	fn note_failure(who: &AccountId, points: u32) {
+		provider(who, |provider| provider.failures += points);
+	}
+}
+
+/// Changes a provider.
+pub fn provider(who: &AccountId, change: impl FnOnce(&mut MockProvider)) {
+	Table::mutate(|table| change(table.get_mut(who).expect("a provider of the mock")));
+}
+
+/// Successes and failures of a provider.
+pub fn notes(who: &AccountId) -> (u32, u32) {
+	let provider = Table::get()[who].clone();
+	(provider.successes, provider.failures)
+}
+
+/// [`Datasets`] of the mock.
+pub struct MockDatasets;
+
+impl Datasets for MockDatasets {
+	fn active(id: DatasetId) -> Option<(DatasetShape, u32)> {
+		Sets::get().get(&id).map(|(shape, vocab, _)| (*shape, *vocab))
+	}
+	fn acquire(id: DatasetId) -> DispatchResult {
+		Sets::mutate(|sets| sets.get_mut(&id).map(|set| set.2 += 1)).ok_or(DispatchError::Unavailable)
+	}
+	fn release(id: DatasetId) {
+		Sets::mutate(|sets| sets.get_mut(&id).expect("an acquired dataset").2 -= 1);
+	}
+}
+
+/// [`WorkProofs`] of the mock: panics if a proof is not settled exactly once.
+pub struct MockProofs;
+
+impl WorkProofs<AccountId> for MockProofs {
+	fn submit(who: &AccountId, proof: &Proof, signature: &ProofSignature, claim: WorkClaim) -> Result<(), DispatchError> {
+		if *signature == BAD_SIGNATURE {
+			return Err(DispatchError::Other("bad signature"));
+		}
+		let key = (who.clone(), proof.key.run, proof.key.round);
+		let fate = Fates::mutate(|fates| fates.insert(key, Fate::Pending));
+		assert!(matches!(fate, None | Some(Fate::Void)), "a proof key that is pending or used up: {fate:?}");
+		Submitted::mutate(|count| *count += 1);
+		Claims::mutate(|claims| claims.push(claim));
+		Ok(())
+	}
+	fn confirm(who: &AccountId, key: ProofKey, units: u128) {
+		settle(who, key, Fate::Confirmed(units));
+	}
+	fn void(who: &AccountId, key: ProofKey) {
+		settle(who, key, Fate::Void);
+	}
+	fn finish_run(run: RunId) {
+		FinishedRuns::mutate(|runs| runs.push(run));
+	}
+}
+
+fn settle(who: &AccountId, key: ProofKey, fate: Fate) {
+	let before = Fates::mutate(|fates| fates.insert((who.clone(), key.run, key.round), fate));
+	assert_eq!(before, Some(Fate::Pending), "settled a proof that is not pending");
+	Settled::mutate(|count| *count += 1);
+}
+
+/// What became of the proof of `who`.
+pub fn fate(who: &AccountId, run: RunId, round: RoundIndex) -> Option<Fate> {
+	Fates::get().get(&(who.clone(), run, round)).copied()
+}
+
+/// [`Clock`] of the mock: [`BLOCK_MS`] a block.
+pub struct MockClock;
+
+impl Clock for MockClock {
+	fn now() -> Moment {
+		Moment::from(System::block_number()) * BLOCK_MS
+	}
+}
+
+/// [`Randomness`] of the mock: whatever tests set.
+pub struct MockRandomness;
+
+impl Randomness<H256, BlockNumber> for MockRandomness {
+	fn random(_: &[u8]) -> (H256, BlockNumber) {
+		(Random::get(), System::block_number())
+	}
+}
+
+/// The benchmarks' helper of the mock.
+pub struct MockHelper;
+
+impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
+	fn approver() -> RuntimeOrigin {
+		RuntimeOrigin::root()
+	}
+	fn sponsor() -> AccountId {
+		SPONSOR
+	}
+	fn dataset() -> DatasetId {
+		// 64 windows a shard, 128 training shards.
+		let shape = DatasetShape { tokens_per_shard: 64 * 32 + 1, shard_count: 129, held_out: 1 };
+		Sets::mutate(|sets| {
+			sets.entry(DATASET + 1).or_insert((shape, 64, 0));
+		});
+		DATASET + 1
+	}
+	fn worker(index: u32) -> AccountId {
+		let mut bytes = [0; 32];
+		bytes[28..].copy_from_slice(&index.to_be_bytes());
+		let who = AccountId::new(bytes);
+		enroll(&who);
+		who
+	}
+	fn sign(_: &AccountId, _: &Proof) -> ProofSignature {
+		[1; 65]
+	}
+}
+
+impl pallet_neuro_training::Config for Test {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type Providers = MockProviders;
+	type Datasets = MockDatasets;
+	type Proofs = MockProofs;
+	type Clock = MockClock;
+	type Randomness = MockRandomness;
+	type ApproveOrigin = EnsureRoot<AccountId>;
+	type RunDeposit = RunDeposit;
+	type RecordDeposit = RecordDeposit;
+	type RecordsKept = RecordsKept;
+	type HistoryPeriod = HistoryPeriod;
+	type MaxActiveRuns = MaxActiveRuns;
+	type MaxPhaseDuration = MaxPhaseDuration;
+	type MaxRepeats = MaxRepeats;
+	type WeightInfo = ();
+	type BenchmarkHelper = MockHelper;
+}
+
+/// Worker number `number`.
+pub fn worker(number: u8) -> AccountId {
+	AccountId::new([number; 32])
+}
+
+/// Makes `who` an active provider with [`BOND`].
+pub fn enroll(who: &AccountId) {
+	Table::mutate(|table| table.insert(who.clone(), MockProvider { active: true, bond: BOND, successes: 0, failures: 0 }));
+}
+
+/// The mock at block 1, with workers 1 to 9.
+pub fn new_test_ext() -> sp_io::TestExternalities {
+	let balances = pallet_balances::GenesisConfig { balances: vec![(SPONSOR, FUNDS), (worker(1), FUNDS)], ..Default::default() };
+	let storage = RuntimeGenesisConfig { balances, ..Default::default() }.build_storage().expect("genesis of the mock builds");
+	let mut ext = sp_io::TestExternalities::new(storage);
+	ext.execute_with(|| {
+		System::set_block_number(1);
+		frame_system::BlockHash::<Test>::insert(0, H256::repeat_byte(0xaa));
+		(1..10).for_each(|number| enroll(&worker(number)));
+		// 4 * 33 / 32 = 4 windows a shard: 64 for training, 8 held out.
+		let shape = DatasetShape { tokens_per_shard: 132, shard_count: 18, held_out: 2 };
+		Sets::set([(DATASET, (shape, 60, 0))].into());
+		Fates::take();
+		Submitted::set(0);
+		Settled::set(0);
+		Claims::take();
+		FinishedRuns::take();
+	});
+	ext
+}
+
+/// Runs `test` on the mock, then checks every invariant.
+pub fn build_and_execute(test: impl FnOnce()) {
+	new_test_ext().execute_with(|| {
+		test();
+		Training::do_try_state().expect("invariants hold after the test");
+	});
+}
+
+/// A run of 2 to 4 participants that train 4 steps of 2 sequences of 32 tokens.
+pub fn config() -> RunConfig {
+	RunConfig {
+		name: b"tiny".to_vec().try_into().expect("a short name"),
+		dataset: DATASET,
+		model: ModelConfig {
+			vocab: 64,
+			dim: 32,
+			layers: 1,
+			heads: 2,
+			kv_heads: 2,
+			ffn: 64,
+			max_seq: 32,
+			tied: true,
+			rope_theta: 10_000,
+			norm_eps: F32::new(1e-5),
+		},
+		train: TrainConfig {
+			arithmetic_version: 1,
+			seed: [5; 32],
+			batch: 2,
+			seq_len: 32,
+			inner_steps: 4,
+			commit_interval: 3,
+			lr: F32::new(1e-3),
+			lr_min: F32::new(1e-4),
+			warmup_steps: 2,
+			total_steps: 0,
+			beta1: F32::new(0.9),
+			beta2: F32::new(0.95),
+			eps: F32::new(1e-8),
+			weight_decay: F32::new(0.1),
+			clip: F32::new(1.0),
+			outer_lr: F32::new(1.0),
+			outer_beta: F32::new(0.0),
+			aggregator: Aggregator::Mean,
+			validation_sequences: 4,
+		},
+		genesis_root: H256::repeat_byte(0xff),
+		min_participants: 2,
+		max_participants: 4,
+		min_bond: 100,
+		rounds: None,
+		durations: PhaseDurations { joining: 3, training: 10, revealing: 5, availability: 6, checkpointing: 7 },
+	}
+}
+
+/// Creates a run of this configuration.
+pub fn create(config: RunConfig) -> RunId {
+	let run = crate::NextRun::<Test>::get();
+	Training::create_run(RuntimeOrigin::signed(SPONSOR), config).expect("a valid run");
+	run
+}
+
+/// Lets every block up to `block` begin, and checks every invariant in each.
+pub fn run_to(block: BlockNumber) {
+	while System::block_number() < block {
+		let next = System::block_number() + 1;
+		System::set_block_number(next);
+		Training::on_initialize(next);
+		Training::do_try_state().expect("invariants hold in every block");
+	}
+}
+
+/// Lets `blocks` blocks begin.
+pub fn skip(blocks: BlockNumber) {
+	run_to(System::block_number() + blocks);
+}
+
+/// Lets the phase run into its deadline.
+pub fn run_to_deadline(run: RunId) {
+	run_to(round(run).deadline.expect("a phase with a deadline"));
+}
+
+/// The round under way.
+pub fn round(run: RunId) -> crate::Round {
+	crate::Rounds::<Test>::get(run).expect("an active run")
+}
+
+/// The phase of the round under way.
+pub fn phase(run: RunId) -> Phase {
+	round(run).stage.phase()
+}
+
+/// What `who` does in the round under way; different for every worker, round and attempt.
+pub fn work(who: &AccountId, run: RunId) -> Work {
+	let round = round(run);
+	let digest = |part: u32| H256(sp_io::hashing::blake2_256(&(who, run, round.round, round.attempt, part).encode()));
+	let train = config().train;
+	Work {
+		state_roots: (0..train.state_roots()).map(digest).collect::<Vec<_>>().try_into().expect("few roots"),
+		delta_root: digest(99),
+		delta_bytes: crate::expected::delta_bytes(&config().model),
+		tokens: train.tokens_per_round(),
+	}
+}
+
+/// The proof of `work`.
+pub fn proof(run: RunId, work: &Work) -> Proof {
+	let key = crate::expected::proof_key(run, round(run).round);
+	Proof { key, timestamp: MockClock::now(), work_hash: H256(sp_io::hashing::blake2_256(&work.encode())) }
+}
+
+/// Commits to `work`.
+pub fn commit_to(who: &AccountId, run: RunId, work: &Work) -> DispatchResult {
+	let index = round(run).round;
+	let sealed = seal(H256::repeat_byte(0xaa), run, index, who, &[3; 32], work);
+	Training::commit(RuntimeOrigin::signed(who.clone()), run, index, sealed).map(|_| ()).map_err(|error| error.error)
+}
+
+/// Commits to [`work`].
+pub fn commit(who: &AccountId, run: RunId) -> DispatchResult {
+	commit_to(who, run, &work(who, run))
+}
+
+/// Reveals `work`.
+pub fn reveal_work(who: &AccountId, run: RunId, work: Work) -> DispatchResult {
+	let proof = proof(run, &work);
+	let index = round(run).round;
+	Training::reveal(RuntimeOrigin::signed(who.clone()), run, index, [3; 32], work, proof, [1; 65]).map(|_| ()).map_err(|error| error.error)
+}
+
+/// Reveals [`work`].
+pub fn reveal(who: &AccountId, run: RunId) -> DispatchResult {
+	reveal_work(who, run, work(who, run))
+}
+
+/// Votes with these bits.
+pub fn vote(who: &AccountId, run: RunId, bits: &[bool]) -> DispatchResult {
+	let bitmap = vote_bitmap(bits.iter().copied()).expect("few bits");
+	let index = round(run).round;
+	Training::vote_availability(RuntimeOrigin::signed(who.clone()), run, index, bitmap).map(|_| ()).map_err(|error| error.error)
+}
+
+/// Attests checkpoint number `root`.
+pub fn attest(who: &AccountId, run: RunId, root: u8, loss: f32) -> DispatchResult {
+	let attestation = Attestation { checkpoint: H256::repeat_byte(root), validation_loss: F32::new(loss) };
+	let index = round(run).round;
+	Training::attest(RuntimeOrigin::signed(who.clone()), run, index, attestation).map(|_| ()).map_err(|error| error.error)
+}
+
+/// Joins.
+pub fn join(who: &AccountId, run: RunId) -> DispatchResult {
+	Training::join(RuntimeOrigin::signed(who.clone()), run)
+}
+
+/// Leaves.
+pub fn leave(who: &AccountId, run: RunId) -> DispatchResult {
+	Training::leave(RuntimeOrigin::signed(who.clone()), run)
+}
+
+/// Whether the pallet deposited this event.
+pub fn happened(event: crate::Event<Test>) -> bool {
+	let event = RuntimeEvent::Training(event);
+	System::events().iter().any(|record| record.event == event)
+}

@@ -1,0 +1,188 @@
+//! What participants may not do, and reveals that are refused.
+
+use super::*;
+use crate::{expected, Error};
+use frame_support::{assert_noop, assert_ok};
+use neuroshard_types::{
+	proof::{Proof, ProofKind},
+	run::{vote_bitmap, Attestation, VoteBitmap, Work},
+	ModelConfig, RoundIndex, H256,
+};
+use sp_runtime::DispatchError;
+
+fn signed(who: &AccountId) -> RuntimeOrigin {
+	RuntimeOrigin::signed(who.clone())
+}
+
+fn reveal_with(who: &AccountId, run: RunId, index: RoundIndex, work: Work, proof: Proof) -> Result<(), DispatchError> {
+	Training::reveal(signed(who), run, index, [3; 32], work, proof, [1; 65]).map(|_| ()).map_err(|error| error.error)
+}
+
+#[test]
+fn acts_of_another_phase_are_refused() {
+	build_and_execute(|| {
+		let run = create(config());
+		assert_noop!(commit(&worker(1), run), Error::<Test>::WrongPhase);
+		let (run, workers) = training(2);
+		let who = &workers[0];
+		assert_noop!(reveal(who, run), Error::<Test>::WrongPhase);
+		assert_noop!(vote(who, run, &[]), Error::<Test>::WrongPhase);
+		assert_noop!(attest(who, run, 1, 1.0), Error::<Test>::WrongPhase);
+		commit_all(run, &workers);
+		assert_noop!(commit(who, run), Error::<Test>::WrongPhase);
+	});
+}
+
+#[test]
+fn acts_for_another_round_or_run_are_refused() {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		let who = &workers[0];
+		let attestation = Attestation { checkpoint: H256::zero(), validation_loss: Default::default() };
+		assert_noop!(Training::commit(signed(who), run, 1, H256::zero()), Error::<Test>::WrongRound);
+		assert_noop!(Training::commit(signed(who), 9, 0, H256::zero()), Error::<Test>::UnknownRun);
+		assert_noop!(Training::vote_availability(signed(who), run, 1, VoteBitmap::default()), Error::<Test>::WrongRound);
+		assert_noop!(Training::attest(signed(who), run, 1, attestation), Error::<Test>::WrongRound);
+		let (work, proof) = (work(who, run), proof(run, &work(who, run)));
+		assert_noop!(reveal_with(who, run, 1, work, proof), Error::<Test>::WrongRound);
+	});
+}
+
+#[test]
+fn nobody_acts_twice_in_a_phase() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		let who = &workers[0];
+		assert_ok!(commit(who, run));
+		assert_noop!(commit(who, run), Error::<Test>::AlreadyActed);
+		commit_all(run, &workers[1..]);
+		assert_ok!(reveal(who, run));
+		assert_noop!(reveal(who, run), Error::<Test>::AlreadyActed);
+		reveal_all(run, &workers[1..]);
+		assert_ok!(vote(who, run, &[true, false, true]));
+		assert_noop!(vote(who, run, &[true, true, true]), Error::<Test>::AlreadyActed);
+		vote_all(run, &workers[1..]);
+		assert_ok!(attest(who, run, 1, 1.0));
+		assert_noop!(attest(who, run, 2, 1.0), Error::<Test>::AlreadyActed);
+	});
+}
+
+#[test]
+fn strangers_do_not_act() {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		let stranger = worker(7);
+		assert_noop!(commit(&stranger, run), Error::<Test>::NotParticipant);
+		commit_all(run, &workers);
+		assert_noop!(reveal(&stranger, run), Error::<Test>::NotParticipant);
+		reveal_all(run, &workers);
+		assert_noop!(vote(&stranger, run, &[true, true]), Error::<Test>::NotParticipant);
+		vote_all(run, &workers);
+		assert_noop!(attest(&stranger, run, 1, 1.0), Error::<Test>::NotParticipant);
+	});
+}
+
+#[test]
+fn a_reveal_must_open_the_seal() {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		let who = &workers[0];
+		commit_all(run, &workers);
+		let honest = work(who, run);
+		let other = Work { delta_root: H256::repeat_byte(1), ..honest.clone() };
+		assert_noop!(reveal_work(who, run, other), Error::<Test>::SealBroken);
+		let proof = proof(run, &honest);
+		assert_noop!(Training::reveal(signed(who), run, 0, [4; 32], honest, proof, [1; 65]), Error::<Test>::SealBroken);
+	});
+}
+
+/// Expects that a reveal of work that was changed before its commitment is refused.
+fn wrong_work(change: impl FnOnce(&mut Work), error: Error<Test>) {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		let mut work = work(&workers[0], run);
+		change(&mut work);
+		assert_ok!(commit_to(&workers[0], run, &work));
+		assert_ok!(commit(&workers[1], run));
+		assert_noop!(reveal_work(&workers[0], run, work), error);
+	});
+}
+
+#[test]
+fn figures_that_the_run_fixes_cannot_be_declared() {
+	// 4 steps, a root every 3: two roots.
+	wrong_work(|work| work.state_roots.truncate(1), Error::WrongStateRoots);
+	wrong_work(|work| work.state_roots.try_push(H256::zero()).unwrap(), Error::WrongStateRoots);
+	wrong_work(|work| work.tokens += 1, Error::WrongTokens);
+	wrong_work(|work| work.delta_bytes -= 4_096, Error::WrongDeltaBytes);
+}
+
+#[test]
+fn a_delta_root_is_revealed_once() {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		let copied = Work { delta_root: work(&workers[0], run).delta_root, ..work(&workers[1], run) };
+		assert_ok!(commit(&workers[0], run));
+		assert_ok!(commit_to(&workers[1], run, &copied));
+		assert_ok!(reveal(&workers[0], run));
+		assert_noop!(reveal_work(&workers[1], run, copied), Error::<Test>::DuplicateDelta);
+	});
+}
+
+#[test]
+fn the_proof_must_be_about_the_work() {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		commit_all(run, &workers);
+		let who = &workers[0];
+		let work = work(who, run);
+		let honest = proof(run, &work);
+		let with = |change: fn(&mut Proof)| {
+			let mut proof = honest;
+			change(&mut proof);
+			reveal_with(who, run, 0, work.clone(), proof)
+		};
+		assert_noop!(with(|proof| proof.work_hash = H256::zero()), Error::<Test>::WrongProof);
+		assert_noop!(with(|proof| proof.key.run += 1), Error::<Test>::WrongProof);
+		assert_noop!(with(|proof| proof.key.round += 1), Error::<Test>::WrongProof);
+		assert_noop!(with(|proof| proof.key.kind = ProofKind::Uptime), Error::<Test>::WrongProof);
+		assert_ok!(with(|_| ()));
+	});
+}
+
+#[test]
+fn a_refused_proof_refuses_the_reveal() {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		commit_all(run, &workers);
+		let work = work(&workers[0], run);
+		let proof = proof(run, &work);
+		let call = Training::reveal(signed(&workers[0]), run, 0, [3; 32], work, proof, BAD_SIGNATURE);
+		assert_noop!(call, DispatchError::Other("bad signature"));
+		assert_eq!(Submitted::get(), 0);
+	});
+}
+
+#[test]
+fn a_vote_has_one_bit_for_each_that_revealed() {
+	build_and_execute(|| {
+		let (run, workers) = availability(3);
+		let who = &workers[0];
+		assert_noop!(vote(who, run, &[]), Error::<Test>::BadVote);
+		// Bit 3 is beyond the three that revealed, and a second byte is too long.
+		assert_noop!(vote(who, run, &[true; 4]), Error::<Test>::BadVote);
+		let long = vote_bitmap([false; 9]).unwrap();
+		assert_noop!(Training::vote_availability(signed(who), run, 0, long), Error::<Test>::BadVote);
+		assert_ok!(vote(who, run, &[false; 3]));
+	});
+}
+
+#[test]
+fn the_size_of_a_delta_is_that_of_the_models_layout() {
+	let tiny = config().model;
+	let deep = ModelConfig { layers: 7, dim: 96, heads: 6, kv_heads: 2, ffn: 160, vocab: 512, tied: false, ..tiny.clone() };
+	for model in [tiny, deep] {
+		let layout = neuroshard_graph::ParamLayout::new(&model).unwrap();
+		assert_eq!(u64::try_from(layout.encoded_len()), Ok(expected::delta_bytes(&model)));
+	}
+}

@@ -1,0 +1,225 @@
+//! Creation, approval, end and removal of runs.
+
+use super::*;
+use crate::{Error, Event, Records, Runs};
+use frame_support::{assert_noop, assert_ok, traits::fungible::InspectHold};
+use neuroshard_types::{
+	run::{PhaseDurations, RunStatus},
+	F32, H256,
+};
+use sp_runtime::{DispatchError, TokenError};
+
+fn signed(who: AccountId) -> RuntimeOrigin {
+	RuntimeOrigin::signed(who)
+}
+
+/// Expects that `change` makes the configuration unfit for this reason.
+fn refused(change: impl FnOnce(&mut RunConfig), error: Error<Test>) {
+	let mut config = config();
+	change(&mut config);
+	assert_noop!(Training::create_run(signed(SPONSOR), config), error);
+}
+
+#[test]
+fn creating_a_run_holds_the_deposit_and_uses_the_dataset() {
+	build_and_execute(|| {
+		let run = create(config());
+		// Three records are kept: 1,000 + 3 * 100.
+		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 1_300);
+		assert_eq!(Sets::get()[&DATASET].2, 1);
+		let genesis_root = H256::repeat_byte(0xff);
+		assert!(happened(Event::RunCreated { run, sponsor: SPONSOR, dataset: DATASET, genesis_root, deposit: 1_300 }));
+
+		let view = Training::run(run).unwrap();
+		assert_eq!((view.sponsor, view.status, view.approved), (SPONSOR, RunStatus::Active, false));
+		assert_eq!((view.rounds_adopted, view.checkpoint), (0, genesis_root));
+		assert_eq!(view.config, config());
+		let round = Training::round(run).unwrap();
+		assert_eq!((round.round, round.attempt, round.deadline), (0, 0, None));
+		assert_eq!(Training::run(run + 1), None);
+		assert_eq!(Training::round(run + 1), None);
+	});
+}
+
+#[test]
+fn a_short_run_pays_for_the_records_that_it_can_have() {
+	build_and_execute(|| {
+		create(RunConfig { rounds: Some(1), ..config() });
+		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 1_100);
+		create(RunConfig { rounds: Some(1_000), ..config() });
+		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 1_100 + 1_300);
+		assert_eq!(Training::runs(), [0, 1]);
+	});
+}
+
+#[test]
+fn a_sponsor_who_cannot_pay_the_deposit_creates_nothing() {
+	build_and_execute(|| {
+		assert_noop!(Training::create_run(signed(worker(2)), config()), DispatchError::Token(TokenError::FundsUnavailable));
+		assert!(Training::runs().is_empty());
+	});
+}
+
+#[test]
+fn calls_need_a_signature() {
+	build_and_execute(|| {
+		assert_noop!(Training::create_run(RuntimeOrigin::none(), config()), DispatchError::BadOrigin);
+		assert_noop!(Training::join(RuntimeOrigin::root(), 0), DispatchError::BadOrigin);
+	});
+}
+
+#[test]
+fn unfit_configurations_are_refused_with_their_reason() {
+	build_and_execute(|| {
+		refused(|c| c.name = Default::default(), Error::BadName);
+		refused(|c| c.name = vec![0xff].try_into().unwrap(), Error::BadName);
+		refused(|c| c.min_participants = 0, Error::BadParticipants);
+		refused(|c| c.min_participants = 5, Error::BadParticipants);
+		refused(|c| c.max_participants = 129, Error::BadParticipants);
+		refused(|c| c.durations.revealing = 0, Error::BadDurations);
+		refused(|c| c.durations = PhaseDurations { training: 101, ..c.durations }, Error::BadDurations);
+		refused(|c| c.rounds = Some(0), Error::BadLimits);
+		refused(|c| c.min_bond = 0, Error::BadLimits);
+		refused(|c| c.model.ffn = 33, Error::BadDimension);
+		refused(|c| c.model.heads = 3, Error::BadHeads);
+		refused(|c| c.model.layers = u32::MAX, Error::ModelTooLarge);
+		refused(|c| c.train.arithmetic_version = 2, Error::ArithmeticVersion);
+		refused(|c| c.train.commit_interval = 0, Error::CommitInterval);
+		refused(|c| c.train.lr = F32::new(f32::NAN), Error::BadHyperparameter);
+	});
+}
+
+#[test]
+fn the_dataset_must_be_active_and_fit_the_model() {
+	build_and_execute(|| {
+		refused(|c| c.dataset = 99, Error::DatasetNotActive);
+		refused(|c| c.model.vocab = 32, Error::VocabularyTooSmall);
+	});
+}
+
+#[test]
+fn a_dataset_must_hold_the_windows_of_a_full_round() {
+	build_and_execute(|| {
+		// 64 training windows; a participant draws 4 * 2.
+		refused(|c| c.max_participants = 9, Error::DatasetTooSmall);
+		create(RunConfig { max_participants: 8, ..config() });
+	});
+}
+
+#[test]
+fn the_held_out_shards_must_hold_the_validation_windows() {
+	build_and_execute(|| {
+		refused(|c| c.train.validation_sequences = 9, Error::HeldOutTooSmall);
+		let mut config = config();
+		config.train.validation_sequences = 8;
+		create(config);
+	});
+}
+
+#[test]
+fn only_so_many_runs_are_active_at_a_time() {
+	build_and_execute(|| {
+		(0..3).for_each(|_| {
+			create(config());
+		});
+		assert_noop!(Training::create_run(signed(SPONSOR), config()), Error::<Test>::TooManyRuns);
+		assert_ok!(Training::stop_run(signed(SPONSOR), 1));
+		create(config());
+		assert_eq!(Training::runs(), [0, 1, 2, 3]);
+	});
+}
+
+#[test]
+fn identifiers_of_runs_do_not_wrap() {
+	build_and_execute(|| {
+		crate::NextRun::<Test>::put(u32::MAX);
+		assert_noop!(Training::create_run(signed(SPONSOR), config()), Error::<Test>::RunIdsExhausted);
+	});
+}
+
+#[test]
+fn the_approving_origin_approves_a_run_once() {
+	build_and_execute(|| {
+		let run = create(config());
+		assert_noop!(Training::approve_run(signed(SPONSOR), run), DispatchError::BadOrigin);
+		assert_ok!(Training::approve_run(RuntimeOrigin::root(), run));
+		assert!(happened(Event::RunApproved { run }));
+		assert!(Training::run(run).unwrap().approved);
+		assert_noop!(Training::approve_run(RuntimeOrigin::root(), run), Error::<Test>::AlreadyApproved);
+		assert_noop!(Training::approve_run(RuntimeOrigin::root(), 9), Error::<Test>::UnknownRun);
+		assert_ok!(Training::stop_run(signed(SPONSOR), run));
+		assert_noop!(Training::approve_run(RuntimeOrigin::root(), run), Error::<Test>::RunFinished);
+	});
+}
+
+#[test]
+fn sponsor_and_approving_origin_stop_a_run_and_nobody_else_does() {
+	build_and_execute(|| {
+		let (first, second) = (create(config()), create(config()));
+		assert_noop!(Training::stop_run(signed(worker(1)), first), Error::<Test>::NotSponsor);
+		assert_noop!(Training::stop_run(signed(SPONSOR), 9), Error::<Test>::UnknownRun);
+		assert_ok!(Training::stop_run(signed(SPONSOR), first));
+		assert_ok!(Training::stop_run(RuntimeOrigin::root(), second));
+		assert_noop!(Training::stop_run(signed(SPONSOR), first), Error::<Test>::RunFinished);
+		assert_noop!(join(&worker(1), first), Error::<Test>::RunFinished);
+		assert_eq!(Sets::get()[&DATASET].2, 0);
+		assert_eq!(FinishedRuns::get(), [first, second]);
+		assert_eq!(Training::run(first).unwrap().status, RunStatus::Finished);
+		assert_eq!(Training::round(first), None);
+		let checkpoint = H256::repeat_byte(0xff);
+		assert!(happened(Event::RunFinished { run: first, rounds: 0, checkpoint, stopped: true }));
+	});
+}
+
+#[test]
+fn stopping_in_mid_round_voids_what_was_proven() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		commit_all(run, &workers);
+		reveal_all(run, &workers[..2]);
+		assert_eq!(fate(&workers[0], run, 0), Some(Fate::Pending));
+		assert_ok!(Training::stop_run(signed(SPONSOR), run));
+		assert_eq!((fate(&workers[0], run, 0), fate(&workers[1], run, 0)), (Some(Fate::Void), Some(Fate::Void)));
+		assert_eq!(fate(&workers[2], run, 0), None);
+		assert_eq!(notes(&workers[0]), (0, 0));
+		skip(100);
+		assert_eq!(Training::members(run), []);
+	});
+}
+
+#[test]
+fn a_finished_run_is_removed_by_its_sponsor_after_the_history_period() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		full_round(run, &workers, 1);
+		full_round(run, &workers, 2);
+		assert_noop!(Training::remove_run(signed(SPONSOR), run, 9), Error::<Test>::RunActive);
+		assert_ok!(Training::stop_run(signed(SPONSOR), run));
+		skip(19);
+		assert_noop!(Training::remove_run(signed(SPONSOR), run, 9), Error::<Test>::HistoryNeeded);
+		skip(1);
+		assert_noop!(Training::remove_run(signed(worker(1)), run, 9), Error::<Test>::NotSponsor);
+		assert_noop!(Training::remove_run(signed(SPONSOR), 9, 9), Error::<Test>::UnknownRun);
+
+		assert_ok!(Training::remove_run(signed(SPONSOR), run, 1));
+		assert!(happened(Event::HistoryRemoved { run, records: 1 }));
+		assert_eq!(Records::<Test>::iter_key_prefix(run).count(), 1);
+		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 1_300);
+		assert_ok!(Training::remove_run(signed(SPONSOR), run, 1));
+		assert!(happened(Event::RunRemoved { run }));
+		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 0);
+		assert!(!Runs::<Test>::contains_key(run));
+		assert_noop!(Training::remove_run(signed(SPONSOR), run, 1), Error::<Test>::UnknownRun);
+	});
+}
+
+#[test]
+fn a_limit_of_zero_removes_a_run_without_history() {
+	build_and_execute(|| {
+		let run = create(config());
+		assert_ok!(Training::stop_run(signed(SPONSOR), run));
+		skip(20);
+		assert_ok!(Training::remove_run(signed(SPONSOR), run, 0));
+		assert!(Training::runs().is_empty());
+	});
+}

@@ -1,0 +1,171 @@
+//! Random walks: whatever is called in whatever order, the invariants hold.
+
+use super::*;
+use crate::{Rounds, Runs};
+use neuroshard_types::run::{Attestation, RunStatus, VoteBitmap};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// One step of a walk. Workers and runs are taken modulo how many there are.
+#[derive(Clone, Debug)]
+enum Move {
+	/// Lets so many blocks begin.
+	Blocks(u32),
+	/// Somebody does what its phase asks for, as it should.
+	Act(u8, u32),
+	/// Everybody who is waited for does.
+	All(u32),
+	/// Somebody votes or attests something else than the others.
+	Dissent(u8, u32, u8),
+	Join(u8, u32),
+	Leave(u8, u32),
+	/// A provider chills or activates, with another bond.
+	Change(u8, bool, u8),
+	Create(bool),
+	Approve(u32),
+	Stop(u32),
+	Remove(u32, u32),
+}
+
+const WORKERS: u8 = 6;
+
+fn steps() -> impl Strategy<Value = Move> {
+	let (who, run) = (1..=WORKERS, 0u32..3);
+	prop_oneof![
+		12 => (1u32..4).prop_map(Move::Blocks),
+		1 => (5u32..12).prop_map(Move::Blocks),
+		30 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Act(who, run)),
+		12 => run.clone().prop_map(Move::All),
+		6 => (who.clone(), run.clone(), any::<u8>()).prop_map(|(who, run, bits)| Move::Dissent(who, run, bits)),
+		16 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Join(who, run)),
+		1 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Leave(who, run)),
+		2 => (who, prop::bool::weighted(0.8), any::<u8>()).prop_map(|(who, active, bond)| Move::Change(who, active, bond)),
+		1 => any::<bool>().prop_map(Move::Create),
+		1 => run.clone().prop_map(Move::Approve),
+		1 => (0u32..6).prop_map(Move::Stop),
+		1 => (run, 0u32..3).prop_map(|(run, limit)| Move::Remove(run, limit)),
+	]
+}
+
+/// One of the newest runs.
+fn pick(run: u32) -> RunId {
+	crate::NextRun::<Test>::get().saturating_sub(run + 1)
+}
+
+fn act(who: &AccountId, run: RunId) {
+	let Some(round) = Rounds::<Test>::get(run) else { return };
+	let revealed = round.revealed().count();
+	// Any of these may be refused: of the wrong phase, or by who has no part in it.
+	let _ = commit(who, run);
+	let _ = reveal(who, run);
+	let _ = vote(who, run, &ALL.repeat(2)[..revealed]);
+	if Rounds::<Test>::contains_key(run) {
+		let _ = attest(who, run, 1, 2.0);
+	}
+}
+
+fn dissent(who: &AccountId, run: RunId, bits: u8) {
+	let Some(round) = Rounds::<Test>::get(run) else { return };
+	let origin = || RuntimeOrigin::signed(who.clone());
+	let mask = 1u16.checked_shl(round.revealed().count().try_into().unwrap()).map_or(0, |bit| bit - 1).to_le_bytes()[0];
+	let bitmap = VoteBitmap::truncate_from(vec![bits & mask]);
+	let _ = Training::vote_availability(origin(), run, round.round, bitmap);
+	let attestation = Attestation { checkpoint: sp_core::H256::repeat_byte(bits), validation_loss: neuroshard_types::F32(bits.into()) };
+	let _ = Training::attest(origin(), run, round.round, attestation);
+}
+
+fn perform(step: Move) {
+	match step {
+		Move::Blocks(blocks) => skip(blocks),
+		Move::Act(who, run) => act(&worker(who), pick(run)),
+		Move::All(run) => (1..=WORKERS).for_each(|who| act(&worker(who), pick(run))),
+		Move::Dissent(who, run, bits) => dissent(&worker(who), pick(run), bits),
+		Move::Join(who, run) => {
+			let _ = join(&worker(who), pick(run));
+		}
+		Move::Leave(who, run) => {
+			let _ = leave(&worker(who), pick(run));
+		}
+		Move::Change(who, active, bond) => provider(&worker(who), |provider| {
+			provider.active = active;
+			provider.bond = 50 + 10 * u128::from(bond);
+		}),
+		Move::Create(short) => {
+			let config = RunConfig { rounds: short.then_some(4), ..config() };
+			let _ = Training::create_run(RuntimeOrigin::signed(SPONSOR), config);
+		}
+		Move::Approve(run) => {
+			let _ = Training::approve_run(RuntimeOrigin::root(), pick(run));
+		}
+		// Rarely, so that rounds are adopted too.
+		Move::Stop(5) => {
+			let _ = Training::stop_run(RuntimeOrigin::signed(SPONSOR), pick(0));
+		}
+		Move::Stop(_) => {}
+		Move::Remove(run, limit) => {
+			let _ = Training::remove_run(RuntimeOrigin::signed(SPONSOR), pick(run), limit);
+		}
+	}
+}
+
+/// Round and attempt of every run with a round under way.
+fn progress() -> BTreeMap<RunId, (u32, u32)> {
+	Rounds::<Test>::iter().map(|(run, round)| (run, (round.round, round.attempt))).collect()
+}
+
+/// Every round ends adopted, or is tried again; nothing is skipped and nothing goes back. (A walk looks after every step,
+/// and a step of several blocks may hold several such ends.)
+fn goes_forward(before: &BTreeMap<RunId, (u32, u32)>, after: &BTreeMap<RunId, (u32, u32)>) {
+	for (run, (round, attempt)) in after {
+		let (last_round, last_attempt) = before.get(run).copied().unwrap_or((0, 0));
+		assert!((*round, *attempt) >= (last_round, last_attempt), "run {run} went back");
+		assert_eq!(*round, Runs::<Test>::get(run).expect("a run with a round").rounds_adopted);
+	}
+}
+
+fn walk(steps: Vec<Move>) -> u32 {
+	let mut adopted = 0;
+	new_test_ext().execute_with(|| {
+		create(config());
+		create(RunConfig { min_participants: 1, max_participants: 6, ..config() });
+		for step in steps {
+			let before = progress();
+			perform(step);
+			goes_forward(&before, &progress());
+			Training::do_try_state().expect("invariants hold after every step");
+			let pending = Fates::get().values().filter(|fate| **fate == Fate::Pending).count();
+			assert_eq!(u32::try_from(pending), Ok(Submitted::get() - Settled::get()));
+		}
+		adopted = Runs::<Test>::iter_values().map(|run| run.rounds_adopted).sum();
+		for run in Training::runs() {
+			if Training::run(run).is_some_and(|run| run.status == RunStatus::Active) {
+				Training::stop_run(RuntimeOrigin::root(), run).expect("an active run");
+			}
+		}
+		// The mock panics if a proof is settled twice, so equal counts mean once each.
+		assert_eq!(Submitted::get(), Settled::get());
+		Training::do_try_state().expect("invariants hold at the end");
+	});
+	adopted
+}
+
+proptest! {
+	#![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+	#[test]
+	fn whatever_happens_every_proof_is_settled_once_and_the_invariants_hold(steps in prop::collection::vec(steps(), 200..500)) {
+		walk(steps);
+	}
+}
+
+/// The walks above are worth something only if rounds are adopted in them.
+#[test]
+fn a_long_walk_adopts_rounds() {
+	use proptest::{
+		strategy::ValueTree,
+		test_runner::{RngAlgorithm, TestRng, TestRunner},
+	};
+	let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+	let steps = prop::collection::vec(steps(), 3_000).new_tree(&mut runner).expect("a walk").current();
+	assert!(walk(steps) >= 20);
+}

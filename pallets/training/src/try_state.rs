@@ -1,0 +1,125 @@
+//! Invariants of the pallet's storage.
+
+use crate::{round::Accounts, Active, Config, Members, NextRun, Pallet, Records, Round, Rounds, Run, Runs, Stage, Works};
+use alloc::{
+	collections::{BTreeMap, BTreeSet},
+	vec::Vec,
+};
+use frame_support::{ensure, traits::Get};
+use neuroshard_types::{run::Phase, AccountId, Balance, RunId, MAX_PARTICIPANTS};
+use sp_runtime::TryRuntimeError;
+
+impl<T: Config> Pallet<T> {
+	/// Checks every invariant; its cost grows with the number of runs and records, so it is no part of a block.
+	///
+	/// - The active list names exactly the runs that are not finished, ascending; only these have members, a round and works.
+	/// - Runs are older than the next identifier; a run's records are of adopted rounds and no more than are kept.
+	/// - The deposits of every sponsor add up to what is held of it.
+	/// - Every round is what its stage allows: see the private checks below.
+	pub fn do_try_state() -> Result<(), TryRuntimeError> {
+		let active = Active::<T>::get();
+		let unfinished: BTreeSet<RunId> = Runs::<T>::iter().filter(|(_, run)| run.finished_at.is_none()).map(|(id, _)| id).collect();
+		ensure!(active.iter().map(|entry| entry.run).eq(unfinished.iter().copied()), "active list differs from unfinished runs");
+		ensure!(Rounds::<T>::iter_keys().all(|id| unfinished.contains(&id)), "round of a run that is not active");
+		ensure!(Members::<T>::iter_keys().all(|id| unfinished.contains(&id)), "members of a run that is not active");
+		ensure!(Works::<T>::iter_keys().all(|(id, _)| unfinished.contains(&id)), "work of a run that is not active");
+		ensure!(Records::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "record of an unknown run");
+		Self::try_deposits()?;
+		for (id, run) in Runs::<T>::iter() {
+			Self::try_run(id, &run)?;
+		}
+		for entry in active {
+			let (Some(run), Some(round)) = (Runs::<T>::get(entry.run), Rounds::<T>::get(entry.run)) else {
+				return Err("active run without a round".into());
+			};
+			let members = Members::<T>::get(entry.run);
+			ensure!(entry.due.is_some() == round.deadline.is_some(), "a deadline is not scheduled");
+			ensure!(entry.due <= round.deadline, "a run is looked at after its deadline");
+			ensure!(round.round == run.rounds_adopted, "round differs from the rounds adopted");
+			Self::try_members(&run, &round, &members)?;
+			Self::try_places(&run, &round)?;
+			Self::try_progress(&round)?;
+			Self::try_works(entry.run, &round)?;
+		}
+		Ok(())
+	}
+
+	fn try_deposits() -> Result<(), TryRuntimeError> {
+		let mut sums = BTreeMap::<AccountId, Balance>::new();
+		for run in Runs::<T>::iter_values() {
+			let sum = sums.entry(run.sponsor).or_default();
+			*sum = sum.saturating_add(run.deposit);
+		}
+		ensure!(sums.iter().all(|(who, sum)| Self::held(who) == *sum), "deposits differ from the hold");
+		Ok(())
+	}
+
+	fn try_run(id: RunId, run: &Run) -> Result<(), TryRuntimeError> {
+		ensure!(id < NextRun::<T>::get(), "identifier was not given yet");
+		ensure!(run.deposit == Self::deposit(run.config.rounds), "deposit differs from what the run needs");
+		let rounds: Vec<_> = Records::<T>::iter_key_prefix(id).collect();
+		ensure!(rounds.iter().all(|round| *round < run.rounds_adopted), "record of a round that was not adopted");
+		let kept = rounds.len() <= usize::try_from(T::RecordsKept::get()).unwrap_or(usize::MAX);
+		ensure!(kept, "more records than are kept");
+		Ok(())
+	}
+
+	/// Members ascend and are no more than the run takes. While Joining, the deadline is set exactly if they are enough.
+	fn try_members(run: &Run, round: &Round, members: &Accounts) -> Result<(), TryRuntimeError> {
+		let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
+		ensure!(members.windows(2).all(|pair| pair[0] < pair[1]), "members out of order");
+		ensure!(count <= run.config.max_participants && count <= MAX_PARTICIPANTS, "too many members");
+		match &round.stage {
+			Stage::Joining => ensure!((count >= run.config.min_participants) == round.deadline.is_some(), "wrong joining deadline"),
+			Stage::Checkpointing { next, .. } => ensure!(next.windows(2).all(|pair| pair[0] < pair[1]), "next places out of order"),
+			_ => {}
+		}
+		ensure!(round.stage == Stage::Joining || round.deadline.is_some(), "phase without a deadline");
+		Ok(())
+	}
+
+	/// Places ascend, are none while Joining, and those that count carry the smallest bond.
+	fn try_places(run: &Run, round: &Round) -> Result<(), TryRuntimeError> {
+		ensure!(round.participants.windows(2).all(|pair| pair[0].account < pair[1].account), "places out of order");
+		ensure!((round.stage == Stage::Joining) == round.participants.is_empty(), "places while joining, or a round without");
+		ensure!(round.counted().all(|participant| participant.stake >= run.config.min_bond), "a counted stake below the minimum");
+		if let Stage::Availability { repeats } | Stage::Checkpointing { repeats, .. } = round.stage {
+			ensure!(repeats <= T::MaxRepeats::get(), "a vote was repeated too often");
+		}
+		Ok(())
+	}
+
+	/// Nobody did anything that an earlier phase or the present one does not allow, and who counts missed nothing.
+	fn try_progress(round: &Round) -> Result<(), TryRuntimeError> {
+		const PHASES: [Phase; 4] = [Phase::Training, Phase::Revealing, Phase::Availability, Phase::Checkpointing];
+		let present = PHASES.iter().position(|phase| *phase == round.stage.phase());
+		for participant in &round.participants {
+			let acted = PHASES.map(|phase| participant.has_acted(phase));
+			ensure!(acted.windows(2).all(|pair| pair[0] || !pair[1]), "acted without having acted before");
+			for (index, acted) in acted.into_iter().enumerate() {
+				ensure!(!acted || present.is_some_and(|present| index <= present), "acted before its time");
+				let missed = !acted && present.is_some_and(|present| index < present);
+				ensure!(!missed || !participant.counted, "somebody counts who missed a phase");
+			}
+			let decided = matches!(round.stage, Stage::Checkpointing { .. });
+			ensure!(!participant.included || (decided && participant.delta_root.is_some()), "included without a revealed delta");
+		}
+		ensure!(
+			!matches!(round.stage, Stage::Checkpointing { .. }) || round.participants.iter().any(|participant| participant.included),
+			"a checkpoint of nothing"
+		);
+		Ok(())
+	}
+
+	/// The stored works are exactly those whose roots were revealed, and no root was revealed twice.
+	fn try_works(id: RunId, round: &Round) -> Result<(), TryRuntimeError> {
+		let mut roots = BTreeSet::new();
+		for participant in round.revealed() {
+			let work = Works::<T>::get(id, &participant.account);
+			ensure!(work.is_some_and(|work| Some(work.delta_root) == participant.delta_root), "revealed work is missing");
+			ensure!(participant.delta_root.is_some_and(|root| roots.insert(root)), "a delta root was revealed twice");
+		}
+		ensure!(Works::<T>::iter_key_prefix(id).count() == roots.len(), "work that nobody revealed");
+		Ok(())
+	}
+}
