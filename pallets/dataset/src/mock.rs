@@ -1,7 +1,7 @@
 //! A runtime of system, balances and this pallet.
 
 use crate as pallet_neuro_dataset;
-use frame_support::{derive_impl, traits::ConstU128};
+use frame_support::{derive_impl, traits::ConstU128, weights::constants::RocksDbWeight};
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
 	AccountId, Balance, H256,
@@ -57,6 +57,7 @@ impl frame_system::Config for Test {
 	type AccountId = AccountId;
 	type Lookup = IdentityLookup<AccountId>;
 	type AccountData = pallet_balances::AccountData<Balance>;
+	type DbWeight = RocksDbWeight;
 }
 
 #[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]

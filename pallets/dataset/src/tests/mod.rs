@@ -1,1 +1,39 @@
 //! Behaviour of calls, trait and view functions.
+
+mod chunks;
+mod invariants;
+mod lifecycle;
+mod manifests;
+mod views;
+mod weights;
+
+use crate::{
+	mock::{manifest, Dataset, RuntimeEvent, RuntimeOrigin, System, Test},
+	Event, Pallet,
+};
+use frame_support::assert_ok;
+use neuroshard_types::{dataset::DatasetView, AccountId, DatasetId};
+
+/// A signed origin.
+fn signed(who: AccountId) -> RuntimeOrigin {
+	RuntimeOrigin::signed(who)
+}
+
+/// Proposes the mock's manifest.
+fn propose(who: AccountId) {
+	assert_ok!(Dataset::propose(signed(who), manifest()));
+}
+
+/// The dataset as the view function shows it.
+fn view(id: DatasetId) -> DatasetView {
+	Pallet::<Test>::dataset(id).expect("a stored dataset")
+}
+
+/// This pallet's events so far, oldest first.
+fn events() -> Vec<Event<Test>> {
+	let ours = |record: frame_system::EventRecord<RuntimeEvent, _>| match record.event {
+		RuntimeEvent::Dataset(event) => Some(event),
+		_ => None,
+	};
+	System::events().into_iter().filter_map(ours).collect()
+}
