@@ -1,10 +1,13 @@
 //! The NeuroShard worker: lends compute to train language models with others, exactly checkable, and earns NEURO for it.
 
+pub mod bench;
 pub mod chain;
 pub mod data;
 pub mod engine;
+pub mod export;
 pub mod files;
 pub mod hardware;
+pub mod infer;
 pub mod keys;
 pub mod metrics;
 pub mod net;

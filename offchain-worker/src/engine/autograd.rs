@@ -3,8 +3,9 @@
 //! Nothing of a run depends on it. It uses only candle operators that have a backward pass (`softmax_last_dim`,
 //! `rms_norm` and `rope` have none, and lose gradients silently).
 
+use super::EngineError;
 use candle_core::{backprop::GradStore, DType, Device, Result, Tensor, Var, D};
-use neuroshard_graph::{ModelConfig, ParamLayout};
+use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
 
 /// Parameters of a model as candle variables, in the order of its layout.
 pub struct AutogradModel {
@@ -162,44 +163,47 @@ impl Shape {
 	}
 }
 
-/// AdamW with decoupled weight decay, as candle users write it: moments are tensors beside the variables.
-pub struct AdamW {
+/// AdamW on an [`AutogradModel`], as candle users write it: moments are tensors beside the variables. No clipping.
+pub struct AutogradTrainer {
+	model: AutogradModel,
 	moments: Vec<(Tensor, Tensor)>,
-	/// First-moment decay.
-	pub beta1: f64,
-	/// Second-moment decay.
-	pub beta2: f64,
-	/// Added to the root of the second moment.
-	pub eps: f64,
-	/// Decoupled weight decay.
-	pub weight_decay: f64,
-	/// Steps done.
+	train: TrainConfig,
 	step: i32,
 }
 
-impl AdamW {
-	/// Zero moments for `vars`.
+impl AutogradTrainer {
+	/// A trainer that starts from the parameters `theta` with zero moments.
 	///
 	/// # Errors
-	/// What candle says.
-	pub fn new(vars: &[Var], [beta1, beta2, eps, weight_decay]: [f64; 4]) -> Result<Self> {
+	/// [`EngineError::Device`].
+	pub fn new(model: &ModelConfig, layout: &ParamLayout, theta: &[f32], train: &TrainConfig) -> std::result::Result<Self, EngineError> {
+		let model = AutogradModel::new(model, layout, theta)?;
 		let zeros = |var: &Var| Tensor::zeros(var.shape(), DType::F32, &Device::Cpu);
-		let moments = vars.iter().map(|var| Ok((zeros(var)?, zeros(var)?))).collect::<Result<_>>()?;
-		Ok(Self { moments, beta1, beta2, eps, weight_decay, step: 0 })
+		let moments = model.vars().iter().map(|var| Ok((zeros(var)?, zeros(var)?))).collect::<Result<_>>()?;
+		Ok(Self { model, moments, train: train.clone(), step: 0 })
 	}
 
-	/// One update with learning rate `lr`.
+	/// One step on a batch of `batch * (seq_len + 1)` tokens with learning rate `lr`; returns the loss before it.
 	///
 	/// # Errors
-	/// What candle says.
-	pub fn step(&mut self, vars: &[Var], gradients: &[Tensor], lr: f64) -> Result<()> {
+	/// [`EngineError::Device`].
+	pub fn train_step(&mut self, tokens: &[u16], lr: f64) -> std::result::Result<f32, EngineError> {
+		let loss = self.model.loss(tokens, self.train.batch as usize, self.train.seq_len as usize)?;
+		let gradients = self.model.gradients(&loss)?;
+		self.update(&gradients, lr)?;
+		Ok(loss.to_scalar()?)
+	}
+
+	fn update(&mut self, gradients: &[Tensor], lr: f64) -> Result<()> {
+		let config = [self.train.beta1, self.train.beta2, self.train.eps, self.train.weight_decay];
+		let [beta1, beta2, eps, weight_decay] = config.map(|value| f64::from(value.get()));
 		self.step += 1;
-		let (correction1, correction2) = (1.0 - self.beta1.powi(self.step), 1.0 - self.beta2.powi(self.step));
-		for ((var, gradient), (first, second)) in vars.iter().zip(gradients).zip(&mut self.moments) {
-			*first = ((&*first * self.beta1)? + (gradient * (1.0 - self.beta1))?)?;
-			*second = ((&*second * self.beta2)? + (gradient.sqr()? * (1.0 - self.beta2))?)?;
-			let update = ((&*first / correction1)? / ((&*second / correction2)?.sqrt()? + self.eps)?)?;
-			var.set(&((var.as_tensor() * (1.0 - lr * self.weight_decay))? - (update * lr)?)?)?;
+		let (correction1, correction2) = (1.0 - beta1.powi(self.step), 1.0 - beta2.powi(self.step));
+		for ((var, gradient), (first, second)) in self.model.vars.iter().zip(gradients).zip(&mut self.moments) {
+			*first = ((&*first * beta1)? + (gradient * (1.0 - beta1))?)?;
+			*second = ((&*second * beta2)? + (gradient.sqr()? * (1.0 - beta2))?)?;
+			let update = ((&*first / correction1)? / ((&*second / correction2)?.sqrt()? + eps)?)?;
+			var.set(&((var.as_tensor() * (1.0 - lr * weight_decay))? - (update * lr)?)?)?;
 		}
 		Ok(())
 	}

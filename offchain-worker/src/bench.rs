@@ -1,0 +1,183 @@
+//! How fast this machine trains, against candle's autograd on the same model, and what committing states costs.
+
+use crate::{
+	engine::{autograd::AutogradTrainer, Engine, EngineError},
+	train::checkpoint::{Checkpoint, CheckpointError},
+};
+use neuroshard_graph::{ModelConfig, TrainConfig};
+use std::{
+	fmt,
+	time::{Duration, Instant},
+};
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+	/// The engine.
+	#[error(transparent)]
+	Engine(#[from] EngineError),
+	/// theta_0.
+	#[error(transparent)]
+	Checkpoint(#[from] CheckpointError),
+	/// Nothing to measure.
+	#[error("at least one repetition is needed")]
+	NoRepetitions,
+}
+
+/// Median, fastest and slowest of some repetitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+	/// Of all repetitions (the lower one of two).
+	pub median: Duration,
+	/// Shortest.
+	pub fastest: Duration,
+	/// Longest.
+	pub slowest: Duration,
+}
+
+impl Timing {
+	/// `None` without times.
+	fn of(mut times: Vec<Duration>) -> Option<Self> {
+		times.sort_unstable();
+		let median = *times.get(times.len().saturating_sub(1) / 2)?;
+		Some(Self { median, fastest: *times.first()?, slowest: *times.last()? })
+	}
+
+	fn rate(&self, tokens: u64) -> f64 {
+		tokens as f64 / self.median.as_secs_f64()
+	}
+
+	/// Distance of the slowest from the fastest, percent of the median.
+	fn spread(&self) -> f64 {
+		100.0 * (self.slowest - self.fastest).as_secs_f64() / self.median.as_secs_f64()
+	}
+}
+
+/// What was measured. All steps are whole ones: forward, backward, AdamW; ours also clips by the gradient norm.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Report {
+	/// Parameters of the model.
+	pub parameters: u64,
+	/// Threads of either side.
+	pub threads: usize,
+	/// Tokens of a step.
+	pub tokens: u64,
+	/// Steps timed together on either side.
+	pub repetitions: u32,
+	/// Our step.
+	pub ours: Timing,
+	/// The same step in candle with autograd.
+	pub candle: Timing,
+	/// Hashing parameters and moments once.
+	pub commit: Timing,
+	/// Steps between two commitments.
+	pub commit_interval: u32,
+}
+
+impl Report {
+	/// Our speed over candle's.
+	pub fn ratio(&self) -> f64 {
+		self.candle.median.as_secs_f64() / self.ours.median.as_secs_f64()
+	}
+
+	/// Time of state commitments, percent of the time of the steps between them.
+	pub fn commit_overhead(&self) -> f64 {
+		100.0 * self.commit.median.as_secs_f64() / (self.ours.median.as_secs_f64() * f64::from(self.commit_interval))
+	}
+}
+
+impl fmt::Display for Report {
+	fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+		writeln!(
+			f,
+			"{} parameters, {} tokens a step, {} threads, {} repetitions",
+			self.parameters, self.tokens, self.threads, self.repetitions
+		)?;
+		let mut line = |name: &str, timing: &Timing| {
+			let (rate, milliseconds) = (timing.rate(self.tokens), 1e3 * timing.median.as_secs_f64());
+			writeln!(f, "{name:8} {rate:>9.0} tokens/s  {milliseconds:>8.1} ms a step (median; spread {:.0}%)", timing.spread())
+		};
+		line("ours", &self.ours)?;
+		line("candle", &self.candle)?;
+		writeln!(f, "ours is {:.2} times as fast", self.ratio())?;
+		write!(f, "committing the state every {} steps costs {:.2}%", self.commit_interval, self.commit_overhead())
+	}
+}
+
+/// Times `repetitions` training steps of both sides, taking turns so that whatever else happens on the machine hits
+/// both, after one untimed step each. candle uses as many threads as rayon gives it (`RAYON_NUM_THREADS`, else all).
+///
+/// # Errors
+/// [`BenchError`].
+pub fn bench(model: &ModelConfig, train: &TrainConfig, threads: usize, repetitions: u32) -> Result<Report, BenchError> {
+	let theta = Checkpoint::genesis(0, model, train, threads)?.params;
+	let mut engine = Engine::new(model, train, threads)?;
+	engine.load(&theta)?;
+	let mut peer = AutogradTrainer::new(model, engine.layout(), &theta, train)?;
+	let tokens = pseudo_text(train.batch as usize * (train.seq_len as usize + 1), model.vocab);
+
+	let (mut ours, mut candle, mut commit) = (Vec::new(), Vec::new(), Vec::new());
+	for repetition in 0..=repetitions {
+		let (t, timed) = (u64::from(repetition) + 1, repetition > 0);
+		let begin = Instant::now();
+		engine.train_step(&tokens, u64::from(repetition), t)?;
+		let middle = Instant::now();
+		engine.state_roots()?;
+		let end = Instant::now();
+		if timed {
+			ours.push(middle - begin);
+			commit.push(end - middle);
+		}
+		let begin = Instant::now();
+		peer.train_step(&tokens, f64::from(train.lr.get()))?;
+		if timed {
+			candle.push(begin.elapsed());
+		}
+	}
+	let timing = |times| Timing::of(times).ok_or(BenchError::NoRepetitions);
+	Ok(Report {
+		parameters: model.parameters(),
+		threads,
+		tokens: train.tokens_per_step(),
+		repetitions,
+		ours: timing(ours)?,
+		candle: timing(candle)?,
+		commit: timing(commit)?,
+		commit_interval: train.commit_interval,
+	})
+}
+
+/// Tokens that look like nothing in particular: speed does not depend on them.
+fn pseudo_text(length: usize, vocab: u32) -> Vec<u16> {
+	let mut state = 1u32;
+	let mut next = || {
+		state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+		u16::try_from((state >> 8) % vocab.clamp(1, 1 << 16)).unwrap_or(0)
+	};
+	(0..length).map(|_| next()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn a_report_has_the_median_and_its_ratios() {
+		let milliseconds = |values: &[u64]| Timing::of(values.iter().map(|value| Duration::from_millis(*value)).collect());
+		assert_eq!(milliseconds(&[]), None);
+		let report = Report {
+			parameters: 1,
+			threads: 2,
+			tokens: 1000,
+			repetitions: 3,
+			ours: milliseconds(&[300, 100, 200]).unwrap(),
+			candle: milliseconds(&[500, 400, 600]).unwrap(),
+			commit: milliseconds(&[8]).unwrap(),
+			commit_interval: 4,
+		};
+		assert_eq!(report.ratio(), 2.5);
+		assert!((report.commit_overhead() - 1.0).abs() < 1e-9);
+		let text = report.to_string();
+		assert!(text.contains("5000 tokens/s") && text.contains("spread 100%") && text.contains("2.50 times"), "{text}");
+	}
+}

@@ -1,0 +1,3 @@
+//! Text from a model.
+
+pub mod generate;
