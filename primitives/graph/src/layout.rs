@@ -50,6 +50,9 @@ impl ParamTensor {
 	}
 }
 
+/// Tensors of one decoder layer.
+pub(crate) const TENSORS_PER_LAYER: usize = 9;
+
 /// All parameter tensors of a model in their fixed order, without gaps.
 ///
 /// Order: embedding; per layer input norm, q, k, v, o, post-attention norm, gate, up, down; final norm; head if untied.

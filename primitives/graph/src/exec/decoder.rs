@@ -3,7 +3,10 @@
 //! A token's logits have the same bits whether its text is given at once, token by token, or in a training batch.
 
 use super::{Exec, SetupError};
-use crate::{config::ModelConfig, layout::ParamLayout};
+use crate::{
+	config::ModelConfig,
+	layout::{ParamLayout, TENSORS_PER_LAYER},
+};
 use alloc::{sync::Arc, vec, vec::Vec};
 use neuroshard_kernels::{
 	schedule,
@@ -160,7 +163,8 @@ impl Decoder {
 
 	fn layer(&mut self, theta: &[f32], layer: usize, n: usize) {
 		let exec = &*self.exec;
-		let params: [&[f32]; 9] = core::array::from_fn(|i| &theta[self.layout.tensors()[1 + 9 * layer + i].range()]);
+		let params: [&[f32]; TENSORS_PER_LAYER] =
+			core::array::from_fn(|i| &theta[self.layout.tensors()[1 + TENSORS_PER_LAYER * layer + i].range()]);
 		let [norm1, wq, wk, wv, wo, norm2, w_gate, w_up, w_down] = params;
 		let (dim, width, ffn, half) = (self.dims.query_width(), self.dims.key_width(), self.ffn, self.dims.head_dim / 2);
 		let Scratch { x, r, h, q, o, gate, up, ffn: act, .. } = &mut self.scratch;
@@ -199,8 +203,9 @@ impl Decoder {
 		let n = x.len() / dim;
 		// The embedding is the first tensor; the final norm follows the layers, the head of an untied model is last.
 		let tensors = self.layout.tensors();
-		let norm = &theta[tensors[1 + 9 * self.cache.len()].range()];
-		let head = tensors.get(2 + 9 * self.cache.len()).unwrap_or(&tensors[0]);
+		let last = 1 + TENSORS_PER_LAYER * self.cache.len();
+		let norm = &theta[tensors[last].range()];
+		let head = tensors.get(last + 1).unwrap_or(&tensors[0]);
 		logits.resize(n * self.vocab, 0.0);
 		self.exec.rms_stats(x, dim, self.eps, &mut r[..n]);
 		self.exec.rms_apply(x, &r[..n], norm, &mut h[..n * dim]);

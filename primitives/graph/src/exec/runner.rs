@@ -5,7 +5,7 @@ use crate::{
 	config::{ConfigError, ModelConfig},
 	graph::{Op, Place, Product, Stage, TensorId},
 	layout::ParamLayout,
-	plan::{Plan, Regions, Results, Sizes},
+	plan::{ArenaJob, Plan, Sizes},
 };
 use alloc::{sync::Arc, vec, vec::Vec};
 use core::ops::Range;
@@ -21,8 +21,7 @@ pub(super) struct Runner {
 	pub exec: Arc<Exec>,
 	pub plan: Plan,
 	pub layout: ParamLayout,
-	pub regions: Regions,
-	pub results: Results,
+	pub job: ArenaJob,
 	pub arena_len: usize,
 	batch: usize,
 	seq: usize,
@@ -51,9 +50,9 @@ fn size(value: u32) -> Result<usize, SetupError> {
 impl Runner {
 	pub fn new(exec: Arc<Exec>, model: &ModelConfig, plan: Plan, clip: f32) -> Result<Self, SetupError> {
 		let layout = ParamLayout::new(model)?;
-		let missing = SetupError::Config(ConfigError::Dimension);
-		let Sizes { batch, seq, tokens, vocab, .. } = plan.sizes.ok_or(missing)?;
-		let (regions, results) = (plan.regions.ok_or(missing)?, plan.results.ok_or(missing)?);
+		// Checkpoint jobs have no arena.
+		let job = plan.job.ok_or(ConfigError::Dimension)?;
+		let Sizes { batch, seq, tokens, vocab, .. } = job.sizes;
 		let ranges = plan.tensors().iter().map(|tensor| match tensor.place {
 			Place::Arena(offset) => {
 				let end = offset.checked_add(tensor.len()).ok_or(SetupError::Memory)?;
@@ -74,8 +73,7 @@ impl Runner {
 			exec,
 			plan,
 			layout,
-			regions,
-			results,
+			job,
 			arena_len,
 			batch,
 			seq,
@@ -106,7 +104,7 @@ impl Runner {
 			return Err(StepError::Tokens { expected: self.batch_tokens(), found: tokens.len() });
 		}
 		if let Some(&token) = tokens.iter().find(|&&token| usize::from(token) >= self.vocab) {
-			return Err(StepError::Vocabulary { token, vocab: self.plan.sizes.map_or(0, |sizes| sizes.vocab) });
+			return Err(StepError::Vocabulary { token, vocab: self.job.sizes.vocab });
 		}
 		let (ids, targets) = (self.ids.chunks_exact_mut(self.seq), self.targets.chunks_exact_mut(self.seq));
 		for ((ids, targets), tokens) in ids.zip(targets).zip(tokens.chunks_exact(self.seq + 1)) {

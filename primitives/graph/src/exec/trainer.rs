@@ -2,9 +2,9 @@
 
 use super::{runner::Runner, Exec, SetupError, StepError};
 use crate::{
-	config::{ModelConfig, TrainConfig},
+	config::{ConfigError, ModelConfig, TrainConfig},
 	layout::ParamLayout,
-	plan::Plan,
+	plan::{Plan, Update},
 };
 use alloc::sync::Arc;
 use neuroshard_kernels::{
@@ -25,6 +25,7 @@ pub struct StepOutcome {
 /// Runs training steps of one configuration on an arena of [`Trainer::arena_len`] elements.
 pub struct Trainer {
 	runner: Runner,
+	update: Update,
 	train: TrainConfig,
 	rate: LearningRate,
 }
@@ -42,7 +43,9 @@ impl Trainer {
 			warmup_steps: u64::from(train.warmup_steps),
 			total_steps: u64::from(train.total_steps),
 		};
-		Ok(Self { runner: Runner::new(exec, model, plan, train.clip.get())?, train: train.clone(), rate })
+		let runner = Runner::new(exec, model, plan, train.clip.get())?;
+		let update = runner.job.update.ok_or(ConfigError::Dimension)?;
+		Ok(Self { runner, update, train: train.clone(), rate })
 	}
 
 	/// Elements of the arena.
@@ -80,33 +83,33 @@ impl Trainer {
 	/// # Panics
 	/// This and the other accessors: if the arena is shorter than [`Trainer::arena_len`].
 	pub fn theta<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
-		&arena[self.runner.region(self.runner.regions.theta)]
+		&arena[self.runner.region(0)]
 	}
 
 	/// Parameters, to be set.
 	pub fn theta_mut<'a>(&self, arena: &'a mut [f32]) -> &'a mut [f32] {
-		&mut arena[self.runner.region(self.runner.regions.theta)]
+		&mut arena[self.runner.region(0)]
 	}
 
 	/// First moments.
 	pub fn first_moment<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
-		&arena[self.runner.region(self.runner.regions.first_moment)]
+		&arena[self.runner.region(self.update.first_moment)]
 	}
 
 	/// Second moments.
 	pub fn second_moment<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
-		&arena[self.runner.region(self.runner.regions.second_moment)]
+		&arena[self.runner.region(self.update.second_moment)]
 	}
 
 	/// Gradients of the last step, before clipping.
 	pub fn gradient<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
-		&arena[self.runner.region(self.runner.regions.gradient)]
+		&arena[self.runner.region(self.update.gradient)]
 	}
 
 	/// Sets both moments to zero, as at the beginning of a round.
 	pub fn reset_moments(&self, arena: &mut [f32]) {
-		arena[self.runner.region(self.runner.regions.first_moment)].fill(0.0);
-		arena[self.runner.region(self.runner.regions.second_moment)].fill(0.0);
+		arena[self.runner.region(self.update.first_moment)].fill(0.0);
+		arena[self.runner.region(self.update.second_moment)].fill(0.0);
 	}
 
 	/// Forward and backward pass, without an update.
@@ -115,10 +118,9 @@ impl Trainer {
 	/// [`StepError`]; only [`StepError::Diverged`] is an outcome of the job itself.
 	pub fn gradients(&mut self, arena: &mut [f32], tokens: &[u16]) -> Result<StepOutcome, StepError> {
 		self.runner.load(arena, tokens)?;
-		let results = self.runner.results;
-		self.runner.run(arena, 0..results.update, None);
-		let loss = self.runner.scalar(arena, results.loss);
-		let square_norm = self.runner.scalar(arena, results.square_norm);
+		self.runner.run(arena, 0..self.update.first_stage, None);
+		let loss = self.runner.scalar(arena, self.runner.job.loss);
+		let square_norm = self.runner.scalar(arena, self.update.square_norm);
 		if !loss.is_finite() || !square_norm.is_finite() {
 			return Err(StepError::Diverged);
 		}
@@ -144,9 +146,9 @@ impl Trainer {
 			correction2: bias_correction(beta2, t),
 			eps: self.train.eps.get(),
 			decay: decay_factor(lr, self.train.weight_decay.get()),
-			clip: self.runner.scalar(arena, self.runner.results.clip),
+			clip: self.runner.scalar(arena, self.update.clip),
 		};
-		self.runner.run(arena, self.runner.results.update..self.runner.plan.stages().len(), Some(&step));
+		self.runner.run(arena, self.update.first_stage..self.runner.plan.stages().len(), Some(&step));
 		Ok(outcome)
 	}
 }

@@ -77,14 +77,14 @@ impl Validator {
 		mut sequence: impl FnMut(u32, &mut [u16]) -> Result<(), E>,
 	) -> Result<f32, ValidationError<E>> {
 		let per_sequence = self.tokens.len() / self.group;
-		let loss = self.runner.range(self.runner.results.loss);
+		let loss = self.runner.range(self.runner.job.loss);
 		let mut numbers = 0..self.sequences;
 		for partials in self.partials.chunks_exact_mut(loss.len()) {
 			for (tokens, number) in self.tokens.chunks_exact_mut(per_sequence).zip(&mut numbers) {
 				sequence(number, tokens).map_err(|source| ValidationError::Source { sequence: number, source })?;
 			}
 			self.runner.load(arena, &self.tokens).map_err(ValidationError::Step)?;
-			self.runner.run(arena, 0..self.runner.results.update, None);
+			self.runner.run(arena, 0..self.runner.plan.stages().len(), None);
 			partials.copy_from_slice(&arena[loss.clone()]);
 		}
 		let mean = self.runner.exec.tree_sum(&mut self.partials) * self.inverse_tokens;

@@ -2,7 +2,7 @@
 
 use super::{
 	forward::{Forward, LayerParams, LayerValues, Params},
-	rows, rows_and, whole, Builder, Plan, Regions, Results, Sizes,
+	rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes, Update,
 };
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
@@ -177,16 +177,11 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan,
 	let layout = ParamLayout::new(model)?;
 	let len = u64::try_from(layout.len()).map_err(|_| ConfigError::TooLarge)?;
 	let mut builder = Builder::new();
-	let regions = Regions {
-		theta: builder.room(len)?,
-		first_moment: builder.room(len)?,
-		second_moment: builder.room(len)?,
-		gradient: builder.room(len)?,
-	};
-	let params = Params::new(builder.parameters(&layout, Some(regions.theta))?)?;
-	let first = builder.parameters(&layout, Some(regions.first_moment))?;
-	let second = builder.parameters(&layout, Some(regions.second_moment))?;
-	let grads = Params::new(builder.parameters(&layout, Some(regions.gradient))?)?;
+	let [theta, first_moment, second_moment, gradient] = [builder.room(len)?, builder.room(len)?, builder.room(len)?, builder.room(len)?];
+	let params = Params::new(builder.parameters(&layout, Some(theta))?)?;
+	let first = builder.parameters(&layout, Some(first_moment))?;
+	let second = builder.parameters(&layout, Some(second_moment))?;
+	let grads = Params::new(builder.parameters(&layout, Some(gradient))?)?;
 
 	let forward = builder.forward(&sizes, &params, true)?;
 	let sum = builder.tree_sum(forward.head.loss_tiles)?;
@@ -199,11 +194,10 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan,
 	let square_norm = builder.tree_sum(partials)?;
 	let clip = builder.fresh(1, 1)?;
 	builder.stage(Op::ClipScale, &rows([square_norm]), &[clip])?;
-	let update = builder.plan.stages.len();
+	let first_stage = builder.plan.stages.len();
 	builder.update([&params.all, &first, &second, &gradients], clip)?;
 
-	builder.plan.sizes = Some(sizes);
-	builder.plan.regions = Some(regions);
-	builder.plan.results = Some(Results { loss, square_norm, clip, update });
+	let update = Some(Update { first_moment, second_moment, gradient, square_norm, clip, first_stage });
+	builder.plan.job = Some(ArenaJob { sizes, loss, update });
 	Ok(builder.finish())
 }

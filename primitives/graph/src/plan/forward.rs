@@ -1,10 +1,10 @@
 //! The forward pass and the loss.
 
-use super::{rows, rows_and, whole, Builder, Plan, Regions, Results, Sizes};
+use super::{rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes};
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Op, Place, Product, TensorId},
-	layout::ParamLayout,
+	layout::{ParamLayout, TENSORS_PER_LAYER},
 };
 use alloc::vec::Vec;
 
@@ -36,7 +36,7 @@ impl Params {
 	/// Assigns roles to `all`, in the order of [`ParamLayout`].
 	pub fn new(all: Vec<TensorId>) -> Result<Self, ConfigError> {
 		let (&embedding, rest) = all.split_first().ok_or(ConfigError::Dimension)?;
-		let (layers, last) = rest.as_chunks::<9>();
+		let (layers, last) = rest.as_chunks::<TENSORS_PER_LAYER>();
 		let layers = layers
 			.iter()
 			.map(|&[norm1, q, k, v, o, norm2, gate, up, down]| LayerParams { norm1, q, k, v, o, norm2, gate, up, down })
@@ -176,12 +176,8 @@ impl Builder {
 	/// Attention's output at `place`, and its probabilities.
 	fn attention(&mut self, sizes: &Sizes, [q, k, v]: [TensorId; 3], place: Place) -> Result<(TensorId, TensorId), ConfigError> {
 		let score_rows = sizes.score_rows()?;
-		let fused = |cols| (score_rows, cols, Place::Fused);
-		let [s, max, sum, p] = [fused(sizes.seq), fused(1), fused(1), fused(sizes.seq)];
-		let s = self.tensor(s.0, s.1, s.2)?;
-		let max = self.tensor(max.0, max.1, max.2)?;
-		let sum = self.tensor(sum.0, sum.1, sum.2)?;
-		let p = self.tensor(p.0, p.1, p.2)?;
+		let [s, p] = [self.tensor(score_rows, sizes.seq, Place::Fused)?, self.tensor(score_rows, sizes.seq, Place::Fused)?];
+		let [max, sum] = [self.tensor(score_rows, 1, Place::Fused)?, self.tensor(score_rows, 1, Place::Fused)?];
 		let o = self.tensor(sizes.tokens, sizes.dim, place)?;
 		self.stage(Op::Scores, &whole(&[q, k]), &[s])?;
 		self.stage(Op::RowMax, &rows([s]), &[max])?;
@@ -257,10 +253,6 @@ pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Pla
 	let theta = builder.room(u64::try_from(layout.len()).map_err(|_| ConfigError::TooLarge)?)?;
 	let params = Params::new(builder.parameters(&layout, Some(theta))?)?;
 	let forward = builder.forward(&sizes, &params, false)?;
-	let loss = forward.head.loss_tiles;
-	let update = builder.plan.stages.len();
-	builder.plan.sizes = Some(sizes);
-	builder.plan.regions = Some(Regions { theta, first_moment: theta, second_moment: theta, gradient: theta });
-	builder.plan.results = Some(Results { loss, square_norm: loss, clip: loss, update });
+	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, update: None });
 	Ok(builder.finish())
 }

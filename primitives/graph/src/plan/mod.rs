@@ -56,26 +56,27 @@ impl Sizes {
 	}
 }
 
-/// Flat vectors that share the parameter layout, by their offset in the arena.
+/// What a training plan has after the loss. The first three are offsets of flat vectors in parameter layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Regions {
-	pub theta: u64,
+pub(crate) struct Update {
 	pub first_moment: u64,
 	pub second_moment: u64,
 	pub gradient: u64,
-}
-
-/// Tensors that the executor reads a step's results from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Results {
-	/// `[1, 1]` mean loss; in validation the `[tokens / 32, 1]` partial sums of a group.
-	pub loss: TensorId,
 	/// `[1, 1]` sum of squares of the gradient.
 	pub square_norm: TensorId,
 	/// `[1, 1]` clip factor.
 	pub clip: TensorId,
-	/// First stage of the parameter update.
-	pub update: usize,
+	/// First stage that changes parameters.
+	pub first_stage: usize,
+}
+
+/// What the executor needs to know of a plan that runs on an arena. Parameters are at its beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ArenaJob {
+	pub sizes: Sizes,
+	/// `[1, 1]` mean loss; in validation the `[tokens / 32, 1]` partial sums of a group.
+	pub loss: TensorId,
+	pub update: Option<Update>,
 }
 
 /// Stages, nodes and tensors of one job.
@@ -85,9 +86,7 @@ pub struct Plan {
 	stages: Vec<Stage>,
 	nodes: u32,
 	arena_len: u64,
-	pub(crate) sizes: Option<Sizes>,
-	pub(crate) regions: Option<Regions>,
-	pub(crate) results: Option<Results>,
+	pub(crate) job: Option<ArenaJob>,
 }
 
 impl Plan {
@@ -187,7 +186,7 @@ struct Builder {
 
 impl Builder {
 	fn new() -> Self {
-		let plan = Plan { tensors: Vec::new(), stages: Vec::new(), nodes: 0, arena_len: 0, sizes: None, regions: None, results: None };
+		let plan = Plan { tensors: Vec::new(), stages: Vec::new(), nodes: 0, arena_len: 0, job: None };
 		Self { plan }
 	}
 
