@@ -7,12 +7,13 @@
 //! - [`exec::Exec`] (feature `std`): the same methods on SIMD registers and threads, which workers train with.
 //!
 //! Tensors are row-major `f32` slices; a function that is given slices of other lengths than its documentation states panics.
-#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
 
 extern crate alloc;
 
 #[cfg(feature = "std")]
 pub mod exec;
+pub mod kat;
 pub mod math;
 pub mod num;
 #[cfg(feature = "std")]

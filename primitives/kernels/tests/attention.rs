@@ -1,4 +1,5 @@
 //! Attention on every instruction set has the scalar reference's bits; prefill and decoding agree.
+#![cfg(feature = "std")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Numbers: fused multiply-add, order, square root and elementary functions.
+#![cfg(feature = "std")]
 
 mod common;
 

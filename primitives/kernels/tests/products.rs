@@ -1,4 +1,5 @@
 //! Products on every instruction set have the scalar reference's bits.
+#![cfg(feature = "std")]
 
 mod common;
 
