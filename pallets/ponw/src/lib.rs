@@ -120,13 +120,19 @@ pub mod pallet {
 
 	/// Values of the chain's first block.
 	#[pallet::genesis_config]
-	#[derive(frame_support::DefaultNoBound)]
 	pub struct GenesisConfig<T: Config> {
 		/// Blocks from the inclusion of work until its proof is final.
 		pub challenge_window: BlockNumber,
 		/// Type marker.
 		#[serde(skip)]
 		pub _config: core::marker::PhantomData<T>,
+	}
+
+	/// A window of a day at 3 s a block.
+	impl<T: Config> Default for GenesisConfig<T> {
+		fn default() -> Self {
+			Self { challenge_window: 28_800, _config: PhantomData }
+		}
 	}
 
 	#[pallet::genesis_build]
