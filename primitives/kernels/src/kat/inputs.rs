@@ -64,7 +64,7 @@ impl Inputs {
 	pub(super) fn tensor(&mut self, len: usize, rarity: Option<u32>) -> Vec<f32> {
 		(0..len)
 			.map(|_| match rarity {
-				Some(rarity) if self.word() % rarity == 0 => self.any(),
+				Some(rarity) if self.word().is_multiple_of(rarity) => self.any(),
 				_ => self.finite(),
 			})
 			.collect()

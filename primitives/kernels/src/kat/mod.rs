@@ -29,6 +29,8 @@ pub fn exec_digests(exec: &crate::exec::Exec) -> Vec<Answer> {
 	answers
 }
 
+type Function = fn(f32) -> f32;
+
 /// Cases of functions on single numbers, which executors share with the reference.
 fn functions() -> Vec<Answer> {
 	let mut inputs = Inputs::new(1);
@@ -55,7 +57,7 @@ fn functions() -> Vec<Answer> {
 	}
 	answers.push(("arithmetic", digest.finish()));
 
-	let cases: [(&str, fn(f32) -> f32); 4] = [("exp", math::exp), ("ln", math::ln), ("tanh", math::tanh), ("sigmoid", math::sigmoid)];
+	let cases: [(&str, Function); 4] = [("exp", math::exp), ("ln", math::ln), ("tanh", math::tanh), ("sigmoid", math::sigmoid)];
 	for (name, function) in cases {
 		let mut digest = Digest::new();
 		for i in 0..1000 {
