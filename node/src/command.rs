@@ -1,0 +1,75 @@
+//! Runs what the command line asks for.
+
+use crate::{
+	chain_spec,
+	cli::{Cli, Subcommand},
+	service,
+};
+use sc_cli::SubstrateCli;
+use sc_service::PartialComponents;
+
+impl SubstrateCli for Cli {
+	fn impl_name() -> String {
+		"NeuroShard Node".into()
+	}
+	fn impl_version() -> String {
+		env!("SUBSTRATE_CLI_IMPL_VERSION").into()
+	}
+	fn description() -> String {
+		env!("CARGO_PKG_DESCRIPTION").into()
+	}
+	fn author() -> String {
+		"NeuroShard developers".into()
+	}
+	fn support_url() -> String {
+		"the issue tracker of the repository that you built this from".into()
+	}
+	fn copyright_start_year() -> i32 {
+		2026
+	}
+	fn load_spec(&self, id: &str) -> Result<Box<dyn sc_service::ChainSpec>, String> {
+		chain_spec::load(id)
+	}
+}
+
+/// Parses the command line and runs the node or a tool until it ends.
+pub fn run() -> sc_cli::Result<()> {
+	let cli = Cli::from_args();
+	match &cli.subcommand {
+		None => {
+			let runner = cli.create_runner(&cli.run)?;
+			runner.run_node_until_exit(|config| async move { service::start(config).map_err(sc_cli::Error::Service) })
+		}
+		Some(Subcommand::Key(command)) => command.run(&cli),
+		Some(Subcommand::ExportChainSpec(command)) => {
+			let spec = cli.load_spec(&command.chain)?;
+			command.run(spec)
+		}
+		Some(Subcommand::CheckBlock(command)) => cli.create_runner(command)?.async_run(|config| {
+			let PartialComponents { client, task_manager, import_queue, .. } = service::partial(&config)?;
+			Ok((command.run(client, import_queue), task_manager))
+		}),
+		Some(Subcommand::ExportBlocks(command)) => cli.create_runner(command)?.async_run(|config| {
+			let PartialComponents { client, task_manager, .. } = service::partial(&config)?;
+			Ok((command.run(client, config.database), task_manager))
+		}),
+		Some(Subcommand::ExportState(command)) => cli.create_runner(command)?.async_run(|config| {
+			let PartialComponents { client, task_manager, .. } = service::partial(&config)?;
+			Ok((command.run(client, config.chain_spec), task_manager))
+		}),
+		Some(Subcommand::ImportBlocks(command)) => cli.create_runner(command)?.async_run(|config| {
+			let PartialComponents { client, task_manager, import_queue, .. } = service::partial(&config)?;
+			Ok((command.run(client, import_queue), task_manager))
+		}),
+		Some(Subcommand::PurgeChain(command)) => cli.create_runner(command)?.sync_run(|config| command.run(config.database)),
+		Some(Subcommand::Revert(command)) => cli.create_runner(command)?.async_run(|config| {
+			let PartialComponents { client, task_manager, backend, .. } = service::partial(&config)?;
+			let revert = Box::new(|client: std::sync::Arc<service::Client>, backend, blocks| {
+				sc_consensus_babe::revert(client.clone(), backend, blocks)?;
+				sc_consensus_grandpa::revert(client, blocks)?;
+				Ok(())
+			});
+			Ok((command.run(client, backend, Some(revert)), task_manager))
+		}),
+	}
+}

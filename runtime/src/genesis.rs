@@ -1,0 +1,99 @@
+//! Genesis presets.
+
+use crate::{AccountId, Balance, BlockNumber, SessionKeys, BABE_GENESIS_EPOCH_CONFIG, NEURO};
+use alloc::{vec, vec::Vec};
+use serde_json::{json, Value};
+use sp_genesis_builder::PresetId;
+use sp_keyring::{Ed25519Keyring, Sr25519Keyring};
+
+/// One validator, short eras and windows.
+pub const DEVELOPMENT: &str = sp_genesis_builder::DEV_RUNTIME_PRESET;
+/// Two validators, otherwise as [`DEVELOPMENT`].
+pub const LOCAL_TESTNET: &str = sp_genesis_builder::LOCAL_TESTNET_RUNTIME_PRESET;
+
+/// What differs between presets.
+struct Preset {
+	/// Slots of a BABE epoch.
+	epoch_length: u64,
+	/// Blocks during which work may be challenged.
+	challenge_window: BlockNumber,
+	/// Blocks from `unbond` to withdrawal.
+	cooldown: BlockNumber,
+	/// Blocks of an era.
+	era_length: BlockNumber,
+	/// Block authors and finalizers.
+	validators: Vec<Sr25519Keyring>,
+}
+
+/// Accounts with money at genesis, for development networks only: their keys are public knowledge.
+fn endowed() -> Vec<(AccountId, Balance)> {
+	Sr25519Keyring::well_known().map(|key| (key.to_account_id(), 1_000_000 * NEURO)).collect()
+}
+
+fn session_keys(validator: Sr25519Keyring) -> SessionKeys {
+	// The ed25519 keyring holds the same names under the other curve.
+	let grandpa = match validator {
+		Sr25519Keyring::Alice => Ed25519Keyring::Alice,
+		Sr25519Keyring::Bob => Ed25519Keyring::Bob,
+		Sr25519Keyring::Charlie => Ed25519Keyring::Charlie,
+		Sr25519Keyring::Dave => Ed25519Keyring::Dave,
+		Sr25519Keyring::Eve => Ed25519Keyring::Eve,
+		_ => Ed25519Keyring::Ferdie,
+	};
+	SessionKeys { babe: validator.public().into(), grandpa: grandpa.public().into() }
+}
+
+fn json_of(preset: Preset) -> Value {
+	let keys: Vec<(AccountId, AccountId, SessionKeys)> = preset
+		.validators
+		.iter()
+		.map(|validator| (validator.to_account_id(), validator.to_account_id(), session_keys(*validator)))
+		.collect();
+	json!({
+		"balances": { "balances": endowed() },
+		"parameters": { "epochLength": preset.epoch_length },
+		"babe": { "epochConfig": BABE_GENESIS_EPOCH_CONFIG },
+		"session": { "keys": keys },
+		"ponw": { "challengeWindow": preset.challenge_window },
+		"staking": { "cooldown": preset.cooldown, "minBond": 100 * NEURO },
+		"rewards": {
+			"eraLength": preset.era_length,
+			"historyDepth": 84,
+			// With eras of six hours: 9.4 million NEURO in the first year, and half of a year's issuance four years later.
+			"initialBudget": 7_000 * NEURO,
+			"budgetFloor": 10 * NEURO,
+			"decayRatio": 999_881_398_686_573_512_u64,
+			"erasPerStep": 1,
+			"trainingRate": 1_000,
+			"roleRates": [1_200, 1_000, 1_000, 1_100],
+		},
+		"sudo": { "key": Some(Sr25519Keyring::Alice.to_account_id()) },
+	})
+}
+
+/// The JSON patch of a preset, by its name.
+pub fn preset(id: &PresetId) -> Option<Vec<u8>> {
+	let value = match id.as_ref() {
+		DEVELOPMENT => json_of(Preset {
+			epoch_length: 10,
+			challenge_window: 10,
+			cooldown: 200,
+			era_length: 10,
+			validators: vec![Sr25519Keyring::Alice],
+		}),
+		LOCAL_TESTNET => json_of(Preset {
+			epoch_length: 10,
+			challenge_window: 10,
+			cooldown: 200,
+			era_length: 10,
+			validators: vec![Sr25519Keyring::Alice, Sr25519Keyring::Bob],
+		}),
+		_ => return None,
+	};
+	serde_json::to_vec(&value).ok()
+}
+
+/// Names of the presets.
+pub fn preset_names() -> Vec<PresetId> {
+	vec![PresetId::from(DEVELOPMENT), PresetId::from(LOCAL_TESTNET)]
+}

@@ -1,0 +1,48 @@
+//! Chain parameters that genesis fixes for good, so that one WASM serves every preset.
+
+pub use pallet::*;
+
+#[frame_support::pallet]
+mod pallet {
+	use frame_support::{pallet_prelude::*, traits::ConstU64};
+
+	#[pallet::pallet]
+	pub struct Pallet<T>(_);
+
+	/// This pallet needs nothing from outside.
+	#[pallet::config]
+	pub trait Config: frame_system::Config {}
+
+	/// Slots of a BABE epoch. It must never change after genesis: block production would stop.
+	#[pallet::storage]
+	pub type EpochLength<T> = StorageValue<_, u64, ValueQuery, ConstU64<200>>;
+
+	/// Values of the chain's first block.
+	#[pallet::genesis_config]
+	#[derive(frame_support::DefaultNoBound)]
+	pub struct GenesisConfig<T: Config> {
+		/// Slots of a BABE epoch; the default of 200 (10 minutes) if zero.
+		pub epoch_length: u64,
+		/// Type marker.
+		#[serde(skip)]
+		pub _config: core::marker::PhantomData<T>,
+	}
+
+	#[pallet::genesis_build]
+	impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
+		fn build(&self) {
+			if self.epoch_length != 0 {
+				EpochLength::<T>::put(self.epoch_length);
+			}
+		}
+	}
+
+	/// Reads [`EpochLength`] where a `Get` is asked for.
+	pub struct GetEpochLength<T>(PhantomData<T>);
+
+	impl<T: Config> Get<u64> for GetEpochLength<T> {
+		fn get() -> u64 {
+			EpochLength::<T>::get()
+		}
+	}
+}

@@ -1,0 +1,29 @@
+//! Where pallets get chain time and randomness from.
+
+use crate::{BlockNumber, Hash, Runtime, Timestamp};
+use frame_support::traits::Randomness;
+use neuroshard_types::{traits::Clock, Moment};
+
+/// Chain time, from the timestamp inherent of the block.
+pub struct ChainTime;
+
+impl Clock for ChainTime {
+	fn now() -> Moment {
+		Timestamp::get()
+	}
+}
+
+/// The VRF output of the parent block, or the randomness of the epoch before last where a block carries none.
+///
+/// Nobody knows it before the parent block is produced; that block's author can only choose between its output and not
+/// producing a block.
+pub struct VrfRandomness;
+
+impl Randomness<Hash, BlockNumber> for VrfRandomness {
+	fn random(subject: &[u8]) -> (Hash, BlockNumber) {
+		match pallet_babe::ParentBlockRandomness::<Runtime>::random(subject) {
+			(Some(hash), known_since) => (hash, known_since),
+			(None, _) => pallet_babe::RandomnessFromOneEpochAgo::<Runtime>::random(subject),
+		}
+	}
+}
