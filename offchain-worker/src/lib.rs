@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod chain;
+pub mod cli;
 pub mod data;
 pub mod engine;
 pub mod export;

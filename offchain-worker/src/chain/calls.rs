@@ -6,6 +6,7 @@ use neuroshard_types::{
 	dataset::Manifest,
 	proof::{Proof, ProofSignature},
 	provider::ProviderInfo,
+	reward::EraIndex,
 	run::{Attestation, RunConfig, VoteBitmap, Work},
 	AccountId, Balance, DatasetId, RoundIndex, RunId, H256,
 };
@@ -134,9 +135,9 @@ pub mod ponw {
 pub mod rewards {
 	use super::*;
 
-	/// Mints what ended eras owe the caller.
-	pub fn claim() -> Call {
-		Call::new("Rewards", "claim", &())
+	/// Mints what an ended era owes the caller.
+	pub fn claim(era: EraIndex) -> Call {
+		Call::new("Rewards", "claim", &(era,))
 	}
 }
 

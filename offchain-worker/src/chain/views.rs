@@ -4,7 +4,7 @@ use super::{client::ChainAt, error::ChainError};
 use neuroshard_types::{
 	dataset::DatasetView,
 	provider::{Addresses, PeerIdBytes, ProviderView},
-	reward::{Earnings, EraView},
+	reward::{Earnings, EraIndex, EraView},
 	run::{RoundRecord, RoundView, RunView},
 	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId,
 };
@@ -88,6 +88,22 @@ impl ChainAt {
 	/// See [`Self::view`].
 	pub async fn earnings(&self, who: &AccountId) -> Result<Earnings, ChainError> {
 		self.view("Rewards", "earnings", (who.clone(),)).await
+	}
+
+	/// Ended eras that still owe `who`, and how much, in planck.
+	///
+	/// # Errors
+	/// See [`Self::view`].
+	pub async fn claimable_eras(&self, who: &AccountId) -> Result<Vec<(EraIndex, Balance)>, ChainError> {
+		self.view("Rewards", "claimable_eras", (who.clone(),)).await
+	}
+
+	/// Blocks from the end of a round until its proofs are final and its data may go.
+	///
+	/// # Errors
+	/// See [`Self::view`].
+	pub async fn challenge_window(&self) -> Result<BlockNumber, ChainError> {
+		self.view("Ponw", "window", ()).await
 	}
 
 	/// The current era.

@@ -28,7 +28,7 @@ pub struct ChainView {
 	pub run: Option<RunState>,
 	/// Chain time in whole hours since the epoch: the number of an uptime proof.
 	pub hour: u32,
-	/// What can be claimed according to the *finalized* block, in planck.
+	/// What can be claimed according to both the best and the *finalized* block, in planck.
 	pub claimable: Balance,
 }
 
@@ -183,6 +183,51 @@ pub fn choose_run(runs: &[(RunId, RunStatus, bool)], asked: Option<RunId>, at_ha
 		.or(at_hand)
 		.or_else(|| runs.last())
 		.map(|(id, ..)| *id)
+}
+
+/// Whether nothing more is expected of this worker in its run: it is no member, and has no part in the round at hand.
+pub fn has_left(chain: &ChainView) -> bool {
+	chain.run.as_ref().is_none_or(|run| {
+		let acting = run.round.iter().flat_map(|round| &round.participants).any(|one| one.account == chain.me && one.counted);
+		run.view.status == RunStatus::Finished || (!acting && !run.members.contains(&chain.me))
+	})
+}
+
+impl Task {
+	/// Whether it may take longer than the phase that asked for it, so that it is given up when the plan changes.
+	pub fn is_long(&self) -> bool {
+		matches!(self, Self::FetchCheckpoint { .. } | Self::Train { .. } | Self::FetchDeltas { .. })
+	}
+
+	/// Whether a plan made since still wants this task, or more of it.
+	pub fn is_part_of(&self, plan: Option<&Self>) -> bool {
+		match (self, plan) {
+			(Self::FetchDeltas { wanted }, Some(Self::FetchDeltas { wanted: now })) => wanted.iter().all(|one| now.contains(one)),
+			(this, now) => Some(this) == now,
+		}
+	}
+}
+
+impl std::fmt::Display for Task {
+	/// What the worker is doing, for people.
+	fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+		match self {
+			Self::BuildGenesis => formatter.write_str("computing the first checkpoint"),
+			Self::FetchCheckpoint { root } => write!(formatter, "fetching checkpoint {root}"),
+			Self::Adopt { root } => write!(formatter, "taking over checkpoint {root}"),
+			Self::Join => formatter.write_str("joining the run"),
+			Self::Leave => formatter.write_str("leaving the run"),
+			Self::Train { .. } => formatter.write_str("training"),
+			Self::Commit => formatter.write_str("committing"),
+			Self::Reveal => formatter.write_str("revealing"),
+			Self::FetchDeltas { wanted } => write!(formatter, "fetching {} deltas", wanted.len()),
+			Self::Vote { .. } => formatter.write_str("voting on the deltas"),
+			Self::OuterStep { included } => write!(formatter, "applying {} deltas and validating", included.len()),
+			Self::Attest { .. } => formatter.write_str("attesting the checkpoint"),
+			Self::ProveUptime { .. } => formatter.write_str("proving uptime"),
+			Self::Claim => formatter.write_str("claiming earnings"),
+		}
+	}
 }
 
 fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task> {

@@ -475,3 +475,28 @@ fn a_run_is_kept_while_it_lasts_and_issuance_comes_first() {
 	assert_eq!(choose_run(&runs[..2], None, None), Some(1));
 	assert_eq!(choose_run(&[], None, None), None);
 }
+
+#[test]
+fn a_leaver_has_left_when_neither_round_nor_run_counts_on_it() {
+	let (mut chain, _) = training();
+	assert!(!has_left(&chain));
+	run(&mut chain).members.remove(1);
+	assert!(!has_left(&chain), "the round at hand is finished first");
+	me(&mut chain).counted = false;
+	assert!(has_left(&chain));
+	chain.run = None;
+	assert!(has_left(&chain));
+}
+
+#[test]
+fn a_long_task_goes_on_while_the_plan_wants_at_least_as_much() {
+	let (one, two) = ((account(1), delta(1)), (account(3), delta(3)));
+	let fetch = |wanted: &[(AccountId, H256)]| Task::FetchDeltas { wanted: wanted.to_vec() };
+	assert!(fetch(&[one.clone()]).is_part_of(Some(&fetch(&[one.clone(), two.clone()]))));
+	assert!(!fetch(&[one.clone(), two]).is_part_of(Some(&fetch(&[one]))));
+	let train = Task::Train { position: 1 };
+	assert!(train.is_long() && train.is_part_of(Some(&train)));
+	assert!(!train.is_part_of(Some(&Task::Train { position: 0 })));
+	assert!(!train.is_part_of(None));
+	assert!(!Task::Commit.is_long());
+}

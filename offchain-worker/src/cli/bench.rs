@@ -1,0 +1,26 @@
+//! `bench`.
+
+use super::{run_file::Preset, CliError};
+use crate::{bench::bench, hardware};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(super) struct Bench {
+	/// Configuration to measure.
+	#[arg(long, value_enum, default_value = "devnet")]
+	preset: Preset,
+	/// Timed steps on either side.
+	#[arg(long, default_value_t = 10)]
+	repetitions: u32,
+	/// Threads.
+	#[arg(long)]
+	threads: Option<usize>,
+}
+
+impl Bench {
+	pub(super) fn run(self) -> Result<u8, CliError> {
+		let (model, train) = self.preset.configs();
+		println!("{}", bench(&model, &train, hardware::threads(self.threads), self.repetitions)?);
+		Ok(0)
+	}
+}

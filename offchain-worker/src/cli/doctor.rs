@@ -1,0 +1,183 @@
+//! `doctor`: everything a provider needs, checked one by one, each with what to do about it.
+
+use super::{open::create_base, CliError, Common};
+use crate::{
+	chain::{ChainAt, ChainClient, Neuro},
+	hardware,
+	keys::Keys,
+	run::status::Status,
+};
+use clap::Args;
+use neuroshard_kernels::{exec::Exec, kat};
+use neuroshard_types::{provider::ProviderStatus, NEURO};
+use std::{
+	net::{TcpListener, UdpSocket},
+	path::Path,
+	time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+/// A worker's clock may differ this much from chain time, which itself is up to a slot old.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(30);
+/// Free disk below this does not hold a checkpoint and its deltas.
+const LITTLE_DISK: u64 = 2 << 30;
+/// Less than this does not pay the fees of many rounds.
+const FEES: u128 = NEURO / 10;
+
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+	/// Port that the worker listens on.
+	#[arg(long, default_value_t = 4600)]
+	port: u16,
+}
+
+/// What a check found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+	Good,
+	/// Works, but not as it should.
+	Weak,
+	/// Does not work.
+	Bad,
+}
+
+/// Findings, printed as they come.
+#[derive(Default)]
+struct Findings {
+	bad: u32,
+}
+
+impl Findings {
+	fn note(&mut self, what: &str, verdict: Verdict, text: impl std::fmt::Display) {
+		let sign = match verdict {
+			Verdict::Good => "ok  ",
+			Verdict::Weak => "weak",
+			Verdict::Bad => "BAD ",
+		};
+		self.bad += u32::from(verdict == Verdict::Bad);
+		println!("{sign}  {what:<10} {text}");
+	}
+}
+
+impl Doctor {
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		let base = common.base()?;
+		create_base(&base)?;
+		let mut findings = Findings::default();
+		kernels(&mut findings);
+		disk(&mut findings, &base);
+		let worker = Status::read(&base).filter(|status| status.task.as_deref() != Some("stopped"));
+		ports(&mut findings, self.port, worker.as_ref());
+		let keys = match Keys::load(&base, common.suri.as_deref()) {
+			Ok(keys) => {
+				findings.note("keys", Verdict::Good, keys.account.address());
+				Some(keys)
+			}
+			Err(error) => {
+				findings.note("keys", Verdict::Bad, error);
+				None
+			}
+		};
+		match ChainClient::connect(&common.node).await {
+			Ok(client) => chain(&mut findings, &client, keys.as_ref()).await?,
+			Err(error) => findings.note("node", Verdict::Bad, error),
+		}
+		println!("{}", if findings.bad == 0 { "everything a provider needs is there" } else { "see BAD above" });
+		Ok(u8::from(findings.bad > 0))
+	}
+}
+
+fn kernels(findings: &mut Findings) {
+	let checked = Exec::new(hardware::threads(None)).map_err(|error| error.to_string());
+	match checked.and_then(|exec| kat::verify(&exec).map_err(|error| error.to_string())) {
+		Ok(()) => findings.note("arithmetic", Verdict::Good, "this machine computes the known answers, bit for bit"),
+		Err(error) => findings.note("arithmetic", Verdict::Bad, format!("{error}: work from this machine would be judged wrong")),
+	}
+}
+
+fn disk(findings: &mut Findings, base: &Path) {
+	match hardware::free_disk(base) {
+		Ok(free) => {
+			let verdict = if free < LITTLE_DISK { Verdict::Weak } else { Verdict::Good };
+			findings.note("disk", verdict, format!("{} GiB free in {}", free >> 30, base.display()));
+		}
+		Err(error) => findings.note("disk", Verdict::Bad, format!("{}: {error}", base.display())),
+	}
+}
+
+fn ports(findings: &mut Findings, port: u16, worker: Option<&Status>) {
+	if let Some(worker) = worker {
+		findings.note("reach", Verdict::Good, format!("{} peers. {}", worker.peers, worker.reachability));
+		return;
+	}
+	let taken = TcpListener::bind(("0.0.0.0", port)).err().or_else(|| UdpSocket::bind(("0.0.0.0", port)).err());
+	match taken {
+		None => findings.note("port", Verdict::Good, format!("{port} is free; whether others reach it shows once the worker runs")),
+		Some(error) => findings.note("port", Verdict::Bad, format!("{port}: {error}; choose another one with --port")),
+	}
+}
+
+async fn chain(findings: &mut Findings, client: &ChainClient, keys: Option<&Keys>) -> Result<(), CliError> {
+	let (health, heads) = (client.health().await?, client.heads().await?);
+	let text = format!("{} on {}, block {}, finalized {}", health.version, health.chain, heads.best.number, heads.finalized.number);
+	match health.syncing {
+		false => findings.note("node", Verdict::Good, text),
+		true => findings.note("node", Verdict::Weak, format!("{text}; still syncing, wait until it is done")),
+	}
+	let at = client.at(heads.best).await?;
+	clock(findings, at.time().await?);
+	if let Some(keys) = keys {
+		account(findings, &at, keys).await?;
+	}
+	Ok(())
+}
+
+fn clock(findings: &mut Findings, chain_ms: u64) {
+	let own = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+	let chain = Duration::from_millis(chain_ms);
+	let apart = own.abs_diff(chain);
+	let text = format!("{} s from chain time", apart.as_secs());
+	match apart <= CLOCK_TOLERANCE {
+		true => findings.note("clock", Verdict::Good, text),
+		false => findings.note("clock", Verdict::Weak, format!("{text}: set this machine's clock, unless the chain stands still")),
+	}
+}
+
+async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys) -> Result<(), CliError> {
+	let who = keys.account.id();
+	let free = at.funds(&who).await?.free;
+	let provider = at.provider(&who).await?;
+	let (minimum, _) = at.bond_limits().await?;
+	let needed = if provider.is_some() { FEES } else { minimum.saturating_add(FEES) };
+	match free >= needed {
+		true => findings.note("funds", Verdict::Good, Neuro(free)),
+		false => findings.note("funds", Verdict::Bad, format!("{}: at least {} is needed", Neuro(free), Neuro(needed))),
+	}
+	match &provider {
+		None => findings.note("provider", Verdict::Bad, "not registered: `neuroshard-worker register`"),
+		Some(provider) if provider.status != ProviderStatus::Active => {
+			findings.note("provider", Verdict::Bad, format!("chilled, bond {}: bond more, or leave", Neuro(provider.bonded)));
+		}
+		Some(provider) if provider.info.ponw_key != keys.ponw.public() => {
+			findings.note("provider", Verdict::Weak, "registered with another PoNW key; the worker corrects that when it starts");
+		}
+		Some(provider) => {
+			findings.note(
+				"provider",
+				Verdict::Good,
+				format!("active, bond {}, reputation {}", Neuro(provider.bonded), provider.reputation),
+			);
+		}
+	}
+	let (earnings, era) = (at.earnings(&who).await?, at.era().await?);
+	let text = format!(
+		"{} so far, {} ready to claim; this era (blocks {} to {}) pays all providers up to {}, of which about {} would be yours if it ended now",
+		Neuro(earnings.claimed),
+		Neuro(earnings.claimable),
+		era.starts_at,
+		era.ends_at,
+		Neuro(era.budget),
+		Neuro(earnings.current_era_estimate)
+	);
+	findings.note("reward", Verdict::Good, text);
+	Ok(())
+}

@@ -1,0 +1,128 @@
+//! Why a command failed, in words for people.
+
+use super::run_file::RunFileError;
+use crate::{
+	bench::BenchError,
+	chain::{ChainError, Neuro},
+	data::DataError,
+	engine::EngineError,
+	export::ExportError,
+	infer::generate::GenerateError,
+	keys::KeyError,
+	metrics::MetricsError,
+	net::NetworkError,
+	run::{journal::JournalError, WorkerError},
+	store::StoreError,
+	train::checkpoint::CheckpointError,
+};
+use std::path::PathBuf;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+	/// No folder to work in.
+	#[error("there is no home folder to keep keys and data in: name one with --base-path DIR")]
+	NoHome,
+	/// Standard input could not be read.
+	#[error("cannot read the secret from standard input: {0}")]
+	Input(std::io::Error),
+	/// A file or folder.
+	#[error("cannot use {path}: {source}")]
+	File {
+		/// Which one.
+		path: PathBuf,
+		/// What the system said.
+		source: std::io::Error,
+	},
+	/// Another worker uses the folder.
+	#[error("a worker is running in {path} already: stop it first, or use another folder with --base-path")]
+	AlreadyRunning {
+		/// The folder.
+		path: PathBuf,
+	},
+	/// The account is no provider.
+	#[error("account {address} is not registered as a provider: do that first with `neuroshard-worker register`")]
+	NotRegistered {
+		/// Its address.
+		address: String,
+	},
+	/// The account is a provider already.
+	#[error("account {address} is registered already; `neuroshard-worker status` shows its bond")]
+	AlreadyRegistered {
+		/// Its address.
+		address: String,
+	},
+	/// The bond is larger than what the account has.
+	#[error("account {address} has {free}, but bonding {bond} and paying fees takes more: send it some NEURO first")]
+	TooPoor {
+		/// Its address.
+		address: String,
+		/// What it has.
+		free: Neuro,
+		/// What should be bonded.
+		bond: Neuro,
+	},
+	/// The bond is below the chain's minimum.
+	#[error("the bond must be at least {minimum}: name more with --bond")]
+	BondTooSmall {
+		/// The chain's minimum.
+		minimum: Neuro,
+	},
+	/// The kernels do not compute on this machine what they must.
+	#[error("this machine does not compute the known answers ({0}): its work would be judged wrong, so it is not registered; please report processor and version")]
+	KnownAnswer(String),
+	/// Something asked for does not exist.
+	#[error("there is no {0}")]
+	Unknown(String),
+	/// An option's value.
+	#[error("{0}")]
+	Invalid(String),
+	/// A run file.
+	#[error(transparent)]
+	RunFile(#[from] RunFileError),
+	/// Keys.
+	#[error(transparent)]
+	Key(#[from] KeyError),
+	/// Chain.
+	#[error(transparent)]
+	Chain(#[from] ChainError),
+	/// Dataset.
+	#[error(transparent)]
+	Data(#[from] DataError),
+	/// Content store.
+	#[error(transparent)]
+	Store(#[from] StoreError),
+	/// Journal.
+	#[error(transparent)]
+	Journal(#[from] JournalError),
+	/// Network.
+	#[error(transparent)]
+	Network(#[from] NetworkError),
+	/// Metrics.
+	#[error(transparent)]
+	Metrics(#[from] MetricsError),
+	/// The worker.
+	#[error(transparent)]
+	Worker(#[from] WorkerError),
+	/// Checkpoint files.
+	#[error(transparent)]
+	Checkpoint(#[from] CheckpointError),
+	/// Engine.
+	#[error(transparent)]
+	Engine(#[from] EngineError),
+	/// Benchmark.
+	#[error(transparent)]
+	Bench(#[from] BenchError),
+	/// Export.
+	#[error(transparent)]
+	Export(#[from] ExportError),
+	/// Sampling.
+	#[error(transparent)]
+	Generate(#[from] GenerateError),
+}
+
+impl CliError {
+	pub(super) fn file(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+		move |source| Self::File { path: path.to_path_buf(), source }
+	}
+}

@@ -1,0 +1,71 @@
+//! `leave`.
+
+use super::{
+	open::{open, Opened, RunLock},
+	CliError, Common,
+};
+use crate::{
+	chain::{staking, training, Neuro},
+	run::LEAVE_FILE,
+};
+use clap::Args;
+use neuroshard_types::run::RunStatus;
+
+#[derive(Debug, Args)]
+pub(super) struct Leave {
+	/// Do not wait for the round at hand; its work is lost, and nothing else.
+	#[arg(long)]
+	now: bool,
+}
+
+impl Leave {
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		let opened = open(common).await?;
+		let address = opened.account.address();
+		let at = opened.client.now().await?;
+		let Some(provider) = at.provider(&opened.account.id()).await? else {
+			return Err(CliError::NotRegistered { address });
+		};
+		if provider.bonded == 0 {
+			return withdraw(&opened, &provider.unbonding).await;
+		}
+		if !self.now && RunLock::take(&opened.base).is_err() {
+			// The running worker sees this, leaves its run, finishes the round and ends.
+			let path = opened.base.join(LEAVE_FILE);
+			std::fs::write(&path, b"").map_err(CliError::file(&path))?;
+			println!("the running worker finishes its round and ends; call `leave` again when it has");
+			return Ok(0);
+		}
+		leave_runs(&opened).await?;
+		opened.submitter.submit(staking::deregister()).await?;
+		let (_, blocks) = at.bond_limits().await?;
+		println!("{} of bond on its way out; call `leave` again in {blocks} blocks to withdraw it", Neuro(provider.bonded));
+		Ok(0)
+	}
+}
+
+async fn leave_runs(opened: &Opened) -> Result<(), CliError> {
+	let at = opened.client.now().await?;
+	for run in at.runs().await? {
+		let active = at.run(run).await?.is_some_and(|view| view.status == RunStatus::Active);
+		if active && at.members(run).await?.contains(&opened.account.id()) {
+			opened.submitter.submit(training::leave(run)).await?;
+			println!("left run {run}");
+		}
+	}
+	Ok(())
+}
+
+async fn withdraw(opened: &Opened, unbonding: &[neuroshard_types::provider::UnbondingChunk]) -> Result<u8, CliError> {
+	let best = opened.client.heads().await?.best.number;
+	let ready: u128 = unbonding.iter().filter(|chunk| chunk.unlocks_at <= best).map(|chunk| chunk.amount).sum();
+	match unbonding.iter().map(|chunk| chunk.unlocks_at).find(|block| *block > best) {
+		_ if ready > 0 => {
+			opened.submitter.submit(staking::withdraw_unbonded()).await?;
+			println!("{} withdrawn", Neuro(ready));
+		}
+		Some(block) => println!("nothing is free yet: the next part is at block {block}, {} blocks from now", block.saturating_sub(best)),
+		None => println!("nothing is bonded"),
+	}
+	Ok(0)
+}

@@ -1,0 +1,53 @@
+//! The newest checkpoint in the base folder, for commands that need no chain.
+
+use super::CliError;
+use crate::{
+	run::{checkpoint_folder, read_model},
+	train::checkpoint::Checkpoint,
+};
+use neuroshard_graph::ParamLayout;
+use neuroshard_types::{ModelConfig, RunId};
+use std::path::Path;
+
+/// Model and newest checkpoint of `run`, or of the newest run that there is.
+pub(super) fn load(base: &Path, run: Option<RunId>, threads: usize) -> Result<(ModelConfig, Checkpoint), CliError> {
+	let run = run.or_else(|| newest_run(base)).ok_or_else(|| missing(base, None))?;
+	let folder = checkpoint_folder(base, run);
+	let model = read_model(&folder)?.ok_or_else(|| missing(base, Some(run)))?;
+	let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error:?}")))?;
+	let checkpoint = Checkpoint::load(&folder, &layout, threads)?.ok_or_else(|| missing(base, Some(run)))?;
+	Ok((model, checkpoint))
+}
+
+fn newest_run(base: &Path) -> Option<RunId> {
+	let entries = std::fs::read_dir(base.join("runs")).ok()?;
+	entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).max()
+}
+
+fn missing(base: &Path, run: Option<RunId>) -> CliError {
+	let run = run.map_or(String::new(), |run| format!(" of run {run}"));
+	CliError::Unknown(format!("checkpoint{run} in {}: `neuroshard-worker run` computes or fetches one", base.display()))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn without_a_checkpoint_the_error_says_where_one_comes_from() {
+		let base = tempfile::tempdir().unwrap();
+		for run in [None, Some(3)] {
+			let error = load(base.path(), run, 1).map(drop).unwrap_err();
+			assert!(error.to_string().contains("neuroshard-worker run"), "{error}");
+		}
+	}
+
+	#[test]
+	fn the_newest_run_is_the_one_with_the_highest_number() {
+		let base = tempfile::tempdir().unwrap();
+		for name in ["2", "10", "other"] {
+			std::fs::create_dir_all(base.path().join("runs").join(name)).unwrap();
+		}
+		assert_eq!(newest_run(base.path()), Some(10));
+	}
+}

@@ -1,0 +1,140 @@
+//! The command line: one file per command.
+
+mod bench;
+mod dataset;
+mod doctor;
+mod error;
+mod export;
+mod generate;
+mod key;
+mod leave;
+mod local;
+mod open;
+mod register;
+mod replay;
+mod run_file;
+mod start;
+mod status;
+mod train;
+
+pub use error::CliError;
+pub use run_file::{ModelFile, Preset, RunFile, RunFileError, TrainFile};
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Lends compute to train language models with others, exactly checkable, and earns NEURO for it.
+#[derive(Debug, Parser)]
+#[command(name = "neuroshard-worker", version, about, arg_required_else_help = true)]
+pub struct Cli {
+	#[command(flatten)]
+	common: Common,
+	#[command(subcommand)]
+	command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Debug, Args)]
+pub struct Common {
+	/// Address of a node of the chain.
+	#[arg(long, global = true, env = "NEUROSHARD_NODE", value_name = "URL", default_value = "ws://127.0.0.1:9944")]
+	node: String,
+	/// Folder of keys, checkpoints, datasets and the journal. Every account needs its own.
+	#[arg(long, global = true, env = "NEUROSHARD_BASE_PATH", value_name = "DIR")]
+	base_path: Option<PathBuf>,
+	/// Account of a development network, such as //Alice, instead of the key file. Other users of the machine can see it.
+	#[arg(long, global = true, value_name = "SURI")]
+	suri: Option<String>,
+}
+
+impl Common {
+	/// The base folder: what was asked for, else `neuroshard-worker` in the user's data folder.
+	///
+	/// # Errors
+	/// [`CliError::NoHome`] if neither is known.
+	pub fn base(&self) -> Result<PathBuf, CliError> {
+		let data = || {
+			let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+			named("XDG_DATA_HOME").or_else(|| named("HOME").map(|home| home.join(".local/share")))
+		};
+		self.base_path.clone().or_else(|| data().map(|data| data.join("neuroshard-worker"))).ok_or(CliError::NoHome)
+	}
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum Command {
+	/// Make, show or restore the keys.
+	#[command(subcommand)]
+	Key(key::KeyCommand),
+	/// Become a compute provider: measure this machine and bond NEURO.
+	Register(register::Register),
+	/// Take part in training, or only serve checkpoints.
+	Run(start::Run),
+	/// Finish the round at hand, leave, and start to take the bond out. Called again later, withdraws it.
+	Leave(leave::Leave),
+	/// Show account, bond, run, round and earnings.
+	Status(status::StatusCommand),
+	/// Build, verify or register a dataset.
+	#[command(subcommand)]
+	Dataset(dataset::DatasetCommand),
+	/// Create and steer training runs.
+	#[command(subcommand)]
+	Train(train::TrainCommand),
+	/// Recompute a run from block bodies and its dataset, and name the first round or provider that differs.
+	Replay(replay::Replay),
+	/// Write a checkpoint in Hugging Face Llama layout.
+	Export(export::Export),
+	/// Sample text from a checkpoint.
+	Generate(generate::Generate),
+	/// Check everything that a provider needs, and say in words what is missing.
+	Doctor(doctor::Doctor),
+	/// Measure training speed against candle autograd, and what commitments cost.
+	Bench(bench::Bench),
+}
+
+/// Runs the command and returns the process's exit code.
+///
+/// # Errors
+/// Whatever the command ran into, in words for people.
+pub async fn run(cli: Cli) -> Result<u8, CliError> {
+	let Cli { common, command } = cli;
+	match command {
+		Command::Key(command) => command.run(&common),
+		Command::Register(command) => command.run(&common).await,
+		Command::Run(command) => command.run(&common).await,
+		Command::Leave(command) => command.run(&common).await,
+		Command::Status(command) => command.run(&common).await,
+		Command::Dataset(command) => command.run(&common).await,
+		Command::Train(command) => command.run(&common).await,
+		Command::Replay(command) => command.run(&common).await,
+		Command::Export(command) => command.run(&common),
+		Command::Generate(command) => command.run(&common),
+		Command::Doctor(command) => command.run(&common).await,
+		Command::Bench(command) => command.run(),
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use clap::CommandFactory;
+
+	#[test]
+	fn the_command_line_is_well_formed() {
+		Cli::command().debug_assert();
+	}
+
+	#[test]
+	fn common_options_may_stand_behind_the_command() {
+		let cli = Cli::try_parse_from(["neuroshard-worker", "status", "--node", "ws://host:1", "--base-path", "/data", "--json"]).unwrap();
+		assert_eq!(cli.common.node, "ws://host:1");
+		assert_eq!(cli.common.base().unwrap(), PathBuf::from("/data"));
+		assert!(matches!(cli.command, Command::Status(_)));
+	}
+
+	#[test]
+	fn an_unknown_command_is_refused() {
+		assert!(Cli::try_parse_from(["neuroshard-worker", "mine"]).is_err());
+	}
+}

@@ -1,0 +1,308 @@
+//! A training run as its sponsor writes it: JSON with numbers that people read. The chain's form carries floats as bits.
+
+use crate::{chain::Neuro, train::presets};
+use clap::ValueEnum;
+use neuroshard_types::{
+	run::{PhaseDurations, RunConfig},
+	Aggregator, DatasetId, ModelConfig, RoundIndex, TrainConfig, F32, H256,
+};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Why a run file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RunFileError {
+	/// It cannot be read.
+	#[error("cannot read {path}: {source}")]
+	Io {
+		/// The file.
+		path: PathBuf,
+		/// What the system said.
+		source: std::io::Error,
+	},
+	/// It is not what a run file looks like.
+	#[error("{path} is not a run file: {reason}; `neuroshard-worker train template` prints one")]
+	Malformed {
+		/// The file.
+		path: PathBuf,
+		/// Where reading ended.
+		reason: String,
+	},
+	/// A value that the chain would refuse.
+	#[error("the run file's {field} {reason}")]
+	Value {
+		/// Which field.
+		field: &'static str,
+		/// What is wrong.
+		reason: String,
+	},
+}
+
+/// Configurations that come with the worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Preset {
+	/// Learns visibly on two cores within minutes.
+	Devnet,
+	/// A round takes seconds: for tests.
+	Tiny,
+}
+
+impl Preset {
+	/// Model and training configuration.
+	pub fn configs(self) -> (ModelConfig, TrainConfig) {
+		match self {
+			Self::Devnet => presets::devnet(),
+			Self::Tiny => presets::tiny(),
+		}
+	}
+}
+
+/// A training run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunFile {
+	/// Name, at most 64 bytes.
+	pub name: String,
+	/// Shape of the model.
+	pub model: ModelFile,
+	/// Optimizers, batch and schedule.
+	pub train: TrainFile,
+	/// A round starts with no fewer participants.
+	pub min_participants: u32,
+	/// And with no more.
+	pub max_participants: u32,
+	/// Smallest bond of a participant, in NEURO.
+	pub min_bond: String,
+	/// Rounds; `null` goes on until stopped.
+	pub rounds: Option<RoundIndex>,
+	/// Longest duration of each phase, in blocks.
+	pub durations: PhaseDurations,
+}
+
+/// [`ModelConfig`] with floats as numbers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct ModelFile {
+	pub vocab: u32,
+	pub dim: u32,
+	pub layers: u32,
+	pub heads: u32,
+	pub kv_heads: u32,
+	pub ffn: u32,
+	pub max_seq: u32,
+	pub tied: bool,
+	pub rope_theta: u32,
+	pub norm_eps: f32,
+}
+
+/// [`TrainConfig`] with floats as numbers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct TrainFile {
+	/// Seed of the first parameters: 32 bytes in hexadecimal digits, or any other text, which is hashed.
+	pub seed: String,
+	pub batch: u32,
+	pub seq_len: u32,
+	pub inner_steps: u32,
+	pub commit_interval: u32,
+	pub lr: f32,
+	pub lr_min: f32,
+	pub warmup_steps: u32,
+	pub total_steps: u32,
+	pub beta1: f32,
+	pub beta2: f32,
+	pub eps: f32,
+	pub weight_decay: f32,
+	pub clip: f32,
+	pub outer_lr: f32,
+	pub outer_beta: f32,
+	/// Values dropped at each end of a trimmed mean; 0 is the mean.
+	pub trim: u16,
+	pub validation_sequences: u32,
+}
+
+impl RunFile {
+	/// Reads a run file.
+	///
+	/// # Errors
+	/// [`RunFileError::Io`] and [`RunFileError::Malformed`].
+	pub fn read(path: &Path) -> Result<Self, RunFileError> {
+		let text = std::fs::read_to_string(path).map_err(|source| RunFileError::Io { path: path.to_path_buf(), source })?;
+		serde_json::from_str(&text).map_err(|error| RunFileError::Malformed { path: path.to_path_buf(), reason: error.to_string() })
+	}
+
+	/// A run of a preset's model that goes on until it is stopped.
+	pub fn of(preset: Preset) -> Self {
+		let (model, train) = preset.configs();
+		let (name, durations) = match preset {
+			Preset::Devnet => ("devnet", PhaseDurations { joining: 5, training: 60, revealing: 12, availability: 15, checkpointing: 25 }),
+			Preset::Tiny => ("tiny", PhaseDurations { joining: 4, training: 25, revealing: 10, availability: 10, checkpointing: 12 }),
+		};
+		Self {
+			name: name.into(),
+			model: ModelFile::of(&model),
+			train: TrainFile::of(&train),
+			min_participants: 3,
+			max_participants: 8,
+			min_bond: "100".into(),
+			rounds: None,
+			durations,
+		}
+	}
+
+	/// The chain's form, for `dataset`. The genesis root is computed with `threads` threads.
+	///
+	/// # Errors
+	/// [`RunFileError::Value`] for what the chain would refuse.
+	pub fn config(&self, dataset: DatasetId, threads: usize) -> Result<RunConfig, RunFileError> {
+		let (model, train) = (self.model.config(), self.train.config());
+		let root = neuroshard_graph::commit::genesis_root(&model, &train, threads)
+			.map_err(|error| RunFileError::Value { field: "model or train", reason: format!("is refused: {error:?}") })?;
+		let bond: Neuro = self.min_bond.parse().map_err(|reason| RunFileError::Value { field: "min_bond", reason })?;
+		let name = self.name.clone().into_bytes().try_into();
+		Ok(RunConfig {
+			name: name.map_err(|_| RunFileError::Value { field: "name", reason: "is longer than 64 bytes".into() })?,
+			dataset,
+			model,
+			train,
+			genesis_root: H256(root),
+			min_participants: self.min_participants,
+			max_participants: self.max_participants,
+			min_bond: bond.0,
+			rounds: self.rounds,
+			durations: self.durations,
+		})
+	}
+}
+
+impl ModelFile {
+	fn of(model: &ModelConfig) -> Self {
+		let ModelConfig { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = model.clone();
+		Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps: norm_eps.get() }
+	}
+
+	fn config(&self) -> ModelConfig {
+		let Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = *self;
+		ModelConfig { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps: F32::new(norm_eps) }
+	}
+}
+
+impl TrainFile {
+	fn of(train: &TrainConfig) -> Self {
+		Self {
+			seed: hex::encode(train.seed),
+			batch: train.batch,
+			seq_len: train.seq_len,
+			inner_steps: train.inner_steps,
+			commit_interval: train.commit_interval,
+			lr: train.lr.get(),
+			lr_min: train.lr_min.get(),
+			warmup_steps: train.warmup_steps,
+			total_steps: train.total_steps,
+			beta1: train.beta1.get(),
+			beta2: train.beta2.get(),
+			eps: train.eps.get(),
+			weight_decay: train.weight_decay.get(),
+			clip: train.clip.get(),
+			outer_lr: train.outer_lr.get(),
+			outer_beta: train.outer_beta.get(),
+			trim: match train.aggregator {
+				Aggregator::Mean => 0,
+				Aggregator::TrimmedMean { trim } => trim,
+			},
+			validation_sequences: train.validation_sequences,
+		}
+	}
+
+	fn seed(&self) -> [u8; 32] {
+		let mut seed = [0; 32];
+		match hex::decode_to_slice(&self.seed, &mut seed) {
+			Ok(()) => seed,
+			Err(_) => sp_crypto_hashing::blake2_256(self.seed.as_bytes()),
+		}
+	}
+
+	fn config(&self) -> TrainConfig {
+		TrainConfig {
+			arithmetic_version: neuroshard_graph::config::ARITHMETIC_VERSION,
+			seed: self.seed(),
+			batch: self.batch,
+			seq_len: self.seq_len,
+			inner_steps: self.inner_steps,
+			commit_interval: self.commit_interval,
+			lr: F32::new(self.lr),
+			lr_min: F32::new(self.lr_min),
+			warmup_steps: self.warmup_steps,
+			total_steps: self.total_steps,
+			beta1: F32::new(self.beta1),
+			beta2: F32::new(self.beta2),
+			eps: F32::new(self.eps),
+			weight_decay: F32::new(self.weight_decay),
+			clip: F32::new(self.clip),
+			outer_lr: F32::new(self.outer_lr),
+			outer_beta: F32::new(self.outer_beta),
+			aggregator: match self.trim {
+				0 => Aggregator::Mean,
+				trim => Aggregator::TrimmedMean { trim },
+			},
+			validation_sequences: self.validation_sequences,
+		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	fn tiny() -> RunFile {
+		let mut file = RunFile::of(Preset::Tiny);
+		file.model = ModelFile { vocab: 32, dim: 32, layers: 1, heads: 1, kv_heads: 1, ffn: 32, max_seq: 32, ..file.model };
+		file.train = TrainFile { seq_len: 32, ..file.train };
+		file
+	}
+
+	#[test]
+	fn presets_survive_the_way_through_a_file() {
+		for preset in [Preset::Devnet, Preset::Tiny] {
+			let text = serde_json::to_string(&RunFile::of(preset)).unwrap();
+			let file: RunFile = serde_json::from_str(&text).unwrap();
+			assert_eq!((file.model.config(), file.train.config()), preset.configs());
+		}
+	}
+
+	#[test]
+	fn a_seed_text_and_the_genesis_root_follow_from_the_file() {
+		let config = tiny().config(3, 1).unwrap();
+		assert_eq!(config.dataset, 3);
+		assert_eq!(config.min_bond, 100 * neuroshard_types::NEURO);
+		assert_eq!(config, tiny().config(3, 2).unwrap(), "threads do not change it");
+		let mut other = tiny();
+		other.train.seed = "another".into();
+		assert_ne!(other.config(3, 1).unwrap().genesis_root, config.genesis_root);
+	}
+
+	#[test]
+	fn what_the_chain_would_refuse_is_refused_with_the_fields_name() {
+		let mut file = tiny();
+		file.model.dim = 33;
+		assert!(file.config(0, 1).unwrap_err().to_string().contains("model or train is refused"));
+		let mut file = tiny();
+		file.min_bond = "-1".into();
+		assert!(file.config(0, 1).unwrap_err().to_string().contains("min_bond"));
+		let mut file = tiny();
+		file.name = "x".repeat(65);
+		assert!(file.config(0, 1).unwrap_err().to_string().contains("64 bytes"));
+	}
+
+	#[test]
+	fn a_wrong_file_is_refused_with_a_way_to_a_right_one() {
+		let folder = tempfile::tempdir().unwrap();
+		let path = folder.path().join("run.json");
+		std::fs::write(&path, "{\"name\": 1}").unwrap();
+		let error = RunFile::read(&path).unwrap_err();
+		assert!(error.to_string().contains("train template"), "{error}");
+		assert!(matches!(RunFile::read(&folder.path().join("none")), Err(RunFileError::Io { .. })));
+	}
+}

@@ -1,0 +1,105 @@
+//! Why a worker, or one of its tasks, cannot go on.
+
+use super::journal::JournalError;
+use crate::{
+	chain::ChainError,
+	data::DataError,
+	engine::EngineError,
+	net::{FetchError, NetworkError, Stopped},
+	store::StoreError,
+	train::{checkpoint::CheckpointError, outer::OuterError, round::TrainError},
+};
+use neuroshard_types::{DatasetId, RunId, H256};
+use std::path::PathBuf;
+
+/// Why a worker, or one of its tasks, cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+	/// The chain.
+	#[error(transparent)]
+	Chain(#[from] ChainError),
+	/// The network could not be started.
+	#[error(transparent)]
+	Network(#[from] NetworkError),
+	/// Content could not be fetched.
+	#[error(transparent)]
+	Fetch(#[from] FetchError),
+	/// The content store.
+	#[error(transparent)]
+	Store(#[from] StoreError),
+	/// The journal.
+	#[error(transparent)]
+	Journal(#[from] JournalError),
+	/// The dataset.
+	#[error(transparent)]
+	Data(#[from] DataError),
+	/// A checkpoint.
+	#[error(transparent)]
+	Checkpoint(#[from] CheckpointError),
+	/// The engine.
+	#[error(transparent)]
+	Engine(#[from] EngineError),
+	/// Training.
+	#[error(transparent)]
+	Train(#[from] TrainError),
+	/// The outer step.
+	#[error(transparent)]
+	Outer(#[from] OuterError),
+	/// The run's first checkpoint is another one here: sponsor and worker do not compute the same.
+	#[error("run {run} states the genesis checkpoint {expected:?}, but its seed gives {found:?} here: this worker does not join it; is it of the chain's release?")]
+	Genesis {
+		/// Run.
+		run: RunId,
+		/// On chain.
+		expected: H256,
+		/// Recomputed.
+		found: H256,
+	},
+	/// The run that was asked for does not exist.
+	#[error("there is no run {0} on this chain: `neuroshard-worker status` shows what there is")]
+	UnknownRun(RunId),
+	/// The run's dataset is not on chain any more.
+	#[error("the run's dataset {0} is not on chain")]
+	UnknownDataset(DatasetId),
+	/// The dataset has more shards than can be described to peers.
+	#[error("dataset {0} has too many shards to be fetched from peers: get it elsewhere and name its folder with --dataset DIR")]
+	DatasetTooLarge(DatasetId),
+	/// The checkpoint that a job needs is not in memory.
+	#[error("checkpoint {root:?} is not loaded")]
+	NotLoaded {
+		/// Its root.
+		root: H256,
+	},
+	/// Not enough time for one attempt; another one follows.
+	#[error("fetching {what} took longer than {seconds} s; what has arrived is kept")]
+	Slow {
+		/// What was fetched.
+		what: String,
+		/// How long was waited.
+		seconds: u64,
+	},
+	/// A file or folder.
+	#[error("cannot use {path}: {source}")]
+	File {
+		/// Which one.
+		path: PathBuf,
+		/// What the system said.
+		source: std::io::Error,
+	},
+	/// The worker is shutting down, or a part of it has ended unexpectedly.
+	#[error("the worker is shutting down")]
+	Stopped,
+}
+
+impl WorkerError {
+	/// Whether the worker must end: trying again would not help.
+	pub(super) fn is_fatal(&self) -> bool {
+		matches!(self, Self::Genesis { .. } | Self::UnknownRun(_) | Self::Stopped | Self::Chain(ChainError::Incompatible { .. }))
+	}
+}
+
+impl From<Stopped> for WorkerError {
+	fn from(_: Stopped) -> Self {
+		Self::Stopped
+	}
+}

@@ -1,0 +1,87 @@
+//! Reading from the chain what the planner needs.
+
+use super::{
+	plan::{choose_run, ChainView, RunState},
+	WorkerError,
+};
+use crate::chain::{ChainAt, ChainClient, Heads};
+use neuroshard_types::{
+	provider::{ProviderStatus, ProviderView, Role},
+	reward::{Earnings, EraIndex},
+	run::Phase,
+	AccountId, Balance, Moment, RunId,
+};
+
+/// Milliseconds of an hour: uptime proofs are numbered by hours of chain time.
+const HOUR_MS: Moment = 3_600_000;
+
+/// The chain at one moment.
+#[derive(Clone)]
+pub(super) struct Observed {
+	pub(super) heads: Heads,
+	/// State after the best block.
+	pub(super) at: ChainAt,
+	/// For the planner.
+	pub(super) chain: ChainView,
+	/// Chain time of the best block.
+	pub(super) time: Moment,
+	pub(super) provider: Option<ProviderView>,
+	pub(super) earnings: Earnings,
+	/// Eras that can be claimed according to best and finalized block.
+	pub(super) eras: Vec<EraIndex>,
+}
+
+/// Looks at the chain now. `asked` is the run that the operator named, `at_hand` the one the worker is in.
+pub(super) async fn observe(
+	client: &ChainClient,
+	me: &AccountId,
+	asked: Option<RunId>,
+	at_hand: Option<RunId>,
+) -> Result<Observed, WorkerError> {
+	let heads = client.heads().await?;
+	let (at, finalized) = (client.at(heads.best).await?, client.at(heads.finalized).await?);
+	let provider = at.provider(me).await?;
+	let active = provider.as_ref().is_some_and(|one| one.status == ProviderStatus::Active && one.info.roles.contains(Role::Worker));
+	let run = match find_run(&at, asked, at_hand).await? {
+		Some(id) => run_state(&at, &finalized, me, id).await?,
+		None => None,
+	};
+	let final_eras = finalized.claimable_eras(me).await?;
+	let eras = at.claimable_eras(me).await?.into_iter().filter(|(era, _)| final_eras.iter().any(|(other, _)| other == era));
+	let (eras, amounts): (Vec<EraIndex>, Vec<Balance>) = eras.unzip();
+	let claimable = amounts.into_iter().fold(0, Balance::saturating_add);
+	let time = at.time().await?;
+	let hour = u32::try_from(time / HOUR_MS).unwrap_or(u32::MAX);
+	let chain = ChainView { best: heads.best.number, me: me.clone(), active, run, hour, claimable };
+	let earnings = at.earnings(me).await?;
+	Ok(Observed { heads, at, chain, time, provider, earnings, eras })
+}
+
+async fn find_run(at: &ChainAt, asked: Option<RunId>, at_hand: Option<RunId>) -> Result<Option<RunId>, WorkerError> {
+	let mut known = Vec::new();
+	for id in at.runs().await? {
+		if let Some(view) = at.run(id).await? {
+			known.push((id, view.status, view.approved));
+		}
+	}
+	match (choose_run(&known, asked, at_hand), asked) {
+		(None, Some(id)) => Err(WorkerError::UnknownRun(id)),
+		(chosen, _) => Ok(chosen),
+	}
+}
+
+async fn run_state(at: &ChainAt, finalized: &ChainAt, me: &AccountId, id: RunId) -> Result<Option<RunState>, WorkerError> {
+	let Some(view) = at.run(id).await? else { return Ok(None) };
+	let round = at.round(id).await?;
+	let members = at.members(id).await?;
+	// Asked only when the answer decides whether a salt may be revealed.
+	let revealing = round.as_ref().filter(|round| round.phase == Phase::Revealing);
+	let finalized_seal = match revealing {
+		Some(round) => {
+			let there = finalized.round(id).await?.filter(|there| (there.round, there.seed) == (round.round, round.seed));
+			there.and_then(|there| there.participants.into_iter().find(|one| one.account == *me)).and_then(|one| one.sealed)
+		}
+		None => None,
+	};
+	Ok(Some(RunState { id, view, round, members, finalized_seal }))
+}

@@ -1,0 +1,94 @@
+//! Where providers are, as the chain says it.
+
+use super::WorkerError;
+use crate::{
+	chain::ChainAt,
+	net::{Handle, PeerAddress},
+};
+use neuroshard_types::{AccountId, BlockNumber};
+use std::collections::BTreeMap;
+
+/// Providers asked for at a time, and in all: the address book of one worker need not hold everybody.
+const PAGE: u32 = 100;
+const MOST: usize = 1_000;
+/// The book is read anew after so many blocks, and when a round starts.
+const REFRESH_AFTER: BlockNumber = 20;
+
+/// Addresses of providers by account.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Book {
+	entries: BTreeMap<AccountId, PeerAddress>,
+	read_at: Option<BlockNumber>,
+}
+
+impl Book {
+	/// Whether it is time to read it again.
+	pub(super) fn is_old(&self, best: BlockNumber) -> bool {
+		self.read_at.is_none_or(|read| best.saturating_sub(read) >= REFRESH_AFTER)
+	}
+
+	/// Reads all providers but `me`, and tells the network.
+	pub(super) async fn refresh(&mut self, at: &ChainAt, me: &AccountId, net: &Handle) -> Result<(), WorkerError> {
+		let mut entries = BTreeMap::new();
+		let mut after = None;
+		loop {
+			let page = at.peers(after.take(), PAGE).await?;
+			let full = u32::try_from(page.len()).is_ok_and(|len| len >= PAGE);
+			after = page.last().map(|(account, ..)| account.clone());
+			for (account, peer, addresses) in page {
+				let addresses = addresses.iter().map(|address| address.as_slice());
+				// Whoever registered an unreadable peer id only makes itself unreachable.
+				if let (Ok(address), true) = (PeerAddress::from_bytes(&peer, addresses), account != *me) {
+					entries.insert(account, address);
+				}
+			}
+			if !full || entries.len() >= MOST {
+				break;
+			}
+		}
+		if entries != self.entries {
+			net.set_peers(entries.values().cloned().collect()).await?;
+		}
+		self.entries = entries;
+		self.read_at = Some(at.block().number);
+		Ok(())
+	}
+
+	/// Addresses of `first`, then of everybody else.
+	pub(super) fn starting_with(&self, first: &AccountId) -> Vec<PeerAddress> {
+		let others = self.entries.iter().filter(|(account, _)| *account != first).map(|(_, address)| address);
+		self.entries.get(first).into_iter().chain(others).cloned().collect()
+	}
+
+	/// Everybody's addresses.
+	pub(super) fn all(&self) -> Vec<PeerAddress> {
+		self.entries.values().cloned().collect()
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::net::PeerId;
+
+	#[test]
+	fn the_owner_of_a_delta_is_asked_first_and_everybody_once() {
+		let address = |_| PeerAddress::new(PeerId::random(), []);
+		let accounts = [1, 2, 3].map(|byte| AccountId::new([byte; 32]));
+		let entries: BTreeMap<_, _> = accounts.iter().cloned().map(|account| (account, address(()))).collect();
+		let second = entries.get(&accounts[1]).cloned();
+		let book = Book { entries, read_at: Some(100) };
+		let asked = book.starting_with(&accounts[1]);
+		assert_eq!((asked.len(), asked.first().cloned()), (3, second));
+		assert_eq!(book.starting_with(&AccountId::new([9; 32])).len(), 3);
+	}
+
+	#[test]
+	fn a_book_ages_by_blocks() {
+		assert!(Book::default().is_old(0));
+		let book = Book { entries: BTreeMap::new(), read_at: Some(100) };
+		assert!(!book.is_old(119));
+		assert!(book.is_old(120));
+		assert!(!book.is_old(90), "a reorganisation does not make it old");
+	}
+}

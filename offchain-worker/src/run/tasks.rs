@@ -1,0 +1,399 @@
+//! Doing what the planner asks for. Tasks change nothing of the worker's memory themselves: they return what is to be remembered.
+
+use super::{
+	compute::Compute,
+	content::{blocking, round_label, save, Content, Dataset},
+	journal::Pending,
+	observe::Observed,
+	peers::Book,
+	plan::{NextCheckpoint, RunState, Task},
+	status::Reporter,
+	WorkerError,
+};
+use crate::{
+	chain::{ponw, rewards, training, work_hash, Call, ChainError, Submitter},
+	data::loader::Assignment,
+	keys::Keys,
+	train::{
+		checkpoint::{decode_delta, Checkpoint},
+		outer::{apply_outer, attest},
+		round::{TrainError, Training},
+	},
+};
+use neuroshard_types::{
+	proof::{Proof, ProofKey, ProofKind},
+	run::RoundView,
+	AccountId, DatasetId, H256,
+};
+use std::{
+	collections::BTreeSet,
+	sync::{
+		atomic::{AtomicBool, Ordering},
+		Arc,
+	},
+	time::Instant,
+};
+use tokio::sync::Mutex;
+
+/// Eras claimed in one extrinsic.
+const CLAIMS: usize = 16;
+
+/// What a finished task leaves behind.
+#[derive(Clone, Debug)]
+pub(super) enum Effect {
+	/// Nothing but what the chain shows.
+	Sent,
+	/// A checkpoint is loaded.
+	Loaded(H256),
+	/// Training is finished; to be journalled before it is committed to.
+	Trained(Pending),
+	/// Training left the finite numbers in the round of this seed.
+	Diverged(H256),
+	/// Deltas that came and are sound, and those that did not.
+	Fetched { held: Vec<H256>, missed: Vec<H256> },
+	/// The outer step is done.
+	Stepped(NextCheckpoint),
+	/// Uptime of an hour is proven, or refused for good.
+	Uptime(u32),
+}
+
+/// Everything that tasks need. Clones share it.
+#[derive(Clone)]
+pub(super) struct Tasks {
+	pub(super) keys: Keys,
+	pub(super) genesis: H256,
+	pub(super) submitter: Submitter,
+	pub(super) content: Content,
+	pub(super) compute: Compute,
+	pub(super) reporter: Reporter,
+	pub(super) dataset: Arc<Mutex<Option<(DatasetId, Dataset)>>>,
+}
+
+/// What a task knows of the moment it was planned in.
+#[derive(Clone)]
+pub(super) struct Moment {
+	pub(super) seen: Observed,
+	pub(super) book: Book,
+	pub(super) pending: Option<Pending>,
+	/// Raised when the task is not wanted any more.
+	pub(super) cancel: Arc<AtomicBool>,
+}
+
+impl Moment {
+	fn run(&self) -> Result<&RunState, WorkerError> {
+		self.seen.chain.run.as_ref().ok_or(WorkerError::Stopped)
+	}
+
+	fn round(&self) -> Result<(&RunState, &RoundView), WorkerError> {
+		let run = self.run()?;
+		run.round.as_ref().map(|round| (run, round)).ok_or(WorkerError::Stopped)
+	}
+}
+
+impl Tasks {
+	/// Does `task`.
+	pub(super) async fn perform(&self, task: Task, moment: &Moment) -> Result<Effect, WorkerError> {
+		match task {
+			Task::BuildGenesis => self.build_genesis(moment).await,
+			Task::FetchCheckpoint { root } => self.fetch_checkpoint(moment, root).await,
+			Task::Adopt { root } => self.adopt(moment, root).await,
+			Task::Join => self.send(training::join(moment.run()?.id)).await,
+			Task::Leave => self.send(training::leave(moment.run()?.id)).await,
+			Task::Train { position } => self.train(moment, position).await,
+			Task::Commit => self.commit(moment).await,
+			Task::Reveal => self.reveal(moment).await,
+			Task::FetchDeltas { wanted } => self.fetch_deltas(moment, wanted).await,
+			Task::Vote { vote } => {
+				let (run, round) = moment.round()?;
+				self.send(training::vote_availability(run.id, round.round, vote)).await
+			}
+			Task::OuterStep { included } => self.outer_step(moment, included).await,
+			Task::Attest { attestation } => {
+				let (run, round) = moment.round()?;
+				self.send(training::attest(run.id, round.round, attestation)).await
+			}
+			Task::ProveUptime { hour } => self.prove_uptime(moment, hour).await,
+			Task::Claim => {
+				let claims: Vec<Call> = moment.seen.eras.iter().take(CLAIMS).map(|era| rewards::claim(*era)).collect();
+				self.send(Call::all(claims)).await
+			}
+		}
+	}
+
+	async fn send(&self, call: Call) -> Result<Effect, WorkerError> {
+		self.submitter.submit(call).await?;
+		Ok(Effect::Sent)
+	}
+
+	async fn build_genesis(&self, moment: &Moment) -> Result<Effect, WorkerError> {
+		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
+		let (store, folder) = (self.content.store.clone(), self.content.checkpoint_folder(run));
+		let root = config.genesis_root;
+		let job = self.compute.run(move |bench| {
+			let threads = bench.threads();
+			let prepared = bench.prepare(run, &config)?;
+			let checkpoint = Checkpoint::genesis(run, &config.model, &config.train, threads)?;
+			let found = checkpoint.header.root();
+			if found != root {
+				return Err(WorkerError::Genesis { run, expected: root, found });
+			}
+			Content::publish(&store, &checkpoint, prepared.engine.layout())?;
+			save(&folder, &checkpoint, prepared.engine)?;
+			*prepared.current = Some(checkpoint);
+			Ok(root)
+		});
+		job.await.map(Effect::Loaded)
+	}
+
+	async fn fetch_checkpoint(&self, moment: &Moment, root: H256) -> Result<Effect, WorkerError> {
+		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
+		let folder = self.content.checkpoint_folder(run);
+		// The newest one before a restart may still be the newest one.
+		let (known, at) = (config.clone(), folder.clone());
+		let loaded = self.compute.run(move |bench| {
+			let threads = bench.threads();
+			let prepared = bench.prepare(run, &known)?;
+			match Checkpoint::load(&at, prepared.engine.layout(), threads) {
+				Ok(Some(checkpoint)) if checkpoint.header.root() == root => {
+					*prepared.current = Some(checkpoint);
+					Ok(true)
+				}
+				Ok(_) => Ok(false),
+				Err(error) => {
+					tracing::warn!("{error}; asking peers instead");
+					Ok(false)
+				}
+			}
+		});
+		if loaded.await? {
+			return Ok(Effect::Loaded(root));
+		}
+		let leaves = self.leaves(run, &config).await?;
+		let header = self.content.checkpoint(run, root, leaves, &moment.book.all()).await?;
+		let store = self.content.store.clone();
+		let job = self.compute.run(move |bench| {
+			let threads = bench.threads();
+			let prepared = bench.prepare(run, &config)?;
+			let layout = prepared.engine.layout();
+			let (params, momentum) = (read(&store, header.params)?, read(&store, header.momentum)?);
+			let checkpoint = Checkpoint::from_blobs(header, layout, &params, &momentum, threads)?;
+			save(&folder, &checkpoint, prepared.engine)?;
+			*prepared.current = Some(checkpoint);
+			Ok(root)
+		});
+		job.await.map(Effect::Loaded)
+	}
+
+	/// Leaves of an encoded parameter vector of the run's model.
+	async fn leaves(&self, run: u32, config: &neuroshard_types::run::RunConfig) -> Result<u32, WorkerError> {
+		let config = config.clone();
+		let job = self.compute.run(move |bench| Ok(bench.prepare(run, &config)?.engine.layout().tile_count()));
+		u32::try_from(job.await?).map_err(|_| WorkerError::Stopped)
+	}
+
+	async fn adopt(&self, moment: &Moment, root: H256) -> Result<Effect, WorkerError> {
+		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
+		let folder = self.content.checkpoint_folder(run);
+		let job = self.compute.run(move |bench| {
+			let prepared = bench.prepare(run, &config)?;
+			let next = prepared.next.as_ref().filter(|next| next.header.root() == root).ok_or(WorkerError::NotLoaded { root })?;
+			save(&folder, next, prepared.engine)?;
+			*prepared.current = prepared.next.take();
+			Ok(root)
+		});
+		job.await.map(Effect::Loaded)
+	}
+
+	/// The run's dataset, with `shards` on disk.
+	async fn dataset(&self, moment: &Moment) -> Result<Dataset, WorkerError> {
+		let id = moment.run()?.view.config.dataset;
+		let mut cached = self.dataset.lock().await;
+		if let Some((known, dataset)) = cached.as_ref() {
+			if *known == id {
+				return Ok(dataset.clone());
+			}
+		}
+		let view = moment.seen.at.dataset(id).await?.ok_or(WorkerError::UnknownDataset(id))?;
+		let dataset = self.content.dataset(id, &view, &moment.book.all()).await?;
+		*cached = Some((id, dataset.clone()));
+		Ok(dataset)
+	}
+
+	async fn train(&self, moment: &Moment, position: u32) -> Result<Effect, WorkerError> {
+		let (state, round) = moment.round()?;
+		let (run, config, index, seed, root) = (state.id, state.view.config.clone(), round.round, round.seed, round.checkpoint);
+		let dataset = self.dataset(moment).await?;
+		let train = &config.train;
+		let assignment = Assignment { position, seed, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
+		let shards = dataset.loader.round_shards(&assignment)?;
+		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
+
+		let (store, reporter, cancel) = (self.content.store.clone(), self.reporter.clone(), moment.cancel.clone());
+		let job = self.compute.run(move |bench| {
+			let steps = config.train.inner_steps;
+			let mut prepared = bench.prepare(run, &config)?;
+			let (engine, checkpoint) = prepared.at(root)?;
+			let started = Instant::now();
+			let trained = Training::start(engine, checkpoint, &dataset.loader, position, seed)?.run(&cancel, |progress| {
+				reporter.update(|status| {
+					status.step = Some((progress.step, steps));
+					status.training_loss = Some(progress.outcome.loss);
+				});
+			})?;
+			let seconds = started.elapsed().as_secs_f64();
+			let tokens = trained.work.tokens;
+			reporter.update(|status| {
+				status.step = None;
+				status.tokens = status.tokens.saturating_add(tokens);
+				status.tokens_per_second = (seconds > 0.0).then(|| tokens as f64 / seconds);
+			});
+			store.put_pinned(&trained.delta, &round_label(run, index))?;
+			Ok(Pending::new(run, index, seed, trained.work))
+		});
+		match job.await {
+			Ok(pending) => Ok(Effect::Trained(pending)),
+			Err(WorkerError::Train(TrainError::Diverged(step))) => {
+				tracing::warn!("training diverged in step {step:?} of round {index}: it is sat out");
+				Ok(Effect::Diverged(seed))
+			}
+			Err(error) => Err(error),
+		}
+	}
+
+	async fn commit(&self, moment: &Moment) -> Result<Effect, WorkerError> {
+		let pending = moment.pending.as_ref().ok_or(WorkerError::Stopped)?;
+		let seal = pending.seal(self.genesis, &moment.seen.chain.me);
+		self.send(training::commit(pending.run, pending.round, seal)).await
+	}
+
+	async fn reveal(&self, moment: &Moment) -> Result<Effect, WorkerError> {
+		let Pending { run, round, salt, work, .. } = moment.pending.clone().ok_or(WorkerError::Stopped)?;
+		let key = ProofKey { run, round, kind: ProofKind::Training };
+		let proof = Proof { key, timestamp: moment.seen.time, work_hash: work_hash(&work) };
+		let signature = self.keys.ponw.sign(&proof, self.genesis, &moment.seen.chain.me);
+		self.send(training::reveal(run, round, salt, work, proof, signature)).await
+	}
+
+	async fn prove_uptime(&self, moment: &Moment, hour: u32) -> Result<Effect, WorkerError> {
+		let key = ProofKey { run: hour, round: 0, kind: ProofKind::Uptime };
+		let proof = Proof { key, timestamp: moment.seen.time, work_hash: H256::zero() };
+		let signature = self.keys.ponw.sign(&proof, self.genesis, &moment.seen.chain.me);
+		match self.send(ponw::submit_uptime(proof, signature)).await {
+			// What the chain refused once in this hour it refuses again, and every attempt costs a fee.
+			Err(WorkerError::Chain(error @ ChainError::Dispatch { .. })) => tracing::info!("{error}"),
+			other => drop(other?),
+		}
+		Ok(Effect::Uptime(hour))
+	}
+
+	async fn fetch_deltas(&self, moment: &Moment, wanted: Vec<(AccountId, H256)>) -> Result<Effect, WorkerError> {
+		let (state, round) = moment.round()?;
+		let (run, config, label) = (state.id, state.view.config.clone(), round_label(state.id, round.round));
+		let leaves = self.leaves(run, &config).await?;
+		let fetches = wanted.into_iter().map(|(owner, root)| {
+			let (peers, label, config) = (moment.book.starting_with(&owner), label.clone(), config.clone());
+			async move { (root, self.fetch_delta(run, config, label, root, leaves, &peers).await) }
+		});
+		let (mut held, mut missed) = (Vec::new(), Vec::new());
+		for (root, result) in futures::future::join_all(fetches).await {
+			match result {
+				Ok(()) => held.push(root),
+				Err(WorkerError::Stopped) => return Err(WorkerError::Stopped),
+				Err(error) => {
+					tracing::warn!("delta {root}: {error}");
+					missed.push(root);
+				}
+			}
+		}
+		Ok(Effect::Fetched { held, missed })
+	}
+
+	/// Fetches a delta and checks that it is one of this model: a vote says that it can be applied.
+	async fn fetch_delta(
+		&self,
+		run: u32,
+		config: neuroshard_types::run::RunConfig,
+		label: String,
+		root: H256,
+		leaves: u32,
+		peers: &[crate::net::PeerAddress],
+	) -> Result<(), WorkerError> {
+		let bytes = self.content.delta(label, root, leaves, peers).await?;
+		let job = self.compute.run(move |bench| {
+			let threads = bench.threads();
+			decode_delta(bench.prepare(run, &config)?.engine.layout(), &bytes, root, threads)?;
+			Ok(())
+		});
+		job.await
+	}
+
+	async fn outer_step(&self, moment: &Moment, included: Vec<H256>) -> Result<Effect, WorkerError> {
+		let (state, round) = moment.round()?;
+		let (run, config, from) = (state.id, state.view.config.clone(), round.checkpoint);
+		let owners: Vec<(AccountId, H256)> = round
+			.participants
+			.iter()
+			.filter(|one| one.included)
+			.filter_map(|one| one.work.as_ref().map(|work| (one.account.clone(), work.delta_root)))
+			.collect();
+		let dataset = self.dataset(moment).await?;
+		let windows = dataset.loader.validation_windows(config.train.validation_sequences, config.train.seq_len)?;
+		let shards: BTreeSet<u32> = windows.iter().map(|window| window.shard).collect();
+		self.content.shards(&dataset, &shards.into_iter().collect::<Vec<_>>(), &moment.book.all()).await?;
+
+		let (store, reporter) = (self.content.store.clone(), self.reporter.clone());
+		let job = self.compute.run(move |bench| {
+			let threads = bench.threads();
+			let mut prepared = bench.prepare(run, &config)?;
+			let (engine, previous) = prepared.at(from)?;
+			let deltas =
+				owners.into_iter().map(|(owner, root)| Ok((owner, decode_delta(engine.layout(), &read(&store, root)?, root, threads)?)));
+			let deltas = deltas.collect::<Result<Vec<_>, WorkerError>>()?;
+			let next = apply_outer(engine, previous, &deltas)?;
+			drop(deltas);
+			let attestation = attest(engine, &next, &dataset.loader)?;
+			// Whoever attests a checkpoint can hand it out.
+			Content::publish(&store, &next, engine.layout())?;
+			reporter.update(|status| status.validation_loss = Some(attestation.validation_loss.get()));
+			*prepared.next = Some(next);
+			Ok(attestation)
+		});
+		let attestation = job.await?;
+		Ok(Effect::Stepped(NextCheckpoint { run, from, included, attestation }))
+	}
+
+	/// Unpins what rounds left behind whose challenge window is over according to the finalized block.
+	pub(super) async fn prune(&self, seen: &Observed) -> Result<(), WorkerError> {
+		let Some(run) = seen.chain.run.as_ref() else { return Ok(()) };
+		let window = seen.at.challenge_window().await?;
+		let newest = run.view.rounds_adopted;
+		// Older rounds were looked at before; the last two are needed by those who are one round behind.
+		for round in newest.saturating_sub(64)..newest.saturating_sub(2) {
+			let label = round_label(run.id, round);
+			if self.content.store.pinned(&label).is_empty() {
+				continue;
+			}
+			let over = match seen.at.record(run.id, round).await? {
+				Some(record) => record.adopted_at.saturating_add(window) <= seen.heads.finalized.number,
+				None => true,
+			};
+			if over {
+				let store = self.content.store.clone();
+				blocking(move || Ok(store.unpin_label(&label)?)).await?;
+			}
+		}
+		Ok(())
+	}
+}
+
+fn read(store: &crate::store::Store, root: H256) -> Result<Vec<u8>, WorkerError> {
+	let blob = store.get(root)?.ok_or(crate::store::StoreError::Unknown { root })?;
+	Ok(blob.bytes()?)
+}
+
+impl Moment {
+	/// Asks a running job to end at its next step.
+	pub(super) fn cancel(&self) {
+		self.cancel.store(true, Ordering::Relaxed);
+	}
+}

@@ -1,0 +1,373 @@
+//! The worker's main loop: look at the chain, plan, do, remember.
+
+use super::{
+	compute::Compute,
+	content::Content,
+	journal::Journal,
+	observe::{observe, Observed},
+	peers::Book,
+	plan::{has_left, plan, LocalState, Mode, Task},
+	status::{Reporter, RoundStatus},
+	tasks::{Effect, Moment, Tasks},
+	WorkerError, LEAVE_FILE,
+};
+use crate::{
+	chain::{staking, ChainClient, ChainError, Heads, Submitter},
+	keys::Keys,
+	net::{Handle, TrafficTotals},
+	store::Store,
+};
+use neuroshard_types::{
+	provider::{Addresses, ProviderInfo},
+	Balance, RoundIndex, RunId, H256,
+};
+use std::{
+	path::{Path, PathBuf},
+	sync::Arc,
+	time::Duration,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Pause after a failed task if no new block comes: a chain that stands still is asked again all the same.
+const RETRY: Duration = Duration::from_secs(6);
+
+/// What the operator decides.
+#[derive(Clone, Debug)]
+pub struct Options {
+	/// Trains or only serves.
+	pub mode: Mode,
+	/// Run to take part in; chosen by the worker if not given.
+	pub run: Option<RunId>,
+	/// Folder of the run's dataset; its shards come from peers if not given.
+	pub dataset: Option<PathBuf>,
+	/// Compute threads.
+	pub threads: usize,
+	/// Earnings below this are not claimed.
+	pub claim_from: Balance,
+}
+
+/// What a worker works with.
+pub struct Parts {
+	/// Base folder.
+	pub base: PathBuf,
+	/// Keys.
+	pub keys: Keys,
+	/// Chain.
+	pub client: ChainClient,
+	/// Content store.
+	pub store: Store,
+	/// Network, running.
+	pub net: Handle,
+	/// Where to report.
+	pub reporter: Reporter,
+}
+
+/// A worker, ready to run.
+pub struct Worker {
+	base: PathBuf,
+	client: ChainClient,
+	options: Options,
+	journal: Journal,
+	tasks: Tasks,
+	local: LocalState,
+	book: Book,
+	/// Run that the worker is in, and its newest adopted round that was noted.
+	at_hand: Option<(RunId, RoundIndex)>,
+	/// Seed of the round whose deltas are counted.
+	seed: Option<H256>,
+	/// Bytes moved when the last round was noted.
+	traffic: TrafficTotals,
+	leaving: bool,
+}
+
+/// How a task ended.
+enum Ended {
+	Done(Effect),
+	Failed(WorkerError),
+	/// The plan does not want it any more.
+	Abandoned,
+	Stopped,
+}
+
+impl Worker {
+	/// Opens the journal and starts the compute thread.
+	///
+	/// # Errors
+	/// [`WorkerError::Journal`] for a folder of another chain or account.
+	pub fn new(parts: Parts, options: Options) -> Result<Self, WorkerError> {
+		let Parts { base, keys, client, store, net, reporter } = parts;
+		let journal = Journal::open(&base, client.genesis(), keys.account.id())?;
+		let compute = Compute::start(options.threads).map_err(|source| WorkerError::File { path: "the compute thread".into(), source })?;
+		let content = Content::new(store, net, &base, options.dataset.clone());
+		let submitter = Submitter::spawn(client.clone(), keys.account.clone());
+		let local = LocalState {
+			mode: options.mode,
+			checkpoint: None,
+			pending: journal.pending_work(),
+			deltas: Default::default(),
+			next: None,
+			diverged: None,
+			uptime: journal.uptime(),
+			claim_from: options.claim_from,
+			leaving: false,
+		};
+		let tasks = Tasks { keys, genesis: client.genesis(), submitter, content, compute, reporter, dataset: Default::default() };
+		let (book, traffic) = (Book::default(), TrafficTotals::default());
+		Ok(Self { base, client, options, journal, tasks, local, book, at_hand: None, seed: None, traffic, leaving: false })
+	}
+
+	/// Works until `stop` is cancelled, or until it has left because its operator asked for it.
+	///
+	/// # Errors
+	/// Only what trying again would not help, such as [`WorkerError::Genesis`]; everything else is reported and tried again.
+	pub async fn run(mut self, stop: CancellationToken) -> Result<(), WorkerError> {
+		let mut heads = self.client.follow(Heads::default());
+		let mut announced = false;
+		while !stop.is_cancelled() {
+			heads.mark_unchanged();
+			let ended = match self.observe().await {
+				Ok(seen) => {
+					if !announced {
+						announced = self.announce(&seen).await;
+					}
+					if self.leaving && has_left(&seen.chain) {
+						return self.deregister(&seen).await;
+					}
+					match plan(&seen.chain, &self.local) {
+						Some(task) => self.perform(task, seen, &mut heads, &stop).await,
+						None => {
+							self.tasks.reporter.update(|status| status.task = None);
+							wait(&mut heads, &stop).await;
+							continue;
+						}
+					}
+				}
+				Err(error) => Ended::Failed(error),
+			};
+			match ended {
+				Ended::Done(effect) => {
+					self.tasks.reporter.update(|status| status.last_error = None);
+					if let Err(error) = self.remember(effect) {
+						self.report(&error);
+						wait(&mut heads, &stop).await;
+					}
+				}
+				Ended::Failed(error) if error.is_fatal() && !stop.is_cancelled() => {
+					self.report(&error);
+					return Err(error);
+				}
+				Ended::Failed(error) => {
+					self.report(&error);
+					wait(&mut heads, &stop).await;
+				}
+				Ended::Abandoned => {}
+				Ended::Stopped => break,
+			}
+		}
+		Ok(())
+	}
+
+	/// Looks at the chain and brings memory and status up to date.
+	async fn observe(&mut self) -> Result<Observed, WorkerError> {
+		let me = self.tasks.keys.account.id();
+		let seen = observe(&self.client, &me, self.options.run, self.at_hand.map(|(run, _)| run)).await?;
+		self.leaving = self.leaving || self.base.join(LEAVE_FILE).exists();
+		self.local.leaving = self.leaving;
+		let seed = seen.chain.run.as_ref().and_then(|run| run.round.as_ref()).map(|round| round.seed);
+		if self.seed != seed {
+			// Another round, or another attempt: other deltas.
+			self.seed = seed;
+			self.local.deltas.clear();
+			if let Some(pending) = self.journal.pending().filter(|pending| Some(pending.seed) == seed) {
+				if self.tasks.content.store.contains(pending.work.delta_root) {
+					self.local.deltas.insert(pending.work.delta_root, None);
+				}
+			}
+		}
+		if self.book.is_old(seen.heads.best.number) {
+			self.book.refresh(&seen.at, &me, &self.tasks.content.net).await?;
+		}
+		self.note_rounds(&seen).await?;
+		self.show(&seen).await;
+		Ok(seen)
+	}
+
+	/// Notes rounds that were adopted since the last look.
+	async fn note_rounds(&mut self, seen: &Observed) -> Result<(), WorkerError> {
+		let Some(run) = seen.chain.run.as_ref() else { return Ok(()) };
+		let adopted = run.view.rounds_adopted;
+		let known = match self.at_hand {
+			Some((id, known)) if id == run.id => known,
+			_ => adopted,
+		};
+		for round in known..adopted {
+			let Some(record) = seen.at.record(run.id, round).await? else { continue };
+			let now = self.tasks.content.net.traffic();
+			let before = std::mem::replace(&mut self.traffic, now);
+			let note = RoundStatus {
+				round,
+				validation_loss: Some(record.validation_loss.get()),
+				included: u32::try_from(record.included.len()).unwrap_or(u32::MAX),
+				own_included: record.included.iter().any(|(account, _)| *account == seen.chain.me),
+				bytes_in: now.received.saturating_sub(before.received),
+				bytes_out: now.sent.saturating_sub(before.sent),
+			};
+			tracing::info!(round, loss = note.validation_loss, included = note.included, "round adopted");
+			self.tasks.reporter.update(|status| status.note_round(note));
+		}
+		self.at_hand = Some((run.id, adopted));
+		if known < adopted {
+			self.tasks.prune(seen).await?;
+		}
+		Ok(())
+	}
+
+	async fn show(&self, seen: &Observed) {
+		let network = self.tasks.content.net.status().await.ok();
+		let traffic = self.tasks.content.net.traffic();
+		let run = seen.chain.run.as_ref();
+		let round = run.and_then(|run| run.round.as_ref());
+		let loaded = self.local.checkpoint;
+		self.tasks.reporter.update(|status| {
+			status.best_block = seen.heads.best.number;
+			status.finalized_block = seen.heads.finalized.number;
+			status.run = run.map(|run| run.id);
+			status.round = round.map(|round| round.round);
+			status.phase = round.map(|round| format!("{:?}", round.phase));
+			status.checkpoint = loaded.map(|root| format!("{root:?}"));
+			status.checkpoint_round = run.filter(|run| loaded == Some(run.view.checkpoint)).map(|run| run.view.rounds_adopted);
+			status.bytes_in = traffic.received;
+			status.bytes_out = traffic.sent;
+			status.earned = seen.earnings.claimed.to_string();
+			status.claimable = seen.earnings.claimable.to_string();
+			if let Some(network) = network {
+				status.peers = u32::try_from(network.connections.len()).unwrap_or(u32::MAX);
+				status.reachability = network.reachability.words();
+				status.addresses = network.listening.iter().map(ToString::to_string).collect();
+			}
+		});
+	}
+
+	/// Does `task`; a long one is given up when a newer plan does not want it any more.
+	async fn perform(&mut self, task: Task, seen: Observed, heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) -> Ended {
+		tracing::info!("{task}");
+		self.tasks.reporter.update(|status| status.task = Some(task.to_string()));
+		let pending = self.journal.pending().cloned();
+		let moment = Moment { seen, book: self.book.clone(), pending, cancel: Arc::default() };
+		let tasks = self.tasks.clone();
+		let mut doing = std::pin::pin!(tasks.perform(task.clone(), &moment));
+		let mut followed = true;
+		loop {
+			tokio::select! {
+				result = &mut doing => return result.map_or_else(Ended::Failed, Ended::Done),
+				() = stop.cancelled() => {
+					moment.cancel();
+					return Ended::Stopped;
+				},
+				changed = heads.changed(), if followed && task.is_long() => {
+					followed = changed.is_ok();
+					let wanted = match self.observe().await {
+						Ok(seen) => task.is_part_of(plan(&seen.chain, &self.local).as_ref()),
+						// Not knowing better is no reason to throw work away.
+						Err(_) => true,
+					};
+					if !wanted {
+						tracing::info!("{task} is not wanted any more");
+						moment.cancel();
+						return Ended::Abandoned;
+					}
+				},
+			}
+		}
+	}
+
+	/// Takes over what a task left behind.
+	fn remember(&mut self, effect: Effect) -> Result<(), WorkerError> {
+		match effect {
+			Effect::Sent => {}
+			Effect::Loaded(root) => self.local.checkpoint = Some(root),
+			Effect::Trained(pending) => {
+				let root = pending.work.delta_root;
+				self.journal.set_pending(pending)?;
+				self.local.pending = self.journal.pending_work();
+				self.local.deltas.insert(root, None);
+			}
+			Effect::Diverged(seed) => self.local.diverged = Some(seed),
+			Effect::Fetched { held, missed } => {
+				self.local.deltas.extend(held.into_iter().map(|root| (root, None)));
+				for root in missed {
+					let attempts = self.local.deltas.entry(root).or_insert(Some(0));
+					*attempts = attempts.map(|attempts| attempts.saturating_add(1));
+				}
+			}
+			Effect::Stepped(next) => self.local.next = Some(next),
+			Effect::Uptime(hour) => {
+				self.local.uptime = Some(hour);
+				self.journal.set_uptime(hour)?;
+			}
+		}
+		Ok(())
+	}
+
+	/// Tells the chain where this worker is now, if that is not what it registered. Returns whether it is settled.
+	async fn announce(&self, seen: &Observed) -> bool {
+		let Some(provider) = &seen.provider else { return true };
+		let current = match self.current_info(&provider.info).await {
+			Ok(current) => current,
+			Err(error) => {
+				self.report(&error);
+				return false;
+			}
+		};
+		if current == provider.info {
+			return true;
+		}
+		match self.tasks.submitter.submit(staking::update_info(current)).await {
+			Ok(_) => tracing::info!("registered this worker's present addresses"),
+			Err(error) => self.report(&error.into()),
+		}
+		true
+	}
+
+	async fn current_info(&self, registered: &ProviderInfo) -> Result<ProviderInfo, WorkerError> {
+		let network = self.tasks.content.net.status().await?;
+		let known = if network.external.is_empty() { network.listening } else { network.external };
+		let addresses = known.iter().filter_map(|address| address.to_vec().try_into().ok()).take(8);
+		let addresses = Addresses::try_from(addresses.collect::<Vec<_>>()).unwrap_or_default();
+		let peer_id = network.peer.to_bytes().try_into().map_err(|_| WorkerError::Stopped)?;
+		Ok(ProviderInfo { ponw_key: self.tasks.keys.ponw.public(), peer_id, addresses, ..registered.clone() })
+	}
+
+	/// The end of leaving: the bond is on its way out.
+	async fn deregister(&self, seen: &Observed) -> Result<(), WorkerError> {
+		if seen.provider.as_ref().is_some_and(|provider| provider.bonded > 0) {
+			self.tasks.submitter.submit(staking::deregister()).await?;
+		}
+		let path: &Path = &self.base.join(LEAVE_FILE);
+		match std::fs::remove_file(path) {
+			Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(WorkerError::File { path: path.to_path_buf(), source }),
+			_ => Ok(()),
+		}
+	}
+
+	fn report(&self, error: &WorkerError) {
+		// What another block changed in the meantime is no problem of anybody.
+		let outrun = ["Training::WrongPhase", "Training::WrongRound", "Training::AlreadyActed", "Training::AlreadyMember"];
+		if matches!(error, WorkerError::Chain(chain) if outrun.iter().any(|name| ChainError::is_dispatch(chain, name))) {
+			tracing::debug!("{error}");
+			return;
+		}
+		tracing::warn!("{error}");
+		self.tasks.reporter.update(|status| status.last_error = Some(error.to_string()));
+	}
+}
+
+/// Waits for a new block, for some time.
+async fn wait(heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) {
+	tokio::select! {
+		_ = heads.changed() => {},
+		() = stop.cancelled() => {},
+		() = tokio::time::sleep(RETRY) => {},
+	}
+}
