@@ -48,7 +48,9 @@ fn odd_shapes_agree() {
 fn chains_and_rows_longer_than_a_packed_block_agree() {
 	let execs = executors();
 	let mut inputs = Inputs::new(2);
-	for [m, n, k] in [[5, 9, 1030], [13, 33, 513], [200, 17, 31], [401, 3, 7], [1, 4131, 5], [2, 70, 600], [30, 4100, 3]] {
+	for [m, n, k] in
+		[[5, 9, 1030], [13, 33, 513], [200, 17, 31], [401, 3, 7], [1, 4131, 5], [2, 70, 600], [30, 4100, 3], [150, 130, 90], [7, 700, 130]]
+	{
 		compare(&execs, &mut inputs, MatDims { m, n, k });
 	}
 }
@@ -109,5 +111,27 @@ fn a_product_is_the_mathematical_one() {
 				assert!((f64::from(c[i * 14 + j]) - exact).abs() < 1e-5, "{name}");
 			}
 		}
+	}
+}
+
+#[test]
+fn one_executor_serves_several_callers_at_once() {
+	let mut inputs = Inputs::new(5);
+	let dims = MatDims { m: 60, n: 80, k: 200 };
+	let (a, b) = (inputs.tensor(dims.m * dims.k, common::Kind::Plain), inputs.tensor(dims.k * dims.n, common::Kind::Plain));
+	let mut expected = vec![0.0; dims.m * dims.n];
+	scalar::matmul_nn(dims, &a, &b, &mut expected, Start::Zero);
+	for exec in executors() {
+		std::thread::scope(|scope| {
+			for _ in 0..3 {
+				scope.spawn(|| {
+					for _ in 0..10 {
+						let mut got = vec![0.0; dims.m * dims.n];
+						exec.matmul_nn(dims, &a, &b, &mut got, Start::Zero);
+						same("shared", &exec, &expected, &got);
+					}
+				});
+			}
+		});
 	}
 }

@@ -14,7 +14,8 @@ impl Exec {
 		assert!(q.len() == dims.query_len() && o.len() == q.len() && k.len() == dims.key_len() && v.len() == k.len(), "shape");
 		let (queries, keys) = (dims.seq * dims.query_width(), dims.seq * dims.key_width());
 		let output = Output { at: o.as_mut_ptr(), stride: dims.query_width() };
-		self.units(dims.batch * dims.kv_heads, attention::forward_buffer(self.level, dims.seq, dims.head_dim), |unit, buffer| {
+		let work = dims.group() * dims.seq * dims.seq * dims.head_dim;
+		self.units((dims.batch * dims.kv_heads, work), attention::forward_buffer(self.level, dims.seq, dims.head_dim), |unit, buffer| {
 			let (b, group) = (unit / dims.kv_heads, unit % dims.kv_heads);
 			let (q, k, v) = (&q[b * queries..][..queries], &k[b * keys..][..keys], &v[b * keys..][..keys]);
 			// SAFETY: the sequence's first query exists.
@@ -32,9 +33,13 @@ impl Exec {
 			return o.fill(0.0);
 		}
 		let output = Output { at: o.as_mut_ptr(), stride: dims.query_width() };
-		self.units(dims.kv_heads, attention::forward_buffer(self.level, keys, dims.head_dim), |group, buffer| {
-			attention::forward(self.level, dims, group, keys - 1, 1, q, k, v, output, buffer);
-		});
+		self.units(
+			(dims.kv_heads, dims.group() * keys * dims.head_dim * 2),
+			attention::forward_buffer(self.level, keys, dims.head_dim),
+			|group, buffer| {
+				attention::forward(self.level, dims, group, keys - 1, 1, q, k, v, output, buffer);
+			},
+		);
 	}
 
 	/// As [`crate::scalar::attention_backward`].
@@ -43,7 +48,8 @@ impl Exec {
 		let (queries, keys) = (dims.seq * dims.query_width(), dims.seq * dims.key_width());
 		let dq = Output { at: dq.as_mut_ptr(), stride: dims.query_width() };
 		let (dk, dv) = (Output { at: dk.as_mut_ptr(), stride: dims.key_width() }, Output { at: dv.as_mut_ptr(), stride: dims.key_width() });
-		self.units(dims.batch * dims.kv_heads, attention::backward_buffer(self.level, dims.seq, dims.head_dim), |unit, buffer| {
+		let work = dims.group() * dims.seq * dims.seq * dims.head_dim * 3;
+		self.units((dims.batch * dims.kv_heads, work), attention::backward_buffer(self.level, dims.seq, dims.head_dim), |unit, buffer| {
 			let (b, group) = (unit / dims.kv_heads, unit % dims.kv_heads);
 			let (of_queries, of_keys) = (b * queries..(b + 1) * queries, b * keys..(b + 1) * keys);
 			let input = AttentionBackward {
@@ -59,11 +65,12 @@ impl Exec {
 		});
 	}
 
-	/// Runs `f` for every unit, each thread with its own working memory.
-	fn units(&self, units: usize, buffer: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
-		self.pool.run(&|t| {
+	/// Runs `f` for every unit of `work` multiply-adds, each thread with its own working memory.
+	fn units(&self, (units, work): (usize, usize), buffer: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
+		let threads = self.threads_for(units * work / 16);
+		self.run(threads, |t| {
 			let mut scratch = lock(&self.scratch[t]);
-			for unit in share(units, 1, t, self.threads()) {
+			for unit in share(units, 1, t, threads) {
 				f(unit, scratch.take(buffer));
 			}
 		});

@@ -29,27 +29,36 @@ pub(super) fn is_exact() -> bool {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
 	use super::is_exact;
+	use crate::exec::{Exec, ExecError};
 
-	/// Runs `is_exact` with the given control register.
-	fn with_mxcsr(mxcsr: u32) -> bool {
-		let mut before = 0u32;
-		let before_at = &mut before as *mut u32;
-		let mxcsr_at = &mxcsr as *const u32;
+	/// What the control register holds in a new process.
+	const DEFAULT: u32 = 0x1f80;
+
+	/// Runs `f` with the given control register.
+	fn with_mxcsr<T>(mxcsr: u32, f: impl FnOnce() -> T) -> T {
 		// SAFETY: the register is restored before any floating-point operation of the caller.
 		unsafe {
-			core::arch::asm!("stmxcsr [{}]", in(reg) before_at);
-			core::arch::asm!("ldmxcsr [{}]", in(reg) mxcsr_at);
-			let exact = is_exact();
-			core::arch::asm!("ldmxcsr [{}]", in(reg) before_at);
-			exact
+			core::arch::asm!("ldmxcsr [{}]", in(reg) &mxcsr);
+			let result = f();
+			core::arch::asm!("ldmxcsr [{}]", in(reg) &DEFAULT);
+			result
 		}
 	}
 
 	#[test]
 	fn other_rounding_and_lost_subnormals_are_noticed() {
-		assert!(with_mxcsr(0x1f80));
-		for bad in [0x1f80 | 1 << 6, 0x1f80 | 1 << 15, 0x1f80 | 1 << 13, 0x1f80 | 2 << 13, 0x1f80 | 3 << 13] {
-			assert!(!with_mxcsr(bad), "{bad:#x}");
+		assert!(with_mxcsr(DEFAULT, is_exact));
+		for bad in [1 << 6, 1 << 15, 1 << 13, 2 << 13, 3 << 13] {
+			assert!(!with_mxcsr(DEFAULT | bad, is_exact), "{bad:#x}");
 		}
+	}
+
+	#[test]
+	fn no_executor_is_made_in_a_process_that_flushes_subnormals() {
+		for threads in [1, 2] {
+			let result = with_mxcsr(DEFAULT | 1 << 15, || Exec::new(threads).map(|_| ()));
+			assert!(matches!(result, Err(ExecError::Environment)));
+		}
+		assert!(matches!(Exec::new(0).map(|_| ()), Err(ExecError::NoThreads)));
 	}
 }

@@ -87,14 +87,30 @@ impl Exec {
 		self.level
 	}
 
-	/// Runs `f` on ranges that cover `0..len`, one for each thread, if `len` elements of `work` each are worth it.
-	fn split(&self, len: usize, work: usize, f: impl Fn(Range<usize>) + Sync) {
+	/// Threads that are worth waking for `work` elements or fused multiply-adds.
+	fn threads_for(&self, work: usize) -> usize {
 		/// Work below which waking other threads costs more than it saves.
-		const WORTH: usize = 16 * 1024;
-		if self.threads() == 1 || len * work < WORTH {
-			return f(0..len);
+		const WORTH: usize = 32 * 1024;
+		if work < WORTH {
+			1
+		} else {
+			self.threads()
 		}
-		self.pool.run(&|t| f(share(len, 1, t, self.threads())));
+	}
+
+	/// Runs `f(0)` to `f(threads - 1)`, where `threads` is 1 or all of the pool's.
+	fn run(&self, threads: usize, f: impl Fn(usize) + Sync) {
+		if threads == 1 {
+			f(0);
+		} else {
+			self.pool.run(&f);
+		}
+	}
+
+	/// Runs `f` on ranges that cover `0..len`, one for each thread that is worth it if an element takes `work`.
+	fn split(&self, len: usize, work: usize, f: impl Fn(Range<usize>) + Sync) {
+		let threads = self.threads_for(len * work);
+		self.run(threads, |t| f(share(len, 1, t, threads)));
 	}
 }
 

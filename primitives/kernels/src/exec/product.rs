@@ -50,7 +50,9 @@ impl Exec {
 			}
 			return;
 		}
-		let by_rows = m.div_ceil(self.level.tile_rows()) >= 2 * self.threads();
+		// A vector unit does 16 multiply-adds in the time of one element of other operators.
+		let threads = self.threads_for(m * n * k / 16);
+		let by_rows = m.div_ceil(self.level.tile_rows()) >= 2 * threads;
 		for columns in blocks(n, NC) {
 			for depth in blocks(k, KC) {
 				let load = start == Start::Existing || depth.start > 0;
@@ -59,45 +61,49 @@ impl Exec {
 				let c = Output { at: c[columns.start..].as_mut_ptr(), stride: n };
 				let block = MatDims { m, n: columns.len(), k: depth.len() };
 				if by_rows {
-					self.block_by_rows(block, a, b, c, load);
+					self.block_by_rows(threads, block, a, b, c, load);
 				} else {
-					self.block_by_columns(block, a, b, c, load);
+					self.block_by_columns(threads, block, a, b, c, load);
 				}
 			}
 		}
 	}
 
 	/// All threads pack the right operand, then each multiplies its rows.
-	fn block_by_rows(&self, MatDims { m, n, k }: MatDims, a: Operand, b: Operand, c: Output, load: bool) {
+	fn block_by_rows(&self, threads: usize, MatDims { m, n, k }: MatDims, a: Operand, b: Operand, c: Output, load: bool) {
 		let (rows, cols) = (self.level.tile_rows(), self.level.tile_cols());
 		let mut shared = lock(&self.shared);
 		let packed = shared.take(n.next_multiple_of(cols) * k + SLACK);
 		let parts = super::Parts::new(packed);
-		self.pool.run(&|t| {
-			let lines = share(n, cols, t, self.threads());
+		self.run(threads, |t| {
+			let lines = share(n, cols, t, threads);
 			// SAFETY: whole panels, and only this thread's; panels are multiples of a vector wide, so stores stay inside.
 			let part = unsafe { parts.get(lines.start * k..lines.end.next_multiple_of(cols) * k) };
 			pack_lines(self.level, b, lines, 0..k, cols, part);
 		});
 		let packed = &*packed;
-		self.pool.run(&|t| {
+		self.run(threads, |t| {
 			let mut scratch = lock(&self.scratch[t]);
 			let buffer = scratch.take(MC * k + SLACK);
-			multiply_rows(self.level, a, share(m, rows, t, self.threads()), n, k, packed, c, load, buffer);
+			multiply_rows(self.level, a, share(m, rows, t, threads), n, k, packed, c, load, buffer);
 		});
 	}
 
-	/// Few rows: each thread packs and multiplies its columns.
-	fn block_by_columns(&self, MatDims { m, n, k }: MatDims, a: Operand, b: Operand, c: Output, load: bool) {
-		let cols = self.level.tile_cols();
-		self.pool.run(&|t| {
-			let lines = share(n, cols, t, self.threads());
+	/// Few rows: each thread packs and multiplies its columns, some at a time, so that they are still in its cache.
+	fn block_by_columns(&self, threads: usize, MatDims { m, n, k }: MatDims, a: Operand, b: Operand, c: Output, load: bool) {
+		/// Columns packed at a time, a multiple of every tile width.
+		const STRIP: usize = 256;
+		self.run(threads, |t| {
 			let mut scratch = lock(&self.scratch[t]);
-			let (left, right) = scratch.take(MC * k + 2 * SLACK + lines.len().next_multiple_of(cols) * k).split_at_mut(MC * k + SLACK);
-			pack_lines(self.level, b, lines.clone(), 0..k, cols, right);
-			// SAFETY: the first of this thread's columns exists or nothing is written.
-			let c = unsafe { c.from(lines.start) };
-			multiply_rows(self.level, a, 0..m, lines.len(), k, right, c, load, left);
+			let (left, right) = scratch.take((MC + STRIP) * k + 2 * SLACK).split_at_mut(MC * k + SLACK);
+			let lines = share(n, self.level.tile_cols(), t, threads);
+			for first in lines.clone().step_by(STRIP) {
+				let strip = first..lines.end.min(first + STRIP);
+				pack_lines(self.level, b, strip.clone(), 0..k, self.level.tile_cols(), right);
+				// SAFETY: the strip's first column exists.
+				let c = unsafe { c.from(first) };
+				multiply_rows(self.level, a, 0..m, strip.len(), k, right, c, load, left);
+			}
 		});
 	}
 }
