@@ -10,7 +10,7 @@ use neuroshard_worker::data::{
 	dataset::{build, dataset_root, entropy, shard_path, verify, BuildOptions, Dataset, LEAVES_FILE},
 	loader::{Assignment, Loader},
 	manifest::{DatasetManifest, MANIFEST_FILE},
-	DataError,
+	tokenizer, DataError,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeSet, fs, path::Path};
@@ -117,6 +117,18 @@ fn options_out_of_bounds_and_small_corpora_are_refused_in_words() {
 	let long = BuildOptions { name: "n".repeat(65), ..options(5_000, 2) };
 	assert!(build(&corpus(1000), &long, folder.path()).unwrap_err().to_string().contains("name is longer than 64 bytes"));
 	assert!(!folder.path().join(MANIFEST_FILE).exists());
+}
+
+#[test]
+fn the_tokenizer_file_gives_hugging_faces_library_the_same_tokens() {
+	let tokenizer: tokenizers::Tokenizer = tokenizer::tokenizer_json().parse().unwrap();
+	let text = "fn main() {\n\tprintln!(\"Gr\u{fc}\u{df}e, \u{4e16}\u{754c}  \u{1f980}\"); // two  spaces\r\n}\u{0}";
+	let ours: Vec<u32> = tokenizer::encode(text.as_bytes()).map(u32::from).collect();
+	let encoding = tokenizer.encode(text, false).unwrap();
+	assert_eq!(encoding.get_ids(), ours);
+	assert_eq!(tokenizer.decode(&ours, false).unwrap(), text);
+	assert_eq!(tokenizer.token_to_id(tokenizer::END_OF_TEXT_TEXT), Some(u32::from(tokenizer::END_OF_TEXT)));
+	assert_eq!(tokenizer.get_vocab_size(true), tokenizer::VOCAB as usize);
 }
 
 #[test]

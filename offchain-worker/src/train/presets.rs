@@ -8,23 +8,23 @@ use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, Trai
 pub fn devnet() -> (ModelConfig, TrainConfig) {
 	let model = ModelConfig {
 		vocab: tokenizer::VOCAB,
-		dim: 128,
+		dim: 192,
 		layers: 4,
-		heads: 4,
+		heads: 6,
 		kv_heads: 2,
-		ffn: 384,
+		ffn: 512,
 		max_seq: 256,
 		tied: true,
 		rope_theta: 10_000,
 		norm_eps: F32::new(1e-5),
 	};
 	let train = TrainConfig {
-		batch: 16,
+		batch: 24,
 		seq_len: 128,
-		inner_steps: 48,
-		commit_interval: 4,
-		lr: F32::new(4e-3),
-		lr_min: F32::new(4e-4),
+		inner_steps: 60,
+		commit_interval: 5,
+		lr: F32::new(3e-3),
+		lr_min: F32::new(3e-4),
 		warmup_steps: 16,
 		validation_sequences: 64,
 		..tiny().1
@@ -32,7 +32,8 @@ pub fn devnet() -> (ModelConfig, TrainConfig) {
 	(model, train)
 }
 
-/// The configuration of tests: a round takes a worker a few seconds.
+/// The configuration of end-to-end tests: three workers on two shared cores finish a round in a few seconds, long enough
+/// for something to happen in the middle of it.
 pub fn tiny() -> (ModelConfig, TrainConfig) {
 	let model = ModelConfig {
 		vocab: tokenizer::VOCAB,
@@ -49,10 +50,10 @@ pub fn tiny() -> (ModelConfig, TrainConfig) {
 	let train = TrainConfig {
 		arithmetic_version: ARITHMETIC_VERSION,
 		seed: [42; 32],
-		batch: 8,
+		batch: 16,
 		seq_len: 64,
-		inner_steps: 12,
-		commit_interval: 3,
+		inner_steps: 120,
+		commit_interval: 10,
 		lr: F32::new(5e-3),
 		lr_min: F32::new(5e-4),
 		warmup_steps: 4,

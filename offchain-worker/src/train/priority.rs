@@ -4,7 +4,28 @@
 const NICENESS: i32 = 10;
 
 /// Lowers the scheduling priority of the calling thread, and thereby of threads it starts from now on (on Linux,
-/// niceness belongs to threads). Returns whether the system agreed; work is as correct without it.
+/// niceness belongs to threads): call it on a thread of its own before the engine is made there. Returns whether the system agreed; work is as correct without it.
 pub fn lower_thread_priority() -> bool {
-	rustix::process::setpriority_process(None, NICENESS).is_ok()
+	let current = rustix::process::getpriority_process(None).unwrap_or(0);
+	current >= NICENESS || rustix::process::setpriority_process(None, NICENESS).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	fn niceness() -> i32 {
+		rustix::process::getpriority_process(None).unwrap()
+	}
+
+	#[test]
+	fn only_the_calling_thread_and_its_children_step_back() {
+		let before = niceness();
+		let inside = std::thread::spawn(|| {
+			lower_thread_priority();
+			(niceness(), std::thread::spawn(niceness).join().unwrap())
+		});
+		assert_eq!(inside.join().unwrap(), (NICENESS.max(before), NICENESS.max(before)));
+		assert_eq!(niceness(), before);
+	}
 }

@@ -1,0 +1,143 @@
+//! The engine and the export against an independent f64 implementation of the model.
+
+mod reference;
+
+use neuroshard_graph::{
+	exec::{forward_logits, Decoder, Exec},
+	ModelConfig, TrainConfig, F32,
+};
+use neuroshard_worker::{
+	data::tokenizer,
+	engine::Engine,
+	export::{export, ExportError},
+	infer::generate::{generate, GenerateError, Sampling},
+	train::{checkpoint::Checkpoint, presets},
+};
+use reference::Llama;
+use std::{fs, sync::Arc};
+
+/// theta_0 with larger weights and uneven norms, as after some training.
+fn parameters(model: &ModelConfig, train: &TrainConfig) -> Vec<f32> {
+	let mut params = Checkpoint::genesis(0, model, train, 1).unwrap().params;
+	params.iter_mut().enumerate().for_each(|(index, value)| *value *= 3.0 + (index % 11) as f32 * 0.1);
+	params
+}
+
+fn untied() -> (ModelConfig, TrainConfig) {
+	let (model, train) = presets::tiny();
+	(ModelConfig { dim: 96, heads: 3, kv_heads: 1, ffn: 192, layers: 3, tied: false, rope_theta: 500_000, ..model }, train)
+}
+
+fn exec() -> Arc<Exec> {
+	Arc::new(Exec::new(1).unwrap())
+}
+
+#[test]
+fn exported_logits_are_those_of_an_independent_implementation() {
+	for (model, train) in [presets::tiny(), untied()] {
+		let folder = tempfile::tempdir().unwrap();
+		let params = parameters(&model, &train);
+		export(folder.path(), &model, &params).unwrap();
+		let reference = Llama::read(folder.path());
+		let tokens: Vec<u16> = tokenizer::encode(b"pub fn main() { println!(\"seventy tokens are enough to see RoPE\"); }").collect();
+		let mut decoder = Decoder::new(exec(), &model, tokens.len()).unwrap();
+		let ours = forward_logits(&mut decoder, &params, &tokens).unwrap();
+		let expected: Vec<f64> = reference.logits(&tokens).concat();
+		assert_eq!(ours.len(), expected.len());
+		let spread = expected.iter().fold(0.0, |most: f64, logit| most.max(logit.abs()));
+		assert!(spread > 0.5, "the logits say nothing: {spread}");
+		let difference = ours.iter().zip(&expected).fold(0.0, |most: f64, (a, b)| most.max((f64::from(*a) - b).abs()));
+		assert!(difference < 1e-4, "{difference} at a spread of {spread}");
+	}
+}
+
+#[test]
+fn gradients_agree_with_finite_differences_in_f64() {
+	let (model, train) = presets::tiny();
+	let model = ModelConfig { dim: 64, heads: 4, kv_heads: 2, layers: 1, ffn: 32, tied: false, ..model };
+	let train = TrainConfig { batch: 1, seq_len: 32, ..train };
+	let params = parameters(&model, &train);
+	let tokens: Vec<u16> = tokenizer::encode(b"let mut state = loader.read(window)?;").take(33).collect();
+	let mut engine = Engine::new(&model, &train, 1).unwrap();
+	engine.load(&params).unwrap();
+	let (outcome, gradient) = engine.gradients(&tokens).unwrap();
+
+	let folder = tempfile::tempdir().unwrap();
+	export(folder.path(), &model, &params).unwrap();
+	let mut reference = Llama::read(folder.path());
+	let loss = reference.loss(&tokens);
+	assert!((f64::from(outcome.loss) - loss).abs() < 1e-5, "{} {loss}", outcome.loss);
+	let tensors = engine.layout().tensors().to_vec();
+	for tensor in tensors {
+		// The 48 elements with the largest gradient: smaller ones drown in the rounding of f32.
+		let ours = &gradient[tensor.range()];
+		let mut order: Vec<usize> = (0..ours.len()).collect();
+		order.sort_by(|a, b| ours[*b].abs().total_cmp(&ours[*a].abs()));
+		let (mut difference, mut size) = (0.0, 0.0);
+		for index in order.into_iter().take(48) {
+			let mut slope = 0.0;
+			for sign in [1.0, -1.0] {
+				let step = sign * 1e-4;
+				reference.tensors.get_mut(&tensor.name).unwrap()[index] += step;
+				slope += sign * reference.loss(&tokens) / 2e-4;
+				reference.tensors.get_mut(&tensor.name).unwrap()[index] -= step;
+			}
+			difference += (f64::from(ours[index]) - slope).powi(2);
+			size += slope.powi(2);
+		}
+		assert!(size > 0.0 && (difference / size).sqrt() < 1e-3, "{}: {}", tensor.name, (difference / size).sqrt());
+	}
+}
+
+#[test]
+fn an_export_has_the_files_that_loaders_look_for() {
+	let (model, train) = presets::tiny();
+	let folder = tempfile::tempdir().unwrap();
+	export(folder.path(), &model, &parameters(&model, &train)).unwrap();
+	let read = |name: &str| -> serde_json::Value { serde_json::from_slice(&fs::read(folder.path().join(name)).unwrap()).unwrap() };
+	let config = read("config.json");
+	assert_eq!((&config["architectures"][0], &config["model_type"]), (&"LlamaForCausalLM".into(), &"llama".into()));
+	assert_eq!((config["head_dim"].as_u64(), config["tie_word_embeddings"].as_bool()), (Some(16), Some(true)));
+	assert_eq!(read("tokenizer_config.json")["eos_token"], tokenizer::END_OF_TEXT_TEXT);
+	assert_eq!(read("generation_config.json")["eos_token_id"], 256);
+	assert_eq!(fs::read_to_string(folder.path().join("tokenizer.json")).unwrap(), tokenizer::tokenizer_json());
+}
+
+#[test]
+fn parameters_and_vocabularies_of_other_models_are_refused() {
+	let (model, train) = presets::tiny();
+	let folder = tempfile::tempdir().unwrap();
+	let params = parameters(&model, &train);
+	assert!(matches!(export(folder.path(), &model, &params[1..]), Err(ExportError::Parameters { .. })));
+	let other = ModelConfig { vocab: 320, ..model };
+	let error = export(folder.path(), &other, &params).unwrap_err();
+	assert_eq!(error.to_string(), "the model's vocabulary has 320 tokens, the byte-level tokenizer 288");
+	assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn generation_repeats_with_its_seed_and_ends_with_the_context() {
+	let (model, train) = presets::tiny();
+	let params = parameters(&model, &train);
+	let sample =
+		|seed, max_tokens, prompt: &str| generate(exec(), &model, &params, prompt, &Sampling { max_tokens, temperature: 1.0, seed });
+	assert_eq!(sample(1, 20, "fn ").unwrap(), sample(1, 20, "fn ").unwrap());
+	assert_ne!(sample(1, 20, "fn ").unwrap(), sample(2, 20, "fn ").unwrap());
+	assert_eq!(sample(1, 0, "fn ").unwrap(), "");
+	// A prompt of 117 bytes and the leading token leave room for 10 of the 128 positions; the last needs no room.
+	assert!(sample(3, 1000, &"x".repeat(117)).unwrap().chars().count() <= 11);
+	let error = sample(1, 10, &"x".repeat(200)).unwrap_err();
+	assert_eq!(error.to_string(), "201 tokens where the decoder holds 128");
+}
+
+#[test]
+fn impossible_sampling_is_refused() {
+	let (model, train) = presets::tiny();
+	let params = parameters(&model, &train);
+	for temperature in [-1.0, f32::NAN, f32::INFINITY] {
+		let sampling = Sampling { temperature, ..Sampling::default() };
+		assert!(matches!(generate(exec(), &model, &params, "", &sampling), Err(GenerateError::Temperature(_))));
+	}
+	let other = ModelConfig { vocab: 320, norm_eps: F32::new(1e-6), ..model };
+	assert!(matches!(generate(exec(), &other, &params, "", &Sampling::default()), Err(GenerateError::Vocabulary(320))));
+}

@@ -1,0 +1,134 @@
+//! A Llama forward pass in f64, written from the architecture's description, that knows nothing of the engine. It reads
+//! what was exported.
+
+use safetensors::{Dtype, SafeTensors};
+use serde_json::Value;
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// A model read from a folder in the Hugging Face layout.
+#[derive(Clone)]
+pub struct Llama {
+	pub tensors: BTreeMap<String, Vec<f64>>,
+	vocab: usize,
+	dim: usize,
+	layers: usize,
+	heads: usize,
+	kv_heads: usize,
+	ffn: usize,
+	eps: f64,
+	rope_theta: f64,
+	tied: bool,
+}
+
+impl Llama {
+	pub fn read(folder: &Path) -> Self {
+		let config: Value = serde_json::from_str(&fs::read_to_string(folder.join("config.json")).unwrap()).unwrap();
+		let number = |key: &str| config[key].as_u64().unwrap() as usize;
+		let bytes = fs::read(folder.join("model.safetensors")).unwrap();
+		let file = SafeTensors::deserialize(&bytes).unwrap();
+		let mut tensors = BTreeMap::new();
+		for (name, tensor) in file.tensors() {
+			assert_eq!(tensor.dtype(), Dtype::F32);
+			let values = tensor.data().chunks_exact(4).map(|bytes| f64::from(f32::from_le_bytes(bytes.try_into().unwrap())));
+			tensors.insert(name, values.collect());
+		}
+		Self {
+			tensors,
+			vocab: number("vocab_size"),
+			dim: number("hidden_size"),
+			layers: number("num_hidden_layers"),
+			heads: number("num_attention_heads"),
+			kv_heads: number("num_key_value_heads"),
+			ffn: number("intermediate_size"),
+			eps: config["rms_norm_eps"].as_f64().unwrap(),
+			rope_theta: config["rope_theta"].as_f64().unwrap(),
+			tied: config["tie_word_embeddings"].as_bool().unwrap(),
+		}
+	}
+
+	/// Logits after every token.
+	pub fn logits(&self, tokens: &[u16]) -> Vec<Vec<f64>> {
+		let embedding = &self.tensors["model.embed_tokens.weight"];
+		let mut stream: Vec<Vec<f64>> =
+			tokens.iter().map(|token| embedding[usize::from(*token) * self.dim..][..self.dim].to_vec()).collect();
+		for layer in 0..self.layers {
+			let weight = |part: &str| &self.tensors[&format!("model.layers.{layer}.{part}.weight")];
+			self.attention(&mut stream, weight);
+			for x in &mut stream {
+				let h = self.norm(x, weight("post_attention_layernorm"));
+				let (gate, up) = (linear(weight("mlp.gate_proj"), &h, self.ffn), linear(weight("mlp.up_proj"), &h, self.ffn));
+				let hidden: Vec<f64> = gate.iter().zip(&up).map(|(gate, up)| gate / (1.0 + (-gate).exp()) * up).collect();
+				add(x, &linear(weight("mlp.down_proj"), &hidden, self.dim));
+			}
+		}
+		let head = if self.tied { embedding } else { &self.tensors["lm_head.weight"] };
+		stream.iter().map(|x| linear(head, &self.norm(x, &self.tensors["model.norm.weight"]), self.vocab)).collect()
+	}
+
+	/// Mean cross-entropy of the tokens after the first.
+	pub fn loss(&self, tokens: &[u16]) -> f64 {
+		let logits = self.logits(&tokens[..tokens.len() - 1]);
+		let losses = logits.iter().zip(&tokens[1..]).map(|(logits, target)| {
+			let sum: f64 = logits.iter().map(|logit| logit.exp()).sum();
+			sum.ln() - logits[usize::from(*target)]
+		});
+		losses.sum::<f64>() / (tokens.len() - 1) as f64
+	}
+
+	fn attention<'a>(&self, stream: &mut [Vec<f64>], weight: impl Fn(&str) -> &'a Vec<f64>) {
+		let width = self.dim / self.heads;
+		let (mut queries, mut keys, mut values) = (Vec::new(), Vec::new(), Vec::new());
+		for (position, x) in stream.iter().enumerate() {
+			let h = self.norm(x, weight("input_layernorm"));
+			queries.push(self.rotate(linear(weight("self_attn.q_proj"), &h, self.dim), position));
+			keys.push(self.rotate(linear(weight("self_attn.k_proj"), &h, width * self.kv_heads), position));
+			values.push(linear(weight("self_attn.v_proj"), &h, width * self.kv_heads));
+		}
+		for (position, x) in stream.iter_mut().enumerate() {
+			let mut context = vec![0.0; self.dim];
+			for head in 0..self.heads {
+				let shared = head / (self.heads / self.kv_heads) * width;
+				let query = &queries[position][head * width..][..width];
+				let dot = |key: &Vec<f64>| -> f64 { query.iter().zip(&key[shared..]).map(|(a, b)| a * b).sum() };
+				let scores = keys[..=position].iter().map(|key| (dot(key) / (width as f64).sqrt()).exp());
+				let scores: Vec<f64> = scores.collect();
+				let total: f64 = scores.iter().sum();
+				for (score, value) in scores.iter().zip(&values) {
+					for (out, value) in context[head * width..][..width].iter_mut().zip(&value[shared..]) {
+						*out += score / total * value;
+					}
+				}
+			}
+			add(x, &linear(weight("self_attn.o_proj"), &context, self.dim));
+		}
+	}
+
+	fn norm(&self, x: &[f64], weight: &[f64]) -> Vec<f64> {
+		let mean = x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64;
+		x.iter().zip(weight).map(|(x, weight)| x / (mean + self.eps).sqrt() * weight).collect()
+	}
+
+	/// Rotary position embedding: element i of a head turns with element i + width / 2.
+	fn rotate(&self, mut x: Vec<f64>, position: usize) -> Vec<f64> {
+		let width = self.dim / self.heads;
+		for head in x.chunks_exact_mut(width) {
+			for i in 0..width / 2 {
+				let angle = position as f64 / self.rope_theta.powf(2.0 * i as f64 / width as f64);
+				let (a, b) = (head[i], head[i + width / 2]);
+				head[i] = a * angle.cos() - b * angle.sin();
+				head[i + width / 2] = b * angle.cos() + a * angle.sin();
+			}
+		}
+		x
+	}
+}
+
+/// `weight [out, in]` times `x`.
+fn linear(weight: &[f64], x: &[f64], out: usize) -> Vec<f64> {
+	assert_eq!(weight.len(), out * x.len());
+	weight.chunks_exact(x.len()).map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum()).collect()
+}
+
+fn add(x: &mut [f64], y: &[f64]) {
+	x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+}

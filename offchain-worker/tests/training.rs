@@ -1,0 +1,231 @@
+//! Rounds, the outer step and replay on a small model and text: what must agree agrees bit for bit.
+
+use neuroshard_graph::{ModelConfig, TrainConfig};
+use neuroshard_types::{
+	run::{RoundRecord, Work},
+	AccountId, F32, H256,
+};
+use neuroshard_worker::{
+	data::{
+		corpus::Corpus,
+		dataset::{build, BuildOptions, Dataset},
+		loader::Loader,
+	},
+	engine::Engine,
+	train::{
+		checkpoint::{decode_delta, Checkpoint},
+		outer::{apply_outer, attest, OuterError},
+		presets,
+		replay::{replay_round, ReplayError},
+		round::{validation_loss, TrainError, Trained, Training},
+	},
+};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Sentences of a small grammar: something that a small model learns in seconds.
+fn corpus() -> Corpus {
+	let pick = |words: &'static [&'static str], number: u32| words[(number.wrapping_mul(2_654_435_761) >> 16) as usize % words.len()];
+	let sentence = |number: u32| {
+		let subject = pick(&["the worker", "a validator", "the sponsor", "every shard"], number);
+		let verb = pick(&["trains", "checks", "stores", "reveals"], number ^ 0x55);
+		let object = pick(&["a delta", "the checkpoint", "its tokens", "the round"], number ^ 0xaa0);
+		format!("{subject} {verb} {object} in step {number}.\n")
+	};
+	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect::<String>().into_bytes();
+	Corpus { source: "a small grammar".into(), documents: (0..150).map(document).collect() }
+}
+
+struct Network {
+	_folder: tempfile::TempDir,
+	dataset: Dataset,
+	loader: Loader,
+	engine: Engine,
+	genesis: Checkpoint,
+}
+
+/// The tiny preset with short rounds.
+fn configuration() -> (ModelConfig, TrainConfig) {
+	let (model, train) = presets::tiny();
+	(model, TrainConfig { inner_steps: 12, commit_interval: 3, batch: 8, warmup_steps: 4, ..train })
+}
+
+fn network(threads: usize) -> Network {
+	let (model, train) = configuration();
+	let folder = tempfile::tempdir().unwrap();
+	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
+	let dataset = build(&corpus(), &options, folder.path()).unwrap();
+	let loader = Loader::new(folder.path(), dataset.manifest.shape, dataset.manifest.vocab).unwrap();
+	let engine = Engine::new(&model, &train, threads).unwrap();
+	let genesis = Checkpoint::genesis(3, &model, &train, threads).unwrap();
+	Network { _folder: folder, dataset, loader, engine, genesis }
+}
+
+impl Network {
+	fn train(&mut self, checkpoint: &Checkpoint, position: u32, seed: H256) -> Trained {
+		let training = Training::start(&mut self.engine, checkpoint, &self.loader, position, seed).unwrap();
+		training.run(&AtomicBool::new(false), |_| ()).unwrap()
+	}
+
+	/// A round of three, of whom the first two are included, and what chain and reveals then say of it.
+	fn round(&mut self) -> (RoundRecord, Vec<(AccountId, Work)>, Checkpoint) {
+		let seed = H256([9; 32]);
+		let participants: Vec<AccountId> = [10, 20, 30].map(|byte| AccountId::from([byte; 32])).to_vec();
+		let genesis = self.genesis.clone();
+		let (mut works, mut deltas, mut included) = (Vec::new(), Vec::new(), Vec::new());
+		for (position, account) in (0..2).zip(&participants) {
+			let Trained { work, delta, .. } = self.train(&genesis, position, seed);
+			deltas.push((account.clone(), decode_delta(self.engine.layout(), &delta, work.delta_root, 1).unwrap()));
+			included.push((account.clone(), work.delta_root));
+			works.push((account.clone(), work));
+		}
+		let next = apply_outer(&self.engine, &genesis, &deltas).unwrap();
+		let attested = attest(&mut self.engine, &next, &self.loader).unwrap();
+		let record = RoundRecord {
+			seed,
+			participants,
+			included,
+			checkpoint: attested.checkpoint,
+			validation_loss: attested.validation_loss,
+			adopted_at: 77,
+		};
+		(record, works, next)
+	}
+
+	fn replay(&mut self, record: &RoundRecord, works: &[(AccountId, Work)]) -> Result<Checkpoint, ReplayError> {
+		replay_round(&mut self.engine, &self.genesis, record, works, &self.loader, |_| ())
+	}
+}
+
+#[test]
+fn work_is_the_same_with_one_thread_and_with_two() {
+	let (mut one, mut two) = (network(1), network(2));
+	let genesis = one.genesis.clone();
+	let work = one.train(&genesis, 1, H256([5; 32]));
+	assert_eq!(two.train(&genesis, 1, H256([5; 32])), work);
+	let (_, train) = configuration();
+	assert_eq!(work.work.state_roots.len() as u32, train.state_roots());
+	assert_eq!(work.work.tokens, u64::from(train.inner_steps * train.batch * train.seq_len));
+	assert_eq!(work.work.delta_bytes, work.delta.len() as u64);
+	assert_ne!(one.train(&genesis, 0, H256([5; 32])).work.delta_root, work.work.delta_root);
+	assert_ne!(one.train(&genesis, 1, H256([6; 32])).work.delta_root, work.work.delta_root);
+}
+
+#[test]
+fn three_workers_learn_together() {
+	let mut network = network(2);
+	let start = validation_loss(&mut network.engine, &network.genesis.params.clone(), &network.loader).unwrap().get();
+	let mut checkpoint = network.genesis.clone();
+	for round in 0..4 {
+		let deltas: Vec<_> = (0..3)
+			.map(|position| {
+				let trained = network.train(&checkpoint, position, H256([round; 32]));
+				let delta = decode_delta(network.engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap();
+				(AccountId::from([position as u8; 32]), delta)
+			})
+			.collect();
+		checkpoint = apply_outer(&network.engine, &checkpoint, &deltas).unwrap();
+	}
+	assert_eq!((checkpoint.header.round, checkpoint.header.adopted_steps), (4, 4 * u64::from(configuration().1.inner_steps)));
+	let end = validation_loss(&mut network.engine, &checkpoint.params, &network.loader).unwrap().get();
+	assert!(end < 0.8 * start, "{start} to {end}");
+	assert!(f64::from(end) < network.dataset.manifest.unigram_entropy, "{end} against {}", network.dataset.manifest.unigram_entropy);
+}
+
+#[test]
+fn with_outer_learning_rate_one_the_workers_parameters_are_averaged() {
+	let network = network(1);
+	let n = network.genesis.params.len();
+	let delta = |value: f32| vec![value; n];
+	let deltas = [(AccountId::from([1; 32]), delta(0.25)), (AccountId::from([2; 32]), delta(0.75))];
+	let next = apply_outer(&network.engine, &network.genesis, &deltas).unwrap();
+	assert!(next.params.iter().zip(&network.genesis.params).all(|(next, before)| *next == before - 0.5));
+	assert!(next.momentum.iter().all(|value| *value == 0.5));
+}
+
+#[test]
+fn deltas_out_of_order_twice_or_of_another_model_are_refused() {
+	let network = network(1);
+	let delta = vec![0.0; network.genesis.params.len()];
+	let (a, b) = (AccountId::from([1; 32]), AccountId::from([2; 32]));
+	let apply = |deltas: &[(AccountId, Vec<f32>)]| apply_outer(&network.engine, &network.genesis, deltas);
+	assert!(matches!(apply(&[(b.clone(), delta.clone()), (a.clone(), delta.clone())]), Err(OuterError::Order(who)) if who == a));
+	assert!(matches!(apply(&[(b.clone(), delta.clone()), (b.clone(), delta.clone())]), Err(OuterError::Order(_))));
+	assert!(matches!(apply(&[(a.clone(), vec![0.0; 5])]), Err(OuterError::Aggregate(_))));
+	assert!(matches!(apply(&[]), Err(OuterError::Aggregate(_))));
+}
+
+#[test]
+fn a_cancelled_round_stops_after_the_current_step() {
+	let mut network = network(1);
+	let (cancel, steps) = (AtomicBool::new(false), AtomicU32::new(0));
+	let training = Training::start(&mut network.engine, &network.genesis, &network.loader, 0, H256([1; 32])).unwrap();
+	let outcome = training.run(&cancel, |progress| {
+		steps.store(progress.step, Ordering::Relaxed);
+		cancel.store(progress.step == 2, Ordering::Relaxed);
+	});
+	assert!(matches!(outcome, Err(TrainError::Cancelled)));
+	assert_eq!(steps.into_inner(), 2);
+}
+
+#[test]
+fn parameters_that_are_not_finite_end_as_divergence_and_not_as_a_fault() {
+	let mut network = network(1);
+	network.genesis.params[100] = f32::INFINITY;
+	let training = Training::start(&mut network.engine, &network.genesis, &network.loader, 0, H256([1; 32])).unwrap();
+	let error = training.run(&AtomicBool::new(false), |_| ()).unwrap_err();
+	assert_eq!(error.to_string(), "the training diverged in inner step 0: nothing to reveal in this round");
+}
+
+#[test]
+fn a_shard_that_is_missing_or_a_dataset_that_is_too_small_is_said_in_words() {
+	let mut network = network(1);
+	let shape = network.dataset.manifest.shape;
+	std::fs::remove_dir_all(network.dataset.folder.join("shards")).unwrap();
+	let training = Training::start(&mut network.engine, &network.genesis, &network.loader, 0, H256([1; 32])).unwrap();
+	let error = training.run(&AtomicBool::new(false), |_| ()).unwrap_err().to_string();
+	assert!(error.starts_with("inner step 0: ") && error.contains(".bin: No such file"), "{error}");
+	let small = neuroshard_types::dataset::DatasetShape { shard_count: 2, held_out: 1, tokens_per_shard: shape.tokens_per_shard / 64 };
+	let small = Loader::new(&network.dataset.folder, small, 288).unwrap();
+	let Err(error) = Training::start(&mut network.engine, &network.genesis, &small, 0, H256([1; 32])) else { panic!("started") };
+	assert_eq!(error.to_string(), "the dataset has fewer training windows than the round needs");
+}
+
+#[test]
+fn a_replay_confirms_an_honest_round() {
+	let mut network = network(2);
+	let (record, works, next) = network.round();
+	assert_eq!(network.replay(&record, &works).unwrap(), next);
+}
+
+#[test]
+fn a_replay_names_what_differs() {
+	let mut network = network(2);
+	let (record, works, _) = network.round();
+	let cheat = works[1].0.clone();
+
+	let mut forged = record.clone();
+	forged.included[1].1 = H256([1; 32]);
+	assert!(matches!(network.replay(&forged, &works), Err(ReplayError::Delta { round: 0, account, .. }) if account == cheat));
+
+	let mut forged_works = works.clone();
+	forged_works[1].1.state_roots[2] = H256([1; 32]);
+	let error = network.replay(&record, &forged_works).unwrap_err();
+	assert!(matches!(&error, ReplayError::Work { account, .. } if *account == cheat));
+	assert!(error.to_string().ends_with("revealed a state root (number 3 of 4) that a replay does not give"), "{error}");
+
+	let forged = RoundRecord { checkpoint: H256([1; 32]), ..record.clone() };
+	assert!(matches!(network.replay(&forged, &works), Err(ReplayError::Checkpoint { round: 0, .. })));
+
+	let forged = RoundRecord { validation_loss: F32::new(0.5), ..record.clone() };
+	assert!(matches!(network.replay(&forged, &works), Err(ReplayError::ValidationLoss { expected, .. }) if expected == 0.5));
+
+	let mut forged = record.clone();
+	forged.included[1].0 = AccountId::from([25; 32]);
+	assert!(matches!(network.replay(&forged, &works), Err(ReplayError::Stranger { .. })));
+
+	// Windows follow from the participants' places: one participant fewer and the second delta is another one.
+	let mut forged = record;
+	forged.participants.remove(0);
+	forged.included.remove(0);
+	assert!(matches!(network.replay(&forged, &works), Err(ReplayError::Delta { account, .. }) if account == cheat));
+}
