@@ -6,6 +6,7 @@ use super::{
 };
 use codec::{Compact, Encode};
 use scale_info::TypeInfo;
+use std::marker::PhantomData;
 use subxt::{
 	ext::{
 		scale_encode::{self, EncodeAsFields, FieldIter, TypeResolver},
@@ -34,13 +35,35 @@ enum Arguments {
 	Calls(Vec<Call>),
 }
 
-impl Call {
-	/// The call `pallet::name` with the fields of the tuple `arguments`.
-	pub fn new<A: Encode + TypeInfo + 'static>(pallet: &'static str, name: &'static str, arguments: &A) -> Self {
-		let check: Check = |metadata, expected| shape::same_arguments::<A>(metadata.types(), expected);
-		Self { pallet, name, arguments: Arguments::Values { bytes: arguments.encode(), check } }
+/// A call by name, whose arguments are the fields of the tuple `A`.
+pub(super) struct Signature<A> {
+	pallet: &'static str,
+	name: &'static str,
+	arguments: PhantomData<A>,
+}
+
+impl<A: Encode + TypeInfo + 'static> Signature<A> {
+	pub(super) const fn new(pallet: &'static str, name: &'static str) -> Self {
+		Self { pallet, name, arguments: PhantomData }
 	}
 
+	/// The call with these arguments.
+	pub(super) fn with(&self, arguments: A) -> Call {
+		Call { pallet: self.pallet, name: self.name, arguments: Arguments::Values { bytes: arguments.encode(), check: Self::compare } }
+	}
+
+	/// Whether the chain has this call with these arguments.
+	pub(super) fn check(&self, metadata: &Metadata) -> Result<(), ChainError> {
+		let call = Call { pallet: self.pallet, name: self.name, arguments: Arguments::Values { bytes: Vec::new(), check: Self::compare } };
+		call.encode(metadata).map(drop)
+	}
+
+	fn compare(metadata: &Metadata, expected: &[(&str, u32)]) -> Result<(), Mismatch> {
+		shape::same_arguments::<A>(metadata.types(), expected)
+	}
+}
+
+impl Call {
 	/// `call` with the root origin, for the holder of the sudo key of a development network.
 	pub fn sudo(call: Self) -> Self {
 		Self { pallet: "Sudo", name: "sudo", arguments: Arguments::Call(Box::new(call)) }

@@ -1,6 +1,9 @@
 //! Calls of the chain's pallets, typed.
 
-use super::call::Call;
+use super::{
+	call::{Call, Signature},
+	error::ChainError,
+};
 use codec::Compact;
 use neuroshard_types::{
 	dataset::Manifest,
@@ -10,49 +13,89 @@ use neuroshard_types::{
 	run::{Attestation, RunConfig, VoteBitmap, Work},
 	AccountId, Balance, DatasetId, RoundIndex, RunId, H256,
 };
+use subxt::metadata::Metadata;
+
+/// Whether the chain has every call that this worker makes, with the same arguments.
+///
+/// # Errors
+/// The first call that is missing or differs.
+pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
+	staking::REGISTER.check(metadata)?;
+	staking::UPDATE_INFO.check(metadata)?;
+	staking::BOND_EXTRA.check(metadata)?;
+	staking::UNBOND.check(metadata)?;
+	staking::WITHDRAW_UNBONDED.check(metadata)?;
+	staking::CHILL.check(metadata)?;
+	staking::ACTIVATE.check(metadata)?;
+	staking::DEREGISTER.check(metadata)?;
+	dataset::PROPOSE.check(metadata)?;
+	dataset::ACTIVATE.check(metadata)?;
+	training::CREATE_RUN.check(metadata)?;
+	training::APPROVE_RUN.check(metadata)?;
+	training::STOP_RUN.check(metadata)?;
+	training::JOIN.check(metadata)?;
+	training::LEAVE.check(metadata)?;
+	training::COMMIT.check(metadata)?;
+	training::REVEAL.check(metadata)?;
+	training::VOTE_AVAILABILITY.check(metadata)?;
+	training::ATTEST.check(metadata)?;
+	ponw::SUBMIT_UPTIME.check(metadata)?;
+	rewards::CLAIM.check(metadata)?;
+	balances::TRANSFER_KEEP_ALIVE.check(metadata)?;
+	Ok(())
+}
 
 /// Calls of `staking`.
 pub mod staking {
 	use super::*;
 
+	pub(super) const REGISTER: Signature<(ProviderInfo, Compact<Balance>)> = Signature::new("Staking", "register");
+	pub(super) const UPDATE_INFO: Signature<(ProviderInfo,)> = Signature::new("Staking", "update_info");
+	pub(super) const BOND_EXTRA: Signature<(Compact<Balance>,)> = Signature::new("Staking", "bond_extra");
+	pub(super) const UNBOND: Signature<(Compact<Balance>,)> = Signature::new("Staking", "unbond");
+	pub(super) const WITHDRAW_UNBONDED: Signature<()> = Signature::new("Staking", "withdraw_unbonded");
+	pub(super) const CHILL: Signature<()> = Signature::new("Staking", "chill");
+	pub(super) const ACTIVATE: Signature<()> = Signature::new("Staking", "activate");
+	pub(super) const DEREGISTER: Signature<()> = Signature::new("Staking", "deregister");
+
 	/// Registers as an active provider with this bond.
 	pub fn register(info: ProviderInfo, bond: Balance) -> Call {
-		Call::new("Staking", "register", &(info, Compact(bond)))
+		REGISTER.with((info, Compact(bond)))
 	}
 
 	/// Replaces what was registered.
 	pub fn update_info(info: ProviderInfo) -> Call {
-		Call::new("Staking", "update_info", &(info,))
+		UPDATE_INFO.with((info,))
 	}
 
 	/// Adds to the active bond.
 	pub fn bond_extra(amount: Balance) -> Call {
-		Call::new("Staking", "bond_extra", &(Compact(amount),))
+		BOND_EXTRA.with((Compact(amount),))
 	}
 
 	/// Starts to take a part of the bond out.
 	pub fn unbond(amount: Balance) -> Call {
-		Call::new("Staking", "unbond", &(Compact(amount),))
+		UNBOND.with((Compact(amount),))
 	}
 
 	/// Releases unlocked parts of the bond.
 	pub fn withdraw_unbonded() -> Call {
-		Call::new("Staking", "withdraw_unbonded", &())
+		WITHDRAW_UNBONDED.with(())
 	}
 
 	/// Takes no new work.
 	pub fn chill() -> Call {
-		Call::new("Staking", "chill", &())
+		CHILL.with(())
 	}
 
 	/// Takes work again.
 	pub fn activate() -> Call {
-		Call::new("Staking", "activate", &())
+		ACTIVATE.with(())
 	}
 
 	/// Chills and starts to take the whole bond out.
 	pub fn deregister() -> Call {
-		Call::new("Staking", "deregister", &())
+		DEREGISTER.with(())
 	}
 }
 
@@ -60,14 +103,17 @@ pub mod staking {
 pub mod dataset {
 	use super::*;
 
+	pub(super) const PROPOSE: Signature<(Manifest,)> = Signature::new("Dataset", "propose");
+	pub(super) const ACTIVATE: Signature<(DatasetId,)> = Signature::new("Dataset", "activate");
+
 	/// Proposes a dataset for a deposit.
 	pub fn propose(manifest: Manifest) -> Call {
-		Call::new("Dataset", "propose", &(manifest,))
+		PROPOSE.with((manifest,))
 	}
 
 	/// Makes a proposed dataset usable.
 	pub fn activate(id: DatasetId) -> Call {
-		Call::new("Dataset", "activate", &(id,))
+		ACTIVATE.with((id,))
 	}
 }
 
@@ -75,49 +121,59 @@ pub mod dataset {
 pub mod training {
 	use super::*;
 
+	pub(super) const CREATE_RUN: Signature<(RunConfig,)> = Signature::new("Training", "create_run");
+	pub(super) const APPROVE_RUN: Signature<(RunId,)> = Signature::new("Training", "approve_run");
+	pub(super) const STOP_RUN: Signature<(RunId,)> = Signature::new("Training", "stop_run");
+	pub(super) const JOIN: Signature<(RunId,)> = Signature::new("Training", "join");
+	pub(super) const LEAVE: Signature<(RunId,)> = Signature::new("Training", "leave");
+	pub(super) const COMMIT: Signature<(RunId, RoundIndex, H256)> = Signature::new("Training", "commit");
+	pub(super) const REVEAL: Signature<(RunId, RoundIndex, [u8; 32], Work, Proof, ProofSignature)> = Signature::new("Training", "reveal");
+	pub(super) const VOTE_AVAILABILITY: Signature<(RunId, RoundIndex, VoteBitmap)> = Signature::new("Training", "vote_availability");
+	pub(super) const ATTEST: Signature<(RunId, RoundIndex, Attestation)> = Signature::new("Training", "attest");
+
 	/// Creates a run.
 	pub fn create_run(config: RunConfig) -> Call {
-		Call::new("Training", "create_run", &(config,))
+		CREATE_RUN.with((config,))
 	}
 
 	/// Lets a run's work draw issuance; needs the approving origin.
 	pub fn approve_run(run: RunId) -> Call {
-		Call::new("Training", "approve_run", &(run,))
+		APPROVE_RUN.with((run,))
 	}
 
 	/// Ends a run.
 	pub fn stop_run(run: RunId) -> Call {
-		Call::new("Training", "stop_run", &(run,))
+		STOP_RUN.with((run,))
 	}
 
 	/// Takes part from the next round on.
 	pub fn join(run: RunId) -> Call {
-		Call::new("Training", "join", &(run,))
+		JOIN.with((run,))
 	}
 
 	/// Takes no part from the next round on.
 	pub fn leave(run: RunId) -> Call {
-		Call::new("Training", "leave", &(run,))
+		LEAVE.with((run,))
 	}
 
 	/// Commits to the work of a round.
 	pub fn commit(run: RunId, round: RoundIndex, sealed: H256) -> Call {
-		Call::new("Training", "commit", &(run, round, sealed))
+		COMMIT.with((run, round, sealed))
 	}
 
 	/// Shows the work that was committed to.
 	pub fn reveal(run: RunId, round: RoundIndex, salt: [u8; 32], work: Work, proof: Proof, signature: ProofSignature) -> Call {
-		Call::new("Training", "reveal", &(run, round, salt, work, proof, signature))
+		REVEAL.with((run, round, salt, work, proof, signature))
 	}
 
 	/// Says which deltas could be fetched and checked.
 	pub fn vote_availability(run: RunId, round: RoundIndex, vote: VoteBitmap) -> Call {
-		Call::new("Training", "vote_availability", &(run, round, vote))
+		VOTE_AVAILABILITY.with((run, round, vote))
 	}
 
 	/// Says what the next checkpoint is.
 	pub fn attest(run: RunId, round: RoundIndex, attestation: Attestation) -> Call {
-		Call::new("Training", "attest", &(run, round, attestation))
+		ATTEST.with((run, round, attestation))
 	}
 }
 
@@ -125,9 +181,11 @@ pub mod training {
 pub mod ponw {
 	use super::*;
 
+	pub(super) const SUBMIT_UPTIME: Signature<(Proof, ProofSignature)> = Signature::new("Ponw", "submit_uptime");
+
 	/// Proves to be reachable in this hour.
 	pub fn submit_uptime(proof: Proof, signature: ProofSignature) -> Call {
-		Call::new("Ponw", "submit_uptime", &(proof, signature))
+		SUBMIT_UPTIME.with((proof, signature))
 	}
 }
 
@@ -135,9 +193,11 @@ pub mod ponw {
 pub mod rewards {
 	use super::*;
 
+	pub(super) const CLAIM: Signature<(EraIndex,)> = Signature::new("Rewards", "claim");
+
 	/// Mints what an ended era owes the caller.
 	pub fn claim(era: EraIndex) -> Call {
-		Call::new("Rewards", "claim", &(era,))
+		CLAIM.with((era,))
 	}
 }
 
@@ -146,8 +206,11 @@ pub mod balances {
 	use super::*;
 	use sp_runtime::MultiAddress;
 
+	pub(super) const TRANSFER_KEEP_ALIVE: Signature<(MultiAddress<AccountId, ()>, Compact<Balance>)> =
+		Signature::new("Balances", "transfer_keep_alive");
+
 	/// Sends NEURO and keeps the sender's account alive.
 	pub fn transfer(to: AccountId, amount: Balance) -> Call {
-		Call::new("Balances", "transfer_keep_alive", &(MultiAddress::<AccountId, ()>::Id(to), Compact(amount)))
+		TRANSFER_KEEP_ALIVE.with((MultiAddress::Id(to), Compact(amount)))
 	}
 }

@@ -1,9 +1,11 @@
 //! Connection to a node, and the blocks it knows.
 
 use super::{
+	calls::check_calls,
 	error::ChainError,
-	query,
+	query::{View, EXECUTE},
 	state::{self, Entry},
+	views::check_views,
 };
 use codec::{Decode, Encode};
 use neuroshard_types::{BlockNumber, H256};
@@ -237,7 +239,8 @@ impl ChainClient {
 		timed(&self.url, answer).await?.map_err(|error| self.rpc_error(what, error))
 	}
 
-	fn rpc_error(&self, what: &str, error: impl std::error::Error) -> ChainError {
+	/// Why a request has no answer. A connection that ended meanwhile is no refusal: the request can be made again.
+	pub(super) fn rpc_error(&self, what: &str, error: impl std::error::Error) -> ChainError {
 		let reason = error.to_string();
 		if reason.contains("connection was lost") || reason.contains("reconnect initiated") {
 			return ChainError::NodeAway { url: self.url.to_string(), reason: "the connection was lost".into() };
@@ -265,20 +268,27 @@ impl ChainAt {
 		self.block
 	}
 
-	/// Asks the view function `pallet::function`.
+	/// Asks a view function.
 	///
 	/// # Errors
 	/// [`ChainError::Missing`] or [`ChainError::Incompatible`] if the chain does not have it as this worker knows it.
-	pub async fn view<A, R>(&self, pallet: &str, function: &str, arguments: A) -> Result<R, ChainError>
+	pub(super) async fn view<A, R>(&self, view: &View<A, R>, arguments: A) -> Result<R, ChainError>
 	where
 		A: Encode + TypeInfo + 'static,
 		R: Decode + TypeInfo + 'static,
 	{
-		let input = query::encode::<A, R>(self.at.metadata_ref(), pallet, function, &arguments)?;
+		let input = view.encode(self.at.metadata_ref(), &arguments)?;
 		let hash = Some(Hash::from(self.block.hash.0));
-		let asked = self.client.rpc.state_call(query::EXECUTE, Some(&input), hash);
-		let output = self.client.ask(&format!("{pallet}::{function}"), asked).await?;
-		query::decode(pallet, function, &output)
+		let output = self.client.ask(&view.describe(), self.client.rpc.state_call(EXECUTE, Some(&input), hash)).await?;
+		view.decode(&output)
+	}
+
+	/// Whether the chain has all calls and view functions that this worker uses, as it knows them.
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] or [`ChainError::Incompatible`]: the first difference.
+	pub fn check_compatible(&self) -> Result<(), ChainError> {
+		check_calls(self.at.metadata_ref()).and_then(|()| check_views(self.at.metadata_ref()))
 	}
 
 	/// Reads a storage entry; `None` if it is not set.
@@ -286,5 +296,41 @@ impl ChainAt {
 		let hash = Some(Hash::from(self.block.hash.0));
 		let bytes = self.client.ask(&entry.name, self.client.rpc.state_get_storage(&entry.key, hash)).await?;
 		bytes.map(|bytes| state::decode(entry, &bytes)).transpose()
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[tokio::test]
+	async fn a_node_that_is_away_is_named_with_what_to_do() {
+		// Port 9 (discard) has no node.
+		let error = ChainClient::connect("ws://127.0.0.1:9").await.map(drop).unwrap_err();
+		assert!(matches!(error, ChainError::NodeAway { .. }), "{error:?}");
+		let text = error.to_string();
+		assert!(text.contains("ws://127.0.0.1:9") && text.contains("--node"), "{text}");
+	}
+
+	#[tokio::test]
+	async fn what_is_no_address_of_a_node_is_refused_at_once() {
+		for url in ["", "127.0.0.1:9944", "http://127.0.0.1:9944", "ws://"] {
+			let error = ChainClient::connect(url).await.map(drop).unwrap_err();
+			assert!(matches!(error, ChainError::BadUrl { .. }), "{url}: {error:?}");
+		}
+	}
+
+	#[tokio::test]
+	async fn something_else_that_answers_is_no_node() {
+		let other = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+		let url = format!("ws://{}", other.local_addr().unwrap());
+		let closing = tokio::spawn(async move {
+			while let Ok((stream, _)) = other.accept().await {
+				drop(stream);
+			}
+		});
+		let error = ChainClient::connect(&url).await.map(drop).unwrap_err();
+		closing.abort();
+		assert!(matches!(error, ChainError::NodeAway { .. }), "{error:?}");
 	}
 }

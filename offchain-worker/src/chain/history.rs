@@ -68,7 +68,7 @@ impl History {
 /// Numbers of a block's extrinsics that succeeded.
 async fn successes(at: &ChainAt) -> Result<Vec<u32>, ChainError> {
 	use subxt::events::Phase;
-	let bad = |error: subxt::error::EventsError| ChainError::BadAnswer { what: "the events of a block".into(), reason: error.to_string() };
+	let bad = |error: subxt::error::EventsError| at.client.rpc_error("the events of a block", error);
 	let events = at.at.events().fetch().await.map_err(bad)?;
 	let mut indices = Vec::new();
 	for event in events.iter() {

@@ -10,13 +10,15 @@ mod error;
 mod explain;
 mod history;
 mod query;
+#[cfg(test)]
+mod runtime_tests;
 pub mod shape;
 mod state;
 mod submit;
 mod views;
 
 pub use call::Call;
-pub use calls::*;
+pub use calls::{balances, dataset, ponw, rewards, staking, training};
 pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
 pub use error::{ChainError, Neuro};
 pub use history::{work_hash, History, Reveal};

@@ -3,6 +3,7 @@
 use super::{error::ChainError, shape};
 use codec::{Decode, DecodeAll, Encode};
 use scale_info::TypeInfo;
+use std::marker::PhantomData;
 use subxt::metadata::Metadata;
 
 /// Runtime API that executes view functions.
@@ -22,56 +23,80 @@ enum DispatchError {
 	Codec,
 }
 
-/// Input of [`EXECUTE`] for `pallet::function(arguments) -> R`.
-///
-/// # Errors
-/// [`ChainError::Missing`] without such a function, [`ChainError::Incompatible`] if it takes or returns other types.
-pub(super) fn encode<A: Encode + TypeInfo + 'static, R: TypeInfo + 'static>(
-	metadata: &Metadata,
-	pallet: &str,
-	function: &str,
-	arguments: &A,
-) -> Result<Vec<u8>, ChainError> {
-	let what = || format!("view function {pallet}::{function}");
-	let found = metadata.pallet_by_name(pallet).and_then(|found| found.view_function_by_name(function));
-	let found = found.ok_or_else(|| ChainError::Missing { what: what() })?;
-	let inputs: Vec<_> = found.inputs().map(|input| (&*input.name, input.id)).collect();
-	shape::same_arguments::<A>(metadata.types(), &inputs)
-		.and_then(|()| shape::same::<R>(metadata.types(), found.output_ty()))
-		.map_err(|mismatch| ChainError::Incompatible { what: what(), mismatch })?;
-	// The input is a byte list of its own: `execute_view_function(query_id, input: Vec<u8>)`.
-	Ok((found.query_id(), arguments.encode()).encode())
+/// A view function by name, from the tuple `A` to `R`.
+pub(super) struct View<A, R> {
+	pallet: &'static str,
+	function: &'static str,
+	types: PhantomData<fn(A) -> R>,
 }
 
-/// Value in the output of [`EXECUTE`].
-///
-/// # Errors
-/// [`ChainError::BadAnswer`].
-pub(super) fn decode<R: Decode>(pallet: &str, function: &str, output: &[u8]) -> Result<R, ChainError> {
-	let bad = |reason: String| ChainError::BadAnswer { what: format!("{pallet}::{function}"), reason };
-	let bytes = Result::<Vec<u8>, DispatchError>::decode_all(&mut &*output)
-		.map_err(|error| bad(error.to_string()))?
-		.map_err(|error| bad(error.to_string()))?;
-	R::decode_all(&mut &*bytes).map_err(|error| bad(error.to_string()))
+impl<A: Encode + TypeInfo + 'static, R: Decode + TypeInfo + 'static> View<A, R> {
+	pub(super) const fn new(pallet: &'static str, function: &'static str) -> Self {
+		Self { pallet, function, types: PhantomData }
+	}
+
+	/// Its name for people.
+	pub(super) fn describe(&self) -> String {
+		format!("{}::{}", self.pallet, self.function)
+	}
+
+	/// Whether the chain has this view function with these types.
+	pub(super) fn check(&self, metadata: &Metadata) -> Result<(), ChainError> {
+		self.query_id(metadata).map(drop)
+	}
+
+	/// Input of [`EXECUTE`].
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] without such a function, [`ChainError::Incompatible`] if it takes or returns other types.
+	pub(super) fn encode(&self, metadata: &Metadata, arguments: &A) -> Result<Vec<u8>, ChainError> {
+		// The input is a byte list of its own: `execute_view_function(query_id, input: Vec<u8>)`.
+		Ok((self.query_id(metadata)?, arguments.encode()).encode())
+	}
+
+	/// Value in the output of [`EXECUTE`].
+	///
+	/// # Errors
+	/// [`ChainError::BadAnswer`].
+	pub(super) fn decode(&self, output: &[u8]) -> Result<R, ChainError> {
+		let bad = |reason: String| ChainError::BadAnswer { what: self.describe(), reason };
+		let bytes = Result::<Vec<u8>, DispatchError>::decode_all(&mut &*output)
+			.map_err(|error| bad(error.to_string()))?
+			.map_err(|error| bad(error.to_string()))?;
+		R::decode_all(&mut &*bytes).map_err(|error| bad(error.to_string()))
+	}
+
+	fn query_id(&self, metadata: &Metadata) -> Result<[u8; 32], ChainError> {
+		let what = || format!("view function {}", self.describe());
+		let found = metadata.pallet_by_name(self.pallet).and_then(|found| found.view_function_by_name(self.function));
+		let found = found.ok_or_else(|| ChainError::Missing { what: what() })?;
+		let inputs: Vec<_> = found.inputs().map(|input| (&*input.name, input.id)).collect();
+		shape::same_arguments::<A>(metadata.types(), &inputs)
+			.and_then(|()| shape::same::<R>(metadata.types(), found.output_ty()))
+			.map_err(|mismatch| ChainError::Incompatible { what: what(), mismatch })?;
+		Ok(*found.query_id())
+	}
 }
 
 #[cfg(test)]
 mod tests {
 	use super::*;
 
+	const VIEW: View<(), u32> = View::new("Training", "run");
+
 	#[test]
 	fn an_answer_is_unwrapped_and_must_be_used_up() {
 		let output = |value: Vec<u8>| Ok::<_, ()>(value).encode();
-		assert_eq!(decode::<Option<u32>>("Training", "run", &output(Some(7u32).encode())).unwrap(), Some(7));
-		let error = decode::<u32>("Training", "run", &output(7u64.encode())).unwrap_err();
+		assert_eq!(View::<(), Option<u32>>::new("Training", "run").decode(&output(Some(7u32).encode())).unwrap(), Some(7));
+		let error = VIEW.decode(&output(7u64.encode())).unwrap_err();
 		assert!(matches!(error, ChainError::BadAnswer { .. }), "{error}");
 	}
 
 	#[test]
 	fn a_refusal_and_garbage_are_errors_in_words() {
-		let error = decode::<u32>("Training", "run", &[1, 0]).unwrap_err();
+		let error = VIEW.decode(&[1, 0]).unwrap_err();
 		assert!(error.to_string().contains("Training::run") && error.to_string().contains("executes no view functions"), "{error}");
-		assert!(decode::<u32>("Training", "run", &[]).is_err());
-		assert!(decode::<u32>("Training", "run", &[9]).is_err());
+		assert!(VIEW.decode(&[]).is_err());
+		assert!(VIEW.decode(&[9]).is_err());
 	}
 }

@@ -223,7 +223,7 @@ async fn find(client: &ChainClient, head: H256, signed: &Signed, seen: HashSet<H
 /// Events of extrinsic `index`, unless it failed.
 async fn outcome(client: &ChainClient, call: &Call, block: BlockId, index: u32) -> Result<Included, ChainError> {
 	let at = client.at(block).await?;
-	let bad = |error: subxt::error::EventsError| ChainError::BadAnswer { what: "the events of a block".into(), reason: error.to_string() };
+	let bad = |error: subxt::error::EventsError| client.rpc_error("the events of a block", error);
 	let all = at.at.events().fetch().await.map_err(bad)?;
 	let mut events = Vec::new();
 	for event in all.iter() {

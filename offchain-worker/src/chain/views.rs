@@ -1,6 +1,6 @@
-//! View functions of the chain's pallets, typed. All fail as [`ChainAt::view`] does.
+//! View functions of the chain's pallets, typed. They fail if the node is away or its chain means something else by the name.
 
-use super::{client::ChainAt, error::ChainError};
+use super::{client::ChainAt, error::ChainError, query::View};
 use neuroshard_types::{
 	dataset::DatasetView,
 	provider::{Addresses, PeerIdBytes, ProviderView},
@@ -8,109 +8,145 @@ use neuroshard_types::{
 	run::{RoundRecord, RoundView, RunView},
 	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId,
 };
+use subxt::metadata::Metadata;
+
+const PROVIDER: View<(AccountId,), Option<ProviderView>> = View::new("Staking", "provider");
+const PEERS: View<(Option<AccountId>, u32), Vec<(AccountId, PeerIdBytes, Addresses)>> = View::new("Staking", "peers");
+const LIMITS: View<(), (Balance, BlockNumber)> = View::new("Staking", "limits");
+const DATASET: View<(DatasetId,), Option<DatasetView>> = View::new("Dataset", "dataset");
+const RUNS: View<(), Vec<RunId>> = View::new("Training", "runs");
+const RUN: View<(RunId,), Option<RunView>> = View::new("Training", "run");
+const ROUND: View<(RunId,), Option<RoundView>> = View::new("Training", "round");
+const RECORD: View<(RunId, RoundIndex), Option<RoundRecord>> = View::new("Training", "record");
+const MEMBERS: View<(RunId,), Vec<AccountId>> = View::new("Training", "members");
+const EARNINGS: View<(AccountId,), Earnings> = View::new("Rewards", "earnings");
+const CLAIMABLE_ERAS: View<(AccountId,), Vec<(EraIndex, Balance)>> = View::new("Rewards", "claimable_eras");
+const WINDOW: View<(), BlockNumber> = View::new("Ponw", "window");
+const ERA: View<(), EraView> = View::new("Rewards", "era");
+
+/// Whether the chain has every view function that this worker asks, with the same types.
+///
+/// # Errors
+/// The first one that is missing or differs.
+pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
+	PROVIDER.check(metadata)?;
+	PEERS.check(metadata)?;
+	LIMITS.check(metadata)?;
+	DATASET.check(metadata)?;
+	RUNS.check(metadata)?;
+	RUN.check(metadata)?;
+	ROUND.check(metadata)?;
+	RECORD.check(metadata)?;
+	MEMBERS.check(metadata)?;
+	EARNINGS.check(metadata)?;
+	CLAIMABLE_ERAS.check(metadata)?;
+	WINDOW.check(metadata)?;
+	ERA.check(metadata)?;
+	Ok(())
+}
 
 impl ChainAt {
 	/// The provider `who`, if it is registered.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn provider(&self, who: &AccountId) -> Result<Option<ProviderView>, ChainError> {
-		self.view("Staking", "provider", (who.clone(),)).await
+		self.view(&PROVIDER, (who.clone(),)).await
 	}
 
 	/// A page of providers with their peer ids and addresses, after an account, at most `limit`.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn peers(&self, after: Option<AccountId>, limit: u32) -> Result<Vec<(AccountId, PeerIdBytes, Addresses)>, ChainError> {
-		self.view("Staking", "peers", (after, limit)).await
+		self.view(&PEERS, (after, limit)).await
 	}
 
 	/// Smallest bond of an active provider in planck, and the blocks that unbonding takes.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn bond_limits(&self) -> Result<(Balance, BlockNumber), ChainError> {
-		self.view("Staking", "limits", ()).await
+		self.view(&LIMITS, ()).await
 	}
 
 	/// A dataset.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn dataset(&self, id: DatasetId) -> Result<Option<DatasetView>, ChainError> {
-		self.view("Dataset", "dataset", (id,)).await
+		self.view(&DATASET, (id,)).await
 	}
 
 	/// All runs, by number ascending.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn runs(&self) -> Result<Vec<RunId>, ChainError> {
-		self.view("Training", "runs", ()).await
+		self.view(&RUNS, ()).await
 	}
 
 	/// A run.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn run(&self, id: RunId) -> Result<Option<RunView>, ChainError> {
-		self.view("Training", "run", (id,)).await
+		self.view(&RUN, (id,)).await
 	}
 
 	/// The current round of an active run.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn round(&self, id: RunId) -> Result<Option<RoundView>, ChainError> {
-		self.view("Training", "round", (id,)).await
+		self.view(&ROUND, (id,)).await
 	}
 
 	/// An adopted round.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn record(&self, id: RunId, round: RoundIndex) -> Result<Option<RoundRecord>, ChainError> {
-		self.view("Training", "record", (id, round)).await
+		self.view(&RECORD, (id, round)).await
 	}
 
 	/// Members of an active run, by account bytes ascending.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn members(&self, id: RunId) -> Result<Vec<AccountId>, ChainError> {
-		self.view("Training", "members", (id,)).await
+		self.view(&MEMBERS, (id,)).await
 	}
 
 	/// What `who` has earned.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn earnings(&self, who: &AccountId) -> Result<Earnings, ChainError> {
-		self.view("Rewards", "earnings", (who.clone(),)).await
+		self.view(&EARNINGS, (who.clone(),)).await
 	}
 
 	/// Ended eras that still owe `who`, and how much, in planck.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn claimable_eras(&self, who: &AccountId) -> Result<Vec<(EraIndex, Balance)>, ChainError> {
-		self.view("Rewards", "claimable_eras", (who.clone(),)).await
+		self.view(&CLAIMABLE_ERAS, (who.clone(),)).await
 	}
 
 	/// Blocks from the end of a round until its proofs are final and its data may go.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn challenge_window(&self) -> Result<BlockNumber, ChainError> {
-		self.view("Ponw", "window", ()).await
+		self.view(&WINDOW, ()).await
 	}
 
 	/// The current era.
 	///
 	/// # Errors
-	/// See [`Self::view`].
+	/// The node is away, or its answer cannot be used.
 	pub async fn era(&self) -> Result<EraView, ChainError> {
-		self.view("Rewards", "era", ()).await
+		self.view(&ERA, ()).await
 	}
 }

@@ -124,6 +124,13 @@ async fn chain(findings: &mut Findings, client: &ChainClient, keys: Option<&Keys
 		true => findings.note("node", Verdict::Weak, format!("{text}; still syncing, wait until it is done")),
 	}
 	let at = client.at(heads.best).await?;
+	match at.check_compatible() {
+		Ok(()) => findings.note("release", Verdict::Good, "chain and worker understand each other"),
+		Err(error) => {
+			findings.note("release", Verdict::Bad, error);
+			return Ok(());
+		}
+	}
 	clock(findings, at.time().await?);
 	if let Some(keys) = keys {
 		account(findings, &at, keys).await?;

@@ -36,7 +36,9 @@ pub(super) fn create_base(base: &Path) -> Result<(), CliError> {
 
 /// Held while a worker runs in a base folder. The system releases it with the process, however that ends.
 #[derive(Debug)]
-pub(super) struct RunLock(#[allow(dead_code)] File);
+pub(super) struct RunLock {
+	_file: File,
+}
 
 impl RunLock {
 	/// Takes the lock, or says that another process holds it.
@@ -44,7 +46,7 @@ impl RunLock {
 		let path = base.join("worker.lock");
 		let file = File::create(&path).map_err(CliError::file(&path))?;
 		match file.try_lock() {
-			Ok(()) => Ok(Self(file)),
+			Ok(()) => Ok(Self { _file: file }),
 			Err(TryLockError::WouldBlock) => Err(CliError::AlreadyRunning { path: base.to_path_buf() }),
 			Err(TryLockError::Error(source)) => Err(CliError::File { path, source }),
 		}

@@ -85,7 +85,9 @@ impl Run {
 
 		let Some(client) = connect(&common.node, &stop).await? else { return Ok(0) };
 		let who = keys.account.id();
-		if !self.serve_only && client.now().await?.provider(&who).await?.is_none() {
+		let at = client.now().await?;
+		at.check_compatible()?;
+		if !self.serve_only && at.provider(&who).await?.is_none() {
 			return Err(CliError::NotRegistered { address: keys.account.address() });
 		}
 		let store = Store::open(&base.join("store"), max_disk)?;
@@ -95,6 +97,7 @@ impl Run {
 			pid: std::process::id(),
 			account: keys.account.address(),
 			peer_id: net.peer_id().to_string(),
+			rounds: Status::read(&base).map(|before| before.rounds).unwrap_or_default(),
 			..Default::default()
 		});
 		let written = reporter.write_to(&base);

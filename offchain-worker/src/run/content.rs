@@ -62,6 +62,11 @@ impl Content {
 		Self { store, net, base: base.to_path_buf(), local_dataset }
 	}
 
+	/// Whether the operator named a folder with a dataset.
+	pub(super) fn has_local_dataset(&self) -> bool {
+		self.local_dataset.is_some()
+	}
+
 	/// Folder of the newest checkpoint of `run`.
 	pub(super) fn checkpoint_folder(&self, run: RunId) -> PathBuf {
 		checkpoint_folder(&self.base, run)

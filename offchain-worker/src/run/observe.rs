@@ -42,6 +42,7 @@ pub(super) async fn observe(
 	let (at, finalized) = (client.at(heads.best).await?, client.at(heads.finalized).await?);
 	let provider = at.provider(me).await?;
 	let active = provider.as_ref().is_some_and(|one| one.status == ProviderStatus::Active && one.info.roles.contains(Role::Worker));
+	let bond = provider.as_ref().map_or(0, |one| one.bonded);
 	let run = match find_run(&at, asked, at_hand).await? {
 		Some(id) => run_state(&at, &finalized, me, id).await?,
 		None => None,
@@ -52,7 +53,7 @@ pub(super) async fn observe(
 	let claimable = amounts.into_iter().fold(0, Balance::saturating_add);
 	let time = at.time().await?;
 	let hour = u32::try_from(time / HOUR_MS).unwrap_or(u32::MAX);
-	let chain = ChainView { best: heads.best.number, me: me.clone(), active, run, hour, claimable };
+	let chain = ChainView { best: heads.best.number, me: me.clone(), active, bond, run, hour, claimable };
 	let earnings = at.earnings(me).await?;
 	Ok(Observed { heads, at, chain, time, provider, earnings, eras })
 }

@@ -24,6 +24,8 @@ pub struct ChainView {
 	pub me: AccountId,
 	/// Whether the account is a registered, active provider with the worker role.
 	pub active: bool,
+	/// Its active bond, in planck.
+	pub bond: Balance,
 	/// The run this worker takes part in, if there is one.
 	pub run: Option<RunState>,
 	/// Chain time in whole hours since the epoch: the number of an uptime proof.
@@ -247,12 +249,14 @@ fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task
 	match acting {
 		Some((position, me)) if member || local.leaving => in_round(chain, run, round, position, me, local),
 		// Joins with the checkpoint in hand, so that nobody waits for a newcomer's download.
-		_ => (!member && !local.leaving && chain.active && !is_full(run)).then_some(Task::Join),
+		_ => (!member && !local.leaving && may_join(chain, run)).then_some(Task::Join),
 	}
 }
 
-fn is_full(run: &RunState) -> bool {
-	u32::try_from(run.members.len()).map_or(true, |count| count >= run.view.config.max_participants)
+/// Whether the chain would take this worker in. A refused call costs a fee.
+fn may_join(chain: &ChainView, run: &RunState) -> bool {
+	let room = u32::try_from(run.members.len()).is_ok_and(|count| count < run.view.config.max_participants);
+	room && chain.active && chain.bond >= run.view.config.min_bond
 }
 
 /// The loaded checkpoint is not the run's newest one.

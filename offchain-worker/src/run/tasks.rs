@@ -126,6 +126,7 @@ impl Tasks {
 	}
 
 	async fn build_genesis(&self, moment: &Moment) -> Result<Effect, WorkerError> {
+		self.offer_dataset(moment).await?;
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let (store, folder) = (self.content.store.clone(), self.content.checkpoint_folder(run));
 		let root = config.genesis_root;
@@ -146,6 +147,7 @@ impl Tasks {
 	}
 
 	async fn fetch_checkpoint(&self, moment: &Moment, root: H256) -> Result<Effect, WorkerError> {
+		self.offer_dataset(moment).await?;
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let folder = self.content.checkpoint_folder(run);
 		// The newest one before a restart may still be the newest one.
@@ -204,7 +206,15 @@ impl Tasks {
 		job.await.map(Effect::Loaded)
 	}
 
-	/// The run's dataset, with `shards` on disk.
+	/// Hands the operator's dataset out before anybody trains: others may have none.
+	async fn offer_dataset(&self, moment: &Moment) -> Result<(), WorkerError> {
+		match self.content.has_local_dataset() {
+			true => self.dataset(moment).await.map(drop),
+			false => Ok(()),
+		}
+	}
+
+	/// The run's dataset.
 	async fn dataset(&self, moment: &Moment) -> Result<Dataset, WorkerError> {
 		let id = moment.run()?.view.config.dataset;
 		let mut cached = self.dataset.lock().await;

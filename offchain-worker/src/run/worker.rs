@@ -19,7 +19,7 @@ use crate::{
 };
 use neuroshard_types::{
 	provider::{Addresses, ProviderInfo},
-	Balance, RoundIndex, RunId, H256,
+	Balance, BlockNumber, RoundIndex, RunId, H256,
 };
 use std::{
 	path::{Path, PathBuf},
@@ -31,6 +31,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Pause after a failed task if no new block comes: a chain that stands still is asked again all the same.
 const RETRY: Duration = Duration::from_secs(6);
+
+/// Blocks until a task that the chain refused is tried again.
+const REFUSED_FOR: BlockNumber = 10;
 
 /// What the operator decides.
 #[derive(Clone, Debug)]
@@ -78,6 +81,8 @@ pub struct Worker {
 	seed: Option<H256>,
 	/// Bytes moved when the last round was noted.
 	traffic: TrafficTotals,
+	/// A task that the chain refused, and the block until which it is not tried again: every attempt costs a fee.
+	refused: Option<(Task, BlockNumber)>,
 	leaving: bool,
 }
 
@@ -114,7 +119,7 @@ impl Worker {
 		};
 		let tasks = Tasks { keys, genesis: client.genesis(), submitter, content, compute, reporter, dataset: Default::default() };
 		let (book, traffic) = (Book::default(), TrafficTotals::default());
-		Ok(Self { base, client, options, journal, tasks, local, book, at_hand: None, seed: None, traffic, leaving: false })
+		Ok(Self { base, client, options, journal, tasks, local, book, at_hand: None, seed: None, traffic, refused: None, leaving: false })
 	}
 
 	/// Works until `stop` is cancelled, or until it has left because its operator asked for it.
@@ -134,7 +139,8 @@ impl Worker {
 					if self.leaving && has_left(&seen.chain) {
 						return self.deregister(&seen).await;
 					}
-					match plan(&seen.chain, &self.local) {
+					let refused = self.refused.as_ref().filter(|(_, until)| seen.chain.best < *until).map(|(task, _)| task);
+					match plan(&seen.chain, &self.local).filter(|task| Some(task) != refused) {
 						Some(task) => self.perform(task, seen, &mut heads, &stop).await,
 						None => {
 							self.tasks.reporter.update(|status| status.task = None);
@@ -260,7 +266,12 @@ impl Worker {
 		let mut followed = true;
 		loop {
 			tokio::select! {
-				result = &mut doing => return result.map_or_else(Ended::Failed, Ended::Done),
+				result = &mut doing => {
+					if let Err(WorkerError::Chain(ChainError::Dispatch { .. })) = &result {
+						self.refused = Some((task, moment.seen.chain.best.saturating_add(REFUSED_FOR)));
+					}
+					return result.map_or_else(Ended::Failed, Ended::Done);
+				},
 				() = stop.cancelled() => {
 					moment.cancel();
 					return Ended::Stopped;

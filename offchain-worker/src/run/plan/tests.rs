@@ -99,6 +99,7 @@ fn training() -> (ChainView, LocalState) {
 		best: 50,
 		me: account(ME),
 		active: true,
+		bond: NEURO,
 		run: Some(RunState { id: 7, view, round: Some(round), members: [1, ME, 3].map(account).to_vec(), finalized_seal: None }),
 		hour: 10,
 		claimable: 0,
@@ -198,13 +199,16 @@ fn a_late_joiner_fetches_the_checkpoint_before_it_joins() {
 }
 
 #[test]
-fn nobody_joins_a_full_run_or_without_an_active_bond() {
+fn nobody_joins_a_full_run_or_without_the_bond_that_it_asks_for() {
 	let (mut chain, local) = training();
 	round(&mut chain).participants.remove(1);
 	run(&mut chain).members.remove(1);
 	chain.active = false;
 	assert_eq!(plan(&chain, &local), None);
 	chain.active = true;
+	chain.bond = NEURO - 1;
+	assert_eq!(plan(&chain, &local), None);
+	chain.bond = NEURO;
 	run(&mut chain).members = (10..14).map(account).collect();
 	assert_eq!(plan(&chain, &local), None);
 }

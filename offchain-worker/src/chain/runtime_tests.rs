@@ -1,0 +1,63 @@
+//! The worker against the metadata of the runtime of the same release.
+
+use super::{balances, calls::check_calls, shape::Mismatch, staking, training, views::check_views, Call, ChainError};
+use crate::keys::Account;
+use codec::{Decode, Encode};
+use neuroshard_runtime::{Runtime, RuntimeCall};
+use neuroshard_types::{provider::ProviderInfo, NEURO};
+use subxt::metadata::Metadata;
+
+fn metadata() -> Metadata {
+	let opaque = Runtime::metadata_at_version(16).unwrap();
+	Metadata::decode_from(&opaque).unwrap()
+}
+
+fn info() -> ProviderInfo {
+	ProviderInfo {
+		roles: Default::default(),
+		hardware: Default::default(),
+		ponw_key: [2; 33],
+		peer_id: vec![1, 2, 3].try_into().unwrap(),
+		addresses: Default::default(),
+	}
+}
+
+#[test]
+fn the_runtime_has_every_call_and_view_function_as_this_worker_knows_them() {
+	let metadata = metadata();
+	check_calls(&metadata).unwrap();
+	check_views(&metadata).unwrap();
+}
+
+#[test]
+fn a_call_is_encoded_as_the_runtime_encodes_it() {
+	let metadata = metadata();
+	let bytes = staking::register(info(), 100 * NEURO).encode(&metadata).unwrap();
+	let call = RuntimeCall::decode(&mut bytes.as_slice()).unwrap();
+	assert_eq!(call.encode(), bytes);
+	assert_eq!(call, RuntimeCall::Staking(pallet_neuro_staking::Call::register { info: info(), bond: 100 * NEURO }));
+}
+
+#[test]
+fn wrapped_calls_are_encoded_inside_out() {
+	let metadata = metadata();
+	let bob = Account::from_secret("//Bob").unwrap().id();
+	let call = Call::all(vec![Call::sudo(training::approve_run(7)), balances::transfer(bob, NEURO)]);
+	let bytes = call.encode(&metadata).unwrap();
+	let decoded = RuntimeCall::decode(&mut bytes.as_slice()).unwrap();
+	assert_eq!(decoded.encode(), bytes);
+	assert!(matches!(decoded, RuntimeCall::Utility(_)), "{decoded:?}");
+	assert_eq!(call.describe(), "Training::approve_run (as sudo) and Balances::transfer_keep_alive");
+}
+
+#[test]
+fn calls_that_the_chain_has_not_or_means_otherwise_are_refused_by_name() {
+	use super::call::Signature;
+	let metadata = metadata();
+	let missing = Signature::<()>::new("Staking", "fly").check(&metadata).unwrap_err();
+	assert!(matches!(&missing, ChainError::Missing { .. }));
+	assert!(missing.to_string().contains("Staking::fly"), "{missing}");
+	let other = Signature::<(u64,)>::new("Training", "join").check(&metadata).unwrap_err();
+	let expected = Mismatch { path: "run".into(), chain: "u32".into(), worker: "u64".into() };
+	assert!(matches!(&other, ChainError::Incompatible { mismatch, .. } if *mismatch == expected), "{other}");
+}
