@@ -49,8 +49,8 @@ impl Corpus {
 	}
 }
 
-/// Rust sources and Markdown files of the crates in the cargo registry below `cargo_home`: the first file of every
-/// crate, then the second of every crate, until the limit is reached.
+/// Text of the crates in the cargo registry below `cargo_home`: the first file of every crate, then the second of every
+/// crate, until the limit is reached. A crate's READMEs come first, then `src/`, then its other Rust and Markdown files.
 ///
 /// # Errors
 /// [`DataError::NoText`] if there is no such folder or nothing readable in it; [`DataError::Io`] otherwise.
@@ -71,8 +71,9 @@ pub fn registry_corpus(cargo_home: &Path, limits: CorpusLimits) -> Result<Corpus
 	for folder in crates.into_values() {
 		let mut files = Vec::new();
 		collect_files(&folder, MAX_DEPTH, &mut files)?;
-		files.retain(|file| is_source_text(file));
-		queues.push(files.into_iter());
+		let mut ranked: Vec<(u8, PathBuf)> = files.into_iter().filter_map(|file| Some((rank(&folder, &file)?, file))).collect();
+		ranked.sort();
+		queues.push(ranked.into_iter().map(|(_, file)| file));
 	}
 	let mut taken = Taken::new(limits);
 	// Round-robin; a crate leaves when its files are used up.
@@ -89,7 +90,7 @@ pub fn registry_corpus(cargo_home: &Path, limits: CorpusLimits) -> Result<Corpus
 			return Err(error);
 		}
 	}
-	taken.finish("Rust sources and Markdown files of crates in the local cargo registry", &root)
+	taken.finish("READMEs, Rust sources and Markdown files of crates in the local cargo registry", &root)
 }
 
 /// The text of one file, or of every file below a folder in the order of relative paths.
@@ -205,10 +206,16 @@ fn read_prefix(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
 	Ok(text)
 }
 
-fn is_source_text(path: &Path) -> bool {
+/// Place of a crate's file in the order of its files; `None` for one that is no text to train on.
+fn rank(folder: &Path, path: &Path) -> Option<u8> {
 	let extension = path.extension().and_then(|extension| extension.to_str());
 	let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-	matches!(extension, Some("rs" | "md")) || name.starts_with("README")
+	match extension {
+		_ if name.starts_with("README") => Some(0),
+		Some("rs") if path.starts_with(folder.join("src")) => Some(1),
+		Some("rs" | "md") => Some(2),
+		_ => None,
+	}
 }
 
 /// Regular files below `folder` in ascending order of relative path, symbolic links left out.
@@ -287,13 +294,14 @@ mod tests {
 	#[test]
 	fn the_registry_is_read_round_robin_over_crates() {
 		let root = tree(&[
+			("registry/src/x/aa-1.0/CHANGELOG.md", b"aa changes\n"),
 			("registry/src/x/aa-1.0/README.md", b"aa readme\n"),
 			("registry/src/x/aa-1.0/src/lib.rs", b"aa lib\n"),
 			("registry/src/x/aa-1.0/image.svg", b"<svg/>"),
 			("registry/src/x/bb-1.0/src/lib.rs", b"bb lib\n"),
 		]);
 		let corpus = registry_corpus(root.path(), LIMITS).unwrap();
-		assert_eq!(texts(&corpus), ["aa readme\n", "bb lib\n", "aa lib\n"]);
+		assert_eq!(texts(&corpus), ["aa readme\n", "bb lib\n", "aa lib\n", "aa changes\n"]);
 	}
 
 	#[test]

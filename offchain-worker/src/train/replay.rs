@@ -73,7 +73,7 @@ pub enum ReplayError {
 		/// Provider.
 		account: AccountId,
 		/// Why.
-		source: TrainError,
+		source: Box<TrainError>,
 	},
 	/// A delta that was just computed cannot be read back.
 	#[error("round {round}: {source}")]
@@ -81,7 +81,7 @@ pub enum ReplayError {
 		/// Round.
 		round: RoundIndex,
 		/// Why.
-		source: CheckpointError,
+		source: Box<CheckpointError>,
 	},
 	/// The outer step could not be recomputed.
 	#[error("round {round}: {source}")]
@@ -89,7 +89,7 @@ pub enum ReplayError {
 		/// Round.
 		round: RoundIndex,
 		/// Why.
-		source: OuterError,
+		source: Box<OuterError>,
 	},
 }
 
@@ -116,7 +116,7 @@ pub fn replay_round(
 		progress(account);
 		let trained = Training::start(engine, previous, loader, position, record.seed)
 			.and_then(|training| training.run(&AtomicBool::new(false), |_| ()))
-			.map_err(|source| ReplayError::Train { round, account: account.clone(), source })?;
+			.map_err(|source| ReplayError::Train { round, account: account.clone(), source: Box::new(source) })?;
 		let found = trained.work.delta_root;
 		if found != *expected {
 			return Err(ReplayError::Delta { round, account: account.clone(), found, expected: *expected });
@@ -125,14 +125,15 @@ pub fn replay_round(
 			compare_work(round, account, &trained, revealed)?;
 		}
 		let delta = decode_delta(engine.layout(), &trained.delta, found, engine.exec().threads());
-		deltas.push((account.clone(), delta.map_err(|source| ReplayError::Decode { round, source })?));
+		deltas.push((account.clone(), delta.map_err(|source| ReplayError::Decode { round, source: Box::new(source) })?));
 	}
-	let next = apply_outer(engine, previous, &deltas).map_err(|source| ReplayError::Outer { round, source })?;
+	let outer = |source| ReplayError::Outer { round, source: Box::new(source) };
+	let next = apply_outer(engine, previous, &deltas).map_err(outer)?;
 	let (found, expected) = (next.header.root(), record.checkpoint);
 	if found != expected {
 		return Err(ReplayError::Checkpoint { round, found, expected });
 	}
-	let attested = attest(engine, &next, loader).map_err(|source| ReplayError::Outer { round, source: source.into() })?;
+	let attested = attest(engine, &next, loader).map_err(|source| outer(source.into()))?;
 	if attested.validation_loss != record.validation_loss {
 		let (found, expected) = (attested.validation_loss.get(), record.validation_loss.get());
 		return Err(ReplayError::ValidationLoss { round, found, expected });
