@@ -4,7 +4,7 @@ use crate::{expected, Active, Call, Config, Members, Pallet, Records, Rounds, Ru
 use alloc::{vec, vec::Vec};
 use codec::Encode;
 use frame_benchmarking::v2::*;
-use frame_support::{traits::Get, BoundedVec};
+use frame_support::{traits::Get, weights::Weight, BoundedVec};
 use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
 use neuroshard_types::{
 	proof::{Proof, ProofSignature},
@@ -86,7 +86,7 @@ fn origin<T: Config>(who: &AccountId) -> T::RuntimeOrigin {
 fn next_block<T: Config>() {
 	let next = Pallet::<T>::now().saturating_add(1);
 	frame_system::Pallet::<T>::set_block_number(next.into());
-	Pallet::<T>::advance_due();
+	Pallet::<T>::advance_due(Weight::MAX);
 }
 
 /// A run with `p` members in Joining, due in the next block, and its members by account bytes ascending.
@@ -302,7 +302,7 @@ mod benchmarks {
 
 		#[block]
 		{
-			Pallet::<T>::advance_due();
+			Pallet::<T>::advance_due(Weight::MAX);
 		}
 
 		Ok(())
@@ -319,7 +319,7 @@ mod benchmarks {
 
 		#[block]
 		{
-			Pallet::<T>::advance_due();
+			Pallet::<T>::advance_due(Weight::MAX);
 		}
 
 		assert_eq!(Members::<T>::get(run).len(), 1);
@@ -342,7 +342,7 @@ mod benchmarks {
 
 		#[block]
 		{
-			Pallet::<T>::advance_due();
+			Pallet::<T>::advance_due(Weight::MAX);
 		}
 
 		assert!(stored::<T>(run)?.finished_at.is_some());
@@ -358,7 +358,7 @@ mod benchmarks {
 
 		#[block]
 		{
-			Pallet::<T>::advance_due();
+			Pallet::<T>::advance_due(Weight::MAX);
 		}
 
 		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Training));

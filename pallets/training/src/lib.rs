@@ -21,7 +21,8 @@
 //!   not know the randomness of that block if [`Config::Randomness`] is fresh in every block.
 //!
 //! Chain work per round is a few small extrinsics per participant; what touches all of them (adoption, aborts) runs in the
-//! initialization of the next block, at most one transition per run and block.
+//! initialization of the next block: at most one transition per run and block, longest due first, and no further one once a
+//! quarter of the block is used.
 //!
 //! # State and deposits
 //! The last [`Config::RecordsKept`] rounds of a run stay on chain, also after its end, until its sponsor removes them with
@@ -33,6 +34,8 @@ extern crate alloc;
 
 #[cfg(any(feature = "runtime-benchmarks", test))]
 mod benchmarking;
+mod errors;
+mod events;
 pub mod expected;
 #[cfg(test)]
 mod mock;
@@ -49,12 +52,15 @@ pub mod weights;
 
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
+use frame_support::pallet_macros::import_section;
 pub use pallet::*;
 pub use round::{Accounts, Commitment, Participant, Round, Stage};
 pub use runs::{ActiveRun, Record, Run};
 pub use transition::AbortReason;
 pub use weights::WeightInfo;
 
+#[import_section(errors::errors)]
+#[import_section(events::events)]
 #[frame_support::pallet]
 pub mod pallet {
 	use crate::{
@@ -167,286 +173,6 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
 
-	/// What happened.
-	#[pallet::event]
-	#[pallet::generate_deposit(pub(crate) fn deposit_event)]
-	pub enum Event<T: Config> {
-		/// A new run waits for members.
-		RunCreated {
-			/// The run.
-			run: RunId,
-			/// Who created it.
-			sponsor: AccountId,
-			/// What it trains on.
-			dataset: DatasetId,
-			/// Root of its first checkpoint.
-			genesis_root: H256,
-			/// Deposit held, in planck.
-			deposit: Balance,
-		},
-		/// Work for a run draws issuance from the round under way on.
-		RunApproved {
-			/// The run.
-			run: RunId,
-		},
-		/// A run is over.
-		RunFinished {
-			/// The run.
-			run: RunId,
-			/// Rounds adopted.
-			rounds: RoundIndex,
-			/// Root of its last checkpoint.
-			checkpoint: H256,
-			/// Whether it was stopped before its last round.
-			stopped: bool,
-		},
-		/// Some records of a finished run are gone.
-		HistoryRemoved {
-			/// The run.
-			run: RunId,
-			/// How many records.
-			records: u32,
-		},
-		/// A run is gone and its deposit is free.
-		RunRemoved {
-			/// The run.
-			run: RunId,
-		},
-		/// An account became a member.
-		Joined {
-			/// The run.
-			run: RunId,
-			/// The new member.
-			who: AccountId,
-		},
-		/// A member left, or is no longer eligible at the start of a round.
-		Left {
-			/// The run.
-			run: RunId,
-			/// The former member.
-			who: AccountId,
-		},
-		/// A participant missed a deadline: it is no member any more and may join again.
-		DroppedOut {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// The participant.
-			who: AccountId,
-			/// What it missed.
-			phase: Phase,
-		},
-		/// Training began.
-		RoundStarted {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// How often it was started before.
-			attempt: u32,
-			/// Checkpoint it starts from.
-			checkpoint: H256,
-			/// Seed of the window permutation.
-			seed: H256,
-			/// Places by account bytes ascending.
-			participants: Vec<AccountId>,
-			/// First block in which Training is over.
-			deadline: BlockNumber,
-		},
-		/// A phase other than Training began.
-		PhaseStarted {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// The attempt.
-			attempt: u32,
-			/// The phase.
-			phase: Phase,
-			/// First block in which it is over; `None` while too few have joined.
-			deadline: Option<BlockNumber>,
-		},
-		/// A vote decided nothing: its phase began anew with an empty ballot.
-		PhaseRepeated {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// The attempt.
-			attempt: u32,
-			/// The phase.
-			phase: Phase,
-			/// How often it was repeated.
-			repeats: u32,
-			/// First block in which it is over.
-			deadline: Option<BlockNumber>,
-		},
-		/// A participant committed to its work.
-		Committed {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// The participant.
-			who: AccountId,
-			/// Its sealed commitment.
-			sealed: H256,
-		},
-		/// A participant revealed its work.
-		Revealed {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// The participant.
-			who: AccountId,
-			/// Root of its delta, by which others fetch it.
-			delta_root: H256,
-		},
-		/// A participant voted on the deltas.
-		Voted {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// The participant.
-			who: AccountId,
-			/// One bit per revealed participant.
-			vote: VoteBitmap,
-		},
-		/// These deltas make the next checkpoint.
-		DeltasIncluded {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// Whose, by account bytes ascending.
-			included: Vec<AccountId>,
-		},
-		/// A participant attested the next checkpoint.
-		Attested {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// The participant.
-			who: AccountId,
-			/// Its word.
-			attestation: Attestation,
-		},
-		/// A round ended with a new checkpoint; its record tells the rest.
-		RoundAdopted {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// The new checkpoint.
-			checkpoint: H256,
-			/// Its validation loss, nats per token.
-			validation_loss: F32,
-			/// Deltas in it.
-			included: u32,
-			/// Work units that each included participant was credited with as pending; 0 unless the run is approved.
-			units: u128,
-		},
-		/// An attempt ended without a checkpoint and all its proofs are void.
-		RoundAborted {
-			/// The run.
-			run: RunId,
-			/// The round.
-			round: RoundIndex,
-			/// The attempt.
-			attempt: u32,
-			/// Why.
-			reason: AbortReason,
-		},
-	}
-
-	/// Why a call is refused, and what to do about it.
-	#[pallet::error]
-	pub enum Error<T> {
-		/// No such run. The view function `runs` lists them.
-		UnknownRun,
-		/// The run is over. Join another one.
-		RunFinished,
-		/// The run is still going on. Stop it first.
-		RunActive,
-		/// The run's history is still needed for challenges. Try again [`Config::HistoryPeriod`] blocks after its end.
-		HistoryNeeded,
-		/// As many runs as possible are active. Wait until one is over.
-		TooManyRuns,
-		/// No identifier is left for a new run.
-		RunIdsExhausted,
-		/// Only the run's sponsor may do this.
-		NotSponsor,
-		/// The run is approved already; there is nothing to do.
-		AlreadyApproved,
-		/// The name is empty or not UTF-8. Choose another one.
-		BadName,
-		/// Participants must be at least 1, at most 128, and the minimum not above the maximum.
-		BadParticipants,
-		/// Every phase needs at least one block and at most [`Config::MaxPhaseDuration`].
-		BadDurations,
-		/// A run needs at least one round, or no limit; and a smallest bond above zero.
-		BadLimits,
-		/// A dimension is zero or no multiple of what its documentation asks. See `ModelConfig` and `TrainConfig`.
-		BadDimension,
-		/// `heads` must divide `dim`, and `kv_heads` must divide `heads`.
-		BadHeads,
-		/// The model or its step is larger than the protocol can judge. Choose a smaller model, batch or sequence.
-		ModelTooLarge,
-		/// The arithmetic version is not that of this chain. Use a worker that matches the runtime.
-		ArithmeticVersion,
-		/// A round has at most 64 state roots and the interval is at least 1. Choose a longer interval.
-		CommitInterval,
-		/// A float is not finite or outside its range.
-		BadHyperparameter,
-		/// The dataset is not active. Activate it, or choose another one.
-		DatasetNotActive,
-		/// The dataset's tokens do not fit the model. Choose a vocabulary at least as large as the dataset's.
-		VocabularyTooSmall,
-		/// A full round would need more windows than the training shards hold. Choose a larger dataset, fewer
-		/// participants, fewer inner steps or a smaller batch.
-		DatasetTooSmall,
-		/// Held-out shards hold fewer windows than `validation_sequences`. Measure on fewer, or hold out more shards.
-		HeldOutTooSmall,
-		/// Only active providers with the worker role take part. Register, or activate the provider.
-		NotActiveWorker,
-		/// The active bond is below the run's minimum. Bond more.
-		BondTooSmall,
-		/// The account is a member already; there is nothing to do.
-		AlreadyMember,
-		/// The account is no member of this run.
-		NotMember,
-		/// As many members as the run takes have joined. Try again when one has left.
-		RunFull,
-		/// The run is in another round. Look at the view function `round`.
-		WrongRound,
-		/// The round is in another phase. Look at the view function `round`.
-		WrongPhase,
-		/// The account holds no place in this round. Join, and wait for the next one.
-		NotParticipant,
-		/// The account missed a deadline of this round, or had given up its place. Join again for the next one.
-		DroppedOut,
-		/// The account has acted in this phase already, and may not change what it said.
-		AlreadyActed,
-		/// Salt and work do not give the sealed commitment. Reveal exactly what was committed to.
-		SealBroken,
-		/// The work has another number of state roots than the run asks for.
-		WrongStateRoots,
-		/// The work has another number of tokens than the run asks for.
-		WrongTokens,
-		/// The delta has another size than the run's model gives.
-		WrongDeltaBytes,
-		/// Somebody revealed a delta with the same root in this round. Work on your own windows.
-		DuplicateDelta,
-		/// The proof is not about this work: its key or its work hash differs.
-		WrongProof,
-		/// The vote needs one bit for each revealed participant, and zeros beyond them.
-		BadVote,
-	}
-
 	impl<T> From<Refusal> for Error<T> {
 		fn from(refusal: Refusal) -> Self {
 			match refusal {
@@ -461,9 +187,9 @@ pub mod pallet {
 
 	#[pallet::hooks]
 	impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
-		/// Moves every run on that is due: at most one transition each, of at most [`Config::MaxActiveRuns`] runs.
+		/// Moves runs on that are due: at most one transition each, and no further one once a quarter of the block is used.
 		fn on_initialize(_: BlockNumberFor<T>) -> Weight {
-			Self::advance_due()
+			Self::advance_due(T::BlockWeights::get().max_block.saturating_div(4))
 		}
 
 		fn integrity_test() {

@@ -57,7 +57,6 @@ impl<T: Config> Pallet<T> {
 		Ok(Self::acted(id, run, round))
 	}
 
-	#[allow(clippy::too_many_arguments)]
 	pub(crate) fn do_reveal(
 		who: AccountId,
 		id: RunId,
@@ -120,14 +119,22 @@ impl<T: Config> Pallet<T> {
 
 // How a round moves on.
 impl<T: Config> Pallet<T> {
-	/// Moves every run on that is due in this block.
-	pub(crate) fn advance_due() -> Weight {
+	/// Moves runs on that are due, longest due first, until `budget` is used up; at least one. The rest is due in the next block.
+	pub(crate) fn advance_due(budget: Weight) -> Weight {
 		let now = Self::now();
-		let due = Active::<T>::get().into_iter().filter(|entry| entry.due.is_some_and(|due| due <= now));
-		due.fold(T::WeightInfo::on_initialize(), |weight, entry| {
-			let (Some(run), Some(round)) = (Runs::<T>::get(entry.run), Rounds::<T>::get(entry.run)) else { return weight };
-			weight.saturating_add(Self::advance(entry.run, run, round))
-		})
+		let entries = Active::<T>::get().into_iter();
+		let mut due: Vec<_> = entries.filter_map(|entry| Some((entry.due.filter(|due| *due <= now)?, entry.run))).collect();
+		due.sort_unstable();
+		let mut weight = T::WeightInfo::on_initialize();
+		for (moved, (_, id)) in due.into_iter().enumerate() {
+			if moved > 0 && weight.any_gt(budget) {
+				break;
+			}
+			if let (Some(run), Some(round)) = (Runs::<T>::get(id), Rounds::<T>::get(id)) {
+				weight = weight.saturating_add(Self::advance(id, run, round));
+			}
+		}
+		weight
 	}
 
 	/// Stores a round that waits for members, and when it is looked at next.

@@ -59,7 +59,7 @@ pub fn median_loss(participants: &[Participant], root: H256) -> Option<F32> {
 		})
 		.collect();
 	losses.sort_unstable_by_key(|(key, ..)| *key);
-	let whole = losses.iter().fold(0 as Balance, |sum, (.., stake)| sum.saturating_add(*stake));
+	let whole = losses.iter().fold(Balance::default(), |sum, (.., stake)| sum.saturating_add(*stake));
 	let mut below: Balance = 0;
 	losses
 		.iter()

@@ -143,3 +143,138 @@ fn empty_ballot(round: &mut Round) {
 		}
 	}
 }
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::round::{Commitment, Participant};
+	use frame_support::BoundedVec;
+	use neuroshard_types::run::{vote_bitmap, Attestation, Phase};
+
+	const DURATIONS: PhaseDurations = PhaseDurations { joining: 1, training: 2, revealing: 3, availability: 4, checkpointing: 5 };
+	const LIMITS: Limits<'static> = Limits { durations: &DURATIONS, repeats: 1 };
+
+	fn account(number: u8) -> AccountId {
+		AccountId::new([number; 32])
+	}
+
+	/// A round in Training until block 10, with as many participants of stake 10.
+	fn training(count: u8) -> Round {
+		let participants = (1..=count).map(|number| Participant::new(account(number), 10, true)).collect::<Vec<_>>();
+		let participants = BoundedVec::truncate_from(participants);
+		Round { stage: Stage::Training, deadline: Some(10), participants, ..Round::joining(0, 0, None) }
+	}
+
+	/// Participants in these places do what the phase asks for.
+	fn act(round: &mut Round, places: &[usize], bits: &[bool], root: u8) {
+		let phase = round.stage.phase();
+		for place in places {
+			let participant = &mut round.participants[*place];
+			match phase {
+				Phase::Joining => {}
+				Phase::Training => participant.commitment = Some(Commitment { sealed: H256::zero(), at: 0 }),
+				Phase::Revealing => participant.delta_root = Some(H256::repeat_byte(u8::try_from(*place).unwrap())),
+				Phase::Availability => participant.vote = vote_bitmap(bits.iter().copied()),
+				Phase::Checkpointing => {
+					let checkpoint = H256::repeat_byte(root);
+					participant.attestation = Some(Attestation { checkpoint, validation_loss: Default::default() });
+				}
+			}
+		}
+	}
+
+	fn step(round: &mut Round, now: BlockNumber) -> (Vec<AccountId>, Outcome) {
+		let members = BoundedVec::truncate_from(vec![account(1), account(9)]);
+		advance(round, &members, now, LIMITS)
+	}
+
+	#[test]
+	fn a_phase_waits_until_its_deadline_and_no_longer() {
+		let mut round = training(2);
+		act(&mut round, &[0], &[], 0);
+		assert_eq!(step(&mut round, 9), (vec![], Outcome::Waits));
+		assert_eq!(due(&round, 9), Some(10));
+		assert_eq!(step(&mut round, 10), (vec![account(2)], Outcome::Moved));
+		assert_eq!((&round.stage, round.deadline), (&Stage::Revealing, Some(13)));
+	}
+
+	#[test]
+	fn phases_follow_each_other_and_the_members_hold_the_next_places() {
+		let mut round = training(2);
+		let mut stages = Vec::new();
+		for _ in 0..3 {
+			act(&mut round, &[0, 1], &[true, true], 0);
+			assert!(moves_lightly(&round));
+			assert_eq!(step(&mut round, 0), (vec![], Outcome::Moved));
+			stages.push((round.stage.phase(), round.deadline));
+		}
+		assert_eq!(stages, [(Phase::Revealing, Some(3)), (Phase::Availability, Some(4)), (Phase::Checkpointing, Some(5))]);
+		let next = BoundedVec::truncate_from(vec![account(1), account(9)]);
+		assert_eq!(round.stage, Stage::Checkpointing { repeats: 0, next });
+		act(&mut round, &[0, 1], &[], 7);
+		assert!(!moves_lightly(&round));
+		assert_eq!((due(&round, 3), decided(&round)), (Some(4), Some(H256::repeat_byte(7))));
+		assert_eq!(step(&mut round, 4), (vec![], Outcome::Adopts(H256::repeat_byte(7))));
+	}
+
+	/// A round of three in Availability until block 4.
+	fn availability() -> Round {
+		let mut round = training(3);
+		act(&mut round, &[0, 1, 2], &[], 0);
+		step(&mut round, 0);
+		act(&mut round, &[0, 1, 2], &[], 0);
+		step(&mut round, 0);
+		round
+	}
+
+	#[test]
+	fn a_quorum_drops_nobody_not_even_at_the_deadline() {
+		let mut round = availability();
+		act(&mut round, &[0, 1, 2], &[true; 3], 0);
+		step(&mut round, 0);
+		act(&mut round, &[0, 1], &[], 7);
+		assert_eq!(step(&mut round, 5), (vec![], Outcome::Adopts(H256::repeat_byte(7))));
+		assert_eq!(round.counted().count(), 3);
+	}
+
+	#[test]
+	fn the_absent_leave_before_votes_are_counted_at_the_deadline() {
+		let mut round = availability();
+		act(&mut round, &[0, 1], &[true, true, false], 0);
+		assert_eq!(step(&mut round, 4), (vec![account(3)], Outcome::Moved));
+		act(&mut round, &[0], &[], 7);
+		assert_eq!(step(&mut round, 9), (vec![account(2)], Outcome::Adopts(H256::repeat_byte(7))));
+	}
+
+	#[test]
+	fn a_vote_repeats_as_often_as_allowed_and_then_aborts() {
+		let mut round = availability();
+		act(&mut round, &[0, 1, 2], &[false; 3], 0);
+		assert!(!moves_lightly(&round));
+		assert_eq!(step(&mut round, 1), (vec![], Outcome::Repeats));
+		assert_eq!((&round.stage, round.deadline), (&Stage::Availability { repeats: 1 }, Some(5)));
+		assert!(!round.all_acted());
+		act(&mut round, &[0, 1, 2], &[false; 3], 0);
+		assert_eq!(step(&mut round, 2), (vec![], Outcome::Aborts(AbortReason::NothingAvailable)));
+	}
+
+	#[test]
+	fn nobody_left_aborts_every_phase() {
+		let (mut round, mut reasons) = (training(1), Vec::new());
+		for _ in 0..4 {
+			let mut deserted = round.clone();
+			reasons.push(step(&mut deserted, 99).1);
+			act(&mut round, &[0], &[true], 0);
+			step(&mut round, 0);
+		}
+		use AbortReason::*;
+		assert_eq!(reasons, [NobodyCommitted, NobodyRevealed, NobodyLeft, NobodyLeft].map(Outcome::Aborts));
+	}
+
+	#[test]
+	fn a_round_that_waits_for_members_is_left_alone() {
+		let mut round = Round::joining(0, 0, Some(5));
+		assert_eq!(step(&mut round, 99), (vec![], Outcome::Waits));
+		assert_eq!(due(&round, 0), Some(5));
+	}
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{expected, Event, Records};
-use frame_support::assert_ok;
+use frame_support::{assert_ok, weights::Weight};
 use neuroshard_types::{
 	proof::WorkClaim,
 	run::{vote_bitmap, Phase, RunStatus},
@@ -186,5 +186,21 @@ fn runs_go_on_side_by_side() {
 		attest_all(first, &left, 8);
 		assert_eq!(Training::run(first).unwrap().checkpoint, H256::repeat_byte(8));
 		assert_eq!(Training::run(second).unwrap().checkpoint, H256::repeat_byte(7));
+	});
+}
+
+#[test]
+fn a_block_without_room_moves_one_run_and_leaves_the_others_to_the_next() {
+	build_and_execute(|| {
+		let (first, second) = (create(config()), create(config()));
+		for run in [second, first] {
+			[worker(1), worker(2)].iter().for_each(|who| join(who, run).unwrap());
+		}
+		System::set_block_number(4);
+		Training::advance_due(Weight::zero());
+		assert_eq!((phase(first), phase(second)), (Phase::Training, Phase::Joining));
+		System::set_block_number(5);
+		Training::advance_due(Weight::zero());
+		assert_eq!((phase(first), phase(second)), (Phase::Training, Phase::Training));
 	});
 }

@@ -1,0 +1,91 @@
+//! Why calls are refused.
+
+use frame_support::pallet_macros::pallet_section;
+
+/// Imported into [`crate::pallet`].
+#[pallet_section]
+mod errors {
+	/// Why a call is refused, and what to do about it.
+	#[pallet::error]
+	pub enum Error<T> {
+		/// No such run. The view function `runs` lists them.
+		UnknownRun,
+		/// The run is over. Join another one.
+		RunFinished,
+		/// The run is still going on. Stop it first.
+		RunActive,
+		/// The run's history is still needed for challenges. Try again [`Config::HistoryPeriod`] blocks after its end.
+		HistoryNeeded,
+		/// As many runs as possible are active. Wait until one is over.
+		TooManyRuns,
+		/// No identifier is left for a new run.
+		RunIdsExhausted,
+		/// Only the run's sponsor may do this.
+		NotSponsor,
+		/// The run is approved already; there is nothing to do.
+		AlreadyApproved,
+		/// The name is empty or not UTF-8. Choose another one.
+		BadName,
+		/// Participants must be at least 1, at most 128, and the minimum not above the maximum.
+		BadParticipants,
+		/// Every phase needs at least one block and at most [`Config::MaxPhaseDuration`].
+		BadDurations,
+		/// A run needs at least one round, or no limit; and a smallest bond above zero.
+		BadLimits,
+		/// A dimension is zero or no multiple of what its documentation asks. See `ModelConfig` and `TrainConfig`.
+		BadDimension,
+		/// `heads` must divide `dim`, and `kv_heads` must divide `heads`.
+		BadHeads,
+		/// The model or its step is larger than the protocol can judge. Choose a smaller model, batch or sequence.
+		ModelTooLarge,
+		/// The arithmetic version is not that of this chain. Use a worker that matches the runtime.
+		ArithmeticVersion,
+		/// A round has at most 64 state roots and the interval is at least 1. Choose a longer interval.
+		CommitInterval,
+		/// A float is not finite or outside its range.
+		BadHyperparameter,
+		/// The dataset is not active. Activate it, or choose another one.
+		DatasetNotActive,
+		/// The dataset's tokens do not fit the model. Choose a vocabulary at least as large as the dataset's.
+		VocabularyTooSmall,
+		/// A full round would need more windows than the training shards hold. Choose a larger dataset, fewer
+		/// participants, fewer inner steps or a smaller batch.
+		DatasetTooSmall,
+		/// Held-out shards hold fewer windows than `validation_sequences`. Measure on fewer, or hold out more shards.
+		HeldOutTooSmall,
+		/// Only active providers with the worker role take part. Register, or activate the provider.
+		NotActiveWorker,
+		/// The active bond is below the run's minimum. Bond more.
+		BondTooSmall,
+		/// The account is a member already; there is nothing to do.
+		AlreadyMember,
+		/// The account is no member of this run.
+		NotMember,
+		/// As many members as the run takes have joined. Try again when one has left.
+		RunFull,
+		/// The run is in another round. Look at the view function `round`.
+		WrongRound,
+		/// The round is in another phase. Look at the view function `round`.
+		WrongPhase,
+		/// The account holds no place in this round. Join, and wait for the next one.
+		NotParticipant,
+		/// The account missed a deadline of this round, or had given up its place. Join again for the next one.
+		DroppedOut,
+		/// The account has acted in this phase already, and may not change what it said.
+		AlreadyActed,
+		/// Salt and work do not give the sealed commitment. Reveal exactly what was committed to.
+		SealBroken,
+		/// The work has another number of state roots than the run asks for.
+		WrongStateRoots,
+		/// The work has another number of tokens than the run asks for.
+		WrongTokens,
+		/// The delta has another size than the run's model gives.
+		WrongDeltaBytes,
+		/// Somebody revealed a delta with the same root in this round. Work on your own windows.
+		DuplicateDelta,
+		/// The proof is not about this work: its key or its work hash differs.
+		WrongProof,
+		/// The vote needs one bit for each revealed participant, and zeros beyond them.
+		BadVote,
+	}
+}

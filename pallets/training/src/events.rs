@@ -1,0 +1,203 @@
+//! What the pallet tells the world.
+
+use frame_support::pallet_macros::pallet_section;
+
+/// Imported into [`crate::pallet`].
+#[pallet_section]
+mod events {
+	/// What happened.
+	#[pallet::event]
+	#[pallet::generate_deposit(pub(crate) fn deposit_event)]
+	pub enum Event<T: Config> {
+		/// A new run waits for members.
+		RunCreated {
+			/// The run.
+			run: RunId,
+			/// Who created it.
+			sponsor: AccountId,
+			/// What it trains on.
+			dataset: DatasetId,
+			/// Root of its first checkpoint.
+			genesis_root: H256,
+			/// Deposit held, in planck.
+			deposit: Balance,
+		},
+		/// Work for a run draws issuance from the round under way on.
+		RunApproved {
+			/// The run.
+			run: RunId,
+		},
+		/// A run is over.
+		RunFinished {
+			/// The run.
+			run: RunId,
+			/// Rounds adopted.
+			rounds: RoundIndex,
+			/// Root of its last checkpoint.
+			checkpoint: H256,
+			/// Whether it was stopped before its last round.
+			stopped: bool,
+		},
+		/// Some records of a finished run are gone.
+		HistoryRemoved {
+			/// The run.
+			run: RunId,
+			/// How many records.
+			records: u32,
+		},
+		/// A run is gone and its deposit is free.
+		RunRemoved {
+			/// The run.
+			run: RunId,
+		},
+		/// An account became a member.
+		Joined {
+			/// The run.
+			run: RunId,
+			/// The new member.
+			who: AccountId,
+		},
+		/// A member left, or is no longer eligible at the start of a round.
+		Left {
+			/// The run.
+			run: RunId,
+			/// The former member.
+			who: AccountId,
+		},
+		/// A participant missed a deadline: it is no member any more and may join again.
+		DroppedOut {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The participant.
+			who: AccountId,
+			/// What it missed.
+			phase: Phase,
+		},
+		/// Training began.
+		RoundStarted {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// How often it was started before.
+			attempt: u32,
+			/// Checkpoint it starts from.
+			checkpoint: H256,
+			/// Seed of the window permutation.
+			seed: H256,
+			/// Places by account bytes ascending.
+			participants: Vec<AccountId>,
+			/// First block in which Training is over.
+			deadline: BlockNumber,
+		},
+		/// A phase other than Training began.
+		PhaseStarted {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The attempt.
+			attempt: u32,
+			/// The phase.
+			phase: Phase,
+			/// First block in which it is over; `None` while too few have joined.
+			deadline: Option<BlockNumber>,
+		},
+		/// A vote decided nothing: its phase began anew with an empty ballot.
+		PhaseRepeated {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The attempt.
+			attempt: u32,
+			/// The phase.
+			phase: Phase,
+			/// How often it was repeated.
+			repeats: u32,
+			/// First block in which it is over.
+			deadline: Option<BlockNumber>,
+		},
+		/// A participant committed to its work.
+		Committed {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The participant.
+			who: AccountId,
+			/// Its sealed commitment.
+			sealed: H256,
+		},
+		/// A participant revealed its work.
+		Revealed {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The participant.
+			who: AccountId,
+			/// Root of its delta, by which others fetch it.
+			delta_root: H256,
+		},
+		/// A participant voted on the deltas.
+		Voted {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The participant.
+			who: AccountId,
+			/// One bit per revealed participant.
+			vote: VoteBitmap,
+		},
+		/// These deltas make the next checkpoint.
+		DeltasIncluded {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// Whose, by account bytes ascending.
+			included: Vec<AccountId>,
+		},
+		/// A participant attested the next checkpoint.
+		Attested {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The participant.
+			who: AccountId,
+			/// Its word.
+			attestation: Attestation,
+		},
+		/// A round ended with a new checkpoint; its record tells the rest.
+		RoundAdopted {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The new checkpoint.
+			checkpoint: H256,
+			/// Its validation loss, nats per token.
+			validation_loss: F32,
+			/// Deltas in it.
+			included: u32,
+			/// Work units that each included participant was credited with as pending; 0 unless the run is approved.
+			units: u128,
+		},
+		/// An attempt ended without a checkpoint and all its proofs are void.
+		RoundAborted {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The attempt.
+			attempt: u32,
+			/// Why.
+			reason: AbortReason,
+		},
+	}
+}
