@@ -24,3 +24,4 @@ pub use error::{ChainError, Neuro};
 pub use history::{work_hash, History, Reveal};
 pub use state::Funds;
 pub use submit::{Event, Included, Submitter};
+pub use views::PeerPage;

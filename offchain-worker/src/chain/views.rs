@@ -10,8 +10,11 @@ use neuroshard_types::{
 };
 use subxt::metadata::Metadata;
 
+/// Providers with their peer ids and addresses.
+pub type PeerPage = Vec<(AccountId, PeerIdBytes, Addresses)>;
+
 const PROVIDER: View<(AccountId,), Option<ProviderView>> = View::new("Staking", "provider");
-const PEERS: View<(Option<AccountId>, u32), Vec<(AccountId, PeerIdBytes, Addresses)>> = View::new("Staking", "peers");
+const PEERS: View<(Option<AccountId>, u32), PeerPage> = View::new("Staking", "peers");
 const LIMITS: View<(), (Balance, BlockNumber)> = View::new("Staking", "limits");
 const DATASET: View<(DatasetId,), Option<DatasetView>> = View::new("Dataset", "dataset");
 const RUNS: View<(), Vec<RunId>> = View::new("Training", "runs");
@@ -58,7 +61,7 @@ impl ChainAt {
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
-	pub async fn peers(&self, after: Option<AccountId>, limit: u32) -> Result<Vec<(AccountId, PeerIdBytes, Addresses)>, ChainError> {
+	pub async fn peers(&self, after: Option<AccountId>, limit: u32) -> Result<PeerPage, ChainError> {
 		self.view(&PEERS, (after, limit)).await
 	}
 

@@ -2,6 +2,7 @@
 
 mod conduct;
 mod discovery;
+mod notes;
 mod transfer;
 
 use super::{

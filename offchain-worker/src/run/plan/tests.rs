@@ -496,7 +496,7 @@ fn a_leaver_has_left_when_neither_round_nor_run_counts_on_it() {
 fn a_long_task_goes_on_while_the_plan_wants_at_least_as_much() {
 	let (one, two) = ((account(1), delta(1)), (account(3), delta(3)));
 	let fetch = |wanted: &[(AccountId, H256)]| Task::FetchDeltas { wanted: wanted.to_vec() };
-	assert!(fetch(&[one.clone()]).is_part_of(Some(&fetch(&[one.clone(), two.clone()]))));
+	assert!(fetch(std::slice::from_ref(&one)).is_part_of(Some(&fetch(&[one.clone(), two.clone()]))));
 	assert!(!fetch(&[one.clone(), two]).is_part_of(Some(&fetch(&[one]))));
 	let train = Task::Train { position: 1 };
 	assert!(train.is_long() && train.is_part_of(Some(&train)));
