@@ -104,6 +104,7 @@ impl Run {
 		if let Some(address) = self.metrics {
 			let bound = metrics::serve(address, reporter.clone(), stop.child_token()).await?;
 			tracing::info!("metrics at http://{bound}/metrics");
+			reporter.update(|status| status.metrics = Some(bound.to_string()));
 		}
 		tracing::info!(account = keys.account.address(), peer = %net.peer_id(), "running");
 		let options = Options {

@@ -19,7 +19,9 @@ impl Account {
 	/// # Errors
 	/// [`KeyError::NotAKey`]; the error never repeats the secret.
 	pub fn from_secret(secret: &str) -> Result<Self, KeyError> {
-		let uri = SecretUri::from_str(secret.trim()).map_err(|_| KeyError::NotAKey)?;
+		// Nothing at all would stand for the development phrase, which everybody knows.
+		let secret = Some(secret.trim()).filter(|secret| !secret.is_empty()).ok_or(KeyError::NotAKey)?;
+		let uri = SecretUri::from_str(secret).map_err(|_| KeyError::NotAKey)?;
 		Keypair::from_uri(&uri).map(Self).map_err(|_| KeyError::NotAKey)
 	}
 
@@ -82,7 +84,7 @@ mod tests {
 
 	#[test]
 	fn what_is_no_key_is_refused_without_being_repeated() {
-		for wrong in ["", "0x12", "bottom drive obey", "0xzz", "hunter2 hunter2"] {
+		for wrong in ["", " \n", "0x12", "bottom drive obey", "0xzz", "hunter2 hunter2"] {
 			let error = Account::from_secret(wrong).unwrap_err();
 			assert!(matches!(error, KeyError::NotAKey));
 			assert!(!error.to_string().contains("hunter2"));

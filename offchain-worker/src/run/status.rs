@@ -36,6 +36,8 @@ pub struct Status {
 	pub account: String,
 	/// libp2p peer id.
 	pub peer_id: String,
+	/// Where its metrics are served.
+	pub metrics: Option<String>,
 	/// Addresses it listens on.
 	pub addresses: Vec<String>,
 	/// Whether others can reach it, in words.

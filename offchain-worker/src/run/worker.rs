@@ -14,7 +14,7 @@ use super::{
 use crate::{
 	chain::{staking, ChainClient, ChainError, Heads, Submitter},
 	keys::Keys,
-	net::{Handle, TrafficTotals},
+	net::{Handle, Multiaddr, TrafficTotals},
 	store::Store,
 };
 use neuroshard_types::{
@@ -343,9 +343,14 @@ impl Worker {
 
 	async fn current_info(&self, registered: &ProviderInfo) -> Result<ProviderInfo, WorkerError> {
 		let network = self.tasks.content.net.status().await?;
-		let known = if network.external.is_empty() { network.listening } else { network.external };
-		let addresses = known.iter().filter_map(|address| address.to_vec().try_into().ok()).take(8);
-		let addresses = Addresses::try_from(addresses.collect::<Vec<_>>()).unwrap_or_default();
+		let known = network.external.into_iter().chain(sorted(network.listening));
+		let mut addresses = Addresses::default();
+		for address in known.filter_map(|address| address.to_vec().try_into().ok()) {
+			// Addresses beyond what the chain takes are left out: the first ones reach furthest.
+			if !addresses.contains(&address) && addresses.try_push(address).is_err() {
+				break;
+			}
+		}
 		let peer_id = network.peer.to_bytes().try_into().map_err(|_| WorkerError::Stopped)?;
 		Ok(ProviderInfo { ponw_key: self.tasks.keys.ponw.public(), peer_id, addresses, ..registered.clone() })
 	}
@@ -374,11 +379,34 @@ impl Worker {
 	}
 }
 
+/// Addresses in an order that a restart does not change, those that only this machine understands last.
+fn sorted(mut addresses: Vec<Multiaddr>) -> Vec<Multiaddr> {
+	addresses.sort_by_key(|address| {
+		let text = address.to_string();
+		let local = text.starts_with("/ip4/127.") || text.starts_with("/ip6/::1/");
+		(local, text)
+	});
+	addresses
+}
+
 /// Waits for a new block, for some time.
 async fn wait(heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) {
 	tokio::select! {
 		_ = heads.changed() => {},
 		() = stop.cancelled() => {},
 		() = tokio::time::sleep(RETRY) => {},
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn addresses_are_sorted_with_loopback_last() {
+		let texts = ["/ip4/127.0.0.1/tcp/1", "/ip4/192.0.2.7/udp/1/quic-v1", "/ip4/10.0.0.1/tcp/1"];
+		let addresses = texts.iter().map(|text| text.parse().unwrap()).collect();
+		let sorted: Vec<String> = sorted(addresses).iter().map(ToString::to_string).collect();
+		assert_eq!(sorted, ["/ip4/10.0.0.1/tcp/1", "/ip4/192.0.2.7/udp/1/quic-v1", "/ip4/127.0.0.1/tcp/1"]);
 	}
 }
