@@ -6,7 +6,7 @@ use super::{
 	links::{Links, Reply, Waiting},
 	message::{Answer, Incoming, Request},
 	reachability::Probed,
-	score::{Conduct, Scores},
+	score::{Conduct, Ranking, Scores},
 	serve, Multiaddr, NetworkConfig, NetworkStatus, PeerAddress, PeerConnection, PeerFailure, PeerId, Reachability, Refusal, Standing,
 	Transport,
 };
@@ -41,8 +41,8 @@ const MAX_LOOKUPS: usize = 32;
 pub(crate) enum Command {
 	/// Ask a peer, under these addresses or any that are known.
 	Ask { peer: PeerAddress, request: Request, reply: Reply },
-	/// Peers that are not banned, best first.
-	Rank { peers: Vec<PeerId>, root: H256, reply: oneshot::Sender<Vec<PeerId>> },
+	/// The order in which to ask peers.
+	Rank { peers: Vec<PeerId>, root: H256, reply: oneshot::Sender<Ranking> },
 	/// A fetch judged an answer.
 	Judge { peer: PeerId, conduct: Conduct },
 	/// Replace the address book.

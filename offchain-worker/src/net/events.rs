@@ -2,8 +2,10 @@
 
 use super::{
 	actor::Actor,
+	address::is_loopback,
 	behaviour::{kad_protocol, BehaviourEvent},
 	codec::WireError,
+	links::Link,
 	message::{Answer, Incoming},
 	reachability::Probed,
 	PeerFailure,
@@ -41,10 +43,10 @@ impl Actor {
 				self.links.entry(peer_id).connections.remove(&connection_id);
 				self.advance(peer_id);
 			}
-			SwarmEvent::OutgoingConnectionError { connection_id, peer_id: Some(peer), error } => {
-				if self.links.get(&peer).is_some_and(|link| link.dial == Some(connection_id)) {
-					self.dial_failed(peer, &error);
-				}
+			SwarmEvent::OutgoingConnectionError { connection_id, peer_id: Some(peer), error }
+				if self.links.get(&peer).is_some_and(|link| link.dial == Some(connection_id)) =>
+			{
+				self.dial_failed(peer, &error);
 			}
 			SwarmEvent::NewListenAddr { address, .. } => tracing::info!(%address, "listening"),
 			SwarmEvent::ListenerClosed { listener_id, reason, .. } => {
@@ -103,7 +105,9 @@ impl Actor {
 		// The name was accepted when the swarm was built.
 		let Ok(protocol) = kad_protocol(&self.config.network) else { return };
 		if info.protocols.contains(&protocol) {
-			for address in info.listen_addrs.into_iter().take(MAX_LEARNED) {
+			// Loopback addresses mean something only to somebody on the same machine.
+			let neighbour = self.links.get(&peer).is_some_and(Link::is_local);
+			for address in info.listen_addrs.into_iter().filter(|address| neighbour || !is_loopback(address)).take(MAX_LEARNED) {
 				self.swarm.behaviour_mut().kad.add_address(&peer, address);
 			}
 		}

@@ -8,7 +8,7 @@ use super::{
 use crate::store::{parse_hashes, Blob, ContentDescriptor, LeafList, Partial, StoreError};
 use futures::{future::BoxFuture, stream::FuturesUnordered, StreamExt};
 use std::{
-	collections::{HashMap, HashSet, VecDeque},
+	collections::{HashMap, VecDeque},
 	ops::Range,
 };
 use tokio::sync::watch;
@@ -136,11 +136,9 @@ impl<'a> Session<'a> {
 				self.addresses.insert(peer.peer, peer);
 			}
 		}
-		self.usable = self.handle.rank(candidates.clone(), self.content.root).await?;
-		let usable: HashSet<PeerId> = self.usable.iter().copied().collect();
-		for banned in candidates.into_iter().filter(|peer| !usable.contains(peer)) {
-			self.failures.push((banned, PeerFailure::Banned(Default::default())));
-		}
+		let ranking = self.handle.rank(candidates, self.content.root).await?;
+		self.usable = ranking.usable;
+		self.failures.extend(ranking.banned.into_iter().map(|(peer, rest)| (peer, PeerFailure::Banned(rest))));
 		Ok(())
 	}
 
@@ -265,11 +263,7 @@ impl<'a> Session<'a> {
 	/// Judges a failure and gives the peer up if it is not worth another try.
 	async fn note(&mut self, peer: PeerId, failure: PeerFailure) -> Result<(), Stopped> {
 		tracing::debug!(%peer, root = ?self.content.root, %failure, "a peer did not deliver");
-		if failure.is_corrupt() {
-			self.handle.judge(peer, Conduct::Corrupt).await?;
-		} else if failure.is_unresponsive() {
-			self.handle.judge(peer, Conduct::Unresponsive).await?;
-		}
+		self.handle.judge_failure(peer, &failure).await?;
 		let (failed, busy) = self.strikes.entry(peer).or_default();
 		let again = match &failure {
 			PeerFailure::Refused(Refusal::Busy) | PeerFailure::Queue => {

@@ -5,7 +5,7 @@ use super::{
 	address::is_relayed,
 	fetch,
 	message::{Answer, Request},
-	score::Conduct,
+	score::{Conduct, Ranking},
 	traffic::Traffic,
 	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Reachability, Stopped, TrafficTotals,
 };
@@ -172,12 +172,23 @@ impl Handle {
 		self.query(Command::Book).await
 	}
 
-	pub(super) async fn rank(&self, peers: Vec<PeerId>, root: H256) -> Result<Vec<PeerId>, Stopped> {
+	pub(super) async fn rank(&self, peers: Vec<PeerId>, root: H256) -> Result<Ranking, Stopped> {
 		self.query(|reply| Command::Rank { peers, root, reply }).await
 	}
 
 	pub(super) async fn judge(&self, peer: PeerId, conduct: Conduct) -> Result<(), Stopped> {
 		self.send(Command::Judge { peer, conduct }).await
+	}
+
+	/// Judges a peer by how it failed, if the failure is its fault.
+	pub(super) async fn judge_failure(&self, peer: PeerId, failure: &PeerFailure) -> Result<(), Stopped> {
+		if failure.is_corrupt() {
+			self.judge(peer, Conduct::Corrupt).await
+		} else if failure.is_unresponsive() {
+			self.judge(peer, Conduct::Unresponsive).await
+		} else {
+			Ok(())
+		}
 	}
 
 	pub(super) async fn ask(&self, peer: PeerAddress, request: Request) -> Result<Result<Answer, PeerFailure>, Stopped> {

@@ -1,6 +1,7 @@
 //! What is going on with each peer: connections, requests that wait, requests under way.
 
 use super::{
+	address::is_loopback,
 	message::{Answer, Request},
 	PeerFailure,
 };
@@ -43,6 +44,11 @@ impl Link {
 	/// Whether there is a connection that bulk data may use.
 	pub(crate) fn is_direct(&self) -> bool {
 		self.connections.values().any(|endpoint| !endpoint.is_relayed())
+	}
+
+	/// Whether it is on this machine.
+	pub(crate) fn is_local(&self) -> bool {
+		self.connections.values().any(|endpoint| is_loopback(endpoint.get_remote_address()))
 	}
 
 	/// Relayed connections that a direct one has made useless.

@@ -12,9 +12,9 @@ impl Handle {
 	pub async fn note<T>(&self, root: H256, peers: &[PeerAddress], accept: impl Fn(&[u8]) -> Option<T>) -> Result<T, FetchError> {
 		let peers = if peers.is_empty() { self.book().await? } else { peers.to_vec() };
 		let others = peers.into_iter().filter(|peer| peer.peer != self.peer_id()).collect::<Vec<_>>();
-		let ranked = self.rank(others.iter().map(|peer| peer.peer).collect(), root).await?;
-		let mut failures = Vec::new();
-		for peer in ranked {
+		let ranking = self.rank(others.iter().map(|peer| peer.peer).collect(), root).await?;
+		let mut failures: Vec<_> = ranking.banned.into_iter().map(|(peer, rest)| (peer, PeerFailure::Banned(rest))).collect();
+		for peer in ranking.usable {
 			let Some(address) = others.iter().find(|other| other.peer == peer) else { continue };
 			let failure = match self.ask(address.clone(), Request::Note { root }).await? {
 				Ok(Answer::Data(note)) => match accept(&note) {
@@ -22,14 +22,12 @@ impl Handle {
 						self.judge(peer, Conduct::Good).await?;
 						return Ok(accepted);
 					}
-					None => {
-						self.judge(peer, Conduct::Corrupt).await?;
-						PeerFailure::Malformed("a note that does not belong to the root".into())
-					}
+					None => PeerFailure::Malformed("a note that does not belong to the root".into()),
 				},
 				Ok(Answer::Refused(refusal)) => PeerFailure::Refused(refusal),
 				Err(failure) => failure,
 			};
+			self.judge_failure(peer, &failure).await?;
 			failures.push((peer, failure));
 		}
 		match failures.is_empty() {

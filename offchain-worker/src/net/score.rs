@@ -26,6 +26,15 @@ pub(crate) enum Conduct {
 	Corrupt,
 }
 
+/// Peers in the order in which to ask them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Ranking {
+	/// Those that may be asked, best first.
+	pub(crate) usable: Vec<PeerId>,
+	/// Those that are shut out, and for how much longer.
+	pub(crate) banned: Vec<(PeerId, Duration)>,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
 	points: i32,
@@ -79,16 +88,22 @@ impl Scores {
 			.collect()
 	}
 
-	/// `peers` without the banned, best first. Equals are ordered by a hash that depends on asker and blob, so that not
+	/// Parts `peers` into those that may be asked, best first, and the banned. Equals are ordered by a hash that depends on asker and blob, so that not
 	/// everybody asks the same one.
-	pub(crate) fn rank(&self, peers: &[PeerId], asker: PeerId, root: H256, now: Instant) -> Vec<PeerId> {
-		let mut ranked: Vec<PeerId> = peers.iter().filter(|peer| self.banned(peer, now).is_none()).copied().collect();
-		ranked.sort_by_cached_key(|peer| {
+	pub(crate) fn rank(&self, peers: &[PeerId], asker: PeerId, root: H256, now: Instant) -> Ranking {
+		let mut ranking = Ranking::default();
+		for peer in peers {
+			match self.banned(peer, now) {
+				None => ranking.usable.push(*peer),
+				Some(rest) => ranking.banned.push((*peer, rest)),
+			}
+		}
+		ranking.usable.sort_by_cached_key(|peer| {
 			let spread = [root.as_bytes(), asker.to_bytes().as_slice(), peer.to_bytes().as_slice()].concat();
 			(Reverse(self.points(peer)), blake2_256(&spread))
 		});
-		ranked.dedup();
-		ranked
+		ranking.usable.dedup();
+		ranking
 	}
 
 	/// Score of `peer`; 0 if nothing is known.
@@ -125,13 +140,14 @@ mod tests {
 		assert!(!scores.note(good, Conduct::Good, now));
 		assert!(!scores.note(slow, Conduct::Unresponsive, now));
 		assert!(scores.note(corrupt, Conduct::Corrupt, now));
-		assert_eq!(scores.rank(&[corrupt, slow, good], me, ROOT, now), vec![good, slow]);
+		let ranking = scores.rank(&[corrupt, slow, good], me, ROOT, now);
+		assert_eq!(ranking, Ranking { usable: vec![good, slow], banned: vec![(corrupt, policy.ban)] });
 		assert_eq!(scores.banned(&corrupt, now), Some(policy.ban));
 
 		let later = now + policy.ban;
 		assert_eq!(scores.banned(&corrupt, later), None);
 		assert_eq!(scores.pardon(later), vec![corrupt]);
-		assert_eq!(scores.rank(&[corrupt, slow, good], me, ROOT, later), vec![good, slow, corrupt]);
+		assert_eq!(scores.rank(&[corrupt, slow, good], me, ROOT, later).usable, vec![good, slow, corrupt]);
 	}
 
 	#[test]
@@ -152,7 +168,7 @@ mod tests {
 	fn equals_are_asked_in_an_order_that_differs_between_askers() {
 		let scores = Scores::new(ScorePolicy::default());
 		let peers: Vec<PeerId> = (0..8).map(|_| PeerId::random()).collect();
-		let firsts = (0..64).map(|_| scores.rank(&peers, PeerId::random(), ROOT, Instant::now())[0]);
+		let firsts = (0..64).map(|_| scores.rank(&peers, PeerId::random(), ROOT, Instant::now()).usable[0]);
 		assert!(firsts.collect::<std::collections::HashSet<_>>().len() > 1);
 	}
 

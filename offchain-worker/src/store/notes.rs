@@ -13,7 +13,7 @@ impl Store {
 	/// Keeps `note` on `root`, also across restarts, in place of an earlier one.
 	///
 	/// # Errors
-	/// [`StoreError::TooLarge`] beyond [`MAX_NOTE_BYTES`], [`StoreError::Io`].
+	/// [`StoreError::TooLarge`] beyond [`MAX_NOTE_BYTES`], [`StoreError::DiskFull`], [`StoreError::Io`].
 	pub fn set_note(&self, root: H256, note: &[u8]) -> Result<(), StoreError> {
 		if note.len() > MAX_NOTE_BYTES {
 			return Err(StoreError::TooLarge { bytes: u64::try_from(note.len()).unwrap_or(u64::MAX) });
@@ -21,7 +21,7 @@ impl Store {
 		let path = self.note_path(root);
 		let folder = self.folder().join("notes");
 		fs::create_dir_all(&folder).map_err(|error| StoreError::io("create", &folder, error))?;
-		write_atomically(&path, note).map_err(|error| StoreError::io("write", &path, error))
+		write_atomically(&path, note).map_err(|error| StoreError::writing(&path, note.len() as u64, error))
 	}
 
 	/// The note on `root`, if there is one.

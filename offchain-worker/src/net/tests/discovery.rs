@@ -91,3 +91,42 @@ async fn others_tell_us_that_they_can_reach_us() {
 	assert!(status.reachability.words().starts_with("Others can reach this worker at /ip4/127.0.0.1/tcp/"), "{status:?}");
 	assert_eq!(status.external.len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_nobody_can_dial_is_reached_through_a_relay() {
+	let probing = |config: &mut NetworkConfig| {
+		config.listen = tcp_only();
+		config.nat = NatProbes { first: Duration::ZERO, retry: Duration::from_millis(50), only_global: false };
+	};
+	let helper = Node::configured(1, probing).await;
+	let relay = Node::configured(2, |config| {
+		probing(config);
+		config.serve_relay = true;
+	})
+	.await;
+	relay.handle.set_peers(vec![helper.address().await]).await.unwrap();
+	relay.until(|status| matches!(status.reachability, Reachability::Public(_))).await;
+	let at = relay.address().await;
+	let hidden = Node::configured(3, |config| {
+		probing(config);
+		config.listen = Vec::new();
+		config.relays = vec![at.clone()];
+	})
+	.await;
+	hidden.handle.set_peers(vec![at, helper.address().await]).await.unwrap();
+	let status = hidden.until(|status| matches!(status.reachability, Reachability::Relayed(_))).await;
+	assert!(status.reachability.words().starts_with("Others cannot reach this worker directly."), "{status:?}");
+
+	// It listens nowhere, so that no direct path can be opened; bulk data must not go through the relay.
+	let content = hidden.store.put(&bytes(1, 2)).unwrap();
+	let client = Node::configured(4, |config| {
+		config.timeouts.dial = Duration::from_millis(500);
+		config.timeouts.housekeeping = Duration::from_millis(50);
+	})
+	.await;
+	let address = PeerAddress::new(hidden.handle.peer_id(), status.listening);
+	let error = client.fetch(content, &[address]).await.unwrap_err();
+	assert!(error.to_string().contains("can only be reached through a relay"), "{error}");
+	let status = client.handle.status().await.unwrap();
+	assert!(status.connections.iter().any(|connection| connection.transport == Transport::Relay), "{status:?}");
+}
