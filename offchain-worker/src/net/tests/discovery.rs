@@ -78,6 +78,11 @@ async fn kademlia_finds_a_provider_that_the_address_book_does_not_name() {
 	assert!(!middle.store.contains(content.root));
 }
 
+/// AutoNAT's verdict and the address that goes with it arrive one after the other.
+fn is_public(status: &NetworkStatus) -> bool {
+	matches!(status.reachability, Reachability::Public(_)) && !status.external.is_empty()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn others_tell_us_that_they_can_reach_us() {
 	let probing = |config: &mut NetworkConfig| {
@@ -87,7 +92,7 @@ async fn others_tell_us_that_they_can_reach_us() {
 	let (node, helper) = (Node::configured(1, probing).await, Node::configured(2, probing).await);
 	assert_eq!(node.handle.status().await.unwrap().reachability, Reachability::LocalOnly);
 	node.handle.set_peers(vec![helper.address().await]).await.unwrap();
-	let status = node.until(|status| matches!(status.reachability, Reachability::Public(_))).await;
+	let status = node.until(is_public).await;
 	assert!(status.reachability.words().starts_with("Others can reach this worker at /ip4/127.0.0.1/tcp/"), "{status:?}");
 	assert_eq!(status.external.len(), 1);
 }
@@ -105,7 +110,7 @@ async fn a_peer_that_nobody_can_dial_is_reached_through_a_relay() {
 	})
 	.await;
 	relay.handle.set_peers(vec![helper.address().await]).await.unwrap();
-	relay.until(|status| matches!(status.reachability, Reachability::Public(_))).await;
+	relay.until(is_public).await;
 	let at = relay.address().await;
 	let hidden = Node::configured(3, |config| {
 		probing(config);
