@@ -65,7 +65,7 @@ pub(crate) fn manifest_problem(manifest: &Manifest) -> Option<ManifestProblem> {
 	let is_text = |bytes: &[u8]| !bytes.is_empty() && core::str::from_utf8(bytes).is_ok();
 	if !is_text(&manifest.name) || !is_text(&manifest.licence) || !is_text(&manifest.source) {
 		Some(ManifestProblem::Text)
-	} else if manifest.vocab == 0 || manifest.vocab > MAX_VOCAB || manifest.vocab % 32 != 0 {
+	} else if manifest.vocab == 0 || manifest.vocab > MAX_VOCAB || !manifest.vocab.is_multiple_of(32) {
 		Some(ManifestProblem::Vocab)
 	} else if !(2..=MAX_TOKENS_PER_SHARD).contains(&shape.tokens_per_shard) {
 		// The smallest window is one token and its target.
