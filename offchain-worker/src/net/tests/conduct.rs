@@ -6,7 +6,7 @@ use super::*;
 async fn careful(seed: u8, now: Arc<Mutex<Instant>>) -> Node {
 	Node::configured(seed, |config| {
 		config.limits.requests_per_peer = 1;
-		config.timeouts.request = Duration::from_millis(300);
+		config.timeouts.dial = Duration::from_secs(3);
 		config.clock = Clock::new(move || *now.lock().unwrap());
 	})
 	.await
@@ -88,7 +88,7 @@ async fn answers_that_are_too_long_too_short_or_nonsense_cost_the_sender_its_pla
 #[tokio::test(flavor = "multi_thread")]
 async fn a_peer_that_never_answers_loses_points_and_another_one_is_asked() {
 	let (silent, server) = (keypair(9).public().to_peer_id(), Node::start(1).await);
-	let client = careful(2, clock()).await;
+	let client = Node::configured(2, |config| config.timeouts.request = Duration::from_secs(1)).await;
 	let data = blob_asked_first_of(client.handle.peer_id(), silent, server.handle.peer_id(), 3);
 	let (silent, asked) = hand_made(9, |_| Reaction::Silence).await;
 	server.store.put(&data).unwrap();

@@ -125,7 +125,7 @@ async fn a_peer_that_nobody_can_dial_is_reached_through_a_relay() {
 	// It listens nowhere, so that no direct path can be opened; bulk data must not go through the relay.
 	let content = hidden.store.put(&bytes(1, 2)).unwrap();
 	let client = Node::configured(4, |config| {
-		config.timeouts.dial = Duration::from_millis(500);
+		config.timeouts.dial = Duration::from_secs(2);
 		config.timeouts.housekeeping = Duration::from_millis(50);
 	})
 	.await;
