@@ -121,15 +121,18 @@ pub mod dataset {
 pub mod training {
 	use super::*;
 
+	/// Run, round, attempt, salt, work, proof and its signature.
+	type Reveal = (RunId, RoundIndex, u32, [u8; 32], Work, Proof, ProofSignature);
+
 	pub(super) const CREATE_RUN: Signature<(RunConfig,)> = Signature::new("Training", "create_run");
 	pub(super) const APPROVE_RUN: Signature<(RunId,)> = Signature::new("Training", "approve_run");
 	pub(super) const STOP_RUN: Signature<(RunId,)> = Signature::new("Training", "stop_run");
 	pub(super) const JOIN: Signature<(RunId,)> = Signature::new("Training", "join");
 	pub(super) const LEAVE: Signature<(RunId,)> = Signature::new("Training", "leave");
-	pub(super) const COMMIT: Signature<(RunId, RoundIndex, H256)> = Signature::new("Training", "commit");
-	pub(super) const REVEAL: Signature<(RunId, RoundIndex, [u8; 32], Work, Proof, ProofSignature)> = Signature::new("Training", "reveal");
-	pub(super) const VOTE_AVAILABILITY: Signature<(RunId, RoundIndex, VoteBitmap)> = Signature::new("Training", "vote_availability");
-	pub(super) const ATTEST: Signature<(RunId, RoundIndex, Attestation)> = Signature::new("Training", "attest");
+	pub(super) const COMMIT: Signature<(RunId, RoundIndex, u32, H256)> = Signature::new("Training", "commit");
+	pub(super) const REVEAL: Signature<Reveal> = Signature::new("Training", "reveal");
+	pub(super) const VOTE_AVAILABILITY: Signature<(RunId, RoundIndex, u32, VoteBitmap)> = Signature::new("Training", "vote_availability");
+	pub(super) const ATTEST: Signature<(RunId, RoundIndex, u32, Attestation)> = Signature::new("Training", "attest");
 
 	/// Creates a run.
 	pub fn create_run(config: RunConfig) -> Call {
@@ -156,24 +159,32 @@ pub mod training {
 		LEAVE.with((run,))
 	}
 
-	/// Commits to the work of a round.
-	pub fn commit(run: RunId, round: RoundIndex, sealed: H256) -> Call {
-		COMMIT.with((run, round, sealed))
+	/// Commits to the work of an attempt at a round.
+	pub fn commit(run: RunId, round: RoundIndex, attempt: u32, sealed: H256) -> Call {
+		COMMIT.with((run, round, attempt, sealed))
 	}
 
 	/// Shows the work that was committed to.
-	pub fn reveal(run: RunId, round: RoundIndex, salt: [u8; 32], work: Work, proof: Proof, signature: ProofSignature) -> Call {
-		REVEAL.with((run, round, salt, work, proof, signature))
+	pub fn reveal(
+		run: RunId,
+		round: RoundIndex,
+		attempt: u32,
+		salt: [u8; 32],
+		work: Work,
+		proof: Proof,
+		signature: ProofSignature,
+	) -> Call {
+		REVEAL.with((run, round, attempt, salt, work, proof, signature))
 	}
 
 	/// Says which deltas could be fetched and checked.
-	pub fn vote_availability(run: RunId, round: RoundIndex, vote: VoteBitmap) -> Call {
-		VOTE_AVAILABILITY.with((run, round, vote))
+	pub fn vote_availability(run: RunId, round: RoundIndex, attempt: u32, vote: VoteBitmap) -> Call {
+		VOTE_AVAILABILITY.with((run, round, attempt, vote))
 	}
 
 	/// Says what the next checkpoint is.
-	pub fn attest(run: RunId, round: RoundIndex, attestation: Attestation) -> Call {
-		ATTEST.with((run, round, attestation))
+	pub fn attest(run: RunId, round: RoundIndex, attempt: u32, attestation: Attestation) -> Call {
+		ATTEST.with((run, round, attempt, attestation))
 	}
 }
 

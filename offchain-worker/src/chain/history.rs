@@ -109,7 +109,7 @@ impl RevealCall {
 		if (u8::decode(input).ok()?, u8::decode(input).ok()?) != (self.pallet, self.call) {
 			return None;
 		}
-		let (run, round, _salt, work) = <(RunId, RoundIndex, [u8; 32], Work)>::decode(input).ok()?;
+		let (run, round, _attempt, _salt, work) = <(RunId, RoundIndex, u32, [u8; 32], Work)>::decode(input).ok()?;
 		Some((who, run, round, work))
 	}
 }

@@ -55,6 +55,8 @@ pub struct Pending {
 	pub run: RunId,
 	/// Round.
 	pub round: RoundIndex,
+	/// Its attempt.
+	pub attempt: u32,
 	/// Seed that the windows were drawn with.
 	pub seed: H256,
 	/// Random, secret until the reveal.
@@ -65,15 +67,15 @@ pub struct Pending {
 
 impl Pending {
 	/// Seals `work` with a fresh salt.
-	pub fn new(run: RunId, round: RoundIndex, seed: H256, work: Work) -> Self {
+	pub fn new(run: RunId, (round, attempt): (RoundIndex, u32), seed: H256, work: Work) -> Self {
 		let mut salt = [0; 32];
 		OsRng.fill_bytes(&mut salt);
-		Self { run, round, seed, salt, work }
+		Self { run, round, attempt, seed, salt, work }
 	}
 
 	/// The commitment.
 	pub fn seal(&self, genesis: H256, who: &AccountId) -> H256 {
-		seal(genesis, self.run, self.round, who, &self.salt, &self.work)
+		seal(genesis, self.run, self.round, self.attempt, who, &self.salt, &self.work)
 	}
 }
 
@@ -194,7 +196,7 @@ mod tests {
 	fn pending() -> Pending {
 		let work =
 			Work { state_roots: vec![H256::zero()].try_into().unwrap(), delta_root: H256::repeat_byte(7), delta_bytes: 4096, tokens: 64 };
-		Pending::new(3, 4, H256::repeat_byte(5), work)
+		Pending::new(3, (4, 1), H256::repeat_byte(5), work)
 	}
 
 	#[test]

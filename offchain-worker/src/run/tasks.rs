@@ -105,12 +105,12 @@ impl Tasks {
 			Task::FetchDeltas { wanted } => self.fetch_deltas(moment, wanted).await,
 			Task::Vote { vote } => {
 				let (run, round) = moment.round()?;
-				self.send(training::vote_availability(run.id, round.round, vote)).await
+				self.send(training::vote_availability(run.id, round.round, round.attempt, vote)).await
 			}
 			Task::OuterStep { included } => self.outer_step(moment, included).await,
 			Task::Attest { attestation } => {
 				let (run, round) = moment.round()?;
-				self.send(training::attest(run.id, round.round, attestation)).await
+				self.send(training::attest(run.id, round.round, round.attempt, attestation)).await
 			}
 			Task::ProveUptime { hour } => self.prove_uptime(moment, hour).await,
 			Task::Claim => {
@@ -231,6 +231,7 @@ impl Tasks {
 
 	async fn train(&self, moment: &Moment, position: u32) -> Result<Effect, WorkerError> {
 		let (state, round) = moment.round()?;
+		let attempt = round.attempt;
 		let (run, config, index, seed, root) = (state.id, state.view.config.clone(), round.round, round.seed, round.checkpoint);
 		let dataset = self.dataset(moment).await?;
 		let train = &config.train;
@@ -258,7 +259,7 @@ impl Tasks {
 				status.tokens_per_second = (seconds > 0.0).then(|| tokens as f64 / seconds);
 			});
 			store.put_pinned(&trained.delta, &round_label(run, index))?;
-			Ok(Pending::new(run, index, seed, trained.work))
+			Ok(Pending::new(run, (index, attempt), seed, trained.work))
 		});
 		match job.await {
 			Ok(pending) => Ok(Effect::Trained(pending)),
@@ -273,15 +274,15 @@ impl Tasks {
 	async fn commit(&self, moment: &Moment) -> Result<Effect, WorkerError> {
 		let pending = moment.pending.as_ref().ok_or(WorkerError::Stopped)?;
 		let seal = pending.seal(self.genesis, &moment.seen.chain.me);
-		self.send(training::commit(pending.run, pending.round, seal)).await
+		self.send(training::commit(pending.run, pending.round, pending.attempt, seal)).await
 	}
 
 	async fn reveal(&self, moment: &Moment) -> Result<Effect, WorkerError> {
-		let Pending { run, round, salt, work, .. } = moment.pending.clone().ok_or(WorkerError::Stopped)?;
+		let Pending { run, round, attempt, salt, work, .. } = moment.pending.clone().ok_or(WorkerError::Stopped)?;
 		let key = ProofKey { run, round, kind: ProofKind::Training };
 		let proof = Proof { key, timestamp: moment.seen.time, work_hash: work_hash(&work) };
 		let signature = self.keys.ponw.sign(&proof, self.genesis, &moment.seen.chain.me);
-		self.send(training::reveal(run, round, salt, work, proof, signature)).await
+		self.send(training::reveal(run, round, attempt, salt, work, proof, signature)).await
 	}
 
 	async fn prove_uptime(&self, moment: &Moment, hour: u32) -> Result<Effect, WorkerError> {

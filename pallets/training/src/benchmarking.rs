@@ -109,7 +109,7 @@ fn work<T: Config>(place: usize) -> Work {
 
 fn sealed<T: Config>(run: RunId, who: &AccountId, work: &Work) -> H256 {
 	let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
-	seal(genesis, run, 0, who, &SALT, work)
+	seal(genesis, run, 0, 0, who, &SALT, work)
 }
 
 fn proven<T: Config>(run: RunId, who: &AccountId, work: &Work) -> (Proof, ProofSignature) {
@@ -134,13 +134,15 @@ fn act<T: Config>(run: RunId, members: &[AccountId], phase: Phase, last: Phase) 
 		let work = work::<T>(place);
 		match phase {
 			Phase::Joining => {}
-			Phase::Training => Pallet::<T>::commit(origin, run, 0, sealed::<T>(run, who, &work)).map(|_| ()).map_err(|e| e.error)?,
+			Phase::Training => Pallet::<T>::commit(origin, run, 0, 0, sealed::<T>(run, who, &work)).map(|_| ()).map_err(|e| e.error)?,
 			Phase::Revealing => {
 				let (proof, signature) = proven::<T>(run, who, &work);
-				Pallet::<T>::reveal(origin, run, 0, SALT, work, proof, signature).map(|_| ()).map_err(|e| e.error)?
+				Pallet::<T>::reveal(origin, run, 0, 0, SALT, work, proof, signature).map(|_| ()).map_err(|e| e.error)?
 			}
-			Phase::Availability => Pallet::<T>::vote_availability(origin, run, 0, everybody(members)).map(|_| ()).map_err(|e| e.error)?,
-			Phase::Checkpointing => Pallet::<T>::attest(origin, run, 0, attestation()).map(|_| ()).map_err(|e| e.error)?,
+			Phase::Availability => {
+				Pallet::<T>::vote_availability(origin, run, 0, 0, everybody(members)).map(|_| ()).map_err(|e| e.error)?
+			}
+			Phase::Checkpointing => Pallet::<T>::attest(origin, run, 0, 0, attestation()).map(|_| ()).map_err(|e| e.error)?,
 		}
 	}
 	Ok(())
@@ -232,7 +234,7 @@ mod benchmarks {
 		let sealed = sealed::<T>(run, &last, &work::<T>(members.len() - 1));
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(last), run, 0, sealed);
+		_(RawOrigin::Signed(last), run, 0, 0, sealed);
 
 		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Revealing));
 		Ok(())
@@ -245,7 +247,7 @@ mod benchmarks {
 		let (proof, signature) = proven::<T>(run, &last, &work);
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(last), run, 0, SALT, work, proof, signature);
+		_(RawOrigin::Signed(last), run, 0, 0, SALT, work, proof, signature);
 
 		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Availability));
 		Ok(())
@@ -256,7 +258,7 @@ mod benchmarks {
 		let (run, members, last) = waiting::<T>(p, Phase::Availability)?;
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(last), run, 0, everybody(&members));
+		_(RawOrigin::Signed(last), run, 0, 0, everybody(&members));
 
 		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Checkpointing));
 		Ok(())
@@ -267,7 +269,7 @@ mod benchmarks {
 		let (run, _, last) = waiting::<T>(p, Phase::Checkpointing)?;
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(last), run, 0, attestation());
+		_(RawOrigin::Signed(last), run, 0, 0, attestation());
 
 		let next = Pallet::<T>::now().saturating_add(1);
 		assert!(Active::<T>::get().iter().any(|entry| entry.run == run && entry.due == Some(next)));
@@ -277,7 +279,7 @@ mod benchmarks {
 	#[benchmark]
 	fn remove_run(r: Linear<0, 64>) -> Result<(), BenchmarkError> {
 		let (run, ..) = waiting::<T>(128, Phase::Checkpointing)?;
-		Pallet::<T>::attest(origin::<T>(&Members::<T>::get(run)[127]), run, 0, attestation()).map_err(|e| e.error)?;
+		Pallet::<T>::attest(origin::<T>(&Members::<T>::get(run)[127]), run, 0, 0, attestation()).map_err(|e| e.error)?;
 		next_block::<T>();
 		let record = Records::<T>::take(run, 0).ok_or("an adopted round")?;
 		for round in 0..r {
@@ -313,7 +315,7 @@ mod benchmarks {
 	fn advance(p: Linear<2, 128>) -> Result<(), BenchmarkError> {
 		let (run, members) = joined::<T>(p)?;
 		next_block::<T>();
-		Pallet::<T>::commit(origin::<T>(&members[0]), run, 0, sealed::<T>(run, &members[0], &work::<T>(0))).map_err(|e| e.error)?;
+		Pallet::<T>::commit(origin::<T>(&members[0]), run, 0, 0, sealed::<T>(run, &members[0], &work::<T>(0))).map_err(|e| e.error)?;
 		let deadline = Rounds::<T>::get(run).and_then(|round| round.deadline).ok_or("a deadline")?;
 		frame_system::Pallet::<T>::set_block_number(deadline.into());
 
@@ -330,7 +332,7 @@ mod benchmarks {
 	#[benchmark]
 	fn settle(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
 		let (run, _, last) = waiting::<T>(p, Phase::Checkpointing)?;
-		Pallet::<T>::attest(origin::<T>(&last), run, 0, attestation()).map_err(|e| e.error)?;
+		Pallet::<T>::attest(origin::<T>(&last), run, 0, 0, attestation()).map_err(|e| e.error)?;
 		Runs::<T>::mutate(run, |run| {
 			if let Some(run) = run {
 				run.approved = true;

@@ -65,6 +65,9 @@ mod errors {
 		RunFull,
 		/// The run is in another round. Look at the view function `round`.
 		WrongRound,
+		/// The round was started anew since, from the same checkpoint but with other windows: work and votes of an earlier attempt
+		/// do not count. Look at the view function `round`, and train again.
+		WrongAttempt,
 		/// The round is in another phase. Look at the view function `round`.
 		WrongPhase,
 		/// The account holds no place in this round. Join, and wait for the next one.

@@ -177,6 +177,7 @@ pub mod pallet {
 		fn from(refusal: Refusal) -> Self {
 			match refusal {
 				Refusal::WrongRound => Self::WrongRound,
+				Refusal::WrongAttempt => Self::WrongAttempt,
 				Refusal::WrongPhase => Self::WrongPhase,
 				Refusal::NotParticipant => Self::NotParticipant,
 				Refusal::NotCounted => Self::DroppedOut,
@@ -247,9 +248,9 @@ pub mod pallet {
 		/// Commits to the work of a round without showing it. `sealed` is [`neuroshard_types::run::seal`].
 		#[pallet::call_index(5)]
 		#[pallet::weight(T::WeightInfo::commit(MAX_PARTICIPANTS))]
-		pub fn commit(origin: OriginFor<T>, run: RunId, round: RoundIndex, sealed: H256) -> DispatchResultWithPostInfo {
+		pub fn commit(origin: OriginFor<T>, run: RunId, round: RoundIndex, attempt: u32, sealed: H256) -> DispatchResultWithPostInfo {
 			let who = ensure_signed(origin)?;
-			let participants = Self::do_commit(who, run, round, sealed)?;
+			let participants = Self::do_commit(who, run, (round, attempt), sealed)?;
 			Ok(Some(T::WeightInfo::commit(participants)).into())
 		}
 
@@ -257,17 +258,19 @@ pub mod pallet {
 		/// [`crate::expected::proof_key`], its work hash the Blake2-256 of the encoded work.
 		#[pallet::call_index(6)]
 		#[pallet::weight(T::WeightInfo::reveal(MAX_PARTICIPANTS))]
+		#[allow(clippy::too_many_arguments, reason = "the arguments of a call are its wire format")]
 		pub fn reveal(
 			origin: OriginFor<T>,
 			run: RunId,
 			round: RoundIndex,
+			attempt: u32,
 			salt: [u8; 32],
 			work: Work,
 			proof: Proof,
 			proof_signature: ProofSignature,
 		) -> DispatchResultWithPostInfo {
 			let who = ensure_signed(origin)?;
-			let participants = Self::do_reveal(who, run, round, &salt, work, &proof, &proof_signature)?;
+			let participants = Self::do_reveal(who, run, (round, attempt), &salt, work, &proof, &proof_signature)?;
 			Ok(Some(T::WeightInfo::reveal(participants)).into())
 		}
 
@@ -275,18 +278,30 @@ pub mod pallet {
 		/// order of accounts.
 		#[pallet::call_index(7)]
 		#[pallet::weight(T::WeightInfo::vote_availability(MAX_PARTICIPANTS))]
-		pub fn vote_availability(origin: OriginFor<T>, run: RunId, round: RoundIndex, vote: VoteBitmap) -> DispatchResultWithPostInfo {
+		pub fn vote_availability(
+			origin: OriginFor<T>,
+			run: RunId,
+			round: RoundIndex,
+			attempt: u32,
+			vote: VoteBitmap,
+		) -> DispatchResultWithPostInfo {
 			let who = ensure_signed(origin)?;
-			let participants = Self::do_vote(who, run, round, vote)?;
+			let participants = Self::do_vote(who, run, (round, attempt), vote)?;
 			Ok(Some(T::WeightInfo::vote_availability(participants)).into())
 		}
 
 		/// Says what the next checkpoint is, and its validation loss.
 		#[pallet::call_index(8)]
 		#[pallet::weight(T::WeightInfo::attest(MAX_PARTICIPANTS))]
-		pub fn attest(origin: OriginFor<T>, run: RunId, round: RoundIndex, attestation: Attestation) -> DispatchResultWithPostInfo {
+		pub fn attest(
+			origin: OriginFor<T>,
+			run: RunId,
+			round: RoundIndex,
+			attempt: u32,
+			attestation: Attestation,
+		) -> DispatchResultWithPostInfo {
 			let who = ensure_signed(origin)?;
-			let participants = Self::do_attest(who, run, round, attestation)?;
+			let participants = Self::do_attest(who, run, (round, attempt), attestation)?;
 			Ok(Some(T::WeightInfo::attest(participants)).into())
 		}
 

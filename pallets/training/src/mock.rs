@@ -400,6 +400,11 @@ pub fn round(run: RunId) -> crate::Round {
 	crate::Rounds::<Test>::get(run).expect("an active run")
 }
 
+/// Number and attempt of the round under way.
+pub fn at(run: RunId) -> (RoundIndex, u32) {
+	(round(run).round, round(run).attempt)
+}
+
 /// The phase of the round under way.
 pub fn phase(run: RunId) -> Phase {
 	round(run).stage.phase()
@@ -426,9 +431,9 @@ pub fn proof(run: RunId, work: &Work) -> Proof {
 
 /// Commits to `work`.
 pub fn commit_to(who: &AccountId, run: RunId, work: &Work) -> DispatchResult {
-	let index = round(run).round;
-	let sealed = seal(H256::repeat_byte(0xaa), run, index, who, &[3; 32], work);
-	Training::commit(RuntimeOrigin::signed(who.clone()), run, index, sealed).map(|_| ()).map_err(|error| error.error)
+	let (index, attempt) = at(run);
+	let sealed = seal(H256::repeat_byte(0xaa), run, index, attempt, who, &[3; 32], work);
+	Training::commit(RuntimeOrigin::signed(who.clone()), run, index, attempt, sealed).map(|_| ()).map_err(|error| error.error)
 }
 
 /// Commits to [`work`].
@@ -439,8 +444,8 @@ pub fn commit(who: &AccountId, run: RunId) -> DispatchResult {
 /// Reveals `work`.
 pub fn reveal_work(who: &AccountId, run: RunId, work: Work) -> DispatchResult {
 	let proof = proof(run, &work);
-	let index = round(run).round;
-	Training::reveal(RuntimeOrigin::signed(who.clone()), run, index, [3; 32], work, proof, [1; 65]).map(|_| ()).map_err(|error| error.error)
+	let ((index, attempt), origin) = (at(run), RuntimeOrigin::signed(who.clone()));
+	Training::reveal(origin, run, index, attempt, [3; 32], work, proof, [1; 65]).map(|_| ()).map_err(|error| error.error)
 }
 
 /// Reveals [`work`].
@@ -451,15 +456,15 @@ pub fn reveal(who: &AccountId, run: RunId) -> DispatchResult {
 /// Votes with these bits.
 pub fn vote(who: &AccountId, run: RunId, bits: &[bool]) -> DispatchResult {
 	let bitmap = vote_bitmap(bits.iter().copied()).expect("few bits");
-	let index = round(run).round;
-	Training::vote_availability(RuntimeOrigin::signed(who.clone()), run, index, bitmap).map(|_| ()).map_err(|error| error.error)
+	let (index, attempt) = at(run);
+	Training::vote_availability(RuntimeOrigin::signed(who.clone()), run, index, attempt, bitmap).map(|_| ()).map_err(|error| error.error)
 }
 
 /// Attests checkpoint number `root`.
 pub fn attest(who: &AccountId, run: RunId, root: u8, loss: f32) -> DispatchResult {
 	let attestation = Attestation { checkpoint: H256::repeat_byte(root), validation_loss: F32::new(loss) };
-	let index = round(run).round;
-	Training::attest(RuntimeOrigin::signed(who.clone()), run, index, attestation).map(|_| ()).map_err(|error| error.error)
+	let (index, attempt) = at(run);
+	Training::attest(RuntimeOrigin::signed(who.clone()), run, index, attempt, attestation).map(|_| ()).map_err(|error| error.error)
 }
 
 /// Joins.

@@ -126,6 +126,8 @@ impl Participant {
 pub enum Refusal {
 	/// The run is in another round.
 	WrongRound,
+	/// The round is in another attempt.
+	WrongAttempt,
 	/// The round is in another phase.
 	WrongPhase,
 	/// It holds no place in this round.
@@ -168,10 +170,13 @@ impl Round {
 		self.participants.get(place)
 	}
 
-	/// The place of `who`, if it may do now what `phase` of `round` asks for.
-	pub fn actor(&mut self, who: &AccountId, round: RoundIndex, phase: Phase) -> Result<&mut Participant, Refusal> {
+	/// The place of `who`, if it may do now what `phase` of this attempt of `round` asks for.
+	pub fn actor(&mut self, who: &AccountId, (round, attempt): (RoundIndex, u32), phase: Phase) -> Result<&mut Participant, Refusal> {
 		if self.round != round {
 			return Err(Refusal::WrongRound);
+		}
+		if self.attempt != attempt {
+			return Err(Refusal::WrongAttempt);
 		}
 		if self.stage.phase() != phase {
 			return Err(Refusal::WrongPhase);

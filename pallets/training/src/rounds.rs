@@ -41,7 +41,7 @@ impl<T> From<Mismatch> for Error<T> {
 	}
 }
 
-// What participants do. Each returns the number of places, by which the call is weighed.
+// What participants do; `at` is the round and its attempt. Each returns the number of places, by which the call is weighed.
 impl<T: Config> Pallet<T> {
 	fn open(id: RunId) -> Result<(Run, Round), Error<T>> {
 		let run = Self::active(id)?;
@@ -49,30 +49,31 @@ impl<T: Config> Pallet<T> {
 		Ok((run, round))
 	}
 
-	pub(crate) fn do_commit(who: AccountId, id: RunId, index: RoundIndex, sealed: H256) -> Result<u32, DispatchError> {
+	pub(crate) fn do_commit(who: AccountId, id: RunId, at: (RoundIndex, u32), sealed: H256) -> Result<u32, DispatchError> {
 		let (run, mut round) = Self::open(id)?;
-		let participant = round.actor(&who, index, Phase::Training).map_err(Error::<T>::from)?;
+		let participant = round.actor(&who, at, Phase::Training).map_err(Error::<T>::from)?;
 		participant.commitment = Some(Commitment { sealed, at: T::Clock::now() });
-		Self::deposit_event(Event::Committed { run: id, round: index, who, sealed });
+		Self::deposit_event(Event::Committed { run: id, round: at.0, who, sealed });
 		Ok(Self::acted(id, run, round))
 	}
 
 	pub(crate) fn do_reveal(
 		who: AccountId,
 		id: RunId,
-		index: RoundIndex,
+		at: (RoundIndex, u32),
 		salt: &[u8; 32],
 		work: Work,
 		proof: &Proof,
 		signature: &ProofSignature,
 	) -> Result<u32, DispatchError> {
+		let (index, attempt) = at;
 		let (run, mut round) = Self::open(id)?;
 		let started_ms = round.started_at.1;
 		let taken = round.revealed().any(|other| other.delta_root == Some(work.delta_root));
-		let participant = round.actor(&who, index, Phase::Revealing).map_err(Error::<T>::from)?;
+		let participant = round.actor(&who, at, Phase::Revealing).map_err(Error::<T>::from)?;
 		let commitment = participant.commitment.ok_or(Error::<T>::DroppedOut)?;
 		let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
-		ensure!(seal(genesis, id, index, &who, salt, &work) == commitment.sealed, Error::<T>::SealBroken);
+		ensure!(seal(genesis, id, index, attempt, &who, salt, &work) == commitment.sealed, Error::<T>::SealBroken);
 		expected::check_work(&work, &run.config.model, &run.config.train).map_err(Error::<T>::from)?;
 		ensure!(!taken, Error::<T>::DuplicateDelta);
 		let work_hash = H256(sp_io::hashing::blake2_256(&work.encode()));
@@ -87,21 +88,21 @@ impl<T: Config> Pallet<T> {
 		Ok(Self::acted(id, run, round))
 	}
 
-	pub(crate) fn do_vote(who: AccountId, id: RunId, index: RoundIndex, vote: VoteBitmap) -> Result<u32, DispatchError> {
+	pub(crate) fn do_vote(who: AccountId, id: RunId, at: (RoundIndex, u32), vote: VoteBitmap) -> Result<u32, DispatchError> {
 		let (run, mut round) = Self::open(id)?;
 		let revealed = round.revealed().count();
-		let participant = round.actor(&who, index, Phase::Availability).map_err(Error::<T>::from)?;
+		let participant = round.actor(&who, at, Phase::Availability).map_err(Error::<T>::from)?;
 		ensure!(is_vote_for(&vote, revealed), Error::<T>::BadVote);
 		participant.vote = Some(vote.clone());
-		Self::deposit_event(Event::Voted { run: id, round: index, who, vote });
+		Self::deposit_event(Event::Voted { run: id, round: at.0, who, vote });
 		Ok(Self::acted(id, run, round))
 	}
 
-	pub(crate) fn do_attest(who: AccountId, id: RunId, index: RoundIndex, attestation: Attestation) -> Result<u32, DispatchError> {
+	pub(crate) fn do_attest(who: AccountId, id: RunId, at: (RoundIndex, u32), attestation: Attestation) -> Result<u32, DispatchError> {
 		let (run, mut round) = Self::open(id)?;
-		let participant = round.actor(&who, index, Phase::Checkpointing).map_err(Error::<T>::from)?;
+		let participant = round.actor(&who, at, Phase::Checkpointing).map_err(Error::<T>::from)?;
 		participant.attestation = Some(attestation);
-		Self::deposit_event(Event::Attested { run: id, round: index, who, attestation });
+		Self::deposit_event(Event::Attested { run: id, round: at.0, who, attestation });
 		Ok(Self::acted(id, run, round))
 	}
 

@@ -95,8 +95,10 @@ pub struct Work {
 }
 
 /// Commitment that binds a participant to its work before anybody reveals.
-pub fn seal(genesis: H256, run: RunId, round: RoundIndex, who: &AccountId, salt: &[u8; 32], work: &Work) -> H256 {
-	H256(blake2_256(&(b"neuroshard/commit/1", genesis, run, round, who, salt, work).encode()))
+///
+/// The attempt is part of it: work for the windows of an aborted attempt opens no seal of the next one.
+pub fn seal(genesis: H256, run: RunId, round: RoundIndex, attempt: u32, who: &AccountId, salt: &[u8; 32], work: &Work) -> H256 {
+	H256(blake2_256(&(b"neuroshard/commit/1", genesis, run, round, attempt, who, salt, work).encode()))
 }
 
 /// One bit per revealed participant, in the order of [`RoundView::participants`]: bit `i % 8` of byte `i / 8`.

@@ -15,7 +15,7 @@ fn signed(who: &AccountId) -> RuntimeOrigin {
 }
 
 fn reveal_with(who: &AccountId, run: RunId, index: RoundIndex, work: Work, proof: Proof) -> Result<(), DispatchError> {
-	Training::reveal(signed(who), run, index, [3; 32], work, proof, [1; 65]).map(|_| ()).map_err(|error| error.error)
+	Training::reveal(signed(who), run, index, 0, [3; 32], work, proof, [1; 65]).map(|_| ()).map_err(|error| error.error)
 }
 
 #[test]
@@ -39,12 +39,62 @@ fn acts_for_another_round_or_run_are_refused() {
 		let (run, workers) = training(2);
 		let who = &workers[0];
 		let attestation = Attestation { checkpoint: H256::zero(), validation_loss: Default::default() };
-		assert_noop!(Training::commit(signed(who), run, 1, H256::zero()), Error::<Test>::WrongRound);
-		assert_noop!(Training::commit(signed(who), 9, 0, H256::zero()), Error::<Test>::UnknownRun);
-		assert_noop!(Training::vote_availability(signed(who), run, 1, VoteBitmap::default()), Error::<Test>::WrongRound);
-		assert_noop!(Training::attest(signed(who), run, 1, attestation), Error::<Test>::WrongRound);
+		assert_noop!(Training::commit(signed(who), run, 1, 0, H256::zero()), Error::<Test>::WrongRound);
+		assert_noop!(Training::commit(signed(who), 9, 0, 0, H256::zero()), Error::<Test>::UnknownRun);
+		assert_noop!(Training::vote_availability(signed(who), run, 1, 0, VoteBitmap::default()), Error::<Test>::WrongRound);
+		assert_noop!(Training::attest(signed(who), run, 1, 0, attestation), Error::<Test>::WrongRound);
 		let (work, proof) = (work(who, run), proof(run, &work(who, run)));
 		assert_noop!(reveal_with(who, run, 1, work, proof), Error::<Test>::WrongRound);
+	});
+}
+
+/// A run of two whose round 0 was aborted and started anew at once, with both of them.
+fn retried(workers: &[AccountId; 2]) -> RunId {
+	let run = create(config());
+	workers.iter().for_each(|who| join(who, run).unwrap());
+	skip(3);
+	commit_all(run, workers);
+	reveal_all(run, workers);
+	for _ in 0..3 {
+		workers.iter().for_each(|who| vote(who, run, &[false, false]).unwrap());
+		skip(1);
+	}
+	assert_eq!(at(run), (0, 1));
+	run
+}
+
+#[test]
+fn acts_that_were_signed_for_an_aborted_attempt_are_refused() {
+	build_and_execute(|| {
+		let workers = [worker(1), worker(2)];
+		let run = retried(&workers);
+		let who = &workers[0];
+		assert_noop!(Training::commit(signed(who), run, 0, 0, H256::zero()), Error::<Test>::WrongAttempt);
+		assert_noop!(Training::commit(signed(who), run, 0, 2, H256::zero()), Error::<Test>::WrongAttempt);
+		commit_all(run, &workers);
+		let (work, proof) = (work(who, run), proof(run, &work(who, run)));
+		let stale = Training::reveal(signed(who), run, 0, 0, [3; 32], work, proof, [1; 65]);
+		assert_noop!(stale, Error::<Test>::WrongAttempt);
+		reveal_all(run, &workers);
+		let yes = vote_bitmap([true, true]).unwrap();
+		assert_noop!(Training::vote_availability(signed(who), run, 0, 0, yes), Error::<Test>::WrongAttempt);
+		vote_all(run, &workers);
+		let attestation = Attestation { checkpoint: H256::zero(), validation_loss: Default::default() };
+		assert_noop!(Training::attest(signed(who), run, 0, 0, attestation), Error::<Test>::WrongAttempt);
+	});
+}
+
+#[test]
+fn a_seal_of_an_aborted_attempt_is_not_opened_by_the_next() {
+	build_and_execute(|| {
+		let workers = [worker(1), worker(2)];
+		let run = retried(&workers);
+		let (who, work) = (&workers[0], work(&workers[0], run));
+		// The very work, sealed for the attempt before.
+		let sealed = neuroshard_types::run::seal(H256::repeat_byte(0xaa), run, 0, 0, who, &[3; 32], &work);
+		assert_ok!(Training::commit(signed(who), run, 0, 1, sealed));
+		assert_ok!(commit(&workers[1], run));
+		assert_noop!(reveal_work(who, run, work), Error::<Test>::SealBroken);
 	});
 }
 
@@ -92,7 +142,7 @@ fn a_reveal_must_open_the_seal() {
 		let other = Work { delta_root: H256::repeat_byte(1), ..honest.clone() };
 		assert_noop!(reveal_work(who, run, other), Error::<Test>::SealBroken);
 		let proof = proof(run, &honest);
-		assert_noop!(Training::reveal(signed(who), run, 0, [4; 32], honest, proof, [1; 65]), Error::<Test>::SealBroken);
+		assert_noop!(Training::reveal(signed(who), run, 0, 0, [4; 32], honest, proof, [1; 65]), Error::<Test>::SealBroken);
 	});
 }
 
@@ -157,7 +207,7 @@ fn a_refused_proof_refuses_the_reveal() {
 		commit_all(run, &workers);
 		let work = work(&workers[0], run);
 		let proof = proof(run, &work);
-		let call = Training::reveal(signed(&workers[0]), run, 0, [3; 32], work, proof, BAD_SIGNATURE);
+		let call = Training::reveal(signed(&workers[0]), run, 0, 0, [3; 32], work, proof, BAD_SIGNATURE);
 		assert_noop!(call, DispatchError::Other("bad signature"));
 		assert_eq!(Submitted::get(), 0);
 	});
@@ -172,7 +222,7 @@ fn a_vote_has_one_bit_for_each_that_revealed() {
 		// Bit 3 is beyond the three that revealed, and a second byte is too long.
 		assert_noop!(vote(who, run, &[true; 4]), Error::<Test>::BadVote);
 		let long = vote_bitmap([false; 9]).unwrap();
-		assert_noop!(Training::vote_availability(signed(who), run, 0, long), Error::<Test>::BadVote);
+		assert_noop!(Training::vote_availability(signed(who), run, 0, 0, long), Error::<Test>::BadVote);
 		assert_ok!(vote(who, run, &[false; 3]));
 	});
 }

@@ -69,9 +69,9 @@ fn dissent(who: &AccountId, run: RunId, bits: u8) {
 	let origin = || RuntimeOrigin::signed(who.clone());
 	let mask = 1u16.checked_shl(round.revealed().count().try_into().unwrap()).map_or(0, |bit| bit - 1).to_le_bytes()[0];
 	let bitmap = VoteBitmap::truncate_from(vec![bits & mask]);
-	let _ = Training::vote_availability(origin(), run, round.round, bitmap);
+	let _ = Training::vote_availability(origin(), run, round.round, round.attempt, bitmap);
 	let attestation = Attestation { checkpoint: sp_core::H256::repeat_byte(bits), validation_loss: neuroshard_types::F32(bits.into()) };
-	let _ = Training::attest(origin(), run, round.round, attestation);
+	let _ = Training::attest(origin(), run, round.round, round.attempt, attestation);
 }
 
 fn perform(step: Move) {
