@@ -190,6 +190,12 @@ impl_runtime_apis! {
 		}
 	}
 
+	impl crate::kernels_api::KernelsApi<Block> for Runtime {
+		fn known_answers() -> Vec<(Vec<u8>, [u8; 32])> {
+			neuroshard_kernels::kat::digests().into_iter().map(|(name, digest)| (name.as_bytes().to_vec(), digest)).collect()
+		}
+	}
+
 	impl sp_genesis_builder::GenesisBuilder<Block> for Runtime {
 		fn build_state(config: Vec<u8>) -> sp_genesis_builder::Result {
 			build_state::<RuntimeGenesisConfig>(config)

@@ -13,10 +13,11 @@ pub mod apis;
 pub mod configs;
 pub mod fees;
 pub mod genesis;
+pub mod kernels_api;
 pub mod parameters;
 pub mod sources;
 
-use alloc::borrow::Cow;
+use alloc::{borrow::Cow, vec::Vec};
 use sp_runtime::{
 	generic, impl_opaque_keys,
 	traits::{BlakeTwo256, IdentifyAccount, Verify},

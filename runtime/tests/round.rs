@@ -1,0 +1,304 @@
+//! The pallets wired together: three providers train one round, its work becomes final, and NEURO is minted for it.
+
+use codec::Encode;
+use frame_support::{
+	assert_ok,
+	traits::{fungible::Inspect, fungible::InspectHold, Get, Hooks},
+};
+use neuroshard_graph::{layout::ParamLayout, merkle::blake2_256};
+use neuroshard_runtime::{
+	genesis, AccountId, Balances, Dataset, Ponw, Rewards, Runtime, RuntimeEvent, RuntimeGenesisConfig, RuntimeOrigin, Staking, System,
+	Timestamp, Training, BLOCK_TIME_MS, NEURO,
+};
+use neuroshard_types::{
+	dataset::{DatasetShape, Manifest},
+	proof::{Proof, ProofKey, ProofKind},
+	provider::{HardwareProfile, ProviderInfo, Role, Roles},
+	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
+	Aggregator, ModelConfig, TrainConfig, F32, H256,
+};
+use sp_core::{ecdsa, Pair};
+use sp_keyring::Sr25519Keyring::{Alice, Bob, Charlie, Dave};
+use sp_runtime::{BuildStorage, DispatchError};
+
+const GENESIS_HASH: H256 = H256([7; 32]);
+const BOND: u128 = 10_000 * NEURO;
+
+/// Merges the preset's patch into the default genesis, as the chain-spec builder does.
+fn merged(mut base: serde_json::Value, patch: serde_json::Value) -> serde_json::Value {
+	match (&mut base, patch) {
+		(serde_json::Value::Object(base), serde_json::Value::Object(patch)) => {
+			for (key, value) in patch {
+				let old = base.remove(&key).unwrap_or(serde_json::Value::Null);
+				base.insert(key, merged(old, value));
+			}
+		}
+		(slot, value) => *slot = value,
+	}
+	base
+}
+
+fn genesis_of(preset: &str) -> RuntimeGenesisConfig {
+	let patch = serde_json::from_slice(&genesis::preset(&preset.into()).unwrap()).unwrap();
+	let default = serde_json::to_value(RuntimeGenesisConfig::default()).unwrap();
+	serde_json::from_value(merged(default, patch)).unwrap()
+}
+
+fn chain() -> sp_io::TestExternalities {
+	let mut externalities: sp_io::TestExternalities = genesis_of(genesis::DEVELOPMENT).build_storage().unwrap().into();
+	externalities.execute_with(|| {
+		frame_system::BlockHash::<Runtime>::insert(0, GENESIS_HASH);
+		next_block();
+	});
+	externalities
+}
+
+fn next_block() {
+	let number = System::block_number() + 1;
+	System::set_block_number(number);
+	pallet_timestamp::Now::<Runtime>::put(u64::from(number) * BLOCK_TIME_MS + 1_700_000_000_000);
+	Ponw::on_initialize(number);
+	Training::on_initialize(number);
+	Rewards::on_initialize(number);
+	check_invariants();
+}
+
+fn check_invariants() {
+	assert_ok!(pallet_neuro_staking::Pallet::<Runtime>::do_try_state());
+	assert_ok!(pallet_neuro_dataset::Pallet::<Runtime>::do_try_state());
+	assert_ok!(pallet_neuro_training::Pallet::<Runtime>::do_try_state());
+	assert_ok!(pallet_neuro_ponw::Pallet::<Runtime>::do_try_state());
+	assert_ok!(pallet_neuro_rewards::Pallet::<Runtime>::do_try_state());
+}
+
+fn ponw_key(seed: u8) -> ecdsa::Pair {
+	ecdsa::Pair::from_seed(&[seed; 32])
+}
+
+fn register(who: &AccountId, seed: u8) {
+	let info = ProviderInfo {
+		roles: Roles::only(Role::Worker),
+		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
+		ponw_key: ponw_key(seed).public().0,
+		peer_id: vec![seed; 38].try_into().unwrap(),
+		addresses: Default::default(),
+	};
+	assert_ok!(Staking::register(RuntimeOrigin::signed(who.clone()), info, BOND));
+}
+
+fn model() -> ModelConfig {
+	ModelConfig {
+		vocab: 288,
+		dim: 32,
+		layers: 1,
+		heads: 2,
+		kv_heads: 2,
+		ffn: 64,
+		max_seq: 32,
+		tied: true,
+		rope_theta: 10_000,
+		norm_eps: F32::new(1e-5),
+	}
+}
+
+fn train() -> TrainConfig {
+	TrainConfig {
+		arithmetic_version: 1,
+		seed: [1; 32],
+		batch: 2,
+		seq_len: 32,
+		inner_steps: 4,
+		commit_interval: 2,
+		lr: F32::new(1e-3),
+		lr_min: F32::new(1e-4),
+		warmup_steps: 0,
+		total_steps: 0,
+		beta1: F32::new(0.9),
+		beta2: F32::new(0.99),
+		eps: F32::new(1e-8),
+		weight_decay: F32::new(0.1),
+		clip: F32::new(1.0),
+		outer_lr: F32::new(1.0),
+		outer_beta: F32::new(0.0),
+		aggregator: Aggregator::Mean,
+		validation_sequences: 2,
+	}
+}
+
+fn create_dataset() {
+	let manifest = Manifest {
+		name: b"text".to_vec().try_into().unwrap(),
+		licence: b"Apache-2.0".to_vec().try_into().unwrap(),
+		source: b"here".to_vec().try_into().unwrap(),
+		tokenizer_hash: H256([3; 32]),
+		vocab: 288,
+		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
+		root: H256([4; 32]),
+		bytes: 16_384,
+	};
+	assert_ok!(Dataset::propose(RuntimeOrigin::signed(Alice.to_account_id()), manifest));
+	assert_ok!(Dataset::activate(RuntimeOrigin::signed(Alice.to_account_id()), 0));
+}
+
+fn create_run() {
+	let config = RunConfig {
+		name: b"run".to_vec().try_into().unwrap(),
+		dataset: 0,
+		model: model(),
+		train: train(),
+		genesis_root: H256([5; 32]),
+		min_participants: 3,
+		max_participants: 4,
+		min_bond: 100 * NEURO,
+		rounds: Some(1),
+		durations: PhaseDurations { joining: 2, training: 10, revealing: 5, availability: 5, checkpointing: 5 },
+	};
+	assert_ok!(Training::create_run(RuntimeOrigin::signed(Alice.to_account_id()), config));
+	assert_ok!(Training::approve_run(RuntimeOrigin::root(), 0));
+}
+
+fn phase() -> Phase {
+	Training::round(0).unwrap().phase
+}
+
+/// Goes on to the first block in which the run is in `wanted`.
+fn until(wanted: Phase) {
+	for _ in 0..20 {
+		if phase() == wanted {
+			return;
+		}
+		next_block();
+	}
+	panic!("still {:?} after 20 blocks", phase());
+}
+
+fn work(seed: u8) -> Work {
+	Work {
+		state_roots: vec![H256([seed; 32]), H256([seed + 100; 32])].try_into().unwrap(),
+		delta_root: H256([seed; 32]),
+		delta_bytes: ParamLayout::new(&model()).unwrap().encoded_len().try_into().unwrap(),
+		tokens: 4 * 2 * 32,
+	}
+}
+
+fn reveal(who: &AccountId, seed: u8, signer: u8) -> Result<(), DispatchError> {
+	let work = work(seed);
+	let proof = Proof {
+		key: ProofKey { run: 0, round: 0, kind: ProofKind::Training },
+		timestamp: Timestamp::get(),
+		work_hash: H256(blake2_256(&work.encode())),
+	};
+	let signature = ponw_key(signer).sign(&proof.message(GENESIS_HASH, who)).0;
+	Training::reveal(RuntimeOrigin::signed(who.clone()), 0, 0, 0, [seed; 32], work, proof, signature)
+		.map(|_| ())
+		.map_err(|error| error.error)
+}
+
+#[test]
+fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
+	chain().execute_with(|| {
+		let issuance_before = Balances::total_issuance();
+		let workers: Vec<(AccountId, u8)> = vec![(Bob.to_account_id(), 1), (Charlie.to_account_id(), 2), (Dave.to_account_id(), 3)];
+		create_dataset();
+		create_run();
+		for (who, seed) in &workers {
+			register(who, *seed);
+			assert_ok!(Training::join(RuntimeOrigin::signed(who.clone()), 0));
+		}
+		until(Phase::Training);
+		for (who, seed) in &workers {
+			let sealed = seal(GENESIS_HASH, 0, 0, 0, who, &[*seed; 32], &work(*seed));
+			assert_ok!(Training::commit(RuntimeOrigin::signed(who.clone()), 0, 0, 0, sealed));
+		}
+		until(Phase::Revealing);
+		// Somebody else's key does not sign for Bob.
+		assert!(reveal(&workers[0].0, 1, 2).is_err());
+		for (who, seed) in &workers {
+			assert_ok!(reveal(who, *seed, *seed));
+			assert_eq!(Staking::provider(who.clone()).unwrap().open_claims, 1);
+		}
+		until(Phase::Availability);
+		for (who, _) in &workers {
+			let everybody = vote_bitmap([true, true, true]).unwrap();
+			assert_ok!(Training::vote_availability(RuntimeOrigin::signed(who.clone()), 0, 0, 0, everybody));
+		}
+		until(Phase::Checkpointing);
+		for (who, _) in &workers {
+			let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
+			assert_ok!(Training::attest(RuntimeOrigin::signed(who.clone()), 0, 0, 0, attestation));
+		}
+		next_block();
+		next_block();
+		let run = Training::run(0).unwrap();
+		assert_eq!((run.rounds_adopted, run.checkpoint), (1, H256([9; 32])));
+		assert_eq!(Training::record(0, 0).unwrap().included.len(), 3);
+		assert_eq!(Dataset::dataset(0).unwrap().users, 0);
+
+		// Past the challenge window and the end of the era that it ends in.
+		let adopted = System::block_number();
+		while System::block_number() < adopted + 2 * Ponw::window() + 2 * 10 {
+			next_block();
+		}
+		let mut minted = 0;
+		for (who, _) in &workers {
+			assert_eq!(Staking::provider(who.clone()).unwrap().open_claims, 0);
+			let eras = Rewards::claimable_eras(who.clone());
+			assert_eq!(eras.len(), 1, "{who} worked in one era");
+			let before = Balances::balance(who);
+			assert_ok!(Rewards::claim(RuntimeOrigin::signed(who.clone()), eras[0].0));
+			assert_eq!(Balances::balance(who) - before, eras[0].1);
+			assert!(Rewards::claim(RuntimeOrigin::signed(who.clone()), eras[0].0).is_err(), "an era is claimed once");
+			minted += eras[0].1;
+		}
+		// Equal work and equal bonds: equal shares of one era's budget of 7,000 NEURO, or a little less after some decay.
+		assert!(minted > 6_990 * NEURO && minted <= 7_000 * NEURO, "{minted}");
+		assert_eq!(Balances::total_issuance(), issuance_before + minted);
+		for (who, _) in &workers {
+			assert_eq!(Balances::total_balance_on_hold(who), BOND);
+		}
+		check_invariants();
+	});
+}
+
+#[test]
+fn presets_keep_unbonding_money_slashable_for_longer_than_a_challenge_may_take() {
+	for preset in [genesis::DEVELOPMENT, genesis::LOCAL_TESTNET] {
+		let mut externalities: sp_io::TestExternalities = genesis_of(preset).build_storage().unwrap().into();
+		externalities.execute_with(|| {
+			let (min_bond, cooldown) = Staking::limits();
+			assert_eq!(min_bond, 100 * NEURO);
+			assert!(cooldown > Ponw::window(), "{preset}");
+			let epoch: u64 = <Runtime as pallet_babe::Config>::EpochDuration::get();
+			assert_eq!(epoch, 10, "{preset} reads its epoch length from genesis");
+			check_invariants();
+		});
+	}
+}
+
+#[test]
+fn fees_go_to_the_author_of_the_block_and_change_no_issuance() {
+	use frame_support::traits::{
+		fungible::{Balanced, Mutate},
+		tokens::{Fortitude, Precision, Preservation},
+		OnUnbalanced,
+	};
+	chain().execute_with(|| {
+		let (payer, author) = (Bob.to_account_id(), Alice.to_account_id());
+		// The pre-runtime digest of a block that the first authority, Alice, made.
+		let digest = sp_consensus_babe::digests::PreDigest::SecondaryPlain(sp_consensus_babe::digests::SecondaryPlainPreDigest {
+			authority_index: 0,
+			slot: 1.into(),
+		});
+		System::deposit_log(sp_runtime::DigestItem::PreRuntime(sp_consensus_babe::BABE_ENGINE_ID, digest.encode()));
+		let issuance = Balances::total_issuance();
+		let before = Balances::balance(&author);
+		let fee = Balances::withdraw(&payer, 3 * NEURO, Precision::Exact, Preservation::Preserve, Fortitude::Polite).unwrap();
+		neuroshard_runtime::fees::ToAuthor::on_unbalanced(fee);
+		assert_eq!(Balances::balance(&author), before + 3 * NEURO);
+		assert_eq!(Balances::total_issuance(), issuance);
+		let minted: RuntimeEvent = pallet_balances::Event::Deposit { who: author.clone(), amount: 3 * NEURO }.into();
+		System::assert_has_event(minted);
+		assert_ok!(Balances::burn_from(&payer, NEURO, Preservation::Preserve, Precision::Exact, Fortitude::Polite));
+		assert_eq!(Balances::total_issuance(), issuance - NEURO);
+	});
+}
