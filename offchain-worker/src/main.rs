@@ -6,7 +6,7 @@ use std::{io::IsTerminal, process::ExitCode};
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-	let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,neuroshard_worker=info"));
+	let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,libp2p_kad=error,neuroshard_worker=info"));
 	tracing_subscriber::fmt()
 		.with_env_filter(filter)
 		.with_writer(std::io::stderr)

@@ -84,13 +84,11 @@ impl ChainClient {
 			return Err(ChainError::BadUrl { url: url.to_owned() });
 		}
 		let away = |reason: String| ChainError::NodeAway { url: url.to_owned(), reason };
+		// The reconnecting client tries for ever, also the first time: whether there is a node at all is asked before.
+		timed(url, RpcClient::from_insecure_url(url)).await?.map_err(|error| away(error.to_string()))?;
 		let policy = reconnecting_rpc_client::ExponentialBackoff::from_millis(50).max_delay(RECONNECT_DELAY);
-		let connection = reconnecting_rpc_client::RpcClient::builder()
-			.max_response_size(MAX_ANSWER)
-			.retry_policy(policy)
-			.build(url)
-			.await
-			.map_err(|error| away(error.to_string()))?;
+		let building = reconnecting_rpc_client::RpcClient::builder().max_response_size(MAX_ANSWER).retry_policy(policy).build(url);
+		let connection = timed(url, building).await?.map_err(|error| away(error.to_string()))?;
 		let connection = RpcClient::new(connection);
 		let backend = LegacyBackend::builder().build(connection.clone());
 		let api = timed(url, OnlineClient::from_backend_with_config(SubstrateConfig::new(), Arc::new(backend)))

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 /// Providers asked for at a time, and in all: the address book of one worker need not hold everybody.
 const PAGE: u32 = 100;
 const MOST: usize = 1_000;
-/// The book is read anew after so many blocks, and when a round starts.
-const REFRESH_AFTER: BlockNumber = 20;
+/// The book is read anew after so many blocks, and when somebody could not be reached.
+const REFRESH_AFTER: BlockNumber = 10;
 
 /// Addresses of providers by account.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,11 @@ impl Book {
 	/// Whether it is time to read it again.
 	pub(super) fn is_old(&self, best: BlockNumber) -> bool {
 		self.read_at.is_none_or(|read| best.saturating_sub(read) >= REFRESH_AFTER)
+	}
+
+	/// Has it read again with the next block: somebody is not where it says.
+	pub(super) fn expire(&mut self) {
+		self.read_at = None;
 	}
 
 	/// Reads all providers but `me`, and tells the network.
@@ -86,9 +91,11 @@ mod tests {
 	#[test]
 	fn a_book_ages_by_blocks() {
 		assert!(Book::default().is_old(0));
-		let book = Book { entries: BTreeMap::new(), read_at: Some(100) };
-		assert!(!book.is_old(119));
-		assert!(book.is_old(120));
+		let mut book = Book { entries: BTreeMap::new(), read_at: Some(100) };
+		assert!(!book.is_old(109));
+		assert!(book.is_old(110));
 		assert!(!book.is_old(90), "a reorganisation does not make it old");
+		book.expire();
+		assert!(book.is_old(100));
 	}
 }

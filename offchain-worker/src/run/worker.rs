@@ -165,6 +165,9 @@ impl Worker {
 				}
 				Ended::Failed(error) => {
 					self.report(&error);
+					if matches!(error, WorkerError::Fetch(_) | WorkerError::Slow { .. }) {
+						self.book.expire();
+					}
 					wait(&mut heads, &stop).await;
 				}
 				Ended::Abandoned => {}
@@ -369,7 +372,8 @@ impl Worker {
 
 	fn report(&self, error: &WorkerError) {
 		// What another block changed in the meantime is no problem of anybody.
-		let outrun = ["Training::WrongPhase", "Training::WrongRound", "Training::AlreadyActed", "Training::AlreadyMember"];
+		let outrun =
+			["Training::WrongPhase", "Training::WrongRound", "Training::WrongAttempt", "Training::AlreadyActed", "Training::AlreadyMember"];
 		if matches!(error, WorkerError::Chain(chain) if outrun.iter().any(|name| ChainError::is_dispatch(chain, name))) {
 			tracing::debug!("{error}");
 			return;
