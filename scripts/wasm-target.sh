@@ -26,6 +26,11 @@ cleanup() {
 }
 trap cleanup EXIT
 
+# The standard library itself, and not one of the imitations that cargo's tests carry.
+find_library() {
+	library="$(find "$1" -type d -name library -exec test -e '{}/Cargo.lock' -a -e '{}/core/src/num/f32.rs' ';' -print -quit)"
+}
+
 unpack_debian() {
 	# apt-get download picks the newest candidate unless told otherwise: ask for a build of this version.
 	command -v apt-cache >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 || return 1
@@ -48,7 +53,7 @@ unpack_debian() {
 	fi
 	mkdir -p "$work/deb"
 	dpkg-deb -x "$work"/*.deb "$work/deb" || return 1
-	library="$(find "$work/deb" -type d -path '*/library' -exec test -e '{}/core/Cargo.toml' ';' -print -quit)"
+	find_library "$work/deb"
 	[ -n "$library" ]
 }
 
@@ -57,7 +62,7 @@ unpack_archive() {
 	[ -r "$archive" ] || return 1
 	mkdir -p "$work/archive"
 	tar -xJf "$archive" -C "$work/archive" || return 1
-	library="$(find "$work/archive" -type d -name library -exec test -e '{}/core/Cargo.toml' ';' -print -quit)"
+	find_library "$work/archive"
 	[ -n "$library" ]
 }
 
