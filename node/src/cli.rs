@@ -15,7 +15,6 @@ pub struct Cli {
 
 /// Tools beside the node.
 #[derive(Debug, clap::Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "parsed once, at start")]
 pub enum Subcommand {
 	/// Generates, inspects and inserts keys.
 	#[command(subcommand)]
