@@ -61,6 +61,8 @@ mod errors {
 		AlreadyMember,
 		/// The account is no member of this run.
 		NotMember,
+		/// The account dropped out several times in a row. The view function `next_join` says in which block it may join again.
+		CoolingOff,
 		/// As many members as the run takes have joined. Try again when one has left.
 		RunFull,
 		/// The run is in another round. Look at the view function `round`.
@@ -76,6 +78,8 @@ mod errors {
 		DroppedOut,
 		/// The account has acted in this phase already, and may not change what it said.
 		AlreadyActed,
+		/// Less of the account's bond is left to be slashed than its votes in this round weigh. Bond again, and join the next one.
+		StakeGone,
 		/// Salt and work do not give the sealed commitment. Reveal exactly what was committed to.
 		SealBroken,
 		/// The work has another number of state roots than the run asks for.

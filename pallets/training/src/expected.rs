@@ -5,11 +5,15 @@ use neuroshard_types::{
 	dataset::DatasetShape,
 	proof::{ProofKey, ProofKind, WorkClaim},
 	run::{PhaseDurations, RunConfig, Work},
-	ModelConfig, RoundIndex, RunId, TrainConfig, H256, MAX_PARTICIPANTS,
+	ConfigError, ModelConfig, RoundIndex, RunId, TrainConfig, H256, MAX_PARTICIPANTS,
 };
 
 /// Side of a tile.
 const SIDE: u64 = 32;
+
+/// Most layers that are looked at. A training step of more of them, however narrow, has more nodes than the protocol judges; but
+/// only a plan of all its nodes shows that, and its size must not be the sponsor's choice.
+const MAX_LAYERS: u32 = 256;
 
 /// Why a run cannot be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +27,7 @@ pub enum Unfit {
 	/// Zero rounds, or no bond at all.
 	Limits,
 	/// The model or the training configuration is refused.
-	Config(neuroshard_types::ConfigError),
+	Config(ConfigError),
 }
 
 /// Checks everything of a configuration that does not need the dataset.
@@ -40,6 +44,9 @@ pub fn check(config: &RunConfig, longest_phase: u32) -> Result<(), Unfit> {
 	}
 	if config.rounds == Some(0) || config.min_bond == 0 {
 		return Err(Unfit::Limits);
+	}
+	if config.model.layers > MAX_LAYERS {
+		return Err(Unfit::Config(ConfigError::TooLarge));
 	}
 	config.train.validate(&config.model).map_err(Unfit::Config)
 }

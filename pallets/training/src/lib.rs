@@ -9,6 +9,7 @@
 //!
 //! - A phase ends early when everybody acted, else at its deadline. Who misses a deadline is a *dropout*: it no longer
 //!   counts in this round's denominators, loses one point of reputation and its membership, and joins again when it is back.
+//!   The first time that is at once; from the second dropout in a row on, it waits once, 3, 7, .. 63 times the time for training.
 //!   A delta that a dropout revealed before may still be included, and is then paid.
 //! - Votes are weighed by the active bonds at the start of the round; nothing that happens to a bond meanwhile changes a
 //!   denominator. A vote that decides nothing repeats its phase, a bounded number of times; then the *attempt* is aborted,
@@ -32,6 +33,7 @@
 
 extern crate alloc;
 
+mod absences;
 #[cfg(any(feature = "runtime-benchmarks", test))]
 mod benchmarking;
 mod errors;
@@ -50,6 +52,7 @@ mod try_state;
 mod views;
 pub mod weights;
 
+pub use absences::{Absence, AbsenceList, MAX_ABSENCES};
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
@@ -64,6 +67,7 @@ pub use weights::WeightInfo;
 #[frame_support::pallet]
 pub mod pallet {
 	use crate::{
+		absences::AbsenceList,
 		round::{Accounts, Refusal},
 		transition::AbortReason,
 		ActiveRun, Record, Round, Run, WeightInfo,
@@ -169,6 +173,10 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Works<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Blake2_128Concat, AccountId, Work>;
 
+	/// Who dropped out of an active run lately, and when it may join again.
+	#[pallet::storage]
+	pub type Absences<T: Config> = StorageMap<_, Twox64Concat, RunId, AbsenceList, ValueQuery>;
+
 	/// Adopted rounds, the last [`Config::RecordsKept`] of each run.
 	#[pallet::storage]
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
@@ -191,6 +199,11 @@ pub mod pallet {
 		/// Moves runs on that are due: at most one transition each, and no further one once a quarter of the block is used.
 		fn on_initialize(_: BlockNumberFor<T>) -> Weight {
 			Self::advance_due(T::BlockWeights::get().max_block.saturating_div(4))
+		}
+
+		#[cfg(feature = "try-runtime")]
+		fn try_state(_: BlockNumberFor<T>) -> Result<(), sp_runtime::TryRuntimeError> {
+			Self::do_try_state()
 		}
 
 		fn integrity_test() {
@@ -230,6 +243,8 @@ pub mod pallet {
 		}
 
 		/// Takes part in a run from the next round on; from the one after it if Checkpointing has begun.
+		///
+		/// Who dropped out more than once in a row waits before: the view function `next_join` says how long.
 		#[pallet::call_index(3)]
 		#[pallet::weight(T::WeightInfo::join())]
 		pub fn join(origin: OriginFor<T>, run: RunId) -> DispatchResult {
@@ -335,6 +350,11 @@ pub mod pallet {
 		/// What is kept of an adopted round.
 		pub fn record(id: RunId, round: RoundIndex) -> Option<RoundRecord> {
 			Records::<T>::get(id, round).map(Into::into)
+		}
+
+		/// First block in which `who` may join the run again after dropouts; `None` if nothing keeps it.
+		pub fn next_join(id: RunId, who: AccountId) -> Option<BlockNumber> {
+			Self::waits_until(id, &who).filter(|until| *until > Self::now())
 		}
 
 		/// Members of an active run by account bytes ascending.

@@ -79,6 +79,8 @@ pub struct MockProvider {
 	pub active: bool,
 	/// Active bond.
 	pub bond: Balance,
+	/// Unbonding and not withdrawn.
+	pub unbonding: Balance,
 	/// Notes of success.
 	pub successes: u32,
 	/// Points of failure.
@@ -126,7 +128,7 @@ impl Providers<AccountId, Balance> for MockProviders {
 		Table::get().get(who).map_or(0, |provider| provider.bond)
 	}
 	fn slashable(who: &AccountId) -> Balance {
-		Self::bond(who)
+		Table::get().get(who).map_or(0, |provider| provider.bond + provider.unbonding)
 	}
 	fn ponw_key(_: &AccountId) -> Option<PonwKey> {
 		None
@@ -289,7 +291,8 @@ pub fn worker(number: u8) -> AccountId {
 
 /// Makes `who` an active provider with [`BOND`].
 pub fn enroll(who: &AccountId) {
-	Table::mutate(|table| table.insert(who.clone(), MockProvider { active: true, bond: BOND, successes: 0, failures: 0 }));
+	let provider = MockProvider { active: true, bond: BOND, unbonding: 0, successes: 0, failures: 0 };
+	Table::mutate(|table| table.insert(who.clone(), provider));
 }
 
 /// The mock at block 1, with workers 1 to 9.

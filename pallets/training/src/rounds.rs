@@ -72,6 +72,8 @@ impl<T: Config> Pallet<T> {
 		let taken = round.revealed().any(|other| other.delta_root == Some(work.delta_root));
 		let participant = round.actor(&who, at, Phase::Revealing).map_err(Error::<T>::from)?;
 		let commitment = participant.commitment.ok_or(Error::<T>::DroppedOut)?;
+		// From here on the open claim keeps the bond where it is; a long phase may have outlasted the cooldown of unbonding.
+		ensure!(T::Providers::slashable(&who) >= participant.stake, Error::<T>::StakeGone);
 		let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
 		ensure!(seal(genesis, id, index, attempt, &who, salt, &work) == commitment.sealed, Error::<T>::SealBroken);
 		expected::check_work(&work, &run.config.model, &run.config.train).map_err(Error::<T>::from)?;
@@ -161,7 +163,7 @@ impl<T: Config> Pallet<T> {
 		let members = Members::<T>::get(id);
 		let limits = Limits { durations: &run.config.durations, repeats: T::MaxRepeats::get() };
 		let (absent, outcome) = transition::advance(&mut round, &members, Self::now(), limits);
-		Self::drop_out(id, round.round, phase, members, absent);
+		Self::drop_out(id, &run, round.round, phase, members, absent);
 		match outcome {
 			Outcome::Adopts(root) => return weight.saturating_add(Self::adopt(id, run, round, root)),
 			Outcome::Aborts(reason) => return weight.saturating_add(Self::abort(id, &run, &round, reason)),
@@ -189,12 +191,13 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	fn drop_out(id: RunId, round: RoundIndex, phase: Phase, mut members: Accounts, absent: Vec<AccountId>) {
+	fn drop_out(id: RunId, run: &Run, round: RoundIndex, phase: Phase, mut members: Accounts, absent: Vec<AccountId>) {
 		if absent.is_empty() {
 			return;
 		}
 		members.retain(|member| absent.binary_search(member).is_err());
 		Members::<T>::insert(id, members);
+		Self::note_absent(id, run, &absent);
 		for who in absent {
 			T::Providers::note_failure(&who, 1);
 			Self::deposit_event(Event::DroppedOut { run: id, round, who, phase });
@@ -267,13 +270,12 @@ impl<T: Config> Pallet<T> {
 			} else {
 				T::Proofs::void(who, key);
 			}
-			// A dropout's failure was noted when it dropped out.
-			match (participant.counted, participant.included) {
-				(true, true) => T::Providers::note_success(who),
-				(true, false) => T::Providers::note_failure(who, 1),
-				(false, _) => {}
+			// A dropout's failure was noted when it dropped out; a success is noted when the proof becomes final.
+			if participant.counted && !participant.included {
+				T::Providers::note_failure(who, 1);
 			}
 		}
+		Self::forgive(id, &round);
 		let included = round.participants.iter().filter(|participant| participant.included).count();
 		// Whoever attests `root` attests a loss, and there is a quorum of them.
 		let validation_loss = tally::median_loss(&round.participants, root).unwrap_or_default();

@@ -3,7 +3,7 @@
 use crate::{
 	expected::{self, Unfit},
 	round::Accounts,
-	Active, Config, Error, Event, HoldReason, Members, NextRun, Pallet, Records, Round, Rounds, Runs, Stage,
+	Absences, Active, Config, Error, Event, HoldReason, Members, NextRun, Pallet, Records, Round, Rounds, Runs, Stage,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -169,6 +169,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn finish(id: RunId, mut run: Run, stopped: bool) {
 		Rounds::<T>::remove(id);
 		Members::<T>::remove(id);
+		Absences::<T>::remove(id);
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);
 		T::Proofs::finish_run(id);
@@ -211,6 +212,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn do_join(who: AccountId, id: RunId) -> DispatchResult {
 		let run = Self::active(id)?;
 		Self::stake(&who, run.config.min_bond)?;
+		Self::ensure_waited(id, &who)?;
 		let mut members = Members::<T>::get(id);
 		let place = members.binary_search(&who).err().ok_or(Error::<T>::AlreadyMember)?;
 		ensure!(count(&members) < run.config.max_participants, Error::<T>::RunFull);

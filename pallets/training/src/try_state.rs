@@ -1,6 +1,6 @@
 //! Invariants of the pallet's storage.
 
-use crate::{round::Accounts, Active, Config, Members, NextRun, Pallet, Records, Round, Rounds, Run, Runs, Stage, Works};
+use crate::{round::Accounts, Absences, Active, Config, Members, NextRun, Pallet, Records, Round, Rounds, Run, Runs, Stage, Works};
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
 	vec::Vec,
@@ -12,7 +12,7 @@ use sp_runtime::TryRuntimeError;
 impl<T: Config> Pallet<T> {
 	/// Checks every invariant; its cost grows with the number of runs and records, so it is no part of a block.
 	///
-	/// - The active list names exactly the runs that are not finished, ascending; only these have members, a round and works.
+	/// - The active list names exactly the runs that are not finished, ascending; only these have members, a round, works and dropouts.
 	/// - Runs are older than the next identifier; a run's records are of adopted rounds and no more than are kept.
 	/// - The deposits of every sponsor add up to what is held of it.
 	/// - Every round is what its stage allows: see the private checks below.
@@ -22,6 +22,11 @@ impl<T: Config> Pallet<T> {
 		ensure!(active.iter().map(|entry| entry.run).eq(unfinished.iter().copied()), "active list differs from unfinished runs");
 		ensure!(Rounds::<T>::iter_keys().all(|id| unfinished.contains(&id)), "round of a run that is not active");
 		ensure!(Members::<T>::iter_keys().all(|id| unfinished.contains(&id)), "members of a run that is not active");
+		ensure!(Absences::<T>::iter_keys().all(|id| unfinished.contains(&id)), "dropouts of a run that is not active");
+		for absences in Absences::<T>::iter_values() {
+			ensure!(!absences.is_empty() && absences.windows(2).all(|pair| pair[0].who < pair[1].who), "dropouts out of order, or none");
+			ensure!(absences.iter().all(|absence| absence.dropouts > 0), "an account that did not drop out has to wait");
+		}
 		ensure!(Works::<T>::iter_keys().all(|(id, _)| unfinished.contains(&id)), "work of a run that is not active");
 		ensure!(Records::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "record of an unknown run");
 		Self::try_deposits()?;

@@ -6,6 +6,7 @@
 //! note on a reputation; seven reads, three writes and 150 us, signature check included, per proof that is submitted.
 //! The benchmarks measure the same calls; run them on the target machine to replace these figures.
 
+use crate::MAX_ABSENCES;
 use core::marker::PhantomData;
 use frame_support::{
 	traits::Get,
@@ -64,20 +65,21 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 }
 
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
-	// Reads: dataset twice, next id, active list, hold and account. Writes: run, round, next id, active list, dataset, hold, account.
+	// Reads: dataset, next id, active list, hold and account. Writes: run, round, next id, active list, dataset, hold, account.
+	// The plan of a training step is made, to see whether it has too many nodes: 1 ms natively for the largest, ten times that here.
 	fn create_run() -> Weight {
-		micros(60).saturating_add(Self::db(6, 7))
+		micros(10_000).saturating_add(Self::db(6, 7))
 	}
 	fn approve_run() -> Weight {
 		micros(20).saturating_add(Self::db(1, 1))
 	}
-	// Reads: run, round, active list, dataset. Writes: run, round, members, active list, dataset, replay guards; and the proofs.
+	// Reads: run, round, active list. Writes: run, round, active list. What ends a run, and the proofs, are those of `settle`.
 	fn stop_run(p: u32) -> Weight {
-		micros(40).saturating_add(Self::db(4, 6)).saturating_add(Self::settle(p))
+		micros(40).saturating_add(Self::db(3, 3)).saturating_add(Self::settle(p))
 	}
-	// Reads: run, provider twice, members, round, active list. Writes: members, round, active list.
+	// Reads: run, provider twice, dropouts, members, round, active list. Writes: members, round, active list.
 	fn join() -> Weight {
-		micros(60).saturating_add(Self::db(6, 3))
+		micros(80).saturating_add(Self::db(7, 3))
 	}
 	// Reads: run, members, round, active list. Writes: members, round, active list.
 	fn leave() -> Weight {
@@ -108,22 +110,23 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn on_initialize() -> Weight {
 		micros(5).saturating_add(Self::db(1, 0))
 	}
-	// Reads: run, round, members, active list. Writes: round, members, active list; and a note per dropout.
+	// Reads: run, round, members, dropouts, active list. Writes: round, members, dropouts, active list; and a note per dropout.
 	fn advance(p: u32) -> Weight {
 		let each = u64::from(p);
 		let tally = micros(each.saturating_mul(each).saturating_mul(3).div_ceil(100));
 		micros(30)
-			.saturating_add(places(p, 8))
+			.saturating_add(places(p.saturating_add(MAX_ABSENCES), 8))
 			.saturating_add(tally)
-			.saturating_add(Self::db(each.saturating_add(4), each.saturating_add(3)))
+			.saturating_add(Self::db(each.saturating_add(5), each.saturating_add(4)))
 	}
-	// For each proof: settled, work removed, reputation noted. Once: run, record and the oldest record written, and what the
-	// end of a run writes: round, members, active list, dataset, replay guards.
+	// For each proof: settled, work removed, reputation noted. Once: run, record, the oldest record and dropouts written, and what
+	// the end of a run writes: round, members, active list, replay guards, and a dataset that leaves with its last user, with
+	// counter, hold and account.
 	fn settle(p: u32) -> Weight {
 		let each = u64::from(p);
 		micros(50)
-			.saturating_add(places(p, 40))
-			.saturating_add(Self::db(each.saturating_mul(4).saturating_add(4), each.saturating_mul(6).saturating_add(8)))
+			.saturating_add(places(p, 40).saturating_add(places(MAX_ABSENCES, 2)))
+			.saturating_add(Self::db(each.saturating_mul(4).saturating_add(8), each.saturating_mul(6).saturating_add(12)))
 	}
 	// Reads: members, randomness, time, active list, and two of each member's provider. Writes: round, members, active list.
 	fn begin(p: u32) -> Weight {

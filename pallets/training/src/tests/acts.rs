@@ -168,6 +168,22 @@ fn figures_that_the_run_fixes_cannot_be_declared() {
 }
 
 #[test]
+fn who_has_withdrawn_its_stake_does_not_reveal_and_so_has_no_vote() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		commit_all(run, &workers);
+		// What unbonds still counts; what was withdrawn does not.
+		provider(&workers[0], |provider| (provider.bond, provider.unbonding) = (0, BOND));
+		provider(&workers[1], |provider| (provider.bond, provider.unbonding) = (0, BOND - 1));
+		assert_ok!(reveal(&workers[0], run));
+		assert_noop!(reveal(&workers[1], run), Error::<Test>::StakeGone);
+		assert_ok!(reveal(&workers[2], run));
+		run_to_deadline(run);
+		assert_noop!(vote(&workers[1], run, &[true, true]), Error::<Test>::DroppedOut);
+	});
+}
+
+#[test]
 fn a_delta_root_is_revealed_once() {
 	build_and_execute(|| {
 		let (run, workers) = training(2);

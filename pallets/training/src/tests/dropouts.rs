@@ -114,6 +114,59 @@ fn a_dropout_may_vote_no_more_when_the_phase_repeats() {
 	});
 }
 
+#[test]
+fn who_keeps_missing_deadlines_waits_longer_each_time_until_a_delta_is_included() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		let (idle, busy) = (&workers[2], &workers[..2]);
+		// A round that the third misses, asking at once to be back for the next one.
+		let missed = |root| {
+			commit_all(run, busy);
+			run_to_deadline(run);
+			let joined = join(idle, run);
+			reveal_all(run, busy);
+			vote_all(run, busy);
+			attest_all(run, busy, root);
+			joined
+		};
+		assert_ok!(missed(1));
+		assert_eq!(Training::next_join(run, idle.clone()), None);
+		assert_eq!(missed(2), Err(Error::<Test>::CoolingOff.into()));
+		// Once the time for training, 10 blocks, from the deadline on, which was one block ago.
+		let until = System::block_number() - 1 + 10;
+		assert_eq!(Training::next_join(run, idle.clone()), Some(until));
+		run_to(until - 1);
+		assert_noop!(join(idle, run), Error::<Test>::CoolingOff);
+		run_to(until);
+		assert_ok!(join(idle, run));
+		full_round(run, busy, 3);
+		// The row goes on: three times as long.
+		assert_eq!(missed(4), Err(Error::<Test>::CoolingOff.into()));
+		let until = System::block_number() - 1 + 30;
+		assert_eq!(Training::next_join(run, idle.clone()), Some(until));
+		while System::block_number() < until {
+			full_round(run, busy, 5);
+		}
+		assert_ok!(join(idle, run));
+		full_round(run, busy, 6);
+		// An included delta ends the row.
+		full_round(run, &workers, 7);
+		assert_ok!(missed(8));
+	});
+}
+
+#[test]
+fn dropouts_are_forgotten_with_their_run() {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		run_to_deadline(run);
+		assert_eq!(crate::Absences::<Test>::get(run).len(), 2);
+		assert_ok!(Training::stop_run(RuntimeOrigin::root(), run));
+		assert!(!crate::Absences::<Test>::contains_key(run));
+		assert_eq!(Training::next_join(run, workers[0].clone()), None);
+	});
+}
+
 /// Expects that the attempt is aborted for `reason` when nobody acts any more, and that `proofs` were voided.
 fn aborts(run: RunId, reason: AbortReason, proofs: u32) {
 	run_to_deadline(run);

@@ -5,7 +5,7 @@ use crate::{Error, Event, Records, Runs};
 use frame_support::{assert_noop, assert_ok, traits::fungible::InspectHold};
 use neuroshard_types::{
 	run::{PhaseDurations, RunStatus},
-	F32, H256,
+	ConfigError, ModelConfig, TrainConfig, F32, H256,
 };
 use sp_runtime::{DispatchError, TokenError};
 
@@ -87,6 +87,22 @@ fn unfit_configurations_are_refused_with_their_reason() {
 		refused(|c| c.train.commit_interval = 0, Error::CommitInterval);
 		refused(|c| c.train.lr = F32::new(f32::NAN), Error::BadHyperparameter);
 	});
+}
+
+#[test]
+fn a_deep_model_is_refused_before_its_plan_is_made() {
+	build_and_execute(|| {
+		// Few enough parameters, but millions of tensors.
+		let deep = ModelConfig { layers: 200_000, ..config().model };
+		assert_eq!(deep.validate(), Ok(()));
+		refused(|c| c.model.layers = 200_000, Error::ModelTooLarge);
+		refused(|c| c.model.layers = 257, Error::ModelTooLarge);
+	});
+	// The bound takes nothing away: the smallest step of the narrowest model one layer deeper has too many nodes.
+	let model = ModelConfig { layers: 257, heads: 1, kv_heads: 1, ffn: 32, vocab: 32, ..config().model };
+	let train = TrainConfig { batch: 1, ..config().train };
+	assert_eq!(train.validate(&model), Err(ConfigError::TooLarge));
+	assert_eq!(train.validate(&ModelConfig { layers: 100, ..model }), Ok(()));
 }
 
 #[test]
