@@ -36,11 +36,11 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		let each = SMALL.saturating_add(T::DbWeight::get().reads_writes(7, 5));
 		T::DbWeight::get().reads_writes(2, 1).saturating_add(each.saturating_mul(n.into()))
 	}
-	/// Reads: a finished run, its entries and the next key, chain time, cursor, activities. Writes: the entries, the run, the cursor and the
-	/// activities.
+	/// Reads: a finished run, chain time, cursor, and each entry and activity, once to find it and once to take it. Writes: the entries, the
+	/// run, the cursor and the activities.
 	fn clean() -> Weight {
 		let entries = u64::from(FORGOTTEN_PER_BLOCK).saturating_add(SWEPT_PER_BLOCK.into());
-		let reads_writes = T::DbWeight::get().reads_writes(entries.saturating_add(4), entries.saturating_add(2));
+		let reads_writes = T::DbWeight::get().reads_writes(entries.saturating_mul(2).saturating_add(4), entries.saturating_add(2));
 		SMALL.saturating_mul(SWEPT_PER_BLOCK.into()).saturating_add(reads_writes)
 	}
 }

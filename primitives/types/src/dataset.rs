@@ -7,7 +7,7 @@
 use crate::{AccountId, Balance, H256};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
-use sp_core::{ConstU32, bounded::BoundedVec};
+use sp_core::{bounded::BoundedVec, ConstU32};
 
 /// Bytes of a token chunk: one Merkle leaf.
 pub const CHUNK_BYTES: u32 = 4096;

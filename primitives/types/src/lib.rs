@@ -6,11 +6,11 @@ pub mod assignment;
 pub mod dataset;
 pub mod proof;
 pub mod provider;
-pub mod run;
 pub mod reward;
+pub mod run;
 pub mod traits;
 
-pub use neuroshard_graph::{Aggregator, ConfigError, F32, ModelConfig, TrainConfig};
+pub use neuroshard_graph::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32};
 pub use sp_core::H256;
 
 /// Account of the chain: an sr25519, ed25519 or ecdsa public key's identifier.

@@ -4,7 +4,7 @@ use crate::{Balance, BlockNumber};
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
-use sp_core::{ConstU32, bounded::BoundedVec};
+use sp_core::{bounded::BoundedVec, ConstU32};
 
 /// Compressed secp256k1 public key that signs Proofs of Neural Work.
 pub type PonwKey = [u8; 33];
