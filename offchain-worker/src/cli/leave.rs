@@ -5,7 +5,7 @@ use super::{
 	CliError, Common,
 };
 use crate::{
-	chain::{staking, training, Neuro},
+	chain::{rewards, staking, training, Neuro},
 	run::LEAVE_FILE,
 };
 use clap::Args;
@@ -56,7 +56,21 @@ async fn leave_runs(opened: &Opened) -> Result<(), CliError> {
 	Ok(())
 }
 
+/// Collects what the last rounds earned after the worker had left.
+async fn claim(opened: &Opened) -> Result<(), CliError> {
+	let eras = opened.client.now().await?.claimable_eras(&opened.account.id()).await?;
+	let earned: u128 = eras.iter().map(|(_, amount)| amount).sum();
+	for (era, _) in &eras {
+		opened.submitter.submit(rewards::claim(*era)).await?;
+	}
+	if earned > 0 {
+		println!("{} of earnings claimed", Neuro(earned));
+	}
+	Ok(())
+}
+
 async fn withdraw(opened: &Opened, unbonding: &[neuroshard_types::provider::UnbondingChunk]) -> Result<u8, CliError> {
+	claim(opened).await?;
 	let best = opened.client.heads().await?.best.number;
 	let ready: u128 = unbonding.iter().filter(|chunk| chunk.unlocks_at <= best).map(|chunk| chunk.amount).sum();
 	match unbonding.iter().map(|chunk| chunk.unlocks_at).find(|block| *block > best) {
