@@ -190,7 +190,8 @@ impl pallet_neuro_training::Config for Runtime {
 	type RecordDeposit = ConstU128<{ NEURO / 100 }>;
 	type RecordsKept = ConstU32<4_096>;
 	type HistoryPeriod = ConstU32<{ 14 * DAYS }>;
-	type MaxActiveRuns = ConstU32<16>;
+	// Deposits come back, so the bound is generous: taking every place to keep others out ties up 128 of them, and root may stop any run.
+	type MaxActiveRuns = ConstU32<128>;
 	type MaxPhaseDuration = ConstU32<{ 7 * DAYS }>;
 	type MaxRepeats = ConstU32<3>;
 	type WeightInfo = pallet_neuro_training::weights::SubstrateWeight<Runtime>;

@@ -107,7 +107,8 @@ pub const SS58_PREFIX: u16 = 42;
 /// Most block authors.
 pub const MAX_AUTHORITIES: u32 = 100;
 
-/// Primary and plain secondary slots: every slot has an author, so block times stay regular.
+/// Primary and secondary slots: every slot has an author, so block times stay regular. Secondary ones carry a VRF output too, since
+/// training draws its seeds from every block.
 pub const BABE_GENESIS_EPOCH_CONFIG: sp_consensus_babe::BabeEpochConfiguration =
 	sp_consensus_babe::BabeEpochConfiguration { c: (1, 4), allowed_slots: sp_consensus_babe::AllowedSlots::PrimaryAndSecondaryVRFSlots };
 

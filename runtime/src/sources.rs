@@ -15,8 +15,8 @@ impl Clock for ChainTime {
 
 /// The VRF output of the parent block, or the randomness of the epoch before last where a block carries none.
 ///
-/// Nobody knows it before the parent block is produced; that block's author can only choose between its output and not
-/// producing a block.
+/// Nobody but the parent block's author knows it before that block is produced. The author can only refuse it: by producing no
+/// block, or by leaving out the extrinsics after which the next block would draw.
 pub struct VrfRandomness;
 
 impl Randomness<Hash, BlockNumber> for VrfRandomness {

@@ -56,10 +56,11 @@ fn chain() -> sp_io::TestExternalities {
 fn next_block() {
 	let number = System::block_number() + 1;
 	System::set_block_number(number);
-	pallet_timestamp::Now::<Runtime>::put(u64::from(number) * BLOCK_TIME_MS + 1_700_000_000_000);
 	Ponw::on_initialize(number);
 	Training::on_initialize(number);
 	Rewards::on_initialize(number);
+	// The inherent comes after the hooks, which see the time of the block before.
+	pallet_timestamp::Now::<Runtime>::put(u64::from(number) * BLOCK_TIME_MS + 1_700_000_000_000);
 	check_invariants();
 }
 
@@ -69,6 +70,18 @@ fn check_invariants() {
 	assert_ok!(pallet_neuro_training::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_ponw::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_rewards::Pallet::<Runtime>::do_try_state());
+	// What no pallet can see alone: a claim is open for every pending proof, and for nothing else; and every proof that is not
+	// confirmed is one of a round under way.
+	for (who, provider) in pallet_neuro_staking::Providers::<Runtime>::iter() {
+		let pending = pallet_neuro_ponw::Pending::<Runtime>::iter_key_prefix(&who).count();
+		assert_eq!(usize::try_from(provider.open_claims), Ok(pending), "claims of {who}");
+	}
+	let pending = pallet_neuro_ponw::Pending::<Runtime>::iter();
+	let mut unconfirmed: Vec<_> = pending.filter(|(_, _, proof)| proof.final_at.is_none()).map(|(who, key, _)| (key.run, who)).collect();
+	let mut revealed: Vec<_> = pallet_neuro_training::Works::<Runtime>::iter_keys().collect();
+	unconfirmed.sort();
+	revealed.sort();
+	assert_eq!(unconfirmed, revealed);
 }
 
 fn ponw_key(seed: u8) -> ecdsa::Pair {
@@ -80,10 +93,11 @@ fn register(who: &AccountId, seed: u8) {
 		roles: Roles::only(Role::Worker),
 		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
 		ponw_key: ponw_key(seed).public().0,
-		peer_id: vec![seed; 38].try_into().unwrap(),
+		// An identity multihash of 36 bytes, as an ed25519 key has.
+		peer_id: [&[0, 36], &[seed; 36][..]].concat().try_into().unwrap(),
 		addresses: Default::default(),
 	};
-	assert_ok!(Staking::register(RuntimeOrigin::signed(who.clone()), info, BOND));
+	assert_ok!(Staking::register(signed(who), info, BOND));
 }
 
 fn model() -> ModelConfig {
@@ -140,7 +154,8 @@ fn create_dataset() {
 	assert_ok!(Dataset::activate(RuntimeOrigin::signed(Alice.to_account_id()), 0));
 }
 
-fn create_run() {
+/// A run of one round whose phase of training lasts so many blocks at most.
+fn create_run(training: u32) {
 	let config = RunConfig {
 		name: b"run".to_vec().try_into().unwrap(),
 		dataset: 0,
@@ -151,7 +166,7 @@ fn create_run() {
 		max_participants: 4,
 		min_bond: 100 * NEURO,
 		rounds: Some(1),
-		durations: PhaseDurations { joining: 2, training: 10, revealing: 5, availability: 5, checkpointing: 5 },
+		durations: PhaseDurations { joining: 2, training, revealing: 5, availability: 5, checkpointing: 5 },
 	};
 	assert_ok!(Training::create_run(RuntimeOrigin::signed(Alice.to_account_id()), config));
 	assert_ok!(Training::approve_run(RuntimeOrigin::root(), 0));
@@ -189,27 +204,92 @@ fn reveal(who: &AccountId, seed: u8, signer: u8) -> Result<(), DispatchError> {
 		work_hash: H256(blake2_256(&work.encode())),
 	};
 	let signature = ponw_key(signer).sign(&proof.message(GENESIS_HASH, who)).0;
-	Training::reveal(RuntimeOrigin::signed(who.clone()), 0, 0, 0, [seed; 32], work, proof, signature)
-		.map(|_| ())
-		.map_err(|error| error.error)
+	Training::reveal(signed(who), 0, 0, 0, [seed; 32], work, proof, signature).map(|_| ()).map_err(|error| error.error)
+}
+
+fn signed(who: &AccountId) -> RuntimeOrigin {
+	RuntimeOrigin::signed(who.clone())
+}
+
+/// Three registered providers that take part in round 0, and their seeds.
+fn training(longest: u32) -> Vec<(AccountId, u8)> {
+	let workers: Vec<(AccountId, u8)> = vec![(Bob.to_account_id(), 1), (Charlie.to_account_id(), 2), (Dave.to_account_id(), 3)];
+	create_dataset();
+	create_run(longest);
+	for (who, seed) in &workers {
+		register(who, *seed);
+		assert_ok!(Training::join(signed(who), 0));
+	}
+	until(Phase::Training);
+	workers
+}
+
+fn commit(who: &AccountId, seed: u8) {
+	let sealed = seal(GENESIS_HASH, 0, 0, 0, who, &[seed; 32], &work(seed));
+	assert_ok!(Training::commit(signed(who), 0, 0, 0, sealed));
+}
+
+#[test]
+fn a_run_that_is_stopped_in_mid_round_keeps_nobodys_money() {
+	chain().execute_with(|| {
+		let workers = training(10);
+		let [bob, charlie, dave] = [&workers[0].0, &workers[1].0, &workers[2].0];
+		workers.iter().for_each(|(who, seed)| commit(who, *seed));
+		until(Phase::Revealing);
+		assert_ok!(reveal(bob, 1, 1));
+		assert_ok!(reveal(charlie, 2, 2));
+		assert_ok!(Staking::deregister(signed(bob)));
+		assert_ok!(Staking::deregister(signed(dave)));
+		let (_, cooldown) = Staking::limits();
+		let alice = Alice.to_account_id();
+		assert_ok!(Training::stop_run(signed(&alice), 0));
+		check_invariants();
+		assert_eq!(Ponw::pending(bob.clone()).len(), 0);
+		for _ in 0..cooldown {
+			next_block();
+		}
+		for who in [bob, dave] {
+			assert_ok!(Staking::withdraw_unbonded(signed(who)));
+			assert_eq!((Staking::provider(who.clone()), Balances::total_balance_on_hold(who)), (None, 0));
+		}
+		assert_eq!(Balances::total_balance_on_hold(charlie), BOND);
+		assert!(Rewards::claimable_eras(charlie.clone()).is_empty(), "work that was never included pays nothing");
+
+		// The sponsor's deposits come back too.
+		assert_ok!(Dataset::retire(signed(&alice), 0));
+		let history: u32 = <Runtime as pallet_neuro_training::Config>::HistoryPeriod::get();
+		System::set_block_number(System::block_number() + history);
+		assert_ok!(Training::remove_run(signed(&alice), 0, 0));
+		assert_eq!(Balances::total_balance_on_hold(&alice), 0);
+		check_invariants();
+	});
+}
+
+#[test]
+fn who_withdraws_its_stake_in_a_long_round_votes_with_none_of_it() {
+	chain().execute_with(|| {
+		let (_, cooldown) = Staking::limits();
+		let workers = training(cooldown + 10);
+		let bob = &workers[0].0;
+		assert_ok!(Staking::unbond(signed(bob), BOND - 1));
+		for _ in 0..cooldown {
+			next_block();
+		}
+		assert_ok!(Staking::withdraw_unbonded(signed(bob)));
+		workers.iter().for_each(|(who, seed)| commit(who, *seed));
+		until(Phase::Revealing);
+		let refused = reveal(bob, 1, 1);
+		assert_eq!(refused, Err(pallet_neuro_training::Error::<Runtime>::StakeGone.into()));
+		assert_ok!(reveal(&workers[1].0, 2, 2));
+	});
 }
 
 #[test]
 fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
 	chain().execute_with(|| {
 		let issuance_before = Balances::total_issuance();
-		let workers: Vec<(AccountId, u8)> = vec![(Bob.to_account_id(), 1), (Charlie.to_account_id(), 2), (Dave.to_account_id(), 3)];
-		create_dataset();
-		create_run();
-		for (who, seed) in &workers {
-			register(who, *seed);
-			assert_ok!(Training::join(RuntimeOrigin::signed(who.clone()), 0));
-		}
-		until(Phase::Training);
-		for (who, seed) in &workers {
-			let sealed = seal(GENESIS_HASH, 0, 0, 0, who, &[*seed; 32], &work(*seed));
-			assert_ok!(Training::commit(RuntimeOrigin::signed(who.clone()), 0, 0, 0, sealed));
-		}
+		let workers = training(10);
+		workers.iter().for_each(|(who, seed)| commit(who, *seed));
 		until(Phase::Revealing);
 		// Somebody else's key does not sign for Bob.
 		assert!(reveal(&workers[0].0, 1, 2).is_err());
@@ -220,12 +300,12 @@ fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
 		until(Phase::Availability);
 		for (who, _) in &workers {
 			let everybody = vote_bitmap([true, true, true]).unwrap();
-			assert_ok!(Training::vote_availability(RuntimeOrigin::signed(who.clone()), 0, 0, 0, everybody));
+			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, everybody));
 		}
 		until(Phase::Checkpointing);
 		for (who, _) in &workers {
 			let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
-			assert_ok!(Training::attest(RuntimeOrigin::signed(who.clone()), 0, 0, 0, attestation));
+			assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation));
 		}
 		next_block();
 		next_block();
@@ -245,9 +325,9 @@ fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
 			let eras = Rewards::claimable_eras(who.clone());
 			assert_eq!(eras.len(), 1, "{who} worked in one era");
 			let before = Balances::balance(who);
-			assert_ok!(Rewards::claim(RuntimeOrigin::signed(who.clone()), eras[0].0));
+			assert_ok!(Rewards::claim(signed(who), eras[0].0));
 			assert_eq!(Balances::balance(who) - before, eras[0].1);
-			assert!(Rewards::claim(RuntimeOrigin::signed(who.clone()), eras[0].0).is_err(), "an era is claimed once");
+			assert!(Rewards::claim(signed(who), eras[0].0).is_err(), "an era is claimed once");
 			minted += eras[0].1;
 		}
 		// Equal work and equal bonds: equal shares of one era's budget of 7,000 NEURO, or a little less after some decay.
@@ -270,6 +350,8 @@ fn presets_keep_unbonding_money_slashable_for_longer_than_a_challenge_may_take()
 			assert!(cooldown > Ponw::window(), "{preset}");
 			let epoch: u64 = <Runtime as pallet_babe::Config>::EpochDuration::get();
 			assert_eq!(epoch, 10, "{preset} reads its epoch length from genesis");
+			let history: u32 = <Runtime as pallet_neuro_training::Config>::HistoryPeriod::get();
+			assert!(history > Ponw::window(), "{preset} keeps what a challenge needs");
 			check_invariants();
 		});
 	}
