@@ -8,7 +8,8 @@ use neuroshard_types::{provider::ProviderInfo, NEURO};
 use subxt::metadata::Metadata;
 
 fn metadata() -> Metadata {
-	let opaque = Runtime::metadata_at_version(16).unwrap();
+	// Some constants of the runtime are read from storage.
+	let opaque = sp_io::TestExternalities::new_empty().execute_with(|| Runtime::metadata_at_version(16)).unwrap();
 	Metadata::decode_from(&opaque).unwrap()
 }
 
