@@ -1,1 +1,32 @@
-//! Placeholder.
+//! Local networks of real node and worker processes: what the devnet and the end-to-end tests start, watch and stop.
+//!
+//! Every process gets its own folder, keys, ports and log file, listens on the loopback interface only, and dies with the process
+//! that started it, however that ends.
+
+mod binaries;
+mod dashboard;
+mod error;
+mod network;
+mod ports;
+mod preset;
+mod process;
+mod sponsor;
+mod summary;
+mod validator;
+mod view;
+mod wait;
+mod worker;
+
+pub use binaries::Binaries;
+pub use dashboard::Dashboard;
+pub use error::Error;
+pub use network::{Layout, Network};
+pub use ports::Ports;
+pub use preset::Preset;
+pub use process::{Ended, Process};
+pub use sponsor::{Text, Training};
+pub use summary::{newest_sample, BytesOfWorker, Minted, RoundSummary, Summary};
+pub use validator::Validator;
+pub use view::View;
+pub use wait::until;
+pub use worker::WorkerNode;

@@ -1,0 +1,214 @@
+//! A local network: two validators and any number of workers.
+
+use crate::{
+	until,
+	validator::{Identity, Validator},
+	Binaries, Error, Ports, WorkerNode,
+};
+use neuroshard_types::NEURO;
+use neuroshard_worker::{
+	chain::{balances, Call, ChainClient, ChainError, Submitter},
+	keys::Account,
+};
+use std::{
+	path::{Path, PathBuf},
+	time::Duration,
+};
+
+/// The validators' names.
+const VALIDATORS: [&str; 2] = ["alice", "bob"];
+/// Ports of a validator: JSON-RPC and other nodes.
+const PORTS_OF_VALIDATOR: u16 = 2;
+/// Longest wait for the first finalized block.
+const FIRST_FINALITY: Duration = Duration::from_secs(180);
+/// What a new worker is given, in planck, and what it bonds of it, in NEURO.
+const GIFT: u128 = 2_000 * NEURO;
+const BOND: &str = "1000";
+/// Account with money and the sudo key of a local network.
+const SPONSOR: &str = "//Alice";
+
+/// Where a network lives.
+#[derive(Clone, Debug)]
+pub struct Layout {
+	/// Folder of everything it writes. It must be new or empty.
+	pub folder: PathBuf,
+	/// First port; a free range if not given.
+	pub port_base: Option<u16>,
+	/// Most workers that will be added.
+	pub workers: u16,
+}
+
+/// A running network. Every process ends when this is dropped.
+pub struct Network {
+	/// The validators; workers are spread over them.
+	pub validators: Vec<Validator>,
+	/// The workers, in the order they were added.
+	pub workers: Vec<WorkerNode>,
+	binaries: Binaries,
+	layout: Layout,
+	ports: Ports,
+	client: ChainClient,
+	sponsor: Submitter,
+}
+
+impl Network {
+	/// Starts the validators, and returns when they finalize blocks.
+	///
+	/// # Errors
+	/// [`Error::NotEmpty`], [`Error::NoPorts`], [`Error::Ended`] if a validator ends, [`Error::Late`] if nothing gets finalized.
+	pub async fn start(binaries: Binaries, layout: Layout) -> Result<Self, Error> {
+		let folder = &layout.folder;
+		std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+		if std::fs::read_dir(folder).map_err(Error::file(folder))?.next().is_some() {
+			return Err(Error::NotEmpty { path: folder.clone() });
+		}
+		let logs = folder.join("logs");
+		std::fs::create_dir(&logs).map_err(Error::file(&logs))?;
+		let of_validators = VALIDATORS.map(|_| PORTS_OF_VALIDATOR).iter().sum::<u16>();
+		let mut ports = Ports::reserve(layout.port_base, layout.workers.saturating_add(of_validators))?;
+		let mut identities = Vec::new();
+		for name in VALIDATORS {
+			let base = folder.join("validators").join(name);
+			identities.push(Identity::create(name, base, ports.take()?, ports.take()?)?);
+		}
+		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &logs)).collect();
+		for validator in &mut validators {
+			validator.start()?;
+		}
+		let client = first_finality(&mut validators).await?;
+		let sponsor = Submitter::spawn(client.clone(), Account::from_secret(SPONSOR)?);
+		Ok(Self { validators, workers: Vec::new(), binaries, layout, ports, client, sponsor })
+	}
+
+	/// A connection to the first validator.
+	pub fn client(&self) -> &ChainClient {
+		&self.client
+	}
+
+	/// Sends extrinsics of the account that has money and the sudo key.
+	pub fn sponsor(&self) -> &Submitter {
+		&self.sponsor
+	}
+
+	/// Folder of everything the network writes.
+	pub fn folder(&self) -> &Path {
+		&self.layout.folder
+	}
+
+	/// A new worker with fresh keys and no money. It is not started.
+	///
+	/// # Errors
+	/// [`Error::Key`], or [`Error::Setup`] beyond the number of workers that the layout named.
+	pub fn create_worker(&mut self, dataset: Option<&Path>, threads: usize) -> Result<WorkerNode, Error> {
+		let number = self.workers.len();
+		let folder = self.folder();
+		let (base, log) = (folder.join(format!("workers/{number}")), folder.join(format!("logs/worker-{number}.log")));
+		let validator = self.validators.iter().cycle().nth(number).map(|validator| validator.url().to_owned()).unwrap_or_default();
+		let port = self.ports.take()?;
+		let worker = WorkerNode::create(&self.binaries.worker, format!("worker {number}"), base, log, validator, port)?;
+		Ok(worker.with_dataset(dataset).with_threads(threads))
+	}
+
+	/// Adds `count` workers: makes their keys, gives them money, registers them with a bond, and starts them.
+	///
+	/// # Errors
+	/// [`Error::Chain`] or [`Error::Command`].
+	pub async fn add_workers(&mut self, count: usize, dataset: Option<&Path>, threads: usize) -> Result<(), Error> {
+		let first = self.workers.len();
+		for _ in 0..count {
+			let worker = self.create_worker(dataset, threads)?;
+			self.workers.push(worker);
+		}
+		let new = self.workers.get_mut(first..).unwrap_or_default();
+		let gifts = new.iter().map(|worker| balances::transfer(worker.account().id(), GIFT)).collect();
+		self.sponsor.submit(Call::all(gifts)).await?;
+		// One after the other: registering measures how fast the machine is.
+		for worker in new {
+			worker.register(BOND).await?;
+			worker.start()?;
+		}
+		Ok(())
+	}
+
+	/// Fails if a process that should run has ended.
+	///
+	/// # Errors
+	/// [`Error::Ended`] with the end of its log.
+	pub fn check(&mut self) -> Result<(), Error> {
+		let validators = self.validators.iter_mut().filter_map(|validator| validator.process().as_mut());
+		let workers = self.workers.iter_mut().filter_map(|worker| worker.process().as_mut());
+		validators.chain(workers).try_for_each(|process| process.check())
+	}
+
+	/// Forgets the processes that have ended, and returns what is to be said about each.
+	///
+	/// # Errors
+	/// [`Error::Setup`] if no validator or no worker is left.
+	pub fn notice_deaths(&mut self) -> Result<Vec<String>, Error> {
+		let mut words = Vec::new();
+		for validator in &mut self.validators {
+			if let Some(Err(error)) = validator.process().as_mut().map(|process| process.check()) {
+				words.push(obituary(error, &validator.command()));
+				validator.kill();
+			}
+		}
+		for worker in &mut self.workers {
+			if let Some(Err(error)) = worker.process().as_mut().map(|process| process.check()) {
+				words.push(obituary(error, &worker.run_command()));
+				worker.kill();
+			}
+		}
+		let validators = self.validators.iter_mut().any(|validator| validator.process().is_some());
+		let workers = self.workers.is_empty() || self.workers.iter_mut().any(|worker| worker.process().is_some());
+		match validators && workers {
+			true => Ok(words),
+			false => Err(Error::Setup(format!("nobody is left to go on: {}", words.join("; ")))),
+		}
+	}
+
+	/// Asks every worker, then every validator, to end, and waits until they have.
+	pub async fn stop(&mut self) {
+		self.stop_workers().await;
+		let processes: Vec<_> = self.validators.iter_mut().filter_map(|validator| validator.process().take()).collect();
+		for process in processes {
+			process.stop().await;
+		}
+	}
+
+	/// Asks every worker to end, and waits until they have.
+	pub async fn stop_workers(&mut self) {
+		let processes: Vec<_> = self.workers.iter_mut().filter_map(|worker| worker.process().take()).collect();
+		for process in processes {
+			process.stop().await;
+		}
+	}
+}
+
+fn obituary(error: Error, command: &std::process::Command) -> String {
+	let short = match error {
+		Error::Ended { name, how, log, .. } => format!("{name} ended ({how}), see {}", log.display()),
+		other => other.to_string(),
+	};
+	format!("{short}; to start it again: {command:?}")
+}
+
+/// Waits until the first validator has finalized a block on top of genesis.
+async fn first_finality(validators: &mut [Validator]) -> Result<ChainClient, Error> {
+	let url = validators.first().map(|validator| validator.url().to_owned()).unwrap_or_default();
+	let mut connected: Option<ChainClient> = None;
+	until("the first finalized block", FIRST_FINALITY, async || {
+		for validator in validators.iter_mut() {
+			validator.process().as_mut().map_or(Ok(()), |process| process.check())?;
+		}
+		let client = match &connected {
+			Some(client) => client.clone(),
+			None => match ChainClient::connect(&url).await {
+				Ok(client) => connected.insert(client).clone(),
+				Err(ChainError::NodeAway { .. }) => return Ok(None),
+				Err(error) => return Err(error.into()),
+			},
+		};
+		Ok((client.heads().await?.finalized.number > 0).then_some(client))
+	})
+	.await
+}

@@ -1,0 +1,122 @@
+//! What a network trains: a dataset made of text that is at hand, and a run.
+
+use crate::{Error, Network, Preset};
+use neuroshard_types::{run::RunConfig, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, H256, NEURO};
+use neuroshard_worker::{
+	chain::{dataset, training, Call},
+	data::{
+		corpus::{path_corpus, registry_corpus},
+		dataset::build,
+		loader::Loader,
+	},
+	engine::Engine,
+	hardware,
+	train::{checkpoint::Checkpoint, round::validation_loss},
+};
+use std::path::{Path, PathBuf};
+
+/// Most participants of a round, so that others can join a running network.
+const MOST_PARTICIPANTS: u32 = 8;
+/// Smallest bond of a participant.
+const LEAST_BOND: u128 = 100 * NEURO;
+
+/// Where text comes from.
+#[derive(Clone, Debug)]
+pub enum Text {
+	/// Sources and READMEs of the crates that cargo has fetched to build this program.
+	Registry,
+	/// A text file, or a folder of text.
+	Path(PathBuf),
+}
+
+/// A registered run.
+#[derive(Clone, Debug)]
+pub struct Training {
+	/// Its number.
+	pub run: RunId,
+	/// Folder of its dataset.
+	pub dataset: PathBuf,
+	/// Model.
+	pub model: ModelConfig,
+	/// How it is trained.
+	pub train: TrainConfig,
+	/// Held-out loss of the first checkpoint, nats per token.
+	pub first_loss: f32,
+	/// Entropy of the held-out text's token frequencies, nats per token.
+	pub unigram_entropy: f64,
+}
+
+/// What is computed before anything is registered.
+struct Prepared {
+	manifest: neuroshard_types::dataset::Manifest,
+	genesis_root: H256,
+	first_loss: f32,
+	unigram_entropy: f64,
+}
+
+impl Training {
+	/// Builds a dataset, registers it, creates a run of `rounds` rounds for at least `workers` participants, and approves it.
+	///
+	/// # Errors
+	/// [`Error::Data`] if the text is too small, [`Error::Chain`] if the chain refuses something.
+	pub async fn sponsor(network: &Network, preset: Preset, text: Text, workers: u32, rounds: Option<RoundIndex>) -> Result<Self, Error> {
+		let folder = network.folder().join("dataset");
+		let (model, train) = preset.configs();
+		let work = {
+			let folder = folder.clone();
+			move || prepare(preset, &text, &folder)
+		};
+		let prepared = tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))??;
+		let Prepared { manifest, genesis_root, first_loss, unigram_entropy } = prepared;
+		let sponsor = network.sponsor();
+		let proposed = sponsor.submit(dataset::propose(manifest)).await?;
+		let id: DatasetId = proposed.first_field("Dataset", "Proposed").ok_or_else(|| missing("dataset"))?;
+		let name = b"local network".to_vec().try_into().map_err(|_| missing("name"))?;
+		let config = RunConfig {
+			name,
+			dataset: id,
+			model: model.clone(),
+			train: train.clone(),
+			genesis_root,
+			min_participants: workers,
+			max_participants: MOST_PARTICIPANTS.max(workers),
+			min_bond: LEAST_BOND,
+			rounds,
+			durations: preset.durations(),
+		};
+		let created = sponsor.submit(Call::all(vec![dataset::activate(id), training::create_run(config)])).await?;
+		let run: RunId = created.first_field("Training", "RunCreated").ok_or_else(|| missing("run"))?;
+		sponsor.submit(Call::sudo(training::approve_run(run))).await?;
+		Ok(Self { run, dataset: folder, model, train, first_loss, unigram_entropy })
+	}
+}
+
+fn missing(what: &str) -> Error {
+	Error::Setup(format!("the chain did not tell the new {what}'s identifier"))
+}
+
+fn prepare(preset: Preset, text: &Text, folder: &Path) -> Result<Prepared, Error> {
+	let corpus = match text {
+		Text::Registry => registry_corpus(&cargo_home()?, preset.limits())?,
+		Text::Path(path) => path_corpus(path, preset.limits())?,
+	};
+	let built = build(&corpus, &preset.shards(), folder)?;
+	let threads = hardware::threads(None);
+	let (model, train) = preset.configs();
+	let mut engine = Engine::new(&model, &train, threads)?;
+	let genesis = Checkpoint::genesis(0, &model, &train, threads)?;
+	let loader = Loader::new(folder, built.manifest.shape, built.manifest.vocab)?;
+	Ok(Prepared {
+		manifest: built.manifest.on_chain()?,
+		genesis_root: genesis.header.root(),
+		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),
+		unigram_entropy: built.manifest.unigram_entropy,
+	})
+}
+
+fn cargo_home() -> Result<PathBuf, Error> {
+	let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+	named("CARGO_HOME")
+		.or_else(|| named("HOME").map(|home| home.join(".cargo")))
+		.ok_or_else(|| Error::Setup("there is no cargo registry on this machine: name text with --corpus PATH".into()))
+}

@@ -1,0 +1,322 @@
+//! What a finished training amounts to, and whether it is what it must be.
+
+use crate::{until, Error, Network, Training, View};
+use neuroshard_graph::exec::Exec;
+use neuroshard_types::{Balance, BlockNumber, RoundIndex, H256};
+use neuroshard_worker::{
+	chain::ChainAt,
+	hardware,
+	infer::generate::{generate, Sampling},
+	train::checkpoint::Checkpoint,
+};
+use serde::Serialize;
+use std::{sync::Arc, time::Duration};
+
+/// Longest wait for challenge window, era and claims.
+const MINT_LIMIT: Duration = Duration::from_secs(300);
+/// Longest wait for the last checkpoint in every worker's files.
+const CHECKPOINT_LIMIT: Duration = Duration::from_secs(120);
+/// Blocks between the end of a challenge window and the state that surely has its work credited.
+const CREDIT_SLACK: BlockNumber = 2;
+/// What the sampled text begins with.
+const PROMPT: &str = "The ";
+/// The loss must fall below this share of its start.
+const LOSS_SHARE: f64 = 0.8;
+
+/// Bytes that a worker exchanged with others in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BytesOfWorker {
+	/// Received.
+	pub received: u64,
+	/// Sent.
+	pub sent: u64,
+}
+
+/// A finished round.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoundSummary {
+	/// Its number, from 0.
+	pub round: RoundIndex,
+	/// Held-out loss of the checkpoint it ended with, nats per token.
+	pub validation_loss: f32,
+	/// Deltas in that checkpoint.
+	pub included: usize,
+	/// Mean of received and sent bytes together over the workers.
+	pub bytes_per_worker: u64,
+	/// Bytes of each worker, in the order of `checkpoint_roots_workers`.
+	pub bytes: Vec<BytesOfWorker>,
+}
+
+/// What a finished training amounts to. Amounts are planck as text, since JSON numbers end at 2^53.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+	/// Rounds, oldest first.
+	pub rounds: Vec<RoundSummary>,
+	/// Held-out loss of the first checkpoint, nats per token.
+	pub validation_loss_start: f32,
+	/// Held-out loss of the last one.
+	pub validation_loss_end: f32,
+	/// Entropy of the held-out text's token frequencies, nats per token.
+	pub unigram_entropy: f64,
+	/// Root of the newest checkpoint, as the chain has it.
+	pub checkpoint_root_chain: String,
+	/// Roots recomputed from every worker's files.
+	pub checkpoint_roots_workers: Vec<String>,
+	/// Claimed and minted rewards of all workers.
+	pub rewards_total: String,
+	/// Total issuance at the same finalized block, less that of genesis.
+	pub issuance_delta: String,
+	/// Finalized block at the end.
+	pub finalized_block: BlockNumber,
+	/// Block in which the last round was adopted.
+	pub last_adopted_block: BlockNumber,
+	/// Trained tokens in the checkpoint per second of chain time, from the first round's start to the last one's adoption.
+	pub tokens_per_second: f64,
+	/// Seconds from the start of the first process on.
+	pub wall_seconds: f64,
+	/// Text sampled from the trained model.
+	pub sample: String,
+}
+
+/// Rewards and issuance at one finalized block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Minted {
+	/// Claimed by all workers, in planck.
+	pub rewards: Balance,
+	/// Growth of the total issuance since genesis, in planck.
+	pub issuance: Balance,
+	/// The block.
+	pub block: BlockNumber,
+}
+
+impl Minted {
+	/// Waits until the work of `round` is final, its era is over and every worker has claimed its part of it, all in finalized blocks.
+	///
+	/// # Errors
+	/// [`Error::Late`] if that does not happen, [`Error::Chain`] if the node does not answer.
+	pub async fn wait(network: &Network, training: &Training, round: RoundIndex) -> Result<Self, Error> {
+		let client = network.client();
+		let now = client.now().await?;
+		let record = now.record(training.run, round).await?;
+		let record = record.ok_or_else(|| Error::Setup(format!("round {round} is not adopted")))?;
+		let window = now.challenge_window().await?;
+		let credited = record.adopted_at.saturating_add(window).saturating_add(CREDIT_SLACK);
+		let finalized = async || Ok::<_, Error>(client.at(client.heads().await?.finalized).await?);
+		let what = format!("the challenge window of round {round}");
+		until(&what, MINT_LIMIT, async || Ok((finalized().await?.block().number >= credited).then_some(()))).await?;
+		let era = client.at(client.block_at(credited).await?).await?.era().await?.index;
+		let genesis = client.at(client.block_at(0).await?).await?.total_issuance().await?;
+		let what = format!("the claims of era {era}");
+		until(&what, MINT_LIMIT, async || {
+			let at = finalized().await?;
+			if at.era().await?.index <= era {
+				return Ok(None);
+			}
+			let Some(rewards) = claimed_up_to(&at, network, era).await? else { return Ok(None) };
+			let issuance = at.total_issuance().await?.checked_sub(genesis);
+			let issuance = issuance.ok_or_else(|| Error::Unsound("the total issuance fell".into()))?;
+			Ok(Some(Self { rewards, issuance, block: at.block().number }))
+		})
+		.await
+	}
+}
+
+/// Claimed rewards of all workers, if none of them has anything left to claim from the eras up to `era`.
+async fn claimed_up_to(at: &ChainAt, network: &Network, era: u32) -> Result<Option<Balance>, Error> {
+	let mut total: Balance = 0;
+	for worker in &network.workers {
+		let who = worker.account().id();
+		if at.claimable_eras(&who).await?.iter().any(|(open, _)| *open <= era) {
+			return Ok(None);
+		}
+		total = total.saturating_add(at.earnings(&who).await?.claimed);
+	}
+	Ok(Some(total))
+}
+
+impl Summary {
+	/// Collects the summary of `training`, whose newest state is `view`.
+	///
+	/// # Errors
+	/// [`Error::Checkpoint`] if a worker's files are damaged, [`Error::Unsound`] if a worker has none.
+	pub async fn collect(network: &Network, training: &Training, view: &View, minted: Minted, wall: Duration) -> Result<Self, Error> {
+		let checkpoints = checkpoints(network, training, view.run.checkpoint).await?;
+		let sample = match checkpoints.first() {
+			Some(checkpoint) => sample(training, checkpoint)?,
+			None => String::new(),
+		};
+		let root = |root: H256| format!("{root:?}");
+		Ok(Self {
+			rounds: rounds(view),
+			validation_loss_start: training.first_loss,
+			validation_loss_end: view.newest_loss().unwrap_or(training.first_loss),
+			unigram_entropy: training.unigram_entropy,
+			checkpoint_root_chain: root(view.run.checkpoint),
+			checkpoint_roots_workers: checkpoints.iter().map(|checkpoint| root(checkpoint.header.root())).collect(),
+			rewards_total: minted.rewards.to_string(),
+			issuance_delta: minted.issuance.to_string(),
+			finalized_block: network.client().heads().await?.finalized.number,
+			last_adopted_block: view.records.last().map_or(0, |record| record.adopted_at),
+			tokens_per_second: speed(network, training, view).await?,
+			wall_seconds: wall.as_secs_f64(),
+			sample,
+		})
+	}
+
+	/// Fails with the reason if the training of `rounds` rounds is not what it must be.
+	///
+	/// # Errors
+	/// [`Error::Unsound`].
+	pub fn verify(&self, rounds: usize) -> Result<(), Error> {
+		let (start, end) = (f64::from(self.validation_loss_start), f64::from(self.validation_loss_end));
+		let same_roots = self.checkpoint_roots_workers.iter().all(|root| *root == self.checkpoint_root_chain);
+		let claims = [
+			(self.rounds.len() == rounds, format!("{} of {rounds} rounds were adopted", self.rounds.len())),
+			(end < LOSS_SHARE * start, format!("the loss only fell from {start:.4} to {end:.4}")),
+			(end < self.unigram_entropy, format!("the loss {end:.4} is not below the unigram entropy {:.4}", self.unigram_entropy)),
+			(same_roots, "a worker's checkpoint is not the chain's".into()),
+			(self.rewards_total != "0", "nothing was minted".into()),
+			(
+				self.rewards_total == self.issuance_delta,
+				format!("rewards of {} planck stand against {} planck of new issuance", self.rewards_total, self.issuance_delta),
+			),
+			(
+				self.finalized_block >= self.last_adopted_block,
+				format!("block {} is finalized, but the last round ended in {}", self.finalized_block, self.last_adopted_block),
+			),
+		];
+		let broken: Vec<String> = claims.into_iter().filter(|(holds, _)| !holds).map(|(_, words)| words).collect();
+		match broken.is_empty() {
+			true => Ok(()),
+			false => Err(Error::Unsound(broken.join("; "))),
+		}
+	}
+}
+
+/// Text from the newest checkpoint that any worker has in its files; nothing if none has one.
+///
+/// # Errors
+/// [`Error::Checkpoint`] if the files are damaged.
+pub fn newest_sample(network: &Network, training: &Training) -> Result<Option<String>, Error> {
+	let mut newest: Option<Checkpoint> = None;
+	for worker in &network.workers {
+		let checkpoint = worker.checkpoint(training.run, &training.model)?;
+		let newer = checkpoint.filter(|found| newest.as_ref().is_none_or(|known| known.header.round < found.header.round));
+		newest = newer.or(newest);
+	}
+	newest.map(|checkpoint| sample(training, &checkpoint)).transpose()
+}
+
+fn sample(training: &Training, checkpoint: &Checkpoint) -> Result<String, Error> {
+	let exec = Exec::new(hardware::threads(None)).map_err(|error| Error::Setup(error.to_string()))?;
+	let text = generate(Arc::new(exec), &training.model, &checkpoint.params, PROMPT, &Sampling::default());
+	Ok(format!("{PROMPT}{}", text.map_err(|error| Error::Setup(error.to_string()))?))
+}
+
+/// Every worker's newest checkpoint, once its root is `root` or no other one comes.
+async fn checkpoints(network: &Network, training: &Training, root: H256) -> Result<Vec<Checkpoint>, Error> {
+	let mut found = Vec::new();
+	for worker in &network.workers {
+		let what = format!("the last checkpoint of {}", worker.name());
+		let read = || worker.checkpoint(training.run, &training.model);
+		let newest = until(&what, CHECKPOINT_LIMIT, async || Ok(read()?.filter(|checkpoint| checkpoint.header.root() == root))).await;
+		let checkpoint = match newest {
+			Err(Error::Late { .. }) => read()?,
+			other => Some(other?),
+		};
+		found.push(checkpoint.ok_or_else(|| Error::Unsound(format!("{} has no checkpoint", worker.name())))?);
+	}
+	Ok(found)
+}
+
+fn rounds(view: &View) -> Vec<RoundSummary> {
+	(0u32..)
+		.zip(&view.records)
+		.map(|(round, record)| {
+			let of_round = |status: &neuroshard_worker::run::status::Status| {
+				let noted = status.rounds.iter().find(|noted| noted.round == round);
+				noted.map(|noted| BytesOfWorker { received: noted.bytes_in, sent: noted.bytes_out }).unwrap_or_default()
+			};
+			let bytes: Vec<_> = view.workers.iter().map(|status| status.as_ref().map(of_round).unwrap_or_default()).collect();
+			let total = bytes.iter().map(|bytes| bytes.received.saturating_add(bytes.sent)).fold(0, u64::saturating_add);
+			RoundSummary {
+				round,
+				validation_loss: record.validation_loss.get(),
+				included: record.included.len(),
+				bytes_per_worker: u64::try_from(bytes.len()).ok().and_then(|count| total.checked_div(count)).unwrap_or_default(),
+				bytes,
+			}
+		})
+		.collect()
+}
+
+/// Included tokens per second of chain time.
+async fn speed(network: &Network, training: &Training, view: &View) -> Result<f64, Error> {
+	let client = network.client();
+	let (Some(first), Some(last)) = (view.records.first(), view.records.last()) else { return Ok(0.0) };
+	let time = async |block: BlockNumber| Ok::<_, Error>(client.at(client.block_at(block).await?).await?.time().await?);
+	// The first round began where its participants stopped waiting: look for the block in which it did.
+	let mut begun = first.adopted_at;
+	while begun > 1 {
+		let before = begun.saturating_sub(1);
+		let at = client.at(client.block_at(before).await?).await?;
+		match at.round(training.run).await? {
+			Some(round) if !round.participants.is_empty() => begun = before,
+			_ => break,
+		}
+	}
+	let included = view.records.iter().map(|record| record.included.len()).sum::<usize>();
+	let milliseconds = time(last.adopted_at).await?.saturating_sub(time(begun).await?);
+	let tokens = training.train.tokens_per_round().saturating_mul(u64::try_from(included).unwrap_or(u64::MAX));
+	Ok(tokens as f64 * 1e3 / milliseconds.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	fn good() -> Summary {
+		let round = |round, validation_loss| RoundSummary { round, validation_loss, included: 3, bytes_per_worker: 1, bytes: Vec::new() };
+		Summary {
+			rounds: vec![round(0, 4.0), round(1, 2.0)],
+			validation_loss_start: 5.0,
+			validation_loss_end: 2.0,
+			unigram_entropy: 3.0,
+			checkpoint_root_chain: "0x01".into(),
+			checkpoint_roots_workers: vec!["0x01".into(), "0x01".into()],
+			rewards_total: "7".into(),
+			issuance_delta: "7".into(),
+			finalized_block: 9,
+			last_adopted_block: 9,
+			tokens_per_second: 1.0,
+			wall_seconds: 1.0,
+			sample: String::new(),
+		}
+	}
+
+	#[test]
+	fn a_sound_training_passes() {
+		good().verify(2).unwrap();
+	}
+
+	#[test]
+	fn every_broken_promise_is_named() {
+		type Break = fn(&mut Summary);
+		let cases: [(&str, Break); 8] = [
+			("rounds were adopted", |summary| drop(summary.rounds.pop())),
+			("only fell", |summary| summary.validation_loss_start = 2.4),
+			("unigram", |summary| summary.unigram_entropy = 1.9),
+			("checkpoint", |summary| summary.checkpoint_roots_workers.push("0x02".into())),
+			("nothing was minted", |summary| (summary.rewards_total, summary.issuance_delta) = ("0".into(), "0".into())),
+			("new issuance", |summary| summary.issuance_delta = "8".into()),
+			("finalized", |summary| summary.finalized_block = 8),
+			("only fell", |summary| summary.validation_loss_end = f32::NAN),
+		];
+		for (words, spoil) in cases {
+			let mut summary = good();
+			spoil(&mut summary);
+			let error = summary.verify(2).unwrap_err().to_string();
+			assert!(error.contains(words), "{words}: {error}");
+		}
+	}
+}

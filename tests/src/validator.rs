@@ -1,0 +1,125 @@
+//! A validator of a local network.
+
+use crate::{Error, Process};
+use std::{
+	fs::File,
+	io::{Read, Write},
+	path::{Path, PathBuf},
+	process::Command,
+};
+
+/// A validator: its folder, its ports, and its process while it runs.
+#[derive(Debug)]
+pub struct Validator {
+	name: String,
+	binary: PathBuf,
+	arguments: Vec<String>,
+	log: PathBuf,
+	url: String,
+	process: Option<Process>,
+}
+
+/// What a validator is before others are known.
+pub(crate) struct Identity {
+	/// Well-known name, which is also its session keys.
+	pub(crate) name: &'static str,
+	/// Port of JSON-RPC.
+	pub(crate) rpc: u16,
+	/// Port for other nodes.
+	pub(crate) p2p: u16,
+	/// File of its network key.
+	key: PathBuf,
+	/// Peer id that belongs to the key.
+	peer: String,
+	base: PathBuf,
+}
+
+impl Identity {
+	/// A validator with a fresh network key below `base`.
+	pub(crate) fn create(name: &'static str, base: PathBuf, rpc: u16, p2p: u16) -> Result<Self, Error> {
+		std::fs::create_dir_all(&base).map_err(Error::file(&base))?;
+		let random = Path::new("/dev/urandom");
+		let mut secret = [0u8; 32];
+		File::open(random).and_then(|mut file| file.read_exact(&mut secret)).map_err(Error::file(random))?;
+		let key = base.join("network-key");
+		File::create(&key).and_then(|mut file| file.write_all(&secret)).map_err(Error::file(&key))?;
+		let pair = neuroshard_worker::net::keypair_from_secret(&mut secret).map_err(|error| Error::Setup(error.to_string()))?;
+		Ok(Self { name, rpc, p2p, key, peer: pair.public().to_peer_id().to_string(), base })
+	}
+
+	fn address(&self) -> String {
+		format!("/ip4/127.0.0.1/tcp/{}/p2p/{}", self.p2p, self.peer)
+	}
+}
+
+impl Validator {
+	/// A validator that knows where `all` are, itself included. It is not started yet.
+	pub(crate) fn new(binary: &Path, own: &Identity, all: &[Identity], logs: &Path) -> Self {
+		let mut arguments: Vec<String> = [
+			"--chain=local",
+			"--validator",
+			// Nothing but what is named below may be found: another network on this machine has the same genesis.
+			"--no-mdns",
+			"--no-prometheus",
+			"--no-telemetry",
+			// A replay reads old blocks, and the summary compares issuance with that of genesis.
+			"--state-pruning=archive",
+		]
+		.map(Into::into)
+		.to_vec();
+		arguments.extend([
+			format!("--{}", own.name),
+			format!("--base-path={}", own.base.display()),
+			format!("--node-key-file={}", own.key.display()),
+			format!("--listen-addr=/ip4/127.0.0.1/tcp/{}", own.p2p),
+			format!("--rpc-port={}", own.rpc),
+		]);
+		for other in all.iter().filter(|other| other.peer != own.peer) {
+			arguments.extend(["--bootnodes".into(), other.address()]);
+		}
+		Self {
+			name: format!("validator {}", own.name),
+			binary: binary.to_path_buf(),
+			arguments,
+			log: logs.join(format!("validator-{}.log", own.name)),
+			url: format!("ws://127.0.0.1:{}", own.rpc),
+			process: None,
+		}
+	}
+
+	/// Name for people.
+	pub fn name(&self) -> &str {
+		&self.name
+	}
+
+	/// Address of its JSON-RPC.
+	pub fn url(&self) -> &str {
+		&self.url
+	}
+
+	/// Starts it, on the data that it has.
+	///
+	/// # Errors
+	/// [`Error::File`].
+	pub fn start(&mut self) -> Result<(), Error> {
+		self.process = Some(Process::start(&self.name, self.command(), &self.log)?);
+		Ok(())
+	}
+
+	/// The command that starts it.
+	pub fn command(&self) -> Command {
+		let mut command = Command::new(&self.binary);
+		command.args(&self.arguments);
+		command
+	}
+
+	/// Ends it at once, as `kill -9` does.
+	pub fn kill(&mut self) {
+		self.process = None;
+	}
+
+	/// Its process, while it runs.
+	pub(crate) fn process(&mut self) -> &mut Option<Process> {
+		&mut self.process
+	}
+}

@@ -1,0 +1,50 @@
+//! A network as one sees it from outside: what the chain says, and what the workers say.
+
+use crate::{Error, Network, Training};
+use neuroshard_types::run::{RoundRecord, RoundView, RunView};
+use neuroshard_worker::{chain::Heads, run::status::Status};
+
+/// A network at one moment.
+#[derive(Clone, Debug)]
+pub struct View {
+	/// Newest blocks.
+	pub heads: Heads,
+	/// The run, after the best block.
+	pub run: RunView,
+	/// Its round under way.
+	pub round: Option<RoundView>,
+	/// Its adopted rounds, oldest first.
+	pub records: Vec<RoundRecord>,
+	/// What each worker says.
+	pub workers: Vec<Option<Status>>,
+}
+
+impl View {
+	/// Looks at `network`. Adopted rounds that `before` knows are not asked for again.
+	///
+	/// # Errors
+	/// [`Error::Chain`] if the first validator does not answer.
+	pub async fn look(network: &Network, training: &Training, before: Option<Self>) -> Result<Self, Error> {
+		let heads = network.client().heads().await?;
+		let at = network.client().at(heads.best).await?;
+		let missing = || Error::Setup(format!("the chain has no run {}", training.run));
+		let run = at.run(training.run).await?.ok_or_else(missing)?;
+		let mut records = before.map(|before| before.records).unwrap_or_default();
+		// After a reorganisation, the newest one may be another one.
+		records.truncate(usize::try_from(run.rounds_adopted.saturating_sub(1)).unwrap_or_default());
+		for round in u32::try_from(records.len()).unwrap_or(u32::MAX)..run.rounds_adopted {
+			match at.record(training.run, round).await? {
+				Some(record) => records.push(record),
+				None => break,
+			}
+		}
+		let round = at.round(training.run).await?;
+		let workers = network.workers.iter().map(|worker| worker.status()).collect();
+		Ok(Self { heads, run, round, records, workers })
+	}
+
+	/// Loss of the newest adopted checkpoint.
+	pub fn newest_loss(&self) -> Option<f32> {
+		self.records.last().map(|record| record.validation_loss.get())
+	}
+}

@@ -1,0 +1,102 @@
+//! What a person reads when something is wrong before a network is even needed: the worker's own process, its exit code and its words.
+
+use neuroshard_e2e::{Binaries, Ended, Ports};
+use std::{path::Path, process::Command};
+
+fn worker<'a>(base: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+	let mut command = Command::new(Binaries::find().unwrap().worker);
+	command.args(arguments).arg("--base-path").arg(base);
+	command
+}
+
+/// A command that must fail with an exit code, in words, without a panic.
+async fn complaint(command: Command) -> String {
+	let ended = Ended::of(command).await.unwrap();
+	assert!(!ended.success, "{}", ended.output);
+	assert!(ended.error.contains("error: ") && !ended.error.contains("panicked"), "{}", ended.error);
+	ended.error
+}
+
+async fn with_keys(base: &Path) {
+	let output = Ended::output_of(worker(base, ["key", "generate"])).await.unwrap();
+	assert!(output.contains("account"), "{output}");
+}
+
+#[tokio::test]
+async fn without_keys_a_worker_says_how_to_make_them() {
+	let base = tempfile::tempdir().unwrap();
+	let words = complaint(worker(base.path(), ["run"])).await;
+	assert!(words.contains("key generate"), "{words}");
+}
+
+#[tokio::test]
+async fn keys_are_not_made_twice() {
+	let base = tempfile::tempdir().unwrap();
+	with_keys(base.path()).await;
+	let before = Ended::output_of(worker(base.path(), ["key", "show"])).await.unwrap();
+	complaint(worker(base.path(), ["key", "generate"])).await;
+	assert_eq!(Ended::output_of(worker(base.path(), ["key", "show"])).await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_damaged_key_file_is_named_and_left_alone() {
+	let base = tempfile::tempdir().unwrap();
+	with_keys(base.path()).await;
+	let mut damaged = 0;
+	for entry in std::fs::read_dir(base.path().join("keys")).unwrap() {
+		let path = entry.unwrap().path();
+		let good = std::fs::read(&path).unwrap();
+		std::fs::write(&path, b"not a key").unwrap();
+		let words = complaint(worker(base.path(), ["key", "show"])).await;
+		assert!(words.contains(&*path.file_name().unwrap().to_string_lossy()), "{words}");
+		assert_eq!(std::fs::read(&path).unwrap(), b"not a key");
+		std::fs::write(&path, good).unwrap();
+		damaged += 1;
+	}
+	assert_eq!(damaged, 3, "account, PoNW and network key");
+	Ended::output_of(worker(base.path(), ["key", "show"])).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_that_is_away_is_named_with_a_way_out() {
+	let base = tempfile::tempdir().unwrap();
+	with_keys(base.path()).await;
+	let port = Ports::reserve(None, 1).unwrap().take().unwrap();
+	let url = format!("ws://127.0.0.1:{port}");
+	for command in [["status", "--node", &url], ["register", "--node", &url]] {
+		let words = complaint(worker(base.path(), command)).await;
+		assert!(words.contains(&url) && words.contains("--node"), "{words}");
+	}
+	let words = complaint(worker(base.path(), ["status", "--node", "http://127.0.0.1"])).await;
+	assert!(words.contains("ws://"), "{words}");
+}
+
+#[tokio::test]
+async fn a_shard_that_differs_from_its_manifest_is_named() {
+	let base = tempfile::tempdir().unwrap();
+	let (text, out) = (base.path().join("text.txt"), base.path().join("dataset"));
+	std::fs::write(&text, "All happy families are alike; each unhappy family is unhappy in its own way.\n".repeat(200)).unwrap();
+	let (text, out) = (text.to_string_lossy().into_owned(), out.to_string_lossy().into_owned());
+	let build = ["dataset", "build", "--out", &out, "--corpus", &text, "--tokens-per-shard", "2048", "--held-out", "1"];
+	Ended::output_of(worker(base.path(), build)).await.unwrap();
+	let verify = ["dataset", "verify", "--dir", &out];
+	Ended::output_of(worker(base.path(), verify)).await.unwrap();
+
+	let shard = Path::new(&out).join("shards/00001.bin");
+	let mut bytes = std::fs::read(&shard).unwrap();
+	let byte = bytes.get_mut(1_000).unwrap();
+	*byte ^= 1;
+	std::fs::write(&shard, bytes).unwrap();
+	let words = complaint(worker(base.path(), verify)).await;
+	assert!(words.contains("shard 1"), "{words}");
+}
+
+#[tokio::test]
+async fn a_text_too_small_for_a_dataset_is_refused() {
+	let base = tempfile::tempdir().unwrap();
+	let text = base.path().join("text.txt");
+	std::fs::write(&text, "too little").unwrap();
+	let (text, out) = (text.to_string_lossy().into_owned(), base.path().join("dataset").to_string_lossy().into_owned());
+	complaint(worker(base.path(), ["dataset", "build", "--out", &out, "--corpus", &text])).await;
+	assert!(!Path::new(&out).join("manifest.json").exists());
+}
