@@ -34,8 +34,9 @@ pub use pallet::*;
 pub use types::Dataset;
 pub use weights::WeightInfo;
 
-/// Most datasets, retired ones that are still used included. It bounds the list that the view function `datasets` returns.
-pub const MAX_DATASETS: u32 = 1_024;
+/// Most datasets, retired ones that are still used included. It bounds the list that the view function `datasets` returns. Deposits
+/// come back, so it is generous: to keep others out by taking every place ties up as many deposits.
+pub const MAX_DATASETS: u32 = 16_384;
 /// Largest vocabulary: a token is a u16.
 pub const MAX_VOCAB: u32 = 65_536;
 

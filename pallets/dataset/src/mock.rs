@@ -15,7 +15,7 @@ pub const DEPOSIT_BASE: Balance = 1_000;
 /// Deposit for a byte.
 pub const DEPOSIT_PER_BYTE: Balance = 7;
 /// Free balance that [`ALICE`] and [`BOB`] start with.
-pub const FUNDS: Balance = 100_000_000;
+pub const FUNDS: Balance = 1_000_000_000;
 
 /// A funded account.
 pub const ALICE: AccountId = AccountId::new([1; 32]);

@@ -66,9 +66,9 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	// Reads: dataset, next id, active list, hold and account. Writes: run, round, next id, active list, dataset, hold, account.
-	// The plan of a training step is made, to see whether it has too many nodes: 1 ms natively for the largest, ten times that here.
+	// The plan of a training step is made, to see whether it has too many nodes: 1 ms natively for the largest, twenty times that here.
 	fn create_run() -> Weight {
-		micros(10_000).saturating_add(Self::db(6, 7))
+		micros(20_000).saturating_add(Self::db(6, 7))
 	}
 	fn approve_run() -> Weight {
 		micros(20).saturating_add(Self::db(1, 1))
