@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Writes the chain specs of the runtime's presets to chain-specs/: plain ones, which name genesis values, and with --raw also the raw
-# ones, which a network that must never change its genesis starts from.
+# Writes the chain specs of the runtime's presets to chain-specs/, plain and raw.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+. "$root/scripts/env.sh"
+"$root/scripts/setup.sh"
 . "$root/scripts/env.sh"
 cd "$root"
 cargo build --release --workspace --all-targets
 node="$CARGO_TARGET_DIR/release/neuroshard-node"
 for chain in dev local; do
 	"$node" export-chain-spec --chain "$chain" --output "chain-specs/$chain.json"
-	if [ "${1:-}" = --raw ]; then
-		"$node" export-chain-spec --chain "$chain" --raw --output "chain-specs/$chain.raw.json"
-	fi
+	"$node" export-chain-spec --chain "$chain" --raw --output "chain-specs/$chain.raw.json"
 done

@@ -1,8 +1,9 @@
 //! `neuroshard-devnet`: a whole network on this machine, which trains a model.
 
 use clap::Parser;
-use neuroshard_e2e::{newest_sample, Binaries, Dashboard, Error, Layout, Minted, Network, Preset, Summary, Text, Training, View};
+use neuroshard_e2e::{newest_sample, until, Binaries, Dashboard, Error, Layout, Minted, Network, Preset, Summary, Text, Training, View};
 use neuroshard_types::{run::RunStatus, RoundIndex};
+use neuroshard_worker::run::status::Status;
 use std::{
 	future::Future,
 	path::{Path, PathBuf},
@@ -16,6 +17,8 @@ use tokio::{
 
 /// Pause between two looks at the network.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest wait for the workers' account of the last round.
+const TELL_LIMIT: Duration = Duration::from_secs(30);
 /// The round whose rewards must be minted before the summary is written.
 const PAID_ROUND: RoundIndex = 1;
 
@@ -140,7 +143,7 @@ async fn train(
 	let paid = PAID_ROUND.min(rounds.saturating_sub(1));
 	let work = async {
 		let minted = Minted::wait(network, training, paid).await?;
-		let view = View::look(network, training, Some(view)).await?;
+		let view = told(network, training, view).await?;
 		Summary::collect(network, training, &view, minted, started.elapsed()).await
 	};
 	let Some(summary) = stop.unless(work).await else { return Ok(()) };
@@ -173,6 +176,21 @@ async fn watch_until_finished(network: &mut Network, training: &Training, dashbo
 		}
 		known = Some(view);
 		tokio::time::sleep(LOOK_INTERVAL).await;
+	}
+}
+
+/// Waits for a while until every worker says what the last round cost it; one that is gone says nothing.
+async fn told(network: &Network, training: &Training, mut view: View) -> Result<View, Error> {
+	let what = "the workers' account of the last round";
+	let told = until(what, TELL_LIMIT, async || {
+		view = View::look(network, training, Some(view.clone())).await?;
+		let last = view.run.rounds_adopted.checked_sub(1);
+		let knows = |status: &Status| status.rounds.iter().any(|round| Some(round.round) == last);
+		Ok(view.workers.iter().flatten().all(knows).then_some(()))
+	});
+	match told.await {
+		Ok(()) | Err(Error::Late { .. }) => Ok(view),
+		Err(error) => Err(error),
 	}
 }
 

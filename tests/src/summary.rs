@@ -90,7 +90,8 @@ pub struct Minted {
 }
 
 impl Minted {
-	/// Waits until the work of `round` is final, its era is over and every worker has claimed its part of it, all in finalized blocks.
+	/// Waits until the work of `round` is final, its era is over and every worker has claimed its part of it, all in finalized blocks,
+	/// the adoption of the newest round among them.
 	///
 	/// # Errors
 	/// [`Error::Late`] if that does not happen, [`Error::Chain`] if the node does not answer.
@@ -104,12 +105,14 @@ impl Minted {
 		let finalized = async || Ok::<_, Error>(client.at(client.heads().await?.finalized).await?);
 		let what = format!("the challenge window of round {round}");
 		until(&what, MINT_LIMIT, async || Ok((finalized().await?.block().number >= credited).then_some(()))).await?;
+		let newest = now.run(training.run).await?.and_then(|run| run.rounds_adopted.checked_sub(1)).unwrap_or(round);
+		let newest = now.record(training.run, newest).await?.map_or(credited, |record| record.adopted_at);
 		let era = client.at(client.block_at(credited).await?).await?.era().await?.index;
 		let genesis = client.at(client.block_at(0).await?).await?.total_issuance().await?;
 		let what = format!("the claims of era {era}");
 		until(&what, MINT_LIMIT, async || {
 			let at = finalized().await?;
-			if at.era().await?.index <= era {
+			if at.era().await?.index <= era || at.block().number < newest {
 				return Ok(None);
 			}
 			let Some(rewards) = claimed_up_to(&at, network, era).await? else { return Ok(None) };

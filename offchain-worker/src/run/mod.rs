@@ -8,6 +8,7 @@ mod content;
 mod error;
 pub mod journal;
 mod observe;
+mod patience;
 mod peers;
 pub mod plan;
 pub mod status;

@@ -10,9 +10,7 @@ use neuroshard_types::{
 };
 use std::collections::BTreeMap;
 
-/// Attempts to fetch a revealed delta after which a vote says that it cannot be had. One attempt takes at least a block.
-pub const FETCH_ATTEMPTS: u32 = 3;
-/// A vote is sent this many blocks before its deadline even if deltas are still missing: it must get into a block.
+/// A vote waits for missing deltas until this many blocks before its deadline: it must get into a block.
 pub const VOTE_MARGIN: BlockNumber = 3;
 
 /// What the chain says at its best block (and where noted, at its finalized one).
@@ -84,6 +82,15 @@ pub struct NextCheckpoint {
 	pub attestation: Attestation,
 }
 
+/// What this machine knows of a delta.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delta {
+	/// It is here, and one of the run's model.
+	Held,
+	/// Its bytes have the root that was revealed, but are no finite delta of the run's model: asking again gives the same bytes.
+	Unsound,
+}
+
 /// What this machine has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocalState {
@@ -93,8 +100,8 @@ pub struct LocalState {
 	pub checkpoint: Option<H256>,
 	/// Finished training.
 	pub pending: Option<PendingWork>,
-	/// Attempts made for the deltas of the current round, by root; `None` once the delta is held and checked.
-	pub deltas: BTreeMap<H256, Option<u32>>,
+	/// What is known of the deltas of the current round, by root. One that is not listed has not come yet.
+	pub deltas: BTreeMap<H256, Delta>,
 	/// Result of the newest outer step.
 	pub next: Option<NextCheckpoint>,
 	/// A round, by its seed, that ended in divergence here: it is not tried again.
@@ -105,6 +112,13 @@ pub struct LocalState {
 	pub claim_from: Balance,
 	/// The operator asked to leave: the round is finished, no new one is begun.
 	pub leaving: bool,
+}
+
+impl LocalState {
+	/// Checkpoints that were in memory are not there any more: those that are needed are loaded again.
+	pub fn unloaded(&mut self) {
+		(self.checkpoint, self.next) = (None, None);
+	}
 }
 
 /// One thing to do.
@@ -166,7 +180,13 @@ pub enum Task {
 
 /// The most urgent thing to do, if there is one.
 pub fn plan(chain: &ChainView, local: &LocalState) -> Option<Task> {
-	chain.run.as_ref().and_then(|run| for_run(chain, run, local)).or_else(|| housekeeping(chain, local))
+	plan_without(chain, local, |_| false)
+}
+
+/// [`plan`], passing over tasks that are `barred` for now: what comes after them need not wait for them.
+pub fn plan_without(chain: &ChainView, local: &LocalState, barred: impl Fn(&Task) -> bool) -> Option<Task> {
+	let for_run = chain.run.as_ref().and_then(|run| for_run(chain, run, local));
+	for_run.into_iter().chain(housekeeping(chain, local)).find(|task| !barred(task))
 }
 
 /// Of all runs the one to take part in: the one asked for; else the one at hand while it lasts; else the first active run that draws
@@ -240,14 +260,19 @@ fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task
 		return None;
 	}
 	let member = run.members.contains(&chain.me);
+	let acting = run.round.as_ref().and_then(|round| {
+		let position = round.participants.iter().position(|one| one.account == chain.me)?;
+		let me = round.participants.get(position).filter(|me| me.counted)?;
+		Some((round, position, me))
+	});
 	if local.leaving && member {
-		return Some(Task::Leave);
+		// Training under way is not thrown away; no round begins before it is committed.
+		let training = acting.and_then(|(round, position, me)| in_round(chain, run, round, position, me, local));
+		return training.filter(|task| matches!(task, Task::Train { .. })).or(Some(Task::Leave));
 	}
-	let round = run.round.as_ref()?;
-	let position = round.participants.iter().position(|one| one.account == chain.me);
-	let acting = position.and_then(|position| round.participants.get(position).map(|me| (position, me))).filter(|(_, me)| me.counted);
 	match acting {
-		Some((position, me)) if member || local.leaving => in_round(chain, run, round, position, me, local),
+		_ if run.round.is_none() => None,
+		Some((round, position, me)) if member || local.leaving => in_round(chain, run, round, position, me, local),
 		// Joins with the checkpoint in hand, so that nobody waits for a newcomer's download.
 		_ => (!member && !local.leaving && may_join(chain, run)).then_some(Task::Join),
 	}
@@ -293,11 +318,11 @@ fn in_round(
 			let mine = pending.filter(|work| me.sealed == Some(work.seal));
 			mine.filter(|work| run.finalized_seal == Some(work.seal)).map(|_| Task::Reveal)
 		}
-		Phase::Revealing => fetch(revealed(round), local, |attempts| attempts < FETCH_ATTEMPTS),
+		Phase::Revealing => fetch(revealed(round), local),
 		Phase::Availability if me.work.is_none() || me.vote.is_some() => None,
 		Phase::Availability => {
 			let urgent = round.deadline.is_some_and(|deadline| chain.best.saturating_add(VOTE_MARGIN) >= deadline);
-			let missing = if urgent { None } else { fetch(revealed(round), local, |attempts| attempts < FETCH_ATTEMPTS) };
+			let missing = if urgent { None } else { fetch(revealed(round), local) };
 			missing.or_else(|| ballot(round, local).map(|vote| Task::Vote { vote }))
 		}
 		Phase::Checkpointing if me.work.is_none() || me.attestation.is_some() => None,
@@ -307,7 +332,9 @@ fn in_round(
 			let done = local.next.as_ref().filter(|next| next.run == run.id && next.from == round.checkpoint && next.included == roots);
 			match done {
 				Some(next) => Some(Task::Attest { attestation: next.attestation }),
-				None => fetch(included(), local, |_| true).or(Some(Task::OuterStep { included: roots })),
+				// Two thirds say that they could read it: a worker that cannot has nothing to attest.
+				None if included().any(|(_, root)| local.deltas.get(&root) == Some(&Delta::Unsound)) => None,
+				None => fetch(included(), local).or(Some(Task::OuterStep { included: roots })),
 			}
 		}
 	}
@@ -318,30 +345,22 @@ fn revealed(round: &RoundView) -> impl Iterator<Item = (&ParticipantView, H256)>
 	round.participants.iter().filter_map(|one| one.work.as_ref().map(|work| (one, work.delta_root)))
 }
 
-/// Fetches what is not held and worth another attempt.
-fn fetch<'a>(deltas: impl Iterator<Item = (&'a ParticipantView, H256)>, local: &LocalState, again: impl Fn(u32) -> bool) -> Option<Task> {
-	let wanted: Vec<_> = deltas
-		.filter(|(_, root)| match local.deltas.get(root) {
-			Some(None) => false,
-			Some(Some(attempts)) => again(*attempts),
-			None => true,
-		})
-		.map(|(one, root)| (one.account.clone(), root))
-		.collect();
+/// Fetches what has not come yet.
+fn fetch<'a>(deltas: impl Iterator<Item = (&'a ParticipantView, H256)>, local: &LocalState) -> Option<Task> {
+	let missing = deltas.filter(|(_, root)| !local.deltas.contains_key(root));
+	let wanted: Vec<_> = missing.map(|(one, root)| (one.account.clone(), root)).collect();
 	(!wanted.is_empty()).then_some(Task::FetchDeltas { wanted })
 }
 
 /// The vote: a bit for every revealed delta, set if it is held and checked.
 fn ballot(round: &RoundView, local: &LocalState) -> Option<VoteBitmap> {
-	vote_bitmap(revealed(round).map(|(_, root)| local.deltas.get(&root) == Some(&None)))
+	vote_bitmap(revealed(round).map(|(_, root)| local.deltas.get(&root) == Some(&Delta::Held)))
 }
 
-fn housekeeping(chain: &ChainView, local: &LocalState) -> Option<Task> {
-	if chain.claimable > 0 && chain.claimable >= local.claim_from {
-		return Some(Task::Claim);
-	}
+fn housekeeping(chain: &ChainView, local: &LocalState) -> impl Iterator<Item = Task> {
+	let claim = (chain.claimable > 0 && chain.claimable >= local.claim_from).then_some(Task::Claim);
 	let due = chain.active && local.uptime.is_none_or(|proven| proven < chain.hour);
-	due.then_some(Task::ProveUptime { hour: chain.hour })
+	claim.into_iter().chain(due.then_some(Task::ProveUptime { hour: chain.hour }))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::{
 	content::{blocking, round_label, save, Content, Dataset},
 	journal::Pending,
 	observe::Observed,
+	patience::until_patience_ends,
 	peers::Book,
 	plan::{NextCheckpoint, RunState, Task},
 	status::Reporter,
@@ -31,12 +32,14 @@ use std::{
 		atomic::{AtomicBool, Ordering},
 		Arc,
 	},
-	time::Instant,
+	time::{Duration, Instant},
 };
 use tokio::sync::Mutex;
 
 /// Eras claimed in one extrinsic.
 const CLAIMS: usize = 16;
+/// A delta that does not come within a block of the first one is asked for again, by itself.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a finished task leaves behind.
 #[derive(Clone, Debug)]
@@ -306,7 +309,7 @@ impl Tasks {
 			async move { (root, self.fetch_delta(run, config, label, root, leaves, &peers).await) }
 		});
 		let (mut held, mut missed) = (Vec::new(), Vec::new());
-		for (root, result) in futures::future::join_all(fetches).await {
+		for (root, result) in until_patience_ends(fetches, PATIENCE).await {
 			match result {
 				Ok(()) => held.push(root),
 				Err(WorkerError::Stopped) => return Err(WorkerError::Stopped),
