@@ -58,7 +58,7 @@ unpack_debian() {
 }
 
 unpack_archive() {
-	local archive="${NEUROSHARD_RUST_SRC:-$root/../shared/toolchain/rust-src-$version.tar.xz}"
+	local archive="${NEUROSHARD_RUST_SRC:-}"
 	[ -r "$archive" ] || return 1
 	mkdir -p "$work/archive"
 	tar -xJf "$archive" -C "$work/archive" || return 1

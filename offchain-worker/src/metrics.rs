@@ -1,4 +1,4 @@
-//! Prometheus metrics, on a loopback address.
+//! Prometheus metrics, on the address that the operator names.
 
 use crate::run::status::{Reporter, Status};
 use axum::{extract::State, http::header, response::IntoResponse, routing::get, Router};

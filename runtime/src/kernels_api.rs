@@ -1,4 +1,4 @@
-//! The kernels that judge, made visible.
+//! The kernels inside the runtime, made visible.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! The NeuroShard runtime: wires the pallets, and judges with the same kernel source that workers run.
+//! The NeuroShard runtime: wires the pallets, and carries the same kernel source that workers run.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![allow(missing_docs, reason = "the runtime macros generate undocumented items")]
 // `#[frame_support::runtime]` and `impl_runtime_apis!` expand to deeply nested types.

@@ -13,7 +13,7 @@ use neuroshard_types::run::RunStatus;
 
 #[derive(Debug, Args)]
 pub(super) struct Leave {
-	/// Do not wait for the round at hand; its work is lost, and nothing else.
+	/// Do not wait for the round at hand: its work is lost, and it counts as a dropout.
 	#[arg(long)]
 	now: bool,
 }

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 
 /// Lends compute to train language models with others, exactly checkable, and earns NEURO for it.
 #[derive(Debug, Parser)]
-#[command(name = "neuroshard-worker", version, about, arg_required_else_help = true)]
+#[command(name = "neuroshard-worker", version, arg_required_else_help = true)]
 pub struct Cli {
 	#[command(flatten)]
 	common: Common,

@@ -62,7 +62,7 @@ impl Register {
 		let client = ChainClient::connect(&common.node).await?;
 		let bond = self.affordable_bond(&client, &keys).await?;
 
-		// A machine whose bits differ would lose its bond in the first dispute.
+		// A machine whose bits differ would train and attest what nobody else gets.
 		let exec = Exec::new(hardware::threads(self.threads)).map_err(|error| CliError::Invalid(error.to_string()))?;
 		kat::verify(&exec).map_err(|error| CliError::KnownAnswer(error.to_string()))?;
 		let hardware = hardware::measure(&exec, self.bandwidth);

@@ -3,7 +3,7 @@
 use super::WorkerError;
 use crate::{
 	data::{
-		dataset::{dataset_root, shard_path, verify},
+		dataset::{dataset_root, shard_bytes, shard_path, verify},
 		loader::Loader,
 	},
 	engine::Engine,
@@ -15,10 +15,11 @@ use crate::{
 use codec::{DecodeAll, Encode};
 use neuroshard_graph::{ModelConfig, ParamLayout};
 use neuroshard_types::{
-	dataset::{DatasetView, TOKENS_PER_CHUNK},
+	dataset::{DatasetShape, DatasetView, TOKENS_PER_CHUNK},
 	DatasetId, RoundIndex, RunId, H256,
 };
 use std::{
+	future::Future,
 	path::{Path, PathBuf},
 	sync::Arc,
 	time::Duration,
@@ -32,10 +33,30 @@ const DELTA_TIMEOUT: Duration = Duration::from_secs(20);
 pub(super) struct Dataset {
 	id: DatasetId,
 	folder: PathBuf,
+	/// Whether the folder is the operator's: then nothing is ever written into it.
+	foreign: bool,
 	shard_roots: Arc<[H256]>,
-	tokens_per_shard: u32,
+	shape: DatasetShape,
 	/// Reads windows from shards that are here.
 	pub(super) loader: Loader,
+}
+
+impl Dataset {
+	/// Those of `shards` that are not in the folder yet, and their roots.
+	fn missing(&self, shards: &[u32]) -> Vec<(PathBuf, H256)> {
+		if self.foreign {
+			return Vec::new();
+		}
+		let absent = |path: &Path| !std::fs::metadata(path).is_ok_and(|file| file.len() == shard_bytes(&self.shape));
+		shards
+			.iter()
+			.filter_map(|shard| {
+				let root = self.shard_roots.get(usize::try_from(*shard).ok()?)?;
+				let path = shard_path(&self.folder, *shard);
+				absent(&path).then_some((path, *root))
+			})
+			.collect()
+	}
 }
 
 /// Store, network and folders.
@@ -52,9 +73,22 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T,
 	tokio::task::spawn_blocking(work).await.map_err(|_| WorkerError::Stopped)?
 }
 
+/// What `work` gives if that takes no longer than `limit`.
+pub(super) async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -> Result<T, WorkerError> {
+	let slow = |_| WorkerError::Slow { what: what.to_owned(), seconds: limit.as_secs() };
+	tokio::time::timeout(limit, work).await.map_err(slow)
+}
+
 /// Label under which the blobs of a round are kept.
 pub(super) fn round_label(run: RunId, round: RoundIndex) -> String {
 	format!("run-{run}-round-{round}")
+}
+
+/// Run and round of a label that [`round_label`] made.
+pub(super) fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
+	let (run, round) = label.strip_prefix("run-")?.split_once("-round-")?;
+	let (run, round) = (run.parse().ok()?, round.parse().ok()?);
+	(round_label(run, round) == label).then_some((run, round))
 }
 
 impl Content {
@@ -95,40 +129,40 @@ impl Content {
 			Some(header) => header,
 			None => self.net.note(root, peers, accept).await?,
 		};
+		// Pinned first: the second blob must not push the first one out.
+		self.store.pin_all([header.params, header.momentum], &round_label(run, header.round))?;
 		for blob in [header.params, header.momentum] {
 			self.net.fetch(ContentDescriptor { root: blob, leaves }, peers).await?;
 		}
-		self.store.pin_all([header.params, header.momentum], &round_label(run, header.round))?;
 		self.store.set_note(root, &header.encode())?;
 		Ok(header)
 	}
 
 	/// Brings a delta into the store.
 	pub(super) async fn delta(&self, label: String, root: H256, leaves: u32, peers: &[PeerAddress]) -> Result<Vec<u8>, WorkerError> {
-		let fetched = self.net.fetch(ContentDescriptor { root, leaves }, peers);
-		let slow = |_| WorkerError::Slow { what: format!("delta {root:?}"), seconds: DELTA_TIMEOUT.as_secs() };
-		let blob = tokio::time::timeout(DELTA_TIMEOUT, fetched).await.map_err(slow)??;
+		// Pinned first: what has come must not be evicted for what comes next.
 		let store = self.store.clone();
-		blocking(move || {
-			store.pin(root, &label)?;
-			Ok(blob.bytes()?)
-		})
-		.await
+		blocking(move || Ok(store.pin(root, &label)?)).await?;
+		let fetched = self.net.fetch(ContentDescriptor { root, leaves }, peers);
+		let blob = within(DELTA_TIMEOUT, &format!("delta {root:?}"), fetched).await??;
+		blocking(move || Ok(blob.bytes()?)).await
 	}
 
 	/// Dataset `id` as the chain states it: the folder named by the operator if it is that one, else one of our own, filled by peers.
 	pub(super) async fn dataset(&self, id: DatasetId, view: &DatasetView, peers: &[PeerAddress]) -> Result<Dataset, WorkerError> {
 		let manifest = view.manifest.clone();
-		let (folder, shard_roots) = match self.local_dataset(id, manifest.root).await? {
+		let local = self.local_dataset(id, manifest.root).await?;
+		let foreign = local.is_some();
+		let (folder, shard_roots) = match local {
 			Some(found) => found,
 			None => {
 				let roots = self.shard_roots(id, manifest.root, manifest.shape.shard_count, peers).await?;
 				(self.base.join("datasets").join(id.to_string()), roots)
 			}
 		};
-		let loader = Loader::new(&folder, manifest.shape, manifest.vocab)?;
-		let tokens_per_shard = manifest.shape.tokens_per_shard;
-		Ok(Dataset { id, folder, shard_roots: shard_roots.into(), tokens_per_shard, loader })
+		let shape = manifest.shape;
+		let loader = Loader::new(&folder, shape, manifest.vocab)?;
+		Ok(Dataset { id, folder, foreign, shard_roots: shard_roots.into(), shape, loader })
 	}
 
 	/// Checks the operator's folder against the chain's root and offers its shards to peers.
@@ -174,22 +208,15 @@ impl Content {
 
 	/// Sees to it that `shards` of `dataset` are in its folder.
 	pub(super) async fn shards(&self, dataset: &Dataset, shards: &[u32], peers: &[PeerAddress]) -> Result<(), WorkerError> {
-		let bytes = u64::from(dataset.tokens_per_shard).saturating_mul(2);
-		for shard in shards {
-			let path = shard_path(&dataset.folder, *shard);
-			let here = std::fs::metadata(&path).is_ok_and(|file| file.len() == bytes);
-			let root = usize::try_from(*shard).ok().and_then(|shard| dataset.shard_roots.get(shard)).copied();
-			let (false, Some(root)) = (here, root) else { continue };
-			let leaves = dataset.tokens_per_shard.div_ceil(TOKENS_PER_CHUNK);
+		let leaves = dataset.shape.tokens_per_shard.div_ceil(TOKENS_PER_CHUNK);
+		for (path, root) in dataset.missing(shards) {
 			let blob = self.net.fetch(ContentDescriptor { root, leaves }, peers).await?;
 			let (store, label) = (self.store.clone(), dataset_label(dataset.id));
 			blocking(move || {
 				store.pin(root, &label)?;
-				let mut content = blob.bytes()?;
-				content.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
 				let folder = path.parent().unwrap_or(Path::new("."));
 				std::fs::create_dir_all(folder).map_err(|source| WorkerError::File { path: folder.to_path_buf(), source })?;
-				write_atomically(&path, &content).map_err(|source| WorkerError::File { path, source })
+				write_atomically(&path, &blob.bytes()?).map_err(|source| WorkerError::File { path, source })
 			})
 			.await?;
 		}
@@ -249,6 +276,48 @@ fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[tokio::test]
+	async fn what_never_ends_is_given_up_and_named() {
+		let error = within(Duration::ZERO, "delta 7", std::future::pending::<()>()).await.unwrap_err();
+		assert!(matches!(&error, WorkerError::Slow { .. }) && error.to_string().contains("delta 7"), "{error}");
+		assert_eq!(within(Duration::ZERO, "nothing", async { 7 }).await.unwrap(), 7);
+	}
+
+	#[test]
+	fn labels_of_rounds_are_read_back_and_others_are_not() {
+		assert_eq!(labelled_round(&round_label(3, 14)), Some((3, 14)));
+		for other in ["dataset-3", "run-3", "run-3-round-", "run--round-4", "run-3-round-4-", "run-+3-round-4", ""] {
+			assert_eq!(labelled_round(other), None, "{other}");
+		}
+	}
+
+	fn dataset(folder: &Path, foreign: bool) -> Dataset {
+		// 3,000 tokens are 6,000 bytes, in a file of two chunks.
+		let shape = DatasetShape { tokens_per_shard: 3_000, shard_count: 2, held_out: 1 };
+		let loader = Loader::new(folder, shape, 288).unwrap();
+		Dataset { id: 0, folder: folder.to_path_buf(), foreign, shard_roots: [H256::zero(), H256::repeat_byte(1)].into(), shape, loader }
+	}
+
+	#[test]
+	fn only_shards_that_are_not_whole_in_the_folder_are_missing() {
+		let folder = tempfile::tempdir().unwrap();
+		let write = |shard, bytes: usize| std::fs::write(shard_path(folder.path(), shard), vec![0; bytes]).unwrap();
+		std::fs::create_dir(folder.path().join("shards")).unwrap();
+		let second = (shard_path(folder.path(), 1), H256::repeat_byte(1));
+		write(0, 8_192);
+		assert_eq!(dataset(folder.path(), false).missing(&[0, 1, 2]), std::slice::from_ref(&second));
+		write(1, 6_000);
+		assert_eq!(dataset(folder.path(), false).missing(&[1]), [second]);
+		write(1, 8_192);
+		assert_eq!(dataset(folder.path(), false).missing(&[0, 1]), []);
+	}
+
+	#[test]
+	fn nothing_is_fetched_into_the_folder_of_an_operator() {
+		let folder = tempfile::tempdir().unwrap();
+		assert_eq!(dataset(folder.path(), true).missing(&[0, 1]), []);
+	}
 
 	#[test]
 	fn a_shard_is_padded_to_whole_leaves() {

@@ -3,7 +3,7 @@
 //! Every operator is defined once, as a sequence of correctly rounded IEEE-754 operations in a fixed order (`docs/arithmetic.md` is
 //! the specification, version 1). Two implementations give the same bits, modulo the canonical form of zeros and NaNs:
 //!
-//! - [`scalar`]: the reference. It runs everywhere, also inside the chain's WASM runtime, which judges disputes with it.
+//! - [`scalar`]: the reference. It runs everywhere, also inside the chain's WASM runtime.
 //! - [`exec::Exec`] (feature `std`): the same methods on SIMD registers and threads, which workers train with.
 //!
 //! Tensors are row-major `f32` slices; a function that is given slices of other lengths than its documentation states panics.
