@@ -92,16 +92,24 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let mut dashboard = Dashboard::new(started);
 	let layout = Layout { folder: folder.to_path_buf(), port_base: arguments.port_base, workers: arguments.workers };
 	dashboard.say(&format!("starting two validators in {}", folder.display()));
-	let Some(network) = stop.unless(Network::start(Binaries::find()?, layout)).await else { return Ok(()) };
+	let Some(network) = stop.unless(Network::start(Binaries::find()?, layout)).await else { return interrupted(arguments) };
 	let mut network = network?;
 	let result = match stop.unless(begin(arguments, &mut network, &mut dashboard)).await {
 		Some(Ok(training)) => train(arguments, &mut network, &training, &mut dashboard, &stop, started).await,
 		Some(Err(error)) => Err(error),
-		None => Ok(()),
+		None => interrupted(arguments),
 	};
 	dashboard.say("stopping all processes");
 	network.stop().await;
 	result
+}
+
+/// Ctrl-C is how a network without end is stopped, but no end of one that was to train so many rounds.
+fn interrupted(arguments: &Arguments) -> Result<(), Error> {
+	match arguments.rounds {
+		None => Ok(()),
+		Some(rounds) => Err(Error::Setup(format!("stopped before {rounds} rounds were done and paid"))),
+	}
 }
 
 /// Registers dataset and run, and starts the workers.
@@ -136,7 +144,7 @@ async fn train(
 		if let Some(text) = newest_sample(network, training)? {
 			dashboard.say(&format!("text from the model:\n\n{text}\n"));
 		}
-		return Ok(());
+		return interrupted(arguments);
 	};
 	let view = view?;
 	dashboard.say("all rounds done; waiting until their first rewards are minted");
@@ -146,7 +154,7 @@ async fn train(
 		let view = told(network, training, view).await?;
 		Summary::collect(network, training, &view, minted, started.elapsed()).await
 	};
-	let Some(summary) = stop.unless(work).await else { return Ok(()) };
+	let Some(summary) = stop.unless(work).await else { return interrupted(arguments) };
 	let summary = summary?;
 	report(&summary, dashboard);
 	if let Some(path) = &arguments.summary {

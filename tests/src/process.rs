@@ -87,9 +87,14 @@ impl Process {
 		let _ = self.child.wait();
 	}
 
+	/// Asks the process to end, as Ctrl-C does.
+	pub fn ask_to_stop(&self) {
+		signal(&self.child, Signal::TERM);
+	}
+
 	/// Asks the process to end, and ends it if it does not.
 	pub async fn stop(mut self) {
-		signal(&self.child, Signal::TERM);
+		self.ask_to_stop();
 		let ended = until("a process to end", STOP_LIMIT, async || self.exit_status());
 		if ended.await.is_err() {
 			tracing::warn!("{} did not end by itself and was killed", self.name);
