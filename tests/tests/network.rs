@@ -22,7 +22,10 @@ struct Scenario {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_trains_through_crashes_and_everybody_can_recompute_it() {
-	let folder = tempfile::tempdir().unwrap();
+	let mut folder = tempfile::Builder::new().prefix("neuroshard-test-").tempdir().unwrap();
+	// Logs and data of a failure stay.
+	folder.disable_cleanup(true);
+	println!("everything is in {}", folder.path().display());
 	let layout = Layout { folder: folder.path().join("network"), port_base: None, workers: 5 };
 	let mut network = Network::start(Binaries::find().unwrap(), layout).await.unwrap();
 	let training = Training::sponsor(&network, Preset::Tiny, Text::Registry, 3, None).await.unwrap();
@@ -39,6 +42,7 @@ async fn a_network_trains_through_crashes_and_everybody_can_recompute_it() {
 	scenario.all_workers_end_with_the_chains_checkpoint().await;
 	scenario.a_replay_agrees_and_a_forged_dataset_does_not_pass().await;
 	scenario.network.stop().await;
+	folder.disable_cleanup(false);
 }
 
 impl Scenario {
@@ -72,7 +76,8 @@ impl Scenario {
 		self.participant(1, round, "has revealed", |participant| participant.work.is_some()).await;
 		self.network.workers[1].kill();
 		// Whether the others had fetched its delta by then is theirs to say.
-		assert!(included(&self.adopted(round).await).is_superset(&self.accounts([0, 2])));
+		let included = included(&self.adopted(round).await);
+		assert!(included.is_superset(&self.accounts([0, 2])), "round {round}: {included:?}");
 		self.network.workers[1].start().unwrap();
 		self.is_back(1, round.saturating_add(1), &before).await
 	}
