@@ -201,20 +201,20 @@ mod tests {
 		AccountId, Balance, H256,
 	};
 
-	#[allow(dead_code)]
+	#[allow(dead_code, reason = "only its type information is used")]
 	#[derive(TypeInfo)]
 	struct Swapped {
 		unlocks_at: Balance,
 		amount: u32,
 	}
-	#[allow(dead_code)]
+	#[allow(dead_code, reason = "only its type information is used")]
 	#[derive(TypeInfo)]
 	struct Renamed {
 		gflops: u32,
 		bandwidth_kib_s: u32,
 		memory_mib: u32,
 	}
-	#[allow(dead_code)]
+	#[allow(dead_code, reason = "only its type information is used")]
 	#[derive(TypeInfo)]
 	enum Less {
 		Driver,

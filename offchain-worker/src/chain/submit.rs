@@ -156,6 +156,7 @@ enum Followed {
 async fn follow(client: &ChainClient, account: &Account, call: &Call, signed: &Signed) -> Result<Followed, ChainError> {
 	let mut seen = HashSet::new();
 	let mut sent_at: Option<BlockNumber> = None;
+	let mut outdated = 0;
 	loop {
 		let heads = patiently(|| client.heads()).await?;
 		// The blocks come first: an extrinsic that is in one is refused by the pool as outdated.
@@ -168,8 +169,7 @@ async fn follow(client: &ChainClient, account: &Account, call: &Call, signed: &S
 		if sent_at.is_none_or(|sent| heads.best.number >= sent.saturating_add(RESEND_AFTER)) {
 			match patiently(|| client.submit(&signed.bytes)).await?.map_err(|error| explain::refusal(&error)) {
 				Ok(()) | Err(Refusal::Known) => {}
-				// Sent before, and not in a block that was looked at: it may be in the very next one.
-				Err(Refusal::Outdated) if sent_at.is_some() => {}
+				Err(Refusal::Outdated) if !overtaken(sent_at.is_some(), &mut outdated) => {}
 				Err(Refusal::Outdated) => {
 					tokio::time::sleep(LOOK_INTERVAL).await;
 					return Ok(Followed::Outdated(
@@ -184,6 +184,13 @@ async fn follow(client: &ChainClient, account: &Account, call: &Call, signed: &S
 		}
 		tokio::time::sleep(LOOK_INTERVAL).await;
 	}
+}
+
+/// Whether the pool's answer "outdated" means that another extrinsic has taken the nonce. One that was sent before and is in no block that
+/// was looked at may be in the very next one; the second time, some blocks later, it would have been found there.
+fn overtaken(sent_before: bool, outdated: &mut u32) -> bool {
+	*outdated = outdated.saturating_add(1);
+	!sent_before || *outdated > 1
 }
 
 /// What a walk back from the best block found, and the blocks it looked at.
@@ -267,5 +274,18 @@ async fn patiently<T, F: std::future::Future<Output = Result<T, ChainError>>>(mu
 			Err(ChainError::NodeAway { .. }) => tokio::time::sleep(LOOK_INTERVAL).await,
 			done => return done,
 		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn an_extrinsic_is_given_up_when_another_one_has_its_nonce() {
+		assert!(overtaken(false, &mut 0), "it was never sent: the nonce is somebody else's");
+		let mut outdated = 0;
+		assert!(!overtaken(true, &mut outdated), "it may be in the block that is being made");
+		assert!(overtaken(true, &mut outdated));
 	}
 }

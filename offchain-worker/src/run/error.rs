@@ -98,6 +98,14 @@ impl WorkerError {
 	}
 }
 
+impl WorkerError {
+	/// Whether the same attempt would end the same way for some time.
+	pub(super) fn is_in_vain(&self) -> bool {
+		let diverged = matches!(self, Self::Train(TrainError::Diverged(_)) | Self::Outer(OuterError::Train(TrainError::Diverged(_))));
+		diverged || matches!(self, Self::Chain(ChainError::Dispatch { .. }))
+	}
+}
+
 impl From<Stopped> for WorkerError {
 	fn from(_: Stopped) -> Self {
 		Self::Stopped

@@ -11,6 +11,7 @@ mod observe;
 mod patience;
 mod peers;
 pub mod plan;
+mod refusals;
 pub mod status;
 mod tasks;
 mod worker;

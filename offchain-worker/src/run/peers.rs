@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Providers asked for at a time, and in all: the address book of one worker need not hold everybody.
 const PAGE: u32 = 100;
-const MOST: usize = 1_000;
+const PAGES: u32 = 10;
 /// The book is read anew after so many blocks, and when somebody could not be reached.
 const REFRESH_AFTER: BlockNumber = 10;
 
@@ -36,7 +36,8 @@ impl Book {
 	pub(super) async fn refresh(&mut self, at: &ChainAt, me: &AccountId, net: &Handle) -> Result<(), WorkerError> {
 		let mut entries = BTreeMap::new();
 		let mut after = None;
-		loop {
+		// Whatever the node answers, this ends.
+		for _ in 0..PAGES {
 			let page = at.peers(after.take(), PAGE).await?;
 			let full = u32::try_from(page.len()).is_ok_and(|len| len >= PAGE);
 			after = page.last().map(|(account, ..)| account.clone());
@@ -47,7 +48,7 @@ impl Book {
 					entries.insert(account, address);
 				}
 			}
-			if !full || entries.len() >= MOST {
+			if !full {
 				break;
 			}
 		}

@@ -221,10 +221,13 @@ impl Task {
 		matches!(self, Self::FetchCheckpoint { .. } | Self::Train { .. } | Self::FetchDeltas { .. })
 	}
 
-	/// Whether a plan made since still wants this task, or more of it.
+	/// Whether this task still does what a plan made since wants.
 	pub fn is_part_of(&self, plan: Option<&Self>) -> bool {
 		match (self, plan) {
-			(Self::FetchDeltas { wanted }, Some(Self::FetchDeltas { wanted: now })) => wanted.iter().all(|one| now.contains(one)),
+			// What was revealed meanwhile must not wait for what may never come. Nothing that has arrived is lost by starting anew.
+			(Self::FetchDeltas { wanted }, Some(Self::FetchDeltas { wanted: now })) => now.iter().all(|one| wanted.contains(one)),
+			// The round at hand is finished all the same: the membership ends when the training is done.
+			(Self::Train { .. }, Some(Self::Leave)) => true,
 			(this, now) => Some(this) == now,
 		}
 	}
@@ -260,19 +263,14 @@ fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task
 		return None;
 	}
 	let member = run.members.contains(&chain.me);
-	let acting = run.round.as_ref().and_then(|round| {
-		let position = round.participants.iter().position(|one| one.account == chain.me)?;
-		let me = round.participants.get(position).filter(|me| me.counted)?;
-		Some((round, position, me))
-	});
 	if local.leaving && member {
-		// Training under way is not thrown away; no round begins before it is committed.
-		let training = acting.and_then(|(round, position, me)| in_round(chain, run, round, position, me, local));
-		return training.filter(|task| matches!(task, Task::Train { .. })).or(Some(Task::Leave));
+		return Some(Task::Leave);
 	}
+	let round = run.round.as_ref()?;
+	let position = round.participants.iter().position(|one| one.account == chain.me);
+	let acting = position.and_then(|position| round.participants.get(position).map(|me| (position, me))).filter(|(_, me)| me.counted);
 	match acting {
-		_ if run.round.is_none() => None,
-		Some((round, position, me)) if member || local.leaving => in_round(chain, run, round, position, me, local),
+		Some((position, me)) if member || local.leaving => in_round(chain, run, round, position, me, local),
 		// Joins with the checkpoint in hand, so that nobody waits for a newcomer's download.
 		_ => (!member && !local.leaving && may_join(chain, run)).then_some(Task::Join),
 	}

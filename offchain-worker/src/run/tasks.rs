@@ -2,12 +2,12 @@
 
 use super::{
 	compute::Compute,
-	content::{blocking, round_label, save, Content, Dataset},
+	content::{blocking, labelled_round, round_label, save, within, Content, Dataset},
 	journal::Pending,
 	observe::Observed,
 	patience::until_patience_ends,
 	peers::Book,
-	plan::{NextCheckpoint, RunState, Task},
+	plan::{Delta, NextCheckpoint, RunState, Task},
 	status::Reporter,
 	WorkerError,
 };
@@ -24,13 +24,13 @@ use crate::{
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	run::RoundView,
-	AccountId, DatasetId, H256,
+	AccountId, DatasetId, RoundIndex, RunId, H256,
 };
 use std::{
-	collections::BTreeSet,
+	collections::{BTreeMap, BTreeSet},
 	sync::{
 		atomic::{AtomicBool, Ordering},
-		Arc,
+		Arc, PoisonError,
 	},
 	time::{Duration, Instant},
 };
@@ -40,6 +40,9 @@ use tokio::sync::Mutex;
 const CLAIMS: usize = 16;
 /// A delta that does not come within a block of the first one is asked for again, by itself.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Longest attempt to fetch the held-out shards; what has come by then is kept.
+const SHARDS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a finished task leaves behind.
 #[derive(Clone, Debug)]
@@ -52,8 +55,10 @@ pub(super) enum Effect {
 	Trained(Pending),
 	/// Training left the finite numbers in the round of this seed.
 	Diverged(H256),
-	/// Deltas that came and are sound, and those that did not.
-	Fetched { held: Vec<H256>, missed: Vec<H256> },
+	/// Deltas came; what became of each is in [`Checked`].
+	Fetched,
+	/// Some deltas are still to come.
+	Incomplete,
 	/// The outer step is done.
 	Stepped(NextCheckpoint),
 	/// Uptime of an hour is proven, or refused for good.
@@ -70,6 +75,22 @@ pub(super) struct Tasks {
 	pub(super) compute: Compute,
 	pub(super) reporter: Reporter,
 	pub(super) dataset: Arc<Mutex<Option<(DatasetId, Dataset)>>>,
+	pub(super) checked: Checked,
+}
+
+/// Deltas that were looked at. It is noted here at once, so that what has come counts even if the task that asked for it is given up.
+#[derive(Clone, Default)]
+pub(super) struct Checked(Arc<std::sync::Mutex<Vec<(H256, Delta)>>>);
+
+impl Checked {
+	fn note(&self, root: H256, delta: Delta) {
+		self.0.lock().unwrap_or_else(PoisonError::into_inner).push((root, delta));
+	}
+
+	/// What was noted since this was asked last.
+	pub(super) fn take(&self) -> Vec<(H256, Delta)> {
+		std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+	}
 }
 
 /// What a task knows of the moment it was planned in.
@@ -308,18 +329,18 @@ impl Tasks {
 			let (peers, label, config) = (moment.book.starting_with(&owner), label.clone(), config.clone());
 			async move { (root, self.fetch_delta(run, config, label, root, leaves, &peers).await) }
 		});
-		let (mut held, mut missed) = (Vec::new(), Vec::new());
+		let mut missing = false;
 		for (root, result) in until_patience_ends(fetches, PATIENCE).await {
 			match result {
-				Ok(()) => held.push(root),
+				Ok(()) => {}
 				Err(WorkerError::Stopped) => return Err(WorkerError::Stopped),
 				Err(error) => {
 					tracing::warn!("delta {root}: {error}");
-					missed.push(root);
+					missing = true;
 				}
 			}
 		}
-		Ok(Effect::Fetched { held, missed })
+		Ok(if missing { Effect::Incomplete } else { Effect::Fetched })
 	}
 
 	/// Fetches a delta and checks that it is one of this model: a vote says that it can be applied.
@@ -333,12 +354,23 @@ impl Tasks {
 		peers: &[crate::net::PeerAddress],
 	) -> Result<(), WorkerError> {
 		let bytes = self.content.delta(label, root, leaves, peers).await?;
+		let checked = self.checked.clone();
 		let job = self.compute.run(move |bench| {
 			let threads = bench.threads();
-			decode_delta(bench.prepare(run, &config)?.engine.layout(), &bytes, root, threads)?;
+			let decoded = decode_delta(bench.prepare(run, &config)?.engine.layout(), &bytes, root, threads);
+			checked.note(root, if decoded.is_ok() { Delta::Held } else { Delta::Unsound });
+			decoded?;
 			Ok(())
 		});
 		job.await
+	}
+
+	/// Sees to it that what the validation reads is here.
+	async fn validation_shards(&self, moment: &Moment, dataset: &Dataset) -> Result<(), WorkerError> {
+		let train = &moment.run()?.view.config.train;
+		let windows = dataset.loader.validation_windows(train.validation_sequences, train.seq_len)?;
+		let shards: BTreeSet<u32> = windows.iter().map(|window| window.shard).collect();
+		self.content.shards(dataset, &shards.into_iter().collect::<Vec<_>>(), &moment.book.all()).await
 	}
 
 	async fn outer_step(&self, moment: &Moment, included: Vec<H256>) -> Result<Effect, WorkerError> {
@@ -350,10 +382,12 @@ impl Tasks {
 			.filter(|one| one.included)
 			.filter_map(|one| one.work.as_ref().map(|work| (one.account.clone(), work.delta_root)))
 			.collect();
-		let dataset = self.dataset(moment).await?;
-		let windows = dataset.loader.validation_windows(config.train.validation_sequences, config.train.seq_len)?;
-		let shards: BTreeSet<u32> = windows.iter().map(|window| window.shard).collect();
-		self.content.shards(&dataset, &shards.into_iter().collect::<Vec<_>>(), &moment.book.all()).await?;
+		let fetched = async {
+			let dataset = self.dataset(moment).await?;
+			self.validation_shards(moment, &dataset).await.map(|()| dataset)
+		};
+		// Nobody gives this task up while it computes, so that what it waits for must not take for ever.
+		let dataset = within(SHARDS_TIMEOUT, "the held-out shards", fetched).await??;
 
 		let (store, reporter) = (self.content.store.clone(), self.reporter.clone());
 		let job = self.compute.run(move |bench| {
@@ -378,26 +412,46 @@ impl Tasks {
 
 	/// Unpins what rounds left behind whose challenge window is over according to the finalized block.
 	pub(super) async fn prune(&self, seen: &Observed) -> Result<(), WorkerError> {
-		let Some(run) = seen.chain.run.as_ref() else { return Ok(()) };
 		let window = seen.at.challenge_window().await?;
-		let newest = run.view.rounds_adopted;
-		// Older rounds were looked at before; the last two are needed by those who are one round behind.
-		for round in newest.saturating_sub(64)..newest.saturating_sub(2) {
-			let label = round_label(run.id, round);
-			if self.content.store.pinned(&label).is_empty() {
-				continue;
-			}
-			let over = match seen.at.record(run.id, round).await? {
-				Some(record) => record.adopted_at.saturating_add(window) <= seen.heads.finalized.number,
-				None => true,
-			};
-			if over {
+		for (run, rounds) in rounds_by_run(self.content.store.labels()) {
+			// Rounds of runs that are not on chain (any more) are nobody's business.
+			let adopted = seen.at.run(run).await?.map(|run| run.rounds_adopted);
+			for round in rounds {
+				// The last two are needed by those who are one round behind.
+				if adopted.is_some_and(|adopted| round >= adopted.saturating_sub(2)) {
+					break;
+				}
+				let record = seen.at.record(run, round).await?;
+				// Rounds are adopted one after the other: the windows of those that follow end later.
+				if record.as_ref().is_some_and(|record| record.adopted_at.saturating_add(window) > seen.heads.finalized.number) {
+					break;
+				}
+				let before = match round.checked_sub(1) {
+					Some(before) => seen.at.record(run, before).await?,
+					None => None,
+				};
 				let store = self.content.store.clone();
-				blocking(move || Ok(store.unpin_label(&label)?)).await?;
+				blocking(move || {
+					// The checkpoint that the round started from goes with it.
+					if let Some(before) = before {
+						store.remove_note(before.checkpoint)?;
+					}
+					Ok(store.unpin_label(&round_label(run, round))?)
+				})
+				.await?;
 			}
 		}
 		Ok(())
 	}
+}
+
+/// Rounds, ascending, whose blobs are kept, by run.
+fn rounds_by_run(labels: impl IntoIterator<Item = String>) -> BTreeMap<RunId, BTreeSet<RoundIndex>> {
+	let mut rounds = BTreeMap::<_, BTreeSet<_>>::new();
+	for (run, round) in labels.into_iter().filter_map(|label| labelled_round(&label)) {
+		rounds.entry(run).or_default().insert(round);
+	}
+	rounds
 }
 
 fn read(store: &crate::store::Store, root: H256) -> Result<Vec<u8>, WorkerError> {
@@ -409,5 +463,35 @@ impl Moment {
 	/// Asks a running job to end at its next step.
 	pub(super) fn cancel(&self) {
 		self.cancel.store(true, Ordering::Relaxed);
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn rounds_of_all_runs_are_pruned_oldest_first_however_many_there_are() {
+		let labels = (0..200).rev().map(|round| round_label(3, round)).chain([round_label(1, 9), "dataset-0".into()]);
+		let rounds = rounds_by_run(labels);
+		assert_eq!(rounds.keys().copied().collect::<Vec<_>>(), [1, 3]);
+		assert!(rounds[&3].iter().copied().eq(0..200));
+	}
+
+	#[tokio::test]
+	async fn a_delta_that_was_checked_after_its_task_was_given_up_still_counts() {
+		let (compute, checked) = (Compute::start(1).unwrap(), Checked::default());
+		let noting = checked.clone();
+		let mut given_up = Box::pin(compute.run(move |_| {
+			noting.note(H256::zero(), Delta::Held);
+			Ok(())
+		}));
+		// Handed over, and nobody waits for the answer.
+		let _ = futures::poll!(given_up.as_mut());
+		drop(given_up);
+		// Jobs run in order: the one before is over when this one is.
+		compute.run(|_| Ok(())).await.unwrap();
+		assert_eq!(checked.take(), [(H256::zero(), Delta::Held)]);
+		assert_eq!(checked.take(), [], "it is noted once");
 	}
 }

@@ -6,7 +6,8 @@ use super::{
 	journal::Journal,
 	observe::{observe, Observed},
 	peers::Book,
-	plan::{has_left, plan, LocalState, Mode, Task},
+	plan::{has_left, plan_without, Delta, LocalState, Mode, Task},
+	refusals::Refusals,
 	status::{Reporter, RoundStatus},
 	tasks::{Effect, Moment, Tasks},
 	WorkerError, LEAVE_FILE,
@@ -19,7 +20,7 @@ use crate::{
 };
 use neuroshard_types::{
 	provider::{Addresses, ProviderInfo},
-	Balance, BlockNumber, RoundIndex, RunId, H256,
+	Balance, RoundIndex, RunId, H256,
 };
 use std::{
 	path::{Path, PathBuf},
@@ -31,9 +32,6 @@ use tokio_util::sync::CancellationToken;
 
 /// Pause after a failed task if no new block comes: a chain that stands still is asked again all the same.
 const RETRY: Duration = Duration::from_secs(6);
-
-/// Blocks until a task that the chain refused is tried again.
-const REFUSED_FOR: BlockNumber = 10;
 
 /// What the operator decides.
 #[derive(Clone, Debug)]
@@ -81,8 +79,8 @@ pub struct Worker {
 	seed: Option<H256>,
 	/// Bytes moved when the last round was noted.
 	traffic: TrafficTotals,
-	/// A task that the chain refused, and the block until which it is not tried again: every attempt costs a fee.
-	refused: Option<(Task, BlockNumber)>,
+	/// Tasks that are not tried again for now.
+	refusals: Refusals,
 	leaving: bool,
 }
 
@@ -117,9 +115,30 @@ impl Worker {
 			claim_from: options.claim_from,
 			leaving: false,
 		};
-		let tasks = Tasks { keys, genesis: client.genesis(), submitter, content, compute, reporter, dataset: Default::default() };
-		let (book, traffic) = (Book::default(), TrafficTotals::default());
-		Ok(Self { base, client, options, journal, tasks, local, book, at_hand: None, seed: None, traffic, refused: None, leaving: false })
+		let tasks = Tasks {
+			keys,
+			genesis: client.genesis(),
+			submitter,
+			content,
+			compute,
+			reporter,
+			dataset: Default::default(),
+			checked: Default::default(),
+		};
+		Ok(Self {
+			base,
+			client,
+			options,
+			journal,
+			tasks,
+			local,
+			book: Book::default(),
+			at_hand: None,
+			seed: None,
+			traffic: TrafficTotals::default(),
+			refusals: Refusals::default(),
+			leaving: false,
+		})
 	}
 
 	/// Works until `stop` is cancelled, or until it has left because its operator asked for it.
@@ -139,8 +158,7 @@ impl Worker {
 					if self.leaving && has_left(&seen.chain) {
 						return self.deregister(&seen).await;
 					}
-					let refused = self.refused.as_ref().filter(|(_, until)| seen.chain.best < *until).map(|(task, _)| task);
-					match plan(&seen.chain, &self.local).filter(|task| Some(task) != refused) {
+					match self.plan(&seen) {
 						Some(task) => self.perform(task, seen, &mut heads, &stop).await,
 						None => {
 							self.tasks.reporter.update(|status| status.task = None);
@@ -152,6 +170,11 @@ impl Worker {
 				Err(error) => Ended::Failed(error),
 			};
 			match ended {
+				Ended::Done(Effect::Incomplete) => {
+					// Whoever does not have it yet, or is not where the book says, is asked again with the next block.
+					self.book.expire();
+					wait(&mut heads, &stop).await;
+				}
 				Ended::Done(effect) => {
 					self.tasks.reporter.update(|status| status.last_error = None);
 					if let Err(error) = self.remember(effect) {
@@ -165,8 +188,13 @@ impl Worker {
 				}
 				Ended::Failed(error) => {
 					self.report(&error);
-					if matches!(error, WorkerError::Fetch(_) | WorkerError::Slow { .. }) {
-						self.book.expire();
+					match error {
+						WorkerError::Fetch(_) | WorkerError::Slow { .. } => self.book.expire(),
+						// Another run's work, or a reorganisation, took its place in memory.
+						WorkerError::NotLoaded { .. } => self.local.unloaded(),
+						// What was here may be damaged or gone: it is checked, and fetched if need be, again.
+						WorkerError::Store(_) | WorkerError::Checkpoint(_) => self.local.deltas.clear(),
+						_ => {}
 					}
 					wait(&mut heads, &stop).await;
 				}
@@ -175,6 +203,11 @@ impl Worker {
 			}
 		}
 		Ok(())
+	}
+
+	/// What to do now, but for what was refused just before.
+	fn plan(&self, seen: &Observed) -> Option<Task> {
+		plan_without(&seen.chain, &self.local, |task| self.refusals.bars(task, seen.chain.best))
 	}
 
 	/// Looks at the chain and brings memory and status up to date.
@@ -190,10 +223,11 @@ impl Worker {
 			self.local.deltas.clear();
 			if let Some(pending) = self.journal.pending().filter(|pending| Some(pending.seed) == seed) {
 				if self.tasks.content.store.contains(pending.work.delta_root) {
-					self.local.deltas.insert(pending.work.delta_root, None);
+					self.local.deltas.insert(pending.work.delta_root, Delta::Held);
 				}
 			}
 		}
+		self.local.deltas.extend(self.tasks.checked.take());
 		if self.book.is_old(seen.heads.best.number) {
 			self.book.refresh(&seen.at, &me, &self.tasks.content.net).await?;
 		}
@@ -270,8 +304,10 @@ impl Worker {
 		loop {
 			tokio::select! {
 				result = &mut doing => {
-					if let Err(WorkerError::Chain(ChainError::Dispatch { .. })) = &result {
-						self.refused = Some((task, moment.seen.chain.best.saturating_add(REFUSED_FOR)));
+					// Every refused attempt costs a fee, every divergent one a computation that would end alike.
+					let vain = WorkerError::is_in_vain;
+					if result.as_ref().is_err_and(vain) {
+						self.refusals.note(task, moment.seen.chain.best);
 					}
 					return result.map_or_else(Ended::Failed, Ended::Done);
 				},
@@ -282,7 +318,7 @@ impl Worker {
 				changed = heads.changed(), if followed && task.is_long() => {
 					followed = changed.is_ok();
 					let wanted = match self.observe().await {
-						Ok(seen) => task.is_part_of(plan(&seen.chain, &self.local).as_ref()),
+						Ok(seen) => task.is_part_of(self.plan(&seen).as_ref()),
 						// Not knowing better is no reason to throw work away.
 						Err(_) => true,
 					};
@@ -299,22 +335,15 @@ impl Worker {
 	/// Takes over what a task left behind.
 	fn remember(&mut self, effect: Effect) -> Result<(), WorkerError> {
 		match effect {
-			Effect::Sent => {}
+			Effect::Sent | Effect::Fetched | Effect::Incomplete => {}
 			Effect::Loaded(root) => self.local.checkpoint = Some(root),
 			Effect::Trained(pending) => {
 				let root = pending.work.delta_root;
 				self.journal.set_pending(pending)?;
 				self.local.pending = self.journal.pending_work();
-				self.local.deltas.insert(root, None);
+				self.local.deltas.insert(root, Delta::Held);
 			}
 			Effect::Diverged(seed) => self.local.diverged = Some(seed),
-			Effect::Fetched { held, missed } => {
-				self.local.deltas.extend(held.into_iter().map(|root| (root, None)));
-				for root in missed {
-					let attempts = self.local.deltas.entry(root).or_insert(Some(0));
-					*attempts = attempts.map(|attempts| attempts.saturating_add(1));
-				}
-			}
 			Effect::Stepped(next) => self.local.next = Some(next),
 			Effect::Uptime(hour) => {
 				self.local.uptime = Some(hour);
@@ -338,10 +367,17 @@ impl Worker {
 			return true;
 		}
 		match self.tasks.submitter.submit(staking::update_info(current)).await {
-			Ok(_) => tracing::info!("registered this worker's present addresses"),
-			Err(error) => self.report(&error.into()),
+			Ok(_) => {
+				tracing::info!("registered this worker's present addresses");
+				true
+			}
+			Err(error) => {
+				// What the chain refused costs a fee every time; everything else, such as an empty account, may pass.
+				let settled = matches!(error, ChainError::Dispatch { .. });
+				self.report(&error.into());
+				settled
+			}
 		}
-		true
 	}
 
 	async fn current_info(&self, registered: &ProviderInfo) -> Result<ProviderInfo, WorkerError> {

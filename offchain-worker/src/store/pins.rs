@@ -40,6 +40,11 @@ impl Pins {
 		self.labels.iter().filter(|(_, labels)| labels.contains(label)).map(|(root, _)| *root).collect()
 	}
 
+	/// All labels in use, each once.
+	pub(crate) fn labels(&self) -> Vec<String> {
+		self.labels.values().flatten().collect::<BTreeSet<_>>().into_iter().cloned().collect()
+	}
+
 	/// Reads the file; none means no pins.
 	pub(crate) fn load(path: &Path) -> Result<Self, StoreError> {
 		let damaged = |reason: String| StoreError::Pins { path: path.to_owned(), reason };

@@ -230,6 +230,11 @@ impl Store {
 		self.index().pins.with_label(label)
 	}
 
+	/// All labels in use, each once.
+	pub fn labels(&self) -> Vec<String> {
+		self.index().pins.labels()
+	}
+
 	fn change_pins(&self, change: impl FnOnce(&mut Pins) -> bool) -> Result<(), StoreError> {
 		let mut index = self.index();
 		let mut pins = index.pins.clone();

@@ -237,7 +237,9 @@ fn the_blob_unused_for_longest_goes_first_and_pinned_ones_never() {
 	let error = store.put(&bytes(5, 1)).unwrap_err();
 	assert!(matches!(error, StoreError::OverLimit { needed: ONE, .. }), "{error}");
 	assert!(error.to_string().contains("raise --max-disk"), "{error}");
+	assert!(store.labels().contains(&"round 1".to_owned()));
 	store.unpin_label("round 1").unwrap();
+	assert!(!store.labels().contains(&"round 1".to_owned()));
 	let e = put(5);
 	assert_eq!([a, b, d, e].map(|root| store.contains(root)), [true, false, true, true]);
 	store.unpin(d, "round 2").unwrap();

@@ -5,7 +5,10 @@ use super::{
 	round::{validation_loss, TrainError},
 };
 use crate::{data::loader::Loader, engine::Engine};
-use neuroshard_graph::outer::{aggregate, outer_step, AggregateError};
+use neuroshard_graph::{
+	exec::{aggregate, outer_step},
+	outer::AggregateError,
+};
 use neuroshard_types::{run::Attestation, AccountId};
 
 /// Why there is no next checkpoint.
@@ -42,8 +45,8 @@ pub fn apply_outer(engine: &Engine, previous: &Checkpoint, deltas: &[(AccountId,
 	let (mut params, mut momentum) = (previous.params.clone(), previous.momentum.clone());
 	let mut gradient = vec![0.0; params.len()];
 	let inputs: Vec<&[f32]> = deltas.iter().map(|(_, delta)| delta.as_slice()).collect();
-	aggregate(&inputs, train.aggregator, &mut gradient)?;
-	outer_step(&mut params, &mut momentum, &gradient, train.outer_lr.get(), train.outer_beta.get())?;
+	aggregate(engine.exec(), &inputs, train.aggregator, &mut gradient)?;
+	outer_step(engine.exec(), &mut params, &mut momentum, &gradient, train.outer_lr.get(), train.outer_beta.get())?;
 	let header = previous.header;
 	let too_many = || CheckpointError::TooManyRounds(header.round);
 	let round = header.round.checked_add(1).ok_or_else(too_many)?;

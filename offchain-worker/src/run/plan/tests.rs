@@ -132,7 +132,7 @@ fn me(chain: &mut ChainView) -> &mut ParticipantView {
 
 fn trained(local: &mut LocalState) {
 	local.pending = Some(PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL });
-	local.deltas.insert(delta(ME), None);
+	local.deltas.insert(delta(ME), Delta::Held);
 }
 
 /// Everybody has revealed; this worker holds its own delta.
@@ -152,7 +152,7 @@ fn checkpointing() -> (ChainView, LocalState) {
 	let (mut chain, mut local) = revealed_by_all(Phase::Checkpointing);
 	for (one, byte) in round(&mut chain).participants.iter_mut().zip([1, ME, 3]) {
 		one.included = true;
-		local.deltas.insert(delta(byte), None);
+		local.deltas.insert(delta(byte), Delta::Held);
 	}
 	(chain, local)
 }
@@ -294,7 +294,7 @@ fn deltas_are_fetched_while_others_still_reveal() {
 	let (mut chain, mut local) = revealed_by_all(Phase::Revealing);
 	round(&mut chain).participants[2].work = None;
 	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(1), delta(1))] }));
-	local.deltas.insert(delta(1), None);
+	local.deltas.insert(delta(1), Delta::Held);
 	assert_eq!(plan(&chain, &local), None);
 }
 
@@ -310,8 +310,8 @@ fn after_a_crash_between_reveal_and_vote_the_own_delta_is_fetched_like_any_other
 #[test]
 fn the_vote_names_every_delta_that_is_held() {
 	let (chain, mut local) = revealed_by_all(Phase::Availability);
-	local.deltas.insert(delta(1), None);
-	local.deltas.insert(delta(3), None);
+	local.deltas.insert(delta(1), Delta::Held);
+	local.deltas.insert(delta(3), Delta::Held);
 	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b111].try_into().unwrap() }));
 }
 
@@ -324,13 +324,21 @@ fn those_who_did_not_reveal_have_no_bit_in_the_vote() {
 }
 
 #[test]
-fn a_delta_that_cannot_be_had_is_left_out_of_the_vote_after_some_attempts() {
-	let (chain, mut local) = revealed_by_all(Phase::Availability);
-	local.deltas.insert(delta(1), None);
-	local.deltas.insert(delta(3), Some(FETCH_ATTEMPTS - 1));
+fn a_delta_that_does_not_come_is_waited_for_until_the_vote_must_be_sent() {
+	let (mut chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), Delta::Held);
+	chain.best = 100 - VOTE_MARGIN - 1;
 	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(3), delta(3))] }));
-	local.deltas.insert(delta(3), Some(FETCH_ATTEMPTS));
+	chain.best = 100 - VOTE_MARGIN;
 	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b011].try_into().unwrap() }));
+}
+
+#[test]
+fn an_unsound_delta_is_voted_against_without_asking_again() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), Delta::Unsound);
+	local.deltas.insert(delta(3), Delta::Held);
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b110].try_into().unwrap() }));
 }
 
 #[test]
@@ -353,8 +361,8 @@ fn a_vote_is_cast_once_and_not_by_those_who_did_not_reveal() {
 #[test]
 fn a_repeated_availability_phase_is_voted_on_again() {
 	let (chain, mut local) = revealed_by_all(Phase::Availability);
-	local.deltas.insert(delta(1), None);
-	local.deltas.insert(delta(3), None);
+	local.deltas.insert(delta(1), Delta::Held);
+	local.deltas.insert(delta(3), Delta::Held);
 	// The phase repeats: the chain forgets the votes, this worker's state stays.
 	assert!(matches!(plan(&chain, &local), Some(Task::Vote { .. })));
 }
@@ -371,10 +379,19 @@ fn the_outer_step_takes_the_included_deltas_in_order() {
 }
 
 #[test]
-fn an_included_delta_is_fetched_however_often_it_failed() {
+fn an_included_delta_is_fetched_also_by_those_who_voted_without_it() {
 	let (chain, mut local) = checkpointing();
-	local.deltas.insert(delta(1), Some(FETCH_ATTEMPTS + 5));
+	local.deltas.remove(&delta(1));
 	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(1), delta(1))] }));
+}
+
+#[test]
+fn nothing_is_attested_over_an_unsound_delta() {
+	let (mut chain, mut local) = checkpointing();
+	local.deltas.insert(delta(1), Delta::Unsound);
+	assert_eq!(plan(&chain, &local), None);
+	round(&mut chain).participants[0].included = false;
+	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: vec![delta(ME), delta(3)] }));
 }
 
 #[test]
@@ -459,6 +476,30 @@ fn money_and_uptime_wait_for_the_round() {
 }
 
 #[test]
+fn what_the_chain_refuses_does_not_hold_up_the_rest() {
+	let (mut chain, local) = training();
+	me(&mut chain).counted = false;
+	run(&mut chain).members.remove(1);
+	chain.claimable = NEURO;
+	chain.hour = 11;
+	assert_eq!(plan(&chain, &local), Some(Task::Join));
+	let without_join = |task: &Task| *task == Task::Join;
+	assert_eq!(plan_without(&chain, &local, without_join), Some(Task::Claim));
+	let without_both = |task: &Task| matches!(task, Task::Join | Task::Claim);
+	assert_eq!(plan_without(&chain, &local, without_both), Some(Task::ProveUptime { hour: 11 }));
+}
+
+#[test]
+fn an_adopted_checkpoint_that_is_not_in_memory_any_more_is_loaded_from_elsewhere() {
+	let (mut chain, mut local) = checkpointing();
+	let attestation = stepped(&mut local, vec![delta(1)]);
+	run(&mut chain).view.checkpoint = attestation.checkpoint;
+	assert_eq!(plan(&chain, &local), Some(Task::Adopt { root: attestation.checkpoint }));
+	local.unloaded();
+	assert_eq!(plan(&chain, &local), Some(Task::FetchCheckpoint { root: attestation.checkpoint }));
+}
+
+#[test]
 fn nothing_to_claim_is_never_claimed() {
 	let (mut chain, mut local) = training();
 	chain.run = None;
@@ -493,14 +534,17 @@ fn a_leaver_has_left_when_neither_round_nor_run_counts_on_it() {
 }
 
 #[test]
-fn a_long_task_goes_on_while_the_plan_wants_at_least_as_much() {
+fn a_long_task_goes_on_while_the_plan_wants_some_of_it() {
 	let (one, two) = ((account(1), delta(1)), (account(3), delta(3)));
 	let fetch = |wanted: &[(AccountId, H256)]| Task::FetchDeltas { wanted: wanted.to_vec() };
-	assert!(fetch(std::slice::from_ref(&one)).is_part_of(Some(&fetch(&[one.clone(), two.clone()]))));
-	assert!(!fetch(&[one.clone(), two]).is_part_of(Some(&fetch(&[one]))));
+	let both = fetch(&[one.clone(), two.clone()]);
+	assert!(!fetch(std::slice::from_ref(&one)).is_part_of(Some(&both)), "the second one does not wait for the first");
+	assert!(both.is_part_of(Some(&fetch(std::slice::from_ref(&one)))), "the other one has come meanwhile");
+	assert!(!fetch(&[one]).is_part_of(Some(&fetch(&[two]))));
 	let train = Task::Train { position: 1 };
 	assert!(train.is_long() && train.is_part_of(Some(&train)));
 	assert!(!train.is_part_of(Some(&Task::Train { position: 0 })));
 	assert!(!train.is_part_of(None));
+	assert!(train.is_part_of(Some(&Task::Leave)), "whoever leaves finishes its round");
 	assert!(!Task::Commit.is_long());
 }
