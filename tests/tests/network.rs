@@ -75,10 +75,12 @@ impl Scenario {
 		let before = self.provider(1).await;
 		self.participant(1, round, "has revealed", |participant| participant.work.is_some()).await;
 		self.network.workers[1].kill();
+		// Its vote is missed.
+		self.past(round, Phase::Availability).await;
+		self.network.workers[1].start().unwrap();
 		// Whether the others had fetched its delta by then is theirs to say.
 		let included = included(&self.adopted(round).await);
 		assert!(included.is_superset(&self.accounts([0, 2])), "round {round}: {included:?}");
-		self.network.workers[1].start().unwrap();
 		self.is_back(1, round.saturating_add(1), &before).await
 	}
 
