@@ -261,7 +261,11 @@ impl Actor {
 		if let Some(link) = self.links.get_mut(&peer) {
 			link.in_flight = link.in_flight.saturating_sub(1);
 		}
-		let _ = reply.send(outcome);
+		let late = matches!(outcome, Err(PeerFailure::Timeout));
+		// Whoever asked judges what it hears; if it has given up already, silence must cost the peer its rank all the same.
+		if reply.send(outcome).is_err() && late {
+			self.judge(peer, Conduct::Unresponsive);
+		}
 		self.advance(peer);
 	}
 

@@ -124,7 +124,7 @@ impl Default for Timeouts {
 	fn default() -> Self {
 		Self {
 			dial: Duration::from_secs(10),
-			request: Duration::from_secs(30),
+			request: Duration::from_secs(15),
 			busy: Duration::from_millis(500),
 			idle: Duration::from_secs(600),
 			housekeeping: Duration::from_secs(5),

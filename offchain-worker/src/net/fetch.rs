@@ -276,9 +276,13 @@ impl<'a> Session<'a> {
 			}
 			_ => false,
 		};
-		if !again && self.usable.contains(&peer) {
-			self.usable.retain(|usable| *usable != peer);
-			self.failures.push((peer, failure));
+		if let Some(place) = self.usable.iter().position(|usable| *usable == peer) {
+			self.usable.remove(place);
+			match again {
+				// Its second chance comes when the others have had their first.
+				true => self.usable.push(peer),
+				false => self.failures.push((peer, failure)),
+			}
 		}
 		Ok(())
 	}

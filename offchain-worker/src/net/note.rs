@@ -1,7 +1,11 @@
 //! Asking peers what a root that names no blob is made of.
 
 use super::{message::Answer, score::Conduct, FetchError, Handle, PeerAddress, PeerFailure, Request};
+use futures::StreamExt;
 use neuroshard_types::H256;
+
+/// Peers asked at the same time: one that does not answer holds nobody up.
+const AT_A_TIME: usize = 4;
 
 impl Handle {
 	/// Asks `peers` (all of the address book if there are none), best first, for their note on `root`, until `accept` takes
@@ -14,9 +18,11 @@ impl Handle {
 		let others = peers.into_iter().filter(|peer| peer.peer != self.peer_id()).collect::<Vec<_>>();
 		let ranking = self.rank(others.iter().map(|peer| peer.peer).collect(), root).await?;
 		let mut failures: Vec<_> = ranking.banned.into_iter().map(|(peer, rest)| (peer, PeerFailure::Banned(rest))).collect();
-		for peer in ranking.usable {
-			let Some(address) = others.iter().find(|other| other.peer == peer) else { continue };
-			let failure = match self.ask(address.clone(), Request::Note { root }).await? {
+		let addresses = ranking.usable.iter().filter_map(|peer| others.iter().find(|other| other.peer == *peer)).cloned();
+		let asked = addresses.map(|address| async move { (address.peer, self.ask(address, Request::Note { root }).await) });
+		let mut answers = futures::stream::iter(asked).buffer_unordered(AT_A_TIME);
+		while let Some((peer, answer)) = answers.next().await {
+			let failure = match answer? {
 				Ok(Answer::Data(note)) => match accept(&note) {
 					Some(accepted) => {
 						self.judge(peer, Conduct::Good).await?;

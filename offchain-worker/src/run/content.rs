@@ -13,15 +13,16 @@ use crate::{
 	train::checkpoint::{Checkpoint, Header},
 };
 use codec::{DecodeAll, Encode};
-use neuroshard_graph::{ModelConfig, ParamLayout};
+use neuroshard_graph::{tiles::content_id, ModelConfig, ParamLayout};
 use neuroshard_types::{
 	dataset::{DatasetShape, DatasetView, TOKENS_PER_CHUNK},
 	DatasetId, RoundIndex, RunId, H256,
 };
 use std::{
+	collections::BTreeSet,
 	future::Future,
 	path::{Path, PathBuf},
-	sync::Arc,
+	sync::{Arc, Mutex, PoisonError},
 	time::Duration,
 };
 
@@ -37,23 +38,35 @@ pub(super) struct Dataset {
 	foreign: bool,
 	shard_roots: Arc<[H256]>,
 	shape: DatasetShape,
+	/// Shards whose files were compared with their roots since the start.
+	checked: Arc<Mutex<BTreeSet<u32>>>,
 	/// Reads windows from shards that are here.
 	pub(super) loader: Loader,
 }
 
 impl Dataset {
-	/// Those of `shards` that are not in the folder yet, and their roots.
+	/// Those of `shards` that are not, or not undamaged, in the folder, and their roots. Blocks. Every file is read once after a start: work
+	/// on a damaged one would be wrong work, and cost the bond.
 	fn missing(&self, shards: &[u32]) -> Vec<(PathBuf, H256)> {
 		if self.foreign {
 			return Vec::new();
 		}
-		let absent = |path: &Path| !std::fs::metadata(path).is_ok_and(|file| file.len() == shard_bytes(&self.shape));
+		let length = shard_bytes(&self.shape);
+		let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+		let mut is_here = |shard: u32, path: &Path, root: H256| {
+			let here = std::fs::metadata(path).is_ok_and(|file| file.len() == length);
+			let right = here && (checked.contains(&shard) || std::fs::read(path).is_ok_and(|bytes| content_id(&bytes, 1) == root.0));
+			if right {
+				checked.insert(shard);
+			}
+			right
+		};
 		shards
 			.iter()
 			.filter_map(|shard| {
 				let root = self.shard_roots.get(usize::try_from(*shard).ok()?)?;
 				let path = shard_path(&self.folder, *shard);
-				absent(&path).then_some((path, *root))
+				(!is_here(*shard, &path, *root)).then_some((path, *root))
 			})
 			.collect()
 	}
@@ -162,7 +175,7 @@ impl Content {
 		};
 		let shape = manifest.shape;
 		let loader = Loader::new(&folder, shape, manifest.vocab)?;
-		Ok(Dataset { id, folder, foreign, shard_roots: shard_roots.into(), shape, loader })
+		Ok(Dataset { id, folder, foreign, shard_roots: shard_roots.into(), shape, checked: Arc::default(), loader })
 	}
 
 	/// Checks the operator's folder against the chain's root and offers its shards to peers.
@@ -209,11 +222,12 @@ impl Content {
 	/// Sees to it that `shards` of `dataset` are in its folder.
 	pub(super) async fn shards(&self, dataset: &Dataset, shards: &[u32], peers: &[PeerAddress]) -> Result<(), WorkerError> {
 		let leaves = dataset.shape.tokens_per_shard.div_ceil(TOKENS_PER_CHUNK);
-		for (path, root) in dataset.missing(shards) {
-			let blob = self.net.fetch(ContentDescriptor { root, leaves }, peers).await?;
+		let (wanted, of) = (shards.to_vec(), dataset.clone());
+		for (path, root) in blocking(move || Ok(of.missing(&wanted))).await? {
 			let (store, label) = (self.store.clone(), dataset_label(dataset.id));
+			blocking(move || Ok(store.pin(root, &label)?)).await?;
+			let blob = self.net.fetch(ContentDescriptor { root, leaves }, peers).await?;
 			blocking(move || {
-				store.pin(root, &label)?;
 				let folder = path.parent().unwrap_or(Path::new("."));
 				std::fs::create_dir_all(folder).map_err(|source| WorkerError::File { path: folder.to_path_buf(), source })?;
 				write_atomically(&path, &blob.bytes()?).map_err(|source| WorkerError::File { path, source })
@@ -296,20 +310,33 @@ mod tests {
 		// 3,000 tokens are 6,000 bytes, in a file of two chunks.
 		let shape = DatasetShape { tokens_per_shard: 3_000, shard_count: 2, held_out: 1 };
 		let loader = Loader::new(folder, shape, 288).unwrap();
-		Dataset { id: 0, folder: folder.to_path_buf(), foreign, shard_roots: [H256::zero(), H256::repeat_byte(1)].into(), shape, loader }
+		let shard_roots = [root(0), root(1)].into();
+		Dataset { id: 0, folder: folder.to_path_buf(), foreign, shard_roots, shape, checked: Arc::default(), loader }
+	}
+
+	fn content(byte: u8) -> Vec<u8> {
+		vec![byte; 8_192]
+	}
+
+	fn root(byte: u8) -> H256 {
+		H256(content_id(&content(byte), 1))
 	}
 
 	#[test]
 	fn only_shards_that_are_not_whole_in_the_folder_are_missing() {
 		let folder = tempfile::tempdir().unwrap();
-		let write = |shard, bytes: usize| std::fs::write(shard_path(folder.path(), shard), vec![0; bytes]).unwrap();
+		let write = |shard, bytes: &[u8]| std::fs::write(shard_path(folder.path(), shard), bytes).unwrap();
 		std::fs::create_dir(folder.path().join("shards")).unwrap();
-		let second = (shard_path(folder.path(), 1), H256::repeat_byte(1));
-		write(0, 8_192);
+		let second = (shard_path(folder.path(), 1), root(1));
+		write(0, &content(0));
 		assert_eq!(dataset(folder.path(), false).missing(&[0, 1, 2]), std::slice::from_ref(&second));
-		write(1, 6_000);
+		write(1, &content(1)[..6_000]);
+		assert_eq!(dataset(folder.path(), false).missing(&[1]), std::slice::from_ref(&second));
+		let mut damaged = content(1);
+		damaged[5_000] ^= 1;
+		write(1, &damaged);
 		assert_eq!(dataset(folder.path(), false).missing(&[1]), [second]);
-		write(1, 8_192);
+		write(1, &content(1));
 		assert_eq!(dataset(folder.path(), false).missing(&[0, 1]), []);
 	}
 

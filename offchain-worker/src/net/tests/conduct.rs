@@ -93,9 +93,34 @@ async fn a_peer_that_never_answers_loses_points_and_another_one_is_asked() {
 	let (silent, asked) = hand_made(9, |_| Reaction::Silence).await;
 	server.store.put(&data).unwrap();
 	assert_eq!(client.fetch(content(&data), &[silent.clone(), server.address().await]).await.unwrap(), data);
-	assert_eq!(asked.lock().unwrap().len(), 2, "it got a second chance");
+	assert_eq!(asked.lock().unwrap().len(), 1, "its second chance comes after everybody's first");
 	let standing = client.standing(silent.peer).await.unwrap();
-	assert_eq!((standing.points, standing.banned_for), (-2 * ScorePolicy::default().unresponsive, None));
+	assert_eq!((standing.points, standing.banned_for), (-ScorePolicy::default().unresponsive, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lonely_peer_that_does_not_answer_gets_a_second_chance() {
+	let client = Node::configured(2, |config| config.timeouts.request = Duration::from_millis(200)).await;
+	let (silent, asked) = hand_made(9, |_| Reaction::Silence).await;
+	client.fetch(content(&bytes(1, 1)), &[silent]).await.unwrap_err();
+	assert_eq!(asked.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silence_costs_rank_also_when_nobody_waits_any_more() {
+	let client = Node::configured(2, |config| config.timeouts.request = Duration::from_secs(1)).await;
+	let (silent, asked) = hand_made(9, |_| Reaction::Silence).await;
+	let data = bytes(1, 1);
+	let peers = [silent.clone()];
+	tokio::select! {
+		_ = client.fetch(content(&data), &peers) => panic!("it cannot end before it is given up"),
+		() = async {
+			while asked.lock().unwrap().is_empty() {
+				tokio::task::yield_now().await;
+			}
+		} => {},
+	}
+	client.until(|status| status.standings.iter().any(|standing| standing.peer == silent.peer && standing.points < 0)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,6 +25,22 @@ async fn a_note_comes_from_whoever_has_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_does_not_answer_does_not_hold_up_a_note() {
+	let knowing = Node::start(1).await;
+	let client = Node::configured(3, |config| config.timeouts.request = 10 * PATIENCE).await;
+	for seed in 1..=8 {
+		let note = [seed; 40];
+		let root = root_of(&note);
+		knowing.store.set_note(root, &note).unwrap();
+		// Whoever comes first in the ranking: the one who knows is heard.
+		let (silent, _) = hand_made(90 + seed, |_| Reaction::Silence).await;
+		let peers = [silent, knowing.address().await];
+		let asked = tokio::time::timeout(PATIENCE, client.handle.note(root, &peers, known(root))).await;
+		assert_eq!(asked.expect("the note comes").unwrap(), note);
+	}
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_note_that_does_not_belong_to_the_root_shuts_its_sender_out() {
 	let (liar, honest, client) = (Node::start(1).await, Node::start(2).await, Node::start(3).await);
 	let note = b"parameters and momentum";
