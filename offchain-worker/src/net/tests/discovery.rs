@@ -44,6 +44,8 @@ async fn a_peer_that_cannot_be_dialled_serves_over_the_connection_it_made() {
 	let data = bytes(1, 2);
 	let content = hidden.store.put(&data).unwrap();
 	hidden.handle.set_peers(vec![client.address().await]).await.unwrap();
+	// The dialler tries both transports and keeps one connection: which one, it knows first.
+	hidden.until(|status| status.is_connected(&client.handle.peer_id())).await;
 	client.until(|status| status.is_connected(&hidden.handle.peer_id())).await;
 	let hidden = PeerAddress::new(hidden.handle.peer_id(), []);
 	assert_eq!(client.fetch(content, &[hidden]).await.unwrap(), data);
