@@ -22,6 +22,7 @@ const RUN: View<(RunId,), Option<RunView>> = View::new("Training", "run");
 const ROUND: View<(RunId,), Option<RoundView>> = View::new("Training", "round");
 const RECORD: View<(RunId, RoundIndex), Option<RoundRecord>> = View::new("Training", "record");
 const MEMBERS: View<(RunId,), Vec<AccountId>> = View::new("Training", "members");
+const NEXT_JOIN: View<(RunId, AccountId), Option<BlockNumber>> = View::new("Training", "next_join");
 const EARNINGS: View<(AccountId,), Earnings> = View::new("Rewards", "earnings");
 const CLAIMABLE_ERAS: View<(AccountId,), Vec<(EraIndex, Balance)>> = View::new("Rewards", "claimable_eras");
 const WINDOW: View<(), BlockNumber> = View::new("Ponw", "window");
@@ -41,6 +42,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	ROUND.check(metadata)?;
 	RECORD.check(metadata)?;
 	MEMBERS.check(metadata)?;
+	NEXT_JOIN.check(metadata)?;
 	EARNINGS.check(metadata)?;
 	CLAIMABLE_ERAS.check(metadata)?;
 	WINDOW.check(metadata)?;
@@ -119,6 +121,14 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn members(&self, id: RunId) -> Result<Vec<AccountId>, ChainError> {
 		self.view(&MEMBERS, (id,)).await
+	}
+
+	/// First block in which `who`, which missed deadlines in a row, may join a run again; `None` if it need not wait (any more).
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn next_join(&self, id: RunId, who: &AccountId) -> Result<Option<BlockNumber>, ChainError> {
+		self.view(&NEXT_JOIN, (id, who.clone())).await
 	}
 
 	/// What `who` has earned.

@@ -163,6 +163,9 @@ impl Report {
 		}
 		if let Some(worker) = &self.worker {
 			println!("worker     {}", worker.task.as_deref().unwrap_or("idle"));
+			if let Some(waiting) = &worker.waiting {
+				println!("           {waiting}");
+			}
 			if let Some(error) = &worker.last_error {
 				println!("           last problem: {error}");
 			}

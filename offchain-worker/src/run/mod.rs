@@ -3,11 +3,13 @@
 //! [`plan`] decides, purely; [`Worker`] looks at the chain, asks it, and has the tasks done: extrinsics by the account's submitter,
 //! computing by the compute thread, transfers by the network. [`journal`] remembers what a restart must not forget.
 
+mod announce;
 mod compute;
 mod content;
 mod error;
 pub mod journal;
 mod observe;
+mod obstacle;
 mod patience;
 mod peers;
 pub mod plan;

@@ -26,6 +26,8 @@ pub(super) struct Observed {
 	/// Chain time of the best block.
 	pub(super) time: Moment,
 	pub(super) provider: Option<ProviderView>,
+	/// The chain's smallest bond, in planck; asked only for a provider that is not active.
+	pub(super) least_bond: Option<Balance>,
 	pub(super) earnings: Earnings,
 	/// Eras that can be claimed according to best and finalized block.
 	pub(super) eras: Vec<EraIndex>,
@@ -43,6 +45,7 @@ pub(super) async fn observe(
 	let provider = at.provider(me).await?;
 	let active = provider.as_ref().is_some_and(|one| one.status == ProviderStatus::Active && one.info.roles.contains(Role::Worker));
 	let bond = provider.as_ref().map_or(0, |one| one.bonded);
+	let least_bond = if active { None } else { Some(at.bond_limits().await?.0) };
 	let run = match find_run(&at, asked, at_hand).await? {
 		Some(id) => run_state(&at, &finalized, me, id).await?,
 		None => None,
@@ -55,7 +58,7 @@ pub(super) async fn observe(
 	let hour = u32::try_from(time / HOUR_MS).unwrap_or(u32::MAX);
 	let chain = ChainView { best: heads.best.number, me: me.clone(), active, bond, run, hour, claimable };
 	let earnings = at.earnings(me).await?;
-	Ok(Observed { heads, at, chain, time, provider, earnings, eras })
+	Ok(Observed { heads, at, chain, time, provider, least_bond, earnings, eras })
 }
 
 async fn find_run(at: &ChainAt, asked: Option<RunId>, at_hand: Option<RunId>) -> Result<Option<RunId>, WorkerError> {
@@ -84,5 +87,6 @@ async fn run_state(at: &ChainAt, finalized: &ChainAt, me: &AccountId, id: RunId)
 		}
 		None => None,
 	};
-	Ok(Some(RunState { id, view, round, members, finalized_seal }))
+	let next_join = if members.contains(me) { None } else { at.next_join(id, me).await? };
+	Ok(Some(RunState { id, view, round, members, finalized_seal, next_join }))
 }

@@ -45,6 +45,8 @@ pub struct RunState {
 	pub members: Vec<AccountId>,
 	/// This account's sealed commitment to the current round, as of the *finalized* block.
 	pub finalized_seal: Option<H256>,
+	/// First block in which this account may join again after dropouts in a row; `None` if it need not wait, or is a member.
+	pub next_join: Option<BlockNumber>,
 }
 
 /// Whether this worker trains or only hands out what others ask for.
@@ -215,6 +217,16 @@ pub fn has_left(chain: &ChainView) -> bool {
 	})
 }
 
+/// What a worker that was asked to leave does first, for people.
+pub fn farewell(chain: &ChainView) -> String {
+	let round = chain.run.as_ref().and_then(|run| run.round.as_ref()).filter(|_| !has_left(chain));
+	let acts = |round: &&RoundView| round.participants.iter().any(|one| one.account == chain.me && one.counted);
+	match round.filter(acts) {
+		Some(round) => format!("leaving as asked: finishes round {} first, then takes the bond out and ends", round.round),
+		None => "leaving as asked: takes no part in another round, takes the bond out and ends".into(),
+	}
+}
+
 impl Task {
 	/// Whether it may take longer than the phase that asked for it, so that it is given up when the plan changes.
 	pub fn is_long(&self) -> bool {
@@ -277,9 +289,9 @@ fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task
 }
 
 /// Whether the chain would take this worker in. A refused call costs a fee.
-fn may_join(chain: &ChainView, run: &RunState) -> bool {
+pub(super) fn may_join(chain: &ChainView, run: &RunState) -> bool {
 	let room = u32::try_from(run.members.len()).is_ok_and(|count| count < run.view.config.max_participants);
-	room && chain.active && chain.bond >= run.view.config.min_bond
+	room && chain.active && chain.bond >= run.view.config.min_bond && run.next_join.is_none()
 }
 
 /// The loaded checkpoint is not the run's newest one.
@@ -362,4 +374,4 @@ fn housekeeping(chain: &ChainView, local: &LocalState) -> impl Iterator<Item = T
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

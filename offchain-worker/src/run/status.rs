@@ -56,6 +56,8 @@ pub struct Status {
 	pub phase: Option<String>,
 	/// What the worker is doing.
 	pub task: Option<String>,
+	/// What keeps it from taking part, and what to do about it.
+	pub waiting: Option<String>,
 	/// Root of the loaded checkpoint.
 	pub checkpoint: Option<String>,
 	/// Round that the loaded checkpoint starts.

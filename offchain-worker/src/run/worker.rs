@@ -1,12 +1,14 @@
 //! The worker's main loop: look at the chain, plan, do, remember.
 
 use super::{
+	announce::current_info,
 	compute::Compute,
 	content::Content,
 	journal::Journal,
 	observe::{observe, Observed},
+	obstacle::obstacle,
 	peers::Book,
-	plan::{has_left, plan_without, Delta, LocalState, Mode, Task},
+	plan::{farewell, has_left, plan_without, Delta, LocalState, Mode, Task},
 	refusals::Refusals,
 	status::{Reporter, RoundStatus},
 	tasks::{Effect, Moment, Tasks},
@@ -15,13 +17,10 @@ use super::{
 use crate::{
 	chain::{staking, ChainClient, ChainError, Heads, Submitter},
 	keys::Keys,
-	net::{Handle, Multiaddr, TrafficTotals},
+	net::{Handle, TrafficTotals},
 	store::Store,
 };
-use neuroshard_types::{
-	provider::{Addresses, ProviderInfo},
-	Balance, RoundIndex, RunId, H256,
-};
+use neuroshard_types::{Balance, RoundIndex, RunId, H256};
 use std::{
 	path::{Path, PathBuf},
 	sync::Arc,
@@ -81,6 +80,8 @@ pub struct Worker {
 	traffic: TrafficTotals,
 	/// Tasks that are not tried again for now.
 	refusals: Refusals,
+	/// What keeps this worker from taking part, as it was said last.
+	waiting: Option<String>,
 	leaving: bool,
 }
 
@@ -137,6 +138,7 @@ impl Worker {
 			seed: None,
 			traffic: TrafficTotals::default(),
 			refusals: Refusals::default(),
+			waiting: None,
 			leaving: false,
 		})
 	}
@@ -214,7 +216,10 @@ impl Worker {
 	async fn observe(&mut self) -> Result<Observed, WorkerError> {
 		let me = self.tasks.keys.account.id();
 		let seen = observe(&self.client, &me, self.options.run, self.at_hand.map(|(run, _)| run)).await?;
-		self.leaving = self.leaving || self.base.join(LEAVE_FILE).exists();
+		if !self.leaving && self.base.join(LEAVE_FILE).exists() {
+			self.leaving = true;
+			tracing::info!("{}", farewell(&seen.chain));
+		}
 		self.local.leaving = self.leaving;
 		let seed = seen.chain.run.as_ref().and_then(|run| run.round.as_ref()).map(|round| round.seed);
 		if self.seed != seed {
@@ -232,6 +237,7 @@ impl Worker {
 			self.book.refresh(&seen.at, &me, &self.tasks.content.net).await?;
 		}
 		self.note_rounds(&seen).await?;
+		self.tell_obstacle(&seen);
 		self.show(&seen).await;
 		Ok(seen)
 	}
@@ -266,6 +272,21 @@ impl Worker {
 		Ok(())
 	}
 
+	/// Says once what keeps this worker from taking part.
+	fn tell_obstacle(&mut self, seen: &Observed) {
+		let training = self.local.mode == Mode::Train && !self.leaving;
+		let found = if training { obstacle(&seen.chain, seen.provider.as_ref(), seen.least_bond) } else { None };
+		let words = found.map(|found| found.to_string());
+		if self.waiting != words {
+			match &words {
+				Some(words) => tracing::warn!("{words}"),
+				None if training => tracing::info!("nothing keeps this worker from taking part any more"),
+				None => {}
+			}
+			self.waiting = words;
+		}
+	}
+
 	async fn show(&self, seen: &Observed) {
 		let network = self.tasks.content.net.status().await.ok();
 		let traffic = self.tasks.content.net.traffic();
@@ -277,6 +298,7 @@ impl Worker {
 			status.finalized_block = seen.heads.finalized.number;
 			status.run = run.map(|run| run.id);
 			status.round = round.map(|round| round.round);
+			status.waiting.clone_from(&self.waiting);
 			status.phase = round.map(|round| format!("{:?}", round.phase));
 			status.checkpoint = loaded.map(|root| format!("{root:?}"));
 			status.checkpoint_round = run.filter(|run| loaded == Some(run.view.checkpoint)).map(|run| run.view.rounds_adopted);
@@ -356,7 +378,7 @@ impl Worker {
 	/// Tells the chain where this worker is now, if that is not what it registered. Returns whether it is settled.
 	async fn announce(&self, seen: &Observed) -> bool {
 		let Some(provider) = &seen.provider else { return true };
-		let current = match self.current_info(&provider.info).await {
+		let current = match current_info(&self.tasks, &provider.info).await {
 			Ok(current) => current,
 			Err(error) => {
 				self.report(&error);
@@ -380,24 +402,11 @@ impl Worker {
 		}
 	}
 
-	async fn current_info(&self, registered: &ProviderInfo) -> Result<ProviderInfo, WorkerError> {
-		let network = self.tasks.content.net.status().await?;
-		let known = network.external.into_iter().chain(sorted(network.listening));
-		let mut addresses = Addresses::default();
-		for address in known.filter_map(|address| address.to_vec().try_into().ok()) {
-			// Addresses beyond what the chain takes are left out: the first ones reach furthest.
-			if !addresses.contains(&address) && addresses.try_push(address).is_err() {
-				break;
-			}
-		}
-		let peer_id = network.peer.to_bytes().try_into().map_err(|_| WorkerError::Stopped)?;
-		Ok(ProviderInfo { ponw_key: self.tasks.keys.ponw.public(), peer_id, addresses, ..registered.clone() })
-	}
-
 	/// The end of leaving: the bond is on its way out.
 	async fn deregister(&self, seen: &Observed) -> Result<(), WorkerError> {
 		if seen.provider.as_ref().is_some_and(|provider| provider.bonded > 0) {
 			self.tasks.submitter.submit(staking::deregister()).await?;
+			tracing::info!("left: the bond is on its way out; `neuroshard-worker leave` withdraws it after the cooldown");
 		}
 		let path: &Path = &self.base.join(LEAVE_FILE);
 		match std::fs::remove_file(path) {
@@ -419,34 +428,11 @@ impl Worker {
 	}
 }
 
-/// Addresses in an order that a restart does not change, those that only this machine understands last.
-fn sorted(mut addresses: Vec<Multiaddr>) -> Vec<Multiaddr> {
-	addresses.sort_by_key(|address| {
-		let text = address.to_string();
-		let local = text.starts_with("/ip4/127.") || text.starts_with("/ip6/::1/");
-		(local, text)
-	});
-	addresses
-}
-
 /// Waits for a new block, for some time.
 async fn wait(heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) {
 	tokio::select! {
 		_ = heads.changed() => {},
 		() = stop.cancelled() => {},
 		() = tokio::time::sleep(RETRY) => {},
-	}
-}
-
-#[cfg(test)]
-mod tests {
-	use super::*;
-
-	#[test]
-	fn addresses_are_sorted_with_loopback_last() {
-		let texts = ["/ip4/127.0.0.1/tcp/1", "/ip4/192.0.2.7/udp/1/quic-v1", "/ip4/10.0.0.1/tcp/1"];
-		let addresses = texts.iter().map(|text| text.parse().unwrap()).collect();
-		let sorted: Vec<String> = sorted(addresses).iter().map(ToString::to_string).collect();
-		assert_eq!(sorted, ["/ip4/10.0.0.1/tcp/1", "/ip4/192.0.2.7/udp/1/quic-v1", "/ip4/127.0.0.1/tcp/1"]);
 	}
 }

@@ -75,7 +75,7 @@ fn config() -> RunConfig {
 }
 
 /// Three participants of whom the second is this worker, with the checkpoint in hand and nothing done yet.
-fn training() -> (ChainView, LocalState) {
+pub(in crate::run) fn training() -> (ChainView, LocalState) {
 	let round = RoundView {
 		round: 1,
 		attempt: 0,
@@ -100,7 +100,14 @@ fn training() -> (ChainView, LocalState) {
 		me: account(ME),
 		active: true,
 		bond: NEURO,
-		run: Some(RunState { id: 7, view, round: Some(round), members: [1, ME, 3].map(account).to_vec(), finalized_seal: None }),
+		run: Some(RunState {
+			id: 7,
+			view,
+			round: Some(round),
+			members: [1, ME, 3].map(account).to_vec(),
+			finalized_seal: None,
+			next_join: None,
+		}),
 		hour: 10,
 		claimable: 0,
 	};
@@ -211,6 +218,17 @@ fn nobody_joins_a_full_run_or_without_the_bond_that_it_asks_for() {
 	chain.bond = NEURO;
 	run(&mut chain).members = (10..14).map(account).collect();
 	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn nobody_pays_for_joins_that_the_chain_would_refuse_while_it_has_to_wait() {
+	let (mut chain, local) = training();
+	round(&mut chain).participants.remove(1);
+	run(&mut chain).members.remove(1);
+	run(&mut chain).next_join = Some(1_000);
+	assert_eq!(plan(&chain, &local), None);
+	run(&mut chain).next_join = None;
+	assert_eq!(plan(&chain, &local), Some(Task::Join));
 }
 
 #[test]
@@ -531,6 +549,16 @@ fn a_leaver_has_left_when_neither_round_nor_run_counts_on_it() {
 	assert!(has_left(&chain));
 	chain.run = None;
 	assert!(has_left(&chain));
+}
+
+#[test]
+fn who_is_asked_to_leave_says_which_round_comes_first() {
+	let (mut chain, _) = training();
+	assert!(farewell(&chain).contains("finishes round 1 first"), "{}", farewell(&chain));
+	me(&mut chain).counted = false;
+	assert!(farewell(&chain).contains("no part in another round"), "a dropout has nothing to finish");
+	chain.run = None;
+	assert!(farewell(&chain).contains("takes the bond out"));
 }
 
 #[test]

@@ -1,0 +1,188 @@
+//! What keeps a worker from taking part, and what to do about it. Pure: the planner waits, this says what for.
+
+use super::plan::{may_join, ChainView};
+use crate::chain::Neuro;
+use neuroshard_types::{
+	provider::{ProviderStatus, ProviderView, Role},
+	run::RunStatus,
+	Balance, BlockNumber, RunId,
+};
+use std::fmt;
+
+/// Why a worker that would train gets no place in a round.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Obstacle {
+	/// The registration has ended.
+	Unregistered,
+	/// The provider does not offer the worker role.
+	NoWorkerRole,
+	/// Chilled with a bond that would do.
+	Chilled,
+	/// Chilled, and the bond is below the chain's minimum.
+	BondGone {
+		/// Active bond, in planck.
+		bond: Balance,
+		/// The chain's minimum, in planck.
+		least: Balance,
+	},
+	/// The run asks for more than this bond.
+	BondTooSmall {
+		/// The run.
+		run: RunId,
+		/// Active bond, in planck.
+		bond: Balance,
+		/// What the run asks for, in planck.
+		least: Balance,
+	},
+	/// It missed deadlines in a row.
+	CoolingOff {
+		/// The run.
+		run: RunId,
+		/// First block in which it may join.
+		until: BlockNumber,
+	},
+	/// Nobody else is taken in.
+	Full {
+		/// The run.
+		run: RunId,
+	},
+}
+
+impl fmt::Display for Obstacle {
+	fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+		match self {
+			Self::Unregistered => formatter.write_str("takes no part: this account is no provider any more; `neuroshard-worker register`"),
+			Self::NoWorkerRole => {
+				formatter.write_str("takes no part: this provider does not offer the role worker; add it with a wallet: staking.updateInfo")
+			}
+			Self::Chilled => formatter.write_str("takes no part: this provider is chilled; end that with a wallet: staking.activate"),
+			Self::BondGone { bond, least } => write!(
+				formatter,
+				"takes no part: this provider is chilled, and its bond is {}, less than the chain's minimum of {}; with a wallet: \
+				staking.bondExtra of {}, then staking.activate",
+				Neuro(*bond),
+				Neuro(*least),
+				Neuro(least.saturating_sub(*bond))
+			),
+			Self::BondTooSmall { run, bond, least } => write!(
+				formatter,
+				"takes no part: run {run} asks for a bond of {}, and this provider's is {}; with a wallet: staking.bondExtra of {}",
+				Neuro(*least),
+				Neuro(*bond),
+				Neuro(least.saturating_sub(*bond))
+			),
+			Self::CoolingOff { run, until } => {
+				write!(formatter, "missed deadlines of run {run} several times in a row: may join again at block {until}")
+			}
+			Self::Full { run } => write!(formatter, "waits for a place: run {run} has as many members as it takes"),
+		}
+	}
+}
+
+/// What keeps this worker from taking part, the most lasting first. `least_bond` is the chain's minimum, if it is known.
+pub(super) fn obstacle(chain: &ChainView, provider: Option<&ProviderView>, least_bond: Option<Balance>) -> Option<Obstacle> {
+	let Some(provider) = provider else { return Some(Obstacle::Unregistered) };
+	let bond = provider.bonded;
+	if provider.status == ProviderStatus::Chilled {
+		return Some(match least_bond.filter(|least| bond < *least) {
+			Some(least) => Obstacle::BondGone { bond, least },
+			None => Obstacle::Chilled,
+		});
+	}
+	if !provider.info.roles.contains(Role::Worker) {
+		return Some(Obstacle::NoWorkerRole);
+	}
+	let state = chain.run.as_ref().filter(|run| run.view.status == RunStatus::Active && !run.members.contains(&chain.me))?;
+	let (run, least) = (state.id, state.view.config.min_bond);
+	match state.next_join {
+		_ if may_join(chain, state) => None,
+		_ if bond < least => Some(Obstacle::BondTooSmall { run, bond, least }),
+		Some(until) => Some(Obstacle::CoolingOff { run, until }),
+		None => Some(Obstacle::Full { run }),
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::run::plan::tests::training;
+	use neuroshard_types::{
+		provider::{ProviderInfo, Roles},
+		NEURO,
+	};
+
+	fn provider() -> ProviderView {
+		ProviderView {
+			info: ProviderInfo {
+				roles: Roles::only(Role::Worker),
+				hardware: Default::default(),
+				ponw_key: [2; 33],
+				peer_id: Default::default(),
+				addresses: Default::default(),
+			},
+			status: ProviderStatus::Active,
+			bonded: 5 * NEURO,
+			unbonding: Vec::new(),
+			open_claims: 0,
+			reputation: 100,
+		}
+	}
+
+	/// An active provider of 5 NEURO that is no member.
+	fn outside() -> ChainView {
+		let (mut chain, _) = training();
+		chain.bond = 5 * NEURO;
+		let me = chain.me.clone();
+		chain.run.as_mut().unwrap().members.retain(|member| *member != me);
+		chain
+	}
+
+	fn words(chain: &ChainView, provider: Option<&ProviderView>) -> String {
+		obstacle(chain, provider, Some(3 * NEURO)).map(|obstacle| obstacle.to_string()).unwrap_or_default()
+	}
+
+	#[test]
+	fn nothing_keeps_a_member_or_who_may_join() {
+		assert_eq!(words(&training().0, Some(&provider())), "");
+		assert_eq!(words(&outside(), Some(&provider())), "");
+	}
+
+	#[test]
+	fn a_chilled_provider_hears_what_ends_that() {
+		let mut chilled = ProviderView { status: ProviderStatus::Chilled, ..provider() };
+		let chain = ChainView { active: false, ..outside() };
+		let text = words(&chain, Some(&chilled));
+		assert!(text.contains("chilled") && text.contains("staking.activate") && !text.contains("bondExtra"), "{text}");
+		chilled.bonded = 0;
+		let text = words(&chain, Some(&chilled));
+		assert!(text.contains("staking.bondExtra of 3 NEURO, then staking.activate"), "{text}");
+		assert!(words(&chain, None).contains("register"));
+		let other = ProviderView { info: ProviderInfo { roles: Roles::only(Role::Verifier), ..provider().info }, ..provider() };
+		assert!(words(&chain, Some(&other)).contains("staking.updateInfo"));
+	}
+
+	#[test]
+	fn a_run_that_asks_for_a_larger_bond_is_named_with_what_is_missing() {
+		let mut chain = outside();
+		chain.run.as_mut().unwrap().view.config.min_bond = 7 * NEURO;
+		let text = words(&chain, Some(&provider()));
+		assert!(text.contains("run 7 asks for a bond of 7 NEURO") && text.contains("staking.bondExtra of 2 NEURO"), "{text}");
+	}
+
+	#[test]
+	fn who_must_wait_hears_until_which_block() {
+		let mut chain = outside();
+		chain.run.as_mut().unwrap().next_join = Some(99);
+		assert!(words(&chain, Some(&provider())).contains("may join again at block 99"));
+	}
+
+	#[test]
+	fn a_full_run_is_waited_for_in_words() {
+		let mut chain = outside();
+		let run = chain.run.as_mut().unwrap();
+		run.view.config.max_participants = 2;
+		assert!(words(&chain, Some(&provider())).contains("waits for a place"));
+		chain.run.as_mut().unwrap().view.status = RunStatus::Finished;
+		assert_eq!(words(&chain, Some(&provider())), "", "there is nothing to wait for");
+	}
+}
