@@ -3,6 +3,7 @@
 use super::{
 	calls::check_calls,
 	error::ChainError,
+	explain::reason,
 	query::{View, EXECUTE},
 	state::{self, Entry},
 	views::check_views,
@@ -69,7 +70,7 @@ pub struct NodeHealth {
 #[derive(Clone)]
 pub struct ChainClient {
 	pub(super) api: OnlineClient<SubstrateConfig>,
-	rpc: LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>,
+	pub(super) rpc: LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>,
 	url: Arc<str>,
 }
 
@@ -85,15 +86,15 @@ impl ChainClient {
 		}
 		let away = |reason: String| ChainError::NodeAway { url: url.to_owned(), reason };
 		// The reconnecting client tries for ever, also the first time: whether there is a node at all is asked before.
-		timed(url, RpcClient::from_insecure_url(url)).await?.map_err(|error| away(error.to_string()))?;
+		timed(url, RpcClient::from_insecure_url(url)).await?.map_err(|error| away(reason(&error)))?;
 		let policy = reconnecting_rpc_client::ExponentialBackoff::from_millis(50).max_delay(RECONNECT_DELAY);
 		let building = reconnecting_rpc_client::RpcClient::builder().max_response_size(MAX_ANSWER).retry_policy(policy).build(url);
-		let connection = timed(url, building).await?.map_err(|error| away(error.to_string()))?;
+		let connection = timed(url, building).await?.map_err(|error| away(reason(&error)))?;
 		let connection = RpcClient::new(connection);
 		let backend = LegacyBackend::builder().build(connection.clone());
 		let api = timed(url, OnlineClient::from_backend_with_config(SubstrateConfig::new(), Arc::new(backend)))
 			.await?
-			.map_err(|error| away(error.to_string()))?;
+			.map_err(|error| away(reason(&error)))?;
 		Ok(Self { api, rpc: LegacyRpcMethods::new(connection), url: url.into() })
 	}
 
@@ -233,18 +234,23 @@ impl ChainClient {
 		}
 	}
 
-	async fn ask<T>(&self, what: &str, answer: impl Future<Output = Result<T, subxt::rpcs::Error>>) -> Result<T, ChainError> {
+	pub(super) async fn ask<T>(&self, what: &str, answer: impl Future<Output = Result<T, subxt::rpcs::Error>>) -> Result<T, ChainError> {
 		timed(&self.url, answer).await?.map_err(|error| self.rpc_error(what, error))
 	}
 
 	/// Why a request has no answer. A connection that ended meanwhile is no refusal: the request can be made again.
 	pub(super) fn rpc_error(&self, what: &str, error: impl std::error::Error) -> ChainError {
-		let reason = error.to_string();
-		if reason.contains("connection was lost") || reason.contains("reconnect initiated") {
-			return ChainError::NodeAway { url: self.url.to_string(), reason: "the connection was lost".into() };
+		match is_lost(&error.to_string()) {
+			true => ChainError::NodeAway { url: self.url.to_string(), reason: "the connection was lost".into() },
+			false => ChainError::Rpc { what: what.to_owned(), reason: reason(&error) },
 		}
-		ChainError::Rpc { what: what.to_owned(), reason }
 	}
+}
+
+/// Whether an error of the client says that the connection ended, and not that the node refused something. The library knows this by
+/// its types in some places only; its words are the same everywhere.
+fn is_lost(words: &str) -> bool {
+	["connection was lost", "reconnect initiated", "connection was closed", "restart required"].iter().any(|sign| words.contains(sign))
 }
 
 async fn timed<T>(url: &str, answer: impl Future<Output = T>) -> Result<T, ChainError> {
@@ -306,8 +312,15 @@ mod tests {
 		// Port 9 (discard) has no node.
 		let error = ChainClient::connect("ws://127.0.0.1:9").await.map(drop).unwrap_err();
 		assert!(matches!(error, ChainError::NodeAway { .. }), "{error:?}");
-		let text = error.to_string();
-		assert!(text.contains("ws://127.0.0.1:9") && text.contains("--node"), "{text}");
+		let words = "no node answers at ws://127.0.0.1:9 (Connection refused): start one, or name another with --node ws://HOST:PORT";
+		assert_eq!(error.to_string(), words);
+	}
+
+	#[test]
+	fn a_lost_connection_is_no_refusal() {
+		let lost = subxt::rpcs::Error::DisconnectedWillReconnect("The connection was closed because of `x` and reconnect initiated".into());
+		assert!(is_lost(&lost.to_string()));
+		assert!(!is_lost("User error: unknown block"));
 	}
 
 	#[tokio::test]

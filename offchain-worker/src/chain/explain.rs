@@ -46,12 +46,26 @@ pub(super) fn refusal(error: &UserError) -> Refusal {
 	}
 }
 
+/// What a connection's error says, without the names of the layers that it came through and the system's number.
+pub(super) fn reason(error: &impl std::error::Error) -> String {
+	let text = error.to_string();
+	let mut rest = text.as_str();
+	while let Some((layer, inner)) = rest.split_once(": ") {
+		let layer = layer.to_lowercase();
+		if !layer.ends_with("error") && !layer.starts_with("error ") {
+			break;
+		}
+		rest = inner;
+	}
+	rest.split(" (os error ").next().unwrap_or(rest).trim_end().to_owned()
+}
+
 /// Explains why a call failed in its block: the pallet's error with its documentation, which says what to do.
 pub(super) fn failure(call: &str, error: &DispatchError) -> ChainError {
 	let (name, advice) = match error {
 		DispatchError::Module(module) => match module.details() {
 			Ok(details) => {
-				let advice = details.variant.docs.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+				let advice = plain(&details.variant.docs.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "));
 				(format!("{}::{}", details.pallet.name(), details.variant.name), advice.trim().to_owned())
 			}
 			Err(_) => (module.details_string(), String::new()),
@@ -66,6 +80,24 @@ pub(super) fn failure(call: &str, error: &DispatchError) -> ChainError {
 		other => (format!("{other:?}"), other.to_string()),
 	};
 	ChainError::Dispatch { call: call.to_owned(), name, advice }
+}
+
+/// Documentation without the link markup of rustdoc: `[text]` and `[text](target)` become `text`.
+fn plain(docs: &str) -> String {
+	let mut plain = String::with_capacity(docs.len());
+	let mut rest = docs;
+	while let Some((before, after)) = rest.split_once('[') {
+		plain.push_str(before);
+		let Some((text, behind)) = after.split_once(']') else {
+			plain.push('[');
+			rest = after;
+			continue;
+		};
+		plain.push_str(text);
+		rest = behind.strip_prefix('(').and_then(|target| target.split_once(')')).map_or(behind, |(_, behind)| behind);
+	}
+	plain.push_str(rest);
+	plain
 }
 
 #[cfg(test)]
@@ -90,6 +122,23 @@ mod tests {
 			pool(1010, "Invalid Transaction", "Transaction call is not expected"),
 			Refusal::Never("Invalid Transaction: Transaction call is not expected".into())
 		);
+	}
+
+	#[test]
+	fn advice_from_documentation_is_shown_without_link_markup() {
+		let docs = "At most [`Config::Most`]. See [`X`](crate::x::X) and [the limits](limits.md), [unclosed";
+		assert_eq!(plain(docs), "At most `Config::Most`. See `X` and the limits, [unclosed");
+		assert_eq!(plain("Bond more, `bond_extra` (or leave)."), "Bond more, `bond_extra` (or leave).");
+	}
+
+	#[test]
+	fn a_connections_error_is_one_phrase_however_many_layers_it_came_through() {
+		let error = |text: &str| reason(&std::io::Error::other(text.to_owned()));
+		let refused =
+			"RPC error: client error: RPC error: client error: Error when opening the TCP socket: Connection refused (os error 111)";
+		assert_eq!(error(refused), "Connection refused");
+		assert_eq!(error("Connection rejected with status code: 404"), "Connection rejected with status code: 404");
+		assert_eq!(error("RPC error: "), "");
 	}
 
 	#[test]

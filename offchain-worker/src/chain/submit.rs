@@ -6,7 +6,7 @@
 
 use super::{
 	call::Call,
-	client::{BlockId, ChainClient, Hash},
+	client::{BlockId, ChainClient, Hash, Heads},
 	error::{ChainError, Neuro},
 	explain::{self, Refusal},
 };
@@ -64,6 +64,7 @@ impl Included {
 
 struct Request {
 	call: Call,
+	expiry: Expiry,
 	answer: oneshot::Sender<Result<Included, ChainError>>,
 }
 
@@ -80,8 +81,8 @@ impl Submitter {
 		let (requests, mut incoming) = mpsc::channel::<Request>(QUEUE);
 		let who = account.id();
 		tokio::spawn(async move {
-			while let Some(Request { call, answer }) = incoming.recv().await {
-				let result = deliver(&client, &account, &call).await;
+			while let Some(Request { call, expiry, answer }) = incoming.recv().await {
+				let result = deliver(&client, &account, &call, expiry).await;
 				// Nobody waits any more if the asker was cancelled; the extrinsic is in its block all the same.
 				let _ = answer.send(result);
 			}
@@ -103,23 +104,80 @@ impl Submitter {
 	/// [`ChainError::Dispatch`] if the call failed in its block, [`ChainError::Unfunded`], [`ChainError::Pool`],
 	/// [`ChainError::NotIncluded`], and the errors of encoding a call.
 	pub async fn submit(&self, call: Call) -> Result<Included, ChainError> {
+		self.request(call, Expiry::SignAnew).await
+	}
+
+	/// As [`Self::submit`], but an extrinsic whose time is over is not signed anew: by then the caller may want something else.
+	///
+	/// # Errors
+	/// As [`Self::submit`]; [`ChainError::NotIncluded`] after one time of validity.
+	pub async fn submit_once(&self, call: Call) -> Result<Included, ChainError> {
+		self.request(call, Expiry::GiveUp).await
+	}
+
+	async fn request(&self, call: Call, expiry: Expiry) -> Result<Included, ChainError> {
 		let (answer, result) = oneshot::channel();
-		self.requests.send(Request { call, answer }).await.map_err(|_| ChainError::Stopped)?;
+		self.requests.send(Request { call, expiry, answer }).await.map_err(|_| ChainError::Stopped)?;
 		result.await.map_err(|_| ChainError::Stopped)?
 	}
 }
 
-async fn deliver(client: &ChainClient, account: &Account, call: &Call) -> Result<Included, ChainError> {
-	let mut last = ChainError::NotIncluded { call: call.describe(), blocks: MORTALITY.saturating_mul(SIGNATURES) };
-	for _ in 0..SIGNATURES {
+/// What becomes of an extrinsic whose time is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expiry {
+	/// It is signed anew, some times.
+	SignAnew,
+	/// Whoever asked decides whether it is still wanted.
+	GiveUp,
+}
+
+/// How often a call was signed, and whether it is signed once more.
+#[derive(Debug)]
+struct Attempts {
+	expiry: Expiry,
+	signed: u32,
+	expired: u32,
+}
+
+impl Attempts {
+	fn new(expiry: Expiry) -> Self {
+		Self { expiry, signed: 1, expired: 0 }
+	}
+
+	/// After the time of one has passed: whether to sign anew, or what to say.
+	fn expired(&mut self, call: &Call) -> Result<(), ChainError> {
+		self.expired = self.expired.saturating_add(1);
+		let over = ChainError::NotIncluded { call: call.describe(), blocks: MORTALITY.saturating_mul(self.expired) };
+		match self.expiry {
+			Expiry::SignAnew => self.sign_anew(over),
+			Expiry::GiveUp => Err(over),
+		}
+	}
+
+	/// After the pool found nonce or birth block used up. That says nothing about the call itself.
+	fn outdated(&mut self, call: &Call, reason: String) -> Result<(), ChainError> {
+		self.sign_anew(ChainError::Pool { call: call.describe(), reason })
+	}
+
+	fn sign_anew(&mut self, otherwise: ChainError) -> Result<(), ChainError> {
+		self.signed = self.signed.saturating_add(1);
+		match self.signed <= SIGNATURES {
+			true => Ok(()),
+			false => Err(otherwise),
+		}
+	}
+}
+
+async fn deliver(client: &ChainClient, account: &Account, call: &Call, expiry: Expiry) -> Result<Included, ChainError> {
+	let mut attempts = Attempts::new(expiry);
+	loop {
 		let signed = patiently(|| sign(client, account, call)).await?;
 		match follow(client, account, call, &signed).await? {
 			Followed::Included(included) => return Ok(included),
-			Followed::Expired => {}
-			Followed::Outdated(reason) => last = ChainError::Pool { call: call.describe(), reason },
+			Followed::Expired => attempts.expired(call)?,
+			Followed::Outdated(reason) => attempts.outdated(call, reason)?,
 		}
 	}
-	Err(last)
 }
 
 /// A signed extrinsic and the block its validity begins with.
@@ -131,8 +189,10 @@ struct Signed {
 async fn sign(client: &ChainClient, account: &Account, call: &Call) -> Result<Signed, ChainError> {
 	let heads = client.heads().await?;
 	let at = client.at(heads.best).await?;
-	let oldest = heads.best.number.saturating_sub(BIRTH_LAG);
-	let birth = if heads.finalized.number >= oldest { heads.finalized } else { client.block_at(oldest).await? };
+	let birth = match birth_height(&heads) {
+		height if height == heads.finalized.number => heads.finalized,
+		height => client.block_at(height).await?,
+	};
 	let nonce = client.next_nonce(&account.id()).await?;
 	let payload = call.payload(at.at.metadata_ref())?;
 	let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new()
@@ -143,6 +203,22 @@ async fn sign(client: &ChainClient, account: &Account, call: &Call) -> Result<Si
 	let mut signable = at.at.tx().create_signable_offline(&payload, parameters).map_err(refused)?;
 	let bytes = signable.sign(account.signer()).map_err(refused)?.into_encoded();
 	Ok(Signed { bytes, birth })
+}
+
+/// Height of the block that an extrinsic's validity begins with: the finalized one, which no reorganisation takes away, unless that is so
+/// far behind that little of the validity would remain.
+fn birth_height(heads: &Heads) -> BlockNumber {
+	heads.finalized.number.max(heads.best.number.saturating_sub(BIRTH_LAG))
+}
+
+/// Whether an extrinsic born in `birth` can get into no block after `best` any more.
+fn is_over(birth: BlockNumber, best: BlockNumber) -> bool {
+	best > birth.saturating_add(MORTALITY)
+}
+
+/// Whether to hand an extrinsic to the pool (again): it was last at `sent_at`, and is in no block up to `best`.
+fn is_due(sent_at: Option<BlockNumber>, best: BlockNumber) -> bool {
+	sent_at.is_none_or(|sent| best >= sent.saturating_add(RESEND_AFTER))
 }
 
 enum Followed {
@@ -163,10 +239,10 @@ async fn follow(client: &ChainClient, account: &Account, call: &Call, signed: &S
 		if let Some((block, index)) = patiently(|| find(client, heads.best.hash, signed, seen.clone())).await?.merge(&mut seen) {
 			return patiently(|| outcome(client, call, block, index)).await.map(Followed::Included);
 		}
-		if heads.best.number > signed.birth.number.saturating_add(MORTALITY) {
+		if is_over(signed.birth.number, heads.best.number) {
 			return Ok(Followed::Expired);
 		}
-		if sent_at.is_none_or(|sent| heads.best.number >= sent.saturating_add(RESEND_AFTER)) {
+		if is_due(sent_at, heads.best.number) {
 			match patiently(|| client.submit(&signed.bytes)).await?.map_err(|error| explain::refusal(&error)) {
 				Ok(()) | Err(Refusal::Known) => {}
 				Err(Refusal::Outdated) if !overtaken(sent_at.is_some(), &mut outdated) => {}
@@ -287,5 +363,49 @@ mod tests {
 		let mut outdated = 0;
 		assert!(!overtaken(true, &mut outdated), "it may be in the block that is being made");
 		assert!(overtaken(true, &mut outdated));
+	}
+
+	fn call() -> Call {
+		crate::chain::training::join(7)
+	}
+
+	#[test]
+	fn what_expired_is_signed_anew_some_times_and_then_given_up() {
+		let mut attempts = Attempts::new(Expiry::SignAnew);
+		attempts.expired(&call()).unwrap();
+		attempts.expired(&call()).unwrap();
+		let error = attempts.expired(&call()).unwrap_err();
+		assert!(matches!(&error, ChainError::NotIncluded { blocks: 192, .. }) && error.to_string().contains("Training::join"), "{error}");
+	}
+
+	#[test]
+	fn a_worker_is_asked_again_whether_it_still_wants_what_expired() {
+		let error = Attempts::new(Expiry::GiveUp).expired(&call()).unwrap_err();
+		assert!(matches!(error, ChainError::NotIncluded { blocks: 64, .. }), "{error}");
+	}
+
+	#[test]
+	fn a_nonce_that_is_taken_says_nothing_about_the_call() {
+		let mut attempts = Attempts::new(Expiry::GiveUp);
+		attempts.outdated(&call(), "taken".into()).unwrap();
+		attempts.outdated(&call(), "taken".into()).unwrap();
+		assert!(matches!(attempts.outdated(&call(), "taken".into()), Err(ChainError::Pool { .. })), "but it ends");
+	}
+
+	#[test]
+	fn validity_begins_with_the_finalized_block_unless_finality_lags() {
+		let at = |number| BlockId { number, ..Default::default() };
+		let heads = |best, finalized| Heads { best: at(best), finalized: at(finalized) };
+		assert_eq!(birth_height(&heads(100, 97)), 97);
+		assert_eq!(birth_height(&heads(100, 20)), 84);
+		assert_eq!(birth_height(&heads(3, 0)), 0);
+	}
+
+	#[test]
+	fn an_extrinsic_is_over_when_no_later_block_may_hold_it_and_is_sent_again_until_then() {
+		// Valid in blocks 100 to 163: the block after 163 is the first that refuses it; one more is waited for.
+		assert!(!is_over(100, 164) && is_over(100, 165));
+		assert!(is_due(None, 100));
+		assert!(!is_due(Some(100), 103) && is_due(Some(100), 104));
 	}
 }
