@@ -5,7 +5,11 @@ use neuroshard_types::AccountId;
 use rand::{rngs::OsRng, RngCore};
 use sp_core::crypto::Ss58Codec;
 use std::{path::Path, str::FromStr};
-use subxt_signer::{bip39::Mnemonic, sr25519::Keypair, SecretUri};
+use subxt_signer::{
+	bip39::{self, Mnemonic},
+	sr25519::{Error, Keypair},
+	SecretUri,
+};
 use zeroize::Zeroizing;
 
 /// An account that can sign extrinsics.
@@ -17,12 +21,19 @@ impl Account {
 	/// Substrate's secret URIs.
 	///
 	/// # Errors
-	/// [`KeyError::NotAKey`]; the error never repeats the secret.
+	/// [`KeyError::NotAKey`], or of a phrase [`KeyError::WordCount`], [`KeyError::UnknownWord`] or [`KeyError::Checksum`]; none of
+	/// them repeats the secret.
 	pub fn from_secret(secret: &str) -> Result<Self, KeyError> {
 		// Nothing at all would stand for the development phrase, which everybody knows.
 		let secret = Some(secret.trim()).filter(|secret| !secret.is_empty()).ok_or(KeyError::NotAKey)?;
 		let uri = SecretUri::from_str(secret).map_err(|_| KeyError::NotAKey)?;
-		Keypair::from_uri(&uri).map(Self).map_err(|_| KeyError::NotAKey)
+		Keypair::from_uri(&uri).map(Self).map_err(|error| match error {
+			// A single word is more likely no phrase at all.
+			Error::Phrase(bip39::Error::BadWordCount(words)) if words > 1 => KeyError::WordCount { words },
+			Error::Phrase(bip39::Error::UnknownWord(index)) => KeyError::UnknownWord { position: index.saturating_add(1) },
+			Error::Phrase(bip39::Error::InvalidChecksum) => KeyError::Checksum,
+			_ => KeyError::NotAKey,
+		})
 	}
 
 	/// The account of `suri`, else of the account key under `base`.
@@ -84,10 +95,21 @@ mod tests {
 
 	#[test]
 	fn what_is_no_key_is_refused_without_being_repeated() {
-		for wrong in ["", " \n", "0x12", "bottom drive obey", "0xzz", "hunter2 hunter2"] {
+		for wrong in ["", " \n", "0x12", "bottom", "0xzz", "hunter2"] {
 			let error = Account::from_secret(wrong).unwrap_err();
 			assert!(matches!(error, KeyError::NotAKey));
 			assert!(!error.to_string().contains("hunter2"));
 		}
+	}
+
+	#[test]
+	fn a_mistake_in_a_phrase_is_named_by_its_position_alone() {
+		let error = |phrase: &str| Account::from_secret(phrase).unwrap_err();
+		let typo = error("bottom drive obey lake curtian smoke basket hold race lonely fit walk");
+		assert!(matches!(typo, KeyError::UnknownWord { position: 5 }), "{typo}");
+		assert!(!typo.to_string().contains("curtian") && !format!("{typo:?}").contains("curtian"), "{typo}");
+		assert!(matches!(error("bottom drive obey"), KeyError::WordCount { words: 3 }));
+		let swapped = error("drive bottom obey lake curtain smoke basket hold race lonely fit walk");
+		assert!(matches!(swapped, KeyError::Checksum), "{swapped}");
 	}
 }

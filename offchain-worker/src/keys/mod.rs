@@ -48,6 +48,21 @@ pub enum KeyError {
 	/// A phrase, seed or derivation path that makes no key.
 	#[error("this is not a key: expected a 12 to 24-word phrase, a 0x-prefixed 32-byte seed, or a development path such as //Alice")]
 	NotAKey,
+	/// A phrase of another length than phrases have.
+	#[error("this is not a key: a phrase has 12, 15, 18, 21 or 24 words, this one has {words}")]
+	WordCount {
+		/// Its words.
+		words: usize,
+	},
+	/// A word of a phrase is not on the list of words that phrases are made of. The word itself is not repeated: it may be nearly right.
+	#[error("word {position} of the phrase is not on the BIP-39 list of words: look for a typing mistake there")]
+	UnknownWord {
+		/// Counted from 1.
+		position: usize,
+	},
+	/// Each word of a phrase may stand, but not together.
+	#[error("the words of the phrase do not fit together (its checksum is wrong): one of them is another word, or two changed places")]
+	Checksum,
 	/// The file system refused.
 	#[error("cannot use {path}: {source}")]
 	Io {
@@ -127,7 +142,7 @@ impl Keys {
 	/// Makes keys under `base` for the account of `secret`: a phrase, a 0x-prefixed seed, or a path such as `//Alice`.
 	///
 	/// # Errors
-	/// [`KeyError::NotAKey`], or [`KeyError::Exists`] if there is an account key.
+	/// What [`Account::from_secret`] says, or [`KeyError::Exists`] if there is an account key.
 	pub fn import(base: &Path, secret: &str) -> Result<Self, KeyError> {
 		let account = Account::from_secret(secret)?;
 		secret_file::create(&path(base, ACCOUNT), secret.trim())?;
