@@ -3,7 +3,10 @@
 use super::{local, CliError, Common};
 use crate::{
 	hardware,
-	infer::generate::{generate, Sampling},
+	infer::{
+		generate::{generate, Sampling},
+		printable,
+	},
 };
 use clap::Args;
 use neuroshard_kernels::exec::Exec;
@@ -39,7 +42,7 @@ impl Generate {
 		let exec = Exec::new(threads).map_err(|error| CliError::Invalid(error.to_string()))?;
 		let sampling = Sampling { max_tokens: self.max_tokens, temperature: self.temperature, seed: self.seed };
 		let text = generate(Arc::new(exec), &model, &checkpoint.params, &self.prompt, &sampling)?;
-		println!("{}{text}", self.prompt);
+		println!("{}{}", self.prompt, printable(&text));
 		Ok(0)
 	}
 }

@@ -3,6 +3,7 @@
 use super::{open::open, CliError, Common};
 use crate::{
 	chain::{ChainAt, Heads, Neuro},
+	infer::printable,
 	keys::Account,
 	run::{plan::choose_run, status::Status},
 };
@@ -154,6 +155,7 @@ impl Report {
 			None => println!("run        none on this chain yet"),
 			Some((id, run, round)) => {
 				let name = String::from_utf8_lossy(&run.config.name);
+				let name = printable(&name);
 				println!("run        {id} ({name}), {:?}, {} rounds done, checkpoint {:?}", run.status, run.rounds_adopted, run.checkpoint);
 				if let Some(round) = round {
 					let deadline = round.deadline.map_or("open".to_owned(), |block| format!("until block {block}"));

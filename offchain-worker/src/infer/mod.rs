@@ -1,3 +1,6 @@
 //! Text from a model.
 
 pub mod generate;
+mod printable;
+
+pub use printable::printable;
