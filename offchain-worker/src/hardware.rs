@@ -12,6 +12,8 @@ use std::{
 
 /// Side of the product that is measured: both operands together outgrow a core's caches.
 const SIDE: usize = 512;
+/// Bandwidth in KiB/s that is registered where neither operator nor system says anything.
+pub const ASSUMED_KIB_S: u32 = 1024;
 /// Products timed together.
 const STRETCH: u32 = 8;
 /// How long they are repeated.
@@ -55,6 +57,33 @@ fn available_mib(meminfo: &str) -> u32 {
 	u32::try_from(kib.unwrap_or(0) / 1024).unwrap_or(u32::MAX)
 }
 
+/// Name and speed in KiB/s of the network link that leads to other networks; `None` where the system does not say, as most
+/// virtual machines and wireless links. What passes through it from other networks may be far less.
+pub fn link() -> Option<(String, u32)> {
+	let routes = std::fs::read_to_string("/proc/net/route").ok()?;
+	link_in(&routes, Path::new("/sys/class/net"))
+}
+
+fn link_in(routes: &str, interfaces: &Path) -> Option<(String, u32)> {
+	let name = default_interface(routes)?;
+	// Mbit/s; -1 or no file if it is not known.
+	let speed: u64 = std::fs::read_to_string(interfaces.join(name).join("speed")).ok()?.trim().parse().ok()?;
+	let kib_s = u32::try_from(speed.checked_mul(1_000_000)? / 8 / 1024).ok()?;
+	(kib_s > 0).then(|| (name.to_owned(), kib_s))
+}
+
+/// Interface of the default route with the lowest metric in the format of `/proc/net/route`.
+fn default_interface(routes: &str) -> Option<&str> {
+	let default = routes.lines().skip(1).filter_map(|line| {
+		let fields: Vec<_> = line.split_ascii_whitespace().collect();
+		match fields.as_slice() {
+			[name, "00000000", _, _, _, _, metric, "00000000", ..] => Some((metric.parse::<u32>().ok()?, *name)),
+			_ => None,
+		}
+	});
+	default.min().map(|(_, name)| name)
+}
+
 /// Bytes that may still be written below `path`.
 ///
 /// # Errors
@@ -84,6 +113,25 @@ mod tests {
 	fn available_memory_is_read_in_mebibytes() {
 		assert_eq!(available_mib("MemTotal:       99 kB\nMemAvailable:   2097152 kB\n"), 2048);
 		assert_eq!(available_mib("nothing"), 0);
+	}
+
+	#[test]
+	fn the_link_is_that_of_the_best_default_route() {
+		let routes = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
+			wlan0 00000000 0101A8C0 0003 0 0 600 00000000 0 0 0\n\
+			eth1 0000A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n\
+			eth0 00000000 0102A8C0 0003 0 0 100 00000000 0 0 0\n";
+		assert_eq!(default_interface(routes), Some("eth0"));
+		assert_eq!(default_interface("Iface Destination\n"), None);
+		let interfaces = tempfile::tempdir().unwrap();
+		assert_eq!(link_in(routes, interfaces.path()), None);
+		let speed = interfaces.path().join("eth0");
+		std::fs::create_dir(&speed).unwrap();
+		// A gigabit a second is 125,000,000 bytes.
+		for (text, expected) in [("1000\n", Some(("eth0".to_owned(), 122_070))), ("-1\n", None), ("0\n", None), ("fast", None)] {
+			std::fs::write(speed.join("speed"), text).unwrap();
+			assert_eq!(link_in(routes, interfaces.path()), expected);
+		}
 	}
 
 	#[test]

@@ -30,9 +30,11 @@ pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
 	staking::DEREGISTER.check(metadata)?;
 	dataset::PROPOSE.check(metadata)?;
 	dataset::ACTIVATE.check(metadata)?;
+	dataset::RETIRE.check(metadata)?;
 	training::CREATE_RUN.check(metadata)?;
 	training::APPROVE_RUN.check(metadata)?;
 	training::STOP_RUN.check(metadata)?;
+	training::REMOVE_RUN.check(metadata)?;
 	training::JOIN.check(metadata)?;
 	training::LEAVE.check(metadata)?;
 	training::COMMIT.check(metadata)?;
@@ -41,6 +43,7 @@ pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
 	training::ATTEST.check(metadata)?;
 	ponw::SUBMIT_UPTIME.check(metadata)?;
 	rewards::CLAIM.check(metadata)?;
+	rewards::CLAIM_FOR.check(metadata)?;
 	balances::TRANSFER_KEEP_ALIVE.check(metadata)?;
 	Ok(())
 }
@@ -105,6 +108,7 @@ pub mod dataset {
 
 	pub(super) const PROPOSE: Signature<(Manifest,)> = Signature::new("Dataset", "propose");
 	pub(super) const ACTIVATE: Signature<(DatasetId,)> = Signature::new("Dataset", "activate");
+	pub(super) const RETIRE: Signature<(DatasetId,)> = Signature::new("Dataset", "retire");
 
 	/// Proposes a dataset for a deposit.
 	pub fn propose(manifest: Manifest) -> Call {
@@ -114,6 +118,11 @@ pub mod dataset {
 	/// Makes a proposed dataset usable.
 	pub fn activate(id: DatasetId) -> Call {
 		ACTIVATE.with((id,))
+	}
+
+	/// Takes a dataset back: no new run may use it, and the deposit returns when no run does.
+	pub fn retire(id: DatasetId) -> Call {
+		RETIRE.with((id,))
 	}
 }
 
@@ -127,6 +136,7 @@ pub mod training {
 	pub(super) const CREATE_RUN: Signature<(RunConfig,)> = Signature::new("Training", "create_run");
 	pub(super) const APPROVE_RUN: Signature<(RunId,)> = Signature::new("Training", "approve_run");
 	pub(super) const STOP_RUN: Signature<(RunId,)> = Signature::new("Training", "stop_run");
+	pub(super) const REMOVE_RUN: Signature<(RunId, u32)> = Signature::new("Training", "remove_run");
 	pub(super) const JOIN: Signature<(RunId,)> = Signature::new("Training", "join");
 	pub(super) const LEAVE: Signature<(RunId,)> = Signature::new("Training", "leave");
 	pub(super) const COMMIT: Signature<(RunId, RoundIndex, u32, H256)> = Signature::new("Training", "commit");
@@ -147,6 +157,11 @@ pub mod training {
 	/// Ends a run.
 	pub fn stop_run(run: RunId) -> Call {
 		STOP_RUN.with((run,))
+	}
+
+	/// Removes up to `limit` records of a finished run, and with the last one the run itself.
+	pub fn remove_run(run: RunId, limit: u32) -> Call {
+		REMOVE_RUN.with((run, limit))
 	}
 
 	/// Takes part from the next round on.
@@ -205,10 +220,16 @@ pub mod rewards {
 	use super::*;
 
 	pub(super) const CLAIM: Signature<(EraIndex,)> = Signature::new("Rewards", "claim");
+	pub(super) const CLAIM_FOR: Signature<(AccountId, EraIndex)> = Signature::new("Rewards", "claim_for");
 
 	/// Mints what an ended era owes the caller.
 	pub fn claim(era: EraIndex) -> Call {
 		CLAIM.with((era,))
+	}
+
+	/// Mints what an ended era owes `who`, at the caller's fee.
+	pub fn claim_for(who: AccountId, era: EraIndex) -> Call {
+		CLAIM_FOR.with((who, era))
 	}
 }
 

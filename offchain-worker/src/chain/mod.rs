@@ -8,6 +8,7 @@ mod calls;
 mod client;
 mod error;
 mod explain;
+mod fees;
 mod history;
 mod query;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use call::Call;
 pub use calls::{balances, dataset, ponw, rewards, staking, training};
 pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
 pub use error::{ChainError, Neuro};
+pub use fees::Costs;
 pub use history::{work_hash, History, Reveal};
 pub use state::Funds;
 pub use submit::{Event, Included, Submitter};

@@ -1,6 +1,6 @@
 //! The worker against the metadata of the runtime of the same release.
 
-use super::{balances, calls::check_calls, shape::Mismatch, staking, training, views::check_views, Call, ChainError};
+use super::{balances, calls::check_calls, fees, shape::Mismatch, staking, training, views::check_views, Call, ChainError};
 use crate::keys::Account;
 use codec::{Decode, Encode};
 use neuroshard_runtime::{Runtime, RuntimeCall};
@@ -37,6 +37,26 @@ fn a_call_is_encoded_as_the_runtime_encodes_it() {
 	let call = RuntimeCall::decode(&mut bytes.as_slice()).unwrap();
 	assert_eq!(call.encode(), bytes);
 	assert_eq!(call, RuntimeCall::Staking(pallet_neuro_staking::Call::register { info: info(), bond: 100 * NEURO }));
+}
+
+#[test]
+fn what_a_round_costs_is_estimated_from_calls_that_the_runtime_takes() {
+	let metadata = metadata();
+	for call in fees::round_calls() {
+		let bytes = call.encode(&metadata).unwrap();
+		assert_eq!(RuntimeCall::decode(&mut bytes.as_slice()).unwrap().encode(), bytes, "{}", call.describe());
+	}
+}
+
+#[test]
+fn constants_are_read_from_the_metadata_by_name_and_type() {
+	let metadata = metadata();
+	assert_eq!(fees::constant::<u128>(&metadata, &fees::EXISTENTIAL_DEPOSIT).unwrap(), NEURO / 1_000);
+	// Blocks of three seconds: a week, and a fortnight.
+	assert_eq!(fees::constant::<u32>(&metadata, &fees::LONGEST_PHASE).unwrap(), 7 * 24 * 1_200);
+	assert_eq!(fees::constant::<u32>(&metadata, &fees::HISTORY_PERIOD).unwrap(), 14 * 24 * 1_200);
+	assert!(matches!(fees::constant::<u64>(&metadata, &fees::LONGEST_PHASE), Err(ChainError::Incompatible { .. })));
+	assert!(matches!(fees::constant::<u32>(&metadata, &("Training", "Nothing")), Err(ChainError::Missing { .. })));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{client::ChainAt, error::ChainError, query::View};
 use neuroshard_types::{
-	dataset::DatasetView,
+	dataset::{DatasetView, Manifest},
 	provider::{Addresses, PeerIdBytes, ProviderView},
 	reward::{Earnings, EraIndex, EraView},
 	run::{RoundRecord, RoundView, RunView},
@@ -17,6 +17,8 @@ const PROVIDER: View<(AccountId,), Option<ProviderView>> = View::new("Staking", 
 const PEERS: View<(Option<AccountId>, u32), PeerPage> = View::new("Staking", "peers");
 const LIMITS: View<(), (Balance, BlockNumber)> = View::new("Staking", "limits");
 const DATASET: View<(DatasetId,), Option<DatasetView>> = View::new("Dataset", "dataset");
+const DATASETS: View<(), Vec<DatasetId>> = View::new("Dataset", "datasets");
+const DEPOSIT_FOR: View<(Manifest,), Balance> = View::new("Dataset", "deposit_for");
 const RUNS: View<(), Vec<RunId>> = View::new("Training", "runs");
 const RUN: View<(RunId,), Option<RunView>> = View::new("Training", "run");
 const ROUND: View<(RunId,), Option<RoundView>> = View::new("Training", "round");
@@ -37,6 +39,8 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	PEERS.check(metadata)?;
 	LIMITS.check(metadata)?;
 	DATASET.check(metadata)?;
+	DATASETS.check(metadata)?;
+	DEPOSIT_FOR.check(metadata)?;
 	RUNS.check(metadata)?;
 	RUN.check(metadata)?;
 	ROUND.check(metadata)?;
@@ -81,6 +85,22 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn dataset(&self, id: DatasetId) -> Result<Option<DatasetView>, ChainError> {
 		self.view(&DATASET, (id,)).await
+	}
+
+	/// All datasets, by number ascending.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn datasets(&self) -> Result<Vec<DatasetId>, ChainError> {
+		self.view(&DATASETS, ()).await
+	}
+
+	/// Deposit in planck that proposing a dataset with this manifest holds.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn dataset_deposit(&self, manifest: Manifest) -> Result<Balance, ChainError> {
+		self.view(&DEPOSIT_FOR, (manifest,)).await
 	}
 
 	/// All runs, by number ascending.

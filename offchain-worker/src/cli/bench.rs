@@ -10,10 +10,10 @@ pub(super) struct Bench {
 	#[arg(long, value_enum, default_value = "devnet")]
 	preset: Preset,
 	/// Timed steps on either side.
-	#[arg(long, default_value_t = 10)]
+	#[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
 	repetitions: u32,
 	/// Threads.
-	#[arg(long)]
+	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
 }
 

@@ -1,15 +1,18 @@
 //! `doctor`: everything a provider needs, checked one by one, each with what to do about it.
 
-use super::{open::create_base, CliError, Common};
+use super::{
+	open::{create_base, identity},
+	CliError, Common,
+};
 use crate::{
-	chain::{ChainAt, ChainClient, Neuro},
+	chain::{ChainAt, ChainClient, Costs, Neuro},
 	hardware,
 	keys::Keys,
 	run::status::Status,
 };
 use clap::Args;
 use neuroshard_kernels::{exec::Exec, kat};
-use neuroshard_types::{provider::ProviderStatus, NEURO};
+use neuroshard_types::{provider::ProviderStatus, Balance};
 use std::{
 	net::{TcpListener, UdpSocket},
 	path::Path,
@@ -20,8 +23,8 @@ use std::{
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(30);
 /// Free disk below this does not hold a checkpoint and its deltas.
 const LITTLE_DISK: u64 = 2 << 30;
-/// Less than this does not pay the fees of many rounds.
-const FEES: u128 = NEURO / 10;
+/// Money for the fees of fewer rounds than this is soon gone.
+const FEW_ROUNDS: Balance = 10;
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
@@ -158,15 +161,17 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys) -> Result<(
 	let free = at.funds(&who).await?.free;
 	let provider = at.provider(&who).await?;
 	let (minimum, _) = at.bond_limits().await?;
-	let needed = if provider.is_some() { FEES } else { minimum.saturating_add(FEES) };
-	match free >= needed {
-		true => findings.note("funds", Verdict::Good, Neuro(free)),
-		false => findings.note("funds", Verdict::Bad, format!("{}: at least {} is needed", Neuro(free), Neuro(needed))),
-	}
+	let info = provider.as_ref().map_or_else(|| identity(keys), |provider| Ok(provider.info.clone()))?;
+	let (verdict, text) = funds(free, provider.is_none().then_some(minimum), &at.costs(&info).await?);
+	findings.note("funds", verdict, text);
 	match &provider {
 		None => findings.note("provider", Verdict::Bad, "not registered: `neuroshard-worker register`"),
 		Some(provider) if provider.status != ProviderStatus::Active => {
-			findings.note("provider", Verdict::Bad, format!("chilled, bond {}: bond more, or leave", Neuro(provider.bonded)));
+			findings.note(
+				"provider",
+				Verdict::Bad,
+				format!("chilled, bond {}: bond more (`bond-extra`) and `activate`, or leave", Neuro(provider.bonded)),
+			);
 		}
 		Some(provider) if provider.info.ponw_key != keys.ponw.public() => {
 			findings.note("provider", Verdict::Weak, "registered with another PoNW key; the worker corrects that when it starts");
@@ -191,4 +196,61 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys) -> Result<(
 	);
 	findings.note("reward", Verdict::Good, text);
 	Ok(())
+}
+
+/// Whether `free` planck last: beside the bond that an account which is not registered yet still has to take from it.
+fn funds(free: Balance, bond: Option<Balance>, costs: &Costs) -> (Verdict, String) {
+	let (has, round) = (Neuro(free), Neuro(costs.round));
+	let needed = match bond {
+		Some(bond) => bond.saturating_add(costs.before_work()),
+		None => costs.existential_deposit.saturating_add(costs.round),
+	};
+	if free < needed {
+		let purpose = match bond {
+			Some(bond) => format!("for a bond of {} and the fees up to the end of the first round", Neuro(bond)),
+			None => "for the fees of one round".into(),
+		};
+		return (Verdict::Bad, format!("{has}: at least {} is needed {purpose}; send it some NEURO", Neuro(needed)));
+	}
+	// The first round's fees are within what is needed.
+	let rounds = (free - needed).checked_div(costs.round).map_or(Balance::MAX, |more| more.saturating_add(1));
+	let lasting = if bond.is_some() { ", beside the smallest bond" } else { "" };
+	match rounds < FEW_ROUNDS {
+		true => (Verdict::Weak, format!("{has}: fees of {rounds} rounds (up to {round} each){lasting}; send it some NEURO soon")),
+		false => (Verdict::Good, format!("{has}; a round's fees are at most {round}")),
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_types::NEURO;
+
+	const COSTS: Costs = Costs { existential_deposit: NEURO / 1_000, start: NEURO / 50, round: NEURO / 20 };
+
+	#[test]
+	fn a_registered_account_needs_the_fees_of_some_rounds() {
+		// 0.051 pays for one round and leaves what must stay.
+		assert_eq!(funds(NEURO / 1_000 * 51 - 1, None, &COSTS).0, Verdict::Bad);
+		let (verdict, text) = funds(NEURO / 1_000 * 51, None, &COSTS);
+		assert!(verdict == Verdict::Weak && text.contains("fees of 1 rounds (up to 0.05 NEURO each)"), "{text}");
+		assert_eq!(funds(NEURO / 1_000 * 501 - 1, None, &COSTS).0, Verdict::Weak);
+		assert_eq!(funds(NEURO / 1_000 * 501, None, &COSTS).0, Verdict::Good);
+	}
+
+	#[test]
+	fn before_it_is_registered_an_account_needs_the_bond_as_well() {
+		// The bond, 0.001 that must stay, 0.02 to begin, 0.05 for a round.
+		let needed = 100 * NEURO + NEURO / 1_000 * 71;
+		let (verdict, text) = funds(needed - 1, Some(100 * NEURO), &COSTS);
+		assert!(verdict == Verdict::Bad && text.contains("100.071 NEURO is needed for a bond of 100 NEURO"), "{text}");
+		assert_eq!(funds(needed, Some(100 * NEURO), &COSTS).0, Verdict::Weak);
+		assert_eq!(funds(needed + NEURO / 20 * 9, Some(100 * NEURO), &COSTS).0, Verdict::Good);
+	}
+
+	#[test]
+	fn a_chain_without_fees_asks_for_none() {
+		let free = Costs { start: 0, round: 0, ..COSTS };
+		assert_eq!(funds(NEURO, None, &free).0, Verdict::Good);
+	}
 }

@@ -53,7 +53,7 @@ pub enum CliError {
 		address: String,
 	},
 	/// The bond is larger than what the account has.
-	#[error("account {address} has {free}, but bonding {bond} and paying fees takes more: send it some NEURO first")]
+	#[error("account {address} has {free}, but a bond of {bond} and the first fees take {needed}: send it some NEURO first")]
 	TooPoor {
 		/// Its address.
 		address: String,
@@ -61,6 +61,8 @@ pub enum CliError {
 		free: Neuro,
 		/// What should be bonded.
 		bond: Neuro,
+		/// That, and the fees up to the end of the first round.
+		needed: Neuro,
 	},
 	/// The bond is below the chain's minimum.
 	#[error("the bond must be at least {minimum}: name more with --bond")]

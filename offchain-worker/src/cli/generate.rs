@@ -31,7 +31,7 @@ pub(super) struct Generate {
 	#[arg(long, default_value_t = Sampling::default().seed)]
 	seed: u64,
 	/// Threads.
-	#[arg(long)]
+	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
 }
 

@@ -14,7 +14,7 @@ pub(super) fn load(base: &Path, run: Option<RunId>, threads: usize) -> Result<(M
 	let run = run.or_else(|| newest_run(base)).ok_or_else(|| missing(base, None))?;
 	let folder = checkpoint_folder(base, run);
 	let model = read_model(&folder)?.ok_or_else(|| missing(base, Some(run)))?;
-	let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error:?}")))?;
+	let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
 	let checkpoint = Checkpoint::load(&folder, &layout, threads)?.ok_or_else(|| missing(base, Some(run)))?;
 	Ok((model, checkpoint))
 }

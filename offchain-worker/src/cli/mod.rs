@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod bench;
+mod bond;
 mod dataset;
 mod doctor;
 mod error;
@@ -9,7 +10,10 @@ mod generate;
 mod key;
 mod leave;
 mod local;
+mod machine;
+mod money;
 mod open;
+mod parse;
 mod register;
 mod replay;
 mod run_file;
@@ -69,6 +73,22 @@ enum Command {
 	Key(key::KeyCommand),
 	/// Become a compute provider: measure this machine and bond NEURO.
 	Register(register::Register),
+	/// Measure this machine anew and register that.
+	Update(register::Update),
+	/// Add to the bond.
+	BondExtra(bond::BondExtra),
+	/// Start to take a part of the bond out. Chills if less than the minimum remains.
+	Unbond(bond::Unbond),
+	/// Take out what has unlocked of the bond.
+	Withdraw,
+	/// Take no new work; the bond stays.
+	Chill,
+	/// Take work again after chilling.
+	Activate,
+	/// Claim what ended eras owe. A running worker does that by itself.
+	Claim(money::Claim),
+	/// Send NEURO to another account.
+	Transfer(money::Transfer),
 	/// Take part in training, or only serve checkpoints.
 	Run(start::Run),
 	/// Finish the round at hand, leave, and start to take the bond out. Called again later, withdraws it.
@@ -102,6 +122,14 @@ pub async fn run(cli: Cli) -> Result<u8, CliError> {
 	match command {
 		Command::Key(command) => command.run(&common),
 		Command::Register(command) => command.run(&common).await,
+		Command::Update(command) => command.run(&common).await,
+		Command::BondExtra(command) => command.run(&common).await,
+		Command::Unbond(command) => command.run(&common).await,
+		Command::Withdraw => bond::withdraw(&common).await,
+		Command::Chill => bond::chill(&common).await,
+		Command::Activate => bond::activate(&common).await,
+		Command::Claim(command) => command.run(&common).await,
+		Command::Transfer(command) => command.run(&common).await,
 		Command::Run(command) => command.run(&common).await,
 		Command::Leave(command) => command.run(&common).await,
 		Command::Status(command) => command.run(&common).await,
@@ -131,6 +159,17 @@ mod tests {
 		assert_eq!(cli.common.node, "ws://host:1");
 		assert_eq!(cli.common.base().unwrap(), PathBuf::from("/data"));
 		assert!(matches!(cli.command, Command::Status(_)));
+	}
+
+	#[test]
+	fn amounts_and_addresses_are_refused_by_name_before_anything_is_sent() {
+		let alice = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY";
+		Cli::try_parse_from(["neuroshard-worker", "transfer", "--to", alice, "--amount", "0.5"]).unwrap();
+		let refused = |arguments: &[&str]| Cli::try_parse_from([&["neuroshard-worker"], arguments].concat()).unwrap_err().to_string();
+		assert!(refused(&["transfer", "--to", "bob", "--amount", "1"]).contains("\"bob\" is not an address"));
+		assert!(refused(&["transfer", "--to", alice, "--amount", "1e3"]).contains("\"1e3\" is not an amount of NEURO"));
+		assert!(refused(&["bond-extra", "--amount", "0"]).contains("\"0\" is nothing"));
+		assert!(refused(&["register", "--threads", "0"]).contains("1 or more"));
 	}
 
 	#[test]

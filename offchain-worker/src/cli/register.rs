@@ -1,23 +1,16 @@
-//! `register`.
+//! `register` and `update`.
 
 use super::{
-	open::{create_base, identity},
+	machine::{roles, Machine, RoleName},
+	open::{create_base, identity, open, RunLock},
 	CliError, Common,
 };
 use crate::{
 	chain::{staking, ChainClient, Neuro, Submitter},
-	hardware,
 	keys::Keys,
 };
-use clap::{Args, ValueEnum};
-use neuroshard_kernels::{exec::Exec, kat};
-use neuroshard_types::{
-	provider::{ProviderInfo, Role, Roles},
-	NEURO,
-};
-
-/// Left to the account for fees after bonding.
-const FEES: u128 = NEURO / 10;
+use clap::Args;
+use neuroshard_types::provider::ProviderInfo;
 
 #[derive(Debug, Args)]
 pub(super) struct Register {
@@ -27,31 +20,8 @@ pub(super) struct Register {
 	/// Roles to offer.
 	#[arg(long, value_enum, value_delimiter = ',', default_value = "worker")]
 	roles: Vec<RoleName>,
-	/// Network bandwidth in KiB/s. It is not measured: there may be nobody yet to measure it with.
-	#[arg(long, value_name = "KIB_S", default_value_t = 1024)]
-	bandwidth: u32,
-	/// Threads to measure with.
-	#[arg(long)]
-	threads: Option<usize>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum RoleName {
-	Driver,
-	Worker,
-	Verifier,
-	Predictor,
-}
-
-impl From<RoleName> for Role {
-	fn from(name: RoleName) -> Self {
-		match name {
-			RoleName::Driver => Self::Driver,
-			RoleName::Worker => Self::Worker,
-			RoleName::Verifier => Self::Verifier,
-			RoleName::Predictor => Self::Predictor,
-		}
-	}
+	#[command(flatten)]
+	machine: Machine,
 }
 
 impl Register {
@@ -60,16 +30,9 @@ impl Register {
 		create_base(&base)?;
 		let keys = Keys::load(&base, common.suri.as_deref())?;
 		let client = ChainClient::connect(&common.node).await?;
-		let bond = self.affordable_bond(&client, &keys).await?;
-
-		// A machine whose bits differ would train and attest what nobody else gets.
-		let exec = Exec::new(hardware::threads(self.threads)).map_err(|error| CliError::Invalid(error.to_string()))?;
-		kat::verify(&exec).map_err(|error| CliError::KnownAnswer(error.to_string()))?;
-		let hardware = hardware::measure(&exec, self.bandwidth);
-		println!("measured  {} GFLOP/s, {} MiB of memory", hardware.gflops, hardware.memory_mib);
-
-		let roles = self.roles.iter().fold(Roles::default(), |roles, role| roles.with((*role).into()));
-		let info = ProviderInfo { roles, hardware, ..identity(&keys)? };
+		let info = ProviderInfo { roles: roles(&self.roles), ..identity(&keys)? };
+		let bond = self.affordable_bond(&client, &keys, &info).await?;
+		let info = ProviderInfo { hardware: self.machine.measure()?, ..info };
 		let submitter = Submitter::spawn(client, keys.account.clone());
 		let included = submitter.submit(staking::register(info, bond.0)).await?;
 		println!("registered {} with a bond of {bond} in block {}", keys.account.address(), included.block.number);
@@ -78,7 +41,7 @@ impl Register {
 	}
 
 	/// Refuses before anything is measured what the chain would refuse later.
-	async fn affordable_bond(&self, client: &ChainClient, keys: &Keys) -> Result<Neuro, CliError> {
+	async fn affordable_bond(&self, client: &ChainClient, keys: &Keys, info: &ProviderInfo) -> Result<Neuro, CliError> {
 		let chain = client.now().await?;
 		let (address, who) = (keys.account.address(), keys.account.id());
 		if chain.provider(&who).await?.is_some() {
@@ -89,10 +52,38 @@ impl Register {
 		if bond.0 < minimum {
 			return Err(CliError::BondTooSmall { minimum: Neuro(minimum) });
 		}
+		let costs = chain.costs(info).await?;
+		let needed = Neuro(bond.0.saturating_add(costs.before_work()));
 		let free = chain.funds(&who).await?.free;
-		if free < bond.0.saturating_add(FEES) {
-			return Err(CliError::TooPoor { address, free: Neuro(free), bond });
+		if free < needed.0 {
+			return Err(CliError::TooPoor { address, free: Neuro(free), bond, needed });
 		}
 		Ok(bond)
+	}
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Update {
+	/// Roles to offer; as they are if not given.
+	#[arg(long, value_enum, value_delimiter = ',')]
+	roles: Vec<RoleName>,
+	#[command(flatten)]
+	machine: Machine,
+}
+
+impl Update {
+	/// Registers what the machine does now. Keys and addresses stay: a worker registers these itself when it starts.
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		let opened = open(common).await?;
+		create_base(&opened.base)?;
+		// What a worker leaves over is not what the machine does.
+		let _lock = RunLock::take(&opened.base)?;
+		let provider = opened.client.now().await?.provider(&opened.account.id()).await?;
+		let Some(provider) = provider else { return Err(CliError::NotRegistered { address: opened.account.address() }) };
+		let hardware = self.machine.measure()?;
+		let roles = if self.roles.is_empty() { provider.info.roles } else { roles(&self.roles) };
+		let included = opened.submitter.submit(staking::update_info(ProviderInfo { roles, hardware, ..provider.info })).await?;
+		println!("updated {} in block {}", opened.account.address(), included.block.number);
+		Ok(0)
 	}
 }

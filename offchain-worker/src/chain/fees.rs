@@ -1,0 +1,130 @@
+//! What extrinsics cost, asked of the chain, and constants of its pallets.
+
+use super::{call::Call, client::ChainAt, error::ChainError, rewards, shape, staking, training};
+use codec::DecodeAll;
+use neuroshard_types::{
+	proof::{Proof, ProofKey, ProofKind},
+	provider::ProviderInfo,
+	run::{vote_bitmap, Attestation, Work},
+	Balance, BlockNumber, F32, H256,
+};
+use scale_info::TypeInfo;
+use subxt::{
+	config::{substrate::SubstrateConfig, DefaultExtrinsicParamsBuilder},
+	metadata::Metadata,
+};
+use subxt_signer::sr25519::dev;
+
+pub(super) const EXISTENTIAL_DEPOSIT: (&str, &str) = ("Balances", "ExistentialDeposit");
+pub(super) const LONGEST_PHASE: (&str, &str) = ("Training", "MaxPhaseDuration");
+pub(super) const HISTORY_PERIOD: (&str, &str) = ("Training", "HistoryPeriod");
+
+/// State roots in the reveal that is estimated: a run of the presets has twelve, and each one more costs 32 bytes.
+const STATE_ROOTS: usize = 12;
+/// Participants in the vote that is estimated.
+const PARTICIPANTS: usize = 8;
+
+/// What a provider must be able to pay beside its bond, in planck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Costs {
+	/// Must stay in every account.
+	pub existential_deposit: Balance,
+	/// Fees of registering, telling addresses and joining a run.
+	pub start: Balance,
+	/// Fees of a round: commit, reveal, vote, attest and claim. Execution that turns out cheaper is paid back, so this is the most.
+	pub round: Balance,
+}
+
+impl Costs {
+	/// What must be there beside the bond for a provider that is not registered yet to finish a first round.
+	pub fn before_work(&self) -> Balance {
+		self.existential_deposit.saturating_add(self.start).saturating_add(self.round)
+	}
+}
+
+impl ChainAt {
+	/// Fee in planck that is taken for `call` when it gets into a block.
+	///
+	/// # Errors
+	/// The node is away, its answer cannot be used, or the chain does not have the call.
+	pub async fn fee(&self, call: &Call) -> Result<Balance, ChainError> {
+		let what = || format!("fee of {}", call.describe());
+		let payload = call.payload(self.at.metadata_ref())?;
+		let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new().build();
+		// Fees do not depend on who signs. A signature of the real account has no business at a node before it is meant.
+		let mut signable =
+			self.at.tx().create_signable_offline(&payload, parameters).map_err(|error| self.client.rpc_error(&what(), error))?;
+		let signed = signable.sign(&dev::alice()).map_err(|error| self.client.rpc_error(&what(), error))?;
+		signed.partial_fee_estimate().await.map_err(|error| self.client.rpc_error(&what(), error))
+	}
+
+	/// What a provider that registers `info` must be able to pay.
+	///
+	/// # Errors
+	/// As [`Self::fee`].
+	pub async fn costs(&self, info: &ProviderInfo) -> Result<Costs, ChainError> {
+		// Amounts and hashes only count by their length.
+		let starting = [staking::register(info.clone(), Balance::MAX), staking::update_info(info.clone()), training::join(0)];
+		let mut costs = Costs { existential_deposit: self.existential_deposit()?, start: 0, round: 0 };
+		for call in &starting {
+			costs.start = costs.start.saturating_add(self.fee(call).await?);
+		}
+		for call in &round_calls() {
+			costs.round = costs.round.saturating_add(self.fee(call).await?);
+		}
+		Ok(costs)
+	}
+
+	/// What must stay in every account, in planck.
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] or [`ChainError::Incompatible`] if the chain does not say.
+	pub fn existential_deposit(&self) -> Result<Balance, ChainError> {
+		constant(self.at.metadata_ref(), &EXISTENTIAL_DEPOSIT)
+	}
+
+	/// Longest duration of a phase of a round, in blocks.
+	///
+	/// # Errors
+	/// As [`Self::existential_deposit`].
+	pub fn longest_phase(&self) -> Result<BlockNumber, ChainError> {
+		constant(self.at.metadata_ref(), &LONGEST_PHASE)
+	}
+
+	/// Blocks after the end of a run during which it cannot be removed.
+	///
+	/// # Errors
+	/// As [`Self::existential_deposit`].
+	pub fn history_period(&self) -> Result<BlockNumber, ChainError> {
+		constant(self.at.metadata_ref(), &HISTORY_PERIOD)
+	}
+}
+
+/// Value of a constant in the metadata, whose type is compared first.
+pub(super) fn constant<T: DecodeAll + TypeInfo + 'static>(metadata: &Metadata, (pallet, name): &(&str, &str)) -> Result<T, ChainError> {
+	let what = || format!("constant {pallet}::{name}");
+	let found = metadata.pallet_by_name(pallet).and_then(|found| found.constant_by_name(name));
+	let found = found.ok_or_else(|| ChainError::Missing { what: what() })?;
+	shape::same::<T>(metadata.types(), found.ty()).map_err(|mismatch| ChainError::Incompatible { what: what(), mismatch })?;
+	T::decode_all(&mut found.value()).map_err(|error| ChainError::BadAnswer { what: what(), reason: error.to_string() })
+}
+
+/// The extrinsics of one round, with contents of the usual length.
+pub(super) fn round_calls() -> [Call; 5] {
+	let work = Work {
+		state_roots: vec![H256::zero(); STATE_ROOTS].try_into().unwrap_or_default(),
+		delta_root: H256::zero(),
+		delta_bytes: 0,
+		tokens: 0,
+	};
+	let proof = Proof { key: ProofKey { run: 0, round: 0, kind: ProofKind::Training }, timestamp: 0, work_hash: H256::zero() };
+	let vote = vote_bitmap([true; PARTICIPANTS]).unwrap_or_default();
+	let attestation = Attestation { checkpoint: H256::zero(), validation_loss: F32::new(0.0) };
+	[
+		training::commit(0, 0, 0, H256::zero()),
+		training::reveal(0, 0, 0, [0; 32], work, proof, [0; 65]),
+		training::vote_availability(0, 0, 0, vote),
+		training::attest(0, 0, 0, attestation),
+		rewards::claim(0),
+	]
+}

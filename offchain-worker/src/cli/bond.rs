@@ -1,0 +1,108 @@
+//! `bond-extra`, `unbond`, `withdraw`, `chill` and `activate`: what a provider does with its bond while it stays one.
+
+use super::{open::open, parse, CliError, Common};
+use crate::chain::{staking, Call, Neuro};
+use clap::Args;
+use neuroshard_types::{
+	provider::{ProviderView, UnbondingChunk},
+	Balance, BlockNumber,
+};
+
+#[derive(Debug, Args)]
+pub(super) struct BondExtra {
+	/// How much to add, in NEURO.
+	#[arg(long, value_name = "NEURO", value_parser = parse::amount)]
+	amount: Neuro,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Unbond {
+	/// How much to take out, in NEURO.
+	#[arg(long, value_name = "NEURO", value_parser = parse::amount)]
+	amount: Neuro,
+}
+
+impl BondExtra {
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		change(common, |_, _| Ok(staking::bond_extra(self.amount.0))).await
+	}
+}
+
+impl Unbond {
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		change(common, |provider, _| {
+			if self.amount.0 > provider.bonded {
+				return Err(CliError::Invalid(format!("the active bond is {}: {} is more", Neuro(provider.bonded), self.amount)));
+			}
+			Ok(staking::unbond(self.amount.0))
+		})
+		.await
+	}
+}
+
+pub(super) async fn withdraw(common: &Common) -> Result<u8, CliError> {
+	change(common, |provider, now| {
+		unlocked(&provider.unbonding, provider.open_claims, now).map_err(CliError::Invalid)?;
+		Ok(staking::withdraw_unbonded())
+	})
+	.await
+}
+
+pub(super) async fn chill(common: &Common) -> Result<u8, CliError> {
+	change(common, |_, _| Ok(staking::chill())).await
+}
+
+pub(super) async fn activate(common: &Common) -> Result<u8, CliError> {
+	change(common, |_, _| Ok(staking::activate())).await
+}
+
+/// Sends the call that `decide` makes of the provider and the height of the best block, and shows what became of the bond.
+async fn change(common: &Common, decide: impl FnOnce(&ProviderView, BlockNumber) -> Result<Call, CliError>) -> Result<u8, CliError> {
+	let opened = open(common).await?;
+	let who = opened.account.id();
+	let at = opened.client.now().await?;
+	let provider = at.provider(&who).await?;
+	let provider = provider.ok_or_else(|| CliError::NotRegistered { address: opened.account.address() })?;
+	opened.submitter.submit(decide(&provider, at.block().number)?).await?;
+	match opened.client.now().await?.provider(&who).await? {
+		None => println!("nothing is bonded any more; the registration has ended"),
+		Some(provider) => {
+			println!("provider   {:?}, bond {}", provider.status, Neuro(provider.bonded));
+			for chunk in &provider.unbonding {
+				println!("unbonding  {}, free from block {}", Neuro(chunk.amount), chunk.unlocks_at);
+			}
+		}
+	}
+	Ok(0)
+}
+
+/// What can be withdrawn in block `now`, or in words why nothing can.
+fn unlocked(unbonding: &[UnbondingChunk], open_claims: u32, now: BlockNumber) -> Result<Balance, String> {
+	let ready = unbonding.iter().filter(|chunk| chunk.unlocks_at <= now).fold(0, |sum: Balance, chunk| sum.saturating_add(chunk.amount));
+	match unbonding.iter().map(|chunk| chunk.unlocks_at).min() {
+		None => Err("nothing is on its way out: start with `neuroshard-worker unbond` or `leave`".into()),
+		Some(next) if ready == 0 => {
+			Err(format!("nothing is free yet: the next part is at block {next}, {} blocks from now", next.saturating_sub(now)))
+		}
+		Some(_) if open_claims > 0 => {
+			Err(format!("{open_claims} proofs are not final yet: try again when their challenge windows are over"))
+		}
+		Some(_) => Ok(ready),
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn a_withdrawal_that_the_chain_would_refuse_is_refused_before_it_costs_a_fee() {
+		let chunk = |amount, unlocks_at| UnbondingChunk { amount, unlocks_at };
+		let chunks = [chunk(5, 10), chunk(7, 20)];
+		assert!(unlocked(&[], 0, 100).unwrap_err().contains("unbond"));
+		assert!(unlocked(&chunks, 0, 9).unwrap_err().contains("at block 10, 1 blocks from now"));
+		assert!(unlocked(&chunks, 3, 10).unwrap_err().contains("3 proofs"));
+		assert_eq!(unlocked(&chunks, 0, 10), Ok(5));
+		assert_eq!(unlocked(&chunks, 0, 20), Ok(12));
+	}
+}

@@ -1,0 +1,82 @@
+//! What a provider says of its machine when it registers or updates.
+
+use super::{parse, CliError};
+use crate::hardware::{self, ASSUMED_KIB_S};
+use clap::{Args, ValueEnum};
+use neuroshard_kernels::{exec::Exec, kat};
+use neuroshard_types::provider::{HardwareProfile, Role, Roles};
+
+/// Options that describe a machine.
+#[derive(Debug, Args)]
+pub(super) struct Machine {
+	/// Network bandwidth in KiB/s, which is declared and not measured. Without it, the speed of the network link, or 1,024 where the
+	/// system does not say.
+	#[arg(long, value_name = "KIB_S", value_parser = clap::value_parser!(u32).range(1..))]
+	bandwidth: Option<u32>,
+	/// Threads to measure with.
+	#[arg(long, value_parser = parse::threads)]
+	threads: Option<usize>,
+}
+
+impl Machine {
+	/// Checks that the machine computes what it must, and measures it.
+	pub(super) fn measure(&self) -> Result<HardwareProfile, CliError> {
+		// A machine whose bits differ would train and attest what nobody else gets.
+		let exec = Exec::new(hardware::threads(self.threads)).map_err(|error| CliError::Invalid(error.to_string()))?;
+		kat::verify(&exec).map_err(|error| CliError::KnownAnswer(error.to_string()))?;
+		let (bandwidth, source) = declared_bandwidth(self.bandwidth, hardware::link());
+		let hardware = hardware::measure(&exec, bandwidth);
+		println!("measured  {} GFLOP/s, {} MiB of memory", hardware.gflops, hardware.memory_mib);
+		println!("declared  {bandwidth} KiB/s of bandwidth, not measured: {source}");
+		Ok(hardware)
+	}
+}
+
+/// Bandwidth to register, KiB/s, and where the figure comes from.
+fn declared_bandwidth(asked: Option<u32>, link: Option<(String, u32)>) -> (u32, String) {
+	match (asked, link) {
+		(Some(bandwidth), _) => (bandwidth, "by --bandwidth".into()),
+		(None, Some((interface, speed))) => (speed, format!("the link speed of {interface}; --bandwidth names another figure")),
+		(None, None) => (ASSUMED_KIB_S, "the system does not say how fast its link is; --bandwidth names another figure".into()),
+	}
+}
+
+/// A role by its name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum RoleName {
+	Driver,
+	Worker,
+	Verifier,
+	Predictor,
+}
+
+impl From<RoleName> for Role {
+	fn from(name: RoleName) -> Self {
+		match name {
+			RoleName::Driver => Self::Driver,
+			RoleName::Worker => Self::Worker,
+			RoleName::Verifier => Self::Verifier,
+			RoleName::Predictor => Self::Predictor,
+		}
+	}
+}
+
+/// The set of these roles.
+pub(super) fn roles(names: &[RoleName]) -> Roles {
+	names.iter().fold(Roles::default(), |roles, role| roles.with((*role).into()))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn where_the_bandwidth_comes_from_is_said() {
+		let link = || Some(("eth0".to_owned(), 122_070));
+		assert_eq!(declared_bandwidth(Some(5), link()), (5, "by --bandwidth".into()));
+		let (speed, source) = declared_bandwidth(None, link());
+		assert!(speed == 122_070 && source.contains("eth0"), "{speed} {source}");
+		let (speed, source) = declared_bandwidth(None, None);
+		assert!(speed == 1_024 && source.contains("does not say"), "{speed} {source}");
+	}
+}

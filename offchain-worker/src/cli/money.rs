@@ -1,0 +1,54 @@
+//! `transfer` and `claim`.
+
+use super::{open::open, parse, CliError, Common};
+use crate::chain::{balances, rewards, Call, Neuro};
+use clap::Args;
+use neuroshard_types::{AccountId, Balance};
+
+/// Claims in one extrinsic.
+const CLAIMS: usize = 16;
+
+#[derive(Debug, Args)]
+pub(super) struct Transfer {
+	/// Address of the account that gets it.
+	#[arg(long, value_name = "ADDRESS", value_parser = parse::address)]
+	to: AccountId,
+	/// How much, in NEURO.
+	#[arg(long, value_name = "NEURO", value_parser = parse::amount)]
+	amount: Neuro,
+}
+
+impl Transfer {
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		let opened = open(common).await?;
+		let included = opened.submitter.submit(balances::transfer(self.to.clone(), self.amount.0)).await?;
+		println!("sent {} to {} in block {}", self.amount, self.to, included.block.number);
+		Ok(0)
+	}
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Claim {
+	/// Account whose earnings to claim, at this account's fee; this account if not given.
+	#[arg(long, value_name = "ADDRESS", value_parser = parse::address)]
+	account: Option<AccountId>,
+}
+
+impl Claim {
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		let opened = open(common).await?;
+		let who = self.account.unwrap_or_else(|| opened.account.id());
+		let own = who == opened.account.id();
+		let eras = opened.client.now().await?.claimable_eras(&who).await?;
+		for some in eras.chunks(CLAIMS) {
+			let claim = |era| if own { rewards::claim(era) } else { rewards::claim_for(who.clone(), era) };
+			opened.submitter.submit(Call::all(some.iter().map(|(era, _)| claim(*era)).collect())).await?;
+		}
+		let earned = eras.iter().fold(0, |sum: Balance, (_, amount)| sum.saturating_add(*amount));
+		match eras.is_empty() {
+			true => println!("nothing is ready to claim"),
+			false => println!("claimed {} of {} eras for {who}", Neuro(earned), eras.len()),
+		}
+		Ok(0)
+	}
+}

@@ -1,0 +1,76 @@
+//! Values of options that several commands have.
+
+use crate::chain::Neuro;
+use neuroshard_types::{AccountId, NEURO};
+use sp_core::crypto::{Ss58AddressFormat, Ss58Codec};
+
+/// The chain's prefix of addresses: the generic one.
+const PREFIX: u16 = 42;
+
+/// An account by its address.
+pub(super) fn address(text: &str) -> Result<AccountId, String> {
+	let (account, format) = AccountId::from_ss58check_with_version(text)
+		.map_err(|_| format!("{text:?} is not an address: expected one such as 5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"))?;
+	if format != Ss58AddressFormat::custom(PREFIX) {
+		let here = account.to_ss58check_with_version(Ss58AddressFormat::custom(PREFIX));
+		return Err(format!("{text:?} is an address of another chain: if its owner has the key here, too, its address is {here}"));
+	}
+	Ok(account)
+}
+
+/// An amount of NEURO above zero.
+pub(super) fn amount(text: &str) -> Result<Neuro, String> {
+	match text.parse()? {
+		Neuro(0) => Err(format!("{text:?} is nothing: name an amount from {} up", Neuro(NEURO / 1_000_000))),
+		amount => Ok(amount),
+	}
+}
+
+/// A number of threads.
+pub(super) fn threads(text: &str) -> Result<usize, String> {
+	match text.parse() {
+		Ok(threads) if threads > 0 => Ok(threads),
+		_ => Err(format!("{text:?} is not a number of threads: expected 1 or more; without the option, all of the machine's are used")),
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::keys::Account;
+
+	#[test]
+	fn an_address_is_read_and_one_of_another_chain_is_not() {
+		let alice = Account::from_secret("//Alice").unwrap();
+		assert_eq!(address(&alice.address()).unwrap(), alice.id());
+		// Alice's address on Polkadot, prefix 0.
+		let error = address("15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5").unwrap_err();
+		assert!(error.contains("another chain") && error.contains(&alice.address()), "{error}");
+	}
+
+	#[test]
+	fn what_is_no_address_is_named() {
+		let typo = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQZ";
+		for wrong in ["", "//Alice", "alice", typo] {
+			assert!(address(wrong).unwrap_err().starts_with(&format!("{wrong:?} is not an address")), "{wrong}");
+		}
+	}
+
+	#[test]
+	fn amounts_are_exact_and_above_zero() {
+		// A number that no float holds.
+		assert_eq!(amount("9007199.254740993001").unwrap().0, 9_007_199_254_740_993_001);
+		assert_eq!(amount("0.000000000001").unwrap().0, 1);
+		for wrong in ["0", "0.0", "-1", "1e3", "ten", "0.0000000000001"] {
+			assert!(amount(wrong).unwrap_err().contains(wrong), "{wrong}");
+		}
+	}
+
+	#[test]
+	fn no_threads_are_no_number_of_threads() {
+		assert_eq!(threads("2"), Ok(2));
+		for wrong in ["0", "-1", "", "1.5", "all"] {
+			assert!(threads(wrong).unwrap_err().contains("1 or more"), "{wrong}");
+		}
+	}
+}
