@@ -7,7 +7,7 @@ use neuroshard_types::{
 };
 use neuroshard_worker::data::{
 	corpus::Corpus,
-	dataset::{build, dataset_root, entropy, shard_path, verify, BuildOptions, Dataset, LEAVES_FILE},
+	dataset::{build, dataset_root, entropy, rebuild, shard_path, verify, verify_against, BuildOptions, Dataset, LEAVES_FILE},
 	loader::{Assignment, Loader},
 	manifest::{DatasetManifest, MANIFEST_FILE},
 	tokenizer, DataError,
@@ -17,7 +17,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 fn corpus(documents: u32) -> Corpus {
 	let text = |number: u32| format!("document {number} says {} and {}\n", number * 7919, number ^ 0x5a5a).into_bytes();
-	Corpus { source: "numbered lines".into(), documents: (0..documents).map(text).collect() }
+	Corpus { source: "numbered lines".into(), documents: (0..documents).map(text).collect(), skipped: 0 }
 }
 
 fn options(tokens_per_shard: u32, held_out: u32) -> BuildOptions {
@@ -89,7 +89,9 @@ fn a_manifest_that_contradicts_itself_or_the_chain_is_refused() {
 	let folder = tempfile::tempdir().unwrap();
 	let built = small(folder.path());
 	let wanted = H256([7; 32]);
-	assert!(matches!(verify(folder.path(), Some(wanted)), Err(DataError::DatasetRoot { expected, .. }) if expected == wanted));
+	let error = verify(folder.path(), Some(wanted)).unwrap_err().to_string();
+	let (manifest_says, asked) = (format!("manifest.json says {:?}", built.manifest.root), format!("asked for says {wanted:?}"));
+	assert!(error.starts_with("root differs") && error.contains(&manifest_says) && error.contains(&asked), "{error}");
 
 	let path = folder.path().join(MANIFEST_FILE);
 	let mut forged = built.manifest.clone();
@@ -104,6 +106,46 @@ fn a_manifest_that_contradicts_itself_or_the_chain_is_refused() {
 
 	fs::write(&path, "{\"name\": 3}").unwrap();
 	assert!(DatasetManifest::read(folder.path()).unwrap_err().to_string().contains("not a dataset manifest"));
+}
+
+#[test]
+fn an_edited_shape_is_named_and_not_what_follows_from_it() {
+	let folder = tempfile::tempdir().unwrap();
+	let built = small(folder.path());
+	let on_chain = built.manifest.on_chain().unwrap();
+	verify_against(folder.path(), &on_chain, "dataset 3 on the chain").unwrap();
+	let path = folder.path().join(MANIFEST_FILE);
+	// 5,000 tokens take three chunks, as do 4,999 and 6,000; 7,000 take four.
+	let tokens = [4_999, 6_000, 7_000].map(|tokens_per_shard| DatasetShape { tokens_per_shard, ..built.manifest.shape });
+	for (shape, field) in tokens
+		.map(|shape| (shape, "shape.tokens_per_shard"))
+		.into_iter()
+		.chain([(DatasetShape { held_out: 3, ..built.manifest.shape }, "shape.held_out")])
+	{
+		let edited = DatasetManifest { shape, ..built.manifest.clone() };
+		fs::write(&path, serde_json::to_string(&edited).unwrap()).unwrap();
+		let error = verify(folder.path(), Some(on_chain.root)).unwrap_err();
+		assert!(error.to_string().contains(field), "{error}");
+		let error = verify_against(folder.path(), &on_chain, "dataset 3 on the chain").unwrap_err();
+		assert!(matches!(&error, DataError::Differs { field: named, .. } if *named == field), "{error}");
+		assert!(error.to_string().contains("dataset 3 on the chain says"), "{error}");
+	}
+}
+
+#[test]
+fn a_smaller_dataset_leaves_nothing_of_the_one_that_it_replaces() {
+	let base = tempfile::tempdir().unwrap();
+	let folder = base.path().join("dataset");
+	let old = small(&folder);
+	assert!(matches!(build(&corpus(500), &options(5_000, 1), &folder), Err(DataError::Exists { .. })));
+	let error = rebuild(&corpus(1), &options(5_000, 1), &folder).unwrap_err();
+	assert!(matches!(error, DataError::CorpusTooSmall { .. }), "{error}");
+	assert_eq!(verify(&folder, None).unwrap().manifest, old.manifest);
+	let new = rebuild(&corpus(500), &options(5_000, 1), &folder).unwrap();
+	assert_eq!(verify(&folder, None).unwrap().manifest, new.manifest);
+	let shards = fs::read_dir(folder.join("shards")).unwrap().count();
+	assert_eq!(shards, new.manifest.shape.shard_count as usize);
+	assert!(new.manifest.shape.shard_count < old.manifest.shape.shard_count);
 }
 
 #[test]

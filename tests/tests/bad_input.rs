@@ -100,3 +100,44 @@ async fn a_text_too_small_for_a_dataset_is_refused() {
 	complaint(worker(base.path(), ["dataset", "build", "--out", &out, "--corpus", &text])).await;
 	assert!(!Path::new(&out).join("manifest.json").exists());
 }
+
+#[tokio::test]
+async fn a_binary_file_is_not_said_to_be_a_little_text() {
+	let base = tempfile::tempdir().unwrap();
+	let file = base.path().join("program");
+	std::fs::write(&file, b"ELF\x02\xff\xfe\x00 and so on").unwrap();
+	let (file, out) = (file.to_string_lossy().into_owned(), base.path().join("dataset").to_string_lossy().into_owned());
+	let words = complaint(worker(base.path(), ["dataset", "build", "--out", &out, "--corpus", &file])).await;
+	assert!(words.contains("no text was found") && words.contains("skipped: 1"), "{words}");
+}
+
+#[tokio::test]
+async fn a_dataset_is_built_into_no_folder_with_other_files() {
+	let base = tempfile::tempdir().unwrap();
+	let (text, out) = (base.path().join("text.txt"), base.path().join("notes"));
+	std::fs::write(&text, "Every line of this is as good as the one before.\n".repeat(200)).unwrap();
+	std::fs::create_dir(&out).unwrap();
+	std::fs::write(out.join("diary.txt"), "dear diary").unwrap();
+	let (text, out) = (text.to_string_lossy().into_owned(), out.to_string_lossy().into_owned());
+	let build = ["dataset", "build", "--out", &out, "--corpus", &text, "--tokens-per-shard", "2048", "--held-out", "1"];
+	for force in [None, Some("--force")] {
+		let words = complaint(worker(base.path(), build.into_iter().chain(force))).await;
+		assert!(words.contains("diary.txt"), "{words}");
+	}
+	assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_field_of_a_run_file_that_cannot_be_is_named() {
+	let base = tempfile::tempdir().unwrap();
+	with_keys(base.path()).await;
+	let template = Ended::output_of(worker(base.path(), ["train", "template"])).await.unwrap();
+	let path = base.path().join("run.json");
+	let file = path.to_string_lossy().into_owned();
+	std::fs::write(&path, template.replace("\"heads\": 6", "\"heads\": \"six\"")).unwrap();
+	let words = complaint(worker(base.path(), ["train", "create-run", "--file", &file, "--dataset", "0"])).await;
+	assert!(words.contains("heads: invalid type"), "{words}");
+	std::fs::write(&path, template.replace("\"heads\": 6", "\"heads\": 5")).unwrap();
+	let words = complaint(worker(base.path(), ["train", "create-run", "--file", &file, "--dataset", "0"])).await;
+	assert!(words.contains("model.heads is 5"), "{words}");
+}

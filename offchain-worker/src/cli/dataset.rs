@@ -1,8 +1,8 @@
-//! `dataset build|verify|register`.
+//! `dataset build|verify`, and the way to the commands that need a chain.
 
-use super::{open::open, CliError, Common};
+use super::{dataset_chain, CliError, Common};
 use crate::{
-	chain::{self, Neuro},
+	chain::ChainClient,
 	data::{
 		corpus::{self, CorpusLimits},
 		dataset::{self, BuildOptions},
@@ -20,7 +20,19 @@ pub(super) enum DatasetCommand {
 	/// Check every file of a dataset against its manifest, and the manifest against a root or the chain.
 	Verify(Verify),
 	/// Propose a dataset on chain and activate it.
-	Register(Register),
+	Register(dataset_chain::Register),
+	/// Make a dataset usable that was only proposed.
+	Activate {
+		/// The dataset.
+		dataset: DatasetId,
+	},
+	/// Take a dataset back: no new run may use it, and its deposit returns when no run does.
+	Retire {
+		/// The dataset.
+		dataset: DatasetId,
+	},
+	/// Show all datasets of the chain.
+	List,
 }
 
 impl DatasetCommand {
@@ -29,15 +41,21 @@ impl DatasetCommand {
 			Self::Build(command) => command.run(),
 			Self::Verify(command) => command.run(common).await,
 			Self::Register(command) => command.run(common).await,
+			Self::Activate { dataset } => dataset_chain::activate(common, dataset).await,
+			Self::Retire { dataset } => dataset_chain::retire(common, dataset).await,
+			Self::List => dataset_chain::list(common).await,
 		}
 	}
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Build {
-	/// Where the dataset goes.
+	/// Where the dataset goes: a new or empty folder.
 	#[arg(long, value_name = "DIR")]
 	out: PathBuf,
+	/// Replace the dataset that is there, once the new one is complete.
+	#[arg(long)]
+	force: bool,
 	/// Text file, or folder of text; without it, the sources and READMEs of the crates in the cargo registry.
 	#[arg(long, value_name = "PATH")]
 	corpus: Option<PathBuf>,
@@ -70,8 +88,14 @@ impl Build {
 		};
 		let options =
 			BuildOptions { name: self.name, licence: self.licence, tokens_per_shard: self.tokens_per_shard, held_out: self.held_out };
-		let built = dataset::build(&corpus, &options, &self.out)?;
+		let built = match self.force {
+			true => dataset::rebuild(&corpus, &options, &self.out)?,
+			false => dataset::build(&corpus, &options, &self.out)?,
+		};
 		describe(&built.manifest);
+		if corpus.skipped > 0 {
+			println!("skipped   {} files that are not UTF-8 text", corpus.skipped);
+		}
 		Ok(0)
 	}
 }
@@ -91,59 +115,21 @@ pub(super) struct Verify {
 
 impl Verify {
 	async fn run(self, common: &Common) -> Result<u8, CliError> {
-		let root = match (self.root, self.id) {
-			(Some(text), _) => Some(parse_hash(&text)?),
+		let verified = match (self.root, self.id) {
+			(Some(text), _) => dataset::verify(&self.dir, Some(parse_hash(&text)?))?,
 			(None, Some(id)) => {
-				let client = chain::ChainClient::connect(&common.node).await?;
-				let view = client.now().await?.dataset(id).await?;
-				Some(view.ok_or_else(|| CliError::Unknown(format!("dataset {id} on this chain")))?.manifest.root)
+				let view = dataset_chain::known(&ChainClient::connect(&common.node).await?, id).await?;
+				dataset::verify_against(&self.dir, &view.manifest, &format!("dataset {id} on the chain"))?
 			}
-			(None, None) => None,
+			(None, None) => dataset::verify(&self.dir, None)?,
 		};
-		let verified = dataset::verify(&self.dir, root)?;
 		describe(&verified.manifest);
 		println!("every chunk agrees");
 		Ok(0)
 	}
 }
 
-#[derive(Debug, Args)]
-pub(super) struct Register {
-	/// Folder of the dataset.
-	#[arg(long, value_name = "DIR")]
-	dir: PathBuf,
-	/// Only propose it.
-	#[arg(long)]
-	propose_only: bool,
-	/// Print the identifier alone.
-	#[arg(long)]
-	quiet: bool,
-}
-
-impl Register {
-	async fn run(self, common: &Common) -> Result<u8, CliError> {
-		let opened = open(common).await?;
-		// A deposit for files that differ from their manifest would be a deposit for nothing.
-		let dataset = dataset::verify(&self.dir, None)?;
-		let included = opened.submitter.submit(chain::dataset::propose(dataset.manifest.on_chain()?)).await?;
-		let id: DatasetId = included
-			.first_field("Dataset", "Proposed")
-			.ok_or_else(|| CliError::Unknown("event that tells the new dataset's identifier".into()))?;
-		if !self.propose_only {
-			opened.submitter.submit(chain::dataset::activate(id)).await?;
-		}
-		if self.quiet {
-			println!("{id}");
-			return Ok(0);
-		}
-		let view = opened.client.now().await?.dataset(id).await?;
-		describe(&dataset.manifest);
-		println!("dataset {id}, deposit {}", Neuro(view.map_or(0, |view| view.deposit)));
-		Ok(0)
-	}
-}
-
-fn describe(manifest: &DatasetManifest) {
+pub(super) fn describe(manifest: &DatasetManifest) {
 	let shape = manifest.shape;
 	println!("name      {} ({})", manifest.name, manifest.licence);
 	println!("shards    {} of {} tokens, {} held out", shape.shard_count, shape.tokens_per_shard, shape.held_out);

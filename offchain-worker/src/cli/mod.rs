@@ -3,6 +3,7 @@
 mod bench;
 mod bond;
 mod dataset;
+mod dataset_chain;
 mod doctor;
 mod error;
 mod export;
@@ -16,6 +17,7 @@ mod open;
 mod parse;
 mod register;
 mod replay;
+mod run_check;
 mod run_file;
 mod start;
 mod status;
@@ -95,10 +97,10 @@ enum Command {
 	Leave(leave::Leave),
 	/// Show account, bond, run, round and earnings.
 	Status(status::StatusCommand),
-	/// Build, verify or register a dataset.
+	/// Build, verify, register, list or retire datasets.
 	#[command(subcommand)]
 	Dataset(dataset::DatasetCommand),
-	/// Create and steer training runs.
+	/// Create, list and steer training runs.
 	#[command(subcommand)]
 	Train(train::TrainCommand),
 	/// Recompute a run from block bodies and its dataset, and name the first round or provider that differs.

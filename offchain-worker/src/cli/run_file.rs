@@ -1,5 +1,6 @@
 //! A training run as its sponsor writes it: JSON with numbers that people read. The chain's form carries floats as bits.
 
+use super::run_check;
 use crate::{chain::Neuro, train::presets};
 use clap::ValueEnum;
 use neuroshard_types::{
@@ -130,7 +131,11 @@ impl RunFile {
 	/// [`RunFileError::Io`] and [`RunFileError::Malformed`].
 	pub fn read(path: &Path) -> Result<Self, RunFileError> {
 		let text = std::fs::read_to_string(path).map_err(|source| RunFileError::Io { path: path.to_path_buf(), source })?;
-		serde_json::from_str(&text).map_err(|error| RunFileError::Malformed { path: path.to_path_buf(), reason: error.to_string() })
+		serde_json::from_str(&text).map_err(|error| {
+			let field = run_check::field_before(&text, error.line(), error.column());
+			let reason = field.map_or_else(|| error.to_string(), |field| format!("{field}: {error}"));
+			RunFileError::Malformed { path: path.to_path_buf(), reason }
+		})
 	}
 
 	/// A run of a preset's model that goes on until it is stopped.
@@ -157,9 +162,10 @@ impl RunFile {
 	/// # Errors
 	/// [`RunFileError::Value`] for what the chain would refuse.
 	pub fn config(&self, dataset: DatasetId, threads: usize) -> Result<RunConfig, RunFileError> {
+		self.check()?;
 		let (model, train) = (self.model.config(), self.train.config());
 		let root = neuroshard_graph::commit::genesis_root(&model, &train, threads)
-			.map_err(|error| RunFileError::Value { field: "model or train", reason: format!("is refused: {error:?}") })?;
+			.map_err(|error| RunFileError::Value { field: "model or train", reason: format!("is refused: {error}") })?;
 		let bond: Neuro = self.min_bond.parse().map_err(|reason| RunFileError::Value { field: "min_bond", reason })?;
 		let name = self.name.clone().into_bytes().try_into();
 		Ok(RunConfig {
@@ -183,7 +189,7 @@ impl ModelFile {
 		Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps: norm_eps.get() }
 	}
 
-	fn config(&self) -> ModelConfig {
+	pub(super) fn config(&self) -> ModelConfig {
 		let Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = *self;
 		ModelConfig { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps: F32::new(norm_eps) }
 	}
@@ -224,7 +230,7 @@ impl TrainFile {
 		}
 	}
 
-	fn config(&self) -> TrainConfig {
+	pub(super) fn config(&self) -> TrainConfig {
 		TrainConfig {
 			arithmetic_version: neuroshard_graph::config::ARITHMETIC_VERSION,
 			seed: self.seed(),
@@ -287,7 +293,7 @@ mod tests {
 	fn what_the_chain_would_refuse_is_refused_with_the_fields_name() {
 		let mut file = tiny();
 		file.model.dim = 33;
-		assert!(file.config(0, 1).unwrap_err().to_string().contains("model or train is refused"));
+		assert!(file.config(0, 1).unwrap_err().to_string().contains("model.dim is 33"));
 		let mut file = tiny();
 		file.min_bond = "-1".into();
 		assert!(file.config(0, 1).unwrap_err().to_string().contains("min_bond"));
@@ -302,7 +308,7 @@ mod tests {
 		let path = folder.path().join("run.json");
 		std::fs::write(&path, "{\"name\": 1}").unwrap();
 		let error = RunFile::read(&path).unwrap_err();
-		assert!(error.to_string().contains("train template"), "{error}");
+		assert!(error.to_string().contains("train template") && error.to_string().contains("name: invalid type"), "{error}");
 		assert!(matches!(RunFile::read(&folder.path().join("none")), Err(RunFileError::Io { .. })));
 	}
 }

@@ -1,12 +1,13 @@
-//! `train template|create-run|approve|stop`.
+//! `train template|create-run|approve|stop|remove-run|list`.
 
-use super::{open::open, run_file::Preset, CliError, Common, RunFile};
+use super::{dataset_chain, open::open, run_check, run_file::Preset, CliError, Common, RunFile};
 use crate::{
-	chain::{training, Call},
+	chain::{training, Call, ChainClient},
 	hardware,
+	infer::printable,
 };
 use clap::{Args, Subcommand};
-use neuroshard_types::{DatasetId, RoundIndex, RunId};
+use neuroshard_types::{run::RunStatus, DatasetId, RoundIndex, RunId};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -29,7 +30,17 @@ pub(super) enum TrainCommand {
 		/// The run.
 		run: RunId,
 	},
+	/// Remove a finished run that this account created, with its records, and get its deposit back.
+	RemoveRun {
+		/// The run.
+		run: RunId,
+	},
+	/// Show all runs of the chain.
+	List,
 }
+
+/// Records that one extrinsic removes: a small part of a block.
+const RECORDS: u32 = 256;
 
 #[derive(Debug, Args)]
 pub(super) struct CreateRun {
@@ -72,6 +83,8 @@ impl TrainCommand {
 				open(common).await?.submitter.submit(training::stop_run(run)).await?;
 				println!("run {run} is over");
 			}
+			Self::RemoveRun { run } => remove_run(common, run).await?,
+			Self::List => list(common).await?,
 		}
 		Ok(0)
 	}
@@ -82,8 +95,11 @@ impl CreateRun {
 		let mut file = self.file.as_deref().map_or_else(|| Ok(RunFile::of(self.preset)), RunFile::read)?;
 		file.rounds = self.rounds.or(file.rounds);
 		file.min_participants = self.min_participants.unwrap_or(file.min_participants);
+		file.check()?;
 		let opened = open(common).await?;
-		let dataset = self.dataset;
+		let (dataset, at) = (self.dataset, opened.client.now().await?);
+		let view = dataset_chain::usable(dataset, at.dataset(dataset).await?)?;
+		run_check::fits(&file, &view.manifest, at.longest_phase()?)?;
 		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, hardware::threads(None))).await;
 		let config = prepared.map_err(|error| CliError::Invalid(format!("computing the genesis root failed: {error}")))??;
 		let genesis = config.genesis_root;
@@ -101,4 +117,47 @@ impl CreateRun {
 		}
 		Ok(())
 	}
+}
+
+async fn remove_run(common: &Common, run: RunId) -> Result<(), CliError> {
+	let opened = open(common).await?;
+	let at = opened.client.now().await?;
+	let view = at.run(run).await?.ok_or_else(|| CliError::Unknown(format!("run {run} on this chain")))?;
+	if view.sponsor != opened.account.id() {
+		return Err(CliError::Invalid(format!("run {run} belongs to {}, who alone can remove it", view.sponsor)));
+	}
+	if view.status == RunStatus::Active {
+		return Err(CliError::Invalid(format!(
+			"run {run} is still going on: `neuroshard-worker train stop {run}` ends it, and {} blocks later it can be removed",
+			at.history_period()?
+		)));
+	}
+	loop {
+		let included = opened.submitter.submit(training::remove_run(run, RECORDS)).await?;
+		if included.first_field::<RunId>("Training", "RunRemoved").is_some() {
+			println!("run {run} is removed, its deposit is back");
+			return Ok(());
+		}
+		// Without this event the call did something else than it is known to do, and would do it for ever.
+		if included.first_field::<RunId>("Training", "HistoryRemoved").is_none() {
+			return Err(CliError::Unknown(format!("event that tells what became of run {run}")));
+		}
+	}
+}
+
+async fn list(common: &Common) -> Result<(), CliError> {
+	let at = ChainClient::connect(&common.node).await?.now().await?;
+	let runs = at.runs().await?;
+	for id in &runs {
+		let Some(run) = at.run(*id).await? else { continue };
+		let rounds = run.config.rounds.map_or("without end".to_owned(), |rounds| format!("of {rounds}"));
+		let issuance = if run.approved { "draws issuance" } else { "not approved" };
+		println!("run {id}, {:?}, {issuance}: {}", run.status, printable(&String::from_utf8_lossy(&run.config.name)));
+		println!("    {} rounds done, {rounds}; dataset {}, checkpoint {:?}", run.rounds_adopted, run.config.dataset, run.checkpoint);
+		println!("    by {}", run.sponsor);
+	}
+	if runs.is_empty() {
+		println!("there is no run on this chain");
+	}
+	Ok(())
 }

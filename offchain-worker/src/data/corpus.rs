@@ -40,6 +40,8 @@ pub struct Corpus {
 	pub source: String,
 	/// UTF-8 texts, no two alike, none empty.
 	pub documents: Vec<Vec<u8>>,
+	/// Files that were passed over because they are not UTF-8.
+	pub skipped: u64,
 }
 
 impl Corpus {
@@ -58,7 +60,7 @@ pub fn registry_corpus(cargo_home: &Path, limits: CorpusLimits) -> Result<Corpus
 	let root = cargo_home.join("registry").join("src");
 	// A crate's folder name, whichever registry mirror it was unpacked for, to its folder.
 	let mut crates = BTreeMap::new();
-	for index in sorted_entries(&root).map_err(|_| DataError::NoText(root.clone()))? {
+	for index in sorted_entries(&root).map_err(|_| DataError::NoText { path: root.clone(), skipped: 0 })? {
 		if index.is_dir() {
 			for folder in sorted_entries(&index)? {
 				if let (true, Some(name)) = (folder.is_dir(), folder.file_name()) {
@@ -117,9 +119,15 @@ pub fn path_corpus(path: &Path, limits: CorpusLimits) -> Result<Corpus, DataErro
 /// A single file is cut into documents of at most `document_bytes`, so that training and held-out text both come from
 /// all over it.
 fn single_file(path: &Path, name: &str, limits: CorpusLimits) -> Result<Corpus, DataError> {
-	let mut text = read_prefix(path, limits.total_bytes)?;
-	text.truncate(valid_utf8_length(&text));
+	let mut text = read_prefix(path, limits.total_bytes.saturating_add(1))?;
 	let mut taken = Taken::new(limits);
+	match text_length(&text, limits.total_bytes) {
+		Some(length) => text.truncate(length),
+		None => {
+			taken.skipped = 1;
+			text.clear();
+		}
+	}
 	let mut rest = &text[..];
 	while !rest.is_empty() {
 		// At least one character of at most four bytes, so that the loop moves on.
@@ -137,11 +145,12 @@ struct Taken {
 	// Keyed by content hash: duplicates (a file in two versions of a crate) fall away.
 	seen: std::collections::BTreeSet<[u8; 32]>,
 	documents: Vec<Vec<u8>>,
+	skipped: u64,
 }
 
 impl Taken {
 	fn new(limits: CorpusLimits) -> Self {
-		Self { limits, bytes: 0, seen: Default::default(), documents: Vec::new() }
+		Self { limits, bytes: 0, seen: Default::default(), documents: Vec::new(), skipped: 0 }
 	}
 
 	fn full(&self) -> bool {
@@ -151,12 +160,11 @@ impl Taken {
 	/// Takes the beginning of a file; one that is not UTF-8 is passed over.
 	fn add(&mut self, path: &Path) -> Result<(), DataError> {
 		let mut text = read_prefix(path, self.limits.document_bytes.saturating_add(1))?;
-		let valid = valid_utf8_length(&text);
-		// Only a character cut by the end of the prefix may be missing.
-		if text.len() - valid > 3 || (text.len() as u64 <= self.limits.document_bytes && valid < text.len()) {
+		let Some(length) = text_length(&text, self.limits.document_bytes) else {
+			self.skipped = self.skipped.saturating_add(1);
 			return Ok(());
-		}
-		text.truncate(valid);
+		};
+		text.truncate(length);
 		let end = document_end(&text, self.limits.document_bytes);
 		self.insert(&text[..end]);
 		Ok(())
@@ -174,9 +182,9 @@ impl Taken {
 
 	fn finish(self, source: &str, path: &Path) -> Result<Corpus, DataError> {
 		if self.documents.is_empty() {
-			return Err(DataError::NoText(path.to_path_buf()));
+			return Err(DataError::NoText { path: path.to_path_buf(), skipped: self.skipped });
 		}
-		Ok(Corpus { source: source.into(), documents: self.documents })
+		Ok(Corpus { source: source.into(), documents: self.documents, skipped: self.skipped })
 	}
 }
 
@@ -190,6 +198,14 @@ fn document_end(text: &[u8], limit: u64) -> usize {
 		Some(position) => position + 1,
 		None => valid_utf8_length(&text[..limit]),
 	}
+}
+
+/// Length of the whole characters in `prefix`, the first `limit + 1` bytes of a file; `None` if that is not UTF-8.
+fn text_length(prefix: &[u8], limit: u64) -> Option<usize> {
+	let valid = valid_utf8_length(prefix);
+	// Only a character that the end of the prefix cuts may be missing.
+	let cut = prefix.len() as u64 > limit && prefix.len() - valid <= 3;
+	(valid == prefix.len() || cut).then_some(valid)
 }
 
 fn valid_utf8_length(text: &[u8]) -> usize {
@@ -292,6 +308,21 @@ mod tests {
 	}
 
 	#[test]
+	fn a_binary_file_that_begins_like_text_is_no_text() {
+		let root = tree(&[("a.bin", b"ELF\x02\xff\xfe\x00 and more that is not text")]);
+		let error = path_corpus(&root.path().join("a.bin"), LIMITS).unwrap_err();
+		assert!(matches!(error, DataError::NoText { skipped: 1, .. }), "{error}");
+		assert!(matches!(path_corpus(root.path(), LIMITS), Err(DataError::NoText { skipped: 1, .. })));
+	}
+
+	#[test]
+	fn files_that_are_not_text_are_counted() {
+		let root = tree(&[("a.txt", b"text\n"), ("b.bin", b"\xff\xfe\x00"), ("c.bin", b"cut \xe2\x82")]);
+		let corpus = path_corpus(root.path(), LIMITS).unwrap();
+		assert_eq!((texts(&corpus), corpus.skipped), (vec!["text\n"], 2));
+	}
+
+	#[test]
 	fn the_registry_is_read_round_robin_over_crates() {
 		let root = tree(&[
 			("registry/src/x/aa-1.0/CHANGELOG.md", b"aa changes\n"),
@@ -308,8 +339,9 @@ mod tests {
 	fn nothing_to_read_is_said_in_words() {
 		let root = tree(&[("c.bin", b"\xff\xfe\x00")]);
 		let error = path_corpus(root.path(), LIMITS).unwrap_err();
-		assert!(error.to_string().starts_with("no UTF-8 text found in "), "{error}");
-		assert!(matches!(registry_corpus(root.path(), LIMITS), Err(DataError::NoText(_))));
+		assert!(error.to_string().starts_with("no text was found in "), "{error}");
+		assert!(error.to_string().contains("are skipped: 1"), "{error}");
+		assert!(matches!(registry_corpus(root.path(), LIMITS), Err(DataError::NoText { skipped: 0, .. })));
 		assert!(matches!(path_corpus(&root.path().join("gone"), LIMITS), Err(DataError::Io { .. })));
 	}
 }

@@ -3,7 +3,7 @@
 use super::{
 	corpus::Corpus,
 	manifest::{self, DatasetManifest, MANIFEST_FILE},
-	tokenizer, DataError,
+	place, tokenizer, DataError,
 };
 use crate::files::write_atomically;
 use neuroshard_graph::{
@@ -11,7 +11,7 @@ use neuroshard_graph::{
 	tiles::{leaf_hashes, LEAF_BYTES},
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, CHUNK_BYTES},
+	dataset::{DatasetShape, Manifest, CHUNK_BYTES},
 	H256,
 };
 use std::{
@@ -23,6 +23,8 @@ use std::{
 pub const LEAVES_FILE: &str = "leaves.bin";
 /// File name of the tokenizer in a dataset folder.
 pub const TOKENIZER_FILE: &str = "tokenizer.json";
+/// Name of the folder of shard files in a dataset folder.
+pub const SHARDS_FOLDER: &str = "shards";
 
 /// What a builder decides.
 #[derive(Clone, Debug)]
@@ -55,7 +57,7 @@ pub struct Dataset {
 
 /// Path of a shard file below a dataset folder.
 pub fn shard_path(folder: &Path, shard: u32) -> PathBuf {
-	folder.join("shards").join(format!("{shard:05}.bin"))
+	folder.join(SHARDS_FOLDER).join(format!("{shard:05}.bin"))
 }
 
 /// Bytes of every shard file: its tokens, padded to whole chunks.
@@ -69,13 +71,28 @@ pub fn dataset_root(shard_roots: &[H256]) -> H256 {
 	H256(merkle_root(&roots))
 }
 
-/// Tokenizes `corpus` into shards below `folder`. Documents are ordered by their content's hash, so that held-out text
-/// (the last shards) has the distribution of the rest; tokens that do not fill the last shard are left out. The
-/// manifest is written last: a folder without one is an unfinished build.
+/// Tokenizes `corpus` into shards in the new or empty `folder`. Documents are ordered by their content's hash, so that
+/// held-out text (the last shards) has the distribution of the rest; tokens that do not fill the last shard are left out.
+/// The folder appears complete or not at all.
 ///
 /// # Errors
-/// [`DataError::CorpusTooSmall`], [`DataError::Invalid`] for options out of bounds, or [`DataError::Io`].
+/// [`DataError::Occupied`] and [`DataError::Exists`] if there is something in `folder`, [`DataError::CorpusTooSmall`],
+/// [`DataError::Invalid`] for options out of bounds, or [`DataError::Io`].
 pub fn build(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<Dataset, DataError> {
+	let manifest = place::create(folder, |folder| write_files(corpus, options, folder))?;
+	Ok(Dataset { folder: folder.to_path_buf(), manifest })
+}
+
+/// As [`build`], but a dataset in `folder` is replaced. It stays as it is until the new one is complete.
+///
+/// # Errors
+/// As [`build`], except for [`DataError::Exists`].
+pub fn rebuild(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<Dataset, DataError> {
+	let manifest = place::replace(folder, |folder| write_files(corpus, options, folder))?;
+	Ok(Dataset { folder: folder.to_path_buf(), manifest })
+}
+
+fn write_files(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<DatasetManifest, DataError> {
 	let mut order: Vec<(H256, &[u8])> =
 		corpus.documents.iter().map(|document| (super::blake2_256(document), document.as_slice())).collect();
 	order.sort_unstable_by_key(|(hash, _)| *hash);
@@ -90,7 +107,7 @@ pub fn build(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<D
 	let shape = DatasetShape { tokens_per_shard: options.tokens_per_shard, shard_count, held_out: options.held_out };
 	manifest::check_shape(&shape)?;
 
-	let shards = folder.join("shards");
+	let shards = folder.join(SHARDS_FOLDER);
 	fs::create_dir_all(&shards).map_err(|error| DataError::io(&shards, error))?;
 	let mut stream = order.iter().flat_map(|(_, document)| tokenizer::encode(document).chain([tokenizer::END_OF_TEXT]));
 	let mut counts = vec![0u64; tokenizer::VOCAB as usize];
@@ -126,19 +143,35 @@ pub fn build(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<D
 	write(&folder.join(TOKENIZER_FILE), tokenizer::tokenizer_json().as_bytes())?;
 	let text = serde_json::to_string_pretty(&manifest).map_err(|error| DataError::Invalid(error.to_string()))?;
 	write(&folder.join(MANIFEST_FILE), text.as_bytes())?;
-	Ok(Dataset { folder: folder.to_path_buf(), manifest })
+	Ok(manifest)
 }
 
 /// Recomputes every hash of the dataset in `folder` and compares it with the folder's manifest and, if given, with the
-/// root that the chain knows.
+/// root that is asked for.
 ///
 /// # Errors
-/// The first difference: [`DataError::Chunk`] names shard and chunk; see [`DataError`] for the others.
+/// The first difference: [`DataError::Differs`] for another root, [`DataError::Chunk`] with shard and chunk; see
+/// [`DataError`] for the others.
 pub fn verify(folder: &Path, expected_root: Option<H256>) -> Result<Dataset, DataError> {
 	let manifest = DatasetManifest::read(folder)?;
 	if let Some(expected) = expected_root.filter(|expected| *expected != manifest.root) {
-		return Err(DataError::DatasetRoot { found: manifest.root, expected });
+		let (found, expected) = (format!("{:?}", manifest.root), format!("{expected:?}"));
+		return Err(DataError::Differs { field: "root", found, other: "what was asked for".into(), expected });
 	}
+	verify_files(folder, manifest)
+}
+
+/// As [`verify`], against everything that the manifest `expected` says. `other` is whose manifest that is, in words.
+///
+/// # Errors
+/// [`DataError::Differs`] names the first field that differs; otherwise as [`verify`].
+pub fn verify_against(folder: &Path, expected: &Manifest, other: &str) -> Result<Dataset, DataError> {
+	let manifest = DatasetManifest::read(folder)?;
+	manifest.compare(expected, other)?;
+	verify_files(folder, manifest)
+}
+
+fn verify_files(folder: &Path, manifest: DatasetManifest) -> Result<Dataset, DataError> {
 	let path = folder.join(TOKENIZER_FILE);
 	let found = super::blake2_256(&fs::read(&path).map_err(|error| DataError::io(&path, error))?);
 	if found != manifest.tokenizer_hash {
@@ -146,11 +179,20 @@ pub fn verify(folder: &Path, expected_root: Option<H256>) -> Result<Dataset, Dat
 	}
 	let leaves = fs::read(folder.join(LEAVES_FILE)).unwrap_or_default();
 	let mut counts = vec![0u64; manifest.vocab as usize];
+	let mut ends_in_zeros = true;
 	for (shard, expected) in (0..manifest.shape.shard_count).zip(&manifest.shard_roots) {
 		let bytes = verify_shard(folder, &manifest, shard, *expected, &leaves)?;
 		let held_out = shard >= manifest.shape.shard_count - manifest.shape.held_out;
-		let tokens = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-		for (position, token) in (0..u64::from(manifest.shape.tokens_per_shard)).zip(tokens) {
+		let (text, padding) = bytes.split_at_checked(2 * manifest.shape.tokens_per_shard as usize).unwrap_or((&bytes, &[]));
+		if padding.iter().any(|byte| *byte != 0) {
+			return Err(DataError::Invalid(format!(
+				"shard {shard} goes on after {} tokens: shape.tokens_per_shard in manifest.json is smaller than what it was built with",
+				manifest.shape.tokens_per_shard
+			)));
+		}
+		ends_in_zeros &= text.ends_with(&[0, 0]);
+		let tokens = text.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+		for (position, token) in (0u64..).zip(tokens) {
 			match counts.get_mut(usize::from(token)) {
 				Some(count) => *count += u64::from(held_out),
 				None => return Err(DataError::Token { shard, position, token, vocab: manifest.vocab }),
@@ -159,10 +201,16 @@ pub fn verify(folder: &Path, expected_root: Option<H256>) -> Result<Dataset, Dat
 	}
 	let found = entropy(&counts);
 	if (found - manifest.unigram_entropy).abs() > 1e-9 {
-		return Err(DataError::Invalid(format!(
-			"the held-out shards have a unigram entropy of {found}, the manifest says {}",
-			manifest.unigram_entropy
-		)));
+		return Err(DataError::Invalid(match ends_in_zeros {
+			true => format!(
+				"every shard ends in padding: shape.tokens_per_shard in manifest.json, {}, is larger than what it was built with",
+				manifest.shape.tokens_per_shard
+			),
+			false => format!(
+				"shape.held_out or unigram_entropy in manifest.json was changed: the last {} shards have a unigram entropy of {found}, not {}",
+				manifest.shape.held_out, manifest.unigram_entropy
+			),
+		}));
 	}
 	Ok(Dataset { folder: folder.to_path_buf(), manifest })
 }

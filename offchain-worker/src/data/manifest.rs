@@ -74,6 +74,32 @@ impl DatasetManifest {
 		}
 	}
 
+	/// Compares this manifest with the one that `other` (in words, such as "dataset 3 on the chain") has: what fixes the
+	/// windows first, since it is what a wrong root or entropy follows from.
+	///
+	/// # Errors
+	/// [`DataError::Differs`] names the first field that differs; [`DataError::Invalid`] as [`Self::on_chain`].
+	pub fn compare(&self, expected: &Manifest, other: &str) -> Result<(), DataError> {
+		let own = self.on_chain()?;
+		let text = |bytes: &[u8]| format!("{:?}", String::from_utf8_lossy(bytes));
+		let fields = [
+			("shape.tokens_per_shard", own.shape.tokens_per_shard.to_string(), expected.shape.tokens_per_shard.to_string()),
+			("shape.shard_count", own.shape.shard_count.to_string(), expected.shape.shard_count.to_string()),
+			("shape.held_out", own.shape.held_out.to_string(), expected.shape.held_out.to_string()),
+			("vocab", own.vocab.to_string(), expected.vocab.to_string()),
+			("tokenizer_hash", format!("{:?}", own.tokenizer_hash), format!("{:?}", expected.tokenizer_hash)),
+			("root", format!("{:?}", own.root), format!("{:?}", expected.root)),
+			("bytes", own.bytes.to_string(), expected.bytes.to_string()),
+			("name", text(&own.name), text(&expected.name)),
+			("licence", text(&own.licence), text(&expected.licence)),
+			("source", text(&own.source), text(&expected.source)),
+		];
+		match fields.into_iter().find(|(_, found, expected)| found != expected) {
+			None => Ok(()),
+			Some((field, found, expected)) => Err(DataError::Differs { field, found, other: other.into(), expected }),
+		}
+	}
+
 	/// The form that `dataset.propose` takes.
 	///
 	/// # Errors

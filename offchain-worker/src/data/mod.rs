@@ -13,6 +13,7 @@ pub mod corpus;
 pub mod dataset;
 pub mod loader;
 pub mod manifest;
+mod place;
 pub mod tokenizer;
 
 use neuroshard_types::H256;
@@ -30,8 +31,27 @@ pub enum DataError {
 		source: std::io::Error,
 	},
 	/// Nothing to train on.
-	#[error("no UTF-8 text found in {path}: give a file or folder with text", path = .0.display())]
-	NoText(PathBuf),
+	#[error("no text was found in {path} (files that are not UTF-8 are skipped: {skipped}): give a file or folder with text", path = path.display())]
+	NoText {
+		/// Where it was looked for.
+		path: PathBuf,
+		/// Files that are not UTF-8.
+		skipped: u64,
+	},
+	/// Building would mix a dataset with other files.
+	#[error("{path} holds {found}, which is no part of a dataset: name a new or an empty folder", path = path.display())]
+	Occupied {
+		/// The folder.
+		path: PathBuf,
+		/// Name of an entry.
+		found: String,
+	},
+	/// Building would replace a dataset.
+	#[error("{path} holds a dataset already: name another folder, or replace it with --force", path = path.display())]
+	Exists {
+		/// The folder.
+		path: PathBuf,
+	},
 	/// The corpus does not fill the shards asked for.
 	#[error("the corpus has {tokens} tokens, but {needed} are needed for one training shard beside the held-out ones: add text or use smaller shards")]
 	CorpusTooSmall {
@@ -60,7 +80,7 @@ pub enum DataError {
 		expected: H256,
 	},
 	/// A shard file of the wrong size.
-	#[error("shard {shard} has {found} bytes, the manifest says {expected}: fetch it again")]
+	#[error("shard {shard} has {found} bytes, the manifest's shape.tokens_per_shard makes it {expected}: fetch it again, or the manifest if every shard differs")]
 	ShardSize {
 		/// Shard, counted from 0.
 		shard: u32,
@@ -88,12 +108,24 @@ pub enum DataError {
 		expected: H256,
 	},
 	/// The shard roots of a manifest do not hash to its dataset root.
-	#[error("the manifest's shard roots give dataset root {found:?}, but it says {expected:?}")]
+	#[error("manifest.json contradicts itself: its shard_roots give dataset root {found:?}, its root says {expected:?}")]
 	DatasetRoot {
 		/// Recomputed.
 		found: H256,
 		/// In the manifest.
 		expected: H256,
+	},
+	/// The dataset in the folder is not the one that was asked for.
+	#[error("{field} differs: the folder's manifest.json says {found}, {other} says {expected}. The folder holds another dataset, or its manifest was edited")]
+	Differs {
+		/// Field of the manifest.
+		field: &'static str,
+		/// What the folder says.
+		found: String,
+		/// Who says otherwise.
+		other: String,
+		/// What that one says.
+		expected: String,
 	},
 	/// A window that does not exist in the dataset.
 	#[error("no such window: shard {shard}, tokens {start}..{end}; shards have {tokens_per_shard} tokens and there are {shard_count}")]

@@ -1,0 +1,298 @@
+//! Whether the chain takes a run file, field by field. The chain says no as well, but for a fee, and not which field it means.
+
+use super::{ModelFile, RunFile, RunFileError, TrainFile};
+use neuroshard_types::{
+	assignment::{training_windows, windows_needed, windows_per_shard},
+	dataset::Manifest,
+	BlockNumber, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+};
+
+/// Side of a tile: dimensions are multiples of it.
+const SIDE: u32 = 32;
+/// Most layers of a model.
+const MAX_LAYERS: u32 = 256;
+/// Longest sequence.
+const MAX_SEQUENCE: u32 = 1 << 20;
+/// Largest vocabulary.
+const MAX_VOCAB: u32 = 65_536;
+/// Most attention probabilities of one layer and step.
+const MAX_PROBABILITIES: u128 = 1 << 28;
+
+type Checked = Result<(), RunFileError>;
+
+fn refused(field: &'static str, reason: String) -> Checked {
+	Err(RunFileError::Value { field, reason })
+}
+
+fn require(holds: bool, field: &'static str, reason: impl FnOnce() -> String) -> Checked {
+	match holds {
+		true => Ok(()),
+		false => refused(field, reason()),
+	}
+}
+
+/// A multiple of `unit` from `unit` to `most`.
+fn whole(field: &'static str, value: u32, unit: u32, most: u32) -> Checked {
+	require(value >= unit && value <= most && value.is_multiple_of(unit), field, || match (unit, most) {
+		(1, u32::MAX) => format!("is {value}, but must be at least 1"),
+		(1, most) => format!("is {value}, but must be 1 to {most}"),
+		(unit, u32::MAX) => format!("is {value}, but must be a multiple of {unit}, and not 0"),
+		(unit, most) => format!("is {value}, but must be a multiple of {unit} from {unit} to {most}"),
+	})
+}
+
+/// A number from `low` to `high`.
+fn within(field: &'static str, value: f32, low: f32, high: f32) -> Checked {
+	require((low..=high).contains(&value), field, || format!("is {value}, but must be {low} to {high}"))
+}
+
+/// A number above 0, up to `high`. The least that counts as such is the smallest normal float.
+fn above_zero(field: &'static str, value: f32, high: f32) -> Checked {
+	require((f32::MIN_POSITIVE..=high).contains(&value), field, || format!("is {value}, but must be above 0 and at most {high}"))
+}
+
+impl RunFile {
+	/// Checks every field that does not need the chain.
+	///
+	/// # Errors
+	/// [`RunFileError::Value`] names the first field that the chain would refuse, and what it may be.
+	pub fn check(&self) -> Result<(), RunFileError> {
+		require(!self.name.is_empty(), "name", || "is empty".into())?;
+		whole("max_participants", self.max_participants, 1, MAX_PARTICIPANTS)?;
+		require((1..=self.max_participants).contains(&self.min_participants), "min_participants", || {
+			format!("is {}, but must be 1 to max_participants, {}", self.min_participants, self.max_participants)
+		})?;
+		require(self.rounds != Some(0), "rounds", || "is 0: write null for a run without end".into())?;
+		for (field, blocks) in self.phases() {
+			whole(field, blocks, 1, u32::MAX)?;
+		}
+		self.model.check()?;
+		self.train.check(&self.model)
+	}
+
+	fn phases(&self) -> [(&'static str, BlockNumber); 5] {
+		let durations = self.durations;
+		[
+			("durations.joining", durations.joining),
+			("durations.training", durations.training),
+			("durations.revealing", durations.revealing),
+			("durations.availability", durations.availability),
+			("durations.checkpointing", durations.checkpointing),
+		]
+	}
+}
+
+impl ModelFile {
+	fn check(&self) -> Checked {
+		let Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied: _, rope_theta, norm_eps } = *self;
+		whole("model.vocab", vocab, SIDE, MAX_VOCAB)?;
+		whole("model.dim", dim, SIDE, u32::MAX)?;
+		whole("model.layers", layers, 1, MAX_LAYERS)?;
+		require(heads > 0 && dim.is_multiple_of(heads) && (dim / heads).is_multiple_of(2), "model.heads", || {
+			format!("is {heads}, but must divide model.dim, {dim}, into even parts")
+		})?;
+		require(kv_heads > 0 && heads.is_multiple_of(kv_heads), "model.kv_heads", || {
+			format!("is {kv_heads}, but must divide model.heads, {heads}")
+		})?;
+		let width = (dim / heads).saturating_mul(kv_heads);
+		require(width.is_multiple_of(SIDE), "model.kv_heads", || {
+			format!("is {kv_heads}, which makes dim / heads * kv_heads {width}: that must be a multiple of {SIDE}")
+		})?;
+		whole("model.ffn", ffn, SIDE, u32::MAX)?;
+		whole("model.max_seq", max_seq, SIDE, MAX_SEQUENCE)?;
+		require(rope_theta >= 2, "model.rope_theta", || format!("is {rope_theta}, but must be at least 2"))?;
+		above_zero("model.norm_eps", norm_eps, 1.0)
+	}
+}
+
+impl TrainFile {
+	/// State roots of a round; `None` for an interval of 0.
+	fn state_roots(&self) -> Option<u32> {
+		(self.commit_interval > 0).then(|| self.inner_steps.div_ceil(self.commit_interval))
+	}
+
+	fn check(&self, model: &ModelFile) -> Checked {
+		whole("train.batch", self.batch, 1, u32::MAX)?;
+		whole("train.seq_len", self.seq_len, SIDE, u32::MAX)?;
+		require(self.seq_len <= model.max_seq, "train.seq_len", || {
+			format!("is {}, but must be at most model.max_seq, {}", self.seq_len, model.max_seq)
+		})?;
+		whole("train.inner_steps", self.inner_steps, 1, u32::MAX)?;
+		let most = MAX_STATE_ROOTS;
+		let roots = self.state_roots();
+		require(roots.is_some_and(|roots| roots <= most), "train.commit_interval", || {
+			let least = self.inner_steps.div_ceil(most);
+			format!(
+				"is {}, but must be at least {least}: {} inner steps may have {most} committed states",
+				self.commit_interval, self.inner_steps
+			)
+		})?;
+		require(self.total_steps == 0 || self.total_steps >= self.warmup_steps, "train.total_steps", || {
+			format!("is {}, but must be 0 or at least train.warmup_steps, {}", self.total_steps, self.warmup_steps)
+		})?;
+		within("train.lr", self.lr, 0.0, 1.0)?;
+		within("train.lr_min", self.lr_min, 0.0, self.lr)?;
+		within("train.beta1", self.beta1, 0.0, 0.9999)?;
+		within("train.beta2", self.beta2, 0.0, 0.999_999)?;
+		above_zero("train.eps", self.eps, 1.0)?;
+		within("train.weight_decay", self.weight_decay, 0.0, 1.0)?;
+		above_zero("train.clip", self.clip, 1e6)?;
+		within("train.outer_lr", self.outer_lr, 0.0, 10.0)?;
+		within("train.outer_beta", self.outer_beta, 0.0, 0.9999)?;
+		whole("train.validation_sequences", self.validation_sequences, 1, u32::MAX)?;
+		let factors = [self.batch, model.heads, self.seq_len, self.seq_len].map(u128::from);
+		let probabilities = factors.into_iter().fold(1, u128::saturating_mul);
+		require(probabilities <= MAX_PROBABILITIES, "train.batch", || {
+			format!(
+				"is {}, too large for these sequences: batch * heads * seq_len^2 is {probabilities}, at most {MAX_PROBABILITIES}",
+				self.batch
+			)
+		})
+	}
+}
+
+/// Checks what depends on the chain: its longest phase in blocks, and the dataset.
+///
+/// # Errors
+/// [`RunFileError::Value`] names the field.
+pub(super) fn fits(file: &RunFile, dataset: &Manifest, longest_phase: BlockNumber) -> Result<(), RunFileError> {
+	for (field, blocks) in file.phases() {
+		whole(field, blocks, 1, longest_phase)?;
+	}
+	let (train, shape) = (&file.train, &dataset.shape);
+	require(dataset.vocab <= file.model.vocab, "model.vocab", || {
+		format!("is {}, but the dataset has a vocabulary of {}", file.model.vocab, dataset.vocab)
+	})?;
+	let needed = windows_needed(file.max_participants, train.inner_steps, train.batch);
+	let there = training_windows(shape, train.seq_len);
+	require(needed <= there, "max_participants * train.inner_steps * train.batch", || {
+		format!("is {needed}, but the dataset's training shards hold {there} windows of {} tokens", train.seq_len)
+	})?;
+	let held_out = u64::from(shape.held_out).saturating_mul(windows_per_shard(shape, train.seq_len));
+	require(u64::from(train.validation_sequences) <= held_out, "train.validation_sequences", || {
+		format!("is {}, but the dataset's held-out shards hold {held_out} windows of {} tokens", train.validation_sequences, train.seq_len)
+	})
+}
+
+/// Name of the last field before a place in JSON text, lines and columns (of bytes) counted from 1 as `serde_json` does.
+pub(super) fn field_before(text: &str, line: usize, column: usize) -> Option<&str> {
+	let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+	let before = text.get(..start.saturating_add(column).min(text.len()))?;
+	let (name, _) = before.rsplit_once("\":")?;
+	name.rsplit_once('"').map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::cli::Preset;
+	use neuroshard_types::{dataset::DatasetShape, H256};
+	use proptest::prelude::*;
+
+	/// A change that makes a good file bad.
+	type Change = fn(&mut RunFile);
+
+	#[test]
+	fn every_field_that_the_chain_would_refuse_is_named() {
+		let changes: [(&str, Change); 32] = [
+			("name", |file| file.name.clear()),
+			("min_participants", |file| file.min_participants = 0),
+			("min_participants", |file| file.min_participants = file.max_participants + 1),
+			("max_participants", |file| file.max_participants = 129),
+			("rounds", |file| file.rounds = Some(0)),
+			("durations.revealing", |file| file.durations.revealing = 0),
+			("model.vocab", |file| file.model.vocab = 289),
+			("model.dim", |file| file.model.dim = 0),
+			("model.layers", |file| file.model.layers = 257),
+			("model.heads", |file| file.model.heads = 5),
+			("model.kv_heads", |file| file.model.kv_heads = 0),
+			("model.kv_heads", |file| file.model.kv_heads = 1),
+			("model.ffn", |file| file.model.ffn = 33),
+			("model.max_seq", |file| file.model.max_seq = 100),
+			("model.rope_theta", |file| file.model.rope_theta = 1),
+			("model.norm_eps", |file| file.model.norm_eps = 0.0),
+			("train.batch", |file| file.train.batch = 0),
+			("train.batch", |file| file.train.batch = 1 << 20),
+			("train.seq_len", |file| file.train.seq_len = 4_096),
+			("train.inner_steps", |file| file.train.inner_steps = 0),
+			("train.commit_interval", |file| file.train.commit_interval = 0),
+			("train.commit_interval", |file| file.train.commit_interval = 1),
+			("train.total_steps", |file| file.train.total_steps = 1),
+			("train.lr", |file| file.train.lr = f32::NAN),
+			("train.lr_min", |file| file.train.lr_min = file.train.lr * 2.0),
+			("train.beta1", |file| file.train.beta1 = 1.0),
+			("train.eps", |file| file.train.eps = -1.0),
+			("train.weight_decay", |file| file.train.weight_decay = f32::INFINITY),
+			("train.clip", |file| file.train.clip = 0.0),
+			("train.outer_lr", |file| file.train.outer_lr = 11.0),
+			("train.outer_beta", |file| file.train.outer_beta = 1.0),
+			("train.validation_sequences", |file| file.train.validation_sequences = 0),
+		];
+		for (field, change) in changes {
+			let mut file = RunFile::of(Preset::Tiny);
+			file.check().unwrap();
+			change(&mut file);
+			let error = file.check().unwrap_err();
+			assert!(matches!(&error, RunFileError::Value { field: named, .. } if *named == field), "{field}: {error}");
+		}
+	}
+
+	proptest! {
+		/// The chain's rules live in `neuroshard-graph`; what passes here passes there, and the other way round.
+		#[test]
+		fn model_and_training_are_judged_as_the_chain_judges_them(
+			dim in 0u32..200, heads in 0u32..9, kv_heads in 0u32..5, seq_len in 0u32..200, interval in 0u32..12,
+			warmup in 0u32..3, total in 0u32..3, lr in -0.5f32..1.5, lr_min in -0.5f32..1.5, eps in -0.1f32..1.1,
+		) {
+			let mut file = RunFile::of(Preset::Tiny);
+			file.model = ModelFile { dim: dim / 16 * 16, heads, kv_heads, ..file.model };
+			file.train = TrainFile {
+				seq_len: seq_len / 16 * 16,
+				commit_interval: interval,
+				warmup_steps: warmup,
+				total_steps: total,
+				lr,
+				lr_min,
+				eps,
+				..file.train
+			};
+			let judged = file.train.config().validate(&file.model.config());
+			prop_assert_eq!(file.check().is_ok(), judged.is_ok(), "{:?} {:?}", file.check(), judged);
+		}
+	}
+
+	#[test]
+	fn a_run_that_does_not_fit_its_dataset_is_refused_with_both_numbers() {
+		let dataset = |vocab, shard_count| Manifest {
+			name: Default::default(),
+			licence: Default::default(),
+			source: Default::default(),
+			tokenizer_hash: H256::zero(),
+			vocab,
+			// 256 windows of 64 tokens, and one for its targets.
+			shape: DatasetShape { tokens_per_shard: 16_385, shard_count, held_out: 1 },
+			root: H256::zero(),
+			bytes: 1,
+		};
+		let file = RunFile::of(Preset::Tiny);
+		let error = |file: &RunFile, dataset: Manifest, longest| fits(file, &dataset, longest).unwrap_err().to_string();
+		// 8 participants, 120 steps of 16 sequences: 15,360 windows, 60 shards.
+		fits(&file, &dataset(288, 61), 100).unwrap();
+		let few = error(&file, dataset(288, 60), 100);
+		assert!(few.contains("15360") && few.contains("15104"), "{few}");
+		assert!(error(&file, dataset(320, 61), 100).contains("model.vocab is 288"));
+		assert!(error(&file, dataset(288, 61), 24).contains("durations.training is 25, but must be 1 to 24"));
+		let mut much = file.clone();
+		much.train.validation_sequences = 257;
+		assert!(error(&much, dataset(288, 61), 100).contains("validation_sequences is 257"));
+	}
+
+	#[test]
+	fn the_field_at_which_reading_ends_is_found() {
+		let text = "{\n \"name\": \"a\",\n \"model\": {\"dim\": true}\n}";
+		let error = serde_json::from_str::<RunFile>(text).unwrap_err();
+		assert_eq!(field_before(text, error.line(), error.column()), Some("dim"));
+		assert_eq!(field_before("nothing", 1, 3), None);
+		assert_eq!(field_before("\"a\":", 9, 9), Some("a"));
+	}
+}
