@@ -15,7 +15,7 @@ use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, Role, Roles},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
-	Aggregator, ModelConfig, TrainConfig, F32, H256,
+	ModelConfig, TrainConfig, F32, H256,
 };
 use sp_core::{ecdsa, Pair};
 use sp_keyring::Sr25519Keyring::{Alice, Bob, Charlie, Dave};
@@ -101,42 +101,11 @@ fn register(who: &AccountId, seed: u8) {
 }
 
 fn model() -> ModelConfig {
-	ModelConfig {
-		vocab: 288,
-		dim: 32,
-		layers: 1,
-		heads: 2,
-		kv_heads: 2,
-		ffn: 64,
-		max_seq: 32,
-		tied: true,
-		rope_theta: 10_000,
-		norm_eps: F32::new(1e-5),
-	}
+	ModelConfig { vocab: 288, ..ModelConfig::tiny() }
 }
 
 fn train() -> TrainConfig {
-	TrainConfig {
-		arithmetic_version: 1,
-		seed: [1; 32],
-		batch: 2,
-		seq_len: 32,
-		inner_steps: 4,
-		commit_interval: 2,
-		lr: F32::new(1e-3),
-		lr_min: F32::new(1e-4),
-		warmup_steps: 0,
-		total_steps: 0,
-		beta1: F32::new(0.9),
-		beta2: F32::new(0.99),
-		eps: F32::new(1e-8),
-		weight_decay: F32::new(0.1),
-		clip: F32::new(1.0),
-		outer_lr: F32::new(1.0),
-		outer_beta: F32::new(0.0),
-		aggregator: Aggregator::Mean,
-		validation_sequences: 2,
-	}
+	TrainConfig { validation_sequences: 2, ..TrainConfig::tiny() }
 }
 
 fn create_dataset() {

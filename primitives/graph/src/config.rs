@@ -9,8 +9,11 @@ use scale_info::TypeInfo;
 pub const ARITHMETIC_VERSION: u16 = 1;
 
 /// An `f32` carried as its IEEE-754 bits, so that it can be SCALE-encoded, hashed and compared exactly.
+///
+/// In JSON it is a number, written as the shortest decimal that means this float. Many readers of JSON round through `f64`, which for a
+/// few floats ends one unit beside: what must be exact travels as SCALE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(into = "f32", from = "f32"))]
 pub struct F32(pub u32);
 
 impl F32 {
@@ -21,6 +24,18 @@ impl F32 {
 	/// The float that these bits stand for.
 	pub const fn get(self) -> f32 {
 		f32::from_bits(self.0)
+	}
+}
+
+impl From<f32> for F32 {
+	fn from(value: f32) -> Self {
+		Self::new(value)
+	}
+}
+
+impl From<F32> for f32 {
+	fn from(value: F32) -> Self {
+		value.get()
 	}
 }
 
@@ -52,6 +67,24 @@ pub struct ModelConfig {
 	pub norm_eps: F32,
 }
 
+impl ModelConfig {
+	/// A very small model for tests and benchmarks, which replace what matters to them.
+	pub const fn tiny() -> Self {
+		Self {
+			vocab: 64,
+			dim: 32,
+			layers: 1,
+			heads: 2,
+			kv_heads: 2,
+			ffn: 64,
+			max_seq: 32,
+			tied: true,
+			rope_theta: 10_000,
+			norm_eps: F32::new(1e-5),
+		}
+	}
+}
+
 /// How the deltas of a round become one pseudo-gradient.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
@@ -71,7 +104,8 @@ pub enum Aggregator {
 pub struct TrainConfig {
 	/// Version of the exact-f32 specification; see [`ARITHMETIC_VERSION`].
 	pub arithmetic_version: u16,
-	/// Seed of theta_0.
+	/// Seed of theta_0; in JSON hexadecimal digits after `0x`.
+	#[cfg_attr(feature = "std", serde(with = "crate::hexadecimal"))]
 	pub seed: [u8; 32],
 	/// Sequences per inner step.
 	pub batch: u32,
@@ -107,6 +141,33 @@ pub struct TrainConfig {
 	pub aggregator: Aggregator,
 	/// Sequences of held-out text that the validation loss is measured on.
 	pub validation_sequences: u32,
+}
+
+impl TrainConfig {
+	/// A very short training of [`ModelConfig::tiny`] for tests and benchmarks, which replace what matters to them.
+	pub const fn tiny() -> Self {
+		Self {
+			arithmetic_version: ARITHMETIC_VERSION,
+			seed: [5; 32],
+			batch: 2,
+			seq_len: 32,
+			inner_steps: 4,
+			commit_interval: 2,
+			lr: F32::new(1e-3),
+			lr_min: F32::new(1e-4),
+			warmup_steps: 2,
+			total_steps: 0,
+			beta1: F32::new(0.9),
+			beta2: F32::new(0.95),
+			eps: F32::new(1e-8),
+			weight_decay: F32::new(0.1),
+			clip: F32::new(1.0),
+			outer_lr: F32::new(1.0),
+			outer_beta: F32::new(0.0),
+			aggregator: Aggregator::Mean,
+			validation_sequences: 4,
+		}
+	}
 }
 
 /// Why a configuration is refused.

@@ -17,6 +17,8 @@ pub mod config;
 #[cfg(feature = "std")]
 pub mod exec;
 pub mod graph;
+#[cfg(feature = "std")]
+mod hexadecimal;
 pub mod init;
 pub mod layout;
 pub mod merkle;

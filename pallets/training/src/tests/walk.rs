@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::{Rounds, Runs};
-use neuroshard_types::run::{Attestation, RunStatus, VoteBitmap};
+use neuroshard_types::{
+	run::{Attestation, RunStatus, VoteBitmap},
+	H256,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -70,7 +73,7 @@ fn dissent(who: &AccountId, run: RunId, bits: u8) {
 	let mask = 1u16.checked_shl(round.revealed().count().try_into().unwrap()).map_or(0, |bit| bit - 1).to_le_bytes()[0];
 	let bitmap = VoteBitmap::truncate_from(vec![bits & mask]);
 	let _ = Training::vote_availability(origin(), run, round.round, round.attempt, bitmap);
-	let attestation = Attestation { checkpoint: sp_core::H256::repeat_byte(bits), validation_loss: neuroshard_types::F32(bits.into()) };
+	let attestation = Attestation { checkpoint: H256::repeat_byte(bits), validation_loss: neuroshard_types::F32(bits.into()) };
 	let _ = Training::attest(origin(), run, round.round, round.attempt, attestation);
 }
 

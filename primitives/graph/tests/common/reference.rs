@@ -1,5 +1,5 @@
 //! A straightforward Llama in f64: loops over positions, no caching, nothing shared with the crate.
-#![allow(dead_code)] // each test binary uses some of it
+#![allow(dead_code, reason = "every test binary compiles this module and uses a part of it")]
 
 use neuroshard_graph::{ModelConfig, ParamLayout};
 
