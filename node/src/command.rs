@@ -5,7 +5,7 @@ use crate::{
 	cli::{Cli, Subcommand},
 	service,
 };
-use sc_cli::SubstrateCli;
+use sc_cli::{RunCmd, SubstrateCli};
 use sc_service::PartialComponents;
 
 impl SubstrateCli for Cli {
@@ -37,7 +37,7 @@ pub fn run() -> sc_cli::Result<()> {
 	let cli = Cli::from_args();
 	match &cli.subcommand {
 		None => {
-			let runner = cli.create_runner(&cli.run)?;
+			let runner = cli.create_runner(&cli.run).map_err(|error| with_remedy(error, &cli.run))?;
 			runner.run_node_until_exit(|config| async move { service::start(config).map_err(sc_cli::Error::Service) })
 		}
 		Some(Subcommand::Key(command)) => command.run(&cli),
@@ -72,4 +72,21 @@ pub fn run() -> sc_cli::Result<()> {
 			Ok((command.run(client, backend, Some(revert)), task_manager))
 		}),
 	}
+}
+
+/// Names the command that makes a missing network key. The SDK's own words leave binary and folder to the reader.
+fn with_remedy(error: sc_cli::Error, run: &RunCmd) -> sc_cli::Error {
+	let sc_cli::Error::NetworkKeyNotFound(path) = error else { return error };
+	let place = match (&run.network_params.node_key_params.node_key_file, &run.shared_params.base_path) {
+		(Some(file), _) => format!("--file {}", file.display()),
+		(None, Some(folder)) => format!("--base-path {}", folder.display()),
+		(None, None) => "--default-base-path".into(),
+	};
+	let chain = run.shared_params.chain.as_ref().map(|chain| format!(" --chain {chain}")).unwrap_or_default();
+	let message = format!(
+		"a validator keeps one network key, so that others find it again, and {} does not exist. Make it once: \
+		 neuroshard-node key generate-node-key {place}{chain}\nA chain on this machine only needs none: neuroshard-node --dev",
+		path.display()
+	);
+	sc_cli::Error::Application(message.into())
 }

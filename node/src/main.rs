@@ -9,6 +9,14 @@ mod command;
 mod rpc;
 mod service;
 
-fn main() -> sc_cli::Result<()> {
-	command::run()
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+	match command::run() {
+		Ok(()) => ExitCode::SUCCESS,
+		Err(error) => {
+			eprintln!("error: {error}");
+			ExitCode::FAILURE
+		}
+	}
 }

@@ -1,13 +1,15 @@
 //! JSON-RPC beyond the SDK's default methods: accounts, fees, BABE, GRANDPA, sync state, and the `neuroshard` namespace.
 
-mod neuroshard;
-
 use crate::service::{Backend, Client, Pool, SelectChain};
+use frame_support::view_functions::{runtime_api::RuntimeViewFunction, ViewFunctionId};
 use jsonrpsee::RpcModule;
+use neuroshard_node::namespace::{Neuroshard, NeuroshardApiServer, ViewFunctions};
 use neuroshard_runtime::{opaque::Block, BlockNumber, Hash};
 use sc_consensus_babe::BabeWorkerHandle;
 use sc_consensus_grandpa::{FinalityProofProvider, GrandpaJustificationStream, SharedAuthoritySet, SharedVoterState};
 use sc_rpc::SubscriptionTaskExecutor;
+use sp_api::ProvideRuntimeApi;
+use sp_blockchain::HeaderBackend;
 use sp_keystore::KeystorePtr;
 use std::sync::Arc;
 
@@ -40,7 +42,6 @@ pub fn create(
 	dependencies: &Dependencies,
 	executor: SubscriptionTaskExecutor,
 ) -> Result<RpcModule<()>, Box<dyn std::error::Error + Send + Sync>> {
-	use neuroshard::{Neuroshard, NeuroshardApiServer};
 	use pallet_transaction_payment_rpc::{TransactionPayment, TransactionPaymentApiServer};
 	use sc_consensus_babe_rpc::{Babe, BabeApiServer};
 	use sc_consensus_grandpa_rpc::{Grandpa, GrandpaApiServer};
@@ -65,6 +66,22 @@ pub fn create(
 	module.merge(
 		SyncState::new(chain_spec.cloned_box(), client.clone(), dependencies.authority_set.clone(), babe_worker.clone())?.into_rpc(),
 	)?;
-	module.merge(Neuroshard::new(client.clone()).into_rpc())?;
+	module.merge(Neuroshard::new(Views(client.clone())).into_rpc())?;
 	Ok(module)
+}
+
+/// The view functions of the node's own chain.
+struct Views(Arc<Client>);
+
+impl ViewFunctions for Views {
+	fn best(&self) -> Hash {
+		self.0.info().best_hash
+	}
+
+	fn execute(&self, at: Hash, function: ViewFunctionId, parameters: Vec<u8>) -> Result<Vec<u8>, String> {
+		let answer = self.0.runtime_api().execute_view_function(at, function, parameters);
+		answer
+			.map_err(|error| format!("the runtime call failed: {error}"))?
+			.map_err(|error| format!("the runtime at this block does not answer this question: {error:?}"))
+	}
 }

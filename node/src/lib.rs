@@ -1,0 +1,4 @@
+//! The parts of the node that need none of its services: its JSON-RPC namespace. They are a library so that they are tested without
+//! compiling the binary a second time.
+
+pub mod namespace;
