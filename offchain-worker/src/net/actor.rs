@@ -41,8 +41,8 @@ const MAX_LOOKUPS: usize = 32;
 pub(crate) enum Command {
 	/// Ask a peer, under these addresses or any that are known.
 	Ask { peer: PeerAddress, request: Request, reply: Reply },
-	/// The order in which to ask peers.
-	Rank { peers: Vec<PeerId>, root: H256, reply: oneshot::Sender<Ranking> },
+	/// The order in which to ask peers, beginning with `first` if it is worth it.
+	Rank { peers: Vec<PeerId>, first: Option<PeerId>, root: H256, reply: oneshot::Sender<Ranking> },
 	/// A fetch judged an answer.
 	Judge { peer: PeerId, conduct: Conduct },
 	/// Replace the address book.
@@ -145,10 +145,10 @@ impl Actor {
 		self.pardon();
 		match command {
 			Command::Ask { peer, request, reply } => self.ask(peer, request, reply),
-			Command::Rank { peers, root, reply } => {
+			Command::Rank { peers, first, root, reply } => {
 				let local = *self.swarm.local_peer_id();
 				let peers: Vec<PeerId> = peers.into_iter().filter(|peer| *peer != local).collect();
-				let _ = reply.send(self.scores.rank(&peers, local, root, self.config.clock.now()));
+				let _ = reply.send(self.scores.rank(&peers, first, local, root, self.config.clock.now()));
 			}
 			Command::Judge { peer, conduct } => self.judge(peer, conduct),
 			Command::SetPeers(peers) => self.set_peers(peers),

@@ -4,7 +4,7 @@ use super::Refusal;
 use crate::store::StoreError;
 use libp2p::{Multiaddr, PeerId};
 use neuroshard_types::H256;
-use std::{io, time::Duration};
+use std::{fmt, io, time::Duration};
 
 /// Why the network could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -108,13 +108,21 @@ pub enum FetchError {
 		root: H256,
 	},
 	/// Nobody could provide it. What has arrived is kept and a later fetch goes on from there.
-	#[error("no peer could provide blob {root:?} ({missing} leaves missing): {}", describe(failures))]
+	#[error("no peer could provide blob {root:?} ({lacking}): {}", describe(failures))]
 	Exhausted {
 		/// The blob.
 		root: H256,
-		/// Leaves that have not arrived.
-		missing: u32,
+		/// What has not arrived.
+		lacking: Lacking,
 		/// Why, for every peer that was tried.
+		failures: Vec<(PeerId, PeerFailure)>,
+	},
+	/// Nobody could say what a root that names no blob is made of.
+	#[error("no peer could say what {root:?} is made of: {}", describe(failures))]
+	NoNote {
+		/// The root.
+		root: H256,
+		/// Why, for every peer that was asked.
 		failures: Vec<(PeerId, PeerFailure)>,
 	},
 	/// The store could not take it.
@@ -129,6 +137,25 @@ pub enum FetchError {
 	/// The network task has ended.
 	#[error(transparent)]
 	Stopped(#[from] Stopped),
+}
+
+/// What of a blob has not arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lacking {
+	/// Not even the hashes of its leaves.
+	LeafList,
+	/// So many leaves.
+	Leaves(u32),
+}
+
+impl fmt::Display for Lacking {
+	fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+		match self {
+			Self::LeafList => formatter.write_str("the list of its leaves is missing"),
+			Self::Leaves(1) => formatter.write_str("1 leaf is missing"),
+			Self::Leaves(count) => write!(formatter, "{count} leaves are missing"),
+		}
+	}
 }
 
 fn describe(failures: &[(PeerId, PeerFailure)]) -> String {

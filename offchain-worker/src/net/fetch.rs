@@ -3,7 +3,7 @@
 use super::{
 	message::{Answer, MAX_HASHES, MAX_LEAVES_PER_REQUEST},
 	score::Conduct,
-	FetchError, Handle, PeerAddress, PeerFailure, PeerId, Refusal, Request, Stopped,
+	FetchError, Handle, Lacking, PeerAddress, PeerFailure, PeerId, Refusal, Request, Stopped,
 };
 use crate::store::{parse_hashes, Blob, ContentDescriptor, LeafList, Partial, StoreError};
 use futures::{future::BoxFuture, stream::FuturesUnordered, StreamExt};
@@ -31,13 +31,15 @@ pub struct Progress {
 	pub total: u32,
 }
 
-/// How the caller follows and ends a fetch.
+/// How the caller steers and follows a fetch.
 #[derive(Clone, Debug, Default)]
 pub struct FetchWatch {
 	/// Told about progress.
 	pub progress: Option<watch::Sender<Progress>>,
 	/// Ends the fetch.
 	pub cancel: CancellationToken,
+	/// Who surely has the blob: of the peers named, it is asked first, unless it kept this worker waiting before.
+	pub first: Option<PeerId>,
 }
 
 /// Brings `content` into the store. The caller sees to it that a blob is fetched only once at a time.
@@ -70,7 +72,7 @@ pub(super) async fn fetch(
 		}
 		// Everybody has been tried: ask Kademlia for others, once.
 		if !session.find_others().await? {
-			return Err(session.exhausted(partial.map_or(content.leaves, |partial| partial.missing())));
+			return Err(session.exhausted(partial.map_or(Lacking::LeafList, |partial| Lacking::Leaves(partial.missing()))));
 		}
 	}
 }
@@ -136,7 +138,7 @@ impl<'a> Session<'a> {
 				self.addresses.insert(peer.peer, peer);
 			}
 		}
-		let ranking = self.handle.rank(candidates, self.content.root).await?;
+		let ranking = self.handle.rank(candidates, self.watch.first, self.content.root).await?;
 		self.usable = ranking.usable;
 		self.failures.extend(ranking.banned.into_iter().map(|(peer, rest)| (peer, PeerFailure::Banned(rest))));
 		Ok(())
@@ -152,11 +154,11 @@ impl<'a> Session<'a> {
 		Ok(!self.usable.is_empty())
 	}
 
-	fn exhausted(self, missing: u32) -> FetchError {
+	fn exhausted(self, lacking: Lacking) -> FetchError {
 		let root = self.content.root;
 		match self.failures.is_empty() {
 			true => FetchError::NoPeers { root },
-			false => FetchError::Exhausted { root, missing, failures: self.failures },
+			false => FetchError::Exhausted { root, lacking, failures: self.failures },
 		}
 	}
 

@@ -136,7 +136,7 @@ impl Handle {
 		self.fetch_watched(content, peers, &FetchWatch::default()).await
 	}
 
-	/// [`Self::fetch`] with progress and a token that cancels it.
+	/// [`Self::fetch`] with progress, a token that cancels it, and the peer to ask first.
 	pub async fn fetch_watched(&self, content: ContentDescriptor, peers: &[PeerAddress], watch: &FetchWatch) -> Result<Blob, FetchError> {
 		tokio::select! {
 			() = watch.cancel.cancelled() => Err(FetchError::Cancelled { root: content.root }),
@@ -172,8 +172,8 @@ impl Handle {
 		self.query(Command::Book).await
 	}
 
-	pub(super) async fn rank(&self, peers: Vec<PeerId>, root: H256) -> Result<Ranking, Stopped> {
-		self.query(|reply| Command::Rank { peers, root, reply }).await
+	pub(super) async fn rank(&self, peers: Vec<PeerId>, first: Option<PeerId>, root: H256) -> Result<Ranking, Stopped> {
+		self.query(|reply| Command::Rank { peers, first, root, reply }).await
 	}
 
 	pub(super) async fn judge(&self, peer: PeerId, conduct: Conduct) -> Result<(), Stopped> {

@@ -32,7 +32,7 @@ mod traffic;
 
 pub use address::{AddressError, PeerAddress};
 pub use config::{Clock, Limits, NatProbes, NetworkConfig, ScorePolicy, Timeouts};
-pub use error::{FetchError, NetworkError, PeerFailure, Stopped};
+pub use error::{FetchError, Lacking, NetworkError, PeerFailure, Stopped};
 pub use fetch::{FetchWatch, Progress};
 pub use handle::{Handle, NetworkStatus, PeerConnection, Standing, Transport};
 pub use libp2p::{identity::Keypair, Multiaddr, PeerId};

@@ -12,11 +12,11 @@ impl Handle {
 	/// one. A note that is not accepted counts as corrupt: whoever has one has checked it.
 	///
 	/// # Errors
-	/// [`FetchError::NoPeers`], or [`FetchError::Exhausted`] if nobody has an acceptable note.
+	/// [`FetchError::NoPeers`], or [`FetchError::NoNote`] if nobody has an acceptable note.
 	pub async fn note<T>(&self, root: H256, peers: &[PeerAddress], accept: impl Fn(&[u8]) -> Option<T>) -> Result<T, FetchError> {
 		let peers = if peers.is_empty() { self.book().await? } else { peers.to_vec() };
 		let others = peers.into_iter().filter(|peer| peer.peer != self.peer_id()).collect::<Vec<_>>();
-		let ranking = self.rank(others.iter().map(|peer| peer.peer).collect(), root).await?;
+		let ranking = self.rank(others.iter().map(|peer| peer.peer).collect(), None, root).await?;
 		let mut failures: Vec<_> = ranking.banned.into_iter().map(|(peer, rest)| (peer, PeerFailure::Banned(rest))).collect();
 		let addresses = ranking.usable.iter().filter_map(|peer| others.iter().find(|other| other.peer == *peer)).cloned();
 		let asked = addresses.map(|address| async move { (address.peer, self.ask(address, Request::Note { root }).await) });
@@ -38,7 +38,7 @@ impl Handle {
 		}
 		match failures.is_empty() {
 			true => Err(FetchError::NoPeers { root }),
-			false => Err(FetchError::Exhausted { root, missing: 0, failures }),
+			false => Err(FetchError::NoNote { root, failures }),
 		}
 	}
 }

@@ -88,9 +88,9 @@ impl Scores {
 			.collect()
 	}
 
-	/// Parts `peers` into those that may be asked, best first, and the banned. Equals are ordered by a hash that depends on asker and blob, so that not
-	/// everybody asks the same one.
-	pub(crate) fn rank(&self, peers: &[PeerId], asker: PeerId, root: H256, now: Instant) -> Ranking {
+	/// Parts `peers` into those that may be asked, best first, and the banned. `first` surely has the blob: it comes first unless it kept
+	/// others waiting before. Equals are ordered by a hash that depends on asker and blob, so that not everybody asks the same one.
+	pub(crate) fn rank(&self, peers: &[PeerId], first: Option<PeerId>, asker: PeerId, root: H256, now: Instant) -> Ranking {
 		let mut ranking = Ranking::default();
 		for peer in peers {
 			match self.banned(peer, now) {
@@ -100,7 +100,8 @@ impl Scores {
 		}
 		ranking.usable.sort_by_cached_key(|peer| {
 			let spread = [root.as_bytes(), asker.to_bytes().as_slice(), peer.to_bytes().as_slice()].concat();
-			(Reverse(self.points(peer)), blake2_256(&spread))
+			let preferred = first == Some(*peer) && self.points(peer) >= 0;
+			(Reverse(preferred), Reverse(self.points(peer)), blake2_256(&spread))
 		});
 		ranking.usable.dedup();
 		ranking
@@ -140,14 +141,14 @@ mod tests {
 		assert!(!scores.note(good, Conduct::Good, now));
 		assert!(!scores.note(slow, Conduct::Unresponsive, now));
 		assert!(scores.note(corrupt, Conduct::Corrupt, now));
-		let ranking = scores.rank(&[corrupt, slow, good], me, ROOT, now);
+		let ranking = scores.rank(&[corrupt, slow, good], None, me, ROOT, now);
 		assert_eq!(ranking, Ranking { usable: vec![good, slow], banned: vec![(corrupt, policy.ban)] });
 		assert_eq!(scores.banned(&corrupt, now), Some(policy.ban));
 
 		let later = now + policy.ban;
 		assert_eq!(scores.banned(&corrupt, later), None);
 		assert_eq!(scores.pardon(later), vec![corrupt]);
-		assert_eq!(scores.rank(&[corrupt, slow, good], me, ROOT, later).usable, vec![good, slow, corrupt]);
+		assert_eq!(scores.rank(&[corrupt, slow, good], None, me, ROOT, later).usable, vec![good, slow, corrupt]);
 	}
 
 	#[test]
@@ -165,10 +166,24 @@ mod tests {
 	}
 
 	#[test]
+	fn whoever_surely_has_a_blob_is_asked_first_unless_it_was_silent_or_is_banned() {
+		let (now, policy) = (Instant::now(), ScorePolicy::default());
+		let [good, owner, me] = [(); 3].map(|()| PeerId::random());
+		let mut scores = Scores::new(policy);
+		scores.note(good, Conduct::Good, now);
+		let usable = |scores: &Scores| scores.rank(&[good, owner], Some(owner), me, ROOT, now).usable;
+		assert_eq!(usable(&scores), [owner, good]);
+		scores.note(owner, Conduct::Unresponsive, now);
+		assert_eq!(usable(&scores), [good, owner]);
+		scores.note(owner, Conduct::Corrupt, now);
+		assert_eq!(usable(&scores), [good]);
+	}
+
+	#[test]
 	fn equals_are_asked_in_an_order_that_differs_between_askers() {
 		let scores = Scores::new(ScorePolicy::default());
 		let peers: Vec<PeerId> = (0..8).map(|_| PeerId::random()).collect();
-		let firsts = (0..64).map(|_| scores.rank(&peers, PeerId::random(), ROOT, Instant::now()).usable[0]);
+		let firsts = (0..64).map(|_| scores.rank(&peers, None, PeerId::random(), ROOT, Instant::now()).usable[0]);
 		assert!(firsts.collect::<std::collections::HashSet<_>>().len() > 1);
 	}
 

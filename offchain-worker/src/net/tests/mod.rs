@@ -198,6 +198,6 @@ async fn hand_made(seed: u8, react: impl Fn(Request) -> Reaction + Send + Sync +
 /// A blob for which `asker` asks `first` before `second`.
 fn blob_asked_first_of(asker: PeerId, first: PeerId, second: PeerId, leaves: usize) -> Vec<u8> {
 	let scores = Scores::new(ScorePolicy::default());
-	let asks_first = |data: &Vec<u8>| scores.rank(&[first, second], asker, content(data).root, Instant::now()).usable[0] == first;
+	let asks_first = |data: &Vec<u8>| scores.rank(&[first, second], None, asker, content(data).root, Instant::now()).usable[0] == first;
 	(0..=255).map(|seed| bytes(seed, leaves)).find(asks_first).unwrap()
 }

@@ -106,7 +106,7 @@ async fn an_interrupted_fetch_goes_on_after_a_restart_without_asking_for_leaves_
 	let client = Node::configured(2, one_at_a_time).await;
 	let content = content(&data);
 	let error = client.fetch(content, &[fading]).await.unwrap_err();
-	assert!(matches!(error, FetchError::Exhausted { missing: 616, .. }), "{error}");
+	assert!(matches!(error, FetchError::Exhausted { lacking: Lacking::Leaves(616), .. }), "{error}");
 
 	let client = Node::over(2, client.stop().await, one_at_a_time).await;
 	let server = Node::start(1).await;
@@ -114,6 +114,31 @@ async fn an_interrupted_fetch_goes_on_after_a_restart_without_asking_for_leaves_
 	assert_eq!(client.fetch(content, &[server.address().await]).await.unwrap(), data);
 	// 616 leaves in 5 answers, and no leaf list.
 	assert_eq!(client.handle.traffic().received, 616 * 4096 + 5 * 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_surely_has_a_blob_is_asked_first() {
+	let (owner, other, client) = (Node::start(1).await, Node::start(2).await, Node::start(3).await);
+	let peers = [other.address().await, owner.address().await];
+	// With equal standing, their order would differ from blob to blob.
+	for seed in 1..=8 {
+		let data = bytes(seed, 1);
+		owner.store.put(&data).unwrap();
+		other.store.put(&data).unwrap();
+		let watch = FetchWatch { first: Some(owner.handle.peer_id()), ..Default::default() };
+		let blob = client.handle.fetch_watched(content(&data), &peers, &watch).await.unwrap();
+		assert_eq!(blob.bytes().unwrap(), data);
+	}
+	assert_eq!(other.handle.traffic(), TrafficTotals::default());
+	assert!(owner.handle.traffic().sent >= 8 * 4096);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blob_that_nobody_has_lacks_the_list_of_its_leaves() {
+	let (ignorant, client) = (Node::start(1).await, Node::start(2).await);
+	let error = client.fetch(content(&bytes(5, 3)), &[ignorant.address().await]).await.unwrap_err();
+	assert!(matches!(error, FetchError::Exhausted { lacking: Lacking::LeafList, .. }), "{error}");
+	assert!(error.to_string().contains("the list of its leaves is missing"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,7 +153,7 @@ async fn a_cancelled_fetch_says_so_keeps_what_it_has_and_reported_its_progress()
 	let client = Node::configured(2, |config| config.limits.requests_per_peer = 1).await;
 	let content = content(&data);
 	let (sender, mut progress) = tokio::sync::watch::channel(Progress::default());
-	let watch = FetchWatch { progress: Some(sender), cancel: CancellationToken::new() };
+	let watch = FetchWatch { progress: Some(sender), ..Default::default() };
 	let cancel = watch.cancel.clone();
 	let follow = async {
 		progress.wait_for(|progress| *progress == Progress { done: 128, total: 200 }).await.unwrap();
