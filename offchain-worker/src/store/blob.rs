@@ -4,7 +4,13 @@ use super::{
 	leaves::{first_difference, parse_hashes, ContentDescriptor, HASH_BYTES, LEAF_BYTES},
 	Store, StoreError,
 };
-use std::{fs::File, io, os::unix::fs::FileExt, path::PathBuf, sync::Arc};
+use std::{
+	fs::{self, File},
+	io,
+	os::unix::fs::FileExt,
+	path::{Path, PathBuf},
+	sync::Arc,
+};
 
 /// A complete blob. It stays readable while this value lives, even if the store evicts it meanwhile.
 ///
@@ -47,6 +53,23 @@ impl Blob {
 	/// All bytes, verified. Needs memory for all of them.
 	pub fn bytes(&self) -> Result<Vec<u8>, StoreError> {
 		self.read_leaves(0, self.content.leaves)
+	}
+
+	/// Gives the file of this blob a second name in place of what was there. It stays readable under it when the store evicts the blob,
+	/// and takes no more room until then. Nothing is verified here.
+	///
+	/// # Errors
+	/// What the system says, for instance on another file system, or where a file has one name only.
+	pub fn link_to(&self, path: &Path) -> io::Result<()> {
+		let temporary = path.with_extension("linking");
+		let gone =
+			|removed: io::Result<()>| removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
+		gone(fs::remove_file(&temporary))?;
+		fs::hard_link(&self.path, &temporary)?;
+		let renamed = fs::rename(&temporary, path);
+		// Renaming one name of a file to another one of it does nothing.
+		gone(fs::remove_file(&temporary))?;
+		renamed
 	}
 
 	fn hashes(&self, start: u32, count: u32) -> Result<Vec<neuroshard_graph::Hash>, StoreError> {

@@ -418,3 +418,22 @@ proptest! {
 		}
 	}
 }
+
+#[test]
+fn a_second_name_of_a_blob_replaces_what_was_there_and_outlives_it() {
+	let dir = tempfile::tempdir().unwrap();
+	let store = Store::open(&dir.path().join("store"), 1 << 20).unwrap();
+	let path = dir.path().join("shard.bin");
+	std::fs::write(&path, "old").unwrap();
+	let data = vec![7; LEAF_BYTES];
+	let root = store.put(&data).unwrap().root;
+	let blob = store.get(root).unwrap().unwrap();
+	// Twice: the second time it is one file already.
+	blob.link_to(&path).unwrap();
+	blob.link_to(&path).unwrap();
+	drop(blob);
+	store.discard(root);
+	assert_eq!(std::fs::read(&path).unwrap(), data);
+	let names = std::fs::read_dir(dir.path()).unwrap().count();
+	assert_eq!(names, 2, "the store and the file, nothing else");
+}
