@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
 	chain::{ChainClient, ChainError, Neuro},
+	data::manifest::{DatasetManifest, MANIFEST_FILE},
 	hardware,
 	keys::Keys,
 	metrics,
@@ -19,7 +20,11 @@ use crate::{
 };
 use clap::Args;
 use neuroshard_types::RunId;
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+	net::SocketAddr,
+	path::{Path, PathBuf},
+	time::Duration,
+};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio_util::sync::CancellationToken;
 
@@ -80,6 +85,7 @@ impl Run {
 		let keys = Keys::load(&base, common.suri.as_deref())?;
 		let _lock = RunLock::take(&base)?;
 		let max_disk = disk_limit(self.max_disk)?;
+		self.dataset.as_deref().map_or(Ok(()), check_dataset)?;
 		let stop = CancellationToken::new();
 		stop_on_signals(&stop)?;
 
@@ -152,6 +158,17 @@ fn disk_limit(gib: f64) -> Result<u64, CliError> {
 	Ok((gib * GIB as f64) as u64)
 }
 
+/// Whether `folder` holds a dataset, whichever it is: a mistyped name must not look like a dataset that nobody has.
+fn check_dataset(folder: &Path) -> Result<(), CliError> {
+	let why = match DatasetManifest::read(folder) {
+		Ok(_) => return Ok(()),
+		Err(_) if !folder.is_dir() => "there is no such folder".into(),
+		Err(_) if !folder.join(MANIFEST_FILE).exists() => format!("it has no {MANIFEST_FILE}: name the folder that `dataset build` filled"),
+		Err(error) => error.to_string(),
+	};
+	Err(CliError::Invalid(format!("--dataset {} is not the folder of a dataset: {why}", folder.display())))
+}
+
 /// Connects, waiting for a node that is not up yet; `None` if the worker is asked to stop meanwhile.
 async fn connect(url: &str, stop: &CancellationToken) -> Result<Option<ChainClient>, CliError> {
 	let mut told = false;
@@ -199,6 +216,17 @@ mod tests {
 		for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
 			assert!(disk_limit(wrong).is_err());
 		}
+	}
+
+	#[test]
+	fn a_folder_that_is_no_dataset_is_refused_at_the_start_with_what_it_lacks() {
+		let base = tempfile::tempdir().unwrap();
+		let refusal = |folder: &Path| check_dataset(folder).unwrap_err().to_string();
+		let missing = base.path().join("missing");
+		assert!(refusal(&missing).contains("there is no such folder") && refusal(&missing).contains("--dataset"), "{}", refusal(&missing));
+		assert!(refusal(base.path()).contains("has no manifest.json"), "{}", refusal(base.path()));
+		std::fs::write(base.path().join(MANIFEST_FILE), "{}").unwrap();
+		assert!(refusal(base.path()).contains("not a dataset manifest"), "{}", refusal(base.path()));
 	}
 
 	#[tokio::test]

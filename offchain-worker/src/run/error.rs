@@ -1,6 +1,6 @@
 //! Why a worker, or one of its tasks, cannot go on.
 
-use super::journal::JournalError;
+use super::{journal::JournalError, refusals::Rest};
 use crate::{
 	chain::ChainError,
 	data::DataError,
@@ -64,6 +64,14 @@ pub enum WorkerError {
 	/// The dataset has more shards than can be described to peers.
 	#[error("dataset {0} has too many shards to be fetched from peers: get it elsewhere and name its folder with --dataset DIR")]
 	DatasetTooLarge(DatasetId),
+	/// Nobody at hand has the list of a dataset's shards, without which nothing of it can be fetched.
+	#[error("{}; give it with --dataset DIR", nobody_has_shards(*dataset, *peers))]
+	NoShardList {
+		/// The dataset.
+		dataset: DatasetId,
+		/// Peers that were asked.
+		peers: usize,
+	},
 	/// The checkpoint that a job needs is not in memory.
 	#[error("checkpoint {root:?} is not loaded")]
 	NotLoaded {
@@ -98,11 +106,24 @@ impl WorkerError {
 	}
 }
 
+fn nobody_has_shards(dataset: DatasetId, peers: usize) -> String {
+	match peers {
+		0 => format!("no peer is known that could have the list of shards of dataset {dataset}"),
+		_ => format!("nobody among {peers} peers has the list of shards of dataset {dataset}"),
+	}
+}
+
 impl WorkerError {
-	/// Whether the same attempt would end the same way for some time.
-	pub(super) fn is_in_vain(&self) -> bool {
-		let diverged = matches!(self, Self::Train(TrainError::Diverged(_)) | Self::Outer(OuterError::Train(TrainError::Diverged(_))));
-		diverged || matches!(self, Self::Chain(ChainError::Dispatch { .. }))
+	/// How long the same attempt would end the same way; `None` if it may be made again at once.
+	pub(super) fn rest(&self) -> Option<Rest> {
+		match self {
+			// Every refused extrinsic costs a fee, every divergent attempt a computation that would end alike.
+			Self::Chain(ChainError::Dispatch { .. })
+			| Self::Train(TrainError::Diverged(_))
+			| Self::Outer(OuterError::Train(TrainError::Diverged(_))) => Some(Rest::Fixed),
+			Self::NoShardList { .. } => Some(Rest::Growing),
+			_ => None,
+		}
 	}
 }
 

@@ -6,6 +6,7 @@
 mod announce;
 mod compute;
 mod content;
+mod dataset;
 mod error;
 pub mod journal;
 mod observe;
@@ -13,8 +14,10 @@ mod obstacle;
 mod patience;
 mod peers;
 pub mod plan;
+mod prune;
 mod refusals;
 pub mod status;
+mod supply;
 mod tasks;
 mod worker;
 

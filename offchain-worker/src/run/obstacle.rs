@@ -5,7 +5,7 @@ use crate::chain::Neuro;
 use neuroshard_types::{
 	provider::{ProviderStatus, ProviderView, Role},
 	run::RunStatus,
-	Balance, BlockNumber, RunId,
+	Balance, BlockNumber, RunId, NEURO,
 };
 use std::fmt;
 
@@ -52,24 +52,23 @@ impl fmt::Display for Obstacle {
 	fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
 		match self {
 			Self::Unregistered => formatter.write_str("takes no part: this account is no provider any more; `neuroshard-worker register`"),
-			Self::NoWorkerRole => {
-				formatter.write_str("takes no part: this provider does not offer the role worker; add it with a wallet: staking.updateInfo")
-			}
-			Self::Chilled => formatter.write_str("takes no part: this provider is chilled; end that with a wallet: staking.activate"),
+			Self::NoWorkerRole => formatter
+				.write_str("takes no part: this provider does not offer the role worker; `neuroshard-worker update --roles worker`"),
+			Self::Chilled => formatter.write_str("takes no part: this provider is chilled; `neuroshard-worker activate` ends that"),
 			Self::BondGone { bond, least } => write!(
 				formatter,
-				"takes no part: this provider is chilled, and its bond is {}, less than the chain's minimum of {}; with a wallet: \
-				staking.bondExtra of {}, then staking.activate",
+				"takes no part: this provider is chilled, and its bond is {}, less than the chain's minimum of {}; \
+				`neuroshard-worker bond-extra --amount {}`, then `neuroshard-worker activate`",
 				Neuro(*bond),
 				Neuro(*least),
-				Neuro(least.saturating_sub(*bond))
+				missing(*bond, *least)
 			),
 			Self::BondTooSmall { run, bond, least } => write!(
 				formatter,
-				"takes no part: run {run} asks for a bond of {}, and this provider's is {}; with a wallet: staking.bondExtra of {}",
+				"takes no part: run {run} asks for a bond of {}, and this provider's is {}; `neuroshard-worker bond-extra --amount {}`",
 				Neuro(*least),
 				Neuro(*bond),
-				Neuro(least.saturating_sub(*bond))
+				missing(*bond, *least)
 			),
 			Self::CoolingOff { run, until } => {
 				write!(formatter, "missed deadlines of run {run} several times in a row: may join again at block {until}")
@@ -77,6 +76,12 @@ impl fmt::Display for Obstacle {
 			Self::Full { run } => write!(formatter, "waits for a place: run {run} has as many members as it takes"),
 		}
 	}
+}
+
+/// What has to be added to a bond, as the option takes it: rounded up to a millionth.
+fn missing(bond: Balance, least: Balance) -> String {
+	let micro = least.saturating_sub(bond).div_ceil(NEURO / 1_000_000);
+	Neuro(micro.saturating_mul(NEURO / 1_000_000)).to_string().trim_end_matches(" NEURO").to_owned()
 }
 
 /// What keeps this worker from taking part, the most lasting first. `least_bond` is the chain's minimum, if it is known.
@@ -106,10 +111,7 @@ pub(super) fn obstacle(chain: &ChainView, provider: Option<&ProviderView>, least
 mod tests {
 	use super::*;
 	use crate::run::plan::tests::training;
-	use neuroshard_types::{
-		provider::{ProviderInfo, Roles},
-		NEURO,
-	};
+	use neuroshard_types::provider::{ProviderInfo, Roles};
 
 	fn provider() -> ProviderView {
 		ProviderView {
@@ -152,13 +154,13 @@ mod tests {
 		let mut chilled = ProviderView { status: ProviderStatus::Chilled, ..provider() };
 		let chain = ChainView { active: false, ..outside() };
 		let text = words(&chain, Some(&chilled));
-		assert!(text.contains("chilled") && text.contains("staking.activate") && !text.contains("bondExtra"), "{text}");
+		assert!(text.contains("chilled") && text.contains("neuroshard-worker activate") && !text.contains("bond-extra"), "{text}");
 		chilled.bonded = 0;
 		let text = words(&chain, Some(&chilled));
-		assert!(text.contains("staking.bondExtra of 3 NEURO, then staking.activate"), "{text}");
+		assert!(text.contains("bond-extra --amount 3`, then `neuroshard-worker activate`"), "{text}");
 		assert!(words(&chain, None).contains("register"));
 		let other = ProviderView { info: ProviderInfo { roles: Roles::only(Role::Verifier), ..provider().info }, ..provider() };
-		assert!(words(&chain, Some(&other)).contains("staking.updateInfo"));
+		assert!(words(&chain, Some(&other)).contains("update --roles worker"));
 	}
 
 	#[test]
@@ -166,7 +168,13 @@ mod tests {
 		let mut chain = outside();
 		chain.run.as_mut().unwrap().view.config.min_bond = 7 * NEURO;
 		let text = words(&chain, Some(&provider()));
-		assert!(text.contains("run 7 asks for a bond of 7 NEURO") && text.contains("staking.bondExtra of 2 NEURO"), "{text}");
+		assert!(text.contains("run 7 asks for a bond of 7 NEURO") && text.contains("bond-extra --amount 2`"), "{text}");
+	}
+
+	#[test]
+	fn what_is_missing_is_rounded_up_to_what_can_be_named() {
+		assert_eq!(missing(NEURO - 1, 3 * NEURO), "2.000001");
+		assert_eq!(missing(NEURO / 2, NEURO), "0.5");
 	}
 
 	#[test]

@@ -3,7 +3,7 @@
 use super::WorkerError;
 use crate::{
 	chain::ChainAt,
-	net::{Handle, PeerAddress},
+	net::{Handle, PeerAddress, PeerId},
 };
 use neuroshard_types::{AccountId, BlockNumber};
 use std::collections::BTreeMap;
@@ -60,10 +60,9 @@ impl Book {
 		Ok(())
 	}
 
-	/// Addresses of `first`, then of everybody else.
-	pub(super) fn starting_with(&self, first: &AccountId) -> Vec<PeerAddress> {
-		let others = self.entries.iter().filter(|(account, _)| *account != first).map(|(_, address)| address);
-		self.entries.get(first).into_iter().chain(others).cloned().collect()
+	/// Peer of a provider.
+	pub(super) fn peer_of(&self, account: &AccountId) -> Option<PeerId> {
+		self.entries.get(account).map(|address| address.peer)
 	}
 
 	/// Everybody's addresses.
@@ -75,18 +74,15 @@ impl Book {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::net::PeerId;
 
 	#[test]
-	fn the_owner_of_a_delta_is_asked_first_and_everybody_once() {
-		let address = |_| PeerAddress::new(PeerId::random(), []);
+	fn a_provider_is_found_by_its_account() {
 		let accounts = [1, 2, 3].map(|byte| AccountId::new([byte; 32]));
-		let entries: BTreeMap<_, _> = accounts.iter().cloned().map(|account| (account, address(()))).collect();
-		let second = entries.get(&accounts[1]).cloned();
-		let book = Book { entries, read_at: Some(100) };
-		let asked = book.starting_with(&accounts[1]);
-		assert_eq!((asked.len(), asked.first().cloned()), (3, second));
-		assert_eq!(book.starting_with(&AccountId::new([9; 32])).len(), 3);
+		let addresses = [(); 3].map(|()| PeerAddress::new(PeerId::random(), []));
+		let book = Book { entries: accounts.iter().cloned().zip(addresses.iter().cloned()).collect(), read_at: Some(100) };
+		assert_eq!(book.peer_of(&accounts[1]), Some(addresses[1].peer));
+		assert_eq!(book.peer_of(&AccountId::new([9; 32])), None);
+		assert_eq!(book.all().len(), 3);
 	}
 
 	#[test]

@@ -6,7 +6,7 @@
 
 use neuroshard_types::{
 	run::{vote_bitmap, Attestation, ParticipantView, Phase, RoundView, RunStatus, RunView, VoteBitmap},
-	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
+	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, H256,
 };
 use std::collections::BTreeMap;
 
@@ -100,6 +100,8 @@ pub struct LocalState {
 	pub mode: Mode,
 	/// Root of the checkpoint that is loaded.
 	pub checkpoint: Option<H256>,
+	/// Dataset whose list of shards is at hand, so that its shards can be had.
+	pub dataset: Option<DatasetId>,
 	/// Finished training.
 	pub pending: Option<PendingWork>,
 	/// What is known of the deltas of the current round, by root. One that is not listed has not come yet.
@@ -137,6 +139,11 @@ pub enum Task {
 	Adopt {
 		/// Its root.
 		root: H256,
+	},
+	/// Get the list of a dataset's shards, without which this worker could not train.
+	FindDataset {
+		/// The run's dataset.
+		id: DatasetId,
 	},
 	/// Become a member: take part from the next round on.
 	Join,
@@ -230,7 +237,7 @@ pub fn farewell(chain: &ChainView) -> String {
 impl Task {
 	/// Whether it may take longer than the phase that asked for it, so that it is given up when the plan changes.
 	pub fn is_long(&self) -> bool {
-		matches!(self, Self::FetchCheckpoint { .. } | Self::Train { .. } | Self::FetchDeltas { .. })
+		matches!(self, Self::FetchCheckpoint { .. } | Self::FindDataset { .. } | Self::Train { .. } | Self::FetchDeltas { .. })
 	}
 
 	/// Whether this task still does what a plan made since wants.
@@ -252,6 +259,7 @@ impl std::fmt::Display for Task {
 			Self::BuildGenesis => formatter.write_str("computing the first checkpoint"),
 			Self::FetchCheckpoint { root } => write!(formatter, "fetching checkpoint {root}"),
 			Self::Adopt { root } => write!(formatter, "taking over checkpoint {root}"),
+			Self::FindDataset { id } => write!(formatter, "getting the list of shards of dataset {id}"),
 			Self::Join => formatter.write_str("joining the run"),
 			Self::Leave => formatter.write_str("leaving the run"),
 			Self::Train { .. } => formatter.write_str("training"),
@@ -283,8 +291,10 @@ fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task
 	let acting = position.and_then(|position| round.participants.get(position).map(|me| (position, me))).filter(|(_, me)| me.counted);
 	match acting {
 		Some((position, me)) if member || local.leaving => in_round(chain, run, round, position, me, local),
-		// Joins with the checkpoint in hand, so that nobody waits for a newcomer's download.
-		_ => (!member && !local.leaving && may_join(chain, run)).then_some(Task::Join),
+		_ if member || local.leaving || !may_join(chain, run) => None,
+		// Joins with the checkpoint in hand and the dataset in reach, so that nobody waits for a newcomer's download.
+		_ if local.dataset == Some(run.view.config.dataset) => Some(Task::Join),
+		_ => Some(Task::FindDataset { id: run.view.config.dataset }),
 	}
 }
 

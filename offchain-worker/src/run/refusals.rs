@@ -4,23 +4,47 @@ use super::plan::Task;
 use neuroshard_types::BlockNumber;
 
 /// Blocks until a task that failed in vain is tried again.
-const BARRED_FOR: BlockNumber = 10;
+const FIXED: BlockNumber = 10;
+/// Longest of the rests that double with each failure.
+const LONGEST: BlockNumber = 32;
+
+/// How long a task that failed rests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rest {
+	/// The same number of blocks each time.
+	Fixed,
+	/// 1 block, then 2, 4, .. as long as it fails.
+	Growing,
+}
+
+#[derive(Debug)]
+struct Refusal {
+	task: Task,
+	rest: BlockNumber,
+	until: BlockNumber,
+}
 
 /// Tasks that are not tried again before some block. There is at most one entry for a kind of task that changes nothing by itself, so the
-/// list stays short; entries whose time is over are dropped with the next one.
+/// list stays short; entries that have been over for some time are dropped with the next one.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(Vec<(Task, BlockNumber)>);
+pub(super) struct Refusals(Vec<Refusal>);
 
 impl Refusals {
 	/// Notes that `task` failed in vain at block `best`.
-	pub(super) fn note(&mut self, task: Task, best: BlockNumber) {
-		self.0.retain(|(other, until)| *other != task && *until > best);
-		self.0.push((task, best.saturating_add(BARRED_FOR)));
+	pub(super) fn note(&mut self, task: Task, rest: Rest, best: BlockNumber) {
+		let before = self.0.iter().find(|other| other.task == task).map(|other| other.rest);
+		let rest = match (rest, before) {
+			(Rest::Fixed, _) => FIXED,
+			(Rest::Growing, None) => 1,
+			(Rest::Growing, Some(before)) => before.saturating_mul(2).min(LONGEST),
+		};
+		self.0.retain(|other| other.task != task && other.until.saturating_add(LONGEST) > best);
+		self.0.push(Refusal { task, rest, until: best.saturating_add(rest) });
 	}
 
 	/// Whether `task` is not to be tried at block `best`.
 	pub(super) fn bars(&self, task: &Task, best: BlockNumber) -> bool {
-		self.0.iter().any(|(other, until)| other == task && best < *until)
+		self.0.iter().any(|other| other.task == *task && best < other.until)
 	}
 }
 
@@ -32,18 +56,31 @@ mod tests {
 	fn a_refused_task_rests_for_some_blocks_whatever_else_is_refused_meanwhile() {
 		let mut refusals = Refusals::default();
 		assert!(!refusals.bars(&Task::Join, 100));
-		refusals.note(Task::Join, 100);
-		refusals.note(Task::Claim, 101);
+		refusals.note(Task::Join, Rest::Fixed, 100);
+		refusals.note(Task::Claim, Rest::Fixed, 101);
 		assert!(refusals.bars(&Task::Join, 109) && refusals.bars(&Task::Claim, 110));
 		assert!(!refusals.bars(&Task::Join, 110) && !refusals.bars(&Task::Leave, 105));
+	}
+
+	#[test]
+	fn what_nobody_has_is_asked_for_less_and_less_often() {
+		let (mut refusals, task) = (Refusals::default(), Task::FindDataset { id: 3 });
+		let mut asked = Vec::new();
+		for best in 0..200 {
+			if !refusals.bars(&task, best) {
+				asked.push(best);
+				refusals.note(task.clone(), Rest::Growing, best);
+			}
+		}
+		assert_eq!(asked, [0, 1, 3, 7, 15, 31, 63, 95, 127, 159, 191]);
 	}
 
 	#[test]
 	fn what_is_over_is_forgotten() {
 		let mut refusals = Refusals::default();
 		for best in 0..1_000 {
-			refusals.note(Task::ProveUptime { hour: best }, best);
+			refusals.note(Task::ProveUptime { hour: best }, Rest::Fixed, best);
 		}
-		assert!(refusals.0.len() <= 10);
+		assert!(refusals.0.len() < 50);
 	}
 }

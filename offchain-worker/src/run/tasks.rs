@@ -2,19 +2,21 @@
 
 use super::{
 	compute::Compute,
-	content::{blocking, labelled_round, round_label, save, within, Content, Dataset},
+	content::{round_label, save, within, Content},
 	journal::Pending,
 	observe::Observed,
 	patience::until_patience_ends,
 	peers::Book,
 	plan::{Delta, NextCheckpoint, RunState, Task},
 	status::Reporter,
+	supply::Cached,
 	WorkerError,
 };
 use crate::{
 	chain::{ponw, rewards, training, work_hash, Call, ChainError, Submitter},
 	data::loader::Assignment,
 	keys::Keys,
+	store::{ContentDescriptor, Store, StoreError},
 	train::{
 		checkpoint::{decode_delta, Checkpoint},
 		outer::{apply_outer, attest},
@@ -23,11 +25,10 @@ use crate::{
 };
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
-	run::RoundView,
-	AccountId, DatasetId, RoundIndex, RunId, H256,
+	run::{RoundView, RunConfig},
+	AccountId, DatasetId, RunId, H256,
 };
 use std::{
-	collections::{BTreeMap, BTreeSet},
 	sync::{
 		atomic::{AtomicBool, Ordering},
 		Arc, PoisonError,
@@ -51,6 +52,8 @@ pub(super) enum Effect {
 	Sent,
 	/// A checkpoint is loaded.
 	Loaded(H256),
+	/// The list of a dataset's shards is at hand.
+	Dataset(DatasetId),
 	/// Training is finished; to be journalled before it is committed to.
 	Trained(Pending),
 	/// Training left the finite numbers in the round of this seed.
@@ -74,7 +77,7 @@ pub(super) struct Tasks {
 	pub(super) content: Content,
 	pub(super) compute: Compute,
 	pub(super) reporter: Reporter,
-	pub(super) dataset: Arc<Mutex<Option<(DatasetId, Dataset)>>>,
+	pub(super) dataset: Arc<Mutex<Cached>>,
 	pub(super) checked: Checked,
 }
 
@@ -104,7 +107,7 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-	fn run(&self) -> Result<&RunState, WorkerError> {
+	pub(super) fn run(&self) -> Result<&RunState, WorkerError> {
 		self.seen.chain.run.as_ref().ok_or(WorkerError::Stopped)
 	}
 
@@ -121,6 +124,7 @@ impl Tasks {
 			Task::BuildGenesis => self.build_genesis(moment).await,
 			Task::FetchCheckpoint { root } => self.fetch_checkpoint(moment, root).await,
 			Task::Adopt { root } => self.adopt(moment, root).await,
+			Task::FindDataset { id } => self.dataset(moment).await.map(|_| Effect::Dataset(id)),
 			Task::Join => self.send(training::join(moment.run()?.id)).await,
 			Task::Leave => self.send(training::leave(moment.run()?.id)).await,
 			Task::Train { position } => self.train(moment, position).await,
@@ -145,7 +149,8 @@ impl Tasks {
 	}
 
 	async fn send(&self, call: Call) -> Result<Effect, WorkerError> {
-		self.submitter.submit(call).await?;
+		// What expired is planned anew: the phase that it belonged to may be over.
+		self.submitter.submit_once(call).await?;
 		Ok(Effect::Sent)
 	}
 
@@ -211,7 +216,7 @@ impl Tasks {
 	}
 
 	/// Leaves of an encoded parameter vector of the run's model.
-	async fn leaves(&self, run: u32, config: &neuroshard_types::run::RunConfig) -> Result<u32, WorkerError> {
+	async fn leaves(&self, run: RunId, config: &RunConfig) -> Result<u32, WorkerError> {
 		let config = config.clone();
 		let job = self.compute.run(move |bench| Ok(bench.prepare(run, &config)?.engine.layout().tile_count()));
 		u32::try_from(job.await?).map_err(|_| WorkerError::Stopped)
@@ -228,29 +233,6 @@ impl Tasks {
 			Ok(root)
 		});
 		job.await.map(Effect::Loaded)
-	}
-
-	/// Hands the operator's dataset out before anybody trains: others may have none.
-	async fn offer_dataset(&self, moment: &Moment) -> Result<(), WorkerError> {
-		match self.content.has_local_dataset() {
-			true => self.dataset(moment).await.map(drop),
-			false => Ok(()),
-		}
-	}
-
-	/// The run's dataset.
-	async fn dataset(&self, moment: &Moment) -> Result<Dataset, WorkerError> {
-		let id = moment.run()?.view.config.dataset;
-		let mut cached = self.dataset.lock().await;
-		if let Some((known, dataset)) = cached.as_ref() {
-			if *known == id {
-				return Ok(dataset.clone());
-			}
-		}
-		let view = moment.seen.at.dataset(id).await?.ok_or(WorkerError::UnknownDataset(id))?;
-		let dataset = self.content.dataset(id, &view, &moment.book.all()).await?;
-		*cached = Some((id, dataset.clone()));
-		Ok(dataset)
 	}
 
 	async fn train(&self, moment: &Moment, position: u32) -> Result<Effect, WorkerError> {
@@ -325,9 +307,13 @@ impl Tasks {
 		let (state, round) = moment.round()?;
 		let (run, config, label) = (state.id, state.view.config.clone(), round_label(state.id, round.round));
 		let leaves = self.leaves(run, &config).await?;
+		let peers = moment.book.all();
 		let fetches = wanted.into_iter().map(|(owner, root)| {
-			let (peers, label, config) = (moment.book.starting_with(&owner), label.clone(), config.clone());
-			async move { (root, self.fetch_delta(run, config, label, root, leaves, &peers).await) }
+			let content = ContentDescriptor { root, leaves };
+			let (owner, peers) = (moment.book.peer_of(&owner), &peers);
+			let fetched = self.content.delta(label.clone(), content, owner, peers);
+			let config = config.clone();
+			async move { (root, async { self.check_delta(run, config, root, fetched.await?).await }.await) }
 		});
 		let mut missing = false;
 		for (root, result) in until_patience_ends(fetches, PATIENCE).await {
@@ -343,17 +329,8 @@ impl Tasks {
 		Ok(if missing { Effect::Incomplete } else { Effect::Fetched })
 	}
 
-	/// Fetches a delta and checks that it is one of this model: a vote says that it can be applied.
-	async fn fetch_delta(
-		&self,
-		run: u32,
-		config: neuroshard_types::run::RunConfig,
-		label: String,
-		root: H256,
-		leaves: u32,
-		peers: &[crate::net::PeerAddress],
-	) -> Result<(), WorkerError> {
-		let bytes = self.content.delta(label, root, leaves, peers).await?;
+	/// Checks that a delta is one of this model: a vote says that it can be applied.
+	async fn check_delta(&self, run: RunId, config: RunConfig, root: H256, bytes: Vec<u8>) -> Result<(), WorkerError> {
 		let checked = self.checked.clone();
 		let job = self.compute.run(move |bench| {
 			let threads = bench.threads();
@@ -363,14 +340,6 @@ impl Tasks {
 			Ok(())
 		});
 		job.await
-	}
-
-	/// Sees to it that what the validation reads is here.
-	async fn validation_shards(&self, moment: &Moment, dataset: &Dataset) -> Result<(), WorkerError> {
-		let train = &moment.run()?.view.config.train;
-		let windows = dataset.loader.validation_windows(train.validation_sequences, train.seq_len)?;
-		let shards: BTreeSet<u32> = windows.iter().map(|window| window.shard).collect();
-		self.content.shards(dataset, &shards.into_iter().collect::<Vec<_>>(), &moment.book.all()).await
 	}
 
 	async fn outer_step(&self, moment: &Moment, included: Vec<H256>) -> Result<Effect, WorkerError> {
@@ -409,53 +378,10 @@ impl Tasks {
 		let attestation = job.await?;
 		Ok(Effect::Stepped(NextCheckpoint { run, from, included, attestation }))
 	}
-
-	/// Unpins what rounds left behind whose challenge window is over according to the finalized block.
-	pub(super) async fn prune(&self, seen: &Observed) -> Result<(), WorkerError> {
-		let window = seen.at.challenge_window().await?;
-		for (run, rounds) in rounds_by_run(self.content.store.labels()) {
-			// Rounds of runs that are not on chain (any more) are nobody's business.
-			let adopted = seen.at.run(run).await?.map(|run| run.rounds_adopted);
-			for round in rounds {
-				// The last two are needed by those who are one round behind.
-				if adopted.is_some_and(|adopted| round >= adopted.saturating_sub(2)) {
-					break;
-				}
-				let record = seen.at.record(run, round).await?;
-				// Rounds are adopted one after the other: the windows of those that follow end later.
-				if record.as_ref().is_some_and(|record| record.adopted_at.saturating_add(window) > seen.heads.finalized.number) {
-					break;
-				}
-				let before = match round.checked_sub(1) {
-					Some(before) => seen.at.record(run, before).await?,
-					None => None,
-				};
-				let store = self.content.store.clone();
-				blocking(move || {
-					// The checkpoint that the round started from goes with it.
-					if let Some(before) = before {
-						store.remove_note(before.checkpoint)?;
-					}
-					Ok(store.unpin_label(&round_label(run, round))?)
-				})
-				.await?;
-			}
-		}
-		Ok(())
-	}
 }
 
-/// Rounds, ascending, whose blobs are kept, by run.
-fn rounds_by_run(labels: impl IntoIterator<Item = String>) -> BTreeMap<RunId, BTreeSet<RoundIndex>> {
-	let mut rounds = BTreeMap::<_, BTreeSet<_>>::new();
-	for (run, round) in labels.into_iter().filter_map(|label| labelled_round(&label)) {
-		rounds.entry(run).or_default().insert(round);
-	}
-	rounds
-}
-
-fn read(store: &crate::store::Store, root: H256) -> Result<Vec<u8>, WorkerError> {
-	let blob = store.get(root)?.ok_or(crate::store::StoreError::Unknown { root })?;
+fn read(store: &Store, root: H256) -> Result<Vec<u8>, WorkerError> {
+	let blob = store.get(root)?.ok_or(StoreError::Unknown { root })?;
 	Ok(blob.bytes()?)
 }
 
@@ -469,14 +395,6 @@ impl Moment {
 #[cfg(test)]
 mod tests {
 	use super::*;
-
-	#[test]
-	fn rounds_of_all_runs_are_pruned_oldest_first_however_many_there_are() {
-		let labels = (0..200).rev().map(|round| round_label(3, round)).chain([round_label(1, 9), "dataset-0".into()]);
-		let rounds = rounds_by_run(labels);
-		assert_eq!(rounds.keys().copied().collect::<Vec<_>>(), [1, 3]);
-		assert!(rounds[&3].iter().copied().eq(0..200));
-	}
 
 	#[tokio::test]
 	async fn a_delta_that_was_checked_after_its_task_was_given_up_still_counts() {

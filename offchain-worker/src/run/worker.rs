@@ -82,6 +82,10 @@ pub struct Worker {
 	refusals: Refusals,
 	/// What keeps this worker from taking part, as it was said last.
 	waiting: Option<String>,
+	/// What of the run's dataset is missing, while it is.
+	lacking: Option<String>,
+	/// The newest problem that was logged.
+	told: Option<String>,
 	leaving: bool,
 }
 
@@ -108,6 +112,7 @@ impl Worker {
 		let local = LocalState {
 			mode: options.mode,
 			checkpoint: None,
+			dataset: None,
 			pending: journal.pending_work(),
 			deltas: Default::default(),
 			next: None,
@@ -139,6 +144,8 @@ impl Worker {
 			traffic: TrafficTotals::default(),
 			refusals: Refusals::default(),
 			waiting: None,
+			lacking: None,
+			told: None,
 			leaving: false,
 		})
 	}
@@ -298,7 +305,7 @@ impl Worker {
 			status.finalized_block = seen.heads.finalized.number;
 			status.run = run.map(|run| run.id);
 			status.round = round.map(|round| round.round);
-			status.waiting.clone_from(&self.waiting);
+			status.waiting = self.waiting.clone().or_else(|| self.lacking.clone());
 			status.phase = round.map(|round| format!("{:?}", round.phase));
 			status.checkpoint = loaded.map(|root| format!("{root:?}"));
 			status.checkpoint_round = run.filter(|run| loaded == Some(run.view.checkpoint)).map(|run| run.view.rounds_adopted);
@@ -316,7 +323,10 @@ impl Worker {
 
 	/// Does `task`; a long one is given up when a newer plan does not want it any more.
 	async fn perform(&mut self, task: Task, seen: Observed, heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) -> Ended {
-		tracing::info!("{task}");
+		match self.lacking.as_ref().filter(|_| matches!(task, Task::FindDataset { .. })) {
+			Some(_) => tracing::debug!("{task}"),
+			None => tracing::info!("{task}"),
+		}
 		self.tasks.reporter.update(|status| status.task = Some(task.to_string()));
 		let pending = self.journal.pending().cloned();
 		let moment = Moment { seen, book: self.book.clone(), pending, cancel: Arc::default() };
@@ -326,10 +336,8 @@ impl Worker {
 		loop {
 			tokio::select! {
 				result = &mut doing => {
-					// Every refused attempt costs a fee, every divergent one a computation that would end alike.
-					let vain = WorkerError::is_in_vain;
-					if result.as_ref().is_err_and(vain) {
-						self.refusals.note(task, moment.seen.chain.best);
+					if let Some(rest) = result.as_ref().err().and_then(WorkerError::rest) {
+						self.refusals.note(task, rest, moment.seen.chain.best);
 					}
 					return result.map_or_else(Ended::Failed, Ended::Done);
 				},
@@ -358,6 +366,10 @@ impl Worker {
 	fn remember(&mut self, effect: Effect) -> Result<(), WorkerError> {
 		match effect {
 			Effect::Sent | Effect::Fetched | Effect::Incomplete => {}
+			Effect::Dataset(id) => {
+				self.lacking = None;
+				self.local.dataset = Some(id);
+			}
 			Effect::Loaded(root) => self.local.checkpoint = Some(root),
 			Effect::Trained(pending) => {
 				let root = pending.work.delta_root;
@@ -376,7 +388,7 @@ impl Worker {
 	}
 
 	/// Tells the chain where this worker is now, if that is not what it registered. Returns whether it is settled.
-	async fn announce(&self, seen: &Observed) -> bool {
+	async fn announce(&mut self, seen: &Observed) -> bool {
 		let Some(provider) = &seen.provider else { return true };
 		let current = match current_info(&self.tasks, &provider.info).await {
 			Ok(current) => current,
@@ -415,7 +427,7 @@ impl Worker {
 		}
 	}
 
-	fn report(&self, error: &WorkerError) {
+	fn report(&mut self, error: &WorkerError) {
 		// What another block changed in the meantime is no problem of anybody.
 		let outrun =
 			["Training::WrongPhase", "Training::WrongRound", "Training::WrongAttempt", "Training::AlreadyActed", "Training::AlreadyMember"];
@@ -423,8 +435,17 @@ impl Worker {
 			tracing::debug!("{error}");
 			return;
 		}
-		tracing::warn!("{error}");
-		self.tasks.reporter.update(|status| status.last_error = Some(error.to_string()));
+		let words = error.to_string();
+		let told = match error {
+			WorkerError::NoShardList { .. } => self.lacking.replace(words.clone()).is_some(),
+			_ => self.told.replace(words.clone()).is_some_and(|before| before == words),
+		};
+		// Whoever follows the heads says that the node is away.
+		match told || matches!(error, WorkerError::Chain(ChainError::NodeAway { .. })) {
+			true => tracing::debug!("still: {words}"),
+			false => tracing::warn!("{words}"),
+		}
+		self.tasks.reporter.update(|status| status.last_error = Some(words));
 	}
 }
 

@@ -114,6 +114,7 @@ pub(in crate::run) fn training() -> (ChainView, LocalState) {
 	let local = LocalState {
 		mode: Mode::Train,
 		checkpoint: Some(CHECKPOINT),
+		dataset: Some(0),
 		pending: None,
 		deltas: BTreeMap::new(),
 		next: None,
@@ -218,6 +219,22 @@ fn nobody_joins_a_full_run_or_without_the_bond_that_it_asks_for() {
 	chain.bond = NEURO;
 	run(&mut chain).members = (10..14).map(account).collect();
 	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn nobody_joins_a_run_whose_dataset_is_out_of_reach() {
+	let (mut chain, mut local) = training();
+	round(&mut chain).participants.remove(1);
+	run(&mut chain).members.remove(1);
+	for known in [None, Some(8)] {
+		local.dataset = known;
+		assert_eq!(plan(&chain, &local), Some(Task::FindDataset { id: 0 }));
+	}
+	run(&mut chain).next_join = Some(1_000);
+	assert_eq!(plan(&chain, &local), None, "nothing is asked of peers before it may join");
+	run(&mut chain).next_join = None;
+	local.dataset = Some(0);
+	assert_eq!(plan(&chain, &local), Some(Task::Join));
 }
 
 #[test]

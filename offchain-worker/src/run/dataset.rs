@@ -1,0 +1,321 @@
+//! Datasets: the operator's folder if it holds the one that the chain states, else shards from peers.
+
+use super::{
+	content::{blocking, Content},
+	WorkerError,
+};
+use crate::{
+	data::{
+		dataset::{dataset_root, shard_bytes, shard_path, verify_against},
+		loader::Loader,
+	},
+	files::write_atomically,
+	net::{FetchError, PeerAddress},
+	store::{ContentDescriptor, Store, MAX_NOTE_BYTES},
+};
+use neuroshard_graph::tiles::content_id;
+use neuroshard_types::{
+	dataset::{DatasetShape, Manifest, TOKENS_PER_CHUNK},
+	DatasetId, H256,
+};
+use std::{
+	collections::BTreeSet,
+	path::{Path, PathBuf},
+	sync::{Arc, Mutex, PoisonError},
+};
+
+/// The folder that the operator named, and the datasets of the chain that it turned out not to hold. Clones share these.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LocalFolder {
+	folder: Option<PathBuf>,
+	refused: Arc<Mutex<BTreeSet<DatasetId>>>,
+}
+
+impl LocalFolder {
+	pub(super) fn new(folder: Option<PathBuf>) -> Self {
+		Self { folder, refused: Arc::default() }
+	}
+
+	/// The folder, if it may hold dataset `id`.
+	pub(super) fn of(&self, id: DatasetId) -> Option<&Path> {
+		let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+		self.folder.as_deref().filter(|_| !refused.contains(&id))
+	}
+
+	/// Notes that the folder does not hold dataset `id`: it is not looked at for that one any more.
+	fn refuse(&self, id: DatasetId) {
+		self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+	}
+}
+
+/// A dataset whose shards arrive when they are needed.
+#[derive(Clone, Debug)]
+pub(super) struct Dataset {
+	id: DatasetId,
+	folder: PathBuf,
+	/// Whether the folder is the operator's: then nothing is ever written into it.
+	foreign: bool,
+	shard_roots: Arc<[H256]>,
+	shape: DatasetShape,
+	/// Shards whose files were compared with their roots since the start.
+	checked: Arc<Mutex<BTreeSet<u32>>>,
+	/// Reads windows from shards that are here.
+	pub(super) loader: Loader,
+}
+
+impl Dataset {
+	fn new(id: DatasetId, folder: PathBuf, foreign: bool, shard_roots: Vec<H256>, manifest: &Manifest) -> Result<Self, WorkerError> {
+		let loader = Loader::new(&folder, manifest.shape, manifest.vocab)?;
+		Ok(Self { id, folder, foreign, shard_roots: shard_roots.into(), shape: manifest.shape, checked: Arc::default(), loader })
+	}
+
+	/// Those of `shards` that are not, or not undamaged, in the folder, and their roots. Blocks. Every file is read once after a start: work
+	/// on a damaged one would be wrong work, and cost the bond.
+	fn missing(&self, shards: &[u32]) -> Vec<(PathBuf, H256)> {
+		if self.foreign {
+			return Vec::new();
+		}
+		let length = shard_bytes(&self.shape);
+		let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+		let mut is_here = |shard: u32, path: &Path, root: H256| {
+			let here = std::fs::metadata(path).is_ok_and(|file| file.len() == length);
+			let right = here && (checked.contains(&shard) || std::fs::read(path).is_ok_and(|bytes| content_id(&bytes, 1) == root.0));
+			if right {
+				checked.insert(shard);
+			}
+			right
+		};
+		shards
+			.iter()
+			.filter_map(|shard| {
+				let root = self.shard_roots.get(usize::try_from(*shard).ok()?)?;
+				let path = shard_path(&self.folder, *shard);
+				(!is_here(*shard, &path, *root)).then_some((path, *root))
+			})
+			.collect()
+	}
+}
+
+impl Content {
+	/// Dataset `id` in the operator's folder, its shards offered to peers. `None` without a folder, or if that one does not hold what the
+	/// chain states; what differs is said once.
+	pub(super) async fn local_dataset(&self, id: DatasetId, manifest: &Manifest) -> Result<Option<Dataset>, WorkerError> {
+		let Some(folder) = self.local.of(id).map(Path::to_path_buf) else { return Ok(None) };
+		let (of_chain, at) = (manifest.clone(), folder.clone());
+		let verified = blocking(move || Ok(verify_against(&at, &of_chain, &format!("dataset {id} on the chain")))).await?;
+		let shard_roots = match verified {
+			Ok(verified) => verified.manifest.shard_roots,
+			Err(error) => {
+				self.local.refuse(id);
+				tracing::warn!("{} is not dataset {id} of the chain: {error}. Its shards come from peers instead", folder.display());
+				return Ok(None);
+			}
+		};
+		let (store, root) = (self.store.clone(), manifest.root);
+		let dataset = Dataset::new(id, folder, true, shard_roots, manifest)?;
+		let offered = dataset.clone();
+		blocking(move || {
+			for (shard, shard_root) in (0u32..).zip(offered.shard_roots.iter()) {
+				if !store.contains(*shard_root) {
+					let path = shard_path(&offered.folder, shard);
+					let bytes = std::fs::read(&path).map_err(|source| WorkerError::File { path, source })?;
+					store.put_pinned(&bytes, &dataset_label(id))?;
+				}
+			}
+			note_shard_roots(&store, root, &offered.shard_roots)
+		})
+		.await?;
+		Ok(Some(dataset))
+	}
+
+	/// Dataset `id` in a folder of our own, which peers fill. The list of its shards is at hand or fetched now.
+	pub(super) async fn remote_dataset(&self, id: DatasetId, manifest: &Manifest, peers: &[PeerAddress]) -> Result<Dataset, WorkerError> {
+		let roots = self.shard_roots(id, manifest, peers).await?;
+		Dataset::new(id, self.base.join("datasets").join(id.to_string()), false, roots, manifest)
+	}
+
+	/// The roots of a dataset's shards, from the store or peers, checked against the dataset's root.
+	async fn shard_roots(&self, id: DatasetId, manifest: &Manifest, peers: &[PeerAddress]) -> Result<Vec<H256>, WorkerError> {
+		let root = manifest.root;
+		let count = usize::try_from(manifest.shape.shard_count).map_err(|_| WorkerError::DatasetTooLarge(id))?;
+		if count.saturating_mul(32) > MAX_NOTE_BYTES {
+			return Err(WorkerError::DatasetTooLarge(id));
+		}
+		let accept = move |note: &[u8]| {
+			let roots: Vec<H256> = note.chunks_exact(32).map(H256::from_slice).collect();
+			(note.len() == count.saturating_mul(32) && dataset_root(&roots) == root).then_some(roots)
+		};
+		if let Some(roots) = self.store.note(root)?.and_then(|note| accept(&note)) {
+			return Ok(roots);
+		}
+		let roots = self.net.note(root, peers, accept).await.map_err(|error| match error {
+			FetchError::NoPeers { .. } => WorkerError::NoShardList { dataset: id, peers: 0 },
+			FetchError::NoNote { failures, .. } => {
+				tracing::debug!("the list of shards of dataset {id}: {failures:?}");
+				WorkerError::NoShardList { dataset: id, peers: failures.len() }
+			}
+			other => other.into(),
+		})?;
+		note_shard_roots(&self.store, root, &roots)?;
+		Ok(roots)
+	}
+
+	/// Sees to it that `shards` of `dataset` are in its folder.
+	pub(super) async fn shards(&self, dataset: &Dataset, shards: &[u32], peers: &[PeerAddress]) -> Result<(), WorkerError> {
+		let leaves = dataset.shape.tokens_per_shard.div_ceil(TOKENS_PER_CHUNK);
+		let (wanted, of) = (shards.to_vec(), dataset.clone());
+		for (path, root) in blocking(move || Ok(of.missing(&wanted))).await? {
+			let (store, label) = (self.store.clone(), dataset_label(dataset.id));
+			blocking(move || Ok(store.pin(root, &label)?)).await?;
+			let blob = self.net.fetch(ContentDescriptor { root, leaves }, peers).await?;
+			blocking(move || {
+				let folder = path.parent().unwrap_or(Path::new("."));
+				std::fs::create_dir_all(folder).map_err(|source| WorkerError::File { path: folder.to_path_buf(), source })?;
+				write_atomically(&path, &blob.bytes()?).map_err(|source| WorkerError::File { path, source })
+			})
+			.await?;
+		}
+		Ok(())
+	}
+}
+
+fn dataset_label(id: DatasetId) -> String {
+	format!("dataset-{id}")
+}
+
+fn note_shard_roots(store: &Store, root: H256, roots: &[H256]) -> Result<(), WorkerError> {
+	let note: Vec<u8> = roots.iter().flat_map(|root| root.0).collect();
+	// A dataset with more shards than a note holds is read from its folder, and not offered.
+	if note.len() <= MAX_NOTE_BYTES {
+		store.set_note(root, &note)?;
+	}
+	Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::{
+		data::{
+			corpus::{path_corpus, CorpusLimits},
+			dataset::{build, BuildOptions},
+		},
+		net::{Handle, Network, NetworkConfig},
+	};
+	use tokio_util::sync::{CancellationToken, DropGuard};
+
+	fn dataset(folder: &Path, foreign: bool) -> Dataset {
+		// 3,000 tokens are 6,000 bytes, in a file of two chunks.
+		let shape = DatasetShape { tokens_per_shard: 3_000, shard_count: 2, held_out: 1 };
+		let loader = Loader::new(folder, shape, 288).unwrap();
+		let shard_roots = [root(0), root(1)].into();
+		Dataset { id: 0, folder: folder.to_path_buf(), foreign, shard_roots, shape, checked: Arc::default(), loader }
+	}
+
+	fn content(byte: u8) -> Vec<u8> {
+		vec![byte; 8_192]
+	}
+
+	fn root(byte: u8) -> H256 {
+		H256(content_id(&content(byte), 1))
+	}
+
+	#[test]
+	fn only_shards_that_are_not_whole_in_the_folder_are_missing() {
+		let folder = tempfile::tempdir().unwrap();
+		let write = |shard, bytes: &[u8]| std::fs::write(shard_path(folder.path(), shard), bytes).unwrap();
+		std::fs::create_dir(folder.path().join("shards")).unwrap();
+		let second = (shard_path(folder.path(), 1), root(1));
+		write(0, &content(0));
+		assert_eq!(dataset(folder.path(), false).missing(&[0, 1, 2]), std::slice::from_ref(&second));
+		write(1, &content(1)[..6_000]);
+		assert_eq!(dataset(folder.path(), false).missing(&[1]), std::slice::from_ref(&second));
+		let mut damaged = content(1);
+		damaged[5_000] ^= 1;
+		write(1, &damaged);
+		assert_eq!(dataset(folder.path(), false).missing(&[1]), [second]);
+		write(1, &content(1));
+		assert_eq!(dataset(folder.path(), false).missing(&[0, 1]), []);
+	}
+
+	#[test]
+	fn nothing_is_fetched_into_the_folder_of_an_operator() {
+		let folder = tempfile::tempdir().unwrap();
+		assert_eq!(dataset(folder.path(), true).missing(&[0, 1]), []);
+	}
+
+	/// A worker's store and network on this machine, and the folder named with `--dataset`.
+	async fn node(base: &Path, seed: u8, local: Option<PathBuf>) -> (Content, DropGuard) {
+		let stop = CancellationToken::new();
+		let store = Store::open(&base.join("store"), 1 << 24).unwrap();
+		let keys = crate::net::keypair_from_secret(&mut [seed; 32]).unwrap();
+		let (net, _) = Network::start(NetworkConfig::default(), keys, store.clone(), stop.clone()).await.unwrap();
+		(Content::new(store, net, base, local), stop.drop_guard())
+	}
+
+	async fn address(net: &Handle) -> PeerAddress {
+		PeerAddress::new(net.peer_id(), net.status().await.unwrap().listening)
+	}
+
+	/// A dataset of a few small shards made of text that begins with `word`.
+	fn built(base: &Path, word: &str) -> (PathBuf, Manifest) {
+		let (text, folder) = (base.join(format!("{word}.txt")), base.join(word));
+		std::fs::write(&text, word.repeat(6_000)).unwrap();
+		let corpus = path_corpus(&text, CorpusLimits::default()).unwrap();
+		let options = BuildOptions { tokens_per_shard: 2_048, held_out: 1, ..Default::default() };
+		let manifest = build(&corpus, &options, &folder).unwrap().manifest.on_chain().unwrap();
+		(folder, manifest)
+	}
+
+	#[tokio::test]
+	async fn the_operators_dataset_is_used_and_its_list_of_shards_handed_to_peers() {
+		let base = tempfile::tempdir().unwrap();
+		let (folder, manifest) = built(base.path(), "first");
+		let (has, _stop) = node(&base.path().join("has"), 1, Some(folder.clone())).await;
+		let dataset = has.local_dataset(3, &manifest).await.unwrap().unwrap();
+		assert_eq!((dataset.folder.as_path(), dataset.foreign), (folder.as_path(), true));
+
+		let (lacks, _stop) = node(&base.path().join("lacks"), 2, None).await;
+		assert!(lacks.local_dataset(3, &manifest).await.unwrap().is_none());
+		let fetched = lacks.remote_dataset(3, &manifest, &[address(&has.net).await]).await.unwrap();
+		assert_eq!(fetched.shard_roots, dataset.shard_roots);
+	}
+
+	#[tokio::test]
+	async fn a_list_of_shards_that_nobody_has_is_missing_in_words() {
+		let base = tempfile::tempdir().unwrap();
+		let (_, manifest) = built(base.path(), "first");
+		let (lacks, _stop) = node(&base.path().join("lacks"), 2, None).await;
+		let error = lacks.remote_dataset(3, &manifest, &[]).await.unwrap_err();
+		assert!(matches!(error, WorkerError::NoShardList { dataset: 3, peers: 0 }), "{error}");
+		let (other, _stop) = node(&base.path().join("other"), 1, None).await;
+		let error = lacks.remote_dataset(3, &manifest, &[address(&other.net).await]).await.unwrap_err();
+		let words = "nobody among 1 peers has the list of shards of dataset 3; give it with --dataset DIR";
+		assert_eq!(error.to_string(), words);
+	}
+
+	#[tokio::test]
+	async fn a_folder_that_differs_from_the_chain_is_looked_at_once_and_peers_are_asked_instead() {
+		let base = tempfile::tempdir().unwrap();
+		let ((_, manifest), (other, _)) = (built(base.path(), "first"), built(base.path(), "second"));
+		let (worker, _stop) = node(&base.path().join("worker"), 1, Some(other)).await;
+		assert!(worker.local_dataset(3, &manifest).await.unwrap().is_none());
+		assert_eq!(worker.local.of(3), None, "it is not read again for this dataset");
+		assert!(worker.local.of(4).is_some(), "it may be another one of the chain");
+		let error = worker.remote_dataset(3, &manifest, &[]).await.unwrap_err();
+		assert!(matches!(error, WorkerError::NoShardList { .. }), "{error}");
+	}
+
+	#[tokio::test]
+	async fn a_damaged_shard_in_the_operators_folder_is_no_reason_to_stop() {
+		let base = tempfile::tempdir().unwrap();
+		let (folder, manifest) = built(base.path(), "first");
+		let path = shard_path(&folder, 0);
+		let mut bytes = std::fs::read(&path).unwrap();
+		bytes[7] ^= 1;
+		std::fs::write(&path, bytes).unwrap();
+		let (worker, _stop) = node(&base.path().join("worker"), 1, Some(folder)).await;
+		assert!(worker.local_dataset(3, &manifest).await.unwrap().is_none());
+		assert!(worker.store.contents().is_empty(), "nothing of it is offered");
+	}
+}
