@@ -2,12 +2,49 @@
 
 use super::{tasks::Tasks, WorkerError};
 use crate::net::Multiaddr;
-use neuroshard_types::provider::{Addresses, ProviderInfo};
+use neuroshard_types::{
+	provider::{Addresses, ProviderInfo},
+	BlockNumber,
+};
+
+/// Blocks that an address must stay before it is registered: those that come and go are of no use to anybody.
+const STEADY: BlockNumber = 10;
+/// Blocks between two registrations, each of which costs a fee.
+const REST: BlockNumber = 100;
+
+/// Decides when what this worker registered is replaced: at its start at once, later when something new has stayed for a while.
+#[derive(Debug, Default)]
+pub(super) struct Announcer {
+	/// What was found at the newest look, and the block since which it is so.
+	found: Option<(ProviderInfo, BlockNumber)>,
+	sent_at: Option<BlockNumber>,
+}
+
+impl Announcer {
+	/// Whether to register `current` in place of `registered`, at block `best`.
+	pub(super) fn is_due(&mut self, current: &ProviderInfo, registered: &ProviderInfo, best: BlockNumber) -> bool {
+		let steady = match &self.found {
+			None => true,
+			Some((found, since)) => found == current && best.saturating_sub(*since) >= STEADY,
+		};
+		if self.found.as_ref().is_none_or(|(found, _)| found != current) {
+			// At the first look it has stayed for as long as anybody knows.
+			let since = if self.found.is_none() { 0 } else { best };
+			self.found = Some((current.clone(), since));
+		}
+		current != registered && steady && self.sent_at.is_none_or(|sent| best.saturating_sub(sent) >= REST)
+	}
+
+	/// Notes that the chain took or refused it at block `best`.
+	pub(super) fn note_sent(&mut self, best: BlockNumber) {
+		self.sent_at = Some(best);
+	}
+}
 
 /// What this worker should have registered: `registered` with its present keys and addresses.
 pub(super) async fn current_info(tasks: &Tasks, registered: &ProviderInfo) -> Result<ProviderInfo, WorkerError> {
 	let network = tasks.content.net.status().await?;
-	let known = network.external.into_iter().chain(sorted(network.listening));
+	let known = sorted(network.external).into_iter().chain(sorted(network.listening));
 	let mut addresses = Addresses::default();
 	for address in known.filter_map(|address| address.to_vec().try_into().ok()) {
 		// Addresses beyond what the chain takes are left out: the first ones reach furthest.
@@ -32,6 +69,56 @@ fn sorted(mut addresses: Vec<Multiaddr>) -> Vec<Multiaddr> {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	/// What a provider with this one address registers.
+	fn at(address: u8) -> ProviderInfo {
+		ProviderInfo {
+			roles: Default::default(),
+			hardware: Default::default(),
+			ponw_key: [2; 33],
+			peer_id: Default::default(),
+			addresses: vec![vec![address].try_into().unwrap()].try_into().unwrap(),
+		}
+	}
+
+	#[test]
+	fn a_start_at_another_address_is_registered_at_once_and_one_at_the_same_not_at_all() {
+		assert!(Announcer::default().is_due(&at(1), &at(0), 5));
+		assert!(!Announcer::default().is_due(&at(0), &at(0), 5));
+	}
+
+	#[test]
+	fn what_the_account_could_not_pay_for_at_the_start_is_tried_again() {
+		let mut announcer = Announcer::default();
+		assert!(announcer.is_due(&at(1), &at(0), 50));
+		assert!(announcer.is_due(&at(1), &at(0), 51));
+	}
+
+	#[test]
+	fn a_new_address_is_registered_once_it_has_stayed() {
+		let mut announcer = Announcer::default();
+		assert!(!announcer.is_due(&at(0), &at(0), 5));
+		let due: Vec<_> = (200..215).filter(|best| announcer.is_due(&at(1), &at(0), *best)).collect();
+		assert_eq!(due, [210, 211, 212, 213, 214]);
+		announcer.note_sent(214);
+		assert!(!announcer.is_due(&at(1), &at(1), 215));
+	}
+
+	#[test]
+	fn an_address_that_comes_and_goes_costs_nothing() {
+		let mut announcer = Announcer::default();
+		announcer.is_due(&at(0), &at(0), 5);
+		assert!((100..200u8).all(|best| !announcer.is_due(&at(best / 5), &at(0), best.into())));
+	}
+
+	#[test]
+	fn two_registrations_are_far_apart_even_if_the_chain_refused_the_first() {
+		let mut announcer = Announcer::default();
+		assert!(announcer.is_due(&at(1), &at(0), 50));
+		announcer.note_sent(50);
+		let due: Vec<_> = (51..152).filter(|best| announcer.is_due(&at(1), &at(0), *best)).collect();
+		assert_eq!(due, [150, 151]);
+	}
 
 	#[test]
 	fn addresses_are_sorted_with_loopback_last() {

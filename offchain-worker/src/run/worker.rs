@@ -1,7 +1,7 @@
 //! The worker's main loop: look at the chain, plan, do, remember.
 
 use super::{
-	announce::current_info,
+	announce::{current_info, Announcer},
 	compute::Compute,
 	content::Content,
 	journal::Journal,
@@ -80,6 +80,7 @@ pub struct Worker {
 	traffic: TrafficTotals,
 	/// Tasks that are not tried again for now.
 	refusals: Refusals,
+	announcer: Announcer,
 	/// What keeps this worker from taking part, as it was said last.
 	waiting: Option<String>,
 	/// What of the run's dataset is missing, while it is.
@@ -143,6 +144,7 @@ impl Worker {
 			seed: None,
 			traffic: TrafficTotals::default(),
 			refusals: Refusals::default(),
+			announcer: Announcer::default(),
 			waiting: None,
 			lacking: None,
 			told: None,
@@ -156,14 +158,11 @@ impl Worker {
 	/// Only what trying again would not help, such as [`WorkerError::Genesis`]; everything else is reported and tried again.
 	pub async fn run(mut self, stop: CancellationToken) -> Result<(), WorkerError> {
 		let mut heads = self.client.follow(Heads::default());
-		let mut announced = false;
 		while !stop.is_cancelled() {
 			heads.mark_unchanged();
 			let ended = match self.observe().await {
 				Ok(seen) => {
-					if !announced {
-						announced = self.announce(&seen).await;
-					}
+					self.announce(&seen).await;
 					if self.leaving && has_left(&seen.chain) {
 						return self.deregister(&seen).await;
 					}
@@ -387,29 +386,28 @@ impl Worker {
 		Ok(())
 	}
 
-	/// Tells the chain where this worker is now, if that is not what it registered. Returns whether it is settled.
-	async fn announce(&mut self, seen: &Observed) -> bool {
-		let Some(provider) = &seen.provider else { return true };
+	/// Tells the chain where this worker is now, if that is not what it registered.
+	async fn announce(&mut self, seen: &Observed) {
+		let Some(provider) = seen.provider.as_ref().filter(|_| !self.leaving) else { return };
 		let current = match current_info(&self.tasks, &provider.info).await {
 			Ok(current) => current,
-			Err(error) => {
-				self.report(&error);
-				return false;
-			}
+			Err(error) => return self.report(&error),
 		};
-		if current == provider.info {
-			return true;
+		let best = seen.chain.best;
+		if !self.announcer.is_due(&current, &provider.info, best) {
+			return;
 		}
 		match self.tasks.submitter.submit(staking::update_info(current)).await {
 			Ok(_) => {
 				tracing::info!("registered this worker's present addresses");
-				true
+				self.announcer.note_sent(best);
 			}
 			Err(error) => {
 				// What the chain refused costs a fee every time; everything else, such as an empty account, may pass.
-				let settled = matches!(error, ChainError::Dispatch { .. });
+				if matches!(error, ChainError::Dispatch { .. }) {
+					self.announcer.note_sent(best);
+				}
 				self.report(&error.into());
-				settled
 			}
 		}
 	}
