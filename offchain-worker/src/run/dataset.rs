@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
 	data::{
-		dataset::{dataset_root, shard_bytes, shard_path, verify_against},
+		dataset::{dataset_root, shard_bytes, shard_path, verify_against, SHARDS_FOLDER},
 		loader::Loader,
 	},
 	files::write_atomically,
@@ -20,6 +20,7 @@ use neuroshard_types::{
 };
 use std::{
 	collections::BTreeSet,
+	io,
 	path::{Path, PathBuf},
 	sync::{Arc, Mutex, PoisonError},
 };
@@ -40,6 +41,12 @@ impl LocalFolder {
 	pub(super) fn of(&self, id: DatasetId) -> Option<&Path> {
 		let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
 		self.folder.as_deref().filter(|_| !refused.contains(&id))
+	}
+
+	/// Whether the operator's folder is `path`.
+	fn holds(&self, path: &Path) -> bool {
+		let same = |folder: &PathBuf| matches!((folder.canonicalize(), path.canonicalize()), (Ok(one), Ok(other)) if one == other);
+		self.folder.as_ref().is_some_and(same)
 	}
 
 	/// Notes that the folder does not hold dataset `id`: it is not looked at for that one any more.
@@ -131,7 +138,34 @@ impl Content {
 	/// Dataset `id` in a folder of our own, which peers fill. The list of its shards is at hand or fetched now.
 	pub(super) async fn remote_dataset(&self, id: DatasetId, manifest: &Manifest, peers: &[PeerAddress]) -> Result<Dataset, WorkerError> {
 		let roots = self.shard_roots(id, manifest, peers).await?;
-		Dataset::new(id, self.base.join("datasets").join(id.to_string()), false, roots, manifest)
+		Dataset::new(id, self.fetched_folder().join(id.to_string()), false, roots, manifest)
+	}
+
+	/// Folder of the datasets whose shards came from peers, by number.
+	fn fetched_folder(&self) -> PathBuf {
+		self.base.join("datasets")
+	}
+
+	/// Lets go of all datasets but `kept`: deletes shards that came from peers, then lets the store evict theirs. Blocks.
+	pub(super) fn release_datasets(&self, kept: Option<DatasetId>) -> Result<(), WorkerError> {
+		let folder = self.fetched_folder();
+		let entries = match std::fs::read_dir(&folder) {
+			Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+			entries => entries.and_then(Iterator::collect).map_err(|source| WorkerError::File { path: folder, source })?,
+		};
+		for entry in entries {
+			let id = entry.file_name().to_str().and_then(|name| name.parse().ok());
+			let foreign = self.local.holds(&entry.path());
+			if id.is_some_and(|id| Some(id) != kept) && entry.file_type().is_ok_and(|kind| kind.is_dir()) && !foreign {
+				delete_shards(&entry.path()).map_err(|source| WorkerError::File { path: entry.path(), source })?;
+			}
+		}
+		for label in self.store.labels() {
+			if labelled_dataset(&label).is_some_and(|id| Some(id) != kept) {
+				self.store.unpin_label(&label)?;
+			}
+		}
+		Ok(())
 	}
 
 	/// The roots of a dataset's shards, from the store or peers, checked against the dataset's root.
@@ -171,7 +205,9 @@ impl Content {
 			blocking(move || {
 				let folder = path.parent().unwrap_or(Path::new("."));
 				std::fs::create_dir_all(folder).map_err(|source| WorkerError::File { path: folder.to_path_buf(), source })?;
-				write_atomically(&path, &blob.bytes()?).map_err(|source| WorkerError::File { path, source })
+				let bytes = blob.bytes()?;
+				// A second name of the stored file takes no room beyond the limit. Not every file system has such names.
+				blob.link_to(&path).or_else(|_| write_atomically(&path, &bytes)).map_err(|source| WorkerError::File { path, source })
 			})
 			.await?;
 		}
@@ -181,6 +217,32 @@ impl Content {
 
 fn dataset_label(id: DatasetId) -> String {
 	format!("dataset-{id}")
+}
+
+/// Dataset of a label that [`dataset_label`] made.
+fn labelled_dataset(label: &str) -> Option<DatasetId> {
+	let id = label.strip_prefix("dataset-")?.parse().ok()?;
+	(dataset_label(id) == label).then_some(id)
+}
+
+/// Deletes the shards in a dataset folder, and the folder if nothing else is in it.
+fn delete_shards(folder: &Path) -> io::Result<()> {
+	let shards = folder.join(SHARDS_FOLDER);
+	match std::fs::read_dir(&shards) {
+		Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+		entries => {
+			for entry in entries? {
+				let path = entry?.path();
+				if path.extension().is_some_and(|extension| extension == "bin") {
+					std::fs::remove_file(path)?;
+				}
+			}
+			// Fails if somebody put something else there, which is not ours to delete.
+			let _ = std::fs::remove_dir(&shards);
+		}
+	}
+	let _ = std::fs::remove_dir(folder);
+	Ok(())
 }
 
 fn note_shard_roots(store: &Store, root: H256, roots: &[H256]) -> Result<(), WorkerError> {
@@ -202,6 +264,7 @@ mod tests {
 		},
 		net::{Handle, Network, NetworkConfig},
 	};
+	use std::os::unix::fs::MetadataExt;
 	use tokio_util::sync::{CancellationToken, DropGuard};
 
 	fn dataset(folder: &Path, foreign: bool) -> Dataset {
@@ -317,5 +380,51 @@ mod tests {
 		let (worker, _stop) = node(&base.path().join("worker"), 1, Some(folder)).await;
 		assert!(worker.local_dataset(3, &manifest).await.unwrap().is_none());
 		assert!(worker.store.contents().is_empty(), "nothing of it is offered");
+	}
+
+	#[tokio::test]
+	async fn shards_from_peers_take_no_room_beyond_the_limit_and_go_with_their_run() {
+		let base = tempfile::tempdir().unwrap();
+		let (folder, manifest) = built(base.path(), "first");
+		let (has, _stop) = node(&base.path().join("has"), 1, Some(folder.clone())).await;
+		has.local_dataset(3, &manifest).await.unwrap().unwrap();
+		let (worker, _stop) = node(&base.path().join("lacks"), 2, None).await;
+		let peers = [address(&has.net).await];
+		let dataset = worker.remote_dataset(3, &manifest, &peers).await.unwrap();
+		worker.shards(&dataset, &[0, 1], &peers).await.unwrap();
+		let path = shard_path(&dataset.folder, 0);
+		assert_eq!(std::fs::read(&path).unwrap(), std::fs::read(shard_path(&folder, 0)).unwrap());
+		assert_eq!(std::fs::metadata(&path).unwrap().nlink(), 2, "it is the stored file under a second name");
+		let pinned = worker.store.usage().kept;
+		assert!(pinned > 0);
+
+		worker.release_datasets(Some(3)).unwrap();
+		assert!(path.exists() && worker.store.usage().kept == pinned, "the run goes on");
+		worker.release_datasets(None).unwrap();
+		assert!(!path.exists() && !dataset.folder.exists());
+		assert_eq!(worker.store.usage().kept, 0);
+		// What is needed again comes again.
+		worker.shards(&dataset, &[0], &peers).await.unwrap();
+		assert!(path.exists());
+	}
+
+	#[tokio::test]
+	async fn nothing_of_the_operators_is_deleted() {
+		let base = tempfile::tempdir().unwrap();
+		let (folder, manifest) = built(base.path(), "first");
+		let worker_base = base.path().join("worker");
+		std::fs::create_dir_all(worker_base.join("datasets/notes")).unwrap();
+		// Even if it named a folder where our own would be.
+		let inside = worker_base.join("datasets/3");
+		std::fs::rename(&folder, &inside).unwrap();
+		let foreign = worker_base.join("datasets/4/shards");
+		std::fs::create_dir_all(&foreign).unwrap();
+		std::fs::write(foreign.join("readme.txt"), "mine").unwrap();
+		let (worker, _stop) = node(&worker_base, 1, Some(inside.clone())).await;
+		worker.local_dataset(3, &manifest).await.unwrap().unwrap();
+		worker.release_datasets(None).unwrap();
+		assert!(shard_path(&inside, 0).exists());
+		assert!(foreign.join("readme.txt").exists() && worker_base.join("datasets/notes").exists());
+		assert_eq!(worker.store.usage().kept, 0, "what was offered of it may be evicted");
 	}
 }

@@ -6,7 +6,7 @@ use super::{
 	tasks::Tasks,
 	WorkerError,
 };
-use neuroshard_types::{RoundIndex, RunId};
+use neuroshard_types::{DatasetId, RoundIndex, RunId};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Tasks {
@@ -42,6 +42,17 @@ impl Tasks {
 			}
 		}
 		Ok(())
+	}
+
+	/// Lets go of all datasets but `kept`, that of the run at hand while it lasts: shards that came from peers are deleted, and what was
+	/// offered of the operator's folder may be evicted. The folder itself stays.
+	pub(super) async fn release_datasets(&self, kept: Option<DatasetId>) -> Result<(), WorkerError> {
+		let mut cached = self.dataset.lock().await;
+		if cached.as_ref().is_some_and(|(id, _)| Some(*id) != kept) {
+			*cached = None;
+		}
+		let content = self.content.clone();
+		blocking(move || content.release_datasets(kept)).await
 	}
 }
 

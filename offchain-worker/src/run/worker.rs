@@ -20,7 +20,7 @@ use crate::{
 	net::{Handle, TrafficTotals},
 	store::Store,
 };
-use neuroshard_types::{Balance, RoundIndex, RunId, H256};
+use neuroshard_types::{run::RunStatus, Balance, DatasetId, RoundIndex, RunId, H256};
 use std::{
 	path::{Path, PathBuf},
 	sync::Arc,
@@ -81,6 +81,8 @@ pub struct Worker {
 	/// Tasks that are not tried again for now.
 	refusals: Refusals,
 	announcer: Announcer,
+	/// Dataset that was kept when all others were let go of.
+	kept: Option<Option<DatasetId>>,
 	/// What keeps this worker from taking part, as it was said last.
 	waiting: Option<String>,
 	/// What of the run's dataset is missing, while it is.
@@ -145,6 +147,7 @@ impl Worker {
 			traffic: TrafficTotals::default(),
 			refusals: Refusals::default(),
 			announcer: Announcer::default(),
+			kept: None,
 			waiting: None,
 			lacking: None,
 			told: None,
@@ -274,6 +277,12 @@ impl Worker {
 		self.at_hand = Some((run.id, adopted));
 		if known < adopted {
 			self.tasks.prune(seen).await?;
+		}
+		let kept = Some(run.view.config.dataset).filter(|_| run.view.status == RunStatus::Active);
+		if self.kept != Some(kept) {
+			self.tasks.release_datasets(kept).await?;
+			self.local.dataset = self.local.dataset.filter(|id| Some(*id) == kept);
+			self.kept = Some(kept);
 		}
 		Ok(())
 	}
