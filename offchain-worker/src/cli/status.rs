@@ -165,6 +165,9 @@ impl Report {
 		}
 		if let Some(worker) = &self.worker {
 			println!("worker     {}", worker.task.as_deref().unwrap_or("idle"));
+			if let Some(speed) = worker.tokens_per_second {
+				println!("speed      {speed:.0} tokens/s while it trained in the newest round");
+			}
 			if let Some(waiting) = &worker.waiting {
 				println!("           {waiting}");
 			}

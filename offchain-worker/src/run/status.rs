@@ -68,7 +68,8 @@ pub struct Status {
 	pub training_loss: Option<f32>,
 	/// Held-out loss of the newest checkpoint computed here, nats per token.
 	pub validation_loss: Option<f32>,
-	/// Training speed of the newest round.
+	/// Training speed: tokens that this worker trained on in the newest round that it finished training, per second of wall time from the
+	/// first inner step until its delta was ready. Fetching, votes, and waiting for others are not part of it.
 	pub tokens_per_second: Option<f64>,
 	/// Tokens trained on since the start of the process.
 	pub tokens: u64,
