@@ -33,7 +33,7 @@ pub(super) struct Replay {
 	#[arg(long, default_value_t = 1)]
 	from_block: BlockNumber,
 	/// Threads.
-	#[arg(long)]
+	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Run {
 	#[arg(long, value_name = "GIB", default_value_t = 50.0)]
 	max_disk: f64,
 	/// Compute threads; all of the machine's if not given.
-	#[arg(long)]
+	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
 	/// Addresses to listen on, such as /ip4/0.0.0.0/udp/4600/quic-v1. Without it: UDP and TCP on every interface, at --port.
 	#[arg(long, value_name = "MULTIADDR")]

@@ -133,7 +133,13 @@ async fn remove_run(common: &Common, run: RunId) -> Result<(), CliError> {
 		)));
 	}
 	loop {
-		let included = opened.submitter.submit(training::remove_run(run, RECORDS)).await?;
+		let included = match opened.submitter.submit(training::remove_run(run, RECORDS)).await {
+			Err(error) if error.is_dispatch("Training::HistoryNeeded") => {
+				let blocks = at.history_period()?;
+				return Err(CliError::Invalid(format!("run {run} cannot be removed until {blocks} blocks after its end")));
+			}
+			removed => removed?,
+		};
 		if included.first_field::<RunId>("Training", "RunRemoved").is_some() {
 			println!("run {run} is removed, its deposit is back");
 			return Ok(());
