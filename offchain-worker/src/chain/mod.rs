@@ -6,10 +6,14 @@
 mod call;
 mod calls;
 mod client;
+#[cfg(test)]
+mod delivery_tests;
 mod error;
 mod explain;
 mod fees;
 mod history;
+#[cfg(test)]
+mod mock;
 mod query;
 #[cfg(test)]
 mod runtime_tests;

@@ -1,0 +1,86 @@
+//! Extrinsics on their way into a block of a node that forgets, refuses, fails and goes away.
+
+use super::{
+	mock::{Fate, MockNode, Script},
+	training, ChainError,
+};
+
+fn script(blocks_a_look: u32, fate: fn(usize) -> Fate) -> Script {
+	Script { blocks_a_look, fate }
+}
+
+#[tokio::test]
+async fn what_got_into_a_block_is_reported_with_block_and_events() {
+	let node = MockNode::start(script(1, |_| Fate::Included)).await;
+	let included = node.submitter().await.submit(training::join(7)).await.unwrap();
+	assert!(included.block.number > 0);
+	let names: Vec<_> = included.events.iter().map(|event| (event.pallet.as_str(), event.name.as_str())).collect();
+	assert_eq!(names, [("System", "ExtrinsicSuccess")]);
+	assert_eq!(node.submitted().borrow().len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_fails_in_its_block_is_named_with_the_pallets_error_and_advice() {
+	let node = MockNode::start(script(1, |_| Fate::Failed)).await;
+	let error = node.submitter().await.submit(training::join(7)).await.unwrap_err();
+	let ChainError::Dispatch { call, name, advice } = error else { panic!("{error}") };
+	assert!(call == "Training::join" && name.starts_with("Training::") && !advice.is_empty(), "{call} {name} {advice}");
+}
+
+#[tokio::test]
+async fn what_expires_is_left_to_whoever_asked_if_that_is_what_it_wants() {
+	let node = MockNode::start(script(30, |_| Fate::Forgotten)).await;
+	let error = node.submitter().await.submit_once(training::join(7)).await.unwrap_err();
+	assert!(matches!(error, ChainError::NotIncluded { blocks: 64, .. }), "{error}");
+	let submitted = node.submitted().borrow().clone();
+	assert!(submitted.len() > 1 && submitted.iter().all(|one| *one == submitted[0]), "a forgotten extrinsic is handed over again as it is");
+}
+
+#[tokio::test]
+async fn what_expires_is_signed_anew_otherwise() {
+	let node = MockNode::start(script(30, |number| if number == 0 { Fate::Forgotten } else { Fate::Included })).await;
+	node.submitter().await.submit(training::join(7)).await.unwrap();
+	let submitted = node.submitted().borrow().clone();
+	assert_ne!(submitted.first(), submitted.last());
+}
+
+#[tokio::test]
+async fn a_nonce_that_another_extrinsic_took_is_replaced() {
+	let outdated = |number| if number == 0 { Fate::Refused(1010, "Transaction is outdated") } else { Fate::Included };
+	let node = MockNode::start(script(1, outdated)).await;
+	node.submitter().await.submit_once(training::join(7)).await.unwrap();
+	assert_eq!(node.submitted().borrow().len(), 2);
+}
+
+#[tokio::test]
+async fn what_the_pool_will_never_take_is_not_tried_again() {
+	let node = MockNode::start(script(1, |_| Fate::Refused(1010, "Transaction call is not expected"))).await;
+	let error = node.submitter().await.submit(training::join(7)).await.unwrap_err();
+	assert!(matches!(error, ChainError::Pool { .. }), "{error}");
+	assert_eq!(node.submitted().borrow().len(), 1);
+}
+
+#[tokio::test]
+async fn an_account_that_cannot_pay_is_told_what_it_has() {
+	let broke = |_| Fate::Refused(1010, "Inability to pay some fees (e.g. account balance too low)");
+	let node = MockNode::start(script(1, broke)).await;
+	let error = node.submitter().await.submit(training::join(7)).await.unwrap_err();
+	assert!(matches!(error, ChainError::Unfunded { .. }) && error.to_string().contains("0 NEURO"), "{error}");
+}
+
+#[tokio::test]
+async fn a_node_that_goes_away_with_its_pool_and_comes_back_gets_the_extrinsic_again() {
+	let mut node = MockNode::start(script(1, |_| Fate::IncludedAfterRestart)).await;
+	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
+	let restart = async {
+		submitted.wait_for(|all| !all.is_empty()).await.unwrap();
+		node.restart().await;
+	};
+	let (included, ()) = tokio::join!(submitter.submit(training::join(7)), restart);
+	included.unwrap();
+	let submitted = node.submitted().borrow().clone();
+	assert!(
+		submitted.len() > 1 && submitted.iter().all(|one| *one == submitted[0]),
+		"it is the same extrinsic: it cannot be executed twice"
+	);
+}

@@ -1,0 +1,251 @@
+//! A node of one's own for tests: it speaks JSON-RPC, has the runtime's metadata, and makes blocks whenever it is asked for the best one.
+
+use super::{submit::Submitter, ChainClient};
+use crate::keys::Account;
+use codec::{Compact, Encode};
+use jsonrpsee::{
+	server::{Server, ServerHandle},
+	types::{ErrorObjectOwned, Params},
+	RpcModule,
+};
+use neuroshard_runtime::Runtime;
+use neuroshard_types::{BlockNumber, H256};
+use serde_json::{json, Value};
+use sp_crypto_hashing::twox_128;
+use std::{
+	net::SocketAddr,
+	sync::{Arc, Mutex},
+};
+use tokio::sync::watch;
+
+/// Blocks that the finalized one is behind the best one.
+const FINALITY_LAG: BlockNumber = 2;
+
+/// What becomes of a submitted extrinsic.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate {
+	/// It is in the next block and succeeds.
+	Included,
+	/// It is in the next block and fails there with the first error of pallet `Training`.
+	Failed,
+	/// The pool takes it and forgets it.
+	Forgotten,
+	/// The pool forgets it until the node has been restarted; then it is in the next block.
+	IncludedAfterRestart,
+	/// The pool refuses it with this code and this explanation.
+	Refused(i32, &'static str),
+}
+
+/// What happens on a chain: how many blocks each look at the best one finds new, and the fate of the nth different extrinsic.
+#[derive(Clone, Copy)]
+pub(super) struct Script {
+	pub(super) blocks_a_look: BlockNumber,
+	pub(super) fate: fn(usize) -> Fate,
+}
+
+/// The chain behind a node. It outlives the node.
+struct Chain {
+	script: Script,
+	/// Extrinsics of every block, and whether each one failed.
+	blocks: Vec<Vec<(Vec<u8>, bool)>>,
+	pool: Vec<(Vec<u8>, bool)>,
+	restarted: bool,
+	submitted: watch::Sender<Vec<Vec<u8>>>,
+}
+
+impl Chain {
+	fn best(&self) -> BlockNumber {
+		u32::try_from(self.blocks.len() - 1).unwrap()
+	}
+
+	fn make_blocks(&mut self) {
+		for _ in 0..self.script.blocks_a_look {
+			self.blocks.push(std::mem::take(&mut self.pool));
+		}
+	}
+
+	fn submit(&mut self, extrinsic: Vec<u8>) -> Result<Value, ErrorObjectOwned> {
+		self.submitted.send_modify(|all| all.push(extrinsic.clone()));
+		let mut different: Vec<Vec<u8>> = Vec::new();
+		for one in self.submitted.borrow().iter() {
+			if !different.contains(one) {
+				different.push(one.clone());
+			}
+		}
+		let number = different.iter().position(|one| *one == extrinsic).unwrap();
+		match (self.script.fate)(number) {
+			Fate::Included => self.pool.push((extrinsic, false)),
+			Fate::Failed => self.pool.push((extrinsic, true)),
+			Fate::IncludedAfterRestart if self.restarted => self.pool.push((extrinsic, false)),
+			Fate::Forgotten | Fate::IncludedAfterRestart => {}
+			Fate::Refused(code, why) => return Err(ErrorObjectOwned::owned(code, "Invalid Transaction", Some(why))),
+		}
+		Ok(json!(format!("{:?}", H256::zero())))
+	}
+
+	/// `System::Events` of a block, as the runtime encodes them.
+	fn events(&self, number: BlockNumber) -> Vec<u8> {
+		let extrinsics = &self.blocks[number as usize];
+		let mut bytes = Compact(u32::try_from(extrinsics.len()).unwrap()).encode();
+		let (system, training) = (pallet_index("System"), pallet_index("Training"));
+		for (index, (_, failed)) in (0u32..).zip(extrinsics) {
+			// Phase `ApplyExtrinsic`, and the event of pallet `System`.
+			bytes.extend((0u8, index, system).encode());
+			match failed {
+				true => bytes.extend((1u8, 3u8, training, [0u8; 4]).encode()),
+				false => bytes.push(0),
+			}
+			// `DispatchInfo` with weight, class and whether it pays; no topics.
+			bytes.extend((Compact(0u64), Compact(0u64), 0u8, 0u8, Compact(0u32)).encode());
+		}
+		bytes
+	}
+}
+
+fn metadata(version: u32) -> Option<Vec<u8>> {
+	// Some constants of the runtime are read from storage.
+	sp_io::TestExternalities::new_empty().execute_with(|| Runtime::metadata_at_version(version)).map(|opaque| opaque.encode())
+}
+
+fn pallet_index(name: &str) -> u8 {
+	let bytes = sp_io::TestExternalities::new_empty().execute_with(|| Runtime::metadata_at_version(16)).unwrap();
+	subxt::metadata::Metadata::decode_from(&bytes).unwrap().pallet_by_name(name).unwrap().call_index()
+}
+
+fn hash_of(number: BlockNumber) -> H256 {
+	H256::from_low_u64_be(u64::from(number) + 1)
+}
+
+fn hex_of(bytes: &[u8]) -> Value {
+	json!(format!("0x{}", hex::encode(bytes)))
+}
+
+/// The parameters of a request, as JSON.
+fn values(params: &Params) -> Vec<Value> {
+	params.parse().unwrap_or_default()
+}
+
+fn bytes_of(value: Option<&Value>) -> Vec<u8> {
+	let text = value.and_then(Value::as_str).unwrap_or_default();
+	hex::decode(text.trim_start_matches("0x")).unwrap_or_default()
+}
+
+/// Height of the block whose hash is a parameter.
+fn number_of(value: Option<&Value>) -> BlockNumber {
+	let hash = H256::from_slice(&bytes_of(value));
+	u32::try_from(hash.to_low_u64_be() - 1).unwrap()
+}
+
+fn header(number: BlockNumber) -> Value {
+	let nothing = format!("{:?}", H256::zero());
+	let parent = format!("{:?}", hash_of(number.saturating_sub(1)));
+	json!({
+		"parentHash": parent, "number": format!("{number:#x}"), "stateRoot": nothing, "extrinsicsRoot": nothing, "digest": { "logs": [] }
+	})
+}
+
+fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
+	let mut module = RpcModule::new(chain);
+	module
+		.register_method("chain_getBlockHash", |params, chain, _| {
+			let mut chain = chain.lock().unwrap();
+			let number = values(&params).first().and_then(Value::as_u64).map(|number| u32::try_from(number).unwrap());
+			if number.is_none() {
+				chain.make_blocks();
+			}
+			let number = number.unwrap_or(chain.best());
+			json!((number <= chain.best()).then(|| format!("{:?}", hash_of(number))))
+		})
+		.unwrap();
+	module
+		.register_method("chain_getFinalizedHead", |_, chain, _| {
+			json!(format!("{:?}", hash_of(chain.lock().unwrap().best().saturating_sub(FINALITY_LAG))))
+		})
+		.unwrap();
+	module.register_method("chain_getHeader", |params, _, _| header(number_of(values(&params).first()))).unwrap();
+	module
+		.register_method("chain_getBlock", |params, chain, _| {
+			let number = number_of(values(&params).first());
+			let chain = chain.lock().unwrap();
+			let extrinsics: Vec<Value> = chain.blocks[number as usize].iter().map(|(bytes, _)| hex_of(bytes)).collect();
+			json!({ "block": { "header": header(number), "extrinsics": extrinsics }, "justifications": null })
+		})
+		.unwrap();
+	module
+		.register_method("state_call", |params, _, _| {
+			let values = values(&params);
+			match values.first().and_then(Value::as_str) {
+				Some("Core_version") => hex_of(&neuroshard_runtime::VERSION.encode()),
+				Some("Metadata_metadata_versions") => hex_of(&vec![16u32].encode()),
+				Some("Metadata_metadata_at_version") => {
+					let version = bytes_of(values.get(1)).first().copied().unwrap_or_default();
+					let encoded = metadata(u32::from(version)).map_or(vec![0], |bytes| [vec![1], bytes].concat());
+					hex_of(&encoded)
+				}
+				_ => Value::Null,
+			}
+		})
+		.unwrap();
+	module
+		.register_method("state_getStorage", |params, chain, _| {
+			let values = values(&params);
+			let events = [twox_128(b"System"), twox_128(b"Events")].concat();
+			match bytes_of(values.first()) == events {
+				true => hex_of(&chain.lock().unwrap().events(number_of(values.get(1)))),
+				false => Value::Null,
+			}
+		})
+		.unwrap();
+	module
+		.register_method("system_accountNextIndex", |_, chain, _| {
+			let chain = chain.lock().unwrap();
+			json!(chain.blocks.iter().map(Vec::len).sum::<usize>())
+		})
+		.unwrap();
+	module
+		.register_method("author_submitExtrinsic", |params, chain, _| chain.lock().unwrap().submit(bytes_of(values(&params).first())))
+		.unwrap();
+	module
+}
+
+/// A node and its chain.
+pub(super) struct MockNode {
+	chain: Arc<Mutex<Chain>>,
+	server: ServerHandle,
+	address: SocketAddr,
+}
+
+impl MockNode {
+	/// Starts a node at a port that the system chooses.
+	pub(super) async fn start(script: Script) -> Self {
+		let (submitted, _) = watch::channel(Vec::new());
+		let chain = Arc::new(Mutex::new(Chain { script, blocks: vec![Vec::new()], pool: Vec::new(), restarted: false, submitted }));
+		let (server, address) = serve(&chain, "127.0.0.1:0".parse().unwrap()).await;
+		Self { chain, server, address }
+	}
+
+	/// Ends the node and starts it anew, on the same chain and at the same address.
+	pub(super) async fn restart(&mut self) {
+		self.server.stop().unwrap();
+		self.server.clone().stopped().await;
+		self.chain.lock().unwrap().restarted = true;
+		(self.server, _) = serve(&self.chain, self.address).await;
+	}
+
+	/// What was submitted so far, whenever that changes.
+	pub(super) fn submitted(&self) -> watch::Receiver<Vec<Vec<u8>>> {
+		self.chain.lock().unwrap().submitted.subscribe()
+	}
+
+	/// Sends extrinsics of an account to this node.
+	pub(super) async fn submitter(&self) -> Submitter {
+		let client = ChainClient::connect(&format!("ws://{}", self.address)).await.unwrap();
+		Submitter::spawn(client, Account::from_secret("//Alice").unwrap())
+	}
+}
+
+async fn serve(chain: &Arc<Mutex<Chain>>, address: SocketAddr) -> (ServerHandle, SocketAddr) {
+	let server = Server::builder().build(address).await.unwrap();
+	let address = server.local_addr().unwrap();
+	(server.start(methods(chain.clone())), address)
+}
