@@ -36,15 +36,15 @@ impl Dashboard {
 
 	/// Shows what the network does.
 	pub fn show(&mut self, training: &Training, view: &View) {
-		let (stage, facts) = (stage(view), facts(training, view));
+		let ((what, stage), facts) = (stage(view), facts(training, view));
 		if self.terminal {
 			let seconds = self.started.elapsed().as_secs();
-			let block = format!("  time       {}:{:02}\n  {stage}\n{}", seconds / 60, seconds % 60, facts.block());
+			let block = format!("  time       {}:{:02}\n  {what:<11}{stage}\n{}", seconds / 60, seconds % 60, facts.block());
 			self.erase();
 			print(&block);
 			self.drawn = block.lines().count();
 		} else if self.told != stage {
-			self.say(&format!("{stage}; {}", facts.line()));
+			self.say(&format!("{what} {stage}; {}", facts.line()));
 			self.told = stage;
 		}
 	}
@@ -64,13 +64,14 @@ fn print(text: &str) {
 	let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Round and phase, and how far the workers are in it.
-fn stage(view: &View) -> String {
-	let Some(round) = &view.round else { return format!("run over after {} rounds", view.run.rounds_adopted) };
+/// What is under way, and how far it is. Rounds have the chain's numbers, from 0.
+fn stage(view: &View) -> (&'static str, String) {
+	let done = view.run.rounds_adopted;
+	let Some(round) = &view.round else { return ("run", format!("over after {done} rounds")) };
 	let of = view.run.config.rounds.map(|rounds| format!(" of {rounds}")).unwrap_or_default();
-	let attempt = if round.attempt > 0 { format!(" (attempt {})", round.attempt.saturating_add(1)) } else { String::new() };
+	let attempt = if round.attempt > 0 { format!(" (attempt {})", round.attempt) } else { String::new() };
 	let participants = round.participants.len();
-	format!("round      {}{of}{attempt}, {:?} with {participants} workers", round.round.saturating_add(1), round.phase)
+	("round", format!("{}{attempt}, {:?} with {participants} workers, {done}{of} done", round.round, round.phase))
 }
 
 /// The numbers under the stage.
@@ -103,13 +104,13 @@ fn facts(training: &Training, view: &View) -> Facts {
 	let mut loss = shown.iter().map(|loss| format!("{loss:.3}")).collect::<Vec<_>>().join(" > ");
 	let _ = write!(loss, " (unigram entropy {:.3})", training.unigram_entropy);
 	let steps = workers().map(|status| status.step.map_or("-".into(), |(done, of)| format!("{done}/{of}"))).collect::<Vec<String>>();
-	let speed: f64 = workers().filter_map(|status| status.tokens_per_second).fold(0.0, |total, speed| total + speed);
+	let training_speed = workers().filter_map(|status| status.tokens_per_second).fold(0.0, |total, speed| total + speed);
 	let bytes: u64 = workers().map(|status| status.bytes_in).sum();
 	let earned = workers().map(earned).fold(0, u128::saturating_add);
 	Facts {
 		loss,
 		steps: steps.join("  "),
-		speed: format!("{speed:.0} tokens/s"),
+		speed: format!("{:.0} tokens/s ({training_speed:.0} while training)", view.tokens_per_second),
 		bytes: format!("{:.1} MiB", mebibytes(bytes)),
 		earned: Neuro(earned).to_string(),
 		blocks: format!("block {}, finalized {}", view.heads.best.number, view.heads.finalized.number),

@@ -1,5 +1,6 @@
 //! Why a local network does not do what it should.
 
+use neuroshard_types::RoundIndex;
 use neuroshard_worker::{chain::ChainError, data::DataError, engine::EngineError, keys::KeyError, train};
 use std::path::{Path, PathBuf};
 
@@ -27,12 +28,40 @@ pub enum Error {
 		path: PathBuf,
 	},
 	/// No free ports.
-	#[error("no {count} free ports from {from} on: name other ones with --port-base")]
+	#[error("there are no {count} free ports from {from} on: name other ones with --port-base")]
 	NoPorts {
 		/// How many are needed.
 		count: u16,
 		/// First one looked at.
 		from: u16,
+	},
+	/// A port that was asked for cannot be used.
+	#[error("port {port} cannot be used ({source}), and {count} are needed from {from} on: name other ones with --port-base")]
+	PortTaken {
+		/// Which one.
+		port: u16,
+		/// How many are needed.
+		count: u16,
+		/// The first of them.
+		from: u16,
+		/// What the system said.
+		source: std::io::Error,
+	},
+	/// The summary's file.
+	#[error("cannot write a summary to {path}: {source}; name another file with --summary")]
+	SummaryFile {
+		/// The file.
+		path: PathBuf,
+		/// What the system said.
+		source: std::io::Error,
+	},
+	/// Too little text.
+	#[error("the text gives {windows} sequences to train on, but a round may need {needed}: name more text with --corpus")]
+	TooLittleText {
+		/// Sequences in the training shards.
+		windows: u64,
+		/// Sequences of a round with all the participants that it may have.
+		needed: u64,
 	},
 	/// A process ended although it should run.
 	#[error("{name} ended ({how}); the end of {log}:\n{tail}")]
@@ -62,6 +91,9 @@ pub enum Error {
 		/// How long.
 		seconds: u64,
 	},
+	/// Somebody asked for the end too early.
+	#[error("stopped before {0} rounds were done and paid")]
+	Interrupted(RoundIndex),
 	/// The finished training is not what it must be.
 	#[error("the network ran, but {0}")]
 	Unsound(String),

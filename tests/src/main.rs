@@ -1,9 +1,11 @@
 //! `neuroshard-devnet`: a whole network on this machine, which trains a model.
 
 use clap::Parser;
-use neuroshard_e2e::{newest_sample, until, Binaries, Dashboard, Error, Layout, Minted, Network, Preset, Summary, Text, Training, View};
+use neuroshard_e2e::{
+	newest_sample, until, Binaries, Dashboard, Error, Layout, Minted, Network, Prepared, Preset, Summary, Text, Training, View,
+};
 use neuroshard_types::{run::RunStatus, RoundIndex};
-use neuroshard_worker::run::status::Status;
+use neuroshard_worker::{infer::printable, run::status::Status};
 use std::{
 	future::Future,
 	path::{Path, PathBuf},
@@ -19,13 +21,18 @@ use tokio::{
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest wait for the workers' account of the last round.
 const TELL_LIMIT: Duration = Duration::from_secs(30);
+/// For the end of `--help`.
+const EXIT_CODES: &str = "Exit codes: 0 if all rounds are done and everything is as it must be, or after Ctrl-C without --rounds; \
+	1 if something failed; 2 for wrong options; 130 after Ctrl-C with --rounds, or after a second Ctrl-C";
+/// Exit code of an end that was asked for before the work was done, or twice.
+const INTERRUPTED: u8 = 130;
 /// The round whose rewards must be minted before the summary is written.
 const PAID_ROUND: RoundIndex = 1;
 
 /// Starts two validators and some workers as separate processes on this machine, has them train a model on text that is at hand, and
-/// shows how it goes. Ctrl-C stops everything.
+/// shows how it goes. Ctrl-C stops everything; a second one does not wait until all have ended in good order.
 #[derive(Debug, Parser)]
-#[command(name = "neuroshard-devnet", version)]
+#[command(name = "neuroshard-devnet", version, after_help = EXIT_CODES)]
 struct Arguments {
 	/// Stop after so many rounds, with exit code 0 if everything is as it must be. Without it, go on until Ctrl-C.
 	#[arg(long, value_parser = clap::value_parser!(RoundIndex).range(1..))]
@@ -52,36 +59,39 @@ struct Arguments {
 
 fn main() -> ExitCode {
 	tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
-	let arguments = Arguments::parse();
-	let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-		Ok(runtime) => runtime,
-		Err(error) => {
-			eprintln!("error: the system gives no threads: {error}");
-			return ExitCode::FAILURE;
-		}
-	};
-	let result = runtime.block_on(in_folder(&arguments));
-	runtime.shutdown_timeout(Duration::from_millis(500));
-	match result {
+	match run(&Arguments::parse()) {
 		Ok(()) => ExitCode::SUCCESS,
 		Err(error) => {
 			eprintln!("error: {error}");
-			ExitCode::FAILURE
+			match error {
+				Error::Interrupted(_) => ExitCode::from(INTERRUPTED),
+				_ => ExitCode::FAILURE,
+			}
 		}
 	}
 }
 
-/// Runs the network in the folder that was asked for, or in a temporary one, which stays if something goes wrong.
-async fn in_folder(arguments: &Arguments) -> Result<(), Error> {
-	if let Some(folder) = &arguments.base_path {
-		let folder = std::path::absolute(folder).map_err(|source| Error::File { path: folder.clone(), source })?;
-		return devnet(arguments, &folder).await;
-	}
-	let path = std::env::temp_dir();
-	let folder = tempfile::Builder::new().prefix("neuroshard-devnet-").tempdir().map_err(|source| Error::File { path, source })?;
-	let result = devnet(arguments, folder.path()).await;
-	if result.is_err() {
-		eprintln!("logs and data stay in {}", folder.keep().display());
+/// Runs the network in the folder that was asked for, or in a temporary one, which stays if a process in it had something to say before
+/// something went wrong.
+fn run(arguments: &Arguments) -> Result<(), Error> {
+	arguments.summary.as_deref().map_or(Ok(()), Summary::check_file)?;
+	let (temporary, folder) = match &arguments.base_path {
+		Some(folder) => (None, std::path::absolute(folder).map_err(|source| Error::File { path: folder.clone(), source })?),
+		None => {
+			let path = std::env::temp_dir();
+			let made = tempfile::Builder::new().prefix("neuroshard-devnet-").tempdir();
+			let made = made.map_err(|source| Error::File { path, source })?;
+			let folder = made.path().to_path_buf();
+			(Some(made), folder)
+		}
+	};
+	let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+	let runtime = runtime.map_err(|error| Error::Setup(format!("the system gives no threads: {error}")))?;
+	let result = runtime.block_on(devnet(arguments, &folder));
+	// Before the folder goes, so that nothing is written to it any more.
+	runtime.shutdown_timeout(Duration::from_millis(500));
+	if let (Err(_), Some(temporary), true) = (&result, temporary, folder.join("logs").exists()) {
+		eprintln!("logs and data stay in {}", temporary.keep().display());
 	}
 	result
 }
@@ -90,11 +100,17 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let started = Instant::now();
 	let stop = Stop::listen()?;
 	let mut dashboard = Dashboard::new(started);
-	let layout = Layout { folder: folder.to_path_buf(), port_base: arguments.port_base, workers: arguments.workers };
+	let binaries = Binaries::find()?;
+	let layout = Layout::create(folder.to_path_buf(), arguments.port_base, arguments.workers)?;
+	dashboard.say("building a dataset");
+	let text = arguments.corpus.clone().map_or(Text::Registry, Text::Path);
+	let prepared = stop.unless(Prepared::new(&layout, arguments.preset, text, u32::from(arguments.workers))).await;
+	let Some(prepared) = prepared else { return interrupted(arguments) };
+	let prepared = prepared?;
 	dashboard.say(&format!("starting two validators in {}", folder.display()));
-	let Some(network) = stop.unless(Network::start(Binaries::find()?, layout)).await else { return interrupted(arguments) };
+	let Some(network) = stop.unless(Network::start(binaries, layout)).await else { return interrupted(arguments) };
 	let mut network = network?;
-	let result = match stop.unless(begin(arguments, &mut network, &mut dashboard)).await {
+	let result = match stop.unless(begin(arguments, &mut network, prepared, &mut dashboard)).await {
 		Some(Ok(training)) => train(arguments, &mut network, &training, &mut dashboard, &stop, started).await,
 		Some(Err(error)) => Err(error),
 		None => interrupted(arguments),
@@ -108,19 +124,18 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 fn interrupted(arguments: &Arguments) -> Result<(), Error> {
 	match arguments.rounds {
 		None => Ok(()),
-		Some(rounds) => Err(Error::Setup(format!("stopped before {rounds} rounds were done and paid"))),
+		Some(rounds) => Err(Error::Interrupted(rounds)),
 	}
 }
 
 /// Registers dataset and run, and starts the workers.
-async fn begin(arguments: &Arguments, network: &mut Network, dashboard: &mut Dashboard) -> Result<Training, Error> {
+async fn begin(arguments: &Arguments, network: &mut Network, prepared: Prepared, dashboard: &mut Dashboard) -> Result<Training, Error> {
 	for validator in &network.validators {
 		dashboard.say(&format!("{} answers at {}", validator.name(), validator.url()));
 	}
-	dashboard.say("building and registering a dataset, creating a run");
-	let text = arguments.corpus.clone().map_or(Text::Registry, Text::Path);
+	dashboard.say("registering the dataset, creating a run");
 	let count = arguments.workers;
-	let training = Training::sponsor(network, arguments.preset, text, u32::from(count), arguments.rounds).await?;
+	let training = Training::sponsor(network, prepared, arguments.rounds).await?;
 	dashboard.say(&format!("starting {count} workers: each measures this machine, bonds NEURO and registers"));
 	let cores = std::thread::available_parallelism().map_or(1, usize::from);
 	let threads = cores.checked_div(usize::from(count)).unwrap_or(1).max(1);
@@ -142,7 +157,7 @@ async fn train(
 	let (Some(rounds), Some(view)) = (arguments.rounds, finished) else {
 		network.stop_workers().await;
 		if let Some(text) = newest_sample(network, training)? {
-			dashboard.say(&format!("text from the model:\n\n{text}\n"));
+			dashboard.say(&format!("text from the model:\n\n{}\n", printable(&text)));
 		}
 		return interrupted(arguments);
 	};
@@ -157,10 +172,7 @@ async fn train(
 	let Some(summary) = stop.unless(work).await else { return interrupted(arguments) };
 	let summary = summary?;
 	report(&summary, dashboard);
-	if let Some(path) = &arguments.summary {
-		let text = serde_json::to_string_pretty(&summary).map_err(|error| Error::Setup(error.to_string()))?;
-		std::fs::write(path, text + "\n").map_err(|source| Error::File { path: path.clone(), source })?;
-	}
+	arguments.summary.as_deref().map_or(Ok(()), |path| summary.write(path))?;
 	summary.verify(usize::try_from(rounds).unwrap_or(usize::MAX))
 }
 
@@ -205,7 +217,7 @@ async fn told(network: &Network, training: &Training, mut view: View) -> Result<
 fn report(summary: &Summary, dashboard: &mut Dashboard) {
 	for round in &summary.rounds {
 		let mib = round.bytes_per_worker as f64 / f64::from(1u32 << 20);
-		let (number, loss) = (round.round.saturating_add(1), round.validation_loss);
+		let (number, loss) = (round.round, round.validation_loss);
 		dashboard.say(&format!("round {number}: loss {loss:.4}, {} deltas, {mib:.1} MiB per worker", round.included));
 	}
 	let (start, end, entropy) = (summary.validation_loss_start, summary.validation_loss_end, summary.unigram_entropy);
@@ -215,7 +227,7 @@ fn report(summary: &Summary, dashboard: &mut Dashboard) {
 		dashboard.say(&format!("           {root} from a worker's files"));
 	}
 	dashboard.say(&format!("rewards {} planck, new issuance {} planck", summary.rewards_total, summary.issuance_delta));
-	dashboard.say(&format!("text from the model:\n\n{}\n", summary.sample));
+	dashboard.say(&format!("text from the model:\n\n{}\n", printable(&summary.sample)));
 }
 
 /// Whether somebody asked for the end, with Ctrl-C or TERM.
@@ -238,7 +250,7 @@ impl Stop {
 				_ = interrupt.recv() => {}
 				_ = terminate.recv() => {}
 			}
-			std::process::exit(130);
+			std::process::exit(i32::from(INTERRUPTED));
 		});
 		Ok(Self(receiver))
 	}

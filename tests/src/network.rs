@@ -3,7 +3,7 @@
 use crate::{
 	until,
 	validator::{Identity, Validator},
-	Binaries, Error, Ports, WorkerNode,
+	Binaries, Error, Ports, Process, WorkerNode,
 };
 use neuroshard_types::NEURO;
 use neuroshard_worker::{
@@ -27,15 +27,43 @@ const BOND: &str = "1000";
 /// Account with money and the sudo key of a local network.
 const SPONSOR: &str = "//Alice";
 
-/// Where a network lives.
-#[derive(Clone, Debug)]
+/// Where a network lives: a folder of its own, and ports that nobody else uses.
+#[derive(Debug)]
 pub struct Layout {
-	/// Folder of everything it writes. It must be new or empty.
-	pub folder: PathBuf,
-	/// First port; a free range if not given.
-	pub port_base: Option<u16>,
-	/// Most workers that will be added.
-	pub workers: u16,
+	folder: PathBuf,
+	ports: Ports,
+}
+
+impl Layout {
+	/// Makes the place for a network of at most `workers` workers in `folder`, which must be new or empty, on consecutive ports from
+	/// `port_base` on, or on free ones if none is given. Nothing is written if that fails.
+	///
+	/// # Errors
+	/// [`Error::NotEmpty`], [`Error::PortTaken`], [`Error::NoPorts`], or [`Error::File`].
+	pub fn create(folder: PathBuf, port_base: Option<u16>, workers: u16) -> Result<Self, Error> {
+		let used = match std::fs::read_dir(&folder) {
+			Ok(mut entries) => entries.next().is_some(),
+			Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+			Err(error) => return Err(Error::file(&folder)(error)),
+		};
+		if used {
+			return Err(Error::NotEmpty { path: folder });
+		}
+		let of_validators = VALIDATORS.map(|_| PORTS_OF_VALIDATOR).iter().sum::<u16>();
+		let ports = Ports::reserve(port_base, workers.saturating_add(of_validators))?;
+		std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
+		Ok(Self { folder, ports })
+	}
+
+	/// Folder of everything the network writes.
+	pub fn folder(&self) -> &Path {
+		&self.folder
+	}
+
+	/// Folder of the logs of its processes.
+	fn logs(&self) -> PathBuf {
+		self.folder.join("logs")
+	}
 }
 
 /// A running network. Every process ends when this is dropped.
@@ -46,7 +74,6 @@ pub struct Network {
 	pub workers: Vec<WorkerNode>,
 	binaries: Binaries,
 	layout: Layout,
-	ports: Ports,
 	client: ChainClient,
 	sponsor: Submitter,
 }
@@ -55,21 +82,14 @@ impl Network {
 	/// Starts the validators, and returns when they finalize blocks.
 	///
 	/// # Errors
-	/// [`Error::NotEmpty`], [`Error::NoPorts`], [`Error::Ended`] if a validator ends, [`Error::Late`] if nothing gets finalized.
-	pub async fn start(binaries: Binaries, layout: Layout) -> Result<Self, Error> {
-		let folder = &layout.folder;
-		std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
-		if std::fs::read_dir(folder).map_err(Error::file(folder))?.next().is_some() {
-			return Err(Error::NotEmpty { path: folder.clone() });
-		}
-		let logs = folder.join("logs");
+	/// [`Error::File`], [`Error::Ended`] if a validator ends, [`Error::Late`] if nothing gets finalized.
+	pub async fn start(binaries: Binaries, mut layout: Layout) -> Result<Self, Error> {
+		let logs = layout.logs();
 		std::fs::create_dir(&logs).map_err(Error::file(&logs))?;
-		let of_validators = VALIDATORS.map(|_| PORTS_OF_VALIDATOR).iter().sum::<u16>();
-		let mut ports = Ports::reserve(layout.port_base, layout.workers.saturating_add(of_validators))?;
 		let mut identities = Vec::new();
 		for name in VALIDATORS {
-			let base = folder.join("validators").join(name);
-			identities.push(Identity::create(name, base, ports.take()?, ports.take()?)?);
+			let base = layout.folder.join("validators").join(name);
+			identities.push(Identity::create(name, base, layout.ports.take()?, layout.ports.take()?)?);
 		}
 		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &logs)).collect();
 		for validator in &mut validators {
@@ -77,7 +97,7 @@ impl Network {
 		}
 		let client = first_finality(&mut validators).await?;
 		let sponsor = Submitter::spawn(client.clone(), Account::from_secret(SPONSOR)?);
-		Ok(Self { validators, workers: Vec::new(), binaries, layout, ports, client, sponsor })
+		Ok(Self { validators, workers: Vec::new(), binaries, layout, client, sponsor })
 	}
 
 	/// A connection to the first validator.
@@ -90,21 +110,16 @@ impl Network {
 		&self.sponsor
 	}
 
-	/// Folder of everything the network writes.
-	pub fn folder(&self) -> &Path {
-		&self.layout.folder
-	}
-
 	/// A new worker with fresh keys and no money. It is not started.
 	///
 	/// # Errors
 	/// [`Error::Key`], or [`Error::Setup`] beyond the number of workers that the layout named.
 	pub fn create_worker(&mut self, dataset: Option<&Path>, threads: usize) -> Result<WorkerNode, Error> {
 		let number = self.workers.len();
-		let folder = self.folder();
-		let (base, log) = (folder.join(format!("workers/{number}")), folder.join(format!("logs/worker-{number}.log")));
+		let base = self.layout.folder.join(format!("workers/{number}"));
+		let log = self.layout.logs().join(format!("worker-{number}.log"));
 		let validator = self.validators.iter().cycle().nth(number).map(|validator| validator.url().to_owned()).unwrap_or_default();
-		let port = self.ports.take()?;
+		let port = self.layout.ports.take()?;
 		let worker = WorkerNode::create(&self.binaries.worker, format!("worker {number}"), base, log, validator, port)?;
 		Ok(worker.with_dataset(dataset).with_threads(threads))
 	}
@@ -169,18 +184,20 @@ impl Network {
 	/// Asks every worker, then every validator, to end, and waits until they have.
 	pub async fn stop(&mut self) {
 		self.stop_workers().await;
-		let processes: Vec<_> = self.validators.iter_mut().filter_map(|validator| validator.process().take()).collect();
-		for process in processes {
-			process.stop().await;
-		}
+		stop_all(self.validators.iter_mut().filter_map(|validator| validator.process().take()).collect()).await;
 	}
 
 	/// Asks every worker to end, and waits until they have.
 	pub async fn stop_workers(&mut self) {
-		let processes: Vec<_> = self.workers.iter_mut().filter_map(|worker| worker.process().take()).collect();
-		for process in processes {
-			process.stop().await;
-		}
+		stop_all(self.workers.iter_mut().filter_map(|worker| worker.process().take()).collect()).await;
+	}
+}
+
+/// Asks all of them to end before it waits for the first one.
+async fn stop_all(processes: Vec<Process>) {
+	processes.iter().for_each(Process::ask_to_stop);
+	for process in processes {
+		process.stop().await;
 	}
 }
 

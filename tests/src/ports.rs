@@ -21,12 +21,15 @@ impl Ports {
 	/// `count` ports from `base` on, or from the first free range if no base is given.
 	///
 	/// # Errors
-	/// [`Error::NoPorts`] if one of them is taken, or none are free.
+	/// [`Error::PortTaken`] if one of those that were asked for is taken, [`Error::NoPorts`] if there are not so many.
 	pub fn reserve(base: Option<u16>, count: u16) -> Result<Self, Error> {
-		let range = |first: u16| first.checked_add(count).filter(|end| (first..*end).all(is_free)).map(|end| Self { next: first, end });
-		if let Some(base) = base {
-			return range(base).ok_or(Error::NoPorts { count, from: base });
+		if let Some(from) = base {
+			let end = from.checked_add(count).ok_or(Error::NoPorts { count, from })?;
+			(from..end).try_for_each(|port| check(port).map_err(|source| Error::PortTaken { port, count, from, source }))?;
+			return Ok(Self { next: from, end });
 		}
+		let free = |end: &u16, first: u16| (first..*end).all(|port| check(port).is_ok());
+		let range = |first: u16| first.checked_add(count).filter(|end| free(end, first)).map(|end| Self { next: first, end });
 		let own = std::process::id() % PLACES;
 		let places = (0..PLACES).filter_map(|place| u16::try_from((own + place) % PLACES).ok());
 		let firsts = places.filter_map(|place| STRIDE.checked_mul(place)?.checked_add(FIRST));
@@ -47,8 +50,10 @@ impl Ports {
 	}
 }
 
-fn is_free(port: u16) -> bool {
-	TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok()
+/// Fails if something listens on `port` already, or this user may not.
+fn check(port: u16) -> std::io::Result<()> {
+	TcpListener::bind(("127.0.0.1", port))?;
+	UdpSocket::bind(("127.0.0.1", port)).map(drop)
 }
 
 #[cfg(test)]
@@ -67,7 +72,13 @@ mod tests {
 	fn a_taken_port_is_not_given_out() {
 		let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
 		let port = listener.local_addr().unwrap().port();
-		let error = Ports::reserve(Some(port), 1).unwrap_err();
-		assert!(error.to_string().contains("--port-base"), "{error}");
+		let error = Ports::reserve(Some(port), 1).unwrap_err().to_string();
+		assert!(error.contains("--port-base") && error.contains(&port.to_string()) && error.contains("in use"), "{error}");
+	}
+
+	#[test]
+	fn ports_end_at_the_last_one() {
+		let error = Ports::reserve(Some(u16::MAX), 2).unwrap_err();
+		assert!(matches!(error, Error::NoPorts { count: 2, from: u16::MAX }), "{error}");
 	}
 }

@@ -1,7 +1,7 @@
 //! What a network trains: a dataset made of text that is at hand, and a run.
 
-use crate::{Error, Network, Preset};
-use neuroshard_types::{run::RunConfig, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, H256, NEURO};
+use crate::{Error, Layout, Network, Preset};
+use neuroshard_types::{assignment::training_windows, run::RunConfig, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, H256, NEURO};
 use neuroshard_worker::{
 	chain::{dataset, training, Call},
 	data::{
@@ -13,7 +13,7 @@ use neuroshard_worker::{
 	hardware,
 	train::{checkpoint::Checkpoint, round::validation_loss},
 };
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Most participants of a round, so that others can join a running network.
 const MOST_PARTICIPANTS: u32 = 8;
@@ -27,6 +27,30 @@ pub enum Text {
 	Registry,
 	/// A text file, or a folder of text.
 	Path(PathBuf),
+}
+
+/// A dataset and a run before anything is registered: it needs no network.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+	folder: PathBuf,
+	manifest: neuroshard_types::dataset::Manifest,
+	preset: Preset,
+	workers: u32,
+	genesis_root: H256,
+	first_loss: f32,
+	unigram_entropy: f64,
+}
+
+impl Prepared {
+	/// Builds a dataset of `text` in the network's folder, and measures what a run for at least `workers` participants begins with.
+	///
+	/// # Errors
+	/// [`Error::Data`] if the text cannot be read or is too small, [`Error::TooLittleText`] if it is too small for so many workers.
+	pub async fn new(layout: &Layout, preset: Preset, text: Text, workers: u32) -> Result<Self, Error> {
+		let folder = layout.folder().join("dataset");
+		let work = move || prepare(preset, &text, folder, workers);
+		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
+	}
 }
 
 /// A registered run.
@@ -46,28 +70,14 @@ pub struct Training {
 	pub unigram_entropy: f64,
 }
 
-/// What is computed before anything is registered.
-struct Prepared {
-	manifest: neuroshard_types::dataset::Manifest,
-	genesis_root: H256,
-	first_loss: f32,
-	unigram_entropy: f64,
-}
-
 impl Training {
-	/// Builds a dataset, registers it, creates a run of `rounds` rounds for at least `workers` participants, and approves it.
+	/// Registers the dataset, creates a run of `rounds` rounds, and approves it.
 	///
 	/// # Errors
-	/// [`Error::Data`] if the text is too small, [`Error::Chain`] if the chain refuses something.
-	pub async fn sponsor(network: &Network, preset: Preset, text: Text, workers: u32, rounds: Option<RoundIndex>) -> Result<Self, Error> {
-		let folder = network.folder().join("dataset");
+	/// [`Error::Chain`] if the chain refuses something.
+	pub async fn sponsor(network: &Network, prepared: Prepared, rounds: Option<RoundIndex>) -> Result<Self, Error> {
+		let Prepared { folder, manifest, preset, workers, genesis_root, first_loss, unigram_entropy } = prepared;
 		let (model, train) = preset.configs();
-		let work = {
-			let folder = folder.clone();
-			move || prepare(preset, &text, &folder)
-		};
-		let prepared = tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))??;
-		let Prepared { manifest, genesis_root, first_loss, unigram_entropy } = prepared;
 		let sponsor = network.sponsor();
 		let proposed = sponsor.submit(dataset::propose(manifest)).await?;
 		let id: DatasetId = proposed.first_field("Dataset", "Proposed").ok_or_else(|| missing("dataset"))?;
@@ -79,7 +89,7 @@ impl Training {
 			train: train.clone(),
 			genesis_root,
 			min_participants: workers,
-			max_participants: MOST_PARTICIPANTS.max(workers),
+			max_participants: most_participants(workers),
 			min_bond: LEAST_BOND,
 			rounds,
 			durations: preset.durations(),
@@ -95,22 +105,35 @@ fn missing(what: &str) -> Error {
 	Error::Setup(format!("the chain did not tell the new {what}'s identifier"))
 }
 
-fn prepare(preset: Preset, text: &Text, folder: &Path) -> Result<Prepared, Error> {
+/// Room for late joiners in a run that starts with `workers`.
+fn most_participants(workers: u32) -> u32 {
+	MOST_PARTICIPANTS.max(workers)
+}
+
+fn prepare(preset: Preset, text: &Text, folder: PathBuf, workers: u32) -> Result<Prepared, Error> {
 	let corpus = match text {
 		Text::Registry => registry_corpus(&cargo_home()?, preset.limits())?,
 		Text::Path(path) => path_corpus(path, preset.limits())?,
 	};
-	let built = build(&corpus, &preset.shards(), folder)?;
-	let threads = hardware::threads(None);
+	let built = build(&corpus, &preset.shards(), &folder)?;
 	let (model, train) = preset.configs();
+	let windows = training_windows(&built.manifest.shape, train.seq_len);
+	let needed = u64::from(most_participants(workers)).saturating_mul(u64::from(train.inner_steps)).saturating_mul(u64::from(train.batch));
+	if windows < needed {
+		return Err(Error::TooLittleText { windows, needed });
+	}
+	let threads = hardware::threads(None);
 	let mut engine = Engine::new(&model, &train, threads)?;
 	let genesis = Checkpoint::genesis(0, &model, &train, threads)?;
-	let loader = Loader::new(folder, built.manifest.shape, built.manifest.vocab)?;
+	let loader = Loader::new(&folder, built.manifest.shape, built.manifest.vocab)?;
 	Ok(Prepared {
 		manifest: built.manifest.on_chain()?,
+		preset,
+		workers,
 		genesis_root: genesis.header.root(),
 		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),
 		unigram_entropy: built.manifest.unigram_entropy,
+		folder,
 	})
 }
 

@@ -10,7 +10,12 @@ use neuroshard_worker::{
 	train::checkpoint::Checkpoint,
 };
 use serde::Serialize;
-use std::{sync::Arc, time::Duration};
+use std::{
+	fs::{remove_file, File},
+	path::Path,
+	sync::Arc,
+	time::Duration,
+};
 
 /// Longest wait for challenge window, era and claims.
 const MINT_LIMIT: Duration = Duration::from_secs(300);
@@ -70,7 +75,8 @@ pub struct Summary {
 	pub finalized_block: BlockNumber,
 	/// Block in which the last round was adopted.
 	pub last_adopted_block: BlockNumber,
-	/// Trained tokens in the checkpoint per second of chain time, from the first round's start to the last one's adoption.
+	/// Tokens of the deltas in the checkpoints per second of chain time, from the start of the first round's training to the last
+	/// adoption: [`View::tokens_per_second`].
 	pub tokens_per_second: f64,
 	/// Seconds from the start of the first process on.
 	pub wall_seconds: f64,
@@ -160,10 +166,32 @@ impl Summary {
 			issuance_delta: minted.issuance.to_string(),
 			finalized_block: network.client().heads().await?.finalized.number,
 			last_adopted_block: view.records.last().map_or(0, |record| record.adopted_at),
-			tokens_per_second: speed(network, training, view).await?,
+			tokens_per_second: view.tokens_per_second,
 			wall_seconds: wall.as_secs_f64(),
 			sample,
 		})
+	}
+
+	/// Fails if a summary cannot be written to `path`. A file that is there keeps its content.
+	///
+	/// # Errors
+	/// [`Error::SummaryFile`] with what the system said.
+	pub fn check_file(path: &Path) -> Result<(), Error> {
+		let existed = path.exists();
+		File::options().append(true).create(true).open(path).map_err(refused(path))?;
+		match existed {
+			true => Ok(()),
+			false => remove_file(path).map_err(refused(path)),
+		}
+	}
+
+	/// Writes it to `path` as JSON.
+	///
+	/// # Errors
+	/// [`Error::SummaryFile`] with what the system said.
+	pub fn write(&self, path: &Path) -> Result<(), Error> {
+		let text = serde_json::to_string_pretty(self).map_err(|error| Error::Setup(error.to_string()))?;
+		std::fs::write(path, text + "\n").map_err(refused(path))
 	}
 
 	/// Fails with the reason if the training of `rounds` rounds is not what it must be.
@@ -194,6 +222,10 @@ impl Summary {
 			false => Err(Error::Unsound(broken.join("; "))),
 		}
 	}
+}
+
+fn refused(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+	move |source| Error::SummaryFile { path: path.to_path_buf(), source }
 }
 
 /// Text from the newest checkpoint that any worker has in its files; nothing if none has one.
@@ -253,27 +285,6 @@ fn rounds(view: &View) -> Vec<RoundSummary> {
 		.collect()
 }
 
-/// Included tokens per second of chain time.
-async fn speed(network: &Network, training: &Training, view: &View) -> Result<f64, Error> {
-	let client = network.client();
-	let (Some(first), Some(last)) = (view.records.first(), view.records.last()) else { return Ok(0.0) };
-	let time = async |block: BlockNumber| Ok::<_, Error>(client.at(client.block_at(block).await?).await?.time().await?);
-	// The first round began where its participants stopped waiting: look for the block in which it did.
-	let mut begun = first.adopted_at;
-	while begun > 1 {
-		let before = begun.saturating_sub(1);
-		let at = client.at(client.block_at(before).await?).await?;
-		match at.round(training.run).await? {
-			Some(round) if !round.participants.is_empty() => begun = before,
-			_ => break,
-		}
-	}
-	let included = view.records.iter().map(|record| record.included.len()).sum::<usize>();
-	let milliseconds = time(last.adopted_at).await?.saturating_sub(time(begun).await?);
-	let tokens = training.train.tokens_per_round().saturating_mul(u64::try_from(included).unwrap_or(u64::MAX));
-	Ok(tokens as f64 * 1e3 / milliseconds.max(1) as f64)
-}
-
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -300,6 +311,27 @@ mod tests {
 	#[test]
 	fn a_sound_training_passes() {
 		good().verify(2).unwrap();
+	}
+
+	#[test]
+	fn a_check_leaves_a_files_content_and_no_new_file() {
+		let folder = tempfile::tempdir().unwrap();
+		let path = folder.path().join("summary.json");
+		Summary::check_file(&path).unwrap();
+		assert!(!path.exists());
+		good().write(&path).unwrap();
+		let written = std::fs::read_to_string(&path).unwrap();
+		Summary::check_file(&path).unwrap();
+		assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+	}
+
+	#[test]
+	fn a_place_that_takes_no_file_is_named() {
+		let folder = tempfile::tempdir().unwrap();
+		for path in [folder.path().to_path_buf(), folder.path().join("missing/summary.json")] {
+			let error = Summary::check_file(&path).unwrap_err().to_string();
+			assert!(error.contains("--summary") && error.contains(&path.display().to_string()), "{error}");
+		}
 	}
 
 	#[test]

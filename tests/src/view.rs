@@ -1,6 +1,6 @@
 //! A network as one sees it from outside: what the chain says, and what the workers say.
 
-use crate::{Error, Network, Training};
+use crate::{speed::tokens_per_second, Error, Network, Training};
 use neuroshard_types::run::{RoundRecord, RoundView, RunView};
 use neuroshard_worker::{chain::Heads, run::status::Status};
 
@@ -17,6 +17,9 @@ pub struct View {
 	pub records: Vec<RoundRecord>,
 	/// What each worker says.
 	pub workers: Vec<Option<Status>>,
+	/// Tokens of the deltas in the adopted checkpoints per second of chain time, from the start of the first round's training to the
+	/// newest adoption; 0 before it.
+	pub tokens_per_second: f64,
 }
 
 impl View {
@@ -29,7 +32,7 @@ impl View {
 		let at = network.client().at(heads.best).await?;
 		let missing = || Error::Setup(format!("the chain has no run {}", training.run));
 		let run = at.run(training.run).await?.ok_or_else(missing)?;
-		let mut records = before.map(|before| before.records).unwrap_or_default();
+		let mut records = before.as_ref().map(|before| before.records.clone()).unwrap_or_default();
 		// After a reorganisation, the newest one may be another one.
 		records.truncate(usize::try_from(run.rounds_adopted.saturating_sub(1)).unwrap_or_default());
 		for round in u32::try_from(records.len()).unwrap_or(u32::MAX)..run.rounds_adopted {
@@ -40,7 +43,11 @@ impl View {
 		}
 		let round = at.round(training.run).await?;
 		let workers = network.workers.iter().map(|worker| worker.status()).collect();
-		Ok(Self { heads, run, round, records, workers })
+		let tokens_per_second = match before {
+			Some(before) if before.records == records && before.tokens_per_second > 0.0 => before.tokens_per_second,
+			_ => tokens_per_second(network.client(), training, &records).await?,
+		};
+		Ok(Self { heads, run, round, records, workers, tokens_per_second })
 	}
 
 	/// Loss of the newest adopted checkpoint.

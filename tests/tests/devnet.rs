@@ -1,7 +1,7 @@
 //! The devnet as people start it: the processes it leaves behind, which is none.
 
 use neuroshard_e2e::{until, Ended, Process};
-use std::{path::Path, process::Command, time::Duration};
+use std::{net::TcpListener, path::Path, process::Command, time::Duration};
 
 /// Longest wait for processes to come and go.
 const SOON: Duration = Duration::from_secs(60);
@@ -35,11 +35,13 @@ async fn nothing_survives_a_devnet_that_is_killed() {
 	until("the validators to be gone", SOON, async || Ok((processes_below(&base) == 0).then_some(()))).await.unwrap();
 }
 
-#[tokio::test]
-async fn nothing_survives_a_devnet_that_is_asked_to_stop() {
+/// Asks a devnet with these further options to stop as soon as its validators are there, and returns its exit code.
+async fn exit_code_when_stopped(options: &[&str]) -> Option<i32> {
 	let folder = tempfile::tempdir().unwrap();
 	let base = folder.path().join("network");
-	let mut process = Process::start("devnet", devnet(&base), &folder.path().join("log")).unwrap();
+	let mut command = devnet(&base);
+	command.args(options);
+	let mut process = Process::start("devnet", command, &folder.path().join("log")).unwrap();
 	until("two validators", SOON, async || {
 		process.check()?;
 		Ok((processes_below(&base) == 2).then_some(()))
@@ -48,8 +50,42 @@ async fn nothing_survives_a_devnet_that_is_asked_to_stop() {
 	.unwrap();
 	process.ask_to_stop();
 	let status = process.ended_by_itself(SOON).await.unwrap();
-	assert!(status.success(), "{status}");
 	assert_eq!(processes_below(&base), 0);
+	status.code()
+}
+
+#[tokio::test]
+async fn nothing_survives_a_devnet_that_is_asked_to_stop() {
+	assert_eq!(exit_code_when_stopped(&[]).await, Some(0));
+}
+
+#[tokio::test]
+async fn a_devnet_that_is_stopped_before_its_rounds_are_done_says_so() {
+	assert_eq!(exit_code_when_stopped(&["--rounds", "1"]).await, Some(130));
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_is_named_before_anything_starts() {
+	let folder = tempfile::tempdir().unwrap();
+	let base = folder.path().join("network");
+	let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+	let port = taken.local_addr().unwrap().port().to_string();
+	let missing = folder.path().join("missing/file").display().to_string();
+	let small = folder.path().join("small.txt");
+	std::fs::write(&small, "Too little to learn from.").unwrap();
+	let cases = [
+		(vec!["--rounds", "1", "--summary", &missing], vec!["--summary", &missing]),
+		(vec!["--corpus", &missing], vec![missing.as_str(), "No such file"]),
+		(vec!["--corpus", small.to_str().unwrap()], vec!["add text"]),
+		(vec!["--port-base", &port], vec!["--port-base", &port, "in use"]),
+	];
+	for (options, words) in cases {
+		let mut command = devnet(&base);
+		command.args(&options);
+		let ended = Ended::of(command).await.unwrap();
+		assert!(!ended.success && words.iter().all(|word| ended.error.contains(word)), "{options:?}: {}", ended.error);
+		assert!(!base.exists() || std::fs::read_dir(&base).unwrap().count() == 0, "{options:?}");
+	}
 }
 
 #[tokio::test]

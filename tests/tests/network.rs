@@ -1,7 +1,7 @@
 //! One network of real processes lives through everything that may happen to it, in one scenario: starting one costs more than any of
 //! its parts. Every wait has a deadline and is for something that the chain or a process says.
 
-use neuroshard_e2e::{until, Binaries, Ended, Error, Layout, Minted, Network, Preset, Text, Training, View};
+use neuroshard_e2e::{until, Binaries, Ended, Error, Layout, Minted, Network, Prepared, Preset, Text, Training, View};
 use neuroshard_types::{
 	provider::ProviderView,
 	run::{ParticipantView, Phase, RoundRecord, RunStatus},
@@ -26,9 +26,10 @@ async fn a_network_trains_through_crashes_and_everybody_can_recompute_it() {
 	// Logs and data of a failure stay.
 	folder.disable_cleanup(true);
 	println!("everything is in {}", folder.path().display());
-	let layout = Layout { folder: folder.path().join("network"), port_base: None, workers: 5 };
+	let layout = Layout::create(folder.path().join("network"), None, 5).unwrap();
+	let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3).await.unwrap();
 	let mut network = Network::start(Binaries::find().unwrap(), layout).await.unwrap();
-	let training = Training::sponsor(&network, Preset::Tiny, Text::Registry, 3, None).await.unwrap();
+	let training = Training::sponsor(&network, prepared, None).await.unwrap();
 	network.add_workers(3, Some(&training.dataset), 1).await.unwrap();
 	let mut scenario = Scenario { network, training };
 
