@@ -1,20 +1,68 @@
-//! Recomputing a finished round from its record: every included delta, the next checkpoint and its validation loss.
+//! Recomputing adopted rounds: every included delta with its state roots, every checkpoint and its validation loss.
 
 use super::{
 	checkpoint::{decode_delta, Checkpoint, CheckpointError},
 	outer::{apply_outer, attest, OuterError},
 	round::{TrainError, Trained, Training},
 };
-use crate::{data::loader::Loader, engine::Engine};
+use crate::{
+	data::loader::Loader,
+	engine::{Engine, EngineError},
+};
 use neuroshard_types::{
-	run::{RoundRecord, Work},
-	AccountId, RoundIndex, H256,
+	run::{RoundRecord, RunConfig, Work},
+	AccountId, RoundIndex, RunId, H256,
 };
 use std::sync::atomic::AtomicBool;
+
+/// An adopted round, as the chain has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AdoptedRound {
+	/// Its record.
+	pub record: RoundRecord,
+	/// Work that was revealed in it, at least that of included providers.
+	pub works: Vec<(AccountId, Work)>,
+}
+
+/// How far a replay is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Progress<'a> {
+	/// The checkpoint of round 0 is what the run says.
+	Genesis(H256),
+	/// A provider's round is about to be trained.
+	Provider(RoundIndex, &'a AccountId),
+	/// A round agrees; its checkpoint and validation loss in nats per token.
+	Round(RoundIndex, H256, f32),
+}
 
 /// The first difference between a record and its recomputation, or why there is none to be had.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
+	/// Nothing to compare.
+	#[error("no round of the run is adopted: there is nothing to recompute, and nothing to say of it")]
+	NoRounds,
+	/// The run does not start from what its seed gives.
+	#[error("the run's seed gives checkpoint {found:?} for round 0, the chain says {expected:?}")]
+	Genesis {
+		/// Recomputed.
+		found: H256,
+		/// On chain.
+		expected: H256,
+	},
+	/// The run's model cannot be set up here.
+	#[error("the run's first checkpoint cannot be computed: {0}")]
+	Setup(Box<CheckpointError>),
+	/// The run's model cannot be trained here.
+	#[error(transparent)]
+	Engine(#[from] EngineError),
+	/// An included provider's work was never revealed.
+	#[error("round {round}: {account} is included without having revealed its work")]
+	NotRevealed {
+		/// Round.
+		round: RoundIndex,
+		/// Provider.
+		account: AccountId,
+	},
 	/// An included provider is not among the round's participants.
 	#[error("round {round}: {account} is included but did not take part")]
 	Stranger {
@@ -93,10 +141,59 @@ pub enum ReplayError {
 	},
 }
 
+impl ReplayError {
+	/// Whether chain and recomputation contradict each other, so that somebody reported what was not computed. Otherwise there is
+	/// no answer.
+	pub fn is_difference(&self) -> bool {
+		match self {
+			Self::Genesis { .. }
+			| Self::NotRevealed { .. }
+			| Self::Stranger { .. }
+			| Self::Delta { .. }
+			| Self::Work { .. }
+			| Self::Checkpoint { .. }
+			| Self::ValidationLoss { .. } => true,
+			Self::NoRounds | Self::Setup(_) | Self::Engine(_) | Self::Train { .. } | Self::Decode { .. } | Self::Outer { .. } => false,
+		}
+	}
+}
+
+/// Recomputes the `rounds` of a run from its first checkpoint on, compares each with what the chain has, and returns the last
+/// checkpoint. `progress` hears how far it is.
+///
+/// # Errors
+/// [`ReplayError`]: the first difference, or what kept the replay from an answer.
+pub fn replay_run(
+	run: RunId,
+	config: &RunConfig,
+	rounds: &[AdoptedRound],
+	loader: &Loader,
+	threads: usize,
+	mut progress: impl FnMut(Progress<'_>),
+) -> Result<Checkpoint, ReplayError> {
+	if rounds.is_empty() {
+		return Err(ReplayError::NoRounds);
+	}
+	let genesis = Checkpoint::genesis(run, &config.model, &config.train, threads);
+	let mut checkpoint = genesis.map_err(|source| ReplayError::Setup(Box::new(source)))?;
+	let (found, expected) = (checkpoint.header.root(), config.genesis_root);
+	if found != expected {
+		return Err(ReplayError::Genesis { found, expected });
+	}
+	progress(Progress::Genesis(found));
+	let mut engine = Engine::new(&config.model, &config.train, threads)?;
+	for AdoptedRound { record, works } in rounds {
+		let round = checkpoint.header.round;
+		let provider = |account: &AccountId| progress(Progress::Provider(round, account));
+		checkpoint = replay_round(&mut engine, &checkpoint, record, works, loader, provider)?;
+		progress(Progress::Round(round, record.checkpoint, record.validation_loss.get()));
+	}
+	Ok(checkpoint)
+}
+
 /// Recomputes the round that starts from `previous` and compares it with `record`: the delta of every included
-/// provider in the record's order, then the next checkpoint and its validation loss, which it returns. `works` are
-/// reveals found in block bodies: those of included providers are compared as a whole. `progress` hears of every
-/// provider before its round is trained.
+/// provider in the record's order, which must be that of its revealed work among `works`, then the next checkpoint and its
+/// validation loss, which it returns. `progress` hears of every provider before its round is trained.
 ///
 /// # Errors
 /// [`ReplayError`]: the first difference, or what kept the replay from an answer.
@@ -113,6 +210,8 @@ pub fn replay_round(
 	for (account, expected) in &record.included {
 		let position = (0u32..).zip(&record.participants).find(|(_, other)| *other == account);
 		let Some((position, _)) = position else { return Err(ReplayError::Stranger { round, account: account.clone() }) };
+		let revealed = works.iter().find(|(other, _)| other == account);
+		let Some((_, revealed)) = revealed else { return Err(ReplayError::NotRevealed { round, account: account.clone() }) };
 		progress(account);
 		let trained = Training::start(engine, previous, loader, position, record.seed)
 			.and_then(|training| training.run(&AtomicBool::new(false), |_| ()))
@@ -121,9 +220,7 @@ pub fn replay_round(
 		if found != *expected {
 			return Err(ReplayError::Delta { round, account: account.clone(), found, expected: *expected });
 		}
-		if let Some((_, revealed)) = works.iter().find(|(other, _)| other == account) {
-			compare_work(round, account, &trained, revealed)?;
-		}
+		compare_work(round, account, &trained, revealed)?;
 		let delta = decode_delta(engine.layout(), &trained.delta, found, engine.exec().threads());
 		deltas.push((account.clone(), delta.map_err(|source| ReplayError::Decode { round, source: Box::new(source) })?));
 	}
