@@ -8,6 +8,7 @@ pub mod engine;
 pub mod export;
 pub mod files;
 pub mod hardware;
+pub mod history;
 pub mod infer;
 pub mod keys;
 pub mod metrics;

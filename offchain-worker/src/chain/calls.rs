@@ -4,7 +4,7 @@ use super::{
 	call::{Call, Signature},
 	error::ChainError,
 };
-use codec::Compact;
+use codec::{Compact, Encode};
 use neuroshard_types::{
 	dataset::Manifest,
 	proof::{Proof, ProofSignature},
@@ -201,6 +201,11 @@ pub mod training {
 	pub fn attest(run: RunId, round: RoundIndex, attempt: u32, attestation: Attestation) -> Call {
 		ATTEST.with((run, round, attempt, attestation))
 	}
+}
+
+/// Work, as its hash in a proof has it.
+pub fn work_hash(work: &Work) -> H256 {
+	H256(sp_crypto_hashing::blake2_256(&work.encode()))
 }
 
 /// Calls of `ponw`.

@@ -3,6 +3,7 @@
 //! There is no generated code: calls and view functions are looked up by name in the metadata of the chain at hand, and their types are
 //! compared with those of `neuroshard-types` before they are used. A chain that means something else is an error in words.
 
+mod archive;
 mod call;
 mod calls;
 mod client;
@@ -11,7 +12,7 @@ mod delivery_tests;
 mod error;
 mod explain;
 mod fees;
-mod history;
+mod local;
 #[cfg(test)]
 mod mock;
 mod query;
@@ -22,12 +23,13 @@ mod state;
 mod submit;
 mod views;
 
+pub use archive::{Block, Entries, Header};
 pub use call::Call;
-pub use calls::{balances, dataset, ponw, rewards, staking, training};
+pub use calls::{balances, dataset, ponw, rewards, staking, training, work_hash};
 pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
 pub use error::{ChainError, Neuro};
 pub use fees::Costs;
-pub use history::{work_hash, History, Reveal};
+pub use local::LocalViews;
 pub use state::Funds;
 pub use submit::{Event, Included, Submitter};
 pub use views::PeerPage;

@@ -7,13 +7,14 @@ use crate::{
 	data::DataError,
 	engine::EngineError,
 	export::ExportError,
+	history::HistoryError,
 	infer::generate::GenerateError,
 	keys::KeyError,
 	metrics::MetricsError,
 	net::NetworkError,
 	run::{journal::JournalError, WorkerError},
 	store::StoreError,
-	train::checkpoint::CheckpointError,
+	train::{checkpoint::CheckpointError, replay::ReplayError},
 };
 use std::path::PathBuf;
 
@@ -88,6 +89,12 @@ pub enum CliError {
 	/// Chain.
 	#[error(transparent)]
 	Chain(#[from] ChainError),
+	/// The chain's history.
+	#[error(transparent)]
+	History(#[from] HistoryError),
+	/// A replay without an answer.
+	#[error(transparent)]
+	Replay(#[from] ReplayError),
 	/// Dataset.
 	#[error(transparent)]
 	Data(#[from] DataError),

@@ -103,7 +103,7 @@ enum Command {
 	/// Create, list and steer training runs.
 	#[command(subcommand)]
 	Train(train::TrainCommand),
-	/// Recompute a run from block bodies and its dataset, and name the first round or provider that differs.
+	/// Execute the chain's blocks anew, recompute a run from them and its dataset, and name the first round or provider that differs.
 	Replay(replay::Replay),
 	/// Write a checkpoint in Hugging Face Llama layout.
 	Export(export::Export),

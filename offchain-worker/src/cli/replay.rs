@@ -1,22 +1,23 @@
-//! `replay`: recomputes a run from block bodies and its dataset alone.
+//! `replay`: executes the chain's blocks anew and recomputes what a run says of itself in them.
 
 use super::{CliError, Common};
 use crate::{
-	chain::{ChainAt, ChainClient, History, Reveal},
+	chain::{Block, BlockId, ChainClient},
 	data::{dataset, loader::Loader},
-	engine::Engine,
 	hardware,
-	train::{
-		checkpoint::Checkpoint,
-		replay::{replay_round, ReplayError},
-	},
+	history::{self, HistoryError, RunHistory, State},
+	train::replay::{replay_run, Progress},
 };
 use clap::Args;
-use neuroshard_types::{
-	run::{RoundRecord, RunView, Work},
-	AccountId, BlockNumber, RoundIndex, RunId,
+use neuroshard_types::{BlockNumber, RoundIndex, RunId};
+use std::{
+	path::PathBuf,
+	time::{Duration, Instant},
 };
-use std::{collections::BTreeMap, path::PathBuf};
+use tokio::sync::mpsc;
+
+/// Pause between two lines on how far the blocks are.
+const REPORT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 pub(super) struct Replay {
@@ -27,102 +28,105 @@ pub(super) struct Replay {
 	#[arg(long, value_name = "DIR")]
 	dataset: PathBuf,
 	/// Rounds to recompute; all that were adopted if not given.
-	#[arg(long)]
+	#[arg(long, value_parser = clap::value_parser!(RoundIndex).range(1..))]
 	rounds: Option<RoundIndex>,
-	/// First block to look for reveals in.
-	#[arg(long, default_value_t = 1)]
+	/// Block whose state to start from, before the run's first round was adopted; genesis if not given. That state is believed.
+	#[arg(long, value_name = "BLOCK", default_value_t = 0, conflicts_with = "chain_spec")]
 	from_block: BlockNumber,
+	/// Raw spec of the chain to take genesis from, for a node that has pruned it.
+	#[arg(long, value_name = "FILE")]
+	chain_spec: Option<PathBuf>,
 	/// Threads.
 	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
-}
-
-/// What the chain says of a run.
-struct Recorded {
-	view: RunView,
-	rounds: Vec<RoundRecord>,
-	/// Revealed work by round.
-	works: BTreeMap<RoundIndex, Vec<(AccountId, Work)>>,
 }
 
 impl Replay {
 	/// Exit code 1 if something differs.
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let client = ChainClient::connect(&common.node).await?;
-		let at = client.now().await?;
-		let recorded = self.collect(&client, &at).await?;
-		let id = recorded.view.config.dataset;
-		let dataset_view = at.dataset(id).await?;
-		let root = dataset_view.as_ref().map(|view| view.manifest.root);
-		let found = dataset::verify(&self.dataset, root)?;
-		if root.is_none() {
-			println!("dataset {id} is not on chain any more: what the folder holds is only checked against its own manifest");
+		let last = client.heads().await?.finalized;
+		if self.from_block > last.number {
+			return Err(CliError::Invalid(format!("--from-block {}: the last finalized block is {}", self.from_block, last.number)));
 		}
-		let loader = Loader::new(&self.dataset, found.manifest.shape, found.manifest.vocab)?;
+		let history = self.history(&client, last).await?;
+		let (Some(config), Some(manifest)) = (history.config().cloned(), history.manifest()) else {
+			return Err(CliError::Unknown(format!("run {} in the blocks up to {}, the last finalized one", self.run, last.number)));
+		};
+		let rounds = history.rounds().to_vec();
+		let end = match (history.is_finished(), self.rounds) {
+			(true, _) => "all of them",
+			(false, Some(_)) => "no more are looked at",
+			(false, None) => "and it goes on",
+		};
+		println!("run {}: {} adopted rounds, {end}", self.run, rounds.len());
+
+		dataset::verify(&self.dataset, Some(manifest.root))?;
+		let loader = Loader::new(&self.dataset, manifest.shape, manifest.vocab)?;
 		let (run, threads) = (self.run, hardware::threads(self.threads));
-		let done = tokio::task::spawn_blocking(move || recompute(run, &recorded, &loader, threads)).await;
-		match done.map_err(|error| CliError::Invalid(format!("the replay broke off: {error}")))?? {
+		let replay = move || replay_run(run, &config, &rounds, &loader, threads, show);
+		match tokio::task::spawn_blocking(replay).await.map_err(broken)? {
 			Ok(checkpoint) => {
 				println!("every delta and every checkpoint agrees, bit for bit; the last one is {:?}", checkpoint.header.root());
 				Ok(0)
 			}
-			Err(difference) => {
+			Err(difference) if difference.is_difference() => {
 				println!("DIFFERENT: {difference}");
 				Ok(1)
 			}
+			Err(error) => Err(error.into()),
 		}
 	}
 
-	async fn collect(&self, client: &ChainClient, at: &ChainAt) -> Result<Recorded, CliError> {
-		let run = self.run;
-		let view = at.run(run).await?.ok_or_else(|| CliError::Unknown(format!("run {run} on this chain")))?;
-		let count = self.rounds.unwrap_or(view.rounds_adopted).min(view.rounds_adopted);
-		let mut rounds = Vec::new();
-		for round in 0..count {
-			let record = at.record(run, round).await?;
-			rounds.push(record.ok_or_else(|| CliError::Unknown(format!("record of round {round}: the chain keeps the newest only")))?);
-		}
-		let last = rounds.last().map_or(0, |record| record.adopted_at);
-		println!("run {run}: {count} rounds, looking for reveals in blocks {} to {last}", self.from_block);
-		let history = History::new(client.clone(), run);
-		let mut works: BTreeMap<RoundIndex, Vec<(AccountId, Work)>> = BTreeMap::new();
-		for block in self.from_block..=last {
-			for Reveal { who, round, work, .. } in history.reveals(block).await? {
-				// A round that was started anew was revealed anew: the last reveal is the one that counted.
-				let of_round = works.entry(round).or_default();
-				of_round.retain(|(other, _)| *other != who);
-				of_round.push((who, work));
-			}
-		}
-		Ok(Recorded { view, rounds, works })
+	/// Executes blocks until the run is finished, enough rounds are adopted, or `last` is reached.
+	async fn history(&self, client: &ChainClient, last: BlockId) -> Result<RunHistory, CliError> {
+		let state = history::start_state(client, self.from_block, self.chain_spec.as_deref()).await?;
+		let first = self.from_block.saturating_add(1);
+		println!("chain {:?}: executing blocks {first} to {}, the last finalized one, at most", client.genesis(), last.number);
+		let blocks = history::blocks(client.clone(), first..=last.number);
+		let (run, enough) = (self.run, self.rounds.and_then(|rounds| usize::try_from(rounds).ok()));
+		let follow = move || follow(state, blocks, RunHistory::new(run), enough, last.number);
+		Ok(tokio::task::spawn_blocking(follow).await.map_err(broken)??)
 	}
 }
 
-/// The outer result is why there is no answer, the inner one the answer.
-fn recompute(run: RunId, recorded: &Recorded, loader: &Loader, threads: usize) -> Result<Result<Checkpoint, ReplayError>, CliError> {
-	let config = &recorded.view.config;
-	let mut engine = Engine::new(&config.model, &config.train, threads)?;
-	let mut checkpoint = Checkpoint::genesis(run, &config.model, &config.train, threads)?;
-	let (found, expected) = (checkpoint.header.root(), config.genesis_root);
-	if found != expected {
-		return Ok(Err(ReplayError::Checkpoint { round: 0, found, expected }));
-	}
-	println!("genesis    {found:?}");
-	for (round, record) in (0u32..).zip(&recorded.rounds) {
-		let works = recorded.works.get(&round).map_or(&[][..], Vec::as_slice);
-		for (account, _) in &record.included {
-			if !works.iter().any(|(other, _)| other == account) {
-				return Err(CliError::Unknown(format!(
-					"reveal of {account} for round {round} in these blocks: start earlier with --from-block"
-				)));
-			}
+/// Executes `blocks` on `state` and shows `run` every state, until it is finished or has `enough` rounds.
+fn follow(
+	mut state: State,
+	mut blocks: mpsc::Receiver<Result<Block, HistoryError>>,
+	mut run: RunHistory,
+	enough: Option<usize>,
+	last: BlockNumber,
+) -> Result<RunHistory, HistoryError> {
+	let (started, first) = (Instant::now(), state.head().number);
+	let mut reported = started;
+	while !run.is_finished() && enough.is_none_or(|enough| run.rounds().len() < enough) {
+		let Some(block) = blocks.blocking_recv() else { break };
+		state.execute(&block?)?;
+		run.observe(&state)?;
+		if reported.elapsed() >= REPORT {
+			reported = Instant::now();
+			println!("block {} of {last}, {} rounds", state.head().number, run.rounds().len());
 		}
-		let shown = |account: &AccountId| println!("round {round}    recomputing {account}");
-		match replay_round(&mut engine, &checkpoint, record, works, loader, shown) {
-			Ok(next) => checkpoint = next,
-			Err(difference) => return Ok(Err(difference)),
-		}
-		println!("round {round}    {:?}, validation loss {:.4}", checkpoint.header.root(), record.validation_loss.get());
 	}
-	Ok(Ok(checkpoint))
+	let count = state.head().number.saturating_sub(first);
+	println!(
+		"executed {count} blocks in {:.2} s, {} of the run; the last one is {:?}",
+		started.elapsed().as_secs_f64(),
+		run.changes(),
+		state.head().hash
+	);
+	Ok(run)
+}
+
+fn show(progress: Progress<'_>) {
+	match progress {
+		Progress::Genesis(root) => println!("genesis    {root:?}"),
+		Progress::Provider(round, account) => println!("round {round}    recomputing {account}"),
+		Progress::Round(round, root, loss) => println!("round {round}    {root:?}, validation loss {loss:.4}"),
+	}
+}
+
+fn broken(error: tokio::task::JoinError) -> CliError {
+	CliError::Invalid(format!("the replay broke off: {error}"))
 }

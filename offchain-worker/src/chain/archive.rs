@@ -1,0 +1,80 @@
+//! Blocks and whole states as a node hands them out, for those who check them themselves.
+
+use super::{
+	client::{BlockId, ChainClient, Hash},
+	error::ChainError,
+};
+use codec::{DecodeAll, Encode};
+use neuroshard_types::{BlockNumber, H256};
+use sp_runtime::{generic, traits::BlakeTwo256};
+
+/// Block header.
+pub type Header = generic::Header<BlockNumber, BlakeTwo256>;
+/// Storage entries: keys and values.
+pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Keys that are asked for at a time: the most that a node gives.
+const KEYS: u32 = 1_000;
+/// Values that are asked for at a time. The largest of many alike, records of rounds, have 5 KiB each.
+const VALUES: usize = 250;
+/// Keys and values of a state that is larger than this are refused.
+const MAX_STATE: usize = 1 << 30;
+
+/// A block as the node hands it out: nothing of it is checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+	/// Hash by which the node has it.
+	pub hash: H256,
+	/// Header with its author's seal.
+	pub header: Header,
+	/// Extrinsics as SCALE bytes, each with its length in front.
+	pub extrinsics: Vec<Vec<u8>>,
+}
+
+impl ChainClient {
+	/// Header and body of the block at a height of the best chain; `None` if the node does not hold the body.
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] above the best block; [`ChainError::NodeAway`], [`ChainError::Rpc`] or [`ChainError::BadAnswer`].
+	pub async fn whole_block(&self, number: BlockNumber) -> Result<Option<Block>, ChainError> {
+		let hash = self.block_at(number).await?.hash;
+		let details = self.ask("chain_getBlock", self.rpc.chain_get_block(Some(Hash::from(hash.0)))).await?;
+		let Some(details) = details else { return Ok(None) };
+		// Both types have the encoding that the hash is made of.
+		let header = Header::decode_all(&mut details.block.header.encode().as_slice())
+			.map_err(|error| ChainError::BadAnswer { what: "chain_getBlock".into(), reason: error.to_string() })?;
+		Ok(Some(Block { hash, header, extrinsics: details.block.extrinsics.into_iter().map(|bytes| bytes.0).collect() }))
+	}
+
+	/// All storage entries after a block, by key ascending. Child tries are left out: the chain has none.
+	///
+	/// # Errors
+	/// [`ChainError::Rpc`] if the node has discarded that state; [`ChainError::BadAnswer`] for keys out of order or more than a
+	/// gibibyte.
+	pub async fn entries(&self, block: BlockId) -> Result<Entries, ChainError> {
+		let at = Some(Hash::from(block.hash.0));
+		let bad = |reason: &str| ChainError::BadAnswer { what: "state_getKeysPaged".into(), reason: reason.into() };
+		let (mut entries, mut last, mut size) = (Entries::new(), None::<Vec<u8>>, 0usize);
+		loop {
+			let keys = self.ask("state_getKeysPaged", self.rpc.state_get_keys_paged(&[], KEYS, last.as_deref(), at)).await?;
+			let ascending = keys.is_sorted_by(|one, next| one < next) && keys.first() > last.as_ref();
+			let Some(newest) = keys.last() else { return Ok(entries) };
+			if !ascending {
+				return Err(bad("the keys are out of order"));
+			}
+			for keys in keys.chunks(VALUES) {
+				let values = self.rpc.state_query_storage_at(keys.iter().map(Vec::as_slice), at);
+				let values = self.ask("state_queryStorageAt", values).await?;
+				for (key, value) in values.into_iter().flat_map(|set| set.changes) {
+					let (key, value) = (key.0, value.map(|value| value.0).unwrap_or_default());
+					size = size.saturating_add(key.len()).saturating_add(value.len());
+					entries.push((key, value));
+				}
+				if size > MAX_STATE {
+					return Err(bad("the state is larger than a gibibyte"));
+				}
+			}
+			last = Some(newest.clone());
+		}
+	}
+}

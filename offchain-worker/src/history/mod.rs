@@ -1,0 +1,21 @@
+//! The chain's history, executed anew: what a finished run is replayed from.
+//!
+//! A start state, which must have the root that its header names, and the blocks after it are all that is taken from a node. Each
+//! block is executed by the runtime that the state itself holds, which compares the state root and the extrinsics root of the header
+//! with what it computed. So seeds, participants, reveals and inclusion of a run are those that follow from block bodies, however the
+//! reveals are wrapped; none is an answer of the node.
+//!
+//! What is not checked is who made the blocks: seals and finality. Which chain it is, its genesis hash says.
+
+mod block;
+mod error;
+mod fetch;
+mod run;
+mod spec;
+mod state;
+
+pub use error::HistoryError;
+pub use fetch::{blocks, start_state};
+pub use run::RunHistory;
+pub use spec::genesis_entries;
+pub use state::State;

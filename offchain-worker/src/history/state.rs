@@ -1,0 +1,207 @@
+//! The chain's state, kept in memory and moved on by executing blocks.
+
+use super::{block, HistoryError};
+use crate::chain::{Block, BlockId, Entries, LocalViews};
+use codec::Decode;
+use neuroshard_types::{
+	dataset::DatasetView,
+	run::{RoundRecord, RoundView, RunView},
+	BlockNumber, DatasetId, RoundIndex, RunId, H256,
+};
+use sc_executor::WasmExecutor;
+use sp_core::{
+	storage::StateVersion,
+	traits::{CallContext, ReadRuntimeVersionExt, RuntimeCode, WrappedRuntimeCode},
+};
+use sp_runtime::traits::BlakeTwo256;
+use sp_state_machine::{
+	backend::{BackendRuntimeCode, TryPendingCode},
+	Backend, InMemoryBackend, OverlayedChanges, StateMachine,
+};
+use sp_version::RuntimeVersion;
+
+/// Blocks after which trie nodes that nothing refers to any more leave memory: seldom, as all nodes are looked at for it.
+const SWEEP: BlockNumber = 1_024;
+
+/// The state after one block.
+///
+/// In memory: the trie of this state, and what the last 1,024 blocks at most replaced in it.
+pub struct State {
+	machine: Machine,
+	/// Runtime that executed the last block. One that this block brought executes the next, and migrates the state in it.
+	runtime: Runtime,
+	head: BlockId,
+}
+
+impl State {
+	/// The state after `block` with these storage entries.
+	///
+	/// # Errors
+	/// [`HistoryError::Root`] if their trie has not the root `expected`, in either layout; [`HistoryError::Runtime`] without a
+	/// runtime that can be asked.
+	pub fn new(block: BlockId, expected: H256, entries: &Entries) -> Result<Self, HistoryError> {
+		let mut backend = InMemoryBackend::<BlakeTwo256>::default();
+		let pairs = || entries.iter().map(|(key, value)| (key.as_slice(), Some(value.as_slice())));
+		// The layout is the runtime's, which is among the entries and not to be executed before they are known to be right.
+		let (mut root, mut nodes) = backend.storage_root(pairs(), StateVersion::V1);
+		if root != expected {
+			(root, nodes) = backend.storage_root(pairs(), StateVersion::V0);
+		}
+		if root != expected {
+			return Err(HistoryError::Root { number: block.number, found: root, expected });
+		}
+		backend.apply_transaction(root, nodes);
+		let machine = Machine { backend, executor: WasmExecutor::builder().build() };
+		let runtime = Runtime::load(&machine, machine.code(block.number)?, block.number)?;
+		Ok(Self { machine, runtime, head: block })
+	}
+
+	/// The block that this is the state after.
+	pub fn head(&self) -> BlockId {
+		self.head
+	}
+
+	/// Executes the next block. After an error the state is that of before.
+	///
+	/// # Errors
+	/// [`HistoryError::NotNext`] for another block than the next; [`HistoryError::Diverges`] if it does not follow from its body.
+	pub fn execute(&mut self, next: &Block) -> Result<(), HistoryError> {
+		let number = self.head.number.saturating_add(1);
+		block::check(next, self.head).map_err(|reason| HistoryError::NotNext { number, reason })?;
+		let input = block::unsealed(next).map_err(|reason| HistoryError::NotNext { number, reason })?;
+		let code = self.machine.code(self.head.number)?;
+		if code.hash != self.runtime.code.hash {
+			self.runtime = Runtime::load(&self.machine, code, self.head.number)?;
+		}
+
+		let diverges = |reason| HistoryError::Diverges { number, reason };
+		let mut overlay = OverlayedChanges::default();
+		let context = CallContext::Onchain { import: true };
+		let executed = self.machine.call(&self.runtime.code, &mut overlay, "Core_execute_block", &input, context);
+		// What does not hold, such as a root that differs, the runtime writes to the log before it breaks off.
+		executed.map_err(|reason| diverges(format!("{reason}; the runtime's own words are in the log")))?;
+		let changes = overlay.drain_storage_changes(&self.machine.backend, self.runtime.layout).map_err(diverges)?;
+		// The runtime has compared it; that it did so is not left to it.
+		let (root, expected) = (changes.transaction_storage_root, next.header.state_root);
+		if root != expected {
+			return Err(diverges(format!("the state after it has root {root:?}, not {expected:?}")));
+		}
+		self.machine.backend.apply_transaction(root, changes.transaction);
+		if number.is_multiple_of(SWEEP) {
+			self.machine.backend.backend_storage_mut().purge();
+		}
+		self.head = BlockId { number, hash: next.hash };
+		Ok(())
+	}
+
+	/// A run in this state.
+	///
+	/// # Errors
+	/// [`HistoryError::Runtime`], or [`HistoryError::Chain`] if the runtime means something else by it.
+	pub fn run(&self, id: RunId) -> Result<Option<RunView>, HistoryError> {
+		self.runtime.views.run(id, |method, input| self.ask(method, input))
+	}
+
+	/// The current round of an active run in this state.
+	///
+	/// # Errors
+	/// As [`Self::run`].
+	pub fn round(&self, id: RunId) -> Result<Option<RoundView>, HistoryError> {
+		self.runtime.views.round(id, |method, input| self.ask(method, input))
+	}
+
+	/// An adopted round in this state.
+	///
+	/// # Errors
+	/// As [`Self::run`].
+	pub fn record(&self, id: RunId, round: RoundIndex) -> Result<Option<RoundRecord>, HistoryError> {
+		self.runtime.views.record(id, round, |method, input| self.ask(method, input))
+	}
+
+	/// A dataset in this state.
+	///
+	/// # Errors
+	/// As [`Self::run`].
+	pub fn dataset(&self, id: DatasetId) -> Result<Option<DatasetView>, HistoryError> {
+		self.runtime.views.dataset(id, |method, input| self.ask(method, input))
+	}
+
+	fn ask(&self, method: &str, input: &[u8]) -> Result<Vec<u8>, HistoryError> {
+		self.machine.ask(&self.runtime.code, self.head.number, method, input)
+	}
+}
+
+/// What executes a runtime on the state.
+struct Machine {
+	backend: InMemoryBackend<BlakeTwo256>,
+	/// Keeps what it compiled, by the hash of the code.
+	executor: WasmExecutor<sp_io::SubstrateHostFunctions>,
+}
+
+impl Machine {
+	/// The code in the state, which executes the next block.
+	fn code(&self, number: BlockNumber) -> Result<Code, HistoryError> {
+		let missing = || HistoryError::Runtime { number, method: "anything".into(), reason: "the state holds no code".into() };
+		let found = BackendRuntimeCode::new(&self.backend, TryPendingCode::Yes);
+		let found = found.runtime_code().map_err(|_| missing())?;
+		let wasm = found.code_fetcher.fetch_runtime_code().ok_or_else(missing)?.into_owned();
+		Ok(Code { hash: found.hash, wasm, heap_pages: found.heap_pages })
+	}
+
+	/// Calls the runtime; what it changes is in `overlay` afterwards. The error is the executor's, in words.
+	fn call(
+		&self,
+		code: &Code,
+		overlay: &mut OverlayedChanges<BlakeTwo256>,
+		method: &str,
+		input: &[u8],
+		context: CallContext,
+	) -> Result<Vec<u8>, String> {
+		let fetcher = WrappedRuntimeCode(code.wasm.as_slice().into());
+		let code = RuntimeCode { code_fetcher: &fetcher, hash: code.hash.clone(), heap_pages: code.heap_pages };
+		// A runtime upgrade looks at the version of the new code.
+		let mut extensions = ReadRuntimeVersionExt::new(self.executor.clone()).into();
+		let mut machine = StateMachine::new(&self.backend, overlay, &self.executor, method, input, &mut extensions, &code, context);
+		machine.execute().map_err(|error| without_backtrace(&error.to_string()))
+	}
+
+	/// Calls the runtime and forgets what it changed.
+	fn ask(&self, code: &Code, number: BlockNumber, method: &str, input: &[u8]) -> Result<Vec<u8>, HistoryError> {
+		let answer = self.call(code, &mut OverlayedChanges::default(), method, input, CallContext::Offchain);
+		answer.map_err(|reason| HistoryError::Runtime { number, method: method.into(), reason })
+	}
+}
+
+/// WASM in the state.
+struct Code {
+	hash: Vec<u8>,
+	wasm: Vec<u8>,
+	heap_pages: Option<u64>,
+}
+
+/// Code that has said of itself what is needed to execute and to ask it.
+struct Runtime {
+	code: Code,
+	layout: StateVersion,
+	views: LocalViews,
+}
+
+impl Runtime {
+	fn load(machine: &Machine, code: Code, number: BlockNumber) -> Result<Self, HistoryError> {
+		let method = "Core_version";
+		let version = machine.ask(&code, number, method, &[])?;
+		let version = RuntimeVersion::decode(&mut version.as_slice()).map_err(|error| HistoryError::Runtime {
+			number,
+			method: method.into(),
+			reason: error.to_string(),
+		})?;
+		let views = LocalViews::load(|method, input| machine.ask(&code, number, method, input))?;
+		Ok(Self { code, layout: version.state_version(), views })
+	}
+}
+
+/// The executor's error without the trace of addresses that it adds, on one line.
+fn without_backtrace(error: &str) -> String {
+	let message = error.split("WASM backtrace:").next().unwrap_or(error);
+	message.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,125 @@
+//! Makes the blocks of a small chain natively, as its only validator: genesis of the development preset, and the runtime's WASM.
+
+use codec::{Compact, Decode, Encode};
+use neuroshard_runtime::{
+	genesis, Executive, Runtime, RuntimeCall, RuntimeGenesisConfig, SignedPayload, Timestamp, TxExtension, UncheckedExtrinsic,
+};
+use neuroshard_types::{AccountId, H256};
+use neuroshard_worker::chain::{Block, BlockId, Call, Entries, Header};
+use sp_core::{sr25519, storage::StateVersion, traits::ReadRuntimeVersionExt, Pair};
+use sp_runtime::{generic::Era, traits::Header as _, BuildStorage, Digest, DigestItem};
+use sp_state_machine::Backend;
+use subxt::metadata::Metadata;
+
+/// Slot of genesis, in the year 2027.
+const SLOT: u64 = 600_000_000;
+
+/// The chain as its validator, Alice, has it.
+pub struct Chain {
+	state: sp_io::TestExternalities,
+	metadata: Metadata,
+	alice: sr25519::Pair,
+	nonce: u32,
+	/// Genesis, and every block after it with its author's seal.
+	pub blocks: Vec<Block>,
+}
+
+impl Chain {
+	pub fn new() -> Self {
+		let wasm = neuroshard_runtime::WASM_BINARY.expect("this test needs the WASM runtime: unset SKIP_WASM_BUILD");
+		let storage = genesis_config().build_storage().unwrap();
+		let mut state = sp_io::TestExternalities::new_with_code_and_state(wasm, storage, StateVersion::V1);
+		let executor = sc_executor::WasmExecutor::<sp_io::SubstrateHostFunctions>::builder().build();
+		state.register_extension(ReadRuntimeVersionExt::new(executor));
+		let metadata = state.execute_with(|| Runtime::metadata_at_version(16)).unwrap();
+		let header = Header::new(0, H256::zero(), *state.backend.root(), H256::zero(), Digest::default());
+		let genesis = Block { hash: header.hash(), header, extrinsics: Vec::new() };
+		let alice = sr25519::Pair::from_string("//Alice", None).unwrap();
+		Self { state, metadata: Metadata::decode_from(&metadata).unwrap(), alice, nonce: 0, blocks: vec![genesis] }
+	}
+
+	pub fn alice(&self) -> AccountId {
+		AccountId::from(self.alice.public())
+	}
+
+	/// The newest block and the root of the state after it.
+	pub fn head(&self) -> (BlockId, H256) {
+		let block = self.blocks.last().unwrap();
+		(BlockId { number: block.header.number, hash: block.hash }, block.header.state_root)
+	}
+
+	pub fn entries(&self) -> Entries {
+		self.state.backend.pairs(Default::default()).unwrap().map(Result::unwrap).collect()
+	}
+
+	/// What the runtime says of the state after the newest block.
+	pub fn look<R>(&mut self, look: impl FnOnce() -> R) -> R {
+		self.state.execute_with(look)
+	}
+
+	/// Chain time of the next block.
+	pub fn next_time(&self) -> u64 {
+		(SLOT + self.blocks.len() as u64) * neuroshard_runtime::BLOCK_TIME_MS
+	}
+
+	/// Adds a block in which Alice makes these calls; each must succeed.
+	pub fn block(&mut self, calls: Vec<Call>) {
+		let calls: Vec<_> = calls.iter().map(|call| decoded(call.encode(&self.metadata).unwrap())).collect();
+		self.block_of(calls);
+	}
+
+	pub fn block_of(&mut self, calls: Vec<RuntimeCall>) {
+		let (parent, time) = (self.head().0, self.next_time());
+		// A secondary slot of the first authority, without VRF output.
+		let slot = (2u8, 0u32, SLOT + self.blocks.len() as u64).encode();
+		let digest = Digest { logs: vec![DigestItem::PreRuntime(*b"BABE", slot)] };
+		let header = Header::new(parent.number + 1, H256::zero(), H256::zero(), parent.hash, digest);
+		let (alice, nonce) = (&self.alice, self.nonce);
+		let (extrinsics, mut header) = self.state.execute_with(|| {
+			Executive::initialize_block(&header);
+			// `Timestamp::set`, the inherent.
+			let mut extrinsics = vec![UncheckedExtrinsic::new_bare(decoded((1u8, 0u8, Compact(time)).encode()))];
+			extrinsics.extend((nonce..).zip(calls).map(|(nonce, call)| signed(alice, nonce, call)));
+			for extrinsic in &extrinsics {
+				Executive::apply_extrinsic(extrinsic.clone()).unwrap().unwrap();
+			}
+			assert_eq!(Timestamp::get(), time);
+			(extrinsics, Executive::finalize_block())
+		});
+		self.state.commit_all().unwrap();
+		self.nonce += extrinsics.len() as u32 - 1;
+		assert_eq!(header.state_root, *self.state.backend.root());
+		header.digest.push(DigestItem::Seal(*b"BABE", vec![0; 64]));
+		self.blocks.push(Block { hash: header.hash(), header, extrinsics: extrinsics.iter().map(Encode::encode).collect() });
+	}
+}
+
+pub fn decoded(call: Vec<u8>) -> RuntimeCall {
+	RuntimeCall::decode(&mut call.as_slice()).unwrap()
+}
+
+/// Signed within a block: what is signed names the genesis hash, which the runtime knows from the first block on.
+fn signed(signer: &sr25519::Pair, nonce: u32, call: RuntimeCall) -> UncheckedExtrinsic {
+	// Era, nonce, tip, and no hash of the metadata; the other extensions have no bytes.
+	let extension = (Era::Immortal, Compact(nonce), Compact(0u128), 0u8).encode();
+	let extension = TxExtension::decode(&mut extension.as_slice()).unwrap();
+	let payload = SignedPayload::new(call, extension).unwrap();
+	let signature = payload.using_encoded(|bytes| signer.sign(bytes));
+	let (call, extension, _) = payload.deconstruct();
+	UncheckedExtrinsic::new_signed(call, AccountId::from(signer.public()).into(), signature.into(), extension)
+}
+
+/// The preset's patch merged into the default genesis, as the chain-spec builder does.
+fn genesis_config() -> RuntimeGenesisConfig {
+	fn merge(base: &mut serde_json::Value, patch: serde_json::Value) {
+		match (base, patch) {
+			(serde_json::Value::Object(base), serde_json::Value::Object(patch)) => {
+				patch.into_iter().for_each(|(key, value)| merge(base.entry(key).or_insert(serde_json::Value::Null), value));
+			}
+			(base, patch) => *base = patch,
+		}
+	}
+	let mut config = serde_json::to_value(RuntimeGenesisConfig::default()).unwrap();
+	merge(&mut config, serde_json::from_slice(&genesis::preset(&genesis::DEVELOPMENT.into()).unwrap()).unwrap());
+	serde_json::from_value(config).unwrap()
+}
