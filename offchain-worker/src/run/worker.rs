@@ -194,7 +194,8 @@ impl Worker {
 					}
 				}
 				Ended::Failed(error) if error.is_fatal() && !stop.is_cancelled() => {
-					self.report(&error);
+					// Whoever started the worker says it in its last words.
+					self.tasks.reporter.update(|status| status.last_error = Some(error.to_string()));
 					return Err(error);
 				}
 				Ended::Failed(error) => {
@@ -452,7 +453,10 @@ impl Worker {
 			true => tracing::debug!("still: {words}"),
 			false => tracing::warn!("{words}"),
 		}
-		self.tasks.reporter.update(|status| status.last_error = Some(words));
+		// What is missing of the dataset stands in the status anyway, until it is there.
+		if !matches!(error, WorkerError::NoShardList { .. }) {
+			self.tasks.reporter.update(|status| status.last_error = Some(words));
+		}
 	}
 }
 
