@@ -8,8 +8,8 @@ use super::{
 };
 use crate::store::Store;
 use futures::StreamExt;
-use libp2p::{core::transport::ListenerId, identity::Keypair, swarm::SwarmEvent, Multiaddr, Swarm};
-use std::{collections::HashMap, sync::Arc};
+use libp2p::{core::transport::ListenerId, identity::Keypair, swarm::SwarmEvent, Multiaddr, Swarm, TransportError};
+use std::{collections::HashMap, io, sync::Arc};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +48,7 @@ async fn listen(swarm: &mut Swarm<Behaviour>, config: &NetworkConfig) -> Result<
 	let mut pending: HashMap<ListenerId, Multiaddr> = HashMap::new();
 	for address in &config.listen {
 		let listener = swarm.listen_on(address.clone());
-		let listener = listener.map_err(|error| NetworkError::Listen { address: address.clone(), reason: error.to_string() })?;
+		let listener = listener.map_err(|error| NetworkError::Listen { address: address.clone(), reason: refusal(&error) })?;
 		pending.insert(listener, address.clone());
 	}
 	let deadline = tokio::time::sleep(config.timeouts.dial);
@@ -72,6 +72,14 @@ async fn listen(swarm: &mut Swarm<Behaviour>, config: &NetworkConfig) -> Result<
 		}
 	}
 	Ok(())
+}
+
+/// Why a listener was refused. The display of libp2p's own error is empty if the system refused it.
+fn refusal(error: &TransportError<io::Error>) -> String {
+	match error {
+		TransportError::Other(error) => error.to_string(),
+		unsupported => unsupported.to_string(),
+	}
 }
 
 /// The libp2p identity that belongs to an ed25519 secret. The bytes given are zeroed.

@@ -21,7 +21,7 @@ async fn a_port_in_use_and_a_bad_name_are_errors_that_say_what_to_do() {
 		async move { Network::start(config, keypair(2), store, CancellationToken::new()).await.err().unwrap().to_string() }
 	};
 	let error = start(NetworkConfig { listen: taken, ..Default::default() }).await;
-	assert!(error.contains("is the port in use? choose another one"), "{error}");
+	assert!(error.contains("(os error ") && error.contains("is the port in use? choose another one"), "{error}");
 	let error = start(NetworkConfig { network: "a/b".to_owned(), ..Default::default() }).await;
 	assert!(error.contains("use letters and digits"), "{error}");
 }
