@@ -3,11 +3,13 @@
 use super::{
 	content::{blocking, labelled_round, round_label},
 	observe::Observed,
+	supply::Cached,
 	tasks::Tasks,
 	WorkerError,
 };
 use neuroshard_types::{DatasetId, RoundIndex, RunId};
 use std::collections::{BTreeMap, BTreeSet};
+use tokio::sync::Mutex;
 
 impl Tasks {
 	/// Unpins what rounds left behind whose challenge window is over according to the finalized block.
@@ -45,15 +47,25 @@ impl Tasks {
 	}
 
 	/// Lets go of all datasets but `kept`, that of the run at hand while it lasts: shards that came from peers are deleted, and what was
-	/// offered of the operator's folder may be evicted. The folder itself stays.
-	pub(super) async fn release_datasets(&self, kept: Option<DatasetId>) -> Result<(), WorkerError> {
-		let mut cached = self.dataset.lock().await;
-		if cached.as_ref().is_some_and(|(id, _)| Some(*id) != kept) {
-			*cached = None;
+	/// offered of the operator's folder may be evicted. The folder itself stays. `false` if a dataset is being looked for right now:
+	/// then it is to be tried again.
+	pub(super) async fn release_datasets(&self, kept: Option<DatasetId>) -> Result<bool, WorkerError> {
+		if !forget(&self.dataset, kept) {
+			return Ok(false);
 		}
 		let content = self.content.clone();
-		blocking(move || content.release_datasets(kept)).await
+		blocking(move || content.release_datasets(kept)).await.map(|()| true)
 	}
+}
+
+/// Forgets the dataset that was used last, unless it is `kept`. `false` if a task holds it. That is not waited for: the task stands
+/// still while the worker looks at the chain, which is when this is called, so that neither would ever go on.
+fn forget(cached: &Mutex<Cached>, kept: Option<DatasetId>) -> bool {
+	let Ok(mut cached) = cached.try_lock() else { return false };
+	if cached.as_ref().is_some_and(|(id, _)| Some(*id) != kept) {
+		*cached = None;
+	}
+	true
 }
 
 /// Rounds, ascending, whose blobs are kept, by run.
@@ -68,6 +80,15 @@ fn rounds_by_run(labels: impl IntoIterator<Item = String>) -> BTreeMap<RunId, BT
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[tokio::test]
+	async fn a_dataset_that_a_task_is_looking_for_is_not_waited_for() {
+		let cached = Mutex::new(None);
+		let task = cached.lock().await;
+		assert!(!forget(&cached, None));
+		drop(task);
+		assert!(forget(&cached, None));
+	}
 
 	#[test]
 	fn rounds_of_all_runs_are_pruned_oldest_first_however_many_there_are() {

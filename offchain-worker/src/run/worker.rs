@@ -165,9 +165,16 @@ impl Worker {
 			heads.mark_unchanged();
 			let ended = match self.observe().await {
 				Ok(seen) => {
-					self.announce(&seen).await;
+					// What is on its way into a block waits for a node that is away: that must not keep the worker from stopping.
+					tokio::select! {
+						() = self.announce(&seen) => {},
+						() = stop.cancelled() => break,
+					}
 					if self.leaving && has_left(&seen.chain) {
-						return self.deregister(&seen).await;
+						return tokio::select! {
+							left = self.deregister(&seen) => left,
+							() = stop.cancelled() => Ok(()),
+						};
 					}
 					match self.plan(&seen) {
 						Some(task) => self.perform(task, seen, &mut heads, &stop).await,
@@ -280,8 +287,7 @@ impl Worker {
 			self.tasks.prune(seen).await?;
 		}
 		let kept = Some(run.view.config.dataset).filter(|_| run.view.status == RunStatus::Active);
-		if self.kept != Some(kept) {
-			self.tasks.release_datasets(kept).await?;
+		if self.kept != Some(kept) && self.tasks.release_datasets(kept).await? {
 			self.local.dataset = self.local.dataset.filter(|id| Some(*id) == kept);
 			self.kept = Some(kept);
 		}
@@ -407,7 +413,8 @@ impl Worker {
 		if !self.announcer.is_due(&current, &provider.info, best) {
 			return;
 		}
-		match self.tasks.submitter.submit(staking::update_info(current)).await {
+		// What expired is decided anew: the addresses may be others by then.
+		match self.tasks.submitter.submit_once(staking::update_info(current)).await {
 			Ok(_) => {
 				tracing::info!("registered this worker's present addresses");
 				self.announcer.note_sent(best);
