@@ -12,7 +12,8 @@ const STEADY: BlockNumber = 10;
 /// Blocks between two registrations, each of which costs a fee.
 const REST: BlockNumber = 100;
 
-/// Decides when what this worker registered is replaced: at its start at once, later when something new has stayed for a while.
+/// Decides when what this worker registered is replaced: something new at its start at once, everything else when it has stayed for a
+/// while. An address that is missing at the start may be one that takes some time, such as a relay's.
 #[derive(Debug, Default)]
 pub(super) struct Announcer {
 	/// What was found at the newest look, and the block since which it is so.
@@ -23,15 +24,14 @@ pub(super) struct Announcer {
 impl Announcer {
 	/// Whether to register `current` in place of `registered`, at block `best`.
 	pub(super) fn is_due(&mut self, current: &ProviderInfo, registered: &ProviderInfo, best: BlockNumber) -> bool {
-		let steady = match &self.found {
-			None => true,
-			Some((found, since)) => found == current && best.saturating_sub(*since) >= STEADY,
+		let since = match &self.found {
+			Some((found, since)) if found == current => *since,
+			// It has stayed for as long as anybody knows.
+			None if tells_more(current, registered) => 0,
+			_ => best,
 		};
-		if self.found.as_ref().is_none_or(|(found, _)| found != current) {
-			// At the first look it has stayed for as long as anybody knows.
-			let since = if self.found.is_none() { 0 } else { best };
-			self.found = Some((current.clone(), since));
-		}
+		let steady = since == 0 || best.saturating_sub(since) >= STEADY;
+		self.found = Some((current.clone(), since));
 		current != registered && steady && self.sent_at.is_none_or(|sent| best.saturating_sub(sent) >= REST)
 	}
 
@@ -39,6 +39,12 @@ impl Announcer {
 	pub(super) fn note_sent(&mut self, best: BlockNumber) {
 		self.sent_at = Some(best);
 	}
+}
+
+/// Whether `current` is more than `registered` without some addresses.
+fn tells_more(current: &ProviderInfo, registered: &ProviderInfo) -> bool {
+	let keys = |info: &ProviderInfo| (info.ponw_key, info.peer_id.clone());
+	keys(current) != keys(registered) || current.addresses.iter().any(|address| !registered.addresses.contains(address))
 }
 
 /// What this worker should have registered: `registered` with its present keys and addresses.
@@ -85,6 +91,19 @@ mod tests {
 	fn a_start_at_another_address_is_registered_at_once_and_one_at_the_same_not_at_all() {
 		assert!(Announcer::default().is_due(&at(1), &at(0), 5));
 		assert!(!Announcer::default().is_due(&at(0), &at(0), 5));
+	}
+
+	#[test]
+	fn an_address_that_is_not_there_yet_at_the_start_is_waited_for() {
+		let none = ProviderInfo { addresses: Default::default(), ..at(0) };
+		let mut announcer = Announcer::default();
+		assert!(!announcer.is_due(&none, &at(0), 50));
+		assert!(!announcer.is_due(&at(0), &at(0), 53), "it came");
+		let mut announcer = Announcer::default();
+		let due: Vec<_> = (50..63).filter(|best| announcer.is_due(&none, &at(0), *best)).collect();
+		assert_eq!(due, [60, 61, 62], "it did not come");
+		let other_key = ProviderInfo { ponw_key: [3; 33], ..none };
+		assert!(Announcer::default().is_due(&other_key, &at(0), 50));
 	}
 
 	#[test]
