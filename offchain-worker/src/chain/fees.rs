@@ -1,6 +1,13 @@
 //! What extrinsics cost, asked of the chain, and constants of its pallets.
 
-use super::{call::Call, client::ChainAt, error::ChainError, rewards, shape, staking, training};
+use super::{
+	call::Call,
+	client::{ChainAt, Hash},
+	error::ChainError,
+	rewards, shape, staking,
+	submit::MORTALITY,
+	training,
+};
 use codec::DecodeAll;
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
@@ -23,6 +30,9 @@ pub(super) const HISTORY_PERIOD: (&str, &str) = ("Training", "HistoryPeriod");
 const STATE_ROOTS: usize = 12;
 /// Participants in the vote that is estimated.
 const PARTICIPANTS: usize = 8;
+
+/// Nonce of what is estimated: as long as any that an account gets to, and none that Alice has on a development network.
+const NONCE: u64 = 1 << 28;
 
 /// What a provider must be able to pay beside its bond, in planck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +60,12 @@ impl ChainAt {
 	pub async fn fee(&self, call: &Call) -> Result<Balance, ChainError> {
 		let what = || format!("fee of {}", call.describe());
 		let payload = call.payload(self.at.metadata_ref())?;
-		let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new().build();
+		// A fee counts bytes: nonce and era have the length that they have in earnest.
+		let birth = self.block();
+		let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new()
+			.nonce(NONCE)
+			.mortal_from_unchecked(MORTALITY.into(), birth.number.into(), Hash::from(birth.hash.0))
+			.build();
 		// Fees do not depend on who signs. A signature of the real account has no business at a node before it is meant.
 		let mut signable =
 			self.at.tx().create_signable_offline(&payload, parameters).map_err(|error| self.client.rpc_error(&what(), error))?;
@@ -127,4 +142,22 @@ pub(super) fn round_calls() -> [Call; 5] {
 		training::attest(0, 0, 0, attestation),
 		rewards::claim(0),
 	]
+}
+
+#[cfg(test)]
+mod tests {
+	use super::super::mock::{Fate, MockNode, Script};
+	use super::*;
+
+	#[tokio::test]
+	async fn an_estimate_is_for_no_fewer_bytes_than_are_sent_in_the_end() {
+		// Its fees are the lengths of extrinsics.
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		for call in round_calls() {
+			let estimated = node.client().await.now().await.unwrap().fee(&call).await.unwrap();
+			node.submitter().await.submit(call).await.unwrap();
+			let sent = node.submitted().borrow().last().unwrap().len() as u128;
+			assert!((sent..sent + 8).contains(&estimated), "{estimated} for {sent}");
+		}
+	}
 }

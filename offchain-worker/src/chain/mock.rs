@@ -182,6 +182,12 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 					let encoded = metadata(u32::from(version)).map_or(vec![0], |bytes| [vec![1], bytes].concat());
 					hex_of(&encoded)
 				}
+				// Weight and class of dispatch, and a fee of one planck for a byte: the length of the extrinsic stands at the end.
+				Some("TransactionPaymentApi_query_info") => {
+					let input = bytes_of(values.get(1));
+					let length = u32::from_le_bytes(*input.last_chunk().unwrap());
+					hex_of(&(Compact(0u64), Compact(0u64), 0u8, u128::from(length)).encode())
+				}
 				_ => Value::Null,
 			}
 		})
@@ -237,10 +243,14 @@ impl MockNode {
 		self.chain.lock().unwrap().submitted.subscribe()
 	}
 
+	/// A connection to this node.
+	pub(super) async fn client(&self) -> ChainClient {
+		ChainClient::connect(&format!("ws://{}", self.address)).await.unwrap()
+	}
+
 	/// Sends extrinsics of an account to this node.
 	pub(super) async fn submitter(&self) -> Submitter {
-		let client = ChainClient::connect(&format!("ws://{}", self.address)).await.unwrap();
-		Submitter::spawn(client, Account::from_secret("//Alice").unwrap())
+		Submitter::spawn(self.client().await, Account::from_secret("//Alice").unwrap())
 	}
 }
 

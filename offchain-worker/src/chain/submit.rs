@@ -22,7 +22,7 @@ use subxt::{
 use tokio::sync::{mpsc, oneshot};
 
 /// Blocks that an extrinsic is valid for.
-const MORTALITY: BlockNumber = 64;
+pub(super) const MORTALITY: BlockNumber = 64;
 /// The birth block is the finalized one, but at most this far behind the best one, so that validity remains while finality lags.
 const BIRTH_LAG: BlockNumber = 16;
 /// Signed anew so many times before it is given up.
