@@ -8,6 +8,7 @@ use crate::{
 	data::{
 		dataset::{dataset_root, shard_bytes, shard_path, verify_against, SHARDS_FOLDER},
 		loader::Loader,
+		manifest::MANIFEST_FILE,
 	},
 	files::write_atomically,
 	net::{FetchError, PeerAddress},
@@ -137,8 +138,17 @@ impl Content {
 
 	/// Dataset `id` in a folder of our own, which peers fill. The list of its shards is at hand or fetched now.
 	pub(super) async fn remote_dataset(&self, id: DatasetId, manifest: &Manifest, peers: &[PeerAddress]) -> Result<Dataset, WorkerError> {
+		let path = self.fetched_folder().join(id.to_string());
+		if self.is_foreign(&path) {
+			return Err(WorkerError::OthersFolder { dataset: id, path });
+		}
 		let roots = self.shard_roots(id, manifest, peers).await?;
-		Dataset::new(id, self.fetched_folder().join(id.to_string()), false, roots, manifest)
+		Dataset::new(id, path, false, roots, manifest)
+	}
+
+	/// Whether a folder is the operator's: named with `--dataset`, or built there. What peers fill has no manifest.
+	fn is_foreign(&self, folder: &Path) -> bool {
+		self.local.holds(folder) || folder.join(MANIFEST_FILE).exists()
 	}
 
 	/// Folder of the datasets whose shards came from peers, by number.
@@ -155,7 +165,7 @@ impl Content {
 		};
 		for entry in entries {
 			let id = entry.file_name().to_str().and_then(|name| name.parse().ok());
-			let foreign = self.local.holds(&entry.path());
+			let foreign = self.is_foreign(&entry.path());
 			if id.is_some_and(|id| Some(id) != kept) && entry.file_type().is_ok_and(|kind| kind.is_dir()) && !foreign {
 				delete_shards(&entry.path()).map_err(|source| WorkerError::File { path: entry.path(), source })?;
 			}
@@ -426,5 +436,25 @@ mod tests {
 		assert!(shard_path(&inside, 0).exists());
 		assert!(foreign.join("readme.txt").exists() && worker_base.join("datasets/notes").exists());
 		assert_eq!(worker.store.usage().kept, 0, "what was offered of it may be evicted");
+		// Nor if it is not named any more.
+		Content { local: LocalFolder::default(), ..worker }.release_datasets(None).unwrap();
+		assert!(shard_path(&inside, 0).exists());
+	}
+
+	#[tokio::test]
+	async fn shards_from_peers_replace_none_of_the_operators() {
+		let base = tempfile::tempdir().unwrap();
+		let ((_, manifest), (other, _)) = (built(base.path(), "first"), built(base.path(), "second"));
+		let worker_base = base.path().join("worker");
+		let inside = worker_base.join("datasets/3");
+		std::fs::create_dir_all(worker_base.join("datasets")).unwrap();
+		std::fs::rename(other, &inside).unwrap();
+		let (worker, _stop) = node(&worker_base, 1, Some(inside.clone())).await;
+		for local in [worker.local.clone(), LocalFolder::default()] {
+			let worker = Content { local, ..worker.clone() };
+			assert!(worker.local_dataset(3, &manifest).await.unwrap().is_none());
+			let error = worker.remote_dataset(3, &manifest, &[]).await.unwrap_err();
+			assert!(matches!(&error, WorkerError::OthersFolder { dataset: 3, path } if *path == inside), "{error}");
+		}
 	}
 }

@@ -72,6 +72,14 @@ pub enum WorkerError {
 		/// Peers that were asked.
 		peers: usize,
 	},
+	/// The place of shards from peers holds what somebody else put there.
+	#[error("shards of dataset {dataset} from peers would go to {path}, which holds a dataset that was built: name it with --dataset, or move it away if it is another one")]
+	OthersFolder {
+		/// The dataset.
+		dataset: DatasetId,
+		/// The folder.
+		path: PathBuf,
+	},
 	/// The checkpoint that a job needs is not in memory.
 	#[error("checkpoint {root:?} is not loaded")]
 	NotLoaded {
@@ -121,7 +129,7 @@ impl WorkerError {
 			Self::Chain(ChainError::Dispatch { .. })
 			| Self::Train(TrainError::Diverged(_))
 			| Self::Outer(OuterError::Train(TrainError::Diverged(_))) => Some(Rest::Fixed),
-			Self::NoShardList { .. } => Some(Rest::Growing),
+			Self::NoShardList { .. } | Self::OthersFolder { .. } => Some(Rest::Growing),
 			_ => None,
 		}
 	}
