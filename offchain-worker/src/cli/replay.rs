@@ -56,8 +56,10 @@ impl Replay {
 		let rounds = history.rounds().to_vec();
 		let end = match (history.is_finished(), self.rounds) {
 			(true, _) => "all of them",
-			(false, Some(_)) => "no more are looked at",
-			(false, None) => "and it goes on",
+			(false, Some(enough)) if usize::try_from(enough).is_ok_and(|enough| history.rounds().len() >= enough) => {
+				"no more are looked at"
+			}
+			(false, _) => "and it goes on",
 		};
 		println!("run {}: {} adopted rounds, {end}", self.run, rounds.len());
 
@@ -101,7 +103,10 @@ fn follow(
 	let (started, first) = (Instant::now(), state.head().number);
 	let mut reported = started;
 	while !run.is_finished() && enough.is_none_or(|enough| run.rounds().len() < enough) {
-		let Some(block) = blocks.blocking_recv() else { break };
+		let Some(block) = blocks.blocking_recv() else {
+			all_came(state.head().number, last)?;
+			break;
+		};
 		state.execute(&block?)?;
 		run.observe(&state)?;
 		if reported.elapsed() >= REPORT {
@@ -119,6 +124,14 @@ fn follow(
 	Ok(run)
 }
 
+/// Fails if blocks end at `head`, before `last`: a part of a run must not pass for all of it.
+fn all_came(head: BlockNumber, last: BlockNumber) -> Result<(), HistoryError> {
+	match head.checked_add(1).filter(|next| *next <= last) {
+		Some(number) => Err(HistoryError::NotNext { number, reason: "nothing came".into() }),
+		None => Ok(()),
+	}
+}
+
 fn show(progress: Progress<'_>) {
 	match progress {
 		Progress::Genesis(root) => println!("genesis    {root:?}"),
@@ -129,4 +142,15 @@ fn show(progress: Progress<'_>) {
 
 fn broken(error: tokio::task::JoinError) -> CliError {
 	CliError::Invalid(format!("the replay broke off: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn blocks_that_end_early_are_an_error() {
+		assert!(matches!(all_came(6, 9), Err(HistoryError::NotNext { number: 7, .. })));
+		all_came(9, 9).unwrap();
+	}
 }
