@@ -2,13 +2,10 @@
 # Writes the chain specs of the runtime's presets to chain-specs/, plain and raw.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+"$root/scripts/build.sh"
 . "$root/scripts/env.sh"
-"$root/scripts/setup.sh"
-. "$root/scripts/env.sh"
-cd "$root"
-cargo build --release --workspace --all-targets
 node="$CARGO_TARGET_DIR/release/neuroshard-node"
 for chain in dev local; do
-	"$node" export-chain-spec --chain "$chain" --output "chain-specs/$chain.json"
-	"$node" export-chain-spec --chain "$chain" --raw --output "chain-specs/$chain.raw.json"
+	"$node" export-chain-spec --chain "$chain" --output "$root/chain-specs/$chain.json"
+	"$node" export-chain-spec --chain "$chain" --raw --output "$root/chain-specs/$chain.raw.json"
 done

@@ -3,9 +3,6 @@
 # Options are those of neuroshard-devnet: scripts/devnet.sh --help.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+"$root/scripts/build.sh"
 . "$root/scripts/env.sh"
-"$root/scripts/setup.sh"
-. "$root/scripts/env.sh"
-# The same command as in test.sh, so that nothing is compiled twice.
-(cd "$root" && cargo build --release --workspace --all-targets)
 exec "$CARGO_TARGET_DIR/release/neuroshard-devnet" "$@"
