@@ -49,8 +49,8 @@ impl ChainClient {
 	/// All storage entries after a block, by key ascending. Child tries are left out: the chain has none.
 	///
 	/// # Errors
-	/// [`ChainError::Rpc`] if the node has discarded that state; [`ChainError::BadAnswer`] for keys out of order or more than a
-	/// gibibyte.
+	/// [`ChainError::Rpc`] if the node has discarded that state; [`ChainError::BadAnswer`] for keys out of order, keys without a value,
+	/// or more than a gibibyte: whatever the node answers, this ends.
 	pub async fn entries(&self, block: BlockId) -> Result<Entries, ChainError> {
 		let at = Some(Hash::from(block.hash.0));
 		let bad = |reason: &str| ChainError::BadAnswer { what: "state_getKeysPaged".into(), reason: reason.into() };
@@ -65,10 +65,14 @@ impl ChainClient {
 			for keys in keys.chunks(VALUES) {
 				let values = self.rpc.state_query_storage_at(keys.iter().map(Vec::as_slice), at);
 				let values = self.ask("state_queryStorageAt", values).await?;
+				let before = entries.len();
 				for (key, value) in values.into_iter().flat_map(|set| set.changes) {
-					let (key, value) = (key.0, value.map(|value| value.0).unwrap_or_default());
-					size = size.saturating_add(key.len()).saturating_add(value.len());
-					entries.push((key, value));
+					let Some(value) = value else { continue };
+					size = size.saturating_add(key.0.len()).saturating_add(value.0.len());
+					entries.push((key.0, value.0));
+				}
+				if entries.len().saturating_sub(before) != keys.len() {
+					return Err(bad("not every key has one value"));
 				}
 				if size > MAX_STATE {
 					return Err(bad("the state is larger than a gibibyte"));
@@ -76,5 +80,23 @@ impl ChainClient {
 			}
 			last = Some(newest.clone());
 		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::super::mock::{entry, Fate, MockNode, Script, ENTRIES};
+	use super::*;
+
+	#[tokio::test]
+	async fn a_state_is_whole_or_an_error() {
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		let client = node.client().await;
+		let expected: Entries = (0..ENTRIES).map(entry).collect();
+		// More than a page of keys, and than a page of values.
+		assert_eq!(client.entries(client.block_at(0).await.unwrap()).await.unwrap(), expected);
+		client.heads().await.unwrap();
+		let error = client.entries(client.block_at(1).await.unwrap()).await.unwrap_err();
+		assert!(matches!(&error, ChainError::BadAnswer { reason, .. } if reason.contains("not every key")), "{error}");
 	}
 }

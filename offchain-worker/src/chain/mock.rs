@@ -21,6 +21,14 @@ use tokio::sync::watch;
 /// Blocks that the finalized one is behind the best one.
 const FINALITY_LAG: BlockNumber = 2;
 
+/// Entries of the state at genesis. The blocks after it hide the values.
+pub(super) const ENTRIES: u16 = 1_300;
+
+/// Key and value of the nth entry.
+pub(super) fn entry(number: u16) -> (Vec<u8>, Vec<u8>) {
+	(number.to_be_bytes().to_vec(), vec![1; usize::from(number % 40)])
+}
+
 /// What becomes of a submitted extrinsic.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fate {
@@ -200,6 +208,25 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 				true => hex_of(&chain.lock().unwrap().events(number_of(values.get(1)))),
 				false => Value::Null,
 			}
+		})
+		.unwrap();
+	module
+		.register_method("state_getKeysPaged", |params, _, _| {
+			let values = values(&params);
+			let count = values.get(1).and_then(Value::as_u64).unwrap_or_default();
+			let last = bytes_of(values.get(2));
+			let keys = (0..ENTRIES).map(|number| entry(number).0).filter(|key| *key > last);
+			json!(keys.take(usize::try_from(count).unwrap()).map(|key| hex_of(&key)).collect::<Vec<_>>())
+		})
+		.unwrap();
+	module
+		.register_method("state_queryStorageAt", |params, _, _| {
+			let values = values(&params);
+			let honest = number_of(values.get(1)) == 0;
+			let keys = values.first().and_then(Value::as_array).cloned().unwrap_or_default();
+			let value = |key: &Value| entry(u16::from_be_bytes(bytes_of(Some(key)).try_into().unwrap())).1;
+			let changes: Vec<_> = keys.iter().map(|key| json!([key, honest.then(|| hex_of(&value(key)))])).collect();
+			json!([{ "block": values.get(1), "changes": changes }])
 		})
 		.unwrap();
 	module
