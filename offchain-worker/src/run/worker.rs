@@ -289,6 +289,7 @@ impl Worker {
 		let kept = Some(run.view.config.dataset).filter(|_| run.view.status == RunStatus::Active);
 		if self.kept != Some(kept) && self.tasks.release_datasets(kept).await? {
 			self.local.dataset = self.local.dataset.filter(|id| Some(*id) == kept);
+			self.lacking = None;
 			self.kept = Some(kept);
 		}
 		Ok(())
@@ -379,12 +380,13 @@ impl Worker {
 
 	/// Takes over what a task left behind.
 	fn remember(&mut self, effect: Effect) -> Result<(), WorkerError> {
+		// None of these comes about without the dataset. A member looks for it when it trains.
+		if matches!(effect, Effect::Dataset(_) | Effect::Trained(_) | Effect::Stepped(_)) {
+			self.lacking = None;
+		}
 		match effect {
 			Effect::Sent | Effect::Fetched | Effect::Incomplete => {}
-			Effect::Dataset(id) => {
-				self.lacking = None;
-				self.local.dataset = Some(id);
-			}
+			Effect::Dataset(id) => self.local.dataset = Some(id),
 			Effect::Loaded(root) => self.local.checkpoint = Some(root),
 			Effect::Trained(pending) => {
 				let root = pending.work.delta_root;
