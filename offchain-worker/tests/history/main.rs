@@ -256,6 +256,19 @@ fn a_start_after_the_reveal_serves_and_one_after_the_adoption_does_not() {
 }
 
 #[test]
+fn what_is_swept_from_memory_is_missed_by_no_block() {
+	let mut chain = Chain::new();
+	let mut state = at_head(&chain);
+	// Past two sweeps, one of them after blocks that had one before.
+	for _ in 0..2_060 {
+		chain.block(vec![]);
+		state.execute(chain.blocks.last().unwrap()).unwrap();
+	}
+	assert_eq!(state.head(), chain.head().0);
+	assert!(state.run(0).unwrap().is_none());
+}
+
+#[test]
 fn new_code_in_the_state_executes_the_blocks_after_it() {
 	let mut chain = Chain::new();
 	let mut state = at_head(&chain);
