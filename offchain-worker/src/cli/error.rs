@@ -92,7 +92,7 @@ pub enum CliError {
 	/// The chain's history.
 	#[error(transparent)]
 	History(#[from] HistoryError),
-	/// A replay without an answer.
+	/// A replay that differs, or has no answer.
 	#[error(transparent)]
 	Replay(#[from] ReplayError),
 	/// Dataset.

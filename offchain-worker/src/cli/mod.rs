@@ -137,7 +137,7 @@ pub async fn run(cli: Cli) -> Result<u8, CliError> {
 		Command::Status(command) => command.run(&common).await,
 		Command::Dataset(command) => command.run(&common).await,
 		Command::Train(command) => command.run(&common).await,
-		Command::Replay(command) => command.run(&common).await,
+		Command::Replay(command) => Ok(command.run(&common).await),
 		Command::Export(command) => command.run(&common),
 		Command::Generate(command) => command.run(&common),
 		Command::Doctor(command) => command.run(&common).await,

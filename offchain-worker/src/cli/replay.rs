@@ -9,12 +9,19 @@ use crate::{
 	train::replay::{replay_run, Progress},
 };
 use clap::Args;
-use neuroshard_types::{BlockNumber, RoundIndex, RunId};
+use neuroshard_types::{BlockNumber, RoundIndex, RunId, H256};
 use std::{
 	path::PathBuf,
 	time::{Duration, Instant},
 };
 use tokio::sync::mpsc;
+
+/// Exit code if rounds were recomputed and agree.
+const AGREES: u8 = 0;
+/// Exit code if something differs.
+const DIFFERENT: u8 = 1;
+/// Exit code if there is no answer; a command line that cannot be read ends with the same one.
+const NO_ANSWER: u8 = 2;
 
 /// Pause between two lines on how far the blocks are.
 const REPORT: Duration = Duration::from_secs(5);
@@ -42,8 +49,26 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-	/// Exit code 1 if something differs.
-	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+	/// The exit code says whether everything agrees, something differs, or there is no answer; the last line says what.
+	pub(super) async fn run(self, common: &Common) -> u8 {
+		match self.compare(common).await {
+			Ok(last) => {
+				println!("every delta and every checkpoint agrees, bit for bit; the last one is {last:?}");
+				AGREES
+			}
+			Err(difference) if is_difference(&difference) => {
+				println!("DIFFERENT: {difference}");
+				DIFFERENT
+			}
+			Err(error) => {
+				eprintln!("error: {error}");
+				NO_ANSWER
+			}
+		}
+	}
+
+	/// Recomputes the run and returns the root of its last checkpoint.
+	async fn compare(self, common: &Common) -> Result<H256, CliError> {
 		let client = ChainClient::connect(&common.node).await?;
 		let last = client.heads().await?.finalized;
 		if self.from_block > last.number {
@@ -67,17 +92,7 @@ impl Replay {
 		let loader = Loader::new(&self.dataset, manifest.shape, manifest.vocab)?;
 		let (run, threads) = (self.run, hardware::threads(self.threads));
 		let replay = move || replay_run(run, &config, &rounds, &loader, threads, show);
-		match tokio::task::spawn_blocking(replay).await.map_err(broken)? {
-			Ok(checkpoint) => {
-				println!("every delta and every checkpoint agrees, bit for bit; the last one is {:?}", checkpoint.header.root());
-				Ok(0)
-			}
-			Err(difference) if difference.is_difference() => {
-				println!("DIFFERENT: {difference}");
-				Ok(1)
-			}
-			Err(error) => Err(error.into()),
-		}
+		Ok(tokio::task::spawn_blocking(replay).await.map_err(broken)??.header.root())
 	}
 
 	/// Executes blocks until the run is finished, enough rounds are adopted, or `last` is reached.
@@ -132,6 +147,15 @@ fn all_came(head: BlockNumber, last: BlockNumber) -> Result<(), HistoryError> {
 	}
 }
 
+/// Whether an error is an answer: the chain, or what the node gives as its blocks, contradicts what was recomputed.
+fn is_difference(error: &CliError) -> bool {
+	match error {
+		CliError::History(error) => error.is_difference(),
+		CliError::Replay(error) => error.is_difference(),
+		_ => false,
+	}
+}
+
 fn show(progress: Progress<'_>) {
 	match progress {
 		Progress::Genesis(root) => println!("genesis    {root:?}"),
@@ -147,6 +171,35 @@ fn broken(error: tokio::task::JoinError) -> CliError {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use crate::train::replay::ReplayError;
+	use clap::Parser;
+
+	#[test]
+	fn an_answer_is_told_from_none() {
+		let diverges = HistoryError::Diverges { number: 4, reason: "another root".into() };
+		let checkpoint = ReplayError::Checkpoint { round: 1, found: H256([1; 32]), expected: H256([2; 32]) };
+		for answer in [CliError::History(diverges), CliError::Replay(checkpoint)] {
+			assert!(is_difference(&answer), "{answer}");
+		}
+		let no_body = HistoryError::NoBody { number: 4 };
+		let silent = HistoryError::NotNext { number: 4, reason: "nothing came".into() };
+		let none = [
+			CliError::History(no_body),
+			CliError::History(silent),
+			CliError::Replay(ReplayError::NoRounds),
+			CliError::Unknown("run 7".into()),
+		];
+		for error in none {
+			assert!(!is_difference(&error), "{error}");
+		}
+	}
+
+	#[tokio::test]
+	async fn a_node_that_is_away_gives_no_answer() {
+		let cli = ["neuroshard-worker", "replay", "--node", "ws://127.0.0.1:1", "--run", "0", "--dataset", "nowhere"];
+		let code = crate::cli::run(crate::cli::Cli::try_parse_from(cli).unwrap()).await.unwrap();
+		assert_eq!(code, NO_ANSWER);
+	}
 
 	#[test]
 	fn blocks_that_end_early_are_an_error() {

@@ -97,3 +97,10 @@ pub enum HistoryError {
 		number: BlockNumber,
 	},
 }
+
+impl HistoryError {
+	/// Whether what a node gives as the chain's blocks contradicts itself. Otherwise there is no answer.
+	pub fn is_difference(&self) -> bool {
+		matches!(self, Self::Diverges { .. })
+	}
+}
