@@ -84,3 +84,16 @@ async fn a_node_that_goes_away_with_its_pool_and_comes_back_gets_the_extrinsic_a
 		"it is the same extrinsic: it cannot be executed twice"
 	);
 }
+
+#[tokio::test]
+async fn what_nobody_waits_for_any_more_does_not_hold_up_what_is_sent_next() {
+	let node = MockNode::start(script(1, |number| if number == 0 { Fate::Forgotten } else { Fate::Included })).await;
+	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
+	tokio::select! {
+		_ = submitter.submit_once(training::join(7)) => panic!("the node forgot it"),
+		sent = submitted.wait_for(|all| !all.is_empty()) => drop(sent.unwrap()),
+	}
+	submitter.submit_once(training::leave(7)).await.unwrap();
+	let submitted = node.submitted().borrow().clone();
+	assert!(submitted.len() == 2 && submitted[0] != submitted[1], "the first one is not handed over again");
+}

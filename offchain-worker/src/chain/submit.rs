@@ -81,9 +81,12 @@ impl Submitter {
 		let (requests, mut incoming) = mpsc::channel::<Request>(QUEUE);
 		let who = account.id();
 		tokio::spawn(async move {
-			while let Some(Request { call, expiry, answer }) = incoming.recv().await {
-				let result = deliver(&client, &account, &call, expiry).await;
-				// Nobody waits any more if the asker was cancelled; the extrinsic is in its block all the same.
+			while let Some(Request { call, expiry, mut answer }) = incoming.recv().await {
+				let result = tokio::select! {
+					result = deliver(&client, &account, &call, expiry) => result,
+					// Nobody waits for it any more. It may get into a block all the same, but the next one does not wait for that.
+					() = answer.closed() => continue,
+				};
 				let _ = answer.send(result);
 			}
 		});
@@ -95,7 +98,8 @@ impl Submitter {
 		&self.who
 	}
 
-	/// Sends `call` and waits until it is in a block of the best chain.
+	/// Sends `call` and waits until it is in a block of the best chain. Dropped meanwhile, it gives way to what is sent next; the pool
+	/// may have it, and then it gets into a block nevertheless.
 	///
 	/// While the node is away it waits. A later reorganisation can still take the block away: whoever acts on what the chain says, as
 	/// the planner does, then simply sends the call again.

@@ -173,14 +173,16 @@ fn check_dataset(folder: &Path) -> Result<(), CliError> {
 async fn connect(url: &str, stop: &CancellationToken) -> Result<Option<ChainClient>, CliError> {
 	let mut told = false;
 	loop {
-		match ChainClient::connect(url).await {
-			Ok(client) => return Ok(Some(client)),
-			Err(error @ ChainError::NodeAway { .. }) => {
+		// A node that takes the connection and says nothing must not keep the worker from stopping.
+		match stop.run_until_cancelled(ChainClient::connect(url)).await {
+			None => return Ok(None),
+			Some(Ok(client)) => return Ok(Some(client)),
+			Some(Err(error @ ChainError::NodeAway { .. })) => {
 				if !std::mem::replace(&mut told, true) {
 					tracing::warn!("{error}; trying on");
 				}
 			}
-			Err(error) => return Err(error.into()),
+			Some(Err(error)) => return Err(error.into()),
 		}
 		tokio::select! {
 			() = stop.cancelled() => return Ok(None),
@@ -241,5 +243,18 @@ mod tests {
 		stop.cancel();
 		// Port 9 (discard) has no node.
 		assert!(connect("ws://127.0.0.1:9", &stop).await.unwrap().is_none());
+	}
+
+	#[tokio::test]
+	async fn a_worker_whose_node_never_answers_can_be_stopped() {
+		let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+		let (url, stop) = (format!("ws://{}", silent.local_addr().unwrap()), CancellationToken::new());
+		let accepted = async {
+			let connection = silent.accept().await.unwrap();
+			stop.cancel();
+			connection
+		};
+		let (connected, _connection) = tokio::join!(connect(&url, &stop), accepted);
+		assert!(connected.unwrap().is_none());
 	}
 }

@@ -1,16 +1,24 @@
 //! Where this worker is, as it registers it.
 
 use super::{tasks::Tasks, WorkerError};
-use crate::net::Multiaddr;
+use crate::{
+	chain::{staking, ChainError, Submitter},
+	net::Multiaddr,
+};
 use neuroshard_types::{
 	provider::{Addresses, ProviderInfo},
 	BlockNumber,
 };
+use std::time::Duration;
 
 /// Blocks that an address must stay before it is registered: those that come and go are of no use to anybody.
 const STEADY: BlockNumber = 10;
 /// Blocks between two registrations, each of which costs a fee.
 const REST: BlockNumber = 100;
+/// Blocks until what got into no block in time is tried again.
+const LATE_REST: BlockNumber = 10;
+/// Longest attempt of a registration: the account's next extrinsic, which may have a deadline, waits for it.
+const GIVE_WAY: Duration = Duration::from_secs(20);
 
 /// Decides when what this worker registered is replaced: something new at its start at once, everything else when it has stayed for a
 /// while. An address that is missing at the start may be one that takes some time, such as a relay's.
@@ -18,7 +26,8 @@ const REST: BlockNumber = 100;
 pub(super) struct Announcer {
 	/// What was found at the newest look, and the block since which it is so.
 	found: Option<(ProviderInfo, BlockNumber)>,
-	sent_at: Option<BlockNumber>,
+	/// First block at which the next registration may be sent.
+	next_at: BlockNumber,
 }
 
 impl Announcer {
@@ -32,12 +41,41 @@ impl Announcer {
 		};
 		let steady = since == 0 || best.saturating_sub(since) >= STEADY;
 		self.found = Some((current.clone(), since));
-		current != registered && steady && self.sent_at.is_none_or(|sent| best.saturating_sub(sent) >= REST)
+		current != registered && steady && best >= self.next_at
 	}
 
-	/// Notes that the chain took or refused it at block `best`.
-	pub(super) fn note_sent(&mut self, best: BlockNumber) {
-		self.sent_at = Some(best);
+	/// Notes at block `best` how a registration ended.
+	pub(super) fn note(&mut self, outcome: &Outcome, best: BlockNumber) {
+		let rest = match outcome {
+			// What the chain refused costs a fee every time.
+			Outcome::Sent | Outcome::Failed(ChainError::Dispatch { .. }) => REST,
+			// It may get into a block yet.
+			Outcome::Late => LATE_REST,
+			// Everything else, such as an empty account, may pass.
+			Outcome::Failed(_) => return,
+		};
+		self.next_at = best.saturating_add(rest);
+	}
+}
+
+/// How a registration ended.
+#[derive(Debug)]
+pub(super) enum Outcome {
+	/// It is in a block.
+	Sent,
+	/// It got into no block while it did not hold up anything else.
+	Late,
+	/// The chain or the node refused it.
+	Failed(ChainError),
+}
+
+/// Registers `info` in place of what is registered.
+pub(super) async fn register(submitter: Submitter, info: ProviderInfo) -> Outcome {
+	// What expired is decided anew: the addresses may be others by then.
+	match tokio::time::timeout(GIVE_WAY, submitter.submit_once(staking::update_info(info))).await {
+		Ok(Ok(_)) => Outcome::Sent,
+		Ok(Err(error)) => Outcome::Failed(error),
+		Err(_) => Outcome::Late,
 	}
 }
 
@@ -110,7 +148,17 @@ mod tests {
 	fn what_the_account_could_not_pay_for_at_the_start_is_tried_again() {
 		let mut announcer = Announcer::default();
 		assert!(announcer.is_due(&at(1), &at(0), 50));
+		announcer.note(&Outcome::Failed(ChainError::Stopped), 50);
 		assert!(announcer.is_due(&at(1), &at(0), 51));
+	}
+
+	#[test]
+	fn what_gave_way_to_more_urgent_things_is_tried_again_soon() {
+		let mut announcer = Announcer::default();
+		assert!(announcer.is_due(&at(1), &at(0), 50));
+		announcer.note(&Outcome::Late, 50);
+		let due: Vec<_> = (51..62).filter(|best| announcer.is_due(&at(1), &at(0), *best)).collect();
+		assert_eq!(due, [60, 61]);
 	}
 
 	#[test]
@@ -119,7 +167,7 @@ mod tests {
 		assert!(!announcer.is_due(&at(0), &at(0), 5));
 		let due: Vec<_> = (200..215).filter(|best| announcer.is_due(&at(1), &at(0), *best)).collect();
 		assert_eq!(due, [210, 211, 212, 213, 214]);
-		announcer.note_sent(214);
+		announcer.note(&Outcome::Sent, 214);
 		assert!(!announcer.is_due(&at(1), &at(1), 215));
 	}
 
@@ -134,7 +182,8 @@ mod tests {
 	fn two_registrations_are_far_apart_even_if_the_chain_refused_the_first() {
 		let mut announcer = Announcer::default();
 		assert!(announcer.is_due(&at(1), &at(0), 50));
-		announcer.note_sent(50);
+		let refused = ChainError::Dispatch { call: String::new(), name: String::new(), advice: String::new() };
+		announcer.note(&Outcome::Failed(refused), 50);
 		let due: Vec<_> = (51..152).filter(|best| announcer.is_due(&at(1), &at(0), *best)).collect();
 		assert_eq!(due, [150, 151]);
 	}

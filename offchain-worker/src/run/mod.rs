@@ -4,6 +4,7 @@
 //! computing by the compute thread, transfers by the network. [`journal`] remembers what a restart must not forget.
 
 mod announce;
+mod aside;
 mod compute;
 mod content;
 mod dataset;
@@ -19,6 +20,7 @@ mod refusals;
 pub mod status;
 mod supply;
 mod tasks;
+mod told;
 mod worker;
 
 pub use content::{checkpoint_folder, read_model};

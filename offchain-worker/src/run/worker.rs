@@ -1,7 +1,8 @@
 //! The worker's main loop: look at the chain, plan, do, remember.
 
 use super::{
-	announce::{current_info, Announcer},
+	announce::{current_info, register, Announcer, Outcome},
+	aside::Aside,
 	compute::Compute,
 	content::Content,
 	journal::Journal,
@@ -12,6 +13,7 @@ use super::{
 	refusals::Refusals,
 	status::{Reporter, RoundStatus},
 	tasks::{Effect, Moment, Tasks},
+	told::Told,
 	WorkerError, LEAVE_FILE,
 };
 use crate::{
@@ -24,7 +26,7 @@ use neuroshard_types::{run::RunStatus, Balance, DatasetId, RoundIndex, RunId, H2
 use std::{
 	path::{Path, PathBuf},
 	sync::Arc,
-	time::Duration,
+	time::{Duration, Instant},
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -81,14 +83,15 @@ pub struct Worker {
 	/// Tasks that are not tried again for now.
 	refusals: Refusals,
 	announcer: Announcer,
+	/// The registration of this worker's addresses that is on its way.
+	registration: Aside<Outcome>,
 	/// Dataset that was kept when all others were let go of.
 	kept: Option<Option<DatasetId>>,
 	/// What keeps this worker from taking part, as it was said last.
 	waiting: Option<String>,
 	/// What of the run's dataset is missing, while it is.
 	lacking: Option<String>,
-	/// The newest problem that was logged.
-	told: Option<String>,
+	told: Told,
 	leaving: bool,
 }
 
@@ -147,10 +150,11 @@ impl Worker {
 			traffic: TrafficTotals::default(),
 			refusals: Refusals::default(),
 			announcer: Announcer::default(),
+			registration: Aside::default(),
 			kept: None,
 			waiting: None,
 			lacking: None,
-			told: None,
+			told: Told::default(),
 			leaving: false,
 		})
 	}
@@ -160,27 +164,30 @@ impl Worker {
 	/// # Errors
 	/// Only what trying again would not help, such as [`WorkerError::Genesis`]; everything else is reported and tried again.
 	pub async fn run(mut self, stop: CancellationToken) -> Result<(), WorkerError> {
+		let ended = self.work(&stop).await;
+		self.registration.stop().await;
+		ended
+	}
+
+	async fn work(&mut self, stop: &CancellationToken) -> Result<(), WorkerError> {
 		let mut heads = self.client.follow(Heads::default());
-		while !stop.is_cancelled() {
+		loop {
 			heads.mark_unchanged();
-			let ended = match self.observe().await {
+			// Answers of a node that is away, and what is on its way into a block, take their time: stopping does not wait for them.
+			let Some(seen) = stop.run_until_cancelled(self.observe()).await else { return Ok(()) };
+			let ended = match seen {
 				Ok(seen) => {
-					// What is on its way into a block waits for a node that is away: that must not keep the worker from stopping.
-					tokio::select! {
-						() = self.announce(&seen) => {},
-						() = stop.cancelled() => break,
+					if stop.run_until_cancelled(self.announce(&seen)).await.is_none() {
+						return Ok(());
 					}
 					if self.leaving && has_left(&seen.chain) {
-						return tokio::select! {
-							left = self.deregister(&seen) => left,
-							() = stop.cancelled() => Ok(()),
-						};
+						return stop.run_until_cancelled(self.deregister(&seen)).await.unwrap_or(Ok(()));
 					}
 					match self.plan(&seen) {
-						Some(task) => self.perform(task, seen, &mut heads, &stop).await,
+						Some(task) => self.perform(task, seen, &mut heads, stop).await,
 						None => {
 							self.tasks.reporter.update(|status| status.task = None);
-							wait(&mut heads, &stop).await;
+							wait(&mut heads, stop).await;
 							continue;
 						}
 					}
@@ -191,13 +198,13 @@ impl Worker {
 				Ended::Done(Effect::Incomplete) => {
 					// Whoever does not have it yet, or is not where the book says, is asked again with the next block.
 					self.book.expire();
-					wait(&mut heads, &stop).await;
+					wait(&mut heads, stop).await;
 				}
 				Ended::Done(effect) => {
 					self.tasks.reporter.update(|status| status.last_error = None);
 					if let Err(error) = self.remember(effect) {
 						self.report(&error);
-						wait(&mut heads, &stop).await;
+						wait(&mut heads, stop).await;
 					}
 				}
 				Ended::Failed(error) if error.is_fatal() && !stop.is_cancelled() => {
@@ -215,13 +222,12 @@ impl Worker {
 						WorkerError::Store(_) | WorkerError::Checkpoint(_) => self.local.deltas.clear(),
 						_ => {}
 					}
-					wait(&mut heads, &stop).await;
+					wait(&mut heads, stop).await;
 				}
 				Ended::Abandoned => {}
-				Ended::Stopped => break,
+				Ended::Stopped => return Ok(()),
 			}
 		}
-		Ok(())
 	}
 
 	/// What to do now, but for what was refused just before.
@@ -363,10 +369,11 @@ impl Worker {
 				},
 				changed = heads.changed(), if followed && task.is_long() => {
 					followed = changed.is_ok();
-					let wanted = match self.observe().await {
-						Ok(seen) => task.is_part_of(self.plan(&seen).as_ref()),
+					let wanted = match stop.run_until_cancelled(self.observe()).await {
+						Some(Ok(seen)) => task.is_part_of(self.plan(&seen).as_ref()),
 						// Not knowing better is no reason to throw work away.
-						Err(_) => true,
+						Some(Err(_)) => true,
+						None => continue,
 					};
 					if !wanted {
 						tracing::info!("{task} is not wanted any more");
@@ -404,30 +411,31 @@ impl Worker {
 		Ok(())
 	}
 
-	/// Tells the chain where this worker is now, if that is not what it registered.
+	/// Tells the chain where this worker is now, if that is not what it registered. That goes on beside the loop, which has deadlines.
 	async fn announce(&mut self, seen: &Observed) {
+		let best = seen.chain.best;
+		match self.registration.take().await {
+			None => {}
+			Some(Ok(outcome)) => {
+				self.announcer.note(&outcome, best);
+				match outcome {
+					Outcome::Sent => tracing::info!("registered this worker's present addresses"),
+					Outcome::Late => tracing::debug!("this worker's present addresses got into no block yet"),
+					Outcome::Failed(error) => self.report(&error.into()),
+				}
+			}
+			Some(Err(error)) => self.report(&error),
+		}
+		if self.registration.is_busy() {
+			return;
+		}
 		let Some(provider) = seen.provider.as_ref().filter(|_| !self.leaving) else { return };
 		let current = match current_info(&self.tasks, &provider.info).await {
 			Ok(current) => current,
 			Err(error) => return self.report(&error),
 		};
-		let best = seen.chain.best;
-		if !self.announcer.is_due(&current, &provider.info, best) {
-			return;
-		}
-		// What expired is decided anew: the addresses may be others by then.
-		match self.tasks.submitter.submit_once(staking::update_info(current)).await {
-			Ok(_) => {
-				tracing::info!("registered this worker's present addresses");
-				self.announcer.note_sent(best);
-			}
-			Err(error) => {
-				// What the chain refused costs a fee every time; everything else, such as an empty account, may pass.
-				if matches!(error, ChainError::Dispatch { .. }) {
-					self.announcer.note_sent(best);
-				}
-				self.report(&error.into());
-			}
+		if self.announcer.is_due(&current, &provider.info, best) {
+			self.registration.start(register(self.tasks.submitter.clone(), current));
 		}
 	}
 
@@ -455,7 +463,7 @@ impl Worker {
 		let words = error.to_string();
 		let told = match error {
 			WorkerError::NoShardList { .. } => self.lacking.replace(words.clone()).is_some(),
-			_ => self.told.replace(words.clone()).is_some_and(|before| before == words),
+			_ => !self.told.is_new(&words, Instant::now()),
 		};
 		// Whoever follows the heads says that the node is away.
 		match told || matches!(error, WorkerError::Chain(ChainError::NodeAway { .. })) {
