@@ -1,11 +1,7 @@
 //! Whether a block is the one that comes next, and how the runtime takes it.
 
-use crate::chain::{Block, BlockId};
+use crate::chain::{Block, BlockId, Header};
 use codec::{Compact, Encode};
-use sp_runtime::DigestItem;
-
-/// Consensus engine whose seal a block ends with.
-const BABE: [u8; 4] = *b"BABE";
 
 /// Checks that `block` is the child of `parent` that its hash names; its body is left to whoever executes it.
 ///
@@ -25,20 +21,15 @@ pub(super) fn check(block: &Block, parent: BlockId) -> Result<(), String> {
 	Ok(())
 }
 
-/// Input of `Core_execute_block`: header and body without the seal, which the author puts on what it executed.
+/// Input of `Core_execute_block`: the header without the seal, which the author puts on what it executed, and the body.
 ///
 /// # Errors
-/// If there is no seal at the end.
-pub(super) fn unsealed(block: &Block) -> Result<Vec<u8>, String> {
-	let mut header = block.header.clone();
-	match header.digest.pop() {
-		Some(DigestItem::Seal(BABE, _)) => {}
-		_ => return Err("its header does not end with the seal of its author".into()),
-	}
-	let count = u32::try_from(block.extrinsics.len()).map_err(|_| "it has too many extrinsics".to_owned())?;
-	let mut bytes = header.encode();
+/// If there are too many extrinsics for a block.
+pub(super) fn input(unsealed: &Header, extrinsics: &[Vec<u8>]) -> Result<Vec<u8>, String> {
+	let count = u32::try_from(extrinsics.len()).map_err(|_| "it has too many extrinsics".to_owned())?;
+	let mut bytes = unsealed.encode();
 	Compact(count).encode_to(&mut bytes);
 	// They have their lengths in front, as elements of a block's body do.
-	bytes.extend(block.extrinsics.iter().flatten());
+	bytes.extend(extrinsics.iter().flatten());
 	Ok(bytes)
 }

@@ -58,6 +58,14 @@ pub enum HistoryError {
 		/// What the runtime, or its executor, said.
 		reason: String,
 	},
+	/// Nobody who may make a block made this one.
+	#[error("block {number} is not sealed by a validator of its epoch: {reason}; the node is not to be trusted")]
+	NotSealed {
+		/// Block.
+		number: BlockNumber,
+		/// What is wrong.
+		reason: String,
+	},
 	/// The runtime cannot be asked.
 	#[error("the runtime does not execute {method} after block {number}: {reason}")]
 	Runtime {
@@ -99,8 +107,8 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
-	/// Whether what a node gives as the chain's blocks contradicts itself. Otherwise there is no answer.
+	/// Whether what a node gives as the chain's blocks cannot be the chain's. Otherwise there is no answer.
 	pub fn is_difference(&self) -> bool {
-		matches!(self, Self::Diverges { .. })
+		matches!(self, Self::Diverges { .. } | Self::NotSealed { .. })
 	}
 }

@@ -5,12 +5,15 @@
 //! with what it computed. So seeds, participants, reveals and inclusion of a run are those that follow from block bodies, however the
 //! reveals are wrapped; none is an answer of the node.
 //!
-//! What is not checked is who made the blocks: seals and finality. Which chain it is, its genesis hash says.
+//! Every block must carry the seal of a validator of its epoch, and the validator's VRF output for its slot, so that a node cannot
+//! make up blocks of its own. What is not checked is whether a primary slot was won, and finality: validators can make other blocks
+//! than those that were finalized. Which chain it is, its genesis hash says.
 
 mod block;
 mod error;
 mod fetch;
 mod run;
+mod seal;
 mod spec;
 mod state;
 

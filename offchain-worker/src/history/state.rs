@@ -1,14 +1,15 @@
 //! The chain's state, kept in memory and moved on by executing blocks.
 
-use super::{block, HistoryError};
+use super::{block, seal, HistoryError};
 use crate::chain::{Block, BlockId, Entries, LocalViews};
-use codec::Decode;
+use codec::{Decode, DecodeAll};
 use neuroshard_types::{
 	dataset::DatasetView,
 	run::{RoundRecord, RoundView, RunView},
 	BlockNumber, DatasetId, RoundIndex, RunId, H256,
 };
 use sc_executor::WasmExecutor;
+use sp_consensus_babe::Epoch;
 use sp_core::{
 	storage::StateVersion,
 	traits::{CallContext, ReadRuntimeVersionExt, RuntimeCode, WrappedRuntimeCode},
@@ -64,11 +65,14 @@ impl State {
 	/// Executes the next block. After an error the state is that of before.
 	///
 	/// # Errors
-	/// [`HistoryError::NotNext`] for another block than the next; [`HistoryError::Diverges`] if it does not follow from its body.
+	/// [`HistoryError::NotNext`] for another block than the next; [`HistoryError::Diverges`] if it does not follow from its body;
+	/// [`HistoryError::NotSealed`] if no validator of its epoch made it.
 	pub fn execute(&mut self, next: &Block) -> Result<(), HistoryError> {
 		let number = self.head.number.saturating_add(1);
 		block::check(next, self.head).map_err(|reason| HistoryError::NotNext { number, reason })?;
-		let input = block::unsealed(next).map_err(|reason| HistoryError::NotNext { number, reason })?;
+		let not_sealed = |reason| HistoryError::NotSealed { number, reason };
+		let (unsealed, seal) = seal::unsealed(&next.header).map_err(not_sealed)?;
+		let input = block::input(&unsealed, &next.extrinsics).map_err(|reason| HistoryError::NotNext { number, reason })?;
 		let code = self.machine.code(self.head.number)?;
 		if code.hash != self.runtime.code.hash {
 			self.runtime = Runtime::load(&self.machine, code, self.head.number)?;
@@ -80,6 +84,11 @@ impl State {
 		let executed = self.machine.call(&self.runtime.code, &mut overlay, "Core_execute_block", &input, context);
 		// What does not hold, such as a root that differs, the runtime writes to the log before it breaks off.
 		executed.map_err(|reason| diverges(format!("{reason}; the runtime's own words are in the log")))?;
+		// The first block of an epoch begins it, so that its epoch is known only now; who is in it was fixed an epoch before.
+		let epoch = self.machine.call(&self.runtime.code, &mut overlay, "BabeApi_current_epoch", &[], CallContext::Offchain);
+		let unknown = |reason| HistoryError::Runtime { number, method: "BabeApi_current_epoch".into(), reason };
+		let epoch = Epoch::decode_all(&mut epoch.map_err(unknown)?.as_slice()).map_err(|error| unknown(error.to_string()))?;
+		seal::check(&unsealed, &seal, &epoch).map_err(not_sealed)?;
 		let changes = overlay.drain_storage_changes(&self.machine.backend, self.runtime.layout).map_err(diverges)?;
 		// The runtime has compared it; that it did so is not left to it.
 		let (root, expected) = (changes.transaction_storage_root, next.header.state_root);

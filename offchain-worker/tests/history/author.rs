@@ -2,11 +2,15 @@
 
 use codec::{Compact, Decode, Encode};
 use neuroshard_runtime::{
-	genesis, Executive, Runtime, RuntimeCall, RuntimeGenesisConfig, SignedPayload, Timestamp, TxExtension, UncheckedExtrinsic,
+	genesis, Babe, Executive, Runtime, RuntimeCall, RuntimeGenesisConfig, SignedPayload, Timestamp, TxExtension, UncheckedExtrinsic,
 };
 use neuroshard_types::{AccountId, H256};
 use neuroshard_worker::chain::{Block, BlockId, Call, Entries, Header};
-use sp_core::{sr25519, storage::StateVersion, traits::ReadRuntimeVersionExt, Pair};
+use sp_consensus_babe::{
+	digests::{CompatibleDigestItem, PreDigest, SecondaryVRFPreDigest},
+	make_vrf_sign_data, Epoch, Slot,
+};
+use sp_core::{crypto::VrfSecret, sr25519, storage::StateVersion, traits::ReadRuntimeVersionExt, Pair};
 use sp_runtime::{generic::Era, traits::Header as _, BuildStorage, Digest, DigestItem};
 use sp_state_machine::Backend;
 use subxt::metadata::Metadata;
@@ -20,6 +24,8 @@ pub struct Chain {
 	metadata: Metadata,
 	alice: sr25519::Pair,
 	nonce: u32,
+	/// Slots without a block so far.
+	pub missed: u64,
 	/// Genesis, and every block after it with its author's seal.
 	pub blocks: Vec<Block>,
 }
@@ -35,7 +41,7 @@ impl Chain {
 		let header = Header::new(0, H256::zero(), *state.backend.root(), H256::zero(), Digest::default());
 		let genesis = Block { hash: header.hash(), header, extrinsics: Vec::new() };
 		let alice = sr25519::Pair::from_string("//Alice", None).unwrap();
-		Self { state, metadata: Metadata::decode_from(&metadata).unwrap(), alice, nonce: 0, blocks: vec![genesis] }
+		Self { state, metadata: Metadata::decode_from(&metadata).unwrap(), alice, nonce: 0, missed: 0, blocks: vec![genesis] }
 	}
 
 	pub fn alice(&self) -> AccountId {
@@ -59,7 +65,31 @@ impl Chain {
 
 	/// Chain time of the next block.
 	pub fn next_time(&self) -> u64 {
-		(SLOT + self.blocks.len() as u64) * neuroshard_runtime::BLOCK_TIME_MS
+		*self.next_slot() * neuroshard_runtime::BLOCK_TIME_MS
+	}
+
+	fn next_slot(&self) -> Slot {
+		(SLOT + self.blocks.len() as u64 + self.missed).into()
+	}
+
+	/// Epoch of the next block, as it was announced in those before: genesis fixes the one that begins with block 1.
+	fn next_epoch(&mut self) -> Epoch {
+		let (slot, first) = (self.next_slot(), self.blocks.len() == 1);
+		self.state.execute_with(|| match Babe::current_epoch() {
+			epoch if first || slot < epoch.start_slot + epoch.duration => epoch,
+			// Epochs may have gone by without a block; the announced one then is that of the slot, under its number.
+			_ => {
+				let next = Babe::next_epoch();
+				Epoch { epoch_index: (*slot - SLOT - 1) / next.duration, ..next }
+			}
+		})
+	}
+
+	/// A secondary slot of the only validator, with the VRF output that is due.
+	pub fn claim(&mut self) -> SecondaryVRFPreDigest {
+		let (slot, epoch) = (self.next_slot(), self.next_epoch());
+		let vrf_signature = self.alice.vrf_sign(&make_vrf_sign_data(&epoch.randomness, slot, epoch.epoch_index));
+		SecondaryVRFPreDigest { authority_index: 0, slot, vrf_signature }
 	}
 
 	/// Adds a block in which Alice makes these calls; each must succeed.
@@ -69,10 +99,14 @@ impl Chain {
 	}
 
 	pub fn block_of(&mut self, calls: Vec<RuntimeCall>) {
+		let claim = PreDigest::SecondaryVRF(self.claim());
+		self.block_by(claim, &self.alice.clone(), calls);
+	}
+
+	/// Adds a block with this claim of a slot and the seal of `author`.
+	pub fn block_by(&mut self, claim: PreDigest, author: &sr25519::Pair, calls: Vec<RuntimeCall>) {
 		let (parent, time) = (self.head().0, self.next_time());
-		// A secondary slot of the first authority, without VRF output.
-		let slot = (2u8, 0u32, SLOT + self.blocks.len() as u64).encode();
-		let digest = Digest { logs: vec![DigestItem::PreRuntime(*b"BABE", slot)] };
+		let digest = Digest { logs: vec![DigestItem::babe_pre_digest(claim)] };
 		let header = Header::new(parent.number + 1, H256::zero(), H256::zero(), parent.hash, digest);
 		let (alice, nonce) = (&self.alice, self.nonce);
 		let (extrinsics, mut header) = self.state.execute_with(|| {
@@ -89,7 +123,7 @@ impl Chain {
 		self.state.commit_all().unwrap();
 		self.nonce += extrinsics.len() as u32 - 1;
 		assert_eq!(header.state_root, *self.state.backend.root());
-		header.digest.push(DigestItem::Seal(*b"BABE", vec![0; 64]));
+		header.digest.push(DigestItem::babe_seal(author.sign(header.hash().as_bytes()).into()));
 		self.blocks.push(Block { hash: header.hash(), header, extrinsics: extrinsics.iter().map(Encode::encode).collect() });
 	}
 }

@@ -14,11 +14,16 @@ use neuroshard_types::{
 	F32, H256, NEURO,
 };
 use neuroshard_worker::{
-	chain::{dataset, staking, training, work_hash, Block, Call},
+	chain::{dataset, staking, training, work_hash, Block, Call, Header},
 	history::{HistoryError, RunHistory, State},
 	train::presets,
 };
-use sp_core::{ecdsa, Pair};
+use sp_consensus_babe::{
+	digests::{CompatibleDigestItem, PreDigest, PrimaryPreDigest, SecondaryPlainPreDigest, SecondaryVRFPreDigest},
+	make_vrf_sign_data,
+};
+use sp_core::{crypto::VrfSecret, ecdsa, sr25519, Pair};
+use sp_runtime::DigestItem;
 
 const SALT: [u8; 32] = [7; 32];
 
@@ -220,7 +225,80 @@ fn blocks_come_in_order_and_sealed() {
 	unsealed.header.digest.pop();
 	unsealed.hash = unsealed.header.hash();
 	let error = state.execute(&unsealed).unwrap_err();
-	assert!(error.to_string().contains("block 1 of this chain: its header does not end with the seal"), "{error}");
+	assert!(matches!(error, HistoryError::NotSealed { number: 1, .. }), "{error:?}");
+	assert!(error.to_string().contains("does not end with the seal"), "{error}");
+}
+
+#[test]
+fn a_block_that_no_validator_sealed_is_refused_and_leaves_the_state_as_it_was() {
+	let (chain, mut state) = adopted();
+	let honest = &chain.blocks[1];
+	let header = seal_with(&honest.header, |unsealed| sr25519::Pair::from_string("//Bob", None).unwrap().sign(unsealed.as_bytes()));
+	let bobs = Block { hash: header.hash(), header, ..honest.clone() };
+	let header = seal_with(&honest.header, |_| sr25519::Signature::default());
+	let nobodys = Block { hash: header.hash(), header, ..honest.clone() };
+	for forged in [bobs, nobodys] {
+		let error = state.execute(&forged).unwrap_err();
+		assert!(error.to_string().starts_with("block 1 is not sealed by a validator of its epoch: the seal is not"), "{error}");
+		assert!(error.is_difference());
+		assert_eq!(state.head().number, 0);
+	}
+	follow(&mut state, &chain.blocks[1..]).unwrap();
+}
+
+/// `header` with another seal, made of the hash that is sealed.
+fn seal_with(header: &Header, seal: impl FnOnce(H256) -> sr25519::Signature) -> Header {
+	let mut header = header.clone();
+	header.digest.pop();
+	header.digest.push(DigestItem::babe_seal(seal(header.hash()).into()));
+	header
+}
+
+#[test]
+fn a_slot_is_claimed_by_its_validator_with_the_vrf_output_that_is_due() {
+	type Forge = fn(SecondaryVRFPreDigest) -> PreDigest;
+	let forgeries: [(Forge, &str); 4] = [
+		(|due| PreDigest::SecondaryPlain(SecondaryPlainPreDigest { authority_index: 0, slot: due.slot }), "must be claimed otherwise"),
+		(|due| PreDigest::SecondaryVRF(SecondaryVRFPreDigest { authority_index: 1, ..due }), "is not that of validator 1"),
+		(|due| primary(SecondaryVRFPreDigest { authority_index: 1, ..due }), "there is no validator 1"),
+		(
+			|mut due| {
+				let other = make_vrf_sign_data(&[1; 32], due.slot, 0);
+				due.vrf_signature = sr25519::Pair::from_string("//Alice", None).unwrap().vrf_sign(&other);
+				primary(due)
+			},
+			"the VRF output of validator 0 is not the one",
+		),
+	];
+	for (forge, reason) in forgeries {
+		let mut chain = Chain::new();
+		let mut state = at_head(&chain);
+		let (claim, alice) = (forge(chain.claim()), sr25519::Pair::from_string("//Alice", None).unwrap());
+		chain.block_by(claim, &alice, vec![]);
+		let error = state.execute(&chain.blocks[1]).unwrap_err();
+		assert!(matches!(error, HistoryError::NotSealed { number: 1, .. }), "{error:?}");
+		assert!(error.to_string().contains(reason), "{error}");
+	}
+}
+
+#[test]
+fn blocks_after_epochs_without_any_are_those_of_their_slot() {
+	let mut chain = Chain::new();
+	let mut state = at_head(&chain);
+	for missed in [0, 3, 25, 100, 0] {
+		chain.missed += missed;
+		chain.block(vec![]);
+		chain.block(vec![]);
+	}
+	for block in &chain.blocks[1..] {
+		state.execute(block).unwrap();
+	}
+	assert_eq!(state.head(), chain.head().0);
+}
+
+/// The same as a primary slot, whose form of claim is equal.
+fn primary(due: SecondaryVRFPreDigest) -> PreDigest {
+	PreDigest::Primary(PrimaryPreDigest { authority_index: due.authority_index, slot: due.slot, vrf_signature: due.vrf_signature })
 }
 
 #[test]
