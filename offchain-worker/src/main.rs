@@ -1,7 +1,10 @@
 //! `neuroshard-worker`: see `neuroshard-worker --help`.
 
 use clap::Parser;
-use neuroshard_worker::cli::{run, Cli};
+use neuroshard_worker::{
+	cli::{run, Cli},
+	infer::printable_line,
+};
 use std::{io::IsTerminal, process::ExitCode};
 use tracing_subscriber::EnvFilter;
 
@@ -27,7 +30,8 @@ fn main() -> ExitCode {
 	match result {
 		Ok(code) => ExitCode::from(code),
 		Err(error) => {
-			eprintln!("error: {error}");
+			// Parts of it may come from a node or another machine.
+			eprintln!("error: {}", printable_line(&error.to_string()));
 			ExitCode::FAILURE
 		}
 	}

@@ -8,6 +8,7 @@ use crate::{
 		dataset::{self, BuildOptions},
 		manifest::DatasetManifest,
 	},
+	infer::printable_line,
 };
 use clap::{Args, Subcommand};
 use neuroshard_types::{DatasetId, H256};
@@ -131,7 +132,7 @@ impl Verify {
 
 pub(super) fn describe(manifest: &DatasetManifest) {
 	let shape = manifest.shape;
-	println!("name      {} ({})", manifest.name, manifest.licence);
+	println!("name      {} ({})", printable_line(&manifest.name), printable_line(&manifest.licence));
 	println!("shards    {} of {} tokens, {} held out", shape.shard_count, shape.tokens_per_shard, shape.held_out);
 	println!("text      {} bytes, unigram entropy {:.4} nats per token", manifest.bytes, manifest.unigram_entropy);
 	println!("root      {:?}", manifest.root);

@@ -8,7 +8,7 @@ use super::{
 use crate::{
 	chain::{self, ChainAt, ChainClient, ChainError, Neuro},
 	data::dataset,
-	infer::printable,
+	infer::printable_line,
 };
 use clap::Args;
 use futures::{stream, StreamExt, TryStreamExt};
@@ -112,7 +112,7 @@ pub(super) async fn list(common: &Common) -> Result<u8, CliError> {
 	let at = ChainClient::connect(&common.node).await?.now().await?;
 	let known = all(&at).await?;
 	for (id, view) in &known {
-		let (manifest, text) = (&view.manifest, |bytes: &[u8]| printable(&String::from_utf8_lossy(bytes)).into_owned());
+		let (manifest, text) = (&view.manifest, |bytes: &[u8]| printable_line(&String::from_utf8_lossy(bytes)).into_owned());
 		println!("dataset {id}, {:?}: {} ({})", view.status, text(&manifest.name), text(&manifest.licence));
 		println!(
 			"    {} shards of {} tokens, {} held out",

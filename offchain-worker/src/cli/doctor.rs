@@ -7,6 +7,7 @@ use super::{
 use crate::{
 	chain::{ChainAt, ChainClient, Costs, Neuro},
 	hardware,
+	infer::printable_line,
 	keys::Keys,
 	run::status::Status,
 };
@@ -57,7 +58,7 @@ impl Findings {
 			Verdict::Bad => "BAD ",
 		};
 		self.bad += u32::from(verdict == Verdict::Bad);
-		println!("{sign}  {what:<10} {text}");
+		println!("{sign}  {what:<10} {}", printable_line(&text.to_string()));
 	}
 }
 

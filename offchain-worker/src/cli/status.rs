@@ -3,7 +3,7 @@
 use super::{open::open, CliError, Common};
 use crate::{
 	chain::{ChainAt, Heads, Neuro},
-	infer::printable,
+	infer::printable_line,
 	keys::Account,
 	run::{plan::choose_run, status::Status},
 };
@@ -155,7 +155,7 @@ impl Report {
 			None => println!("run        none on this chain yet"),
 			Some((id, run, round)) => {
 				let name = String::from_utf8_lossy(&run.config.name);
-				let name = printable(&name);
+				let name = printable_line(&name);
 				println!("run        {id} ({name}), {:?}, {} rounds done, checkpoint {:?}", run.status, run.rounds_adopted, run.checkpoint);
 				if let Some(round) = round {
 					let deadline = round.deadline.map_or("open".to_owned(), |block| format!("until block {block}"));
@@ -164,15 +164,15 @@ impl Report {
 			}
 		}
 		if let Some(worker) = &self.worker {
-			println!("worker     {}", worker.task.as_deref().unwrap_or("idle"));
+			println!("worker     {}", worker.task.as_deref().map_or("idle".into(), printable_line));
 			if let Some(speed) = worker.tokens_per_second {
 				println!("speed      {speed:.0} tokens/s while it trained in the newest round");
 			}
 			if let Some(waiting) = &worker.waiting {
-				println!("           {waiting}");
+				println!("           {}", printable_line(waiting));
 			}
 			if let Some(error) = &worker.last_error {
-				println!("           last problem: {error}");
+				println!("           last problem: {}", printable_line(error));
 			}
 		}
 	}

@@ -4,7 +4,7 @@ use super::{dataset_chain, open::open, run_check, run_file::Preset, CliError, Co
 use crate::{
 	chain::{training, Call, ChainClient},
 	hardware,
-	infer::printable,
+	infer::printable_line,
 };
 use clap::{Args, Subcommand};
 use neuroshard_types::{run::RunStatus, DatasetId, RoundIndex, RunId};
@@ -158,7 +158,7 @@ async fn list(common: &Common) -> Result<(), CliError> {
 		let Some(run) = at.run(*id).await? else { continue };
 		let rounds = run.config.rounds.map_or("without end".to_owned(), |rounds| format!("of {rounds}"));
 		let issuance = if run.approved { "draws issuance" } else { "not approved" };
-		println!("run {id}, {:?}, {issuance}: {}", run.status, printable(&String::from_utf8_lossy(&run.config.name)));
+		println!("run {id}, {:?}, {issuance}: {}", run.status, printable_line(&String::from_utf8_lossy(&run.config.name)));
 		println!("    {} rounds done, {rounds}; dataset {}, checkpoint {:?}", run.rounds_adopted, run.config.dataset, run.checkpoint);
 		println!("    by {}", run.sponsor);
 	}

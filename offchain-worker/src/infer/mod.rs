@@ -3,4 +3,4 @@
 pub mod generate;
 mod printable;
 
-pub use printable::printable;
+pub use printable::{printable, printable_line};
