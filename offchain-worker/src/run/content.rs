@@ -1,6 +1,6 @@
 //! Checkpoints and deltas: from disk if they are there, else from peers; everything checked against the chain's roots.
 
-use super::{dataset::LocalFolder, WorkerError};
+use super::{local_folder::LocalFolder, WorkerError};
 use crate::{
 	engine::Engine,
 	files::write_atomically,

@@ -9,10 +9,11 @@ use crate::{
 		dataset::{dataset_root, shard_bytes, shard_path, verify_against, SHARDS_FOLDER},
 		loader::Loader,
 		manifest::MANIFEST_FILE,
+		DataError,
 	},
 	files::write_atomically,
 	net::{FetchError, PeerAddress},
-	store::{ContentDescriptor, Store, MAX_NOTE_BYTES},
+	store::{ContentDescriptor, Store, LINKING, MAX_NOTE_BYTES},
 };
 use neuroshard_graph::tiles::content_id;
 use neuroshard_types::{
@@ -24,37 +25,8 @@ use std::{
 	io,
 	path::{Path, PathBuf},
 	sync::{Arc, Mutex, PoisonError},
+	time::Instant,
 };
-
-/// The folder that the operator named, and the datasets of the chain that it turned out not to hold. Clones share these.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LocalFolder {
-	folder: Option<PathBuf>,
-	refused: Arc<Mutex<BTreeSet<DatasetId>>>,
-}
-
-impl LocalFolder {
-	pub(super) fn new(folder: Option<PathBuf>) -> Self {
-		Self { folder, refused: Arc::default() }
-	}
-
-	/// The folder, if it may hold dataset `id`.
-	pub(super) fn of(&self, id: DatasetId) -> Option<&Path> {
-		let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-		self.folder.as_deref().filter(|_| !refused.contains(&id))
-	}
-
-	/// Whether the operator's folder is `path`.
-	fn holds(&self, path: &Path) -> bool {
-		let same = |folder: &PathBuf| matches!((folder.canonicalize(), path.canonicalize()), (Ok(one), Ok(other)) if one == other);
-		self.folder.as_ref().is_some_and(same)
-	}
-
-	/// Notes that the folder does not hold dataset `id`: it is not looked at for that one any more.
-	fn refuse(&self, id: DatasetId) {
-		self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
-	}
-}
 
 /// A dataset whose shards arrive when they are needed.
 #[derive(Clone, Debug)]
@@ -62,7 +34,7 @@ pub(super) struct Dataset {
 	id: DatasetId,
 	folder: PathBuf,
 	/// Whether the folder is the operator's: then nothing is ever written into it.
-	foreign: bool,
+	pub(super) foreign: bool,
 	shard_roots: Arc<[H256]>,
 	shape: DatasetShape,
 	/// Shards whose files were compared with their roots since the start.
@@ -106,16 +78,23 @@ impl Dataset {
 
 impl Content {
 	/// Dataset `id` in the operator's folder, its shards offered to peers. `None` without a folder, or if that one does not hold what the
-	/// chain states; what differs is said once.
+	/// chain states; what differs is said once. A folder that cannot be read is looked at again later.
 	pub(super) async fn local_dataset(&self, id: DatasetId, manifest: &Manifest) -> Result<Option<Dataset>, WorkerError> {
-		let Some(folder) = self.local.of(id).map(Path::to_path_buf) else { return Ok(None) };
+		let Some(folder) = self.local.of(id, Instant::now()).map(Path::to_path_buf) else { return Ok(None) };
 		let (of_chain, at) = (manifest.clone(), folder.clone());
 		let verified = blocking(move || Ok(verify_against(&at, &of_chain, &format!("dataset {id} on the chain")))).await?;
 		let shard_roots = match verified {
 			Ok(verified) => verified.manifest.shard_roots,
 			Err(error) => {
-				self.local.refuse(id);
-				tracing::warn!("{} is not dataset {id} of the chain: {error}. Its shards come from peers instead", folder.display());
+				self.local.note(id, &error, Instant::now());
+				match error {
+					DataError::Io { .. } => {
+						tracing::warn!("{error}. It is tried again later; until then shards of dataset {id} come from peers")
+					}
+					_ => {
+						tracing::warn!("{} is not dataset {id} of the chain: {error}. Its shards come from peers instead", folder.display())
+					}
+				}
 				return Ok(None);
 			}
 		};
@@ -243,7 +222,8 @@ fn delete_shards(folder: &Path) -> io::Result<()> {
 		entries => {
 			for entry in entries? {
 				let path = entry?.path();
-				if path.extension().is_some_and(|extension| extension == "bin") {
+				// A crash while a shard gets its name leaves another one of it behind.
+				if path.extension().is_some_and(|extension| extension == "bin" || extension == LINKING) {
 					std::fs::remove_file(path)?;
 				}
 			}
@@ -273,8 +253,9 @@ mod tests {
 			dataset::{build, BuildOptions},
 		},
 		net::{Handle, Network, NetworkConfig},
+		run::local_folder::LocalFolder,
 	};
-	use std::os::unix::fs::MetadataExt;
+	use std::{os::unix::fs::MetadataExt, time::Duration};
 	use tokio_util::sync::{CancellationToken, DropGuard};
 
 	fn dataset(folder: &Path, foreign: bool) -> Dataset {
@@ -373,8 +354,8 @@ mod tests {
 		let ((_, manifest), (other, _)) = (built(base.path(), "first"), built(base.path(), "second"));
 		let (worker, _stop) = node(&base.path().join("worker"), 1, Some(other)).await;
 		assert!(worker.local_dataset(3, &manifest).await.unwrap().is_none());
-		assert_eq!(worker.local.of(3), None, "it is not read again for this dataset");
-		assert!(worker.local.of(4).is_some(), "it may be another one of the chain");
+		assert_eq!(worker.local.of(3, Instant::now()), None, "it is not read again for this dataset");
+		assert!(worker.local.of(4, Instant::now()).is_some(), "it may be another one of the chain");
 		let error = worker.remote_dataset(3, &manifest, &[]).await.unwrap_err();
 		assert!(matches!(error, WorkerError::NoShardList { .. }), "{error}");
 	}
@@ -393,6 +374,17 @@ mod tests {
 	}
 
 	#[tokio::test]
+	async fn a_file_that_cannot_be_read_now_bars_the_folder_for_a_while_only() {
+		let base = tempfile::tempdir().unwrap();
+		let (folder, manifest) = built(base.path(), "first");
+		std::fs::remove_file(shard_path(&folder, 0)).unwrap();
+		let (worker, _stop) = node(&base.path().join("worker"), 1, Some(folder)).await;
+		assert!(worker.local_dataset(3, &manifest).await.unwrap().is_none());
+		let now = Instant::now();
+		assert!(worker.local.of(3, now).is_none() && worker.local.of(3, now + Duration::from_secs(3_600)).is_some());
+	}
+
+	#[tokio::test]
 	async fn shards_from_peers_take_no_room_beyond_the_limit_and_go_with_their_run() {
 		let base = tempfile::tempdir().unwrap();
 		let (folder, manifest) = built(base.path(), "first");
@@ -408,6 +400,8 @@ mod tests {
 		let pinned = worker.store.usage().kept;
 		assert!(pinned > 0);
 
+		// As a crash between the two leaves it behind.
+		std::fs::hard_link(&path, path.with_extension("linking")).unwrap();
 		worker.release_datasets(Some(3)).unwrap();
 		assert!(path.exists() && worker.store.usage().kept == pinned, "the run goes on");
 		worker.release_datasets(None).unwrap();

@@ -10,6 +10,7 @@ mod content;
 mod dataset;
 mod error;
 pub mod journal;
+mod local_folder;
 mod observe;
 mod obstacle;
 mod patience;

@@ -6,7 +6,7 @@ use super::{
 	WorkerError,
 };
 use neuroshard_types::{dataset::Manifest, DatasetId};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Instant};
 
 /// The dataset that was used last.
 pub(super) type Cached = Option<(DatasetId, Dataset)>;
@@ -33,18 +33,16 @@ impl Tasks {
 	/// The run's dataset, if it was used before or is in the operator's folder.
 	async fn dataset_at_hand(&self, moment: &Moment, cached: &mut Cached) -> Result<Option<Dataset>, WorkerError> {
 		let id = moment.run()?.view.config.dataset;
-		if let Some((_, dataset)) = cached.as_ref().filter(|(known, _)| *known == id) {
-			return Ok(Some(dataset.clone()));
-		}
-		if self.content.local.of(id).is_none() {
-			return Ok(None);
+		let at_hand = cached.as_ref().filter(|(known, _)| *known == id).map(|(_, dataset)| dataset.clone());
+		let look = self.content.local.of(id, Instant::now()).is_some() && at_hand.as_ref().is_none_or(|dataset| !dataset.foreign);
+		if !look {
+			return Ok(at_hand);
 		}
 		let (id, manifest) = manifest(moment).await?;
-		let dataset = self.content.local_dataset(id, &manifest).await?;
-		if let Some(dataset) = &dataset {
-			*cached = Some((id, dataset.clone()));
-		}
-		Ok(dataset)
+		// The operator's folder may have become readable since peers' shards were used first.
+		let Some(dataset) = self.content.local_dataset(id, &manifest).await? else { return Ok(at_hand) };
+		*cached = Some((id, dataset.clone()));
+		Ok(Some(dataset))
 	}
 
 	/// Sees to it that what the validation reads is here.

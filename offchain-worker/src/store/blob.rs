@@ -12,6 +12,9 @@ use std::{
 	sync::Arc,
 };
 
+/// Extension of a second name that [`Blob::link_to`] is about to give its place; what a crash leaves under it may be removed.
+pub const LINKING: &str = "linking";
+
 /// A complete blob. It stays readable while this value lives, even if the store evicts it meanwhile.
 ///
 /// Everything read is compared with the leaf list; a difference drops the blob from the store. Cheap to clone, and safe to
@@ -61,7 +64,7 @@ impl Blob {
 	/// # Errors
 	/// What the system says, for instance on another file system, or where a file has one name only.
 	pub fn link_to(&self, path: &Path) -> io::Result<()> {
-		let temporary = path.with_extension("linking");
+		let temporary = path.with_extension(LINKING);
 		let gone =
 			|removed: io::Result<()>| removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
 		gone(fs::remove_file(&temporary))?;

@@ -31,7 +31,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
-pub use blob::Blob;
+pub use blob::{Blob, LINKING};
 pub use disk::{Disk, LocalDisk};
 pub use error::StoreError;
 pub use index::Usage;
