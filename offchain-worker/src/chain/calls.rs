@@ -224,6 +224,9 @@ pub mod ponw {
 pub mod rewards {
 	use super::*;
 
+	/// Eras to claim in one extrinsic.
+	pub const MOST_CLAIMS: usize = 16;
+
 	pub(super) const CLAIM: Signature<(EraIndex,)> = Signature::new("Rewards", "claim");
 	pub(super) const CLAIM_FOR: Signature<(AccountId, EraIndex)> = Signature::new("Rewards", "claim_for");
 

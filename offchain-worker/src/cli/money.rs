@@ -5,9 +5,6 @@ use crate::chain::{balances, rewards, Call, Neuro};
 use clap::Args;
 use neuroshard_types::{AccountId, Balance};
 
-/// Claims in one extrinsic.
-const CLAIMS: usize = 16;
-
 #[derive(Debug, Args)]
 pub(super) struct Transfer {
 	/// Address of the account that gets it.
@@ -40,7 +37,7 @@ impl Claim {
 		let who = self.account.unwrap_or_else(|| opened.account.id());
 		let own = who == opened.account.id();
 		let eras = opened.client.now().await?.claimable_eras(&who).await?;
-		for some in eras.chunks(CLAIMS) {
+		for some in eras.chunks(rewards::MOST_CLAIMS) {
 			let claim = |era| if own { rewards::claim(era) } else { rewards::claim_for(who.clone(), era) };
 			opened.submitter.submit(Call::all(some.iter().map(|(era, _)| claim(*era)).collect())).await?;
 		}

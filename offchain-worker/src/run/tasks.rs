@@ -37,8 +37,6 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// Eras claimed in one extrinsic.
-const CLAIMS: usize = 16;
 /// A delta that does not come within a block of the first one is asked for again, by itself.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -142,7 +140,7 @@ impl Tasks {
 			}
 			Task::ProveUptime { hour } => self.prove_uptime(moment, hour).await,
 			Task::Claim => {
-				let claims: Vec<Call> = moment.seen.eras.iter().take(CLAIMS).map(|era| rewards::claim(*era)).collect();
+				let claims: Vec<Call> = moment.seen.eras.iter().take(rewards::MOST_CLAIMS).map(|era| rewards::claim(*era)).collect();
 				self.send(Call::all(claims)).await
 			}
 		}

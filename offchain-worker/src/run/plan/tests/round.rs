@@ -1,0 +1,207 @@
+//! A participant in every phase, and restarts in each of them.
+
+use super::*;
+
+#[test]
+fn training_uses_the_place_among_the_participants() {
+	let (chain, local) = training();
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+}
+
+#[test]
+fn finished_training_is_committed_once_also_after_a_restart() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	assert_eq!(plan(&chain, &local), Some(Task::Commit));
+	me(&mut chain).sealed = Some(SEAL);
+	assert_eq!(plan(&chain, &local), None, "it waits for the others' commitments");
+}
+
+#[test]
+fn a_commitment_that_a_reorganisation_took_back_is_sent_again() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	me(&mut chain).sealed = Some(SEAL);
+	assert_eq!(plan(&chain, &local), None);
+	me(&mut chain).sealed = None;
+	assert_eq!(plan(&chain, &local), Some(Task::Commit));
+}
+
+#[test]
+fn work_of_an_earlier_attempt_is_not_committed_to_the_next() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	round(&mut chain).seed = H256::repeat_byte(0x5f);
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	round(&mut chain).seed = SEED;
+	run(&mut chain).id = 8;
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+}
+
+#[test]
+fn a_diverged_round_is_sat_out() {
+	let (mut chain, mut local) = training();
+	local.diverged = Some(SEED);
+	assert_eq!(plan(&chain, &local), None);
+	round(&mut chain).seed = H256::repeat_byte(0x5f);
+	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+}
+
+#[test]
+fn salts_are_revealed_only_once_the_commitment_is_final() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	me(&mut chain).sealed = Some(SEAL);
+	round(&mut chain).phase = Phase::Revealing;
+	assert_eq!(plan(&chain, &local), None);
+	run(&mut chain).finalized_seal = Some(SEAL);
+	assert_eq!(plan(&chain, &local), Some(Task::Reveal));
+}
+
+#[test]
+fn a_commitment_whose_salt_is_lost_cannot_be_revealed() {
+	let (mut chain, local) = training();
+	me(&mut chain).sealed = Some(SEAL);
+	run(&mut chain).finalized_seal = Some(SEAL);
+	round(&mut chain).phase = Phase::Revealing;
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn a_salt_that_does_not_open_the_commitment_on_chain_stays_secret() {
+	let (mut chain, mut local) = training();
+	trained(&mut local);
+	let other = Some(H256::repeat_byte(0x77));
+	me(&mut chain).sealed = other;
+	run(&mut chain).finalized_seal = other;
+	round(&mut chain).phase = Phase::Revealing;
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn deltas_are_fetched_while_others_still_reveal() {
+	let (mut chain, mut local) = revealed_by_all(Phase::Revealing);
+	round(&mut chain).participants[2].work = None;
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(1), delta(1))] }));
+	local.deltas.insert(delta(1), Delta::Held);
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn after_a_crash_between_reveal_and_vote_the_own_delta_is_fetched_like_any_other() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.pending = None;
+	local.deltas.clear();
+	let wanted = [1, ME, 3].map(|byte| (account(byte), delta(byte))).to_vec();
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted }));
+}
+
+#[test]
+fn the_vote_names_every_delta_that_is_held() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), Delta::Held);
+	local.deltas.insert(delta(3), Delta::Held);
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b111].try_into().unwrap() }));
+}
+
+#[test]
+fn those_who_did_not_reveal_have_no_bit_in_the_vote() {
+	let (mut chain, local) = revealed_by_all(Phase::Availability);
+	round(&mut chain).participants[0].work = None;
+	round(&mut chain).participants[2].work = None;
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b1].try_into().unwrap() }));
+}
+
+#[test]
+fn a_delta_that_does_not_come_is_waited_for_until_the_vote_must_be_sent() {
+	let (mut chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), Delta::Held);
+	chain.best = 100 - VOTE_MARGIN - 1;
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(3), delta(3))] }));
+	chain.best = 100 - VOTE_MARGIN;
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b011].try_into().unwrap() }));
+}
+
+#[test]
+fn an_unsound_delta_is_voted_against_without_asking_again() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), Delta::Unsound);
+	local.deltas.insert(delta(3), Delta::Held);
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b110].try_into().unwrap() }));
+}
+
+#[test]
+fn the_vote_does_not_miss_its_deadline() {
+	let (mut chain, local) = revealed_by_all(Phase::Availability);
+	chain.best = 100 - VOTE_MARGIN;
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b010].try_into().unwrap() }));
+}
+
+#[test]
+fn a_vote_is_cast_once_and_not_by_those_who_did_not_reveal() {
+	let (mut chain, local) = revealed_by_all(Phase::Availability);
+	me(&mut chain).vote = Some(vec![0b010].try_into().unwrap());
+	assert_eq!(plan(&chain, &local), None);
+	me(&mut chain).vote = None;
+	me(&mut chain).work = None;
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn a_repeated_availability_phase_is_voted_on_again() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), Delta::Held);
+	local.deltas.insert(delta(3), Delta::Held);
+	// The phase repeats: the chain forgets the votes, this worker's state stays.
+	assert!(matches!(plan(&chain, &local), Some(Task::Vote { .. })));
+}
+
+#[test]
+fn the_outer_step_takes_the_included_deltas_in_order() {
+	let (mut chain, mut local) = checkpointing();
+	round(&mut chain).participants[0].included = false;
+	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: vec![delta(ME), delta(3)] }));
+	let attestation = stepped(&mut local, vec![delta(ME), delta(3)]);
+	assert_eq!(plan(&chain, &local), Some(Task::Attest { attestation }));
+	me(&mut chain).attestation = Some(attestation);
+	assert_eq!(plan(&chain, &local), None);
+}
+
+#[test]
+fn an_included_delta_is_fetched_also_by_those_who_voted_without_it() {
+	let (chain, mut local) = checkpointing();
+	local.deltas.remove(&delta(1));
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(1), delta(1))] }));
+}
+
+#[test]
+fn nothing_is_attested_over_an_unsound_delta() {
+	let (mut chain, mut local) = checkpointing();
+	local.deltas.insert(delta(1), Delta::Unsound);
+	assert_eq!(plan(&chain, &local), None);
+	round(&mut chain).participants[0].included = false;
+	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: vec![delta(ME), delta(3)] }));
+}
+
+#[test]
+fn an_outer_step_over_other_deltas_or_from_another_checkpoint_is_done_again() {
+	let (chain, mut local) = checkpointing();
+	let all = vec![delta(1), delta(ME), delta(3)];
+	stepped(&mut local, vec![delta(1)]);
+	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: all.clone() }));
+	stepped(&mut local, all.clone());
+	local.next.as_mut().unwrap().from = H256::zero();
+	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: all }));
+}
+
+#[test]
+fn the_adopted_checkpoint_is_taken_from_the_own_step_if_it_agrees_and_from_peers_otherwise() {
+	let (mut chain, mut local) = checkpointing();
+	let attestation = stepped(&mut local, vec![delta(1)]);
+	run(&mut chain).view.checkpoint = attestation.checkpoint;
+	run(&mut chain).view.rounds_adopted = 2;
+	assert_eq!(plan(&chain, &local), Some(Task::Adopt { root: attestation.checkpoint }));
+	let other = H256::repeat_byte(0xee);
+	run(&mut chain).view.checkpoint = other;
+	assert_eq!(plan(&chain, &local), Some(Task::FetchCheckpoint { root: other }));
+}
