@@ -12,8 +12,8 @@ use codec::DecodeAll;
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	provider::ProviderInfo,
-	run::{vote_bitmap, Attestation, Work},
-	Balance, BlockNumber, F32, H256,
+	run::{vote_bitmap, Attestation, RunConfig, Work},
+	Balance, BlockNumber, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use scale_info::TypeInfo;
 use subxt::{
@@ -26,13 +26,31 @@ pub(super) const EXISTENTIAL_DEPOSIT: (&str, &str) = ("Balances", "ExistentialDe
 pub(super) const LONGEST_PHASE: (&str, &str) = ("Training", "MaxPhaseDuration");
 pub(super) const HISTORY_PERIOD: (&str, &str) = ("Training", "HistoryPeriod");
 
-/// State roots in the reveal that is estimated: a run of the presets has twelve, and each one more costs 32 bytes.
-const STATE_ROOTS: usize = 12;
-/// Participants in the vote that is estimated.
-const PARTICIPANTS: usize = 8;
-
 /// Nonce of what is estimated: as long as any that an account gets to, and none that Alice has on a development network.
 const NONCE: u64 = 1 << 28;
+
+/// What the length of a round's extrinsics depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundSize {
+	/// State roots in the reveal.
+	state_roots: u32,
+	/// Bits in the vote.
+	participants: u32,
+}
+
+impl RoundSize {
+	/// The most that any run may have.
+	pub const LARGEST: Self = Self { state_roots: MAX_STATE_ROOTS, participants: MAX_PARTICIPANTS };
+
+	/// The most of the run with this configuration.
+	pub fn of(config: &RunConfig) -> Self {
+		Self::new(&config.train, config.max_participants)
+	}
+
+	fn new(train: &TrainConfig, participants: u32) -> Self {
+		Self { state_roots: train.state_roots().min(MAX_STATE_ROOTS), participants: participants.min(MAX_PARTICIPANTS) }
+	}
+}
 
 /// What a provider must be able to pay beside its bond, in planck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,18 +91,18 @@ impl ChainAt {
 		signed.partial_fee_estimate().await.map_err(|error| self.client.rpc_error(&what(), error))
 	}
 
-	/// What a provider that registers `info` must be able to pay.
+	/// What a provider that registers `info` must be able to pay, with rounds of the size `round`.
 	///
 	/// # Errors
 	/// As [`Self::fee`].
-	pub async fn costs(&self, info: &ProviderInfo) -> Result<Costs, ChainError> {
+	pub async fn costs(&self, info: &ProviderInfo, round: RoundSize) -> Result<Costs, ChainError> {
 		// Amounts and hashes only count by their length.
 		let starting = [staking::register(info.clone(), Balance::MAX), staking::update_info(info.clone()), training::join(0)];
 		let mut costs = Costs { existential_deposit: self.existential_deposit()?, start: 0, round: 0 };
 		for call in &starting {
 			costs.start = costs.start.saturating_add(self.fee(call).await?);
 		}
-		for call in &round_calls() {
+		for call in &round_calls(round) {
 			costs.round = costs.round.saturating_add(self.fee(call).await?);
 		}
 		Ok(costs)
@@ -124,16 +142,16 @@ pub(super) fn constant<T: DecodeAll + TypeInfo + 'static>(metadata: &Metadata, (
 	T::decode_all(&mut found.value()).map_err(|error| ChainError::BadAnswer { what: what(), reason: error.to_string() })
 }
 
-/// The extrinsics of one round, with contents of the usual length.
-pub(super) fn round_calls() -> [Call; 5] {
+/// The extrinsics of one round of this size.
+pub(super) fn round_calls(size: RoundSize) -> [Call; 5] {
 	let work = Work {
-		state_roots: vec![H256::zero(); STATE_ROOTS].try_into().unwrap_or_default(),
+		state_roots: (0..size.state_roots).map(|_| H256::zero()).collect::<Vec<_>>().try_into().unwrap_or_default(),
 		delta_root: H256::zero(),
 		delta_bytes: 0,
 		tokens: 0,
 	};
 	let proof = Proof { key: ProofKey { run: 0, round: 0, kind: ProofKind::Training }, timestamp: 0, work_hash: H256::zero() };
-	let vote = vote_bitmap([true; PARTICIPANTS]).unwrap_or_default();
+	let vote = vote_bitmap((0..size.participants).map(|_| true)).unwrap_or_default();
 	let attestation = Attestation { checkpoint: H256::zero(), validation_loss: F32::new(0.0) };
 	[
 		training::commit(0, 0, 0, H256::zero()),
@@ -149,11 +167,23 @@ mod tests {
 	use super::super::mock::{Fate, MockNode, Script};
 	use super::*;
 
+	#[test]
+	fn a_rounds_extrinsics_are_as_long_as_its_run_makes_them() {
+		let mut train = crate::train::presets::tiny().1;
+		train.inner_steps = 25;
+		train.commit_interval = 10;
+		// States after 10, 20 and 25 steps.
+		assert_eq!(RoundSize::new(&train, 9), RoundSize { state_roots: 3, participants: 9 });
+		train.commit_interval = 1;
+		train.inner_steps = u32::MAX;
+		assert_eq!(RoundSize::new(&train, u32::MAX), RoundSize::LARGEST, "the chain takes no more");
+	}
+
 	#[tokio::test]
 	async fn an_estimate_is_for_no_fewer_bytes_than_are_sent_in_the_end() {
 		// Its fees are the lengths of extrinsics.
 		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
-		for call in round_calls() {
+		for call in round_calls(RoundSize::LARGEST) {
 			let estimated = node.client().await.now().await.unwrap().fee(&call).await.unwrap();
 			node.submitter().await.submit(call).await.unwrap();
 			let sent = node.submitted().borrow().last().unwrap().len() as u128;

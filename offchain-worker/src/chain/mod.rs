@@ -28,7 +28,7 @@ pub use call::Call;
 pub use calls::{balances, dataset, ponw, rewards, staking, training, work_hash};
 pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
 pub use error::{ChainError, Neuro};
-pub use fees::Costs;
+pub use fees::{Costs, RoundSize};
 pub use local::LocalViews;
 pub use state::Funds;
 pub use submit::{Event, Included, Submitter};

@@ -42,7 +42,7 @@ fn a_call_is_encoded_as_the_runtime_encodes_it() {
 #[test]
 fn what_a_round_costs_is_estimated_from_calls_that_the_runtime_takes() {
 	let metadata = metadata();
-	for call in fees::round_calls() {
+	for call in fees::round_calls(fees::RoundSize::LARGEST) {
 		let bytes = call.encode(&metadata).unwrap();
 		assert_eq!(RuntimeCall::decode(&mut bytes.as_slice()).unwrap().encode(), bytes, "{}", call.describe());
 	}

@@ -5,7 +5,7 @@ use super::{
 	CliError, Common,
 };
 use crate::{
-	chain::{ChainAt, ChainClient, Costs, Neuro},
+	chain::{ChainAt, ChainClient, Costs, Neuro, RoundSize},
 	hardware,
 	infer::printable_line,
 	keys::Keys,
@@ -13,7 +13,7 @@ use crate::{
 };
 use clap::Args;
 use neuroshard_kernels::{exec::Exec, kat};
-use neuroshard_types::{provider::ProviderStatus, Balance};
+use neuroshard_types::{provider::ProviderStatus, Balance, RunId};
 use std::{
 	net::{TcpListener, UdpSocket},
 	path::Path,
@@ -71,6 +71,7 @@ impl Doctor {
 		disk(&mut findings, &base);
 		let worker = Status::read(&base).filter(|status| status.task.as_deref() != Some("stopped"));
 		ports(&mut findings, self.port, worker.as_ref());
+		let run = worker.and_then(|worker| worker.run);
 		let keys = match Keys::load(&base, common.suri.as_deref()) {
 			Ok(keys) => {
 				findings.note("keys", Verdict::Good, keys.account.address());
@@ -82,7 +83,7 @@ impl Doctor {
 			}
 		};
 		match ChainClient::connect(&common.node).await {
-			Ok(client) => chain(&mut findings, &client, keys.as_ref()).await?,
+			Ok(client) => chain(&mut findings, &client, keys.as_ref(), run).await?,
 			Err(error) => findings.note("node", Verdict::Bad, error),
 		}
 		println!("{}", if findings.bad == 0 { "everything a provider needs is there" } else { "see BAD above" });
@@ -120,7 +121,7 @@ fn ports(findings: &mut Findings, port: u16, worker: Option<&Status>) {
 	}
 }
 
-async fn chain(findings: &mut Findings, client: &ChainClient, keys: Option<&Keys>) -> Result<(), CliError> {
+async fn chain(findings: &mut Findings, client: &ChainClient, keys: Option<&Keys>, run: Option<RunId>) -> Result<(), CliError> {
 	let (health, heads) = (client.health().await?, client.heads().await?);
 	let text = format!("{} on {}, block {}, finalized {}", health.version, health.chain, heads.best.number, heads.finalized.number);
 	match health.syncing {
@@ -137,7 +138,7 @@ async fn chain(findings: &mut Findings, client: &ChainClient, keys: Option<&Keys
 	}
 	clock(findings, at.time().await?);
 	if let Some(keys) = keys {
-		account(findings, &at, keys).await?;
+		account(findings, &at, keys, run).await?;
 	}
 	Ok(())
 }
@@ -157,13 +158,19 @@ fn clock(findings: &mut Findings, chain_ms: u64) {
 	}
 }
 
-async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys) -> Result<(), CliError> {
+/// `run` is the one that the worker is in.
+async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option<RunId>) -> Result<(), CliError> {
 	let who = keys.account.id();
 	let free = at.funds(&who).await?.free;
 	let provider = at.provider(&who).await?;
 	let (minimum, _) = at.bond_limits().await?;
 	let info = provider.as_ref().map_or_else(|| identity(keys), |provider| Ok(provider.info.clone()))?;
-	let (verdict, text) = funds(free, provider.is_none().then_some(minimum), &at.costs(&info).await?);
+	let run = match run {
+		Some(id) => at.run(id).await?,
+		None => None,
+	};
+	let round = run.map_or(RoundSize::LARGEST, |run| RoundSize::of(&run.config));
+	let (verdict, text) = funds(free, provider.is_none().then_some(minimum), &at.costs(&info, round).await?);
 	findings.note("funds", verdict, text);
 	match &provider {
 		None => findings.note("provider", Verdict::Bad, "not registered: `neuroshard-worker register`"),

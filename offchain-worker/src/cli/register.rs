@@ -6,7 +6,7 @@ use super::{
 	CliError, Common,
 };
 use crate::{
-	chain::{staking, ChainClient, Neuro, Submitter},
+	chain::{staking, ChainClient, Neuro, RoundSize, Submitter},
 	keys::Keys,
 };
 use clap::Args;
@@ -52,7 +52,7 @@ impl Register {
 		if bond.0 < minimum {
 			return Err(CliError::BondTooSmall { minimum: Neuro(minimum) });
 		}
-		let costs = chain.costs(info).await?;
+		let costs = chain.costs(info, RoundSize::LARGEST).await?;
 		let needed = Neuro(bond.0.saturating_add(costs.before_work()));
 		let free = chain.funds(&who).await?.free;
 		if free < needed.0 {
