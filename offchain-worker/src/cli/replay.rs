@@ -97,24 +97,28 @@ impl Replay {
 
 	/// Executes blocks until the run is finished, enough rounds are adopted, or `last` is reached.
 	async fn history(&self, client: &ChainClient, last: BlockId) -> Result<RunHistory, CliError> {
-		let state = history::start_state(client, self.from_block, self.chain_spec.as_deref()).await?;
+		let state = match &self.chain_spec {
+			Some(path) => history::genesis_state(path, client.genesis()).await?,
+			None => history::start_state(client, self.from_block).await?,
+		};
 		let first = self.from_block.saturating_add(1);
 		println!("chain {:?}: executing blocks {first} to {}, the last finalized one, at most", client.genesis(), last.number);
 		let blocks = history::blocks(client.clone(), first..=last.number);
 		let (run, enough) = (self.run, self.rounds.and_then(|rounds| usize::try_from(rounds).ok()));
-		let follow = move || follow(state, blocks, RunHistory::new(run), enough, last.number);
+		let follow = move || follow(state, blocks, run, enough, last.number);
 		Ok(tokio::task::spawn_blocking(follow).await.map_err(broken)??)
 	}
 }
 
-/// Executes `blocks` on `state` and shows `run` every state, until it is finished or has `enough` rounds.
+/// Executes `blocks` on `state` and shows the history of `run` every state, until it is finished or has `enough` rounds.
 fn follow(
 	mut state: State,
 	mut blocks: mpsc::Receiver<Result<Block, HistoryError>>,
-	mut run: RunHistory,
+	run: RunId,
 	enough: Option<usize>,
 	last: BlockNumber,
 ) -> Result<RunHistory, HistoryError> {
+	let mut run = RunHistory::new(run, &state)?;
 	let (started, first) = (Instant::now(), state.head().number);
 	let mut reported = started;
 	while !run.is_finished() && enough.is_none_or(|enough| run.rounds().len() < enough) {

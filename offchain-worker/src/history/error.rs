@@ -42,6 +42,14 @@ pub enum HistoryError {
 		/// Root in the header.
 		expected: H256,
 	},
+	/// The state at genesis is another chain's.
+	#[error("the entries at genesis are those of a chain with genesis hash {found:?}, but the node's has {expected:?}: the chain spec is another chain's, or the node is not to be trusted")]
+	Genesis {
+		/// Hash of the header that follows from what was given.
+		found: H256,
+		/// Genesis hash by which the node knows its chain.
+		expected: H256,
+	},
 	/// What the node gave is not the block that comes next.
 	#[error("what the node gave is not block {number} of this chain: {reason}")]
 	NotNext {
@@ -76,12 +84,12 @@ pub enum HistoryError {
 		/// What its executor said.
 		reason: String,
 	},
-	/// The run was under way before the first block that was executed.
-	#[error("run {run} has adopted rounds before block {number}: start earlier with --from-block, or at genesis without it")]
+	/// The run was under way in the state to start from.
+	#[error("run {run} has adopted rounds up to block {number}, the one to start from: name an earlier one with --from-block, or start at genesis without it")]
 	StartsTooLate {
 		/// Run.
 		run: RunId,
-		/// First block in which it was seen.
+		/// Block whose state it was seen in.
 		number: BlockNumber,
 	},
 	/// A run without its dataset.

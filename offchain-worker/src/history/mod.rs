@@ -1,6 +1,7 @@
 //! The chain's history, executed anew: what a finished run is replayed from.
 //!
-//! A start state, which must have the root that its header names, and the blocks after it are all that is taken from a node. Each
+//! A start state, which must have the root that its header names, and the blocks after it are all that is taken from a node. The header
+//! of genesis follows from the state, and must have the chain's genesis hash; a later start state is believed to be the chain's. Each
 //! block is executed by the runtime that the state itself holds, which compares the state root and the extrinsics root of the header
 //! with what it computed. So seeds, participants, reveals and inclusion of a run are those that follow from block bodies, however the
 //! reveals are wrapped; none is an answer of the node.
@@ -18,7 +19,7 @@ mod spec;
 mod state;
 
 pub use error::HistoryError;
-pub use fetch::{blocks, start_state};
+pub use fetch::{blocks, genesis_state, start_state};
 pub use run::RunHistory;
 pub use spec::genesis_entries;
 pub use state::State;

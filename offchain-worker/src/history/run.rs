@@ -27,9 +27,14 @@ struct Seen {
 }
 
 impl RunHistory {
-	/// Of a run that was not seen yet.
-	pub fn new(id: RunId) -> Self {
-		Self { id, seen: None, rounds: Vec::new(), changes: 0 }
+	/// From `state` on, the one that blocks are going to be executed on.
+	///
+	/// # Errors
+	/// [`HistoryError::StartsTooLate`] if rounds were adopted before; else as [`Self::observe`].
+	pub fn new(id: RunId, state: &State) -> Result<Self, HistoryError> {
+		let mut history = Self { id, seen: None, rounds: Vec::new(), changes: 0 };
+		history.observe(state)?;
+		Ok(Self { changes: 0, ..history })
 	}
 
 	/// Notes what the last block of `state` did to the run; to be called after each.

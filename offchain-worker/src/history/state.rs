@@ -1,7 +1,7 @@
 //! The chain's state, kept in memory and moved on by executing blocks.
 
 use super::{block, seal, HistoryError};
-use crate::chain::{Block, BlockId, Entries, LocalViews};
+use crate::chain::{Block, BlockId, Entries, Header, LocalViews};
 use codec::{Decode, DecodeAll};
 use neuroshard_types::{
 	dataset::DatasetView,
@@ -14,7 +14,10 @@ use sp_core::{
 	storage::StateVersion,
 	traits::{CallContext, ReadRuntimeVersionExt, RuntimeCode, WrappedRuntimeCode},
 };
-use sp_runtime::traits::BlakeTwo256;
+use sp_runtime::{
+	traits::{BlakeTwo256, Hash as _, Header as _},
+	Digest,
+};
 use sp_state_machine::{
 	backend::{BackendRuntimeCode, TryPendingCode},
 	Backend, InMemoryBackend, OverlayedChanges, StateMachine,
@@ -41,20 +44,25 @@ impl State {
 	/// [`HistoryError::Root`] if their trie has not the root `expected`, in either layout; [`HistoryError::Runtime`] without a
 	/// runtime that can be asked.
 	pub fn new(block: BlockId, expected: H256, entries: &Entries) -> Result<Self, HistoryError> {
-		let mut backend = InMemoryBackend::<BlakeTwo256>::default();
-		let pairs = || entries.iter().map(|(key, value)| (key.as_slice(), Some(value.as_slice())));
-		// The layout is the runtime's, which is among the entries and not to be executed before they are known to be right.
-		let (mut root, mut nodes) = backend.storage_root(pairs(), StateVersion::V1);
-		if root != expected {
-			(root, nodes) = backend.storage_root(pairs(), StateVersion::V0);
-		}
-		if root != expected {
-			return Err(HistoryError::Root { number: block.number, found: root, expected });
-		}
-		backend.apply_transaction(root, nodes);
-		let machine = Machine { backend, executor: WasmExecutor::builder().build() };
-		let runtime = Runtime::load(&machine, machine.code(block.number)?, block.number)?;
-		Ok(Self { machine, runtime, head: block })
+		let machine = Machine::new(entries, |root| root == expected);
+		let machine = machine.map_err(|found| HistoryError::Root { number: block.number, found, expected })?;
+		Self::of(machine, block)
+	}
+
+	/// The state at genesis of the chain with the genesis hash `expected`, with these storage entries. All of the header of genesis
+	/// follows from them.
+	///
+	/// # Errors
+	/// [`HistoryError::Genesis`] if they are another chain's; [`HistoryError::Runtime`] without a runtime that can be asked.
+	pub fn genesis(expected: H256, entries: &Entries) -> Result<Self, HistoryError> {
+		let machine = Machine::new(entries, |root| genesis_hash(root) == expected);
+		let machine = machine.map_err(|root| HistoryError::Genesis { found: genesis_hash(root), expected })?;
+		Self::of(machine, BlockId { number: 0, hash: expected })
+	}
+
+	fn of(machine: Machine, head: BlockId) -> Result<Self, HistoryError> {
+		let runtime = Runtime::load(&machine, machine.code(head.number)?, head.number)?;
+		Ok(Self { machine, runtime, head })
 	}
 
 	/// The block that this is the state after.
@@ -140,6 +148,13 @@ impl State {
 	}
 }
 
+/// Hash of the header of genesis with this state root: it has no parent, no extrinsics, and no digest.
+fn genesis_hash(state_root: H256) -> H256 {
+	// Without leaves, both layouts of the trie are the same.
+	let no_extrinsics = BlakeTwo256::ordered_trie_root(Vec::new(), StateVersion::V1);
+	Header::new(0, no_extrinsics, state_root, H256::zero(), Digest::default()).hash()
+}
+
 /// What executes a runtime on the state.
 struct Machine {
 	backend: InMemoryBackend<BlakeTwo256>,
@@ -148,6 +163,26 @@ struct Machine {
 }
 
 impl Machine {
+	/// On a state with these storage entries whose root `is_expected`, in either layout.
+	///
+	/// # Errors
+	/// The root in the newer layout.
+	fn new(entries: &Entries, is_expected: impl Fn(H256) -> bool) -> Result<Self, H256> {
+		let mut backend = InMemoryBackend::<BlakeTwo256>::default();
+		let pairs = || entries.iter().map(|(key, value)| (key.as_slice(), Some(value.as_slice())));
+		// The layout is the runtime's, which is among the entries and not to be executed before they are known to be right.
+		let (newer, mut nodes) = backend.storage_root(pairs(), StateVersion::V1);
+		let mut root = newer;
+		if !is_expected(root) {
+			(root, nodes) = backend.storage_root(pairs(), StateVersion::V0);
+		}
+		if !is_expected(root) {
+			return Err(newer);
+		}
+		backend.apply_transaction(root, nodes);
+		Ok(Self { backend, executor: WasmExecutor::builder().build() })
+	}
+
 	/// The code in the state, which executes the next block.
 	fn code(&self, number: BlockNumber) -> Result<Code, HistoryError> {
 		let missing = || HistoryError::Runtime { number, method: "anything".into(), reason: "the state holds no code".into() };

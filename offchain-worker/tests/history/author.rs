@@ -18,6 +18,12 @@ use subxt::metadata::Metadata;
 /// Slot of genesis, in the year 2027.
 const SLOT: u64 = 600_000_000;
 
+/// Root of the trie without leaves.
+const NO_EXTRINSICS: [u8; 32] = [
+	0x03, 0x17, 0x0a, 0x2e, 0x75, 0x97, 0xb7, 0xb7, 0xe3, 0xd8, 0x4c, 0x05, 0x39, 0x1d, 0x13, 0x9a, 0x62, 0xb1, 0x57, 0xe7, 0x87, 0x86,
+	0xd8, 0xc0, 0x82, 0xf2, 0x9d, 0xcf, 0x4c, 0x11, 0x13, 0x14,
+];
+
 /// The chain as its validator, Alice, has it.
 pub struct Chain {
 	state: sp_io::TestExternalities,
@@ -38,7 +44,7 @@ impl Chain {
 		let executor = sc_executor::WasmExecutor::<sp_io::SubstrateHostFunctions>::builder().build();
 		state.register_extension(ReadRuntimeVersionExt::new(executor));
 		let metadata = state.execute_with(|| Runtime::metadata_at_version(16)).unwrap();
-		let header = Header::new(0, H256::zero(), *state.backend.root(), H256::zero(), Digest::default());
+		let header = Header::new(0, H256(NO_EXTRINSICS), *state.backend.root(), H256::zero(), Digest::default());
 		let genesis = Block { hash: header.hash(), header, extrinsics: Vec::new() };
 		let alice = sr25519::Pair::from_string("//Alice", None).unwrap();
 		Self { state, metadata: Metadata::decode_from(&metadata).unwrap(), alice, nonce: 0, missed: 0, blocks: vec![genesis] }

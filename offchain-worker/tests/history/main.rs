@@ -132,7 +132,7 @@ fn at_head(chain: &Chain) -> State {
 
 /// Executes `blocks` and what they say of the run.
 fn follow(state: &mut State, blocks: &[Block]) -> Result<RunHistory, HistoryError> {
-	let mut run = RunHistory::new(0);
+	let mut run = RunHistory::new(0, state)?;
 	for block in blocks {
 		state.execute(block)?;
 		run.observe(state)?;
@@ -179,9 +179,9 @@ fn what_an_aborted_attempt_revealed_does_not_count() {
 #[test]
 fn a_run_that_has_adopted_nothing_yet_has_no_rounds() {
 	let (chain, mut state) = adopted();
+	assert!(follow(&mut state, &[]).unwrap().config().is_none());
 	let run = follow(&mut state, &chain.blocks[1..7]).unwrap();
 	assert!(run.config().is_some() && run.rounds().is_empty() && !run.is_finished());
-	assert!(RunHistory::new(0).config().is_none());
 }
 
 #[test]
@@ -318,19 +318,42 @@ fn a_changed_start_state_is_refused_by_its_root() {
 }
 
 #[test]
-fn a_start_after_the_reveal_serves_and_one_after_the_adoption_does_not() {
+fn a_start_up_to_the_block_before_the_adoption_serves_and_one_after_it_does_not() {
 	let mut chain = started();
 	commit(&mut chain, 0, &work(1));
 	chain.block(vec![reveal(&chain, 0, &work(1))]);
-	let mut revealed = at_head(&chain);
-	adopt(&mut chain, 0);
-	let mut over = at_head(&chain);
+	let mut states = vec![at_head(&chain)];
+	chain.block(vec![training::vote_availability(0, 0, 0, vote_bitmap([true]).unwrap())]);
+	states.push(at_head(&chain));
+	let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
+	chain.block(vec![training::attest(0, 0, 0, attestation)]);
+	states.push(at_head(&chain));
 	chain.block(vec![]);
-	let run = follow(&mut revealed, &chain.blocks[5..]).unwrap();
-	assert_eq!(run.rounds()[0].works, [(chain.alice(), work(1))]);
-	let Err(error) = follow(&mut over, &chain.blocks[8..]) else { panic!("accepted") };
-	assert!(matches!(error, HistoryError::StartsTooLate { run: 0, number: 8 }), "{error:?}");
+	let mut over = at_head(&chain);
+	for mut state in states {
+		let first = state.head().number as usize + 1;
+		let run = follow(&mut state, &chain.blocks[first..]).unwrap();
+		assert_eq!(run.rounds().len(), 1, "from block {first} on");
+		assert_eq!(run.rounds()[0].works, [(chain.alice(), work(1))]);
+		assert_eq!(run.changes() as usize, chain.blocks.len() - first);
+	}
+	let Err(error) = follow(&mut over, &[]) else { panic!("accepted") };
+	assert!(matches!(error, HistoryError::StartsTooLate { run: 0, number: 7 }), "{error:?}");
 	assert!(error.to_string().contains("--from-block"), "{error}");
+}
+
+#[test]
+fn genesis_is_that_of_the_chain_with_its_hash_and_of_no_other() {
+	let mut chain = Chain::new();
+	let (hash, entries) = (chain.blocks[0].hash, chain.entries());
+	let mut state = State::genesis(hash, &entries).unwrap();
+	chain.block(vec![]);
+	follow(&mut state, &chain.blocks[1..]).unwrap();
+	for (expected, entries) in [(H256([1; 32]), &entries[..]), (hash, &entries[1..])] {
+		let Err(error) = State::genesis(expected, &entries.to_vec()) else { panic!("accepted") };
+		assert!(matches!(error, HistoryError::Genesis { found, .. } if found != expected), "{error:?}");
+		assert!(!error.is_difference());
+	}
 }
 
 #[test]
