@@ -1,5 +1,9 @@
 //! The command line: one file per command.
 
+// First: its macro is for all that follow.
+#[macro_use]
+mod print;
+
 mod bench;
 mod bond;
 mod dataset;

@@ -1,0 +1,51 @@
+//! Printing for people and pipes.
+
+use std::{
+	fmt,
+	io::{self, Write},
+};
+
+/// As the standard library's, in all commands, but without a panic when nobody reads any more, as behind `| head -1`: the command goes
+/// on to its end, so that nothing is left half done.
+macro_rules! println {
+	($($argument:tt)+) => {
+		$crate::cli::print::line(format_args!($($argument)+))
+	};
+}
+
+/// Prints a line. Ends the process if it cannot be written for another reason than that nobody reads it, such as a full disk.
+pub(super) fn line(text: fmt::Arguments<'_>) {
+	if let Err(error) = write_line(&mut io::stdout().lock(), text) {
+		eprintln!("error: cannot write to standard output: {error}");
+		std::process::exit(1);
+	}
+}
+
+fn write_line(out: &mut impl Write, text: fmt::Arguments<'_>) -> io::Result<()> {
+	match out.write_fmt(text).and_then(|()| out.write_all(b"\n")) {
+		Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+		written => written,
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is() {
+		let (reader, mut writer) = io::pipe().unwrap();
+		drop(reader);
+		assert!(writer.write_all(b"a").is_err());
+		write_line(&mut writer, format_args!("{}", 7)).unwrap();
+		let mut full: &mut [u8] = &mut [0; 2];
+		write_line(&mut full, format_args!("long")).unwrap_err();
+	}
+
+	#[test]
+	fn a_line_is_written_whole() {
+		let mut out = Vec::new();
+		write_line(&mut out, format_args!("{}, {:?}", 7, "x")).unwrap();
+		assert_eq!(out, b"7, \"x\"\n");
+	}
+}
