@@ -111,7 +111,8 @@ impl Submitter {
 		self.request(call, Expiry::SignAnew).await
 	}
 
-	/// As [`Self::submit`], but an extrinsic whose time is over is not signed anew: by then the caller may want something else.
+	/// As [`Self::submit`], but an extrinsic that the pool had and whose time is over is not signed anew: by then the caller may want
+	/// something else, and what must not happen twice does not.
 	///
 	/// # Errors
 	/// As [`Self::submit`]; [`ChainError::NotIncluded`] after one time of validity.
@@ -158,9 +159,14 @@ impl Attempts {
 		}
 	}
 
-	/// After the pool found nonce or birth block used up. That says nothing about the call itself.
-	fn outdated(&mut self, call: &Call, reason: String) -> Result<(), ChainError> {
-		self.sign_anew(ChainError::Pool { call: call.describe(), reason })
+	/// After the pool found nonce or birth block used up. That says nothing about the call itself. One that the pool had taken before
+	/// may still come with another branch of the chain: only who wants it twice rather than never has it signed anew.
+	fn outdated(&mut self, call: &Call, reason: String, sent: bool) -> Result<(), ChainError> {
+		let over = ChainError::Pool { call: call.describe(), reason };
+		match sent && self.expiry == Expiry::GiveUp {
+			true => Err(over),
+			false => self.sign_anew(over),
+		}
 	}
 
 	fn sign_anew(&mut self, otherwise: ChainError) -> Result<(), ChainError> {
@@ -179,7 +185,7 @@ async fn deliver(client: &ChainClient, account: &Account, call: &Call, expiry: E
 		match follow(client, account, call, &signed).await? {
 			Followed::Included(included) => return Ok(included),
 			Followed::Expired => attempts.expired(call)?,
-			Followed::Outdated(reason) => attempts.outdated(call, reason)?,
+			Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent)?,
 		}
 	}
 }
@@ -229,13 +235,17 @@ enum Followed {
 	Included(Included),
 	/// Its time is over, and it is in no block.
 	Expired,
-	/// The pool wants another nonce or birth block.
-	Outdated(String),
+	/// The pool wants another nonce or birth block; whether it had taken the extrinsic before.
+	Outdated {
+		reason: String,
+		sent: bool,
+	},
 }
 
 async fn follow(client: &ChainClient, account: &Account, call: &Call, signed: &Signed) -> Result<Followed, ChainError> {
 	let mut seen = HashSet::new();
 	let mut sent_at: Option<BlockNumber> = None;
+	let mut sent = false;
 	let mut outdated = 0;
 	loop {
 		let heads = patiently(|| client.heads()).await?;
@@ -248,13 +258,12 @@ async fn follow(client: &ChainClient, account: &Account, call: &Call, signed: &S
 		}
 		if is_due(sent_at, heads.best.number) {
 			match patiently(|| client.submit(&signed.bytes)).await?.map_err(|error| explain::refusal(&error)) {
-				Ok(()) | Err(Refusal::Known) => {}
+				Ok(()) | Err(Refusal::Known) => sent = true,
 				Err(Refusal::Outdated) if !overtaken(sent_at.is_some(), &mut outdated) => {}
 				Err(Refusal::Outdated) => {
 					tokio::time::sleep(LOOK_INTERVAL).await;
-					return Ok(Followed::Outdated(
-						"another extrinsic of this account was faster; is the account used elsewhere, too?".into(),
-					));
+					let reason = "another extrinsic of this account was faster; is the account used elsewhere, too?".into();
+					return Ok(Followed::Outdated { reason, sent });
 				}
 				Err(Refusal::Unfunded) => return Err(unfunded(client, account).await),
 				Err(Refusal::Later(reason)) => tracing::debug!("{} waits: {reason}", call.describe()),
@@ -391,9 +400,16 @@ mod tests {
 	#[test]
 	fn a_nonce_that_is_taken_says_nothing_about_the_call() {
 		let mut attempts = Attempts::new(Expiry::GiveUp);
-		attempts.outdated(&call(), "taken".into()).unwrap();
-		attempts.outdated(&call(), "taken".into()).unwrap();
-		assert!(matches!(attempts.outdated(&call(), "taken".into()), Err(ChainError::Pool { .. })), "but it ends");
+		attempts.outdated(&call(), "taken".into(), false).unwrap();
+		attempts.outdated(&call(), "taken".into(), false).unwrap();
+		assert!(matches!(attempts.outdated(&call(), "taken".into(), false), Err(ChainError::Pool { .. })), "but it ends");
+	}
+
+	#[test]
+	fn what_must_not_happen_twice_is_not_signed_anew_once_the_pool_had_it() {
+		let outdated = |expiry| Attempts::new(expiry).outdated(&call(), "taken".into(), true);
+		assert!(matches!(outdated(Expiry::GiveUp), Err(ChainError::Pool { .. })));
+		outdated(Expiry::SignAnew).unwrap();
 	}
 
 	#[test]

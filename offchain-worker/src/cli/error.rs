@@ -74,6 +74,12 @@ pub enum CliError {
 	/// The kernels do not compute on this machine what they must.
 	#[error("this machine does not compute the known answers ({0}): its work would be judged wrong, so it is not registered; please report processor and version")]
 	KnownAnswer(String),
+	/// It is not known whether money was sent.
+	#[error("{source}. It is not certain that nothing was sent: look at both accounts before you send it again")]
+	Unsure {
+		/// What the chain or the node said.
+		source: ChainError,
+	},
 	/// Something asked for does not exist.
 	#[error("there is no {0}")]
 	Unknown(String),

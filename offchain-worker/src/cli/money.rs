@@ -1,7 +1,7 @@
 //! `transfer` and `claim`.
 
 use super::{open::open, parse, CliError, Common};
-use crate::chain::{balances, rewards, Call, Neuro};
+use crate::chain::{balances, rewards, Call, ChainError, Neuro};
 use clap::Args;
 use neuroshard_types::{AccountId, Balance};
 
@@ -18,9 +18,19 @@ pub(super) struct Transfer {
 impl Transfer {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let opened = open(common).await?;
-		let included = opened.submitter.submit(balances::transfer(self.to.clone(), self.amount.0)).await?;
+		let included = opened.submitter.submit_once(balances::transfer(self.to.clone(), self.amount.0)).await.map_err(unsent)?;
 		println!("sent {} to {} in block {}", self.amount, self.to, included.block.number);
 		Ok(0)
+	}
+}
+
+/// A transfer that failed for certain, or of which nobody knows: that one is not sent again by itself.
+fn unsent(error: ChainError) -> CliError {
+	match error {
+		ChainError::Dispatch { .. } | ChainError::Unfunded { .. } | ChainError::Missing { .. } | ChainError::Incompatible { .. } => {
+			error.into()
+		}
+		source => CliError::Unsure { source },
 	}
 }
 
@@ -47,5 +57,19 @@ impl Claim {
 			false => println!("claimed {} of {} eras for {who}", Neuro(earned), eras.len()),
 		}
 		Ok(0)
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn whoever_may_have_paid_already_is_told_to_look_first() {
+		let expired = ChainError::NotIncluded { call: "Balances::transfer_keep_alive".into(), blocks: 64 };
+		let words = unsent(expired).to_string();
+		assert!(words.contains("within 64 blocks") && words.contains("look at both accounts before you send it again"), "{words}");
+		let refused = ChainError::Dispatch { call: String::new(), name: String::new(), advice: String::new() };
+		assert!(matches!(unsent(refused), CliError::Chain(_)), "that one sent nothing");
 	}
 }
