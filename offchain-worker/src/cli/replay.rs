@@ -6,6 +6,7 @@ use crate::{
 	data::{dataset, loader::Loader},
 	hardware,
 	history::{self, HistoryError, RunHistory, State},
+	infer::printable_line,
 	train::replay::{replay_run, Progress},
 };
 use clap::Args;
@@ -57,11 +58,12 @@ impl Replay {
 				AGREES
 			}
 			Err(difference) if is_difference(&difference) => {
-				println!("DIFFERENT: {difference}");
+				// Parts of it, as of an error, may come from the node.
+				println!("DIFFERENT: {}", printable_line(&difference.to_string()));
 				DIFFERENT
 			}
 			Err(error) => {
-				eprintln!("error: {error}");
+				eprintln!("error: {}", printable_line(&error.to_string()));
 				NO_ANSWER
 			}
 		}
