@@ -191,7 +191,8 @@ impl ChainClient {
 	}
 
 	/// Follows best and finalized block until the last receiver is gone. While the node is away the value stays as it was.
-	pub fn follow(&self, start: Heads) -> watch::Receiver<Heads> {
+	/// `note` is told after every question to the node what it failed with, if it did.
+	pub fn follow(&self, start: Heads, mut note: impl FnMut(Option<&ChainError>) + Send + 'static) -> watch::Receiver<Heads> {
 		let (sender, receiver) = watch::channel(start);
 		let client = self.clone();
 		tokio::spawn(async move {
@@ -201,7 +202,13 @@ impl ChainClient {
 					() = sender.closed() => return,
 					() = tokio::time::sleep(HEAD_INTERVAL) => {},
 				}
-				match client.heads().await {
+				// An answer that does not come keeps nothing alive.
+				let heads = tokio::select! {
+					() = sender.closed() => return,
+					heads = client.heads() => heads,
+				};
+				note(heads.as_ref().err());
+				match heads {
 					Ok(heads) => {
 						if std::mem::take(&mut away) {
 							tracing::info!(best = heads.best.number, "the node is back");

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
 	chain::{rewards, staking, training, Neuro},
-	run::LEAVE_FILE,
+	run::{forget_request, LEAVE_FILE},
 };
 use clap::Args;
 use neuroshard_types::run::RunStatus;
@@ -27,6 +27,7 @@ impl Leave {
 			return Err(CliError::NotRegistered { address });
 		};
 		if provider.bonded == 0 {
+			forget_request(&opened.base)?;
 			return withdraw(&opened, &provider.unbonding).await;
 		}
 		if !self.now && RunLock::take(&opened.base).is_err() {
@@ -38,6 +39,7 @@ impl Leave {
 		}
 		leave_runs(&opened).await?;
 		opened.submitter.submit(staking::deregister()).await?;
+		forget_request(&opened.base)?;
 		let (_, blocks) = at.bond_limits().await?;
 		println!("{} of bond on its way out; call `leave` again in {blocks} blocks to withdraw it", Neuro(provider.bonded));
 		Ok(0)

@@ -58,8 +58,8 @@ pub enum WorkerError {
 	/// The run that was asked for does not exist.
 	#[error("there is no run {0} on this chain: `neuroshard-worker status` shows what there is")]
 	UnknownRun(RunId),
-	/// The run's dataset is not on chain any more.
-	#[error("the run's dataset {0} is not on chain")]
+	/// The run's dataset is not on chain any more: it was retired, and went with the last run that used it.
+	#[error("dataset {0} is retired and not on chain any more: nothing can be trained on it; take part in another run (--run ID)")]
 	UnknownDataset(DatasetId),
 	/// The dataset has more shards than can be described to peers.
 	#[error("dataset {0} has too many shards to be fetched from peers: get it elsewhere and name its folder with --dataset DIR")]
@@ -122,6 +122,18 @@ fn nobody_has_shards(dataset: DatasetId, peers: usize) -> String {
 }
 
 impl WorkerError {
+	/// Whether another block only was faster: what it changed in the meantime is no problem of anybody.
+	pub(super) fn is_outrun(&self) -> bool {
+		let names =
+			["Training::WrongPhase", "Training::WrongRound", "Training::WrongAttempt", "Training::AlreadyActed", "Training::AlreadyMember"];
+		matches!(self, Self::Chain(chain) if names.iter().any(|name| chain.is_dispatch(name)))
+	}
+
+	/// Whether the run's dataset is out of reach. That stands in the status as long as it lasts.
+	pub(super) fn lacks_dataset(&self) -> bool {
+		matches!(self, Self::NoShardList { .. } | Self::UnknownDataset(_))
+	}
+
 	/// How long the same attempt would end the same way; `None` if it may be made again at once.
 	pub(super) fn rest(&self) -> Option<Rest> {
 		match self {
@@ -129,7 +141,7 @@ impl WorkerError {
 			Self::Chain(ChainError::Dispatch { .. })
 			| Self::Train(TrainError::Diverged(_))
 			| Self::Outer(OuterError::Train(TrainError::Diverged(_))) => Some(Rest::Fixed),
-			Self::NoShardList { .. } | Self::OthersFolder { .. } => Some(Rest::Growing),
+			Self::NoShardList { .. } | Self::UnknownDataset(_) | Self::OthersFolder { .. } => Some(Rest::Growing),
 			_ => None,
 		}
 	}
@@ -138,5 +150,18 @@ impl WorkerError {
 impl From<Stopped> for WorkerError {
 	fn from(_: Stopped) -> Self {
 		Self::Stopped
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn a_retired_dataset_is_asked_for_less_and_less_often_and_says_what_to_do() {
+		let error = WorkerError::UnknownDataset(1);
+		assert_eq!(error.rest(), Some(Rest::Growing));
+		assert!(error.lacks_dataset() && !error.is_fatal());
+		assert!(error.to_string().contains("retired") && error.to_string().contains("--run ID"), "{error}");
 	}
 }

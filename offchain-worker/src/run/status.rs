@@ -1,6 +1,6 @@
 //! What a worker tells about itself: for `status`, for metrics, and in `<base>/status.json` for whoever drives it.
 
-use crate::files::write_atomically;
+use crate::{chain::ChainError, files::write_atomically};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tokio::sync::watch;
@@ -128,6 +128,18 @@ impl Reporter {
 		self.0.borrow().clone()
 	}
 
+	/// Notes the node's absence as the newest problem, as often as it is told what the node said last: a failure, or nothing while it
+	/// is there. With its return the problem vanishes.
+	pub(super) fn node_notes(&self) -> impl FnMut(Option<&ChainError>) + Send + 'static {
+		let (reporter, mut away) = (self.clone(), false);
+		move |problem| {
+			let was_away = std::mem::replace(&mut away, problem.is_some());
+			if was_away || away {
+				reporter.update(|status| status.last_error = problem.map(ToString::to_string));
+			}
+		}
+	}
+
 	/// Follows changes.
 	pub fn subscribe(&self) -> watch::Receiver<Status> {
 		self.0.subscribe()
@@ -171,6 +183,23 @@ mod tests {
 		writer.await.unwrap();
 		let read = Status::read(base.path()).unwrap();
 		assert_eq!((read.pid, read.earned.as_str()), (7, "340282366920938463463374607431768211455"));
+	}
+
+	#[test]
+	fn a_node_that_is_away_stands_in_the_status_until_it_is_back() {
+		let reporter = Reporter::new(Status { last_error: Some("refused".into()), ..Default::default() });
+		let mut node = reporter.node_notes();
+		node(None);
+		assert_eq!(reporter.current().last_error.as_deref(), Some("refused"), "the node was there all the time");
+		let away = ChainError::NodeAway { url: "ws://node".into(), reason: "the connection was lost".into() };
+		node(Some(&away));
+		assert_eq!(reporter.current().last_error, Some(away.to_string()));
+		// Something succeeds meanwhile, such as training; the node is away all the same.
+		reporter.update(|status| status.last_error = None);
+		node(Some(&away));
+		assert_eq!(reporter.current().last_error, Some(away.to_string()));
+		node(None);
+		assert_eq!(reporter.current().last_error, None);
 	}
 
 	#[test]

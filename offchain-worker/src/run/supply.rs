@@ -15,7 +15,11 @@ impl Tasks {
 	/// Hands the operator's dataset out before anybody trains: others may have none.
 	pub(super) async fn offer_dataset(&self, moment: &Moment) -> Result<(), WorkerError> {
 		let mut cached = self.dataset.lock().await;
-		self.dataset_at_hand(moment, &mut cached).await.map(drop)
+		match self.dataset_at_hand(moment, &mut cached).await {
+			// A retired dataset goes with the last run that used it. Nobody asks for its shards then, and a checkpoint needs none.
+			Err(WorkerError::UnknownDataset(_)) => Ok(()),
+			other => other.map(drop),
+		}
 	}
 
 	/// The run's dataset: from the operator's folder, or with the list of shards that peers give.

@@ -5,7 +5,9 @@ use super::{
 	aside::Aside,
 	compute::Compute,
 	content::Content,
+	forget_request,
 	journal::Journal,
+	notice::{notice, Noticed},
 	observe::{observe, Observed},
 	obstacle::obstacle,
 	peers::Book,
@@ -24,7 +26,7 @@ use crate::{
 };
 use neuroshard_types::{run::RunStatus, Balance, DatasetId, RoundIndex, RunId, H256};
 use std::{
-	path::{Path, PathBuf},
+	path::PathBuf,
 	sync::Arc,
 	time::{Duration, Instant},
 };
@@ -91,7 +93,10 @@ pub struct Worker {
 	waiting: Option<String>,
 	/// What of the run's dataset is missing, while it is.
 	lacking: Option<String>,
+	noticed: Noticed,
 	told: Told,
+	/// The task that was begun last, as it was said.
+	begun: Told,
 	leaving: bool,
 }
 
@@ -154,7 +159,9 @@ impl Worker {
 			kept: None,
 			waiting: None,
 			lacking: None,
+			noticed: Noticed::default(),
 			told: Told::default(),
+			begun: Told::default(),
 			leaving: false,
 		})
 	}
@@ -170,7 +177,7 @@ impl Worker {
 	}
 
 	async fn work(&mut self, stop: &CancellationToken) -> Result<(), WorkerError> {
-		let mut heads = self.client.follow(Heads::default());
+		let mut heads = self.client.follow(Heads::default(), self.tasks.reporter.node_notes());
 		loop {
 			heads.mark_unchanged();
 			// Answers of a node that is away, and what is on its way into a block, take their time: stopping does not wait for them.
@@ -241,7 +248,8 @@ impl Worker {
 		let seen = observe(&self.client, &me, self.options.run, self.at_hand.map(|(run, _)| run)).await?;
 		if !self.leaving && self.base.join(LEAVE_FILE).exists() {
 			self.leaving = true;
-			tracing::info!("{}", farewell(&seen.chain));
+			let request = self.base.join(LEAVE_FILE);
+			tracing::info!("{} (to stay after all: stop the worker and delete {})", farewell(&seen.chain), request.display());
 		}
 		self.local.leaving = self.leaving;
 		let seed = seen.chain.run.as_ref().and_then(|run| run.round.as_ref()).map(|round| round.seed);
@@ -260,6 +268,7 @@ impl Worker {
 			self.book.refresh(&seen.at, &me, &self.tasks.content.net).await?;
 		}
 		self.note_rounds(&seen).await?;
+		self.noticed.tell(notice(&seen.chain, &self.local));
 		self.tell_obstacle(&seen);
 		self.show(&seen).await;
 		Ok(seen)
@@ -345,9 +354,11 @@ impl Worker {
 
 	/// Does `task`; a long one is given up when a newer plan does not want it any more.
 	async fn perform(&mut self, task: Task, seen: Observed, heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) -> Ended {
-		match self.lacking.as_ref().filter(|_| matches!(task, Task::FindDataset { .. })) {
-			Some(_) => tracing::debug!("{task}"),
-			None => tracing::info!("{task}"),
+		// What is tried again and again is said once.
+		let again = self.lacking.is_some() && matches!(task, Task::FindDataset { .. });
+		match !again && self.begun.is_new(&task.to_string(), Instant::now()) {
+			true => tracing::info!("{task}"),
+			false => tracing::debug!("{task}"),
 		}
 		self.tasks.reporter.update(|status| status.task = Some(task.to_string()));
 		let pending = self.journal.pending().cloned();
@@ -445,33 +456,25 @@ impl Worker {
 			self.tasks.submitter.submit(staking::deregister()).await?;
 			tracing::info!("left: the bond is on its way out; `neuroshard-worker leave` withdraws it after the cooldown");
 		}
-		let path: &Path = &self.base.join(LEAVE_FILE);
-		match std::fs::remove_file(path) {
-			Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(WorkerError::File { path: path.to_path_buf(), source }),
-			_ => Ok(()),
-		}
+		forget_request(&self.base)
 	}
 
 	fn report(&mut self, error: &WorkerError) {
-		// What another block changed in the meantime is no problem of anybody.
-		let outrun =
-			["Training::WrongPhase", "Training::WrongRound", "Training::WrongAttempt", "Training::AlreadyActed", "Training::AlreadyMember"];
-		if matches!(error, WorkerError::Chain(chain) if outrun.iter().any(|name| ChainError::is_dispatch(chain, name))) {
-			tracing::debug!("{error}");
-			return;
+		// Whoever follows the heads says, also in the status, that the node is away, and when it is back.
+		if error.is_outrun() || matches!(error, WorkerError::Chain(ChainError::NodeAway { .. })) {
+			return tracing::debug!("{error}");
 		}
 		let words = error.to_string();
-		let told = match error {
-			WorkerError::NoShardList { .. } => self.lacking.replace(words.clone()).is_some(),
-			_ => !self.told.is_new(&words, Instant::now()),
+		let told = match error.lacks_dataset() {
+			true => self.lacking.replace(words.clone()).is_some(),
+			false => !self.told.is_new(&words, Instant::now()),
 		};
-		// Whoever follows the heads says that the node is away.
-		match told || matches!(error, WorkerError::Chain(ChainError::NodeAway { .. })) {
+		match told {
 			true => tracing::debug!("still: {words}"),
 			false => tracing::warn!("{words}"),
 		}
 		// What is missing of the dataset stands in the status anyway, until it is there.
-		if !matches!(error, WorkerError::NoShardList { .. }) {
+		if !error.lacks_dataset() {
 			self.tasks.reporter.update(|status| status.last_error = Some(words));
 		}
 	}
