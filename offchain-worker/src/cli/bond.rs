@@ -11,14 +11,14 @@ use neuroshard_types::{
 #[derive(Debug, Args)]
 pub(super) struct BondExtra {
 	/// How much to add, in NEURO.
-	#[arg(long, value_name = "NEURO", value_parser = parse::amount)]
+	#[arg(long, value_name = "NEURO", value_parser = parse::amount, allow_negative_numbers = true)]
 	amount: Neuro,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Unbond {
 	/// How much to take out, in NEURO.
-	#[arg(long, value_name = "NEURO", value_parser = parse::amount)]
+	#[arg(long, value_name = "NEURO", value_parser = parse::amount, allow_negative_numbers = true)]
 	amount: Neuro,
 }
 

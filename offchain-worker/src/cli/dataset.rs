@@ -6,13 +6,14 @@ use crate::{
 	data::{
 		corpus::{self, CorpusLimits},
 		dataset::{self, BuildOptions},
-		manifest::DatasetManifest,
+		manifest::{DatasetManifest, MANIFEST_FILE},
+		DataError,
 	},
 	infer::printable_line,
 };
 use clap::{Args, Subcommand};
 use neuroshard_types::{DatasetId, H256};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DatasetCommand {
@@ -84,7 +85,12 @@ impl Build {
 			limits.total_bytes = bytes;
 		}
 		let corpus = match &self.corpus {
-			Some(path) => corpus::path_corpus(path, limits)?,
+			Some(path) => corpus::path_corpus(path, limits).map_err(|error| match error {
+				DataError::Io { path: failed, source } if failed == *path => {
+					CliError::Invalid(format!("--corpus {}: {source}", path.display()))
+				}
+				error => error.into(),
+			})?,
 			None => corpus::registry_corpus(&cargo_home()?, limits)?,
 		};
 		let options =
@@ -116,6 +122,7 @@ pub(super) struct Verify {
 
 impl Verify {
 	async fn run(self, common: &Common) -> Result<u8, CliError> {
+		refuse_no_dataset(&self.dir)?;
 		let verified = match (self.root, self.id) {
 			(Some(text), _) => dataset::verify(&self.dir, Some(parse_hash(&text)?))?,
 			(None, Some(id)) => {
@@ -128,6 +135,17 @@ impl Verify {
 		println!("every chunk agrees");
 		Ok(0)
 	}
+}
+
+/// Refuses a folder without a manifest, which is what makes it a dataset.
+pub(super) fn refuse_no_dataset(dir: &Path) -> Result<(), CliError> {
+	if dir.join(MANIFEST_FILE).exists() {
+		return Ok(());
+	}
+	let dir = dir.display();
+	Err(CliError::Invalid(format!(
+		"{dir} is no dataset folder, there is no {MANIFEST_FILE} in it: `neuroshard-worker dataset build --corpus TEXT --out DIR` makes one"
+	)))
 }
 
 pub(super) fn describe(manifest: &DatasetManifest) {
@@ -164,5 +182,16 @@ mod tests {
 		for wrong in ["", "0x12", "zz"] {
 			assert!(parse_hash(wrong).is_err());
 		}
+	}
+
+	#[test]
+	fn a_folder_without_a_manifest_is_no_dataset_and_what_makes_one_is_said() {
+		let folder = tempfile::tempdir().unwrap();
+		for dir in [folder.path().to_path_buf(), folder.path().join("nothere")] {
+			let words = refuse_no_dataset(&dir).unwrap_err().to_string();
+			assert!(words.contains("is no dataset folder") && words.contains("dataset build --corpus TEXT"), "{words}");
+		}
+		std::fs::write(folder.path().join(MANIFEST_FILE), "{}").unwrap();
+		refuse_no_dataset(folder.path()).unwrap();
 	}
 }

@@ -1,7 +1,7 @@
 //! `dataset register|activate|retire|list`: datasets on the chain.
 
 use super::{
-	dataset::describe,
+	dataset::{describe, refuse_no_dataset},
 	open::{open, Opened},
 	CliError, Common,
 };
@@ -39,6 +39,7 @@ pub(super) struct Register {
 
 impl Register {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		refuse_no_dataset(&self.dir)?;
 		let opened = open(common).await?;
 		// A deposit for files that differ from their manifest would be a deposit for nothing.
 		let dataset = dataset::verify(&self.dir, None)?;

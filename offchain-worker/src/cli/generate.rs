@@ -22,7 +22,7 @@ pub(super) struct Generate {
 	#[arg(long)]
 	run: Option<RunId>,
 	/// Most tokens to generate.
-	#[arg(long, default_value_t = Sampling::default().max_tokens)]
+	#[arg(long, default_value_t = Sampling::default().max_tokens, value_parser = clap::value_parser!(u32).range(1..))]
 	max_tokens: u32,
 	/// 0 always takes the likeliest token; 1 samples from the model's own distribution.
 	#[arg(long, default_value_t = Sampling::default().temperature)]

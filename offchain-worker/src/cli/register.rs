@@ -15,7 +15,7 @@ use neuroshard_types::provider::ProviderInfo;
 #[derive(Debug, Args)]
 pub(super) struct Register {
 	/// Bond in NEURO; the chain's minimum if it is not given.
-	#[arg(long, value_name = "NEURO")]
+	#[arg(long, value_name = "NEURO", allow_negative_numbers = true)]
 	bond: Option<Neuro>,
 	/// Roles to offer.
 	#[arg(long, value_enum, value_delimiter = ',', default_value = "worker")]
