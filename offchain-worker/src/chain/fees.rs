@@ -13,7 +13,7 @@ use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	provider::ProviderInfo,
 	run::{vote_bitmap, Attestation, RunConfig, Work},
-	Balance, BlockNumber, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+	Balance, BlockNumber, RoundIndex, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use scale_info::TypeInfo;
 use subxt::{
@@ -25,6 +25,9 @@ use subxt_signer::sr25519::dev;
 pub(super) const EXISTENTIAL_DEPOSIT: (&str, &str) = ("Balances", "ExistentialDeposit");
 pub(super) const LONGEST_PHASE: (&str, &str) = ("Training", "MaxPhaseDuration");
 pub(super) const HISTORY_PERIOD: (&str, &str) = ("Training", "HistoryPeriod");
+pub(super) const RUN_DEPOSIT: (&str, &str) = ("Training", "RunDeposit");
+pub(super) const RECORD_DEPOSIT: (&str, &str) = ("Training", "RecordDeposit");
+pub(super) const RECORDS_KEPT: (&str, &str) = ("Training", "RecordsKept");
 
 /// Nonce of what is estimated: as long as any that an account gets to, and none that Alice has on a development network.
 const NONCE: u64 = 1 << 28;
@@ -131,6 +134,22 @@ impl ChainAt {
 	pub fn history_period(&self) -> Result<BlockNumber, ChainError> {
 		constant(self.at.metadata_ref(), &HISTORY_PERIOD)
 	}
+
+	/// Deposit in planck that creating a run of so many rounds holds; `None` goes on until stopped.
+	///
+	/// # Errors
+	/// As [`Self::existential_deposit`].
+	pub fn run_deposit(&self, rounds: Option<RoundIndex>) -> Result<Balance, ChainError> {
+		run_deposit(self.at.metadata_ref(), rounds)
+	}
+}
+
+/// As pallet `Training` has it: for the run itself, and for every record that it may keep at a time.
+pub(super) fn run_deposit(metadata: &Metadata, rounds: Option<RoundIndex>) -> Result<Balance, ChainError> {
+	let kept: RoundIndex = constant(metadata, &RECORDS_KEPT)?;
+	let (run, record): (Balance, Balance) = (constant(metadata, &RUN_DEPOSIT)?, constant(metadata, &RECORD_DEPOSIT)?);
+	let records = rounds.map_or(kept, |rounds| rounds.min(kept));
+	Ok(run.saturating_add(record.saturating_mul(records.into())))
 }
 
 /// Value of a constant in the metadata, whose type is compared first.

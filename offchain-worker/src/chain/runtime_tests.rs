@@ -60,6 +60,16 @@ fn constants_are_read_from_the_metadata_by_name_and_type() {
 }
 
 #[test]
+fn a_runs_deposit_is_that_of_the_pallet() {
+	let metadata = metadata();
+	for rounds in [None, Some(0), Some(1), Some(100), Some(4_095), Some(4_096), Some(4_097), Some(u32::MAX)] {
+		let held = neuroshard_runtime::Training::deposit(rounds);
+		assert_eq!(fees::run_deposit(&metadata, rounds).unwrap(), held, "{rounds:?}");
+	}
+	assert_eq!(fees::run_deposit(&metadata, Some(100)).unwrap(), 51 * NEURO);
+}
+
+#[test]
 fn wrapped_calls_are_encoded_inside_out() {
 	let metadata = metadata();
 	let bob = Account::from_secret("//Bob").unwrap().id();

@@ -67,6 +67,14 @@ impl ChainAt {
 		Ok(self.storage(&Entry::value("Balances", "TotalIssuance")).await?.unwrap_or_default())
 	}
 
+	/// Holder of the sudo key; `None` if it was given up, or the chain never had one.
+	///
+	/// # Errors
+	/// As [`Self::funds`].
+	pub async fn sudo_key(&self) -> Result<Option<AccountId>, ChainError> {
+		self.storage(&Entry::value("Sudo", "Key")).await
+	}
+
 	/// Chain time of the block.
 	///
 	/// # Errors
@@ -83,6 +91,8 @@ mod tests {
 	#[test]
 	fn keys_are_those_of_every_substrate_chain() {
 		assert_eq!(hex::encode(Entry::value("Timestamp", "Now").key), "f0c365c3cf59d671eb72da0e7a4113c49f1f0515f462cdcf84e0f1d6045dfcbb");
+		// As public documentation of Substrate has it.
+		assert_eq!(hex::encode(Entry::value("Sudo", "Key").key), "5c0d1176a568c1f92944340dbfed9e9c530ebca703c85910e7164cb7d1c9e47b");
 		// Alice's account, as block explorers show it.
 		let alice = crate::keys::Account::from_secret("//Alice").unwrap().id();
 		assert_eq!(

@@ -16,6 +16,7 @@ use crate::{
 	store::StoreError,
 	train::{checkpoint::CheckpointError, replay::ReplayError},
 };
+use neuroshard_types::{AccountId, RunId};
 use std::path::PathBuf;
 
 /// Why a command failed.
@@ -64,6 +65,40 @@ pub enum CliError {
 		bond: Neuro,
 		/// That, and the fees up to the end of the first round.
 		needed: Neuro,
+	},
+	/// The account has less than an extrinsic takes.
+	#[error("account {address} has {free} free, but {needed} are needed: {amount} for {what}, {fees} for fees, and {stays} that must stay in every account. Nothing was sent")]
+	CannotPay {
+		/// Its address.
+		address: String,
+		/// What it has.
+		free: Neuro,
+		/// Amount, fees, and what stays.
+		needed: Neuro,
+		/// What the amount is for, in words.
+		what: &'static str,
+		/// Sent away, or held as a deposit.
+		amount: Neuro,
+		/// Fees, at most.
+		fees: Neuro,
+		/// The existential deposit.
+		stays: Neuro,
+	},
+	/// The account cannot approve runs.
+	#[error("account {address} cannot approve runs: {}. Nothing was sent", match .key { Some(key) => format!("the chain's sudo key is {key}"), None => "the chain has no sudo key".to_owned() })]
+	NotSudo {
+		/// Its address.
+		address: String,
+		/// Who can.
+		key: Option<AccountId>,
+	},
+	/// A run was created, and its approval failed.
+	#[error("run {run} is created and its deposit held, but approving it failed: {source}. Do not create it again: `neuroshard-worker train approve {run}` approves it")]
+	NotApproved {
+		/// The run.
+		run: RunId,
+		/// Why.
+		source: ChainError,
 	},
 	/// The bond is below the chain's minimum.
 	#[error("the bond must be at least {minimum}: name more with --bond")]

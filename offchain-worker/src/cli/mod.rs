@@ -5,6 +5,7 @@
 mod print;
 
 mod bench;
+mod bill;
 mod bond;
 mod dataset;
 mod dataset_chain;
@@ -174,6 +175,9 @@ mod tests {
 		let refused = |arguments: &[&str]| Cli::try_parse_from([&["neuroshard-worker"], arguments].concat()).unwrap_err().to_string();
 		assert!(refused(&["transfer", "--to", "bob", "--amount", "1"]).contains("\"bob\" is not an address"));
 		assert!(refused(&["transfer", "--to", alice, "--amount", "1e3"]).contains("\"1e3\" is not an amount of NEURO"));
+		assert!(refused(&["transfer", "--to", alice, "--amount", "-5"]).contains("\"-5\" is not an amount of NEURO"));
+		assert!(refused(&["register", "--bond", "-5"]).contains("\"-5\" is not an amount of NEURO"));
+		assert!(refused(&["generate", "--max-tokens", "0"]).contains("0 is not in 1.."));
 		assert!(refused(&["bond-extra", "--amount", "0"]).contains("\"0\" is nothing"));
 		assert!(refused(&["register", "--threads", "0"]).contains("1 or more"));
 	}

@@ -1,6 +1,6 @@
 //! `transfer` and `claim`.
 
-use super::{open::open, parse, CliError, Common};
+use super::{bill::Bill, open::open, parse, CliError, Common};
 use crate::chain::{balances, rewards, Call, ChainError, Neuro};
 use clap::Args;
 use neuroshard_types::{AccountId, Balance};
@@ -11,14 +11,16 @@ pub(super) struct Transfer {
 	#[arg(long, value_name = "ADDRESS", value_parser = parse::address)]
 	to: AccountId,
 	/// How much, in NEURO.
-	#[arg(long, value_name = "NEURO", value_parser = parse::amount)]
+	#[arg(long, value_name = "NEURO", value_parser = parse::amount, allow_negative_numbers = true)]
 	amount: Neuro,
 }
 
 impl Transfer {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let opened = open(common).await?;
-		let included = opened.submitter.submit_once(balances::transfer(self.to.clone(), self.amount.0)).await.map_err(unsent)?;
+		let (call, at) = (balances::transfer(self.to.clone(), self.amount.0), opened.client.now().await?);
+		Bill::of(&at, self.amount.0, std::slice::from_ref(&call)).await?.check(&opened, &at, "the transfer").await?;
+		let included = opened.submitter.submit_once(call).await.map_err(unsent)?;
 		println!("sent {} to {} in block {}", self.amount, self.to, included.block.number);
 		Ok(0)
 	}

@@ -1,13 +1,14 @@
 //! `train template|create-run|approve|stop|remove-run|list`.
 
-use super::{dataset_chain, open::open, run_check, run_file::Preset, CliError, Common, RunFile};
+use super::{bill::Bill, dataset_chain, open::open, run_check, run_file::Preset, CliError, Common, RunFile};
 use crate::{
-	chain::{training, Call, ChainClient},
+	chain::{training, Call, ChainClient, Neuro},
 	hardware,
 	infer::printable_line,
+	keys::Account,
 };
 use clap::{Args, Subcommand};
-use neuroshard_types::{run::RunStatus, DatasetId, RoundIndex, RunId};
+use neuroshard_types::{run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -76,7 +77,9 @@ impl TrainCommand {
 			}
 			Self::CreateRun(command) => command.run(common).await?,
 			Self::Approve { run } => {
-				open(common).await?.submitter.submit(Call::sudo(training::approve_run(run))).await?;
+				let opened = open(common).await?;
+				sudo_only(&opened.account, opened.client.now().await?.sudo_key().await?)?;
+				opened.submitter.submit(Call::sudo(training::approve_run(run))).await?;
 				println!("run {run} draws issuance from its current round on");
 			}
 			Self::Stop { run } => {
@@ -98,24 +101,50 @@ impl CreateRun {
 		file.check()?;
 		let opened = open(common).await?;
 		let (dataset, at) = (self.dataset, opened.client.now().await?);
+		// Before the deposit: who retries after a refused approval would pay again.
+		if self.approve {
+			sudo_only(&opened.account, at.sudo_key().await?)?;
+		}
 		let view = dataset_chain::usable(dataset, at.dataset(dataset).await?)?;
 		run_check::fits(&file, &view.manifest, at.longest_phase()?)?;
 		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, hardware::threads(None))).await;
 		let config = prepared.map_err(|error| CliError::Invalid(format!("computing the genesis root failed: {error}")))??;
 		let genesis = config.genesis_root;
-		let included = opened.submitter.submit(training::create_run(config)).await?;
+		// The genesis root took its time: blocks have passed.
+		let at = opened.client.now().await?;
+		let deposit = at.run_deposit(config.rounds)?;
+		let create = training::create_run(config);
+		let mut calls = vec![create.clone()];
+		// The length of the identifier does not depend on its value.
+		calls.extend(self.approve.then(|| Call::sudo(training::approve_run(0))));
+		Bill::of(&at, deposit, &calls).await?.check(&opened, &at, "the run's deposit").await?;
+		let included = opened.submitter.submit(create).await?;
 		let run: RunId = included
 			.first_field("Training", "RunCreated")
 			.ok_or_else(|| CliError::Unknown("event that tells the new run's identifier".into()))?;
-		if self.approve {
-			opened.submitter.submit(Call::sudo(training::approve_run(run))).await?;
-		}
+		// Said before anything else can fail: the run is paid for.
 		if self.quiet {
 			println!("{run}");
 		} else {
-			println!("run {run}, genesis checkpoint {genesis:?}; it starts when enough workers have joined");
+			println!("run {run} created (deposit {} held), genesis checkpoint {genesis:?}", Neuro(deposit));
+		}
+		if self.approve {
+			let approved = opened.submitter.submit(Call::sudo(training::approve_run(run))).await;
+			approved.map_err(|source| CliError::NotApproved { run, source })?;
+		}
+		if !self.quiet {
+			let issuance = if self.approve { "draws issuance" } else { "is not approved and draws no issuance" };
+			println!("run {run} {issuance}; it starts when enough workers have joined");
 		}
 		Ok(())
+	}
+}
+
+/// Refuses an account that does not have the chain's sudo key.
+fn sudo_only(account: &Account, key: Option<AccountId>) -> Result<(), CliError> {
+	match key {
+		Some(key) if key == account.id() => Ok(()),
+		key => Err(CliError::NotSudo { address: account.address(), key }),
 	}
 }
 
@@ -166,4 +195,26 @@ async fn list(common: &Common) -> Result<(), CliError> {
 		println!("there is no run on this chain");
 	}
 	Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::chain::ChainError;
+
+	#[test]
+	fn only_the_sudo_key_may_approve_and_others_learn_whose_it_is() {
+		let [alice, bob] = ["//Alice", "//Bob"].map(|suri| Account::from_secret(suri).unwrap());
+		sudo_only(&alice, Some(alice.id())).unwrap();
+		let words = sudo_only(&bob, Some(alice.id())).unwrap_err().to_string();
+		assert!(words.contains(&bob.address()) && words.contains(&format!("sudo key is {}", alice.address())), "{words}");
+		let words = sudo_only(&bob, None).unwrap_err().to_string();
+		assert!(words.contains("has no sudo key. Nothing was sent"), "{words}");
+	}
+
+	#[test]
+	fn a_failed_approval_says_that_the_run_is_there_and_what_approves_it() {
+		let words = CliError::NotApproved { run: 7, source: ChainError::Stopped }.to_string();
+		assert!(words.starts_with("run 7 is created") && words.contains("`neuroshard-worker train approve 7`"), "{words}");
+	}
 }
