@@ -1,7 +1,7 @@
 //! The devnet as people start it: the processes it leaves behind, which is none.
 
 use neuroshard_e2e::{until, Ended, Process};
-use std::{net::TcpListener, path::Path, process::Command, time::Duration};
+use std::{collections::BTreeSet, net::TcpListener, path::Path, process::Command, time::Duration};
 
 /// Longest wait for processes to come and go.
 const SOON: Duration = Duration::from_secs(60);
@@ -95,4 +95,23 @@ async fn a_folder_in_use_is_not_touched() {
 	let ended = Ended::of(devnet(folder.path())).await.unwrap();
 	assert!(!ended.success && ended.error.contains("--base-path"), "{}", ended.error);
 	assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn the_script_tells_every_option_without_building_anything() {
+	let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/devnet.sh");
+	let mut command = Command::new(script);
+	// Nothing is there that could build.
+	command.arg("--help").env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent").env("CARGO_TARGET_DIR", "/nonexistent");
+	let told = Ended::output_of(command).await.unwrap();
+	let mut program = Command::new(env!("CARGO_BIN_EXE_neuroshard-devnet"));
+	program.arg("--help");
+	let known = Ended::output_of(program).await.unwrap();
+	let options = |text: &str| -> BTreeSet<String> {
+		let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
+		let words = indented.filter_map(|line| line.trim_start().strip_prefix("--")?.split(' ').next());
+		words.map(str::to_owned).collect()
+	};
+	assert_eq!(options(&told), options(&known));
+	assert!(options(&told).contains("rounds"), "{told}");
 }
