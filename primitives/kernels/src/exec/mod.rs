@@ -14,7 +14,7 @@ use std::{
 	marker::PhantomData,
 	ops::Range,
 	sync::{
-		atomic::{AtomicBool, Ordering},
+		atomic::{AtomicBool, AtomicUsize, Ordering},
 		Mutex,
 	},
 };
@@ -36,6 +36,9 @@ pub enum ExecError {
 	Thread(#[from] std::io::Error),
 }
 
+/// Work, in elements or fused multiply-adds, below which waking other threads costs more than it saves.
+const WORTH: usize = 32 * 1024;
+
 /// Runs operators. Methods have the names, arguments, panics and results (modulo canon) of the functions in [`crate::scalar`].
 ///
 /// Methods may be called from several threads; they take turns on the pool.
@@ -46,6 +49,8 @@ pub struct Exec {
 	scratch: Vec<Mutex<Scratch>>,
 	/// A packed operand that all threads read.
 	shared: Mutex<Scratch>,
+	/// Work from which on all threads are woken.
+	worth: AtomicUsize,
 }
 
 impl Exec {
@@ -74,7 +79,7 @@ impl Exec {
 			return Err(ExecError::Environment);
 		}
 		let scratch = (0..threads).map(|_| Mutex::default()).collect();
-		Ok(Self { level, pool, scratch, shared: Mutex::default() })
+		Ok(Self { level, pool, scratch, shared: Mutex::default(), worth: WORTH.into() })
 	}
 
 	/// Threads it computes with.
@@ -87,11 +92,17 @@ impl Exec {
 		self.level
 	}
 
+	/// Runs `f`, in which all threads share the work of every operator, however small it is: their part in it is tested, too.
+	pub(crate) fn with_all_threads<T>(&self, f: impl FnOnce() -> T) -> T {
+		self.worth.store(0, Ordering::Relaxed);
+		let result = f();
+		self.worth.store(WORTH, Ordering::Relaxed);
+		result
+	}
+
 	/// Threads that are worth waking for `work` elements or fused multiply-adds.
 	fn threads_for(&self, work: usize) -> usize {
-		/// Work below which waking other threads costs more than it saves.
-		const WORTH: usize = 32 * 1024;
-		if work < WORTH {
+		if work < self.worth.load(Ordering::Relaxed) {
 			1
 		} else {
 			self.threads()

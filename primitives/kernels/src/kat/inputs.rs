@@ -31,6 +31,14 @@ impl Inputs {
 		Self(seed)
 	}
 
+	/// Drawn from all bits of `seed`.
+	pub(super) fn drawn(seed: [u8; 32]) -> Self {
+		let mut digest = Digest::new();
+		digest.add_bytes(&seed);
+		let [a, b, c, d, e, f, g, h, ..] = digest.finish();
+		Self(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
+	}
+
 	pub(super) fn word(&mut self) -> u32 {
 		self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
 		(self.0 >> 32) as u32
@@ -76,7 +84,7 @@ impl Inputs {
 	}
 }
 
-/// Blake2b-256 of canonical numbers.
+/// Blake2b-256, of canonical numbers for the most part.
 pub(super) struct Digest(blake2b_simd::State);
 
 impl Digest {
@@ -85,9 +93,18 @@ impl Digest {
 	}
 
 	pub(super) fn add(&mut self, numbers: &[f32]) {
-		for &x in numbers {
-			self.0.update(&canon_bits(x).to_le_bytes());
+		// A block of the hash at a time.
+		for numbers in numbers.chunks(32) {
+			let mut block = [0; 128];
+			for (bytes, &x) in block.chunks_exact_mut(4).zip(numbers) {
+				bytes.copy_from_slice(&canon_bits(x).to_le_bytes());
+			}
+			self.add_bytes(&block[..4 * numbers.len()]);
 		}
+	}
+
+	pub(super) fn add_bytes(&mut self, bytes: &[u8]) {
+		self.0.update(bytes);
 	}
 
 	pub(super) fn finish(self) -> [u8; 32] {

@@ -1,20 +1,18 @@
 //! The cases of the operators, written once for the reference and for executors.
 
-/// Appends the answers of all operators to a list. The rest of the arguments is what an operator's name is written behind:
-/// `scalar::` or `exec.`.
+/// Appends the answers of all operators to a list, on inputs from a generator. The rest of the arguments is what an operator's name is
+/// written behind: `scalar::` or `exec.`.
 macro_rules! suite {
-	($answers:ident, $($target:tt)*) => {{
+	($inputs:ident, $answers:ident, $($target:tt)*) => {{
 		use $crate::{
 			scalar::{AttentionBackward, RmsBackward},
 			shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start},
 		};
-		let mut inputs = Inputs::new(2);
-
 		// One step of each chain: fused multiply-adds of special numbers, the known vector in the first place.
 		let mut digest = Digest::new();
 		let dims = MatDims { m: 40, n: 40, k: 1 };
-		let mut c: Vec<f32> = (0..1600).map(|_| inputs.any()).collect();
-		let [mut a, mut b] = [0; 2].map(|_| (0..40).map(|_| inputs.any()).collect::<Vec<f32>>());
+		let mut c: Vec<f32> = (0..1600).map(|_| $inputs.any()).collect();
+		let [mut a, mut b] = [0; 2].map(|_| (0..40).map(|_| $inputs.any()).collect::<Vec<f32>>());
 		(a[0], b[0], c[0]) = (f32::from_bits(0x2000_0001), f32::from_bits(0x13ff_fffe), f32::from_bits(0x0040_0001));
 		$($target)* matmul_nn(dims, &a, &b, &mut c, Start::Existing);
 		digest.add(&c);
@@ -24,8 +22,8 @@ macro_rules! suite {
 		for (name, rarity) in [("matmul", None), ("matmul_any", Some(60))] {
 			let mut digest = Digest::new();
 			let dims = MatDims { m: 14, n: 35, k: 37 };
-			let [a, b] = [dims.m * dims.k, dims.n * dims.k].map(|len| inputs.tensor(len, rarity));
-			let initial = inputs.tensor(dims.m * dims.n, rarity);
+			let [a, b] = [dims.m * dims.k, dims.n * dims.k].map(|len| $inputs.tensor(len, rarity));
+			let initial = $inputs.tensor(dims.m * dims.n, rarity);
 			for start in [Start::Zero, Start::Existing] {
 				let mut c = initial.clone();
 				$($target)* matmul_nt(dims, &a, &b, &mut c, start);
@@ -42,7 +40,7 @@ macro_rules! suite {
 
 		let mut digest = Digest::new();
 		let dims = MatDims { m: 2, n: 2, k: 4100 };
-		let [a, b] = [0; 2].map(|_| inputs.tensor(2 * dims.k, None));
+		let [a, b] = [0; 2].map(|_| $inputs.tensor(2 * dims.k, None));
 		let mut c = [0.0; 4];
 		$($target)* matmul_tn(dims, &a, &b, &mut c, Start::Zero);
 		digest.add(&c);
@@ -52,8 +50,8 @@ macro_rules! suite {
 			let mut digest = Digest::new();
 			for [batch, seq, heads, kv_heads, head_dim] in [[2, 19, 4, 2, 8], [1, 9, 1, 1, 32]] {
 				let dims = AttentionDims { batch, seq, heads, kv_heads, head_dim };
-				let [q, d_o] = [0; 2].map(|_| inputs.tensor(dims.query_len(), rarity));
-				let [k, v] = [0; 2].map(|_| inputs.tensor(dims.key_len(), rarity));
+				let [q, d_o] = [0; 2].map(|_| $inputs.tensor(dims.query_len(), rarity));
+				let [k, v] = [0; 2].map(|_| $inputs.tensor(dims.key_len(), rarity));
 				let mut o = vec![0.0; q.len()];
 				$($target)* attention_forward(dims, &q, &k, &v, &mut o);
 				digest.add(&o);
@@ -74,8 +72,8 @@ macro_rules! suite {
 		for (name, rarity) in [("rms_norm", None), ("rms_norm_any", Some(100))] {
 			let mut digest = Digest::new();
 			let (rows, dim) = (9, 83);
-			let [dy, x, mut y] = [0; 3].map(|_| inputs.tensor(rows * dim, rarity));
-			let [w, mut dw] = [0; 2].map(|_| inputs.tensor(dim, rarity));
+			let [dy, x, mut y] = [0; 3].map(|_| $inputs.tensor(rows * dim, rarity));
+			let [w, mut dw] = [0; 2].map(|_| $inputs.tensor(dim, rarity));
 			let (mut r, mut k) = (vec![0.0; rows], vec![0.0; rows]);
 			$($target)* rms_stats(&x, dim, 1e-5, &mut r);
 			$($target)* rms_backward_stats(&dy, &x, &w, &r, &mut k);
@@ -94,7 +92,7 @@ macro_rules! suite {
 		let dims = RopeDims { seq: 5, heads: 3, head_dim: 36 };
 		let (mut cos, mut sin) = (vec![0.0; 5 * 18], vec![0.0; 5 * 18]);
 		schedule::rope_tables(10_000, 36, 3, &mut cos, &mut sin);
-		let mut x = inputs.tensor(2 * 5 * 3 * 36, Some(20));
+		let mut x = $inputs.tensor(2 * 5 * 3 * 36, Some(20));
 		$($target)* rope_forward(dims, &mut x, &cos, &sin);
 		digest.add(&x);
 		$($target)* rope_backward(dims, &mut x, &cos, &sin);
@@ -102,7 +100,7 @@ macro_rules! suite {
 		$answers.push(("rope", digest.finish()));
 
 		let mut digest = Digest::new();
-		let [a, b, c] = [0; 3].map(|_| inputs.tensor(1003, Some(5)));
+		let [a, b, c] = [0; 3].map(|_| $inputs.tensor(1003, Some(5)));
 		let (mut d, mut e) = (vec![0.0; 1003], vec![0.0; 1003]);
 		$($target)* swiglu_forward(&a, &b, &mut d);
 		digest.add(&d);
@@ -117,7 +115,7 @@ macro_rules! suite {
 
 		let mut digest = Digest::new();
 		let (vocab, dim) = (20, 19);
-		let (table, dy, ids) = (inputs.tensor(vocab * dim, Some(30)), inputs.tensor(50 * dim, Some(30)), inputs.ids(50, vocab as u32));
+		let (table, dy, ids) = ($inputs.tensor(vocab * dim, Some(30)), $inputs.tensor(50 * dim, Some(30)), $inputs.ids(50, vocab as u32));
 		let (mut out, mut grad) = (vec![0.0; 50 * dim], table.clone());
 		$($target)* embedding_gather(&table, dim, &ids, &mut out);
 		$($target)* embedding_scatter_add(&dy, dim, &ids, &mut grad);
@@ -128,7 +126,7 @@ macro_rules! suite {
 		for (name, rarity) in [("cross_entropy", None), ("cross_entropy_any", Some(400))] {
 			let mut digest = Digest::new();
 			let (rows, vocab) = (10, 101);
-			let (mut logits, targets) = (inputs.tensor(rows * vocab, rarity), inputs.ids(rows, vocab as u32));
+			let (mut logits, targets) = ($inputs.tensor(rows * vocab, rarity), $inputs.ids(rows, vocab as u32));
 			let (mut max, mut sum, mut loss) = (vec![0.0; rows], vec![0.0; rows], vec![0.0; rows]);
 			$($target)* cross_entropy_stats(&logits, vocab, &mut max, &mut sum);
 			$($target)* cross_entropy_loss(&logits, vocab, &targets, &max, &sum, &mut loss);
@@ -142,7 +140,7 @@ macro_rules! suite {
 
 		let mut digest = Digest::new();
 		for (rows, cols, rarity) in [(70, 50, None), (1, 99, Some(30))] {
-			let x = inputs.tensor(rows * cols, rarity);
+			let x = $inputs.tensor(rows * cols, rarity);
 			let (mut squares, mut sums) = (vec![0.0; tile_count(rows, cols)], vec![0.0; tile_count(rows, cols)]);
 			$($target)* tile_sum_squares(&x, rows, cols, &mut squares);
 			$($target)* tile_sums(&x, rows, cols, &mut sums);
@@ -151,12 +149,12 @@ macro_rules! suite {
 			let total = $($target)* tree_sum(&mut squares);
 			digest.add(&[total, scalar::clip_scale(total, 1.0)]);
 		}
-		let mut many = inputs.tensor(2500, None);
+		let mut many = $inputs.tensor(2500, None);
 		digest.add(&[$($target)* tree_sum(&mut many)]);
 		$answers.push(("reduction", digest.finish()));
 
 		let mut digest = Digest::new();
-		let [mut p, mut m, mut v, g] = [0; 4].map(|_| inputs.tensor(500, Some(10)));
+		let [mut p, mut m, mut v, g] = [0; 4].map(|_| $inputs.tensor(500, Some(10)));
 		let step = AdamW {
 			lr: 1.5e-3,
 			beta1: 0.9,
@@ -179,7 +177,7 @@ macro_rules! suite {
 		$answers.push(("optimizer", digest.finish()));
 
 		let mut digest = Digest::new();
-		let tensors = [0; 7].map(|_| inputs.tensor(203, Some(5)));
+		let tensors = [0; 7].map(|_| $inputs.tensor(203, Some(5)));
 		let views: Vec<&[f32]> = tensors.iter().map(|t| &t[..]).collect();
 		let mut out = vec![0.0; 203];
 		$($target)* mean(&views, &mut out);
@@ -189,6 +187,18 @@ macro_rules! suite {
 			digest.add(&out);
 		}
 		$answers.push(("aggregation", digest.finish()));
+
+		// More rows than are packed at a time, enough of them for many threads; then more columns than are packed at a time.
+		let mut digest = Digest::new();
+		for dims in [MatDims { m: 401, n: 33, k: 3 }, MatDims { m: 3, n: 4130, k: 2 }] {
+			let [a, b] = [dims.m * dims.k, dims.n * dims.k].map(|len| $inputs.tensor(len, Some(100)));
+			let mut c = vec![0.0; dims.m * dims.n];
+			$($target)* matmul_nt(dims, &a, &b, &mut c, Start::Zero);
+			$($target)* matmul_nn(dims, &a, &b, &mut c, Start::Existing);
+			$($target)* matmul_tn(dims, &a, &b, &mut c, Start::Existing);
+			digest.add(&c);
+		}
+		$answers.push(("matmul_blocks", digest.finish()));
 	}};
 }
 pub(super) use suite;
