@@ -63,6 +63,15 @@ pub enum Product {
 	Tn,
 }
 
+/// Which elements of a row count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+	/// All of them.
+	Row,
+	/// Those up to the row's position in its sequence: a query's keys. The others are +0 wherever they are written.
+	Causal,
+}
+
 /// An operator. The comment gives `inputs -> outputs`; formulas and orders are those of the kernel it names in
 /// [`neuroshard_kernels::scalar`]. An input in brackets is the value that accumulation starts from, zero without it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,12 +91,12 @@ pub enum Op {
 		/// Heads in a row.
 		heads: u32,
 	},
-	/// `q, k -> s`: scaled products of each query with the keys up to it; row `(b * heads + h) * seq + i`.
+	/// `q, k -> s`: scaled products of each query with the keys up to it, +0 for later keys; row `(b * heads + h) * seq + i`.
 	Scores,
-	/// `s -> max`: maximum of each row.
-	RowMax,
-	/// `s, max -> sum`: sum of `exp(s - max)` of each row.
-	ExpSum,
+	/// `s -> max`: maximum of each row in the total order.
+	RowMax(Extent),
+	/// `s, max -> sum`: sum by lanes of `exp(s - max)` of each row.
+	ExpSum(Extent),
 	/// `s, max, sum -> p`: `exp(s - max) * (1 / sum)`.
 	Softmax,
 	/// `p, v -> o`: weighted sum of values. Scores to Context are `attention_forward`.
@@ -96,7 +105,8 @@ pub enum Op {
 	Swiglu,
 	/// `logits, targets, max, sum -> loss`: `cross_entropy_loss`.
 	LossRows,
-	/// `x -> partials`: `tile_sums`.
+	/// `x -> partials`: `tile_sums`. Partial sums stand in rows of 32, so that a tile of them is what one sum of the tree adds up;
+	/// the last row is filled up with zeros.
 	TileSums,
 	/// `partials -> sums`: one level of `tree_sum`.
 	TreeSum,
@@ -114,7 +124,7 @@ pub enum Op {
 	SwigluBack,
 	/// `d_o, o -> d`: sum of products of each head's row, by lanes.
 	HeadDots,
-	/// `d_o, v -> dp`: gradient of the probabilities.
+	/// `d_o, v -> dp`: gradient of the probabilities, +0 for later keys.
 	ProbabilityBack,
 	/// `p, dp, d -> ds`: `(p * (dp - d)) * scale`.
 	ScoreBack,
@@ -148,6 +158,28 @@ pub enum Op {
 	},
 	/// `theta, m, g -> theta', m'`: `nesterov`.
 	Nesterov,
+}
+
+/// Where a tensor's values come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+	/// A stage writes it.
+	Stage {
+		/// Number of the stage.
+		stage: u32,
+		/// Which of its outputs.
+		output: u32,
+	},
+	/// Tensor of a vector in parameter layout that the job starts from. Training: 0 parameters, 1 first and 2 second moments. Delta:
+	/// 0 the round's start, 1 its end. Outer step: 0 parameters, 1 momentum, then the deltas.
+	Vector {
+		/// Which vector.
+		vector: u32,
+		/// Which tensor of the layout.
+		tensor: u32,
+	},
+	/// The identifiers of a batch, or the targets, which are one token further on.
+	Tokens,
 }
 
 /// Which rows of an input a node reads.

@@ -5,15 +5,20 @@
 //! - [`tiles`], [`merkle`], [`commit`]: 32x32 tiles as 4 KiB leaves, trees over them, roots of states and checkpoints.
 //! - [`init`]: theta_0 from a seed.
 //! - [`graph`], [`plan`]: operators, stages and nodes of each job, and one arena for all its tensors.
+//! - [`cell`], [`resume`]: single tiles, where each is committed to, and how one is computed piece by piece.
+//! - [`witness`], [`corpus`]: judging one such piece by what its inputs are committed to.
 //! - [`outer`]: aggregation of deltas and the outer step.
 //! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation and generation.
+//! - `trace` (feature `std`): a job with all its tensors kept, for disputes.
 //!
 //! The arithmetic is that of [`neuroshard_kernels`]: the same bits on every machine and with any number of threads.
 #![cfg_attr(not(feature = "std"), no_std)]
 extern crate alloc;
 
+pub mod cell;
 pub mod commit;
 pub mod config;
+pub mod corpus;
 #[cfg(feature = "std")]
 pub mod exec;
 pub mod graph;
@@ -24,10 +29,14 @@ pub mod layout;
 pub mod merkle;
 pub mod outer;
 pub mod plan;
+pub mod resume;
 #[cfg(feature = "std")]
 pub mod round;
 pub mod tiles;
+#[cfg(feature = "std")]
+pub mod trace;
 mod validate;
+pub mod witness;
 
 pub use config::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32};
 pub use layout::{ParamKind, ParamLayout, ParamTensor};

@@ -4,7 +4,7 @@
 //! Leaf hashes are hashes of 128 bytes (see [`crate::tiles`]) and inner nodes of 64, so neither passes for the other.
 
 use alloc::vec::Vec;
-use binary_merkle_tree::{merkle_proof_raw, merkle_root_raw, verify_proof, Leaf};
+use binary_merkle_tree::{merkle_proof_raw, merkle_root_raw};
 
 /// A Blake2-256 hash.
 pub type Hash = [u8; 32];
@@ -58,23 +58,79 @@ pub fn prove(leaves: &[Hash], index: u32) -> Option<Vec<Hash>> {
 
 /// Hashes in a proof for leaf `index` of `count`; `None` if there is no such leaf.
 pub fn proof_len(count: u32, index: u32) -> Option<u32> {
+	let mut len = 0;
+	climb(count, index, |_| {
+		len += 1;
+		Some(())
+	})?;
+	Some(len)
+}
+
+/// Goes up from leaf `index` of `count` and calls `meet` for every sibling on the way, with whether it stands on the left. `None` if there
+/// is no such leaf, or as soon as `meet` says so.
+fn climb(count: u32, index: u32, mut meet: impl FnMut(bool) -> Option<()>) -> Option<()> {
 	if index >= count {
 		return None;
 	}
-	let (mut position, mut width, mut len) = (index, count, 0);
+	let (mut position, mut width) = (index, count);
 	while width > 1 {
 		// The last node of an odd row moves up without a sibling.
-		if position + 1 != width || position % 2 == 1 {
-			len += 1;
+		if position % 2 == 1 {
+			meet(true)?;
+		} else if position + 1 != width {
+			meet(false)?;
 		}
 		position /= 2;
 		width = width.div_ceil(2);
 	}
-	Some(len)
+	Some(())
+}
+
+/// Hash of two children.
+fn parent(left: &Hash, right: &Hash) -> Hash {
+	let mut both = [0; 64];
+	both[..32].copy_from_slice(left);
+	both[32..].copy_from_slice(right);
+	blake2_256(&both)
+}
+
+/// The root that `proof` leads to from `leaf` as leaf `index` of `count`; `None` for a proof of another length. `count` and `index` come
+/// from what was committed.
+pub fn root_of(proof: &[Hash], count: u32, index: u32, leaf: Hash) -> Option<Hash> {
+	let (mut node, mut siblings) = (leaf, proof.iter());
+	climb(count, index, |on_the_left| {
+		let sibling = siblings.next()?;
+		node = if on_the_left { parent(sibling, &node) } else { parent(&node, sibling) };
+		Some(())
+	})?;
+	siblings.next().is_none().then_some(node)
 }
 
 /// Whether `leaf` is leaf `index` of the `count` leaves under `root`. `count` and `index` come from what was committed.
 pub fn verify(root: &Hash, proof: &[Hash], count: u32, index: u32, leaf: Hash) -> bool {
-	let expected = proof_len(count, index).and_then(|len| usize::try_from(len).ok());
-	expected == Some(proof.len()) && verify_proof::<Blake2, _, _>(root, proof.iter().copied(), count, index, Leaf::Hash(leaf))
+	root_of(proof, count, index, leaf) == Some(*root)
+}
+
+/// The nodes `height` levels above the leaves. [`merkle_root`] over them is the root over the leaves.
+pub fn level(leaves: &[Hash], height: u32) -> Vec<Hash> {
+	let mut nodes = leaves.to_vec();
+	for _ in 0..height {
+		nodes = nodes.chunks(2).map(|pair| if let [left, right] = pair { parent(left, right) } else { pair[0] }).collect();
+	}
+	nodes
+}
+
+/// Root over `count` equal leaves, without making a list of them.
+pub fn uniform_root(leaf: Hash, count: u32) -> Hash {
+	if count == 0 {
+		return [0; 32];
+	}
+	// All nodes of a row are equal but for the last one.
+	let (mut node, mut last, mut width) = (leaf, leaf, count);
+	while width > 1 {
+		last = if width.is_multiple_of(2) { parent(&node, &last) } else { last };
+		node = parent(&node, &node);
+		width = width.div_ceil(2);
+	}
+	last
 }

@@ -177,6 +177,11 @@ pub fn decode_tensor(tensor: &ParamTensor, bytes: &[u8], values: &mut [f32]) -> 
 	Ok(())
 }
 
+/// The bytes of values as they are hashed: canonical, little-endian.
+pub fn bytes_of(values: &[f32]) -> Vec<u8> {
+	values.iter().flat_map(|&value| canon_bits(value).to_le_bytes()).collect()
+}
+
 /// Hash of one leaf; a shorter one counts as padded with zeros.
 ///
 /// # Panics

@@ -115,12 +115,12 @@ impl Interpreter<'_> {
 					self.attention(node.op, input(0), input(1), row, out);
 				}
 			}
-			Op::RowMax => {
+			Op::RowMax(_) => {
 				for ((row, x), out) in rows.zip(self.seen_rows(node, input(0))).zip(&mut out) {
 					*out = self.seen(node, row, x).iter().copied().reduce(max).unwrap();
 				}
 			}
-			Op::ExpSum => {
+			Op::ExpSum(_) => {
 				for (((row, x), &max), out) in rows.zip(self.seen_rows(node, input(0))).zip(input(1)).zip(&mut out) {
 					let mut lanes = Lanes::default();
 					for (e, x) in self.seen(node, row, x).iter().enumerate() {
@@ -159,7 +159,8 @@ impl Interpreter<'_> {
 			Op::TileSums => {
 				let mut all = vec![0.0; input(0).len().div_ceil(32)];
 				scalar::tile_sums(input(0), input(0).len(), 1, &mut all);
-				out.copy_from_slice(&all[rows]);
+				all.resize(all.len().next_multiple_of(32), 0.0);
+				out.copy_from_slice(&all[rows.start * 32..rows.end * 32]);
 			}
 			Op::SquareTiles => {
 				let mut all = Vec::new();
@@ -169,12 +170,14 @@ impl Interpreter<'_> {
 					scalar::tile_sum_squares(self.whole(slice.tensor), rows, cols, &mut partials);
 					all.extend(partials);
 				}
-				out.copy_from_slice(&all[rows]);
+				all.resize(all.len().next_multiple_of(32), 0.0);
+				out.copy_from_slice(&all[rows.start * 32..rows.end * 32]);
 			}
 			Op::TreeSum => {
-				for (group, out) in rows.zip(&mut out) {
+				let groups = input(0).chunks(FAN_IN).skip(rows.start * cols);
+				for (group, out) in groups.zip(&mut out) {
 					let mut lanes = Lanes::default();
-					for (e, &x) in input(0).chunks(FAN_IN).nth(group).unwrap().iter().enumerate() {
+					for (e, &x) in group.iter().enumerate() {
 						lanes.add(e, x);
 					}
 					*out = lanes.finish();

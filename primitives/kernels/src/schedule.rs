@@ -198,15 +198,25 @@ pub fn rope_tables(theta: u32, head_dim: usize, first: usize, cos: &mut [f32], s
 	let half = head_dim / 2;
 	assert!(half > 0 && cos.len() == sin.len() && cos.len().is_multiple_of(half), "rope table shape");
 	assert!(first + cos.len() / half <= 1 << 20, "rope position");
-	let log_theta = ln(f64::from(theta));
 	for i in 0..half {
-		let frequency = exp(-((2 * i) as f64 / head_dim as f64) * log_theta);
+		let frequency = rope_frequency(theta, head_dim, i);
 		for (t, (c, s)) in cos.iter_mut().skip(i).step_by(half).zip(sin.iter_mut().skip(i).step_by(half)).enumerate() {
 			let (sine, cosine) = sin_cos((first + t) as f64 * frequency);
 			*c = cosine as f32;
 			*s = sine as f32;
 		}
 	}
+}
+
+/// Angle between neighbouring positions: `theta^(-2i / head_dim)`.
+fn rope_frequency(theta: u32, head_dim: usize, i: usize) -> f64 {
+	exp(-((2 * i) as f64 / head_dim as f64) * ln(f64::from(theta)))
+}
+
+/// One entry of [`rope_tables`]: cosine and sine for position `t` and pair `i`, which is below `head_dim / 2`.
+pub fn rope_entry(theta: u32, head_dim: usize, t: usize, i: usize) -> (f32, f32) {
+	let (sine, cosine) = sin_cos(t as f64 * rope_frequency(theta, head_dim, i));
+	(cosine as f32, sine as f32)
 }
 
 #[cfg(test)]
@@ -290,5 +300,6 @@ mod tests {
 		let (mut c, mut s) = (vec![0.0; half], vec![0.0; half]);
 		rope_tables(10_000, 2 * half, 123, &mut c, &mut s);
 		assert_eq!((&c[..], &s[..]), (&cos[123 * half..124 * half], &sin[123 * half..124 * half]));
+		assert_eq!(rope_entry(10_000, 2 * half, 123, 7), (c[7], s[7]));
 	}
 }

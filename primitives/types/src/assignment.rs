@@ -4,16 +4,8 @@
 //! `s`, sequence `b` reads window `permutation((p * H + s) * B + b)`. Chain and worker share this code.
 
 use crate::{dataset::DatasetShape, H256};
+pub use neuroshard_graph::corpus::Window;
 use neuroshard_graph::merkle::blake2_256;
-
-/// A run of `seq_len + 1` tokens inside one shard: inputs and next-token targets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Window {
-	/// Shard, counted from 0.
-	pub shard: u32,
-	/// First token within the shard.
-	pub start: u32,
-}
 
 /// Windows of `seq_len` tokens (plus one target) in one shard.
 pub fn windows_per_shard(shape: &DatasetShape, seq_len: u32) -> u64 {

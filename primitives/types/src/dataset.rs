@@ -12,7 +12,7 @@ use sp_core::{bounded::BoundedVec, ConstU32};
 /// Bytes of a token chunk: one Merkle leaf.
 pub const CHUNK_BYTES: u32 = 4096;
 /// Tokens of a full chunk.
-pub const TOKENS_PER_CHUNK: u32 = 2048;
+pub const TOKENS_PER_CHUNK: u32 = neuroshard_graph::corpus::CHUNK_TOKENS;
 /// Most shards of one dataset.
 pub const MAX_SHARDS: u32 = 65_536;
 /// Most tokens of one shard.

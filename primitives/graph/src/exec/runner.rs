@@ -174,7 +174,7 @@ impl Runner {
 				let [gate, up, h] = parts(arena, [input(0), input(1), output(0)]);
 				exec.swiglu_forward(gate, up, h);
 			}
-			Op::ExpSum => {
+			Op::ExpSum(_) => {
 				let [logits, max, sum] = parts(arena, [input(0), input(1), output(0)]);
 				exec.cross_entropy_stats(logits, self.vocab, max, sum);
 			}
@@ -184,7 +184,9 @@ impl Runner {
 			}
 			Op::TileSums => {
 				let [x, partials] = parts(arena, [input(0), output(0)]);
-				exec.tile_sums(x, x.len(), 1, partials);
+				let (sums, rest) = partials.split_at_mut(tile_count(x.len(), 1));
+				exec.tile_sums(x, x.len(), 1, sums);
+				rest.fill(0.0);
 			}
 			Op::TreeSum => self.tree_sum(arena, index),
 			Op::MeanLoss => {
@@ -231,7 +233,7 @@ impl Runner {
 				}
 			}
 			// The maximum comes with the sum, gradients of queries and keys with that of values.
-			Op::RowMax | Op::QueryBack | Op::KeyBack => {}
+			Op::RowMax(_) | Op::QueryBack | Op::KeyBack => {}
 			// Always fused.
 			Op::Scores | Op::Softmax | Op::HeadDots | Op::ProbabilityBack | Op::ScoreBack => {}
 			// Jobs on checkpoints, which have no arena.
@@ -312,5 +314,7 @@ impl Runner {
 			let [x, partials] = parts(arena, [self.range(gradient), partials]);
 			self.exec.tile_sum_squares(x, rows, cols, partials);
 		}
+		// Zeros fill the last row of partial sums.
+		arena[next..self.range(stage.outputs[0]).end].fill(0.0);
 	}
 }

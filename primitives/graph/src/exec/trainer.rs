@@ -5,13 +5,10 @@ use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	layout::ParamLayout,
 	plan::{Plan, Update},
+	resume::adamw,
 };
 use alloc::sync::Arc;
-use neuroshard_kernels::{
-	num::sqrt,
-	schedule::{bias_correction, complement, decay_factor, LearningRate},
-	shape::AdamW,
-};
+use neuroshard_kernels::{num::sqrt, shape::AdamW};
 
 /// What a step measured before it changed the parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -27,7 +24,6 @@ pub struct Trainer {
 	runner: Runner,
 	update: Update,
 	train: TrainConfig,
-	rate: LearningRate,
 }
 
 impl Trainer {
@@ -37,15 +33,9 @@ impl Trainer {
 	/// [`SetupError`] if the configuration is refused or does not fit this machine.
 	pub fn new(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
 		let plan = Plan::training(model, train)?;
-		let rate = LearningRate {
-			peak: train.lr.get(),
-			min: train.lr_min.get(),
-			warmup_steps: u64::from(train.warmup_steps),
-			total_steps: u64::from(train.total_steps),
-		};
 		let runner = Runner::new(exec, model, plan, train.clip.get())?;
 		let update = runner.job.update.ok_or(ConfigError::Dimension)?;
-		Ok(Self { runner, update, train: train.clone(), rate })
+		Ok(Self { runner, update, train: train.clone() })
 	}
 
 	/// Elements of the arena.
@@ -134,20 +124,7 @@ impl Trainer {
 	/// [`StepError`]; parameters and moments are then unchanged.
 	pub fn train_step(&mut self, arena: &mut [f32], tokens: &[u16], schedule_index: u64, t: u64) -> Result<StepOutcome, StepError> {
 		let outcome = self.gradients(arena, tokens)?;
-		let lr = self.rate.at(schedule_index);
-		let (beta1, beta2) = (self.train.beta1.get(), self.train.beta2.get());
-		let step = AdamW {
-			lr,
-			beta1,
-			complement1: complement(beta1),
-			beta2,
-			complement2: complement(beta2),
-			correction1: bias_correction(beta1, t),
-			correction2: bias_correction(beta2, t),
-			eps: self.train.eps.get(),
-			decay: decay_factor(lr, self.train.weight_decay.get()),
-			clip: self.runner.scalar(arena, self.update.clip),
-		};
+		let step = AdamW { clip: self.runner.scalar(arena, self.update.clip), ..adamw(&self.train, schedule_index, t) };
 		self.runner.run(arena, self.update.first_stage..self.runner.plan.stages().len(), Some(&step));
 		Ok(outcome)
 	}

@@ -77,7 +77,9 @@ impl Validator {
 		mut sequence: impl FnMut(u32, &mut [u16]) -> Result<(), E>,
 	) -> Result<f32, ValidationError<E>> {
 		let per_sequence = self.tokens.len() / self.group;
-		let loss = self.runner.range(self.runner.job.loss);
+		// Zeros follow the group's partial sums up to a whole row.
+		let first = self.runner.range(self.runner.job.loss).start;
+		let loss = first..first + self.group * (per_sequence - 1) / 32;
 		let mut numbers = 0..self.sequences;
 		for partials in self.partials.chunks_exact_mut(loss.len()) {
 			for (tokens, number) in self.tokens.chunks_exact_mut(per_sequence).zip(&mut numbers) {

@@ -163,10 +163,15 @@ impl Builder {
 	/// AdamW on every tensor, in place.
 	fn update(&mut self, params: [&[TensorId]; 4], clip: TensorId) -> Result<(), ConfigError> {
 		let [theta, first, second, gradient] = params;
+		let mut results = [Vec::new(), Vec::new(), Vec::new()];
 		for (((&p, &m), &v), &g) in theta.iter().zip(first).zip(second).zip(gradient) {
 			let outputs = [self.in_place(p)?, self.in_place(m)?, self.in_place(v)?];
 			self.stage(Op::AdamW, &rows_and([p, m, v, g], [clip]), &outputs)?;
+			for (result, output) in results.iter_mut().zip(outputs) {
+				result.push(output);
+			}
 		}
+		self.plan.results = results.into();
 		Ok(())
 	}
 }
@@ -189,7 +194,7 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan,
 	builder.stage(Op::MeanLoss, &rows([sum]), &[loss])?;
 	let gradients = builder.backward(&sizes, &params, &grads, &forward)?;
 
-	let partials = builder.fresh(u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge)?, 1)?;
+	let partials = builder.partials(u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge)?)?;
 	builder.stage(Op::SquareTiles, &whole(&gradients), &[partials])?;
 	let square_norm = builder.tree_sum(partials)?;
 	let clip = builder.fresh(1, 1)?;

@@ -3,7 +3,7 @@
 use super::{rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes};
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
-	graph::{Access, Op, Place, Product, TensorId},
+	graph::{Access, Extent, Op, Place, Product, TensorId},
 	layout::{ParamLayout, TENSORS_PER_LAYER},
 };
 use alloc::vec::Vec;
@@ -120,7 +120,7 @@ pub(super) struct HeadValues {
 	pub logits: TensorId,
 	pub max: TensorId,
 	pub sum: TensorId,
-	/// `[tokens / 32, 1]` partial sums of the loss.
+	/// `tokens / 32` partial sums of the loss, in rows of 32.
 	pub loss_tiles: TensorId,
 }
 
@@ -180,8 +180,8 @@ impl Builder {
 		let [max, sum] = [self.tensor(score_rows, 1, Place::Fused)?, self.tensor(score_rows, 1, Place::Fused)?];
 		let o = self.tensor(sizes.tokens, sizes.dim, place)?;
 		self.stage(Op::Scores, &whole(&[q, k]), &[s])?;
-		self.stage(Op::RowMax, &rows([s]), &[max])?;
-		self.stage(Op::ExpSum, &rows([s, max]), &[sum])?;
+		self.stage(Op::RowMax(Extent::Causal), &rows([s]), &[max])?;
+		self.stage(Op::ExpSum(Extent::Causal), &rows([s, max]), &[sum])?;
 		self.stage(Op::Softmax, &rows([s, max, sum]), &[p])?;
 		self.stage(Op::Context, &whole(&[p, v]), &[o])?;
 		Ok((o, p))
@@ -236,10 +236,10 @@ impl Builder {
 		let place = self.buffer(n, sizes.vocab)?;
 		let logits = self.linear(h, params.head, None, place)?;
 		let (max, sum, loss) = (self.fresh(n, 1)?, self.fresh(n, 1)?, self.fresh(n, 1)?);
-		self.stage(Op::RowMax, &rows([logits]), &[max])?;
-		self.stage(Op::ExpSum, &rows([logits, max]), &[sum])?;
+		self.stage(Op::RowMax(Extent::Row), &rows([logits]), &[max])?;
+		self.stage(Op::ExpSum(Extent::Row), &rows([logits, max]), &[sum])?;
 		self.stage(Op::LossRows, &rows([logits, targets, max, sum]), &[loss])?;
-		let loss_tiles = self.fresh(n.div_ceil(super::TILE), 1)?;
+		let loss_tiles = self.partials(n.div_ceil(super::TILE))?;
 		self.stage(Op::TileSums, &whole(&[loss]), &[loss_tiles])?;
 		Ok(Forward { tokens, targets, layers, head: HeadValues { x, norm, h, logits, max, sum, loss_tiles } })
 	}

@@ -6,7 +6,7 @@ mod outer;
 
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
-	graph::{Access, Node, Op, Place, RowSlice, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE},
+	graph::{Access, Node, Op, Origin, Place, RowSlice, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE},
 	layout::ParamLayout,
 };
 use alloc::vec::Vec;
@@ -74,7 +74,7 @@ pub(crate) struct Update {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ArenaJob {
 	pub sizes: Sizes,
-	/// `[1, 1]` mean loss; in validation the `[tokens / 32, 1]` partial sums of a group.
+	/// `[1, 1]` mean loss; in validation the `tokens / 32` partial sums of a group, in rows of 32.
 	pub loss: TensorId,
 	pub update: Option<Update>,
 }
@@ -83,8 +83,15 @@ pub(crate) struct ArenaJob {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
 	tensors: Vec<TensorInfo>,
+	/// Of each tensor.
+	origins: Vec<Origin>,
+	/// First tile of each parameter tensor in a vector, and after the last the number of all.
+	vector_tiles: Vec<u32>,
+	/// Vectors in parameter layout that the job ends with.
+	results: Vec<Vec<TensorId>>,
 	stages: Vec<Stage>,
 	nodes: u32,
+	listed_nodes: u32,
 	arena_len: u64,
 	pub(crate) job: Option<ArenaJob>,
 }
@@ -151,9 +158,30 @@ impl Plan {
 		&self.tensors
 	}
 
+	/// Where the values of tensor `id` come from; `None` for one of another plan.
+	pub fn origin(&self, id: TensorId) -> Option<Origin> {
+		self.origins.get(usize::try_from(id.0).ok()?).copied()
+	}
+
+	/// Vectors in parameter layout that the job ends with, as tensors in layout order. Training: parameters, first and second moments.
+	/// Delta: the delta. Outer step: pseudo-gradient, parameters, momentum. Others have none.
+	pub fn results(&self) -> &[Vec<TensorId>] {
+		&self.results
+	}
+
+	/// First tile of each parameter tensor in a vector's list of tiles, and after the last the number of all of them.
+	pub fn vector_tiles(&self) -> &[u32] {
+		&self.vector_tiles
+	}
+
 	/// Number of nodes, at most [`MAX_NODES`].
 	pub fn node_count(&self) -> u32 {
 		self.nodes
+	}
+
+	/// Nodes whose lists of tiles are committed to: those before the first stage that writes vectors the job ends with.
+	pub fn listed_nodes(&self) -> u32 {
+		self.listed_nodes
 	}
 
 	/// Elements of the arena.
@@ -182,12 +210,24 @@ impl Plan {
 /// Collects the stages of a plan.
 struct Builder {
 	plan: Plan,
+	/// Vectors that were declared so far.
+	vectors: u32,
 }
 
 impl Builder {
 	fn new() -> Self {
-		let plan = Plan { tensors: Vec::new(), stages: Vec::new(), nodes: 0, arena_len: 0, job: None };
-		Self { plan }
+		let plan = Plan {
+			tensors: Vec::new(),
+			origins: Vec::new(),
+			vector_tiles: Vec::new(),
+			results: Vec::new(),
+			stages: Vec::new(),
+			nodes: 0,
+			listed_nodes: 0,
+			arena_len: 0,
+			job: None,
+		};
+		Self { plan, vectors: 0 }
 	}
 
 	/// Room in the arena for `rows * cols` elements.
@@ -206,6 +246,8 @@ impl Builder {
 	fn tensor(&mut self, rows: u32, cols: u32, place: Place) -> Result<TensorId, ConfigError> {
 		let id = u32::try_from(self.plan.tensors.len()).map_err(|_| ConfigError::TooLarge)?;
 		self.plan.tensors.push(TensorInfo { rows, cols, place });
+		// A stage that writes it, or a vector that it belongs to, says so later.
+		self.plan.origins.push(Origin::Tokens);
 		Ok(TensorId(id))
 	}
 
@@ -217,13 +259,27 @@ impl Builder {
 
 	/// One value for each parameter tensor, consecutive from `base` on or with the caller.
 	fn parameters(&mut self, layout: &ParamLayout, base: Option<u64>) -> Result<Vec<TensorId>, ConfigError> {
-		let ids = layout.tensors().iter().map(|tensor| {
-			let rows = u32::try_from(tensor.rows).map_err(|_| ConfigError::TooLarge)?;
-			let cols = u32::try_from(tensor.cols).map_err(|_| ConfigError::TooLarge)?;
-			let offset = u64::try_from(tensor.offset).map_err(|_| ConfigError::TooLarge)?;
-			self.tensor(rows, cols, base.map_or(Place::External, |base| Place::Arena(base + offset)))
-		});
-		ids.collect()
+		let vector = self.vectors;
+		self.vectors += 1;
+		let mut tiles = alloc::vec![0u32];
+		let mut ids = Vec::new();
+		for (tensor, place) in (0..).zip(layout.tensors()) {
+			let rows = u32::try_from(place.rows).map_err(|_| ConfigError::TooLarge)?;
+			let cols = u32::try_from(place.cols).map_err(|_| ConfigError::TooLarge)?;
+			let offset = u64::try_from(place.offset).map_err(|_| ConfigError::TooLarge)?;
+			let id = self.tensor(rows, cols, base.map_or(Place::External, |base| Place::Arena(base + offset)))?;
+			self.set_origin(id, Origin::Vector { vector, tensor });
+			tiles.push(tiles.last().copied().unwrap_or(0).saturating_add(rows.div_ceil(TILE).saturating_mul(cols.div_ceil(TILE))));
+			ids.push(id);
+		}
+		self.plan.vector_tiles = tiles;
+		Ok(ids)
+	}
+
+	fn set_origin(&mut self, id: TensorId, origin: Origin) {
+		if let Some(known) = usize::try_from(id.0).ok().and_then(|id| self.plan.origins.get_mut(id)) {
+			*known = origin;
+		}
 	}
 
 	fn info(&self, id: TensorId) -> Result<TensorInfo, ConfigError> {
@@ -258,18 +314,27 @@ impl Builder {
 		if nodes > MAX_NODES {
 			return Err(ConfigError::TooLarge);
 		}
+		let number = u32::try_from(self.plan.stages.len()).map_err(|_| ConfigError::TooLarge)?;
+		for (output, &id) in (0..).zip(outputs) {
+			self.set_origin(id, Origin::Stage { stage: number, output });
+		}
 		self.plan.nodes = nodes;
 		self.plan.stages.push(stage);
 		Ok(())
 	}
 
+	/// `count` partial sums in rows of 32.
+	fn partials(&mut self, count: u32) -> Result<TensorId, ConfigError> {
+		self.fresh(count.div_ceil(TILE), TILE)
+	}
+
 	/// Levels of fan-in 1,024 from `partials` down to one sum, which lies in the arena.
 	fn tree_sum(&mut self, partials: TensorId) -> Result<TensorId, ConfigError> {
-		let fan_in = u32::try_from(neuroshard_kernels::shape::FAN_IN).map_err(|_| ConfigError::TooLarge)?;
 		let mut values = partials;
 		loop {
-			let groups = self.info(values)?.rows.div_ceil(fan_in);
-			let sums = if groups == 1 { self.fresh(1, 1)? } else { self.tensor(groups, 1, Place::Fused)? };
+			// A tile of 1,024 partial sums is a group.
+			let groups = self.info(values)?.rows.div_ceil(TILE);
+			let sums = if groups == 1 { self.fresh(1, 1)? } else { self.tensor(groups.div_ceil(TILE), TILE, Place::Fused)? };
 			self.stage(Op::TreeSum, &[(values, Access::Whole)], &[sums])?;
 			if groups == 1 {
 				return Ok(sums);
@@ -278,7 +343,9 @@ impl Builder {
 		}
 	}
 
-	fn finish(self) -> Plan {
+	fn finish(mut self) -> Plan {
+		let writes_result = |stage: &&Stage| stage.outputs.iter().any(|output| self.plan.results.iter().any(|ids| ids.contains(output)));
+		self.plan.listed_nodes = self.plan.stages.iter().find(writes_result).map_or(self.plan.nodes, |stage| stage.first_node);
 		self.plan
 	}
 }

@@ -25,9 +25,10 @@ pub(super) fn delta(model: &ModelConfig) -> Result<Plan, ConfigError> {
 	let start = builder.parameters(&layout, None)?;
 	let end = builder.parameters(&layout, None)?;
 	let delta = builder.parameters(&layout, None)?;
-	for ((start, end), delta) in start.into_iter().zip(end).zip(delta) {
+	for ((&start, &end), &delta) in start.iter().zip(&end).zip(&delta) {
 		builder.stage(Op::Delta, &rows([start, end]), &[delta])?;
 	}
+	builder.plan.results.push(delta);
 	Ok(builder.finish())
 }
 
@@ -46,12 +47,17 @@ pub(super) fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Re
 	let momentum = builder.parameters(&layout, None)?;
 	let deltas = (0..deltas).map(|_| builder.parameters(&layout, None)).collect::<Result<Vec<_>, _>>()?;
 	let gradient = builder.parameters(&layout, None)?;
+	let (mut new_theta, mut new_momentum) = (Vec::new(), Vec::new());
 	for (index, ((&theta, &momentum), &gradient)) in theta.iter().zip(&momentum).zip(&gradient).enumerate() {
 		let inputs: Vec<(TensorId, Access)> =
 			deltas.iter().filter_map(|delta| delta.get(index)).map(|&delta| (delta, Access::SameRows)).collect();
 		builder.stage(op, &inputs, &[gradient])?;
 		let outputs = [builder.in_place(theta)?, builder.in_place(momentum)?];
 		builder.stage(Op::Nesterov, &rows([theta, momentum, gradient]), &outputs)?;
+		let [theta, momentum] = outputs;
+		new_theta.push(theta);
+		new_momentum.push(momentum);
 	}
+	builder.plan.results = alloc::vec![gradient, new_theta, new_momentum];
 	Ok(builder.finish())
 }

@@ -1,6 +1,8 @@
 //! Configurations that several tests use.
 #![allow(dead_code, reason = "every test binary compiles this module and uses a part of it")]
 
+pub mod text;
+
 use neuroshard_graph::{ModelConfig, ParamKind, ParamLayout, TrainConfig, F32};
 
 /// Two layers, grouped-query attention, tied head: 47,520 parameters.

@@ -1,0 +1,164 @@
+//! Cells: single tiles of a plan's tensors, and where each of them is committed to.
+//!
+//! Every tile of a vector in parameter layout that a job starts from or ends with is a leaf of the vector's list, tensor after tensor.
+//! Every other tile that a stage writes is a leaf of its node's list: the tiles of the node's rows, output after output, row by row.
+//! Counts and positions follow from the plan.
+
+use crate::{
+	graph::{Origin, Stage, TensorId},
+	plan::Plan,
+};
+
+/// Side of a tile.
+const SIDE: u32 = 32;
+
+/// One tile of one output of a stage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cell {
+	/// Number of the stage.
+	pub stage: u32,
+	/// Which of its outputs.
+	pub output: u32,
+	/// Row of tiles.
+	pub row: u32,
+	/// Column of tiles.
+	pub col: u32,
+}
+
+/// The commitment that a tile belongs to, and its place there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Address {
+	/// In the list of a node's tiles.
+	Node {
+		/// Number of the node.
+		node: u32,
+		/// Place in its list.
+		leaf: u32,
+		/// Length of its list.
+		leaves: u32,
+	},
+	/// In the list of the tiles of a vector that the job starts from; see [`Origin::Vector`].
+	Vector {
+		/// Which vector.
+		vector: u32,
+		/// Place in its list.
+		leaf: u32,
+		/// Length of its list.
+		leaves: u32,
+	},
+	/// In the list of the tiles of a vector that the job ends with; see [`Plan::results`].
+	Result {
+		/// Which vector.
+		result: u32,
+		/// Place in its list.
+		leaf: u32,
+		/// Length of its list.
+		leaves: u32,
+	},
+}
+
+fn index(value: u32) -> Option<usize> {
+	usize::try_from(value).ok()
+}
+
+/// Tiles in a row of tiles of each output.
+fn widths<'a>(plan: &'a Plan, stage: &'a Stage) -> impl Iterator<Item = Option<u32>> + 'a {
+	stage.outputs.iter().map(|&output| plan.tensor(output).map(|info| info.cols.div_ceil(SIDE)))
+}
+
+/// Node `number` of `stage`: its first row of tiles, and how many it has.
+fn bands(stage: &Stage, number: u32) -> Option<(u32, u32)> {
+	let first = number.checked_mul(stage.rows_per_node)?;
+	let rows = stage.rows.checked_sub(first).filter(|&rows| rows > 0)?.min(stage.rows_per_node);
+	Some((first / SIDE, rows.div_ceil(SIDE)))
+}
+
+impl Plan {
+	/// The stage that node `node` belongs to, and the node's number within it.
+	fn stage_of(&self, node: u32) -> Option<(u32, &Stage, u32)> {
+		let number = self.stages().partition_point(|stage| stage.first_node <= node).checked_sub(1)?;
+		let stage = self.stages().get(number)?;
+		Some((u32::try_from(number).ok()?, stage, node.checked_sub(stage.first_node)?))
+	}
+
+	/// Number of tiles that node `node` outputs; `None` beyond the last node.
+	pub fn node_tiles(&self, node: u32) -> Option<u32> {
+		let (_, stage, within) = self.stage_of(node)?;
+		let (_, bands) = bands(stage, within)?;
+		widths(self, stage).try_fold(0u32, |sum, width| sum.checked_add(bands.checked_mul(width?)?))
+	}
+
+	/// Leaf `leaf` of node `node`; `None` if there is none.
+	pub fn node_cell(&self, node: u32, leaf: u32) -> Option<Cell> {
+		let (number, stage, within) = self.stage_of(node)?;
+		let (first, bands) = bands(stage, within)?;
+		let mut rest = leaf;
+		for (output, width) in (0..).zip(widths(self, stage)) {
+			let width = width?;
+			let tiles = bands.checked_mul(width)?;
+			if rest < tiles {
+				return Some(Cell { stage: number, output, row: first.checked_add(rest / width)?, col: rest % width });
+			}
+			rest -= tiles;
+		}
+		None
+	}
+
+	/// Tiles of a vector in parameter layout.
+	pub fn vector_len(&self) -> u32 {
+		self.vector_tiles().last().copied().unwrap_or(0)
+	}
+
+	/// Leaf `leaf` of result vector `result` (see [`Plan::results`]); `None` if there is none.
+	pub fn result_cell(&self, result: u32, leaf: u32) -> Option<Cell> {
+		if leaf >= self.vector_len() {
+			return None;
+		}
+		let tensor = self.vector_tiles().partition_point(|&first| first <= leaf).checked_sub(1)?;
+		let id = *self.results().get(index(result)?)?.get(tensor)?;
+		let width = self.tensor(id)?.cols.div_ceil(SIDE);
+		let within = leaf.checked_sub(*self.vector_tiles().get(tensor)?)?;
+		match self.origin(id)? {
+			Origin::Stage { stage, output } => Some(Cell { stage, output, row: within / width, col: within % width }),
+			Origin::Vector { .. } | Origin::Tokens => None,
+		}
+	}
+
+	/// Where tile (`row`, `col`) of `tensor` is committed to; `None` if the tensor has no such tile, or is no tensor of numbers.
+	pub fn address(&self, tensor: TensorId, row: u32, col: u32) -> Option<Address> {
+		let info = self.tensor(tensor)?;
+		let width = info.cols.div_ceil(SIDE);
+		if row >= info.rows.div_ceil(SIDE) || col >= width {
+			return None;
+		}
+		match self.origin(tensor)? {
+			Origin::Tokens => None,
+			Origin::Vector { vector, tensor } => {
+				let first = *self.vector_tiles().get(index(tensor)?)?;
+				let leaf = first.checked_add(row.checked_mul(width)?)?.checked_add(col)?;
+				Some(Address::Vector { vector, leaf, leaves: self.vector_len() })
+			}
+			Origin::Stage { stage, output } => {
+				let found = (0..).zip(self.results()).find_map(|(result, ids)| Some((result, ids.iter().position(|&id| id == tensor)?)));
+				if let Some((result, place)) = found {
+					let first = *self.vector_tiles().get(place)?;
+					let leaf = first.checked_add(row.checked_mul(width)?)?.checked_add(col)?;
+					return Some(Address::Result { result, leaf, leaves: self.vector_len() });
+				}
+				let stage = self.stages().get(index(stage)?)?;
+				let within = row / (stage.rows_per_node / SIDE);
+				let (first, bands) = bands(stage, within)?;
+				let before =
+					widths(self, stage).take(index(output)?).try_fold(0u32, |sum, width| sum.checked_add(bands.checked_mul(width?)?))?;
+				let leaf = before.checked_add((row - first).checked_mul(width)?)?.checked_add(col)?;
+				let node = stage.first_node.checked_add(within)?;
+				Some(Address::Node { node, leaf, leaves: self.node_tiles(node)? })
+			}
+		}
+	}
+
+	/// The tensor of a cell; `None` for one of another plan.
+	pub fn cell_tensor(&self, cell: Cell) -> Option<TensorId> {
+		self.stages().get(index(cell.stage)?)?.outputs.get(index(cell.output)?).copied()
+	}
+}

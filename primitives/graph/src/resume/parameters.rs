@@ -1,0 +1,106 @@
+//! The numbers that operators need beside their inputs.
+
+use crate::config::{ConfigError, ModelConfig, TrainConfig};
+use neuroshard_kernels::{
+	schedule::{bias_correction, complement, decay_factor, reciprocal, LearningRate},
+	shape::AdamW,
+};
+
+/// What a configuration, and for a training step its place in the run, give to operators.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameters {
+	pub(crate) dim: usize,
+	pub(crate) vocab: usize,
+	pub(crate) seq: usize,
+	pub(crate) heads: usize,
+	pub(crate) kv_heads: usize,
+	pub(crate) head_dim: usize,
+	pub(crate) rope_theta: u32,
+	pub(crate) norm_eps: f32,
+	pub(crate) inverse_tokens: f32,
+	pub(crate) clip: f32,
+	pub(crate) adamw: AdamW,
+	pub(crate) outer_lr: f32,
+	pub(crate) outer_beta: f32,
+}
+
+/// AdamW's scalars but for the clip factor, which is 1. `schedule_index` counts the steps of the whole run from 0, `t` those since the
+/// moments were reset, from 1.
+pub(crate) fn adamw(train: &TrainConfig, schedule_index: u64, t: u64) -> AdamW {
+	let rate = LearningRate {
+		peak: train.lr.get(),
+		min: train.lr_min.get(),
+		warmup_steps: u64::from(train.warmup_steps),
+		total_steps: u64::from(train.total_steps),
+	};
+	let lr = rate.at(schedule_index);
+	let (beta1, beta2) = (train.beta1.get(), train.beta2.get());
+	AdamW {
+		lr,
+		beta1,
+		complement1: complement(beta1),
+		beta2,
+		complement2: complement(beta2),
+		correction1: bias_correction(beta1, t),
+		correction2: bias_correction(beta2, t),
+		eps: train.eps.get(),
+		decay: decay_factor(lr, train.weight_decay.get()),
+		clip: 1.0,
+	}
+}
+
+impl Parameters {
+	/// For inner step `step` (from 0) of a round after `adopted_rounds` adopted rounds. Jobs on whole checkpoints have no step: any will
+	/// do.
+	///
+	/// # Errors
+	/// [`ConfigError::Dimension`] or [`ConfigError::Heads`] for a configuration that [`TrainConfig::validate`] refuses.
+	pub fn new(model: &ModelConfig, train: &TrainConfig, adopted_rounds: u32, step: u32) -> Result<Self, ConfigError> {
+		let size = |value: u32| usize::try_from(value).map_err(|_| ConfigError::TooLarge);
+		let tokens = train.tokens_per_step();
+		if tokens == 0 || !train.seq_len.is_multiple_of(32) || model.head_dim() < 2 {
+			return Err(ConfigError::Dimension);
+		}
+		if model.kv_heads == 0 || !model.heads.is_multiple_of(model.kv_heads) {
+			return Err(ConfigError::Heads);
+		}
+		let index = u64::from(adopted_rounds).saturating_mul(u64::from(train.inner_steps)).saturating_add(u64::from(step));
+		Ok(Self {
+			dim: size(model.dim)?,
+			vocab: size(model.vocab)?,
+			seq: size(train.seq_len)?,
+			heads: size(model.heads)?,
+			kv_heads: size(model.kv_heads)?,
+			head_dim: size(model.head_dim())?,
+			rope_theta: model.rope_theta,
+			norm_eps: model.norm_eps.get(),
+			inverse_tokens: reciprocal(tokens),
+			clip: train.clip.get(),
+			adamw: adamw(train, index, u64::from(step) + 1),
+			outer_lr: train.outer_lr.get(),
+			outer_beta: train.outer_beta.get(),
+		})
+	}
+
+	/// Tiles of a sequence.
+	pub(crate) fn sequence_tiles(&self) -> u32 {
+		u32::try_from(self.seq / super::SIDE).unwrap_or(u32::MAX).max(1)
+	}
+
+	/// Query heads that share a key head.
+	pub(crate) fn group(&self) -> usize {
+		self.heads / self.kv_heads
+	}
+
+	/// Pieces of a chain over the elements of a head.
+	pub(crate) fn head_pieces(&self) -> u32 {
+		u32::try_from(self.head_dim.div_ceil(super::SIDE)).unwrap_or(u32::MAX).div_ceil(super::WIDTH)
+	}
+
+	/// Elements of a head that piece `piece` covers.
+	pub(crate) fn head_span(&self, piece: u32) -> core::ops::Range<usize> {
+		let width = super::SIDE * 8;
+		let first = usize::try_from(piece).unwrap_or(usize::MAX).saturating_mul(width).min(self.head_dim);
+		first..first.saturating_add(width).min(self.head_dim)
+	}
+}

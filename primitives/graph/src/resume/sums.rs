@@ -1,0 +1,95 @@
+//! Matrix products and the gradient of an RMSNorm weight: chains along the inner dimension.
+
+use super::{begun, Cached, Leaves, Malformed, Piece, NUMBERS, SIDE, WIDTH};
+use crate::graph::Product;
+use alloc::{vec, vec::Vec};
+use neuroshard_kernels::{
+	num::fma,
+	scalar,
+	shape::{MatDims, Start, SEGMENT},
+};
+
+/// Whether a chain over as many tiles of tokens is cut into segments.
+pub(super) fn segmented(tiles: u32) -> bool {
+	usize::try_from(tiles).is_ok_and(|tiles| tiles * SIDE > SEGMENT)
+}
+
+impl Piece<'_> {
+	/// What accumulation starts from: input `number`, or zeros.
+	pub(super) fn start<L: Leaves>(&self, number: usize, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
+		match self.stage.inputs.get(number) {
+			Some(&(tensor, _)) => Ok(leaves.tile(tensor, self.cell.row, self.cell.col)?.to_vec()),
+			None => Ok(vec![0.0; NUMBERS]),
+		}
+	}
+
+	pub(super) fn product<L: Leaves>(&self, kind: Product, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
+		let (a, b) = (self.input(0)?, self.input(1)?);
+		let info = self.plan.tensor(a).ok_or(Malformed)?;
+		let length = if kind == Product::Tn { info.rows } else { info.cols };
+		let tiles = length.div_ceil(32);
+		let span = self.span(tiles, WIDTH);
+		let first = span.start as usize * SIDE;
+		let k = (span.len() * SIDE).min(length as usize - first);
+		let dims = MatDims { m: SIDE, n: SIDE, k };
+		let mut state = if self.piece == 0 { self.start(2, leaves)? } else { state };
+		// Rows of the operand whose tiles lie one below the other.
+		let mut below = |tensor, col| -> Result<Vec<f32>, L::Error> {
+			let mut values = Vec::with_capacity(span.len() * NUMBERS);
+			for row in span.clone() {
+				values.extend_from_slice(leaves.tile(tensor, row, col)?);
+			}
+			Ok(values)
+		};
+		match kind {
+			Product::Nt => {
+				let (left, right) = (leaves.columns(a, self.cell.row, first, k)?, leaves.columns(b, self.cell.col, first, k)?);
+				scalar::matmul_nt(dims, &left, &right, &mut state, Start::Existing);
+			}
+			Product::Nn => {
+				let right = below(b, self.cell.col)?;
+				let left = leaves.columns(a, self.cell.row, first, k)?;
+				scalar::matmul_nn(dims, &left, &right, &mut state, Start::Existing);
+			}
+			Product::Tn => {
+				let (left, right) = (below(a, self.cell.row)?, below(b, self.cell.col)?);
+				if segmented(tiles) {
+					state.resize(2 * NUMBERS, 0.0);
+				}
+				let (sum, segment) = state.split_at_mut(NUMBERS);
+				// The first segment goes on from the start value, every later one from zero.
+				let target = if first < SEGMENT { &mut *sum } else { &mut *segment };
+				scalar::matmul_tn(dims, &left, &right, target, Start::Existing);
+				if first >= SEGMENT && (self.last() || (first + k).is_multiple_of(SEGMENT)) {
+					scalar::add_assign(sum, segment);
+					segment.fill(0.0);
+				}
+				if self.last() {
+					state.truncate(NUMBERS);
+				}
+			}
+		}
+		Ok(state)
+	}
+
+	/// `dy, x, r -> dw`: one row of chains over the tokens.
+	pub(super) fn rms_weight_grad<L: Leaves>(&self, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
+		let [dy, x, r] = [self.input(0)?, self.input(1)?, self.input(2)?];
+		let tiles = self.plan.tensor(dy).ok_or(Malformed)?.rows.div_ceil(32);
+		let mut sums = begun(self.piece, state, SIDE);
+		for row in self.span(tiles, WIDTH) {
+			let dy = *leaves.tile(dy, row, self.cell.col)?;
+			let x = *leaves.tile(x, row, self.cell.col)?;
+			let r = leaves.tile(r, row, 0)?;
+			for ((dy, x), r) in dy.chunks_exact(SIDE).zip(x.chunks_exact(SIDE)).zip(r.chunks_exact(SIDE)) {
+				for ((sum, &dy), &x) in sums.iter_mut().zip(dy).zip(x) {
+					*sum = fma(dy, x * r[0], *sum);
+				}
+			}
+		}
+		if self.last() {
+			sums.resize(NUMBERS, 0.0);
+		}
+		Ok(sums)
+	}
+}

@@ -1,0 +1,100 @@
+//! Operators that read token identifiers: gather, scatter-add and cross-entropy.
+//!
+//! An identifier beyond the vocabulary stands for a row of zeros, that nothing is added to, and for a logit of zero.
+
+use super::{column, Cached, Leaves, Malformed, Piece, NUMBERS, SIDE, WIDTH};
+use alloc::{vec, vec::Vec};
+use neuroshard_kernels::{
+	math::{exp, ln},
+	scalar,
+};
+
+impl Piece<'_> {
+	/// Tokens of `tiles` tiles of the batch, all in one sequence, `ahead` tokens further on.
+	fn tokens<L: Leaves>(&self, tile: u32, tiles: u32, ahead: u32, leaves: &mut Cached<'_, L>) -> Result<Vec<u16>, L::Error> {
+		let per_sequence = self.parameters.sequence_tiles();
+		let (sequence, place) = (tile / per_sequence, tile % per_sequence);
+		let first = place.checked_mul(32).and_then(|first| first.checked_add(ahead)).ok_or(Malformed)?;
+		let count = tiles.checked_mul(32).ok_or(Malformed)?;
+		let tokens = leaves.leaves.tokens(sequence, first, count)?;
+		match u32::try_from(tokens.len()) == Ok(count) {
+			true => Ok(tokens),
+			false => Err(Malformed.into()),
+		}
+	}
+
+	/// `tokens, table -> x`.
+	pub(super) fn gather<L: Leaves>(&self, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
+		let table = self.input(1)?;
+		let tokens = self.tokens(self.cell.row, 1, 0, leaves)?;
+		let mut out = vec![0.0; NUMBERS];
+		for (&token, out) in tokens.iter().zip(out.chunks_exact_mut(SIDE)) {
+			let row = usize::from(token);
+			if row < self.parameters.vocab {
+				let tile = leaves.tile(table, u32::from(token) / 32, self.cell.col)?;
+				out.copy_from_slice(&tile[row % SIDE * SIDE..][..SIDE]);
+			}
+		}
+		Ok(out)
+	}
+
+	/// `dx, tokens, [grad] -> grad'`.
+	pub(super) fn scatter_add<L: Leaves>(&self, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
+		let dx = self.input(0)?;
+		let tiles = self.plan.tensor(dx).ok_or(Malformed)?.rows.div_ceil(32);
+		let mut state = if self.piece == 0 { self.start(2, leaves)? } else { state };
+		let span = self.span(tiles, WIDTH);
+		let per_sequence = self.parameters.sequence_tiles();
+		let mut tile = span.start;
+		while tile < span.end {
+			let run = (per_sequence - tile % per_sequence).min(span.end - tile);
+			let tokens = self.tokens(tile, run, 0, leaves)?;
+			for (tile, tokens) in (tile..).zip(tokens.chunks_exact(SIDE)) {
+				for (row, &token) in tokens.iter().enumerate() {
+					let (block, slot) = (u32::from(token) / 32, usize::from(token) % SIDE);
+					if block == self.cell.row {
+						let dx = leaves.tile(dx, tile, self.cell.col)?;
+						scalar::add_assign(&mut state[slot * SIDE..][..SIDE], &dx[row * SIDE..][..SIDE]);
+					}
+				}
+			}
+			tile += run;
+		}
+		Ok(state)
+	}
+
+	/// `logits, targets, max, sum -> loss`.
+	pub(super) fn loss_rows<L: Leaves>(&self, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
+		let (row, logits) = (self.cell.row, self.input(0)?);
+		let targets = self.tokens(row, 1, 1, leaves)?;
+		let most = *leaves.tile(self.input(2)?, row, 0)?;
+		let sum = *leaves.tile(self.input(3)?, row, 0)?;
+		let mut losses = Vec::with_capacity(SIDE);
+		for (slot, &target) in targets.iter().enumerate() {
+			let column = usize::from(target);
+			let logit = match column < self.parameters.vocab {
+				true => leaves.tile(logits, row, u32::from(target) / 32)?[slot * SIDE + column % SIDE],
+				false => 0.0,
+			};
+			losses.push((most[slot * SIDE] + ln(sum[slot * SIDE])) - logit);
+		}
+		Ok(column(losses))
+	}
+
+	/// `logits, targets, max, sum -> d_logits`.
+	pub(super) fn loss_back<L: Leaves>(&self, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
+		let row = self.cell.row;
+		let targets = self.tokens(row, 1, 1, leaves)?;
+		let mut out = leaves.tile(self.input(0)?, row, self.cell.col)?.to_vec();
+		let most = *leaves.tile(self.input(2)?, row, 0)?;
+		let sum = *leaves.tile(self.input(3)?, row, 0)?;
+		for (slot, (&target, out)) in targets.iter().zip(out.chunks_exact_mut(SIDE)).enumerate() {
+			let inv = 1.0 / sum[slot * SIDE];
+			for (element, logit) in (self.cell.col as usize * SIDE..).zip(out) {
+				let p = exp(*logit - most[slot * SIDE]) * inv;
+				*logit = (if element == usize::from(target) { p - 1.0 } else { p }) * self.parameters.inverse_tokens;
+			}
+		}
+		Ok(out)
+	}
+}

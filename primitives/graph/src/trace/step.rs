@@ -1,0 +1,236 @@
+//! The trace of a training step.
+
+use super::Trace;
+use crate::{
+	config::{ModelConfig, TrainConfig},
+	exec::{Exec, SetupError, StepError},
+	graph::{Extent, Op, Product, Stage, TensorId},
+	plan::Plan,
+	resume::{Parameters, SIDE},
+};
+use alloc::{vec, vec::Vec};
+use neuroshard_kernels::{
+	math::exp,
+	num::max,
+	scalar::{self, Lanes, RmsBackward},
+	schedule,
+	shape::{tile_count, AdamW, MatDims, RopeDims, Start, FAN_IN},
+};
+
+/// Why there is no trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TraceError {
+	/// The configuration is refused, or vectors have other lengths than its model's.
+	#[error(transparent)]
+	Setup(#[from] SetupError),
+	/// The batch is not one of this configuration.
+	#[error(transparent)]
+	Step(#[from] StepError),
+}
+
+impl From<crate::config::ConfigError> for TraceError {
+	fn from(error: crate::config::ConfigError) -> Self {
+		Self::Setup(error.into())
+	}
+}
+
+/// What stages need beside tensors.
+pub(super) struct Executor<'a> {
+	exec: &'a Exec,
+	parameters: &'a Parameters,
+	ids: Vec<u32>,
+	targets: Vec<u32>,
+	cos: Vec<f32>,
+	sin: Vec<f32>,
+}
+
+impl Trace {
+	/// Inner step `step` (from 0) of a round after `adopted_rounds` adopted rounds, from parameters and moments in layout order.
+	/// `tokens` are the batch's, each sequence with the token that follows it. A step that diverges has a trace like any other.
+	///
+	/// # Errors
+	/// [`TraceError`] for a configuration, vectors or tokens that do not fit together.
+	pub fn step(
+		exec: &Exec,
+		model: &ModelConfig,
+		train: &TrainConfig,
+		[params, first_moment, second_moment]: [&[f32]; 3],
+		tokens: &[u16],
+		adopted_rounds: u32,
+		step: u32,
+	) -> Result<Self, TraceError> {
+		let plan = Plan::training(model, train)?;
+		let parameters = Parameters::new(model, train, adopted_rounds, step)?;
+		let (seq, batch) = (parameters.seq, train.batch as usize);
+		if tokens.len() != batch * (seq + 1) {
+			return Err(StepError::Tokens { expected: batch * (seq + 1), found: tokens.len() }.into());
+		}
+		if let Some(&token) = tokens.iter().find(|&&token| u32::from(token) >= model.vocab) {
+			return Err(StepError::Vocabulary { token, vocab: model.vocab }.into());
+		}
+		let sequences = || tokens.chunks_exact(seq + 1);
+		let half = parameters.head_dim / 2;
+		let (mut cos, mut sin) = (vec![0.0; seq * half], vec![0.0; seq * half]);
+		schedule::rope_tables(model.rope_theta, parameters.head_dim, 0, &mut cos, &mut sin);
+		let ids = sequences().flat_map(|s| &s[..seq]).map(|&token| token.into()).collect();
+		let targets = sequences().flat_map(|s| &s[1..]).map(|&token| token.into()).collect();
+		let mut trace = Self::new(exec, plan, parameters.clone(), &[params, first_moment, second_moment])?;
+		(trace.tokens, trace.seq) = (tokens.to_vec(), seq);
+		let executor = Executor { exec, parameters: &parameters, ids, targets, cos, sin };
+		for index in 0..trace.plan.stages().len() {
+			let outputs = executor.stage(&trace, &trace.plan.stages()[index]);
+			let ids = trace.plan.stages()[index].outputs.clone();
+			for (id, values) in ids.into_iter().zip(outputs) {
+				trace.tensors[id.0 as usize] = values;
+			}
+		}
+		Ok(trace)
+	}
+}
+
+impl Executor<'_> {
+	fn stage(&self, trace: &Trace, stage: &Stage) -> Vec<Vec<f32>> {
+		let (exec, parameters) = (self.exec, self.parameters);
+		let shape = |id: TensorId| trace.plan.tensor(id).map_or((0, 0), |info| (info.rows as usize, info.cols as usize));
+		let input = |number: usize| stage.inputs.get(number).map_or(&[][..], |&(id, _)| trace.tensor(id));
+		let (rows, cols) = shape(stage.outputs[0]);
+		// What accumulates begins with its optional last input.
+		let start = |number: usize| match stage.inputs.get(number) {
+			Some(&(id, _)) => (trace.tensor(id).to_vec(), Start::Existing),
+			None => (vec![0.0; rows * cols], Start::Zero),
+		};
+		let mut out = vec![0.0; if stage.outputs.len() == 1 { rows * cols } else { 0 }];
+		match stage.op {
+			Op::Gather => exec.embedding_gather(input(1), parameters.dim, &self.ids, &mut out),
+			Op::RmsStats => exec.rms_stats(input(0), parameters.dim, parameters.norm_eps, &mut out),
+			Op::RmsApply => exec.rms_apply(input(0), input(1), input(2), &mut out),
+			Op::Product(kind) => {
+				let (mut c, start) = start(2);
+				let (a, b) = (stage.inputs[0].0, input(1));
+				let k = if kind == Product::Tn { shape(a).0 } else { shape(a).1 };
+				let dims = MatDims { m: rows, n: cols, k };
+				match kind {
+					Product::Nt => exec.matmul_nt(dims, input(0), b, &mut c, start),
+					Product::Nn => exec.matmul_nn(dims, input(0), b, &mut c, start),
+					Product::Tn => exec.matmul_tn(dims, input(0), b, &mut c, start),
+				}
+				out = c;
+			}
+			Op::Rope { heads } | Op::RopeBack { heads } => {
+				out.copy_from_slice(input(0));
+				let dims = RopeDims { seq: parameters.seq, heads: heads as usize, head_dim: parameters.head_dim };
+				match stage.op {
+					Op::Rope { .. } => exec.rope_forward(dims, &mut out, &self.cos, &self.sin),
+					_ => exec.rope_backward(dims, &mut out, &self.cos, &self.sin),
+				}
+			}
+			Op::Scores => self.scores(input(0), input(1), Some(schedule::attention_scale(parameters.head_dim)), &mut out),
+			Op::ProbabilityBack => self.scores(input(0), input(1), None, &mut out),
+			Op::HeadDots => self.head_dots(input(0), input(1), &mut out),
+			Op::Context | Op::QueryBack => self.weighted_rows(input(0), input(1), &mut out),
+			Op::KeyBack | Op::ValueBack => self.weighted_columns(input(0), input(1), &mut out),
+			Op::RowMax(extent) => {
+				for (out, x) in out.iter_mut().zip(self.counted(extent, trace, stage)) {
+					*out = x.iter().fold(f32::NEG_INFINITY, |most, &x| max(most, x));
+				}
+			}
+			Op::ExpSum(Extent::Row) => {
+				let mut most = vec![0.0; out.len()];
+				exec.cross_entropy_stats(input(0), parameters.vocab, &mut most, &mut out);
+			}
+			Op::ExpSum(extent) => {
+				for ((out, x), &most) in out.iter_mut().zip(self.counted(extent, trace, stage)).zip(input(1)) {
+					let mut lanes = Lanes::default();
+					x.iter().enumerate().for_each(|(element, &x)| lanes.add(element, exp(x - most)));
+					*out = lanes.finish();
+				}
+			}
+			Op::Softmax => {
+				let rows = out.chunks_exact_mut(cols).zip(self.counted(Extent::Causal, trace, stage));
+				for ((out, x), (&most, &sum)) in rows.zip(input(1).iter().zip(input(2))) {
+					let inv = 1.0 / sum;
+					out.iter_mut().zip(x).for_each(|(out, &x)| *out = exp(x - most) * inv);
+				}
+			}
+			Op::ScoreBack => {
+				let scale = schedule::attention_scale(parameters.head_dim);
+				let rows = out.chunks_exact_mut(cols).zip(self.counted(Extent::Causal, trace, stage));
+				for ((out, p), (dp, &d)) in rows.zip(input(1).chunks_exact(cols).zip(input(2))) {
+					out.iter_mut().zip(p).zip(dp).for_each(|((out, &p), &dp)| *out = (p * (dp - d)) * scale);
+				}
+			}
+			Op::Swiglu => exec.swiglu_forward(input(0), input(1), &mut out),
+			Op::SwigluBack => {
+				let (mut gate, mut up) = (vec![0.0; rows * cols], vec![0.0; rows * cols]);
+				exec.swiglu_backward(input(0), input(1), input(2), &mut gate, &mut up);
+				return vec![gate, up];
+			}
+			Op::LossRows => exec.cross_entropy_loss(input(0), parameters.vocab, &self.targets, input(2), input(3), &mut out),
+			Op::LossBack => {
+				out.copy_from_slice(input(0));
+				exec.cross_entropy_backward(&mut out, parameters.vocab, &self.targets, input(2), input(3), parameters.inverse_tokens);
+			}
+			Op::TileSums => {
+				let x = input(0);
+				exec.tile_sums(x, x.len(), 1, &mut out[..tile_count(x.len(), 1)]);
+			}
+			Op::TreeSum => {
+				for (out, group) in out.iter_mut().zip(input(0).chunks(FAN_IN)) {
+					let mut lanes = Lanes::default();
+					group.iter().enumerate().for_each(|(element, &x)| lanes.add(element, x));
+					*out = lanes.finish();
+				}
+			}
+			Op::MeanLoss => out[0] = input(0)[0] * parameters.inverse_tokens,
+			Op::RmsBackStats => exec.rms_backward_stats(input(0), input(1), input(3), input(2), &mut out),
+			Op::RmsBackApply => {
+				let (mut dx, start) = start(5);
+				let input = RmsBackward { dy: input(0), x: input(1), r: input(2), k: input(3), w: input(4) };
+				exec.rms_backward_apply(input, &mut dx, start);
+				out = dx;
+			}
+			Op::RmsWeightGrad => exec.rms_weight_grad(input(0), input(1), input(2), &mut out, Start::Zero),
+			Op::ScatterAdd => {
+				let (mut grad, _) = start(2);
+				exec.embedding_scatter_add(input(0), parameters.dim, &self.ids, &mut grad);
+				out = grad;
+			}
+			Op::SquareTiles => {
+				let mut next = 0;
+				for &(id, _) in &stage.inputs {
+					let (rows, cols) = shape(id);
+					let end = next + tile_count(rows, cols);
+					exec.tile_sum_squares(trace.tensor(id), rows, cols, &mut out[next..end]);
+					next = end;
+				}
+			}
+			Op::ClipScale => out[0] = scalar::clip_scale(input(0)[0], parameters.clip),
+			Op::AdamW => {
+				let [mut p, mut m, mut v] = [0, 1, 2].map(|number| input(number).to_vec());
+				exec.adamw(&AdamW { clip: input(4)[0], ..parameters.adamw }, &mut p, &mut m, &mut v, input(3));
+				return vec![p, m, v];
+			}
+			// Jobs on whole checkpoints.
+			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::Nesterov => {}
+		}
+		vec![out]
+	}
+
+	/// The part of each row of a stage's first input that counts.
+	fn counted<'t>(&self, extent: Extent, trace: &'t Trace, stage: &Stage) -> impl Iterator<Item = &'t [f32]> {
+		let (id, seq) = (stage.inputs[0].0, self.parameters.seq);
+		let cols = trace.plan.tensor(id).map_or(SIDE, |info| info.cols as usize);
+		trace.tensor(id).chunks_exact(cols).enumerate().map(move |(row, x)| match extent {
+			Extent::Row => x,
+			Extent::Causal => &x[..row % seq + 1],
+		})
+	}
+
+	pub(super) fn exec(&self) -> &Exec {
+		self.exec
+	}
+
+	pub(super) fn parameters(&self) -> &Parameters {
+		self.parameters
+	}
+}

@@ -1,0 +1,136 @@
+//! Reading leaves off a witness, each checked against its commitment.
+
+use super::{Agreed, WitnessError};
+use crate::{
+	cell::Address,
+	corpus::CHUNK_TOKENS,
+	graph::TensorId,
+	merkle::{proof_len, root_of, Hash},
+	plan::Plan,
+	resume::{Leaves, Malformed, Tile, NUMBERS},
+	tiles::{leaf_hash, LEAF_BYTES, QUARTER_BYTES},
+};
+use alloc::{boxed::Box, vec::Vec};
+
+/// Bytes of a hash.
+const HASH: usize = 32;
+
+/// The unread rest of a witness.
+pub(super) struct Reader<'a> {
+	plan: &'a Plan,
+	agreed: &'a Agreed<'a>,
+	rest: &'a [u8],
+	/// Leaves read so far.
+	leaves: u32,
+}
+
+/// Little-endian floats.
+pub(super) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
+	bytes.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes))
+}
+
+impl<'a> Reader<'a> {
+	pub(super) fn new(plan: &'a Plan, agreed: &'a Agreed<'a>, witness: &'a [u8]) -> Self {
+		Self { plan, agreed, rest: witness, leaves: 0 }
+	}
+
+	/// The next `count` bytes.
+	pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], WitnessError> {
+		let (taken, rest) = self.rest.split_at_checked(count).ok_or(WitnessError::Length)?;
+		self.rest = rest;
+		Ok(taken)
+	}
+
+	/// Nothing may be left over.
+	pub(super) fn finish(self) -> Result<(), WitnessError> {
+		if self.rest.is_empty() {
+			Ok(())
+		} else {
+			Err(WitnessError::Length)
+		}
+	}
+
+	/// The proof for leaf `index` of `count`.
+	fn proof(&mut self, count: u32, index: u32) -> Result<&'a [Hash], WitnessError> {
+		let len = usize::try_from(proof_len(count, index).ok_or(Malformed)?).map_err(|_| Malformed)?;
+		Ok(self.take(len.checked_mul(HASH).ok_or(Malformed)?)?.as_chunks::<HASH>().0)
+	}
+
+	/// Goes up from `leaf` as leaf `index` of `count` by the next proof.
+	fn climb(&mut self, count: u32, index: u32, leaf: Hash) -> Result<Hash, WitnessError> {
+		let proof = self.proof(count, index)?;
+		root_of(proof, count, index, leaf).ok_or(WitnessError::Length)
+	}
+
+	/// Notes one more leaf, whose place the next proofs lead to from `hash`, and checks it.
+	fn belongs(&mut self, tensor: TensorId, row: u32, col: u32, hash: Hash) -> Result<(), WitnessError> {
+		let number = self.leaves;
+		self.leaves = number.saturating_add(1);
+		let root = |roots: &[Hash], which: u32| usize::try_from(which).ok().and_then(|which| roots.get(which).copied());
+		let good = match self.plan.address(tensor, row, col).ok_or(Malformed)? {
+			Address::Node { node, leaf, leaves } => {
+				let node_root = self.climb(leaves, leaf, hash)?;
+				self.climb(self.plan.listed_nodes(), node, node_root)? == self.agreed.nodes
+			}
+			Address::Vector { vector, leaf, leaves } => Some(self.climb(leaves, leaf, hash)?) == root(self.agreed.vectors, vector),
+			Address::Result { result, leaf, leaves } => Some(self.climb(leaves, leaf, hash)?) == root(self.agreed.results, result),
+		};
+		if good {
+			Ok(())
+		} else {
+			Err(WitnessError::Leaf(number))
+		}
+	}
+}
+
+impl Leaves for Reader<'_> {
+	type Error = WitnessError;
+
+	fn tile(&mut self, tensor: TensorId, row: u32, col: u32) -> Result<Box<Tile>, WitnessError> {
+		let bytes = self.take(LEAF_BYTES)?;
+		self.belongs(tensor, row, col, leaf_hash(bytes))?;
+		let mut tile = Box::new([0.0; NUMBERS]);
+		tile.iter_mut().zip(floats(bytes)).for_each(|(slot, value)| *slot = value);
+		Ok(tile)
+	}
+
+	fn quarter(&mut self, tensor: TensorId, row: u32, col: u32, quarter: u32) -> Result<[f32; NUMBERS / 4], WitnessError> {
+		let bytes = self.take(QUARTER_BYTES)?;
+		// The other quarters' hashes follow, in order.
+		let others = self.take(3 * HASH)?.as_chunks::<HASH>().0;
+		let place = usize::try_from(quarter).ok().filter(|&quarter| quarter < 4).ok_or(Malformed)?;
+		let mut hashes = [[0; HASH]; 4];
+		let mut others = others.iter();
+		for (number, hash) in hashes.iter_mut().enumerate() {
+			*hash = match number == place {
+				true => crate::merkle::blake2_256(bytes),
+				false => *others.next().ok_or(Malformed)?,
+			};
+		}
+		self.belongs(tensor, row, col, crate::merkle::blake2_256(hashes.as_flattened()))?;
+		let mut values = [0.0; NUMBERS / 4];
+		values.iter_mut().zip(floats(bytes)).for_each(|(slot, value)| *slot = value);
+		Ok(values)
+	}
+
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, WitnessError> {
+		let source = self.agreed.tokens.ok_or(WitnessError::NoTokens)?;
+		let window = (source.window)(sequence).ok_or(Malformed)?;
+		let start = window.start.checked_add(first).ok_or(Malformed)?;
+		let end = start.checked_add(count).ok_or(Malformed)?;
+		let mut tokens = Vec::new();
+		for chunk in start / CHUNK_TOKENS..end.div_ceil(CHUNK_TOKENS) {
+			let number = self.leaves;
+			self.leaves = number.saturating_add(1);
+			let bytes = self.take(LEAF_BYTES)?;
+			let shard_root = self.climb(source.corpus.chunks(), chunk, leaf_hash(bytes))?;
+			if self.climb(source.corpus.shards, window.shard, shard_root)? != source.corpus.root {
+				return Err(WitnessError::Leaf(number));
+			}
+			let base = chunk.checked_mul(CHUNK_TOKENS).ok_or(Malformed)?;
+			let numbered = (base..).zip(bytes.as_chunks::<2>().0);
+			tokens.extend(numbered.filter(|(at, _)| (start..end).contains(at)).map(|(_, &token)| u16::from_le_bytes(token)));
+		}
+		Ok(tokens)
+	}
+}

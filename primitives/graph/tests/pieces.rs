@@ -1,0 +1,218 @@
+//! Every tile of every tensor, computed piece by piece, equals the trace; and the trace equals the executor.
+
+mod common;
+
+use common::{lively_theta, random_tokens, tiny_model, tiny_train};
+use neuroshard_graph::{
+	cell::{Address, Cell},
+	exec::{Arena, Exec, Trainer},
+	graph::Op,
+	merkle::merkle_root,
+	resume::{Leaves, NUMBERS},
+	tiles,
+	trace::Trace,
+	Aggregator, ModelConfig, ParamLayout, TrainConfig,
+};
+use neuroshard_kernels::num::canon_bits;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// The second step of a round, so that moments are not zero, and the arena after it.
+fn second_step(model: &ModelConfig, train: &TrainConfig) -> (Trace, Trainer, Arena) {
+	let exec = Arc::new(Exec::new(2).unwrap());
+	let mut trainer = Trainer::new(exec.clone(), model, train).unwrap();
+	let mut arena = Arena::new(trainer.arena_len());
+	trainer.theta_mut(&mut arena).copy_from_slice(&lively_theta(trainer.layout(), 3));
+	trainer.train_step(&mut arena, &random_tokens(trainer.batch_tokens(), model.vocab, 4), 8, 1).unwrap();
+	let before = [trainer.theta(&arena), trainer.first_moment(&arena), trainer.second_moment(&arena)].map(<[f32]>::to_vec);
+	let tokens = random_tokens(trainer.batch_tokens(), model.vocab, 5);
+	// Two rounds adopted before: the schedule index of step 1 is 2 H + 1.
+	let index = 2 * u64::from(train.inner_steps) + 1;
+	trainer.train_step(&mut arena, &tokens, index, 2).unwrap();
+	let [p, m, v] = &before;
+	let trace = Trace::step(&exec, model, train, [p, m, v], &tokens, 2, 1).unwrap();
+	(trace, trainer, arena)
+}
+
+fn same_bits(a: &[f32], b: &[f32]) -> bool {
+	a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| canon_bits(a) == canon_bits(b))
+}
+
+/// Recomputes every tile of every stage from the trace's inputs, and returns the operators seen.
+fn every_tile_is_what_its_pieces_give(trace: &Trace) -> BTreeSet<String> {
+	let (job, mut ops) = (trace.job(), BTreeSet::new());
+	for (number, stage) in (0..).zip(trace.plan().stages()) {
+		ops.insert(format!("{:?}", stage.op).split([' ', '{', '(']).next().unwrap().to_owned());
+		for (output, &tensor) in (0..).zip(&stage.outputs) {
+			let info = *trace.plan().tensor(tensor).unwrap();
+			for row in 0..info.rows.div_ceil(32) {
+				for col in 0..info.cols.div_ceil(32) {
+					let cell = Cell { stage: number, output, row, col };
+					let pieces = job.pieces(cell).unwrap();
+					let mut state = Vec::new();
+					for piece in 0..pieces {
+						state = job.advance(cell, piece, state, &mut &*trace).unwrap();
+						let expected = if piece + 1 == pieces { NUMBERS } else { job.state_len(cell).unwrap() };
+						assert_eq!(state.len(), expected, "{:?}", stage.op);
+					}
+					let tile = trace.tile_values(tensor, row, col).unwrap();
+					assert!(same_bits(&state, &*tile), "{:?}: tile {row}, {col} of output {output}", stage.op);
+				}
+			}
+		}
+	}
+	ops
+}
+
+fn check_step(model: &ModelConfig, train: &TrainConfig) -> BTreeSet<String> {
+	let (trace, trainer, arena) = second_step(model, train);
+	assert!(same_bits(&trace.result(0), trainer.theta(&arena)), "parameters");
+	assert!(same_bits(&trace.result(1), trainer.first_moment(&arena)), "first moments");
+	assert!(same_bits(&trace.result(2), trainer.second_moment(&arena)), "second moments");
+	every_tile_is_what_its_pieces_give(&trace)
+}
+
+#[test]
+fn of_a_step_with_grouped_heads_a_tied_head_and_small_heads() {
+	let ops = check_step(&tiny_model(), &tiny_train());
+	assert_eq!(ops.len(), 31, "{ops:?}");
+}
+
+#[test]
+fn of_a_step_with_sequences_and_heads_of_several_tiles() {
+	let model = ModelConfig { vocab: 320, dim: 640, heads: 2, kv_heads: 1, ffn: 320, layers: 1, max_seq: 320, tied: false, ..tiny_model() };
+	check_step(&model, &TrainConfig { batch: 1, seq_len: 320, ..tiny_train() });
+}
+
+#[test]
+fn of_a_step_whose_heads_do_not_end_at_tiles() {
+	let model = ModelConfig { dim: 96, heads: 2, kv_heads: 2, ffn: 32, layers: 1, max_seq: 64, ..tiny_model() };
+	check_step(&model, &TrainConfig { batch: 2, seq_len: 64, ..tiny_train() });
+	let model = ModelConfig { dim: 64, heads: 32, kv_heads: 16, ffn: 32, layers: 1, max_seq: 64, ..tiny_model() };
+	check_step(&model, &TrainConfig { batch: 1, seq_len: 64, ..tiny_train() });
+}
+
+#[test]
+fn of_a_step_whose_chains_over_tokens_are_cut_into_segments() {
+	let model = ModelConfig { vocab: 32, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, max_seq: 32, ..tiny_model() };
+	check_step(&model, &TrainConfig { batch: 264, seq_len: 32, ..tiny_train() });
+}
+
+/// Vectors of noise in the model's layout.
+fn noise(layout: &ParamLayout, count: u64) -> Vec<Vec<f32>> {
+	(0..count).map(|seed| lively_theta(layout, 20 + seed)).collect()
+}
+
+#[test]
+fn of_deltas_and_outer_steps() {
+	let (model, exec) = (tiny_model(), Exec::new(2).unwrap());
+	let layout = ParamLayout::new(&model).unwrap();
+	let vectors = noise(&layout, 35);
+	let delta = Trace::delta(&exec, &model, &tiny_train(), &vectors[0], &vectors[1]).unwrap();
+	let expected: Vec<f32> = vectors[0].iter().zip(&vectors[1]).map(|(a, b)| a - b).collect();
+	assert!(same_bits(&delta.result(0), &expected));
+	every_tile_is_what_its_pieces_give(&delta);
+	let deltas: Vec<&[f32]> = vectors[2..].iter().map(Vec::as_slice).collect();
+	for (aggregator, count) in [(Aggregator::Mean, 33), (Aggregator::Mean, 1), (Aggregator::TrimmedMean { trim: 2 }, 7)] {
+		let train = TrainConfig { aggregator, ..tiny_train() };
+		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &deltas[..count]).unwrap();
+		every_tile_is_what_its_pieces_give(&trace);
+		let mut gradient = vec![0.0; layout.len()];
+		neuroshard_graph::outer::aggregate(&deltas[..count], aggregator, &mut gradient).unwrap();
+		assert!(same_bits(&trace.result(0), &gradient));
+	}
+}
+
+#[test]
+fn lists_of_tiles_are_addressed_as_they_are_hashed() {
+	let (trace, ..) = second_step(&tiny_model(), &tiny_train());
+	let plan = trace.plan();
+	let layout = ParamLayout::new(&tiny_model()).unwrap();
+	assert_eq!(plan.vector_len() as usize, layout.tile_count());
+	for (result, vector) in (0..3).map(|result| (result, trace.result(result as usize))) {
+		let hashes = trace.result_hashes(result);
+		assert_eq!(hashes, tiles::tile_hashes(&layout, &vector, 1));
+		assert_eq!(merkle_root(&hashes), neuroshard_graph::commit::tensors_root(&layout, &vector, 1));
+	}
+	let mut seen = BTreeSet::new();
+	let updates: u32 = plan.stages().iter().filter(|stage| stage.op == Op::AdamW).map(|stage| stage.nodes()).sum();
+	assert_eq!(plan.listed_nodes() + updates, plan.node_count());
+	assert_eq!(trace.node_roots().len() as u32, plan.listed_nodes());
+	for node in 0..plan.listed_nodes() {
+		let hashes = trace.node_hashes(node);
+		assert_eq!(Some(hashes.len() as u32), plan.node_tiles(node));
+		for leaf in 0..hashes.len() as u32 {
+			let cell = plan.node_cell(node, leaf).unwrap();
+			let tensor = plan.cell_tensor(cell).unwrap();
+			let leaves = hashes.len() as u32;
+			assert_eq!(plan.address(tensor, cell.row, cell.col), Some(Address::Node { node, leaf, leaves }));
+			assert!(seen.insert((cell.stage, cell.output, cell.row, cell.col)), "a tile belongs to one node only");
+		}
+		assert_eq!(plan.node_cell(node, hashes.len() as u32), None);
+	}
+	for (result, ids) in (0..).zip(plan.results()) {
+		for leaf in 0..plan.vector_len() {
+			let cell = plan.result_cell(result, leaf).unwrap();
+			let tensor = plan.cell_tensor(cell).unwrap();
+			assert!(ids.contains(&tensor));
+			assert_eq!(plan.address(tensor, cell.row, cell.col), Some(Address::Result { result, leaf, leaves: plan.vector_len() }));
+		}
+	}
+	assert_eq!(plan.node_tiles(plan.node_count()), None);
+	assert_eq!(plan.result_cell(0, plan.vector_len()), None);
+}
+
+/// Counts what a piece reads.
+struct Counting<'a> {
+	trace: &'a Trace,
+	bytes: usize,
+}
+
+impl Leaves for Counting<'_> {
+	type Error = neuroshard_graph::resume::Malformed;
+
+	fn tile(&mut self, tensor: neuroshard_graph::graph::TensorId, row: u32, col: u32) -> Result<Box<[f32; NUMBERS]>, Self::Error> {
+		self.bytes += 4 * NUMBERS;
+		(&mut &*self.trace).tile(tensor, row, col)
+	}
+
+	fn quarter(
+		&mut self,
+		tensor: neuroshard_graph::graph::TensorId,
+		row: u32,
+		col: u32,
+		quarter: u32,
+	) -> Result<[f32; NUMBERS / 4], Self::Error> {
+		self.bytes += NUMBERS;
+		(&mut &*self.trace).quarter(tensor, row, col, quarter)
+	}
+
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, Self::Error> {
+		// Two chunks at most.
+		self.bytes += 8 * NUMBERS;
+		(&mut &*self.trace).tokens(sequence, first, count)
+	}
+}
+
+#[test]
+fn no_piece_reads_more_than_fifty_tiles() {
+	// Heads of two numbers: a tile covers sixteen of them.
+	let model = ModelConfig { dim: 64, heads: 32, kv_heads: 16, ffn: 32, layers: 1, max_seq: 64, ..tiny_model() };
+	let (trace, ..) = second_step(&model, &TrainConfig { batch: 12, seq_len: 32, ..tiny_train() });
+	let job = trace.job();
+	let mut most = (0, Op::Init);
+	for (number, stage) in (0..).zip(trace.plan().stages()) {
+		for (output, &tensor) in (0..).zip(&stage.outputs) {
+			let info = *trace.plan().tensor(tensor).unwrap();
+			for (row, col) in [(0, 0), (info.rows.div_ceil(32) - 1, info.cols.div_ceil(32) - 1)] {
+				let cell = Cell { stage: number, output, row, col };
+				let mut state = Vec::new();
+				for piece in 0..job.pieces(cell).unwrap() {
+					let mut counting = Counting { trace: &trace, bytes: 0 };
+					state = job.advance(cell, piece, state, &mut counting).unwrap();
+					most = if counting.bytes > most.0 { (counting.bytes, stage.op) } else { most };
+				}
+			}
+		}
+	}
+	assert!(most.0 <= 50 * 4_096, "{most:?}");
+}
