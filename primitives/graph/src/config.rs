@@ -179,14 +179,15 @@ pub enum ConfigError {
 	/// `heads` does not divide `dim`, or `kv_heads` does not divide `heads`.
 	#[error("heads must divide dim, and kv_heads must divide heads")]
 	Heads,
-	/// `batch * heads * seq_len^2` exceeds 2^28, or the step would have more than 8,192 nodes or the model more than 2^31 parameters.
+	/// `batch * heads * seq_len^2` exceeds 2^28 or `batch * seq_len` 2^22, or the step would have more than 8,192 nodes or the model more
+	/// than 2^31 parameters.
 	#[error("the model or the batch is too large; use fewer sequences, shorter ones, or a smaller model")]
 	TooLarge,
 	/// `arithmetic_version` is not one that this build implements.
 	#[error("this build does not implement the configuration's arithmetic version")]
 	ArithmeticVersion,
-	/// `commit_interval` is zero or leads to more than 64 state roots a round.
-	#[error("commit_interval must lead to between 1 and 64 state roots a round")]
+	/// `commit_interval` is zero, longer than 16,384 steps, or leads to more than 64 state roots a round.
+	#[error("commit_interval must be at most 16,384 steps and lead to between 1 and 64 state roots a round")]
 	CommitInterval,
 	/// A float is not finite or outside its range.
 	#[error("a learning rate, decay, epsilon, clip or schedule value is out of range")]

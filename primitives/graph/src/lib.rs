@@ -7,6 +7,7 @@
 //! - [`graph`], [`plan`]: operators, stages and nodes of each job, and one arena for all its tensors.
 //! - [`cell`], [`resume`]: single tiles, where each is committed to, and how one is computed piece by piece.
 //! - [`witness`], [`corpus`]: judging one such piece by what its inputs are committed to.
+//! - [`game`]: the dispute that comes down to such a piece.
 //! - [`outer`]: aggregation of deltas and the outer step.
 //! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation and generation.
 //! - `trace` (feature `std`): a job with all its tensors kept, for disputes.
@@ -21,6 +22,7 @@ pub mod config;
 pub mod corpus;
 #[cfg(feature = "std")]
 pub mod exec;
+pub mod game;
 pub mod graph;
 #[cfg(feature = "std")]
 mod hexadecimal;

@@ -17,6 +17,10 @@ const MAX_POSITIONS: u32 = 1 << 20;
 const MAX_PARAMETERS: u64 = 1 << 31;
 /// Most attention probabilities of one layer and step.
 const MAX_PROBABILITIES: u64 = 1 << 28;
+/// Most tokens of one inner step: chains over them are disputed in pieces of 256, and a list of states between pieces is bounded.
+const MAX_TOKENS: u64 = 1 << 22;
+/// Most inner steps between two committed states: their roots are one list in a dispute.
+const MAX_INTERVAL: u32 = crate::game::MAX_LIST;
 /// Most state roots of one round.
 const MAX_STATE_ROOTS: u32 = 64;
 
@@ -113,7 +117,10 @@ impl TrainConfig {
 		if counts.contains(&0) || !is_multiple(self.seq_len, SIDE) || self.seq_len > model.max_seq {
 			return Err(ConfigError::Dimension);
 		}
-		if self.commit_interval == 0 || self.state_roots() > MAX_STATE_ROOTS {
+		if self.tokens_per_step() > MAX_TOKENS {
+			return Err(ConfigError::TooLarge);
+		}
+		if self.commit_interval == 0 || self.commit_interval.min(self.inner_steps) > MAX_INTERVAL || self.state_roots() > MAX_STATE_ROOTS {
 			return Err(ConfigError::CommitInterval);
 		}
 		if self.total_steps != 0 && self.total_steps < self.warmup_steps {

@@ -1,0 +1,217 @@
+//! The dispute game: from a claim about a round down to one piece of one tile, in a handful of moves.
+//!
+//! The *defender* stands by a claim, the *challenger* says that it is false. In turn the defender posts what lies between two points that
+//! are settled, and the challenger names the first thing posted that it disagrees with. Whatever comes before it both sides then agree on,
+//! so that the disputed part shrinks until it can be executed: [`crate::witness::check`].
+//!
+//! ```text
+//! inner steps:  open - step roots - step - nodes - node or vector - tile hashes - tile - states - piece with its witness
+//! delta:        open - ends - tile hashes - tile - piece
+//! outer step:   open - [checkpoints - step -] ends - vector - tile hashes - tile - states - piece
+//! ```
+//!
+//! A list of more than [`MAX_LIST`] tile hashes is posted in two turns: the tree's nodes at a height, then the leaves below one of them.
+//! Lists of one entry are not posted, tiles that are computed in one piece have no states in between.
+//!
+//! The game knows nothing of accounts, clocks and stakes. It is a pure function from position and move to position or verdict.
+
+mod moves;
+mod position;
+
+use crate::{
+	config::{ConfigError, ModelConfig, TrainConfig},
+	corpus::{Corpus, Window},
+	merkle::Hash,
+	witness::WitnessError,
+};
+use alloc::vec::Vec;
+pub use moves::{Contents, Entry, Move};
+pub use position::{Anchor, Position, Site, Target};
+
+/// Most hashes of one posted list.
+pub const MAX_LIST: u32 = 16_384;
+
+/// What a game is about, and everything that it is judged by.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+	/// The model.
+	pub model: &'a ModelConfig,
+	/// How it is trained.
+	pub train: &'a TrainConfig,
+	/// Round that the claim begins with, from [`Self::start`].
+	pub round: u32,
+	/// Root of the checkpoint that the claim begins with.
+	pub start: Hash,
+	/// What is claimed to follow from it.
+	pub subject: Subject<'a>,
+}
+
+/// What is claimed.
+#[derive(Clone, Copy)]
+pub enum Subject<'a> {
+	/// The inner steps of a round, and their delta.
+	Work {
+		/// The dataset.
+		corpus: Corpus,
+		/// The window of a sequence (second) of an inner step (first).
+		window: &'a dyn Fn(u32, u32) -> Option<Window>,
+	},
+	/// Outer steps.
+	Checkpoint {
+		/// Delta roots of each step, by account bytes ascending. A step without any leaves parameters and momentum as they are.
+		deltas: &'a [Vec<Hash>],
+		/// Root of the checkpoint that they are claimed to end with.
+		claimed: Hash,
+	},
+}
+
+/// The two sides.
+#[derive(
+	Clone,
+	Copy,
+	PartialEq,
+	Eq,
+	Debug,
+	codec::Encode,
+	codec::Decode,
+	codec::DecodeWithMemTracking,
+	codec::MaxEncodedLen,
+	scale_info::TypeInfo,
+)]
+pub enum Side {
+	/// Stands by its claim.
+	Defender,
+	/// Says that it is false.
+	Challenger,
+}
+
+/// What a challenger disagrees with first in the work that was revealed.
+#[derive(
+	Clone,
+	Copy,
+	PartialEq,
+	Eq,
+	Debug,
+	codec::Encode,
+	codec::Decode,
+	codec::DecodeWithMemTracking,
+	codec::MaxEncodedLen,
+	scale_info::TypeInfo,
+)]
+pub enum Doubt {
+	/// State root number `.0`, which ends an interval of inner steps.
+	Interval(u32),
+	/// The delta: all state roots are right.
+	Delta,
+}
+
+/// How a game ended.
+#[derive(
+	Clone,
+	Copy,
+	PartialEq,
+	Eq,
+	Debug,
+	codec::Encode,
+	codec::Decode,
+	codec::DecodeWithMemTracking,
+	codec::MaxEncodedLen,
+	scale_info::TypeInfo,
+)]
+pub enum Ruling {
+	/// The claim is false.
+	Fraud,
+	/// What the challenger disagreed with is right.
+	Unfounded,
+	/// The job ended in divergence, so that there is no result to claim. Nobody cheated.
+	Diverged,
+}
+
+/// What a move leads to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(clippy::large_enum_variant, reason = "it is taken apart where it is returned")]
+pub enum Outcome {
+	/// The game goes on.
+	Next(Position),
+	/// It is decided.
+	Decided(Ruling),
+}
+
+/// Why a move is refused. The position stays, and so does the turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum GameError {
+	/// Another kind of move is asked for.
+	#[error("the position asks for another kind of move")]
+	WrongMove,
+	/// A list has the wrong number of entries.
+	#[error("the list has {found} entries where {expected} are asked for")]
+	Length {
+		/// Entries asked for.
+		expected: u32,
+		/// Entries given.
+		found: u32,
+	},
+	/// What was posted does not have the root that its parent says.
+	#[error("what was posted does not lead to the root that it belongs to")]
+	Root,
+	/// An entry is not where it is said to be.
+	#[error("the entry is not in the list at its place")]
+	Entry,
+	/// There is no such interval, step, node, vector, tile or piece.
+	#[error("there is no such interval, step, node, vector, tile or piece")]
+	Place,
+	/// The witness decides nothing.
+	#[error(transparent)]
+	Witness(#[from] WitnessError),
+	/// The configuration is refused.
+	#[error(transparent)]
+	Config(#[from] ConfigError),
+	/// The claim is of another kind.
+	#[error("this is asked of a claim of another kind")]
+	OtherClaim,
+}
+
+/// The first position of a game about inner steps: `state_roots` and `delta_root` are what was revealed.
+///
+/// # Errors
+/// [`GameError::Place`] for an interval that the work does not have, [`GameError::OtherClaim`] for a claim about a checkpoint.
+pub fn open_work(setting: &Setting<'_>, state_roots: &[Hash], delta_root: Hash, doubt: Doubt) -> Result<Position, GameError> {
+	if !matches!(setting.subject, Subject::Work { .. }) {
+		return Err(GameError::OtherClaim);
+	}
+	let root = |number: u32| usize::try_from(number).ok().and_then(|number| state_roots.get(number)).copied().ok_or(GameError::Place);
+	let (interval, steps) = (setting.train.commit_interval, setting.train.inner_steps);
+	match doubt {
+		Doubt::Delta => {
+			let last = setting.train.state_roots().checked_sub(1).ok_or(GameError::Place)?;
+			Ok(Position::Ends { end: root(last)?, delta: delta_root })
+		}
+		Doubt::Interval(number) => {
+			let first = number.checked_mul(interval).filter(|&first| first < steps).ok_or(GameError::Place)?;
+			let count = interval.min(steps - first);
+			let start = match number.checked_sub(1) {
+				None => Anchor::Checkpoint,
+				Some(before) => Anchor::State(root(before)?),
+			};
+			let end = root(number)?;
+			Ok(match count {
+				1 => Position::Nodes { step: first, before: start, after: end },
+				_ => Position::Steps { first, count, start, end },
+			})
+		}
+	}
+}
+
+/// The first position of a game about an attested checkpoint.
+///
+/// # Errors
+/// [`GameError::OtherClaim`] for a claim about inner steps, [`GameError::Place`] for one about no step at all.
+pub fn open_checkpoint(setting: &Setting<'_>) -> Result<Position, GameError> {
+	let Subject::Checkpoint { deltas, claimed } = setting.subject else { return Err(GameError::OtherClaim) };
+	match u32::try_from(deltas.len()).map_err(|_| GameError::Place)? {
+		0 => Err(GameError::Place),
+		1 => Ok(Position::Outer { step: 0, before: setting.start, after: claimed }),
+		count if count <= MAX_LIST => Ok(Position::Checkpoints { count }),
+		_ => Err(GameError::Place),
+	}
+}

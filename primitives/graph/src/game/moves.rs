@@ -1,0 +1,127 @@
+//! What a side does in its turn.
+
+use crate::merkle::Hash;
+use alloc::vec::Vec;
+use codec::{Decode, DecodeWithMemTracking, Encode};
+use scale_info::TypeInfo;
+
+/// An entry of a posted list, with the proof of its place.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, TypeInfo)]
+pub struct Entry {
+	/// The entry.
+	pub hash: Hash,
+	/// Merkle proof, lowest sibling first; see [`crate::merkle::prove`].
+	pub proof: Vec<Hash>,
+}
+
+/// What an [`crate::game::Anchor`] consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, TypeInfo)]
+pub enum Contents {
+	/// A checkpoint: roots of parameters and outer momentum.
+	Checkpoint([Hash; 2]),
+	/// An inner state: roots of parameters, first and second moments.
+	State([Hash; 3]),
+}
+
+/// A move.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, TypeInfo)]
+pub enum Move {
+	/// Defender: state roots after each inner step of the interval.
+	#[codec(index = 0)]
+	Steps(Vec<Hash>),
+	/// Defender: what the states before and after the step consist of, and the roots of its nodes.
+	#[codec(index = 1)]
+	Nodes {
+		/// What the step starts from.
+		before: Contents,
+		/// Roots of parameters, first and second moments after the step.
+		after: [Hash; 3],
+		/// Roots of all listed nodes.
+		nodes: Vec<Hash>,
+	},
+	/// Defender: what the round's first and last state consist of.
+	#[codec(index = 2)]
+	Ends {
+		/// Roots of parameters and outer momentum of the checkpoint.
+		start: [Hash; 2],
+		/// Roots of parameters, first and second moments after the last inner step.
+		end: [Hash; 3],
+	},
+	/// Defender: checkpoint roots after each outer step.
+	#[codec(index = 3)]
+	Checkpoints(Vec<Hash>),
+	/// Defender: what the checkpoints around an outer step consist of.
+	#[codec(index = 4)]
+	Outer {
+		/// Roots of parameters and momentum before.
+		before: [Hash; 2],
+		/// Roots of parameters and momentum after.
+		after: [Hash; 2],
+		/// Root of the pseudo-gradient.
+		gradient: Hash,
+	},
+	/// Defender: tile hashes, or the nodes of their tree that the position asks for.
+	#[codec(index = 5)]
+	Hashes(Vec<Hash>),
+	/// Defender: hashes of the states between the pieces of a tile.
+	#[codec(index = 6)]
+	States(Vec<Hash>),
+	/// Challenger: the first entry of the step roots or checkpoint roots that is wrong, and the one before it, unless it is the first.
+	#[codec(index = 7)]
+	Step {
+		/// Its number in the list.
+		index: u32,
+		/// The entry before it, which is right.
+		before: Option<Entry>,
+		/// The entry.
+		after: Entry,
+	},
+	/// Challenger: the first node that is wrong.
+	#[codec(index = 8)]
+	Node {
+		/// Its number.
+		index: u32,
+		/// Its root.
+		root: Entry,
+	},
+	/// Challenger: all nodes are right, and this vector is the first that is wrong.
+	#[codec(index = 9)]
+	Vector(u32),
+	/// Challenger: an entry of the list of hashes that is wrong.
+	#[codec(index = 10)]
+	Hash {
+		/// Its number in the list.
+		index: u32,
+		/// The entry.
+		entry: Entry,
+	},
+	/// Challenger: the first piece that is wrong, with what shows it.
+	#[codec(index = 11)]
+	Piece {
+		/// Its number.
+		piece: u32,
+		/// The state before it, which is right; `None` for the first piece.
+		before: Option<Entry>,
+		/// The state after it; `None` for the last piece, after which comes the tile.
+		after: Option<Entry>,
+		/// See [`crate::witness`].
+		witness: Vec<u8>,
+	},
+}
+
+impl Move {
+	/// Bytes that have to be hashed to read this move: what its weight grows with.
+	pub fn volume(&self) -> usize {
+		let entry = |entry: &Entry| 64 * entry.proof.len();
+		let entries = |entries: [Option<&Entry>; 2]| entries.into_iter().flatten().map(entry).sum::<usize>();
+		match self {
+			Self::Steps(list) | Self::Checkpoints(list) | Self::Hashes(list) | Self::States(list) => 64 * list.len(),
+			Self::Nodes { nodes, .. } => 64 * nodes.len(),
+			Self::Ends { .. } | Self::Outer { .. } | Self::Vector(_) => 0,
+			Self::Step { before, after, .. } => entries([before.as_ref(), Some(after)]),
+			Self::Node { root, .. } => entry(root),
+			Self::Hash { entry: one, .. } => entry(one),
+			Self::Piece { before, after, witness, .. } => entries([before.as_ref(), after.as_ref()]) + witness.len(),
+		}
+	}
+}

@@ -1,0 +1,470 @@
+//! Where a game stands, and what a move makes of it.
+
+use super::{Contents, GameError, Move, Outcome, Ruling, Setting, Side, Subject, MAX_LIST};
+use crate::{
+	cell::Cell,
+	commit::{checkpoint_root, state_root},
+	game::Entry,
+	merkle::{merkle_root, uniform_root, verify, Hash},
+	plan::Plan,
+	resume::{Job, Parameters},
+	tiles::{leaf_hash, LEAF_BYTES},
+	witness::{check, Agreed, Question, Tokens, Verdict},
+};
+use alloc::vec::Vec;
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use scale_info::TypeInfo;
+
+/// A state that both sides agree on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub enum Anchor {
+	/// The checkpoint that the round starts from, with moments of zero.
+	Checkpoint,
+	/// An inner state, by its root.
+	State(Hash),
+}
+
+/// The job that the dispute has come down to, with the roots that both sides agree on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub enum Site {
+	/// An inner step.
+	Step {
+		/// Its number within the round, from 0.
+		step: u32,
+		/// Roots of parameters, first and second moments before it.
+		vectors: [Hash; 3],
+		/// Root over the roots of its listed nodes.
+		nodes: Hash,
+	},
+	/// The delta of the round.
+	Delta {
+		/// Roots of the parameters at its start and at its end.
+		vectors: [Hash; 2],
+	},
+	/// An outer step.
+	Outer {
+		/// Its number among the claim's steps, from 0.
+		step: u32,
+		/// Roots of parameters and momentum before it.
+		vectors: [Hash; 2],
+		/// Root of the pseudo-gradient.
+		gradient: Hash,
+	},
+}
+
+/// What a list of tile hashes belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub enum Target {
+	/// A node's output.
+	Node(u32),
+	/// A vector that the job ends with.
+	Vector(u32),
+}
+
+/// Where a game stands: what is asked for next, and of whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub enum Position {
+	/// Defender: the state roots of an interval.
+	Steps {
+		/// First inner step of the interval.
+		first: u32,
+		/// Its steps, at least two.
+		count: u32,
+		/// Its start.
+		start: Anchor,
+		/// Its end, as it was revealed.
+		end: Hash,
+	},
+	/// Challenger: one of them.
+	PickStep {
+		/// First inner step of the interval.
+		first: u32,
+		/// Its steps.
+		count: u32,
+		/// Its start.
+		start: Anchor,
+		/// Root over the state roots.
+		list: Hash,
+	},
+	/// Defender: the nodes of a step.
+	Nodes {
+		/// The step.
+		step: u32,
+		/// State before it.
+		before: Anchor,
+		/// State root after it, as claimed.
+		after: Hash,
+	},
+	/// Challenger: a node, or one of the vectors that the step ends with.
+	PickNode {
+		/// The step.
+		site: Site,
+		/// Roots of these vectors, as claimed.
+		results: [Hash; 3],
+	},
+	/// Defender: the two ends that the delta is the difference of.
+	Ends {
+		/// State root after the last step.
+		end: Hash,
+		/// Root of the delta, as claimed.
+		delta: Hash,
+	},
+	/// Defender: checkpoints of a claim about several outer steps.
+	Checkpoints {
+		/// Its steps, at least two.
+		count: u32,
+	},
+	/// Challenger: one of them.
+	PickCheckpoint {
+		/// The claim's steps.
+		count: u32,
+		/// Root over the checkpoint roots.
+		list: Hash,
+	},
+	/// Defender: the vectors around an outer step.
+	Outer {
+		/// The step.
+		step: u32,
+		/// Checkpoint root before it.
+		before: Hash,
+		/// Checkpoint root after it, as claimed.
+		after: Hash,
+	},
+	/// Challenger: the pseudo-gradient, the parameters or the momentum.
+	PickVector {
+		/// The step.
+		site: Site,
+		/// Their roots, as claimed.
+		results: [Hash; 3],
+	},
+	/// Defender: hashes of tiles, or of their tree at [`Position::height`] above them.
+	Hashes {
+		/// The job.
+		site: Site,
+		/// What the tiles are part of.
+		target: Target,
+		/// Root over them.
+		root: Hash,
+		/// The first of them.
+		first: u32,
+		/// How many there are, at least two.
+		count: u32,
+	},
+	/// Challenger: one of these hashes.
+	PickHash {
+		/// The job.
+		site: Site,
+		/// What the tiles are part of.
+		target: Target,
+		/// Root over them.
+		root: Hash,
+		/// The first of them.
+		first: u32,
+		/// How many there are.
+		count: u32,
+	},
+	/// Defender: states between the pieces of a tile.
+	States {
+		/// The job.
+		site: Site,
+		/// What the tile is part of.
+		target: Target,
+		/// Its number there.
+		leaf: u32,
+		/// Its hash, as claimed.
+		tile: Hash,
+		/// The pieces that it is computed in, at least two.
+		pieces: u32,
+	},
+	/// Challenger: one of the pieces, with a witness.
+	PickPiece {
+		/// The job.
+		site: Site,
+		/// What the tile is part of.
+		target: Target,
+		/// Its number there.
+		leaf: u32,
+		/// Its hash, as claimed.
+		tile: Hash,
+		/// Root over the hashes of states; zero for a tile that is computed in one piece.
+		states: Hash,
+	},
+}
+
+/// Number of entries of a tree of `count` leaves at `height` above them.
+const fn width(count: u32, height: u32) -> u32 {
+	count.div_ceil(1 << height)
+}
+
+/// Height at which a tree of `count` leaves has few enough entries to be posted.
+const fn posted_height(count: u32) -> u32 {
+	let mut height = 0;
+	while height < 31 && width(count, height) > MAX_LIST {
+		height += 1;
+	}
+	height
+}
+
+fn expect_len(list: &[Hash], expected: u32) -> Result<(), GameError> {
+	let found = u32::try_from(list.len()).unwrap_or(u32::MAX);
+	if found == expected {
+		Ok(())
+	} else {
+		Err(GameError::Length { expected, found })
+	}
+}
+
+fn expect(holds: bool, error: GameError) -> Result<(), GameError> {
+	if holds {
+		Ok(())
+	} else {
+		Err(error)
+	}
+}
+
+impl Entry {
+	/// The entry, if it is number `index` of the `count` under `root`.
+	fn at(&self, root: &Hash, count: u32, index: u32) -> Result<Hash, GameError> {
+		expect(index < count, GameError::Place)?;
+		expect(verify(root, &self.proof, count, index, self.hash), GameError::Entry)?;
+		Ok(self.hash)
+	}
+}
+
+/// The entry before number `index` of a list, which must be given unless it is the first.
+fn entry_before(before: Option<&Entry>, root: &Hash, count: u32, index: u32) -> Result<Option<Hash>, GameError> {
+	match (index.checked_sub(1), before) {
+		(None, None) => Ok(None),
+		(Some(previous), Some(entry)) => entry.at(root, count, previous).map(Some),
+		_ => Err(GameError::Entry),
+	}
+}
+
+/// Vectors of zeros.
+fn zeros(plan: &Plan) -> Hash {
+	uniform_root(leaf_hash(&[0; LEAF_BYTES]), plan.vector_len())
+}
+
+impl Setting<'_> {
+	/// Root of the checkpoint that round `self.round + offset` starts from.
+	fn checkpoint(&self, [params, momentum]: &[Hash; 2], offset: u32) -> Result<Hash, GameError> {
+		let round = self.round.checked_add(offset).ok_or(GameError::Place)?;
+		let adopted_steps = u64::from(round).saturating_mul(u64::from(self.train.inner_steps));
+		Ok(checkpoint_root(params, momentum, round, adopted_steps))
+	}
+
+	/// Root of the state after `steps` inner steps.
+	fn state(&self, [params, first, second]: &[Hash; 3], steps: u32) -> Hash {
+		state_root(params, first, second, steps, u64::from(steps).saturating_mul(u64::from(self.train.batch)))
+	}
+
+	/// Delta roots of outer step `step`.
+	fn deltas(&self, step: u32) -> Result<&[Hash], GameError> {
+		let Subject::Checkpoint { deltas, .. } = self.subject else { return Err(GameError::OtherClaim) };
+		usize::try_from(step).ok().and_then(|step| deltas.get(step)).map(Vec::as_slice).ok_or(GameError::Place)
+	}
+
+	/// The plan of `site`.
+	///
+	/// # Errors
+	/// [`GameError`] for a configuration that is refused, or a site of another claim.
+	pub fn plan(&self, site: &Site) -> Result<Plan, GameError> {
+		Ok(match site {
+			Site::Step { .. } => Plan::training(self.model, self.train)?,
+			Site::Delta { .. } => Plan::delta(self.model)?,
+			Site::Outer { step, .. } => {
+				let deltas = u32::try_from(self.deltas(*step)?.len()).map_err(|_| GameError::Place)?;
+				Plan::outer(self.model, self.train, deltas)?
+			}
+		})
+	}
+
+	/// The parameters of `site`'s operators.
+	fn parameters(&self, site: &Site) -> Result<Parameters, GameError> {
+		let step = if let Site::Step { step, .. } = site { *step } else { 0 };
+		Ok(Parameters::new(self.model, self.train, self.round, step)?)
+	}
+}
+
+impl Target {
+	/// Tile `leaf` of what `self` names.
+	pub fn cell(self, plan: &Plan, leaf: u32) -> Option<Cell> {
+		match self {
+			Self::Node(node) => plan.node_cell(node, leaf),
+			Self::Vector(vector) => plan.result_cell(vector, leaf),
+		}
+	}
+}
+
+impl Position {
+	/// Whose turn it is.
+	pub fn turn(&self) -> Side {
+		match self {
+			Self::Steps { .. } | Self::Nodes { .. } | Self::Ends { .. } | Self::Checkpoints { .. } | Self::Outer { .. } => Side::Defender,
+			Self::Hashes { .. } | Self::States { .. } => Side::Defender,
+			Self::PickStep { .. } | Self::PickNode { .. } | Self::PickCheckpoint { .. } | Self::PickVector { .. } => Side::Challenger,
+			Self::PickHash { .. } | Self::PickPiece { .. } => Side::Challenger,
+		}
+	}
+
+	/// In [`Position::Hashes`] and [`Position::PickHash`]: how high above the tiles the entries of the list stand.
+	pub fn height(&self) -> u32 {
+		match self {
+			Self::Hashes { count, .. } | Self::PickHash { count, .. } => posted_height(*count),
+			_ => 0,
+		}
+	}
+
+	/// What `action` makes of this position.
+	///
+	/// # Errors
+	/// [`GameError`] for a move that this position does not allow; nothing has happened then.
+	pub fn play(&self, setting: &Setting<'_>, action: &Move) -> Result<Outcome, GameError> {
+		use Position as P;
+		Ok(Outcome::Next(match (*self, action) {
+			(P::Steps { first, count, start, end }, Move::Steps(list)) => {
+				expect_len(list, count)?;
+				expect(list.last() == Some(&end), GameError::Root)?;
+				P::PickStep { first, count, start, list: merkle_root(list) }
+			}
+			(P::PickStep { first, count, start, list }, Move::Step { index, before, after }) => {
+				let before = entry_before(before.as_ref(), &list, count, *index)?.map_or(start, Anchor::State);
+				P::Nodes { step: first.checked_add(*index).ok_or(GameError::Place)?, before, after: after.at(&list, count, *index)? }
+			}
+			(P::Nodes { step, before, after }, Move::Nodes { before: from, after: to, nodes }) => {
+				let plan = Plan::training(setting.model, setting.train)?;
+				expect_len(nodes, plan.listed_nodes())?;
+				let vectors = match (before, from) {
+					(Anchor::State(root), Contents::State(vectors)) => {
+						expect(setting.state(vectors, step) == root, GameError::Root)?;
+						*vectors
+					}
+					(Anchor::Checkpoint, Contents::Checkpoint(vectors)) => {
+						expect(setting.checkpoint(vectors, 0)? == setting.start, GameError::Root)?;
+						let &[params, _] = vectors;
+						[params, zeros(&plan), zeros(&plan)]
+					}
+					_ => return Err(GameError::Root),
+				};
+				let done = step.checked_add(1).ok_or(GameError::Place)?;
+				expect(setting.state(to, done) == after, GameError::Root)?;
+				P::PickNode { site: Site::Step { step, vectors, nodes: merkle_root(nodes) }, results: *to }
+			}
+			(P::PickNode { site: site @ Site::Step { nodes, .. }, .. }, Move::Node { index, root }) => {
+				let plan = setting.plan(&site)?;
+				let root = root.at(&nodes, plan.listed_nodes(), *index)?;
+				let count = plan.node_tiles(*index).ok_or(GameError::Place)?;
+				return Self::list(setting, &plan, site, Target::Node(*index), root, 0, count).map(Outcome::Next);
+			}
+			(P::PickNode { site, results } | P::PickVector { site, results }, Move::Vector(vector)) => {
+				let plan = setting.plan(&site)?;
+				let root = *usize::try_from(*vector).ok().and_then(|vector| results.get(vector)).ok_or(GameError::Place)?;
+				return Self::list(setting, &plan, site, Target::Vector(*vector), root, 0, plan.vector_len()).map(Outcome::Next);
+			}
+			(P::Ends { end, delta }, Move::Ends { start, end: last }) => {
+				expect(setting.checkpoint(start, 0)? == setting.start, GameError::Root)?;
+				expect(setting.state(last, setting.train.inner_steps) == end, GameError::Root)?;
+				let (&[from, _], &[to, ..]) = (start, last);
+				let site = Site::Delta { vectors: [from, to] };
+				let plan = setting.plan(&site)?;
+				return Self::list(setting, &plan, site, Target::Vector(0), delta, 0, plan.vector_len()).map(Outcome::Next);
+			}
+			(P::Checkpoints { count }, Move::Checkpoints(list)) => {
+				let Subject::Checkpoint { claimed, .. } = setting.subject else { return Err(GameError::OtherClaim) };
+				expect_len(list, count)?;
+				expect(list.last() == Some(&claimed), GameError::Root)?;
+				P::PickCheckpoint { count, list: merkle_root(list) }
+			}
+			(P::PickCheckpoint { count, list }, Move::Step { index, before, after }) => {
+				let before = entry_before(before.as_ref(), &list, count, *index)?.unwrap_or(setting.start);
+				P::Outer { step: *index, before, after: after.at(&list, count, *index)? }
+			}
+			(P::Outer { step, before, after }, Move::Outer { before: from, after: to, gradient }) => {
+				let next = step.checked_add(1).ok_or(GameError::Place)?;
+				expect(setting.checkpoint(from, step)? == before && setting.checkpoint(to, next)? == after, GameError::Root)?;
+				if setting.deltas(step)?.is_empty() {
+					return Ok(Outcome::Decided(if from == to { Ruling::Unfounded } else { Ruling::Fraud }));
+				}
+				let &[params, momentum] = to;
+				P::PickVector { site: Site::Outer { step, vectors: *from, gradient: *gradient }, results: [*gradient, params, momentum] }
+			}
+			(P::Hashes { site, target, root, first, count }, Move::Hashes(list)) => {
+				expect_len(list, width(count, posted_height(count)))?;
+				expect(merkle_root(list) == root, GameError::Root)?;
+				P::PickHash { site, target, root, first, count }
+			}
+			(P::PickHash { site, target, root, first, count }, Move::Hash { index, entry }) => {
+				let height = posted_height(count);
+				let hash = entry.at(&root, width(count, height), *index)?;
+				let offset = index.checked_mul(1 << height).ok_or(GameError::Place)?;
+				let below = count.checked_sub(offset).ok_or(GameError::Place)?.min(1 << height);
+				let leaf = first.checked_add(offset).ok_or(GameError::Place)?;
+				return Self::list(setting, &setting.plan(&site)?, site, target, hash, leaf, below).map(Outcome::Next);
+			}
+			(P::States { site, target, leaf, tile, pieces }, Move::States(list)) => {
+				expect_len(list, pieces.saturating_sub(1))?;
+				P::PickPiece { site, target, leaf, tile, states: merkle_root(list) }
+			}
+			(P::PickPiece { site, target, leaf, tile, states }, Move::Piece { piece, before, after, witness }) => {
+				let plan = setting.plan(&site)?;
+				let cell = target.cell(&plan, leaf).ok_or(GameError::Place)?;
+				let job = Job::new(&plan, setting.parameters(&site)?);
+				let between = job.pieces(cell).ok_or(GameError::Place)?.saturating_sub(1);
+				let before = entry_before(before.as_ref(), &states, between, *piece)?;
+				let after = match after {
+					None => {
+						expect(*piece == between, GameError::Entry)?;
+						tile
+					}
+					Some(entry) => entry.at(&states, between, *piece)?,
+				};
+				let question = Question { cell, piece: *piece, before: before.unwrap_or_default(), after };
+				return judge(setting, &job, &site, &question, witness).map(Outcome::Decided);
+			}
+			_ => return Err(GameError::WrongMove),
+		}))
+	}
+
+	/// What follows when a part of `count` tiles with this root is disputed, the first of which is tile `first` of `target`.
+	fn list(setting: &Setting<'_>, plan: &Plan, site: Site, target: Target, root: Hash, first: u32, count: u32) -> Result<Self, GameError> {
+		if count > 1 {
+			return Ok(Self::Hashes { site, target, root, first, count });
+		}
+		let cell = target.cell(plan, first).ok_or(GameError::Place)?;
+		let pieces = Job::new(plan, setting.parameters(&site)?).pieces(cell).ok_or(GameError::Place)?;
+		Ok(match pieces {
+			1 => Self::PickPiece { site, target, leaf: first, tile: root, states: Hash::default() },
+			_ => Self::States { site, target, leaf: first, tile: root, pieces },
+		})
+	}
+}
+
+/// Executes the disputed piece.
+fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question, witness: &[u8]) -> Result<Ruling, GameError> {
+	let window = |step: u32| {
+		let subject = setting.subject;
+		move |sequence: u32| match subject {
+			Subject::Work { window, .. } => window(step, sequence),
+			Subject::Checkpoint { .. } => None,
+		}
+	};
+	let verdict = match *site {
+		Site::Step { step, vectors, nodes } => {
+			let Subject::Work { corpus, .. } = setting.subject else { return Err(GameError::OtherClaim) };
+			let tokens = Some(Tokens { corpus, window: &window(step) });
+			check(job, &Agreed { vectors: &vectors, nodes, results: &[], tokens }, question, witness)
+		}
+		Site::Delta { vectors } => {
+			check(job, &Agreed { vectors: &vectors, nodes: Hash::default(), results: &[], tokens: None }, question, witness)
+		}
+		Site::Outer { step, vectors, gradient } => {
+			let vectors: Vec<Hash> = vectors.into_iter().chain(setting.deltas(step)?.iter().copied()).collect();
+			check(job, &Agreed { vectors: &vectors, nodes: Hash::default(), results: &[gradient], tokens: None }, question, witness)
+		}
+	}?;
+	Ok(match verdict {
+		Verdict::Refuted => Ruling::Fraud,
+		Verdict::Upheld => Ruling::Unfounded,
+		Verdict::Diverged => Ruling::Diverged,
+	})
+}
