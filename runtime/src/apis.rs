@@ -194,6 +194,9 @@ impl_runtime_apis! {
 		fn known_answers() -> Vec<(Vec<u8>, [u8; 32])> {
 			neuroshard_kernels::kat::digests().into_iter().map(|(name, digest)| (name.as_bytes().to_vec(), digest)).collect()
 		}
+		fn drawn_answer(seed: [u8; 32]) -> [u8; 32] {
+			neuroshard_kernels::kat::drawn(seed)
+		}
 	}
 
 	impl sp_genesis_builder::GenesisBuilder<Block> for Runtime {

@@ -166,6 +166,7 @@ impl pallet_neuro_staking::Config for Runtime {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type ChallengeWindow = pallet_neuro_ponw::GetChallengeWindow<Runtime>;
+	type Randomness = VrfRandomness;
 	type WeightInfo = pallet_neuro_staking::weights::SubstrateWeight<Runtime>;
 }
 

@@ -7,5 +7,7 @@ sp_api::decl_runtime_apis! {
 	pub trait KernelsApi {
 		/// Name and Blake2-256 digest of every known-answer case.
 		fn known_answers() -> Vec<(Vec<u8>, [u8; 32])>;
+		/// Answer to the test of arithmetic with this seed, which `Staking::prove_arithmetic` compares a provider's with.
+		fn drawn_answer(seed: [u8; 32]) -> [u8; 32];
 	}
 }

@@ -13,7 +13,7 @@ use neuroshard_runtime::{
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
 	proof::{Proof, ProofKey, ProofKind},
-	provider::{HardwareProfile, ProviderInfo, Role, Roles},
+	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
 	ModelConfig, TrainConfig, F32, H256,
 };
@@ -98,6 +98,10 @@ fn register(who: &AccountId, seed: u8) {
 		addresses: Default::default(),
 	};
 	assert_ok!(Staking::register(signed(who), info, BOND));
+	let Some(ProviderStatus::Unproven { challenge }) = Staking::provider(who.clone()).map(|provider| provider.status) else {
+		panic!("{who} has nothing to prove")
+	};
+	assert_ok!(Staking::prove_arithmetic(signed(who), H256(neuroshard_kernels::kat::drawn(challenge.0))));
 }
 
 fn model() -> ModelConfig {

@@ -10,7 +10,7 @@ use frame_support::{
 use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
 use neuroshard_types::{
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
-	AccountId, Balance,
+	AccountId, Balance, H256,
 };
 
 /// The largest info there is, different for every `tag`.
@@ -45,12 +45,21 @@ fn held<T: Config>(who: &AccountId) -> Balance {
 	T::Currency::balance_on_hold(&HoldReason::Bond.into(), who)
 }
 
+/// What a provider that has to prove its arithmetic must answer.
+fn answer<T: Config>(who: &AccountId) -> H256 {
+	match Providers::<T>::get(who).map(|provider| provider.status) {
+		Some(ProviderStatus::Unproven { challenge }) => H256(neuroshard_kernels::kat::drawn(challenge.0)),
+		_ => H256::zero(),
+	}
+}
+
 /// A provider with an active bond of 100 units and `chunks` more units unbonding, each in its own block.
 fn provider<T: Config>(chunks: u32) -> Result<AccountId, BenchmarkError> {
 	let who = funded::<T>();
 	let origin = || RawOrigin::Signed(who.clone());
 	let bond = unit::<T>().saturating_mul(100u128.saturating_add(chunks.into()));
 	Pallet::<T>::register(origin().into(), info(1), bond)?;
+	Pallet::<T>::prove_arithmetic(origin().into(), answer::<T>(&who))?;
 	for block in 1..=chunks {
 		frame_system::Pallet::<T>::set_block_number(block.into());
 		Pallet::<T>::unbond(origin().into(), unit::<T>())?;
@@ -158,6 +167,19 @@ mod benchmarks {
 		_(RawOrigin::Signed(who.clone()));
 
 		assert_eq!(Providers::<T>::get(&who).map(|provider| provider.bond.active), Some(0));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn prove_arithmetic() -> Result<(), BenchmarkError> {
+		let who = funded::<T>();
+		Pallet::<T>::register(RawOrigin::Signed(who.clone()).into(), info(1), unit::<T>())?;
+		let digest = answer::<T>(&who);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), digest);
+
+		assert_eq!(Providers::<T>::get(&who).map(|provider| provider.status), Some(ProviderStatus::Active));
 		Ok(())
 	}
 

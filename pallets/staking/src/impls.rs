@@ -10,12 +10,14 @@ use frame_support::{
 	traits::{
 		fungible::{InspectHold, MutateHold},
 		tokens::{Fortitude, Precision, Restriction},
+		Randomness,
 	},
+	Hashable,
 };
 use neuroshard_types::{
 	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role},
 	traits::{Providers, SlashTo},
-	AccountId, Balance, BlockNumber,
+	AccountId, Balance, BlockNumber, H256,
 };
 use sp_runtime::{ArithmeticError, DispatchError, DispatchResult, SaturatedConversion};
 
@@ -36,6 +38,13 @@ impl<T: Config> Pallet<T> {
 	/// Runs `change` on the provider `who` and stores the result; on an error nothing is stored.
 	pub(crate) fn try_mutate(who: &AccountId, change: impl FnOnce(&mut Provider) -> DispatchResult) -> DispatchResult {
 		ProviderMap::<T>::try_mutate(who, |entry| change(entry.as_mut().ok_or(Error::<T>::NotRegistered)?))
+	}
+
+	/// Seed of the test of arithmetic of a new provider, known to nobody long before.
+	pub(crate) fn draw_challenge(who: &AccountId) -> H256 {
+		let (randomness, _) = T::Randomness::random(b"neuroshard/arithmetic");
+		// The same randomness gives other accounts, and the same account in other blocks, other challenges.
+		H256((randomness, who.clone(), Self::now()).blake2_256())
 	}
 
 	/// Puts `amount` of the free balance of `who` on hold.
@@ -79,7 +88,7 @@ impl<T: Config> Pallet<T> {
 		Self::deposit_event(Event::Deregistered { who });
 	}
 
-	/// Moves `amount` of the active bond into an unbonding chunk, and chills `who` if less than the minimum remains.
+	/// Moves `amount` of the active bond into an unbonding chunk, and chills `who` if it is active and less than the minimum remains.
 	pub(crate) fn start_unbonding(who: &AccountId, provider: &mut Provider, amount: Balance) -> DispatchResult {
 		let unlocks_at = Self::now().saturating_add(Self::cooldown());
 		provider.bond.unbond(amount, unlocks_at).map_err(|problem| match problem {

@@ -4,13 +4,21 @@
 //! and its libp2p identity, and bonds NEURO by a hold. The bond is what other pallets weigh votes by and slash:
 //!
 //! ```text
-//!            register                    chill, unbond or slash below the minimum
-//!  (unknown) --------> Active ----------------------------------------------> Chilled
-//!                        ^                    activate                          |  |
-//!                        +------------------------------------------------------+  |
-//!  (unknown) <---------------------------------------------------------------------+
+//!            register              prove_arithmetic           chill, unbond or slash below the minimum
+//!  (unknown) --------> Unproven --------------------> Active ------------------------------------------> Chilled
+//!                         |                             ^                   activate                       |  |
+//!                         |                             +--------------------------------------------------+  |
+//!  (unknown) <------------+-----------------------------------------------------------------------------------+
 //!             withdraw_unbonded of everything, or deregister with nothing held
 //! ```
+//!
+//! A machine whose processor, compiler or driver computes one bit differently would do work that is judged wrong. So the chain draws
+//! a challenge at registration, and the provider is bonded but takes no part before it has answered it: every operator of
+//! the kernels on inputs that follow from the challenge ([`neuroshard_kernels::kat::drawn`]), which the runtime computes as well. A
+//! wrong answer costs its fee and nothing else. The challenge stays the same however often it is answered: 256 bits are not
+//! guessed, the fee of the weight bounds the attempts, and a failed call, which changes nothing, is a clearer answer than a
+//! successful one with bad news in an event. A provider that comes back after it had left is a new one, with a new challenge; one that was
+//! only chilled is not. Whoever cannot answer leaves as everybody else does.
 //!
 //! Money leaves in two steps. `unbond` moves a part of the active bond into a chunk that unlocks after the cooldown;
 //! `withdraw_unbonded` releases unlocked chunks, and only while no claim of the provider is open. Until it is withdrawn a
@@ -51,12 +59,12 @@ pub mod pallet {
 	use alloc::vec::Vec;
 	use frame_support::{
 		pallet_prelude::*,
-		traits::{fungible, tokens::Precision},
+		traits::{fungible, tokens::Precision, Randomness},
 	};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{
 		provider::{Addresses, PeerIdBytes, PonwKey, ProviderInfo, ProviderStatus, ProviderView},
-		AccountId, Balance, BlockNumber, NEURO,
+		AccountId, Balance, BlockNumber, H256, NEURO,
 	};
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
@@ -72,6 +80,8 @@ pub mod pallet {
 		/// at genesis and checked by `do_try_state`. Where the value lives in another pallet's genesis storage, that
 		/// pallet stands before this one in the runtime, so that it is known when the assertion runs.
 		type ChallengeWindow: Get<BlockNumber>;
+		/// Randomness that the challenges of new providers are drawn with.
+		type Randomness: Randomness<H256, BlockNumber>;
 		/// Weights of the calls.
 		type WeightInfo: WeightInfo;
 	}
@@ -145,12 +155,19 @@ pub mod pallet {
 	#[pallet::event]
 	#[pallet::generate_deposit(pub(crate) fn deposit_event)]
 	pub enum Event<T: Config> {
-		/// A new provider, active.
+		/// A new provider. It takes part once it has answered the challenge.
 		Registered {
 			/// The provider.
 			who: AccountId,
 			/// Its bond in planck.
 			bond: Balance,
+			/// Seed of the inputs that its machine is tested with.
+			challenge: H256,
+		},
+		/// A new provider computes what the chain computes, and is active.
+		ArithmeticProven {
+			/// The provider.
+			who: AccountId,
 		},
 		/// A provider changed what it registered.
 		InfoUpdated {
@@ -245,6 +262,15 @@ pub mod pallet {
 		AlreadyActive,
 		/// Everything is unbonding already. Call `withdraw_unbonded` when it has unlocked: that ends the registration.
 		AlreadyLeaving,
+		/// The provider takes no part before it has answered the challenge that it was registered with. Call `prove_arithmetic`: a
+		/// worker does that when it registers, and when it runs.
+		Unproven,
+		/// The provider has answered its challenge already, and nothing is left to be proven.
+		AlreadyProven,
+		/// The machine that gave this answer computes differently from the chain: its processor, compiler or driver has a fault, and
+		/// its work would be judged wrong. Nothing is lost but the fee. Undo overclocking or use another machine and answer again,
+		/// or leave with `deregister`.
+		WrongAnswer,
 	}
 
 	#[pallet::hooks]
@@ -257,7 +283,8 @@ pub mod pallet {
 
 	#[pallet::call]
 	impl<T: Config> Pallet<T> {
-		/// Registers the caller as an active provider and holds `bond` planck of its free balance.
+		/// Registers the caller as a provider and holds `bond` planck of its free balance. It is active once it has answered the
+		/// challenge that the event and the view function `provider` show, with `prove_arithmetic`.
 		#[pallet::call_index(0)]
 		#[pallet::weight(T::WeightInfo::register())]
 		pub fn register(origin: OriginFor<T>, info: ProviderInfo, #[pallet::compact] bond: Balance) -> DispatchResult {
@@ -268,8 +295,9 @@ pub mod pallet {
 			Self::ensure_identity_free(&who, &info)?;
 			Self::hold(&who, bond)?;
 			Self::claim_identity(&who, &info);
-			Providers::<T>::insert(&who, Provider::new(info, bond));
-			Self::deposit_event(Event::Registered { who, bond });
+			let challenge = Self::draw_challenge(&who);
+			Providers::<T>::insert(&who, Provider::new(info, bond, challenge));
+			Self::deposit_event(Event::Registered { who, bond, challenge });
 			Ok(())
 		}
 
@@ -339,8 +367,11 @@ pub mod pallet {
 		pub fn chill(origin: OriginFor<T>) -> DispatchResult {
 			let who = ensure_signed(origin)?;
 			Self::try_mutate(&who, |provider| {
-				ensure!(provider.status == ProviderStatus::Active, Error::<T>::AlreadyChilled);
-				Self::set_chilled(&who, provider);
+				match provider.status {
+					ProviderStatus::Active => Self::set_chilled(&who, provider),
+					ProviderStatus::Chilled => return Err(Error::<T>::AlreadyChilled.into()),
+					ProviderStatus::Unproven { .. } => return Err(Error::<T>::Unproven.into()),
+				}
 				Ok(())
 			})
 		}
@@ -351,7 +382,11 @@ pub mod pallet {
 		pub fn activate(origin: OriginFor<T>) -> DispatchResult {
 			let who = ensure_signed(origin)?;
 			Self::try_mutate(&who, |provider| {
-				ensure!(provider.status == ProviderStatus::Chilled, Error::<T>::AlreadyActive);
+				match provider.status {
+					ProviderStatus::Active => return Err(Error::<T>::AlreadyActive.into()),
+					ProviderStatus::Chilled => {}
+					ProviderStatus::Unproven { .. } => return Err(Error::<T>::Unproven.into()),
+				}
 				ensure!(provider.bond.active >= MinBond::<T>::get(), Error::<T>::BondTooSmall);
 				provider.status = ProviderStatus::Active;
 				Ok(())
@@ -360,7 +395,7 @@ pub mod pallet {
 			Ok(())
 		}
 
-		/// Leaves: chills the caller and starts to take out its whole active bond. The registration ends with the last
+		/// Leaves: chills an active caller and starts to take out its whole active bond. The registration ends with the last
 		/// `withdraw_unbonded`, or at once if nothing is held (all was slashed) and no claim is open.
 		#[pallet::call_index(7)]
 		#[pallet::weight(T::WeightInfo::deregister())]
@@ -378,16 +413,36 @@ pub mod pallet {
 			Providers::<T>::insert(&who, provider);
 			Ok(())
 		}
+
+		/// Answers the caller's challenge with the digest of what its machine computed, and makes it active. The runtime computes the
+		/// same and compares. The active bond must reach the minimum.
+		#[pallet::call_index(8)]
+		#[pallet::weight(T::WeightInfo::prove_arithmetic())]
+		pub fn prove_arithmetic(origin: OriginFor<T>, digest: H256) -> DispatchResult {
+			let who = ensure_signed(origin)?;
+			Self::try_mutate(&who, |provider| {
+				let ProviderStatus::Unproven { challenge } = provider.status else {
+					return Err(Error::<T>::AlreadyProven.into());
+				};
+				ensure!(provider.bond.active >= MinBond::<T>::get(), Error::<T>::BondTooSmall);
+				ensure!(digest.0 == neuroshard_kernels::kat::drawn(challenge.0), Error::<T>::WrongAnswer);
+				provider.status = ProviderStatus::Active;
+				Ok(())
+			})?;
+			Self::deposit_event(Event::ArithmeticProven { who });
+			Ok(())
+		}
 	}
 
 	#[pallet::view_functions]
 	impl<T: Config> Pallet<T> {
-		/// The provider `who` with its bond, claims and reputation; `None` if it is not registered.
+		/// The provider `who` with its status (and the challenge that it has not answered yet), bond, claims and reputation; `None` if
+		/// it is not registered.
 		pub fn provider(who: AccountId) -> Option<ProviderView> {
 			Providers::<T>::get(who).map(Into::into)
 		}
 
-		/// A page of providers, active or chilled, with their peer ids and addresses, in storage order. Start with
+		/// A page of providers, whatever their status, with their peer ids and addresses, in storage order. Start with
 		/// `after: None` and go on with the last account of the page before; a page shorter than `limit` is the last one.
 		/// At most [`MAX_PEERS_PER_PAGE`] come at once, whatever `limit` says.
 		pub fn peers(after: Option<AccountId>, limit: u32) -> Vec<(AccountId, PeerIdBytes, Addresses)> {

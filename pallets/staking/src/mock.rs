@@ -1,10 +1,14 @@
 //! A runtime of system, balances and this pallet.
 
 use crate as pallet_neuro_staking;
-use frame_support::{derive_impl, parameter_types, traits::ConstU128, weights::constants::RocksDbWeight};
+use frame_support::{
+	derive_impl, parameter_types,
+	traits::{ConstU128, Randomness},
+	weights::constants::RocksDbWeight,
+};
 use neuroshard_types::{
 	provider::{HardwareProfile, ProviderInfo, Role, Roles},
-	AccountId, Balance, BlockNumber,
+	AccountId, Balance, BlockNumber, H256,
 };
 use sp_runtime::{traits::IdentityLookup, BuildStorage};
 
@@ -72,12 +76,24 @@ impl pallet_balances::Config for Test {
 parameter_types! {
 	/// Challenge window; tests change it.
 	pub static ChallengeWindow: BlockNumber = 20;
+	/// What the mock's randomness gives; tests change it.
+	pub static Random: H256 = H256::repeat_byte(0x5a);
+}
+
+/// [`Randomness`] of the mock: whatever tests set.
+pub struct MockRandomness;
+
+impl Randomness<H256, BlockNumber> for MockRandomness {
+	fn random(_subject: &[u8]) -> (H256, BlockNumber) {
+		(Random::get(), 0)
+	}
 }
 
 impl pallet_neuro_staking::Config for Test {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type ChallengeWindow = ChallengeWindow;
+	type Randomness = MockRandomness;
 	type WeightInfo = ();
 }
 

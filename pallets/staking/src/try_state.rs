@@ -38,7 +38,7 @@ impl<T: Config> Pallet<T> {
 	}
 
 	fn try_provider(who: &AccountId, provider: &Provider) -> Result<(), TryRuntimeError> {
-		let funded = provider.status == ProviderStatus::Chilled || provider.bond.active >= MinBond::<T>::get();
+		let funded = provider.status != ProviderStatus::Active || provider.bond.active >= MinBond::<T>::get();
 		ensure!(funded, "an active provider below the minimum bond");
 		ensure!(crate::types::info_problem(&provider.info).is_none(), "invalid registered data");
 		ensure!(provider.reputation <= MAX_REPUTATION, "reputation above its maximum");

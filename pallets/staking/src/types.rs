@@ -5,7 +5,7 @@ use codec::{Decode, Encode, MaxEncodedLen};
 use frame_support::{traits::ConstU32, BoundedVec};
 use neuroshard_types::{
 	provider::{ProviderInfo, ProviderStatus, ProviderView, UnbondingChunk},
-	Balance, BlockNumber,
+	Balance, BlockNumber, H256,
 };
 use scale_info::TypeInfo;
 
@@ -25,11 +25,11 @@ pub struct Provider {
 }
 
 impl Provider {
-	/// A new, active provider with `bond` planck.
-	pub fn new(info: ProviderInfo, bond: Balance) -> Self {
+	/// A new provider with `bond` planck that has to answer `challenge` first.
+	pub fn new(info: ProviderInfo, bond: Balance, challenge: H256) -> Self {
 		Self {
 			info,
-			status: ProviderStatus::Active,
+			status: ProviderStatus::Unproven { challenge },
 			bond: Bond { active: bond, unbonding: BoundedVec::new() },
 			open_claims: 0,
 			reputation: INITIAL_REPUTATION,

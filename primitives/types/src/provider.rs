@@ -1,6 +1,6 @@
 //! Compute providers: who they are and what they can do.
 
-use crate::{Balance, BlockNumber};
+use crate::{Balance, BlockNumber, H256};
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -88,6 +88,12 @@ pub enum ProviderStatus {
 	Active,
 	/// Takes no new work. Left by `activate`, or by withdrawing everything.
 	Chilled,
+	/// New: takes no work before it has shown that its machine computes what the chain computes. Left by `prove_arithmetic`, or by
+	/// withdrawing everything.
+	Unproven {
+		/// Seed of the inputs that the operators are tested with.
+		challenge: H256,
+	},
 }
 
 /// A part of a bond on its way out; still slashable until withdrawn.

@@ -160,7 +160,7 @@ fn withdrawing_everything_ends_the_registration() {
 		assert_ok!(Staking::withdraw_unbonded(signed(ALICE)));
 		assert_eq!(Pallet::<Test>::provider(ALICE), None);
 		assert_eq!(Balances::balance(&ALICE), FUNDS);
-		assert_eq!(events()[3..], [Event::Withdrawn { who: ALICE, amount: 1_500 }, Event::Deregistered { who: ALICE }]);
+		assert_eq!(events()[4..], [Event::Withdrawn { who: ALICE, amount: 1_500 }, Event::Deregistered { who: ALICE }]);
 		// Key and peer id are free for somebody else.
 		assert_ok!(Staking::register(signed(BOB), info(1), MIN_BOND));
 	});

@@ -25,21 +25,21 @@ fn refused(change: impl Fn(&mut ProviderInfo), error: Error<Test>) {
 }
 
 #[test]
-fn registering_holds_the_bond_and_makes_the_provider_active() {
+fn registering_holds_the_bond_and_draws_a_challenge() {
 	build_and_execute(|| {
-		register(&ALICE, 1_500);
+		register_unproven(&ALICE, 1_500);
 		assert_eq!(Balances::balance(&ALICE), FUNDS - 1_500);
 		assert_eq!(Balances::balance_on_hold(&HoldReason::Bond.into(), &ALICE), 1_500);
 		let expected = ProviderView {
 			info: info(1),
-			status: ProviderStatus::Active,
+			status: ProviderStatus::Unproven { challenge: challenge(&ALICE) },
 			bonded: 1_500,
 			unbonding: vec![],
 			open_claims: 0,
 			reputation: 100,
 		};
 		assert_eq!(view(&ALICE), expected);
-		assert_eq!(events(), [Event::Registered { who: ALICE, bond: 1_500 }]);
+		assert_eq!(events(), [Event::Registered { who: ALICE, bond: 1_500, challenge: challenge(&ALICE) }]);
 	});
 }
 
@@ -55,6 +55,7 @@ fn calls_need_a_signature() {
 		assert_noop!(Staking::chill(RuntimeOrigin::root()), DispatchError::BadOrigin);
 		assert_noop!(Staking::activate(none()), DispatchError::BadOrigin);
 		assert_noop!(Staking::deregister(none()), DispatchError::BadOrigin);
+		assert_noop!(Staking::prove_arithmetic(none(), H256::zero()), DispatchError::BadOrigin);
 	});
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::mock::{new_test_ext, Balances, ALICE, BOB, CHARLIE, FUNDS};
 use frame_support::{dispatch::DispatchResult, storage::with_storage_layer, traits::fungible::Inspect};
 use neuroshard_types::{
-	provider::ProviderStatus,
+	provider::{ProviderStatus, Role},
 	traits::{Providers, SlashTo},
 };
 use proptest::prelude::*;
@@ -19,6 +19,8 @@ enum Action {
 	Chill,
 	Activate,
 	Deregister,
+	/// Answers the challenge, rightly or not.
+	Prove(bool),
 	OpenClaim,
 	CloseClaim,
 	Burn(Balance),
@@ -41,6 +43,7 @@ fn action() -> impl Strategy<Value = Action> {
 		1 => Just(Action::Chill),
 		2 => Just(Action::Activate),
 		1 => Just(Action::Deregister),
+		3 => any::<bool>().prop_map(Action::Prove),
 		1 => Just(Action::OpenClaim),
 		2 => Just(Action::CloseClaim),
 		2 => amount().prop_map(Action::Burn),
@@ -66,6 +69,14 @@ fn run(who: &AccountId, action: Action) {
 		Action::Chill => call(&|| Staking::chill(origin())),
 		Action::Activate => call(&|| Staking::activate(origin())),
 		Action::Deregister => call(&|| Staking::deregister(origin())),
+		Action::Prove(rightly) => {
+			let status = Pallet::<Test>::provider(who.clone()).map(|provider| provider.status);
+			let digest = match status {
+				Some(ProviderStatus::Unproven { challenge }) if rightly => answer(challenge),
+				_ => H256::zero(),
+			};
+			call(&|| Staking::prove_arithmetic(origin(), digest));
+		}
 		Action::OpenClaim => call(&|| <Staking as Providers<_, _>>::open_claim(who)),
 		Action::CloseClaim => Staking::close_claim(who),
 		Action::Burn(amount) => {
@@ -99,7 +110,12 @@ proptest! {
 				let blocked = Pallet::<Test>::provider(who.clone()).is_some_and(|provider| provider.open_claims > 0);
 				let withdraws = matches!(action, Action::Withdraw);
 				let before = Balances::balance(who);
+				let unproven = |provider: ProviderView| matches!(provider.status, ProviderStatus::Unproven { .. });
+				let was_proven = Pallet::<Test>::provider(who.clone()).is_some_and(|provider| !unproven(provider));
 				run(who, action.clone());
+				if Staking::is_active(who, Role::Worker) && !was_proven {
+					prop_assert!(matches!(action, Action::Prove(true)), "active by {:?}", action);
+				}
 				prop_assert_eq!(Pallet::<Test>::do_try_state(), Ok(()), "after {:?}", action);
 				if blocked && withdraws {
 					prop_assert_eq!(Balances::balance(who), before, "an open claim keeps withdrawals back");

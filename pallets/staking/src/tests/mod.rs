@@ -1,6 +1,7 @@
 //! Behaviour of calls, trait, view functions and genesis.
 
 mod bonding;
+mod challenge;
 mod genesis;
 mod identity;
 mod invariants;
@@ -15,8 +16,8 @@ use crate::{
 };
 use frame_support::assert_ok;
 use neuroshard_types::{
-	provider::{ProviderView, UnbondingChunk},
-	AccountId, Balance,
+	provider::{ProviderStatus, ProviderView, UnbondingChunk},
+	AccountId, Balance, H256,
 };
 
 /// A signed origin.
@@ -24,9 +25,33 @@ fn signed(who: AccountId) -> RuntimeOrigin {
 	RuntimeOrigin::signed(who)
 }
 
-/// Registers `who` with the info numbered by its account byte.
-fn register(who: &AccountId, bond: Balance) {
+/// Registers `who` with the info numbered by its account byte. It has to prove its arithmetic yet.
+fn register_unproven(who: &AccountId, bond: Balance) {
 	assert_ok!(Staking::register(signed(who.clone()), info(tag(who)), bond));
+}
+
+/// Registers `who` with the info numbered by its account byte, and makes it active.
+fn register(who: &AccountId, bond: Balance) {
+	register_unproven(who, bond);
+	prove(who);
+}
+
+/// Answers the open challenge of `who` rightly.
+fn prove(who: &AccountId) {
+	assert_ok!(Staking::prove_arithmetic(signed(who.clone()), answer(challenge(who))));
+}
+
+/// The open challenge of `who`.
+fn challenge(who: &AccountId) -> H256 {
+	match view(who).status {
+		ProviderStatus::Unproven { challenge } => challenge,
+		other => panic!("{other:?} has no challenge"),
+	}
+}
+
+/// The right answer to a challenge.
+fn answer(challenge: H256) -> H256 {
+	H256(neuroshard_kernels::kat::drawn(challenge.0))
 }
 
 /// The first byte of an account: the number of its info.

@@ -32,6 +32,7 @@ fn a_provider_is_active_in_its_roles_only() {
 		let mut offered = info(1);
 		offered.roles = Roles::only(Role::Worker).with(Role::Verifier);
 		assert_ok!(Staking::register(signed(ALICE), offered, MIN_BOND));
+		prove(&ALICE);
 		assert!(Staking::is_active(&ALICE, Role::Worker));
 		assert!(Staking::is_active(&ALICE, Role::Verifier));
 		assert!(!Staking::is_active(&ALICE, Role::Driver));
@@ -77,7 +78,7 @@ fn a_burned_slash_lowers_the_total_issuance() {
 		assert_eq!(Staking::slash(&ALICE, 700, SlashTo::Burn), 700);
 		assert_eq!(Balances::total_issuance(), 3 * FUNDS - 700);
 		assert_eq!(Balances::total_balance(&ALICE), FUNDS - 700);
-		assert_eq!(events()[1], Event::Slashed { who: ALICE, amount: 700, to: None });
+		assert_eq!(events()[2], Event::Slashed { who: ALICE, amount: 700, to: None });
 	});
 }
 
@@ -89,7 +90,7 @@ fn a_paid_slash_goes_to_the_free_balance_of_its_destination() {
 		assert_eq!(Balances::total_issuance(), 3 * FUNDS);
 		assert_eq!(Balances::balance(&BOB), FUNDS + 700);
 		assert_eq!(Balances::total_balance(&ALICE), FUNDS - 700);
-		assert_eq!(events()[1], Event::Slashed { who: ALICE, amount: 700, to: Some(BOB) });
+		assert_eq!(events()[2], Event::Slashed { who: ALICE, amount: 700, to: Some(BOB) });
 	});
 }
 
@@ -99,7 +100,7 @@ fn a_slash_that_its_destination_cannot_receive_is_burned() {
 		register(&ALICE, 2_000);
 		assert_eq!(Staking::slash(&ALICE, ED - 1, SlashTo::Account(&NOBODY)), ED - 1);
 		assert_eq!(Balances::total_issuance(), 3 * FUNDS - (ED - 1));
-		assert_eq!(events()[1], Event::Slashed { who: ALICE, amount: ED - 1, to: None });
+		assert_eq!(events()[2], Event::Slashed { who: ALICE, amount: ED - 1, to: None });
 		assert_eq!(Staking::slash(&ALICE, ED, SlashTo::Account(&NOBODY)), ED);
 		assert_eq!(Balances::balance(&NOBODY), ED);
 	});

@@ -21,7 +21,7 @@ fn a_chilled_provider_is_not_active_and_can_come_back() {
 		assert_ok!(Staking::activate(signed(ALICE)));
 		assert_eq!(view(&ALICE).status, ProviderStatus::Active);
 		assert!(Staking::is_active(&ALICE, Role::Worker));
-		assert_eq!(events()[1..], [Event::Chilled { who: ALICE }, Event::Activated { who: ALICE }]);
+		assert_eq!(events()[2..], [Event::Chilled { who: ALICE }, Event::Activated { who: ALICE }]);
 	});
 }
 
