@@ -28,6 +28,7 @@ pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
 	staking::CHILL.check(metadata)?;
 	staking::ACTIVATE.check(metadata)?;
 	staking::DEREGISTER.check(metadata)?;
+	staking::PROVE_ARITHMETIC.check(metadata)?;
 	dataset::PROPOSE.check(metadata)?;
 	dataset::ACTIVATE.check(metadata)?;
 	dataset::RETIRE.check(metadata)?;
@@ -60,8 +61,9 @@ pub mod staking {
 	pub(super) const CHILL: Signature<()> = Signature::new("Staking", "chill");
 	pub(super) const ACTIVATE: Signature<()> = Signature::new("Staking", "activate");
 	pub(super) const DEREGISTER: Signature<()> = Signature::new("Staking", "deregister");
+	pub(super) const PROVE_ARITHMETIC: Signature<(H256,)> = Signature::new("Staking", "prove_arithmetic");
 
-	/// Registers as an active provider with this bond.
+	/// Registers as a provider with this bond. It is active once it has answered the challenge.
 	pub fn register(info: ProviderInfo, bond: Balance) -> Call {
 		REGISTER.with((info, Compact(bond)))
 	}
@@ -99,6 +101,11 @@ pub mod staking {
 	/// Chills and starts to take the whole bond out.
 	pub fn deregister() -> Call {
 		DEREGISTER.with(())
+	}
+
+	/// Answers the challenge of the registration.
+	pub fn prove_arithmetic(digest: H256) -> Call {
+		PROVE_ARITHMETIC.with((digest,))
 	}
 }
 

@@ -60,7 +60,7 @@ impl RoundSize {
 pub struct Costs {
 	/// Must stay in every account.
 	pub existential_deposit: Balance,
-	/// Fees of registering, telling addresses and joining a run.
+	/// Fees of registering, proving arithmetic, telling addresses and joining a run.
 	pub start: Balance,
 	/// Fees of a round: commit, reveal, vote, attest and claim. Execution that turns out cheaper is paid back, so this is the most.
 	pub round: Balance,
@@ -100,7 +100,12 @@ impl ChainAt {
 	/// As [`Self::fee`].
 	pub async fn costs(&self, info: &ProviderInfo, round: RoundSize) -> Result<Costs, ChainError> {
 		// Amounts and hashes only count by their length.
-		let starting = [staking::register(info.clone(), Balance::MAX), staking::update_info(info.clone()), training::join(0)];
+		let starting = [
+			staking::register(info.clone(), Balance::MAX),
+			staking::prove_arithmetic(H256::zero()),
+			staking::update_info(info.clone()),
+			training::join(0),
+		];
 		let mut costs = Costs { existential_deposit: self.existential_deposit()?, start: 0, round: 0 };
 		for call in &starting {
 			costs.start = costs.start.saturating_add(self.fee(call).await?);

@@ -1,6 +1,6 @@
 //! `bond-extra`, `unbond`, `withdraw`, `chill` and `activate`: what a provider does with its bond while it stays one.
 
-use super::{open::open, parse, CliError, Common};
+use super::{open::open, parse, print, CliError, Common};
 use crate::chain::{staking, Call, Neuro};
 use clap::Args;
 use neuroshard_types::{
@@ -67,7 +67,7 @@ async fn change(common: &Common, decide: impl FnOnce(&ProviderView, BlockNumber)
 	match opened.client.now().await?.provider(&who).await? {
 		None => println!("nothing is bonded any more; the registration has ended"),
 		Some(provider) => {
-			println!("provider   {:?}, bond {}", provider.status, Neuro(provider.bonded));
+			println!("provider   {}, bond {}", print::status(&provider.status), Neuro(provider.bonded));
 			for chunk in &provider.unbonding {
 				println!("unbonding  {}, free from block {}", Neuro(chunk.amount), chunk.unlocks_at);
 			}

@@ -174,7 +174,13 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option
 	findings.note("funds", verdict, text);
 	match &provider {
 		None => findings.note("provider", Verdict::Bad, "not registered: `neuroshard-worker register`"),
-		Some(provider) if provider.status != ProviderStatus::Active => {
+		Some(provider) if matches!(provider.status, ProviderStatus::Unproven { .. }) => {
+			let text =
+				"registered, but the chain has not tested this machine's arithmetic yet: `neuroshard-worker run` answers the test by \
+				itself, and so does `neuroshard-worker register`";
+			findings.note("provider", Verdict::Bad, text);
+		}
+		Some(provider) if provider.status == ProviderStatus::Chilled => {
 			findings.note(
 				"provider",
 				Verdict::Bad,

@@ -2,6 +2,7 @@
 
 use super::run_file::RunFileError;
 use crate::{
+	arithmetic::Fault,
 	bench::BenchError,
 	chain::{ChainError, Neuro},
 	data::DataError,
@@ -109,6 +110,23 @@ pub enum CliError {
 	/// The kernels do not compute on this machine what they must.
 	#[error("this machine does not compute the known answers ({0}): its work would be judged wrong, so it is not registered; please report processor and version")]
 	KnownAnswer(String),
+	/// This machine has no answer to the chain's test.
+	#[error("{0}. The account is registered, and its bond is safe: `neuroshard-worker register` tries again, `neuroshard-worker leave` takes the bond out")]
+	Arithmetic(#[from] Fault),
+	/// The chain refused this machine's answer.
+	#[error("{source} The bond is safe: `neuroshard-worker register` tries again, on this machine or another one with the same keys; `neuroshard-worker leave` takes the bond out. Please report processor and version")]
+	WrongAnswer {
+		/// What the chain said.
+		source: ChainError,
+	},
+	/// The account is registered, but the answer did not get into a block.
+	#[error(
+		"the account is registered, but its arithmetic is not proven yet ({source}): `neuroshard-worker register` or `run` go on from here"
+	)]
+	NotProven {
+		/// Why.
+		source: ChainError,
+	},
 	/// It is not known whether money was sent.
 	#[error("{source}. It is not certain that nothing was sent: look at both accounts before you send it again")]
 	Unsure {

@@ -13,22 +13,27 @@ pub(super) struct Machine {
 	/// system does not say.
 	#[arg(long, value_name = "KIB_S", value_parser = clap::value_parser!(u32).range(1..))]
 	bandwidth: Option<u32>,
-	/// Threads to measure with.
+	/// Threads to measure and to test with.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
 }
 
 impl Machine {
-	/// Checks that the machine computes what it must, and measures it.
-	pub(super) fn measure(&self) -> Result<HardwareProfile, CliError> {
+	/// What the machine trains with, after a check that it computes what it must.
+	pub(super) fn exec(&self) -> Result<Exec, CliError> {
 		// A machine whose bits differ would train and attest what nobody else gets.
 		let exec = Exec::new(hardware::threads(self.threads)).map_err(|error| CliError::Invalid(error.to_string()))?;
 		kat::verify(&exec).map_err(|error| CliError::KnownAnswer(error.to_string()))?;
+		Ok(exec)
+	}
+
+	/// Measures the machine, and says what it found.
+	pub(super) fn measure(&self, exec: &Exec) -> HardwareProfile {
 		let (bandwidth, source) = declared_bandwidth(self.bandwidth, hardware::link());
-		let hardware = hardware::measure(&exec, bandwidth);
+		let hardware = hardware::measure(exec, bandwidth);
 		println!("measured  {} GFLOP/s, {} MiB of memory", hardware.gflops, hardware.memory_mib);
 		println!("declared  {bandwidth} KiB/s of bandwidth, not measured: {source}");
-		Ok(hardware)
+		hardware
 	}
 }
 

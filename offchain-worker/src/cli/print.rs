@@ -1,5 +1,6 @@
 //! Printing for people and pipes.
 
+use neuroshard_types::provider::ProviderStatus;
 use std::{
 	fmt,
 	io::{self, Write},
@@ -25,6 +26,15 @@ fn write_line(out: &mut impl Write, text: fmt::Arguments<'_>) -> io::Result<()> 
 	match out.write_fmt(text).and_then(|()| out.write_all(b"\n")) {
 		Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
 		written => written,
+	}
+}
+
+/// A provider's status in a word or some.
+pub(super) fn status(status: &ProviderStatus) -> &'static str {
+	match status {
+		ProviderStatus::Active => "Active",
+		ProviderStatus::Chilled => "Chilled",
+		ProviderStatus::Unproven { .. } => "Unproven (registered; active once this machine has passed the chain's test of arithmetic)",
 	}
 }
 

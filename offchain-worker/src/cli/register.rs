@@ -6,10 +6,12 @@ use super::{
 	CliError, Common,
 };
 use crate::{
-	chain::{staking, ChainClient, Neuro, RoundSize, Submitter},
+	arithmetic::{self, open_challenge},
+	chain::{staking, ChainAt, ChainClient, Neuro, RoundSize, Submitter},
 	keys::Keys,
 };
 use clap::Args;
+use neuroshard_kernels::exec::Exec;
 use neuroshard_types::provider::ProviderInfo;
 
 #[derive(Debug, Args)]
@@ -30,23 +32,32 @@ impl Register {
 		create_base(&base)?;
 		let keys = Keys::load(&base, common.suri.as_deref())?;
 		let client = ChainClient::connect(&common.node).await?;
-		let info = ProviderInfo { roles: roles(&self.roles), ..identity(&keys)? };
-		let bond = self.affordable_bond(&client, &keys, &info).await?;
-		let info = ProviderInfo { hardware: self.machine.measure()?, ..info };
-		let submitter = Submitter::spawn(client, keys.account.clone());
-		let included = submitter.submit(staking::register(info, bond.0)).await?;
-		println!("registered {} with a bond of {bond} in block {}", keys.account.address(), included.block.number);
+		let (who, now) = (keys.account.id(), client.now().await?);
+		let submitter = Submitter::spawn(client.clone(), keys.account.clone());
+		let (exec, registered) = match now.provider(&who).await? {
+			Some(provider) if open_challenge(&provider).is_some() => {
+				println!("{} is registered already, and has to prove its arithmetic yet", keys.account.address());
+				(self.machine.exec()?, now)
+			}
+			Some(_) => return Err(CliError::AlreadyRegistered { address: keys.account.address() }),
+			None => {
+				let info = ProviderInfo { roles: roles(&self.roles), ..identity(&keys)? };
+				let bond = self.affordable_bond(&now, &keys, &info).await?;
+				let exec = self.machine.exec()?;
+				let info = ProviderInfo { hardware: self.machine.measure(&exec), ..info };
+				let included = submitter.submit(staking::register(info, bond.0)).await?;
+				println!("registered {} with a bond of {bond} in block {}", keys.account.address(), included.block.number);
+				(exec, client.at(included.block).await?)
+			}
+		};
+		prove(&client, &registered, &submitter, &exec).await?;
 		println!("next: neuroshard-worker run");
 		Ok(0)
 	}
 
 	/// Refuses before anything is measured what the chain would refuse later.
-	async fn affordable_bond(&self, client: &ChainClient, keys: &Keys, info: &ProviderInfo) -> Result<Neuro, CliError> {
-		let chain = client.now().await?;
+	async fn affordable_bond(&self, chain: &ChainAt, keys: &Keys, info: &ProviderInfo) -> Result<Neuro, CliError> {
 		let (address, who) = (keys.account.address(), keys.account.id());
-		if chain.provider(&who).await?.is_some() {
-			return Err(CliError::AlreadyRegistered { address });
-		}
 		let (minimum, _) = chain.bond_limits().await?;
 		let bond = self.bond.unwrap_or(Neuro(minimum));
 		if bond.0 < minimum {
@@ -60,6 +71,33 @@ impl Register {
 		}
 		Ok(bond)
 	}
+}
+
+/// Answers the challenge that was open at `registered`.
+async fn prove(client: &ChainClient, registered: &ChainAt, submitter: &Submitter, exec: &Exec) -> Result<(), CliError> {
+	let who = submitter.who();
+	let mut provider = registered.provider(who).await?;
+	while let Some(challenge) = provider.as_ref().and_then(open_challenge) {
+		println!("the chain tests this machine: all operators on inputs of its choice, {:?} with {} threads", exec.level(), exec.threads());
+		let digest = arithmetic::answer(exec, challenge)?;
+		match submitter.submit(staking::prove_arithmetic(digest)).await {
+			Ok(included) => {
+				println!("passed: it computes what the chain computes; the provider is active from block {}", included.block.number);
+				return Ok(());
+			}
+			// A worker that runs meanwhile was faster.
+			Err(error) if error.is_dispatch("Staking::AlreadyProven") => return Ok(()),
+			Err(error) if error.is_dispatch("Staking::WrongAnswer") => {
+				// After a reorganisation the registration may be in another block, with another challenge.
+				provider = client.now().await?.provider(who).await?;
+				if provider.as_ref().and_then(open_challenge) == Some(challenge) {
+					return Err(CliError::WrongAnswer { source: error });
+				}
+			}
+			Err(source) => return Err(CliError::NotProven { source }),
+		}
+	}
+	Ok(())
 }
 
 #[derive(Debug, Args)]
@@ -80,7 +118,7 @@ impl Update {
 		let _lock = RunLock::take(&opened.base)?;
 		let provider = opened.client.now().await?.provider(&opened.account.id()).await?;
 		let Some(provider) = provider else { return Err(CliError::NotRegistered { address: opened.account.address() }) };
-		let hardware = self.machine.measure()?;
+		let hardware = self.machine.measure(&self.machine.exec()?);
 		let roles = if self.roles.is_empty() { provider.info.roles } else { roles(&self.roles) };
 		let included = opened.submitter.submit(staking::update_info(ProviderInfo { roles, hardware, ..provider.info })).await?;
 		println!("updated {} in block {}", opened.account.address(), included.block.number);

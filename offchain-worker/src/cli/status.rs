@@ -1,6 +1,6 @@
 //! `status`.
 
-use super::{open::open, CliError, Common};
+use super::{open::open, print, CliError, Common};
 use crate::{
 	chain::{ChainAt, Heads, Neuro},
 	infer::printable_line,
@@ -143,7 +143,12 @@ impl Report {
 		match &self.provider {
 			None => println!("provider   not registered (`neuroshard-worker register`)"),
 			Some(provider) => {
-				println!("provider   {:?}, bond {}, reputation {}", provider.status, Neuro(provider.bonded), provider.reputation);
+				println!(
+					"provider   {}, bond {}, reputation {}",
+					print::status(&provider.status),
+					Neuro(provider.bonded),
+					provider.reputation
+				);
 				for chunk in &provider.unbonding {
 					println!("unbonding  {}, free from block {}", Neuro(chunk.amount), chunk.unlocks_at);
 				}

@@ -2,6 +2,7 @@
 
 use super::{journal::JournalError, refusals::Rest};
 use crate::{
+	arithmetic::Fault,
 	chain::ChainError,
 	data::DataError,
 	engine::EngineError,
@@ -9,6 +10,7 @@ use crate::{
 	store::StoreError,
 	train::{checkpoint::CheckpointError, outer::OuterError, round::TrainError},
 };
+use neuroshard_kernels::exec::ExecError;
 use neuroshard_types::{DatasetId, RunId, H256};
 use std::path::PathBuf;
 
@@ -39,6 +41,12 @@ pub enum WorkerError {
 	/// The engine.
 	#[error(transparent)]
 	Engine(#[from] EngineError),
+	/// The compute threads.
+	#[error(transparent)]
+	Exec(#[from] ExecError),
+	/// This machine has no answer to the chain's test of arithmetic.
+	#[error(transparent)]
+	Arithmetic(#[from] Fault),
 	/// Training.
 	#[error(transparent)]
 	Train(#[from] TrainError),
@@ -124,8 +132,14 @@ fn nobody_has_shards(dataset: DatasetId, peers: usize) -> String {
 impl WorkerError {
 	/// Whether another block only was faster: what it changed in the meantime is no problem of anybody.
 	pub(super) fn is_outrun(&self) -> bool {
-		let names =
-			["Training::WrongPhase", "Training::WrongRound", "Training::WrongAttempt", "Training::AlreadyActed", "Training::AlreadyMember"];
+		let names = [
+			"Training::WrongPhase",
+			"Training::WrongRound",
+			"Training::WrongAttempt",
+			"Training::AlreadyActed",
+			"Training::AlreadyMember",
+			"Staking::AlreadyProven",
+		];
 		matches!(self, Self::Chain(chain) if names.iter().any(|name| chain.is_dispatch(name)))
 	}
 
@@ -137,6 +151,9 @@ impl WorkerError {
 	/// How long the same attempt would end the same way; `None` if it may be made again at once.
 	pub(super) fn rest(&self) -> Option<Rest> {
 		match self {
+			// The same machine gives the same answer.
+			Self::Arithmetic(_) => Some(Rest::Lasting),
+			Self::Chain(error) if error.is_dispatch("Staking::WrongAnswer") => Some(Rest::Lasting),
 			// Every refused extrinsic costs a fee, every divergent attempt a computation that would end alike.
 			Self::Chain(ChainError::Dispatch { .. })
 			| Self::Train(TrainError::Diverged(_))
@@ -156,6 +173,14 @@ impl From<Stopped> for WorkerError {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn a_machine_that_computes_wrongly_is_not_tested_again_and_again() {
+		assert_eq!(WorkerError::Arithmetic(Fault::Unstable).rest(), Some(Rest::Lasting));
+		let refused = |name: &str| ChainError::Dispatch { call: String::new(), name: name.into(), advice: String::new() };
+		assert_eq!(WorkerError::Chain(refused("Staking::WrongAnswer")).rest(), Some(Rest::Lasting));
+		assert_eq!(WorkerError::Chain(refused("Staking::BondTooSmall")).rest(), Some(Rest::Fixed));
+	}
 
 	#[test]
 	fn a_retired_dataset_is_asked_for_less_and_less_often_and_says_what_to_do() {

@@ -4,7 +4,10 @@ use super::{
 	plan::{choose_run, ChainView, RunState},
 	WorkerError,
 };
-use crate::chain::{ChainAt, ChainClient, Heads};
+use crate::{
+	arithmetic::open_challenge,
+	chain::{ChainAt, ChainClient, Heads},
+};
 use neuroshard_types::{
 	provider::{ProviderStatus, ProviderView, Role},
 	reward::{Earnings, EraIndex},
@@ -46,6 +49,7 @@ pub(super) async fn observe(
 	let active = provider.as_ref().is_some_and(|one| one.status == ProviderStatus::Active && one.info.roles.contains(Role::Worker));
 	let bond = provider.as_ref().map_or(0, |one| one.bonded);
 	let least_bond = if active { None } else { Some(at.bond_limits().await?.0) };
+	let challenge = provider.as_ref().and_then(open_challenge).filter(|_| least_bond.is_some_and(|least| bond >= least));
 	let run = match find_run(&at, asked, at_hand).await? {
 		Some(id) => run_state(&at, &finalized, me, id).await?,
 		None => None,
@@ -56,7 +60,7 @@ pub(super) async fn observe(
 	let claimable = amounts.into_iter().fold(0, Balance::saturating_add);
 	let time = at.time().await?;
 	let hour = u32::try_from(time / HOUR_MS).unwrap_or(u32::MAX);
-	let chain = ChainView { best: heads.best.number, me: me.clone(), active, bond, run, hour, claimable };
+	let chain = ChainView { best: heads.best.number, me: me.clone(), active, challenge, bond, run, hour, claimable };
 	let earnings = at.earnings(me).await?;
 	Ok(Observed { heads, at, chain, time, provider, least_bond, earnings, eras })
 }

@@ -1,11 +1,11 @@
 //! What keeps a worker from taking part, and what to do about it. Pure: the planner waits, this says what for.
 
 use super::plan::{may_join, ChainView};
-use crate::chain::Neuro;
+use crate::{arithmetic::open_challenge, chain::Neuro};
 use neuroshard_types::{
 	provider::{ProviderStatus, ProviderView, Role},
 	run::RunStatus,
-	Balance, BlockNumber, RunId, NEURO,
+	Balance, BlockNumber, RunId, H256, NEURO,
 };
 use std::fmt;
 
@@ -14,6 +14,17 @@ use std::fmt;
 pub(super) enum Obstacle {
 	/// The registration has ended.
 	Unregistered,
+	/// The chain has not tested the machine's arithmetic yet.
+	Unproven,
+	/// The machine failed the chain's test of arithmetic.
+	WrongArithmetic,
+	/// Not tested yet, and the bond is below the chain's minimum.
+	UnprovenBond {
+		/// Active bond, in planck.
+		bond: Balance,
+		/// The chain's minimum, in planck.
+		least: Balance,
+	},
 	/// The provider does not offer the worker role.
 	NoWorkerRole,
 	/// Chilled with a bond that would do.
@@ -52,6 +63,20 @@ impl fmt::Display for Obstacle {
 	fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
 		match self {
 			Self::Unregistered => formatter.write_str("takes no part: this account is no provider any more; `neuroshard-worker register`"),
+			Self::Unproven => formatter
+				.write_str("takes no part yet: the chain tests this machine's arithmetic first, and the worker answers that by itself"),
+			Self::WrongArithmetic => formatter.write_str(
+				"takes no part: this machine failed the chain's test of arithmetic, so its work would be judged wrong; undo overclocking and start \
+				the worker again, or use another machine with the same keys; `neuroshard-worker leave` takes the bond out",
+			),
+			Self::UnprovenBond { bond, least } => write!(
+				formatter,
+				"takes no part: before the chain tests this machine's arithmetic, the bond of {} must reach the minimum of {}; \
+				`neuroshard-worker bond-extra --amount {}`",
+				Neuro(*bond),
+				Neuro(*least),
+				missing(*bond, *least)
+			),
 			Self::NoWorkerRole => formatter
 				.write_str("takes no part: this provider does not offer the role worker; `neuroshard-worker update --roles worker`"),
 			Self::Chilled => formatter.write_str("takes no part: this provider is chilled; `neuroshard-worker activate` ends that"),
@@ -84,10 +109,23 @@ fn missing(bond: Balance, least: Balance) -> String {
 	Neuro(micro.saturating_mul(NEURO / 1_000_000)).to_string().trim_end_matches(" NEURO").to_owned()
 }
 
-/// What keeps this worker from taking part, the most lasting first. `least_bond` is the chain's minimum, if it is known.
-pub(super) fn obstacle(chain: &ChainView, provider: Option<&ProviderView>, least_bond: Option<Balance>) -> Option<Obstacle> {
+/// What keeps this worker from taking part, the most lasting first. `least_bond` is the chain's minimum, if it is known; `failed` says of a
+/// challenge that this machine has no answer to it that the chain takes.
+pub(super) fn obstacle(
+	chain: &ChainView,
+	provider: Option<&ProviderView>,
+	least_bond: Option<Balance>,
+	failed: impl Fn(H256) -> bool,
+) -> Option<Obstacle> {
 	let Some(provider) = provider else { return Some(Obstacle::Unregistered) };
 	let bond = provider.bonded;
+	if let Some(challenge) = open_challenge(provider) {
+		return Some(match least_bond.filter(|least| bond < *least) {
+			_ if failed(challenge) => Obstacle::WrongArithmetic,
+			Some(least) => Obstacle::UnprovenBond { bond, least },
+			None => Obstacle::Unproven,
+		});
+	}
 	if provider.status == ProviderStatus::Chilled {
 		return Some(match least_bond.filter(|least| bond < *least) {
 			Some(least) => Obstacle::BondGone { bond, least },
@@ -140,7 +178,7 @@ mod tests {
 	}
 
 	fn words(chain: &ChainView, provider: Option<&ProviderView>) -> String {
-		obstacle(chain, provider, Some(3 * NEURO)).map(|obstacle| obstacle.to_string()).unwrap_or_default()
+		obstacle(chain, provider, Some(3 * NEURO), |challenge| challenge.is_zero()).map(|obstacle| obstacle.to_string()).unwrap_or_default()
 	}
 
 	#[test]
@@ -161,6 +199,19 @@ mod tests {
 		assert!(words(&chain, None).contains("register"));
 		let other = ProviderView { info: ProviderInfo { roles: Roles::only(Role::Verifier), ..provider().info }, ..provider() };
 		assert!(words(&chain, Some(&other)).contains("update --roles worker"));
+	}
+
+	#[test]
+	fn a_provider_whose_machine_is_not_tested_yet_hears_what_happens_and_one_that_failed_what_to_do() {
+		let chain = ChainView { active: false, ..outside() };
+		let unproven = |byte, bonded| {
+			let status = ProviderStatus::Unproven { challenge: H256::repeat_byte(byte) };
+			words(&chain, Some(&ProviderView { status, bonded, ..provider() }))
+		};
+		assert!(unproven(1, 3 * NEURO).contains("the worker answers that by itself"));
+		let text = unproven(0, 3 * NEURO);
+		assert!(text.contains("failed the chain's test") && text.contains("another machine") && text.contains("leave"), "{text}");
+		assert!(unproven(1, 2 * NEURO).contains("bond-extra --amount 1`"));
 	}
 
 	#[test]

@@ -22,6 +22,8 @@ pub struct ChainView {
 	pub me: AccountId,
 	/// Whether the account is a registered, active provider with the worker role.
 	pub active: bool,
+	/// The chain's test of arithmetic that the provider has to pass first, and has the bond for.
+	pub challenge: Option<H256>,
 	/// Its active bond, in planck.
 	pub bond: Balance,
 	/// The run this worker takes part in, if there is one.
@@ -178,6 +180,11 @@ pub enum Task {
 		/// What is attested.
 		attestation: Attestation,
 	},
+	/// Answer the chain's test of arithmetic, without which the provider does not become active.
+	ProveArithmetic {
+		/// Seed of the test's inputs.
+		challenge: H256,
+	},
 	/// Prove to be reachable in this hour.
 	ProveUptime {
 		/// Hour since the epoch.
@@ -194,8 +201,9 @@ pub fn plan(chain: &ChainView, local: &LocalState) -> Option<Task> {
 
 /// [`plan`], passing over tasks that are `barred` for now: what comes after them need not wait for them.
 pub fn plan_without(chain: &ChainView, local: &LocalState, barred: impl Fn(&Task) -> bool) -> Option<Task> {
+	let test = chain.challenge.filter(|_| local.mode == Mode::Train && !local.leaving).map(|challenge| Task::ProveArithmetic { challenge });
 	let for_run = chain.run.as_ref().and_then(|run| for_run(chain, run, local));
-	for_run.into_iter().chain(housekeeping(chain, local)).find(|task| !barred(task))
+	test.into_iter().chain(for_run).chain(housekeeping(chain, local)).find(|task| !barred(task))
 }
 
 /// Of all runs the one to take part in: the one asked for; else the one at hand while it lasts; else the first active run that draws
@@ -269,6 +277,7 @@ impl std::fmt::Display for Task {
 			Self::Vote { .. } => formatter.write_str("voting on the deltas"),
 			Self::OuterStep { included } => write!(formatter, "applying {} deltas and validating", included.len()),
 			Self::Attest { .. } => formatter.write_str("attesting the checkpoint"),
+			Self::ProveArithmetic { .. } => formatter.write_str("answering the chain's test of this machine's arithmetic"),
 			Self::ProveUptime { .. } => formatter.write_str("proving uptime"),
 			Self::Claim => formatter.write_str("claiming earnings"),
 		}

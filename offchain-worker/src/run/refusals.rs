@@ -15,6 +15,8 @@ pub(super) enum Rest {
 	Fixed,
 	/// 1 block, then 2, 4, .. as long as it fails.
 	Growing,
+	/// As long as this worker runs.
+	Lasting,
 }
 
 #[derive(Debug)]
@@ -35,11 +37,17 @@ impl Refusals {
 		let before = self.0.iter().find(|other| other.task == task).map(|other| other.rest);
 		let rest = match (rest, before) {
 			(Rest::Fixed, _) => FIXED,
+			(Rest::Lasting, _) => BlockNumber::MAX,
 			(Rest::Growing, None) => 1,
 			(Rest::Growing, Some(before)) => before.saturating_mul(2).min(LONGEST),
 		};
 		self.0.retain(|other| other.task != task && other.until.saturating_add(LONGEST) > best);
 		self.0.push(Refusal { task, rest, until: best.saturating_add(rest) });
+	}
+
+	/// Whether `task` is not tried again at all.
+	pub(super) fn gave_up(&self, task: &Task) -> bool {
+		self.0.iter().any(|other| other.task == *task && other.until == BlockNumber::MAX)
 	}
 
 	/// Whether `task` is not to be tried at block `best`.
@@ -73,6 +81,16 @@ mod tests {
 			}
 		}
 		assert_eq!(asked, [0, 1, 3, 7, 15, 31, 63, 95, 127, 159, 191]);
+	}
+
+	#[test]
+	fn what_would_fail_for_ever_is_not_tried_again_but_another_like_it_is() {
+		let test = |byte| Task::ProveArithmetic { challenge: neuroshard_types::H256::repeat_byte(byte) };
+		let mut refusals = Refusals::default();
+		refusals.note(test(1), Rest::Lasting, 100);
+		refusals.note(Task::Join, Rest::Fixed, 1_000_000);
+		assert!(refusals.bars(&test(1), 1_000_000) && refusals.gave_up(&test(1)));
+		assert!(!refusals.bars(&test(2), 100) && !refusals.gave_up(&test(2)) && !refusals.gave_up(&Task::Join));
 	}
 
 	#[test]

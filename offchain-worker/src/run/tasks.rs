@@ -13,7 +13,8 @@ use super::{
 	WorkerError,
 };
 use crate::{
-	chain::{ponw, rewards, training, work_hash, Call, ChainError, Submitter},
+	arithmetic,
+	chain::{ponw, rewards, staking, training, work_hash, Call, ChainError, Submitter},
 	data::loader::Assignment,
 	keys::Keys,
 	store::{ContentDescriptor, Store, StoreError},
@@ -23,6 +24,7 @@ use crate::{
 		round::{TrainError, Training},
 	},
 };
+use neuroshard_kernels::exec::Exec;
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	run::{RoundView, RunConfig},
@@ -138,6 +140,7 @@ impl Tasks {
 				let (run, round) = moment.round()?;
 				self.send(training::attest(run.id, round.round, round.attempt, attestation)).await
 			}
+			Task::ProveArithmetic { challenge } => self.prove_arithmetic(challenge).await,
 			Task::ProveUptime { hour } => self.prove_uptime(moment, hour).await,
 			Task::Claim => {
 				let claims: Vec<Call> = moment.seen.eras.iter().take(rewards::MOST_CLAIMS).map(|era| rewards::claim(*era)).collect();
@@ -287,6 +290,13 @@ impl Tasks {
 		let proof = Proof { key, timestamp: moment.seen.time, work_hash: work_hash(&work) };
 		let signature = self.keys.ponw.sign(&proof, self.genesis, &moment.seen.chain.me);
 		self.send(training::reveal(run, round, attempt, salt, work, proof, signature)).await
+	}
+
+	async fn prove_arithmetic(&self, challenge: H256) -> Result<Effect, WorkerError> {
+		let answer = self.compute.run(move |bench| Ok(arithmetic::answer(&Exec::new(bench.threads())?, challenge)?));
+		let sent = self.send(staking::prove_arithmetic(answer.await?)).await?;
+		tracing::info!("passed the chain's test: this machine computes what the chain computes");
+		Ok(sent)
 	}
 
 	async fn prove_uptime(&self, moment: &Moment, hour: u32) -> Result<Effect, WorkerError> {

@@ -313,7 +313,8 @@ impl Worker {
 	/// Says once what keeps this worker from taking part.
 	fn tell_obstacle(&mut self, seen: &Observed) {
 		let training = self.local.mode == Mode::Train && !self.leaving;
-		let found = if training { obstacle(&seen.chain, seen.provider.as_ref(), seen.least_bond) } else { None };
+		let failed = |challenge| self.refusals.gave_up(&Task::ProveArithmetic { challenge });
+		let found = training.then(|| obstacle(&seen.chain, seen.provider.as_ref(), seen.least_bond, failed)).flatten();
 		let words = found.map(|found| found.to_string());
 		if self.waiting != words {
 			match &words {

@@ -5,7 +5,8 @@ mod author;
 use author::{decoded, Chain};
 use codec::Encode;
 use neuroshard_graph::layout::ParamLayout;
-use neuroshard_runtime::Training;
+use neuroshard_kernels::kat;
+use neuroshard_runtime::{Staking, Training};
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
 	proof::{Proof, ProofKey, ProofKind},
@@ -14,6 +15,7 @@ use neuroshard_types::{
 	F32, H256, NEURO,
 };
 use neuroshard_worker::{
+	arithmetic::open_challenge,
 	chain::{dataset, staking, training, work_hash, Block, Call, Header},
 	history::{HistoryError, RunHistory, State},
 	train::presets,
@@ -82,8 +84,16 @@ fn started() -> Chain {
 		peer_id: [&[0, 36], &[1; 36][..]].concat().try_into().unwrap(),
 		addresses: Default::default(),
 	};
+	// The same registration in another chain's first block is tested with the same inputs.
+	let register = staking::register(info, 10_000 * NEURO);
+	let mut trial = Chain::new();
+	trial.block(vec![register.clone()]);
+	let alice = trial.alice();
+	let provider = trial.look(|| Staking::provider(alice)).unwrap();
+	let challenge = open_challenge(&provider).unwrap();
 	chain.block(vec![
-		staking::register(info, 10_000 * NEURO),
+		register,
+		staking::prove_arithmetic(H256(kat::drawn(challenge.0))),
 		dataset::propose(manifest()),
 		dataset::activate(0),
 		training::create_run(config()),

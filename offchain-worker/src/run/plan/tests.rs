@@ -101,6 +101,7 @@ pub(in crate::run) fn training() -> (ChainView, LocalState) {
 		best: 50,
 		me: account(ME),
 		active: true,
+		challenge: None,
 		bond: NEURO,
 		run: Some(RunState {
 			id: 7,
@@ -171,6 +172,21 @@ fn stepped(local: &mut LocalState, included: Vec<H256>) -> Attestation {
 	let attestation = Attestation { checkpoint: H256::repeat_byte(0xc1), validation_loss: F32::new(2.5) };
 	local.next = Some(NextCheckpoint { run: 7, from: CHECKPOINT, included, attestation });
 	attestation
+}
+
+#[test]
+fn a_new_provider_answers_the_chains_test_before_all_else_unless_it_only_serves_or_leaves() {
+	let (mut chain, mut local) = training();
+	let challenge = H256::repeat_byte(0x7e);
+	(chain.active, chain.challenge, local.checkpoint) = (false, Some(challenge), None);
+	let test = Task::ProveArithmetic { challenge };
+	let fetch = Some(Task::FetchCheckpoint { root: CHECKPOINT });
+	assert_eq!(plan(&chain, &local), Some(test.clone()));
+	assert_eq!(plan_without(&chain, &local, |task| *task == test), fetch, "a machine that failed still serves");
+	local.mode = Mode::ServeOnly;
+	assert_eq!(plan(&chain, &local), fetch);
+	(local.mode, local.leaving) = (Mode::Train, true);
+	assert_eq!(plan(&chain, &local), fetch);
 }
 
 #[test]
