@@ -5,7 +5,7 @@ use frame_benchmarking::v2::*;
 use frame_support::BoundedVec;
 use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
 use neuroshard_types::{
-	proof::{PendingProof, Proof, ProofKey, ProofKind, MAX_PROOFS_PER_HOUR},
+	proof::{Proof, ProofKey, ProofKind, MAX_PROOFS_PER_HOUR},
 	provider::PonwKey,
 	traits::{Clock, WorkProofs},
 	AccountId, H256,
@@ -25,6 +25,14 @@ fn provider<T: Config>() -> (AccountId, ecdsa::Pair) {
 	let pair = ecdsa::Pair::from_seed(&[7; 32]);
 	T::BenchmarkHelper::register(&who, pair.public().0);
 	(who, pair)
+}
+
+/// A confirmed proof of `who`.
+fn confirmed<T: Config>(who: &AccountId) -> ProofKey {
+	let key = ProofKey { run: 0, round: 0, kind: ProofKind::Training };
+	Pallet::<T>::add(who, key);
+	Pallet::<T>::confirm(who, key, 1_000_000);
+	key
 }
 
 /// Account number `n`.
@@ -60,7 +68,7 @@ mod benchmarks {
 		let (who, _) = provider::<T>();
 		for round in 0..n {
 			let key = ProofKey { run: 0, round, kind: ProofKind::Training };
-			Pending::<T>::insert(&who, key, PendingProof { units: 0, final_at: None });
+			Pallet::<T>::add(&who, key);
 			Pallet::<T>::confirm(&who, key, 1_000_000);
 		}
 		let end = Pallet::<T>::now().saturating_add(crate::ChallengeWindow::<T>::get());
@@ -92,6 +100,37 @@ mod benchmarks {
 		}
 
 		assert_eq!(LastProven::<T>::iter_prefix(0).count(), 0);
+	}
+
+	#[benchmark]
+	fn hold() {
+		let (who, _) = provider::<T>();
+		let key = confirmed::<T>(&who);
+
+		#[block]
+		{
+			Pallet::<T>::hold(&who, key);
+		}
+
+		assert_eq!(Pending::<T>::get(&who, key).map(|entry| entry.holds), Some(1));
+	}
+
+	/// The window is over.
+	#[benchmark]
+	fn release() {
+		let (who, _) = provider::<T>();
+		let key = confirmed::<T>(&who);
+		Pallet::<T>::hold(&who, key);
+		let end = Pallet::<T>::now().saturating_add(crate::ChallengeWindow::<T>::get());
+		frame_system::Pallet::<T>::set_block_number(end.into());
+		Pallet::<T>::settle_due(1);
+
+		#[block]
+		{
+			Pallet::<T>::release(&who, key);
+		}
+
+		assert!(!Pending::<T>::contains_key(&who, key));
 	}
 
 	impl_benchmark_test_suite!(Pallet, crate::mock::new_test_ext(), crate::mock::Test);

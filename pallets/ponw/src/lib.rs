@@ -8,6 +8,10 @@
 //!     +------------------+------------------------+      the claim is closed, nothing is paid
 //! ```
 //!
+//! A confirmed proof whose work is disputed is *held*, once for each dispute: its window may be over, but it becomes final only
+//! when the last dispute ends. An account that is proven to have cheated is *condemned*: all its proofs that are pending then
+//! are void. That is noted once, for the account; each of these proofs ends, and closes its claim, when its time comes anyway.
+//!
 //! Training proofs come from the training pallet alone, through [`neuroshard_types::traits::WorkProofs`]; the trait's
 //! documentation says when a key is used up. Uptime proofs are the only call: at most one per account and hour, for
 //! reputation and nothing else. What a proof pays comes from `confirm`, never from the proof.
@@ -27,6 +31,7 @@ mod cleaning;
 mod mock;
 mod proofs;
 mod rate;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod try_state;
@@ -37,6 +42,7 @@ pub use benchmarking::BenchmarkHelper;
 pub use pallet::*;
 pub use proofs::{Due, QueueRange};
 pub use rate::Activity;
+pub use standing::{Entry, Standing};
 pub use weights::WeightInfo;
 
 /// Most pending proofs that the view function `pending` lists.
@@ -46,7 +52,7 @@ pub const DEFAULT_SLACK: u32 = 4;
 
 #[frame_support::pallet]
 pub mod pallet {
-	use crate::{Activity, Due, QueueRange, WeightInfo, MAX_LISTED};
+	use crate::{Activity, Due, Entry, QueueRange, Standing, WeightInfo, MAX_LISTED};
 	use frame_support::pallet_prelude::*;
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{
@@ -86,13 +92,18 @@ pub mod pallet {
 	#[pallet::storage_version(STORAGE_VERSION)]
 	pub struct Pallet<T>(_);
 
-	/// Blocks from the inclusion of work until its proof is final. Fixed at genesis.
+	/// Blocks from the inclusion of work until its proof is final, if no dispute holds it: those in which disputes can be opened. Fixed
+	/// at genesis.
 	#[pallet::storage]
 	pub type ChallengeWindow<T: Config> = StorageValue<_, BlockNumber, ValueQuery>;
 
 	/// Proofs on their way to payment.
 	#[pallet::storage]
-	pub type Pending<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Twox64Concat, ProofKey, PendingProof>;
+	pub type Pending<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Twox64Concat, ProofKey, Entry>;
+
+	/// Which of an account's pending proofs are void. An entry for every account with pending proofs.
+	#[pallet::storage]
+	pub type Standings<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Standing>;
 
 	/// Confirmed proofs in the order of confirmation, which is the order in which they become final, since the window is fixed.
 	#[pallet::storage]
@@ -271,10 +282,13 @@ pub mod pallet {
 
 	#[pallet::view_functions]
 	impl<T: Config> Pallet<T> {
-		/// Proofs of `who` that are not final yet, by key ascending; at most [`MAX_LISTED`] of them.
+		/// Proofs of `who` that may still become final, by key ascending; at most [`MAX_LISTED`] of them. Those whose account was
+		/// condemned are not among them.
 		pub fn pending(who: AccountId) -> BoundedVec<(ProofKey, PendingProof), ConstU32<MAX_LISTED>> {
 			let limit = usize::try_from(MAX_LISTED).unwrap_or(usize::MAX);
-			let mut listed: alloc::vec::Vec<_> = Pending::<T>::iter_prefix(&who).take(limit).collect();
+			let void_before = Standings::<T>::get(&who).map_or(0, |standing| standing.void_before);
+			let entries = Pending::<T>::iter_prefix(&who).take(limit).filter(|(_, entry)| entry.serial >= void_before);
+			let mut listed: alloc::vec::Vec<_> = entries.map(|(key, entry)| (key, entry.into())).collect();
 			listed.sort_by_key(|(key, _)| *key);
 			BoundedVec::truncate_from(listed)
 		}

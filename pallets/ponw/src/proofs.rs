@@ -1,10 +1,12 @@
 //! Life of a proof: submitted, confirmed or void, final.
 
-use crate::{Activities, ChallengeWindow, Config, Error, Event, FinishedRuns, LastProven, Pallet, Pending, Queue, QueueBounds};
+use crate::{
+	Activities, ChallengeWindow, Config, Entry, Error, Event, FinishedRuns, LastProven, Pallet, Pending, Queue, QueueBounds, Standings,
+};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::ensure;
 use neuroshard_types::{
-	proof::{PendingProof, Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
+	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::Role,
 	traits::{Providers, WorkCredits, WorkProofs},
 	AccountId, BlockNumber, RunId, H256,
@@ -76,20 +78,29 @@ impl<T: Config> Pallet<T> {
 		settled
 	}
 
-	/// Pays a confirmed proof, unless it was voided within its window.
+	/// Ends a confirmed proof whose window is over, unless it was voided before or is held.
 	fn settle(due: Due) {
 		let Due { final_at, who, key } = due;
-		let Some(PendingProof { units, final_at: Some(expected) }) = Pending::<T>::get(&who, key) else { return };
-		if expected != final_at {
+		let Some(entry) = Pending::<T>::get(&who, key).filter(|entry| entry.final_at == Some(final_at)) else { return };
+		if entry.holds > 0 && !Self::is_condemned(&who, &entry) {
+			Pending::<T>::insert(&who, key, Entry { overdue: true, ..entry });
+		} else {
+			Self::end(&who, key, &entry);
+		}
+	}
+
+	/// Pays a proof, or voids it if its account was condemned while it was pending.
+	fn end(who: &AccountId, key: ProofKey, entry: &Entry) {
+		if Self::remove(who, key, entry) {
+			Self::deposit_event(Event::Voided { who: who.clone(), key });
 			return;
 		}
-		Pending::<T>::remove(&who, key);
+		let units = entry.units;
 		if units > 0 {
-			T::Credits::credit(&who, key.kind, Role::Worker, units);
+			T::Credits::credit(who, key.kind, Role::Worker, units);
 		}
-		T::Providers::note_success(&who);
-		T::Providers::close_claim(&who);
-		Self::deposit_event(Event::Finalized { who, key, units });
+		T::Providers::note_success(who);
+		Self::deposit_event(Event::Finalized { who: who.clone(), key, units });
 	}
 }
 
@@ -104,16 +115,20 @@ impl<T: Config> WorkProofs<AccountId> for Pallet<T> {
 		Self::check_signature(who, proof, signature)?;
 		T::Providers::open_claim(who)?;
 		Activities::<T>::insert(who, activity);
-		Pending::<T>::insert(who, key, PendingProof { units: 0, final_at: None });
+		Self::add(who, key);
 		Self::deposit_event(Event::Submitted { who: who.clone(), key });
 		Ok(())
 	}
 
 	fn confirm(who: &AccountId, key: ProofKey, units: u128) {
-		let Some(PendingProof { final_at: None, .. }) = Pending::<T>::get(who, key) else { return };
-		let final_at = Self::now().saturating_add(ChallengeWindow::<T>::get());
-		Pending::<T>::insert(who, key, PendingProof { units, final_at: Some(final_at) });
+		let Some(entry) = Pending::<T>::get(who, key).filter(|entry| entry.final_at.is_none()) else { return };
 		LastProven::<T>::mutate(key.run, who, |last| *last = (*last).max(Some(key.round)));
+		if Self::is_condemned(who, &entry) {
+			Self::end(who, key, &entry);
+			return;
+		}
+		let final_at = Self::now().saturating_add(ChallengeWindow::<T>::get());
+		Pending::<T>::insert(who, key, Entry { units, final_at: Some(final_at), ..entry });
 		QueueBounds::<T>::mutate(|bounds| {
 			Queue::<T>::insert(bounds.next, Due { final_at, who: who.clone(), key });
 			bounds.next = bounds.next.saturating_add(1);
@@ -123,10 +138,31 @@ impl<T: Config> WorkProofs<AccountId> for Pallet<T> {
 
 	fn void(who: &AccountId, key: ProofKey) {
 		// A queue entry stays behind; it finds no pending proof when its time comes.
-		if Pending::<T>::take(who, key).is_some() {
-			T::Providers::close_claim(who);
+		if let Some(entry) = Pending::<T>::get(who, key) {
+			Self::remove(who, key, &entry);
 			Self::deposit_event(Event::Voided { who: who.clone(), key });
 		}
+	}
+
+	fn hold(who: &AccountId, key: ProofKey) {
+		let Some(mut entry) = Pending::<T>::get(who, key).filter(|entry| entry.final_at.is_some()) else { return };
+		entry.holds = entry.holds.saturating_add(1);
+		Pending::<T>::insert(who, key, entry);
+	}
+
+	fn release(who: &AccountId, key: ProofKey) {
+		let Some(mut entry) = Pending::<T>::get(who, key) else { return };
+		let Some(holds) = entry.holds.checked_sub(1) else { return };
+		entry.holds = holds;
+		if holds == 0 && entry.overdue {
+			Self::end(who, key, &entry);
+		} else {
+			Pending::<T>::insert(who, key, entry);
+		}
+	}
+
+	fn condemn(who: &AccountId) {
+		Standings::<T>::mutate_extant(who, |standing| standing.void_before = standing.next);
 	}
 
 	fn finish_run(run: RunId) {

@@ -1,7 +1,7 @@
 //! Invariants of the storage.
 
-use crate::{Activities, Config, Pallet, Pending, Queue, QueueBounds};
-use alloc::collections::BTreeMap;
+use crate::{Activities, Config, Pallet, Pending, Queue, QueueBounds, Standing, Standings};
+use alloc::collections::{BTreeMap, BTreeSet};
 use frame_support::ensure;
 use neuroshard_types::proof::ProofKind;
 use sp_runtime::TryRuntimeError;
@@ -11,6 +11,7 @@ impl<T: Config> Pallet<T> {
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		Self::queue_is_contiguous_and_ordered()?;
 		Self::every_confirmed_proof_is_due_once()?;
+		Self::standings_count_the_pending_proofs()?;
 		Self::activities_are_ascending()
 	}
 
@@ -28,7 +29,8 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// A pending proof is one of training; confirmed, it is in the queue exactly once for its block; unconfirmed, it has no units.
+	/// A pending proof is one of training. Confirmed, it is in the queue exactly once for its block, or its window is over and it is
+	/// held; unconfirmed, it has no units and nothing holds it.
 	fn every_confirmed_proof_is_due_once() -> Result<(), TryRuntimeError> {
 		let mut queued = BTreeMap::<_, u32>::new();
 		for due in Queue::<T>::iter_values() {
@@ -38,10 +40,31 @@ impl<T: Config> Pallet<T> {
 		for (who, key, proof) in Pending::<T>::iter() {
 			ensure!(key.kind == ProofKind::Training, "a proof that is not of training is pending");
 			match proof.final_at {
+				Some(final_at) if proof.overdue => {
+					ensure!(proof.holds > 0, "a proof whose window is over is pending, and nothing holds it");
+					ensure!(final_at <= Self::now(), "a proof left the queue before its window was over");
+					ensure!(!queued.contains_key(&(who, key, final_at)), "a proof is queued that has left the queue");
+				}
 				Some(final_at) => ensure!(queued.get(&(who, key, final_at)) == Some(&1), "a confirmed proof is not queued exactly once"),
-				None => ensure!(proof.units == 0, "an unconfirmed proof has units"),
+				None => ensure!(proof.units == 0 && proof.holds == 0 && !proof.overdue, "an unconfirmed proof has units, or is held"),
 			}
 		}
+		Ok(())
+	}
+
+	/// Accounts with pending proofs, and no others, have a standing: it counts them, and their serial numbers are distinct and given.
+	fn standings_count_the_pending_proofs() -> Result<(), TryRuntimeError> {
+		let mut serials = BTreeMap::<_, BTreeSet<u64>>::new();
+		for (who, _, proof) in Pending::<T>::iter() {
+			ensure!(serials.entry(who).or_default().insert(proof.serial), "two pending proofs have one serial number");
+		}
+		for (who, Standing { pending, next, void_before }) in Standings::<T>::iter() {
+			let serials = serials.remove(&who).ok_or("an account without pending proofs has a standing")?;
+			ensure!(usize::try_from(pending) == Ok(serials.len()), "an account's pending proofs are counted wrongly");
+			ensure!(serials.last().is_some_and(|last| *last < next), "a pending proof has a serial number that was not given");
+			ensure!(void_before <= next, "proofs are void that are not submitted yet");
+		}
+		ensure!(serials.is_empty(), "an account with pending proofs has no standing");
 		Ok(())
 	}
 

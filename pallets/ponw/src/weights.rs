@@ -15,6 +15,10 @@ pub trait WeightInfo {
 	fn settle(n: u32) -> Weight;
 	/// Weight of one block's share of the cleaning.
 	fn clean() -> Weight;
+	/// Weight of `WorkProofs::hold`, for whoever calls it.
+	fn hold() -> Weight;
+	/// Weight of `WorkProofs::release` that makes the proof final, for whoever calls it.
+	fn release() -> Weight;
 }
 
 /// Recovering a secp256k1 key takes about 50 microseconds natively; with hashing and coding, 150 are allowed.
@@ -31,9 +35,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		VERIFY.saturating_add(T::DbWeight::get().reads_writes(4, 2))
 	}
 	/// Reads: the queue's bounds and first entry. Writes: the bounds. Each proof reads the next queue entry, the pending proof, the
-	/// provider, and for its credit the era, the rates, the era's points and the account's points, and writes five of them.
+	/// account's standing, the provider, and for its credit the era, the rates, the era's points and the account's points, and writes
+	/// six of them.
 	fn settle(n: u32) -> Weight {
-		let each = SMALL.saturating_add(T::DbWeight::get().reads_writes(7, 5));
+		let each = SMALL.saturating_add(T::DbWeight::get().reads_writes(8, 6));
 		T::DbWeight::get().reads_writes(2, 1).saturating_add(each.saturating_mul(n.into()))
 	}
 	/// Reads: a finished run, chain time, cursor, and each entry and activity, once to find it and once to take it. Writes: the entries, the
@@ -42,6 +47,14 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		let entries = u64::from(FORGOTTEN_PER_BLOCK).saturating_add(SWEPT_PER_BLOCK.into());
 		let reads_writes = T::DbWeight::get().reads_writes(entries.saturating_mul(2).saturating_add(4), entries.saturating_add(2));
 		SMALL.saturating_mul(SWEPT_PER_BLOCK.into()).saturating_add(reads_writes)
+	}
+	/// Reads and writes the pending proof.
+	fn hold() -> Weight {
+		SMALL.saturating_add(T::DbWeight::get().reads_writes(1, 1))
+	}
+	/// As one proof in `settle`, without the queue.
+	fn release() -> Weight {
+		SMALL.saturating_add(T::DbWeight::get().reads_writes(7, 6))
 	}
 }
 
@@ -54,6 +67,12 @@ impl WeightInfo for () {
 		Weight::zero()
 	}
 	fn clean() -> Weight {
+		Weight::zero()
+	}
+	fn hold() -> Weight {
+		Weight::zero()
+	}
+	fn release() -> Weight {
 		Weight::zero()
 	}
 }

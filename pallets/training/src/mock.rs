@@ -107,6 +107,10 @@ parameter_types! {
 	pub static Settled: u32 = 0;
 	pub static Claims: Vec<WorkClaim> = Vec::new();
 	pub static FinishedRuns: Vec<RunId> = Vec::new();
+	/// Open disputes of every key.
+	pub static Holds: BTreeMap<(AccountId, RunId, RoundIndex), u32> = BTreeMap::new();
+	/// Whose proofs were all voided, once for every time.
+	pub static Condemned: Vec<AccountId> = Vec::new();
 	pub static Random: H256 = H256::repeat_byte(0x11);
 	pub static RecordsKept: u32 = 3;
 	pub const RunDeposit: Balance = 1_000;
@@ -197,6 +201,15 @@ impl WorkProofs<AccountId> for MockProofs {
 	}
 	fn void(who: &AccountId, key: ProofKey) {
 		settle(who, key, Fate::Void);
+	}
+	fn hold(who: &AccountId, key: ProofKey) {
+		Holds::mutate(|holds| *holds.entry((who.clone(), key.run, key.round)).or_default() += 1);
+	}
+	fn release(who: &AccountId, key: ProofKey) {
+		Holds::mutate(|holds| *holds.get_mut(&(who.clone(), key.run, key.round)).expect("a held proof") -= 1);
+	}
+	fn condemn(who: &AccountId) {
+		Condemned::mutate(|accounts| accounts.push(who.clone()));
 	}
 	fn finish_run(run: RunId) {
 		FinishedRuns::mutate(|runs| runs.push(run));
@@ -312,6 +325,8 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Settled::set(0);
 		Claims::take();
 		FinishedRuns::take();
+		Holds::take();
+		Condemned::take();
 	});
 	ext
 }

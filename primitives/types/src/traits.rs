@@ -57,6 +57,9 @@ pub trait Datasets {
 /// started anew under its old number can be proven again (by new work, with a new proof), and `confirm` uses it up:
 /// afterwards no round of that run up to and including this one is accepted from that account, whatever becomes of the proof.
 /// Every submitted proof must see `confirm` or `void`: until then its claim keeps the provider's bond from being withdrawn.
+///
+/// A dispute about a claim that a confirmed proof is paid for calls `hold` when it opens, and `release` when it ends without
+/// fraud; fraud calls `void` for that proof and `condemn` for the rest of the account's.
 pub trait WorkProofs<AccountId> {
 	/// Checks signature, freshness, replay, rate and plausibility, and stores the proof as pending without payment.
 	/// Opens a claim on the provider. The caller has checked that `proof.work_hash` is the hash of the revealed work
@@ -66,8 +69,17 @@ pub trait WorkProofs<AccountId> {
 	/// Does nothing if the key is not pending, or confirmed already.
 	fn confirm(who: &AccountId, key: ProofKey, units: u128);
 	/// The work was not included, or its round is started anew: the proof ends without payment and its claim is closed.
-	/// After `confirm` and within the challenge window it takes the payment back. Does nothing if the key is not pending.
+	/// After `confirm`, while the proof is not final, it takes the payment back, whoever holds it. Does nothing if the key is not pending.
 	fn void(who: &AccountId, key: ProofKey);
+	/// A dispute is open: a confirmed proof does not become final before a [`Self::release`] for every hold. To be called before
+	/// the proof's challenge window is over; does nothing if the key is not pending, or not confirmed.
+	fn hold(who: &AccountId, key: ProofKey);
+	/// Ends one [`Self::hold`]. With the last one the proof becomes final, at once if its window is over. Does nothing if nothing
+	/// holds the key.
+	fn release(who: &AccountId, key: ProofKey);
+	/// Every proof of `who` that is pending now ends without payment: when it is confirmed, or voided, or would have become final.
+	/// Until then its claim stays open. Proofs that are submitted later are not touched.
+	fn condemn(who: &AccountId);
 	/// No proof of `run` will be submitted any more, so that what guards against replays within it can be forgotten.
 	/// Pending proofs are not touched. Call it once, when a run becomes finished.
 	fn finish_run(run: RunId);

@@ -26,7 +26,7 @@ fn submit_signed(signature: impl FnOnce(&Proof) -> ProofSignature) -> Result<(),
 fn a_correct_proof_is_pending_without_payment() {
 	build_and_execute(|| {
 		assert_ok!(submit(&ALICE, key(3, 4)));
-		assert_eq!(Pending::<Test>::get(ALICE, key(3, 4)), Some(PendingProof { units: 0, final_at: None }));
+		assert_eq!(Pending::<Test>::get(ALICE, key(3, 4)).map(PendingProof::from), Some(PendingProof { units: 0, final_at: None }));
 		assert_eq!(Claims::get().get(&ALICE), Some(&1));
 	});
 }

@@ -14,7 +14,7 @@ fn a_confirmed_proof_is_paid_when_its_window_is_over() {
 		assert_ok!(submit(&ALICE, key(1, 2)));
 		run_to(5);
 		Ponw::confirm(&ALICE, key(1, 2), 42);
-		assert_eq!(Pending::<Test>::get(ALICE, key(1, 2)), Some(PendingProof { units: 42, final_at: Some(15) }));
+		assert_eq!(Pending::<Test>::get(ALICE, key(1, 2)).map(PendingProof::from), Some(PendingProof { units: 42, final_at: Some(15) }));
 		System::assert_last_event(Event::Confirmed { who: ALICE, key: key(1, 2), units: 42, final_at: 15 }.into());
 		run_to(14);
 		assert_eq!(Credited::get(), vec![]);
@@ -34,7 +34,7 @@ fn an_unconfirmed_proof_is_never_paid() {
 		assert_ok!(submit(&ALICE, key(0, 0)));
 		run_to(100);
 		assert_eq!(Credited::get(), vec![]);
-		assert_eq!(Pending::<Test>::get(ALICE, key(0, 0)), Some(PendingProof { units: 0, final_at: None }));
+		assert_eq!(Pending::<Test>::get(ALICE, key(0, 0)).map(PendingProof::from), Some(PendingProof { units: 0, final_at: None }));
 	});
 }
 

@@ -2,6 +2,7 @@
 
 mod checks;
 mod cleaning;
+mod disputes;
 mod lifecycle;
 mod properties;
 mod uptime;

@@ -1,10 +1,11 @@
-//! Whatever happens in whatever order: a key is paid at most once, claims match pending proofs, and no hour sees more than 120 proofs.
+//! Whatever happens in whatever order: a key is paid at most once, never while it is held, never after its account was condemned;
+//! claims match pending proofs, and all are closed in the end; and no hour sees more than 120 proofs.
 
-use crate::{mock::*, rate::Activity};
+use crate::{mock::*, rate::Activity, Pending, Standings};
 use frame_support::{traits::Hooks, weights::Weight};
-use neuroshard_types::{traits::WorkProofs, AccountId, BlockNumber, RoundIndex};
+use neuroshard_types::{proof::ProofKey, traits::WorkProofs, AccountId, BlockNumber, RoundIndex};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that may happen.
 #[derive(Clone, Debug)]
@@ -12,16 +13,22 @@ enum Step {
 	Submit(bool, RoundIndex),
 	Confirm(bool, RoundIndex),
 	Void(bool, RoundIndex),
+	Hold(bool, RoundIndex),
+	Release(bool, RoundIndex),
+	Condemn(bool),
 	Wait(BlockNumber),
 }
 
 fn step() -> impl Strategy<Value = Step> {
 	let round = || 0u32..5;
 	prop_oneof![
-		3 => (any::<bool>(), round()).prop_map(|(who, round)| Step::Submit(who, round)),
-		3 => (any::<bool>(), round()).prop_map(|(who, round)| Step::Confirm(who, round)),
-		1 => (any::<bool>(), round()).prop_map(|(who, round)| Step::Void(who, round)),
-		2 => (1u32..12).prop_map(Step::Wait),
+		6 => (any::<bool>(), round()).prop_map(|(who, round)| Step::Submit(who, round)),
+		6 => (any::<bool>(), round()).prop_map(|(who, round)| Step::Confirm(who, round)),
+		2 => (any::<bool>(), round()).prop_map(|(who, round)| Step::Void(who, round)),
+		4 => (any::<bool>(), round()).prop_map(|(who, round)| Step::Hold(who, round)),
+		3 => (any::<bool>(), round()).prop_map(|(who, round)| Step::Release(who, round)),
+		1 => any::<bool>().prop_map(Step::Condemn),
+		4 => (1u32..12).prop_map(Step::Wait),
 	]
 }
 
@@ -33,25 +40,77 @@ fn account(alice: bool) -> AccountId {
 	}
 }
 
+/// What must not be paid: by key, how many disputes are open; and what was pending when its account was condemned.
+#[derive(Default)]
+struct Unpaid {
+	held: BTreeMap<(AccountId, ProofKey), u32>,
+	condemned: BTreeSet<(AccountId, ProofKey)>,
+}
+
+impl Unpaid {
+	fn perform(&mut self, step: Step) {
+		let id = |who, round| (account(who), key(0, round));
+		match step {
+			Step::Submit(who, round) => {
+				if submit(&account(who), key(0, round)).is_ok() {
+					self.condemned.remove(&id(who, round));
+				}
+			}
+			// Units name the round, so that credits can be told apart.
+			Step::Confirm(who, round) => Ponw::confirm(&account(who), key(0, round), u128::from(round) + 1),
+			Step::Void(who, round) => Ponw::void(&account(who), key(0, round)),
+			Step::Hold(who, round) => {
+				if Pending::<Test>::get(account(who), key(0, round)).is_some_and(|entry| entry.final_at.is_some()) {
+					*self.held.entry(id(who, round)).or_default() += 1;
+				}
+				Ponw::hold(&account(who), key(0, round));
+			}
+			Step::Release(who, round) => {
+				self.held.entry(id(who, round)).and_modify(|holds| *holds = holds.saturating_sub(1));
+				Ponw::release(&account(who), key(0, round));
+			}
+			Step::Condemn(who) => {
+				let pending = Pending::<Test>::iter_key_prefix(account(who)).map(|key| (account(who), key));
+				self.condemned.extend(pending);
+				Ponw::condemn(&account(who));
+			}
+			Step::Wait(blocks) => run_to(System::block_number() + blocks),
+		}
+	}
+
+	/// That nothing was paid in this step that should not have been.
+	fn check(&self, before: usize) {
+		for (who, _, _, units) in &Credited::get()[before..] {
+			let id = (who.clone(), key(0, u32::try_from(units - 1).expect("the number of a round")));
+			assert!(!self.condemned.contains(&id), "{id:?} was paid after its account was condemned");
+			assert_eq!(self.held.get(&id).copied().unwrap_or(0), 0, "{id:?} was paid while it was held");
+		}
+	}
+}
+
 proptest! {
 	#![proptest_config(ProptestConfig::with_cases(128))]
 
 	#[test]
-	fn a_key_is_paid_at_most_once(steps in prop::collection::vec(step(), 1..60)) {
+	fn a_key_is_paid_at_most_once_and_every_claim_is_closed_in_the_end(steps in prop::collection::vec(step(), 1..80)) {
 		new_test_ext().execute_with(|| {
-			// Units name the round, so that credits can be told apart.
+			let mut unpaid = Unpaid::default();
 			for step in steps {
-				match step {
-					Step::Submit(who, round) => {
-						let _refused = submit(&account(who), key(0, round));
-					},
-					Step::Confirm(who, round) => Ponw::confirm(&account(who), key(0, round), u128::from(round) + 1),
-					Step::Void(who, round) => Ponw::void(&account(who), key(0, round)),
-					Step::Wait(blocks) => run_to(System::block_number() + blocks),
-				}
+				let before = Credited::get().len();
+				unpaid.perform(step);
+				unpaid.check(before);
 				Ponw::on_idle(System::block_number(), Weight::MAX);
 				check_invariants();
 			}
+			// Every dispute ends, and every proof is confirmed or voided.
+			for (who, key, entry) in Pending::<Test>::iter().collect::<Vec<_>>() {
+				(0..entry.holds).for_each(|_| Ponw::release(&who, key));
+				Ponw::void(&who, key);
+			}
+			run_to(System::block_number() + WINDOW + 5);
+			check_invariants();
+			prop_assert_eq!((Pending::<Test>::iter().count(), Standings::<Test>::iter().count()), (0, 0));
+			prop_assert!(Claims::get().values().all(|open| *open == 0));
 			let mut paid = BTreeMap::<_, u32>::new();
 			for (who, _, _, units) in Credited::get() {
 				*paid.entry((who, units)).or_default() += 1;
