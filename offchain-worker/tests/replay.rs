@@ -61,7 +61,7 @@ fn run() -> Run {
 	let participants = [10, 20].map(|byte| AccountId::from([byte; 32])).to_vec();
 	let mut rounds = Vec::new();
 	for round in 0..2 {
-		let seed = H256([round; 32]);
+		let (seed, start) = (H256([round; 32]), last.header.root());
 		let (mut works, mut deltas) = (Vec::new(), Vec::new());
 		for (position, account) in (0..).zip(&participants) {
 			let training = Training::start(&mut engine, &last, &loader, position, seed).unwrap();
@@ -79,6 +79,10 @@ fn run() -> Run {
 			checkpoint: attested.checkpoint,
 			validation_loss: attested.validation_loss,
 			adopted_at: 9,
+			start,
+			first_round: round.into(),
+			excluded: Vec::new(),
+			attested: Vec::new(),
 		};
 		rounds.push(AdoptedRound { record, works });
 	}

@@ -87,6 +87,10 @@ impl Network {
 			checkpoint: attested.checkpoint,
 			validation_loss: attested.validation_loss,
 			adopted_at: 77,
+			start: genesis.header.root(),
+			first_round: 0,
+			excluded: Vec::new(),
+			attested: Vec::new(),
 		};
 		(record, works, next)
 	}

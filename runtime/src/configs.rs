@@ -195,6 +195,8 @@ impl pallet_neuro_training::Config for Runtime {
 	type MaxActiveRuns = ConstU32<128>;
 	type MaxPhaseDuration = ConstU32<{ 7 * DAYS }>;
 	type MaxRepeats = ConstU32<3>;
+	// Rounds of a day, the challenge window of most chain specs, if they take a minute and a half each.
+	type MaxReplay = ConstU32<1_024>;
 	type WeightInfo = pallet_neuro_training::weights::SubstrateWeight<Runtime>;
 }
 

@@ -12,6 +12,7 @@ use neuroshard_runtime::{
 };
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
+	dispute::{ClaimId, ClaimKind, Claims},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
@@ -310,6 +311,55 @@ fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
 			assert_eq!(Balances::total_balance_on_hold(who), BOND);
 		}
 		check_invariants();
+	});
+}
+
+#[test]
+fn a_false_claim_costs_its_account_every_pending_proof_and_a_dispute_delays_only_the_proof_that_it_is_about() {
+	chain().execute_with(|| {
+		let workers = training(10);
+		workers.iter().for_each(|(who, seed)| commit(who, *seed));
+		until(Phase::Revealing);
+		for (who, seed) in &workers {
+			assert_ok!(reveal(who, *seed, *seed));
+		}
+		until(Phase::Availability);
+		for (who, _) in &workers {
+			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([true, true, true]).unwrap()));
+		}
+		until(Phase::Checkpointing);
+		for (who, _) in &workers {
+			let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
+			assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation));
+		}
+		next_block();
+		let adopted = Training::adopted_at(0, 0).unwrap();
+		let [bob, charlie, dave] = [&workers[0].0, &workers[1].0, &workers[2].0];
+		let claim = |kind, who: &AccountId| ClaimId { run: 0, round: 0, kind, who: who.clone() };
+		let revealed = Training::work(0, 0, bob).unwrap();
+		assert_eq!(revealed.work_hash, H256(blake2_256(&work(1).encode())));
+		Training::hold(&claim(ClaimKind::Work, bob));
+		Training::hold(&claim(ClaimKind::Attestation, bob));
+		Training::hold(&claim(ClaimKind::Attestation, charlie));
+		Training::condemn(&claim(ClaimKind::Attestation, bob));
+		check_invariants();
+		let open = |who: &AccountId| Staking::provider(who.clone()).unwrap().open_claims;
+		assert_eq!([open(bob), open(charlie), open(dave)], [0, 1, 1]);
+		// The other dispute ends too; there is nothing left of what it held.
+		Training::release(&claim(ClaimKind::Work, bob));
+
+		while System::block_number() < adopted + 2 * Ponw::window() + 2 * 10 {
+			next_block();
+		}
+		assert_eq!([open(bob), open(charlie), open(dave)], [0, 1, 0]);
+		Training::release(&claim(ClaimKind::Attestation, charlie));
+		check_invariants();
+		assert_eq!([open(bob), open(charlie), open(dave)], [0, 0, 0]);
+		for _ in 0..10 {
+			next_block();
+		}
+		let eras = |who: &AccountId| Rewards::claimable_eras(who.clone()).len();
+		assert_eq!([eras(bob), eras(charlie), eras(dave)], [0, 1, 1]);
 	});
 }
 

@@ -1,12 +1,13 @@
-//! Benchmarks of every call and transition in its most expensive case.
+//! Benchmarks of every call and transition, and of what a dispute asks for, in its most expensive case.
 
-use crate::{expected, Active, Call, Config, Members, Pallet, Records, Rounds, Run, Runs};
+use crate::{expected, Active, Call, Config, Members, Pallet, Records, Round, Rounds, Run, Runs};
 use alloc::{vec, vec::Vec};
 use codec::Encode;
 use frame_benchmarking::v2::*;
 use frame_support::{traits::Get, weights::Weight, BoundedVec};
 use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
 use neuroshard_types::{
+	dispute::{ClaimId, ClaimKind, Claims},
 	proof::{Proof, ProofSignature},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, VoteBitmap, Work},
 	traits::Clock,
@@ -131,6 +132,15 @@ fn waiting<T: Config>(p: u32, phase: Phase) -> Result<(RunId, Vec<AccountId>, Ac
 	Ok((run, members, last))
 }
 
+/// A run whose first round is adopted, with 128 places; and that round as it was in Checkpointing.
+fn adopted<T: Config>() -> Result<(RunId, Round), BenchmarkError> {
+	let (run, _, last) = waiting::<T>(128, Phase::Checkpointing)?;
+	let round = Rounds::<T>::get(run).ok_or("a round under way")?;
+	Pallet::<T>::attest(origin::<T>(&last), run, 0, 0, attestation()).map_err(|e| e.error)?;
+	next_block::<T>();
+	Ok((run, round))
+}
+
 fn stored<T: Config>(run: RunId) -> Result<Run, BenchmarkError> {
 	Runs::<T>::get(run).ok_or("a run".into())
 }
@@ -247,9 +257,7 @@ mod benchmarks {
 
 	#[benchmark]
 	fn remove_run(r: Linear<0, 64>) -> Result<(), BenchmarkError> {
-		let (run, ..) = waiting::<T>(128, Phase::Checkpointing)?;
-		Pallet::<T>::attest(origin::<T>(&Members::<T>::get(run)[127]), run, 0, 0, attestation()).map_err(|e| e.error)?;
-		next_block::<T>();
+		let (run, _) = adopted::<T>()?;
 		let record = Records::<T>::take(run, 0).ok_or("an adopted round")?;
 		for round in 0..r {
 			Records::<T>::insert(run, round, record.clone());
@@ -333,6 +341,42 @@ mod benchmarks {
 		}
 
 		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Training));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn claim(r: Linear<1, 64>) -> Result<(), BenchmarkError> {
+		let (run, _) = adopted::<T>()?;
+		let record = Records::<T>::get(run, 0).ok_or("an adopted round")?;
+		for round in 0..r {
+			Records::<T>::insert(run, round, record.clone());
+		}
+		let who = record.places.first().map(|place| place.account.clone()).ok_or("a place")?;
+		let found;
+
+		#[block]
+		{
+			found = Pallet::<T>::attestation(run, r - 1, &who);
+		}
+
+		assert_eq!(found.map(|found| found.job.steps.len()), usize::try_from(r).ok());
+		Ok(())
+	}
+
+	/// A delta is false, and the next round is in Checkpointing.
+	#[benchmark]
+	fn condemn() -> Result<(), BenchmarkError> {
+		let (run, before) = adopted::<T>()?;
+		let places = Rounds::<T>::get(run).ok_or("a round under way")?;
+		Rounds::<T>::insert(run, Round { round: places.round, attempt: places.attempt, ..before });
+		let who = Members::<T>::get(run).first().cloned().ok_or("a member")?;
+
+		#[block]
+		{
+			Pallet::<T>::condemn(&ClaimId { run, round: 0, kind: ClaimKind::Work, who: who.clone() });
+		}
+
+		assert_eq!((stored::<T>(run)?.replay, Members::<T>::get(run).len()), (Some(0), 127));
 		Ok(())
 	}
 

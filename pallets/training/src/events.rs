@@ -92,7 +92,7 @@ mod events {
 			/// First block in which Training is over.
 			deadline: BlockNumber,
 		},
-		/// A phase other than Training began.
+		/// A phase other than Training began; or Checkpointing began anew, because other outer steps are to be taken.
 		PhaseStarted {
 			/// The run.
 			run: RunId,
@@ -198,6 +198,14 @@ mod events {
 			attempt: u32,
 			/// Why.
 			reason: AbortReason,
+		},
+		/// A claim was proven false, or not defended.
+		ClaimCondemned {
+			/// Which.
+			claim: ClaimId,
+			/// First round whose outer step the next Checkpointing redoes for it; `None` if the model is not touched, the run is over, or
+			/// more than [`Config::MaxReplay`] outer steps would have to be redone.
+			replay: Option<RoundIndex>,
 		},
 	}
 }

@@ -1,5 +1,6 @@
 //! What a run's configuration fixes before anybody has computed anything.
 
+use codec::Encode;
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::DatasetShape,
@@ -103,6 +104,11 @@ pub fn claim(config: &RunConfig, started_ms: u64, committed_ms: u64) -> WorkClai
 	WorkClaim { flops: config.train.flops_per_round(&config.model), elapsed_ms: committed_ms.saturating_sub(started_ms) }
 }
 
+/// What a proof says of the work that it is about.
+pub fn work_hash(work: &Work) -> H256 {
+	H256(sp_io::hashing::blake2_256(&work.encode()))
+}
+
 /// Key of the proof of a participant's work in a round. The same in every attempt: an aborted one frees it.
 pub fn proof_key(run: RunId, round: RoundIndex) -> ProofKey {
 	ProofKey { run, round, kind: ProofKind::Training }
@@ -110,6 +116,5 @@ pub fn proof_key(run: RunId, round: RoundIndex) -> ProofKey {
 
 /// Seed of a round's window permutation.
 pub fn seed(checkpoint: H256, randomness: H256, run: RunId, round: RoundIndex, attempt: u32) -> H256 {
-	use codec::Encode;
 	H256(sp_io::hashing::blake2_256(&(b"neuroshard/seed/1", checkpoint, randomness, run, round, attempt).encode()))
 }

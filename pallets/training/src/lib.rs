@@ -25,6 +25,13 @@
 //! initialization of the next block: at most one transition per run and block, longest due first, and no further one once a
 //! quarter of the block is used.
 //!
+//! # Claims
+//! What a participant revealed and attested are claims that outlive the round: a dispute pallet judges them through
+//! [`neuroshard_types::dispute::Claims`]. A false delta leaves the outer steps, a false attestation the tally; a checkpoint whose other
+//! attesters have no two thirds of the others *falls*. Inner steps are never redone: the next Checkpointing takes the outer
+//! steps since the last good checkpoint again, with the recorded deltas, before its own (see [`replay`]). It begins anew if that
+//! changes while it lasts. What a finished run ended with stays: its claims can be condemned, but nothing is redone.
+//!
 //! # State and deposits
 //! The last [`Config::RecordsKept`] rounds of a run stay on chain, also after its end, until its sponsor removes them with
 //! `remove_run` once [`Config::HistoryPeriod`] is over. The sponsor's deposit pays for the run and as many records as it can
@@ -36,11 +43,14 @@ extern crate alloc;
 mod absences;
 #[cfg(any(feature = "runtime-benchmarks", test))]
 mod benchmarking;
+mod claims;
 mod errors;
 mod events;
 pub mod expected;
 #[cfg(test)]
 mod mock;
+mod record;
+pub mod replay;
 pub mod round;
 mod rounds;
 mod runs;
@@ -55,10 +65,12 @@ pub mod weights;
 pub use absences::{Absence, AbsenceList, MAX_ABSENCES};
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
+pub use claims::FRAUD_POINTS;
 use frame_support::pallet_macros::import_section;
 pub use pallet::*;
+pub use record::{Place, Record, Revealed};
 pub use round::{Accounts, Commitment, Participant, Round, Stage};
-pub use runs::{ActiveRun, Record, Run};
+pub use runs::{ActiveRun, Run};
 pub use transition::AbortReason;
 pub use weights::WeightInfo;
 
@@ -80,6 +92,7 @@ pub mod pallet {
 	};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{
+		dispute::{ClaimId, OuterJob},
 		proof::{Proof, ProofSignature},
 		run::{Attestation, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
 		traits::{Clock, Datasets, Providers, WorkProofs},
@@ -114,7 +127,8 @@ pub mod pallet {
 		/// Deposit for every record that the run may keep, in planck.
 		#[pallet::constant]
 		type RecordDeposit: Get<Balance>;
-		/// Adopted rounds of a run that stay on chain. More than a challenge window can hold.
+		/// Adopted rounds of a run that stay on chain. More than a challenge window and the longest dispute can hold, beyond
+		/// [`Config::MaxReplay`] of them: an attestation is judged by the records of all outer steps that it was about.
 		#[pallet::constant]
 		type RecordsKept: Get<u32>;
 		/// Blocks after the end of a run before its history may be removed. Longer than the challenge window.
@@ -129,6 +143,9 @@ pub mod pallet {
 		/// Repeats of a vote before its attempt is aborted.
 		#[pallet::constant]
 		type MaxRepeats: Get<u32>;
+		/// Most outer steps that one Checkpointing takes. A fraud that would need more stays in the model; it is punished all the same.
+		#[pallet::constant]
+		type MaxReplay: Get<u32>;
 		/// Weights of the calls.
 		type WeightInfo: WeightInfo;
 		/// Makes a dataset, providers and their proofs for the benchmarks.
@@ -208,6 +225,8 @@ pub mod pallet {
 
 		fn integrity_test() {
 			assert!(T::RecordsKept::get() > 0, "training: at least the newest record must be kept");
+			assert!(T::MaxReplay::get() > 0, "training: every Checkpointing takes one outer step");
+			assert!(T::MaxReplay::get() <= T::RecordsKept::get(), "training: outer steps are redone from records");
 			assert!(T::MaxPhaseDuration::get() > 0, "training: a phase must be allowed to last one block");
 		}
 	}
@@ -350,6 +369,11 @@ pub mod pallet {
 		/// What is kept of an adopted round.
 		pub fn record(id: RunId, round: RoundIndex) -> Option<RoundRecord> {
 			Records::<T>::get(id, round).map(Into::into)
+		}
+
+		/// Outer steps that are to be attested, while the round under way is in Checkpointing: one, or after a fraud several.
+		pub fn outer_job(id: RunId) -> Option<OuterJob> {
+			Self::job_under_way(id)
 		}
 
 		/// First block in which `who` may join the run again after dropouts; `None` if nothing keeps it.

@@ -9,6 +9,7 @@ use frame_support::{
 use frame_system::EnsureRoot;
 use neuroshard_types::{
 	dataset::DatasetShape,
+	dispute::{ClaimId, ClaimKind, Claims as ClaimsOfRounds},
 	proof::{Proof, ProofKey, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
@@ -119,6 +120,7 @@ parameter_types! {
 	pub const MaxActiveRuns: u32 = 3;
 	pub const MaxPhaseDuration: BlockNumber = 100;
 	pub const MaxRepeats: u32 = 2;
+	pub static MaxReplay: u32 = 3;
 }
 
 /// [`Providers`] of the mock.
@@ -181,7 +183,7 @@ impl Datasets for MockDatasets {
 	}
 }
 
-/// [`WorkProofs`] of the mock: panics if a proof is not settled exactly once.
+/// [`WorkProofs`] of the mock: panics if a proof is confirmed that is not pending.
 pub struct MockProofs;
 
 impl WorkProofs<AccountId> for MockProofs {
@@ -200,7 +202,10 @@ impl WorkProofs<AccountId> for MockProofs {
 		settle(who, key, Fate::Confirmed(units));
 	}
 	fn void(who: &AccountId, key: ProofKey) {
-		settle(who, key, Fate::Void);
+		// Of claims that are condemned, the proof may be void already.
+		if !matches!(fate(who, key.run, key.round), None | Some(Fate::Void)) {
+			settle(who, key, Fate::Void);
+		}
 	}
 	fn hold(who: &AccountId, key: ProofKey) {
 		Holds::mutate(|holds| *holds.entry((who.clone(), key.run, key.round)).or_default() += 1);
@@ -218,8 +223,12 @@ impl WorkProofs<AccountId> for MockProofs {
 
 fn settle(who: &AccountId, key: ProofKey, fate: Fate) {
 	let before = Fates::mutate(|fates| fates.insert((who.clone(), key.run, key.round), fate));
-	assert_eq!(before, Some(Fate::Pending), "settled a proof that is not pending");
-	Settled::mutate(|count| *count += 1);
+	match (before, fate) {
+		(Some(Fate::Pending), _) => Settled::mutate(|count| *count += 1),
+		// A payment is taken back; it was settled before.
+		(Some(Fate::Confirmed(_)), Fate::Void) => {}
+		_ => panic!("settled a proof that is not pending: {before:?}"),
+	}
 }
 
 /// What became of the proof of `who`.
@@ -293,6 +302,7 @@ impl pallet_neuro_training::Config for Test {
 	type MaxActiveRuns = MaxActiveRuns;
 	type MaxPhaseDuration = MaxPhaseDuration;
 	type MaxRepeats = MaxRepeats;
+	type MaxReplay = MaxReplay;
 	type WeightInfo = ();
 	type BenchmarkHelper = MockHelper;
 }
@@ -327,6 +337,8 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		FinishedRuns::take();
 		Holds::take();
 		Condemned::take();
+		RecordsKept::set(3);
+		MaxReplay::set(3);
 	});
 	ext
 }
@@ -462,6 +474,21 @@ pub fn join(who: &AccountId, run: RunId) -> DispatchResult {
 /// Leaves.
 pub fn leave(who: &AccountId, run: RunId) -> DispatchResult {
 	Training::leave(RuntimeOrigin::signed(who.clone()), run)
+}
+
+/// The claim of `who` in an adopted round.
+pub fn claim(run: RunId, round: RoundIndex, kind: ClaimKind, who: &AccountId) -> ClaimId {
+	ClaimId { run, round, kind, who: who.clone() }
+}
+
+/// Condemns the work of `who` in an adopted round.
+pub fn condemn_work(run: RunId, round: RoundIndex, who: &AccountId) {
+	<Training as ClaimsOfRounds>::condemn(&claim(run, round, ClaimKind::Work, who));
+}
+
+/// Condemns what `who` attested in an adopted round.
+pub fn condemn_attestation(run: RunId, round: RoundIndex, who: &AccountId) {
+	<Training as ClaimsOfRounds>::condemn(&claim(run, round, ClaimKind::Attestation, who));
 }
 
 /// Whether the pallet deposited this event.

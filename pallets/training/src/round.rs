@@ -51,6 +51,8 @@ pub enum Stage {
 	///
 	/// Left for Training of the next round as soon as two thirds attest one root. Repeats with an empty ballot if all
 	/// have attested, or the deadline has passed, without such a root. Aborts after the last repeat, or if nobody is left.
+	/// Begins anew, with an empty ballot and its full time but not as a repeat, when a fraud in an earlier round is proven
+	/// meanwhile, so that other outer steps are to be taken.
 	Checkpointing {
 		/// How often this phase was repeated.
 		repeats: u32,

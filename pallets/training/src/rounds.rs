@@ -2,13 +2,14 @@
 
 use crate::{
 	expected::{self, Mismatch},
+	record::{Place, Record, Revealed},
+	replay::{self, Span},
 	round::{Accounts, Commitment},
 	tally,
 	transition::{self, AbortReason, Limits, Outcome},
-	Active, Config, Error, Event, Members, Pallet, Participant, Record, Records, Round, Rounds, Run, Runs, Stage, WeightInfo, Works,
+	Active, Config, Error, Event, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs, Stage, WeightInfo, Works,
 };
 use alloc::vec::Vec;
-use codec::Encode;
 use frame_support::{
 	ensure,
 	traits::{Get, Randomness},
@@ -78,7 +79,7 @@ impl<T: Config> Pallet<T> {
 		ensure!(seal(genesis, id, index, attempt, &who, salt, &work) == commitment.sealed, Error::<T>::SealBroken);
 		expected::check_work(&work, &run.config.model, &run.config.train).map_err(Error::<T>::from)?;
 		ensure!(!taken, Error::<T>::DuplicateDelta);
-		let work_hash = H256(sp_io::hashing::blake2_256(&work.encode()));
+		let work_hash = expected::work_hash(&work);
 		ensure!(proof.key == expected::proof_key(id, index) && proof.work_hash == work_hash, Error::<T>::WrongProof);
 		let claim = expected::claim(&run.config, started_ms, commitment.at);
 		T::Proofs::submit(&who, proof, signature, claim)?;
@@ -148,7 +149,7 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Stores a round with participants, and when it is looked at next.
-	fn keep(id: RunId, round: Round) {
+	pub(crate) fn keep(id: RunId, round: Round) {
 		Self::schedule(id, transition::due(&round, Self::now()));
 		Rounds::<T>::insert(id, round);
 	}
@@ -262,37 +263,52 @@ impl<T: Config> Pallet<T> {
 		let index = round.round;
 		let key = expected::proof_key(id, index);
 		let units = if run.approved { run.config.train.tokens_per_round().into() } else { 0 };
-		for participant in round.revealed() {
+		let mut places = Vec::with_capacity(round.participants.len());
+		for participant in &round.participants {
 			let who = &participant.account;
-			Works::<T>::remove(id, who);
+			let revealed = participant.delta_root.and_then(|delta_root| {
+				let work_hash = expected::work_hash(&Works::<T>::take(id, who)?);
+				Some(Revealed { delta_root, work_hash })
+			});
 			if participant.included {
 				T::Proofs::confirm(who, key, units);
-			} else {
+			} else if revealed.is_some() {
 				T::Proofs::void(who, key);
+				// A dropout's failure was noted when it dropped out; a success is noted when the proof becomes final.
+				if participant.counted {
+					T::Providers::note_failure(who, 1);
+				}
 			}
-			// A dropout's failure was noted when it dropped out; a success is noted when the proof becomes final.
-			if participant.counted && !participant.included {
-				T::Providers::note_failure(who, 1);
-			}
+			places.push(Place::new(participant, revealed));
 		}
 		Self::forgive(id, &round);
 		let included = round.participants.iter().filter(|participant| participant.included).count();
 		// Whoever attests `root` attests a loss, and there is a quorum of them.
 		let validation_loss = tally::median_loss(&round.participants, root).unwrap_or_default();
-		let places = match round.stage {
-			Stage::Checkpointing { next, .. } => Some(next),
-			_ => None,
+		let first_round = run.replay.take().unwrap_or(index);
+		let record = Record {
+			seed: round.seed,
+			start: run.checkpoint,
+			first_round,
+			places: BoundedVec::truncate_from(places),
+			checkpoint: root,
+			fallen: false,
+			validation_loss,
+			adopted_at: Self::now(),
 		};
-		let participants = round.participants.into_inner().into_iter().map(|participant| {
-			let delta_root = participant.delta_root.filter(|_| participant.included);
-			(participant.account, delta_root)
-		});
-		let participants = BoundedVec::truncate_from(participants.collect());
-		let record = Record { seed: round.seed, participants, checkpoint: root, validation_loss, adopted_at: Self::now() };
 		Records::<T>::insert(id, index, record);
 		if let Some(old) = index.checked_sub(T::RecordsKept::get()) {
 			Records::<T>::remove(id, old);
 		}
+		if first_round < index {
+			// Longer ago, nothing can be redone any more.
+			let oldest = index.saturating_sub(T::MaxReplay::get());
+			replay::note(&mut run.spans, Span { from: first_round, until: index }, oldest);
+		}
+		let next_places = match round.stage {
+			Stage::Checkpointing { next, .. } => Some(next),
+			_ => None,
+		};
 		let included = count(included);
 		Self::deposit_event(Event::RoundAdopted { run: id, round: index, checkpoint: root, validation_loss, included, units });
 
@@ -303,7 +319,7 @@ impl<T: Config> Pallet<T> {
 			Self::finish(id, run, false);
 			return weight;
 		}
-		let weight = weight.saturating_add(Self::begin(id, &run, next, 0, places));
+		let weight = weight.saturating_add(Self::begin(id, &run, next, 0, next_places));
 		Runs::<T>::insert(id, run);
 		weight
 	}

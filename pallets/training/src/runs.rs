@@ -2,6 +2,7 @@
 
 use crate::{
 	expected::{self, Unfit},
+	replay::Spans,
 	round::Accounts,
 	Absences, Active, Config, Error, Event, HoldReason, Members, NextRun, Pallet, Records, Round, Rounds, Runs, Stage,
 };
@@ -12,15 +13,14 @@ use frame_support::{
 	traits::{
 		fungible::{InspectHold, MutateHold},
 		tokens::Precision,
-		ConstU32, Get,
+		Get,
 	},
-	BoundedVec,
 };
 use neuroshard_types::{
 	provider::Role,
-	run::{RoundRecord, RunConfig, RunStatus},
+	run::{RunConfig, RunStatus},
 	traits::{Datasets, Providers, WorkProofs},
-	AccountId, Balance, BlockNumber, ConfigError, RoundIndex, RunId, F32, H256, MAX_PARTICIPANTS,
+	AccountId, Balance, BlockNumber, ConfigError, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
 };
 use scale_info::TypeInfo;
 use sp_runtime::{DispatchError, DispatchResult};
@@ -40,6 +40,11 @@ pub struct Run {
 	pub rounds_adopted: RoundIndex,
 	/// Root of the newest adopted checkpoint.
 	pub checkpoint: H256,
+	/// First round whose outer step the next Checkpointing redoes, if a fraud was proven since the last one. Earlier than the round
+	/// under way.
+	pub replay: Option<RoundIndex>,
+	/// Outer steps that were redone.
+	pub spans: Spans,
 	/// Block in which it ended; `None` while it is active.
 	pub finished_at: Option<BlockNumber>,
 }
@@ -61,30 +66,6 @@ pub struct ActiveRun {
 	pub run: RunId,
 	/// First block in which something may be due without a call; `None` while too few have joined.
 	pub due: Option<BlockNumber>,
-}
-
-/// A [`RoundRecord`] in bounded form.
-#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
-pub struct Record {
-	/// Seed of the window permutation.
-	pub seed: H256,
-	/// All places by account bytes ascending, with the delta root of those that were included.
-	pub participants: BoundedVec<(AccountId, Option<H256>), ConstU32<MAX_PARTICIPANTS>>,
-	/// Root of the checkpoint that the round ended with.
-	pub checkpoint: H256,
-	/// Stake-weighted median of the attested validation losses.
-	pub validation_loss: F32,
-	/// Block of adoption.
-	pub adopted_at: BlockNumber,
-}
-
-impl From<Record> for RoundRecord {
-	fn from(record: Record) -> Self {
-		let included = record.participants.iter().filter_map(|(account, root)| Some((account.clone(), (*root)?))).collect();
-		let participants = record.participants.into_iter().map(|(account, _)| account).collect();
-		let Record { seed, checkpoint, validation_loss, adopted_at, .. } = record;
-		Self { seed, participants, included, checkpoint, validation_loss, adopted_at }
-	}
 }
 
 impl<T> From<Unfit> for Error<T> {
@@ -139,8 +120,17 @@ impl<T: Config> Pallet<T> {
 		NextRun::<T>::put(next);
 		let genesis_root = config.genesis_root;
 		Rounds::<T>::insert(id, Round::joining(0, 0, None));
-		let (approved, rounds_adopted, finished_at) = (false, 0, None);
-		let run = Run { sponsor: sponsor.clone(), deposit, config, approved, rounds_adopted, checkpoint: genesis_root, finished_at };
+		let run = Run {
+			sponsor: sponsor.clone(),
+			deposit,
+			config,
+			approved: false,
+			rounds_adopted: 0,
+			checkpoint: genesis_root,
+			replay: None,
+			spans: Spans::default(),
+			finished_at: None,
+		};
 		Runs::<T>::insert(id, run);
 		Self::deposit_event(Event::RunCreated { run: id, sponsor, dataset, genesis_root, deposit });
 		Ok(())
@@ -173,6 +163,8 @@ impl<T: Config> Pallet<T> {
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);
 		T::Proofs::finish_run(id);
+		// Nothing comes after it that could redo an outer step.
+		run.replay = None;
 		run.finished_at = Some(Self::now());
 		Self::deposit_event(Event::RunFinished { run: id, rounds: run.rounds_adopted, checkpoint: run.checkpoint, stopped });
 		Runs::<T>::insert(id, run);
@@ -224,12 +216,18 @@ impl<T: Config> Pallet<T> {
 
 	pub(crate) fn do_leave(who: AccountId, id: RunId) -> DispatchResult {
 		let run = Self::active(id)?;
+		ensure!(Self::remove_member(id, &run, who), Error::<T>::NotMember);
+		Ok(())
+	}
+
+	/// Ends the membership of `who` in an active run. Returns whether it was a member.
+	pub(crate) fn remove_member(id: RunId, run: &Run, who: AccountId) -> bool {
 		let mut members = Members::<T>::get(id);
-		let place = members.binary_search(&who).map_err(|_| Error::<T>::NotMember)?;
+		let Ok(place) = members.binary_search(&who) else { return false };
 		members.remove(place);
 		Self::deposit_event(Event::Left { run: id, who });
-		Self::members_changed(id, &run, members);
-		Ok(())
+		Self::members_changed(id, run, members);
+		true
 	}
 
 	/// Stores the members and, while Joining, sets or clears the deadline that depends on their number.

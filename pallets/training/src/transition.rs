@@ -135,6 +135,17 @@ fn next(round: &mut Round, members: &Accounts, now: BlockNumber, limits: Limits<
 	outcome
 }
 
+/// Begins Checkpointing anew with an empty ballot and its full time, because what there is to compute has changed. Not a repeat: nobody
+/// failed to agree. Does nothing in another phase, and returns whether this is the one.
+pub fn restart_checkpointing(round: &mut Round, now: BlockNumber, durations: &PhaseDurations) -> bool {
+	let restarts = matches!(round.stage, Stage::Checkpointing { .. });
+	if restarts {
+		empty_ballot(round);
+		round.deadline = Some(now.saturating_add(durations.checkpointing));
+	}
+	restarts
+}
+
 fn empty_ballot(round: &mut Round) {
 	for participant in round.participants.iter_mut() {
 		match round.stage {

@@ -1,19 +1,23 @@
 //! Invariants of the pallet's storage.
 
-use crate::{round::Accounts, Absences, Active, Config, Members, NextRun, Pallet, Records, Round, Rounds, Run, Runs, Stage, Works};
+use crate::{
+	replay, round::Accounts, Absences, Active, Config, Members, NextRun, Pallet, Place, Record, Records, Round, Rounds, Run, Runs, Stage,
+	Works,
+};
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
 	vec::Vec,
 };
 use frame_support::{ensure, traits::Get};
-use neuroshard_types::{run::Phase, AccountId, Balance, RunId, MAX_PARTICIPANTS};
+use neuroshard_types::{run::Phase, AccountId, Balance, RoundIndex, RunId, MAX_PARTICIPANTS};
 use sp_runtime::TryRuntimeError;
 
 impl<T: Config> Pallet<T> {
 	/// Checks every invariant; its cost grows with the number of runs and records, so it is no part of a block.
 	///
 	/// - The active list names exactly the runs that are not finished, ascending; only these have members, a round, works and dropouts.
-	/// - Runs are older than the next identifier; a run's records are of adopted rounds and no more than are kept.
+	/// - Runs are older than the next identifier; a run's records are of adopted rounds and no more than are kept; what was condemned in
+	///   them is redone.
 	/// - The deposits of every sponsor add up to what is held of it.
 	/// - Every round is what its stage allows: see the private checks below.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
@@ -66,6 +70,51 @@ impl<T: Config> Pallet<T> {
 		ensure!(rounds.iter().all(|round| *round < run.rounds_adopted), "record of a round that was not adopted");
 		let kept = rounds.len() <= usize::try_from(T::RecordsKept::get()).unwrap_or(usize::MAX);
 		ensure!(kept, "more records than are kept");
+		Self::try_replay(id, run)?;
+		Records::<T>::iter_prefix(id).try_for_each(|(index, record)| Self::try_record(id, run, index, &record))
+	}
+
+	/// A replay that is due begins before the round under way, not too long ago, at a good checkpoint, and its records are there. Spans
+	/// ascend and are of adopted rounds.
+	fn try_replay(id: RunId, run: &Run) -> Result<(), TryRuntimeError> {
+		let spans = &run.spans;
+		ensure!(spans.iter().all(|span| span.from < span.until && span.until < run.rounds_adopted), "a span of rounds not adopted");
+		ensure!(spans.windows(2).all(|pair| pair[0].until < pair[1].from), "spans overlap, or are out of order");
+		let Some(first) = run.replay else { return Ok(()) };
+		ensure!(run.finished_at.is_none(), "a run that is over redoes outer steps");
+		let steps = run.rounds_adopted.checked_sub(first);
+		ensure!(steps.is_some_and(|steps| 0 < steps && steps < T::MaxReplay::get()), "outer steps are redone from a wrong round");
+		ensure!(replay::good_start(spans, first) == first, "outer steps are redone from a checkpoint that is not good");
+		ensure!((first..run.rounds_adopted).all(|round| Records::<T>::contains_key(id, round)), "a record is missing to redo a step");
+		Ok(())
+	}
+
+	/// A record says nothing that its round did not allow, it follows the one before, its checkpoint stands or has fallen; and what was
+	/// condemned in it was redone, or will be, unless that is too long ago.
+	fn try_record(id: RunId, run: &Run, index: RoundIndex, record: &Record) -> Result<(), TryRuntimeError> {
+		let places = &record.places;
+		ensure!(places.windows(2).all(|pair| pair[0].account < pair[1].account), "places of a record out of order");
+		ensure!(places.iter().all(|place| !place.included || place.revealed.is_some()), "included without a revealed delta");
+		let attested = |place: &Place| place.attested.is_none_or(|_| place.counted && place.revealed.is_some());
+		ensure!(places.iter().all(attested), "attested without a vote");
+		ensure!(places.iter().all(|place| !place.disqualified || place.attested.is_some()), "an attestation is condemned that is none");
+		let excluded = |place: &Place| place.excluded_from.is_none_or(|from| place.revealed.is_some() && index < from);
+		ensure!(places.iter().all(excluded), "work is condemned that is none, or before it was claimed");
+		ensure!(places.iter().all(|place| place.excluded_from <= Some(run.rounds_adopted)), "work is excluded from a round to come");
+		ensure!(record.fallen || record.has_quorum(), "a checkpoint stands without two thirds");
+		ensure!(index > 0 || record.start == run.config.genesis_root, "the first round started from another checkpoint");
+		let before = index.checked_sub(1).and_then(|before| Records::<T>::get(id, before));
+		ensure!(before.is_none_or(|before| before.checkpoint == record.start), "a round started from another checkpoint");
+
+		let in_span = |until: RoundIndex| run.spans.iter().any(|span| span.from <= index && until <= span.until);
+		let recent = index.saturating_add(T::MaxReplay::get()) >= run.rounds_adopted;
+		ensure!(record.first_round <= index, "outer steps were redone from a later round");
+		ensure!(!recent || record.first_round == index || in_span(index), "outer steps were redone that no span tells");
+		let first_clean = places.iter().filter(|place| place.included).filter_map(|place| place.excluded_from).max();
+		let due = run.replay.is_some_and(|first| first <= index) || run.finished_at.is_some();
+		let reachable = |from: RoundIndex| from.saturating_sub(replay::good_start(&run.spans, index)) < T::MaxReplay::get();
+		let clean = first_clean.is_none_or(|from| in_span(from) || !recent || !reachable(from));
+		ensure!(due || clean, "a condemned delta stays in the model");
 		Ok(())
 	}
 

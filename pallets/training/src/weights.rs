@@ -2,8 +2,8 @@
 //!
 //! Derived by hand: the database accesses of each call on its longest path, as the code makes them, plus an allowance of
 //! compute time. `p` is the number of places of the round. What other pallets do on a call's behalf is counted here with
-//! what their implementations in this workspace need: three reads and four writes per proof that is settled, one of each per
-//! note on a reputation; seven reads, three writes and 150 us, signature check included, per proof that is submitted.
+//! what their implementations in this workspace need: five reads and four writes per proof that is settled, one of each per
+//! note on a reputation; eight reads, four writes and 150 us, signature check included, per proof that is submitted.
 //! The benchmarks measure the same calls; run them on the target machine to replace these figures.
 
 use crate::MAX_ABSENCES;
@@ -12,8 +12,9 @@ use frame_support::{
 	traits::Get,
 	weights::{constants::WEIGHT_REF_TIME_PER_NANOS, Weight},
 };
+use neuroshard_types::MAX_PARTICIPANTS;
 
-/// Weights of the calls, and of the transitions that run in a block's initialization.
+/// Weights of the calls, of the transitions that run in a block's initialization, and of what a dispute asks for.
 pub trait WeightInfo {
 	/// `create_run`.
 	fn create_run() -> Weight;
@@ -43,6 +44,10 @@ pub trait WeightInfo {
 	fn settle(p: u32) -> Weight;
 	/// Starting a round with `p` places.
 	fn begin(p: u32) -> Weight;
+	/// `Claims::work`, or `Claims::attestation` about `r` outer steps with the deltas of 128 places each, for whoever calls it.
+	fn claim(r: u32) -> Weight;
+	/// `Claims::condemn` with 128 places in the record and in the round under way, for whoever calls it.
+	fn condemn() -> Weight;
 }
 
 /// Microseconds of compute as weight.
@@ -91,7 +96,7 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	}
 	// As `commit`, with the work written, two hashes of up to 2.1 KiB, and the submitted proof.
 	fn reveal(p: u32) -> Weight {
-		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(5 + 7, 3 + 3))
+		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(5 + 8, 3 + 4))
 	}
 	// As `commit`; the last voter tallies p votes for each of p deltas, 4 ns each, and members move into the round.
 	fn vote_availability(p: u32) -> Weight {
@@ -119,19 +124,30 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 			.saturating_add(tally)
 			.saturating_add(Self::db(each.saturating_add(5), each.saturating_add(4)))
 	}
-	// For each proof: settled, work removed, reputation noted. Once: run, record, the oldest record and dropouts written, and what
+	// For each proof: settled, work read, hashed and removed, reputation noted. Once: run, record, the oldest record and dropouts written, and what
 	// the end of a run writes: round, members, active list, replay guards, and a dataset that leaves with its last user, with
 	// counter, hold and account.
 	fn settle(p: u32) -> Weight {
 		let each = u64::from(p);
-		micros(50)
-			.saturating_add(places(p, 40).saturating_add(places(MAX_ABSENCES, 2)))
-			.saturating_add(Self::db(each.saturating_mul(4).saturating_add(8), each.saturating_mul(6).saturating_add(12)))
+		micros(each.saturating_mul(10).saturating_add(50))
+			.saturating_add(places(p, 50).saturating_add(places(MAX_ABSENCES, 2)))
+			.saturating_add(Self::db(each.saturating_mul(7).saturating_add(8), each.saturating_mul(6).saturating_add(12)))
 	}
 	// Reads: members, randomness, time, active list, and two of each member's provider. Writes: round, members, active list.
 	fn begin(p: u32) -> Weight {
 		let each = u64::from(p);
 		micros(50).saturating_add(places(p, 8)).saturating_add(Self::db(each.saturating_mul(2).saturating_add(4), 3))
+	}
+	// Reads: run, and the records of all steps; the first and the last one twice.
+	fn claim(r: u32) -> Weight {
+		let records = u64::from(r).saturating_add(2);
+		let steps = places(MAX_PARTICIPANTS.saturating_mul(r.saturating_add(2)), 4);
+		micros(30).saturating_add(steps).saturating_add(Self::db(records.saturating_add(1), 0))
+	}
+	// Reads: run, record, members, round twice, active list twice; a proof with its account's standing, twice; provider twice. Writes:
+	// record, members, round twice, active list twice, run; proof, standing twice; provider twice.
+	fn condemn() -> Weight {
+		micros(60).saturating_add(places(MAX_PARTICIPANTS, 20)).saturating_add(Self::db(13, 12))
 	}
 }
 
@@ -178,5 +194,11 @@ impl WeightInfo for () {
 	}
 	fn begin(p: u32) -> Weight {
 		micros(50).saturating_add(places(p, 8))
+	}
+	fn claim(r: u32) -> Weight {
+		micros(30).saturating_add(places(MAX_PARTICIPANTS.saturating_mul(r), 4))
+	}
+	fn condemn() -> Weight {
+		micros(60).saturating_add(places(MAX_PARTICIPANTS, 20))
 	}
 }

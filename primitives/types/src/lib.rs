@@ -4,6 +4,7 @@ extern crate alloc;
 
 pub mod assignment;
 pub mod dataset;
+pub mod dispute;
 pub mod proof;
 pub mod provider;
 pub mod reward;

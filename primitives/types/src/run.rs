@@ -199,10 +199,19 @@ pub struct RoundView {
 pub struct RoundRecord {
 	/// Seed of the window permutation.
 	pub seed: H256,
+	/// Root of the checkpoint that the round's inner steps started from.
+	pub start: H256,
+	/// Round of the first outer step that its Checkpointing took: its own, or an earlier one if outer steps were redone. That step
+	/// starts from [`Self::start`] of that round's record.
+	pub first_round: RoundIndex,
 	/// All participants by account bytes ascending, which gives the windows.
 	pub participants: Vec<AccountId>,
-	/// Included participants and their delta roots, by account bytes ascending.
+	/// Participants whose deltas were included when the round was adopted, and their delta roots, by account bytes ascending.
 	pub included: Vec<(AccountId, H256)>,
+	/// Participants whose work was proven false since: outer steps that are redone leave their deltas out. By account bytes ascending.
+	pub excluded: Vec<AccountId>,
+	/// What each participant attested in the vote that adopted the checkpoint, by account bytes ascending.
+	pub attested: Vec<(AccountId, H256)>,
 	/// Root of the checkpoint that the round ended with.
 	pub checkpoint: H256,
 	/// Stake-weighted median of the attested validation losses of that checkpoint (honest ones are equal).

@@ -1,8 +1,10 @@
 //! Behaviour of the pallet, one file a subject.
 
 mod acts;
+mod claims;
 mod dropouts;
 mod membership;
+mod replays;
 mod rounds;
 mod runs;
 mod votes;
@@ -66,10 +68,15 @@ fn checkpointing(count: u8) -> (RunId, Vec<AccountId>) {
 	(run, workers)
 }
 
-/// From Training to the adoption of checkpoint number `root`.
-fn full_round(run: RunId, workers: &[AccountId], root: u8) {
+/// From Training to Checkpointing, all deltas included.
+fn to_checkpointing(run: RunId, workers: &[AccountId]) {
 	commit_all(run, workers);
 	reveal_all(run, workers);
 	vote_all(run, workers);
+}
+
+/// From Training to the adoption of checkpoint number `root`.
+fn full_round(run: RunId, workers: &[AccountId], root: u8) {
+	to_checkpointing(run, workers);
 	attest_all(run, workers, root);
 }

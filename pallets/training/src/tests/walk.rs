@@ -22,6 +22,8 @@ enum Move {
 	Dissent(u8, u32, u8),
 	Join(u8, u32),
 	Leave(u8, u32),
+	/// Work, or an attestation, of the last rounds is proven false.
+	Condemn(u8, u32, u32, bool),
 	/// A provider chills or activates, with another bond.
 	Change(u8, bool, u8),
 	Create(bool),
@@ -42,6 +44,7 @@ fn steps() -> impl Strategy<Value = Move> {
 		6 => (who.clone(), run.clone(), any::<u8>()).prop_map(|(who, run, bits)| Move::Dissent(who, run, bits)),
 		16 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Join(who, run)),
 		1 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Leave(who, run)),
+		2 => (who.clone(), run.clone(), 1u32..4, any::<bool>()).prop_map(|(who, run, ago, work)| Move::Condemn(who, run, ago, work)),
 		2 => (who, prop::bool::weighted(0.8), any::<u8>()).prop_map(|(who, active, bond)| Move::Change(who, active, bond)),
 		1 => any::<bool>().prop_map(Move::Create),
 		1 => run.clone().prop_map(Move::Approve),
@@ -88,6 +91,12 @@ fn perform(step: Move) {
 		}
 		Move::Leave(who, run) => {
 			let _ = leave(&worker(who), pick(run));
+		}
+		Move::Condemn(who, run, ago, work) => {
+			let Some(round) = Runs::<Test>::get(pick(run)).and_then(|run| run.rounds_adopted.checked_sub(ago)) else { return };
+			let (run, condemned) = (pick(run), if work { condemn_work } else { condemn_attestation });
+			// Records of rounds that long ago are kept as long as the run is.
+			condemned(run, round, &worker(who));
 		}
 		Move::Change(who, active, bond) => provider(&worker(who), |provider| {
 			provider.active = active;
@@ -145,7 +154,7 @@ fn walk(steps: Vec<Move>) -> u32 {
 				Training::stop_run(RuntimeOrigin::root(), run).expect("an active run");
 			}
 		}
-		// The mock panics if a proof is settled twice, so equal counts mean once each.
+		// The mock counts a proof only once, so equal counts mean all of them.
 		assert_eq!(Submitted::get(), Settled::get());
 		Training::do_try_state().expect("invariants hold at the end");
 	});

@@ -1,0 +1,129 @@
+//! Claims of adopted rounds: what they are judged by, and what becomes of those that are proven false.
+
+use crate::{
+	expected, replay,
+	round::{Round, Stage},
+	transition, Config, Event, Pallet, Records, Rounds, Run, Runs,
+};
+use alloc::vec::Vec;
+use frame_support::traits::Get;
+use neuroshard_types::{
+	dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
+	traits::{Providers, WorkProofs},
+	AccountId, BlockNumber, RoundIndex, RunId, H256,
+};
+
+/// Points of reputation that a condemned claim costs.
+pub const FRAUD_POINTS: u32 = 100;
+
+impl<T: Config> Pallet<T> {
+	/// Outer steps of the round under way, if it is in Checkpointing.
+	pub(crate) fn job_under_way(id: RunId) -> Option<OuterJob> {
+		let (run, round) = (Runs::<T>::get(id)?, Rounds::<T>::get(id)?);
+		if !matches!(round.stage, Stage::Checkpointing { .. }) {
+			return None;
+		}
+		let included = round.participants.iter().filter(|participant| participant.included);
+		let own = included.filter_map(|participant| participant.delta_root).collect();
+		match run.replay {
+			None => Some(OuterJob { first_round: round.round, start: run.checkpoint, steps: [own].into() }),
+			Some(first) => Self::job(id, first, round.round, own),
+		}
+	}
+
+	/// Outer steps of rounds `first` to `last` as the Checkpointing of `last` takes them, whose own step takes the deltas `own`.
+	/// `first` is before `last`. `None` if a record is gone.
+	fn job(id: RunId, first: RoundIndex, last: RoundIndex, own: Vec<H256>) -> Option<OuterJob> {
+		let start = Records::<T>::get(id, first)?.start;
+		let redone = (first..last).map(|round| Some(Records::<T>::get(id, round)?.deltas(last).collect()));
+		let mut steps = redone.collect::<Option<Vec<Vec<H256>>>>()?;
+		steps.push(own);
+		Some(OuterJob { first_round: first, start, steps })
+	}
+
+	/// Has the outer steps since `index` redone by the next Checkpointing of an active run, and returns the round that they are redone
+	/// from. `None` if that is too long ago.
+	fn redo(id: RunId, mut run: Run, index: RoundIndex) -> Option<RoundIndex> {
+		let mut round = Rounds::<T>::get(id)?;
+		let from = replay::good_start(&run.spans, index);
+		let from = run.replay.map_or(from, |pending| pending.min(from));
+		let before = round.round.checked_sub(from)?;
+		if before >= T::MaxReplay::get() {
+			return None;
+		}
+		let restarts = transition::restart_checkpointing(&mut round, Self::now(), &run.config.durations);
+		run.replay = Some(from);
+		Runs::<T>::insert(id, run);
+		if restarts {
+			Self::announce_restart(id, round);
+		}
+		Some(from)
+	}
+
+	fn announce_restart(id: RunId, round: Round) {
+		Self::deposit_event(Event::phase_started(id, &round));
+		Self::keep(id, round);
+	}
+}
+
+impl<T: Config> Claims for Pallet<T> {
+	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim> {
+		let record = Records::<T>::get(run, round)?;
+		let work_hash = record.place(who)?.revealed?.work_hash;
+		let position = u32::try_from(record.index(who)?).ok()?;
+		let config = Runs::<T>::get(run)?.config;
+		Some(WorkClaim { config, start: record.start, seed: record.seed, position, work_hash })
+	}
+
+	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim> {
+		let record = Records::<T>::get(run, round)?;
+		let checkpoint = record.place(who)?.attested?;
+		let own = record.deltas(round).collect();
+		let job = if record.first_round < round {
+			Self::job(run, record.first_round, round, own)?
+		} else {
+			OuterJob { first_round: round, start: record.start, steps: [own].into() }
+		};
+		Some(AttestationClaim { config: Runs::<T>::get(run)?.config, job, checkpoint })
+	}
+
+	fn is_condemned(claim: &ClaimId) -> bool {
+		Records::<T>::get(claim.run, claim.round).is_some_and(|record| record.is_condemned(claim.kind, &claim.who))
+	}
+
+	fn adopted_at(run: RunId, round: RoundIndex) -> Option<BlockNumber> {
+		Records::<T>::get(run, round).map(|record| record.adopted_at)
+	}
+
+	fn hold(claim: &ClaimId) {
+		T::Proofs::hold(&claim.who, expected::proof_key(claim.run, claim.round));
+	}
+
+	fn release(claim: &ClaimId) {
+		T::Proofs::release(&claim.who, expected::proof_key(claim.run, claim.round));
+	}
+
+	fn condemn(claim: &ClaimId) {
+		let ClaimId { run: id, round: index, kind, who } = claim;
+		let run = Runs::<T>::get(id);
+		let redo = match Records::<T>::get(id, index) {
+			Some(mut record) => {
+				let next = run.as_ref().map_or(RoundIndex::MAX, |run| run.rounds_adopted);
+				let Some(redo) = record.condemn(*kind, who, next) else { return };
+				Records::<T>::insert(id, index, record);
+				redo
+			}
+			// The dispute has outlived the record: the claim is punished, but the round cannot be redone.
+			None => false,
+		};
+		T::Proofs::void(who, expected::proof_key(*id, *index));
+		T::Proofs::condemn(who);
+		T::Providers::note_failure(who, FRAUD_POINTS);
+		let mut replay = None;
+		if let Some(run) = run.filter(|run| run.finished_at.is_none()) {
+			Self::remove_member(*id, &run, who.clone());
+			replay = if redo { Self::redo(*id, run, *index) } else { None };
+		}
+		Self::deposit_event(Event::ClaimCondemned { claim: claim.clone(), replay });
+	}
+}

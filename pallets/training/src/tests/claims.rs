@@ -1,0 +1,206 @@
+//! Claims outlive their round: what they are judged by, and what a condemned one ends.
+
+use super::*;
+use crate::{expected, Event, Records, FRAUD_POINTS};
+use frame_support::assert_ok;
+use neuroshard_types::{
+	dispute::{ClaimKind, Claims, OuterJob},
+	run::Phase,
+	RoundIndex, H256,
+};
+
+const WORK: ClaimKind = ClaimKind::Work;
+const ATTESTATION: ClaimKind = ClaimKind::Attestation;
+
+/// Delta roots of `workers`, if they were to reveal now.
+fn deltas(run: RunId, workers: &[AccountId]) -> Vec<H256> {
+	workers.iter().map(|who| work(who, run).delta_root).collect()
+}
+
+fn fallen(run: RunId, round: RoundIndex) -> bool {
+	Records::<Test>::get(run, round).expect("a record").fallen
+}
+
+#[test]
+fn a_claim_tells_what_it_is_judged_by() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		full_round(run, &workers, 1);
+		let (seed, expected_work, roots) = (round(run).seed, work(&workers[1], run), deltas(run, &workers));
+		to_checkpointing(run, &workers);
+		for (who, root) in workers.iter().zip([2, 2, 9]) {
+			assert_ok!(attest(who, run, root, 2.5));
+		}
+		skip(1);
+
+		let claim = Training::work(run, 1, &workers[1]).expect("it revealed");
+		assert_eq!((claim.config, claim.start, claim.seed, claim.position), (config(), H256::repeat_byte(1), seed, 1));
+		assert_eq!(claim.work_hash, expected::work_hash(&expected_work));
+		let job = OuterJob { first_round: 1, start: H256::repeat_byte(1), steps: vec![roots] };
+		// The root that was not adopted is a claim like any other.
+		for (who, root) in workers.iter().zip([2, 2, 9]) {
+			let claim = Training::attestation(run, 1, who).expect("it attested");
+			assert_eq!((claim.config, &claim.job, claim.checkpoint), (config(), &job, H256::repeat_byte(root)));
+		}
+		assert_eq!(Training::adopted_at(run, 1), Some(System::block_number()));
+		let record = Training::record(run, 1).expect("an adopted round");
+		assert_eq!((record.start, record.first_round, record.excluded), (H256::repeat_byte(1), 1, vec![]));
+		let attested = workers.iter().cloned().zip([2, 2, 9].map(H256::repeat_byte));
+		assert_eq!(record.attested, attested.collect::<Vec<_>>());
+	});
+}
+
+#[test]
+fn who_revealed_or_attested_nothing_claims_nothing() {
+	build_and_execute(|| {
+		let (run, workers) = training(4);
+		commit_all(run, &workers);
+		reveal_all(run, &workers[..3]);
+		run_to_deadline(run);
+		vote_all(run, &workers[..3]);
+		attest_all(run, &workers[..2], 1);
+		let works: Vec<_> = workers.iter().map(|who| Training::work(run, 0, who).is_some()).collect();
+		let attestations: Vec<_> = workers.iter().map(|who| Training::attestation(run, 0, who).is_some()).collect();
+		assert_eq!((works, attestations), (vec![true, true, true, false], vec![true, true, false, false]));
+		let foreign = (Training::work(run, 0, &worker(9)), Training::attestation(run, 0, &worker(9)));
+		assert_eq!((foreign, Training::adopted_at(run, 1), Training::work(9, 0, &workers[0])), ((None, None), None, None));
+
+		// Condemning what nobody claimed does nothing.
+		System::reset_events();
+		condemn_work(run, 0, &workers[3]);
+		condemn_attestation(run, 0, &workers[2]);
+		condemn_work(run, 0, &worker(9));
+		assert_eq!((System::events().len(), Condemned::get()), (0, vec![]));
+	});
+}
+
+#[test]
+fn an_open_dispute_holds_the_proof_of_the_round() {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		full_round(run, &workers, 1);
+		let key = (workers[0].clone(), run, 0);
+		Training::hold(&claim(run, 0, WORK, &workers[0]));
+		Training::hold(&claim(run, 0, ATTESTATION, &workers[0]));
+		assert_eq!(Holds::get()[&key], 2);
+		Training::release(&claim(run, 0, WORK, &workers[0]));
+		assert_eq!(Holds::get()[&key], 1);
+	});
+}
+
+#[test]
+fn a_condemned_claim_costs_proofs_reputation_and_membership_once() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		full_round(run, &workers, 1);
+		let liar = &workers[2];
+		assert!(!Training::is_condemned(&claim(run, 0, WORK, liar)));
+		condemn_work(run, 0, liar);
+		assert!(Training::is_condemned(&claim(run, 0, WORK, liar)) && !Training::is_condemned(&claim(run, 0, ATTESTATION, liar)));
+		assert!(happened(Event::ClaimCondemned { claim: claim(run, 0, WORK, liar), replay: Some(0) }));
+		assert_eq!((fate(liar, run, 0), Condemned::get()), (Some(Fate::Void), vec![liar.clone()]));
+		assert_eq!((notes(liar), Training::members(run)), ((0, FRAUD_POINTS), workers[..2].to_vec()));
+		assert_eq!(fate(&workers[0], run, 0), Some(Fate::Confirmed(0)));
+		// Another dispute about it ends the same way.
+		System::reset_events();
+		condemn_work(run, 0, liar);
+		assert_eq!((System::events().len(), notes(liar).1, Condemned::get().len()), (0, FRAUD_POINTS, 1));
+		// The round under way is not touched: whoever holds a place finishes it, and has none in the next one.
+		full_round(run, &workers, 2);
+		assert_eq!(round(run).participants.iter().map(|place| place.account.clone()).collect::<Vec<_>>(), workers[..2]);
+		assert_eq!(Training::record(run, 0).expect("a record").excluded, workers[2..]);
+	});
+}
+
+#[test]
+fn a_run_that_waits_for_members_waits_on_if_too_few_are_left() {
+	build_and_execute(|| {
+		let (run, workers) = training(2);
+		full_round(run, &workers, 1);
+		// Nobody commits, and both join again.
+		run_to_deadline(run);
+		workers.iter().for_each(|who| join(who, run).expect("a place"));
+		assert!(round(run).deadline.is_some());
+		condemn_work(run, 0, &workers[0]);
+		assert_eq!((phase(run), round(run).deadline), (Phase::Joining, None));
+	});
+}
+
+#[test]
+fn a_checkpoint_stands_while_its_other_attesters_have_two_thirds_of_the_others() {
+	build_and_execute(|| {
+		let (run, workers) = training(4);
+		to_checkpointing(run, &workers);
+		for (who, root) in workers.iter().zip([1, 1, 1, 9]) {
+			assert_ok!(attest(who, run, root, 2.5));
+		}
+		skip(1);
+		// A saboteur attested the right root and defended it badly: two of three are left.
+		condemn_attestation(run, 0, &workers[0]);
+		assert!(happened(Event::ClaimCondemned { claim: claim(run, 0, ATTESTATION, &workers[0]), replay: None }));
+		assert!(!fallen(run, 0));
+		to_checkpointing(run, &workers);
+		assert_eq!(Training::outer_job(run).expect("Checkpointing").first_round, 1);
+		// The wrong root goes too: its stake is no part of the denominator either.
+		condemn_attestation(run, 0, &workers[3]);
+		condemn_attestation(run, 0, &workers[1]);
+		assert!(!fallen(run, 0));
+		// Nothing has two thirds of nothing.
+		condemn_attestation(run, 0, &workers[2]);
+		assert!(fallen(run, 0));
+	});
+}
+
+#[test]
+fn a_checkpoint_that_loses_its_two_thirds_falls_and_its_outer_step_is_redone_once() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		let roots = deltas(run, &workers);
+		to_checkpointing(run, &workers);
+		for (who, root) in workers.iter().zip([1, 1, 9]) {
+			assert_ok!(attest(who, run, root, 2.5));
+		}
+		skip(1);
+		condemn_attestation(run, 0, &workers[0]);
+		assert!(fallen(run, 0));
+		let next = deltas(run, &workers);
+		to_checkpointing(run, &workers);
+		let job = OuterJob { first_round: 0, start: H256::repeat_byte(0xff), steps: vec![roots, next] };
+		assert_eq!(Training::outer_job(run), Some(job.clone()));
+		// The other attestation would give the root its two thirds back. It stays fallen.
+		attest_all(run, &workers[1..], 2);
+		condemn_attestation(run, 0, &workers[2]);
+		condemn_attestation(run, 0, &workers[1]);
+		assert!(fallen(run, 0));
+		assert_eq!(Training::attestation(run, 1, &workers[1]).expect("it attested").job, job);
+		assert_eq!(crate::Runs::<Test>::get(run).expect("a run").replay, None);
+	});
+}
+
+#[test]
+fn what_a_finished_run_ended_with_stays() {
+	build_and_execute(|| {
+		let (run, workers) = training_with(RunConfig { rounds: Some(1), ..config() }, 2);
+		full_round(run, &workers, 1);
+		condemn_work(run, 0, &workers[0]);
+		condemn_attestation(run, 0, &workers[1]);
+		for (kind, who) in [(WORK, &workers[0]), (ATTESTATION, &workers[1])] {
+			assert!(happened(Event::ClaimCondemned { claim: claim(run, 0, kind, who), replay: None }));
+			assert_eq!((fate(who, run, 0), notes(who).1), (Some(Fate::Void), FRAUD_POINTS));
+		}
+		assert_eq!(Training::run(run).expect("a run").checkpoint, H256::repeat_byte(1));
+		assert_eq!(Training::outer_job(run), None);
+	});
+}
+
+#[test]
+fn a_claim_whose_record_is_gone_is_punished_all_the_same() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		(1..=4).for_each(|root| full_round(run, &workers, root));
+		assert_eq!((Training::work(run, 0, &workers[0]), Training::adopted_at(run, 0)), (None, None));
+		condemn_work(run, 0, &workers[0]);
+		assert!(happened(Event::ClaimCondemned { claim: claim(run, 0, WORK, &workers[0]), replay: None }));
+		assert_eq!((fate(&workers[0], run, 0), Training::members(run)), (Some(Fate::Void), workers[1..].to_vec()));
+	});
+}
