@@ -10,7 +10,7 @@
 //! - [`game`]: the dispute that comes down to such a piece.
 //! - [`outer`]: aggregation of deltas and the outer step.
 //! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation and generation.
-//! - `trace` (feature `std`): a job with all its tensors kept, for disputes.
+//! - `trace`, `player` (feature `std`): a job with all its tensors kept, and what to answer in a dispute about it.
 //!
 //! The arithmetic is that of [`neuroshard_kernels`]: the same bits on every machine and with any number of threads.
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -31,6 +31,8 @@ pub mod layout;
 pub mod merkle;
 pub mod outer;
 pub mod plan;
+#[cfg(feature = "std")]
+pub mod player;
 pub mod resume;
 #[cfg(feature = "std")]
 pub mod round;

@@ -81,6 +81,17 @@ impl Trainer {
 		&mut arena[self.runner.region(0)]
 	}
 
+	/// Sets parameters, first and second moments.
+	///
+	/// # Panics
+	/// If one of them has another length than the layout.
+	pub fn load_state(&self, arena: &mut [f32], state: [Vec<f32>; 3]) {
+		let offsets = [0, self.update.first_moment, self.update.second_moment];
+		for (offset, values) in offsets.into_iter().zip(state) {
+			arena[self.runner.region(offset)].copy_from_slice(&values);
+		}
+	}
+
 	/// First moments.
 	pub fn first_moment<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
 		&arena[self.runner.region(self.update.first_moment)]

@@ -110,6 +110,14 @@ pub enum Move {
 }
 
 impl Move {
+	/// The list that the defender posts with this move; empty if it posts none.
+	pub fn list(&self) -> &[Hash] {
+		match self {
+			Self::Steps(list) | Self::Checkpoints(list) | Self::Hashes(list) | Self::States(list) | Self::Nodes { nodes: list, .. } => list,
+			_ => &[],
+		}
+	}
+
 	/// Bytes that have to be hashed to read this move: what its weight grows with.
 	pub fn volume(&self) -> usize {
 		let entry = |entry: &Entry| 64 * entry.proof.len();

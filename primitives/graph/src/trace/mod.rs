@@ -7,7 +7,7 @@ mod checkpoint;
 mod step;
 
 use crate::{
-	cell::Cell,
+	cell::{Address, Cell},
 	config::ConfigError,
 	exec::Exec,
 	graph::{Origin, TensorId},
@@ -17,7 +17,7 @@ use crate::{
 	tiles::{bytes_of, leaf_hashes},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
-pub use step::TraceError;
+pub use step::{Mistake, TraceError};
 
 /// A job with all its tensors.
 pub struct Trace {
@@ -75,12 +75,6 @@ impl Trace {
 		self.plan.results().get(result).into_iter().flatten().flat_map(|&id| self.tensor(id)).copied().collect()
 	}
 
-	/// Changes one value, as a fault would have: everything that was computed from it stays as it is. `false` if there is no such value.
-	pub fn corrupt(&mut self, tensor: TensorId, element: usize, value: f32) -> bool {
-		let slot = self.tensors.get_mut(tensor.0 as usize).and_then(|tensor| tensor.get_mut(element));
-		slot.map(|slot| *slot = value).is_some()
-	}
-
 	/// A tile.
 	pub fn tile_values(&self, tensor: TensorId, row: u32, col: u32) -> Option<Box<Tile>> {
 		let info = self.plan.tensor(tensor)?;
@@ -121,6 +115,28 @@ impl Trace {
 	/// Hashes of the tiles of a vector that the job ends with.
 	pub fn result_hashes(&self, result: u32) -> Vec<Hash> {
 		self.tensor_hashes(self.plan.results().get(result as usize).into_iter().flatten().copied())
+	}
+
+	/// Roots of the first `N` vectors that the job ends with; `None` if there are fewer.
+	pub fn result_roots<const N: usize>(&self) -> Option<[Hash; N]> {
+		let count = u32::try_from(N).ok()?;
+		if self.plan.results().len() < N {
+			return None;
+		}
+		let roots: Vec<Hash> = (0..count).map(|result| merkle_root(&self.result_hashes(result))).collect();
+		roots.try_into().ok()
+	}
+
+	/// The node whose value is the first that ends the job as diverged: the loss or the gradient's square norm; `None` if both are finite.
+	pub fn diverged_node(&self) -> Option<u32> {
+		let job = self.plan.job.as_ref()?;
+		let ends = [Some(job.loss), job.update.as_ref().map(|update| update.square_norm)];
+		ends.into_iter().flatten().filter(|&id| !self.tensor(id).first().is_some_and(|value| value.is_finite())).find_map(|id| {
+			match self.plan.address(id, 0, 0)? {
+				Address::Node { node, .. } => Some(node),
+				Address::Vector { .. } | Address::Result { .. } => None,
+			}
+		})
 	}
 
 	/// Hashes of the tiles of a vector that the job starts from.

@@ -34,6 +34,32 @@ impl From<crate::config::ConfigError> for TraceError {
 	}
 }
 
+/// A wrong bit in what one stage of one step computed, on which everything later is then built: what a machine that makes one mistake
+/// ends up with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mistake {
+	/// Inner step, from 0.
+	pub step: u32,
+	/// Number of the stage.
+	pub stage: u32,
+	/// Which of its outputs.
+	pub output: u32,
+	/// Element of that output, modulo its length.
+	pub element: u64,
+	/// Bits that are turned over.
+	pub mask: u32,
+}
+
+impl Mistake {
+	fn happen(&self, outputs: &mut [Vec<f32>]) {
+		let output = outputs.get_mut(self.output as usize).filter(|values| !values.is_empty());
+		if let Some(values) = output {
+			let element = (self.element % values.len() as u64) as usize;
+			values[element] = f32::from_bits(values[element].to_bits() ^ self.mask);
+		}
+	}
+}
+
 /// What stages need beside tensors.
 pub(super) struct Executor<'a> {
 	exec: &'a Exec,
@@ -54,11 +80,28 @@ impl Trace {
 		exec: &Exec,
 		model: &ModelConfig,
 		train: &TrainConfig,
-		[params, first_moment, second_moment]: [&[f32]; 3],
+		vectors: [&[f32]; 3],
 		tokens: &[u16],
 		adopted_rounds: u32,
 		step: u32,
 	) -> Result<Self, TraceError> {
+		Self::step_with(exec, model, train, vectors, tokens, (adopted_rounds, step), None)
+	}
+
+	/// [`Trace::step`], with a mistake in it if that is one of this step.
+	///
+	/// # Errors
+	/// As [`Trace::step`].
+	pub fn step_with(
+		exec: &Exec,
+		model: &ModelConfig,
+		train: &TrainConfig,
+		[params, first_moment, second_moment]: [&[f32]; 3],
+		tokens: &[u16],
+		(adopted_rounds, step): (u32, u32),
+		mistake: Option<Mistake>,
+	) -> Result<Self, TraceError> {
+		let mistake = mistake.filter(|mistake| mistake.step == step);
 		let plan = Plan::training(model, train)?;
 		let parameters = Parameters::new(model, train, adopted_rounds, step)?;
 		let (seq, batch) = (parameters.seq, train.batch as usize);
@@ -78,7 +121,10 @@ impl Trace {
 		(trace.tokens, trace.seq) = (tokens.to_vec(), seq);
 		let executor = Executor { exec, parameters: &parameters, ids, targets, cos, sin };
 		for index in 0..trace.plan.stages().len() {
-			let outputs = executor.stage(&trace, &trace.plan.stages()[index]);
+			let mut outputs = executor.stage(&trace, &trace.plan.stages()[index]);
+			if let Some(mistake) = mistake.filter(|mistake| mistake.stage as usize == index) {
+				mistake.happen(&mut outputs);
+			}
 			let ids = trace.plan.stages()[index].outputs.clone();
 			for (id, values) in ids.into_iter().zip(outputs) {
 				trace.tensors[id.0 as usize] = values;

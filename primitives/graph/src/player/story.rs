@@ -1,0 +1,72 @@
+//! What a player computes of its claim.
+
+use super::PlayError;
+use crate::{
+	game::{Contents, Site},
+	merkle::Hash,
+	trace::Trace,
+};
+use alloc::vec::Vec;
+
+/// A job of the claim that can be disputed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Job {
+	/// An inner step, from 0.
+	Step(u32),
+	/// The delta.
+	Delta,
+	/// An outer step of the claim, from 0.
+	Outer(u32),
+}
+
+impl Job {
+	/// The job of `site`.
+	pub(super) fn of(site: &Site) -> Self {
+		match *site {
+			Site::Step { step, .. } => Self::Step(step),
+			Site::Delta { .. } => Self::Delta,
+			Site::Outer { step, .. } => Self::Outer(step),
+		}
+	}
+}
+
+/// A traced job.
+pub struct Traced {
+	/// All its tensors.
+	pub trace: Trace,
+	/// [`Trace::node_roots`].
+	pub nodes: Vec<Hash>,
+}
+
+impl Traced {
+	/// With the roots of its nodes.
+	pub fn new(trace: Trace) -> Self {
+		let nodes = trace.node_roots();
+		Self { trace, nodes }
+	}
+}
+
+/// The source of a player's moves: what comes out of the claim's start.
+pub trait Story {
+	/// Why something cannot be computed.
+	type Error;
+
+	/// State roots after the inner steps `first..first + count`, or checkpoint roots after these outer steps. Fewer if the job ends
+	/// before in divergence.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	fn roots(&mut self, first: u32, count: u32) -> Result<Vec<Hash>, PlayError<Self::Error>>;
+
+	/// What the state before step `step` consists of.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	fn contents(&mut self, step: u32) -> Result<Contents, PlayError<Self::Error>>;
+
+	/// The trace of a job.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<Self::Error>>;
+}

@@ -1,0 +1,202 @@
+//! Recomputing a round of inner steps, as far as a game asks for it.
+
+use super::{story::Traced, Job, PlayError, Story};
+use crate::{
+	commit::{state_root, tensors_root},
+	config::{ModelConfig, TrainConfig},
+	exec::{Arena, Exec, SetupError, StepError, Trainer},
+	game::{Contents, Doubt},
+	merkle::Hash,
+	trace::{Mistake, Trace, TraceError},
+};
+use alloc::{sync::Arc, vec, vec::Vec};
+
+/// A round that can be run again from its start to any of its steps.
+pub struct WorkStory<R> {
+	model: ModelConfig,
+	train: TrainConfig,
+	round: u32,
+	exec: Arc<Exec>,
+	trainer: Trainer,
+	arena: Arena,
+	theta: Vec<f32>,
+	momentum: Hash,
+	read: R,
+	/// Inner steps that the arena's state is after.
+	done: u32,
+	/// Step that diverged.
+	diverged: Option<u32>,
+	traced: Option<(Job, Traced)>,
+	mistake: Option<Mistake>,
+}
+
+impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
+	/// The round that starts from `theta` (theta_r) after `round` adopted rounds. `momentum` is the root of the checkpoint's outer momentum.
+	/// `read(step, sequence, buffer)` fills in the `seq_len + 1` tokens of a sequence of an inner step.
+	///
+	/// # Errors
+	/// [`SetupError`] for a configuration that is refused, or parameters of another model.
+	pub fn new(
+		exec: Arc<Exec>,
+		model: &ModelConfig,
+		train: &TrainConfig,
+		round: u32,
+		(theta, momentum): (Vec<f32>, Hash),
+		read: R,
+	) -> Result<Self, SetupError> {
+		let trainer = Trainer::new(exec.clone(), model, train)?;
+		if theta.len() != trainer.layout().len() {
+			return Err(crate::config::ConfigError::Dimension.into());
+		}
+		let mut arena = Arena::new(trainer.arena_len());
+		trainer.theta_mut(&mut arena).copy_from_slice(&theta);
+		let (model, train) = (model.clone(), train.clone());
+		let (done, diverged, traced, mistake) = (0, None, None, None);
+		Ok(Self { model, train, round, exec, trainer, arena, theta, momentum, read, done, diverged, traced, mistake })
+	}
+
+	/// The same round with a mistake in it.
+	#[must_use]
+	pub fn with_mistake(self, mistake: Mistake) -> Self {
+		Self { mistake: Some(mistake), ..self }
+	}
+
+	/// The first thing in revealed work that is not what this round gives; `None` if all of it is.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	pub fn doubt(&mut self, state_roots: &[Hash], delta_root: Hash) -> Result<Option<Doubt>, PlayError<E>> {
+		for (number, claimed) in (0..).zip(state_roots) {
+			let end = self.train.inner_steps.min(self.train.commit_interval.saturating_mul(number + 1));
+			if !self.seek(end)? || self.state_root() != *claimed {
+				return Ok(Some(Doubt::Interval(number)));
+			}
+		}
+		if !self.seek(self.train.inner_steps)? {
+			return Ok(None);
+		}
+		let delta = self.trace(Job::Delta)?.trace.result_roots::<1>().ok_or(PlayError::Position)?;
+		Ok((delta != [delta_root]).then_some(Doubt::Delta))
+	}
+
+	/// Delta of the whole round, in parameter layout, and its root; `None` if it diverges.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	pub fn delta(&mut self) -> Result<Option<(Vec<f32>, Hash)>, PlayError<E>> {
+		if !self.seek(self.train.inner_steps)? {
+			return Ok(None);
+		}
+		let trace = &self.trace(Job::Delta)?.trace;
+		Ok(Some((trace.result(0), trace.result_roots::<1>().ok_or(PlayError::Position)?[0])))
+	}
+
+	fn vectors(&self) -> [&[f32]; 3] {
+		[self.trainer.theta(&self.arena), self.trainer.first_moment(&self.arena), self.trainer.second_moment(&self.arena)]
+	}
+
+	/// Roots of the arena's state.
+	fn vector_roots(&self) -> [Hash; 3] {
+		self.vectors().map(|values| tensors_root(self.trainer.layout(), values, self.exec.threads()))
+	}
+
+	fn state_root(&self) -> Hash {
+		let [params, first, second] = self.vector_roots();
+		state_root(&params, &first, &second, self.done, u64::from(self.done) * u64::from(self.train.batch))
+	}
+
+	fn tokens(&mut self, step: u32) -> Result<Vec<u16>, PlayError<E>> {
+		let mut batch = vec![0; self.trainer.batch_tokens()];
+		let per_sequence = batch.len() / self.train.batch as usize;
+		for (sequence, buffer) in (0..).zip(batch.chunks_exact_mut(per_sequence)) {
+			(self.read)(step, sequence, buffer).map_err(PlayError::Source)?;
+		}
+		Ok(batch)
+	}
+
+	/// Brings the arena to the state after `steps` inner steps. `false` if the round diverges before.
+	fn seek(&mut self, steps: u32) -> Result<bool, PlayError<E>> {
+		if self.diverged.is_some_and(|step| step < steps) {
+			return Ok(false);
+		}
+		if self.done > steps {
+			self.trainer.theta_mut(&mut self.arena).copy_from_slice(&self.theta);
+			self.trainer.reset_moments(&mut self.arena);
+			self.done = 0;
+		}
+		while self.done < steps {
+			let (step, tokens) = (self.done, self.tokens(self.done)?);
+			if self.mistake.is_some_and(|mistake| mistake.step == step) {
+				let trace = self.trace_step(step, &tokens)?;
+				self.trainer.load_state(&mut self.arena, [0, 1, 2].map(|result| trace.result(result)));
+			} else {
+				let index = u64::from(self.round) * u64::from(self.train.inner_steps) + u64::from(step);
+				match self.trainer.train_step(&mut self.arena, &tokens, index, u64::from(step) + 1) {
+					Ok(_) => {}
+					Err(StepError::Diverged) => {
+						self.diverged = Some(step);
+						return Ok(false);
+					}
+					Err(error) => return Err(TraceError::from(error).into()),
+				}
+			}
+			self.done = step + 1;
+		}
+		Ok(true)
+	}
+
+	/// The trace of step `step` from the arena's state, which is the one before it.
+	fn trace_step(&self, step: u32, tokens: &[u16]) -> Result<Trace, TraceError> {
+		Trace::step_with(&self.exec, &self.model, &self.train, self.vectors(), tokens, (self.round, step), self.mistake)
+	}
+}
+
+impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> {
+	type Error = E;
+
+	fn roots(&mut self, first: u32, count: u32) -> Result<Vec<Hash>, PlayError<E>> {
+		let mut roots = Vec::new();
+		for done in (first..first.saturating_add(count)).map(|step| step + 1) {
+			if !self.seek(done)? {
+				break;
+			}
+			roots.push(self.state_root());
+		}
+		Ok(roots)
+	}
+
+	fn contents(&mut self, step: u32) -> Result<Contents, PlayError<E>> {
+		if step == 0 {
+			let params = tensors_root(self.trainer.layout(), &self.theta, self.exec.threads());
+			return Ok(Contents::Checkpoint([params, self.momentum]));
+		}
+		match self.seek(step)? {
+			true => Ok(Contents::State(self.vector_roots())),
+			false => Err(PlayError::Position),
+		}
+	}
+
+	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<E>> {
+		if self.traced.as_ref().is_none_or(|(traced, _)| *traced != job) {
+			// Two traces at a time could be more than the machine has.
+			self.traced = None;
+			let before = match job {
+				Job::Step(step) => step,
+				Job::Delta => self.train.inner_steps,
+				Job::Outer(_) => return Err(PlayError::Position),
+			};
+			if !self.seek(before)? {
+				return Err(PlayError::Position);
+			}
+			let trace = match job {
+				Job::Step(step) => {
+					let tokens = self.tokens(step)?;
+					self.trace_step(step, &tokens)?
+				}
+				_ => Trace::delta(&self.exec, &self.model, &self.train, &self.theta, self.trainer.theta(&self.arena))?,
+			};
+			self.traced = Some((job, Traced::new(trace)));
+		}
+		self.traced.as_ref().map(|(_, traced)| traced).ok_or(PlayError::Position)
+	}
+}

@@ -1,0 +1,556 @@
+//! Whole disputes: honest players win on either side, whatever the other one does, and every game ends.
+
+mod common;
+
+use common::{lively_theta, text::Text, Lcg};
+use neuroshard_graph::{
+	cell::Cell,
+	commit::{checkpoint_root, tensors_root},
+	corpus::{Corpus, Window},
+	exec::Exec,
+	game::{open_checkpoint, open_work, Doubt, GameError, Move, Outcome, Position, Ruling, Setting, Side, Subject},
+	graph::Op,
+	merkle::Hash,
+	outer::{aggregate, outer_step},
+	player::{CheckpointStory, PlayError, Player, Story, WorkStory},
+	trace::Mistake,
+	witness::{Library, MAX_WITNESS},
+	Aggregator, ModelConfig, ParamLayout, TrainConfig, F32,
+};
+use proptest::prelude::*;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Most moves of any game after its opening.
+const MOST_MOVES: usize = 10;
+
+/// How a game ended.
+#[derive(Clone, PartialEq, Debug)]
+enum End {
+	Ruled(Ruling),
+	/// This side made no legal move.
+	Silent(Side),
+}
+
+/// What happened in a game.
+struct Record {
+	end: End,
+	positions: Vec<Position>,
+	witness: usize,
+}
+
+type Strategy<'a> = dyn FnMut(&Position, &[Move]) -> Option<Move> + 'a;
+
+/// Plays a game to its end.
+fn referee(setting: &Setting, first: Position, defender: &mut Strategy, challenger: &mut Strategy) -> Record {
+	let (mut position, mut defence, mut positions, mut witness) = (first, Vec::new(), vec![first], 0);
+	loop {
+		let turn = position.turn();
+		let action = match turn {
+			Side::Defender => defender(&position, &defence),
+			Side::Challenger => challenger(&position, &defence),
+		};
+		let Some(action) = action else { return Record { end: End::Silent(turn), positions, witness } };
+		if let Move::Piece { witness: bytes, .. } = &action {
+			witness = bytes.len();
+		}
+		match position.play(setting, &action) {
+			Err(_) => return Record { end: End::Silent(turn), positions, witness },
+			Ok(Outcome::Decided(ruling)) => return Record { end: End::Ruled(ruling), positions, witness },
+			Ok(Outcome::Next(next)) => {
+				if turn == Side::Defender {
+					defence.push(action);
+				}
+				position = next;
+				positions.push(position);
+				assert!(positions.len() <= MOST_MOVES, "a game goes on and on");
+			}
+		}
+	}
+}
+
+/// A strategy of a player.
+fn honest<'a, 'b, S: Story>(player: &'a mut Player<'b, S>) -> impl FnMut(&Position, &[Move]) -> Option<Move> + use<'a, 'b, S>
+where
+	S::Error: std::fmt::Debug,
+{
+	move |position, defence| match player.play(position, defence) {
+		Ok(action) => Some(action),
+		Err(PlayError::Nothing) => None,
+		Err(error) => panic!("an honest player is at a loss: {error:?}"),
+	}
+}
+
+/// A round on random text.
+struct Round {
+	model: ModelConfig,
+	train: TrainConfig,
+	text: Text,
+	theta: Vec<f32>,
+	momentum: Hash,
+	start: Hash,
+}
+
+const ADOPTED: u32 = 2;
+
+fn window_of(step: u32, sequence: u32) -> Option<Window> {
+	Some(Window { shard: (step + sequence) % 3, start: step * 300 + sequence * 40 })
+}
+
+impl Round {
+	fn new(model: ModelConfig, train: TrainConfig) -> Self {
+		let layout = ParamLayout::new(&model).unwrap();
+		let theta = lively_theta(&layout, 1);
+		let momentum = tensors_root(&layout, &vec![0.0; layout.len()], 1);
+		let steps = u64::from(ADOPTED) * u64::from(train.inner_steps);
+		let start = checkpoint_root(&tensors_root(&layout, &theta, 1), &momentum, ADOPTED, steps);
+		let text = Text::random(3, 6_000, model.vocab, 3);
+		Self { model, train, text, theta, momentum, start }
+	}
+
+	/// One layer, two steps to an interval, a last interval of one step.
+	fn small() -> Self {
+		let model = ModelConfig { vocab: 64, dim: 64, heads: 2, kv_heads: 1, ffn: 32, max_seq: 64, ..ModelConfig::tiny() };
+		Self::new(model, TrainConfig { batch: 1, inner_steps: 5, commit_interval: 2, ..TrainConfig::tiny() })
+	}
+
+	fn corpus(&self) -> Corpus {
+		self.text.corpus()
+	}
+
+	fn setting(&self, corpus: Corpus) -> Setting<'_> {
+		Setting {
+			model: &self.model,
+			train: &self.train,
+			round: ADOPTED,
+			start: self.start,
+			subject: Subject::Work { corpus, window: &window_of },
+		}
+	}
+
+	fn story(&self) -> WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), String> + '_> {
+		let read = |step, sequence, buffer: &mut [u16]| {
+			let window = window_of(step, sequence).ok_or("no window")?;
+			buffer.copy_from_slice(self.text.read(window, self.train.seq_len));
+			Ok(())
+		};
+		let start = (self.theta.clone(), self.momentum);
+		WorkStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &self.train, ADOPTED, start, read).unwrap()
+	}
+
+	fn story_with(&self, mistake: Mistake) -> WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), String> + '_> {
+		self.story().with_mistake(mistake)
+	}
+
+	/// What is revealed of a story.
+	fn reveal(&self, story: &mut WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), String>>) -> Option<(Vec<Hash>, Hash)> {
+		let roots = story.roots(0, self.train.inner_steps).unwrap();
+		let (_, delta) = story.delta().unwrap()?;
+		let committed = (1..).zip(roots).filter(|(step, _)| self.train.commits_after(*step)).map(|(_, root)| root).collect();
+		Some((committed, delta))
+	}
+
+	/// A machine with a mistake in it, which believes in what it computed, against an honest challenger. `None` if the mistake has no
+	/// consequence.
+	fn dispute(&self, mistake: Mistake) -> Option<Record> {
+		let corpus = self.corpus();
+		let setting = self.setting(corpus);
+		let mut defender = Player::new(setting, Side::Defender, self.story_with(mistake), None);
+		let (roots, delta) = self.reveal(defender.story())?;
+		let mut challenger = Player::new(setting, Side::Challenger, self.story(), Some(&self.text as &dyn Library));
+		let doubt = challenger.story().doubt(&roots, delta).unwrap()?;
+		let first = open_work(&setting, &roots, delta, doubt).unwrap();
+		let record = referee(&setting, first, &mut honest(&mut defender), &mut honest(&mut challenger));
+		Some(record)
+	}
+
+	/// The operator that a game came down to.
+	fn operator(&self, record: &Record) -> Option<Op> {
+		let &Position::PickPiece { site, target, leaf, .. } = record.positions.last()? else { return None };
+		let plan = self.setting(self.corpus()).plan(&site).unwrap();
+		let Cell { stage, .. } = target.cell(&plan, leaf)?;
+		Some(plan.stages()[stage as usize].op)
+	}
+}
+
+#[test]
+fn a_mistake_in_any_operator_of_a_step_is_found_and_decided_at_that_operator() {
+	let round = Round::small();
+	let stages: Vec<Op> =
+		neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap().stages().iter().map(|s| s.op).collect();
+	let mut silent = BTreeSet::new();
+	for (stage, op) in (0..).zip(&stages) {
+		let outputs = match op {
+			Op::AdamW => 3,
+			Op::SwigluBack => 2,
+			_ => 1,
+		};
+		for output in 0..outputs {
+			// The highest bit of the mantissa. Not every element counts: the first query sees one key, whatever its score.
+			let elements = [0, 1_999, 2_017, 5_003, 7_919, 104_729, 611_953, 1_299_709];
+			let mistakes = elements.map(|element| Mistake { step: 3, stage, output, element, mask: 1 << 22 });
+			let Some(record) = mistakes.into_iter().find_map(|mistake| round.dispute(mistake)) else {
+				silent.insert(format!("{op:?}"));
+				continue;
+			};
+			assert_eq!(record.end, End::Ruled(Ruling::Fraud), "{op:?}, output {output}");
+			assert_eq!(round.operator(&record), Some(*op), "output {output}");
+			assert!(record.witness <= MAX_WITNESS);
+		}
+	}
+	// The loss is reported, and nothing is computed from it: see the next test.
+	assert_eq!(silent.into_iter().collect::<Vec<_>>(), ["LossRows", "MeanLoss", "TileSums", "TreeSum"]);
+}
+
+#[test]
+fn a_false_claim_that_also_lies_about_the_loss_is_decided_at_the_loss() {
+	let round = Round::small();
+	let setting = round.setting(round.corpus());
+	let plan = neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap();
+	let update = plan.stages().iter().position(|stage| stage.op == Op::AdamW).unwrap() as u32;
+	let false_claim = Mistake { step: 3, stage: update, output: 0, element: 0, mask: 1 << 22 };
+	for op in [Op::LossRows, Op::TileSums, Op::TreeSum, Op::MeanLoss] {
+		let stage = plan.stages().iter().position(|stage| stage.op == op).unwrap() as u32;
+		let lie = Mistake { step: 3, stage, output: 0, element: 0, mask: 1 << 22 };
+		let mut claimant = Player::new(setting, Side::Defender, round.story_with(false_claim), None);
+		let mut liar = Player::new(setting, Side::Defender, round.story_with(lie), None);
+		let (roots, delta) = round.reveal(claimant.story()).unwrap();
+		let first = open_work(&setting, &roots, delta, Doubt::Interval(1)).unwrap();
+		let mut defender = |position: &Position, defence: &[Move]| match position {
+			Position::Nodes { .. } => {
+				let (Move::Nodes { before, after, .. }, Move::Nodes { nodes, .. }) =
+					(claimant.play(position, defence).ok()?, liar.play(position, defence).ok()?)
+				else {
+					return None;
+				};
+				Some(Move::Nodes { before, after, nodes })
+			}
+			Position::Steps { .. } => claimant.play(position, defence).ok(),
+			_ => liar.play(position, defence).ok(),
+		};
+		let mut challenger = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+		let record = referee(&setting, first, &mut defender, &mut honest(&mut challenger));
+		assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(op)));
+	}
+}
+
+#[test]
+fn a_wrong_delta_alone_is_decided_at_its_tile() {
+	let round = Round::small();
+	let (corpus, mut wrong) = (round.corpus(), round.story());
+	let setting = round.setting(corpus);
+	let (roots, _) = round.reveal(&mut wrong).unwrap();
+	// Another delta than the states say: that of a round with a mistake in its last step.
+	let mut other = round.story_with(Mistake { step: 4, stage: 0, output: 0, element: 0, mask: 1 << 22 });
+	let (_, delta) = round.reveal(&mut other).unwrap();
+	let mut challenger = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+	assert_eq!(challenger.story().doubt(&roots, delta), Ok(Some(Doubt::Delta)));
+	let first = open_work(&setting, &roots, delta, Doubt::Delta).unwrap();
+	let hashes = {
+		let mut story = round.story_with(Mistake { step: 4, stage: 0, output: 0, element: 0, mask: 1 << 22 });
+		story.trace(neuroshard_graph::player::Job::Delta).unwrap().trace.result_hashes(0)
+	};
+	let mut truthful = Player::new(setting, Side::Defender, round.story(), None);
+	let mut defender = |position: &Position, defence: &[Move]| match position {
+		Position::Hashes { .. } => Some(Move::Hashes(hashes.clone())),
+		_ => truthful.play(position, defence).ok(),
+	};
+	let record = referee(&setting, first, &mut defender, &mut honest(&mut challenger));
+	assert_eq!(record.end, End::Ruled(Ruling::Fraud));
+	assert_eq!(round.operator(&record), Some(Op::Delta));
+}
+
+#[test]
+fn a_claim_about_a_job_that_diverged_is_void_and_no_fraud() {
+	let mut round = Round::small();
+	let layout = ParamLayout::new(&round.model).unwrap();
+	let norm = layout.get("model.norm.weight").unwrap().range();
+	round.theta[norm].fill(f32::MAX);
+	let root = tensors_root(&layout, &round.theta, 1);
+	round.start = checkpoint_root(&root, &round.momentum, ADOPTED, u64::from(ADOPTED) * u64::from(round.train.inner_steps));
+	let setting = round.setting(round.corpus());
+	let mut challenger = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+	// Somebody goes on where the job ends, and reveals what its arithmetic gives.
+	let tokens = round.text.read(window_of(0, 0).unwrap(), round.train.seq_len).to_vec();
+	let zeros = vec![0.0; layout.len()];
+	let trace = neuroshard_graph::trace::Trace::step(
+		&Exec::new(1).unwrap(),
+		&round.model,
+		&round.train,
+		[&round.theta, &zeros, &zeros],
+		&tokens,
+		ADOPTED,
+		0,
+	)
+	.unwrap();
+	let after: [Hash; 3] = trace.result_roots().unwrap();
+	let state = neuroshard_graph::commit::state_root(&after[0], &after[1], &after[2], 1, 1);
+	let roots = [[1; 32], [2; 32], [3; 32]];
+	assert_eq!(challenger.story().doubt(&roots, [4; 32]), Ok(Some(Doubt::Interval(0))));
+	let first = open_work(&setting, &roots, [4; 32], Doubt::Interval(0)).unwrap();
+	let nodes = trace.node_roots();
+	let params = tensors_root(&layout, &round.theta, 1);
+	let before = neuroshard_graph::game::Contents::Checkpoint([params, round.momentum]);
+	let mut defender = |position: &Position, _: &[Move]| match position {
+		Position::Steps { .. } => Some(Move::Steps(vec![state, [1; 32]])),
+		Position::Nodes { .. } => Some(Move::Nodes { before, after, nodes: nodes.clone() }),
+		Position::States { target, leaf, .. } => {
+			let cell = target.cell(trace.plan(), *leaf)?;
+			Some(Move::States(trace.prefix_hashes(cell).ok()?))
+		}
+		_ => None,
+	};
+	let record = referee(&setting, first, &mut defender, &mut honest(&mut challenger));
+	assert_eq!(record.end, End::Ruled(Ruling::Diverged));
+}
+
+proptest! {
+	#![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+	#[test]
+	fn an_honest_challenger_wins_against_any_mistake(
+		(layers, tied, seq) in (1u32..3, any::<bool>(), prop::sample::select(vec![32u32, 64])),
+		(heads, kv_heads) in prop::sample::select(vec![(2u32, 1u32), (1, 1), (4, 2)]),
+		interval in 1u32..4,
+		(step, stage, output, element, bit) in (0u32..4, any::<u32>(), 0u32..3, any::<u64>(), 0u32..32),
+	) {
+		let dim = if heads == 1 { 32 } else { 64 };
+		let model = ModelConfig { vocab: 64, dim, layers, heads, kv_heads, ffn: 32, max_seq: 64, tied, ..ModelConfig::tiny() };
+		let train = TrainConfig { batch: 1, seq_len: seq, inner_steps: 4, commit_interval: interval, ..TrainConfig::tiny() };
+		let round = Round::new(model, train);
+		let stages = neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap().stages().len() as u32;
+		let mistake = Mistake { step, stage: stage % stages, output, element, mask: 1 << bit };
+		if let Some(record) = round.dispute(mistake) {
+			// A mistake may make the numbers infinite, which is no fraud but no work either.
+			prop_assert!(matches!(record.end, End::Ruled(Ruling::Fraud)), "{:?}", record.end);
+			prop_assert!(record.witness <= MAX_WITNESS);
+		}
+	}
+
+	/// The challenger picks at random among what was posted, with proofs that hold.
+	#[test]
+	fn an_honest_defender_is_never_found_guilty(seed: u64, doubt in prop::option::of(0u32..3)) {
+		let round = Round::small();
+		let setting = round.setting(round.corpus());
+		let mut defender = Player::new(setting, Side::Defender, round.story(), None);
+		let (roots, delta) = round.reveal(defender.story()).unwrap();
+		let doubt = doubt.map_or(Doubt::Delta, Doubt::Interval);
+		let first = open_work(&setting, &roots, delta, doubt).unwrap();
+		let mut challenger = Vandal { random: Lcg(seed), truth: Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library)) };
+		let record = referee(&setting, first, &mut honest(&mut defender), &mut |position, defence| challenger.play(position, defence));
+		prop_assert!(matches!(record.end, End::Ruled(Ruling::Unfounded) | End::Silent(Side::Challenger)), "{:?}", record.end);
+	}
+
+	/// The defender of a false claim changes entries of what it posts as it likes.
+	#[test]
+	fn an_honest_challenger_wins_against_a_defender_who_posts_anything(seed: u64, element: u64) {
+		let round = Round::small();
+		let setting = round.setting(round.corpus());
+		let mistake = Mistake { step: 2, stage: 3, output: 0, element, mask: 1 << 20 };
+		let mut liar = Player::new(setting, Side::Defender, round.story_with(mistake), None);
+		let (roots, delta) = round.reveal(liar.story()).unwrap();
+		let mut challenger = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+		let Some(doubt) = challenger.story().doubt(&roots, delta).unwrap() else { return Ok(()) };
+		let first = open_work(&setting, &roots, delta, doubt).unwrap();
+		let mut random = Lcg(seed);
+		let mut defender = |position: &Position, defence: &[Move]| {
+			let mut action = liar.play(position, defence).ok()?;
+			if let Move::Steps(list) | Move::Nodes { nodes: list, .. } | Move::Hashes(list) | Move::States(list) = &mut action {
+				let at = random.next() as usize % list.len();
+				if random.next().is_multiple_of(2) {
+					list[at] = [random.next() as u8; 32];
+				}
+			}
+			Some(action)
+		};
+		let record = referee(&setting, first, &mut defender, &mut honest(&mut challenger));
+		prop_assert!(matches!(record.end, End::Ruled(Ruling::Fraud) | End::Silent(Side::Defender)), "{:?}", record.end);
+	}
+
+	#[test]
+	fn outer_steps_are_decided(seed: u64, rounds in 1usize..4, wrong in 0u32..5, trimmed: bool) {
+		let case = Outer::new(seed, rounds, trimmed);
+		let (claimed, lie) = case.claim(wrong);
+		let setting = case.setting(claimed);
+		let first = open_checkpoint(&setting).unwrap();
+		let mut defender = Player::new(setting, Side::Defender, case.story(lie), None);
+		let mut challenger = Player::new(setting, Side::Challenger, case.story(Lie::None), None);
+		let record = referee(&setting, first, &mut honest(&mut defender), &mut honest(&mut challenger));
+		match lie {
+			Lie::None => prop_assert_eq!(record.end, End::Silent(Side::Challenger)),
+			_ => prop_assert_eq!(record.end, End::Ruled(Ruling::Fraud)),
+		}
+	}
+}
+
+/// A challenger without a case, who picks anything.
+struct Vandal<'a, S> {
+	random: Lcg,
+	truth: Player<'a, S>,
+}
+
+impl<S: Story> Vandal<'_, S>
+where
+	S::Error: std::fmt::Debug,
+{
+	fn play(&mut self, position: &Position, defence: &[Move]) -> Option<Move> {
+		use neuroshard_graph::{game::Entry, merkle::prove};
+		let posted = defence.last().map_or(&[][..], Move::list);
+		let random = self.random.next();
+		let entry = |index: u32| Some(Entry { hash: *posted.get(index as usize)?, proof: prove(posted, index)? });
+		let any = || random % posted.len().max(1) as u32;
+		Some(match *position {
+			Position::PickStep { .. } => {
+				let index = any();
+				Move::Step { index, before: index.checked_sub(1).and_then(entry), after: entry(index)? }
+			}
+			Position::PickNode { .. } if random.is_multiple_of(4) => Move::Vector(random % 5),
+			Position::PickNode { .. } => Move::Node { index: any(), root: entry(any())? },
+			Position::PickHash { .. } => Move::Hash { index: any(), entry: entry(any())? },
+			Position::PickPiece { site, target, leaf, states, .. } => {
+				let posted = if states == Hash::default() { &[][..] } else { posted };
+				let piece = random % (posted.len() as u32 + 1);
+				let (job, step) = match site {
+					neuroshard_graph::game::Site::Step { step, .. } => (neuroshard_graph::player::Job::Step(step), step),
+					_ => (neuroshard_graph::player::Job::Delta, 0),
+				};
+				let traced = self.truth.story().trace(job).unwrap();
+				let cell = target.cell(traced.trace.plan(), leaf)?;
+				let window = |sequence: u32| window_of(step, sequence);
+				let text = Text::random(3, 6_000, 64, 3);
+				let tokens = neuroshard_graph::witness::Tokens { corpus: text.corpus(), window: &window };
+				let witness = neuroshard_graph::witness::record(&traced.trace, &traced.nodes, Some((tokens, &text)), cell, piece).unwrap();
+				let entry = |index: u32| Some(Entry { hash: *posted.get(index as usize)?, proof: prove(posted, index)? });
+				Move::Piece { piece, before: piece.checked_sub(1).and_then(entry), after: entry(piece), witness }
+			}
+			_ => return None,
+		})
+	}
+}
+
+/// What is wrong with a claim about outer steps.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Lie {
+	None,
+	/// The first of a step's deltas is left out.
+	Aggregate(u32),
+	/// The step is twice as long.
+	Rate,
+}
+
+/// Outer steps of several rounds.
+struct Outer {
+	model: ModelConfig,
+	train: TrainConfig,
+	vectors: Vec<Vec<f32>>,
+	/// Which vectors are deltas of each step.
+	steps: Vec<Vec<usize>>,
+	roots: Vec<Vec<Hash>>,
+	start: Hash,
+}
+
+impl Outer {
+	fn new(seed: u64, rounds: usize, trimmed: bool) -> Self {
+		let model = ModelConfig { vocab: 32, ffn: 32, ..ModelConfig::tiny() };
+		let aggregator = if trimmed { Aggregator::TrimmedMean { trim: 1 } } else { Aggregator::Mean };
+		let train = TrainConfig { aggregator, outer_lr: F32::new(0.7), outer_beta: F32::new(0.9), ..TrainConfig::tiny() };
+		let layout = ParamLayout::new(&model).unwrap();
+		let mut random = Lcg(seed);
+		let vectors: Vec<Vec<f32>> = (0..8).map(|_| lively_theta(&layout, u64::from(random.next()))).collect();
+		// Every second step may be an empty one, but not the last.
+		let mut step = |number: usize| -> Vec<usize> {
+			let count = if number + 1 < rounds && random.next().is_multiple_of(2) { 0 } else { 3 + random.next() % 3 };
+			(0..count as usize).map(|delta| 2 + delta).collect()
+		};
+		let steps: Vec<Vec<usize>> = (0..rounds).map(&mut step).collect();
+		let root = |vector: usize| tensors_root(&layout, &vectors[vector], 1);
+		let roots = steps.iter().map(|step| step.iter().map(|&vector| root(vector)).collect()).collect();
+		let start = checkpoint_root(&root(0), &root(1), 5, 5 * u64::from(train.inner_steps));
+		Self { model, train, vectors, steps, roots, start }
+	}
+
+	fn setting(&self, claimed: Hash) -> Setting<'_> {
+		Setting {
+			model: &self.model,
+			train: &self.train,
+			round: 5,
+			start: self.start,
+			subject: Subject::Checkpoint { deltas: &self.roots, claimed },
+		}
+	}
+
+	/// The story of somebody who lies; its traces are those of its own computation.
+	fn story(&self, lie: Lie) -> CheckpointStory<impl FnMut(u32) -> Result<Vec<Vec<f32>>, String> + '_> {
+		let mut train = self.train.clone();
+		if lie == Lie::Rate {
+			train.outer_lr = F32::new(1.4);
+		}
+		let deltas = move |step: u32| {
+			let mut deltas: Vec<Vec<f32>> = self.steps[step as usize].iter().map(|&vector| self.vectors[vector].clone()).collect();
+			if lie == Lie::Aggregate(step) {
+				deltas[0].fill(0.0);
+			}
+			Ok(deltas)
+		};
+		let start = [self.vectors[0].clone(), self.vectors[1].clone()];
+		CheckpointStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &train, 5, start, deltas).unwrap()
+	}
+
+	fn claim(&self, wrong: u32) -> (Hash, Lie) {
+		let last = self.steps.len() as u32 - 1;
+		let lie = match wrong {
+			0 => Lie::None,
+			1 | 2 => Lie::Rate,
+			_ => Lie::Aggregate(last),
+		};
+		let roots = self.story(lie).roots(0, last + 1).unwrap();
+		(*roots.last().unwrap(), lie)
+	}
+}
+
+#[test]
+fn the_outer_story_is_what_aggregation_and_outer_step_give() {
+	let case = Outer::new(1, 1, false);
+	let [mut params, mut momentum] = [case.vectors[0].clone(), case.vectors[1].clone()];
+	let deltas: Vec<&[f32]> = case.steps[0].iter().map(|&vector| case.vectors[vector].as_slice()).collect();
+	let mut gradient = vec![0.0; params.len()];
+	aggregate(&deltas, case.train.aggregator, &mut gradient).unwrap();
+	outer_step(&mut params, &mut momentum, &gradient, 0.7, 0.9).unwrap();
+	let layout = ParamLayout::new(&case.model).unwrap();
+	let roots = [&params, &momentum].map(|vector| tensors_root(&layout, vector, 1));
+	let expected = checkpoint_root(&roots[0], &roots[1], 6, 6 * u64::from(case.train.inner_steps));
+	assert_eq!(case.claim(0).0, expected);
+}
+
+#[test]
+fn moves_that_a_position_does_not_ask_for_are_refused() {
+	let round = Round::small();
+	let setting = round.setting(round.corpus());
+	let (roots, delta) = round.reveal(&mut round.story()).unwrap();
+	let open = |doubt| open_work(&setting, &roots, delta, doubt);
+	assert_eq!(open(Doubt::Interval(3)), Err(GameError::Place));
+	assert_eq!(open(Doubt::Interval(u32::MAX)), Err(GameError::Place));
+	assert_eq!(open_checkpoint(&setting), Err(GameError::OtherClaim));
+	let first = open(Doubt::Interval(0)).unwrap();
+	let second = roots[1];
+	for (action, error) in [
+		(Move::Steps(vec![second]), GameError::Length { expected: 2, found: 1 }),
+		(Move::Steps(vec![second, second]), GameError::Root),
+		(Move::Hashes(vec![second]), GameError::WrongMove),
+		(Move::Vector(0), GameError::WrongMove),
+	] {
+		assert_eq!(first.play(&setting, &action), Err(error));
+	}
+	let Ok(Outcome::Next(pick)) = first.play(&setting, &Move::Steps(vec![second, roots[0]])) else { panic!("a legal move") };
+	let entry = neuroshard_graph::game::Entry { hash: second, proof: vec![roots[0]] };
+	let step = |index, before, after| Move::Step { index, before, after };
+	assert!(pick.play(&setting, &step(0, None, entry.clone())).is_ok());
+	for wrong in [
+		step(0, Some(entry.clone()), entry.clone()),
+		step(1, None, entry.clone()),
+		step(1, Some(entry.clone()), entry.clone()),
+		step(0, None, neuroshard_graph::game::Entry { proof: vec![], ..entry.clone() }),
+	] {
+		assert_eq!(pick.play(&setting, &wrong), Err(GameError::Entry));
+	}
+	assert_eq!(pick.play(&setting, &step(2, Some(entry.clone()), entry)), Err(GameError::Entry));
+}
