@@ -14,7 +14,7 @@ use neuroshard_types::{
 	assignment::training_windows,
 	dataset::{DatasetShape, DatasetStatus},
 	traits::Datasets,
-	AccountId, Balance, DatasetId,
+	AccountId, Balance, DatasetId, H256,
 };
 use sp_runtime::{ArithmeticError, DispatchResult};
 
@@ -60,6 +60,10 @@ impl<T: Config> Datasets for Pallet<T> {
 	fn active(id: DatasetId) -> Option<(DatasetShape, u32)> {
 		let dataset = DatasetMap::<T>::get(id)?;
 		(dataset.status == DatasetStatus::Active).then_some((dataset.manifest.shape, dataset.manifest.vocab))
+	}
+
+	fn root(id: DatasetId) -> Option<H256> {
+		DatasetMap::<T>::get(id).map(|dataset| dataset.manifest.root)
 	}
 
 	fn acquire(id: DatasetId) -> DispatchResult {

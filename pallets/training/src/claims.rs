@@ -1,14 +1,14 @@
 //! Claims of adopted rounds: what they are judged by, and what becomes of those that are proven false.
 
 use crate::{
-	expected, replay,
+	expected,
 	round::{Round, Stage},
 	transition, Config, Event, Pallet, Records, Rounds, Run, Runs,
 };
 use alloc::vec::Vec;
 use frame_support::traits::Get;
 use neuroshard_types::{
-	dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
+	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
 	traits::{Providers, WorkProofs},
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
@@ -45,8 +45,7 @@ impl<T: Config> Pallet<T> {
 	/// from. `None` if that is too long ago.
 	fn redo(id: RunId, mut run: Run, index: RoundIndex) -> Option<RoundIndex> {
 		let mut round = Rounds::<T>::get(id)?;
-		let from = replay::good_start(&run.spans, index);
-		let from = run.replay.map_or(from, |pending| pending.min(from));
+		let from = run.redo_from(index);
 		let before = round.round.checked_sub(from)?;
 		if before >= T::MaxReplay::get() {
 			return None;
@@ -71,8 +70,8 @@ impl<T: Config> Claims for Pallet<T> {
 		let record = Records::<T>::get(run, round)?;
 		let work_hash = record.place(who)?.revealed?.work_hash;
 		let position = u32::try_from(record.index(who)?).ok()?;
-		let config = Runs::<T>::get(run)?.config;
-		Some(WorkClaim { config, start: record.start, seed: record.seed, position, work_hash })
+		let Run { config, shape, dataset_root, .. } = Runs::<T>::get(run)?;
+		Some(WorkClaim { config, shape, dataset_root, start: record.start, seed: record.seed, position, work_hash })
 	}
 
 	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim> {
@@ -101,6 +100,27 @@ impl<T: Config> Claims for Pallet<T> {
 
 	fn release(claim: &ClaimId) {
 		T::Proofs::release(&claim.who, expected::proof_key(claim.run, claim.round));
+	}
+
+	fn exclude(claim: &ClaimId) {
+		let ClaimId { run: id, round: index, kind, who } = claim;
+		if *kind != ClaimKind::Work {
+			return;
+		}
+		let run = Runs::<T>::get(id);
+		let redo = match Records::<T>::get(id, index) {
+			Some(mut record) => {
+				let next = run.as_ref().map_or(RoundIndex::MAX, |run| run.rounds_adopted);
+				let Some(redo) = record.exclude(who, next) else { return };
+				Records::<T>::insert(id, index, record);
+				redo
+			}
+			None => false,
+		};
+		T::Proofs::void(who, expected::proof_key(*id, *index));
+		let run = run.filter(|run| redo && run.finished_at.is_none());
+		let replay = run.and_then(|run| Self::redo(*id, run, *index));
+		Self::deposit_event(Event::WorkExcluded { claim: claim.clone(), replay });
 	}
 
 	fn condemn(claim: &ClaimId) {

@@ -199,6 +199,13 @@ mod events {
 			/// Why.
 			reason: AbortReason,
 		},
+		/// Work ended in divergence, so that there is no result. Its delta leaves the model, and it is not paid.
+		WorkExcluded {
+			/// Which claim.
+			claim: ClaimId,
+			/// As in [`Event::ClaimCondemned`].
+			replay: Option<RoundIndex>,
+		},
 		/// A claim was proven false, or not defended.
 		ClaimCondemned {
 			/// Which.

@@ -376,6 +376,13 @@ pub mod pallet {
 			Self::job_under_way(id)
 		}
 
+		/// Round that outer steps would be redone from if a claim of `round` were proven false now, or are to be redone from anyway if
+		/// that is earlier. Claims of `round` are judged by nothing older either, so that the checkpoint that this round started from
+		/// and all deltas since are needed as long as claims of `round` can be. `None` for an unknown run.
+		pub fn redo_from(id: RunId, round: RoundIndex) -> Option<RoundIndex> {
+			Runs::<T>::get(id).map(|run| run.redo_from(round))
+		}
+
 		/// First block in which `who` may join the run again after dropouts; `None` if nothing keeps it.
 		pub fn next_join(id: RunId, who: AccountId) -> Option<BlockNumber> {
 			Self::waits_until(id, &who).filter(|until| *until > Self::now())

@@ -29,6 +29,8 @@ pub const FUNDS: Balance = 1_000_000;
 pub const BOND: Balance = 300;
 /// The active dataset.
 pub const DATASET: DatasetId = 7;
+/// Root of that dataset.
+pub const DATASET_ROOT: H256 = H256::repeat_byte(0xda);
 /// A signature that the mock's proofs refuse.
 pub const BAD_SIGNATURE: ProofSignature = [0; 65];
 
@@ -174,6 +176,9 @@ pub struct MockDatasets;
 impl Datasets for MockDatasets {
 	fn active(id: DatasetId) -> Option<(DatasetShape, u32)> {
 		Sets::get().get(&id).map(|(shape, vocab, _)| (*shape, *vocab))
+	}
+	fn root(id: DatasetId) -> Option<H256> {
+		Sets::get().contains_key(&id).then_some(DATASET_ROOT)
 	}
 	fn acquire(id: DatasetId) -> DispatchResult {
 		Sets::mutate(|sets| sets.get_mut(&id).map(|set| set.2 += 1)).ok_or(DispatchError::Unavailable)

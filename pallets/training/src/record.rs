@@ -30,9 +30,11 @@ pub struct Place {
 	pub included: bool,
 	/// Checkpoint that it attested in the vote that adopted one.
 	pub attested: Option<H256>,
-	/// Set once its work is condemned: first round whose Checkpointing leaves its delta out. Checkpointings of earlier rounds are judged
-	/// with it.
+	/// Set once its work is condemned, or found to have no result: first round whose Checkpointing leaves its delta out. Checkpointings
+	/// of earlier rounds are judged with it.
 	pub excluded_from: Option<RoundIndex>,
+	/// Whether its work is condemned.
+	pub condemned: bool,
 	/// Whether its attestation is condemned. Its stake is then no part of the tally, nor of the electorate.
 	pub disqualified: bool,
 }
@@ -50,6 +52,7 @@ impl Place {
 			included: *included,
 			attested,
 			excluded_from: None,
+			condemned: false,
 			disqualified: false,
 		}
 	}
@@ -105,9 +108,22 @@ impl Record {
 	/// Whether this claim of `who` is condemned.
 	pub fn is_condemned(&self, kind: ClaimKind, who: &AccountId) -> bool {
 		self.place(who).is_some_and(|place| match kind {
-			ClaimKind::Work => place.excluded_from.is_some(),
+			ClaimKind::Work => place.condemned,
 			ClaimKind::Attestation => place.disqualified,
 		})
+	}
+
+	/// Leaves the delta of `who` out of Checkpointings from that of round `from` on. Returns whether the round's outer step has to be
+	/// redone, or `None` if there is no such work, or it is left out already.
+	pub fn exclude(&mut self, who: &AccountId, from: RoundIndex) -> Option<bool> {
+		let index = self.index(who)?;
+		let place = self.places.get_mut(index)?;
+		place.revealed?;
+		if place.excluded_from.is_some() {
+			return None;
+		}
+		place.excluded_from = Some(from);
+		Some(place.included)
 	}
 
 	/// Condemns a claim of `who`; what Checkpointings before that of round `from` computed is judged as before. Returns whether the
@@ -118,11 +134,11 @@ impl Record {
 		match kind {
 			ClaimKind::Work => {
 				place.revealed?;
-				match place.excluded_from {
-					Some(_) => return None,
-					None => place.excluded_from = Some(from),
+				if core::mem::replace(&mut place.condemned, true) {
+					return None;
 				}
-				Some(place.included)
+				// What had no result is left out already.
+				Some(self.exclude(who, from).unwrap_or(false))
 			}
 			ClaimKind::Attestation => {
 				place.attested?;
@@ -152,6 +168,7 @@ impl From<Record> for RoundRecord {
 			excluded: places.clone().filter(|place| place.excluded_from.is_some()).map(of).collect(),
 			attested: attested.collect(),
 			checkpoint: record.checkpoint,
+			fallen: record.fallen,
 			validation_loss: record.validation_loss,
 			adopted_at: record.adopted_at,
 		}

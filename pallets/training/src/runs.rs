@@ -2,7 +2,7 @@
 
 use crate::{
 	expected::{self, Unfit},
-	replay::Spans,
+	replay::{self, Spans},
 	round::Accounts,
 	Absences, Active, Config, Error, Event, HoldReason, Members, NextRun, Pallet, Records, Round, Rounds, Runs, Stage,
 };
@@ -17,6 +17,7 @@ use frame_support::{
 	},
 };
 use neuroshard_types::{
+	dataset::DatasetShape,
 	provider::Role,
 	run::{RunConfig, RunStatus},
 	traits::{Datasets, Providers, WorkProofs},
@@ -34,6 +35,10 @@ pub struct Run {
 	pub deposit: Balance,
 	/// What was fixed.
 	pub config: RunConfig,
+	/// Shape of its dataset. It is kept here, with the root, since claims are judged by them when the dataset may be gone.
+	pub shape: DatasetShape,
+	/// Root of its dataset.
+	pub dataset_root: H256,
 	/// Whether its work draws issuance.
 	pub approved: bool,
 	/// Rounds adopted so far.
@@ -56,6 +61,12 @@ impl Run {
 			None => RunStatus::Active,
 			Some(_) => RunStatus::Finished,
 		}
+	}
+
+	/// Round that outer steps are redone from if a claim of `round` is proven false, or are to be redone from anyway if that is earlier.
+	pub fn redo_from(&self, round: RoundIndex) -> RoundIndex {
+		let from = replay::good_start(&self.spans, round);
+		self.replay.map_or(from, |pending| pending.min(from))
 	}
 }
 
@@ -106,6 +117,7 @@ impl<T: Config> Pallet<T> {
 		expected::check(&config, T::MaxPhaseDuration::get()).map_err(Error::<T>::from)?;
 		let dataset = config.dataset;
 		let (shape, vocab) = T::Datasets::active(dataset).ok_or(Error::<T>::DatasetNotActive)?;
+		let dataset_root = T::Datasets::root(dataset).ok_or(Error::<T>::DatasetNotActive)?;
 		ensure!(vocab <= config.model.vocab, Error::<T>::VocabularyTooSmall);
 		ensure!(expected::enough_to_train(&config, &shape), Error::<T>::DatasetTooSmall);
 		ensure!(expected::enough_to_validate(&config, &shape), Error::<T>::HeldOutTooSmall);
@@ -124,6 +136,8 @@ impl<T: Config> Pallet<T> {
 			sponsor: sponsor.clone(),
 			deposit,
 			config,
+			shape,
+			dataset_root,
 			approved: false,
 			rounds_adopted: 0,
 			checkpoint: genesis_root,

@@ -98,8 +98,9 @@ impl<T: Config> Pallet<T> {
 		let attested = |place: &Place| place.attested.is_none_or(|_| place.counted && place.revealed.is_some());
 		ensure!(places.iter().all(attested), "attested without a vote");
 		ensure!(places.iter().all(|place| !place.disqualified || place.attested.is_some()), "an attestation is condemned that is none");
+		ensure!(places.iter().all(|place| !place.condemned || place.excluded_from.is_some()), "condemned work is not excluded");
 		let excluded = |place: &Place| place.excluded_from.is_none_or(|from| place.revealed.is_some() && index < from);
-		ensure!(places.iter().all(excluded), "work is condemned that is none, or before it was claimed");
+		ensure!(places.iter().all(excluded), "work is excluded that is none, or before it was claimed");
 		ensure!(places.iter().all(|place| place.excluded_from <= Some(run.rounds_adopted)), "work is excluded from a round to come");
 		ensure!(record.fallen || record.has_quorum(), "a checkpoint stands without two thirds");
 		ensure!(index > 0 || record.start == run.config.genesis_root, "the first round started from another checkpoint");
@@ -114,7 +115,7 @@ impl<T: Config> Pallet<T> {
 		let due = run.replay.is_some_and(|first| first <= index) || run.finished_at.is_some();
 		let reachable = |from: RoundIndex| from.saturating_sub(replay::good_start(&run.spans, index)) < T::MaxReplay::get();
 		let clean = first_clean.is_none_or(|from| in_span(from) || !recent || !reachable(from));
-		ensure!(due || clean, "a condemned delta stays in the model");
+		ensure!(due || clean, "an excluded delta stays in the model");
 		Ok(())
 	}
 

@@ -46,7 +46,7 @@ pub trait WeightInfo {
 	fn begin(p: u32) -> Weight;
 	/// `Claims::work`, or `Claims::attestation` about `r` outer steps with the deltas of 128 places each, for whoever calls it.
 	fn claim(r: u32) -> Weight;
-	/// `Claims::condemn` with 128 places in the record and in the round under way, for whoever calls it.
+	/// `Claims::condemn` or `Claims::exclude` with 128 places in the record and in the round under way, for whoever calls it.
 	fn condemn() -> Weight;
 }
 
@@ -70,10 +70,10 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 }
 
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
-	// Reads: dataset, next id, active list, hold and account. Writes: run, round, next id, active list, dataset, hold, account.
+	// Reads: dataset twice, next id, active list, hold and account. Writes: run, round, next id, active list, dataset, hold, account.
 	// The plan of a training step is made, to see whether it has too many nodes: 1 ms natively for the largest, twenty times that here.
 	fn create_run() -> Weight {
-		micros(20_000).saturating_add(Self::db(6, 7))
+		micros(20_000).saturating_add(Self::db(7, 7))
 	}
 	fn approve_run() -> Weight {
 		micros(20).saturating_add(Self::db(1, 1))

@@ -1,8 +1,9 @@
 //! Claims that can be disputed, and what they are judged by.
 
-use crate::{run::RunConfig, AccountId, BlockNumber, RoundIndex, RunId, H256};
+use crate::{dataset::DatasetShape, run::RunConfig, AccountId, Balance, BlockNumber, RoundIndex, RunId, H256};
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use neuroshard_graph::game::{Move, Position, Ruling, Side};
 use scale_info::TypeInfo;
 
 /// What a participant claims in a round.
@@ -34,6 +35,10 @@ pub struct ClaimId {
 pub struct WorkClaim {
 	/// The run.
 	pub config: RunConfig,
+	/// Shape of its dataset.
+	pub shape: DatasetShape,
+	/// Root of its dataset.
+	pub dataset_root: H256,
 	/// Root of the checkpoint that the round started from.
 	pub start: H256,
 	/// Seed of the round's window permutation.
@@ -86,8 +91,113 @@ pub trait Claims {
 	fn hold(claim: &ClaimId);
 	/// A dispute ended without fraud.
 	fn release(claim: &ClaimId);
+	/// The work of the claim ended in divergence, so that there is no result to claim, and nobody cheated: its delta leaves the model as
+	/// with [`Self::condemn`], and the round's proof is void. Everything else of the account stays as it is, and the claim may
+	/// still be condemned, for what came before. Does nothing for a claim of another kind, or if it was excluded or condemned before.
+	fn exclude(claim: &ClaimId);
 	/// The claim was proven false, or not defended. Its delta leaves the model with the next checkpoint, or its attestation the tally; all
 	/// pending proofs of the account are void, and its membership in the run ends. Ends what [`Self::hold`] noted for this claim, in
 	/// all disputes: those that go on may call [`Self::release`] or this once more, which does nothing.
 	fn condemn(claim: &ClaimId);
+}
+
+/// How a dispute was decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub enum Decision {
+	/// The claim is false.
+	Fraud,
+	/// What the challenger disagreed with is right. It says nothing about the rest of the claim.
+	Unfounded,
+	/// The work ended in divergence: nobody cheated, and there is nothing to be paid for.
+	Diverged,
+	/// The defender let its time run out, which costs as much as fraud.
+	DefenderLate,
+	/// The challenger let its time run out, which costs as much as an unfounded challenge and says nothing about the claim.
+	ChallengerLate,
+}
+
+impl Decision {
+	/// Whether the claimant loses for it.
+	pub fn condemns(self) -> bool {
+		matches!(self, Self::Fraud | Self::DefenderLate)
+	}
+}
+
+impl From<Ruling> for Decision {
+	fn from(ruling: Ruling) -> Self {
+		match ruling {
+			Ruling::Fraud => Self::Fraud,
+			Ruling::Unfounded => Self::Unfounded,
+			Ruling::Diverged => Self::Diverged,
+		}
+	}
+}
+
+/// Kinds of [`Move`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+#[allow(missing_docs, reason = "every kind is the move of the same name")]
+pub enum MoveKind {
+	Steps,
+	Nodes,
+	Ends,
+	Checkpoints,
+	Outer,
+	Hashes,
+	States,
+	Step,
+	Node,
+	Vector,
+	Hash,
+	Piece,
+}
+
+impl From<&Move> for MoveKind {
+	fn from(action: &Move) -> Self {
+		match action {
+			Move::Steps(_) => Self::Steps,
+			Move::Nodes { .. } => Self::Nodes,
+			Move::Ends { .. } => Self::Ends,
+			Move::Checkpoints(_) => Self::Checkpoints,
+			Move::Outer { .. } => Self::Outer,
+			Move::Hashes(_) => Self::Hashes,
+			Move::States(_) => Self::States,
+			Move::Step { .. } => Self::Step,
+			Move::Node { .. } => Self::Node,
+			Move::Vector(_) => Self::Vector,
+			Move::Hash { .. } => Self::Hash,
+			Move::Piece { .. } => Self::Piece,
+		}
+	}
+}
+
+/// A dispute as the view function `Disputes::game` shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct GameView {
+	/// Where it stands.
+	pub position: Position,
+	/// Whose turn it is.
+	pub turn: Side,
+	/// Last block that the move of that side may be in.
+	pub deadline: BlockNumber,
+	/// Blocks that the other side has left, without what it gains when its turn comes.
+	pub reserve: BlockNumber,
+	/// Blocks whose bodies have the moves so far, the opening first: the lists that were posted are in extrinsics only.
+	pub moves: Vec<BlockNumber>,
+	/// Bond of the challenger, in planck.
+	pub bond: Balance,
+}
+
+/// Rules that hold for every dispute, as the view function `Disputes::terms` shows them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct Terms {
+	/// Blocks after the adoption of a round in which its claims can be challenged: the last of them is the one before this many.
+	pub window: BlockNumber,
+	/// Blocks that each side has for all its moves.
+	pub clock: BlockNumber,
+	/// Blocks that a side gains whenever its turn comes.
+	pub extension: BlockNumber,
+	/// Bond that a challenge takes, in planck.
+	pub bond: Balance,
 }

@@ -4,7 +4,7 @@ use crate::{
 	dataset::DatasetShape,
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
-	DatasetId, Moment, RunId,
+	DatasetId, Moment, RunId, H256,
 };
 use sp_runtime::{DispatchError, DispatchResult};
 
@@ -45,6 +45,8 @@ pub trait Providers<AccountId, Balance> {
 pub trait Datasets {
 	/// Shape and vocabulary of an *active* dataset.
 	fn active(id: DatasetId) -> Option<(DatasetShape, u32)>;
+	/// Merkle root over the shard roots of a known dataset, whatever its status.
+	fn root(id: DatasetId) -> Option<H256>;
 	/// Notes a run that uses the dataset, which must be active.
 	fn acquire(id: DatasetId) -> DispatchResult;
 	/// Ends a use that [`Self::acquire`] noted.

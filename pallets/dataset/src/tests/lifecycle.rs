@@ -45,6 +45,19 @@ fn calls_need_a_signature() {
 }
 
 #[test]
+fn the_root_is_known_whatever_the_status() {
+	build_and_execute(|| {
+		assert_eq!(Dataset::root(0), None);
+		propose(ALICE);
+		assert_eq!((Dataset::root(0), Dataset::active(0)), (Some(manifest().root), None));
+		assert_ok!(Dataset::activate(signed(ALICE), 0));
+		assert_ok!(Dataset::acquire(0));
+		assert_ok!(Dataset::retire(signed(ALICE), 0));
+		assert_eq!((Dataset::root(0), Dataset::active(0)), (Some(manifest().root), None));
+	});
+}
+
+#[test]
 fn identifiers_count_up_and_are_never_used_again() {
 	build_and_execute(|| {
 		propose(ALICE);

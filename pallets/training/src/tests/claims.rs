@@ -6,6 +6,7 @@ use frame_support::assert_ok;
 use neuroshard_types::{
 	dispute::{ClaimKind, Claims, OuterJob},
 	run::Phase,
+	traits::Datasets,
 	RoundIndex, H256,
 };
 
@@ -36,6 +37,7 @@ fn a_claim_tells_what_it_is_judged_by() {
 		let claim = Training::work(run, 1, &workers[1]).expect("it revealed");
 		assert_eq!((claim.config, claim.start, claim.seed, claim.position), (config(), H256::repeat_byte(1), seed, 1));
 		assert_eq!(claim.work_hash, expected::work_hash(&expected_work));
+		assert_eq!((Some((claim.shape, 60)), claim.dataset_root), (MockDatasets::active(DATASET), DATASET_ROOT));
 		let job = OuterJob { first_round: 1, start: H256::repeat_byte(1), steps: vec![roots] };
 		// The root that was not adopted is a claim like any other.
 		for (who, root) in workers.iter().zip([2, 2, 9]) {
@@ -109,6 +111,35 @@ fn a_condemned_claim_costs_proofs_reputation_and_membership_once() {
 		full_round(run, &workers, 2);
 		assert_eq!(round(run).participants.iter().map(|place| place.account.clone()).collect::<Vec<_>>(), workers[..2]);
 		assert_eq!(Training::record(run, 0).expect("a record").excluded, workers[2..]);
+	});
+}
+
+#[test]
+fn work_that_diverged_is_left_out_unpaid_and_may_still_be_condemned() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		let kept = deltas(run, &workers[..2]);
+		full_round(run, &workers, 1);
+		let (who, work) = (&workers[2], claim(run, 0, WORK, &workers[2]));
+		Training::exclude(&claim(run, 0, ATTESTATION, who));
+		assert_eq!(fate(who, run, 0), Some(Fate::Confirmed(0)));
+		Training::exclude(&work);
+		assert!(happened(Event::WorkExcluded { claim: work.clone(), replay: Some(0) }));
+		assert_eq!((fate(who, run, 0), Condemned::get(), notes(who).1), (Some(Fate::Void), vec![], 0));
+		assert_eq!((Training::members(run), Training::is_condemned(&work)), (workers.clone(), false));
+		System::reset_events();
+		Training::exclude(&work);
+		assert_eq!(System::events().len(), 0);
+		let next = deltas(run, &workers);
+		to_checkpointing(run, &workers);
+		assert_eq!(Training::outer_job(run).expect("Checkpointing").steps, [kept, next]);
+		// What came before it was false: the account is punished, and the step is not redone twice.
+		attest_all(run, &workers, 2);
+		Training::condemn(&work);
+		assert!(happened(Event::ClaimCondemned { claim: work.clone(), replay: None }));
+		assert_eq!((Training::is_condemned(&work), notes(who).1), (true, FRAUD_POINTS));
+		Training::exclude(&work);
+		assert_eq!(Training::members(run), workers[..2]);
 	});
 }
 

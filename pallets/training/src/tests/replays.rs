@@ -86,12 +86,15 @@ fn a_fraud_within_what_was_redone_starts_where_that_did_and_one_after_it_where_i
 		(4..=5).for_each(|root| full_round(run, left, root));
 		assert_eq!(Runs::<Test>::get(run).expect("a run").spans.to_vec(), [Span { from: 1, until: 2 }]);
 
+		let needed: Vec<_> = (0..6).map(|round| Training::redo_from(run, round)).collect();
+		assert_eq!((needed, Training::redo_from(99, 0)), ([0, 1, 1, 3, 4, 5].map(Some).to_vec(), None));
 		// Round 2 started from a checkpoint with the false delta of round 1.
 		let mut after = Runs::<Test>::get(run).expect("a run");
 		condemn_work(run, 3, &workers[1]);
 		assert_eq!(Runs::<Test>::get(run).expect("a run").replay, Some(3));
 		condemn_work(run, 2, &workers[1]);
 		assert_eq!(Runs::<Test>::get(run).expect("a run").replay, Some(1));
+		assert_eq!(Training::redo_from(run, 4), Some(1), "it is to be redone, however old it is by then");
 		let job = play(run, left, 6);
 		let honest = [&workers[2], &workers[3]];
 		assert_eq!((job.first_round, job.start), (1, H256::repeat_byte(1)));

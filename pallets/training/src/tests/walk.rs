@@ -3,6 +3,7 @@
 use super::*;
 use crate::{Rounds, Runs};
 use neuroshard_types::{
+	dispute::{ClaimKind, Claims as _},
 	run::{Attestation, RunStatus, VoteBitmap},
 	H256,
 };
@@ -24,6 +25,8 @@ enum Move {
 	Leave(u8, u32),
 	/// Work, or an attestation, of the last rounds is proven false.
 	Condemn(u8, u32, u32, bool),
+	/// Work of the last rounds has no result.
+	Exclude(u8, u32, u32),
 	/// A provider chills or activates, with another bond.
 	Change(u8, bool, u8),
 	Create(bool),
@@ -45,6 +48,7 @@ fn steps() -> impl Strategy<Value = Move> {
 		16 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Join(who, run)),
 		1 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Leave(who, run)),
 		2 => (who.clone(), run.clone(), 1u32..4, any::<bool>()).prop_map(|(who, run, ago, work)| Move::Condemn(who, run, ago, work)),
+		1 => (who.clone(), run.clone(), 1u32..4).prop_map(|(who, run, ago)| Move::Exclude(who, run, ago)),
 		2 => (who, prop::bool::weighted(0.8), any::<u8>()).prop_map(|(who, active, bond)| Move::Change(who, active, bond)),
 		1 => any::<bool>().prop_map(Move::Create),
 		1 => run.clone().prop_map(Move::Approve),
@@ -97,6 +101,10 @@ fn perform(step: Move) {
 			let (run, condemned) = (pick(run), if work { condemn_work } else { condemn_attestation });
 			// Records of rounds that long ago are kept as long as the run is.
 			condemned(run, round, &worker(who));
+		}
+		Move::Exclude(who, run, ago) => {
+			let Some(round) = Runs::<Test>::get(pick(run)).and_then(|run| run.rounds_adopted.checked_sub(ago)) else { return };
+			Training::exclude(&claim(pick(run), round, ClaimKind::Work, &worker(who)));
 		}
 		Move::Change(who, active, bond) => provider(&worker(who), |provider| {
 			provider.active = active;
