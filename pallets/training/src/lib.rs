@@ -92,7 +92,7 @@ pub mod pallet {
 	};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{
-		dispute::{ClaimId, OuterJob},
+		dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
 		proof::{Proof, ProofSignature},
 		run::{Attestation, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
 		traits::{Clock, Datasets, Providers, WorkProofs},
@@ -381,6 +381,21 @@ pub mod pallet {
 		/// and all deltas since are needed as long as claims of `round` can be. `None` for an unknown run.
 		pub fn redo_from(id: RunId, round: RoundIndex) -> Option<RoundIndex> {
 			Runs::<T>::get(id).map(|run| run.redo_from(round))
+		}
+
+		/// What the claim of `who` about its work in an adopted round is judged by; `None` if it revealed none, or the record is gone.
+		pub fn work_claim(id: RunId, round: RoundIndex, who: AccountId) -> Option<WorkClaim> {
+			<Self as Claims>::work(id, round, &who)
+		}
+
+		/// What the claim of `who` about the checkpoint of an adopted round is judged by; `None` if it attested none, or a record is gone.
+		pub fn attestation_claim(id: RunId, round: RoundIndex, who: AccountId) -> Option<AttestationClaim> {
+			<Self as Claims>::attestation(id, round, &who)
+		}
+
+		/// Whether a claim was proven false, or not defended.
+		pub fn is_condemned(claim: ClaimId) -> bool {
+			<Self as Claims>::is_condemned(&claim)
 		}
 
 		/// First block in which `who` may join the run again after dropouts; `None` if nothing keeps it.

@@ -5,6 +5,7 @@ extern crate alloc;
 pub mod assignment;
 pub mod dataset;
 pub mod dispute;
+pub mod grounds;
 pub mod proof;
 pub mod provider;
 pub mod reward;

@@ -77,7 +77,7 @@ impl<'a, S: Story> Player<'a, S> {
 		Self { setting, side, story, library }
 	}
 
-	/// What the player computes.
+	/// What it computes.
 	pub fn story(&mut self) -> &mut S {
 		&mut self.story
 	}

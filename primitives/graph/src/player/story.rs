@@ -70,3 +70,19 @@ pub trait Story {
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<Self::Error>>;
 }
+
+impl<S: Story + ?Sized> Story for &mut S {
+	type Error = S::Error;
+
+	fn roots(&mut self, first: u32, count: u32) -> Result<Vec<Hash>, PlayError<Self::Error>> {
+		(**self).roots(first, count)
+	}
+
+	fn contents(&mut self, step: u32) -> Result<Contents, PlayError<Self::Error>> {
+		(**self).contents(step)
+	}
+
+	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<Self::Error>> {
+		(**self).trace(job)
+	}
+}

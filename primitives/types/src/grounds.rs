@@ -1,0 +1,98 @@
+//! What a claim is judged by, as the dispute game takes it: the same for the chain and for both players.
+
+use crate::{
+	assignment::{draw_index, training_window, training_windows, Permutation, Window},
+	dispute::{AttestationClaim, WorkClaim},
+	run::RunConfig,
+	RoundIndex, H256,
+};
+use alloc::vec::Vec;
+use neuroshard_graph::{
+	corpus::Corpus,
+	game::{Setting, Subject},
+	Hash,
+};
+
+/// What a claim is judged by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Grounds {
+	/// Inner steps of a round.
+	Work {
+		/// The round.
+		round: RoundIndex,
+		/// The claim.
+		claim: WorkClaim,
+	},
+	/// Outer steps.
+	Attestation {
+		/// The run.
+		config: RunConfig,
+		/// Round of the first step.
+		first_round: RoundIndex,
+		/// Checkpoint root that it starts from.
+		start: Hash,
+		/// Delta roots of each step.
+		deltas: Vec<Vec<Hash>>,
+		/// Checkpoint root that the last one is claimed to end with.
+		claimed: Hash,
+	},
+}
+
+impl Grounds {
+	/// First round whose record they are read from.
+	pub fn first_round(&self) -> RoundIndex {
+		match self {
+			Self::Work { round, .. } => *round,
+			Self::Attestation { first_round, .. } => *first_round,
+		}
+	}
+
+	/// Records that they are read from.
+	pub fn records(&self) -> u32 {
+		match self {
+			Self::Work { .. } => 1,
+			Self::Attestation { deltas, .. } => u32::try_from(deltas.len()).unwrap_or(u32::MAX),
+		}
+	}
+
+	/// Applies `rule` to the setting of a game about the claim.
+	pub fn judge<R>(&self, rule: impl FnOnce(&Setting<'_>) -> R) -> R {
+		match self {
+			Self::Work { round, claim } => {
+				let (model, train) = (&claim.config.model, &claim.config.train);
+				let window = claim.windows();
+				let subject = Subject::Work { corpus: claim.corpus(), window: &window };
+				rule(&Setting { model, train, round: *round, start: claim.start.0, subject })
+			}
+			Self::Attestation { config, first_round, start, deltas, claimed } => {
+				let subject = Subject::Checkpoint { deltas, claimed: *claimed };
+				rule(&Setting { model: &config.model, train: &config.train, round: *first_round, start: *start, subject })
+			}
+		}
+	}
+}
+
+impl From<AttestationClaim> for Grounds {
+	fn from(AttestationClaim { config, job, checkpoint }: AttestationClaim) -> Self {
+		let roots = |roots: Vec<H256>| roots.into_iter().map(|root| root.0).collect();
+		let deltas = job.steps.into_iter().map(roots).collect();
+		Self::Attestation { config, first_round: job.first_round, start: job.start.0, deltas, claimed: checkpoint.0 }
+	}
+}
+
+impl WorkClaim {
+	/// The dataset.
+	pub fn corpus(&self) -> Corpus {
+		Corpus { root: self.dataset_root.0, shards: self.shape.shard_count, tokens_per_shard: self.shape.tokens_per_shard }
+	}
+
+	/// The window that the claimant was to read as sequence (second) of an inner step (first).
+	pub fn windows(&self) -> impl Fn(u32, u32) -> Option<Window> + Send + Sync + 'static {
+		let (shape, position, train) = (self.shape, self.position, self.config.train.clone());
+		let permutation = Permutation::new(self.seed, training_windows(&shape, train.seq_len));
+		move |step, sequence| {
+			let index = draw_index(position, train.inner_steps, step, train.batch, sequence);
+			training_window(&shape, train.seq_len, permutation?.apply(index)?)
+		}
+	}
+}
