@@ -394,7 +394,7 @@ pub mod pallet {
 		}
 
 		/// Whether a claim was proven false, or not defended.
-		pub fn is_condemned(claim: ClaimId) -> bool {
+		pub fn claim_condemned(claim: ClaimId) -> bool {
 			<Self as Claims>::is_condemned(&claim)
 		}
 
