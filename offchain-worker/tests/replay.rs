@@ -82,6 +82,7 @@ fn run() -> Run {
 			start,
 			first_round: round.into(),
 			excluded: Vec::new(),
+			fallen: false,
 			attested: Vec::new(),
 		};
 		rounds.push(AdoptedRound { record, works });

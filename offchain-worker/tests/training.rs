@@ -90,6 +90,7 @@ impl Network {
 			start: genesis.header.root(),
 			first_round: 0,
 			excluded: Vec::new(),
+			fallen: false,
 			attested: Vec::new(),
 		};
 		(record, works, next)

@@ -214,6 +214,8 @@ pub struct RoundRecord {
 	pub attested: Vec<(AccountId, H256)>,
 	/// Root of the checkpoint that the round ended with.
 	pub checkpoint: H256,
+	/// Whether that checkpoint lost its two thirds since, because attestations of it were proven false.
+	pub fallen: bool,
 	/// Stake-weighted median of the attested validation losses of that checkpoint (honest ones are equal).
 	pub validation_loss: F32,
 	/// Block of adoption.
