@@ -1,0 +1,175 @@
+//! Benchmarks of every call and hook in their most expensive case. What pieces cost is measured in the runtime's own WASM elsewhere: they are
+//! executed by one function of `graph`, whoever calls it.
+
+use crate::{clocks, Call, Clock, Config, Extension, Fallen, Games, Pallet, SweptTo};
+use alloc::{vec, vec::Vec};
+use frame_benchmarking::v2::*;
+use frame_support::{traits::Get, BoundedVec};
+use frame_system::RawOrigin;
+use neuroshard_graph::game::{Doubt, Move};
+use neuroshard_types::{
+	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
+	run::{PhaseDurations, RunConfig, Work},
+	AccountId, Balance, ModelConfig, RoundIndex, TrainConfig, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+};
+
+/// What the benchmarks need from the runtime.
+pub trait BenchmarkHelper {
+	/// Gives `who` this much money.
+	fn fund(who: &AccountId, amount: Balance);
+	/// Makes `id` a claim about work in a round that is adopted in this block.
+	fn work(id: &ClaimId, claim: WorkClaim);
+	/// Makes `id` a claim about a checkpoint in a round that is adopted in this block.
+	fn attestation(id: &ClaimId, claim: AttestationClaim);
+}
+
+/// A run whose only interval has so many inner steps.
+fn config(steps: u32) -> RunConfig {
+	RunConfig {
+		name: Default::default(),
+		dataset: 0,
+		model: ModelConfig::tiny(),
+		train: TrainConfig { inner_steps: steps, commit_interval: steps, ..TrainConfig::tiny() },
+		genesis_root: H256::zero(),
+		min_participants: 1,
+		max_participants: MAX_PARTICIPANTS,
+		min_bond: 1,
+		rounds: None,
+		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+	}
+}
+
+/// State roots of inner steps.
+fn roots(count: u32) -> Vec<[u8; 32]> {
+	(0..count).map(|step| H256::from_low_u64_be(step.into()).0).collect()
+}
+
+/// A claim about work of so many inner steps in one interval, and the work.
+fn work<T: Config>(round: RoundIndex, steps: u32) -> (ClaimId, Work) {
+	let claim = ClaimId { run: 0, round, kind: ClaimKind::Work, who: account("claimant", round, 0) };
+	let last = roots(steps).last().copied().map(H256).unwrap_or_default();
+	let mut state_roots = vec![last; 1];
+	state_roots.resize(usize::try_from(MAX_STATE_ROOTS).unwrap_or_default(), last);
+	let work = Work { state_roots: BoundedVec::truncate_from(state_roots), delta_root: H256::zero(), delta_bytes: 1, tokens: 1 };
+	let shape = neuroshard_types::dataset::DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 };
+	let judged = WorkClaim {
+		config: config(steps),
+		shape,
+		dataset_root: H256::zero(),
+		start: H256::zero(),
+		seed: H256::zero(),
+		position: 0,
+		work_hash: H256(neuroshard_graph::merkle::blake2_256(&codec::Encode::encode(&work))),
+	};
+	T::BenchmarkHelper::work(&claim, judged);
+	(claim, work)
+}
+
+/// A challenger with money for a bond.
+fn challenger<T: Config>(number: u32) -> AccountId {
+	let who: AccountId = account("challenger", number, 0);
+	T::BenchmarkHelper::fund(&who, T::Bond::get().saturating_mul(3));
+	who
+}
+
+/// A game about work of so many inner steps, opened by challenger `number`.
+fn opened<T: Config>(number: u32, steps: u32) -> (ClaimId, AccountId) {
+	let (claim, work) = work::<T>(0, steps);
+	let who = challenger::<T>(number);
+	let opened = Pallet::<T>::do_challenge_work(who.clone(), claim.clone(), &work, Doubt::Interval(0));
+	assert_eq!(opened, Ok(()));
+	(claim, who)
+}
+
+#[benchmarks]
+mod benchmarks {
+	use super::*;
+
+	#[benchmark]
+	fn challenge_work() {
+		// Not the first game about the claim.
+		let (claim, _) = opened::<T>(0, 4);
+		let (_, work) = work::<T>(0, 4);
+		let who = challenger::<T>(1);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), claim.run, claim.round, claim.who.clone(), work, Doubt::Interval(0));
+
+		assert!(Games::<T>::contains_key(claim, who));
+	}
+
+	/// About `r` outer steps.
+	#[benchmark]
+	fn challenge_attestation(r: Linear<1, 64>) {
+		let steps = vec![vec![H256::zero(); 128]; usize::try_from(r).unwrap_or_default()];
+		let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Attestation, who: account("claimant", 0, 0) };
+		let job = OuterJob { first_round: 0, start: H256::zero(), steps };
+		T::BenchmarkHelper::attestation(&claim, AttestationClaim { config: config(4), job, checkpoint: H256::zero() });
+		let who = challenger::<T>(0);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), claim.run, claim.round, claim.who.clone());
+
+		assert!(Games::<T>::contains_key(claim, who));
+	}
+
+	/// Posts a list of `n` hashes.
+	#[benchmark]
+	fn play(n: Linear<2, 16384>) {
+		let (claim, who) = opened::<T>(0, n);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(claim.who.clone()), claim.clone(), who.clone(), Move::Steps(roots(n)));
+
+		assert_eq!(Games::<T>::get(claim, who).map(|game| game.extrinsics()), Some(2));
+	}
+
+	/// Nothing is due, and blocks are passed over.
+	#[benchmark]
+	fn end_due() {
+		frame_system::Pallet::<T>::set_block_number(1_000u32.into());
+
+		#[block]
+		{
+			Pallet::<T>::end_due();
+		}
+
+		assert_eq!(SweptTo::<T>::get(), clocks::MAX_PASSED);
+	}
+
+	#[benchmark]
+	fn end_moot() -> Result<(), BenchmarkError> {
+		let (claim, first) = opened::<T>(0, 4);
+		let (_, second) = opened::<T>(1, 4);
+		Fallen::<T>::insert(&claim, ());
+		let game = Games::<T>::get(&claim, &first).ok_or(BenchmarkError::Stop("no game"))?;
+
+		#[block]
+		{
+			Pallet::<T>::end_moot(claim.clone(), first.clone(), game);
+		}
+
+		assert!(!Games::<T>::contains_key(&claim, first) && Games::<T>::contains_key(&claim, second));
+		Ok(())
+	}
+
+	/// The defender is late, and another game about the claim is open.
+	#[benchmark]
+	fn end_late() {
+		let (claim, first) = opened::<T>(0, 4);
+		let (_, second) = opened::<T>(1, 4);
+		let deadline = Pallet::<T>::now().saturating_add(Clock::<T>::get()).saturating_add(Extension::<T>::get());
+		frame_system::Pallet::<T>::set_block_number(deadline.saturating_add(1).into());
+		SweptTo::<T>::put(deadline);
+
+		#[block]
+		{
+			Pallet::<T>::end_due();
+		}
+
+		assert!(!Games::<T>::contains_key(&claim, first) || !Games::<T>::contains_key(&claim, second));
+		assert!(Fallen::<T>::contains_key(&claim) || !crate::Dockets::<T>::contains_key(&claim));
+	}
+
+	impl_benchmark_test_suite!(Pallet, crate::mock::new_test_ext(), crate::mock::Test);
+}

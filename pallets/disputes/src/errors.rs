@@ -1,0 +1,52 @@
+//! Why calls are refused.
+
+use frame_support::pallet_macros::pallet_section;
+
+/// Imported into [`crate::pallet`].
+#[pallet_section]
+mod errors {
+	/// Why a call is refused, and what to do about it.
+	#[pallet::error]
+	pub enum Error<T> {
+		/// No such round was adopted, or its record is gone.
+		NotAdopted,
+		/// The account made no such claim in this round.
+		NoClaim,
+		/// Claims of this round can no longer be challenged. The view function `terms` shows how long they can be.
+		WindowOver,
+		/// Nobody challenges its own claim.
+		OwnClaim,
+		/// The claim was proven false already.
+		Condemned,
+		/// The account has an open game about this claim. Play that one.
+		AlreadyOpen,
+		/// This is not what was revealed. Pass on the work of the `reveal` extrinsic as it is.
+		WrongWork,
+		/// There is no such game. The view functions `games` and `games_of` list the open ones.
+		NoGame,
+		/// It is the other side's turn, or somebody else's game. The view function `game` shows whose turn it is.
+		NotYourTurn,
+		/// The time of this side is over, and so is the game.
+		TooLate,
+		/// Another game has proven the claim false. This one ends by itself, and the bond comes back.
+		ClaimFell,
+		/// What the claim is judged by is gone, so that nothing can be judged. The game ends by itself, and the bond comes back.
+		RecordGone,
+		/// A list has more than 16,384 hashes, a proof more than 14, or a witness more than 256 KiB.
+		TooLong,
+		/// The position asks for another kind of move. The view function `game` shows it.
+		WrongMove,
+		/// The list has another number of entries than the position asks for.
+		WrongLength,
+		/// What was posted does not lead to the root that it belongs to.
+		WrongRoot,
+		/// The entry is not in the posted list at its place. Take the list from the other side's last move.
+		WrongEntry,
+		/// There is no such interval, step, node, vector, tile or piece.
+		NoSuchPlace,
+		/// The witness is not one for this piece: too short, too long, or not what was committed to. It decides nothing.
+		BadWitness,
+		/// This runtime cannot judge the run's configuration.
+		Unjudgeable,
+	}
+}

@@ -1,0 +1,74 @@
+//! What the pallet tells the world.
+
+use frame_support::pallet_macros::pallet_section;
+
+/// Imported into [`crate::pallet`].
+#[pallet_section]
+mod events {
+	/// What happened.
+	#[pallet::event]
+	#[pallet::generate_deposit(pub(crate) fn deposit_event)]
+	pub enum Event<T: Config> {
+		/// A claim is disputed. The claimant moves first.
+		Opened {
+			/// The claim; its account defends it.
+			claim: ClaimId,
+			/// Who says that it is false.
+			challenger: AccountId,
+			/// What the challenger disagrees with first, in a claim about work.
+			doubt: Option<Doubt>,
+			/// Bond held of the challenger, in planck.
+			bond: Balance,
+			/// Last block that the first move may be in.
+			deadline: BlockNumber,
+		},
+		/// A side moved, and the game goes on. What it posted is in the extrinsic.
+		Played {
+			/// The claim.
+			claim: ClaimId,
+			/// Whose game about it.
+			challenger: AccountId,
+			/// Who moved.
+			by: Side,
+			/// What kind of move it was.
+			kind: MoveKind,
+			/// Encoded bytes of the move.
+			bytes: u32,
+			/// Whose turn it is now.
+			turn: Side,
+			/// Last block that the next move may be in.
+			deadline: BlockNumber,
+		},
+		/// A game is over, and its bond is free or spent.
+		Decided {
+			/// The claim.
+			claim: ClaimId,
+			/// Whose game about it.
+			challenger: AccountId,
+			/// How it ended.
+			decision: Decision,
+			/// What the side that lost has lost, in planck.
+			slashed: Balance,
+			/// How much of that somebody else received, in planck.
+			rewarded: Balance,
+			/// Who received it; `None` if nobody did.
+			receiver: Option<AccountId>,
+			/// How much of that was burned, in planck: the rest.
+			burned: Balance,
+			/// Extrinsics of the game, opening and deciding move included.
+			extrinsics: u32,
+			/// Bytes of the witness that decided it; zero if none did.
+			witness_bytes: u32,
+			/// Blocks from its opening to its end.
+			blocks: BlockNumber,
+		},
+		/// A game ended without a decision, and its bond is free: another one has proven the claim false, or what the claim is judged
+		/// by is gone.
+		Moot {
+			/// The claim.
+			claim: ClaimId,
+			/// Whose game about it.
+			challenger: AccountId,
+		},
+	}
+}

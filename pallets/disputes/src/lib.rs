@@ -1,0 +1,312 @@
+//! Disputes: anybody can show that what a participant of a training round claimed is false, and is paid for it by the claimant's stake.
+//!
+//! A *claim* is the work that a participant revealed, or the checkpoint that it attested ([`neuroshard_types::dispute::Claims`]). From the
+//! adoption of its round until the challenge window is over, any other account can open a game about it with a bond:
+//!
+//! ```text
+//!  challenge_work,              play: defender and challenger in turn
+//!  challenge_attestation     +-----+
+//!  ---------------------> open     |          Fraud, DefenderLate:          the claim falls, the claimant loses its stake
+//!                          | ^-----+  ----->  Unfounded, ChallengerLate:    the challenger loses its bond
+//!                          |                  Diverged:                     nobody loses, the work is left out
+//!                          +--------------->  moot: another game has decided, or nothing can be judged any more
+//! ```
+//!
+//! What a move means is none of this pallet's business: [`neuroshard_graph::game`] turns a position and a move into the next position or a
+//! ruling, and executes the last piece of the disputed computation itself. This pallet knows accounts, clocks and money.
+//!
+//! # Independent games
+//! Every challenger plays its own game with its own bond, however many there are about one claim. That a challenger loses, by a move or by
+//! its clock, says nothing about the claim: the other games go on, and new ones can be opened while the window lasts. So an accomplice
+//! who challenges first, to lose or to stall, protects nobody. The first game that ends with fraud decides for all: the others are moot,
+//! and their bonds go back. Work that diverged is left out, but games about it go on, since what came before it may be false.
+//!
+//! # Clocks
+//! Each side has a clock that runs while it is its turn, and gains an extension whenever its turn comes. Both are fixed at genesis. Who
+//! is late loses: silence of a claimant costs as much as fraud, else it would be the cheap way out. Games end at their deadline by
+//! themselves, at the beginning of the next block; a bounded number in each, the others in the blocks after it. A game whose claim
+//! can no longer be judged, since its record is gone, ends at its deadline without a loser.
+//!
+//! # Money
+//! A lost claim costs [`Config::SlashShare`] of everything that the claimant has at stake, unbonding parts included. Half of that is burned,
+//! and half goes to the earliest opener among the games about the claim that are open. A lost bond is split the same way: half burned,
+//! half to the defender for its trouble. Nothing else creates, destroys or moves money.
+//!
+//! # Moves
+//! `play` is an operational call, so that moves find room in full blocks. [`CheckTurn`] refuses it in the transaction pool already unless it
+//! is the sender's turn. Lists that are posted are in extrinsics only; the chain keeps their roots, and the numbers of the blocks to find
+//! them in.
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
+#[cfg(any(feature = "runtime-benchmarks", test))]
+mod benchmarking;
+mod clocks;
+mod docket;
+mod errors;
+mod events;
+mod grounds;
+#[cfg(test)]
+mod mock;
+mod moves;
+mod opening;
+mod settlement;
+#[cfg(test)]
+mod tests;
+mod try_state;
+mod turn;
+mod types;
+mod views;
+pub mod weights;
+
+#[cfg(any(feature = "runtime-benchmarks", test))]
+pub use benchmarking::BenchmarkHelper;
+use frame_support::pallet_macros::import_section;
+pub use moves::Refusal;
+pub use pallet::*;
+pub use turn::{Carriers, CheckTurn};
+pub use types::{longest_game, Docket, Game, MAX_MOVES};
+pub use weights::WeightInfo;
+
+/// Most games that a view function lists.
+pub const MAX_LISTED: u32 = 1_000;
+
+#[import_section(errors::errors)]
+#[import_section(events::events)]
+#[frame_support::pallet]
+pub mod pallet {
+	use crate::{longest_game, Carriers, Docket, Game, WeightInfo};
+	use alloc::vec::Vec;
+	use frame_support::{dispatch::DispatchResultWithPostInfo, pallet_prelude::*, traits::fungible};
+	use frame_system::pallet_prelude::*;
+	use neuroshard_graph::game::{Doubt, Move, Side};
+	use neuroshard_types::{
+		dispute::{ClaimId, ClaimKind, Claims, Decision, GameView, MoveKind, Terms},
+		run::Work,
+		traits::Providers,
+		AccountId, Balance, BlockNumber, RoundIndex, RunId,
+	};
+	use sp_runtime::{Perbill, SaturatedConversion};
+
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
+	/// What the runtime wires in.
+	#[pallet::config]
+	pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
+		/// NEURO: bonds are holds on it.
+		type Currency: fungible::MutateHold<AccountId, Balance = Balance, Reason = Self::RuntimeHoldReason>;
+		/// The runtime's hold reasons, [`HoldReason`] among them.
+		type RuntimeHoldReason: From<HoldReason>;
+		/// What can be disputed.
+		type Claims: Claims;
+		/// Stakes of claimants.
+		type Providers: Providers<AccountId, Balance>;
+		/// Blocks from the adoption of a round in which its claims can be challenged.
+		type ChallengeWindow: Get<BlockNumber>;
+		/// What a challenge holds of the challenger, in planck: enough to pay for what a game costs an honest defender, twice.
+		#[pallet::constant]
+		type Bond: Get<Balance>;
+		/// How much of what a claimant has at stake it loses with its claim.
+		#[pallet::constant]
+		type SlashShare: Get<Perbill>;
+		/// Most outer steps that an attestation can be about: so many records are read to judge it.
+		#[pallet::constant]
+		type MaxReplay: Get<u32>;
+		/// Most games that end by themselves in one block; the rest follows in the next blocks.
+		#[pallet::constant]
+		type MaxEndsPerBlock: Get<u32>;
+		/// Calls that carry other calls, for [`crate::CheckTurn`].
+		type Carriers: Carriers<<Self as frame_system::Config>::RuntimeCall>;
+		/// Weights of the calls, of the hook and of the transaction extension.
+		type WeightInfo: WeightInfo;
+		/// Makes claims and funds for the benchmarks.
+		#[cfg(any(feature = "runtime-benchmarks", test))]
+		type BenchmarkHelper: crate::BenchmarkHelper;
+	}
+
+	/// See the crate's documentation.
+	#[pallet::pallet]
+	#[pallet::storage_version(STORAGE_VERSION)]
+	pub struct Pallet<T>(_);
+
+	/// Why this pallet holds money.
+	#[pallet::composite_enum]
+	pub enum HoldReason {
+		/// Bond of a challenger for an open game.
+		#[codec(index = 0)]
+		Challenge,
+	}
+
+	/// Open games by claim and challenger.
+	#[pallet::storage]
+	pub type Games<T: Config> = StorageDoubleMap<_, Blake2_128Concat, ClaimId, Blake2_128Concat, AccountId, Game>;
+
+	/// First and last of the open games about each claim that has any.
+	#[pallet::storage]
+	pub type Dockets<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, Docket>;
+
+	/// Open games by the block in which their deadline is.
+	#[pallet::storage]
+	pub type Deadlines<T: Config> = StorageDoubleMap<_, Twox64Concat, BlockNumber, Blake2_128Concat, (ClaimId, AccountId), ()>;
+
+	/// Games whose deadline is before this block have ended.
+	#[pallet::storage]
+	pub type SweptTo<T: Config> = StorageValue<_, BlockNumber, ValueQuery>;
+
+	/// Claims that were proven false, or not defended, and about which games are still open: they end as moot.
+	#[pallet::storage]
+	pub type Fallen<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, ()>;
+
+	/// Blocks that each side has for all moves of a game. Fixed at genesis.
+	#[pallet::storage]
+	pub type Clock<T: Config> = StorageValue<_, BlockNumber, ValueQuery>;
+
+	/// Blocks that a side gains whenever its turn comes. Fixed at genesis.
+	#[pallet::storage]
+	pub type Extension<T: Config> = StorageValue<_, BlockNumber, ValueQuery>;
+
+	/// Durations of a preset.
+	#[pallet::genesis_config]
+	pub struct GenesisConfig<T: Config> {
+		/// Blocks that each side has for all moves of a game; at least one.
+		pub clock: BlockNumber,
+		/// Blocks that a side gains whenever its turn comes.
+		pub extension: BlockNumber,
+		/// Type marker.
+		#[serde(skip)]
+		pub _config: core::marker::PhantomData<T>,
+	}
+
+	impl<T: Config> Default for GenesisConfig<T> {
+		/// Four hours and half an hour of 3-second blocks: no game lasts longer than 13 hours.
+		fn default() -> Self {
+			Self { clock: 4_800, extension: 600, _config: PhantomData }
+		}
+	}
+
+	#[pallet::genesis_build]
+	impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
+		fn build(&self) {
+			assert!(self.clock > 0, "disputes: both sides need time for a move");
+			Clock::<T>::put(self.clock);
+			Extension::<T>::put(self.extension);
+		}
+	}
+
+	/// Blocks from the adoption of a round until the last game about its claims has been decided, for those who ask for a `Get`: the challenge
+	/// window and the longest game.
+	pub struct GetDisputePeriod<T>(PhantomData<T>);
+
+	impl<T: Config> Get<BlockNumber> for GetDisputePeriod<T> {
+		fn get() -> BlockNumber {
+			T::ChallengeWindow::get().saturating_add(longest_game(Clock::<T>::get(), Extension::<T>::get()))
+		}
+	}
+
+	#[pallet::hooks]
+	impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
+		/// Ends games whose time is over, or whose claim has fallen.
+		fn on_initialize(_: BlockNumberFor<T>) -> Weight {
+			Self::end_due()
+		}
+
+		fn integrity_test() {
+			assert!(T::Bond::get() > 0, "disputes: a challenge without a bond costs nothing");
+			assert!(T::MaxEndsPerBlock::get() > 0, "disputes: no game would end by itself");
+			assert!(T::MaxReplay::get() > 0, "disputes: an attestation is about one outer step at least");
+		}
+
+		#[cfg(feature = "try-runtime")]
+		fn try_state(_: BlockNumberFor<T>) -> Result<(), sp_runtime::TryRuntimeError> {
+			Self::do_try_state()
+		}
+	}
+
+	#[pallet::call]
+	impl<T: Config> Pallet<T> {
+		/// Disputes the work that `who` revealed in an adopted round, and holds a bond of the caller. `work` is what was revealed, and `doubt`
+		/// the first part of it that the caller disagrees with: all before it is agreed on. The claimant moves first.
+		#[pallet::call_index(0)]
+		#[pallet::weight(T::WeightInfo::challenge(1))]
+		pub fn challenge_work(
+			origin: OriginFor<T>,
+			run: RunId,
+			round: RoundIndex,
+			who: AccountId,
+			work: Work,
+			doubt: Doubt,
+		) -> DispatchResult {
+			let challenger = ensure_signed(origin)?;
+			Self::do_challenge_work(challenger, ClaimId { run, round, kind: ClaimKind::Work, who }, &work, doubt)
+		}
+
+		/// Disputes the checkpoint that `who` attested in an adopted round, and holds a bond of the caller. The claimant moves first.
+		#[pallet::call_index(1)]
+		#[pallet::weight(T::WeightInfo::challenge(T::MaxReplay::get()))]
+		pub fn challenge_attestation(origin: OriginFor<T>, run: RunId, round: RoundIndex, who: AccountId) -> DispatchResultWithPostInfo {
+			let challenger = ensure_signed(origin)?;
+			let claim = ClaimId { run, round, kind: ClaimKind::Attestation, who };
+			let records = Self::do_challenge_attestation(challenger, claim)?;
+			Ok(Some(T::WeightInfo::challenge(records)).into())
+		}
+
+		/// Makes a move in the game of `challenger` about `claim`. For the account whose turn it is. A move that is refused leaves the
+		/// position, the turn and the clock as they are.
+		#[pallet::call_index(2)]
+		#[pallet::weight((Pallet::<T>::weight_of(action, Pallet::<T>::most_records(claim.kind)), DispatchClass::Operational))]
+		pub fn play(origin: OriginFor<T>, claim: ClaimId, challenger: AccountId, action: Move) -> DispatchResultWithPostInfo {
+			let who = ensure_signed(origin)?;
+			let records = Self::do_play(&who, claim, challenger, &action)?;
+			Ok(Some(Self::weight_of(&action, records)).into())
+		}
+	}
+
+	#[pallet::view_functions]
+	impl<T: Config> Pallet<T> {
+		/// The open game of `challenger` about `claim`.
+		pub fn game(claim: ClaimId, challenger: AccountId) -> Option<GameView> {
+			Games::<T>::get(claim, challenger).map(Into::into)
+		}
+
+		/// Open games, at most [`crate::MAX_LISTED`] of them: claims and challengers.
+		pub fn games() -> Vec<(ClaimId, AccountId)> {
+			Self::list(|_, _| true)
+		}
+
+		/// Open games in which `who` defends or challenges, at most [`crate::MAX_LISTED`] of them: claims and challengers.
+		pub fn games_of(who: AccountId) -> Vec<(ClaimId, AccountId)> {
+			Self::list(|claim, challenger| claim.who == who || *challenger == who)
+		}
+
+		/// What holds for all games.
+		pub fn terms() -> Terms {
+			Self::read_terms()
+		}
+	}
+
+	impl<T: Config> Pallet<T> {
+		/// Height of the current block.
+		pub(crate) fn now() -> BlockNumber {
+			frame_system::Pallet::<T>::block_number().saturated_into()
+		}
+
+		/// Most records that a claim of this kind can be judged by.
+		pub(crate) fn most_records(kind: ClaimKind) -> u32 {
+			match kind {
+				ClaimKind::Work => 1,
+				ClaimKind::Attestation => T::MaxReplay::get(),
+			}
+		}
+
+		/// Weight of a move in a game about a claim that is judged by so many records.
+		pub(crate) fn weight_of(action: &Move, records: u32) -> Weight {
+			let read = T::WeightInfo::play(u32::try_from(action.volume()).unwrap_or(u32::MAX), records);
+			match action {
+				Move::Piece { .. } => read.saturating_add(T::WeightInfo::piece()).saturating_add(T::WeightInfo::decide()),
+				Move::Outer { .. } => read.saturating_add(T::WeightInfo::decide()),
+				_ => read,
+			}
+		}
+	}
+}

@@ -1,0 +1,320 @@
+//! A runtime of system, balances and this pallet, with claims and stakes that tests set.
+
+use crate as pallet_neuro_disputes;
+use frame_support::{
+	derive_impl, parameter_types,
+	traits::{
+		fungible::{Inspect, Mutate},
+		tokens::{Fortitude, Precision, Preservation},
+		ConstU128, ConstU32, Hooks,
+	},
+};
+use neuroshard_types::{
+	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, WorkClaim},
+	provider::{HardwareProfile, PonwKey, Role},
+	traits::{Providers, SlashTo},
+	AccountId, Balance, BlockNumber, RoundIndex, RunId,
+};
+use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult, Perbill};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Existential deposit of the mock.
+pub const ED: Balance = 10;
+/// Bond of a challenge.
+pub const BOND: Balance = 1_001;
+/// Free balance that challengers start with.
+pub const FUNDS: Balance = 10_000;
+/// What each claimant has at stake.
+pub const STAKE: Balance = 50_001;
+/// Challenge window, in blocks.
+pub const WINDOW: BlockNumber = 30;
+/// Clock of each side, in blocks.
+pub const CLOCK: BlockNumber = 8;
+/// Extension, in blocks.
+pub const EXTENSION: BlockNumber = 3;
+/// Games that end by themselves in one block.
+pub const MAX_ENDS: u32 = 2;
+/// Most outer steps of an attestation.
+pub const MAX_REPLAY: u32 = 4;
+
+/// Account number `tag`. Those below 100 have [`FUNDS`] or, from 50 on, [`STAKE`].
+pub const fn account(tag: u8) -> AccountId {
+	AccountId::new([tag; 32])
+}
+
+/// A challenger.
+pub const ALICE: AccountId = account(1);
+/// Another challenger.
+pub const BOB: AccountId = account(2);
+/// A third challenger.
+pub const CHARLIE: AccountId = account(3);
+/// An account without money.
+pub const NOBODY: AccountId = account(9);
+/// A claimant.
+pub const LIAR: AccountId = account(50);
+/// Another claimant.
+pub const HONEST: AccountId = account(51);
+
+#[frame_support::runtime]
+mod runtime {
+	#[runtime::runtime]
+	#[runtime::derive(
+		RuntimeCall,
+		RuntimeEvent,
+		RuntimeError,
+		RuntimeOrigin,
+		RuntimeFreezeReason,
+		RuntimeHoldReason,
+		RuntimeSlashReason,
+		RuntimeLockId,
+		RuntimeTask,
+		RuntimeViewFunction
+	)]
+	pub struct Test;
+
+	#[runtime::pallet_index(0)]
+	pub type System = frame_system;
+
+	#[runtime::pallet_index(1)]
+	pub type Balances = pallet_balances;
+
+	#[runtime::pallet_index(2)]
+	pub type Disputes = pallet_neuro_disputes;
+
+	#[runtime::pallet_index(3)]
+	pub type Utility = pallet_utility;
+}
+
+#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
+impl frame_system::Config for Test {
+	type Block = frame_system::mocking::MockBlockU32<Test>;
+	type AccountId = AccountId;
+	type Lookup = IdentityLookup<AccountId>;
+	type AccountData = pallet_balances::AccountData<Balance>;
+}
+
+#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
+impl pallet_balances::Config for Test {
+	type Balance = Balance;
+	type ExistentialDeposit = ConstU128<ED>;
+	type AccountStore = System;
+}
+
+impl pallet_utility::Config for Test {
+	type RuntimeEvent = RuntimeEvent;
+	type RuntimeCall = RuntimeCall;
+	type PalletsOrigin = OriginCaller;
+	type WeightInfo = ();
+}
+
+parameter_types! {
+	/// Claims about work of adopted rounds.
+	pub static Works: BTreeMap<(RunId, RoundIndex, AccountId), WorkClaim> = BTreeMap::new();
+	/// Claims about checkpoints of adopted rounds.
+	pub static Attestations: BTreeMap<(RunId, RoundIndex, AccountId), AttestationClaim> = BTreeMap::new();
+	/// When rounds were adopted, as long as their records are there.
+	pub static Adopted: BTreeMap<(RunId, RoundIndex), BlockNumber> = BTreeMap::new();
+	/// Disputes that hold a claim.
+	pub static Holds: BTreeMap<ClaimId, i64> = BTreeMap::new();
+	/// Condemned claims.
+	pub static Condemned: Vec<ClaimId> = Vec::new();
+	/// Excluded claims.
+	pub static Excluded: BTreeSet<ClaimId> = BTreeSet::new();
+	pub const Window: BlockNumber = WINDOW;
+	pub static SlashShare: Perbill = Perbill::one();
+}
+
+/// [`Claims`] of the mock.
+pub struct MockClaims;
+
+impl Claims for MockClaims {
+	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim> {
+		Adopted::get().get(&(run, round))?;
+		Works::get().get(&(run, round, who.clone())).cloned()
+	}
+	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim> {
+		Adopted::get().get(&(run, round))?;
+		let claim = Attestations::get().get(&(run, round, who.clone())).cloned()?;
+		Adopted::get().contains_key(&(run, claim.job.first_round)).then_some(claim)
+	}
+	fn is_condemned(claim: &ClaimId) -> bool {
+		Condemned::get().contains(claim)
+	}
+	fn adopted_at(run: RunId, round: RoundIndex) -> Option<BlockNumber> {
+		Adopted::get().get(&(run, round)).copied()
+	}
+	fn hold(claim: &ClaimId) {
+		Holds::mutate(|holds| *holds.entry(claim.clone()).or_default() += 1);
+	}
+	fn release(claim: &ClaimId) {
+		Holds::mutate(|holds| *holds.entry(claim.clone()).or_default() -= 1);
+	}
+	fn exclude(claim: &ClaimId) {
+		Excluded::mutate(|excluded| excluded.insert(claim.clone()));
+	}
+	fn condemn(claim: &ClaimId) {
+		assert!(!Condemned::get().contains(claim), "a claim is condemned once");
+		Condemned::mutate(|condemned| condemned.push(claim.clone()));
+	}
+}
+
+/// [`Providers`] of the mock: the stake of a claimant is the balance of another account.
+pub struct MockProviders;
+
+/// Where the stake of `who` lies.
+pub fn stake_of(who: &AccountId) -> AccountId {
+	let mut bytes: [u8; 32] = who.clone().into();
+	bytes[31] = 0xff;
+	AccountId::new(bytes)
+}
+
+impl Providers<AccountId, Balance> for MockProviders {
+	fn is_active(_: &AccountId, _: Role) -> bool {
+		true
+	}
+	fn bond(who: &AccountId) -> Balance {
+		Self::slashable(who)
+	}
+	fn slashable(who: &AccountId) -> Balance {
+		Balances::balance(&stake_of(who))
+	}
+	fn ponw_key(_: &AccountId) -> Option<PonwKey> {
+		None
+	}
+	fn hardware(_: &AccountId) -> Option<HardwareProfile> {
+		None
+	}
+	fn slash(who: &AccountId, amount: Balance, to: SlashTo<'_, AccountId>) -> Balance {
+		let (from, amount) = (stake_of(who), amount.min(Self::slashable(who)));
+		let taken = match to {
+			SlashTo::Account(to) => Balances::transfer(&from, to, amount, Preservation::Expendable),
+			SlashTo::Burn => Balances::burn_from(&from, amount, Preservation::Expendable, Precision::Exact, Fortitude::Force),
+		};
+		taken.expect("stakes can be slashed")
+	}
+	fn open_claim(_: &AccountId) -> DispatchResult {
+		Ok(())
+	}
+	fn close_claim(_: &AccountId) {}
+	fn note_success(_: &AccountId) {}
+	fn note_failure(_: &AccountId, _: u32) {}
+}
+
+/// Batches of the mock.
+pub struct Batches;
+
+impl crate::Carriers<RuntimeCall> for Batches {
+	fn carried(call: &RuntimeCall) -> Vec<&RuntimeCall> {
+		match call {
+			RuntimeCall::Utility(pallet_utility::Call::batch { calls }) => calls.iter().collect(),
+			_ => Vec::new(),
+		}
+	}
+}
+
+/// Claims for benchmarks.
+pub struct MockHelper;
+
+impl crate::BenchmarkHelper for MockHelper {
+	fn fund(who: &AccountId, amount: Balance) {
+		Balances::mint_into(who, amount).expect("money can be made");
+	}
+	fn work(id: &ClaimId, claim: WorkClaim) {
+		adopt(id.run, id.round);
+		Works::mutate(|works| works.insert((id.run, id.round, id.who.clone()), claim));
+	}
+	fn attestation(id: &ClaimId, claim: AttestationClaim) {
+		adopt(id.run, id.round);
+		Attestations::mutate(|attestations| attestations.insert((id.run, id.round, id.who.clone()), claim));
+	}
+}
+
+impl pallet_neuro_disputes::Config for Test {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type Claims = MockClaims;
+	type Providers = MockProviders;
+	type ChallengeWindow = Window;
+	type Bond = ConstU128<BOND>;
+	type SlashShare = SlashShare;
+	type MaxReplay = ConstU32<MAX_REPLAY>;
+	type MaxEndsPerBlock = ConstU32<MAX_ENDS>;
+	type Carriers = Batches;
+	type WeightInfo = crate::weights::SubstrateWeight<Test>;
+	type BenchmarkHelper = MockHelper;
+}
+
+/// A round is adopted in this block.
+pub fn adopt(run: RunId, round: RoundIndex) {
+	Adopted::mutate(|adopted| adopted.insert((run, round), System::block_number()));
+}
+
+/// Genesis storage with these clocks.
+pub fn storage(clock: BlockNumber, extension: BlockNumber) -> sp_runtime::Storage {
+	let challengers = (1..9).map(|tag| (account(tag), FUNDS));
+	let claimants = (50..60).flat_map(|tag| [(account(tag), ED), (stake_of(&account(tag)), STAKE)]);
+	RuntimeGenesisConfig {
+		balances: pallet_balances::GenesisConfig { balances: challengers.chain(claimants).collect(), ..Default::default() },
+		disputes: pallet_neuro_disputes::GenesisConfig { clock, extension, ..Default::default() },
+		..Default::default()
+	}
+	.build_storage()
+	.expect("genesis of the mock builds")
+}
+
+/// The mock at block 1.
+pub fn new_test_ext() -> sp_io::TestExternalities {
+	let mut ext = sp_io::TestExternalities::new(storage(CLOCK, EXTENSION));
+	ext.execute_with(|| {
+		Works::set(BTreeMap::new());
+		Attestations::set(BTreeMap::new());
+		Adopted::set(BTreeMap::new());
+		Holds::set(BTreeMap::new());
+		Condemned::set(Vec::new());
+		Excluded::set(BTreeSet::new());
+		SlashShare::set(Perbill::one());
+		System::set_block_number(1);
+	});
+	ext
+}
+
+/// Runs `test` on the mock, then checks every invariant.
+pub fn build_and_execute(test: impl FnOnce()) {
+	new_test_ext().execute_with(|| {
+		test();
+		check_invariants();
+	});
+}
+
+/// The pallet's invariants; every claim is held once for every open game, unless it has fallen, and money only leaves by burning.
+pub fn check_invariants() {
+	Disputes::do_try_state().expect("invariants hold");
+	let mut open = BTreeMap::<ClaimId, i64>::new();
+	crate::Games::<Test>::iter_keys().for_each(|(claim, _)| *open.entry(claim).or_default() += 1);
+	for (claim, holds) in Holds::get() {
+		let fallen = Condemned::get().contains(&claim);
+		assert!(fallen || open.get(&claim).copied().unwrap_or_default() == holds, "{claim:?} is held {holds} times");
+	}
+	let accounts: Balance = frame_system::Account::<Test>::iter_values().map(|info| info.data.free + info.data.reserved).sum();
+	assert_eq!(accounts, Balances::total_issuance());
+}
+
+/// The next block begins.
+pub fn next_block() {
+	let next = System::block_number() + 1;
+	System::set_block_number(next);
+	Disputes::on_initialize(next);
+	check_invariants();
+}
+
+/// Goes to block `to`.
+pub fn run_to(to: BlockNumber) {
+	while System::block_number() < to {
+		next_block();
+	}
+}
+
+/// A claim of run 0.
+pub fn claim(kind: ClaimKind, round: RoundIndex, who: &AccountId) -> ClaimId {
+	ClaimId { run: 0, round, kind, who: who.clone() }
+}

@@ -1,0 +1,66 @@
+//! Challenges: how games begin.
+
+use crate::{grounds::Grounds, Clock, Config, Error, Event, Extension, Game, Games, HoldReason, Pallet};
+use codec::Encode;
+use frame_support::{
+	ensure,
+	traits::{fungible::MutateHold, Get},
+};
+use neuroshard_graph::{
+	game::{open_checkpoint, open_work, Doubt, Position},
+	merkle::blake2_256,
+	Hash,
+};
+use neuroshard_types::{
+	dispute::{ClaimId, Claims},
+	run::Work,
+	AccountId, H256,
+};
+use sp_runtime::{DispatchError, DispatchResult};
+
+use alloc::vec::Vec;
+
+impl<T: Config> Pallet<T> {
+	/// See [`crate::Call::challenge_work`].
+	pub(crate) fn do_challenge_work(challenger: AccountId, claim: ClaimId, work: &Work, doubt: Doubt) -> DispatchResult {
+		let grounds = Self::disputable(&claim, &challenger)?;
+		let Grounds::Work { claim: judged, .. } = &grounds else { return Err(Error::<T>::NoClaim.into()) };
+		ensure!(H256(blake2_256(&work.encode())) == judged.work_hash, Error::<T>::WrongWork);
+		let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
+		let position = grounds.judge(|setting| open_work(setting, &roots, work.delta_root.0, doubt)).map_err(Error::<T>::from)?;
+		Self::open(claim, challenger, Some(doubt), position, &grounds)
+	}
+
+	/// See [`crate::Call::challenge_attestation`]. Returns how many records the claim is judged by.
+	pub(crate) fn do_challenge_attestation(challenger: AccountId, claim: ClaimId) -> Result<u32, DispatchError> {
+		let grounds = Self::disputable(&claim, &challenger)?;
+		let position = grounds.judge(open_checkpoint).map_err(Error::<T>::from)?;
+		Self::open(claim, challenger, None, position, &grounds)?;
+		Ok(grounds.records())
+	}
+
+	/// What `claim` is judged by, if `challenger` may dispute it now.
+	fn disputable(claim: &ClaimId, challenger: &AccountId) -> Result<Grounds, Error<T>> {
+		ensure!(claim.who != *challenger, Error::<T>::OwnClaim);
+		let adopted = T::Claims::adopted_at(claim.run, claim.round).ok_or(Error::<T>::NotAdopted)?;
+		ensure!(Self::now() < adopted.saturating_add(T::ChallengeWindow::get()), Error::<T>::WindowOver);
+		ensure!(!T::Claims::is_condemned(claim), Error::<T>::Condemned);
+		ensure!(!Games::<T>::contains_key(claim, challenger), Error::<T>::AlreadyOpen);
+		Grounds::of::<T>(claim).ok_or(Error::<T>::NoClaim)
+	}
+
+	/// Takes the bond and begins the game.
+	fn open(claim: ClaimId, challenger: AccountId, doubt: Option<Doubt>, position: Position, grounds: &Grounds) -> DispatchResult {
+		let (bond, now, clock) = (T::Bond::get(), Self::now(), Clock::<T>::get());
+		T::Currency::hold(&HoldReason::Challenge.into(), &challenger, bond)?;
+		T::Claims::hold(&claim);
+		let deadline = now.saturating_add(clock).saturating_add(Extension::<T>::get());
+		let first_round = grounds.first_round();
+		let mut game =
+			Game { position, deadline, reserve: clock, moves: Default::default(), bond, first_round, earlier: None, later: None };
+		game.note_move(now);
+		Self::enter(&claim, &challenger, game);
+		Self::deposit_event(Event::Opened { claim, challenger, doubt, bond, deadline });
+		Ok(())
+	}
+}

@@ -1,0 +1,98 @@
+//! The transaction extension: who gets a move into a block.
+
+use super::*;
+use crate::{Call, CheckTurn, Refusal};
+use frame_support::dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo};
+use sp_runtime::{
+	traits::DispatchTransaction,
+	transaction_validity::{InvalidTransaction, TransactionSource::External, TransactionValidityError},
+};
+
+fn valid(origin: RuntimeOrigin, call: &RuntimeCall) -> Result<(), TransactionValidityError> {
+	CheckTurn::<Test>::default().validate_only(origin, call, &DispatchInfo::default(), 0, External, 0).map(|_| ())
+}
+
+fn refused(refusal: Refusal) -> Result<(), TransactionValidityError> {
+	Err(InvalidTransaction::Custom(refusal.code()).into())
+}
+
+fn call(claim: &ClaimId, challenger: &AccountId, action: Move) -> RuntimeCall {
+	Call::play { claim: claim.clone(), challenger: challenger.clone(), action }.into()
+}
+
+/// A game about false work that waits for the defender.
+fn opened() -> (ClaimId, Match) {
+	let (claim, work, doubt) = false_work();
+	assert_ok!(challenge(&ALICE, &claim, &work, doubt));
+	(claim.clone(), Match::new(&claim, &ALICE, case::claimant(Some(case::MISTAKE)), case::checker()))
+}
+
+#[test]
+fn a_move_is_valid_from_the_account_whose_turn_it_is_only() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		for turn in [LIAR, ALICE, LIAR] {
+			let (who, action) = game.next().expect("a move");
+			assert_eq!(who, turn);
+			let call = call(&claim, &ALICE, action);
+			for other in [ALICE, LIAR, BOB, NOBODY] {
+				let expected = if other == who { Ok(()) } else { refused(Refusal::NotYourTurn) };
+				assert_eq!(valid(signed(&other), &call), expected);
+			}
+			assert_eq!(valid(RuntimeOrigin::none(), &call), Err(InvalidTransaction::BadSigner.into()));
+			assert!(game.step());
+		}
+	});
+}
+
+#[test]
+fn a_move_without_a_game_or_too_late_or_too_long_is_invalid() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let (_, action) = game.next().expect("a move");
+		let long = Move::Steps(vec![[0; 32]; neuroshard_graph::game::MAX_LIST as usize + 1]);
+		assert_eq!(valid(signed(&LIAR), &call(&claim, &ALICE, long)), refused(Refusal::TooLong));
+		assert_eq!(valid(signed(&LIAR), &call(&claim, &BOB, action.clone())), refused(Refusal::NoGame));
+		System::set_block_number(1 + CLOCK + EXTENSION + 1);
+		assert_eq!(valid(signed(&LIAR), &call(&claim, &ALICE, action.clone())), refused(Refusal::TooLate));
+		System::set_block_number(1);
+		crate::Fallen::<Test>::insert(&claim, ());
+		assert_eq!(valid(signed(&LIAR), &call(&claim, &ALICE, action)), refused(Refusal::ClaimFell));
+		crate::Fallen::<Test>::remove(&claim);
+	});
+}
+
+#[test]
+fn a_move_that_another_call_carries_is_invalid_however_deep() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let (who, action) = game.next().expect("a move");
+		let batch = |calls| RuntimeCall::from(pallet_utility::Call::batch { calls });
+		let remark = || RuntimeCall::from(frame_system::Call::remark { remark: vec![] });
+		assert_eq!(valid(signed(&who), &batch(vec![remark(), batch(vec![remark()])])), Ok(()));
+		let mut carried = batch(vec![remark(), call(&claim, &ALICE, action), remark()]);
+		for _ in 0..100 {
+			assert_eq!(valid(signed(&who), &carried), refused(Refusal::Carried));
+			carried = batch(vec![remark(), carried]);
+		}
+	});
+}
+
+#[test]
+fn moves_are_operational_and_weigh_what_they_ask_for() {
+	build_and_execute(|| {
+		let (claim, work, doubt) = false_work();
+		let opening = Call::<Test>::challenge_work { run: 0, round: 0, who: LIAR, work, doubt };
+		assert_eq!(opening.get_dispatch_info().class, DispatchClass::Normal);
+		let info = |action| Call::<Test>::play { claim: claim.clone(), challenger: ALICE, action }.get_dispatch_info();
+		let light = info(Move::Vector(0));
+		let list = info(Move::Hashes(vec![[0; 32]; 16_384]));
+		let piece = info(Move::Piece { piece: 0, before: None, after: None, witness: vec![0; 262_144] });
+		assert_eq!(light.class, DispatchClass::Operational);
+		let [light, list, piece] = [light, list, piece].map(|info| info.call_weight.ref_time());
+		// A mebibyte to hash; a quarter of one, the piece itself and what a decision costs.
+		assert_eq!(list - light, 1_048_576 * 10_000);
+		assert!(piece - light > 262_144 * 10_000 + 5_000_000_000);
+		assert!(piece < 60_000_000_000, "{piece}");
+	});
+}

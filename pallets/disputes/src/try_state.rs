@@ -1,0 +1,65 @@
+//! Invariants of the storage.
+
+use crate::{Clock, Config, Deadlines, Dockets, Fallen, Game, Games, HoldReason, Pallet, SweptTo};
+use alloc::collections::BTreeMap;
+use frame_support::{ensure, traits::fungible::InspectHold};
+use neuroshard_types::{AccountId, Balance};
+use sp_runtime::TryRuntimeError;
+
+impl<T: Config> Pallet<T> {
+	/// Checks every invariant of this pallet's storage and names the first that is broken.
+	pub fn do_try_state() -> Result<(), TryRuntimeError> {
+		ensure!(Clock::<T>::get() > 0, "nobody has time for a move");
+		Self::holds_are_the_bonds_of_open_games()?;
+		Self::every_game_has_its_deadline()?;
+		Self::dockets_link_the_open_games()
+	}
+
+	/// What is held of every challenger is the sum of its bonds.
+	fn holds_are_the_bonds_of_open_games() -> Result<(), TryRuntimeError> {
+		let mut bonds = BTreeMap::<AccountId, Balance>::new();
+		for (claim, challenger, game) in Games::<T>::iter() {
+			ensure!(claim.who != challenger, "an account challenges its own claim");
+			let sum = bonds.entry(challenger).or_default();
+			*sum = sum.checked_add(game.bond).ok_or("bonds exceed what there can be")?;
+		}
+		for (who, bonds) in bonds {
+			let held = T::Currency::balance_on_hold(&HoldReason::Challenge.into(), &who);
+			ensure!(held == bonds, "what is held differs from the bonds of open games");
+		}
+		Ok(())
+	}
+
+	/// Every game is listed under its deadline, which is not passed over, and nothing else is.
+	fn every_game_has_its_deadline() -> Result<(), TryRuntimeError> {
+		let (now, swept) = (Self::now(), SweptTo::<T>::get());
+		for (claim, challenger, game) in Games::<T>::iter() {
+			let Game { deadline, moves, .. } = game;
+			ensure!(Deadlines::<T>::contains_key(deadline, (&claim, &challenger)), "a game has no deadline");
+			ensure!(swept <= deadline, "a deadline was passed over");
+			let last = moves.last().ok_or("a game was never opened")?;
+			ensure!(moves.is_sorted() && *last <= now && *last <= deadline, "a move was made out of time");
+		}
+		ensure!(Deadlines::<T>::iter_keys().count() == Games::<T>::iter_keys().count(), "a deadline without a game");
+		Ok(())
+	}
+
+	/// The games about each claim are linked in the order in which they were opened. Fallen claims have open games.
+	fn dockets_link_the_open_games() -> Result<(), TryRuntimeError> {
+		let mut linked = 0usize;
+		for (claim, docket) in Dockets::<T>::iter() {
+			let (mut next, mut before, mut opened_at) = (Some(docket.first), None, 0);
+			while let Some(challenger) = next {
+				let game = Games::<T>::get(&claim, &challenger).ok_or("a docket names a game that is not open")?;
+				ensure!(game.earlier == before, "a game is linked to another one than that before it");
+				ensure!(opened_at <= game.opened_at(), "games are out of order");
+				linked = linked.saturating_add(1);
+				(next, before, opened_at) = (game.later.clone(), Some(challenger), game.opened_at());
+			}
+			ensure!(before == Some(docket.last), "a docket ends with another game");
+		}
+		ensure!(linked == Games::<T>::iter_keys().count(), "a game is in no docket");
+		ensure!(Fallen::<T>::iter_keys().all(Dockets::<T>::contains_key), "a fallen claim without a game");
+		Ok(())
+	}
+}

@@ -1,0 +1,101 @@
+//! A transaction extension that keeps moves of everybody whose turn it is not out of blocks.
+
+use crate::{Call, Config, Pallet, Refusal, WeightInfo};
+use alloc::{vec, vec::Vec};
+use codec::{Decode, DecodeWithMemTracking, Encode};
+use core::marker::PhantomData;
+use frame_support::{pallet_prelude::TransactionSource, traits::IsSubType, weights::Weight, DefaultNoBound};
+use neuroshard_types::AccountId;
+use scale_info::TypeInfo;
+use sp_runtime::{
+	impl_tx_ext_default,
+	traits::{AsSystemOriginSigner, DispatchInfoOf, TransactionExtension, ValidateResult},
+	transaction_validity::InvalidTransaction,
+};
+
+/// Calls that carry other calls.
+pub trait Carriers<RuntimeCall> {
+	/// The calls that `call` would dispatch when it is dispatched. Empty for all but batches and the like.
+	fn carried(call: &RuntimeCall) -> Vec<&RuntimeCall>;
+}
+
+/// No call carries another one.
+impl<RuntimeCall> Carriers<RuntimeCall> for () {
+	fn carried(_: &RuntimeCall) -> Vec<&RuntimeCall> {
+		Vec::new()
+	}
+}
+
+/// Refuses transactions with a `play` that is not by the account whose turn it is, in time and of a possible size: see [`Refusal`] for the
+/// codes of [`InvalidTransaction::Custom`]. So nobody else gets into the part of blocks that is kept for such moves. A `play` that another
+/// call carries is refused altogether.
+#[derive(Encode, Decode, DecodeWithMemTracking, DefaultNoBound, Clone, Eq, PartialEq, TypeInfo)]
+#[scale_info(skip_type_params(T))]
+pub struct CheckTurn<T>(PhantomData<T>);
+
+impl<T> core::fmt::Debug for CheckTurn<T> {
+	fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+		f.write_str("CheckTurn")
+	}
+}
+
+/// Whether a `play` is among the calls that `call` carries, however deep.
+fn carries_play<T: Config>(call: &T::RuntimeCall) -> bool
+where
+	T::RuntimeCall: IsSubType<Call<T>>,
+{
+	// No recursion: how deep calls are nested is up to whoever sends them.
+	let mut calls = vec![call];
+	while let Some(call) = calls.pop() {
+		let carried = T::Carriers::carried(call);
+		if carried.iter().any(|call| matches!(call.is_sub_type(), Some(Call::play { .. }))) {
+			return true;
+		}
+		calls.extend(carried);
+	}
+	false
+}
+
+impl<T: Config + Send + Sync> TransactionExtension<T::RuntimeCall> for CheckTurn<T>
+where
+	T::RuntimeCall: IsSubType<Call<T>>,
+	T::RuntimeOrigin: AsSystemOriginSigner<AccountId>,
+{
+	const IDENTIFIER: &'static str = "CheckTurn";
+	type Implicit = ();
+	type Val = ();
+	type Pre = ();
+
+	fn weight(&self, call: &T::RuntimeCall) -> Weight {
+		match call.is_sub_type() {
+			Some(Call::play { .. }) => T::WeightInfo::check_turn(),
+			_ => Weight::zero(),
+		}
+	}
+
+	fn validate(
+		&self,
+		origin: T::RuntimeOrigin,
+		call: &T::RuntimeCall,
+		_info: &DispatchInfoOf<T::RuntimeCall>,
+		_len: usize,
+		_self_implicit: Self::Implicit,
+		_inherited_implication: &impl Encode,
+		_source: TransactionSource,
+	) -> ValidateResult<Self::Val, T::RuntimeCall> {
+		let refused = match call.is_sub_type() {
+			Some(Call::play { claim, challenger, action }) => {
+				let who = origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner)?;
+				Pallet::<T>::admit(who, claim, challenger, action).err()
+			}
+			Some(_) => None,
+			None => carries_play::<T>(call).then_some(Refusal::Carried),
+		};
+		match refused {
+			Some(refusal) => Err(InvalidTransaction::Custom(refusal.code()).into()),
+			None => Ok((Default::default(), (), origin)),
+		}
+	}
+
+	impl_tx_ext_default!(T::RuntimeCall; prepare);
+}

@@ -1,0 +1,94 @@
+//! What is stored of disputes.
+
+use codec::{Decode, Encode, MaxEncodedLen};
+use frame_support::{traits::ConstU32, BoundedVec};
+use neuroshard_graph::game::{Position, Side};
+use neuroshard_types::{
+	dispute::{ClaimId, GameView},
+	AccountId, Balance, BlockNumber, RoundIndex,
+};
+use scale_info::TypeInfo;
+
+/// Most moves of a game: opening, steps, step, nodes, node, hashes, hash, hashes, hash, states, piece; about outer steps as many.
+pub const MAX_MOVES: u32 = 11;
+
+/// A dispute about a claim.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Game {
+	/// Where it stands.
+	pub position: Position,
+	/// Last block that the move of the side whose turn it is may be in.
+	pub deadline: BlockNumber,
+	/// Blocks that the other side has left.
+	pub reserve: BlockNumber,
+	/// Blocks of the moves so far, the opening first.
+	pub moves: BoundedVec<BlockNumber, ConstU32<MAX_MOVES>>,
+	/// What is held of the challenger, in planck.
+	pub bond: Balance,
+	/// Earliest round whose record the claim is judged by. Records go in the order of their rounds.
+	pub first_round: RoundIndex,
+	/// Challenger of the game about the same claim that was opened before this one, and is open.
+	pub earlier: Option<AccountId>,
+	/// Challenger of the game about the same claim that was opened next, and is open.
+	pub later: Option<AccountId>,
+}
+
+impl Game {
+	/// The account that plays `side`.
+	pub fn player<'a>(claim: &'a ClaimId, challenger: &'a AccountId, side: Side) -> &'a AccountId {
+		match side {
+			Side::Defender => &claim.who,
+			Side::Challenger => challenger,
+		}
+	}
+
+	/// Notes a move in block `now`.
+	pub fn note_move(&mut self, now: BlockNumber) {
+		// There is room: no game has more.
+		let _ = self.moves.try_push(now);
+	}
+
+	/// Extrinsics so far.
+	pub fn extrinsics(&self) -> u32 {
+		u32::try_from(self.moves.len()).unwrap_or(u32::MAX)
+	}
+
+	/// Block in which it was opened.
+	pub fn opened_at(&self) -> BlockNumber {
+		self.moves.first().copied().unwrap_or_default()
+	}
+
+	/// Goes on to `position` by a move in block `now`. Time runs for the side that moves until its turn is over; the other one gains
+	/// `extension` then.
+	pub fn advance(&mut self, position: Position, now: BlockNumber, extension: BlockNumber) {
+		if position.turn() != self.position.turn() {
+			let left = self.deadline.saturating_sub(now);
+			self.deadline = now.saturating_add(self.reserve).saturating_add(extension);
+			self.reserve = left;
+		}
+		self.position = position;
+		self.note_move(now);
+	}
+}
+
+impl From<Game> for GameView {
+	fn from(game: Game) -> Self {
+		let Game { position, deadline, reserve, moves, bond, .. } = game;
+		Self { position, turn: position.turn(), deadline, reserve, moves: moves.into_inner(), bond }
+	}
+}
+
+/// The open games about one claim, linked in the order in which they were opened.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Docket {
+	/// Challenger of the first one.
+	pub first: AccountId,
+	/// Challenger of the last one.
+	pub last: AccountId,
+}
+
+/// Most blocks, after that of the opening, in which a game can be played: both clocks, and an extension for whoever's turn comes, which is
+/// after every move but the last at most.
+pub fn longest_game(clock: BlockNumber, extension: BlockNumber) -> BlockNumber {
+	clock.saturating_mul(2).saturating_add(extension.saturating_mul(MAX_MOVES.saturating_sub(1)))
+}

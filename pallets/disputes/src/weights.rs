@@ -1,0 +1,137 @@
+//! Weights of the calls, of the hook and of the transaction extension.
+//!
+//! Derived by hand: the database accesses of each on its longest path, as the code makes them and priced by the runtime's `DbWeight`, plus an
+//! allowance of compute time. What other pallets do on a call's behalf is counted with what their implementations in this workspace
+//! need: their own weights say the same.
+
+use core::marker::PhantomData;
+use frame_support::{
+	traits::Get,
+	weights::{constants::WEIGHT_REF_TIME_PER_NANOS, Weight},
+};
+
+/// Weights of this pallet.
+pub trait WeightInfo {
+	/// `challenge_work` or `challenge_attestation`, of a claim that is judged by so many records.
+	fn challenge(records: u32) -> Weight;
+	/// `play` with a move that has so many bytes to hash, about a claim that is judged by so many records.
+	fn play(bytes: u32, records: u32) -> Weight;
+	/// What the execution of a piece adds to `play`.
+	fn piece() -> Weight;
+	/// What a decision adds to `play`.
+	fn decide() -> Weight;
+	/// Looking for games that are to end, and passing over so many blocks in which none is.
+	fn end_due(passed: u32) -> Weight;
+	/// Ending a game as moot.
+	fn end_moot() -> Weight;
+	/// Ending a game at its deadline, by a decision.
+	fn end_late() -> Weight;
+	/// The transaction extension, for a `play`.
+	fn check_turn() -> Weight;
+}
+
+/// Microseconds of compute as weight.
+const fn micros(time: u64) -> Weight {
+	Weight::from_parts(time.saturating_mul(1_000).saturating_mul(WEIGHT_REF_TIME_PER_NANOS), 0)
+}
+
+/// Decoding a record of 128 places and looking through them: four passes of 0.3 us a place.
+const RECORD: Weight = micros(154);
+/// The plan of a training step, which moves are judged by: 1 ms natively for the largest, twenty times that here.
+const PLAN: Weight = micros(20_000);
+/// Executing the largest admissible piece of any operator in the runtime's WASM.
+const PIECE: Weight = micros(5_000);
+/// Blake2 in the runtime's WASM, picoseconds a byte.
+const HASH: u64 = 10_000;
+/// Decoding and encoding a game and what belongs to it.
+const SMALL: Weight = micros(20);
+
+/// The hand-derived weights, priced by the runtime's database weights.
+pub struct SubstrateWeight<T>(PhantomData<T>);
+
+impl<T: frame_system::Config> SubstrateWeight<T> {
+	fn db(reads: u64, writes: u64) -> Weight {
+		T::DbWeight::get().reads_writes(reads, writes)
+	}
+
+	/// What a claim is judged by. Reads: run, and the records; the first and the last one twice.
+	fn grounds(records: u32) -> Weight {
+		let records = u64::from(records).saturating_add(2);
+		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_add(1), 0))
+	}
+
+	/// A game leaves. Reads: two neighbours, docket twice. Writes: game, deadline, two neighbours, docket, fallen claim.
+	fn leave() -> Weight {
+		SMALL.saturating_add(Self::db(4, 6))
+	}
+
+	/// A bond goes back. Reads and writes: account, hold.
+	fn bond() -> Weight {
+		SMALL.saturating_add(Self::db(2, 2))
+	}
+}
+
+impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
+	// Reads: record twice, window, game, bond's account and hold, pending proof, clock, extension, docket, last game. Writes: account, hold,
+	// pending proof, docket, last game, deadline, game. The claim's work of 2 KiB is hashed.
+	fn challenge(records: u32) -> Weight {
+		micros(50).saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::grounds(records)).saturating_add(Self::db(11, 7))
+	}
+	// Reads: game, fallen claim, extension. Writes: game, two deadlines.
+	fn play(bytes: u32, records: u32) -> Weight {
+		let hashing = Weight::from_parts(u64::from(bytes).saturating_mul(HASH), 0);
+		SMALL.saturating_add(PLAN).saturating_add(hashing).saturating_add(Self::grounds(records)).saturating_add(Self::db(3, 3))
+	}
+	fn piece() -> Weight {
+		PIECE
+	}
+	// Reads: docket, provider three times, its account and hold twice, the receiver's account. Writes: provider, account and hold twice, the
+	// receiver's account, and one for the fallen claim. And `Claims::condemn`: 13 reads, 12 writes, twenty passes through 128 places.
+	fn decide() -> Weight {
+		micros(60 + 768 + 50).saturating_add(Self::bond()).saturating_add(Self::leave()).saturating_add(Self::db(9 + 13, 8 + 12))
+	}
+	// Reads: fallen claim, block that was swept to, deadline, and one for every block that is passed over. Writes: block that was swept to.
+	fn end_due(passed: u32) -> Weight {
+		SMALL.saturating_add(Self::db(u64::from(passed).saturating_add(3), 1))
+	}
+	// Reads: fallen claim, docket, game, and a proof that may become final: seven, and six writes.
+	fn end_moot() -> Weight {
+		SMALL.saturating_add(Self::bond()).saturating_add(Self::leave()).saturating_add(Self::db(3 + 7, 6))
+	}
+	// Reads: deadline, game, fallen claim, two records.
+	fn end_late() -> Weight {
+		SMALL.saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::decide()).saturating_add(Self::db(5, 0))
+	}
+	// Reads: game, fallen claim.
+	fn check_turn() -> Weight {
+		micros(10).saturating_add(Self::db(2, 0))
+	}
+}
+
+/// Computation alone, for tests.
+impl WeightInfo for () {
+	fn challenge(records: u32) -> Weight {
+		RECORD.saturating_mul(records.into())
+	}
+	fn play(bytes: u32, records: u32) -> Weight {
+		PLAN.saturating_add(Weight::from_parts(u64::from(bytes).saturating_mul(HASH), 0)).saturating_add(Self::challenge(records))
+	}
+	fn piece() -> Weight {
+		PIECE
+	}
+	fn decide() -> Weight {
+		SMALL
+	}
+	fn end_due(passed: u32) -> Weight {
+		SMALL.saturating_mul(passed.into())
+	}
+	fn end_moot() -> Weight {
+		SMALL
+	}
+	fn end_late() -> Weight {
+		SMALL
+	}
+	fn check_turn() -> Weight {
+		SMALL
+	}
+}
