@@ -1,6 +1,6 @@
 //! Moves: who may make one, and what becomes of it.
 
-use crate::{grounds::Grounds, Config, Error, Event, Extension, Fallen, Game, Games, Pallet};
+use crate::{grounds, Config, Error, Event, Extension, Fallen, Game, Games, Pallet};
 use alloc::vec::Vec;
 use codec::Encode;
 use frame_support::ensure;
@@ -106,7 +106,7 @@ impl<T: Config> Pallet<T> {
 	/// See [`crate::Call::play`]. Returns how many records the claim is judged by.
 	pub(crate) fn do_play(who: &AccountId, claim: ClaimId, challenger: AccountId, action: &Move) -> Result<u32, DispatchError> {
 		let mut game = Self::admit(who, &claim, &challenger, action).map_err(Error::<T>::from)?;
-		let grounds = Grounds::of::<T>(&claim).ok_or(Error::<T>::RecordGone)?;
+		let grounds = grounds::of::<T>(&claim).ok_or(Error::<T>::RecordGone)?;
 		let outcome = grounds.judge(|setting| game.position.play(setting, action)).map_err(Error::<T>::from)?;
 		match outcome {
 			Outcome::Next(position) => {

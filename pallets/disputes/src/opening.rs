@@ -1,6 +1,6 @@
 //! Challenges: how games begin.
 
-use crate::{grounds::Grounds, Clock, Config, Error, Event, Extension, Game, Games, HoldReason, Pallet};
+use crate::{grounds, Clock, Config, Error, Event, Extension, Game, Games, HoldReason, Pallet};
 use codec::Encode;
 use frame_support::{
 	ensure,
@@ -13,6 +13,7 @@ use neuroshard_graph::{
 };
 use neuroshard_types::{
 	dispute::{ClaimId, Claims},
+	grounds::Grounds,
 	run::Work,
 	AccountId, H256,
 };
@@ -46,7 +47,7 @@ impl<T: Config> Pallet<T> {
 		ensure!(Self::now() < adopted.saturating_add(T::ChallengeWindow::get()), Error::<T>::WindowOver);
 		ensure!(!T::Claims::is_condemned(claim), Error::<T>::Condemned);
 		ensure!(!Games::<T>::contains_key(claim, challenger), Error::<T>::AlreadyOpen);
-		Grounds::of::<T>(claim).ok_or(Error::<T>::NoClaim)
+		grounds::of::<T>(claim).ok_or(Error::<T>::NoClaim)
 	}
 
 	/// Takes the bond and begins the game.
