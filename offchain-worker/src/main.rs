@@ -1,38 +1,7 @@
 //! `neuroshard-worker`: see `neuroshard-worker --help`.
 
-use clap::Parser;
-use neuroshard_worker::{
-	cli::{run, Cli},
-	infer::printable_line,
-};
-use std::{io::IsTerminal, process::ExitCode};
-use tracing_subscriber::EnvFilter;
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
-	let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,libp2p_kad=error,neuroshard_worker=info"));
-	tracing_subscriber::fmt()
-		.with_env_filter(filter)
-		.with_writer(std::io::stderr)
-		.with_ansi(std::io::stderr().is_terminal())
-		.with_target(false)
-		.init();
-	let cli = Cli::parse();
-	let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-		Ok(runtime) => runtime,
-		Err(error) => {
-			eprintln!("error: the system gives no threads: {error}");
-			return ExitCode::FAILURE;
-		}
-	};
-	let result = runtime.block_on(run(cli));
-	// Blocking work that nobody waits for any more must not keep the process.
-	runtime.shutdown_timeout(std::time::Duration::from_millis(500));
-	match result {
-		Ok(code) => ExitCode::from(code),
-		Err(error) => {
-			// Parts of it may come from a node or another machine.
-			eprintln!("error: {}", printable_line(&error.to_string()));
-			ExitCode::FAILURE
-		}
-	}
+	neuroshard_worker::cli::main()
 }

@@ -20,6 +20,7 @@ mod machine;
 mod money;
 mod open;
 mod parse;
+mod process;
 mod register;
 mod replay;
 mod run_check;
@@ -29,6 +30,7 @@ mod status;
 mod train;
 
 pub use error::CliError;
+pub use process::main;
 pub use run_file::{ModelFile, Preset, RunFile, RunFileError, TrainFile};
 
 use clap::{Args, Parser, Subcommand};
