@@ -21,6 +21,7 @@ mod runtime_tests;
 pub mod shape;
 mod state;
 mod submit;
+mod verdicts;
 mod views;
 
 pub use archive::{Block, Entries, Header};
@@ -32,4 +33,5 @@ pub use fees::{Costs, RoundSize};
 pub use local::LocalViews;
 pub use state::Funds;
 pub use submit::{Event, Included, Submitter};
+pub use verdicts::Verdict;
 pub use views::PeerPage;

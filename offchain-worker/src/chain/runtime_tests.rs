@@ -28,6 +28,7 @@ fn the_runtime_has_every_call_and_view_function_as_this_worker_knows_them() {
 	let metadata = metadata();
 	check_calls(&metadata).unwrap();
 	check_views(&metadata).unwrap();
+	super::verdicts::check(&metadata).unwrap();
 }
 
 #[test]
