@@ -1,8 +1,10 @@
 //! Replaying whole runs: agreement is claimed for rounds that were recomputed, and for nothing else.
 
-use neuroshard_types::run::RoundRecord;
+use codec::Encode;
+use neuroshard_graph::tiles;
 use neuroshard_types::{
-	run::{PhaseDurations, RunConfig},
+	dispute::OuterJob,
+	run::{PhaseDurations, RoundRecord, RunConfig},
 	AccountId, TrainConfig, F32, H256, NEURO,
 };
 use neuroshard_worker::{
@@ -12,9 +14,10 @@ use neuroshard_worker::{
 		loader::Loader,
 	},
 	engine::Engine,
+	store::Store,
 	train::{
 		checkpoint::{decode_delta, Checkpoint},
-		outer::{apply_outer, attest},
+		outer::{apply_outer, apply_outer_steps, attest, OuterError},
 		presets,
 		replay::{replay_run, AdoptedRound, Progress, ReplayError},
 		round::Training,
@@ -22,18 +25,35 @@ use neuroshard_worker::{
 };
 use std::sync::atomic::AtomicBool;
 
-/// A run of two providers and two rounds that was trained honestly, and its last checkpoint.
+/// A run of two providers, and its last checkpoint.
 struct Run {
 	folder: tempfile::TempDir,
 	loader: Loader,
 	config: RunConfig,
 	rounds: Vec<AdoptedRound>,
 	last: Checkpoint,
+	/// What somebody must have kept: the false delta, and the wrong checkpoint.
+	kept: tempfile::TempDir,
+}
+
+/// What was wrong in the first round, until the last one redid it.
+#[derive(Clone, Copy, PartialEq)]
+enum Fraud {
+	None,
+	/// The delta of the second provider.
+	Delta,
+	/// The adopted checkpoint.
+	Checkpoint,
 }
 
 const RUN: u32 = 3;
 
+/// Two rounds that were trained honestly.
 fn run() -> Run {
+	run_with(Fraud::None, 2)
+}
+
+fn run_with(fraud: Fraud, rounds_count: u8) -> Run {
 	let (model, train) = presets::tiny();
 	let train = TrainConfig { inner_steps: 4, commit_interval: 2, batch: 4, warmup_steps: 2, ..train };
 	let document = |number: u32| format!("document {number} says that {} is a number.\n", number * 7).repeat(30).into_bytes();
@@ -59,18 +79,49 @@ fn run() -> Run {
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
 	};
 	let participants = [10, 20].map(|byte| AccountId::from([byte; 32])).to_vec();
-	let mut rounds = Vec::new();
-	for round in 0..2 {
+	let kept_folder = tempfile::tempdir().unwrap();
+	let kept = Store::open(kept_folder.path(), 1 << 30).unwrap();
+	let genesis = last.clone();
+	let (mut rounds, mut lists) = (Vec::new(), Vec::<Vec<(H256, Vec<f32>)>>::new());
+	for round in 0..rounds_count {
 		let (seed, start) = (H256([round; 32]), last.header.root());
 		let (mut works, mut deltas) = (Vec::new(), Vec::new());
 		for (position, account) in (0..).zip(&participants) {
 			let training = Training::start(&mut engine, &last, &loader, position, seed).unwrap();
-			let trained = training.run(&AtomicBool::new(false), |_| ()).unwrap();
-			let delta = decode_delta(engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap();
-			deltas.push((account.clone(), delta));
+			let mut trained = training.run(&AtomicBool::new(false), |_| ()).unwrap();
+			let mut delta = decode_delta(engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap();
+			if (fraud, round, position) == (Fraud::Delta, 0, 1) {
+				delta.iter_mut().for_each(|value| *value *= 2.0);
+				trained.work.delta_root = kept.put(&tiles::encode(engine.layout(), &delta)).unwrap().root;
+			}
+			deltas.push((trained.work.delta_root, delta));
 			works.push((account.clone(), trained.work));
 		}
-		last = apply_outer(&engine, &last, &deltas).unwrap();
+		lists.push(deltas);
+		let redone = fraud != Fraud::None && round + 1 == rounds_count;
+		let steps = if redone {
+			let mut steps = lists.clone();
+			if fraud == Fraud::Delta {
+				steps[0].truncate(1);
+			}
+			steps
+		} else {
+			vec![lists[usize::from(round)].clone()]
+		};
+		let vectors = |step: &Vec<(H256, Vec<f32>)>| step.iter().map(|(_, delta)| delta.clone()).collect::<Vec<_>>();
+		let from = if redone { &genesis } else { &last };
+		let job = OuterJob {
+			first_round: if redone { 0 } else { round.into() },
+			start: from.header.root(),
+			steps: steps.iter().map(|step| step.iter().map(|(root, _)| *root).collect()).collect(),
+		};
+		last = apply_outer_steps(&engine, from, steps.iter().map(|step| Ok::<_, OuterError>(vectors(step)))).unwrap();
+		let fallen = (fraud, round) == (Fraud::Checkpoint, 0);
+		if fallen {
+			last = apply_outer(&engine, &genesis, &vectors(&lists[0])[..1]).unwrap();
+			last.to_blobs(engine.layout()).iter().for_each(|blob| assert!(kept.put(blob).unwrap().leaves > 0));
+			kept.set_note(last.header.root(), &last.header.encode()).unwrap();
+		}
 		let attested = attest(&mut engine, &last, &loader).unwrap();
 		let record = RoundRecord {
 			seed,
@@ -80,19 +131,31 @@ fn run() -> Run {
 			validation_loss: attested.validation_loss,
 			adopted_at: 9,
 			start,
-			first_round: round.into(),
-			excluded: Vec::new(),
-			fallen: false,
+			first_round: job.first_round,
+			excluded: if (fraud, round) == (Fraud::Delta, 0) { vec![participants[1].clone()] } else { Vec::new() },
+			fallen,
 			attested: Vec::new(),
 		};
-		rounds.push(AdoptedRound { record, works });
+		rounds.push(AdoptedRound { record, job, works });
 	}
-	Run { folder, loader, config, rounds, last }
+	Run { folder, loader, config, rounds, last, kept: kept_folder }
 }
 
 impl Run {
 	fn replay(&self, rounds: &[AdoptedRound]) -> Result<Checkpoint, ReplayError> {
-		replay_run(RUN, &self.config, rounds, &self.loader, 2, |_| ())
+		replay_run(RUN, &self.config, rounds, &self.loader, None, 2, |_| ())
+	}
+
+	/// A replay with what somebody kept, and what it told of fraud.
+	fn replay_with_kept(&self) -> (Result<Checkpoint, ReplayError>, Vec<String>) {
+		let mut told = Vec::new();
+		let tell = |progress: Progress<'_>| {
+			if matches!(progress, Progress::Excluded(..) | Progress::Fallen(..)) {
+				told.push(format!("{progress:?}"));
+			}
+		};
+		let store = Some(self.kept.path().to_path_buf());
+		(replay_run(RUN, &self.config, &self.rounds, &self.loader, store, 2, tell), told)
 	}
 
 	/// What a replay says if one thing in the second round were otherwise.
@@ -114,7 +177,7 @@ fn an_honest_run_agrees_round_by_round() {
 			told.push((round, root));
 		}
 	};
-	let last = replay_run(RUN, &run.config, &run.rounds, &run.loader, 1, tell).unwrap();
+	let last = replay_run(RUN, &run.config, &run.rounds, &run.loader, None, 1, tell).unwrap();
 	assert_eq!(last, run.last);
 	assert_eq!(told, [(0, run.rounds[0].record.checkpoint), (1, run.rounds[1].record.checkpoint)]);
 }
@@ -162,4 +225,38 @@ fn a_dataset_that_cannot_be_read_gives_no_answer_either() {
 	std::fs::remove_dir_all(run.folder.path().join("shards")).unwrap();
 	let Err(error) = run.replay(&run.rounds) else { panic!("agreed") };
 	assert!(matches!(error, ReplayError::Train { round: 0, .. }) && !error.is_difference(), "{error:?}");
+}
+
+#[test]
+fn a_false_delta_that_was_left_out_since_is_no_difference_for_who_has_its_bytes() {
+	let mut run = run_with(Fraud::Delta, 3);
+	let cheat = run.rounds[0].works[1].0.clone();
+	let (last, told) = run.replay_with_kept();
+	assert_eq!((last.unwrap(), told), (run.last.clone(), vec![format!("{:?}", Progress::Excluded(0, &cheat))]));
+
+	let Err(error) = run.replay(&run.rounds) else { panic!("agreed") };
+	assert!(matches!(&error, ReplayError::Absent { round: 0, .. }) && !error.is_difference(), "{error:?}");
+	assert!(error.to_string().contains("--base-path"), "{error}");
+
+	// If all of the list were redone, the false delta would be in it.
+	let all = run.rounds[0].job.steps[0].clone();
+	run.rounds[2].job.steps[0] = all;
+	let (outcome, _) = run.replay_with_kept();
+	assert!(matches!(outcome, Err(ReplayError::Checkpoint { round: 2, .. })));
+	run.rounds[0].record.excluded.clear();
+	let (outcome, _) = run.replay_with_kept();
+	assert!(matches!(outcome, Err(ReplayError::Delta { round: 0, account, .. }) if account == cheat), "the chain holds it for true");
+}
+
+#[test]
+fn a_checkpoint_that_fell_is_no_difference_for_who_has_its_bytes() {
+	let mut run = run_with(Fraud::Checkpoint, 2);
+	let fallen = run.rounds[0].record.checkpoint;
+	let (last, told) = run.replay_with_kept();
+	assert_eq!((last.unwrap(), told), (run.last.clone(), vec![format!("{:?}", Progress::Fallen(0, fallen))]));
+	let Err(error) = run.replay(&run.rounds) else { panic!("agreed") };
+	assert!(matches!(&error, ReplayError::Absent { round: 0, .. }) && !error.is_difference(), "{error:?}");
+	run.rounds[0].record.fallen = false;
+	let (outcome, _) = run.replay_with_kept();
+	assert!(matches!(outcome, Err(ReplayError::Checkpoint { round: 0, .. })));
 }

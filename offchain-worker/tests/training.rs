@@ -2,6 +2,7 @@
 
 use neuroshard_graph::{ModelConfig, TrainConfig};
 use neuroshard_types::{
+	dispute::OuterJob,
 	run::{RoundRecord, Work},
 	AccountId, F32, H256,
 };
@@ -13,11 +14,12 @@ use neuroshard_worker::{
 	},
 	engine::Engine,
 	train::{
-		checkpoint::{decode_delta, Checkpoint},
-		outer::{apply_outer, attest, OuterError},
+		checkpoint::{decode_delta, Checkpoint, CheckpointError},
+		outer::{apply_outer, apply_outer_steps, attest, OuterError},
 		presets,
-		replay::{replay_round, ReplayError},
+		replay::{replay_round, AdoptedRound, ReplayError},
 		round::{validation_loss, TrainError, Trained, Training},
+		shelf::Shelf,
 	},
 };
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -74,7 +76,7 @@ impl Network {
 		let (mut works, mut deltas, mut included) = (Vec::new(), Vec::new(), Vec::new());
 		for (position, account) in (0..2).zip(&participants) {
 			let Trained { work, delta, .. } = self.train(&genesis, position, seed);
-			deltas.push((account.clone(), decode_delta(self.engine.layout(), &delta, work.delta_root, 1).unwrap()));
+			deltas.push(decode_delta(self.engine.layout(), &delta, work.delta_root, 1).unwrap());
 			included.push((account.clone(), work.delta_root));
 			works.push((account.clone(), work));
 		}
@@ -97,7 +99,11 @@ impl Network {
 	}
 
 	fn replay(&mut self, record: &RoundRecord, works: &[(AccountId, Work)]) -> Result<Checkpoint, ReplayError> {
-		replay_round(&mut self.engine, &self.genesis, record, works, &self.loader, |_| ())
+		let steps = vec![record.included.iter().map(|(_, root)| *root).collect()];
+		let job = OuterJob { first_round: record.first_round, start: record.start, steps };
+		let adopted = AdoptedRound { record: record.clone(), job, works: works.to_vec() };
+		let shelf = Shelf::new([&adopted.job], None).unwrap();
+		replay_round(&mut self.engine, &self.genesis, &adopted, &self.loader, &shelf, |_| ())
 	}
 }
 
@@ -124,8 +130,7 @@ fn three_workers_learn_together() {
 		let deltas: Vec<_> = (0..3)
 			.map(|position| {
 				let trained = network.train(&checkpoint, position, H256([round; 32]));
-				let delta = decode_delta(network.engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap();
-				(AccountId::from([position as u8; 32]), delta)
+				decode_delta(network.engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap()
 			})
 			.collect();
 		checkpoint = apply_outer(&network.engine, &checkpoint, &deltas).unwrap();
@@ -141,22 +146,48 @@ fn with_outer_learning_rate_one_the_workers_parameters_are_averaged() {
 	let network = network(1);
 	let n = network.genesis.params.len();
 	let delta = |value: f32| vec![value; n];
-	let deltas = [(AccountId::from([1; 32]), delta(0.25)), (AccountId::from([2; 32]), delta(0.75))];
+	let deltas = [delta(0.25), delta(0.75)];
 	let next = apply_outer(&network.engine, &network.genesis, &deltas).unwrap();
 	assert!(next.params.iter().zip(&network.genesis.params).all(|(next, before)| *next == before - 0.5));
 	assert!(next.momentum.iter().all(|value| *value == 0.5));
 }
 
 #[test]
-fn deltas_out_of_order_twice_or_of_another_model_are_refused() {
+fn deltas_of_another_model_are_refused() {
 	let network = network(1);
-	let delta = vec![0.0; network.genesis.params.len()];
-	let (a, b) = (AccountId::from([1; 32]), AccountId::from([2; 32]));
-	let apply = |deltas: &[(AccountId, Vec<f32>)]| apply_outer(&network.engine, &network.genesis, deltas);
-	assert!(matches!(apply(&[(b.clone(), delta.clone()), (a.clone(), delta.clone())]), Err(OuterError::Order(who)) if who == a));
-	assert!(matches!(apply(&[(b.clone(), delta.clone()), (b.clone(), delta.clone())]), Err(OuterError::Order(_))));
-	assert!(matches!(apply(&[(a.clone(), vec![0.0; 5])]), Err(OuterError::Aggregate(_))));
-	assert!(matches!(apply(&[]), Err(OuterError::Aggregate(_))));
+	assert!(matches!(apply_outer(&network.engine, &network.genesis, &[vec![0.0; 5]]), Err(OuterError::Aggregate(_))));
+}
+
+#[test]
+fn a_step_without_deltas_counts_its_round_and_changes_nothing_else() {
+	let mut network = network(1);
+	network.genesis.momentum.fill(0.5);
+	let next = apply_outer(&network.engine, &network.genesis, &[]).unwrap();
+	assert_eq!((&next.params, &next.momentum), (&network.genesis.params, &network.genesis.momentum));
+	let (_, train) = configuration();
+	assert_eq!((next.header.round, next.header.adopted_steps), (1, u64::from(train.inner_steps)));
+	assert_eq!(next.header.params, network.genesis.header.params);
+	assert_ne!(next.header.root(), network.genesis.header.root());
+}
+
+#[test]
+fn several_outer_steps_are_single_ones_one_after_the_other() {
+	let network = network(2);
+	let (model, train) = configuration();
+	let engine = Engine::new(&model, &TrainConfig { outer_beta: F32::new(0.5), ..train }, 2).unwrap();
+	let delta = |value: f32| vec![value; network.genesis.params.len()];
+	let steps = [vec![delta(0.25), delta(0.5)], vec![], vec![delta(-1.0)]];
+	let single = steps.iter().fold(network.genesis.clone(), |last, step| apply_outer(&engine, &last, step).unwrap());
+	let all =
+		|steps: &[Vec<Vec<f32>>]| apply_outer_steps(&engine, &network.genesis, steps.iter().cloned().map(Ok::<_, OuterError>)).unwrap();
+	assert_eq!(all(&steps), single);
+	assert_eq!(single.header.round, 3);
+	assert_eq!(all(&[]), network.genesis);
+	// Momentum carries each step into those that follow, so that their order matters.
+	assert_ne!(all(&[steps[2].clone(), steps[1].clone(), steps[0].clone()]).header.momentum, single.header.momentum);
+	let failing = [Ok(steps[0].clone()), Err(OuterError::Checkpoint(CheckpointError::TooManyRounds(7)))];
+	let error = apply_outer_steps(&engine, &network.genesis, failing).unwrap_err();
+	assert!(matches!(error, OuterError::Checkpoint(CheckpointError::TooManyRounds(7))), "{error}");
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use super::{
 	error::ChainError,
 	query::{View, EXECUTE},
-	views::{DATASET, RECORD, ROUND, RUN},
+	views::{DATASET, OUTER_JOB, RECORD, ROUND, RUN},
 };
 use codec::{DecodeAll, Encode};
 use neuroshard_types::{
 	dataset::DatasetView,
+	dispute::OuterJob,
 	run::{RoundRecord, RoundView, RunView},
 	DatasetId, RoundIndex, RunId,
 };
@@ -68,6 +69,18 @@ impl LocalViews {
 		call: impl FnOnce(&str, &[u8]) -> Result<Vec<u8>, E>,
 	) -> Result<Option<RoundRecord>, E> {
 		self.ask(&RECORD, (id, round), call)
+	}
+
+	/// Outer steps that are to be attested, in Checkpointing.
+	///
+	/// # Errors
+	/// As [`Self::run`].
+	pub fn outer_job<E: From<ChainError>>(
+		&self,
+		id: RunId,
+		call: impl FnOnce(&str, &[u8]) -> Result<Vec<u8>, E>,
+	) -> Result<Option<OuterJob>, E> {
+		self.ask(&OUTER_JOB, (id,), call)
 	}
 
 	/// A dataset.

@@ -3,6 +3,7 @@
 use super::{client::ChainAt, error::ChainError, query::View};
 use neuroshard_types::{
 	dataset::{DatasetView, Manifest},
+	dispute::OuterJob,
 	provider::{Addresses, PeerIdBytes, ProviderView},
 	reward::{Earnings, EraIndex, EraView},
 	run::{RoundRecord, RoundView, RunView},
@@ -23,6 +24,8 @@ const RUNS: View<(), Vec<RunId>> = View::new("Training", "runs");
 pub(super) const RUN: View<(RunId,), Option<RunView>> = View::new("Training", "run");
 pub(super) const ROUND: View<(RunId,), Option<RoundView>> = View::new("Training", "round");
 pub(super) const RECORD: View<(RunId, RoundIndex), Option<RoundRecord>> = View::new("Training", "record");
+pub(super) const OUTER_JOB: View<(RunId,), Option<OuterJob>> = View::new("Training", "outer_job");
+const REDO_FROM: View<(RunId, RoundIndex), Option<RoundIndex>> = View::new("Training", "redo_from");
 const MEMBERS: View<(RunId,), Vec<AccountId>> = View::new("Training", "members");
 const NEXT_JOIN: View<(RunId, AccountId), Option<BlockNumber>> = View::new("Training", "next_join");
 const EARNINGS: View<(AccountId,), Earnings> = View::new("Rewards", "earnings");
@@ -45,6 +48,8 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	RUN.check(metadata)?;
 	ROUND.check(metadata)?;
 	RECORD.check(metadata)?;
+	OUTER_JOB.check(metadata)?;
+	REDO_FROM.check(metadata)?;
 	MEMBERS.check(metadata)?;
 	NEXT_JOIN.check(metadata)?;
 	EARNINGS.check(metadata)?;
@@ -135,6 +140,23 @@ impl ChainAt {
 		self.view(&RECORD, (id, round)).await
 	}
 
+	/// Outer steps that are to be attested, if the run's round is in Checkpointing.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn outer_job(&self, id: RunId) -> Result<Option<OuterJob>, ChainError> {
+		self.view(&OUTER_JOB, (id,)).await
+	}
+
+	/// First round whose deltas and start checkpoint are needed as long as claims of `round` can be judged, and for what is to be redone
+	/// anyway; `None` for an unknown run.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn redo_from(&self, id: RunId, round: RoundIndex) -> Result<Option<RoundIndex>, ChainError> {
+		self.view(&REDO_FROM, (id, round)).await
+	}
+
 	/// Members of an active run, by account bytes ascending.
 	///
 	/// # Errors
@@ -167,7 +189,7 @@ impl ChainAt {
 		self.view(&CLAIMABLE_ERAS, (who.clone(),)).await
 	}
 
-	/// Blocks from the end of a round until its proofs are final and its data may go.
+	/// Blocks from the end of a round until its proofs are final, unless they are disputed.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.

@@ -93,7 +93,9 @@ impl Replay {
 		dataset::verify(&self.dataset, Some(manifest.root))?;
 		let loader = Loader::new(&self.dataset, manifest.shape, manifest.vocab)?;
 		let (run, threads) = (self.run, hardware::threads(self.threads));
-		let replay = move || replay_run(run, &config, &rounds, &loader, threads, show);
+		// What is in it is checked like everything else; there may be none.
+		let store = common.base().ok().map(|base| base.join("store"));
+		let replay = move || replay_run(run, &config, &rounds, &loader, store, threads, show);
 		Ok(tokio::task::spawn_blocking(replay).await.map_err(broken)??.header.root())
 	}
 
@@ -135,6 +137,7 @@ fn follow(
 			println!("block {} of {last}, {} rounds", state.head().number, run.rounds().len());
 		}
 	}
+	run.note_findings(&state)?;
 	let count = state.head().number.saturating_sub(first);
 	println!(
 		"executed {count} blocks in {:.2} s, {} of the run; the last one is {:?}",
@@ -166,6 +169,12 @@ fn show(progress: Progress<'_>) {
 	match progress {
 		Progress::Genesis(root) => println!("genesis    {root:?}"),
 		Progress::Provider(round, account) => println!("round {round}    recomputing {account}"),
+		Progress::Excluded(round, account) => {
+			println!("round {round}    {account}: not what its work gives, as the chain has found since; left out of what was redone")
+		}
+		Progress::Fallen(round, root) => {
+			println!("round {round}    {root:?}: not what its deltas give, as the chain has found since; it goes on from there until it was redone")
+		}
 		Progress::Round(round, root, loss) => println!("round {round}    {root:?}, validation loss {loss:.4}"),
 	}
 }

@@ -112,6 +112,14 @@ pub enum HistoryError {
 		/// Block.
 		number: BlockNumber,
 	},
+	/// A round was adopted without outer steps to attest.
+	#[error("round {round} was adopted in block {number}, but nothing was to be attested in the block before: the chain is of another version; use the worker of its release")]
+	NoJob {
+		/// Round.
+		round: RoundIndex,
+		/// Block.
+		number: BlockNumber,
+	},
 }
 
 impl HistoryError {

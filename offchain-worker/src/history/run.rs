@@ -4,14 +4,16 @@ use super::{HistoryError, State};
 use crate::train::replay::AdoptedRound;
 use neuroshard_types::{
 	dataset::Manifest,
-	run::{RoundView, RunConfig, RunStatus, RunView, Work},
+	dispute::OuterJob,
+	run::{Phase, RoundView, RunConfig, RunStatus, RunView, Work},
 	AccountId, RoundIndex, RunId,
 };
 
 /// A run as it went, gathered from the state after every block.
 ///
 /// Work that was revealed is in the state until its round is adopted or its attempt aborted, and a round is adopted before any call of
-/// a block: so what counted is the work in the state before the block of the adoption.
+/// a block: so what counted is the work in the state before the block of the adoption. The same is true of the outer steps that were to
+/// be attested.
 pub struct RunHistory {
 	id: RunId,
 	seen: Option<Seen>,
@@ -24,6 +26,7 @@ struct Seen {
 	manifest: Manifest,
 	run: RunView,
 	round: Option<RoundView>,
+	job: Option<OuterJob>,
 }
 
 impl RunHistory {
@@ -46,8 +49,10 @@ impl RunHistory {
 		let number = state.head().number;
 		let Some(run) = state.run(self.id)? else { return Ok(()) };
 		let round = state.round(self.id)?;
+		let attesting = round.as_ref().is_some_and(|round| round.phase == Phase::Checkpointing);
+		let job = if attesting { state.outer_job(self.id)? } else { None };
 		let seen = match self.seen.take() {
-			Some(seen) if (&seen.run, &seen.round) == (&run, &round) => {
+			Some(seen) if (&seen.run, &seen.round, &seen.job) == (&run, &round, &job) => {
 				self.seen = Some(seen);
 				return Ok(());
 			}
@@ -56,15 +61,30 @@ impl RunHistory {
 			None => {
 				let dataset = run.config.dataset;
 				let view = state.dataset(dataset)?.ok_or(HistoryError::NoDataset { run: self.id, dataset, number })?;
-				Seen { manifest: view.manifest, run: run.clone(), round: None }
+				Seen { manifest: view.manifest, run: run.clone(), round: None, job: None }
 			}
 		};
 		self.changes = self.changes.saturating_add(1);
 		for index in seen.run.rounds_adopted..run.rounds_adopted {
 			let record = state.record(self.id, index)?.ok_or(HistoryError::NoRecord { round: index, number })?;
-			self.rounds.push(AdoptedRound { record, works: works(index, seen.round.as_ref()) });
+			let job = seen.job.clone().ok_or(HistoryError::NoJob { round: index, number })?;
+			self.rounds.push(AdoptedRound { record, job, works: works(index, seen.round.as_ref()) });
 		}
-		self.seen = Some(Seen { run, round, ..seen });
+		self.seen = Some(Seen { run, round, job, ..seen });
+		Ok(())
+	}
+
+	/// Takes over what was found of adopted rounds since their adoption, as `state`, the one after the last block that was observed, has
+	/// it. Rounds whose records are gone stay as they were at their adoption.
+	///
+	/// # Errors
+	/// The state cannot be asked.
+	pub fn note_findings(&mut self, state: &State) -> Result<(), HistoryError> {
+		for (index, round) in (0..=RoundIndex::MAX).zip(&mut self.rounds) {
+			if let Some(record) = state.record(self.id, index)? {
+				round.record = record;
+			}
+		}
 		Ok(())
 	}
 

@@ -5,6 +5,7 @@ use crate::chain::{Block, BlockId, Entries, Header, LocalViews};
 use codec::{Decode, DecodeAll};
 use neuroshard_types::{
 	dataset::DatasetView,
+	dispute::OuterJob,
 	run::{RoundRecord, RoundView, RunView},
 	BlockNumber, DatasetId, RoundIndex, RunId, H256,
 };
@@ -133,6 +134,14 @@ impl State {
 	/// As [`Self::run`].
 	pub fn record(&self, id: RunId, round: RoundIndex) -> Result<Option<RoundRecord>, HistoryError> {
 		self.runtime.views.record(id, round, |method, input| self.ask(method, input))
+	}
+
+	/// Outer steps that are to be attested in this state.
+	///
+	/// # Errors
+	/// As [`Self::run`].
+	pub fn outer_job(&self, id: RunId) -> Result<Option<OuterJob>, HistoryError> {
+		self.runtime.views.outer_job(id, |method, input| self.ask(method, input))
 	}
 
 	/// A dataset in this state.

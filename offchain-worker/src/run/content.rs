@@ -5,7 +5,7 @@ use crate::{
 	engine::Engine,
 	files::write_atomically,
 	net::{FetchWatch, Handle, PeerAddress, PeerId},
-	store::{ContentDescriptor, Store},
+	store::{ContentDescriptor, Store, StoreError, Usage},
 	train::checkpoint::{Checkpoint, Header},
 };
 use codec::{DecodeAll, Encode};
@@ -63,6 +63,21 @@ impl Content {
 		checkpoint_folder(&self.base, run)
 	}
 
+	/// Whether there is room for what a round leaves behind that takes this many deltas, of so many leaves each, and makes a checkpoint.
+	/// What is there and must stay is never pushed out for it.
+	///
+	/// # Errors
+	/// [`WorkerError::NoRoom`].
+	pub(super) fn check_room(store: &Store, leaves: u32, deltas: usize) -> Result<(), WorkerError> {
+		let Usage { kept, limit, .. } = store.usage();
+		let blobs = u64::try_from(deltas).unwrap_or(u64::MAX).saturating_add(2);
+		let needed = blobs.saturating_mul(ContentDescriptor { root: H256::zero(), leaves }.disk_bytes());
+		match kept.saturating_add(needed) <= limit {
+			true => Ok(()),
+			false => Err(WorkerError::NoRoom { needed, kept, limit }),
+		}
+	}
+
 	/// Makes `checkpoint` available to peers. Blocks.
 	pub(super) fn publish(store: &Store, checkpoint: &Checkpoint, layout: &ParamLayout) -> Result<(), WorkerError> {
 		let header = checkpoint.header;
@@ -75,16 +90,12 @@ impl Content {
 		Ok(())
 	}
 
-	/// The two blobs of checkpoint `root` of `run`, each of `leaves` leaves, and the header that names them.
+	/// Brings the two blobs of checkpoint `root` of `run`, each of `leaves` leaves, into the store, unless they are there, and keeps them
+	/// with the round that starts from it; with the header that names them. Whoever has the note on the root is asked.
 	pub(super) async fn checkpoint(&self, run: RunId, root: H256, leaves: u32, peers: &[PeerAddress]) -> Result<Header, WorkerError> {
-		let accept = move |note: &[u8]| {
-			let header = Header::decode_all(&mut &*note).ok()?;
-			// The run is not part of the root: a peer may hold the same checkpoint of another one.
-			(header.root() == root).then_some(Header { run, ..header })
-		};
-		let header = match self.store.note(root)?.and_then(|note| accept(&note)) {
+		let header = match Self::stored_header(&self.store, run, root)? {
 			Some(header) => header,
-			None => self.net.note(root, peers, accept).await?,
+			None => self.net.note(root, peers, |note| header(run, root, note)).await?,
 		};
 		// Pinned first: the second blob must not push the first one out.
 		self.store.pin_all([header.params, header.momentum], &round_label(run, header.round))?;
@@ -95,7 +106,26 @@ impl Content {
 		Ok(header)
 	}
 
-	/// Brings a delta into the store. `owner` made it, and is asked first.
+	/// What `store` knows that checkpoint `root` of `run` is made of. Blocks.
+	pub(super) fn stored_header(store: &Store, run: RunId, root: H256) -> Result<Option<Header>, WorkerError> {
+		Ok(store.note(root)?.and_then(|note| header(run, root, &note)))
+	}
+
+	/// Checkpoint `root` of `run` out of `store`, where [`Self::checkpoint`] or [`Self::publish`] left it. Blocks.
+	pub(super) fn read_checkpoint(
+		store: &Store,
+		run: RunId,
+		root: H256,
+		layout: &ParamLayout,
+		threads: usize,
+	) -> Result<Checkpoint, WorkerError> {
+		let header = Self::stored_header(store, run, root)?.ok_or(StoreError::Unknown { root })?;
+		let (params, momentum) = (read(store, header.params)?, read(store, header.momentum)?);
+		Ok(Checkpoint::from_blobs(header, layout, &params, &momentum, threads)?)
+	}
+
+	/// Brings a delta into the store, unless it is there, and keeps it for the sake of `label`; its bytes. `owner` made it, and is asked
+	/// first, then whoever else may have it.
 	pub(super) async fn delta(
 		&self,
 		label: String,
@@ -112,6 +142,19 @@ impl Content {
 		let blob = within(DELTA_TIMEOUT, &format!("delta {root:?}"), fetched).await??;
 		blocking(move || Ok(blob.bytes()?)).await
 	}
+}
+
+/// The header in the note on `root`, if it is one that hashes to it. The run is not part of the root: the note may be about the same
+/// checkpoint of another one.
+fn header(run: RunId, root: H256, note: &[u8]) -> Option<Header> {
+	let header = Header::decode_all(&mut &*note).ok()?;
+	(header.root() == root).then_some(Header { run, ..header })
+}
+
+/// All bytes of blob `root`. Blocks.
+pub(super) fn read(store: &Store, root: H256) -> Result<Vec<u8>, WorkerError> {
+	let blob = store.get(root)?.ok_or(StoreError::Unknown { root })?;
+	Ok(blob.bytes()?)
 }
 
 /// Folder of the newest checkpoint of `run` below a base folder.
@@ -153,6 +196,21 @@ mod tests {
 		let error = within(Duration::ZERO, "delta 7", std::future::pending::<()>()).await.unwrap_err();
 		assert!(matches!(&error, WorkerError::Slow { .. }) && error.to_string().contains("delta 7"), "{error}");
 		assert_eq!(within(Duration::ZERO, "nothing", async { 7 }).await.unwrap(), 7);
+	}
+
+	#[test]
+	fn a_round_finds_room_beside_what_must_stay() {
+		let dir = tempfile::tempdir().unwrap();
+		let leaf = ContentDescriptor { root: H256::zero(), leaves: 1 }.disk_bytes();
+		let store = Store::open(dir.path(), 6 * leaf).unwrap();
+		store.put(&[1; 4096]).unwrap();
+		Content::check_room(&store, 1, 4).unwrap();
+		assert!(Content::check_room(&store, 1, 5).is_err() && Content::check_room(&store, u32::MAX, usize::MAX).is_err());
+		store.put_pinned(&[1; 4096], "kept").unwrap();
+		let error = Content::check_room(&store, 1, 4).unwrap_err();
+		assert!(matches!(error, WorkerError::NoRoom { needed, kept, limit } if (needed, kept, limit) == (6 * leaf, leaf, 6 * leaf)));
+		assert!(error.to_string().contains("--max-disk"), "{error}");
+		Content::check_room(&store, 1, 3).unwrap();
 	}
 
 	#[test]

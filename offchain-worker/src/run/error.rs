@@ -88,6 +88,16 @@ pub enum WorkerError {
 		/// The folder.
 		path: PathBuf,
 	},
+	/// What a round leaves behind would not fit beside what must stay.
+	#[error("no room for a round: it takes {} MiB, and {} of the {} MiB of --max-disk are kept, above all for disputes about earlier rounds, until those are too old for any; this worker sits rounds out until enough of that may go, or --max-disk is raised", mebibytes(*needed), mebibytes(*kept), mebibytes(*limit))]
+	NoRoom {
+		/// Bytes that a round takes.
+		needed: u64,
+		/// Bytes that may not be evicted.
+		kept: u64,
+		/// Most bytes that the store may take.
+		limit: u64,
+	},
 	/// The checkpoint that a job needs is not in memory.
 	#[error("checkpoint {root:?} is not loaded")]
 	NotLoaded {
@@ -120,6 +130,11 @@ impl WorkerError {
 	pub(super) fn is_fatal(&self) -> bool {
 		matches!(self, Self::Genesis { .. } | Self::UnknownRun(_) | Self::Stopped | Self::Chain(ChainError::Incompatible { .. }))
 	}
+}
+
+/// Rounded up.
+fn mebibytes(bytes: u64) -> u64 {
+	bytes.div_ceil(1 << 20)
 }
 
 fn nobody_has_shards(dataset: DatasetId, peers: usize) -> String {
@@ -158,7 +173,7 @@ impl WorkerError {
 			Self::Chain(ChainError::Dispatch { .. })
 			| Self::Train(TrainError::Diverged(_))
 			| Self::Outer(OuterError::Train(TrainError::Diverged(_))) => Some(Rest::Fixed),
-			Self::NoShardList { .. } | Self::UnknownDataset(_) | Self::OthersFolder { .. } => Some(Rest::Growing),
+			Self::NoShardList { .. } | Self::UnknownDataset(_) | Self::OthersFolder { .. } | Self::NoRoom { .. } => Some(Rest::Growing),
 			_ => None,
 		}
 	}

@@ -14,6 +14,7 @@ mod local_folder;
 mod notice;
 mod observe;
 mod obstacle;
+mod outer;
 mod patience;
 mod peers;
 pub mod plan;

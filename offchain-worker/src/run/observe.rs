@@ -82,6 +82,8 @@ async fn run_state(at: &ChainAt, finalized: &ChainAt, me: &AccountId, id: RunId)
 	let Some(view) = at.run(id).await? else { return Ok(None) };
 	let round = at.round(id).await?;
 	let members = at.members(id).await?;
+	let attesting = round.as_ref().is_some_and(|round| round.phase == Phase::Checkpointing);
+	let job = if attesting { at.outer_job(id).await? } else { None };
 	// Asked only when the answer decides whether a salt may be revealed.
 	let revealing = round.as_ref().filter(|round| round.phase == Phase::Revealing);
 	let finalized_seal = match revealing {
@@ -92,5 +94,5 @@ async fn run_state(at: &ChainAt, finalized: &ChainAt, me: &AccountId, id: RunId)
 		None => None,
 	};
 	let next_join = if members.contains(me) { None } else { at.next_join(id, me).await? };
-	Ok(Some(RunState { id, view, round, members, finalized_seal, next_join }))
+	Ok(Some(RunState { id, view, round, job, members, finalized_seal, next_join }))
 }

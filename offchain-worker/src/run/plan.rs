@@ -5,6 +5,7 @@
 //! is simply asked for again with the next block.
 
 use neuroshard_types::{
+	dispute::OuterJob,
 	run::{vote_bitmap, Attestation, ParticipantView, Phase, RoundView, RunStatus, RunView, VoteBitmap},
 	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, H256,
 };
@@ -43,6 +44,8 @@ pub struct RunState {
 	pub view: RunView,
 	/// Its current round; `None` when there is none (any more).
 	pub round: Option<RoundView>,
+	/// Outer steps that are to be attested, in Checkpointing.
+	pub job: Option<OuterJob>,
 	/// Who takes part, in the current round or from the next one on.
 	pub members: Vec<AccountId>,
 	/// This account's sealed commitment to the current round, as of the *finalized* block.
@@ -73,15 +76,13 @@ pub struct PendingWork {
 	pub seal: H256,
 }
 
-/// The result of an outer step.
+/// The result of outer steps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NextCheckpoint {
 	/// Run.
 	pub run: RunId,
-	/// Checkpoint that the step started from.
-	pub from: H256,
-	/// Delta roots it applied, by account ascending.
-	pub included: Vec<H256>,
+	/// The steps that were taken.
+	pub job: OuterJob,
 	/// What is attested.
 	pub attestation: Attestation,
 }
@@ -106,9 +107,12 @@ pub struct LocalState {
 	pub dataset: Option<DatasetId>,
 	/// Finished training.
 	pub pending: Option<PendingWork>,
-	/// What is known of the deltas of the current round, by root. One that is not listed has not come yet.
+	/// A checkpoint besides the loaded one that is in the store, for outer steps to be redone from.
+	pub stored: Option<H256>,
+	/// What is known of the deltas of the current round, and of those that are redone in it, by root. One that is not listed has not come
+	/// yet.
 	pub deltas: BTreeMap<H256, Delta>,
-	/// Result of the newest outer step.
+	/// Result of the newest outer steps.
 	pub next: Option<NextCheckpoint>,
 	/// A round, by its seed, that ended in divergence here: it is not tried again.
 	pub diverged: Option<H256>,
@@ -160,20 +164,25 @@ pub enum Task {
 	Commit,
 	/// Send salt, work and proof.
 	Reveal,
-	/// Get deltas by root from those who revealed them.
+	/// Get deltas by root, from those who revealed them or others who have them.
 	FetchDeltas {
-		/// Who has it, and its root.
-		wanted: Vec<(AccountId, H256)>,
+		/// Rounds that they were revealed in, and roots.
+		wanted: Vec<(RoundIndex, H256)>,
 	},
 	/// Say which deltas could be fetched and checked.
 	Vote {
 		/// One bit per revealed delta.
 		vote: VoteBitmap,
 	},
-	/// Apply the included deltas to the checkpoint, and measure the validation loss.
-	OuterStep {
-		/// Delta roots by account ascending.
-		included: Vec<H256>,
+	/// Get the checkpoint with this root into the store, to redo outer steps from it. The loaded one stays.
+	FetchStart {
+		/// Its root.
+		root: H256,
+	},
+	/// Take the outer steps, and measure the validation loss of what they end with.
+	OuterSteps {
+		/// The steps.
+		job: OuterJob,
 	},
 	/// Send the attestation.
 	Attest {
@@ -245,7 +254,14 @@ pub fn farewell(chain: &ChainView) -> String {
 impl Task {
 	/// Whether it may take longer than the phase that asked for it, so that it is given up when the plan changes.
 	pub fn is_long(&self) -> bool {
-		matches!(self, Self::FetchCheckpoint { .. } | Self::FindDataset { .. } | Self::Train { .. } | Self::FetchDeltas { .. })
+		matches!(
+			self,
+			Self::FetchCheckpoint { .. }
+				| Self::FindDataset { .. }
+				| Self::Train { .. }
+				| Self::FetchDeltas { .. }
+				| Self::FetchStart { .. }
+		)
 	}
 
 	/// Whether this task still does what a plan made since wants.
@@ -275,7 +291,14 @@ impl std::fmt::Display for Task {
 			Self::Reveal => formatter.write_str("revealing"),
 			Self::FetchDeltas { wanted } => write!(formatter, "fetching {} deltas", wanted.len()),
 			Self::Vote { .. } => formatter.write_str("voting on the deltas"),
-			Self::OuterStep { included } => write!(formatter, "applying {} deltas and validating", included.len()),
+			Self::FetchStart { root } => write!(formatter, "fetching checkpoint {root}, to redo outer steps from it"),
+			Self::OuterSteps { job } => {
+				let deltas = job.steps.iter().map(Vec::len).fold(0, usize::saturating_add);
+				match job.steps.len() {
+					0 | 1 => write!(formatter, "applying {deltas} deltas and validating"),
+					steps => write!(formatter, "redoing {steps} outer steps from round {} on, with {deltas} deltas", job.first_round),
+				}
+			}
 			Self::Attest { .. } => formatter.write_str("attesting the checkpoint"),
 			Self::ProveArithmetic { .. } => formatter.write_str("answering the chain's test of this machine's arithmetic"),
 			Self::ProveUptime { .. } => formatter.write_str("proving uptime"),
@@ -347,43 +370,55 @@ fn in_round(
 			let mine = pending.filter(|work| me.sealed == Some(work.seal));
 			mine.filter(|work| run.finalized_seal == Some(work.seal)).map(|_| Task::Reveal)
 		}
-		Phase::Revealing => fetch(revealed(round), local),
+		Phase::Revealing => fetch(of(round), local),
 		Phase::Availability if me.work.is_none() || me.vote.is_some() => None,
 		Phase::Availability => {
 			let urgent = round.deadline.is_some_and(|deadline| chain.best.saturating_add(VOTE_MARGIN) >= deadline);
-			let missing = if urgent { None } else { fetch(revealed(round), local) };
+			let missing = if urgent { None } else { fetch(of(round), local) };
 			missing.or_else(|| ballot(round, local).map(|vote| Task::Vote { vote }))
 		}
 		Phase::Checkpointing if me.work.is_none() || me.attestation.is_some() => None,
-		Phase::Checkpointing => {
-			let included = || revealed(round).filter(|(one, _)| one.included);
-			let roots: Vec<H256> = included().map(|(_, root)| root).collect();
-			let done = local.next.as_ref().filter(|next| next.run == run.id && next.from == round.checkpoint && next.included == roots);
-			match done {
-				Some(next) => Some(Task::Attest { attestation: next.attestation }),
-				// Two thirds say that they could read it: a worker that cannot has nothing to attest.
-				None if included().any(|(_, root)| local.deltas.get(&root) == Some(&Delta::Unsound)) => None,
-				None => fetch(included(), local).or(Some(Task::OuterStep { included: roots })),
-			}
-		}
+		Phase::Checkpointing => run.job.as_ref().and_then(|job| checkpoint(run, job, local)),
 	}
 }
 
-/// Participants that revealed, with their delta roots, in order.
-fn revealed(round: &RoundView) -> impl Iterator<Item = (&ParticipantView, H256)> {
-	round.participants.iter().filter_map(|one| one.work.as_ref().map(|work| (one, work.delta_root)))
+/// What comes next on the way to the attestation of `job`. It may change while a phase lasts, when the chain finds a delta or a checkpoint
+/// to be false: what was computed for another job counts for nothing then.
+fn checkpoint(run: &RunState, job: &OuterJob, local: &LocalState) -> Option<Task> {
+	if let Some(done) = local.next.as_ref().filter(|next| next.run == run.id && next.job == *job) {
+		return Some(Task::Attest { attestation: done.attestation });
+	}
+	let rounds = (job.first_round..=RoundIndex::MAX).zip(&job.steps);
+	let deltas = || rounds.clone().flat_map(|(round, step)| step.iter().map(move |root| (round, *root)));
+	// Two thirds say that they could read it: a worker that cannot has nothing to attest.
+	if deltas().any(|(_, root)| local.deltas.get(&root) == Some(&Delta::Unsound)) {
+		return None;
+	}
+	if ![local.checkpoint, local.stored].contains(&Some(job.start)) {
+		return Some(Task::FetchStart { root: job.start });
+	}
+	fetch(deltas(), local).or_else(|| Some(Task::OuterSteps { job: job.clone() }))
+}
+
+/// Delta roots that were revealed, by account ascending.
+fn revealed(round: &RoundView) -> impl Iterator<Item = H256> + '_ {
+	round.participants.iter().filter_map(|one| one.work.as_ref().map(|work| work.delta_root))
+}
+
+/// The same with the round's number.
+fn of(round: &RoundView) -> impl Iterator<Item = (RoundIndex, H256)> + '_ {
+	revealed(round).map(|root| (round.round, root))
 }
 
 /// Fetches what has not come yet.
-fn fetch<'a>(deltas: impl Iterator<Item = (&'a ParticipantView, H256)>, local: &LocalState) -> Option<Task> {
-	let missing = deltas.filter(|(_, root)| !local.deltas.contains_key(root));
-	let wanted: Vec<_> = missing.map(|(one, root)| (one.account.clone(), root)).collect();
+fn fetch(deltas: impl Iterator<Item = (RoundIndex, H256)>, local: &LocalState) -> Option<Task> {
+	let wanted: Vec<_> = deltas.filter(|(_, root)| !local.deltas.contains_key(root)).collect();
 	(!wanted.is_empty()).then_some(Task::FetchDeltas { wanted })
 }
 
 /// The vote: a bit for every revealed delta, set if it is held and checked.
 fn ballot(round: &RoundView, local: &LocalState) -> Option<VoteBitmap> {
-	vote_bitmap(revealed(round).map(|(_, root)| local.deltas.get(&root) == Some(&Delta::Held)))
+	vote_bitmap(revealed(round).map(|root| local.deltas.get(&root) == Some(&Delta::Held)))
 }
 
 fn housekeeping(chain: &ChainView, local: &LocalState) -> impl Iterator<Item = Task> {

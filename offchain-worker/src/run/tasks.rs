@@ -2,12 +2,11 @@
 
 use super::{
 	compute::Compute,
-	content::{round_label, save, within, Content},
+	content::{round_label, save, Content},
 	journal::Pending,
 	observe::Observed,
-	patience::until_patience_ends,
 	peers::Book,
-	plan::{Delta, NextCheckpoint, RunState, Task},
+	plan::{Delta, Mode, NextCheckpoint, RunState, Task},
 	status::Reporter,
 	supply::Cached,
 	WorkerError,
@@ -17,10 +16,8 @@ use crate::{
 	chain::{ponw, rewards, staking, training, work_hash, Call, ChainError, Submitter},
 	data::loader::Assignment,
 	keys::Keys,
-	store::{ContentDescriptor, Store, StoreError},
 	train::{
-		checkpoint::{decode_delta, Checkpoint},
-		outer::{apply_outer, attest},
+		checkpoint::Checkpoint,
 		round::{TrainError, Training},
 	},
 };
@@ -28,22 +25,16 @@ use neuroshard_kernels::exec::Exec;
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	run::{RoundView, RunConfig},
-	AccountId, DatasetId, RunId, H256,
+	DatasetId, RunId, H256,
 };
 use std::{
 	sync::{
 		atomic::{AtomicBool, Ordering},
 		Arc, PoisonError,
 	},
-	time::{Duration, Instant},
+	time::Instant,
 };
 use tokio::sync::Mutex;
-
-/// A delta that does not come within a block of the first one is asked for again, by itself.
-const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Longest attempt to fetch the held-out shards; what has come by then is kept.
-const SHARDS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a finished task leaves behind.
 #[derive(Clone, Debug)]
@@ -52,6 +43,8 @@ pub(super) enum Effect {
 	Sent,
 	/// A checkpoint is loaded.
 	Loaded(H256),
+	/// A checkpoint to redo outer steps from is in the store.
+	StoredStart(H256),
 	/// The list of a dataset's shards is at hand.
 	Dataset(DatasetId),
 	/// Training is finished; to be journalled before it is committed to.
@@ -62,7 +55,7 @@ pub(super) enum Effect {
 	Fetched,
 	/// Some deltas are still to come.
 	Incomplete,
-	/// The outer step is done.
+	/// The outer steps are taken.
 	Stepped(NextCheckpoint),
 	/// Uptime of an hour is proven, or refused for good.
 	Uptime(u32),
@@ -86,7 +79,7 @@ pub(super) struct Tasks {
 pub(super) struct Checked(Arc<std::sync::Mutex<Vec<(H256, Delta)>>>);
 
 impl Checked {
-	fn note(&self, root: H256, delta: Delta) {
+	pub(super) fn note(&self, root: H256, delta: Delta) {
 		self.0.lock().unwrap_or_else(PoisonError::into_inner).push((root, delta));
 	}
 
@@ -111,7 +104,7 @@ impl Moment {
 		self.seen.chain.run.as_ref().ok_or(WorkerError::Stopped)
 	}
 
-	fn round(&self) -> Result<(&RunState, &RoundView), WorkerError> {
+	pub(super) fn round(&self) -> Result<(&RunState, &RoundView), WorkerError> {
 		let run = self.run()?;
 		run.round.as_ref().map(|round| (run, round)).ok_or(WorkerError::Stopped)
 	}
@@ -125,7 +118,7 @@ impl Tasks {
 			Task::FetchCheckpoint { root } => self.fetch_checkpoint(moment, root).await,
 			Task::Adopt { root } => self.adopt(moment, root).await,
 			Task::FindDataset { id } => self.dataset(moment).await.map(|_| Effect::Dataset(id)),
-			Task::Join => self.send(training::join(moment.run()?.id)).await,
+			Task::Join => self.join(moment).await,
 			Task::Leave => self.send(training::leave(moment.run()?.id)).await,
 			Task::Train { position } => self.train(moment, position).await,
 			Task::Commit => self.commit(moment).await,
@@ -135,7 +128,8 @@ impl Tasks {
 				let (run, round) = moment.round()?;
 				self.send(training::vote_availability(run.id, round.round, round.attempt, vote)).await
 			}
-			Task::OuterStep { included } => self.outer_step(moment, included).await,
+			Task::FetchStart { root } => self.fetch_start(moment, root).await,
+			Task::OuterSteps { job } => self.outer_steps(moment, job).await,
 			Task::Attest { attestation } => {
 				let (run, round) = moment.round()?;
 				self.send(training::attest(run.id, round.round, round.attempt, attestation)).await
@@ -153,6 +147,24 @@ impl Tasks {
 		// What expired is planned anew: the phase that it belonged to may be over.
 		self.submitter.submit_once(call).await?;
 		Ok(Effect::Sent)
+	}
+
+	async fn join(&self, moment: &Moment) -> Result<Effect, WorkerError> {
+		let run = moment.run()?;
+		self.make_room(moment, run.members.len().saturating_add(1)).await?;
+		self.send(training::join(run.id)).await
+	}
+
+	/// Sees to it that there is room for a round with this many deltas, before anybody counts on this worker.
+	async fn make_room(&self, moment: &Moment, deltas: usize) -> Result<(), WorkerError> {
+		let run = moment.run()?;
+		let leaves = self.leaves(run.id, &run.view.config).await?;
+		if Content::check_room(&self.content.store, leaves, deltas).is_ok() {
+			return Ok(());
+		}
+		// More may be too old by now than when the last round was adopted: no other one might ever be.
+		self.prune(&moment.seen, Mode::Train).await?;
+		Content::check_room(&self.content.store, leaves, deltas)
 	}
 
 	async fn build_genesis(&self, moment: &Moment) -> Result<Effect, WorkerError> {
@@ -181,12 +193,14 @@ impl Tasks {
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let folder = self.content.checkpoint_folder(run);
 		// The newest one before a restart may still be the newest one.
-		let (known, at) = (config.clone(), folder.clone());
+		let (known, at, store) = (config.clone(), folder.clone(), self.content.store.clone());
 		let loaded = self.compute.run(move |bench| {
 			let threads = bench.threads();
 			let prepared = bench.prepare(run, &known)?;
 			match Checkpoint::load(&at, prepared.engine.layout(), threads) {
 				Ok(Some(checkpoint)) if checkpoint.header.root() == root => {
+					// Others ask the store for it, and that may have lost it.
+					Content::publish(&store, &checkpoint, prepared.engine.layout())?;
 					*prepared.current = Some(checkpoint);
 					Ok(true)
 				}
@@ -201,14 +215,12 @@ impl Tasks {
 			return Ok(Effect::Loaded(root));
 		}
 		let leaves = self.leaves(run, &config).await?;
-		let header = self.content.checkpoint(run, root, leaves, &moment.book.all()).await?;
+		self.content.checkpoint(run, root, leaves, &moment.book.all()).await?;
 		let store = self.content.store.clone();
 		let job = self.compute.run(move |bench| {
 			let threads = bench.threads();
 			let prepared = bench.prepare(run, &config)?;
-			let layout = prepared.engine.layout();
-			let (params, momentum) = (read(&store, header.params)?, read(&store, header.momentum)?);
-			let checkpoint = Checkpoint::from_blobs(header, layout, &params, &momentum, threads)?;
+			let checkpoint = Content::read_checkpoint(&store, run, root, prepared.engine.layout(), threads)?;
 			save(&folder, &checkpoint, prepared.engine)?;
 			*prepared.current = Some(checkpoint);
 			Ok(root)
@@ -217,7 +229,7 @@ impl Tasks {
 	}
 
 	/// Leaves of an encoded parameter vector of the run's model.
-	async fn leaves(&self, run: RunId, config: &RunConfig) -> Result<u32, WorkerError> {
+	pub(super) async fn leaves(&self, run: RunId, config: &RunConfig) -> Result<u32, WorkerError> {
 		let config = config.clone();
 		let job = self.compute.run(move |bench| Ok(bench.prepare(run, &config)?.engine.layout().tile_count()));
 		u32::try_from(job.await?).map_err(|_| WorkerError::Stopped)
@@ -240,6 +252,7 @@ impl Tasks {
 		let (state, round) = moment.round()?;
 		let attempt = round.attempt;
 		let (run, config, index, seed, root) = (state.id, state.view.config.clone(), round.round, round.seed, round.checkpoint);
+		self.make_room(moment, round.participants.len()).await?;
 		let dataset = self.dataset(moment).await?;
 		let train = &config.train;
 		let assignment = Assignment { position, seed, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
@@ -310,87 +323,6 @@ impl Tasks {
 		}
 		Ok(Effect::Uptime(hour))
 	}
-
-	async fn fetch_deltas(&self, moment: &Moment, wanted: Vec<(AccountId, H256)>) -> Result<Effect, WorkerError> {
-		let (state, round) = moment.round()?;
-		let (run, config, label) = (state.id, state.view.config.clone(), round_label(state.id, round.round));
-		let leaves = self.leaves(run, &config).await?;
-		let peers = moment.book.all();
-		let fetches = wanted.into_iter().map(|(owner, root)| {
-			let content = ContentDescriptor { root, leaves };
-			let (owner, peers) = (moment.book.peer_of(&owner), &peers);
-			let fetched = self.content.delta(label.clone(), content, owner, peers);
-			let config = config.clone();
-			async move { (root, async { self.check_delta(run, config, root, fetched.await?).await }.await) }
-		});
-		let mut missing = false;
-		for (root, result) in until_patience_ends(fetches, PATIENCE).await {
-			match result {
-				Ok(()) => {}
-				Err(WorkerError::Stopped) => return Err(WorkerError::Stopped),
-				Err(error) => {
-					tracing::warn!("delta {root}: {error}");
-					missing = true;
-				}
-			}
-		}
-		Ok(if missing { Effect::Incomplete } else { Effect::Fetched })
-	}
-
-	/// Checks that a delta is one of this model: a vote says that it can be applied.
-	async fn check_delta(&self, run: RunId, config: RunConfig, root: H256, bytes: Vec<u8>) -> Result<(), WorkerError> {
-		let checked = self.checked.clone();
-		let job = self.compute.run(move |bench| {
-			let threads = bench.threads();
-			let decoded = decode_delta(bench.prepare(run, &config)?.engine.layout(), &bytes, root, threads);
-			checked.note(root, if decoded.is_ok() { Delta::Held } else { Delta::Unsound });
-			decoded?;
-			Ok(())
-		});
-		job.await
-	}
-
-	async fn outer_step(&self, moment: &Moment, included: Vec<H256>) -> Result<Effect, WorkerError> {
-		let (state, round) = moment.round()?;
-		let (run, config, from) = (state.id, state.view.config.clone(), round.checkpoint);
-		let owners: Vec<(AccountId, H256)> = round
-			.participants
-			.iter()
-			.filter(|one| one.included)
-			.filter_map(|one| one.work.as_ref().map(|work| (one.account.clone(), work.delta_root)))
-			.collect();
-		let fetched = async {
-			let dataset = self.dataset(moment).await?;
-			self.validation_shards(moment, &dataset).await.map(|()| dataset)
-		};
-		// Nobody gives this task up while it computes, so that what it waits for must not take for ever.
-		let dataset = within(SHARDS_TIMEOUT, "the held-out shards", fetched).await??;
-
-		let (store, reporter) = (self.content.store.clone(), self.reporter.clone());
-		let job = self.compute.run(move |bench| {
-			let threads = bench.threads();
-			let mut prepared = bench.prepare(run, &config)?;
-			let (engine, previous) = prepared.at(from)?;
-			let deltas =
-				owners.into_iter().map(|(owner, root)| Ok((owner, decode_delta(engine.layout(), &read(&store, root)?, root, threads)?)));
-			let deltas = deltas.collect::<Result<Vec<_>, WorkerError>>()?;
-			let next = apply_outer(engine, previous, &deltas)?;
-			drop(deltas);
-			let attestation = attest(engine, &next, &dataset.loader)?;
-			// Whoever attests a checkpoint can hand it out.
-			Content::publish(&store, &next, engine.layout())?;
-			reporter.update(|status| status.validation_loss = Some(attestation.validation_loss.get()));
-			*prepared.next = Some(next);
-			Ok(attestation)
-		});
-		let attestation = job.await?;
-		Ok(Effect::Stepped(NextCheckpoint { run, from, included, attestation }))
-	}
-}
-
-fn read(store: &Store, root: H256) -> Result<Vec<u8>, WorkerError> {
-	let blob = store.get(root)?.ok_or(StoreError::Unknown { root })?;
-	Ok(blob.bytes()?)
 }
 
 impl Moment {

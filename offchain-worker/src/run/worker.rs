@@ -125,6 +125,7 @@ impl Worker {
 			checkpoint: None,
 			dataset: None,
 			pending: journal.pending_work(),
+			stored: None,
 			deltas: Default::default(),
 			next: None,
 			diverged: None,
@@ -226,7 +227,10 @@ impl Worker {
 						// Another run's work, or a reorganisation, took its place in memory.
 						WorkerError::NotLoaded { .. } => self.local.unloaded(),
 						// What was here may be damaged or gone: it is checked, and fetched if need be, again.
-						WorkerError::Store(_) | WorkerError::Checkpoint(_) => self.local.deltas.clear(),
+						WorkerError::Store(_) | WorkerError::Checkpoint(_) => {
+							self.local.deltas.clear();
+							self.local.stored = None;
+						}
 						_ => {}
 					}
 					wait(&mut heads, stop).await;
@@ -299,7 +303,7 @@ impl Worker {
 		}
 		self.at_hand = Some((run.id, adopted));
 		if known < adopted {
-			self.tasks.prune(seen).await?;
+			self.tasks.prune(seen, self.local.mode).await?;
 		}
 		let kept = Some(run.view.config.dataset).filter(|_| run.view.status == RunStatus::Active);
 		if self.kept != Some(kept) && self.tasks.release_datasets(kept).await? {
@@ -407,6 +411,7 @@ impl Worker {
 			Effect::Sent | Effect::Fetched | Effect::Incomplete => {}
 			Effect::Dataset(id) => self.local.dataset = Some(id),
 			Effect::Loaded(root) => self.local.checkpoint = Some(root),
+			Effect::StoredStart(root) => self.local.stored = Some(root),
 			Effect::Trained(pending) => {
 				let root = pending.work.delta_root;
 				self.journal.set_pending(pending)?;

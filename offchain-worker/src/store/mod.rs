@@ -37,6 +37,6 @@ pub use error::StoreError;
 pub use index::Usage;
 pub(crate) use leaves::parse_hashes;
 pub use leaves::{ContentDescriptor, LeafList, LEAF_BYTES};
-pub use notes::MAX_NOTE_BYTES;
+pub use notes::{read_note, MAX_NOTE_BYTES};
 pub use partial::Partial;
 pub use storage::{read_blob, Store};

@@ -4,7 +4,10 @@
 use super::{Store, StoreError};
 use crate::files::write_atomically;
 use neuroshard_types::H256;
-use std::{fs, io, path::PathBuf};
+use std::{
+	fs, io,
+	path::{Path, PathBuf},
+};
 
 /// Longest note.
 pub const MAX_NOTE_BYTES: usize = 512 * 1024;
@@ -29,12 +32,7 @@ impl Store {
 	/// # Errors
 	/// [`StoreError::Io`].
 	pub fn note(&self, root: H256) -> Result<Option<Vec<u8>>, StoreError> {
-		let path = self.note_path(root);
-		match fs::read(&path) {
-			Ok(note) => Ok(Some(note).filter(|note| note.len() <= MAX_NOTE_BYTES)),
-			Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-			Err(error) => Err(StoreError::io("read", &path, error)),
-		}
+		read_note(self.folder(), root)
 	}
 
 	/// Removes the note on `root`.
@@ -50,8 +48,25 @@ impl Store {
 	}
 
 	fn note_path(&self, root: H256) -> PathBuf {
-		self.folder().join("notes").join(hex::encode(root.0))
+		note_path(self.folder(), root)
 	}
+}
+
+/// The note on `root` of the store in `dir`, if there is one, while another process may be using that store.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn read_note(dir: &Path, root: H256) -> Result<Option<Vec<u8>>, StoreError> {
+	let path = note_path(dir, root);
+	match fs::read(&path) {
+		Ok(note) => Ok(Some(note).filter(|note| note.len() <= MAX_NOTE_BYTES)),
+		Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+		Err(error) => Err(StoreError::io("read", &path, error)),
+	}
+}
+
+fn note_path(dir: &Path, root: H256) -> PathBuf {
+	dir.join("notes").join(hex::encode(root.0))
 }
 
 #[cfg(test)]

@@ -9,3 +9,4 @@ pub mod presets;
 pub mod priority;
 pub mod replay;
 pub mod round;
+pub mod shelf;

@@ -9,15 +9,12 @@ use neuroshard_graph::{
 	exec::{aggregate, outer_step},
 	outer::AggregateError,
 };
-use neuroshard_types::{run::Attestation, AccountId};
+use neuroshard_types::run::Attestation;
 
 /// Why there is no next checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum OuterError {
-	/// Deltas must come with their accounts' bytes strictly ascending, as the specification aggregates them.
-	#[error("the delta of {0} is out of order: sort deltas by account bytes, one each")]
-	Order(AccountId),
-	/// No delta, or deltas of another model.
+	/// Deltas of another model.
 	#[error(transparent)]
 	Aggregate(#[from] AggregateError),
 	/// The checkpoint counter.
@@ -28,30 +25,45 @@ pub enum OuterError {
 	Train(#[from] TrainError),
 }
 
-/// The checkpoint that follows `previous` when `deltas` are included: aggregate, then the Nesterov outer step. Exact, so
-/// that honest attestations agree.
+/// The checkpoint that follows `previous` when `deltas` are included, in this order, which is that of the chain (by account bytes
+/// ascending): aggregate, then the Nesterov outer step. Exact, so that honest attestations agree.
+///
+/// Without deltas, which happens if all of a round were proven false since, parameters and momentum stay as they are; the round and its
+/// inner steps are counted like those of any other.
 ///
 /// # Errors
-/// [`OuterError`] for no delta, deltas out of order, or vectors of other lengths than the model's.
-pub fn apply_outer(engine: &Engine, previous: &Checkpoint, deltas: &[(AccountId, Vec<f32>)]) -> Result<Checkpoint, OuterError> {
-	for pair in deltas.windows(2) {
-		if let [(first, _), (second, _)] = pair {
-			if first >= second {
-				return Err(OuterError::Order(second.clone()));
-			}
-		}
-	}
+/// [`OuterError`] for vectors of other lengths than the model's.
+pub fn apply_outer(engine: &Engine, previous: &Checkpoint, deltas: &[Vec<f32>]) -> Result<Checkpoint, OuterError> {
 	let train = engine.train_config();
 	let (mut params, mut momentum) = (previous.params.clone(), previous.momentum.clone());
-	let mut gradient = vec![0.0; params.len()];
-	let inputs: Vec<&[f32]> = deltas.iter().map(|(_, delta)| delta.as_slice()).collect();
-	aggregate(engine.exec(), &inputs, train.aggregator, &mut gradient)?;
-	outer_step(engine.exec(), &mut params, &mut momentum, &gradient, train.outer_lr.get(), train.outer_beta.get())?;
+	if !deltas.is_empty() {
+		let mut gradient = vec![0.0; params.len()];
+		let inputs: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
+		aggregate(engine.exec(), &inputs, train.aggregator, &mut gradient)?;
+		outer_step(engine.exec(), &mut params, &mut momentum, &gradient, train.outer_lr.get(), train.outer_beta.get())?;
+	}
 	let header = previous.header;
 	let too_many = || CheckpointError::TooManyRounds(header.round);
 	let round = header.round.checked_add(1).ok_or_else(too_many)?;
 	let steps = header.adopted_steps.checked_add(u64::from(train.inner_steps)).ok_or_else(too_many)?;
 	Ok(Checkpoint::new(header.run, round, steps, engine.layout(), params, momentum, engine.exec().threads()))
+}
+
+/// The checkpoint after the outer steps with these lists of deltas, one after the other, from `start` on. The list of a step is asked
+/// for when its turn comes, so that only one is in memory.
+///
+/// # Errors
+/// The first error of a list; [`OuterError`] as [`apply_outer`].
+pub fn apply_outer_steps<E: From<OuterError>>(
+	engine: &Engine,
+	start: &Checkpoint,
+	steps: impl IntoIterator<Item = Result<Vec<Vec<f32>>, E>>,
+) -> Result<Checkpoint, E> {
+	let mut last = None;
+	for deltas in steps {
+		last = Some(apply_outer(engine, last.as_ref().unwrap_or(start), &deltas?)?);
+	}
+	Ok(last.unwrap_or_else(|| start.clone()))
 }
 
 /// What a participant attests of a checkpoint: its root and its validation loss.

@@ -2,24 +2,28 @@
 
 use super::{
 	checkpoint::{decode_delta, Checkpoint, CheckpointError},
-	outer::{apply_outer, attest, OuterError},
+	outer::{apply_outer, apply_outer_steps, attest, OuterError},
 	round::{TrainError, Trained, Training},
+	shelf::Shelf,
 };
 use crate::{
 	data::loader::Loader,
 	engine::{Engine, EngineError},
 };
 use neuroshard_types::{
+	dispute::OuterJob,
 	run::{RoundRecord, RunConfig, Work},
 	AccountId, RoundIndex, RunId, H256,
 };
-use std::sync::atomic::AtomicBool;
+use std::{path::PathBuf, sync::atomic::AtomicBool};
 
 /// An adopted round, as the chain has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AdoptedRound {
-	/// Its record.
+	/// Its record, with what was found of it since.
 	pub record: RoundRecord,
+	/// Outer steps that its Checkpointing took.
+	pub job: OuterJob,
 	/// Work that was revealed in it, at least that of included providers.
 	pub works: Vec<(AccountId, Work)>,
 }
@@ -31,6 +35,10 @@ pub enum Progress<'a> {
 	Genesis(H256),
 	/// A provider's round is about to be trained.
 	Provider(RoundIndex, &'a AccountId),
+	/// A provider claimed what is not so, or what has no result, and the chain has left its delta out since.
+	Excluded(RoundIndex, &'a AccountId),
+	/// The round's checkpoint is not what its deltas give, and the chain does not count on it any more.
+	Fallen(RoundIndex, H256),
 	/// A round agrees; its checkpoint and validation loss in nats per token.
 	Round(RoundIndex, H256, f32),
 }
@@ -123,6 +131,22 @@ pub enum ReplayError {
 		/// Why.
 		source: Box<TrainError>,
 	},
+	/// What was proven false is needed to go on, and follows from nothing.
+	#[error("round {round}: the chain has found since that {what} is not what the work gives. Its bytes are in no block: name the base path of a worker that still has them with --base-path")]
+	Absent {
+		/// Round.
+		round: RoundIndex,
+		/// What it is, in words.
+		what: String,
+	},
+	/// What is needed again later cannot be set aside, or read back.
+	#[error("round {round}: {source}")]
+	Shelf {
+		/// Round.
+		round: RoundIndex,
+		/// Why.
+		source: Box<CheckpointError>,
+	},
 	/// A delta that was just computed cannot be read back.
 	#[error("round {round}: {source}")]
 	Decode {
@@ -153,13 +177,30 @@ impl ReplayError {
 			| Self::Work { .. }
 			| Self::Checkpoint { .. }
 			| Self::ValidationLoss { .. } => true,
-			Self::NoRounds | Self::Setup(_) | Self::Engine(_) | Self::Train { .. } | Self::Decode { .. } | Self::Outer { .. } => false,
+			Self::NoRounds
+			| Self::Setup(_)
+			| Self::Engine(_)
+			| Self::Train { .. }
+			| Self::Absent { .. }
+			| Self::Shelf { .. }
+			| Self::Decode { .. }
+			| Self::Outer { .. } => false,
+		}
+	}
+
+	/// Whether a provider's work is not what it revealed.
+	fn is_of_work(&self) -> bool {
+		match self {
+			Self::Delta { .. } | Self::Work { .. } => true,
+			Self::Train { source, .. } => matches!(**source, TrainError::Diverged(_)),
+			_ => false,
 		}
 	}
 }
 
 /// Recomputes the `rounds` of a run from its first checkpoint on, compares each with what the chain has, and returns the last
-/// checkpoint. `progress` hears how far it is.
+/// checkpoint. `progress` hears how far it is. What the chain has found to be false since is no difference; its bytes, with which it went
+/// on until then, are taken from the content store in `store`.
 ///
 /// # Errors
 /// [`ReplayError`]: the first difference, or what kept the replay from an answer.
@@ -168,6 +209,7 @@ pub fn replay_run(
 	config: &RunConfig,
 	rounds: &[AdoptedRound],
 	loader: &Loader,
+	store: Option<PathBuf>,
 	threads: usize,
 	mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Checkpoint, ReplayError> {
@@ -182,60 +224,112 @@ pub fn replay_run(
 	}
 	progress(Progress::Genesis(found));
 	let mut engine = Engine::new(&config.model, &config.train, threads)?;
-	for AdoptedRound { record, works } in rounds {
-		let round = checkpoint.header.round;
-		let provider = |account: &AccountId| progress(Progress::Provider(round, account));
-		checkpoint = replay_round(&mut engine, &checkpoint, record, works, loader, provider)?;
-		progress(Progress::Round(round, record.checkpoint, record.validation_loss.get()));
+	let shelf = Shelf::new(rounds.iter().map(|round| &round.job), store);
+	let shelf = shelf.map_err(|source| ReplayError::Shelf { round: 0, source: Box::new(source) })?;
+	for adopted in rounds {
+		checkpoint = replay_round(&mut engine, &checkpoint, adopted, loader, &shelf, &mut progress)?;
 	}
 	Ok(checkpoint)
 }
 
-/// Recomputes the round that starts from `previous` and compares it with `record`: the delta of every included
-/// provider in the record's order, which must be that of its revealed work among `works`, then the next checkpoint and its
-/// validation loss, which it returns. `progress` hears of every provider before its round is trained.
+/// Recomputes the round that starts from `previous` and compares it with its record: the delta of every included
+/// provider in the record's order, which must be that of its revealed work, then the checkpoint that the outer steps of its
+/// Checkpointing give and its validation loss. Returns the checkpoint. `progress` hears of every provider before its round is trained.
 ///
 /// # Errors
 /// [`ReplayError`]: the first difference, or what kept the replay from an answer.
 pub fn replay_round(
 	engine: &mut Engine,
 	previous: &Checkpoint,
-	record: &RoundRecord,
-	works: &[(AccountId, Work)],
+	adopted: &AdoptedRound,
 	loader: &Loader,
-	mut progress: impl FnMut(&AccountId),
+	shelf: &Shelf,
+	mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Checkpoint, ReplayError> {
-	let round = previous.header.round;
+	let (round, threads) = (previous.header.round, engine.exec().threads());
+	let AdoptedRound { record, job, .. } = adopted;
+	let set_aside = |source| ReplayError::Shelf { round, source: Box::new(source) };
+	shelf.keep_checkpoint(previous, engine.layout()).map_err(set_aside)?;
 	let mut deltas = Vec::with_capacity(record.included.len());
 	for (account, expected) in &record.included {
-		let position = (0u32..).zip(&record.participants).find(|(_, other)| *other == account);
-		let Some((position, _)) = position else { return Err(ReplayError::Stranger { round, account: account.clone() }) };
-		let revealed = works.iter().find(|(other, _)| other == account);
-		let Some((_, revealed)) = revealed else { return Err(ReplayError::NotRevealed { round, account: account.clone() }) };
-		progress(account);
-		let trained = Training::start(engine, previous, loader, position, record.seed)
-			.and_then(|training| training.run(&AtomicBool::new(false), |_| ()))
-			.map_err(|source| ReplayError::Train { round, account: account.clone(), source: Box::new(source) })?;
-		let found = trained.work.delta_root;
-		if found != *expected {
-			return Err(ReplayError::Delta { round, account: account.clone(), found, expected: *expected });
+		progress(Progress::Provider(round, account));
+		let (delta, doubt) = match train_provider(engine, previous, adopted, loader, account) {
+			Ok((trained, revealed)) => {
+				let doubt = compare(round, account, &trained, *expected, revealed).err();
+				((trained.work.delta_root == *expected).then_some(trained.delta), doubt)
+			}
+			Err(error) => (None, Some(error)),
+		};
+		if let Some(error) = doubt {
+			if !error.is_of_work() || !record.excluded.contains(account) {
+				return Err(error);
+			}
+			progress(Progress::Excluded(round, account));
 		}
-		compare_work(round, account, &trained, revealed)?;
-		let delta = decode_delta(engine.layout(), &trained.delta, found, engine.exec().threads());
-		deltas.push((account.clone(), delta.map_err(|source| ReplayError::Decode { round, source: Box::new(source) })?));
+		let absent = || ReplayError::Absent { round, what: format!("the delta of {account}") };
+		let delta = delta.or_else(|| shelf.revealed(*expected)).ok_or_else(absent)?;
+		shelf.keep_delta(*expected, &delta).map_err(set_aside)?;
+		let delta = decode_delta(engine.layout(), &delta, *expected, threads);
+		deltas.push(delta.map_err(|source| ReplayError::Decode { round, source: Box::new(source) })?);
 	}
 	let outer = |source| ReplayError::Outer { round, source: Box::new(source) };
-	let next = apply_outer(engine, previous, &deltas).map_err(outer)?;
+	let run = previous.header.run;
+	let next = match job.steps.split_last().filter(|(_, redone)| !redone.is_empty()) {
+		Some((_, redone)) => {
+			let start = shelf.checkpoint(run, job.start, engine.layout(), threads).map_err(set_aside)?;
+			let start = start.ok_or_else(|| ReplayError::Absent { round, what: format!("checkpoint {:?}", job.start) })?;
+			let before = redone.iter().map(|step| {
+				let deltas = step.iter().map(|root| shelf.delta(engine.layout(), *root, threads));
+				deltas.collect::<Result<Vec<_>, _>>().map_err(OuterError::from)
+			});
+			apply_outer_steps(engine, &start, before.chain([Ok(deltas)])).map_err(outer)?
+		}
+		None => apply_outer(engine, previous, &deltas).map_err(outer)?,
+	};
 	let (found, expected) = (next.header.root(), record.checkpoint);
 	if found != expected {
-		return Err(ReplayError::Checkpoint { round, found, expected });
+		if !record.fallen {
+			return Err(ReplayError::Checkpoint { round, found, expected });
+		}
+		progress(Progress::Fallen(round, expected));
+		let fallen = shelf.checkpoint(run, expected, engine.layout(), threads).map_err(set_aside)?;
+		return fallen.ok_or_else(|| ReplayError::Absent { round, what: format!("checkpoint {expected:?}") });
 	}
 	let attested = attest(engine, &next, loader).map_err(|source| outer(source.into()))?;
 	if attested.validation_loss != record.validation_loss {
 		let (found, expected) = (attested.validation_loss.get(), record.validation_loss.get());
 		return Err(ReplayError::ValidationLoss { round, found, expected });
 	}
+	progress(Progress::Round(round, expected, record.validation_loss.get()));
 	Ok(next)
+}
+
+/// Trains the round of `account` anew; with what it revealed.
+fn train_provider<'a>(
+	engine: &mut Engine,
+	previous: &Checkpoint,
+	adopted: &'a AdoptedRound,
+	loader: &Loader,
+	account: &AccountId,
+) -> Result<(Trained, &'a Work), ReplayError> {
+	let (round, AdoptedRound { record, works, .. }) = (previous.header.round, adopted);
+	let position = (0u32..).zip(&record.participants).find(|(_, other)| *other == account);
+	let Some((position, _)) = position else { return Err(ReplayError::Stranger { round, account: account.clone() }) };
+	let revealed = works.iter().find(|(other, _)| other == account);
+	let Some((_, revealed)) = revealed else { return Err(ReplayError::NotRevealed { round, account: account.clone() }) };
+	let trained = Training::start(engine, previous, loader, position, record.seed)
+		.and_then(|training| training.run(&AtomicBool::new(false), |_| ()))
+		.map_err(|source| ReplayError::Train { round, account: account.clone(), source: Box::new(source) })?;
+	Ok((trained, revealed))
+}
+
+/// The first difference between what the chain has of a provider's work and what a replay gives.
+fn compare(round: RoundIndex, account: &AccountId, trained: &Trained, expected: H256, revealed: &Work) -> Result<(), ReplayError> {
+	let found = trained.work.delta_root;
+	if found != expected {
+		return Err(ReplayError::Delta { round, account: account.clone(), found, expected });
+	}
+	compare_work(round, account, trained, revealed)
 }
 
 /// The first difference between what was revealed and what a replay gives.

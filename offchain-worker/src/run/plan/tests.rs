@@ -6,6 +6,7 @@ use neuroshard_types::{
 	Aggregator, ModelConfig, TrainConfig, F32, NEURO,
 };
 
+mod redone;
 mod round;
 
 const ME: u8 = 2;
@@ -107,6 +108,7 @@ pub(in crate::run) fn training() -> (ChainView, LocalState) {
 			id: 7,
 			view,
 			round: Some(round),
+			job: None,
 			members: [1, ME, 3].map(account).to_vec(),
 			finalized_seal: None,
 			next_join: None,
@@ -119,6 +121,7 @@ pub(in crate::run) fn training() -> (ChainView, LocalState) {
 		checkpoint: Some(CHECKPOINT),
 		dataset: Some(0),
 		pending: None,
+		stored: None,
 		deltas: BTreeMap::new(),
 		next: None,
 		diverged: None,
@@ -158,6 +161,11 @@ fn revealed_by_all(phase: Phase) -> (ChainView, LocalState) {
 	(chain, local)
 }
 
+/// The outer step of the round with these deltas.
+fn single(included: Vec<H256>) -> OuterJob {
+	OuterJob { first_round: 1, start: CHECKPOINT, steps: vec![included] }
+}
+
 /// Everybody is included, and all deltas are held.
 fn checkpointing() -> (ChainView, LocalState) {
 	let (mut chain, mut local) = revealed_by_all(Phase::Checkpointing);
@@ -165,12 +173,13 @@ fn checkpointing() -> (ChainView, LocalState) {
 		one.included = true;
 		local.deltas.insert(delta(byte), Delta::Held);
 	}
+	run(&mut chain).job = Some(single([1, ME, 3].map(delta).to_vec()));
 	(chain, local)
 }
 
-fn stepped(local: &mut LocalState, included: Vec<H256>) -> Attestation {
+fn stepped(local: &mut LocalState, job: OuterJob) -> Attestation {
 	let attestation = Attestation { checkpoint: H256::repeat_byte(0xc1), validation_loss: F32::new(2.5) };
-	local.next = Some(NextCheckpoint { run: 7, from: CHECKPOINT, included, attestation });
+	local.next = Some(NextCheckpoint { run: 7, job, attestation });
 	attestation
 }
 
@@ -341,7 +350,7 @@ fn what_the_chain_refuses_does_not_hold_up_the_rest() {
 #[test]
 fn an_adopted_checkpoint_that_is_not_in_memory_any_more_is_loaded_from_elsewhere() {
 	let (mut chain, mut local) = checkpointing();
-	let attestation = stepped(&mut local, vec![delta(1)]);
+	let attestation = stepped(&mut local, single(vec![delta(1)]));
 	run(&mut chain).view.checkpoint = attestation.checkpoint;
 	assert_eq!(plan(&chain, &local), Some(Task::Adopt { root: attestation.checkpoint }));
 	local.unloaded();
@@ -394,11 +403,11 @@ fn who_is_asked_to_leave_says_which_round_comes_first() {
 
 #[test]
 fn a_long_task_goes_on_while_the_plan_wants_some_of_it() {
-	let (one, two) = ((account(1), delta(1)), (account(3), delta(3)));
-	let fetch = |wanted: &[(AccountId, H256)]| Task::FetchDeltas { wanted: wanted.to_vec() };
-	let both = fetch(&[one.clone(), two.clone()]);
-	assert!(!fetch(std::slice::from_ref(&one)).is_part_of(Some(&both)), "the second one does not wait for the first");
-	assert!(both.is_part_of(Some(&fetch(std::slice::from_ref(&one)))), "the other one has come meanwhile");
+	let (one, two) = ((1, delta(1)), (1, delta(3)));
+	let fetch = |wanted: &[(RoundIndex, H256)]| Task::FetchDeltas { wanted: wanted.to_vec() };
+	let both = fetch(&[one, two]);
+	assert!(!fetch(&[one]).is_part_of(Some(&both)), "the second one does not wait for the first");
+	assert!(both.is_part_of(Some(&fetch(&[one]))), "the other one has come meanwhile");
 	assert!(!fetch(&[one]).is_part_of(Some(&fetch(&[two]))));
 	let train = Task::Train { position: 1 };
 	assert!(train.is_long() && train.is_part_of(Some(&train)));

@@ -82,7 +82,7 @@ fn a_salt_that_does_not_open_the_commitment_on_chain_stays_secret() {
 fn deltas_are_fetched_while_others_still_reveal() {
 	let (mut chain, mut local) = revealed_by_all(Phase::Revealing);
 	round(&mut chain).participants[2].work = None;
-	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(1), delta(1))] }));
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(1, delta(1))] }));
 	local.deltas.insert(delta(1), Delta::Held);
 	assert_eq!(plan(&chain, &local), None);
 }
@@ -92,7 +92,7 @@ fn after_a_crash_between_reveal_and_vote_the_own_delta_is_fetched_like_any_other
 	let (chain, mut local) = revealed_by_all(Phase::Availability);
 	local.pending = None;
 	local.deltas.clear();
-	let wanted = [1, ME, 3].map(|byte| (account(byte), delta(byte))).to_vec();
+	let wanted = [1, ME, 3].map(|byte| (1, delta(byte))).to_vec();
 	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted }));
 }
 
@@ -117,7 +117,7 @@ fn a_delta_that_does_not_come_is_waited_for_until_the_vote_must_be_sent() {
 	let (mut chain, mut local) = revealed_by_all(Phase::Availability);
 	local.deltas.insert(delta(1), Delta::Held);
 	chain.best = 100 - VOTE_MARGIN - 1;
-	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(3), delta(3))] }));
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(1, delta(3))] }));
 	chain.best = 100 - VOTE_MARGIN;
 	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b011].try_into().unwrap() }));
 }
@@ -157,11 +157,12 @@ fn a_repeated_availability_phase_is_voted_on_again() {
 }
 
 #[test]
-fn the_outer_step_takes_the_included_deltas_in_order() {
+fn the_outer_step_takes_what_the_chain_says_in_its_order() {
 	let (mut chain, mut local) = checkpointing();
-	round(&mut chain).participants[0].included = false;
-	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: vec![delta(ME), delta(3)] }));
-	let attestation = stepped(&mut local, vec![delta(ME), delta(3)]);
+	let job = single(vec![delta(ME), delta(3)]);
+	run(&mut chain).job = Some(job.clone());
+	assert_eq!(plan(&chain, &local), Some(Task::OuterSteps { job: job.clone() }));
+	let attestation = stepped(&mut local, job);
 	assert_eq!(plan(&chain, &local), Some(Task::Attest { attestation }));
 	me(&mut chain).attestation = Some(attestation);
 	assert_eq!(plan(&chain, &local), None);
@@ -171,7 +172,7 @@ fn the_outer_step_takes_the_included_deltas_in_order() {
 fn an_included_delta_is_fetched_also_by_those_who_voted_without_it() {
 	let (chain, mut local) = checkpointing();
 	local.deltas.remove(&delta(1));
-	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(account(1), delta(1))] }));
+	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted: vec![(1, delta(1))] }));
 }
 
 #[test]
@@ -179,25 +180,28 @@ fn nothing_is_attested_over_an_unsound_delta() {
 	let (mut chain, mut local) = checkpointing();
 	local.deltas.insert(delta(1), Delta::Unsound);
 	assert_eq!(plan(&chain, &local), None);
-	round(&mut chain).participants[0].included = false;
-	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: vec![delta(ME), delta(3)] }));
+	let job = single(vec![delta(ME), delta(3)]);
+	run(&mut chain).job = Some(job.clone());
+	assert_eq!(plan(&chain, &local), Some(Task::OuterSteps { job }));
 }
 
 #[test]
 fn an_outer_step_over_other_deltas_or_from_another_checkpoint_is_done_again() {
 	let (chain, mut local) = checkpointing();
-	let all = vec![delta(1), delta(ME), delta(3)];
-	stepped(&mut local, vec![delta(1)]);
-	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: all.clone() }));
+	let all = single([1, ME, 3].map(delta).to_vec());
+	stepped(&mut local, single(vec![delta(1)]));
+	assert_eq!(plan(&chain, &local), Some(Task::OuterSteps { job: all.clone() }));
+	stepped(&mut local, OuterJob { start: H256::zero(), ..all.clone() });
+	assert_eq!(plan(&chain, &local), Some(Task::OuterSteps { job: all.clone() }));
 	stepped(&mut local, all.clone());
-	local.next.as_mut().unwrap().from = H256::zero();
-	assert_eq!(plan(&chain, &local), Some(Task::OuterStep { included: all }));
+	local.next.as_mut().unwrap().run = 8;
+	assert_eq!(plan(&chain, &local), Some(Task::OuterSteps { job: all }));
 }
 
 #[test]
 fn the_adopted_checkpoint_is_taken_from_the_own_step_if_it_agrees_and_from_peers_otherwise() {
 	let (mut chain, mut local) = checkpointing();
-	let attestation = stepped(&mut local, vec![delta(1)]);
+	let attestation = stepped(&mut local, single(vec![delta(1)]));
 	run(&mut chain).view.checkpoint = attestation.checkpoint;
 	run(&mut chain).view.rounds_adopted = 2;
 	assert_eq!(plan(&chain, &local), Some(Task::Adopt { root: attestation.checkpoint }));
