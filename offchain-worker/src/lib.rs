@@ -7,6 +7,8 @@ pub mod cli;
 pub mod data;
 pub mod engine;
 pub mod export;
+#[cfg(any(feature = "faults", test))]
+pub mod faults;
 pub mod files;
 pub mod hardware;
 pub mod history;

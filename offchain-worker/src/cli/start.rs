@@ -76,6 +76,9 @@ pub(super) struct Run {
 	/// Leave earnings below this on chain: a claim costs a fee.
 	#[arg(long, value_name = "NEURO", default_value = "0.01")]
 	claim_from: Neuro,
+	#[cfg(any(feature = "faults", test))]
+	#[command(flatten)]
+	cheat: crate::faults::CheatOptions,
 }
 
 impl Run {
@@ -119,6 +122,8 @@ impl Run {
 			dataset: self.dataset,
 			threads: hardware::threads(self.threads),
 			claim_from: self.claim_from.0,
+			#[cfg(any(feature = "faults", test))]
+			fault: self.cheat.fault(who),
 		};
 		let parts = Parts { base, keys, client, store, net, reporter: reporter.clone() };
 		let result = Worker::new(parts, options)?.run(stop.clone()).await;

@@ -90,6 +90,22 @@ struct Content {
 	uptime: Option<u32>,
 }
 
+impl Content {
+	fn read(bytes: &[u8]) -> Option<Self> {
+		match bytes.split_first() {
+			Some((&VERSION, mut rest)) => Self::decode_all(&mut rest).ok(),
+			_ => None,
+		}
+	}
+}
+
+/// Finished training in the journal of another worker's folder; `None` if there is nothing of it.
+#[cfg(any(feature = "faults", test))]
+pub fn pending_in(base: &Path) -> Option<Pending> {
+	let bytes = std::fs::read(base.join("journal")).ok()?;
+	Content::read(&bytes)?.pending
+}
+
 /// The journal of one account on one chain.
 #[derive(Debug)]
 pub struct Journal {
@@ -114,11 +130,7 @@ impl Journal {
 			}
 			Err(source) => return Err(JournalError::Io { path, source }),
 		};
-		let content = match bytes.split_first() {
-			Some((&VERSION, mut rest)) => Content::decode_all(&mut rest).ok(),
-			_ => None,
-		};
-		match content {
+		match Content::read(&bytes) {
 			None => Err(JournalError::Damaged { path }),
 			Some(content) if content.genesis != genesis => {
 				Err(JournalError::OtherChain { path, expected: content.genesis, found: genesis })
@@ -208,6 +220,16 @@ mod tests {
 		let journal = Journal::open(base.path(), GENESIS, who()).unwrap();
 		assert_eq!(journal.pending(), Some(&pending));
 		assert_eq!(journal.pending_work().unwrap().seal, seal);
+	}
+
+	#[test]
+	fn an_accomplice_reads_what_is_in_the_journal() {
+		let base = tempfile::tempdir().unwrap();
+		assert_eq!(pending_in(base.path()), None);
+		let mut journal = Journal::open(base.path(), GENESIS, who()).unwrap();
+		assert_eq!(pending_in(base.path()), None);
+		journal.set_pending(pending()).unwrap();
+		assert_eq!(pending_in(base.path()).as_ref(), journal.pending());
 	}
 
 	#[test]

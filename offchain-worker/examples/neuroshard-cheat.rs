@@ -1,0 +1,7 @@
+//! `neuroshard-worker` with the feature `faults`: its `run` can be told to cheat. Nothing that is installed or given away contains it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+	neuroshard_worker::cli::main()
+}

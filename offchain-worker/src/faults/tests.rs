@@ -1,0 +1,289 @@
+//! What cheaters reveal and attest, against what they should.
+
+use super::*;
+use crate::{
+	data::{
+		corpus::Corpus,
+		dataset::{build, BuildOptions},
+		loader::Loader,
+		DataError,
+	},
+	engine::Engine,
+	run::journal::{Journal, Pending},
+	store::Store,
+	train::{
+		checkpoint::{decode_delta, Checkpoint},
+		outer::OuterError,
+		presets,
+		round::{assignment, Trained, Training},
+	},
+};
+use clap::{Parser, ValueEnum};
+use neuroshard_graph::{
+	game::Doubt,
+	player::{CheckpointStory, Story, WorkStory},
+};
+use std::{convert::Infallible, sync::atomic::AtomicBool};
+
+const RUN: RunId = 3;
+const SEED: H256 = H256::repeat_byte(9);
+const STEPS: u32 = 12;
+const INTERVAL: u32 = 3;
+
+struct Bench {
+	_folder: tempfile::TempDir,
+	loader: Loader,
+	engine: Engine,
+	genesis: Checkpoint,
+}
+
+fn config(inner_steps: u32) -> (ModelConfig, TrainConfig) {
+	let (model, train) = presets::tiny();
+	(model, TrainConfig { inner_steps, commit_interval: INTERVAL, batch: 8, ..train })
+}
+
+fn bench(inner_steps: u32) -> Bench {
+	let (model, train) = config(inner_steps);
+	let sentence =
+		|number: u32| format!("Worker {} trains step {number} of shard {}.\n", number % 7, number.wrapping_mul(2_654_435_761) >> 20);
+	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect::<String>().into_bytes();
+	let corpus = Corpus { source: "a small grammar".into(), documents: (0..150).map(document).collect(), skipped: 0 };
+	let folder = tempfile::tempdir().unwrap();
+	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
+	let manifest = build(&corpus, &options, folder.path()).unwrap().manifest;
+	let loader = Loader::new(folder.path(), manifest.shape, manifest.vocab).unwrap();
+	let engine = Engine::new(&model, &train, 2).unwrap();
+	let genesis = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
+	Bench { _folder: folder, loader, engine, genesis }
+}
+
+impl Bench {
+	fn honest(&mut self, position: u32, seed: H256) -> Trained {
+		let training = Training::start(&mut self.engine, &self.genesis, &self.loader, position, seed).unwrap();
+		training.run(&AtomicBool::new(false), |_| ()).unwrap()
+	}
+
+	/// What the cheater reveals in round 0, in which it has the first place.
+	fn cheated(&mut self, deed: Deed) -> Trained {
+		let due = Position { run: RUN, round: 0, windows: (SEED, 0) };
+		false_work(&fault(deed), due, &mut self.engine, &self.genesis, &self.loader).unwrap().unwrap()
+	}
+
+	fn delta(&self, trained: &Trained) -> Vec<f32> {
+		decode_delta(self.engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap()
+	}
+
+	/// What an honest verifier says of work that is due in the first place.
+	fn doubt(&self, trained: &Trained) -> Option<Doubt> {
+		let (engine, loader) = (&self.engine, &self.loader);
+		let windows = assignment(engine, 0, SEED);
+		let read = |step: u32, sequence: u32, tokens: &mut [u16]| -> Result<(), DataError> {
+			loader.read(loader.step_windows(&windows, step)?[sequence as usize], tokens)
+		};
+		let start = (self.genesis.params.clone(), self.genesis.header.momentum.0);
+		let mut story = WorkStory::new(engine.exec().clone(), engine.model(), engine.train_config(), 0, start, read).unwrap();
+		let roots: Vec<_> = trained.work.state_roots.iter().map(|root| root.0).collect();
+		story.doubt(&roots, trained.work.delta_root.0).unwrap()
+	}
+}
+
+fn fault(deed: Deed) -> Fault {
+	Fault { who: AccountId::new([7; 32]), deed, round: 0, again: false }
+}
+
+/// How many of the first state roots are those of honest work.
+fn right_roots(cheated: &Trained, honest: &Trained) -> usize {
+	cheated.work.state_roots.iter().zip(&honest.work.state_roots).take_while(|(one, other)| one == other).count()
+}
+
+#[test]
+fn false_work_looks_like_work_is_the_same_again_and_is_found_false() {
+	let mut bench = bench(STEPS);
+	let honest = bench.honest(0, SEED);
+	assert_eq!(bench.doubt(&honest), None);
+	for deed in [Deed::Noise, Deed::FewerSteps, Deed::WrongShard, Deed::BitFlip, Deed::Silence] {
+		let cheated = bench.cheated(deed.clone());
+		let (work, expected) = (&cheated.work, &honest.work);
+		assert_eq!(work.state_roots.len(), expected.state_roots.len(), "{deed:?}");
+		assert_eq!((work.delta_bytes, work.tokens), (expected.delta_bytes, expected.tokens), "{deed:?}");
+		assert_ne!(work.delta_root, expected.delta_root, "{deed:?}");
+		assert!(bench.delta(&cheated).iter().all(|value| value.abs() < 1.0), "{deed:?}: a delta that others can apply");
+		assert_eq!(bench.cheated(deed.clone()), cheated, "{deed:?}");
+		let first = u32::try_from(right_roots(&cheated, &honest)).unwrap();
+		assert_eq!(bench.doubt(&cheated), Some(Doubt::Interval(first)), "{deed:?}");
+	}
+}
+
+#[test]
+fn noise_has_no_right_root_and_depends_on_the_account() {
+	let mut bench = bench(STEPS);
+	let (honest, noise) = (bench.honest(0, SEED), bench.cheated(Deed::Noise));
+	assert!(noise.work.state_roots.iter().all(|root| !honest.work.state_roots.contains(root)));
+	let other = Fault { who: AccountId::new([8; 32]), ..fault(Deed::Noise) };
+	let due = Position { run: RUN, round: 0, windows: (SEED, 0) };
+	let other = false_work(&other, due, &mut bench.engine, &bench.genesis, &bench.loader).unwrap().unwrap();
+	assert_ne!(other.work.delta_root, noise.work.delta_root, "the chain takes no delta twice");
+}
+
+#[test]
+fn fewer_steps_end_where_honest_work_is_half_way() {
+	let mut whole = bench(STEPS);
+	let (honest, cheated) = (whole.honest(0, SEED), whole.cheated(Deed::FewerSteps));
+	// The first place has the same windows in a shorter round.
+	let half = bench(STEPS / 2).honest(0, SEED);
+	assert_eq!(cheated.work.delta_root, half.work.delta_root);
+	assert_eq!(right_roots(&cheated, &honest), (STEPS / 2 / INTERVAL) as usize);
+	let distinct: std::collections::BTreeSet<_> = cheated.work.state_roots.iter().collect();
+	assert_eq!(distinct.len(), cheated.work.state_roots.len(), "every root has its own step in it");
+}
+
+#[test]
+fn a_wrong_shard_is_honest_work_on_other_windows() {
+	let mut bench = bench(STEPS);
+	let cheated = bench.cheated(Deed::WrongShard);
+	let elsewhere = fault(Deed::WrongShard).window_seed(RUN, 0, SEED);
+	assert_ne!(elsewhere, SEED);
+	assert_eq!(cheated.work, bench.honest(0, elsewhere).work);
+	assert_eq!(fault(Deed::Noise).window_seed(RUN, 0, SEED), SEED);
+}
+
+#[test]
+fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
+	let mut bench = bench(STEPS);
+	let honest = bench.honest(0, SEED);
+	let mut steps = std::collections::BTreeSet::new();
+	for byte in 0..6 {
+		let fault = Fault { who: AccountId::new([byte; 32]), ..fault(Deed::BitFlip) };
+		let (model, train) = config(STEPS);
+		let mistake = fault.mistake(RUN, 0, &model, &train).unwrap().unwrap();
+		assert_eq!((mistake.mask.count_ones(), mistake.output), (1, 0));
+		let plan = Plan::training(&model, &train).unwrap();
+		assert_eq!(plan.stages()[mistake.stage as usize].op, Op::AdamW);
+		let due = Position { run: RUN, round: 0, windows: (SEED, 0) };
+		let cheated = false_work(&fault, due, &mut bench.engine, &bench.genesis, &bench.loader).unwrap().unwrap();
+		assert_eq!(right_roots(&cheated, &honest), (mistake.step / INTERVAL) as usize, "{mistake:?}");
+		steps.insert(mistake.step);
+	}
+	assert!(steps.len() > 1, "the step is drawn: {steps:?}");
+}
+
+#[test]
+fn a_copy_is_what_the_accomplice_has_ready_for_this_round() {
+	let mut bench = bench(STEPS);
+	let base = tempfile::tempdir().unwrap();
+	assert_eq!(handed_over(base.path(), RUN, SEED).unwrap(), None);
+	let mut journal = Journal::open(base.path(), H256::zero(), AccountId::new([1; 32])).unwrap();
+	let store = Store::open(&base.path().join("store"), 1 << 30).unwrap();
+	let trained = bench.honest(1, SEED);
+	store.put_pinned(&trained.delta, "run-3-round-0").unwrap();
+	journal.set_pending(Pending::new(RUN, (0, 0), SEED, trained.work.clone())).unwrap();
+	assert_eq!(handed_over(base.path(), RUN, SEED).unwrap(), Some((trained.work.clone(), trained.delta.clone())));
+	assert_eq!(handed_over(base.path(), RUN, H256::zero()).unwrap(), None);
+	assert_eq!(handed_over(base.path(), RUN + 1, SEED).unwrap(), None);
+	assert!(bench.doubt(&trained).is_some(), "the copier's windows are others");
+}
+
+/// Deltas of three participants.
+fn deltas(bench: &mut Bench) -> Vec<Vec<f32>> {
+	let trained: Vec<Trained> = (0..3).map(|position| bench.honest(position, SEED)).collect();
+	trained.iter().map(|trained| bench.delta(trained)).collect()
+}
+
+/// Root of the checkpoint after an outer step with these deltas, as a verifier computes it.
+fn right_root(bench: &Bench, deltas: &[Vec<f32>]) -> H256 {
+	let (engine, told) = (&bench.engine, |_| Ok::<_, Infallible>(deltas.to_vec()));
+	let start = [bench.genesis.params.clone(), bench.genesis.momentum.clone()];
+	let mut story = CheckpointStory::new(engine.exec().clone(), engine.model(), engine.train_config(), 0, start, told).unwrap();
+	H256(story.roots(0, 1).unwrap()[0])
+}
+
+#[test]
+fn a_wrong_aggregate_counts_one_delta_twice_and_leaves_one_out() {
+	let mut bench = bench(STEPS);
+	let right = deltas(&mut bench);
+	let lie = fault(Deed::WrongAggregate).lie(0).unwrap();
+	let attested = lie.apply_outer(&bench.engine, &bench.genesis, right.clone()).unwrap().header.root();
+	assert_ne!(attested, right_root(&bench, &right));
+	assert_eq!(attested, right_root(&bench, &[right[1].clone(), right[1].clone(), right[2].clone()]));
+	let lone = lie.apply_outer(&bench.engine, &bench.genesis, vec![right[0].clone()]).unwrap().header.root();
+	assert_ne!(lone, right_root(&bench, &right[..1]));
+}
+
+#[test]
+fn a_wrong_outer_step_goes_twice_as_far() {
+	let mut bench = bench(STEPS);
+	let right = deltas(&mut bench);
+	let lie = fault(Deed::WrongOuterStep).lie(0).unwrap();
+	let attested = lie.apply_outer(&bench.engine, &bench.genesis, right.clone()).unwrap();
+	assert_ne!(attested.header.root(), right_root(&bench, &right));
+	let train = bench.engine.train_config();
+	assert_eq!((train.outer_lr.get(), train.outer_beta.get()), (1.0, 0.0), "a step is as long as the mean of the deltas");
+	for (element, (start, end)) in bench.genesis.params.iter().zip(&attested.params).enumerate() {
+		let mean = right.iter().map(|delta| f64::from(delta[element])).sum::<f64>() / 3.0;
+		assert!((f64::from(*start) - f64::from(*end) - 2.0 * mean).abs() < 1e-6, "{element}: {start} {end} {mean}");
+	}
+}
+
+#[test]
+fn a_liar_can_tell_the_story_of_its_checkpoint() {
+	let mut bench = bench(STEPS);
+	let right = deltas(&mut bench);
+	let (exec, model, train) = (bench.engine.exec().clone(), bench.engine.model().clone(), bench.engine.train_config().clone());
+	for lie in [CheckpointLie::Aggregate, CheckpointLie::OuterStep] {
+		// A step without deltas between two with some, as outer steps that are redone may have.
+		let steps = [right.clone(), Vec::new(), right[1..].to_vec()];
+		let attested = lie.apply_outer_steps(&bench.engine, &bench.genesis, steps.clone().map(Ok::<_, OuterError>)).unwrap();
+		let told = |step: u32| Ok::<_, Infallible>(lie.deltas(steps[step as usize].clone()));
+		let start = [bench.genesis.params.clone(), bench.genesis.momentum.clone()];
+		let mut story = CheckpointStory::new(exec.clone(), &model, &lie.train(&train), 0, start, told).unwrap();
+		assert_eq!(story.roots(0, 3).unwrap().last().copied(), Some(attested.header.root().0), "{lie:?}");
+	}
+}
+
+#[test]
+fn a_fault_happens_in_its_round_or_from_then_on() {
+	let once = Fault { round: 2, ..fault(Deed::WrongAggregate) };
+	let again = Fault { again: true, ..once.clone() };
+	let lies = |fault: &Fault| (0..5).map(|round| fault.lie(round).is_some()).collect::<Vec<_>>();
+	assert_eq!(lies(&once), [false, false, true, false, false]);
+	assert_eq!(lies(&again), [false, false, true, true, true]);
+	let accomplice = Fault { deed: Deed::HandOver, ..once.clone() };
+	assert!(accomplice.keeps_work_back(2) && !accomplice.keeps_work_back(3) && !once.keeps_work_back(2));
+	let mut bench = bench(STEPS);
+	let due = Position { run: RUN, round: 1, windows: (SEED, 0) };
+	let before = false_work(&Fault { round: 2, ..fault(Deed::Noise) }, due, &mut bench.engine, &bench.genesis, &bench.loader);
+	assert_eq!(before.unwrap(), None);
+}
+
+#[test]
+fn only_what_has_a_story_is_defended() {
+	let silent = [Deed::Noise, Deed::FewerSteps, Deed::Copy(PathBuf::new()), Deed::Silence];
+	assert!(silent.into_iter().all(|deed| !fault(deed.clone()).answers_disputes(0) && fault(deed).answers_disputes(1)));
+	let stubborn = [Deed::WrongShard, Deed::BitFlip, Deed::WrongAggregate, Deed::WrongOuterStep, Deed::HandOver];
+	assert!(stubborn.into_iter().all(|deed| fault(deed).answers_disputes(0)));
+}
+
+#[derive(Parser)]
+struct Line {
+	#[command(flatten)]
+	options: CheatOptions,
+}
+
+#[test]
+fn every_kind_is_asked_for_by_its_name() {
+	let names: Vec<String> = Kind::value_variants().iter().map(|kind| kind.to_possible_value().unwrap().get_name().to_owned()).collect();
+	let expected = ["noise", "fewer-steps", "copied-delta", "wrong-shard", "bit-flip", "wrong-aggregate", "wrong-outer-step", "silence"];
+	assert_eq!(names, expected);
+	let who = AccountId::new([7; 32]);
+	let parse = |line: &[&str]| Line::try_parse_from([&["run"], line].concat()).map(|line| line.options.fault(who.clone()));
+	assert_eq!(parse(&[]).unwrap(), None);
+	let asked = parse(&["--cheat", "bit-flip"]).unwrap();
+	assert_eq!(asked, Some(Fault { round: 1, ..fault(Deed::BitFlip) }));
+	let asked = parse(&["--cheat", "noise", "--cheat-round", "4", "--cheat-again"]).unwrap();
+	assert_eq!(asked, Some(Fault { round: 4, again: true, ..fault(Deed::Noise) }));
+	let asked = parse(&["--cheat", "copied-delta", "--cheat-from", "/base"]).unwrap();
+	assert_eq!(asked.map(|fault| fault.deed), Some(Deed::Copy("/base".into())));
+	assert_eq!(parse(&["--hand-over"]).unwrap().map(|fault| fault.deed), Some(Deed::HandOver));
+	assert!(parse(&["--cheat", "copied-delta"]).is_err(), "a copy needs an original");
+	assert!(parse(&["--cheat", "noise", "--hand-over"]).is_err());
+}

@@ -1,0 +1,66 @@
+//! Where a worker with a [`Fault`] departs from what every worker does.
+
+use super::{
+	content::{blocking, round_label},
+	journal::Pending,
+	tasks::{Effect, Moment, Tasks},
+	WorkerError,
+};
+use crate::{
+	data::loader::Assignment,
+	faults::{false_work, handed_over, Deed, Fault, Position},
+	train::round::Trained,
+};
+use neuroshard_types::{run::Work, RunId, H256};
+use std::{path::Path, time::Duration};
+
+/// Pause between two looks into an accomplice's folder.
+const LOOK_INTERVAL: Duration = Duration::from_millis(300);
+
+impl Tasks {
+	/// What is committed to in place of work, if this is a round to cheat in like that.
+	pub(super) async fn false_work(&self, moment: &Moment, position: u32) -> Result<Option<Effect>, WorkerError> {
+		let state = moment.run()?;
+		let round = state.round.as_ref().ok_or(WorkerError::Stopped)?;
+		let Some(fault) = self.fault.clone().filter(|fault| fault.happens_in(round.round)) else { return Ok(None) };
+		let (run, config, root) = (state.id, state.view.config.clone(), round.checkpoint);
+		let (index, attempt, seed) = (round.round, round.attempt, round.seed);
+		tracing::warn!("cheating in round {index}: {:?}", fault.deed);
+		let (store, label) = (self.content.store.clone(), round_label(run, index));
+		if let Deed::Copy(from) = &fault.deed {
+			let (work, delta) = taken_over(from, run, seed).await?;
+			blocking(move || Ok(store.put_pinned(&delta, &label)?)).await?;
+			return Ok(Some(Effect::Trained(Pending::new(run, (index, attempt), seed, work))));
+		}
+		let dataset = self.dataset(moment).await?;
+		let (train, drawn) = (&config.train, fault.window_seed(run, index, seed));
+		let assignment = Assignment { position, seed: drawn, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
+		let shards = dataset.loader.round_shards(&assignment)?;
+		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
+		let job = self.compute.run(move |bench| {
+			let mut prepared = bench.prepare(run, &config)?;
+			let (engine, checkpoint) = prepared.at(root)?;
+			let due = Position { run, round: index, windows: (seed, position) };
+			let Some(Trained { work, delta, .. }) = false_work(&fault, due, engine, checkpoint, &dataset.loader)? else { return Ok(None) };
+			store.put_pinned(&delta, &label)?;
+			Ok(Some(Pending::new(run, (index, attempt), seed, work)))
+		});
+		Ok(job.await?.map(Effect::Trained))
+	}
+
+	/// Whether the worker is an accomplice, who leaves the revealing of this work to another one.
+	pub(super) fn keeps_back(&self, pending: &Pending) -> bool {
+		self.fault.as_ref().is_some_and(|fault: &Fault| fault.keeps_work_back(pending.round))
+	}
+}
+
+/// What an accomplice has done in the round with this seed, once it has.
+async fn taken_over(from: &Path, run: RunId, seed: H256) -> Result<(Work, Vec<u8>), WorkerError> {
+	loop {
+		let base = from.to_path_buf();
+		if let Some(work) = blocking(move || Ok(handed_over(&base, run, seed)?)).await? {
+			return Ok(work);
+		}
+		tokio::time::sleep(LOOK_INTERVAL).await;
+	}
+}
