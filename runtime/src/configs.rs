@@ -1,11 +1,11 @@
 //! Configuration of every pallet.
 
 use crate::{
-	fees, parameters,
+	carriers, fees, parameters,
 	sources::{ChainTime, VrfRandomness},
 	AccountId, Babe, Balance, Balances, Block, BlockNumber, Dataset, Hash, Nonce, OriginCaller, PalletInfo, Ponw, Rewards, Runtime,
 	RuntimeCall, RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, Session, SessionKeys, Staking, System,
-	BLOCK_TIME_MS, DAYS, EXISTENTIAL_DEPOSIT, MAX_AUTHORITIES, NEURO, SS58_PREFIX, VERSION,
+	Training, BLOCK_TIME_MS, DAYS, EXISTENTIAL_DEPOSIT, MAX_AUTHORITIES, NEURO, SS58_PREFIX, VERSION,
 };
 use frame_support::{
 	derive_impl,
@@ -165,7 +165,7 @@ impl pallet_utility::Config for Runtime {
 impl pallet_neuro_staking::Config for Runtime {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
-	type ChallengeWindow = pallet_neuro_ponw::GetChallengeWindow<Runtime>;
+	type DisputePeriod = pallet_neuro_disputes::GetDisputePeriod<Runtime>;
 	type Randomness = VrfRandomness;
 	type WeightInfo = pallet_neuro_staking::weights::SubstrateWeight<Runtime>;
 }
@@ -195,8 +195,7 @@ impl pallet_neuro_training::Config for Runtime {
 	type MaxActiveRuns = ConstU32<128>;
 	type MaxPhaseDuration = ConstU32<{ 7 * DAYS }>;
 	type MaxRepeats = ConstU32<3>;
-	// Rounds of a day, the challenge window of most chain specs, if they take a minute and a half each.
-	type MaxReplay = ConstU32<1_024>;
+	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type WeightInfo = pallet_neuro_training::weights::SubstrateWeight<Runtime>;
 }
 
@@ -207,6 +206,28 @@ impl pallet_neuro_ponw::Config for Runtime {
 	type Slack = ConstU32<{ pallet_neuro_ponw::DEFAULT_SLACK }>;
 	type MaxFinalPerBlock = ConstU32<64>;
 	type WeightInfo = pallet_neuro_ponw::weights::SubstrateWeight<Runtime>;
+}
+
+/// Most outer steps of one Checkpointing: rounds of a day, the challenge window of most chain specs, if they take a minute and a half each.
+const MAX_REPLAY: u32 = 1_024;
+
+parameter_types! {
+	/// Half of a slash is paid out and only the other half deters, so it takes everything.
+	pub const SlashShare: Perbill = Perbill::one();
+}
+
+impl pallet_neuro_disputes::Config for Runtime {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type Claims = Training;
+	type Providers = Staking;
+	type ChallengeWindow = pallet_neuro_ponw::GetChallengeWindow<Runtime>;
+	type Bond = ConstU128<{ 100 * NEURO }>;
+	type SlashShare = SlashShare;
+	type MaxReplay = ConstU32<MAX_REPLAY>;
+	type MaxEndsPerBlock = ConstU32<32>;
+	type Carriers = carriers::UtilityAndSudo;
+	type WeightInfo = pallet_neuro_disputes::weights::SubstrateWeight<Runtime>;
 }
 
 impl pallet_neuro_rewards::Config for Runtime {

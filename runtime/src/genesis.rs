@@ -17,6 +17,8 @@ struct Preset {
 	epoch_length: u64,
 	/// Blocks during which work may be challenged.
 	challenge_window: BlockNumber,
+	/// Blocks that each side of a dispute has, and those that it gains with every turn.
+	clocks: [BlockNumber; 2],
 	/// Blocks from `unbond` to withdrawal.
 	cooldown: BlockNumber,
 	/// Blocks of an era.
@@ -54,6 +56,7 @@ fn json_of(preset: Preset) -> Value {
 		"parameters": { "epochLength": preset.epoch_length },
 		"babe": { "epochConfig": BABE_GENESIS_EPOCH_CONFIG },
 		"session": { "keys": keys },
+		"disputes": { "clock": preset.clocks[0], "extension": preset.clocks[1] },
 		"ponw": { "challengeWindow": preset.challenge_window },
 		"staking": { "cooldown": preset.cooldown, "minBond": 100 * NEURO },
 		"rewards": {
@@ -77,14 +80,16 @@ pub fn preset(id: &PresetId) -> Option<Vec<u8>> {
 		DEVELOPMENT => json_of(Preset {
 			epoch_length: 10,
 			challenge_window: 10,
-			cooldown: 200,
+			clocks: [40, 20],
+			cooldown: 300,
 			era_length: 10,
 			validators: vec![Sr25519Keyring::Alice],
 		}),
 		LOCAL_TESTNET => json_of(Preset {
 			epoch_length: 10,
 			challenge_window: 10,
-			cooldown: 200,
+			clocks: [40, 20],
+			cooldown: 300,
 			era_length: 10,
 			validators: vec![Sr25519Keyring::Alice, Sr25519Keyring::Bob],
 		}),

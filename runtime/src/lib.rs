@@ -10,6 +10,7 @@ include!(concat!(env!("OUT_DIR"), "/wasm_binary.rs"));
 extern crate alloc;
 
 pub mod apis;
+pub mod carriers;
 pub mod configs;
 pub mod fees;
 pub mod genesis;
@@ -51,6 +52,7 @@ pub type TxExtension = (
 	frame_system::CheckGenesis<Runtime>,
 	frame_system::CheckEra<Runtime>,
 	frame_system::CheckNonce<Runtime>,
+	pallet_neuro_disputes::CheckTurn<Runtime>,
 	frame_system::CheckWeight<Runtime>,
 	pallet_transaction_payment::ChargeTransactionPayment<Runtime>,
 	frame_metadata_hash_extension::CheckMetadataHash<Runtime>,
@@ -155,9 +157,11 @@ mod runtime {
 	#[runtime::pallet_index(10)]
 	pub type Utility = pallet_utility;
 
-	// Before `Staking`, which checks its cooldown against the challenge window at genesis.
+	// Before `Staking`, which checks its cooldown against the challenge window and the longest dispute at genesis.
 	#[runtime::pallet_index(20)]
 	pub type Ponw = pallet_neuro_ponw;
+	#[runtime::pallet_index(25)]
+	pub type Disputes = pallet_neuro_disputes;
 	#[runtime::pallet_index(21)]
 	pub type Staking = pallet_neuro_staking;
 	#[runtime::pallet_index(22)]

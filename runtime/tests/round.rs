@@ -5,10 +5,14 @@ use frame_support::{
 	assert_ok,
 	traits::{fungible::Inspect, fungible::InspectHold, Get, Hooks},
 };
-use neuroshard_graph::{layout::ParamLayout, merkle::blake2_256};
+use neuroshard_graph::{
+	game::{Doubt, Move},
+	layout::ParamLayout,
+	merkle::blake2_256,
+};
 use neuroshard_runtime::{
-	genesis, AccountId, Balances, Dataset, Ponw, Rewards, Runtime, RuntimeEvent, RuntimeGenesisConfig, RuntimeOrigin, Staking, System,
-	Timestamp, Training, BLOCK_TIME_MS, NEURO,
+	genesis, AccountId, Balances, Dataset, Disputes, Ponw, Rewards, Runtime, RuntimeEvent, RuntimeGenesisConfig, RuntimeOrigin, Staking,
+	System, Timestamp, Training, BLOCK_TIME_MS, NEURO,
 };
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
@@ -18,8 +22,9 @@ use neuroshard_types::{
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
 	ModelConfig, TrainConfig, F32, H256,
 };
+use pallet_neuro_disputes::Refusal;
 use sp_core::{ecdsa, Pair};
-use sp_keyring::Sr25519Keyring::{Alice, Bob, Charlie, Dave};
+use sp_keyring::Sr25519Keyring::{Alice, Bob, Charlie, Dave, Eve, Ferdie};
 use sp_runtime::{BuildStorage, DispatchError};
 
 const GENESIS_HASH: H256 = H256([7; 32]);
@@ -58,6 +63,7 @@ fn next_block() {
 	let number = System::block_number() + 1;
 	System::set_block_number(number);
 	Ponw::on_initialize(number);
+	Disputes::on_initialize(number);
 	Training::on_initialize(number);
 	Rewards::on_initialize(number);
 	// The inherent comes after the hooks, which see the time of the block before.
@@ -71,6 +77,7 @@ fn check_invariants() {
 	assert_ok!(pallet_neuro_training::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_ponw::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_rewards::Pallet::<Runtime>::do_try_state());
+	assert_ok!(pallet_neuro_disputes::Pallet::<Runtime>::do_try_state());
 	// What no pallet can see alone: a claim is open for every pending proof, and for nothing else; and every proof that is not
 	// confirmed is one of a round under way.
 	for (who, provider) in pallet_neuro_staking::Providers::<Runtime>::iter() {
@@ -314,25 +321,98 @@ fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
 	});
 }
 
+/// Round 0 is adopted with the work and the attestation of all three.
+fn adopted(workers: &[(AccountId, u8)]) {
+	workers.iter().for_each(|(who, seed)| commit(who, *seed));
+	until(Phase::Revealing);
+	for (who, seed) in workers {
+		assert_ok!(reveal(who, *seed, *seed));
+	}
+	until(Phase::Availability);
+	for (who, _) in workers {
+		assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([true, true, true]).unwrap()));
+	}
+	until(Phase::Checkpointing);
+	for (who, _) in workers {
+		let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
+		assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation));
+	}
+	next_block();
+}
+
+#[test]
+fn who_does_not_defend_its_work_loses_its_bond_and_its_pay_to_the_challenger_and_nobody_else_loses_anything() {
+	chain().execute_with(|| {
+		let workers = training(10);
+		adopted(&workers);
+		let [bob, charlie, dave] = [&workers[0].0, &workers[1].0, &workers[2].0];
+		let (eve, ferdie) = (Eve.to_account_id(), Ferdie.to_account_id());
+		let (issuance, before) = (Balances::total_issuance(), Balances::balance(&eve));
+		for challenger in [&eve, &ferdie] {
+			assert_ok!(Disputes::challenge_work(signed(challenger), 0, 0, bob.clone(), work(1), Doubt::Interval(0)));
+		}
+		assert_ok!(Disputes::challenge_attestation(signed(&eve), 0, 0, charlie.clone()));
+		// Nothing that was revealed or attested is the root of anything, so that neither can say what it consists of. Both are silent.
+		let terms = Disputes::terms();
+		for _ in 0..terms.clock + terms.extension + 3 {
+			next_block();
+		}
+		assert_eq!(Disputes::games(), vec![]);
+		for loser in [bob, charlie] {
+			assert_eq!(Balances::total_balance_on_hold(loser), 0);
+			assert_eq!(Staking::provider(loser.clone()).unwrap().open_claims, 0);
+		}
+		assert_eq!(Balances::total_balance_on_hold(dave), BOND);
+		// Half of two bonds is paid, half burned, and the bonds of the challenges are back.
+		assert_eq!(Balances::balance(&eve), before + BOND);
+		assert_eq!(Balances::total_issuance(), issuance - BOND);
+		assert_eq!([&eve, &ferdie].map(Balances::total_balance_on_hold), [0, 0]);
+		let record = Training::record(0, 0).unwrap();
+		assert_eq!(record.excluded, vec![bob.clone()]);
+		for _ in 0..2 * Ponw::window() + 20 {
+			next_block();
+		}
+		let eras = |who: &AccountId| Rewards::claimable_eras(who.clone()).len();
+		assert_eq!([eras(bob), eras(charlie), eras(dave)], [0, 0, 1]);
+	});
+}
+
+#[test]
+fn moves_are_admitted_from_whose_turn_it_is_and_as_extrinsics_of_their_own() {
+	use neuroshard_runtime::RuntimeCall;
+	use sp_runtime::{
+		traits::DispatchTransaction,
+		transaction_validity::{InvalidTransaction, TransactionSource::External},
+	};
+	chain().execute_with(|| {
+		let workers = training(10);
+		adopted(&workers);
+		let (bob, eve) = (workers[0].0.clone(), Eve.to_account_id());
+		assert_ok!(Disputes::challenge_work(signed(&eve), 0, 0, bob.clone(), work(1), Doubt::Delta));
+		let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Work, who: bob.clone() };
+		let ends = Move::Ends { start: [[0; 32]; 2], end: [[0; 32]; 3] };
+		let call = RuntimeCall::from(pallet_neuro_disputes::Call::play { claim, challenger: eve.clone(), action: ends });
+		let valid = |who: &AccountId, call: &RuntimeCall| {
+			let extension = pallet_neuro_disputes::CheckTurn::<Runtime>::default();
+			extension.validate_only(signed(who), call, &Default::default(), 0, External, 0).map(|_| ())
+		};
+		let refused = |refusal: Refusal| Err(InvalidTransaction::Custom(refusal.code()).into());
+		assert_eq!(valid(&bob, &call), Ok(()));
+		assert_eq!(valid(&eve, &call), refused(Refusal::NotYourTurn));
+		let batch = pallet_utility::Call::batch_all { calls: vec![call.clone()] }.into();
+		let fallback = pallet_utility::Call::if_else { main: Box::new(batch), fallback: Box::new(call.clone()) }.into();
+		let sudo = pallet_sudo::Call::sudo_as { who: bob.clone().into(), call: Box::new(call) };
+		for carrier in [sudo.into(), pallet_utility::Call::force_batch { calls: vec![fallback] }.into()] {
+			assert_eq!(valid(&bob, &carrier), refused(Refusal::Carried));
+		}
+	});
+}
+
 #[test]
 fn a_false_claim_costs_its_account_every_pending_proof_and_a_dispute_delays_only_the_proof_that_it_is_about() {
 	chain().execute_with(|| {
 		let workers = training(10);
-		workers.iter().for_each(|(who, seed)| commit(who, *seed));
-		until(Phase::Revealing);
-		for (who, seed) in &workers {
-			assert_ok!(reveal(who, *seed, *seed));
-		}
-		until(Phase::Availability);
-		for (who, _) in &workers {
-			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([true, true, true]).unwrap()));
-		}
-		until(Phase::Checkpointing);
-		for (who, _) in &workers {
-			let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
-			assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation));
-		}
-		next_block();
+		adopted(&workers);
 		let adopted = Training::adopted_at(0, 0).unwrap();
 		let [bob, charlie, dave] = [&workers[0].0, &workers[1].0, &workers[2].0];
 		let claim = |kind, who: &AccountId| ClaimId { run: 0, round: 0, kind, who: who.clone() };
@@ -370,11 +450,12 @@ fn presets_keep_unbonding_money_slashable_for_longer_than_a_challenge_may_take()
 		externalities.execute_with(|| {
 			let (min_bond, cooldown) = Staking::limits();
 			assert_eq!(min_bond, 100 * NEURO);
-			assert!(cooldown > Ponw::window(), "{preset}");
+			let longest = pallet_neuro_disputes::longest_game(Disputes::terms().clock, Disputes::terms().extension);
+			assert!(cooldown > Ponw::window() + longest, "{preset}");
 			let epoch: u64 = <Runtime as pallet_babe::Config>::EpochDuration::get();
 			assert_eq!(epoch, 10, "{preset} reads its epoch length from genesis");
 			let history: u32 = <Runtime as pallet_neuro_training::Config>::HistoryPeriod::get();
-			assert!(history > Ponw::window(), "{preset} keeps what a challenge needs");
+			assert!(history > Ponw::window() + longest, "{preset} keeps what a dispute needs");
 			check_invariants();
 		});
 	}

@@ -76,10 +76,10 @@ pub mod pallet {
 		type Currency: fungible::MutateHold<AccountId, Balance = Balance, Reason = Self::RuntimeHoldReason> + fungible::Mutate<AccountId>;
 		/// The runtime's hold reasons, [`HoldReason`] among them.
 		type RuntimeHoldReason: From<HoldReason>;
-		/// Longest time in blocks during which work may still be challenged. The cooldown must be longer; it is asserted
-		/// at genesis and checked by `do_try_state`. Where the value lives in another pallet's genesis storage, that
-		/// pallet stands before this one in the runtime, so that it is known when the assertion runs.
-		type ChallengeWindow: Get<BlockNumber>;
+		/// Longest time in blocks from a claim until the last dispute about it is decided: the challenge window and the longest dispute.
+		/// The cooldown must be longer; it is asserted at genesis and checked by `do_try_state`. Where the values live in other
+		/// pallets' genesis storage, those stand before this one in the runtime, so that they are known when the assertion runs.
+		type DisputePeriod: Get<BlockNumber>;
 		/// Randomness that the challenges of new providers are drawn with.
 		type Randomness: Randomness<H256, BlockNumber>;
 		/// Weights of the calls.
@@ -122,7 +122,7 @@ pub mod pallet {
 	/// Durations and amounts of a preset.
 	#[pallet::genesis_config]
 	pub struct GenesisConfig<T: Config> {
-		/// Blocks from `unbond` until the chunk may be withdrawn; longer than [`Config::ChallengeWindow`].
+		/// Blocks from `unbond` until the chunk may be withdrawn; longer than [`Config::DisputePeriod`].
 		pub cooldown: BlockNumber,
 		/// Smallest active bond of an active provider, in planck; at least the existential deposit.
 		pub min_bond: Balance,
@@ -141,7 +141,7 @@ pub mod pallet {
 	#[pallet::genesis_build]
 	impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
 		fn build(&self) {
-			assert!(self.cooldown > T::ChallengeWindow::get(), "staking: the cooldown must be longer than the challenge window");
+			assert!(self.cooldown > T::DisputePeriod::get(), "staking: the cooldown must be longer than claims can be disputed");
 			assert!(
 				self.min_bond >= <T::Currency as fungible::Inspect<AccountId>>::minimum_balance(),
 				"staking: the minimum bond must reach the existential deposit"

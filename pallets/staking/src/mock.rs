@@ -74,8 +74,8 @@ impl pallet_balances::Config for Test {
 }
 
 parameter_types! {
-	/// Challenge window; tests change it.
-	pub static ChallengeWindow: BlockNumber = 20;
+	/// How long claims can be disputed; tests change it.
+	pub static DisputePeriod: BlockNumber = 20;
 	/// What the mock's randomness gives; tests change it.
 	pub static Random: H256 = H256::repeat_byte(0x5a);
 }
@@ -92,7 +92,7 @@ impl Randomness<H256, BlockNumber> for MockRandomness {
 impl pallet_neuro_staking::Config for Test {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
-	type ChallengeWindow = ChallengeWindow;
+	type DisputePeriod = DisputePeriod;
 	type Randomness = MockRandomness;
 	type WeightInfo = ();
 }

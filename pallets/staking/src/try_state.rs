@@ -8,13 +8,13 @@ use sp_runtime::TryRuntimeError;
 impl<T: Config> Pallet<T> {
 	/// Checks every invariant; its cost grows with the number of providers, so it is no part of a block.
 	///
-	/// - The cooldown is longer than the challenge window.
+	/// - The cooldown is longer than claims can be disputed.
 	/// - Active and unbonding parts of every provider add up to what is on hold for it.
 	/// - Chunks are non-zero and unlock in strictly ascending order.
 	/// - An active provider's bond reaches the minimum, its registered data is valid and its reputation within bounds.
 	/// - PoNW keys and peer ids map to exactly the providers that registered them.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
-		ensure!(Cooldown::<T>::get() > T::ChallengeWindow::get(), "cooldown is not longer than the challenge window");
+		ensure!(Cooldown::<T>::get() > T::DisputePeriod::get(), "the cooldown is not longer than claims can be disputed");
 		let mut count = 0usize;
 		for (who, provider) in Providers::<T>::iter() {
 			count = count.saturating_add(1);

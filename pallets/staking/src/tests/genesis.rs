@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::{
-	mock::{build_and_execute, storage, ChallengeWindow, ED},
+	mock::{build_and_execute, storage, DisputePeriod, ED},
 	Cooldown,
 };
 use frame_support::assert_err;
 
 #[test]
-#[should_panic(expected = "the cooldown must be longer than the challenge window")]
-fn a_cooldown_within_the_challenge_window_is_refused() {
+#[should_panic(expected = "the cooldown must be longer than claims can be disputed")]
+fn a_cooldown_within_the_time_of_disputes_is_refused() {
 	storage(20, ED);
 }
 
@@ -26,11 +26,11 @@ fn the_smallest_allowed_values_are_accepted() {
 }
 
 #[test]
-fn a_challenge_window_that_outgrows_the_cooldown_is_noticed() {
+fn disputes_that_outgrow_the_cooldown_are_noticed() {
 	build_and_execute(|| {
-		let window = ChallengeWindow::get();
-		ChallengeWindow::set(Cooldown::<Test>::get());
-		assert_err!(Staking::do_try_state(), "cooldown is not longer than the challenge window");
-		ChallengeWindow::set(window);
+		let period = DisputePeriod::get();
+		DisputePeriod::set(Cooldown::<Test>::get());
+		assert_err!(Staking::do_try_state(), "the cooldown is not longer than claims can be disputed");
+		DisputePeriod::set(period);
 	});
 }
