@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
 	data::loader::Assignment,
-	faults::{false_work, handed_over, Deed, Fault, Position},
+	faults::{false_work, handed_over, CheckpointLie, Deed, Fault, Position},
 	train::round::Trained,
 };
 use neuroshard_types::{run::Work, RunId, H256};
@@ -20,8 +20,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 impl Tasks {
 	/// What is committed to in place of work, if this is a round to cheat in like that.
 	pub(super) async fn false_work(&self, moment: &Moment, position: u32) -> Result<Option<Effect>, WorkerError> {
-		let state = moment.run()?;
-		let round = state.round.as_ref().ok_or(WorkerError::Stopped)?;
+		let (state, round) = moment.round()?;
 		let Some(fault) = self.fault.clone().filter(|fault| fault.happens_in(round.round)) else { return Ok(None) };
 		let (run, config, root) = (state.id, state.view.config.clone(), round.checkpoint);
 		let (index, attempt, seed) = (round.round, round.attempt, round.seed);
@@ -46,6 +45,16 @@ impl Tasks {
 			Ok(Some(Pending::new(run, (index, attempt), seed, work)))
 		});
 		Ok(job.await?.map(Effect::Trained))
+	}
+
+	/// What is to be wrong with the checkpoint that ends the round at hand.
+	pub(super) fn lie(&self, moment: &Moment) -> Result<Option<CheckpointLie>, WorkerError> {
+		let (_, round) = moment.round()?;
+		let lie = self.fault.as_ref().and_then(|fault| fault.lie(round.round));
+		if lie.is_some() {
+			tracing::warn!("cheating in round {}: {lie:?}", round.round);
+		}
+		Ok(lie)
 	}
 
 	/// Whether the worker is an accomplice, who leaves the revealing of this work to another one.

@@ -5,6 +5,8 @@
 
 mod announce;
 mod aside;
+#[cfg(any(feature = "faults", test))]
+mod cheat;
 mod compute;
 mod content;
 mod dataset;

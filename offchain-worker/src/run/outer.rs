@@ -104,6 +104,8 @@ impl Tasks {
 		// Nobody gives this task up while it computes, so that what it waits for must not take for ever.
 		let dataset = within(SHARDS_TIMEOUT, "the held-out shards", fetched).await??;
 
+		#[cfg(any(feature = "faults", test))]
+		let lie = self.lie(moment)?;
 		let (store, reporter, todo) = (self.content.store.clone(), self.reporter.clone(), job.clone());
 		let computed = self.compute.run(move |bench| {
 			let threads = bench.threads();
@@ -119,7 +121,13 @@ impl Tasks {
 				let deltas = step.iter().map(|root| Ok(decode_delta(engine.layout(), &read(&store, *root)?, *root, threads)?));
 				deltas.collect::<Result<Vec<_>, WorkerError>>()
 			});
+			#[cfg(not(any(feature = "faults", test)))]
 			let next = apply_outer_steps(engine, start, steps)?;
+			#[cfg(any(feature = "faults", test))]
+			let next = match lie {
+				Some(lie) => lie.apply_outer_steps(engine, start, steps)?,
+				None => apply_outer_steps(engine, start, steps)?,
+			};
 			drop(stored);
 			let attestation = attest(engine, &next, &dataset.loader)?;
 			// What was computed before and not adopted is nothing that anybody needs to find. Its blobs go with those of its round.

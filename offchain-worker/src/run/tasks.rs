@@ -72,6 +72,8 @@ pub(super) struct Tasks {
 	pub(super) reporter: Reporter,
 	pub(super) dataset: Arc<Mutex<Cached>>,
 	pub(super) checked: Checked,
+	#[cfg(any(feature = "faults", test))]
+	pub(super) fault: Option<crate::faults::Fault>,
 }
 
 /// Deltas that were looked at. It is noted here at once, so that what has come counts even if the task that asked for it is given up.
@@ -249,6 +251,10 @@ impl Tasks {
 	}
 
 	async fn train(&self, moment: &Moment, position: u32) -> Result<Effect, WorkerError> {
+		#[cfg(any(feature = "faults", test))]
+		if let Some(effect) = self.false_work(moment, position).await? {
+			return Ok(effect);
+		}
 		let (state, round) = moment.round()?;
 		let attempt = round.attempt;
 		let (run, config, index, seed, root) = (state.id, state.view.config.clone(), round.round, round.seed, round.checkpoint);
@@ -298,6 +304,10 @@ impl Tasks {
 	}
 
 	async fn reveal(&self, moment: &Moment) -> Result<Effect, WorkerError> {
+		#[cfg(any(feature = "faults", test))]
+		if moment.pending.as_ref().is_some_and(|pending| self.keeps_back(pending)) {
+			return Ok(Effect::Incomplete);
+		}
 		let Pending { run, round, attempt, salt, work, .. } = moment.pending.clone().ok_or(WorkerError::Stopped)?;
 		let key = ProofKey { run, round, kind: ProofKind::Training };
 		let proof = Proof { key, timestamp: moment.seen.time, work_hash: work_hash(&work) };

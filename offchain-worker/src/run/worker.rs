@@ -49,6 +49,9 @@ pub struct Options {
 	pub threads: usize,
 	/// Earnings below this are not claimed.
 	pub claim_from: Balance,
+	/// What is done wrong on purpose.
+	#[cfg(any(feature = "faults", test))]
+	pub fault: Option<crate::faults::Fault>,
 }
 
 /// What a worker works with.
@@ -142,6 +145,8 @@ impl Worker {
 			reporter,
 			dataset: Default::default(),
 			checked: Default::default(),
+			#[cfg(any(feature = "faults", test))]
+			fault: options.fault.clone(),
 		};
 		Ok(Self {
 			base,
