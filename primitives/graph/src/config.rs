@@ -180,7 +180,7 @@ pub enum ConfigError {
 	#[error("heads must divide dim, and kv_heads must divide heads")]
 	Heads,
 	/// `batch * heads * seq_len^2` exceeds 2^28 or `batch * seq_len` 2^22, or the step would have more than 8,192 nodes or the model more
-	/// than 2^31 parameters.
+	/// than 2^31 parameters or 256 layers.
 	#[error("the model or the batch is too large; use fewer sequences, shorter ones, or a smaller model")]
 	TooLarge,
 	/// `arithmetic_version` is not one that this build implements.

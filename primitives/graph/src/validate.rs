@@ -19,6 +19,8 @@ const MAX_PARAMETERS: u64 = 1 << 31;
 const MAX_PROBABILITIES: u64 = 1 << 28;
 /// Most tokens of one inner step: chains over them are disputed in pieces of 256, and a list of states between pieces is bounded.
 const MAX_TOKENS: u64 = 1 << 22;
+/// Most layers: every move of a dispute makes a plan, and a plan of an outer step has a tensor for each of theirs in every delta.
+const MAX_LAYERS: u32 = 256;
 /// Most inner steps between two committed states: their roots are one list in a dispute.
 const MAX_INTERVAL: u32 = crate::game::MAX_LIST;
 /// Most state roots of one round.
@@ -53,7 +55,7 @@ impl ModelConfig {
 		if !dims.iter().all(|&d| is_multiple(d, SIDE)) || !is_multiple(self.head_dim(), 2) || self.layers == 0 {
 			return Err(ConfigError::Dimension);
 		}
-		if self.vocab > MAX_VOCAB || self.max_seq > MAX_POSITIONS || self.parameters() > MAX_PARAMETERS {
+		if self.vocab > MAX_VOCAB || self.max_seq > MAX_POSITIONS || self.layers > MAX_LAYERS || self.parameters() > MAX_PARAMETERS {
 			return Err(ConfigError::TooLarge);
 		}
 		if self.rope_theta < 2 {

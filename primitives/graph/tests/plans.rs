@@ -131,7 +131,7 @@ fn a_large_product_is_split_by_rows() {
 #[test]
 fn a_step_with_too_many_nodes_is_refused() {
 	let model = ModelConfig { dim: 32, heads: 1, kv_heads: 1, ffn: 32, vocab: 32, layers: 100, max_seq: 32, ..tiny_model() };
-	let deep = ModelConfig { layers: 300, ..model.clone() };
+	let deep = ModelConfig { layers: 250, ..model.clone() };
 	assert_eq!(tiny_train().validate(&model), Ok(()));
 	assert_eq!(deep.validate(), Ok(()));
 	assert_eq!(tiny_train().validate(&deep), Err(ConfigError::TooLarge));
