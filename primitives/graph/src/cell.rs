@@ -139,19 +139,21 @@ impl Plan {
 				Some(Address::Vector { vector, leaf, leaves: self.vector_len() })
 			}
 			Origin::Stage { stage, output } => {
-				let found = (0..).zip(self.results()).find_map(|(result, ids)| Some((result, ids.iter().position(|&id| id == tensor)?)));
+				let writer = self.stages().get(index(stage)?)?;
+				// No listed stage writes a result: there is nothing to look for.
+				let results = if writer.first_node < self.listed_nodes() { &[][..] } else { self.results() };
+				let found = (0..).zip(results).find_map(|(result, ids)| Some((result, ids.iter().position(|&id| id == tensor)?)));
 				if let Some((result, place)) = found {
 					let first = *self.vector_tiles().get(place)?;
 					let leaf = first.checked_add(row.checked_mul(width)?)?.checked_add(col)?;
 					return Some(Address::Result { result, leaf, leaves: self.vector_len() });
 				}
-				let stage = self.stages().get(index(stage)?)?;
-				let within = row / (stage.rows_per_node / SIDE);
-				let (first, bands) = bands(stage, within)?;
+				let within = row / (writer.rows_per_node / SIDE);
+				let (first, bands) = bands(writer, within)?;
 				let before =
-					widths(self, stage).take(index(output)?).try_fold(0u32, |sum, width| sum.checked_add(bands.checked_mul(width?)?))?;
+					widths(self, writer).take(index(output)?).try_fold(0u32, |sum, width| sum.checked_add(bands.checked_mul(width?)?))?;
 				let leaf = before.checked_add((row - first).checked_mul(width)?)?.checked_add(col)?;
-				let node = stage.first_node.checked_add(within)?;
+				let node = writer.first_node.checked_add(within)?;
 				Some(Address::Node { node, leaf, leaves: self.node_tiles(node)? })
 			}
 		}

@@ -57,11 +57,11 @@ impl Builder {
 		let info = self.info(x)?;
 		let k = self.tensor(info.rows, 1, k)?;
 		let out = self.tensor(info.rows, info.cols, place)?;
-		self.stage(Op::RmsBackStats, &rows_and([dy, x, r], [w]), &[k])?;
+		self.stage(Op::RmsBackStats, rows_and([dy, x, r], [w]), &[k])?;
 		let mut inputs = rows_and([dy, x, r, k], [w]);
 		inputs.extend(dx.map(|dx| (dx, Access::SameRows)));
-		self.stage(Op::RmsBackApply, &inputs, &[out])?;
-		self.stage(Op::RmsWeightGrad, &whole(&[dy, x, r]), &[dw])?;
+		self.stage(Op::RmsBackApply, inputs, &[out])?;
+		self.stage(Op::RmsWeightGrad, whole(&[dy, x, r]), &[dw])?;
 		Ok(out)
 	}
 
@@ -80,19 +80,19 @@ impl Builder {
 		let dq = self.tensor(sizes.tokens, sizes.dim, at.dq)?;
 		let dk = self.tensor(sizes.tokens, sizes.kv_dim, at.dk)?;
 		let dv = self.tensor(sizes.tokens, sizes.kv_dim, at.dv)?;
-		self.stage(Op::HeadDots, &whole(&[d_o, values.o]), &[d])?;
-		self.stage(Op::ProbabilityBack, &whole(&[d_o, values.v]), &[dp])?;
-		self.stage(Op::ScoreBack, &rows([values.p, dp, d]), &[ds])?;
-		self.stage(Op::QueryBack, &whole(&[ds, values.k]), &[dq])?;
-		self.stage(Op::KeyBack, &whole(&[ds, values.q]), &[dk])?;
-		self.stage(Op::ValueBack, &whole(&[values.p, d_o]), &[dv])?;
+		self.stage(Op::HeadDots, whole(&[d_o, values.o]), &[d])?;
+		self.stage(Op::ProbabilityBack, whole(&[d_o, values.v]), &[dp])?;
+		self.stage(Op::ScoreBack, rows([values.p, dp, d]), &[ds])?;
+		self.stage(Op::QueryBack, whole(&[ds, values.k]), &[dq])?;
+		self.stage(Op::KeyBack, whole(&[ds, values.q]), &[dk])?;
+		self.stage(Op::ValueBack, whole(&[values.p, d_o]), &[dv])?;
 		let (dq, dk) = (self.rope_back(dq, sizes.heads)?, self.rope_back(dk, sizes.kv_heads)?);
 		Ok([dq, dk, dv])
 	}
 
 	fn rope_back(&mut self, dy: TensorId, heads: u32) -> Result<TensorId, ConfigError> {
 		let dx = self.in_place(dy)?;
-		self.stage(Op::RopeBack { heads }, &rows([dy]), &[dx])?;
+		self.stage(Op::RopeBack { heads }, rows([dy]), &[dx])?;
 		Ok(dx)
 	}
 
@@ -110,7 +110,7 @@ impl Builder {
 		self.product(Product::Tn, dx, values.h, None, grads.down)?;
 		let d_gate = self.tensor(sizes.tokens, sizes.ffn, at.d_ffn[1])?;
 		let d_up = self.tensor(sizes.tokens, sizes.ffn, at.d_ffn[2])?;
-		self.stage(Op::SwigluBack, &rows([dh, values.gate, values.up]), &[d_gate, d_up])?;
+		self.stage(Op::SwigluBack, rows([dh, values.gate, values.up]), &[d_gate, d_up])?;
 		let dh = self.back(d_gate, params.gate, None, at.dh)?;
 		let dh = self.back(d_up, params.up, Some(dh), at.dh)?;
 		self.product(Product::Tn, d_gate, values.h2, None, grads.gate)?;
@@ -137,7 +137,7 @@ impl Builder {
 		let at = Temporaries::new(self, sizes)?;
 		let stream = self.buffer(sizes.tokens, sizes.dim)?;
 		let d_logits = self.in_place(head.logits)?;
-		self.stage(Op::LossBack, &rows([head.logits, values.targets, head.max, head.sum]), &[d_logits])?;
+		self.stage(Op::LossBack, rows([head.logits, values.targets, head.max, head.sum]), &[d_logits])?;
 		let dh = self.back(d_logits, params.head, None, at.dh)?;
 		let head_grad = self.product(Product::Tn, d_logits, head.h, None, grads.head)?;
 		let mut dx = self.norm_back([dh, head.x, params.norm, head.norm, grads.norm], at.k, None, stream)?;
@@ -153,7 +153,7 @@ impl Builder {
 		} else {
 			grads.embedding
 		};
-		self.stage(Op::ScatterAdd, &inputs, &[embedding])?;
+		self.stage(Op::ScatterAdd, inputs, &[embedding])?;
 		if let Some(first) = all.first_mut() {
 			*first = embedding;
 		}
@@ -166,7 +166,7 @@ impl Builder {
 		let mut results = [Vec::new(), Vec::new(), Vec::new()];
 		for (((&p, &m), &v), &g) in theta.iter().zip(first).zip(second).zip(gradient) {
 			let outputs = [self.in_place(p)?, self.in_place(m)?, self.in_place(v)?];
-			self.stage(Op::AdamW, &rows_and([p, m, v, g], [clip]), &outputs)?;
+			self.stage(Op::AdamW, rows_and([p, m, v, g], [clip]), &outputs)?;
 			for (result, output) in results.iter_mut().zip(outputs) {
 				result.push(output);
 			}
@@ -191,14 +191,14 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan,
 	let forward = builder.forward(&sizes, &params, true)?;
 	let sum = builder.tree_sum(forward.head.loss_tiles)?;
 	let loss = builder.fresh(1, 1)?;
-	builder.stage(Op::MeanLoss, &rows([sum]), &[loss])?;
+	builder.stage(Op::MeanLoss, rows([sum]), &[loss])?;
 	let gradients = builder.backward(&sizes, &params, &grads, &forward)?;
 
 	let partials = builder.partials(u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge)?)?;
-	builder.stage(Op::SquareTiles, &whole(&gradients), &[partials])?;
+	builder.stage(Op::SquareTiles, whole(&gradients), &[partials])?;
 	let square_norm = builder.tree_sum(partials)?;
 	let clip = builder.fresh(1, 1)?;
-	builder.stage(Op::ClipScale, &rows([square_norm]), &[clip])?;
+	builder.stage(Op::ClipScale, rows([square_norm]), &[clip])?;
 	let first_stage = builder.plan.stages.len();
 	builder.update([&params.all, &first, &second, &gradients], clip)?;
 

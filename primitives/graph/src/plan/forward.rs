@@ -146,7 +146,7 @@ impl Builder {
 		let a_access = if kind == Product::Tn { Access::Whole } else { Access::SameRows };
 		let mut inputs = alloc::vec![(a, a_access), (b, Access::Whole)];
 		inputs.extend(start.map(|start| (start, Access::SameRows)));
-		self.stage(Op::Product(kind), &inputs, &[c])?;
+		self.stage(Op::Product(kind), inputs, &[c])?;
 		Ok(c)
 	}
 
@@ -162,14 +162,14 @@ impl Builder {
 		let info = self.info(x)?;
 		let r = self.tensor(info.rows, 1, factors)?;
 		let y = self.tensor(info.rows, info.cols, place)?;
-		self.stage(Op::RmsStats, &rows([x]), &[r])?;
-		self.stage(Op::RmsApply, &rows_and([x, r], [w]), &[y])?;
+		self.stage(Op::RmsStats, rows([x]), &[r])?;
+		self.stage(Op::RmsApply, rows_and([x, r], [w]), &[y])?;
 		Ok((r, y))
 	}
 
 	fn rope(&mut self, x: TensorId, heads: u32) -> Result<TensorId, ConfigError> {
 		let y = self.in_place(x)?;
-		self.stage(Op::Rope { heads }, &rows([x]), &[y])?;
+		self.stage(Op::Rope { heads }, rows([x]), &[y])?;
 		Ok(y)
 	}
 
@@ -179,11 +179,11 @@ impl Builder {
 		let [s, p] = [self.tensor(score_rows, sizes.seq, Place::Fused)?, self.tensor(score_rows, sizes.seq, Place::Fused)?];
 		let [max, sum] = [self.tensor(score_rows, 1, Place::Fused)?, self.tensor(score_rows, 1, Place::Fused)?];
 		let o = self.tensor(sizes.tokens, sizes.dim, place)?;
-		self.stage(Op::Scores, &whole(&[q, k]), &[s])?;
-		self.stage(Op::RowMax(Extent::Causal), &rows([s]), &[max])?;
-		self.stage(Op::ExpSum(Extent::Causal), &rows([s, max]), &[sum])?;
-		self.stage(Op::Softmax, &rows([s, max, sum]), &[p])?;
-		self.stage(Op::Context, &whole(&[p, v]), &[o])?;
+		self.stage(Op::Scores, whole(&[q, k]), &[s])?;
+		self.stage(Op::RowMax(Extent::Causal), rows([s]), &[max])?;
+		self.stage(Op::ExpSum(Extent::Causal), rows([s, max]), &[sum])?;
+		self.stage(Op::Softmax, rows([s, max, sum]), &[p])?;
+		self.stage(Op::Context, whole(&[p, v]), &[o])?;
 		Ok((o, p))
 	}
 
@@ -206,7 +206,7 @@ impl Builder {
 		let gate = self.linear(h2, params.gate, None, at.gate)?;
 		let up = self.linear(h2, params.up, None, at.up)?;
 		let h = self.tensor(sizes.tokens, sizes.ffn, at.h)?;
-		self.stage(Op::Swiglu, &rows([gate, up]), &[h])?;
+		self.stage(Op::Swiglu, rows([gate, up]), &[h])?;
 		let out = self.linear(h, params.down, Some(middle), at.out)?;
 		Ok((LayerValues { x, norm1, h1, q, k, v, p, o, middle, norm2, h2, gate, up, h }, out))
 	}
@@ -218,7 +218,7 @@ impl Builder {
 		let targets = self.tensor(n, 1, Place::External)?;
 		let mut x = self.fresh(n, sizes.dim)?;
 		let stream = if keep { None } else { Some(self.info(x)?.place) };
-		self.stage(Op::Gather, &rows_and([tokens], [params.embedding]), &[x])?;
+		self.stage(Op::Gather, rows_and([tokens], [params.embedding]), &[x])?;
 		let mut layers = Vec::new();
 		let mut shared = None;
 		for layer in &params.layers {
@@ -236,11 +236,11 @@ impl Builder {
 		let place = self.buffer(n, sizes.vocab)?;
 		let logits = self.linear(h, params.head, None, place)?;
 		let (max, sum, loss) = (self.fresh(n, 1)?, self.fresh(n, 1)?, self.fresh(n, 1)?);
-		self.stage(Op::RowMax(Extent::Row), &rows([logits]), &[max])?;
-		self.stage(Op::ExpSum(Extent::Row), &rows([logits, max]), &[sum])?;
-		self.stage(Op::LossRows, &rows([logits, targets, max, sum]), &[loss])?;
+		self.stage(Op::RowMax(Extent::Row), rows([logits]), &[max])?;
+		self.stage(Op::ExpSum(Extent::Row), rows([logits, max]), &[sum])?;
+		self.stage(Op::LossRows, rows([logits, targets, max, sum]), &[loss])?;
 		let loss_tiles = self.partials(n.div_ceil(super::TILE))?;
-		self.stage(Op::TileSums, &whole(&[loss]), &[loss_tiles])?;
+		self.stage(Op::TileSums, whole(&[loss]), &[loss_tiles])?;
 		Ok(Forward { tokens, targets, layers, head: HeadValues { x, norm, h, logits, max, sum, loss_tiles } })
 	}
 }

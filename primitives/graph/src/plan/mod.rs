@@ -261,8 +261,9 @@ impl Builder {
 	fn parameters(&mut self, layout: &ParamLayout, base: Option<u64>) -> Result<Vec<TensorId>, ConfigError> {
 		let vector = self.vectors;
 		self.vectors += 1;
-		let mut tiles = alloc::vec![0u32];
-		let mut ids = Vec::new();
+		let count = layout.tensors().len();
+		let (mut tiles, mut ids) = (Vec::with_capacity(count + 1), Vec::with_capacity(count));
+		tiles.push(0u32);
 		for (tensor, place) in (0..).zip(layout.tensors()) {
 			let rows = u32::try_from(place.rows).map_err(|_| ConfigError::TooLarge)?;
 			let cols = u32::try_from(place.cols).map_err(|_| ConfigError::TooLarge)?;
@@ -293,7 +294,7 @@ impl Builder {
 	}
 
 	/// Adds a stage and cuts it into nodes.
-	fn stage(&mut self, op: Op, inputs: &[(TensorId, Access)], outputs: &[TensorId]) -> Result<(), ConfigError> {
+	fn stage(&mut self, op: Op, inputs: Vec<(TensorId, Access)>, outputs: &[TensorId]) -> Result<(), ConfigError> {
 		let mut rows = 0;
 		let mut tiles_per_band = 0u32;
 		for &output in outputs {
@@ -302,14 +303,8 @@ impl Builder {
 			tiles_per_band = tiles_per_band.saturating_add(info.cols.div_ceil(TILE));
 		}
 		let bands = MAX_TILES_PER_NODE.checked_div(tiles_per_band).filter(|&bands| bands > 0).ok_or(ConfigError::TooLarge)?;
-		let stage = Stage {
-			op,
-			inputs: inputs.to_vec(),
-			outputs: outputs.to_vec(),
-			rows,
-			rows_per_node: bands.saturating_mul(TILE),
-			first_node: self.plan.nodes,
-		};
+		let stage =
+			Stage { op, inputs, outputs: outputs.to_vec(), rows, rows_per_node: bands.saturating_mul(TILE), first_node: self.plan.nodes };
 		let nodes = self.plan.nodes.saturating_add(stage.nodes());
 		if nodes > MAX_NODES {
 			return Err(ConfigError::TooLarge);
@@ -335,7 +330,7 @@ impl Builder {
 			// A tile of 1,024 partial sums is a group.
 			let groups = self.info(values)?.rows.div_ceil(TILE);
 			let sums = if groups == 1 { self.fresh(1, 1)? } else { self.tensor(groups.div_ceil(TILE), TILE, Place::Fused)? };
-			self.stage(Op::TreeSum, &[(values, Access::Whole)], &[sums])?;
+			self.stage(Op::TreeSum, whole(&[values]), &[sums])?;
 			if groups == 1 {
 				return Ok(sums);
 			}
@@ -344,8 +339,12 @@ impl Builder {
 	}
 
 	fn finish(mut self) -> Plan {
-		let writes_result = |stage: &&Stage| stage.outputs.iter().any(|output| self.plan.results.iter().any(|ids| ids.contains(output)));
-		self.plan.listed_nodes = self.plan.stages.iter().find(writes_result).map_or(self.plan.nodes, |stage| stage.first_node);
+		let writer = |&id: &TensorId| match self.plan.origin(id) {
+			Some(Origin::Stage { stage, .. }) => usize::try_from(stage).ok(),
+			_ => None,
+		};
+		let first = self.plan.results.iter().flatten().filter_map(writer).min();
+		self.plan.listed_nodes = first.and_then(|first| self.plan.stages.get(first)).map_or(self.plan.nodes, |stage| stage.first_node);
 		self.plan
 	}
 }
@@ -357,7 +356,8 @@ fn rows<const N: usize>(ids: [TensorId; N]) -> Vec<(TensorId, Access)> {
 
 /// `SameRows` accesses of `ids`, then `Whole` accesses of `whole`.
 fn rows_and<const N: usize, const M: usize>(ids: [TensorId; N], whole: [TensorId; M]) -> Vec<(TensorId, Access)> {
-	let mut inputs = rows(ids);
+	let mut inputs = Vec::with_capacity(N + M);
+	inputs.extend(ids.map(|id| (id, Access::SameRows)));
 	inputs.extend(whole.map(|id| (id, Access::Whole)));
 	inputs
 }

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 pub(super) fn init(model: &ModelConfig) -> Result<Plan, ConfigError> {
 	let mut builder = Builder::new();
 	for theta in builder.parameters(&ParamLayout::new(model)?, None)? {
-		builder.stage(Op::Init, &[], &[theta])?;
+		builder.stage(Op::Init, Vec::new(), &[theta])?;
 	}
 	Ok(builder.finish())
 }
@@ -26,7 +26,7 @@ pub(super) fn delta(model: &ModelConfig) -> Result<Plan, ConfigError> {
 	let end = builder.parameters(&layout, None)?;
 	let delta = builder.parameters(&layout, None)?;
 	for ((&start, &end), &delta) in start.iter().zip(&end).zip(&delta) {
-		builder.stage(Op::Delta, &rows([start, end]), &[delta])?;
+		builder.stage(Op::Delta, rows([start, end]), &[delta])?;
 	}
 	builder.plan.results.push(delta);
 	Ok(builder.finish())
@@ -51,9 +51,9 @@ pub(super) fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Re
 	for (index, ((&theta, &momentum), &gradient)) in theta.iter().zip(&momentum).zip(&gradient).enumerate() {
 		let inputs: Vec<(TensorId, Access)> =
 			deltas.iter().filter_map(|delta| delta.get(index)).map(|&delta| (delta, Access::SameRows)).collect();
-		builder.stage(op, &inputs, &[gradient])?;
+		builder.stage(op, inputs, &[gradient])?;
 		let outputs = [builder.in_place(theta)?, builder.in_place(momentum)?];
-		builder.stage(Op::Nesterov, &rows([theta, momentum, gradient]), &outputs)?;
+		builder.stage(Op::Nesterov, rows([theta, momentum, gradient]), &outputs)?;
 		let [theta, momentum] = outputs;
 		new_theta.push(theta);
 		new_momentum.push(momentum);
