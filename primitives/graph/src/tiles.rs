@@ -224,7 +224,7 @@ fn hash_leaves(leaves: &[u8], out: &mut [Hash]) {
 }
 
 /// Runs `work(first, part)` over consecutive parts of `out` on up to `threads` threads.
-fn in_parts(threads: usize, out: &mut [Hash], work: impl Fn(usize, &mut [Hash]) + Sync) {
+pub(crate) fn in_parts(threads: usize, out: &mut [Hash], work: impl Fn(usize, &mut [Hash]) + Sync) {
 	#[cfg(feature = "std")]
 	if threads > 1 && out.len() > 4 * BATCH {
 		let part = out.len().div_ceil(threads).next_multiple_of(BATCH);
@@ -238,6 +238,30 @@ fn in_parts(threads: usize, out: &mut [Hash], work: impl Fn(usize, &mut [Hash]) 
 	}
 	let _ = threads;
 	work(0, out);
+}
+
+/// Hashes of `count` leaves on up to `threads` threads; `write(number, leaf)` fills in the bytes of one.
+#[cfg(feature = "std")]
+pub(crate) fn written_hashes(count: usize, threads: usize, write: impl Fn(usize, &mut [u8]) + Sync) -> Vec<Hash> {
+	let mut hashes = vec![[0; 32]; count];
+	in_parts(threads, &mut hashes, |first, out| {
+		let mut leaves = vec![0; BATCH * LEAF_BYTES];
+		for (batch, out) in out.chunks_mut(BATCH).enumerate() {
+			let leaves = &mut leaves[..out.len() * LEAF_BYTES];
+			for (number, leaf) in (first + batch * BATCH..).zip(leaves.chunks_exact_mut(LEAF_BYTES)) {
+				write(number, leaf);
+			}
+			hash_leaves(leaves, out);
+		}
+	});
+	hashes
+}
+
+/// The leaf of tile (`row`, `col`) of `values`, a tensor of so many rows and columns which has such a tile.
+#[cfg(feature = "std")]
+pub(crate) fn write_tile(values: &[f32], [rows, cols]: [usize; 2], row: usize, col: usize, leaf: &mut [u8]) {
+	let (top, left) = (row * TILE, col * TILE);
+	TileBounds { first: top * cols + left, stride: cols, rows: TILE.min(rows - top), cols: TILE.min(cols - left) }.gather(values, leaf);
 }
 
 /// Hashes of the 4 KiB leaves of `bytes`, the last padded with zeros, on up to `threads` threads.

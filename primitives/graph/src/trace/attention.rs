@@ -54,16 +54,16 @@ impl Executor<'_> {
 	pub(super) fn head_dots(&self, a: &[f32], b: &[f32], out: &mut [f32]) {
 		let p = self.parameters();
 		let (seq, hd, width) = (p.seq, p.head_dim, p.heads * p.head_dim);
-		for ((sequence, head), out) in self.heads(out.len()).zip(out.chunks_exact_mut(seq)) {
-			for (query, out) in out.iter_mut().enumerate() {
-				let at = (sequence * seq + query) * width + head * hd;
-				let mut lanes = Lanes::default();
-				for (element, (&a, &b)) in a[at..at + hd].iter().zip(&b[at..at + hd]).enumerate() {
-					lanes.add_product(element, a, b);
-				}
-				*out = lanes.finish();
+		self.in_rows(out, 1, |row, out| {
+			let (block, query) = (row / seq, row % seq);
+			let (sequence, head) = (block / p.heads, block % p.heads);
+			let at = (sequence * seq + query) * width + head * hd;
+			let mut lanes = Lanes::default();
+			for (element, (&a, &b)) in a[at..at + hd].iter().zip(&b[at..at + hd]).enumerate() {
+				lanes.add_product(element, a, b);
 			}
-		}
+			out[0] = lanes.finish();
+		});
 	}
 
 	/// Weights of each query times the values of its keys. The weights of later keys are zero, which changes no finite sum.

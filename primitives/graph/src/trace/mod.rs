@@ -14,7 +14,7 @@ use crate::{
 	merkle::{merkle_root, Hash},
 	plan::Plan,
 	resume::{Job, Leaves, Malformed, Parameters, Tile, NUMBERS, SIDE},
-	tiles::{bytes_of, leaf_hashes},
+	tiles::{bytes_of, in_parts, write_tile, written_hashes},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
 pub use step::{Mistake, TraceError};
@@ -92,24 +92,35 @@ impl Trace {
 		Some(tile)
 	}
 
-	/// Hashes of tiles, many at a time.
-	fn hashes_of(&self, tiles: impl Iterator<Item = Option<(TensorId, u32, u32)>>) -> Vec<Hash> {
-		let mut bytes = Vec::new();
-		for (tensor, row, col) in tiles.flatten() {
-			bytes.extend(self.tile_values(tensor, row, col).iter().flat_map(|tile| bytes_of(&**tile)));
-		}
-		leaf_hashes(&bytes, self.threads)
+	/// Hashes of tiles on up to `threads` threads.
+	fn hashes_of(&self, places: &[(TensorId, u32, u32)], threads: usize) -> Vec<Hash> {
+		written_hashes(places.len(), threads, |number, leaf| {
+			let (tensor, row, col) = places[number];
+			let shape = self.plan.tensor(tensor).map_or([0, 0], |info| [info.rows as usize, info.cols as usize]);
+			write_tile(self.tensor(tensor), shape, row as usize, col as usize, leaf);
+		})
+	}
+
+	fn hashes_of_node(&self, node: u32, threads: usize) -> Vec<Hash> {
+		let place = |leaf| self.plan.node_cell(node, leaf).and_then(|cell| Some((self.plan.cell_tensor(cell)?, cell.row, cell.col)));
+		let places: Vec<_> = (0..self.plan.node_tiles(node).unwrap_or(0)).filter_map(place).collect();
+		self.hashes_of(&places, threads)
 	}
 
 	/// Hashes of the tiles that node `node` outputs; empty beyond the last node.
 	pub fn node_hashes(&self, node: u32) -> Vec<Hash> {
-		let place = |leaf| self.plan.node_cell(node, leaf).and_then(|cell| Some((self.plan.cell_tensor(cell)?, cell.row, cell.col)));
-		self.hashes_of((0..self.plan.node_tiles(node).unwrap_or(0)).map(place))
+		self.hashes_of_node(node, self.threads)
 	}
 
 	/// Roots of all nodes whose lists are committed to.
 	pub fn node_roots(&self) -> Vec<Hash> {
-		(0..self.plan.listed_nodes()).map(|node| merkle_root(&self.node_hashes(node))).collect()
+		let mut roots = vec![[0; 32]; self.plan.listed_nodes() as usize];
+		in_parts(self.threads, &mut roots, |first, roots| {
+			for (node, root) in (0..).skip(first).zip(roots) {
+				*root = merkle_root(&self.hashes_of_node(node, 1));
+			}
+		});
+		roots
 	}
 
 	/// Hashes of the tiles of a vector that the job ends with.
@@ -148,9 +159,9 @@ impl Trace {
 	fn tensor_hashes(&self, tensors: impl Iterator<Item = TensorId>) -> Vec<Hash> {
 		let places = tensors.flat_map(|id| {
 			let (rows, cols) = self.plan.tensor(id).map_or((0, 0), |info| (info.rows.div_ceil(32), info.cols.div_ceil(32)));
-			(0..rows).flat_map(move |row| (0..cols).map(move |col| Some((id, row, col))))
+			(0..rows).flat_map(move |row| (0..cols).map(move |col| (id, row, col)))
 		});
-		self.hashes_of(places)
+		self.hashes_of(&places.collect::<Vec<_>>(), self.threads)
 	}
 
 	/// Hashes of the states after each piece of a cell but the last, computed from this trace's values of its inputs.

@@ -175,35 +175,31 @@ impl Executor<'_> {
 			Op::HeadDots => self.head_dots(input(0), input(1), &mut out),
 			Op::Context | Op::QueryBack => self.weighted_rows(input(0), input(1), &mut out),
 			Op::KeyBack | Op::ValueBack => self.weighted_columns(input(0), input(1), &mut out),
-			Op::RowMax(extent) => {
-				for (out, x) in out.iter_mut().zip(self.counted(extent, trace, stage)) {
-					*out = x.iter().fold(f32::NEG_INFINITY, |most, &x| max(most, x));
-				}
-			}
+			Op::RowMax(extent) => self.in_rows(&mut out, 1, |row, out| {
+				out[0] = self.counted(extent, trace, stage, row).iter().fold(f32::NEG_INFINITY, |most, &x| max(most, x));
+			}),
 			Op::ExpSum(Extent::Row) => {
 				let mut most = vec![0.0; out.len()];
 				exec.cross_entropy_stats(input(0), parameters.vocab, &mut most, &mut out);
 			}
-			Op::ExpSum(extent) => {
-				for ((out, x), &most) in out.iter_mut().zip(self.counted(extent, trace, stage)).zip(input(1)) {
-					let mut lanes = Lanes::default();
-					x.iter().enumerate().for_each(|(element, &x)| lanes.add(element, exp(x - most)));
-					*out = lanes.finish();
-				}
-			}
-			Op::Softmax => {
-				let rows = out.chunks_exact_mut(cols).zip(self.counted(Extent::Causal, trace, stage));
-				for ((out, x), (&most, &sum)) in rows.zip(input(1).iter().zip(input(2))) {
-					let inv = 1.0 / sum;
-					out.iter_mut().zip(x).for_each(|(out, &x)| *out = exp(x - most) * inv);
-				}
-			}
+			Op::ExpSum(extent) => self.in_rows(&mut out, 1, |row, out| {
+				let (mut lanes, most) = (Lanes::default(), input(1)[row]);
+				let x = self.counted(extent, trace, stage, row);
+				x.iter().enumerate().for_each(|(element, &x)| lanes.add(element, exp(x - most)));
+				out[0] = lanes.finish();
+			}),
+			Op::Softmax => self.in_rows(&mut out, cols, |row, out| {
+				let (most, inv) = (input(1)[row], 1.0 / input(2)[row]);
+				let x = self.counted(Extent::Causal, trace, stage, row);
+				out.iter_mut().zip(x).for_each(|(out, &x)| *out = exp(x - most) * inv);
+			}),
 			Op::ScoreBack => {
 				let scale = schedule::attention_scale(parameters.head_dim);
-				let rows = out.chunks_exact_mut(cols).zip(self.counted(Extent::Causal, trace, stage));
-				for ((out, p), (dp, &d)) in rows.zip(input(1).chunks_exact(cols).zip(input(2))) {
+				self.in_rows(&mut out, cols, |row, out| {
+					let (p, d) = (self.counted(Extent::Causal, trace, stage, row), input(2)[row]);
+					let dp = &input(1)[row * cols..];
 					out.iter_mut().zip(p).zip(dp).for_each(|((out, &p), &dp)| *out = (p * (dp - d)) * scale);
-				}
+				});
 			}
 			Op::Swiglu => exec.swiglu_forward(input(0), input(1), &mut out),
 			Op::SwigluBack => {
@@ -262,14 +258,26 @@ impl Executor<'_> {
 		vec![out]
 	}
 
-	/// The part of each row of a stage's first input that counts.
-	fn counted<'t>(&self, extent: Extent, trace: &'t Trace, stage: &Stage) -> impl Iterator<Item = &'t [f32]> {
+	/// The part of row `row` of a stage's first input that counts.
+	fn counted<'t>(&self, extent: Extent, trace: &'t Trace, stage: &Stage, row: usize) -> &'t [f32] {
 		let (id, seq) = (stage.inputs[0].0, self.parameters.seq);
 		let cols = trace.plan.tensor(id).map_or(SIDE, |info| info.cols as usize);
-		trace.tensor(id).chunks_exact(cols).enumerate().map(move |(row, x)| match extent {
+		let x = &trace.tensor(id)[row * cols..(row + 1) * cols];
+		match extent {
 			Extent::Row => x,
 			Extent::Causal => &x[..row % seq + 1],
-		})
+		}
+	}
+
+	/// Runs `work(number, row)` over the rows of `out`, in parts on all threads.
+	pub(super) fn in_rows(&self, out: &mut [f32], cols: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
+		let rows = (out.len() / cols).div_ceil(self.exec.threads()).max(1);
+		std::thread::scope(|scope| {
+			let work = &work;
+			for (part, out) in out.chunks_mut(rows * cols).enumerate() {
+				scope.spawn(move || out.chunks_exact_mut(cols).enumerate().for_each(|(row, out)| work(part * rows + row, out)));
+			}
+		});
 	}
 
 	pub(super) fn exec(&self) -> &Exec {
