@@ -85,10 +85,10 @@ impl Trainer {
 	///
 	/// # Panics
 	/// If one of them has another length than the layout.
-	pub fn load_state(&self, arena: &mut [f32], state: [Vec<f32>; 3]) {
+	pub fn load_state(&self, arena: &mut [f32], state: [&Vec<f32>; 3]) {
 		let offsets = [0, self.update.first_moment, self.update.second_moment];
 		for (offset, values) in offsets.into_iter().zip(state) {
-			arena[self.runner.region(offset)].copy_from_slice(&values);
+			arena[self.runner.region(offset)].copy_from_slice(values);
 		}
 	}
 

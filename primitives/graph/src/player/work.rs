@@ -9,7 +9,10 @@ use crate::{
 	merkle::Hash,
 	trace::{Mistake, Trace, TraceError},
 };
-use alloc::{sync::Arc, vec, vec::Vec};
+use alloc::{collections::BTreeMap, sync::Arc, vec, vec::Vec};
+
+/// Most bytes of an interval's states that are kept, unless one state alone has more.
+const KEPT_BYTES: usize = 1 << 30;
 
 /// A round that can be run again from its start to any of its steps.
 pub struct WorkStory<R> {
@@ -24,6 +27,8 @@ pub struct WorkStory<R> {
 	read: R,
 	/// Inner steps that the arena's state is after.
 	done: u32,
+	/// States to start from again, by the inner steps that they are after: a game goes back into an interval whose end was computed.
+	kept: BTreeMap<u32, [Vec<f32>; 3]>,
 	/// Step that diverged.
 	diverged: Option<u32>,
 	traced: Option<(Job, Traced)>,
@@ -51,8 +56,21 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		let mut arena = Arena::new(trainer.arena_len());
 		trainer.theta_mut(&mut arena).copy_from_slice(&theta);
 		let (model, train) = (model.clone(), train.clone());
-		let (done, diverged, traced, mistake) = (0, None, None, None);
-		Ok(Self { model, train, round, exec, trainer, arena, theta, momentum, read, done, diverged, traced, mistake })
+		let (done, kept, diverged, traced, mistake) = (0, BTreeMap::new(), None, None, None);
+		Ok(Self { model, train, round, exec, trainer, arena, theta, momentum, read, done, kept, diverged, traced, mistake })
+	}
+
+	/// The same round with parameters, first and second moments known after `steps` of its inner steps: what follows can be recomputed
+	/// without the steps before.
+	///
+	/// # Errors
+	/// [`SetupError`] for vectors of another model.
+	pub fn with_state(mut self, steps: u32, state: [Vec<f32>; 3]) -> Result<Self, SetupError> {
+		if state.iter().any(|vector| vector.len() != self.theta.len()) {
+			return Err(crate::config::ConfigError::Dimension.into());
+		}
+		self.kept.insert(steps, state);
+		Ok(self)
 	}
 
 	/// The same round with a mistake in it.
@@ -67,7 +85,12 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	pub fn doubt(&mut self, state_roots: &[Hash], delta_root: Hash) -> Result<Option<Doubt>, PlayError<E>> {
 		for (number, claimed) in (0..).zip(state_roots) {
-			let end = self.train.inner_steps.min(self.train.commit_interval.saturating_mul(number + 1));
+			let first = self.train.commit_interval.saturating_mul(number);
+			let end = self.train.inner_steps.min(first.saturating_add(self.train.commit_interval));
+			if self.seek(first)? {
+				self.keep_only_before(first);
+				self.keep();
+			}
 			if !self.seek(end)? || self.state_root() != *claimed {
 				return Ok(Some(Doubt::Interval(number)));
 			}
@@ -95,6 +118,26 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		[self.trainer.theta(&self.arena), self.trainer.first_moment(&self.arena), self.trainer.second_moment(&self.arena)]
 	}
 
+	/// How many steps apart states of an interval of `count` steps are kept, so that they take at most [`KEPT_BYTES`].
+	fn steps_between_kept(&self, count: u32) -> u32 {
+		let room = KEPT_BYTES.checked_div(12 * self.theta.len()).and_then(|states| u32::try_from(states).ok()).unwrap_or(1);
+		count.div_ceil(room.max(1)).max(1)
+	}
+
+	/// Keeps the arena's state.
+	fn keep(&mut self) {
+		if !self.kept.contains_key(&self.done) {
+			let state = self.vectors().map(<[f32]>::to_vec);
+			self.kept.insert(self.done, state);
+		}
+	}
+
+	/// Of the states that are kept, leaves only the last one up to `steps`.
+	fn keep_only_before(&mut self, steps: u32) {
+		let last = self.kept.range(..=steps).next_back().map(|(&kept, _)| kept);
+		self.kept.retain(|&kept, _| Some(kept) == last);
+	}
+
 	/// Roots of the arena's state.
 	fn vector_roots(&self) -> [Hash; 3] {
 		self.vectors().map(|values| tensors_root(self.trainer.layout(), values, self.exec.threads()))
@@ -119,7 +162,11 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		if self.diverged.is_some_and(|step| step < steps) {
 			return Ok(false);
 		}
-		if self.done > steps {
+		let kept = self.kept.range(..=steps).next_back();
+		if let Some((&kept, state)) = kept.filter(|(kept, _)| self.done > steps || self.done < **kept) {
+			self.trainer.load_state(&mut self.arena, state.each_ref());
+			self.done = kept;
+		} else if self.done > steps {
 			self.trainer.theta_mut(&mut self.arena).copy_from_slice(&self.theta);
 			self.trainer.reset_moments(&mut self.arena);
 			self.done = 0;
@@ -128,7 +175,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 			let (step, tokens) = (self.done, self.tokens(self.done)?);
 			if self.mistake.is_some_and(|mistake| mistake.step == step) {
 				let trace = self.trace_step(step, &tokens)?;
-				self.trainer.load_state(&mut self.arena, [0, 1, 2].map(|result| trace.result(result)));
+				self.trainer.load_state(&mut self.arena, [0, 1, 2].map(|result| trace.result(result)).each_ref());
 			} else {
 				let index = u64::from(self.round) * u64::from(self.train.inner_steps) + u64::from(step);
 				match self.trainer.train_step(&mut self.arena, &tokens, index, u64::from(step) + 1) {
@@ -155,9 +202,18 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 	type Error = E;
 
 	fn roots(&mut self, first: u32, count: u32) -> Result<Vec<Hash>, PlayError<E>> {
+		// Whoever posts these will be asked for one of the steps.
+		self.keep_only_before(first);
+		let every = self.steps_between_kept(count);
 		let mut roots = Vec::new();
-		for done in (first..first.saturating_add(count)).map(|step| step + 1) {
+		for (number, done) in (0..count).zip(first..) {
 			if !self.seek(done)? {
+				break;
+			}
+			if number % every == 0 {
+				self.keep();
+			}
+			if !self.seek(done.saturating_add(1))? {
 				break;
 			}
 			roots.push(self.state_root());
