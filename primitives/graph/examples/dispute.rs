@@ -1,0 +1,211 @@
+//! One dispute from its opening to the verdict, on a model of 13.8 million parameters, with both players in one process: how many
+//! extrinsics, how many bytes, how long.
+//!
+//! `cargo run --release -p neuroshard-graph --example dispute [-- SEED [THREADS [STEPS [INTERVAL]]]]`
+//!
+//! The defender's machine turned over one bit of one weight at one inner step; with an odd seed it is any value of any stage instead.
+
+use neuroshard_graph::{
+	commit::{checkpoint_root, tensors_root},
+	corpus::{Corpus, Window, CHUNK_TOKENS},
+	exec::{Arena, Exec, Trainer},
+	game::{open_work, Doubt, Move, Outcome, Setting, Side, Subject},
+	graph::Op,
+	init::theta_0,
+	merkle::{merkle_root, prove, Hash},
+	plan::Plan,
+	player::{Player, WorkStory},
+	round::run_round,
+	tiles::{leaf_hash, LEAF_BYTES},
+	trace::Mistake,
+	witness::{Chunk, Library},
+	ModelConfig, ParamLayout, TrainConfig,
+};
+use std::{error::Error, ops::ControlFlow, sync::Arc, time::Instant};
+
+/// Reproducible numbers.
+struct Lcg(u64);
+
+impl Lcg {
+	fn below(&mut self, bound: u64) -> u64 {
+		self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+		(self.0 >> 20) % bound.max(1)
+	}
+}
+
+/// A dataset of one shard.
+struct Text(Vec<u16>);
+
+impl Text {
+	fn leaves(&self) -> impl Iterator<Item = Box<[u8; LEAF_BYTES]>> + '_ {
+		self.0.chunks(CHUNK_TOKENS as usize).map(|tokens| {
+			let mut leaf = Box::new([0; LEAF_BYTES]);
+			leaf.chunks_exact_mut(2).zip(tokens).for_each(|(bytes, token)| bytes.copy_from_slice(&token.to_le_bytes()));
+			leaf
+		})
+	}
+
+	fn hashes(&self) -> Vec<Hash> {
+		self.leaves().map(|leaf| leaf_hash(&*leaf)).collect()
+	}
+}
+
+impl Library for Text {
+	fn chunk(&self, _: u32, chunk: u32) -> Option<Chunk> {
+		let leaf = self.leaves().nth(usize::try_from(chunk).ok()?)?;
+		Some(Chunk { leaf, in_shard: prove(&self.hashes(), chunk)?, in_corpus: Vec::new() })
+	}
+}
+
+/// Tokens of a sequence of a step, anywhere in the shard.
+fn window(step: u32, sequence: u32) -> Window {
+	Window { shard: 0, start: (step * 8 + sequence) * 311 }
+}
+
+/// Most memory that this process has had, from the system's books; empty where there are none.
+fn peak() -> String {
+	let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+	status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default().trim().to_owned()
+}
+
+fn kind(action: &Move) -> &'static str {
+	match action {
+		Move::Steps(_) => "steps",
+		Move::Nodes { .. } => "nodes",
+		Move::Ends { .. } => "ends",
+		Move::Checkpoints(_) => "checkpoints",
+		Move::Outer { .. } => "outer",
+		Move::Hashes(_) => "hashes",
+		Move::States(_) => "states",
+		Move::Step { .. } => "step",
+		Move::Node { .. } => "node",
+		Move::Vector(_) => "vector",
+		Move::Hash { .. } => "hash",
+		Move::Piece { .. } => "piece",
+	}
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+	let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u32>());
+	let mut argument = |default: u32| arguments.next().unwrap_or(Ok(default));
+	let (seed, threads, inner_steps, commit_interval) = (argument(0)?, argument(2)?, argument(20)?, argument(5)?);
+	let model = ModelConfig {
+		vocab: 4_096,
+		dim: 384,
+		layers: 6,
+		heads: 6,
+		kv_heads: 6,
+		ffn: 1_024,
+		max_seq: 256,
+		tied: false,
+		..ModelConfig::tiny()
+	};
+	let train = TrainConfig { batch: 8, seq_len: 256, inner_steps, commit_interval, ..TrainConfig::tiny() };
+	let (exec, layout) = (Arc::new(Exec::new(usize::try_from(threads)?)?), ParamLayout::new(&model)?);
+	let mut random = Lcg(u64::from(seed) + 1);
+	let text = Text((0..(inner_steps + 1) * 8 * 311).map(|_| (random.below(4_096) & random.below(4_096)) as u16).collect());
+	let theta = theta_0(&model, &layout, &train.seed);
+	let momentum = tensors_root(&layout, &vec![0.0; layout.len()], 1);
+	let start = checkpoint_root(&tensors_root(&layout, &theta, exec.threads()), &momentum, 0, 0);
+	let read = |step: u32, sequence: u32, buffer: &mut [u16]| -> Result<(), std::io::Error> {
+		let start = window(step, sequence).start as usize;
+		let tokens = text.0.get(start..start + buffer.len()).ok_or(std::io::ErrorKind::UnexpectedEof)?;
+		buffer.copy_from_slice(tokens);
+		Ok(())
+	};
+	println!("{} parameters, {inner_steps} inner steps, a state root every {commit_interval}, {threads} threads", layout.len());
+
+	// The work itself, honestly done.
+	let mut trainer = Trainer::new(exec.clone(), &model, &train)?;
+	let mut arena = Arena::new(trainer.arena_len());
+	let begun = Instant::now();
+	let truth = run_round(&mut trainer, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()))?;
+	let work = begun.elapsed().as_secs_f64();
+	drop(arena);
+
+	let story = || WorkStory::new(exec.clone(), &model, &train, 0, (theta.clone(), momentum), read);
+	let mut auditor = story()?;
+	let begun = Instant::now();
+	assert_eq!(auditor.doubt(&truth.state_roots, truth.delta_root)?, None, "the honest round is doubted");
+	let audit = begun.elapsed().as_secs_f64();
+	drop(auditor);
+	println!("the round {work:.2} s, its audit {audit:.2} s: {:.3} times the work; {}", audit / work, peak());
+
+	// A claim with a mistake in it.
+	let plan = Plan::training(&model, &train)?;
+	let stages: Vec<u32> =
+		(0..).zip(plan.stages()).filter(|(_, stage)| seed % 2 == 1 || stage.op == Op::AdamW).map(|(number, _)| number).collect();
+	let stage = stages[usize::try_from(random.below(stages.len() as u64))?];
+	let step = u32::try_from(random.below(u64::from(inner_steps)))?;
+	let mistake = Mistake { step, stage, output: 0, element: random.below(u64::MAX), mask: 1 << random.below(32) };
+	println!("{mistake:?}: {:?}", plan.stages()[stage as usize].op);
+	let setting = Setting {
+		model: &model,
+		train: &train,
+		round: 0,
+		start,
+		subject: Subject::Work {
+			corpus: Corpus { root: merkle_root(&text.hashes()), shards: 1, tokens_per_shard: u32::try_from(text.0.len())? },
+			window: &|step, sequence| Some(window(step, sequence)),
+		},
+	};
+	let interval = step / commit_interval;
+	let (first_step, mut claimant) = (interval * commit_interval, story()?.with_mistake(mistake));
+	let (mut roots, delta) = (Vec::new(), [7; 32]);
+	for number in 0..=interval {
+		let end = inner_steps.min((number + 1) * commit_interval);
+		roots.push(neuroshard_graph::player::Story::roots(&mut claimant, end - 1, 1)?[0]);
+	}
+	let mut challenger = Player::new(setting, Side::Challenger, story()?, Some(&text));
+	let Some(doubt) = challenger.story().doubt(&roots, delta)? else {
+		println!("the mistake has no consequence");
+		return Ok(());
+	};
+	if doubt != Doubt::Interval(interval) {
+		println!("the mistake has no consequence: {doubt:?}");
+		return Ok(());
+	}
+	// The defender has kept the state that its interval starts from.
+	let mut keeper = Trainer::new(exec.clone(), &model, &TrainConfig { inner_steps: first_step.max(1), ..train.clone() })?;
+	let mut arena = Arena::new(keeper.arena_len());
+	let mut defending = story()?.with_mistake(mistake);
+	if first_step > 0 {
+		run_round(&mut keeper, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()))?;
+		let state = [keeper.theta(&arena), keeper.first_moment(&arena), keeper.second_moment(&arena)].map(<[f32]>::to_vec);
+		defending = defending.with_state(first_step, state)?;
+	}
+	drop((arena, keeper, claimant));
+	let mut defender = Player::new(setting, Side::Defender, defending, None);
+
+	let begun = Instant::now();
+	let mut position = open_work(&setting, &roots, delta, doubt)?;
+	let (mut extrinsics, mut defence, mut defending, mut judging) = (1, Vec::new(), 0.0, 0.0);
+	let ruling = loop {
+		let side = position.turn();
+		let moved = Instant::now();
+		let action = match side {
+			Side::Defender => defender.play(&position, &defence)?,
+			Side::Challenger => challenger.play(&position, &defence)?,
+		};
+		let taken = moved.elapsed().as_secs_f64();
+		let judged = Instant::now();
+		let outcome = position.play(&setting, &action)?;
+		judging += judged.elapsed().as_secs_f64();
+		extrinsics += 1;
+		let bytes = codec::Encode::encoded_size(&action);
+		println!("{extrinsics:>3} {side:?}: {} {bytes} bytes, {taken:.2} s", kind(&action));
+		if side == Side::Defender {
+			defending += taken;
+			defence.push(action);
+		}
+		match outcome {
+			Outcome::Next(next) => position = next,
+			Outcome::Decided(ruling) => break ruling,
+		}
+	};
+	let total = begun.elapsed().as_secs_f64();
+	let steps = f64::from(commit_interval.min(inner_steps - first_step) + 1);
+	println!("{ruling:?} after {extrinsics} extrinsics with the opening, {total:.2} s; judging took {:.1} ms of it", judging * 1e3);
+	println!("defending {defending:.2} s, an interval and a step of the work {:.2} s; {}", work / f64::from(inner_steps) * steps, peak());
+	Ok(())
+}
