@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything: the binaries, and the tests that start them. What the other scripts run first.
+# Builds everything: the binaries, and the tests that start them. What the other scripts run first. With --cheat, also a worker that can be
+# told to cheat (neuroshard-cheat), which is none of the binaries that anybody should run.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 . "$root/scripts/env.sh"
@@ -14,4 +15,8 @@ if [ "$(cat "$last" 2>/dev/null || true)" != "$root" ]; then
 	rm -rf "$CARGO_TARGET_DIR"/*/.fingerprint/{neuroshard,pallet-neuro}-*
 	printf '%s\n' "$root" >"$last"
 fi
-exec cargo build --release --workspace --all-targets
+cargo build --release --workspace --all-targets
+if [ "${1:-}" = --cheat ]; then
+	# As an example, it is compiled with the dependencies that have just been built; nothing else is compiled with its feature.
+	cargo build --release --workspace --features neuroshard-worker/faults --example neuroshard-cheat
+fi

@@ -2,8 +2,10 @@
 # Builds everything and runs a whole network on this machine: two validators and three workers that train a model.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cheat=
 # Told here, not by the program: it may have to be built first.
 for argument in "$@"; do
+	case "$argument" in --cheat | --cheat=*) cheat=--cheat ;; esac
 	if [ "$argument" = -h ] || [ "$argument" = --help ]; then
 		cat <<'HELP'
 Usage: scripts/devnet.sh [OPTIONS]
@@ -12,8 +14,14 @@ Builds everything, the first time for half an hour and more, and runs two valida
 which train a model. Ctrl-C stops every process that was started.
 
   --rounds N         stop after N rounds; exit code 0 only if everything is as it must be
-  --summary FILE     with --rounds: write a JSON summary to FILE at the end
-  --workers N        workers [default: 3]
+  --cheat KIND       have one more worker cheat in round 1 and the others check everything; stop when it is judged and the
+                     next checkpoint is adopted; exit code 0 only if it lost its stake and nobody else lost anything.
+                     noise: random numbers instead of work; fewer-steps: half of the inner steps; copied-delta: the work of
+                     an accomplice; wrong-shard: other text than assigned; bit-flip: one wrong bit of one weight;
+                     wrong-aggregate: a delta counted twice, another not at all; wrong-outer-step: an outer step twice as
+                     long; silence: a wrong bit, and no word when it is disputed
+  --summary FILE     with --rounds or --cheat: write a JSON summary to FILE at the end
+  --workers N        workers, without a cheater and its accomplice [default: 3]
   --preset NAME      devnet: learns visibly within four rounds of about a minute [default]; tiny: rounds of seconds
   --corpus PATH      text file or folder to train on [default: sources and READMEs in the cargo registry]
   --base-path DIR    new folder for everything the network writes [default: a temporary one, removed at the end]
@@ -22,6 +30,6 @@ HELP
 		exit 0
 	fi
 done
-"$root/scripts/build.sh"
+"$root/scripts/build.sh" $cheat
 . "$root/scripts/env.sh"
 exec "$CARGO_TARGET_DIR/release/neuroshard-devnet" "$@"

@@ -10,6 +10,8 @@ pub struct Binaries {
 	pub node: PathBuf,
 	/// `neuroshard-worker`.
 	pub worker: PathBuf,
+	/// `neuroshard-cheat`; only networks with cheaters need it.
+	cheat: PathBuf,
 }
 
 impl Binaries {
@@ -29,6 +31,18 @@ impl Binaries {
 				Err(Error::NotBuilt { path })
 			}
 		};
-		Ok(Self { node: binary("neuroshard-node")?, worker: binary("neuroshard-worker")? })
+		let cheat = folder.join("examples/neuroshard-cheat");
+		Ok(Self { node: binary("neuroshard-node")?, worker: binary("neuroshard-worker")?, cheat })
+	}
+
+	/// `neuroshard-cheat`: a worker that can be told to cheat.
+	///
+	/// # Errors
+	/// [`Error::NotBuilt`] if it is missing.
+	pub fn cheat(&self) -> Result<&Path, Error> {
+		match self.cheat.is_file() {
+			true => Ok(&self.cheat),
+			false => Err(Error::NotBuilt { path: self.cheat.clone() }),
+		}
 	}
 }

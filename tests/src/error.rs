@@ -1,6 +1,5 @@
 //! Why a local network does not do what it should.
 
-use neuroshard_types::RoundIndex;
 use neuroshard_worker::{chain::ChainError, data::DataError, engine::EngineError, keys::KeyError, train};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
 	/// A binary is missing.
-	#[error("{path} does not exist: build it first with `cargo build --release --workspace --all-targets`")]
+	#[error("{path} does not exist: build it first with `scripts/build.sh --cheat`")]
 	NotBuilt {
 		/// Where it should be.
 		path: PathBuf,
@@ -92,8 +91,8 @@ pub enum Error {
 		seconds: u64,
 	},
 	/// Somebody asked for the end too early.
-	#[error("stopped before {0} rounds were done and paid")]
-	Interrupted(RoundIndex),
+	#[error("stopped before {0}")]
+	Interrupted(String),
 	/// The finished training is not what it must be.
 	#[error("the network ran, but {0}")]
 	Unsound(String),

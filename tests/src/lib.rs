@@ -4,30 +4,38 @@
 //! that started it, however that ends.
 
 mod binaries;
+mod caught;
+mod cheat;
 mod dashboard;
 mod error;
 mod network;
 mod ports;
 mod preset;
 mod process;
+mod rules;
 mod speed;
 mod sponsor;
 mod summary;
 mod validator;
+mod verdicts;
 mod view;
 mod wait;
 mod worker;
 
 pub use binaries::Binaries;
+pub use caught::CheaterSummary;
+pub use cheat::{Cheat, Cheater};
 pub use dashboard::Dashboard;
 pub use error::Error;
 pub use network::{Layout, Network};
 pub use ports::Ports;
 pub use preset::Preset;
 pub use process::{Ended, Process};
+pub use rules::Rules;
 pub use sponsor::{Prepared, Text, Training};
 pub use summary::{newest_sample, BytesOfWorker, Minted, RoundSummary, Summary};
 pub use validator::Validator;
+pub use verdicts::{ClaimSummary, Decided, DisputeSummary, Verdicts};
 pub use view::View;
 pub use wait::until;
 pub use worker::WorkerNode;

@@ -1,11 +1,16 @@
 //! `neuroshard-devnet`: a whole network on this machine, which trains a model.
 
-use clap::Parser;
+use clap::{error::ErrorKind, CommandFactory, Parser};
 use neuroshard_e2e::{
-	newest_sample, until, Binaries, Dashboard, Error, Layout, Minted, Network, Prepared, Preset, Summary, Text, Training, View,
+	newest_sample, until, Binaries, Cheat, Cheater, Dashboard, DisputeSummary, Error, Layout, Minted, Network, Prepared, Preset, Summary,
+	Text, Training, Verdicts, View,
 };
 use neuroshard_types::{run::RunStatus, RoundIndex};
-use neuroshard_worker::{infer::printable, run::status::Status};
+use neuroshard_worker::{
+	chain::{training as calls, Neuro},
+	infer::printable,
+	run::status::Status,
+};
 use std::{
 	future::Future,
 	path::{Path, PathBuf},
@@ -21,13 +26,18 @@ use tokio::{
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest wait for the workers' account of the last round.
 const TELL_LIMIT: Duration = Duration::from_secs(30);
+/// Longest wait for the verdict about a cheat, and for the checkpoint after it.
+const VERDICT_LIMIT: Duration = Duration::from_secs(2_400);
 /// For the end of `--help`.
-const EXIT_CODES: &str = "Exit codes: 0 if all rounds are done and everything is as it must be, or after Ctrl-C without --rounds; \
-	1 if something failed; 2 for wrong options; 130 after Ctrl-C with --rounds, or after a second Ctrl-C";
+const EXIT_CODES: &str = "Exit codes: 0 if all rounds are done, or the cheater is judged, and everything is as it must be, or after \
+	Ctrl-C without --rounds and --cheat; 1 if something failed; 2 for wrong options; 130 after Ctrl-C with --rounds or --cheat, or \
+	after a second Ctrl-C";
 /// Exit code of an end that was asked for before the work was done, or twice.
 const INTERRUPTED: u8 = 130;
 /// The round whose rewards must be minted before the summary is written.
 const PAID_ROUND: RoundIndex = 1;
+/// The round that is cheated in: there is honest work before it.
+const CHEAT_ROUND: RoundIndex = 1;
 
 /// Starts two validators and some workers as separate processes on this machine, has them train a model on text that is at hand, and
 /// shows how it goes. Ctrl-C stops everything; a second one does not wait until all have ended in good order.
@@ -37,10 +47,13 @@ struct Arguments {
 	/// Stop after so many rounds, with exit code 0 if everything is as it must be. Without it, go on until Ctrl-C.
 	#[arg(long, value_parser = clap::value_parser!(RoundIndex).range(1..))]
 	rounds: Option<RoundIndex>,
-	/// Write a JSON summary to this file at the end.
-	#[arg(long, value_name = "FILE", requires = "rounds")]
+	/// Have one more worker cheat in round 1, and stop when it is judged and the next checkpoint is adopted. The others check everything.
+	#[arg(long, value_enum, value_name = "KIND", conflicts_with = "rounds")]
+	cheat: Option<Cheat>,
+	/// Write a JSON summary to this file at the end. Goes with --rounds or --cheat.
+	#[arg(long, value_name = "FILE")]
 	summary: Option<PathBuf>,
-	/// Workers.
+	/// Workers, without a cheater and its accomplice.
 	#[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
 	workers: u16,
 	/// New folder for everything the network writes; a temporary one, removed at the end, if not given.
@@ -59,7 +72,12 @@ struct Arguments {
 
 fn main() -> ExitCode {
 	tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
-	match run(&Arguments::parse()) {
+	let arguments = Arguments::parse();
+	if arguments.summary.is_some() && arguments.rounds.is_none() && arguments.cheat.is_none() {
+		let words = "--summary goes with --rounds or --cheat: a network without end has none";
+		Arguments::command().error(ErrorKind::MissingRequiredArgument, words).exit();
+	}
+	match run(&arguments) {
 		Ok(()) => ExitCode::SUCCESS,
 		Err(error) => {
 			eprintln!("error: {error}");
@@ -101,16 +119,22 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let stop = Stop::listen()?;
 	let mut dashboard = Dashboard::new(started);
 	let binaries = Binaries::find()?;
-	let layout = Layout::create(folder.to_path_buf(), arguments.port_base, arguments.workers)?;
+	let cheats: Vec<(Cheat, RoundIndex)> = arguments.cheat.iter().map(|&cheat| (cheat, CHEAT_ROUND)).collect();
+	if !cheats.is_empty() {
+		binaries.cheat()?;
+	}
+	let rules = (!cheats.is_empty()).then(|| arguments.preset.rules());
+	let others = cheats.iter().map(|(cheat, _)| cheat.accomplices().saturating_add(1)).sum::<u16>();
+	let layout = Layout::create(folder.to_path_buf(), arguments.port_base, arguments.workers.saturating_add(others))?;
 	dashboard.say("building a dataset");
 	let text = arguments.corpus.clone().map_or(Text::Registry, Text::Path);
 	let prepared = stop.unless(Prepared::new(&layout, arguments.preset, text, u32::from(arguments.workers))).await;
 	let Some(prepared) = prepared else { return interrupted(arguments) };
 	let prepared = prepared?;
 	dashboard.say(&format!("starting two validators in {}", folder.display()));
-	let Some(network) = stop.unless(Network::start(binaries, layout)).await else { return interrupted(arguments) };
+	let Some(network) = stop.unless(Network::start_with(binaries, layout, rules)).await else { return interrupted(arguments) };
 	let mut network = network?;
-	let result = match stop.unless(begin(arguments, &mut network, prepared, &mut dashboard)).await {
+	let result = match stop.unless(begin(arguments, &cheats, &mut network, prepared, &mut dashboard)).await {
 		Some(Ok(training)) => train(arguments, &mut network, &training, &mut dashboard, &stop, started).await,
 		Some(Err(error)) => Err(error),
 		None => interrupted(arguments),
@@ -122,14 +146,21 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 
 /// Ctrl-C is how a network without end is stopped, but no end of one that was to train so many rounds.
 fn interrupted(arguments: &Arguments) -> Result<(), Error> {
-	match arguments.rounds {
-		None => Ok(()),
-		Some(rounds) => Err(Error::Interrupted(rounds)),
+	match (arguments.rounds, arguments.cheat) {
+		(Some(rounds), _) => Err(Error::Interrupted(format!("{rounds} rounds were done and paid"))),
+		(None, Some(cheat)) => Err(Error::Interrupted(format!("{} was judged", cheat.name()))),
+		(None, None) => Ok(()),
 	}
 }
 
 /// Registers dataset and run, and starts the workers.
-async fn begin(arguments: &Arguments, network: &mut Network, prepared: Prepared, dashboard: &mut Dashboard) -> Result<Training, Error> {
+async fn begin(
+	arguments: &Arguments,
+	cheats: &[(Cheat, RoundIndex)],
+	network: &mut Network,
+	prepared: Prepared,
+	dashboard: &mut Dashboard,
+) -> Result<Training, Error> {
 	for validator in &network.validators {
 		dashboard.say(&format!("{} answers at {}", validator.name(), validator.url()));
 	}
@@ -140,7 +171,14 @@ async fn begin(arguments: &Arguments, network: &mut Network, prepared: Prepared,
 	let cores = std::thread::available_parallelism().map_or(1, usize::from);
 	let threads = cores.checked_div(usize::from(count)).unwrap_or(1).max(1);
 	let dataset = training.dataset.clone();
-	network.add_workers(usize::from(count), Some(&dataset), threads).await?;
+	if cheats.is_empty() {
+		network.add_workers(usize::from(count), Some(&dataset), threads).await?;
+	} else {
+		network.add_workers_and_cheaters(usize::from(count), cheats, Some(&dataset), threads).await?;
+	}
+	for cheater in &network.cheaters {
+		dashboard.say(&format!("{} will do {} in round {}", cheater.account, cheater.cheat.name(), cheater.round));
+	}
 	Ok(training)
 }
 
@@ -153,54 +191,101 @@ async fn train(
 	stop: &Stop,
 	started: Instant,
 ) -> Result<(), Error> {
-	let finished = stop.unless(watch_until_finished(network, training, dashboard)).await;
-	let (Some(rounds), Some(view)) = (arguments.rounds, finished) else {
+	let watched = async {
+		if !network.cheaters.is_empty() {
+			watch_until_judged(network, training, dashboard).await?;
+		}
+		watch_until_finished(network, training, dashboard).await
+	};
+	let (true, Some(view)) = (arguments.rounds.is_some() || arguments.cheat.is_some(), stop.unless(watched).await) else {
 		network.stop_workers().await;
 		if let Some(text) = newest_sample(network, training)? {
 			dashboard.say(&format!("text from the model:\n\n{}\n", printable(&text)));
 		}
 		return interrupted(arguments);
 	};
-	let view = view?;
+	view?;
 	dashboard.say("all rounds done; waiting until their first rewards are minted");
-	let paid = PAID_ROUND.min(rounds.saturating_sub(1));
+	let paid = arguments.rounds.map_or(0, |rounds| PAID_ROUND.min(rounds.saturating_sub(1)));
 	let work = async {
 		let minted = Minted::wait(network, training, paid).await?;
-		let view = told(network, training, view).await?;
+		let view = told(network, training).await?;
 		Summary::collect(network, training, &view, minted, started.elapsed()).await
 	};
 	let Some(summary) = stop.unless(work).await else { return interrupted(arguments) };
 	let summary = summary?;
 	report(&summary, dashboard);
 	arguments.summary.as_deref().map_or(Ok(()), |path| summary.write(path))?;
-	summary.verify(usize::try_from(rounds).unwrap_or(usize::MAX))
+	summary.verify(arguments.rounds.map(|rounds| usize::try_from(rounds).unwrap_or(usize::MAX)))
+}
+
+/// Shows the training until every cheater is judged and the next checkpoint is adopted, and ends the run then.
+async fn watch_until_judged(network: &mut Network, training: &Training, dashboard: &mut Dashboard) -> Result<(), Error> {
+	let (started, mut verdicts, mut told, mut known) = (Instant::now(), Verdicts::default(), 0, None);
+	loop {
+		if let Some(view) = look(network, training, known.clone(), dashboard).await? {
+			match verdicts.read(network.client(), view.heads.finalized.number).await {
+				Ok(()) | Err(Error::Chain(_)) => {}
+				Err(error) => return Err(error),
+			}
+			for decided in verdicts.list().iter().skip(told) {
+				let one = DisputeSummary::new(decided, &network.cheaters);
+				let (kind, verdict, slashed, extrinsics) = (&one.kind, &one.verdict, Neuro(decided.verdict.slashed), one.extrinsics);
+				dashboard.say(&format!(
+					"dispute about {kind}: {verdict}, {slashed} slashed, after {extrinsics} extrinsics and {:.0} s",
+					one.seconds
+				));
+			}
+			told = verdicts.list().len();
+			let judged = |cheater: &Cheater| cheater.caught(&verdicts).and_then(|index| verdicts.list().get(index));
+			let adopted = |block| view.records.iter().any(|record| record.adopted_at > block);
+			if network.cheaters.iter().all(|cheater| judged(cheater).is_some_and(|one| adopted(one.block.number))) {
+				dashboard.say("judged, and the next checkpoint is adopted: ending the run");
+				network.sponsor().submit(calls::stop_run(training.run)).await?;
+				return Ok(());
+			}
+			known = Some(view);
+		}
+		if started.elapsed() > VERDICT_LIMIT {
+			return Err(Error::Late { what: "the verdict and the checkpoint after it".into(), seconds: VERDICT_LIMIT.as_secs() });
+		}
+		tokio::time::sleep(LOOK_INTERVAL).await;
+	}
 }
 
 async fn watch_until_finished(network: &mut Network, training: &Training, dashboard: &mut Dashboard) -> Result<View, Error> {
 	let mut known = None;
 	loop {
-		for words in network.notice_deaths()? {
-			dashboard.say(&words);
-		}
-		let view = match View::look(network, training, known.clone()).await {
-			// The node that is asked may be away for a while; notice_deaths says so.
-			Err(Error::Chain(_)) => {
-				tokio::time::sleep(LOOK_INTERVAL).await;
-				continue;
+		if let Some(view) = look(network, training, known.clone(), dashboard).await? {
+			if view.run.status == RunStatus::Finished {
+				return Ok(view);
 			}
-			other => other?,
-		};
-		dashboard.show(training, &view);
-		if view.run.status == RunStatus::Finished {
-			return Ok(view);
+			known = Some(view);
 		}
-		known = Some(view);
 		tokio::time::sleep(LOOK_INTERVAL).await;
 	}
 }
 
+/// Shows what there is to be seen; nothing while the node that is asked is away.
+async fn look(network: &mut Network, training: &Training, known: Option<View>, dashboard: &mut Dashboard) -> Result<Option<View>, Error> {
+	for words in network.notice_deaths()? {
+		dashboard.say(&words);
+	}
+	match View::look(network, training, known).await {
+		// It may be away for a while; notice_deaths says so.
+		Err(Error::Chain(_)) => Ok(None),
+		Err(error) => Err(error),
+		Ok(view) => {
+			dashboard.show(training, &view);
+			Ok(Some(view))
+		}
+	}
+}
+
 /// Waits for a while until every worker says what the last round cost it; one that is gone says nothing.
-async fn told(network: &Network, training: &Training, mut view: View) -> Result<View, Error> {
+async fn told(network: &Network, training: &Training) -> Result<View, Error> {
+	// Anew: verdicts change the records of older rounds.
+	let mut view = View::look(network, training, None).await?;
 	let what = "the workers' account of the last round";
 	let told = until(what, TELL_LIMIT, async || {
 		view = View::look(network, training, Some(view.clone())).await?;
@@ -226,7 +311,8 @@ fn report(summary: &Summary, dashboard: &mut Dashboard) {
 	for root in &summary.checkpoint_roots_workers {
 		dashboard.say(&format!("           {root} from a worker's files"));
 	}
-	dashboard.say(&format!("rewards {} planck, new issuance {} planck", summary.rewards_total, summary.issuance_delta));
+	let (minted, burned, grown) = (&summary.rewards_total, &summary.burned_total, &summary.issuance_delta);
+	dashboard.say(&format!("rewards {minted} planck, burned {burned} planck, new issuance {grown} planck"));
 	dashboard.say(&format!("text from the model:\n\n{}\n", printable(&summary.sample)));
 }
 

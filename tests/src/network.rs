@@ -1,11 +1,12 @@
 //! A local network: two validators and any number of workers.
 
 use crate::{
+	rules::LOCAL,
 	until,
 	validator::{Identity, Validator},
-	Binaries, Error, Ports, Process, WorkerNode,
+	Binaries, Cheat, Cheater, Error, Ports, Process, Rules, WorkerNode,
 };
-use neuroshard_types::NEURO;
+use neuroshard_types::{RoundIndex, NEURO};
 use neuroshard_worker::{
 	chain::{balances, Call, ChainClient, ChainError, Submitter},
 	keys::Account,
@@ -24,6 +25,8 @@ const FIRST_FINALITY: Duration = Duration::from_secs(180);
 /// What a new worker is given, in planck, and what it bonds of it, in NEURO.
 const GIFT: u128 = 2_000 * NEURO;
 const BOND: &str = "1000";
+/// Options of the verifier role, as honest workers have it in a network with cheaters: they check everything.
+const VERIFIER: [&str; 2] = ["--audit", "1"];
 /// Account with money and the sudo key of a local network.
 const SPONSOR: &str = "//Alice";
 
@@ -72,6 +75,9 @@ pub struct Network {
 	pub validators: Vec<Validator>,
 	/// The workers, in the order they were added.
 	pub workers: Vec<WorkerNode>,
+	/// Those of them that cheat. Accomplices are no cheaters: they have nothing to lose.
+	pub cheaters: Vec<Cheater>,
+	rules: Option<Rules>,
 	binaries: Binaries,
 	layout: Layout,
 	client: ChainClient,
@@ -83,7 +89,19 @@ impl Network {
 	///
 	/// # Errors
 	/// [`Error::File`], [`Error::Ended`] if a validator ends, [`Error::Late`] if nothing gets finalized.
-	pub async fn start(binaries: Binaries, mut layout: Layout) -> Result<Self, Error> {
+	pub async fn start(binaries: Binaries, layout: Layout) -> Result<Self, Error> {
+		Self::start_with(binaries, layout, None).await
+	}
+
+	/// [`Self::start`] with other rules than those of a local network, if there are any.
+	///
+	/// # Errors
+	/// As there, and those of the spec.
+	pub async fn start_with(binaries: Binaries, mut layout: Layout, rules: Option<Rules>) -> Result<Self, Error> {
+		let chain = match rules {
+			Some(rules) => rules.write(&binaries.node, &layout.folder).await?.display().to_string(),
+			None => LOCAL.into(),
+		};
 		let logs = layout.logs();
 		std::fs::create_dir(&logs).map_err(Error::file(&logs))?;
 		let mut identities = Vec::new();
@@ -91,13 +109,18 @@ impl Network {
 			let base = layout.folder.join("validators").join(name);
 			identities.push(Identity::create(name, base, layout.ports.take()?, layout.ports.take()?)?);
 		}
-		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &logs)).collect();
+		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &chain, &logs)).collect();
 		for validator in &mut validators {
 			validator.start()?;
 		}
 		let client = first_finality(&mut validators).await?;
 		let sponsor = Submitter::spawn(client.clone(), Account::from_secret(SPONSOR)?);
-		Ok(Self { validators, workers: Vec::new(), binaries, layout, client, sponsor })
+		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), rules, binaries, layout, client, sponsor })
+	}
+
+	/// The rules that it has in place of those of an ordinary local network.
+	pub(crate) fn rules(&self) -> Option<Rules> {
+		self.rules
 	}
 
 	/// A connection to the first validator.
@@ -134,15 +157,56 @@ impl Network {
 			let worker = self.create_worker(dataset, threads)?;
 			self.workers.push(worker);
 		}
+		self.enrol(first).await
+	}
+
+	/// Adds `count` honest workers that check everything, and one cheater for each of `cheats`, which cheats in its round, with its
+	/// accomplices.
+	///
+	/// # Errors
+	/// As [`Self::add_workers`], and [`Error::NotBuilt`] without a worker that can cheat.
+	pub async fn add_workers_and_cheaters(
+		&mut self,
+		count: usize,
+		cheats: &[(Cheat, RoundIndex)],
+		dataset: Option<&Path>,
+		threads: usize,
+	) -> Result<(), Error> {
+		let first = self.workers.len();
+		for _ in 0..count {
+			let worker = self.create_worker(dataset, threads)?.with_options(VERIFIER);
+			self.workers.push(worker);
+		}
+		let binary = self.binaries.cheat()?.to_path_buf();
+		for &(cheat, round) in cheats {
+			let round_text = round.to_string();
+			let when = ["--cheat-round", &round_text].into_iter().chain(cheat.repeats().then_some("--cheat-again"));
+			let mut from = Vec::new();
+			for _ in 0..cheat.accomplices() {
+				let accomplice =
+					self.create_worker(dataset, threads)?.with_binary(&binary).with_options(["--hand-over"]).with_options(when.clone());
+				from.extend(["--cheat-from".to_owned(), accomplice.base().display().to_string()]);
+				self.workers.push(accomplice);
+			}
+			let cheater = self.create_worker(dataset, threads)?.with_binary(&binary);
+			let cheater = cheater.with_options(["--cheat", cheat.name()]).with_options(when).with_options(from.iter().map(String::as_str));
+			self.cheaters.push(Cheater { cheat, round, account: cheater.account().id() });
+			self.workers.push(cheater);
+		}
+		self.enrol(first).await
+	}
+
+	/// Gives the workers from number `first` on money, registers them with a bond, and starts them.
+	async fn enrol(&mut self, first: usize) -> Result<(), Error> {
 		let new = self.workers.get_mut(first..).unwrap_or_default();
 		let gifts = new.iter().map(|worker| balances::transfer(worker.account().id(), GIFT)).collect();
 		self.sponsor.submit(Call::all(gifts)).await?;
 		// One after the other: registering measures how fast the machine is.
-		for worker in new {
+		for worker in new.iter() {
 			worker.register(BOND).await?;
-			worker.start()?;
 		}
-		Ok(())
+		// All at a time: nobody comes too late for the first round.
+		new.iter_mut().try_for_each(WorkerNode::start)
 	}
 
 	/// Fails if a process that should run has ended.

@@ -1,5 +1,6 @@
 //! How large a network's training is.
 
+use crate::Rules;
 use neuroshard_types::{run::PhaseDurations, ModelConfig, TrainConfig};
 use neuroshard_worker::{
 	data::{
@@ -32,6 +33,14 @@ impl Preset {
 		match self {
 			Self::Devnet => PhaseDurations { joining: 2, training: 100, revealing: 20, availability: 20, checkpointing: 40 },
 			Self::Tiny => PhaseDurations { joining: 2, training: 10, revealing: 10, availability: 8, checkpointing: 8 },
+		}
+	}
+
+	/// Durations for networks with cheaters: the window is about as long as it takes one machine to check what its workers have done.
+	pub fn rules(self) -> Rules {
+		match self {
+			Self::Devnet => Rules { window: 100, clock: 40, extension: 20 },
+			Self::Tiny => Rules { window: 40, clock: 20, extension: 10 },
 		}
 	}
 

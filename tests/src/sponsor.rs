@@ -1,7 +1,11 @@
 //! What a network trains: a dataset made of text that is at hand, and a run.
 
 use crate::{Error, Layout, Network, Preset};
-use neuroshard_types::{assignment::training_windows, run::RunConfig, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, H256, NEURO};
+use neuroshard_types::{
+	assignment::training_windows,
+	run::{PhaseDurations, RunConfig},
+	DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, H256, NEURO,
+};
 use neuroshard_worker::{
 	chain::{dataset, training, Call},
 	data::{
@@ -17,6 +21,8 @@ use std::path::PathBuf;
 
 /// Most participants of a round, so that others can join a running network.
 const MOST_PARTICIPANTS: u32 = 8;
+/// Room in every run for participants that join later.
+const LATE_PARTICIPANTS: u32 = 2;
 /// Smallest bond of a participant.
 const LEAST_BOND: u128 = 100 * NEURO;
 
@@ -81,6 +87,7 @@ impl Training {
 		let sponsor = network.sponsor();
 		let proposed = sponsor.submit(dataset::propose(manifest)).await?;
 		let id: DatasetId = proposed.first_field("Dataset", "Proposed").ok_or_else(|| missing("dataset"))?;
+		let durations = network.rules().map_or(preset.durations(), |_| patient(preset.durations()));
 		let name = b"local network".to_vec().try_into().map_err(|_| missing("name"))?;
 		let config = RunConfig {
 			name,
@@ -92,7 +99,7 @@ impl Training {
 			max_participants: most_participants(workers),
 			min_bond: LEAST_BOND,
 			rounds,
-			durations: preset.durations(),
+			durations,
 		};
 		let created = sponsor.submit(Call::all(vec![dataset::activate(id), training::create_run(config)])).await?;
 		let run: RunId = created.first_field("Training", "RunCreated").ok_or_else(|| missing("run"))?;
@@ -101,13 +108,20 @@ impl Training {
 	}
 }
 
+/// Longest phases where a machine checks all work beside doing it.
+fn patient(durations: PhaseDurations) -> PhaseDurations {
+	let PhaseDurations { training, checkpointing, .. } = durations;
+	let (training, checkpointing) = (training.saturating_mul(4), checkpointing.saturating_mul(4));
+	PhaseDurations { training, checkpointing, ..durations }
+}
+
 fn missing(what: &str) -> Error {
 	Error::Setup(format!("the chain did not tell the new {what}'s identifier"))
 }
 
 /// Room for late joiners in a run that starts with `workers`.
 fn most_participants(workers: u32) -> u32 {
-	MOST_PARTICIPANTS.max(workers)
+	MOST_PARTICIPANTS.max(workers.saturating_add(LATE_PARTICIPANTS))
 }
 
 fn prepare(preset: Preset, text: &Text, folder: PathBuf, workers: u32) -> Result<Prepared, Error> {

@@ -1,6 +1,6 @@
 //! What a finished training amounts to, and whether it is what it must be.
 
-use crate::{until, Error, Network, Training, View};
+use crate::{until, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View};
 use neuroshard_graph::exec::Exec;
 use neuroshard_types::{Balance, BlockNumber, RoundIndex, H256};
 use neuroshard_worker::{
@@ -69,8 +69,12 @@ pub struct Summary {
 	pub checkpoint_roots_workers: Vec<String>,
 	/// Claimed and minted rewards of all workers.
 	pub rewards_total: String,
-	/// Total issuance at the same finalized block, less that of genesis.
+	/// Burned by the decisions of disputes up to the same finalized block.
+	pub burned_total: String,
+	/// Total issuance at that block, less that of genesis.
 	pub issuance_delta: String,
+	/// Whether the issuance grew by the rewards, less what was burned.
+	pub balanced: bool,
 	/// Finalized block at the end.
 	pub finalized_block: BlockNumber,
 	/// Block in which the last round was adopted.
@@ -82,6 +86,10 @@ pub struct Summary {
 	pub wall_seconds: f64,
 	/// Text sampled from the trained model.
 	pub sample: String,
+	/// Disputes that were decided, oldest first.
+	pub disputes: Vec<DisputeSummary>,
+	/// What became of those who cheated on purpose.
+	pub cheaters: Vec<CheaterSummary>,
 }
 
 /// Rewards and issuance at one finalized block.
@@ -89,8 +97,10 @@ pub struct Summary {
 pub struct Minted {
 	/// Claimed by all workers, in planck.
 	pub rewards: Balance,
-	/// Growth of the total issuance since genesis, in planck.
-	pub issuance: Balance,
+	/// Burned by decisions of disputes, in planck.
+	pub burned: Balance,
+	/// Growth of the total issuance since genesis, in planck: below zero if more was burned than minted.
+	pub issuance: i128,
 	/// The block.
 	pub block: BlockNumber,
 }
@@ -122,12 +132,24 @@ impl Minted {
 				return Ok(None);
 			}
 			let Some(rewards) = claimed_up_to(&at, network, era).await? else { return Ok(None) };
-			let issuance = at.total_issuance().await?.checked_sub(genesis);
-			let issuance = issuance.ok_or_else(|| Error::Unsound("the total issuance fell".into()))?;
-			Ok(Some(Self { rewards, issuance, block: at.block().number }))
+			let issuance = signed(at.total_issuance().await?).saturating_sub(signed(genesis));
+			let block = at.block().number;
+			let mut verdicts = Verdicts::default();
+			verdicts.read(client, block).await?;
+			Ok(Some(Self { rewards, burned: verdicts.burned(block), issuance, block }))
 		})
 		.await
 	}
+
+	/// Whether all money that there is came from somewhere: the issuance grew by the rewards, less what was burned.
+	pub fn is_balanced(&self) -> bool {
+		signed(self.rewards).saturating_sub(signed(self.burned)) == self.issuance
+	}
+}
+
+/// An amount that a difference can be taken of. There is far less money than this has room for.
+fn signed(amount: Balance) -> i128 {
+	i128::try_from(amount).unwrap_or(i128::MAX)
 }
 
 /// Claimed rewards of all workers, if none of them has anything left to claim from the eras up to `era`.
@@ -150,6 +172,13 @@ impl Summary {
 	/// [`Error::Checkpoint`] if a worker's files are damaged, [`Error::Unsound`] if a worker has none.
 	pub async fn collect(network: &Network, training: &Training, view: &View, minted: Minted, wall: Duration) -> Result<Self, Error> {
 		let checkpoints = checkpoints(network, training, view.run.checkpoint).await?;
+		let finalized = network.client().heads().await?.finalized.number;
+		let mut verdicts = Verdicts::default();
+		verdicts.read(network.client(), finalized).await?;
+		let mut cheaters = Vec::new();
+		for cheater in &network.cheaters {
+			cheaters.push(CheaterSummary::collect(network, cheater, &verdicts, view).await?);
+		}
 		let sample = match checkpoints.first() {
 			Some(checkpoint) => sample(training, checkpoint)?,
 			None => String::new(),
@@ -163,12 +192,16 @@ impl Summary {
 			checkpoint_root_chain: root(view.run.checkpoint),
 			checkpoint_roots_workers: checkpoints.iter().map(|checkpoint| root(checkpoint.header.root())).collect(),
 			rewards_total: minted.rewards.to_string(),
+			burned_total: minted.burned.to_string(),
 			issuance_delta: minted.issuance.to_string(),
-			finalized_block: network.client().heads().await?.finalized.number,
+			balanced: minted.is_balanced(),
+			finalized_block: finalized,
 			last_adopted_block: view.records.last().map_or(0, |record| record.adopted_at),
 			tokens_per_second: view.tokens_per_second,
 			wall_seconds: wall.as_secs_f64(),
 			sample,
+			disputes: verdicts.list().iter().map(|one| DisputeSummary::new(one, &network.cheaters)).collect(),
+			cheaters,
 		})
 	}
 
@@ -194,29 +227,42 @@ impl Summary {
 		std::fs::write(path, text + "\n").map_err(refused(path))
 	}
 
-	/// Fails with the reason if the training of `rounds` rounds is not what it must be.
+	/// Fails with the reason if the training is not what it must be. One without cheaters had so many `rounds`, and the model learned; one
+	/// with cheaters may be too short for that.
 	///
 	/// # Errors
 	/// [`Error::Unsound`].
-	pub fn verify(&self, rounds: usize) -> Result<(), Error> {
+	pub fn verify(&self, rounds: Option<usize>) -> Result<(), Error> {
 		let (start, end) = (f64::from(self.validation_loss_start), f64::from(self.validation_loss_end));
+		let short = rounds.is_none();
+		let rounds = rounds.unwrap_or(self.rounds.len());
 		let same_roots = self.checkpoint_roots_workers.iter().all(|root| *root == self.checkpoint_root_chain);
 		let claims = [
 			(self.rounds.len() == rounds, format!("{} of {rounds} rounds were adopted", self.rounds.len())),
-			(end < LOSS_SHARE * start, format!("the loss only fell from {start:.4} to {end:.4}")),
-			(end < self.unigram_entropy, format!("the loss {end:.4} is not below the unigram entropy {:.4}", self.unigram_entropy)),
+			(short || end < LOSS_SHARE * start, format!("the loss only fell from {start:.4} to {end:.4}")),
+			(
+				short || end < self.unigram_entropy,
+				format!("the loss {end:.4} is not below the unigram entropy {:.4}", self.unigram_entropy),
+			),
 			(same_roots, "a worker's checkpoint is not the chain's".into()),
 			(self.rewards_total != "0", "nothing was minted".into()),
 			(
-				self.rewards_total == self.issuance_delta,
-				format!("rewards of {} planck stand against {} planck of new issuance", self.rewards_total, self.issuance_delta),
+				self.balanced,
+				format!(
+					"rewards of {} planck, less {} planck that were burned, stand against {} planck of new issuance",
+					self.rewards_total, self.burned_total, self.issuance_delta
+				),
 			),
 			(
 				self.finalized_block >= self.last_adopted_block,
 				format!("block {} is finalized, but the last round ended in {}", self.finalized_block, self.last_adopted_block),
 			),
 		];
-		let broken: Vec<String> = claims.into_iter().filter(|(holds, _)| !holds).map(|(_, words)| words).collect();
+		let honest = self.disputes.iter().filter(|one| one.honest_loser);
+		let honest = honest
+			.map(|one| format!("an honest account lost the dispute about {:?} of {} by {}", one.claim.kind, one.claim.who, one.verdict));
+		let broken = claims.into_iter().filter(|(holds, _)| !holds).map(|(_, words)| words);
+		let broken: Vec<String> = broken.chain(honest).chain(self.cheaters.iter().flat_map(CheaterSummary::broken)).collect();
 		match broken.is_empty() {
 			true => Ok(()),
 			false => Err(Error::Unsound(broken.join("; "))),
@@ -305,12 +351,19 @@ mod tests {
 			tokens_per_second: 1.0,
 			wall_seconds: 1.0,
 			sample: String::new(),
+			burned_total: "0".into(),
+			balanced: true,
+			disputes: Vec::new(),
+			cheaters: Vec::new(),
 		}
 	}
 
 	#[test]
 	fn a_sound_training_passes() {
-		good().verify(2).unwrap();
+		good().verify(Some(2)).unwrap();
+		let short = Summary { validation_loss_end: 4.9, cheaters: vec![CheaterSummary::caught()], ..good() };
+		short.verify(None).unwrap();
+		assert!(short.verify(Some(2)).is_err());
 	}
 
 	#[test]
@@ -337,20 +390,21 @@ mod tests {
 	#[test]
 	fn every_broken_promise_is_named() {
 		type Break = fn(&mut Summary);
-		let cases: [(&str, Break); 8] = [
+		let cases: [(&str, Break); 9] = [
+			("got away", |summary| summary.cheaters.push(CheaterSummary { dispute: None, ..CheaterSummary::caught() })),
 			("rounds were adopted", |summary| drop(summary.rounds.pop())),
 			("only fell", |summary| summary.validation_loss_start = 2.4),
 			("unigram", |summary| summary.unigram_entropy = 1.9),
 			("checkpoint", |summary| summary.checkpoint_roots_workers.push("0x02".into())),
 			("nothing was minted", |summary| (summary.rewards_total, summary.issuance_delta) = ("0".into(), "0".into())),
-			("new issuance", |summary| summary.issuance_delta = "8".into()),
+			("new issuance", |summary| summary.balanced = false),
 			("finalized", |summary| summary.finalized_block = 8),
 			("only fell", |summary| summary.validation_loss_end = f32::NAN),
 		];
 		for (words, spoil) in cases {
 			let mut summary = good();
 			spoil(&mut summary);
-			let error = summary.verify(2).unwrap_err().to_string();
+			let error = summary.verify(Some(2)).unwrap_err().to_string();
 			assert!(error.contains(words), "{words}: {error}");
 		}
 	}

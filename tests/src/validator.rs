@@ -53,10 +53,9 @@ impl Identity {
 }
 
 impl Validator {
-	/// A validator that knows where `all` are, itself included. It is not started yet.
-	pub(crate) fn new(binary: &Path, own: &Identity, all: &[Identity], logs: &Path) -> Self {
+	/// A validator of the chain with this name or spec that knows where `all` are, itself included. It is not started yet.
+	pub(crate) fn new(binary: &Path, own: &Identity, all: &[Identity], chain: &str, logs: &Path) -> Self {
 		let mut arguments: Vec<String> = [
-			"--chain=local",
 			"--validator",
 			// Nothing but what is named below may be found: another network on this machine has the same genesis.
 			"--no-mdns",
@@ -68,6 +67,7 @@ impl Validator {
 		.map(Into::into)
 		.to_vec();
 		arguments.extend([
+			format!("--chain={chain}"),
 			format!("--{}", own.name),
 			format!("--base-path={}", own.base.display()),
 			format!("--node-key-file={}", own.key.display()),

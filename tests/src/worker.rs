@@ -24,6 +24,8 @@ pub struct WorkerNode {
 	port: u16,
 	threads: usize,
 	dataset: Option<PathBuf>,
+	/// Further options of `run`.
+	options: Vec<String>,
 	process: Option<Process>,
 }
 
@@ -44,6 +46,7 @@ impl WorkerNode {
 			port,
 			threads: 1,
 			dataset: None,
+			options: Vec::new(),
 			process: None,
 		})
 	}
@@ -57,6 +60,18 @@ impl WorkerNode {
 	/// Has it read the dataset from a folder instead of fetching it from peers.
 	pub(crate) fn with_dataset(mut self, folder: Option<&Path>) -> Self {
 		self.dataset = folder.map(Path::to_path_buf);
+		self
+	}
+
+	/// Runs another binary than the ordinary worker's.
+	pub(crate) fn with_binary(mut self, binary: &Path) -> Self {
+		self.binary = binary.to_path_buf();
+		self
+	}
+
+	/// Gives `run` further options.
+	pub(crate) fn with_options<'a>(mut self, options: impl IntoIterator<Item = &'a str>) -> Self {
+		self.options.extend(options.into_iter().map(str::to_owned));
 		self
 	}
 
@@ -89,6 +104,7 @@ impl WorkerNode {
 		if let Some(folder) = &self.dataset {
 			command.arg("--dataset").arg(folder);
 		}
+		command.args(&self.options);
 		command
 	}
 

@@ -1,0 +1,107 @@
+//! Workers that cheat on purpose, and what is known of them.
+
+use crate::Verdicts;
+use neuroshard_types::{
+	dispute::{ClaimId, ClaimKind, Decision},
+	AccountId, RoundIndex,
+};
+
+/// Ways to cheat, as `neuroshard-cheat run --cheat` has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Cheat {
+	/// Random numbers instead of work.
+	Noise,
+	/// Half of the inner steps, revealed as all of them.
+	FewerSteps,
+	/// The work of an accomplice, taken over before the commitment.
+	CopiedDelta,
+	/// Inner steps on other windows than those drawn.
+	WrongShard,
+	/// One wrong bit of one weight after one inner step.
+	BitFlip,
+	/// A checkpoint in which one delta counts twice, and another one not at all.
+	WrongAggregate,
+	/// A checkpoint whose outer step is twice as long.
+	WrongOuterStep,
+	/// As bit-flip, without a word in disputes.
+	Silence,
+}
+
+impl Cheat {
+	/// Its name.
+	pub fn name(self) -> &'static str {
+		match self {
+			Self::Noise => "noise",
+			Self::FewerSteps => "fewer-steps",
+			Self::CopiedDelta => "copied-delta",
+			Self::WrongShard => "wrong-shard",
+			Self::BitFlip => "bit-flip",
+			Self::WrongAggregate => "wrong-aggregate",
+			Self::WrongOuterStep => "wrong-outer-step",
+			Self::Silence => "silence",
+		}
+	}
+
+	/// What is false.
+	pub fn claim(self) -> ClaimKind {
+		match self {
+			Self::WrongAggregate | Self::WrongOuterStep => ClaimKind::Attestation,
+			_ => ClaimKind::Work,
+		}
+	}
+
+	/// How a dispute about it ends: a cheater that has no answers is condemned by its clock.
+	pub fn verdict(self) -> Decision {
+		match self {
+			Self::WrongShard | Self::BitFlip | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
+			Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::Silence => Decision::DefenderLate,
+		}
+	}
+
+	/// Whether it goes on with it in later rounds until it is caught: a false attestation can come too late to count.
+	pub fn repeats(self) -> bool {
+		self.claim() == ClaimKind::Attestation
+	}
+
+	/// Accomplices that it takes.
+	pub fn accomplices(self) -> u16 {
+		u16::from(self == Self::CopiedDelta)
+	}
+}
+
+/// A cheater of a network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cheater {
+	/// What it does.
+	pub cheat: Cheat,
+	/// In which round first.
+	pub round: RoundIndex,
+	/// Its account.
+	pub account: AccountId,
+}
+
+impl Cheater {
+	/// Whether this is a claim that it cheats with.
+	pub fn made(&self, claim: &ClaimId) -> bool {
+		let now = claim.round == self.round || (self.cheat.repeats() && claim.round > self.round);
+		now && claim.who == self.account && claim.kind == self.cheat.claim()
+	}
+
+	/// Number of the verdict that condemned it for what it did.
+	pub fn caught(&self, verdicts: &Verdicts) -> Option<usize> {
+		verdicts.list().iter().position(|one| self.made(&one.verdict.claim) && one.verdict.decision.condemns())
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use clap::ValueEnum;
+
+	#[test]
+	fn names_are_those_of_the_option() {
+		for cheat in Cheat::value_variants() {
+			assert_eq!(cheat.to_possible_value().unwrap().get_name(), cheat.name());
+		}
+	}
+}

@@ -1,0 +1,83 @@
+//! Durations that a network with cheaters has in place of those of an ordinary local one: everybody checks everything on one machine, and a
+//! dispute with a silent cheater lasts as long as its clock.
+
+use crate::{Ended, Error};
+use neuroshard_types::BlockNumber;
+use serde_json::{json, Value};
+use std::{
+	path::{Path, PathBuf},
+	process::Command,
+};
+
+/// Blocks of two epochs.
+const EPOCHS: BlockNumber = 20;
+/// Turns of the longest game that gain a clock's extension.
+const TURNS: BlockNumber = 10;
+/// The ordinary network.
+pub(crate) const LOCAL: &str = "local";
+
+/// Durations in blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules {
+	/// In which claims can be disputed.
+	pub window: BlockNumber,
+	/// That each side of a dispute has for all its moves.
+	pub clock: BlockNumber,
+	/// That a side gains with every turn.
+	pub extension: BlockNumber,
+}
+
+impl Rules {
+	/// Writes the spec of a local network with these rules into `folder`.
+	///
+	/// # Errors
+	/// [`Error::Command`] if the node prints no spec, [`Error::Setup`] for one without a place for them, [`Error::File`].
+	pub(crate) async fn write(self, node: &Path, folder: &Path) -> Result<PathBuf, Error> {
+		let mut command = Command::new(node);
+		command.args(["export-chain-spec", "--chain", LOCAL]);
+		let spec = self.apply(&Ended::output_of(command).await?)?;
+		let path = folder.join("chain.json");
+		std::fs::write(&path, spec).map_err(Error::file(&path))?;
+		Ok(path)
+	}
+
+	fn apply(self, spec: &str) -> Result<String, Error> {
+		let Self { window, clock, extension } = self;
+		let longest = clock.saturating_mul(2).saturating_add(extension.saturating_mul(TURNS));
+		let cooldown = window.saturating_add(longest).saturating_add(EPOCHS);
+		let mut spec: Value = serde_json::from_str(spec).map_err(|error| Error::Setup(format!("the node's chain spec: {error}")))?;
+		let changes = [
+			("/genesis/runtimeGenesis/patch/ponw/challengeWindow", window),
+			("/genesis/runtimeGenesis/patch/disputes/clock", clock),
+			("/genesis/runtimeGenesis/patch/disputes/extension", extension),
+			("/genesis/runtimeGenesis/patch/staking/cooldown", cooldown),
+		];
+		for (place, blocks) in changes {
+			let missing = || Error::Setup(format!("the node's chain spec has no {place}"));
+			*spec.pointer_mut(place).ok_or_else(missing)? = json!(blocks);
+		}
+		Ok(spec.to_string())
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn rules_replace_those_of_the_spec_and_leave_time_to_unbond() {
+		let spec = json!({ "id": "x", "genesis": { "runtimeGenesis": { "patch": {
+			"ponw": { "challengeWindow": 1 }, "disputes": { "clock": 1, "extension": 1 }, "staking": { "cooldown": 1, "minBond": 5 },
+		} } } });
+		let rules = Rules { window: 40, clock: 20, extension: 10 };
+		let changed: Value = serde_json::from_str(&rules.apply(&spec.to_string()).unwrap()).unwrap();
+		let patch = &changed["genesis"]["runtimeGenesis"]["patch"];
+		assert_eq!(patch["ponw"], json!({ "challengeWindow": 40 }));
+		assert_eq!(patch["disputes"], json!({ "clock": 20, "extension": 10 }));
+		// 40 for the window, 140 for the longest game, two epochs.
+		assert_eq!(patch["staking"], json!({ "cooldown": 200, "minBond": 5 }));
+		assert_eq!(changed["id"], "x");
+		let error = rules.apply("{}").unwrap_err().to_string();
+		assert!(error.contains("challengeWindow"), "{error}");
+	}
+}
