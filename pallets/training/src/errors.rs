@@ -67,8 +67,9 @@ mod errors {
 		RunFull,
 		/// The run is in another round. Look at the view function `round`.
 		WrongRound,
-		/// The round was started anew since, from the same checkpoint but with other windows: work and votes of an earlier attempt
-		/// do not count. Look at the view function `round`, and train again.
+		/// The round was started anew since, from the same checkpoint but with other windows, or in Checkpointing there is something else
+		/// to compute: work and votes of an earlier attempt do not count. Look at the view functions `round` and `outer_job`, and
+		/// train, or compute the checkpoint, again.
 		WrongAttempt,
 		/// The round is in another phase. Look at the view function `round`.
 		WrongPhase,

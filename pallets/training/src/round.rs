@@ -145,7 +145,7 @@ pub enum Refusal {
 pub struct Round {
 	/// Its number.
 	pub round: RoundIndex,
-	/// How often it was started anew without an adopted checkpoint.
+	/// How often it, or its Checkpointing because something else was to be computed, was started anew without an adopted checkpoint.
 	pub attempt: u32,
 	/// Where it stands.
 	pub stage: Stage,

@@ -136,11 +136,13 @@ fn next(round: &mut Round, members: &Accounts, now: BlockNumber, limits: Limits<
 }
 
 /// Begins Checkpointing anew with an empty ballot and its full time, because what there is to compute has changed. Not a repeat: nobody
-/// failed to agree. Does nothing in another phase, and returns whether this is the one.
+/// failed to agree. It counts as another attempt all the same: an attestation that is on its way must not become one of what was not
+/// computed. Does nothing in another phase, and returns whether this is the one.
 pub fn restart_checkpointing(round: &mut Round, now: BlockNumber, durations: &PhaseDurations) -> bool {
 	let restarts = matches!(round.stage, Stage::Checkpointing { .. });
 	if restarts {
 		empty_ballot(round);
+		round.attempt = round.attempt.saturating_add(1);
 		round.deadline = Some(now.saturating_add(durations.checkpointing));
 	}
 	restarts

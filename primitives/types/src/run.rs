@@ -178,7 +178,8 @@ pub struct ParticipantView {
 pub struct RoundView {
 	/// Round number.
 	pub round: RoundIndex,
-	/// How often this round was started anew without an adopted checkpoint.
+	/// How often this round, or its Checkpointing because something else was to be computed, was started anew without an adopted
+	/// checkpoint.
 	pub attempt: u32,
 	/// Phase.
 	pub phase: Phase,

@@ -1,11 +1,11 @@
 //! Outer steps that are redone after a fraud: from where, with which deltas, and that no fraud stays in the model.
 
 use super::*;
-use crate::{replay::Span, Event, Runs, Stage};
-use frame_support::assert_ok;
+use crate::{replay::Span, Error, Event, Runs, Stage};
+use frame_support::{assert_noop, assert_ok};
 use neuroshard_types::{
 	dispute::{Claims, OuterJob},
-	run::Phase,
+	run::{Attestation, Phase},
 	RoundIndex, H256,
 };
 use proptest::prelude::*;
@@ -126,7 +126,10 @@ fn a_fraud_proven_in_checkpointing_begins_it_anew() {
 		assert!(matches!(restarted.stage, Stage::Checkpointing { repeats: 1, .. }));
 		assert_eq!(restarted.deadline, Some(now + 7));
 		let (phase, deadline) = (Phase::Checkpointing, restarted.deadline);
-		assert!(happened(Event::PhaseStarted { run, round: 1, attempt: 0, phase, deadline }));
+		assert!(happened(Event::PhaseStarted { run, round: 1, attempt: 1, phase, deadline }));
+		// Signed before the verdict, in a block after it.
+		let stale = Attestation { checkpoint: H256::repeat_byte(2), validation_loss: Default::default() };
+		assert_noop!(Training::attest(RuntimeOrigin::signed(workers[0].clone()), run, 1, 0, stale), Error::<Test>::WrongAttempt);
 		skip(1);
 		assert_eq!(Training::run(run).expect("a run").rounds_adopted, 1);
 		let job = Training::outer_job(run).expect("Checkpointing");
