@@ -19,3 +19,4 @@ pub mod net;
 pub mod run;
 pub mod store;
 pub mod train;
+pub mod verify;

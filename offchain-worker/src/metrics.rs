@@ -61,6 +61,8 @@ fn text(status: &Status) -> String {
 	counter(&mut registry, "received", "Bytes received from peers", Some(Unit::Bytes), status.bytes_in);
 	counter(&mut registry, "sent", "Bytes sent to peers", Some(Unit::Bytes), status.bytes_out);
 	counter(&mut registry, "tokens", "Tokens trained on", None, status.tokens);
+	counter(&mut registry, "claims_checked", "Claims of others that were recomputed", None, status.disputes.checked);
+	counter(&mut registry, "claims_challenged", "Claims of others that were found false and disputed", None, status.disputes.challenged);
 	let mut gauge = |name: &str, help: &str, value: Option<f64>| {
 		if let Some(value) = value {
 			registry.register(name, help, ConstGauge::new(value));
@@ -70,6 +72,7 @@ fn text(status: &Status) -> String {
 	gauge("finalized_block", "Finalized block of the node", Some(status.finalized_block.into()));
 	gauge("peers", "Connected peers", Some(status.peers.into()));
 	gauge("round", "Round under way", status.round.map(f64::from));
+	gauge("disputes_open", "Disputes in which this account defends or challenges", Some(status.disputes.open.into()));
 	gauge("training_loss", "Loss of the newest inner step, nats per token", status.training_loss.map(f64::from));
 	gauge("validation_loss", "Held-out loss of the newest checkpoint, nats per token", status.validation_loss.map(f64::from));
 	gauge("tokens_per_second", "Tokens of the newest finished training per second of its inner steps", status.tokens_per_second);

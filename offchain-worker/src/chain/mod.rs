@@ -7,6 +7,7 @@ mod archive;
 mod call;
 mod calls;
 mod client;
+pub mod disputes;
 #[cfg(test)]
 mod delivery_tests;
 mod error;

@@ -56,7 +56,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	CLAIMABLE_ERAS.check(metadata)?;
 	WINDOW.check(metadata)?;
 	ERA.check(metadata)?;
-	Ok(())
+	super::disputes::check(metadata)
 }
 
 impl ChainAt {

@@ -34,10 +34,26 @@ pub(super) fn threads(text: &str) -> Result<usize, String> {
 	}
 }
 
+/// A share from 0 to 1.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+	match text.parse() {
+		Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+		_ => Err(format!("{text:?} is not a share: expected a number from 0 (none) to 1 (all)")),
+	}
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
 	use crate::keys::Account;
+
+	#[test]
+	fn a_share_is_between_nothing_and_everything() {
+		assert_eq!(["0", "0.25", "1"].map(|text| share(text).unwrap()), [0.0, 0.25, 1.0]);
+		for wrong in ["-0.1", "1.1", "NaN", "all"] {
+			assert!(share(wrong).is_err(), "{wrong}");
+		}
+	}
 
 	#[test]
 	fn an_address_is_read_and_one_of_another_chain_is_not() {

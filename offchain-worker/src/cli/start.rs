@@ -73,6 +73,10 @@ pub(super) struct Run {
 	/// Serve Prometheus metrics at this address.
 	#[arg(long, value_name = "HOST:PORT")]
 	metrics: Option<SocketAddr>,
+	/// Share of the others' work to check, from 0 to 1; what is false is disputed with a bond. Disputes of this account's own work are
+	/// played in any case.
+	#[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = super::parse::share)]
+	audit: f64,
 	/// Leave earnings below this on chain: a claim costs a fee.
 	#[arg(long, value_name = "NEURO", default_value = "0.01")]
 	claim_from: Neuro,
@@ -124,6 +128,7 @@ impl Run {
 			claim_from: self.claim_from.0,
 			#[cfg(any(feature = "faults", test))]
 			fault: self.cheat.fault(who),
+			audit: self.audit,
 		};
 		let parts = Parts { base, keys, client, store, net, reporter: reporter.clone() };
 		let result = Worker::new(parts, options)?.run(stop.clone()).await;

@@ -14,6 +14,7 @@ use crate::{
 	files::write_atomically,
 	net::{FetchError, PeerAddress},
 	store::{ContentDescriptor, Store, LINKING, MAX_NOTE_BYTES},
+	verify::library::Shards,
 };
 use neuroshard_graph::tiles::content_id;
 use neuroshard_types::{
@@ -47,6 +48,11 @@ impl Dataset {
 	fn new(id: DatasetId, folder: PathBuf, foreign: bool, shard_roots: Vec<H256>, manifest: &Manifest) -> Result<Self, WorkerError> {
 		let loader = Loader::new(&folder, manifest.shape, manifest.vocab)?;
 		Ok(Self { id, folder, foreign, shard_roots: shard_roots.into(), shape: manifest.shape, checked: Arc::default(), loader })
+	}
+
+	/// Chunks of the shards that are here, for witnesses.
+	pub(super) fn library(&self) -> Shards {
+		Shards::new(self.folder.clone(), self.shape, self.shard_roots.clone())
 	}
 
 	/// Those of `shards` that are not, or not undamaged, in the folder, and their roots. Blocks. Every file is read once after a start: work

@@ -9,6 +9,7 @@ use crate::{
 	net::{FetchError, NetworkError, Stopped},
 	store::StoreError,
 	train::{checkpoint::CheckpointError, outer::OuterError, round::TrainError},
+	verify::case::CaseError,
 };
 use neuroshard_kernels::exec::ExecError;
 use neuroshard_types::{DatasetId, RunId, H256};
@@ -53,6 +54,9 @@ pub enum WorkerError {
 	/// The outer step.
 	#[error(transparent)]
 	Outer(#[from] OuterError),
+	/// A claim cannot be recomputed.
+	#[error(transparent)]
+	Case(#[from] CaseError),
 	/// The run's first checkpoint is another one here: sponsor and worker do not compute the same.
 	#[error("run {run} states the genesis checkpoint {expected:?}, but its seed gives {found:?} here: this worker does not join it; is it of the chain's release?")]
 	Genesis {

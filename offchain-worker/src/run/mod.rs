@@ -26,6 +26,7 @@ pub mod status;
 mod supply;
 mod tasks;
 mod told;
+mod verifier;
 mod worker;
 
 use std::path::Path;

@@ -27,6 +27,17 @@ pub struct RoundStatus {
 	pub bytes_out: u64,
 }
 
+/// What a worker has to do with disputes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Disputes {
+	/// Games that it defends or challenges in now.
+	pub open: u32,
+	/// Claims of others that it checked since the start of the process.
+	pub checked: u64,
+	/// Claims of others that it found false and disputed since the start of the process.
+	pub challenged: u64,
+}
+
 /// A worker's state. Amounts are planck as text, since JSON numbers end at 2^53.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
@@ -83,6 +94,9 @@ pub struct Status {
 	pub claimable: String,
 	/// Adopted rounds that this process saw, oldest first.
 	pub rounds: Vec<RoundStatus>,
+	/// Disputes.
+	#[serde(default)]
+	pub disputes: Disputes,
 	/// Newest failure in words; `None` after a success.
 	pub last_error: Option<String>,
 }

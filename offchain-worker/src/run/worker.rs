@@ -16,6 +16,7 @@ use super::{
 	status::{Reporter, RoundStatus},
 	tasks::{Effect, Moment, Tasks},
 	told::Told,
+	verifier::{self, Verifier},
 	WorkerError, LEAVE_FILE,
 };
 use crate::{
@@ -52,6 +53,8 @@ pub struct Options {
 	/// What is done wrong on purpose.
 	#[cfg(any(feature = "faults", test))]
 	pub fault: Option<crate::faults::Fault>,
+	/// Share of the others' work that is checked, from 0 to 1. With any at all, checkpoints that others attested are checked too.
+	pub audit: f64,
 }
 
 /// What a worker works with.
@@ -177,7 +180,25 @@ impl Worker {
 	/// # Errors
 	/// Only what trying again would not help, such as [`WorkerError::Genesis`]; everything else is reported and tried again.
 	pub async fn run(mut self, stop: CancellationToken) -> Result<(), WorkerError> {
-		let ended = self.work(&stop).await;
+		let verifier = Verifier::new(verifier::Parts {
+			base: &self.base,
+			client: self.client.clone(),
+			submitter: self.tasks.submitter.clone(),
+			content: self.tasks.content.clone(),
+			dataset: self.tasks.dataset.clone(),
+			reporter: self.tasks.reporter.clone(),
+			threads: self.options.threads,
+			audit: self.options.audit,
+			#[cfg(any(feature = "faults", test))]
+			fault: self.options.fault.clone(),
+		});
+		let ending = stop.child_token();
+		let working = async {
+			let ended = self.work(&stop).await;
+			ending.cancel();
+			ended
+		};
+		let (ended, ()) = tokio::join!(working, verifier.run(ending.clone()));
 		self.registration.stop().await;
 		ended
 	}

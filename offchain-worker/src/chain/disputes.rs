@@ -1,0 +1,213 @@
+//! Disputes: what is open, what was posted, and the calls to take part.
+
+use super::{
+	call::{Call, Signature},
+	client::{BlockId, ChainAt, ChainClient},
+	error::ChainError,
+	query::View,
+};
+use codec::{Decode, DecodeAll};
+use neuroshard_graph::game::{Doubt, Move};
+use neuroshard_types::{
+	dispute::{AttestationClaim, ClaimId, ClaimKind, GameView, Terms, WorkClaim},
+	run::Work,
+	AccountId, RoundIndex, RunId,
+};
+use subxt::metadata::Metadata;
+
+const PALLET: &str = "Disputes";
+const CHALLENGE_WORK: Signature<(RunId, RoundIndex, AccountId, Work, Doubt)> = Signature::new(PALLET, "challenge_work");
+const CHALLENGE_ATTESTATION: Signature<(RunId, RoundIndex, AccountId)> = Signature::new(PALLET, "challenge_attestation");
+const PLAY: Signature<(ClaimId, AccountId, Move)> = Signature::new(PALLET, "play");
+
+const GAME: View<(ClaimId, AccountId), Option<GameView>> = View::new(PALLET, "game");
+const GAMES_OF: View<(AccountId,), Vec<(ClaimId, AccountId)>> = View::new(PALLET, "games_of");
+const TERMS: View<(), Terms> = View::new(PALLET, "terms");
+const WORK_CLAIM: View<(RunId, RoundIndex, AccountId), Option<WorkClaim>> = View::new("Training", "work_claim");
+const ATTESTATION_CLAIM: View<(RunId, RoundIndex, AccountId), Option<AttestationClaim>> = View::new("Training", "attestation_claim");
+const IS_CONDEMNED: View<(ClaimId,), bool> = View::new("Training", "claim_condemned");
+
+/// Whether the chain has these calls and view functions with the same types.
+///
+/// # Errors
+/// The first one that is missing or differs.
+pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
+	CHALLENGE_WORK.check(metadata)?;
+	CHALLENGE_ATTESTATION.check(metadata)?;
+	PLAY.check(metadata)?;
+	GAME.check(metadata)?;
+	GAMES_OF.check(metadata)?;
+	TERMS.check(metadata)?;
+	WORK_CLAIM.check(metadata)?;
+	ATTESTATION_CLAIM.check(metadata)?;
+	IS_CONDEMNED.check(metadata)
+}
+
+/// Disputes the work that `who` revealed in an adopted round.
+pub fn challenge_work(run: RunId, round: RoundIndex, who: AccountId, work: Work, doubt: Doubt) -> Call {
+	CHALLENGE_WORK.with((run, round, who, work, doubt))
+}
+
+/// Disputes the checkpoint that `who` attested in an adopted round.
+pub fn challenge_attestation(run: RunId, round: RoundIndex, who: AccountId) -> Call {
+	CHALLENGE_ATTESTATION.with((run, round, who))
+}
+
+/// Makes a move.
+pub fn play(claim: ClaimId, challenger: AccountId, action: Move) -> Call {
+	PLAY.with((claim, challenger, action))
+}
+
+/// An extrinsic that takes part in a dispute. Whether it succeeded is not said here: replaying the game shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Posted {
+	/// Who signed it.
+	pub by: AccountId,
+	/// What it does.
+	pub act: Act,
+}
+
+/// What an extrinsic does in a dispute.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Act {
+	/// Opens a game about work.
+	ChallengeWork {
+		/// The claim.
+		claim: ClaimId,
+		/// What was revealed, as the challenger says.
+		work: Work,
+		/// What it disagrees with first.
+		doubt: Doubt,
+	},
+	/// Opens a game about an attestation.
+	ChallengeAttestation(ClaimId),
+	/// Makes a move.
+	Play {
+		/// The claim.
+		claim: ClaimId,
+		/// Whose game about it.
+		challenger: AccountId,
+		/// The move.
+		action: Move,
+	},
+}
+
+/// The act of a call of this pallet; `None` for calls that are none, or are encoded otherwise.
+fn act(call: &str, mut fields: &[u8]) -> Option<Act> {
+	let fields = &mut fields;
+	match call {
+		"challenge_work" => {
+			let (run, round, who, work, doubt) = DecodeAll::decode_all(fields).ok()?;
+			Some(Act::ChallengeWork { claim: ClaimId { run, round, kind: ClaimKind::Work, who }, work, doubt })
+		}
+		"challenge_attestation" => {
+			let (run, round, who) = DecodeAll::decode_all(fields).ok()?;
+			Some(Act::ChallengeAttestation(ClaimId { run, round, kind: ClaimKind::Attestation, who }))
+		}
+		"play" => {
+			let (claim, challenger, action) = DecodeAll::decode_all(fields).ok()?;
+			Some(Act::Play { claim, challenger, action })
+		}
+		_ => None,
+	}
+}
+
+/// The signer of an extrinsic, if its address is an account identifier.
+fn signer(address: &[u8]) -> Option<AccountId> {
+	match address.split_first() {
+		Some((0, mut account)) => AccountId::decode(&mut account).ok(),
+		_ => None,
+	}
+}
+
+impl ChainClient {
+	/// What was posted in disputes in a block, in order. Blocks keep their bodies when their states are gone.
+	///
+	/// # Errors
+	/// [`ChainError::Rpc`] if the node does not have the block's body; the node is away.
+	pub async fn posted(&self, block: BlockId) -> Result<Vec<Posted>, ChainError> {
+		let at = self.at(block).await?;
+		let extrinsics = at.at.extrinsics().fetch().await.map_err(|error| self.rpc_error("the extrinsics of a block", error))?;
+		let mut posted = Vec::new();
+		for extrinsic in extrinsics.iter() {
+			let extrinsic = extrinsic.map_err(|error| self.rpc_error("an extrinsic", error))?;
+			if extrinsic.pallet_name() != PALLET {
+				continue;
+			}
+			let found = act(extrinsic.call_name(), extrinsic.call_data_field_bytes());
+			let by = extrinsic.address_bytes().and_then(signer);
+			posted.extend(by.zip(found).map(|(by, act)| Posted { by, act }));
+		}
+		Ok(posted)
+	}
+}
+
+impl ChainAt {
+	/// Open games in which `who` defends or challenges: claims and challengers.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn games_of(&self, who: &AccountId) -> Result<Vec<(ClaimId, AccountId)>, ChainError> {
+		self.view(&GAMES_OF, (who.clone(),)).await
+	}
+
+	/// An open game.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn game(&self, claim: &ClaimId, challenger: &AccountId) -> Result<Option<GameView>, ChainError> {
+		self.view(&GAME, (claim.clone(), challenger.clone())).await
+	}
+
+	/// What holds for all games.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn dispute_terms(&self) -> Result<Terms, ChainError> {
+		self.view(&TERMS, ()).await
+	}
+
+	/// What a claim about work is judged by; `None` if there is none.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn work_claim(&self, run: RunId, round: RoundIndex, who: &AccountId) -> Result<Option<WorkClaim>, ChainError> {
+		self.view(&WORK_CLAIM, (run, round, who.clone())).await
+	}
+
+	/// What a claim about a checkpoint is judged by; `None` if there is none.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn attestation_claim(&self, run: RunId, round: RoundIndex, who: &AccountId) -> Result<Option<AttestationClaim>, ChainError> {
+		self.view(&ATTESTATION_CLAIM, (run, round, who.clone())).await
+	}
+
+	/// Whether a claim was proven false, or not defended.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn is_condemned(&self, claim: &ClaimId) -> Result<bool, ChainError> {
+		self.view(&IS_CONDEMNED, (claim.clone(),)).await
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use codec::Encode;
+
+	#[test]
+	fn acts_are_read_back_and_anything_else_is_none() {
+		let who = AccountId::new([7; 32]);
+		let claim = ClaimId { run: 1, round: 2, kind: ClaimKind::Attestation, who: who.clone() };
+		let action = Move::Vector(2);
+		let fields = (claim.clone(), who.clone(), action.clone()).encode();
+		assert_eq!(act("play", &fields), Some(Act::Play { claim: claim.clone(), challenger: who.clone(), action }));
+		assert_eq!(act("challenge_attestation", &(1u32, 2u32, who.clone()).encode()), Some(Act::ChallengeAttestation(claim)));
+		assert_eq!(act("play", &fields[1..]), None);
+		assert_eq!(act("other", &fields), None);
+		assert_eq!(signer(&[&[0][..], &[7; 32]].concat()), Some(who));
+		assert_eq!(signer(&[1, 2]), None);
+	}
+}

@@ -1,0 +1,545 @@
+//! The verifier: plays every dispute of this account and checks claims of others, beside the worker's main loop.
+//!
+//! Whose turn it is and what may still be disputed is read from the chain with every block, so that a restart in the middle of a game needs
+//! nothing from before. What was checked is in the [`Ledger`]. A move comes before a check: a check under way is put off for it.
+
+use super::{
+	content::{round_label, Content},
+	dataset::Dataset,
+	peers::Book,
+	status::Reporter,
+	supply::Cached,
+	WorkerError,
+};
+use crate::{
+	chain::{disputes, work_hash, BlockId, ChainAt, ChainClient, ChainError, Heads, Submitter},
+	data::loader::Assignment,
+	store::{ContentDescriptor, Store, StoreError},
+	train::{checkpoint::decode_delta, priority::lower_thread_priority},
+	verify::{
+		case::{Case, CaseError, SourceError},
+		ledger::{Finding, Ledger},
+		record::Record,
+	},
+};
+use neuroshard_graph::{exec::Exec, game::Side, player::PlayError, tiles, ParamLayout};
+use neuroshard_types::{
+	dispute::{ClaimId, ClaimKind, GameView},
+	grounds::Grounds,
+	run::{RoundRecord, RunConfig, Work},
+	AccountId, BlockNumber, RunId, H256,
+};
+use std::{
+	collections::{BTreeMap, BTreeSet},
+	path::Path,
+	sync::{
+		atomic::{AtomicBool, Ordering},
+		Arc,
+	},
+	time::Duration,
+};
+use tokio::sync::{oneshot, watch, Mutex};
+use tokio_util::sync::CancellationToken;
+
+/// A claim is not begun to be checked so shortly before nobody can dispute it any more.
+const MARGIN: BlockNumber = 4;
+/// Pause after a failure if no new block comes.
+const RETRY: Duration = Duration::from_secs(6);
+
+/// A game by claim and challenger.
+type GameId = (ClaimId, AccountId);
+
+/// What the verifier works with.
+pub(super) struct Parts<'a> {
+	pub base: &'a Path,
+	pub client: ChainClient,
+	pub submitter: Submitter,
+	pub content: Content,
+	pub dataset: Arc<Mutex<Cached>>,
+	pub reporter: Reporter,
+	/// Compute threads.
+	pub threads: usize,
+	/// Share of the others' work that is checked, from 0 to 1.
+	pub audit: f64,
+	/// What this worker does wrong on purpose, and then defends.
+	#[cfg(any(feature = "faults", test))]
+	pub fault: Option<crate::faults::Fault>,
+}
+
+/// The actor.
+pub(super) struct Verifier {
+	client: ChainClient,
+	submitter: Submitter,
+	me: AccountId,
+	content: Content,
+	dataset: Arc<Mutex<Cached>>,
+	reporter: Reporter,
+	threads: usize,
+	audit: f64,
+	#[cfg(any(feature = "faults", test))]
+	fault: Option<crate::faults::Fault>,
+	ledger: Ledger,
+	book: Book,
+	exec: Option<Arc<Exec>>,
+	/// The claim that was recomputed last: the next move in the same game goes on from there.
+	case: Option<(ClaimId, Case)>,
+	/// Games as they were played, and how many of their extrinsics were read.
+	records: BTreeMap<GameId, (Record, usize)>,
+	/// Games, and how many extrinsics they had, in which this side has nothing to say.
+	resigned: BTreeMap<GameId, usize>,
+}
+
+/// How a computation ended.
+#[allow(clippy::large_enum_variant, reason = "it is taken apart where it is returned")]
+enum Computed<T> {
+	Done(Case, Result<T, CaseError>),
+	/// A move is more urgent.
+	PutOff,
+}
+
+impl Verifier {
+	pub(super) fn new(parts: Parts<'_>) -> Self {
+		#[cfg(any(feature = "faults", test))]
+		let fault = parts.fault;
+		let Parts { base, client, submitter, content, dataset, reporter, threads, audit, .. } = parts;
+		Self {
+			me: submitter.who().clone(),
+			#[cfg(any(feature = "faults", test))]
+			fault,
+			client,
+			submitter,
+			content,
+			dataset,
+			reporter,
+			threads,
+			audit,
+			ledger: Ledger::open(base),
+			book: Book::default(),
+			exec: None,
+			case: None,
+			records: BTreeMap::new(),
+			resigned: BTreeMap::new(),
+		}
+	}
+
+	/// Works until `stop` is cancelled.
+	pub(super) async fn run(mut self, stop: CancellationToken) {
+		let mut heads = self.client.follow(Heads::default(), |_| {});
+		loop {
+			heads.mark_unchanged();
+			let Some(turn) = stop.run_until_cancelled(self.turn(heads.clone())).await else { return };
+			match turn {
+				Ok(true) => continue,
+				Ok(false) => {}
+				Err(error) => {
+					tracing::warn!("verifier: {error}");
+					self.book.expire();
+					self.case = None;
+				}
+			}
+			tokio::select! {
+				_ = heads.changed() => {},
+				() = tokio::time::sleep(RETRY) => {},
+				() = stop.cancelled() => return,
+			}
+		}
+	}
+
+	/// Does the most urgent thing; `false` if there is none.
+	async fn turn(&mut self, heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
+		let at = self.client.now().await?;
+		if self.book.is_old(at.block().number) {
+			self.book.refresh(&at, &self.me, &self.content.net).await?;
+		}
+		if let Some((game, view)) = self.our_turn(&at).await? {
+			self.play(&at, game, view).await?;
+			return Ok(true);
+		}
+		match self.next_claim(&at).await? {
+			Some((claim, record)) => self.check(&at, heads, claim, &record).await.map(|()| true),
+			None => Ok(false),
+		}
+	}
+
+	/// The game in which this account has to move first.
+	async fn our_turn(&mut self, at: &ChainAt) -> Result<Option<(GameId, GameView)>, ChainError> {
+		let games = at.games_of(&self.me).await?;
+		self.records.retain(|game, _| games.contains(game));
+		self.resigned.retain(|game, _| games.contains(game));
+		let mut urgent: Option<(GameId, GameView)> = None;
+		let open = u32::try_from(games.len()).unwrap_or(u32::MAX);
+		for game in games {
+			let side = if game.0.who == self.me { Side::Defender } else { Side::Challenger };
+			if self.keeps_silent(&game.0) {
+				continue;
+			}
+			let Some(view) = at.game(&game.0, &game.1).await? else { continue };
+			let ours = view.turn == side && self.resigned.get(&game) != Some(&view.moves.len());
+			if ours && urgent.as_ref().is_none_or(|(_, other)| view.deadline < other.deadline) {
+				urgent = Some((game, view));
+			}
+		}
+		self.reporter.update(|status| status.disputes.open = open);
+		Ok(urgent)
+	}
+
+	/// Whether this worker lets a claim of its own fall without a word, on purpose.
+	fn keeps_silent(&self, _claim: &ClaimId) -> bool {
+		#[cfg(any(feature = "faults", test))]
+		if let Some(fault) = self.fault.as_ref().filter(|_| _claim.who == self.me) {
+			return !fault.answers_disputes(_claim.round);
+		}
+		false
+	}
+
+	/// The next claim to check, and the round it was made in.
+	async fn next_claim(&mut self, at: &ChainAt) -> Result<Option<(ClaimId, RoundRecord)>, WorkerError> {
+		let Some(run) = self.reporter.current().run.filter(|_| self.audit > 0.0) else { return Ok(None) };
+		let Some(view) = at.run(run).await? else { return Ok(None) };
+		let window = at.dispute_terms().await?.window;
+		let now = at.block().number;
+		let mut open = Vec::new();
+		for round in (0..view.rounds_adopted).rev() {
+			match at.record(run, round).await? {
+				Some(record) if record.adopted_at.saturating_add(window) > now.saturating_add(MARGIN) => open.push((round, record)),
+				_ => break,
+			}
+		}
+		// Those whose time is over first come first.
+		let me = self.me.clone();
+		for (round, record) in open.into_iter().rev() {
+			let until = record.adopted_at.saturating_add(window);
+			for who in record.participants.iter().filter(|who| **who != me) {
+				for kind in [ClaimKind::Attestation, ClaimKind::Work] {
+					let claim = ClaimId { run, round, kind, who: who.clone() };
+					if self.ledger.finding(&claim).is_some() {
+						continue;
+					}
+					if kind == ClaimKind::Work && !self.is_drawn(&claim) {
+						self.note(claim, Finding::PassedOver, until, now)?;
+						continue;
+					}
+					return Ok(Some((claim, record)));
+				}
+			}
+		}
+		Ok(None)
+	}
+
+	/// Whether a claim is among the share that is checked: the same answer whenever it is asked.
+	fn is_drawn(&self, claim: &ClaimId) -> bool {
+		let hash = neuroshard_graph::merkle::blake2_256(&codec::Encode::encode(&(b"neuroshard/audit/1", &self.me, claim)));
+		let [a, b, c, d, ..] = hash;
+		f64::from(u32::from_le_bytes([a, b, c, d])) < self.audit * f64::from(u32::MAX) + 1.0
+	}
+
+	fn note(&mut self, claim: ClaimId, finding: Finding, until: BlockNumber, now: BlockNumber) -> Result<(), WorkerError> {
+		let noted = self.ledger.note(claim, finding, until, now);
+		noted.map_err(|source| WorkerError::File { path: "audits.json".into(), source })
+	}
+
+	/// Checks a claim, and disputes it if it is false.
+	async fn check(
+		&mut self,
+		at: &ChainAt,
+		heads: watch::Receiver<Heads>,
+		claim: ClaimId,
+		record: &RoundRecord,
+	) -> Result<(), WorkerError> {
+		let until = record.adopted_at.saturating_add(at.dispute_terms().await?.window);
+		let cancel = Arc::new(AtomicBool::new(false));
+		let finding = match claim.kind {
+			ClaimKind::Work => match self.revealed(record, &claim, at).await? {
+				None => Finding::Unknown,
+				Some(work) => {
+					let Some(case) = self.case_of(at, &claim, cancel.clone()).await? else {
+						return self.note(claim, Finding::PassedOver, until, at.block().number);
+					};
+					let revealed = work.clone();
+					match self.compute(case, heads, cancel, move |case| case.doubt(&revealed)).await? {
+						Computed::PutOff => return Ok(()),
+						Computed::Done(_, Ok(None)) => Finding::Right,
+						Computed::Done(case, Ok(Some(doubt))) => {
+							tracing::warn!(round = claim.round, who = %claim.who, ?doubt, "work is not what its inner steps give: disputing it");
+							self.case = Some((claim.clone(), case));
+							let call = disputes::challenge_work(claim.run, claim.round, claim.who.clone(), work, doubt);
+							self.challenge(call).await?
+						}
+						Computed::Done(_, Err(error)) => return Err(error.into()),
+					}
+				}
+			},
+			ClaimKind::Attestation => {
+				let Some(case) = self.case_of(at, &claim, cancel.clone()).await? else {
+					return self.note(claim, Finding::PassedOver, until, at.block().number);
+				};
+				match self.compute(case, heads, cancel, Case::checkpoint).await? {
+					Computed::PutOff => return Ok(()),
+					Computed::Done(_, Ok((_, true))) => Finding::Right,
+					Computed::Done(case, Ok((root, false))) => {
+						tracing::warn!(round = claim.round, who = %claim.who, ours = ?root, "attested another checkpoint: disputing it");
+						self.case = Some((claim.clone(), case));
+						self.challenge(disputes::challenge_attestation(claim.run, claim.round, claim.who.clone())).await?
+					}
+					Computed::Done(_, Err(error)) => return Err(error.into()),
+				}
+			}
+		};
+		self.reporter.update(|status| {
+			status.disputes.checked = status.disputes.checked.saturating_add(1);
+			if finding == Finding::Challenged {
+				status.disputes.challenged = status.disputes.challenged.saturating_add(1);
+			}
+		});
+		self.note(claim, finding, until, at.block().number)
+	}
+
+	async fn challenge(&self, call: crate::chain::Call) -> Result<Finding, WorkerError> {
+		match self.submitter.submit_once(call).await {
+			Ok(_) => Ok(Finding::Challenged),
+			// What the chain refuses once, such as a claim that fell meanwhile, it refuses again.
+			Err(error @ ChainError::Dispatch { .. }) => {
+				tracing::warn!("the challenge was refused: {error}");
+				Ok(Finding::Unknown)
+			}
+			Err(error) => Err(error.into()),
+		}
+	}
+
+	/// Makes the next move in a game.
+	async fn play(&mut self, at: &ChainAt, game: GameId, view: GameView) -> Result<(), WorkerError> {
+		let (claim, challenger) = &game;
+		let side = if claim.who == self.me { Side::Defender } else { Side::Challenger };
+		let Some(case) = self.case_of(at, claim, Arc::default()).await? else {
+			// Without a record nobody can judge the claim, and nobody loses.
+			self.resigned.insert(game, view.moves.len());
+			return Ok(());
+		};
+		self.read(&game, &view, case.grounds()).await?;
+		let Some((record, _)) = self.records.get(&game).filter(|(record, _)| record.position() == Some(&view.position)) else {
+			// What was posted and what the chain says differ for as long as a reorganisation lasts.
+			self.records.remove(&game);
+			return Err(WorkerError::Stopped);
+		};
+		let (position, defence) = (view.position, record.defence().to_vec());
+		let answer = on_thread(case, move |case| case.respond(side, &position, &defence))?;
+		let (case, answer) = answer.await.map_err(|_| WorkerError::Stopped)?;
+		self.case = Some((claim.clone(), case));
+		match answer {
+			Ok(action) => {
+				let kind = neuroshard_types::dispute::MoveKind::from(&action);
+				tracing::info!(round = claim.round, who = %claim.who, ?side, ?kind, "move in a dispute");
+				self.submitter.submit_once(disputes::play(claim.clone(), challenger.clone(), action)).await?;
+				Ok(())
+			}
+			Err(CaseError::Play(PlayError::Nothing)) => {
+				tracing::warn!(round = claim.round, who = %claim.who, "nothing to object to in this dispute: it is given up");
+				self.resigned.insert(game, view.moves.len());
+				Ok(())
+			}
+			Err(error) => Err(error.into()),
+		}
+	}
+
+	/// Reads the moves of a game that were not read yet.
+	async fn read(&mut self, game: &GameId, view: &GameView, grounds: &Grounds) -> Result<(), ChainError> {
+		let fresh = || (Record::new(game.0.clone(), game.1.clone()), 0);
+		let (mut record, read) = self.records.remove(game).unwrap_or_else(fresh);
+		// Several moves may be in one block.
+		let known = read.checked_sub(1).and_then(|last| view.moves.get(last)).copied();
+		let blocks: BTreeSet<BlockNumber> = view.moves.iter().skip(read).copied().filter(|block| Some(*block) != known).collect();
+		for block in blocks {
+			let block: BlockId = self.client.block_at(block).await?;
+			record.read(grounds, self.client.posted(block).await?);
+		}
+		self.records.insert(game.clone(), (record, view.moves.len()));
+		Ok(())
+	}
+
+	/// What a participant revealed in a round that was adopted since; `None` if the node does not have that state any more.
+	async fn revealed(&self, record: &RoundRecord, claim: &ClaimId, at: &ChainAt) -> Result<Option<Work>, WorkerError> {
+		let Some(judged) = at.work_claim(claim.run, claim.round, &claim.who).await? else { return Ok(None) };
+		let before = self.client.block_at(record.adopted_at.saturating_sub(1)).await?;
+		let round = match self.client.at(before).await {
+			Ok(state) => state.round(claim.run).await,
+			Err(error) => Err(error),
+		};
+		let round = match round {
+			Ok(round) => round,
+			Err(error @ ChainError::NodeAway { .. }) => return Err(error.into()),
+			Err(_) => None,
+		};
+		let work = round.into_iter().flat_map(|round| round.participants).find(|one| one.account == claim.who).and_then(|one| one.work);
+		Ok(work.filter(|work| work_hash(work) == judged.work_hash))
+	}
+
+	/// The claim with what it takes to recompute it: the one at hand if it is the same; `None` if there is no such claim.
+	async fn case_of(&mut self, at: &ChainAt, claim: &ClaimId, cancel: Arc<AtomicBool>) -> Result<Option<Case>, WorkerError> {
+		if let Some((known, case)) = self.case.take() {
+			if known == *claim {
+				return Ok(Some(case));
+			}
+		}
+		let ClaimId { run, round, kind, who } = claim;
+		let exec = self.exec()?;
+		let case = match kind {
+			ClaimKind::Work => {
+				let Some(judged) = at.work_claim(*run, *round, who).await? else { return Ok(None) };
+				let config = &judged.config;
+				let layout = ParamLayout::new(&config.model).map_err(neuroshard_graph::exec::SetupError::from).map_err(CaseError::from)?;
+				let (theta, momentum) = self.start(*run, config, &layout, judged.start).await?;
+				let dataset = self.dataset(at, config).await?;
+				let train = &config.train;
+				let assignment = Assignment {
+					position: judged.position,
+					seed: judged.seed,
+					inner_steps: train.inner_steps,
+					batch: train.batch,
+					seq_len: train.seq_len,
+				};
+				#[cfg(any(feature = "faults", test))]
+				let assignment = match self.fault.as_ref().filter(|_| *who == self.me) {
+					Some(fault) => Assignment { seed: fault.window_seed(*run, *round, judged.seed), ..assignment },
+					None => assignment,
+				};
+				let shards = dataset.loader.round_shards(&assignment)?;
+				self.content.shards(&dataset, &shards, &self.book.all()).await?;
+				let source = (dataset.loader.clone(), dataset.library());
+				let start = (theta, momentum.0);
+				#[cfg(any(feature = "faults", test))]
+				if let Some(fault) = self.fault.as_ref().filter(|_| *who == self.me) {
+					use neuroshard_types::dispute::WorkClaim;
+					let mistake = fault.mistake(*run, *round, &config.model, train);
+					let mistake = mistake.map_err(neuroshard_graph::exec::SetupError::from).map_err(CaseError::from)?;
+					let read = WorkClaim { seed: fault.window_seed(*run, *round, judged.seed), ..judged.clone() };
+					let case = Case::work_on(exec, *round, judged, Box::new(read.windows()), start, source, cancel)?;
+					return Ok(Some(case.with_mistake(mistake)));
+				}
+				Case::work(exec, *round, judged, start, source, cancel)?
+			}
+			ClaimKind::Attestation => {
+				let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(None) };
+				let config = &judged.config;
+				let layout = ParamLayout::new(&config.model).map_err(neuroshard_graph::exec::SetupError::from).map_err(CaseError::from)?;
+				let root = judged.job.start;
+				let (theta, momentum) = self.start(*run, config, &layout, root).await?;
+				let momentum = self.vector(&layout, momentum)?;
+				let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
+				for delta in judged.job.steps.iter().flatten() {
+					let content = ContentDescriptor { root: *delta, leaves };
+					self.content.delta(round_label(*run, *round), content, None, &self.book.all()).await?;
+				}
+				let (store, steps, threads) = (self.content.store.clone(), judged.job.steps.clone(), self.threads);
+				let deltas = move |step: u32| {
+					let roots = steps.get(step as usize).into_iter().flatten();
+					roots.map(|root| read_delta(&store, &layout, *root, threads)).collect::<Result<Vec<_>, _>>()
+				};
+				let train = config.train.clone();
+				#[cfg(any(feature = "faults", test))]
+				if let Some(lie) = self.fault.as_ref().filter(|_| *who == self.me).and_then(|fault| fault.lie(*round)) {
+					let told = move |step| deltas(step).map(|deltas| lie.deltas(deltas));
+					return Ok(Some(Case::attestation(exec, judged, &lie.train(&train), [theta, momentum], told)?));
+				}
+				Case::attestation(exec, judged, &train, [theta, momentum], deltas)?
+			}
+		};
+		Ok(Some(case))
+	}
+
+	fn exec(&mut self) -> Result<Arc<Exec>, WorkerError> {
+		if let Some(exec) = &self.exec {
+			return Ok(exec.clone());
+		}
+		let exec = Arc::new(Exec::new(self.threads)?);
+		self.exec = Some(exec.clone());
+		Ok(exec)
+	}
+
+	/// Parameters of a checkpoint, and the root of its momentum.
+	async fn start(&self, run: RunId, config: &RunConfig, layout: &ParamLayout, root: H256) -> Result<(Vec<f32>, H256), WorkerError> {
+		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
+		let header = self.content.checkpoint(run, root, leaves, &self.book.all()).await?;
+		debug_assert_eq!(layout.len() as u64, config.model.parameters());
+		Ok((self.vector(layout, header.params)?, header.momentum))
+	}
+
+	/// A vector from the store.
+	fn vector(&self, layout: &ParamLayout, root: H256) -> Result<Vec<f32>, WorkerError> {
+		let blob = self.content.store.get(root)?.ok_or(StoreError::Unknown { root })?;
+		let bytes = blob.bytes()?;
+		let part = "checkpoint";
+		Ok(tiles::decode(layout, &bytes).map_err(|source| crate::train::checkpoint::CheckpointError::Encoding { part, source })?)
+	}
+
+	/// The run's dataset, shared with the main loop.
+	async fn dataset(&self, at: &ChainAt, config: &RunConfig) -> Result<Dataset, WorkerError> {
+		let id = config.dataset;
+		let mut cached = self.dataset.lock().await;
+		if let Some((_, dataset)) = cached.as_ref().filter(|(known, _)| *known == id) {
+			return Ok(dataset.clone());
+		}
+		let manifest = at.dataset(id).await?.ok_or(WorkerError::UnknownDataset(id))?.manifest;
+		let dataset = match self.content.local_dataset(id, &manifest).await? {
+			Some(dataset) => dataset,
+			None => self.content.remote_dataset(id, &manifest, &self.book.all()).await?,
+		};
+		*cached = Some((id, dataset.clone()));
+		Ok(dataset)
+	}
+
+	/// Computes on a thread of its own; puts it off when this account has to move in a dispute meanwhile.
+	async fn compute<T: Send + 'static>(
+		&mut self,
+		case: Case,
+		mut heads: watch::Receiver<Heads>,
+		cancel: Arc<AtomicBool>,
+		job: impl FnOnce(&mut Case) -> Result<T, CaseError> + Send + 'static,
+	) -> Result<Computed<T>, WorkerError> {
+		let mut result = on_thread(case, job)?;
+		heads.mark_unchanged();
+		let mut followed = true;
+		loop {
+			tokio::select! {
+				done = &mut result => {
+					let (case, result) = done.map_err(|_| WorkerError::Stopped)?;
+					return Ok(match result {
+						Err(error) if error.is_cancelled() => Computed::PutOff,
+						result => Computed::Done(case, result),
+					});
+				},
+				changed = heads.changed(), if followed => {
+					followed = changed.is_ok();
+					let at = self.client.now().await?;
+					if self.our_turn(&at).await?.is_some() {
+						cancel.store(true, Ordering::Relaxed);
+						followed = false;
+					}
+				},
+			}
+		}
+	}
+}
+
+/// A case that comes back from its thread, and what was computed of it.
+type Back<T> = (Case, Result<T, CaseError>);
+
+/// Runs `job` on a thread of its own, at low priority.
+fn on_thread<T: Send + 'static>(
+	mut case: Case,
+	job: impl FnOnce(&mut Case) -> Result<T, CaseError> + Send + 'static,
+) -> Result<oneshot::Receiver<Back<T>>, WorkerError> {
+	let (answer, result) = oneshot::channel();
+	let spawned = std::thread::Builder::new().name("verify".into()).spawn(move || {
+		lower_thread_priority();
+		let done = job(&mut case);
+		let _ = answer.send((case, done));
+	});
+	spawned.map_err(|source| WorkerError::File { path: "the verifier's thread".into(), source })?;
+	Ok(result)
+}
+
+fn read_delta(store: &Store, layout: &ParamLayout, root: H256, threads: usize) -> Result<Vec<f32>, SourceError> {
+	let blob = store.get(root).ok().flatten().ok_or(SourceError::Missing(root))?;
+	let bytes = blob.bytes().map_err(|_| SourceError::Missing(root))?;
+	Ok(decode_delta(layout, &bytes, root, threads)?)
+}

@@ -1,0 +1,236 @@
+//! A claim with what it takes to recompute it.
+
+use super::library::Shards;
+use crate::{
+	data::{loader::Loader, DataError},
+	train::checkpoint::CheckpointError,
+};
+use neuroshard_graph::{
+	exec::{Exec, SetupError},
+	game::{open_checkpoint, open_work, Doubt, GameError, Move, Position, Setting, Side},
+	player::{CheckpointStory, PlayError, Player, Story, WorkStory},
+	trace::TraceError,
+	Hash, TrainConfig,
+};
+use neuroshard_types::{
+	assignment::Window,
+	dispute::{AttestationClaim, WorkClaim},
+	grounds::Grounds,
+	run::Work,
+	RoundIndex, H256,
+};
+use std::sync::{
+	atomic::{AtomicBool, Ordering},
+	Arc,
+};
+
+/// Why what a claim is about cannot be computed.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+	/// A window could not be read.
+	#[error(transparent)]
+	Data(#[from] DataError),
+	/// A delta is not here, or is none of the model.
+	#[error(transparent)]
+	Delta(#[from] CheckpointError),
+	/// A delta is not in the store.
+	#[error("the delta {0} is not here: it is fetched again")]
+	Missing(H256),
+	/// Something more urgent came.
+	#[error("put off for a move in a dispute")]
+	Cancelled,
+}
+
+/// Why a claim gives no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+	/// It cannot be recomputed.
+	#[error(transparent)]
+	Play(#[from] PlayError<SourceError>),
+	/// The model does not fit this machine.
+	#[error(transparent)]
+	Setup(#[from] SetupError),
+	/// The job cannot be traced.
+	#[error(transparent)]
+	Trace(#[from] TraceError),
+	/// The claim cannot be disputed like this.
+	#[error(transparent)]
+	Game(#[from] GameError),
+}
+
+impl CaseError {
+	/// Whether the work was put off and nothing is wrong.
+	pub fn is_cancelled(&self) -> bool {
+		matches!(self, Self::Play(PlayError::Source(SourceError::Cancelled)))
+	}
+}
+
+/// Reads the tokens of a sequence of an inner step.
+type Read = Box<dyn FnMut(u32, u32, &mut [u16]) -> Result<(), SourceError> + Send + Sync>;
+/// The window of a sequence (second) of an inner step (first).
+type Windows = Box<dyn Fn(u32, u32) -> Option<Window> + Send + Sync>;
+/// Gives the deltas of an outer step.
+type Deltas = Box<dyn FnMut(u32) -> Result<Vec<Vec<f32>>, SourceError> + Send + Sync>;
+
+enum Told {
+	Work(Box<WorkStory<Read>>, Shards),
+	Attestation(Box<CheckpointStory<Deltas>>),
+}
+
+/// A claim that can be recomputed.
+pub struct Case {
+	grounds: Grounds,
+	told: Told,
+}
+
+impl Case {
+	/// A claim about the inner steps of `round`, from the parameters of the checkpoint that it started from and the root of that
+	/// checkpoint's momentum. Raising `cancel` ends a computation at its next step.
+	///
+	/// # Errors
+	/// [`CaseError::Setup`] if the model does not fit this machine or the parameters.
+	pub fn work(
+		exec: Arc<Exec>,
+		round: RoundIndex,
+		claim: WorkClaim,
+		start: (Vec<f32>, Hash),
+		(loader, shards): (Loader, Shards),
+		cancel: Arc<AtomicBool>,
+	) -> Result<Self, CaseError> {
+		let windows = Box::new(claim.windows());
+		Self::work_on(exec, round, claim, windows, start, (loader, shards), cancel)
+	}
+
+	/// [`Self::work`] on other windows than those that were drawn.
+	///
+	/// # Errors
+	/// As there.
+	pub(crate) fn work_on(
+		exec: Arc<Exec>,
+		round: RoundIndex,
+		claim: WorkClaim,
+		window: Windows,
+		start: (Vec<f32>, Hash),
+		(loader, shards): (Loader, Shards),
+		cancel: Arc<AtomicBool>,
+	) -> Result<Self, CaseError> {
+		let read: Read = Box::new(move |step, sequence, tokens| {
+			if cancel.load(Ordering::Relaxed) {
+				return Err(SourceError::Cancelled);
+			}
+			let window = window(step, sequence);
+			let missing = || DataError::Invalid(format!("no window is drawn for sequence {sequence} of inner step {step}"));
+			Ok(loader.read(window.ok_or_else(missing)?, tokens)?)
+		});
+		let (model, train) = (&claim.config.model, &claim.config.train);
+		let story = WorkStory::new(exec, model, train, round, start, read)?;
+		Ok(Self { grounds: Grounds::Work { round, claim }, told: Told::Work(Box::new(story), shards) })
+	}
+
+	/// A claim about outer steps, from parameters and momentum of the checkpoint that they start from. `deltas` gives those of a step, by
+	/// account bytes ascending; `train` is the run's configuration.
+	///
+	/// # Errors
+	/// [`CaseError::Trace`] if the vectors are not the model's.
+	pub fn attestation(
+		exec: Arc<Exec>,
+		claim: AttestationClaim,
+		train: &TrainConfig,
+		start: [Vec<f32>; 2],
+		deltas: impl FnMut(u32) -> Result<Vec<Vec<f32>>, SourceError> + Send + Sync + 'static,
+	) -> Result<Self, CaseError> {
+		let (model, first) = (&claim.config.model, claim.job.first_round);
+		let deltas: Deltas = Box::new(deltas);
+		let story = CheckpointStory::new(exec, model, train, first, start, deltas)?;
+		Ok(Self { grounds: claim.into(), told: Told::Attestation(Box::new(story)) })
+	}
+
+	/// Recomputed with a mistake, as a cheater who made it on purpose defends its claim.
+	#[cfg(any(feature = "faults", test))]
+	#[must_use]
+	pub fn with_mistake(self, mistake: Option<neuroshard_graph::trace::Mistake>) -> Self {
+		let told = match (self.told, mistake) {
+			(Told::Work(story, shards), Some(mistake)) => Told::Work(Box::new(story.with_mistake(mistake)), shards),
+			(told, _) => told,
+		};
+		Self { told, ..self }
+	}
+
+	/// What the claim is judged by.
+	pub fn grounds(&self) -> &Grounds {
+		&self.grounds
+	}
+
+	/// The first thing in revealed work that is false; `None` if all of it is right. Runs the round.
+	///
+	/// # Errors
+	/// [`CaseError`]; [`GameError::OtherClaim`] for a claim about a checkpoint.
+	pub fn doubt(&mut self, work: &Work) -> Result<Option<Doubt>, CaseError> {
+		let Told::Work(story, _) = &mut self.told else { return Err(GameError::OtherClaim.into()) };
+		let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
+		Ok(story.doubt(&roots, work.delta_root.0)?)
+	}
+
+	/// State roots and delta root that this round reveals; `None` if it diverges.
+	#[cfg(test)]
+	pub(super) fn reveal(&mut self) -> Result<Option<(Vec<Hash>, Hash)>, CaseError> {
+		let Grounds::Work { claim, .. } = &self.grounds else { return Err(GameError::OtherClaim.into()) };
+		let Told::Work(story, _) = &mut self.told else { return Err(GameError::OtherClaim.into()) };
+		let train = &claim.config.train;
+		let roots = story.roots(0, train.inner_steps)?;
+		let committed = (1..).zip(roots).filter(|(step, _)| train.commits_after(*step)).map(|(_, root)| root).collect();
+		Ok(story.delta()?.map(|(_, delta)| (committed, delta)))
+	}
+
+	/// The checkpoint that the outer steps give, and whether that is the claimed one.
+	///
+	/// # Errors
+	/// [`CaseError`]; [`GameError::OtherClaim`] for a claim about work.
+	pub fn checkpoint(&mut self) -> Result<(H256, bool), CaseError> {
+		let (Told::Attestation(story), Grounds::Attestation { deltas, claimed, .. }) = (&mut self.told, &self.grounds) else {
+			return Err(GameError::OtherClaim.into());
+		};
+		let steps = u32::try_from(deltas.len()).map_err(|_| GameError::Place)?;
+		let root = *story.roots(0, steps)?.last().ok_or(GameError::Place)?;
+		Ok((H256(root), root == *claimed))
+	}
+
+	/// The position in which a game about the claim begins.
+	///
+	/// # Errors
+	/// [`CaseError::Game`] if it cannot be disputed like this.
+	pub fn open(&self, opening: Option<(&Work, Doubt)>) -> Result<Position, CaseError> {
+		open(&self.grounds, opening)
+	}
+
+	/// The move of `side` in `position`, after the defender's moves so far.
+	///
+	/// # Errors
+	/// [`CaseError::Play`]; with [`PlayError::Nothing`] for a challenger who has no case.
+	pub fn respond(&mut self, side: Side, position: &Position, defence: &[Move]) -> Result<Move, CaseError> {
+		let Self { grounds, told } = self;
+		Ok(match told {
+			Told::Work(story, shards) => {
+				grounds.judge(|setting: &Setting<'_>| Player::new(*setting, side, &mut **story, Some(shards)).play(position, defence))?
+			}
+			Told::Attestation(story) => {
+				grounds.judge(|setting: &Setting<'_>| Player::new(*setting, side, &mut **story, None).play(position, defence))?
+			}
+		})
+	}
+}
+
+/// The position in which a game on these grounds begins.
+///
+/// # Errors
+/// [`CaseError::Game`] if the claim cannot be disputed like this.
+pub fn open(grounds: &Grounds, opening: Option<(&Work, Doubt)>) -> Result<Position, CaseError> {
+	let position = grounds.judge(|setting| match opening {
+		Some((work, doubt)) => {
+			let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
+			open_work(setting, &roots, work.delta_root.0, doubt)
+		}
+		None => open_checkpoint(setting),
+	})?;
+	Ok(position)
+}

@@ -1,0 +1,97 @@
+//! Which claims were checked, so that a restart does not check them again.
+
+use crate::files::write_atomically;
+use neuroshard_types::{dispute::ClaimId, BlockNumber};
+use serde::{Deserialize, Serialize};
+use std::{
+	collections::BTreeMap,
+	io,
+	path::{Path, PathBuf},
+};
+
+/// File name below the base folder.
+const FILE: &str = "audits.json";
+
+/// What a check said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Finding {
+	/// The claim is right.
+	Right,
+	/// It is false, and was challenged.
+	Challenged,
+	/// It could not be checked any more: what was revealed is in no state that the node still has.
+	Unknown,
+	/// Not drawn for a check.
+	PassedOver,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Entry {
+	claim: ClaimId,
+	finding: Finding,
+	/// Block from which nobody asks for it any more.
+	until: BlockNumber,
+}
+
+/// The claims that were checked and can still be disputed.
+#[derive(Debug)]
+pub struct Ledger {
+	path: PathBuf,
+	entries: BTreeMap<ClaimId, Entry>,
+}
+
+impl Ledger {
+	/// The ledger in `base`. One that cannot be read is begun anew: claims are then checked again, which costs time only.
+	pub fn open(base: &Path) -> Self {
+		let path = base.join(FILE);
+		let read = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Vec<Entry>>(&bytes).ok());
+		let entries = read.unwrap_or_default().into_iter().map(|entry| (entry.claim.clone(), entry)).collect();
+		Self { path, entries }
+	}
+
+	/// What is known of a claim.
+	pub fn finding(&self, claim: &ClaimId) -> Option<Finding> {
+		self.entries.get(claim).map(|entry| entry.finding)
+	}
+
+	/// Notes a finding until block `until`, and forgets what is older than `now`.
+	///
+	/// # Errors
+	/// The file system's; the finding is known until the end of the process then.
+	pub fn note(&mut self, claim: ClaimId, finding: Finding, until: BlockNumber, now: BlockNumber) -> io::Result<()> {
+		self.entries.retain(|_, entry| entry.until >= now);
+		self.entries.insert(claim.clone(), Entry { claim, finding, until });
+		let list: Vec<&Entry> = self.entries.values().collect();
+		write_atomically(&self.path, &serde_json::to_vec(&list)?)
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_types::{dispute::ClaimKind, AccountId};
+
+	fn claim(round: u32) -> ClaimId {
+		ClaimId { run: 0, round, kind: ClaimKind::Work, who: AccountId::new([1; 32]) }
+	}
+
+	#[test]
+	fn findings_survive_a_restart_until_nobody_asks_for_them() {
+		let base = tempfile::tempdir().unwrap();
+		let mut ledger = Ledger::open(base.path());
+		ledger.note(claim(1), Finding::Right, 10, 5).unwrap();
+		ledger.note(claim(2), Finding::Challenged, 20, 5).unwrap();
+		let mut again = Ledger::open(base.path());
+		assert_eq!(again.finding(&claim(1)), Some(Finding::Right));
+		again.note(claim(3), Finding::Unknown, 30, 11).unwrap();
+		let last = Ledger::open(base.path());
+		assert_eq!([1, 2, 3].map(|round| last.finding(&claim(round))), [None, Some(Finding::Challenged), Some(Finding::Unknown)]);
+	}
+
+	#[test]
+	fn a_damaged_ledger_is_begun_anew() {
+		let base = tempfile::tempdir().unwrap();
+		std::fs::write(base.path().join(FILE), "{").unwrap();
+		assert_eq!(Ledger::open(base.path()).finding(&claim(1)), None);
+	}
+}

@@ -1,0 +1,78 @@
+//! A game as it was played so far.
+//!
+//! The chain keeps positions, not what was posted: that stands in the bodies of blocks. Whether an extrinsic there succeeded shows when
+//! the game is played again from its opening, since a move that the position does not allow changed nothing.
+
+use super::case::open;
+use crate::chain::disputes::{Act, Posted};
+use neuroshard_graph::game::{Move, Outcome, Position, Side};
+use neuroshard_types::{dispute::ClaimId, grounds::Grounds, AccountId};
+
+/// One game, as far as its blocks were read.
+#[derive(Clone, Debug)]
+pub struct Record {
+	claim: ClaimId,
+	challenger: AccountId,
+	/// Where it stands; `None` before its opening was seen.
+	position: Option<Position>,
+	/// The defender's moves.
+	defence: Vec<Move>,
+}
+
+impl Record {
+	/// The game of `challenger` about `claim`, of which nothing was read yet.
+	pub fn new(claim: ClaimId, challenger: AccountId) -> Self {
+		Self { claim, challenger, position: None, defence: Vec::new() }
+	}
+
+	/// Takes in what was posted in the next block.
+	pub fn read(&mut self, grounds: &Grounds, posted: Vec<Posted>) {
+		for Posted { by, act } in posted {
+			match act {
+				Act::ChallengeWork { claim, work, doubt } if claim == self.claim && by == self.challenger => {
+					self.begin(open(grounds, Some((&work, doubt))).ok());
+				}
+				Act::ChallengeAttestation(claim) if claim == self.claim && by == self.challenger => {
+					self.begin(open(grounds, None).ok());
+				}
+				Act::Play { claim, challenger, action } if claim == self.claim && challenger == self.challenger => {
+					self.play(grounds, &by, action);
+				}
+				_ => {}
+			}
+		}
+	}
+
+	fn begin(&mut self, position: Option<Position>) {
+		// A game can be opened anew when an earlier one of the same challenger is over.
+		if position.is_some() {
+			self.position = position;
+			self.defence.clear();
+		}
+	}
+
+	fn play(&mut self, grounds: &Grounds, by: &AccountId, action: Move) {
+		let Some(position) = self.position else { return };
+		let turn = position.turn();
+		let player = if turn == Side::Defender { &self.claim.who } else { &self.challenger };
+		if by != player {
+			return;
+		}
+		if let Ok(Outcome::Next(next)) = grounds.judge(|setting| position.play(setting, &action)) {
+			self.position = Some(next);
+			if turn == Side::Defender {
+				self.defence.push(action);
+			}
+		}
+	}
+
+	/// Where the game stands; `None` before its opening was seen.
+	pub fn position(&self) -> Option<&Position> {
+		self.position.as_ref()
+	}
+
+	/// The defender's moves so far.
+	pub fn defence(&self) -> &[Move] {
+		&self.defence
+	}
+}

@@ -1,0 +1,169 @@
+//! Whole games between two cases, through what is posted on chain.
+
+use super::{case::Case, library::Shards, record::Record};
+use crate::{
+	chain::disputes::{Act, Posted},
+	data::{dataset::dataset_root, dataset::shard_path, loader::Loader},
+	files::write_atomically,
+};
+use neuroshard_graph::{
+	commit::{checkpoint_root, tensors_root},
+	exec::Exec,
+	game::{Move, Outcome, Position, Ruling, Side},
+	init::theta_0,
+	player::PlayError,
+	tiles::content_id,
+	trace::Mistake,
+	ParamLayout,
+};
+use neuroshard_types::{
+	dispute::{ClaimId, ClaimKind, WorkClaim},
+	run::{PhaseDurations, RunConfig, Work},
+	AccountId, ModelConfig, TrainConfig, H256,
+};
+use std::{path::Path, sync::Arc};
+
+/// The claim of a participant on a dataset in `folder`.
+struct Claimed {
+	folder: tempfile::TempDir,
+	claim: WorkClaim,
+	theta: Vec<f32>,
+	momentum: [u8; 32],
+	roots: Arc<[H256]>,
+}
+
+fn write_shards(folder: &Path, shards: u32, tokens: u32, vocab: u32) -> Arc<[H256]> {
+	std::fs::create_dir(folder.join("shards")).unwrap();
+	(0..shards)
+		.map(|shard| {
+			let bytes: Vec<u8> = (0..tokens)
+				.flat_map(|token| ((token.wrapping_mul(7_919) ^ shard.wrapping_mul(31)) % vocab).to_le_bytes()[..2].to_vec())
+				.collect();
+			write_atomically(&shard_path(folder, shard), &bytes).unwrap();
+			H256(content_id(&bytes, 1))
+		})
+		.collect()
+}
+
+impl Claimed {
+	fn new() -> Self {
+		let folder = tempfile::tempdir().unwrap();
+		let (model, train) = (ModelConfig::tiny(), TrainConfig::tiny());
+		let roots = write_shards(folder.path(), 3, 3_000, model.vocab);
+		let layout = ParamLayout::new(&model).unwrap();
+		let theta = theta_0(&model, &layout, &train.seed);
+		let momentum = tensors_root(&layout, &vec![0.0; layout.len()], 1);
+		let start = H256(checkpoint_root(&tensors_root(&layout, &theta, 1), &momentum, 0, 0));
+		let durations = PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 };
+		let config = RunConfig {
+			name: b"tiny".to_vec().try_into().unwrap(),
+			dataset: 0,
+			model,
+			train,
+			genesis_root: start,
+			min_participants: 1,
+			max_participants: 2,
+			min_bond: 1,
+			rounds: None,
+			durations,
+		};
+		let shape = neuroshard_types::dataset::DatasetShape { tokens_per_shard: 3_000, shard_count: 3, held_out: 1 };
+		let (seed, dataset_root) = (H256::repeat_byte(3), dataset_root(&roots));
+		let claim = WorkClaim { config, shape, dataset_root, start, seed, position: 1, work_hash: H256::zero() };
+		Self { folder, claim, theta, momentum, roots }
+	}
+
+	fn case(&self, mistake: Option<Mistake>) -> Case {
+		let vocab = self.claim.config.model.vocab;
+		let loader = Loader::new(self.folder.path(), self.claim.shape, vocab).unwrap();
+		let shards = Shards::new(self.folder.path().to_path_buf(), self.claim.shape, self.roots.clone());
+		let exec = Arc::new(Exec::new(1).unwrap());
+		let start = (self.theta.clone(), self.momentum);
+		Case::work(exec, 0, self.claim.clone(), start, (loader, shards), Arc::default()).unwrap().with_mistake(mistake)
+	}
+
+	/// What a participant with this mistake reveals.
+	fn reveal(&self, mistake: Option<Mistake>) -> Work {
+		let mut case = self.case(mistake);
+		let (roots, delta) = case.reveal().unwrap().unwrap();
+		Work {
+			state_roots: roots.into_iter().map(H256).collect::<Vec<_>>().try_into().unwrap(),
+			delta_root: H256(delta),
+			delta_bytes: 0,
+			tokens: 0,
+		}
+	}
+}
+
+const MISTAKE: Mistake = Mistake { step: 2, stage: 3, output: 0, element: 77, mask: 1 << 21 };
+
+fn claim_id() -> ClaimId {
+	ClaimId { run: 0, round: 0, kind: ClaimKind::Work, who: AccountId::new([1; 32]) }
+}
+
+#[test]
+fn a_false_claim_falls_in_a_game_that_each_side_reads_off_the_chain() {
+	let claimed = Claimed::new();
+	let (id, challenger) = (claim_id(), AccountId::new([2; 32]));
+	let work = claimed.reveal(Some(MISTAKE));
+	let (mut defending, mut challenging) = (claimed.case(Some(MISTAKE)), claimed.case(None));
+	let doubt = challenging.doubt(&work).unwrap().unwrap();
+	let opening = Act::ChallengeWork { claim: id.clone(), work: work.clone(), doubt };
+	let mut blocks = vec![vec![Posted { by: challenger.clone(), act: opening }]];
+	let mut position = challenging.open(Some((&work, doubt))).unwrap();
+	let ruling = loop {
+		// Both sides begin anew with every move, as after a restart.
+		let mut record = Record::new(id.clone(), challenger.clone());
+		for block in &blocks {
+			record.read(challenging.grounds(), block.clone());
+		}
+		assert_eq!(record.position(), Some(&position));
+		let (by, case) = match position.turn() {
+			Side::Defender => (id.who.clone(), &mut defending),
+			Side::Challenger => (challenger.clone(), &mut challenging),
+		};
+		let action = case.respond(position.turn(), &position, record.defence()).unwrap();
+		let outcome = case.grounds().judge(|setting| position.play(setting, &action)).unwrap();
+		let play = |by: AccountId, action: Move| {
+			let act = Act::Play { claim: id.clone(), challenger: challenger.clone(), action };
+			Posted { by, act }
+		};
+		// Somebody else's move, one that the position does not allow, and the same move again change nothing.
+		let noise = [play(AccountId::new([9; 32]), action.clone()), play(by.clone(), Move::Vector(99))];
+		blocks.push(noise.into_iter().chain([play(by.clone(), action.clone()), play(by, action)]).collect());
+		match outcome {
+			Outcome::Next(next) => position = next,
+			Outcome::Decided(ruling) => break ruling,
+		}
+	};
+	assert_eq!(ruling, Ruling::Fraud);
+}
+
+#[test]
+fn nothing_is_wrong_with_honest_work() {
+	let claimed = Claimed::new();
+	let work = claimed.reveal(None);
+	assert_eq!(claimed.case(None).doubt(&work).unwrap(), None);
+	// A challenger without a case has no move to make.
+	let mut case = claimed.case(None);
+	let doubt = neuroshard_graph::game::Doubt::Interval(0);
+	let first = case.open(Some((&work, doubt))).unwrap();
+	let answer = case.respond(Side::Defender, &first, &[]).unwrap();
+	let Outcome::Next(next) = case.grounds().judge(|setting| first.play(setting, &answer)).unwrap() else { panic!("a game") };
+	let error = case.respond(Side::Challenger, &next, &[answer]).unwrap_err();
+	assert!(matches!(error, super::case::CaseError::Play(PlayError::Nothing)), "{error}");
+	assert!(matches!(next, Position::PickStep { .. }));
+}
+
+#[test]
+fn a_check_can_be_put_off() {
+	let claimed = Claimed::new();
+	let work = claimed.reveal(None);
+	let cancel = Arc::new(std::sync::atomic::AtomicBool::new(true));
+	let loader = Loader::new(claimed.folder.path(), claimed.claim.shape, claimed.claim.config.model.vocab).unwrap();
+	let shards = Shards::new(claimed.folder.path().to_path_buf(), claimed.claim.shape, claimed.roots.clone());
+	let start = (claimed.theta.clone(), claimed.momentum);
+	let exec = Arc::new(Exec::new(1).unwrap());
+	let mut case = Case::work(exec, 0, claimed.claim.clone(), start, (loader, shards), cancel).unwrap();
+	assert!(case.doubt(&work).unwrap_err().is_cancelled());
+}
