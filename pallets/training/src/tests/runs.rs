@@ -94,7 +94,7 @@ fn a_deep_model_is_refused_before_its_plan_is_made() {
 	build_and_execute(|| {
 		// Few enough parameters, but millions of tensors.
 		let deep = ModelConfig { layers: 200_000, ..config().model };
-		assert_eq!(deep.validate(), Ok(()));
+		assert_eq!(deep.validate(), Err(ConfigError::TooLarge));
 		refused(|c| c.model.layers = 200_000, Error::ModelTooLarge);
 		refused(|c| c.model.layers = 257, Error::ModelTooLarge);
 	});
