@@ -197,6 +197,13 @@ impl_runtime_apis! {
 		fn drawn_answer(seed: [u8; 32]) -> [u8; 32] {
 			neuroshard_kernels::kat::drawn(seed)
 		}
+		fn try_move(
+			game: crate::kernels_api::Game,
+			position: neuroshard_graph::game::Position,
+			action: neuroshard_graph::game::Move,
+		) -> Result<neuroshard_graph::game::Outcome, neuroshard_graph::game::GameError> {
+			game.play(&position, &action)
+		}
 	}
 
 	impl sp_genesis_builder::GenesisBuilder<Block> for Runtime {

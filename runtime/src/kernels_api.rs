@@ -1,6 +1,76 @@
 //! The kernels inside the runtime, made visible.
 
 use alloc::vec::Vec;
+use codec::{Decode, Encode};
+use neuroshard_graph::{
+	corpus::{Corpus, Window},
+	game::{GameError, Move, Outcome, Position, Setting, Subject},
+	merkle::Hash,
+	ModelConfig, TrainConfig,
+};
+use scale_info::TypeInfo;
+
+/// What a game is about: [`Setting`] as it travels.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct Game {
+	/// The model.
+	pub model: ModelConfig,
+	/// How it is trained.
+	pub train: TrainConfig,
+	/// Round that the claim begins with.
+	pub round: u32,
+	/// Root of the checkpoint that the claim begins with.
+	pub start: Hash,
+	/// What is claimed to follow from it.
+	pub claim: Claim,
+}
+
+/// What is claimed: [`Subject`] as it travels.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub enum Claim {
+	/// The inner steps of a round, and their delta.
+	Work {
+		/// Root over the dataset's shard roots.
+		dataset: Hash,
+		/// Its shards.
+		shards: u32,
+		/// Tokens of each.
+		tokens_per_shard: u32,
+		/// Shard and first token of every sequence of the disputed step's batch.
+		windows: Vec<(u32, u32)>,
+	},
+	/// Outer steps.
+	Checkpoint {
+		/// Delta roots of each step, by account bytes ascending.
+		deltas: Vec<Vec<Hash>>,
+		/// Root of the checkpoint that they are claimed to end with.
+		claimed: Hash,
+	},
+}
+
+impl Game {
+	/// What `action` makes of `position`; see [`Position::play`].
+	///
+	/// # Errors
+	/// Those of [`Position::play`].
+	pub fn play(&self, position: &Position, action: &Move) -> Result<Outcome, GameError> {
+		let window = |_: u32, sequence: u32| match &self.claim {
+			Claim::Work { windows, .. } => {
+				let &(shard, start) = windows.get(usize::try_from(sequence).ok()?)?;
+				Some(Window { shard, start })
+			}
+			Claim::Checkpoint { .. } => None,
+		};
+		let subject = match &self.claim {
+			&Claim::Work { dataset, shards, tokens_per_shard, .. } => {
+				Subject::Work { corpus: Corpus { root: dataset, shards, tokens_per_shard }, window: &window }
+			}
+			Claim::Checkpoint { deltas, claimed } => Subject::Checkpoint { deltas, claimed: *claimed },
+		};
+		let setting = Setting { model: &self.model, train: &self.train, round: self.round, start: self.start, subject };
+		position.play(&setting, action)
+	}
+}
 
 sp_api::decl_runtime_apis! {
 	/// Known answers of the kernels as computed inside this runtime, for anybody to compare with their own.
@@ -9,5 +79,7 @@ sp_api::decl_runtime_apis! {
 		fn known_answers() -> Vec<(Vec<u8>, [u8; 32])>;
 		/// Answer to the test of arithmetic with this seed, which `Staking::prove_arithmetic` compares a provider's with.
 		fn drawn_answer(seed: [u8; 32]) -> [u8; 32];
+		/// What a dispute's move would lead to, the last one with its verdict included, without anything being at stake.
+		fn try_move(game: Game, position: Position, action: Move) -> Result<Outcome, GameError>;
 	}
 }

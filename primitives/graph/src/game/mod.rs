@@ -128,7 +128,7 @@ pub enum Ruling {
 }
 
 /// What a move leads to.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, codec::Encode, codec::Decode, scale_info::TypeInfo)]
 #[allow(clippy::large_enum_variant, reason = "it is taken apart where it is returned")]
 pub enum Outcome {
 	/// The game goes on.
@@ -138,7 +138,7 @@ pub enum Outcome {
 }
 
 /// Why a move is refused. The position stays, and so does the turn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error, codec::Encode, codec::Decode, scale_info::TypeInfo)]
 pub enum GameError {
 	/// Another kind of move is asked for.
 	#[error("the position asks for another kind of move")]

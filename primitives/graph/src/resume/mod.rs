@@ -64,7 +64,7 @@ pub trait Leaves {
 }
 
 /// The cell, the piece or the state is none of this job's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error, codec::Encode, codec::Decode, scale_info::TypeInfo)]
 #[error("the plan has no such tile, or its computation no such piece")]
 pub struct Malformed;
 

@@ -69,7 +69,7 @@ pub enum Verdict {
 }
 
 /// Why a witness decides nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error, codec::Encode, codec::Decode, scale_info::TypeInfo)]
 pub enum WitnessError {
 	/// There is no such tile or piece.
 	#[error(transparent)]
