@@ -152,7 +152,7 @@ impl Verifier {
 			self.book.refresh(&at, &self.me, &self.content.net).await?;
 		}
 		if let Some((game, view)) = self.our_turn(&at).await? {
-			self.play(&at, game, view).await?;
+			self.play(&at, heads, game, view).await?;
 			return Ok(true);
 		}
 		match self.next_claim(&at).await? {
@@ -307,7 +307,7 @@ impl Verifier {
 	}
 
 	/// Makes the next move in a game.
-	async fn play(&mut self, at: &ChainAt, game: GameId, view: GameView) -> Result<(), WorkerError> {
+	async fn play(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, game: GameId, view: GameView) -> Result<(), WorkerError> {
 		let (claim, challenger) = &game;
 		let side = if claim.who == self.me { Side::Defender } else { Side::Challenger };
 		let Some(case) = self.case_of(at, claim, Arc::default()).await? else {
@@ -329,8 +329,8 @@ impl Verifier {
 			Ok(action) => {
 				let kind = neuroshard_types::dispute::MoveKind::from(&action);
 				tracing::info!(round = claim.round, who = %claim.who, ?side, ?kind, "move in a dispute");
-				self.submitter.submit_once(disputes::play(claim.clone(), challenger.clone(), action)).await?;
-				Ok(())
+				let call = disputes::play(claim.clone(), challenger.clone(), action);
+				self.send_move(heads, &game, view.moves.len(), call).await
 			}
 			Err(CaseError::Play(PlayError::Nothing)) => {
 				tracing::warn!(round = claim.round, who = %claim.who, "nothing to object to in this dispute: it is given up");
@@ -338,6 +338,31 @@ impl Verifier {
 				Ok(())
 			}
 			Err(error) => Err(error.into()),
+		}
+	}
+
+	/// Sends a move, and waits for it only as long as the game waits for it: a move in a game that another one has decided meanwhile gets into
+	/// no block, and neither the next move nor anything else of this account must wait for it.
+	async fn send_move(
+		&self,
+		mut heads: watch::Receiver<Heads>,
+		(claim, challenger): &GameId,
+		moves: usize,
+		call: crate::chain::Call,
+	) -> Result<(), WorkerError> {
+		let mut sending = std::pin::pin!(self.submitter.submit_once(call));
+		let mut followed = true;
+		loop {
+			tokio::select! {
+				sent = &mut sending => return sent.map(drop).map_err(Into::into),
+				changed = heads.changed(), if followed => {
+					followed = changed.is_ok();
+					let now = self.client.now().await?.game(claim, challenger).await?;
+					if now.is_none_or(|now| now.moves.len() != moves) {
+						return Ok(());
+					}
+				},
+			}
 		}
 	}
 

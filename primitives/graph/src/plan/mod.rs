@@ -137,9 +137,10 @@ impl Plan {
 	/// Aggregation of `deltas` deltas into the pseudo-gradient and the outer step, per parameter tensor.
 	///
 	/// # Errors
-	/// Those of [`TrainConfig::validate`], and [`ConfigError::TooLarge`] for too many nodes or without a delta.
+	/// Those of [`TrainConfig::validate`] but for the number of a training step's nodes, which is not looked at: a dispute makes this plan with
+	/// every move. [`ConfigError::TooLarge`] for too many nodes of this one, or without a delta.
 	pub fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Result<Self, ConfigError> {
-		train.validate(model)?;
+		train.check_values(model)?;
 		outer::outer(model, train, deltas)
 	}
 
