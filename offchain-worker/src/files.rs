@@ -20,6 +20,23 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// What the system or `fill` says; `path` is then as it was before.
 pub fn write_atomically_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+	write(path, fill, set_default_mode)
+}
+
+/// As [`write_atomically`], readable by its owner alone.
+///
+/// # Errors
+/// What the system says; `path` is then as it was before.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+	// Temporary files are private, and stay so.
+	write(path, |writer| writer.write_all(bytes), |_| Ok(()))
+}
+
+fn write(
+	path: &Path,
+	fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+	set_mode: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
 	let folder = match path.parent() {
 		Some(parent) if !parent.as_os_str().is_empty() => parent,
 		_ => Path::new("."),
@@ -30,7 +47,7 @@ pub fn write_atomically_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> i
 	writer.flush()?;
 	drop(writer);
 	temporary.as_file().sync_all()?;
-	set_default_mode(temporary.as_file())?;
+	set_mode(temporary.as_file())?;
 	temporary.persist(path).map_err(|error| error.error)?;
 	// The rename itself must survive a power cut, too.
 	File::open(folder)?.sync_all()

@@ -7,9 +7,9 @@ mod archive;
 mod call;
 mod calls;
 mod client;
-pub mod disputes;
 #[cfg(test)]
 mod delivery_tests;
+pub mod disputes;
 mod error;
 mod explain;
 mod fees;

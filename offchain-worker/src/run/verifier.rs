@@ -43,6 +43,8 @@ use tokio_util::sync::CancellationToken;
 
 /// A claim is not begun to be checked so shortly before nobody can dispute it any more.
 const MARGIN: BlockNumber = 4;
+/// Blocks after which a game or claim that failed here is tried again.
+const REST: BlockNumber = 3;
 /// Pause after a failure if no new block comes.
 const RETRY: Duration = Duration::from_secs(6);
 
@@ -87,6 +89,9 @@ pub(super) struct Verifier {
 	records: BTreeMap<GameId, (Record, usize)>,
 	/// Games, and how many extrinsics they had, in which this side has nothing to say.
 	resigned: BTreeMap<GameId, usize>,
+	/// Games and claims that failed here, and the first block in which they are tried again: the others must not wait for them.
+	failed_games: BTreeMap<GameId, BlockNumber>,
+	failed_claims: BTreeMap<ClaimId, BlockNumber>,
 }
 
 /// How a computation ended.
@@ -119,6 +124,8 @@ impl Verifier {
 			case: None,
 			records: BTreeMap::new(),
 			resigned: BTreeMap::new(),
+			failed_games: BTreeMap::new(),
+			failed_claims: BTreeMap::new(),
 		}
 	}
 
@@ -152,11 +159,20 @@ impl Verifier {
 			self.book.refresh(&at, &self.me, &self.content.net).await?;
 		}
 		if let Some((game, view)) = self.our_turn(&at).await? {
-			self.play(&at, heads, game, view).await?;
-			return Ok(true);
+			let played = self.play(&at, heads, game.clone(), view).await;
+			if played.is_err() {
+				self.failed_games.insert(game, at.block().number.saturating_add(REST));
+			}
+			return played.map(|()| true);
 		}
 		match self.next_claim(&at).await? {
-			Some((claim, record)) => self.check(&at, heads, claim, &record).await.map(|()| true),
+			Some((claim, record)) => {
+				let checked = self.check(&at, heads, claim.clone(), &record).await;
+				if checked.is_err() {
+					self.failed_claims.insert(claim, at.block().number.saturating_add(REST));
+				}
+				checked.map(|()| true)
+			}
 			None => Ok(false),
 		}
 	}
@@ -166,11 +182,14 @@ impl Verifier {
 		let games = at.games_of(&self.me).await?;
 		self.records.retain(|game, _| games.contains(game));
 		self.resigned.retain(|game, _| games.contains(game));
+		let now = at.block().number;
+		self.failed_games.retain(|_, until| *until > now);
+		self.failed_claims.retain(|_, until| *until > now);
 		let mut urgent: Option<(GameId, GameView)> = None;
 		let open = u32::try_from(games.len()).unwrap_or(u32::MAX);
 		for game in games {
 			let side = if game.0.who == self.me { Side::Defender } else { Side::Challenger };
-			if self.keeps_silent(&game.0) {
+			if self.keeps_silent(&game.0) || self.failed_games.contains_key(&game) {
 				continue;
 			}
 			let Some(view) = at.game(&game.0, &game.1).await? else { continue };
@@ -212,7 +231,7 @@ impl Verifier {
 			for who in record.participants.iter().filter(|who| **who != me) {
 				for kind in [ClaimKind::Attestation, ClaimKind::Work] {
 					let claim = ClaimId { run, round, kind, who: who.clone() };
-					if self.ledger.finding(&claim).is_some() {
+					if self.ledger.finding(&claim).is_some() || self.failed_claims.contains_key(&claim) {
 						continue;
 					}
 					if kind == ClaimKind::Work && !self.is_drawn(&claim) {
@@ -226,9 +245,10 @@ impl Verifier {
 		Ok(None)
 	}
 
-	/// Whether a claim is among the share that is checked: the same answer whenever it is asked.
+	/// Whether a claim is among the share that is checked: the same answer whenever it is asked, and one that nobody else can tell.
 	fn is_drawn(&self, claim: &ClaimId) -> bool {
-		let hash = neuroshard_graph::merkle::blake2_256(&codec::Encode::encode(&(b"neuroshard/audit/1", &self.me, claim)));
+		let secret = self.ledger.secret();
+		let hash = neuroshard_graph::merkle::blake2_256(&codec::Encode::encode(&(b"neuroshard/audit/1", secret, &self.me, claim)));
 		let [a, b, c, d, ..] = hash;
 		f64::from(u32::from_le_bytes([a, b, c, d])) < self.audit * f64::from(u32::MAX) + 1.0
 	}
@@ -315,13 +335,20 @@ impl Verifier {
 			self.resigned.insert(game, view.moves.len());
 			return Ok(());
 		};
-		self.read(&game, &view, case.grounds()).await?;
-		let Some((record, _)) = self.records.get(&game).filter(|(record, _)| record.position() == Some(&view.position)) else {
-			// What was posted and what the chain says differ for as long as a reorganisation lasts.
-			self.records.remove(&game);
-			return Err(WorkerError::Stopped);
+		// What the defender says follows from the position alone. It must not depend on what the challenger posted beside its moves.
+		let defence = match side {
+			Side::Defender => Vec::new(),
+			Side::Challenger => {
+				self.read(&game, &view, case.grounds()).await?;
+				let Some((record, _)) = self.records.get(&game).filter(|(record, _)| record.position() == Some(&view.position)) else {
+					// What was posted and what the chain says differ for as long as a reorganisation lasts.
+					self.records.remove(&game);
+					return Err(WorkerError::Stopped);
+				};
+				record.defence().to_vec()
+			}
 		};
-		let (position, defence) = (view.position, record.defence().to_vec());
+		let position = view.position;
 		let answer = on_thread(case, move |case| case.respond(side, &position, &defence))?;
 		let (case, answer) = answer.await.map_err(|_| WorkerError::Stopped)?;
 		self.case = Some((claim.clone(), case));

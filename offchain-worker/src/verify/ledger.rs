@@ -1,7 +1,8 @@
-//! Which claims were checked, so that a restart does not check them again.
+//! Which claims were checked, so that a restart does not check them again, and the secret that decides which are.
 
-use crate::files::write_atomically;
+use crate::files::write_private;
 use neuroshard_types::{dispute::ClaimId, BlockNumber};
+use rand::{rngs::OsRng, RngCore};
 use serde::{Deserialize, Serialize};
 use std::{
 	collections::BTreeMap,
@@ -33,10 +34,17 @@ struct Entry {
 	until: BlockNumber,
 }
 
+/// What the file holds.
+#[derive(Default, Serialize, Deserialize)]
+struct Content {
+	secret: [u8; 32],
+	entries: Vec<Entry>,
+}
+
 /// The claims that were checked and can still be disputed.
-#[derive(Debug)]
 pub struct Ledger {
 	path: PathBuf,
+	secret: [u8; 32],
 	entries: BTreeMap<ClaimId, Entry>,
 }
 
@@ -44,9 +52,18 @@ impl Ledger {
 	/// The ledger in `base`. One that cannot be read is begun anew: claims are then checked again, which costs time only.
 	pub fn open(base: &Path) -> Self {
 		let path = base.join(FILE);
-		let read = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Vec<Entry>>(&bytes).ok());
-		let entries = read.unwrap_or_default().into_iter().map(|entry| (entry.claim.clone(), entry)).collect();
-		Self { path, entries }
+		let read = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
+		let Content { secret, entries } = read.unwrap_or_else(|| {
+			let mut secret = [0; 32];
+			OsRng.fill_bytes(&mut secret);
+			Content { secret, entries: Vec::new() }
+		});
+		Self { path, secret, entries: entries.into_iter().map(|entry| (entry.claim.clone(), entry)).collect() }
+	}
+
+	/// What decides which work is checked: nobody must know it before the work is done.
+	pub fn secret(&self) -> &[u8; 32] {
+		&self.secret
 	}
 
 	/// What is known of a claim.
@@ -61,8 +78,8 @@ impl Ledger {
 	pub fn note(&mut self, claim: ClaimId, finding: Finding, until: BlockNumber, now: BlockNumber) -> io::Result<()> {
 		self.entries.retain(|_, entry| entry.until >= now);
 		self.entries.insert(claim.clone(), Entry { claim, finding, until });
-		let list: Vec<&Entry> = self.entries.values().collect();
-		write_atomically(&self.path, &serde_json::to_vec(&list)?)
+		let content = Content { secret: self.secret, entries: self.entries.values().cloned().collect() };
+		write_private(&self.path, &serde_json::to_vec(&content)?)
 	}
 }
 
@@ -81,7 +98,11 @@ mod tests {
 		let mut ledger = Ledger::open(base.path());
 		ledger.note(claim(1), Finding::Right, 10, 5).unwrap();
 		ledger.note(claim(2), Finding::Challenged, 20, 5).unwrap();
+		let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(base.path().join(FILE)).unwrap().permissions());
+		assert_eq!(mode & 0o777, 0o600);
 		let mut again = Ledger::open(base.path());
+		assert_eq!(again.secret(), ledger.secret());
+		assert_ne!(*ledger.secret(), [0; 32]);
 		assert_eq!(again.finding(&claim(1)), Some(Finding::Right));
 		again.note(claim(3), Finding::Unknown, 30, 11).unwrap();
 		let last = Ledger::open(base.path());

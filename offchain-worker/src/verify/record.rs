@@ -44,10 +44,9 @@ impl Record {
 	}
 
 	fn begin(&mut self, position: Option<Position>) {
-		// A game can be opened anew when an earlier one of the same challenger is over.
-		if position.is_some() {
+		// The same challenger cannot open a second game about a claim before the first is over: what tries to has failed.
+		if self.position.is_none() {
 			self.position = position;
-			self.defence.clear();
 		}
 	}
 

@@ -27,8 +27,8 @@ impl<RuntimeCall> Carriers<RuntimeCall> for () {
 }
 
 /// Refuses transactions with a `play` that is not by the account whose turn it is, in time and of a possible size: see [`Refusal`] for the
-/// codes of [`InvalidTransaction::Custom`]. So nobody else gets into the part of blocks that is kept for such moves. A `play` that another
-/// call carries is refused altogether.
+/// codes of [`InvalidTransaction::Custom`]. So nobody else gets into the part of blocks that is kept for such moves. Calls of this pallet
+/// that another call carries are refused altogether: a game is read off the extrinsics of blocks, where both sides look for them.
 #[derive(Encode, Decode, DecodeWithMemTracking, DefaultNoBound, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
 pub struct CheckTurn<T>(PhantomData<T>);
@@ -39,8 +39,8 @@ impl<T> core::fmt::Debug for CheckTurn<T> {
 	}
 }
 
-/// Whether a `play` is among the calls that `call` carries, however deep.
-fn carries_play<T: Config>(call: &T::RuntimeCall) -> bool
+/// Whether a call of this pallet is among those that `call` carries, however deep.
+fn carries_one<T: Config>(call: &T::RuntimeCall) -> bool
 where
 	T::RuntimeCall: IsSubType<Call<T>>,
 {
@@ -48,7 +48,7 @@ where
 	let mut calls = vec![call];
 	while let Some(call) = calls.pop() {
 		let carried = T::Carriers::carried(call);
-		if carried.iter().any(|call| matches!(call.is_sub_type(), Some(Call::play { .. }))) {
+		if carried.iter().any(|call| call.is_sub_type().is_some()) {
 			return true;
 		}
 		calls.extend(carried);
@@ -89,7 +89,7 @@ where
 				Pallet::<T>::admit(who, claim, challenger, action).err()
 			}
 			Some(_) => None,
-			None => carries_play::<T>(call).then_some(Refusal::Carried),
+			None => carries_one::<T>(call).then_some(Refusal::Carried),
 		};
 		match refused {
 			Some(refusal) => Err(InvalidTransaction::Custom(refusal.code()).into()),

@@ -2,8 +2,8 @@
 //!
 //! `fuzz pack DIRECTORY FILE` keeps inputs in one file, `fuzz unpack FILE DIRECTORY` does the reverse. All else is libFuzzer's.
 
+mod harness;
 mod memory;
-mod target;
 
 use std::{
 	ffi::{c_char, c_int, CString},
@@ -21,7 +21,7 @@ extern "C" {
 extern "C" fn run(data: *const u8, len: usize) -> c_int {
 	// SAFETY: libFuzzer passes `len` readable bytes, which stay as they are during the call.
 	let input = if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, len) } };
-	if catch_unwind(|| target::run(input, memory::allocated)).is_err() {
+	if catch_unwind(|| harness::run(input, memory::allocated)).is_err() {
 		// A signal is what libFuzzer takes for a finding.
 		std::process::abort();
 	}
@@ -31,12 +31,12 @@ extern "C" fn run(data: *const u8, len: usize) -> c_int {
 fn pack(directory: &Path, file: &Path) -> std::io::Result<()> {
 	let mut inputs = std::fs::read_dir(directory)?.map(|entry| std::fs::read(entry?.path())).collect::<Result<Vec<_>, _>>()?;
 	inputs.sort();
-	std::fs::write(file, target::pack(&inputs))
+	std::fs::write(file, harness::pack(&inputs))
 }
 
 fn unpack(file: &Path, directory: &Path) -> std::io::Result<()> {
 	std::fs::create_dir_all(directory)?;
-	let inputs = target::unpack(&std::fs::read(file)?);
+	let inputs = harness::unpack(&std::fs::read(file)?);
 	(0..).zip(inputs).try_for_each(|(number, input): (u32, _)| std::fs::write(directory.join(format!("kept-{number}")), input))
 }
 
@@ -47,7 +47,7 @@ fn main() -> std::io::Result<()> {
 		[_, "unpack", file, directory] => return unpack(file.as_ref(), directory.as_ref()),
 		_ => {}
 	}
-	target::prepare();
+	harness::prepare();
 	let mut arguments: Vec<*mut c_char> =
 		arguments.into_iter().filter_map(|argument| CString::new(argument).ok()).map(CString::into_raw).collect();
 	let mut count = c_int::try_from(arguments.len()).unwrap_or(c_int::MAX);

@@ -1,9 +1,9 @@
 //! A short run of the fuzzer: the inputs that were kept, and some made up here. See `scripts/fuzz.sh`.
 
+#[path = "../fuzz/harness/mod.rs"]
+mod harness;
 #[path = "../fuzz/memory.rs"]
 mod memory;
-#[path = "../fuzz/target/mod.rs"]
-mod target;
 
 use neuroshard_graph::merkle::blake2_256;
 
@@ -13,11 +13,11 @@ static ALLOCATOR: memory::Counting = memory::Counting;
 // One test only: what it allocates is counted for the whole process.
 #[test]
 fn no_input_panics_overflows_takes_much_memory_or_beats_an_honest_defender() {
-	target::prepare();
-	let kept = target::unpack(include_bytes!("corpus.bin"));
+	harness::prepare();
+	let kept = harness::unpack(include_bytes!("corpus.bin"));
 	assert!(kept.len() > 100, "{} inputs were kept", kept.len());
 	let drawn = (0..1_000u32).map(|seed| (0..6u8).flat_map(|block| blake2_256(&[&seed.to_le_bytes()[..], &[block]].concat())).collect());
 	for input in kept.into_iter().chain(drawn) {
-		target::run(&input, memory::allocated);
+		harness::run(&input, memory::allocated);
 	}
 }

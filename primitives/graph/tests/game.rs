@@ -234,6 +234,32 @@ fn a_false_claim_that_also_lies_about_the_loss_is_decided_at_the_loss() {
 }
 
 #[test]
+fn a_liar_who_posts_zeros_in_place_of_states_gains_nothing() {
+	// A chain of 320: two pieces, so that the list of states has one entry, and that is its root.
+	let model = ModelConfig { vocab: 64, dim: 320, heads: 1, kv_heads: 1, ffn: 32, max_seq: 32, ..ModelConfig::tiny() };
+	let round = Round::new(model, TrainConfig { batch: 1, inner_steps: 2, commit_interval: 2, ..TrainConfig::tiny() });
+	let setting = round.setting(round.corpus());
+	let plan = neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap();
+	let product = plan.stages().iter().position(|stage| matches!(stage.op, Op::Product(_))).unwrap() as u32;
+	let mistake = Mistake { step: 1, stage: product, output: 0, element: 31 * 320, mask: 1 << 22 };
+	let mut liar = Player::new(setting, Side::Defender, round.story_with(mistake), None);
+	let (roots, delta) = round.reveal(liar.story()).unwrap();
+	let mut challenger = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+	let doubt = challenger.story().doubt(&roots, delta).unwrap().unwrap();
+	let first = open_work(&setting, &roots, delta, doubt).unwrap();
+	let mut defender = |position: &Position, defence: &[Move]| match position {
+		Position::States { pieces, .. } => {
+			assert_eq!(*pieces, 2);
+			Some(Move::States(vec![[0; 32]]))
+		}
+		_ => liar.play(position, defence).ok(),
+	};
+	let record = referee(&setting, first, &mut defender, &mut honest(&mut challenger));
+	assert_eq!(record.end, End::Ruled(Ruling::Fraud));
+	assert!(record.positions.iter().any(|position| matches!(position, Position::States { .. })));
+}
+
+#[test]
 fn a_wrong_delta_alone_is_decided_at_its_tile() {
 	let round = Round::small();
 	let (corpus, mut wrong) = (round.corpus(), round.story());

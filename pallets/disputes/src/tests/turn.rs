@@ -63,6 +63,17 @@ fn a_move_without_a_game_or_too_late_or_too_long_is_invalid() {
 }
 
 #[test]
+fn a_challenge_that_another_call_carries_is_invalid() {
+	build_and_execute(|| {
+		let (_, work, doubt) = false_work();
+		let opening = RuntimeCall::from(Call::<Test>::challenge_work { run: 0, round: 0, who: LIAR, work, doubt });
+		assert_eq!(valid(signed(&ALICE), &opening), Ok(()));
+		let carried = RuntimeCall::from(pallet_utility::Call::batch { calls: vec![opening] });
+		assert_eq!(valid(signed(&ALICE), &carried), refused(Refusal::Carried));
+	});
+}
+
+#[test]
 fn a_move_that_another_call_carries_is_invalid_however_deep() {
 	build_and_execute(|| {
 		let (claim, mut game) = opened();

@@ -153,9 +153,7 @@ impl<'a, S: Story> Player<'a, S> {
 				let index = first_difference(&own, posted).ok_or(PlayError::Nothing)?;
 				Move::Hash { index, entry: entry(posted, index)? }
 			}
-			Position::PickPiece { site, target, leaf, tile, states } => {
-				// No states are posted of a tile that is computed in one piece.
-				let posted = if states == Hash::default() { &[] } else { posted };
+			Position::PickPiece { site, target, leaf, tile, .. } => {
 				// What was agreed on are the nodes that were posted: the own ones differ from the disputed one on.
 				let nodes = defence.iter().rev().find_map(|action| match action {
 					Move::Nodes { nodes, .. } => Some(nodes.as_slice()),
@@ -204,6 +202,8 @@ impl<'a, S: Story> Player<'a, S> {
 		let Traced { trace, .. } = self.story.trace(Job::of(site))?;
 		let cell = target.cell(trace.plan(), leaf).ok_or(PlayError::Position)?;
 		let own = trace.prefix_hashes(cell)?;
+		// No states are posted of a tile that is computed in one piece: the last list is another one then.
+		let posted = if own.is_empty() { &[] } else { posted };
 		if own.len() != posted.len() {
 			return Err(PlayError::Position);
 		}

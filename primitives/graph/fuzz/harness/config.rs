@@ -1,0 +1,71 @@
+//! Configurations of every shape: most of them accepted, many of them absurd.
+
+use super::source::Source;
+use neuroshard_graph::{Aggregator, ModelConfig, TrainConfig, F32};
+
+fn tiles(source: &mut Source, most: u32) -> u32 {
+	32 * (1 + source.either(most.min(8), most))
+}
+
+pub fn model(source: &mut Source) -> ModelConfig {
+	let kv_heads = 1 << source.below(6);
+	let group = 1 + source.either(4, 64);
+	// The width of all keys is a multiple of 32.
+	let head_dim = (32 / kv_heads).max(2) * (1 + source.either(8, 256));
+	let heads = group * kv_heads;
+	let mut model = ModelConfig {
+		vocab: tiles(source, 2_048),
+		dim: heads * head_dim,
+		layers: 1 + source.either(3, 258),
+		heads,
+		kv_heads,
+		ffn: tiles(source, 2_048),
+		max_seq: tiles(source, 32_768),
+		tied: source.once_in(2),
+		rope_theta: if source.once_in(4) { source.word() } else { 10_000 },
+		norm_eps: F32::new(1e-5),
+	};
+	if source.once_in(8) {
+		let fields = [&mut model.vocab, &mut model.dim, &mut model.layers, &mut model.heads, &mut model.kv_heads, &mut model.ffn];
+		let which = source.below(6) as usize;
+		if let Some(field) = fields.into_iter().nth(which) {
+			*field = source.word();
+		}
+	}
+	model
+}
+
+pub fn train(source: &mut Source, model: &ModelConfig) -> TrainConfig {
+	let seq_tiles = (model.max_seq / 32).max(1);
+	let aggregator = if source.once_in(2) { Aggregator::TrimmedMean { trim: u16::from(source.byte()) } } else { Aggregator::Mean };
+	let mut train = TrainConfig {
+		batch: 1 + source.either(4, 70_000),
+		seq_len: 32 * (1 + source.either(seq_tiles.min(4), seq_tiles)),
+		inner_steps: 1 + source.either(8, 1_000_000),
+		aggregator,
+		..TrainConfig::tiny()
+	};
+	train.commit_interval = train.inner_steps.div_ceil(64) + source.below(4);
+	if source.once_in(4) {
+		train.total_steps = source.word();
+		train.warmup_steps = source.below(train.total_steps);
+	}
+	if source.once_in(8) {
+		let floats = [
+			&mut train.lr,
+			&mut train.lr_min,
+			&mut train.beta1,
+			&mut train.beta2,
+			&mut train.eps,
+			&mut train.weight_decay,
+			&mut train.clip,
+			&mut train.outer_lr,
+			&mut train.outer_beta,
+		];
+		let which = source.below(9) as usize;
+		if let Some(field) = floats.into_iter().nth(which) {
+			*field = F32::new(source.float());
+		}
+	}
+	train
+}
