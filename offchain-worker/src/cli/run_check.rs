@@ -4,13 +4,11 @@ use super::{ModelFile, RunFile, RunFileError, TrainFile};
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::Manifest,
-	BlockNumber, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+	BlockNumber, MAX_LAYERS, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 
 /// Side of a tile: dimensions are multiples of it.
 const SIDE: u32 = 32;
-/// Most layers of a model.
-const MAX_LAYERS: u32 = 256;
 /// Longest sequence.
 const MAX_SEQUENCE: u32 = 1 << 20;
 /// Largest vocabulary.

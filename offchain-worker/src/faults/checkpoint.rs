@@ -7,11 +7,7 @@ use crate::{
 		outer::OuterError,
 	},
 };
-use neuroshard_graph::{
-	commit::tensors_root,
-	exec::{aggregate, outer_step},
-	TrainConfig, F32,
-};
+use neuroshard_graph::{commit::tensors_root, exec::take_outer_step, TrainConfig, F32};
 use neuroshard_types::H256;
 
 /// What is wrong with a checkpoint. A story that is told with [`Self::deltas`] and [`Self::train`] ends with it.
@@ -52,12 +48,7 @@ impl CheckpointLie {
 	pub fn apply_outer(self, engine: &Engine, previous: &Checkpoint, deltas: Vec<Vec<f32>>) -> Result<Checkpoint, OuterError> {
 		let (train, deltas) = (self.train(engine.train_config()), self.deltas(deltas));
 		let (mut params, mut momentum) = (previous.params.clone(), previous.momentum.clone());
-		if !deltas.is_empty() {
-			let mut gradient = vec![0.0; params.len()];
-			let inputs: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
-			aggregate(engine.exec(), &inputs, train.aggregator, &mut gradient)?;
-			outer_step(engine.exec(), &mut params, &mut momentum, &gradient, train.outer_lr.get(), train.outer_beta.get())?;
-		}
+		take_outer_step(engine.exec(), &train, &mut params, &mut momentum, &deltas)?;
 		let Header { run, round, adopted_steps, .. } = previous.header;
 		let too_many = || CheckpointError::TooManyRounds(round);
 		let root = |values: &[f32]| H256(tensors_root(engine.layout(), values, engine.exec().threads()));

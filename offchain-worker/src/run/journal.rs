@@ -1,17 +1,14 @@
 //! What a worker must not forget between commitment and reveal, on disk before the commitment is sent.
 
 use super::plan::PendingWork;
+use crate::files::write_private;
 use codec::{Decode, DecodeAll, Encode};
 use neuroshard_types::{
 	run::{seal, Work},
 	AccountId, RoundIndex, RunId, H256,
 };
 use rand::{rngs::OsRng, RngCore};
-use std::{
-	fs::File,
-	io::Write,
-	path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// Why the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -184,13 +181,8 @@ impl Journal {
 
 	/// Replaces the file as a whole. It holds a secret salt: temporary files are private, and this one stays so.
 	fn save(&self) -> Result<(), JournalError> {
-		let io = |source| JournalError::Io { path: self.path.clone(), source };
-		let folder = self.path.parent().unwrap_or(Path::new("."));
-		let mut file = tempfile::Builder::new().prefix(".writing-").tempfile_in(folder).map_err(io)?;
-		file.write_all(&(VERSION, &self.content).encode()).map_err(io)?;
-		file.as_file().sync_all().map_err(io)?;
-		file.persist(&self.path).map_err(|error| io(error.error))?;
-		File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)
+		let written = write_private(&self.path, &(VERSION, &self.content).encode());
+		written.map_err(|source| JournalError::Io { path: self.path.clone(), source })
 	}
 }
 

@@ -83,7 +83,7 @@ fn forget(cached: &Mutex<Cached>, kept: Option<DatasetId>) -> bool {
 
 /// The first of these rounds, all adopted, that is open; their end if there is none. Rounds are adopted one after the other, so that none
 /// is open before one that is not.
-async fn first_open(
+pub(super) async fn first_open(
 	rounds: Range<RoundIndex>,
 	is_open: impl AsyncFn(RoundIndex) -> Result<bool, WorkerError>,
 ) -> Result<RoundIndex, WorkerError> {

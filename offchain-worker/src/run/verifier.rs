@@ -4,9 +4,9 @@
 //! nothing from before. What was checked is in the [`Ledger`]. A move comes before a check: a check under way is put off for it.
 
 use super::{
-	content::{round_label, Content},
-	dataset::Dataset,
+	content::{read, round_label, Content},
 	peers::Book,
+	prune::first_open,
 	status::Reporter,
 	supply::Cached,
 	WorkerError,
@@ -14,8 +14,11 @@ use super::{
 use crate::{
 	chain::{disputes, work_hash, BlockId, ChainAt, ChainClient, ChainError, Heads, Submitter},
 	data::loader::Assignment,
-	store::{ContentDescriptor, Store, StoreError},
-	train::{checkpoint::decode_delta, priority::lower_thread_priority},
+	store::{ContentDescriptor, Store},
+	train::{
+		checkpoint::{decode_delta, CheckpointError},
+		priority::lower_thread_priority,
+	},
 	verify::{
 		case::{Case, CaseError, SourceError},
 		ledger::{Finding, Ledger},
@@ -23,11 +26,13 @@ use crate::{
 	},
 };
 use neuroshard_graph::{exec::Exec, game::Side, player::PlayError, tiles, ParamLayout};
+#[cfg(any(feature = "faults", test))]
+use neuroshard_types::dispute::WorkClaim;
 use neuroshard_types::{
-	dispute::{ClaimId, ClaimKind, GameView},
+	dispute::{ClaimId, ClaimKind, GameView, OuterJob},
 	grounds::Grounds,
-	run::{RoundRecord, RunConfig, Work},
-	AccountId, BlockNumber, RunId, H256,
+	run::{RoundRecord, Work},
+	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
 use std::{
 	collections::{BTreeMap, BTreeSet},
@@ -92,14 +97,19 @@ pub(super) struct Verifier {
 	/// Games and claims that failed here, and the first block in which they are tried again: the others must not wait for them.
 	failed_games: BTreeMap<GameId, BlockNumber>,
 	failed_claims: BTreeMap<ClaimId, BlockNumber>,
+	/// The first round of a run in which a claim may still have to be checked.
+	checked_to: Option<(RunId, RoundIndex)>,
+	/// The outer steps that were recomputed last, and the checkpoint that they give: most participants attest the same.
+	stepped: Option<(OuterJob, H256)>,
 }
 
-/// How a computation ended.
-#[allow(clippy::large_enum_variant, reason = "it is taken apart where it is returned")]
-enum Computed<T> {
-	Done(Case, Result<T, CaseError>),
-	/// A move is more urgent.
-	PutOff,
+/// A claim to check.
+struct Due {
+	claim: ClaimId,
+	/// Of its round.
+	record: RoundRecord,
+	/// First block in which it cannot be disputed any more.
+	until: BlockNumber,
 }
 
 impl Verifier {
@@ -126,6 +136,8 @@ impl Verifier {
 			resigned: BTreeMap::new(),
 			failed_games: BTreeMap::new(),
 			failed_claims: BTreeMap::new(),
+			checked_to: None,
+			stepped: None,
 		}
 	}
 
@@ -166,10 +178,10 @@ impl Verifier {
 			return played.map(|()| true);
 		}
 		match self.next_claim(&at).await? {
-			Some((claim, record)) => {
-				let checked = self.check(&at, heads, claim.clone(), &record).await;
+			Some(due) => {
+				let checked = self.check(&at, heads, &due).await;
 				if checked.is_err() {
-					self.failed_claims.insert(claim, at.block().number.saturating_add(REST));
+					self.failed_claims.insert(due.claim, at.block().number.saturating_add(REST));
 				}
 				checked.map(|()| true)
 			}
@@ -205,44 +217,59 @@ impl Verifier {
 	/// Whether this worker lets a claim of its own fall without a word, on purpose.
 	fn keeps_silent(&self, _claim: &ClaimId) -> bool {
 		#[cfg(any(feature = "faults", test))]
-		if let Some(fault) = self.fault.as_ref().filter(|_| _claim.who == self.me) {
+		if let Some(fault) = self.own_fault(_claim) {
 			return !fault.answers_disputes(_claim.round);
 		}
 		false
 	}
 
-	/// The next claim to check, and the round it was made in.
-	async fn next_claim(&mut self, at: &ChainAt) -> Result<Option<(ClaimId, RoundRecord)>, WorkerError> {
+	/// The next claim to check. Those whose time is over first come first.
+	async fn next_claim(&mut self, at: &ChainAt) -> Result<Option<Due>, WorkerError> {
 		let Some(run) = self.reporter.current().run.filter(|_| self.audit > 0.0) else { return Ok(None) };
 		let Some(view) = at.run(run).await? else { return Ok(None) };
 		let window = at.dispute_terms().await?.window;
 		let now = at.block().number;
-		let mut open = Vec::new();
-		for round in (0..view.rounds_adopted).rev() {
-			match at.record(run, round).await? {
-				Some(record) if record.adopted_at.saturating_add(window) > now.saturating_add(MARGIN) => open.push((round, record)),
-				_ => break,
+		let is_open = |record: &RoundRecord| record.adopted_at.saturating_add(window) > now.saturating_add(MARGIN);
+		let first = match self.checked_to.filter(|(known, _)| *known == run) {
+			Some((_, first)) => first,
+			None => {
+				let open = async |round| Ok(at.record(run, round).await?.as_ref().is_some_and(is_open));
+				first_open(0..view.rounds_adopted, open).await?
 			}
-		}
-		// Those whose time is over first come first.
-		let me = self.me.clone();
-		for (round, record) in open.into_iter().rev() {
-			let until = record.adopted_at.saturating_add(window);
-			for who in record.participants.iter().filter(|who| **who != me) {
-				for kind in [ClaimKind::Attestation, ClaimKind::Work] {
-					let claim = ClaimId { run, round, kind, who: who.clone() };
-					if self.ledger.finding(&claim).is_some() || self.failed_claims.contains_key(&claim) {
-						continue;
-					}
-					if kind == ClaimKind::Work && !self.is_drawn(&claim) {
-						self.note(claim, Finding::PassedOver, until, now)?;
-						continue;
-					}
-					return Ok(Some((claim, record)));
+		};
+		// Whatever was put off or failed in a round keeps the search from beginning behind it.
+		let mut done = first;
+		for round in first..view.rounds_adopted {
+			if let Some(record) = at.record(run, round).await?.filter(is_open) {
+				let until = record.adopted_at.saturating_add(window);
+				let mut open = self.unchecked(run, round, &record);
+				if let Some(claim) = open.find(|claim| !self.failed_claims.contains_key(claim)) {
+					drop(open);
+					self.checked_to = Some((run, done));
+					return Ok(Some(Due { claim, record, until }));
+				}
+				drop(open);
+				if self.unchecked(run, round, &record).next().is_some() {
+					continue;
 				}
 			}
+			if done == round {
+				done = round.saturating_add(1);
+			}
 		}
+		self.checked_to = Some((run, done));
 		Ok(None)
+	}
+
+	/// Claims of others in a round that are to be checked and were not yet.
+	fn unchecked<'a>(&'a self, run: RunId, round: RoundIndex, record: &'a RoundRecord) -> impl Iterator<Item = ClaimId> + 'a {
+		let others = record.participants.iter().filter(|who| **who != self.me);
+		let claims = others
+			.flat_map(move |who| [ClaimKind::Attestation, ClaimKind::Work].map(|kind| ClaimId { run, round, kind, who: who.clone() }));
+		claims.filter(|claim| {
+			let wanted = claim.kind == ClaimKind::Attestation || self.is_drawn(claim);
+			wanted && self.ledger.finding(claim).is_none()
+		})
 	}
 
 	/// Whether a claim is among the share that is checked: the same answer whenever it is asked, and one that nobody else can tell.
@@ -259,59 +286,65 @@ impl Verifier {
 	}
 
 	/// Checks a claim, and disputes it if it is false.
-	async fn check(
+	async fn check(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, due: &Due) -> Result<(), WorkerError> {
+		let found = match due.claim.kind {
+			ClaimKind::Work => self.check_work(at, heads, due).await?,
+			ClaimKind::Attestation => self.check_attestation(at, heads, &due.claim).await?,
+		};
+		// Put off.
+		let Some(finding) = found else { return Ok(()) };
+		if finding != Finding::NoClaim {
+			self.reporter.update(|status| {
+				status.disputes.checked = status.disputes.checked.saturating_add(1);
+				if finding == Finding::Challenged {
+					status.disputes.challenged = status.disputes.challenged.saturating_add(1);
+				}
+			});
+		}
+		self.note(due.claim.clone(), finding, due.until, at.block().number)
+	}
+
+	/// `None` if it was put off.
+	async fn check_work(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, due: &Due) -> Result<Option<Finding>, WorkerError> {
+		let (claim, cancel) = (&due.claim, Arc::new(AtomicBool::new(false)));
+		let Some(work) = self.revealed(&due.record, claim, at).await? else { return Ok(Some(Finding::Unknown)) };
+		let Some(case) = self.case_of(at, claim, cancel.clone()).await? else { return Ok(Some(Finding::NoClaim)) };
+		let revealed = work.clone();
+		let Some((case, doubt)) = self.compute(case, heads, cancel, move |case| case.doubt(&revealed)).await? else { return Ok(None) };
+		let Some(doubt) = doubt else { return Ok(Some(Finding::Right)) };
+		tracing::warn!(round = claim.round, who = %claim.who, ?doubt, "work is not what its inner steps give: disputing it");
+		self.case = Some((claim.clone(), case));
+		let call = disputes::challenge_work(claim.run, claim.round, claim.who.clone(), work, doubt);
+		self.challenge(call).await.map(Some)
+	}
+
+	/// `None` if it was put off.
+	async fn check_attestation(
 		&mut self,
 		at: &ChainAt,
 		heads: watch::Receiver<Heads>,
-		claim: ClaimId,
-		record: &RoundRecord,
-	) -> Result<(), WorkerError> {
-		let until = record.adopted_at.saturating_add(at.dispute_terms().await?.window);
-		let cancel = Arc::new(AtomicBool::new(false));
-		let finding = match claim.kind {
-			ClaimKind::Work => match self.revealed(record, &claim, at).await? {
-				None => Finding::Unknown,
-				Some(work) => {
-					let Some(case) = self.case_of(at, &claim, cancel.clone()).await? else {
-						return self.note(claim, Finding::PassedOver, until, at.block().number);
-					};
-					let revealed = work.clone();
-					match self.compute(case, heads, cancel, move |case| case.doubt(&revealed)).await? {
-						Computed::PutOff => return Ok(()),
-						Computed::Done(_, Ok(None)) => Finding::Right,
-						Computed::Done(case, Ok(Some(doubt))) => {
-							tracing::warn!(round = claim.round, who = %claim.who, ?doubt, "work is not what its inner steps give: disputing it");
-							self.case = Some((claim.clone(), case));
-							let call = disputes::challenge_work(claim.run, claim.round, claim.who.clone(), work, doubt);
-							self.challenge(call).await?
-						}
-						Computed::Done(_, Err(error)) => return Err(error.into()),
-					}
-				}
-			},
-			ClaimKind::Attestation => {
-				let Some(case) = self.case_of(at, &claim, cancel.clone()).await? else {
-					return self.note(claim, Finding::PassedOver, until, at.block().number);
-				};
-				match self.compute(case, heads, cancel, Case::checkpoint).await? {
-					Computed::PutOff => return Ok(()),
-					Computed::Done(_, Ok((_, true))) => Finding::Right,
-					Computed::Done(case, Ok((root, false))) => {
-						tracing::warn!(round = claim.round, who = %claim.who, ours = ?root, "attested another checkpoint: disputing it");
-						self.case = Some((claim.clone(), case));
-						self.challenge(disputes::challenge_attestation(claim.run, claim.round, claim.who.clone())).await?
-					}
-					Computed::Done(_, Err(error)) => return Err(error.into()),
-				}
+		claim: &ClaimId,
+	) -> Result<Option<Finding>, WorkerError> {
+		let ClaimId { run, round, who, .. } = claim;
+		let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(Some(Finding::NoClaim)) };
+		let known = self.stepped.as_ref().filter(|(job, _)| *job == judged.job).map(|(_, root)| *root);
+		let root = match known {
+			Some(root) => root,
+			None => {
+				let cancel = Arc::new(AtomicBool::new(false));
+				let Some(case) = self.case_of(at, claim, cancel.clone()).await? else { return Ok(Some(Finding::NoClaim)) };
+				let Some((case, root)) = self.compute(case, heads, cancel, Case::checkpoint).await? else { return Ok(None) };
+				// Only a game about it needs it any more.
+				self.case = (root != judged.checkpoint).then(|| (claim.clone(), case));
+				self.stepped = Some((judged.job, root));
+				root
 			}
 		};
-		self.reporter.update(|status| {
-			status.disputes.checked = status.disputes.checked.saturating_add(1);
-			if finding == Finding::Challenged {
-				status.disputes.challenged = status.disputes.challenged.saturating_add(1);
-			}
-		});
-		self.note(claim, finding, until, at.block().number)
+		if root == judged.checkpoint {
+			return Ok(Some(Finding::Right));
+		}
+		tracing::warn!(round, %who, ours = ?root, "attested another checkpoint: disputing it");
+		self.challenge(disputes::challenge_attestation(*run, *round, who.clone())).await.map(Some)
 	}
 
 	async fn challenge(&self, call: crate::chain::Call) -> Result<Finding, WorkerError> {
@@ -432,70 +465,64 @@ impl Verifier {
 				return Ok(Some(case));
 			}
 		}
-		let ClaimId { run, round, kind, who } = claim;
-		let exec = self.exec()?;
-		let case = match kind {
-			ClaimKind::Work => {
-				let Some(judged) = at.work_claim(*run, *round, who).await? else { return Ok(None) };
-				let config = &judged.config;
-				let layout = ParamLayout::new(&config.model).map_err(neuroshard_graph::exec::SetupError::from).map_err(CaseError::from)?;
-				let (theta, momentum) = self.start(*run, config, &layout, judged.start).await?;
-				let dataset = self.dataset(at, config).await?;
-				let train = &config.train;
-				let assignment = Assignment {
-					position: judged.position,
-					seed: judged.seed,
-					inner_steps: train.inner_steps,
-					batch: train.batch,
-					seq_len: train.seq_len,
-				};
-				#[cfg(any(feature = "faults", test))]
-				let assignment = match self.fault.as_ref().filter(|_| *who == self.me) {
-					Some(fault) => Assignment { seed: fault.window_seed(*run, *round, judged.seed), ..assignment },
-					None => assignment,
-				};
-				let shards = dataset.loader.round_shards(&assignment)?;
-				self.content.shards(&dataset, &shards, &self.book.all()).await?;
-				let source = (dataset.loader.clone(), dataset.library());
-				let start = (theta, momentum.0);
-				#[cfg(any(feature = "faults", test))]
-				if let Some(fault) = self.fault.as_ref().filter(|_| *who == self.me) {
-					use neuroshard_types::dispute::WorkClaim;
-					let mistake = fault.mistake(*run, *round, &config.model, train);
-					let mistake = mistake.map_err(neuroshard_graph::exec::SetupError::from).map_err(CaseError::from)?;
-					let read = WorkClaim { seed: fault.window_seed(*run, *round, judged.seed), ..judged.clone() };
-					let case = Case::work_on(exec, *round, judged, Box::new(read.windows()), start, source, cancel)?;
-					return Ok(Some(case.with_mistake(mistake)));
-				}
-				Case::work(exec, *round, judged, start, source, cancel)?
-			}
-			ClaimKind::Attestation => {
-				let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(None) };
-				let config = &judged.config;
-				let layout = ParamLayout::new(&config.model).map_err(neuroshard_graph::exec::SetupError::from).map_err(CaseError::from)?;
-				let root = judged.job.start;
-				let (theta, momentum) = self.start(*run, config, &layout, root).await?;
-				let momentum = self.vector(&layout, momentum)?;
-				let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
-				for delta in judged.job.steps.iter().flatten() {
-					let content = ContentDescriptor { root: *delta, leaves };
-					self.content.delta(round_label(*run, *round), content, None, &self.book.all()).await?;
-				}
-				let (store, steps, threads) = (self.content.store.clone(), judged.job.steps.clone(), self.threads);
-				let deltas = move |step: u32| {
-					let roots = steps.get(step as usize).into_iter().flatten();
-					roots.map(|root| read_delta(&store, &layout, *root, threads)).collect::<Result<Vec<_>, _>>()
-				};
-				let train = config.train.clone();
-				#[cfg(any(feature = "faults", test))]
-				if let Some(lie) = self.fault.as_ref().filter(|_| *who == self.me).and_then(|fault| fault.lie(*round)) {
-					let told = move |step| deltas(step).map(|deltas| lie.deltas(deltas));
-					return Ok(Some(Case::attestation(exec, judged, &lie.train(&train), [theta, momentum], told)?));
-				}
-				Case::attestation(exec, judged, &train, [theta, momentum], deltas)?
-			}
+		match claim.kind {
+			ClaimKind::Work => self.work_case(at, claim, cancel).await,
+			ClaimKind::Attestation => self.attestation_case(at, claim).await,
+		}
+	}
+
+	async fn work_case(&mut self, at: &ChainAt, claim: &ClaimId, cancel: Arc<AtomicBool>) -> Result<Option<Case>, WorkerError> {
+		let ClaimId { run, round, who, .. } = claim;
+		let Some(judged) = at.work_claim(*run, *round, who).await? else { return Ok(None) };
+		// What the claimant read: the windows that were drawn for it.
+		let told = judged.clone();
+		#[cfg(any(feature = "faults", test))]
+		let told = self.told_by(claim, told);
+		let train = &judged.config.train;
+		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
+		let (theta, momentum) = self.start(*run, &layout, judged.start).await?;
+		let dataset = self.content.dataset(at, judged.config.dataset, &self.dataset, &self.book.all()).await?;
+		let assignment = Assignment {
+			position: told.position,
+			seed: told.seed,
+			inner_steps: train.inner_steps,
+			batch: train.batch,
+			seq_len: train.seq_len,
 		};
+		let shards = dataset.loader.round_shards(&assignment)?;
+		self.content.shards(&dataset, &shards, &self.book.all()).await?;
+		let source = (dataset.loader.clone(), dataset.library());
+		#[cfg(any(feature = "faults", test))]
+		let mistake = self.mistake(claim, &judged)?;
+		let case = Case::work(self.exec()?, *round, judged, told.windows(), (theta, momentum.0), source, cancel)?;
+		#[cfg(any(feature = "faults", test))]
+		let case = case.with_mistake(mistake);
 		Ok(Some(case))
+	}
+
+	async fn attestation_case(&mut self, at: &ChainAt, claim: &ClaimId) -> Result<Option<Case>, WorkerError> {
+		let ClaimId { run, round, who, .. } = claim;
+		let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(None) };
+		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
+		let (theta, momentum) = self.start(*run, &layout, judged.job.start).await?;
+		let start = [theta, self.vector(&layout, momentum)?];
+		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
+		for delta in judged.job.steps.iter().flatten() {
+			let content = ContentDescriptor { root: *delta, leaves };
+			self.content.delta(round_label(*run, *round), content, None, &self.book.all()).await?;
+		}
+		let (store, steps, threads) = (self.content.store.clone(), judged.job.steps.clone(), self.threads);
+		let deltas = move |step: u32| {
+			let roots = steps.get(step as usize).into_iter().flatten();
+			roots.map(|root| read_delta(&store, &layout, *root, threads)).collect::<Result<Vec<_>, _>>()
+		};
+		let (exec, train) = (self.exec()?, judged.config.train.clone());
+		#[cfg(any(feature = "faults", test))]
+		if let Some(lie) = self.own_fault(claim).and_then(|fault| fault.lie(*round)) {
+			let told = move |step| deltas(step).map(|deltas| lie.deltas(deltas));
+			return Ok(Some(Case::attestation(exec, judged, &lie.train(&train), start, told)?));
+		}
+		Ok(Some(Case::attestation(exec, judged, &train, start, deltas)?))
 	}
 
 	fn exec(&mut self) -> Result<Arc<Exec>, WorkerError> {
@@ -508,45 +535,26 @@ impl Verifier {
 	}
 
 	/// Parameters of a checkpoint, and the root of its momentum.
-	async fn start(&self, run: RunId, config: &RunConfig, layout: &ParamLayout, root: H256) -> Result<(Vec<f32>, H256), WorkerError> {
+	async fn start(&self, run: RunId, layout: &ParamLayout, root: H256) -> Result<(Vec<f32>, H256), WorkerError> {
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
 		let header = self.content.checkpoint(run, root, leaves, &self.book.all()).await?;
-		debug_assert_eq!(layout.len() as u64, config.model.parameters());
 		Ok((self.vector(layout, header.params)?, header.momentum))
 	}
 
 	/// A vector from the store.
 	fn vector(&self, layout: &ParamLayout, root: H256) -> Result<Vec<f32>, WorkerError> {
-		let blob = self.content.store.get(root)?.ok_or(StoreError::Unknown { root })?;
-		let bytes = blob.bytes()?;
-		let part = "checkpoint";
-		Ok(tiles::decode(layout, &bytes).map_err(|source| crate::train::checkpoint::CheckpointError::Encoding { part, source })?)
+		let decoded = tiles::decode(layout, &read(&self.content.store, root)?);
+		Ok(decoded.map_err(|source| CheckpointError::Encoding { part: "checkpoint", source })?)
 	}
 
-	/// The run's dataset, shared with the main loop.
-	async fn dataset(&self, at: &ChainAt, config: &RunConfig) -> Result<Dataset, WorkerError> {
-		let id = config.dataset;
-		let mut cached = self.dataset.lock().await;
-		if let Some((_, dataset)) = cached.as_ref().filter(|(known, _)| *known == id) {
-			return Ok(dataset.clone());
-		}
-		let manifest = at.dataset(id).await?.ok_or(WorkerError::UnknownDataset(id))?.manifest;
-		let dataset = match self.content.local_dataset(id, &manifest).await? {
-			Some(dataset) => dataset,
-			None => self.content.remote_dataset(id, &manifest, &self.book.all()).await?,
-		};
-		*cached = Some((id, dataset.clone()));
-		Ok(dataset)
-	}
-
-	/// Computes on a thread of its own; puts it off when this account has to move in a dispute meanwhile.
+	/// Computes on a thread of its own; puts it off (`None`) when this account has to move in a dispute meanwhile.
 	async fn compute<T: Send + 'static>(
 		&mut self,
 		case: Case,
 		mut heads: watch::Receiver<Heads>,
 		cancel: Arc<AtomicBool>,
 		job: impl FnOnce(&mut Case) -> Result<T, CaseError> + Send + 'static,
-	) -> Result<Computed<T>, WorkerError> {
+	) -> Result<Option<(Case, T)>, WorkerError> {
 		let mut result = on_thread(case, job)?;
 		heads.mark_unchanged();
 		let mut followed = true;
@@ -554,10 +562,11 @@ impl Verifier {
 			tokio::select! {
 				done = &mut result => {
 					let (case, result) = done.map_err(|_| WorkerError::Stopped)?;
-					return Ok(match result {
-						Err(error) if error.is_cancelled() => Computed::PutOff,
-						result => Computed::Done(case, result),
-					});
+					return match result {
+						Ok(computed) => Ok(Some((case, computed))),
+						Err(error) if error.is_cancelled() => Ok(None),
+						Err(error) => Err(error.into()),
+					};
 				},
 				changed = heads.changed(), if followed => {
 					followed = changed.is_ok();
@@ -569,6 +578,28 @@ impl Verifier {
 				},
 			}
 		}
+	}
+}
+
+#[cfg(any(feature = "faults", test))]
+impl Verifier {
+	/// What this worker does wrong on purpose, if the claim is its own.
+	fn own_fault(&self, claim: &ClaimId) -> Option<&crate::faults::Fault> {
+		self.fault.as_ref().filter(|_| claim.who == self.me)
+	}
+
+	/// The claim as the one who cheated with it tells it: with the windows that it read.
+	fn told_by(&self, claim: &ClaimId, judged: WorkClaim) -> WorkClaim {
+		match self.own_fault(claim) {
+			Some(fault) => WorkClaim { seed: fault.window_seed(claim.run, claim.round, judged.seed), ..judged },
+			None => judged,
+		}
+	}
+
+	/// The mistake that was made on purpose.
+	fn mistake(&self, claim: &ClaimId, judged: &WorkClaim) -> Result<Option<neuroshard_graph::trace::Mistake>, CaseError> {
+		let Some(fault) = self.own_fault(claim) else { return Ok(None) };
+		Ok(fault.mistake(claim.run, claim.round, &judged.config.model, &judged.config.train)?)
 	}
 }
 
@@ -591,7 +622,6 @@ fn on_thread<T: Send + 'static>(
 }
 
 fn read_delta(store: &Store, layout: &ParamLayout, root: H256, threads: usize) -> Result<Vec<f32>, SourceError> {
-	let blob = store.get(root).ok().flatten().ok_or(SourceError::Missing(root))?;
-	let bytes = blob.bytes().map_err(|_| SourceError::Missing(root))?;
+	let bytes = read(store, root).map_err(|_| SourceError::Missing(root))?;
 	Ok(decode_delta(layout, &bytes, root, threads)?)
 }

@@ -5,10 +5,7 @@ use super::{
 	round::{validation_loss, TrainError},
 };
 use crate::{data::loader::Loader, engine::Engine};
-use neuroshard_graph::{
-	exec::{aggregate, outer_step},
-	outer::AggregateError,
-};
+use neuroshard_graph::{exec::take_outer_step, outer::AggregateError};
 use neuroshard_types::run::Attestation;
 
 /// Why there is no next checkpoint.
@@ -36,12 +33,7 @@ pub enum OuterError {
 pub fn apply_outer(engine: &Engine, previous: &Checkpoint, deltas: &[Vec<f32>]) -> Result<Checkpoint, OuterError> {
 	let train = engine.train_config();
 	let (mut params, mut momentum) = (previous.params.clone(), previous.momentum.clone());
-	if !deltas.is_empty() {
-		let mut gradient = vec![0.0; params.len()];
-		let inputs: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
-		aggregate(engine.exec(), &inputs, train.aggregator, &mut gradient)?;
-		outer_step(engine.exec(), &mut params, &mut momentum, &gradient, train.outer_lr.get(), train.outer_beta.get())?;
-	}
+	take_outer_step(engine.exec(), train, &mut params, &mut momentum, deltas)?;
 	let header = previous.header;
 	let too_many = || CheckpointError::TooManyRounds(header.round);
 	let round = header.round.checked_add(1).ok_or_else(too_many)?;

@@ -7,10 +7,10 @@ use crate::{
 };
 use neuroshard_graph::{
 	exec::{Exec, SetupError},
-	game::{open_checkpoint, open_work, Doubt, GameError, Move, Position, Setting, Side},
+	game::{open_checkpoint, open_work, Doubt, GameError, Move, Position, Side},
 	player::{CheckpointStory, PlayError, Player, Story, WorkStory},
 	trace::TraceError,
-	Hash, TrainConfig,
+	ConfigError, Hash, TrainConfig,
 };
 use neuroshard_types::{
 	assignment::Window,
@@ -58,6 +58,12 @@ pub enum CaseError {
 	Game(#[from] GameError),
 }
 
+impl From<ConfigError> for CaseError {
+	fn from(error: ConfigError) -> Self {
+		Self::Setup(error.into())
+	}
+}
+
 impl CaseError {
 	/// Whether the work was put off and nothing is wrong.
 	pub fn is_cancelled(&self) -> bool {
@@ -67,8 +73,6 @@ impl CaseError {
 
 /// Reads the tokens of a sequence of an inner step.
 type Read = Box<dyn FnMut(u32, u32, &mut [u16]) -> Result<(), SourceError> + Send + Sync>;
-/// The window of a sequence (second) of an inner step (first).
-type Windows = Box<dyn Fn(u32, u32) -> Option<Window> + Send + Sync>;
 /// Gives the deltas of an outer step.
 type Deltas = Box<dyn FnMut(u32) -> Result<Vec<Vec<f32>>, SourceError> + Send + Sync>;
 
@@ -84,8 +88,8 @@ pub struct Case {
 }
 
 impl Case {
-	/// A claim about the inner steps of `round`, from the parameters of the checkpoint that it started from and the root of that
-	/// checkpoint's momentum. Raising `cancel` ends a computation at its next step.
+	/// A claim about the inner steps of `round` on `window`s, from the parameters of the checkpoint that it started from and the root of
+	/// that checkpoint's momentum. Raising `cancel` ends a computation at its next step.
 	///
 	/// # Errors
 	/// [`CaseError::Setup`] if the model does not fit this machine or the parameters.
@@ -93,23 +97,7 @@ impl Case {
 		exec: Arc<Exec>,
 		round: RoundIndex,
 		claim: WorkClaim,
-		start: (Vec<f32>, Hash),
-		(loader, shards): (Loader, Shards),
-		cancel: Arc<AtomicBool>,
-	) -> Result<Self, CaseError> {
-		let windows = Box::new(claim.windows());
-		Self::work_on(exec, round, claim, windows, start, (loader, shards), cancel)
-	}
-
-	/// [`Self::work`] on other windows than those that were drawn.
-	///
-	/// # Errors
-	/// As there.
-	pub(crate) fn work_on(
-		exec: Arc<Exec>,
-		round: RoundIndex,
-		claim: WorkClaim,
-		window: Windows,
+		window: impl Fn(u32, u32) -> Option<Window> + Send + Sync + 'static,
 		start: (Vec<f32>, Hash),
 		(loader, shards): (Loader, Shards),
 		cancel: Arc<AtomicBool>,
@@ -182,25 +170,17 @@ impl Case {
 		Ok(story.delta()?.map(|(_, delta)| (committed, delta)))
 	}
 
-	/// The checkpoint that the outer steps give, and whether that is the claimed one.
+	/// The checkpoint that the outer steps give.
 	///
 	/// # Errors
 	/// [`CaseError`]; [`GameError::OtherClaim`] for a claim about work.
-	pub fn checkpoint(&mut self) -> Result<(H256, bool), CaseError> {
-		let (Told::Attestation(story), Grounds::Attestation { deltas, claimed, .. }) = (&mut self.told, &self.grounds) else {
+	pub fn checkpoint(&mut self) -> Result<H256, CaseError> {
+		let (Told::Attestation(story), Grounds::Attestation { deltas, .. }) = (&mut self.told, &self.grounds) else {
 			return Err(GameError::OtherClaim.into());
 		};
 		let steps = u32::try_from(deltas.len()).map_err(|_| GameError::Place)?;
 		let root = *story.roots(0, steps)?.last().ok_or(GameError::Place)?;
-		Ok((H256(root), root == *claimed))
-	}
-
-	/// The position in which a game about the claim begins.
-	///
-	/// # Errors
-	/// [`CaseError::Game`] if it cannot be disputed like this.
-	pub fn open(&self, opening: Option<(&Work, Doubt)>) -> Result<Position, CaseError> {
-		open(&self.grounds, opening)
+		Ok(H256(root))
 	}
 
 	/// The move of `side` in `position`, after the defender's moves so far.
@@ -209,14 +189,10 @@ impl Case {
 	/// [`CaseError::Play`]; with [`PlayError::Nothing`] for a challenger who has no case.
 	pub fn respond(&mut self, side: Side, position: &Position, defence: &[Move]) -> Result<Move, CaseError> {
 		let Self { grounds, told } = self;
-		Ok(match told {
-			Told::Work(story, shards) => {
-				grounds.judge(|setting: &Setting<'_>| Player::new(*setting, side, &mut **story, Some(shards)).play(position, defence))?
-			}
-			Told::Attestation(story) => {
-				grounds.judge(|setting: &Setting<'_>| Player::new(*setting, side, &mut **story, None).play(position, defence))?
-			}
-		})
+		Ok(grounds.judge(|setting| match told {
+			Told::Work(story, shards) => Player::new(*setting, side, &mut **story, Some(shards)).play(position, defence),
+			Told::Attestation(story) => Player::new(*setting, side, &mut **story, None).play(position, defence),
+		})?)
 	}
 }
 

@@ -22,8 +22,8 @@ pub enum Finding {
 	Challenged,
 	/// It could not be checked any more: what was revealed is in no state that the node still has.
 	Unknown,
-	/// Not drawn for a check.
-	PassedOver,
+	/// There is no such claim: nothing was revealed or attested.
+	NoClaim,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

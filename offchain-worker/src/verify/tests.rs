@@ -1,6 +1,10 @@
 //! Whole games between two cases, through what is posted on chain.
 
-use super::{case::Case, library::Shards, record::Record};
+use super::{
+	case::{open, Case},
+	library::Shards,
+	record::Record,
+};
 use crate::{
 	chain::disputes::{Act, Posted},
 	data::{dataset::dataset_root, dataset::shard_path, loader::Loader},
@@ -79,7 +83,9 @@ impl Claimed {
 		let shards = Shards::new(self.folder.path().to_path_buf(), self.claim.shape, self.roots.clone());
 		let exec = Arc::new(Exec::new(1).unwrap());
 		let start = (self.theta.clone(), self.momentum);
-		Case::work(exec, 0, self.claim.clone(), start, (loader, shards), Arc::default()).unwrap().with_mistake(mistake)
+		Case::work(exec, 0, self.claim.clone(), self.claim.windows(), start, (loader, shards), Arc::default())
+			.unwrap()
+			.with_mistake(mistake)
 	}
 
 	/// What a participant with this mistake reveals.
@@ -110,7 +116,7 @@ fn a_false_claim_falls_in_a_game_that_each_side_reads_off_the_chain() {
 	let doubt = challenging.doubt(&work).unwrap().unwrap();
 	let opening = Act::ChallengeWork { claim: id.clone(), work: work.clone(), doubt };
 	let mut blocks = vec![vec![Posted { by: challenger.clone(), act: opening }]];
-	let mut position = challenging.open(Some((&work, doubt))).unwrap();
+	let mut position = open(challenging.grounds(), Some((&work, doubt))).unwrap();
 	let ruling = loop {
 		// Both sides begin anew with every move, as after a restart.
 		let mut record = Record::new(id.clone(), challenger.clone());
@@ -147,7 +153,7 @@ fn nothing_is_wrong_with_honest_work() {
 	// A challenger without a case has no move to make.
 	let mut case = claimed.case(None);
 	let doubt = neuroshard_graph::game::Doubt::Interval(0);
-	let first = case.open(Some((&work, doubt))).unwrap();
+	let first = open(case.grounds(), Some((&work, doubt))).unwrap();
 	let answer = case.respond(Side::Defender, &first, &[]).unwrap();
 	let Outcome::Next(next) = case.grounds().judge(|setting| first.play(setting, &answer)).unwrap() else { panic!("a game") };
 	let error = case.respond(Side::Challenger, &next, &[answer]).unwrap_err();
@@ -164,6 +170,6 @@ fn a_check_can_be_put_off() {
 	let shards = Shards::new(claimed.folder.path().to_path_buf(), claimed.claim.shape, claimed.roots.clone());
 	let start = (claimed.theta.clone(), claimed.momentum);
 	let exec = Arc::new(Exec::new(1).unwrap());
-	let mut case = Case::work(exec, 0, claimed.claim.clone(), start, (loader, shards), cancel).unwrap();
+	let mut case = Case::work(exec, 0, claimed.claim.clone(), claimed.claim.windows(), start, (loader, shards), cancel).unwrap();
 	assert!(case.doubt(&work).unwrap_err().is_cancelled());
 }

@@ -6,15 +6,11 @@ use neuroshard_types::{
 	dataset::DatasetShape,
 	proof::{ProofKey, ProofKind, WorkClaim},
 	run::{PhaseDurations, RunConfig, Work},
-	ConfigError, ModelConfig, RoundIndex, RunId, TrainConfig, H256, MAX_PARTICIPANTS,
+	ConfigError, ModelConfig, RoundIndex, RunId, TrainConfig, H256, MAX_LAYERS, MAX_PARTICIPANTS,
 };
 
 /// Side of a tile.
 const SIDE: u64 = 32;
-
-/// Most layers that are looked at. A training step of more of them, however narrow, has more nodes than the protocol judges; but
-/// only a plan of all its nodes shows that, and its size must not be the sponsor's choice.
-const MAX_LAYERS: u32 = 256;
 
 /// Why a run cannot be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,6 +8,10 @@ use scale_info::TypeInfo;
 /// Version of the exact-f32 specification that this crate implements: it covers kernels, graph and witness format.
 pub const ARITHMETIC_VERSION: u16 = 1;
 
+/// Most layers of a model. A training step of more of them, however narrow, has more nodes than the protocol judges; but only a plan of all its
+/// nodes shows that, and its size must not be the choice of whoever sends a configuration. Every move of a dispute makes a plan, too.
+pub const MAX_LAYERS: u32 = 256;
+
 /// An `f32` carried as its IEEE-754 bits, so that it can be SCALE-encoded, hashed and compared exactly.
 ///
 /// In JSON it is a number, written as the shortest decimal that means this float. Many readers of JSON round through `f64`, which for a

@@ -42,6 +42,6 @@ pub mod trace;
 mod validate;
 pub mod witness;
 
-pub use config::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32};
+pub use config::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32, MAX_LAYERS};
 pub use layout::{ParamKind, ParamLayout, ParamTensor};
 pub use merkle::Hash;

@@ -3,7 +3,7 @@
 //! Everything here is integer arithmetic on 64 bits or more: the chain runs it on whatever a sponsor sends.
 
 use crate::{
-	config::{ConfigError, ModelConfig, TrainConfig, ARITHMETIC_VERSION, F32},
+	config::{ConfigError, ModelConfig, TrainConfig, ARITHMETIC_VERSION, F32, MAX_LAYERS},
 	plan::Plan,
 };
 
@@ -19,8 +19,6 @@ const MAX_PARAMETERS: u64 = 1 << 31;
 const MAX_PROBABILITIES: u64 = 1 << 28;
 /// Most tokens of one inner step: chains over them are disputed in pieces of 256, and a list of states between pieces is bounded.
 const MAX_TOKENS: u64 = 1 << 22;
-/// Most layers: every move of a dispute makes a plan, and a plan of an outer step has a tensor for each of theirs in every delta.
-const MAX_LAYERS: u32 = 256;
 /// Most inner steps between two committed states: their roots are one list in a dispute.
 const MAX_INTERVAL: u32 = crate::game::MAX_LIST;
 /// Most state roots of one round.

@@ -12,7 +12,7 @@ pub mod reward;
 pub mod run;
 pub mod traits;
 
-pub use neuroshard_graph::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32};
+pub use neuroshard_graph::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32, MAX_LAYERS};
 pub use sp_core::H256;
 
 /// Account of the chain: an sr25519, ed25519 or ecdsa public key's identifier.

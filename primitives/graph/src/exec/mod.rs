@@ -13,7 +13,7 @@ mod validator;
 pub use arena::Arena;
 pub use decoder::{forward_logits, DecodeError, Decoder};
 pub use neuroshard_kernels::exec::{Exec, ExecError};
-pub use outer::{aggregate, outer_step};
+pub use outer::{aggregate, outer_step, take_outer_step};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};
 

@@ -65,6 +65,16 @@ pub enum Subject<'a> {
 	},
 }
 
+impl<'a> Subject<'a> {
+	/// The windows of inner step `step`, by sequence; none for outer steps.
+	pub(crate) fn windows(self, step: u32) -> impl Fn(u32) -> Option<Window> + 'a {
+		move |sequence| match self {
+			Self::Work { window, .. } => window(step, sequence),
+			Self::Checkpoint { .. } => None,
+		}
+	}
+}
+
 /// The two sides.
 #[derive(
 	Clone,

@@ -441,17 +441,11 @@ impl Position {
 
 /// Executes the disputed piece.
 fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question, witness: &[u8]) -> Result<Ruling, GameError> {
-	let window = |step: u32| {
-		let subject = setting.subject;
-		move |sequence: u32| match subject {
-			Subject::Work { window, .. } => window(step, sequence),
-			Subject::Checkpoint { .. } => None,
-		}
-	};
 	let verdict = match *site {
 		Site::Step { step, vectors, nodes } => {
 			let Subject::Work { corpus, .. } = setting.subject else { return Err(GameError::OtherClaim) };
-			let tokens = Some(Tokens { corpus, window: &window(step) });
+			let windows = setting.subject.windows(step);
+			let tokens = Some(Tokens { corpus, window: &windows });
 			check(job, &Agreed { vectors: &vectors, nodes, results: &[], tokens }, question, witness)
 		}
 		Site::Delta { vectors } => {

@@ -79,6 +79,13 @@ pub(crate) struct ArenaJob {
 	pub update: Option<Update>,
 }
 
+impl ArenaJob {
+	/// The numbers that end the job as diverged if they are not finite: the loss, and the gradient's square norm.
+	pub fn ends(&self) -> impl Iterator<Item = TensorId> {
+		[Some(self.loss), self.update.map(|update| update.square_norm)].into_iter().flatten()
+	}
+}
+
 /// Stages, nodes and tensors of one job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {

@@ -4,13 +4,13 @@ use super::{story::Traced, Job, PlayError, Story};
 use crate::{
 	commit::{checkpoint_root, tensors_root},
 	config::{ModelConfig, TrainConfig},
-	exec::{aggregate, outer_step, Exec},
+	exec::{take_outer_step, Exec},
 	game::Contents,
 	layout::ParamLayout,
 	merkle::Hash,
 	trace::{Trace, TraceError},
 };
-use alloc::{sync::Arc, vec, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 
 /// Outer steps from a checkpoint, each with its deltas.
 pub struct CheckpointStory<D> {
@@ -63,14 +63,8 @@ impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> CheckpointStory<D> {
 		}
 		while self.done < steps {
 			let deltas = self.deltas(self.done)?;
-			if !deltas.is_empty() {
-				let inputs: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
-				let mut gradient = vec![0.0; self.layout.len()];
-				aggregate(&self.exec, &inputs, self.train.aggregator, &mut gradient).map_err(|_| PlayError::Position)?;
-				let [params, momentum] = &mut self.state;
-				let (lr, beta) = (self.train.outer_lr.get(), self.train.outer_beta.get());
-				outer_step(&self.exec, params, momentum, &gradient, lr, beta).map_err(|_| PlayError::Position)?;
-			}
+			let [params, momentum] = &mut self.state;
+			take_outer_step(&self.exec, &self.train, params, momentum, &deltas).map_err(|_| PlayError::Position)?;
 			self.done += 1;
 		}
 		Ok(())

@@ -218,10 +218,7 @@ impl<'a, S: Story> Player<'a, S> {
 		let before = piece.checked_sub(1).map(|before| entry(posted, before)).transpose()?;
 		let after = (piece < between).then(|| entry(posted, piece)).transpose()?;
 		let step = if let Site::Step { step, .. } = site { *step } else { 0 };
-		let window = |sequence: u32| match subject {
-			Subject::Work { window, .. } => window(step, sequence),
-			Subject::Checkpoint { .. } => None,
-		};
+		let window = subject.windows(step);
 		let tokens = match (subject, library) {
 			(Subject::Work { corpus, .. }, Some(library)) => Some((Tokens { corpus, window: &window }, library)),
 			_ => None,

@@ -141,8 +141,7 @@ impl Trace {
 	/// The node whose value is the first that ends the job as diverged: the loss or the gradient's square norm; `None` if both are finite.
 	pub fn diverged_node(&self) -> Option<u32> {
 		let job = self.plan.job.as_ref()?;
-		let ends = [Some(job.loss), job.update.as_ref().map(|update| update.square_norm)];
-		ends.into_iter().flatten().filter(|&id| !self.tensor(id).first().is_some_and(|value| value.is_finite())).find_map(|id| {
+		job.ends().filter(|&id| !self.tensor(id).first().is_some_and(|value| value.is_finite())).find_map(|id| {
 			match self.plan.address(id, 0, 0)? {
 				Address::Node { node, .. } => Some(node),
 				Address::Vector { .. } | Address::Result { .. } => None,

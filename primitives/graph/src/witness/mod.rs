@@ -96,10 +96,7 @@ pub fn state_hash(state: &[f32]) -> Hash {
 /// Whether `value`, which a stage's only tile begins with, ends the job.
 fn diverges(job: &Job<'_>, cell: Cell, tile: &[f32]) -> bool {
 	let tensor = job.plan().cell_tensor(cell);
-	let ends = job.plan().job.as_ref().is_some_and(|arena| {
-		let norm = arena.update.as_ref().map(|update| update.square_norm);
-		tensor.is_some() && (tensor == Some(arena.loss) || tensor == norm)
-	});
+	let ends = job.plan().job.is_some_and(|arena| arena.ends().any(|end| Some(end) == tensor));
 	ends && !tile.first().is_some_and(|value| value.is_finite())
 }
 
