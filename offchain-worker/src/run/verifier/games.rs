@@ -1,0 +1,140 @@
+//! Games: whose turn it is, what was posted, and this account's moves.
+
+use super::{compute::on_thread, GameId, Verifier};
+use crate::{
+	chain::{disputes, BlockId, ChainAt, ChainError, Heads},
+	run::WorkerError,
+	verify::{case::CaseError, record::Record},
+};
+use neuroshard_graph::{game::Side, player::PlayError};
+use neuroshard_types::{
+	dispute::{ClaimId, GameView, MoveKind},
+	grounds::Grounds,
+	BlockNumber,
+};
+use std::{collections::BTreeSet, sync::Arc};
+use tokio::sync::watch;
+
+impl Verifier {
+	/// The game in which this account has to move first.
+	pub(super) async fn our_turn(&mut self, at: &ChainAt) -> Result<Option<(GameId, GameView)>, ChainError> {
+		let games = at.games_of(&self.me).await?;
+		self.records.retain(|game, _| games.contains(game));
+		self.resigned.retain(|game, _| games.contains(game));
+		let now = at.block().number;
+		self.failed_games.retain(|_, until| *until > now);
+		self.failed_claims.retain(|_, until| *until > now);
+		let mut urgent: Option<(GameId, GameView)> = None;
+		let open = u32::try_from(games.len()).unwrap_or(u32::MAX);
+		for game in games {
+			let side = if game.0.who == self.me { Side::Defender } else { Side::Challenger };
+			if self.keeps_silent(&game.0) || self.failed_games.contains_key(&game) {
+				continue;
+			}
+			let Some(view) = at.game(&game.0, &game.1).await? else { continue };
+			let ours = view.turn == side && self.resigned.get(&game) != Some(&view.moves.len());
+			if ours && urgent.as_ref().is_none_or(|(_, other)| view.deadline < other.deadline) {
+				urgent = Some((game, view));
+			}
+		}
+		self.reporter.update(|status| status.disputes.open = open);
+		Ok(urgent)
+	}
+
+	/// Whether this worker lets a claim of its own fall without a word, on purpose.
+	fn keeps_silent(&self, _claim: &ClaimId) -> bool {
+		#[cfg(any(feature = "faults", test))]
+		if let Some(fault) = self.own_fault(_claim) {
+			return !fault.answers_disputes(_claim.round);
+		}
+		false
+	}
+
+	/// Makes the next move in a game.
+	pub(super) async fn play(
+		&mut self,
+		at: &ChainAt,
+		heads: watch::Receiver<Heads>,
+		game: GameId,
+		view: GameView,
+	) -> Result<(), WorkerError> {
+		let (claim, challenger) = &game;
+		let side = if claim.who == self.me { Side::Defender } else { Side::Challenger };
+		let Some(case) = self.case_of(at, claim, Arc::default()).await? else {
+			// Without a record nobody can judge the claim, and nobody loses.
+			self.resigned.insert(game, view.moves.len());
+			return Ok(());
+		};
+		// What the defender says follows from the position alone. It must not depend on what the challenger posted beside its moves.
+		let defence = match side {
+			Side::Defender => Vec::new(),
+			Side::Challenger => {
+				self.read(&game, &view, case.grounds()).await?;
+				let Some((record, _)) = self.records.get(&game).filter(|(record, _)| record.position() == Some(&view.position)) else {
+					// What was posted and what the chain says differ for as long as a reorganisation lasts.
+					self.records.remove(&game);
+					return Err(WorkerError::Stopped);
+				};
+				record.defence().to_vec()
+			}
+		};
+		let position = view.position;
+		let answer = on_thread(case, move |case| case.respond(side, &position, &defence))?;
+		let (case, answer) = answer.await.map_err(|_| WorkerError::Stopped)?;
+		self.case = Some((claim.clone(), case));
+		match answer {
+			Ok(action) => {
+				let kind = MoveKind::from(&action);
+				tracing::info!(round = claim.round, who = %claim.who, ?side, ?kind, "move in a dispute");
+				let call = disputes::play(claim.clone(), challenger.clone(), action);
+				self.send_move(heads, &game, view.moves.len(), call).await
+			}
+			Err(CaseError::Play(PlayError::Nothing)) => {
+				tracing::warn!(round = claim.round, who = %claim.who, "nothing to object to in this dispute: it is given up");
+				self.resigned.insert(game, view.moves.len());
+				Ok(())
+			}
+			Err(error) => Err(error.into()),
+		}
+	}
+
+	/// Sends a move, and waits for it only as long as the game waits for it: a move in a game that another one has decided meanwhile gets into
+	/// no block, and neither the next move nor anything else of this account must wait for it.
+	async fn send_move(
+		&self,
+		mut heads: watch::Receiver<Heads>,
+		(claim, challenger): &GameId,
+		moves: usize,
+		call: crate::chain::Call,
+	) -> Result<(), WorkerError> {
+		let mut sending = std::pin::pin!(self.submitter.submit_once(call));
+		let mut followed = true;
+		loop {
+			tokio::select! {
+				sent = &mut sending => return sent.map(drop).map_err(Into::into),
+				changed = heads.changed(), if followed => {
+					followed = changed.is_ok();
+					let now = self.client.now().await?.game(claim, challenger).await?;
+					if now.is_none_or(|now| now.moves.len() != moves) {
+						return Ok(());
+					}
+				},
+			}
+		}
+	}
+
+	/// Reads the moves of a game that were not read yet.
+	async fn read(&mut self, game: &GameId, view: &GameView, grounds: &Grounds) -> Result<(), ChainError> {
+		let fresh = || (Record::new(game.0.clone(), game.1.clone()), 0);
+		let (mut record, read) = self.records.remove(game).unwrap_or_else(fresh);
+		// Several moves may be in one block.
+		let known = read.checked_sub(1).and_then(|last| view.moves.get(last)).copied();
+		let blocks: BTreeSet<BlockNumber> = view.moves.iter().skip(read).copied().filter(|block| Some(*block) != known).collect();
+		for block in blocks {
+			let block: BlockId = self.client.block_at(block).await?;
+			record.read(grounds, self.client.posted(block).await?);
+		}
+		self.records.insert(game.clone(), (record, view.moves.len()));
+		Ok(())
+	}
+}

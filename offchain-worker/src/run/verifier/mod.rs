@@ -1,0 +1,157 @@
+//! The verifier: plays every dispute of this account and checks claims of others, beside the worker's main loop.
+//!
+//! Whose turn it is and what may still be disputed is read from the chain with every block, so that a restart in the middle of a game needs
+//! nothing from before. What was checked is in the [`Ledger`]. A move comes before a check: a check under way is put off for it.
+
+mod cases;
+mod checks;
+mod compute;
+#[cfg(any(feature = "faults", test))]
+mod faults;
+mod games;
+
+use super::{content::Content, peers::Book, status::Reporter, supply::Cached, WorkerError};
+use crate::{
+	chain::{ChainClient, Heads, Submitter},
+	verify::{case::Case, ledger::Ledger, record::Record},
+};
+use neuroshard_graph::exec::Exec;
+use neuroshard_types::{
+	dispute::{ClaimId, OuterJob},
+	AccountId, BlockNumber, RoundIndex, RunId, H256,
+};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use tokio::sync::{watch, Mutex};
+use tokio_util::sync::CancellationToken;
+
+/// Blocks after which a game or claim that failed here is tried again.
+const REST: BlockNumber = 3;
+/// Pause after a failure if no new block comes.
+const RETRY: Duration = Duration::from_secs(6);
+
+/// A game by claim and challenger.
+type GameId = (ClaimId, AccountId);
+
+/// What the verifier works with.
+pub(super) struct Parts<'a> {
+	pub base: &'a Path,
+	pub client: ChainClient,
+	pub submitter: Submitter,
+	pub content: Content,
+	pub dataset: Arc<Mutex<Cached>>,
+	pub reporter: Reporter,
+	/// Compute threads.
+	pub threads: usize,
+	/// Share of the others' work that is checked, from 0 to 1.
+	pub audit: f64,
+	/// What this worker does wrong on purpose, and then defends.
+	#[cfg(any(feature = "faults", test))]
+	pub fault: Option<crate::faults::Fault>,
+}
+
+/// The actor.
+pub(super) struct Verifier {
+	client: ChainClient,
+	submitter: Submitter,
+	me: AccountId,
+	content: Content,
+	dataset: Arc<Mutex<Cached>>,
+	reporter: Reporter,
+	threads: usize,
+	audit: f64,
+	#[cfg(any(feature = "faults", test))]
+	fault: Option<crate::faults::Fault>,
+	ledger: Ledger,
+	book: Book,
+	exec: Option<Arc<Exec>>,
+	/// The claim that was recomputed last: the next move in the same game goes on from there.
+	case: Option<(ClaimId, Case)>,
+	/// Games as they were played, and how many of their extrinsics were read.
+	records: BTreeMap<GameId, (Record, usize)>,
+	/// Games, and how many extrinsics they had, in which this side has nothing to say.
+	resigned: BTreeMap<GameId, usize>,
+	/// Games and claims that failed here, and the first block in which they are tried again: the others must not wait for them.
+	failed_games: BTreeMap<GameId, BlockNumber>,
+	failed_claims: BTreeMap<ClaimId, BlockNumber>,
+	/// The first round of a run in which a claim may still have to be checked.
+	checked_to: Option<(RunId, RoundIndex)>,
+	/// The outer steps that were recomputed last, and the checkpoint that they give: most participants attest the same.
+	stepped: Option<(OuterJob, H256)>,
+}
+impl Verifier {
+	pub(super) fn new(parts: Parts<'_>) -> Self {
+		#[cfg(any(feature = "faults", test))]
+		let fault = parts.fault;
+		let Parts { base, client, submitter, content, dataset, reporter, threads, audit, .. } = parts;
+		Self {
+			me: submitter.who().clone(),
+			#[cfg(any(feature = "faults", test))]
+			fault,
+			client,
+			submitter,
+			content,
+			dataset,
+			reporter,
+			threads,
+			audit,
+			ledger: Ledger::open(base),
+			book: Book::default(),
+			exec: None,
+			case: None,
+			records: BTreeMap::new(),
+			resigned: BTreeMap::new(),
+			failed_games: BTreeMap::new(),
+			failed_claims: BTreeMap::new(),
+			checked_to: None,
+			stepped: None,
+		}
+	}
+
+	/// Works until `stop` is cancelled.
+	pub(super) async fn run(mut self, stop: CancellationToken) {
+		let mut heads = self.client.follow(Heads::default(), |_| {});
+		loop {
+			heads.mark_unchanged();
+			let Some(turn) = stop.run_until_cancelled(self.turn(heads.clone())).await else { return };
+			match turn {
+				Ok(true) => continue,
+				Ok(false) => {}
+				Err(error) => {
+					tracing::warn!("verifier: {error}");
+					self.book.expire();
+					self.case = None;
+				}
+			}
+			tokio::select! {
+				_ = heads.changed() => {},
+				() = tokio::time::sleep(RETRY) => {},
+				() = stop.cancelled() => return,
+			}
+		}
+	}
+
+	/// Does the most urgent thing; `false` if there is none.
+	async fn turn(&mut self, heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
+		let at = self.client.now().await?;
+		if self.book.is_old(at.block().number) {
+			self.book.refresh(&at, &self.me, &self.content.net).await?;
+		}
+		if let Some((game, view)) = self.our_turn(&at).await? {
+			let played = self.play(&at, heads, game.clone(), view).await;
+			if played.is_err() {
+				self.failed_games.insert(game, at.block().number.saturating_add(REST));
+			}
+			return played.map(|()| true);
+		}
+		match self.next_claim(&at).await? {
+			Some(due) => {
+				let checked = self.check(&at, heads, &due).await;
+				if checked.is_err() {
+					self.failed_claims.insert(due.claim, at.block().number.saturating_add(REST));
+				}
+				checked.map(|()| true)
+			}
+			None => Ok(false),
+		}
+	}
+}
