@@ -186,6 +186,7 @@ impl pallet_neuro_training::Config for Runtime {
 	type Proofs = Ponw;
 	type Clock = ChainTime;
 	type Randomness = VrfRandomness;
+	type OnAdopted = ();
 	type ApproveOrigin = frame_system::EnsureRoot<AccountId>;
 	type RunDeposit = ConstU128<{ 50 * NEURO }>;
 	type RecordDeposit = ConstU128<{ NEURO / 100 }>;

@@ -96,6 +96,8 @@ fn is_out(claim: &ClaimId, decided: BlockNumber, view: &View) -> bool {
 			// The outer steps from its round on were redone without it.
 			record.excluded.contains(&claim.who) && (!was_in || next.first_round <= claim.round)
 		}
+		// Nothing of an audit is in a checkpoint.
+		ClaimKind::Audit => true,
 		ClaimKind::Attestation => {
 			record.attested.iter().any(|(account, checkpoint)| *account == claim.who && *checkpoint != record.checkpoint)
 		}

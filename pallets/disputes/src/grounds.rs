@@ -12,5 +12,6 @@ pub(crate) fn of<T: Config>(claim: &ClaimId) -> Option<Grounds> {
 	match kind {
 		ClaimKind::Work => T::Claims::work(*run, *round, who).map(|claim| Grounds::Work { round: *round, claim }),
 		ClaimKind::Attestation => T::Claims::attestation(*run, *round, who).map(Grounds::from),
+		ClaimKind::Audit => None,
 	}
 }

@@ -294,7 +294,7 @@ pub mod pallet {
 		/// Most records that a claim of this kind can be judged by.
 		pub(crate) fn most_records(kind: ClaimKind) -> u32 {
 			match kind {
-				ClaimKind::Work => 1,
+				ClaimKind::Work | ClaimKind::Audit => 1,
 				ClaimKind::Attestation => T::MaxReplay::get(),
 			}
 		}

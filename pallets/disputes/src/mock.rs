@@ -120,6 +120,7 @@ parameter_types! {
 	pub static Condemned: Vec<ClaimId> = Vec::new();
 	/// Excluded claims.
 	pub static Excluded: BTreeSet<ClaimId> = BTreeSet::new();
+	pub static AuditUnits: u128 = 0;
 	pub const Window: BlockNumber = WINDOW;
 	pub static SlashShare: Perbill = Perbill::one();
 }
@@ -128,6 +129,13 @@ parameter_types! {
 pub struct MockClaims;
 
 impl Claims for MockClaims {
+	fn revealed(run: RunId, round: RoundIndex) -> Vec<AccountId> {
+		let works = Works::get().into_keys().filter(|(of, at, _)| (*of, *at) == (run, round));
+		works.filter(|_| Adopted::get().contains_key(&(run, round))).map(|(.., who)| who).collect()
+	}
+	fn audit_units(_: RunId) -> u128 {
+		AuditUnits::get()
+	}
 	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim> {
 		Adopted::get().get(&(run, round))?;
 		Works::get().get(&(run, round, who.clone())).cloned()
@@ -196,6 +204,7 @@ impl Providers<AccountId, Balance> for MockProviders {
 		Ok(())
 	}
 	fn close_claim(_: &AccountId) {}
+	fn note_disputable(_: &AccountId) {}
 	fn note_success(_: &AccountId) {}
 	fn note_failure(_: &AccountId, _: u32) {}
 }

@@ -66,6 +66,15 @@ impl<T: Config> Pallet<T> {
 }
 
 impl<T: Config> Claims for Pallet<T> {
+	fn revealed(run: RunId, round: RoundIndex) -> Vec<AccountId> {
+		let places = Records::<T>::get(run, round).map(|record| record.places).unwrap_or_default();
+		places.into_iter().filter(|place| place.revealed.is_some()).map(|place| place.account).collect()
+	}
+
+	fn audit_units(run: RunId) -> u128 {
+		Runs::<T>::get(run).map_or(0, |run| run.units())
+	}
+
 	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim> {
 		let record = Records::<T>::get(run, round)?;
 		let work_hash = record.place(who)?.revealed?.work_hash;
@@ -127,6 +136,8 @@ impl<T: Config> Claims for Pallet<T> {
 		let ClaimId { run: id, round: index, kind, who } = claim;
 		let run = Runs::<T>::get(id);
 		let redo = match Records::<T>::get(id, index) {
+			// It is in no record.
+			_ if *kind == ClaimKind::Audit => false,
 			Some(mut record) => {
 				let next = run.as_ref().map_or(RoundIndex::MAX, |run| run.rounds_adopted);
 				let Some(redo) = record.condemn(*kind, who, next) else { return };
@@ -136,7 +147,9 @@ impl<T: Config> Claims for Pallet<T> {
 			// The dispute has outlived the record: the claim is punished, but the round cannot be redone.
 			None => false,
 		};
-		T::Proofs::void(who, expected::proof_key(*id, *index));
+		if *kind != ClaimKind::Audit {
+			T::Proofs::void(who, expected::proof_key(*id, *index));
+		}
 		T::Proofs::condemn(who);
 		T::Providers::note_failure(who, FRAUD_POINTS);
 		let mut replay = None;

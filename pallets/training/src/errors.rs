@@ -79,7 +79,8 @@ mod errors {
 		DroppedOut,
 		/// The account has acted in this phase already, and may not change what it said.
 		AlreadyActed,
-		/// Less of the account's bond is left to be slashed than its votes in this round weigh. Bond again, and join the next one.
+		/// Less of the account's bond is left to be slashed than its votes in this round weigh: it was withdrawn, or slashed. Bond again, and join
+		/// the next one.
 		StakeGone,
 		/// Salt and work do not give the sealed commitment. Reveal exactly what was committed to.
 		SealBroken,

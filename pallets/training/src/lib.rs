@@ -92,6 +92,7 @@ pub mod pallet {
 	};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{
+		audit::OnAdopted,
 		dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
 		proof::{Proof, ProofSignature},
 		run::{Attestation, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
@@ -119,6 +120,8 @@ pub mod pallet {
 		type Clock: Clock;
 		/// Randomness of the assignment seeds. Should not be known before the block it is used in.
 		type Randomness: Randomness<H256, BlockNumberFor<Self>>;
+		/// Who is told of adopted rounds.
+		type OnAdopted: OnAdopted;
 		/// Who approves runs to draw issuance, and may stop any run.
 		type ApproveOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Deposit for a run, in planck.

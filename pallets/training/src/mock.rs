@@ -114,6 +114,8 @@ parameter_types! {
 	pub static Holds: BTreeMap<(AccountId, RunId, RoundIndex), u32> = BTreeMap::new();
 	/// Whose proofs were all voided, once for every time.
 	pub static Condemned: Vec<AccountId> = Vec::new();
+	/// When claims of each account were last noted as disputable.
+	pub static Disputable: BTreeMap<AccountId, BlockNumber> = BTreeMap::new();
 	pub static Random: H256 = H256::repeat_byte(0x11);
 	pub static RecordsKept: u32 = 3;
 	pub const RunDeposit: Balance = 1_000;
@@ -151,6 +153,9 @@ impl Providers<AccountId, Balance> for MockProviders {
 		Ok(())
 	}
 	fn close_claim(_: &AccountId) {}
+	fn note_disputable(who: &AccountId) {
+		Disputable::mutate(|noted| noted.insert(who.clone(), System::block_number()));
+	}
 	fn note_success(who: &AccountId) {
 		provider(who, |provider| provider.successes += 1);
 	}
@@ -299,6 +304,7 @@ impl pallet_neuro_training::Config for Test {
 	type Proofs = MockProofs;
 	type Clock = MockClock;
 	type Randomness = MockRandomness;
+	type OnAdopted = ();
 	type ApproveOrigin = EnsureRoot<AccountId>;
 	type RunDeposit = RunDeposit;
 	type RecordDeposit = RecordDeposit;
@@ -342,6 +348,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		FinishedRuns::take();
 		Holds::take();
 		Condemned::take();
+		Disputable::take();
 		RecordsKept::set(3);
 		MaxReplay::set(3);
 	});

@@ -17,6 +17,7 @@ use frame_support::{
 	BoundedVec,
 };
 use neuroshard_types::{
+	audit::OnAdopted,
 	proof::{Proof, ProofSignature},
 	run::{is_vote_for, seal, Attestation, Phase, VoteBitmap, Work},
 	traits::{Clock, Providers, WorkProofs},
@@ -50,9 +51,17 @@ impl<T: Config> Pallet<T> {
 		Ok((run, round))
 	}
 
+	/// The place of `who`, if it may do now what `phase` asks for and as much of its bond can be slashed as its votes weigh. A part may
+	/// have left since the round started, before a reveal keeps it where it is, or may have been slashed.
+	fn actor<'a>(round: &'a mut Round, who: &AccountId, at: (RoundIndex, u32), phase: Phase) -> Result<&'a mut Participant, Error<T>> {
+		let participant = round.actor(who, at, phase)?;
+		ensure!(T::Providers::slashable(who) >= participant.stake, Error::<T>::StakeGone);
+		Ok(participant)
+	}
+
 	pub(crate) fn do_commit(who: AccountId, id: RunId, at: (RoundIndex, u32), sealed: H256) -> Result<u32, DispatchError> {
 		let (run, mut round) = Self::open(id)?;
-		let participant = round.actor(&who, at, Phase::Training).map_err(Error::<T>::from)?;
+		let participant = Self::actor(&mut round, &who, at, Phase::Training)?;
 		participant.commitment = Some(Commitment { sealed, at: T::Clock::now() });
 		Self::deposit_event(Event::Committed { run: id, round: at.0, who, sealed });
 		Ok(Self::acted(id, run, round))
@@ -71,10 +80,8 @@ impl<T: Config> Pallet<T> {
 		let (run, mut round) = Self::open(id)?;
 		let started_ms = round.started_at.1;
 		let taken = round.revealed().any(|other| other.delta_root == Some(work.delta_root));
-		let participant = round.actor(&who, at, Phase::Revealing).map_err(Error::<T>::from)?;
+		let participant = Self::actor(&mut round, &who, at, Phase::Revealing)?;
 		let commitment = participant.commitment.ok_or(Error::<T>::DroppedOut)?;
-		// From here on the open claim keeps the bond where it is; a long phase may have outlasted the cooldown of unbonding.
-		ensure!(T::Providers::slashable(&who) >= participant.stake, Error::<T>::StakeGone);
 		let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
 		ensure!(seal(genesis, id, index, attempt, &who, salt, &work) == commitment.sealed, Error::<T>::SealBroken);
 		expected::check_work(&work, &run.config.model, &run.config.train).map_err(Error::<T>::from)?;
@@ -94,7 +101,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn do_vote(who: AccountId, id: RunId, at: (RoundIndex, u32), vote: VoteBitmap) -> Result<u32, DispatchError> {
 		let (run, mut round) = Self::open(id)?;
 		let revealed = round.revealed().count();
-		let participant = round.actor(&who, at, Phase::Availability).map_err(Error::<T>::from)?;
+		let participant = Self::actor(&mut round, &who, at, Phase::Availability)?;
 		ensure!(is_vote_for(&vote, revealed), Error::<T>::BadVote);
 		participant.vote = Some(vote.clone());
 		Self::deposit_event(Event::Voted { run: id, round: at.0, who, vote });
@@ -103,7 +110,7 @@ impl<T: Config> Pallet<T> {
 
 	pub(crate) fn do_attest(who: AccountId, id: RunId, at: (RoundIndex, u32), attestation: Attestation) -> Result<u32, DispatchError> {
 		let (run, mut round) = Self::open(id)?;
-		let participant = round.actor(&who, at, Phase::Checkpointing).map_err(Error::<T>::from)?;
+		let participant = Self::actor(&mut round, &who, at, Phase::Checkpointing)?;
 		participant.attestation = Some(attestation);
 		Self::deposit_event(Event::Attested { run: id, round: at.0, who, attestation });
 		Ok(Self::acted(id, run, round))
@@ -262,7 +269,7 @@ impl<T: Config> Pallet<T> {
 		let weight = T::WeightInfo::settle(count(round.participants.len()));
 		let index = round.round;
 		let key = expected::proof_key(id, index);
-		let units = if run.approved { run.config.train.tokens_per_round().into() } else { 0 };
+		let units = run.units();
 		let mut places = Vec::with_capacity(round.participants.len());
 		for participant in &round.participants {
 			let who = &participant.account;
@@ -270,6 +277,10 @@ impl<T: Config> Pallet<T> {
 				let work_hash = expected::work_hash(&Works::<T>::take(id, who)?);
 				Some(Revealed { delta_root, work_hash })
 			});
+			// The open claim of its proof has kept the stake so far. It ends, or may end, before the claims of this round.
+			if revealed.is_some() {
+				T::Providers::note_disputable(who);
+			}
 			if participant.included {
 				T::Proofs::confirm(who, key, units);
 			} else if revealed.is_some() {
@@ -297,6 +308,7 @@ impl<T: Config> Pallet<T> {
 			adopted_at: Self::now(),
 		};
 		Records::<T>::insert(id, index, record);
+		T::OnAdopted::adopted(id, index);
 		if let Some(old) = index.checked_sub(T::RecordsKept::get()) {
 			Records::<T>::remove(id, old);
 		}

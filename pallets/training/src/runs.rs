@@ -63,6 +63,15 @@ impl Run {
 		}
 	}
 
+	/// Work units of one participant's round; zero unless its work draws issuance.
+	pub fn units(&self) -> u128 {
+		if self.approved {
+			self.config.train.tokens_per_round().into()
+		} else {
+			0
+		}
+	}
+
 	/// Round that outer steps are redone from if a claim of `round` is proven false, or are to be redone from anyway if that is earlier.
 	pub fn redo_from(&self, round: RoundIndex) -> RoundIndex {
 		let from = replay::good_start(&self.spans, round);

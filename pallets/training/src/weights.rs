@@ -126,12 +126,12 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	}
 	// For each proof: settled, work read, hashed and removed, reputation noted. Once: run, record, the oldest record and dropouts written, and what
 	// the end of a run writes: round, members, active list, replay guards, and a dataset that leaves with its last user, with
-	// counter, hold and account.
+	// counter, hold and account. An audit of the round is noted: share, epoch and bounds read, bounds and entry written.
 	fn settle(p: u32) -> Weight {
 		let each = u64::from(p);
 		micros(each.saturating_mul(10).saturating_add(50))
 			.saturating_add(places(p, 50).saturating_add(places(MAX_ABSENCES, 2)))
-			.saturating_add(Self::db(each.saturating_mul(7).saturating_add(8), each.saturating_mul(6).saturating_add(12)))
+			.saturating_add(Self::db(each.saturating_mul(7).saturating_add(11), each.saturating_mul(6).saturating_add(14)))
 	}
 	// Reads: members, randomness, time, active list, and two of each member's provider. Writes: round, members, active list.
 	fn begin(p: u32) -> Weight {

@@ -14,6 +14,9 @@ pub enum ClaimKind {
 	Work,
 	/// That the checkpoint it attested is what the outer step gives.
 	Attestation,
+	/// That the sample it reported as an auditor ([`crate::audit`]) is the state after the drawn inner step of the audited work. The
+	/// account is the auditor; it audits one claim of a round at most.
+	Audit,
 }
 
 /// One claim.
@@ -76,7 +79,11 @@ pub struct AttestationClaim {
 }
 
 /// Claims of adopted rounds. Implemented by `training`.
+///
+/// Those of kind [`ClaimKind::Audit`] are none of them: `disputes` keeps them itself, and calls only [`Self::condemn`] for them.
 pub trait Claims {
+	/// Participants that revealed work in an adopted round, included or not, by account bytes ascending; none if the record is gone.
+	fn revealed(run: RunId, round: RoundIndex) -> Vec<AccountId>;
 	/// A participant's claim about its inner steps in an adopted round, included or not; `None` if it revealed none, or the record is gone.
 	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim>;
 	/// A participant's claim about the checkpoint that an adopted round ended with, whether its root was adopted or not; `None` if it
@@ -95,6 +102,9 @@ pub trait Claims {
 	/// with [`Self::condemn`], and the round's proof is void. Everything else of the account stays as it is, and the claim may
 	/// still be condemned, for what came before. Does nothing for a claim of another kind, or if it was excluded or condemned before.
 	fn exclude(claim: &ClaimId);
+	/// Work units that the audited work of this run is worth to whoever runs it again: those of a round of it, if the run draws issuance;
+	/// zero otherwise, and for an unknown run.
+	fn audit_units(run: RunId) -> u128;
 	/// The claim was proven false, or not defended. Its delta leaves the model with the next checkpoint, or its attestation the tally; all
 	/// pending proofs of the account are void, and its membership in the run ends. Ends what [`Self::hold`] noted for this claim, in
 	/// all disputes: those that go on may call [`Self::release`] or this once more, which does nothing.

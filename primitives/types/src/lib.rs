@@ -3,6 +3,7 @@
 extern crate alloc;
 
 pub mod assignment;
+pub mod audit;
 pub mod dataset;
 pub mod dispute;
 pub mod grounds;

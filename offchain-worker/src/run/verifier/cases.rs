@@ -30,6 +30,7 @@ impl Verifier {
 		match claim.kind {
 			ClaimKind::Work => self.work_case(at, claim, cancel).await,
 			ClaimKind::Attestation => self.attestation_case(at, claim).await,
+			ClaimKind::Audit => Ok(None),
 		}
 	}
 

@@ -212,6 +212,24 @@ pub fn open_work(setting: &Setting<'_>, state_roots: &[Hash], delta_root: Hash, 
 	}
 }
 
+/// The first position of a game about a sample: the root of the state after inner step `step`, counted from 0, whatever was revealed.
+///
+/// # Errors
+/// [`GameError::Place`] for a step that the round does not have, or behind more steps than a list has hashes, [`GameError::OtherClaim`]
+/// for a claim about a checkpoint.
+pub fn open_sample(setting: &Setting<'_>, step: u32, sample: Hash) -> Result<Position, GameError> {
+	if !matches!(setting.subject, Subject::Work { .. }) {
+		return Err(GameError::OtherClaim);
+	}
+	if step >= setting.train.inner_steps.min(MAX_LIST) {
+		return Err(GameError::Place);
+	}
+	Ok(match step {
+		0 => Position::Nodes { step, before: Anchor::Checkpoint, after: sample },
+		_ => Position::Steps { first: 0, count: step.saturating_add(1), start: Anchor::Checkpoint, end: sample },
+	})
+}
+
 /// The first position of a game about an attested checkpoint.
 ///
 /// # Errors
