@@ -8,7 +8,7 @@ use super::{
 	state::{self, Entry},
 	views::check_views,
 };
-use codec::{Decode, Encode};
+use codec::{Decode, DecodeAll, Encode};
 use neuroshard_types::{BlockNumber, H256};
 use scale_info::TypeInfo;
 use std::{future::Future, sync::Arc, time::Duration};
@@ -30,6 +30,8 @@ const HEAD_INTERVAL: Duration = Duration::from_millis(500);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Longest pause between two attempts to reach the node again.
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
+/// Function of the runtime that says an account's next nonce.
+const NONCE: &str = "AccountNonceApi_account_nonce";
 /// An answer larger than this is refused: a view of the largest run is below 2 MiB.
 const MAX_ANSWER: u32 = 32 * 1024 * 1024;
 
@@ -292,6 +294,21 @@ impl ChainAt {
 		let hash = Some(Hash::from(self.block.hash.0));
 		let output = self.client.ask(&view.describe(), self.client.rpc.state_call(EXECUTE, Some(&input), hash)).await?;
 		view.decode(&output)
+	}
+
+	/// Next nonce of an account in this state, whatever is in a pool.
+	pub(super) async fn nonce(&self, who: &neuroshard_types::AccountId) -> Result<u64, ChainError> {
+		let hash = Some(Hash::from(self.block.hash.0));
+		let answer = self.client.ask(NONCE, self.client.rpc.state_call(NONCE, Some(&who.encode()), hash)).await?;
+		let nonce = u32::decode_all(&mut answer.as_slice());
+		let bad = |error: codec::Error| ChainError::BadAnswer { what: NONCE.into(), reason: error.to_string() };
+		nonce.map(u64::from).map_err(bad)
+	}
+
+	/// Asks a function of a runtime API that takes no arguments, and returns its answer as SCALE bytes.
+	pub(super) async fn state_call(&self, function: &str) -> Result<Vec<u8>, ChainError> {
+		let hash = Some(Hash::from(self.block.hash.0));
+		self.client.ask(function, self.client.rpc.state_call(function, None, hash)).await
 	}
 
 	/// Whether the chain has all calls and view functions that this worker uses, as it knows them.

@@ -3,9 +3,9 @@
 use super::{
 	call::Call,
 	client::{ChainAt, Hash},
+	delivery::MORTALITY,
 	error::ChainError,
 	rewards, shape, staking,
-	submit::MORTALITY,
 	training,
 };
 use codec::DecodeAll;

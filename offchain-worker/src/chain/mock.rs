@@ -2,7 +2,7 @@
 
 use super::{submit::Submitter, ChainClient};
 use crate::keys::Account;
-use codec::{Compact, Encode};
+use codec::{Compact, Decode, Encode};
 use jsonrpsee::{
 	server::{Server, ServerHandle},
 	types::{ErrorObjectOwned, Params},
@@ -40,6 +40,10 @@ pub(super) enum Fate {
 	Forgotten,
 	/// The pool forgets it until the node has been restarted; then it is in the next block.
 	IncludedAfterRestart,
+	/// The pool keeps it, and it gets into no block. One with the same nonce drives it out.
+	Kept,
+	/// The pool keeps it for some blocks and takes no other one with the same nonce meanwhile; then it drops it.
+	Stale,
 	/// The pool refuses it with this code and this explanation.
 	Refused(i32, &'static str),
 }
@@ -51,12 +55,25 @@ pub(super) struct Script {
 	pub(super) fate: fn(usize) -> Fate,
 }
 
+/// Blocks that a stale extrinsic stays in the pool.
+const STALE: BlockNumber = 5;
+
+/// Nonce of an extrinsic.
+pub(super) fn nonce_of(extrinsic: &[u8]) -> u64 {
+	let mut rest = extrinsic;
+	Compact::<u32>::decode(&mut rest).unwrap();
+	// Version, address, signature, and an era that ends.
+	Compact::<u64>::decode(&mut &rest[1 + 33 + 65 + 2..]).unwrap().0
+}
+
 /// The chain behind a node. It outlives the node.
 struct Chain {
 	script: Script,
 	/// Extrinsics of every block, and whether each one failed.
 	blocks: Vec<Vec<(Vec<u8>, bool)>>,
 	pool: Vec<(Vec<u8>, bool)>,
+	/// Nonce of what the pool keeps, and the block before which it takes no other one with it.
+	kept: Option<(u64, BlockNumber)>,
 	restarted: bool,
 	submitted: watch::Sender<Vec<Vec<u8>>>,
 }
@@ -70,6 +87,14 @@ impl Chain {
 		for _ in 0..self.script.blocks_a_look {
 			self.blocks.push(std::mem::take(&mut self.pool));
 		}
+		let best = self.best();
+		self.kept = self.kept.filter(|(_, until)| *until == 0 || best < *until);
+	}
+
+	/// The account's next nonce after a block: all extrinsics are one account's.
+	fn nonce(&self, at: BlockNumber) -> u32 {
+		let blocks = self.blocks.iter().take(at as usize + 1);
+		u32::try_from(blocks.map(Vec::len).sum::<usize>()).unwrap()
 	}
 
 	fn submit(&mut self, extrinsic: Vec<u8>) -> Result<Value, ErrorObjectOwned> {
@@ -81,7 +106,16 @@ impl Chain {
 			}
 		}
 		let number = different.iter().position(|one| *one == extrinsic).unwrap();
+		let nonce = nonce_of(&extrinsic);
+		if let Some((_, until)) = self.kept.filter(|(kept, _)| *kept == nonce) {
+			if until > 0 {
+				return Err(ErrorObjectOwned::owned(1014, "Priority is too low: (1 vs 1)", Some("the pool has another one")));
+			}
+			self.kept = None;
+		}
 		match (self.script.fate)(number) {
+			Fate::Kept => self.kept = Some((nonce, 0)),
+			Fate::Stale => self.kept = Some((nonce, self.best() + STALE)),
 			Fate::Included => self.pool.push((extrinsic, false)),
 			Fate::Failed => self.pool.push((extrinsic, true)),
 			Fate::IncludedAfterRestart if self.restarted => self.pool.push((extrinsic, false)),
@@ -180,7 +214,7 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 		})
 		.unwrap();
 	module
-		.register_method("state_call", |params, _, _| {
+		.register_method("state_call", |params, chain, _| {
 			let values = values(&params);
 			match values.first().and_then(Value::as_str) {
 				Some("Core_version") => hex_of(&neuroshard_runtime::VERSION.encode()),
@@ -189,6 +223,10 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 					let version = bytes_of(values.get(1)).first().copied().unwrap_or_default();
 					let encoded = metadata(u32::from(version)).map_or(vec![0], |bytes| [vec![1], bytes].concat());
 					hex_of(&encoded)
+				}
+				Some("AccountNonceApi_account_nonce") => {
+					let at = number_of(values.get(2));
+					hex_of(&chain.lock().unwrap().nonce(at).encode())
 				}
 				// Weight and class of dispatch, and a fee of one planck for a byte: the length of the extrinsic stands at the end.
 				Some("TransactionPaymentApi_query_info") => {
@@ -232,7 +270,8 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 	module
 		.register_method("system_accountNextIndex", |_, chain, _| {
 			let chain = chain.lock().unwrap();
-			json!(chain.blocks.iter().map(Vec::len).sum::<usize>())
+			let next = u64::from(chain.nonce(chain.best()));
+			json!(if chain.kept.is_some_and(|(nonce, _)| nonce == next) { next + 1 } else { next })
 		})
 		.unwrap();
 	module
@@ -252,7 +291,8 @@ impl MockNode {
 	/// Starts a node at a port that the system chooses.
 	pub(super) async fn start(script: Script) -> Self {
 		let (submitted, _) = watch::channel(Vec::new());
-		let chain = Arc::new(Mutex::new(Chain { script, blocks: vec![Vec::new()], pool: Vec::new(), restarted: false, submitted }));
+		let chain =
+			Arc::new(Mutex::new(Chain { script, blocks: vec![Vec::new()], pool: Vec::new(), kept: None, restarted: false, submitted }));
 		let (server, address) = serve(&chain, "127.0.0.1:0".parse().unwrap()).await;
 		Self { chain, server, address }
 	}

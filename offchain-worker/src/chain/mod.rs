@@ -7,6 +7,7 @@ mod archive;
 mod call;
 mod calls;
 mod client;
+mod delivery;
 #[cfg(test)]
 mod delivery_tests;
 pub mod disputes;

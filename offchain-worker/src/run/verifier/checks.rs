@@ -19,7 +19,7 @@ const MARGIN: BlockNumber = 4;
 
 /// A claim to check.
 pub(super) struct Due {
-	claim: ClaimId,
+	pub(super) claim: ClaimId,
 	/// Of its round.
 	record: RoundRecord,
 	/// First block in which it cannot be disputed any more.
@@ -154,7 +154,7 @@ impl Verifier {
 	}
 
 	async fn challenge(&self, call: Call) -> Result<Finding, WorkerError> {
-		match self.submitter.submit_once(call).await {
+		match self.submitter.submit_urgent(call).await {
 			Ok(_) => Ok(Finding::Challenged),
 			// What the chain refuses once, such as a claim that fell meanwhile, it refuses again.
 			Err(error @ ChainError::Dispatch { .. }) => {

@@ -107,7 +107,7 @@ impl Verifier {
 		moves: usize,
 		call: crate::chain::Call,
 	) -> Result<(), WorkerError> {
-		let mut sending = std::pin::pin!(self.submitter.submit_once(call));
+		let mut sending = std::pin::pin!(self.submitter.submit_urgent(call));
 		let mut followed = true;
 		loop {
 			tokio::select! {

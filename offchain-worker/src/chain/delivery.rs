@@ -1,0 +1,409 @@
+//! One extrinsic on its way: signed, handed to the pool, looked for in blocks, and signed anew when its time is over.
+
+use super::{
+	call::Call,
+	client::{BlockId, ChainClient, Hash, Heads},
+	error::{ChainError, Neuro},
+	explain::{self, Refusal},
+	submit::{Event, Included},
+};
+use crate::keys::Account;
+use neuroshard_types::{BlockNumber, H256};
+use std::{
+	collections::HashSet,
+	sync::atomic::{AtomicU64, Ordering},
+	time::Duration,
+};
+use subxt::{
+	config::{substrate::SubstrateConfig, DefaultExtrinsicParamsBuilder},
+	error::DispatchError,
+	events::Phase,
+};
+
+/// Blocks that an extrinsic is valid for.
+pub(super) const MORTALITY: BlockNumber = 64;
+/// The birth block is the finalized one, but at most this far behind the best one, so that validity remains while finality lags.
+const BIRTH_LAG: BlockNumber = 16;
+/// Signed anew so many times before it is given up.
+const SIGNATURES: u32 = 3;
+/// An extrinsic is handed to the pool again after so many blocks without it: a restarted node may have lost its pool.
+const RESEND_AFTER: BlockNumber = 4;
+/// Pause between two looks at the chain.
+const LOOK_INTERVAL: Duration = Duration::from_millis(300);
+
+/// What becomes of an extrinsic whose time is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Expiry {
+	/// It is signed anew, some times.
+	SignAnew,
+	/// Whoever asked decides whether it is still wanted.
+	GiveUp,
+}
+
+/// How often a call was signed, and whether it is signed once more.
+#[derive(Debug)]
+struct Attempts {
+	expiry: Expiry,
+	signed: u32,
+	expired: u32,
+}
+
+impl Attempts {
+	fn new(expiry: Expiry) -> Self {
+		Self { expiry, signed: 1, expired: 0 }
+	}
+
+	/// After the time of one has passed: whether to sign anew, or what to say.
+	fn expired(&mut self, call: &Call) -> Result<(), ChainError> {
+		self.expired = self.expired.saturating_add(1);
+		let over = ChainError::NotIncluded { call: call.describe(), blocks: MORTALITY.saturating_mul(self.expired) };
+		match self.expiry {
+			Expiry::SignAnew => self.sign_anew(over),
+			Expiry::GiveUp => Err(over),
+		}
+	}
+
+	/// After the pool found nonce or birth block used up. That says nothing about the call itself. One that the pool had taken before
+	/// may still come with another branch of the chain: only who wants it twice rather than never has it signed anew.
+	fn outdated(&mut self, call: &Call, reason: String, sent: bool) -> Result<(), ChainError> {
+		let over = ChainError::Pool { call: call.describe(), reason };
+		match sent && self.expiry == Expiry::GiveUp {
+			true => Err(over),
+			false => self.sign_anew(over),
+		}
+	}
+
+	fn sign_anew(&mut self, otherwise: ChainError) -> Result<(), ChainError> {
+		self.signed = self.signed.saturating_add(1);
+		match self.signed <= SIGNATURES {
+			true => Ok(()),
+			false => Err(otherwise),
+		}
+	}
+}
+
+/// Whether an extrinsic waits for those before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rank {
+	/// It comes after what the pool has of this account.
+	Ordinary,
+	/// It takes the account's next nonce on chain from whatever the pool has for it. Operational extrinsics drive others out of the pool;
+	/// what cannot be driven out is waited for, and followed in the very next block.
+	Urgent,
+}
+
+/// The extrinsics of one account.
+pub(super) struct Lane {
+	client: ChainClient,
+	account: Account,
+	/// The nonce after that of the last urgent extrinsic that got into a block.
+	passed: AtomicU64,
+}
+
+/// A signed extrinsic, its nonce, and the block that its validity begins with.
+struct Signed {
+	bytes: Vec<u8>,
+	nonce: u64,
+	birth: BlockId,
+}
+
+impl Lane {
+	pub(super) fn new(client: ChainClient, account: Account) -> Self {
+		Self { client, account, passed: AtomicU64::new(0) }
+	}
+
+	/// Sends `call` and waits until it is in a block.
+	///
+	/// # Errors
+	/// Those of [`super::Submitter::submit`].
+	pub(super) async fn deliver(&self, call: &Call, expiry: Expiry, rank: Rank) -> Result<Included, ChainError> {
+		let mut attempts = Attempts::new(expiry);
+		loop {
+			let signed = patiently(|| self.sign(call, rank)).await?;
+			match self.follow(call, &signed, rank).await? {
+				Followed::Included(included) => return Ok(included),
+				Followed::Expired => attempts.expired(call)?,
+				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent)?,
+				// No fault of the call's.
+				Followed::Passed => {}
+			}
+		}
+	}
+
+	async fn sign(&self, call: &Call, rank: Rank) -> Result<Signed, ChainError> {
+		let (client, who) = (&self.client, self.account.id());
+		let heads = client.heads().await?;
+		let at = client.at(heads.best).await?;
+		let birth = match birth_height(&heads) {
+			height if height == heads.finalized.number => heads.finalized,
+			height => client.block_at(height).await?,
+		};
+		let nonce = match rank {
+			Rank::Ordinary => client.next_nonce(&who).await?,
+			Rank::Urgent => at.nonce(&who).await?,
+		};
+		let payload = call.payload(at.at.metadata_ref())?;
+		let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new()
+			.nonce(nonce)
+			.mortal_from_unchecked(MORTALITY.into(), birth.number.into(), Hash::from(birth.hash.0))
+			.build();
+		let refused =
+			|error: subxt::error::ExtrinsicError| ChainError::Missing { what: format!("way to sign {}: {error}", call.describe()) };
+		let mut signable = at.at.tx().create_signable_offline(&payload, parameters).map_err(refused)?;
+		let bytes = signable.sign(self.account.signer()).map_err(refused)?.into_encoded();
+		Ok(Signed { bytes, nonce, birth })
+	}
+
+	async fn follow(&self, call: &Call, signed: &Signed, rank: Rank) -> Result<Followed, ChainError> {
+		let (client, who) = (&self.client, self.account.id());
+		let mut seen = HashSet::new();
+		let mut due = Due::default();
+		let mut sent = false;
+		let mut outdated = 0;
+		loop {
+			// What is in a block by now is in the blocks that are looked at next.
+			let passed = rank == Rank::Ordinary && self.passed.load(Ordering::Relaxed) > signed.nonce;
+			let heads = patiently(|| client.heads()).await?;
+			// The blocks come first: an extrinsic that is in one is refused by the pool as outdated.
+			if let Some((block, index)) = patiently(|| find(client, heads.best.hash, signed, seen.clone())).await?.merge(&mut seen) {
+				if rank == Rank::Urgent {
+					self.passed.store(signed.nonce.saturating_add(1), Ordering::Relaxed);
+				}
+				return patiently(|| outcome(client, call, block, index)).await.map(Followed::Included);
+			}
+			if passed {
+				return Ok(Followed::Passed);
+			}
+			if is_over(signed.birth.number, heads.best.number) {
+				return Ok(Followed::Expired);
+			}
+			if due.is_now(heads.best.number) {
+				let mut rest = RESEND_AFTER;
+				// Behind one that the pool has dropped, it would be in none of the next blocks.
+				if sent && patiently(|| client.next_nonce(&who)).await? < signed.nonce {
+					let reason = "an extrinsic that this account sent before it is gone".into();
+					return Ok(Followed::Outdated { reason, sent });
+				}
+				match patiently(|| client.submit(&signed.bytes)).await?.map_err(|error| explain::refusal(&error)) {
+					Ok(()) | Err(Refusal::Known) => sent = true,
+					Err(Refusal::Occupied(reason)) if rank == Rank::Urgent => {
+						tracing::debug!("{} waits: {reason}", call.describe());
+						rest = 1;
+					}
+					Err(Refusal::Outdated | Refusal::Occupied(_)) if !overtaken(due.was_sent(), &mut outdated) => {}
+					Err(Refusal::Outdated | Refusal::Occupied(_)) => {
+						tokio::time::sleep(LOOK_INTERVAL).await;
+						let reason = "another extrinsic of this account was faster; is the account used elsewhere, too?".into();
+						return Ok(Followed::Outdated { reason, sent });
+					}
+					Err(Refusal::Unfunded) => return Err(unfunded(client, &self.account).await),
+					Err(Refusal::Later(reason)) => tracing::debug!("{} waits: {reason}", call.describe()),
+					Err(Refusal::Never(reason)) => return Err(ChainError::Pool { call: call.describe(), reason }),
+				}
+				due.rest(heads.best.number, rest);
+			}
+			tokio::time::sleep(LOOK_INTERVAL).await;
+		}
+	}
+}
+
+/// The block in which an extrinsic is handed to the pool (again).
+#[derive(Default, Debug)]
+struct Due(Option<BlockNumber>);
+
+impl Due {
+	/// Whether that is `best` or one before it; at once if it was never handed over.
+	fn is_now(&self, best: BlockNumber) -> bool {
+		self.0.is_none_or(|block| best >= block)
+	}
+
+	/// Whether it was handed over before.
+	fn was_sent(&self) -> bool {
+		self.0.is_some()
+	}
+
+	fn rest(&mut self, best: BlockNumber, blocks: BlockNumber) {
+		self.0 = Some(best.saturating_add(blocks));
+	}
+}
+
+/// Height of the block that an extrinsic's validity begins with: the finalized one, which no reorganisation takes away, unless that is so
+/// far behind that little of the validity would remain.
+fn birth_height(heads: &Heads) -> BlockNumber {
+	heads.finalized.number.max(heads.best.number.saturating_sub(BIRTH_LAG))
+}
+
+/// Whether an extrinsic born in `birth` can get into no block after `best` any more.
+fn is_over(birth: BlockNumber, best: BlockNumber) -> bool {
+	best > birth.saturating_add(MORTALITY)
+}
+
+enum Followed {
+	Included(Included),
+	/// Its time is over, and it is in no block.
+	Expired,
+	/// The pool wants another nonce or birth block; whether it had taken the extrinsic before.
+	Outdated {
+		reason: String,
+		sent: bool,
+	},
+	/// An urgent extrinsic got into a block with its nonce.
+	Passed,
+}
+
+/// Whether the pool's answer "outdated" means that another extrinsic has taken the nonce. One that was sent before and is in no block that
+/// was looked at may be in the very next one; the second time, some blocks later, it would have been found there.
+fn overtaken(sent_before: bool, outdated: &mut u32) -> bool {
+	*outdated = outdated.saturating_add(1);
+	!sent_before || *outdated > 1
+}
+
+/// What a walk back from the best block found, and the blocks it looked at.
+struct Walk {
+	found: Option<(BlockId, u32)>,
+	looked_at: Vec<H256>,
+}
+
+impl Walk {
+	fn merge(self, seen: &mut HashSet<H256>) -> Option<(BlockId, u32)> {
+		seen.extend(self.looked_at);
+		self.found
+	}
+}
+
+/// Looks for the extrinsic from `head` back to its birth block, skipping what was looked at before.
+async fn find(client: &ChainClient, head: H256, signed: &Signed, seen: HashSet<H256>) -> Result<Walk, ChainError> {
+	let mut walk = Walk { found: None, looked_at: Vec::new() };
+	let mut hash = head;
+	while !seen.contains(&hash) {
+		let (number, parent) = client.header(hash).await?;
+		if number <= signed.birth.number {
+			break;
+		}
+		let body = client.body(hash).await?;
+		let position = body.iter().position(|extrinsic| *extrinsic == signed.bytes);
+		if let Some(index) = position.and_then(|index| u32::try_from(index).ok()) {
+			walk.found = Some((BlockId { number, hash }, index));
+			return Ok(walk);
+		}
+		walk.looked_at.push(hash);
+		hash = parent;
+	}
+	Ok(walk)
+}
+
+/// Events of extrinsic `index`, unless it failed.
+async fn outcome(client: &ChainClient, call: &Call, block: BlockId, index: u32) -> Result<Included, ChainError> {
+	let at = client.at(block).await?;
+	let bad = |error: subxt::error::EventsError| client.rpc_error("the events of a block", error);
+	let all = at.at.events().fetch().await.map_err(bad)?;
+	let mut events = Vec::new();
+	for event in all.iter() {
+		let event = event.map_err(bad)?;
+		if event.phase() != Phase::ApplyExtrinsic(index) {
+			continue;
+		}
+		let failed = match (event.pallet_name(), event.event_name()) {
+			("System", "ExtrinsicFailed") => Some(event.field_bytes()),
+			// The outer call succeeds whatever becomes of the inner one: `Result<(), DispatchError>`.
+			("Sudo", "Sudid") => event.field_bytes().split_first().filter(|(tag, _)| **tag == 1).map(|(_, error)| error),
+			_ => None,
+		};
+		if let Some(bytes) = failed {
+			let undecodable = |error: subxt::error::DispatchErrorDecodeError| ChainError::BadAnswer {
+				what: format!("the failure of {}", call.describe()),
+				reason: error.to_string(),
+			};
+			let error = DispatchError::decode_from(bytes, at.at.metadata()).map_err(undecodable)?;
+			return Err(explain::failure(&call.describe(), &error));
+		}
+		events.push(Event {
+			pallet: event.pallet_name().to_owned(),
+			name: event.event_name().to_owned(),
+			fields: event.field_bytes().to_vec(),
+		});
+	}
+	Ok(Included { block, events })
+}
+
+async fn unfunded(client: &ChainClient, account: &Account) -> ChainError {
+	let funds = async { client.now().await?.funds(&account.id()).await };
+	let free = funds.await.map(|funds| funds.free).unwrap_or_default();
+	ChainError::Unfunded { address: account.address(), free: Neuro(free) }
+}
+
+/// Repeats what fails because the node is away, until it is back.
+async fn patiently<T, F: std::future::Future<Output = Result<T, ChainError>>>(mut ask: impl FnMut() -> F) -> Result<T, ChainError> {
+	loop {
+		match ask().await {
+			Err(ChainError::NodeAway { .. }) => tokio::time::sleep(LOOK_INTERVAL).await,
+			done => return done,
+		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn an_extrinsic_is_given_up_when_another_one_has_its_nonce() {
+		assert!(overtaken(false, &mut 0), "it was never sent: the nonce is somebody else's");
+		let mut outdated = 0;
+		assert!(!overtaken(true, &mut outdated), "it may be in the block that is being made");
+		assert!(overtaken(true, &mut outdated));
+	}
+
+	fn call() -> Call {
+		crate::chain::training::join(7)
+	}
+
+	#[test]
+	fn what_expired_is_signed_anew_some_times_and_then_given_up() {
+		let mut attempts = Attempts::new(Expiry::SignAnew);
+		attempts.expired(&call()).unwrap();
+		attempts.expired(&call()).unwrap();
+		let error = attempts.expired(&call()).unwrap_err();
+		assert!(matches!(&error, ChainError::NotIncluded { blocks: 192, .. }) && error.to_string().contains("Training::join"), "{error}");
+	}
+
+	#[test]
+	fn a_worker_is_asked_again_whether_it_still_wants_what_expired() {
+		let error = Attempts::new(Expiry::GiveUp).expired(&call()).unwrap_err();
+		assert!(matches!(error, ChainError::NotIncluded { blocks: 64, .. }), "{error}");
+	}
+
+	#[test]
+	fn a_nonce_that_is_taken_says_nothing_about_the_call() {
+		let mut attempts = Attempts::new(Expiry::GiveUp);
+		attempts.outdated(&call(), "taken".into(), false).unwrap();
+		attempts.outdated(&call(), "taken".into(), false).unwrap();
+		assert!(matches!(attempts.outdated(&call(), "taken".into(), false), Err(ChainError::Pool { .. })), "but it ends");
+	}
+
+	#[test]
+	fn what_must_not_happen_twice_is_not_signed_anew_once_the_pool_had_it() {
+		let outdated = |expiry| Attempts::new(expiry).outdated(&call(), "taken".into(), true);
+		assert!(matches!(outdated(Expiry::GiveUp), Err(ChainError::Pool { .. })));
+		outdated(Expiry::SignAnew).unwrap();
+	}
+
+	#[test]
+	fn validity_begins_with_the_finalized_block_unless_finality_lags() {
+		let at = |number| BlockId { number, ..Default::default() };
+		let heads = |best, finalized| Heads { best: at(best), finalized: at(finalized) };
+		assert_eq!(birth_height(&heads(100, 97)), 97);
+		assert_eq!(birth_height(&heads(100, 20)), 84);
+		assert_eq!(birth_height(&heads(3, 0)), 0);
+	}
+
+	#[test]
+	fn an_extrinsic_is_over_when_no_later_block_may_hold_it_and_is_sent_again_until_then() {
+		// Valid in blocks 100 to 163: the block after 163 is the first that refuses it; one more is waited for.
+		assert!(!is_over(100, 164) && is_over(100, 165));
+		let mut due = Due::default();
+		assert!(due.is_now(100) && !due.was_sent());
+		due.rest(100, RESEND_AFTER);
+		assert!(!due.is_now(103) && due.is_now(104) && due.was_sent());
+	}
+}
