@@ -63,7 +63,7 @@ fn index(value: u32) -> Option<usize> {
 
 /// Tiles in a row of tiles of each output.
 fn widths<'a>(plan: &'a Plan, stage: &'a Stage) -> impl Iterator<Item = Option<u32>> + 'a {
-	stage.outputs.iter().map(|&output| plan.tensor(output).map(|info| info.cols.div_ceil(SIDE)))
+	plan.outputs(stage).iter().map(|&output| plan.tensor(output).map(|info| info.cols.div_ceil(SIDE)))
 }
 
 /// Node `number` of `stage`: its first row of tiles, and how many it has.
@@ -161,6 +161,6 @@ impl Plan {
 
 	/// The tensor of a cell; `None` for one of another plan.
 	pub fn cell_tensor(&self, cell: Cell) -> Option<TensorId> {
-		self.stages().get(index(cell.stage)?)?.outputs.get(index(cell.output)?).copied()
+		self.outputs(self.stages().get(index(cell.stage)?)?).get(index(cell.output)?).copied()
 	}
 }

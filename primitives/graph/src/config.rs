@@ -8,9 +8,9 @@ use scale_info::TypeInfo;
 /// Version of the exact-f32 specification that this crate implements: it covers kernels, graph and witness format.
 pub const ARITHMETIC_VERSION: u16 = 1;
 
-/// Most layers of a model. A training step of more of them, however narrow, has more nodes than the protocol judges; but only a plan of all its
-/// nodes shows that, and its size must not be the choice of whoever sends a configuration. Every move of a dispute makes a plan, too.
-pub const MAX_LAYERS: u32 = 256;
+/// Most layers of a model. A training step of a few more of them, however narrow, has more nodes than the protocol judges; but every move of a
+/// dispute makes a plan on chain, of all stages of all layers, and pays for the largest.
+pub const MAX_LAYERS: u32 = 128;
 
 /// An `f32` carried as its IEEE-754 bits, so that it can be SCALE-encoded, hashed and compared exactly.
 ///
@@ -184,7 +184,7 @@ pub enum ConfigError {
 	#[error("heads must divide dim, and kv_heads must divide heads")]
 	Heads,
 	/// `batch * heads * seq_len^2` exceeds 2^28 or `batch * seq_len` 2^22, or the step would have more than 8,192 nodes or the model more
-	/// than 2^31 parameters or 256 layers.
+	/// than 2^31 parameters or 128 layers.
 	#[error("the model or the batch is too large; use fewer sequences, shorter ones, or a smaller model")]
 	TooLarge,
 	/// `arithmetic_version` is not one that this build implements.

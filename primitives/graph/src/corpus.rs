@@ -8,6 +8,12 @@ use crate::{
 /// Tokens of a full chunk; a token is 16 bits, little-endian.
 pub const CHUNK_TOKENS: u32 = 2_048;
 
+/// What stands in for `token` in a model whose vocabulary has `vocab` identifiers: the last of them for all that it does not have. A shard is
+/// what its root commits to, whatever the dataset's manifest says of it; so every token has a meaning, the same for who trains and who judges.
+pub fn known(token: u16, vocab: u32) -> u16 {
+	u16::try_from(vocab.saturating_sub(1)).map_or(token, |last| token.min(last))
+}
+
 /// A run of `seq_len + 1` tokens inside one shard: inputs and next-token targets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {

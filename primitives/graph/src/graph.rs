@@ -191,15 +191,15 @@ pub enum Access {
 	Whole,
 }
 
-/// One operator on whole tensors.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// One operator on whole tensors. What it reads and writes is in the plan: see [`crate::plan::Plan::inputs`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stage {
 	/// The operator.
 	pub op: Op,
-	/// What it reads.
-	pub inputs: Vec<(TensorId, Access)>,
-	/// What it writes; all have the same number of rows.
-	pub outputs: Vec<TensorId>,
+	/// First and end in the plan's list of what all stages read.
+	pub(crate) inputs: [u32; 2],
+	/// First and end in the plan's list of what all stages write.
+	pub(crate) outputs: [u32; 2],
 	/// Rows of each output.
 	pub rows: u32,
 	/// Rows that one node writes, a multiple of 32; the last node may have fewer.

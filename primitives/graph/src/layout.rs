@@ -53,6 +53,52 @@ impl ParamTensor {
 /// Tensors of one decoder layer.
 pub(crate) const TENSORS_PER_LAYER: usize = 9;
 
+/// A parameter tensor without its name, which only files need and which costs more than everything else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Part {
+	/// Decoder layer; `None` for what lies around them.
+	layer: Option<u32>,
+	/// What the name says beside the layer.
+	label: &'static str,
+	pub rows: u32,
+	pub cols: u32,
+	kind: ParamKind,
+}
+
+impl Part {
+	fn name(&self) -> String {
+		match (self.layer, self.label) {
+			(Some(layer), label) => format!("model.layers.{layer}.{label}.weight"),
+			(None, label) => format!("{label}.weight"),
+		}
+	}
+}
+
+/// The parameter tensors of `model` in the order of [`ParamLayout`].
+///
+/// # Errors
+/// Those of [`ModelConfig::validate`].
+pub(crate) fn parts(model: &ModelConfig) -> Result<impl Iterator<Item = Part>, ConfigError> {
+	model.validate()?;
+	let (vocab, dim, ffn, kv) = (model.vocab, model.dim, model.ffn, model.kv_dim());
+	let part = |label, rows, cols, kind| Part { layer: None, label, rows, cols, kind };
+	let layer: [Part; TENSORS_PER_LAYER] = [
+		part("input_layernorm", 1, dim, ParamKind::Norm),
+		part("self_attn.q_proj", dim, dim, ParamKind::Linear),
+		part("self_attn.k_proj", kv, dim, ParamKind::Linear),
+		part("self_attn.v_proj", kv, dim, ParamKind::Linear),
+		part("self_attn.o_proj", dim, dim, ParamKind::ResidualLinear),
+		part("post_attention_layernorm", 1, dim, ParamKind::Norm),
+		part("mlp.gate_proj", ffn, dim, ParamKind::Linear),
+		part("mlp.up_proj", ffn, dim, ParamKind::Linear),
+		part("mlp.down_proj", dim, ffn, ParamKind::ResidualLinear),
+	];
+	let layers = (0..model.layers).flat_map(move |number| layer.map(|part| Part { layer: Some(number), ..part }));
+	let last = [Some(part("model.norm", 1, dim, ParamKind::Norm)), (!model.tied).then_some(part("lm_head", vocab, dim, ParamKind::Head))];
+	let first = part("model.embed_tokens", vocab, dim, ParamKind::Embedding);
+	Ok(core::iter::once(first).chain(layers).chain(last.into_iter().flatten()))
+}
+
 /// All parameter tensors of a model in their fixed order, without gaps.
 ///
 /// Order: embedding; per layer input norm, q, k, v, o, post-attention norm, gate, up, down; final norm; head if untied.
@@ -69,35 +115,16 @@ impl ParamLayout {
 	/// # Errors
 	/// Those of [`ModelConfig::validate`].
 	pub fn new(model: &ModelConfig) -> Result<Self, ConfigError> {
-		model.validate()?;
 		let size = |value: u32| usize::try_from(value).map_err(|_| ConfigError::TooLarge);
-		let (vocab, dim, ffn, kv) = (size(model.vocab)?, size(model.dim)?, size(model.ffn)?, size(model.kv_dim())?);
 		let mut layout = Self { tensors: Vec::new(), len: 0 };
-		layout.push("model.embed_tokens.weight".into(), vocab, dim, ParamKind::Embedding);
-		for layer in 0..model.layers {
-			let name = |part: &str| format!("model.layers.{layer}.{part}.weight");
-			layout.push(name("input_layernorm"), 1, dim, ParamKind::Norm);
-			layout.push(name("self_attn.q_proj"), dim, dim, ParamKind::Linear);
-			layout.push(name("self_attn.k_proj"), kv, dim, ParamKind::Linear);
-			layout.push(name("self_attn.v_proj"), kv, dim, ParamKind::Linear);
-			layout.push(name("self_attn.o_proj"), dim, dim, ParamKind::ResidualLinear);
-			layout.push(name("post_attention_layernorm"), 1, dim, ParamKind::Norm);
-			layout.push(name("mlp.gate_proj"), ffn, dim, ParamKind::Linear);
-			layout.push(name("mlp.up_proj"), ffn, dim, ParamKind::Linear);
-			layout.push(name("mlp.down_proj"), dim, ffn, ParamKind::ResidualLinear);
-		}
-		layout.push("model.norm.weight".into(), 1, dim, ParamKind::Norm);
-		if !model.tied {
-			layout.push("lm_head.weight".into(), vocab, dim, ParamKind::Head);
+		for part in parts(model)? {
+			let (rows, cols) = (size(part.rows)?, size(part.cols)?);
+			let tensor = ParamTensor { name: part.name(), rows, cols, offset: layout.len, kind: part.kind };
+			// At most 2^31 elements: `ModelConfig::validate` has seen to it.
+			layout.len += tensor.len();
+			layout.tensors.push(tensor);
 		}
 		Ok(layout)
-	}
-
-	fn push(&mut self, name: String, rows: usize, cols: usize, kind: ParamKind) {
-		let tensor = ParamTensor { name, rows, cols, offset: self.len, kind };
-		// At most 2^31 elements: `ModelConfig::validate` has seen to it.
-		self.len += tensor.len();
-		self.tensors.push(tensor);
 	}
 
 	/// The tensors in order.

@@ -37,8 +37,8 @@ fn bad_models_are_refused_for_the_right_reason() {
 	assert_eq!(model_error(|m| m.kv_heads = 3), Some(Heads));
 	assert_eq!(model_error(|m| m.vocab = 65_568), Some(TooLarge));
 	// Few enough parameters, but more tensors than a chain should lay out.
-	assert_eq!(model_error(|m| m.layers = 256), None);
-	assert_eq!(model_error(|m| m.layers = 257), Some(TooLarge));
+	assert_eq!(model_error(|m| m.layers = 128), None);
+	assert_eq!(model_error(|m| m.layers = 129), Some(TooLarge));
 	assert_eq!(model_error(|m| m.layers = 1 << 20), Some(TooLarge));
 	assert_eq!(model_error(|m| m.layers = u32::MAX), Some(TooLarge));
 	assert_eq!(model_error(|m| m.norm_eps = F32::new(0.0)), Some(Hyperparameter));

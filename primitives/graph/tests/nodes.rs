@@ -53,7 +53,7 @@ impl Interpreter<'_> {
 		let rows = node.outputs[0].first as usize..(node.outputs[0].first + node.outputs[0].rows) as usize;
 		let results = self.compute(node, rows.clone());
 		for (output, result) in node.outputs.iter().zip(results) {
-			let info = *self.plan.tensor(output.tensor).unwrap();
+			let info = self.plan.tensor(output.tensor).unwrap();
 			let value = self.values.entry(output.tensor).or_insert_with(|| vec![f32::NAN; info.len() as usize]);
 			let cols = info.cols as usize;
 			value[rows.start * cols..rows.end * cols].copy_from_slice(&result);
@@ -332,11 +332,11 @@ fn node_by_node_equals_fused(model: &ModelConfig, train: &TrainConfig) {
 
 	let mut updated = 0;
 	for stage in plan.stages() {
-		let result = interpreter.whole(stage.outputs[0]);
+		let result = interpreter.whole(plan.outputs(stage)[0]);
 		match stage.op {
 			Op::MeanLoss => assert_eq!(result[0].to_bits(), outcome.loss.to_bits()),
 			Op::AdamW => {
-				for &output in &stage.outputs {
+				for &output in plan.outputs(stage) {
 					let info = plan.tensor(output).unwrap();
 					let Place::Arena(at) = info.place else { panic!("parameters are in the arena") };
 					let fused = &arena[at as usize..][..info.len() as usize];

@@ -18,13 +18,18 @@ use std::{collections::BTreeSet, sync::Arc};
 
 /// The second step of a round, so that moments are not zero, and the arena after it.
 fn second_step(model: &ModelConfig, train: &TrainConfig) -> (Trace, Trainer, Arena) {
+	second_step_on(model, train, |len, seed| random_tokens(len, model.vocab, seed))
+}
+
+/// [`second_step`] on so many tokens of a seed.
+fn second_step_on(model: &ModelConfig, train: &TrainConfig, tokens: impl Fn(usize, u64) -> Vec<u16>) -> (Trace, Trainer, Arena) {
 	let exec = Arc::new(Exec::new(2).unwrap());
 	let mut trainer = Trainer::new(exec.clone(), model, train).unwrap();
 	let mut arena = Arena::new(trainer.arena_len());
 	trainer.theta_mut(&mut arena).copy_from_slice(&lively_theta(trainer.layout(), 3));
-	trainer.train_step(&mut arena, &random_tokens(trainer.batch_tokens(), model.vocab, 4), 8, 1).unwrap();
+	trainer.train_step(&mut arena, &tokens(trainer.batch_tokens(), 4), 8, 1).unwrap();
 	let before = [trainer.theta(&arena), trainer.first_moment(&arena), trainer.second_moment(&arena)].map(<[f32]>::to_vec);
-	let tokens = random_tokens(trainer.batch_tokens(), model.vocab, 5);
+	let tokens = tokens(trainer.batch_tokens(), 5);
 	// Two rounds adopted before: the schedule index of step 1 is 2 H + 1.
 	let index = 2 * u64::from(train.inner_steps) + 1;
 	trainer.train_step(&mut arena, &tokens, index, 2).unwrap();
@@ -42,8 +47,8 @@ fn every_tile_is_what_its_pieces_give(trace: &Trace) -> BTreeSet<String> {
 	let (job, mut ops) = (trace.job(), BTreeSet::new());
 	for (number, stage) in (0..).zip(trace.plan().stages()) {
 		ops.insert(format!("{:?}", stage.op).split([' ', '{', '(']).next().unwrap().to_owned());
-		for (output, &tensor) in (0..).zip(&stage.outputs) {
-			let info = *trace.plan().tensor(tensor).unwrap();
+		for (output, &tensor) in (0..).zip(trace.plan().outputs(stage)) {
+			let info = trace.plan().tensor(tensor).unwrap();
 			for row in 0..info.rows.div_ceil(32) {
 				for col in 0..info.cols.div_ceil(32) {
 					let cell = Cell { stage: number, output, row, col };
@@ -64,17 +69,39 @@ fn every_tile_is_what_its_pieces_give(trace: &Trace) -> BTreeSet<String> {
 }
 
 fn check_step(model: &ModelConfig, train: &TrainConfig) -> BTreeSet<String> {
-	let (trace, trainer, arena) = second_step(model, train);
-	assert!(same_bits(&trace.result(0), trainer.theta(&arena)), "parameters");
-	assert!(same_bits(&trace.result(1), trainer.first_moment(&arena)), "first moments");
-	assert!(same_bits(&trace.result(2), trainer.second_moment(&arena)), "second moments");
-	every_tile_is_what_its_pieces_give(&trace)
+	check(&second_step(model, train))
+}
+
+fn check((trace, trainer, arena): &(Trace, Trainer, Arena)) -> BTreeSet<String> {
+	assert!(same_bits(&trace.result(0), trainer.theta(arena)), "parameters");
+	assert!(same_bits(&trace.result(1), trainer.first_moment(arena)), "first moments");
+	assert!(same_bits(&trace.result(2), trainer.second_moment(arena)), "second moments");
+	every_tile_is_what_its_pieces_give(trace)
 }
 
 #[test]
 fn of_a_step_with_grouped_heads_a_tied_head_and_small_heads() {
 	let ops = check_step(&tiny_model(), &tiny_train());
 	assert_eq!(ops.len(), 31, "{ops:?}");
+}
+
+#[test]
+fn of_a_step_on_tokens_beyond_the_vocabulary_which_stand_for_its_last() {
+	let (model, train) = (tiny_model(), tiny_train());
+	let foreign = second_step_on(&model, &train, |len, seed| random_tokens(len, 65_536, seed));
+	check(&foreign);
+	let last = |token: u16| token.min(63);
+	let usual = second_step_on(&model, &train, |len, seed| random_tokens(len, 65_536, seed).into_iter().map(last).collect());
+	assert!(same_bits(foreign.1.theta(&foreign.2), usual.1.theta(&usual.2)));
+	// One that is just beyond, as an input and as a target, in places where nothing else is.
+	let only = |token: u16| second_step_on(&model, &train, move |len, _| (0..len).map(|place| [1, token][place % 2]).collect());
+	assert!(same_bits(&check_and_result(only(64)), &check_and_result(only(63))));
+	assert!(!same_bits(&check_and_result(only(64)), &check_and_result(only(62))));
+}
+
+fn check_and_result(step: (Trace, Trainer, Arena)) -> Vec<f32> {
+	check(&step);
+	step.0.result(0)
 }
 
 #[test]
@@ -201,8 +228,8 @@ fn no_piece_reads_more_than_fifty_tiles() {
 	let job = trace.job();
 	let mut most = (0, Op::Init);
 	for (number, stage) in (0..).zip(trace.plan().stages()) {
-		for (output, &tensor) in (0..).zip(&stage.outputs) {
-			let info = *trace.plan().tensor(tensor).unwrap();
+		for (output, &tensor) in (0..).zip(trace.plan().outputs(stage)) {
+			let info = trace.plan().tensor(tensor).unwrap();
 			for (row, col) in [(0, 0), (info.rows.div_ceil(32) - 1, info.cols.div_ceil(32) - 1)] {
 				let cell = Cell { stage: number, output, row, col };
 				let mut state = Vec::new();

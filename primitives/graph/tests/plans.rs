@@ -41,7 +41,7 @@ fn nodes_cover_every_stage_once_within_the_limit_of_tiles() {
 			for node in nodes.by_ref().take(stage.nodes() as usize) {
 				assert_eq!(node.op, stage.op);
 				let mut tiles = 0;
-				for (&RowSlice { tensor, first, rows }, &output) in node.outputs.iter().zip(&stage.outputs) {
+				for (&RowSlice { tensor, first, rows }, &output) in node.outputs.iter().zip(plan.outputs(stage)) {
 					assert_eq!((tensor, first), (output, next));
 					let cols = plan.tensor(tensor).unwrap().cols;
 					tiles += rows.div_ceil(32) * cols.div_ceil(32);
@@ -49,7 +49,7 @@ fn nodes_cover_every_stage_once_within_the_limit_of_tiles() {
 				assert!((1..=MAX_TILES_PER_NODE).contains(&tiles));
 				next += node.outputs[0].rows;
 			}
-			for &output in &stage.outputs {
+			for &output in plan.outputs(stage) {
 				assert_eq!(next, plan.tensor(output).unwrap().rows);
 			}
 		}
@@ -62,10 +62,10 @@ fn every_value_is_written_once_and_before_it_is_read() {
 	for plan in plans() {
 		let mut writers = HashMap::new();
 		for (number, stage) in plan.stages().iter().enumerate() {
-			for &(input, _) in &stage.inputs {
+			for &(input, _) in plan.inputs(stage) {
 				assert!(writers.get(&input).is_none_or(|&writer| writer < number));
 			}
-			for &output in &stage.outputs {
+			for &output in plan.outputs(stage) {
 				assert_eq!(writers.insert(output, number), None, "{:?} writes a value again", stage.op);
 			}
 		}
@@ -78,13 +78,13 @@ fn memory_is_reused_only_after_the_last_reader() {
 	for plan in plans() {
 		let mut owner: HashMap<u64, _> = HashMap::new();
 		for stage in plan.stages() {
-			for &(input, _) in &stage.inputs {
-				if let Some(&Place::Arena(offset)) = plan.tensor(input).map(|info| &info.place) {
+			for &(input, _) in plan.inputs(stage) {
+				if let Some(Place::Arena(offset)) = plan.tensor(input).map(|info| info.place) {
 					assert!(owner.get(&offset).is_none_or(|&id| id == input), "{:?} reads a value that is gone", stage.op);
 				}
 			}
-			for &output in &stage.outputs {
-				if let Some(&Place::Arena(offset)) = plan.tensor(output).map(|info| &info.place) {
+			for &output in plan.outputs(stage) {
+				if let Some(Place::Arena(offset)) = plan.tensor(output).map(|info| info.place) {
 					owner.insert(offset, output);
 				}
 			}
@@ -97,7 +97,6 @@ fn arena_buffers_are_aligned_and_never_overlap_in_part() {
 	for plan in plans() {
 		let mut buffers: Vec<(u64, u64)> = plan
 			.tensors()
-			.iter()
 			.filter_map(|info| match info.place {
 				Place::Arena(offset) => Some((offset, offset + info.len())),
 				Place::Fused | Place::External => None,
@@ -119,7 +118,7 @@ fn a_large_product_is_split_by_rows() {
 	let (model, train) = wide();
 	let plan = Plan::training(&model, &train).unwrap();
 	// Logits: 64 bands of 256 tiles, 8 bands to a node.
-	let stage = plan.stages().iter().find(|stage| plan.tensor(stage.outputs[0]).unwrap().cols == 8192).unwrap();
+	let stage = plan.stages().iter().find(|stage| plan.tensor(plan.outputs(stage)[0]).unwrap().cols == 8192).unwrap();
 	assert!(matches!(stage.op, Op::Product(_)));
 	assert_eq!((stage.nodes(), stage.rows_per_node), (8, 256));
 	let node = plan.node(stage.first_node + 3).unwrap();
@@ -131,10 +130,19 @@ fn a_large_product_is_split_by_rows() {
 #[test]
 fn a_step_with_too_many_nodes_is_refused() {
 	let model = ModelConfig { dim: 32, heads: 1, kv_heads: 1, ffn: 32, vocab: 32, layers: 100, max_seq: 32, ..tiny_model() };
-	let deep = ModelConfig { layers: 250, ..model.clone() };
 	assert_eq!(tiny_train().validate(&model), Ok(()));
-	assert_eq!(deep.validate(), Ok(()));
-	assert_eq!(tiny_train().validate(&deep), Err(ConfigError::TooLarge));
+	// Two nodes a stage.
+	let many = TrainConfig { batch: 4_096, ..tiny_train() };
+	assert_eq!(many.validate(&ModelConfig { layers: 50, ..model.clone() }), Ok(()));
+	assert_eq!(many.validate(&model), Err(ConfigError::TooLarge));
+}
+
+#[test]
+fn an_outer_step_of_more_than_128_deltas_is_refused_however_many_layers_it_is_about() {
+	let model = ModelConfig { dim: 32, heads: 1, kv_heads: 1, ffn: 32, vocab: 32, layers: 128, max_seq: 32, ..tiny_model() };
+	assert!(Plan::outer(&model, &tiny_train(), 128).is_ok());
+	assert_eq!(Plan::outer(&model, &tiny_train(), 129), Err(ConfigError::TooLarge));
+	assert_eq!(Plan::outer(&model, &tiny_train(), 0), Err(ConfigError::TooLarge));
 }
 
 #[test]

@@ -218,14 +218,12 @@ fn a_round_stops_when_asked_and_says_why_it_failed() {
 fn a_step_refuses_bad_input() {
 	let (model, train) = (tiny_model(), tiny_train());
 	let (mut trainer, mut arena) = trainer(&model, &train, 1);
-	let mut tokens = vec![0; trainer.batch_tokens()];
+	let tokens = vec![0; trainer.batch_tokens()];
 	let short = StepError::Tokens { expected: 66, found: 65 };
 	assert_eq!(trainer.gradients(&mut arena, &tokens[1..]), Err(short));
 	let len = arena.len();
 	let small = StepError::Arena { expected: len, found: len - 1 };
 	assert_eq!(trainer.gradients(&mut arena[1..], &tokens), Err(small));
-	tokens[65] = 64;
-	assert_eq!(trainer.gradients(&mut arena, &tokens), Err(StepError::Vocabulary { token: 64, vocab: 64 }));
 }
 
 #[test]

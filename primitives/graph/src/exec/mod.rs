@@ -44,14 +44,6 @@ pub enum StepError {
 		/// Tokens given.
 		found: usize,
 	},
-	/// A token outside the model's vocabulary.
-	#[error("token {token} is not in the vocabulary of {vocab}")]
-	Vocabulary {
-		/// The token.
-		token: u16,
-		/// Size of the vocabulary.
-		vocab: u32,
-	},
 	/// The arena is shorter than the plan.
 	#[error("arena of {found} elements where the plan has {expected}")]
 	Arena {

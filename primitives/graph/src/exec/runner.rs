@@ -3,6 +3,7 @@
 use super::{SetupError, StepError};
 use crate::{
 	config::{ConfigError, ModelConfig},
+	corpus::known,
 	graph::{Op, Place, Product, Stage, TensorId},
 	layout::ParamLayout,
 	plan::{ArenaJob, Plan, Sizes},
@@ -53,7 +54,7 @@ impl Runner {
 		// Checkpoint jobs have no arena.
 		let job = plan.job.ok_or(ConfigError::Dimension)?;
 		let Sizes { batch, seq, tokens, vocab, .. } = job.sizes;
-		let ranges = plan.tensors().iter().map(|tensor| match tensor.place {
+		let ranges = plan.tensors().map(|tensor| match tensor.place {
 			Place::Arena(offset) => {
 				let end = offset.checked_add(tensor.len()).ok_or(SetupError::Memory)?;
 				let bound = |value: u64| usize::try_from(value).map_err(|_| SetupError::Memory);
@@ -103,16 +104,19 @@ impl Runner {
 		if tokens.len() != self.batch_tokens() {
 			return Err(StepError::Tokens { expected: self.batch_tokens(), found: tokens.len() });
 		}
-		if let Some(&token) = tokens.iter().find(|&&token| usize::from(token) >= self.vocab) {
-			return Err(StepError::Vocabulary { token, vocab: self.job.sizes.vocab });
-		}
+		let vocab = self.job.sizes.vocab;
 		let (ids, targets) = (self.ids.chunks_exact_mut(self.seq), self.targets.chunks_exact_mut(self.seq));
 		for ((ids, targets), tokens) in ids.zip(targets).zip(tokens.chunks_exact(self.seq + 1)) {
 			for ((id, target), pair) in ids.iter_mut().zip(targets).zip(tokens.windows(2)) {
-				(*id, *target) = (u32::from(pair[0]), u32::from(pair[1]));
+				(*id, *target) = (known(pair[0], vocab).into(), known(pair[1], vocab).into());
 			}
 		}
 		Ok(())
+	}
+
+	/// Rows and columns of a tensor.
+	fn shape(&self, id: TensorId) -> (usize, usize) {
+		self.plan.tensor(id).map_or((0, 0), |info| (info.rows as usize, info.cols as usize))
 	}
 
 	/// The arena's range of a tensor.
@@ -142,8 +146,8 @@ impl Runner {
 	fn stage(&self, arena: &mut [f32], index: usize, adamw: Option<&AdamW>) {
 		let stage = &self.plan.stages()[index];
 		let exec = &*self.exec;
-		let input = |n: usize| self.range(stage.inputs[n].0);
-		let output = |n: usize| self.range(stage.outputs[n]);
+		let input = |n: usize| self.range(self.plan.inputs(stage)[n].0);
+		let output = |n: usize| self.range(self.plan.outputs(stage)[n]);
 		let dim = self.attention.query_width();
 		if output(0).is_empty() {
 			// Fused into the operator that reads it.
@@ -251,8 +255,8 @@ impl Runner {
 
 	/// What an operator whose optional starting value is input `n` starts from; brings that value to the output's place.
 	fn start(&self, arena: &mut [f32], stage: &Stage, n: usize) -> Start {
-		let Some(&(start, _)) = stage.inputs.get(n) else { return Start::Zero };
-		let (from, to) = (self.range(start), self.range(stage.outputs[0]));
+		let Some(&(start, _)) = self.plan.inputs(stage).get(n) else { return Start::Zero };
+		let (from, to) = (self.range(start), self.range(self.plan.outputs(stage)[0]));
 		if from != to {
 			arena.copy_within(from, to.start);
 		}
@@ -261,13 +265,10 @@ impl Runner {
 
 	fn product(&self, arena: &mut [f32], stage: &Stage, kind: Product) {
 		let start = self.start(arena, stage, 2);
-		let (a, b, c) = (stage.inputs[0].0, stage.inputs[1].0, stage.outputs[0]);
-		let shape = |id: TensorId| {
-			let info = &self.plan.tensors()[id.0 as usize];
-			(info.rows as usize, info.cols as usize)
-		};
-		let (m, n) = shape(c);
-		let k = if kind == Product::Tn { shape(a).0 } else { shape(a).1 };
+		let (inputs, c) = (self.plan.inputs(stage), self.plan.outputs(stage)[0]);
+		let (a, b) = (inputs[0].0, inputs[1].0);
+		let (m, n) = self.shape(c);
+		let k = if kind == Product::Tn { self.shape(a).0 } else { self.shape(a).1 };
 		let dims = MatDims { m, n, k };
 		let [a, b, c] = parts(arena, [self.range(a), self.range(b), self.range(c)]);
 		match kind {
@@ -280,17 +281,17 @@ impl Runner {
 	/// The five stages that end with the Context at `index`.
 	fn attention(&self, arena: &mut [f32], index: usize) {
 		let [scores, _, _, _, context] = &self.plan.stages()[index - 4..=index] else { return };
-		let [q, k, v] = [scores.inputs[0].0, scores.inputs[1].0, context.inputs[1].0].map(|id| self.range(id));
-		let [q, k, v, o] = parts(arena, [q, k, v, self.range(context.outputs[0])]);
+		let [q, k, v] = [(scores, 0), (scores, 1), (context, 1)].map(|(stage, n)| self.range(self.plan.inputs(stage)[n].0));
+		let [q, k, v, o] = parts(arena, [q, k, v, self.range(self.plan.outputs(context)[0])]);
 		self.exec.attention_forward(self.attention, q, k, v, o);
 	}
 
 	/// The six stages that end with the ValueBack at `index`.
 	fn attention_back(&self, arena: &mut [f32], index: usize) {
 		let [dots, probability, _, query, key, value] = &self.plan.stages()[index - 5..=index] else { return };
-		let inputs = [key.inputs[1].0, query.inputs[1].0, probability.inputs[1].0, dots.inputs[1].0, dots.inputs[0].0];
-		let [q, k, v, o, d_o] = inputs.map(|id| self.range(id));
-		let [dq, dk, dv] = [query, key, value].map(|stage| self.range(stage.outputs[0]));
+		let inputs = [(key, 1), (query, 1), (probability, 1), (dots, 1), (dots, 0)];
+		let [q, k, v, o, d_o] = inputs.map(|(stage, n)| self.range(self.plan.inputs(stage)[n].0));
+		let [dq, dk, dv] = [query, key, value].map(|stage| self.range(self.plan.outputs(stage)[0]));
 		let [q, k, v, o, d_o, dq, dk, dv] = parts(arena, [q, k, v, o, d_o, dq, dk, dv]);
 		self.exec.attention_backward(self.attention, AttentionBackward { q, k, v, o, d_o }, dq, dk, dv);
 	}
@@ -299,22 +300,21 @@ impl Runner {
 	fn tree_sum(&self, arena: &mut [f32], index: usize) {
 		let stages = self.plan.stages();
 		let levels = stages[..=index].iter().rev().take_while(|stage| stage.op == Op::TreeSum).count();
-		let partials = self.range(stages[index + 1 - levels].inputs[0].0);
+		let partials = self.range(self.plan.inputs(&stages[index + 1 - levels])[0].0);
 		let sum = self.exec.tree_sum(&mut arena[partials]);
-		arena[self.range(stages[index].outputs[0]).start] = sum;
+		arena[self.range(self.plan.outputs(&stages[index])[0]).start] = sum;
 	}
 
 	fn square_tiles(&self, arena: &mut [f32], stage: &Stage) {
-		let mut next = self.range(stage.outputs[0]).start;
-		for &(gradient, _) in &stage.inputs {
-			let info = &self.plan.tensors()[gradient.0 as usize];
-			let (rows, cols) = (info.rows as usize, info.cols as usize);
+		let mut next = self.range(self.plan.outputs(stage)[0]).start;
+		for &(gradient, _) in self.plan.inputs(stage) {
+			let (rows, cols) = self.shape(gradient);
 			let partials = next..next + tile_count(rows, cols);
 			next = partials.end;
 			let [x, partials] = parts(arena, [self.range(gradient), partials]);
 			self.exec.tile_sum_squares(x, rows, cols, partials);
 		}
 		// Zeros fill the last row of partial sums.
-		arena[next..self.range(stage.outputs[0]).end].fill(0.0);
+		arena[next..self.range(self.plan.outputs(stage)[0]).end].fill(0.0);
 	}
 }

@@ -2,12 +2,11 @@
 
 use super::{
 	forward::{Forward, LayerParams, LayerValues, Params},
-	rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes, Update,
+	rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes, Update, Vector,
 };
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Op, Place, Product, TensorId},
-	layout::ParamLayout,
 };
 use alloc::vec::Vec;
 
@@ -57,11 +56,10 @@ impl Builder {
 		let info = self.info(x)?;
 		let k = self.tensor(info.rows, 1, k)?;
 		let out = self.tensor(info.rows, info.cols, place)?;
-		self.stage(Op::RmsBackStats, rows_and([dy, x, r], [w]), &[k])?;
-		let mut inputs = rows_and([dy, x, r, k], [w]);
-		inputs.extend(dx.map(|dx| (dx, Access::SameRows)));
-		self.stage(Op::RmsBackApply, inputs, &[out])?;
-		self.stage(Op::RmsWeightGrad, whole(&[dy, x, r]), &[dw])?;
+		self.stage(Op::RmsBackStats, rows_and([dy, x, r], w), &[k])?;
+		let before = dx.map(|dx| (dx, Access::SameRows));
+		self.stage(Op::RmsBackApply, rows_and([dy, x, r, k], w).chain(before), &[out])?;
+		self.stage(Op::RmsWeightGrad, whole([dy, x, r]), &[dw])?;
 		Ok(out)
 	}
 
@@ -80,12 +78,12 @@ impl Builder {
 		let dq = self.tensor(sizes.tokens, sizes.dim, at.dq)?;
 		let dk = self.tensor(sizes.tokens, sizes.kv_dim, at.dk)?;
 		let dv = self.tensor(sizes.tokens, sizes.kv_dim, at.dv)?;
-		self.stage(Op::HeadDots, whole(&[d_o, values.o]), &[d])?;
-		self.stage(Op::ProbabilityBack, whole(&[d_o, values.v]), &[dp])?;
+		self.stage(Op::HeadDots, whole([d_o, values.o]), &[d])?;
+		self.stage(Op::ProbabilityBack, whole([d_o, values.v]), &[dp])?;
 		self.stage(Op::ScoreBack, rows([values.p, dp, d]), &[ds])?;
-		self.stage(Op::QueryBack, whole(&[ds, values.k]), &[dq])?;
-		self.stage(Op::KeyBack, whole(&[ds, values.q]), &[dk])?;
-		self.stage(Op::ValueBack, whole(&[values.p, d_o]), &[dv])?;
+		self.stage(Op::QueryBack, whole([ds, values.k]), &[dq])?;
+		self.stage(Op::KeyBack, whole([ds, values.q]), &[dk])?;
+		self.stage(Op::ValueBack, whole([values.p, d_o]), &[dv])?;
 		let (dq, dk) = (self.rope_back(dq, sizes.heads)?, self.rope_back(dk, sizes.kv_heads)?);
 		Ok([dq, dk, dv])
 	}
@@ -145,15 +143,10 @@ impl Builder {
 		for ((params, grads), values) in layers.rev() {
 			dx = self.layer_back(sizes, [params, grads], values, &at, dx)?;
 		}
-		let mut inputs = whole(&[dx, values.tokens]);
 		let mut all = grads.all.clone();
-		let embedding = if sizes.tied {
-			inputs.push((head_grad, Access::SameRows));
-			self.in_place(grads.embedding)?
-		} else {
-			grads.embedding
-		};
-		self.stage(Op::ScatterAdd, inputs, &[embedding])?;
+		let embedding = if sizes.tied { self.in_place(grads.embedding)? } else { grads.embedding };
+		let before = sizes.tied.then_some((head_grad, Access::SameRows));
+		self.stage(Op::ScatterAdd, whole([dx, values.tokens]).into_iter().chain(before), &[embedding])?;
 		if let Some(first) = all.first_mut() {
 			*first = embedding;
 		}
@@ -161,12 +154,12 @@ impl Builder {
 	}
 
 	/// AdamW on every tensor, in place.
-	fn update(&mut self, params: [&[TensorId]; 4], clip: TensorId) -> Result<(), ConfigError> {
-		let [theta, first, second, gradient] = params;
+	fn update(&mut self, theta: &[TensorId], moments: [Vector; 2], gradient: &[TensorId], clip: TensorId) -> Result<(), ConfigError> {
+		let [first, second] = moments;
 		let mut results = [Vec::new(), Vec::new(), Vec::new()];
-		for (((&p, &m), &v), &g) in theta.iter().zip(first).zip(second).zip(gradient) {
+		for (((&p, m), v), &g) in theta.iter().zip(first.ids()).zip(second.ids()).zip(gradient) {
 			let outputs = [self.in_place(p)?, self.in_place(m)?, self.in_place(v)?];
-			self.stage(Op::AdamW, rows_and([p, m, v, g], [clip]), &outputs)?;
+			self.stage(Op::AdamW, rows_and([p, m, v, g], clip), &outputs)?;
 			for (result, output) in results.iter_mut().zip(outputs) {
 				result.push(output);
 			}
@@ -179,14 +172,13 @@ impl Builder {
 /// See [`Plan::training`].
 pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
 	let sizes = Sizes::new(model, train.batch, train.seq_len)?;
-	let layout = ParamLayout::new(model)?;
-	let len = u64::try_from(layout.len()).map_err(|_| ConfigError::TooLarge)?;
-	let mut builder = Builder::new();
+	let mut builder = Builder::new(model)?;
+	let len = builder.len;
 	let [theta, first_moment, second_moment, gradient] = [builder.room(len)?, builder.room(len)?, builder.room(len)?, builder.room(len)?];
-	let params = Params::new(builder.parameters(&layout, Some(theta))?)?;
-	let first = builder.parameters(&layout, Some(first_moment))?;
-	let second = builder.parameters(&layout, Some(second_moment))?;
-	let grads = Params::new(builder.parameters(&layout, Some(gradient))?)?;
+	let params = Params::new(builder.vector(Some(theta))?.ids().collect())?;
+	let first = builder.vector(Some(first_moment))?;
+	let second = builder.vector(Some(second_moment))?;
+	let grads = Params::new(builder.parameters(Some(gradient))?)?;
 
 	let forward = builder.forward(&sizes, &params, true)?;
 	let sum = builder.tree_sum(forward.head.loss_tiles)?;
@@ -194,13 +186,13 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan,
 	builder.stage(Op::MeanLoss, rows([sum]), &[loss])?;
 	let gradients = builder.backward(&sizes, &params, &grads, &forward)?;
 
-	let partials = builder.partials(u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge)?)?;
-	builder.stage(Op::SquareTiles, whole(&gradients), &[partials])?;
+	let partials = builder.partials(builder.plan.vector_len())?;
+	builder.stage(Op::SquareTiles, gradients.iter().map(|&id| (id, Access::Whole)), &[partials])?;
 	let square_norm = builder.tree_sum(partials)?;
 	let clip = builder.fresh(1, 1)?;
 	builder.stage(Op::ClipScale, rows([square_norm]), &[clip])?;
 	let first_stage = builder.plan.stages.len();
-	builder.update([&params.all, &first, &second, &gradients], clip)?;
+	builder.update(&params.all, [first, second], &gradients, clip)?;
 
 	let update = Some(Update { first_moment, second_moment, gradient, square_norm, clip, first_stage });
 	builder.plan.job = Some(ArenaJob { sizes, loss, update });

@@ -4,7 +4,7 @@ use super::{rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes};
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Extent, Op, Place, Product, TensorId},
-	layout::{ParamLayout, TENSORS_PER_LAYER},
+	layout::TENSORS_PER_LAYER,
 };
 use alloc::vec::Vec;
 
@@ -144,9 +144,8 @@ impl Builder {
 	) -> Result<TensorId, ConfigError> {
 		// Rows of a^T are columns of a: a weight gradient's node reads all tokens of both.
 		let a_access = if kind == Product::Tn { Access::Whole } else { Access::SameRows };
-		let mut inputs = alloc::vec![(a, a_access), (b, Access::Whole)];
-		inputs.extend(start.map(|start| (start, Access::SameRows)));
-		self.stage(Op::Product(kind), inputs, &[c])?;
+		let start = start.map(|start| (start, Access::SameRows));
+		self.stage(Op::Product(kind), [(a, a_access), (b, Access::Whole)].into_iter().chain(start), &[c])?;
 		Ok(c)
 	}
 
@@ -163,7 +162,7 @@ impl Builder {
 		let r = self.tensor(info.rows, 1, factors)?;
 		let y = self.tensor(info.rows, info.cols, place)?;
 		self.stage(Op::RmsStats, rows([x]), &[r])?;
-		self.stage(Op::RmsApply, rows_and([x, r], [w]), &[y])?;
+		self.stage(Op::RmsApply, rows_and([x, r], w), &[y])?;
 		Ok((r, y))
 	}
 
@@ -179,11 +178,11 @@ impl Builder {
 		let [s, p] = [self.tensor(score_rows, sizes.seq, Place::Fused)?, self.tensor(score_rows, sizes.seq, Place::Fused)?];
 		let [max, sum] = [self.tensor(score_rows, 1, Place::Fused)?, self.tensor(score_rows, 1, Place::Fused)?];
 		let o = self.tensor(sizes.tokens, sizes.dim, place)?;
-		self.stage(Op::Scores, whole(&[q, k]), &[s])?;
+		self.stage(Op::Scores, whole([q, k]), &[s])?;
 		self.stage(Op::RowMax(Extent::Causal), rows([s]), &[max])?;
 		self.stage(Op::ExpSum(Extent::Causal), rows([s, max]), &[sum])?;
 		self.stage(Op::Softmax, rows([s, max, sum]), &[p])?;
-		self.stage(Op::Context, whole(&[p, v]), &[o])?;
+		self.stage(Op::Context, whole([p, v]), &[o])?;
 		Ok((o, p))
 	}
 
@@ -218,7 +217,7 @@ impl Builder {
 		let targets = self.tensor(n, 1, Place::External)?;
 		let mut x = self.fresh(n, sizes.dim)?;
 		let stream = if keep { None } else { Some(self.info(x)?.place) };
-		self.stage(Op::Gather, rows_and([tokens], [params.embedding]), &[x])?;
+		self.stage(Op::Gather, rows_and([tokens], params.embedding), &[x])?;
 		let mut layers = Vec::new();
 		let mut shared = None;
 		for layer in &params.layers {
@@ -240,7 +239,7 @@ impl Builder {
 		self.stage(Op::ExpSum(Extent::Row), rows([logits, max]), &[sum])?;
 		self.stage(Op::LossRows, rows([logits, targets, max, sum]), &[loss])?;
 		let loss_tiles = self.partials(n.div_ceil(super::TILE))?;
-		self.stage(Op::TileSums, whole(&[loss]), &[loss_tiles])?;
+		self.stage(Op::TileSums, whole([loss]), &[loss_tiles])?;
 		Ok(Forward { tokens, targets, layers, head: HeadValues { x, norm, h, logits, max, sum, loss_tiles } })
 	}
 }
@@ -248,10 +247,9 @@ impl Builder {
 /// See [`Plan::validation`].
 pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
 	let sizes = Sizes::new(model, train.validation_batch(), train.seq_len)?;
-	let layout = ParamLayout::new(model)?;
-	let mut builder = Builder::new();
-	let theta = builder.room(u64::try_from(layout.len()).map_err(|_| ConfigError::TooLarge)?)?;
-	let params = Params::new(builder.parameters(&layout, Some(theta))?)?;
+	let mut builder = Builder::new(model)?;
+	let theta = builder.room(builder.len)?;
+	let params = Params::new(builder.vector(Some(theta))?.ids().collect())?;
 	let forward = builder.forward(&sizes, &params, false)?;
 	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, update: None });
 	Ok(builder.finish())

@@ -7,14 +7,17 @@ mod outer;
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Node, Op, Origin, Place, RowSlice, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE},
-	layout::ParamLayout,
+	layout::{parts, Part},
 };
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Elements that every buffer of the arena is aligned to: 64 bytes.
 pub const ALIGNMENT: u64 = 16;
 /// Rows of a tile.
 const TILE: u32 = 32;
+/// Most deltas of an outer step.
+pub const MAX_DELTAS: u32 = 128;
 
 /// Sizes of one batch on one model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,21 +89,54 @@ impl ArenaJob {
 	}
 }
 
+/// A tensor of a vector in parameter layout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Slot {
+	rows: u32,
+	cols: u32,
+	/// First element of the vector that belongs to it.
+	offset: u64,
+}
+
+impl Slot {
+	/// Where it is in a vector at `base` of the arena, or with the caller.
+	fn place(&self, base: Option<u64>) -> Place {
+		base.map_or(Place::External, |base| Place::Arena(base.saturating_add(self.offset)))
+	}
+}
+
 /// Stages, nodes and tensors of one job.
+///
+/// Every move of a dispute makes one on chain: it has no names and few allocations, and vectors that the job starts from, of which an outer
+/// step has one for every delta, share one list of their tensors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-	tensors: Vec<TensorInfo>,
-	/// Of each tensor.
-	origins: Vec<Origin>,
-	/// First tile of each parameter tensor in a vector, and after the last the number of all.
+	/// The tensors of any vector in parameter layout.
+	slots: Vec<Slot>,
+	/// First tile of each of them in a vector, and after the last the number of all.
 	vector_tiles: Vec<u32>,
+	/// Where the vectors lie in the arena that the job starts from; `None` for one that is with the caller. Their tensors are numbered first,
+	/// vector after vector.
+	vectors: Vec<Option<u64>>,
+	/// All other tensors, and where their values come from.
+	tensors: Vec<(TensorInfo, Origin)>,
 	/// Vectors in parameter layout that the job ends with.
 	results: Vec<Vec<TensorId>>,
 	stages: Vec<Stage>,
+	/// What stages read, one after the other.
+	inputs: Vec<(TensorId, Access)>,
+	/// What stages write, one after the other.
+	outputs: Vec<TensorId>,
 	nodes: u32,
 	listed_nodes: u32,
 	arena_len: u64,
 	pub(crate) job: Option<ArenaJob>,
+}
+
+/// The part of a list that a stage says is its own.
+fn part<T>(list: &[T], [first, end]: [u32; 2]) -> &[T] {
+	let place = |index: u32| usize::try_from(index).unwrap_or(usize::MAX);
+	list.get(place(first)..place(end)).unwrap_or_default()
 }
 
 impl Plan {
@@ -145,7 +181,7 @@ impl Plan {
 	///
 	/// # Errors
 	/// Those of [`TrainConfig::validate`] but for the number of a training step's nodes, which is not looked at: a dispute makes this plan with
-	/// every move. [`ConfigError::TooLarge`] for too many nodes of this one, or without a delta.
+	/// every move. [`ConfigError::TooLarge`] for too many nodes of this one, without a delta, or for more than [`MAX_DELTAS`].
 	pub fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Result<Self, ConfigError> {
 		train.check_values(model)?;
 		outer::outer(model, train, deltas)
@@ -156,19 +192,50 @@ impl Plan {
 		&self.stages
 	}
 
+	/// What a stage of this plan reads.
+	pub fn inputs(&self, stage: &Stage) -> &[(TensorId, Access)] {
+		part(&self.inputs, stage.inputs)
+	}
+
+	/// What a stage of this plan writes; all have the same number of rows.
+	pub fn outputs(&self, stage: &Stage) -> &[TensorId] {
+		part(&self.outputs, stage.outputs)
+	}
+
+	/// Tensors of the vectors that the job starts from.
+	fn given(&self) -> usize {
+		self.vectors.len().saturating_mul(self.slots.len())
+	}
+
+	/// Number of tensors; they are numbered from 0.
+	pub fn tensor_count(&self) -> usize {
+		self.given().saturating_add(self.tensors.len())
+	}
+
 	/// Tensor `id`; `None` for one of another plan.
-	pub fn tensor(&self, id: TensorId) -> Option<&TensorInfo> {
-		self.tensors.get(usize::try_from(id.0).ok()?)
+	pub fn tensor(&self, id: TensorId) -> Option<TensorInfo> {
+		let index = usize::try_from(id.0).ok()?;
+		if let Some(other) = index.checked_sub(self.given()) {
+			return self.tensors.get(other).map(|&(info, _)| info);
+		}
+		let slot = self.slots.get(index % self.slots.len())?;
+		let base = *self.vectors.get(index / self.slots.len())?;
+		Some(TensorInfo { rows: slot.rows, cols: slot.cols, place: slot.place(base) })
 	}
 
 	/// All tensors, by [`TensorId`].
-	pub fn tensors(&self) -> &[TensorInfo] {
-		&self.tensors
+	pub fn tensors(&self) -> impl Iterator<Item = TensorInfo> + '_ {
+		(0..).map(TensorId).map_while(|id| self.tensor(id))
 	}
 
 	/// Where the values of tensor `id` come from; `None` for one of another plan.
 	pub fn origin(&self, id: TensorId) -> Option<Origin> {
-		self.origins.get(usize::try_from(id.0).ok()?).copied()
+		let index = usize::try_from(id.0).ok()?;
+		if let Some(other) = index.checked_sub(self.given()) {
+			return self.tensors.get(other).map(|&(_, origin)| origin);
+		}
+		let (vector, tensor) = (index / self.slots.len(), index % self.slots.len());
+		Some(Origin::Vector { vector: u32::try_from(vector).ok()?, tensor: u32::try_from(tensor).ok()? })
 	}
 
 	/// Vectors in parameter layout that the job ends with, as tensors in layout order. Training: parameters, first and second moments.
@@ -209,33 +276,80 @@ impl Plan {
 		};
 		Some(Node {
 			op: stage.op,
-			inputs: stage.inputs.iter().map(slice).collect::<Option<_>>()?,
-			outputs: stage.outputs.iter().map(|&tensor| RowSlice { tensor, first, rows }).collect(),
+			inputs: self.inputs(stage).iter().map(slice).collect::<Option<_>>()?,
+			outputs: self.outputs(stage).iter().map(|&tensor| RowSlice { tensor, first, rows }).collect(),
 		})
+	}
+}
+
+/// The tensors of a vector that the job starts from.
+struct Vector(Range<u32>);
+
+impl Vector {
+	fn get(&self, index: usize) -> Option<TensorId> {
+		self.0.clone().nth(index).map(TensorId)
+	}
+
+	fn ids(&self) -> impl Iterator<Item = TensorId> {
+		self.0.clone().map(TensorId)
 	}
 }
 
 /// Collects the stages of a plan.
 struct Builder {
 	plan: Plan,
-	/// Vectors that were declared so far.
-	vectors: u32,
+	/// Elements of a vector in parameter layout.
+	len: u64,
 }
 
 impl Builder {
-	fn new() -> Self {
+	/// For jobs on `model`, without a vector to start from.
+	fn new(model: &ModelConfig) -> Result<Self, ConfigError> {
+		let (mut slots, mut vector_tiles) = (Vec::new(), alloc::vec![0u32]);
+		let (mut len, mut tiles) = (0u64, 0u32);
+		for Part { rows, cols, .. } in parts(model)? {
+			slots.push(Slot { rows, cols, offset: len });
+			// At most 2^31 elements.
+			len = len.saturating_add(u64::from(rows).saturating_mul(u64::from(cols)));
+			tiles = tiles.saturating_add(rows.div_ceil(TILE).saturating_mul(cols.div_ceil(TILE)));
+			vector_tiles.push(tiles);
+		}
 		let plan = Plan {
+			slots,
+			vector_tiles,
+			vectors: Vec::new(),
 			tensors: Vec::new(),
-			origins: Vec::new(),
-			vector_tiles: Vec::new(),
 			results: Vec::new(),
 			stages: Vec::new(),
+			inputs: Vec::new(),
+			outputs: Vec::new(),
 			nodes: 0,
 			listed_nodes: 0,
 			arena_len: 0,
 			job: None,
 		};
-		Self { plan, vectors: 0 }
+		Ok(Self { plan, len })
+	}
+
+	/// One more vector that the job starts from, at `base` of the arena or with the caller: its tensors in order. Before all other tensors.
+	fn vector(&mut self, base: Option<u64>) -> Result<Vector, ConfigError> {
+		if !self.plan.tensors.is_empty() {
+			return Err(ConfigError::TooLarge);
+		}
+		let first = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
+		self.plan.vectors.push(base);
+		let end = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
+		Ok(Vector(first..end))
+	}
+
+	/// One value for each parameter tensor, consecutive from `base` on or with the caller, which stages will write.
+	fn parameters(&mut self, base: Option<u64>) -> Result<Vec<TensorId>, ConfigError> {
+		let slots = 0..self.plan.slots.len();
+		let mut value = |index: usize| {
+			let slot = *self.plan.slots.get(index).ok_or(ConfigError::TooLarge)?;
+			self.tensor(slot.rows, slot.cols, slot.place(base))
+		};
+		slots.map(&mut value).collect()
 	}
 
 	/// Room in the arena for `rows * cols` elements.
@@ -252,10 +366,9 @@ impl Builder {
 
 	/// A value of the given shape.
 	fn tensor(&mut self, rows: u32, cols: u32, place: Place) -> Result<TensorId, ConfigError> {
-		let id = u32::try_from(self.plan.tensors.len()).map_err(|_| ConfigError::TooLarge)?;
-		self.plan.tensors.push(TensorInfo { rows, cols, place });
-		// A stage that writes it, or a vector that it belongs to, says so later.
-		self.plan.origins.push(Origin::Tokens);
+		let id = u32::try_from(self.plan.tensor_count()).map_err(|_| ConfigError::TooLarge)?;
+		// A stage that writes it says so later.
+		self.plan.tensors.push((TensorInfo { rows, cols, place }, Origin::Tokens));
 		Ok(TensorId(id))
 	}
 
@@ -265,34 +378,8 @@ impl Builder {
 		self.tensor(rows, cols, place)
 	}
 
-	/// One value for each parameter tensor, consecutive from `base` on or with the caller.
-	fn parameters(&mut self, layout: &ParamLayout, base: Option<u64>) -> Result<Vec<TensorId>, ConfigError> {
-		let vector = self.vectors;
-		self.vectors += 1;
-		let count = layout.tensors().len();
-		let (mut tiles, mut ids) = (Vec::with_capacity(count + 1), Vec::with_capacity(count));
-		tiles.push(0u32);
-		for (tensor, place) in (0..).zip(layout.tensors()) {
-			let rows = u32::try_from(place.rows).map_err(|_| ConfigError::TooLarge)?;
-			let cols = u32::try_from(place.cols).map_err(|_| ConfigError::TooLarge)?;
-			let offset = u64::try_from(place.offset).map_err(|_| ConfigError::TooLarge)?;
-			let id = self.tensor(rows, cols, base.map_or(Place::External, |base| Place::Arena(base + offset)))?;
-			self.set_origin(id, Origin::Vector { vector, tensor });
-			tiles.push(tiles.last().copied().unwrap_or(0).saturating_add(rows.div_ceil(TILE).saturating_mul(cols.div_ceil(TILE))));
-			ids.push(id);
-		}
-		self.plan.vector_tiles = tiles;
-		Ok(ids)
-	}
-
-	fn set_origin(&mut self, id: TensorId, origin: Origin) {
-		if let Some(known) = usize::try_from(id.0).ok().and_then(|id| self.plan.origins.get_mut(id)) {
-			*known = origin;
-		}
-	}
-
 	fn info(&self, id: TensorId) -> Result<TensorInfo, ConfigError> {
-		self.plan.tensor(id).copied().ok_or(ConfigError::TooLarge)
+		self.plan.tensor(id).ok_or(ConfigError::TooLarge)
 	}
 
 	/// A value of `like`'s shape in its memory: the result of an operator that works in place.
@@ -302,26 +389,40 @@ impl Builder {
 	}
 
 	/// Adds a stage and cuts it into nodes.
-	fn stage(&mut self, op: Op, inputs: Vec<(TensorId, Access)>, outputs: &[TensorId]) -> Result<(), ConfigError> {
-		let mut rows = 0;
-		let mut tiles_per_band = 0u32;
-		for &output in outputs {
-			let info = self.info(output)?;
-			rows = info.rows;
-			tiles_per_band = tiles_per_band.saturating_add(info.cols.div_ceil(TILE));
+	fn stage(&mut self, op: Op, inputs: impl IntoIterator<Item = Input>, outputs: &[TensorId]) -> Result<(), ConfigError> {
+		let first = self.plan.inputs.len();
+		self.plan.inputs.extend(inputs);
+		self.cut(op, first, outputs)
+	}
+
+	/// Adds a stage whose inputs are those from number `first` of all on.
+	fn cut(&mut self, op: Op, first: usize, outputs: &[TensorId]) -> Result<(), ConfigError> {
+		let count = |len: usize| u32::try_from(len).map_err(|_| ConfigError::TooLarge);
+		let number = count(self.plan.stages.len())?;
+		let given = self.plan.given();
+		let (mut rows, mut tiles_per_band) = (0, 0u32);
+		for (output, &id) in (0..).zip(outputs) {
+			let index = usize::try_from(id.0).ok().and_then(|id| id.checked_sub(given));
+			let known = index.and_then(|index| self.plan.tensors.get_mut(index)).ok_or(ConfigError::TooLarge)?;
+			known.1 = Origin::Stage { stage: number, output };
+			rows = known.0.rows;
+			tiles_per_band = tiles_per_band.saturating_add(known.0.cols.div_ceil(TILE));
 		}
 		let bands = MAX_TILES_PER_NODE.checked_div(tiles_per_band).filter(|&bands| bands > 0).ok_or(ConfigError::TooLarge)?;
-		let stage =
-			Stage { op, inputs, outputs: outputs.to_vec(), rows, rows_per_node: bands.saturating_mul(TILE), first_node: self.plan.nodes };
-		let nodes = self.plan.nodes.saturating_add(stage.nodes());
-		if nodes > MAX_NODES {
+		let written = count(self.plan.outputs.len())?;
+		self.plan.outputs.extend_from_slice(outputs);
+		let stage = Stage {
+			op,
+			inputs: [count(first)?, count(self.plan.inputs.len())?],
+			outputs: [written, count(self.plan.outputs.len())?],
+			rows,
+			rows_per_node: bands.saturating_mul(TILE),
+			first_node: self.plan.nodes,
+		};
+		self.plan.nodes = self.plan.nodes.saturating_add(stage.nodes());
+		if self.plan.nodes > MAX_NODES {
 			return Err(ConfigError::TooLarge);
 		}
-		let number = u32::try_from(self.plan.stages.len()).map_err(|_| ConfigError::TooLarge)?;
-		for (output, &id) in (0..).zip(outputs) {
-			self.set_origin(id, Origin::Stage { stage: number, output });
-		}
-		self.plan.nodes = nodes;
 		self.plan.stages.push(stage);
 		Ok(())
 	}
@@ -338,7 +439,7 @@ impl Builder {
 			// A tile of 1,024 partial sums is a group.
 			let groups = self.info(values)?.rows.div_ceil(TILE);
 			let sums = if groups == 1 { self.fresh(1, 1)? } else { self.tensor(groups.div_ceil(TILE), TILE, Place::Fused)? };
-			self.stage(Op::TreeSum, whole(&[values]), &[sums])?;
+			self.stage(Op::TreeSum, whole([values]), &[sums])?;
 			if groups == 1 {
 				return Ok(sums);
 			}
@@ -357,20 +458,20 @@ impl Builder {
 	}
 }
 
-/// `SameRows` accesses of `ids`.
-fn rows<const N: usize>(ids: [TensorId; N]) -> Vec<(TensorId, Access)> {
-	ids.map(|id| (id, Access::SameRows)).to_vec()
-}
+/// One input of a stage.
+type Input = (TensorId, Access);
 
-/// `SameRows` accesses of `ids`, then `Whole` accesses of `whole`.
-fn rows_and<const N: usize, const M: usize>(ids: [TensorId; N], whole: [TensorId; M]) -> Vec<(TensorId, Access)> {
-	let mut inputs = Vec::with_capacity(N + M);
-	inputs.extend(ids.map(|id| (id, Access::SameRows)));
-	inputs.extend(whole.map(|id| (id, Access::Whole)));
-	inputs
+/// `SameRows` accesses of `ids`.
+fn rows<const N: usize>(ids: [TensorId; N]) -> [Input; N] {
+	ids.map(|id| (id, Access::SameRows))
 }
 
 /// `Whole` accesses of `ids`.
-fn whole(ids: &[TensorId]) -> Vec<(TensorId, Access)> {
-	ids.iter().map(|&id| (id, Access::Whole)).collect::<Vec<_>>()
+fn whole<const N: usize>(ids: [TensorId; N]) -> [Input; N] {
+	ids.map(|id| (id, Access::Whole))
+}
+
+/// `SameRows` accesses of `ids`, then a `Whole` access of `last`.
+fn rows_and<const N: usize>(ids: [TensorId; N], last: TensorId) -> impl Iterator<Item = Input> {
+	rows(ids).into_iter().chain([(last, Access::Whole)])
 }

@@ -42,7 +42,7 @@ impl Piece<'_> {
 			Op::RmsBackApply => {
 				let (dy, x) = (self.here(0, leaves)?, self.here(1, leaves)?);
 				let (r, k, w) = (self.row_factors(2, leaves)?, self.row_factors(3, leaves)?, self.one_row(4, leaves)?);
-				let start = if self.stage.inputs.len() > 5 { Start::Existing } else { Start::Zero };
+				let start = if self.inputs().len() > 5 { Start::Existing } else { Start::Zero };
 				if start == Start::Existing {
 					out = self.here(5, leaves)?;
 				}

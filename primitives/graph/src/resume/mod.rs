@@ -17,7 +17,7 @@ mod tokens;
 
 use crate::{
 	cell::Cell,
-	graph::{Extent, Op, Product, Stage, TensorId},
+	graph::{Access, Extent, Op, Product, Stage, TensorId},
 	plan::Plan,
 };
 use alloc::{boxed::Box, collections::BTreeMap, vec, vec::Vec};
@@ -137,7 +137,7 @@ impl<'a> Job<'a> {
 
 	/// Rows and columns, in tiles, of input `input`.
 	fn tiles(&self, stage: &Stage, input: usize) -> Option<(u32, u32)> {
-		let info = self.plan.tensor(stage.inputs.get(input)?.0)?;
+		let info = self.plan.tensor(self.plan.inputs(stage).get(input)?.0)?;
 		Some((info.rows.div_ceil(32), info.cols.div_ceil(32)))
 	}
 
@@ -160,15 +160,15 @@ impl<'a> Job<'a> {
 			Op::Context | Op::QueryBack => attention::row_pieces(&self.parameters, cell),
 			Op::KeyBack | Op::ValueBack => attention::column_pieces(&self.parameters, cell),
 			Op::TileSums | Op::TreeSum | Op::SquareTiles => {
-				let tiles = (0..stage.inputs.len()).try_fold(0u32, |sum, number| {
+				let tiles = (0..self.plan.inputs(stage).len()).try_fold(0u32, |sum, number| {
 					let (rows, cols) = input(number)?;
 					sum.checked_add(rows.checked_mul(cols)?)
 				})?;
 				let first = cell.row.checked_mul(1_024)?;
 				tiles.checked_sub(first)?.min(1_024).div_ceil(TILES)
 			}
-			Op::Mean => u32::try_from(stage.inputs.len()).ok()?.div_ceil(DELTAS),
-			Op::TrimmedMean { .. } => 4,
+			Op::Mean => u32::try_from(self.plan.inputs(stage).len()).ok()?.div_ceil(DELTAS),
+			Op::TrimmedMean { .. } => 8,
 		};
 		Some(count.max(1))
 	}
@@ -244,9 +244,14 @@ impl Piece<'_> {
 		}
 	}
 
+	/// What the piece's stage reads.
+	fn inputs(&self) -> &[(TensorId, Access)] {
+		self.plan.inputs(self.stage)
+	}
+
 	/// The tensor of input `number`.
 	fn input(&self, number: usize) -> Result<TensorId, Malformed> {
-		self.stage.inputs.get(number).map(|&(tensor, _)| tensor).ok_or(Malformed)
+		self.inputs().get(number).map(|&(tensor, _)| tensor).ok_or(Malformed)
 	}
 
 	/// Whether this is the last piece.

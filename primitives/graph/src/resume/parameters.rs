@@ -10,7 +10,7 @@ use neuroshard_kernels::{
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameters {
 	pub(crate) dim: usize,
-	pub(crate) vocab: usize,
+	pub(crate) vocab: u32,
 	pub(crate) seq: usize,
 	pub(crate) heads: usize,
 	pub(crate) kv_heads: usize,
@@ -67,7 +67,7 @@ impl Parameters {
 		let index = u64::from(adopted_rounds).saturating_mul(u64::from(train.inner_steps)).saturating_add(u64::from(step));
 		Ok(Self {
 			dim: size(model.dim)?,
-			vocab: size(model.vocab)?,
+			vocab: model.vocab,
 			seq: size(train.seq_len)?,
 			heads: size(model.heads)?,
 			kv_heads: size(model.kv_heads)?,

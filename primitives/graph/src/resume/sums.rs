@@ -17,7 +17,7 @@ pub(super) fn segmented(tiles: u32) -> bool {
 impl Piece<'_> {
 	/// What accumulation starts from: input `number`, or zeros.
 	pub(super) fn start<L: Leaves>(&self, number: usize, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
-		match self.stage.inputs.get(number) {
+		match self.inputs().get(number) {
 			Some(&(tensor, _)) => Ok(leaves.tile(tensor, self.cell.row, self.cell.col)?.to_vec()),
 			None => Ok(vec![0.0; NUMBERS]),
 		}

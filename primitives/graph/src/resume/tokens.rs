@@ -1,8 +1,9 @@
 //! Operators that read token identifiers: gather, scatter-add and cross-entropy.
 //!
-//! An identifier beyond the vocabulary stands for a row of zeros, that nothing is added to, and for a logit of zero.
+//! A token beyond the vocabulary is its last one: see [`known`].
 
 use super::{column, Cached, Leaves, Malformed, Piece, NUMBERS, SIDE, WIDTH};
+use crate::corpus::known;
 use alloc::{vec, vec::Vec};
 use neuroshard_kernels::{
 	math::{exp, ln},
@@ -16,11 +17,12 @@ impl Piece<'_> {
 		let (sequence, place) = (tile / per_sequence, tile % per_sequence);
 		let first = place.checked_mul(32).and_then(|first| first.checked_add(ahead)).ok_or(Malformed)?;
 		let count = tiles.checked_mul(32).ok_or(Malformed)?;
-		let tokens = leaves.leaves.tokens(sequence, first, count)?;
-		match u32::try_from(tokens.len()) == Ok(count) {
-			true => Ok(tokens),
-			false => Err(Malformed.into()),
+		let mut tokens = leaves.leaves.tokens(sequence, first, count)?;
+		if u32::try_from(tokens.len()) != Ok(count) {
+			return Err(Malformed.into());
 		}
+		tokens.iter_mut().for_each(|token| *token = known(*token, self.parameters.vocab));
+		Ok(tokens)
 	}
 
 	/// `tokens, table -> x`.
@@ -29,11 +31,8 @@ impl Piece<'_> {
 		let tokens = self.tokens(self.cell.row, 1, 0, leaves)?;
 		let mut out = vec![0.0; NUMBERS];
 		for (&token, out) in tokens.iter().zip(out.chunks_exact_mut(SIDE)) {
-			let row = usize::from(token);
-			if row < self.parameters.vocab {
-				let tile = leaves.tile(table, u32::from(token) / 32, self.cell.col)?;
-				out.copy_from_slice(&tile[row % SIDE * SIDE..][..SIDE]);
-			}
+			let tile = leaves.tile(table, u32::from(token) / 32, self.cell.col)?;
+			out.copy_from_slice(&tile[usize::from(token) % SIDE * SIDE..][..SIDE]);
 		}
 		Ok(out)
 	}
@@ -71,11 +70,7 @@ impl Piece<'_> {
 		let sum = *leaves.tile(self.input(3)?, row, 0)?;
 		let mut losses = Vec::with_capacity(SIDE);
 		for (slot, &target) in targets.iter().enumerate() {
-			let column = usize::from(target);
-			let logit = match column < self.parameters.vocab {
-				true => leaves.tile(logits, row, u32::from(target) / 32)?[slot * SIDE + column % SIDE],
-				false => 0.0,
-			};
+			let logit = leaves.tile(logits, row, u32::from(target) / 32)?[slot * SIDE + usize::from(target) % SIDE];
 			losses.push((most[slot * SIDE] + ln(sum[slot * SIDE])) - logit);
 		}
 		Ok(column(losses))

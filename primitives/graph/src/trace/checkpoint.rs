@@ -40,7 +40,7 @@ impl Trace {
 	fn computed(mut self, exec: &Exec) -> Result<Self, TraceError> {
 		for index in 0..self.plan.stages().len() {
 			let stage = &self.plan.stages()[index];
-			let inputs: Vec<&[f32]> = stage.inputs.iter().map(|&(id, _)| self.tensor(id)).collect();
+			let inputs: Vec<&[f32]> = self.plan.inputs(stage).iter().map(|&(id, _)| self.tensor(id)).collect();
 			let outputs = match (stage.op, inputs.as_slice()) {
 				(Op::Delta, &[start, end]) => {
 					let mut delta = vec![0.0; start.len()];
@@ -64,7 +64,7 @@ impl Trace {
 				}
 				_ => return Err(ConfigError::Dimension.into()),
 			};
-			let ids = stage.outputs.clone();
+			let ids = self.plan.outputs(stage).to_vec();
 			for (id, values) in ids.into_iter().zip(outputs) {
 				self.tensors[id.0 as usize] = values;
 			}

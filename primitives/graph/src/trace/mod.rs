@@ -36,7 +36,7 @@ pub struct Trace {
 impl Trace {
 	/// A trace with all vectors of the job's start in place and the rest to be computed.
 	fn new(exec: &Exec, plan: Plan, parameters: Parameters, vectors: &[&[f32]]) -> Result<Self, ConfigError> {
-		let mut tensors = Vec::with_capacity(plan.tensors().len());
+		let mut tensors = Vec::with_capacity(plan.tensor_count());
 		let mut offsets = vec![0usize; vectors.len()];
 		for (id, info) in (0..).map(TensorId).zip(plan.tensors()) {
 			let len = usize::try_from(info.len()).map_err(|_| ConfigError::TooLarge)?;

@@ -3,6 +3,7 @@
 use super::Trace;
 use crate::{
 	config::{ModelConfig, TrainConfig},
+	corpus::known,
 	exec::{Exec, SetupError, StepError},
 	graph::{Extent, Op, Product, Stage, TensorId},
 	plan::Plan,
@@ -108,15 +109,13 @@ impl Trace {
 		if tokens.len() != batch * (seq + 1) {
 			return Err(StepError::Tokens { expected: batch * (seq + 1), found: tokens.len() }.into());
 		}
-		if let Some(&token) = tokens.iter().find(|&&token| u32::from(token) >= model.vocab) {
-			return Err(StepError::Vocabulary { token, vocab: model.vocab }.into());
-		}
 		let sequences = || tokens.chunks_exact(seq + 1);
 		let half = parameters.head_dim / 2;
 		let (mut cos, mut sin) = (vec![0.0; seq * half], vec![0.0; seq * half]);
 		schedule::rope_tables(model.rope_theta, parameters.head_dim, 0, &mut cos, &mut sin);
-		let ids = sequences().flat_map(|s| &s[..seq]).map(|&token| token.into()).collect();
-		let targets = sequences().flat_map(|s| &s[1..]).map(|&token| token.into()).collect();
+		let id = |&token: &u16| known(token, model.vocab).into();
+		let ids = sequences().flat_map(|s| &s[..seq]).map(id).collect();
+		let targets = sequences().flat_map(|s| &s[1..]).map(id).collect();
 		let mut trace = Self::new(exec, plan, parameters.clone(), &[params, first_moment, second_moment])?;
 		(trace.tokens, trace.seq) = (tokens.to_vec(), seq);
 		let executor = Executor { exec, parameters: &parameters, ids, targets, cos, sin };
@@ -125,7 +124,7 @@ impl Trace {
 			if let Some(mistake) = mistake.filter(|mistake| mistake.stage as usize == index) {
 				mistake.happen(&mut outputs);
 			}
-			let ids = trace.plan.stages()[index].outputs.clone();
+			let ids = trace.plan.outputs(&trace.plan.stages()[index]).to_vec();
 			for (id, values) in ids.into_iter().zip(outputs) {
 				trace.tensors[id.0 as usize] = values;
 			}
@@ -137,22 +136,24 @@ impl Trace {
 impl Executor<'_> {
 	fn stage(&self, trace: &Trace, stage: &Stage) -> Vec<Vec<f32>> {
 		let (exec, parameters) = (self.exec, self.parameters);
+		let vocab = parameters.vocab as usize;
+		let (inputs, outputs) = (trace.plan.inputs(stage), trace.plan.outputs(stage));
 		let shape = |id: TensorId| trace.plan.tensor(id).map_or((0, 0), |info| (info.rows as usize, info.cols as usize));
-		let input = |number: usize| stage.inputs.get(number).map_or(&[][..], |&(id, _)| trace.tensor(id));
-		let (rows, cols) = shape(stage.outputs[0]);
+		let input = |number: usize| inputs.get(number).map_or(&[][..], |&(id, _)| trace.tensor(id));
+		let (rows, cols) = shape(outputs[0]);
 		// What accumulates begins with its optional last input.
-		let start = |number: usize| match stage.inputs.get(number) {
+		let start = |number: usize| match inputs.get(number) {
 			Some(&(id, _)) => (trace.tensor(id).to_vec(), Start::Existing),
 			None => (vec![0.0; rows * cols], Start::Zero),
 		};
-		let mut out = vec![0.0; if stage.outputs.len() == 1 { rows * cols } else { 0 }];
+		let mut out = vec![0.0; if outputs.len() == 1 { rows * cols } else { 0 }];
 		match stage.op {
 			Op::Gather => exec.embedding_gather(input(1), parameters.dim, &self.ids, &mut out),
 			Op::RmsStats => exec.rms_stats(input(0), parameters.dim, parameters.norm_eps, &mut out),
 			Op::RmsApply => exec.rms_apply(input(0), input(1), input(2), &mut out),
 			Op::Product(kind) => {
 				let (mut c, start) = start(2);
-				let (a, b) = (stage.inputs[0].0, input(1));
+				let (a, b) = (inputs[0].0, input(1));
 				let k = if kind == Product::Tn { shape(a).0 } else { shape(a).1 };
 				let dims = MatDims { m: rows, n: cols, k };
 				match kind {
@@ -180,7 +181,7 @@ impl Executor<'_> {
 			}),
 			Op::ExpSum(Extent::Row) => {
 				let mut most = vec![0.0; out.len()];
-				exec.cross_entropy_stats(input(0), parameters.vocab, &mut most, &mut out);
+				exec.cross_entropy_stats(input(0), vocab, &mut most, &mut out);
 			}
 			Op::ExpSum(extent) => self.in_rows(&mut out, 1, |row, out| {
 				let (mut lanes, most) = (Lanes::default(), input(1)[row]);
@@ -207,10 +208,10 @@ impl Executor<'_> {
 				exec.swiglu_backward(input(0), input(1), input(2), &mut gate, &mut up);
 				return vec![gate, up];
 			}
-			Op::LossRows => exec.cross_entropy_loss(input(0), parameters.vocab, &self.targets, input(2), input(3), &mut out),
+			Op::LossRows => exec.cross_entropy_loss(input(0), vocab, &self.targets, input(2), input(3), &mut out),
 			Op::LossBack => {
 				out.copy_from_slice(input(0));
-				exec.cross_entropy_backward(&mut out, parameters.vocab, &self.targets, input(2), input(3), parameters.inverse_tokens);
+				exec.cross_entropy_backward(&mut out, vocab, &self.targets, input(2), input(3), parameters.inverse_tokens);
 			}
 			Op::TileSums => {
 				let x = input(0);
@@ -239,7 +240,7 @@ impl Executor<'_> {
 			}
 			Op::SquareTiles => {
 				let mut next = 0;
-				for &(id, _) in &stage.inputs {
+				for &(id, _) in inputs {
 					let (rows, cols) = shape(id);
 					let end = next + tile_count(rows, cols);
 					exec.tile_sum_squares(trace.tensor(id), rows, cols, &mut out[next..end]);
@@ -260,7 +261,7 @@ impl Executor<'_> {
 
 	/// The part of row `row` of a stage's first input that counts.
 	fn counted<'t>(&self, extent: Extent, trace: &'t Trace, stage: &Stage, row: usize) -> &'t [f32] {
-		let (id, seq) = (stage.inputs[0].0, self.parameters.seq);
+		let (id, seq) = (trace.plan.inputs(stage)[0].0, self.parameters.seq);
 		let cols = trace.plan.tensor(id).map_or(SIDE, |info| info.cols as usize);
 		let x = &trace.tensor(id)[row * cols..(row + 1) * cols];
 		match extent {
