@@ -2,7 +2,7 @@
 
 use codec::Encode;
 use frame_support::{
-	assert_ok,
+	assert_noop, assert_ok,
 	traits::{fungible::Inspect, fungible::InspectHold, Get, Hooks},
 };
 use neuroshard_graph::{
@@ -78,11 +78,12 @@ fn check_invariants() {
 	assert_ok!(pallet_neuro_ponw::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_rewards::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_disputes::Pallet::<Runtime>::do_try_state());
-	// What no pallet can see alone: a claim is open for every pending proof, and for nothing else; and every proof that is not
-	// confirmed is one of a round under way.
+	// What no pallet can see alone: a claim is open for every pending proof and every open game, and for nothing else; and every proof
+	// that is not confirmed is one of a round under way.
 	for (who, provider) in pallet_neuro_staking::Providers::<Runtime>::iter() {
 		let pending = pallet_neuro_ponw::Pending::<Runtime>::iter_key_prefix(&who).count();
-		assert_eq!(usize::try_from(provider.open_claims), Ok(pending), "claims of {who}");
+		let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys().filter(|(claim, _)| claim.who == who).count();
+		assert_eq!(usize::try_from(provider.open_claims), Ok(pending + games), "claims of {who}");
 	}
 	let pending = pallet_neuro_ponw::Pending::<Runtime>::iter();
 	let mut unconfirmed: Vec<_> = pending.filter(|(_, _, proof)| proof.final_at.is_none()).map(|(who, key, _)| (key.run, who)).collect();
@@ -257,11 +258,57 @@ fn who_withdraws_its_stake_in_a_long_round_votes_with_none_of_it() {
 			next_block();
 		}
 		assert_ok!(Staking::withdraw_unbonded(signed(bob)));
-		workers.iter().for_each(|(who, seed)| commit(who, *seed));
+		let gone = pallet_neuro_training::Error::<Runtime>::StakeGone;
+		assert_noop!(Training::commit(signed(bob), 0, 0, 0, H256::zero()), gone);
+		workers[1..].iter().for_each(|(who, seed)| commit(who, *seed));
 		until(Phase::Revealing);
-		let refused = reveal(bob, 1, 1);
-		assert_eq!(refused, Err(pallet_neuro_training::Error::<Runtime>::StakeGone.into()));
 		assert_ok!(reveal(&workers[1].0, 2, 2));
+	});
+}
+
+#[test]
+fn who_was_not_included_can_be_challenged_and_slashed_until_the_last_dispute_is_over() {
+	chain().execute_with(|| {
+		let (_, cooldown) = Staking::limits();
+		let workers = training(cooldown);
+		let dave = &workers[2].0;
+		// It begins to leave as early as it can, and nobody could fetch its delta.
+		assert_ok!(Staking::unbond(signed(dave), BOND));
+		let unlocks_at = System::block_number() + cooldown;
+		(0..cooldown - 10).for_each(|_| next_block());
+		workers.iter().for_each(|(who, seed)| commit(who, *seed));
+		workers.iter().for_each(|(who, seed)| reveal(who, *seed, *seed).unwrap());
+		for (who, _) in &workers {
+			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([true, true, false]).unwrap()));
+		}
+		let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
+		workers[..2].iter().for_each(|(who, _)| assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation)));
+		next_block();
+		let adopted = Training::adopted_at(0, 0).unwrap();
+		assert!(adopted < unlocks_at && Ponw::pending(dave.clone()).is_empty());
+		let terms = Disputes::terms();
+		let last = adopted + terms.window - 1;
+		while System::block_number() < last {
+			next_block();
+		}
+		// A game begins in the last block in which one can, and its defender is late.
+		let eve = Eve.to_account_id();
+		assert_ok!(Disputes::challenge_work(signed(&eve), 0, 0, dave.clone(), work(3), Doubt::Delta));
+		let until = adopted + terms.window + pallet_neuro_disputes::longest_game(terms.clock, terms.extension);
+		assert_eq!(Staking::provider(dave.clone()).unwrap().disputable_until, until);
+		System::set_block_number(unlocks_at);
+		assert_noop!(Staking::withdraw_unbonded(signed(dave)), pallet_neuro_staking::Error::<Runtime>::OpenClaims);
+		(0..3).for_each(|_| next_block());
+		assert_eq!((Disputes::games(), Balances::total_balance_on_hold(dave)), (vec![], 0));
+
+		// Another one who was in that round, and was not challenged, gets all of it when its time has come, and not before.
+		let bob = &workers[0].0;
+		assert_ok!(Staking::unbond(signed(bob), BOND));
+		System::set_block_number(System::block_number() + cooldown);
+		pallet_neuro_staking::Providers::<Runtime>::mutate_extant(bob, |provider| {
+			(provider.open_claims, provider.disputable_until) = (0, System::block_number() + 1);
+		});
+		assert_noop!(Staking::withdraw_unbonded(signed(bob)), pallet_neuro_staking::Error::<Runtime>::Disputable);
 	});
 }
 
@@ -390,8 +437,11 @@ fn moves_are_admitted_from_whose_turn_it_is_and_as_extrinsics_of_their_own() {
 		let (bob, eve) = (workers[0].0.clone(), Eve.to_account_id());
 		assert_ok!(Disputes::challenge_work(signed(&eve), 0, 0, bob.clone(), work(1), Doubt::Delta));
 		let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Work, who: bob.clone() };
-		let ends = Move::Ends { start: [[0; 32]; 2], end: [[0; 32]; 3] };
-		let call = RuntimeCall::from(pallet_neuro_disputes::Call::play { claim, challenger: eve.clone(), action: ends });
+		let play = |position| {
+			let action = Move::Ends { start: [[0; 32]; 2], end: [[0; 32]; 3] };
+			RuntimeCall::from(pallet_neuro_disputes::Call::play { claim: claim.clone(), challenger: eve.clone(), position, action })
+		};
+		let call = play(H256(Disputes::game(claim.clone(), eve.clone()).unwrap().position.hash()));
 		let valid = |who: &AccountId, call: &RuntimeCall| {
 			let extension = pallet_neuro_disputes::CheckTurn::<Runtime>::default();
 			extension.validate_only(signed(who), call, &Default::default(), 0, External, 0).map(|_| ())
@@ -399,6 +449,7 @@ fn moves_are_admitted_from_whose_turn_it_is_and_as_extrinsics_of_their_own() {
 		let refused = |refusal: Refusal| Err(InvalidTransaction::Custom(refusal.code()).into());
 		assert_eq!(valid(&bob, &call), Ok(()));
 		assert_eq!(valid(&eve, &call), refused(Refusal::NotYourTurn));
+		assert_eq!(valid(&bob, &play(H256([1; 32]))), refused(Refusal::OtherPosition));
 		let batch = pallet_utility::Call::batch_all { calls: vec![call.clone()] }.into();
 		let fallback = pallet_utility::Call::if_else { main: Box::new(batch), fallback: Box::new(call.clone()) }.into();
 		let sudo = pallet_sudo::Call::sudo_as { who: bob.clone().into(), call: Box::new(call) };

@@ -183,6 +183,7 @@ async fn a_provider_has_its_roles_by_name_and_its_unbonding_parts_in_one_sum() {
 		bonded: 10_000 * NEURO,
 		unbonding: vec![chunk(1), chunk(2)],
 		open_claims: 4,
+		disputable_until: 321,
 		reputation: 101,
 	};
 	let bob = AccountId::new([2; 32]);
@@ -197,6 +198,7 @@ async fn a_provider_has_its_roles_by_name_and_its_unbonding_parts_in_one_sum() {
 		"bonded": "10000000000000000",
 		"unbonding": "3",
 		"openClaims": 4,
+		"disputableUntil": 321,
 		"reputation": 101
 	});
 	assert_eq!(answer, expected);

@@ -1,6 +1,6 @@
 //! What the methods answer. Amounts are planck as decimal strings, since JSON numbers are exact up to 2^53 only.
 
-use neuroshard_runtime::{AccountId, Balance, Hash};
+use neuroshard_runtime::{AccountId, Balance, BlockNumber, Hash};
 use neuroshard_types::{
 	provider::{HardwareProfile, ProviderStatus, ProviderView, Role},
 	reward::Earnings,
@@ -91,6 +91,8 @@ pub struct Provider {
 	pub unbonding: String,
 	/// Claims that keep every withdrawal back.
 	pub open_claims: u32,
+	/// First block in which nothing that it claimed in adopted rounds can be disputed any more; no withdrawal before it.
+	pub disputable_until: BlockNumber,
 	/// Reputation, 0 to 1,000.
 	pub reputation: u32,
 }
@@ -166,6 +168,7 @@ impl From<ProviderView> for Provider {
 			bonded: provider.bonded.to_string(),
 			unbonding: unbonding.to_string(),
 			open_claims: provider.open_claims,
+			disputable_until: provider.disputable_until,
 			reputation: provider.reputation,
 		}
 	}

@@ -4,7 +4,7 @@ use super::{open::open, parse, print, CliError, Common};
 use crate::chain::{staking, Call, Neuro};
 use clap::Args;
 use neuroshard_types::{
-	provider::{ProviderView, UnbondingChunk},
+	provider::ProviderView,
 	Balance, BlockNumber,
 };
 
@@ -42,7 +42,7 @@ impl Unbond {
 
 pub(super) async fn withdraw(common: &Common) -> Result<u8, CliError> {
 	change(common, |provider, now| {
-		unlocked(&provider.unbonding, provider.open_claims, now).map_err(CliError::Invalid)?;
+		unlocked(provider, now).map_err(CliError::Invalid)?;
 		Ok(staking::withdraw_unbonded())
 	})
 	.await
@@ -77,16 +77,21 @@ async fn change(common: &Common, decide: impl FnOnce(&ProviderView, BlockNumber)
 }
 
 /// What can be withdrawn in block `now`, or in words why nothing can.
-fn unlocked(unbonding: &[UnbondingChunk], open_claims: u32, now: BlockNumber) -> Result<Balance, String> {
+pub(super) fn unlocked(provider: &ProviderView, now: BlockNumber) -> Result<Balance, String> {
+	let ProviderView { unbonding, open_claims, disputable_until, .. } = provider;
 	let ready = unbonding.iter().filter(|chunk| chunk.unlocks_at <= now).fold(0, |sum: Balance, chunk| sum.saturating_add(chunk.amount));
 	match unbonding.iter().map(|chunk| chunk.unlocks_at).min() {
 		None => Err("nothing is on its way out: start with `neuroshard-worker unbond` or `leave`".into()),
 		Some(next) if ready == 0 => {
 			Err(format!("nothing is free yet: the next part is at block {next}, {} blocks from now", next.saturating_sub(now)))
 		}
-		Some(_) if open_claims > 0 => {
-			Err(format!("{open_claims} proofs are not final yet: try again when their challenge windows are over"))
+		Some(_) if *open_claims > 0 => {
+			Err(format!("{open_claims} proofs are not final, or disputed: try again when their challenge windows and disputes are over"))
 		}
+		Some(_) if *disputable_until > now => Err(format!(
+			"what was claimed in the last rounds can still be disputed: try again at block {disputable_until}, {} blocks from now",
+			disputable_until.saturating_sub(now)
+		)),
 		Some(_) => Ok(ready),
 	}
 }
@@ -94,15 +99,28 @@ fn unlocked(unbonding: &[UnbondingChunk], open_claims: u32, now: BlockNumber) ->
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_types::provider::{ProviderInfo, ProviderStatus, Roles, UnbondingChunk};
 
 	#[test]
 	fn a_withdrawal_that_the_chain_would_refuse_is_refused_before_it_costs_a_fee() {
 		let chunk = |amount, unlocks_at| UnbondingChunk { amount, unlocks_at };
-		let chunks = [chunk(5, 10), chunk(7, 20)];
-		assert!(unlocked(&[], 0, 100).unwrap_err().contains("unbond"));
-		assert!(unlocked(&chunks, 0, 9).unwrap_err().contains("at block 10, 1 blocks from now"));
-		assert!(unlocked(&chunks, 3, 10).unwrap_err().contains("3 proofs"));
-		assert_eq!(unlocked(&chunks, 0, 10), Ok(5));
-		assert_eq!(unlocked(&chunks, 0, 20), Ok(12));
+		let info = ProviderInfo {
+			roles: Roles(2),
+			hardware: Default::default(),
+			ponw_key: [2; 33],
+			peer_id: Default::default(),
+			addresses: Default::default(),
+		};
+		let status = ProviderStatus::Chilled;
+		let staying = ProviderView { info, status, bonded: 1, unbonding: vec![], open_claims: 0, disputable_until: 0, reputation: 100 };
+		let leaving = ProviderView { unbonding: vec![chunk(5, 10), chunk(7, 20)], ..staying.clone() };
+		assert!(unlocked(&staying, 100).unwrap_err().contains("unbond"));
+		assert!(unlocked(&leaving, 9).unwrap_err().contains("at block 10, 1 blocks from now"));
+		assert!(unlocked(&ProviderView { open_claims: 3, ..leaving.clone() }, 10).unwrap_err().contains("3 proofs"));
+		let disputable = ProviderView { disputable_until: 15, ..leaving.clone() };
+		assert!(unlocked(&disputable, 12).unwrap_err().contains("at block 15, 3 blocks from now"));
+		assert_eq!(unlocked(&disputable, 15), Ok(5));
+		assert_eq!(unlocked(&leaving, 10), Ok(5));
+		assert_eq!(unlocked(&leaving, 20), Ok(12));
 	}
 }

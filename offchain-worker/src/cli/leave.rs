@@ -1,6 +1,7 @@
 //! `leave`.
 
 use super::{
+	bond::unlocked,
 	open::{open, Opened, RunLock},
 	CliError, Common,
 };
@@ -9,7 +10,7 @@ use crate::{
 	run::{forget_request, LEAVE_FILE},
 };
 use clap::Args;
-use neuroshard_types::run::RunStatus;
+use neuroshard_types::{provider::ProviderView, run::RunStatus};
 
 #[derive(Debug, Args)]
 pub(super) struct Leave {
@@ -28,7 +29,7 @@ impl Leave {
 		};
 		if provider.bonded == 0 {
 			forget_request(&opened.base)?;
-			return withdraw(&opened, &provider.unbonding).await;
+			return withdraw(&opened, &provider).await;
 		}
 		if !self.now && RunLock::take(&opened.base).is_err() {
 			// The running worker sees this, leaves its run, finishes the round and ends.
@@ -71,17 +72,16 @@ async fn claim(opened: &Opened) -> Result<(), CliError> {
 	Ok(())
 }
 
-async fn withdraw(opened: &Opened, unbonding: &[neuroshard_types::provider::UnbondingChunk]) -> Result<u8, CliError> {
+async fn withdraw(opened: &Opened, provider: &ProviderView) -> Result<u8, CliError> {
 	claim(opened).await?;
 	let best = opened.client.heads().await?.best.number;
-	let ready: u128 = unbonding.iter().filter(|chunk| chunk.unlocks_at <= best).map(|chunk| chunk.amount).sum();
-	match unbonding.iter().map(|chunk| chunk.unlocks_at).find(|block| *block > best) {
-		_ if ready > 0 => {
+	match unlocked(provider, best) {
+		Ok(ready) => {
 			opened.submitter.submit(staking::withdraw_unbonded()).await?;
 			println!("{} withdrawn", Neuro(ready));
 		}
-		Some(block) => println!("nothing is free yet: the next part is at block {block}, {} blocks from now", block.saturating_sub(best)),
-		None => println!("nothing is bonded"),
+		Err(_) if provider.unbonding.is_empty() => println!("nothing is bonded"),
+		Err(why) => println!("{why}"),
 	}
 	Ok(0)
 }

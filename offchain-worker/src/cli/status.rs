@@ -93,6 +93,7 @@ impl Report {
 					"unlocks_at": chunk.unlocks_at,
 				})).collect::<Vec<_>>(),
 				"open_claims": provider.open_claims,
+				"disputable_until": provider.disputable_until,
 				"reputation": provider.reputation,
 			})
 		});

@@ -45,6 +45,13 @@ pub(super) enum Obstacle {
 		/// What the run asks for, in planck.
 		least: Balance,
 	},
+	/// A dispute could cost more fees than the account has.
+	Short {
+		/// Free balance, in planck.
+		free: Balance,
+		/// What must be free, in planck.
+		reserve: Balance,
+	},
 	/// It missed deadlines in a row.
 	CoolingOff {
 		/// The run.
@@ -95,6 +102,14 @@ impl fmt::Display for Obstacle {
 				Neuro(*bond),
 				missing(*bond, *least)
 			),
+			Self::Short { free, reserve } => write!(
+				formatter,
+				"takes no part: {} are free, and the fees of a dispute can come to {}; who cannot pay for a move loses its whole bond: send this \
+				account {} NEURO",
+				Neuro(*free),
+				Neuro(*reserve),
+				missing(*free, *reserve)
+			),
 			Self::CoolingOff { run, until } => {
 				write!(formatter, "missed deadlines of run {run} several times in a row: may join again at block {until}")
 			}
@@ -135,7 +150,13 @@ pub(super) fn obstacle(
 	if !provider.info.roles.contains(Role::Worker) {
 		return Some(Obstacle::NoWorkerRole);
 	}
-	let state = chain.run.as_ref().filter(|run| run.view.status == RunStatus::Active && !run.members.contains(&chain.me))?;
+	let state = chain.run.as_ref().filter(|run| run.view.status == RunStatus::Active)?;
+	if chain.is_short() {
+		return Some(Obstacle::Short { free: chain.free, reserve: chain.reserve });
+	}
+	if state.members.contains(&chain.me) {
+		return None;
+	}
 	let (run, least) = (state.id, state.view.config.min_bond);
 	match state.next_join {
 		_ if may_join(chain, state) => None,
@@ -164,6 +185,7 @@ mod tests {
 			bonded: 5 * NEURO,
 			unbonding: Vec::new(),
 			open_claims: 0,
+			disputable_until: 0,
 			reputation: 100,
 		}
 	}
@@ -226,6 +248,19 @@ mod tests {
 	fn what_is_missing_is_rounded_up_to_what_can_be_named() {
 		assert_eq!(missing(NEURO - 1, 3 * NEURO), "2.000001");
 		assert_eq!(missing(NEURO / 2, NEURO), "0.5");
+	}
+
+	#[test]
+	fn an_account_that_a_dispute_could_empty_hears_what_is_missing() {
+		let (mut chain, _) = training();
+		(chain.free, chain.reserve) = (NEURO, 3 * NEURO + NEURO / 2);
+		let text = words(&chain, Some(&provider()));
+		assert!(
+			text.contains("1 NEURO are free") && text.contains("can come to 3.5 NEURO") && text.contains("send this account 2.5"),
+			"{text}"
+		);
+		chain.free = chain.reserve;
+		assert_eq!(words(&chain, Some(&provider())), "");
 	}
 
 	#[test]

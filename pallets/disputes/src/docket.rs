@@ -1,7 +1,7 @@
 //! Which games are open: by claim in the order of opening, and by deadline.
 
 use crate::{Config, Deadlines, Docket, Dockets, Fallen, Game, Games, Pallet};
-use neuroshard_types::{dispute::ClaimId, AccountId};
+use neuroshard_types::{dispute::ClaimId, traits::Providers, AccountId};
 
 impl<T: Config> Pallet<T> {
 	/// Adds a game behind the others about its claim.
@@ -33,8 +33,9 @@ impl<T: Config> Pallet<T> {
 		Games::<T>::mutate_exists(claim, challenger, |game| game.iter_mut().for_each(change));
 	}
 
-	/// Takes a game out.
+	/// Takes a game out, which no longer keeps the stake of the claimant.
 	pub(crate) fn leave(claim: &ClaimId, challenger: &AccountId, game: Game) {
+		T::Providers::close_claim(&claim.who);
 		Games::<T>::remove(claim, challenger);
 		Deadlines::<T>::remove(game.deadline, (claim, challenger));
 		let Game { earlier, later, .. } = game;

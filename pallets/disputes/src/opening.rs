@@ -15,6 +15,7 @@ use neuroshard_types::{
 	dispute::{ClaimId, Claims},
 	grounds::Grounds,
 	run::Work,
+	traits::Providers,
 	AccountId, H256,
 };
 use sp_runtime::{DispatchError, DispatchResult};
@@ -55,6 +56,7 @@ impl<T: Config> Pallet<T> {
 		let (bond, now, clock) = (T::Bond::get(), Self::now(), Clock::<T>::get());
 		T::Currency::hold(&HoldReason::Challenge.into(), &challenger, bond)?;
 		T::Claims::hold(&claim);
+		T::Providers::open_claim(&claim.who)?;
 		let deadline = now.saturating_add(clock).saturating_add(Extension::<T>::get());
 		let first_round = grounds.first_round();
 		let mut game =

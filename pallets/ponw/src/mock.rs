@@ -118,6 +118,7 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn close_claim(who: &AccountId) {
 		Claims::mutate(|claims| *claims.entry(who.clone()).or_default() -= 1);
 	}
+	fn note_disputable(_: &AccountId) {}
 	fn note_success(who: &AccountId) {
 		Successes::mutate(|successes| *successes.entry(who.clone()).or_default() += 1);
 	}

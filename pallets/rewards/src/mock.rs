@@ -120,6 +120,7 @@ impl Providers<AccountId, Balance> for MockProviders {
 		Ok(())
 	}
 	fn close_claim(_: &AccountId) {}
+	fn note_disputable(_: &AccountId) {}
 	fn note_success(_: &AccountId) {}
 	fn note_failure(_: &AccountId, _: u32) {}
 }

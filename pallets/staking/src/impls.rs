@@ -10,7 +10,7 @@ use frame_support::{
 	traits::{
 		fungible::{InspectHold, MutateHold},
 		tokens::{Fortitude, Precision, Restriction},
-		Randomness,
+		Get, Randomness,
 	},
 	Hashable,
 };
@@ -79,6 +79,13 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn free_identity(info: &ProviderInfo) {
 		PonwKeyOwner::<T>::remove(info.ponw_key);
 		PeerIdOwner::<T>::remove(&info.peer_id);
+	}
+
+	/// Fails while something keeps the stake of `provider`: a proof that is pending, an open dispute, or a claim that can be disputed.
+	pub(crate) fn ensure_undisputed(provider: &Provider) -> Result<(), Error<T>> {
+		ensure!(provider.open_claims == 0, Error::<T>::OpenClaims);
+		ensure!(provider.disputable_until <= Self::now(), Error::<T>::Disputable);
+		Ok(())
 	}
 
 	/// Forgets a provider that has nothing on hold.
@@ -176,6 +183,11 @@ impl<T: Config> Providers<AccountId, Balance> for Pallet<T> {
 
 	fn close_claim(who: &AccountId) {
 		ProviderMap::<T>::mutate_extant(who, |provider| provider.open_claims = provider.open_claims.saturating_sub(1));
+	}
+
+	fn note_disputable(who: &AccountId) {
+		let until = Self::now().saturating_add(T::DisputePeriod::get());
+		ProviderMap::<T>::mutate_extant(who, |provider| provider.disputable_until = provider.disputable_until.max(until));
 	}
 
 	fn note_success(who: &AccountId) {

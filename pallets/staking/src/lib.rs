@@ -21,8 +21,9 @@
 //! only chilled is not. Whoever cannot answer leaves as everybody else does.
 //!
 //! Money leaves in two steps. `unbond` moves a part of the active bond into a chunk that unlocks after the cooldown;
-//! `withdraw_unbonded` releases unlocked chunks, and only while no claim of the provider is open. Until it is withdrawn a
-//! chunk stays slashable: a slash takes the latest chunk first, then earlier ones, then the active bond.
+//! `withdraw_unbonded` releases unlocked chunks, and only while no claim of the provider is open, and nothing that it claimed in an
+//! adopted round can be disputed. Until it is withdrawn a chunk stays slashable: a slash takes the latest chunk first, then earlier
+//! ones, then the active bond.
 //!
 //! Other pallets reach all of this through [`neuroshard_types::traits::Providers`], which [`Pallet`] implements.
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -254,6 +255,9 @@ pub mod pallet {
 		TooManyChunks,
 		/// Claims of the provider are not settled yet. Wait until `open_claims` in the view function `provider` is zero.
 		OpenClaims,
+		/// What the provider claimed in adopted rounds can still be disputed. Wait until block `disputable_until` of the view function
+		/// `provider`.
+		Disputable,
 		/// No chunk has unlocked yet. The view function `provider` shows when the next one does.
 		NothingToWithdraw,
 		/// The provider is chilled already.
@@ -342,13 +346,14 @@ pub mod pallet {
 			Self::try_mutate(&who, |provider| Self::start_unbonding(&who, provider, amount))
 		}
 
-		/// Releases the caller's unlocked chunks. Refused while a claim is open. When nothing is left, the registration ends.
+		/// Releases the caller's unlocked chunks. Refused while a claim is open, or something that the caller claimed can be disputed. When
+		/// nothing is left, the registration ends.
 		#[pallet::call_index(4)]
 		#[pallet::weight(T::WeightInfo::withdraw_unbonded())]
 		pub fn withdraw_unbonded(origin: OriginFor<T>) -> DispatchResult {
 			let who = ensure_signed(origin)?;
 			let mut provider = Self::registered(&who)?;
-			ensure!(provider.open_claims == 0, Error::<T>::OpenClaims);
+			Self::ensure_undisputed(&provider)?;
 			let amount = provider.bond.take_unlocked(Self::now());
 			ensure!(amount > 0, Error::<T>::NothingToWithdraw);
 			Self::release(&who, amount, Precision::Exact)?;
@@ -396,14 +401,14 @@ pub mod pallet {
 		}
 
 		/// Leaves: chills an active caller and starts to take out its whole active bond. The registration ends with the last
-		/// `withdraw_unbonded`, or at once if nothing is held (all was slashed) and no claim is open.
+		/// `withdraw_unbonded`, or at once if nothing is held (all was slashed), no claim is open and nothing can be disputed.
 		#[pallet::call_index(7)]
 		#[pallet::weight(T::WeightInfo::deregister())]
 		pub fn deregister(origin: OriginFor<T>) -> DispatchResult {
 			let who = ensure_signed(origin)?;
 			let mut provider = Self::registered(&who)?;
 			if provider.bond.total() == 0 {
-				ensure!(provider.open_claims == 0, Error::<T>::OpenClaims);
+				Self::ensure_undisputed(&provider)?;
 				Self::remove(who, &provider.info);
 				return Ok(());
 			}

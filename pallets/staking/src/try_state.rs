@@ -12,6 +12,7 @@ impl<T: Config> Pallet<T> {
 	/// - Active and unbonding parts of every provider add up to what is on hold for it.
 	/// - Chunks are non-zero and unlock in strictly ascending order.
 	/// - An active provider's bond reaches the minimum, its registered data is valid and its reputation within bounds.
+	/// - Nothing can be disputed for longer than disputes about what is claimed now take.
 	/// - PoNW keys and peer ids map to exactly the providers that registered them.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Cooldown::<T>::get() > T::DisputePeriod::get(), "the cooldown is not longer than claims can be disputed");
@@ -40,6 +41,8 @@ impl<T: Config> Pallet<T> {
 	fn try_provider(who: &AccountId, provider: &Provider) -> Result<(), TryRuntimeError> {
 		let funded = provider.status != ProviderStatus::Active || provider.bond.active >= MinBond::<T>::get();
 		ensure!(funded, "an active provider below the minimum bond");
+		let longest = Self::now().saturating_add(T::DisputePeriod::get());
+		ensure!(provider.disputable_until <= longest, "claims can be disputed for too long");
 		ensure!(crate::types::info_problem(&provider.info).is_none(), "invalid registered data");
 		ensure!(provider.reputation <= MAX_REPUTATION, "reputation above its maximum");
 		ensure!(PonwKeyOwner::<T>::get(provider.info.ponw_key).as_ref() == Some(who), "PoNW key mapped to somebody else");

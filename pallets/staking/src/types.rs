@@ -20,6 +20,9 @@ pub struct Provider {
 	pub bond: Bond,
 	/// Claims that keep every withdrawal back.
 	pub open_claims: u32,
+	/// First block in which nothing that it claimed in adopted rounds can be disputed any more. It keeps every withdrawal back, and the
+	/// registration, so that whoever attested something can be challenged about it.
+	pub disputable_until: BlockNumber,
 	/// Successes minus failures, within 0 and [`MAX_REPUTATION`](crate::MAX_REPUTATION).
 	pub reputation: u32,
 }
@@ -32,6 +35,7 @@ impl Provider {
 			status: ProviderStatus::Unproven { challenge },
 			bond: Bond { active: bond, unbonding: BoundedVec::new() },
 			open_claims: 0,
+			disputable_until: 0,
 			reputation: INITIAL_REPUTATION,
 		}
 	}
@@ -45,6 +49,7 @@ impl From<Provider> for ProviderView {
 			bonded: provider.bond.active,
 			unbonding: provider.bond.unbonding.into_inner(),
 			open_claims: provider.open_claims,
+			disputable_until: provider.disputable_until,
 			reputation: provider.reputation,
 		}
 	}

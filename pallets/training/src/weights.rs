@@ -90,18 +90,18 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn leave() -> Weight {
 		micros(50).saturating_add(Self::db(4, 3))
 	}
-	// Reads: run, round, time, active list, members. Writes: round, active list.
+	// Reads: run, round, provider, time, active list, members. Writes: round, active list.
 	fn commit(p: u32) -> Weight {
-		micros(30).saturating_add(places(p, 3)).saturating_add(Self::db(5, 2))
+		micros(30).saturating_add(places(p, 3)).saturating_add(Self::db(6, 2))
 	}
 	// As `commit`, with the work written, two hashes of up to 2.1 KiB, and the submitted proof.
 	fn reveal(p: u32) -> Weight {
-		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(5 + 8, 3 + 4))
+		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(6 + 8, 3 + 4))
 	}
 	// As `commit`; the last voter tallies p votes for each of p deltas, 4 ns each, and members move into the round.
 	fn vote_availability(p: u32) -> Weight {
 		let tally = micros(u64::from(p).saturating_mul(p.into()).saturating_mul(3).div_ceil(100));
-		micros(30).saturating_add(places(p, 4)).saturating_add(tally).saturating_add(Self::db(5, 2))
+		micros(30).saturating_add(places(p, 4)).saturating_add(tally).saturating_add(Self::db(6, 2))
 	}
 	// As `vote_availability`: every attester's root is weighed against all others in the worst case.
 	fn attest(p: u32) -> Weight {
@@ -124,14 +124,15 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 			.saturating_add(tally)
 			.saturating_add(Self::db(each.saturating_add(5), each.saturating_add(4)))
 	}
-	// For each proof: settled, work read, hashed and removed, reputation noted. Once: run, record, the oldest record and dropouts written, and what
+	// For each proof: settled, work read, hashed and removed, reputation noted, and the provider's claims. Once: the three durations that the
+	// time of disputes consists of; run, record, the oldest record and dropouts written, and what
 	// the end of a run writes: round, members, active list, replay guards, and a dataset that leaves with its last user, with
 	// counter, hold and account. An audit of the round is noted: share, epoch and bounds read, bounds and entry written.
 	fn settle(p: u32) -> Weight {
 		let each = u64::from(p);
 		micros(each.saturating_mul(10).saturating_add(50))
 			.saturating_add(places(p, 50).saturating_add(places(MAX_ABSENCES, 2)))
-			.saturating_add(Self::db(each.saturating_mul(7).saturating_add(11), each.saturating_mul(6).saturating_add(14)))
+			.saturating_add(Self::db(each.saturating_mul(8).saturating_add(14), each.saturating_mul(7).saturating_add(14)))
 	}
 	// Reads: members, randomness, time, active list, and two of each member's provider. Writes: round, members, active list.
 	fn begin(p: u32) -> Weight {

@@ -116,8 +116,10 @@ pub struct ProviderView {
 	pub bonded: Balance,
 	/// Parts on their way out, by `unlocks_at` ascending.
 	pub unbonding: Vec<UnbondingChunk>,
-	/// Claims (pending proofs) that keep every withdrawal back.
+	/// Claims (pending proofs, and disputes about anything that it claims) that keep every withdrawal back.
 	pub open_claims: u32,
+	/// First block in which nothing that it claimed in adopted rounds can be disputed any more; no withdrawal before it.
+	pub disputable_until: BlockNumber,
 	/// Successes minus failures, saturating at 0 and 1,000; starts at 100.
 	pub reputation: u32,
 }

@@ -35,6 +35,9 @@ pub trait Providers<AccountId, Balance> {
 	fn open_claim(who: &AccountId) -> DispatchResult;
 	/// Settles a claim that [`Self::open_claim`] noted.
 	fn close_claim(who: &AccountId);
+	/// Notes that something `who` claims can be disputed from this block on: nothing is withdrawn before that time, and the longest game
+	/// that begins in it, are over.
+	fn note_disputable(who: &AccountId);
 	/// Raises the reputation of `who` by one, up to its maximum.
 	fn note_success(who: &AccountId);
 	/// Lowers the reputation of `who` by `points`, down to zero.

@@ -145,6 +145,29 @@ fn nothing_is_withdrawn_while_a_claim_is_open() {
 }
 
 #[test]
+fn nothing_is_withdrawn_while_something_that_was_claimed_can_be_disputed() {
+	build_and_execute(|| {
+		register(&ALICE, 2_000);
+		register(&BOB, 2_000);
+		assert_ok!(Staking::unbond(signed(ALICE), 500));
+		assert_ok!(Staking::unbond(signed(BOB), 500));
+		// In two rounds; disputes take 20 blocks in this mock.
+		for block in [30, 1 + COOLDOWN] {
+			System::set_block_number(block);
+			Staking::note_disputable(&ALICE);
+		}
+		assert_eq!((view(&ALICE).disputable_until, view(&BOB).disputable_until), (1 + COOLDOWN + 20, 0));
+		assert_ok!(Staking::withdraw_unbonded(signed(BOB)));
+		System::set_block_number(COOLDOWN + 20);
+		assert_noop!(Staking::withdraw_unbonded(signed(ALICE)), Error::<Test>::Disputable);
+		assert_eq!(Staking::slashable(&ALICE), 2_000);
+		System::set_block_number(1 + COOLDOWN + 20);
+		assert_ok!(Staking::withdraw_unbonded(signed(ALICE)));
+		assert_eq!(Staking::slashable(&ALICE), 1_500);
+	});
+}
+
+#[test]
 fn withdrawing_needs_a_provider() {
 	build_and_execute(|| {
 		assert_noop!(Staking::withdraw_unbonded(signed(ALICE)), Error::<Test>::NotRegistered);

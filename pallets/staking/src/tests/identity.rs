@@ -36,6 +36,7 @@ fn registering_holds_the_bond_and_draws_a_challenge() {
 			bonded: 1_500,
 			unbonding: vec![],
 			open_claims: 0,
+			disputable_until: 0,
 			reputation: 100,
 		};
 		assert_eq!(view(&ALICE), expected);

@@ -1,7 +1,7 @@
 //! Random sequences of calls keep every invariant, and no money appears or disappears unnoticed.
 
 use super::*;
-use crate::mock::{new_test_ext, Balances, ALICE, BOB, CHARLIE, FUNDS};
+use crate::mock::{new_test_ext, Balances, DisputePeriod, ALICE, BOB, CHARLIE, FUNDS};
 use frame_support::{dispatch::DispatchResult, storage::with_storage_layer, traits::fungible::Inspect};
 use neuroshard_types::{
 	provider::{ProviderStatus, Role},
@@ -23,6 +23,8 @@ enum Action {
 	Prove(bool),
 	OpenClaim,
 	CloseClaim,
+	/// Something that it claims can be disputed from now on.
+	Claim,
 	Burn(Balance),
 	Pay(Balance, u8),
 	Succeed,
@@ -46,6 +48,7 @@ fn action() -> impl Strategy<Value = Action> {
 		3 => any::<bool>().prop_map(Action::Prove),
 		1 => Just(Action::OpenClaim),
 		2 => Just(Action::CloseClaim),
+		1 => Just(Action::Claim),
 		2 => amount().prop_map(Action::Burn),
 		2 => (amount(), 0..5u8).prop_map(|(amount, to)| Action::Pay(amount, to)),
 		1 => Just(Action::Succeed),
@@ -79,6 +82,7 @@ fn run(who: &AccountId, action: Action) {
 		}
 		Action::OpenClaim => call(&|| <Staking as Providers<_, _>>::open_claim(who)),
 		Action::CloseClaim => Staking::close_claim(who),
+		Action::Claim => Staking::note_disputable(who),
 		Action::Burn(amount) => {
 			let before = (Staking::slashable(who), Balances::total_issuance());
 			let taken = Staking::slash(who, amount, SlashTo::Burn);
@@ -105,9 +109,15 @@ proptest! {
 	fn random_calls_keep_every_invariant(actions in prop::collection::vec((0..3usize, action()), 1..120)) {
 		new_test_ext().execute_with(|| {
 			let accounts = [ALICE, BOB, CHARLIE];
+			let mut claimed = [None; 3];
 			for (index, action) in actions {
 				let who = &accounts[index];
-				let blocked = Pallet::<Test>::provider(who.clone()).is_some_and(|provider| provider.open_claims > 0);
+				let known = Pallet::<Test>::provider(who.clone());
+				let disputable = claimed[index].is_some_and(|block| System::block_number() < block + DisputePeriod::get());
+				let blocked = disputable || known.as_ref().is_some_and(|provider| provider.open_claims > 0);
+				if known.is_some() && matches!(action, Action::Claim) {
+					claimed[index] = Some(System::block_number());
+				}
 				let withdraws = matches!(action, Action::Withdraw);
 				let before = Balances::balance(who);
 				let unproven = |provider: ProviderView| matches!(provider.status, ProviderStatus::Unproven { .. });
@@ -118,7 +128,10 @@ proptest! {
 				}
 				prop_assert_eq!(Pallet::<Test>::do_try_state(), Ok(()), "after {:?}", action);
 				if blocked && withdraws {
-					prop_assert_eq!(Balances::balance(who), before, "an open claim keeps withdrawals back");
+					prop_assert_eq!(Balances::balance(who), before, "an open or disputable claim keeps withdrawals back");
+				}
+				if disputable {
+					prop_assert!(Pallet::<Test>::provider(who.clone()).is_some(), "who can be challenged stays registered");
 				}
 				prop_assert!(Balances::total_issuance() <= 3 * FUNDS);
 			}
@@ -158,6 +171,7 @@ fn a_broken_invariant_is_noticed() {
 		});
 	};
 	broken(&|provider| provider.bond.active = 1_001, "bond and unbonding differ from the hold");
+	broken(&|provider| provider.disputable_until = 22, "claims can be disputed for too long");
 	broken(&|provider| provider.reputation = 1_001, "reputation above its maximum");
 	broken(&|provider| provider.info = info(2), "PoNW key mapped to somebody else");
 	broken(

@@ -20,6 +20,7 @@ fn an_unknown_account_has_nothing() {
 		assert_eq!(Staking::slash(&ALICE, 100, SlashTo::Burn), 0);
 		assert_noop!(<Staking as Providers<_, _>>::open_claim(&ALICE), crate::Error::<Test>::NotRegistered);
 		Staking::close_claim(&ALICE);
+		Staking::note_disputable(&ALICE);
 		Staking::note_success(&ALICE);
 		Staking::note_failure(&ALICE, 1);
 		assert_eq!(events(), []);

@@ -86,6 +86,10 @@ fn a_provider_without_anything_left_is_removed_at_once() {
 		assert_ok!(<Staking as Providers<_, _>>::open_claim(&ALICE));
 		assert_noop!(Staking::deregister(signed(ALICE)), Error::<Test>::OpenClaims);
 		Staking::close_claim(&ALICE);
+		// It can still be challenged about other claims, which may be part of a model.
+		Staking::note_disputable(&ALICE);
+		assert_noop!(Staking::deregister(signed(ALICE)), Error::<Test>::Disputable);
+		System::set_block_number(view(&ALICE).disputable_until);
 		assert_ok!(Staking::deregister(signed(ALICE)));
 		assert_eq!(Pallet::<Test>::provider(ALICE), None);
 		assert_eq!(events().last(), Some(&Event::Deregistered { who: ALICE }));

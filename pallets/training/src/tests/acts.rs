@@ -168,18 +168,30 @@ fn figures_that_the_run_fixes_cannot_be_declared() {
 }
 
 #[test]
-fn who_has_withdrawn_its_stake_does_not_reveal_and_so_has_no_vote() {
+fn who_has_withdrawn_its_stake_or_lost_it_does_nothing_any_more() {
 	build_and_execute(|| {
-		let (run, workers) = training(3);
-		commit_all(run, &workers);
-		// What unbonds still counts; what was withdrawn does not.
+		let (run, workers) = training_with(RunConfig { max_participants: 5, ..config() }, 5);
+		// What unbonds still counts; what is gone does not.
 		provider(&workers[0], |provider| (provider.bond, provider.unbonding) = (0, BOND));
-		provider(&workers[1], |provider| (provider.bond, provider.unbonding) = (0, BOND - 1));
-		assert_ok!(reveal(&workers[0], run));
-		assert_noop!(reveal(&workers[1], run), Error::<Test>::StakeGone);
-		assert_ok!(reveal(&workers[2], run));
+		let loses = |who: &AccountId| provider(who, |provider| provider.bond = BOND - 1);
+		loses(&workers[1]);
+		assert_noop!(commit(&workers[1], run), Error::<Test>::StakeGone);
+		workers.iter().filter(|who| **who != workers[1]).for_each(|who| commit(who, run).expect("a commitment"));
 		run_to_deadline(run);
-		assert_noop!(vote(&workers[1], run, &[true, true]), Error::<Test>::DroppedOut);
+		loses(&workers[2]);
+		assert_noop!(reveal(&workers[2], run), Error::<Test>::StakeGone);
+		[0, 3, 4].map(|who: usize| reveal(&workers[who], run).expect("a reveal"));
+		run_to_deadline(run);
+		loses(&workers[3]);
+		assert_noop!(vote(&workers[3], run, &ALL[..3]), Error::<Test>::StakeGone);
+		[0, 4].map(|who: usize| vote(&workers[who], run, &ALL[..3]).expect("a vote"));
+		run_to_deadline(run);
+		loses(&workers[4]);
+		assert_noop!(attest(&workers[4], run, 1, 1.0), Error::<Test>::StakeGone);
+		assert_ok!(attest(&workers[0], run, 1, 1.0));
+		// Each of them drops out, so that in the end nobody waits for it, and no vote counts that has nothing behind it.
+		run_to_deadline(run);
+		assert_eq!(Training::record(run, 0).expect("an adopted round").attested, [(workers[0].clone(), H256::repeat_byte(1))]);
 	});
 }
 

@@ -77,6 +77,23 @@ fn who_revealed_or_attested_nothing_claims_nothing() {
 }
 
 #[test]
+fn whatever_was_revealed_keeps_its_stake_from_the_adoption_on_included_or_not() {
+	build_and_execute(|| {
+		let (run, workers) = training(4);
+		commit_all(run, &workers);
+		reveal_all(run, &workers[..3]);
+		run_to_deadline(run);
+		workers[..3].iter().for_each(|who| vote(who, run, &[true, true, false]).expect("a vote"));
+		assert_eq!(Disputable::get().len(), 0, "until then the open claim of the proof does");
+		attest_all(run, &workers[..2], 1);
+		let now = System::block_number();
+		assert_eq!((fate(&workers[2], run, 0), Training::adopted_at(run, 0)), (Some(Fate::Void), Some(now)));
+		// The fourth revealed nothing.
+		assert_eq!(Disputable::get(), workers[..3].iter().map(|who| (who.clone(), now)).collect());
+	});
+}
+
+#[test]
 fn an_open_dispute_holds_the_proof_of_the_round() {
 	build_and_execute(|| {
 		let (run, workers) = training(2);

@@ -72,7 +72,8 @@ fn bonds_that_change_in_mid_round_change_no_denominator() {
 		assert_ok!(attest(&workers[0], run, 5, 1.0));
 		skip(1);
 		assert_eq!(phase(run), Phase::Checkpointing);
-		provider(&workers[1], |provider| provider.bond = 0);
+		// What unbonds can be slashed as before.
+		provider(&workers[1], |provider| (provider.bond, provider.unbonding) = (0, 100));
 		assert_ok!(attest(&workers[1], run, 5, 1.0));
 		skip(1);
 		// Adopted with 200 of 300. From here on the new bonds count.

@@ -143,6 +143,16 @@ fn goes_forward(before: &BTreeMap<RunId, (u32, u32)>, after: &BTreeMap<RunId, (u
 	}
 }
 
+/// Whoever has a claim in a record, included or not, was noted no earlier than the record's round was adopted.
+fn every_claim_keeps_its_stake() {
+	for record in crate::Records::<Test>::iter_values() {
+		let claims = record.places.iter().filter(|place| place.revealed.is_some() || place.attested.is_some());
+		for who in claims.map(|place| &place.account) {
+			assert!(Disputable::get().get(who) >= Some(&record.adopted_at), "claims of {who} do not keep its stake");
+		}
+	}
+}
+
 fn walk(steps: Vec<Move>) -> u32 {
 	let mut adopted = 0;
 	new_test_ext().execute_with(|| {
@@ -153,6 +163,7 @@ fn walk(steps: Vec<Move>) -> u32 {
 			perform(step);
 			goes_forward(&before, &progress());
 			Training::do_try_state().expect("invariants hold after every step");
+			every_claim_keeps_its_stake();
 			let pending = Fates::get().values().filter(|fate| **fate == Fate::Pending).count();
 			assert_eq!(u32::try_from(pending), Ok(Submitted::get() - Settled::get()));
 		}
