@@ -59,6 +59,14 @@ impl<T: Config> Pallet<T> {
 		Some(from)
 	}
 
+	/// Strikes an account out of the round under way, which may be decided without it. In other runs it finds that its stake is gone.
+	fn strike(id: RunId, who: &AccountId) {
+		let Some(mut round) = Rounds::<T>::get(id) else { return };
+		if round.strike(|participant| participant.account == *who) {
+			Self::keep(id, round);
+		}
+	}
+
 	fn announce_restart(id: RunId, round: Round) {
 		Self::deposit_event(Event::phase_started(id, &round));
 		Self::keep(id, round);
@@ -155,6 +163,7 @@ impl<T: Config> Claims for Pallet<T> {
 		let mut replay = None;
 		if let Some(run) = run.filter(|run| run.finished_at.is_none()) {
 			Self::remove_member(*id, &run, who.clone());
+			Self::strike(*id, who);
 			replay = if redo { Self::redo(*id, run, *index) } else { None };
 		}
 		Self::deposit_event(Event::ClaimCondemned { claim: claim.clone(), replay });

@@ -11,8 +11,10 @@
 //!   counts in this round's denominators, loses one point of reputation and its membership, and joins again when it is back.
 //!   The first time that is at once; from the second dropout in a row on, it waits once, 3, 7, .. 63 times the time for training.
 //!   A delta that a dropout revealed before may still be included, and is then paid.
-//! - Votes are weighed by the active bonds at the start of the round; nothing that happens to a bond meanwhile changes a
-//!   denominator. A vote that decides nothing repeats its phase, a bounded number of times; then the *attempt* is aborted,
+//! - Votes are weighed by the active bonds at the start of the round. Who leaves or bonds more meanwhile changes no denominator; but
+//!   whoever loses a claim, or in Checkpointing has less to be slashed than its vote weighs, is *struck* out: neither its votes nor
+//!   its stake count, and its delta is not included if that is not decided yet. A vote that decides nothing repeats its
+//!   phase, a bounded number of times; then the *attempt* is aborted,
 //!   all its proofs are voided, and the round starts anew from the same checkpoint with who is left.
 //! - Places in the next round go to those who are members when Checkpointing begins. From then on the next checkpoint, and
 //!   with it the next seed, is known to some, so later joins count for the round after, and a place that is given up

@@ -89,9 +89,10 @@ pub struct Commitment {
 pub struct Participant {
 	/// Who holds the place.
 	pub account: AccountId,
-	/// Active bond when the round started: the weight in this round's votes, whatever happens to the bond meanwhile.
+	/// Active bond when the round started: the weight in this round's votes. It stays as it is while as much can be slashed; zero since it
+	/// was [struck](Round::strike) out.
 	pub stake: Balance,
-	/// Whether it may still act and is waited for. Ends for good in this attempt when it misses a deadline.
+	/// Whether it may still act and is waited for. Ends for good in this attempt when it misses a deadline, or is struck out.
 	pub counted: bool,
 	/// What it committed to.
 	pub commitment: Option<Commitment>,
@@ -206,6 +207,17 @@ impl Round {
 	pub fn all_acted(&self) -> bool {
 		let phase = self.stage.phase();
 		self.counted().all(|participant| participant.has_acted(phase))
+	}
+
+	/// Strikes out those whose stake is `gone`: they are waited for no more, no vote of theirs counts, and what they revealed is not included
+	/// if that is not decided yet. Returns whether there are any.
+	pub fn strike(&mut self, gone: impl Fn(&Participant) -> bool) -> bool {
+		let mut any = false;
+		for participant in self.participants.iter_mut().filter(|participant| participant.stake > 0 && gone(participant)) {
+			(participant.stake, participant.counted, participant.attestation) = (0, false, None);
+			any = true;
+		}
+		any
 	}
 
 	/// Ends the part of those who have not acted in this phase and names them.

@@ -168,6 +168,10 @@ impl<T: Config> Pallet<T> {
 			return weight.saturating_add(Self::begin(id, &run, round.round, round.attempt, None));
 		}
 		let phase = round.stage.phase();
+		if phase == Phase::Checkpointing {
+			// What is adopted has the stakes behind it that it counts with: some may have been slashed since, for claims in another run.
+			round.strike(|participant| participant.counted && T::Providers::slashable(&participant.account) < participant.stake);
+		}
 		let members = Members::<T>::get(id);
 		let limits = Limits { durations: &run.config.durations, repeats: T::MaxRepeats::get() };
 		let (absent, outcome) = transition::advance(&mut round, &members, Self::now(), limits);

@@ -19,7 +19,7 @@ pub fn electorate(participants: &[Participant]) -> Balance {
 	stake_of(participants.iter().filter(|participant| participant.counted && participant.delta_root.is_some()))
 }
 
-/// For each participant, whether two thirds of the electorate could fetch and check its delta.
+/// For each participant, whether two thirds of the electorate could fetch and check its delta. Not one of whom nothing is at stake any more.
 pub fn availability(participants: &[Participant]) -> Vec<bool> {
 	let whole = electorate(participants);
 	let mut bit = 0;
@@ -32,7 +32,7 @@ pub fn availability(participants: &[Participant]) -> Vec<bool> {
 			let index = bit;
 			bit += 1;
 			let yes = participants.iter().filter(|voter| voter.counted && voter.vote.as_ref().is_some_and(|vote| vote_of(vote, index)));
-			two_thirds(stake_of(yes), whole)
+			candidate.stake > 0 && two_thirds(stake_of(yes), whole)
 		})
 		.collect()
 }
@@ -147,6 +147,13 @@ mod tests {
 		let tally = availability(&[gone, votes(revealed(2, 10), &[true, true, false]), votes(revealed(3, 5), &[false, true, true])]);
 		// 10 of 15 are exactly two thirds; 5 of 15 are not.
 		assert_eq!(tally, [true, true, false]);
+	}
+
+	#[test]
+	fn a_delta_with_nothing_at_stake_is_not_included_and_keeps_its_bit() {
+		let struck = revealed(2, 0);
+		let tally = availability(&[votes(revealed(1, 10), &[true, true, false]), struck, votes(revealed(3, 10), &[true, true, true])]);
+		assert_eq!(tally, [true, false, false]);
 	}
 
 	#[test]

@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	replay, round::Accounts, Absences, Active, Config, Members, NextRun, Pallet, Place, Record, Records, Round, Rounds, Run, Runs, Stage,
-	Works,
+	replay, round::Accounts, Absences, Active, Config, Members, NextRun, Pallet, Participant, Place, Record, Records, Round, Rounds, Run,
+	Runs, Stage, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -133,11 +133,14 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// Places ascend, are none while Joining, and those that count carry the smallest bond.
+	/// Places ascend, are none while Joining, and those that count carry the smallest bond. Whoever has nothing at stake has no say.
 	fn try_places(run: &Run, round: &Round) -> Result<(), TryRuntimeError> {
 		ensure!(round.participants.windows(2).all(|pair| pair[0].account < pair[1].account), "places out of order");
 		ensure!((round.stage == Stage::Joining) == round.participants.is_empty(), "places while joining, or a round without");
 		ensure!(round.counted().all(|participant| participant.stake >= run.config.min_bond), "a counted stake below the minimum");
+		let struck = |participant: &Participant| participant.stake == 0;
+		let silent = |participant: &Participant| !participant.counted && participant.attestation.is_none();
+		ensure!(round.participants.iter().filter(|one| struck(one)).all(silent), "somebody has a say without a stake");
 		if let Stage::Availability { repeats } | Stage::Checkpointing { repeats, .. } = round.stage {
 			ensure!(repeats <= T::MaxRepeats::get(), "a vote was repeated too often");
 		}

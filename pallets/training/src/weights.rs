@@ -115,14 +115,15 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn on_initialize() -> Weight {
 		micros(5).saturating_add(Self::db(1, 0))
 	}
-	// Reads: run, round, members, dropouts, active list. Writes: round, members, dropouts, active list; and a note per dropout.
+	// Reads: run, round, members, dropouts, active list. Writes: round, members, dropouts, active list; and for each place its provider is read for
+	// its stake, and a dropout noted.
 	fn advance(p: u32) -> Weight {
 		let each = u64::from(p);
 		let tally = micros(each.saturating_mul(each).saturating_mul(3).div_ceil(100));
 		micros(30)
 			.saturating_add(places(p.saturating_add(MAX_ABSENCES), 8))
 			.saturating_add(tally)
-			.saturating_add(Self::db(each.saturating_add(5), each.saturating_add(4)))
+			.saturating_add(Self::db(each.saturating_mul(2).saturating_add(5), each.saturating_add(4)))
 	}
 	// For each proof: settled, work read, hashed and removed, reputation noted, and the provider's claims. Once: the three durations that the
 	// time of disputes consists of; run, record, the oldest record and dropouts written, and what
@@ -145,10 +146,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		let steps = places(MAX_PARTICIPANTS.saturating_mul(r.saturating_add(2)), 4);
 		micros(30).saturating_add(steps).saturating_add(Self::db(records.saturating_add(1), 0))
 	}
-	// Reads: run, record, members, round twice, active list twice; a proof with its account's standing, twice; provider twice. Writes:
-	// record, members, round twice, active list twice, run; proof, standing twice; provider twice.
+	// Reads: run, record, members, round and active list three times; a proof with its account's standing, twice; provider twice. Writes:
+	// record, members, round and active list three times, run; proof, standing twice; provider twice.
 	fn condemn() -> Weight {
-		micros(60).saturating_add(places(MAX_PARTICIPANTS, 20)).saturating_add(Self::db(13, 12))
+		micros(60).saturating_add(places(MAX_PARTICIPANTS, 24)).saturating_add(Self::db(15, 14))
 	}
 }
 

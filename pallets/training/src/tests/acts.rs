@@ -180,11 +180,11 @@ fn who_has_withdrawn_its_stake_or_lost_it_does_nothing_any_more() {
 		run_to_deadline(run);
 		loses(&workers[2]);
 		assert_noop!(reveal(&workers[2], run), Error::<Test>::StakeGone);
-		[0, 3, 4].map(|who: usize| reveal(&workers[who], run).expect("a reveal"));
+		[0, 3, 4].into_iter().for_each(|who: usize| reveal(&workers[who], run).expect("a reveal"));
 		run_to_deadline(run);
 		loses(&workers[3]);
 		assert_noop!(vote(&workers[3], run, &ALL[..3]), Error::<Test>::StakeGone);
-		[0, 4].map(|who: usize| vote(&workers[who], run, &ALL[..3]).expect("a vote"));
+		[0, 4].into_iter().for_each(|who: usize| vote(&workers[who], run, &ALL[..3]).expect("a vote"));
 		run_to_deadline(run);
 		loses(&workers[4]);
 		assert_noop!(attest(&workers[4], run, 1, 1.0), Error::<Test>::StakeGone);

@@ -7,6 +7,7 @@ mod membership;
 mod replays;
 mod rounds;
 mod runs;
+mod struck;
 mod votes;
 mod walk;
 

@@ -48,9 +48,9 @@ fn a_false_delta_leaves_the_outer_steps_since_and_no_earlier_attestation_is_judg
 		let (run, workers) = training(3);
 		let before: Vec<_> = (1..=2).map(|root| play(run, &workers, root)).collect();
 		condemn_work(run, 0, &workers[1]);
-		let job = play(run, &workers, 3);
+		let job = play(run, &[workers[0].clone(), workers[2].clone()], 3);
 		let (honest, all) = ([&workers[0], &workers[2]], [&workers[0], &workers[1], &workers[2]]);
-		let steps = vec![included(run, 0, &honest), included(run, 1, &all), included(run, 2, &all)];
+		let steps = vec![included(run, 0, &honest), included(run, 1, &all), included(run, 2, &honest)];
 		assert_eq!(job, OuterJob { first_round: 0, start: H256::repeat_byte(0xff), steps });
 		assert_eq!(Training::record(run, 2).expect("adopted").first_round, 0);
 		// What was included then is told as before.
@@ -69,6 +69,10 @@ fn a_step_of_which_every_delta_is_false_is_empty() {
 		let (run, workers) = training(2);
 		play(run, &workers, 1);
 		workers.iter().for_each(|who| condemn_work(run, 0, who));
+		// Nobody is left in the round under way. Both come back with another stake.
+		skip(1);
+		workers.iter().for_each(|who| join(who, run).expect("a place"));
+		skip(3);
 		let job = play(run, &workers, 2);
 		assert_eq!(job.steps, vec![vec![], included(run, 1, &[&workers[0], &workers[1]])]);
 	});
@@ -81,8 +85,8 @@ fn a_fraud_within_what_was_redone_starts_where_that_did_and_one_after_it_where_i
 		let (run, workers) = training(4);
 		(1..=2).for_each(|root| full_round(run, &workers, root));
 		condemn_work(run, 1, &workers[0]);
-		assert_eq!(play(run, &workers, 3).first_round, 1);
 		let left = &workers[1..];
+		assert_eq!(play(run, left, 3).first_round, 1);
 		(4..=5).for_each(|root| full_round(run, left, root));
 		assert_eq!(Runs::<Test>::get(run).expect("a run").spans.to_vec(), [Span { from: 1, until: 2 }]);
 
@@ -95,12 +99,11 @@ fn a_fraud_within_what_was_redone_starts_where_that_did_and_one_after_it_where_i
 		condemn_work(run, 2, &workers[1]);
 		assert_eq!(Runs::<Test>::get(run).expect("a run").replay, Some(1));
 		assert_eq!(Training::redo_from(run, 4), Some(1), "it is to be redone, however old it is by then");
-		let job = play(run, left, 6);
+		let job = play(run, &workers[2..], 6);
 		let honest = [&workers[2], &workers[3]];
 		assert_eq!((job.first_round, job.start), (1, H256::repeat_byte(1)));
 		assert_eq!(job.steps[0], included(run, 1, &[&workers[1], &workers[2], &workers[3]]));
-		// Worker 0 still took part in round 2: that delta was not condemned.
-		assert_eq!(job.steps[1], included(run, 2, &[&workers[0], &workers[2], &workers[3]]));
+		assert_eq!(job.steps[1], included(run, 2, &honest));
 		assert_eq!(job.steps[2], included(run, 3, &honest));
 		after.spans = vec![Span { from: 1, until: 5 }].try_into().expect("few spans");
 		assert_eq!(Runs::<Test>::get(run).expect("a run").spans, after.spans);
@@ -122,7 +125,8 @@ fn a_fraud_proven_in_checkpointing_begins_it_anew() {
 		// Decided, but not adopted before the next block.
 		condemn_work(run, 0, &workers[2]);
 		let (restarted, now) = (round(run), System::block_number());
-		assert!(restarted.participants.iter().all(|place| place.attestation.is_none() && place.counted));
+		assert!(restarted.participants.iter().all(|place| place.attestation.is_none()));
+		assert_eq!(restarted.participants.iter().map(|place| place.counted).collect::<Vec<_>>(), [true, true, false]);
 		assert!(matches!(restarted.stage, Stage::Checkpointing { repeats: 1, .. }));
 		assert_eq!(restarted.deadline, Some(now + 7));
 		let (phase, deadline) = (Phase::Checkpointing, restarted.deadline);
@@ -134,7 +138,7 @@ fn a_fraud_proven_in_checkpointing_begins_it_anew() {
 		assert_eq!(Training::run(run).expect("a run").rounds_adopted, 1);
 		let job = Training::outer_job(run).expect("Checkpointing");
 		assert_eq!((job.first_round, job.steps[0].len(), job.steps[1].len()), (0, 2, 3));
-		attest_all(run, &workers, 3);
+		attest_all(run, &workers[..2], 3);
 		assert_eq!(Training::attestation(run, 1, &workers[0]).map(|claim| claim.job), Some(job));
 	});
 }
@@ -150,10 +154,12 @@ fn a_verdict_that_changes_no_step_leaves_checkpointing_alone() {
 		to_checkpointing(run, &workers);
 		assert_ok!(attest(&workers[0], run, 2, 2.5));
 		let before = round(run);
-		// A delta that was not included, and one of four attestations.
+		// A delta that was not included, and one of four attestations. Only those who lost them have no part in it any more.
 		condemn_work(run, 0, &workers[3]);
 		condemn_attestation(run, 0, &workers[2]);
-		assert_eq!(round(run), before);
+		let after = round(run);
+		assert_eq!((after.stage, after.attempt, after.deadline), (before.stage, before.attempt, before.deadline));
+		assert_eq!(after.participants[..2], before.participants[..2]);
 		assert_eq!(Training::outer_job(run).expect("Checkpointing").first_round, 1);
 	});
 }
@@ -164,7 +170,7 @@ fn what_an_aborted_attempt_did_not_redo_the_next_one_does() {
 		let (run, workers) = training(3);
 		full_round(run, &workers, 1);
 		condemn_work(run, 0, &workers[2]);
-		to_checkpointing(run, &workers);
+		to_checkpointing(run, &workers[..2]);
 		run_to_deadline(run);
 		assert_eq!((phase(run), at(run)), (Phase::Joining, (1, 1)));
 		workers[..2].iter().for_each(|who| join(who, run).expect("a place"));
@@ -215,6 +221,12 @@ impl Model {
 		to_checkpointing(run, &places);
 		interlude(self);
 		let job = Training::outer_job(run).expect("Checkpointing");
+		let places: Vec<_> = round(run).counted().map(|place| place.account.clone()).collect();
+		if places.is_empty() {
+			// Everybody was struck out: the attempt is aborted.
+			skip(1);
+			return;
+		}
 		let mut content = self.contents.get(&job.first_round).cloned().unwrap_or_default();
 		for (round, step) in (job.first_round..).zip(&job.steps) {
 			content.extend(step.iter().map(|root| Part::Delta(round, *root)));
@@ -277,8 +289,9 @@ proptest! {
 				while_training.into_iter().for_each(|verdict| model.condemn(run, verdict));
 				// They come back, so that there are always four.
 				workers.iter().for_each(|who| { let _ = join(who, run); });
-				if phase(run) == Phase::Joining {
-					skip(3);
+				if round(run).counted().next().is_none() {
+					// An attempt in which nobody is left ends, and the next one begins with those who came back.
+					skip(4);
 				}
 				model.play(run, |model| while_checkpointing.into_iter().for_each(|verdict| model.condemn(run, verdict)));
 			}

@@ -5,6 +5,7 @@ use crate::{Rounds, Runs};
 use neuroshard_types::{
 	dispute::{ClaimKind, Claims as _},
 	run::{Attestation, RunStatus, VoteBitmap},
+	traits::Providers,
 	H256,
 };
 use proptest::prelude::*;
@@ -99,8 +100,14 @@ fn perform(step: Move) {
 		Move::Condemn(who, run, ago, work) => {
 			let Some(round) = Runs::<Test>::get(pick(run)).and_then(|run| run.rounds_adopted.checked_sub(ago)) else { return };
 			let (run, condemned) = (pick(run), if work { condemn_work } else { condemn_attestation });
+			let claim = claim(run, round, if work { ClaimKind::Work } else { ClaimKind::Attestation }, &worker(who));
+			let before = Training::is_condemned(&claim);
 			// Records of rounds that long ago are kept as long as the run is.
-			condemned(run, round, &worker(who));
+			condemned(run, round, &claim.who);
+			let place = Rounds::<Test>::get(run).and_then(|round| round.participant(&claim.who).cloned());
+			if let Some(place) = place.filter(|_| !before && Training::is_condemned(&claim)) {
+				assert_eq!((place.stake, place.counted), (0, false), "a condemned account has a say");
+			}
 		}
 		Move::Exclude(who, run, ago) => {
 			let Some(round) = Runs::<Test>::get(pick(run)).and_then(|run| run.rounds_adopted.checked_sub(ago)) else { return };
@@ -143,6 +150,15 @@ fn goes_forward(before: &BTreeMap<RunId, (u32, u32)>, after: &BTreeMap<RunId, (u
 	}
 }
 
+/// Whoever counts in a record of a round that was adopted after block `started` has at least as much to be slashed as it counts with.
+/// Nothing but blocks happened since, so that stakes are what they were then.
+fn stakes_are_behind_what_was_adopted_since(started: u32) {
+	let records = crate::Records::<Test>::iter_values().filter(|record| record.adopted_at > started);
+	for place in records.flat_map(|record| record.places).filter(|place| place.counted) {
+		assert!(MockProviders::slashable(&place.account) >= place.stake, "{} votes with what is gone", place.account);
+	}
+}
+
 /// Whoever has a claim in a record, included or not, was noted no earlier than the record's round was adopted.
 fn every_claim_keeps_its_stake() {
 	for record in crate::Records::<Test>::iter_values() {
@@ -159,9 +175,13 @@ fn walk(steps: Vec<Move>) -> u32 {
 		create(config());
 		create(RunConfig { min_participants: 1, max_participants: 6, ..config() });
 		for step in steps {
-			let before = progress();
+			let (before, started) = (progress(), System::block_number());
+			let blocks = matches!(step, Move::Blocks(_));
 			perform(step);
 			goes_forward(&before, &progress());
+			if blocks {
+				stakes_are_behind_what_was_adopted_since(started);
+			}
 			Training::do_try_state().expect("invariants hold after every step");
 			every_claim_keeps_its_stake();
 			let pending = Fates::get().values().filter(|fate| **fate == Fate::Pending).count();
