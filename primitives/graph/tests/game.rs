@@ -287,6 +287,28 @@ fn a_wrong_delta_alone_is_decided_at_its_tile() {
 
 #[test]
 fn a_claim_about_a_job_that_diverged_is_void_and_no_fraud() {
+#[test]
+fn an_audit_takes_its_sample_from_the_round_itself_whatever_was_revealed() {
+	let round = Round::small();
+	let (roots, delta) = round.reveal(&mut round.story()).unwrap();
+	for step in 0..round.train.inner_steps {
+		let own = round.story().roots(step, 1).unwrap()[0];
+		assert_eq!(round.story().audit(&roots, delta, Some(step)), Ok((None, Some(own))), "step {step}");
+		let wrong_delta = round.story().audit(&roots, [9; 32], Some(step));
+		assert_eq!(wrong_delta, Ok((Some(Doubt::Delta), Some(own))), "step {step}");
+		for interval in 0..3 {
+			let mut claimed = roots.clone();
+			claimed[interval as usize] = [9; 32];
+			let mut story = round.story();
+			assert_eq!(story.audit(&claimed, delta, Some(step)), Ok((Some(Doubt::Interval(interval)), Some(own))), "step {step}");
+			// It still has the start of the interval that the dispute is about.
+			assert_eq!(story.roots(2 * interval, 1), round.story().roots(2 * interval, 1));
+		}
+	}
+	assert_eq!(round.story().audit(&roots, delta, Some(round.train.inner_steps)), Ok((None, None)));
+	assert_eq!(round.story().audit(&roots, delta, None), Ok((None, None)));
+}
+
 	let mut round = Round::small();
 	let layout = ParamLayout::new(&round.model).unwrap();
 	let norm = layout.get("model.norm.weight").unwrap().range();
@@ -314,6 +336,7 @@ fn a_claim_about_a_job_that_diverged_is_void_and_no_fraud() {
 	assert_eq!(challenger.story().doubt(&roots, [4; 32]), Ok(Some(Doubt::Interval(0))));
 	let first = open_work(&setting, &roots, [4; 32], Doubt::Interval(0)).unwrap();
 	let nodes = trace.node_roots();
+	assert_eq!(challenger.story().audit(&roots, [4; 32], Some(1)), Ok((Some(Doubt::Interval(0)), None)));
 	let params = tensors_root(&layout, &round.theta, 1);
 	let before = neuroshard_graph::game::Contents::Checkpoint([params, round.momentum]);
 	let mut defender = |position: &Position, _: &[Move]| match position {

@@ -91,15 +91,42 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 				self.keep_only_before(first);
 				self.keep();
 			}
-			if !self.seek(end)? || self.state_root() != *claimed {
-				return Ok(Some(Doubt::Interval(number)));
+			if let Some(until) = until.filter(|&until| first < until && until <= end) {
+				sample = self.root_after(until)?;
+			}
+			if self.root_after(end)? != Some(*claimed) {
+				if let Some(until) = until.filter(|&until| end < until) {
+					sample = self.root_after(until)?;
+				}
+				return Ok((Some(Doubt::Interval(number)), sample));
 			}
 		}
 		if !self.seek(self.train.inner_steps)? {
+		self.audit(state_roots, delta_root, None).map(|(doubt, _)| doubt)
+	}
+
+	/// What [`Self::doubt`] says, and the root of the state after inner step `sampled`, counted from 0, whatever was revealed: `None` if the
+	/// round diverges before, or has no such step. Each step is computed once.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	pub fn audit(
+		&mut self,
+		state_roots: &[Hash],
+		delta_root: Hash,
+		sampled: Option<u32>,
+	) -> Result<(Option<Doubt>, Option<Hash>), PlayError<E>> {
+		let until = sampled.map(|step| step.saturating_add(1)).filter(|&until| until <= self.train.inner_steps);
+		let mut sample = None;
 			return Ok(None);
 		}
 		let delta = self.trace(Job::Delta)?.trace.result_roots::<1>().ok_or(PlayError::Position)?;
-		Ok((delta != [delta_root]).then_some(Doubt::Delta))
+		Ok(((delta != [delta_root]).then_some(Doubt::Delta), sample))
+	}
+
+	/// Root of the state after `steps` inner steps; `None` if the round diverges before.
+	fn root_after(&mut self, steps: u32) -> Result<Option<Hash>, PlayError<E>> {
+		Ok(self.seek(steps)?.then(|| self.state_root()))
 	}
 
 	/// Delta of the whole round, in parameter layout, and its root; `None` if it diverges.
@@ -108,7 +135,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	pub fn delta(&mut self) -> Result<Option<(Vec<f32>, Hash)>, PlayError<E>> {
 		if !self.seek(self.train.inner_steps)? {
-			return Ok(None);
+			return Ok((None, sample));
 		}
 		let trace = &self.trace(Job::Delta)?.trace;
 		Ok(Some((trace.result(0), trace.result_roots::<1>().ok_or(PlayError::Position)?[0])))
