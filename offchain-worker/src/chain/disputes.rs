@@ -7,18 +7,18 @@ use super::{
 	query::View,
 };
 use codec::{Decode, DecodeAll};
-use neuroshard_graph::game::{Doubt, Move};
+use neuroshard_graph::game::{Doubt, Move, Position};
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, GameView, Terms, WorkClaim},
 	run::Work,
-	AccountId, RoundIndex, RunId,
+	AccountId, RoundIndex, RunId, H256,
 };
 use subxt::metadata::Metadata;
 
 const PALLET: &str = "Disputes";
 const CHALLENGE_WORK: Signature<(RunId, RoundIndex, AccountId, Work, Doubt)> = Signature::new(PALLET, "challenge_work");
 const CHALLENGE_ATTESTATION: Signature<(RunId, RoundIndex, AccountId)> = Signature::new(PALLET, "challenge_attestation");
-const PLAY: Signature<(ClaimId, AccountId, Move)> = Signature::new(PALLET, "play");
+const PLAY: Signature<(ClaimId, AccountId, H256, Move)> = Signature::new(PALLET, "play");
 
 const GAME: View<(ClaimId, AccountId), Option<GameView>> = View::new(PALLET, "game");
 const GAMES_OF: View<(AccountId,), Vec<(ClaimId, AccountId)>> = View::new(PALLET, "games_of");
@@ -53,9 +53,9 @@ pub fn challenge_attestation(run: RunId, round: RoundIndex, who: AccountId) -> C
 	CHALLENGE_ATTESTATION.with((run, round, who))
 }
 
-/// Makes a move.
-pub fn play(claim: ClaimId, challenger: AccountId, action: Move) -> Call {
-	PLAY.with((claim, challenger, action))
+/// Makes a move in answer to `position`.
+pub fn play(claim: ClaimId, challenger: AccountId, position: &Position, action: Move) -> Call {
+	PLAY.with((claim, challenger, H256(position.hash()), action))
 }
 
 /// An extrinsic that takes part in a dispute. Whether it succeeded is not said here: replaying the game shows it.
@@ -87,6 +87,8 @@ pub enum Act {
 		claim: ClaimId,
 		/// Whose game about it.
 		challenger: AccountId,
+		/// [`Position::hash`] of what it answers.
+		position: H256,
 		/// The move.
 		action: Move,
 	},
@@ -105,8 +107,8 @@ fn act(call: &str, mut fields: &[u8]) -> Option<Act> {
 			Some(Act::ChallengeAttestation(ClaimId { run, round, kind: ClaimKind::Attestation, who }))
 		}
 		"play" => {
-			let (claim, challenger, action) = DecodeAll::decode_all(fields).ok()?;
-			Some(Act::Play { claim, challenger, action })
+			let (claim, challenger, position, action) = DecodeAll::decode_all(fields).ok()?;
+			Some(Act::Play { claim, challenger, position, action })
 		}
 		_ => None,
 	}
@@ -201,9 +203,9 @@ mod tests {
 	fn acts_are_read_back_and_anything_else_is_none() {
 		let who = AccountId::new([7; 32]);
 		let claim = ClaimId { run: 1, round: 2, kind: ClaimKind::Attestation, who: who.clone() };
-		let action = Move::Vector(2);
-		let fields = (claim.clone(), who.clone(), action.clone()).encode();
-		assert_eq!(act("play", &fields), Some(Act::Play { claim: claim.clone(), challenger: who.clone(), action }));
+		let (position, action) = (H256([3; 32]), Move::Vector(2));
+		let fields = (claim.clone(), who.clone(), position, action.clone()).encode();
+		assert_eq!(act("play", &fields), Some(Act::Play { claim: claim.clone(), challenger: who.clone(), position, action }));
 		assert_eq!(act("challenge_attestation", &(1u32, 2u32, who.clone()).encode()), Some(Act::ChallengeAttestation(claim)));
 		assert_eq!(act("play", &fields[1..]), None);
 		assert_eq!(act("other", &fields), None);

@@ -1,12 +1,12 @@
 //! A game as it was played so far.
 //!
 //! The chain keeps positions, not what was posted: that stands in the bodies of blocks. Whether an extrinsic there succeeded shows when
-//! the game is played again from its opening, since a move that the position does not allow changed nothing.
+//! the game is played again from its opening, since a move that the position does not allow, or that answers another one, changed nothing.
 
 use super::case::open;
 use crate::chain::disputes::{Act, Posted};
 use neuroshard_graph::game::{Move, Outcome, Position, Side};
-use neuroshard_types::{dispute::ClaimId, grounds::Grounds, AccountId};
+use neuroshard_types::{dispute::ClaimId, grounds::Grounds, AccountId, H256};
 
 /// One game, as far as its blocks were read.
 #[derive(Clone, Debug)]
@@ -35,8 +35,8 @@ impl Record {
 				Act::ChallengeAttestation(claim) if claim == self.claim && by == self.challenger => {
 					self.begin(open(grounds, None).ok());
 				}
-				Act::Play { claim, challenger, action } if claim == self.claim && challenger == self.challenger => {
-					self.play(grounds, &by, action);
+				Act::Play { claim, challenger, position, action } if claim == self.claim && challenger == self.challenger => {
+					self.play(grounds, &by, position, action);
 				}
 				_ => {}
 			}
@@ -50,8 +50,8 @@ impl Record {
 		}
 	}
 
-	fn play(&mut self, grounds: &Grounds, by: &AccountId, action: Move) {
-		let Some(position) = self.position else { return };
+	fn play(&mut self, grounds: &Grounds, by: &AccountId, answered: H256, action: Move) {
+		let Some(position) = self.position.filter(|position| H256(position.hash()) == answered) else { return };
 		let turn = position.turn();
 		let player = if turn == Side::Defender { &self.claim.who } else { &self.challenger };
 		if by != player {

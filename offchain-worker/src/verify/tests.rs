@@ -130,13 +130,19 @@ fn a_false_claim_falls_in_a_game_that_each_side_reads_off_the_chain() {
 		};
 		let action = case.respond(position.turn(), &position, record.defence()).unwrap();
 		let outcome = case.grounds().judge(|setting| position.play(setting, &action)).unwrap();
-		let play = |by: AccountId, action: Move| {
-			let act = Act::Play { claim: id.clone(), challenger: challenger.clone(), action };
-			Posted { by, act }
+		let answers = H256(position.hash());
+		let play = |by: &AccountId, position: H256, action: &Move| {
+			let act = Act::Play { claim: id.clone(), challenger: challenger.clone(), position, action: action.clone() };
+			Posted { by: by.clone(), act }
 		};
-		// Somebody else's move, one that the position does not allow, and the same move again change nothing.
-		let noise = [play(AccountId::new([9; 32]), action.clone()), play(by.clone(), Move::Vector(99))];
-		blocks.push(noise.into_iter().chain([play(by.clone(), action.clone()), play(by, action)]).collect());
+		// Somebody else's move, one that the position does not allow, one for another position, and the same move again change nothing.
+		blocks.push(vec![
+			play(&AccountId::new([9; 32]), answers, &action),
+			play(&by, answers, &Move::Vector(99)),
+			play(&by, H256([7; 32]), &action),
+			play(&by, answers, &action),
+			play(&by, answers, &action),
+		]);
 		match outcome {
 			Outcome::Next(next) => position = next,
 			Outcome::Decided(ruling) => break ruling,

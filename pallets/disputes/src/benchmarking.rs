@@ -117,9 +117,10 @@ mod benchmarks {
 	#[benchmark]
 	fn play(n: Linear<2, 16384>) {
 		let (claim, who) = opened::<T>(0, n);
+		let position = Games::<T>::get(&claim, &who).map(|game| H256(game.position.hash())).unwrap_or_default();
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(claim.who.clone()), claim.clone(), who.clone(), Move::Steps(roots(n)));
+		_(RawOrigin::Signed(claim.who.clone()), claim.clone(), who.clone(), position, Move::Steps(roots(n)));
 
 		assert_eq!(Games::<T>::get(claim, who).map(|game| game.extrinsics()), Some(2));
 	}

@@ -34,6 +34,9 @@ mod errors {
 		RecordGone,
 		/// A list has more than 16,384 hashes, a proof more than 14, or a witness more than 256 KiB.
 		TooLong,
+		/// The game stands elsewhere than where this move answers: it was made on another fork, or sent twice. Read the game again by the
+		/// view function `game`, and answer where it stands.
+		OtherPosition,
 		/// The position asks for another kind of move. The view function `game` shows it.
 		WrongMove,
 		/// The list has another number of entries than the position asks for.

@@ -34,7 +34,8 @@
 //!
 //! # Moves
 //! `play` is an operational call, so that moves find room in full blocks. [`CheckTurn`] refuses it in the transaction pool already unless it
-//! is the sender's turn. Lists that are posted are in extrinsics only; the chain keeps their roots, and the numbers of the blocks to find
+//! is the sender's turn. A move names the position that it answers, so that on another fork it is never taken for an answer to something
+//! else. Lists that are posted are in extrinsics only; the chain keeps their roots, and the numbers of the blocks to find
 //! them in.
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -85,7 +86,7 @@ pub mod pallet {
 		dispute::{ClaimId, ClaimKind, Claims, Decision, GameView, MoveKind, Terms},
 		run::Work,
 		traits::Providers,
-		AccountId, Balance, BlockNumber, RoundIndex, RunId,
+		AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 	};
 	use sp_runtime::{Perbill, SaturatedConversion};
 
@@ -251,13 +252,20 @@ pub mod pallet {
 			Ok(Some(T::WeightInfo::challenge(records)).into())
 		}
 
-		/// Makes a move in the game of `challenger` about `claim`. For the account whose turn it is. A move that is refused leaves the
-		/// position, the turn and the clock as they are.
+		/// Makes a move in the game of `challenger` about `claim`. For the account whose turn it is. `position` is the Blake2-256 of the
+		/// encoded position that the move answers, as the view function `game` shows it. A move that is refused leaves the position, the turn
+		/// and the clock as they are.
 		#[pallet::call_index(2)]
 		#[pallet::weight((Pallet::<T>::weight_of(action, Pallet::<T>::most_records(claim.kind)), DispatchClass::Operational))]
-		pub fn play(origin: OriginFor<T>, claim: ClaimId, challenger: AccountId, action: Move) -> DispatchResultWithPostInfo {
+		pub fn play(
+			origin: OriginFor<T>,
+			claim: ClaimId,
+			challenger: AccountId,
+			position: H256,
+			action: Move,
+		) -> DispatchResultWithPostInfo {
 			let who = ensure_signed(origin)?;
-			let records = Self::do_play(&who, claim, challenger, &action)?;
+			let records = Self::do_play(&who, claim, challenger, position, &action)?;
 			Ok(Some(Self::weight_of(&action, records)).into())
 		}
 	}

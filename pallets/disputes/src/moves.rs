@@ -11,7 +11,7 @@ use neuroshard_graph::{
 };
 use neuroshard_types::{
 	dispute::{ClaimId, MoveKind},
-	AccountId,
+	AccountId, H256,
 };
 use sp_runtime::DispatchError;
 
@@ -34,6 +34,8 @@ pub enum Refusal {
 	TooLong,
 	/// The move is carried by another call. Moves are extrinsics of their own, where the other side looks for them.
 	Carried,
+	/// The game stands elsewhere than where the move answers.
+	OtherPosition,
 }
 
 impl Refusal {
@@ -46,6 +48,7 @@ impl Refusal {
 			Self::ClaimFell => 103,
 			Self::TooLong => 104,
 			Self::Carried => 105,
+			Self::OtherPosition => 106,
 		}
 	}
 }
@@ -58,6 +61,7 @@ impl<T> From<Refusal> for Error<T> {
 			Refusal::TooLate => Self::TooLate,
 			Refusal::ClaimFell => Self::ClaimFell,
 			Refusal::TooLong => Self::TooLong,
+			Refusal::OtherPosition => Self::OtherPosition,
 		}
 	}
 }
@@ -93,19 +97,26 @@ fn fits(action: &Move) -> bool {
 }
 
 impl<T: Config> Pallet<T> {
-	/// The game in which `who` may make this move now.
-	pub(crate) fn admit(who: &AccountId, claim: &ClaimId, challenger: &AccountId, action: &Move) -> Result<Game, Refusal> {
+	/// The game in which `who` may make this move now. `position` is the hash of the one that it answers.
+	pub(crate) fn admit(who: &AccountId, claim: &ClaimId, challenger: &AccountId, position: H256, action: &Move) -> Result<Game, Refusal> {
 		ensure!(fits(action), Refusal::TooLong);
 		let game = Games::<T>::get(claim, challenger).ok_or(Refusal::NoGame)?;
 		ensure!(Game::player(claim, challenger, game.position.turn()) == who, Refusal::NotYourTurn);
 		ensure!(Self::now() <= game.deadline, Refusal::TooLate);
 		ensure!(!Fallen::<T>::contains_key(claim), Refusal::ClaimFell);
+		ensure!(H256(game.position.hash()) == position, Refusal::OtherPosition);
 		Ok(game)
 	}
 
 	/// See [`crate::Call::play`]. Returns how many records the claim is judged by.
-	pub(crate) fn do_play(who: &AccountId, claim: ClaimId, challenger: AccountId, action: &Move) -> Result<u32, DispatchError> {
-		let mut game = Self::admit(who, &claim, &challenger, action).map_err(Error::<T>::from)?;
+	pub(crate) fn do_play(
+		who: &AccountId,
+		claim: ClaimId,
+		challenger: AccountId,
+		position: H256,
+		action: &Move,
+	) -> Result<u32, DispatchError> {
+		let mut game = Self::admit(who, &claim, &challenger, position, action).map_err(Error::<T>::from)?;
 		let grounds = grounds::of::<T>(&claim).ok_or(Error::<T>::RecordGone)?;
 		let outcome = grounds.judge(|setting| game.position.play(setting, action)).map_err(Error::<T>::from)?;
 		match outcome {

@@ -26,9 +26,10 @@ impl<RuntimeCall> Carriers<RuntimeCall> for () {
 	}
 }
 
-/// Refuses transactions with a `play` that is not by the account whose turn it is, in time and of a possible size: see [`Refusal`] for the
-/// codes of [`InvalidTransaction::Custom`]. So nobody else gets into the part of blocks that is kept for such moves. Calls of this pallet
-/// that another call carries are refused altogether: a game is read off the extrinsics of blocks, where both sides look for them.
+/// Refuses transactions with a `play` that is not by the account whose turn it is, in time, of a possible size and an answer to where the
+/// game stands: see [`Refusal`] for the codes of [`InvalidTransaction::Custom`]. So nobody else gets into the part of blocks that is kept
+/// for such moves. Calls of this pallet that another call carries are refused altogether: a game is read off the extrinsics of blocks,
+/// where both sides look for them.
 #[derive(Encode, Decode, DecodeWithMemTracking, DefaultNoBound, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
 pub struct CheckTurn<T>(PhantomData<T>);
@@ -84,9 +85,9 @@ where
 		_source: TransactionSource,
 	) -> ValidateResult<Self::Val, T::RuntimeCall> {
 		let refused = match call.is_sub_type() {
-			Some(Call::play { claim, challenger, action }) => {
+			Some(Call::play { claim, challenger, position, action }) => {
 				let who = origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner)?;
-				Pallet::<T>::admit(who, claim, challenger, action).err()
+				Pallet::<T>::admit(who, claim, challenger, *position, action).err()
 			}
 			Some(_) => None,
 			None => carries_one::<T>(call).then_some(Refusal::Carried),

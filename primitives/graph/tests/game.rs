@@ -60,6 +60,8 @@ fn referee(setting: &Setting, first: Position, defender: &mut Strategy, challeng
 				if turn == Side::Defender {
 					defence.push(action);
 				}
+				// A move names the position that it answers: none comes twice in a game.
+				assert!(positions.iter().all(|earlier| earlier.hash() != next.hash()), "{next:?} comes twice");
 				position = next;
 				positions.push(position);
 				assert!(positions.len() <= MOST_MOVES, "a game goes on and on");

@@ -86,7 +86,7 @@ impl Verifier {
 			Ok(action) => {
 				let kind = MoveKind::from(&action);
 				tracing::info!(round = claim.round, who = %claim.who, ?side, ?kind, "move in a dispute");
-				let call = disputes::play(claim.clone(), challenger.clone(), action);
+				let call = disputes::play(claim.clone(), challenger.clone(), &position, action);
 				self.send_move(heads, &game, view.moves.len(), call).await
 			}
 			Err(CaseError::Play(PlayError::Nothing)) => {

@@ -16,7 +16,7 @@ use neuroshard_graph::game::{Doubt, Move, Side};
 use neuroshard_types::{
 	dispute::{ClaimId, Decision},
 	run::Work,
-	AccountId, Balance,
+	AccountId, Balance, H256,
 };
 use sp_runtime::DispatchResult;
 
@@ -35,9 +35,19 @@ fn challenge_checkpoint(challenger: &AccountId, claim: &ClaimId) -> DispatchResu
 	called.map(|_| ()).map_err(|error| error.error)
 }
 
-/// A move of `who`.
+/// Hash of where a game stands, if it is open.
+fn stands(claim: &ClaimId, challenger: &AccountId) -> H256 {
+	Disputes::game(claim.clone(), challenger.clone()).map_or(H256::zero(), |game| H256(game.position.hash()))
+}
+
+/// A move of `who` in answer to where the game stands.
 fn play(who: &AccountId, claim: &ClaimId, challenger: &AccountId, action: Move) -> DispatchResult {
-	let called = Disputes::play(signed(who), claim.clone(), challenger.clone(), action);
+	play_at(stands(claim, challenger), who, claim, challenger, action)
+}
+
+/// A move of `who` in answer to the position with this hash.
+fn play_at(position: H256, who: &AccountId, claim: &ClaimId, challenger: &AccountId, action: Move) -> DispatchResult {
+	let called = Disputes::play(signed(who), claim.clone(), challenger.clone(), position, action);
 	called.map(|_| ()).map_err(|error| error.error)
 }
 

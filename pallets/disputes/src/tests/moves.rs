@@ -3,7 +3,7 @@
 use super::*;
 use crate::Error;
 use neuroshard_graph::{
-	game::{Entry, MAX_LIST},
+	game::{Entry, Position, Site, Target, MAX_LIST},
 	witness::MAX_WITNESS,
 };
 
@@ -96,6 +96,47 @@ fn a_move_counts_once() {
 			assert_noop!(play(&who, &claim, &ALICE, action), Error::<Test>::NoGame);
 		}
 		assert_eq!(decisions().len(), 1);
+	});
+}
+
+#[test]
+fn a_move_for_another_position_is_refused_and_changes_nothing() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let opening = stands(&claim, &ALICE);
+		for turn in 0..4 {
+			let (who, action) = game.next().expect("a move");
+			let others = [H256::zero(), H256::repeat_byte(1)].into_iter().chain((turn > 0).then_some(opening));
+			for other in others {
+				assert_noop!(play_at(other, &who, &claim, &ALICE, action.clone()), Error::<Test>::OtherPosition);
+			}
+			assert_ok!(play_at(stands(&claim, &ALICE), &who, &claim, &ALICE, action.clone()));
+			if who == LIAR {
+				game.defence.push(action);
+			}
+		}
+	});
+}
+
+#[test]
+fn a_move_made_on_one_fork_answers_nothing_on_another() {
+	build_and_execute(|| {
+		let (claim, _) = opened();
+		let stand = |position| Games::<Test>::mutate(&claim, ALICE, |game| game.as_mut().expect("a game").position = position);
+		let site = Site::Step { step: 3, vectors: [[1; 32]; 3], nodes: [2; 32] };
+		let states = |leaf| Position::States { site, target: Target::Node(0), leaf, tile: [3; 32], pieces: 2 };
+		let results = |root| Position::PickNode { site, results: [root; 3] };
+		// Nothing else in these moves is tied to what they answer: each is one that either position allows.
+		let cases =
+			[(LIAR, [states(0), states(1)], Move::States(vec![[4; 32]])), (ALICE, [results([5; 32]), results([6; 32])], Move::Vector(1))];
+		for (who, [here, there], action) in cases {
+			for (here, there) in [(here, there), (there, here)] {
+				stand(here);
+				let other = H256(there.hash());
+				assert_noop!(play_at(other, &who, &claim, &ALICE, action.clone()), Error::<Test>::OtherPosition);
+				assert_ok!(play_at(H256(here.hash()), &who, &claim, &ALICE, action.clone()));
+			}
+		}
 	});
 }
 

@@ -90,7 +90,7 @@ fn calls_need_a_signature() {
 		assert_eq!(opened, Err(DispatchError::BadOrigin));
 		let opened = Disputes::challenge_attestation(RuntimeOrigin::none(), claim.run, claim.round, LIAR);
 		assert_eq!(opened.map_err(|error| error.error), Err(DispatchError::BadOrigin));
-		let played = Disputes::play(RuntimeOrigin::root(), claim, ALICE, Move::Vector(0));
+		let played = Disputes::play(RuntimeOrigin::root(), claim, ALICE, H256::zero(), Move::Vector(0));
 		assert_eq!(played.map_err(|error| error.error), Err(DispatchError::BadOrigin));
 	});
 }

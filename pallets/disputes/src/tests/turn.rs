@@ -17,7 +17,11 @@ fn refused(refusal: Refusal) -> Result<(), TransactionValidityError> {
 }
 
 fn call(claim: &ClaimId, challenger: &AccountId, action: Move) -> RuntimeCall {
-	Call::play { claim: claim.clone(), challenger: challenger.clone(), action }.into()
+	call_at(stands(claim, challenger), claim, challenger, action)
+}
+
+fn call_at(position: H256, claim: &ClaimId, challenger: &AccountId, action: Move) -> RuntimeCall {
+	Call::play { claim: claim.clone(), challenger: challenger.clone(), position, action }.into()
 }
 
 /// A game about false work that waits for the defender.
@@ -63,6 +67,22 @@ fn a_move_without_a_game_or_too_late_or_too_long_is_invalid() {
 }
 
 #[test]
+fn a_move_for_another_position_is_invalid() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let (_, action) = game.next().expect("a move");
+		let opening = stands(&claim, &ALICE);
+		assert_eq!(valid(signed(&LIAR), &call_at(opening, &claim, &ALICE, action.clone())), Ok(()));
+		for other in [H256::zero(), H256::repeat_byte(1)] {
+			assert_eq!(valid(signed(&LIAR), &call_at(other, &claim, &ALICE, action.clone())), refused(Refusal::OtherPosition));
+		}
+		// The defender's next turn: what it said in the turn before is no answer to it.
+		assert!(game.step() && game.step());
+		assert_eq!(valid(signed(&LIAR), &call_at(opening, &claim, &ALICE, action)), refused(Refusal::OtherPosition));
+	});
+}
+
+#[test]
 fn a_challenge_that_another_call_carries_is_invalid() {
 	build_and_execute(|| {
 		let (_, work, doubt) = false_work();
@@ -95,7 +115,8 @@ fn moves_are_operational_and_weigh_what_they_ask_for() {
 		let (claim, work, doubt) = false_work();
 		let opening = Call::<Test>::challenge_work { run: 0, round: 0, who: LIAR, work, doubt };
 		assert_eq!(opening.get_dispatch_info().class, DispatchClass::Normal);
-		let info = |action| Call::<Test>::play { claim: claim.clone(), challenger: ALICE, action }.get_dispatch_info();
+		let info =
+			|action| Call::<Test>::play { claim: claim.clone(), challenger: ALICE, position: H256::zero(), action }.get_dispatch_info();
 		let light = info(Move::Vector(0));
 		let list = info(Move::Hashes(vec![[0; 32]; 16_384]));
 		let piece = info(Move::Piece { piece: 0, before: None, after: None, witness: vec![0; 262_144] });

@@ -5,7 +5,7 @@ use crate::{
 	cell::Cell,
 	commit::{checkpoint_root, state_root},
 	game::Entry,
-	merkle::{merkle_root, uniform_root, verify, Hash},
+	merkle::{blake2_256, merkle_root, uniform_root, verify, Hash},
 	plan::Plan,
 	resume::{Job, Parameters},
 	tiles::{leaf_hash, LEAF_BYTES},
@@ -297,6 +297,11 @@ impl Target {
 }
 
 impl Position {
+	/// Blake2-256 of the encoded position: a move names by it what it answers, so that on another fork it is no answer to anything else.
+	pub fn hash(&self) -> Hash {
+		blake2_256(&self.encode())
+	}
+
 	/// Whose turn it is.
 	pub fn turn(&self) -> Side {
 		match self {
