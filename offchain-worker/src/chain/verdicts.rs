@@ -46,12 +46,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
-	/// The side that lost; `None` if nobody did.
-	pub fn loser(&self) -> Option<&AccountId> {
+	/// The side that lost.
+	pub fn loser(&self) -> &AccountId {
 		match self.decision {
-			Decision::Fraud | Decision::DefenderLate => Some(&self.claim.who),
-			Decision::Unfounded | Decision::ChallengerLate => Some(&self.challenger),
-			Decision::Diverged => None,
+			Decision::Fraud | Decision::DefenderLate => &self.claim.who,
+			Decision::Unfounded | Decision::ChallengerLate => &self.challenger,
 		}
 	}
 
@@ -144,9 +143,8 @@ mod tests {
 			ref_time: Some(8),
 		};
 		assert_eq!(verdict, expected);
-		assert!([Decision::Fraud, Decision::DefenderLate].into_iter().all(|decision| of(decision).loser() == Some(&who)));
-		assert!([Decision::Unfounded, Decision::ChallengerLate].into_iter().all(|decision| of(decision).loser() == Some(&challenger)));
-		assert_eq!(of(Decision::Diverged).loser(), None);
+		assert!([Decision::Fraud, Decision::DefenderLate].into_iter().all(|decision| *of(decision).loser() == who));
+		assert!([Decision::Unfounded, Decision::ChallengerLate].into_iter().all(|decision| *of(decision).loser() == challenger));
 		assert!(Verdict::decode(&[0; 9], None).is_err());
 	}
 }

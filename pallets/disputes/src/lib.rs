@@ -8,7 +8,6 @@
 //!  challenge_attestation     +-----+
 //!  ---------------------> open     |          Fraud, DefenderLate:          the claim falls, the claimant loses its stake
 //!                          | ^-----+  ----->  Unfounded, ChallengerLate:    the challenger loses its bond
-//!                          |                  Diverged:                     nobody loses, the work is left out
 //!                          +--------------->  moot: another game has decided, or nothing can be judged any more
 //! ```
 //!
@@ -19,7 +18,7 @@
 //! Every challenger plays its own game with its own bond, however many there are about one claim. That a challenger loses, by a move or by
 //! its clock, says nothing about the claim: the other games go on, and new ones can be opened while the window lasts. So an accomplice
 //! who challenges first, to lose or to stall, protects nobody. The first game that ends with fraud decides for all: the others are moot,
-//! and their bonds go back. Work that diverged is left out, but games about it go on, since what came before it may be false.
+//! and their bonds go back.
 //!
 //! # Clocks
 //! Each side has a clock that runs while it is its turn, and gains an extension whenever its turn comes. Both are fixed at genesis. Who

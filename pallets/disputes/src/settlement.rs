@@ -17,7 +17,6 @@ use neuroshard_types::{
 };
 
 /// What a side has lost, and where it went.
-#[derive(Default)]
 struct Loss {
 	rewarded: Balance,
 	receiver: Option<AccountId>,
@@ -43,10 +42,6 @@ impl<T: Config> Pallet<T> {
 				Self::slash(&claim.who, &receiver)
 			}
 			Decision::Unfounded | Decision::ChallengerLate => Self::forfeit_bond(&challenger, bond, &claim.who),
-			Decision::Diverged => {
-				Self::return_bond(&challenger, bond);
-				Loss::default()
-			}
 		};
 		Self::leave(&claim, &challenger, game);
 		match decision {
@@ -57,10 +52,6 @@ impl<T: Config> Pallet<T> {
 				}
 			}
 			Decision::Unfounded | Decision::ChallengerLate => T::Claims::release(&claim),
-			Decision::Diverged => {
-				T::Claims::exclude(&claim);
-				T::Claims::release(&claim);
-			}
 		}
 		let Loss { rewarded, receiver, burned } = loss;
 		Self::deposit_event(Event::Decided {

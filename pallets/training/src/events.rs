@@ -199,7 +199,7 @@ mod events {
 			/// Why.
 			reason: AbortReason,
 		},
-		/// Work ended in divergence, so that there is no result. Its delta leaves the model, and it is not paid.
+		/// Work is left out without anybody having cheated. Its delta leaves the model, and it is not paid.
 		WorkExcluded {
 			/// Which claim.
 			claim: ClaimId,

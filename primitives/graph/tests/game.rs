@@ -288,8 +288,6 @@ fn a_wrong_delta_alone_is_decided_at_its_tile() {
 }
 
 #[test]
-fn a_claim_about_a_job_that_diverged_is_void_and_no_fraud() {
-#[test]
 fn an_audit_takes_its_sample_from_the_round_itself_whatever_was_revealed() {
 	let round = Round::small();
 	let (roots, delta) = round.reveal(&mut round.story()).unwrap();
@@ -311,6 +309,8 @@ fn an_audit_takes_its_sample_from_the_round_itself_whatever_was_revealed() {
 	assert_eq!(round.story().audit(&roots, delta, None), Ok((None, None)));
 }
 
+#[test]
+fn a_claim_that_goes_on_after_a_step_that_diverged_is_fraud() {
 	let mut round = Round::small();
 	let layout = ParamLayout::new(&round.model).unwrap();
 	let norm = layout.get("model.norm.weight").unwrap().range();
@@ -351,7 +351,34 @@ fn an_audit_takes_its_sample_from_the_round_itself_whatever_was_revealed() {
 		_ => None,
 	};
 	let record = referee(&setting, first, &mut defender, &mut honest(&mut challenger));
-	assert_eq!(record.end, End::Ruled(Ruling::Diverged));
+	assert_eq!(record.end, End::Ruled(Ruling::Fraud));
+	assert_eq!(round.operator(&record), Some(Op::MeanLoss));
+}
+
+#[test]
+fn naming_any_node_of_an_honest_step_the_loss_and_the_norm_among_them_shows_nothing() {
+	let round = Round::small();
+	let setting = round.setting(round.corpus());
+	let mut defender = Player::new(setting, Side::Defender, round.story(), None);
+	let (roots, delta) = round.reveal(defender.story()).unwrap();
+	// The last interval has one step.
+	let first = open_work(&setting, &roots, delta, Doubt::Interval(2)).unwrap();
+	let truth = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+	let mut vandal = Vandal { random: Lcg(1), truth };
+	let mut named = Vec::new();
+	for index in 0..neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap().listed_nodes() {
+		let mut challenger = |position: &Position, defence: &[Move]| match (position, defence.last()) {
+			(Position::PickNode { .. }, Some(Move::Nodes { nodes, .. })) => {
+				let proof = neuroshard_graph::merkle::prove(nodes, index)?;
+				Some(Move::Node { index, root: neuroshard_graph::game::Entry { hash: nodes[index as usize], proof } })
+			}
+			_ => vandal.play(position, defence),
+		};
+		let record = referee(&setting, first, &mut honest(&mut defender), &mut challenger);
+		assert_eq!(record.end, End::Ruled(Ruling::Unfounded), "node {index}");
+		named.extend(round.operator(&record));
+	}
+	assert!(named.contains(&Op::MeanLoss) && named.contains(&Op::TreeSum));
 }
 
 proptest! {
@@ -371,7 +398,7 @@ proptest! {
 		let stages = neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap().stages().len() as u32;
 		let mistake = Mistake { step, stage: stage % stages, output, element, mask: 1 << bit };
 		if let Some(record) = round.dispute(mistake) {
-			// A mistake may make the numbers infinite, which is no fraud but no work either.
+			// A mistake may make the numbers infinite: to go on after that is fraud, too.
 			prop_assert!(matches!(record.end, End::Ruled(Ruling::Fraud)), "{:?}", record.end);
 			prop_assert!(record.witness <= MAX_WITNESS);
 		}

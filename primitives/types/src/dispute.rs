@@ -98,9 +98,9 @@ pub trait Claims {
 	fn hold(claim: &ClaimId);
 	/// A dispute ended without fraud.
 	fn release(claim: &ClaimId);
-	/// The work of the claim ended in divergence, so that there is no result to claim, and nobody cheated: its delta leaves the model as
-	/// with [`Self::condemn`], and the round's proof is void. Everything else of the account stays as it is, and the claim may
-	/// still be condemned, for what came before. Does nothing for a claim of another kind, or if it was excluded or condemned before.
+	/// The work of the claim is left out without anybody having cheated: its delta leaves the model as with [`Self::condemn`], and the
+	/// round's proof is void. Everything else of the account stays as it is, and the claim may still be condemned. Does nothing for a
+	/// claim of another kind, or if it was excluded or condemned before.
 	fn exclude(claim: &ClaimId);
 	/// Work units that the audited work of this run is worth to whoever runs it again: those of a round of it, if the run draws issuance;
 	/// zero otherwise, and for an unknown run.
@@ -115,12 +115,10 @@ pub trait Claims {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum Decision {
-	/// The claim is false.
+	/// The claim is false, or goes on after a step that ended the job in divergence, so that there was nothing to claim.
 	Fraud,
 	/// What the challenger disagreed with is right. It says nothing about the rest of the claim.
 	Unfounded,
-	/// The work ended in divergence: nobody cheated, and there is nothing to be paid for.
-	Diverged,
 	/// The defender let its time run out, which costs as much as fraud.
 	DefenderLate,
 	/// The challenger let its time run out, which costs as much as an unfounded challenge and says nothing about the claim.
@@ -139,7 +137,6 @@ impl From<Ruling> for Decision {
 		match ruling {
 			Ruling::Fraud => Self::Fraud,
 			Ruling::Unfounded => Self::Unfounded,
-			Ruling::Diverged => Self::Diverged,
 		}
 	}
 }

@@ -16,8 +16,6 @@ enum Step {
 	Meddle { game: usize, who: u8 },
 	/// So many blocks pass.
 	Wait(u32),
-	/// The work that is disputed in one of the open games turns out to have no result.
-	Diverge(usize),
 }
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -27,7 +25,6 @@ fn steps() -> impl Strategy<Value = Step> {
 		2 => (any::<usize>(), 1u8..6).prop_map(|(game, who)| Step::Meddle { game, who }),
 		3 => (1u32..4).prop_map(Step::Wait),
 		1 => (8u32..14).prop_map(Step::Wait),
-		1 => any::<usize>().prop_map(Step::Diverge),
 	]
 }
 
@@ -79,12 +76,6 @@ impl Walk {
 				assert_eq!(Disputes::game(claim, challenger), before);
 			}
 			Step::Wait(blocks) => (0..blocks).for_each(|_| next_block()),
-			Step::Diverge(game) => {
-				let Some((claim, challenger)) = self.pick(game) else { return };
-				if let Some(game) = Games::<Test>::get(&claim, &challenger) {
-					crate::Pallet::<Test>::decide(claim, challenger, game, Decision::Diverged, 0);
-				}
-			}
 		}
 		self.check();
 	}

@@ -1,8 +1,7 @@
 //! Several games about one claim.
 
 use super::*;
-use crate::{Error, Pallet};
-use neuroshard_graph::game::Position;
+use crate::Error;
 
 #[test]
 fn two_challengers_play_their_own_games_and_the_first_proof_decides_both() {
@@ -111,23 +110,5 @@ fn a_second_lost_claim_of_an_account_without_stake_still_falls() {
 		Match::new(&second, &BOB, defender, checker).finish();
 		assert_eq!(decisions()[1], (BOB, Decision::Fraud, 0, None, 0));
 		assert_eq!((free(&BOB), Condemned::get()), (FUNDS, vec![first, second]));
-	});
-}
-
-#[test]
-fn work_that_diverged_is_excluded_at_nobodys_cost_and_other_games_go_on() {
-	build_and_execute(|| {
-		let (claim, work, doubt) = false_work();
-		let issuance = Balances::total_issuance();
-		assert_ok!(challenge(&BOB, &claim, &work, doubt));
-		assert_ok!(challenge(&ALICE, &claim, &work, doubt));
-		let game = Games::<Test>::get(&claim, &BOB).expect("a game");
-		assert!(matches!(game.position, Position::Steps { .. }));
-		Pallet::<Test>::decide(claim.clone(), BOB, game, Decision::Diverged, 9);
-		assert_eq!(decisions(), [(BOB, Decision::Diverged, 0, None, 0)]);
-		assert_eq!((free(&BOB), Excluded::get().contains(&claim), Condemned::get()), (FUNDS, true, vec![]));
-		assert_eq!(Balances::total_issuance(), issuance);
-		Match::new(&claim, &ALICE, case::claimant(Some(case::MISTAKE)), case::checker()).finish();
-		assert_eq!((decisions()[1].1, Condemned::get()), (Decision::Fraud, vec![claim]));
 	});
 }

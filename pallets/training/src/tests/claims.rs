@@ -133,7 +133,7 @@ fn a_condemned_claim_costs_proofs_reputation_and_membership_once() {
 }
 
 #[test]
-fn work_that_diverged_is_left_out_unpaid_and_may_still_be_condemned() {
+fn work_that_is_excluded_is_left_out_unpaid_and_may_still_be_condemned() {
 	build_and_execute(|| {
 		let (run, workers) = training(3);
 		let kept = deltas(run, &workers[..2]);
@@ -151,7 +151,7 @@ fn work_that_diverged_is_left_out_unpaid_and_may_still_be_condemned() {
 		let next = deltas(run, &workers);
 		to_checkpointing(run, &workers);
 		assert_eq!(Training::outer_job(run).expect("Checkpointing").steps, [kept, next]);
-		// What came before it was false: the account is punished, and the step is not redone twice.
+		// It was false, too: the account is punished, and the step is not redone twice.
 		attest_all(run, &workers, 2);
 		Training::condemn(&work);
 		assert!(happened(Event::ClaimCondemned { claim: work.clone(), replay: None }));

@@ -129,12 +129,10 @@ pub enum Doubt {
 	scale_info::TypeInfo,
 )]
 pub enum Ruling {
-	/// The claim is false.
+	/// The claim is false, or goes on after a step that ended the job in divergence, so that there was nothing to claim.
 	Fraud,
 	/// What the challenger disagreed with is right.
 	Unfounded,
-	/// The job ended in divergence, so that there is no result to claim. Nobody cheated.
-	Diverged,
 }
 
 /// What a move leads to.

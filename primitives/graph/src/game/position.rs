@@ -462,8 +462,8 @@ fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question,
 		}
 	}?;
 	Ok(match verdict {
-		Verdict::Refuted => Ruling::Fraud,
+		// Whoever computed a loss or a norm that is not finite has ended the job there, and revealed nothing.
+		Verdict::Refuted | Verdict::Diverged => Ruling::Fraud,
 		Verdict::Upheld => Ruling::Unfounded,
-		Verdict::Diverged => Ruling::Diverged,
 	})
 }

@@ -64,7 +64,7 @@ pub enum Verdict {
 	Upheld,
 	/// It gives something else.
 	Refuted,
-	/// It gives what is claimed, and that is a loss or a gradient norm that is not finite: the job ended here, without a result.
+	/// It gives what is claimed, and that is a loss or a gradient norm that is not finite: the job ended here, and has no result to claim.
 	Diverged,
 }
 
