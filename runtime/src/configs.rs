@@ -215,6 +215,9 @@ const MAX_REPLAY: u32 = 1_024;
 parameter_types! {
 	/// Half of a slash is paid out and only the other half deters, so it takes everything.
 	pub const SlashShare: Perbill = Perbill::one();
+	/// A sixteenth. So 32 games against an account hold twice its stake, and half of that is burned if all of them are lost: as much as
+	/// the account has, whatever that is.
+	pub const BondShare: Perbill = Perbill::from_parts(62_500_000);
 }
 
 impl pallet_neuro_disputes::Config for Runtime {
@@ -224,6 +227,8 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type Providers = Staking;
 	type ChallengeWindow = pallet_neuro_ponw::GetChallengeWindow<Runtime>;
 	type Bond = ConstU128<{ 100 * NEURO }>;
+	type BondShare = BondShare;
+	type MaxGamesPerDefender = ConstU32<32>;
 	type SlashShare = SlashShare;
 	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type MaxEndsPerBlock = ConstU32<32>;

@@ -11,8 +11,8 @@ use std::{
 
 /// Blocks of two epochs.
 const EPOCHS: BlockNumber = 20;
-/// Turns of the longest game that gain a clock's extension.
-const TURNS: BlockNumber = 10;
+/// Turns of each side in the longest game, with each of which it gains time.
+const TURNS: BlockNumber = 5;
 /// The ordinary network.
 pub(crate) const LOCAL: &str = "local";
 
@@ -43,7 +43,9 @@ impl Rules {
 
 	fn apply(self, spec: &str) -> Result<String, Error> {
 		let Self { window, clock, extension } = self;
-		let longest = clock.saturating_mul(2).saturating_add(extension.saturating_mul(TURNS));
+		// A defender of many games gains a whole clock.
+		let gained = extension.saturating_add(clock.max(extension)).saturating_mul(TURNS);
+		let longest = clock.saturating_mul(2).saturating_add(gained);
 		let cooldown = window.saturating_add(longest).saturating_add(EPOCHS);
 		let mut spec: Value = serde_json::from_str(spec).map_err(|error| Error::Setup(format!("the node's chain spec: {error}")))?;
 		let changes = [
@@ -74,8 +76,8 @@ mod tests {
 		let patch = &changed["genesis"]["runtimeGenesis"]["patch"];
 		assert_eq!(patch["ponw"], json!({ "challengeWindow": 40 }));
 		assert_eq!(patch["disputes"], json!({ "clock": 20, "extension": 10 }));
-		// 40 for the window, 140 for the longest game, two epochs.
-		assert_eq!(patch["staking"], json!({ "cooldown": 200, "minBond": 5 }));
+		// 40 for the window, 190 for the longest game, two epochs.
+		assert_eq!(patch["staking"], json!({ "cooldown": 250, "minBond": 5 }));
 		assert_eq!(changed["id"], "x");
 		let error = rules.apply("{}").unwrap_err().to_string();
 		assert!(error.contains("challengeWindow"), "{error}");

@@ -65,7 +65,7 @@ fn work<T: Config>(round: RoundIndex, steps: u32) -> (ClaimId, Work) {
 	(claim, work)
 }
 
-/// A challenger with money for a bond.
+/// A challenger with money for the bond of a challenge of somebody without stake.
 fn challenger<T: Config>(number: u32) -> AccountId {
 	let who: AccountId = account("challenger", number, 0);
 	T::BenchmarkHelper::fund(&who, T::Bond::get().saturating_mul(3));

@@ -36,6 +36,7 @@ impl<T: Config> Pallet<T> {
 	/// Takes a game out, which no longer keeps the stake of the claimant.
 	pub(crate) fn leave(claim: &ClaimId, challenger: &AccountId, game: Game) {
 		T::Providers::close_claim(&claim.who);
+		Self::unload(&claim.who, game.bond);
 		Games::<T>::remove(claim, challenger);
 		Deadlines::<T>::remove(game.deadline, (claim, challenger));
 		let Game { earlier, later, .. } = game;

@@ -20,6 +20,9 @@ mod errors {
 		Condemned,
 		/// The account has an open game about this claim. Play that one.
 		AlreadyOpen,
+		/// As many games are open against the account as it can be asked to play at once. Try again when one of them has ended: the view
+		/// function `bond_against` answers then.
+		TooManyGames,
 		/// This is not what was revealed. Pass on the work of the `reveal` extrinsic as it is.
 		WrongWork,
 		/// There is no such game. The view functions `games` and `games_of` list the open ones.

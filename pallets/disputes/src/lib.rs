@@ -21,13 +21,15 @@
 //! and their bonds go back.
 //!
 //! # Clocks
-//! Each side has a clock that runs while it is its turn, and gains an extension whenever its turn comes. Both are fixed at genesis. Who
+//! Each side has a clock that runs while it is its turn, and gains an extension whenever its turn comes. Both are fixed at genesis. A
+//! defender gains it for every game that is open against it, since it plays all of them with one machine, but at most a whole clock. Who
 //! is late loses: silence of a claimant costs as much as fraud, else it would be the cheap way out. Games end at their deadline by
 //! themselves, at the beginning of the next block; a bounded number in each, the others in the blocks after it. A game whose claim
 //! can no longer be judged, since its record is gone, ends at its deadline without a loser.
 //!
 //! # Money
-//! A lost claim costs [`Config::SlashShare`] of everything that the claimant has at stake, unbonding parts included. Half of that is burned,
+//! A challenge holds a bond, the larger the more the claimant has at stake, and at most [`Config::MaxGamesPerDefender`] games are open
+//! against an account at once: that bounds what an honest claimant is asked, and filling it does not pay for one that cheats. A lost claim costs [`Config::SlashShare`] of everything that the claimant has at stake, unbonding parts included. Half of that is burned,
 //! and half goes to the earliest opener among the games about the claim that are open. A lost bond is split the same way: half burned,
 //! half to the defender for its trouble. Nothing else creates, destroys or moves money.
 //!
@@ -47,6 +49,7 @@ mod docket;
 mod errors;
 mod events;
 mod grounds;
+mod load;
 #[cfg(test)]
 mod mock;
 mod moves;
@@ -66,7 +69,7 @@ use frame_support::pallet_macros::import_section;
 pub use moves::Refusal;
 pub use pallet::*;
 pub use turn::{Carriers, CheckTurn};
-pub use types::{longest_game, Docket, Game, MAX_MOVES};
+pub use types::{longest_game, most_gained, Docket, Game, Load, MAX_MOVES};
 pub use weights::WeightInfo;
 
 /// Most games that a view function lists.
@@ -76,7 +79,7 @@ pub const MAX_LISTED: u32 = 1_000;
 #[import_section(events::events)]
 #[frame_support::pallet]
 pub mod pallet {
-	use crate::{longest_game, Carriers, Docket, Game, WeightInfo};
+	use crate::{longest_game, Carriers, Docket, Game, Load, WeightInfo};
 	use alloc::vec::Vec;
 	use frame_support::{dispatch::DispatchResultWithPostInfo, pallet_prelude::*, traits::fungible};
 	use frame_system::pallet_prelude::*;
@@ -104,9 +107,16 @@ pub mod pallet {
 		type Providers: Providers<AccountId, Balance>;
 		/// Blocks from the adoption of a round in which its claims can be challenged.
 		type ChallengeWindow: Get<BlockNumber>;
-		/// What a challenge holds of the challenger, in planck: enough to pay for what a game costs an honest defender, twice.
+		/// Least that a challenge holds of the challenger, in planck: enough to pay for what a game costs an honest defender, twice.
 		#[pallet::constant]
 		type Bond: Get<Balance>;
+		/// Part of what the claimant has at stake that a challenge holds of the challenger, if it is more than [`Self::Bond`].
+		#[pallet::constant]
+		type BondShare: Get<Perbill>;
+		/// Most games that are open against one account at once. A cheater that has accomplices open so many pays half of their bonds for it,
+		/// which are this many times [`Self::BondShare`] of its stake.
+		#[pallet::constant]
+		type MaxGamesPerDefender: Get<u32>;
 		/// How much of what a claimant has at stake it loses with its claim.
 		#[pallet::constant]
 		type SlashShare: Get<Perbill>;
@@ -141,6 +151,10 @@ pub mod pallet {
 	/// Open games by claim and challenger.
 	#[pallet::storage]
 	pub type Games<T: Config> = StorageDoubleMap<_, Blake2_128Concat, ClaimId, Blake2_128Concat, AccountId, Game>;
+
+	/// Open games by the account that defends them: how many there are, and what they hold.
+	#[pallet::storage]
+	pub type GamesAgainst<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Load, ValueQuery>;
 
 	/// First and last of the open games about each claim that has any.
 	#[pallet::storage]
@@ -179,7 +193,7 @@ pub mod pallet {
 	}
 
 	impl<T: Config> Default for GenesisConfig<T> {
-		/// Four hours and half an hour of 3-second blocks: no game lasts longer than 13 hours.
+		/// Four hours and half an hour of 3-second blocks: no game lasts longer than 30 hours and a half.
 		fn default() -> Self {
 			Self { clock: 4_800, extension: 600, _config: PhantomData }
 		}
@@ -213,6 +227,7 @@ pub mod pallet {
 
 		fn integrity_test() {
 			assert!(T::Bond::get() > 0, "disputes: a challenge without a bond costs nothing");
+			assert!(T::MaxGamesPerDefender::get() > 0, "disputes: nobody could be challenged");
 			assert!(T::MaxEndsPerBlock::get() > 0, "disputes: no game would end by itself");
 			assert!(T::MaxReplay::get() > 0, "disputes: an attestation is about one outer step at least");
 		}
@@ -284,6 +299,12 @@ pub mod pallet {
 		/// Open games in which `who` defends or challenges, at most [`crate::MAX_LISTED`] of them: claims and challengers.
 		pub fn games_of(who: AccountId) -> Vec<(ClaimId, AccountId)> {
 			Self::list(|claim, challenger| claim.who == who || *challenger == who)
+		}
+
+		/// What a challenge of a claim of `who` holds now, in planck; `None` while as many games are open against it as it can be asked to play
+		/// at once.
+		pub fn bond_against(who: AccountId) -> Option<Balance> {
+			Self::price_against(&who).ok()
 		}
 
 		/// What holds for all games.

@@ -123,6 +123,9 @@ parameter_types! {
 	pub static AuditUnits: u128 = 0;
 	pub const Window: BlockNumber = WINDOW;
 	pub static SlashShare: Perbill = Perbill::one();
+	/// Of 50,001 planck at stake 501: less than [`BOND`].
+	pub static BondShare: Perbill = Perbill::from_percent(1);
+	pub static MaxGames: u32 = 32;
 }
 
 /// [`Claims`] of the mock.
@@ -245,6 +248,8 @@ impl pallet_neuro_disputes::Config for Test {
 	type Providers = MockProviders;
 	type ChallengeWindow = Window;
 	type Bond = ConstU128<BOND>;
+	type BondShare = BondShare;
+	type MaxGamesPerDefender = MaxGames;
 	type SlashShare = SlashShare;
 	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type MaxEndsPerBlock = ConstU32<MAX_ENDS>;
@@ -282,6 +287,8 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Condemned::set(Vec::new());
 		Excluded::set(BTreeSet::new());
 		SlashShare::set(Perbill::one());
+		BondShare::set(Perbill::from_percent(1));
+		MaxGames::set(32);
 		System::set_block_number(1);
 	});
 	ext

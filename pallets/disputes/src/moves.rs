@@ -1,6 +1,6 @@
 //! Moves: who may make one, and what becomes of it.
 
-use crate::{grounds, Config, Error, Event, Extension, Fallen, Game, Games, Pallet};
+use crate::{grounds, Config, Error, Event, Fallen, Game, Games, Pallet};
 use alloc::vec::Vec;
 use codec::Encode;
 use frame_support::ensure;
@@ -122,7 +122,7 @@ impl<T: Config> Pallet<T> {
 		match outcome {
 			Outcome::Next(position) => {
 				let (by, before) = (game.position.turn(), game.deadline);
-				game.advance(position, Self::now(), Extension::<T>::get());
+				game.advance(position, Self::now(), Self::gain(position.turn(), &claim.who));
 				let (turn, deadline) = (position.turn(), game.deadline);
 				Self::keep(&claim, &challenger, game, before);
 				let (kind, bytes) = (MoveKind::from(action), u32::try_from(action.encoded_size()).unwrap_or(u32::MAX));

@@ -1,6 +1,6 @@
 //! Challenges: how games begin.
 
-use crate::{grounds, Clock, Config, Error, Event, Extension, Game, Games, HoldReason, Pallet};
+use crate::{grounds, Clock, Config, Error, Event, Game, Games, HoldReason, Pallet};
 use codec::Encode;
 use frame_support::{
 	ensure,
@@ -53,11 +53,12 @@ impl<T: Config> Pallet<T> {
 
 	/// Takes the bond and begins the game.
 	fn open(claim: ClaimId, challenger: AccountId, doubt: Option<Doubt>, position: Position, grounds: &Grounds) -> DispatchResult {
-		let (bond, now, clock) = (T::Bond::get(), Self::now(), Clock::<T>::get());
+		let (bond, now, clock) = (Self::price_against(&claim.who)?, Self::now(), Clock::<T>::get());
 		T::Currency::hold(&HoldReason::Challenge.into(), &challenger, bond)?;
 		T::Claims::hold(&claim);
 		T::Providers::open_claim(&claim.who)?;
-		let deadline = now.saturating_add(clock).saturating_add(Extension::<T>::get());
+		Self::load(&claim.who, bond);
+		let deadline = now.saturating_add(clock).saturating_add(Self::gain(position.turn(), &claim.who));
 		let first_round = grounds.first_round();
 		let mut game =
 			Game { position, deadline, reserve: clock, moves: Default::default(), bond, first_round, earlier: None, later: None };

@@ -1,6 +1,8 @@
 //! Invariants of the storage.
 
-use crate::{Clock, Config, Deadlines, Dockets, Fallen, Game, Games, HoldReason, Pallet, SweptTo};
+use crate::{
+	longest_game, Clock, Config, Deadlines, Dockets, Extension, Fallen, Game, Games, GamesAgainst, HoldReason, Load, Pallet, SweptTo,
+};
 use alloc::collections::BTreeMap;
 use frame_support::{ensure, traits::fungible::InspectHold};
 use neuroshard_types::{AccountId, Balance};
@@ -11,6 +13,7 @@ impl<T: Config> Pallet<T> {
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Clock::<T>::get() > 0, "nobody has time for a move");
 		Self::holds_are_the_bonds_of_open_games()?;
+		Self::loads_are_the_open_games_of_their_defenders()?;
 		Self::every_game_has_its_deadline()?;
 		Self::dockets_link_the_open_games()
 	}
@@ -30,10 +33,25 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// Every game is listed under its deadline, which is not passed over, and nothing else is.
+	/// Open games are counted by the account that defends them, and nothing else is.
+	fn loads_are_the_open_games_of_their_defenders() -> Result<(), TryRuntimeError> {
+		let mut loads = BTreeMap::<AccountId, Load>::new();
+		for (claim, _, game) in Games::<T>::iter() {
+			let load = loads.entry(claim.who).or_default();
+			load.games = load.games.saturating_add(1);
+			load.bonds = load.bonds.saturating_add(game.bond);
+		}
+		let counted: BTreeMap<AccountId, Load> = GamesAgainst::<T>::iter().collect();
+		ensure!(counted == loads, "games against an account are counted wrongly");
+		Ok(())
+	}
+
+	/// Every game is listed under its deadline, which is not passed over and within the longest game, and nothing else is.
 	fn every_game_has_its_deadline() -> Result<(), TryRuntimeError> {
 		let (now, swept) = (Self::now(), SweptTo::<T>::get());
+		let longest = longest_game(Clock::<T>::get(), Extension::<T>::get());
 		for (claim, challenger, game) in Games::<T>::iter() {
+			ensure!(game.deadline <= game.opened_at().saturating_add(longest), "a game lasts too long");
 			let Game { deadline, moves, .. } = game;
 			ensure!(Deadlines::<T>::contains_key(deadline, (&claim, &challenger)), "a game has no deadline");
 			ensure!(swept <= deadline, "a deadline was passed over");

@@ -59,11 +59,11 @@ impl Game {
 	}
 
 	/// Goes on to `position` by a move in block `now`. Time runs for the side that moves until its turn is over; the other one gains
-	/// `extension` then.
-	pub fn advance(&mut self, position: Position, now: BlockNumber, extension: BlockNumber) {
+	/// `gain` then.
+	pub fn advance(&mut self, position: Position, now: BlockNumber, gain: BlockNumber) {
 		if position.turn() != self.position.turn() {
 			let left = self.deadline.saturating_sub(now);
-			self.deadline = now.saturating_add(self.reserve).saturating_add(extension);
+			self.deadline = now.saturating_add(self.reserve).saturating_add(gain);
 			self.reserve = left;
 		}
 		self.position = position;
@@ -87,8 +87,24 @@ pub struct Docket {
 	pub last: AccountId,
 }
 
-/// Most blocks, after that of the opening, in which a game can be played: both clocks, and an extension for whoever's turn comes, which is
-/// after every move but the last at most.
+/// Open games against one account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Load {
+	/// How many.
+	pub games: u32,
+	/// What they hold of their challengers, in planck.
+	pub bonds: Balance,
+}
+
+/// Most blocks that a defender gains when its turn comes, however many games are open against it: a whole clock.
+pub fn most_gained(clock: BlockNumber, extension: BlockNumber) -> BlockNumber {
+	clock.max(extension)
+}
+
+/// Most blocks, after that of the opening, in which a game can be played: both clocks, and what each side gains whenever its turn comes. That
+/// is after every move but the last at most, and for the defender after the opening and for both alternately.
 pub fn longest_game(clock: BlockNumber, extension: BlockNumber) -> BlockNumber {
-	clock.saturating_mul(2).saturating_add(extension.saturating_mul(MAX_MOVES.saturating_sub(1)))
+	let turns = MAX_MOVES / 2;
+	let gained = extension.saturating_add(most_gained(clock, extension)).saturating_mul(turns);
+	clock.saturating_mul(2).saturating_add(gained)
 }

@@ -18,6 +18,12 @@ impl<T: Config> Pallet<T> {
 	}
 
 	pub(crate) fn read_terms() -> Terms {
-		Terms { window: T::ChallengeWindow::get(), clock: Clock::<T>::get(), extension: Extension::<T>::get(), bond: T::Bond::get() }
+		Terms {
+			window: T::ChallengeWindow::get(),
+			clock: Clock::<T>::get(),
+			extension: Extension::<T>::get(),
+			bond: T::Bond::get(),
+			most_games: T::MaxGamesPerDefender::get(),
+		}
 	}
 }

@@ -60,9 +60,10 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_add(1), 0))
 	}
 
-	/// A game leaves. Reads: two neighbours, docket twice. Writes: game, deadline, two neighbours, docket, fallen claim.
+	/// A game leaves. Reads: provider, the defender's load, two neighbours, docket twice. Writes: provider, load, game, deadline, two
+	/// neighbours, docket, fallen claim.
 	fn leave() -> Weight {
-		SMALL.saturating_add(Self::db(4, 6))
+		SMALL.saturating_add(Self::db(6, 8))
 	}
 
 	/// A bond goes back. Reads and writes: account, hold.
@@ -72,15 +73,15 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 }
 
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
-	// Reads: record twice, window, game, bond's account and hold, pending proof, clock, extension, docket, last game. Writes: account, hold,
-	// pending proof, docket, last game, deadline, game. The claim's work of 2 KiB is hashed.
+	// Reads: record twice, window, game, provider, its load, bond's account and hold, pending proof, clock, extension, docket, last game.
+	// Writes: provider, load, account, hold, pending proof, docket, last game, deadline, game. The claim's work of 2 KiB is hashed.
 	fn challenge(records: u32) -> Weight {
-		micros(50).saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::grounds(records)).saturating_add(Self::db(11, 7))
+		micros(50).saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::grounds(records)).saturating_add(Self::db(13, 9))
 	}
-	// Reads: game, fallen claim, extension. Writes: game, two deadlines.
+	// Reads: game, fallen claim, extension, clock, defender's load. Writes: game, two deadlines.
 	fn play(bytes: u32, records: u32) -> Weight {
 		let hashing = Weight::from_parts(u64::from(bytes).saturating_mul(HASH), 0);
-		SMALL.saturating_add(PLAN).saturating_add(hashing).saturating_add(Self::grounds(records)).saturating_add(Self::db(3, 3))
+		SMALL.saturating_add(PLAN).saturating_add(hashing).saturating_add(Self::grounds(records)).saturating_add(Self::db(5, 3))
 	}
 	fn piece() -> Weight {
 		PIECE

@@ -203,8 +203,10 @@ pub struct Terms {
 	pub window: BlockNumber,
 	/// Blocks that each side has for all its moves.
 	pub clock: BlockNumber,
-	/// Blocks that a side gains whenever its turn comes.
+	/// Blocks that a side gains whenever its turn comes, the defender for every game that is open against it, but at most a whole clock.
 	pub extension: BlockNumber,
-	/// Bond that a challenge takes, in planck.
+	/// Least bond that a challenge takes, in planck. The view function `Disputes::bond_against` says what that of a claimant's claims takes.
 	pub bond: Balance,
+	/// Most games that are open against one account at once.
+	pub most_games: u32,
 }

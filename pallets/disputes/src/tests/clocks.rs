@@ -51,6 +51,7 @@ fn half_a_bond_that_the_defender_cannot_receive_is_burned() {
 		// A bond so small that half of it is below the existential deposit.
 		let small = 2 * ED - 2;
 		Games::<Test>::mutate(&claim, &ALICE, |game| game.as_mut().expect("a game").bond = small);
+		crate::GamesAgainst::<Test>::mutate(&gone, |load| load.bonds = small);
 		use frame_support::traits::{fungible::MutateHold, tokens::Precision};
 		assert_ok!(Balances::release(&crate::HoldReason::Challenge.into(), &ALICE, BOND - small, Precision::Exact));
 		run_to(first_deadline(1) + 1);

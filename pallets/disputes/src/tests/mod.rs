@@ -3,6 +3,7 @@
 mod case;
 mod clocks;
 mod games;
+mod load;
 mod moves;
 mod opening;
 mod properties;

@@ -109,10 +109,11 @@ fn a_claim_about_several_outer_steps_is_opened_at_its_checkpoints() {
 #[test]
 fn the_terms_are_those_of_genesis_and_of_the_runtime() {
 	build_and_execute(|| {
-		assert_eq!(Disputes::terms(), Terms { window: WINDOW, clock: CLOCK, extension: EXTENSION, bond: BOND });
+		let terms = Terms { window: WINDOW, clock: CLOCK, extension: EXTENSION, bond: BOND, most_games: 32 };
+		assert_eq!(Disputes::terms(), terms);
 		let period: BlockNumber = <crate::GetDisputePeriod<Test> as frame_support::traits::Get<_>>::get();
-		// The window, both clocks, and ten extensions.
-		assert_eq!(period, WINDOW + 2 * CLOCK + 10 * EXTENSION);
+		// The window, both clocks, five extensions of the challenger and five clocks that the defender gains at most.
+		assert_eq!(period, WINDOW + 2 * CLOCK + 5 * EXTENSION + 5 * CLOCK);
 	});
 }
 

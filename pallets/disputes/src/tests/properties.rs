@@ -1,8 +1,11 @@
 //! Whatever is played in whatever order: money adds up, honest sides do not lose, every game ends.
 
 use super::*;
-use crate::longest_game;
+use crate::{longest_game, Error};
+use frame_support::traits::fungible::Mutate;
+use neuroshard_types::dispute::GameView;
 use proptest::{prelude::*, strategy::Strategy};
+use sp_runtime::Perbill;
 use std::collections::BTreeMap;
 
 /// One step of a walk.
@@ -16,6 +19,8 @@ enum Step {
 	Meddle { game: usize, who: u8 },
 	/// So many blocks pass.
 	Wait(u32),
+	/// A claimant has more or less at stake.
+	Stake { right: bool, more: bool },
 }
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -25,6 +30,7 @@ fn steps() -> impl Strategy<Value = Step> {
 		2 => (any::<usize>(), 1u8..6).prop_map(|(game, who)| Step::Meddle { game, who }),
 		3 => (1u32..4).prop_map(Step::Wait),
 		1 => (8u32..14).prop_map(Step::Wait),
+		1 => (any::<bool>(), any::<bool>()).prop_map(|(right, more)| Step::Stake { right, more }),
 	]
 }
 
@@ -42,6 +48,12 @@ impl Walk {
 		Self { works: [(false_claim, false_work), right_work()], matches: BTreeMap::new(), issuance }
 	}
 
+	/// Open games against `who`.
+	fn against(who: &AccountId) -> Vec<GameView> {
+		let games = Disputes::games().into_iter().filter(|(claim, _)| claim.who == *who);
+		games.filter_map(|(claim, challenger)| Disputes::game(claim, challenger)).collect()
+	}
+
 	fn pick(&self, number: usize) -> Option<(ClaimId, AccountId)> {
 		let games = Disputes::games();
 		(!games.is_empty()).then(|| games[number % games.len()].clone())
@@ -53,11 +65,23 @@ impl Walk {
 				let (claim, work) = &self.works[usize::from(right)];
 				let doubt = if honest { case::doubt(work).unwrap_or(Doubt::Delta) } else { Doubt::Interval(0) };
 				let (who, mistake) = (account(challenger), (!right).then_some(case::MISTAKE));
-				// Refused if it plays already, the claim has fallen, or the window is over.
-				if challenge(&who, claim, work, doubt).is_ok() {
-					let opponent = if honest && !right { case::checker() } else { case::quibbler() };
-					let game = Match::new(claim, &who, case::claimant(mistake), opponent);
-					self.matches.insert((claim.clone(), who), game);
+				let (open, price) = (Self::against(&claim.who), Disputes::bond_against(claim.who.clone()));
+				// Refused if it plays already, the claim has fallen, the window is over, or there is no room or no money.
+				match challenge(&who, claim, work, doubt) {
+					Ok(()) => {
+						assert_eq!(Disputes::game(claim.clone(), who.clone()).map(|game| game.bond), price);
+						let opponent = if honest && !right { case::checker() } else { case::quibbler() };
+						let game = Match::new(claim, &who, case::claimant(mistake), opponent);
+						self.matches.insert((claim.clone(), who), game);
+					}
+					Err(error) if error == Error::<Test>::TooManyGames.into() => {
+						// Whoever filled the limit has as much at risk as so many challenges would cost now.
+						let stake = Balances::free_balance(stake_of(&claim.who));
+						let risked: Balance = open.iter().map(|game| game.bond).sum();
+						let limit = MaxGames::get();
+						assert!(open.len() as u32 >= limit && risked >= Balance::from(limit) * BOND.max(stake / 8), "{risked}");
+					}
+					Err(_) => {}
 				}
 			}
 			Step::Play(game) => {
@@ -76,6 +100,13 @@ impl Walk {
 				assert_eq!(Disputes::game(claim, challenger), before);
 			}
 			Step::Wait(blocks) => (0..blocks).for_each(|_| next_block()),
+			Step::Stake { right, more } => {
+				let stake = stake_of(&self.works[usize::from(right)].0.who);
+				let before = Balances::total_issuance();
+				let held = Balances::free_balance(&stake);
+				Balances::set_balance(&stake, if more { held + STAKE / 2 } else { held / 2 });
+				self.issuance = self.issuance + Balances::total_issuance() - before;
+			}
 		}
 		self.check();
 	}
@@ -92,8 +123,10 @@ proptest! {
 	#![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
 	#[test]
-	fn money_adds_up_and_every_game_ends(walked in prop::collection::vec(steps(), 1..60)) {
+	fn money_adds_up_and_every_game_ends(walked in prop::collection::vec(steps(), 1..60), limit in 1u32..6) {
 		build_and_execute(|| {
+			MaxGames::set(limit);
+			BondShare::set(Perbill::from_rational(1u32, 8));
 			let mut walk = Walk::begin();
 			walked.into_iter().for_each(|step| walk.take(step));
 			// Nobody moves any more. Leftovers take a few blocks.
