@@ -206,6 +206,12 @@ impl_runtime_apis! {
 		}
 	}
 
+	impl crate::invariants::InvariantsApi<Block> for Runtime {
+		fn broken() -> Option<alloc::string::String> {
+			crate::invariants::broken()
+		}
+	}
+
 	impl sp_genesis_builder::GenesisBuilder<Block> for Runtime {
 		fn build_state(config: Vec<u8>) -> sp_genesis_builder::Result {
 			build_state::<RuntimeGenesisConfig>(config)

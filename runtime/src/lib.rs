@@ -14,6 +14,7 @@ pub mod carriers;
 pub mod configs;
 pub mod fees;
 pub mod genesis;
+pub mod invariants;
 pub mod kernels_api;
 pub mod parameters;
 pub mod sources;
@@ -157,7 +158,7 @@ mod runtime {
 	#[runtime::pallet_index(10)]
 	pub type Utility = pallet_utility;
 
-	// Before `Staking`, which checks its cooldown against the challenge window and the longest dispute at genesis.
+	// Before `Staking` and `Training`, which check their durations against the challenge window and the longest dispute at genesis.
 	#[runtime::pallet_index(20)]
 	pub type Ponw = pallet_neuro_ponw;
 	#[runtime::pallet_index(25)]

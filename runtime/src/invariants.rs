@@ -1,0 +1,56 @@
+//! What must hold of the whole state after every block.
+
+use crate::{AccountId, Balance, Balances, Dataset, Disputes, Ponw, Rewards, Runtime, Staking, System, Training};
+use alloc::{collections::BTreeMap, format, string::String};
+use sp_runtime::{DispatchError, TryRuntimeError};
+
+sp_api::decl_runtime_apis! {
+	/// Invariants of the whole state, for whoever watches a network: tests, explorers, operators. It reads all of the state, so that it
+	/// takes longer the more there is.
+	pub trait InvariantsApi {
+		/// The first invariant that does not hold after this block; `None` in a sound chain.
+		fn broken() -> Option<String>;
+	}
+}
+
+/// The first invariant that does not hold.
+pub(crate) fn broken() -> Option<String> {
+	let checks: [(&str, fn() -> Result<(), TryRuntimeError>); 7] = [
+		("balances", money_is_all_there),
+		("staking", Staking::do_try_state),
+		("dataset", Dataset::do_try_state),
+		("training", Training::do_try_state),
+		("ponw", Ponw::do_try_state),
+		("rewards", Rewards::do_try_state),
+		("disputes", Disputes::do_try_state),
+	];
+	checks.into_iter().find_map(|(pallet, check)| check().err().map(|error| format!("{pallet}: {}", words(error))))
+}
+
+fn words(error: TryRuntimeError) -> String {
+	match error {
+		DispatchError::Other(words) => words.into(),
+		error => format!("{error:?}"),
+	}
+}
+
+/// What the accounts have is what was issued, and what is held of an account is among what it has.
+fn money_is_all_there() -> Result<(), TryRuntimeError> {
+	let mut reserved = BTreeMap::<AccountId, Balance>::new();
+	let mut total: Balance = 0;
+	for (who, account) in frame_system::Account::<Runtime>::iter() {
+		let sum = account.data.free.checked_add(account.data.reserved).ok_or("an account has more than there can be")?;
+		total = total.checked_add(sum).ok_or("the accounts have more than there can be")?;
+		reserved.insert(who, account.data.reserved);
+	}
+	if total != Balances::total_issuance() {
+		return Err("what the accounts have is not what was issued".into());
+	}
+	for (who, holds) in pallet_balances::Holds::<Runtime>::iter() {
+		let held = holds.iter().try_fold(0, |sum: Balance, hold| sum.checked_add(hold.amount)).ok_or("holds exceed what there can be")?;
+		if reserved.get(&who).is_none_or(|reserved| *reserved < held) || !System::account_exists(&who) {
+			return Err("more is held of an account than it has".into());
+		}
+	}
+	Ok(())
+}
