@@ -148,6 +148,7 @@ fn tree_of(address: &Address) -> ((u8, u32), u32, u32) {
 }
 
 /// A last move and all that it is judged by.
+#[derive(Clone)]
 pub struct Case {
 	pub name: &'static str,
 	pub op: Op,
@@ -254,6 +255,14 @@ impl Case {
 		let case = Self { name: work.name, op, piece: (piece, pieces), data, game, position, action, witness: bytes };
 		assert_eq!(case.play(), Outcome::Decided(Ruling::Unfounded), "{op:?}, piece {piece} of {pieces}");
 		case
+	}
+
+	/// The same move where another tile was claimed, if the piece is its last.
+	pub fn of_a_wrong_tile(&self) -> Option<Self> {
+		let mut lie = self.clone();
+		let Position::PickPiece { tile, .. } = &mut lie.position else { return None };
+		tile[0] ^= 1;
+		(self.piece.0 + 1 == self.piece.1).then_some(lie)
 	}
 
 	/// The verdict as it is computed here.

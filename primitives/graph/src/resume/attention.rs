@@ -1,15 +1,10 @@
 //! Attention, unfused: scores and what is weighted by them, one tile at a time.
 
-use super::{begun, rows::RowLanes, Cached, Leaves, Malformed, Parameters, Piece, NUMBERS, SIDE, WIDTH};
+use super::{add_row_products, begun, rows::RowLanes, Cached, Leaves, Malformed, Parameters, Piece, NUMBERS, SIDE, WIDTH};
 use crate::cell::Cell;
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
-use neuroshard_kernels::{
-	num::fma,
-	scalar,
-	schedule::attention_scale,
-	shape::{MatDims, Start},
-};
+use neuroshard_kernels::{num::fma, schedule::attention_scale};
 
 /// A row of tiles of scores: its sequence, head, and place in the sequence.
 struct ScoreRow {
@@ -88,7 +83,7 @@ impl Piece<'_> {
 		let a = leaves.columns(self.input(0)?, number(sequence * tiles + place)?, left + span.start, span.len())?;
 		let b = leaves.columns(self.input(1)?, number(sequence * tiles + key_place)?, right + span.start, span.len())?;
 		let mut state = begun(self.piece, state, NUMBERS);
-		scalar::matmul_nt(MatDims { m: SIDE, n: SIDE, k: span.len() }, &a, &b, &mut state, Start::Existing);
+		add_row_products(&a, &b, &mut state);
 		if self.last() {
 			if scaled {
 				let scale = attention_scale(parameters.head_dim);

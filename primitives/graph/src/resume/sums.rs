@@ -1,6 +1,6 @@
 //! Matrix products and the gradient of an RMSNorm weight: chains along the inner dimension.
 
-use super::{begun, Cached, Leaves, Malformed, Piece, NUMBERS, SIDE, WIDTH};
+use super::{add_row_products, begun, Cached, Leaves, Malformed, Piece, NUMBERS, SIDE, WIDTH};
 use crate::graph::Product;
 use alloc::{vec, vec::Vec};
 use neuroshard_kernels::{
@@ -44,7 +44,7 @@ impl Piece<'_> {
 		match kind {
 			Product::Nt => {
 				let (left, right) = (leaves.columns(a, self.cell.row, first, k)?, leaves.columns(b, self.cell.col, first, k)?);
-				scalar::matmul_nt(dims, &left, &right, &mut state, Start::Existing);
+				add_row_products(&left, &right, &mut state);
 			}
 			Product::Nn => {
 				let right = below(b, self.cell.col)?;
