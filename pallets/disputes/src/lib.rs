@@ -284,6 +284,16 @@ pub mod pallet {
 		}
 	}
 
+	#[pallet::extra_constants]
+	impl<T: Config> Pallet<T> {
+		/// What the verdict about a piece weighs by itself: the plan, the witness and the piece, without what is read for it and what it leads
+		/// to.
+		#[pallet::constant_name(VerdictWeight)]
+		fn verdict_weight() -> Weight {
+			T::WeightInfo::verdict()
+		}
+	}
+
 	#[pallet::view_functions]
 	impl<T: Config> Pallet<T> {
 		/// The open game of `challenger` about `claim`.
@@ -329,11 +339,11 @@ pub mod pallet {
 
 		/// Weight of a move in a game about a claim that is judged by so many records.
 		pub(crate) fn weight_of(action: &Move, records: u32) -> Weight {
-			let read = T::WeightInfo::play(u32::try_from(action.volume()).unwrap_or(u32::MAX), records);
+			let read = || T::WeightInfo::play(u32::try_from(action.volume()).unwrap_or(u32::MAX), records);
 			match action {
-				Move::Piece { .. } => read.saturating_add(T::WeightInfo::piece()).saturating_add(T::WeightInfo::decide()),
-				Move::Outer { .. } => read.saturating_add(T::WeightInfo::decide()),
-				_ => read,
+				Move::Piece { .. } => T::WeightInfo::piece(records).saturating_add(T::WeightInfo::decide()),
+				Move::Outer { .. } => read().saturating_add(T::WeightInfo::decide()),
+				_ => read(),
 			}
 		}
 	}

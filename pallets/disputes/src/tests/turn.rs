@@ -119,12 +119,17 @@ fn moves_are_operational_and_weigh_what_they_ask_for() {
 			|action| Call::<Test>::play { claim: claim.clone(), challenger: ALICE, position: H256::zero(), action }.get_dispatch_info();
 		let light = info(Move::Vector(0));
 		let list = info(Move::Hashes(vec![[0; 32]; 16_384]));
-		let piece = info(Move::Piece { piece: 0, before: None, after: None, witness: vec![0; 262_144] });
+		let piece = |len| info(Move::Piece { piece: 0, before: None, after: None, witness: vec![0; len] });
+		let (piece, short) = (piece(262_144), piece(1));
 		assert_eq!(light.class, DispatchClass::Operational);
 		let [light, list, piece] = [light, list, piece].map(|info| info.call_weight.ref_time());
-		// A mebibyte to hash; a quarter of one, the piece itself and what a decision costs.
+		// A mebibyte to hash.
 		assert_eq!(list - light, 1_048_576 * 10_000);
-		assert!(piece - light > 262_144 * 10_000 + 5_000_000_000);
+		// One number for the whole verdict, of which the plan alone is the other moves' part, and what a decision costs.
+		assert_eq!(piece, short.call_weight.ref_time());
+		let verdict = <() as crate::WeightInfo>::verdict().ref_time();
+		assert_eq!(verdict, 5_000_000_000);
+		assert!(piece - light >= verdict - 2_000_000_000);
 		assert!(piece < 60_000_000_000, "{piece}");
 	});
 }
