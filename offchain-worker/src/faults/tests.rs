@@ -51,7 +51,7 @@ fn bench(inner_steps: u32) -> Bench {
 	let folder = tempfile::tempdir().unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
 	let manifest = build(&corpus, &options, folder.path()).unwrap().manifest;
-	let loader = Loader::new(folder.path(), manifest.shape, manifest.vocab).unwrap();
+	let loader = Loader::new(folder.path(), manifest.shape).unwrap();
 	let engine = Engine::new(&model, &train, 2).unwrap();
 	let genesis = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
 	Bench { _folder: folder, loader, engine, genesis }

@@ -46,7 +46,7 @@ pub(super) struct Dataset {
 
 impl Dataset {
 	fn new(id: DatasetId, folder: PathBuf, foreign: bool, shard_roots: Vec<H256>, manifest: &Manifest) -> Result<Self, WorkerError> {
-		let loader = Loader::new(&folder, manifest.shape, manifest.vocab)?;
+		let loader = Loader::new(&folder, manifest.shape)?;
 		Ok(Self { id, folder, foreign, shard_roots: shard_roots.into(), shape: manifest.shape, checked: Arc::default(), loader })
 	}
 
@@ -267,7 +267,7 @@ mod tests {
 	fn dataset(folder: &Path, foreign: bool) -> Dataset {
 		// 3,000 tokens are 6,000 bytes, in a file of two chunks.
 		let shape = DatasetShape { tokens_per_shard: 3_000, shard_count: 2, held_out: 1 };
-		let loader = Loader::new(folder, shape, 288).unwrap();
+		let loader = Loader::new(folder, shape).unwrap();
 		let shard_roots = [root(0), root(1)].into();
 		Dataset { id: 0, folder: folder.to_path_buf(), foreign, shard_roots, shape, checked: Arc::default(), loader }
 	}

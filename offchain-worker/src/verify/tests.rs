@@ -78,8 +78,7 @@ impl Claimed {
 	}
 
 	fn case(&self, mistake: Option<Mistake>) -> Case {
-		let vocab = self.claim.config.model.vocab;
-		let loader = Loader::new(self.folder.path(), self.claim.shape, vocab).unwrap();
+		let loader = Loader::new(self.folder.path(), self.claim.shape).unwrap();
 		let shards = Shards::new(self.folder.path().to_path_buf(), self.claim.shape, self.roots.clone());
 		let exec = Arc::new(Exec::new(1).unwrap());
 		let start = (self.theta.clone(), self.momentum);
@@ -172,7 +171,7 @@ fn a_check_can_be_put_off() {
 	let claimed = Claimed::new();
 	let work = claimed.reveal(None);
 	let cancel = Arc::new(std::sync::atomic::AtomicBool::new(true));
-	let loader = Loader::new(claimed.folder.path(), claimed.claim.shape, claimed.claim.config.model.vocab).unwrap();
+	let loader = Loader::new(claimed.folder.path(), claimed.claim.shape).unwrap();
 	let shards = Shards::new(claimed.folder.path().to_path_buf(), claimed.claim.shape, claimed.roots.clone());
 	let start = (claimed.theta.clone(), claimed.momentum);
 	let exec = Arc::new(Exec::new(1).unwrap());
