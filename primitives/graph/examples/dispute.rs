@@ -119,7 +119,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let mut trainer = Trainer::new(exec.clone(), &model, &train)?;
 	let mut arena = Arena::new(trainer.arena_len());
 	let begun = Instant::now();
-	let truth = run_round(&mut trainer, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()))?;
+	let truth = run_round(&mut trainer, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()), |_| {})?;
 	let work = begun.elapsed().as_secs_f64();
 	drop(arena);
 
@@ -170,16 +170,22 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let mut arena = Arena::new(keeper.arena_len());
 	let mut defending = story()?.with_mistake(mistake);
 	if first_step > 0 {
-		run_round(&mut keeper, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()))?;
+		run_round(&mut keeper, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()), |_| {})?;
 		let state = [keeper.theta(&arena), keeper.first_moment(&arena), keeper.second_moment(&arena)].map(<[f32]>::to_vec);
 		defending = defending.with_state(first_step, state)?;
 	}
 	drop((arena, keeper, claimant));
 	let mut defender = Player::new(setting, Side::Defender, defending, None);
+	// What the first answer takes who has not.
+	let begun = Instant::now();
+	let count = commit_interval.min(inner_steps - first_step);
+	neuroshard_graph::player::Story::roots(&mut story()?.with_mistake(mistake), first_step, count)?;
+	let without = begun.elapsed().as_secs_f64();
 
 	let begun = Instant::now();
 	let mut position = open_work(&setting, &roots, delta, doubt)?;
 	let (mut extrinsics, mut defence, mut defending, mut judging) = (1, Vec::new(), 0.0, 0.0);
+	let mut first = None;
 	let ruling = loop {
 		let side = position.turn();
 		let moved = Instant::now();
@@ -196,6 +202,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 		println!("{extrinsics:>3} {side:?}: {} {bytes} bytes, {taken:.2} s", kind(&action));
 		if side == Side::Defender {
 			defending += taken;
+			first.get_or_insert(taken);
 			defence.push(action);
 		}
 		match outcome {
@@ -204,8 +211,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 		}
 	};
 	let total = begun.elapsed().as_secs_f64();
-	let steps = f64::from(commit_interval.min(inner_steps - first_step) + 1);
 	println!("{ruling:?} after {extrinsics} extrinsics with the opening, {total:.2} s; judging took {:.1} ms of it", judging * 1e3);
-	println!("defending {defending:.2} s, an interval and a step of the work {:.2} s; {}", work / f64::from(inner_steps) * steps, peak());
+	let interval = work / f64::from(inner_steps) * f64::from(count + 1);
+	println!("the first answer {:.2} s, {without:.2} s without a kept state", first.unwrap_or_default());
+	println!(
+		"defending {defending:.2} s: {:.2} times an interval and a step of the work ({interval:.2} s); {}",
+		defending / interval,
+		peak()
+	);
 	Ok(())
 }

@@ -69,10 +69,21 @@ pub enum RoundError<E> {
 	},
 }
 
+/// A state that was committed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Committed<'a> {
+	/// Inner steps done.
+	pub step: u32,
+	/// Its root.
+	pub root: Hash,
+	/// Parameters, first and second moments, in parameter layout.
+	pub vectors: [&'a [f32]; 3],
+}
+
 /// Runs a round from `theta` (theta_r) after `adopted_rounds` adopted rounds.
 ///
 /// `tokens(step, sequence, buffer)` fills in the `seq_len + 1` tokens of a sequence of an inner step, both from 0.
-/// `progress` hears of every step and may stop the round. Moments start at zero, t at 1; the schedule index of a step is
+/// `progress` hears of every step and may stop the round, `committed` of every state that is committed. Moments start at zero, t at 1; the schedule index of a step is
 /// `adopted_rounds * inner_steps + step`. Afterwards the arena holds the last inner state.
 ///
 /// # Errors
@@ -84,6 +95,7 @@ pub fn run_round<E>(
 	adopted_rounds: u32,
 	mut tokens: impl FnMut(u32, u32, &mut [u16]) -> Result<(), E>,
 	mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+	mut committed: impl FnMut(Committed<'_>),
 ) -> Result<RoundOutcome, RoundError<E>> {
 	let expect = |expected: usize, found: usize, good: bool| if good { Ok(()) } else { Err(RoundError::Length { expected, found }) };
 	expect(trainer.layout().len(), theta.len(), theta.len() == trainer.layout().len())?;
@@ -109,8 +121,11 @@ pub fn run_round<E>(
 		let state_root = config.commits_after(done).then(|| {
 			let root = |values| tensors_root(trainer.layout(), values, threads);
 			let cursor = u64::from(done) * u64::from(config.batch);
-			let (theta, first, second) = (trainer.theta(arena), trainer.first_moment(arena), trainer.second_moment(arena));
-			state_root(&root(theta), &root(first), &root(second), done, cursor)
+			let vectors = [trainer.theta(arena), trainer.first_moment(arena), trainer.second_moment(arena)];
+			let [params, first, second] = vectors.map(root);
+			let root = state_root(&params, &first, &second, done, cursor);
+			committed(Committed { step: done, root, vectors });
+			root
 		});
 		state_roots.extend(state_root);
 		if progress(Progress { step: done, outcome, state_root }).is_break() {

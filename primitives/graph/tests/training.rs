@@ -136,7 +136,7 @@ fn round(threads: usize, adopted: u32) -> RoundOutcome {
 		buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
 		Ok::<_, Infallible>(())
 	};
-	run_round(&mut trainer, &mut arena, &theta, adopted, tokens, |_| ControlFlow::Continue(())).unwrap()
+	run_round(&mut trainer, &mut arena, &theta, adopted, tokens, |_| ControlFlow::Continue(()), |_| {}).unwrap()
 }
 
 #[test]
@@ -183,17 +183,28 @@ fn a_round_stops_when_asked_and_says_why_it_failed() {
 	let (mut trainer, mut arena) = trainer(&model, &train, 1);
 	let theta = theta_0(&model, trainer.layout(), &train.seed);
 	let good = |_: u32, _: u32, _: &mut [u16]| Ok::<_, &str>(());
-	let mut seen = Vec::new();
-	let stopped = run_round(&mut trainer, &mut arena, &theta, 0, good, |progress| {
-		seen.push((progress.step, progress.state_root.is_some()));
-		if progress.step == 2 {
-			ControlFlow::Break(())
-		} else {
-			ControlFlow::Continue(())
-		}
-	});
+	let (mut seen, mut states) = (Vec::new(), Vec::new());
+	let stopped = run_round(
+		&mut trainer,
+		&mut arena,
+		&theta,
+		0,
+		good,
+		|progress| {
+			seen.push((progress.step, progress.state_root.is_some()));
+			if progress.step == 2 {
+				ControlFlow::Break(())
+			} else {
+				ControlFlow::Continue(())
+			}
+		},
+		|committed| states.push((committed.step, committed.root, committed.vectors.map(<[f32]>::to_vec))),
+	);
 	assert_eq!(stopped, Err(RoundError::Stopped));
 	assert_eq!(seen, [(1, false), (2, true)]);
+	let [(step, root, vectors)] = states.as_slice() else { panic!("one state was committed") };
+	let [params, first, second] = vectors.each_ref().map(|values| commit::tensors_root(trainer.layout(), values, 1));
+	assert_eq!((*step, *root), (2, commit::state_root(&params, &first, &second, 2, 2 * u64::from(train.batch))));
 
 	let missing = run_round(
 		&mut trainer,
@@ -202,15 +213,16 @@ fn a_round_stops_when_asked_and_says_why_it_failed() {
 		0,
 		|step, _, _| if step == 1 { Err("gone") } else { Ok(()) },
 		|_| ControlFlow::Continue(()),
+		|_| {},
 	);
 	assert_eq!(missing, Err(RoundError::Source { step: 1, source: "gone" }));
 
-	let short = run_round(&mut trainer, &mut arena, &theta[1..], 0, good, |_| ControlFlow::Continue(()));
+	let short = run_round(&mut trainer, &mut arena, &theta[1..], 0, good, |_| ControlFlow::Continue(()), |_| {});
 	assert_eq!(short, Err(RoundError::Length { expected: theta.len(), found: theta.len() - 1 }));
 
 	let mut broken = theta.clone();
 	broken[0] = f32::INFINITY;
-	let diverged = run_round(&mut trainer, &mut arena, &broken, 0, good, |_| ControlFlow::Continue(()));
+	let diverged = run_round(&mut trainer, &mut arena, &broken, 0, good, |_| ControlFlow::Continue(()), |_| {});
 	assert_eq!(diverged, Err(RoundError::Step { step: 0, source: StepError::Diverged }));
 }
 

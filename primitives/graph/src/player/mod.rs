@@ -18,7 +18,7 @@ use crate::{
 use alloc::vec::Vec;
 pub use checkpoint::CheckpointStory;
 pub use story::{Job, Story, Traced};
-pub use work::WorkStory;
+pub use work::{States, WorkStory};
 
 /// Why a player has no move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -14,6 +14,9 @@ use alloc::{collections::BTreeMap, sync::Arc, vec, vec::Vec};
 /// Most bytes of an interval's states that are kept, unless one state alone has more.
 const KEPT_BYTES: usize = 1 << 30;
 
+/// States that are kept somewhere: gives the last one after `most` inner steps at most and more than `known`, with the steps that it is after.
+pub type States = dyn FnMut(u32, u32) -> Option<(u32, [Vec<f32>; 3])> + Send + Sync;
+
 /// A round that can be run again from its start to any of its steps.
 pub struct WorkStory<R> {
 	model: ModelConfig,
@@ -29,6 +32,8 @@ pub struct WorkStory<R> {
 	done: u32,
 	/// States to start from again, by the inner steps that they are after: a game goes back into an interval whose end was computed.
 	kept: BTreeMap<u32, [Vec<f32>; 3]>,
+	/// More of them, that would take too much memory.
+	stored: Option<Box<States>>,
 	/// Step that diverged.
 	diverged: Option<u32>,
 	traced: Option<(Job, Traced)>,
@@ -56,8 +61,8 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		let mut arena = Arena::new(trainer.arena_len());
 		trainer.theta_mut(&mut arena).copy_from_slice(&theta);
 		let (model, train) = (model.clone(), train.clone());
-		let (done, kept, diverged, traced, mistake) = (0, BTreeMap::new(), None, None, None);
-		Ok(Self { model, train, round, exec, trainer, arena, theta, momentum, read, done, kept, diverged, traced, mistake })
+		let (done, kept, stored, diverged, traced, mistake) = (0, BTreeMap::new(), None, None, None, None);
+		Ok(Self { model, train, round, exec, trainer, arena, theta, momentum, read, done, kept, stored, diverged, traced, mistake })
 	}
 
 	/// The same round with parameters, first and second moments known after `steps` of its inner steps: what follows can be recomputed
@@ -73,6 +78,13 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		Ok(self)
 	}
 
+	/// The same round with states known that are read when they save steps: `states(known, most)` gives the last one after more than `known`
+	/// and at most `most` inner steps, if there is one. One of another model is as good as none.
+	#[must_use]
+	pub fn with_states(self, states: Box<States>) -> Self {
+		Self { stored: Some(states), ..self }
+	}
+
 	/// The same round with a mistake in it.
 	#[must_use]
 	pub fn with_mistake(self, mistake: Mistake) -> Self {
@@ -84,6 +96,22 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	/// # Errors
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	pub fn doubt(&mut self, state_roots: &[Hash], delta_root: Hash) -> Result<Option<Doubt>, PlayError<E>> {
+		self.audit(state_roots, delta_root, None).map(|(doubt, _)| doubt)
+	}
+
+	/// What [`Self::doubt`] says, and the root of the state after inner step `sampled`, counted from 0, whatever was revealed: `None` if the
+	/// round diverges before, or has no such step. Each step is computed once.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	pub fn audit(
+		&mut self,
+		state_roots: &[Hash],
+		delta_root: Hash,
+		sampled: Option<u32>,
+	) -> Result<(Option<Doubt>, Option<Hash>), PlayError<E>> {
+		let until = sampled.map(|step| step.saturating_add(1)).filter(|&until| until <= self.train.inner_steps);
+		let mut sample = None;
 		for (number, claimed) in (0..).zip(state_roots) {
 			let first = self.train.commit_interval.saturating_mul(number);
 			let end = self.train.inner_steps.min(first.saturating_add(self.train.commit_interval));
@@ -102,23 +130,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 			}
 		}
 		if !self.seek(self.train.inner_steps)? {
-		self.audit(state_roots, delta_root, None).map(|(doubt, _)| doubt)
-	}
-
-	/// What [`Self::doubt`] says, and the root of the state after inner step `sampled`, counted from 0, whatever was revealed: `None` if the
-	/// round diverges before, or has no such step. Each step is computed once.
-	///
-	/// # Errors
-	/// [`PlayError::Source`] or [`PlayError::Trace`].
-	pub fn audit(
-		&mut self,
-		state_roots: &[Hash],
-		delta_root: Hash,
-		sampled: Option<u32>,
-	) -> Result<(Option<Doubt>, Option<Hash>), PlayError<E>> {
-		let until = sampled.map(|step| step.saturating_add(1)).filter(|&until| until <= self.train.inner_steps);
-		let mut sample = None;
-			return Ok(None);
+			return Ok((None, sample));
 		}
 		let delta = self.trace(Job::Delta)?.trace.result_roots::<1>().ok_or(PlayError::Position)?;
 		Ok(((delta != [delta_root]).then_some(Doubt::Delta), sample))
@@ -135,7 +147,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	pub fn delta(&mut self) -> Result<Option<(Vec<f32>, Hash)>, PlayError<E>> {
 		if !self.seek(self.train.inner_steps)? {
-			return Ok((None, sample));
+			return Ok(None);
 		}
 		let trace = &self.trace(Job::Delta)?.trace;
 		Ok(Some((trace.result(0), trace.result_roots::<1>().ok_or(PlayError::Position)?[0])))
@@ -197,6 +209,14 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 			self.trainer.theta_mut(&mut self.arena).copy_from_slice(&self.theta);
 			self.trainer.reset_moments(&mut self.arena);
 			self.done = 0;
+		}
+		// One step is sooner computed than read.
+		let stored = self.stored.as_mut().filter(|_| steps.saturating_sub(self.done) > 1).and_then(|states| states(self.done, steps));
+		let (known, len) = (self.done, self.theta.len());
+		let fits = |at: u32, state: &[Vec<f32>; 3]| (known + 1..=steps).contains(&at) && state.iter().all(|vector| vector.len() == len);
+		if let Some((at, state)) = stored.filter(|(at, state)| fits(*at, state)) {
+			self.trainer.load_state(&mut self.arena, state.each_ref());
+			self.done = at;
 		}
 		while self.done < steps {
 			let (step, tokens) = (self.done, self.tokens(self.done)?);
