@@ -1,16 +1,16 @@
 //! Plans: the fixed list of stages and nodes of each job, and where every tensor lies in one arena.
 
 mod backward;
+mod builder;
 mod forward;
 mod outer;
 
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
-	graph::{Access, Node, Op, Origin, Place, RowSlice, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE},
-	layout::{parts, Part},
+	graph::{Access, Node, Origin, Place, RowSlice, Stage, TensorId, TensorInfo},
 };
 use alloc::vec::Vec;
-use core::ops::Range;
+use builder::{rows, rows_and, whole, Builder, Vector};
 
 /// Elements that every buffer of the arena is aligned to: 64 bytes.
 pub const ALIGNMENT: u64 = 16;
@@ -249,7 +249,7 @@ impl Plan {
 		&self.vector_tiles
 	}
 
-	/// Number of nodes, at most [`MAX_NODES`].
+	/// Number of nodes, at most [`crate::graph::MAX_NODES`].
 	pub fn node_count(&self) -> u32 {
 		self.nodes
 	}
@@ -280,198 +280,4 @@ impl Plan {
 			outputs: self.outputs(stage).iter().map(|&tensor| RowSlice { tensor, first, rows }).collect(),
 		})
 	}
-}
-
-/// The tensors of a vector that the job starts from.
-struct Vector(Range<u32>);
-
-impl Vector {
-	fn get(&self, index: usize) -> Option<TensorId> {
-		self.0.clone().nth(index).map(TensorId)
-	}
-
-	fn ids(&self) -> impl Iterator<Item = TensorId> {
-		self.0.clone().map(TensorId)
-	}
-}
-
-/// Collects the stages of a plan.
-struct Builder {
-	plan: Plan,
-	/// Elements of a vector in parameter layout.
-	len: u64,
-}
-
-impl Builder {
-	/// For jobs on `model`, without a vector to start from.
-	fn new(model: &ModelConfig) -> Result<Self, ConfigError> {
-		let (mut slots, mut vector_tiles) = (Vec::new(), alloc::vec![0u32]);
-		let (mut len, mut tiles) = (0u64, 0u32);
-		for Part { rows, cols, .. } in parts(model)? {
-			slots.push(Slot { rows, cols, offset: len });
-			// At most 2^31 elements.
-			len = len.saturating_add(u64::from(rows).saturating_mul(u64::from(cols)));
-			tiles = tiles.saturating_add(rows.div_ceil(TILE).saturating_mul(cols.div_ceil(TILE)));
-			vector_tiles.push(tiles);
-		}
-		let plan = Plan {
-			slots,
-			vector_tiles,
-			vectors: Vec::new(),
-			tensors: Vec::new(),
-			results: Vec::new(),
-			stages: Vec::new(),
-			inputs: Vec::new(),
-			outputs: Vec::new(),
-			nodes: 0,
-			listed_nodes: 0,
-			arena_len: 0,
-			job: None,
-		};
-		Ok(Self { plan, len })
-	}
-
-	/// One more vector that the job starts from, at `base` of the arena or with the caller: its tensors in order. Before all other tensors.
-	fn vector(&mut self, base: Option<u64>) -> Result<Vector, ConfigError> {
-		if !self.plan.tensors.is_empty() {
-			return Err(ConfigError::TooLarge);
-		}
-		let first = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
-		self.plan.vectors.push(base);
-		let end = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
-		Ok(Vector(first..end))
-	}
-
-	/// One value for each parameter tensor, consecutive from `base` on or with the caller, which stages will write.
-	fn parameters(&mut self, base: Option<u64>) -> Result<Vec<TensorId>, ConfigError> {
-		let slots = 0..self.plan.slots.len();
-		let mut value = |index: usize| {
-			let slot = *self.plan.slots.get(index).ok_or(ConfigError::TooLarge)?;
-			self.tensor(slot.rows, slot.cols, slot.place(base))
-		};
-		slots.map(&mut value).collect()
-	}
-
-	/// Room in the arena for `rows * cols` elements.
-	fn buffer(&mut self, rows: u32, cols: u32) -> Result<Place, ConfigError> {
-		self.room(u64::from(rows) * u64::from(cols)).map(Place::Arena)
-	}
-
-	fn room(&mut self, len: u64) -> Result<u64, ConfigError> {
-		let offset = self.plan.arena_len;
-		let end = offset.checked_add(len).and_then(|end| end.checked_next_multiple_of(ALIGNMENT));
-		self.plan.arena_len = end.ok_or(ConfigError::TooLarge)?;
-		Ok(offset)
-	}
-
-	/// A value of the given shape.
-	fn tensor(&mut self, rows: u32, cols: u32, place: Place) -> Result<TensorId, ConfigError> {
-		let id = u32::try_from(self.plan.tensor_count()).map_err(|_| ConfigError::TooLarge)?;
-		// A stage that writes it says so later.
-		self.plan.tensors.push((TensorInfo { rows, cols, place }, Origin::Tokens));
-		Ok(TensorId(id))
-	}
-
-	/// A value in an arena buffer of its own.
-	fn fresh(&mut self, rows: u32, cols: u32) -> Result<TensorId, ConfigError> {
-		let place = self.buffer(rows, cols)?;
-		self.tensor(rows, cols, place)
-	}
-
-	fn info(&self, id: TensorId) -> Result<TensorInfo, ConfigError> {
-		self.plan.tensor(id).ok_or(ConfigError::TooLarge)
-	}
-
-	/// A value of `like`'s shape in its memory: the result of an operator that works in place.
-	fn in_place(&mut self, like: TensorId) -> Result<TensorId, ConfigError> {
-		let TensorInfo { rows, cols, place } = self.info(like)?;
-		self.tensor(rows, cols, place)
-	}
-
-	/// Adds a stage and cuts it into nodes.
-	fn stage(&mut self, op: Op, inputs: impl IntoIterator<Item = Input>, outputs: &[TensorId]) -> Result<(), ConfigError> {
-		let first = self.plan.inputs.len();
-		self.plan.inputs.extend(inputs);
-		self.cut(op, first, outputs)
-	}
-
-	/// Adds a stage whose inputs are those from number `first` of all on.
-	fn cut(&mut self, op: Op, first: usize, outputs: &[TensorId]) -> Result<(), ConfigError> {
-		let count = |len: usize| u32::try_from(len).map_err(|_| ConfigError::TooLarge);
-		let number = count(self.plan.stages.len())?;
-		let given = self.plan.given();
-		let (mut rows, mut tiles_per_band) = (0, 0u32);
-		for (output, &id) in (0..).zip(outputs) {
-			let index = usize::try_from(id.0).ok().and_then(|id| id.checked_sub(given));
-			let known = index.and_then(|index| self.plan.tensors.get_mut(index)).ok_or(ConfigError::TooLarge)?;
-			known.1 = Origin::Stage { stage: number, output };
-			rows = known.0.rows;
-			tiles_per_band = tiles_per_band.saturating_add(known.0.cols.div_ceil(TILE));
-		}
-		let bands = MAX_TILES_PER_NODE.checked_div(tiles_per_band).filter(|&bands| bands > 0).ok_or(ConfigError::TooLarge)?;
-		let written = count(self.plan.outputs.len())?;
-		self.plan.outputs.extend_from_slice(outputs);
-		let stage = Stage {
-			op,
-			inputs: [count(first)?, count(self.plan.inputs.len())?],
-			outputs: [written, count(self.plan.outputs.len())?],
-			rows,
-			rows_per_node: bands.saturating_mul(TILE),
-			first_node: self.plan.nodes,
-		};
-		self.plan.nodes = self.plan.nodes.saturating_add(stage.nodes());
-		if self.plan.nodes > MAX_NODES {
-			return Err(ConfigError::TooLarge);
-		}
-		self.plan.stages.push(stage);
-		Ok(())
-	}
-
-	/// `count` partial sums in rows of 32.
-	fn partials(&mut self, count: u32) -> Result<TensorId, ConfigError> {
-		self.fresh(count.div_ceil(TILE), TILE)
-	}
-
-	/// Levels of fan-in 1,024 from `partials` down to one sum, which lies in the arena.
-	fn tree_sum(&mut self, partials: TensorId) -> Result<TensorId, ConfigError> {
-		let mut values = partials;
-		loop {
-			// A tile of 1,024 partial sums is a group.
-			let groups = self.info(values)?.rows.div_ceil(TILE);
-			let sums = if groups == 1 { self.fresh(1, 1)? } else { self.tensor(groups.div_ceil(TILE), TILE, Place::Fused)? };
-			self.stage(Op::TreeSum, whole([values]), &[sums])?;
-			if groups == 1 {
-				return Ok(sums);
-			}
-			values = sums;
-		}
-	}
-
-	fn finish(mut self) -> Plan {
-		let writer = |&id: &TensorId| match self.plan.origin(id) {
-			Some(Origin::Stage { stage, .. }) => usize::try_from(stage).ok(),
-			_ => None,
-		};
-		let first = self.plan.results.iter().flatten().filter_map(writer).min();
-		self.plan.listed_nodes = first.and_then(|first| self.plan.stages.get(first)).map_or(self.plan.nodes, |stage| stage.first_node);
-		self.plan
-	}
-}
-
-/// One input of a stage.
-type Input = (TensorId, Access);
-
-/// `SameRows` accesses of `ids`.
-fn rows<const N: usize>(ids: [TensorId; N]) -> [Input; N] {
-	ids.map(|id| (id, Access::SameRows))
-}
-
-/// `Whole` accesses of `ids`.
-fn whole<const N: usize>(ids: [TensorId; N]) -> [Input; N] {
-	ids.map(|id| (id, Access::Whole))
-}
-
-/// `SameRows` accesses of `ids`, then a `Whole` access of `last`.
-fn rows_and<const N: usize>(ids: [TensorId; N], last: TensorId) -> impl Iterator<Item = Input> {
-	rows(ids).into_iter().chain([(last, Access::Whole)])
 }
