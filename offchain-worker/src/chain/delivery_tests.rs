@@ -1,8 +1,14 @@
 //! Extrinsics on their way into a block of a node that forgets, refuses, fails and goes away.
 
 use super::{
-	mock::{Fate, MockNode, Script},
-	training, ChainError,
+	disputes,
+	mock::{nonce_of, Fate, MockNode, Script},
+	training, Call, ChainError,
+};
+use neuroshard_graph::game::{Move, Position};
+use neuroshard_types::{
+	dispute::{ClaimId, ClaimKind},
+	AccountId,
 };
 
 fn script(blocks_a_look: u32, fate: fn(usize) -> Fate) -> Script {
@@ -96,4 +102,66 @@ async fn what_nobody_waits_for_any_more_does_not_hold_up_what_is_sent_next() {
 	submitter.submit_once(training::leave(7)).await.unwrap();
 	let submitted = node.submitted().borrow().clone();
 	assert!(submitted.len() == 2 && submitted[0] != submitted[1], "the first one is not handed over again");
+}
+
+/// A move in a dispute with the longest list.
+fn longest_move() -> Call {
+	let who = AccountId::new([1; 32]);
+	let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Work, who: who.clone() };
+	disputes::play(claim, who, &Position::Checkpoints { count: 1 }, Move::Hashes(vec![[7; 32]; 16_384]))
+}
+
+fn nonces(submitted: &[Vec<u8>]) -> Vec<u64> {
+	submitted.iter().map(|extrinsic| nonce_of(extrinsic)).collect()
+}
+
+#[tokio::test]
+async fn a_move_overtakes_what_is_stuck_and_what_is_queued_and_they_follow_it() {
+	let node = MockNode::start(script(1, |number| if number == 0 { Fate::Kept } else { Fate::Included })).await;
+	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
+	let urgent = async {
+		submitted.wait_for(|all| !all.is_empty()).await.unwrap();
+		submitter.submit_urgent(longest_move()).await
+	};
+	let ordinary = |run| submitter.submit_once(training::join(run));
+	let (moved, first, second, third) = tokio::join!(urgent, ordinary(1), ordinary(2), ordinary(3));
+	let moved = moved.unwrap().block.number;
+	assert!([first, second, third].into_iter().all(|one| one.unwrap().block.number > moved));
+	let submitted = node.submitted().borrow().clone();
+	assert_eq!(nonces(&submitted), [0, 0, 1, 2, 3], "the move has the place of the one that was stuck");
+	let longest = submitted.iter().map(Vec::len).max().unwrap();
+	assert!(longest > 512 * 1024 && submitted[1].len() == longest);
+}
+
+#[tokio::test]
+async fn a_move_waits_a_block_at_a_time_for_a_place_that_the_pool_does_not_give_up() {
+	let node = MockNode::start(script(1, |number| if number == 0 { Fate::Stale } else { Fate::Included })).await;
+	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
+	// A move in a game that is over: nobody waits for it any more, and no block takes it.
+	tokio::select! {
+		_ = submitter.submit_urgent(longest_move()) => panic!("it is in no block"),
+		sent = submitted.wait_for(|all| !all.is_empty()) => drop(sent.unwrap()),
+	}
+	submitter.submit_urgent(training::leave(7)).await.unwrap();
+	let submitted = node.submitted().borrow().clone();
+	assert!(submitted.len() > 2 && nonces(&submitted).iter().all(|nonce| *nonce == 0));
+	assert!(submitted[1..].iter().all(|one| *one == submitted[1]), "it is signed once");
+}
+
+#[tokio::test]
+async fn what_was_sent_behind_an_extrinsic_that_is_gone_does_not_wait_for_its_place_to_be_filled() {
+	let node = MockNode::start(script(1, |number| match number {
+		0 => Fate::Stale,
+		1 => Fate::Forgotten,
+		_ => Fate::Included,
+	}))
+	.await;
+	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
+	tokio::select! {
+		_ = submitter.submit_urgent(longest_move()) => panic!("it is in no block"),
+		sent = submitted.wait_for(|all| !all.is_empty()) => drop(sent.unwrap()),
+	}
+	submitter.submit(training::join(7)).await.unwrap();
+	let submitted = nonces(&node.submitted().borrow());
+	assert_eq!((submitted.first(), submitted.get(1), submitted.last()), (Some(&0), Some(&1), Some(&0)));
 }

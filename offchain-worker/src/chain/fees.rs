@@ -4,16 +4,22 @@ use super::{
 	call::Call,
 	client::{ChainAt, Hash},
 	delivery::MORTALITY,
+	disputes,
 	error::ChainError,
-	rewards, shape, staking,
-	training,
+	rewards, shape, staking, training,
 };
 use codec::DecodeAll;
+use neuroshard_graph::{
+	game::{Contents, Move, Position, MAX_LIST},
+	plan::Plan,
+	ConfigError, ParamLayout,
+};
 use neuroshard_types::{
+	dispute::{ClaimId, ClaimKind},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::ProviderInfo,
 	run::{vote_bitmap, Attestation, RunConfig, Work},
-	Balance, BlockNumber, RoundIndex, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+	AccountId, Balance, BlockNumber, RoundIndex, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use scale_info::TypeInfo;
 use subxt::{
@@ -28,6 +34,7 @@ pub(super) const HISTORY_PERIOD: (&str, &str) = ("Training", "HistoryPeriod");
 pub(super) const RUN_DEPOSIT: (&str, &str) = ("Training", "RunDeposit");
 pub(super) const RECORD_DEPOSIT: (&str, &str) = ("Training", "RecordDeposit");
 pub(super) const RECORDS_KEPT: (&str, &str) = ("Training", "RecordsKept");
+pub(super) const MOST_REPLAYED: (&str, &str) = ("Training", "MaxReplay");
 
 /// Nonce of what is estimated: as long as any that an account gets to, and none that Alice has on a development network.
 const NONCE: u64 = 1 << 28;
@@ -116,6 +123,25 @@ impl ChainAt {
 		Ok(costs)
 	}
 
+	/// What must stay free on an account that takes part in a run with this configuration, in planck: the existential deposit, and the fees
+	/// of the longest game in which it could have to defend a claim. Who cannot pay for a move loses all that it has at stake.
+	///
+	/// # Errors
+	/// As [`Self::fee`].
+	pub async fn reserve(&self, config: &RunConfig) -> Result<Balance, ChainError> {
+		let refused = |error: ConfigError| ChainError::BadAnswer { what: "the run's configuration".into(), reason: error.to_string() };
+		let games = defences(config, constant(self.at.metadata_ref(), &MOST_REPLAYED)?).map_err(refused)?;
+		let mut most = 0;
+		for (kind, moves) in [ClaimKind::Work, ClaimKind::Attestation].into_iter().zip(games) {
+			let mut game: Balance = 0;
+			for action in moves {
+				game = game.saturating_add(self.fee(&defence(kind, action)).await?);
+			}
+			most = most.max(game);
+		}
+		Ok(self.existential_deposit()?.saturating_add(most))
+	}
+
 	/// What must stay in every account, in planck.
 	///
 	/// # Errors
@@ -186,6 +212,34 @@ pub(super) fn round_calls(size: RoundSize) -> [Call; 5] {
 	]
 }
 
+/// Most pieces of a tile in any model of today. Beyond it they are one for 256 tokens of a batch.
+const PIECES: u32 = 1_024;
+
+/// A defender's moves in the longest game about work, and in the longest about a checkpoint, each with a list as long as this configuration
+/// makes it, or the most outer steps.
+fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], ConfigError> {
+	let (model, train) = (&config.model, &config.train);
+	let list = |count: u32| vec![[0; 32]; usize::try_from(count.min(MAX_LIST)).unwrap_or_default()];
+	let tiles = u32::try_from(ParamLayout::new(model)?.tile_count()).unwrap_or(u32::MAX);
+	let pieces = train.batch.saturating_mul(train.seq_len).div_ceil(256).max(PIECES);
+	let nodes = list(Plan::training(model, train)?.listed_nodes());
+	let work = [Move::Steps(list(train.inner_steps)), Move::Nodes { before: Contents::State([[0; 32]; 3]), after: [[0; 32]; 3], nodes }];
+	let outer = Move::Outer { before: [[0; 32]; 2], after: [[0; 32]; 2], gradient: [0; 32] };
+	let checkpoint = [Move::Checkpoints(list(outer_steps)), outer];
+	// A list that does not fit a move takes another one.
+	let hashes = if tiles > MAX_LIST { 2 } else { 1 };
+	let game = |first: [Move; 2]| {
+		let hashes = (0..hashes).map(|_| Move::Hashes(list(tiles)));
+		first.into_iter().chain(hashes).chain([Move::States(list(pieces))]).collect()
+	};
+	Ok([game(work), game(checkpoint)])
+}
+
+fn defence(kind: ClaimKind, action: Move) -> Call {
+	let who = AccountId::new([0; 32]);
+	disputes::play(ClaimId { run: 0, round: 0, kind, who: who.clone() }, who, &Position::Checkpoints { count: 0 }, action)
+}
+
 #[cfg(test)]
 mod tests {
 	use super::super::mock::{Fate, MockNode, Script};
@@ -201,6 +255,46 @@ mod tests {
 		train.commit_interval = 1;
 		train.inner_steps = u32::MAX;
 		assert_eq!(RoundSize::new(&train, u32::MAX), RoundSize::LARGEST, "the chain takes no more");
+	}
+
+	fn config() -> RunConfig {
+		let mut config = crate::run::plan::tests::training().0.run.unwrap().view.config;
+		(config.model, config.train) = crate::train::presets::tiny();
+		config
+	}
+
+	#[test]
+	fn a_defence_has_lists_as_long_as_the_run_makes_them_and_one_more_where_one_does_not_hold_all() {
+		let lists = |config: &RunConfig| {
+			let length = |action: &Move| match action {
+				Move::Steps(list) | Move::Hashes(list) | Move::States(list) | Move::Checkpoints(list) => list.len(),
+				_ => 0,
+			};
+			defences(config, 7).unwrap().map(|game| game.iter().map(length).collect::<Vec<_>>())
+		};
+		let mut config = config();
+		(config.train.inner_steps, config.train.commit_interval) = (20, 5);
+		let tiles = ParamLayout::new(&config.model).unwrap().tile_count();
+		assert_eq!(lists(&config), [vec![20, 0, tiles, 1_024], vec![7, 0, tiles, 1_024]]);
+		// 2,048 times 32 tiles in the embedding alone.
+		(config.model.vocab, config.model.dim) = (65_536, 1_024);
+		assert_eq!(lists(&config)[0], [20, 0, 16_384, 16_384, 1_024]);
+	}
+
+	#[tokio::test]
+	async fn the_reserve_pays_for_every_move_of_the_longest_game_and_leaves_the_account_alive() {
+		// Its fees are the lengths of extrinsics.
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		let at = node.client().await.now().await.unwrap();
+		let [_, longest] = defences(&config(), constant(at.at.metadata_ref(), &MOST_REPLAYED).unwrap()).unwrap();
+		let mut fees = 0;
+		for action in longest {
+			let length = codec::Encode::encoded_size(&action) as u128;
+			let fee = at.fee(&defence(ClaimKind::Attestation, action)).await.unwrap();
+			assert!((length + 200..length + 300).contains(&fee), "{fee} for {length}");
+			fees += fee;
+		}
+		assert_eq!(at.reserve(&config()).await.unwrap(), at.existential_deposit().unwrap() + fees);
 	}
 
 	#[tokio::test]

@@ -13,7 +13,11 @@ use crate::{
 };
 use clap::Args;
 use neuroshard_kernels::{exec::Exec, kat};
-use neuroshard_types::{provider::ProviderStatus, Balance, RunId};
+use neuroshard_types::{
+	provider::ProviderStatus,
+	run::{RunStatus, RunView},
+	Balance, RunId,
+};
 use std::{
 	net::{TcpListener, UdpSocket},
 	path::Path,
@@ -167,10 +171,15 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option
 	let info = provider.as_ref().map_or_else(|| identity(keys), |provider| Ok(provider.info.clone()))?;
 	let run = match run {
 		Some(id) => at.run(id).await?,
-		None => None,
+		None => active_run(at).await?,
 	};
-	let round = run.map_or(RoundSize::LARGEST, |run| RoundSize::of(&run.config));
-	let (verdict, text) = funds(free, provider.is_none().then_some(minimum), &at.costs(&info, round).await?);
+	let round = run.as_ref().map_or(RoundSize::LARGEST, |run| RoundSize::of(&run.config));
+	let mut costs = at.costs(&info, round).await?;
+	if let Some(run) = run {
+		// What a dispute could cost must stay as well.
+		costs.existential_deposit = costs.existential_deposit.max(at.reserve(&run.config).await?);
+	}
+	let (verdict, text) = funds(free, provider.is_none().then_some(minimum), &costs);
 	findings.note("funds", verdict, text);
 	match &provider {
 		None => findings.note("provider", Verdict::Bad, "not registered: `neuroshard-worker register`"),
@@ -210,6 +219,16 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option
 	);
 	findings.note("reward", Verdict::Good, text);
 	Ok(())
+}
+
+/// The run that a worker would choose.
+async fn active_run(at: &ChainAt) -> Result<Option<RunView>, CliError> {
+	for id in at.runs().await? {
+		if let Some(run) = at.run(id).await?.filter(|run| run.status == RunStatus::Active) {
+			return Ok(Some(run));
+		}
+	}
+	Ok(None)
 }
 
 /// Whether `free` planck last: beside the bond that an account which is not registered yet still has to take from it.

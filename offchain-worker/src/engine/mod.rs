@@ -10,7 +10,7 @@ use arena::ArenaTensor;
 use candle_core::Device;
 use neuroshard_graph::{
 	exec::{Exec, ExecError, SetupError, StepError, StepOutcome, Trainer, ValidationError, Validator},
-	round::{run_round, Progress, RoundError, RoundOutcome},
+	round::{run_round, Committed, Progress, RoundError, RoundOutcome},
 	ModelConfig, ParamLayout, TrainConfig,
 };
 use std::{ops::ControlFlow, sync::Arc};
@@ -167,10 +167,11 @@ impl Engine {
 		adopted_rounds: u32,
 		tokens: impl FnMut(u32, u32, &mut [u16]) -> Result<(), E>,
 		progress: impl FnMut(Progress) -> ControlFlow<()>,
+		committed: impl FnMut(Committed<'_>),
 	) -> Result<RoundOutcome, JobError<E>> {
 		self.check(theta)?;
 		let trainer = &mut self.trainer;
-		let outcome = self.arena.apply("round", |arena| run_round(trainer, arena, theta, adopted_rounds, tokens, progress));
+		let outcome = self.arena.apply("round", |arena| run_round(trainer, arena, theta, adopted_rounds, tokens, progress, committed));
 		outcome.map_err(EngineError::from)?.map_err(JobError::Round)
 	}
 

@@ -141,8 +141,8 @@ impl Content {
 		self.base.join("datasets")
 	}
 
-	/// Lets go of all datasets but `kept`: deletes shards that came from peers, then lets the store evict theirs. Blocks.
-	pub(super) fn release_datasets(&self, kept: Option<DatasetId>) -> Result<(), WorkerError> {
+	/// Lets go of all datasets but those that are `kept`: deletes shards that came from peers, then lets the store evict theirs. Blocks.
+	pub(super) fn release_datasets(&self, kept: &BTreeSet<DatasetId>) -> Result<(), WorkerError> {
 		let folder = self.fetched_folder();
 		let entries = match std::fs::read_dir(&folder) {
 			Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -151,12 +151,12 @@ impl Content {
 		for entry in entries {
 			let id = entry.file_name().to_str().and_then(|name| name.parse().ok());
 			let foreign = self.is_foreign(&entry.path());
-			if id.is_some_and(|id| Some(id) != kept) && entry.file_type().is_ok_and(|kind| kind.is_dir()) && !foreign {
+			if id.is_some_and(|id| !kept.contains(&id)) && entry.file_type().is_ok_and(|kind| kind.is_dir()) && !foreign {
 				delete_shards(&entry.path()).map_err(|source| WorkerError::File { path: entry.path(), source })?;
 			}
 		}
 		for label in self.store.labels() {
-			if labelled_dataset(&label).is_some_and(|id| Some(id) != kept) {
+			if labelled_dataset(&label).is_some_and(|id| !kept.contains(&id)) {
 				self.store.unpin_label(&label)?;
 			}
 		}
@@ -408,9 +408,9 @@ mod tests {
 
 		// As a crash between the two leaves it behind.
 		std::fs::hard_link(&path, path.with_extension("linking")).unwrap();
-		worker.release_datasets(Some(3)).unwrap();
+		worker.release_datasets(&BTreeSet::from([1, 3])).unwrap();
 		assert!(path.exists() && worker.store.usage().kept == pinned, "the run goes on");
-		worker.release_datasets(None).unwrap();
+		worker.release_datasets(&BTreeSet::new()).unwrap();
 		assert!(!path.exists() && !dataset.folder.exists());
 		assert_eq!(worker.store.usage().kept, 0);
 		// What is needed again comes again.
@@ -432,12 +432,12 @@ mod tests {
 		std::fs::write(foreign.join("readme.txt"), "mine").unwrap();
 		let (worker, _stop) = node(&worker_base, 1, Some(inside.clone())).await;
 		worker.local_dataset(3, &manifest).await.unwrap().unwrap();
-		worker.release_datasets(None).unwrap();
+		worker.release_datasets(&BTreeSet::new()).unwrap();
 		assert!(shard_path(&inside, 0).exists());
 		assert!(foreign.join("readme.txt").exists() && worker_base.join("datasets/notes").exists());
 		assert_eq!(worker.store.usage().kept, 0, "what was offered of it may be evicted");
 		// Nor if it is not named any more.
-		Content { local: LocalFolder::default(), ..worker }.release_datasets(None).unwrap();
+		Content { local: LocalFolder::default(), ..worker }.release_datasets(&BTreeSet::new()).unwrap();
 		assert!(shard_path(&inside, 0).exists());
 	}
 

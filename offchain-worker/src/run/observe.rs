@@ -36,12 +36,29 @@ pub(super) struct Observed {
 	pub(super) eras: Vec<EraIndex>,
 }
 
+/// What must stay free for disputes in a run. That follows from its configuration, and is asked once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reserve(Option<(RunId, Balance)>);
+
+impl Reserve {
+	async fn of(&mut self, at: &ChainAt, run: Option<&RunState>) -> Result<Balance, WorkerError> {
+		let Some(run) = run else { return Ok(0) };
+		if let Some((_, known)) = self.0.filter(|(known, _)| *known == run.id) {
+			return Ok(known);
+		}
+		let reserve = at.reserve(&run.view.config).await?;
+		self.0 = Some((run.id, reserve));
+		Ok(reserve)
+	}
+}
+
 /// Looks at the chain now. `asked` is the run that the operator named, `at_hand` the one the worker is in.
 pub(super) async fn observe(
 	client: &ChainClient,
 	me: &AccountId,
 	asked: Option<RunId>,
 	at_hand: Option<RunId>,
+	reserve: &mut Reserve,
 ) -> Result<Observed, WorkerError> {
 	let heads = client.heads().await?;
 	let (at, finalized) = (client.at(heads.best).await?, client.at(heads.finalized).await?);
@@ -60,7 +77,8 @@ pub(super) async fn observe(
 	let claimable = amounts.into_iter().fold(0, Balance::saturating_add);
 	let time = at.time().await?;
 	let hour = u32::try_from(time / HOUR_MS).unwrap_or(u32::MAX);
-	let chain = ChainView { best: heads.best.number, me: me.clone(), active, challenge, bond, run, hour, claimable };
+	let (free, reserve) = (at.funds(me).await?.free, reserve.of(&at, run.as_ref()).await?);
+	let chain = ChainView { best: heads.best.number, me: me.clone(), active, challenge, bond, run, hour, claimable, free, reserve };
 	let earnings = at.earnings(me).await?;
 	Ok(Observed { heads, at, chain, time, provider, least_bond, earnings, eras })
 }

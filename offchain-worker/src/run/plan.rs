@@ -33,6 +33,17 @@ pub struct ChainView {
 	pub hour: u32,
 	/// What can be claimed according to both the best and the *finalized* block, in planck.
 	pub claimable: Balance,
+	/// Its free balance, in planck.
+	pub free: Balance,
+	/// What of it must stay for the fees of a dispute; see [`crate::chain::ChainAt::reserve`].
+	pub reserve: Balance,
+}
+
+impl ChainView {
+	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake.
+	pub fn is_short(&self) -> bool {
+		self.free < self.reserve
+	}
 }
 
 /// One run on chain.
@@ -315,15 +326,16 @@ fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task
 		return None;
 	}
 	let member = run.members.contains(&chain.me);
-	if local.leaving && member {
+	let leaving = local.leaving || chain.is_short();
+	if leaving && member {
 		return Some(Task::Leave);
 	}
 	let round = run.round.as_ref()?;
 	let position = round.participants.iter().position(|one| one.account == chain.me);
 	let acting = position.and_then(|position| round.participants.get(position).map(|me| (position, me))).filter(|(_, me)| me.counted);
 	match acting {
-		Some((position, me)) if member || local.leaving => in_round(chain, run, round, position, me, local),
-		_ if member || local.leaving || !may_join(chain, run) => None,
+		Some((position, me)) if member || leaving => in_round(chain, run, round, position, me, local),
+		_ if member || leaving || !may_join(chain, run) => None,
 		// Joins with the checkpoint in hand and the dataset in reach, so that nobody waits for a newcomer's download.
 		_ if local.dataset == Some(run.view.config.dataset) => Some(Task::Join),
 		_ => Some(Task::FindDataset { id: run.view.config.dataset }),
@@ -361,7 +373,7 @@ fn in_round(
 		Phase::Training => match (me.sealed, pending) {
 			(Some(_), _) => None,
 			(None, Some(_)) => Some(Task::Commit),
-			(None, None) if local.diverged == Some(round.seed) => None,
+			(None, None) if local.diverged == Some(round.seed) || chain.is_short() => None,
 			(None, None) => u32::try_from(position).ok().map(|position| Task::Train { position }),
 		},
 		Phase::Revealing if me.work.is_none() => {
@@ -423,9 +435,9 @@ fn ballot(round: &RoundView, local: &LocalState) -> Option<VoteBitmap> {
 
 fn housekeeping(chain: &ChainView, local: &LocalState) -> impl Iterator<Item = Task> {
 	let claim = (chain.claimable > 0 && chain.claimable >= local.claim_from).then_some(Task::Claim);
-	let due = chain.active && local.uptime.is_none_or(|proven| proven < chain.hour);
+	let due = chain.active && !chain.is_short() && local.uptime.is_none_or(|proven| proven < chain.hour);
 	claim.into_iter().chain(due.then_some(Task::ProveUptime { hour: chain.hour }))
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -12,8 +12,11 @@ use super::{
 	tasks::Tasks,
 	WorkerError,
 };
-use crate::store::Store;
-use neuroshard_types::{run::RoundRecord, DatasetId, RoundIndex, RunId, H256};
+use crate::{store::Store, train::kept};
+use neuroshard_types::{
+	run::{RoundRecord, RunStatus},
+	BlockNumber, DatasetId, RoundIndex, RunId, H256,
+};
 use std::{
 	collections::{BTreeMap, BTreeSet},
 	ops::Range,
@@ -59,23 +62,50 @@ impl Tasks {
 		Ok(())
 	}
 
-	/// Lets go of all datasets but `kept`, that of the run at hand while it lasts: shards that came from peers are deleted, and what was
-	/// offered of the operator's folder may be evicted. The folder itself stays. `false` if a dataset is being looked for right now:
-	/// then it is to be tried again.
-	pub(super) async fn release_datasets(&self, kept: Option<DatasetId>) -> Result<bool, WorkerError> {
-		if !forget(&self.dataset, kept) {
+	/// Datasets that are still needed: that of the run at hand while it lasts, and those of runs whose claims can be disputed, or are.
+	pub(super) async fn needed_datasets(&self, seen: &Observed) -> Result<BTreeSet<DatasetId>, WorkerError> {
+		let at = &seen.at;
+		let mut needed = BTreeSet::new();
+		let (games, window) = (at.games_of(&seen.chain.me).await?, at.dispute_terms().await?.window);
+		let here = rounds_by_run(self.content.store.labels()).into_keys();
+		let runs: BTreeSet<RunId> =
+			here.chain(seen.chain.run.as_ref().map(|run| run.id)).chain(games.iter().map(|(claim, _)| claim.run)).collect();
+		for run in runs {
+			let Some(view) = at.run(run).await? else { continue };
+			let at_hand = view.status == RunStatus::Active && seen.chain.run.as_ref().is_some_and(|chosen| chosen.id == run);
+			let last = match view.rounds_adopted.checked_sub(1) {
+				Some(last) => at.record(run, last).await?,
+				None => None,
+			};
+			let disputed = games.iter().any(|(claim, _)| claim.run == run);
+			if at_hand || disputed || last.is_some_and(|record| is_disputable(&record, window, seen.heads.finalized.number)) {
+				needed.insert(view.config.dataset);
+			}
+		}
+		Ok(needed)
+	}
+
+	/// Lets go of all datasets but those that are `kept`: shards that came from peers are deleted, and what was offered of the operator's
+	/// folder may be evicted. The folder itself stays. `false` if a dataset is being looked for right now: then it is to be tried again.
+	pub(super) async fn release_datasets(&self, kept: BTreeSet<DatasetId>) -> Result<bool, WorkerError> {
+		if !forget(&self.dataset, &kept) {
 			return Ok(false);
 		}
 		let content = self.content.clone();
-		blocking(move || content.release_datasets(kept)).await.map(|()| true)
+		blocking(move || content.release_datasets(&kept)).await.map(|()| true)
 	}
+}
+
+/// Whether claims of a round can be disputed after block `finalized`.
+fn is_disputable(record: &RoundRecord, window: BlockNumber, finalized: BlockNumber) -> bool {
+	record.adopted_at.saturating_add(window) > finalized
 }
 
 /// Forgets the dataset that was used last, unless it is `kept`. `false` if a task holds it. That is not waited for: the task stands
 /// still while the worker looks at the chain, which is when this is called, so that neither would ever go on.
-fn forget(cached: &Mutex<Cached>, kept: Option<DatasetId>) -> bool {
+fn forget(cached: &Mutex<Cached>, kept: &BTreeSet<DatasetId>) -> bool {
 	let Ok(mut cached) = cached.try_lock() else { return false };
-	if cached.as_ref().is_some_and(|(id, _)| Some(*id) != kept) {
+	if cached.as_ref().is_some_and(|(id, _)| !kept.contains(id)) {
 		*cached = None;
 	}
 	true
@@ -98,11 +128,12 @@ pub(super) async fn first_open(
 	Ok(until)
 }
 
-/// Unpins all blobs of a round, and removes the note on the checkpoint that it started from. Blocks.
+/// Unpins all blobs of a round, and removes its inner states and the note on the checkpoint that it started from. Blocks.
 fn forget_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
 	if let Some(record) = record {
 		store.remove_note(record.start)?;
 	}
+	kept::forget(store, run, round)?;
 	Ok(store.unpin_label(&round_label(run, round))?)
 }
 
@@ -140,9 +171,9 @@ mod tests {
 	async fn a_dataset_that_a_task_is_looking_for_is_not_waited_for() {
 		let cached = Mutex::new(None);
 		let task = cached.lock().await;
-		assert!(!forget(&cached, None));
+		assert!(!forget(&cached, &BTreeSet::new()));
 		drop(task);
-		assert!(forget(&cached, None));
+		assert!(forget(&cached, &BTreeSet::new()));
 	}
 
 	/// A record of a round that started from `start` and included `deltas`.
@@ -160,6 +191,25 @@ mod tests {
 			validation_loss: F32::new(1.0),
 			adopted_at: 7,
 		}
+	}
+
+	#[test]
+	fn text_stays_as_long_as_the_last_round_can_be_disputed() {
+		// Adopted in block 7.
+		let last = record(H256::zero(), &[]);
+		assert!(is_disputable(&last, 10, 16) && !is_disputable(&last, 10, 17));
+	}
+
+	#[test]
+	fn inner_states_go_with_their_round() {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), 1 << 20).unwrap();
+		let names = ["0000000003-0000000005-0000000010", "0000000003-0000000006-0000000010"];
+		for name in names {
+			assert!(store.put_spare(name, &[b"state"], 1 << 10).unwrap());
+		}
+		forget_round(&store, 3, 5, None).unwrap();
+		assert_eq!(store.spares(""), [names[1]]);
 	}
 
 	#[test]

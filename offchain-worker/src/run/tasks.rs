@@ -18,9 +18,11 @@ use crate::{
 	keys::Keys,
 	train::{
 		checkpoint::Checkpoint,
+		kept::{Keeper, OwnRound},
 		round::{TrainError, Training},
 	},
 };
+use neuroshard_graph::round::Progress;
 use neuroshard_kernels::exec::Exec;
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
@@ -69,6 +71,8 @@ pub(super) struct Tasks {
 	pub(super) submitter: Submitter,
 	pub(super) content: Content,
 	pub(super) compute: Compute,
+	/// Where inner states of this worker's rounds are left.
+	pub(super) keeper: Keeper,
 	pub(super) reporter: Reporter,
 	pub(super) dataset: Arc<Mutex<Cached>>,
 	pub(super) checked: Checked,
@@ -266,17 +270,21 @@ impl Tasks {
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 
 		let (store, reporter, cancel) = (self.content.store.clone(), self.reporter.clone(), moment.cancel.clone());
+		let keeper = self.keeper.clone();
 		let job = self.compute.run(move |bench| {
 			let steps = config.train.inner_steps;
 			let mut prepared = bench.prepare(run, &config)?;
 			let (engine, checkpoint) = prepared.at(root)?;
 			let started = Instant::now();
-			let trained = Training::start(engine, checkpoint, &dataset.loader, position, seed)?.run(&cancel, |progress| {
+			let keep = keeper.of(OwnRound { run, round: index, seed }, &config.train, engine.layout().len());
+			let progress = |progress: &Progress| {
 				reporter.update(|status| {
 					status.step = Some((progress.step, steps));
 					status.training_loss = Some(progress.outcome.loss);
 				});
-			})?;
+			};
+			let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?;
+			let trained = training.run_keeping(&cancel, progress, keep)?;
 			let seconds = started.elapsed().as_secs_f64();
 			let tokens = trained.work.tokens;
 			reporter.update(|status| {

@@ -8,7 +8,7 @@ use super::{
 	forget_request,
 	journal::Journal,
 	notice::{notice, Noticed},
-	observe::{observe, Observed},
+	observe::{observe, Observed, Reserve},
 	obstacle::obstacle,
 	peers::Book,
 	plan::{farewell, has_left, plan_without, Delta, LocalState, Mode, Task},
@@ -24,8 +24,9 @@ use crate::{
 	keys::Keys,
 	net::{Handle, TrafficTotals},
 	store::Store,
+	train::kept::Keeper,
 };
-use neuroshard_types::{run::RunStatus, Balance, DatasetId, RoundIndex, RunId, H256};
+use neuroshard_types::{run::RunStatus, Balance, BlockNumber, RoundIndex, RunId, H256};
 use std::{
 	path::PathBuf,
 	sync::Arc,
@@ -36,6 +37,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Pause after a failed task if no new block comes: a chain that stands still is asked again all the same.
 const RETRY: Duration = Duration::from_secs(6);
+
+/// Blocks after which it is looked again whether a dataset is needed.
+const RELEASE: BlockNumber = 100;
 
 /// What the operator decides.
 #[derive(Clone, Debug)]
@@ -88,13 +92,14 @@ pub struct Worker {
 	seed: Option<H256>,
 	/// Bytes moved when the last round was noted.
 	traffic: TrafficTotals,
+	reserve: Reserve,
 	/// Tasks that are not tried again for now.
 	refusals: Refusals,
 	announcer: Announcer,
 	/// The registration of this worker's addresses that is on its way.
 	registration: Aside<Outcome>,
-	/// Dataset that was kept when all others were let go of.
-	kept: Option<Option<DatasetId>>,
+	/// The run at hand and its status when datasets were let go of last, and the block.
+	released: Option<((RunId, RunStatus), BlockNumber)>,
 	/// What keeps this worker from taking part, as it was said last.
 	waiting: Option<String>,
 	/// What of the run's dataset is missing, while it is.
@@ -124,6 +129,7 @@ impl Worker {
 		let Parts { base, keys, client, store, net, reporter } = parts;
 		let journal = Journal::open(&base, client.genesis(), keys.account.id())?;
 		let compute = Compute::start(options.threads).map_err(|source| WorkerError::File { path: "the compute thread".into(), source })?;
+		let keeper = Keeper::start(store.clone()).map_err(|source| WorkerError::File { path: "the keeper thread".into(), source })?;
 		let content = Content::new(store, net, &base, options.dataset.clone());
 		let submitter = Submitter::spawn(client.clone(), keys.account.clone());
 		let local = LocalState {
@@ -145,6 +151,7 @@ impl Worker {
 			submitter,
 			content,
 			compute,
+			keeper,
 			reporter,
 			dataset: Default::default(),
 			checked: Default::default(),
@@ -162,10 +169,11 @@ impl Worker {
 			at_hand: None,
 			seed: None,
 			traffic: TrafficTotals::default(),
+			reserve: Reserve::default(),
 			refusals: Refusals::default(),
 			announcer: Announcer::default(),
 			registration: Aside::default(),
-			kept: None,
+			released: None,
 			waiting: None,
 			lacking: None,
 			noticed: Noticed::default(),
@@ -275,7 +283,7 @@ impl Worker {
 	/// Looks at the chain and brings memory and status up to date.
 	async fn observe(&mut self) -> Result<Observed, WorkerError> {
 		let me = self.tasks.keys.account.id();
-		let seen = observe(&self.client, &me, self.options.run, self.at_hand.map(|(run, _)| run)).await?;
+		let seen = observe(&self.client, &me, self.options.run, self.at_hand.map(|(run, _)| run), &mut self.reserve).await?;
 		if !self.leaving && self.base.join(LEAVE_FILE).exists() {
 			self.leaving = true;
 			let request = self.base.join(LEAVE_FILE);
@@ -331,11 +339,17 @@ impl Worker {
 		if known < adopted {
 			self.tasks.prune(seen, self.local.mode).await?;
 		}
-		let kept = Some(run.view.config.dataset).filter(|_| run.view.status == RunStatus::Active);
-		if self.kept != Some(kept) && self.tasks.release_datasets(kept).await? {
-			self.local.dataset = self.local.dataset.filter(|id| Some(*id) == kept);
-			self.lacking = None;
-			self.kept = Some(kept);
+		let (here, best) = ((run.id, run.view.status), seen.chain.best);
+		let changed = self.released.is_none_or(|(before, _)| before != here);
+		if changed || self.released.is_some_and(|(_, at)| best >= at.saturating_add(RELEASE)) {
+			let needed = self.tasks.needed_datasets(seen).await?;
+			self.local.dataset = self.local.dataset.filter(|id| needed.contains(id));
+			if self.tasks.release_datasets(needed).await? {
+				self.released = Some((here, best));
+				if changed {
+					self.lacking = None;
+				}
+			}
 		}
 		Ok(())
 	}
@@ -472,7 +486,7 @@ impl Worker {
 		if self.registration.is_busy() {
 			return;
 		}
-		let Some(provider) = seen.provider.as_ref().filter(|_| !self.leaving) else { return };
+		let Some(provider) = seen.provider.as_ref().filter(|_| !self.leaving && !seen.chain.is_short()) else { return };
 		let current = match current_info(&self.tasks, &provider.info).await {
 			Ok(current) => current,
 			Err(error) => return self.report(&error),

@@ -37,6 +37,12 @@ pub enum StoreError {
 		/// Bytes that are pinned or being written.
 		pinned: u64,
 	},
+	/// A spare file of a name that none may have.
+	#[error("{name:?} is no name of a spare file: it has digits and hyphens only")]
+	Name {
+		/// The name.
+		name: String,
+	},
 	/// Another process uses the folder.
 	#[error("{} is in use by another neuroshard-worker; stop it or give this one its own data directory", path.display())]
 	InUse {

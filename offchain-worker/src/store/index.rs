@@ -2,7 +2,7 @@
 
 use super::{leaves::ContentDescriptor, pins::Pins, StoreError};
 use neuroshard_types::H256;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// How much the store holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,11 +35,22 @@ struct Entry {
 	last_use: u64,
 }
 
-/// All blobs and downloads.
+/// What was taken out of the index, and is to be deleted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Evicted {
+	/// Blobs and downloads.
+	pub(crate) blobs: Vec<H256>,
+	/// Spare files.
+	pub(crate) spares: Vec<String>,
+}
+
+/// All blobs, downloads and spare files.
 #[derive(Debug)]
 pub(crate) struct Index {
 	entries: HashMap<H256, Entry>,
 	pub(crate) pins: Pins,
+	/// Sizes of spare files by name. They go when nothing else can, in the order of their names.
+	pub(crate) spares: BTreeMap<String, u64>,
 	limit: u64,
 	/// Bytes promised to writers that have not finished.
 	reserved: u64,
@@ -49,7 +60,7 @@ pub(crate) struct Index {
 
 impl Index {
 	pub(crate) fn new(limit: u64, pins: Pins) -> Self {
-		Self { entries: HashMap::new(), pins, limit, reserved: 0, clock: 0 }
+		Self { entries: HashMap::new(), pins, spares: BTreeMap::new(), limit, reserved: 0, clock: 0 }
 	}
 
 	/// Adds or replaces an entry as the one used last.
@@ -83,8 +94,8 @@ impl Index {
 	}
 
 	/// Sets room for `bytes` aside and returns what must be evicted for it, already removed from the index: least recently
-	/// used first. Fails, changing nothing, if what may not be evicted leaves too little room.
-	pub(crate) fn reserve(&mut self, bytes: u64) -> Result<Vec<H256>, StoreError> {
+	/// used first, then spare files. Fails, changing nothing, if what may not be evicted leaves too little room.
+	pub(crate) fn reserve(&mut self, bytes: u64) -> Result<Evicted, StoreError> {
 		let kept = self.kept();
 		if kept.saturating_add(bytes) > self.limit {
 			return Err(StoreError::OverLimit { needed: bytes, limit: self.limit, pinned: kept });
@@ -93,24 +104,45 @@ impl Index {
 		Ok(self.shrink())
 	}
 
+	/// As [`Self::reserve`], for spare file `name`, so that all of them together take at most `share`.
+	pub(crate) fn reserve_spare(&mut self, name: &str, bytes: u64, share: u64) -> Result<Evicted, StoreError> {
+		let kept = self.kept();
+		if bytes > share || kept.saturating_add(bytes) > self.limit {
+			return Err(StoreError::OverLimit { needed: bytes, limit: share.min(self.limit), pinned: kept });
+		}
+		let mut spares: Vec<String> = self.spares.remove(name).map(|_| name.to_owned()).into_iter().collect();
+		while self.spare_bytes().saturating_add(bytes) > share {
+			let Some((oldest, _)) = self.spares.pop_first() else { break };
+			spares.push(oldest);
+		}
+		self.reserved += bytes;
+		let more = self.shrink();
+		Ok(Evicted { blobs: more.blobs, spares: spares.into_iter().chain(more.spares).collect() })
+	}
+
 	/// Gives room back that [`Self::reserve`] set aside.
 	pub(crate) fn release(&mut self, bytes: u64) {
 		self.reserved = self.reserved.saturating_sub(bytes);
 	}
 
 	/// Takes entries out until the rest is within the limit, or nothing evictable is left.
-	pub(crate) fn shrink(&mut self) -> Vec<H256> {
+	pub(crate) fn shrink(&mut self) -> Evicted {
 		let mut total = self.total();
 		let mut evictable: Vec<Entry> = self.entries.values().filter(|entry| !self.is_kept(entry)).copied().collect();
 		evictable.sort_unstable_by_key(|entry| entry.last_use);
-		let mut evicted = Vec::new();
+		let mut evicted = Evicted::default();
 		for entry in evictable {
 			if total <= self.limit {
 				break;
 			}
 			total -= entry.content.disk_bytes();
 			self.entries.remove(&entry.content.root);
-			evicted.push(entry.content.root);
+			evicted.blobs.push(entry.content.root);
+		}
+		while total > self.limit {
+			let Some((name, bytes)) = self.spares.pop_first() else { break };
+			total = total.saturating_sub(bytes);
+			evicted.spares.push(name);
 		}
 		evicted
 	}
@@ -129,8 +161,12 @@ impl Index {
 		entry.state == State::Downloading || self.pins.holds(entry.content.root)
 	}
 
+	fn spare_bytes(&self) -> u64 {
+		self.spares.values().sum()
+	}
+
 	fn total(&self) -> u64 {
-		self.reserved + self.entries.values().map(|entry| entry.content.disk_bytes()).sum::<u64>()
+		self.reserved + self.spare_bytes() + self.entries.values().map(|entry| entry.content.disk_bytes()).sum::<u64>()
 	}
 
 	fn kept(&self) -> u64 {

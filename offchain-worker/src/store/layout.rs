@@ -52,7 +52,7 @@ impl Layout {
 	/// Creates the folders below `dir`.
 	pub(crate) fn create(dir: &Path) -> Result<Self, StoreError> {
 		let layout = Self::at(dir);
-		for folder in [layout.blobs(), layout.tmp()] {
+		for folder in [layout.blobs(), layout.tmp(), layout.spare()] {
 			fs::create_dir_all(&folder).map_err(|error| StoreError::io("create", &folder, error))?;
 		}
 		Ok(layout)
@@ -77,6 +77,36 @@ impl Layout {
 
 	pub(crate) fn tmp(&self) -> PathBuf {
 		self.dir.join("tmp")
+	}
+
+	fn spare(&self) -> PathBuf {
+		self.dir.join("spare")
+	}
+
+	/// File of the spare with this name.
+	pub(crate) fn spare_file(&self, name: &str) -> PathBuf {
+		self.spare().join(name)
+	}
+
+	/// Removes a spare; one that does not exist is fine.
+	pub(crate) fn remove_spare(&self, name: &str) -> Result<(), StoreError> {
+		let path = self.spare_file(name);
+		match fs::remove_file(&path) {
+			Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("remove", &path, error)),
+			_ => Ok(()),
+		}
+	}
+
+	/// Spares on disk, with their sizes.
+	pub(crate) fn spares(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+		let mut spares = BTreeMap::new();
+		for path in list(&self.spare())? {
+			let size = fs::metadata(&path).map_err(|error| StoreError::io("inspect", &path, error))?.len();
+			if let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| is_spare(name)) {
+				spares.insert(name.to_owned(), size);
+			}
+		}
+		Ok(spares)
 	}
 
 	fn blobs(&self) -> PathBuf {
@@ -175,6 +205,11 @@ impl Layout {
 		let Ok(leaves) = u32::try_from(hashes.len()) else { return Ok(None) };
 		Ok(LeafList::verified(ContentDescriptor { root, leaves }, hashes).ok())
 	}
+}
+
+/// Whether a spare may have this name: nothing outside its folder can be named.
+pub(crate) fn is_spare(name: &str) -> bool {
+	!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {

@@ -9,6 +9,7 @@
 //! <dir>/blobs/ab/<root>.leaves  hashes of the leaves, 32 bytes each
 //! <dir>/blobs/ab/<root>.part  a download that is not complete yet
 //! <dir>/notes/<root>          what a root that names no blob is made of
+//! <dir>/spare/<name>         what is kept while there is room for it
 //! <dir>/tmp/                  files being written; emptied when the store is opened
 //! ```
 //!
@@ -27,6 +28,7 @@ mod leaves;
 mod notes;
 mod partial;
 mod pins;
+mod spare;
 mod storage;
 #[cfg(test)]
 mod tests;

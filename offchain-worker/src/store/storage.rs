@@ -1,7 +1,7 @@
 //! The store: files and index kept in step.
 
 use super::{
-	index::{Index, State},
+	index::{Evicted, Index, State},
 	layout::{Kind, Layout},
 	leaves::{first_difference, leaf_count, parse_hashes, LEAF_BYTES},
 	pins::Pins,
@@ -71,6 +71,7 @@ impl Store {
 		for found in found {
 			index.insert(found.content, if found.complete { State::Complete } else { State::Paused });
 		}
+		index.spares = layout.spares()?;
 		let evicted = index.shrink();
 		let store = Self { inner: Arc::new(Inner { layout, disk, index: Mutex::new(index), sequence: AtomicU64::new(0), _lock: lock }) };
 		store.delete(&evicted)?;
@@ -349,15 +350,22 @@ impl Store {
 		outcome.map(|()| room)
 	}
 
-	fn delete(&self, roots: &[H256]) -> Result<(), StoreError> {
-		for root in roots {
+	pub(super) fn delete(&self, evicted: &Evicted) -> Result<(), StoreError> {
+		for root in &evicted.blobs {
 			tracing::debug!(?root, "evicting a blob");
 			self.inner.layout.remove(*root, &[Kind::Bin, Kind::Part, Kind::Leaves])?;
+		}
+		for name in &evicted.spares {
+			self.inner.layout.remove_spare(name)?;
 		}
 		Ok(())
 	}
 
-	fn temporary(&self, extension: &str) -> Result<Temporary, StoreError> {
+	pub(super) fn layout(&self) -> &Layout {
+		&self.inner.layout
+	}
+
+	pub(super) fn temporary(&self, extension: &str) -> Result<Temporary, StoreError> {
 		let number = self.inner.sequence.fetch_add(1, Ordering::Relaxed);
 		let path = self.inner.layout.tmp().join(format!("{number}.{extension}"));
 		let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
@@ -365,21 +373,21 @@ impl Store {
 		Ok(Temporary { file, path, disk: self.inner.disk.clone(), kept: false })
 	}
 
-	fn index(&self) -> MutexGuard<'_, Index> {
+	pub(super) fn index(&self) -> MutexGuard<'_, Index> {
 		// The index has no half-made states that a panic could expose.
 		self.inner.index.lock().unwrap_or_else(PoisonError::into_inner)
 	}
 }
 
 /// Room set aside in the index.
-struct Room {
-	store: Store,
-	bytes: u64,
+pub(super) struct Room {
+	pub(super) store: Store,
+	pub(super) bytes: u64,
 }
 
 impl Room {
 	/// Gives the room back to `index`, which is about to count what fills it.
-	fn settle(mut self, index: &mut Index) {
+	pub(super) fn settle(mut self, index: &mut Index) {
 		index.release(std::mem::take(&mut self.bytes));
 	}
 }
@@ -394,7 +402,7 @@ impl Drop for Room {
 }
 
 /// A file in `tmp/`, removed unless it is given a final name.
-struct Temporary {
+pub(super) struct Temporary {
 	file: File,
 	path: PathBuf,
 	disk: Arc<dyn Disk>,
@@ -402,19 +410,19 @@ struct Temporary {
 }
 
 impl Temporary {
-	fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
+	pub(super) fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
 		self.disk.reserve(&self.file, bytes).map_err(|error| StoreError::writing(&self.path, bytes, error))
 	}
 
-	fn write(&self, bytes: &[u8], offset: u64) -> Result<(), StoreError> {
+	pub(super) fn write(&self, bytes: &[u8], offset: u64) -> Result<(), StoreError> {
 		self.disk.write_at(&self.file, bytes, offset).map_err(|error| StoreError::writing(&self.path, bytes.len() as u64, error))
 	}
 
-	fn sync(&self) -> Result<(), StoreError> {
+	pub(super) fn sync(&self) -> Result<(), StoreError> {
 		self.disk.sync(&self.file).map_err(|error| StoreError::writing(&self.path, 0, error))
 	}
 
-	fn keep_as(mut self, path: &Path) -> Result<(), StoreError> {
+	pub(super) fn keep_as(mut self, path: &Path) -> Result<(), StoreError> {
 		self.sync()?;
 		self.disk.rename(&self.path, path).map_err(|error| StoreError::writing(path, 0, error))?;
 		self.kept = true;

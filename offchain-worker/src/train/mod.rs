@@ -4,6 +4,7 @@
 //! [`round::Training`] -> [`round::Trained`] (revealed by the caller) -> [`outer::apply_outer`] -> next [`checkpoint::Checkpoint`].
 
 pub mod checkpoint;
+pub mod kept;
 pub mod outer;
 pub mod presets;
 pub mod priority;

@@ -10,7 +10,7 @@ use crate::{
 };
 use neuroshard_graph::{
 	exec::{StepError, ValidationError},
-	round::{Progress, RoundError},
+	round::{Committed, Progress, RoundError},
 	tiles,
 };
 use neuroshard_types::{assignment::Window, run::Work, F32, H256};
@@ -100,20 +100,34 @@ impl<'a> Training<'a> {
 	///
 	/// # Errors
 	/// [`TrainError`]; [`TrainError::Diverged`] and [`TrainError::Cancelled`] are outcomes, not faults.
-	pub fn run(self, cancel: &AtomicBool, mut progress: impl FnMut(&Progress)) -> Result<Trained, TrainError> {
+	pub fn run(self, cancel: &AtomicBool, progress: impl FnMut(&Progress)) -> Result<Trained, TrainError> {
+		self.run_keeping(cancel, progress, |_| {})
+	}
+
+	/// [`Self::run`]; `keep` is given every state that is committed.
+	///
+	/// # Errors
+	/// As [`Self::run`].
+	pub fn run_keeping(
+		self,
+		cancel: &AtomicBool,
+		mut progress: impl FnMut(&Progress),
+		keep: impl FnMut(Committed<'_>),
+	) -> Result<Trained, TrainError> {
 		let Self { engine, checkpoint, loader, windows } = self;
 		let window = |step: u32, sequence: u32| windows.get(step as usize)?.get(sequence as usize).copied();
 		let read = |step: u32, sequence: u32, tokens: &mut [u16]| match window(step, sequence) {
 			Some(window) => loader.read(window, tokens),
 			None => Err(DataError::Invalid(format!("no window was drawn for sequence {sequence}"))),
 		};
-		let outcome = engine.run_round(&checkpoint.params, checkpoint.header.round, read, |step| {
+		let heard = |step| {
 			progress(&step);
 			match cancel.load(Ordering::Relaxed) {
 				true => ControlFlow::Break(()),
 				false => ControlFlow::Continue(()),
 			}
-		});
+		};
+		let outcome = engine.run_round(&checkpoint.params, checkpoint.header.round, read, heard, keep);
 		let outcome = outcome.map_err(round_error)?;
 		let delta = tiles::encode(engine.layout(), &outcome.delta);
 		let roots: Vec<H256> = outcome.state_roots.into_iter().map(H256).collect();

@@ -78,7 +78,7 @@ fn config() -> RunConfig {
 }
 
 /// Three participants of whom the second is this worker, with the checkpoint in hand and nothing done yet.
-pub(in crate::run) fn training() -> (ChainView, LocalState) {
+pub(crate) fn training() -> (ChainView, LocalState) {
 	let round = RoundView {
 		round: 1,
 		attempt: 0,
@@ -115,6 +115,8 @@ pub(in crate::run) fn training() -> (ChainView, LocalState) {
 		}),
 		hour: 10,
 		claimable: 0,
+		free: NEURO,
+		reserve: NEURO,
 	};
 	let local = LocalState {
 		mode: Mode::Train,
@@ -130,6 +132,25 @@ pub(in crate::run) fn training() -> (ChainView, LocalState) {
 		leaving: false,
 	};
 	(chain, local)
+}
+
+#[test]
+fn who_could_not_pay_for_a_dispute_claims_nothing_new_and_spends_nothing_it_need_not() {
+	let (mut chain, mut local) = training();
+	chain.free = chain.reserve - 1;
+	assert_eq!(plan(&chain, &local), Some(Task::Leave));
+	let me = chain.me.clone();
+	run(&mut chain).members.retain(|member| *member != me);
+	local.uptime = Some(chain.hour - 1);
+	assert_eq!(plan(&chain, &local), None, "neither trains nor joins nor proves uptime");
+	chain.claimable = NEURO;
+	assert_eq!(plan(&chain, &local), Some(Task::Claim), "that is what it needs");
+	// What is committed to is finished: it would be missed.
+	local.pending = Some(PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL });
+	assert_eq!(plan(&chain, &local), Some(Task::Commit));
+	chain.free = chain.reserve;
+	round(&mut chain).participants.clear();
+	assert_eq!(plan(&chain, &local), Some(Task::Join));
 }
 
 fn run(chain: &mut ChainView) -> &mut RunState {
