@@ -282,7 +282,9 @@ fn who_was_not_included_can_be_challenged_and_slashed_until_the_last_dispute_is_
 			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([true, true, false]).unwrap()));
 		}
 		let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
-		workers[..2].iter().for_each(|(who, _)| assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation)));
+		for (who, _) in &workers[..2] {
+			assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation));
+		}
 		next_block();
 		let adopted = Training::adopted_at(0, 0).unwrap();
 		assert!(adopted < unlocks_at && Ponw::pending(dave.clone()).is_empty());
@@ -491,6 +493,24 @@ fn a_false_claim_costs_its_account_every_pending_proof_and_a_dispute_delays_only
 		}
 		let eras = |who: &AccountId| Rewards::claimable_eras(who.clone()).len();
 		assert_eq!([eras(bob), eras(charlie), eras(dave)], [0, 1, 1]);
+	});
+}
+
+#[test]
+fn accomplices_who_fill_the_limit_of_games_burn_as_much_as_a_lost_claim_takes() {
+	use pallet_neuro_disputes::Config;
+	let (share, taken) = (<Runtime as Config>::BondShare::get(), <Runtime as Config>::SlashShare::get());
+	let most: u32 = <Runtime as Config>::MaxGamesPerDefender::get();
+	// Half of so many bonds is burned.
+	assert!(u64::from(share.deconstruct()) * u64::from(most) >= 2 * u64::from(taken.deconstruct()));
+	chain().execute_with(|| {
+		let workers = training(10);
+		let [bob, charlie] = [&workers[0].0, &workers[1].0];
+		// A sixteenth of 10,000 NEURO, and of 12,000.
+		assert_eq!(Disputes::bond_against(bob.clone()), Some(625 * NEURO));
+		assert_ok!(Staking::bond_extra(signed(charlie), 2_000 * NEURO));
+		assert_eq!(Disputes::bond_against(charlie.clone()), Some(750 * NEURO));
+		assert_eq!(Disputes::bond_against(Alice.to_account_id()), Some(100 * NEURO), "who is no provider has nothing at stake");
 	});
 }
 

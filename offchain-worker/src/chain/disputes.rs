@@ -11,7 +11,7 @@ use neuroshard_graph::game::{Doubt, Move, Position};
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, GameView, Terms, WorkClaim},
 	run::Work,
-	AccountId, RoundIndex, RunId, H256,
+	AccountId, Balance, RoundIndex, RunId, H256,
 };
 use subxt::metadata::Metadata;
 
@@ -23,6 +23,7 @@ const PLAY: Signature<(ClaimId, AccountId, H256, Move)> = Signature::new(PALLET,
 const GAME: View<(ClaimId, AccountId), Option<GameView>> = View::new(PALLET, "game");
 const GAMES_OF: View<(AccountId,), Vec<(ClaimId, AccountId)>> = View::new(PALLET, "games_of");
 const TERMS: View<(), Terms> = View::new(PALLET, "terms");
+const BOND_AGAINST: View<(AccountId,), Option<Balance>> = View::new(PALLET, "bond_against");
 const WORK_CLAIM: View<(RunId, RoundIndex, AccountId), Option<WorkClaim>> = View::new("Training", "work_claim");
 const ATTESTATION_CLAIM: View<(RunId, RoundIndex, AccountId), Option<AttestationClaim>> = View::new("Training", "attestation_claim");
 const IS_CONDEMNED: View<(ClaimId,), bool> = View::new("Training", "claim_condemned");
@@ -38,6 +39,7 @@ pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
 	GAME.check(metadata)?;
 	GAMES_OF.check(metadata)?;
 	TERMS.check(metadata)?;
+	BOND_AGAINST.check(metadata)?;
 	WORK_CLAIM.check(metadata)?;
 	ATTESTATION_CLAIM.check(metadata)?;
 	IS_CONDEMNED.check(metadata)
@@ -167,6 +169,14 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn dispute_terms(&self) -> Result<Terms, ChainError> {
 		self.view(&TERMS, ()).await
+	}
+
+	/// What a challenge of a claim of `who` holds now, in planck; `None` while as many disputes are open against it as can be.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn bond_against(&self, who: &AccountId) -> Result<Option<Balance>, ChainError> {
+		self.view(&BOND_AGAINST, (who.clone(),)).await
 	}
 
 	/// What a claim about work is judged by; `None` if there is none.
