@@ -2,10 +2,10 @@
 
 use crate::{
 	carriers, fees, parameters,
-	sources::{ChainTime, VrfRandomness},
-	AccountId, Babe, Balance, Balances, Block, BlockNumber, Dataset, Hash, Nonce, OriginCaller, PalletInfo, Ponw, Rewards, Runtime,
-	RuntimeCall, RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, Session, SessionKeys, Staking, System,
-	Training, BLOCK_TIME_MS, DAYS, EXISTENTIAL_DEPOSIT, MAX_AUTHORITIES, NEURO, SS58_PREFIX, VERSION,
+	sources::{ChainTime, Epochs, VrfRandomness},
+	AccountId, Babe, Balance, Balances, Block, BlockNumber, Dataset, Disputes, Hash, Nonce, OriginCaller, PalletInfo, Ponw, Rewards,
+	Runtime, RuntimeCall, RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, Session, SessionKeys, Staking,
+	System, Training, BLOCK_TIME_MS, DAYS, EXISTENTIAL_DEPOSIT, MAX_AUTHORITIES, NEURO, SS58_PREFIX, VERSION,
 };
 use frame_support::{
 	derive_impl,
@@ -186,7 +186,7 @@ impl pallet_neuro_training::Config for Runtime {
 	type Proofs = Ponw;
 	type Clock = ChainTime;
 	type Randomness = VrfRandomness;
-	type OnAdopted = ();
+	type OnAdopted = Disputes;
 	type ApproveOrigin = frame_system::EnsureRoot<AccountId>;
 	type RunDeposit = ConstU128<{ 50 * NEURO }>;
 	type RecordDeposit = ConstU128<{ NEURO / 100 }>;
@@ -225,6 +225,10 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type Claims = Training;
 	type Providers = Staking;
+	type Credits = Rewards;
+	type Epochs = Epochs;
+	type EpochLength = parameters::GetEpochLength<Runtime>;
+	type AuditRandomness = pallet_babe::RandomnessFromOneEpochAgo<Runtime>;
 	type ChallengeWindow = pallet_neuro_ponw::GetChallengeWindow<Runtime>;
 	type Bond = ConstU128<{ 100 * NEURO }>;
 	type BondShare = BondShare;

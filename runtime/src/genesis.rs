@@ -56,7 +56,14 @@ fn json_of(preset: Preset) -> Value {
 		"parameters": { "epochLength": preset.epoch_length },
 		"babe": { "epochConfig": BABE_GENESIS_EPOCH_CONFIG },
 		"session": { "keys": keys },
-		"disputes": { "clock": preset.clocks[0], "extension": preset.clocks[1] },
+		"disputes": {
+			"clock": preset.clocks[0],
+			"extension": preset.clocks[1],
+			// Nothing is audited: no challenge window this short has room for it. A chain spec with a longer one sets a share.
+			"auditShare": 0,
+			"sealTime": 30,
+			"reportTime": 15,
+		},
 		"ponw": { "challengeWindow": preset.challenge_window },
 		"staking": { "cooldown": preset.cooldown, "minBond": 100 * NEURO },
 		"rewards": {

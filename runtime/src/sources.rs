@@ -1,7 +1,7 @@
 //! Where pallets get chain time and randomness from.
 
 use crate::{BlockNumber, Hash, Runtime, Timestamp};
-use frame_support::traits::Randomness;
+use frame_support::traits::{Get, Randomness};
 use neuroshard_types::{traits::Clock, Moment};
 
 /// Chain time, from the timestamp inherent of the block.
@@ -25,5 +25,14 @@ impl Randomness<Hash, BlockNumber> for VrfRandomness {
 			(Some(hash), known_since) => (hash, known_since),
 			(None, _) => pallet_babe::RandomnessFromOneEpochAgo::<Runtime>::random(subject),
 		}
+	}
+}
+
+/// Number of the current epoch.
+pub struct Epochs;
+
+impl Get<u64> for Epochs {
+	fn get() -> u64 {
+		pallet_babe::EpochIndex::<Runtime>::get()
 	}
 }

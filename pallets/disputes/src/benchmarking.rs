@@ -1,17 +1,22 @@
 //! Benchmarks of every call and hook in their most expensive case. What pieces cost is measured in the runtime's own WASM elsewhere: they are
 //! executed by one function of `graph`, whoever calls it.
 
-use crate::{clocks, Call, Clock, Config, Extension, Fallen, Games, Pallet, SweptTo};
+use crate::{
+	clocks, AuditShare, Audits, Call, Clock, Config, Extension, Fallen, Games, Noted, Pallet, Span, SweptTo, Undrawn, UndrawnSpan,
+	Verifier, Verifiers,
+};
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
 use frame_support::{traits::Get, BoundedVec};
 use frame_system::RawOrigin;
 use neuroshard_graph::game::{Doubt, Move};
 use neuroshard_types::{
-	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
+	audit::{seal_report, Report},
+	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
 	run::{PhaseDurations, RunConfig, Work},
 	AccountId, Balance, ModelConfig, RoundIndex, TrainConfig, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
+use sp_runtime::Permill;
 
 /// What the benchmarks need from the runtime.
 pub trait BenchmarkHelper {
@@ -21,6 +26,10 @@ pub trait BenchmarkHelper {
 	fn work(id: &ClaimId, claim: WorkClaim);
 	/// Makes `id` a claim about a checkpoint in a round that is adopted in this block.
 	fn attestation(id: &ClaimId, claim: AttestationClaim);
+	/// Makes `who` an active provider that verifies.
+	fn verifier(who: &AccountId);
+	/// Makes this the current epoch.
+	fn epoch(epoch: u64);
 }
 
 /// A run whose only interval has so many inner steps.
@@ -70,6 +79,42 @@ fn challenger<T: Config>(number: u32) -> AccountId {
 	let who: AccountId = account("challenger", number, 0);
 	T::BenchmarkHelper::fund(&who, T::Bond::get().saturating_mul(3));
 	who
+}
+
+/// Verifiers that can be drawn in the current epoch.
+fn verifiers<T: Config>(count: u32) {
+	let account = |number| account("verifier", number, 0);
+	let mut verifiers: Vec<_> = (0..count).map(|number| Verifier { account: account(number), since: 0, until: None }).collect();
+	verifiers.sort_by(|a, b| a.account.cmp(&b.account));
+	Verifiers::<T>::put(BoundedVec::truncate_from(verifiers));
+	T::BenchmarkHelper::epoch(2);
+}
+
+/// Work that `auditors` audit, both of whom have sealed this report, and opened it if `opened`.
+fn audited<T: Config>(report: Report, opened: bool) -> (ClaimId, [AccountId; 2]) {
+	verifiers::<T>(512);
+	let (claim, _) = work::<T>(0, 4);
+	AuditShare::<T>::put(Permill::one());
+	assert_eq!(Pallet::<T>::draw_round(claim.run, claim.round), 1);
+	let auditors = Audits::<T>::get(&claim)
+		.map(|audit| audit.parts.map(|part| part.auditor))
+		.unwrap_or([account("none", 0, 0), account("none", 1, 0)]);
+	for auditor in &auditors {
+		T::BenchmarkHelper::verifier(auditor);
+		assert_eq!(Pallet::<T>::do_seal(auditor.clone(), claim.run, claim.round, sealed::<T>(&claim, auditor, report)), Ok(()));
+	}
+	if opened {
+		for auditor in &auditors {
+			assert_eq!(Pallet::<T>::do_report(auditor.clone(), claim.run, claim.round, &[7; 32], report), Ok(()));
+		}
+	}
+	(claim, auditors)
+}
+
+/// The seal of a report.
+fn sealed<T: Config>(claim: &ClaimId, auditor: &AccountId, report: Report) -> H256 {
+	let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
+	seal_report(genesis, claim.run, claim.round, auditor, &[7; 32], &report)
 }
 
 /// A game about work of so many inner steps, opened by challenger `number`.
@@ -170,6 +215,124 @@ mod benchmarks {
 
 		assert!(!Games::<T>::contains_key(&claim, first) || !Games::<T>::contains_key(&claim, second));
 		assert!(Fallen::<T>::contains_key(&claim) || !crate::Dockets::<T>::contains_key(&claim));
+	}
+
+	/// The list is full afterwards.
+	#[benchmark]
+	fn enroll() {
+		verifiers::<T>(511);
+		let who: AccountId = account("caller", 0, 0);
+		T::BenchmarkHelper::verifier(&who);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who));
+
+		assert_eq!(Verifiers::<T>::get().len(), 512);
+	}
+
+	#[benchmark]
+	fn resign() {
+		verifiers::<T>(512);
+		let who: AccountId = account("verifier", 0, 0);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()));
+
+		assert!(!Pallet::<T>::list_verifiers().contains(&who));
+	}
+
+	/// The partner has sealed.
+	#[benchmark]
+	fn seal_audit() {
+		let (claim, [who, _]) = audited::<T>(Report::Unavailable, false);
+		Audits::<T>::mutate(&claim, |audit| audit.iter_mut().for_each(|audit| audit.parts[0].sealed = None));
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), claim.run, claim.round, H256::zero());
+
+		assert!(Audits::<T>::get(claim).is_some_and(|audit| audit.part(&who).is_some_and(|part| part.sealed.is_some())));
+	}
+
+	/// The work is excluded.
+	#[benchmark]
+	fn report_audit() {
+		let (claim, [first, who]) = audited::<T>(Report::Unavailable, false);
+		assert_eq!(Pallet::<T>::do_report(first, claim.run, claim.round, &[7; 32], Report::Unavailable), Ok(()));
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who), claim.run, claim.round, [7; 32], Report::Unavailable);
+
+		assert!(Audits::<T>::get(claim).is_some_and(|audit| audit.is_unavailable()));
+	}
+
+	#[benchmark]
+	fn challenge_audit() {
+		let (claim, [auditor, _]) = audited::<T>(Report::Sample(H256::zero()), true);
+		let who = challenger::<T>(0);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), claim.run, claim.round, auditor.clone());
+
+		assert!(Games::<T>::contains_key(ClaimId { kind: ClaimKind::Audit, who: auditor, ..claim }, who));
+	}
+
+	#[benchmark]
+	fn draw_idle() {
+		#[block]
+		{
+			Pallet::<T>::draw_due();
+		}
+
+		assert_eq!(Audits::<T>::iter_keys().count(), 0);
+	}
+
+	/// Of a round with `n` claims, all of which are drawn.
+	#[benchmark]
+	fn draw(n: Linear<1, 128>) -> Result<(), BenchmarkError> {
+		verifiers::<T>(512);
+		AuditShare::<T>::put(Permill::one());
+		for number in 0..n {
+			let (claim, _) = work::<T>(0, 4);
+			let judged = T::Claims::work(claim.run, claim.round, &claim.who).ok_or(BenchmarkError::Stop("no work"))?;
+			T::BenchmarkHelper::work(&ClaimId { who: account("other", number, 0), ..claim }, judged);
+		}
+		UndrawnSpan::<T>::put(Span { first: 0, next: 1 });
+		Undrawn::<T>::insert(0, Noted { run: 0, round: 0, epoch: 0 });
+
+		#[block]
+		{
+			Pallet::<T>::draw_due();
+		}
+
+		assert!(Audits::<T>::iter_keys().count() > 0);
+		Ok(())
+	}
+
+	#[benchmark]
+	fn close_idle() {
+		audited::<T>(Report::Unavailable, true);
+
+		#[block]
+		{
+			Pallet::<T>::close_due();
+		}
+
+		assert_eq!(Audits::<T>::iter_keys().count(), 1);
+	}
+
+	/// Both auditors are paid.
+	#[benchmark]
+	fn close() {
+		let (claim, _) = audited::<T>(Report::Sample(H256::zero()), true);
+		let closes_at = Audits::<T>::get(&claim).map(|audit| audit.closes_at).unwrap_or_default();
+		frame_system::Pallet::<T>::set_block_number(closes_at.into());
+
+		#[block]
+		{
+			Pallet::<T>::close_due();
+		}
+
+		assert!(!Audits::<T>::contains_key(&claim));
 	}
 
 	impl_benchmark_test_suite!(Pallet, crate::mock::new_test_ext(), crate::mock::Test);

@@ -54,5 +54,31 @@ mod errors {
 		BadWitness,
 		/// This runtime cannot judge the run's configuration.
 		Unjudgeable,
+		/// Only an active provider that offers the role of a verifier audits. Register with that role, bond, and prove the arithmetic.
+		NotVerifier,
+		/// The account is enrolled, or has left the list less than two epochs ago. Wait for two epochs then.
+		AlreadyEnrolled,
+		/// There are as many verifiers as there can be. Try again when one has left: the view function `verifiers` lists them.
+		TooManyVerifiers,
+		/// The account is not enrolled, or has resigned already.
+		NotEnrolled,
+		/// The account was not drawn to audit anything in this round, or the audit is closed. The view function `audits_of` lists what it was
+		/// drawn for.
+		NotDrawn,
+		/// The account has sealed its report already. It opens it with `report_audit` when both auditors have sealed.
+		AlreadySealed,
+		/// The time for sealing is over. The view function `audit` shows the deadlines.
+		SealingOver,
+		/// The other auditor can still seal, and must not see this report before. Wait for its seal, or for the deadline that the view
+		/// function `audit` shows.
+		StillSealing,
+		/// Nothing was sealed in time, so nothing can be reported.
+		NothingSealed,
+		/// The account has reported already.
+		AlreadyReported,
+		/// The time for reporting is over. The view function `audit` shows the deadlines.
+		ReportingOver,
+		/// This is not the report that was sealed, or not with that salt.
+		SealBroken,
 	}
 }

@@ -70,5 +70,79 @@ mod events {
 			/// Whose game about it.
 			challenger: AccountId,
 		},
+		/// An account can be drawn as an auditor, from the second epoch after this one on.
+		VerifierEnrolled {
+			/// The account.
+			who: AccountId,
+		},
+		/// An account is no longer drawn as an auditor, from the second epoch after this one on.
+		VerifierResigned {
+			/// The account.
+			who: AccountId,
+		},
+		/// As if the account had resigned: it did not do what it was drawn for, or something that it claimed fell. It can enroll again.
+		VerifierDropped {
+			/// The account.
+			who: AccountId,
+		},
+		/// Two auditors were drawn for a participant's work.
+		AuditDrawn {
+			/// Run.
+			run: RunId,
+			/// Adopted round.
+			round: RoundIndex,
+			/// Whose work it is.
+			subject: AccountId,
+			/// Who is to run it again.
+			auditors: [AccountId; 2],
+			/// The sample is the state root after this inner step, from 0.
+			step: u32,
+			/// Last block for sealing it.
+			seal_by: BlockNumber,
+		},
+		/// Nothing was drawn of a round: its record is gone, all its states are committed, or too little is left of its challenge window.
+		AuditsSkipped {
+			/// Run.
+			run: RunId,
+			/// Adopted round.
+			round: RoundIndex,
+		},
+		/// An auditor has sealed its report.
+		AuditSealed {
+			/// Run.
+			run: RunId,
+			/// Adopted round.
+			round: RoundIndex,
+			/// The auditor.
+			auditor: AccountId,
+			/// Its seal.
+			sealed: H256,
+		},
+		/// An auditor has opened its report.
+		AuditReported {
+			/// Run.
+			run: RunId,
+			/// Adopted round.
+			round: RoundIndex,
+			/// The auditor.
+			auditor: AccountId,
+			/// What it says.
+			report: Report,
+		},
+		/// An audit is over.
+		AuditClosed {
+			/// Run.
+			run: RunId,
+			/// Adopted round.
+			round: RoundIndex,
+			/// Whose work was audited.
+			subject: AccountId,
+			/// Work units that each of the paid was credited with.
+			units: u128,
+			/// Auditors that were paid.
+			paid: Vec<AccountId>,
+			/// Auditors that did not do what they were drawn for.
+			missed: Vec<AccountId>,
+		},
 	}
 }

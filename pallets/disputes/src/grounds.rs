@@ -1,6 +1,6 @@
 //! What a claim is judged by, from the chain's records.
 
-use crate::Config;
+use crate::{Config, Pallet};
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, Claims},
 	grounds::Grounds,
@@ -12,6 +12,9 @@ pub(crate) fn of<T: Config>(claim: &ClaimId) -> Option<Grounds> {
 	match kind {
 		ClaimKind::Work => T::Claims::work(*run, *round, who).map(|claim| Grounds::Work { round: *round, claim }),
 		ClaimKind::Attestation => T::Claims::attestation(*run, *round, who).map(Grounds::from),
-		ClaimKind::Audit => None,
+		ClaimKind::Audit => {
+			let claim = Pallet::<T>::sample_of(*run, *round, who)?.claim;
+			Some(Grounds::Work { round: *round, claim })
+		}
 	}
 }

@@ -27,11 +27,16 @@
 //! themselves, at the beginning of the next block; a bounded number in each, the others in the blocks after it. A game whose claim
 //! can no longer be judged, since its record is gone, ends at its deadline without a loser.
 //!
+//! # Audits
+//! Auditors that the chain draws by lot run adopted rounds again and are paid for it; a sample of a state that is not committed shows whether they
+//! have. A sample is a claim as well. See `audit`.
+//!
 //! # Money
 //! A challenge holds a bond, the larger the more the claimant has at stake, and at most [`Config::MaxGamesPerDefender`] games are open
-//! against an account at once: that bounds what an honest claimant is asked, and filling it does not pay for one that cheats. A lost claim costs [`Config::SlashShare`] of everything that the claimant has at stake, unbonding parts included. Half of that is burned,
-//! and half goes to the earliest opener among the games about the claim that are open. A lost bond is split the same way: half burned,
-//! half to the defender for its trouble. Nothing else creates, destroys or moves money.
+//! against an account at once: that bounds what an honest claimant is asked, and filling it does not pay for one that cheats. A lost claim
+//! costs [`Config::SlashShare`] of everything that the claimant has at stake, unbonding parts included. Half of that is burned, and half
+//! goes to the earliest opener among the games about the claim that are open, before all others to one that was drawn to audit it. A lost
+//! bond is split the same way: half burned, half to the defender for its trouble. Nothing else creates, destroys or moves money.
 //!
 //! # Moves
 //! `play` is an operational call, so that moves find room in full blocks. [`CheckTurn`] refuses it in the transaction pool already unless it
@@ -42,6 +47,7 @@
 
 extern crate alloc;
 
+mod audit;
 #[cfg(any(feature = "runtime-benchmarks", test))]
 mod benchmarking;
 mod clocks;
@@ -63,6 +69,7 @@ mod types;
 mod views;
 pub mod weights;
 
+pub use audit::{Audit, Noted, Part, Span, Verifier, EPOCHS, MISSED_POINTS};
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
@@ -75,28 +82,38 @@ pub use weights::WeightInfo;
 /// Most games that a view function lists.
 pub const MAX_LISTED: u32 = 1_000;
 
+#[import_section(audit::storage::storage)]
 #[import_section(errors::errors)]
 #[import_section(events::events)]
 #[frame_support::pallet]
+#[allow(clippy::large_enum_variant, reason = "calls are what they carry")]
 pub mod pallet {
-	use crate::{longest_game, Carriers, Docket, Game, Load, WeightInfo};
+	use crate::{
+		audit::{time_needed, Audit, Noted, Span, Verifier},
+		longest_game, Carriers, Docket, Game, Load, WeightInfo,
+	};
 	use alloc::vec::Vec;
-	use frame_support::{dispatch::DispatchResultWithPostInfo, pallet_prelude::*, traits::fungible};
+	use frame_support::{
+		dispatch::DispatchResultWithPostInfo,
+		pallet_prelude::*,
+		traits::{fungible, Randomness},
+	};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_graph::game::{Doubt, Move, Side};
 	use neuroshard_types::{
+		audit::{AuditClaim, AuditTerms, AuditView, Report, MAX_VERIFIERS},
 		dispute::{ClaimId, ClaimKind, Claims, Decision, GameView, MoveKind, Terms},
 		run::Work,
-		traits::Providers,
+		traits::{Providers, WorkCredits},
 		AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 	};
-	use sp_runtime::{Perbill, SaturatedConversion};
+	use sp_runtime::{Perbill, Permill, SaturatedConversion};
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
 	/// What the runtime wires in.
 	#[pallet::config]
-	pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
+	pub trait Config: frame_system::Config<AccountId = AccountId, Hash = H256, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO: bonds are holds on it.
 		type Currency: fungible::MutateHold<AccountId, Balance = Balance, Reason = Self::RuntimeHoldReason>;
 		/// The runtime's hold reasons, [`HoldReason`] among them.
@@ -105,6 +122,14 @@ pub mod pallet {
 		type Claims: Claims;
 		/// Stakes of claimants.
 		type Providers: Providers<AccountId, Balance>;
+		/// Where auditors are paid.
+		type Credits: WorkCredits<AccountId>;
+		/// Number of the current epoch.
+		type Epochs: Get<u64>;
+		/// Slots of an epoch.
+		type EpochLength: Get<u64>;
+		/// Randomness of the current epoch, from what the blocks of the one before carry: nobody knows all of it before the last of them.
+		type AuditRandomness: Randomness<H256, BlockNumber>;
 		/// Blocks from the adoption of a round in which its claims can be challenged.
 		type ChallengeWindow: Get<BlockNumber>;
 		/// Least that a challenge holds of the challenger, in planck: enough to pay for what a game costs an honest defender, twice.
@@ -187,15 +212,24 @@ pub mod pallet {
 		pub clock: BlockNumber,
 		/// Blocks that a side gains whenever its turn comes.
 		pub extension: BlockNumber,
+		/// Share of a round's claims that is audited, in millionths. If it is not zero, the challenge window has room for three epochs, for
+		/// sealing twice (the second time for challenges) and for reporting.
+		pub audit_share: Permill,
+		/// Blocks that auditors have for running a round and sealing their reports.
+		pub seal_time: BlockNumber,
+		/// Blocks that auditors have for opening them.
+		pub report_time: BlockNumber,
 		/// Type marker.
 		#[serde(skip)]
 		pub _config: core::marker::PhantomData<T>,
 	}
 
 	impl<T: Config> Default for GenesisConfig<T> {
-		/// Four hours and half an hour of 3-second blocks: no game lasts longer than 30 hours and a half.
+		/// Four hours and half an hour of 3-second blocks: no game lasts longer than 30 hours and a half. Auditors of one claim in five have
+		/// four hours and one hour.
 		fn default() -> Self {
-			Self { clock: 4_800, extension: 600, _config: PhantomData }
+			let (audit_share, seal_time, report_time) = (Permill::from_percent(20), 4_800, 1_200);
+			Self { clock: 4_800, extension: 600, audit_share, seal_time, report_time, _config: PhantomData }
 		}
 	}
 
@@ -203,8 +237,16 @@ pub mod pallet {
 	impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
 		fn build(&self) {
 			assert!(self.clock > 0, "disputes: both sides need time for a move");
+			if !self.audit_share.is_zero() {
+				assert!(self.seal_time > 0 && self.report_time > 0, "disputes: auditors need time for their reports");
+				let needed = T::EpochLength::get().saturating_mul(3).saturating_add(time_needed(self.seal_time, self.report_time).into());
+				assert!(u64::from(T::ChallengeWindow::get()) >= needed, "disputes: the challenge window is too short for audits");
+			}
 			Clock::<T>::put(self.clock);
 			Extension::<T>::put(self.extension);
+			AuditShare::<T>::put(self.audit_share);
+			SealTime::<T>::put(self.seal_time);
+			ReportTime::<T>::put(self.report_time);
 		}
 	}
 
@@ -220,9 +262,9 @@ pub mod pallet {
 
 	#[pallet::hooks]
 	impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
-		/// Ends games whose time is over, or whose claim has fallen.
+		/// Ends games whose time is over, or whose claim has fallen; then closes audits, and draws those of one round.
 		fn on_initialize(_: BlockNumberFor<T>) -> Weight {
-			Self::end_due()
+			Self::end_due().saturating_add(Self::close_due()).saturating_add(Self::draw_due())
 		}
 
 		fn integrity_test() {
@@ -282,6 +324,49 @@ pub mod pallet {
 			let records = Self::do_play(&who, claim, challenger, position, &action)?;
 			Ok(Some(Self::weight_of(&action, records)).into())
 		}
+
+		/// Has the caller drawn as an auditor, from the second epoch after this one on. It must be an active provider that offers to verify.
+		#[pallet::call_index(3)]
+		#[pallet::weight(T::WeightInfo::enroll())]
+		pub fn enroll(origin: OriginFor<T>) -> DispatchResult {
+			let who = ensure_signed(origin)?;
+			Self::do_enroll(who)
+		}
+
+		/// Has the caller no longer drawn as an auditor, from the second epoch after this one on. What it was drawn for before is still to be
+		/// done.
+		#[pallet::call_index(4)]
+		#[pallet::weight(T::WeightInfo::resign())]
+		pub fn resign(origin: OriginFor<T>) -> DispatchResult {
+			let who = ensure_signed(origin)?;
+			Self::do_resign(who)
+		}
+
+		/// Commits the caller to its report about the work that it was drawn to audit in this round: [`seal_report`] of it.
+		///
+		/// [`seal_report`]: neuroshard_types::audit::seal_report
+		#[pallet::call_index(5)]
+		#[pallet::weight(T::WeightInfo::seal_audit())]
+		pub fn seal_audit(origin: OriginFor<T>, run: RunId, round: RoundIndex, sealed: H256) -> DispatchResult {
+			let auditor = ensure_signed(origin)?;
+			Self::do_seal(auditor, run, round, sealed)
+		}
+
+		/// Opens the report that the caller has sealed. From then on its stake answers for a sample, until the audit closes.
+		#[pallet::call_index(6)]
+		#[pallet::weight(T::WeightInfo::report_audit())]
+		pub fn report_audit(origin: OriginFor<T>, run: RunId, round: RoundIndex, salt: [u8; 32], report: Report) -> DispatchResult {
+			let auditor = ensure_signed(origin)?;
+			Self::do_report(auditor, run, round, &salt, report)
+		}
+
+		/// Disputes the sample that `who` reported as an auditor in this round, and holds a bond of the caller. The auditor moves first.
+		#[pallet::call_index(7)]
+		#[pallet::weight(T::WeightInfo::challenge_audit())]
+		pub fn challenge_audit(origin: OriginFor<T>, run: RunId, round: RoundIndex, who: AccountId) -> DispatchResult {
+			let challenger = ensure_signed(origin)?;
+			Self::do_challenge_audit(challenger, ClaimId { run, round, kind: ClaimKind::Audit, who })
+		}
 	}
 
 	#[pallet::extra_constants]
@@ -320,6 +405,31 @@ pub mod pallet {
 		/// What holds for all games.
 		pub fn terms() -> Terms {
 			Self::read_terms()
+		}
+
+		/// What `auditor` was drawn for in this round, until the audit closes.
+		pub fn audit(run: RunId, round: RoundIndex, auditor: AccountId) -> Option<AuditView> {
+			Self::read_audit(run, round, &auditor)
+		}
+
+		/// What `auditor` was drawn for in all rounds, at most [`crate::MAX_LISTED`] of them.
+		pub fn audits_of(auditor: AccountId) -> Vec<AuditView> {
+			Self::list_audits(&auditor)
+		}
+
+		/// What the sample that `auditor` reported in this round is judged by, until the audit closes.
+		pub fn audit_claim(run: RunId, round: RoundIndex, auditor: AccountId) -> Option<AuditClaim> {
+			Self::sample_of(run, round, &auditor)
+		}
+
+		/// Accounts that are enrolled as auditors.
+		pub fn verifiers() -> Vec<AccountId> {
+			Self::list_verifiers()
+		}
+
+		/// What holds for all audits.
+		pub fn audit_terms() -> AuditTerms {
+			Self::read_audit_terms()
 		}
 	}
 

@@ -6,16 +6,17 @@ use frame_support::{
 	traits::{
 		fungible::{Inspect, Mutate},
 		tokens::{Fortitude, Precision, Preservation},
-		ConstU128, ConstU32, Hooks,
+		ConstU128, ConstU32, ConstU64, Hooks, Randomness,
 	},
 };
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, WorkClaim},
+	proof::ProofKind,
 	provider::{HardwareProfile, PonwKey, Role},
-	traits::{Providers, SlashTo},
-	AccountId, Balance, BlockNumber, RoundIndex, RunId,
+	traits::{Providers, SlashTo, WorkCredits},
+	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
-use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult, Perbill};
+use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult, Perbill, Permill};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Existential deposit of the mock.
@@ -36,6 +37,13 @@ pub const EXTENSION: BlockNumber = 3;
 pub const MAX_ENDS: u32 = 2;
 /// Most outer steps of an attestation.
 pub const MAX_REPLAY: u32 = 4;
+
+/// Slots of an epoch.
+pub const EPOCH_LENGTH: u64 = 4;
+/// Blocks for sealing a report.
+pub const SEAL_TIME: BlockNumber = 5;
+/// Blocks for opening it.
+pub const REPORT_TIME: BlockNumber = 3;
 
 /// Account number `tag`. Those below 100 have [`FUNDS`] or, from 50 on, [`STAKE`].
 pub const fn account(tag: u8) -> AccountId {
@@ -120,8 +128,24 @@ parameter_types! {
 	pub static Condemned: Vec<ClaimId> = Vec::new();
 	/// Excluded claims.
 	pub static Excluded: BTreeSet<ClaimId> = BTreeSet::new();
+	/// What an audit of any run is worth.
 	pub static AuditUnits: u128 = 0;
-	pub const Window: BlockNumber = WINDOW;
+	/// The current epoch.
+	pub static Epoch: u64 = 0;
+	/// Randomness of the epoch.
+	pub static EpochSeed: H256 = H256::zero();
+	/// Accounts that offer no role, or are not active.
+	pub static Inactive: BTreeSet<AccountId> = BTreeSet::new();
+	/// Work that was paid: who, in which role, how many units.
+	pub static Credited: Vec<(AccountId, Role, u128)> = Vec::new();
+	/// Claims that stakes answer for: open games and samples.
+	pub static OpenClaims: BTreeMap<AccountId, i64> = BTreeMap::new();
+	/// Points of reputation that were lost.
+	pub static Failures: BTreeMap<AccountId, u32> = BTreeMap::new();
+	/// Points of reputation that were gained.
+	pub static Successes: BTreeMap<AccountId, u32> = BTreeMap::new();
+	/// [`WINDOW`] in all tests of this mock; the default genesis needs a longer one.
+	pub static ChallengeWindow: BlockNumber = 28_800;
 	pub static SlashShare: Perbill = Perbill::one();
 	/// Of 50,001 planck at stake 501: less than [`BOND`].
 	pub static BondShare: Perbill = Perbill::from_percent(1);
@@ -180,8 +204,8 @@ pub fn stake_of(who: &AccountId) -> AccountId {
 }
 
 impl Providers<AccountId, Balance> for MockProviders {
-	fn is_active(_: &AccountId, _: Role) -> bool {
-		true
+	fn is_active(who: &AccountId, _: Role) -> bool {
+		!Inactive::get().contains(who)
 	}
 	fn bond(who: &AccountId) -> Balance {
 		Self::slashable(who)
@@ -203,13 +227,39 @@ impl Providers<AccountId, Balance> for MockProviders {
 		};
 		taken.expect("stakes can be slashed")
 	}
-	fn open_claim(_: &AccountId) -> DispatchResult {
+	fn open_claim(who: &AccountId) -> DispatchResult {
+		OpenClaims::mutate(|open| *open.entry(who.clone()).or_default() += 1);
 		Ok(())
 	}
-	fn close_claim(_: &AccountId) {}
+	fn close_claim(who: &AccountId) {
+		OpenClaims::mutate(|open| *open.entry(who.clone()).or_default() -= 1);
+	}
 	fn note_disputable(_: &AccountId) {}
-	fn note_success(_: &AccountId) {}
-	fn note_failure(_: &AccountId, _: u32) {}
+	fn note_success(who: &AccountId) {
+		Successes::mutate(|points| *points.entry(who.clone()).or_default() += 1);
+	}
+	fn note_failure(who: &AccountId, lost: u32) {
+		Failures::mutate(|points| *points.entry(who.clone()).or_default() += lost);
+	}
+}
+
+/// [`WorkCredits`] of the mock.
+pub struct MockCredits;
+
+impl WorkCredits<AccountId> for MockCredits {
+	fn credit(who: &AccountId, kind: ProofKind, role: Role, units: u128) {
+		assert_eq!(kind, ProofKind::Training);
+		Credited::mutate(|credited| credited.push((who.clone(), role, units)));
+	}
+}
+
+/// Randomness of the mock.
+pub struct MockRandomness;
+
+impl Randomness<H256, BlockNumber> for MockRandomness {
+	fn random(_: &[u8]) -> (H256, BlockNumber) {
+		(EpochSeed::get(), 0)
+	}
 }
 
 /// Batches of the mock.
@@ -235,6 +285,12 @@ impl crate::BenchmarkHelper for MockHelper {
 		adopt(id.run, id.round);
 		Works::mutate(|works| works.insert((id.run, id.round, id.who.clone()), claim));
 	}
+	fn verifier(who: &AccountId) {
+		Inactive::mutate(|inactive| inactive.remove(who));
+	}
+	fn epoch(epoch: u64) {
+		Epoch::set(epoch);
+	}
 	fn attestation(id: &ClaimId, claim: AttestationClaim) {
 		adopt(id.run, id.round);
 		Attestations::mutate(|attestations| attestations.insert((id.run, id.round, id.who.clone()), claim));
@@ -246,7 +302,11 @@ impl pallet_neuro_disputes::Config for Test {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type Claims = MockClaims;
 	type Providers = MockProviders;
-	type ChallengeWindow = Window;
+	type Credits = MockCredits;
+	type Epochs = Epoch;
+	type EpochLength = ConstU64<EPOCH_LENGTH>;
+	type AuditRandomness = MockRandomness;
+	type ChallengeWindow = ChallengeWindow;
 	type Bond = ConstU128<BOND>;
 	type BondShare = BondShare;
 	type MaxGamesPerDefender = MaxGames;
@@ -265,11 +325,19 @@ pub fn adopt(run: RunId, round: RoundIndex) {
 
 /// Genesis storage with these clocks.
 pub fn storage(clock: BlockNumber, extension: BlockNumber) -> sp_runtime::Storage {
+	ChallengeWindow::set(WINDOW);
 	let challengers = (1..9).map(|tag| (account(tag), FUNDS));
 	let claimants = (50..60).flat_map(|tag| [(account(tag), ED), (stake_of(&account(tag)), STAKE)]);
 	RuntimeGenesisConfig {
 		balances: pallet_balances::GenesisConfig { balances: challengers.chain(claimants).collect(), ..Default::default() },
-		disputes: pallet_neuro_disputes::GenesisConfig { clock, extension, ..Default::default() },
+		disputes: pallet_neuro_disputes::GenesisConfig {
+			clock,
+			extension,
+			audit_share: Permill::one(),
+			seal_time: SEAL_TIME,
+			report_time: REPORT_TIME,
+			..Default::default()
+		},
 		..Default::default()
 	}
 	.build_storage()
@@ -286,6 +354,14 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Holds::set(BTreeMap::new());
 		Condemned::set(Vec::new());
 		Excluded::set(BTreeSet::new());
+		AuditUnits::set(0);
+		Epoch::set(0);
+		EpochSeed::set(H256::zero());
+		Inactive::set(BTreeSet::new());
+		Credited::set(Vec::new());
+		OpenClaims::set(BTreeMap::new());
+		Failures::set(BTreeMap::new());
+		Successes::set(BTreeMap::new());
 		SlashShare::set(Perbill::one());
 		BondShare::set(Perbill::from_percent(1));
 		MaxGames::set(32);
@@ -302,7 +378,8 @@ pub fn build_and_execute(test: impl FnOnce()) {
 	});
 }
 
-/// The pallet's invariants; every claim is held once for every open game, unless it has fallen, and money only leaves by burning.
+/// The pallet's invariants; every claim is held once for every open game, unless it has fallen, stakes answer for every game and every sample,
+/// and money only leaves by burning.
 pub fn check_invariants() {
 	Disputes::do_try_state().expect("invariants hold");
 	let mut open = BTreeMap::<ClaimId, i64>::new();
@@ -310,6 +387,10 @@ pub fn check_invariants() {
 	for (claim, holds) in Holds::get() {
 		let fallen = Condemned::get().contains(&claim);
 		assert!(fallen || open.get(&claim).copied().unwrap_or_default() == holds, "{claim:?} is held {holds} times");
+	}
+	for (who, claims) in OpenClaims::get() {
+		let games = crate::Games::<Test>::iter_keys().filter(|(claim, _)| claim.who == who).count();
+		assert_eq!(claims, i64::try_from(games).expect("few games") + i64::from(Disputes::open_samples(&who)), "claims on {who:?}");
 	}
 	let accounts: Balance = frame_system::Account::<Test>::iter_values().map(|info| info.data.free + info.data.reserved).sum();
 	assert_eq!(accounts, Balances::total_issuance());

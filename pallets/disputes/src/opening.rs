@@ -42,20 +42,26 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// What `claim` is judged by, if `challenger` may dispute it now.
-	fn disputable(claim: &ClaimId, challenger: &AccountId) -> Result<Grounds, Error<T>> {
+	pub(crate) fn disputable(claim: &ClaimId, challenger: &AccountId) -> Result<Grounds, Error<T>> {
 		ensure!(claim.who != *challenger, Error::<T>::OwnClaim);
 		let adopted = T::Claims::adopted_at(claim.run, claim.round).ok_or(Error::<T>::NotAdopted)?;
 		ensure!(Self::now() < adopted.saturating_add(T::ChallengeWindow::get()), Error::<T>::WindowOver);
-		ensure!(!T::Claims::is_condemned(claim), Error::<T>::Condemned);
+		ensure!(!Self::is_condemned(claim), Error::<T>::Condemned);
 		ensure!(!Games::<T>::contains_key(claim, challenger), Error::<T>::AlreadyOpen);
 		grounds::of::<T>(claim).ok_or(Error::<T>::NoClaim)
 	}
 
 	/// Takes the bond and begins the game.
-	fn open(claim: ClaimId, challenger: AccountId, doubt: Option<Doubt>, position: Position, grounds: &Grounds) -> DispatchResult {
+	pub(crate) fn open(
+		claim: ClaimId,
+		challenger: AccountId,
+		doubt: Option<Doubt>,
+		position: Position,
+		grounds: &Grounds,
+	) -> DispatchResult {
 		let (bond, now, clock) = (Self::price_against(&claim.who)?, Self::now(), Clock::<T>::get());
 		T::Currency::hold(&HoldReason::Challenge.into(), &challenger, bond)?;
-		T::Claims::hold(&claim);
+		Self::hold(&claim);
 		T::Providers::open_claim(&claim.who)?;
 		Self::load(&claim.who, bond);
 		let deadline = now.saturating_add(clock).saturating_add(Self::gain(position.turn(), &claim.who));

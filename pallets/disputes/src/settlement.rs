@@ -11,7 +11,7 @@ use frame_support::{
 	},
 };
 use neuroshard_types::{
-	dispute::{ClaimId, Claims, Decision},
+	dispute::{ClaimId, Decision},
 	traits::{Providers, SlashTo},
 	AccountId, Balance,
 };
@@ -46,12 +46,12 @@ impl<T: Config> Pallet<T> {
 		Self::leave(&claim, &challenger, game);
 		match decision {
 			Decision::Fraud | Decision::DefenderLate => {
-				T::Claims::condemn(&claim);
+				Self::condemn(&claim);
 				if Dockets::<T>::contains_key(&claim) {
 					Fallen::<T>::insert(&claim, ());
 				}
 			}
-			Decision::Unfounded | Decision::ChallengerLate => T::Claims::release(&claim),
+			Decision::Unfounded | Decision::ChallengerLate => Self::release(&claim),
 		}
 		let Loss { rewarded, receiver, burned } = loss;
 		Self::deposit_event(Event::Decided {
@@ -72,13 +72,15 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn end_moot(claim: ClaimId, challenger: AccountId, game: Game) {
 		Self::return_bond(&challenger, game.bond);
 		Self::leave(&claim, &challenger, game);
-		T::Claims::release(&claim);
+		Self::release(&claim);
 		Self::deposit_event(Event::Moot { claim, challenger });
 	}
 
-	/// Who is rewarded when `claim` falls by the game of `winner`: the earliest opener among the games about it that are open.
+	/// Who is rewarded when `claim` falls by the game of `winner`: the earliest opener among the games about it that are open, but before
+	/// all others one who was drawn to audit it.
 	fn receiver(claim: &ClaimId, winner: &AccountId) -> AccountId {
-		Dockets::<T>::get(claim).map_or_else(|| winner.clone(), |docket| docket.first)
+		let first = Self::first_auditor(claim).or_else(|| Some(Dockets::<T>::get(claim)?.first));
+		first.unwrap_or_else(|| winner.clone())
 	}
 
 	/// Takes [`Config::SlashShare`] of what `who` has at stake: half of it goes to `receiver`, the other half is burned.

@@ -15,7 +15,8 @@ impl<T: Config> Pallet<T> {
 		Self::holds_are_the_bonds_of_open_games()?;
 		Self::loads_are_the_open_games_of_their_defenders()?;
 		Self::every_game_has_its_deadline()?;
-		Self::dockets_link_the_open_games()
+		Self::dockets_link_the_open_games()?;
+		Self::audits_are_sound()
 	}
 
 	/// What is held of every challenger is the sum of its bonds.

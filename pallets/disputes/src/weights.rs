@@ -30,6 +30,24 @@ pub trait WeightInfo {
 	fn end_late() -> Weight;
 	/// The transaction extension, for a `play`.
 	fn check_turn() -> Weight;
+	/// `enroll`, the list of verifiers being full.
+	fn enroll() -> Weight;
+	/// `resign`, the list of verifiers being full.
+	fn resign() -> Weight;
+	/// `seal_audit`.
+	fn seal_audit() -> Weight;
+	/// `report_audit`, the work being excluded.
+	fn report_audit() -> Weight;
+	/// `challenge_audit`.
+	fn challenge_audit() -> Weight;
+	/// Looking for a round that is to be drawn.
+	fn draw_idle() -> Weight;
+	/// Drawing so many audits of a round with 128 places, the list of verifiers being full.
+	fn draw(audits: u32) -> Weight;
+	/// Looking for audits that are to be closed.
+	fn close_idle() -> Weight;
+	/// Closing an audit, the list of verifiers being full.
+	fn close() -> Weight;
 }
 
 /// Microseconds of compute as weight.
@@ -45,6 +63,8 @@ const PLAN: Weight = micros(2_000);
 const VERDICT: Weight = micros(5_000);
 /// Blake2 in the runtime's WASM, picoseconds a byte.
 const HASH: u64 = 10_000;
+/// Decoding and encoding a full list of verifiers, and looking through it.
+const LIST: Weight = micros(150);
 /// Decoding and encoding a game and what belongs to it.
 const SMALL: Weight = micros(20);
 
@@ -56,16 +76,21 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 		T::DbWeight::get().reads_writes(reads, writes)
 	}
 
-	/// What a claim is judged by. Reads: run, and the records; the first and the last one twice.
+	/// What a claim is judged by. Reads: run, and the records; the first and the last one twice. For a sample its auditor and audit besides.
 	fn grounds(records: u32) -> Weight {
 		let records = u64::from(records).saturating_add(2);
-		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_add(1), 0))
+		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_add(3), 0))
 	}
 
 	/// A game leaves. Reads: provider, the defender's load, two neighbours, docket twice. Writes: provider, load, game, deadline, two
 	/// neighbours, docket, fallen claim.
 	fn leave() -> Weight {
 		SMALL.saturating_add(Self::db(6, 8))
+	}
+
+	/// What a game's end does to the audit that its claim belongs to, which may close with it. Reads: auditor, audit twice, three dockets.
+	fn audit() -> Weight {
+		SMALL.saturating_add(Self::db(6, 0)).saturating_add(<Self as WeightInfo>::close())
 	}
 
 	/// A bond goes back. Reads and writes: account, hold.
@@ -90,12 +115,18 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	}
 	// Reads and writes: as any other move. The hashing of the witness is part of the verdict.
 	fn piece(records: u32) -> Weight {
-		SMALL.saturating_add(Self::verdict()).saturating_add(Self::grounds(records)).saturating_add(Self::db(3, 3))
+		SMALL.saturating_add(Self::verdict()).saturating_add(Self::grounds(records)).saturating_add(Self::db(5, 3))
 	}
 	// Reads: docket, provider three times, its account and hold twice, the receiver's account. Writes: provider, account and hold twice, the
-	// receiver's account, and one for the fallen claim. And `Claims::condemn`: 13 reads, 12 writes, twenty passes through 128 places.
+	// receiver's account, and one for the fallen claim. And `Claims::condemn`: 13 reads, 12 writes, twenty passes through 128 places. Of audits:
+	// audit, two games, epoch, verifiers read; audit, verifiers written.
 	fn decide() -> Weight {
-		micros(60 + 768 + 50).saturating_add(Self::bond()).saturating_add(Self::leave()).saturating_add(Self::db(9 + 13, 8 + 12))
+		micros(60 + 768 + 50)
+			.saturating_add(LIST)
+			.saturating_add(Self::audit())
+			.saturating_add(Self::bond())
+			.saturating_add(Self::leave())
+			.saturating_add(Self::db(9 + 13 + 5, 8 + 12 + 2))
 	}
 	// Reads: fallen claim, block that was swept to, deadline, and one for every block that is passed over. Writes: block that was swept to.
 	fn end_due(passed: u32) -> Weight {
@@ -103,7 +134,7 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	}
 	// Reads: fallen claim, docket, game, and a proof that may become final: seven, and six writes.
 	fn end_moot() -> Weight {
-		SMALL.saturating_add(Self::bond()).saturating_add(Self::leave()).saturating_add(Self::db(3 + 7, 6))
+		SMALL.saturating_add(Self::bond()).saturating_add(Self::leave()).saturating_add(Self::audit()).saturating_add(Self::db(3 + 7, 6))
 	}
 	// Reads: deadline, game, fallen claim, two records.
 	fn end_late() -> Weight {
@@ -112,6 +143,48 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	// Reads: game, fallen claim. The position of a few hundred bytes is hashed, as in `play`.
 	fn check_turn() -> Weight {
 		micros(15).saturating_add(Self::db(2, 0))
+	}
+	// Reads: provider, epoch, verifiers. Writes: verifiers.
+	fn enroll() -> Weight {
+		SMALL.saturating_add(LIST).saturating_add(Self::db(3, 1))
+	}
+	// Reads: epoch, verifiers. Writes: verifiers.
+	fn resign() -> Weight {
+		SMALL.saturating_add(LIST).saturating_add(Self::db(2, 1))
+	}
+	// Reads: auditor, audit, time for reporting. Writes: audit.
+	fn seal_audit() -> Weight {
+		SMALL.saturating_add(Self::db(3, 1))
+	}
+	// Reads: auditor, audit, genesis hash, provider twice. Writes: provider, audit. And `Claims::exclude`, as in `decide`.
+	fn report_audit() -> Weight {
+		SMALL.saturating_add(micros(768)).saturating_add(Self::db(5 + 13, 2 + 12))
+	}
+	// As for work. Reads besides: auditor and audit, three times.
+	fn challenge_audit() -> Weight {
+		Self::challenge(1).saturating_add(Self::db(6, 0))
+	}
+	// Reads: numbers in use, oldest entry, epoch.
+	fn draw_idle() -> Weight {
+		micros(5).saturating_add(Self::db(3, 0))
+	}
+	// Reads: record three times, run twice, window, both times, share, verifiers, randomness, numbers in use. Writes: entry, numbers in use of
+	// both queues. For every audit: two auditors, audit, entry written. 770 numbers are drawn, each a hash.
+	fn draw(audits: u32) -> Weight {
+		let each = u64::from(audits);
+		let lots = micros(each.saturating_mul(20).saturating_add(3_000));
+		lots.saturating_add(LIST)
+			.saturating_add(RECORD.saturating_mul(3))
+			.saturating_add(Self::db(12, each.saturating_mul(4).saturating_add(3)))
+	}
+	// Reads: numbers in use, oldest entry, audit. Writes: numbers in use.
+	fn close_idle() -> Weight {
+		micros(5).saturating_add(Self::db(3, 1))
+	}
+	// Reads: entry, audit, three dockets, record; for each auditor provider four times, epoch, verifiers, rates, era, points, total. Writes: entry,
+	// audit; for each auditor itself, provider twice, verifiers, points, total.
+	fn close() -> Weight {
+		SMALL.saturating_add(RECORD).saturating_add(LIST.saturating_mul(2)).saturating_add(Self::db(6 + 2 * 10, 2 + 2 * 6))
 	}
 }
 
@@ -143,5 +216,32 @@ impl WeightInfo for () {
 	}
 	fn check_turn() -> Weight {
 		SMALL
+	}
+	fn enroll() -> Weight {
+		LIST
+	}
+	fn resign() -> Weight {
+		LIST
+	}
+	fn seal_audit() -> Weight {
+		SMALL
+	}
+	fn report_audit() -> Weight {
+		SMALL
+	}
+	fn challenge_audit() -> Weight {
+		Self::challenge(1)
+	}
+	fn draw_idle() -> Weight {
+		SMALL
+	}
+	fn draw(audits: u32) -> Weight {
+		SMALL.saturating_mul(audits.into())
+	}
+	fn close_idle() -> Weight {
+		SMALL
+	}
+	fn close() -> Weight {
+		LIST
 	}
 }

@@ -57,12 +57,12 @@ pub fn sampled_steps(train: &TrainConfig) -> Range<u32> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum AuditPhase {
-	/// The auditor is to seal its report. Left when both have sealed, or at the deadline.
+	/// Auditors seal their reports. Left when both have, or at the deadline.
 	Sealing,
-	/// The auditor is to open what it sealed. Left when both have reported, or at the deadline.
+	/// Auditors who have sealed open their reports. Left when all of them have, or at the deadline.
 	Reporting,
-	/// Nothing more is asked of this auditor, or nothing more is accepted; samples can be challenged until the challenge window of the
-	/// round is over. Then the audit closes, unless a game about a sample of it is open.
+	/// Samples can be challenged until the challenge window of the round is over. Then the audit closes, or later, with the last of the
+	/// games about the work or a sample that are open.
 	Waiting,
 }
 
@@ -79,9 +79,9 @@ pub struct AuditView {
 	pub partner: AccountId,
 	/// The sample is the state root after this inner step, counted from 0.
 	pub step: u32,
-	/// What is asked of this auditor now.
+	/// Where it stands.
 	pub phase: AuditPhase,
-	/// Last block in which what [`Self::phase`] asks for is accepted; while [`AuditPhase::Waiting`] the block in which the audit closes.
+	/// Last block in which what [`Self::phase`] is for is accepted; [`Self::closes_at`] while [`AuditPhase::Waiting`].
 	pub deadline: BlockNumber,
 	/// What this auditor has sealed.
 	pub sealed: Option<H256>,
@@ -91,7 +91,7 @@ pub struct AuditView {
 	pub partner_sealed: bool,
 	/// What the partner has reported.
 	pub partner_report: Option<Report>,
-	/// Block in which the audit closes: the first one after the round's challenge window.
+	/// Block in which the audit closes: the first one in which the work cannot be challenged any more.
 	pub closes_at: BlockNumber,
 }
 

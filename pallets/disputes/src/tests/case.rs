@@ -34,6 +34,9 @@ const PLACE: u32 = 1;
 /// A mistake in the fourth inner step, which ends the second interval.
 pub const MISTAKE: Mistake = Mistake { step: 3, stage: 3, output: 0, element: 1_999, mask: 1 << 22 };
 
+/// A mistake in the third inner step, before any sample.
+pub const EARLY_MISTAKE: Mistake = Mistake { step: 2, ..MISTAKE };
+
 /// Numbers that are nobody else's.
 fn noise(seed: u64, count: usize) -> impl Iterator<Item = f32> {
 	let mut state = seed;
@@ -176,6 +179,15 @@ pub fn work(mistake: Option<Mistake>) -> Work {
 	let (_, delta) = story.delta().expect("a round").expect("a delta");
 	let committed = (1..).zip(roots).filter(|(step, _)| round().train.commits_after(*step)).map(|(_, root)| H256(root));
 	Work { state_roots: committed.collect::<Vec<_>>().try_into().expect("few roots"), delta_root: H256(delta), delta_bytes: 1, tokens: 160 }
+}
+
+/// The state that an audit samples, with or without a mistake before it.
+pub fn sample(mistake: Option<Mistake>) -> H256 {
+	let story = round().story();
+	let mut story = if let Some(mistake) = mistake { story.with_mistake(mistake) } else { story };
+	let sampled = neuroshard_types::audit::sampled_steps(&round().train);
+	assert_eq!(sampled, 2..3, "there is one step to sample");
+	H256(*story.roots(0, 3).expect("a round").last().expect("three roots"))
 }
 
 /// What an honest challenger doubts in `work`.

@@ -1,5 +1,6 @@
 //! Behaviour of the pallet, one file a subject.
 
+mod audits;
 mod case;
 mod clocks;
 mod games;

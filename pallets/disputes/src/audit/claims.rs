@@ -1,0 +1,74 @@
+//! Samples as claims: what they are judged by, and what verdicts do to them.
+
+use crate::{Audits, Config, Error, Games, Pallet};
+use neuroshard_graph::game::open_sample;
+use neuroshard_types::{
+	audit::AuditClaim,
+	dispute::{ClaimId, ClaimKind, Claims},
+	AccountId, RoundIndex, RunId,
+};
+use sp_runtime::DispatchResult;
+
+impl<T: Config> Pallet<T> {
+	/// What the sample of `auditor` is judged by; `None` if it reported none, its audit is closed, or the record is gone.
+	pub(crate) fn sample_of(run: RunId, round: RoundIndex, auditor: &AccountId) -> Option<AuditClaim> {
+		let (claim, audit) = Self::audit_by(run, round, auditor)?;
+		let sample = audit.part(auditor)?.sample()?;
+		let claim = T::Claims::work(run, round, &claim.who)?;
+		Some(AuditClaim { claim, step: audit.step, sample })
+	}
+
+	/// See [`crate::Call::challenge_audit`].
+	pub(crate) fn do_challenge_audit(challenger: AccountId, claim: ClaimId) -> DispatchResult {
+		let grounds = Self::disputable(&claim, &challenger)?;
+		let AuditClaim { step, sample, .. } = Self::sample_of(claim.run, claim.round, &claim.who).ok_or(Error::<T>::NoClaim)?;
+		let position = grounds.judge(|setting| open_sample(setting, step, sample.0)).map_err(Error::<T>::from)?;
+		Self::open(claim, challenger, None, position, &grounds)
+	}
+
+	/// Whether this claim was proven false, or not defended.
+	pub(crate) fn is_condemned(claim: &ClaimId) -> bool {
+		match claim.kind {
+			ClaimKind::Audit => Self::audit_by(claim.run, claim.round, &claim.who)
+				.and_then(|(_, audit)| Some(audit.part(&claim.who)?.condemned))
+				.unwrap_or(false),
+			ClaimKind::Work | ClaimKind::Attestation => T::Claims::is_condemned(claim),
+		}
+	}
+
+	/// A game about `claim` begins.
+	pub(crate) fn hold(claim: &ClaimId) {
+		// Audits look for open games themselves.
+		if claim.kind != ClaimKind::Audit {
+			T::Claims::hold(claim);
+		}
+	}
+
+	/// A game about `claim` has ended without fraud, and left.
+	pub(crate) fn release(claim: &ClaimId) {
+		if claim.kind != ClaimKind::Audit {
+			T::Claims::release(claim);
+		}
+		Self::close_overdue(claim);
+	}
+
+	/// A game about `claim` has proven it false, or it was not defended, and the game has left.
+	pub(crate) fn condemn(claim: &ClaimId) {
+		if let (ClaimKind::Audit, Some((of, mut audit))) = (claim.kind, Self::audit_by(claim.run, claim.round, &claim.who)) {
+			if let Some(part) = audit.part_mut(&claim.who) {
+				part.condemned = true;
+			}
+			Audits::<T>::insert(of, audit);
+		}
+		T::Claims::condemn(claim);
+		Self::drop_verifier(&claim.who);
+		Self::close_overdue(claim);
+	}
+
+	/// Among the auditors that were drawn for `claim` and have an open game about it, the one that opened first.
+	pub(crate) fn first_auditor(claim: &ClaimId) -> Option<AccountId> {
+		let audit = Audits::<T>::get(claim)?;
+		let opened = audit.parts.into_iter().filter_map(|part| Some((Games::<T>::get(claim, &part.auditor)?.opened_at(), part.auditor)));
+		opened.min().map(|(_, auditor)| auditor)
+	}
+}

@@ -1,0 +1,66 @@
+//! What auditors do: seal, then report.
+
+use super::Audit;
+use crate::{Audits, Config, Drawn, Error, Event, Pallet, ReportTime};
+use frame_support::ensure;
+use frame_system::pallet_prelude::BlockNumberFor;
+use neuroshard_types::{
+	audit::{seal_report, AuditPhase, Report},
+	dispute::{ClaimId, ClaimKind, Claims},
+	provider::Role,
+	traits::Providers,
+	AccountId, RoundIndex, RunId, H256,
+};
+use sp_runtime::DispatchResult;
+
+impl<T: Config> Pallet<T> {
+	/// The audit of a round that `auditor` was drawn for, with the claim that it is of.
+	pub(crate) fn audit_by(run: RunId, round: RoundIndex, auditor: &AccountId) -> Option<(ClaimId, Audit)> {
+		let who = Drawn::<T>::get(auditor, (run, round))?;
+		let claim = ClaimId { run, round, kind: ClaimKind::Work, who };
+		let audit = Audits::<T>::get(&claim)?;
+		Some((claim, audit))
+	}
+
+	/// See [`crate::Call::seal_audit`].
+	pub(crate) fn do_seal(auditor: AccountId, run: RunId, round: RoundIndex, sealed: H256) -> DispatchResult {
+		let (claim, mut audit) = Self::audit_by(run, round, &auditor).ok_or(Error::<T>::NotDrawn)?;
+		let (now, phase) = (Self::now(), audit.phase(Self::now()));
+		let part = audit.part_mut(&auditor).ok_or(Error::<T>::NotDrawn)?;
+		ensure!(part.sealed.is_none(), Error::<T>::AlreadySealed);
+		ensure!(phase == AuditPhase::Sealing, Error::<T>::SealingOver);
+		part.sealed = Some(sealed);
+		if audit.parts.iter().all(|part| part.sealed.is_some()) {
+			audit.report_by = now.saturating_add(ReportTime::<T>::get());
+		}
+		Audits::<T>::insert(claim, audit);
+		Self::deposit_event(Event::AuditSealed { run, round, auditor, sealed });
+		Ok(())
+	}
+
+	/// See [`crate::Call::report_audit`].
+	pub(crate) fn do_report(auditor: AccountId, run: RunId, round: RoundIndex, salt: &[u8; 32], report: Report) -> DispatchResult {
+		let (claim, mut audit) = Self::audit_by(run, round, &auditor).ok_or(Error::<T>::NotDrawn)?;
+		let phase = audit.phase(Self::now());
+		let part = audit.part_mut(&auditor).ok_or(Error::<T>::NotDrawn)?;
+		let sealed = part.sealed.ok_or(Error::<T>::NothingSealed)?;
+		ensure!(part.report.is_none(), Error::<T>::AlreadyReported);
+		ensure!(phase != AuditPhase::Sealing, Error::<T>::StillSealing);
+		ensure!(phase == AuditPhase::Reporting, Error::<T>::ReportingOver);
+		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::default());
+		ensure!(seal_report(genesis, run, round, &auditor, salt, &report) == sealed, Error::<T>::SealBroken);
+		if let Report::Sample(_) = report {
+			// From here to the close, the auditor answers for it with its stake.
+			ensure!(T::Providers::is_active(&auditor, Role::Verifier), Error::<T>::NotVerifier);
+			T::Providers::open_claim(&auditor)?;
+		}
+		part.report = Some(report);
+		let unavailable = audit.is_unavailable();
+		Audits::<T>::insert(&claim, audit);
+		Self::deposit_event(Event::AuditReported { run, round, auditor, report });
+		if unavailable {
+			T::Claims::exclude(&claim);
+		}
+		Ok(())
+	}
+}

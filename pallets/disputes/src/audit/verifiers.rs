@@ -1,0 +1,50 @@
+//! The list that auditors are drawn from.
+
+use super::Verifier;
+use crate::{Config, Error, Event, Pallet, Verifiers};
+use frame_support::{ensure, traits::Get};
+use neuroshard_types::{provider::Role, traits::Providers, AccountId};
+use sp_runtime::DispatchResult;
+
+impl<T: Config> Pallet<T> {
+	/// See [`crate::Call::enroll`].
+	pub(crate) fn do_enroll(who: AccountId) -> DispatchResult {
+		ensure!(T::Providers::is_active(&who, Role::Verifier), Error::<T>::NotVerifier);
+		let since = T::Epochs::get();
+		Verifiers::<T>::try_mutate(|verifiers| {
+			verifiers.retain(|verifier| !verifier.has_left(since));
+			let place = match verifiers.binary_search_by(|verifier| verifier.account.cmp(&who)) {
+				Ok(_) => return Err(Error::<T>::AlreadyEnrolled),
+				Err(place) => place,
+			};
+			let verifier = Verifier { account: who.clone(), since, until: None };
+			verifiers.try_insert(place, verifier).map_err(|_| Error::<T>::TooManyVerifiers)
+		})?;
+		Self::deposit_event(Event::VerifierEnrolled { who });
+		Ok(())
+	}
+
+	/// See [`crate::Call::resign`].
+	pub(crate) fn do_resign(who: AccountId) -> DispatchResult {
+		ensure!(Self::strike(&who), Error::<T>::NotEnrolled);
+		Self::deposit_event(Event::VerifierResigned { who });
+		Ok(())
+	}
+
+	/// Has `who` leave the list, if it is on it.
+	pub(crate) fn drop_verifier(who: &AccountId) {
+		if Self::strike(who) {
+			Self::deposit_event(Event::VerifierDropped { who: who.clone() });
+		}
+	}
+
+	/// Whether `who` was enrolled, and is not any more.
+	fn strike(who: &AccountId) -> bool {
+		let mut verifiers = Verifiers::<T>::get();
+		let enrolled = |verifier: &&mut Verifier| verifier.account == *who && verifier.until.is_none();
+		let Some(verifier) = verifiers.iter_mut().find(enrolled) else { return false };
+		verifier.until = Some(T::Epochs::get());
+		Verifiers::<T>::put(verifiers);
+		true
+	}
+}

@@ -1,0 +1,153 @@
+//! Sealing and reporting.
+
+use super::*;
+use crate::Error;
+
+#[test]
+fn both_seal_before_either_reports() {
+	build_and_execute(|| {
+		let (_, [first, second]) = drawn();
+		assert_eq!((view(&first).phase, view(&first).deadline), (AuditPhase::Sealing, 7));
+		assert_noop!(open(&first, 1, truth()), Error::<Test>::NothingSealed);
+		assert_ok!(seal(&first, 1, truth()));
+		assert_noop!(seal(&first, 2, JUNK), Error::<Test>::AlreadySealed);
+		assert_noop!(open(&first, 1, truth()), Error::<Test>::StillSealing);
+		next_block();
+		assert_ok!(seal(&second, 2, truth()));
+		// Nobody is waited for any more: there are three blocks from here.
+		assert_eq!((view(&first).phase, view(&first).deadline), (AuditPhase::Reporting, 3 + REPORT_TIME));
+		assert_ok!(open(&first, 1, truth()));
+		assert_noop!(open(&first, 1, truth()), Error::<Test>::AlreadyReported);
+		assert_noop!(seal(&first, 1, truth()), Error::<Test>::AlreadySealed);
+		assert_eq!(view(&second).phase, AuditPhase::Reporting);
+		assert_ok!(open(&second, 2, truth()));
+		let shown = view(&second);
+		assert_eq!((shown.phase, shown.deadline, shown.closes_at), (AuditPhase::Waiting, 31, 31));
+		assert_eq!((shown.subject, shown.partner, shown.step), (HONEST, first, 2));
+		assert_eq!((shown.sealed, shown.report), (Some(sealed(&second, 2, truth())), Some(truth())));
+		assert_eq!((shown.partner_sealed, shown.partner_report), (true, Some(truth())));
+	});
+}
+
+#[test]
+fn sealing_and_reporting_end_with_their_deadlines() {
+	build_and_execute(|| {
+		let (_, [first, second]) = drawn();
+		run_to(7);
+		assert_ok!(seal(&first, 1, truth()));
+		next_block();
+		assert_noop!(seal(&second, 1, truth()), Error::<Test>::SealingOver);
+		assert_noop!(open(&second, 1, truth()), Error::<Test>::NothingSealed);
+		// The other one is waited for no longer.
+		assert_eq!((view(&first).phase, view(&first).deadline), (AuditPhase::Reporting, 10));
+		run_to(10);
+		let storage = Audits::<Test>::iter().collect::<Vec<_>>();
+		assert_ok!(open(&first, 1, truth()));
+		// Had it come a block later:
+		storage.into_iter().for_each(|(claim, audit)| Audits::<Test>::insert(claim, audit));
+		OpenClaims::set(Default::default());
+		System::set_block_number(11);
+		assert_noop!(open(&first, 1, truth()), Error::<Test>::ReportingOver);
+		assert_eq!(view(&first).phase, AuditPhase::Waiting);
+	});
+}
+
+#[test]
+fn an_audit_that_nobody_seals_just_waits_for_its_close() {
+	build_and_execute(|| {
+		let (_, [first, _]) = drawn();
+		run_to(8);
+		assert_eq!((view(&first).phase, view(&first).deadline), (AuditPhase::Waiting, 31));
+	});
+}
+
+#[test]
+fn a_seal_opens_with_its_own_salt_and_report_only() {
+	build_and_execute(|| {
+		let (_, [first, second]) = drawn();
+		assert_ok!(seal(&first, 1, truth()));
+		assert_ok!(seal(&second, 2, truth()));
+		assert_noop!(open(&first, 2, truth()), Error::<Test>::SealBroken);
+		assert_noop!(open(&first, 1, JUNK), Error::<Test>::SealBroken);
+		assert_noop!(open(&first, 1, Report::Unavailable), Error::<Test>::SealBroken);
+		assert_ok!(open(&first, 1, truth()));
+	});
+}
+
+#[test]
+fn a_copied_seal_opens_with_nothing() {
+	build_and_execute(|| {
+		let (_, [first, second]) = drawn();
+		assert_ok!(seal(&first, 1, truth()));
+		// The second auditor has not worked: it seals what the first one did, and then knows salt and sample.
+		assert_ok!(Disputes::seal_audit(signed(&second), 0, case::ROUND, sealed(&first, 1, truth())));
+		assert_ok!(open(&first, 1, truth()));
+		assert_noop!(open(&second, 1, truth()), Error::<Test>::SealBroken);
+	});
+}
+
+#[test]
+fn only_who_was_drawn_seals_and_reports() {
+	build_and_execute(|| {
+		let (_, auditors) = drawn();
+		let other = (0..3).map(verifier).find(|who| !auditors.contains(who)).expect("one of three");
+		for who in [other, HONEST, NOBODY] {
+			assert_noop!(seal(&who, 1, truth()), Error::<Test>::NotDrawn);
+			assert_noop!(open(&who, 1, truth()), Error::<Test>::NotDrawn);
+			assert_eq!(Disputes::audit(0, case::ROUND, who), None);
+		}
+		let other_round = Disputes::seal_audit(signed(&auditors[0]), 0, case::ROUND + 1, H256::zero());
+		assert_eq!(other_round, Err(Error::<Test>::NotDrawn.into()));
+	});
+}
+
+#[test]
+fn a_sample_is_answered_for_with_a_stake_until_the_close() {
+	build_and_execute(|| {
+		let (_, [first, second]) = drawn();
+		assert_ok!(seal(&first, 1, truth()));
+		assert_ok!(seal(&second, 1, Report::Unavailable));
+		Inactive::set([first.clone()].into());
+		assert_noop!(open(&first, 1, truth()), Error::<Test>::NotVerifier);
+		Inactive::set(Default::default());
+		assert_ok!(open(&first, 1, truth()));
+		assert_ok!(open(&second, 1, Report::Unavailable));
+		let answered = || [&first, &second].map(|who| OpenClaims::get().get(who).copied().unwrap_or_default());
+		assert_eq!(answered(), [1, 0]);
+		run_to(30);
+		assert_eq!(answered(), [1, 0]);
+		next_block();
+		assert_eq!(answered(), [0, 0]);
+	});
+}
+
+#[test]
+fn work_is_left_out_if_both_say_that_it_cannot_be_had() {
+	build_and_execute(|| {
+		let (claim, auditors) = drawn();
+		for auditor in &auditors {
+			assert_ok!(seal(auditor, 1, Report::Unavailable));
+		}
+		assert_ok!(open(&auditors[0], 1, Report::Unavailable));
+		assert!(Excluded::get().is_empty());
+		assert_ok!(open(&auditors[1], 1, Report::Unavailable));
+		assert_eq!(Excluded::get(), [claim].into());
+		run_to(31);
+		// For nothing.
+		assert_eq!((closed(), credits()), (vec![(HONEST, vec![], vec![])], vec![]));
+	});
+}
+
+#[test]
+fn work_stays_if_one_of_them_has_had_it() {
+	build_and_execute(|| {
+		let (_, auditors) = drawn();
+		report_both(&auditors, [Report::Unavailable, truth()]);
+		let [lazy, paid] = auditors;
+		assert!(Excluded::get().is_empty());
+		run_to(31);
+		assert_eq!(closed(), [(HONEST, vec![paid.clone()], vec![lazy.clone()])]);
+		assert_eq!(credits(), [(paid, UNITS)]);
+		assert!(!Disputes::verifiers().contains(&lazy));
+	});
+}
