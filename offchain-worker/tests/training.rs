@@ -17,6 +17,7 @@ use neuroshard_worker::{
 		checkpoint::{decode_delta, Checkpoint, CheckpointError},
 		outer::{apply_outer, apply_outer_steps, attest, OuterError},
 		presets,
+		reach::within_reach,
 		replay::{replay_round, AdoptedRound, ReplayError},
 		round::{validation_loss, TrainError, Trained, Training},
 		shelf::Shelf,
@@ -139,6 +140,32 @@ fn three_workers_learn_together() {
 	let end = validation_loss(&mut network.engine, &checkpoint.params, &network.loader).unwrap().get();
 	assert!(end < 0.8 * start, "{start} to {end}");
 	assert!(f64::from(end) < network.dataset.manifest.unigram_entropy, "{end} against {}", network.dataset.manifest.unigram_entropy);
+}
+
+#[test]
+fn a_checkpoint_whose_loss_is_not_finite_is_attested_with_an_infinite_one() {
+	let attested = [1, 2].map(|threads| {
+		let mut network = network(threads);
+		let huge = vec![-1e10; network.genesis.params.len()];
+		let next = apply_outer(&network.engine, &network.genesis, &[huge]).unwrap();
+		let loss = validation_loss(&mut network.engine, &next.params, &network.loader);
+		assert!(matches!(loss, Err(TrainError::Diverged(None))), "{loss:?}");
+		let attested = attest(&mut network.engine, &next, &network.loader).unwrap();
+		assert_eq!((attested.checkpoint, attested.validation_loss.get()), (next.header.root(), f32::INFINITY));
+		attested
+	});
+	assert_eq!(attested[0], attested[1]);
+}
+
+#[test]
+fn what_workers_train_is_within_reach_and_a_huge_delta_is_not() {
+	let mut network = network(1);
+	let genesis = network.genesis.clone();
+	let trained = network.train(&genesis, 0, H256([5; 32]));
+	let mut delta = decode_delta(network.engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap();
+	assert!(within_reach(network.engine.train_config(), &genesis.params, &delta));
+	delta[7] = 1e38;
+	assert!(!within_reach(network.engine.train_config(), &genesis.params, &delta));
 }
 
 #[test]

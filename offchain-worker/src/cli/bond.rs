@@ -3,10 +3,7 @@
 use super::{open::open, parse, print, CliError, Common};
 use crate::chain::{staking, Call, Neuro};
 use clap::Args;
-use neuroshard_types::{
-	provider::ProviderView,
-	Balance, BlockNumber,
-};
+use neuroshard_types::{provider::ProviderView, Balance, BlockNumber};
 
 #[derive(Debug, Args)]
 pub(super) struct BondExtra {

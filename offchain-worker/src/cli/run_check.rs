@@ -131,8 +131,8 @@ impl TrainFile {
 		within("train.lr", self.lr, 0.0, 1.0)?;
 		within("train.lr_min", self.lr_min, 0.0, self.lr)?;
 		within("train.beta1", self.beta1, 0.0, 0.9999)?;
-		within("train.beta2", self.beta2, 0.0, 0.999_999)?;
-		above_zero("train.eps", self.eps, 1.0)?;
+		within("train.beta2", self.beta2, self.beta1, 0.999_999)?;
+		within("train.eps", self.eps, 1e-16, 1.0)?;
 		within("train.weight_decay", self.weight_decay, 0.0, 1.0)?;
 		above_zero("train.clip", self.clip, 1e6)?;
 		within("train.outer_lr", self.outer_lr, 0.0, 10.0)?;
@@ -192,7 +192,7 @@ mod tests {
 
 	#[test]
 	fn every_field_that_the_chain_would_refuse_is_named() {
-		let changes: [(&str, Change); 32] = [
+		let changes: [(&str, Change); 33] = [
 			("name", |file| file.name.clear()),
 			("min_participants", |file| file.min_participants = 0),
 			("min_participants", |file| file.min_participants = file.max_participants + 1),
@@ -219,7 +219,8 @@ mod tests {
 			("train.lr", |file| file.train.lr = f32::NAN),
 			("train.lr_min", |file| file.train.lr_min = file.train.lr * 2.0),
 			("train.beta1", |file| file.train.beta1 = 1.0),
-			("train.eps", |file| file.train.eps = -1.0),
+			("train.beta2", |file| file.train.beta2 = 0.5),
+			("train.eps", |file| file.train.eps = 1e-17),
 			("train.weight_decay", |file| file.train.weight_decay = f32::INFINITY),
 			("train.clip", |file| file.train.clip = 0.0),
 			("train.outer_lr", |file| file.train.outer_lr = 11.0),

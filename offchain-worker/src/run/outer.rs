@@ -12,6 +12,7 @@ use crate::{
 	train::{
 		checkpoint::{decode_delta, Checkpoint},
 		outer::{apply_outer_steps, attest},
+		reach::within_reach,
 	},
 };
 use neuroshard_types::{
@@ -47,7 +48,9 @@ impl Tasks {
 			let owner = owners.get(&(index, root)).and_then(|owner| moment.book.peer_of(owner));
 			let fetched = self.content.delta(round_label(run, index), content, owner, &peers);
 			let config = config.clone();
-			async move { (root, async { self.check_delta(run, config, root, fetched.await?).await }.await) }
+			// What is redone was voted on when it was new.
+			let voted_on = (index == round.round).then_some(round.checkpoint);
+			async move { (root, async { self.check_delta((run, config), voted_on, root, fetched.await?).await }.await) }
 		});
 		let mut missing = false;
 		for (root, result) in until_patience_ends(fetches, PATIENCE).await {
@@ -63,13 +66,29 @@ impl Tasks {
 		Ok(if missing { Effect::Incomplete } else { Effect::Fetched })
 	}
 
-	/// Checks that a delta is one of this model: a vote says that it can be applied.
-	async fn check_delta(&self, run: RunId, config: RunConfig, root: H256, bytes: Vec<u8>) -> Result<(), WorkerError> {
+	/// Checks that a delta is one of this model; and if it is to be voted on, that inner steps from the checkpoint that it started from can
+	/// have made it. A vote says both.
+	async fn check_delta(
+		&self,
+		(run, config): (RunId, RunConfig),
+		start: Option<H256>,
+		root: H256,
+		bytes: Vec<u8>,
+	) -> Result<(), WorkerError> {
 		let checked = self.checked.clone();
 		let job = self.compute.run(move |bench| {
 			let threads = bench.threads();
-			let decoded = decode_delta(bench.prepare(run, &config)?.engine.layout(), &bytes, root, threads);
-			checked.note(root, if decoded.is_ok() { Delta::Held } else { Delta::Unsound });
+			let mut prepared = bench.prepare(run, &config)?;
+			let decoded = decode_delta(prepared.engine.layout(), &bytes, root, threads);
+			let known = match (&decoded, start) {
+				(Err(_), _) => Delta::Unsound,
+				(Ok(delta), Some(start)) if !within_reach(&config.train, &prepared.at(start)?.1.params, delta) => Delta::Excessive,
+				(Ok(_), _) => Delta::Held,
+			};
+			checked.note(root, known);
+			if known == Delta::Excessive {
+				tracing::warn!("delta {root} is larger than the round's steps can have made it: it is voted against");
+			}
 			decoded?;
 			Ok(())
 		});

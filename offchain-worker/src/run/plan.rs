@@ -103,6 +103,8 @@ pub struct NextCheckpoint {
 pub enum Delta {
 	/// It is here, and one of the run's model.
 	Held,
+	/// It is here, and can be applied, but is larger than inner steps can have made it ([`crate::train::reach`]): no vote for it.
+	Excessive,
 	/// Its bytes have the root that was revealed, but are no finite delta of the run's model: asking again gives the same bytes.
 	Unsound,
 }

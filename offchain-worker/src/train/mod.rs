@@ -8,6 +8,7 @@ pub mod kept;
 pub mod outer;
 pub mod presets;
 pub mod priority;
+pub mod reach;
 pub mod replay;
 pub mod round;
 pub mod shelf;

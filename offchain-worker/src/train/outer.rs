@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{data::loader::Loader, engine::Engine};
 use neuroshard_graph::{exec::take_outer_step, outer::AggregateError};
-use neuroshard_types::run::Attestation;
+use neuroshard_types::{run::Attestation, F32};
 
 /// Why there is no next checkpoint.
 #[derive(Debug, thiserror::Error)]
@@ -58,11 +58,15 @@ pub fn apply_outer_steps<E: From<OuterError>>(
 	Ok(last.unwrap_or_else(|| start.clone()))
 }
 
-/// What a participant attests of a checkpoint: its root and its validation loss.
+/// What a participant attests of a checkpoint: its root and its validation loss. A loss that is not finite is attested as infinite: the
+/// checkpoint is what the deltas give all the same, and only claims of adopted rounds can be disputed.
 ///
 /// # Errors
 /// [`TrainError`] of the validation.
 pub fn attest(engine: &mut Engine, checkpoint: &Checkpoint, loader: &Loader) -> Result<Attestation, TrainError> {
-	let validation_loss = validation_loss(engine, &checkpoint.params, loader)?;
+	let validation_loss = match validation_loss(engine, &checkpoint.params, loader) {
+		Err(TrainError::Diverged(_)) => F32::new(f32::INFINITY),
+		loss => loss?,
+	};
 	Ok(Attestation { checkpoint: checkpoint.header.root(), validation_loss })
 }

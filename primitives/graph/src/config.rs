@@ -129,9 +129,9 @@ pub struct TrainConfig {
 	pub total_steps: u32,
 	/// AdamW first-moment decay.
 	pub beta1: F32,
-	/// AdamW second-moment decay.
+	/// AdamW second-moment decay, at least that of the first moment.
 	pub beta2: F32,
-	/// AdamW epsilon.
+	/// AdamW epsilon, at least 1e-16.
 	pub eps: F32,
 	/// Decoupled weight decay.
 	pub weight_decay: F32,

@@ -129,8 +129,9 @@ impl TrainConfig {
 		within(self.lr, 0.0, 1.0)?;
 		within(self.lr_min, 0.0, self.lr.get())?;
 		within(self.beta1, 0.0, 0.9999)?;
-		within(self.beta2, 0.0, 0.999_999)?;
-		within(self.eps, f32::MIN_POSITIVE, 1.0)?;
+		// Neither a decay below that of the first moment nor a smaller epsilon: what a step can change would have no useful bound.
+		within(self.beta2, self.beta1.get(), 0.999_999)?;
+		within(self.eps, 1e-16, 1.0)?;
 		within(self.weight_decay, 0.0, 1.0)?;
 		within(self.clip, f32::MIN_POSITIVE, 1e6)?;
 		within(self.outer_lr, 0.0, 10.0)?;

@@ -71,6 +71,10 @@ fn bad_training_is_refused_for_the_right_reason() {
 		assert_eq!(train_error(|t| t.outer_beta = bad), Some(Hyperparameter));
 	}
 	assert_eq!(train_error(|t| t.beta1 = F32::new(1.0)), Some(Hyperparameter));
+	assert_eq!(train_error(|t| (t.beta1, t.beta2) = (F32::new(0.9), F32::new(0.899))), Some(Hyperparameter));
+	assert_eq!(train_error(|t| (t.beta1, t.beta2) = (F32::new(0.9), F32::new(0.9))), None);
+	assert_eq!(train_error(|t| t.eps = F32::new(9e-17)), Some(Hyperparameter));
+	assert_eq!(train_error(|t| t.eps = F32::new(1e-16)), None);
 	assert_eq!(train_error(|t| t.lr_min = F32::new(1.0)), Some(Hyperparameter));
 }
 

@@ -131,6 +131,19 @@ fn an_unsound_delta_is_voted_against_without_asking_again() {
 }
 
 #[test]
+fn a_delta_beyond_reach_is_voted_against_and_applied_if_it_is_included_all_the_same() {
+	let (chain, mut local) = revealed_by_all(Phase::Availability);
+	local.deltas.insert(delta(1), Delta::Held);
+	local.deltas.insert(delta(3), Delta::Excessive);
+	assert_eq!(plan(&chain, &local), Some(Task::Vote { vote: vec![0b011].try_into().unwrap() }));
+	let (chain, mut local) = checkpointing();
+	let wanted = plan(&chain, &local);
+	assert!(matches!(wanted, Some(Task::OuterSteps { .. })));
+	local.deltas.insert(delta(3), Delta::Excessive);
+	assert_eq!(plan(&chain, &local), wanted);
+}
+
+#[test]
 fn the_vote_does_not_miss_its_deadline() {
 	let (mut chain, local) = revealed_by_all(Phase::Availability);
 	chain.best = 100 - VOTE_MARGIN;

@@ -1,0 +1,131 @@
+//! How far the inner steps of a round can take a parameter: a delta beyond that is voted against, whoever could fetch it.
+//!
+//! A delta with huge, but finite values would make a checkpoint that nobody can train on, or even validate. It is a false claim like any
+//! other; but claims can only be disputed when their round was adopted, and it would keep every attempt from being. So it must not be
+//! included. The rule is generous: no delta of a configuration that `TrainConfig::validate` accepts breaks it.
+//!
+//! Step t of AdamW sets `p <- decay * p - lr_t * u`, with `0 <= decay <= 1`, `lr_t <= lr` and `u = m' / (sqrt(v') + eps)`. m' and v' are
+//! means of the gradients g_1 .. g_t and of their squares, with weights a_i and b_i that decay by `beta1` and `beta2`. By Cauchy and Schwarz
+//!
+//! ```text
+//! |u| <= |sum a_i g_i| / sqrt(sum b_i g_i^2) <= sqrt(sum a_i^2 / b_i) <= sqrt(max a_i / b_i)
+//! ```
+//!
+//! and for `beta1 <= beta2`, which is asked of a configuration, the largest ratio is that of the newest gradient:
+//! `(1 + beta2 + .. beta2^(t-1)) / (1 + beta1 + .. beta1^(t-1)) <= t`. So H steps change a parameter theta by at most
+//! `|theta| + lr * H * sqrt(H)`. The rule is twice and four times that, for rounding: what 32 bits lose of the squares of tiny gradients is
+//! small against `eps`, of which at least 1e-16 is asked.
+
+use neuroshard_types::TrainConfig;
+
+/// Whether inner steps from the parameters `start` can have made `delta`, which has their length. Computed from numbers of 64 bits by
+/// additions, multiplications and a root, so that all machines agree.
+pub fn within_reach(train: &TrainConfig, start: &[f32], delta: &[f32]) -> bool {
+	let steps = f64::from(train.inner_steps);
+	let reach = 4.0 * f64::from(train.lr.get()) * steps * steps.sqrt();
+	let within = |(theta, change): (&f32, &f32)| f64::from(*change).abs() <= 2.0 * f64::from(*theta).abs() + reach;
+	start.len() == delta.len() && start.iter().zip(delta).all(within)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_kernels::{
+		scalar,
+		schedule::{bias_correction, complement, decay_factor},
+		shape::AdamW,
+	};
+	use neuroshard_types::{ModelConfig, F32};
+	use proptest::prelude::*;
+
+	/// What AdamW at its peak learning rate makes of one parameter, by these gradients.
+	fn trained(train: &TrainConfig, start: f32, gradients: &[f32]) -> f32 {
+		let (mut p, mut m, mut v) = ([start], [0.0], [0.0]);
+		for (gradient, t) in gradients.iter().zip(1..) {
+			let (beta1, beta2) = (train.beta1.get(), train.beta2.get());
+			let step = AdamW {
+				lr: train.lr.get(),
+				beta1,
+				complement1: complement(beta1),
+				beta2,
+				complement2: complement(beta2),
+				correction1: bias_correction(beta1, t),
+				correction2: bias_correction(beta2, t),
+				eps: train.eps.get(),
+				decay: decay_factor(train.lr.get(), train.weight_decay.get()),
+				clip: 1.0,
+			};
+			scalar::adamw(&step, &mut p, &mut m, &mut v, &[*gradient]);
+		}
+		p[0]
+	}
+
+	fn config(steps: usize, [lr, beta1, beta2, eps, weight_decay]: [f32; 5]) -> TrainConfig {
+		let inner_steps = u32::try_from(steps).unwrap();
+		TrainConfig {
+			inner_steps,
+			commit_interval: inner_steps,
+			lr: F32::new(lr),
+			lr_min: F32::new(0.0),
+			beta1: F32::new(beta1),
+			beta2: F32::new(beta2),
+			eps: F32::new(eps),
+			weight_decay: F32::new(weight_decay),
+			..TrainConfig::tiny()
+		}
+	}
+
+	/// Gradients of any size that clipping leaves, many of them zero.
+	fn gradient() -> impl Strategy<Value = f32> {
+		let sized =
+			(-40f32..6.0, any::<bool>()).prop_map(|(power, negative)| 10f32.powf(power).min(1e6) * if negative { -1.0 } else { 1.0 });
+		prop_oneof![2 => sized, 1 => Just(0.0), 1 => -1e-3f32..1e-3]
+	}
+
+	/// A decay near 1 more often than not.
+	fn beta(largest: f32) -> impl Strategy<Value = f32> {
+		prop_oneof![Just(0.0), 0.0f32..0.99, 0.99f32..=largest, Just(largest)]
+	}
+
+	proptest! {
+		#![proptest_config(ProptestConfig::with_cases(2_000))]
+
+		#[test]
+		fn no_delta_of_an_accepted_configuration_is_out_of_reach(
+			gradients in prop::collection::vec(gradient(), 1..300),
+			start in prop_oneof![Just(0.0f32), -1e3f32..1e3],
+			(beta1, beta2) in (beta(0.9999), beta(0.999_999)),
+			eps in (-16f32..0.0).prop_map(|power| 10f32.powf(power).max(1e-16)),
+			(lr, weight_decay) in (0.0f32..=1.0, 0.0f32..=1.0),
+		) {
+			let betas = if beta1 <= beta2 { [beta1, beta2] } else { [beta2, beta1] };
+			let train = config(gradients.len(), [lr, betas[0], betas[1], eps, weight_decay]);
+			prop_assert_eq!(train.validate(&ModelConfig::tiny()), Ok(()));
+			let delta = start - trained(&train, start, &gradients);
+			prop_assert!(within_reach(&train, &[start], &[delta]), "{delta} from {start}");
+		}
+	}
+
+	#[test]
+	fn one_gradient_after_many_zeros_moves_a_parameter_by_the_root_of_the_steps() {
+		let train = config(100, [1e-3, 0.0, 0.999_999, 1e-16, 0.0]);
+		let mut gradients = vec![0.0; 100];
+		gradients[99] = 1.0;
+		let change = trained(&train, 0.0, &gradients).abs();
+		assert!((0.0099..0.0101).contains(&change), "{change}: ten times the learning rate");
+	}
+
+	#[test]
+	fn what_is_beyond_reach_is_noticed_in_any_place() {
+		// 4 * 0.01 * 100 * 10.
+		let train = config(100, [0.01, 0.9, 0.95, 1e-8, 0.1]);
+		let start = [0.0, 0.5, -2.0];
+		assert!(within_reach(&train, &start, &[39.9, -40.9, 43.9]));
+		for (place, value) in [(0, 40.1), (1, -41.1), (2, 44.1), (2, -44.1), (1, 1e38)] {
+			let mut delta = [0.0; 3];
+			delta[place] = value;
+			assert!(!within_reach(&train, &start, &delta), "{value} in place {place}");
+		}
+		assert!(!within_reach(&train, &start, &[0.0; 2]) && !within_reach(&train, &[0.0], &[f32::NAN]));
+	}
+}
