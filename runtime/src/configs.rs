@@ -190,6 +190,7 @@ impl pallet_neuro_training::Config for Runtime {
 	type ApproveOrigin = frame_system::EnsureRoot<AccountId>;
 	type RunDeposit = ConstU128<{ 50 * NEURO }>;
 	type RecordDeposit = ConstU128<{ NEURO / 100 }>;
+	type DisputePeriod = pallet_neuro_disputes::GetDisputePeriod<Runtime>;
 	type RecordsKept = ConstU32<4_096>;
 	type HistoryPeriod = ConstU32<{ 14 * DAYS }>;
 	// Deposits come back, so the bound is generous: taking every place to keep others out ties up 128 of them, and root may stop any run.

@@ -1,7 +1,8 @@
 //! What must hold of the whole state after every block.
 
-use crate::{AccountId, Balance, Balances, Dataset, Disputes, Ponw, Rewards, Runtime, Staking, System, Training};
+use crate::{AccountId, Balance, Balances, BlockNumber, Dataset, Disputes, Ponw, Rewards, Runtime, Staking, System, Training};
 use alloc::{collections::BTreeMap, format, string::String};
+use frame_support::traits::Get;
 use sp_runtime::{DispatchError, TryRuntimeError};
 
 sp_api::decl_runtime_apis! {
@@ -15,7 +16,7 @@ sp_api::decl_runtime_apis! {
 
 /// The first invariant that does not hold.
 pub(crate) fn broken() -> Option<String> {
-	let checks: [(&str, fn() -> Result<(), TryRuntimeError>); 7] = [
+	let checks: [(&str, fn() -> Result<(), TryRuntimeError>); 8] = [
 		("balances", money_is_all_there),
 		("staking", Staking::do_try_state),
 		("dataset", Dataset::do_try_state),
@@ -23,6 +24,7 @@ pub(crate) fn broken() -> Option<String> {
 		("ponw", Ponw::do_try_state),
 		("rewards", Rewards::do_try_state),
 		("disputes", Disputes::do_try_state),
+		("stakes", claims_keep_their_stakes),
 	];
 	checks.into_iter().find_map(|(pallet, check)| check().err().map(|error| format!("{pallet}: {}", words(error))))
 }
@@ -50,6 +52,28 @@ fn money_is_all_there() -> Result<(), TryRuntimeError> {
 		let held = holds.iter().try_fold(0, |sum: Balance, hold| sum.checked_add(hold.amount)).ok_or("holds exceed what there can be")?;
 		if reserved.get(&who).is_none_or(|reserved| *reserved < held) || !System::account_exists(&who) {
 			return Err("more is held of an account than it has".into());
+		}
+	}
+	Ok(())
+}
+
+/// Whoever claims something that can be disputed is registered, and withdraws nothing before that is over, nor while it is disputed.
+pub fn claims_keep_their_stakes() -> Result<(), TryRuntimeError> {
+	let period: BlockNumber = pallet_neuro_disputes::GetDisputePeriod::<Runtime>::get();
+	let provider = |who: &AccountId| pallet_neuro_staking::Providers::<Runtime>::get(who);
+	for record in pallet_neuro_training::Records::<Runtime>::iter_values() {
+		let until = record.adopted_at.saturating_add(period);
+		for place in record.places.iter().filter(|place| place.revealed.is_some() && System::block_number() < until) {
+			let stays = provider(&place.account).is_some_and(|provider| provider.disputable_until >= until);
+			if !stays {
+				return Err("a stake may leave while claims of its account can be disputed".into());
+			}
+		}
+	}
+	let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys();
+	for (claim, _) in games {
+		if provider(&claim.who).is_none_or(|provider| provider.open_claims == 0) {
+			return Err("a stake may leave while a claim of its account is disputed".into());
 		}
 	}
 	Ok(())

@@ -78,8 +78,9 @@ fn check_invariants() {
 	assert_ok!(pallet_neuro_ponw::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_rewards::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_disputes::Pallet::<Runtime>::do_try_state());
-	// What no pallet can see alone: a claim is open for every pending proof and every open game, and for nothing else; and every proof
-	// that is not confirmed is one of a round under way.
+	assert_ok!(neuroshard_runtime::invariants::claims_keep_their_stakes());
+	// What no pallet can see alone: a claim is open for every pending proof, open game and sample of an open audit, and for nothing else;
+	// and every proof that is not confirmed is one of a round under way.
 	for (who, provider) in pallet_neuro_staking::Providers::<Runtime>::iter() {
 		let pending = pallet_neuro_ponw::Pending::<Runtime>::iter_key_prefix(&who).count();
 		let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys().filter(|(claim, _)| claim.who == who).count();
@@ -271,9 +272,11 @@ fn who_was_not_included_can_be_challenged_and_slashed_until_the_last_dispute_is_
 	chain().execute_with(|| {
 		let (_, cooldown) = Staking::limits();
 		let workers = training(cooldown);
-		let dave = &workers[2].0;
-		// It begins to leave as early as it can, and nobody could fetch its delta.
-		assert_ok!(Staking::unbond(signed(dave), BOND));
+		let [bob, dave] = [&workers[0].0, &workers[2].0];
+		// Both begin to leave as early as they can, and nobody could fetch the delta of one of them.
+		for who in [bob, dave] {
+			assert_ok!(Staking::unbond(signed(who), BOND));
+		}
 		let unlocks_at = System::block_number() + cooldown;
 		(0..cooldown - 10).for_each(|_| next_block());
 		workers.iter().for_each(|(who, seed)| commit(who, *seed));
@@ -289,29 +292,99 @@ fn who_was_not_included_can_be_challenged_and_slashed_until_the_last_dispute_is_
 		let adopted = Training::adopted_at(0, 0).unwrap();
 		assert!(adopted < unlocks_at && Ponw::pending(dave.clone()).is_empty());
 		let terms = Disputes::terms();
-		let last = adopted + terms.window - 1;
-		while System::block_number() < last {
+		let until = adopted + terms.window + pallet_neuro_disputes::longest_game(terms.clock, terms.extension);
+		for who in [bob, dave] {
+			assert_eq!(Staking::provider(who.clone()).unwrap().disputable_until, until);
+		}
+		// A game begins in the last block in which one can.
+		while System::block_number() < adopted + terms.window - 1 {
 			next_block();
 		}
-		// A game begins in the last block in which one can, and its defender is late.
-		let eve = Eve.to_account_id();
-		assert_ok!(Disputes::challenge_work(signed(&eve), 0, 0, dave.clone(), work(3), Doubt::Delta));
-		let until = adopted + terms.window + pallet_neuro_disputes::longest_game(terms.clock, terms.extension);
-		assert_eq!(Staking::provider(dave.clone()).unwrap().disputable_until, until);
-		System::set_block_number(unlocks_at);
-		assert_noop!(Staking::withdraw_unbonded(signed(dave)), pallet_neuro_staking::Error::<Runtime>::OpenClaims);
-		(0..3).for_each(|_| next_block());
+		assert_ok!(Disputes::challenge_work(signed(&Eve.to_account_id()), 0, 0, dave.clone(), work(3), Doubt::Delta));
+		while System::block_number() < until - 1 {
+			next_block();
+			let refused = |who: &AccountId| Staking::withdraw_unbonded(signed(who)).is_err();
+			assert!(refused(bob) && refused(dave));
+		}
+		assert_noop!(Staking::withdraw_unbonded(signed(bob)), pallet_neuro_staking::Error::<Runtime>::Disputable);
 		assert_eq!((Disputes::games(), Balances::total_balance_on_hold(dave)), (vec![], 0));
 
-		// Another one who was in that round, and was not challenged, gets all of it when its time has come, and not before.
-		let bob = &workers[0].0;
-		assert_ok!(Staking::unbond(signed(bob), BOND));
-		System::set_block_number(System::block_number() + cooldown);
-		pallet_neuro_staking::Providers::<Runtime>::mutate_extant(bob, |provider| {
-			(provider.open_claims, provider.disputable_until) = (0, System::block_number() + 1);
-		});
-		assert_noop!(Staking::withdraw_unbonded(signed(bob)), pallet_neuro_staking::Error::<Runtime>::Disputable);
+/// The preset with a challenge window of so many blocks, in which all work is audited as far as there are auditors.
+fn audited(challenge_window: u32) -> RuntimeGenesisConfig {
+	let mut genesis = genesis_of(genesis::DEVELOPMENT);
+	genesis.ponw.challenge_window = challenge_window;
+	genesis.staking.cooldown = 1_000;
+	genesis.disputes.audit_share = Permill::one();
+	genesis
+}
+
+#[test]
+#[should_panic(expected = "the challenge window is too short for audits")]
+fn a_genesis_without_time_for_its_audits_is_refused() {
+	// Three epochs of 10 slots, twice 30 blocks for sealing and 15 for reporting.
+	let _ = audited(104).build_storage();
+}
+
+#[test]
+fn work_is_run_again_by_providers_drawn_two_epochs_later_who_are_paid_for_it() {
+	chain_of(audited(105)).execute_with(|| {
+		let auditors = [Eve, Ferdie].map(|key| key.to_account_id());
+		for (who, seed) in auditors.iter().zip([4, 5]) {
+			register_as(who, seed, Role::Verifier);
+			assert_ok!(Disputes::enroll(signed(who)));
+		}
+		pallet_babe::EpochIndex::<Runtime>::put(2);
+		let workers = training(10);
+		assert!(Disputes::enroll(signed(&workers[0].0)).is_err(), "a worker is no verifier");
+		workers.iter().for_each(|(who, seed)| commit(who, *seed));
+		workers.iter().for_each(|(who, seed)| reveal(who, *seed, *seed).unwrap());
+		for (who, _) in &workers {
+			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([true; 3]).unwrap()));
+		}
+		let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
+		for (who, _) in &workers {
+			assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation));
+		}
+		next_block();
+		let adopted = Training::adopted_at(0, 0).unwrap();
+		pallet_babe::EpochIndex::<Runtime>::put(3);
+		next_block();
+		assert_eq!(Disputes::audits_of(auditors[0].clone()), []);
+		pallet_babe::EpochIndex::<Runtime>::put(4);
+		next_block();
+		// Two auditors are enough for one of the three claims.
+		let views = auditors.clone().map(|who| Disputes::audit(0, 0, who).expect("it was drawn"));
+		assert_eq!((&views[0].subject, &views[0].partner, views[0].step), (&views[1].subject, &auditors[1], 2));
+		assert!(workers.iter().any(|(who, _)| *who == views[0].subject));
+		let sample = Report::Sample(H256([6; 32]));
+		for who in &auditors {
+			assert_ok!(Disputes::seal_audit(signed(who), 0, 0, seal_report(GENESIS_HASH, 0, 0, who, &[8; 32], &sample)));
+		}
+		for who in &auditors {
+			assert_ok!(Disputes::report_audit(signed(who), 0, 0, [8; 32], sample));
+			assert_eq!(Staking::provider(who.clone()).unwrap().open_claims, 1);
+		}
+		let credited = || auditors.iter().filter(|who| System::events().iter().any(|record| {
+			matches!(&record.event, RuntimeEvent::Rewards(pallet_neuro_rewards::Event::Credited { who: paid, points, .. }) if paid == *who && *points > 0)
+		})).count();
+		while System::block_number() < adopted + 104 {
+			next_block();
+			check_invariants();
+		}
+		assert_eq!(credited(), 0);
+		next_block();
+		check_invariants();
+		assert_eq!(credited(), 2);
+		for who in &auditors {
+			let provider = Staking::provider(who.clone()).unwrap();
+			assert_eq!((provider.open_claims, provider.reputation), (0, 101));
+		}
 	});
+		next_block();
+		assert_ok!(Staking::withdraw_unbonded(signed(bob)));
+		assert_eq!(Balances::total_balance_on_hold(bob), 0);
+	});
+}
 }
 
 #[test]
@@ -537,11 +610,25 @@ fn fees_go_to_the_author_of_the_block_and_change_no_issuance() {
 	use frame_support::traits::{
 		fungible::{Balanced, Mutate},
 		tokens::{Fortitude, Precision, Preservation},
+			assert_eq!(Training::shortest_round(), 1, "{preset} holds no round back");
 		OnUnbalanced,
 	};
 	chain().execute_with(|| {
 		let (payer, author) = (Bob.to_account_id(), Alice.to_account_id());
 		// The pre-runtime digest of a block that the first authority, Alice, made.
+#[test]
+fn rounds_of_a_chain_with_long_disputes_take_as_long_as_records_need() {
+	chain().execute_with(|| {
+		// What a chain spec gets that says nothing: a day, four hours and half an hour.
+		pallet_neuro_ponw::ChallengeWindow::<Runtime>::put(28_800);
+		pallet_neuro_disputes::Clock::<Runtime>::put(4_800);
+		pallet_neuro_disputes::Extension::<Runtime>::put(600);
+		let (period, kept, replay) = (28_800 + pallet_neuro_disputes::longest_game(4_800, 600), 4_096, 1_024);
+		assert_eq!(Training::shortest_round(), 22);
+		assert!(22 * (kept - replay + 1) >= period && 21 * (kept - replay + 1) < period);
+	});
+}
+
 		let digest = sp_consensus_babe::digests::PreDigest::SecondaryPlain(sp_consensus_babe::digests::SecondaryPlainPreDigest {
 			authority_index: 0,
 			slot: 1.into(),

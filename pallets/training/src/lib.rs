@@ -36,7 +36,8 @@
 //!
 //! # State and deposits
 //! The last [`Config::RecordsKept`] rounds of a run stay on chain, also after its end, until its sponsor removes them with
-//! `remove_run` once [`Config::HistoryPeriod`] is over. The sponsor's deposit pays for the run and as many records as it can
+//! `remove_run` once [`Config::HistoryPeriod`] is over. A round takes as many blocks as make sure that no record goes while a dispute may
+//! need it; what is decided earlier waits. The sponsor's deposit pays for the run and as many records as it can
 //! have, and goes back on removal.
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -132,11 +133,13 @@ pub mod pallet {
 		/// Deposit for every record that the run may keep, in planck.
 		#[pallet::constant]
 		type RecordDeposit: Get<Balance>;
-		/// Adopted rounds of a run that stay on chain. More than a challenge window and the longest dispute can hold, beyond
-		/// [`Config::MaxReplay`] of them: an attestation is judged by the records of all outer steps that it was about.
+		/// Longest time in blocks from the adoption of a round until the last dispute about a claim of it is decided.
+		type DisputePeriod: Get<BlockNumber>;
+		/// Adopted rounds of a run that stay on chain. An attestation is judged by the records of all outer steps that it was about, so those
+		/// beyond [`Config::MaxReplay`] outlast [`Config::DisputePeriod`]: no round is adopted faster than their number allows.
 		#[pallet::constant]
 		type RecordsKept: Get<u32>;
-		/// Blocks after the end of a run before its history may be removed. Longer than the challenge window.
+		/// Blocks after the end of a run before its history may be removed. Longer than [`Config::DisputePeriod`], which genesis asserts.
 		#[pallet::constant]
 		type HistoryPeriod: Get<BlockNumber>;
 		/// Most runs that are active at a time.
@@ -202,6 +205,23 @@ pub mod pallet {
 	/// Adopted rounds, the last [`Config::RecordsKept`] of each run.
 	#[pallet::storage]
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
+
+	/// Nothing to set: durations are those of a run, or of other pallets, which stand before this one in the runtime.
+	#[pallet::genesis_config]
+	#[derive(frame_support::DefaultNoBound)]
+	pub struct GenesisConfig<T: Config> {
+		/// Type marker.
+		#[serde(skip)]
+		pub _config: core::marker::PhantomData<T>,
+	}
+
+	#[pallet::genesis_build]
+	impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
+		fn build(&self) {
+			let (history, disputes) = (T::HistoryPeriod::get(), T::DisputePeriod::get());
+			assert!(history > disputes, "training: the history of a run must stay for longer than its claims can be disputed");
+		}
+	}
 
 	impl<T> From<Refusal> for Error<T> {
 		fn from(refusal: Refusal) -> Self {

@@ -120,7 +120,8 @@ parameter_types! {
 	pub static RecordsKept: u32 = 3;
 	pub const RunDeposit: Balance = 1_000;
 	pub const RecordDeposit: Balance = 100;
-	pub const HistoryPeriod: BlockNumber = 20;
+	pub static DisputePeriod: BlockNumber = 1;
+	pub static HistoryPeriod: BlockNumber = 20;
 	pub const MaxActiveRuns: u32 = 3;
 	pub const MaxPhaseDuration: BlockNumber = 100;
 	pub const MaxRepeats: u32 = 2;
@@ -320,6 +321,7 @@ impl pallet_neuro_training::Config for Test {
 
 /// Worker number `number`.
 pub fn worker(number: u8) -> AccountId {
+	type DisputePeriod = DisputePeriod;
 	AccountId::new([number; 32])
 }
 
@@ -362,6 +364,8 @@ pub fn build_and_execute(test: impl FnOnce()) {
 		Training::do_try_state().expect("invariants hold after the test");
 	});
 }
+		DisputePeriod::set(1);
+		HistoryPeriod::set(20);
 
 /// A run of 2 to 4 participants that train 4 steps of 2 sequences of 32 tokens.
 pub fn config() -> RunConfig {

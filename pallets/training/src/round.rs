@@ -49,7 +49,7 @@ pub enum Stage {
 	},
 	/// Participants attest the next checkpoint.
 	///
-	/// Left for Training of the next round as soon as two thirds attest one root. Repeats with an empty ballot if all
+	/// Left for Training of the next round as soon as two thirds attest one root, and the round may be adopted. Repeats with an empty ballot if all
 	/// have attested, or the deadline has passed, without such a root. Aborts after the last repeat, or if nobody is left.
 	/// Begins anew, with an empty ballot and its full time but not as a repeat, when a fraud in an earlier round is proven
 	/// meanwhile, so that other outer steps are to be taken.
@@ -152,6 +152,8 @@ pub struct Round {
 	pub stage: Stage,
 	/// First block in which the phase is over; `None` while too few have joined.
 	pub deadline: Option<BlockNumber>,
+	/// First block in which it may be adopted; zero while Joining. A decision that comes earlier waits, and so does its deadline.
+	pub adoptable_at: BlockNumber,
 	/// Seed of the window permutation; zero while Joining.
 	pub seed: H256,
 	/// Block and chain time at which Training began; zeros while Joining.
@@ -163,8 +165,8 @@ pub struct Round {
 impl Round {
 	/// A round that waits for members.
 	pub fn joining(round: RoundIndex, attempt: u32, deadline: Option<BlockNumber>) -> Self {
-		let (seed, started_at, participants) = Default::default();
-		Self { round, attempt, stage: Stage::Joining, deadline, seed, started_at, participants }
+		let (adoptable_at, seed, started_at, participants) = Default::default();
+		Self { round, attempt, stage: Stage::Joining, deadline, adoptable_at, seed, started_at, participants }
 	}
 
 	/// The place of `who`.

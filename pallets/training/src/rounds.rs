@@ -21,7 +21,7 @@ use neuroshard_types::{
 	proof::{Proof, ProofSignature},
 	run::{is_vote_for, seal, Attestation, Phase, VoteBitmap, Work},
 	traits::{Clock, Providers, WorkProofs},
-	AccountId, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
+	AccountId, BlockNumber, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
 };
 use sp_runtime::DispatchError;
 
@@ -253,11 +253,9 @@ impl<T: Config> Pallet<T> {
 			let deadline = now.saturating_add(run.config.durations.training);
 			let names = participants.iter().map(|participant| participant.account.clone()).collect();
 			Self::deposit_event(Event::RoundStarted { run: id, round: index, attempt, checkpoint, seed, participants: names, deadline });
-			let started_at = (now, T::Clock::now());
-			Self::keep(
-				id,
-				Round { round: index, attempt, stage: Stage::Training, deadline: Some(deadline), seed, started_at, participants },
-			);
+			let (adoptable_at, started_at) = (now.saturating_add(Self::shortest_round()), (now, T::Clock::now()));
+			let (stage, deadline) = (Stage::Training, Some(deadline));
+			Self::keep(id, Round { round: index, attempt, stage, deadline, adoptable_at, seed, started_at, participants });
 		} else {
 			let enough = count(members.len()) >= run.config.min_participants;
 			let round = Round::joining(index, attempt, enough.then(|| now.saturating_add(run.config.durations.joining)));
@@ -266,6 +264,15 @@ impl<T: Config> Pallet<T> {
 		}
 		Members::<T>::insert(id, members);
 		weight
+	}
+
+	/// Fewest blocks from the start of a round to its adoption: so many that no record is removed that a dispute may still need.
+	///
+	/// The record of round q goes when round `q + RecordsKept` is adopted. A claim that it is needed for is one of a round before
+	/// `q + MaxReplay`, whose attestation may be about the outer step of q.
+	pub fn shortest_round() -> BlockNumber {
+		let rounds = T::RecordsKept::get().saturating_sub(T::MaxReplay::get()).saturating_add(1);
+		T::DisputePeriod::get().div_ceil(rounds)
 	}
 
 	/// Ends a round with the checkpoint `root`, settles all proofs, and starts the next round.

@@ -57,7 +57,7 @@ pub fn advance(round: &mut Round, members: &Accounts, now: BlockNumber, limits: 
 		return (Vec::new(), Outcome::Waits);
 	}
 	if let Some(root) = decided(round) {
-		return (Vec::new(), Outcome::Adopts(root));
+		return (Vec::new(), adopts(round, root, now));
 	}
 	if !round.all_acted() && round.deadline.is_none_or(|deadline| now < deadline) {
 		return (Vec::new(), Outcome::Waits);
@@ -65,6 +65,15 @@ pub fn advance(round: &mut Round, members: &Accounts, now: BlockNumber, limits: 
 	let absent = round.drop_absent();
 	let outcome = next(round, members, now, limits);
 	(absent, outcome)
+}
+
+/// Adopts `root`, or waits if it is too early for that.
+fn adopts(round: &Round, root: H256, now: BlockNumber) -> Outcome {
+	if now < round.adoptable_at {
+		Outcome::Waits
+	} else {
+		Outcome::Adopts(root)
+	}
 }
 
 /// Whether the votes settle the phase without further ado: the root that two thirds attest.
@@ -85,11 +94,14 @@ pub fn moves_lightly(round: &Round) -> bool {
 		}
 }
 
-/// The block in which `round` should be looked at again: the next one if nobody is waited for, else the deadline's.
+/// The block in which `round` should be looked at again: the next one if nobody is waited for, or the first one in which it may be adopted
+/// if that is decided; else the deadline's.
 pub fn due(round: &Round, now: BlockNumber) -> Option<BlockNumber> {
-	let settled = round.stage != Stage::Joining && (round.all_acted() || decided(round).is_some());
-	if settled {
-		Some(now.saturating_add(1))
+	let next = now.saturating_add(1);
+	if decided(round).is_some() {
+		Some(next.max(round.adoptable_at))
+	} else if round.stage != Stage::Joining && round.all_acted() {
+		Some(next)
 	} else {
 		round.deadline
 	}
@@ -119,7 +131,7 @@ fn next(round: &mut Round, members: &Accounts, now: BlockNumber, limits: Limits<
 			}
 		}
 		Stage::Checkpointing { repeats, next } => match tally::quorum(&round.participants) {
-			Some(root) => return Outcome::Adopts(root),
+			Some(root) => return adopts(round, root, now),
 			None if *repeats < limits.repeats => {
 				let stage = Stage::Checkpointing { repeats: repeats.saturating_add(1), next: next.clone() };
 				(stage, durations.checkpointing, Outcome::Repeats)
@@ -282,6 +294,33 @@ mod tests {
 		}
 		use AbortReason::*;
 		assert_eq!(reasons, [NobodyCommitted, NobodyRevealed, NobodyLeft, NobodyLeft].map(Outcome::Aborts));
+	}
+
+	#[test]
+	fn a_decision_waits_until_the_round_may_be_adopted_whatever_its_deadline() {
+		let mut round = training(3);
+		round.participants.iter_mut().for_each(|participant| participant.delta_root = Some(H256::zero()));
+		(round.stage, round.adoptable_at) = (Stage::Checkpointing { repeats: 0, next: Default::default() }, 15);
+		act(&mut round, &[0, 1], &[], 7);
+		assert_eq!((decided(&round), due(&round, 3), due(&round, 20)), (Some(H256::repeat_byte(7)), Some(15), Some(21)));
+		// The deadline is block 10. The third may still attest, and nobody is late.
+		for now in [4, 10, 14] {
+			assert_eq!(advance(&mut round, &Accounts::default(), now, LIMITS), (Vec::new(), Outcome::Waits));
+		}
+		assert!(round.participants.iter().all(|participant| participant.counted));
+		let adopted = advance(&mut round, &Accounts::default(), 15, LIMITS);
+		assert_eq!(adopted, (Vec::new(), Outcome::Adopts(H256::repeat_byte(7))));
+	}
+
+	#[test]
+	fn a_quorum_of_those_who_were_in_time_waits_too() {
+		let mut round = training(3);
+		round.participants.iter_mut().for_each(|participant| participant.delta_root = Some(H256::zero()));
+		(round.stage, round.adoptable_at) = (Stage::Checkpointing { repeats: 0, next: Default::default() }, 15);
+		act(&mut round, &[0], &[], 7);
+		let (absent, outcome) = advance(&mut round, &Accounts::default(), 10, LIMITS);
+		assert_eq!((absent, outcome), (vec![account(2), account(3)], Outcome::Waits));
+		assert_eq!(advance(&mut round, &Accounts::default(), 15, LIMITS).1, Outcome::Adopts(H256::repeat_byte(7)));
 	}
 
 	#[test]

@@ -43,7 +43,8 @@ impl<T: Config> Pallet<T> {
 			};
 			let members = Members::<T>::get(entry.run);
 			ensure!(entry.due.is_some() == round.deadline.is_some(), "a deadline is not scheduled");
-			ensure!(entry.due <= round.deadline, "a run is looked at after its deadline");
+			let latest = round.deadline.map(|deadline| deadline.max(round.adoptable_at));
+			ensure!(entry.due <= latest, "a run is looked at after its deadline");
 			ensure!(round.round == run.rounds_adopted, "round differs from the rounds adopted");
 			Self::try_members(&run, &round, &members)?;
 			Self::try_places(&run, &round)?;
@@ -105,7 +106,9 @@ impl<T: Config> Pallet<T> {
 		ensure!(record.fallen || record.has_quorum(), "a checkpoint stands without two thirds");
 		ensure!(index > 0 || record.start == run.config.genesis_root, "the first round started from another checkpoint");
 		let before = index.checked_sub(1).and_then(|before| Records::<T>::get(id, before));
-		ensure!(before.is_none_or(|before| before.checkpoint == record.start), "a round started from another checkpoint");
+		ensure!(before.as_ref().is_none_or(|before| before.checkpoint == record.start), "a round started from another checkpoint");
+		let earliest = before.map_or(0, |before| before.adopted_at.saturating_add(Self::shortest_round()));
+		ensure!(earliest <= record.adopted_at, "a round was adopted so early that records go before disputes are over");
 
 		let in_span = |until: RoundIndex| run.spans.iter().any(|span| span.from <= index && until <= span.until);
 		let recent = index.saturating_add(T::MaxReplay::get()) >= run.rounds_adopted;

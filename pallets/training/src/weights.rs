@@ -135,10 +135,11 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 			.saturating_add(places(p, 50).saturating_add(places(MAX_ABSENCES, 2)))
 			.saturating_add(Self::db(each.saturating_mul(8).saturating_add(14), each.saturating_mul(7).saturating_add(14)))
 	}
-	// Reads: members, randomness, time, active list, and two of each member's provider. Writes: round, members, active list.
+	// Reads: members, randomness, time, active list, the three durations that the time of disputes consists of, and two of each member's provider.
+	// Writes: round, members, active list.
 	fn begin(p: u32) -> Weight {
 		let each = u64::from(p);
-		micros(50).saturating_add(places(p, 8)).saturating_add(Self::db(each.saturating_mul(2).saturating_add(4), 3))
+		micros(50).saturating_add(places(p, 8)).saturating_add(Self::db(each.saturating_mul(2).saturating_add(7), 3))
 	}
 	// Reads: run, and the records of all steps; the first and the last one twice.
 	fn claim(r: u32) -> Weight {

@@ -4,6 +4,7 @@ mod acts;
 mod claims;
 mod dropouts;
 mod membership;
+mod history;
 mod replays;
 mod rounds;
 mod runs;
