@@ -79,8 +79,8 @@ fn check_invariants() {
 	assert_ok!(pallet_neuro_rewards::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_disputes::Pallet::<Runtime>::do_try_state());
 	assert_ok!(neuroshard_runtime::invariants::claims_keep_their_stakes());
-	// What no pallet can see alone: a claim is open for every pending proof, open game and sample of an open audit, and for nothing else;
-	// and every proof that is not confirmed is one of a round under way.
+	// What no pallet can see alone: a claim is open for every pending proof and every open game, and for nothing else; and every proof
+	// that is not confirmed is one of a round under way.
 	for (who, provider) in pallet_neuro_staking::Providers::<Runtime>::iter() {
 		let pending = pallet_neuro_ponw::Pending::<Runtime>::iter_key_prefix(&who).count();
 		let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys().filter(|(claim, _)| claim.who == who).count();
@@ -308,83 +308,10 @@ fn who_was_not_included_can_be_challenged_and_slashed_until_the_last_dispute_is_
 		}
 		assert_noop!(Staking::withdraw_unbonded(signed(bob)), pallet_neuro_staking::Error::<Runtime>::Disputable);
 		assert_eq!((Disputes::games(), Balances::total_balance_on_hold(dave)), (vec![], 0));
-
-/// The preset with a challenge window of so many blocks, in which all work is audited as far as there are auditors.
-fn audited(challenge_window: u32) -> RuntimeGenesisConfig {
-	let mut genesis = genesis_of(genesis::DEVELOPMENT);
-	genesis.ponw.challenge_window = challenge_window;
-	genesis.staking.cooldown = 1_000;
-	genesis.disputes.audit_share = Permill::one();
-	genesis
-}
-
-#[test]
-#[should_panic(expected = "the challenge window is too short for audits")]
-fn a_genesis_without_time_for_its_audits_is_refused() {
-	// Three epochs of 10 slots, twice 30 blocks for sealing and 15 for reporting.
-	let _ = audited(104).build_storage();
-}
-
-#[test]
-fn work_is_run_again_by_providers_drawn_two_epochs_later_who_are_paid_for_it() {
-	chain_of(audited(105)).execute_with(|| {
-		let auditors = [Eve, Ferdie].map(|key| key.to_account_id());
-		for (who, seed) in auditors.iter().zip([4, 5]) {
-			register_as(who, seed, Role::Verifier);
-			assert_ok!(Disputes::enroll(signed(who)));
-		}
-		pallet_babe::EpochIndex::<Runtime>::put(2);
-		let workers = training(10);
-		assert!(Disputes::enroll(signed(&workers[0].0)).is_err(), "a worker is no verifier");
-		workers.iter().for_each(|(who, seed)| commit(who, *seed));
-		workers.iter().for_each(|(who, seed)| reveal(who, *seed, *seed).unwrap());
-		for (who, _) in &workers {
-			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([true; 3]).unwrap()));
-		}
-		let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
-		for (who, _) in &workers {
-			assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation));
-		}
-		next_block();
-		let adopted = Training::adopted_at(0, 0).unwrap();
-		pallet_babe::EpochIndex::<Runtime>::put(3);
-		next_block();
-		assert_eq!(Disputes::audits_of(auditors[0].clone()), []);
-		pallet_babe::EpochIndex::<Runtime>::put(4);
-		next_block();
-		// Two auditors are enough for one of the three claims.
-		let views = auditors.clone().map(|who| Disputes::audit(0, 0, who).expect("it was drawn"));
-		assert_eq!((&views[0].subject, &views[0].partner, views[0].step), (&views[1].subject, &auditors[1], 2));
-		assert!(workers.iter().any(|(who, _)| *who == views[0].subject));
-		let sample = Report::Sample(H256([6; 32]));
-		for who in &auditors {
-			assert_ok!(Disputes::seal_audit(signed(who), 0, 0, seal_report(GENESIS_HASH, 0, 0, who, &[8; 32], &sample)));
-		}
-		for who in &auditors {
-			assert_ok!(Disputes::report_audit(signed(who), 0, 0, [8; 32], sample));
-			assert_eq!(Staking::provider(who.clone()).unwrap().open_claims, 1);
-		}
-		let credited = || auditors.iter().filter(|who| System::events().iter().any(|record| {
-			matches!(&record.event, RuntimeEvent::Rewards(pallet_neuro_rewards::Event::Credited { who: paid, points, .. }) if paid == *who && *points > 0)
-		})).count();
-		while System::block_number() < adopted + 104 {
-			next_block();
-			check_invariants();
-		}
-		assert_eq!(credited(), 0);
-		next_block();
-		check_invariants();
-		assert_eq!(credited(), 2);
-		for who in &auditors {
-			let provider = Staking::provider(who.clone()).unwrap();
-			assert_eq!((provider.open_claims, provider.reputation), (0, 101));
-		}
-	});
 		next_block();
 		assert_ok!(Staking::withdraw_unbonded(signed(bob)));
 		assert_eq!(Balances::total_balance_on_hold(bob), 0);
 	});
-}
 }
 
 #[test]
@@ -600,22 +527,12 @@ fn presets_keep_unbonding_money_slashable_for_longer_than_a_challenge_may_take()
 			assert_eq!(epoch, 10, "{preset} reads its epoch length from genesis");
 			let history: u32 = <Runtime as pallet_neuro_training::Config>::HistoryPeriod::get();
 			assert!(history > Ponw::window() + longest, "{preset} keeps what a dispute needs");
+			assert_eq!(Training::shortest_round(), 1, "{preset} holds no round back");
 			check_invariants();
 		});
 	}
 }
 
-#[test]
-fn fees_go_to_the_author_of_the_block_and_change_no_issuance() {
-	use frame_support::traits::{
-		fungible::{Balanced, Mutate},
-		tokens::{Fortitude, Precision, Preservation},
-			assert_eq!(Training::shortest_round(), 1, "{preset} holds no round back");
-		OnUnbalanced,
-	};
-	chain().execute_with(|| {
-		let (payer, author) = (Bob.to_account_id(), Alice.to_account_id());
-		// The pre-runtime digest of a block that the first authority, Alice, made.
 #[test]
 fn rounds_of_a_chain_with_long_disputes_take_as_long_as_records_need() {
 	chain().execute_with(|| {
@@ -629,6 +546,16 @@ fn rounds_of_a_chain_with_long_disputes_take_as_long_as_records_need() {
 	});
 }
 
+#[test]
+fn fees_go_to_the_author_of_the_block_and_change_no_issuance() {
+	use frame_support::traits::{
+		fungible::{Balanced, Mutate},
+		tokens::{Fortitude, Precision, Preservation},
+		OnUnbalanced,
+	};
+	chain().execute_with(|| {
+		let (payer, author) = (Bob.to_account_id(), Alice.to_account_id());
+		// The pre-runtime digest of a block that the first authority, Alice, made.
 		let digest = sp_consensus_babe::digests::PreDigest::SecondaryPlain(sp_consensus_babe::digests::SecondaryPlainPreDigest {
 			authority_index: 0,
 			slot: 1.into(),
