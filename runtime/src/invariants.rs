@@ -14,9 +14,12 @@ sp_api::decl_runtime_apis! {
 	}
 }
 
+/// Checks some invariants and names the first that does not hold.
+type Check = fn() -> Result<(), TryRuntimeError>;
+
 /// The first invariant that does not hold.
 pub(crate) fn broken() -> Option<String> {
-	let checks: [(&str, fn() -> Result<(), TryRuntimeError>); 8] = [
+	let checks: [(&str, Check); 8] = [
 		("balances", money_is_all_there),
 		("staking", Staking::do_try_state),
 		("dataset", Dataset::do_try_state),
