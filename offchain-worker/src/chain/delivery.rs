@@ -190,7 +190,7 @@ impl Lane {
 						tracing::debug!("{} waits: {reason}", call.describe());
 						rest = 1;
 					}
-					Err(Refusal::Outdated | Refusal::Occupied(_)) if !overtaken(due.was_sent(), &mut outdated) => {}
+					Err(Refusal::Outdated | Refusal::Occupied(_)) if !overtaken(sent, &mut outdated) => {}
 					Err(Refusal::Outdated | Refusal::Occupied(_)) => {
 						tokio::time::sleep(LOOK_INTERVAL).await;
 						let reason = "another extrinsic of this account was faster; is the account used elsewhere, too?".into();
@@ -215,11 +215,6 @@ impl Due {
 	/// Whether that is `best` or one before it; at once if it was never handed over.
 	fn is_now(&self, best: BlockNumber) -> bool {
 		self.0.is_none_or(|block| best >= block)
-	}
-
-	/// Whether it was handed over before.
-	fn was_sent(&self) -> bool {
-		self.0.is_some()
 	}
 
 	fn rest(&mut self, best: BlockNumber, blocks: BlockNumber) {
@@ -251,8 +246,8 @@ enum Followed {
 	Passed,
 }
 
-/// Whether the pool's answer "outdated" means that another extrinsic has taken the nonce. One that was sent before and is in no block that
-/// was looked at may be in the very next one; the second time, some blocks later, it would have been found there.
+/// Whether the pool's answer "outdated" means that another extrinsic has taken the nonce. One that the pool had before and is in no block
+/// that was looked at may be in the very next one; the second time, some blocks later, it would have been found there.
 fn overtaken(sent_before: bool, outdated: &mut u32) -> bool {
 	*outdated = outdated.saturating_add(1);
 	!sent_before || *outdated > 1
@@ -402,8 +397,8 @@ mod tests {
 		// Valid in blocks 100 to 163: the block after 163 is the first that refuses it; one more is waited for.
 		assert!(!is_over(100, 164) && is_over(100, 165));
 		let mut due = Due::default();
-		assert!(due.is_now(100) && !due.was_sent());
+		assert!(due.is_now(100));
 		due.rest(100, RESEND_AFTER);
-		assert!(!due.is_now(103) && due.is_now(104) && due.was_sent());
+		assert!(!due.is_now(103) && due.is_now(104));
 	}
 }

@@ -1,0 +1,111 @@
+//! Claims that were found false and are not disputed yet: for want of money, of a node, or of room in its pool or among the disputes of an
+//! account. They are kept until the chain takes the challenge, refuses it for good, or nobody can dispute them any more.
+
+use super::{compute::Haste, Verifier, REST};
+use crate::{
+	chain::{Call, ChainAt, ChainError, Heads, Neuro},
+	run::WorkerError,
+	verify::ledger::Finding,
+};
+use neuroshard_types::{dispute::ClaimId, BlockNumber};
+use tokio::sync::watch;
+
+/// Blocks until an account that could not pay the bond of a challenge is looked at again.
+const POOR: BlockNumber = 20;
+/// Blocks until an account against which there was no room for another dispute is looked at again.
+const CROWDED: BlockNumber = 5;
+
+/// A challenge that is to be sent.
+pub(super) struct Accusation {
+	call: Call,
+	/// First block in which the claim cannot be disputed any more.
+	until: BlockNumber,
+	/// First block in which it is tried (again).
+	from: BlockNumber,
+}
+
+impl Verifier {
+	/// Has `claim` disputed by `call` until block `until`.
+	pub(super) fn accuse(&mut self, claim: ClaimId, call: Call, until: BlockNumber) {
+		self.accusations.insert(claim, Accusation { call, until, from: 0 });
+	}
+
+	/// The next claim to dispute: the one whose time is over first. Forgets those whose time is over.
+	pub(super) fn next_accusation(&mut self, now: BlockNumber) -> Option<ClaimId> {
+		self.accusations.retain(|_, accusation| accusation.until > now);
+		let due = self.accusations.iter().filter(|(_, accusation)| accusation.from <= now);
+		due.min_by_key(|(_, accusation)| accusation.until).map(|(claim, _)| claim.clone())
+	}
+
+	/// Sends a challenge, if its bond can be paid.
+	pub(super) async fn dispute(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, claim: ClaimId) -> Result<(), WorkerError> {
+		let now = at.block().number;
+		let (free, bond) = (at.funds(&self.me).await?.free, at.bond_against(&claim.who).await?);
+		let least = at.existential_deposit()?;
+		let Some(accusation) = self.accusations.get_mut(&claim) else { return Ok(()) };
+		// As many games are open against the account as can be.
+		let Some(needed) = bond.map(|bond| bond.saturating_add(least)) else {
+			accusation.from = now.saturating_add(CROWDED);
+			return Ok(());
+		};
+		if free < needed {
+			accusation.from = now.saturating_add(POOR);
+			tracing::warn!(
+				round = claim.round, who = %claim.who,
+				"found a false claim and cannot pay for disputing it: {} are free, and the bond takes {}, which comes back; send this account some NEURO",
+				Neuro(free), Neuro(needed)
+			);
+			return Ok(());
+		}
+		accusation.from = now.saturating_add(REST);
+		let (call, until) = (accusation.call.clone(), accusation.until);
+		let sent = self.unless_urgent(heads, Haste::Check, async { Ok(self.submitter.submit_urgent(call).await) }).await?;
+		let finding = match sent {
+			// Put off. It may get into a block nevertheless, and is then found open.
+			None => return Ok(()),
+			Some(Ok(_)) => Finding::Challenged,
+			Some(Err(error)) => match verdict(&error) {
+				Some(Finding::Challenged) => Finding::Challenged,
+				Some(finding) => {
+					tracing::warn!("the challenge was refused: {error}");
+					finding
+				}
+				None => return Err(error.into()),
+			},
+		};
+		self.accusations.remove(&claim);
+		self.found(finding);
+		self.note(claim, finding, until, now)
+	}
+}
+
+/// What the failure of a challenge says for good; `None` if it may succeed later.
+fn verdict(error: &ChainError) -> Option<Finding> {
+	match error {
+		error if error.is_dispatch("Disputes::AlreadyOpen") => Some(Finding::Challenged),
+		error if error.is_dispatch("Disputes::TooManyGames") => None,
+		// What else pallet `Disputes` refuses once, such as a claim that fell meanwhile, it refuses again. Money and room may come.
+		ChainError::Dispatch { name, .. } if name.starts_with("Disputes::") => Some(Finding::Unknown),
+		_ => None,
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn only_what_the_chain_says_of_the_claim_itself_is_final() {
+		let refused = |name: &str| verdict(&ChainError::Dispatch { call: String::new(), name: name.into(), advice: String::new() });
+		assert_eq!(refused("Disputes::Condemned"), Some(Finding::Unknown));
+		assert_eq!(refused("Disputes::WindowOver"), Some(Finding::Unknown));
+		assert_eq!(refused("Disputes::AlreadyOpen"), Some(Finding::Challenged), "sent before, and given up too early");
+		assert_eq!(refused("Disputes::TooManyGames"), None, "others will be over");
+		assert_eq!(refused("Token::FundsUnavailable"), None);
+		assert_eq!(refused("Balances::TooManyHolds"), None);
+		let pool = ChainError::Pool { call: String::new(), reason: "full".into() };
+		assert_eq!((verdict(&pool), verdict(&ChainError::Stopped)), (None, None));
+		let poor = ChainError::Unfunded { address: String::new(), free: Neuro(0) };
+		assert_eq!(verdict(&poor), None);
+	}
+}
