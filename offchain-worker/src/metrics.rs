@@ -63,6 +63,15 @@ fn text(status: &Status) -> String {
 	counter(&mut registry, "tokens", "Tokens trained on", None, status.tokens);
 	counter(&mut registry, "claims_checked", "Claims of others that were recomputed", None, status.disputes.checked);
 	counter(&mut registry, "claims_challenged", "Claims of others that were found false and disputed", None, status.disputes.challenged);
+	counter(&mut registry, "audits_reported", "Samples reported as an auditor", None, status.audits.reported);
+	counter(
+		&mut registry,
+		"audits_unavailable",
+		"Audits without a sample: something could not be fetched",
+		None,
+		status.audits.unavailable,
+	);
+	counter(&mut registry, "audits_challenged", "Samples of other auditors that were disputed", None, status.audits.challenged);
 	let mut gauge = |name: &str, help: &str, value: Option<f64>| {
 		if let Some(value) = value {
 			registry.register(name, help, ConstGauge::new(value));
@@ -73,6 +82,8 @@ fn text(status: &Status) -> String {
 	gauge("peers", "Connected peers", Some(status.peers.into()));
 	gauge("round", "Round under way", status.round.map(f64::from));
 	gauge("disputes_open", "Disputes in which this account defends or challenges", Some(status.disputes.open.into()));
+	gauge("audits_open", "Audits that wait for this account's seal or report", Some(status.audits.open.into()));
+	gauge("audits_sealed", "Audits that wait for this account's report alone", Some(status.audits.sealed.into()));
 	gauge("training_loss", "Loss of the newest inner step, nats per token", status.training_loss.map(f64::from));
 	gauge("validation_loss", "Held-out loss of the newest checkpoint, nats per token", status.validation_loss.map(f64::from));
 	gauge("tokens_per_second", "Tokens of the newest finished training per second of its inner steps", status.tokens_per_second);

@@ -6,7 +6,7 @@ use super::{
 	error::ChainError,
 	query::View,
 };
-use codec::{Decode, DecodeAll};
+use codec::DecodeAll;
 use neuroshard_graph::game::{Doubt, Move, Position};
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, GameView, Terms, WorkClaim},
@@ -83,6 +83,8 @@ pub enum Act {
 	},
 	/// Opens a game about an attestation.
 	ChallengeAttestation(ClaimId),
+	/// Opens a game about an auditor's sample.
+	ChallengeAudit(ClaimId),
 	/// Makes a move.
 	Play {
 		/// The claim.
@@ -108,6 +110,10 @@ fn act(call: &str, mut fields: &[u8]) -> Option<Act> {
 			let (run, round, who) = DecodeAll::decode_all(fields).ok()?;
 			Some(Act::ChallengeAttestation(ClaimId { run, round, kind: ClaimKind::Attestation, who }))
 		}
+		"challenge_audit" => {
+			let (run, round, who) = DecodeAll::decode_all(fields).ok()?;
+			Some(Act::ChallengeAudit(ClaimId { run, round, kind: ClaimKind::Audit, who }))
+		}
 		"play" => {
 			let (claim, challenger, position, action) = DecodeAll::decode_all(fields).ok()?;
 			Some(Act::Play { claim, challenger, position, action })
@@ -116,33 +122,14 @@ fn act(call: &str, mut fields: &[u8]) -> Option<Act> {
 	}
 }
 
-/// The signer of an extrinsic, if its address is an account identifier.
-fn signer(address: &[u8]) -> Option<AccountId> {
-	match address.split_first() {
-		Some((0, mut account)) => AccountId::decode(&mut account).ok(),
-		_ => None,
-	}
-}
-
 impl ChainClient {
 	/// What was posted in disputes in a block, in order. Blocks keep their bodies when their states are gone.
 	///
 	/// # Errors
-	/// [`ChainError::Rpc`] if the node does not have the block's body; the node is away.
+	/// [`ChainError::Missing`] if the node does not have the block's body; the node is away.
 	pub async fn posted(&self, block: BlockId) -> Result<Vec<Posted>, ChainError> {
-		let at = self.at(block).await?;
-		let extrinsics = at.at.extrinsics().fetch().await.map_err(|error| self.rpc_error("the extrinsics of a block", error))?;
-		let mut posted = Vec::new();
-		for extrinsic in extrinsics.iter() {
-			let extrinsic = extrinsic.map_err(|error| self.rpc_error("an extrinsic", error))?;
-			if extrinsic.pallet_name() != PALLET {
-				continue;
-			}
-			let found = act(extrinsic.call_name(), extrinsic.call_data_field_bytes());
-			let by = extrinsic.address_bytes().and_then(signer);
-			posted.extend(by.zip(found).map(|(by, act)| Posted { by, act }));
-		}
-		Ok(posted)
+		let posted = self.now().await?.said(block, PALLET, act).await?;
+		Ok(posted.into_iter().map(|(by, act)| Posted { by, act }).collect())
 	}
 }
 
@@ -216,10 +203,10 @@ mod tests {
 		let (position, action) = (H256([3; 32]), Move::Vector(2));
 		let fields = (claim.clone(), who.clone(), position, action.clone()).encode();
 		assert_eq!(act("play", &fields), Some(Act::Play { claim: claim.clone(), challenger: who.clone(), position, action }));
-		assert_eq!(act("challenge_attestation", &(1u32, 2u32, who.clone()).encode()), Some(Act::ChallengeAttestation(claim)));
+		assert_eq!(act("challenge_attestation", &(1u32, 2u32, who.clone()).encode()), Some(Act::ChallengeAttestation(claim.clone())));
 		assert_eq!(act("play", &fields[1..]), None);
 		assert_eq!(act("other", &fields), None);
-		assert_eq!(signer(&[&[0][..], &[7; 32]].concat()), Some(who));
-		assert_eq!(signer(&[1, 2]), None);
+		let sample = ClaimId { kind: ClaimKind::Audit, ..claim };
+		assert_eq!(act("challenge_audit", &(1u32, 2u32, who).encode()), Some(Act::ChallengeAudit(sample)));
 	}
 }

@@ -1,6 +1,6 @@
 //! A node of one's own for tests: it speaks JSON-RPC, has the runtime's metadata, and makes blocks whenever it is asked for the best one.
 
-use super::{submit::Submitter, ChainClient};
+use super::{query::EXECUTE, submit::Submitter, ChainClient};
 use crate::keys::Account;
 use codec::{Compact, Decode, Encode};
 use jsonrpsee::{
@@ -13,6 +13,7 @@ use neuroshard_types::{BlockNumber, H256};
 use serde_json::{json, Value};
 use sp_crypto_hashing::twox_128;
 use std::{
+	collections::BTreeMap,
 	net::SocketAddr,
 	sync::{Arc, Mutex},
 };
@@ -31,7 +32,7 @@ pub(super) fn entry(number: u16) -> (Vec<u8>, Vec<u8>) {
 
 /// What becomes of a submitted extrinsic.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
 	/// It is in the next block and succeeds.
 	Included,
 	/// It is in the next block and fails there with the first error of pallet `Training`.
@@ -50,9 +51,9 @@ pub(super) enum Fate {
 
 /// What happens on a chain: how many blocks each look at the best one finds new, and the fate of the nth different extrinsic.
 #[derive(Clone, Copy)]
-pub(super) struct Script {
-	pub(super) blocks_a_look: BlockNumber,
-	pub(super) fate: fn(usize) -> Fate,
+pub(crate) struct Script {
+	pub(crate) blocks_a_look: BlockNumber,
+	pub(crate) fate: fn(usize) -> Fate,
 }
 
 /// Blocks that a stale extrinsic stays in the pool.
@@ -76,6 +77,10 @@ struct Chain {
 	kept: Option<(u64, BlockNumber)>,
 	restarted: bool,
 	submitted: watch::Sender<Vec<Vec<u8>>>,
+	/// What view functions answer, by their identifiers, in whatever state and to whatever question.
+	answers: BTreeMap<[u8; 32], Vec<u8>>,
+	/// Free balance of every account.
+	free: u128,
 }
 
 impl Chain {
@@ -149,9 +154,14 @@ fn metadata(version: u32) -> Option<Vec<u8>> {
 	sp_io::TestExternalities::new_empty().execute_with(|| Runtime::metadata_at_version(version)).map(|opaque| opaque.encode())
 }
 
-fn pallet_index(name: &str) -> u8 {
+/// The metadata that the node answers with.
+pub(crate) fn decoded_metadata() -> subxt::metadata::Metadata {
 	let bytes = sp_io::TestExternalities::new_empty().execute_with(|| Runtime::metadata_at_version(16)).unwrap();
-	subxt::metadata::Metadata::decode_from(&bytes).unwrap().pallet_by_name(name).unwrap().call_index()
+	subxt::metadata::Metadata::decode_from(&bytes).unwrap()
+}
+
+fn pallet_index(name: &str) -> u8 {
+	decoded_metadata().pallet_by_name(name).unwrap().call_index()
 }
 
 fn hash_of(number: BlockNumber) -> H256 {
@@ -224,6 +234,11 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 					let encoded = metadata(u32::from(version)).map_or(vec![0], |bytes| [vec![1], bytes].concat());
 					hex_of(&encoded)
 				}
+				Some(EXECUTE) => {
+					let (function, _) = <([u8; 32], Vec<u8>)>::decode(&mut &*bytes_of(values.get(1))).unwrap();
+					let answer = chain.lock().unwrap().answers.get(&function).cloned();
+					answer.map_or(Value::Null, |answer| hex_of(&Ok::<_, ()>(answer).encode()))
+				}
 				Some("AccountNonceApi_account_nonce") => {
 					let at = number_of(values.get(2));
 					hex_of(&chain.lock().unwrap().nonce(at).encode())
@@ -241,10 +256,13 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 	module
 		.register_method("state_getStorage", |params, chain, _| {
 			let values = values(&params);
-			let events = [twox_128(b"System"), twox_128(b"Events")].concat();
-			match bytes_of(values.first()) == events {
-				true => hex_of(&chain.lock().unwrap().events(number_of(values.get(1)))),
-				false => Value::Null,
+			let entry = |name: &[u8]| [twox_128(b"System"), twox_128(name)].concat();
+			let (key, chain) = (bytes_of(values.first()), chain.lock().unwrap());
+			match key {
+				key if key == entry(b"Events") => hex_of(&chain.events(number_of(values.get(1)))),
+				// Counters, then the free balance, and three more numbers of its size.
+				key if key.starts_with(&entry(b"Account")) && chain.free > 0 => hex_of(&([0u32; 4], [chain.free, 0, 0, 0]).encode()),
+				_ => Value::Null,
 			}
 		})
 		.unwrap();
@@ -281,7 +299,7 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 }
 
 /// A node and its chain.
-pub(super) struct MockNode {
+pub(crate) struct MockNode {
 	chain: Arc<Mutex<Chain>>,
 	server: ServerHandle,
 	address: SocketAddr,
@@ -289,10 +307,11 @@ pub(super) struct MockNode {
 
 impl MockNode {
 	/// Starts a node at a port that the system chooses.
-	pub(super) async fn start(script: Script) -> Self {
+	pub(crate) async fn start(script: Script) -> Self {
 		let (submitted, _) = watch::channel(Vec::new());
-		let chain =
-			Arc::new(Mutex::new(Chain { script, blocks: vec![Vec::new()], pool: Vec::new(), kept: None, restarted: false, submitted }));
+		let (blocks, pool, kept, restarted) = (vec![Vec::new()], Vec::new(), None, false);
+		let (answers, free) = (BTreeMap::new(), 0);
+		let chain = Arc::new(Mutex::new(Chain { script, blocks, pool, kept, restarted, submitted, answers, free }));
 		let (server, address) = serve(&chain, "127.0.0.1:0".parse().unwrap()).await;
 		Self { chain, server, address }
 	}
@@ -305,18 +324,30 @@ impl MockNode {
 		(self.server, _) = serve(&self.chain, self.address).await;
 	}
 
+	/// Has a view function answer this from now on.
+	pub(crate) fn answer(&self, pallet: &str, function: &str, answer: &impl Encode) {
+		let metadata = decoded_metadata();
+		let function = *metadata.pallet_by_name(pallet).unwrap().view_function_by_name(function).unwrap().query_id();
+		self.chain.lock().unwrap().answers.insert(function, answer.encode());
+	}
+
+	/// Has every account have so much from now on.
+	pub(crate) fn fund(&self, free: u128) {
+		self.chain.lock().unwrap().free = free;
+	}
+
 	/// What was submitted so far, whenever that changes.
-	pub(super) fn submitted(&self) -> watch::Receiver<Vec<Vec<u8>>> {
+	pub(crate) fn submitted(&self) -> watch::Receiver<Vec<Vec<u8>>> {
 		self.chain.lock().unwrap().submitted.subscribe()
 	}
 
 	/// A connection to this node.
-	pub(super) async fn client(&self) -> ChainClient {
+	pub(crate) async fn client(&self) -> ChainClient {
 		ChainClient::connect(&format!("ws://{}", self.address)).await.unwrap()
 	}
 
 	/// Sends extrinsics of an account to this node.
-	pub(super) async fn submitter(&self) -> Submitter {
+	pub(crate) async fn submitter(&self) -> Submitter {
 		Submitter::spawn(self.client().await, Account::from_secret("//Alice").unwrap())
 	}
 }

@@ -4,6 +4,9 @@
 //! compared with those of `neuroshard-types` before they are used. A chain that means something else is an error in words.
 
 mod archive;
+mod audited;
+pub mod audits;
+mod bodies;
 mod call;
 mod calls;
 mod client;
@@ -12,11 +15,12 @@ mod delivery;
 mod delivery_tests;
 pub mod disputes;
 mod error;
+mod event;
 mod explain;
 mod fees;
 mod local;
 #[cfg(test)]
-mod mock;
+pub(crate) mod mock;
 mod query;
 #[cfg(test)]
 mod runtime_tests;
@@ -28,6 +32,7 @@ mod views;
 
 pub use archive::{Block, Entries, Header};
 pub use call::Call;
+pub use audited::Audited;
 pub use calls::{balances, dataset, ponw, rewards, staking, training, work_hash};
 pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
 pub use error::{ChainError, Neuro};

@@ -1,22 +1,20 @@
 //! How disputes ended, from the events of blocks: for those who watch a network. Whoever takes part asks view functions.
 
-use super::{client::ChainAt, error::ChainError, shape};
-use codec::{Compact, Decode, DecodeAll};
+use super::{client::ChainAt, error::ChainError, event::EventShape};
+use codec::{Compact, Decode};
 use neuroshard_types::{
 	dispute::{ClaimId, Decision},
 	AccountId, Balance, BlockNumber,
 };
-use scale_info::{form::PortableForm, Variant};
-use std::collections::BTreeMap;
-use subxt::{events::Phase, metadata::Metadata};
+use subxt::metadata::Metadata;
 
-const PALLET: &str = "Disputes";
-const DECIDED: &str = "Decided";
-/// Names of the event's fields, in order.
-const NAMES: [&str; 10] =
-	["claim", "challenger", "decision", "slashed", "rewarded", "receiver", "burned", "extrinsics", "witness_bytes", "blocks"];
-/// Their types.
+/// The event's fields.
 type Fields = (ClaimId, AccountId, Decision, Balance, Balance, Option<AccountId>, Balance, u32, u32, BlockNumber);
+const DECIDED: EventShape<Fields> = EventShape::new(
+	"Disputes",
+	"Decided",
+	&["claim", "challenger", "decision", "slashed", "rewarded", "receiver", "burned", "extrinsics", "witness_bytes", "blocks"],
+);
 
 /// The end of a dispute by a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +39,8 @@ pub struct Verdict {
 	pub witness_bytes: u32,
 	/// Blocks from its opening to its end.
 	pub blocks: BlockNumber,
-	/// Reference time of the extrinsic that decided, in picoseconds: its weight as it was charged. `None` if time decided.
+	/// Reference time of the verdict, in picoseconds: what is charged for the plan, the witness and the piece, beside what the extrinsic
+	/// reads and writes. `None` if no piece was executed.
 	pub ref_time: Option<u64>,
 }
 
@@ -54,28 +53,23 @@ impl Verdict {
 		}
 	}
 
-	fn decode(bytes: &[u8], ref_time: Option<u64>) -> Result<Self, codec::Error> {
+	fn decode(bytes: &[u8], verdict_time: Option<u64>) -> Result<Self, ChainError> {
 		let (claim, challenger, decision, slashed, rewarded, receiver, burned, extrinsics, witness_bytes, blocks) =
-			Fields::decode_all(&mut &*bytes)?;
+			DECIDED.decode(bytes)?;
+		let ref_time = verdict_time.filter(|_| witness_bytes > 0);
 		Ok(Self { claim, challenger, decision, slashed, rewarded, receiver, burned, extrinsics, witness_bytes, blocks, ref_time })
 	}
 }
 
 /// Whether the chain means the same by the event. One without disputes does: it has no such event.
 pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
-	let variants = metadata.pallet_by_name(PALLET).and_then(|pallet| pallet.event_variants()).unwrap_or_default();
-	variants.iter().filter(|variant| variant.name == DECIDED).try_for_each(|variant| same_fields(metadata, variant))
+	DECIDED.check(metadata)
 }
 
-fn same_fields(metadata: &Metadata, variant: &Variant<PortableForm>) -> Result<(), ChainError> {
-	let what = || format!("event {PALLET}::{DECIDED}");
-	let fields: Vec<_> = variant.fields.iter().map(|field| (field.name.as_deref().unwrap_or_default(), field.ty.id)).collect();
-	if !fields.iter().map(|(name, _)| *name).eq(NAMES) {
-		let chain = fields.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-		let mismatch = shape::Mismatch { path: "fields".into(), chain, worker: NAMES.join(", ") };
-		return Err(ChainError::Incompatible { what: what(), mismatch });
-	}
-	shape::same_arguments::<Fields>(metadata.types(), &fields).map_err(|mismatch| ChainError::Incompatible { what: what(), mismatch })
+/// Reference time of any verdict about a piece: a weight begins with it.
+fn verdict_time(metadata: &Metadata) -> Option<u64> {
+	let weight = metadata.pallet_by_name(DECIDED.pallet)?.constant_by_name("VerdictWeight")?;
+	Compact::<u64>::decode(&mut weight.value()).ok().map(|time| time.0)
 }
 
 impl ChainAt {
@@ -87,30 +81,15 @@ impl ChainAt {
 		check(self.at.metadata_ref())?;
 		let bad = |error: subxt::error::EventsError| self.client.rpc_error("the events of a block", error);
 		let events = self.at.events().fetch().await.map_err(bad)?;
-		let (mut decided, mut ref_times) = (Vec::new(), BTreeMap::new());
+		let time = verdict_time(self.at.metadata_ref());
+		let mut decided = Vec::new();
 		for event in events.iter() {
 			let event = event.map_err(bad)?;
-			let extrinsic = match event.phase() {
-				Phase::ApplyExtrinsic(index) => Some(index),
-				Phase::Finalization | Phase::Initialization => None,
-			};
-			match (event.pallet_name(), event.event_name()) {
-				(PALLET, DECIDED) => decided.push((extrinsic, event.field_bytes().to_vec())),
-				// Begins with the weight, and that with the reference time.
-				("System", "ExtrinsicSuccess") => {
-					let ref_time = Compact::<u64>::decode(&mut event.field_bytes()).ok();
-					ref_times.extend(extrinsic.zip(ref_time));
-				}
-				_ => {}
+			if event.pallet_name() == DECIDED.pallet && event.event_name() == DECIDED.name {
+				decided.push(Verdict::decode(event.field_bytes(), time)?);
 			}
 		}
-		let undecodable =
-			|error: codec::Error| ChainError::BadAnswer { what: format!("event {PALLET}::{DECIDED}"), reason: error.to_string() };
-		let verdict = |(extrinsic, bytes): (Option<u32>, Vec<u8>)| {
-			let ref_time = extrinsic.and_then(|index| ref_times.get(&index)).map(|time| time.0);
-			Verdict::decode(&bytes, ref_time).map_err(undecodable)
-		};
-		decided.into_iter().map(verdict).collect()
+		Ok(decided)
 	}
 }
 

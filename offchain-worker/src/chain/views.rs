@@ -56,7 +56,8 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	CLAIMABLE_ERAS.check(metadata)?;
 	WINDOW.check(metadata)?;
 	ERA.check(metadata)?;
-	super::disputes::check(metadata)
+	super::disputes::check(metadata)?;
+	super::audits::check(metadata)
 }
 
 impl ChainAt {

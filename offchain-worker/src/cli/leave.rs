@@ -6,7 +6,7 @@ use super::{
 	CliError, Common,
 };
 use crate::{
-	chain::{rewards, staking, training, Neuro},
+	chain::{audits, rewards, staking, training, Neuro},
 	run::{forget_request, LEAVE_FILE},
 };
 use clap::Args;
@@ -39,6 +39,7 @@ impl Leave {
 			return Ok(0);
 		}
 		leave_runs(&opened).await?;
+		resign(&opened).await?;
 		opened.submitter.submit(staking::deregister()).await?;
 		forget_request(&opened.base)?;
 		let (_, blocks) = at.bond_limits().await?;
@@ -55,6 +56,15 @@ async fn leave_runs(opened: &Opened) -> Result<(), CliError> {
 			opened.submitter.submit(training::leave(run)).await?;
 			println!("left run {run}");
 		}
+	}
+	Ok(())
+}
+
+/// Has the account drawn for no more audits.
+async fn resign(opened: &Opened) -> Result<(), CliError> {
+	if opened.client.now().await?.verifiers().await?.contains(&opened.account.id()) {
+		opened.submitter.submit(audits::resign()).await?;
+		println!("resigned as a verifier");
 	}
 	Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) struct Register {
 	/// Bond in NEURO; the chain's minimum if it is not given.
 	#[arg(long, value_name = "NEURO", allow_negative_numbers = true)]
 	bond: Option<Neuro>,
-	/// Roles to offer.
+	/// Roles to offer. `worker,verifier` trains, and audits the work of others when it is drawn for that.
 	#[arg(long, value_enum, value_delimiter = ',', default_value = "worker")]
 	roles: Vec<RoleName>,
 	#[command(flatten)]

@@ -12,7 +12,7 @@ mod work;
 
 pub use checkpoint::CheckpointLie;
 use neuroshard_graph::{config::ConfigError, graph::Op, merkle::blake2_256, plan::Plan, trace::Mistake, ModelConfig, TrainConfig};
-use neuroshard_types::{AccountId, RoundIndex, RunId, H256};
+use neuroshard_types::{dispute::ClaimKind, AccountId, RoundIndex, RunId, H256};
 pub use options::{CheatOptions, Kind};
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use std::path::PathBuf;
@@ -39,6 +39,8 @@ pub enum Deed {
 	WrongOuterStep,
 	/// As [`Deed::BitFlip`], without a word in disputes.
 	Silence,
+	/// A random sample of work that it was drawn to audit, without running it.
+	LazyAudit,
 }
 
 /// What a worker does wrong, and when.
@@ -60,11 +62,21 @@ impl Fault {
 		round == self.round || (self.again && round > self.round)
 	}
 
-	/// Whether the worker defends its claims of `round`. It does if it can: the moves of a game have to fit what was claimed, so that
-	/// there are none for work that never was.
-	pub fn answers_disputes(&self, round: RoundIndex) -> bool {
-		let speechless = matches!(self.deed, Deed::Noise | Deed::FewerSteps | Deed::Copy(_) | Deed::Silence);
+	/// Whether the worker defends its claims of `kind` in `round`. It does if it can: the moves of a game have to fit what was claimed, so
+	/// that there are none for work that never was.
+	pub fn answers_disputes(&self, kind: ClaimKind, round: RoundIndex) -> bool {
+		let speechless = match kind {
+			ClaimKind::Audit => self.deed == Deed::LazyAudit,
+			ClaimKind::Work | ClaimKind::Attestation => {
+				matches!(self.deed, Deed::Noise | Deed::FewerSteps | Deed::Copy(_) | Deed::Silence)
+			}
+		};
 		!(speechless && self.happens_in(round))
+	}
+
+	/// What the worker reports as an auditor of `round` without having run it; `None` if it does what it should.
+	pub fn made_up_sample(&self, run: RunId, round: RoundIndex) -> Option<H256> {
+		(self.deed == Deed::LazyAudit && self.happens_in(round)).then(|| H256(self.draw(run, round)))
 	}
 
 	/// The wrong bit of `round`; `None` if there is none. A bit of the upper half of the mantissa: it changes the weight by up to a half,

@@ -24,6 +24,8 @@ pub enum Kind {
 	WrongOuterStep,
 	/// As bit-flip, without a word in disputes.
 	Silence,
+	/// Random samples of the work that it is drawn to audit; it needs the verifier role.
+	LazyAuditor,
 }
 
 /// Options of `run` that make a worker cheat.
@@ -60,6 +62,7 @@ impl CheatOptions {
 			Some(Kind::WrongAggregate) => Some(Deed::WrongAggregate),
 			Some(Kind::WrongOuterStep) => Some(Deed::WrongOuterStep),
 			Some(Kind::Silence) => Some(Deed::Silence),
+			Some(Kind::LazyAuditor) => Some(Deed::LazyAudit),
 		};
 		deed.map(|deed| Fault { who, deed, round: cheat_round, again: cheat_again })
 	}

@@ -258,9 +258,26 @@ fn a_fault_happens_in_its_round_or_from_then_on() {
 #[test]
 fn only_what_has_a_story_is_defended() {
 	let silent = [Deed::Noise, Deed::FewerSteps, Deed::Copy(PathBuf::new()), Deed::Silence];
-	assert!(silent.into_iter().all(|deed| !fault(deed.clone()).answers_disputes(0) && fault(deed).answers_disputes(1)));
-	let stubborn = [Deed::WrongShard, Deed::BitFlip, Deed::WrongAggregate, Deed::WrongOuterStep, Deed::HandOver];
-	assert!(stubborn.into_iter().all(|deed| fault(deed).answers_disputes(0)));
+	for kind in [ClaimKind::Work, ClaimKind::Attestation] {
+		let silenced = |deed: &Deed| !fault(deed.clone()).answers_disputes(kind, 0) && fault(deed.clone()).answers_disputes(kind, 1);
+		assert!(silent.iter().all(silenced));
+		let stubborn = [Deed::WrongShard, Deed::BitFlip, Deed::WrongAggregate, Deed::WrongOuterStep, Deed::HandOver, Deed::LazyAudit];
+		assert!(stubborn.into_iter().all(|deed| fault(deed).answers_disputes(kind, 0)));
+	}
+	assert!(silent.into_iter().all(|deed| fault(deed).answers_disputes(ClaimKind::Audit, 0)));
+	assert!(!fault(Deed::LazyAudit).answers_disputes(ClaimKind::Audit, 0));
+}
+
+#[test]
+fn a_lazy_auditor_makes_samples_up_from_its_round_on_and_nobody_else_does() {
+	let lazy = Fault { again: true, round: 2, ..fault(Deed::LazyAudit) };
+	let made_up: Vec<_> = (0..5).map(|round| lazy.made_up_sample(RUN, round)).collect();
+	assert!(made_up[..2].iter().all(Option::is_none) && made_up[2..].iter().all(Option::is_some));
+	assert_eq!(made_up[3], lazy.made_up_sample(RUN, 3), "it is the same after a restart");
+	assert_ne!(made_up[3], made_up[4]);
+	let partner = Fault { who: AccountId::new([8; 32]), ..lazy };
+	assert_ne!(made_up[3], partner.made_up_sample(RUN, 3));
+	assert_eq!(fault(Deed::Noise).made_up_sample(RUN, 0), None);
 }
 
 #[derive(Parser)]
@@ -272,7 +289,17 @@ struct Line {
 #[test]
 fn every_kind_is_asked_for_by_its_name() {
 	let names: Vec<String> = Kind::value_variants().iter().map(|kind| kind.to_possible_value().unwrap().get_name().to_owned()).collect();
-	let expected = ["noise", "fewer-steps", "copied-delta", "wrong-shard", "bit-flip", "wrong-aggregate", "wrong-outer-step", "silence"];
+	let expected = [
+		"noise",
+		"fewer-steps",
+		"copied-delta",
+		"wrong-shard",
+		"bit-flip",
+		"wrong-aggregate",
+		"wrong-outer-step",
+		"silence",
+		"lazy-auditor",
+	];
 	assert_eq!(names, expected);
 	let who = AccountId::new([7; 32]);
 	let parse = |line: &[&str]| Line::try_parse_from([&["run"], line].concat()).map(|line| line.options.fault(who.clone()));

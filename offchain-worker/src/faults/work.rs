@@ -66,7 +66,7 @@ pub fn false_work(
 			let windows = Windows::new(engine, loader, seed, place);
 			flipped(fault, (run, round), engine, checkpoint, &windows).map(Some)
 		}
-		Deed::Copy(_) | Deed::HandOver | Deed::WrongAggregate | Deed::WrongOuterStep => Ok(None),
+		Deed::Copy(_) | Deed::HandOver | Deed::WrongAggregate | Deed::WrongOuterStep | Deed::LazyAudit => Ok(None),
 	}
 }
 

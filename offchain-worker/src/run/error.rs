@@ -167,6 +167,11 @@ impl WorkerError {
 		matches!(self, Self::NoShardList { .. } | Self::UnknownDataset(_))
 	}
 
+	/// Whether something could not be fetched from anybody.
+	pub(super) fn is_out_of_reach(&self) -> bool {
+		matches!(self, Self::Fetch(_) | Self::Slow { .. }) || self.lacks_dataset()
+	}
+
 	/// How long the same attempt would end the same way; `None` if it may be made again at once.
 	pub(super) fn rest(&self) -> Option<Rest> {
 		match self {

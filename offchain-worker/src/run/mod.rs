@@ -5,6 +5,7 @@
 
 mod announce;
 mod aside;
+mod auditor;
 #[cfg(any(feature = "faults", test))]
 mod cheat;
 mod compute;

@@ -148,7 +148,8 @@ pub(super) fn obstacle(
 		});
 	}
 	if !provider.info.roles.contains(Role::Worker) {
-		return Some(Obstacle::NoWorkerRole);
+		// A verifier has enough to do without training.
+		return (!provider.info.roles.contains(Role::Verifier)).then_some(Obstacle::NoWorkerRole);
 	}
 	let state = chain.run.as_ref().filter(|run| run.view.status == RunStatus::Active)?;
 	if chain.is_short() {
@@ -219,8 +220,14 @@ mod tests {
 		let text = words(&chain, Some(&chilled));
 		assert!(text.contains("bond-extra --amount 3`, then `neuroshard-worker activate`"), "{text}");
 		assert!(words(&chain, None).contains("register"));
-		let other = ProviderView { info: ProviderInfo { roles: Roles::only(Role::Verifier), ..provider().info }, ..provider() };
-		assert!(words(&chain, Some(&other)).contains("update --roles worker"));
+	}
+
+	#[test]
+	fn a_provider_without_the_worker_role_hears_so_unless_it_audits() {
+		let chain = ChainView { active: false, ..outside() };
+		let of = |role| ProviderView { info: ProviderInfo { roles: Roles::only(role), ..provider().info }, ..provider() };
+		assert!(words(&chain, Some(&of(Role::Predictor))).contains("update --roles worker"));
+		assert_eq!(words(&chain, Some(&of(Role::Verifier))), "");
 	}
 
 	#[test]

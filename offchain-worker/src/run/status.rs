@@ -38,6 +38,23 @@ pub struct Disputes {
 	pub challenged: u64,
 }
 
+/// What a worker has to do with audits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Audits {
+	/// Whether it can be drawn.
+	pub enrolled: bool,
+	/// Audits that it was drawn for, and that wait for its seal or its report.
+	pub open: u32,
+	/// Those of them in which it has sealed.
+	pub sealed: u32,
+	/// Samples that it reported since the start of the process.
+	pub reported: u64,
+	/// Audits in which it reported since the start of the process that something could not be fetched, or that there is nothing to sample.
+	pub unavailable: u64,
+	/// Samples of other auditors that it disputed since the start of the process.
+	pub challenged: u64,
+}
+
 /// A worker's state. Amounts are planck as text, since JSON numbers end at 2^53.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
@@ -97,6 +114,9 @@ pub struct Status {
 	/// Disputes.
 	#[serde(default)]
 	pub disputes: Disputes,
+	/// Audits.
+	#[serde(default)]
+	pub audits: Audits,
 	/// Newest failure in words; `None` after a success.
 	pub last_error: Option<String>,
 }

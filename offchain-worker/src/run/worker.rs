@@ -3,6 +3,7 @@
 use super::{
 	announce::{current_info, register, Announcer, Outcome},
 	aside::Aside,
+	auditor::{Auditor, Desk},
 	compute::Compute,
 	content::Content,
 	forget_request,
@@ -188,6 +189,9 @@ impl Worker {
 	/// # Errors
 	/// Only what trying again would not help, such as [`WorkerError::Genesis`]; everything else is reported and tried again.
 	pub async fn run(mut self, stop: CancellationToken) -> Result<(), WorkerError> {
+		let desk = Desk::open(&self.base);
+		let (client, submitter) = (self.client.clone(), self.tasks.submitter.clone());
+		let auditor = Auditor::new(self.base.clone(), client, submitter, self.tasks.reporter.clone(), desk.clone());
 		let verifier = Verifier::new(verifier::Parts {
 			base: &self.base,
 			client: self.client.clone(),
@@ -197,6 +201,7 @@ impl Worker {
 			reporter: self.tasks.reporter.clone(),
 			threads: self.options.threads,
 			audit: self.options.audit,
+			desk,
 			#[cfg(any(feature = "faults", test))]
 			fault: self.options.fault.clone(),
 		});
@@ -206,7 +211,7 @@ impl Worker {
 			ending.cancel();
 			ended
 		};
-		let (ended, ()) = tokio::join!(working, verifier.run(ending.clone()));
+		let (ended, (), ()) = tokio::join!(working, verifier.run(ending.clone()), auditor.run(ending.clone()));
 		self.registration.stop().await;
 		ended
 	}
@@ -222,7 +227,7 @@ impl Worker {
 					if stop.run_until_cancelled(self.announce(&seen)).await.is_none() {
 						return Ok(());
 					}
-					if self.leaving && has_left(&seen.chain) {
+					if self.leaving && has_left(&seen.chain) && self.tasks.reporter.current().audits.open == 0 {
 						return stop.run_until_cancelled(self.deregister(&seen)).await.unwrap_or(Ok(()));
 					}
 					match self.plan(&seen) {

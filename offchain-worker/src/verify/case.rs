@@ -7,8 +7,8 @@ use crate::{
 };
 use neuroshard_graph::{
 	exec::{Exec, SetupError},
-	game::{open_checkpoint, open_work, Doubt, GameError, Move, Position, Side},
-	player::{CheckpointStory, PlayError, Player, Story, WorkStory},
+	game::{open_checkpoint, open_sample, open_work, Doubt, GameError, Move, Position, Side},
+	player::{CheckpointStory, PlayError, Player, States, Story, WorkStory},
 	trace::TraceError,
 	ConfigError, Hash, TrainConfig,
 };
@@ -23,6 +23,7 @@ use std::sync::{
 	atomic::{AtomicBool, Ordering},
 	Arc,
 };
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Why what a claim is about cannot be computed.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +85,13 @@ enum Told {
 /// A claim that can be recomputed.
 pub struct Case {
 	grounds: Grounds,
+	/// The inner step and the root of the state after it that are claimed, if that is what is claimed.
+	sample: Option<(u32, H256)>,
 	told: Told,
+	/// Ends a computation at its next step.
+	cancel: Arc<AtomicBool>,
+	/// Given back with the case.
+	_room: Option<OwnedSemaphorePermit>,
 }
 
 impl Case {
@@ -102,8 +109,9 @@ impl Case {
 		(loader, shards): (Loader, Shards),
 		cancel: Arc<AtomicBool>,
 	) -> Result<Self, CaseError> {
+		let cancelled = cancel.clone();
 		let read: Read = Box::new(move |step, sequence, tokens| {
-			if cancel.load(Ordering::Relaxed) {
+			if cancelled.load(Ordering::Relaxed) {
 				return Err(SourceError::Cancelled);
 			}
 			let window = window(step, sequence);
@@ -112,11 +120,11 @@ impl Case {
 		});
 		let (model, train) = (&claim.config.model, &claim.config.train);
 		let story = WorkStory::new(exec, model, train, round, start, read)?;
-		Ok(Self { grounds: Grounds::Work { round, claim }, told: Told::Work(Box::new(story), shards) })
+		Ok(Self { grounds: Grounds::Work { round, claim }, sample: None, told: Told::Work(Box::new(story), shards), cancel, _room: None })
 	}
 
 	/// A claim about outer steps, from parameters and momentum of the checkpoint that they start from. `deltas` gives those of a step, by
-	/// account bytes ascending; `train` is the run's configuration.
+	/// account bytes ascending; `train` is the run's configuration. Raising `cancel` ends a computation at its next step.
 	///
 	/// # Errors
 	/// [`CaseError::Trace`] if the vectors are not the model's.
@@ -125,12 +133,17 @@ impl Case {
 		claim: AttestationClaim,
 		train: &TrainConfig,
 		start: [Vec<f32>; 2],
-		deltas: impl FnMut(u32) -> Result<Vec<Vec<f32>>, SourceError> + Send + Sync + 'static,
+		mut deltas: impl FnMut(u32) -> Result<Vec<Vec<f32>>, SourceError> + Send + Sync + 'static,
+		cancel: Arc<AtomicBool>,
 	) -> Result<Self, CaseError> {
 		let (model, first) = (&claim.config.model, claim.job.first_round);
-		let deltas: Deltas = Box::new(deltas);
+		let cancelled = cancel.clone();
+		let deltas: Deltas = Box::new(move |step| match cancelled.load(Ordering::Relaxed) {
+			true => Err(SourceError::Cancelled),
+			false => deltas(step),
+		});
 		let story = CheckpointStory::new(exec, model, train, first, start, deltas)?;
-		Ok(Self { grounds: claim.into(), told: Told::Attestation(Box::new(story)) })
+		Ok(Self { grounds: claim.into(), sample: None, told: Told::Attestation(Box::new(story)), cancel, _room: None })
 	}
 
 	/// Recomputed with a mistake, as a cheater who made it on purpose defends its claim.
@@ -142,6 +155,48 @@ impl Case {
 			(told, _) => told,
 		};
 		Self { told, ..self }
+	}
+
+	/// Holding a place that is given back when the case is dropped.
+	#[must_use]
+	pub fn in_room(self, room: OwnedSemaphorePermit) -> Self {
+		Self { _room: Some(room), ..self }
+	}
+
+	/// What ends a computation at its next step.
+	pub fn cancel(&self) -> Arc<AtomicBool> {
+		self.cancel.clone()
+	}
+
+	/// With states known that its steps go through: see [`WorkStory::with_states`]. A claim about a checkpoint has none.
+	#[must_use]
+	pub fn with_states(self, states: Box<States>) -> Self {
+		let told = match self.told {
+			Told::Work(story, shards) => Told::Work(Box::new(story.with_states(states)), shards),
+			told @ Told::Attestation(_) => told,
+		};
+		Self { told, ..self }
+	}
+
+	/// The claim that the state after inner step `step`, counted from 0, has this root.
+	#[must_use]
+	pub fn with_sample(self, step: u32, root: H256) -> Self {
+		Self { sample: Some((step, root)), ..self }
+	}
+
+	/// The position in which a game about it begins: `revealed` is what a challenger of work says.
+	///
+	/// # Errors
+	/// [`CaseError::Game`] if the claim cannot be disputed like this.
+	pub fn open(&self, revealed: Option<(&Work, Doubt)>) -> Result<Position, CaseError> {
+		Ok(self.grounds.judge(|setting| match (revealed, self.sample) {
+			(Some((work, doubt)), _) => {
+				let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
+				open_work(setting, &roots, work.delta_root.0, doubt)
+			}
+			(None, Some((step, root))) => open_sample(setting, step, root.0),
+			(None, None) => open_checkpoint(setting),
+		})?)
 	}
 
 	/// What the claim is judged by.
@@ -157,6 +212,23 @@ impl Case {
 		let Told::Work(story, _) = &mut self.told else { return Err(GameError::OtherClaim.into()) };
 		let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
 		Ok(story.doubt(&roots, work.delta_root.0)?)
+	}
+
+	/// What [`Self::doubt`] says of `work`, if that is known, and the root of the state after inner step `step`, counted from 0, whatever
+	/// was revealed; `None` if the round diverges before. Runs the round.
+	///
+	/// # Errors
+	/// [`CaseError`]; [`GameError::OtherClaim`] for a claim about a checkpoint.
+	pub fn audit(&mut self, work: Option<&Work>, step: u32) -> Result<(Option<Doubt>, Option<H256>), CaseError> {
+		let Told::Work(story, _) = &mut self.told else { return Err(GameError::OtherClaim.into()) };
+		let (doubt, sample) = match work {
+			Some(work) => {
+				let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
+				story.audit(&roots, work.delta_root.0, Some(step))?
+			}
+			None => (None, story.roots(step, 1)?.first().copied()),
+		};
+		Ok((doubt, sample.map(H256)))
 	}
 
 	/// State roots and delta root that this round reveals; `None` if it diverges.
@@ -188,25 +260,10 @@ impl Case {
 	/// # Errors
 	/// [`CaseError::Play`]; with [`PlayError::Nothing`] for a challenger who has no case.
 	pub fn respond(&mut self, side: Side, position: &Position, defence: &[Move]) -> Result<Move, CaseError> {
-		let Self { grounds, told } = self;
+		let Self { grounds, told, .. } = self;
 		Ok(grounds.judge(|setting| match told {
 			Told::Work(story, shards) => Player::new(*setting, side, &mut **story, Some(shards)).play(position, defence),
 			Told::Attestation(story) => Player::new(*setting, side, &mut **story, None).play(position, defence),
 		})?)
 	}
-}
-
-/// The position in which a game on these grounds begins.
-///
-/// # Errors
-/// [`CaseError::Game`] if the claim cannot be disputed like this.
-pub fn open(grounds: &Grounds, opening: Option<(&Work, Doubt)>) -> Result<Position, CaseError> {
-	let position = grounds.judge(|setting| match opening {
-		Some((work, doubt)) => {
-			let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
-			open_work(setting, &roots, work.delta_root.0, doubt)
-		}
-		None => open_checkpoint(setting),
-	})?;
-	Ok(position)
 }

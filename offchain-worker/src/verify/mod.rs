@@ -4,11 +4,13 @@
 //! - [`record`]: a game as it was played so far, from what was posted.
 //! - [`library`]: chunks of a dataset with their proofs.
 //! - [`ledger`]: which claims were checked, on disk.
+//! - [`reports`]: what is reported in audits, on disk.
 
 pub mod case;
 pub mod ledger;
 pub mod library;
 pub mod record;
+pub mod reports;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

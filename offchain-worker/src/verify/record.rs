@@ -3,7 +3,7 @@
 //! The chain keeps positions, not what was posted: that stands in the bodies of blocks. Whether an extrinsic there succeeded shows when
 //! the game is played again from its opening, since a move that the position does not allow, or that answers another one, changed nothing.
 
-use super::case::open;
+use super::case::Case;
 use crate::chain::disputes::{Act, Posted};
 use neuroshard_graph::game::{Move, Outcome, Position, Side};
 use neuroshard_types::{dispute::ClaimId, grounds::Grounds, AccountId, H256};
@@ -25,18 +25,18 @@ impl Record {
 		Self { claim, challenger, position: None, defence: Vec::new() }
 	}
 
-	/// Takes in what was posted in the next block.
-	pub fn read(&mut self, grounds: &Grounds, posted: Vec<Posted>) {
+	/// Takes in what was posted in the next block about the claim of `case`.
+	pub fn read(&mut self, case: &Case, posted: Vec<Posted>) {
 		for Posted { by, act } in posted {
 			match act {
 				Act::ChallengeWork { claim, work, doubt } if claim == self.claim && by == self.challenger => {
-					self.begin(open(grounds, Some((&work, doubt))).ok());
+					self.begin(case.open(Some((&work, doubt))).ok());
 				}
-				Act::ChallengeAttestation(claim) if claim == self.claim && by == self.challenger => {
-					self.begin(open(grounds, None).ok());
+				Act::ChallengeAttestation(claim) | Act::ChallengeAudit(claim) if claim == self.claim && by == self.challenger => {
+					self.begin(case.open(None).ok());
 				}
 				Act::Play { claim, challenger, position, action } if claim == self.claim && challenger == self.challenger => {
-					self.play(grounds, &by, position, action);
+					self.play(case.grounds(), &by, position, action);
 				}
 				_ => {}
 			}

@@ -1,10 +1,6 @@
 //! Whole games between two cases, through what is posted on chain.
 
-use super::{
-	case::{open, Case},
-	library::Shards,
-	record::Record,
-};
+use super::{case::Case, library::Shards, record::Record};
 use crate::{
 	chain::disputes::{Act, Posted},
 	data::{dataset::dataset_root, dataset::shard_path, loader::Loader},
@@ -28,7 +24,7 @@ use neuroshard_types::{
 use std::{path::Path, sync::Arc};
 
 /// The claim of a participant on a dataset in `folder`.
-struct Claimed {
+pub(crate) struct Claimed {
 	folder: tempfile::TempDir,
 	claim: WorkClaim,
 	theta: Vec<f32>,
@@ -50,7 +46,7 @@ fn write_shards(folder: &Path, shards: u32, tokens: u32, vocab: u32) -> Arc<[H25
 }
 
 impl Claimed {
-	fn new() -> Self {
+	pub(crate) fn new() -> Self {
 		let folder = tempfile::tempdir().unwrap();
 		let (model, train) = (ModelConfig::tiny(), TrainConfig::tiny());
 		let roots = write_shards(folder.path(), 3, 3_000, model.vocab);
@@ -77,7 +73,7 @@ impl Claimed {
 		Self { folder, claim, theta, momentum, roots }
 	}
 
-	fn case(&self, mistake: Option<Mistake>) -> Case {
+	pub(crate) fn case(&self, mistake: Option<Mistake>) -> Case {
 		let loader = Loader::new(self.folder.path(), self.claim.shape).unwrap();
 		let shards = Shards::new(self.folder.path().to_path_buf(), self.claim.shape, self.roots.clone());
 		let exec = Arc::new(Exec::new(1).unwrap());
@@ -115,12 +111,12 @@ fn a_false_claim_falls_in_a_game_that_each_side_reads_off_the_chain() {
 	let doubt = challenging.doubt(&work).unwrap().unwrap();
 	let opening = Act::ChallengeWork { claim: id.clone(), work: work.clone(), doubt };
 	let mut blocks = vec![vec![Posted { by: challenger.clone(), act: opening }]];
-	let mut position = open(challenging.grounds(), Some((&work, doubt))).unwrap();
+	let mut position = challenging.open(Some((&work, doubt))).unwrap();
 	let ruling = loop {
 		// Both sides begin anew with every move, as after a restart.
 		let mut record = Record::new(id.clone(), challenger.clone());
 		for block in &blocks {
-			record.read(challenging.grounds(), block.clone());
+			record.read(&challenging, block.clone());
 		}
 		assert_eq!(record.position(), Some(&position));
 		let (by, case) = match position.turn() {
@@ -151,6 +147,61 @@ fn a_false_claim_falls_in_a_game_that_each_side_reads_off_the_chain() {
 }
 
 #[test]
+fn an_audit_takes_one_sample_whatever_was_revealed_and_finds_what_is_false() {
+	let claimed = Claimed::new();
+	let (honest, wrong) = (claimed.reveal(None), claimed.reveal(Some(MISTAKE)));
+	let step = claimed.claim.config.train.inner_steps - 2;
+	let (doubt, sample) = claimed.case(None).audit(Some(&honest), step).unwrap();
+	assert!(doubt.is_none() && sample.is_some());
+	let of_wrong = claimed.case(None).audit(Some(&wrong), step).unwrap();
+	assert_eq!(of_wrong, (claimed.case(None).doubt(&wrong).unwrap(), sample));
+	assert!(of_wrong.0.is_some());
+	assert_eq!(claimed.case(None).audit(None, step).unwrap(), (None, sample), "without knowing what was revealed");
+	assert_ne!(claimed.case(Some(MISTAKE)).audit(None, step).unwrap().1, sample);
+}
+
+/// A game of `challenger` about a sample, as both sides read it off the chain; `None` if the challenger has nothing to say.
+fn dispute_a_sample(defending: &mut Case, challenging: &mut Case) -> Option<Ruling> {
+	let (id, challenger) = (ClaimId { kind: ClaimKind::Audit, ..claim_id() }, AccountId::new([2; 32]));
+	let mut record = Record::new(id.clone(), challenger.clone());
+	record.read(challenging, vec![Posted { by: challenger.clone(), act: Act::ChallengeAudit(id.clone()) }]);
+	let mut position = challenging.open(None).unwrap();
+	loop {
+		assert_eq!(record.position(), Some(&position));
+		let (by, case) = match position.turn() {
+			Side::Defender => (id.who.clone(), &mut *defending),
+			Side::Challenger => (challenger.clone(), &mut *challenging),
+		};
+		let action = match case.respond(position.turn(), &position, record.defence()) {
+			Err(super::case::CaseError::Play(PlayError::Nothing)) => return None,
+			action => action.unwrap(),
+		};
+		let outcome = case.grounds().judge(|setting| position.play(setting, &action)).unwrap();
+		let answers = H256(position.hash());
+		let act = Act::Play { claim: id.clone(), challenger: challenger.clone(), position: answers, action };
+		record.read(challenging, vec![Posted { by, act }]);
+		match outcome {
+			Outcome::Next(next) => position = next,
+			Outcome::Decided(ruling) => return Some(ruling),
+		}
+	}
+}
+
+#[test]
+fn a_false_sample_falls_and_a_right_one_stands() {
+	let claimed = Claimed::new();
+	let step = claimed.claim.config.train.inner_steps - 2;
+	let sample = |mistake| claimed.case(mistake).audit(None, step).unwrap().1.unwrap();
+	let case = |mistake, sample| claimed.case(mistake).with_sample(step, sample);
+	let wrong = sample(Some(MISTAKE));
+	let ruling = dispute_a_sample(&mut case(Some(MISTAKE), wrong), &mut case(None, wrong));
+	assert_eq!(ruling, Some(Ruling::Fraud));
+	let right = sample(None);
+	assert_eq!(dispute_a_sample(&mut case(None, right), &mut case(None, right)), None);
+	assert_eq!(dispute_a_sample(&mut case(None, right), &mut case(Some(MISTAKE), right)), Some(Ruling::Unfounded));
+}
+
+#[test]
 fn nothing_is_wrong_with_honest_work() {
 	let claimed = Claimed::new();
 	let work = claimed.reveal(None);
@@ -158,7 +209,7 @@ fn nothing_is_wrong_with_honest_work() {
 	// A challenger without a case has no move to make.
 	let mut case = claimed.case(None);
 	let doubt = neuroshard_graph::game::Doubt::Interval(0);
-	let first = open(case.grounds(), Some((&work, doubt))).unwrap();
+	let first = case.open(Some((&work, doubt))).unwrap();
 	let answer = case.respond(Side::Defender, &first, &[]).unwrap();
 	let Outcome::Next(next) = case.grounds().judge(|setting| first.play(setting, &answer)).unwrap() else { panic!("a game") };
 	let error = case.respond(Side::Challenger, &next, &[answer]).unwrap_err();

@@ -9,34 +9,59 @@ use crate::{
 		WorkerError,
 	},
 	store::{ContentDescriptor, Store},
-	train::checkpoint::{decode_delta, CheckpointError},
+	train::{
+		checkpoint::{decode_delta, CheckpointError},
+		kept::{self, OwnRound},
+	},
 	verify::case::{Case, CaseError, SourceError},
 };
 use neuroshard_graph::{exec::Exec, tiles, ParamLayout};
 use neuroshard_types::{
-	dispute::{ClaimId, ClaimKind},
+	audit::AuditClaim,
+	dispute::{ClaimId, ClaimKind, WorkClaim},
 	RunId, H256,
 };
-use std::sync::{atomic::AtomicBool, Arc};
+use std::sync::{
+	atomic::{AtomicBool, Ordering},
+	Arc, PoisonError,
+};
 
 impl Verifier {
-	/// The claim with what it takes to recompute it: the one at hand if it is the same; `None` if there is no such claim.
-	pub(super) async fn case_of(&mut self, at: &ChainAt, claim: &ClaimId, cancel: Arc<AtomicBool>) -> Result<Option<Case>, WorkerError> {
-		if let Some((known, case)) = self.case.take() {
-			if known == *claim {
-				return Ok(Some(case));
-			}
+	/// The case at hand, if it is of this claim. Any other one is dropped.
+	pub(super) fn take_case(&mut self, claim: &ClaimId) -> Option<Case> {
+		self.case.take().filter(|(known, _)| known == claim).map(|(_, case)| case)
+	}
+
+	/// The claim with what it takes to recompute it, unless it is at hand; `None` if there is no such claim. There is one case at a time: it
+	/// is waited until the one before, which may be on its thread still, is gone.
+	pub(super) async fn case_of(&self, at: &ChainAt, claim: &ClaimId, held: Option<Case>) -> Result<Option<Case>, WorkerError> {
+		if held.is_some() {
+			return Ok(held);
 		}
-		match claim.kind {
-			ClaimKind::Work => self.work_case(at, claim, cancel).await,
+		let room = self.room.clone().acquire_owned().await.map_err(|_| WorkerError::Stopped)?;
+		Ok(self.new_case(at, claim).await?.map(|case| case.in_room(room)))
+	}
+
+	async fn new_case(&self, at: &ChainAt, claim: &ClaimId) -> Result<Option<Case>, WorkerError> {
+		let ClaimId { run, round, kind, who } = claim;
+		match kind {
+			ClaimKind::Work => match at.work_claim(*run, *round, who).await? {
+				Some(judged) => self.work_case(at, claim, judged).await.map(Some),
+				None => Ok(None),
+			},
 			ClaimKind::Attestation => self.attestation_case(at, claim).await,
-			ClaimKind::Audit => Ok(None),
+			ClaimKind::Audit => match at.audit_claim(*run, *round, who).await? {
+				Some(AuditClaim { claim: judged, step, sample }) => {
+					Ok(Some(self.work_case(at, claim, judged).await?.with_sample(step, sample)))
+				}
+				None => Ok(None),
+			},
 		}
 	}
 
-	async fn work_case(&mut self, at: &ChainAt, claim: &ClaimId, cancel: Arc<AtomicBool>) -> Result<Option<Case>, WorkerError> {
-		let ClaimId { run, round, who, .. } = claim;
-		let Some(judged) = at.work_claim(*run, *round, who).await? else { return Ok(None) };
+	/// A claim about a participant's inner steps, or about a state between them.
+	async fn work_case(&self, at: &ChainAt, claim: &ClaimId, judged: WorkClaim) -> Result<Case, WorkerError> {
+		let ClaimId { run, round, kind, who } = claim;
 		// What the claimant read: the windows that were drawn for it.
 		let told = judged.clone();
 		#[cfg(any(feature = "faults", test))]
@@ -57,13 +82,22 @@ impl Verifier {
 		let source = (dataset.loader.clone(), dataset.library());
 		#[cfg(any(feature = "faults", test))]
 		let mistake = self.mistake(claim, &judged)?;
-		let case = Case::work(self.exec()?, *round, judged, told.windows(), (theta, momentum.0), source, cancel)?;
+		// Of what this worker trained itself there are states on disk.
+		let own = (*kind == ClaimKind::Work && *who == self.me).then(|| {
+			let own = OwnRound { run: *run, round: *round, seed: judged.seed };
+			kept::states(self.content.store.clone(), own, layout, train.batch, self.threads)
+		});
+		let case = Case::work(self.exec()?, *round, judged, told.windows(), (theta, momentum.0), source, Arc::default())?;
 		#[cfg(any(feature = "faults", test))]
 		let case = case.with_mistake(mistake);
-		Ok(Some(case))
+		let case = match own {
+			Some(states) => case.with_states(states),
+			None => case,
+		};
+		Ok(case)
 	}
 
-	async fn attestation_case(&mut self, at: &ChainAt, claim: &ClaimId) -> Result<Option<Case>, WorkerError> {
+	async fn attestation_case(&self, at: &ChainAt, claim: &ClaimId) -> Result<Option<Case>, WorkerError> {
 		let ClaimId { run, round, who, .. } = claim;
 		let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(None) };
 		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
@@ -75,26 +109,28 @@ impl Verifier {
 			self.content.delta(round_label(*run, *round), content, None, &self.book.all()).await?;
 		}
 		let (store, steps, threads) = (self.content.store.clone(), judged.job.steps.clone(), self.threads);
-		let deltas = move |step: u32| {
-			let roots = steps.get(step as usize).into_iter().flatten();
-			roots.map(|root| read_delta(&store, &layout, *root, threads)).collect::<Result<Vec<_>, _>>()
+		let cancel = Arc::new(AtomicBool::new(false));
+		let cancelled = cancel.clone();
+		let read = move |root: &H256| match cancelled.load(Ordering::Relaxed) {
+			true => Err(SourceError::Cancelled),
+			false => read_delta(&store, &layout, *root, threads),
 		};
+		let deltas = move |step: u32| steps.get(step as usize).into_iter().flatten().map(&read).collect::<Result<Vec<_>, _>>();
 		let (exec, train) = (self.exec()?, judged.config.train.clone());
 		#[cfg(any(feature = "faults", test))]
 		if let Some(lie) = self.own_fault(claim).and_then(|fault| fault.lie(*round)) {
 			let told = move |step| deltas(step).map(|deltas| lie.deltas(deltas));
-			return Ok(Some(Case::attestation(exec, judged, &lie.train(&train), start, told)?));
+			return Ok(Some(Case::attestation(exec, judged, &lie.train(&train), start, told, cancel)?));
 		}
-		Ok(Some(Case::attestation(exec, judged, &train, start, deltas)?))
+		Ok(Some(Case::attestation(exec, judged, &train, start, deltas, cancel)?))
 	}
 
-	fn exec(&mut self) -> Result<Arc<Exec>, WorkerError> {
-		if let Some(exec) = &self.exec {
-			return Ok(exec.clone());
+	fn exec(&self) -> Result<Arc<Exec>, WorkerError> {
+		let mut exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);
+		match &*exec {
+			Some(exec) => Ok(exec.clone()),
+			None => Ok(exec.insert(Arc::new(Exec::new(self.threads)?)).clone()),
 		}
-		let exec = Arc::new(Exec::new(self.threads)?);
-		self.exec = Some(exec.clone());
-		Ok(exec)
 	}
 
 	/// Parameters of a checkpoint, and the root of its momentum.

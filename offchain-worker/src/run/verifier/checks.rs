@@ -1,6 +1,9 @@
 //! Checks of what others claim: which are due, what they find, and the challenge.
 
-use super::Verifier;
+use super::{
+	compute::{Haste, Running},
+	Verifier,
+};
 use crate::{
 	chain::{disputes, work_hash, Call, ChainAt, ChainError, Heads},
 	run::{prune::first_open, WorkerError},
@@ -9,13 +12,14 @@ use crate::{
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
 	run::{RoundRecord, Work},
-	BlockNumber, RoundIndex, RunId,
+	BlockNumber, RoundIndex, RunId, H256,
 };
-use std::sync::{atomic::AtomicBool, Arc};
 use tokio::sync::watch;
 
 /// A claim is not begun to be checked so shortly before nobody can dispute it any more.
-const MARGIN: BlockNumber = 4;
+pub(super) const MARGIN: BlockNumber = 4;
+/// Blocks before the adoption of a round that are searched for what was revealed in it.
+const SEARCHED: BlockNumber = 10_000;
 
 /// A claim to check.
 pub(super) struct Due {
@@ -24,6 +28,16 @@ pub(super) struct Due {
 	record: RoundRecord,
 	/// First block in which it cannot be disputed any more.
 	until: BlockNumber,
+}
+
+/// What came of a check.
+enum Checked {
+	/// Something else has more haste.
+	PutOff,
+	/// Nothing is to be done about the claim.
+	Found(Finding),
+	/// The claim is false: to be disputed by this call.
+	False(Call),
 }
 
 impl Verifier {
@@ -72,7 +86,7 @@ impl Verifier {
 			.flat_map(move |who| [ClaimKind::Attestation, ClaimKind::Work].map(|kind| ClaimId { run, round, kind, who: who.clone() }));
 		claims.filter(|claim| {
 			let wanted = claim.kind == ClaimKind::Attestation || self.is_drawn(claim);
-			wanted && self.ledger.finding(claim).is_none()
+			wanted && self.ledger.finding(claim).is_none() && !self.accusations.contains_key(claim)
 		})
 	}
 
@@ -84,62 +98,82 @@ impl Verifier {
 		f64::from(u32::from_le_bytes([a, b, c, d])) < self.audit * f64::from(u32::MAX) + 1.0
 	}
 
-	fn note(&mut self, claim: ClaimId, finding: Finding, until: BlockNumber, now: BlockNumber) -> Result<(), WorkerError> {
+	pub(super) fn note(&mut self, claim: ClaimId, finding: Finding, until: BlockNumber, now: BlockNumber) -> Result<(), WorkerError> {
 		let noted = self.ledger.note(claim, finding, until, now);
 		noted.map_err(|source| WorkerError::File { path: "audits.json".into(), source })
 	}
 
-	/// Checks a claim, and disputes it if it is false.
+	/// Checks a claim, and has it disputed if it is false.
 	pub(super) async fn check(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, due: &Due) -> Result<(), WorkerError> {
-		let found = match due.claim.kind {
+		let checked = match due.claim.kind {
 			ClaimKind::Work => self.check_work(at, heads, due).await?,
 			ClaimKind::Attestation => self.check_attestation(at, heads, &due.claim).await?,
 			// Samples are checked by the auditor of the same work.
-			ClaimKind::Audit => Some(Finding::NoClaim),
+			ClaimKind::Audit => Checked::Found(Finding::NoClaim),
 		};
-		// Put off.
-		let Some(finding) = found else { return Ok(()) };
-		if finding != Finding::NoClaim {
-			self.reporter.update(|status| {
-				status.disputes.checked = status.disputes.checked.saturating_add(1);
-				if finding == Finding::Challenged {
-					status.disputes.challenged = status.disputes.challenged.saturating_add(1);
-				}
-			});
+		match checked {
+			Checked::PutOff => Ok(()),
+			Checked::False(call) => {
+				self.accuse(due.claim.clone(), call, due.until);
+				Ok(())
+			}
+			Checked::Found(finding) => {
+				self.found(finding);
+				self.note(due.claim.clone(), finding, due.until, at.block().number)
+			}
 		}
-		self.note(due.claim.clone(), finding, due.until, at.block().number)
 	}
 
-	/// `None` if it was put off.
-	async fn check_work(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, due: &Due) -> Result<Option<Finding>, WorkerError> {
-		let (claim, cancel) = (&due.claim, Arc::new(AtomicBool::new(false)));
-		let Some(work) = self.revealed(&due.record, claim, at).await? else { return Ok(Some(Finding::Unknown)) };
-		let Some(case) = self.case_of(at, claim, cancel.clone()).await? else { return Ok(Some(Finding::NoClaim)) };
-		let revealed = work.clone();
-		let Some((case, doubt)) = self.compute(case, heads, cancel, move |case| case.doubt(&revealed)).await? else { return Ok(None) };
-		let Some(doubt) = doubt else { return Ok(Some(Finding::Right)) };
+	/// Counts what a check found.
+	pub(super) fn found(&self, finding: Finding) {
+		if finding == Finding::NoClaim {
+			return;
+		}
+		self.reporter.update(|status| {
+			status.disputes.checked = status.disputes.checked.saturating_add(1);
+			if finding == Finding::Challenged {
+				status.disputes.challenged = status.disputes.challenged.saturating_add(1);
+			}
+		});
+	}
+
+	async fn check_work(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, due: &Due) -> Result<Checked, WorkerError> {
+		let (claim, held) = (&due.claim, self.take_case(&due.claim));
+		let checking = async {
+			let Some(work) = self.revealed(&due.record, claim, at).await? else { return Ok(Err(Finding::Unknown)) };
+			let Some(case) = self.case_of(at, claim, held).await? else { return Ok(Err(Finding::NoClaim)) };
+			let revealed = work.clone();
+			let (case, doubt) = Running::start(case, move |case| case.doubt(&revealed))?.done().await?;
+			Ok(Ok((case, work, doubt)))
+		};
+		let (case, work, doubt) = match self.unless_urgent(heads, Haste::Check, checking).await? {
+			None => return Ok(Checked::PutOff),
+			Some(Err(finding)) => return Ok(Checked::Found(finding)),
+			Some(Ok(checked)) => checked,
+		};
+		let Some(doubt) = doubt else { return Ok(Checked::Found(Finding::Right)) };
 		tracing::warn!(round = claim.round, who = %claim.who, ?doubt, "work is not what its inner steps give: disputing it");
 		self.case = Some((claim.clone(), case));
-		let call = disputes::challenge_work(claim.run, claim.round, claim.who.clone(), work, doubt);
-		self.challenge(call).await.map(Some)
+		Ok(Checked::False(disputes::challenge_work(claim.run, claim.round, claim.who.clone(), work, doubt)))
 	}
 
-	/// `None` if it was put off.
-	async fn check_attestation(
-		&mut self,
-		at: &ChainAt,
-		heads: watch::Receiver<Heads>,
-		claim: &ClaimId,
-	) -> Result<Option<Finding>, WorkerError> {
+	async fn check_attestation(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, claim: &ClaimId) -> Result<Checked, WorkerError> {
 		let ClaimId { run, round, who, .. } = claim;
-		let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(Some(Finding::NoClaim)) };
+		let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(Checked::Found(Finding::NoClaim)) };
 		let known = self.stepped.as_ref().filter(|(job, _)| *job == judged.job).map(|(_, root)| *root);
 		let root = match known {
 			Some(root) => root,
 			None => {
-				let cancel = Arc::new(AtomicBool::new(false));
-				let Some(case) = self.case_of(at, claim, cancel.clone()).await? else { return Ok(Some(Finding::NoClaim)) };
-				let Some((case, root)) = self.compute(case, heads, cancel, Case::checkpoint).await? else { return Ok(None) };
+				let held = self.take_case(claim);
+				let checking = async {
+					let Some(case) = self.case_of(at, claim, held).await? else { return Ok(None) };
+					Running::start(case, Case::checkpoint)?.done().await.map(Some)
+				};
+				let (case, root) = match self.unless_urgent(heads, Haste::Check, checking).await? {
+					None => return Ok(Checked::PutOff),
+					Some(None) => return Ok(Checked::Found(Finding::NoClaim)),
+					Some(Some(checked)) => checked,
+				};
 				// Only a game about it needs it any more.
 				self.case = (root != judged.checkpoint).then(|| (claim.clone(), case));
 				self.stepped = Some((judged.job, root));
@@ -147,26 +181,14 @@ impl Verifier {
 			}
 		};
 		if root == judged.checkpoint {
-			return Ok(Some(Finding::Right));
+			return Ok(Checked::Found(Finding::Right));
 		}
 		tracing::warn!(round, %who, ours = ?root, "attested another checkpoint: disputing it");
-		self.challenge(disputes::challenge_attestation(*run, *round, who.clone())).await.map(Some)
+		Ok(Checked::False(disputes::challenge_attestation(*run, *round, who.clone())))
 	}
 
-	async fn challenge(&self, call: Call) -> Result<Finding, WorkerError> {
-		match self.submitter.submit_urgent(call).await {
-			Ok(_) => Ok(Finding::Challenged),
-			// What the chain refuses once, such as a claim that fell meanwhile, it refuses again.
-			Err(error @ ChainError::Dispatch { .. }) => {
-				tracing::warn!("the challenge was refused: {error}");
-				Ok(Finding::Unknown)
-			}
-			Err(error) => Err(error.into()),
-		}
-	}
-
-	/// What a participant revealed in a round that was adopted since; `None` if the node does not have that state any more.
-	async fn revealed(&self, record: &RoundRecord, claim: &ClaimId, at: &ChainAt) -> Result<Option<Work>, WorkerError> {
+	/// What a participant revealed in a round that was adopted since; `None` if that is nowhere to be found any more.
+	pub(super) async fn revealed(&self, record: &RoundRecord, claim: &ClaimId, at: &ChainAt) -> Result<Option<Work>, WorkerError> {
 		let Some(judged) = at.work_claim(claim.run, claim.round, &claim.who).await? else { return Ok(None) };
 		let before = self.client.block_at(record.adopted_at.saturating_sub(1)).await?;
 		let round = match self.client.at(before).await {
@@ -179,6 +201,26 @@ impl Verifier {
 			Err(_) => None,
 		};
 		let work = round.into_iter().flat_map(|round| round.participants).find(|one| one.account == claim.who).and_then(|one| one.work);
-		Ok(work.filter(|work| work_hash(work) == judged.work_hash))
+		match work.filter(|work| work_hash(work) == judged.work_hash) {
+			Some(work) => Ok(Some(work)),
+			// The node has discarded that state.
+			None => self.posted_work(record, claim, judged.work_hash, at).await,
+		}
+	}
+
+	/// The work with this hash, from the block in which it was revealed; `None` if that block is too far back, or not here.
+	async fn posted_work(&self, record: &RoundRecord, claim: &ClaimId, hash: H256, at: &ChainAt) -> Result<Option<Work>, WorkerError> {
+		let last = record.adopted_at;
+		for number in (last.saturating_sub(SEARCHED)..last).rev() {
+			let found = match at.reveals(self.client.block_at(number).await?).await {
+				Err(ChainError::Missing { .. }) => return Ok(None),
+				found => found?,
+			};
+			let mut works = found.into_iter().filter(|(by, (run, round, _))| (by, run, round) == (&claim.who, &claim.run, &claim.round));
+			if let Some((_, (.., work))) = works.find(|(_, (.., work))| work_hash(work) == hash) {
+				return Ok(Some(work));
+			}
+		}
+		Ok(None)
 	}
 }

@@ -1,43 +1,55 @@
 //! Games: whose turn it is, what was posted, and this account's moves.
 
-use super::{compute::on_thread, GameId, Verifier};
+use super::{compute::Running, GameId, Verifier};
 use crate::{
 	chain::{disputes, BlockId, ChainAt, ChainError, Heads},
-	run::WorkerError,
-	verify::{case::CaseError, record::Record},
+	run::{content::within, WorkerError},
+	verify::{
+		case::{Case, CaseError},
+		record::Record,
+	},
 };
 use neuroshard_graph::{game::Side, player::PlayError};
 use neuroshard_types::{
 	dispute::{ClaimId, GameView, MoveKind},
-	grounds::Grounds,
 	BlockNumber,
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, time::Duration};
 use tokio::sync::watch;
 
+/// Longest wait in one attempt for what a claim is judged by.
+const FETCHING: Duration = Duration::from_secs(120);
+
 impl Verifier {
-	/// The game in which this account has to move first.
-	pub(super) async fn our_turn(&mut self, at: &ChainAt) -> Result<Option<(GameId, GameView)>, ChainError> {
-		let games = at.games_of(&self.me).await?;
+	/// Forgets what belongs to no open game, and what has rested long enough.
+	pub(super) fn tidy(&mut self, games: &[GameId], now: BlockNumber) {
 		self.records.retain(|game, _| games.contains(game));
 		self.resigned.retain(|game, _| games.contains(game));
-		let now = at.block().number;
 		self.failed_games.retain(|_, until| *until > now);
 		self.failed_claims.retain(|_, until| *until > now);
-		let mut urgent: Option<(GameId, GameView)> = None;
+		// A case is large: it stays only for a game.
+		let is_needed = |claim: &ClaimId| games.iter().any(|(other, _)| other == claim) || self.accusations.contains_key(claim);
+		if self.case.as_ref().is_some_and(|(claim, _)| !is_needed(claim)) {
+			self.case = None;
+		}
 		let open = u32::try_from(games.len()).unwrap_or(u32::MAX);
+		self.reporter.update(|status| status.disputes.open = open);
+	}
+
+	/// The game of these in which this account has to move first.
+	pub(super) async fn our_turn(&self, at: &ChainAt, games: &[GameId]) -> Result<Option<(GameId, GameView)>, ChainError> {
+		let mut urgent: Option<(GameId, GameView)> = None;
 		for game in games {
 			let side = if game.0.who == self.me { Side::Defender } else { Side::Challenger };
-			if self.keeps_silent(&game.0) || self.failed_games.contains_key(&game) {
+			if self.keeps_silent(&game.0) || self.failed_games.contains_key(game) {
 				continue;
 			}
 			let Some(view) = at.game(&game.0, &game.1).await? else { continue };
-			let ours = view.turn == side && self.resigned.get(&game) != Some(&view.moves.len());
+			let ours = view.turn == side && self.resigned.get(game) != Some(&view.moves.len());
 			if ours && urgent.as_ref().is_none_or(|(_, other)| view.deadline < other.deadline) {
-				urgent = Some((game, view));
+				urgent = Some((game.clone(), view));
 			}
 		}
-		self.reporter.update(|status| status.disputes.open = open);
 		Ok(urgent)
 	}
 
@@ -45,7 +57,7 @@ impl Verifier {
 	fn keeps_silent(&self, _claim: &ClaimId) -> bool {
 		#[cfg(any(feature = "faults", test))]
 		if let Some(fault) = self.own_fault(_claim) {
-			return !fault.answers_disputes(_claim.round);
+			return !fault.answers_disputes(_claim.kind, _claim.round);
 		}
 		false
 	}
@@ -60,7 +72,9 @@ impl Verifier {
 	) -> Result<(), WorkerError> {
 		let (claim, challenger) = &game;
 		let side = if claim.who == self.me { Side::Defender } else { Side::Challenger };
-		let Some(case) = self.case_of(at, claim, Arc::default()).await? else {
+		let held = self.take_case(claim);
+		// Another game may be waiting for its move. What has arrived is kept.
+		let Some(case) = within(FETCHING, "what a dispute is about", self.case_of(at, claim, held)).await?? else {
 			// Without a record nobody can judge the claim, and nobody loses.
 			self.resigned.insert(game, view.moves.len());
 			return Ok(());
@@ -69,7 +83,7 @@ impl Verifier {
 		let defence = match side {
 			Side::Defender => Vec::new(),
 			Side::Challenger => {
-				self.read(&game, &view, case.grounds()).await?;
+				self.read(&game, &view, &case).await?;
 				let Some((record, _)) = self.records.get(&game).filter(|(record, _)| record.position() == Some(&view.position)) else {
 					// What was posted and what the chain says differ for as long as a reorganisation lasts.
 					self.records.remove(&game);
@@ -79,8 +93,7 @@ impl Verifier {
 			}
 		};
 		let position = view.position;
-		let answer = on_thread(case, move |case| case.respond(side, &position, &defence))?;
-		let (case, answer) = answer.await.map_err(|_| WorkerError::Stopped)?;
+		let (case, answer) = Running::start(case, move |case| case.respond(side, &position, &defence))?.back().await?;
 		self.case = Some((claim.clone(), case));
 		match answer {
 			Ok(action) => {
@@ -114,8 +127,9 @@ impl Verifier {
 				sent = &mut sending => return sent.map(drop).map_err(Into::into),
 				changed = heads.changed(), if followed => {
 					followed = changed.is_ok();
-					let now = self.client.now().await?.game(claim, challenger).await?;
-					if now.is_none_or(|now| now.moves.len() != moves) {
+					let now = async { self.client.now().await?.game(claim, challenger).await };
+					// Not knowing better is no reason to give a move up.
+					if now.await.is_ok_and(|now| now.is_none_or(|now| now.moves.len() != moves)) {
 						return Ok(());
 					}
 				},
@@ -124,7 +138,7 @@ impl Verifier {
 	}
 
 	/// Reads the moves of a game that were not read yet.
-	async fn read(&mut self, game: &GameId, view: &GameView, grounds: &Grounds) -> Result<(), ChainError> {
+	async fn read(&mut self, game: &GameId, view: &GameView, case: &Case) -> Result<(), ChainError> {
 		let fresh = || (Record::new(game.0.clone(), game.1.clone()), 0);
 		let (mut record, read) = self.records.remove(game).unwrap_or_else(fresh);
 		// Several moves may be in one block.
@@ -132,7 +146,7 @@ impl Verifier {
 		let blocks: BTreeSet<BlockNumber> = view.moves.iter().skip(read).copied().filter(|block| Some(*block) != known).collect();
 		for block in blocks {
 			let block: BlockId = self.client.block_at(block).await?;
-			record.read(grounds, self.client.posted(block).await?);
+			record.read(case, self.client.posted(block).await?);
 		}
 		self.records.insert(game.clone(), (record, view.moves.len()));
 		Ok(())

@@ -1,27 +1,33 @@
 //! The verifier: plays every dispute of this account and checks claims of others, beside the worker's main loop.
 //!
 //! Whose turn it is and what may still be disputed is read from the chain with every block, so that a restart in the middle of a game needs
-//! nothing from before. What was checked is in the [`Ledger`]. A move comes before a check: a check under way is put off for it.
+//! nothing from before. What was checked is in the [`Ledger`]. Moves come before audits, and these before checks: what is under way is put off
+//! for what comes before it.
 
+mod accusations;
+mod audits;
 mod cases;
 mod checks;
 mod compute;
 #[cfg(any(feature = "faults", test))]
 mod faults;
 mod games;
+#[cfg(test)]
+mod tests;
 
-use super::{content::Content, peers::Book, status::Reporter, supply::Cached, WorkerError};
+use super::{auditor::Desk, content::Content, peers::Book, status::Reporter, supply::Cached, WorkerError};
 use crate::{
 	chain::{ChainClient, Heads, Submitter},
 	verify::{case::Case, ledger::Ledger, record::Record},
 };
+use accusations::Accusation;
 use neuroshard_graph::exec::Exec;
 use neuroshard_types::{
 	dispute::{ClaimId, OuterJob},
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
-use tokio::sync::{watch, Mutex};
+use tokio::sync::{watch, Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Blocks after which a game or claim that failed here is tried again.
@@ -44,6 +50,8 @@ pub(super) struct Parts<'a> {
 	pub threads: usize,
 	/// Share of the others' work that is checked, from 0 to 1.
 	pub audit: f64,
+	/// Where samples of audits are left.
+	pub desk: Desk,
 	/// What this worker does wrong on purpose, and then defends.
 	#[cfg(any(feature = "faults", test))]
 	pub fault: Option<crate::faults::Fault>,
@@ -59,13 +67,18 @@ pub(super) struct Verifier {
 	reporter: Reporter,
 	threads: usize,
 	audit: f64,
+	desk: Desk,
 	#[cfg(any(feature = "faults", test))]
 	fault: Option<crate::faults::Fault>,
 	ledger: Ledger,
 	book: Book,
-	exec: Option<Arc<Exec>>,
+	exec: std::sync::Mutex<Option<Arc<Exec>>>,
 	/// The claim that was recomputed last: the next move in the same game goes on from there.
 	case: Option<(ClaimId, Case)>,
+	/// Room for one case.
+	room: Arc<Semaphore>,
+	/// Claims that are false and still to be disputed.
+	accusations: BTreeMap<ClaimId, Accusation>,
 	/// Games as they were played, and how many of their extrinsics were read.
 	records: BTreeMap<GameId, (Record, usize)>,
 	/// Games, and how many extrinsics they had, in which this side has nothing to say.
@@ -78,11 +91,12 @@ pub(super) struct Verifier {
 	/// The outer steps that were recomputed last, and the checkpoint that they give: most participants attest the same.
 	stepped: Option<(OuterJob, H256)>,
 }
+
 impl Verifier {
 	pub(super) fn new(parts: Parts<'_>) -> Self {
 		#[cfg(any(feature = "faults", test))]
 		let fault = parts.fault;
-		let Parts { base, client, submitter, content, dataset, reporter, threads, audit, .. } = parts;
+		let Parts { base, client, submitter, content, dataset, reporter, threads, audit, desk, .. } = parts;
 		Self {
 			me: submitter.who().clone(),
 			#[cfg(any(feature = "faults", test))]
@@ -94,10 +108,13 @@ impl Verifier {
 			reporter,
 			threads,
 			audit,
+			desk,
 			ledger: Ledger::open(base),
 			book: Book::default(),
-			exec: None,
+			exec: Default::default(),
 			case: None,
+			room: Arc::new(Semaphore::new(1)),
+			accusations: BTreeMap::new(),
 			records: BTreeMap::new(),
 			resigned: BTreeMap::new(),
 			failed_games: BTreeMap::new(),
@@ -136,18 +153,26 @@ impl Verifier {
 		if self.book.is_old(at.block().number) {
 			self.book.refresh(&at, &self.me, &self.content.net).await?;
 		}
-		if let Some((game, view)) = self.our_turn(&at).await? {
+		let (games, now) = (at.games_of(&self.me).await?, at.block().number);
+		self.tidy(&games, now);
+		if let Some((game, view)) = self.our_turn(&at, &games).await? {
 			let played = self.play(&at, heads, game.clone(), view).await;
 			if played.is_err() {
-				self.failed_games.insert(game, at.block().number.saturating_add(REST));
+				self.failed_games.insert(game, now.saturating_add(REST));
 			}
 			return played.map(|()| true);
+		}
+		if let Some(claim) = self.next_accusation(now) {
+			return self.dispute(&at, heads, claim).await.map(|()| true);
+		}
+		if let Some(audit) = self.next_audit(&at).await? {
+			return self.take_sample(&at, heads, &audit).await.map(|()| true);
 		}
 		match self.next_claim(&at).await? {
 			Some(due) => {
 				let checked = self.check(&at, heads, &due).await;
 				if checked.is_err() {
-					self.failed_claims.insert(due.claim, at.block().number.saturating_add(REST));
+					self.failed_claims.insert(due.claim, now.saturating_add(REST));
 				}
 				checked.map(|()| true)
 			}

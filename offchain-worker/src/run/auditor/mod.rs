@@ -1,0 +1,213 @@
+//! The auditor: has this account drawn for audits, seals and reports the samples that the verifier computes, and disputes a partner's
+//! false one.
+//!
+//! It is an actor beside the verifier: what is asked of it has deadlines, and a computation may last longer than those. What it has to say
+//! is on disk before it is sealed, and everything else is read from the chain with every block, so that a restart changes nothing.
+
+mod desk;
+mod step;
+
+use super::{status::Reporter, WorkerError, LEAVE_FILE};
+use crate::{
+	chain::{ChainAt, ChainClient, ChainError, Heads, Submitter},
+	verify::reports::Note,
+};
+pub(super) use desk::Desk;
+use neuroshard_types::{
+	audit::{AuditPhase, AuditView, Report},
+	provider::ProviderView,
+	AccountId, BlockNumber, RoundIndex, RunId, H256,
+};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use step::{answer, enrolment, is_open, Step};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Pause after a failure if no new block comes.
+const RETRY: Duration = Duration::from_secs(6);
+/// Blocks until what the chain refused is tried again: every attempt costs a fee.
+const REST: BlockNumber = 100;
+
+/// The actor.
+pub(super) struct Auditor {
+	base: PathBuf,
+	client: ChainClient,
+	submitter: Submitter,
+	me: AccountId,
+	reporter: Reporter,
+	desk: Desk,
+	/// What the chain refused, and the first block in which it is tried again.
+	refused: Vec<(Step, BlockNumber)>,
+	/// Audited rounds whose reports are on chain, as it was seen last; `None` before the first look.
+	reported: Option<BTreeSet<(RunId, RoundIndex)>>,
+}
+
+/// What the chain says of audits.
+struct Seen {
+	now: BlockNumber,
+	provider: Option<ProviderView>,
+	verifiers: Vec<AccountId>,
+	/// Those of this account, the most urgent first.
+	audits: Vec<AuditView>,
+	/// The same as the finalized block has them; empty if nobody asks for them.
+	finalized: Vec<AuditView>,
+}
+
+impl Auditor {
+	pub(super) fn new(base: PathBuf, client: ChainClient, submitter: Submitter, reporter: Reporter, desk: Desk) -> Self {
+		let me = submitter.who().clone();
+		Self { base, client, submitter, me, reporter, desk, refused: Vec::new(), reported: None }
+	}
+
+	/// Works until `stop` is cancelled.
+	pub(super) async fn run(mut self, stop: CancellationToken) {
+		let mut heads = self.client.follow(Heads::default(), |_| {});
+		loop {
+			heads.mark_unchanged();
+			let Some(turn) = stop.run_until_cancelled(self.turn(heads.clone())).await else { return };
+			match turn {
+				Ok(true) => continue,
+				Ok(false) => {}
+				// Whoever follows the heads for the status says that.
+				Err(WorkerError::Chain(error @ ChainError::NodeAway { .. })) => tracing::debug!("audits: {error}"),
+				Err(error) => tracing::warn!("audits: {error}"),
+			}
+			tokio::select! {
+				_ = heads.changed() => {},
+				() = tokio::time::sleep(RETRY) => {},
+				() = stop.cancelled() => return,
+			}
+		}
+	}
+
+	/// Sends the most urgent thing; `false` if there is none.
+	async fn turn(&mut self, heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
+		let seen = self.look().await?;
+		self.refused.retain(|(_, until)| *until > seen.now);
+		for audit in &seen.audits {
+			self.desk.give_up(audit, seen.now)?;
+		}
+		self.desk.keep_only(&seen.audits);
+		self.show(&seen);
+		match self.steps(&seen).into_iter().next() {
+			Some(step) => self.take(step, &seen, heads).await.map(|()| true),
+			None => Ok(false),
+		}
+	}
+
+	async fn look(&self) -> Result<Seen, ChainError> {
+		let heads = self.client.heads().await?;
+		let (at, now) = (self.client.at(heads.best).await?, heads.best.number);
+		let Some(provider) = at.provider(&self.me).await? else {
+			return Ok(Seen { now, provider: None, verifiers: Vec::new(), audits: Vec::new(), finalized: Vec::new() });
+		};
+		let verifiers = at.verifiers().await?;
+		let audits = self.audits(&at).await?;
+		let reporting = audits.iter().any(|audit| audit.phase == AuditPhase::Reporting && audit.report.is_none());
+		let finalized = match reporting {
+			true => self.audits(&self.client.at(heads.finalized).await?).await?,
+			false => Vec::new(),
+		};
+		Ok(Seen { now, provider: Some(provider), verifiers, audits, finalized })
+	}
+
+	async fn audits(&self, at: &ChainAt) -> Result<Vec<AuditView>, ChainError> {
+		let mut audits = at.audits_of(&self.me).await?;
+		audits.sort_by_key(|audit| audit.deadline);
+		Ok(audits)
+	}
+
+	/// What to send, the most urgent first.
+	fn steps(&self, seen: &Seen) -> Vec<Step> {
+		let answers = seen.audits.iter().filter_map(|audit| {
+			let note = self.desk.note_of(audit)?;
+			let finalized = seen.finalized.iter().find(|then| (then.run, then.round) == (audit.run, audit.round));
+			answer(audit, &note, finalized, self.seal(&note), seen.now)
+		});
+		let leaving = self.base.join(LEAVE_FILE).exists();
+		let (count, enrolled) = (seen.verifiers.len(), seen.verifiers.contains(&self.me));
+		let steps = answers.chain(seen.provider.iter().filter_map(|provider| enrolment(provider, count, enrolled, leaving)));
+		steps.filter(|step| self.refused.iter().all(|(refused, _)| refused != step)).collect()
+	}
+
+	fn seal(&self, note: &Note) -> H256 {
+		note.seal(self.client.genesis(), &self.me)
+	}
+
+	fn show(&mut self, seen: &Seen) {
+		let (enrolled, open) = (seen.verifiers.contains(&self.me), seen.audits.iter().filter(|audit| is_open(audit)));
+		let sealed = open.clone().filter(|audit| audit.sealed.is_some()).count();
+		let reported = seen.audits.iter().filter(|audit| audit.report.is_some());
+		let fresh = reported.clone().filter(|audit| self.reported.as_ref().is_some_and(|known| !known.contains(&(audit.run, audit.round))));
+		let fresh: Vec<_> = fresh.collect();
+		self.reporter.update(|status| {
+			let audits = &mut status.audits;
+			audits.enrolled = enrolled;
+			audits.open = u32::try_from(open.count()).unwrap_or(u32::MAX);
+			audits.sealed = u32::try_from(sealed).unwrap_or(u32::MAX);
+			for audit in &fresh {
+				let count = if audit.report == Some(Report::Unavailable) { &mut audits.unavailable } else { &mut audits.reported };
+				*count = count.saturating_add(1);
+			}
+		});
+		for audit in fresh {
+			tracing::info!(round = audit.round, subject = %audit.subject, report = ?audit.report, "reported in an audit");
+		}
+		self.reported = Some(reported.map(|audit| (audit.run, audit.round)).collect());
+	}
+
+	/// Sends `step`, and remembers what became of it.
+	async fn take(&mut self, step: Step, seen: &Seen, heads: watch::Receiver<Heads>) -> Result<(), WorkerError> {
+		match self.send(&step, heads).await {
+			Ok(true) => self.note_sent(&step),
+			// It is not wanted any more.
+			Ok(false) => Ok(()),
+			Err(error @ ChainError::Dispatch { .. }) => {
+				tracing::warn!("{error}");
+				self.refused.push((step.clone(), seen.now.saturating_add(REST)));
+				match step {
+					Step::Challenge { run, round, .. } => self.desk.note_challenged(run, round),
+					_ => Ok(()),
+				}
+			}
+			Err(error) => Err(error.into()),
+		}
+	}
+
+	/// Waits for a step only as long as it is wanted: what is more urgent must not wait for one that gets into no block. `false` if it is
+	/// not wanted any more.
+	async fn send(&self, step: &Step, mut heads: watch::Receiver<Heads>) -> Result<bool, ChainError> {
+		let mut sending = std::pin::pin!(self.submitter.submit_once(step.call()));
+		let mut followed = true;
+		loop {
+			tokio::select! {
+				sent = &mut sending => return sent.map(|_| true),
+				changed = heads.changed(), if followed => {
+					followed = changed.is_ok();
+					if self.steps(&self.look().await?).first() != Some(step) {
+						return Ok(false);
+					}
+				},
+			}
+		}
+	}
+
+	fn note_sent(&self, step: &Step) -> Result<(), WorkerError> {
+		match step {
+			Step::Enroll => tracing::info!("enrolled: this account can be drawn for audits"),
+			Step::Resign => tracing::info!("resigned: this account is drawn for no more audits"),
+			Step::Seal { round, .. } => tracing::info!(round, "sealed the report of an audit"),
+			// It is told and counted when it is seen on chain.
+			Step::Report { .. } => {}
+			Step::Challenge { run, round, who } => {
+				tracing::warn!(round, %who, "the other auditor reported another sample: disputing it");
+				self.reporter.update(|status| status.audits.challenged = status.audits.challenged.saturating_add(1));
+				return self.desk.note_challenged(*run, *round);
+			}
+		}
+		Ok(())
+	}
+}
+
+#[cfg(test)]
+mod tests;

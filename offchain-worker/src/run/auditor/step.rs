@@ -1,0 +1,95 @@
+//! What an auditor sends next. Pure.
+
+use crate::{
+	chain::{audits, Call},
+	verify::reports::Note,
+};
+use neuroshard_types::{
+	audit::{AuditPhase, AuditView, Report, MAX_VERIFIERS},
+	provider::{ProviderStatus, ProviderView, Role},
+	AccountId, BlockNumber, RoundIndex, RunId, H256,
+};
+
+/// So shortly before a deadline, in blocks, nothing is waited for any more.
+pub(super) const LAST_CALL: BlockNumber = 4;
+
+/// An extrinsic of an auditor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+	/// Be drawn.
+	Enroll,
+	/// Be drawn no more.
+	Resign,
+	/// Commit to a report.
+	Seal { run: RunId, round: RoundIndex, sealed: H256 },
+	/// Open it.
+	Report { run: RunId, round: RoundIndex, salt: [u8; 32], report: Report },
+	/// Dispute the partner's sample.
+	Challenge { run: RunId, round: RoundIndex, who: AccountId },
+}
+
+impl Step {
+	/// The extrinsic.
+	pub(super) fn call(&self) -> Call {
+		match self.clone() {
+			Self::Enroll => audits::enroll(),
+			Self::Resign => audits::resign(),
+			Self::Seal { run, round, sealed } => audits::seal(run, round, sealed),
+			Self::Report { run, round, salt, report } => audits::report(run, round, salt, report),
+			Self::Challenge { run, round, who } => audits::challenge(run, round, who),
+		}
+	}
+}
+
+/// Whether to have this account drawn with the other `verifiers`, or drawn no more.
+pub(super) fn enrolment(provider: &ProviderView, verifiers: usize, enrolled: bool, leaving: bool) -> Option<Step> {
+	let offers = !leaving && provider.info.roles.contains(Role::Verifier);
+	let room = u32::try_from(verifiers).is_ok_and(|verifiers| verifiers < MAX_VERIFIERS);
+	match (enrolled, offers) {
+		(false, true) if room && provider.status == ProviderStatus::Active => Some(Step::Enroll),
+		(true, false) => Some(Step::Resign),
+		_ => None,
+	}
+}
+
+/// Whether something is asked of this auditor, now or after the phase at hand.
+pub(super) fn is_open(audit: &AuditView) -> bool {
+	match audit.phase {
+		AuditPhase::Sealing => true,
+		AuditPhase::Reporting => audit.sealed.is_some() && audit.report.is_none(),
+		AuditPhase::Waiting => false,
+	}
+}
+
+/// Whether the next block is still one in which what an audit asks for is accepted.
+pub(super) fn is_in_time(audit: &AuditView, now: BlockNumber) -> bool {
+	now < audit.deadline
+}
+
+/// Whether what is missing for a report will not come in time any more.
+pub(super) fn is_last_call(audit: &AuditView, now: BlockNumber) -> bool {
+	audit.phase == AuditPhase::Sealing && is_in_time(audit, now) && audit.deadline <= now.saturating_add(LAST_CALL)
+}
+
+/// What to send in an audit at block `now`, with what was noted for it, and with the audit as the finalized block has it.
+pub(super) fn answer(audit: &AuditView, note: &Note, finalized: Option<&AuditView>, sealed: H256, now: BlockNumber) -> Option<Step> {
+	let AuditView { run, round, .. } = *audit;
+	match audit.phase {
+		AuditPhase::Sealing if audit.sealed.is_none() && is_in_time(audit, now) => Some(Step::Seal { run, round, sealed }),
+		AuditPhase::Reporting if audit.report.is_none() && audit.sealed == Some(sealed) && is_in_time(audit, now) => {
+			// On another fork the partner could still seal what it reads here.
+			let closed = finalized.is_some_and(|then| then.phase == AuditPhase::Reporting && then.sealed == Some(sealed));
+			let Note { salt, report, .. } = *note;
+			(closed || audit.deadline <= now.saturating_add(LAST_CALL)).then_some(Step::Report { run, round, salt, report })
+		}
+		_ => {
+			let (Some(Report::Sample(own)), Some(Report::Sample(other))) = (audit.report, audit.partner_report) else { return None };
+			let open = !note.challenged && now.saturating_add(1) < audit.closes_at;
+			let differs = note.report == Report::Sample(own) && own != other;
+			(open && differs).then(|| Step::Challenge { run, round, who: audit.partner.clone() })
+		}
+	}
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use super::*;
+use neuroshard_types::provider::{ProviderInfo, Roles};
+
+const GENESIS: H256 = H256([4; 32]);
+const OWN: H256 = H256([5; 32]);
+const OTHER: H256 = H256([6; 32]);
+
+fn me() -> AccountId {
+	AccountId::new([9; 32])
+}
+
+/// Drawn at block 100, 20 blocks for sealing, 10 for reporting, closed at block 200.
+fn drawn() -> AuditView {
+	AuditView {
+		run: 1,
+		round: 2,
+		subject: AccountId::new([1; 32]),
+		partner: AccountId::new([2; 32]),
+		step: 7,
+		phase: AuditPhase::Sealing,
+		deadline: 120,
+		sealed: None,
+		report: None,
+		partner_sealed: false,
+		partner_report: None,
+		closes_at: 200,
+	}
+}
+
+fn note(report: Report) -> Note {
+	Note { run: 1, round: 2, subject: AccountId::new([1; 32]), step: 7, salt: [3; 32], report, until: 200, challenged: false }
+}
+
+fn sample() -> Note {
+	note(Report::Sample(OWN))
+}
+
+fn sealed() -> H256 {
+	sample().seal(GENESIS, &me())
+}
+
+/// Both have sealed at block 110.
+fn reporting() -> AuditView {
+	AuditView { phase: AuditPhase::Reporting, deadline: 120, sealed: Some(sealed()), partner_sealed: true, ..drawn() }
+}
+
+/// Both have reported.
+fn waiting(own: Report, partner: Report) -> AuditView {
+	AuditView { phase: AuditPhase::Waiting, deadline: 200, report: Some(own), partner_report: Some(partner), ..reporting() }
+}
+
+fn next(audit: &AuditView, finalized: Option<&AuditView>, now: BlockNumber) -> Option<Step> {
+	answer(audit, &sample(), finalized, sealed(), now)
+}
+
+#[test]
+fn a_report_is_sealed_at_once_and_not_after_the_deadline() {
+	let seal = Some(Step::Seal { run: 1, round: 2, sealed: sealed() });
+	assert_eq!(next(&drawn(), None, 101), seal);
+	assert_eq!(next(&drawn(), None, 119), seal);
+	// The next block is after the last one.
+	assert_eq!(next(&drawn(), None, 120), None);
+	// With a reorganisation a seal may be gone: it is sent again.
+	assert_eq!(next(&AuditView { sealed: Some(sealed()), ..drawn() }, None, 105), None);
+	assert_eq!(next(&drawn(), Some(&AuditView { sealed: Some(sealed()), ..drawn() }), 106), seal);
+}
+
+#[test]
+fn a_report_is_opened_when_nobody_can_seal_any_more_on_any_fork() {
+	let report = Some(Step::Report { run: 1, round: 2, salt: [3; 32], report: Report::Sample(OWN) });
+	let sealing = AuditView { phase: AuditPhase::Sealing, ..reporting() };
+	assert_eq!(next(&reporting(), None, 111), None);
+	assert_eq!(next(&reporting(), Some(&sealing), 112), None);
+	assert_eq!(next(&reporting(), Some(&AuditView { sealed: None, ..reporting() }), 112), None);
+	assert_eq!(next(&reporting(), Some(&reporting()), 113), report);
+	assert_eq!(next(&reporting(), Some(&reporting()), 119), report);
+	assert_eq!(next(&reporting(), Some(&reporting()), 120), None);
+	// When nothing gets finalized, it is opened in time all the same.
+	assert_eq!(next(&reporting(), Some(&sealing), 115), None);
+	assert_eq!(next(&reporting(), Some(&sealing), 116), report);
+}
+
+#[test]
+fn what_was_not_sealed_is_not_reported() {
+	for sealed in [None, Some(OTHER)] {
+		let audit = AuditView { sealed, ..reporting() };
+		assert_eq!(next(&audit, Some(&audit), 118), None);
+	}
+}
+
+#[test]
+fn a_partner_with_another_sample_is_disputed_once_as_long_as_it_can_be() {
+	let (own, other) = (Report::Sample(OWN), Report::Sample(OTHER));
+	let challenge = Some(Step::Challenge { run: 1, round: 2, who: AccountId::new([2; 32]) });
+	assert_eq!(next(&waiting(own, other), None, 121), challenge);
+	assert_eq!(next(&waiting(own, other), None, 198), challenge);
+	assert_eq!(next(&waiting(own, other), None, 199), None, "block 200 takes none");
+	let challenged = Note { challenged: true, ..sample() };
+	assert_eq!(answer(&waiting(own, other), &challenged, None, sealed(), 121), None);
+}
+
+#[test]
+fn nothing_is_disputed_without_two_samples_that_differ() {
+	let (own, other) = (Report::Sample(OWN), Report::Sample(OTHER));
+	assert_eq!(next(&waiting(own, own), None, 121), None);
+	assert_eq!(next(&waiting(own, Report::Unavailable), None, 121), None);
+	assert_eq!(next(&AuditView { partner_report: None, ..waiting(own, own) }, None, 121), None);
+	assert_eq!(next(&AuditView { report: None, ..waiting(own, other) }, None, 121), None);
+	let unavailable = note(Report::Unavailable);
+	assert_eq!(answer(&waiting(Report::Unavailable, other), &unavailable, None, sealed(), 121), None);
+	// What stands on chain is not what this worker computed.
+	assert_eq!(answer(&waiting(other, own), &sample(), None, sealed(), 121), None);
+}
+
+#[test]
+fn it_is_late_for_what_is_missing_when_few_blocks_are_left_for_the_seal() {
+	let late: Vec<_> = (110..125).filter(|now| is_last_call(&drawn(), *now)).collect();
+	assert_eq!(late, [116, 117, 118, 119]);
+	assert!(!is_last_call(&reporting(), 118));
+}
+
+#[test]
+fn an_audit_is_open_until_this_auditor_has_reported_or_cannot_any_more() {
+	assert!(is_open(&drawn()) && is_open(&AuditView { sealed: Some(sealed()), ..drawn() }) && is_open(&reporting()));
+	assert!(!is_open(&AuditView { report: Some(Report::Sample(OWN)), ..reporting() }));
+	assert!(!is_open(&AuditView { sealed: None, ..reporting() }));
+	assert!(!is_open(&waiting(Report::Sample(OWN), Report::Sample(OWN))));
+}
+
+#[test]
+fn active_providers_with_the_role_are_drawn_until_they_leave() {
+	let provider = |roles, status| {
+		let (hardware, addresses, peer_id) = Default::default();
+		let info = ProviderInfo { roles, hardware, ponw_key: [2; 33], peer_id, addresses };
+		ProviderView { info, status, bonded: 0, unbonding: Vec::new(), open_claims: 0, reputation: 0, disputable_until: 0 }
+	};
+	let both = Roles::only(Role::Worker).with(Role::Verifier);
+	let active = provider(both, ProviderStatus::Active);
+	assert_eq!(enrolment(&active, 5, false, false), Some(Step::Enroll));
+	assert_eq!(enrolment(&active, 5, true, false), None);
+	let full = MAX_VERIFIERS as usize;
+	assert_eq!((enrolment(&active, full, false, false), enrolment(&active, full, true, true)), (None, Some(Step::Resign)));
+	assert_eq!(enrolment(&active, 5, true, true), Some(Step::Resign));
+	assert_eq!(enrolment(&active, 5, false, true), None);
+	assert_eq!(enrolment(&provider(both, ProviderStatus::Chilled), 5, false, false), None);
+	assert_eq!(enrolment(&provider(Roles::only(Role::Worker), ProviderStatus::Active), 5, false, false), None);
+	assert_eq!(enrolment(&provider(Roles::only(Role::Worker), ProviderStatus::Active), 5, true, false), Some(Step::Resign));
+}

@@ -1,0 +1,175 @@
+//! The auditor against a node that answers what the test says, and remembers what was sent.
+
+use super::*;
+use crate::{
+	chain::{
+		audits,
+		mock::{decoded_metadata, Fate, MockNode, Script},
+		Call,
+	},
+	run::status::Status,
+};
+use neuroshard_types::provider::{ProviderInfo, ProviderStatus, Role, Roles};
+use tokio::task::JoinHandle;
+
+const OWN: H256 = H256([5; 32]);
+/// Far behind all blocks that are made here.
+const LATE: BlockNumber = 1_000_000;
+
+fn provider() -> ProviderView {
+	let (hardware, addresses, peer_id) = Default::default();
+	let roles = Roles::only(Role::Verifier);
+	let info = ProviderInfo { roles, hardware, ponw_key: [2; 33], peer_id, addresses };
+	let (status, unbonding) = (ProviderStatus::Active, Vec::new());
+	ProviderView { info, status, bonded: 0, unbonding, open_claims: 0, reputation: 0, disputable_until: 0 }
+}
+
+fn drawn() -> AuditView {
+	AuditView {
+		run: 1,
+		round: 2,
+		subject: AccountId::new([1; 32]),
+		partner: AccountId::new([2; 32]),
+		step: 7,
+		phase: AuditPhase::Sealing,
+		deadline: LATE,
+		sealed: None,
+		report: None,
+		partner_sealed: false,
+		partner_report: None,
+		closes_at: LATE,
+	}
+}
+
+/// A node and a folder, on which auditors are started and ended.
+struct Bench {
+	node: MockNode,
+	base: tempfile::TempDir,
+	me: AccountId,
+	genesis: H256,
+	reporter: Reporter,
+}
+
+impl Bench {
+	async fn new() -> Self {
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		node.answer("Staking", "provider", &Some(provider()));
+		node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
+		node.answer("Disputes", "audits_of", &Vec::<AuditView>::new());
+		let (me, genesis) = (node.submitter().await.who().clone(), node.client().await.genesis());
+		Self { node, base: tempfile::tempdir().unwrap(), me, genesis, reporter: Reporter::new(Status::default()) }
+	}
+
+	fn desk(&self) -> Desk {
+		Desk::open(self.base.path())
+	}
+
+	/// An auditor of a new process.
+	async fn start(&self) -> (JoinHandle<()>, CancellationToken) {
+		let (stop, base) = (CancellationToken::new(), self.base.path().to_path_buf());
+		let (client, submitter) = (self.node.client().await, self.node.submitter().await);
+		let auditor = Auditor::new(base, client, submitter, self.reporter.clone(), self.desk());
+		(tokio::spawn(auditor.run(stop.clone())), stop)
+	}
+
+	/// Waits until this call was sent, and returns how many extrinsics were sent by then.
+	async fn sent(&self, call: &Call) -> usize {
+		let call = call.encode(&decoded_metadata()).unwrap();
+		let mut submitted = self.node.submitted();
+		let all = submitted.wait_for(|all| all.iter().any(|one| one.ends_with(&call))).await.unwrap();
+		all.len()
+	}
+
+	fn seal(&self) -> H256 {
+		self.desk().note_of(&drawn()).unwrap().seal(self.genesis, &self.me)
+	}
+}
+
+#[tokio::test]
+async fn a_sample_is_sealed_then_reported_and_a_false_one_of_the_partner_disputed_with_restarts_in_between() {
+	let bench = Bench::new().await;
+	let (running, stop) = bench.start().await;
+	assert_eq!(bench.sent(&audits::enroll()).await, 1, "it enrolls by itself");
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	stop.cancel();
+	running.await.unwrap();
+
+	// The verifier computes a sample, the process ends, and another one finds it on disk.
+	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	let (running, stop) = bench.start().await;
+	bench.sent(&audits::seal(1, 2, bench.seal())).await;
+	let sealed = AuditView { sealed: Some(bench.seal()), ..drawn() };
+	bench.node.answer("Disputes", "audits_of", &vec![sealed.clone()]);
+	stop.cancel();
+	running.await.unwrap();
+	let salt = bench.desk().note_of(&drawn()).unwrap().salt;
+	let report = audits::report(1, 2, salt, Report::Sample(OWN));
+	let opens = |bench: &Bench| {
+		let call = report.encode(&decoded_metadata()).unwrap();
+		bench.node.submitted().borrow().iter().any(|one| one.ends_with(&call))
+	};
+	assert!(!opens(&bench), "the partner can seal yet");
+
+	let (running, stop) = bench.start().await;
+	bench.node.answer("Disputes", "audits_of", &vec![AuditView { phase: AuditPhase::Reporting, partner_sealed: true, ..sealed.clone() }]);
+	bench.sent(&report).await;
+	let both =
+		|report, partner| AuditView { phase: AuditPhase::Waiting, report: Some(report), partner_report: Some(partner), ..sealed.clone() };
+	bench.node.answer("Disputes", "audits_of", &vec![both(Report::Sample(OWN), Report::Sample(H256([6; 32])))]);
+	bench.sent(&audits::challenge(1, 2, AccountId::new([2; 32]))).await;
+	bench.reporter.subscribe().wait_for(|status| status.audits.challenged == 1).await.unwrap();
+	stop.cancel();
+	running.await.unwrap();
+	assert!(bench.desk().note_of(&drawn()).unwrap().challenged, "it is not disputed again");
+	let status = bench.reporter.current().audits;
+	assert_eq!((status.enrolled, status.open, status.reported, status.unavailable), (true, 0, 1, 0));
+}
+
+#[tokio::test]
+async fn a_worker_that_leaves_is_drawn_no_more() {
+	let bench = Bench::new().await;
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	std::fs::write(bench.base.path().join(LEAVE_FILE), b"").unwrap();
+	let (running, stop) = bench.start().await;
+	assert_eq!(bench.sent(&audits::resign()).await, 1);
+	stop.cancel();
+	running.await.unwrap();
+}
+
+#[test]
+fn what_cannot_be_fetched_is_reported_as_such_when_the_time_is_nearly_over() {
+	let base = tempfile::tempdir().unwrap();
+	let desk = Desk::open(base.path());
+	let audit = AuditView { deadline: 120, closes_at: 200, ..drawn() };
+	// Not computed yet is not out of reach.
+	desk.give_up(&audit, 118).unwrap();
+	assert_eq!(desk.note_of(&audit), None);
+	desk.note_reach(&audit, false);
+	desk.give_up(&audit, 110).unwrap();
+	assert_eq!(desk.note_of(&audit), None, "somebody may have it yet");
+	desk.give_up(&audit, 117).unwrap();
+	assert_eq!(desk.note_of(&audit).map(|note| note.report), Some(Report::Unavailable));
+	// It may be sealed: what comes later is too late.
+	desk.note_sample(&audit, Some(OWN), 118).unwrap();
+	assert_eq!(desk.note_of(&audit).map(|note| note.report), Some(Report::Unavailable));
+
+	let other = AuditView { round: 3, ..audit };
+	desk.note_reach(&other, false);
+	desk.note_reach(&other, true);
+	desk.give_up(&other, 117).unwrap();
+	assert_eq!(desk.note_of(&other), None, "it came in the end");
+	desk.note_sample(&other, Some(OWN), 118).unwrap();
+	assert_eq!(desk.note_of(&other).map(|note| note.report), Some(Report::Sample(OWN)));
+}
+
+#[test]
+fn salts_are_random() {
+	let base = tempfile::tempdir().unwrap();
+	let desk = Desk::open(base.path());
+	let second = AuditView { round: 3, ..drawn() };
+	for audit in [&drawn(), &second] {
+		desk.note_sample(audit, Some(OWN), 0).unwrap();
+	}
+	assert_ne!(desk.note_of(&drawn()).unwrap().salt, desk.note_of(&second).unwrap().salt);
+}

@@ -1,0 +1,104 @@
+//! Audits: running again the work that this account was drawn to audit, for the sample and to dispute what is false.
+
+use super::{
+	checks::MARGIN,
+	compute::{Haste, Running},
+	Verifier, REST,
+};
+use crate::{
+	chain::{disputes, ChainAt, ChainError, Heads},
+	run::WorkerError,
+	verify::ledger::Finding,
+};
+use neuroshard_types::{
+	audit::{AuditPhase, AuditView},
+	dispute::{ClaimId, ClaimKind},
+	BlockNumber,
+};
+use tokio::sync::watch;
+
+impl Verifier {
+	/// The audit to work on next: the one whose time is over first.
+	pub(super) async fn next_audit(&self, at: &ChainAt) -> Result<Option<AuditView>, ChainError> {
+		let now = at.block().number;
+		let audits = at.audits_of(&self.me).await?.into_iter();
+		let open = audits.filter(|audit| !self.failed_claims.contains_key(&self.report_on(audit)));
+		let open = open.filter_map(|audit| self.due(&audit, now).map(|until| (until, audit)));
+		Ok(open.min_by_key(|(until, _)| *until).map(|(_, audit)| audit))
+	}
+
+	/// The block until which there is something to do for an audit, if there is: its sample is missing, or the work is to be disputed, and a
+	/// restart or an empty account has kept that from happening.
+	fn due(&self, audit: &AuditView, now: BlockNumber) -> Option<BlockNumber> {
+		let sealing = audit.phase == AuditPhase::Sealing && audit.sealed.is_none() && now < audit.deadline;
+		if self.desk.note_of(audit).is_none() {
+			return sealing.then_some(audit.deadline);
+		}
+		let disputable = now.saturating_add(MARGIN) < audit.closes_at;
+		(disputable && self.ledger.finding(&audited(audit)).is_none() && !self.accusations.contains_key(&audited(audit)))
+			.then_some(audit.closes_at)
+	}
+
+	/// The claim that this account makes with its report.
+	fn report_on(&self, audit: &AuditView) -> ClaimId {
+		ClaimId { run: audit.run, round: audit.round, kind: ClaimKind::Audit, who: self.me.clone() }
+	}
+
+	/// Computes a sample for the auditor to seal, and disputes the work if it is false.
+	pub(super) async fn take_sample(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, audit: &AuditView) -> Result<(), WorkerError> {
+		#[cfg(any(feature = "faults", test))]
+		if let Some(sample) = self.made_up_sample(audit) {
+			self.desk.note_sample(audit, Some(sample), at.block().number)?;
+			return self.note(audited(audit), Finding::Unknown, audit.closes_at, at.block().number);
+		}
+		let taken = self.audit(at, heads, audit).await;
+		if let Err(error) = &taken {
+			self.desk.note_reach(audit, !error.is_out_of_reach());
+			self.failed_claims.insert(self.report_on(audit), at.block().number.saturating_add(REST));
+		}
+		taken
+	}
+
+	async fn audit(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, audit: &AuditView) -> Result<(), WorkerError> {
+		let (&AuditView { run, round, step, .. }, claim) = (audit, audited(audit));
+		let held = self.take_case(&claim);
+		let auditing = async {
+			let Some(record) = at.record(run, round).await? else { return Err(gone(audit)) };
+			let Some(case) = self.case_of(at, &claim, held).await? else { return Err(gone(audit)) };
+			self.desk.note_reach(audit, true);
+			let work = self.revealed(&record, &claim, at).await?;
+			tracing::info!(round, subject = %claim.who, step, "auditing");
+			let revealed = work.clone();
+			let (case, (doubt, sample)) = Running::start(case, move |case| case.audit(revealed.as_ref(), step))?.done().await?;
+			Ok((case, work, doubt, sample))
+		};
+		// Put off.
+		let Some((case, work, doubt, sample)) = self.unless_urgent(heads, Haste::Audit, auditing).await? else { return Ok(()) };
+		self.desk.note_sample(audit, sample, at.block().number)?;
+		let finding = match (work, doubt) {
+			(None, _) => Finding::Unknown,
+			(Some(_), None) => Finding::Right,
+			// A check found that before.
+			_ if self.ledger.finding(&claim).is_some() || self.accusations.contains_key(&claim) => return Ok(()),
+			(Some(work), Some(doubt)) => {
+				tracing::warn!(round, who = %claim.who, ?doubt, "audited work is not what its inner steps give: disputing it");
+				self.case = Some((claim.clone(), case));
+				let call = disputes::challenge_work(run, round, claim.who.clone(), work, doubt);
+				self.accuse(claim, call, audit.closes_at);
+				return Ok(());
+			}
+		};
+		self.found(finding);
+		self.note(claim, finding, audit.closes_at, at.block().number)
+	}
+}
+
+/// The claim that is audited.
+fn audited(audit: &AuditView) -> ClaimId {
+	ClaimId { run: audit.run, round: audit.round, kind: ClaimKind::Work, who: audit.subject.clone() }
+}
+
+/// There is nothing to audit any more, whatever the chain still asks for.
+fn gone(audit: &AuditView) -> WorkerError {
+	ChainError::Missing { what: format!("the record of round {} of run {}, which is audited", audit.round, audit.run) }.into()
+}

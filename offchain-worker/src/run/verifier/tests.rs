@@ -1,0 +1,175 @@
+//! What comes first, what is put off, and what is tried again, on a node of one's own.
+
+use super::{
+	compute::{Haste, Running},
+	*,
+};
+use crate::{
+	chain::{
+		disputes,
+		mock::{Fate, MockNode, Script},
+	},
+	net::{keypair_from_secret, Network, NetworkConfig},
+	run::status::Status,
+	store::Store,
+	verify::{ledger::Finding, tests::Claimed},
+};
+use neuroshard_graph::game::{Position, Side};
+use neuroshard_types::{
+	audit::AuditView,
+	dispute::{ClaimKind, GameView},
+	Balance, NEURO,
+};
+use std::sync::atomic::Ordering;
+use tokio_util::sync::DropGuard;
+
+/// A node, a folder, and a verifier on them.
+struct Bench {
+	node: MockNode,
+	verifier: Verifier,
+	_base: tempfile::TempDir,
+	_stop: DropGuard,
+}
+
+impl Bench {
+	async fn new(fate: fn(usize) -> Fate) -> Self {
+		let node = MockNode::start(Script { blocks_a_look: 1, fate }).await;
+		node.answer("Disputes", "games_of", &Vec::<GameId>::new());
+		node.answer("Disputes", "audits_of", &Vec::<AuditView>::new());
+		let (base, stop) = (tempfile::tempdir().unwrap(), CancellationToken::new());
+		let store = Store::open(&base.path().join("store"), 1 << 24).unwrap();
+		let keys = keypair_from_secret(&mut [1; 32]).unwrap();
+		let (net, _) = Network::start(NetworkConfig::default(), keys, store.clone(), stop.clone()).await.unwrap();
+		let verifier = Verifier::new(Parts {
+			base: base.path(),
+			client: node.client().await,
+			submitter: node.submitter().await,
+			content: Content::new(store, net, base.path(), None),
+			dataset: Default::default(),
+			reporter: Reporter::new(Status::default()),
+			threads: 1,
+			audit: 1.0,
+			desk: Desk::open(base.path()),
+			fault: None,
+		});
+		Self { node, verifier, _base: base, _stop: stop.drop_guard() }
+	}
+
+	fn heads(&self) -> watch::Receiver<Heads> {
+		self.verifier.client.follow(Heads::default(), |_| {})
+	}
+
+	/// Has this account be challenger in a game about `claim`, in which it has to move.
+	fn open_game(&self, claim: &ClaimId) -> GameId {
+		let game = (claim.clone(), self.verifier.me.clone());
+		let position = Position::Checkpoints { count: 3 };
+		let view = GameView { position, turn: Side::Challenger, deadline: 99, reserve: 9, moves: vec![1, 2], bond: NEURO };
+		self.node.answer("Disputes", "games_of", &vec![game.clone()]);
+		self.node.answer("Disputes", "game", &Some(view));
+		game
+	}
+}
+
+fn claim(round: RoundIndex) -> ClaimId {
+	ClaimId { run: 0, round, kind: ClaimKind::Attestation, who: AccountId::new([1; 32]) }
+}
+
+#[tokio::test]
+async fn downloads_and_computations_are_put_off_for_a_move_that_is_due() {
+	let bench = Bench::new(|_| Fate::Included).await;
+	let never = || std::future::pending::<Result<(), WorkerError>>();
+	let done = bench.verifier.unless_urgent(bench.heads(), Haste::Check, async { Ok(7) }).await.unwrap();
+	assert_eq!(done, Some(7));
+	bench.open_game(&claim(0));
+	for haste in [Haste::Check, Haste::Audit] {
+		assert!(bench.verifier.unless_urgent(bench.heads(), haste, never()).await.unwrap().is_none());
+	}
+}
+
+#[tokio::test]
+async fn a_game_that_was_given_up_or_rests_puts_nothing_off() {
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	let game = bench.open_game(&claim(0));
+	let at = bench.verifier.client.now().await.unwrap();
+	let games = [game.clone()];
+	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_some());
+	bench.verifier.failed_games.insert(game.clone(), BlockNumber::MAX);
+	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_none());
+	bench.verifier.failed_games.clear();
+	// It had nothing to say to these two extrinsics.
+	bench.verifier.resigned.insert(game, 2);
+	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_false_claim_is_disputed_as_soon_as_the_bond_can_be_paid_and_there_is_room() {
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	let (accused, heads) = (claim(4), bench.heads());
+	let call = disputes::challenge_attestation(0, 4, accused.who.clone());
+	bench.verifier.accuse(accused.clone(), call, 10_000);
+	let sent = bench.node.submitted();
+	// Long after whatever rest.
+	const LATER: BlockNumber = 5_000;
+	for (free, bond) in [(0, Some(NEURO)), (2 * NEURO, None::<Balance>)] {
+		bench.node.fund(free);
+		bench.node.answer("Disputes", "bond_against", &bond);
+		let at = bench.verifier.client.now().await.unwrap();
+		let due = bench.verifier.next_accusation(LATER).unwrap();
+		bench.verifier.dispute(&at, heads.clone(), due).await.unwrap();
+		assert!(sent.borrow().is_empty() && bench.verifier.ledger.finding(&accused).is_none());
+		assert!(bench.verifier.next_accusation(at.block().number).is_none(), "it rests");
+	}
+	bench.node.answer("Disputes", "bond_against", &Some(NEURO));
+	let at = bench.verifier.client.now().await.unwrap();
+	let due = bench.verifier.next_accusation(LATER).unwrap();
+	bench.verifier.dispute(&at, heads, due).await.unwrap();
+	assert_eq!((sent.borrow().len(), bench.verifier.ledger.finding(&accused)), (1, Some(Finding::Challenged)));
+	assert!(bench.verifier.next_accusation(LATER).is_none());
+}
+
+#[tokio::test]
+async fn a_challenge_that_the_pool_does_not_take_is_tried_again_until_its_time_is_over() {
+	let mut bench = Bench::new(|_| Fate::Refused(1010, "Transaction call is not expected")).await;
+	bench.node.fund(2 * NEURO);
+	bench.node.answer("Disputes", "bond_against", &Some(NEURO));
+	let accused = claim(4);
+	bench.verifier.accuse(accused.clone(), disputes::challenge_attestation(0, 4, accused.who.clone()), 1_000);
+	let at = bench.verifier.client.now().await.unwrap();
+	bench.verifier.dispute(&at, bench.heads(), accused.clone()).await.unwrap_err();
+	assert_eq!(bench.verifier.next_accusation(999), Some(accused.clone()));
+	assert!(bench.verifier.next_accusation(1_000).is_none() && bench.verifier.ledger.finding(&accused).is_none());
+}
+
+#[tokio::test]
+async fn a_computation_that_nobody_waits_for_ends_and_makes_room_for_the_next() {
+	let claimed = Claimed::new();
+	let room = Arc::new(Semaphore::new(1));
+	let case = claimed.case(None).in_room(room.clone().try_acquire_owned().unwrap());
+	let running = Running::start(case, |case| {
+		let cancel = case.cancel();
+		while !cancel.load(Ordering::Relaxed) {
+			std::thread::yield_now();
+		}
+		Ok(())
+	});
+	assert!(room.try_acquire().is_err());
+	drop(running);
+	let _free = room.acquire().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_case_stays_in_memory_only_for_a_game_or_a_challenge_about_it() {
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	let (claimed, game) = (Claimed::new(), (claim(1), AccountId::new([9; 32])));
+	bench.verifier.case = Some((claim(1), claimed.case(None)));
+	bench.verifier.tidy(&[game.clone()], 5);
+	assert!(bench.verifier.case.is_some());
+	bench.verifier.accuse(claim(1), disputes::challenge_attestation(0, 1, game.1.clone()), 9);
+	bench.verifier.tidy(&[], 5);
+	assert!(bench.verifier.case.is_some());
+	assert!(bench.verifier.take_case(&claim(2)).is_none() && bench.verifier.case.is_none(), "one of another claim is in the way");
+	bench.verifier.accusations.clear();
+	bench.verifier.case = Some((claim(1), claimed.case(None)));
+	bench.verifier.tidy(&[], 5);
+	assert!(bench.verifier.case.is_none());
+}
