@@ -19,7 +19,8 @@ which train a model. Ctrl-C stops every process that was started.
                      noise: random numbers instead of work; fewer-steps: half of the inner steps; copied-delta: the work of
                      an accomplice; wrong-shard: other text than assigned; bit-flip: one wrong bit of one weight;
                      wrong-aggregate: a delta counted twice, another not at all; wrong-outer-step: an outer step twice as
-                     long; silence: a wrong bit, and no word when it is disputed
+                     long; silence: a wrong bit, and no word when it is disputed;
+                     lazy-auditor: random reports of what it is drawn to audit
   --summary FILE     with --rounds or --cheat: write a JSON summary to FILE at the end
   --workers N        workers, without a cheater and its accomplice [default: 3]
   --preset NAME      devnet: learns visibly within four rounds of about a minute [default]; tiny: rounds of seconds

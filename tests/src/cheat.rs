@@ -25,6 +25,8 @@ pub enum Cheat {
 	WrongOuterStep,
 	/// As bit-flip, without a word in disputes.
 	Silence,
+	/// Random samples of the work that it is drawn to audit.
+	LazyAuditor,
 }
 
 impl Cheat {
@@ -39,6 +41,7 @@ impl Cheat {
 			Self::WrongAggregate => "wrong-aggregate",
 			Self::WrongOuterStep => "wrong-outer-step",
 			Self::Silence => "silence",
+			Self::LazyAuditor => "lazy-auditor",
 		}
 	}
 
@@ -46,6 +49,7 @@ impl Cheat {
 	pub fn claim(self) -> ClaimKind {
 		match self {
 			Self::WrongAggregate | Self::WrongOuterStep => ClaimKind::Attestation,
+			Self::LazyAuditor => ClaimKind::Audit,
 			_ => ClaimKind::Work,
 		}
 	}
@@ -54,13 +58,19 @@ impl Cheat {
 	pub fn verdict(self) -> Decision {
 		match self {
 			Self::WrongShard | Self::BitFlip | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
-			Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::Silence => Decision::DefenderLate,
+			Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::Silence | Self::LazyAuditor => Decision::DefenderLate,
 		}
 	}
 
-	/// Whether it goes on with it in later rounds until it is caught: a false attestation can come too late to count.
+	/// Whether it goes on with it in later rounds until it is caught: a false attestation can come too late to count, and an auditor need not
+	/// be drawn in every round.
 	pub fn repeats(self) -> bool {
-		self.claim() == ClaimKind::Attestation
+		self.claim() != ClaimKind::Work
+	}
+
+	/// Whether nothing can come of it in a network without audits.
+	pub fn needs_audits(self) -> bool {
+		self == Self::LazyAuditor
 	}
 
 	/// Accomplices that it takes.

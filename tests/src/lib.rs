@@ -3,6 +3,7 @@
 //! Every process gets its own folder, keys, ports and log file, listens on the loopback interface only, and dies with the process
 //! that started it, however that ends.
 
+mod audits;
 mod binaries;
 mod caught;
 mod cheat;
@@ -22,6 +23,7 @@ mod view;
 mod wait;
 mod worker;
 
+pub use audits::{AuditSummary, AuditorSummary};
 pub use binaries::Binaries;
 pub use caught::CheaterSummary;
 pub use cheat::{Cheat, Cheater};
@@ -31,7 +33,7 @@ pub use network::{Layout, Network};
 pub use ports::Ports;
 pub use preset::Preset;
 pub use process::{Ended, Process};
-pub use rules::Rules;
+pub use rules::{AuditRules, Rules};
 pub use sponsor::{Prepared, Text, Training};
 pub use summary::{newest_sample, BytesOfWorker, Minted, RoundSummary, Summary};
 pub use validator::Validator;

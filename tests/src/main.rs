@@ -123,7 +123,7 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	if !cheats.is_empty() {
 		binaries.cheat()?;
 	}
-	let rules = (!cheats.is_empty()).then(|| arguments.preset.rules());
+	let rules = (!cheats.is_empty()).then(|| arguments.preset.rules_for(&cheats));
 	let others = cheats.iter().map(|(cheat, _)| cheat.accomplices().saturating_add(1)).sum::<u16>();
 	let layout = Layout::create(folder.to_path_buf(), arguments.port_base, arguments.workers.saturating_add(others))?;
 	dashboard.say("building a dataset");

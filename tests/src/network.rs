@@ -25,8 +25,8 @@ const FIRST_FINALITY: Duration = Duration::from_secs(180);
 /// What a new worker is given, in planck, and what it bonds of it, in NEURO.
 const GIFT: u128 = 2_000 * NEURO;
 const BOND: &str = "1000";
-/// Options of the verifier role, as honest workers have it in a network with cheaters: they check everything.
-const VERIFIER: [&str; 2] = ["--audit", "1"];
+/// Options of honest workers in a network with cheaters: they check everything.
+const CHECKS: [&str; 2] = ["--audit", "1"];
 /// Account with money and the sudo key of a local network.
 const SPONSOR: &str = "//Alice";
 
@@ -160,8 +160,8 @@ impl Network {
 		self.enrol(first).await
 	}
 
-	/// Adds `count` honest workers that check everything, and one cheater for each of `cheats`, which cheats in its round, with its
-	/// accomplices.
+	/// Adds `count` honest workers that check everything, unless audits alone are to find the cheaters, and one cheater for each of
+	/// `cheats`, which cheats in its round, with its accomplices.
 	///
 	/// # Errors
 	/// As [`Self::add_workers`], and [`Error::NotBuilt`] without a worker that can cheat.
@@ -174,7 +174,10 @@ impl Network {
 	) -> Result<(), Error> {
 		let first = self.workers.len();
 		for _ in 0..count {
-			let worker = self.create_worker(dataset, threads)?.with_options(VERIFIER);
+			let worker = self.create_worker(dataset, threads)?;
+			// Lazy auditors are found by other auditors.
+			let auditing = cheats.iter().all(|(cheat, _)| cheat.needs_audits());
+			let worker = if auditing { worker } else { worker.with_options(CHECKS) };
 			self.workers.push(worker);
 		}
 		let binary = self.binaries.cheat()?.to_path_buf();

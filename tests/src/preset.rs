@@ -1,7 +1,7 @@
 //! How large a network's training is.
 
-use crate::Rules;
-use neuroshard_types::{run::PhaseDurations, ModelConfig, TrainConfig};
+use crate::{AuditRules, Cheat, Rules};
+use neuroshard_types::{run::PhaseDurations, BlockNumber, ModelConfig, RoundIndex, TrainConfig};
 use neuroshard_worker::{
 	data::{
 		corpus::{CorpusLimits, DEFAULT_CORPUS_BYTES},
@@ -9,6 +9,9 @@ use neuroshard_worker::{
 	},
 	train::presets,
 };
+
+/// Blocks of three epochs of a local network.
+const EPOCHS: BlockNumber = 30;
 
 /// How large a network's training is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -39,9 +42,24 @@ impl Preset {
 	/// Durations for networks with cheaters: the window is about as long as it takes one machine to check what its workers have done.
 	pub fn rules(self) -> Rules {
 		match self {
-			Self::Devnet => Rules { window: 100, clock: 40, extension: 20 },
-			Self::Tiny => Rules { window: 40, clock: 20, extension: 10 },
+			Self::Devnet => Rules { window: 100, clock: 40, extension: 20, audits: None },
+			Self::Tiny => Rules { window: 40, clock: 20, extension: 10, audits: None },
 		}
+	}
+
+	/// Durations for networks with these cheaters: with audits of all claims if one of them cheats as an auditor. The window then has room
+	/// for three epochs, for sealing twice, and for reporting.
+	pub fn rules_for(self, cheats: &[(Cheat, RoundIndex)]) -> Rules {
+		let rules = self.rules();
+		if !cheats.iter().any(|(cheat, _)| cheat.needs_audits()) {
+			return rules;
+		}
+		let (seal_time, report_time) = match self {
+			Self::Devnet => (60, 20),
+			Self::Tiny => (20, 10),
+		};
+		let window = EPOCHS.saturating_add(report_time).saturating_add(seal_time).saturating_add(seal_time);
+		Rules { window, audits: Some(AuditRules { share: 1_000_000, seal_time, report_time }), ..rules }
 	}
 
 	/// How much text is read.

@@ -25,6 +25,19 @@ pub struct Rules {
 	pub clock: BlockNumber,
 	/// That a side gains with every turn.
 	pub extension: BlockNumber,
+	/// Audits; none if nothing is audited.
+	pub audits: Option<AuditRules>,
+}
+
+/// How much is audited, and how long that may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AuditRules {
+	/// Share of a round's claims, in millionths.
+	pub share: u32,
+	/// Blocks for sealing a report.
+	pub seal_time: BlockNumber,
+	/// Blocks for opening it.
+	pub report_time: BlockNumber,
 }
 
 impl Rules {
@@ -42,7 +55,8 @@ impl Rules {
 	}
 
 	fn apply(self, spec: &str) -> Result<String, Error> {
-		let Self { window, clock, extension } = self;
+		let Self { window, clock, extension, audits } = self;
+		let audits = audits.unwrap_or(AuditRules { share: 0, seal_time: 1, report_time: 1 });
 		// A defender of many games gains a whole clock.
 		let gained = extension.saturating_add(clock.max(extension)).saturating_mul(TURNS);
 		let longest = clock.saturating_mul(2).saturating_add(gained);
@@ -52,11 +66,14 @@ impl Rules {
 			("/genesis/runtimeGenesis/patch/ponw/challengeWindow", window),
 			("/genesis/runtimeGenesis/patch/disputes/clock", clock),
 			("/genesis/runtimeGenesis/patch/disputes/extension", extension),
+			("/genesis/runtimeGenesis/patch/disputes/auditShare", audits.share),
+			("/genesis/runtimeGenesis/patch/disputes/sealTime", audits.seal_time),
+			("/genesis/runtimeGenesis/patch/disputes/reportTime", audits.report_time),
 			("/genesis/runtimeGenesis/patch/staking/cooldown", cooldown),
 		];
-		for (place, blocks) in changes {
+		for (place, number) in changes {
 			let missing = || Error::Setup(format!("the node's chain spec has no {place}"));
-			*spec.pointer_mut(place).ok_or_else(missing)? = json!(blocks);
+			*spec.pointer_mut(place).ok_or_else(missing)? = json!(number);
 		}
 		Ok(spec.to_string())
 	}
@@ -69,16 +86,20 @@ mod tests {
 	#[test]
 	fn rules_replace_those_of_the_spec_and_leave_time_to_unbond() {
 		let spec = json!({ "id": "x", "genesis": { "runtimeGenesis": { "patch": {
-			"ponw": { "challengeWindow": 1 }, "disputes": { "clock": 1, "extension": 1 }, "staking": { "cooldown": 1, "minBond": 5 },
+			"ponw": { "challengeWindow": 1 }, "disputes": { "clock": 1, "extension": 1, "auditShare": 7, "sealTime": 1, "reportTime": 1 }, "staking": { "cooldown": 1, "minBond": 5 },
 		} } } });
-		let rules = Rules { window: 40, clock: 20, extension: 10 };
+		let rules = Rules { window: 40, clock: 20, extension: 10, audits: None };
 		let changed: Value = serde_json::from_str(&rules.apply(&spec.to_string()).unwrap()).unwrap();
 		let patch = &changed["genesis"]["runtimeGenesis"]["patch"];
 		assert_eq!(patch["ponw"], json!({ "challengeWindow": 40 }));
-		assert_eq!(patch["disputes"], json!({ "clock": 20, "extension": 10 }));
+		assert_eq!(patch["disputes"], json!({ "clock": 20, "extension": 10, "auditShare": 0, "sealTime": 1, "reportTime": 1 }));
 		// 40 for the window, 190 for the longest game, two epochs.
 		assert_eq!(patch["staking"], json!({ "cooldown": 250, "minBond": 5 }));
 		assert_eq!(changed["id"], "x");
+		let audits = Some(AuditRules { share: 500_000, seal_time: 20, report_time: 10 });
+		let changed: Value = serde_json::from_str(&Rules { audits, ..rules }.apply(&spec.to_string()).unwrap()).unwrap();
+		let expected = json!({ "clock": 20, "extension": 10, "auditShare": 500_000, "sealTime": 20, "reportTime": 10 });
+		assert_eq!(changed["genesis"]["runtimeGenesis"]["patch"]["disputes"], expected);
 		let error = rules.apply("{}").unwrap_err().to_string();
 		assert!(error.contains("challengeWindow"), "{error}");
 	}

@@ -1,6 +1,8 @@
 //! What a finished training amounts to, and whether it is what it must be.
 
-use crate::{until, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View};
+use crate::{
+	audits, until, AuditSummary, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View,
+};
 use neuroshard_graph::exec::Exec;
 use neuroshard_types::{Balance, BlockNumber, RoundIndex, H256};
 use neuroshard_worker::{
@@ -17,7 +19,9 @@ use std::{
 	time::Duration,
 };
 
-/// Longest wait for challenge window, era and claims.
+/// Time from block to block.
+const BLOCK: Duration = Duration::from_secs(3);
+/// Longest wait for what a challenge window takes beside its blocks, and for era and claims.
 const MINT_LIMIT: Duration = Duration::from_secs(300);
 /// Longest wait for the last checkpoint in every worker's files.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(120);
@@ -88,6 +92,8 @@ pub struct Summary {
 	pub sample: String,
 	/// Disputes that were decided, oldest first.
 	pub disputes: Vec<DisputeSummary>,
+	/// Audits that were drawn, oldest first.
+	pub audits: Vec<AuditSummary>,
 	/// What became of those who cheated on purpose.
 	pub cheaters: Vec<CheaterSummary>,
 }
@@ -120,7 +126,8 @@ impl Minted {
 		let credited = record.adopted_at.saturating_add(window).saturating_add(CREDIT_SLACK);
 		let finalized = async || Ok::<_, Error>(client.at(client.heads().await?.finalized).await?);
 		let what = format!("the challenge window of round {round}");
-		until(&what, MINT_LIMIT, async || Ok((finalized().await?.block().number >= credited).then_some(()))).await?;
+		let limit = MINT_LIMIT.saturating_add(BLOCK.saturating_mul(window));
+		until(&what, limit, async || Ok((finalized().await?.block().number >= credited).then_some(()))).await?;
 		let newest = now.run(training.run).await?.and_then(|run| run.rounds_adopted.checked_sub(1)).unwrap_or(round);
 		let newest = now.record(training.run, newest).await?.map_or(credited, |record| record.adopted_at);
 		let era = client.at(client.block_at(credited).await?).await?.era().await?.index;
@@ -200,6 +207,7 @@ impl Summary {
 			tokens_per_second: view.tokens_per_second,
 			wall_seconds: wall.as_secs_f64(),
 			sample,
+			audits: audits::read(network.client(), training.run, finalized).await?,
 			disputes: verdicts.list().iter().map(|one| DisputeSummary::new(one, &network.cheaters)).collect(),
 			cheaters,
 		})
@@ -354,6 +362,7 @@ mod tests {
 			burned_total: "0".into(),
 			balanced: true,
 			disputes: Vec::new(),
+			audits: Vec::new(),
 			cheaters: Vec::new(),
 		}
 	}

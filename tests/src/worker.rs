@@ -108,12 +108,12 @@ impl WorkerNode {
 		command
 	}
 
-	/// Registers it as a provider with a bond in NEURO.
+	/// Registers it as a provider that trains and audits, with a bond in NEURO.
 	///
 	/// # Errors
 	/// [`Error::Command`] with what the worker said.
 	pub async fn register(&self, bond: &str) -> Result<(), Error> {
-		Ended::output_of(self.command(["register", "--bond", bond])).await.map(drop)
+		Ended::output_of(self.command(["register", "--roles", "worker,verifier", "--bond", bond])).await.map(drop)
 	}
 
 	/// Starts it, on the data that it has.

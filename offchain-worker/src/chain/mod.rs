@@ -31,8 +31,8 @@ mod verdicts;
 mod views;
 
 pub use archive::{Block, Entries, Header};
-pub use call::Call;
 pub use audited::Audited;
+pub use call::Call;
 pub use calls::{balances, dataset, ponw, rewards, staking, training, work_hash};
 pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
 pub use error::{ChainError, Neuro};

@@ -1,0 +1,110 @@
+//! Audits of a network: who was drawn, what was reported, and who was paid.
+
+use crate::Error;
+use neuroshard_types::{audit::Report, AccountId, BlockNumber, RoundIndex, RunId};
+use neuroshard_worker::chain::{Audited, ChainClient};
+use serde::Serialize;
+
+/// What an auditor did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AuditorSummary {
+	/// Its address.
+	pub who: String,
+	/// What it reported: `sample`, `unavailable`, or nothing.
+	pub report: Option<String>,
+	/// `open` until the audit is closed; then `paid`, `missed` for one that did not do what it was drawn for, or `unpaid`.
+	pub outcome: String,
+}
+
+/// An audit that was drawn.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AuditSummary {
+	/// Audited round.
+	pub round: RoundIndex,
+	/// Address of whose work it is.
+	pub subject: String,
+	/// The sample is the state root after this inner step, from 0.
+	pub step: u32,
+	/// The two auditors.
+	pub auditors: Vec<AuditorSummary>,
+}
+
+/// Reads the audits of `run` that were drawn up to block `last`, in the order of the draws.
+///
+/// # Errors
+/// [`Error::Chain`].
+pub async fn read(client: &ChainClient, run: RunId, last: BlockNumber) -> Result<Vec<AuditSummary>, Error> {
+	let mut audits = Vec::new();
+	for number in 1..=last {
+		let at = client.at(client.block_at(number).await?).await?;
+		for happened in at.audited().await? {
+			note(&mut audits, run, happened);
+		}
+	}
+	Ok(audits)
+}
+
+fn note(audits: &mut Vec<AuditSummary>, run: RunId, happened: Audited) {
+	match happened {
+		Audited::Drawn { run: of, round, subject, auditors, step } if of == run => {
+			let auditor = |who: &AccountId| AuditorSummary { who: who.to_string(), report: None, outcome: "open".into() };
+			audits.push(AuditSummary { round, subject: subject.to_string(), step, auditors: auditors.iter().map(auditor).collect() });
+		}
+		Audited::Reported { run: of, round, auditor, report } if of == run => {
+			let who = auditor.to_string();
+			let of_round = audits.iter_mut().filter(|audit| audit.round == round).flat_map(|audit| &mut audit.auditors);
+			for auditor in of_round.filter(|auditor| auditor.who == who) {
+				let words = if report == Report::Unavailable { "unavailable" } else { "sample" };
+				auditor.report = Some(words.into());
+			}
+		}
+		Audited::Closed { run: of, round, subject, paid, missed } if of == run => {
+			let (subject, is_in) = (subject.to_string(), |list: &[AccountId], who: &str| list.iter().any(|one| one.to_string() == who));
+			let closed = audits.iter_mut().filter(|audit| audit.round == round && audit.subject == subject);
+			for auditor in closed.flat_map(|audit| &mut audit.auditors) {
+				let words = match (is_in(&paid, &auditor.who), is_in(&missed, &auditor.who)) {
+					(true, _) => "paid",
+					(false, true) => "missed",
+					(false, false) => "unpaid",
+				};
+				auditor.outcome = words.into();
+			}
+		}
+		_ => {}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_types::H256;
+
+	#[test]
+	fn an_audit_is_told_from_its_draw_to_its_close() {
+		let [subject, honest, lazy, other] = [1, 2, 3, 4].map(|byte| AccountId::new([byte; 32]));
+		let mut audits = Vec::new();
+		let auditors = [honest.clone(), lazy.clone()];
+		note(&mut audits, 0, Audited::Drawn { run: 0, round: 3, subject: subject.clone(), auditors: auditors.clone(), step: 5 });
+		note(&mut audits, 0, Audited::Drawn { run: 1, round: 3, subject: subject.clone(), auditors, step: 5 });
+		let report = Report::Sample(H256([9; 32]));
+		note(&mut audits, 0, Audited::Reported { run: 0, round: 3, auditor: honest.clone(), report });
+		note(&mut audits, 0, Audited::Reported { run: 0, round: 2, auditor: lazy.clone(), report });
+		let auditor = |who: &AccountId, report: Option<&str>, outcome: &str| AuditorSummary {
+			who: who.to_string(),
+			report: report.map(Into::into),
+			outcome: outcome.into(),
+		};
+		let expected = |auditors: Vec<AuditorSummary>| vec![AuditSummary { round: 3, subject: subject.to_string(), step: 5, auditors }];
+		assert_eq!(audits, expected(vec![auditor(&honest, Some("sample"), "open"), auditor(&lazy, None, "open")]));
+		let closed = |subject: &AccountId, missed: &AccountId| {
+			let (paid, missed) = (vec![honest.clone()], vec![missed.clone()]);
+			Audited::Closed { run: 0, round: 3, subject: subject.clone(), paid, missed }
+		};
+		note(&mut audits, 0, closed(&other, &honest));
+		assert_eq!(audits, expected(vec![auditor(&honest, Some("sample"), "open"), auditor(&lazy, None, "open")]));
+		note(&mut audits, 0, closed(&subject, &lazy));
+		assert_eq!(audits, expected(vec![auditor(&honest, Some("sample"), "paid"), auditor(&lazy, None, "missed")]));
+		note(&mut audits, 0, closed(&subject, &other));
+		assert_eq!(audits[0].auditors[1].outcome, "unpaid");
+	}
+}
