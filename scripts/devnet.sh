@@ -23,7 +23,8 @@ which train a model. Ctrl-C stops every process that was started.
                      lazy-auditor: random reports of what it is drawn to audit
   --summary FILE     with --rounds or --cheat: write a JSON summary to FILE at the end
   --workers N        workers, without a cheater and its accomplice [default: 3]
-  --preset NAME      devnet: learns visibly within four rounds of about a minute [default]; tiny: rounds of seconds
+  --preset NAME      devnet: learns visibly within four rounds of about a minute [default]; large: 13.8 million
+                     parameters; tiny: rounds of seconds
   --corpus PATH      text file or folder to train on [default: sources and READMEs in the cargo registry]
   --base-path DIR    new folder for everything the network writes [default: a temporary one, removed at the end]
   --port-base PORT   first of the consecutive ports to use [default: free ones]

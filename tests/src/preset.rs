@@ -18,6 +18,8 @@ const EPOCHS: BlockNumber = 30;
 pub enum Preset {
 	/// Learns visibly within four rounds of about a minute.
 	Devnet,
+	/// 13.8 million parameters and rounds of eight inner steps, for disputes about a model of some size.
+	Large,
 	/// Rounds of seconds, for tests.
 	Tiny,
 }
@@ -27,6 +29,7 @@ impl Preset {
 	pub fn configs(self) -> (ModelConfig, TrainConfig) {
 		match self {
 			Self::Devnet => presets::devnet(),
+			Self::Large => presets::large(),
 			Self::Tiny => presets::tiny(),
 		}
 	}
@@ -34,7 +37,7 @@ impl Preset {
 	/// Longest phases, in blocks. They only matter when somebody is missing, so they leave room for slow machines.
 	pub fn durations(self) -> PhaseDurations {
 		match self {
-			Self::Devnet => PhaseDurations { joining: 2, training: 100, revealing: 20, availability: 20, checkpointing: 40 },
+			Self::Devnet | Self::Large => PhaseDurations { joining: 2, training: 100, revealing: 20, availability: 20, checkpointing: 40 },
 			Self::Tiny => PhaseDurations { joining: 2, training: 10, revealing: 10, availability: 8, checkpointing: 8 },
 		}
 	}
@@ -42,7 +45,7 @@ impl Preset {
 	/// Durations for networks with cheaters: the window is about as long as it takes one machine to check what its workers have done.
 	pub fn rules(self) -> Rules {
 		match self {
-			Self::Devnet => Rules { window: 100, clock: 40, extension: 20, audits: None },
+			Self::Devnet | Self::Large => Rules { window: 100, clock: 40, extension: 20, audits: None },
 			Self::Tiny => Rules { window: 40, clock: 20, extension: 10, audits: None },
 		}
 	}
@@ -55,7 +58,7 @@ impl Preset {
 			return rules;
 		}
 		let (seal_time, report_time) = match self {
-			Self::Devnet => (60, 20),
+			Self::Devnet | Self::Large => (60, 20),
 			Self::Tiny => (20, 10),
 		};
 		let window = EPOCHS.saturating_add(report_time).saturating_add(seal_time).saturating_add(seal_time);
@@ -65,7 +68,7 @@ impl Preset {
 	/// How much text is read.
 	pub fn limits(self) -> CorpusLimits {
 		let total_bytes = match self {
-			Self::Devnet => DEFAULT_CORPUS_BYTES,
+			Self::Devnet | Self::Large => DEFAULT_CORPUS_BYTES,
 			Self::Tiny => 2 << 20,
 		};
 		CorpusLimits { total_bytes, ..CorpusLimits::default() }
@@ -74,7 +77,7 @@ impl Preset {
 	/// How the text becomes shards.
 	pub fn shards(self) -> BuildOptions {
 		match self {
-			Self::Devnet => BuildOptions::default(),
+			Self::Devnet | Self::Large => BuildOptions::default(),
 			Self::Tiny => BuildOptions { tokens_per_shard: 16_384, ..BuildOptions::default() },
 		}
 	}

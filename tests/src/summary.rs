@@ -1,7 +1,7 @@
 //! What a finished training amounts to, and whether it is what it must be.
 
 use crate::{
-	audits, until, AuditSummary, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View,
+	audits, invariants::first_broken, until, AuditSummary, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View,
 };
 use neuroshard_graph::exec::Exec;
 use neuroshard_types::{Balance, BlockNumber, RoundIndex, H256};
@@ -81,6 +81,9 @@ pub struct Summary {
 	pub balanced: bool,
 	/// Finalized block at the end.
 	pub finalized_block: BlockNumber,
+	/// The first finalized block after which an invariant of the runtime did not hold, with the invariant; `None` if all held after every
+	/// block.
+	pub broken_invariant: Option<String>,
 	/// Block in which the last round was adopted.
 	pub last_adopted_block: BlockNumber,
 	/// Tokens of the deltas in the checkpoints per second of chain time, from the start of the first round's training to the last
@@ -203,6 +206,7 @@ impl Summary {
 			issuance_delta: minted.issuance.to_string(),
 			balanced: minted.is_balanced(),
 			finalized_block: finalized,
+			broken_invariant: first_broken(network.client(), finalized).await?,
 			last_adopted_block: view.records.last().map_or(0, |record| record.adopted_at),
 			tokens_per_second: view.tokens_per_second,
 			wall_seconds: wall.as_secs_f64(),
@@ -254,6 +258,7 @@ impl Summary {
 			),
 			(same_roots, "a worker's checkpoint is not the chain's".into()),
 			(self.rewards_total != "0", "nothing was minted".into()),
+			(self.broken_invariant.is_none(), self.broken_invariant.clone().unwrap_or_default()),
 			(
 				self.balanced,
 				format!(
@@ -355,6 +360,7 @@ mod tests {
 			rewards_total: "7".into(),
 			issuance_delta: "7".into(),
 			finalized_block: 9,
+			broken_invariant: None,
 			last_adopted_block: 9,
 			tokens_per_second: 1.0,
 			wall_seconds: 1.0,
@@ -399,7 +405,7 @@ mod tests {
 	#[test]
 	fn every_broken_promise_is_named() {
 		type Break = fn(&mut Summary);
-		let cases: [(&str, Break); 9] = [
+		let cases: [(&str, Break); 10] = [
 			("got away", |summary| summary.cheaters.push(CheaterSummary { dispute: None, ..CheaterSummary::caught() })),
 			("rounds were adopted", |summary| drop(summary.rounds.pop())),
 			("only fell", |summary| summary.validation_loss_start = 2.4),
@@ -408,6 +414,7 @@ mod tests {
 			("nothing was minted", |summary| (summary.rewards_total, summary.issuance_delta) = ("0".into(), "0".into())),
 			("new issuance", |summary| summary.balanced = false),
 			("finalized", |summary| summary.finalized_block = 8),
+			("staking: more than", |summary| summary.broken_invariant = Some("after block 3: staking: more than there is".into())),
 			("only fell", |summary| summary.validation_loss_end = f32::NAN),
 		];
 		for (words, spoil) in cases {

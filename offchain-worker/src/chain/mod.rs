@@ -18,6 +18,7 @@ mod error;
 mod event;
 mod explain;
 mod fees;
+mod invariants;
 mod local;
 #[cfg(test)]
 pub(crate) mod mock;

@@ -32,6 +32,13 @@ pub fn devnet() -> (ModelConfig, TrainConfig) {
 	(model, train)
 }
 
+/// A configuration of 13.8 million parameters with a round of a few inner steps: for disputes about a model of some size.
+pub fn large() -> (ModelConfig, TrainConfig) {
+	let model = ModelConfig { dim: 384, layers: 6, heads: 6, kv_heads: 6, ffn: 1_024, vocab: 4_096, tied: false, ..devnet().0 };
+	let train = TrainConfig { batch: 8, seq_len: 256, inner_steps: 8, commit_interval: 4, ..tiny().1 };
+	(model, train)
+}
+
 /// The configuration of end-to-end tests: three workers on two shared cores finish a round in a few seconds, long enough
 /// for something to happen in the middle of it.
 pub fn tiny() -> (ModelConfig, TrainConfig) {
@@ -75,7 +82,7 @@ pub fn tiny() -> (ModelConfig, TrainConfig) {
 mod tests {
 	#[test]
 	fn presets_are_accepted() {
-		for (model, train) in [super::devnet(), super::tiny()] {
+		for (model, train) in [super::devnet(), super::large(), super::tiny()] {
 			assert_eq!(train.validate(&model), Ok(()));
 		}
 	}

@@ -1,0 +1,70 @@
+//! A network with cheaters among honest workers who check everything, until all of them are judged.
+
+use crate::{until, Binaries, Cheat, Cheater, Error, Layout, Minted, Network, Prepared, Preset, Summary, Text, Training, Verdicts, View};
+use neuroshard_types::{run::RunStatus, RoundIndex};
+use neuroshard_worker::chain::training;
+use std::{
+	path::Path,
+	time::{Duration, Instant},
+};
+
+/// Longest wait for the last verdict, and for the checkpoint after it.
+const VERDICTS: Duration = Duration::from_secs(900);
+/// Honest workers.
+const HONEST: u16 = 3;
+
+/// What became of the cheaters of a network.
+pub struct Trial {
+	/// Who they were.
+	pub cheaters: Vec<Cheater>,
+	/// What was decided.
+	pub verdicts: Verdicts,
+	/// What the training amounts to, when the first honest rewards were minted after the last verdict.
+	pub summary: Summary,
+}
+
+impl Trial {
+	/// Has workers cheat in the rounds that are named, in a network of tiny rounds that lives in `folder`, and ends it when they are judged and the
+	/// next checkpoint is adopted.
+	///
+	/// # Errors
+	/// [`Error::Late`] if one of them is not caught, and whatever keeps a network from running.
+	pub async fn hold(folder: &Path, cheats: &[(Cheat, RoundIndex)]) -> Result<Self, Error> {
+		let started = Instant::now();
+		let others = cheats.iter().map(|(cheat, _)| cheat.accomplices().saturating_add(1)).sum::<u16>();
+		let layout = Layout::create(folder.join("network"), None, HONEST.saturating_add(others))?;
+		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)).await?;
+		let mut network = Network::start_with(Binaries::find()?, layout, Some(Preset::Tiny.rules_for(cheats))).await?;
+		let run = Training::sponsor(&network, prepared, None).await?;
+		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
+		let verdicts = all_judged(&mut network, &run).await?;
+		network.sponsor().submit(training::stop_run(run.run)).await?;
+		let minted = Minted::wait(&network, &run, 0).await?;
+		let view = View::look(&network, &run, None).await?;
+		if view.run.status != RunStatus::Finished {
+			return Err(Error::Unsound("the run goes on after it was stopped".into()));
+		}
+		let summary = Summary::collect(&network, &run, &view, minted, started.elapsed()).await?;
+		let cheaters = network.cheaters.clone();
+		network.stop().await;
+		Ok(Self { cheaters, verdicts, summary })
+	}
+}
+
+/// Waits until every cheater is condemned and a checkpoint is adopted after the last verdict.
+async fn all_judged(network: &mut Network, run: &Training) -> Result<Verdicts, Error> {
+	let (mut verdicts, mut known) = (Verdicts::default(), None);
+	until("all verdicts, and the checkpoint after the last", VERDICTS, async || {
+		network.check()?;
+		let view = View::look(network, run, known.clone()).await?;
+		let view = known.insert(view);
+		verdicts.read(network.client(), view.heads.finalized.number).await?;
+		let caught = network.cheaters.iter().map(|cheater| cheater.caught(&verdicts)).collect::<Option<Vec<_>>>();
+		let judged = caught.map(|caught| caught.into_iter().filter_map(|index| verdicts.list().get(index)));
+		let last = judged.and_then(|judged| judged.map(|one| one.block.number).max());
+		let over = last.is_some_and(|last| view.records.iter().any(|record| record.adopted_at > last));
+		Ok(over.then_some(()))
+	})
+	.await?;
+	Ok(verdicts)
+}

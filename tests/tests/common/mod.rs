@@ -1,0 +1,26 @@
+//! What must be true of every network with cheaters.
+
+use neuroshard_e2e::{Cheat, CheaterSummary, Trial};
+use neuroshard_types::{dispute::Decision, RoundIndex};
+
+/// Holds a trial, and checks that every cheater loses all it has by the verdict that belongs to its cheat, and nobody else anything.
+pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)]) {
+	let mut folder = tempfile::Builder::new().prefix("neuroshard-cheats-").tempdir().unwrap();
+	// Logs and data of a failure stay.
+	folder.disable_cleanup(true);
+	println!("everything is in {}", folder.path().display());
+	let Trial { cheaters, verdicts, summary } = Trial::hold(folder.path(), cheats).await.unwrap();
+	assert_eq!(cheaters.len(), cheats.len());
+	for cheater in &cheaters {
+		let decided = &verdicts.list()[cheater.caught(&verdicts).unwrap()];
+		assert_eq!(decided.verdict.decision, cheater.cheat.verdict(), "{cheater:?}");
+		assert!(decided.verdict.extrinsics <= 11 && decided.verdict.witness_bytes <= 256 * 1024, "{decided:?}");
+		let witnessed = decided.verdict.witness_bytes > 0 && decided.verdict.ref_time.is_some();
+		assert_eq!(witnessed, decided.verdict.decision == Decision::Fraud, "{decided:?}");
+	}
+	summary.verify(None).unwrap();
+	let lost_everything = |cheater: &CheaterSummary| cheater.bond_after == "0";
+	assert!(summary.cheaters.len() == cheats.len() && summary.cheaters.iter().all(lost_everything), "{:?}", summary.cheaters);
+	assert_ne!(summary.burned_total, "0");
+	folder.disable_cleanup(false);
+}
