@@ -162,7 +162,7 @@ async fn a_case_stays_in_memory_only_for_a_game_or_a_challenge_about_it() {
 	let mut bench = Bench::new(|_| Fate::Included).await;
 	let (claimed, game) = (Claimed::new(), (claim(1), AccountId::new([9; 32])));
 	bench.verifier.case = Some((claim(1), claimed.case(None)));
-	bench.verifier.tidy(&[game.clone()], 5);
+	bench.verifier.tidy(std::slice::from_ref(&game), 5);
 	assert!(bench.verifier.case.is_some());
 	bench.verifier.accuse(claim(1), disputes::challenge_attestation(0, 1, game.1.clone()), 9);
 	bench.verifier.tidy(&[], 5);
