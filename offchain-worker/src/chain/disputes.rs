@@ -71,6 +71,7 @@ pub struct Posted {
 
 /// What an extrinsic does in a dispute.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a block has a handful of them")]
 pub enum Act {
 	/// Opens a game about work.
 	ChallengeWork {
