@@ -8,6 +8,7 @@ use frame_support::{
 };
 use frame_system::EnsureRoot;
 use neuroshard_types::{
+	audit::OnAdopted,
 	dataset::DatasetShape,
 	dispute::{ClaimId, ClaimKind, Claims as ClaimsOfRounds},
 	proof::{Proof, ProofKey, ProofSignature, WorkClaim},
@@ -114,6 +115,8 @@ parameter_types! {
 	pub static Holds: BTreeMap<(AccountId, RunId, RoundIndex), u32> = BTreeMap::new();
 	/// Whose proofs were all voided, once for every time.
 	pub static Condemned: Vec<AccountId> = Vec::new();
+	/// Adoptions that others were told of: run, round, and who had revealed in it.
+	pub static Told: Vec<(RunId, RoundIndex, Vec<AccountId>)> = Vec::new();
 	/// When claims of each account were last noted as disputable.
 	pub static Disputable: BTreeMap<AccountId, BlockNumber> = BTreeMap::new();
 	pub static Random: H256 = H256::repeat_byte(0x11);
@@ -297,6 +300,15 @@ impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
 	}
 }
 
+/// Notes what it is told.
+pub struct MockAudits;
+
+impl OnAdopted for MockAudits {
+	fn adopted(run: RunId, round: RoundIndex) {
+		Told::mutate(|told| told.push((run, round, Training::revealed(run, round))));
+	}
+}
+
 impl pallet_neuro_training::Config for Test {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
@@ -305,10 +317,11 @@ impl pallet_neuro_training::Config for Test {
 	type Proofs = MockProofs;
 	type Clock = MockClock;
 	type Randomness = MockRandomness;
-	type OnAdopted = ();
+	type OnAdopted = MockAudits;
 	type ApproveOrigin = EnsureRoot<AccountId>;
 	type RunDeposit = RunDeposit;
 	type RecordDeposit = RecordDeposit;
+	type DisputePeriod = DisputePeriod;
 	type RecordsKept = RecordsKept;
 	type HistoryPeriod = HistoryPeriod;
 	type MaxActiveRuns = MaxActiveRuns;
@@ -321,7 +334,6 @@ impl pallet_neuro_training::Config for Test {
 
 /// Worker number `number`.
 pub fn worker(number: u8) -> AccountId {
-	type DisputePeriod = DisputePeriod;
 	AccountId::new([number; 32])
 }
 
@@ -350,7 +362,10 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		FinishedRuns::take();
 		Holds::take();
 		Condemned::take();
+		Told::take();
 		Disputable::take();
+		DisputePeriod::set(1);
+		HistoryPeriod::set(20);
 		RecordsKept::set(3);
 		MaxReplay::set(3);
 	});
@@ -364,8 +379,6 @@ pub fn build_and_execute(test: impl FnOnce()) {
 		Training::do_try_state().expect("invariants hold after the test");
 	});
 }
-		DisputePeriod::set(1);
-		HistoryPeriod::set(20);
 
 /// A run of 2 to 4 participants that train 4 steps of 2 sequences of 32 tokens.
 pub fn config() -> RunConfig {

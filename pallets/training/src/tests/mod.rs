@@ -1,10 +1,11 @@
 //! Behaviour of the pallet, one file a subject.
 
 mod acts;
+mod audits;
 mod claims;
 mod dropouts;
-mod membership;
 mod history;
+mod membership;
 mod replays;
 mod rounds;
 mod runs;
