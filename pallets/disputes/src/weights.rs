@@ -118,7 +118,7 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		SMALL.saturating_add(Self::verdict()).saturating_add(Self::grounds(records)).saturating_add(Self::db(5, 3))
 	}
 	// Reads: docket, provider three times, its account and hold twice, the receiver's account. Writes: provider, account and hold twice, the
-	// receiver's account, and one for the fallen claim. And `Claims::condemn`: 13 reads, 12 writes, twenty passes through 128 places. Of audits:
+	// receiver's account, and one for the fallen claim. And `Claims::condemn`: 15 reads, 14 writes, twenty passes through 128 places. Of audits:
 	// audit, two games, epoch, verifiers read; audit, verifiers written.
 	fn decide() -> Weight {
 		micros(60 + 768 + 50)
@@ -126,7 +126,7 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 			.saturating_add(Self::audit())
 			.saturating_add(Self::bond())
 			.saturating_add(Self::leave())
-			.saturating_add(Self::db(9 + 13 + 5, 8 + 12 + 2))
+			.saturating_add(Self::db(9 + 15 + 5, 8 + 14 + 2))
 	}
 	// Reads: fallen claim, block that was swept to, deadline, and one for every block that is passed over. Writes: block that was swept to.
 	fn end_due(passed: u32) -> Weight {
