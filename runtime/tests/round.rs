@@ -15,6 +15,7 @@ use neuroshard_runtime::{
 	System, Timestamp, Training, BLOCK_TIME_MS, NEURO,
 };
 use neuroshard_types::{
+	audit::{seal_report, Report},
 	dataset::{DatasetShape, Manifest},
 	dispute::{ClaimId, ClaimKind, Claims},
 	proof::{Proof, ProofKey, ProofKind},
@@ -25,7 +26,7 @@ use neuroshard_types::{
 use pallet_neuro_disputes::Refusal;
 use sp_core::{ecdsa, Pair};
 use sp_keyring::Sr25519Keyring::{Alice, Bob, Charlie, Dave, Eve, Ferdie};
-use sp_runtime::{BuildStorage, DispatchError};
+use sp_runtime::{BuildStorage, DispatchError, Permill};
 
 const GENESIS_HASH: H256 = H256([7; 32]);
 const BOND: u128 = 10_000 * NEURO;
@@ -51,7 +52,11 @@ fn genesis_of(preset: &str) -> RuntimeGenesisConfig {
 }
 
 fn chain() -> sp_io::TestExternalities {
-	let mut externalities: sp_io::TestExternalities = genesis_of(genesis::DEVELOPMENT).build_storage().unwrap().into();
+	chain_of(genesis_of(genesis::DEVELOPMENT))
+}
+
+fn chain_of(genesis: RuntimeGenesisConfig) -> sp_io::TestExternalities {
+	let mut externalities: sp_io::TestExternalities = genesis.build_storage().unwrap().into();
 	externalities.execute_with(|| {
 		frame_system::BlockHash::<Runtime>::insert(0, GENESIS_HASH);
 		next_block();
@@ -79,12 +84,13 @@ fn check_invariants() {
 	assert_ok!(pallet_neuro_rewards::Pallet::<Runtime>::do_try_state());
 	assert_ok!(pallet_neuro_disputes::Pallet::<Runtime>::do_try_state());
 	assert_ok!(neuroshard_runtime::invariants::claims_keep_their_stakes());
-	// What no pallet can see alone: a claim is open for every pending proof and every open game, and for nothing else; and every proof
-	// that is not confirmed is one of a round under way.
+	// What no pallet can see alone: a claim is open for every pending proof, open game and sample of an open audit, and for nothing else;
+	// and every proof that is not confirmed is one of a round under way.
 	for (who, provider) in pallet_neuro_staking::Providers::<Runtime>::iter() {
 		let pending = pallet_neuro_ponw::Pending::<Runtime>::iter_key_prefix(&who).count();
 		let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys().filter(|(claim, _)| claim.who == who).count();
-		assert_eq!(usize::try_from(provider.open_claims), Ok(pending + games), "claims of {who}");
+		let samples = usize::try_from(Disputes::open_samples(&who)).expect("few samples");
+		assert_eq!(usize::try_from(provider.open_claims), Ok(pending + games + samples), "claims of {who}");
 	}
 	let pending = pallet_neuro_ponw::Pending::<Runtime>::iter();
 	let mut unconfirmed: Vec<_> = pending.filter(|(_, _, proof)| proof.final_at.is_none()).map(|(who, key, _)| (key.run, who)).collect();
@@ -99,8 +105,12 @@ fn ponw_key(seed: u8) -> ecdsa::Pair {
 }
 
 fn register(who: &AccountId, seed: u8) {
+	register_as(who, seed, Role::Worker);
+}
+
+fn register_as(who: &AccountId, seed: u8, role: Role) {
 	let info = ProviderInfo {
-		roles: Roles::only(Role::Worker),
+		roles: Roles::only(role),
 		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
 		ponw_key: ponw_key(seed).public().0,
 		// An identity multihash of 36 bytes, as an ed25519 key has.
@@ -311,6 +321,79 @@ fn who_was_not_included_can_be_challenged_and_slashed_until_the_last_dispute_is_
 		next_block();
 		assert_ok!(Staking::withdraw_unbonded(signed(bob)));
 		assert_eq!(Balances::total_balance_on_hold(bob), 0);
+	});
+}
+
+/// The preset with a challenge window of so many blocks, in which all work is audited as far as there are auditors.
+fn audited(challenge_window: u32) -> RuntimeGenesisConfig {
+	let mut genesis = genesis_of(genesis::DEVELOPMENT);
+	genesis.ponw.challenge_window = challenge_window;
+	genesis.staking.cooldown = 1_000;
+	genesis.disputes.audit_share = Permill::one();
+	genesis
+}
+
+#[test]
+#[should_panic(expected = "the challenge window is too short for audits")]
+fn a_genesis_without_time_for_its_audits_is_refused() {
+	// Three epochs of 10 slots, twice 30 blocks for sealing and 15 for reporting.
+	let _ = audited(104).build_storage();
+}
+
+#[test]
+fn work_is_run_again_by_providers_drawn_two_epochs_later_who_are_paid_for_it() {
+	chain_of(audited(105)).execute_with(|| {
+		let auditors = [Eve, Ferdie].map(|key| key.to_account_id());
+		for (who, seed) in auditors.iter().zip([4, 5]) {
+			register_as(who, seed, Role::Verifier);
+			assert_ok!(Disputes::enroll(signed(who)));
+		}
+		pallet_babe::EpochIndex::<Runtime>::put(2);
+		let workers = training(10);
+		assert!(Disputes::enroll(signed(&workers[0].0)).is_err(), "a worker is no verifier");
+		workers.iter().for_each(|(who, seed)| commit(who, *seed));
+		workers.iter().for_each(|(who, seed)| reveal(who, *seed, *seed).unwrap());
+		for (who, _) in &workers {
+			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([true; 3]).unwrap()));
+		}
+		let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
+		for (who, _) in &workers {
+			assert_ok!(Training::attest(signed(who), 0, 0, 0, attestation));
+		}
+		next_block();
+		let adopted = Training::adopted_at(0, 0).unwrap();
+		pallet_babe::EpochIndex::<Runtime>::put(3);
+		next_block();
+		assert_eq!(Disputes::audits_of(auditors[0].clone()), []);
+		pallet_babe::EpochIndex::<Runtime>::put(4);
+		next_block();
+		// Two auditors are enough for one of the three claims.
+		let views = auditors.clone().map(|who| Disputes::audit(0, 0, who).expect("it was drawn"));
+		assert_eq!((&views[0].subject, &views[0].partner, views[0].step), (&views[1].subject, &auditors[1], 2));
+		assert!(workers.iter().any(|(who, _)| *who == views[0].subject));
+		let sample = Report::Sample(H256([6; 32]));
+		for who in &auditors {
+			assert_ok!(Disputes::seal_audit(signed(who), 0, 0, seal_report(GENESIS_HASH, 0, 0, who, &[8; 32], &sample)));
+		}
+		for who in &auditors {
+			assert_ok!(Disputes::report_audit(signed(who), 0, 0, [8; 32], sample));
+			assert_eq!(Staking::provider(who.clone()).unwrap().open_claims, 1);
+		}
+		let credited = || auditors.iter().filter(|who| System::events().iter().any(|record| {
+			matches!(&record.event, RuntimeEvent::Rewards(pallet_neuro_rewards::Event::Credited { who: paid, points, .. }) if paid == *who && *points > 0)
+		})).count();
+		while System::block_number() < adopted + 104 {
+			next_block();
+			check_invariants();
+		}
+		assert_eq!(credited(), 0);
+		next_block();
+		check_invariants();
+		assert_eq!(credited(), 2);
+		for who in &auditors {
+			let provider = Staking::provider(who.clone()).unwrap();
+			assert_eq!((provider.open_claims, provider.reputation), (0, 101));
+		}
 	});
 }
 
