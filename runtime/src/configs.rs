@@ -2,7 +2,7 @@
 
 use crate::{
 	carriers, fees, parameters,
-	sources::{ChainTime, Epochs, VrfRandomness},
+	sources::{ChainTime, Epochs, Outlasting, VrfRandomness},
 	AccountId, Babe, Balance, Balances, Block, BlockNumber, Dataset, Disputes, Hash, Nonce, OriginCaller, PalletInfo, Ponw, Rewards,
 	Runtime, RuntimeCall, RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, Session, SessionKeys, Staking,
 	System, Training, BLOCK_TIME_MS, DAYS, EXISTENTIAL_DEPOSIT, MAX_AUTHORITIES, NEURO, SS58_PREFIX, VERSION,
@@ -237,6 +237,7 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type SlashShare = SlashShare;
 	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type MaxEndsPerBlock = ConstU32<32>;
+	type Outlasting = Outlasting;
 	type Carriers = carriers::UtilityAndSudo;
 	type WeightInfo = pallet_neuro_disputes::weights::SubstrateWeight<Runtime>;
 }

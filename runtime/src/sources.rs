@@ -1,6 +1,7 @@
 //! Where pallets get chain time and randomness from.
 
-use crate::{BlockNumber, Hash, Runtime, Timestamp};
+use crate::{BlockNumber, Hash, Runtime, Staking, Timestamp};
+use alloc::{vec, vec::Vec};
 use frame_support::traits::{Get, Randomness};
 use neuroshard_types::{traits::Clock, Moment};
 
@@ -25,6 +26,16 @@ impl Randomness<Hash, BlockNumber> for VrfRandomness {
 			(Some(hash), known_since) => (hash, known_since),
 			(None, _) => pallet_babe::RandomnessFromOneEpochAgo::<Runtime>::random(subject),
 		}
+	}
+}
+
+/// What must last longer than claims can be disputed: stakes and records stay until then.
+pub struct Outlasting;
+
+impl Get<Vec<(&'static str, BlockNumber)>> for Outlasting {
+	fn get() -> Vec<(&'static str, BlockNumber)> {
+		let (_, cooldown) = Staking::limits();
+		vec![("the cooldown", cooldown), ("the history period", <Runtime as pallet_neuro_training::Config>::HistoryPeriod::get())]
 	}
 }
 

@@ -283,7 +283,7 @@ fn who_was_not_included_can_be_challenged_and_slashed_until_the_last_dispute_is_
 		let (_, cooldown) = Staking::limits();
 		let workers = training(cooldown);
 		let [bob, dave] = [&workers[0].0, &workers[2].0];
-		// Both begin to leave as early as they can, and nobody could fetch the delta of one of them.
+		// Both begin to leave as early as they can, and nobody could fetch the delta of Dave, whose account comes first.
 		for who in [bob, dave] {
 			assert_ok!(Staking::unbond(signed(who), BOND));
 		}
@@ -292,7 +292,7 @@ fn who_was_not_included_can_be_challenged_and_slashed_until_the_last_dispute_is_
 		workers.iter().for_each(|(who, seed)| commit(who, *seed));
 		workers.iter().for_each(|(who, seed)| reveal(who, *seed, *seed).unwrap());
 		for (who, _) in &workers {
-			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([true, true, false]).unwrap()));
+			assert_ok!(Training::vote_availability(signed(who), 0, 0, 0, vote_bitmap([false, true, true]).unwrap()));
 		}
 		let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
 		for (who, _) in &workers[..2] {
@@ -338,6 +338,15 @@ fn audited(challenge_window: u32) -> RuntimeGenesisConfig {
 fn a_genesis_without_time_for_its_audits_is_refused() {
 	// Three epochs of 10 slots, twice 30 blocks for sealing and 15 for reporting.
 	let _ = audited(104).build_storage();
+}
+
+#[test]
+#[should_panic(expected = "the cooldown of 390 blocks must be longer than the 390")]
+fn a_genesis_whose_cooldown_ends_before_the_last_dispute_is_refused() {
+	let mut genesis = genesis_of(genesis::DEVELOPMENT);
+	// A window of 10 blocks, and games of up to 380.
+	genesis.staking.cooldown = 390;
+	let _ = genesis.build_storage();
 }
 
 #[test]

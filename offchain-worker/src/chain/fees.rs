@@ -35,6 +35,7 @@ pub(super) const RUN_DEPOSIT: (&str, &str) = ("Training", "RunDeposit");
 pub(super) const RECORD_DEPOSIT: (&str, &str) = ("Training", "RecordDeposit");
 pub(super) const RECORDS_KEPT: (&str, &str) = ("Training", "RecordsKept");
 pub(super) const MOST_REPLAYED: (&str, &str) = ("Training", "MaxReplay");
+pub(super) const MOST_GAMES: (&str, &str) = ("Disputes", "MaxGamesPerDefender");
 
 /// Nonce of what is estimated: as long as any that an account gets to, and none that Alice has on a development network.
 const NONCE: u64 = 1 << 28;
@@ -124,7 +125,8 @@ impl ChainAt {
 	}
 
 	/// What must stay free on an account that takes part in a run with this configuration, in planck: the existential deposit, and the fees
-	/// of the longest game in which it could have to defend a claim. Who cannot pay for a move loses all that it has at stake.
+	/// of the longest game in which it could have to defend a claim, as often as it can be challenged at a time. Who cannot pay for a move
+	/// loses all that it has at stake.
 	///
 	/// # Errors
 	/// As [`Self::fee`].
@@ -139,7 +141,8 @@ impl ChainAt {
 			}
 			most = most.max(game);
 		}
-		Ok(self.existential_deposit()?.saturating_add(most))
+		let games = Balance::from(constant::<u32>(self.at.metadata_ref(), &MOST_GAMES)?);
+		Ok(self.existential_deposit()?.saturating_add(most.saturating_mul(games)))
 	}
 
 	/// What must stay in every account, in planck.
@@ -294,7 +297,8 @@ mod tests {
 			assert!((length + 200..length + 300).contains(&fee), "{fee} for {length}");
 			fees += fee;
 		}
-		assert_eq!(at.reserve(&config()).await.unwrap(), at.existential_deposit().unwrap() + fees);
+		// As many games as can be open against an account.
+		assert_eq!(at.reserve(&config()).await.unwrap(), at.existential_deposit().unwrap() + 32 * fees);
 	}
 
 	#[tokio::test]

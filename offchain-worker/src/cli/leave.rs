@@ -35,13 +35,20 @@ impl Leave {
 			// The running worker sees this, leaves its run, finishes the round and ends.
 			let path = opened.base.join(LEAVE_FILE);
 			std::fs::write(&path, b"").map_err(CliError::file(&path))?;
-			println!("the running worker finishes its round and ends; call `leave` again when it has");
+			println!(
+				"the running worker finishes its round, takes its bond out, and ends when nothing that it claimed can be disputed any more"
+			);
+			println!("call `leave` again when it has");
 			return Ok(0);
 		}
 		leave_runs(&opened).await?;
 		resign(&opened).await?;
 		opened.submitter.submit(staking::deregister()).await?;
 		forget_request(&opened.base)?;
+		let until = at.provider(&opened.account.id()).await?.map_or(0, |provider| provider.disputable_until);
+		if until > at.block().number {
+			println!("until block {until} somebody may dispute what this account claimed: `run` defends it, nobody else does");
+		}
 		let (_, blocks) = at.bond_limits().await?;
 		println!("{} of bond on its way out; call `leave` again in {blocks} blocks to withdraw it", Neuro(provider.bonded));
 		Ok(0)

@@ -228,7 +228,12 @@ impl Worker {
 						return Ok(());
 					}
 					if self.leaving && has_left(&seen.chain) && self.tasks.reporter.current().audits.open == 0 {
-						return stop.run_until_cancelled(self.deregister(&seen)).await.unwrap_or(Ok(()));
+						match stop.run_until_cancelled(self.leave(&seen)).await {
+							Some(Ok(false)) => wait(&mut heads, stop).await,
+							Some(Ok(true)) | None => return Ok(()),
+							Some(Err(error)) => return Err(error),
+						}
+						continue;
 					}
 					match self.plan(&seen) {
 						Some(task) => self.perform(task, seen, &mut heads, stop).await,
@@ -501,13 +506,27 @@ impl Worker {
 		}
 	}
 
-	/// The end of leaving: the bond is on its way out.
-	async fn deregister(&self, seen: &Observed) -> Result<(), WorkerError> {
+	/// The end of leaving: takes the bond out, and stays to defend what this account has claimed. `true` once nothing of that can be
+	/// disputed any more: whoever is gone before loses its bond to the first who asks.
+	async fn leave(&mut self, seen: &Observed) -> Result<bool, WorkerError> {
 		if seen.provider.as_ref().is_some_and(|provider| provider.bonded > 0) {
 			self.tasks.submitter.submit(staking::deregister()).await?;
 			tracing::info!("left: the bond is on its way out; `neuroshard-worker leave` withdraws it after the cooldown");
+			return Ok(false);
 		}
-		forget_request(&self.base)
+		let open = self.tasks.reporter.current().disputes.open;
+		let until = seen.provider.as_ref().map_or(0, |provider| provider.disputable_until);
+		let samples = seen.at.audits_of(&seen.chain.me).await?.len();
+		if open > 0 || samples > 0 || until > seen.heads.finalized.number {
+			let words = format!("stays to defend what it claimed, which can be disputed until block {until}");
+			if self.told.is_new(&words, Instant::now()) {
+				tracing::info!("{words}");
+			}
+			self.tasks.reporter.update(|status| status.task = Some(words));
+			return Ok(false);
+		}
+		forget_request(&self.base)?;
+		Ok(true)
 	}
 
 	fn report(&mut self, error: &WorkerError) {

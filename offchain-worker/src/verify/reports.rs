@@ -55,15 +55,14 @@ pub struct Reports {
 }
 
 impl Reports {
-	/// Those in `base`. A file that cannot be read is begun anew: what was sealed with it cannot be reported any more then, and is not paid.
+	/// Those in `base`. A file that cannot be read is set aside, and a new one begun: what was sealed with it cannot be reported any more
+	/// then, and is not paid.
 	pub fn open(base: &Path) -> Self {
 		let path = base.join(FILE);
 		let notes = match std::fs::read(&path) {
-			Ok(bytes) => serde_json::from_slice::<Vec<Note>>(&bytes).unwrap_or_else(|error| {
-				tracing::warn!("{} is damaged ({error}): audits that were sealed cannot be reported", path.display());
-				Vec::new()
-			}),
-			Err(_) => Vec::new(),
+			Ok(bytes) => serde_json::from_slice::<Vec<Note>>(&bytes).unwrap_or_else(|error| set_aside(&path, &error)),
+			Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+			Err(error) => set_aside(&path, &error),
 		};
 		Self { path, notes: notes.into_iter().map(|note| ((note.run, note.round), note)).collect() }
 	}
@@ -106,6 +105,17 @@ impl Reports {
 		self.notes = notes;
 		Ok(())
 	}
+}
+
+/// Moves the file at `path`, which cannot be read for `reason`, out of the way of the next one, and says so.
+fn set_aside(path: &Path, reason: &dyn std::fmt::Display) -> Vec<Note> {
+	let aside = path.with_extension("json.unreadable");
+	let moved = match std::fs::rename(path, &aside) {
+		Ok(()) => format!("it is kept as {}", aside.display()),
+		Err(error) => format!("it cannot be moved aside either: {error}"),
+	};
+	tracing::warn!("{} cannot be read ({reason}): audits that were sealed cannot be reported; {moved}", path.display());
+	Vec::new()
 }
 
 #[cfg(test)]

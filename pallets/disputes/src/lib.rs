@@ -151,6 +151,9 @@ pub mod pallet {
 		/// Most games that end by themselves in one block; the rest follows in the next blocks.
 		#[pallet::constant]
 		type MaxEndsPerBlock: Get<u32>;
+		/// Durations, by name, that must be longer than claims can be disputed: genesis is refused otherwise. Whatever they are read from
+		/// must be built before this pallet.
+		type Outlasting: Get<Vec<(&'static str, BlockNumber)>>;
 		/// Calls that carry other calls, for [`crate::CheckTurn`].
 		type Carriers: Carriers<<Self as frame_system::Config>::RuntimeCall>;
 		/// Weights of the calls, of the hook and of the transaction extension.
@@ -247,6 +250,13 @@ pub mod pallet {
 			AuditShare::<T>::put(self.audit_share);
 			SealTime::<T>::put(self.seal_time);
 			ReportTime::<T>::put(self.report_time);
+			let period = GetDisputePeriod::<T>::get();
+			for (what, blocks) in T::Outlasting::get() {
+				assert!(
+					blocks > period,
+					"disputes: {what} of {blocks} blocks must be longer than the {period} in which claims can be disputed"
+				);
+			}
 		}
 	}
 

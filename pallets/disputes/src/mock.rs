@@ -313,6 +313,7 @@ impl pallet_neuro_disputes::Config for Test {
 	type SlashShare = SlashShare;
 	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type MaxEndsPerBlock = ConstU32<MAX_ENDS>;
+	type Outlasting = ();
 	type Carriers = Batches;
 	type WeightInfo = crate::weights::SubstrateWeight<Test>;
 	type BenchmarkHelper = MockHelper;

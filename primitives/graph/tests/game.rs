@@ -336,9 +336,9 @@ fn a_claim_that_goes_on_after_a_step_that_diverged_is_fraud() {
 	let state = neuroshard_graph::commit::state_root(&after[0], &after[1], &after[2], 1, 1);
 	let roots = [[1; 32], [2; 32], [3; 32]];
 	assert_eq!(challenger.story().doubt(&roots, [4; 32]), Ok(Some(Doubt::Interval(0))));
+	assert_eq!(challenger.story().audit(&roots, [4; 32], Some(1)), Ok((Some(Doubt::Interval(0)), None)));
 	let first = open_work(&setting, &roots, [4; 32], Doubt::Interval(0)).unwrap();
 	let nodes = trace.node_roots();
-	assert_eq!(challenger.story().audit(&roots, [4; 32], Some(1)), Ok((Some(Doubt::Interval(0)), None)));
 	let params = tensors_root(&layout, &round.theta, 1);
 	let before = neuroshard_graph::game::Contents::Checkpoint([params, round.momentum]);
 	let mut defender = |position: &Position, _: &[Move]| match position {

@@ -7,7 +7,7 @@
 mod desk;
 mod step;
 
-use super::{status::Reporter, WorkerError, LEAVE_FILE};
+use super::{status::Reporter, verifier::verdict, WorkerError, LEAVE_FILE};
 use crate::{
 	chain::{ChainAt, ChainClient, ChainError, Heads, Submitter},
 	verify::reports::Note,
@@ -27,6 +27,8 @@ use tokio_util::sync::CancellationToken;
 const RETRY: Duration = Duration::from_secs(6);
 /// Blocks until what the chain refused is tried again: every attempt costs a fee.
 const REST: BlockNumber = 100;
+/// The same for a challenge that the chain may still take.
+const CHALLENGE_REST: BlockNumber = 5;
 
 /// The actor.
 pub(super) struct Auditor {
@@ -164,9 +166,11 @@ impl Auditor {
 			Ok(false) => Ok(()),
 			Err(error @ ChainError::Dispatch { .. }) => {
 				tracing::warn!("{error}");
-				self.refused.push((step.clone(), seen.now.saturating_add(REST)));
+				// Money for a bond, or room for another dispute, may come; the time for a challenge is short.
+				let open = matches!(step, Step::Challenge { .. }) && verdict(&error).is_none();
+				self.refused.push((step.clone(), seen.now.saturating_add(if open { CHALLENGE_REST } else { REST })));
 				match step {
-					Step::Challenge { run, round, .. } => self.desk.note_challenged(run, round),
+					Step::Challenge { run, round, .. } if !open => self.desk.note_challenged(run, round),
 					_ => Ok(()),
 				}
 			}

@@ -80,7 +80,7 @@ impl Verifier {
 }
 
 /// What the failure of a challenge says for good; `None` if it may succeed later.
-fn verdict(error: &ChainError) -> Option<Finding> {
+pub(in crate::run) fn verdict(error: &ChainError) -> Option<Finding> {
 	match error {
 		error if error.is_dispatch("Disputes::AlreadyOpen") => Some(Finding::Challenged),
 		error if error.is_dispatch("Disputes::TooManyGames") => None,

@@ -22,7 +22,7 @@ impl Verifier {
 	pub(super) async fn next_audit(&self, at: &ChainAt) -> Result<Option<AuditView>, ChainError> {
 		let now = at.block().number;
 		let audits = at.audits_of(&self.me).await?.into_iter();
-		let open = audits.filter(|audit| !self.failed_claims.contains_key(&self.report_on(audit)));
+		let open = audits.filter(|audit| !self.rests(&self.report_on(audit), now));
 		let open = open.filter_map(|audit| self.due(&audit, now).map(|until| (until, audit)));
 		Ok(open.min_by_key(|(until, _)| *until).map(|(_, audit)| audit))
 	}

@@ -41,7 +41,8 @@ impl Verifier {
 		let mut urgent: Option<(GameId, GameView)> = None;
 		for game in games {
 			let side = if game.0.who == self.me { Side::Defender } else { Side::Challenger };
-			if self.keeps_silent(&game.0) || self.failed_games.contains_key(game) {
+			let rests = self.failed_games.get(game).is_some_and(|until| *until > at.block().number);
+			if self.keeps_silent(&game.0) || rests {
 				continue;
 			}
 			let Some(view) = at.game(&game.0, &game.1).await? else { continue };

@@ -20,6 +20,7 @@ use crate::{
 	chain::{ChainClient, Heads, Submitter},
 	verify::{case::Case, ledger::Ledger, record::Record},
 };
+pub(super) use accusations::verdict;
 use accusations::Accusation;
 use neuroshard_graph::exec::Exec;
 use neuroshard_types::{

@@ -29,6 +29,8 @@ impl<T: Config> Pallet<T> {
 		let part = audit.part_mut(&auditor).ok_or(Error::<T>::NotDrawn)?;
 		ensure!(part.sealed.is_none(), Error::<T>::AlreadySealed);
 		ensure!(phase == AuditPhase::Sealing, Error::<T>::SealingOver);
+		// Whoever has nothing at stake has no say, not even about what cannot be had.
+		ensure!(T::Providers::is_active(&auditor, Role::Verifier), Error::<T>::NotVerifier);
 		part.sealed = Some(sealed);
 		if audit.parts.iter().all(|part| part.sealed.is_some()) {
 			audit.report_by = now.saturating_add(ReportTime::<T>::get());
@@ -49,9 +51,9 @@ impl<T: Config> Pallet<T> {
 		ensure!(phase == AuditPhase::Reporting, Error::<T>::ReportingOver);
 		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::default());
 		ensure!(seal_report(genesis, run, round, &auditor, salt, &report) == sealed, Error::<T>::SealBroken);
+		ensure!(T::Providers::is_active(&auditor, Role::Verifier), Error::<T>::NotVerifier);
 		if let Report::Sample(_) = report {
 			// From here to the close, the auditor answers for it with its stake.
-			ensure!(T::Providers::is_active(&auditor, Role::Verifier), Error::<T>::NotVerifier);
 			T::Providers::open_claim(&auditor)?;
 		}
 		part.report = Some(report);

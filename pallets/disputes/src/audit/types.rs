@@ -182,12 +182,13 @@ impl Audit {
 		[[first, second], [second, first]].into_iter().filter_map(earns).collect()
 	}
 
-	/// Who has not done what it was drawn for: not reported, or said that something cannot be had that the other one has worked with.
+	/// Who has not done what it was drawn for: not reported, or said that something cannot be had that the other one has worked with. Two
+	/// who say that cost a participant its pay, so that they are not to say so again at once.
 	pub fn missed(&self) -> Vec<AccountId> {
 		let fails = |[own, other]: [&Part; 2]| {
 			let failed = match own.report {
 				None => true,
-				Some(Report::Unavailable) => other.standing().is_some(),
+				Some(Report::Unavailable) => other.standing().is_some() || other.report == own.report,
 				Some(Report::Sample(_)) => false,
 			};
 			failed.then(|| own.auditor.clone())
@@ -226,7 +227,7 @@ mod tests {
 			([none, right], vec![2], vec![1]),
 			([none, none], vec![], vec![1, 2]),
 			([right, away], vec![1], vec![2]),
-			([away, away], vec![], vec![]),
+			([away, away], vec![], vec![1, 2]),
 			([away, none], vec![], vec![2]),
 			([right, other_fell], vec![1], vec![]),
 			([fell, right], vec![], vec![]),

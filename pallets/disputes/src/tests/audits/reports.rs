@@ -133,8 +133,8 @@ fn work_is_left_out_if_both_say_that_it_cannot_be_had() {
 		assert_ok!(open(&auditors[1], 1, Report::Unavailable));
 		assert_eq!(Excluded::get(), [claim].into());
 		run_to(31);
-		// For nothing.
-		assert_eq!((closed(), credits()), (vec![(HONEST, vec![], vec![])], vec![]));
+		// For nothing, and with no place on the list left for either.
+		assert_eq!((closed(), credits()), (vec![(HONEST, vec![], auditors.to_vec())], vec![]));
 	});
 }
 
