@@ -1,5 +1,5 @@
 //! One dispute from its opening to the verdict, on a model of 13.8 million parameters, with both players in one process: how many
-//! extrinsics, how many bytes, how long.
+//! extrinsics, how many bytes, how long. Then the same with an honest claim, and the mistake on the challenger's side: what defending costs.
 //!
 //! `cargo run --release -p neuroshard-graph --example dispute [-- SEED [THREADS [STEPS [INTERVAL]]]]`
 //!
@@ -9,12 +9,12 @@ use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
 	corpus::{Corpus, Window, CHUNK_TOKENS},
 	exec::{Arena, Exec, Trainer},
-	game::{open_work, Doubt, Move, Outcome, Setting, Side, Subject},
+	game::{open_work, Doubt, Move, Outcome, Position, Setting, Side, Subject},
 	graph::Op,
 	init::theta_0,
 	merkle::{merkle_root, prove, Hash},
 	plan::Plan,
-	player::{Player, WorkStory},
+	player::{PlayError, Player, Story, WorkStory},
 	round::run_round,
 	tiles::{leaf_hash, LEAF_BYTES},
 	trace::Mistake,
@@ -154,7 +154,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let (mut roots, delta) = (Vec::new(), [7; 32]);
 	for number in 0..=interval {
 		let end = inner_steps.min((number + 1) * commit_interval);
-		roots.push(neuroshard_graph::player::Story::roots(&mut claimant, end - 1, 1)?[0]);
+		roots.push(claimant.roots(end - 1, 1)?[0]);
 	}
 	let mut challenger = Player::new(setting, Side::Challenger, story()?, Some(&text));
 	let Some(doubt) = challenger.story().doubt(&roots, delta)? else {
@@ -165,59 +165,79 @@ fn main() -> Result<(), Box<dyn Error>> {
 		println!("the mistake has no consequence: {doubt:?}");
 		return Ok(());
 	}
-	// The defender has kept the state that its interval starts from.
-	let mut keeper = Trainer::new(exec.clone(), &model, &TrainConfig { inner_steps: first_step.max(1), ..train.clone() })?;
-	let mut arena = Arena::new(keeper.arena_len());
-	let mut defending = story()?.with_mistake(mistake);
+	// The state that the interval starts from, as a worker keeps it.
+	let mut state = None;
 	if first_step > 0 {
+		let mut keeper = Trainer::new(exec.clone(), &model, &TrainConfig { inner_steps: first_step, ..train.clone() })?;
+		let mut arena = Arena::new(keeper.arena_len());
 		run_round(&mut keeper, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()), |_| {})?;
-		let state = [keeper.theta(&arena), keeper.first_moment(&arena), keeper.second_moment(&arena)].map(<[f32]>::to_vec);
-		defending = defending.with_state(first_step, state)?;
+		state = Some([keeper.theta(&arena), keeper.first_moment(&arena), keeper.second_moment(&arena)].map(<[f32]>::to_vec));
 	}
-	drop((arena, keeper, claimant));
-	let mut defender = Player::new(setting, Side::Defender, defending, None);
-	// What the first answer takes who has not.
-	let begun = Instant::now();
-	let count = commit_interval.min(inner_steps - first_step);
-	neuroshard_graph::player::Story::roots(&mut story()?.with_mistake(mistake), first_step, count)?;
-	let without = begun.elapsed().as_secs_f64();
+	drop(claimant);
+	let kept = |story: WorkStory<_>| match state.clone() {
+		Some(state) => story.with_state(first_step, state),
+		None => Ok(story),
+	};
+	let mut defender = Player::new(setting, Side::Defender, kept(story()?.with_mistake(mistake))?, None);
+	play(&setting, open_work(&setting, &roots, delta, doubt)?, &mut defender, &mut challenger)?;
+	drop((defender, challenger));
 
+	println!("the same mistake made by the challenger:");
+	let mut challenger = Player::new(setting, Side::Challenger, story()?.with_mistake(mistake), Some(&text));
+	let doubt = challenger.story().doubt(&truth.state_roots, truth.delta_root)?.ok_or("the challenger has no doubt")?;
+	let mut defender = Player::new(setting, Side::Defender, kept(story()?)?, None);
+	let game = open_work(&setting, &truth.state_roots, truth.delta_root, doubt)?;
+	let defending = play(&setting, game, &mut defender, &mut challenger)?;
+	let steps = commit_interval.min(inner_steps - first_step) + 1;
+	let interval = work / f64::from(inner_steps) * f64::from(steps);
+	println!(
+		"defending from a kept state {defending:.2} s: {:.2} times {steps} steps of the work ({interval:.2} s); {}",
+		defending / interval,
+		peak()
+	);
+	Ok(())
+}
+
+/// Plays a game to its end, and says what every move takes. Seconds of the defender.
+fn play<D: Story, C: Story>(
+	setting: &Setting<'_>,
+	mut position: Position,
+	defender: &mut Player<'_, D>,
+	challenger: &mut Player<'_, C>,
+) -> Result<f64, Box<dyn Error>>
+where
+	PlayError<D::Error>: Error + 'static,
+	PlayError<C::Error>: Error + 'static,
+{
 	let begun = Instant::now();
-	let mut position = open_work(&setting, &roots, delta, doubt)?;
 	let (mut extrinsics, mut defence, mut defending, mut judging) = (1, Vec::new(), 0.0, 0.0);
-	let mut first = None;
-	let ruling = loop {
-		let side = position.turn();
-		let moved = Instant::now();
+	loop {
+		let (side, moved) = (position.turn(), Instant::now());
 		let action = match side {
 			Side::Defender => defender.play(&position, &defence)?,
 			Side::Challenger => challenger.play(&position, &defence)?,
 		};
 		let taken = moved.elapsed().as_secs_f64();
 		let judged = Instant::now();
-		let outcome = position.play(&setting, &action)?;
+		let outcome = position.play(setting, &action)?;
 		judging += judged.elapsed().as_secs_f64();
 		extrinsics += 1;
 		let bytes = codec::Encode::encoded_size(&action);
 		println!("{extrinsics:>3} {side:?}: {} {bytes} bytes, {taken:.2} s", kind(&action));
 		if side == Side::Defender {
 			defending += taken;
-			first.get_or_insert(taken);
 			defence.push(action);
 		}
 		match outcome {
 			Outcome::Next(next) => position = next,
-			Outcome::Decided(ruling) => break ruling,
+			Outcome::Decided(ruling) => {
+				let total = begun.elapsed().as_secs_f64();
+				println!(
+					"{ruling:?} after {extrinsics} extrinsics with the opening, {total:.2} s; judging took {:.1} ms of it",
+					judging * 1e3
+				);
+				return Ok(defending);
+			}
 		}
-	};
-	let total = begun.elapsed().as_secs_f64();
-	println!("{ruling:?} after {extrinsics} extrinsics with the opening, {total:.2} s; judging took {:.1} ms of it", judging * 1e3);
-	let interval = work / f64::from(inner_steps) * f64::from(count + 1);
-	println!("the first answer {:.2} s, {without:.2} s without a kept state", first.unwrap_or_default());
-	println!(
-		"defending {defending:.2} s: {:.2} times an interval and a step of the work ({interval:.2} s); {}",
-		defending / interval,
-		peak()
-	);
-	Ok(())
+	}
 }

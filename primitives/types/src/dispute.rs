@@ -93,11 +93,10 @@ pub trait Claims {
 	fn is_condemned(claim: &ClaimId) -> bool;
 	/// Block in which the round was adopted: claims can be disputed from then on, in every block before this one plus the challenge window.
 	fn adopted_at(run: RunId, round: RoundIndex) -> Option<BlockNumber>;
-	/// A dispute is open: the proof of the claimant's round does not become final before [`Self::release`]. Holds are counted: one call for
-	/// every dispute, while the challenge window is open. Nothing is held if the proof is void.
-	fn hold(claim: &ClaimId);
-	/// A dispute ended without fraud.
-	fn release(claim: &ClaimId);
+	/// The first dispute about anything that `who` claims is open: none of its proofs becomes final before [`Self::release`].
+	fn hold(who: &AccountId);
+	/// The last dispute about anything that `who` claims has ended. If it was by fraud, [`Self::condemn`] follows in the same block.
+	fn release(who: &AccountId);
 	/// The work of the claim is left out without anybody having cheated: its delta leaves the model as with [`Self::condemn`], and the
 	/// round's proof is void. Everything else of the account stays as it is, and the claim may still be condemned. Does nothing for a
 	/// claim of another kind, or if it was excluded or condemned before.
@@ -106,8 +105,7 @@ pub trait Claims {
 	/// zero otherwise, and for an unknown run.
 	fn audit_units(run: RunId) -> u128;
 	/// The claim was proven false, or not defended. Its delta leaves the model with the next checkpoint, or its attestation the tally; all
-	/// pending proofs of the account are void, and its membership in the run ends. Ends what [`Self::hold`] noted for this claim, in
-	/// all disputes: those that go on may call [`Self::release`] or this once more, which does nothing.
+	/// pending proofs of the account are void, and its membership in the run ends. Does nothing if it was called for this claim before.
 	fn condemn(claim: &ClaimId);
 }
 

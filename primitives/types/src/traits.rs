@@ -63,8 +63,8 @@ pub trait Datasets {
 /// afterwards no round of that run up to and including this one is accepted from that account, whatever becomes of the proof.
 /// Every submitted proof must see `confirm` or `void`: until then its claim keeps the provider's bond from being withdrawn.
 ///
-/// A dispute about a claim that a confirmed proof is paid for calls `hold` when it opens, and `release` when it ends without
-/// fraud; fraud calls `void` for that proof and `condemn` for the rest of the account's.
+/// None of an account's proofs becomes final while something that it claims is disputed: `hold` when the first dispute opens, `release`
+/// when the last one has ended. Fraud calls `void` for the proof of the round that it is about, and `condemn` for the rest.
 pub trait WorkProofs<AccountId> {
 	/// Checks signature, freshness, replay, rate and plausibility, and stores the proof as pending without payment.
 	/// Opens a claim on the provider. The caller has checked that `proof.work_hash` is the hash of the revealed work
@@ -74,14 +74,13 @@ pub trait WorkProofs<AccountId> {
 	/// Does nothing if the key is not pending, or confirmed already.
 	fn confirm(who: &AccountId, key: ProofKey, units: u128);
 	/// The work was not included, or its round is started anew: the proof ends without payment and its claim is closed.
-	/// After `confirm`, while the proof is not final, it takes the payment back, whoever holds it. Does nothing if the key is not pending.
+	/// After `confirm`, while the proof is not final, it takes the payment back, disputed or not. Does nothing if the key is not pending.
 	fn void(who: &AccountId, key: ProofKey);
-	/// A dispute is open: a confirmed proof does not become final before a [`Self::release`] for every hold. To be called before
-	/// the proof's challenge window is over; does nothing if the key is not pending, or not confirmed.
-	fn hold(who: &AccountId, key: ProofKey);
-	/// Ends one [`Self::hold`]. With the last one the proof becomes final, at once if its window is over. Does nothing if nothing
-	/// holds the key.
-	fn release(who: &AccountId, key: ProofKey);
+	/// Something that `who` claims is disputed: none of its proofs, pending now or later, becomes final before [`Self::release`].
+	fn hold(who: &AccountId);
+	/// Nothing that `who` claims is disputed any more: proofs whose window is over become final in the next blocks. Does nothing if nothing
+	/// holds them.
+	fn release(who: &AccountId);
 	/// Every proof of `who` that is pending now ends without payment: when it is confirmed, or voided, or would have become final.
 	/// Until then its claim stays open. Proofs that are submitted later are not touched.
 	fn condemn(who: &AccountId);

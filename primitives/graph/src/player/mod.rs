@@ -98,7 +98,15 @@ impl<'a, S: Story> Player<'a, S> {
 
 	fn defend(&mut self, position: &Position) -> Result<Move, PlayError<S::Error>> {
 		Ok(match *position {
-			Position::Steps { first, count, .. } => Move::Steps(self.story.roots(first, count)?),
+			Position::Steps { first, count, end, .. } => {
+				// The last root is the one that was claimed: the step before it is not run again for that.
+				let known = count.saturating_sub(1);
+				let mut roots = self.story.roots(first, known)?;
+				if u32::try_from(roots.len()).is_ok_and(|found| found == known) {
+					roots.push(end);
+				}
+				Move::Steps(roots)
+			}
 			Position::Checkpoints { count } => Move::Checkpoints(self.story.roots(0, count)?),
 			Position::Nodes { step, .. } => {
 				let before = self.story.contents(step)?;
