@@ -5,9 +5,11 @@ mod common;
 use common::{lively_theta, random_tokens, tiny_model, tiny_train};
 use core::{convert::Infallible, ops::ControlFlow};
 use neuroshard_graph::{
-	commit::tensors_root,
+	commit::{checkpoint_root, tensors_root},
+	corpus::Corpus,
 	exec::{Arena, Exec, Trainer},
-	player::{Story, WorkStory},
+	game::{Anchor, Move, Position, Setting, Side, Subject},
+	player::{Player, Story, WorkStory},
 	round::run_round,
 	TrainConfig,
 };
@@ -17,7 +19,7 @@ use std::{
 };
 
 #[test]
-fn a_kept_state_saves_the_steps_before_it_and_changes_no_root() {
+fn a_kept_state_saves_the_steps_before_it_and_those_of_other_intervals() {
 	let model = tiny_model();
 	let train = TrainConfig { inner_steps: 12, commit_interval: 3, ..tiny_train() };
 	let exec = Arc::new(Exec::new(1).unwrap());
@@ -70,5 +72,21 @@ fn a_kept_state_saves_the_steps_before_it_and_changes_no_root() {
 		let last = move |known: u32, most: u32| states.range(known + 1..=most).next_back().map(|(step, state)| (*step, state.clone()));
 		assert_eq!(story().with_states(Box::new(last)).roots(first, 3).unwrap(), roots, "from step {first}");
 		assert_eq!(*ran.lock().unwrap(), expected.collect::<Vec<_>>(), "from step {first}");
+	}
+
+	// A defence from a kept state: the interval but for its last step, whose end was claimed, and the one step that is traced.
+	let start = checkpoint_root(&tensors_root(trainer.layout(), &theta, 1), &momentum, 0, 0);
+	let corpus = Corpus { root: [0; 32], shards: 1, tokens_per_shard: 1 };
+	let setting = Setting { model: &model, train: &train, round: 0, start, subject: Subject::Work { corpus, window: &|_, _| None } };
+	let roots: Vec<_> = story().roots(0, 12).unwrap();
+	for step in 3..6 {
+		ran.lock().unwrap().clear();
+		let mut defender = Player::new(setting, Side::Defender, story().with_state(3, kept[&3].clone()).unwrap(), None);
+		let interval = Position::Steps { first: 3, count: 3, start: Anchor::State(roots[2]), end: roots[5] };
+		assert_eq!(defender.play(&interval, &[]).unwrap(), Move::Steps(roots[3..6].to_vec()));
+		assert_eq!(*ran.lock().unwrap(), [3, 4]);
+		let before = Anchor::State(roots[step as usize - 1]);
+		defender.play(&Position::Nodes { step, before, after: roots[step as usize] }, &[]).unwrap();
+		assert_eq!(*ran.lock().unwrap(), [3, 4, step]);
 	}
 }
