@@ -124,9 +124,9 @@ impl ChainAt {
 		Ok(costs)
 	}
 
-	/// What must stay free on an account that takes part in a run with this configuration, in planck: the existential deposit, and the fees
-	/// of the longest game in which it could have to defend a claim, as often as it can be challenged at a time. Who cannot pay for a move
-	/// loses all that it has at stake.
+	/// What must stay free on an account that takes part in a run with this configuration, or audits it, in planck: the existential deposit,
+	/// and the fees of the longest game in which it could have to defend a claim, as often as it can be challenged at a time. Who cannot pay
+	/// for a move loses all that it has at stake.
 	///
 	/// # Errors
 	/// As [`Self::fee`].

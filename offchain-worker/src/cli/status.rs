@@ -174,10 +174,13 @@ impl Report {
 			if let Some(speed) = worker.tokens_per_second {
 				println!("speed      {speed:.0} tokens/s while it trained in the newest round");
 			}
-			let audits = worker.audits;
-			if audits.enrolled || audits != Default::default() {
+			let audits = &worker.audits;
+			if *audits != Default::default() {
 				let state = if audits.enrolled { "enrolled" } else { "not enrolled" };
 				println!("audits     {state}, {} open, {} reported since the start", audits.open, audits.reported);
+			}
+			if let Some(waiting) = &audits.waiting {
+				println!("           {}", printable_line(waiting));
 			}
 			if let Some(waiting) = &worker.waiting {
 				println!("           {}", printable_line(waiting));

@@ -6,14 +6,15 @@ use super::{
 };
 use crate::{
 	arithmetic::open_challenge,
-	chain::{ChainAt, ChainClient, Heads},
+	chain::{ChainAt, ChainClient, ChainError, Heads},
 };
 use neuroshard_types::{
 	provider::{ProviderStatus, ProviderView, Role},
 	reward::{Earnings, EraIndex},
-	run::Phase,
+	run::{Phase, RunConfig},
 	AccountId, Balance, Moment, RunId,
 };
+use std::collections::BTreeMap;
 
 /// Milliseconds of an hour: uptime proofs are numbered by hours of chain time.
 const HOUR_MS: Moment = 3_600_000;
@@ -36,18 +37,18 @@ pub(super) struct Observed {
 	pub(super) eras: Vec<EraIndex>,
 }
 
-/// What must stay free for disputes in a run. That follows from its configuration, and is asked once.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reserve(Option<(RunId, Balance)>);
+/// What must stay free for disputes in each run, in planck. That follows from its configuration, and is asked once.
+#[derive(Debug, Default)]
+pub(super) struct Reserves(BTreeMap<RunId, Balance>);
 
-impl Reserve {
-	async fn of(&mut self, at: &ChainAt, run: Option<&RunState>) -> Result<Balance, WorkerError> {
-		let Some(run) = run else { return Ok(0) };
-		if let Some((_, known)) = self.0.filter(|(known, _)| *known == run.id) {
-			return Ok(known);
+impl Reserves {
+	/// That of a run with this configuration.
+	pub(super) async fn of(&mut self, at: &ChainAt, run: RunId, config: &RunConfig) -> Result<Balance, ChainError> {
+		if let Some(known) = self.0.get(&run) {
+			return Ok(*known);
 		}
-		let reserve = at.reserve(&run.view.config).await?;
-		self.0 = Some((run.id, reserve));
+		let reserve = at.reserve(config).await?;
+		self.0.insert(run, reserve);
 		Ok(reserve)
 	}
 }
@@ -58,7 +59,7 @@ pub(super) async fn observe(
 	me: &AccountId,
 	asked: Option<RunId>,
 	at_hand: Option<RunId>,
-	reserve: &mut Reserve,
+	reserves: &mut Reserves,
 ) -> Result<Observed, WorkerError> {
 	let heads = client.heads().await?;
 	let (at, finalized) = (client.at(heads.best).await?, client.at(heads.finalized).await?);
@@ -77,7 +78,11 @@ pub(super) async fn observe(
 	let claimable = amounts.into_iter().fold(0, Balance::saturating_add);
 	let time = at.time().await?;
 	let hour = u32::try_from(time / HOUR_MS).unwrap_or(u32::MAX);
-	let (free, reserve) = (at.funds(me).await?.free, reserve.of(&at, run.as_ref()).await?);
+	let free = at.funds(me).await?.free;
+	let reserve = match &run {
+		Some(run) => reserves.of(&at, run.id, &run.view.config).await?,
+		None => 0,
+	};
 	let chain = ChainView { best: heads.best.number, me: me.clone(), active, challenge, bond, run, hour, claimable, free, reserve };
 	let earnings = at.earnings(me).await?;
 	Ok(Observed { heads, at, chain, time, provider, least_bond, earnings, eras })

@@ -9,7 +9,7 @@ use neuroshard_types::{
 };
 use std::fmt;
 
-/// Why a worker that would train gets no place in a round.
+/// Why a worker that would train gets no place in a round, or one that would audit is drawn for nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Obstacle {
 	/// The registration has ended.
@@ -47,6 +47,13 @@ pub(super) enum Obstacle {
 	},
 	/// A dispute could cost more fees than the account has.
 	Short {
+		/// Free balance, in planck.
+		free: Balance,
+		/// What must be free, in planck.
+		reserve: Balance,
+	},
+	/// The same of an account that would audit.
+	ShortForAudits {
 		/// Free balance, in planck.
 		free: Balance,
 		/// What must be free, in planck.
@@ -110,6 +117,14 @@ impl fmt::Display for Obstacle {
 				Neuro(*reserve),
 				missing(*free, *reserve)
 			),
+			Self::ShortForAudits { free, reserve } => write!(
+				formatter,
+				"is drawn for no more audits: {} are free, and the fees of a dispute about what an auditor reports can come to {}; who cannot \
+				pay for a move loses its whole bond: send this account {} NEURO",
+				Neuro(*free),
+				Neuro(*reserve),
+				missing(*free, *reserve)
+			),
 			Self::CoolingOff { run, until } => {
 				write!(formatter, "missed deadlines of run {run} several times in a row: may join again at block {until}")
 			}
@@ -118,7 +133,7 @@ impl fmt::Display for Obstacle {
 	}
 }
 
-/// What has to be added to a bond, as the option takes it: rounded up to a millionth.
+/// What has to be added to a bond or a balance, as the option takes it: rounded up to a millionth.
 fn missing(bond: Balance, least: Balance) -> String {
 	let micro = least.saturating_sub(bond).div_ceil(NEURO / 1_000_000);
 	Neuro(micro.saturating_mul(NEURO / 1_000_000)).to_string().trim_end_matches(" NEURO").to_owned()

@@ -39,10 +39,12 @@ pub struct Disputes {
 }
 
 /// What a worker has to do with audits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Audits {
 	/// Whether it can be drawn.
 	pub enrolled: bool,
+	/// What keeps it from being drawn, and what to do about it.
+	pub waiting: Option<String>,
 	/// Audits that it was drawn for, and that wait for its seal or its report.
 	pub open: u32,
 	/// Those of them in which it has sealed.

@@ -9,7 +9,7 @@ use super::{
 	forget_request,
 	journal::Journal,
 	notice::{notice, Noticed},
-	observe::{observe, Observed, Reserve},
+	observe::{observe, Observed, Reserves},
 	obstacle::obstacle,
 	peers::Book,
 	plan::{farewell, has_left, plan_without, Delta, LocalState, Mode, Task},
@@ -93,7 +93,7 @@ pub struct Worker {
 	seed: Option<H256>,
 	/// Bytes moved when the last round was noted.
 	traffic: TrafficTotals,
-	reserve: Reserve,
+	reserves: Reserves,
 	/// Tasks that are not tried again for now.
 	refusals: Refusals,
 	announcer: Announcer,
@@ -170,7 +170,7 @@ impl Worker {
 			at_hand: None,
 			seed: None,
 			traffic: TrafficTotals::default(),
-			reserve: Reserve::default(),
+			reserves: Reserves::default(),
 			refusals: Refusals::default(),
 			announcer: Announcer::default(),
 			registration: Aside::default(),
@@ -293,7 +293,7 @@ impl Worker {
 	/// Looks at the chain and brings memory and status up to date.
 	async fn observe(&mut self) -> Result<Observed, WorkerError> {
 		let me = self.tasks.keys.account.id();
-		let seen = observe(&self.client, &me, self.options.run, self.at_hand.map(|(run, _)| run), &mut self.reserve).await?;
+		let seen = observe(&self.client, &me, self.options.run, self.at_hand.map(|(run, _)| run), &mut self.reserves).await?;
 		if !self.leaving && self.base.join(LEAVE_FILE).exists() {
 			self.leaving = true;
 			let request = self.base.join(LEAVE_FILE);

@@ -7,7 +7,7 @@
 mod desk;
 mod step;
 
-use super::{status::Reporter, verifier::verdict, WorkerError, LEAVE_FILE};
+use super::{observe::Reserves, status::Reporter, told::Told, verifier::verdict, WorkerError, LEAVE_FILE};
 use crate::{
 	chain::{ChainAt, ChainClient, ChainError, Heads, Submitter},
 	verify::reports::Note,
@@ -15,11 +15,16 @@ use crate::{
 pub(super) use desk::Desk;
 use neuroshard_types::{
 	audit::{AuditPhase, AuditView, Report},
-	provider::ProviderView,
-	AccountId, BlockNumber, RoundIndex, RunId, H256,
+	provider::{ProviderView, Role},
+	run::RunStatus,
+	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
-use step::{answer, enrolment, is_open, Step};
+use std::{
+	collections::BTreeSet,
+	path::PathBuf,
+	time::{Duration, Instant},
+};
+use step::{answer, is_open, Standing, Step};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +32,8 @@ use tokio_util::sync::CancellationToken;
 const RETRY: Duration = Duration::from_secs(6);
 /// Blocks until what the chain refused is tried again: every attempt costs a fee.
 const REST: BlockNumber = 100;
-/// The same for a challenge that the chain may still take.
-const CHALLENGE_REST: BlockNumber = 5;
+/// The same for what may succeed soon, and has little time: a challenge that the chain may still take, and what the account cannot pay.
+const SHORT_REST: BlockNumber = 5;
 
 /// The actor.
 pub(super) struct Auditor {
@@ -38,8 +43,13 @@ pub(super) struct Auditor {
 	me: AccountId,
 	reporter: Reporter,
 	desk: Desk,
+	reserves: Reserves,
 	/// What the chain refused, and the first block in which it is tried again.
 	refused: Vec<(Step, BlockNumber)>,
+	/// The refusal that was said last.
+	told: Told,
+	/// What keeps this account from being drawn, as it was said last.
+	waiting: Option<String>,
 	/// Audited rounds whose reports are on chain, as it was seen last; `None` before the first look.
 	reported: Option<BTreeSet<(RunId, RoundIndex)>>,
 }
@@ -48,6 +58,10 @@ pub(super) struct Auditor {
 struct Seen {
 	now: BlockNumber,
 	provider: Option<ProviderView>,
+	/// Free balance, in planck.
+	free: Balance,
+	/// What of it must stay for disputes about reports, in planck; zero without the role.
+	reserve: Balance,
 	verifiers: Vec<AccountId>,
 	/// Those of this account, the most urgent first.
 	audits: Vec<AuditView>,
@@ -58,7 +72,19 @@ struct Seen {
 impl Auditor {
 	pub(super) fn new(base: PathBuf, client: ChainClient, submitter: Submitter, reporter: Reporter, desk: Desk) -> Self {
 		let me = submitter.who().clone();
-		Self { base, client, submitter, me, reporter, desk, refused: Vec::new(), reported: None }
+		Self {
+			base,
+			client,
+			submitter,
+			me,
+			reporter,
+			desk,
+			reserves: Reserves::default(),
+			refused: Vec::new(),
+			told: Told::default(),
+			waiting: None,
+			reported: None,
+		}
 	}
 
 	/// Works until `stop` is cancelled.
@@ -97,20 +123,34 @@ impl Auditor {
 		}
 	}
 
-	async fn look(&self) -> Result<Seen, ChainError> {
+	async fn look(&mut self) -> Result<Seen, ChainError> {
 		let heads = self.client.heads().await?;
 		let (at, now) = (self.client.at(heads.best).await?, heads.best.number);
 		let Some(provider) = at.provider(&self.me).await? else {
-			return Ok(Seen { now, provider: None, verifiers: Vec::new(), audits: Vec::new(), finalized: Vec::new() });
+			let (verifiers, audits, finalized) = Default::default();
+			return Ok(Seen { now, provider: None, free: 0, reserve: 0, verifiers, audits, finalized });
 		};
-		let verifiers = at.verifiers().await?;
+		let (free, verifiers) = (at.funds(&self.me).await?.free, at.verifiers().await?);
 		let audits = self.audits(&at).await?;
+		let reserve = if provider.info.roles.contains(Role::Verifier) { self.reserve(&at, &audits).await? } else { 0 };
 		let reporting = audits.iter().any(|audit| audit.phase == AuditPhase::Reporting && audit.report.is_none());
 		let finalized = match reporting {
 			true => self.audits(&self.client.at(heads.finalized).await?).await?,
 			false => Vec::new(),
 		};
-		Ok(Seen { now, provider: Some(provider), verifiers, audits, finalized })
+		Ok(Seen { now, provider: Some(provider), free, reserve, verifiers, audits, finalized })
+	}
+
+	/// What disputes about reports can cost: the most of all runs whose work can be drawn, or was.
+	async fn reserve(&mut self, at: &ChainAt, audits: &[AuditView]) -> Result<Balance, ChainError> {
+		let mut most = 0;
+		for run in at.runs().await? {
+			let Some(view) = at.run(run).await? else { continue };
+			if view.approved && view.status == RunStatus::Active || audits.iter().any(|audit| audit.run == run) {
+				most = most.max(self.reserves.of(at, run, &view.config).await?);
+			}
+		}
+		Ok(most)
 	}
 
 	async fn audits(&self, at: &ChainAt) -> Result<Vec<AuditView>, ChainError> {
@@ -126,10 +166,14 @@ impl Auditor {
 			let finalized = seen.finalized.iter().find(|then| (then.run, then.round) == (audit.run, audit.round));
 			answer(audit, &note, finalized, self.seal(&note), seen.now)
 		});
-		let leaving = self.base.join(LEAVE_FILE).exists();
-		let (count, enrolled) = (seen.verifiers.len(), seen.verifiers.contains(&self.me));
-		let steps = answers.chain(seen.provider.iter().filter_map(|provider| enrolment(provider, count, enrolled, leaving)));
+		let steps = answers.chain(self.standing(seen).and_then(|standing| standing.enrolment()));
 		steps.filter(|step| self.refused.iter().all(|(refused, _)| refused != step)).collect()
+	}
+
+	fn standing<'a>(&self, seen: &'a Seen) -> Option<Standing<'a>> {
+		let Seen { ref provider, free, reserve, ref verifiers, .. } = *seen;
+		let (enrolled, leaving) = (verifiers.contains(&self.me), self.base.join(LEAVE_FILE).exists());
+		Some(Standing { provider: provider.as_ref()?, verifiers: verifiers.len(), enrolled, leaving, free, reserve })
 	}
 
 	fn seal(&self, note: &Note) -> H256 {
@@ -142,9 +186,14 @@ impl Auditor {
 		let reported = seen.audits.iter().filter(|audit| audit.report.is_some());
 		let fresh = reported.clone().filter(|audit| self.reported.as_ref().is_some_and(|known| !known.contains(&(audit.run, audit.round))));
 		let fresh: Vec<_> = fresh.collect();
+		let waiting = self.standing(seen).and_then(|standing| standing.obstacle()).map(|obstacle| obstacle.to_string());
+		if let Some(words) = waiting.as_ref().filter(|words| self.waiting.as_ref() != Some(words)) {
+			tracing::warn!("{words}");
+		}
 		self.reporter.update(|status| {
 			let audits = &mut status.audits;
 			audits.enrolled = enrolled;
+			audits.waiting.clone_from(&waiting);
 			audits.open = u32::try_from(open.count()).unwrap_or(u32::MAX);
 			audits.sealed = u32::try_from(sealed).unwrap_or(u32::MAX);
 			for audit in &fresh {
@@ -155,6 +204,7 @@ impl Auditor {
 		for audit in fresh {
 			tracing::info!(round = audit.round, subject = %audit.subject, report = ?audit.report, "reported in an audit");
 		}
+		self.waiting = waiting;
 		self.reported = Some(reported.map(|audit| (audit.run, audit.round)).collect());
 	}
 
@@ -164,11 +214,15 @@ impl Auditor {
 			Ok(true) => self.note_sent(&step),
 			// It is not wanted any more.
 			Ok(false) => Ok(()),
-			Err(error @ ChainError::Dispatch { .. }) => {
-				tracing::warn!("{error}");
+			Err(error @ (ChainError::Dispatch { .. } | ChainError::Unfunded { .. })) => {
+				let words = error.to_string();
+				if self.told.is_new(&words, Instant::now()) {
+					tracing::warn!("{words}");
+				}
 				// Money for a bond, or room for another dispute, may come; the time for a challenge is short.
 				let open = matches!(step, Step::Challenge { .. }) && verdict(&error).is_none();
-				self.refused.push((step.clone(), seen.now.saturating_add(if open { CHALLENGE_REST } else { REST })));
+				let soon = open || matches!(error, ChainError::Unfunded { .. });
+				self.refused.push((step.clone(), seen.now.saturating_add(if soon { SHORT_REST } else { REST })));
 				match step {
 					Step::Challenge { run, round, .. } if !open => self.desk.note_challenged(run, round),
 					_ => Ok(()),
@@ -180,15 +234,17 @@ impl Auditor {
 
 	/// Waits for a step only as long as it is wanted: what is more urgent must not wait for one that gets into no block. `false` if it is
 	/// not wanted any more.
-	async fn send(&self, step: &Step, mut heads: watch::Receiver<Heads>) -> Result<bool, ChainError> {
-		let mut sending = std::pin::pin!(self.submitter.submit_once(step.call()));
+	async fn send(&mut self, step: &Step, mut heads: watch::Receiver<Heads>) -> Result<bool, ChainError> {
+		let submitter = self.submitter.clone();
+		let mut sending = std::pin::pin!(submitter.submit_once(step.call()));
 		let mut followed = true;
 		loop {
 			tokio::select! {
 				sent = &mut sending => return sent.map(|_| true),
 				changed = heads.changed(), if followed => {
 					followed = changed.is_ok();
-					if self.steps(&self.look().await?).first() != Some(step) {
+					let seen = self.look().await?;
+					if self.steps(&seen).first() != Some(step) {
 						return Ok(false);
 					}
 				},

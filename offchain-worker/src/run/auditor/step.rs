@@ -2,12 +2,13 @@
 
 use crate::{
 	chain::{audits, Call},
+	run::obstacle::Obstacle,
 	verify::reports::Note,
 };
 use neuroshard_types::{
 	audit::{AuditPhase, AuditView, Report, MAX_VERIFIERS},
 	provider::{ProviderStatus, ProviderView, Role},
-	AccountId, BlockNumber, RoundIndex, RunId, H256,
+	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
 
 /// So shortly before a deadline, in blocks, nothing is waited for any more.
@@ -41,14 +42,45 @@ impl Step {
 	}
 }
 
-/// Whether to have this account drawn with the other `verifiers`, or drawn no more.
-pub(super) fn enrolment(provider: &ProviderView, verifiers: usize, enrolled: bool, leaving: bool) -> Option<Step> {
-	let offers = !leaving && provider.info.roles.contains(Role::Verifier);
-	let room = u32::try_from(verifiers).is_ok_and(|verifiers| verifiers < MAX_VERIFIERS);
-	match (enrolled, offers) {
-		(false, true) if room && provider.status == ProviderStatus::Active => Some(Step::Enroll),
-		(true, false) => Some(Step::Resign),
-		_ => None,
+/// What decides whether an account is to be drawn.
+pub(super) struct Standing<'a> {
+	/// The account as a provider.
+	pub(super) provider: &'a ProviderView,
+	/// Accounts that can be drawn.
+	pub(super) verifiers: usize,
+	/// Whether it is one of them.
+	pub(super) enrolled: bool,
+	/// Whether its operator asked to leave.
+	pub(super) leaving: bool,
+	/// Its free balance, in planck.
+	pub(super) free: Balance,
+	/// What of it must stay for the fees of disputes about its reports, in planck; see [`crate::chain::ChainAt::reserve`].
+	pub(super) reserve: Balance,
+}
+
+impl Standing<'_> {
+	/// Whether to have it drawn, or drawn no more. What it was drawn for is done all the same.
+	pub(super) fn enrolment(&self) -> Option<Step> {
+		let room = u32::try_from(self.verifiers).is_ok_and(|verifiers| verifiers < MAX_VERIFIERS);
+		match (self.enrolled, self.offers() && !self.is_short()) {
+			(false, true) if room && self.provider.status == ProviderStatus::Active => Some(Step::Enroll),
+			(true, false) => Some(Step::Resign),
+			_ => None,
+		}
+	}
+
+	/// What keeps it from being drawn, as far as its operator has to do something about it that nobody else says.
+	pub(super) fn obstacle(&self) -> Option<Obstacle> {
+		(self.offers() && self.is_short()).then_some(Obstacle::ShortForAudits { free: self.free, reserve: self.reserve })
+	}
+
+	fn offers(&self) -> bool {
+		!self.leaving && self.provider.info.roles.contains(Role::Verifier)
+	}
+
+	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake.
+	fn is_short(&self) -> bool {
+		self.free < self.reserve
 	}
 }
 
@@ -92,4 +124,4 @@ pub(super) fn answer(audit: &AuditView, note: &Note, finalized: Option<&AuditVie
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

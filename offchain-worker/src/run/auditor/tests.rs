@@ -1,44 +1,24 @@
 //! The auditor against a node that answers what the test says, and remembers what was sent.
 
-use super::*;
+use super::{step::tests::provider, *};
 use crate::{
 	chain::{
 		audits,
 		mock::{decoded_metadata, Fate, MockNode, Script},
 		Call,
 	},
-	run::status::Status,
+	run::{plan, status::Status},
 };
-use neuroshard_types::provider::{ProviderInfo, ProviderStatus, Role, Roles};
+use neuroshard_types::{run::RunView, NEURO};
 use tokio::task::JoinHandle;
 
 const OWN: H256 = H256([5; 32]);
 /// Far behind all blocks that are made here.
 const LATE: BlockNumber = 1_000_000;
 
-fn provider() -> ProviderView {
-	let (hardware, addresses, peer_id) = Default::default();
-	let roles = Roles::only(Role::Verifier);
-	let info = ProviderInfo { roles, hardware, ponw_key: [2; 33], peer_id, addresses };
-	let (status, unbonding) = (ProviderStatus::Active, Vec::new());
-	ProviderView { info, status, bonded: 0, unbonding, open_claims: 0, reputation: 0, disputable_until: 0 }
-}
-
+/// As in the tests of the pure step, but for the blocks that are made here.
 fn drawn() -> AuditView {
-	AuditView {
-		run: 1,
-		round: 2,
-		subject: AccountId::new([1; 32]),
-		partner: AccountId::new([2; 32]),
-		step: 7,
-		phase: AuditPhase::Sealing,
-		deadline: LATE,
-		sealed: None,
-		report: None,
-		partner_sealed: false,
-		partner_report: None,
-		closes_at: LATE,
-	}
+	AuditView { deadline: LATE, closes_at: LATE, ..step::tests::drawn() }
 }
 
 /// A node and a folder, on which auditors are started and ended.
@@ -56,6 +36,7 @@ impl Bench {
 		node.answer("Staking", "provider", &Some(provider()));
 		node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
 		node.answer("Disputes", "audits_of", &Vec::<AuditView>::new());
+		node.answer("Training", "runs", &Vec::<RunId>::new());
 		let (me, genesis) = (node.submitter().await.who().clone(), node.client().await.genesis());
 		Self { node, base: tempfile::tempdir().unwrap(), me, genesis, reporter: Reporter::new(Status::default()) }
 	}
@@ -70,6 +51,16 @@ impl Bench {
 		let (client, submitter) = (self.node.client().await, self.node.submitter().await);
 		let auditor = Auditor::new(base, client, submitter, self.reporter.clone(), self.desk());
 		(tokio::spawn(auditor.run(stop.clone())), stop)
+	}
+
+	/// Has all work of a run be audited, and an account have this much less than disputes about it can cost.
+	async fn lack(&self, missing: Balance) {
+		let mut view: RunView = plan::tests::training().0.run.unwrap().view;
+		(view.config.model, view.config.train) = crate::train::presets::tiny();
+		self.node.answer("Training", "runs", &vec![1 as RunId]);
+		self.node.answer("Training", "run", &Some(&view));
+		let reserve = self.node.client().await.now().await.unwrap().reserve(&view.config).await.unwrap();
+		self.node.fund(reserve - missing);
 	}
 
 	/// Waits until this call was sent, and returns how many extrinsics were sent by then.
@@ -133,6 +124,29 @@ async fn a_worker_that_leaves_is_drawn_no_more() {
 	std::fs::write(bench.base.path().join(LEAVE_FILE), b"").unwrap();
 	let (running, stop) = bench.start().await;
 	assert_eq!(bench.sent(&audits::resign()).await, 1);
+	stop.cancel();
+	running.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_account_that_cannot_pay_for_disputes_resigns_seals_what_it_was_drawn_for_and_enrolls_when_it_can() {
+	let bench = Bench::new().await;
+	bench.lack(NEURO / 1_000_000).await;
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	let (running, stop) = bench.start().await;
+	assert_eq!(bench.sent(&audits::resign()).await, 1);
+	let waiting = |status: &Status| status.audits.waiting.clone();
+	let mut status = bench.reporter.subscribe();
+	let words = waiting(&*status.wait_for(|status| waiting(status).is_some()).await.unwrap()).unwrap();
+	assert!(words.contains("send this account 0.000001 NEURO"), "{words}");
+	bench.node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
+	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	bench.sent(&audits::seal(1, 2, bench.seal())).await;
+	bench.node.answer("Disputes", "audits_of", &vec![AuditView { sealed: Some(bench.seal()), ..drawn() }]);
+	bench.lack(0).await;
+	bench.sent(&audits::enroll()).await;
+	status.wait_for(|status| waiting(status).is_none()).await.unwrap();
 	stop.cancel();
 	running.await.unwrap();
 }

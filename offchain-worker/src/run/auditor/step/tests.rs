@@ -1,5 +1,8 @@
 use super::*;
-use neuroshard_types::provider::{ProviderInfo, Roles};
+use neuroshard_types::{
+	provider::{ProviderInfo, Roles},
+	NEURO,
+};
 
 const GENESIS: H256 = H256([4; 32]);
 const OWN: H256 = H256([5; 32]);
@@ -10,7 +13,7 @@ fn me() -> AccountId {
 }
 
 /// Drawn at block 100, 20 blocks for sealing, 10 for reporting, closed at block 200.
-fn drawn() -> AuditView {
+pub(in crate::run::auditor) fn drawn() -> AuditView {
 	AuditView {
 		run: 1,
 		round: 2,
@@ -127,22 +130,50 @@ fn an_audit_is_open_until_this_auditor_has_reported_or_cannot_any_more() {
 	assert!(!is_open(&waiting(Report::Sample(OWN), Report::Sample(OWN))));
 }
 
+/// An active provider with the role of a verifier, and no other.
+pub(in crate::run::auditor) fn provider() -> ProviderView {
+	let (hardware, addresses, peer_id) = Default::default();
+	let info = ProviderInfo { roles: Roles::only(Role::Verifier), hardware, ponw_key: [2; 33], peer_id, addresses };
+	let (status, unbonding) = (ProviderStatus::Active, Vec::new());
+	ProviderView { info, status, bonded: 0, unbonding, open_claims: 0, reputation: 0, disputable_until: 0 }
+}
+
+/// Of an account that is not drawn, among five others, with all that disputes take.
+fn standing(provider: &ProviderView) -> Standing<'_> {
+	Standing { provider, verifiers: 5, enrolled: false, leaving: false, free: 7 * NEURO, reserve: 7 * NEURO }
+}
+
 #[test]
 fn active_providers_with_the_role_are_drawn_until_they_leave() {
-	let provider = |roles, status| {
-		let (hardware, addresses, peer_id) = Default::default();
-		let info = ProviderInfo { roles, hardware, ponw_key: [2; 33], peer_id, addresses };
-		ProviderView { info, status, bonded: 0, unbonding: Vec::new(), open_claims: 0, reputation: 0, disputable_until: 0 }
-	};
-	let both = Roles::only(Role::Worker).with(Role::Verifier);
-	let active = provider(both, ProviderStatus::Active);
-	assert_eq!(enrolment(&active, 5, false, false), Some(Step::Enroll));
-	assert_eq!(enrolment(&active, 5, true, false), None);
+	let active = provider();
+	let outside = || standing(&active);
+	let enrolled = || Standing { enrolled: true, ..outside() };
 	let full = MAX_VERIFIERS as usize;
-	assert_eq!((enrolment(&active, full, false, false), enrolment(&active, full, true, true)), (None, Some(Step::Resign)));
-	assert_eq!(enrolment(&active, 5, true, true), Some(Step::Resign));
-	assert_eq!(enrolment(&active, 5, false, true), None);
-	assert_eq!(enrolment(&provider(both, ProviderStatus::Chilled), 5, false, false), None);
-	assert_eq!(enrolment(&provider(Roles::only(Role::Worker), ProviderStatus::Active), 5, false, false), None);
-	assert_eq!(enrolment(&provider(Roles::only(Role::Worker), ProviderStatus::Active), 5, true, false), Some(Step::Resign));
+	assert_eq!((outside().enrolment(), enrolled().enrolment()), (Some(Step::Enroll), None));
+	assert_eq!(Standing { verifiers: full, ..outside() }.enrolment(), None);
+	assert_eq!(Standing { leaving: true, ..outside() }.enrolment(), None);
+	assert_eq!(Standing { leaving: true, verifiers: full, ..enrolled() }.enrolment(), Some(Step::Resign));
+	let mut without = provider();
+	without.info.roles = Roles::only(Role::Worker);
+	assert_eq!(Standing { provider: &without, ..outside() }.enrolment(), None);
+	assert_eq!(Standing { provider: &without, ..enrolled() }.enrolment(), Some(Step::Resign));
+	let chilled = ProviderView { status: ProviderStatus::Chilled, ..provider() };
+	assert_eq!(Standing { provider: &chilled, ..outside() }.enrolment(), None);
+}
+
+#[test]
+fn an_account_that_a_dispute_could_empty_is_drawn_no_more_and_says_what_is_missing() {
+	let active = provider();
+	let short = |enrolled| Standing { enrolled, free: 7 * NEURO - 1, ..standing(&active) };
+	assert_eq!((short(false).enrolment(), short(true).enrolment()), (None, Some(Step::Resign)));
+	let words = short(true).obstacle().unwrap().to_string();
+	assert!(words.contains("6.999999 NEURO are free") && words.contains("can come to 7 NEURO"), "{words}");
+	assert!(words.contains("send this account 0.000001 NEURO"), "{words}");
+	assert_eq!(short(false).obstacle(), short(true).obstacle(), "also when it has resigned");
+	assert_eq!(standing(&active).obstacle(), None);
+	// Who would not be drawn anyway need not have it.
+	assert_eq!(Standing { leaving: true, ..short(true) }.obstacle(), None);
+	let mut without = provider();
+	without.info.roles = Roles::only(Role::Worker);
+	assert_eq!(Standing { provider: &without, ..short(false) }.obstacle(), None);
 }
