@@ -1,6 +1,6 @@
 //! Audits of a network: who was drawn, what was reported, and who was paid.
 
-use crate::Error;
+use crate::{CheaterSummary, Error};
 use neuroshard_types::{audit::Report, AccountId, BlockNumber, RoundIndex, RunId};
 use neuroshard_worker::chain::{Audited, ChainClient};
 use serde::Serialize;
@@ -27,6 +27,16 @@ pub struct AuditSummary {
 	pub step: u32,
 	/// The two auditors.
 	pub auditors: Vec<AuditorSummary>,
+}
+
+impl AuditSummary {
+	/// What is not as it must be, where these accounts cheat: honest auditors do what they are drawn for.
+	pub(crate) fn broken<'a>(&'a self, cheaters: &'a [CheaterSummary]) -> impl Iterator<Item = String> + 'a {
+		let Self { round, subject, auditors, .. } = self;
+		let honest = auditors.iter().filter(|auditor| cheaters.iter().all(|cheater| cheater.who != auditor.who));
+		let missed = honest.filter(|auditor| auditor.outcome == "missed");
+		missed.map(move |auditor| format!("the honest auditor {} missed the audit of {subject} in round {round}", auditor.who))
+	}
 }
 
 /// Reads the audits of `run` that were drawn up to block `last`, in the order of the draws.

@@ -15,14 +15,15 @@ pub struct Binaries {
 }
 
 impl Binaries {
-	/// The binaries of the build that the running program belongs to: they lie beside it, or one folder up for a test.
+	/// The binaries of the build that the running program belongs to: they lie beside it, or one folder up for a test or an example.
 	///
 	/// # Errors
 	/// [`Error::NotBuilt`] if one is missing.
 	pub fn find() -> Result<Self, Error> {
 		let program = std::env::current_exe().map_err(Error::file(Path::new("the running program")))?;
 		let folder = program.parent().unwrap_or(Path::new("."));
-		let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
+		let inner = folder.ends_with("deps") || folder.ends_with("examples");
+		let folder = if inner { folder.parent().unwrap_or(folder) } else { folder };
 		let binary = |name: &str| {
 			let path = folder.join(name);
 			if path.is_file() {

@@ -1,6 +1,6 @@
 //! Workers that cheat on purpose, and what is known of them.
 
-use crate::Verdicts;
+use crate::{Verdicts, View};
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, Decision},
 	AccountId, RoundIndex,
@@ -62,8 +62,8 @@ impl Cheat {
 		}
 	}
 
-	/// Whether it goes on with it in later rounds until it is caught: a false attestation can come too late to count, and an auditor need not
-	/// be drawn in every round.
+	/// Whether it goes on with it in later rounds until it is caught, even where everybody checks everything: a false attestation can come too
+	/// late to count, and an auditor need not be drawn in every round.
 	pub fn repeats(self) -> bool {
 		self.claim() != ClaimKind::Work
 	}
@@ -77,6 +77,11 @@ impl Cheat {
 	pub fn accomplices(self) -> u16 {
 		u16::from(self == Self::CopiedDelta)
 	}
+
+	/// Workers that it takes to cheat in all these ways.
+	pub fn workers(cheats: &[(Self, RoundIndex)]) -> u16 {
+		cheats.iter().map(|(cheat, _)| cheat.accomplices().saturating_add(1)).fold(0, u16::saturating_add)
+	}
 }
 
 /// A cheater of a network.
@@ -86,6 +91,8 @@ pub struct Cheater {
 	pub cheat: Cheat,
 	/// In which round first.
 	pub round: RoundIndex,
+	/// Whether it goes on in later rounds.
+	pub again: bool,
 	/// Its account.
 	pub account: AccountId,
 }
@@ -93,13 +100,19 @@ pub struct Cheater {
 impl Cheater {
 	/// Whether this is a claim that it cheats with.
 	pub fn made(&self, claim: &ClaimId) -> bool {
-		let now = claim.round == self.round || (self.cheat.repeats() && claim.round > self.round);
+		let now = claim.round == self.round || (self.again && claim.round > self.round);
 		now && claim.who == self.account && claim.kind == self.cheat.claim()
 	}
 
 	/// Number of the verdict that condemned it for what it did.
 	pub fn caught(&self, verdicts: &Verdicts) -> Option<usize> {
 		verdicts.list().iter().position(|one| self.made(&one.verdict.claim) && one.verdict.decision.condemns())
+	}
+
+	/// Whether it is condemned for what it did, and a checkpoint was adopted after that.
+	pub fn is_dealt_with(&self, verdicts: &Verdicts, view: &View) -> bool {
+		let condemned = self.caught(verdicts).and_then(|index| verdicts.list().get(index));
+		condemned.is_some_and(|one| view.records.iter().any(|record| record.adopted_at > one.block.number))
 	}
 }
 

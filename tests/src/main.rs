@@ -2,8 +2,8 @@
 
 use clap::{error::ErrorKind, CommandFactory, Parser};
 use neuroshard_e2e::{
-	newest_sample, until, Binaries, Cheat, Cheater, Dashboard, DisputeSummary, Error, Layout, Minted, Network, Prepared, Preset, Summary,
-	Text, Training, Verdicts, View,
+	newest_sample, until, Binaries, Cheat, Dashboard, DisputeSummary, Error, Layout, Minted, Network, Prepared, Preset, Summary, Text,
+	Training, Verdicts, View,
 };
 use neuroshard_types::{run::RunStatus, RoundIndex};
 use neuroshard_worker::{
@@ -24,6 +24,9 @@ use tokio::{
 
 /// Pause between two looks at the network.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Most participants of a round, and room for those who join later, so that others can join a running network.
+const MOST_PARTICIPANTS: u16 = 8;
+const LATE_PARTICIPANTS: u16 = 2;
 /// Longest wait for the workers' account of the last round.
 const TELL_LIMIT: Duration = Duration::from_secs(30);
 /// Longest wait for the verdict about a cheat, and for the checkpoint after it.
@@ -124,11 +127,13 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 		binaries.cheat()?;
 	}
 	let rules = (!cheats.is_empty()).then(|| arguments.preset.rules_for(&cheats));
-	let others = cheats.iter().map(|(cheat, _)| cheat.accomplices().saturating_add(1)).sum::<u16>();
-	let layout = Layout::create(folder.to_path_buf(), arguments.port_base, arguments.workers.saturating_add(others))?;
+	let workers = arguments.workers;
+	let all = workers.saturating_add(Cheat::workers(&cheats));
+	let most = if cheats.is_empty() { MOST_PARTICIPANTS.max(workers.saturating_add(LATE_PARTICIPANTS)) } else { all };
+	let layout = Layout::create(folder.to_path_buf(), arguments.port_base, all)?;
 	dashboard.say("building a dataset");
 	let text = arguments.corpus.clone().map_or(Text::Registry, Text::Path);
-	let prepared = stop.unless(Prepared::new(&layout, arguments.preset, text, u32::from(arguments.workers))).await;
+	let prepared = stop.unless(Prepared::new(&layout, arguments.preset, text, u32::from(workers)..=u32::from(most))).await;
 	let Some(prepared) = prepared else { return interrupted(arguments) };
 	let prepared = prepared?;
 	dashboard.say(&format!("starting two validators in {}", folder.display()));
@@ -237,9 +242,7 @@ async fn watch_until_judged(network: &mut Network, training: &Training, dashboar
 				));
 			}
 			told = verdicts.list().len();
-			let judged = |cheater: &Cheater| cheater.caught(&verdicts).and_then(|index| verdicts.list().get(index));
-			let adopted = |block| view.records.iter().any(|record| record.adopted_at > block);
-			if network.cheaters.iter().all(|cheater| judged(cheater).is_some_and(|one| adopted(one.block.number))) {
+			if network.cheaters.iter().all(|cheater| cheater.is_dealt_with(&verdicts, &view)) {
 				dashboard.say("judged, and the next checkpoint is adopted: ending the run");
 				network.sponsor().submit(calls::stop_run(training.run)).await?;
 				return Ok(());

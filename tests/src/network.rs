@@ -160,8 +160,8 @@ impl Network {
 		self.enrol(first).await
 	}
 
-	/// Adds `count` honest workers that check everything, unless audits alone are to find the cheaters, and one cheater for each of
-	/// `cheats`, which cheats in its round, with its accomplices.
+	/// Adds `count` honest workers, and one cheater for each of `cheats`, which cheats in its round, with its accomplices. The honest ones
+	/// check everything, unless something is audited: then they do what they are drawn for, and cheaters go on until they are found.
 	///
 	/// # Errors
 	/// As [`Self::add_workers`], and [`Error::NotBuilt`] without a worker that can cheat.
@@ -173,17 +173,16 @@ impl Network {
 		threads: usize,
 	) -> Result<(), Error> {
 		let first = self.workers.len();
+		let audited = self.rules.is_some_and(|rules| rules.audits.is_some());
 		for _ in 0..count {
 			let worker = self.create_worker(dataset, threads)?;
-			// Lazy auditors are found by other auditors.
-			let auditing = cheats.iter().all(|(cheat, _)| cheat.needs_audits());
-			let worker = if auditing { worker } else { worker.with_options(CHECKS) };
-			self.workers.push(worker);
+			self.workers.push(if audited { worker } else { worker.with_options(CHECKS) });
 		}
 		let binary = self.binaries.cheat()?.to_path_buf();
 		for &(cheat, round) in cheats {
 			let round_text = round.to_string();
-			let when = ["--cheat-round", &round_text].into_iter().chain(cheat.repeats().then_some("--cheat-again"));
+			let again = audited || cheat.repeats();
+			let when = ["--cheat-round", &round_text].into_iter().chain(again.then_some("--cheat-again"));
 			let mut from = Vec::new();
 			for _ in 0..cheat.accomplices() {
 				let accomplice =
@@ -193,7 +192,7 @@ impl Network {
 			}
 			let cheater = self.create_worker(dataset, threads)?.with_binary(&binary);
 			let cheater = cheater.with_options(["--cheat", cheat.name()]).with_options(when).with_options(from.iter().map(String::as_str));
-			self.cheaters.push(Cheater { cheat, round, account: cheater.account().id() });
+			self.cheaters.push(Cheater { cheat, round, again, account: cheater.account().id() });
 			self.workers.push(cheater);
 		}
 		self.enrol(first).await

@@ -59,7 +59,7 @@ impl Preset {
 		}
 		let (seal_time, report_time) = match self {
 			Self::Devnet | Self::Large => (60, 20),
-			Self::Tiny => (20, 10),
+			Self::Tiny => (30, 10),
 		};
 		let window = EPOCHS.saturating_add(report_time).saturating_add(seal_time).saturating_add(seal_time);
 		Rules { window, audits: Some(AuditRules { share: 1_000_000, seal_time, report_time }), ..rules }

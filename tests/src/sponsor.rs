@@ -4,7 +4,7 @@ use crate::{Error, Layout, Network, Preset};
 use neuroshard_types::{
 	assignment::training_windows,
 	run::{PhaseDurations, RunConfig},
-	DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, H256, NEURO,
+	BlockNumber, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, H256, NEURO,
 };
 use neuroshard_worker::{
 	chain::{dataset, training, Call},
@@ -17,12 +17,10 @@ use neuroshard_worker::{
 	hardware,
 	train::{checkpoint::Checkpoint, round::validation_loss},
 };
-use std::path::PathBuf;
+use std::{ops::RangeInclusive, path::PathBuf};
 
-/// Most participants of a round, so that others can join a running network.
-const MOST_PARTICIPANTS: u32 = 8;
-/// Room in every run for participants that join later.
-const LATE_PARTICIPANTS: u32 = 2;
+/// Longest wait in blocks for everybody who is to take part, in a network with cheaters.
+const PATIENT_JOINING: BlockNumber = 60;
 /// Smallest bond of a participant.
 const LEAST_BOND: u128 = 100 * NEURO;
 
@@ -41,20 +39,20 @@ pub struct Prepared {
 	folder: PathBuf,
 	manifest: neuroshard_types::dataset::Manifest,
 	preset: Preset,
-	workers: u32,
+	participants: RangeInclusive<u32>,
 	genesis_root: H256,
 	first_loss: f32,
 	unigram_entropy: f64,
 }
 
 impl Prepared {
-	/// Builds a dataset of `text` in the network's folder, and measures what a run for at least `workers` participants begins with.
+	/// Builds a dataset of `text` in the network's folder, and measures what a run begins with whose rounds have so many `participants`.
 	///
 	/// # Errors
-	/// [`Error::Data`] if the text cannot be read or is too small, [`Error::TooLittleText`] if it is too small for so many workers.
-	pub async fn new(layout: &Layout, preset: Preset, text: Text, workers: u32) -> Result<Self, Error> {
+	/// [`Error::Data`] if the text cannot be read or is too small, [`Error::TooLittleText`] if it is too small for so many.
+	pub async fn new(layout: &Layout, preset: Preset, text: Text, participants: RangeInclusive<u32>) -> Result<Self, Error> {
 		let folder = layout.folder().join("dataset");
-		let work = move || prepare(preset, &text, folder, workers);
+		let work = move || prepare(preset, &text, folder, participants);
 		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
 	}
 }
@@ -82,7 +80,7 @@ impl Training {
 	/// # Errors
 	/// [`Error::Chain`] if the chain refuses something.
 	pub async fn sponsor(network: &Network, prepared: Prepared, rounds: Option<RoundIndex>) -> Result<Self, Error> {
-		let Prepared { folder, manifest, preset, workers, genesis_root, first_loss, unigram_entropy } = prepared;
+		let Prepared { folder, manifest, preset, participants, genesis_root, first_loss, unigram_entropy } = prepared;
 		let (model, train) = preset.configs();
 		let sponsor = network.sponsor();
 		let proposed = sponsor.submit(dataset::propose(manifest)).await?;
@@ -95,8 +93,8 @@ impl Training {
 			model: model.clone(),
 			train: train.clone(),
 			genesis_root,
-			min_participants: workers,
-			max_participants: most_participants(workers),
+			min_participants: *participants.start(),
+			max_participants: *participants.end(),
 			min_bond: LEAST_BOND,
 			rounds,
 			durations,
@@ -108,23 +106,19 @@ impl Training {
 	}
 }
 
-/// Longest phases where a machine checks all work beside doing it.
+/// Longest phases where a machine checks all work beside doing it, and where the first round must not begin without those who cheat in an
+/// early one.
 fn patient(durations: PhaseDurations) -> PhaseDurations {
 	let PhaseDurations { training, checkpointing, .. } = durations;
 	let (training, checkpointing) = (training.saturating_mul(4), checkpointing.saturating_mul(4));
-	PhaseDurations { training, checkpointing, ..durations }
+	PhaseDurations { joining: PATIENT_JOINING, training, checkpointing, ..durations }
 }
 
 fn missing(what: &str) -> Error {
 	Error::Setup(format!("the chain did not tell the new {what}'s identifier"))
 }
 
-/// Room for late joiners in a run that starts with `workers`.
-fn most_participants(workers: u32) -> u32 {
-	MOST_PARTICIPANTS.max(workers.saturating_add(LATE_PARTICIPANTS))
-}
-
-fn prepare(preset: Preset, text: &Text, folder: PathBuf, workers: u32) -> Result<Prepared, Error> {
+fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeInclusive<u32>) -> Result<Prepared, Error> {
 	let corpus = match text {
 		Text::Registry => registry_corpus(&cargo_home()?, preset.limits())?,
 		Text::Path(path) => path_corpus(path, preset.limits())?,
@@ -132,7 +126,7 @@ fn prepare(preset: Preset, text: &Text, folder: PathBuf, workers: u32) -> Result
 	let built = build(&corpus, &preset.shards(), &folder)?;
 	let (model, train) = preset.configs();
 	let windows = training_windows(&built.manifest.shape, train.seq_len);
-	let needed = u64::from(most_participants(workers)).saturating_mul(u64::from(train.inner_steps)).saturating_mul(u64::from(train.batch));
+	let needed = u64::from(*participants.end()).saturating_mul(u64::from(train.inner_steps)).saturating_mul(u64::from(train.batch));
 	if windows < needed {
 		return Err(Error::TooLittleText { windows, needed });
 	}
@@ -143,7 +137,7 @@ fn prepare(preset: Preset, text: &Text, folder: PathBuf, workers: u32) -> Result
 	Ok(Prepared {
 		manifest: built.manifest.on_chain()?,
 		preset,
-		workers,
+		participants,
 		genesis_root: genesis.header.root(),
 		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),
 		unigram_entropy: built.manifest.unigram_entropy,

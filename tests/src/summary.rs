@@ -275,7 +275,11 @@ impl Summary {
 		let honest = honest
 			.map(|one| format!("an honest account lost the dispute about {:?} of {} by {}", one.claim.kind, one.claim.who, one.verdict));
 		let broken = claims.into_iter().filter(|(holds, _)| !holds).map(|(_, words)| words);
-		let broken: Vec<String> = broken.chain(honest).chain(self.cheaters.iter().flat_map(CheaterSummary::broken)).collect();
+		let outcomes = || self.audits.iter().flat_map(|audit| &audit.auditors).map(|auditor| auditor.outcome.as_str());
+		let unpaid = outcomes().any(|outcome| outcome != "open") && !outcomes().any(|outcome| outcome == "paid");
+		let audits = self.audits.iter().flat_map(|audit| audit.broken(&self.cheaters)).chain(unpaid.then(|| "no auditor was paid".into()));
+		let cheaters = self.cheaters.iter().flat_map(CheaterSummary::broken);
+		let broken: Vec<String> = broken.chain(honest).chain(audits).chain(cheaters).collect();
 		match broken.is_empty() {
 			true => Ok(()),
 			false => Err(Error::Unsound(broken.join("; "))),
@@ -347,6 +351,7 @@ fn rounds(view: &View) -> Vec<RoundSummary> {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use crate::AuditorSummary;
 
 	fn good() -> Summary {
 		let round = |round, validation_loss| RoundSummary { round, validation_loss, included: 3, bytes_per_worker: 1, bytes: Vec::new() };
@@ -373,9 +378,19 @@ mod tests {
 		}
 	}
 
+	/// An audit by an honest account and by [`CheaterSummary::caught`].
+	fn audit(honest: &str, cheater: &str) -> AuditSummary {
+		let auditors = [("somebody else", honest), ("somebody", cheater)];
+		let auditor = |(who, outcome): (&str, &str)| AuditorSummary { who: who.into(), report: None, outcome: outcome.into() };
+		AuditSummary { round: 0, subject: "a worker".into(), step: 1, auditors: auditors.map(auditor).into() }
+	}
+
 	#[test]
 	fn a_sound_training_passes() {
 		good().verify(Some(2)).unwrap();
+		let audits = vec![audit("paid", "missed"), audit("unpaid", "open"), audit("open", "open")];
+		Summary { audits, cheaters: vec![CheaterSummary::caught()], ..good() }.verify(Some(2)).unwrap();
+		Summary { audits: vec![audit("open", "open")], ..good() }.verify(Some(2)).unwrap();
 		let short = Summary { validation_loss_end: 4.9, cheaters: vec![CheaterSummary::caught()], ..good() };
 		short.verify(None).unwrap();
 		assert!(short.verify(Some(2)).is_err());
@@ -405,8 +420,10 @@ mod tests {
 	#[test]
 	fn every_broken_promise_is_named() {
 		type Break = fn(&mut Summary);
-		let cases: [(&str, Break); 10] = [
+		let cases: [(&str, Break); 12] = [
 			("got away", |summary| summary.cheaters.push(CheaterSummary { dispute: None, ..CheaterSummary::caught() })),
+			("auditor somebody else missed", |summary| summary.audits.push(audit("missed", "paid"))),
+			("no auditor was paid", |summary| summary.audits.push(audit("unpaid", "open"))),
 			("rounds were adopted", |summary| drop(summary.rounds.pop())),
 			("only fell", |summary| summary.validation_loss_start = 2.4),
 			("unigram", |summary| summary.unigram_entropy = 1.9),

@@ -1,6 +1,8 @@
-//! A network with cheaters among honest workers who check everything, until all of them are judged.
+//! A network with cheaters among honest workers, until all of them are judged.
 
-use crate::{until, Binaries, Cheat, Cheater, Error, Layout, Minted, Network, Prepared, Preset, Summary, Text, Training, Verdicts, View};
+use crate::{
+	audits, until, Binaries, Cheat, Cheater, Error, Layout, Minted, Network, Prepared, Preset, Summary, Text, Training, Verdicts, View,
+};
 use neuroshard_types::{run::RunStatus, RoundIndex};
 use neuroshard_worker::chain::training;
 use std::{
@@ -25,21 +27,23 @@ pub struct Trial {
 
 impl Trial {
 	/// Has workers cheat in the rounds that are named, in a network of tiny rounds that lives in `folder`, and ends it when they are judged and the
-	/// next checkpoint is adopted.
+	/// next checkpoint is adopted; where something is audited, when the first auditors are paid.
 	///
 	/// # Errors
 	/// [`Error::Late`] if one of them is not caught, and whatever keeps a network from running.
 	pub async fn hold(folder: &Path, cheats: &[(Cheat, RoundIndex)]) -> Result<Self, Error> {
 		let started = Instant::now();
-		let others = cheats.iter().map(|(cheat, _)| cheat.accomplices().saturating_add(1)).sum::<u16>();
-		let layout = Layout::create(folder.join("network"), None, HONEST.saturating_add(others))?;
-		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)).await?;
+		let all = HONEST.saturating_add(Cheat::workers(cheats));
+		let layout = Layout::create(folder.join("network"), None, all)?;
+		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)..=u32::from(all)).await?;
 		let mut network = Network::start_with(Binaries::find()?, layout, Some(Preset::Tiny.rules_for(cheats))).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
 		let verdicts = all_judged(&mut network, &run).await?;
 		network.sponsor().submit(training::stop_run(run.run)).await?;
-		let minted = Minted::wait(&network, &run, 0).await?;
+		let finalized = network.client().heads().await?.finalized.number;
+		let audited = audits::read(network.client(), run.run, finalized).await?.first().map(|audit| audit.round);
+		let minted = Minted::wait(&network, &run, audited.unwrap_or(0)).await?;
 		let view = View::look(&network, &run, None).await?;
 		if view.run.status != RunStatus::Finished {
 			return Err(Error::Unsound("the run goes on after it was stopped".into()));
@@ -59,11 +63,7 @@ async fn all_judged(network: &mut Network, run: &Training) -> Result<Verdicts, E
 		let view = View::look(network, run, known.clone()).await?;
 		let view = known.insert(view);
 		verdicts.read(network.client(), view.heads.finalized.number).await?;
-		let caught = network.cheaters.iter().map(|cheater| cheater.caught(&verdicts)).collect::<Option<Vec<_>>>();
-		let judged = caught.map(|caught| caught.into_iter().filter_map(|index| verdicts.list().get(index)));
-		let last = judged.and_then(|judged| judged.map(|one| one.block.number).max());
-		let over = last.is_some_and(|last| view.records.iter().any(|record| record.adopted_at > last));
-		Ok(over.then_some(()))
+		Ok(network.cheaters.iter().all(|cheater| cheater.is_dealt_with(&verdicts, view)).then_some(()))
 	})
 	.await?;
 	Ok(verdicts)

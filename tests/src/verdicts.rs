@@ -155,7 +155,7 @@ mod tests {
 	}
 
 	fn cheater(round: RoundIndex) -> Cheater {
-		Cheater { cheat: Cheat::BitFlip, round, account: AccountId::new([1; 32]) }
+		Cheater { cheat: Cheat::BitFlip, round, again: false, account: AccountId::new([1; 32]) }
 	}
 
 	#[test]
@@ -180,7 +180,7 @@ mod tests {
 		let list = vec![decided(3, 1, Decision::Unfounded), decided(1, 2, Decision::Unfounded), decided(1, 2, Decision::Fraud)];
 		assert_eq!(cheater(1).caught(&verdicts(list.clone())), Some(2));
 		assert_eq!(cheater(2).caught(&verdicts(list.clone())), None);
-		let attesting = Cheater { cheat: Cheat::WrongAggregate, ..cheater(1) };
+		let attesting = Cheater { cheat: Cheat::WrongAggregate, again: true, ..cheater(1) };
 		assert_eq!(attesting.caught(&verdicts(list.clone())), None);
 		assert_eq!((verdicts(list.clone()).burned(39), verdicts(list).burned(40)), (0, 15));
 	}

@@ -27,7 +27,7 @@ async fn a_network_trains_through_crashes_and_everybody_can_recompute_it() {
 	folder.disable_cleanup(true);
 	println!("everything is in {}", folder.path().display());
 	let layout = Layout::create(folder.path().join("network"), None, 5).unwrap();
-	let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3).await.unwrap();
+	let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=8).await.unwrap();
 	let mut network = Network::start(Binaries::find().unwrap(), layout).await.unwrap();
 	let training = Training::sponsor(&network, prepared, None).await.unwrap();
 	network.add_workers(3, Some(&training.dataset), 1).await.unwrap();

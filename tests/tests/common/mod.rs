@@ -1,10 +1,10 @@
 //! What must be true of every network with cheaters.
 
-use neuroshard_e2e::{Cheat, CheaterSummary, Trial};
+use neuroshard_e2e::{Cheat, CheaterSummary, Summary, Trial};
 use neuroshard_types::{dispute::Decision, RoundIndex};
 
 /// Holds a trial, and checks that every cheater loses all it has by the verdict that belongs to its cheat, and nobody else anything.
-pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)]) {
+pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)]) -> Summary {
 	let mut folder = tempfile::Builder::new().prefix("neuroshard-cheats-").tempdir().unwrap();
 	// Logs and data of a failure stay.
 	folder.disable_cleanup(true);
@@ -23,4 +23,5 @@ pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)]) {
 	assert!(summary.cheaters.len() == cheats.len() && summary.cheaters.iter().all(lost_everything), "{:?}", summary.cheaters);
 	assert_ne!(summary.burned_total, "0");
 	folder.disable_cleanup(false);
+	summary
 }

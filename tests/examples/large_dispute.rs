@@ -1,7 +1,7 @@
 //! One dispute about a model of 13.8 million parameters, between worker processes through a real chain, while nobody trains any more: how
 //! many extrinsics, how many bytes, how long.
 //!
-//! `scripts/build.sh --cheat` first; then `cargo run --release -p neuroshard-e2e --example dispute`.
+//! `scripts/build.sh --cheat` first; then `cargo run --release -p neuroshard-e2e --example large_dispute`.
 
 use neuroshard_e2e::{until, Binaries, Cheat, DisputeSummary, Error, Layout, Network, Prepared, Preset, Text, Training, Verdicts, View};
 use neuroshard_types::run::RunStatus;
@@ -17,7 +17,7 @@ async fn main() -> Result<(), Error> {
 	let folder = tempfile::tempdir().map_err(|error| Error::Setup(error.to_string()))?;
 	let layout = Layout::create(folder.path().join("network"), None, 2)?;
 	let preset = Preset::Large;
-	let prepared = Prepared::new(&layout, preset, Text::Registry, 2).await?;
+	let prepared = Prepared::new(&layout, preset, Text::Registry, 2..=2).await?;
 	let mut network = Network::start_with(Binaries::find()?, layout, Some(preset.rules())).await?;
 	let training = Training::sponsor(&network, prepared, Some(ROUNDS)).await?;
 	network.add_workers_and_cheaters(1, &[(Cheat::BitFlip, ROUNDS - 1)], Some(&training.dataset), 1).await?;
