@@ -59,6 +59,11 @@ pub(super) enum Obstacle {
 		/// What must be free, in planck.
 		reserve: Balance,
 	},
+	/// It has left the list of auditors.
+	OffTheList {
+		/// First block in which it enrolls again.
+		until: BlockNumber,
+	},
 	/// It missed deadlines in a row.
 	CoolingOff {
 		/// The run.
@@ -125,6 +130,7 @@ impl fmt::Display for Obstacle {
 				Neuro(*reserve),
 				missing(*free, *reserve)
 			),
+			Self::OffTheList { until } => write!(formatter, "is not on the list of auditors: enrolls again at block {until}"),
 			Self::CoolingOff { run, until } => {
 				write!(formatter, "missed deadlines of run {run} several times in a row: may join again at block {until}")
 			}

@@ -5,6 +5,7 @@
 //! is on disk before it is sealed, and everything else is read from the chain with every block, so that a restart changes nothing.
 
 mod desk;
+mod place;
 mod step;
 
 use super::{observe::Reserves, status::Reporter, told::Told, verifier::verdict, WorkerError, LEAVE_FILE};
@@ -19,6 +20,7 @@ use neuroshard_types::{
 	run::RunStatus,
 	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
+use place::Place;
 use std::{
 	collections::BTreeSet,
 	path::PathBuf,
@@ -44,6 +46,8 @@ pub(super) struct Auditor {
 	reporter: Reporter,
 	desk: Desk,
 	reserves: Reserves,
+	rules: Option<Rules>,
+	place: Place,
 	/// What the chain refused, and the first block in which it is tried again.
 	refused: Vec<(Step, BlockNumber)>,
 	/// The refusal that was said last.
@@ -54,15 +58,27 @@ pub(super) struct Auditor {
 	reported: Option<BTreeSet<(RunId, RoundIndex)>>,
 }
 
+/// What genesis has fixed of audits.
+#[derive(Clone, Copy, Default)]
+struct Rules {
+	/// Whether anybody is drawn.
+	audited: bool,
+	/// Challenge window, in blocks.
+	window: BlockNumber,
+}
+
 /// What the chain says of audits.
 struct Seen {
 	now: BlockNumber,
+	rules: Rules,
 	provider: Option<ProviderView>,
 	/// Free balance, in planck.
 	free: Balance,
 	/// What of it must stay for disputes about reports, in planck; zero without the role.
 	reserve: Balance,
 	verifiers: Vec<AccountId>,
+	/// Whether this account is one of them, and was when a block was made that is finalized.
+	held: bool,
 	/// Those of this account, the most urgent first.
 	audits: Vec<AuditView>,
 	/// The same as the finalized block has them; empty if nobody asks for them.
@@ -80,6 +96,8 @@ impl Auditor {
 			reporter,
 			desk,
 			reserves: Reserves::default(),
+			rules: None,
+			place: Place::default(),
 			refused: Vec::new(),
 			told: Told::default(),
 			waiting: None,
@@ -112,6 +130,7 @@ impl Auditor {
 	async fn turn(&mut self, heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
 		let seen = self.look().await?;
 		self.refused.retain(|(_, until)| *until > seen.now);
+		self.place.note(seen.verifiers.contains(&self.me), seen.held, seen.now, seen.rules.window);
 		for audit in &seen.audits {
 			self.desk.give_up(audit, seen.now)?;
 		}
@@ -127,10 +146,13 @@ impl Auditor {
 		let heads = self.client.heads().await?;
 		let (at, now) = (self.client.at(heads.best).await?, heads.best.number);
 		let Some(provider) = at.provider(&self.me).await? else {
-			let (verifiers, audits, finalized) = Default::default();
-			return Ok(Seen { now, provider: None, free: 0, reserve: 0, verifiers, audits, finalized });
+			let (rules, verifiers, audits, finalized) = Default::default();
+			return Ok(Seen { now, rules, provider: None, free: 0, reserve: 0, verifiers, held: false, audits, finalized });
 		};
+		let rules = self.rules(&at).await?;
 		let (free, verifiers) = (at.funds(&self.me).await?.free, at.verifiers().await?);
+		let held = verifiers.contains(&self.me)
+			&& (self.place.is_held() || self.client.at(heads.finalized).await?.verifiers().await?.contains(&self.me));
 		let audits = self.audits(&at).await?;
 		let reserve = if provider.info.roles.contains(Role::Verifier) { self.reserve(&at, &audits).await? } else { 0 };
 		let reporting = audits.iter().any(|audit| audit.phase == AuditPhase::Reporting && audit.report.is_none());
@@ -138,7 +160,16 @@ impl Auditor {
 			true => self.audits(&self.client.at(heads.finalized).await?).await?,
 			false => Vec::new(),
 		};
-		Ok(Seen { now, provider: Some(provider), free, reserve, verifiers, audits, finalized })
+		Ok(Seen { now, rules, provider: Some(provider), free, reserve, verifiers, held, audits, finalized })
+	}
+
+	async fn rules(&mut self, at: &ChainAt) -> Result<Rules, ChainError> {
+		if let Some(known) = self.rules {
+			return Ok(known);
+		}
+		let rules = Rules { audited: at.audit_terms().await?.share > 0, window: at.dispute_terms().await?.window };
+		self.rules = Some(rules);
+		Ok(rules)
 	}
 
 	/// What disputes about reports can cost: the most of all runs whose work can be drawn, or was.
@@ -166,14 +197,18 @@ impl Auditor {
 			let finalized = seen.finalized.iter().find(|then| (then.run, then.round) == (audit.run, audit.round));
 			answer(audit, &note, finalized, self.seal(&note), seen.now)
 		});
-		let steps = answers.chain(self.standing(seen).and_then(|standing| standing.enrolment()));
+		let standing = self.standing(seen);
+		let has_say = standing.as_ref().is_some_and(Standing::has_say);
+		let answers = answers.filter(|step| has_say || matches!(step, Step::Challenge { .. }));
+		let steps = answers.chain(standing.and_then(|standing| standing.enrolment()));
 		steps.filter(|step| self.refused.iter().all(|(refused, _)| refused != step)).collect()
 	}
 
 	fn standing<'a>(&self, seen: &'a Seen) -> Option<Standing<'a>> {
-		let Seen { ref provider, free, reserve, ref verifiers, .. } = *seen;
+		let Seen { now, rules: Rules { audited, .. }, free, reserve, ref verifiers, .. } = *seen;
+		let (provider, rests) = (seen.provider.as_ref()?, self.place.rests(now));
 		let (enrolled, leaving) = (verifiers.contains(&self.me), self.base.join(LEAVE_FILE).exists());
-		Some(Standing { provider: provider.as_ref()?, verifiers: verifiers.len(), enrolled, leaving, free, reserve })
+		Some(Standing { provider, verifiers: verifiers.len(), enrolled, audited, rests, leaving, free, reserve })
 	}
 
 	fn seal(&self, note: &Note) -> H256 {
@@ -222,7 +257,13 @@ impl Auditor {
 				// Money for a bond, or room for another dispute, may come; the time for a challenge is short.
 				let open = matches!(step, Step::Challenge { .. }) && verdict(&error).is_none();
 				let soon = open || matches!(error, ChainError::Unfunded { .. });
-				self.refused.push((step.clone(), seen.now.saturating_add(if soon { SHORT_REST } else { REST })));
+				let rest = match step {
+					_ if soon => SHORT_REST,
+					// The list is full, or this account was on it a short while ago.
+					Step::Enroll => seen.rules.window,
+					_ => REST,
+				};
+				self.refused.push((step.clone(), seen.now.saturating_add(rest)));
 				match step {
 					Step::Challenge { run, round, .. } if !open => self.desk.note_challenged(run, round),
 					_ => Ok(()),

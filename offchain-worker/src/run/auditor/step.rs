@@ -50,6 +50,10 @@ pub(super) struct Standing<'a> {
 	pub(super) verifiers: usize,
 	/// Whether it is one of them.
 	pub(super) enrolled: bool,
+	/// Whether the chain draws anybody.
+	pub(super) audited: bool,
+	/// First block in which it enrolls again, if it has to rest; see [`super::place::Place`].
+	pub(super) rests: Option<BlockNumber>,
 	/// Whether its operator asked to leave.
 	pub(super) leaving: bool,
 	/// Its free balance, in planck.
@@ -63,19 +67,30 @@ impl Standing<'_> {
 	pub(super) fn enrolment(&self) -> Option<Step> {
 		let room = u32::try_from(self.verifiers).is_ok_and(|verifiers| verifiers < MAX_VERIFIERS);
 		match (self.enrolled, self.offers() && !self.is_short()) {
-			(false, true) if room && self.provider.status == ProviderStatus::Active => Some(Step::Enroll),
+			(false, true) if room && self.rests.is_none() => Some(Step::Enroll),
 			(true, false) => Some(Step::Resign),
 			_ => None,
 		}
 	}
 
-	/// What keeps it from being drawn, as far as its operator has to do something about it that nobody else says.
+	/// What keeps it from being drawn, as far as nobody else says that.
 	pub(super) fn obstacle(&self) -> Option<Obstacle> {
-		(self.offers() && self.is_short()).then_some(Obstacle::ShortForAudits { free: self.free, reserve: self.reserve })
+		let Self { free, reserve, .. } = *self;
+		match self.rests.filter(|_| !self.enrolled) {
+			_ if !self.offers() => None,
+			_ if self.is_short() => Some(Obstacle::ShortForAudits { free, reserve }),
+			rests => rests.map(|until| Obstacle::OffTheList { until }),
+		}
 	}
 
+	/// Whether the chain takes its seals and reports.
+	pub(super) fn has_say(&self) -> bool {
+		self.provider.status == ProviderStatus::Active && self.provider.info.roles.contains(Role::Verifier)
+	}
+
+	/// Whether it could work for what it is drawn for: who is drawn and has no say loses reputation.
 	fn offers(&self) -> bool {
-		!self.leaving && self.provider.info.roles.contains(Role::Verifier)
+		self.audited && self.has_say() && !self.leaving
 	}
 
 	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake.

@@ -9,12 +9,15 @@ use crate::{
 	},
 	run::{plan, status::Status},
 };
-use neuroshard_types::{run::RunView, NEURO};
+use neuroshard_types::{audit::AuditTerms, dispute::Terms, provider::ProviderStatus, run::RunView, NEURO};
 use tokio::task::JoinHandle;
 
 const OWN: H256 = H256([5; 32]);
 /// Far behind all blocks that are made here.
 const LATE: BlockNumber = 1_000_000;
+
+/// Challenge window, in blocks.
+const WINDOW: BlockNumber = 30;
 
 /// As in the tests of the pure step, but for the blocks that are made here.
 fn drawn() -> AuditView {
@@ -32,10 +35,17 @@ struct Bench {
 
 impl Bench {
 	async fn new() -> Self {
-		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		Self::with(|_| Fate::Included).await
+	}
+
+	/// A node on which this becomes of extrinsics.
+	async fn with(fate: fn(usize) -> Fate) -> Self {
+		let node = MockNode::start(Script { blocks_a_look: 1, fate }).await;
 		node.answer("Staking", "provider", &Some(provider()));
 		node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
 		node.answer("Disputes", "audits_of", &Vec::<AuditView>::new());
+		node.answer("Disputes", "audit_terms", &AuditTerms { share: 1, seal_time: 20, report_time: 10 });
+		node.answer("Disputes", "terms", &Terms { window: WINDOW, clock: 5, extension: 5, bond: NEURO, most_games: 32 });
 		node.answer("Training", "runs", &Vec::<RunId>::new());
 		let (me, genesis) = (node.submitter().await.who().clone(), node.client().await.genesis());
 		Self { node, base: tempfile::tempdir().unwrap(), me, genesis, reporter: Reporter::new(Status::default()) }
@@ -45,12 +55,15 @@ impl Bench {
 		Desk::open(self.base.path())
 	}
 
+	async fn auditor(&self) -> Auditor {
+		let (client, submitter) = (self.node.client().await, self.node.submitter().await);
+		Auditor::new(self.base.path().to_path_buf(), client, submitter, self.reporter.clone(), self.desk())
+	}
+
 	/// An auditor of a new process.
 	async fn start(&self) -> (JoinHandle<()>, CancellationToken) {
-		let (stop, base) = (CancellationToken::new(), self.base.path().to_path_buf());
-		let (client, submitter) = (self.node.client().await, self.node.submitter().await);
-		let auditor = Auditor::new(base, client, submitter, self.reporter.clone(), self.desk());
-		(tokio::spawn(auditor.run(stop.clone())), stop)
+		let stop = CancellationToken::new();
+		(tokio::spawn(self.auditor().await.run(stop.clone())), stop)
 	}
 
 	/// Has all work of a run be audited, and an account have this much less than disputes about it can cost.
@@ -149,6 +162,58 @@ async fn an_account_that_cannot_pay_for_disputes_resigns_seals_what_it_was_drawn
 	status.wait_for(|status| waiting(status).is_none()).await.unwrap();
 	stop.cancel();
 	running.await.unwrap();
+}
+
+async fn best(auditor: &Auditor) -> BlockNumber {
+	auditor.client.heads().await.unwrap().best.number
+}
+
+/// Takes turns until something is sent, and returns the best block then.
+async fn next_sent(auditor: &mut Auditor) -> BlockNumber {
+	let heads = auditor.client.follow(Heads::default(), |_| {});
+	while !auditor.turn(heads.clone()).await.unwrap() {}
+	best(auditor).await
+}
+
+#[tokio::test]
+async fn whoever_was_dropped_enrolls_again_a_challenge_window_later() {
+	let bench = Bench::new().await;
+	let mut auditor = bench.auditor().await;
+	let heads = auditor.client.follow(Heads::default(), |_| {});
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	assert!(!auditor.turn(heads.clone()).await.unwrap());
+	bench.node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
+	let dropped = best(&auditor).await;
+	assert!(!auditor.turn(heads).await.unwrap(), "the chain keeps its old place for two epochs");
+	let again = next_sent(&mut auditor).await;
+	assert!(again >= dropped + WINDOW, "{again} after {dropped}");
+	assert_eq!(bench.sent(&audits::enroll()).await, 1);
+}
+
+#[tokio::test]
+async fn whoever_was_refused_does_not_pay_for_that_again_soon() {
+	let bench = Bench::with(|_| Fate::Failed).await;
+	let mut auditor = bench.auditor().await;
+	let refused = best(&auditor).await;
+	next_sent(&mut auditor).await;
+	let again = next_sent(&mut auditor).await;
+	assert!(again >= refused + WINDOW, "{again} after {refused}");
+}
+
+#[tokio::test]
+async fn whoever_has_no_bond_any_more_seals_nothing() {
+	let bench = Bench::new().await;
+	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	let mut auditor = bench.auditor().await;
+	let chilled = ProviderView { status: ProviderStatus::Chilled, ..provider() };
+	bench.node.answer("Staking", "provider", &Some(chilled));
+	next_sent(&mut auditor).await;
+	assert_eq!(bench.sent(&audits::resign()).await, 1);
+	bench.node.answer("Staking", "provider", &Some(provider()));
+	next_sent(&mut auditor).await;
+	assert_eq!(bench.sent(&audits::seal(1, 2, bench.seal())).await, 2);
 }
 
 #[test]

@@ -140,7 +140,8 @@ pub(in crate::run::auditor) fn provider() -> ProviderView {
 
 /// Of an account that is not drawn, among five others, with all that disputes take.
 fn standing(provider: &ProviderView) -> Standing<'_> {
-	Standing { provider, verifiers: 5, enrolled: false, leaving: false, free: 7 * NEURO, reserve: 7 * NEURO }
+	let (enrolled, audited, rests, leaving) = (false, true, None, false);
+	Standing { provider, verifiers: 5, enrolled, audited, rests, leaving, free: 7 * NEURO, reserve: 7 * NEURO }
 }
 
 #[test]
@@ -153,12 +154,32 @@ fn active_providers_with_the_role_are_drawn_until_they_leave() {
 	assert_eq!(Standing { verifiers: full, ..outside() }.enrolment(), None);
 	assert_eq!(Standing { leaving: true, ..outside() }.enrolment(), None);
 	assert_eq!(Standing { leaving: true, verifiers: full, ..enrolled() }.enrolment(), Some(Step::Resign));
+	assert_eq!(Standing { audited: false, ..outside() }.enrolment(), None, "nobody is drawn");
+}
+
+#[test]
+fn who_is_chilled_has_no_say_and_is_drawn_no_more() {
+	let chilled = ProviderView { status: ProviderStatus::Chilled, ..provider() };
 	let mut without = provider();
 	without.info.roles = Roles::only(Role::Worker);
-	assert_eq!(Standing { provider: &without, ..outside() }.enrolment(), None);
-	assert_eq!(Standing { provider: &without, ..enrolled() }.enrolment(), Some(Step::Resign));
-	let chilled = ProviderView { status: ProviderStatus::Chilled, ..provider() };
-	assert_eq!(Standing { provider: &chilled, ..outside() }.enrolment(), None);
+	for provider in [&chilled, &without] {
+		assert!(!standing(provider).has_say());
+		assert_eq!(standing(provider).enrolment(), None);
+		assert_eq!(Standing { enrolled: true, ..standing(provider) }.enrolment(), Some(Step::Resign));
+	}
+	assert!(standing(&provider()).has_say());
+}
+
+#[test]
+fn who_rests_enrolls_afterwards_and_says_when() {
+	let active = provider();
+	let rests = || Standing { rests: Some(99), ..standing(&active) };
+	assert_eq!(rests().enrolment(), None);
+	assert!(rests().obstacle().unwrap().to_string().ends_with("enrolls again at block 99"));
+	// After a reorganisation it may be on the list all the same.
+	let enrolled = Standing { enrolled: true, ..rests() };
+	assert_eq!((enrolled.enrolment(), enrolled.obstacle()), (None, None));
+	assert_eq!(Standing { leaving: true, ..rests() }.obstacle(), None);
 }
 
 #[test]
