@@ -19,7 +19,7 @@ type Check = fn() -> Result<(), TryRuntimeError>;
 
 /// The first invariant that does not hold.
 pub(crate) fn broken() -> Option<String> {
-	let checks: [(&str, Check); 8] = [
+	let checks: [(&str, Check); 9] = [
 		("balances", money_is_all_there),
 		("staking", Staking::do_try_state),
 		("dataset", Dataset::do_try_state),
@@ -28,6 +28,7 @@ pub(crate) fn broken() -> Option<String> {
 		("rewards", Rewards::do_try_state),
 		("disputes", Disputes::do_try_state),
 		("stakes", claims_keep_their_stakes),
+		("pay", disputes_hold_proofs),
 	];
 	checks.into_iter().find_map(|(pallet, check)| check().err().map(|error| format!("{pallet}: {}", words(error))))
 }
@@ -56,6 +57,17 @@ fn money_is_all_there() -> Result<(), TryRuntimeError> {
 		if reserved.get(&who).is_none_or(|reserved| *reserved < held) || !System::account_exists(&who) {
 			return Err("more is held of an account than it has".into());
 		}
+	}
+	Ok(())
+}
+
+/// Proofs of those who have games to defend are held, and of nobody else.
+fn disputes_hold_proofs() -> Result<(), TryRuntimeError> {
+	let defenders = pallet_neuro_disputes::GamesAgainst::<Runtime>::iter_keys();
+	let held = |who: &AccountId| pallet_neuro_ponw::Held::<Runtime>::contains_key(who);
+	let count = pallet_neuro_ponw::Held::<Runtime>::iter_keys().count();
+	if defenders.filter(held).count() != count || pallet_neuro_disputes::GamesAgainst::<Runtime>::iter_keys().count() != count {
+		return Err("a proof may become final while its account is disputed, or waits for no dispute".into());
 	}
 	Ok(())
 }

@@ -554,32 +554,33 @@ fn moves_are_admitted_from_whose_turn_it_is_and_as_extrinsics_of_their_own() {
 }
 
 #[test]
-fn a_false_claim_costs_its_account_every_pending_proof_and_a_dispute_delays_only_the_proof_that_it_is_about() {
+fn a_false_claim_costs_its_account_every_pending_proof_and_a_dispute_delays_all_of_an_account_and_nobody_elses() {
 	chain().execute_with(|| {
 		let workers = training(10);
 		adopted(&workers);
 		let adopted = Training::adopted_at(0, 0).unwrap();
 		let [bob, charlie, dave] = [&workers[0].0, &workers[1].0, &workers[2].0];
-		let claim = |kind, who: &AccountId| ClaimId { run: 0, round: 0, kind, who: who.clone() };
-		let revealed = Training::work(0, 0, bob).unwrap();
-		assert_eq!(revealed.work_hash, H256(blake2_256(&work(1).encode())));
-		Training::hold(&claim(ClaimKind::Work, bob));
-		Training::hold(&claim(ClaimKind::Attestation, bob));
-		Training::hold(&claim(ClaimKind::Attestation, charlie));
-		Training::condemn(&claim(ClaimKind::Attestation, bob));
-		check_invariants();
+		let eve = Eve.to_account_id();
+		// Bob says nothing to a challenge of what he attested. Charlie answers that of his work, and Eve says nothing to that.
+		assert_ok!(Disputes::challenge_attestation(signed(&eve), 0, 0, bob.clone()));
+		assert_ok!(Disputes::challenge_work(signed(&eve), 0, 0, charlie.clone(), work(2), Doubt::Interval(0)));
+		let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Work, who: charlie.clone() };
+		let stands = H256(Disputes::game(claim.clone(), eve.clone()).unwrap().position.hash());
+		assert_ok!(Disputes::play(signed(charlie), claim, eve.clone(), stands, Move::Steps(vec![[7; 32], [2; 32]])));
 		let open = |who: &AccountId| Staking::provider(who.clone()).unwrap().open_claims;
-		assert_eq!([open(bob), open(charlie), open(dave)], [0, 1, 1]);
-		// The other dispute ends too; there is nothing left of what it held.
-		Training::release(&claim(ClaimKind::Work, bob));
+		assert_eq!([open(bob), open(charlie), open(dave)], [2, 2, 1]);
 
-		while System::block_number() < adopted + 2 * Ponw::window() + 2 * 10 {
+		let terms = Disputes::terms();
+		let until = System::block_number() + terms.clock + terms.extension;
+		assert!(until > adopted + 3 * Ponw::window());
+		while System::block_number() < until {
 			next_block();
 		}
-		assert_eq!([open(bob), open(charlie), open(dave)], [0, 1, 0]);
-		Training::release(&claim(ClaimKind::Attestation, charlie));
-		check_invariants();
-		assert_eq!([open(bob), open(charlie), open(dave)], [0, 0, 0]);
+		assert_eq!([open(bob), open(charlie), open(dave)], [2, 2, 0], "what is overdue waits for the game");
+		next_block();
+		assert_eq!((Disputes::games(), [open(bob), open(charlie)]), (vec![], [0, 1]));
+		next_block();
+		assert_eq!([open(bob), open(charlie)], [0, 0]);
 		for _ in 0..10 {
 			next_block();
 		}
@@ -599,10 +600,14 @@ fn accomplices_who_fill_the_limit_of_games_burn_as_much_as_a_lost_claim_takes() 
 		let workers = training(10);
 		let [bob, charlie] = [&workers[0].0, &workers[1].0];
 		// A sixteenth of 10,000 NEURO, and of 12,000.
-		assert_eq!(Disputes::bond_against(bob.clone()), Some(625 * NEURO));
+		let bond_against = |who: &AccountId| {
+			let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Work, who: who.clone() };
+			Disputes::bond_against(claim, Eve.to_account_id())
+		};
+		assert_eq!(bond_against(bob), Some(625 * NEURO));
 		assert_ok!(Staking::bond_extra(signed(charlie), 2_000 * NEURO));
-		assert_eq!(Disputes::bond_against(charlie.clone()), Some(750 * NEURO));
-		assert_eq!(Disputes::bond_against(Alice.to_account_id()), Some(100 * NEURO), "who is no provider has nothing at stake");
+		assert_eq!(bond_against(charlie), Some(750 * NEURO));
+		assert_eq!(bond_against(&Alice.to_account_id()), Some(100 * NEURO), "who is no provider has nothing at stake");
 	});
 }
 

@@ -23,7 +23,7 @@ const PLAY: Signature<(ClaimId, AccountId, H256, Move)> = Signature::new(PALLET,
 const GAME: View<(ClaimId, AccountId), Option<GameView>> = View::new(PALLET, "game");
 const GAMES_OF: View<(AccountId,), Vec<(ClaimId, AccountId)>> = View::new(PALLET, "games_of");
 const TERMS: View<(), Terms> = View::new(PALLET, "terms");
-const BOND_AGAINST: View<(AccountId,), Option<Balance>> = View::new(PALLET, "bond_against");
+const BOND_AGAINST: View<(ClaimId, AccountId), Option<Balance>> = View::new(PALLET, "bond_against");
 const WORK_CLAIM: View<(RunId, RoundIndex, AccountId), Option<WorkClaim>> = View::new("Training", "work_claim");
 const ATTESTATION_CLAIM: View<(RunId, RoundIndex, AccountId), Option<AttestationClaim>> = View::new("Training", "attestation_claim");
 const IS_CONDEMNED: View<(ClaimId,), bool> = View::new("Training", "claim_condemned");
@@ -159,12 +159,13 @@ impl ChainAt {
 		self.view(&TERMS, ()).await
 	}
 
-	/// What a challenge of a claim of `who` holds now, in planck; `None` while as many disputes are open against it as can be.
+	/// What a challenge of `claim` by `challenger` holds now, in planck; `None` while as many disputes are open against its account as can be,
+	/// unless the challenger was drawn to audit it.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
-	pub async fn bond_against(&self, who: &AccountId) -> Result<Option<Balance>, ChainError> {
-		self.view(&BOND_AGAINST, (who.clone(),)).await
+	pub async fn bond_against(&self, claim: &ClaimId, challenger: &AccountId) -> Result<Option<Balance>, ChainError> {
+		self.view(&BOND_AGAINST, (claim.clone(), challenger.clone())).await
 	}
 
 	/// What a claim about work is judged by; `None` if there is none.

@@ -33,7 +33,8 @@
 //!
 //! # Money
 //! A challenge holds a bond, the larger the more the claimant has at stake, and at most [`Config::MaxGamesPerDefender`] games are open
-//! against an account at once: that bounds what an honest claimant is asked, and filling it does not pay for one that cheats. A lost claim
+//! against an account at once, but for those of auditors that were drawn: that bounds what an honest claimant is asked. While any is open,
+//! none of the account's proofs becomes final, so that filling the limit does not pay for one that cheats. A lost claim
 //! costs [`Config::SlashShare`] of everything that the claimant has at stake, unbonding parts included. Half of that is burned, and half
 //! goes to the earliest opener among the games about the claim that are open, before all others to one that was drawn to audit it. A lost
 //! bond is split the same way: half burned, half to the defender for its trouble. Nothing else creates, destroys or moves money.
@@ -138,8 +139,8 @@ pub mod pallet {
 		/// Part of what the claimant has at stake that a challenge holds of the challenger, if it is more than [`Self::Bond`].
 		#[pallet::constant]
 		type BondShare: Get<Perbill>;
-		/// Most games that are open against one account at once. A cheater that has accomplices open so many pays half of their bonds for it,
-		/// which are this many times [`Self::BondShare`] of its stake.
+		/// Most games that are open against one account at once, without those of auditors that were drawn for what they dispute. A cheater
+		/// that has accomplices open so many pays half of their bonds for it, which are this many times [`Self::BondShare`] of its stake.
 		#[pallet::constant]
 		type MaxGamesPerDefender: Get<u32>;
 		/// How much of what a claimant has at stake it loses with its claim.
@@ -406,10 +407,10 @@ pub mod pallet {
 			Self::list(|claim, challenger| claim.who == who || *challenger == who)
 		}
 
-		/// What a challenge of a claim of `who` holds now, in planck; `None` while as many games are open against it as it can be asked to play
-		/// at once.
-		pub fn bond_against(who: AccountId) -> Option<Balance> {
-			Self::price_against(&who).ok()
+		/// What a challenge of `claim` by `challenger` holds now, in planck; `None` while as many games are open against its account as it can be
+		/// asked to play at once, unless the challenger was drawn to audit the claim.
+		pub fn bond_against(claim: ClaimId, challenger: AccountId) -> Option<Balance> {
+			Self::price_of(&claim, &challenger).ok()
 		}
 
 		/// What holds for all games.

@@ -2,42 +2,53 @@
 //! that it gains with every turn.
 //!
 //! A defender plays all its games with one machine, so it gains time for all of them. The price is that a game may last longer, and that
-//! there is a limit: a cheater could have accomplices fill it. What a challenge holds therefore grows with the stake of the claimant.
-//! Accomplices must lose, since whatever else ends their games costs the claimant its stake; half of what they lose is burned.
+//! there is a limit: a cheater could have accomplices fill it. Three things make that useless. What a challenge holds grows with the
+//! stake of the claimant. While any game is open against it, none of its proofs becomes final: so its accomplices must lose, since
+//! whatever else ends their games voids all of them, and half of what they lose is burned. And who was drawn to audit a claim is not
+//! kept from disputing it.
 
 use crate::{Clock, Config, Error, Extension, GamesAgainst, Load, Pallet};
 use frame_support::{ensure, traits::Get};
 use neuroshard_graph::game::Side;
-use neuroshard_types::{traits::Providers, AccountId, Balance, BlockNumber};
+use neuroshard_types::{
+	dispute::{ClaimId, Claims},
+	traits::Providers,
+	AccountId, Balance, BlockNumber,
+};
 
 impl<T: Config> Pallet<T> {
-	/// What a challenge of a claim of `who` holds now, in planck.
+	/// What a challenge of `claim` by `challenger` holds now, in planck.
 	///
 	/// # Errors
-	/// [`Error::TooManyGames`] if there is no room for one more: as many games as can be are open against it, and they hold as much as
-	/// so many challenges would hold now. So an account that raises its stake makes room for more.
-	pub(crate) fn price_against(who: &AccountId) -> Result<Balance, Error<T>> {
-		let bond = T::Bond::get().max(T::BondShare::get().mul_ceil(T::Providers::slashable(who)));
-		let (most, load) = (T::MaxGamesPerDefender::get(), GamesAgainst::<T>::get(who));
+	/// [`Error::TooManyGames`] if there is no room for one more: as many games as can be are open against the claimant, and they hold as
+	/// much as so many challenges would hold now. So an account that raises its stake makes room for more. For whoever was drawn to audit
+	/// the claim there is always room: these are two at most.
+	pub(crate) fn price_of(claim: &ClaimId, challenger: &AccountId) -> Result<Balance, Error<T>> {
+		let bond = T::Bond::get().max(T::BondShare::get().mul_ceil(T::Providers::slashable(&claim.who)));
+		let (most, load) = (T::MaxGamesPerDefender::get(), GamesAgainst::<T>::get(&claim.who));
 		let full = load.games >= most && load.bonds >= bond.saturating_mul(most.into());
-		ensure!(!full, Error::<T>::TooManyGames);
+		ensure!(!full || Self::is_drawn_for(claim, challenger), Error::<T>::TooManyGames);
 		Ok(bond)
 	}
 
-	/// Notes a game that is opened against `who`.
+	/// Notes a game that is opened against `who`. With the first one its proofs are held.
 	pub(crate) fn load(who: &AccountId, bond: Balance) {
-		GamesAgainst::<T>::mutate(who, |load| {
-			*load = Load { games: load.games.saturating_add(1), bonds: load.bonds.saturating_add(bond) };
-		});
+		let Load { games, bonds } = GamesAgainst::<T>::get(who);
+		if games == 0 {
+			T::Claims::hold(who);
+		}
+		GamesAgainst::<T>::insert(who, Load { games: games.saturating_add(1), bonds: bonds.saturating_add(bond) });
 	}
 
-	/// Notes that a game against `who` is over.
+	/// Notes that a game against `who` is over. With the last one its proofs are released.
 	pub(crate) fn unload(who: &AccountId, bond: Balance) {
-		GamesAgainst::<T>::mutate_exists(who, |load| {
-			let Load { games, bonds } = load.take().unwrap_or_default();
-			let left = Load { games: games.saturating_sub(1), bonds: bonds.saturating_sub(bond) };
-			*load = (left.games > 0).then_some(left);
-		});
+		let Load { games, bonds } = GamesAgainst::<T>::take(who);
+		let left = Load { games: games.saturating_sub(1), bonds: bonds.saturating_sub(bond) };
+		if left.games > 0 {
+			GamesAgainst::<T>::insert(who, left);
+		} else {
+			T::Claims::release(who);
+		}
 	}
 
 	/// Blocks that `side` gains when its turn comes in a game against `who`: the extension, for the defender times the games that are open

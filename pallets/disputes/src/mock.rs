@@ -122,8 +122,8 @@ parameter_types! {
 	pub static Attestations: BTreeMap<(RunId, RoundIndex, AccountId), AttestationClaim> = BTreeMap::new();
 	/// When rounds were adopted, as long as their records are there.
 	pub static Adopted: BTreeMap<(RunId, RoundIndex), BlockNumber> = BTreeMap::new();
-	/// Disputes that hold a claim.
-	pub static Holds: BTreeMap<ClaimId, i64> = BTreeMap::new();
+	/// Accounts none of whose proofs becomes final.
+	pub static Held: BTreeSet<AccountId> = BTreeSet::new();
 	/// Condemned claims.
 	pub static Condemned: Vec<ClaimId> = Vec::new();
 	/// Excluded claims.
@@ -178,11 +178,11 @@ impl Claims for MockClaims {
 	fn adopted_at(run: RunId, round: RoundIndex) -> Option<BlockNumber> {
 		Adopted::get().get(&(run, round)).copied()
 	}
-	fn hold(claim: &ClaimId) {
-		Holds::mutate(|holds| *holds.entry(claim.clone()).or_default() += 1);
+	fn hold(who: &AccountId) {
+		Held::mutate(|held| held.insert(who.clone()));
 	}
-	fn release(claim: &ClaimId) {
-		Holds::mutate(|holds| *holds.entry(claim.clone()).or_default() -= 1);
+	fn release(who: &AccountId) {
+		Held::mutate(|held| held.remove(who));
 	}
 	fn exclude(claim: &ClaimId) {
 		Excluded::mutate(|excluded| excluded.insert(claim.clone()));
@@ -352,7 +352,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Works::set(BTreeMap::new());
 		Attestations::set(BTreeMap::new());
 		Adopted::set(BTreeMap::new());
-		Holds::set(BTreeMap::new());
+		Held::set(BTreeSet::new());
 		Condemned::set(Vec::new());
 		Excluded::set(BTreeSet::new());
 		AuditUnits::set(0);
@@ -379,16 +379,12 @@ pub fn build_and_execute(test: impl FnOnce()) {
 	});
 }
 
-/// The pallet's invariants; every claim is held once for every open game, unless it has fallen, stakes answer for every game and every sample,
-/// and money only leaves by burning.
+/// The pallet's invariants; no proof of an account becomes final while a game against it is open, and those of no other account wait; stakes
+/// answer for every game and every sample, and money only leaves by burning.
 pub fn check_invariants() {
 	Disputes::do_try_state().expect("invariants hold");
-	let mut open = BTreeMap::<ClaimId, i64>::new();
-	crate::Games::<Test>::iter_keys().for_each(|(claim, _)| *open.entry(claim).or_default() += 1);
-	for (claim, holds) in Holds::get() {
-		let fallen = Condemned::get().contains(&claim);
-		assert!(fallen || open.get(&claim).copied().unwrap_or_default() == holds, "{claim:?} is held {holds} times");
-	}
+	let defenders: BTreeSet<_> = crate::Games::<Test>::iter_keys().map(|(claim, _)| claim.who).collect();
+	assert_eq!(Held::get(), defenders, "who is held is not who has games to defend");
 	for (who, claims) in OpenClaims::get() {
 		let games = crate::Games::<Test>::iter_keys().filter(|(claim, _)| claim.who == who).count();
 		assert_eq!(claims, i64::try_from(games).expect("few games") + i64::from(Disputes::open_samples(&who)), "claims on {who:?}");

@@ -59,9 +59,8 @@ impl<T: Config> Pallet<T> {
 		position: Position,
 		grounds: &Grounds,
 	) -> DispatchResult {
-		let (bond, now, clock) = (Self::price_against(&claim.who)?, Self::now(), Clock::<T>::get());
+		let (bond, now, clock) = (Self::price_of(&claim, &challenger)?, Self::now(), Clock::<T>::get());
 		T::Currency::hold(&HoldReason::Challenge.into(), &challenger, bond)?;
-		Self::hold(&claim);
 		T::Providers::open_claim(&claim.who)?;
 		Self::load(&claim.who, bond);
 		let deadline = now.saturating_add(clock).saturating_add(Self::gain(position.turn(), &claim.who));

@@ -44,15 +44,13 @@ impl<T: Config> Pallet<T> {
 			Decision::Unfounded | Decision::ChallengerLate => Self::forfeit_bond(&challenger, bond, &claim.who),
 		};
 		Self::leave(&claim, &challenger, game);
-		match decision {
-			Decision::Fraud | Decision::DefenderLate => {
-				Self::condemn(&claim);
-				if Dockets::<T>::contains_key(&claim) {
-					Fallen::<T>::insert(&claim, ());
-				}
+		if decision.condemns() {
+			Self::condemn(&claim);
+			if Dockets::<T>::contains_key(&claim) {
+				Fallen::<T>::insert(&claim, ());
 			}
-			Decision::Unfounded | Decision::ChallengerLate => Self::release(&claim),
 		}
+		Self::close_overdue(&claim);
 		let Loss { rewarded, receiver, burned } = loss;
 		Self::deposit_event(Event::Decided {
 			claim,
@@ -72,7 +70,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn end_moot(claim: ClaimId, challenger: AccountId, game: Game) {
 		Self::return_bond(&challenger, game.bond);
 		Self::leave(&claim, &challenger, game);
-		Self::release(&claim);
+		Self::close_overdue(&claim);
 		Self::deposit_event(Event::Moot { claim, challenger });
 	}
 

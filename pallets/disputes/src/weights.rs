@@ -82,10 +82,10 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_add(3), 0))
 	}
 
-	/// A game leaves. Reads: provider, the defender's load, two neighbours, docket twice. Writes: provider, load, game, deadline, two
-	/// neighbours, docket, fallen claim.
+	/// A game leaves. Reads: provider, the defender's load, two neighbours, docket twice, hold, an overdue proof. Writes: provider, load, game,
+	/// deadline, two neighbours, docket, fallen claim, hold, released account.
 	fn leave() -> Weight {
-		SMALL.saturating_add(Self::db(6, 8))
+		SMALL.saturating_add(Self::db(8, 10))
 	}
 
 	/// What a game's end does to the audit that its claim belongs to, which may close with it. Reads: auditor, audit twice, three dockets.
@@ -100,10 +100,11 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 }
 
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
-	// Reads: record twice, window, game, provider, its load, bond's account and hold, pending proof, clock, extension, docket, last game.
-	// Writes: provider, load, account, hold, pending proof, docket, last game, deadline, game. The claim's work of 2 KiB is hashed.
+	// Reads: record twice, window, game, provider, its load, an audit with its auditor, bond's account and hold, clock, extension, docket, last
+	// game. Writes: provider, load, account, hold, held and released account, docket, last game, deadline, game. The claim's work of 2 KiB is
+	// hashed.
 	fn challenge(records: u32) -> Weight {
-		micros(50).saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::grounds(records)).saturating_add(Self::db(13, 9))
+		micros(50).saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::grounds(records)).saturating_add(Self::db(14, 10))
 	}
 	// Reads: game, fallen claim, extension, clock, defender's load. Writes: game, two deadlines.
 	fn play(bytes: u32, records: u32) -> Weight {
@@ -132,9 +133,9 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn end_due(passed: u32) -> Weight {
 		SMALL.saturating_add(Self::db(u64::from(passed).saturating_add(3), 1))
 	}
-	// Reads: fallen claim, docket, game, and a proof that may become final: seven, and six writes.
+	// Reads: fallen claim, docket, game.
 	fn end_moot() -> Weight {
-		SMALL.saturating_add(Self::bond()).saturating_add(Self::leave()).saturating_add(Self::audit()).saturating_add(Self::db(3 + 7, 6))
+		SMALL.saturating_add(Self::bond()).saturating_add(Self::leave()).saturating_add(Self::audit()).saturating_add(Self::db(3, 0))
 	}
 	// Reads: deadline, game, fallen claim, two records.
 	fn end_late() -> Weight {

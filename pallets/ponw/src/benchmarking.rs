@@ -1,6 +1,6 @@
 //! Benchmarks of every call and hook in their most expensive case.
 
-use crate::{cleaning, Activities, Activity, Call, Config, FinishedRuns, LastProven, Pallet, Pending, QueueBounds};
+use crate::{cleaning, Activities, Activity, Call, Config, FinishedRuns, Held, LastProven, Pallet, Pending, QueueBounds, Released};
 use frame_benchmarking::v2::*;
 use frame_support::BoundedVec;
 use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
@@ -33,6 +33,17 @@ fn confirmed<T: Config>(who: &AccountId) -> ProofKey {
 	Pallet::<T>::add(who, key);
 	Pallet::<T>::confirm(who, key, 1_000_000);
 	key
+}
+
+/// A held provider with a proof whose window is over.
+fn overdue<T: Config>() -> AccountId {
+	let (who, _) = provider::<T>();
+	confirmed::<T>(&who);
+	Pallet::<T>::hold(&who);
+	let end = Pallet::<T>::now().saturating_add(crate::ChallengeWindow::<T>::get());
+	frame_system::Pallet::<T>::set_block_number(end.into());
+	Pallet::<T>::settle(1);
+	who
 }
 
 /// Account number `n`.
@@ -76,7 +87,7 @@ mod benchmarks {
 
 		#[block]
 		{
-			Pallet::<T>::settle_due(64);
+			Pallet::<T>::settle(64);
 		}
 
 		assert_eq!(QueueBounds::<T>::get().first, u64::from(n));
@@ -102,35 +113,31 @@ mod benchmarks {
 		assert_eq!(LastProven::<T>::iter_prefix(0).count(), 0);
 	}
 
+	/// Once more, while its overdue proof is to be ended.
 	#[benchmark]
 	fn hold() {
-		let (who, _) = provider::<T>();
-		let key = confirmed::<T>(&who);
+		let who = overdue::<T>();
+		Pallet::<T>::release(&who);
+		assert!(Released::<T>::contains_key(&who));
 
 		#[block]
 		{
-			Pallet::<T>::hold(&who, key);
+			Pallet::<T>::hold(&who);
 		}
 
-		assert_eq!(Pending::<T>::get(&who, key).map(|entry| entry.holds), Some(1));
+		assert!(Held::<T>::contains_key(&who));
 	}
 
-	/// The window is over.
 	#[benchmark]
 	fn release() {
-		let (who, _) = provider::<T>();
-		let key = confirmed::<T>(&who);
-		Pallet::<T>::hold(&who, key);
-		let end = Pallet::<T>::now().saturating_add(crate::ChallengeWindow::<T>::get());
-		frame_system::Pallet::<T>::set_block_number(end.into());
-		Pallet::<T>::settle_due(1);
+		let who = overdue::<T>();
 
 		#[block]
 		{
-			Pallet::<T>::release(&who, key);
+			Pallet::<T>::release(&who);
 		}
 
-		assert!(!Pending::<T>::contains_key(&who, key));
+		assert!(Released::<T>::contains_key(&who));
 	}
 
 	impl_benchmark_test_suite!(Pallet, crate::mock::new_test_ext(), crate::mock::Test);

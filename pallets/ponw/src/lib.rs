@@ -8,9 +8,10 @@
 //!     +------------------+------------------------+      the claim is closed, nothing is paid
 //! ```
 //!
-//! A confirmed proof whose work is disputed is *held*, once for each dispute: its window may be over, but it becomes final only
-//! when the last dispute ends. An account that is proven to have cheated is *condemned*: all its proofs that are pending then
-//! are void. That is noted once, for the account; each of these proofs ends, and closes its claim, when its time comes anyway.
+//! While something that an account claims is disputed, none of its proofs becomes final. Those whose window ends meanwhile are
+//! *overdue*: they end in the blocks after the last dispute. An account that is proven to have cheated is *condemned*: all its proofs
+//! that are pending then, overdue ones among them, are void. That is noted once, for the account; each of these proofs ends, and
+//! closes its claim, when its time comes anyway.
 //!
 //! Training proofs come from the training pallet alone, through [`neuroshard_types::traits::WorkProofs`]; the trait's
 //! documentation says when a key is used up. Uptime proofs are the only call: at most one per account and hour, for
@@ -27,6 +28,7 @@ extern crate alloc;
 pub mod benchmarking;
 mod checks;
 mod cleaning;
+mod holds;
 #[cfg(test)]
 mod mock;
 mod proofs;
@@ -77,7 +79,7 @@ pub mod pallet {
 		/// factor; [`crate::DEFAULT_SLACK`] unless there is a reason.
 		#[pallet::constant]
 		type Slack: Get<u32>;
-		/// Most proofs that become final in one block; the rest follows in the next blocks, in order.
+		/// Most proofs that become final in one block; the rest follows in the next blocks.
 		#[pallet::constant]
 		type MaxFinalPerBlock: Get<u32>;
 		/// Weights of the call and of the hooks.
@@ -92,8 +94,8 @@ pub mod pallet {
 	#[pallet::storage_version(STORAGE_VERSION)]
 	pub struct Pallet<T>(_);
 
-	/// Blocks from the inclusion of work until its proof is final, if no dispute holds it: those in which disputes can be opened. Fixed
-	/// at genesis.
+	/// Blocks from the inclusion of work until its proof is final, if its account is not held: those in which disputes can be opened.
+	/// Fixed at genesis.
 	#[pallet::storage]
 	pub type ChallengeWindow<T: Config> = StorageValue<_, BlockNumber, ValueQuery>;
 
@@ -112,6 +114,18 @@ pub mod pallet {
 	/// Which indices of [`Queue`] are in use.
 	#[pallet::storage]
 	pub type QueueBounds<T: Config> = StorageValue<_, QueueRange, ValueQuery>;
+
+	/// Accounts something of which is disputed: none of their proofs becomes final.
+	#[pallet::storage]
+	pub type Held<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, ()>;
+
+	/// Proofs that left [`Queue`] because their window ended while their account was held.
+	#[pallet::storage]
+	pub type Overdue<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Twox64Concat, ProofKey, ()>;
+
+	/// Accounts that are held no more, whose [`Overdue`] proofs are still being ended.
+	#[pallet::storage]
+	pub type Released<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, ()>;
 
 	/// Highest round of a run that was confirmed for an account: no round up to it is accepted again.
 	#[pallet::storage]
@@ -243,8 +257,7 @@ pub mod pallet {
 	#[pallet::hooks]
 	impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
 		fn on_initialize(_: BlockNumberFor<T>) -> Weight {
-			let settled = Self::settle_due(T::MaxFinalPerBlock::get());
-			T::WeightInfo::settle(settled)
+			T::WeightInfo::settle(Self::settle(T::MaxFinalPerBlock::get()))
 		}
 
 		fn on_idle(_: BlockNumberFor<T>, remaining: Weight) -> Weight {

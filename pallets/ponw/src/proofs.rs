@@ -1,7 +1,8 @@
 //! Life of a proof: submitted, confirmed or void, final.
 
 use crate::{
-	Activities, ChallengeWindow, Config, Entry, Error, Event, FinishedRuns, LastProven, Pallet, Pending, Queue, QueueBounds, Standings,
+	Activities, ChallengeWindow, Config, Entry, Error, Event, FinishedRuns, Held, LastProven, Overdue, Pallet, Pending, Queue, QueueBounds,
+	Standings,
 };
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::ensure;
@@ -57,15 +58,21 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// Makes confirmed proofs final whose window is over, oldest first, at most `limit` of them. Returns how many it looked at.
-	pub(crate) fn settle_due(limit: u32) -> u32 {
+	/// Ends proofs that are due, then those that were held when they were, at most `limit` of them. Returns how many it looked at.
+	pub(crate) fn settle(limit: u32) -> u32 {
+		let due = Self::settle_due(limit);
+		due.saturating_add(Self::settle_released(limit.saturating_sub(due)))
+	}
+
+	/// Ends confirmed proofs whose window is over, oldest first, at most `limit` of them. Returns how many it looked at.
+	fn settle_due(limit: u32) -> u32 {
 		let now = Self::now();
 		let mut bounds = QueueBounds::<T>::get();
 		let mut settled = 0u32;
 		while settled < limit && bounds.first < bounds.next {
 			match Queue::<T>::get(bounds.first) {
 				Some(due) if due.final_at > now => break,
-				Some(due) => Self::settle(due),
+				Some(due) => Self::pass(due),
 				None => {}
 			}
 			Queue::<T>::remove(bounds.first);
@@ -78,19 +85,19 @@ impl<T: Config> Pallet<T> {
 		settled
 	}
 
-	/// Ends a confirmed proof whose window is over, unless it was voided before or is held.
-	fn settle(due: Due) {
+	/// Ends a confirmed proof whose window is over, unless it was voided before. It waits if its account is held.
+	fn pass(due: Due) {
 		let Due { final_at, who, key } = due;
 		let Some(entry) = Pending::<T>::get(&who, key).filter(|entry| entry.final_at == Some(final_at)) else { return };
-		if entry.holds > 0 && !Self::is_condemned(&who, &entry) {
-			Pending::<T>::insert(&who, key, Entry { overdue: true, ..entry });
+		if Held::<T>::contains_key(&who) {
+			Overdue::<T>::insert(&who, key, ());
 		} else {
 			Self::end(&who, key, &entry);
 		}
 	}
 
 	/// Pays a proof, or voids it if its account was condemned while it was pending.
-	fn end(who: &AccountId, key: ProofKey, entry: &Entry) {
+	pub(crate) fn end(who: &AccountId, key: ProofKey, entry: &Entry) {
 		if Self::remove(who, key, entry) {
 			Self::deposit_event(Event::Voided { who: who.clone(), key });
 			return;
@@ -137,28 +144,19 @@ impl<T: Config> WorkProofs<AccountId> for Pallet<T> {
 	}
 
 	fn void(who: &AccountId, key: ProofKey) {
-		// A queue entry stays behind; it finds no pending proof when its time comes.
+		// It stays in the queue, or among the overdue, where no pending proof is found when its time comes.
 		if let Some(entry) = Pending::<T>::get(who, key) {
 			Self::remove(who, key, &entry);
 			Self::deposit_event(Event::Voided { who: who.clone(), key });
 		}
 	}
 
-	fn hold(who: &AccountId, key: ProofKey) {
-		let Some(mut entry) = Pending::<T>::get(who, key).filter(|entry| entry.final_at.is_some()) else { return };
-		entry.holds = entry.holds.saturating_add(1);
-		Pending::<T>::insert(who, key, entry);
+	fn hold(who: &AccountId) {
+		Self::hold_all(who);
 	}
 
-	fn release(who: &AccountId, key: ProofKey) {
-		let Some(mut entry) = Pending::<T>::get(who, key) else { return };
-		let Some(holds) = entry.holds.checked_sub(1) else { return };
-		entry.holds = holds;
-		if holds == 0 && entry.overdue {
-			Self::end(who, key, &entry);
-		} else {
-			Pending::<T>::insert(who, key, entry);
-		}
+	fn release(who: &AccountId) {
+		Self::release_all(who);
 	}
 
 	fn condemn(who: &AccountId) {

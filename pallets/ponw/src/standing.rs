@@ -16,12 +16,8 @@ pub struct Entry {
 	pub serial: u64,
 	/// Work units it will be paid by; 0 until its work is included.
 	pub units: u128,
-	/// Block at which it becomes final if nothing holds it; `None` until its work is included.
+	/// Block at which it becomes final if its account is not held; `None` until its work is included.
 	pub final_at: Option<BlockNumber>,
-	/// Open disputes about what it proves: it does not become final before the last one ends.
-	pub holds: u32,
-	/// Whether its window is over and it has left the queue, so that only [`Self::holds`] keep it.
-	pub overdue: bool,
 }
 
 impl From<Entry> for PendingProof {
@@ -49,14 +45,14 @@ impl<T: Config> Pallet<T> {
 		Standings::<T>::get(who).is_some_and(|standing| entry.serial < standing.void_before)
 	}
 
-	/// Stores a new proof, neither confirmed nor held.
+	/// Stores a new proof that is not confirmed.
 	pub(crate) fn add(who: &AccountId, key: ProofKey) {
 		Standings::<T>::mutate(who, |slot| {
 			let standing = slot.get_or_insert_default();
 			let serial = standing.next;
 			standing.pending = standing.pending.saturating_add(1);
 			standing.next = serial.saturating_add(1);
-			Pending::<T>::insert(who, key, Entry { serial, units: 0, final_at: None, holds: 0, overdue: false });
+			Pending::<T>::insert(who, key, Entry { serial, units: 0, final_at: None });
 		});
 	}
 

@@ -1,6 +1,6 @@
 //! Invariants of the storage.
 
-use crate::{Activities, Config, Pallet, Pending, Queue, QueueBounds, Standing, Standings};
+use crate::{Activities, Config, Held, Overdue, Pallet, Pending, Queue, QueueBounds, Released, Standing, Standings};
 use alloc::collections::{BTreeMap, BTreeSet};
 use frame_support::ensure;
 use neuroshard_types::proof::ProofKind;
@@ -11,6 +11,7 @@ impl<T: Config> Pallet<T> {
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		Self::queue_is_contiguous_and_ordered()?;
 		Self::every_confirmed_proof_is_due_once()?;
+		Self::overdue_proofs_wait_for_a_reason()?;
 		Self::standings_count_the_pending_proofs()?;
 		Self::activities_are_ascending()
 	}
@@ -29,8 +30,8 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// A pending proof is one of training. Confirmed, it is in the queue exactly once for its block, or its window is over and it is
-	/// held; unconfirmed, it has no units and nothing holds it.
+	/// A pending proof is one of training. Confirmed, it is in the queue exactly once for its block, or overdue; unconfirmed, it has no
+	/// units.
 	fn every_confirmed_proof_is_due_once() -> Result<(), TryRuntimeError> {
 		let mut queued = BTreeMap::<_, u32>::new();
 		for due in Queue::<T>::iter_values() {
@@ -39,16 +40,26 @@ impl<T: Config> Pallet<T> {
 		}
 		for (who, key, proof) in Pending::<T>::iter() {
 			ensure!(key.kind == ProofKind::Training, "a proof that is not of training is pending");
+			let overdue = Overdue::<T>::contains_key(&who, key);
 			match proof.final_at {
-				Some(final_at) if proof.overdue => {
-					ensure!(proof.holds > 0, "a proof whose window is over is pending, and nothing holds it");
+				Some(final_at) if overdue => {
 					ensure!(final_at <= Self::now(), "a proof left the queue before its window was over");
 					ensure!(!queued.contains_key(&(who, key, final_at)), "a proof is queued that has left the queue");
 				}
 				Some(final_at) => ensure!(queued.get(&(who, key, final_at)) == Some(&1), "a confirmed proof is not queued exactly once"),
-				None => ensure!(proof.units == 0 && proof.holds == 0 && !proof.overdue, "an unconfirmed proof has units, or is held"),
+				None => ensure!(proof.units == 0 && !overdue, "an unconfirmed proof has units, or is overdue"),
 			}
 		}
+		Ok(())
+	}
+
+	/// Proofs are overdue only of accounts that are held, or that were and are to be ended, which excludes each other.
+	fn overdue_proofs_wait_for_a_reason() -> Result<(), TryRuntimeError> {
+		for (who, _) in Overdue::<T>::iter_keys() {
+			let waits = Held::<T>::contains_key(&who) || Released::<T>::contains_key(&who);
+			ensure!(waits, "a proof whose window is over is pending, and nothing holds it");
+		}
+		ensure!(!Released::<T>::iter_keys().any(Held::<T>::contains_key), "an account is held and released");
 		Ok(())
 	}
 

@@ -17,7 +17,7 @@ pub trait WeightInfo {
 	fn clean() -> Weight;
 	/// Weight of `WorkProofs::hold`, for whoever calls it.
 	fn hold() -> Weight;
-	/// Weight of `WorkProofs::release` that makes the proof final, for whoever calls it.
+	/// Weight of `WorkProofs::release` of an account with an overdue proof, for whoever calls it.
 	fn release() -> Weight;
 }
 
@@ -34,12 +34,12 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn submit_uptime() -> Weight {
 		VERIFY.saturating_add(T::DbWeight::get().reads_writes(4, 2))
 	}
-	/// Reads: the queue's bounds and first entry. Writes: the bounds. Each proof reads the next queue entry, the pending proof, the
-	/// account's standing, the provider, and for its credit the era, the rates, the era's points and the account's points, and writes
-	/// six of them.
+	/// Reads: the queue's bounds and first entry, a released account. Writes: the bounds. Each proof reads the next queue entry, or the
+	/// next released account and its overdue proof, the pending proof, whether the account is held, its standing, the provider, and for
+	/// its credit the era, the rates, the era's points and the account's points: ten at most. It writes six of them.
 	fn settle(n: u32) -> Weight {
-		let each = SMALL.saturating_add(T::DbWeight::get().reads_writes(8, 6));
-		T::DbWeight::get().reads_writes(2, 1).saturating_add(each.saturating_mul(n.into()))
+		let each = SMALL.saturating_add(T::DbWeight::get().reads_writes(10, 6));
+		T::DbWeight::get().reads_writes(3, 1).saturating_add(each.saturating_mul(n.into()))
 	}
 	/// Reads: a finished run, chain time, cursor, and each entry and activity, once to find it and once to take it. Writes: the entries, the
 	/// run, the cursor and the activities.
@@ -48,13 +48,13 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		let reads_writes = T::DbWeight::get().reads_writes(entries.saturating_mul(2).saturating_add(4), entries.saturating_add(2));
 		SMALL.saturating_mul(SWEPT_PER_BLOCK.into()).saturating_add(reads_writes)
 	}
-	/// Reads and writes the pending proof.
+	/// Writes: held and released account.
 	fn hold() -> Weight {
-		SMALL.saturating_add(T::DbWeight::get().reads_writes(1, 1))
+		SMALL.saturating_add(T::DbWeight::get().reads_writes(0, 2))
 	}
-	/// As one proof in `settle`, without the queue.
+	/// Reads: held account, an overdue proof. Writes: held and released account.
 	fn release() -> Weight {
-		SMALL.saturating_add(T::DbWeight::get().reads_writes(7, 6))
+		SMALL.saturating_add(T::DbWeight::get().reads_writes(2, 2))
 	}
 }
 

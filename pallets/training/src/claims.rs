@@ -111,12 +111,12 @@ impl<T: Config> Claims for Pallet<T> {
 		Records::<T>::get(run, round).map(|record| record.adopted_at)
 	}
 
-	fn hold(claim: &ClaimId) {
-		T::Proofs::hold(&claim.who, expected::proof_key(claim.run, claim.round));
+	fn hold(who: &AccountId) {
+		T::Proofs::hold(who);
 	}
 
-	fn release(claim: &ClaimId) {
-		T::Proofs::release(&claim.who, expected::proof_key(claim.run, claim.round));
+	fn release(who: &AccountId) {
+		T::Proofs::release(who);
 	}
 
 	fn exclude(claim: &ClaimId) {

@@ -18,7 +18,7 @@ use neuroshard_types::{
 	AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
 };
 use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchError, DispatchResult};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Milliseconds between blocks.
 pub const BLOCK_MS: Moment = 3_000;
@@ -111,8 +111,8 @@ parameter_types! {
 	pub static Settled: u32 = 0;
 	pub static Claims: Vec<WorkClaim> = Vec::new();
 	pub static FinishedRuns: Vec<RunId> = Vec::new();
-	/// Open disputes of every key.
-	pub static Holds: BTreeMap<(AccountId, RunId, RoundIndex), u32> = BTreeMap::new();
+	/// Accounts none of whose proofs becomes final.
+	pub static Held: BTreeSet<AccountId> = BTreeSet::new();
 	/// Whose proofs were all voided, once for every time.
 	pub static Condemned: Vec<AccountId> = Vec::new();
 	/// Adoptions that others were told of: run, round, and who had revealed in it.
@@ -221,11 +221,11 @@ impl WorkProofs<AccountId> for MockProofs {
 			settle(who, key, Fate::Void);
 		}
 	}
-	fn hold(who: &AccountId, key: ProofKey) {
-		Holds::mutate(|holds| *holds.entry((who.clone(), key.run, key.round)).or_default() += 1);
+	fn hold(who: &AccountId) {
+		assert!(Held::mutate(|held| held.insert(who.clone())), "an account is held once");
 	}
-	fn release(who: &AccountId, key: ProofKey) {
-		Holds::mutate(|holds| *holds.get_mut(&(who.clone(), key.run, key.round)).expect("a held proof") -= 1);
+	fn release(who: &AccountId) {
+		assert!(Held::mutate(|held| held.remove(who)), "a held account is released");
 	}
 	fn condemn(who: &AccountId) {
 		Condemned::mutate(|accounts| accounts.push(who.clone()));
@@ -360,7 +360,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Settled::set(0);
 		Claims::take();
 		FinishedRuns::take();
-		Holds::take();
+		Held::take();
 		Condemned::take();
 		Told::take();
 		Disputable::take();

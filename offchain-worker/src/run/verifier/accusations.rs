@@ -40,7 +40,7 @@ impl Verifier {
 	/// Sends a challenge, if its bond can be paid.
 	pub(super) async fn dispute(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, claim: ClaimId) -> Result<(), WorkerError> {
 		let now = at.block().number;
-		let (free, bond) = (at.funds(&self.me).await?.free, at.bond_against(&claim.who).await?);
+		let (free, bond) = (at.funds(&self.me).await?.free, at.bond_against(&claim, &self.me).await?);
 		let least = at.existential_deposit()?;
 		let Some(accusation) = self.accusations.get_mut(&claim) else { return Ok(()) };
 		// As many games are open against the account as can be.

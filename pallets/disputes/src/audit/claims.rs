@@ -1,6 +1,6 @@
 //! Samples as claims: what they are judged by, and what verdicts do to them.
 
-use crate::{Audits, Config, Error, Games, Pallet};
+use crate::{Audit, Audits, Config, Error, Games, Pallet};
 use neuroshard_graph::game::open_sample;
 use neuroshard_types::{
 	audit::AuditClaim,
@@ -36,20 +36,18 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// A game about `claim` begins.
-	pub(crate) fn hold(claim: &ClaimId) {
-		// Audits look for open games themselves.
-		if claim.kind != ClaimKind::Audit {
-			T::Claims::hold(claim);
+	/// The audit that `claim` belongs to, as the work or as a sample, with the claim about the work.
+	pub(crate) fn audit_of(claim: &ClaimId) -> Option<(ClaimId, Audit)> {
+		match claim.kind {
+			ClaimKind::Work => Audits::<T>::get(claim).map(|audit| (claim.clone(), audit)),
+			ClaimKind::Audit => Self::audit_by(claim.run, claim.round, &claim.who),
+			ClaimKind::Attestation => None,
 		}
 	}
 
-	/// A game about `claim` has ended without fraud, and left.
-	pub(crate) fn release(claim: &ClaimId) {
-		if claim.kind != ClaimKind::Audit {
-			T::Claims::release(claim);
-		}
-		Self::close_overdue(claim);
+	/// Whether `who` was drawn to audit `claim`, or the work that `claim` is a sample of.
+	pub(crate) fn is_drawn_for(claim: &ClaimId, who: &AccountId) -> bool {
+		Self::audit_of(claim).is_some_and(|(_, audit)| audit.part(who).is_some())
 	}
 
 	/// A game about `claim` has proven it false, or it was not defended, and the game has left.
@@ -62,7 +60,6 @@ impl<T: Config> Pallet<T> {
 		}
 		T::Claims::condemn(claim);
 		Self::drop_verifier(&claim.who);
-		Self::close_overdue(claim);
 	}
 
 	/// Among the auditors that were drawn for `claim` and have an open game about it, the one that opened first.

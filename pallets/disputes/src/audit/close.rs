@@ -39,12 +39,8 @@ impl<T: Config> Pallet<T> {
 
 	/// Closes the audit that `claim` belongs to, as the work or as a sample, if it has only waited for a game about `claim`.
 	pub(crate) fn close_overdue(claim: &ClaimId) {
-		let found = match claim.kind {
-			ClaimKind::Work => Audits::<T>::get(claim).map(|audit| (claim.clone(), audit)),
-			ClaimKind::Audit => Self::audit_by(claim.run, claim.round, &claim.who),
-			ClaimKind::Attestation => None,
-		};
-		if let Some((claim, audit)) = found.filter(|(claim, audit)| audit.overdue && !Self::is_disputed(claim, audit)) {
+		let found = Self::audit_of(claim).filter(|(claim, audit)| audit.overdue && !Self::is_disputed(claim, audit));
+		if let Some((claim, audit)) = found {
 			Self::close(&claim, audit);
 		}
 	}

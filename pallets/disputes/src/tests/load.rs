@@ -24,13 +24,18 @@ fn claims(count: u32) -> (Vec<ClaimId>, Work) {
 	((0..count).map(claim).collect(), work)
 }
 
+fn bond_of(claim: &ClaimId, challenger: &AccountId) -> Option<Balance> {
+	Disputes::bond_against(claim.clone(), challenger.clone())
+}
+
 #[test]
 fn a_challenge_holds_a_share_of_the_claimants_stake_or_the_least_bond() {
 	build_and_execute(|| {
 		let (claim, work) = right_work();
-		assert_eq!(Disputes::bond_against(HONEST), Some(BOND));
+		let (bond, of_nobody) = (|| bond_of(&claim, &ALICE), ClaimId { who: NOBODY, ..claim.clone() });
+		assert_eq!(bond(), Some(BOND));
 		a_sixteenth();
-		assert_eq!((Disputes::bond_against(HONEST), Disputes::bond_against(NOBODY)), (Some(SHARE), Some(BOND)));
+		assert_eq!((bond(), bond_of(&of_nobody, &ALICE)), (Some(SHARE), Some(BOND)));
 		assert_ok!(challenge(&ALICE, &claim, &work, Doubt::Delta));
 		assert_eq!(Disputes::game(claim.clone(), ALICE).map(|game| game.bond), Some(SHARE));
 		assert_eq!(free(&ALICE), FUNDS - SHARE);
@@ -49,11 +54,11 @@ fn no_more_games_than_the_limit_are_open_against_one_account() {
 		MaxGames::set(3);
 		let (claims, work) = claims(4);
 		for (claim, challenger) in claims.iter().zip([ALICE, BOB, ALICE]) {
-			assert_eq!(Disputes::bond_against(HONEST), Some(BOND));
+			assert_eq!(bond_of(claim, &challenger), Some(BOND));
 			assert_ok!(challenge(&challenger, claim, &work, Doubt::Delta));
 		}
 		assert_eq!(GamesAgainst::<Test>::get(HONEST), Load { games: 3, bonds: 3 * BOND });
-		assert_eq!(Disputes::bond_against(HONEST), None);
+		assert_eq!(bond_of(&claims[3], &CHARLIE), None);
 		for claim in [&claims[0], &claims[3]] {
 			assert_noop!(challenge(&CHARLIE, claim, &work, Doubt::Delta), Error::<Test>::TooManyGames);
 		}
@@ -78,7 +83,7 @@ fn an_account_that_raises_its_stake_makes_room_for_more() {
 		assert_noop!(challenge(&CHARLIE, &claims[2], &work, Doubt::Delta), Error::<Test>::TooManyGames);
 		assert_ok!(Balances::mint_into(&stake_of(&HONEST), STAKE));
 		// 100,002 planck at stake: two games at 6,251 would hold more than those that were opened at 3,126.
-		assert_eq!(Disputes::bond_against(HONEST), Some(6_251));
+		assert_eq!(bond_of(&claims[2], &CHARLIE), Some(6_251));
 		assert_ok!(challenge(&CHARLIE, &claims[2], &work, Doubt::Delta));
 		assert_noop!(challenge(&account(4), &claims[3], &work, Doubt::Delta), Error::<Test>::TooManyGames);
 		// One that has lost its stake is not opened to more of them.
@@ -110,6 +115,26 @@ fn accomplices_who_fill_the_limit_burn_as_much_as_the_account_has_at_stake() {
 		};
 		assert_eq!((decisions().len(), GamesAgainst::<Test>::contains_key(LIAR)), (4, false));
 		assert!(burned(decisions()) >= STAKE);
+	});
+}
+
+#[test]
+fn no_proof_of_an_account_becomes_final_before_the_last_of_its_games_has_ended_whatever_claim_it_was_about() {
+	build_and_execute(|| {
+		let (claims, work) = claims(2);
+		let held = || Held::get().contains(&HONEST);
+		assert!(!held());
+		for (claim, challenger) in [(&claims[0], ALICE), (&claims[1], BOB), (&claims[0], BOB)] {
+			assert_ok!(challenge(&challenger, claim, &work, Doubt::Delta));
+			assert!(held());
+		}
+		for challenger in [ALICE, BOB] {
+			Match::new(&claims[0], &challenger, case::claimant(None), case::quibbler()).finish();
+			assert!(held());
+		}
+		// Nobody plays the third game: it ends by itself, and with fraud as far as the chain can see.
+		run_to(System::block_number() + longest_game(CLOCK, EXTENSION));
+		assert!(!held() && Disputes::games().is_empty());
 	});
 }
 

@@ -65,7 +65,7 @@ impl Walk {
 				let (claim, work) = &self.works[usize::from(right)];
 				let doubt = if honest { case::doubt(work).unwrap_or(Doubt::Delta) } else { Doubt::Interval(0) };
 				let (who, mistake) = (account(challenger), (!right).then_some(case::MISTAKE));
-				let (open, price) = (Self::against(&claim.who), Disputes::bond_against(claim.who.clone()));
+				let (open, price) = (Self::against(&claim.who), Disputes::bond_against(claim.clone(), who.clone()));
 				// Refused if it plays already, the claim has fallen, the window is over, or there is no room or no money.
 				match challenge(&who, claim, work, doubt) {
 					Ok(()) => {

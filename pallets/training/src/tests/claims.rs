@@ -94,16 +94,14 @@ fn whatever_was_revealed_keeps_its_stake_from_the_adoption_on_included_or_not() 
 }
 
 #[test]
-fn an_open_dispute_holds_the_proof_of_the_round() {
+fn disputes_hold_the_proofs_of_the_account() {
 	build_and_execute(|| {
 		let (run, workers) = training(2);
 		full_round(run, &workers, 1);
-		let key = (workers[0].clone(), run, 0);
-		Training::hold(&claim(run, 0, WORK, &workers[0]));
-		Training::hold(&claim(run, 0, ATTESTATION, &workers[0]));
-		assert_eq!(Holds::get()[&key], 2);
-		Training::release(&claim(run, 0, WORK, &workers[0]));
-		assert_eq!(Holds::get()[&key], 1);
+		<Training as neuroshard_types::dispute::Claims>::hold(&workers[0]);
+		assert_eq!(Held::get().into_iter().collect::<Vec<_>>(), workers[..1]);
+		<Training as neuroshard_types::dispute::Claims>::release(&workers[0]);
+		assert!(Held::get().is_empty());
 	});
 }
 

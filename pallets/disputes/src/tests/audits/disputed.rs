@@ -129,6 +129,38 @@ fn an_audit_waits_for_a_sample_that_falls_late() {
 }
 
 #[test]
+fn who_was_drawn_to_audit_a_claim_disputes_it_however_many_games_are_open_against_the_account() {
+	build_and_execute(|| {
+		enrolled(4);
+		let (claim, work, doubt) = false_work();
+		let [auditor, partner] = draw(&claim);
+		report_both(&[auditor.clone(), partner.clone()], [mistaken(), truth()]);
+		for who in [&auditor, &partner] {
+			<MockHelper as crate::BenchmarkHelper>::fund(who, FUNDS);
+		}
+		MaxGames::set(1);
+		// An accomplice of each fills the limit, about something that is right.
+		assert_ok!(challenge(&ALICE, &claim, &work, Doubt::Interval(0)));
+		assert_ok!(challenge_sample(&ALICE, &auditor));
+		let others = (0..4).map(verifier).filter(|who| ![&auditor, &partner].contains(&who));
+		for other in others.chain([BOB]) {
+			<MockHelper as crate::BenchmarkHelper>::fund(&other, FUNDS);
+			assert_eq!(Disputes::bond_against(claim.clone(), other.clone()), None);
+			assert_noop!(challenge(&other, &claim, &work, doubt), Error::<Test>::TooManyGames);
+			assert_noop!(challenge_sample(&other, &auditor), Error::<Test>::TooManyGames);
+		}
+		assert_eq!(Disputes::bond_against(claim.clone(), auditor.clone()), Some(BOND));
+		assert_ok!(challenge(&auditor, &claim, &work, doubt));
+		// The claim of its partner is one that it was drawn for as well. What else the same account claims is not.
+		assert_ok!(challenge_sample(&partner, &auditor));
+		let (attestation, ..) = case::attest(&LIAR, case::WRONG_RATE, case::RIGHT_RATE);
+		assert_noop!(challenge_checkpoint(&partner, &attestation), Error::<Test>::TooManyGames);
+		Match::new(&claim, &auditor, case::claimant(Some(case::MISTAKE)), case::checker()).finish();
+		assert_eq!(decisions()[0].1, Decision::Fraud);
+	});
+}
+
+#[test]
 fn an_auditor_of_false_work_is_rewarded_before_whoever_opened_earlier() {
 	build_and_execute(|| {
 		enrolled(3);
