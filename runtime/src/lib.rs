@@ -158,7 +158,8 @@ mod runtime {
 	#[runtime::pallet_index(10)]
 	pub type Utility = pallet_utility;
 
-	// Before `Staking` and `Training`, which check their durations against the challenge window and the longest dispute at genesis.
+	// Genesis is built in the order of the indices, not of these lines. `Disputes` comes last: it reads the durations of `Ponw`, `Staking` and
+	// `Training` to check that they are longer than claims can be disputed.
 	#[runtime::pallet_index(20)]
 	pub type Ponw = pallet_neuro_ponw;
 	#[runtime::pallet_index(25)]

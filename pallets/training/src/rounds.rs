@@ -117,10 +117,14 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Stores `round` after somebody acted; moves it on if that is cheap, else has it looked at in the next block.
-	fn acted(id: RunId, run: Run, round: Round) -> u32 {
+	fn acted(id: RunId, run: Run, mut round: Round) -> u32 {
 		let places = count(round.participants.len());
+		// First, since what it decides is cheap only as long as nobody else is to go.
+		if round.stage.phase() == Phase::Availability && round.all_acted() {
+			Self::strike_gone(&mut round);
+		}
 		if transition::moves_lightly(&round) {
-			Self::advance(id, run, round);
+			Self::move_on(id, run, round);
 		} else {
 			Self::keep(id, round);
 		}
@@ -167,11 +171,22 @@ impl<T: Config> Pallet<T> {
 			// Due, so either the deadline has passed or no more members are taken.
 			return weight.saturating_add(Self::begin(id, &run, round.round, round.attempt, None));
 		}
-		let phase = round.stage.phase();
-		if phase == Phase::Checkpointing {
-			// What is adopted has the stakes behind it that it counts with: some may have been slashed since, for claims in another run.
-			round.strike(|participant| participant.counted && T::Providers::slashable(&participant.account) < participant.stake);
+		if matches!(round.stage.phase(), Phase::Availability | Phase::Checkpointing) {
+			Self::strike_gone(&mut round);
 		}
+		Self::move_on(id, run, round)
+	}
+
+	/// Strikes out those who revealed and have lost of their stake since, for claims in another run: what is included and adopted has the
+	/// stakes behind it that it counts with.
+	fn strike_gone(round: &mut Round) {
+		round.strike(|participant| participant.delta_root.is_some() && T::Providers::slashable(&participant.account) < participant.stake);
+	}
+
+	/// Moves a round with participants on, if its phase is over.
+	fn move_on(id: RunId, run: Run, mut round: Round) -> Weight {
+		let weight = T::WeightInfo::advance(count(round.participants.len()));
+		let phase = round.stage.phase();
 		let members = Members::<T>::get(id);
 		let limits = Limits { durations: &run.config.durations, repeats: T::MaxRepeats::get() };
 		let (absent, outcome) = transition::advance(&mut round, &members, Self::now(), limits);

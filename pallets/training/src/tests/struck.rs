@@ -92,6 +92,68 @@ fn a_round_in_which_nobody_is_left_is_aborted() {
 	});
 }
 
+/// Two runs with the same workers: in the first a round is adopted, the second is in Availability.
+fn two_runs(count: u8) -> (RunId, RunId, Vec<AccountId>) {
+	let (first, workers) = second_round(count);
+	let (second, _) = availability(count);
+	(first, second, workers)
+}
+
+/// A claim of `who` in round 0 of `run` is proven false, and it loses all that it has at stake.
+fn slash(run: RunId, who: &AccountId) {
+	condemn_work(run, 0, who);
+	provider(who, |provider| provider.bond = 0);
+}
+
+#[test]
+fn neither_the_vote_nor_the_delta_of_who_lost_its_stake_in_another_run_counts() {
+	build_and_execute(|| {
+		let (first, second, workers) = two_runs(4);
+		// Two of four vote for the first delta; without the fourth it is two of three. Everybody votes for the fourth.
+		assert_ok!(vote(&workers[3], second, &[false, true, true, true]));
+		assert_ok!(vote(&workers[0], second, &[true, true, true, true]));
+		slash(first, &workers[3]);
+		assert_ok!(vote(&workers[1], second, &[true, true, false, true]));
+		assert_eq!(round(second).counted().count(), 4, "the round notices only when it is decided");
+		// The last vote moves it on.
+		assert_ok!(vote(&workers[2], second, &[false, true, false, true]));
+		assert_eq!((phase(second), included(second)), (Phase::Checkpointing, vec![true, true, false, false]));
+		assert_noop!(attest(&workers[3], second, 2, 2.5), Error::<Test>::DroppedOut);
+		attest_all(second, &workers[..2], 2);
+		assert_eq!((fate(&workers[3], second, 0), fate(&workers[0], second, 0)), (Some(Fate::Void), Some(Fate::Confirmed(0))));
+	});
+}
+
+#[test]
+fn a_vote_that_decides_nothing_without_the_lost_stakes_is_left_to_the_next_block() {
+	build_and_execute(|| {
+		let (first, second, workers) = two_runs(3);
+		// With the first two, everything is included. Without them nothing is: the third says no.
+		workers[..2].iter().for_each(|who| vote(who, second, &[true; 3]).expect("a vote"));
+		workers[..2].iter().for_each(|who| slash(first, who));
+		assert_ok!(vote(&workers[2], second, &[false; 3]));
+		assert_eq!((phase(second), round(second).counted().count()), (Phase::Availability, 1));
+		assert!(round(second).participants.iter().all(|place| place.vote.is_some()), "nothing is repeated yet");
+		skip(1);
+		assert_eq!(round(second).stage, crate::Stage::Availability { repeats: 1 });
+		// What is left of the electorate decides.
+		assert_ok!(vote(&workers[2], second, &[true; 3]));
+		assert_eq!((phase(second), included(second)), (Phase::Checkpointing, vec![false, false, true]));
+	});
+}
+
+#[test]
+fn at_the_deadline_of_a_vote_lost_stakes_do_not_count_either() {
+	build_and_execute(|| {
+		let (first, second, workers) = two_runs(4);
+		workers[..3].iter().for_each(|who| vote(who, second, &[true, false, true, true]).expect("a vote"));
+		slash(first, &workers[0]);
+		run_to_deadline(second);
+		assert_eq!((phase(second), included(second)), (Phase::Checkpointing, vec![false, false, true, true]));
+		assert_eq!(round(second).counted().map(|place| place.account.clone()).collect::<Vec<_>>(), workers[1..3]);
+	});
+}
+
 #[test]
 fn what_was_lost_in_another_run_no_longer_counts_when_a_checkpoint_is_adopted() {
 	build_and_execute(|| {
