@@ -42,7 +42,7 @@ pub mod weights;
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
 pub use pallet::*;
-pub use proofs::{Due, QueueRange};
+pub use proofs::Due;
 pub use rate::Activity;
 pub use standing::{Entry, Standing};
 pub use weights::WeightInfo;
@@ -54,11 +54,12 @@ pub const DEFAULT_SLACK: u32 = 4;
 
 #[frame_support::pallet]
 pub mod pallet {
-	use crate::{Activity, Due, Entry, QueueRange, Standing, WeightInfo, MAX_LISTED};
+	use crate::{Activity, Due, Entry, Standing, WeightInfo, MAX_LISTED};
 	use frame_support::pallet_prelude::*;
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{
 		proof::{PendingProof, Proof, ProofKey, ProofSignature, RateView, MAX_PROOFS_PER_HOUR},
+		span::Span,
 		traits::{Clock, Providers, WorkCredits},
 		AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, H256,
 	};
@@ -111,9 +112,9 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Queue<T: Config> = StorageMap<_, Twox64Concat, u64, Due>;
 
-	/// Which indices of [`Queue`] are in use.
+	/// Which numbers of [`Queue`] are in use.
 	#[pallet::storage]
-	pub type QueueBounds<T: Config> = StorageValue<_, QueueRange, ValueQuery>;
+	pub type QueueBounds<T: Config> = StorageValue<_, Span, ValueQuery>;
 
 	/// Accounts something of which is disputed: none of their proofs becomes final.
 	#[pallet::storage]

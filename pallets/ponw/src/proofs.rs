@@ -26,15 +26,6 @@ pub struct Due {
 	pub key: ProofKey,
 }
 
-/// Indices in use of a queue: from `first` up to, but without, `next`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
-pub struct QueueRange {
-	/// Index of the oldest entry.
-	pub first: u64,
-	/// Index of the next entry to come.
-	pub next: u64,
-}
-
 /// All roles: uptime counts for whoever offers any.
 const ROLES: [Role; 4] = [Role::Driver, Role::Worker, Role::Verifier, Role::Predictor];
 
@@ -69,14 +60,14 @@ impl<T: Config> Pallet<T> {
 		let now = Self::now();
 		let mut bounds = QueueBounds::<T>::get();
 		let mut settled = 0u32;
-		while settled < limit && bounds.first < bounds.next {
-			match Queue::<T>::get(bounds.first) {
+		while let Some(number) = bounds.oldest().filter(|_| settled < limit) {
+			match Queue::<T>::get(number) {
 				Some(due) if due.final_at > now => break,
 				Some(due) => Self::pass(due),
 				None => {}
 			}
-			Queue::<T>::remove(bounds.first);
-			bounds.first = bounds.first.saturating_add(1);
+			Queue::<T>::remove(number);
+			bounds.pass();
 			settled = settled.saturating_add(1);
 		}
 		if settled > 0 {
@@ -136,10 +127,7 @@ impl<T: Config> WorkProofs<AccountId> for Pallet<T> {
 		}
 		let final_at = Self::now().saturating_add(ChallengeWindow::<T>::get());
 		Pending::<T>::insert(who, key, Entry { units, final_at: Some(final_at), ..entry });
-		QueueBounds::<T>::mutate(|bounds| {
-			Queue::<T>::insert(bounds.next, Due { final_at, who: who.clone(), key });
-			bounds.next = bounds.next.saturating_add(1);
-		});
+		QueueBounds::<T>::mutate(|bounds| Queue::<T>::insert(bounds.append(), Due { final_at, who: who.clone(), key }));
 		Self::deposit_event(Event::Confirmed { who: who.clone(), key, units, final_at });
 	}
 

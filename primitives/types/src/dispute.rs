@@ -205,6 +205,6 @@ pub struct Terms {
 	pub extension: BlockNumber,
 	/// Least bond that a challenge takes, in planck. The view function `Disputes::bond_against` says what that of a claimant's claims takes.
 	pub bond: Balance,
-	/// Most games that are open against one account at once.
+	/// Most games that are open against one account at once, without those of auditors that were drawn for what they dispute.
 	pub most_games: u32,
 }

@@ -11,6 +11,8 @@ pub mod proof;
 pub mod provider;
 pub mod reward;
 pub mod run;
+pub mod soundness;
+pub mod span;
 pub mod traits;
 
 pub use neuroshard_graph::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32, MAX_LAYERS};

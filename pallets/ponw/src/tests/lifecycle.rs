@@ -1,10 +1,11 @@
 //! From pending to final, and the ways out.
 
-use crate::{mock::*, ChallengeWindow, Error, Event, LastProven, Pending, Queue, QueueBounds, QueueRange};
+use crate::{mock::*, ChallengeWindow, Error, Event, LastProven, Pending, Queue, QueueBounds};
 use frame_support::{assert_noop, assert_ok, traits::Get};
 use neuroshard_types::{
 	proof::{PendingProof, ProofKind},
 	provider::Role,
+	span::Span,
 	traits::WorkProofs,
 };
 
@@ -147,7 +148,7 @@ fn proofs_beyond_a_block_s_share_follow_in_order_and_none_is_lost() {
 		assert_eq!(units(), [1, 2, 3, 4, 5, 6]);
 		run_to(3 + WINDOW);
 		assert_eq!(units(), [1, 2, 3, 4, 5, 6, 7, 8, 100]);
-		assert_eq!(QueueBounds::<Test>::get(), QueueRange { first: 9, next: 9 });
+		assert_eq!(QueueBounds::<Test>::get(), Span { first: 9, next: 9 });
 		assert_eq!(Queue::<Test>::iter().count(), 0);
 	});
 }
