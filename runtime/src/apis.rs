@@ -207,8 +207,8 @@ impl_runtime_apis! {
 	}
 
 	impl crate::invariants::InvariantsApi<Block> for Runtime {
-		fn broken() -> Option<alloc::string::String> {
-			crate::invariants::broken()
+		fn broken() -> neuroshard_types::soundness::Soundness {
+			crate::invariants::soundness()
 		}
 	}
 

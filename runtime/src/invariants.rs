@@ -1,24 +1,46 @@
 //! What must hold of the whole state after every block.
 
 use crate::{AccountId, Balance, Balances, BlockNumber, Dataset, Disputes, Ponw, Rewards, Runtime, Staking, System, Training};
-use alloc::{collections::BTreeMap, format, string::String};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use frame_support::traits::Get;
+use neuroshard_types::soundness::Soundness;
 use sp_runtime::{DispatchError, TryRuntimeError};
 
 sp_api::decl_runtime_apis! {
-	/// Invariants of the whole state, for whoever watches a network: tests, explorers, operators. It reads all of the state, so that it
-	/// takes longer the more there is.
+	/// Invariants of the whole state, for whoever watches a network: tests, explorers, operators.
 	pub trait InvariantsApi {
-		/// The first invariant that does not hold after this block; `None` in a sound chain.
-		fn broken() -> Option<String>;
+		/// The first invariant that does not hold after this block, if there is one. It reads all of the state, so that a state of more than
+		/// [`MAX_ENTRIES`](crate::invariants::MAX_ENTRIES) entries is not checked.
+		fn broken() -> Soundness;
 	}
 }
+
+/// Most entries of a state that is checked in one call: anybody can ask a node for that.
+pub const MAX_ENTRIES: u32 = 20_000;
 
 /// Checks some invariants and names the first that does not hold.
 type Check = fn() -> Result<(), TryRuntimeError>;
 
-/// The first invariant that does not hold.
-pub(crate) fn broken() -> Option<String> {
+/// Whether every invariant holds, unless there is too much to check.
+pub fn soundness() -> Soundness {
+	if has_more_entries_than(MAX_ENTRIES) {
+		return Soundness::TooLarge { limit: MAX_ENTRIES };
+	}
+	broken().map_or(Soundness::Sound, Soundness::Broken)
+}
+
+/// Whether the state has more entries than `limit`. Looks at no more of them than that.
+fn has_more_entries_than(limit: u32) -> bool {
+	let mut key = Vec::new();
+	for _ in 0..=limit {
+		let Some(next) = sp_io::storage::next_key(&key) else { return false };
+		key = next;
+	}
+	true
+}
+
+/// The first invariant that does not hold, however much there is to check.
+pub fn broken() -> Option<String> {
 	let checks: [(&str, Check); 9] = [
 		("balances", money_is_all_there),
 		("staking", Staking::do_try_state),
@@ -73,7 +95,7 @@ fn disputes_hold_proofs() -> Result<(), TryRuntimeError> {
 }
 
 /// Whoever claims something that can be disputed is registered, and withdraws nothing before that is over, nor while it is disputed.
-pub fn claims_keep_their_stakes() -> Result<(), TryRuntimeError> {
+fn claims_keep_their_stakes() -> Result<(), TryRuntimeError> {
 	let period: BlockNumber = pallet_neuro_disputes::GetDisputePeriod::<Runtime>::get();
 	let provider = |who: &AccountId| pallet_neuro_staking::Providers::<Runtime>::get(who);
 	for record in pallet_neuro_training::Records::<Runtime>::iter_values() {

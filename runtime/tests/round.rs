@@ -11,8 +11,8 @@ use neuroshard_graph::{
 	merkle::blake2_256,
 };
 use neuroshard_runtime::{
-	genesis, AccountId, Balances, Dataset, Disputes, Ponw, Rewards, Runtime, RuntimeEvent, RuntimeGenesisConfig, RuntimeOrigin, Staking,
-	System, Timestamp, Training, BLOCK_TIME_MS, NEURO,
+	genesis, invariants, AccountId, Balances, Dataset, Disputes, Ponw, Rewards, Runtime, RuntimeEvent, RuntimeGenesisConfig, RuntimeOrigin,
+	Staking, System, Timestamp, Training, BLOCK_TIME_MS, NEURO,
 };
 use neuroshard_types::{
 	audit::{seal_report, Report},
@@ -77,14 +77,8 @@ fn next_block() {
 }
 
 fn check_invariants() {
-	assert_ok!(pallet_neuro_staking::Pallet::<Runtime>::do_try_state());
-	assert_ok!(pallet_neuro_dataset::Pallet::<Runtime>::do_try_state());
-	assert_ok!(pallet_neuro_training::Pallet::<Runtime>::do_try_state());
-	assert_ok!(pallet_neuro_ponw::Pallet::<Runtime>::do_try_state());
-	assert_ok!(pallet_neuro_rewards::Pallet::<Runtime>::do_try_state());
-	assert_ok!(pallet_neuro_disputes::Pallet::<Runtime>::do_try_state());
-	assert_ok!(neuroshard_runtime::invariants::claims_keep_their_stakes());
-	// What no pallet can see alone: a claim is open for every pending proof, open game and sample of an open audit, and for nothing else;
+	assert_eq!(invariants::broken(), None);
+	// A claim is open for every pending proof, open game and sample of an open audit, and for nothing else;
 	// and every proof that is not confirmed is one of a round under way.
 	for (who, provider) in pallet_neuro_staking::Providers::<Runtime>::iter() {
 		let pending = pallet_neuro_ponw::Pending::<Runtime>::iter_key_prefix(&who).count();

@@ -4,15 +4,17 @@ use crate::Error;
 use neuroshard_types::BlockNumber;
 use neuroshard_worker::chain::ChainClient;
 
-/// The first block up to `last` after which an invariant of the runtime does not hold, in words; nothing if all hold after all of them.
+/// The first block up to `last` after which an invariant of the runtime does not hold, or the state is too large to be checked, in words;
+/// nothing if all hold after all of them.
 ///
 /// # Errors
 /// [`Error::Chain`] if the node does not answer; it must have the state of these blocks.
 pub(crate) async fn first_broken(client: &ChainClient, last: BlockNumber) -> Result<Option<String>, Error> {
 	for number in 0..=last {
 		let at = client.at(client.block_at(number).await?).await?;
-		if let Some(words) = at.broken_invariant().await? {
-			return Ok(Some(format!("after block {number}: {words}")));
+		let soundness = at.soundness().await?;
+		if !soundness.is_sound() {
+			return Ok(Some(format!("after block {number}: {soundness}")));
 		}
 	}
 	Ok(None)

@@ -2,17 +2,18 @@
 
 use super::{client::ChainAt, error::ChainError};
 use codec::DecodeAll;
+use neuroshard_types::soundness::Soundness;
 
 const BROKEN: &str = "InvariantsApi_broken";
 
 impl ChainAt {
-	/// The first invariant that does not hold in the state after this block; nothing in a sound chain.
+	/// Whether every invariant holds in the state after this block.
 	///
 	/// # Errors
 	/// [`ChainError::BadAnswer`] if the runtime answers something else; the node is away, does not know the question, or has discarded the state.
-	pub async fn broken_invariant(&self) -> Result<Option<String>, ChainError> {
+	pub async fn soundness(&self) -> Result<Soundness, ChainError> {
 		let answer: Vec<u8> = self.state_call(BROKEN).await?;
 		let bad = |error: codec::Error| ChainError::BadAnswer { what: BROKEN.into(), reason: error.to_string() };
-		Option::<String>::decode_all(&mut &*answer).map_err(bad)
+		Soundness::decode_all(&mut &*answer).map_err(bad)
 	}
 }
