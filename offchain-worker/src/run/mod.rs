@@ -28,6 +28,7 @@ mod supply;
 mod tasks;
 mod told;
 mod verifier;
+mod wait;
 mod worker;
 
 use std::path::Path;

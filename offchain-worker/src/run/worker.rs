@@ -18,6 +18,7 @@ use super::{
 	tasks::{Effect, Moment, Tasks},
 	told::Told,
 	verifier::{self, Verifier},
+	wait::wait,
 	WorkerError, LEAVE_FILE,
 };
 use crate::{
@@ -28,16 +29,9 @@ use crate::{
 	train::kept::Keeper,
 };
 use neuroshard_types::{run::RunStatus, Balance, BlockNumber, RoundIndex, RunId, H256};
-use std::{
-	path::PathBuf,
-	sync::Arc,
-	time::{Duration, Instant},
-};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-
-/// Pause after a failed task if no new block comes: a chain that stands still is asked again all the same.
-const RETRY: Duration = Duration::from_secs(6);
 
 /// Blocks after which it is looked again whether a dataset is needed.
 const RELEASE: BlockNumber = 100;
@@ -547,14 +541,5 @@ impl Worker {
 		if !error.lacks_dataset() {
 			self.tasks.reporter.update(|status| status.last_error = Some(words));
 		}
-	}
-}
-
-/// Waits for a new block, for some time.
-async fn wait(heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) {
-	tokio::select! {
-		_ = heads.changed() => {},
-		() = stop.cancelled() => {},
-		() = tokio::time::sleep(RETRY) => {},
 	}
 }

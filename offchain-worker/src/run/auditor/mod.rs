@@ -5,33 +5,24 @@
 //! is on disk before it is sealed, and everything else is read from the chain with every block, so that a restart changes nothing.
 
 mod desk;
+mod look;
 mod place;
 mod step;
 
-use super::{observe::Reserves, status::Reporter, told::Told, verifier::verdict, WorkerError, LEAVE_FILE};
+use super::{observe::Reserves, status::Reporter, told::Told, verifier::verdict, wait::wait, WorkerError, LEAVE_FILE};
 use crate::{
-	chain::{ChainAt, ChainClient, ChainError, Heads, Submitter},
+	chain::{ChainClient, ChainError, Heads, Submitter},
 	verify::reports::Note,
 };
 pub(super) use desk::Desk;
-use neuroshard_types::{
-	audit::{AuditPhase, AuditView, Report},
-	provider::{ProviderView, Role},
-	run::RunStatus,
-	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
-};
+use look::{Rules, Seen};
+use neuroshard_types::{audit::Report, AccountId, BlockNumber, RoundIndex, RunId, H256};
 use place::Place;
-use std::{
-	collections::BTreeSet,
-	path::PathBuf,
-	time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, path::PathBuf, time::Instant};
 use step::{answer, is_open, Standing, Step};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Pause after a failure if no new block comes.
-const RETRY: Duration = Duration::from_secs(6);
 /// Blocks until what the chain refused is tried again: every attempt costs a fee.
 const REST: BlockNumber = 100;
 /// The same for what may succeed soon, and has little time: a challenge that the chain may still take, and what the account cannot pay.
@@ -56,33 +47,6 @@ pub(super) struct Auditor {
 	waiting: Option<String>,
 	/// Audited rounds whose reports are on chain, as it was seen last; `None` before the first look.
 	reported: Option<BTreeSet<(RunId, RoundIndex)>>,
-}
-
-/// What genesis has fixed of audits.
-#[derive(Clone, Copy, Default)]
-struct Rules {
-	/// Whether anybody is drawn.
-	audited: bool,
-	/// Challenge window, in blocks.
-	window: BlockNumber,
-}
-
-/// What the chain says of audits.
-struct Seen {
-	now: BlockNumber,
-	rules: Rules,
-	provider: Option<ProviderView>,
-	/// Free balance, in planck.
-	free: Balance,
-	/// What of it must stay for disputes about reports, in planck; zero without the role.
-	reserve: Balance,
-	verifiers: Vec<AccountId>,
-	/// Whether this account is one of them, and was when a block was made that is finalized.
-	held: bool,
-	/// Those of this account, the most urgent first.
-	audits: Vec<AuditView>,
-	/// The same as the finalized block has them; empty if nobody asks for them.
-	finalized: Vec<AuditView>,
 }
 
 impl Auditor {
@@ -118,11 +82,7 @@ impl Auditor {
 				Err(WorkerError::Chain(error @ ChainError::NodeAway { .. })) => tracing::debug!("audits: {error}"),
 				Err(error) => tracing::warn!("audits: {error}"),
 			}
-			tokio::select! {
-				_ = heads.changed() => {},
-				() = tokio::time::sleep(RETRY) => {},
-				() = stop.cancelled() => return,
-			}
+			wait(&mut heads, &stop).await;
 		}
 	}
 
@@ -140,54 +100,6 @@ impl Auditor {
 			Some(step) => self.take(step, &seen, heads).await.map(|()| true),
 			None => Ok(false),
 		}
-	}
-
-	async fn look(&mut self) -> Result<Seen, ChainError> {
-		let heads = self.client.heads().await?;
-		let (at, now) = (self.client.at(heads.best).await?, heads.best.number);
-		let Some(provider) = at.provider(&self.me).await? else {
-			let (rules, verifiers, audits, finalized) = Default::default();
-			return Ok(Seen { now, rules, provider: None, free: 0, reserve: 0, verifiers, held: false, audits, finalized });
-		};
-		let rules = self.rules(&at).await?;
-		let (free, verifiers) = (at.funds(&self.me).await?.free, at.verifiers().await?);
-		let held = verifiers.contains(&self.me)
-			&& (self.place.is_held() || self.client.at(heads.finalized).await?.verifiers().await?.contains(&self.me));
-		let audits = self.audits(&at).await?;
-		let reserve = if provider.info.roles.contains(Role::Verifier) { self.reserve(&at, &audits).await? } else { 0 };
-		let reporting = audits.iter().any(|audit| audit.phase == AuditPhase::Reporting && audit.report.is_none());
-		let finalized = match reporting {
-			true => self.audits(&self.client.at(heads.finalized).await?).await?,
-			false => Vec::new(),
-		};
-		Ok(Seen { now, rules, provider: Some(provider), free, reserve, verifiers, held, audits, finalized })
-	}
-
-	async fn rules(&mut self, at: &ChainAt) -> Result<Rules, ChainError> {
-		if let Some(known) = self.rules {
-			return Ok(known);
-		}
-		let rules = Rules { audited: at.audit_terms().await?.share > 0, window: at.dispute_terms().await?.window };
-		self.rules = Some(rules);
-		Ok(rules)
-	}
-
-	/// What disputes about reports can cost: the most of all runs whose work can be drawn, or was.
-	async fn reserve(&mut self, at: &ChainAt, audits: &[AuditView]) -> Result<Balance, ChainError> {
-		let mut most = 0;
-		for run in at.runs().await? {
-			let Some(view) = at.run(run).await? else { continue };
-			if view.approved && view.status == RunStatus::Active || audits.iter().any(|audit| audit.run == run) {
-				most = most.max(self.reserves.of(at, run, &view.config).await?);
-			}
-		}
-		Ok(most)
-	}
-
-	async fn audits(&self, at: &ChainAt) -> Result<Vec<AuditView>, ChainError> {
-		let mut audits = at.audits_of(&self.me).await?;
-		audits.sort_by_key(|audit| audit.deadline);
-		Ok(audits)
 	}
 
 	/// What to send, the most urgent first.

@@ -9,7 +9,13 @@ use crate::{
 	},
 	run::{plan, status::Status},
 };
-use neuroshard_types::{audit::AuditTerms, dispute::Terms, provider::ProviderStatus, run::RunView, NEURO};
+use neuroshard_types::{
+	audit::{AuditPhase, AuditTerms, AuditView},
+	dispute::Terms,
+	provider::{ProviderStatus, ProviderView},
+	run::RunView,
+	Balance, NEURO,
+};
 use tokio::task::JoinHandle;
 
 const OWN: H256 = H256([5; 32]);

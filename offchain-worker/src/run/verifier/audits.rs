@@ -3,7 +3,7 @@
 use super::{
 	checks::MARGIN,
 	compute::{Haste, Running},
-	Verifier, REST,
+	Verifier,
 };
 use crate::{
 	chain::{disputes, ChainAt, ChainError, Heads},
@@ -22,7 +22,7 @@ impl Verifier {
 	pub(super) async fn next_audit(&self, at: &ChainAt) -> Result<Option<AuditView>, ChainError> {
 		let now = at.block().number;
 		let audits = at.audits_of(&self.me).await?.into_iter();
-		let open = audits.filter(|audit| !self.rests(&self.report_on(audit), now));
+		let open = audits.filter(|audit| !self.failed_claims.contains(&self.report_on(audit), now));
 		let open = open.filter_map(|audit| self.due(&audit, now).map(|until| (until, audit)));
 		Ok(open.min_by_key(|(until, _)| *until).map(|(_, audit)| audit))
 	}
@@ -54,7 +54,7 @@ impl Verifier {
 		let taken = self.audit(at, heads, audit).await;
 		if let Err(error) = &taken {
 			self.desk.note_reach(audit, !error.is_out_of_reach());
-			self.failed_claims.insert(self.report_on(audit), at.block().number.saturating_add(REST));
+			self.failed_claims.note(self.report_on(audit), at.block().number);
 		}
 		taken
 	}

@@ -41,11 +41,6 @@ enum Checked {
 }
 
 impl Verifier {
-	/// Whether what failed about `claim` is not to be tried again yet.
-	pub(super) fn rests(&self, claim: &ClaimId, now: BlockNumber) -> bool {
-		self.failed_claims.get(claim).is_some_and(|until| *until > now)
-	}
-
 	/// The next claim to check. Those whose time is over first come first.
 	pub(super) async fn next_claim(&mut self, at: &ChainAt) -> Result<Option<Due>, WorkerError> {
 		let Some(run) = self.reporter.current().run.filter(|_| self.audit > 0.0) else { return Ok(None) };
@@ -66,7 +61,7 @@ impl Verifier {
 			if let Some(record) = at.record(run, round).await?.filter(is_open) {
 				let until = record.adopted_at.saturating_add(window);
 				let mut open = self.unchecked(run, round, &record);
-				if let Some(claim) = open.find(|claim| !self.rests(claim, now)) {
+				if let Some(claim) = open.find(|claim| !self.failed_claims.contains(claim, now)) {
 					drop(open);
 					self.checked_to = Some((run, done));
 					return Ok(Some(Due { claim, record, until }));

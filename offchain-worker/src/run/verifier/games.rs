@@ -25,8 +25,8 @@ impl Verifier {
 	pub(super) fn tidy(&mut self, games: &[GameId], now: BlockNumber) {
 		self.records.retain(|game, _| games.contains(game));
 		self.resigned.retain(|game, _| games.contains(game));
-		self.failed_games.retain(|_, until| *until > now);
-		self.failed_claims.retain(|_, until| *until > now);
+		self.failed_games.tidy(now);
+		self.failed_claims.tidy(now);
 		// A case is large: it stays only for a game.
 		let is_needed = |claim: &ClaimId| games.iter().any(|(other, _)| other == claim) || self.accusations.contains_key(claim);
 		if self.case.as_ref().is_some_and(|(claim, _)| !is_needed(claim)) {
@@ -41,8 +41,7 @@ impl Verifier {
 		let mut urgent: Option<(GameId, GameView)> = None;
 		for game in games {
 			let side = if game.0.who == self.me { Side::Defender } else { Side::Challenger };
-			let rests = self.failed_games.get(game).is_some_and(|until| *until > at.block().number);
-			if self.keeps_silent(&game.0) || rests {
+			if self.keeps_silent(&game.0) || self.failed_games.contains(game, at.block().number) {
 				continue;
 			}
 			let Some(view) = at.game(&game.0, &game.1).await? else { continue };

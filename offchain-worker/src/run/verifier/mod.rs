@@ -12,10 +12,11 @@ mod compute;
 #[cfg(any(feature = "faults", test))]
 mod faults;
 mod games;
+mod rests;
 #[cfg(test)]
 mod tests;
 
-use super::{auditor::Desk, content::Content, peers::Book, status::Reporter, supply::Cached, WorkerError};
+use super::{auditor::Desk, content::Content, peers::Book, status::Reporter, supply::Cached, wait::wait, WorkerError};
 use crate::{
 	chain::{ChainClient, Heads, Submitter},
 	verify::{case::Case, ledger::Ledger, record::Record},
@@ -27,14 +28,13 @@ use neuroshard_types::{
 	dispute::{ClaimId, OuterJob},
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use rests::Rests;
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 use tokio::sync::{watch, Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Blocks after which a game or claim that failed here is tried again.
 const REST: BlockNumber = 3;
-/// Pause after a failure if no new block comes.
-const RETRY: Duration = Duration::from_secs(6);
 
 /// A game by claim and challenger.
 type GameId = (ClaimId, AccountId);
@@ -84,9 +84,8 @@ pub(super) struct Verifier {
 	records: BTreeMap<GameId, (Record, usize)>,
 	/// Games, and how many extrinsics they had, in which this side has nothing to say.
 	resigned: BTreeMap<GameId, usize>,
-	/// Games and claims that failed here, and the first block in which they are tried again: the others must not wait for them.
-	failed_games: BTreeMap<GameId, BlockNumber>,
-	failed_claims: BTreeMap<ClaimId, BlockNumber>,
+	failed_games: Rests<GameId>,
+	failed_claims: Rests<ClaimId>,
 	/// The first round of a run in which a claim may still have to be checked.
 	checked_to: Option<(RunId, RoundIndex)>,
 	/// The outer steps that were recomputed last, and the checkpoint that they give: most participants attest the same.
@@ -118,8 +117,8 @@ impl Verifier {
 			accusations: BTreeMap::new(),
 			records: BTreeMap::new(),
 			resigned: BTreeMap::new(),
-			failed_games: BTreeMap::new(),
-			failed_claims: BTreeMap::new(),
+			failed_games: Rests::new(),
+			failed_claims: Rests::new(),
 			checked_to: None,
 			stepped: None,
 		}
@@ -140,11 +139,7 @@ impl Verifier {
 					self.case = None;
 				}
 			}
-			tokio::select! {
-				_ = heads.changed() => {},
-				() = tokio::time::sleep(RETRY) => {},
-				() = stop.cancelled() => return,
-			}
+			wait(&mut heads, &stop).await;
 		}
 	}
 
@@ -159,7 +154,7 @@ impl Verifier {
 		if let Some((game, view)) = self.our_turn(&at, &games).await? {
 			let played = self.play(&at, heads, game.clone(), view).await;
 			if played.is_err() {
-				self.failed_games.insert(game, now.saturating_add(REST));
+				self.failed_games.note(game, now);
 			}
 			return played.map(|()| true);
 		}
@@ -173,7 +168,7 @@ impl Verifier {
 			Some(due) => {
 				let checked = self.check(&at, heads, &due).await;
 				if checked.is_err() {
-					self.failed_claims.insert(due.claim, now.saturating_add(REST));
+					self.failed_claims.note(due.claim, now);
 				}
 				checked.map(|()| true)
 			}

@@ -93,7 +93,7 @@ async fn a_game_that_was_given_up_or_rests_puts_nothing_off() {
 	let at = bench.verifier.client.now().await.unwrap();
 	let games = [game.clone()];
 	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_some());
-	bench.verifier.failed_games.insert(game.clone(), BlockNumber::MAX);
+	bench.verifier.failed_games.note(game.clone(), BlockNumber::MAX);
 	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_none());
 	bench.verifier.failed_games.clear();
 	// It had nothing to say to these two extrinsics.
