@@ -46,6 +46,7 @@ impl<T: Config> Pallet<T> {
 				let EndedEra { budget, total_points, .. } = Eras::<T>::get(index)?;
 				Some((index, entry.share(budget, total_points)))
 			})
+			.filter(|(_, amount)| *amount > 0)
 			.collect()
 	}
 

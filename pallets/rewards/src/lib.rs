@@ -286,7 +286,7 @@ pub mod pallet {
 			Self::earnings_of(&who)
 		}
 
-		/// Ended eras that `who` can claim, ascending, with their amounts in planck.
+		/// Ended eras in which there is something for `who` to claim, ascending, with the amounts in planck.
 		pub fn claimable_eras(who: AccountId) -> Vec<(EraIndex, Balance)> {
 			Self::claimable_eras_of(&who)
 		}

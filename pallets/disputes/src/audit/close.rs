@@ -53,7 +53,9 @@ impl<T: Config> Pallet<T> {
 
 	/// Pays, notes who has not worked, and forgets the audit.
 	fn close(claim: &ClaimId, audit: Audit) {
-		let (paid, mut missed) = (audit.paid(), audit.missed());
+		let (mut paid, mut missed) = (audit.paid(), audit.missed());
+		// Who has been condemned meanwhile has lost all that was pending.
+		paid.retain(|auditor| T::Providers::slashable(auditor) > 0);
 		// Who proves the work false before the sampled step may have no sample: a state that is not finite is none.
 		if T::Claims::is_condemned(claim) {
 			missed.clear();

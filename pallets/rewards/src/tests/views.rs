@@ -50,6 +50,16 @@ fn claimable_eras_are_listed_with_what_a_claim_mints() {
 }
 
 #[test]
+fn an_era_that_brings_nothing_is_not_listed() {
+	build_and_execute(|| {
+		bond(&ALICE, 0, 0);
+		work(&ALICE, 1);
+		run_to_era(1);
+		assert_eq!(Rewards::claimable_eras(ALICE), vec![]);
+	});
+}
+
+#[test]
 fn an_expired_era_is_not_listed() {
 	build_and_execute(|| {
 		work(&ALICE, 1);

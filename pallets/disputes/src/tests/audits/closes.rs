@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::MISSED_POINTS;
+use neuroshard_types::traits::{Providers, SlashTo};
 
 #[test]
 fn equal_samples_are_paid_when_nobody_can_dispute_them_any_more() {
@@ -15,6 +16,20 @@ fn equal_samples_are_paid_when_nobody_can_dispute_them_any_more() {
 		assert_eq!(credits(), auditors.clone().map(|who| (who, UNITS)));
 		assert_eq!(auditors.map(|who| Successes::get()[&who]), [1, 1]);
 		assert_eq!(Disputes::verifiers().len(), 3);
+		assert_forgotten();
+	});
+}
+
+#[test]
+fn who_was_condemned_meanwhile_is_not_paid() {
+	build_and_execute(|| {
+		let (_, auditors) = drawn();
+		report_both(&auditors, [truth(), truth()]);
+		let [fallen, standing] = auditors;
+		MockProviders::slash(&fallen, MockProviders::slashable(&fallen), SlashTo::Burn);
+		run_to(31);
+		assert_eq!(closed(), [(HONEST, vec![standing.clone()], vec![])]);
+		assert_eq!(credits(), [(standing, UNITS)]);
 		assert_forgotten();
 	});
 }
