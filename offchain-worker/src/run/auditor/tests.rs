@@ -157,7 +157,7 @@ async fn an_account_that_cannot_pay_for_disputes_resigns_seals_what_it_was_drawn
 	assert_eq!(bench.sent(&audits::resign()).await, 1);
 	let waiting = |status: &Status| status.audits.waiting.clone();
 	let mut status = bench.reporter.subscribe();
-	let words = waiting(&*status.wait_for(|status| waiting(status).is_some()).await.unwrap()).unwrap();
+	let words = waiting(&status.wait_for(|status| waiting(status).is_some()).await.unwrap()).unwrap();
 	assert!(words.contains("send this account 0.000001 NEURO"), "{words}");
 	bench.node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
 	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
