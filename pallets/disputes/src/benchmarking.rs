@@ -2,8 +2,8 @@
 //! executed by one function of `graph`, whoever calls it.
 
 use crate::{
-	clocks, AuditShare, Audits, Call, Clock, Config, Extension, Fallen, Games, Noted, Pallet, Span, SweptTo, Undrawn, UndrawnSpan,
-	Verifier, Verifiers,
+	clocks, AuditShare, Audits, Call, Clock, Config, Extension, Fallen, Games, Noted, Pallet, SweptTo, Undrawn, UndrawnSpan, Verifier,
+	Verifiers,
 };
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
@@ -14,6 +14,7 @@ use neuroshard_types::{
 	audit::{seal_report, Report},
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
 	run::{PhaseDurations, RunConfig, Work},
+	span::Span,
 	AccountId, Balance, ModelConfig, RoundIndex, TrainConfig, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use sp_runtime::Permill;
@@ -239,6 +240,20 @@ mod benchmarks {
 		_(RawOrigin::Signed(who.clone()));
 
 		assert!(!Pallet::<T>::list_verifiers().contains(&who));
+	}
+
+	/// The last one on the list is looked at.
+	#[benchmark]
+	fn sweep() {
+		verifiers::<T>(512);
+		frame_system::Pallet::<T>::set_block_number(511u32.into());
+
+		#[block]
+		{
+			Pallet::<T>::sweep();
+		}
+
+		assert_eq!(Verifiers::<T>::get().len(), 512);
 	}
 
 	/// The partner has sealed.

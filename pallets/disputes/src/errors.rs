@@ -58,7 +58,8 @@ mod errors {
 		NotVerifier,
 		/// The account is enrolled, or has left the list less than two epochs ago. Wait for two epochs then.
 		AlreadyEnrolled,
-		/// There are as many verifiers as there can be. Try again when one has left: the view function `verifiers` lists them.
+		/// There are as many verifiers as there can be. Try again when one has left: the view function `verifiers` lists them. Who is active no
+		/// more leaves by itself, and its place is free two epochs later.
 		TooManyVerifiers,
 		/// The account is not enrolled, or has resigned already.
 		NotEnrolled,

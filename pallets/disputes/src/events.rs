@@ -80,7 +80,8 @@ mod events {
 			/// The account.
 			who: AccountId,
 		},
-		/// As if the account had resigned: it did not do what it was drawn for, or something that it claimed fell. It can enroll again.
+		/// As if the account had resigned: it did not do what it was drawn for, something that it claimed fell, or it is no active verifier any
+		/// more. It can enroll again.
 		VerifierDropped {
 			/// The account.
 			who: AccountId,

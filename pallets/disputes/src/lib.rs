@@ -70,7 +70,7 @@ mod types;
 mod views;
 pub mod weights;
 
-pub use audit::{Audit, Noted, Part, Span, Verifier, EPOCHS, MISSED_POINTS};
+pub use audit::{Audit, Noted, Part, Verifier, EPOCHS, MISSED_POINTS};
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
@@ -90,7 +90,7 @@ pub const MAX_LISTED: u32 = 1_000;
 #[allow(clippy::large_enum_variant, reason = "calls are what they carry")]
 pub mod pallet {
 	use crate::{
-		audit::{time_needed, Audit, Noted, Span, Verifier},
+		audit::{time_needed, Audit, Noted, Verifier},
 		longest_game, Carriers, Docket, Game, Load, WeightInfo,
 	};
 	use alloc::vec::Vec;
@@ -105,6 +105,7 @@ pub mod pallet {
 		audit::{AuditClaim, AuditTerms, AuditView, Report, MAX_VERIFIERS},
 		dispute::{ClaimId, ClaimKind, Claims, Decision, GameView, MoveKind, Terms},
 		run::Work,
+		span::Span,
 		traits::{Providers, WorkCredits},
 		AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 	};
@@ -276,6 +277,16 @@ pub mod pallet {
 		/// Ends games whose time is over, or whose claim has fallen; then closes audits, and draws those of one round.
 		fn on_initialize(_: BlockNumberFor<T>) -> Weight {
 			Self::end_due().saturating_add(Self::close_due()).saturating_add(Self::draw_due())
+		}
+
+		/// Looks whether one of the verifiers is active no more.
+		fn on_idle(_: BlockNumberFor<T>, remaining: Weight) -> Weight {
+			let weight = T::WeightInfo::sweep();
+			if weight.any_gt(remaining) {
+				return Weight::zero();
+			}
+			Self::sweep();
+			weight
 		}
 
 		fn integrity_test() {

@@ -34,6 +34,8 @@ pub trait WeightInfo {
 	fn enroll() -> Weight;
 	/// `resign`, the list of verifiers being full.
 	fn resign() -> Weight;
+	/// Looking at one verifier, which is active no more, the list being full.
+	fn sweep() -> Weight;
 	/// `seal_audit`.
 	fn seal_audit() -> Weight;
 	/// `report_audit`, the work being excluded.
@@ -153,6 +155,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn resign() -> Weight {
 		SMALL.saturating_add(LIST).saturating_add(Self::db(2, 1))
 	}
+	// Reads: verifiers twice, provider, epoch. Writes: verifiers.
+	fn sweep() -> Weight {
+		SMALL.saturating_add(LIST.saturating_mul(2)).saturating_add(Self::db(4, 1))
+	}
 	// Reads: auditor, audit, time for reporting. Writes: audit.
 	fn seal_audit() -> Weight {
 		SMALL.saturating_add(Self::db(3, 1))
@@ -182,10 +188,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn close_idle() -> Weight {
 		micros(5).saturating_add(Self::db(3, 1))
 	}
-	// Reads: entry, audit, three dockets, record; for each auditor provider four times, epoch, verifiers, rates, era, points, total. Writes: entry,
+	// Reads: entry, audit, three dockets, record; for each auditor provider five times, epoch, verifiers, rates, era, points, total. Writes: entry,
 	// audit; for each auditor itself, provider twice, verifiers, points, total.
 	fn close() -> Weight {
-		SMALL.saturating_add(RECORD).saturating_add(LIST.saturating_mul(2)).saturating_add(Self::db(6 + 2 * 10, 2 + 2 * 6))
+		SMALL.saturating_add(RECORD).saturating_add(LIST.saturating_mul(2)).saturating_add(Self::db(6 + 2 * 11, 2 + 2 * 6))
 	}
 }
 
@@ -222,6 +228,9 @@ impl WeightInfo for () {
 		LIST
 	}
 	fn resign() -> Weight {
+		LIST
+	}
+	fn sweep() -> Weight {
 		LIST
 	}
 	fn seal_audit() -> Weight {

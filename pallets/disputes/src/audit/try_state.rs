@@ -1,12 +1,12 @@
 //! Invariants of what is stored of audits.
 
-use super::Span;
 use crate::{Audits, Closings, ClosingsSpan, Config, Drawn, Pallet, Undrawn, UndrawnSpan, Verifiers};
 use alloc::{collections::BTreeMap, vec::Vec};
 use frame_support::ensure;
 use neuroshard_types::{
 	audit::Report,
 	dispute::{ClaimId, ClaimKind},
+	span::Span,
 	AccountId,
 };
 use sp_runtime::TryRuntimeError;

@@ -45,34 +45,6 @@ pub struct Noted {
 	pub epoch: u64,
 }
 
-/// Numbers in use of a queue: from `first` up to, but without, `next`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
-pub struct Span {
-	/// Number of the oldest entry.
-	pub first: u64,
-	/// Number of the next entry to come.
-	pub next: u64,
-}
-
-impl Span {
-	/// Adds an entry and returns its number.
-	pub fn append(&mut self) -> u64 {
-		let number = self.next;
-		self.next = number.saturating_add(1);
-		number
-	}
-
-	/// Number of the oldest entry, if there is any.
-	pub fn oldest(&self) -> Option<u64> {
-		(self.first < self.next).then_some(self.first)
-	}
-
-	/// Takes the oldest entry out.
-	pub fn pass(&mut self) {
-		self.first = self.first.saturating_add(1).min(self.next);
-	}
-}
-
 /// What one auditor has done.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Part {

@@ -38,6 +38,18 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
+	/// Has a verifier leave the list if it is active no more. Another one is looked at in every block, so that all of them are within as many
+	/// blocks as there are.
+	pub(crate) fn sweep() {
+		let verifiers = Verifiers::<T>::get();
+		let number = usize::try_from(Self::now()).unwrap_or_default();
+		let place = number.checked_rem(verifiers.len()).unwrap_or_default();
+		let enrolled = verifiers.get(place).filter(|verifier| verifier.until.is_none());
+		if let Some(Verifier { account, .. }) = enrolled.filter(|verifier| !T::Providers::is_active(&verifier.account, Role::Verifier)) {
+			Self::drop_verifier(account);
+		}
+	}
+
 	/// Whether `who` was enrolled, and is not any more.
 	fn strike(who: &AccountId) -> bool {
 		let mut verifiers = Verifiers::<T>::get();

@@ -25,7 +25,7 @@ fn an_opened_game_holds_the_bond_and_waits_for_the_defender() {
 		let GameView { position, turn, deadline: shown, reserve, moves, bond } = Disputes::game(claim.clone(), ALICE).expect("a game");
 		assert!(matches!(position, Position::Steps { first: 2, count: 2, .. }));
 		assert_eq!((turn, shown, reserve, moves, bond), (Side::Defender, deadline, CLOCK, vec![4], BOND));
-		assert_eq!(Held::get().into_iter().collect::<Vec<_>>(), [claim.who.clone()]);
+		assert_eq!(Held::get(), [claim.who.clone()].into());
 		for who in [&ALICE, &LIAR] {
 			assert_eq!(Disputes::games_of(who.clone()), [(claim.clone(), ALICE)]);
 		}

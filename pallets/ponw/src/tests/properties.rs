@@ -101,7 +101,9 @@ proptest! {
 				check_invariants();
 			}
 			// Every dispute ends, and every proof is confirmed, or voided.
-			[ALICE, BOB].iter().for_each(|who| Ponw::release(who));
+			for who in [ALICE, BOB] {
+				Ponw::release(&who);
+			}
 			for (who, key, entry) in Pending::<Test>::iter().collect::<Vec<_>>() {
 				if entry.final_at.is_none() {
 					Ponw::void(&who, key);
