@@ -17,8 +17,8 @@
 //! documentation says when a key is used up. Uptime proofs are the only call: at most one per account and hour, for
 //! reputation and nothing else. What a proof pays comes from `confirm`, never from the proof.
 //!
-//! Nothing grows without bound: a proof in its challenge window is stored once and at most 120 are accepted per account and
-//! hour; what guards against replays is one number per (run, account), forgotten when the run is finished; an account's rate is
+//! What is stored is bounded by time: at most 120 proofs are accepted per account and hour, and each is stored until it ends, which is
+//! when its challenge window is over, or the last of the games whose bonds pay for its waiting; what guards against replays is one number per (run, account), forgotten when the run is finished; an account's rate is
 //! forgotten when it has been silent for longer than any of its proofs could be used again.
 #![cfg_attr(not(feature = "std"), no_std)]
 

@@ -38,8 +38,8 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// Has a verifier leave the list if it is active no more. Another one is looked at in every block, so that all of them are within as many
-	/// blocks as there are.
+	/// Has a verifier leave the list if it is active no more. Another one is looked at in every block that has room, so that on a list that
+	/// stays as it is, with room in every block, all of them are within as many blocks as there are.
 	pub(crate) fn sweep() {
 		let verifiers = Verifiers::<T>::get();
 		let number = usize::try_from(Self::now()).unwrap_or_default();
