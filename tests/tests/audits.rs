@@ -2,7 +2,8 @@
 
 mod common;
 
-use neuroshard_e2e::{AuditSummary, Cheat};
+use neuroshard_e2e::{AuditSummary, Cheat, DisputeSummary};
+use neuroshard_types::dispute::ClaimKind;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_is_drawn_finds_false_work_and_false_samples_and_is_paid_for_it() {
@@ -20,6 +21,10 @@ async fn whoever_is_drawn_finds_false_work_and_false_samples_and_is_paid_for_it(
 		let audit = summary.audits.iter().filter(|audit| audit.round == dispute.claim.round).find(about).unwrap();
 		assert!(drawn_for(audit, winner) && winner != cheater.who, "{dispute:?} about {audit:?}");
 	}
+	// A false sample differs from the right one: its auditor disputes that, and loses.
+	let honest = |who: &str| summary.cheaters.iter().all(|cheater| cheater.who != who);
+	let defended = |dispute: &&DisputeSummary| dispute.claim.kind == ClaimKind::Audit && honest(&dispute.claim.who);
+	assert!(summary.disputes.iter().filter(defended).any(|dispute| dispute.receiver.as_ref() == Some(&dispute.claim.who)));
 	let paid = summary.audits.iter().flat_map(|audit| &audit.auditors).filter(|auditor| auditor.outcome == "paid");
 	assert!(paid.count() > 0, "{:?}", summary.audits);
 }
