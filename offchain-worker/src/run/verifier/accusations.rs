@@ -1,7 +1,7 @@
 //! Claims that were found false and are not disputed yet: for want of money, of a node, or of room in its pool or among the disputes of an
 //! account. They are kept until the chain takes the challenge, refuses it for good, or nobody can dispute them any more.
 
-use super::{compute::Haste, Verifier, REST};
+use super::{compute::Haste, latest, Verifier, REST};
 use crate::{
 	chain::{Call, ChainAt, ChainError, Heads, Neuro},
 	run::WorkerError,
@@ -59,7 +59,7 @@ impl Verifier {
 		}
 		accusation.from = now.saturating_add(REST);
 		let (call, until) = (accusation.call.clone(), accusation.until);
-		let sent = self.unless_urgent(heads, Haste::Check, async { Ok(self.submitter.submit_urgent(call).await) }).await?;
+		let sent = self.unless_urgent(heads.clone(), Haste::Check, async { Ok(self.submitter.submit_urgent(call).await) }).await?;
 		let finding = match sent {
 			// Put off. It may get into a block nevertheless, and is then found open.
 			None => return Ok(()),
@@ -70,7 +70,12 @@ impl Verifier {
 					tracing::warn!("the challenge was refused: {error}");
 					finding
 				}
-				None => return Err(error.into()),
+				None => {
+					if let Some(accusation) = self.accusations.get_mut(&claim) {
+						accusation.from = latest(&heads, now).saturating_add(REST);
+					}
+					return Err(error.into());
+				}
 			},
 		};
 		self.accusations.remove(&claim);

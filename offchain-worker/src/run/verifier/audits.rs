@@ -3,11 +3,12 @@
 use super::{
 	checks::MARGIN,
 	compute::{Haste, Running},
-	Verifier,
+	games::FETCHING,
+	latest, Verifier,
 };
 use crate::{
 	chain::{disputes, ChainAt, ChainError, Heads},
-	run::WorkerError,
+	run::{content::within, WorkerError},
 	verify::ledger::Finding,
 };
 use neuroshard_types::{
@@ -30,9 +31,8 @@ impl Verifier {
 	/// The block until which there is something to do for an audit, if there is: its sample is missing, or the work is to be disputed, and a
 	/// restart or an empty account has kept that from happening.
 	fn due(&self, audit: &AuditView, now: BlockNumber) -> Option<BlockNumber> {
-		let sealing = audit.phase == AuditPhase::Sealing && audit.sealed.is_none() && now < audit.deadline;
 		if self.desk.note_of(audit).is_none() {
-			return sealing.then_some(audit.deadline);
+			return is_sealing(audit, now).then_some(audit.deadline);
 		}
 		let disputable = now.saturating_add(MARGIN) < audit.closes_at;
 		(disputable && self.ledger.finding(&audited(audit)).is_none() && !self.accusations.contains_key(&audited(audit)))
@@ -51,10 +51,12 @@ impl Verifier {
 			self.desk.note_sample(audit, Some(sample), at.block().number)?;
 			return self.note(audited(audit), Finding::Unknown, audit.closes_at, at.block().number);
 		}
-		let taken = self.audit(at, heads, audit).await;
+		let taken = self.audit(at, heads.clone(), audit).await;
 		if let Err(error) = &taken {
 			self.desk.note_reach(audit, !error.is_out_of_reach());
-			self.failed_claims.note(self.report_on(audit), at.block().number);
+			let now = latest(&heads, at.block().number);
+			let until = if is_sealing(audit, now) { audit.deadline } else { audit.closes_at };
+			self.failed_claims.note(self.report_on(audit), now, until);
 		}
 		taken
 	}
@@ -64,7 +66,8 @@ impl Verifier {
 		let held = self.take_case(&claim);
 		let auditing = async {
 			let Some(record) = at.record(run, round).await? else { return Err(gone(audit)) };
-			let Some(case) = self.case_of(at, &claim, held).await? else { return Err(gone(audit)) };
+			let case = within(FETCHING, "what is audited", self.case_of(at, &claim, held)).await??;
+			let Some(case) = case else { return Err(gone(audit)) };
 			self.desk.note_reach(audit, true);
 			let work = self.revealed(&record, &claim, at).await?;
 			tracing::info!(round, subject = %claim.who, step, "auditing");
@@ -73,7 +76,8 @@ impl Verifier {
 			Ok((case, work, doubt, sample))
 		};
 		// Put off.
-		let Some((case, work, doubt, sample)) = self.unless_urgent(heads, Haste::Audit, auditing).await? else { return Ok(()) };
+		let haste = Haste::Audit { until: if is_sealing(audit, at.block().number) { audit.deadline } else { 0 } };
+		let Some((case, work, doubt, sample)) = self.unless_urgent(heads, haste, auditing).await? else { return Ok(()) };
 		self.desk.note_sample(audit, sample, at.block().number)?;
 		let finding = match (work, doubt) {
 			(None, _) => Finding::Unknown,
@@ -91,6 +95,11 @@ impl Verifier {
 		self.found(finding);
 		self.note(claim, finding, audit.closes_at, at.block().number)
 	}
+}
+
+/// Whether a sample that is computed now can be sealed yet.
+fn is_sealing(audit: &AuditView, now: BlockNumber) -> bool {
+	audit.phase == AuditPhase::Sealing && audit.sealed.is_none() && now < audit.deadline
 }
 
 /// The claim that is audited.

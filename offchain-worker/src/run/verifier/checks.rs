@@ -27,7 +27,7 @@ pub(super) struct Due {
 	/// Of its round.
 	record: RoundRecord,
 	/// First block in which it cannot be disputed any more.
-	until: BlockNumber,
+	pub(super) until: BlockNumber,
 }
 
 /// What came of a check.

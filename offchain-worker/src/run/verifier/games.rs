@@ -1,6 +1,6 @@
 //! Games: whose turn it is, what was posted, and this account's moves.
 
-use super::{compute::Running, GameId, Verifier};
+use super::{compute::Running, GameId, MoveId, Verifier};
 use crate::{
 	chain::{disputes, BlockId, ChainAt, ChainError, Heads},
 	run::{content::within, WorkerError},
@@ -18,14 +18,14 @@ use std::{collections::BTreeSet, time::Duration};
 use tokio::sync::watch;
 
 /// Longest wait in one attempt for what a claim is judged by.
-const FETCHING: Duration = Duration::from_secs(120);
+pub(super) const FETCHING: Duration = Duration::from_secs(120);
 
 impl Verifier {
 	/// Forgets what belongs to no open game, and what has rested long enough.
 	pub(super) fn tidy(&mut self, games: &[GameId], now: BlockNumber) {
 		self.records.retain(|game, _| games.contains(game));
 		self.resigned.retain(|game, _| games.contains(game));
-		self.failed_games.tidy(now);
+		self.failed_moves.tidy(now);
 		self.failed_claims.tidy(now);
 		// A case is large: it stays only for a game.
 		let is_needed = |claim: &ClaimId| games.iter().any(|(other, _)| other == claim) || self.accusations.contains_key(claim);
@@ -36,21 +36,24 @@ impl Verifier {
 		self.reporter.update(|status| status.disputes.open = open);
 	}
 
-	/// The game of these in which this account has to move first.
+	/// The game of these in which this account has to move first. One in which that failed rests.
 	pub(super) async fn our_turn(&self, at: &ChainAt, games: &[GameId]) -> Result<Option<(GameId, GameView)>, ChainError> {
-		let mut urgent: Option<(GameId, GameView)> = None;
-		for game in games {
+		let mut turns = self.our_turns(at, games).await?;
+		turns.retain(|(game, view)| !self.failed_moves.contains(&move_of(game, view), at.block().number));
+		Ok(turns.into_iter().min_by_key(|(_, view)| view.deadline))
+	}
+
+	/// All games of these in which this account has to move, and has something to say.
+	pub(super) async fn our_turns(&self, at: &ChainAt, games: &[GameId]) -> Result<Vec<(GameId, GameView)>, ChainError> {
+		let mut turns = Vec::new();
+		for game in games.iter().filter(|(claim, _)| !self.keeps_silent(claim)) {
 			let side = if game.0.who == self.me { Side::Defender } else { Side::Challenger };
-			if self.keeps_silent(&game.0) || self.failed_games.contains(game, at.block().number) {
-				continue;
-			}
 			let Some(view) = at.game(&game.0, &game.1).await? else { continue };
-			let ours = view.turn == side && self.resigned.get(game) != Some(&view.moves.len());
-			if ours && urgent.as_ref().is_none_or(|(_, other)| view.deadline < other.deadline) {
-				urgent = Some((game.clone(), view));
+			if view.turn == side && self.resigned.get(game) != Some(&view.moves.len()) {
+				turns.push((game.clone(), view));
 			}
 		}
-		Ok(urgent)
+		Ok(turns)
 	}
 
 	/// Whether this worker lets a claim of its own fall without a word, on purpose.
@@ -151,4 +154,9 @@ impl Verifier {
 		self.records.insert(game.clone(), (record, view.moves.len()));
 		Ok(())
 	}
+}
+
+/// The move that is due in a game.
+pub(super) fn move_of(game: &GameId, view: &GameView) -> MoveId {
+	(game.clone(), view.moves.len())
 }

@@ -2,7 +2,8 @@
 //!
 //! Whose turn it is and what may still be disputed is read from the chain with every block, so that a restart in the middle of a game needs
 //! nothing from before. What was checked is in the [`Ledger`]. Moves come before audits, and these before checks: what is under way is put off
-//! for what comes before it.
+//! for what comes before it. But an audit that has begun is finished first if the moves have time enough: whoever is audited could keep its
+//! auditors from it by games otherwise.
 
 mod accusations;
 mod audits;
@@ -35,9 +36,13 @@ use tokio_util::sync::CancellationToken;
 
 /// Blocks after which a game or claim that failed here is tried again.
 const REST: BlockNumber = 3;
+/// The same after several failures: somewhat longer than the slowest failure takes, so that something else gets its turn.
+const LONGEST_REST: BlockNumber = 48;
 
 /// A game by claim and challenger.
 type GameId = (ClaimId, AccountId);
+/// A move by its game and how many extrinsics that had before.
+type MoveId = (GameId, usize);
 
 /// What the verifier works with.
 pub(super) struct Parts<'a> {
@@ -84,7 +89,7 @@ pub(super) struct Verifier {
 	records: BTreeMap<GameId, (Record, usize)>,
 	/// Games, and how many extrinsics they had, in which this side has nothing to say.
 	resigned: BTreeMap<GameId, usize>,
-	failed_games: Rests<GameId>,
+	failed_moves: Rests<MoveId>,
 	failed_claims: Rests<ClaimId>,
 	/// The first round of a run in which a claim may still have to be checked.
 	checked_to: Option<(RunId, RoundIndex)>,
@@ -117,7 +122,7 @@ impl Verifier {
 			accusations: BTreeMap::new(),
 			records: BTreeMap::new(),
 			resigned: BTreeMap::new(),
-			failed_games: Rests::new(),
+			failed_moves: Rests::new(),
 			failed_claims: Rests::new(),
 			checked_to: None,
 			stepped: None,
@@ -152,9 +157,10 @@ impl Verifier {
 		let (games, now) = (at.games_of(&self.me).await?, at.block().number);
 		self.tidy(&games, now);
 		if let Some((game, view)) = self.our_turn(&at, &games).await? {
-			let played = self.play(&at, heads, game.clone(), view).await;
+			let (failed, deadline) = (games::move_of(&game, &view), view.deadline);
+			let played = self.play(&at, heads.clone(), game, view).await;
 			if played.is_err() {
-				self.failed_games.note(game, now);
+				self.failed_moves.note(failed, latest(&heads, now), deadline);
 			}
 			return played.map(|()| true);
 		}
@@ -166,13 +172,18 @@ impl Verifier {
 		}
 		match self.next_claim(&at).await? {
 			Some(due) => {
-				let checked = self.check(&at, heads, &due).await;
+				let checked = self.check(&at, heads.clone(), &due).await;
 				if checked.is_err() {
-					self.failed_claims.note(due.claim, now);
+					self.failed_claims.note(due.claim, latest(&heads, now), due.until);
 				}
 				checked.map(|()| true)
 			}
 			None => Ok(false),
 		}
 	}
+}
+
+/// The best block as far as it is known here, after an attempt that began at block `begun`.
+fn latest(heads: &watch::Receiver<Heads>, begun: BlockNumber) -> BlockNumber {
+	heads.borrow().best.number.max(begun)
 }

@@ -17,7 +17,7 @@ use crate::{
 use neuroshard_graph::game::{Position, Side};
 use neuroshard_types::{
 	audit::AuditView,
-	dispute::{ClaimKind, GameView},
+	dispute::{ClaimKind, GameView, Terms},
 	Balance, NEURO,
 };
 use std::sync::atomic::Ordering;
@@ -36,6 +36,7 @@ impl Bench {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate }).await;
 		node.answer("Disputes", "games_of", &Vec::<GameId>::new());
 		node.answer("Disputes", "audits_of", &Vec::<AuditView>::new());
+		node.answer("Disputes", "terms", &Terms { window: 30, clock: 5, extension: 100, bond: NEURO, most_games: 32 });
 		let (base, stop) = (tempfile::tempdir().unwrap(), CancellationToken::new());
 		let store = Store::open(&base.path().join("store"), 1 << 24).unwrap();
 		let keys = keypair_from_secret(&mut [1; 32]).unwrap();
@@ -62,11 +63,16 @@ impl Bench {
 	/// Has this account be challenger in a game about `claim`, in which it has to move.
 	fn open_game(&self, claim: &ClaimId) -> GameId {
 		let game = (claim.clone(), self.verifier.me.clone());
-		let position = Position::Checkpoints { count: 3 };
-		let view = GameView { position, turn: Side::Challenger, deadline: 99, reserve: 9, moves: vec![1, 2], bond: NEURO };
 		self.node.answer("Disputes", "games_of", &vec![game.clone()]);
-		self.node.answer("Disputes", "game", &Some(view));
+		self.deadline(99);
 		game
+	}
+
+	/// Has the move of every game be due by this block.
+	fn deadline(&self, deadline: BlockNumber) {
+		let position = Position::Checkpoints { count: 3 };
+		let view = GameView { position, turn: Side::Challenger, deadline, reserve: 9, moves: vec![1, 2], bond: NEURO };
+		self.node.answer("Disputes", "game", &Some(view));
 	}
 }
 
@@ -81,9 +87,74 @@ async fn downloads_and_computations_are_put_off_for_a_move_that_is_due() {
 	let done = bench.verifier.unless_urgent(bench.heads(), Haste::Check, async { Ok(7) }).await.unwrap();
 	assert_eq!(done, Some(7));
 	bench.open_game(&claim(0));
-	for haste in [Haste::Check, Haste::Audit] {
+	for haste in [Haste::Check, Haste::Audit { until: 0 }] {
 		assert!(bench.verifier.unless_urgent(bench.heads(), haste, never()).await.unwrap().is_none());
 	}
+}
+
+/// Heads of which the best one has this number.
+fn heads_at(number: BlockNumber) -> (watch::Sender<Heads>, watch::Receiver<Heads>) {
+	let mut heads = Heads::default();
+	heads.best.number = number;
+	watch::channel(heads)
+}
+
+#[tokio::test]
+async fn a_rest_begins_when_an_attempt_has_failed_however_long_that_took() {
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	let game = bench.open_game(&claim(0));
+	bench.node.answer("Staking", "peers", &Vec::<(AccountId, Vec<u8>, Vec<Vec<u8>>)>::new());
+	// Nobody answers what the claim is.
+	let (_chain, heads) = heads_at(90);
+	bench.verifier.turn(heads).await.unwrap_err();
+	let resting: Vec<_> = (89..99).filter(|now| bench.verifier.failed_moves.contains(&(game.clone(), 2), *now)).collect();
+	assert_eq!(resting, [89, 90, 91, 92]);
+}
+
+#[tokio::test]
+async fn another_game_is_played_while_one_that_failed_rests() {
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	let failed = bench.open_game(&claim(0));
+	let other = (claim(1), failed.1.clone());
+	let games = [failed.clone(), other.clone()];
+	let at = bench.verifier.client.now().await.unwrap();
+	let next = async |bench: &Bench| bench.verifier.our_turn(&at, &games).await.unwrap().unwrap().0;
+	assert_eq!(next(&bench).await, failed);
+	bench.verifier.failed_moves.note((failed, 2), at.block().number, 99);
+	assert_eq!(next(&bench).await, other);
+}
+
+#[tokio::test]
+async fn a_move_that_has_failed_throws_no_work_away_until_shortly_before_its_deadline() {
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	let game = bench.open_game(&claim(0));
+	bench.deadline(10_000);
+	let urgent = async |bench: &Bench| bench.verifier.urgent_moves(&bench.verifier.client.now().await.unwrap()).await.unwrap().len();
+	assert_eq!(urgent(&bench).await, 1);
+	bench.verifier.failed_moves.note((game.clone(), 2), 0, 10_000);
+	while bench.verifier.client.now().await.unwrap().block().number < 5 {}
+	let at = bench.verifier.client.now().await.unwrap();
+	assert!(bench.verifier.our_turn(&at, std::slice::from_ref(&game)).await.unwrap().is_some(), "it has rested");
+	assert_eq!(urgent(&bench).await, 0);
+	bench.deadline(40);
+	assert_eq!(urgent(&bench).await, 1);
+	// Another move than the one that failed.
+	bench.deadline(10_000);
+	bench.verifier.failed_moves.clear();
+	bench.verifier.failed_moves.note((game, 1), 0, 10_000);
+	assert_eq!(urgent(&bench).await, 1);
+}
+
+#[tokio::test]
+async fn an_audit_under_way_is_put_off_only_for_moves_that_cannot_wait_for_it() {
+	let bench = Bench::new(|_| Fate::Included).await;
+	bench.open_game(&claim(0));
+	bench.deadline(10_000);
+	let urgent = async |until| bench.verifier.is_more_urgent(Haste::Audit { until }).await.unwrap();
+	assert!(!urgent(4_000).await && urgent(6_000).await);
+	assert!(bench.verifier.is_more_urgent(Haste::Check).await.unwrap());
+	bench.node.answer("Disputes", "games_of", &Vec::<GameId>::new());
+	assert!(!urgent(6_000).await);
 }
 
 #[tokio::test]
@@ -93,9 +164,9 @@ async fn a_game_that_was_given_up_or_rests_puts_nothing_off() {
 	let at = bench.verifier.client.now().await.unwrap();
 	let games = [game.clone()];
 	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_some());
-	bench.verifier.failed_games.note(game.clone(), BlockNumber::MAX);
+	bench.verifier.failed_moves.note((game.clone(), 2), 50, 99);
 	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_none());
-	bench.verifier.failed_games.clear();
+	bench.verifier.failed_moves.clear();
 	// It had nothing to say to these two extrinsics.
 	bench.verifier.resigned.insert(game, 2);
 	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_none());
