@@ -27,6 +27,8 @@ pub(super) struct Seen {
 	pub(super) free: Balance,
 	/// What of it must stay for disputes about reports, in planck; zero for whom nobody can draw.
 	pub(super) reserve: Balance,
+	/// Whether less than that is free, and a dispute is open that this account opened: its bond is on hold.
+	pub(super) challenging: bool,
 	pub(super) verifiers: Vec<AccountId>,
 	/// Whether this account is one of them, and was when a block was made that is finalized.
 	pub(super) held: bool,
@@ -42,7 +44,18 @@ impl Auditor {
 		let (at, now) = (self.client.at(heads.best).await?, heads.best.number);
 		let Some(provider) = at.provider(&self.me).await? else {
 			let (rules, verifiers, audits, finalized) = Default::default();
-			return Ok(Seen { now, rules, provider: None, free: 0, reserve: 0, verifiers, held: false, audits, finalized });
+			return Ok(Seen {
+				now,
+				rules,
+				provider: None,
+				free: 0,
+				reserve: 0,
+				challenging: false,
+				verifiers,
+				held: false,
+				audits,
+				finalized,
+			});
 		};
 		let rules = self.rules(&at).await?;
 		let (free, verifiers) = (at.funds(&self.me).await?.free, at.verifiers().await?);
@@ -51,12 +64,13 @@ impl Auditor {
 		let audits = self.audits(&at).await?;
 		let can_be_drawn = rules.audited && provider.info.roles.contains(Role::Verifier);
 		let reserve = if can_be_drawn { self.reserve(&at, &audits).await? } else { 0 };
+		let challenging = free < reserve && at.games_of(&self.me).await?.iter().any(|(_, challenger)| *challenger == self.me);
 		let reporting = audits.iter().any(|audit| audit.phase == AuditPhase::Reporting && audit.report.is_none());
 		let finalized = match reporting {
 			true => self.audits(&self.client.at(heads.finalized).await?).await?,
 			false => Vec::new(),
 		};
-		Ok(Seen { now, rules, provider: Some(provider), free, reserve, verifiers, held, audits, finalized })
+		Ok(Seen { now, rules, provider: Some(provider), free, reserve, challenging, verifiers, held, audits, finalized })
 	}
 
 	async fn rules(&mut self, at: &ChainAt) -> Result<Rules, ChainError> {

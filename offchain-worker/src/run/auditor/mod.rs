@@ -117,10 +117,10 @@ impl Auditor {
 	}
 
 	fn standing<'a>(&self, seen: &'a Seen) -> Option<Standing<'a>> {
-		let Seen { now, rules: Rules { audited, .. }, free, reserve, ref verifiers, .. } = *seen;
+		let Seen { now, rules: Rules { audited, .. }, free, reserve, challenging, ref verifiers, .. } = *seen;
 		let (provider, rests) = (seen.provider.as_ref()?, self.place.rests(now));
 		let (enrolled, leaving) = (verifiers.contains(&self.me), self.base.join(LEAVE_FILE).exists());
-		Some(Standing { provider, verifiers: verifiers.len(), enrolled, audited, rests, leaving, free, reserve })
+		Some(Standing { provider, verifiers: verifiers.len(), enrolled, audited, rests, leaving, free, reserve, challenging })
 	}
 
 	fn seal(&self, note: &Note) -> H256 {
@@ -166,16 +166,8 @@ impl Auditor {
 				if self.told.is_new(&words, Instant::now()) {
 					tracing::warn!("{words}");
 				}
-				// Money for a bond, or room for another dispute, may come; the time for a challenge is short.
-				let open = matches!(step, Step::Challenge { .. }) && verdict(&error).is_none();
-				let soon = open || matches!(error, ChainError::Unfunded { .. });
-				let rest = match step {
-					_ if soon => SHORT_REST,
-					// The list is full, or this account was on it a short while ago.
-					Step::Enroll => seen.rules.window,
-					_ => REST,
-				};
-				self.refused.push((step.clone(), seen.now.saturating_add(rest)));
+				let open = is_open_challenge(&step, &error);
+				self.refused.push((step.clone(), seen.now.saturating_add(rest(&step, &error, seen.rules.window))));
 				match step {
 					Step::Challenge { run, round, .. } if !open => self.desk.note_challenged(run, round),
 					_ => Ok(()),
@@ -219,6 +211,21 @@ impl Auditor {
 			}
 		}
 		Ok(())
+	}
+}
+
+/// Whether the chain may still take a challenge that failed: money for a bond, or room for another dispute, may come.
+fn is_open_challenge(step: &Step, error: &ChainError) -> bool {
+	matches!(step, Step::Challenge { .. }) && verdict(error).is_none()
+}
+
+/// Blocks until a step that failed is tried again, where the challenge window has `window`.
+fn rest(step: &Step, error: &ChainError, window: BlockNumber) -> BlockNumber {
+	match step {
+		_ if is_open_challenge(step, error) || matches!(error, ChainError::Unfunded { .. }) => SHORT_REST,
+		// It was on the list a short while ago: see [`Place`]. Room on the list, and the role, may come sooner.
+		Step::Enroll if error.is_dispatch("Disputes::AlreadyEnrolled") => window,
+		_ => REST,
 	}
 }
 

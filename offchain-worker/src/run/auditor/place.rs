@@ -4,7 +4,8 @@ use neuroshard_types::BlockNumber;
 
 /// Whoever leaves the list stays off it for a challenge window. The chain would not take it back sooner than two epochs later, which are less
 /// than that; and whoever is dropped because it misses audits would be drawn for others and miss them, too, before anybody has looked after it.
-/// A new process does not know that it has left: what it tries too early is refused once.
+/// A new process does not know that it has left, and enrolls as soon as the chain takes it back: what it tries before is refused once, and
+/// then it waits for a challenge window, too.
 #[derive(Debug, Default)]
 pub(super) struct Place {
 	/// Whether it was on the list in a finalized state when it was looked at last: with a reorganisation it has not left.

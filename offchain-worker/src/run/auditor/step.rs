@@ -60,6 +60,8 @@ pub(super) struct Standing<'a> {
 	pub(super) free: Balance,
 	/// What of it must stay for the fees of disputes about its reports, in planck; see [`crate::chain::ChainAt::reserve`].
 	pub(super) reserve: Balance,
+	/// Whether a dispute is open that it opened: the bond comes back with it.
+	pub(super) challenging: bool,
 }
 
 impl Standing<'_> {
@@ -93,9 +95,10 @@ impl Standing<'_> {
 		self.audited && self.has_say() && !self.leaving
 	}
 
-	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake.
+	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake. The bond of a dispute that it opened
+	/// itself, as it must, is no reason to leave the list.
 	fn is_short(&self) -> bool {
-		self.free < self.reserve
+		self.free < self.reserve && !(self.enrolled && self.challenging)
 	}
 }
 

@@ -11,7 +11,7 @@ use crate::{
 };
 use neuroshard_types::{
 	audit::{AuditPhase, AuditTerms, AuditView},
-	dispute::Terms,
+	dispute::{ClaimId, ClaimKind, Terms},
 	provider::{ProviderStatus, ProviderView},
 	run::RunView,
 	Balance, NEURO,
@@ -50,6 +50,7 @@ impl Bench {
 		node.answer("Staking", "provider", &Some(provider()));
 		node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
 		node.answer("Disputes", "audits_of", &Vec::<AuditView>::new());
+		node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
 		node.answer("Disputes", "audit_terms", &AuditTerms { share: 1, seal_time: 20, report_time: 10 });
 		node.answer("Disputes", "terms", &Terms { window: WINDOW, clock: 5, extension: 5, bond: NEURO, most_games: 32 });
 		node.answer("Training", "runs", &Vec::<RunId>::new());
@@ -203,7 +204,35 @@ async fn whoever_was_refused_does_not_pay_for_that_again_soon() {
 	let refused = best(&auditor).await;
 	next_sent(&mut auditor).await;
 	let again = next_sent(&mut auditor).await;
-	assert!(again >= refused + WINDOW, "{again} after {refused}");
+	assert!(again >= refused + REST, "{again} after {refused}");
+}
+
+#[test]
+fn only_who_was_on_the_list_a_short_while_ago_waits_for_a_challenge_window() {
+	let window = 28_800;
+	let enroll =
+		|name: &str| rest(&Step::Enroll, &ChainError::Dispatch { call: String::new(), name: name.into(), advice: String::new() }, window);
+	assert_eq!(enroll("Disputes::AlreadyEnrolled"), window);
+	assert_eq!((enroll("Disputes::TooManyVerifiers"), enroll("Disputes::NotVerifier")), (REST, REST));
+}
+
+#[tokio::test]
+async fn who_opened_a_dispute_stays_on_the_list_until_that_is_over() {
+	let bench = Bench::new().await;
+	bench.lack(1).await;
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	let game = |challenger: &AccountId| {
+		let who = AccountId::new([2; 32]);
+		vec![(ClaimId { run: 1, round: 2, kind: ClaimKind::Audit, who }, challenger.clone())]
+	};
+	bench.node.answer("Disputes", "games_of", &game(&bench.me));
+	let mut auditor = bench.auditor().await;
+	let heads = auditor.client.follow(Heads::default(), |_| {});
+	assert!(!auditor.turn(heads).await.unwrap());
+	// One that somebody else opened holds none of its money.
+	bench.node.answer("Disputes", "games_of", &game(&AccountId::new([3; 32])));
+	next_sent(&mut auditor).await;
+	assert_eq!(bench.sent(&audits::resign()).await, 1);
 }
 
 #[tokio::test]

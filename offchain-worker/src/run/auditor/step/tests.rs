@@ -141,7 +141,7 @@ pub(in crate::run::auditor) fn provider() -> ProviderView {
 /// Of an account that is not drawn, among five others, with all that disputes take.
 fn standing(provider: &ProviderView) -> Standing<'_> {
 	let (enrolled, audited, rests, leaving) = (false, true, None, false);
-	Standing { provider, verifiers: 5, enrolled, audited, rests, leaving, free: 7 * NEURO, reserve: 7 * NEURO }
+	Standing { provider, verifiers: 5, enrolled, audited, rests, leaving, free: 7 * NEURO, reserve: 7 * NEURO, challenging: false }
 }
 
 #[test]
@@ -192,6 +192,11 @@ fn an_account_that_a_dispute_could_empty_is_drawn_no_more_and_says_what_is_missi
 	assert!(words.contains("send this account 0.000001 NEURO"), "{words}");
 	assert_eq!(short(false).obstacle(), short(true).obstacle(), "also when it has resigned");
 	assert_eq!(standing(&active).obstacle(), None);
+	// What is missing is the bond of a dispute that it opened, and comes back.
+	let challenging = |enrolled| Standing { challenging: true, ..short(enrolled) };
+	assert_eq!((challenging(true).enrolment(), challenging(true).obstacle()), (None, None));
+	assert_eq!((challenging(false).enrolment(), challenging(false).obstacle()), (None, short(false).obstacle()));
+	assert_eq!(Standing { leaving: true, ..challenging(true) }.enrolment(), Some(Step::Resign));
 	// Who would not be drawn anyway need not have it.
 	assert_eq!(Standing { leaving: true, ..short(true) }.obstacle(), None);
 	let mut without = provider();
