@@ -125,8 +125,8 @@ impl ChainAt {
 	}
 
 	/// What must stay free on an account that takes part in a run with this configuration, or audits it, in planck: the existential deposit,
-	/// and the fees of the longest game in which it could have to defend a claim, as often as it can be challenged at a time. Who cannot pay
-	/// for a move loses all that it has at stake.
+	/// and the fees of the longest game in which it could have to defend a claim, for as many games as can be open against it, without those
+	/// of auditors that were drawn, which are opened beyond that number. Who cannot pay for a move loses all that it has at stake.
 	///
 	/// # Errors
 	/// As [`Self::fee`].
