@@ -26,7 +26,7 @@ pub(super) const MORTALITY: BlockNumber = 64;
 const BIRTH_LAG: BlockNumber = 16;
 /// Signed anew so many times before it is given up.
 const SIGNATURES: u32 = 3;
-/// An extrinsic is handed to the pool again after so many blocks without it: a restarted node may have lost its pool.
+/// An extrinsic is handed to the pool again after so many blocks without it, an urgent one after each: a restarted node may have lost its pool.
 const RESEND_AFTER: BlockNumber = 4;
 /// Pause between two looks at the chain.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
@@ -178,7 +178,7 @@ impl Lane {
 				return Ok(Followed::Expired);
 			}
 			if due.is_now(heads.best.number) {
-				let mut rest = RESEND_AFTER;
+				let rest = if rank == Rank::Urgent { 1 } else { RESEND_AFTER };
 				// Behind one that the pool has dropped, it would be in none of the next blocks.
 				if sent && patiently(|| client.next_nonce(&who)).await? < signed.nonce {
 					let reason = "an extrinsic that this account sent before it is gone".into();
@@ -188,12 +188,16 @@ impl Lane {
 					Ok(()) | Err(Refusal::Known) => sent = true,
 					Err(Refusal::Occupied(reason)) if rank == Rank::Urgent => {
 						tracing::debug!("{} waits: {reason}", call.describe());
-						rest = 1;
 					}
 					Err(Refusal::Outdated | Refusal::Occupied(_)) if !overtaken(sent, &mut outdated) => {}
 					Err(Refusal::Outdated | Refusal::Occupied(_)) => {
 						tokio::time::sleep(LOOK_INTERVAL).await;
 						let reason = "another extrinsic of this account was faster; is the account used elsewhere, too?".into();
+						return Ok(Followed::Outdated { reason, sent });
+					}
+					// After a reorganisation that can be what is valid now. Other bytes for the same nonce are taken.
+					Err(Refusal::Banned(reason)) => {
+						tokio::time::sleep(LOOK_INTERVAL).await;
 						return Ok(Followed::Outdated { reason, sent });
 					}
 					Err(Refusal::Unfunded) => return Err(unfunded(client, &self.account).await),

@@ -17,6 +17,8 @@ pub(super) enum Refusal {
 	Outdated,
 	/// The pool has another extrinsic for this place, and does not give it up for this one.
 	Occupied(String),
+	/// The pool will not take these bytes for a long time: sign anew.
+	Banned(String),
 	/// The pool will take it later.
 	Later(String),
 	/// It will never be taken.
@@ -40,7 +42,7 @@ pub(super) fn refusal(error: &UserError) -> Refusal {
 		INVALID if data.contains("Inability to pay") => Refusal::Unfunded,
 		INVALID if data.contains("outdated") || data.contains("ancient birth block") || data.contains("bad signature") => Refusal::Outdated,
 		INVALID if data.contains("exhaust the block limits") => Refusal::Later("the block is full".into()),
-		BANNED => Refusal::Later("the node put it aside after a failed attempt and will take it again soon".into()),
+		BANNED => Refusal::Banned("the node has put it aside after a failed attempt".into()),
 		TOO_LOW_PRIORITY => Refusal::Occupied("the node has another extrinsic of this account for the same place".into()),
 		IMMEDIATELY_DROPPED => Refusal::Later("the node's pool is full".into()),
 		FUTURE => Refusal::Later("the node does not take it before the extrinsics with lower nonces".into()),
@@ -120,6 +122,7 @@ mod tests {
 		assert!(matches!(pool(1014, "Priority is too low: (1 vs 1)", "..."), Refusal::Occupied(_)));
 		assert_eq!(pool(1013, "Transaction Already Imported", "0x00"), Refusal::Known);
 		assert!(matches!(pool(1016, "Immediately Dropped", "..."), Refusal::Later(_)));
+		assert!(matches!(pool(1012, "Transaction is temporarily banned", "..."), Refusal::Banned(_)));
 		assert_eq!(
 			pool(1010, "Invalid Transaction", "Transaction call is not expected"),
 			Refusal::Never("Invalid Transaction: Transaction call is not expected".into())
