@@ -28,6 +28,9 @@ const BIRTH_LAG: BlockNumber = 16;
 const SIGNATURES: u32 = 3;
 /// An extrinsic is handed to the pool again after so many blocks without it, an urgent one after each: a restarted node may have lost its pool.
 const RESEND_AFTER: BlockNumber = 4;
+/// An urgent extrinsic that the pool has had for so many blocks without one of them taking it is signed anew for the same place. A node whose
+/// pool has seen it invalid on a branch that was given up keeps those bytes, and puts them into no block.
+const STUCK_AFTER: BlockNumber = 3;
 /// Pause between two looks at the chain.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 
@@ -118,12 +121,14 @@ impl Lane {
 	/// Those of [`super::Submitter::submit`].
 	pub(super) async fn deliver(&self, call: &Call, expiry: Expiry, rank: Rank) -> Result<Included, ChainError> {
 		let mut attempts = Attempts::new(expiry);
+		let mut stuck = false;
 		loop {
 			let signed = patiently(|| self.sign(call, rank)).await?;
 			match self.follow(call, &signed, rank).await? {
 				Followed::Included(included) => return Ok(included),
 				Followed::Expired => attempts.expired(call)?,
-				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent)?,
+				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent || stuck)?,
+				Followed::Stuck => stuck = true,
 				// No fault of the call's.
 				Followed::Passed => {}
 			}
@@ -159,6 +164,7 @@ impl Lane {
 		let mut seen = HashSet::new();
 		let mut due = Due::default();
 		let mut sent = false;
+		let mut first_sent = None;
 		let mut outdated = 0;
 		loop {
 			// What is in a block by now is in the blocks that are looked at next.
@@ -177,6 +183,9 @@ impl Lane {
 			if is_over(signed.birth.number, heads.best.number) {
 				return Ok(Followed::Expired);
 			}
+			if rank == Rank::Urgent && first_sent.is_some_and(|first| is_stuck(first, heads.best.number)) {
+				return Ok(Followed::Stuck);
+			}
 			if due.is_now(heads.best.number) {
 				let rest = if rank == Rank::Urgent { 1 } else { RESEND_AFTER };
 				// Behind one that the pool has dropped, it would be in none of the next blocks.
@@ -185,7 +194,10 @@ impl Lane {
 					return Ok(Followed::Outdated { reason, sent });
 				}
 				match patiently(|| client.submit(&signed.bytes)).await?.map_err(|error| explain::refusal(&error)) {
-					Ok(()) | Err(Refusal::Known) => sent = true,
+					Ok(()) | Err(Refusal::Known) => {
+						sent = true;
+						first_sent.get_or_insert(heads.best.number);
+					}
 					Err(Refusal::Occupied(reason)) if rank == Rank::Urgent => {
 						tracing::debug!("{} waits: {reason}", call.describe());
 					}
@@ -237,6 +249,11 @@ fn is_over(birth: BlockNumber, best: BlockNumber) -> bool {
 	best > birth.saturating_add(MORTALITY)
 }
 
+/// Whether an urgent extrinsic that the pool has had since block `first` would be in a block by now.
+fn is_stuck(first: BlockNumber, best: BlockNumber) -> bool {
+	best > first.saturating_add(STUCK_AFTER)
+}
+
 enum Followed {
 	Included(Included),
 	/// Its time is over, and it is in no block.
@@ -248,6 +265,8 @@ enum Followed {
 	},
 	/// An urgent extrinsic got into a block with its nonce.
 	Passed,
+	/// An urgent one that the pool has, and that no block takes.
+	Stuck,
 }
 
 /// Whether the pool's answer "outdated" means that another extrinsic has taken the nonce. One that the pool had before and is in no block
@@ -404,5 +423,7 @@ mod tests {
 		assert!(due.is_now(100));
 		due.rest(100, RESEND_AFTER);
 		assert!(!due.is_now(103) && due.is_now(104));
+		// Handed over at block 100, it has had blocks 101 to 103.
+		assert!(!is_stuck(100, 103) && is_stuck(100, 104));
 	}
 }
