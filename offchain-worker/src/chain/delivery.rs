@@ -163,8 +163,8 @@ impl Lane {
 		let (client, who) = (&self.client, self.account.id());
 		let mut seen = HashSet::new();
 		let mut due = Due::default();
-		let mut sent = false;
-		let mut first_sent = None;
+		// The best block when the pool took it first.
+		let mut taken = None;
 		let mut outdated = 0;
 		loop {
 			// What is in a block by now is in the blocks that are looked at next.
@@ -183,10 +183,11 @@ impl Lane {
 			if is_over(signed.birth.number, heads.best.number) {
 				return Ok(Followed::Expired);
 			}
-			if rank == Rank::Urgent && first_sent.is_some_and(|first| is_stuck(first, heads.best.number)) {
+			if rank == Rank::Urgent && taken.is_some_and(|first| is_stuck(first, heads.best.number)) {
 				return Ok(Followed::Stuck);
 			}
 			if due.is_now(heads.best.number) {
+				let sent = taken.is_some();
 				let rest = if rank == Rank::Urgent { 1 } else { RESEND_AFTER };
 				// Behind one that the pool has dropped, it would be in none of the next blocks.
 				if sent && patiently(|| client.next_nonce(&who)).await? < signed.nonce {
@@ -195,8 +196,7 @@ impl Lane {
 				}
 				match patiently(|| client.submit(&signed.bytes)).await?.map_err(|error| explain::refusal(&error)) {
 					Ok(()) | Err(Refusal::Known) => {
-						sent = true;
-						first_sent.get_or_insert(heads.best.number);
+						taken.get_or_insert(heads.best.number);
 					}
 					Err(Refusal::Occupied(reason)) if rank == Rank::Urgent => {
 						tracing::debug!("{} waits: {reason}", call.describe());
