@@ -1,0 +1,98 @@
+//! NeuroShard's own pallets, and how they meet.
+
+use crate::{
+	carriers, parameters,
+	sources::{ChainTime, Epochs, Outlasting, VrfRandomness},
+	AccountId, Balances, Dataset, Disputes, Ponw, Rewards, Runtime, RuntimeHoldReason, Staking, Training, DAYS, NEURO,
+};
+use frame_support::{
+	parameter_types,
+	traits::{ConstU128, ConstU32},
+};
+use sp_runtime::Perbill;
+
+impl pallet_neuro_staking::Config for Runtime {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type DisputePeriod = pallet_neuro_disputes::GetDisputePeriod<Runtime>;
+	type Randomness = VrfRandomness;
+	type WeightInfo = pallet_neuro_staking::weights::SubstrateWeight<Runtime>;
+}
+
+impl pallet_neuro_dataset::Config for Runtime {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type DepositBase = ConstU128<{ 10 * NEURO }>;
+	type DepositPerByte = ConstU128<{ NEURO / 100 }>;
+	type WeightInfo = pallet_neuro_dataset::weights::SubstrateWeight<Runtime>;
+}
+
+impl pallet_neuro_training::Config for Runtime {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type Providers = Staking;
+	type Datasets = Dataset;
+	type Proofs = Ponw;
+	type Clock = ChainTime;
+	type Randomness = VrfRandomness;
+	type OnAdopted = Disputes;
+	type ApproveOrigin = frame_system::EnsureRoot<AccountId>;
+	type RunDeposit = ConstU128<{ 50 * NEURO }>;
+	type RecordDeposit = ConstU128<{ NEURO / 100 }>;
+	type DisputePeriod = pallet_neuro_disputes::GetDisputePeriod<Runtime>;
+	type RecordsKept = ConstU32<4_096>;
+	type HistoryPeriod = ConstU32<{ 14 * DAYS }>;
+	// Deposits come back, so the bound is generous: taking every place to keep others out ties up 128 of them, and root may stop any run.
+	type MaxActiveRuns = ConstU32<128>;
+	type MaxPhaseDuration = ConstU32<{ 7 * DAYS }>;
+	type MaxRepeats = ConstU32<3>;
+	type MaxReplay = ConstU32<MAX_REPLAY>;
+	type WeightInfo = pallet_neuro_training::weights::SubstrateWeight<Runtime>;
+}
+
+impl pallet_neuro_ponw::Config for Runtime {
+	type Providers = Staking;
+	type Credits = Rewards;
+	type Clock = ChainTime;
+	type Slack = ConstU32<{ pallet_neuro_ponw::DEFAULT_SLACK }>;
+	type MaxFinalPerBlock = ConstU32<64>;
+	type WeightInfo = pallet_neuro_ponw::weights::SubstrateWeight<Runtime>;
+}
+
+/// Most outer steps of one Checkpointing: rounds of a day, the challenge window of most chain specs, if they take a minute and a half each.
+const MAX_REPLAY: u32 = 1_024;
+
+parameter_types! {
+	/// Half of a slash is paid out and only the other half deters, so it takes everything.
+	pub const SlashShare: Perbill = Perbill::one();
+	/// A sixteenth. So 32 games against an account hold twice its stake, and half of that is burned if all of them are lost: as much as
+	/// the account has, whatever that is.
+	pub const BondShare: Perbill = Perbill::from_parts(62_500_000);
+}
+
+impl pallet_neuro_disputes::Config for Runtime {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type Claims = Training;
+	type Providers = Staking;
+	type Credits = Rewards;
+	type Epochs = Epochs;
+	type EpochLength = parameters::GetEpochLength<Runtime>;
+	type AuditRandomness = pallet_babe::RandomnessFromOneEpochAgo<Runtime>;
+	type ChallengeWindow = pallet_neuro_ponw::GetChallengeWindow<Runtime>;
+	type Bond = ConstU128<{ 100 * NEURO }>;
+	type BondShare = BondShare;
+	type MaxGamesPerDefender = ConstU32<32>;
+	type SlashShare = SlashShare;
+	type MaxReplay = ConstU32<MAX_REPLAY>;
+	type MaxEndsPerBlock = ConstU32<32>;
+	type Outlasting = Outlasting;
+	type Carriers = carriers::UtilityAndSudo;
+	type WeightInfo = pallet_neuro_disputes::weights::SubstrateWeight<Runtime>;
+}
+
+impl pallet_neuro_rewards::Config for Runtime {
+	type Currency = Balances;
+	type Providers = Staking;
+	type WeightInfo = pallet_neuro_rewards::weights::SubstrateWeight<Runtime>;
+}
