@@ -6,12 +6,13 @@ use crate::{
 	validator::{Identity, Validator},
 	Binaries, Cheat, Cheater, Error, Ports, Process, Rules, WorkerNode,
 };
-use neuroshard_types::{RoundIndex, NEURO};
+use neuroshard_types::{AccountId, RoundIndex, NEURO};
 use neuroshard_worker::{
 	chain::{balances, Call, ChainClient, ChainError, Submitter},
 	keys::Account,
 };
 use std::{
+	collections::BTreeSet,
 	path::{Path, PathBuf},
 	time::Duration,
 };
@@ -203,6 +204,11 @@ impl Network {
 		let new = self.workers.get_mut(first..).unwrap_or_default();
 		let gifts = new.iter().map(|worker| balances::transfer(worker.account().id(), GIFT)).collect();
 		self.sponsor.submit(Call::all(gifts)).await?;
+		let accounts: Vec<_> = new.iter().map(|worker| worker.account().id()).collect();
+		let nodes: BTreeSet<_> = new.iter().map(WorkerNode::node).collect();
+		for node in nodes {
+			wealth(node, &accounts).await?;
+		}
 		// One after the other: registering measures how fast the machine is.
 		for worker in new.iter() {
 			worker.register(BOND).await?;
@@ -257,6 +263,22 @@ impl Network {
 	pub async fn stop_workers(&mut self) {
 		stop_all(self.workers.iter_mut().filter_map(|worker| worker.process().take()).collect()).await;
 	}
+}
+
+/// Waits until the node at `url` has finalized that each of `accounts` has money: its best block can be another branch than the one that
+/// the gifts were seen on.
+async fn wealth(url: &str, accounts: &[AccountId]) -> Result<(), Error> {
+	let client = ChainClient::connect(url).await?;
+	until("the workers' money in a finalized block", FIRST_FINALITY, async || {
+		let chain = client.at(client.heads().await?.finalized).await?;
+		for account in accounts {
+			if chain.funds(account).await?.free < GIFT {
+				return Ok(None);
+			}
+		}
+		Ok(Some(()))
+	})
+	.await
 }
 
 /// Asks all of them to end before it waits for the first one.

@@ -90,6 +90,11 @@ impl WorkerNode {
 		&self.base
 	}
 
+	/// Address of its node's JSON-RPC.
+	pub(crate) fn node(&self) -> &str {
+		&self.node
+	}
+
 	/// A command of this worker's binary, for its folder and its node.
 	pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
 		let mut command = Command::new(&self.binary);
