@@ -207,6 +207,12 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn is_active(who: &AccountId, _: Role) -> bool {
 		!Inactive::get().contains(who)
 	}
+	fn active_count(_: Role) -> u32 {
+		0
+	}
+	fn reputation(_: &AccountId) -> u32 {
+		0
+	}
 	fn bond(who: &AccountId) -> Balance {
 		Self::slashable(who)
 	}

@@ -92,6 +92,12 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn is_active(who: &AccountId, role: Role) -> bool {
 		role == Role::Verifier && Keys::get().contains_key(who) && !Chilled::get().contains(who)
 	}
+	fn active_count(_: Role) -> u32 {
+		0
+	}
+	fn reputation(_: &AccountId) -> u32 {
+		0
+	}
 	fn bond(_: &AccountId) -> Balance {
 		0
 	}

@@ -101,6 +101,12 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn is_active(_: &AccountId, _: Role) -> bool {
 		true
 	}
+	fn active_count(_: Role) -> u32 {
+		0
+	}
+	fn reputation(_: &AccountId) -> u32 {
+		0
+	}
 	fn bond(who: &AccountId) -> Balance {
 		Self::of(who).active
 	}

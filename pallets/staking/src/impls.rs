@@ -1,7 +1,7 @@
 //! What the calls share, and the trait through which other pallets see providers.
 
 use crate::{
-	BondError, Config, Cooldown, Error, Event, HoldReason, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers as ProviderMap,
+	ActiveCounts, BondError, Config, Cooldown, Error, Event, HoldReason, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers as ProviderMap,
 	MAX_REPUTATION,
 };
 use frame_support::{
@@ -15,7 +15,7 @@ use frame_support::{
 	Hashable,
 };
 use neuroshard_types::{
-	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role},
+	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles},
 	traits::{Providers, SlashTo},
 	AccountId, Balance, BlockNumber, H256,
 };
@@ -35,9 +35,22 @@ impl<T: Config> Pallet<T> {
 		ProviderMap::<T>::get(who).ok_or(Error::<T>::NotRegistered)
 	}
 
-	/// Runs `change` on the provider `who` and stores the result; on an error nothing is stored.
+	/// Runs `change` on the provider `who` and stores the result, and how many are active then; on an error nothing is stored.
 	pub(crate) fn try_mutate(who: &AccountId, change: impl FnOnce(&mut Provider) -> DispatchResult) -> DispatchResult {
-		ProviderMap::<T>::try_mutate(who, |entry| change(entry.as_mut().ok_or(Error::<T>::NotRegistered)?))
+		ProviderMap::<T>::try_mutate(who, |entry| {
+			let provider = entry.as_mut().ok_or(Error::<T>::NotRegistered)?;
+			let before = provider.active_roles();
+			change(provider)?;
+			Self::recount(before, provider.active_roles());
+			Ok(())
+		})
+	}
+
+	/// Counts a provider that took part in the roles `before`, and takes part in those of `after` now.
+	pub(crate) fn recount(before: Roles, after: Roles) {
+		if before != after {
+			ActiveCounts::<T>::mutate(|counts| counts.change(before, after));
+		}
 	}
 
 	/// Seed of the test of arithmetic of a new provider, known to nobody long before.
@@ -89,8 +102,9 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Forgets a provider that has nothing on hold.
-	pub(crate) fn remove(who: AccountId, info: &ProviderInfo) {
-		Self::free_identity(info);
+	pub(crate) fn remove(who: AccountId, provider: &Provider) {
+		Self::free_identity(&provider.info);
+		Self::recount(provider.active_roles(), Roles::default());
 		ProviderMap::<T>::remove(&who);
 		Self::deposit_event(Event::Deregistered { who });
 	}
@@ -143,6 +157,14 @@ impl<T: Config> Providers<AccountId, Balance> for Pallet<T> {
 		ProviderMap::<T>::get(who).is_some_and(|provider| provider.status == ProviderStatus::Active && provider.info.roles.contains(role))
 	}
 
+	fn active_count(role: Role) -> u32 {
+		ActiveCounts::<T>::get().of(role)
+	}
+
+	fn reputation(who: &AccountId) -> u32 {
+		ProviderMap::<T>::get(who).map_or(0, |provider| provider.reputation)
+	}
+
 	fn bond(who: &AccountId) -> Balance {
 		ProviderMap::<T>::get(who).map_or(0, |provider| provider.bond.active)
 	}
@@ -167,9 +189,11 @@ impl<T: Config> Providers<AccountId, Balance> for Pallet<T> {
 				return 0;
 			}
 			let (taken, to) = Self::take_held(who, wanted, to);
+			let before = provider.active_roles();
 			provider.bond.slash(taken);
 			Self::deposit_event(Event::Slashed { who: who.clone(), amount: taken, to });
 			Self::chill_if_below_minimum(who, provider);
+			Self::recount(before, provider.active_roles());
 			taken
 		})
 	}

@@ -42,7 +42,7 @@ mod types;
 pub mod weights;
 
 pub use pallet::*;
-pub use types::{Bond, BondError, Provider};
+pub use types::{Bond, BondError, Provider, RoleCounts};
 pub use weights::WeightInfo;
 
 /// Most unbonding chunks of one provider.
@@ -56,7 +56,7 @@ pub const MAX_REPUTATION: u32 = 1_000;
 
 #[frame_support::pallet]
 pub mod pallet {
-	use crate::{types::info_problem, Provider, WeightInfo, MAX_PEERS_PER_PAGE};
+	use crate::{types::info_problem, Provider, RoleCounts, WeightInfo, MAX_PEERS_PER_PAGE};
 	use alloc::vec::Vec;
 	use frame_support::{
 		pallet_prelude::*,
@@ -111,6 +111,10 @@ pub mod pallet {
 	/// Who registered a peer id.
 	#[pallet::storage]
 	pub type PeerIdOwner<T: Config> = StorageMap<_, Blake2_128Concat, PeerIdBytes, AccountId>;
+
+	/// How many active providers offer each role.
+	#[pallet::storage]
+	pub type ActiveCounts<T: Config> = StorageValue<_, RoleCounts, ValueQuery>;
 
 	/// Blocks from `unbond` until the chunk may be withdrawn. Fixed at genesis.
 	#[pallet::storage]
@@ -359,7 +363,7 @@ pub mod pallet {
 			Self::release(&who, amount, Precision::Exact)?;
 			Self::deposit_event(Event::Withdrawn { who: who.clone(), amount });
 			if provider.bond.total() == 0 {
-				Self::remove(who, &provider.info);
+				Self::remove(who, &provider);
 			} else {
 				Providers::<T>::insert(&who, provider);
 			}
@@ -409,12 +413,14 @@ pub mod pallet {
 			let mut provider = Self::registered(&who)?;
 			if provider.bond.total() == 0 {
 				Self::ensure_undisputed(&provider)?;
-				Self::remove(who, &provider.info);
+				Self::remove(who, &provider);
 				return Ok(());
 			}
 			ensure!(provider.bond.active > 0, Error::<T>::AlreadyLeaving);
 			let amount = provider.bond.active;
+			let before = provider.active_roles();
 			Self::start_unbonding(&who, &mut provider, amount)?;
+			Self::recount(before, provider.active_roles());
 			Providers::<T>::insert(&who, provider);
 			Ok(())
 		}

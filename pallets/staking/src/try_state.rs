@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
-use crate::{Config, Cooldown, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers, MAX_REPUTATION};
+use crate::{ActiveCounts, Config, Cooldown, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers, RoleCounts, MAX_REPUTATION};
 use frame_support::{ensure, traits::Get};
-use neuroshard_types::{provider::ProviderStatus, AccountId};
+use neuroshard_types::{provider::{ProviderStatus, Roles}, AccountId};
 use sp_runtime::TryRuntimeError;
 
 impl<T: Config> Pallet<T> {
@@ -13,15 +13,18 @@ impl<T: Config> Pallet<T> {
 	/// - Chunks are non-zero and unlock in strictly ascending order.
 	/// - An active provider's bond reaches the minimum, its registered data is valid and its reputation within bounds.
 	/// - Nothing can be disputed for longer than disputes about what is claimed now take.
+	/// - As many active providers are counted for each role as there are.
 	/// - PoNW keys and peer ids map to exactly the providers that registered them.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Cooldown::<T>::get() > T::DisputePeriod::get(), "the cooldown is not longer than claims can be disputed");
-		let mut count = 0usize;
+		let (mut count, mut active) = (0usize, RoleCounts::default());
 		for (who, provider) in Providers::<T>::iter() {
 			count = count.saturating_add(1);
+			active.change(Roles::default(), provider.active_roles());
 			Self::try_bond(&who, &provider)?;
 			Self::try_provider(&who, &provider)?;
 		}
+		ensure!(ActiveCounts::<T>::get() == active, "active providers are counted wrongly");
 		// Every provider owns its key and peer id (checked above); equal counts mean that nobody else owns one.
 		ensure!(PonwKeyOwner::<T>::iter_keys().count() == count, "a PoNW key without a provider");
 		ensure!(PeerIdOwner::<T>::iter_keys().count() == count, "a peer id without a provider");

@@ -4,7 +4,7 @@ use crate::{Error, INITIAL_REPUTATION, MAX_UNBONDING_CHUNKS};
 use codec::{Decode, Encode, MaxEncodedLen};
 use frame_support::{traits::ConstU32, BoundedVec};
 use neuroshard_types::{
-	provider::{ProviderInfo, ProviderStatus, ProviderView, UnbondingChunk},
+	provider::{ProviderInfo, ProviderStatus, ProviderView, Role, Roles, UnbondingChunk},
 	Balance, BlockNumber, H256,
 };
 use scale_info::TypeInfo;
@@ -37,6 +37,36 @@ impl Provider {
 			open_claims: 0,
 			disputable_until: 0,
 			reputation: INITIAL_REPUTATION,
+		}
+	}
+
+	/// Roles that it takes part in now: what it offers, while it is active.
+	pub fn active_roles(&self) -> Roles {
+		match self.status {
+			ProviderStatus::Active => self.info.roles,
+			ProviderStatus::Chilled | ProviderStatus::Unproven { .. } => Roles::default(),
+		}
+	}
+}
+
+/// How many active providers offer each role, in the order of [`Role::ALL`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct RoleCounts([u32; Role::ALL.len()]);
+
+impl RoleCounts {
+	/// Those that offer `role`.
+	pub fn of(&self, role: Role) -> u32 {
+		Role::ALL.into_iter().zip(self.0).find(|(each, _)| *each == role).map_or(0, |(_, count)| count)
+	}
+
+	/// Moves one provider from the roles that it took part in to those that it takes part in now.
+	pub fn change(&mut self, before: Roles, after: Roles) {
+		for (role, count) in Role::ALL.into_iter().zip(&mut self.0) {
+			match (before.contains(role), after.contains(role)) {
+				(false, true) => *count = count.saturating_add(1),
+				(true, false) => *count = count.saturating_sub(1),
+				_ => {}
+			}
 		}
 	}
 }

@@ -138,6 +138,12 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn is_active(who: &AccountId, role: Role) -> bool {
 		role == Role::Worker && Table::get().get(who).is_some_and(|provider| provider.active)
 	}
+	fn active_count(_: Role) -> u32 {
+		0
+	}
+	fn reputation(_: &AccountId) -> u32 {
+		0
+	}
 	fn bond(who: &AccountId) -> Balance {
 		Table::get().get(who).map_or(0, |provider| provider.bond)
 	}

@@ -29,6 +29,11 @@ pub enum Role {
 	Predictor,
 }
 
+impl Role {
+	/// All of them, in the order of their bits.
+	pub const ALL: [Self; 4] = [Self::Driver, Self::Worker, Self::Verifier, Self::Predictor];
+}
+
 /// A set of [`Role`]s as bits: driver 1, worker 2, verifier 4, predictor 8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
@@ -42,6 +47,10 @@ impl Roles {
 	/// This set with `role` added.
 	pub const fn with(self, role: Role) -> Self {
 		Self(self.0 | 1 << role as u8)
+	}
+	/// This set without `role`.
+	pub const fn without(self, role: Role) -> Self {
+		Self(self.0 & !(1 << role as u8))
 	}
 	/// Whether `role` is in the set.
 	pub const fn contains(self, role: Role) -> bool {

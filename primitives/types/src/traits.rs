@@ -21,6 +21,10 @@ pub enum SlashTo<'a, AccountId> {
 pub trait Providers<AccountId, Balance> {
 	/// Whether `who` is registered, active and offers `role`.
 	fn is_active(who: &AccountId, role: Role) -> bool;
+	/// How many providers are active and offer `role`.
+	fn active_count(role: Role) -> u32;
+	/// Reputation of `who`, 0 to 1,000. Zero if unknown.
+	fn reputation(who: &AccountId) -> u32;
 	/// Active bond of `who`, without unbonding parts: its stake in votes. Zero if unknown.
 	fn bond(who: &AccountId) -> Balance;
 	/// Everything of `who` that can be slashed: active bond and unbonding parts.
@@ -93,6 +97,12 @@ pub trait WorkProofs<AccountId> {
 pub trait WorkCredits<AccountId> {
 	/// Credits `units` of final work of `kind`, done in `role`, to the current era.
 	fn credit(who: &AccountId, kind: ProofKind, role: Role, units: u128);
+}
+
+/// Issuance for authored blocks. Implemented by `rewards`.
+pub trait BlockRewards<AccountId, Balance> {
+	/// Mints what the current block's author is paid to `pot` and returns it: zero if nothing is due, or could not be minted.
+	fn pay_block(pot: &AccountId) -> Balance;
 }
 
 /// Chain time. Implemented in the runtime by `pallet-timestamp`.
