@@ -1,13 +1,14 @@
 //! Runtime APIs: what the node, RPC clients and workers may ask of the runtime.
 
 use crate::{
-	genesis, AccountId, Babe, Balance, Block, Executive, Grandpa, InherentDataExt, Nonce, Runtime, RuntimeCall, RuntimeGenesisConfig,
-	SessionKeys, System, TransactionPayment, BABE_GENESIS_EPOCH_CONFIG, VERSION,
+	genesis, AccountId, Babe, Balance, Block, Executive, Grandpa, Historical, InherentDataExt, Nonce, Runtime, RuntimeCall,
+	RuntimeGenesisConfig, SessionKeys, System, TransactionPayment, BABE_GENESIS_EPOCH_CONFIG, VERSION,
 };
 use alloc::vec::Vec;
+use codec::Encode;
 use frame_support::{
 	genesis_builder_helper::{build_state, get_preset},
-	traits::Get,
+	traits::{Get, KeyOwnerProofSystem},
 	weights::Weight,
 };
 use sp_api::impl_runtime_apis;
@@ -109,15 +110,16 @@ impl_runtime_apis! {
 		}
 		fn generate_key_ownership_proof(
 			_slot: sp_consensus_babe::Slot,
-			_authority_id: sp_consensus_babe::AuthorityId,
+			authority_id: sp_consensus_babe::AuthorityId,
 		) -> Option<sp_consensus_babe::OpaqueKeyOwnershipProof> {
-			None
+			let proof = Historical::prove((sp_consensus_babe::KEY_TYPE, authority_id))?;
+			Some(sp_consensus_babe::OpaqueKeyOwnershipProof::new(proof.encode()))
 		}
 		fn submit_report_equivocation_unsigned_extrinsic(
-			_proof: sp_consensus_babe::EquivocationProof<<Block as BlockT>::Header>,
-			_key_owner_proof: sp_consensus_babe::OpaqueKeyOwnershipProof,
+			proof: sp_consensus_babe::EquivocationProof<<Block as BlockT>::Header>,
+			key_owner_proof: sp_consensus_babe::OpaqueKeyOwnershipProof,
 		) -> Option<()> {
-			None
+			Babe::submit_unsigned_equivocation_report(proof, key_owner_proof.decode()?)
 		}
 	}
 
@@ -129,16 +131,17 @@ impl_runtime_apis! {
 			Grandpa::current_set_id()
 		}
 		fn submit_report_equivocation_unsigned_extrinsic(
-			_proof: sp_consensus_grandpa::EquivocationProof<<Block as BlockT>::Hash, NumberFor<Block>>,
-			_key_owner_proof: sp_consensus_grandpa::OpaqueKeyOwnershipProof,
+			proof: sp_consensus_grandpa::EquivocationProof<<Block as BlockT>::Hash, NumberFor<Block>>,
+			key_owner_proof: sp_consensus_grandpa::OpaqueKeyOwnershipProof,
 		) -> Option<()> {
-			None
+			Grandpa::submit_unsigned_equivocation_report(proof, key_owner_proof.decode()?)
 		}
 		fn generate_key_ownership_proof(
 			_set_id: sp_consensus_grandpa::SetId,
-			_authority_id: GrandpaId,
+			authority_id: GrandpaId,
 		) -> Option<sp_consensus_grandpa::OpaqueKeyOwnershipProof> {
-			None
+			let proof = Historical::prove((sp_consensus_grandpa::KEY_TYPE, authority_id))?;
+			Some(sp_consensus_grandpa::OpaqueKeyOwnershipProof::new(proof.encode()))
 		}
 	}
 

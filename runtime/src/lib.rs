@@ -16,6 +16,7 @@ pub mod fees;
 pub mod genesis;
 pub mod invariants;
 pub mod kernels_api;
+pub mod offences;
 pub mod parameters;
 pub mod sources;
 
@@ -144,19 +145,24 @@ mod runtime {
 	#[runtime::pallet_index(3)]
 	pub type Babe = pallet_babe;
 	#[runtime::pallet_index(4)]
-	pub type Authorship = pallet_authorship;
-	#[runtime::pallet_index(5)]
 	pub type Balances = pallet_balances;
+	// A session begins before the author of its first block is looked up among its validators.
 	#[runtime::pallet_index(6)]
-	pub type TransactionPayment = pallet_transaction_payment;
-	#[runtime::pallet_index(7)]
 	pub type Session = pallet_session;
+	#[runtime::pallet_index(7)]
+	pub type Historical = pallet_session::historical;
 	#[runtime::pallet_index(8)]
 	pub type Grandpa = pallet_grandpa;
 	#[runtime::pallet_index(9)]
 	pub type Sudo = pallet_sudo;
 	#[runtime::pallet_index(10)]
 	pub type Utility = pallet_utility;
+	#[runtime::pallet_index(28)]
+	pub type Authorship = pallet_authorship;
+	#[runtime::pallet_index(29)]
+	pub type Offences = pallet_offences;
+	#[runtime::pallet_index(30)]
+	pub type TransactionPayment = pallet_transaction_payment;
 
 	// Genesis is built in the order of the indices, not of these lines. `Disputes` comes last: it reads the durations of `Ponw`, `Staking` and
 	// `Training` to check that they are longer than claims can be disputed.

@@ -1,9 +1,13 @@
-//! Time, block production, finality and sessions.
+//! Time, block production, finality, sessions, and what becomes of equivocation.
 
 use crate::{
-	parameters, AccountId, Babe, Balances, Runtime, RuntimeEvent, Session, SessionKeys, BLOCK_TIME_MS, MAX_AUTHORITIES, NEURO,
+	offences::{Disable, Identified, ReportTime, Rotation, SessionsKept},
+	parameters, AccountId, Babe, Balances, Historical, Offences, Runtime, RuntimeEvent, Session, SessionKeys, BLOCK_TIME_MS,
+	MAX_AUTHORITIES, NEURO,
 };
-use frame_support::traits::{ConstU128, ConstU32, ConstU64};
+use frame_support::traits::{ConstU128, ConstU32, ConstU64, KeyOwnerProofSystem};
+use pallet_session::disabling::UpToLimitWithReEnablingDisablingStrategy;
+use sp_core::crypto::KeyTypeId;
 use sp_runtime::traits::{ConvertInto, OpaqueKeys};
 
 impl pallet_timestamp::Config for Runtime {
@@ -21,8 +25,8 @@ impl pallet_babe::Config for Runtime {
 	type WeightInfo = ();
 	type MaxAuthorities = ConstU32<MAX_AUTHORITIES>;
 	type MaxNominators = ConstU32<0>;
-	type KeyOwnerProof = sp_core::Void;
-	type EquivocationReportSystem = ();
+	type KeyOwnerProof = <Historical as KeyOwnerProofSystem<(KeyTypeId, pallet_babe::AuthorityId)>>::Proof;
+	type EquivocationReportSystem = pallet_babe::EquivocationReportSystem<Self, Offences, Historical, ReportTime>;
 }
 
 impl pallet_grandpa::Config for Runtime {
@@ -30,9 +34,9 @@ impl pallet_grandpa::Config for Runtime {
 	type WeightInfo = ();
 	type MaxAuthorities = ConstU32<MAX_AUTHORITIES>;
 	type MaxNominators = ConstU32<0>;
-	type MaxSetIdSessionEntries = ConstU64<0>;
-	type KeyOwnerProof = sp_core::Void;
-	type EquivocationReportSystem = ();
+	type MaxSetIdSessionEntries = SessionsKept;
+	type KeyOwnerProof = <Historical as KeyOwnerProofSystem<(KeyTypeId, pallet_grandpa::AuthorityId)>>::Proof;
+	type EquivocationReportSystem = pallet_grandpa::EquivocationReportSystem<Self, Offences, Historical, ReportTime>;
 }
 
 impl pallet_authorship::Config for Runtime {
@@ -46,12 +50,24 @@ impl pallet_session::Config for Runtime {
 	type ValidatorIdOf = ConvertInto;
 	type ShouldEndSession = Babe;
 	type NextSessionRotation = Babe;
-	// The validator set is fixed at genesis: no manager ever names another one.
-	type SessionManager = ();
+	type SessionManager = pallet_session::historical::NoteHistoricalRoot<Self, Rotation>;
 	type SessionHandler = <SessionKeys as OpaqueKeys>::KeyTypeIdProviders;
 	type Keys = SessionKeys;
-	type DisablingStrategy = ();
+	type DisablingStrategy = UpToLimitWithReEnablingDisablingStrategy;
 	type WeightInfo = pallet_session::weights::SubstrateWeight<Runtime>;
 	type Currency = Balances;
 	type KeyDeposit = ConstU128<NEURO>;
+}
+
+impl pallet_session::historical::Config for Runtime {
+	type RuntimeEvent = RuntimeEvent;
+	// Whose key it was is all that a proof has to show: what is at stake is looked up when it is slashed.
+	type FullIdentification = ();
+	type FullIdentificationOf = Identified;
+}
+
+impl pallet_offences::Config for Runtime {
+	type RuntimeEvent = RuntimeEvent;
+	type IdentificationTuple = pallet_session::historical::IdentificationTuple<Self>;
+	type OnOffenceHandler = Disable;
 }

@@ -5,8 +5,7 @@ mod neuro;
 
 use crate::{
 	fees, parameters, AccountId, Balance, Balances, Block, BlockNumber, Hash, Nonce, OriginCaller, PalletInfo, Runtime, RuntimeCall,
-	RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, System, EXISTENTIAL_DEPOSIT, NEURO, SS58_PREFIX,
-	VERSION,
+	RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, System, EXISTENTIAL_DEPOSIT, SS58_PREFIX, VERSION,
 };
 use frame_support::{
 	derive_impl,
