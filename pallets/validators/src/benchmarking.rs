@@ -1,0 +1,1 @@
+//! Benchmarks of every call in its most expensive case.

@@ -1,0 +1,77 @@
+//! Election by stake, session by session.
+
+use crate::{Candidates, Config, Event, Exposure, Exposures, Pallet, Planned, Sessions, Status, ValidatorCount};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use frame_support::BoundedVec;
+use neuroshard_types::AccountId;
+use sp_runtime::traits::Convert;
+use sp_staking::SessionIndex;
+
+impl<T: Config> Pallet<T> {
+	/// The candidates that would be elected now, by account. Who has more active stake, its own and its backing, comes first, and of equal ones
+	/// the lower account.
+	pub(crate) fn elect() -> Vec<(AccountId, Exposure)> {
+		let mut list: Vec<_> = Candidates::<T>::iter()
+			.filter(|(who, candidate)| candidate.status == Status::Active && T::Sessions::has_keys(who))
+			.map(|(who, candidate)| (who, candidate.exposure()))
+			.collect();
+		list.sort_unstable_by(|(one, left), (other, right)| right.total.cmp(&left.total).then_with(|| one.cmp(other)));
+		list.truncate(usize::try_from(ValidatorCount::<T>::get()).unwrap_or(usize::MAX));
+		// In an order that does not change with every nomination, so that the same set is seen to be the same.
+		list.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+		list
+	}
+
+	/// Plans the session `index`. `None`, and the set goes on, if nobody can be elected, or if set and keys are those that were queued last:
+	/// then finality needs no change of authorities, and the identifications stay as they were.
+	fn plan(index: SessionIndex) -> Option<Vec<(AccountId, Exposure)>> {
+		let elected = Self::elect();
+		let accounts: Vec<_> = elected.iter().map(|(who, _)| who.clone()).collect();
+		let changes = !elected.is_empty() && T::Sessions::differs(&accounts);
+		let set = if changes { BoundedVec::truncate_from(elected.clone()) } else { Exposures::<T>::get(Planned::<T>::get()) };
+		Exposures::<T>::insert(index, set);
+		Planned::<T>::put(index);
+		if !changes {
+			return None;
+		}
+		let validators = u32::try_from(elected.len()).unwrap_or(u32::MAX);
+		Self::deposit_event(Event::Elected { session: index, validators });
+		Some(elected)
+	}
+}
+
+impl<T: Config> pallet_session::SessionManager<AccountId> for Pallet<T> {
+	fn new_session(index: SessionIndex) -> Option<Vec<AccountId>> {
+		Self::plan(index).map(|elected| elected.into_iter().map(|(who, _)| who).collect())
+	}
+
+	fn start_session(_: SessionIndex) {}
+
+	fn end_session(index: SessionIndex) {
+		Exposures::<T>::remove(index);
+	}
+}
+
+impl<T: Config> pallet_session::historical::SessionManager<AccountId, Exposure> for Pallet<T> {
+	fn new_session(index: SessionIndex) -> Option<Vec<(AccountId, Exposure)>> {
+		Self::plan(index)
+	}
+
+	fn start_session(index: SessionIndex) {
+		<Self as pallet_session::SessionManager<_>>::start_session(index);
+	}
+
+	fn end_session(index: SessionIndex) {
+		<Self as pallet_session::SessionManager<_>>::end_session(index);
+	}
+}
+
+/// Identification of a validator of the running session: `FullIdentificationOf` of the historical sessions.
+pub struct ExposureOf<T>(PhantomData<T>);
+
+impl<T: Config> Convert<AccountId, Option<Exposure>> for ExposureOf<T> {
+	fn convert(who: AccountId) -> Option<Exposure> {
+		Exposures::<T>::get(T::Sessions::current()).into_iter().find(|(validator, _)| *validator == who).map(|(_, exposure)| exposure)
+	}
+}

@@ -1,0 +1,205 @@
+//! A runtime of system, time, balances, this pallet, and sessions that end when a test says so.
+
+use crate as pallet_neuro_validators;
+use frame_support::{
+	derive_impl, parameter_types,
+	traits::{fungible::Mutate, ConstU128, ConstU32},
+	weights::constants::RocksDbWeight,
+	PalletId,
+};
+use frame_system::EnsureRoot;
+use neuroshard_types::{traits::BlockRewards, AccountId, Balance, BlockNumber};
+use pallet_session::historical::NoteHistoricalRoot;
+use sp_runtime::{
+	testing::UintAuthorityId,
+	traits::{ConvertInto, IdentityLookup},
+	BuildStorage,
+};
+
+/// Existential deposit of the mock.
+pub const ED: Balance = 10;
+/// Smallest active self-bond of the mock.
+pub const MIN_BOND: Balance = 1_000;
+/// Smallest active nomination of the mock.
+pub const MIN_NOMINATION: Balance = 100;
+/// Cooldown of the mock, in blocks.
+pub const COOLDOWN: BlockNumber = 50;
+/// Blocks for which offenders of the mock are barred.
+pub const BAR: BlockNumber = 80;
+/// Free balance that [`account`]s below [`ACCOUNTS`] start with, before bonds.
+pub const FUNDS: Balance = 1_000_000;
+/// Number of accounts that exist at genesis.
+pub const ACCOUNTS: u8 = 100;
+
+/// The account number `tag`.
+pub const fn account(tag: u8) -> AccountId {
+	AccountId::new([tag; 32])
+}
+
+sp_runtime::impl_opaque_keys! {
+	/// Session keys that nothing signs with.
+	pub struct Keys {
+		/// Their only key.
+		pub dummy: UintAuthorityId,
+	}
+}
+
+#[frame_support::runtime]
+mod runtime {
+	#[runtime::runtime]
+	#[runtime::derive(
+		RuntimeCall,
+		RuntimeEvent,
+		RuntimeError,
+		RuntimeOrigin,
+		RuntimeFreezeReason,
+		RuntimeHoldReason,
+		RuntimeSlashReason,
+		RuntimeLockId,
+		RuntimeTask,
+		RuntimeViewFunction
+	)]
+	pub struct Test;
+
+	#[runtime::pallet_index(0)]
+	pub type System = frame_system;
+
+	#[runtime::pallet_index(1)]
+	pub type Balances = pallet_balances;
+
+	#[runtime::pallet_index(2)]
+	pub type Validators = pallet_neuro_validators;
+
+	#[runtime::pallet_index(3)]
+	pub type Session = pallet_session;
+
+	#[runtime::pallet_index(4)]
+	pub type Historical = pallet_session::historical;
+}
+
+#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
+impl frame_system::Config for Test {
+	type Block = frame_system::mocking::MockBlockU32<Test>;
+	type AccountId = AccountId;
+	type Lookup = IdentityLookup<AccountId>;
+	type AccountData = pallet_balances::AccountData<Balance>;
+	type DbWeight = RocksDbWeight;
+}
+
+#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
+impl pallet_balances::Config for Test {
+	type Balance = Balance;
+	type ExistentialDeposit = ConstU128<ED>;
+	type AccountStore = System;
+}
+
+/// Sessions of the mock end by [`next_session`] alone.
+pub struct Never;
+
+impl pallet_session::ShouldEndSession<BlockNumber> for Never {
+	fn should_end_session(_: BlockNumber) -> bool {
+		false
+	}
+}
+
+impl pallet_session::Config for Test {
+	type RuntimeEvent = RuntimeEvent;
+	type ValidatorId = AccountId;
+	type ValidatorIdOf = ConvertInto;
+	type ShouldEndSession = Never;
+	type NextSessionRotation = ();
+	type SessionManager = NoteHistoricalRoot<Test, Validators>;
+	type SessionHandler = pallet_session::TestSessionHandler;
+	type Keys = Keys;
+	type DisablingStrategy = ();
+	type WeightInfo = ();
+	type Currency = Balances;
+	type KeyDeposit = ConstU128<0>;
+}
+
+impl pallet_session::historical::Config for Test {
+	type RuntimeEvent = RuntimeEvent;
+	type FullIdentification = crate::Exposure;
+	type FullIdentificationOf = crate::ExposureOf<Test>;
+}
+
+parameter_types! {
+	/// How long offences can be reported; tests change it.
+	pub static ReportPeriod: BlockNumber = 20;
+	/// What a block earns; tests change it.
+	pub static BlockReward: Balance = 0;
+	/// The pot.
+	pub const PotId: PalletId = PalletId(*b"n/valida");
+}
+
+/// Issuance of the mock: [`BlockReward`] for every block.
+pub struct Issuance;
+
+impl BlockRewards<AccountId, Balance> for Issuance {
+	fn pay_block(pot: &AccountId) -> Balance {
+		Balances::mint_into(pot, BlockReward::get()).unwrap_or(0)
+	}
+}
+
+impl pallet_neuro_validators::Config for Test {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type BlockRewards = Issuance;
+	type Sessions = Session;
+	type AdminOrigin = EnsureRoot<AccountId>;
+	type ReportPeriod = ReportPeriod;
+	type PotId = PotId;
+	type MaxValidators = ConstU32<10>;
+	type MaxCandidates = ConstU32<12>;
+	type WeightInfo = ();
+}
+
+/// Genesis of the mock: two validators, candidates 1 and 2 with the minimum and session keys.
+pub fn genesis() -> pallet_neuro_validators::GenesisConfig<Test> {
+	pallet_neuro_validators::GenesisConfig {
+		candidates: vec![(account(1), MIN_BOND), (account(2), MIN_BOND)],
+		validator_count: 2,
+		min_self_bond: MIN_BOND,
+		min_nomination: MIN_NOMINATION,
+		cooldown: COOLDOWN,
+		bar_period: BAR,
+		..Default::default()
+	}
+}
+
+/// Session keys of an account.
+pub fn keys(tag: u8) -> Keys {
+	Keys { dummy: UintAuthorityId(tag.into()) }
+}
+
+/// Genesis storage with these values; the candidates of it have session keys.
+pub fn storage(validators: pallet_neuro_validators::GenesisConfig<Test>) -> sp_runtime::Storage {
+	let key = |who: &AccountId| (who.clone(), who.clone(), keys(AsRef::<[u8; 32]>::as_ref(who)[0]));
+	let keys = validators.candidates.iter().map(|(who, _)| key(who)).collect();
+	RuntimeGenesisConfig {
+		balances: pallet_balances::GenesisConfig {
+			balances: (1..ACCOUNTS).map(|tag| (account(tag), FUNDS)).collect(),
+			..Default::default()
+		},
+		validators,
+		session: pallet_session::GenesisConfig { keys, ..Default::default() },
+		..Default::default()
+	}
+	.build_storage()
+	.expect("genesis of the mock builds")
+}
+
+/// The mock at block 1.
+pub fn new_test_ext() -> sp_io::TestExternalities {
+	let mut ext = sp_io::TestExternalities::new(storage(genesis()));
+	ext.execute_with(|| System::set_block_number(1));
+	ext
+}
+
+/// Runs `test` on the mock, then checks every invariant.
+pub fn build_and_execute(test: impl FnOnce()) {
+	new_test_ext().execute_with(|| {
+		test();
+		Validators::do_try_state().expect("invariants hold after the test");
+	});
+}

@@ -1,0 +1,51 @@
+//! What elections ask the session pallet.
+
+use alloc::vec::Vec;
+use neuroshard_types::AccountId;
+use sp_staking::SessionIndex;
+
+/// The session pallet, [`pallet_session::Pallet`].
+pub trait Sessions {
+	/// Whether `who` has registered session keys.
+	fn has_keys(who: &AccountId) -> bool;
+	/// Number of the running session.
+	fn current() -> SessionIndex;
+	/// Validators of the running session.
+	fn validators() -> Vec<AccountId>;
+	/// Whether the set `next`, with the keys that are registered now, differs from the one that was queued last.
+	fn differs(next: &[AccountId]) -> bool;
+	/// Registers some keys of `who`.
+	#[cfg(any(feature = "runtime-benchmarks", test))]
+	fn register(who: &AccountId);
+}
+
+impl<T: pallet_session::Config<ValidatorId = AccountId>> Sessions for pallet_session::Pallet<T> {
+	fn has_keys(who: &AccountId) -> bool {
+		pallet_session::NextKeys::<T>::contains_key(who)
+	}
+
+	fn current() -> SessionIndex {
+		pallet_session::CurrentIndex::<T>::get()
+	}
+
+	fn validators() -> Vec<AccountId> {
+		pallet_session::Validators::<T>::get()
+	}
+
+	fn differs(next: &[AccountId]) -> bool {
+		let queued = pallet_session::QueuedKeys::<T>::get();
+		let same = |((who, keys), next): (&(AccountId, T::Keys), &AccountId)| {
+			who == next && pallet_session::NextKeys::<T>::get(next).as_ref() == Some(keys)
+		};
+		queued.len() != next.len() || !queued.iter().zip(next).all(same)
+	}
+
+	#[cfg(any(feature = "runtime-benchmarks", test))]
+	fn register(who: &AccountId) {
+		use codec::{Decode, Encode};
+		let bytes = who.encode();
+		if let Ok(keys) = T::Keys::decode(&mut sp_runtime::traits::TrailingZeroInput::new(&bytes)) {
+			pallet_session::NextKeys::<T>::insert(who, keys);
+		}
+	}
+}

@@ -1,0 +1,1 @@
+//! Behaviour of calls, elections, rewards, offences, view functions and genesis.
