@@ -148,11 +148,11 @@ pub mod pallet {
 		TooManyDatasets,
 		/// There is no such dataset, or it was removed. The view function `datasets` lists all there are.
 		UnknownDataset,
-		/// Only the account that proposed the dataset may do this.
+		/// Only the account that proposed the dataset may do this. The view function `dataset` shows who that is.
 		NotProposer,
-		/// The dataset is active or retired already.
+		/// The dataset is active or retired already. There is nothing to activate; a retired one must be proposed anew.
 		NotProposed,
-		/// The dataset is retired already; the deposit comes back when the last run that uses it ends.
+		/// The dataset is retired already. The deposit comes back when the last run that uses it ends.
 		AlreadyRetired,
 		/// The dataset is not active. Its proposer activates it; a retired one takes no new runs.
 		NotActive,

@@ -8,15 +8,15 @@ mod errors {
 	/// Why a call is refused, and what to do about it.
 	#[pallet::error]
 	pub enum Error<T> {
-		/// No such round was adopted, or its record is gone.
+		/// No such round was adopted, or its record is gone. The view function `record` of `Training` shows what can be disputed.
 		NotAdopted,
-		/// The account made no such claim in this round.
+		/// The account made no such claim in this round. The view function `record` of `Training` shows who claimed what.
 		NoClaim,
 		/// Claims of this round can no longer be challenged. The view function `terms` shows how long they can be.
 		WindowOver,
-		/// Nobody challenges its own claim.
+		/// Nobody challenges its own claim. Use another account, or another claim.
 		OwnClaim,
-		/// The claim was proven false already.
+		/// The claim was proven false already. There is nothing left to challenge about it.
 		Condemned,
 		/// The account has an open game about this claim. Play that one.
 		AlreadyOpen,
@@ -29,30 +29,32 @@ mod errors {
 		NoGame,
 		/// It is the other side's turn, or somebody else's game. The view function `game` shows whose turn it is.
 		NotYourTurn,
-		/// The time of this side is over, and so is the game.
+		/// The time of this side is over, and so is the game. Nothing can be played in it any more.
 		TooLate,
 		/// Another game has proven the claim false. This one ends by itself, and the bond comes back.
 		ClaimFell,
 		/// What the claim is judged by is gone, so that nothing can be judged. The game ends by itself, and the bond comes back.
 		RecordGone,
-		/// A list has more than 16,384 hashes, a proof more than 14, or a witness more than 256 KiB.
+		/// A list has more than 16,384 hashes, a proof more than 14, or a witness more than 256 KiB. Send what the position asks for, and
+		/// no more.
 		TooLong,
 		/// The game stands elsewhere than where this move answers: it was made on another fork, or sent twice. Read the game again by the
 		/// view function `game`, and answer where it stands.
 		OtherPosition,
 		/// The position asks for another kind of move. The view function `game` shows it.
 		WrongMove,
-		/// The list has another number of entries than the position asks for.
+		/// The list has another number of entries than the position asks for. The view function `game` shows the position; make the list
+		/// anew.
 		WrongLength,
-		/// What was posted does not lead to the root that it belongs to.
+		/// What was posted does not lead to the root that it belongs to. Compute it again from the work that was revealed.
 		WrongRoot,
 		/// The entry is not in the posted list at its place. Take the list from the other side's last move.
 		WrongEntry,
-		/// There is no such interval, step, node, vector, tile or piece.
+		/// There is no such interval, step, node, vector, tile or piece. Count from zero, and stay within what the position covers.
 		NoSuchPlace,
 		/// The witness is not one for this piece: too short, too long, or not what was committed to. It decides nothing.
 		BadWitness,
-		/// This runtime cannot judge the run's configuration.
+		/// This runtime cannot judge the run's configuration. Challenge a claim of a run whose arithmetic version is that of the chain.
 		Unjudgeable,
 		/// Only an active provider that offers the role of a verifier audits. Register with that role, bond, and prove the arithmetic.
 		NotVerifier,
@@ -73,13 +75,14 @@ mod errors {
 		/// The other auditor can still seal, and must not see this report before. Wait for its seal, or for the deadline that the view
 		/// function `audit` shows.
 		StillSealing,
-		/// Nothing was sealed in time, so nothing can be reported.
+		/// Nothing was sealed in time, so nothing can be reported. Seal the next audit before the deadline that the view function `audit`
+		/// shows.
 		NothingSealed,
-		/// The account has reported already.
+		/// The account has reported already. There is nothing left to do in this audit.
 		AlreadyReported,
 		/// The time for reporting is over. The view function `audit` shows the deadlines.
 		ReportingOver,
-		/// This is not the report that was sealed, or not with that salt.
+		/// This is not the report that was sealed, or not with that salt. Send exactly what was sealed.
 		SealBroken,
 	}
 }

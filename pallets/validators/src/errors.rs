@@ -29,9 +29,9 @@ mod errors {
 		NothingToWithdraw,
 		/// The account is in the validator set, or elected into the next one. Its last part can be withdrawn when it is in neither.
 		StillElected,
-		/// The candidate is chilled already.
+		/// The candidate is chilled already. Call `activate` to be elected again, or unbond all of it to leave.
 		AlreadyChilled,
-		/// The candidate is active already.
+		/// The candidate is active already. There is nothing to do.
 		AlreadyActive,
 		/// The account committed an offence and can neither bond nor be activated yet. The view function `barred_until` shows the first
 		/// block in which it can.
@@ -51,7 +51,7 @@ mod errors {
 		TooManyNominations,
 		/// Nothing was earned since the last claim. The view function `claimable` shows what can be claimed.
 		NothingToClaim,
-		/// At least one validator, and at most the constant `MaxValidators`.
+		/// The number of validators cannot be. Take at least 1, and at most the constant `MaxValidators`.
 		InvalidValidatorCount,
 	}
 }
