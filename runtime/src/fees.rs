@@ -1,6 +1,6 @@
-//! Fees: what weight and length cost, and who gets it.
+//! Fees: what weight and length cost, and who gets it. Deposits: what a place in the state costs while it is taken.
 
-use crate::{AccountId, Authorship, Balance, Balances};
+use crate::{AccountId, Authorship, Balance, Balances, NEURO};
 use frame_support::{
 	traits::{
 		fungible::{Balanced, Credit},
@@ -14,6 +14,17 @@ pub type WeightFee = ConstantMultiplier<Balance, ConstU128<10>>;
 
 /// 10^6 planck per byte: 0.001 NEURO a kilobyte.
 pub type LengthFee = ConstantMultiplier<Balance, ConstU128<1_000_000>>;
+
+/// Deposit for an item of the state, in planck: 0.1 NEURO.
+pub const DEPOSIT_PER_ITEM: Balance = NEURO / 10;
+
+/// Deposit for a byte of the state, keys included, in planck: 0.01 NEURO.
+pub const DEPOSIT_PER_BYTE: Balance = NEURO / 100;
+
+/// Deposit for so many items of the state that hold so many bytes together, in planck.
+pub const fn deposit(items: Balance, bytes: Balance) -> Balance {
+	items.saturating_mul(DEPOSIT_PER_ITEM).saturating_add(bytes.saturating_mul(DEPOSIT_PER_BYTE))
+}
 
 /// Pays fees and tips to the author of the block. Without an author (only before the first block) they are burned.
 pub struct ToAuthor;

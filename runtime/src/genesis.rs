@@ -32,6 +32,11 @@ fn endowed() -> Vec<(AccountId, Balance)> {
 	Sr25519Keyring::well_known().map(|key| (key.to_account_id(), 1_000_000 * NEURO)).collect()
 }
 
+/// Members of the council and of the technical committee of development networks.
+fn governors() -> Vec<AccountId> {
+	[Sr25519Keyring::Alice, Sr25519Keyring::Bob, Sr25519Keyring::Charlie].map(|key| key.to_account_id()).to_vec()
+}
+
 fn session_keys(validator: Sr25519Keyring) -> SessionKeys {
 	// The ed25519 keyring holds the same names under the other curve.
 	let grandpa = match validator {
@@ -51,11 +56,21 @@ fn json_of(preset: Preset) -> Value {
 		.iter()
 		.map(|validator| (validator.to_account_id(), validator.to_account_id(), session_keys(*validator)))
 		.collect();
+	let candidates: Vec<(AccountId, Balance)> =
+		preset.validators.iter().map(|validator| (validator.to_account_id(), 10_000 * NEURO)).collect();
 	json!({
 		"balances": { "balances": endowed() },
-		"parameters": { "epochLength": preset.epoch_length },
+		"parameters": { "epochLength": preset.epoch_length, "reportEpochs": 30 },
 		"babe": { "epochConfig": BABE_GENESIS_EPOCH_CONFIG },
 		"session": { "keys": keys },
+		"validators": {
+			"candidates": candidates,
+			"validatorCount": 21,
+			"minSelfBond": 1_000 * NEURO,
+			"minNomination": 10 * NEURO,
+			"cooldown": preset.cooldown,
+			"barPeriod": preset.cooldown.saturating_mul(4),
+		},
 		"disputes": {
 			"clock": preset.clocks[0],
 			"extension": preset.clocks[1],
@@ -74,9 +89,17 @@ fn json_of(preset: Preset) -> Value {
 			"budgetFloor": 10 * NEURO,
 			"decayRatio": 999_881_398_686_573_512_u64,
 			"erasPerStep": 1,
+			"issuanceCap": 100_000_000,
+			"budgetShares": [600_000, 150_000, 50_000, 150_000, 50_000],
+			"operationUnits": [1_000, 1_500, 500, 2_000, 300],
 			"trainingRate": 1_000,
-			"roleRates": [1_200, 1_000, 1_000, 1_100],
+			"roleRates": [1_200, 1_000, 1_100, 1_100],
+			"roleTargets": [10, 50, 10, 10],
+			"scarcityBonus": 500,
+			"maxPointsPerProof": 1_000_000_000_000_u64,
 		},
+		"council": { "members": governors() },
+		"technicalCommittee": { "members": governors() },
 		"sudo": { "key": Some(Sr25519Keyring::Alice.to_account_id()) },
 	})
 }

@@ -1,6 +1,8 @@
 //! What must hold of the whole state after every block.
 
-use crate::{AccountId, Balance, Balances, BlockNumber, Dataset, Disputes, Ponw, Rewards, Runtime, Staking, System, Training};
+use crate::{
+	AccountId, Balance, Balances, BlockNumber, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, Staking, System, Training, Validators,
+};
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use frame_support::traits::Get;
 use neuroshard_types::soundness::Soundness;
@@ -41,13 +43,15 @@ fn has_more_entries_than(limit: u32) -> bool {
 
 /// The first invariant that does not hold, however much there is to check.
 pub fn broken() -> Option<String> {
-	let checks: [(&str, Check); 9] = [
+	let checks: [(&str, Check); 11] = [
 		("balances", money_is_all_there),
 		("staking", Staking::do_try_state),
+		("validators", Validators::do_try_state),
 		("dataset", Dataset::do_try_state),
 		("training", Training::do_try_state),
 		("ponw", Ponw::do_try_state),
 		("rewards", Rewards::do_try_state),
+		("ownership", Ownership::do_try_state),
 		("disputes", Disputes::do_try_state),
 		("stakes", claims_keep_their_stakes),
 		("pay", disputes_hold_proofs),

@@ -12,12 +12,17 @@ extern crate alloc;
 pub mod apis;
 pub mod carriers;
 pub mod configs;
+pub mod enactment;
 pub mod fees;
 pub mod genesis;
 pub mod invariants;
 pub mod kernels_api;
+pub mod migrations;
 pub mod offences;
+pub mod origins;
 pub mod parameters;
+pub mod proxies;
+pub mod safety;
 pub mod sources;
 
 use alloc::{borrow::Cow, vec::Vec};
@@ -93,7 +98,7 @@ pub const VERSION: RuntimeVersion = RuntimeVersion {
 	spec_name: Cow::Borrowed("neuroshard"),
 	impl_name: Cow::Borrowed("neuroshard"),
 	authoring_version: 1,
-	spec_version: 1,
+	spec_version: 2,
 	impl_version: 1,
 	apis: apis::RUNTIME_API_VERSIONS,
 	transaction_version: 1,
@@ -110,6 +115,8 @@ pub const EXISTENTIAL_DEPOSIT: Balance = NEURO / 1_000;
 pub const SS58_PREFIX: u16 = 42;
 /// Most block authors.
 pub const MAX_AUTHORITIES: u32 = 100;
+/// Most candidates for block authoring. All of them are read in every session.
+pub const MAX_CANDIDATES: u32 = 1_000;
 
 /// Primary and secondary slots: every slot has an author, so block times stay regular. Secondary ones carry a VRF output too, since
 /// training draws its seeds from every block.
@@ -146,6 +153,8 @@ mod runtime {
 	pub type Babe = pallet_babe;
 	#[runtime::pallet_index(4)]
 	pub type Balances = pallet_balances;
+	#[runtime::pallet_index(5)]
+	pub type Validators = pallet_neuro_validators;
 	// A session begins before the author of its first block is looked up among its validators.
 	#[runtime::pallet_index(6)]
 	pub type Session = pallet_session;
@@ -157,6 +166,28 @@ mod runtime {
 	pub type Sudo = pallet_sudo;
 	#[runtime::pallet_index(10)]
 	pub type Utility = pallet_utility;
+	#[runtime::pallet_index(11)]
+	pub type Council = pallet_collective<Instance1>;
+	#[runtime::pallet_index(12)]
+	pub type TechnicalCommittee = pallet_collective<Instance2>;
+	#[runtime::pallet_index(13)]
+	pub type Treasury = pallet_treasury;
+	#[runtime::pallet_index(14)]
+	pub type Preimage = pallet_preimage;
+	#[runtime::pallet_index(15)]
+	pub type Scheduler = pallet_scheduler;
+	#[runtime::pallet_index(16)]
+	pub type Multisig = pallet_multisig;
+	#[runtime::pallet_index(17)]
+	pub type Proxy = pallet_proxy;
+	#[runtime::pallet_index(18)]
+	pub type Identity = pallet_identity;
+	#[runtime::pallet_index(19)]
+	pub type SafeMode = pallet_safe_mode;
+	#[runtime::pallet_index(27)]
+	pub type TxPause = pallet_tx_pause;
+	#[runtime::pallet_index(31)]
+	pub type Enactment = crate::enactment;
 	#[runtime::pallet_index(28)]
 	pub type Authorship = pallet_authorship;
 	#[runtime::pallet_index(29)]
@@ -178,4 +209,8 @@ mod runtime {
 	pub type Training = pallet_neuro_training;
 	#[runtime::pallet_index(24)]
 	pub type Rewards = pallet_neuro_rewards;
+	#[runtime::pallet_index(26)]
+	pub type Ownership = pallet_neuro_ownership;
+	#[runtime::pallet_index(40)]
+	pub type Assets = pallet_assets;
 }

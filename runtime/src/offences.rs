@@ -1,40 +1,42 @@
 //! Equivocation: how long it can be reported, and what follows from a report.
 
-use crate::{parameters, AccountId, Historical, Runtime, RuntimeCall, Session, Staking, UncheckedExtrinsic};
+use crate::{parameters, AccountId, BlockNumber, Historical, Runtime, RuntimeCall, Session, UncheckedExtrinsic, Validators};
 use alloc::vec::Vec;
 use frame_support::{traits::Get, weights::Weight};
+use pallet_neuro_validators::Exposure;
 use pallet_session::{historical, SessionManager};
-use sp_runtime::{traits::Convert, Perbill};
+use sp_runtime::{Perbill, SaturatedConversion};
 use sp_staking::{
 	offence::{OffenceDetails, OffenceSeverity, OnOffenceHandler},
 	SessionIndex,
 };
 
-/// Blocks in which an equivocation can be reported: as long as the money of whoever did it stays slashable.
+/// Blocks in which an equivocation can be reported.
 pub struct ReportTime;
 
 impl Get<u64> for ReportTime {
 	fn get() -> u64 {
-		u64::from(Staking::limits().1)
+		parameters::EpochLength::<Runtime>::get().saturating_mul(parameters::ReportEpochs::<Runtime>::get().into())
 	}
 }
 
-/// Sessions whose validators are remembered: those of [`ReportTime`], and the current one and the one before.
+/// Blocks from the moment an author is out of the next election until nothing that it does in the set can be reported any more: it stays for
+/// the rest of this session and for the next one.
+pub struct ReportPeriod;
+
+impl Get<BlockNumber> for ReportPeriod {
+	fn get() -> BlockNumber {
+		let stays = parameters::EpochLength::<Runtime>::get().saturating_mul(2);
+		ReportTime::get().saturating_add(stays).saturated_into()
+	}
+}
+
+/// Sessions whose validators are remembered: those that can be reported about, the current one, and the next one.
 pub struct SessionsKept;
 
 impl Get<u64> for SessionsKept {
 	fn get() -> u64 {
-		let length = <parameters::GetEpochLength<Runtime> as Get<u64>>::get().max(1);
-		ReportTime::get().div_ceil(length).saturating_add(2)
-	}
-}
-
-/// Everybody can be identified, and nothing but the account is kept.
-pub struct Identified;
-
-impl Convert<AccountId, Option<()>> for Identified {
-	fn convert(_: AccountId) -> Option<()> {
-		Some(())
+		u64::from(parameters::ReportEpochs::<Runtime>::get()).saturating_add(2)
 	}
 }
 
@@ -43,30 +45,33 @@ pub struct Rotation;
 
 impl SessionManager<AccountId> for Rotation {
 	fn new_session(index: SessionIndex) -> Option<Vec<AccountId>> {
-		<() as SessionManager<AccountId>>::new_session(index)
+		<Validators as SessionManager<AccountId>>::new_session(index)
 	}
 
 	fn new_session_genesis(index: SessionIndex) -> Option<Vec<AccountId>> {
-		<() as SessionManager<AccountId>>::new_session_genesis(index)
+		<Validators as SessionManager<AccountId>>::new_session_genesis(index)
 	}
 
 	fn start_session(index: SessionIndex) {
+		<Validators as SessionManager<AccountId>>::start_session(index);
 		let kept = SessionIndex::try_from(SessionsKept::get()).unwrap_or(SessionIndex::MAX);
 		if let Some(first) = index.checked_sub(kept) {
 			Historical::prune_up_to(first);
 		}
 	}
 
-	fn end_session(_: SessionIndex) {}
+	fn end_session(index: SessionIndex) {
+		<Validators as SessionManager<AccountId>>::end_session(index);
+	}
 }
 
-impl historical::SessionManager<AccountId, ()> for Rotation {
-	fn new_session(index: SessionIndex) -> Option<Vec<(AccountId, ())>> {
-		<Self as SessionManager<AccountId>>::new_session(index).map(identified)
+impl historical::SessionManager<AccountId, Exposure> for Rotation {
+	fn new_session(index: SessionIndex) -> Option<Vec<(AccountId, Exposure)>> {
+		<Validators as historical::SessionManager<AccountId, Exposure>>::new_session(index)
 	}
 
-	fn new_session_genesis(index: SessionIndex) -> Option<Vec<(AccountId, ())>> {
-		<Self as SessionManager<AccountId>>::new_session_genesis(index).map(identified)
+	fn new_session_genesis(index: SessionIndex) -> Option<Vec<(AccountId, Exposure)>> {
+		<Validators as historical::SessionManager<AccountId, Exposure>>::new_session_genesis(index)
 	}
 
 	fn start_session(index: SessionIndex) {
@@ -78,20 +83,15 @@ impl historical::SessionManager<AccountId, ()> for Rotation {
 	}
 }
 
-fn identified(validators: Vec<AccountId>) -> Vec<(AccountId, ())> {
-	validators.into_iter().map(|validator| (validator, ())).collect()
-}
+/// Keeps an offender from authoring for the rest of the session, takes its stake, and keeps it out of the sessions that follow.
+pub struct DisableAndSlash;
 
-/// Keeps an offender from authoring for the rest of the session, and no longer: nothing is at stake yet.
-pub struct Disable;
-
-impl OnOffenceHandler<AccountId, (AccountId, ()), Weight> for Disable {
-	fn on_offence(offenders: &[OffenceDetails<AccountId, (AccountId, ())>], fractions: &[Perbill], _: SessionIndex) -> Weight {
+impl OnOffenceHandler<AccountId, (AccountId, Exposure), Weight> for DisableAndSlash {
+	fn on_offence(offenders: &[OffenceDetails<AccountId, (AccountId, Exposure)>], fractions: &[Perbill], session: SessionIndex) -> Weight {
 		for (details, fraction) in offenders.iter().zip(fractions) {
-			let (validator, ()) = &details.offender;
-			Session::report_offence(validator.clone(), OffenceSeverity(*fraction));
+			Session::report_offence(details.offender.0.clone(), OffenceSeverity(*fraction));
 		}
-		Weight::zero()
+		Validators::on_offence(offenders, fractions, session)
 	}
 }
 

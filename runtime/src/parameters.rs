@@ -4,7 +4,10 @@ pub use pallet::*;
 
 #[frame_support::pallet]
 mod pallet {
-	use frame_support::{pallet_prelude::*, traits::ConstU64};
+	use frame_support::{
+		pallet_prelude::*,
+		traits::{ConstU32, ConstU64},
+	};
 
 	#[pallet::pallet]
 	pub struct Pallet<T>(_);
@@ -17,12 +20,18 @@ mod pallet {
 	#[pallet::storage]
 	pub type EpochLength<T> = StorageValue<_, u64, ValueQuery, ConstU64<200>>;
 
+	/// Epochs for which an equivocation can be reported.
+	#[pallet::storage]
+	pub type ReportEpochs<T> = StorageValue<_, u32, ValueQuery, ConstU32<984>>;
+
 	/// Values of the chain's first block.
 	#[pallet::genesis_config]
 	#[derive(frame_support::DefaultNoBound)]
 	pub struct GenesisConfig<T: Config> {
 		/// Slots of a BABE epoch; the default of 200 (10 minutes) if zero.
 		pub epoch_length: u64,
+		/// Epochs for which an equivocation can be reported; the default of 984 (almost 7 days, if an epoch takes 10 minutes) if zero.
+		pub report_epochs: u32,
 		/// Type marker.
 		#[serde(skip)]
 		pub _config: core::marker::PhantomData<T>,
@@ -33,6 +42,9 @@ mod pallet {
 		fn build(&self) {
 			if self.epoch_length != 0 {
 				EpochLength::<T>::put(self.epoch_length);
+			}
+			if self.report_epochs != 0 {
+				ReportEpochs::<T>::put(self.report_epochs);
 			}
 		}
 	}

@@ -11,8 +11,8 @@ use neuroshard_graph::{
 	merkle::blake2_256,
 };
 use neuroshard_runtime::{
-	genesis, invariants, AccountId, Balances, Dataset, Disputes, Ponw, Rewards, Runtime, RuntimeEvent, RuntimeGenesisConfig, RuntimeOrigin,
-	Staking, System, Timestamp, Training, BLOCK_TIME_MS, NEURO,
+	genesis, invariants, AccountId, Assets, Balances, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, RuntimeEvent,
+	RuntimeGenesisConfig, RuntimeOrigin, Staking, System, Timestamp, Training, BLOCK_TIME_MS, NEURO,
 };
 use neuroshard_types::{
 	audit::{seal_report, Report},
@@ -21,12 +21,13 @@ use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
+	traits::WorkUnits,
 	ModelConfig, TrainConfig, F32, H256,
 };
 use pallet_neuro_disputes::Refusal;
 use sp_core::{ecdsa, Pair};
 use sp_keyring::Sr25519Keyring::{Alice, Bob, Charlie, Dave, Eve, Ferdie};
-use sp_runtime::{BuildStorage, DispatchError, Permill};
+use sp_runtime::{traits::AccountIdConversion, BuildStorage, DispatchError, Permill};
 
 const GENESIS_HASH: H256 = H256([7; 32]);
 const BOND: u128 = 10_000 * NEURO;
@@ -404,6 +405,7 @@ fn work_is_run_again_by_providers_drawn_two_epochs_later_who_are_paid_for_it() {
 fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
 	chain().execute_with(|| {
 		let issuance_before = Balances::total_issuance();
+		assert_eq!(Rewards::issuance().minted(), 0);
 		let workers = training(10);
 		workers.iter().for_each(|(who, seed)| commit(who, *seed));
 		until(Phase::Revealing);
@@ -446,9 +448,30 @@ fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
 			assert!(Rewards::claim(signed(who), eras[0].0).is_err(), "an era is claimed once");
 			minted += eras[0].1;
 		}
-		// Equal work and equal bonds: equal shares of one era's budget of 7,000 NEURO, or a little less after some decay.
-		assert!(minted > 6_990 * NEURO && minted <= 7_000 * NEURO, "{minted}");
-		assert_eq!(Balances::total_issuance(), issuance_before + minted);
+		// Equal work and equal bonds: equal shares of the 60% for training of one era's 7,000 NEURO, or a little less after some decay.
+		assert!(minted > 4_190 * NEURO && minted <= 4_200 * NEURO, "{minted}");
+		let sums = Rewards::issuance();
+		assert_eq!((sums.claimed, sums.to_validators, sums.burned), (minted, 0, 0));
+		// The treasury got its 5% of every era that ended.
+		let treasury: AccountId = frame_support::PalletId(*b"py/trsry").into_account_truncating();
+		let treasury = Balances::balance(&treasury);
+		assert!(treasury > 340 * NEURO && treasury == sums.to_treasury, "{treasury}");
+		assert_eq!(Balances::total_issuance(), issuance_before + minted + treasury);
+		// They own a third of the model each, as wallets see it, and get a third of what it earns.
+		assert_ok!(Ownership::deposit_revenue(signed(&Alice.to_account_id()), 0, 3 * NEURO));
+		let units = <Rewards as WorkUnits>::of_round(&model(), &train());
+		for (who, _) in &workers {
+			let owned = Ownership::shares(who.clone(), 0);
+			assert_eq!((owned.earning, owned.free, owned.claimable, Assets::balance(0, who)), (units, 0, NEURO, units));
+			let send = |amount| Assets::transfer(signed(who), 0.into(), Alice.to_account_id().into(), amount);
+			assert_noop!(send(1), pallet_assets::Error::<Runtime>::BalanceLow);
+			let before = Balances::balance(who);
+			assert_ok!(Ownership::claim(signed(who), 0));
+			assert_eq!(Balances::balance(who), before + NEURO);
+			assert_ok!(Ownership::release(signed(who), 0, 1));
+			assert_ok!(send(1));
+		}
+		assert_eq!(Ownership::shares(Alice.to_account_id(), 0).free, 3);
 		for (who, _) in &workers {
 			assert_eq!(Balances::total_balance_on_hold(who), BOND);
 		}
@@ -482,7 +505,7 @@ fn who_does_not_defend_its_work_loses_its_bond_and_its_pay_to_the_challenger_and
 		adopted(&workers);
 		let [bob, charlie, dave] = [&workers[0].0, &workers[1].0, &workers[2].0];
 		let (eve, ferdie) = (Eve.to_account_id(), Ferdie.to_account_id());
-		let (issuance, before) = (Balances::total_issuance(), Balances::balance(&eve));
+		let (issuance, before) = (Balances::total_issuance() - Rewards::issuance().minted(), Balances::balance(&eve));
 		for challenger in [&eve, &ferdie] {
 			assert_ok!(Disputes::challenge_work(signed(challenger), 0, 0, bob.clone(), work(1), Doubt::Interval(0)));
 		}
@@ -500,7 +523,7 @@ fn who_does_not_defend_its_work_loses_its_bond_and_its_pay_to_the_challenger_and
 		assert_eq!(Balances::total_balance_on_hold(dave), BOND);
 		// Half of two bonds is paid, half burned, and the bonds of the challenges are back.
 		assert_eq!(Balances::balance(&eve), before + BOND);
-		assert_eq!(Balances::total_issuance(), issuance - BOND);
+		assert_eq!(Balances::total_issuance() - Rewards::issuance().minted(), issuance - BOND);
 		assert_eq!([&eve, &ferdie].map(Balances::total_balance_on_hold), [0, 0]);
 		let record = Training::record(0, 0).unwrap();
 		assert_eq!(record.excluded, vec![bob.clone()]);

@@ -1,11 +1,15 @@
 //! Time, block production, finality, sessions, and what becomes of equivocation.
 
 use crate::{
-	offences::{Disable, Identified, ReportTime, Rotation, SessionsKept},
-	parameters, AccountId, Babe, Balances, Historical, Offences, Runtime, RuntimeEvent, Session, SessionKeys, BLOCK_TIME_MS,
-	MAX_AUTHORITIES, NEURO,
+	offences::{DisableAndSlash, ReportPeriod, ReportTime, Rotation, SessionsKept},
+	parameters, AccountId, Babe, Balances, Historical, Offences, Rewards, Runtime, RuntimeEvent, RuntimeHoldReason, Session, SessionKeys,
+	Validators, BLOCK_TIME_MS, MAX_AUTHORITIES, MAX_CANDIDATES, NEURO,
 };
-use frame_support::traits::{ConstU128, ConstU32, ConstU64, KeyOwnerProofSystem};
+use frame_support::{
+	parameter_types,
+	traits::{ConstU128, ConstU32, ConstU64, KeyOwnerProofSystem},
+	PalletId,
+};
 use pallet_session::disabling::UpToLimitWithReEnablingDisablingStrategy;
 use sp_core::crypto::KeyTypeId;
 use sp_runtime::traits::{ConvertInto, OpaqueKeys};
@@ -24,7 +28,7 @@ impl pallet_babe::Config for Runtime {
 	type DisabledValidators = Session;
 	type WeightInfo = ();
 	type MaxAuthorities = ConstU32<MAX_AUTHORITIES>;
-	type MaxNominators = ConstU32<0>;
+	type MaxNominators = ConstU32<{ pallet_neuro_validators::MAX_NOMINATORS }>;
 	type KeyOwnerProof = <Historical as KeyOwnerProofSystem<(KeyTypeId, pallet_babe::AuthorityId)>>::Proof;
 	type EquivocationReportSystem = pallet_babe::EquivocationReportSystem<Self, Offences, Historical, ReportTime>;
 }
@@ -33,7 +37,7 @@ impl pallet_grandpa::Config for Runtime {
 	type RuntimeEvent = RuntimeEvent;
 	type WeightInfo = ();
 	type MaxAuthorities = ConstU32<MAX_AUTHORITIES>;
-	type MaxNominators = ConstU32<0>;
+	type MaxNominators = ConstU32<{ pallet_neuro_validators::MAX_NOMINATORS }>;
 	type MaxSetIdSessionEntries = SessionsKept;
 	type KeyOwnerProof = <Historical as KeyOwnerProofSystem<(KeyTypeId, pallet_grandpa::AuthorityId)>>::Proof;
 	type EquivocationReportSystem = pallet_grandpa::EquivocationReportSystem<Self, Offences, Historical, ReportTime>;
@@ -41,7 +45,7 @@ impl pallet_grandpa::Config for Runtime {
 
 impl pallet_authorship::Config for Runtime {
 	type FindAuthor = pallet_session::FindAccountFromAuthorIndex<Self, Babe>;
-	type EventHandler = ();
+	type EventHandler = Validators;
 }
 
 impl pallet_session::Config for Runtime {
@@ -61,13 +65,29 @@ impl pallet_session::Config for Runtime {
 
 impl pallet_session::historical::Config for Runtime {
 	type RuntimeEvent = RuntimeEvent;
-	// Whose key it was is all that a proof has to show: what is at stake is looked up when it is slashed.
-	type FullIdentification = ();
-	type FullIdentificationOf = Identified;
+	type FullIdentification = pallet_neuro_validators::Exposure;
+	type FullIdentificationOf = pallet_neuro_validators::ExposureOf<Self>;
 }
 
 impl pallet_offences::Config for Runtime {
 	type RuntimeEvent = RuntimeEvent;
 	type IdentificationTuple = pallet_session::historical::IdentificationTuple<Self>;
-	type OnOffenceHandler = Disable;
+	type OnOffenceHandler = DisableAndSlash;
+}
+
+parameter_types! {
+	pub const AuthorsPot: PalletId = PalletId(*b"ns/authr");
+}
+
+impl pallet_neuro_validators::Config for Runtime {
+	type Currency = Balances;
+	type RuntimeHoldReason = RuntimeHoldReason;
+	type BlockRewards = Rewards;
+	type Sessions = Session;
+	type AdminOrigin = frame_system::EnsureRoot<AccountId>;
+	type ReportPeriod = ReportPeriod;
+	type PotId = AuthorsPot;
+	type MaxValidators = ConstU32<MAX_AUTHORITIES>;
+	type MaxCandidates = ConstU32<MAX_CANDIDATES>;
+	type WeightInfo = pallet_neuro_validators::weights::SubstrateWeight<Runtime>;
 }

@@ -1,17 +1,20 @@
-//! Configuration of every pallet: here the frame, money and fees; consensus, and NeuroShard's own pallets, in files of their own.
+//! Configuration of every pallet: here the frame, money and fees; consensus, governance, and NeuroShard's own pallets, in files of their own.
 
 mod consensus;
+mod governance;
 mod neuro;
+mod ownership;
 
 use crate::{
 	fees, parameters, AccountId, Balance, Balances, Block, BlockNumber, Hash, Nonce, OriginCaller, PalletInfo, Runtime, RuntimeCall,
-	RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, System, EXISTENTIAL_DEPOSIT, SS58_PREFIX, VERSION,
+	RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, SafeMode, System, TxPause, EXISTENTIAL_DEPOSIT,
+	SS58_PREFIX, VERSION,
 };
 use frame_support::{
 	derive_impl,
 	dispatch::DispatchClass,
 	parameter_types,
-	traits::{ConstU128, ConstU16, ConstU32, ConstU8, VariantCountOf},
+	traits::{ConstU128, ConstU16, ConstU32, ConstU8, InsideBoth, VariantCountOf},
 	weights::{
 		constants::{BlockExecutionWeight, ExtrinsicBaseWeight, ParityDbWeight, WEIGHT_REF_TIME_PER_SECOND},
 		Weight,
@@ -47,6 +50,7 @@ parameter_types! {
 
 #[derive_impl(frame_system::config_preludes::SolochainDefaultConfig)]
 impl frame_system::Config for Runtime {
+	type BaseCallFilter = InsideBoth<SafeMode, TxPause>;
 	type Block = Block;
 	type BlockWeights = RuntimeBlockWeights;
 	type BlockLength = RuntimeBlockLength;
@@ -60,6 +64,7 @@ impl frame_system::Config for Runtime {
 	type Lookup = sp_runtime::traits::AccountIdLookup<AccountId, ()>;
 	type SS58Prefix = ConstU16<SS58_PREFIX>;
 	type MaxConsumers = ConstU32<64>;
+	type SingleBlockMigrations = crate::migrations::SingleBlock;
 	type SystemWeightInfo = frame_system::weights::SubstrateWeight<Runtime>;
 }
 

@@ -1,21 +1,24 @@
 //! NeuroShard's own pallets, and how they meet.
 
 use crate::{
-	carriers, parameters,
+	carriers, fees, origins, parameters,
 	sources::{ChainTime, Epochs, Outlasting, VrfRandomness},
-	AccountId, Balances, Dataset, Disputes, Ponw, Rewards, Runtime, RuntimeHoldReason, Staking, Training, DAYS, NEURO,
+	AccountId, Balances, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, RuntimeHoldReason, Staking, Training, DAYS, NEURO,
 };
 use frame_support::{
 	parameter_types,
 	traits::{ConstU128, ConstU32},
+	PalletId,
 };
-use sp_runtime::Perbill;
+use sp_runtime::{traits::AccountIdConversion, Perbill};
 
 impl pallet_neuro_staking::Config for Runtime {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type DisputePeriod = pallet_neuro_disputes::GetDisputePeriod<Runtime>;
 	type Randomness = VrfRandomness;
+	type BlocksPerDay = ConstU32<DAYS>;
+	type SlashOrigin = frame_system::EnsureRoot<AccountId>;
 	type WeightInfo = pallet_neuro_staking::weights::SubstrateWeight<Runtime>;
 }
 
@@ -33,16 +36,18 @@ impl pallet_neuro_training::Config for Runtime {
 	type Providers = Staking;
 	type Datasets = Dataset;
 	type Proofs = Ponw;
+	type Units = Rewards;
 	type Clock = ChainTime;
 	type Randomness = VrfRandomness;
 	type OnAdopted = Disputes;
-	type ApproveOrigin = frame_system::EnsureRoot<AccountId>;
+	type ApproveOrigin = origins::RootOrTwoThirdsCouncil;
+	type StopOrigin = origins::StopRun;
 	type RunDeposit = ConstU128<{ 50 * NEURO }>;
 	type RecordDeposit = ConstU128<{ NEURO / 100 }>;
 	type DisputePeriod = pallet_neuro_disputes::GetDisputePeriod<Runtime>;
 	type RecordsKept = ConstU32<4_096>;
 	type HistoryPeriod = ConstU32<{ 14 * DAYS }>;
-	// Deposits come back, so the bound is generous: taking every place to keep others out ties up 128 of them, and root may stop any run.
+	// Deposits come back, so the bound is generous: taking every place to keep others out ties up 128 of them, and governance may stop any run.
 	type MaxActiveRuns = ConstU32<128>;
 	type MaxPhaseDuration = ConstU32<{ 7 * DAYS }>;
 	type MaxRepeats = ConstU32<3>;
@@ -53,6 +58,7 @@ impl pallet_neuro_training::Config for Runtime {
 impl pallet_neuro_ponw::Config for Runtime {
 	type Providers = Staking;
 	type Credits = Rewards;
+	type OnFinal = Ownership;
 	type Clock = ChainTime;
 	type Slack = ConstU32<{ pallet_neuro_ponw::DEFAULT_SLACK }>;
 	type MaxFinalPerBlock = ConstU32<64>;
@@ -87,12 +93,20 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type MaxEndsPerBlock = ConstU32<32>;
 	type Outlasting = Outlasting;
-	type Carriers = carriers::UtilityAndSudo;
+	type Carriers = carriers::AllCarriers;
 	type WeightInfo = pallet_neuro_disputes::weights::SubstrateWeight<Runtime>;
+}
+
+parameter_types! {
+	/// Account of the treasury.
+	pub TreasuryAccount: AccountId = PalletId(*b"py/trsry").into_account_truncating();
 }
 
 impl pallet_neuro_rewards::Config for Runtime {
 	type Currency = Balances;
 	type Providers = Staking;
+	type AdminOrigin = frame_system::EnsureRoot<AccountId>;
+	type Treasury = TreasuryAccount;
+	type ValidatorPool = fees::ToAuthor;
 	type WeightInfo = pallet_neuro_rewards::weights::SubstrateWeight<Runtime>;
 }

@@ -1,0 +1,99 @@
+//! What an account may let others do in its name.
+
+use crate::RuntimeCall;
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use frame_support::traits::InstanceFilter;
+use scale_info::TypeInfo;
+
+/// What a proxy may do for the account that appointed it. All but [`ProxyType::Any`] list what they allow, so that a new call is not allowed
+/// before somebody has thought about it. Calls of disputes are never made by a proxy: see `CheckTurn`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub enum ProxyType {
+	/// Everything.
+	#[default]
+	#[codec(index = 0)]
+	Any,
+	/// What takes no money out of the account. Signing for other accounts is not among it: they may have some.
+	#[codec(index = 1)]
+	NonTransfer,
+	/// Motions and votes.
+	#[codec(index = 2)]
+	Governance,
+	/// Bonds of providers and session keys of validators.
+	#[codec(index = 3)]
+	Staking,
+	/// What a worker does from day to day: it takes part in rounds and claims rewards, but neither bonds nor unbonds anything.
+	#[codec(index = 4)]
+	Training,
+	/// The account's name.
+	#[codec(index = 5)]
+	Identity,
+}
+
+impl InstanceFilter<RuntimeCall> for ProxyType {
+	fn filter(&self, call: &RuntimeCall) -> bool {
+		// A batch is allowed, since each call in it meets this filter again.
+		match self {
+			Self::Any => true,
+			_ if matches!(call, RuntimeCall::Utility(_)) => true,
+			Self::NonTransfer => moves_no_money(call),
+			Self::Governance => governs(call),
+			Self::Staking => matches!(call, RuntimeCall::Staking(_) | RuntimeCall::Session(_)),
+			Self::Training => trains(call),
+			Self::Identity => names(call),
+		}
+	}
+
+	fn is_superset(&self, other: &Self) -> bool {
+		match (self, other) {
+			(all, same) if all == same => true,
+			(Self::Any, _) => true,
+			(Self::NonTransfer, other) => *other != Self::Any,
+			_ => false,
+		}
+	}
+}
+
+fn moves_no_money(call: &RuntimeCall) -> bool {
+	let own = matches!(
+		call,
+		RuntimeCall::System(_)
+			| RuntimeCall::Session(_)
+			| RuntimeCall::Staking(_)
+			| RuntimeCall::Dataset(_)
+			| RuntimeCall::Training(_)
+			| RuntimeCall::Ponw(_)
+			| RuntimeCall::Rewards(_)
+	);
+	own || governs(call) || names(call)
+}
+
+fn governs(call: &RuntimeCall) -> bool {
+	matches!(call, RuntimeCall::Council(_) | RuntimeCall::TechnicalCommittee(_) | RuntimeCall::Treasury(_) | RuntimeCall::Preimage(_))
+}
+
+fn trains(call: &RuntimeCall) -> bool {
+	use pallet_neuro_staking::Call as Staking;
+	use pallet_neuro_training::Call as Training;
+	match call {
+		RuntimeCall::Ponw(_) | RuntimeCall::Rewards(_) => true,
+		RuntimeCall::Staking(call) => {
+			matches!(call, Staking::update_info { .. } | Staking::chill {} | Staking::activate {} | Staking::prove_arithmetic { .. })
+		}
+		RuntimeCall::Training(call) => matches!(
+			call,
+			Training::join { .. }
+				| Training::leave { .. }
+				| Training::commit { .. }
+				| Training::reveal { .. }
+				| Training::vote_availability { .. }
+				| Training::attest { .. }
+		),
+		_ => false,
+	}
+}
+
+/// Everything about names but paying a registrar.
+fn names(call: &RuntimeCall) -> bool {
+	matches!(call, RuntimeCall::Identity(call) if !matches!(call, pallet_identity::Call::request_judgement { .. }))
+}
