@@ -1,6 +1,6 @@
 //! Benchmarks of every call and transition, and of what a dispute asks for, in its most expensive case.
 
-use crate::{expected, Active, Call, Config, Members, Pallet, Records, Round, Rounds, Run, Runs};
+use crate::{expected, Active, Call, Config, Halted, Members, Pallet, Reason, Records, Round, Rounds, Run, Runs};
 use alloc::{vec, vec::Vec};
 use codec::Encode;
 use frame_benchmarking::v2::*;
@@ -19,6 +19,8 @@ use sp_runtime::traits::Zero;
 pub trait BenchmarkHelper<Origin> {
 	/// An origin that may approve runs.
 	fn approver() -> Origin;
+	/// An origin that may stop any run.
+	fn stopper() -> Origin;
 	/// An account that can pay the deposit of a run.
 	fn sponsor() -> AccountId;
 	/// An active dataset with 8,192 training windows of 32 tokens, one held out, and a vocabulary of at most 64.
@@ -46,6 +48,11 @@ fn config<T: Config>(p: u32) -> RunConfig {
 		rounds: None,
 		durations: PhaseDurations { joining: phase, training: phase, revealing: phase, availability: phase, checkpointing: phase },
 	}
+}
+
+/// The longest reason.
+fn reason() -> Reason {
+	Reason::truncate_from(vec![b'x'; 256])
 }
 
 fn origin<T: Config>(who: &AccountId) -> T::RuntimeOrigin {
@@ -174,11 +181,46 @@ mod benchmarks {
 	#[benchmark]
 	fn stop_run(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
 		let (run, ..) = waiting::<T>(p, Phase::Availability)?;
+		let sponsor = stored::<T>(run)?.sponsor;
 
 		#[extrinsic_call]
-		_(T::BenchmarkHelper::approver() as T::RuntimeOrigin, run);
+		_(RawOrigin::Signed(sponsor), run);
 
 		assert!(stored::<T>(run)?.finished_at.is_some());
+		Ok(())
+	}
+
+	#[benchmark]
+	fn force_stop_run(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
+		let (run, ..) = waiting::<T>(p, Phase::Availability)?;
+
+		#[extrinsic_call]
+		_(T::BenchmarkHelper::stopper() as T::RuntimeOrigin, run, reason());
+
+		assert!(stored::<T>(run)?.finished_at.is_some());
+		Ok(())
+	}
+
+	#[benchmark]
+	fn halt_model() -> Result<(), BenchmarkError> {
+		let (run, _) = joined::<T>(1)?;
+
+		#[extrinsic_call]
+		_(T::BenchmarkHelper::stopper() as T::RuntimeOrigin, run, reason());
+
+		assert!(Halted::<T>::contains_key(run));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn lift_halt() -> Result<(), BenchmarkError> {
+		let (run, _) = joined::<T>(1)?;
+		Pallet::<T>::halt_model(T::BenchmarkHelper::stopper(), run, reason())?;
+
+		#[extrinsic_call]
+		_(T::BenchmarkHelper::stopper() as T::RuntimeOrigin, run, reason());
+
+		assert!(!Halted::<T>::contains_key(run));
 		Ok(())
 	}
 
@@ -262,7 +304,7 @@ mod benchmarks {
 		for round in 0..r {
 			Records::<T>::insert(run, round, record.clone());
 		}
-		Pallet::<T>::stop_run(T::BenchmarkHelper::approver(), run).map_err(|e| e.error)?;
+		Pallet::<T>::force_stop_run(T::BenchmarkHelper::stopper(), run, reason()).map_err(|e| e.error)?;
 		let end = Pallet::<T>::now().saturating_add(T::HistoryPeriod::get());
 		frame_system::Pallet::<T>::set_block_number(end.into());
 		let sponsor = stored::<T>(run)?.sponsor;

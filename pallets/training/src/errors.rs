@@ -24,6 +24,10 @@ mod errors {
 		NotSponsor,
 		/// The run is approved already; there is nothing to do.
 		AlreadyApproved,
+		/// The model is halted already. There is nothing to do.
+		AlreadyHalted,
+		/// The model is not halted. There is nothing to lift.
+		NotHalted,
 		/// The name is empty or not UTF-8. Choose another one.
 		BadName,
 		/// Participants must be at least 1, at most 128, and the minimum not above the maximum.

@@ -38,6 +38,27 @@ mod events {
 			/// Whether it was stopped before its last round.
 			stopped: bool,
 		},
+		/// A run is ended by the stop switch; [`Event::RunFinished`] follows.
+		RunForceStopped {
+			/// The run.
+			run: RunId,
+			/// Why.
+			reason: Reason,
+		},
+		/// A model may not be used any more.
+		ModelHalted {
+			/// Its run.
+			run: RunId,
+			/// Why.
+			reason: Reason,
+		},
+		/// A halted model may be used again.
+		HaltLifted {
+			/// Its run.
+			run: RunId,
+			/// Why.
+			reason: Reason,
+		},
 		/// Some records of a finished run are gone.
 		HistoryRemoved {
 			/// The run.

@@ -57,6 +57,7 @@ pub mod replay;
 pub mod round;
 mod rounds;
 mod runs;
+mod switch;
 pub mod tally;
 #[cfg(test)]
 mod tests;
@@ -73,6 +74,7 @@ use frame_support::pallet_macros::import_section;
 pub use pallet::*;
 pub use record::{Place, Record, Revealed};
 pub use round::{Accounts, Commitment, Participant, Round, Stage};
+pub use switch::{Halt, Reason};
 pub use runs::{ActiveRun, Run};
 pub use transition::AbortReason;
 pub use weights::WeightInfo;
@@ -85,7 +87,7 @@ pub mod pallet {
 		absences::AbsenceList,
 		round::{Accounts, Refusal},
 		transition::AbortReason,
-		ActiveRun, Record, Round, Run, WeightInfo,
+		ActiveRun, Halt, Reason, Record, Round, Run, WeightInfo,
 	};
 	use alloc::vec::Vec;
 	use frame_support::{
@@ -128,6 +130,8 @@ pub mod pallet {
 		/// Who approves runs to draw issuance, and may stop any run.
 		type ApproveOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Deposit for a run, in planck.
+		/// Who may stop any run, halt any model and lift that again.
+		type StopOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		#[pallet::constant]
 		type RunDeposit: Get<Balance>;
 		/// Deposit for every record that the run may keep, in planck.
@@ -207,6 +211,11 @@ pub mod pallet {
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
 
 	/// Nothing to set: durations are those of a run, or of other pallets, which stand before this one in the runtime.
+	/// Models that may not be used, by their run. A run that is removed takes its entry along: its model is unknown then, and may not be used
+	/// either.
+	#[pallet::storage]
+	pub type Halted<T: Config> = StorageMap<_, Twox64Concat, RunId, Halt>;
+
 	#[pallet::genesis_config]
 	#[derive(frame_support::DefaultNoBound)]
 	pub struct GenesisConfig<T: Config> {
@@ -274,14 +283,11 @@ pub mod pallet {
 			Self::do_approve_run(run)
 		}
 
-		/// Ends a run. For its sponsor and [`Config::ApproveOrigin`]. The round under way is void; adopted ones stand.
+		/// Ends a run. For its sponsor. The round under way is void; adopted ones stand.
 		#[pallet::call_index(2)]
 		#[pallet::weight(T::WeightInfo::stop_run(MAX_PARTICIPANTS))]
 		pub fn stop_run(origin: OriginFor<T>, run: RunId) -> DispatchResultWithPostInfo {
-			let sponsor = match T::ApproveOrigin::try_origin(origin) {
-				Ok(_) => None,
-				Err(origin) => Some(ensure_signed(origin)?),
-			};
+			let sponsor = ensure_signed(origin)?;
 			let participants = Self::do_stop_run(sponsor, run)?;
 			Ok(Some(T::WeightInfo::stop_run(participants)).into())
 		}
@@ -374,6 +380,32 @@ pub mod pallet {
 		}
 	}
 
+		/// Ends a run whatever its sponsor wants. For [`Config::StopOrigin`]. As with `stop_run`, the round under way is void; what was adopted
+		/// stays earned, and can be disputed as before; the deposit goes back with the history.
+		#[pallet::call_index(10)]
+		#[pallet::weight(T::WeightInfo::force_stop_run(MAX_PARTICIPANTS))]
+		pub fn force_stop_run(origin: OriginFor<T>, run: RunId, reason: Reason) -> DispatchResultWithPostInfo {
+			T::StopOrigin::ensure_origin(origin)?;
+			let participants = Self::do_force_stop_run(run, reason)?;
+			Ok(Some(T::WeightInfo::force_stop_run(participants)).into())
+		}
+
+		/// Forbids to use the model of a run, active or finished. For [`Config::StopOrigin`]. Training goes on unless it is stopped as well.
+		#[pallet::call_index(11)]
+		#[pallet::weight(T::WeightInfo::halt_model())]
+		pub fn halt_model(origin: OriginFor<T>, run: RunId, reason: Reason) -> DispatchResult {
+			T::StopOrigin::ensure_origin(origin)?;
+			Self::do_halt_model(run, reason)
+		}
+
+		/// Lets a halted model be used again. For [`Config::StopOrigin`].
+		#[pallet::call_index(12)]
+		#[pallet::weight(T::WeightInfo::lift_halt())]
+		pub fn lift_halt(origin: OriginFor<T>, run: RunId, reason: Reason) -> DispatchResult {
+			T::StopOrigin::ensure_origin(origin)?;
+			Self::do_lift_halt(run, reason)
+		}
+
 	#[pallet::view_functions]
 	impl<T: Config> Pallet<T> {
 		/// All runs, finished ones included, by identifier ascending.
@@ -429,6 +461,11 @@ pub mod pallet {
 		}
 
 		/// Members of an active run by account bytes ascending.
+		/// Since when the model of a run may not be used, and why; `None` if it is not halted.
+		pub fn halted(id: RunId) -> Option<Halt> {
+			Halted::<T>::get(id)
+		}
+
 		pub fn members(id: RunId) -> Vec<AccountId> {
 			Members::<T>::get(id).into_inner()
 		}

@@ -3,10 +3,10 @@
 use crate as pallet_neuro_training;
 use codec::Encode;
 use frame_support::{
-	derive_impl, parameter_types,
+	derive_impl, ord_parameter_types, parameter_types,
 	traits::{Hooks, Randomness},
 };
-use frame_system::EnsureRoot;
+use frame_system::{EnsureRoot, EnsureSignedBy};
 use neuroshard_types::{
 	audit::OnAdopted,
 	dataset::DatasetShape,
@@ -25,6 +25,8 @@ pub const BLOCK_MS: Moment = 3_000;
 /// Creates the runs.
 pub const SPONSOR: AccountId = AccountId::new([200; 32]);
 /// What the sponsor starts with.
+/// Has the stop switch.
+pub const STOPPER: AccountId = AccountId::new([201; 32]);
 pub const FUNDS: Balance = 1_000_000;
 /// Bond of every provider at the start.
 pub const BOND: Balance = 300;
@@ -290,6 +292,9 @@ impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
 		// 64 windows a shard, 128 training shards.
 		let shape = DatasetShape { tokens_per_shard: 64 * 32 + 1, shard_count: 129, held_out: 1 };
 		Sets::mutate(|sets| {
+	fn stopper() -> RuntimeOrigin {
+		RuntimeOrigin::signed(STOPPER)
+	}
 			sets.entry(DATASET + 1).or_insert((shape, 64, 0));
 		});
 		DATASET + 1
@@ -313,6 +318,10 @@ impl OnAdopted for MockAudits {
 	fn adopted(run: RunId, round: RoundIndex) {
 		Told::mutate(|told| told.push((run, round, Training::revealed(run, round))));
 	}
+}
+
+ord_parameter_types! {
+	pub const Stopper: AccountId = STOPPER;
 }
 
 impl pallet_neuro_training::Config for Test {
@@ -344,6 +353,7 @@ pub fn worker(number: u8) -> AccountId {
 }
 
 /// Makes `who` an active provider with [`BOND`].
+	type StopOrigin = EnsureSignedBy<Stopper, AccountId>;
 pub fn enroll(who: &AccountId) {
 	let provider = MockProvider { active: true, bond: BOND, unbonding: 0, successes: 0, failures: 0 };
 	Table::mutate(|table| table.insert(who.clone(), provider));

@@ -4,7 +4,7 @@ use crate::{
 	expected::{self, Unfit},
 	replay::{self, Spans},
 	round::Accounts,
-	Absences, Active, Config, Error, Event, HoldReason, Members, NextRun, Pallet, Records, Round, Rounds, Runs, Stage,
+	Absences, Active, Config, Error, Event, Halted, HoldReason, Members, NextRun, Pallet, Records, Round, Rounds, Runs, Stage,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -168,10 +168,15 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// Stops run `id` in the name of `sponsor`, or of the approving origin for `None`. Returns the places of the round under way.
-	pub(crate) fn do_stop_run(sponsor: Option<AccountId>, id: RunId) -> Result<u32, DispatchError> {
+	/// Stops run `id` in the name of `sponsor`. Returns the places of the round under way.
+	pub(crate) fn do_stop_run(sponsor: AccountId, id: RunId) -> Result<u32, DispatchError> {
 		let run = Self::active(id)?;
-		ensure!(sponsor.is_none_or(|who| who == run.sponsor), Error::<T>::NotSponsor);
+		ensure!(sponsor == run.sponsor, Error::<T>::NotSponsor);
+		Self::stop(id, run)
+	}
+
+	/// Ends an active run before its last round. Returns the places of the round under way.
+	pub(crate) fn stop(id: RunId, run: Run) -> Result<u32, DispatchError> {
 		let round = Rounds::<T>::get(id).ok_or(Error::<T>::UnknownRun)?;
 		Self::void_all(id, &round);
 		Self::finish(id, run, true);
@@ -216,6 +221,7 @@ impl<T: Config> Pallet<T> {
 		Ok(records)
 	}
 
+			Halted::<T>::remove(id);
 	/// The bond of `who`, if it may take part in a run with this smallest bond.
 	pub(crate) fn stake(who: &AccountId, min_bond: Balance) -> Result<Balance, Error<T>> {
 		ensure!(T::Providers::is_active(who, Role::Worker), Error::<T>::NotActiveWorker);

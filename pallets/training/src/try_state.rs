@@ -1,7 +1,7 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	replay, round::Accounts, Absences, Active, Config, Members, NextRun, Pallet, Participant, Place, Record, Records, Round, Rounds, Run,
+	replay, round::Accounts, Absences, Active, Config, Halted, Members, NextRun, Pallet, Participant, Place, Record, Records, Round, Rounds, Run,
 	Runs, Stage, Works,
 };
 use alloc::{
@@ -18,6 +18,7 @@ impl<T: Config> Pallet<T> {
 	/// - The active list names exactly the runs that are not finished, ascending; only these have members, a round, works and dropouts.
 	/// - Runs are older than the next identifier; a run's records are of adopted rounds and no more than are kept; what was condemned in
 	///   them is redone.
+	/// - Only models of known runs are halted.
 	/// - The deposits of every sponsor add up to what is held of it.
 	/// - Every round is what its stage allows: see the private checks below.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
@@ -33,6 +34,7 @@ impl<T: Config> Pallet<T> {
 		}
 		ensure!(Works::<T>::iter_keys().all(|(id, _)| unfinished.contains(&id)), "work of a run that is not active");
 		ensure!(Records::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "record of an unknown run");
+		ensure!(Halted::<T>::iter_keys().all(|id| Runs::<T>::contains_key(id)), "the model of an unknown run is halted");
 		Self::try_deposits()?;
 		for (id, run) in Runs::<T>::iter() {
 			Self::try_run(id, &run)?;

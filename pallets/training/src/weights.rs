@@ -22,6 +22,12 @@ pub trait WeightInfo {
 	fn approve_run() -> Weight;
 	/// `stop_run` in a round with `p` places.
 	fn stop_run(p: u32) -> Weight;
+	/// `force_stop_run` in a round with `p` places.
+	fn force_stop_run(p: u32) -> Weight;
+	/// `halt_model`.
+	fn halt_model() -> Weight;
+	/// `lift_halt`.
+	fn lift_halt() -> Weight;
 	/// `join`.
 	fn join() -> Weight;
 	/// `leave`.
@@ -81,6 +87,18 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	// Reads: run, round, active list. Writes: run, round, active list. What ends a run, and the proofs, are those of `settle`.
 	fn stop_run(p: u32) -> Weight {
 		micros(40).saturating_add(Self::db(3, 3)).saturating_add(Self::settle(p))
+	}
+	// As `stop_run`, and an event with a reason.
+	fn force_stop_run(p: u32) -> Weight {
+		micros(10).saturating_add(Self::stop_run(p))
+	}
+	// Reads: run, halt. Writes: halt.
+	fn halt_model() -> Weight {
+		micros(20).saturating_add(Self::db(2, 1))
+	}
+	// Reads: halt. Writes: halt.
+	fn lift_halt() -> Weight {
+		micros(20).saturating_add(Self::db(1, 1))
 	}
 	// Reads: run, provider twice, dropouts, members, round, active list. Writes: members, round, active list.
 	fn join() -> Weight {
@@ -164,6 +182,15 @@ impl WeightInfo for () {
 	}
 	fn stop_run(p: u32) -> Weight {
 		micros(40).saturating_add(Self::settle(p))
+	}
+	fn force_stop_run(p: u32) -> Weight {
+		micros(50).saturating_add(Self::settle(p))
+	}
+	fn halt_model() -> Weight {
+		micros(20)
+	}
+	fn lift_halt() -> Weight {
+		micros(20)
 	}
 	fn join() -> Weight {
 		micros(60)

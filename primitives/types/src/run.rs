@@ -59,7 +59,7 @@ pub struct RunConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum RunStatus {
-	/// Rounds go on. Left by `stop_run` or after the last round.
+	/// Rounds go on. Left by `stop_run` or `force_stop_run`, or after the last round.
 	Active,
 	/// All rounds done, or stopped by its sponsor.
 	Finished,

@@ -50,6 +50,13 @@ pub trait Providers<AccountId, Balance> {
 
 /// Registered datasets. Implemented by `dataset`.
 pub trait Datasets {
+}
+
+/// Models that runs make, each known by its run. Implemented by `training`.
+pub trait Models {
+	/// Whether the model of `run` may be used: the run is known, and governance has not halted its model. Whoever takes requests for a model, or
+	/// is paid for answers, asks at every request.
+	fn may_serve(run: RunId) -> bool;
 	/// Shape and vocabulary of an *active* dataset.
 	fn active(id: DatasetId) -> Option<(DatasetShape, u32)>;
 	/// Merkle root over the shard roots of a known dataset, whatever its status.

@@ -161,7 +161,7 @@ fn dropouts_are_forgotten_with_their_run() {
 		let (run, workers) = training(2);
 		run_to_deadline(run);
 		assert_eq!(crate::Absences::<Test>::get(run).len(), 2);
-		assert_ok!(Training::stop_run(RuntimeOrigin::root(), run));
+		assert_ok!(Training::stop_run(RuntimeOrigin::signed(SPONSOR), run));
 		assert!(!crate::Absences::<Test>::contains_key(run));
 		assert_eq!(Training::next_join(run, workers[0].clone()), None);
 	});

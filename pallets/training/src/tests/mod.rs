@@ -10,6 +10,7 @@ mod replays;
 mod rounds;
 mod runs;
 mod struck;
+mod switch;
 mod votes;
 mod walk;
 

@@ -169,13 +169,15 @@ fn the_approving_origin_approves_a_run_once() {
 }
 
 #[test]
-fn sponsor_and_approving_origin_stop_a_run_and_nobody_else_does() {
+fn a_sponsor_stops_its_run_and_nobody_else_does() {
 	build_and_execute(|| {
 		let (first, second) = (create(config()), create(config()));
 		assert_noop!(Training::stop_run(signed(worker(1)), first), Error::<Test>::NotSponsor);
+		assert_noop!(Training::stop_run(signed(STOPPER), first), Error::<Test>::NotSponsor);
+		assert_noop!(Training::stop_run(RuntimeOrigin::root(), first), DispatchError::BadOrigin);
 		assert_noop!(Training::stop_run(signed(SPONSOR), 9), Error::<Test>::UnknownRun);
 		assert_ok!(Training::stop_run(signed(SPONSOR), first));
-		assert_ok!(Training::stop_run(RuntimeOrigin::root(), second));
+		assert_ok!(Training::stop_run(signed(SPONSOR), second));
 		assert_noop!(Training::stop_run(signed(SPONSOR), first), Error::<Test>::RunFinished);
 		assert_noop!(join(&worker(1), first), Error::<Test>::RunFinished);
 		assert_eq!(Sets::get()[&DATASET].2, 0);

@@ -190,7 +190,7 @@ fn walk(steps: Vec<Move>) -> u32 {
 		adopted = Runs::<Test>::iter_values().map(|run| run.rounds_adopted).sum();
 		for run in Training::runs() {
 			if Training::run(run).is_some_and(|run| run.status == RunStatus::Active) {
-				Training::stop_run(RuntimeOrigin::root(), run).expect("an active run");
+				Training::force_stop_run(RuntimeOrigin::signed(STOPPER), run, Default::default()).expect("an active run");
 			}
 		}
 		// The mock counts a proof only once, so equal counts mean all of them.
