@@ -2,7 +2,7 @@
 
 use super::{
 	call::Call,
-	client::{BlockId, ChainClient, Hash, Heads},
+	client::{BlockId, ChainClient, Heads},
 	error::{ChainError, Neuro},
 	explain::{self, Refusal},
 	submit::{Event, Included},
@@ -14,11 +14,7 @@ use std::{
 	sync::atomic::{AtomicU64, Ordering},
 	time::Duration,
 };
-use subxt::{
-	config::{substrate::SubstrateConfig, DefaultExtrinsicParamsBuilder},
-	error::DispatchError,
-	events::Phase,
-};
+use subxt::{error::DispatchError, events::Phase};
 
 /// Blocks that an extrinsic is valid for.
 pub(super) const MORTALITY: BlockNumber = 64;
@@ -147,15 +143,7 @@ impl Lane {
 			Rank::Ordinary => client.next_nonce(&who).await?,
 			Rank::Urgent => at.nonce(&who).await?,
 		};
-		let payload = call.payload(at.at.metadata_ref())?;
-		let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new()
-			.nonce(nonce)
-			.mortal_from_unchecked(MORTALITY.into(), birth.number.into(), Hash::from(birth.hash.0))
-			.build();
-		let refused =
-			|error: subxt::error::ExtrinsicError| ChainError::Missing { what: format!("way to sign {}: {error}", call.describe()) };
-		let mut signable = at.at.tx().create_signable_offline(&payload, parameters).map_err(refused)?;
-		let bytes = signable.sign(self.account.signer()).map_err(refused)?.into_encoded();
+		let bytes = at.sign(&self.account, call, nonce, birth, MORTALITY)?;
 		Ok(Signed { bytes, nonce, birth })
 	}
 

@@ -26,6 +26,7 @@ mod query;
 #[cfg(test)]
 mod runtime_tests;
 pub mod shape;
+mod sign;
 mod state;
 mod submit;
 mod verdicts;
