@@ -7,6 +7,7 @@ pub mod audit;
 pub mod dataset;
 pub mod dispute;
 pub mod grounds;
+pub mod ownership;
 pub mod proof;
 pub mod provider;
 pub mod reward;

@@ -106,6 +106,24 @@ pub trait WorkCredits<AccountId> {
 	fn credit(who: &AccountId, kind: ProofKind, role: Role, units: u128);
 }
 
+/// Final work on its way to ownership of the model. Implemented by `ownership`.
+pub trait FinalWork<AccountId> {
+	/// `who` did `units` of work on the model of `run`, and it is final. None at all changes nothing.
+	fn final_work(who: &AccountId, run: RunId, units: u128);
+}
+
+/// Nobody owns what is trained.
+impl<AccountId> FinalWork<AccountId> for () {
+	fn final_work(_: &AccountId, _: RunId, _: u128) {}
+}
+
+/// Revenue of a model on its way to its owners. Implemented by `ownership`.
+pub trait ModelRevenue<AccountId, Balance> {
+	/// Takes `amount` from the free balance of `from` and owes it to those whose shares of the model of `run` earn now, pro rata. Fails if
+	/// there are none.
+	fn deposit(from: &AccountId, run: RunId, amount: Balance) -> DispatchResult;
+}
+
 /// Issuance for authored blocks. Implemented by `rewards`.
 pub trait BlockRewards<AccountId, Balance> {
 	/// Mints what the current block's author is paid to `pot` and returns it: zero if nothing is due, or could not be minted.

@@ -1,0 +1,6 @@
+//! Tests.
+
+mod calls;
+mod properties;
+mod shares;
+mod views;
