@@ -1,10 +1,11 @@
-//! Binary Merkle trees over 32-byte leaf hashes, by the SDK's `binary-merkle-tree` with Blake2-256.
+//! Binary Merkle trees over 32-byte leaf hashes: those of the SDK's `binary-merkle-tree` with Blake2-256.
 //!
 //! A proof never says how many leaves there are or which one it is for: both come from the shape of what was committed.
 //! Leaf hashes are hashes of 128 bytes (see [`crate::tiles`]) and inner nodes of 64, so neither passes for the other.
 
-use alloc::vec::Vec;
-use binary_merkle_tree::{merkle_proof_raw, merkle_root_raw};
+use alloc::{vec, vec::Vec};
+use binary_merkle_tree::merkle_proof_raw;
+use blake2b_simd::{many, Params};
 
 /// A Blake2-256 hash.
 pub type Hash = [u8; 32];
@@ -12,8 +13,32 @@ pub type Hash = [u8; 32];
 /// Blake2-256 of `bytes`.
 pub fn blake2_256(bytes: &[u8]) -> Hash {
 	let mut hash = [0; 32];
-	hash.copy_from_slice(blake2b_simd::Params::new().hash_length(32).hash(bytes).as_bytes());
+	hash.copy_from_slice(Params::new().hash_length(32).hash(bytes).as_bytes());
 	hash
+}
+
+/// Hashes of equally long `inputs`, several at a time in SIMD lanes, into consecutive 32 bytes of `out`.
+pub(crate) fn hash_all(inputs: &[u8], len: usize, out: &mut [u8]) {
+	/// Inputs that are prepared together.
+	const BATCH: usize = 16;
+	#[cfg(feature = "std")]
+	let (inputs, out) = {
+		let done = neuroshard_kernels::hash::blake2b_256(inputs, len, out);
+		(&inputs[done * len..], &mut out[done * 32..])
+	};
+	let mut params = Params::new();
+	params.hash_length(32);
+	for (inputs, out) in inputs.chunks(len * BATCH).zip(out.chunks_mut(32 * BATCH)) {
+		let mut jobs: [_; BATCH] = core::array::from_fn(|job| {
+			let input = inputs.get(job * len..(job + 1) * len).unwrap_or(&[]);
+			many::HashManyJob::new(&params, input)
+		});
+		let used = inputs.len() / len;
+		many::hash_many(&mut jobs[..used]);
+		for (job, out) in jobs[..used].iter().zip(out.chunks_exact_mut(32)) {
+			out.copy_from_slice(job.to_hash().as_bytes());
+		}
+	}
 }
 
 /// Blake2-256 as the tree's hasher.
@@ -47,7 +72,20 @@ impl core::hash::Hasher for Unkeyed {
 
 /// Root over `leaves`: pairs are hashed, an odd last node moves up unchanged. All zeros without leaves.
 pub fn merkle_root(leaves: &[Hash]) -> Hash {
-	merkle_root_raw::<Blake2, _>(leaves.iter().copied())
+	let mut nodes = parents(leaves);
+	while nodes.len() > 1 {
+		nodes = parents(&nodes);
+	}
+	nodes.first().copied().unwrap_or_default()
+}
+
+/// The row of nodes above `nodes`.
+fn parents(nodes: &[Hash]) -> Vec<Hash> {
+	let (pairs, last) = nodes.as_chunks::<2>();
+	let mut above = vec![[0; 32]; pairs.len()];
+	hash_all(pairs.as_flattened().as_flattened(), 64, above.as_flattened_mut());
+	above.extend(last);
+	above
 }
 
 /// Siblings on the way from leaf `index` to the root, lowest first; `None` if there is no such leaf.
@@ -115,7 +153,7 @@ pub fn verify(root: &Hash, proof: &[Hash], count: u32, index: u32, leaf: Hash) -
 pub fn level(leaves: &[Hash], height: u32) -> Vec<Hash> {
 	let mut nodes = leaves.to_vec();
 	for _ in 0..height {
-		nodes = nodes.chunks(2).map(|pair| if let [left, right] = pair { parent(left, right) } else { pair[0] }).collect();
+		nodes = parents(&nodes);
 	}
 	nodes
 }

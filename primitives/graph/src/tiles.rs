@@ -7,11 +7,14 @@
 
 use crate::{
 	layout::{ParamLayout, ParamTensor},
-	merkle::{blake2_256, merkle_root, Hash},
+	merkle::{blake2_256, hash_all, merkle_root, Hash},
 };
 use alloc::{vec, vec::Vec};
-use blake2b_simd::{many, Params};
+#[cfg(feature = "std")]
+use neuroshard_kernels::exec::Exec;
 use neuroshard_kernels::num::canon_bits;
+#[cfg(feature = "std")]
+use std::sync::Mutex;
 
 /// Rows and columns of a tile.
 pub const TILE: usize = 32;
@@ -21,6 +24,8 @@ pub const LEAF_BYTES: usize = 4 * TILE * TILE;
 pub const QUARTER_BYTES: usize = LEAF_BYTES / 4;
 /// Leaves that one thread gathers and hashes together: 64 KiB, which stays in a core's nearest caches.
 const BATCH: usize = 16;
+/// A leaf of zeros.
+const ZEROS: [u8; LEAF_BYTES] = [0; LEAF_BYTES];
 
 /// Why encoded tiles are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -196,23 +201,6 @@ pub fn leaf_hash(leaf: &[u8]) -> Hash {
 	blake2_256(&quarters)
 }
 
-/// Hashes of equally long `inputs`, several at a time in SIMD lanes, into consecutive 32 bytes of `out`.
-fn hash_all(inputs: &[u8], len: usize, out: &mut [u8]) {
-	let mut params = Params::new();
-	params.hash_length(32);
-	for (inputs, out) in inputs.chunks(len * BATCH).zip(out.chunks_mut(32 * BATCH)) {
-		let mut jobs: [_; BATCH] = core::array::from_fn(|job| {
-			let input = inputs.get(job * len..(job + 1) * len).unwrap_or(&[]);
-			many::HashManyJob::new(&params, input)
-		});
-		let used = inputs.len() / len;
-		many::hash_many(&mut jobs[..used]);
-		for (job, out) in jobs[..used].iter().zip(out.chunks_exact_mut(32)) {
-			out.copy_from_slice(job.to_hash().as_bytes());
-		}
-	}
-}
-
 /// Hashes `leaves`, whole ones, into `out`.
 fn hash_leaves(leaves: &[u8], out: &mut [Hash]) {
 	let mut quarters = [0; BATCH * 4 * 32];
@@ -240,20 +228,47 @@ pub(crate) fn in_parts(threads: usize, out: &mut [Hash], work: impl Fn(usize, &m
 	work(0, out);
 }
 
-/// Hashes of `count` leaves on up to `threads` threads; `write(number, leaf)` fills in the bytes of one.
-#[cfg(feature = "std")]
-pub(crate) fn written_hashes(count: usize, threads: usize, write: impl Fn(usize, &mut [u8]) + Sync) -> Vec<Hash> {
-	let mut hashes = vec![[0; 32]; count];
-	in_parts(threads, &mut hashes, |first, out| {
-		let mut leaves = vec![0; BATCH * LEAF_BYTES];
-		for (batch, out) in out.chunks_mut(BATCH).enumerate() {
-			let leaves = &mut leaves[..out.len() * LEAF_BYTES];
-			for (number, leaf) in (first + batch * BATCH..).zip(leaves.chunks_exact_mut(LEAF_BYTES)) {
-				write(number, leaf);
-			}
-			hash_leaves(leaves, out);
+/// Hashes of leaves from number `first` on, into `out`: `write(number, leaf)` is called for one after the other and fills in its bytes.
+fn hash_written(first: usize, out: &mut [Hash], mut write: impl FnMut(usize, &mut [u8])) {
+	let (mut leaves, mut waiting) = (vec![0; BATCH * LEAF_BYTES], Vec::with_capacity(BATCH));
+	let mut of_zeros = None;
+	let end = first + out.len();
+	for (number, hash) in (first..).zip(out) {
+		let leaf = &mut leaves[waiting.len() * LEAF_BYTES..][..LEAF_BYTES];
+		write(number, leaf);
+		// Nearly half of all attention scores are tiles of zeros.
+		if *leaf == ZEROS {
+			*hash = *of_zeros.get_or_insert_with(|| leaf_hash(&[]));
+		} else {
+			waiting.push(hash);
 		}
-	});
+		if waiting.len() == BATCH || number + 1 == end {
+			let mut hashes = [[0; 32]; BATCH];
+			hash_leaves(&leaves[..waiting.len() * LEAF_BYTES], &mut hashes[..waiting.len()]);
+			waiting.drain(..).zip(hashes).for_each(|(place, hash)| *place = hash);
+		}
+	}
+}
+
+/// Hashes of `count` leaves on all threads; `write(number, leaf)` fills in the bytes of one.
+#[cfg(feature = "std")]
+pub(crate) fn written_hashes(exec: &Exec, count: usize, write: impl Fn(usize, &mut [u8]) + Sync) -> Vec<Hash> {
+	let mut hashes = vec![[0; 32]; count];
+	let threads = if count > 4 * BATCH { exec.threads() } else { 1 };
+	let part = count.div_ceil(threads).max(1);
+	let parts: Vec<_> = hashes.chunks_mut(part).map(Mutex::new).collect();
+	let work = |thread: usize| {
+		// Each part has one thread: none waits.
+		if let Some(Ok(mut out)) = parts.get(thread).map(Mutex::lock) {
+			hash_written(thread * part, &mut out, &write);
+		}
+	};
+	if threads > 1 {
+		exec.on_threads(work);
+	} else {
+		work(0);
+	}
+	drop(parts);
 	hashes
 }
 
@@ -284,14 +299,11 @@ pub fn tile_hashes(layout: &ParamLayout, values: &[f32], threads: usize) -> Vec<
 	let mut hashes = vec![[0; 32]; layout.tile_count()];
 	in_parts(threads, &mut hashes, |first, out| {
 		let mut bounds = tile_bounds(layout).skip(first);
-		let mut leaves = vec![0; BATCH * LEAF_BYTES];
-		for out in out.chunks_mut(BATCH) {
-			let leaves = &mut leaves[..out.len() * LEAF_BYTES];
-			for (leaf, bounds) in leaves.chunks_exact_mut(LEAF_BYTES).zip(&mut bounds) {
+		hash_written(first, out, |_, leaf| {
+			if let Some(bounds) = bounds.next() {
 				bounds.gather(values, leaf);
 			}
-			hash_leaves(leaves, out);
-		}
+		});
 	});
 	hashes
 }

@@ -6,7 +6,7 @@ use common::{tiny_model, tiny_train};
 use neuroshard_graph::{
 	commit,
 	init::theta_0,
-	merkle::{blake2_256, merkle_root, proof_len, prove, verify},
+	merkle::{blake2_256, level, merkle_root, proof_len, prove, verify},
 	tiles::{content_id, decode, decode_tensor, encode, leaf_hash, leaf_hashes, tile_hashes, DecodeError, LEAF_BYTES},
 	Hash, ParamLayout,
 };
@@ -56,6 +56,59 @@ fn tile_hashes_follow_the_definition_with_any_number_of_threads() {
 		assert_eq!(leaf_hashes(&bytes, threads), expected);
 	}
 	assert_eq!(commit::tensors_root(&layout, &values, 2), content_id(&bytes, 1));
+}
+
+/// Bytes without a pattern.
+fn noise(len: usize) -> Vec<u8> {
+	let mut state = 1u64;
+	let mut next = || {
+		state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+		(state >> 56) as u8
+	};
+	(0..len).map(|_| next()).collect()
+}
+
+#[test]
+fn leaves_hash_as_defined_in_groups_of_any_number() {
+	let bytes = noise(150 * LEAF_BYTES);
+	let expected: Vec<Hash> = bytes.chunks(LEAF_BYTES).map(leaf_by_definition).collect();
+	for count in (0..40).chain([64, 65, 149, 150]) {
+		for threads in [1, 2] {
+			assert_eq!(leaf_hashes(&bytes[..count * LEAF_BYTES], threads), expected[..count]);
+		}
+	}
+}
+
+#[test]
+fn tiles_of_zeros_hash_as_defined_wherever_they_are() {
+	let layout = layout();
+	for every in [1, 2, 3, 40] {
+		let mut values = ramp(&layout);
+		// Tiles lie in bands of 32 rows.
+		for (number, band) in values.chunks_mut(32 * 64).enumerate() {
+			if number % every == 0 {
+				band.fill([0.0, -0.0][number % 2]);
+			}
+		}
+		let expected: Vec<Hash> = encode(&layout, &values).chunks(LEAF_BYTES).map(leaf_by_definition).collect();
+		assert_eq!(tile_hashes(&layout, &values, 2), expected);
+	}
+}
+
+#[test]
+fn a_root_is_that_of_pairs_of_pairs() {
+	let hashes: Vec<Hash> = noise(32 * 300).as_chunks::<32>().0.to_vec();
+	for count in (1..70).chain([127, 128, 255, 300]) {
+		let mut nodes = hashes[..count].to_vec();
+		for height in 0.. {
+			assert_eq!(level(&hashes[..count], height), nodes);
+			if nodes.len() == 1 {
+				break;
+			}
+			nodes = nodes.chunks(2).map(|pair| if pair.len() == 2 { blake2_256(&pair.concat()) } else { pair[0] }).collect();
+		}
+		assert_eq!(merkle_root(&hashes[..count]), nodes[0]);
+	}
 }
 
 #[test]

@@ -323,7 +323,7 @@ fn a_claim_that_goes_on_after_a_step_that_diverged_is_fraud() {
 	let tokens = round.text.read(window_of(0, 0).unwrap(), round.train.seq_len).to_vec();
 	let zeros = vec![0.0; layout.len()];
 	let trace = neuroshard_graph::trace::Trace::step(
-		&Exec::new(1).unwrap(),
+		&Arc::new(Exec::new(1).unwrap()),
 		&round.model,
 		&round.train,
 		[&round.theta, &zeros, &zeros],

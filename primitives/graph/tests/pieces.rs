@@ -131,7 +131,7 @@ fn noise(layout: &ParamLayout, count: u64) -> Vec<Vec<f32>> {
 
 #[test]
 fn of_deltas_and_outer_steps() {
-	let (model, exec) = (tiny_model(), Exec::new(2).unwrap());
+	let (model, exec) = (tiny_model(), Arc::new(Exec::new(2).unwrap()));
 	let layout = ParamLayout::new(&model).unwrap();
 	let vectors = noise(&layout, 35);
 	let delta = Trace::delta(&exec, &model, &tiny_train(), &vectors[0], &vectors[1]).unwrap();
@@ -172,6 +172,9 @@ fn lists_of_tiles_are_addressed_as_they_are_hashed() {
 			let tensor = plan.cell_tensor(cell).unwrap();
 			let leaves = hashes.len() as u32;
 			assert_eq!(plan.address(tensor, cell.row, cell.col), Some(Address::Node { node, leaf, leaves }));
+			// Most tensors are not kept, and computed again here.
+			let tile = trace.tile_values(tensor, cell.row, cell.col).unwrap();
+			assert_eq!(hashes[leaf as usize], tiles::leaf_hash(&tiles::bytes_of(&*tile)));
 			assert!(seen.insert((cell.stage, cell.output, cell.row, cell.col)), "a tile belongs to one node only");
 		}
 		assert_eq!(plan.node_cell(node, hashes.len() as u32), None);

@@ -14,7 +14,7 @@ use neuroshard_graph::{
 	witness::{check, record, state_hash, Agreed, Question, RecordError, Tokens, Verdict, WitnessError, MAX_WITNESS},
 	Aggregator, ModelConfig, ParamKind, ParamLayout, TrainConfig,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A dataset, and the window of each sequence of the batch.
 type Batch = (Text, Box<dyn Fn(u32) -> Option<Window>>);
@@ -49,7 +49,7 @@ impl Case {
 		let params = lively_theta(&layout, 1);
 		let first: Vec<f32> = lively_theta(&layout, 2).iter().map(|x| x * 1e-2).collect();
 		let second: Vec<f32> = first.iter().map(|x| x * x).collect();
-		let trace = Trace::step(&Exec::new(1).unwrap(), model, train, [&params, &first, &second], &tokens, 3, 2).unwrap();
+		let trace = Trace::step(&Arc::new(Exec::new(1).unwrap()), model, train, [&params, &first, &second], &tokens, 3, 2).unwrap();
 		Self::of(trace, 3, Some((text, Box::new(window))))
 	}
 
@@ -57,7 +57,7 @@ impl Case {
 		let (model, layout) = (tiny_model(), ParamLayout::new(&tiny_model()).unwrap());
 		let vectors: Vec<Vec<f32>> = (0..count + 2).map(|seed| lively_theta(&layout, seed)).collect();
 		let deltas: Vec<&[f32]> = vectors[2..].iter().map(Vec::as_slice).collect();
-		let trace = Trace::outer(&Exec::new(1).unwrap(), &model, train, [&vectors[0], &vectors[1]], &deltas).unwrap();
+		let trace = Trace::outer(&Arc::new(Exec::new(1).unwrap()), &model, train, [&vectors[0], &vectors[1]], &deltas).unwrap();
 		Self::of(trace, count as u32 + 2, None)
 	}
 
@@ -163,7 +163,7 @@ fn every_piece_of_outer_steps_and_deltas_is_decided() {
 	assert!(sizes.values().all(|&bytes| bytes < MAX_WITNESS), "{sizes:?}");
 	let layout = ParamLayout::new(&tiny_model()).unwrap();
 	let (start, end) = (lively_theta(&layout, 1), lively_theta(&layout, 2));
-	let trace = Trace::delta(&Exec::new(1).unwrap(), &tiny_model(), &tiny_train(), &start, &end).unwrap();
+	let trace = Trace::delta(&Arc::new(Exec::new(1).unwrap()), &tiny_model(), &tiny_train(), &start, &end).unwrap();
 	Case::of(trace, 2, None).all_questions_are_decided();
 }
 
@@ -181,7 +181,7 @@ fn a_value_that_is_not_finite_ends_the_job_at_the_loss_and_at_the_norm_only() {
 	let (text, window) = huge.text.take().unwrap();
 	let tokens: Vec<u16> =
 		(0..tiny_train().batch).flat_map(|sequence| text.read(window(sequence).unwrap(), tiny_train().seq_len).to_vec()).collect();
-	let exec = Exec::new(1).unwrap();
+	let exec = Arc::new(Exec::new(1).unwrap());
 	let trace = Trace::step(&exec, &model, &tiny_train(), [&params, &zeros, &zeros], &tokens, 0, 0).unwrap();
 	let case = Case::of(trace, 3, Some((text, window)));
 	let mut diverged = Vec::new();

@@ -6,6 +6,8 @@
 //! - [`scalar`]: the reference. It runs everywhere, also inside the chain's WASM runtime.
 //! - [`exec::Exec`] (feature `std`): the same methods on SIMD registers and threads, which workers train with.
 //!
+//! `hash` (feature `std`) is what makes committing to tensors cheap.
+//!
 //! Tensors are row-major `f32` slices; a function that is given slices of other lengths than its documentation states panics.
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
@@ -13,6 +15,8 @@ extern crate alloc;
 
 #[cfg(feature = "std")]
 pub mod exec;
+#[cfg(feature = "std")]
+pub mod hash;
 pub mod kat;
 pub mod math;
 pub mod num;

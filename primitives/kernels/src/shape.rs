@@ -68,6 +68,10 @@ impl AttentionDims {
 	pub fn key_width(&self) -> usize {
 		self.kv_heads * self.head_dim
 	}
+	/// Length of a tensor of scores `[batch * heads * seq, seq]`: row `(b * heads + h) * seq + i` is query `i` of head `h`.
+	pub fn score_len(&self) -> usize {
+		self.batch * self.heads * self.seq * self.seq
+	}
 	/// Query heads that share a key head.
 	pub fn group(&self) -> usize {
 		self.heads / self.kv_heads

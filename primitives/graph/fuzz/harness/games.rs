@@ -16,7 +16,7 @@ use neuroshard_graph::{
 	witness::{record, Tokens},
 	Aggregator, ModelConfig, ParamLayout, TrainConfig,
 };
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 const ROUND: u32 = 2;
 /// Most moves of a game after its opening.
@@ -52,7 +52,7 @@ impl World {
 			aggregator: Aggregator::TrimmedMean { trim: 1 },
 			..TrainConfig::tiny()
 		};
-		let (exec, layout) = (Exec::new(1).unwrap(), ParamLayout::new(&model).unwrap());
+		let (exec, layout) = (Arc::new(Exec::new(1).unwrap()), ParamLayout::new(&model).unwrap());
 		let root = |values: &[f32]| tensors_root(&layout, values, 1);
 		let text = Text::random(2, 6_000, model.vocab, 3);
 		let (theta, zeros) = (lively_theta(&layout, 1), vec![0.0; layout.len()]);

@@ -88,7 +88,7 @@ impl Trainer {
 	pub fn load_state(&self, arena: &mut [f32], state: [&Vec<f32>; 3]) {
 		let offsets = [0, self.update.first_moment, self.update.second_moment];
 		for (offset, values) in offsets.into_iter().zip(state) {
-			arena[self.runner.region(offset)].copy_from_slice(values);
+			self.runner.exec.copy(values, &mut arena[self.runner.region(offset)]);
 		}
 	}
 

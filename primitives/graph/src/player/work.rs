@@ -14,6 +14,9 @@ use alloc::{collections::BTreeMap, sync::Arc, vec, vec::Vec};
 /// Most bytes of an interval's states that are kept, unless one state alone has more.
 const KEPT_BYTES: usize = 1 << 30;
 
+/// Parameters, first and second moments.
+type State = [Arc<Vec<f32>>; 3];
+
 /// States that are kept somewhere: gives the last one after `most` inner steps at most and more than `known`, with the steps that it is after.
 pub type States = dyn FnMut(u32, u32) -> Option<(u32, [Vec<f32>; 3])> + Send + Sync;
 
@@ -31,7 +34,9 @@ pub struct WorkStory<R> {
 	/// Inner steps that the arena's state is after.
 	done: u32,
 	/// States to start from again, by the inner steps that they are after: a game goes back into an interval whose end was computed.
-	kept: BTreeMap<u32, [Vec<f32>; 3]>,
+	kept: BTreeMap<u32, State>,
+	/// Roots of the vectors, by the inner steps that they are after.
+	known: BTreeMap<u32, [Hash; 3]>,
 	/// More of them, that would take too much memory.
 	stored: Option<Box<States>>,
 	/// Step that diverged.
@@ -61,8 +66,9 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		let mut arena = Arena::new(trainer.arena_len());
 		trainer.theta_mut(&mut arena).copy_from_slice(&theta);
 		let (model, train) = (model.clone(), train.clone());
-		let (done, kept, stored, diverged, traced, mistake) = (0, BTreeMap::new(), None, None, None, None);
-		Ok(Self { model, train, round, exec, trainer, arena, theta, momentum, read, done, kept, stored, diverged, traced, mistake })
+		let (done, kept, known) = (0, BTreeMap::new(), BTreeMap::new());
+		let (stored, diverged, traced, mistake) = (None, None, None, None);
+		Ok(Self { model, train, round, exec, trainer, arena, theta, momentum, read, done, kept, known, stored, diverged, traced, mistake })
 	}
 
 	/// The same round with parameters, first and second moments known after `steps` of its inner steps: what follows can be recomputed
@@ -74,7 +80,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		if state.iter().any(|vector| vector.len() != self.theta.len()) {
 			return Err(crate::config::ConfigError::Dimension.into());
 		}
-		self.kept.insert(steps, state);
+		self.kept.insert(steps, state.map(Arc::new));
 		Ok(self)
 	}
 
@@ -138,7 +144,24 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 
 	/// Root of the state after `steps` inner steps; `None` if the round diverges before.
 	fn root_after(&mut self, steps: u32) -> Result<Option<Hash>, PlayError<E>> {
-		Ok(self.seek(steps)?.then(|| self.state_root()))
+		let cursor = u64::from(steps) * u64::from(self.train.batch);
+		let roots = self.vector_roots(steps)?;
+		Ok(roots.map(|[params, first, second]| state_root(&params, &first, &second, steps, cursor)))
+	}
+
+	/// Roots of parameters and moments after `steps` inner steps, which are computed once; `None` if the round diverges before.
+	fn vector_roots(&mut self, steps: u32) -> Result<Option<[Hash; 3]>, PlayError<E>> {
+		if let Some(&roots) = self.known.get(&steps) {
+			return Ok(Some(roots));
+		}
+		if !self.kept.contains_key(&steps) && !self.seek(steps)? {
+			return Ok(None);
+		}
+		let kept = self.kept.get(&steps).map(|state| state.each_ref().map(|vector| vector.as_slice()));
+		let vectors = kept.unwrap_or_else(|| self.vectors());
+		let roots = vectors.map(|values| tensors_root(self.trainer.layout(), values, self.exec.threads()));
+		self.known.insert(steps, roots);
+		Ok(Some(roots))
 	}
 
 	/// Delta of the whole round, in parameter layout, and its root; `None` if it diverges.
@@ -163,11 +186,19 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		count.div_ceil(room.max(1)).max(1)
 	}
 
+	/// A copy of the arena's state.
+	fn state(&self) -> State {
+		self.vectors().map(|values| {
+			let mut copy = vec![0.0; values.len()];
+			self.exec.copy(values, &mut copy);
+			Arc::new(copy)
+		})
+	}
+
 	/// Keeps the arena's state.
 	fn keep(&mut self) {
 		if !self.kept.contains_key(&self.done) {
-			let state = self.vectors().map(<[f32]>::to_vec);
-			self.kept.insert(self.done, state);
+			self.kept.insert(self.done, self.state());
 		}
 	}
 
@@ -175,16 +206,6 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	fn keep_only_before(&mut self, steps: u32) {
 		let last = self.kept.range(..=steps).next_back().map(|(&kept, _)| kept);
 		self.kept.retain(|&kept, _| Some(kept) == last);
-	}
-
-	/// Roots of the arena's state.
-	fn vector_roots(&self) -> [Hash; 3] {
-		self.vectors().map(|values| tensors_root(self.trainer.layout(), values, self.exec.threads()))
-	}
-
-	fn state_root(&self) -> Hash {
-		let [params, first, second] = self.vector_roots();
-		state_root(&params, &first, &second, self.done, u64::from(self.done) * u64::from(self.train.batch))
 	}
 
 	fn tokens(&mut self, step: u32) -> Result<Vec<u16>, PlayError<E>> {
@@ -203,7 +224,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		}
 		let kept = self.kept.range(..=steps).next_back();
 		if let Some((&kept, state)) = kept.filter(|(kept, _)| self.done > steps || self.done < **kept) {
-			self.trainer.load_state(&mut self.arena, state.each_ref());
+			self.trainer.load_state(&mut self.arena, state.each_ref().map(|vector| &**vector));
 			self.done = kept;
 		} else if self.done > steps {
 			self.trainer.theta_mut(&mut self.arena).copy_from_slice(&self.theta);
@@ -221,7 +242,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		while self.done < steps {
 			let (step, tokens) = (self.done, self.tokens(self.done)?);
 			if self.mistake.is_some_and(|mistake| mistake.step == step) {
-				let trace = self.trace_step(step, &tokens)?;
+				let trace = self.trace_step(step, self.state(), &tokens)?;
 				self.trainer.load_state(&mut self.arena, [0, 1, 2].map(|result| trace.result(result)).each_ref());
 			} else {
 				let index = u64::from(self.round) * u64::from(self.train.inner_steps) + u64::from(step);
@@ -239,9 +260,9 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		Ok(true)
 	}
 
-	/// The trace of step `step` from the arena's state, which is the one before it.
-	fn trace_step(&self, step: u32, tokens: &[u16]) -> Result<Trace, TraceError> {
-		Trace::step_with(&self.exec, &self.model, &self.train, self.vectors(), tokens, (self.round, step), self.mistake)
+	/// The trace of step `step` from the state before it.
+	fn trace_step(&self, step: u32, before: State, tokens: &[u16]) -> Result<Trace, TraceError> {
+		Trace::step_with(&self.exec, &self.model, &self.train, before, tokens, (self.round, step), self.mistake)
 	}
 }
 
@@ -260,10 +281,8 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 			if number % every == 0 {
 				self.keep();
 			}
-			if !self.seek(done.saturating_add(1))? {
-				break;
-			}
-			roots.push(self.state_root());
+			let Some(root) = self.root_after(done.saturating_add(1))? else { break };
+			roots.push(root);
 		}
 		Ok(roots)
 	}
@@ -273,30 +292,30 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 			let params = tensors_root(self.trainer.layout(), &self.theta, self.exec.threads());
 			return Ok(Contents::Checkpoint([params, self.momentum]));
 		}
-		match self.seek(step)? {
-			true => Ok(Contents::State(self.vector_roots())),
-			false => Err(PlayError::Position),
-		}
+		self.vector_roots(step)?.map(Contents::State).ok_or(PlayError::Position)
 	}
 
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<E>> {
 		if self.traced.as_ref().is_none_or(|(traced, _)| *traced != job) {
 			// Two traces at a time could be more than the machine has.
 			self.traced = None;
-			let before = match job {
-				Job::Step(step) => step,
-				Job::Delta => self.train.inner_steps,
-				Job::Outer(_) => return Err(PlayError::Position),
-			};
-			if !self.seek(before)? {
-				return Err(PlayError::Position);
-			}
 			let trace = match job {
 				Job::Step(step) => {
+					if !self.kept.contains_key(&step) && !self.seek(step)? {
+						return Err(PlayError::Position);
+					}
+					let before = self.kept.get(&step).cloned().unwrap_or_else(|| self.state());
 					let tokens = self.tokens(step)?;
-					self.trace_step(step, &tokens)?
+					let trace = self.trace_step(step, before, &tokens)?;
+					match step.checked_add(1).and_then(|after| self.known.get(&after)) {
+						Some(roots) => trace.with_result_roots(roots),
+						None => trace,
+					}
 				}
-				_ => Trace::delta(&self.exec, &self.model, &self.train, &self.theta, self.trainer.theta(&self.arena))?,
+				Job::Delta if self.seek(self.train.inner_steps)? => {
+					Trace::delta(&self.exec, &self.model, &self.train, &self.theta, self.trainer.theta(&self.arena))?
+				}
+				Job::Delta | Job::Outer(_) => return Err(PlayError::Position),
 			};
 			self.traced = Some((job, Traced::new(trace)));
 		}

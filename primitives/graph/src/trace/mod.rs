@@ -1,8 +1,8 @@
-//! Traces: a job with every tensor kept, fused ones included, as a dispute about it needs them.
+//! Traces: a job with every tensor at hand, fused ones included, as a dispute about it needs them.
 //!
-//! A trace computes the same bits as [`crate::exec`] does, at the cost of the memory: it is built for one step, in a dispute.
+//! A trace computes the same bits as [`crate::exec`] does, stage by stage, and hashes every tile while it is in a cache. Of the backward
+//! pass it keeps what passes from layer to layer: the rest is computed again if a game asks for it, which takes no more than a layer.
 
-mod attention;
 mod checkpoint;
 mod step;
 
@@ -10,49 +10,123 @@ use crate::{
 	cell::{Address, Cell},
 	config::ConfigError,
 	exec::Exec,
-	graph::{Origin, TensorId},
+	graph::{Op, Origin, Product, TensorId},
 	merkle::{merkle_root, Hash},
 	plan::Plan,
 	resume::{Job, Leaves, Malformed, Parameters, Tile, NUMBERS, SIDE},
-	tiles::{bytes_of, in_parts, write_tile, written_hashes},
+	tiles::{bytes_of, in_parts, tile_count, write_tile, written_hashes},
 };
-use alloc::{boxed::Box, vec, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, sync::Arc, vec, vec::Vec};
+use core::ops::Range;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use step::Batch;
 pub use step::{Mistake, TraceError};
 
 /// A job with all its tensors.
 pub struct Trace {
+	exec: Arc<Exec>,
 	plan: Plan,
 	parameters: Parameters,
-	/// By number; empty for token identifiers.
-	tensors: Vec<Vec<f32>>,
-	/// Of a training step: each sequence with the token that follows it.
-	tokens: Vec<u16>,
-	/// Tokens of a sequence, without the one that follows.
-	seq: usize,
-	/// Threads that hash.
-	threads: usize,
+	/// What the job starts from, in parameter layout.
+	vectors: Vec<Arc<Vec<f32>>>,
+	/// By number of the tensors of these vectors: which one, and where in it.
+	given: Vec<(usize, Range<usize>)>,
+	/// Of a training step.
+	batch: Option<Batch>,
+	mistake: Option<Mistake>,
+	/// By number: values of what stages write, as far as they are kept or were asked for.
+	tensors: Vec<OnceLock<Vec<f32>>>,
+	/// By number: hashes of tiles, row by row.
+	hashes: Vec<OnceLock<Vec<Hash>>>,
+	/// Roots of the vectors that the job ends with.
+	results: OnceLock<Vec<Hash>>,
+	/// Memory of tensors that are not kept, by length: fresh memory costs more than what is computed into it.
+	spare: Mutex<BTreeMap<usize, Vec<Vec<f32>>>>,
+}
+
+/// Whether what an operator writes is not kept when its last reader has run.
+fn passes(op: Op) -> bool {
+	use Op::{AdamW, KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
+	match op {
+		Scores | Softmax | LossBack | Op::Product(Product::Nn) | SwigluBack => true,
+		ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. } | AdamW => true,
+		_ => false,
+	}
 }
 
 impl Trace {
 	/// A trace with all vectors of the job's start in place and the rest to be computed.
-	fn new(exec: &Exec, plan: Plan, parameters: Parameters, vectors: &[&[f32]]) -> Result<Self, ConfigError> {
-		let mut tensors = Vec::with_capacity(plan.tensor_count());
-		let mut offsets = vec![0usize; vectors.len()];
+	fn new(exec: &Arc<Exec>, plan: Plan, parameters: Parameters, vectors: Vec<Arc<Vec<f32>>>) -> Result<Self, ConfigError> {
+		let (mut given, mut ends) = (Vec::new(), vec![0usize; vectors.len()]);
 		for (id, info) in (0..).map(TensorId).zip(plan.tensors()) {
-			let len = usize::try_from(info.len()).map_err(|_| ConfigError::TooLarge)?;
-			tensors.push(match plan.origin(id) {
-				Some(Origin::Vector { vector, .. }) => {
-					let vector = usize::try_from(vector).map_err(|_| ConfigError::TooLarge)?;
-					// The tensors of a vector come in layout order.
-					let (values, offset) = vectors.get(vector).zip(offsets.get_mut(vector)).ok_or(ConfigError::Dimension)?;
-					let values = values.get(*offset..*offset + len).ok_or(ConfigError::Dimension)?;
-					*offset += len;
-					values.to_vec()
-				}
-				_ => Vec::new(),
-			});
+			let Some(Origin::Vector { vector, .. }) = plan.origin(id) else { break };
+			let vector = usize::try_from(vector).map_err(|_| ConfigError::TooLarge)?;
+			// The tensors of a vector come in layout order.
+			let end = ends.get_mut(vector).ok_or(ConfigError::Dimension)?;
+			let first = *end;
+			*end = usize::try_from(info.len()).ok().and_then(|len| first.checked_add(len)).ok_or(ConfigError::TooLarge)?;
+			given.push((vector, first..*end));
 		}
-		Ok(Self { plan, parameters, tensors, tokens: Vec::new(), seq: 0, threads: exec.threads() })
+		if ends.iter().zip(&vectors).any(|(&end, vector)| vector.len() != end) {
+			return Err(ConfigError::Dimension);
+		}
+		let count = plan.tensor_count();
+		let tensors = (0..count).map(|_| OnceLock::new()).collect();
+		let hashes = (0..count).map(|_| OnceLock::new()).collect();
+		let (exec, batch, mistake, results, spare) = (exec.clone(), None, None, OnceLock::new(), Mutex::default());
+		Ok(Self { exec, plan, parameters, vectors, given, batch, mistake, tensors, hashes, results, spare })
+	}
+
+	/// Computes and hashes what the first `count` stages write.
+	fn run(&mut self, count: usize) {
+		let mut last_reader = vec![None; self.tensors.len()];
+		for (index, stage) in self.plan.stages().iter().enumerate() {
+			self.plan.inputs(stage).iter().for_each(|(id, _)| last_reader[id.0 as usize] = Some(index));
+		}
+		for index in 0..count {
+			let outputs = self.stage(index);
+			let stage = &self.plan.stages()[index];
+			for (&id, values) in self.plan.outputs(stage).iter().zip(outputs) {
+				self.hashes[id.0 as usize] = self.hashes_of(id, &values).into();
+				self.tensors[id.0 as usize] = values.into();
+			}
+			for &(id, _) in self.plan.inputs(stage) {
+				let at = id.0 as usize;
+				let writer = match self.plan.origin(id) {
+					Some(Origin::Stage { stage, .. }) => self.plan.stages().get(stage as usize),
+					_ => None,
+				};
+				if last_reader[at] == Some(index) && writer.is_some_and(|writer| passes(writer.op)) {
+					let values = self.tensors[at].take();
+					self.spare(values);
+				}
+			}
+		}
+	}
+
+	/// What stage `index` writes, computed from its inputs, with the mistake if it is made here.
+	fn stage(&self, index: usize) -> Vec<Vec<f32>> {
+		let Some(stage) = self.plan.stages().get(index) else { return Vec::new() };
+		let mut outputs = match &self.batch {
+			Some(batch) => self.step_stage(batch, stage),
+			None => self.checkpoint_stage(stage),
+		};
+		if let Some(mistake) = self.mistake.filter(|mistake| mistake.stage as usize == index) {
+			mistake.happen(&mut outputs);
+		}
+		outputs
+	}
+
+	/// Memory for `len` numbers; what it holds is arbitrary.
+	fn memory(&self, len: usize) -> Vec<f32> {
+		let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+		spare.get_mut(&len).and_then(Vec::pop).unwrap_or_else(|| vec![0.0; len])
+	}
+
+	/// Gives memory back for other tensors.
+	fn spare(&self, values: impl IntoIterator<Item = Vec<f32>>) {
+		let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+		values.into_iter().for_each(|values| spare.entry(values.len()).or_default().push(values));
 	}
 
 	/// The plan.
@@ -65,9 +139,61 @@ impl Trace {
 		Job::new(&self.plan, self.parameters.clone())
 	}
 
+	/// The stage that writes a tensor, and what else it writes.
+	fn writer(&self, id: TensorId) -> Option<(usize, &[TensorId])> {
+		let Some(Origin::Stage { stage, .. }) = self.plan.origin(id) else { return None };
+		let index = usize::try_from(stage).ok()?;
+		Some((index, self.plan.outputs(self.plan.stages().get(index)?)))
+	}
+
 	/// Values of a tensor; empty for token identifiers and tensors of another plan.
 	pub fn tensor(&self, id: TensorId) -> &[f32] {
-		self.tensors.get(id.0 as usize).map_or(&[], Vec::as_slice)
+		let index = id.0 as usize;
+		if let Some((vector, range)) = self.given.get(index) {
+			return &self.vectors[*vector][range.clone()];
+		}
+		let Some(values) = self.tensors.get(index) else { return &[] };
+		if let (None, Some((stage, outputs))) = (values.get(), self.writer(id)) {
+			for (id, values) in outputs.iter().zip(self.stage(stage)) {
+				// Another thread may have been faster, with the same numbers.
+				let _ = self.tensors[id.0 as usize].set(values);
+			}
+		}
+		values.get().map_or(&[], Vec::as_slice)
+	}
+
+	/// Hashes of the tiles of a tensor, row by row.
+	fn tensor_hashes(&self, id: TensorId) -> &[Hash] {
+		let index = id.0 as usize;
+		let Some(hashes) = self.hashes.get(index) else { return &[] };
+		if hashes.get().is_none() {
+			match self.writer(id).filter(|_| self.tensors[index].get().is_none()) {
+				// Nobody has asked for the values: they are not kept for that.
+				Some((stage, outputs)) => {
+					let values = self.stage(stage);
+					for (&id, values) in outputs.iter().zip(&values) {
+						let _ = self.hashes[id.0 as usize].set(self.hashes_of(id, values));
+					}
+					self.spare(values);
+				}
+				None => {
+					let _ = hashes.set(self.hashes_of(id, self.tensor(id)));
+				}
+			}
+		}
+		hashes.get().map_or(&[], Vec::as_slice)
+	}
+
+	/// Hashes of the tiles of tensor `id` with these values.
+	fn hashes_of(&self, id: TensorId, values: &[f32]) -> Vec<Hash> {
+		let (rows, cols) = self.shape(id);
+		let width = cols.div_ceil(SIDE);
+		let count = if values.is_empty() { 0 } else { tile_count(rows, cols) };
+		written_hashes(&self.exec, count, |tile, leaf| write_tile(values, [rows, cols], tile / width, tile % width, leaf))
+	}
+
+	fn shape(&self, id: TensorId) -> (usize, usize) {
+		self.plan.tensor(id).map_or((0, 0), |info| (info.rows as usize, info.cols as usize))
 	}
 
 	/// A vector that the job ends with, in parameter layout; see [`Plan::results`]. Empty if there is none.
@@ -77,10 +203,9 @@ impl Trace {
 
 	/// A tile.
 	pub fn tile_values(&self, tensor: TensorId, row: u32, col: u32) -> Option<Box<Tile>> {
-		let info = self.plan.tensor(tensor)?;
-		let (rows, cols) = (info.rows as usize, info.cols as usize);
+		let (rows, cols) = self.shape(tensor);
 		let (top, left) = (row as usize * SIDE, col as usize * SIDE);
-		let values = self.tensors.get(tensor.0 as usize)?;
+		let values = self.tensor(tensor);
 		if top >= rows || left >= cols || values.is_empty() {
 			return None;
 		}
@@ -92,32 +217,23 @@ impl Trace {
 		Some(tile)
 	}
 
-	/// Hashes of tiles on up to `threads` threads.
-	fn hashes_of(&self, places: &[(TensorId, u32, u32)], threads: usize) -> Vec<Hash> {
-		written_hashes(places.len(), threads, |number, leaf| {
-			let (tensor, row, col) = places[number];
-			let shape = self.plan.tensor(tensor).map_or([0, 0], |info| [info.rows as usize, info.cols as usize]);
-			write_tile(self.tensor(tensor), shape, row as usize, col as usize, leaf);
-		})
-	}
-
-	fn hashes_of_node(&self, node: u32, threads: usize) -> Vec<Hash> {
-		let place = |leaf| self.plan.node_cell(node, leaf).and_then(|cell| Some((self.plan.cell_tensor(cell)?, cell.row, cell.col)));
-		let places: Vec<_> = (0..self.plan.node_tiles(node).unwrap_or(0)).filter_map(place).collect();
-		self.hashes_of(&places, threads)
-	}
-
 	/// Hashes of the tiles that node `node` outputs; empty beyond the last node.
 	pub fn node_hashes(&self, node: u32) -> Vec<Hash> {
-		self.hashes_of_node(node, self.threads)
+		let outputs = self.plan.node(node).map_or(Vec::new(), |node| node.outputs);
+		let tiles = outputs.iter().flat_map(|slice| {
+			let (first, end) = (slice.first as usize / SIDE, (slice.first as usize + slice.rows as usize).div_ceil(SIDE));
+			let width = self.shape(slice.tensor).1.div_ceil(SIDE);
+			self.tensor_hashes(slice.tensor).get(first * width..end * width).unwrap_or_default()
+		});
+		tiles.copied().collect()
 	}
 
 	/// Roots of all nodes whose lists are committed to.
 	pub fn node_roots(&self) -> Vec<Hash> {
 		let mut roots = vec![[0; 32]; self.plan.listed_nodes() as usize];
-		in_parts(self.threads, &mut roots, |first, roots| {
+		in_parts(self.exec.threads(), &mut roots, |first, roots| {
 			for (node, root) in (0..).skip(first).zip(roots) {
-				*root = merkle_root(&self.hashes_of_node(node, 1));
+				*root = merkle_root(&self.node_hashes(node));
 			}
 		});
 		roots
@@ -125,17 +241,20 @@ impl Trace {
 
 	/// Hashes of the tiles of a vector that the job ends with.
 	pub fn result_hashes(&self, result: u32) -> Vec<Hash> {
-		self.tensor_hashes(self.plan.results().get(result as usize).into_iter().flatten().copied())
+		let tensors = self.plan.results().get(result as usize);
+		tensors.into_iter().flatten().flat_map(|&id| self.tensor_hashes(id)).copied().collect()
 	}
 
 	/// Roots of the first `N` vectors that the job ends with; `None` if there are fewer.
 	pub fn result_roots<const N: usize>(&self) -> Option<[Hash; N]> {
-		let count = u32::try_from(N).ok()?;
-		if self.plan.results().len() < N {
-			return None;
-		}
-		let roots: Vec<Hash> = (0..count).map(|result| merkle_root(&self.result_hashes(result))).collect();
-		roots.try_into().ok()
+		let count = u32::try_from(self.plan.results().len()).ok()?;
+		let roots = self.results.get_or_init(|| (0..count).map(|result| merkle_root(&self.result_hashes(result))).collect());
+		roots.first_chunk().copied()
+	}
+
+	/// The same trace, whose results are known to have these roots.
+	pub(crate) fn with_result_roots(self, roots: &[Hash]) -> Self {
+		Self { results: roots.to_vec().into(), ..self }
 	}
 
 	/// The node whose value is the first that ends the job as diverged: the loss or the gradient's square norm; `None` if both are finite.
@@ -151,16 +270,8 @@ impl Trace {
 
 	/// Hashes of the tiles of a vector that the job starts from.
 	pub fn vector_hashes(&self, vector: u32) -> Vec<Hash> {
-		let all = (0..).map(TensorId).take(self.tensors.len());
-		self.tensor_hashes(all.filter(|&id| matches!(self.plan.origin(id), Some(Origin::Vector { vector: other, .. }) if other == vector)))
-	}
-
-	fn tensor_hashes(&self, tensors: impl Iterator<Item = TensorId>) -> Vec<Hash> {
-		let places = tensors.flat_map(|id| {
-			let (rows, cols) = self.plan.tensor(id).map_or((0, 0), |info| (info.rows.div_ceil(32), info.cols.div_ceil(32)));
-			(0..rows).flat_map(move |row| (0..cols).map(move |col| (id, row, col)))
-		});
-		self.hashes_of(&places.collect::<Vec<_>>(), self.threads)
+		let tensors = (0..).map(TensorId).zip(&self.given).filter(|(_, (other, _))| *other == vector as usize);
+		tensors.flat_map(|(id, _)| self.tensor_hashes(id)).copied().collect()
 	}
 
 	/// Hashes of the states after each piece of a cell but the last, computed from this trace's values of its inputs.
@@ -194,8 +305,9 @@ impl Leaves for &Trace {
 	}
 
 	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, Malformed> {
-		let start = sequence as usize * (self.seq + 1) + first as usize;
-		let inside = first as usize + count as usize <= self.seq + 1;
-		self.tokens.get(start..start + count as usize).filter(|_| inside).map(<[u16]>::to_vec).ok_or(Malformed)
+		let (batch, length) = (self.batch.as_ref().ok_or(Malformed)?, self.parameters.seq + 1);
+		let start = sequence as usize * length + first as usize;
+		let inside = first as usize + count as usize <= length;
+		batch.tokens.get(start..start + count as usize).filter(|_| inside).map(<[u16]>::to_vec).ok_or(Malformed)
 	}
 }

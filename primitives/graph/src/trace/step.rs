@@ -5,17 +5,15 @@ use crate::{
 	config::{ModelConfig, TrainConfig},
 	corpus::known,
 	exec::{Exec, SetupError, StepError},
-	graph::{Extent, Op, Product, Stage, TensorId},
+	graph::{Extent, Op, Product, Stage},
 	plan::Plan,
-	resume::{Parameters, SIDE},
+	resume::Parameters,
 };
-use alloc::{vec, vec::Vec};
+use alloc::{sync::Arc, vec, vec::Vec};
 use neuroshard_kernels::{
-	math::exp,
-	num::max,
 	scalar::{self, Lanes, RmsBackward},
 	schedule,
-	shape::{tile_count, AdamW, MatDims, RopeDims, Start, FAN_IN},
+	shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start, FAN_IN},
 };
 
 /// Why there is no trace.
@@ -52,7 +50,7 @@ pub struct Mistake {
 }
 
 impl Mistake {
-	fn happen(&self, outputs: &mut [Vec<f32>]) {
+	pub(super) fn happen(&self, outputs: &mut [Vec<f32>]) {
 		let output = outputs.get_mut(self.output as usize).filter(|values| !values.is_empty());
 		if let Some(values) = output {
 			let element = (self.element % values.len() as u64) as usize;
@@ -61,50 +59,19 @@ impl Mistake {
 	}
 }
 
-/// What stages need beside tensors.
-pub(super) struct Executor<'a> {
-	exec: &'a Exec,
-	parameters: &'a Parameters,
+/// What the stages of a training step need beside tensors.
+pub(super) struct Batch {
+	/// Each sequence with the token that follows it.
+	pub(super) tokens: Vec<u16>,
 	ids: Vec<u32>,
 	targets: Vec<u32>,
 	cos: Vec<f32>,
 	sin: Vec<f32>,
+	attention: AttentionDims,
 }
 
-impl Trace {
-	/// Inner step `step` (from 0) of a round after `adopted_rounds` adopted rounds, from parameters and moments in layout order.
-	/// `tokens` are the batch's, each sequence with the token that follows it. A step that diverges has a trace like any other.
-	///
-	/// # Errors
-	/// [`TraceError`] for a configuration, vectors or tokens that do not fit together.
-	pub fn step(
-		exec: &Exec,
-		model: &ModelConfig,
-		train: &TrainConfig,
-		vectors: [&[f32]; 3],
-		tokens: &[u16],
-		adopted_rounds: u32,
-		step: u32,
-	) -> Result<Self, TraceError> {
-		Self::step_with(exec, model, train, vectors, tokens, (adopted_rounds, step), None)
-	}
-
-	/// [`Trace::step`], with a mistake in it if that is one of this step.
-	///
-	/// # Errors
-	/// As [`Trace::step`].
-	pub fn step_with(
-		exec: &Exec,
-		model: &ModelConfig,
-		train: &TrainConfig,
-		[params, first_moment, second_moment]: [&[f32]; 3],
-		tokens: &[u16],
-		(adopted_rounds, step): (u32, u32),
-		mistake: Option<Mistake>,
-	) -> Result<Self, TraceError> {
-		let mistake = mistake.filter(|mistake| mistake.step == step);
-		let plan = Plan::training(model, train)?;
-		let parameters = Parameters::new(model, train, adopted_rounds, step)?;
+impl Batch {
+	fn new(model: &ModelConfig, train: &TrainConfig, parameters: &Parameters, tokens: &[u16]) -> Result<Self, TraceError> {
 		let (seq, batch) = (parameters.seq, train.batch as usize);
 		if tokens.len() != batch * (seq + 1) {
 			return Err(StepError::Tokens { expected: batch * (seq + 1), found: tokens.len() }.into());
@@ -116,108 +83,126 @@ impl Trace {
 		let id = |&token: &u16| known(token, model.vocab).into();
 		let ids = sequences().flat_map(|s| &s[..seq]).map(id).collect();
 		let targets = sequences().flat_map(|s| &s[1..]).map(id).collect();
-		let mut trace = Self::new(exec, plan, parameters.clone(), &[params, first_moment, second_moment])?;
-		(trace.tokens, trace.seq) = (tokens.to_vec(), seq);
-		let executor = Executor { exec, parameters: &parameters, ids, targets, cos, sin };
-		for index in 0..trace.plan.stages().len() {
-			let mut outputs = executor.stage(&trace, &trace.plan.stages()[index]);
-			if let Some(mistake) = mistake.filter(|mistake| mistake.stage as usize == index) {
-				mistake.happen(&mut outputs);
-			}
-			let ids = trace.plan.outputs(&trace.plan.stages()[index]).to_vec();
-			for (id, values) in ids.into_iter().zip(outputs) {
-				trace.tensors[id.0 as usize] = values;
-			}
-		}
-		Ok(trace)
+		let (heads, kv_heads, head_dim) = (parameters.heads, parameters.kv_heads, parameters.head_dim);
+		Ok(Self { tokens: tokens.to_vec(), ids, targets, cos, sin, attention: AttentionDims { batch, seq, heads, kv_heads, head_dim } })
 	}
 }
 
-impl Executor<'_> {
-	fn stage(&self, trace: &Trace, stage: &Stage) -> Vec<Vec<f32>> {
-		let (exec, parameters) = (self.exec, self.parameters);
+impl Trace {
+	/// Inner step `step` (from 0) of a round after `adopted_rounds` adopted rounds, from parameters and moments in layout order.
+	/// `tokens` are the batch's, each sequence with the token that follows it. A step that diverges has a trace like any other.
+	///
+	/// # Errors
+	/// [`TraceError`] for a configuration, vectors or tokens that do not fit together.
+	pub fn step(
+		exec: &Arc<Exec>,
+		model: &ModelConfig,
+		train: &TrainConfig,
+		vectors: [&[f32]; 3],
+		tokens: &[u16],
+		adopted_rounds: u32,
+		step: u32,
+	) -> Result<Self, TraceError> {
+		let vectors = vectors.map(|vector| Arc::new(vector.to_vec()));
+		Self::step_with(exec, model, train, vectors, tokens, (adopted_rounds, step), None)
+	}
+
+	/// [`Trace::step`], with a mistake in it if that is one of this step.
+	///
+	/// # Errors
+	/// As [`Trace::step`].
+	pub(crate) fn step_with(
+		exec: &Arc<Exec>,
+		model: &ModelConfig,
+		train: &TrainConfig,
+		vectors: [Arc<Vec<f32>>; 3],
+		tokens: &[u16],
+		(adopted_rounds, step): (u32, u32),
+		mistake: Option<Mistake>,
+	) -> Result<Self, TraceError> {
+		let parameters = Parameters::new(model, train, adopted_rounds, step)?;
+		let batch = Batch::new(model, train, &parameters, tokens)?;
+		let mut trace = Self::new(exec, Plan::training(model, train)?, parameters, vectors.into())?;
+		(trace.batch, trace.mistake) = (Some(batch), mistake.filter(|mistake| mistake.step == step));
+		// The update follows if a game asks for it: the state after a step has roots of its own.
+		let listed = trace.plan.stages().partition_point(|stage| stage.first_node < trace.plan.listed_nodes());
+		trace.run(listed);
+		Ok(trace)
+	}
+
+	/// What a stage of a training step writes.
+	pub(super) fn step_stage(&self, batch: &Batch, stage: &Stage) -> Vec<Vec<f32>> {
+		let (exec, parameters, attention) = (&self.exec, &self.parameters, batch.attention);
+		let (inputs, outputs) = (self.plan.inputs(stage), self.plan.outputs(stage));
+		let input = |number: usize| inputs.get(number).map_or(&[][..], |&(id, _)| self.tensor(id));
 		let vocab = parameters.vocab as usize;
-		let (inputs, outputs) = (trace.plan.inputs(stage), trace.plan.outputs(stage));
-		let shape = |id: TensorId| trace.plan.tensor(id).map_or((0, 0), |info| (info.rows as usize, info.cols as usize));
-		let input = |number: usize| inputs.get(number).map_or(&[][..], |&(id, _)| trace.tensor(id));
-		let (rows, cols) = shape(outputs[0]);
+		let width = |number: usize| inputs.get(number).map_or(0, |&(id, _)| self.shape(id).1);
+		let (rows, cols) = self.shape(outputs[0]);
+		let mut out = self.memory(if outputs.len() == 1 { rows * cols } else { 0 });
 		// What accumulates begins with its optional last input.
-		let start = |number: usize| match inputs.get(number) {
-			Some(&(id, _)) => (trace.tensor(id).to_vec(), Start::Existing),
-			None => (vec![0.0; rows * cols], Start::Zero),
+		let start = |number: usize, out: &mut [f32]| {
+			if number == inputs.len() {
+				return Start::Zero;
+			}
+			exec.copy(input(number), out);
+			Start::Existing
 		};
-		let mut out = vec![0.0; if outputs.len() == 1 { rows * cols } else { 0 }];
 		match stage.op {
-			Op::Gather => exec.embedding_gather(input(1), parameters.dim, &self.ids, &mut out),
+			Op::Gather => exec.embedding_gather(input(1), parameters.dim, &batch.ids, &mut out),
 			Op::RmsStats => exec.rms_stats(input(0), parameters.dim, parameters.norm_eps, &mut out),
 			Op::RmsApply => exec.rms_apply(input(0), input(1), input(2), &mut out),
 			Op::Product(kind) => {
-				let (mut c, start) = start(2);
-				let (a, b) = (inputs[0].0, input(1));
-				let k = if kind == Product::Tn { shape(a).0 } else { shape(a).1 };
+				let start = start(2, &mut out);
+				let k = if kind == Product::Tn { self.shape(inputs[0].0).0 } else { width(0) };
 				let dims = MatDims { m: rows, n: cols, k };
 				match kind {
-					Product::Nt => exec.matmul_nt(dims, input(0), b, &mut c, start),
-					Product::Nn => exec.matmul_nn(dims, input(0), b, &mut c, start),
-					Product::Tn => exec.matmul_tn(dims, input(0), b, &mut c, start),
+					Product::Nt => exec.matmul_nt(dims, input(0), input(1), &mut out, start),
+					Product::Nn => exec.matmul_nn(dims, input(0), input(1), &mut out, start),
+					Product::Tn => exec.matmul_tn(dims, input(0), input(1), &mut out, start),
 				}
-				out = c;
 			}
 			Op::Rope { heads } | Op::RopeBack { heads } => {
-				out.copy_from_slice(input(0));
+				exec.copy(input(0), &mut out);
 				let dims = RopeDims { seq: parameters.seq, heads: heads as usize, head_dim: parameters.head_dim };
 				match stage.op {
-					Op::Rope { .. } => exec.rope_forward(dims, &mut out, &self.cos, &self.sin),
-					_ => exec.rope_backward(dims, &mut out, &self.cos, &self.sin),
+					Op::Rope { .. } => exec.rope_forward(dims, &mut out, &batch.cos, &batch.sin),
+					_ => exec.rope_backward(dims, &mut out, &batch.cos, &batch.sin),
 				}
 			}
-			Op::Scores => self.scores(input(0), input(1), Some(schedule::attention_scale(parameters.head_dim)), &mut out),
-			Op::ProbabilityBack => self.scores(input(0), input(1), None, &mut out),
-			Op::HeadDots => self.head_dots(input(0), input(1), &mut out),
-			Op::Context | Op::QueryBack => self.weighted_rows(input(0), input(1), &mut out),
-			Op::KeyBack | Op::ValueBack => self.weighted_columns(input(0), input(1), &mut out),
-			Op::RowMax(extent) => self.in_rows(&mut out, 1, |row, out| {
-				out[0] = self.counted(extent, trace, stage, row).iter().fold(f32::NEG_INFINITY, |most, &x| max(most, x));
-			}),
-			Op::ExpSum(Extent::Row) => {
-				let mut most = vec![0.0; out.len()];
-				exec.cross_entropy_stats(input(0), vocab, &mut most, &mut out);
+			Op::Scores => {
+				let scale = schedule::attention_scale(parameters.head_dim);
+				exec.attention_scores(attention, input(0), input(1), Some(scale), &mut out);
 			}
-			Op::ExpSum(extent) => self.in_rows(&mut out, 1, |row, out| {
-				let (mut lanes, most) = (Lanes::default(), input(1)[row]);
-				let x = self.counted(extent, trace, stage, row);
-				x.iter().enumerate().for_each(|(element, &x)| lanes.add(element, exp(x - most)));
-				out[0] = lanes.finish();
-			}),
-			Op::Softmax => self.in_rows(&mut out, cols, |row, out| {
-				let (most, inv) = (input(1)[row], 1.0 / input(2)[row]);
-				let x = self.counted(Extent::Causal, trace, stage, row);
-				out.iter_mut().zip(x).for_each(|(out, &x)| *out = exp(x - most) * inv);
-			}),
+			Op::ProbabilityBack => exec.attention_scores(attention, input(0), input(1), None, &mut out),
+			Op::HeadDots => exec.head_dots(attention, input(0), input(1), &mut out),
+			Op::Context | Op::QueryBack => exec.weighted_keys(attention, input(0), input(1), &mut out),
+			Op::KeyBack | Op::ValueBack => exec.weighted_queries(attention, input(0), input(1), &mut out),
+			Op::RowMax(extent) => exec.row_max(input(0), width(0), extent == Extent::Causal, &mut out),
+			Op::ExpSum(extent) => exec.exp_sum(input(0), width(0), extent == Extent::Causal, input(1), &mut out),
+			Op::Softmax => exec.softmax(input(0), cols, input(1), input(2), &mut out),
 			Op::ScoreBack => {
 				let scale = schedule::attention_scale(parameters.head_dim);
-				self.in_rows(&mut out, cols, |row, out| {
-					let (p, d) = (self.counted(Extent::Causal, trace, stage, row), input(2)[row]);
-					let dp = &input(1)[row * cols..];
-					out.iter_mut().zip(p).zip(dp).for_each(|((out, &p), &dp)| *out = (p * (dp - d)) * scale);
-				});
+				exec.score_back(input(0), input(1), cols, input(2), scale, &mut out);
 			}
 			Op::Swiglu => exec.swiglu_forward(input(0), input(1), &mut out),
 			Op::SwigluBack => {
-				let (mut gate, mut up) = (vec![0.0; rows * cols], vec![0.0; rows * cols]);
+				let [mut gate, mut up] = [self.memory(rows * cols), self.memory(rows * cols)];
 				exec.swiglu_backward(input(0), input(1), input(2), &mut gate, &mut up);
 				return vec![gate, up];
 			}
-			Op::LossRows => exec.cross_entropy_loss(input(0), vocab, &self.targets, input(2), input(3), &mut out),
+			Op::LossRows => exec.cross_entropy_loss(input(0), vocab, &batch.targets, input(2), input(3), &mut out),
 			Op::LossBack => {
-				out.copy_from_slice(input(0));
-				exec.cross_entropy_backward(&mut out, vocab, &self.targets, input(2), input(3), parameters.inverse_tokens);
+				exec.copy(input(0), &mut out);
+				exec.cross_entropy_backward(&mut out, vocab, &batch.targets, input(2), input(3), parameters.inverse_tokens);
 			}
 			Op::TileSums => {
 				let x = input(0);
-				exec.tile_sums(x, x.len(), 1, &mut out[..tile_count(x.len(), 1)]);
+				let (sums, rest) = out.split_at_mut(tile_count(x.len(), 1));
+				exec.tile_sums(x, x.len(), 1, sums);
+				rest.fill(0.0);
 			}
 			Op::TreeSum => {
+				out.fill(0.0);
 				for (out, group) in out.iter_mut().zip(input(0).chunks(FAN_IN)) {
 					let mut lanes = Lanes::default();
 					group.iter().enumerate().for_each(|(element, &x)| lanes.add(element, x));
@@ -227,29 +212,35 @@ impl Executor<'_> {
 			Op::MeanLoss => out[0] = input(0)[0] * parameters.inverse_tokens,
 			Op::RmsBackStats => exec.rms_backward_stats(input(0), input(1), input(3), input(2), &mut out),
 			Op::RmsBackApply => {
-				let (mut dx, start) = start(5);
+				let start = start(5, &mut out);
 				let input = RmsBackward { dy: input(0), x: input(1), r: input(2), k: input(3), w: input(4) };
-				exec.rms_backward_apply(input, &mut dx, start);
-				out = dx;
+				exec.rms_backward_apply(input, &mut out, start);
 			}
 			Op::RmsWeightGrad => exec.rms_weight_grad(input(0), input(1), input(2), &mut out, Start::Zero),
 			Op::ScatterAdd => {
-				let (mut grad, _) = start(2);
-				exec.embedding_scatter_add(input(0), parameters.dim, &self.ids, &mut grad);
-				out = grad;
+				if start(2, &mut out) == Start::Zero {
+					out.fill(0.0);
+				}
+				exec.embedding_scatter_add(input(0), parameters.dim, &batch.ids, &mut out);
 			}
 			Op::SquareTiles => {
 				let mut next = 0;
 				for &(id, _) in inputs {
-					let (rows, cols) = shape(id);
+					let (rows, cols) = self.shape(id);
 					let end = next + tile_count(rows, cols);
-					exec.tile_sum_squares(trace.tensor(id), rows, cols, &mut out[next..end]);
+					exec.tile_sum_squares(self.tensor(id), rows, cols, &mut out[next..end]);
 					next = end;
 				}
+				// Zeros fill the last row of partial sums.
+				out[next..].fill(0.0);
 			}
 			Op::ClipScale => out[0] = scalar::clip_scale(input(0)[0], parameters.clip),
 			Op::AdamW => {
-				let [mut p, mut m, mut v] = [0, 1, 2].map(|number| input(number).to_vec());
+				let [mut p, mut m, mut v] = [0, 1, 2].map(|number| {
+					let mut values = self.memory(rows * cols);
+					exec.copy(input(number), &mut values);
+					values
+				});
 				exec.adamw(&AdamW { clip: input(4)[0], ..parameters.adamw }, &mut p, &mut m, &mut v, input(3));
 				return vec![p, m, v];
 			}
@@ -257,35 +248,5 @@ impl Executor<'_> {
 			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::Nesterov => {}
 		}
 		vec![out]
-	}
-
-	/// The part of row `row` of a stage's first input that counts.
-	fn counted<'t>(&self, extent: Extent, trace: &'t Trace, stage: &Stage, row: usize) -> &'t [f32] {
-		let (id, seq) = (trace.plan.inputs(stage)[0].0, self.parameters.seq);
-		let cols = trace.plan.tensor(id).map_or(SIDE, |info| info.cols as usize);
-		let x = &trace.tensor(id)[row * cols..(row + 1) * cols];
-		match extent {
-			Extent::Row => x,
-			Extent::Causal => &x[..row % seq + 1],
-		}
-	}
-
-	/// Runs `work(number, row)` over the rows of `out`, in parts on all threads.
-	pub(super) fn in_rows(&self, out: &mut [f32], cols: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
-		let rows = (out.len() / cols).div_ceil(self.exec.threads()).max(1);
-		std::thread::scope(|scope| {
-			let work = &work;
-			for (part, out) in out.chunks_mut(rows * cols).enumerate() {
-				scope.spawn(move || out.chunks_exact_mut(cols).enumerate().for_each(|(row, out)| work(part * rows + row, out)));
-			}
-		});
-	}
-
-	pub(super) fn exec(&self) -> &Exec {
-		self.exec
-	}
-
-	pub(super) fn parameters(&self) -> &Parameters {
-		self.parameters
 	}
 }

@@ -66,7 +66,7 @@ impl Exec {
 	}
 
 	/// Runs `f` for every unit of `work` multiply-adds, each thread with its own working memory.
-	fn units(&self, (units, work): (usize, usize), buffer: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
+	pub(super) fn units(&self, (units, work): (usize, usize), buffer: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
 		let threads = self.threads_for(units * work / 16);
 		self.run(threads, |t| {
 			let mut scratch = lock(&self.scratch[t]);

@@ -5,6 +5,7 @@ mod environment;
 mod operators;
 mod product;
 mod scratch;
+mod unfused;
 
 pub use crate::simd::Level;
 
@@ -90,6 +91,14 @@ impl Exec {
 	/// Instruction set it computes with.
 	pub fn level(&self) -> Level {
 		self.level
+	}
+
+	/// Runs `f(0)` to `f(threads - 1)` at the same time, each on a thread of its own: work beside that of operators.
+	///
+	/// # Panics
+	/// If one of them does.
+	pub fn on_threads(&self, f: impl Fn(usize) + Sync) {
+		self.pool.run(&f);
 	}
 
 	/// Runs `f`, in which all threads share the work of every operator, however small it is: their part in it is tested, too.

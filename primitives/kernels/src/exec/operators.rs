@@ -29,6 +29,13 @@ impl Exec {
 		});
 	}
 
+	/// Copies `x` to `y`, which has the same length.
+	pub fn copy(&self, x: &[f32], y: &mut [f32]) {
+		assert_eq!(x.len(), y.len(), "shape");
+		let y = Parts::new(y);
+		self.split(x.len(), 1, |at| unsafe { y.get(at.clone()) }.copy_from_slice(&x[at]));
+	}
+
 	/// As [`scalar::add_assign`].
 	pub fn add_assign(&self, x: &mut [f32], y: &[f32]) {
 		assert_eq!(x.len(), y.len(), "shape");

@@ -12,31 +12,31 @@ use super::{
 use crate::{scalar::AttentionBackward, schedule::attention_scale, shape::AttentionDims};
 
 /// Queries whose probabilities the backward pass holds at a time, a multiple of every tile height.
-const BLOCK: usize = 192;
+pub(super) const BLOCK: usize = 192;
 
 /// Sizes of the working memory.
 #[derive(Clone, Copy)]
-struct Sizes {
+pub(super) struct Sizes {
 	/// Keys, rounded up to tiles.
-	keys: usize,
+	pub(super) keys: usize,
 	/// Numbers in a head, rounded up to tiles.
-	width: usize,
+	pub(super) width: usize,
 	/// Rows of a tile.
-	rows: usize,
+	pub(super) rows: usize,
 }
 
 impl Sizes {
-	fn new(rows: usize, cols: usize, keys: usize, head_dim: usize) -> Self {
+	pub(super) fn new(rows: usize, cols: usize, keys: usize, head_dim: usize) -> Self {
 		Self { keys: keys.next_multiple_of(cols).next_multiple_of(rows), width: head_dim.next_multiple_of(cols), rows }
 	}
 
 	/// Keys packed as lines, or as elements: the larger of the two.
-	fn packed(&self) -> usize {
+	pub(super) fn packed(&self) -> usize {
 		self.keys * self.width + SLACK
 	}
 
 	/// A packed panel of queries or of probabilities.
-	fn panel(&self) -> usize {
+	pub(super) fn panel(&self) -> usize {
 		self.rows * self.keys.max(self.width) + SLACK
 	}
 }
@@ -54,7 +54,7 @@ pub(crate) fn backward_buffer(level: Level, keys: usize, head_dim: usize) -> usi
 }
 
 /// Splits `len` elements off the front of `buffer`.
-fn take<'a>(buffer: &mut &'a mut [f32], len: usize) -> &'a mut [f32] {
+pub(super) fn take<'a>(buffer: &mut &'a mut [f32], len: usize) -> &'a mut [f32] {
 	let (front, rest) = core::mem::take(buffer).split_at_mut(len);
 	*buffer = rest;
 	front
@@ -103,7 +103,7 @@ unsafe fn add_scaled<I: Isa>(factor: f32, x: &[f32], y: &mut [f32]) {
 
 /// Sum of products by lanes.
 #[inline(always)]
-unsafe fn dot<I: Isa>(a: &[f32], b: &[f32]) -> f32 {
+pub(super) unsafe fn dot<I: Isa>(a: &[f32], b: &[f32]) -> f32 {
 	// SAFETY: as Isa's methods.
 	unsafe {
 		let mut acc = I::splat(0.0);
@@ -118,7 +118,7 @@ unsafe fn dot<I: Isa>(a: &[f32], b: &[f32]) -> f32 {
 ///
 /// `weights` has rows of `stride`; `packed` holds the values with `depth` elements in a panel; `values` are the same, as rows.
 #[inline(always)]
-unsafe fn weighted_sum<'a, I: Isa>(
+pub(super) unsafe fn weighted_sum<'a, I: Isa>(
 	(rows, first, stride): (usize, usize, usize),
 	weights: &[f32],
 	(packed, depth): (&[f32], usize),
@@ -136,6 +136,37 @@ unsafe fn weighted_sum<'a, I: Isa>(
 				let v = values(j);
 				add_scaled::<I>(weights[r * stride + j], v, &mut out[..v.len()]);
 			}
+		}
+	}
+}
+
+/// `sum[j] = sum[j] + weights[i - begin][j] * source[i]` by fma for each key `j` and each query `i >= j` of the block `begin..end`, ascending.
+///
+/// `weights` has rows of `stride`, `sum` rows of `width` for whole tiles of keys; `packed` holds the block's source as elements.
+#[inline(always)]
+pub(super) unsafe fn add_weighted<'a, I: Isa>(
+	(begin, end): (usize, usize),
+	(weights, stride): (&[f32], usize),
+	packed: &[f32],
+	source: impl Fn(usize) -> &'a [f32],
+	panel: &mut [f32],
+	(sum, width): (&mut [f32], usize),
+) {
+	// SAFETY: as Isa's methods; the buffers have whole tiles.
+	unsafe {
+		for j in (0..end).step_by(I::MR) {
+			// From this query on, every key of the panel is seen.
+			let full = begin.max((j + I::MR).min(end) - 1);
+			for i in begin.max(j)..full {
+				let row = source(i);
+				for key in j..=i {
+					add_scaled::<I>(weights[(i - begin) * stride + key], row, &mut sum[key * width..key * width + row.len()]);
+				}
+			}
+			let (k, skipped) = (end - full, full - begin);
+			pack::<I>(Operand::new(weights, skipped * stride + j, stride, false), I::MR, k, I::MR, panel.as_mut_ptr());
+			let (right, sum) = (packed.as_ptr().add(skipped * I::NR), sum.as_mut_ptr().add(j * width));
+			panels::<I>((I::MR, width, k), panel.as_ptr(), (right, end - begin), sum, width, true);
 		}
 	}
 }
@@ -227,22 +258,8 @@ kernels! {
 				pack::<I>(Operand::new(input.q, query(begin), qw, false), hd, depth, I::NR, block_q.as_mut_ptr());
 				pack::<I>(Operand::new(input.d_o, query(begin), qw, false), hd, depth, I::NR, block_o.as_mut_ptr());
 				for (weights, packed, source, sum) in [(&*ds, &*block_q, input.q, &mut *sum_k), (&*p, &*block_o, input.d_o, &mut *sum_v)] {
-					for j in (0..end).step_by(I::MR) {
-						// From this query on, every key of the panel is seen.
-						let full = begin.max((j + I::MR).min(end) - 1);
-						for i in begin.max(j)..full {
-							let row = query(i);
-							for key in j..=i {
-								let weight = weights[(i - begin) * sizes.keys + key];
-								add_scaled::<I>(weight, &source[row..row + hd], &mut sum[key * sizes.width..key * sizes.width + hd]);
-							}
-						}
-						let (k, skipped) = (end - full, full - begin);
-						let transposed = Operand::new(weights, skipped * sizes.keys + j, sizes.keys, false);
-						pack::<I>(transposed, I::MR, k, I::MR, panel.as_mut_ptr());
-						let (right, sum) = (packed.as_ptr().add(skipped * I::NR), sum.as_mut_ptr().add(j * sizes.width));
-						panels::<I>((I::MR, sizes.width, k), panel.as_ptr(), (right, depth), sum, sizes.width, true);
-					}
+					let source = |i: usize| &source[query(i)..query(i) + hd];
+					add_weighted::<I>((begin, end), (weights, sizes.keys), packed, source, panel, (&mut *sum, sizes.width));
 				}
 			}
 		}

@@ -14,6 +14,7 @@ pub(crate) mod columns;
 pub(crate) mod elementwise;
 pub(crate) mod product;
 pub(crate) mod rows;
+pub(crate) mod unfused;
 
 use crate::{math, scalar::Lanes};
 
