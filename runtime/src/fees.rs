@@ -1,10 +1,10 @@
 //! Fees: what weight and length cost, and who gets it. Deposits: what a place in the state costs while it is taken.
 
-use crate::{AccountId, Authorship, Balance, Balances, NEURO};
+use crate::{AccountId, Authorship, Balance, Balances, Validators, NEURO};
 use frame_support::{
 	traits::{
 		fungible::{Balanced, Credit},
-		ConstU128, OnUnbalanced,
+		ConstU128, Imbalance, OnUnbalanced,
 	},
 	weights::ConstantMultiplier,
 };
@@ -34,6 +34,21 @@ impl OnUnbalanced<Credit<AccountId, Balances>> for ToAuthor {
 		if let Some(author) = Authorship::author() {
 			// An author below the existential deposit cannot receive a fee smaller than it: that fee is burned.
 			drop(Balances::resolve(&author, credit));
+		}
+	}
+}
+
+/// Pays the validators' share of fees of inference into their pot, as a reward of the author of the block, which shares it with those who
+/// nominate it. What the pot cannot take is burned, as it is without an author.
+pub struct ToValidators;
+
+impl OnUnbalanced<Credit<AccountId, Balances>> for ToValidators {
+	fn on_nonzero_unbalanced(credit: Credit<AccountId, Balances>) {
+		let amount = credit.peek();
+		if let Some(author) = Authorship::author() {
+			if Balances::resolve(&Validators::pot(), credit).is_ok() {
+				Validators::reward(&author, amount);
+			}
 		}
 	}
 }

@@ -12,7 +12,7 @@ use neuroshard_graph::{
 };
 use neuroshard_runtime::{
 	genesis, invariants, AccountId, Assets, Balances, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, RuntimeEvent,
-	RuntimeGenesisConfig, RuntimeOrigin, Staking, System, Timestamp, Training, BLOCK_TIME_MS, NEURO,
+	RuntimeGenesisConfig, RuntimeOrigin, Staking, System, Timestamp, Training, Validators, BLOCK_TIME_MS, NEURO,
 };
 use neuroshard_types::{
 	audit::{seal_report, Report},
@@ -21,7 +21,7 @@ use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
-	traits::WorkUnits,
+	traits::{InferenceFees, WorkUnits},
 	ModelConfig, TrainConfig, F32, H256,
 };
 use pallet_neuro_disputes::Refusal;
@@ -685,5 +685,86 @@ fn fees_go_to_the_author_of_the_block_and_change_no_issuance() {
 		System::assert_has_event(minted);
 		assert_ok!(Balances::burn_from(&payer, NEURO, Preservation::Preserve, Precision::Exact, Fortitude::Polite));
 		assert_eq!(Balances::total_issuance(), issuance - NEURO);
+	});
+}
+
+#[test]
+fn fees_of_inference_reward_the_author_of_the_block_and_are_all_accounted_for() {
+	chain().execute_with(|| {
+		let digest = sp_consensus_babe::digests::PreDigest::SecondaryPlain(sp_consensus_babe::digests::SecondaryPlainPreDigest {
+			authority_index: 0,
+			slot: 1.into(),
+		});
+		System::deposit_log(sp_runtime::DigestItem::PreRuntime(sp_consensus_babe::BABE_ENGINE_ID, digest.encode()));
+		let (payer, driver, worker) = (Bob.to_account_id(), Charlie.to_account_id(), Dave.to_account_id());
+		let treasury: AccountId = frame_support::PalletId(*b"py/trsry").into_account_truncating();
+		let accounts = [payer.clone(), driver.clone(), worker.clone(), Validators::pot(), treasury];
+		let balances = || accounts.each_ref().map(Balances::balance);
+		let (before, issued) = (balances(), Balances::total_issuance());
+		let shares = Rewards::pay_fee(&payer, 20 * NEURO, &driver, &[(worker, 12)]).unwrap();
+		let [paid, driven, worked, pot, kept]: [u128; 5] = std::array::from_fn(|index| balances()[index].abs_diff(before[index]));
+		assert_eq!([paid, driven, worked, pot, kept], [20, 4, 8, 5, 1].map(|share| share * NEURO));
+		assert_eq!((shares.validators, shares.burn), (5 * NEURO, 2 * NEURO));
+		assert_eq!((Balances::total_issuance(), Rewards::issuance().burned), (issued - 2 * NEURO, 2 * NEURO));
+		let rewarded = System::events().into_iter().any(|record| {
+			matches!(
+				record.event,
+				RuntimeEvent::Validators(pallet_neuro_validators::Event::Rewarded { validator, amount, .. })
+					if validator == Alice.to_account_id() && amount == 5 * NEURO
+			)
+		});
+		assert!(rewarded, "the author of the block is rewarded");
+		check_invariants();
+	});
+}
+
+#[test]
+fn safe_mode_hinders_neither_a_dispute_nor_the_end_of_a_round() {
+	use neuroshard_runtime::{RuntimeCall, SafeMode};
+	use sp_runtime::traits::Dispatchable;
+	chain().execute_with(|| {
+		let workers = training(10);
+		let [bob, charlie] = [&workers[0].0, &workers[1].0];
+		let eve = Eve.to_account_id();
+		// As extrinsics are, with the filters of their origin.
+		let make = |who: &AccountId, call: RuntimeCall| call.dispatch(signed(who)).map(|_| ()).map_err(|error| error.error);
+		let filtered = Err(frame_system::Error::<Runtime>::CallFiltered.into());
+		assert_ok!(SafeMode::force_enter(RuntimeOrigin::root()));
+		let transfer = || pallet_balances::Call::transfer_allow_death { dest: bob.clone().into(), value: NEURO }.into();
+		assert_eq!(make(&eve, transfer()), filtered);
+
+		for (who, seed) in &workers {
+			let sealed = seal(GENESIS_HASH, 0, 0, 0, who, &[*seed; 32], &work(*seed));
+			assert_ok!(make(who, pallet_neuro_training::Call::commit { run: 0, round: 0, attempt: 0, sealed }.into()));
+		}
+		until(Phase::Revealing);
+		for (who, seed) in &workers {
+			assert_ok!(reveal(who, *seed, *seed));
+		}
+		until(Phase::Availability);
+		for (who, _) in &workers {
+			let vote = vote_bitmap([true, true, true]).unwrap();
+			assert_ok!(make(who, pallet_neuro_training::Call::vote_availability { run: 0, round: 0, attempt: 0, vote }.into()));
+		}
+		until(Phase::Checkpointing);
+		for (who, _) in &workers {
+			let attestation = Attestation { checkpoint: H256([9; 32]), validation_loss: F32::new(3.5) };
+			assert_ok!(make(who, pallet_neuro_training::Call::attest { run: 0, round: 0, attempt: 0, attestation }.into()));
+		}
+		next_block();
+		assert_eq!(Training::run(0).unwrap().rounds_adopted, 1);
+
+		let doubt = Doubt::Interval(0);
+		let open = pallet_neuro_disputes::Call::challenge_work { run: 0, round: 0, who: charlie.clone(), work: work(2), doubt };
+		assert_ok!(make(&eve, open.into()));
+		let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Work, who: charlie.clone() };
+		let position = || H256(Disputes::game(claim.clone(), eve.clone()).unwrap().position.hash());
+		let before = position();
+		let action = Move::Steps(vec![[7; 32], [2; 32]]);
+		let play = pallet_neuro_disputes::Call::play { claim: claim.clone(), challenger: eve.clone(), position: before, action };
+		assert_ok!(make(charlie, play.into()));
+		assert_ne!(position(), before, "the move was made");
+		assert_ok!(make(bob, pallet_neuro_staking::Call::deregister {}.into()));
+		assert_eq!(make(&eve, transfer()), filtered);
 	});
 }

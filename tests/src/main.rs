@@ -314,8 +314,9 @@ fn report(summary: &Summary, dashboard: &mut Dashboard) {
 	for root in &summary.checkpoint_roots_workers {
 		dashboard.say(&format!("           {root} from a worker's files"));
 	}
-	let (minted, burned, grown) = (&summary.rewards_total, &summary.burned_total, &summary.issuance_delta);
-	dashboard.say(&format!("rewards {minted} planck, burned {burned} planck, new issuance {grown} planck"));
+	let (rewards, issued) = (&summary.rewards_total, &summary.issued_total);
+	let (burned, grown) = (&summary.burned_total, &summary.issuance_delta);
+	dashboard.say(&format!("rewards {rewards} planck, blocks and treasury {issued} planck, burned {burned} planck, new issuance {grown} planck"));
 	dashboard.say(&format!("text from the model:\n\n{}\n", printable(&summary.sample)));
 }
 

@@ -73,11 +73,13 @@ pub struct Summary {
 	pub checkpoint_roots_workers: Vec<String>,
 	/// Claimed and minted rewards of all workers.
 	pub rewards_total: String,
-	/// Burned by the decisions of disputes up to the same finalized block.
+	/// Minted for blocks and the treasury up to the same finalized block.
+	pub issued_total: String,
+	/// Burned by the decisions of disputes and by fees of inference up to the same finalized block.
 	pub burned_total: String,
 	/// Total issuance at that block, less that of genesis.
 	pub issuance_delta: String,
-	/// Whether the issuance grew by the rewards, less what was burned.
+	/// Whether the issuance grew by the rewards and what was minted for blocks and the treasury, less what was burned.
 	pub balanced: bool,
 	/// Finalized block at the end.
 	pub finalized_block: BlockNumber,
@@ -106,7 +108,9 @@ pub struct Summary {
 pub struct Minted {
 	/// Claimed by all workers, in planck.
 	pub rewards: Balance,
-	/// Burned by decisions of disputes, in planck.
+	/// Minted for blocks and the treasury, in planck.
+	pub issued: Balance,
+	/// Burned by decisions of disputes and by fees of inference, in planck.
 	pub burned: Balance,
 	/// Growth of the total issuance since genesis, in planck: below zero if more was burned than minted.
 	pub issuance: i128,
@@ -146,14 +150,18 @@ impl Minted {
 			let block = at.block().number;
 			let mut verdicts = Verdicts::default();
 			verdicts.read(client, block).await?;
-			Ok(Some(Self { rewards, burned: verdicts.burned(block), issuance, block }))
+			let sums = at.issuance().await?;
+			let issued = sums.to_validators.saturating_add(sums.to_treasury);
+			let burned = verdicts.burned(block).saturating_add(sums.burned);
+			Ok(Some(Self { rewards, issued, burned, issuance, block }))
 		})
 		.await
 	}
 
-	/// Whether all money that there is came from somewhere: the issuance grew by the rewards, less what was burned.
+	/// Whether all money that there is came from somewhere: the issuance grew by the rewards of the workers and by what was minted for blocks
+	/// and the treasury, less what was burned.
 	pub fn is_balanced(&self) -> bool {
-		signed(self.rewards).saturating_sub(signed(self.burned)) == self.issuance
+		signed(self.rewards.saturating_add(self.issued)).saturating_sub(signed(self.burned)) == self.issuance
 	}
 }
 
@@ -202,6 +210,7 @@ impl Summary {
 			checkpoint_root_chain: root(view.run.checkpoint),
 			checkpoint_roots_workers: checkpoints.iter().map(|checkpoint| root(checkpoint.header.root())).collect(),
 			rewards_total: minted.rewards.to_string(),
+			issued_total: minted.issued.to_string(),
 			burned_total: minted.burned.to_string(),
 			issuance_delta: minted.issuance.to_string(),
 			balanced: minted.is_balanced(),
@@ -262,8 +271,8 @@ impl Summary {
 			(
 				self.balanced,
 				format!(
-					"rewards of {} planck, less {} planck that were burned, stand against {} planck of new issuance",
-					self.rewards_total, self.burned_total, self.issuance_delta
+					"rewards of {} planck and {} planck for blocks and the treasury, less {} planck that were burned, stand against {} planck of new issuance",
+					self.rewards_total, self.issued_total, self.burned_total, self.issuance_delta
 				),
 			),
 			(
@@ -363,7 +372,8 @@ mod tests {
 			checkpoint_root_chain: "0x01".into(),
 			checkpoint_roots_workers: vec!["0x01".into(), "0x01".into()],
 			rewards_total: "7".into(),
-			issuance_delta: "7".into(),
+			issued_total: "2".into(),
+			issuance_delta: "9".into(),
 			finalized_block: 9,
 			broken_invariant: None,
 			last_adopted_block: 9,
@@ -394,6 +404,15 @@ mod tests {
 		let short = Summary { validation_loss_end: 4.9, cheaters: vec![CheaterSummary::caught()], ..good() };
 		short.verify(None).unwrap();
 		assert!(short.verify(Some(2)).is_err());
+	}
+
+	#[test]
+	fn money_is_balanced_if_all_of_it_came_from_somewhere() {
+		let minted = Minted { rewards: 7, issued: 4, burned: 12, issuance: -1, block: 3 };
+		assert!(minted.is_balanced());
+		for other in [Minted { rewards: 8, ..minted }, Minted { issued: 3, ..minted }, Minted { burned: 11, ..minted }] {
+			assert!(!other.is_balanced(), "{other:?}");
+		}
 	}
 
 	#[test]

@@ -5,7 +5,7 @@ use neuroshard_types::{
 	dataset::{DatasetView, Manifest},
 	dispute::OuterJob,
 	provider::{Addresses, PeerIdBytes, ProviderView},
-	reward::{Earnings, EraIndex, EraView},
+	reward::{Earnings, EraIndex, EraView, IssuanceView},
 	run::{RoundRecord, RoundView, RunView},
 	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId,
 };
@@ -32,6 +32,7 @@ const EARNINGS: View<(AccountId,), Earnings> = View::new("Rewards", "earnings");
 const CLAIMABLE_ERAS: View<(AccountId,), Vec<(EraIndex, Balance)>> = View::new("Rewards", "claimable_eras");
 const WINDOW: View<(), BlockNumber> = View::new("Ponw", "window");
 const ERA: View<(), EraView> = View::new("Rewards", "era");
+const ISSUANCE: View<(), IssuanceView> = View::new("Rewards", "issuance");
 
 /// Whether the chain has every view function that this worker asks, with the same types.
 ///
@@ -56,6 +57,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	CLAIMABLE_ERAS.check(metadata)?;
 	WINDOW.check(metadata)?;
 	ERA.check(metadata)?;
+	ISSUANCE.check(metadata)?;
 	super::disputes::check(metadata)?;
 	super::audits::check(metadata)
 }
@@ -204,5 +206,13 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn era(&self) -> Result<EraView, ChainError> {
 		self.view(&ERA, ()).await
+	}
+
+	/// What was issued for work, blocks and the treasury, and what fees of inference burned.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn issuance(&self) -> Result<IssuanceView, ChainError> {
+		self.view(&ISSUANCE, ()).await
 	}
 }

@@ -209,12 +209,12 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option
 	}
 	let (earnings, era) = (at.earnings(&who).await?, at.era().await?);
 	let text = format!(
-		"{} so far, {} ready to claim; this era (blocks {} to {}) pays all providers up to {}, of which about {} would be yours if it ended now",
+		"{} so far, {} ready to claim; this era (blocks {} to {}) pays all training up to {}, of which about {} would be yours if it ended now",
 		Neuro(earnings.claimed),
 		Neuro(earnings.claimable),
 		era.starts_at,
 		era.ends_at,
-		Neuro(era.budget),
+		Neuro(era.parts.training),
 		Neuro(earnings.current_era_estimate)
 	);
 	findings.note("reward", Verdict::Good, text);

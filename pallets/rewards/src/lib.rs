@@ -1,21 +1,24 @@
-//! NEURO for final work: issuance per era from a curve, split by points, minted on claim.
+//! NEURO for final work, for blocks and for the treasury: issuance per era from a capped curve, in parts that add up to it, and where the
+//! fees of inference go.
 //!
 //! ```text
-//! points of a credit = units x base(kind) x role multiplier x stake multiplier
-//! claim              = min(budget x points / total points, slashable bond), rounded down
+//! budget of an era   = training + inference + data + validation + treasury
+//! points of a credit = units x base(kind) x role x scarcity x reputation x stake multiplier, at most the cap of a proof
+//! claim              = min(part for training x points / total points, slashable bond), rounded down
 //! ```
 //!
 //! An era ends after `era_length` blocks and freezes its budget and total points. Each (account, era) is minted once,
-//! on `claim` or `claim_for`; nothing is minted before. What an era does not mint is never minted: the budget of an era without any points
-//! is *not* carried into the next one, and neither are the remainders of rounding down, what the cap holds back, or what nobody claims within
-//! the history depth. All of that is summed up in [`Unminted`], so that at any time
+//! on `claim` or `claim_for`; nothing is minted for work before. Each block mints its share of the part for validation at once, the treasury
+//! gets its part when the era ends, and no work earns the parts for inference and data yet. What an era does not mint is never minted: a part
+//! that nobody works for is *not* carried into the next era, and neither are the remainders of rounding down, what the cap holds back, or what
+//! nobody claims within the history depth. All of that is summed up in [`Unminted`], so that at any time
 //!
 //! ```text
-//! budgets of all ended eras = TotalClaimed + Unminted + sum over stored eras (budget - minted)
+//! budgets of all ended eras = minted for them + Unminted + sum over stored eras (what can still be claimed)
 //! ```
 //!
-//! The cap: an account gains no more from an era than the smallest slashable bond it had at any of its credits in that
-//! era, so that misbehaving never gains more than it can cost.
+//! where claims, blocks and the treasury are minted for. The cap: an account gains no more from an era than the smallest slashable bond it
+//! had at any of its credits in that era, so that misbehaving never gains more than it can cost.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
@@ -25,6 +28,11 @@ mod benchmarking;
 mod claims;
 pub mod curve;
 mod eras;
+mod events;
+pub mod factors;
+pub mod fees;
+mod genesis;
+mod history;
 #[cfg(test)]
 mod mock;
 pub mod multiplier;
@@ -36,35 +44,52 @@ pub mod weights;
 
 pub use curve::Curve;
 pub use eras::{CurrentEra, EndedEra};
+use frame_support::pallet_macros::import_section;
 pub use pallet::*;
-pub use points::{AccountPoints, Rates};
+pub use points::{AccountPoints, Rates, Standing};
 pub use weights::WeightInfo;
 
 /// Accounts of an expired era that are removed in one block.
 pub const EXPIRED_PER_BLOCK: u32 = 32;
+/// Most ended eras that can be kept for claims and history.
+pub const MAX_HISTORY_DEPTH: u32 = 1_000;
 
+#[import_section(events::events)]
+#[import_section(genesis::genesis)]
 #[frame_support::pallet]
 pub mod pallet {
-	use crate::{AccountPoints, CurrentEra, Curve, EndedEra, Rates, WeightInfo, EXPIRED_PER_BLOCK};
+	use crate::{AccountPoints, CurrentEra, Curve, EndedEra, Rates, WeightInfo, EXPIRED_PER_BLOCK, MAX_HISTORY_DEPTH};
 	use alloc::vec::Vec;
-	use frame_support::{pallet_prelude::*, traits::fungible};
+	use frame_support::{
+		pallet_prelude::*,
+		traits::{fungible, OnUnbalanced},
+	};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{
-		reward::{Earnings, EraIndex, EraView},
+		provider::Role,
+		reward::{AccountEra, BudgetParts, BudgetShares, Earnings, EraIndex, EraRecord, EraView, FeeShares, IssuanceView},
 		traits::Providers,
-		AccountId, Balance, BlockNumber,
+		work::OperationUnits,
+		AccountId, Balance, BlockNumber, NEURO,
 	};
 	use sp_runtime::SaturatedConversion;
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+	/// Chains of version 1 need a new genesis: budgets have parts since version 2.
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
 	/// What the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO.
-		type Currency: fungible::Mutate<AccountId, Balance = Balance>;
-		/// Bonds: the active one multiplies points, the slashable one caps the gain.
+		type Currency: fungible::Mutate<AccountId, Balance = Balance> + fungible::Balanced<AccountId>;
+		/// Bonds, reputations and roles: the active bond multiplies points, the slashable one caps the gain.
 		type Providers: Providers<AccountId, Balance>;
+		/// Who may change the shares of budgets; root among them.
+		type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
+		/// Account of the treasury.
+		type Treasury: Get<AccountId>;
+		/// Takes the validators' share of fees of inference.
+		type ValidatorPool: OnUnbalanced<fungible::Credit<AccountId, Self::Currency>>;
 		/// Weights of calls and hooks.
 		type WeightInfo: WeightInfo;
 	}
@@ -78,13 +103,21 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type EraLength<T: Config> = StorageValue<_, BlockNumber, ValueQuery>;
 
-	/// Ended eras that can still be claimed. Fixed at genesis, at least 1.
+	/// Ended eras that can still be claimed. Fixed at genesis, 1 to [`MAX_HISTORY_DEPTH`].
 	#[pallet::storage]
 	pub type HistoryDepth<T: Config> = StorageValue<_, EraIndex, ValueQuery>;
 
 	/// Issuance. Fixed at genesis.
 	#[pallet::storage]
 	pub type Issuance<T: Config> = StorageValue<_, Curve, ValueQuery>;
+
+	/// How the budget of the next era is split.
+	#[pallet::storage]
+	pub type Shares<T: Config> = StorageValue<_, BudgetShares, ValueQuery>;
+
+	/// What operations count. Fixed at genesis.
+	#[pallet::storage]
+	pub type Operations<T: Config> = StorageValue<_, OperationUnits, ValueQuery>;
 
 	/// What kinds of work and roles are worth. Fixed at genesis.
 	#[pallet::storage]
@@ -98,11 +131,11 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type CurrentTotal<T: Config> = StorageValue<_, u128, ValueQuery>;
 
-	/// Points of accounts, until claimed or expired.
+	/// Points of accounts and what they claimed, until their era expires.
 	#[pallet::storage]
 	pub type Points<T: Config> = StorageDoubleMap<_, Twox64Concat, EraIndex, Blake2_128Concat, AccountId, AccountPoints>;
 
-	/// Ended eras with points.
+	/// Ended eras, until they expire.
 	#[pallet::storage]
 	pub type Eras<T: Config> = StorageMap<_, Twox64Concat, EraIndex, EndedEra>;
 
@@ -114,132 +147,29 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Claimed<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Balance, ValueQuery>;
 
-	/// Everything this pallet ever minted, in planck.
+	/// Everything that claims ever minted, in planck.
 	#[pallet::storage]
 	pub type TotalClaimed<T: Config> = StorageValue<_, Balance, ValueQuery>;
+
+	/// Everything that was ever minted for blocks, in planck, those of the current era among them.
+	#[pallet::storage]
+	pub type TotalToValidators<T: Config> = StorageValue<_, Balance, ValueQuery>;
+
+	/// Everything that was ever minted for the treasury, in planck.
+	#[pallet::storage]
+	pub type TotalToTreasury<T: Config> = StorageValue<_, Balance, ValueQuery>;
+
+	/// Everything that fees of inference ever burned, in planck.
+	#[pallet::storage]
+	pub type TotalBurned<T: Config> = StorageValue<_, Balance, ValueQuery>;
 
 	/// Budgets of all ended eras, in planck.
 	#[pallet::storage]
 	pub type TotalBudget<T: Config> = StorageValue<_, Balance, ValueQuery>;
 
-	/// Parts of budgets that can never be minted any more, in planck: eras without points, and what expired eras left over.
+	/// Parts of budgets that can never be minted any more, in planck: what nobody worked for, and what expired eras left over.
 	#[pallet::storage]
 	pub type Unminted<T: Config> = StorageValue<_, Balance, ValueQuery>;
-
-	/// Values of the chain's first block.
-	#[pallet::genesis_config]
-	pub struct GenesisConfig<T: Config> {
-		/// Blocks of an era.
-		pub era_length: BlockNumber,
-		/// Ended eras that can still be claimed.
-		pub history_depth: EraIndex,
-		/// Budget of the first era, in planck.
-		pub initial_budget: Balance,
-		/// Smallest budget of an era, in planck.
-		pub budget_floor: Balance,
-		/// What is left of the budget after each decay step, in parts of 10^18; at most 10^18.
-		pub decay_ratio: u64,
-		/// Eras between two decay steps.
-		pub eras_per_step: EraIndex,
-		/// Base rate of training, in thousandths of a point per unit.
-		pub training_rate: u32,
-		/// Role multipliers in thousandths: driver, worker, verifier, predictor.
-		pub role_rates: [u32; 4],
-		/// Type marker.
-		#[serde(skip)]
-		pub _config: core::marker::PhantomData<T>,
-	}
-
-	/// Eras of a day at 3 s a block, kept for 84 of them; 10,000 NEURO a day at first, half of it after a year, never below 100; all work alike.
-	impl<T: Config> Default for GenesisConfig<T> {
-		fn default() -> Self {
-			Self {
-				era_length: 28_800,
-				history_depth: 84,
-				initial_budget: 10_000 * neuroshard_types::NEURO,
-				budget_floor: 100 * neuroshard_types::NEURO,
-				// 2^(-1/365)
-				decay_ratio: 998_102_768_651_594_634,
-				eras_per_step: 1,
-				training_rate: 1_000,
-				role_rates: [1_000; 4],
-				_config: PhantomData,
-			}
-		}
-	}
-
-	#[pallet::genesis_build]
-	impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
-		fn build(&self) {
-			let curve = Curve {
-				initial: self.initial_budget,
-				floor: self.budget_floor,
-				ratio: self.decay_ratio,
-				eras_per_step: self.eras_per_step,
-			};
-			let rates = Rates { training: self.training_rate, roles: self.role_rates };
-			assert!(self.era_length > 0, "an era has at least one block");
-			assert!(self.history_depth > 0, "an ended era can be claimed for at least one era");
-			assert!(curve.is_valid(), "the issuance curve falls, takes steps, and has its floor below its beginning");
-			assert!(rates.is_valid(), "rates are at most a thousand-fold");
-			EraLength::<T>::put(self.era_length);
-			HistoryDepth::<T>::put(self.history_depth);
-			Issuance::<T>::put(curve);
-			WorkRates::<T>::put(rates);
-			Current::<T>::put(CurrentEra { index: 0, starts_at: 0, budget: curve.initial });
-		}
-	}
-
-	/// What happened.
-	#[pallet::event]
-	#[pallet::generate_deposit(pub(crate) fn deposit_event)]
-	pub enum Event<T: Config> {
-		/// Final work earned points.
-		Credited {
-			/// Provider.
-			who: AccountId,
-			/// Era.
-			era: EraIndex,
-			/// Points in units of 2^-32.
-			points: u128,
-		},
-		/// An era ended.
-		EraEnded {
-			/// Its number.
-			era: EraIndex,
-			/// Its budget in planck.
-			budget: Balance,
-			/// Its points in units of 2^-32; without any, nothing of the budget is minted.
-			total_points: u128,
-		},
-		/// An account was paid for an era.
-		Claimed {
-			/// Provider.
-			who: AccountId,
-			/// Era.
-			era: EraIndex,
-			/// Planck minted to it.
-			amount: Balance,
-		},
-		/// An era can no longer be claimed and was removed.
-		EraExpired {
-			/// Its number.
-			era: EraIndex,
-			/// Planck of its budget that were never minted.
-			unminted: Balance,
-		},
-	}
-
-	/// Why a claim is refused.
-	#[pallet::error]
-	pub enum Error<T> {
-		/// The era has not ended. The view function `era` says at which block it does.
-		EraNotEnded,
-		/// The era is older than the history depth. The view function `claimable_eras` lists what is left.
-		EraExpired,
-		/// The account has no points in this era, or claimed it before.
-		NothingToClaim,
-	}
 
 	#[pallet::hooks]
 	impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
@@ -259,7 +189,7 @@ pub mod pallet {
 		/// Mints the caller's reward of an ended era to its free balance.
 		///
 		/// # Errors
-		/// Every [`Error`]; and those of the currency, if the amount alone is too small for an account to exist.
+		/// Every [`Error`] about eras and claims; and those of the currency, if the amount alone is too small for an account to exist.
 		#[pallet::call_index(0)]
 		#[pallet::weight(T::WeightInfo::claim())]
 		pub fn claim(origin: OriginFor<T>, era: EraIndex) -> DispatchResult {
@@ -277,6 +207,20 @@ pub mod pallet {
 			ensure_signed(origin)?;
 			Self::do_claim(who, era)
 		}
+
+		/// Splits budgets by `shares` from the next era on. Takes [`Config::AdminOrigin`].
+		///
+		/// # Errors
+		/// [`Error::SharesNotWhole`].
+		#[pallet::call_index(2)]
+		#[pallet::weight(T::WeightInfo::set_shares())]
+		pub fn set_shares(origin: OriginFor<T>, shares: BudgetShares) -> DispatchResult {
+			T::AdminOrigin::ensure_origin(origin)?;
+			ensure!(shares.is_valid(), Error::<T>::SharesNotWhole);
+			Shares::<T>::put(shares);
+			Self::deposit_event(Event::SharesSet { shares });
+			Ok(())
+		}
 	}
 
 	#[pallet::view_functions]
@@ -293,8 +237,39 @@ pub mod pallet {
 
 		/// The current era.
 		pub fn era() -> EraView {
-			let CurrentEra { index, starts_at, budget } = Current::<T>::get();
-			EraView { index, starts_at, ends_at: starts_at.saturating_add(EraLength::<T>::get()), budget }
+			Self::current_era()
+		}
+
+		/// Up to `count` ended eras from `from` on, ascending, of those that have not expired.
+		pub fn era_history(from: EraIndex, count: u32) -> Vec<EraRecord> {
+			Self::ended_eras(from, count)
+		}
+
+		/// What `who` earned in the current era and in every ended one that has not expired, ascending.
+		pub fn account_history(who: AccountId) -> Vec<AccountEra> {
+			Self::eras_of(&who)
+		}
+
+		/// What an account with an active bond of `stake` planck and a reputation of 0 to 1,000 would get for the current era, in planck, if it
+		/// was credited `units_per_era` work units of training in `role` now and the era ended then. One credit's cap is not applied, since the
+		/// units of an era come from many proofs.
+		pub fn estimate(stake: Balance, role: Role, reputation: u32, units_per_era: u128) -> Balance {
+			Self::estimate_of(stake, role, reputation, units_per_era)
+		}
+
+		/// Everything that was minted, burned by fees of inference, or can never be minted, and the cap.
+		pub fn issuance() -> IssuanceView {
+			Self::sums()
+		}
+
+		/// How the budget of the next era is split.
+		pub fn shares() -> BudgetShares {
+			Shares::<T>::get()
+		}
+
+		/// What operations count for work units.
+		pub fn operation_units() -> OperationUnits {
+			Operations::<T>::get()
 		}
 
 		/// Stake multiplier of an active bond of `stake` planck, in units of 2^-32.

@@ -4,9 +4,14 @@ use crate as pallet_neuro_rewards;
 use alloc::collections::BTreeMap;
 use frame_support::{
 	derive_impl, parameter_types,
-	traits::{ConstU128, Hooks},
+	traits::{
+		fungible::{Balanced, Credit},
+		ConstU128, Hooks, OnUnbalanced,
+	},
 };
+use frame_system::EnsureRoot;
 use neuroshard_types::{
+	offence::Offence,
 	proof::ProofKind,
 	provider::{HardwareProfile, PonwKey, Role},
 	reward::EraIndex,
@@ -19,11 +24,15 @@ use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult};
 pub const ALICE: AccountId = AccountId::new([1; 32]);
 /// Another one.
 pub const BOB: AccountId = AccountId::new([2; 32]);
+/// Account of the treasury, with [`FUNDS`].
+pub const TREASURY: AccountId = AccountId::new([3; 32]);
+/// Who authors blocks, with [`FUNDS`].
+pub const VALIDATOR: AccountId = AccountId::new([4; 32]);
 /// An account that does not exist at genesis and has no bond.
 pub const NOBODY: AccountId = AccountId::new([9; 32]);
 /// Existential deposit of the mock.
 pub const ED: Balance = 10;
-/// Free balance that [`ALICE`] and [`BOB`] start with.
+/// Free balance that the others start with.
 pub const FUNDS: Balance = 1_000;
 /// Blocks of an era of the mock.
 pub const ERA: BlockNumber = 10;
@@ -86,9 +95,28 @@ pub struct Bond {
 parameter_types! {
 	/// Bonds of the providers.
 	pub static Bonds: BTreeMap<AccountId, Bond> = BTreeMap::new();
+	/// Reputations that are not 100.
+	pub static Reputations: BTreeMap<AccountId, u32> = BTreeMap::new();
+	/// How many providers offer each role.
+	pub static Offered: BTreeMap<Role, u32> = BTreeMap::new();
+	/// Who authored the block and gets the validators' share of fees, if anybody.
+	pub static Author: Option<AccountId> = Some(VALIDATOR);
+	/// The treasury's account.
+	pub const Treasury: AccountId = TREASURY;
 }
 
-/// Providers with the bonds of [`Bonds`]; nothing else of them matters here.
+/// Pays the validators' share of fees to [`Author`]; without one it is burned.
+pub struct ToAuthor;
+
+impl OnUnbalanced<Credit<AccountId, Balances>> for ToAuthor {
+	fn on_nonzero_unbalanced(credit: Credit<AccountId, Balances>) {
+		if let Some(author) = Author::get() {
+			drop(Balances::resolve(&author, credit));
+		}
+	}
+}
+
+/// Providers with the bonds of [`Bonds`], the reputations of [`Reputations`] and the roles of [`Offered`].
 pub struct MockProviders;
 
 impl MockProviders {
@@ -101,11 +129,11 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn is_active(_: &AccountId, _: Role) -> bool {
 		true
 	}
-	fn active_count(_: Role) -> u32 {
-		0
+	fn active_count(role: Role) -> u32 {
+		Offered::get().get(&role).copied().unwrap_or_default()
 	}
-	fn reputation(_: &AccountId) -> u32 {
-		0
+	fn reputation(who: &AccountId) -> u32 {
+		Reputations::get().get(who).copied().unwrap_or(100)
 	}
 	fn bond(who: &AccountId) -> Balance {
 		Self::of(who).active
@@ -128,12 +156,21 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn close_claim(_: &AccountId) {}
 	fn note_disputable(_: &AccountId) {}
 	fn note_success(_: &AccountId) {}
+	fn note_uptime(_: &AccountId) {}
 	fn note_failure(_: &AccountId, _: u32) {}
+	fn note_audit_reported(_: &AccountId) {}
+	fn note_audit_missed(_: &AccountId, _: BlockNumber) {}
+	fn punish(_: &AccountId, _: Offence) -> Balance {
+		0
+	}
 }
 
 impl pallet_neuro_rewards::Config for Test {
 	type Currency = Balances;
 	type Providers = MockProviders;
+	type AdminOrigin = EnsureRoot<AccountId>;
+	type Treasury = Treasury;
+	type ValidatorPool = ToAuthor;
 	type WeightInfo = ();
 }
 
@@ -142,7 +179,8 @@ pub fn bond(who: &AccountId, active: Balance, unbonding: Balance) {
 	Bonds::mutate(|bonds| bonds.insert(who.clone(), Bond { active, unbonding }));
 }
 
-/// Genesis values of the mock: eras of 10 blocks, 3 of them kept, budgets 1,000,000, 900,000, 810,000 ... not below 500,000.
+/// Genesis values of the mock: eras of 10 blocks, 3 of them kept, budgets 1,000,000, 900,000, 810,000 ... not below 500,000, all of them for
+/// training.
 pub fn genesis() -> pallet_neuro_rewards::GenesisConfig<Test> {
 	pallet_neuro_rewards::GenesisConfig {
 		era_length: ERA,
@@ -151,14 +189,23 @@ pub fn genesis() -> pallet_neuro_rewards::GenesisConfig<Test> {
 		budget_floor: INITIAL / 2,
 		decay_ratio: 900_000_000_000_000_000,
 		eras_per_step: 1,
+		budget_shares: [1_000_000, 0, 0, 0, 0],
 		..Default::default()
 	}
+}
+
+/// [`genesis`] with budgets of which 60% are for training, 15% for inference, 5% for data, 15% for validation and 5% for the treasury.
+pub fn with_shares() -> pallet_neuro_rewards::GenesisConfig<Test> {
+	pallet_neuro_rewards::GenesisConfig { budget_shares: [600_000, 150_000, 50_000, 150_000, 50_000], ..genesis() }
 }
 
 /// Genesis storage of the mock with these reward values.
 pub fn storage(rewards: pallet_neuro_rewards::GenesisConfig<Test>) -> sp_runtime::Storage {
 	RuntimeGenesisConfig {
-		balances: pallet_balances::GenesisConfig { balances: vec![(ALICE, FUNDS), (BOB, FUNDS)], ..Default::default() },
+		balances: pallet_balances::GenesisConfig {
+			balances: [ALICE, BOB, TREASURY, VALIDATOR].map(|who| (who, FUNDS)).into(),
+			..Default::default()
+		},
 		rewards,
 		..Default::default()
 	}
@@ -176,6 +223,9 @@ pub fn ext_with(rewards: pallet_neuro_rewards::GenesisConfig<Test>) -> sp_io::Te
 	let mut ext = sp_io::TestExternalities::new(storage(rewards));
 	ext.execute_with(|| {
 		Bonds::set(BTreeMap::new());
+		Reputations::set(BTreeMap::new());
+		Offered::set(BTreeMap::new());
+		Author::set(Some(VALIDATOR));
 		bond(&ALICE, 1_000 * NEURO, 0);
 		bond(&BOB, 1_000 * NEURO, 0);
 		System::set_block_number(1);
@@ -183,19 +233,25 @@ pub fn ext_with(rewards: pallet_neuro_rewards::GenesisConfig<Test>) -> sp_io::Te
 	ext
 }
 
-/// Runs `test` on the mock, then checks every invariant, and that issuance grew by exactly what was claimed.
+/// Runs `test` on the mock, then checks every invariant, and that issuance grew by exactly what was minted, less what was burned.
 pub fn build_and_execute(test: impl FnOnce()) {
-	new_test_ext().execute_with(|| {
+	execute_with(genesis(), test);
+}
+
+/// As [`build_and_execute`], with these genesis values.
+pub fn execute_with(rewards: pallet_neuro_rewards::GenesisConfig<Test>, test: impl FnOnce()) {
+	ext_with(rewards).execute_with(|| {
 		let before = Balances::total_issuance();
 		test();
 		check_invariants(before);
 	});
 }
 
-/// The pallet's invariants, and issuance grown from `before` by exactly what was claimed.
+/// The pallet's invariants, and issuance grown from `before` by exactly what was minted, less what was burned.
 pub fn check_invariants(before: Balance) {
 	Rewards::do_try_state().expect("invariants hold");
-	assert_eq!(Balances::total_issuance(), before + crate::TotalClaimed::<Test>::get());
+	let sums = Rewards::issuance();
+	assert_eq!(Balances::total_issuance() + sums.burned, before + sums.claimed + sums.to_validators + sums.to_treasury);
 }
 
 /// Goes to block `to`, with hooks.
@@ -204,6 +260,7 @@ pub fn run_to(to: BlockNumber) {
 		let next = System::block_number() + 1;
 		System::set_block_number(next);
 		Rewards::on_initialize(next);
+		Rewards::do_try_state().expect("invariants hold after every block");
 	}
 }
 

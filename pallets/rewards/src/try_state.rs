@@ -1,6 +1,9 @@
 //! Invariants of the storage.
 
-use crate::{Claimed, Config, Current, CurrentTotal, Eras, OldestEra, Pallet, Points, TotalBudget, TotalClaimed, Unminted};
+use crate::{
+	Claimed, Config, Current, CurrentTotal, EndedEra, Eras, Issuance, OldestEra, Pallet, Points, Shares, TotalBudget, TotalClaimed,
+	TotalToTreasury, TotalToValidators, Unminted,
+};
 use frame_support::ensure;
 use neuroshard_types::{reward::EraIndex, Balance};
 use sp_runtime::TryRuntimeError;
@@ -9,41 +12,61 @@ impl<T: Config> Pallet<T> {
 	/// Checks every invariant of this pallet's storage and names the first that is broken.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		let current = Current::<T>::get().index;
-		ensure!(Self::points_of(current)? == CurrentTotal::<T>::get(), "points of the current era do not sum to their total");
+		let (points, claimed) = Self::sums_of(current)?;
+		ensure!(points == CurrentTotal::<T>::get(), "points of the current era do not sum to their total");
+		ensure!(claimed == 0, "something of the current era was claimed");
+		Self::budgets_are_within_the_cap()?;
 		Self::ended_eras_add_up(current)?;
 		Self::no_points_without_an_era(current)?;
 		Self::claims_sum_to_their_total()?;
 		Self::budgets_are_accounted_for()
 	}
 
-	/// Sum of the stored points of an era.
-	fn points_of(era: EraIndex) -> Result<u128, TryRuntimeError> {
+	/// Sums of the stored points and claims of an era.
+	fn sums_of(era: EraIndex) -> Result<(u128, Balance), TryRuntimeError> {
 		Points::<T>::iter_prefix_values(era)
-			.try_fold(0u128, |sum, entry| sum.checked_add(entry.points))
-			.ok_or("points of an era overflow".into())
+			.try_fold((0u128, 0 as Balance), |(points, claimed), entry| {
+				let of_entry = entry.training.checked_add(entry.audits)?;
+				Some((points.checked_add(of_entry)?, claimed.checked_add(entry.claimed.unwrap_or_default())?))
+			})
+			.ok_or("points or claims of an era overflow".into())
 	}
 
-	/// Within an ended era nothing is minted beyond the budget, and stored and claimed points are all there were, until it expires.
-	fn ended_eras_add_up(current: EraIndex) -> Result<(), TryRuntimeError> {
-		for (index, era) in Eras::<T>::iter() {
-			ensure!(index < current && index >= OldestEra::<T>::get(), "an era is stored that has not ended or has expired");
-			ensure!(era.total_points > 0, "an era without points is stored");
-			ensure!(era.minted <= era.budget, "an era minted more than its budget");
-			let points = Self::points_of(index)?.checked_add(era.claimed_points).ok_or("points of an era overflow")?;
-			let expiring = index < Self::oldest_claimable();
-			ensure!(
-				points == era.total_points || (expiring && points < era.total_points),
-				"points of an ended era do not sum to their total"
-			);
-		}
+	/// Shares add up, blocks are paid no more than their part, and no budget goes beyond the cap.
+	fn budgets_are_within_the_cap() -> Result<(), TryRuntimeError> {
+		let current = Current::<T>::get();
+		ensure!(Shares::<T>::get().is_valid(), "the shares of a budget do not add up to all of it");
+		ensure!(current.to_validators <= current.parts.validation, "blocks of the current era were paid more than their part");
+		let budgets = TotalBudget::<T>::get().checked_add(current.parts.total());
+		ensure!(budgets.is_some_and(|budgets| budgets <= Issuance::<T>::get().cap), "budgets exceed the cap of the issuance");
 		Ok(())
 	}
 
-	/// Points belong to the current era or to a stored one, and are never 0.
+	/// Every ended era that has not expired is stored, minted nothing beyond its parts, and its accounts' points and claims are its own.
+	fn ended_eras_add_up(current: EraIndex) -> Result<(), TryRuntimeError> {
+		let oldest = OldestEra::<T>::get();
+		let mut count = 0u32;
+		for (index, era) in Eras::<T>::iter() {
+			ensure!(index < current && index >= oldest, "an era is stored that has not ended or has expired");
+			count = count.saturating_add(1);
+			let EndedEra { parts, total_points, claimed, to_validators, to_treasury } = era;
+			let within = claimed <= parts.training && to_validators <= parts.validation && to_treasury <= parts.treasury;
+			ensure!(within, "an era minted more than a part of its budget");
+			let expiring = index < Self::oldest_claimable();
+			let (points, paid) = Self::sums_of(index)?;
+			ensure!(points == total_points || (expiring && points < total_points), "points of an ended era do not sum to their total");
+			ensure!(paid == claimed || (expiring && paid < claimed), "claims of an ended era do not sum to what it minted");
+		}
+		ensure!(count == current.saturating_sub(oldest), "an ended era is not stored");
+		Ok(())
+	}
+
+	/// Points belong to the current era or to a stored one, are never 0, and nobody claimed more than the cap of the account.
 	fn no_points_without_an_era(current: EraIndex) -> Result<(), TryRuntimeError> {
 		for (index, _, entry) in Points::<T>::iter() {
 			ensure!(index == current || Eras::<T>::contains_key(index), "points belong to no era");
-			ensure!(entry.points > 0, "an account is stored without points");
+			ensure!(entry.points() > 0, "an account is stored without points");
+			ensure!(entry.claimed.is_none_or(|claimed| claimed <= entry.cap), "an account claimed more than its slashable bond");
 		}
 		Ok(())
 	}
@@ -55,12 +78,14 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// Every planck of every ended era's budget was minted, can still be minted, or never will be.
+	/// Every planck of every ended era's budget was minted, can still be claimed, or never will be minted.
 	fn budgets_are_accounted_for() -> Result<(), TryRuntimeError> {
-		let known = TotalClaimed::<T>::get().checked_add(Unminted::<T>::get());
-		let open = Eras::<T>::iter_values().try_fold(0 as Balance, |sum, era| sum.checked_add(era.budget.checked_sub(era.minted)?));
-		let sum = known.and_then(|known| known.checked_add(open?));
-		ensure!(sum == Some(TotalBudget::<T>::get()), "a part of the budgets is not accounted for");
+		let minted = [TotalClaimed::<T>::get(), TotalToValidators::<T>::get(), TotalToTreasury::<T>::get(), Unminted::<T>::get()];
+		let known = minted.into_iter().try_fold(0 as Balance, Balance::checked_add);
+		let sum = Eras::<T>::iter_values().try_fold(known.ok_or("what was minted overflows")?, |sum, era| sum.checked_add(era.open()));
+		// What the current era minted for its blocks is no part of the budgets of ended ones.
+		let budgets = TotalBudget::<T>::get().checked_add(Current::<T>::get().to_validators);
+		ensure!(sum.is_some() && sum == budgets, "a part of the budgets is not accounted for");
 		Ok(())
 	}
 }

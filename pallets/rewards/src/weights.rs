@@ -1,8 +1,10 @@
 //! Weights of the calls and hooks, derived by hand.
 //!
 //! Each weight is the database accesses, counted in the code and priced by the runtime's `DbWeight`, plus an allowance for computation.
-//! A credit is weighed by whoever makes proofs final: it reads the rates, the era, its total, the provider and the account's points, and
-//! writes the total and the account's points; its multiplier takes 20 microseconds.
+//! A credit is weighed by whoever makes proofs final: it reads the rates, the era, its total, the provider, the count of its role and the
+//! account's points, and writes the total and the account's points; its multiplier takes 20 microseconds. The reward of a block is weighed by
+//! whoever notes its author: it reads the era, its length, an account, the issuance and a total, and writes all of them but the length. A fee
+//! is weighed by whoever charges it.
 
 use core::marker::PhantomData;
 use frame_support::{traits::Get, weights::Weight};
@@ -11,6 +13,8 @@ use frame_support::{traits::Get, weights::Weight};
 pub trait WeightInfo {
 	/// Weight of `claim` and of `claim_for`.
 	fn claim() -> Weight;
+	/// Weight of `set_shares`.
+	fn set_shares() -> Weight;
 	/// Weight of the end of an era together with the removal of `n` accounts of an expired one.
 	fn rotate(n: u32) -> Weight;
 }
@@ -26,17 +30,26 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn claim() -> Weight {
 		COMPUTE.saturating_add(T::DbWeight::get().reads_writes(8, 6))
 	}
-	/// Reads: current era, its length and total, total budget, unminted, curve, history depth, oldest era, the expired era. Writes: current era,
-	/// its total, total budget, unminted, the ended and the expired era, oldest era. Each account: one read to find it, one to take it, one write.
+	/// Writes: the shares.
+	fn set_shares() -> Weight {
+		COMPUTE.saturating_add(T::DbWeight::get().reads_writes(0, 1))
+	}
+	/// Reads: current era, its length and total, the treasury's account, total issuance, what the treasury got, total budget, unminted, shares,
+	/// curve, history depth, oldest era, the expired era. Writes: current era, its total, the treasury's account, total issuance, what the
+	/// treasury got, total budget, unminted, the ended and the expired era, oldest era. Each account: one read to find it, one to take it, one
+	/// write.
 	fn rotate(n: u32) -> Weight {
 		let each = T::DbWeight::get().reads_writes(2, 1);
-		COMPUTE.saturating_add(T::DbWeight::get().reads_writes(9, 7)).saturating_add(each.saturating_mul(n.into()))
+		COMPUTE.saturating_add(T::DbWeight::get().reads_writes(13, 10)).saturating_add(each.saturating_mul(n.into()))
 	}
 }
 
 /// No weight at all, for tests.
 impl WeightInfo for () {
 	fn claim() -> Weight {
+		Weight::zero()
+	}
+	fn set_shares() -> Weight {
 		Weight::zero()
 	}
 	fn rotate(_: u32) -> Weight {

@@ -80,7 +80,7 @@ impl<T: Config> Claims for Pallet<T> {
 	}
 
 	fn audit_units(run: RunId) -> u128 {
-		Runs::<T>::get(run).map_or(0, |run| run.units())
+		Runs::<T>::get(run).map_or(0, |run| run.units::<T::Units>())
 	}
 
 	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim> {

@@ -101,7 +101,7 @@ pub mod pallet {
 		dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
 		proof::{Proof, ProofSignature},
 		run::{Attestation, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
-		traits::{Clock, Datasets, Providers, WorkProofs},
+		traits::{Clock, Datasets, Providers, WorkProofs, WorkUnits},
 		AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, F32, H256, MAX_PARTICIPANTS,
 	};
 	use sp_runtime::traits::SaturatedConversion;
@@ -121,6 +121,8 @@ pub mod pallet {
 		type Datasets: Datasets;
 		/// Proofs of Neural Work. Every one that is submitted is confirmed or voided when its attempt ends.
 		type Proofs: WorkProofs<AccountId>;
+		/// What a round counts.
+		type Units: WorkUnits;
 		/// Chain time.
 		type Clock: Clock;
 		/// Randomness of the assignment seeds. Should not be known before the block it is used in.

@@ -14,7 +14,7 @@ use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
-	traits::{Clock, Datasets, Providers, SlashTo, WorkProofs},
+	traits::{Clock, Datasets, Providers, SlashTo, WorkProofs, WorkUnits},
 	AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
 };
 use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchError, DispatchResult};
@@ -311,6 +311,15 @@ impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
 	}
 }
 
+/// A unit is a token.
+pub struct MockUnits;
+
+impl WorkUnits for MockUnits {
+	fn of_round(_: &ModelConfig, train: &TrainConfig) -> u128 {
+		train.tokens_per_round().into()
+	}
+}
+
 /// Notes what it is told.
 pub struct MockAudits;
 
@@ -330,6 +339,7 @@ impl pallet_neuro_training::Config for Test {
 	type Providers = MockProviders;
 	type Datasets = MockDatasets;
 	type Proofs = MockProofs;
+	type Units = MockUnits;
 	type Clock = MockClock;
 	type Randomness = MockRandomness;
 	type OnAdopted = MockAudits;

@@ -295,7 +295,7 @@ impl<T: Config> Pallet<T> {
 		let weight = T::WeightInfo::settle(count(round.participants.len()));
 		let index = round.round;
 		let key = expected::proof_key(id, index);
-		let units = run.units();
+		let units = run.units::<T::Units>();
 		let mut places = Vec::with_capacity(round.participants.len());
 		for participant in &round.participants {
 			let who = &participant.account;

@@ -20,7 +20,7 @@ use neuroshard_types::{
 	dataset::DatasetShape,
 	provider::Role,
 	run::{RunConfig, RunStatus},
-	traits::{Datasets, Providers, WorkProofs},
+	traits::{Datasets, Providers, WorkProofs, WorkUnits},
 	AccountId, Balance, BlockNumber, ConfigError, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
 };
 use scale_info::TypeInfo;
@@ -64,9 +64,9 @@ impl Run {
 	}
 
 	/// Work units of one participant's round; zero unless its work draws issuance.
-	pub fn units(&self) -> u128 {
+	pub fn units<U: WorkUnits>(&self) -> u128 {
 		if self.approved {
-			self.config.train.tokens_per_round().into()
+			U::of_round(&self.config.model, &self.config.train)
 		} else {
 			0
 		}

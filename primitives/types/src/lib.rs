@@ -15,6 +15,7 @@ pub mod run;
 pub mod soundness;
 pub mod span;
 pub mod traits;
+pub mod work;
 
 pub use neuroshard_graph::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32, MAX_LAYERS};
 pub use sp_core::H256;

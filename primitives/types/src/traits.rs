@@ -4,7 +4,8 @@ use crate::{
 	dataset::DatasetShape,
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
-	DatasetId, Moment, RunId, H256,
+	reward::FeeShares,
+	DatasetId, ModelConfig, Moment, RunId, TrainConfig, H256,
 };
 use sp_runtime::{DispatchError, DispatchResult};
 
@@ -128,6 +129,25 @@ pub trait ModelRevenue<AccountId, Balance> {
 pub trait BlockRewards<AccountId, Balance> {
 	/// Mints what the current block's author is paid to `pot` and returns it: zero if nothing is due, or could not be minted.
 	fn pay_block(pot: &AccountId) -> Balance;
+}
+
+/// What work counts. Implemented by `rewards`.
+pub trait WorkUnits {
+	/// Work units of one participant's round of such a run: the same for all participants.
+	fn of_round(model: &ModelConfig, train: &TrainConfig) -> u128;
+}
+
+/// Fees of inference on their way to those who earned them. Implemented by `rewards`.
+pub trait InferenceFees<AccountId, Balance> {
+	/// Takes `amount` from the free balance of `from` and pays driver, workers, validators and treasury; the rest is burned. `workers` names
+	/// every account with the layers that it computed: their share is split pro rata. What cannot be paid is burned too: to an account that
+	/// does not exist and would get less than the existential deposit, or for layers if nobody computed any. Returns where it all went.
+	///
+	/// The caller bounds and weighs `workers`: two accesses of an account for each.
+	///
+	/// # Errors
+	/// Those of the currency, if `from` has less than `amount` to spend beyond the existential deposit. Nothing is paid then.
+	fn pay_fee(from: &AccountId, amount: Balance, driver: &AccountId, workers: &[(AccountId, u32)]) -> Result<FeeShares, DispatchError>;
 }
 
 /// Chain time. Implemented in the runtime by `pallet-timestamp`.

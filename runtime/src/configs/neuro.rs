@@ -107,6 +107,6 @@ impl pallet_neuro_rewards::Config for Runtime {
 	type Providers = Staking;
 	type AdminOrigin = frame_system::EnsureRoot<AccountId>;
 	type Treasury = TreasuryAccount;
-	type ValidatorPool = fees::ToAuthor;
+	type ValidatorPool = fees::ToValidators;
 	type WeightInfo = pallet_neuro_rewards::weights::SubstrateWeight<Runtime>;
 }

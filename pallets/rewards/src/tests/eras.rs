@@ -5,18 +5,36 @@ use crate::{
 	Unminted, EXPIRED_PER_BLOCK,
 };
 use frame_support::assert_ok;
-use neuroshard_types::{AccountId, NEURO};
+use neuroshard_types::{
+	reward::{BudgetParts, EraIndex},
+	AccountId, Balance, BlockNumber, NEURO,
+};
+
+/// A budget that is all for training.
+fn training(budget: Balance) -> BudgetParts {
+	BudgetParts { training: budget, ..Default::default() }
+}
+
+/// An era under way whose budget is all for training.
+fn era(index: EraIndex, starts_at: BlockNumber, budget: Balance) -> CurrentEra {
+	CurrentEra { index, starts_at, parts: training(budget), to_validators: 0 }
+}
+
+/// The event of the end of era 0.
+fn ended_event(total_points: u128) -> Event<Test> {
+	Event::EraEnded { era: 0, parts: training(INITIAL), total_points, to_validators: 0, to_treasury: 0 }
+}
 
 #[test]
 fn an_era_ends_with_its_last_block() {
 	build_and_execute(|| {
 		work(&ALICE, 1);
 		run_to(ERA - 1);
-		assert_eq!(Current::<Test>::get(), CurrentEra { index: 0, starts_at: 0, budget: INITIAL });
+		assert_eq!(Current::<Test>::get(), era(0, 0, INITIAL));
 		run_to(ERA);
-		assert_eq!(Current::<Test>::get(), CurrentEra { index: 1, starts_at: ERA, budget: 900_000 });
+		assert_eq!(Current::<Test>::get(), era(1, ERA, 900_000));
 		run_to(3 * ERA);
-		assert_eq!(Current::<Test>::get(), CurrentEra { index: 3, starts_at: 3 * ERA, budget: 729_000 });
+		assert_eq!(Current::<Test>::get(), era(3, 3 * ERA, 729_000));
 	});
 }
 
@@ -26,10 +44,10 @@ fn the_end_of_an_era_freezes_its_budget_and_points() {
 		work(&ALICE, 2);
 		run_to_era(1);
 		// Two units at 1.1 each, whose fixed-point value is 4,724,464,025.
-		let ended = EndedEra { budget: INITIAL, total_points: 9_448_928_050, minted: 0, claimed_points: 0 };
+		let ended = EndedEra { parts: training(INITIAL), total_points: 9_448_928_050, claimed: 0, to_validators: 0, to_treasury: 0 };
 		assert_eq!(Eras::<Test>::get(0), Some(ended));
 		assert_eq!(CurrentTotal::<Test>::get(), 0);
-		System::assert_last_event(Event::EraEnded { era: 0, budget: INITIAL, total_points: 9_448_928_050 }.into());
+		System::assert_last_event(ended_event(9_448_928_050).into());
 		work(&ALICE, 5);
 		assert_eq!(Eras::<Test>::get(0), Some(ended));
 	});
@@ -39,14 +57,14 @@ fn the_end_of_an_era_freezes_its_budget_and_points() {
 fn the_budget_of_an_era_without_points_is_never_minted() {
 	build_and_execute(|| {
 		run_to_era(1);
-		assert_eq!(Eras::<Test>::get(0), None);
+		assert_eq!(Eras::<Test>::get(0).map(|era| (era.total_points, era.open())), Some((0, 0)));
 		assert_eq!(Unminted::<Test>::get(), INITIAL);
 		assert_eq!(TotalBudget::<Test>::get(), INITIAL);
-		System::assert_last_event(Event::EraEnded { era: 0, budget: INITIAL, total_points: 0 }.into());
+		System::assert_last_event(ended_event(0).into());
 		// It does not raise the next budget.
 		work(&ALICE, 1);
 		run_to_era(2);
-		assert_eq!(Eras::<Test>::get(1).map(|era| era.budget), Some(900_000));
+		assert_eq!(Eras::<Test>::get(1).map(|era| era.parts.total()), Some(900_000));
 	});
 }
 
@@ -66,7 +84,7 @@ fn unbonding_money_counts_for_the_cap_and_not_for_the_multiplier() {
 	build_and_execute(|| {
 		bond(&ALICE, 0, 500);
 		work(&ALICE, 3);
-		assert_eq!(Points::<Test>::get(0, ALICE), Some(AccountPoints { points: 3 << 32, cap: 500 }));
+		assert_eq!(Points::<Test>::get(0, ALICE), Some(AccountPoints { training: 3 << 32, audits: 0, cap: 500, claimed: None }));
 	});
 }
 
@@ -97,13 +115,18 @@ fn a_credit_of_nothing_leaves_no_trace() {
 #[test]
 fn points_beyond_what_a_total_holds_do_not_count() {
 	build_and_execute(|| {
-		work(&ALICE, u128::MAX);
+		work(&ALICE, 1);
+		let entry = Points::<Test>::get(0, ALICE).expect("points");
+		Points::<Test>::insert(0, &ALICE, AccountPoints { training: u128::MAX - 5, ..entry });
+		CurrentTotal::<Test>::put(u128::MAX - 5);
+		// Five of their units of 2^-32 are left; then nothing.
 		work(&BOB, 1);
-		assert_eq!(CurrentTotal::<Test>::get(), u128::MAX);
-		assert_eq!(Points::<Test>::get(0, BOB), None);
+		assert_eq!((CurrentTotal::<Test>::get(), Points::<Test>::get(0, BOB).map(|entry| entry.points())), (u128::MAX, Some(5)));
+		work(&NOBODY, 1);
+		assert_eq!((CurrentTotal::<Test>::get(), Points::<Test>::get(0, NOBODY)), (u128::MAX, None));
 		run_to_era(1);
 		assert_ok!(Rewards::claim(RuntimeOrigin::signed(ALICE), 0));
-		assert_eq!(Balances::free_balance(ALICE), FUNDS + INITIAL);
+		assert_eq!(Balances::free_balance(ALICE), FUNDS + INITIAL - 1);
 	});
 }
 
@@ -125,13 +148,13 @@ fn an_expired_era_is_removed_over_several_blocks_and_accounted_for() {
 
 		// The block that begins era DEPTH + 1 removes the first accounts, the next one more, the third the era itself.
 		run_to_era(DEPTH);
-		assert_eq!(Points::<Test>::iter_prefix(0).count(), 65);
+		assert_eq!(Points::<Test>::iter_prefix(0).count(), 66);
 		let first = (DEPTH + 1) * ERA;
 		run_to(first);
-		assert_eq!(Points::<Test>::iter_prefix(0).count(), 33);
+		assert_eq!(Points::<Test>::iter_prefix(0).count(), 34);
 		assert!(Rewards::do_try_state().is_ok(), "a half-removed era keeps the invariants");
 		run_to(first + 1);
-		assert_eq!(Points::<Test>::iter_prefix(0).count(), 1);
+		assert_eq!(Points::<Test>::iter_prefix(0).count(), 2);
 		assert!(Eras::<Test>::contains_key(0));
 		// Eras 1 to 3 had no points.
 		let empty = 900_000 + 810_000 + 729_000;
@@ -165,6 +188,30 @@ fn genesis_refuses_eras_without_blocks() {
 #[should_panic(expected = "at least one era")]
 fn genesis_refuses_eras_that_nobody_can_claim() {
 	storage(GenesisConfig { history_depth: 0, ..genesis() });
+}
+
+#[test]
+#[should_panic(expected = "at most 1000")]
+fn genesis_refuses_a_history_that_views_could_not_read() {
+	storage(GenesisConfig { history_depth: 1_001, ..genesis() });
+}
+
+#[test]
+#[should_panic(expected = "shares of a budget")]
+fn genesis_refuses_shares_that_are_not_the_whole() {
+	storage(GenesisConfig { budget_shares: [600_000, 150_000, 50_000, 150_000, 49_999], ..genesis() });
+}
+
+#[test]
+#[should_panic(expected = "issuance curve")]
+fn genesis_refuses_a_cap_below_the_first_budget() {
+	storage(GenesisConfig { initial_budget: NEURO + 1, issuance_cap: 1, ..genesis() });
+}
+
+#[test]
+#[should_panic(expected = "operation counts")]
+fn genesis_refuses_operations_beyond_a_thousand_units() {
+	storage(GenesisConfig { operation_units: [0, 1_000_001, 0, 0, 0], ..genesis() });
 }
 
 #[test]

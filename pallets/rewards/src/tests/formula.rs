@@ -3,10 +3,12 @@
 use crate::{
 	curve::{Curve, WHOLE},
 	multiplier::{stake_multiplier, ONE},
-	points::Rates,
+	points::{Rates, Standing},
 };
 use neuroshard_types::{proof::ProofKind, provider::Role, Balance, NEURO};
 use proptest::prelude::*;
+
+type Curves = crate::GenesisConfig<crate::mock::Test>;
 
 /// floor(2^32 * (1 + log2(1 + stake / 1000 NEURO) / 10)) with the logarithm first rounded down to 32 bits, computed with 120 decimal digits.
 const TABLE: [(Balance, u64); 18] = [
@@ -47,10 +49,10 @@ fn the_multiplier_is_whole_tenths_at_powers_of_two() {
 
 #[test]
 fn budgets_fall_by_the_ratio_to_the_floor() {
-	let curve = Curve { initial: 1_000, floor: 700, ratio: WHOLE / 10 * 9, eras_per_step: 1 };
+	let curve = Curve { initial: 1_000, floor: 700, ratio: WHOLE / 10 * 9, eras_per_step: 1, cap: Balance::MAX };
 	let budgets: Vec<_> = (1..=5)
 		.scan(curve.initial, |budget, era| {
-			*budget = curve.next(era, *budget);
+			*budget = curve.next(era, *budget, 0);
 			Some(*budget)
 		})
 		.collect();
@@ -59,10 +61,10 @@ fn budgets_fall_by_the_ratio_to_the_floor() {
 
 #[test]
 fn budgets_stay_within_a_step() {
-	let curve = Curve { initial: 1_000, floor: 0, ratio: WHOLE / 2, eras_per_step: 3 };
+	let curve = Curve { initial: 1_000, floor: 0, ratio: WHOLE / 2, eras_per_step: 3, cap: Balance::MAX };
 	let budgets: Vec<_> = (1..=7)
 		.scan(curve.initial, |budget, era| {
-			*budget = curve.next(era, *budget);
+			*budget = curve.next(era, *budget, 0);
 			Some(*budget)
 		})
 		.collect();
@@ -71,50 +73,79 @@ fn budgets_stay_within_a_step() {
 
 #[test]
 fn the_default_curve_halves_in_a_year() {
-	let genesis = crate::GenesisConfig::<crate::mock::Test>::default();
-	let curve = Curve { initial: genesis.initial_budget, floor: 0, ratio: genesis.decay_ratio, eras_per_step: genesis.eras_per_step };
-	let after_a_year = (1..=365).fold(curve.initial, |budget, era| curve.next(era, budget));
+	let genesis = Curves::default();
+	let Curves { initial_budget: initial, decay_ratio: ratio, eras_per_step, .. } = genesis;
+	let curve = Curve { initial, floor: 0, ratio, eras_per_step, cap: Balance::MAX };
+	let after_a_year = (1..=365).fold(curve.initial, |budget, era| curve.next(era, budget, 0));
 	let half = genesis.initial_budget / 2;
 	assert!(after_a_year.abs_diff(half) < 1_000, "{after_a_year} planck is not half of {}", genesis.initial_budget);
 }
 
 #[test]
 fn a_curve_that_rises_or_never_steps_is_invalid() {
-	let good = Curve { initial: 10, floor: 10, ratio: WHOLE, eras_per_step: 1 };
+	let good = Curve { initial: 10, floor: 10, ratio: WHOLE, eras_per_step: 1, cap: Balance::MAX };
 	assert!(good.is_valid());
 	assert!(!Curve { ratio: WHOLE + 1, ..good }.is_valid());
 	assert!(!Curve { eras_per_step: 0, ..good }.is_valid());
 	assert!(!Curve { floor: 11, ..good }.is_valid());
+	assert!(!Curve { cap: 9, ..good }.is_valid());
+}
+
+/// Rates without scarcity.
+fn rates(training: u32, roles: [u32; 4]) -> Rates {
+	Rates { training, roles, targets: [0; 4], scarcity: 500, cap: u64::MAX }
+}
+
+/// An account of reputation 100 with this stake.
+fn with(stake: Balance) -> Standing {
+	Standing { stake, reputation: 100, active: 0 }
 }
 
 #[test]
 fn points_multiply_base_role_and_stake() {
-	let rates = Rates { training: 2_000, roles: [1_200, 500, 1_000, 0] };
+	let rates = rates(2_000, [1_200, 500, 1_000, 0]);
 	// 100 units x 2 x 0.5 x 1.1, in units of 2^-32; 1.1 is 4,724,464,025 of them.
-	assert_eq!(rates.points(ProofKind::Training, Role::Worker, 100, 1_000 * NEURO), 472_446_402_500);
+	assert_eq!(rates.points(ProofKind::Training, Role::Worker, 100, with(1_000 * NEURO)), 472_446_402_500);
 	// 100 x 2 x 1.2 x 1
-	assert_eq!(rates.points(ProofKind::Training, Role::Driver, 100, 0), 240 << 32);
-	assert_eq!(rates.points(ProofKind::Training, Role::Verifier, 3, 0), 6 << 32);
-	assert_eq!(rates.points(ProofKind::Training, Role::Predictor, 100, 0), 0);
+	assert_eq!(rates.points(ProofKind::Training, Role::Driver, 100, with(0)), 240 << 32);
+	assert_eq!(rates.points(ProofKind::Training, Role::Verifier, 3, with(0)), 6 << 32);
+	assert_eq!(rates.points(ProofKind::Training, Role::Predictor, 100, with(0)), 0);
+}
+
+#[test]
+fn points_multiply_scarcity_and_reputation() {
+	let rates = Rates { targets: [4, 10, 0, 1], ..rates(1_000, [1_000; 4]) };
+	let points = |role, reputation, active| rates.points(ProofKind::Training, role, 1_000, Standing { stake: 0, reputation, active }) >> 32;
+	// 1.5 x 1, 1.25 x 1.5, 1 x 0.5, 1.35 x 1.25
+	assert_eq!(points(Role::Driver, 100, 0), 1_500);
+	assert_eq!(points(Role::Driver, 1_000, 2), 1_875);
+	assert_eq!(points(Role::Driver, 0, 4), 500);
+	assert_eq!(points(Role::Worker, 550, 3), 1_687);
+	// No target: never scarce.
+	assert_eq!(points(Role::Verifier, 100, 0), 1_000);
 }
 
 #[test]
 fn uptime_earns_no_points() {
-	let rates = Rates { training: 1_000, roles: [1_000; 4] };
-	assert_eq!(rates.points(ProofKind::Uptime, Role::Worker, u128::MAX, Balance::MAX), 0);
+	assert_eq!(rates(1_000, [1_000; 4]).points(ProofKind::Uptime, Role::Worker, u128::MAX, with(Balance::MAX)), 0);
 }
 
 #[test]
 fn points_saturate() {
-	let rates = Rates { training: 1_000_000, roles: [1_000_000; 4] };
-	assert_eq!(rates.points(ProofKind::Training, Role::Worker, u128::MAX, Balance::MAX), u128::MAX);
+	let most = Rates { targets: [u32::MAX; 4], scarcity: 1_000, ..rates(1_000_000, [1_000_000; 4]) };
+	let standing = Standing { stake: Balance::MAX, reputation: u32::MAX, active: 0 };
+	assert_eq!(most.points(ProofKind::Training, Role::Worker, u128::MAX, standing), u128::MAX);
+	// A million million times 2 times 1.5 times 8.8...: the most that a unit is worth.
+	assert_eq!(most.points(ProofKind::Training, Role::Worker, 1, standing), 113_607_569_679_000_000);
 }
 
 #[test]
 fn rates_above_a_thousandfold_are_invalid() {
-	assert!(Rates { training: 1_000_000, roles: [1_000_000; 4] }.is_valid());
-	assert!(!Rates { training: 1_000_001, roles: [0; 4] }.is_valid());
-	assert!(!Rates { training: 0, roles: [0, 0, 0, 1_000_001] }.is_valid());
+	assert!(rates(1_000_000, [1_000_000; 4]).is_valid());
+	assert!(!rates(1_000_001, [0; 4]).is_valid());
+	assert!(!rates(0, [0, 0, 0, 1_000_001]).is_valid());
+	assert!(!Rates { scarcity: 1_001, ..rates(1_000, [1_000; 4]) }.is_valid());
+	assert!(!Rates { cap: 0, ..rates(1_000, [1_000; 4]) }.is_valid());
 }
 
 /// The formula in f64.
@@ -142,10 +173,10 @@ proptest! {
 	fn budgets_never_rise_nor_fall_below_the_floor(
 		initial: Balance, floor: Balance, ratio in 0..=WHOLE, eras_per_step in 1u32..5,
 	) {
-		let curve = Curve { initial: initial.max(floor), floor: initial.min(floor), ratio, eras_per_step };
+		let curve = Curve { initial: initial.max(floor), floor: initial.min(floor), ratio, eras_per_step, cap: Balance::MAX };
 		let mut budget = curve.initial;
 		for era in 1..50 {
-			let next = curve.next(era, budget);
+			let next = curve.next(era, budget, 0);
 			prop_assert!(next <= budget && next >= curve.floor);
 			budget = next;
 		}

@@ -3,16 +3,27 @@
 use crate::mock::*;
 use frame_support::assert_ok;
 use neuroshard_types::{
-	reward::{Earnings, EraView},
-	NEURO,
+	reward::{BudgetParts, Earnings, EraView},
+	Balance, NEURO,
 };
+
+/// A budget that is all for training.
+fn training(budget: Balance) -> BudgetParts {
+	BudgetParts { training: budget, ..Default::default() }
+}
 
 #[test]
 fn era_shows_number_bounds_and_budget() {
 	build_and_execute(|| {
-		assert_eq!(Rewards::era(), EraView { index: 0, starts_at: 0, ends_at: 10, budget: 1_000_000 });
+		assert_eq!(
+			Rewards::era(),
+			EraView { index: 0, starts_at: 0, ends_at: 10, budget: 1_000_000, parts: training(1_000_000), total_points: 0 }
+		);
 		run_to(25);
-		assert_eq!(Rewards::era(), EraView { index: 2, starts_at: 20, ends_at: 30, budget: 810_000 });
+		bond(&ALICE, 0, 0);
+		work(&ALICE, 3);
+		let view = EraView { index: 2, starts_at: 20, ends_at: 30, budget: 810_000, parts: training(810_000), total_points: 3 << 32 };
+		assert_eq!(Rewards::era(), view);
 	});
 }
 
