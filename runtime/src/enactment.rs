@@ -62,7 +62,7 @@ mod pallet {
 	/// Why a call is refused, and what to do about it.
 	#[pallet::error]
 	pub enum Error<T> {
-		/// The call is cleared already; there is nothing to do.
+		/// The call is cleared already. There is nothing to do.
 		AlreadyCleared,
 		/// As many calls as possible are cleared. Have one made, or withdraw it.
 		TooManyCleared,

@@ -63,7 +63,7 @@ mod errors {
 		/// There are as many verifiers as there can be. Try again when one has left: the view function `verifiers` lists them. Who is active no
 		/// more leaves by itself, and its place is free two epochs later.
 		TooManyVerifiers,
-		/// The account is not enrolled, or has resigned already.
+		/// The account is not enrolled, or has resigned already. Call `enroll` to audit.
 		NotEnrolled,
 		/// The account was not drawn to audit anything in this round, or the audit is closed. The view function `audits_of` lists what it was
 		/// drawn for.
