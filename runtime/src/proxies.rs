@@ -19,10 +19,10 @@ pub enum ProxyType {
 	/// Motions and votes.
 	#[codec(index = 2)]
 	Governance,
-	/// Bonds of providers and session keys of validators.
+	/// Bonds of providers, of validators and of those who stand behind them, and session keys.
 	#[codec(index = 3)]
 	Staking,
-	/// What a worker does from day to day: it takes part in rounds and claims rewards, but neither bonds nor unbonds anything.
+	/// What a worker does from day to day: it takes part in rounds and claims what it earned, but neither bonds nor unbonds anything.
 	#[codec(index = 4)]
 	Training,
 	/// The account's name.
@@ -38,7 +38,7 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
 			_ if matches!(call, RuntimeCall::Utility(_)) => true,
 			Self::NonTransfer => moves_no_money(call),
 			Self::Governance => governs(call),
-			Self::Staking => matches!(call, RuntimeCall::Staking(_) | RuntimeCall::Session(_)),
+			Self::Staking => matches!(call, RuntimeCall::Staking(_) | RuntimeCall::Validators(_) | RuntimeCall::Session(_)),
 			Self::Training => trains(call),
 			Self::Identity => names(call),
 		}
@@ -60,12 +60,19 @@ fn moves_no_money(call: &RuntimeCall) -> bool {
 		RuntimeCall::System(_)
 			| RuntimeCall::Session(_)
 			| RuntimeCall::Staking(_)
+			| RuntimeCall::Validators(_)
 			| RuntimeCall::Dataset(_)
 			| RuntimeCall::Training(_)
 			| RuntimeCall::Ponw(_)
 			| RuntimeCall::Rewards(_)
 	);
-	own || governs(call) || names(call)
+	own || claims_revenue(call) || governs(call) || names(call)
+}
+
+/// Takes what shares of models have earned, but gives none away.
+fn claims_revenue(call: &RuntimeCall) -> bool {
+	use pallet_neuro_ownership::Call as Ownership;
+	matches!(call, RuntimeCall::Ownership(Ownership::claim { .. } | Ownership::claim_for { .. }))
 }
 
 fn governs(call: &RuntimeCall) -> bool {
@@ -89,7 +96,7 @@ fn trains(call: &RuntimeCall) -> bool {
 				| Training::vote_availability { .. }
 				| Training::attest { .. }
 		),
-		_ => false,
+		_ => claims_revenue(call),
 	}
 }
 

@@ -28,8 +28,9 @@ pub const NEVER_STOPPED: Calls = &[
 	("Training", &["stop_run", "force_stop_run", "halt_model", "lift_halt", "remove_run"]),
 	// Disputes: who is silent loses its stake, and a claim that nobody can challenge is paid.
 	("Disputes", &[]),
-	// Exits. Those of validators belong here as well.
+	// Exits of providers, of validators and of those who stand behind them.
 	("Staking", &["unbond", "withdraw_unbonded", "chill", "deregister"]),
+	("Validators", &["unbond", "withdraw_unbonded", "chill", "unnominate", "withdraw_nomination"]),
 	// Carriers.
 	("Utility", &[]),
 	("Multisig", &["as_multi_threshold_1", "as_multi", "approve_as_multi", "cancel_as_multi"]),

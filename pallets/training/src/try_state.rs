@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	replay, round::Accounts, Absences, Active, Config, Halted, Members, NextRun, Pallet, Participant, Place, Record, Records, Round, Rounds, Run,
-	Runs, Stage, Works,
+	replay, round::Accounts, Absences, Active, Config, Halted, Members, NextRun, Pallet, Participant, Place, Record, Records, Round,
+	Rounds, Run, Runs, Stage, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},

@@ -2,8 +2,8 @@
 
 use crate::{
 	offences::{DisableAndSlash, ReportPeriod, ReportTime, Rotation, SessionsKept},
-	parameters, AccountId, Babe, Balances, Historical, Offences, Rewards, Runtime, RuntimeEvent, RuntimeHoldReason, Session, SessionKeys,
-	Validators, BLOCK_TIME_MS, MAX_AUTHORITIES, MAX_CANDIDATES, NEURO,
+	origins, parameters, AccountId, Babe, Balances, Historical, Offences, Rewards, Runtime, RuntimeEvent, RuntimeHoldReason, Session,
+	SessionKeys, Validators, BLOCK_TIME_MS, MAX_AUTHORITIES, MAX_CANDIDATES, NEURO,
 };
 use frame_support::{
 	parameter_types,
@@ -84,7 +84,7 @@ impl pallet_neuro_validators::Config for Runtime {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type BlockRewards = Rewards;
 	type Sessions = Session;
-	type AdminOrigin = frame_system::EnsureRoot<AccountId>;
+	type AdminOrigin = origins::RootOrHalfCouncil;
 	type ReportPeriod = ReportPeriod;
 	type PotId = AuthorsPot;
 	type MaxValidators = ConstU32<MAX_AUTHORITIES>;

@@ -3,14 +3,13 @@
 use crate::{
 	carriers, fees, origins, parameters,
 	sources::{ChainTime, Epochs, Outlasting, VrfRandomness},
-	AccountId, Balances, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, RuntimeHoldReason, Staking, Training, DAYS, NEURO,
+	AccountId, Balances, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, RuntimeHoldReason, Staking, Training, Treasury, DAYS, NEURO,
 };
 use frame_support::{
 	parameter_types,
 	traits::{ConstU128, ConstU32},
-	PalletId,
 };
-use sp_runtime::{traits::AccountIdConversion, Perbill};
+use sp_runtime::Perbill;
 
 impl pallet_neuro_staking::Config for Runtime {
 	type Currency = Balances;
@@ -18,7 +17,7 @@ impl pallet_neuro_staking::Config for Runtime {
 	type DisputePeriod = pallet_neuro_disputes::GetDisputePeriod<Runtime>;
 	type Randomness = VrfRandomness;
 	type BlocksPerDay = ConstU32<DAYS>;
-	type SlashOrigin = frame_system::EnsureRoot<AccountId>;
+	type SlashOrigin = origins::RootOrTwoThirdsCouncil;
 	type WeightInfo = pallet_neuro_staking::weights::SubstrateWeight<Runtime>;
 }
 
@@ -99,13 +98,13 @@ impl pallet_neuro_disputes::Config for Runtime {
 
 parameter_types! {
 	/// Account of the treasury.
-	pub TreasuryAccount: AccountId = PalletId(*b"py/trsry").into_account_truncating();
+	pub TreasuryAccount: AccountId = Treasury::account_id();
 }
 
 impl pallet_neuro_rewards::Config for Runtime {
 	type Currency = Balances;
 	type Providers = Staking;
-	type AdminOrigin = frame_system::EnsureRoot<AccountId>;
+	type AdminOrigin = origins::RootOrTwoThirdsCouncil;
 	type Treasury = TreasuryAccount;
 	type ValidatorPool = fees::ToValidators;
 	type WeightInfo = pallet_neuro_rewards::weights::SubstrateWeight<Runtime>;

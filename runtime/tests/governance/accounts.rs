@@ -57,12 +57,14 @@ fn a_proxy_for_training_neither_transfers_nor_unbonds_nor_appoints_others() {
 
 #[test]
 fn no_proxy_but_one_for_everything_takes_money_out_of_an_account() {
-	let transfers: [RuntimeCall; 7] = [
+	let transfers: [RuntimeCall; 9] = [
 		transfer(Eve, 1),
 		pallet_balances::Call::transfer_all { dest: account(Eve).into(), keep_alive: false }.into(),
 		pallet_balances::Call::burn { value: 1, keep_alive: false }.into(),
 		pallet_identity::Call::request_judgement { reg_index: 0, max_fee: NEURO }.into(),
 		pallet_sudo::Call::sudo { call: Box::new(transfer(Eve, 1)) }.into(),
+		pallet_assets::Call::transfer { id: 0.into(), target: account(Eve).into(), amount: 1 }.into(),
+		pallet_neuro_ownership::Call::transfer { model: 0, to: account(Eve), shares: 1 }.into(),
 		pallet_proxy::Call::proxy { real: account(Eve).into(), force_proxy_type: None, call: Box::new(transfer(Eve, 1)) }.into(),
 		pallet_multisig::Call::as_multi_threshold_1 { other_signatories: vec![], call: Box::new(transfer(Eve, 1)) }.into(),
 	];
@@ -84,6 +86,8 @@ fn a_kind_of_proxy_includes_another_only_if_it_allows_all_that_this_one_allows()
 		pallet_neuro_staking::Call::unbond { amount: 1 }.into(),
 		pallet_neuro_staking::Call::chill {}.into(),
 		pallet_neuro_rewards::Call::claim { era: 0 }.into(),
+		pallet_neuro_ownership::Call::claim { model: 0 }.into(),
+		pallet_neuro_validators::Call::chill {}.into(),
 		pallet_session::Call::purge_keys {}.into(),
 		pallet_treasury::Call::payout { index: 0 }.into(),
 		pallet_identity::Call::clear_identity {}.into(),

@@ -47,7 +47,8 @@ pub fn carriers_of(call: &RuntimeCall) -> Vec<RuntimeCall> {
 		Scheduler::schedule_after { after: 9, maybe_periodic: None, priority: 0, call: call() }.into(),
 		Scheduler::schedule_named_after { id: [0; 32], after: 9, maybe_periodic: None, priority: 0, call: call() }.into(),
 		Multisig::as_multi_threshold_1 { other_signatories: others(), call: call() }.into(),
-		Multisig::as_multi { threshold: 2, other_signatories: others(), maybe_timepoint: None, call: call(), max_weight: Weight::MAX }.into(),
+		Multisig::as_multi { threshold: 2, other_signatories: others(), maybe_timepoint: None, call: call(), max_weight: Weight::MAX }
+			.into(),
 		Proxy::proxy { real: real.clone().into(), force_proxy_type: None, call: call() }.into(),
 		Proxy::proxy_announced { delegate: delegate.into(), real: real.into(), force_proxy_type: None, call: call() }.into(),
 	]
@@ -68,9 +69,7 @@ fn holds_calls(of: &MetaType, seen: &mut BTreeSet<MetaType>) -> bool {
 	}
 	match of.type_info().type_def {
 		TypeDef::Composite(composite) => composite.fields.iter().any(|field| holds_calls(&field.ty, seen)),
-		TypeDef::Variant(variant) => {
-			variant.variants.iter().flat_map(|variant| &variant.fields).any(|field| holds_calls(&field.ty, seen))
-		},
+		TypeDef::Variant(variant) => variant.variants.iter().flat_map(|variant| &variant.fields).any(|field| holds_calls(&field.ty, seen)),
 		TypeDef::Sequence(sequence) => holds_calls(&sequence.type_param, seen),
 		TypeDef::Array(array) => holds_calls(&array.type_param, seen),
 		TypeDef::Tuple(tuple) => tuple.fields.iter().any(|field| holds_calls(field, seen)),

@@ -28,7 +28,8 @@ use sp_runtime::{
 /// What everybody starts with.
 const FUNDS: u128 = 1_000_000 * NEURO;
 /// The dispatch error of a call that a filter refuses.
-const FILTERED: DispatchError = DispatchError::Module(sp_runtime::ModuleError { index: 0, error: [5, 0, 0, 0], message: Some("CallFiltered") });
+const FILTERED: DispatchError =
+	DispatchError::Module(sp_runtime::ModuleError { index: 0, error: [5, 0, 0, 0], message: Some("CallFiltered") });
 
 /// A chain with Alice, Bob and Charlie in the council, Charlie, Dave and Eve in the technical committee, and no sudo key.
 fn execute(test: impl FnOnce()) {
@@ -97,7 +98,7 @@ fn committee(call: impl Into<RuntimeCall>) -> DispatchResult {
 	let executed = |event| match event {
 		RuntimeEvent::TechnicalCommittee(pallet_collective::Event::Executed { proposal_hash, result }) if proposal_hash == hash => {
 			Some(result)
-		},
+		}
 		_ => None,
 	};
 	last(executed)

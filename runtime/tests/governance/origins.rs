@@ -27,7 +27,9 @@ fn allows<E: EnsureOrigin<RuntimeOrigin>>(origin: OriginCaller) -> bool {
 
 #[test]
 fn half_is_more_than_half_and_two_thirds_are_at_least_that() {
-	for (yes, count, half, thirds) in [(1, 2, false, false), (2, 3, true, true), (3, 5, true, false), (4, 6, true, true), (3, 6, false, false)] {
+	for (yes, count, half, thirds) in
+		[(1, 2, false, false), (2, 3, true, true), (3, 5, true, false), (4, 6, true, true), (3, 6, false, false)]
+	{
 		assert_eq!(allows::<RootOrHalfCouncil>(council_of(yes, count)), half);
 		assert_eq!(allows::<RootOrTwoThirdsCouncil>(council_of(yes, count)), thirds);
 		assert_eq!(allows::<RootOrHalfTechnical>(committee_of(yes, count)), half);

@@ -43,7 +43,10 @@ fn full_name(pallet: &str, call: &str) -> pallet_tx_pause::RuntimeCallNameOf<Run
 /// Every call of the list, one by one.
 fn spelled_out(calls: Calls) -> Vec<(&'static str, &'static str)> {
 	let all = |pallet| RuntimeCall::get_call_names(pallet).to_vec();
-	calls.iter().flat_map(|(pallet, calls)| if calls.is_empty() { all(pallet) } else { calls.to_vec() }.into_iter().map(|call| (*pallet, call))).collect()
+	calls
+		.iter()
+		.flat_map(|(pallet, calls)| if calls.is_empty() { all(pallet) } else { calls.to_vec() }.into_iter().map(|call| (*pallet, call)))
+		.collect()
 }
 
 #[test]
@@ -72,6 +75,17 @@ fn in_safe_mode_money_stays_where_it_is_and_disputes_and_exits_go_on() {
 		System::set_block_number(System::block_number() + Staking::limits().1);
 		assert_ok!(dispatch(Ferdie, pallet_neuro_staking::Call::withdraw_unbonded {}));
 		assert_eq!((Balances::balance(&account(Ferdie)), Balances::total_balance_on_hold(&account(Ferdie))), (FUNDS, 0));
+		// Those of validators and nominators are refused by their pallet only, since nobody here has bonded.
+		use pallet_neuro_validators::Call as Validators;
+		for exit in [
+			Validators::unbond { amount: 1 },
+			Validators::withdraw_unbonded {},
+			Validators::chill {},
+			Validators::unnominate { candidate: account(Bob), amount: 1 },
+			Validators::withdraw_nomination { candidate: account(Bob) },
+		] {
+			assert!(matches!(dispatch(Alice, exit), Err(DispatchError::Module(error)) if error.index == 5));
+		}
 		// Nobody new comes in.
 		assert_eq!(dispatch(Ferdie, pallet_neuro_training::Call::join { run: 0 }), Err(FILTERED));
 	});
@@ -140,7 +154,8 @@ fn in_safe_mode_motions_stop_runs_but_spend_nothing() {
 	execute(|| {
 		create_run();
 		enter();
-		let spend = pallet_treasury::Call::spend { asset_kind: Box::new(()), amount: 1, beneficiary: Box::new(account(Eve)), valid_from: None };
+		let spend =
+			pallet_treasury::Call::spend { asset_kind: Box::new(()), amount: 1, beneficiary: Box::new(account(Eve)), valid_from: None };
 		assert_eq!(council(spend), Err(FILTERED));
 		assert_ok!(council(pallet_neuro_training::Call::force_stop_run { run: 0, reason: Default::default() }));
 		assert!(!is_active());

@@ -332,6 +332,17 @@ fn a_finished_run_leaves_only_its_last_checkpoint_to_get() {
 }
 
 #[test]
+fn a_round_of_a_run_that_is_stopped_is_given_up_at_once() {
+	let (mut chain, local) = training();
+	let task = plan(&chain, &local).expect("it trains");
+	assert_eq!(task, Task::Train { position: 1 });
+	run(&mut chain).view.status = RunStatus::Finished;
+	run(&mut chain).round = None;
+	let now = plan(&chain, &local);
+	assert!(!task.is_part_of(now.as_ref()) && has_left(&chain), "whoever stopped it");
+}
+
+#[test]
 fn a_serving_node_keeps_up_with_checkpoints_and_takes_no_part() {
 	let (mut chain, mut local) = training();
 	local.mode = Mode::ServeOnly;
