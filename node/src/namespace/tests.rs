@@ -2,7 +2,7 @@ use super::*;
 use jsonrpsee::{core::server::MethodsError, types::error::INVALID_PARAMS_CODE, RpcModule};
 use neuroshard_types::{
 	proof::{PendingProof, ProofKey, ProofKind},
-	provider::{HardwareProfile, ProviderInfo, ProviderStatus, ProviderView, Role, Roles, UnbondingChunk},
+	provider::{HardwareProfile, ProviderInfo, ProviderStatus, ProviderView, Role, Roles, Tier, UnbondingChunk},
 	reward::Earnings,
 	run::{Attestation, ParticipantView, Phase, PhaseDurations, RoundView, RunConfig, RunStatus, RunView, Work},
 	Aggregator, ModelConfig, TrainConfig, F32, NEURO,
@@ -185,6 +185,10 @@ async fn a_provider_has_its_roles_by_name_and_its_unbonding_parts_in_one_sum() {
 		open_claims: 4,
 		disputable_until: 321,
 		reputation: 101,
+		tier: Tier::C,
+		locked_until: 1_200,
+		suspended_until: 0,
+		missed_audits: 0,
 	};
 	let bob = AccountId::new([2; 32]);
 	let chain = Answers::default()
@@ -199,7 +203,10 @@ async fn a_provider_has_its_roles_by_name_and_its_unbonding_parts_in_one_sum() {
 		"unbonding": "3",
 		"openClaims": 4,
 		"disputableUntil": 321,
-		"reputation": 101
+		"reputation": 101,
+		"tier": "C",
+		"lockedUntil": 1_200,
+		"suspendedUntil": 0
 	});
 	assert_eq!(answer, expected);
 	assert_eq!(chain.call("neuroshard_provider", json!([bob])).await.unwrap(), Value::Null);

@@ -2,7 +2,7 @@
 
 use neuroshard_runtime::{AccountId, Balance, BlockNumber, Hash};
 use neuroshard_types::{
-	provider::{HardwareProfile, ProviderStatus, ProviderView, Role},
+	provider::{HardwareProfile, ProviderStatus, ProviderView, Role, Tier},
 	reward::Earnings,
 	run::{ParticipantView, Phase, RoundView, RunStatus, RunView},
 	DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig,
@@ -95,6 +95,12 @@ pub struct Provider {
 	pub disputable_until: BlockNumber,
 	/// Reputation, 0 to 1,000.
 	pub reputation: u32,
+	/// Class of its machine.
+	pub tier: Tier,
+	/// First block in which unbonding may start.
+	pub locked_until: BlockNumber,
+	/// First block in which it may take part again after an offence; the last number that there is if it is banned.
+	pub suspended_until: BlockNumber,
 }
 
 /// What an account has earned; planck as decimal strings.
@@ -170,6 +176,9 @@ impl From<ProviderView> for Provider {
 			open_claims: provider.open_claims,
 			disputable_until: provider.disputable_until,
 			reputation: provider.reputation,
+			tier: provider.tier,
+			locked_until: provider.locked_until,
+			suspended_until: provider.suspended_until,
 		}
 	}
 }

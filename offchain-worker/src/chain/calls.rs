@@ -29,6 +29,7 @@ pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
 	staking::ACTIVATE.check(metadata)?;
 	staking::DEREGISTER.check(metadata)?;
 	staking::PROVE_ARITHMETIC.check(metadata)?;
+	staking::LOCK.check(metadata)?;
 	dataset::PROPOSE.check(metadata)?;
 	dataset::ACTIVATE.check(metadata)?;
 	dataset::RETIRE.check(metadata)?;
@@ -62,6 +63,7 @@ pub mod staking {
 	pub(super) const ACTIVATE: Signature<()> = Signature::new("Staking", "activate");
 	pub(super) const DEREGISTER: Signature<()> = Signature::new("Staking", "deregister");
 	pub(super) const PROVE_ARITHMETIC: Signature<(H256,)> = Signature::new("Staking", "prove_arithmetic");
+	pub(super) const LOCK: Signature<(u16,)> = Signature::new("Staking", "lock");
 
 	/// Registers as a provider with this bond. It is active once it has answered the challenge.
 	pub fn register(info: ProviderInfo, bond: Balance) -> Call {
@@ -106,6 +108,11 @@ pub mod staking {
 	/// Answers the challenge of the registration.
 	pub fn prove_arithmetic(digest: H256) -> Call {
 		PROVE_ARITHMETIC.with((digest,))
+	}
+
+	/// Locks the stake for so many days, 1 to 365: unbonding cannot start before.
+	pub fn lock(days: u16) -> Call {
+		LOCK.with((days,))
 	}
 }
 

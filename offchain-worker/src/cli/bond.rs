@@ -13,6 +13,13 @@ pub(super) struct BondExtra {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Lock {
+	/// For how many days from now, 1 to 365. A lock cannot be shortened.
+	#[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u16).range(1..=365))]
+	days: u16,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Unbond {
 	/// How much to take out, in NEURO.
 	#[arg(long, value_name = "NEURO", value_parser = parse::amount, allow_negative_numbers = true)]
@@ -25,9 +32,16 @@ impl BondExtra {
 	}
 }
 
+impl Lock {
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		change(common, |_, _| Ok(staking::lock(self.days))).await
+	}
+}
+
 impl Unbond {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
-		change(common, |provider, _| {
+		change(common, |provider, now| {
+			unlocked_stake(provider, now)?;
 			if self.amount.0 > provider.bonded {
 				return Err(CliError::Invalid(format!("the active bond is {}: {} is more", Neuro(provider.bonded), self.amount)));
 			}
@@ -65,12 +79,22 @@ async fn change(common: &Common, decide: impl FnOnce(&ProviderView, BlockNumber)
 		None => println!("nothing is bonded any more; the registration has ended"),
 		Some(provider) => {
 			println!("provider   {}, bond {}", print::status(&provider.status), Neuro(provider.bonded));
+			print::restrictions(&provider, at.block().number);
 			for chunk in &provider.unbonding {
 				println!("unbonding  {}, free from block {}", Neuro(chunk.amount), chunk.unlocks_at);
 			}
 		}
 	}
 	Ok(0)
+}
+
+/// Refuses before it costs a fee what the chain would refuse of a locked stake.
+pub(super) fn unlocked_stake(provider: &ProviderView, now: BlockNumber) -> Result<(), CliError> {
+	let until = provider.locked_until;
+	match until.checked_sub(now).filter(|blocks| *blocks > 0) {
+		Some(blocks) => Err(CliError::Invalid(format!("the stake is locked: try again at block {until}, {blocks} blocks from now"))),
+		None => Ok(()),
+	}
 }
 
 /// What can be withdrawn in block `now`, or in words why nothing can.
@@ -96,7 +120,7 @@ pub(super) fn unlocked(provider: &ProviderView, now: BlockNumber) -> Result<Bala
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_types::provider::{ProviderInfo, ProviderStatus, Roles, UnbondingChunk};
+	use neuroshard_types::provider::{ProviderInfo, ProviderStatus, Roles, Tier, UnbondingChunk};
 
 	#[test]
 	fn a_withdrawal_that_the_chain_would_refuse_is_refused_before_it_costs_a_fee() {
@@ -109,7 +133,19 @@ mod tests {
 			addresses: Default::default(),
 		};
 		let status = ProviderStatus::Chilled;
-		let staying = ProviderView { info, status, bonded: 1, unbonding: vec![], open_claims: 0, disputable_until: 0, reputation: 100 };
+		let staying = ProviderView {
+			info,
+			status,
+			bonded: 1,
+			unbonding: vec![],
+			open_claims: 0,
+			disputable_until: 0,
+			reputation: 100,
+			tier: Tier::C,
+			locked_until: 0,
+			suspended_until: 0,
+			missed_audits: 0,
+		};
 		let leaving = ProviderView { unbonding: vec![chunk(5, 10), chunk(7, 20)], ..staying.clone() };
 		assert!(unlocked(&staying, 100).unwrap_err().contains("unbond"));
 		assert!(unlocked(&leaving, 9).unwrap_err().contains("at block 10, 1 blocks from now"));

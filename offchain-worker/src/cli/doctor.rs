@@ -16,7 +16,7 @@ use neuroshard_kernels::{exec::Exec, kat};
 use neuroshard_types::{
 	provider::ProviderStatus,
 	run::{RunStatus, RunView},
-	Balance, RunId,
+	Balance, BlockNumber, RunId,
 };
 use std::{
 	net::{TcpListener, UdpSocket},
@@ -187,6 +187,13 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option
 			let text =
 				"registered, but the chain has not tested this machine's arithmetic yet: `neuroshard-worker run` answers the test by \
 				itself, and so does `neuroshard-worker register`";
+			findings.note("provider", Verdict::Bad, text);
+		}
+		Some(provider) if provider.suspended_until > at.block().number => {
+			let text = match provider.suspended_until {
+				BlockNumber::MAX => "banned for good; another account needs a PoNW key and a peer id of its own".to_owned(),
+				until => format!("suspended after an offence: bond what is missing (`bond-extra`), and `activate` at block {until}"),
+			};
 			findings.note("provider", Verdict::Bad, text);
 		}
 		Some(provider) if provider.status == ProviderStatus::Chilled => {

@@ -1,7 +1,7 @@
 //! `leave`.
 
 use super::{
-	bond::unlocked,
+	bond::{unlocked, unlocked_stake},
 	open::{open, Opened, RunLock},
 	CliError, Common,
 };
@@ -31,6 +31,7 @@ impl Leave {
 			forget_request(&opened.base)?;
 			return withdraw(&opened, &provider).await;
 		}
+		unlocked_stake(&provider, at.block().number)?;
 		if !self.now && RunLock::take(&opened.base).is_err() {
 			// The running worker sees this, leaves its run, finishes the round and ends.
 			let path = opened.base.join(LEAVE_FILE);

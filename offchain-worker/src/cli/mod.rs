@@ -88,6 +88,8 @@ enum Command {
 	BondExtra(bond::BondExtra),
 	/// Start to take a part of the bond out. Chills if less than the minimum remains.
 	Unbond(bond::Unbond),
+	/// Lock the bond: taking it out cannot start before. A lock can be lengthened only, and a slash takes what is locked as well.
+	Lock(bond::Lock),
 	/// Take out what has unlocked of the bond.
 	Withdraw,
 	/// Take no new work; the bond stays.
@@ -134,6 +136,7 @@ pub async fn run(cli: Cli) -> Result<u8, CliError> {
 		Command::Update(command) => command.run(&common).await,
 		Command::BondExtra(command) => command.run(&common).await,
 		Command::Unbond(command) => command.run(&common).await,
+		Command::Lock(command) => command.run(&common).await,
 		Command::Withdraw => bond::withdraw(&common).await,
 		Command::Chill => bond::chill(&common).await,
 		Command::Activate => bond::activate(&common).await,

@@ -1,6 +1,9 @@
 //! Printing for people and pipes.
 
-use neuroshard_types::provider::ProviderStatus;
+use neuroshard_types::{
+	provider::{ProviderStatus, ProviderView},
+	BlockNumber,
+};
 use std::{
 	fmt,
 	io::{self, Write},
@@ -35,6 +38,18 @@ pub(super) fn status(status: &ProviderStatus) -> &'static str {
 		ProviderStatus::Active => "Active",
 		ProviderStatus::Chilled => "Chilled",
 		ProviderStatus::Unproven { .. } => "Unproven (registered; active once this machine has passed the chain's test of arithmetic)",
+	}
+}
+
+/// What keeps a provider from taking part, or its bond from leaving, in block `now`.
+pub(super) fn restrictions(provider: &ProviderView, now: BlockNumber) {
+	if provider.locked_until > now {
+		println!("locked     until block {}", provider.locked_until);
+	}
+	match provider.suspended_until {
+		BlockNumber::MAX => println!("banned     for good"),
+		until if until > now => println!("suspended  until block {until}"),
+		_ => {}
 	}
 }
 

@@ -95,6 +95,10 @@ impl Report {
 				"open_claims": provider.open_claims,
 				"disputable_until": provider.disputable_until,
 				"reputation": provider.reputation,
+				"tier": provider.tier,
+				"locked_until": provider.locked_until,
+				"suspended_until": provider.suspended_until,
+				"missed_audits": provider.missed_audits,
 			})
 		});
 		let run = self.run.as_ref().map(|(id, run, round)| {
@@ -145,11 +149,13 @@ impl Report {
 			None => println!("provider   not registered (`neuroshard-worker register`)"),
 			Some(provider) => {
 				println!(
-					"provider   {}, bond {}, reputation {}",
+					"provider   {}, bond {}, reputation {}, tier {:?}",
 					print::status(&provider.status),
 					Neuro(provider.bonded),
-					provider.reputation
+					provider.reputation,
+					provider.tier
 				);
+				print::restrictions(provider, self.heads.best.number);
 				for chunk in &provider.unbonding {
 					println!("unbonding  {}, free from block {}", Neuro(chunk.amount), chunk.unlocks_at);
 				}

@@ -27,6 +27,13 @@ pub(super) enum Obstacle {
 	},
 	/// The provider does not offer the worker role.
 	NoWorkerRole,
+	/// Banned for good.
+	Banned,
+	/// Suspended after an offence.
+	Suspended {
+		/// First block in which it can be activated.
+		until: BlockNumber,
+	},
 	/// Chilled with a bond that would do.
 	Chilled,
 	/// Chilled, and the bond is below the chain's minimum.
@@ -98,6 +105,11 @@ impl fmt::Display for Obstacle {
 			),
 			Self::NoWorkerRole => formatter
 				.write_str("takes no part: this provider does not offer the role worker; `neuroshard-worker update --roles worker`"),
+			Self::Banned => formatter.write_str("takes no part: this provider is banned for good"),
+			Self::Suspended { until } => write!(
+				formatter,
+				"takes no part: this provider is suspended after an offence; `neuroshard-worker activate` ends that from block {until} on"
+			),
 			Self::Chilled => formatter.write_str("takes no part: this provider is chilled; `neuroshard-worker activate` ends that"),
 			Self::BondGone { bond, least } => write!(
 				formatter,
@@ -155,6 +167,11 @@ pub(super) fn obstacle(
 ) -> Option<Obstacle> {
 	let Some(provider) = provider else { return Some(Obstacle::Unregistered) };
 	let bond = provider.bonded;
+	match provider.suspended_until {
+		BlockNumber::MAX => return Some(Obstacle::Banned),
+		until if until > chain.best => return Some(Obstacle::Suspended { until }),
+		_ => {}
+	}
 	if let Some(challenge) = open_challenge(provider) {
 		return Some(match least_bond.filter(|least| bond < *least) {
 			_ if failed(challenge) => Obstacle::WrongArithmetic,
@@ -192,7 +209,7 @@ pub(super) fn obstacle(
 mod tests {
 	use super::*;
 	use crate::run::plan::tests::training;
-	use neuroshard_types::provider::{ProviderInfo, Roles};
+	use neuroshard_types::provider::{ProviderInfo, Roles, Tier};
 
 	fn provider() -> ProviderView {
 		ProviderView {
@@ -209,6 +226,10 @@ mod tests {
 			open_claims: 0,
 			disputable_until: 0,
 			reputation: 100,
+			tier: Tier::C,
+			locked_until: 0,
+			suspended_until: 0,
+			missed_audits: 0,
 		}
 	}
 
@@ -241,6 +262,14 @@ mod tests {
 		let text = words(&chain, Some(&chilled));
 		assert!(text.contains("bond-extra --amount 3`, then `neuroshard-worker activate`"), "{text}");
 		assert!(words(&chain, None).contains("register"));
+	}
+
+	#[test]
+	fn a_suspended_provider_hears_until_when_and_a_banned_one_that_it_is() {
+		let chain = ChainView { active: false, ..outside() };
+		let suspended = |until| words(&chain, Some(&ProviderView { status: ProviderStatus::Chilled, suspended_until: until, ..provider() }));
+		assert!(suspended(chain.best + 1).contains(&format!("from block {} on", chain.best + 1)));
+		assert!(suspended(chain.best).contains("chilled") && suspended(BlockNumber::MAX).contains("banned for good"));
 	}
 
 	#[test]

@@ -11,6 +11,7 @@ use frame_support::{
 };
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, WorkClaim},
+	offence::Offence,
 	proof::ProofKind,
 	provider::{HardwareProfile, PonwKey, Role},
 	traits::{Providers, SlashTo, WorkCredits},
@@ -142,6 +143,12 @@ parameter_types! {
 	pub static OpenClaims: BTreeMap<AccountId, i64> = BTreeMap::new();
 	/// Points of reputation that were lost.
 	pub static Failures: BTreeMap<AccountId, u32> = BTreeMap::new();
+	/// Who was punished, for what.
+	pub static Punished: Vec<(AccountId, Offence)> = Vec::new();
+	/// Who reported an audit.
+	pub static Reported: Vec<AccountId> = Vec::new();
+	/// Who did not, and when it was drawn.
+	pub static Missed: Vec<(AccountId, BlockNumber)> = Vec::new();
 	/// Points of reputation that were gained.
 	pub static Successes: BTreeMap<AccountId, u32> = BTreeMap::new();
 	/// [`WINDOW`] in all tests of this mock; the default genesis needs a longer one.
@@ -243,6 +250,17 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn note_disputable(_: &AccountId) {}
 	fn note_success(who: &AccountId) {
 		Successes::mutate(|points| *points.entry(who.clone()).or_default() += 1);
+	}
+	fn note_uptime(_: &AccountId) {}
+	fn note_audit_reported(who: &AccountId) {
+		Reported::mutate(|reported| reported.push(who.clone()));
+	}
+	fn note_audit_missed(who: &AccountId, drawn_at: BlockNumber) {
+		Missed::mutate(|missed| missed.push((who.clone(), drawn_at)));
+	}
+	fn punish(who: &AccountId, offence: Offence) -> Balance {
+		Punished::mutate(|punished| punished.push((who.clone(), offence)));
+		0
 	}
 	fn note_failure(who: &AccountId, lost: u32) {
 		Failures::mutate(|points| *points.entry(who.clone()).or_default() += lost);
@@ -368,6 +386,9 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Credited::set(Vec::new());
 		OpenClaims::set(BTreeMap::new());
 		Failures::set(BTreeMap::new());
+		Punished::set(Vec::new());
+		Reported::set(Vec::new());
+		Missed::set(Vec::new());
 		Successes::set(BTreeMap::new());
 		SlashShare::set(Perbill::one());
 		BondShare::set(Perbill::from_percent(1));

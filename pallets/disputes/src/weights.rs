@@ -122,14 +122,15 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	}
 	// Reads: docket, provider three times, its account and hold twice, the receiver's account. Writes: provider, account and hold twice, the
 	// receiver's account, and one for the fallen claim. And `Claims::condemn`: 15 reads, 14 writes, twenty passes through 128 places. Of audits:
-	// audit, two games, epoch, verifiers read; audit, verifiers written.
+	// audit, two games, epoch, verifiers read; audit, verifiers written. The punishment: penalties, minimum bond and number of active ones read,
+	// the number written.
 	fn decide() -> Weight {
 		micros(60 + 768 + 50)
 			.saturating_add(LIST)
 			.saturating_add(Self::audit())
 			.saturating_add(Self::bond())
 			.saturating_add(Self::leave())
-			.saturating_add(Self::db(9 + 15 + 5, 8 + 14 + 2))
+			.saturating_add(Self::db(9 + 15 + 5 + 3, 8 + 14 + 2 + 1))
 	}
 	// Reads: fallen claim, block that was swept to, deadline, and one for every block that is passed over. Writes: block that was swept to.
 	fn end_due(passed: u32) -> Weight {
@@ -188,10 +189,13 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn close_idle() -> Weight {
 		micros(5).saturating_add(Self::db(3, 1))
 	}
-	// Reads: entry, audit, three dockets, record; for each auditor provider five times, epoch, verifiers, rates, era, points, total. Writes: entry,
-	// audit; for each auditor itself, provider twice, verifiers, points, total.
+	// Reads: entry, audit, three dockets, record; for each auditor provider six times, epoch, verifiers, rates, era, points, total. Writes: entry,
+	// audit; for each auditor itself, provider three times, verifiers, points, total. Besides, for each that is punished for a row of missed
+	// audits: penalties, provider three times, account, holds, total issuance, minimum bond, number of active ones, and verifiers' bonds read;
+	// provider twice, account, holds, total issuance, number written.
 	fn close() -> Weight {
-		SMALL.saturating_add(RECORD).saturating_add(LIST.saturating_mul(2)).saturating_add(Self::db(6 + 2 * 11, 2 + 2 * 6))
+		let lists = LIST.saturating_mul(2);
+		SMALL.saturating_add(RECORD).saturating_add(lists).saturating_add(Self::db(6 + 2 * (12 + 10), 2 + 2 * (7 + 6)))
 	}
 }
 

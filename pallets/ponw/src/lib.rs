@@ -282,7 +282,8 @@ pub mod pallet {
 
 	#[pallet::call]
 	impl<T: Config> Pallet<T> {
-		/// Proves that the caller was up in the hour of the proof's timestamp. Raises its reputation by one, pays nothing.
+		/// Proves that the caller was up in the hour of the proof's timestamp. Raises its reputation by one, up to that of a new provider,
+		/// and pays nothing.
 		///
 		/// # Errors
 		/// Every [`Error`] but `AlreadyPending`, `RunFinished` and `Implausible`.

@@ -7,6 +7,7 @@ use frame_support::{
 	traits::{ConstU32, Hooks},
 };
 use neuroshard_types::{
+	offence::Offence,
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
 	traits::{Clock, Providers, SlashTo, WorkCredits, WorkProofs},
@@ -81,6 +82,8 @@ parameter_types! {
 	pub static Claims: BTreeMap<AccountId, i64> = BTreeMap::new();
 	/// Reputation gained.
 	pub static Successes: BTreeMap<AccountId, u32> = BTreeMap::new();
+	/// Uptime noted.
+	pub static Uptimes: BTreeMap<AccountId, u32> = BTreeMap::new();
 	/// Credits in order.
 	pub static Credited: Vec<(AccountId, ProofKind, Role, u128)> = Vec::new();
 }
@@ -128,7 +131,15 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn note_success(who: &AccountId) {
 		Successes::mutate(|successes| *successes.entry(who.clone()).or_default() += 1);
 	}
+	fn note_uptime(who: &AccountId) {
+		Uptimes::mutate(|uptimes| *uptimes.entry(who.clone()).or_default() += 1);
+	}
 	fn note_failure(_: &AccountId, _: u32) {}
+	fn note_audit_reported(_: &AccountId) {}
+	fn note_audit_missed(_: &AccountId, _: BlockNumber) {}
+	fn punish(_: &AccountId, _: Offence) -> Balance {
+		0
+	}
 }
 
 /// Records credits.

@@ -44,7 +44,7 @@ impl<T: Config> Pallet<T> {
 		Self::check_signature(&who, proof, signature)?;
 		activity.uptime_hour = Some(key.run);
 		Activities::<T>::insert(&who, activity);
-		T::Providers::note_success(&who);
+		T::Providers::note_uptime(&who);
 		Self::deposit_event(Event::Up { who, hour: key.run });
 		Ok(())
 	}
@@ -96,8 +96,8 @@ impl<T: Config> Pallet<T> {
 		let units = entry.units;
 		if units > 0 {
 			T::Credits::credit(who, key.kind, Role::Worker, units);
+			T::Providers::note_success(who);
 		}
-		T::Providers::note_success(who);
 		Self::deposit_event(Event::Finalized { who: who.clone(), key, units });
 	}
 }

@@ -1,6 +1,6 @@
 //! Benchmarks of every call in its most expensive case.
 
-use crate::{Call, Config, Cooldown, HoldReason, MinBond, Pallet, Providers, MAX_UNBONDING_CHUNKS};
+use crate::{Call, Config, Cooldown, HoldReason, MinBond, Pallet, Providers, VerifierMinimums, MAX_LOCK_DAYS, MAX_UNBONDING_CHUNKS, SWEPT};
 use alloc::vec;
 use frame_benchmarking::v2::*;
 use frame_support::{
@@ -31,7 +31,8 @@ fn info(tag: u8) -> ProviderInfo {
 
 /// An amount that is worth bonding and keeps an account alive.
 fn unit<T: Config>() -> Balance {
-	MinBond::<T>::get().max(T::Currency::minimum_balance()).max(1_000)
+	let verifiers = VerifierMinimums::<T>::get().least(1);
+	MinBond::<T>::get().max(T::Currency::minimum_balance()).max(verifiers).max(1_000)
 }
 
 /// An account with 1,000 units to spend.
@@ -180,6 +181,62 @@ mod benchmarks {
 		_(RawOrigin::Signed(who.clone()), digest);
 
 		assert_eq!(Providers::<T>::get(&who).map(|provider| provider.status), Some(ProviderStatus::Active));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn lock() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), MAX_LOCK_DAYS);
+
+		assert!(Providers::<T>::get(&who).is_some_and(|provider| provider.locked_until > 0));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn report_sybil() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Root, who.clone());
+
+		assert_eq!(held::<T>(&who), 0);
+		Ok(())
+	}
+
+	#[benchmark]
+	fn sweep_idle() -> Result<(), BenchmarkError> {
+		provider::<T>(0)?;
+
+		#[block]
+		{
+			Pallet::<T>::sweep();
+		}
+
+		Ok(())
+	}
+
+	#[benchmark]
+	fn sweep() -> Result<(), BenchmarkError> {
+		let first = provider::<T>(MAX_UNBONDING_CHUNKS)?;
+		let stored = Providers::<T>::get(&first).ok_or(BenchmarkError::Stop("a provider"))?;
+		for number in 1..u8::try_from(SWEPT).map_err(|_| BenchmarkError::Stop("few are looked at"))? {
+			Providers::<T>::insert(AccountId::new([number; 32]), &stored);
+		}
+		VerifierMinimums::<T>::mutate(|bonds| {
+			bonds.steps.iter_mut().for_each(|(_, bond)| *bond = Balance::MAX);
+			bonds.above = Balance::MAX;
+		});
+
+		#[block]
+		{
+			Pallet::<T>::sweep();
+		}
+
+		let verifiers = Providers::<T>::iter_values().filter(|provider| provider.info.roles.contains(Role::Verifier)).count();
+		assert_eq!(verifiers, 0);
 		Ok(())
 	}
 

@@ -1,25 +1,22 @@
-//! What the calls share, and the trait through which other pallets see providers.
+//! What the calls share.
 
 use crate::{
-	ActiveCounts, BondError, Config, Cooldown, Error, Event, HoldReason, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers as ProviderMap,
-	MAX_REPUTATION,
+	ActiveCounts, BondError, Config, Cooldown, Error, Event, HoldReason, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers,
 };
 use frame_support::{
 	ensure,
-	storage::with_storage_layer,
 	traits::{
 		fungible::{InspectHold, MutateHold},
-		tokens::{Fortitude, Precision, Restriction},
-		Get, Randomness,
+		tokens::Precision,
+		Randomness,
 	},
 	Hashable,
 };
 use neuroshard_types::{
-	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles},
-	traits::{Providers, SlashTo},
+	provider::{ProviderInfo, ProviderStatus, Roles},
 	AccountId, Balance, BlockNumber, H256,
 };
-use sp_runtime::{ArithmeticError, DispatchError, DispatchResult, SaturatedConversion};
+use sp_runtime::{DispatchError, DispatchResult, SaturatedConversion};
 
 impl<T: Config> Pallet<T> {
 	/// Blocks from `unbond` until the chunk may be withdrawn.
@@ -32,12 +29,12 @@ impl<T: Config> Pallet<T> {
 	}
 
 	pub(crate) fn registered(who: &AccountId) -> Result<Provider, Error<T>> {
-		ProviderMap::<T>::get(who).ok_or(Error::<T>::NotRegistered)
+		Providers::<T>::get(who).ok_or(Error::<T>::NotRegistered)
 	}
 
 	/// Runs `change` on the provider `who` and stores the result, and how many are active then; on an error nothing is stored.
 	pub(crate) fn try_mutate(who: &AccountId, change: impl FnOnce(&mut Provider) -> DispatchResult) -> DispatchResult {
-		ProviderMap::<T>::try_mutate(who, |entry| {
+		Providers::<T>::try_mutate(who, |entry| {
 			let provider = entry.as_mut().ok_or(Error::<T>::NotRegistered)?;
 			let before = provider.active_roles();
 			change(provider)?;
@@ -101,23 +98,31 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
+	/// Fails if `provider` may not become active: it is suspended, or its bond is too small.
+	pub(crate) fn ensure_may_start(provider: &Provider) -> Result<(), Error<T>> {
+		Self::ensure_not_suspended(provider)?;
+		ensure!(provider.bond.active >= MinBond::<T>::get(), Error::<T>::BondTooSmall);
+		Self::ensure_verifier_bond(provider.info.roles, provider.bond.active)
+	}
+
 	/// Forgets a provider that has nothing on hold.
 	pub(crate) fn remove(who: AccountId, provider: &Provider) {
 		Self::free_identity(&provider.info);
 		Self::recount(provider.active_roles(), Roles::default());
-		ProviderMap::<T>::remove(&who);
+		Providers::<T>::remove(&who);
 		Self::deposit_event(Event::Deregistered { who });
 	}
 
-	/// Moves `amount` of the active bond into an unbonding chunk, and chills `who` if it is active and less than the minimum remains.
+	/// Moves `amount` of the active bond, which must not be locked, into an unbonding chunk. Then `who` may be chilled, or demoted.
 	pub(crate) fn start_unbonding(who: &AccountId, provider: &mut Provider, amount: Balance) -> DispatchResult {
+		ensure!(provider.locked_until <= Self::now(), Error::<T>::Locked);
 		let unlocks_at = Self::now().saturating_add(Self::cooldown());
 		provider.bond.unbond(amount, unlocks_at).map_err(|problem| match problem {
 			BondError::ExceedsActive => Error::<T>::AmountExceedsBond,
 			BondError::TooManyChunks => Error::<T>::TooManyChunks,
 		})?;
 		Self::deposit_event(Event::Unbonded { who: who.clone(), amount, unlocks_at });
-		Self::chill_if_below_minimum(who, provider);
+		Self::review(who, provider);
 		Ok(())
 	}
 
@@ -127,100 +132,11 @@ impl<T: Config> Pallet<T> {
 		Self::deposit_event(Event::Chilled { who: who.clone() });
 	}
 
-	fn chill_if_below_minimum(who: &AccountId, provider: &mut Provider) {
+	/// Chills a provider that is active with less than the minimum, or takes the role of a verifier off if that needs more.
+	pub(crate) fn review(who: &AccountId, provider: &mut Provider) {
 		if provider.status == ProviderStatus::Active && provider.bond.active < MinBond::<T>::get() {
 			Self::set_chilled(who, provider);
 		}
-	}
-
-	/// Takes up to `amount` of the hold of `who` to `to` and returns what was taken and who got it. What an account
-	/// cannot receive (it does not exist and the amount is below the existential deposit) is burned: a slash never fails
-	/// because of its destination.
-	fn take_held(who: &AccountId, amount: Balance, to: SlashTo<'_, AccountId>) -> (Balance, Option<AccountId>) {
-		let reason = HoldReason::Bond.into();
-		if let SlashTo::Account(account) = to {
-			let moved = with_storage_layer(|| {
-				T::Currency::transfer_on_hold(&reason, who, account, amount, Precision::BestEffort, Restriction::Free, Fortitude::Force)
-			});
-			if let Ok(taken) = moved {
-				return (taken, Some(account.clone()));
-			}
-		}
-		let burned =
-			with_storage_layer(|| T::Currency::burn_held(&reason, who, amount, Precision::BestEffort, Fortitude::Force)).unwrap_or(0);
-		(burned, None)
-	}
-}
-
-impl<T: Config> Providers<AccountId, Balance> for Pallet<T> {
-	fn is_active(who: &AccountId, role: Role) -> bool {
-		ProviderMap::<T>::get(who).is_some_and(|provider| provider.status == ProviderStatus::Active && provider.info.roles.contains(role))
-	}
-
-	fn active_count(role: Role) -> u32 {
-		ActiveCounts::<T>::get().of(role)
-	}
-
-	fn reputation(who: &AccountId) -> u32 {
-		ProviderMap::<T>::get(who).map_or(0, |provider| provider.reputation)
-	}
-
-	fn bond(who: &AccountId) -> Balance {
-		ProviderMap::<T>::get(who).map_or(0, |provider| provider.bond.active)
-	}
-
-	fn slashable(who: &AccountId) -> Balance {
-		ProviderMap::<T>::get(who).map_or(0, |provider| provider.bond.total())
-	}
-
-	fn ponw_key(who: &AccountId) -> Option<PonwKey> {
-		ProviderMap::<T>::get(who).map(|provider| provider.info.ponw_key)
-	}
-
-	fn hardware(who: &AccountId) -> Option<HardwareProfile> {
-		ProviderMap::<T>::get(who).map(|provider| provider.info.hardware)
-	}
-
-	fn slash(who: &AccountId, amount: Balance, to: SlashTo<'_, AccountId>) -> Balance {
-		ProviderMap::<T>::mutate(who, |entry| {
-			let Some(provider) = entry else { return 0 };
-			let wanted = amount.min(provider.bond.total());
-			if wanted == 0 {
-				return 0;
-			}
-			let (taken, to) = Self::take_held(who, wanted, to);
-			let before = provider.active_roles();
-			provider.bond.slash(taken);
-			Self::deposit_event(Event::Slashed { who: who.clone(), amount: taken, to });
-			Self::chill_if_below_minimum(who, provider);
-			Self::recount(before, provider.active_roles());
-			taken
-		})
-	}
-
-	fn open_claim(who: &AccountId) -> DispatchResult {
-		Self::try_mutate(who, |provider| {
-			provider.open_claims = provider.open_claims.checked_add(1).ok_or(ArithmeticError::Overflow)?;
-			Ok(())
-		})
-	}
-
-	fn close_claim(who: &AccountId) {
-		ProviderMap::<T>::mutate_extant(who, |provider| provider.open_claims = provider.open_claims.saturating_sub(1));
-	}
-
-	fn note_disputable(who: &AccountId) {
-		let until = Self::now().saturating_add(T::DisputePeriod::get());
-		ProviderMap::<T>::mutate_extant(who, |provider| provider.disputable_until = provider.disputable_until.max(until));
-	}
-
-	fn note_success(who: &AccountId) {
-		ProviderMap::<T>::mutate_extant(who, |provider| {
-			provider.reputation = provider.reputation.saturating_add(1).min(MAX_REPUTATION);
-		});
-	}
-
-	fn note_failure(who: &AccountId, points: u32) {
-		ProviderMap::<T>::mutate_extant(who, |provider| provider.reputation = provider.reputation.saturating_sub(points));
+		Self::demote_if_below(who, provider);
 	}
 }

@@ -32,17 +32,27 @@ extern crate alloc;
 
 #[cfg(any(feature = "runtime-benchmarks", test))]
 mod benchmarking;
+mod bond;
+mod errors;
+mod events;
 mod impls;
+mod info;
+pub mod migrations;
 #[cfg(test)]
 mod mock;
+mod penalties;
+mod providers;
 #[cfg(test)]
 mod tests;
 mod try_state;
 mod types;
+mod verifiers;
 pub mod weights;
 
+pub use bond::{Bond, BondError};
+use frame_support::pallet_macros::import_section;
 pub use pallet::*;
-pub use types::{Bond, BondError, Provider, RoleCounts};
+pub use types::{Missed, Provider, RoleCounts};
 pub use weights::WeightInfo;
 
 /// Most unbonding chunks of one provider.
@@ -53,10 +63,18 @@ pub const MAX_PEERS_PER_PAGE: u32 = 128;
 pub const INITIAL_REPUTATION: u32 = 100;
 /// Highest reputation.
 pub const MAX_REPUTATION: u32 = 1_000;
+/// Longest lock of a stake, in days.
+pub const MAX_LOCK_DAYS: u16 = 365;
+/// Missed audits in a row that are punished.
+pub const MISSES: u32 = 3;
+/// Providers that are looked at in a block with room, when some may have too small a bond for a verifier.
+pub const SWEPT: usize = 8;
 
+#[import_section(errors::errors)]
+#[import_section(events::events)]
 #[frame_support::pallet]
 pub mod pallet {
-	use crate::{types::info_problem, Provider, RoleCounts, WeightInfo, MAX_PEERS_PER_PAGE};
+	use crate::{info::info_problem, Provider, RoleCounts, WeightInfo, MAX_LOCK_DAYS, MAX_PEERS_PER_PAGE};
 	use alloc::vec::Vec;
 	use frame_support::{
 		pallet_prelude::*,
@@ -64,11 +82,12 @@ pub mod pallet {
 	};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{
-		provider::{Addresses, PeerIdBytes, PonwKey, ProviderInfo, ProviderStatus, ProviderView},
+		offence::{Offence, Penalties, Penalty},
+		provider::{Addresses, PeerIdBytes, PonwKey, ProviderInfo, ProviderStatus, ProviderView, Role, VerifierBonds, VerifierTerms},
 		AccountId, Balance, BlockNumber, H256, NEURO,
 	};
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
 	/// What the runtime wires in.
 	#[pallet::config]
@@ -83,6 +102,11 @@ pub mod pallet {
 		type DisputePeriod: Get<BlockNumber>;
 		/// Randomness that the challenges of new providers are drawn with.
 		type Randomness: Randomness<H256, BlockNumber>;
+		/// Blocks of a day, in which locks are counted.
+		#[pallet::constant]
+		type BlocksPerDay: Get<BlockNumber>;
+		/// Who decides that an account is one of many that pretend to be independent of each other.
+		type SlashOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Weights of the calls.
 		type WeightInfo: WeightInfo;
 	}
@@ -124,6 +148,18 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type MinBond<T: Config> = StorageValue<_, Balance, ValueQuery>;
 
+	/// Least active bonds of verifiers by their number. Fixed at genesis.
+	#[pallet::storage]
+	pub type VerifierMinimums<T: Config> = StorageValue<_, VerifierBonds, ValueQuery>;
+
+	/// What offences cost. Fixed at genesis.
+	#[pallet::storage]
+	pub type OffencePenalties<T: Config> = StorageValue<_, Penalties, ValueQuery>;
+
+	/// The provider that was looked at last for too small a bond of a verifier; `None` to begin anew.
+	#[pallet::storage]
+	pub type SweepCursor<T: Config> = StorageValue<_, AccountId>;
+
 	/// Durations and amounts of a preset.
 	#[pallet::genesis_config]
 	pub struct GenesisConfig<T: Config> {
@@ -131,15 +167,20 @@ pub mod pallet {
 		pub cooldown: BlockNumber,
 		/// Smallest active bond of an active provider, in planck; at least the existential deposit.
 		pub min_bond: Balance,
+		/// Least active bonds of verifiers by their number; more of them never need less.
+		pub verifier_bonds: VerifierBonds,
+		/// What offences cost.
+		pub penalties: Penalties,
 		#[doc(hidden)]
 		#[serde(skip)]
 		pub _config: core::marker::PhantomData<T>,
 	}
 
 	impl<T: Config> Default for GenesisConfig<T> {
-		/// One week of 3-second blocks and 100 NEURO.
+		/// One week of 3-second blocks and 100 NEURO; bonds of verifiers and penalties as their types say.
 		fn default() -> Self {
-			Self { cooldown: 201_600, min_bond: 100 * NEURO, _config: Default::default() }
+			let (verifier_bonds, penalties) = Default::default();
+			Self { cooldown: 201_600, min_bond: 100 * NEURO, verifier_bonds, penalties, _config: Default::default() }
 		}
 	}
 
@@ -151,138 +192,24 @@ pub mod pallet {
 				self.min_bond >= <T::Currency as fungible::Inspect<AccountId>>::minimum_balance(),
 				"staking: the minimum bond must reach the existential deposit"
 			);
+			assert!(self.verifier_bonds.ascends(), "staking: more verifiers must not need a smaller bond");
+			VerifierMinimums::<T>::put(self.verifier_bonds);
+			OffencePenalties::<T>::put(self.penalties);
 			Cooldown::<T>::put(self.cooldown);
 			MinBond::<T>::put(self.min_bond);
 		}
 	}
 
-	/// What happened.
-	#[pallet::event]
-	#[pallet::generate_deposit(pub(crate) fn deposit_event)]
-	pub enum Event<T: Config> {
-		/// A new provider. It takes part once it has answered the challenge.
-		Registered {
-			/// The provider.
-			who: AccountId,
-			/// Its bond in planck.
-			bond: Balance,
-			/// Seed of the inputs that its machine is tested with.
-			challenge: H256,
-		},
-		/// A new provider computes what the chain computes, and is active.
-		ArithmeticProven {
-			/// The provider.
-			who: AccountId,
-		},
-		/// A provider changed what it registered.
-		InfoUpdated {
-			/// The provider.
-			who: AccountId,
-		},
-		/// A provider added to its active bond.
-		Bonded {
-			/// The provider.
-			who: AccountId,
-			/// What was added, in planck.
-			amount: Balance,
-		},
-		/// A part of the active bond is on its way out.
-		Unbonded {
-			/// The provider.
-			who: AccountId,
-			/// How much, in planck.
-			amount: Balance,
-			/// First block at which it may be withdrawn.
-			unlocks_at: BlockNumber,
-		},
-		/// Unlocked chunks went back to the provider's free balance.
-		Withdrawn {
-			/// The provider.
-			who: AccountId,
-			/// How much, in planck.
-			amount: Balance,
-		},
-		/// A provider takes no new work: it chilled, left, or its active bond fell below the minimum.
-		Chilled {
-			/// The provider.
-			who: AccountId,
-		},
-		/// A chilled provider takes part again.
-		Activated {
-			/// The provider.
-			who: AccountId,
-		},
-		/// A provider is gone; its PoNW key and peer id are free again.
-		Deregistered {
-			/// The former provider.
-			who: AccountId,
-		},
-		/// Money of a provider was taken.
-		Slashed {
-			/// The provider.
-			who: AccountId,
-			/// How much, in planck.
-			amount: Balance,
-			/// Who received it; `None` if it was burned.
-			to: Option<AccountId>,
-		},
-	}
-
-	/// Why a call is refused.
-	#[pallet::error]
-	pub enum Error<T> {
-		/// The account is registered already. Use `update_info` or `bond_extra`.
-		AlreadyRegistered,
-		/// The account is not a provider. Call `register` first.
-		NotRegistered,
-		/// The role set is empty or has unknown bits. Offer at least one of driver 1, worker 2, verifier 4, predictor 8.
-		InvalidRoles,
-		/// Speed or memory is zero, so that no work would ever be plausible. Measure the machine and register what it does.
-		InvalidHardware,
-		/// Not a compressed secp256k1 key: its first byte is 2 or 3.
-		InvalidPonwKey,
-		/// Not a libp2p peer id: a SHA2-256 multihash, or an identity multihash of at most 42 bytes.
-		InvalidPeerId,
-		/// An address is empty. Leave it out of the list.
-		InvalidAddress,
-		/// Another provider registered this PoNW key. Create a new key.
-		PonwKeyTaken,
-		/// Another provider registered this peer id. Create a new libp2p key.
-		PeerIdTaken,
-		/// The active bond would be below the minimum that the view function `limits` shows. Bond more.
-		BondTooSmall,
-		/// The amount is zero. Name a positive amount.
-		ZeroAmount,
-		/// More than the active bond. The view function `provider` shows it.
-		AmountExceedsBond,
-		/// The list of unbonding chunks is full. Call `withdraw_unbonded` when one has unlocked.
-		TooManyChunks,
-		/// Claims of the provider are not settled yet. Wait until `open_claims` in the view function `provider` is zero.
-		OpenClaims,
-		/// What the provider claimed in adopted rounds can still be disputed. Wait until block `disputable_until` of the view function
-		/// `provider`.
-		Disputable,
-		/// No chunk has unlocked yet. The view function `provider` shows when the next one does.
-		NothingToWithdraw,
-		/// The provider is chilled already.
-		AlreadyChilled,
-		/// The provider is active already.
-		AlreadyActive,
-		/// Everything is unbonding already. Call `withdraw_unbonded` when it has unlocked: that ends the registration.
-		AlreadyLeaving,
-		/// The provider takes no part before it has answered the challenge that it was registered with. Call `prove_arithmetic`: a
-		/// worker does that when it registers, and when it runs.
-		Unproven,
-		/// The provider has answered its challenge already, and nothing is left to be proven.
-		AlreadyProven,
-		/// The machine that gave this answer computes differently from the chain: its processor, compiler or driver has a fault, and
-		/// its work would be judged wrong. Nothing is lost but the fee. Undo overclocking or use another machine and answer again,
-		/// or leave with `deregister`.
-		WrongAnswer,
-	}
-
 	#[pallet::hooks]
 	impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
+		/// Looks at some providers, if some may have too small a bond for a verifier.
+		fn on_idle(_: BlockNumberFor<T>, remaining: Weight) -> Weight {
+			match T::WeightInfo::sweep().any_gt(remaining) {
+				true => Weight::zero(),
+				false => Self::sweep(),
+			}
+		}
+
 		#[cfg(feature = "try-runtime")]
 		fn try_state(_now: BlockNumberFor<T>) -> Result<(), sp_runtime::TryRuntimeError> {
 			Self::do_try_state()
@@ -292,7 +219,8 @@ pub mod pallet {
 	#[pallet::call]
 	impl<T: Config> Pallet<T> {
 		/// Registers the caller as a provider and holds `bond` planck of its free balance. It is active once it has answered the
-		/// challenge that the event and the view function `provider` show, with `prove_arithmetic`.
+		/// challenge that the event and the view function `provider` show, with `prove_arithmetic`. The role of a verifier needs the
+		/// `next_bond` of the view function `verifier_terms`, here and whenever it becomes active with it.
 		#[pallet::call_index(0)]
 		#[pallet::weight(T::WeightInfo::register())]
 		pub fn register(origin: OriginFor<T>, info: ProviderInfo, #[pallet::compact] bond: Balance) -> DispatchResult {
@@ -300,6 +228,7 @@ pub mod pallet {
 			ensure!(!Providers::<T>::contains_key(&who), Error::<T>::AlreadyRegistered);
 			Self::ensure_valid(&info)?;
 			ensure!(bond >= MinBond::<T>::get(), Error::<T>::BondTooSmall);
+			Self::ensure_verifier_bond(info.roles, bond)?;
 			Self::ensure_identity_free(&who, &info)?;
 			Self::hold(&who, bond)?;
 			Self::claim_identity(&who, &info);
@@ -309,13 +238,18 @@ pub mod pallet {
 			Ok(())
 		}
 
-		/// Replaces what the caller registered: roles, hardware, PoNW key, peer id and addresses.
+		/// Replaces what the caller registered: roles, hardware, PoNW key, peer id and addresses. Who takes the role of a verifier needs
+		/// the bond for it.
 		#[pallet::call_index(1)]
 		#[pallet::weight(T::WeightInfo::update_info())]
 		pub fn update_info(origin: OriginFor<T>, info: ProviderInfo) -> DispatchResult {
 			let who = ensure_signed(origin)?;
 			Self::ensure_valid(&info)?;
 			Self::try_mutate(&who, |provider| {
+				Self::ensure_not_banned(provider)?;
+				if !provider.info.roles.contains(Role::Verifier) {
+					Self::ensure_verifier_bond(info.roles, provider.bond.active)?;
+				}
 				Self::ensure_identity_free(&who, &info)?;
 				Self::free_identity(&provider.info);
 				Self::claim_identity(&who, &info);
@@ -333,6 +267,7 @@ pub mod pallet {
 			let who = ensure_signed(origin)?;
 			ensure!(amount > 0, Error::<T>::ZeroAmount);
 			Self::try_mutate(&who, |provider| {
+				Self::ensure_not_banned(provider)?;
 				Self::hold(&who, amount)?;
 				provider.bond.active = provider.bond.active.saturating_add(amount);
 				Ok(())
@@ -341,7 +276,8 @@ pub mod pallet {
 			Ok(())
 		}
 
-		/// Starts to take `amount` planck out of the caller's active bond. Chills it if less than the minimum remains.
+		/// Starts to take `amount` planck out of the caller's active bond, which must not be locked. Chills it if less than the minimum
+		/// remains, and takes the role of a verifier off if less remains than that needs.
 		#[pallet::call_index(3)]
 		#[pallet::weight(T::WeightInfo::unbond())]
 		pub fn unbond(origin: OriginFor<T>, #[pallet::compact] amount: Balance) -> DispatchResult {
@@ -351,7 +287,7 @@ pub mod pallet {
 		}
 
 		/// Releases the caller's unlocked chunks. Refused while a claim is open, or something that the caller claimed can be disputed. When
-		/// nothing is left, the registration ends.
+		/// nothing is left, the registration ends; that of a suspended provider ends with `deregister`, later.
 		#[pallet::call_index(4)]
 		#[pallet::weight(T::WeightInfo::withdraw_unbonded())]
 		pub fn withdraw_unbonded(origin: OriginFor<T>) -> DispatchResult {
@@ -362,7 +298,7 @@ pub mod pallet {
 			ensure!(amount > 0, Error::<T>::NothingToWithdraw);
 			Self::release(&who, amount, Precision::Exact)?;
 			Self::deposit_event(Event::Withdrawn { who: who.clone(), amount });
-			if provider.bond.total() == 0 {
+			if provider.bond.total() == 0 && Self::ensure_not_suspended(&provider).is_ok() {
 				Self::remove(who, &provider);
 			} else {
 				Providers::<T>::insert(&who, provider);
@@ -385,7 +321,8 @@ pub mod pallet {
 			})
 		}
 
-		/// Lets a chilled caller take part again. Its active bond must reach the minimum.
+		/// Lets a chilled caller take part again. Its active bond must reach the minimum, that of a verifier if it is one, and it must not be
+		/// suspended.
 		#[pallet::call_index(6)]
 		#[pallet::weight(T::WeightInfo::activate())]
 		pub fn activate(origin: OriginFor<T>) -> DispatchResult {
@@ -396,7 +333,7 @@ pub mod pallet {
 					ProviderStatus::Chilled => {}
 					ProviderStatus::Unproven { .. } => return Err(Error::<T>::Unproven.into()),
 				}
-				ensure!(provider.bond.active >= MinBond::<T>::get(), Error::<T>::BondTooSmall);
+				Self::ensure_may_start(provider)?;
 				provider.status = ProviderStatus::Active;
 				Ok(())
 			})?;
@@ -404,8 +341,9 @@ pub mod pallet {
 			Ok(())
 		}
 
-		/// Leaves: chills an active caller and starts to take out its whole active bond. The registration ends with the last
-		/// `withdraw_unbonded`, or at once if nothing is held (all was slashed), no claim is open and nothing can be disputed.
+		/// Leaves: chills an active caller and starts to take out its whole active bond, which must not be locked. The registration ends
+		/// with the last `withdraw_unbonded`, or at once if nothing is held (all was slashed), no claim is open, nothing can be disputed, and
+		/// the caller is not suspended.
 		#[pallet::call_index(7)]
 		#[pallet::weight(T::WeightInfo::deregister())]
 		pub fn deregister(origin: OriginFor<T>) -> DispatchResult {
@@ -413,6 +351,7 @@ pub mod pallet {
 			let mut provider = Self::registered(&who)?;
 			if provider.bond.total() == 0 {
 				Self::ensure_undisputed(&provider)?;
+				Self::ensure_not_suspended(&provider)?;
 				Self::remove(who, &provider);
 				return Ok(());
 			}
@@ -435,12 +374,41 @@ pub mod pallet {
 				let ProviderStatus::Unproven { challenge } = provider.status else {
 					return Err(Error::<T>::AlreadyProven.into());
 				};
-				ensure!(provider.bond.active >= MinBond::<T>::get(), Error::<T>::BondTooSmall);
+				Self::ensure_may_start(provider)?;
 				ensure!(digest.0 == neuroshard_kernels::kat::drawn(challenge.0), Error::<T>::WrongAnswer);
 				provider.status = ProviderStatus::Active;
 				Ok(())
 			})?;
 			Self::deposit_event(Event::ArithmeticProven { who });
+			Ok(())
+		}
+
+		/// Locks the caller's stake for so many days from now, 1 to 365: unbonding cannot start before. It is slashed as any other. A lock
+		/// is only ever lengthened.
+		#[pallet::call_index(9)]
+		#[pallet::weight(T::WeightInfo::lock())]
+		pub fn lock(origin: OriginFor<T>, days: u16) -> DispatchResult {
+			let who = ensure_signed(origin)?;
+			ensure!((1..=MAX_LOCK_DAYS).contains(&days), Error::<T>::InvalidLock);
+			let until = Self::now().saturating_add(T::BlocksPerDay::get().saturating_mul(days.into()));
+			Self::try_mutate(&who, |provider| {
+				ensure!(provider.bond.active >= MinBond::<T>::get(), Error::<T>::BondTooSmall);
+				ensure!(until > provider.locked_until, Error::<T>::LockNotLonger);
+				provider.locked_until = until;
+				Ok(())
+			})?;
+			Self::deposit_event(Event::Locked { who, until });
+			Ok(())
+		}
+
+		/// Burns all that the provider `who` has at stake and bans it for good, with the PoNW key and the peer id that it has registered:
+		/// it is one of many accounts that pretend to be independent of each other.
+		#[pallet::call_index(10)]
+		#[pallet::weight(T::WeightInfo::report_sybil())]
+		pub fn report_sybil(origin: OriginFor<T>, who: AccountId) -> DispatchResult {
+			T::SlashOrigin::ensure_origin(origin)?;
+			Self::ensure_not_banned(&Self::registered(&who)?)?;
+			Self::do_punish(&who, Offence::Sybil);
 			Ok(())
 		}
 	}
@@ -463,6 +431,22 @@ pub mod pallet {
 			};
 			let limit = usize::try_from(limit.min(MAX_PEERS_PER_PAGE)).unwrap_or(0);
 			providers.take(limit).map(|(who, provider)| (who, provider.info.peer_id, provider.info.addresses)).collect()
+		}
+
+		/// How many verifiers are active, which active bond each of them needs, and which one the next.
+		pub fn verifier_terms() -> VerifierTerms {
+			Self::terms_of_verifiers()
+		}
+
+		/// What an offence costs.
+		pub fn penalty(offence: Offence) -> Penalty {
+			OffencePenalties::<T>::get().of(offence)
+		}
+
+		/// How many providers are active in each role: driver, worker, verifier, predictor.
+		pub fn active_counts() -> [u32; 4] {
+			let counts = ActiveCounts::<T>::get();
+			Role::ALL.map(|role| counts.of(role))
 		}
 
 		/// Smallest active bond of an active provider in planck, and the cooldown of unbonding in blocks.

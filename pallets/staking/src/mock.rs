@@ -3,11 +3,12 @@
 use crate as pallet_neuro_staking;
 use frame_support::{
 	derive_impl, parameter_types,
-	traits::{ConstU128, Randomness},
+	traits::{ConstU128, ConstU32, Randomness},
 	weights::constants::RocksDbWeight,
 };
+use frame_system::EnsureRoot;
 use neuroshard_types::{
-	provider::{HardwareProfile, ProviderInfo, Role, Roles},
+	provider::{HardwareProfile, ProviderInfo, Role, Roles, VerifierBonds},
 	AccountId, Balance, BlockNumber, H256,
 };
 use sp_runtime::{traits::IdentityLookup, BuildStorage};
@@ -89,11 +90,18 @@ impl Randomness<H256, BlockNumber> for MockRandomness {
 	}
 }
 
+/// Least bonds of verifiers in the mock: [`MIN_BOND`] up to two of them.
+pub const VERIFIER_BONDS: VerifierBonds = VerifierBonds { steps: [(2, MIN_BOND), (3, 2_000), (4, 2_000), (5, 4_000)], above: 8_000 };
+/// Blocks of a day in the mock.
+pub const DAY: BlockNumber = 10;
+
 impl pallet_neuro_staking::Config for Test {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type DisputePeriod = DisputePeriod;
 	type Randomness = MockRandomness;
+	type BlocksPerDay = ConstU32<DAY>;
+	type SlashOrigin = EnsureRoot<AccountId>;
 	type WeightInfo = ();
 }
 
@@ -101,7 +109,7 @@ impl pallet_neuro_staking::Config for Test {
 pub fn storage(cooldown: BlockNumber, min_bond: Balance) -> sp_runtime::Storage {
 	RuntimeGenesisConfig {
 		balances: pallet_balances::GenesisConfig { balances: vec![(ALICE, FUNDS), (BOB, FUNDS), (CHARLIE, FUNDS)], ..Default::default() },
-		staking: pallet_neuro_staking::GenesisConfig { cooldown, min_bond, ..Default::default() },
+		staking: pallet_neuro_staking::GenesisConfig { cooldown, min_bond, verifier_bonds: VERIFIER_BONDS, ..Default::default() },
 		..Default::default()
 	}
 	.build_storage()

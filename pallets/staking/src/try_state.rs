@@ -1,8 +1,14 @@
 //! Invariants of the pallet's storage.
 
-use crate::{ActiveCounts, Config, Cooldown, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers, RoleCounts, MAX_REPUTATION};
+use crate::{
+	ActiveCounts, Config, Cooldown, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers, RoleCounts, VerifierMinimums,
+	MAX_LOCK_DAYS, MAX_REPUTATION, MISSES,
+};
 use frame_support::{ensure, traits::Get};
-use neuroshard_types::{provider::{ProviderStatus, Roles}, AccountId};
+use neuroshard_types::{
+	provider::{ProviderStatus, Roles},
+	AccountId,
+};
 use sp_runtime::TryRuntimeError;
 
 impl<T: Config> Pallet<T> {
@@ -12,11 +18,13 @@ impl<T: Config> Pallet<T> {
 	/// - Active and unbonding parts of every provider add up to what is on hold for it.
 	/// - Chunks are non-zero and unlock in strictly ascending order.
 	/// - An active provider's bond reaches the minimum, its registered data is valid and its reputation within bounds.
+	/// - Who is suspended is not active, no stake is locked for more than a year, and a row of missed audits is punished.
 	/// - Nothing can be disputed for longer than disputes about what is claimed now take.
 	/// - As many active providers are counted for each role as there are.
 	/// - PoNW keys and peer ids map to exactly the providers that registered them.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Cooldown::<T>::get() > T::DisputePeriod::get(), "the cooldown is not longer than claims can be disputed");
+		ensure!(VerifierMinimums::<T>::get().ascends(), "more verifiers need a smaller bond");
 		let (mut count, mut active) = (0usize, RoleCounts::default());
 		for (who, provider) in Providers::<T>::iter() {
 			count = count.saturating_add(1);
@@ -46,8 +54,13 @@ impl<T: Config> Pallet<T> {
 		ensure!(funded, "an active provider below the minimum bond");
 		let longest = Self::now().saturating_add(T::DisputePeriod::get());
 		ensure!(provider.disputable_until <= longest, "claims can be disputed for too long");
-		ensure!(crate::types::info_problem(&provider.info).is_none(), "invalid registered data");
+		ensure!(crate::info::info_problem(&provider.info).is_none(), "invalid registered data");
 		ensure!(provider.reputation <= MAX_REPUTATION, "reputation above its maximum");
+		let suspended = provider.suspended_until > Self::now();
+		ensure!(provider.status != ProviderStatus::Active || !suspended, "an active provider is suspended");
+		let longest = Self::now().saturating_add(T::BlocksPerDay::get().saturating_mul(MAX_LOCK_DAYS.into()));
+		ensure!(provider.locked_until <= longest, "a stake is locked for too long");
+		ensure!(provider.missed.count < MISSES && provider.missed.noted_at <= Self::now(), "missed audits are not punished");
 		ensure!(PonwKeyOwner::<T>::get(provider.info.ponw_key).as_ref() == Some(who), "PoNW key mapped to somebody else");
 		ensure!(PeerIdOwner::<T>::get(&provider.info.peer_id).as_ref() == Some(who), "peer id mapped to somebody else");
 		Ok(())

@@ -27,6 +27,14 @@ pub trait WeightInfo {
 	fn deregister() -> Weight;
 	/// Weight of `prove_arithmetic`.
 	fn prove_arithmetic() -> Weight;
+	/// Weight of `lock`.
+	fn lock() -> Weight;
+	/// Weight of `report_sybil`.
+	fn report_sybil() -> Weight;
+	/// Weight of finding that no verifier can have too small a bond.
+	fn sweep_idle() -> Weight;
+	/// Weight of looking at [`SWEPT`](crate::SWEPT) providers and demoting all of them.
+	fn sweep() -> Weight;
 }
 
 /// Computation of a call that decodes, checks and encodes one provider: 50 microseconds.
@@ -46,42 +54,59 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 }
 
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
-	/// Reads: provider, minimum bond, key owner, peer id owner, account, holds, and three for the randomness (the author's VRF output,
-	/// or an epoch's randomness and beginning). Writes: provider, key owner, peer id owner, account, holds.
+	/// Reads: provider, minimum bond, verifiers' bonds and number, key owner, peer id owner, account, holds, and three for the randomness (the
+	/// author's VRF output, or an epoch's randomness and beginning). Writes: provider, key owner, peer id owner, account, holds.
 	fn register() -> Weight {
-		Self::with(9, 5)
+		Self::with(11, 5)
 	}
-	/// Reads: provider, two owners of the new identity. Writes: provider, two owners removed, two added.
+	/// Reads: provider, verifiers' bonds and number, two owners of the new identity. Writes: provider, number, two owners removed, two added.
 	fn update_info() -> Weight {
-		Self::with(3, 5)
+		Self::with(5, 6)
 	}
 	/// Reads and writes: provider, account, holds.
 	fn bond_extra() -> Weight {
 		Self::with(3, 3)
 	}
-	/// Reads: provider, cooldown, minimum bond. Writes: provider.
+	/// Reads: provider, cooldown, minimum bond, verifiers' bonds and number. Writes: provider, number.
 	fn unbond() -> Weight {
-		Self::with(3, 1)
+		Self::with(5, 2)
 	}
 	/// Reads: provider, account, holds. Writes: provider, account, holds, key owner, peer id owner.
 	fn withdraw_unbonded() -> Weight {
 		Self::with(3, 5)
 	}
-	/// Reads and writes: provider.
+	/// Reads and writes: provider, number of active ones.
 	fn chill() -> Weight {
-		Self::with(1, 1)
+		Self::with(2, 2)
+	}
+	/// Reads: provider, minimum bond, verifiers' bonds and number. Writes: provider, number.
+	fn activate() -> Weight {
+		Self::with(4, 2)
+	}
+	/// Reads: provider, cooldown, minimum bond, verifiers' bonds and number. Writes: provider, number, key owner, peer id owner.
+	fn deregister() -> Weight {
+		Self::with(5, 4)
+	}
+	/// Reads: provider, minimum bond, verifiers' bonds and number. Writes: provider, number. And the answer.
+	fn prove_arithmetic() -> Weight {
+		Self::with(4, 2).saturating_add(ANSWER)
 	}
 	/// Reads: provider, minimum bond. Writes: provider.
-	fn activate() -> Weight {
+	fn lock() -> Weight {
 		Self::with(2, 1)
 	}
-	/// Reads: provider, cooldown, minimum bond. Writes: provider, key owner, peer id owner.
-	fn deregister() -> Weight {
-		Self::with(3, 3)
+	/// Reads: provider, penalties, account, holds, total issuance, minimum bond, number of active ones. Writes: provider, account, holds, total
+	/// issuance, number.
+	fn report_sybil() -> Weight {
+		Self::with(7, 5)
 	}
-	/// Reads: provider, minimum bond. Writes: provider. And the answer.
-	fn prove_arithmetic() -> Weight {
-		Self::with(2, 1).saturating_add(ANSWER)
+	/// Reads: verifiers' bonds and number, minimum bond.
+	fn sweep_idle() -> Weight {
+		Self::with(3, 0)
+	}
+	/// Reads: as above, cursor, eight providers. Writes: cursor, number, eight providers.
+	fn sweep() -> Weight {
+		COMPUTE.saturating_mul(7).saturating_add(Self::with(12, 10))
 	}
 }
 
@@ -113,5 +138,17 @@ impl WeightInfo for () {
 	}
 	fn prove_arithmetic() -> Weight {
 		COMPUTE.saturating_add(ANSWER)
+	}
+	fn lock() -> Weight {
+		COMPUTE
+	}
+	fn report_sybil() -> Weight {
+		COMPUTE
+	}
+	fn sweep_idle() -> Weight {
+		COMPUTE
+	}
+	fn sweep() -> Weight {
+		COMPUTE
 	}
 }

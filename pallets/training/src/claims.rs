@@ -9,12 +9,9 @@ use alloc::vec::Vec;
 use frame_support::traits::Get;
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
-	traits::{Providers, WorkProofs},
+	traits::WorkProofs,
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
-
-/// Points of reputation that a condemned claim costs.
-pub const FRAUD_POINTS: u32 = 100;
 
 impl<T: Config> Pallet<T> {
 	/// Outer steps of the round under way, if it is in Checkpointing.
@@ -159,7 +156,6 @@ impl<T: Config> Claims for Pallet<T> {
 			T::Proofs::void(who, expected::proof_key(*id, *index));
 		}
 		T::Proofs::condemn(who);
-		T::Providers::note_failure(who, FRAUD_POINTS);
 		let mut replay = None;
 		if let Some(run) = run.filter(|run| run.finished_at.is_none()) {
 			Self::remove_member(*id, &run, who.clone());

@@ -69,7 +69,6 @@ pub mod weights;
 pub use absences::{Absence, AbsenceList, MAX_ABSENCES};
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
-pub use claims::FRAUD_POINTS;
 use frame_support::pallet_macros::import_section;
 pub use pallet::*;
 pub use record::{Place, Record, Revealed};

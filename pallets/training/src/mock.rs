@@ -11,6 +11,7 @@ use neuroshard_types::{
 	audit::OnAdopted,
 	dataset::DatasetShape,
 	dispute::{ClaimId, ClaimKind, Claims as ClaimsOfRounds},
+	offence::Offence,
 	proof::{Proof, ProofKey, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
@@ -170,6 +171,12 @@ impl Providers<AccountId, Balance> for MockProviders {
 	}
 	fn note_success(who: &AccountId) {
 		provider(who, |provider| provider.successes += 1);
+	}
+	fn note_uptime(_: &AccountId) {}
+	fn note_audit_reported(_: &AccountId) {}
+	fn note_audit_missed(_: &AccountId, _: BlockNumber) {}
+	fn punish(_: &AccountId, _: Offence) -> Balance {
+		0
 	}
 	fn note_failure(who: &AccountId, points: u32) {
 		provider(who, |provider| provider.failures += points);

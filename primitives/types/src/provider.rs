@@ -1,6 +1,6 @@
 //! Compute providers: who they are and what they can do.
 
-use crate::{Balance, BlockNumber, H256};
+use crate::{Balance, BlockNumber, H256, NEURO};
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -74,6 +74,80 @@ pub struct HardwareProfile {
 	pub bandwidth_kib_s: u32,
 }
 
+/// Class of a machine by its measured speed. Nothing is paid or allowed by it: it tells wallets and sponsors whom they deal with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub enum Tier {
+	/// From 20 TFLOP/s on.
+	A,
+	/// From 5 TFLOP/s on.
+	B,
+	/// Everything slower.
+	C,
+}
+
+impl Tier {
+	/// The class of a machine with so many GFLOP/s.
+	pub const fn of(gflops: u32) -> Self {
+		match gflops {
+			20_000.. => Self::A,
+			5_000.. => Self::B,
+			_ => Self::C,
+		}
+	}
+}
+
+/// Least active bond of a verifier, in planck, by how many verifiers are active.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "camelCase", deny_unknown_fields))]
+pub struct VerifierBonds {
+	/// Most verifiers that a bond holds for, and the bond; both ascending.
+	pub steps: [(u32, Balance); 4],
+	/// The bond with more verifiers than that.
+	pub above: Balance,
+}
+
+impl Default for VerifierBonds {
+	fn default() -> Self {
+		Self { steps: [(10, 100 * NEURO), (50, 250 * NEURO), (200, 500 * NEURO), (1_000, 1_000 * NEURO)], above: 2_500 * NEURO }
+	}
+}
+
+impl VerifierBonds {
+	/// Least bond of each of so many verifiers.
+	pub fn least(&self, verifiers: u32) -> Balance {
+		self.step(verifiers).map_or(self.above, |(_, bond)| bond)
+	}
+
+	/// Most verifiers that the least bond of so many holds for; `None` if it rises no more.
+	pub fn holds_to(&self, verifiers: u32) -> Option<u32> {
+		self.step(verifiers).map(|(most, _)| most)
+	}
+
+	/// Whether more verifiers never need a smaller bond.
+	pub fn ascends(&self) -> bool {
+		let [.., (_, last)] = self.steps;
+		self.steps.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1) && last <= self.above
+	}
+
+	fn step(&self, verifiers: u32) -> Option<(u32, Balance)> {
+		self.steps.into_iter().find(|(most, _)| verifiers <= *most)
+	}
+}
+
+/// What a verifier needs now, as the view function `Staking::verifier_terms` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct VerifierTerms {
+	/// Active providers with the verifier role.
+	pub verifiers: u32,
+	/// Active bond below which one of them loses the role, in planck.
+	pub least_bond: Balance,
+	/// Active bond that the next one needs, in planck.
+	pub next_bond: Balance,
+	/// Most verifiers for which [`Self::least_bond`] holds; `None` if it rises no more.
+	pub holds_to: Option<u32>,
+}
+
 /// What a provider registers.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct ProviderInfo {
@@ -131,4 +205,62 @@ pub struct ProviderView {
 	pub disputable_until: BlockNumber,
 	/// Successes minus failures, saturating at 0 and 1,000; starts at 100.
 	pub reputation: u32,
+	/// Class of its machine.
+	pub tier: Tier,
+	/// First block in which unbonding may start.
+	pub locked_until: BlockNumber,
+	/// First block in which it may take part again after an offence; [`BlockNumber::MAX`] if it is banned.
+	pub suspended_until: BlockNumber,
+	/// Audits in a row that it was drawn for and did not report.
+	pub missed_audits: u32,
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn tiers_begin_at_5_and_20_tflops() {
+		let tiers = [0, 4_999, 5_000, 19_999, 20_000, u32::MAX].map(Tier::of);
+		assert_eq!(tiers, [Tier::C, Tier::C, Tier::B, Tier::B, Tier::A, Tier::A]);
+	}
+
+	/// Verifiers, the least bond of each in NEURO, and the number to which it holds.
+	#[test]
+	fn the_least_bond_of_verifiers_rises_with_their_number() {
+		let table = [
+			(0, 100, Some(10)),
+			(1, 100, Some(10)),
+			(10, 100, Some(10)),
+			(11, 250, Some(50)),
+			(50, 250, Some(50)),
+			(51, 500, Some(200)),
+			(200, 500, Some(200)),
+			(201, 1_000, Some(1_000)),
+			(1_000, 1_000, Some(1_000)),
+			(1_001, 2_500, None),
+			(u32::MAX, 2_500, None),
+		];
+		let bonds = VerifierBonds::default();
+		for (verifiers, neuro, holds_to) in table {
+			assert_eq!((bonds.least(verifiers), bonds.holds_to(verifiers)), (neuro * NEURO, holds_to), "with {verifiers}");
+		}
+	}
+
+	#[test]
+	fn bonds_that_fall_with_more_verifiers_do_not_ascend() {
+		let good = VerifierBonds::default();
+		assert!(good.ascends());
+		assert!(!VerifierBonds { above: 999 * NEURO, ..good }.ascends());
+		let with = |step| VerifierBonds { steps: [good.steps[0], step, good.steps[2], good.steps[3]], ..good };
+		assert!(with((50, 100 * NEURO)).ascends());
+		assert!(!with((50, 99 * NEURO)).ascends() && !with((10, 250 * NEURO)).ascends() && !with((200, 250 * NEURO)).ascends());
+	}
+
+	#[test]
+	fn a_role_can_be_taken_out_of_a_set() {
+		let both = Roles::only(Role::Worker).with(Role::Verifier);
+		assert_eq!(both.without(Role::Verifier), Roles::only(Role::Worker));
+		assert_eq!(both.without(Role::Driver), both);
+	}
 }

@@ -2,10 +2,11 @@
 
 use crate::{
 	dataset::DatasetShape,
+	offence::Offence,
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
 	reward::FeeShares,
-	DatasetId, ModelConfig, Moment, RunId, TrainConfig, H256,
+	BlockNumber, DatasetId, ModelConfig, Moment, RunId, TrainConfig, H256,
 };
 use sp_runtime::{DispatchError, DispatchResult};
 
@@ -43,14 +44,21 @@ pub trait Providers<AccountId, Balance> {
 	/// Notes that something `who` claims can be disputed from this block on: nothing is withdrawn before that time, and the longest game
 	/// that begins in it, are over.
 	fn note_disputable(who: &AccountId);
-	/// Raises the reputation of `who` by one, up to its maximum.
+	/// Raises the reputation of `who` by one, up to its maximum: it did work that is final and is paid.
 	fn note_success(who: &AccountId);
+	/// Raises the reputation of `who` by one, up to that of a new provider: it is there.
+	fn note_uptime(who: &AccountId);
 	/// Lowers the reputation of `who` by `points`, down to zero.
 	fn note_failure(who: &AccountId, points: u32);
-}
-
-/// Registered datasets. Implemented by `dataset`.
-pub trait Datasets {
+	/// Notes that `who` reported an audit that it was drawn for, whatever the report is worth: a row of missed audits ends.
+	fn note_audit_reported(who: &AccountId);
+	/// Notes that `who` did not report an audit that it was drawn for in block `drawn_at`. So many in a row are
+	/// [`Offence::RepeatedFailure`]; but all that were drawn before the last one was noted are one, since one outage of a machine misses
+	/// them all.
+	fn note_audit_missed(who: &AccountId, drawn_at: BlockNumber);
+	/// Punishes `who` for `offence`: burns what that costs and returns it, lowers its reputation, and suspends it. What a lost dispute takes
+	/// is taken by [`Self::slash`], before.
+	fn punish(who: &AccountId, offence: Offence) -> Balance;
 }
 
 /// Models that runs make, each known by its run. Implemented by `training`.
@@ -58,6 +66,10 @@ pub trait Models {
 	/// Whether the model of `run` may be used: the run is known, and governance has not halted its model. Whoever takes requests for a model, or
 	/// is paid for answers, asks at every request.
 	fn may_serve(run: RunId) -> bool;
+}
+
+/// Registered datasets. Implemented by `dataset`.
+pub trait Datasets {
 	/// Shape and vocabulary of an *active* dataset.
 	fn active(id: DatasetId) -> Option<(DatasetShape, u32)>;
 	/// Merkle root over the shard roots of a known dataset, whatever its status.

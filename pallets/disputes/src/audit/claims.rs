@@ -5,9 +5,19 @@ use neuroshard_graph::game::open_sample;
 use neuroshard_types::{
 	audit::AuditClaim,
 	dispute::{ClaimId, ClaimKind, Claims},
+	offence::Offence,
+	traits::Providers,
 	AccountId, RoundIndex, RunId,
 };
 use sp_runtime::DispatchResult;
+
+/// What somebody has done whose claim fell.
+const fn offence_of(kind: ClaimKind) -> Offence {
+	match kind {
+		ClaimKind::Work => Offence::InvalidProof,
+		ClaimKind::Attestation | ClaimKind::Audit => Offence::Byzantine,
+	}
+}
 
 impl<T: Config> Pallet<T> {
 	/// What the sample of `auditor` is judged by; `None` if it reported none, its audit is closed, or the record is gone.
@@ -50,7 +60,7 @@ impl<T: Config> Pallet<T> {
 		Self::audit_of(claim).is_some_and(|(_, audit)| audit.part(who).is_some())
 	}
 
-	/// A game about `claim` has proven it false, or it was not defended, and the game has left.
+	/// A game about `claim` has proven it false, or it was not defended, and the game has left. The stake is lost already.
 	pub(crate) fn condemn(claim: &ClaimId) {
 		if let (ClaimKind::Audit, Some((of, mut audit))) = (claim.kind, Self::audit_by(claim.run, claim.round, &claim.who)) {
 			if let Some(part) = audit.part_mut(&claim.who) {
@@ -59,6 +69,7 @@ impl<T: Config> Pallet<T> {
 			Audits::<T>::insert(of, audit);
 		}
 		T::Claims::condemn(claim);
+		T::Providers::punish(&claim.who, offence_of(claim.kind));
 		Self::drop_verifier(&claim.who);
 	}
 

@@ -69,6 +69,11 @@ impl<T: Config> Pallet<T> {
 			Self::drop_verifier(auditor);
 		}
 		for part in &audit.parts {
+			match part.report {
+				Some(_) => T::Providers::note_audit_reported(&part.auditor),
+				None if missed.contains(&part.auditor) => T::Providers::note_audit_missed(&part.auditor, audit.drawn_at),
+				None => {}
+			}
 			if part.sample().is_some() {
 				T::Providers::close_claim(&part.auditor);
 			}

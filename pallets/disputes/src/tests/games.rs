@@ -1,7 +1,7 @@
 //! Whole games, to a ruling.
 
 use super::*;
-use neuroshard_types::dispute::MoveKind;
+use neuroshard_types::{dispute::MoveKind, offence::Offence};
 
 /// Extrinsics and witness bytes of the only decision.
 fn effort() -> (u32, u32) {
@@ -23,6 +23,7 @@ fn false_work_costs_the_claimant_everything_and_pays_the_challenger() {
 		assert_eq!((free(&ALICE), free(&stake_of(&LIAR))), (FUNDS + REWARD, 0));
 		assert_eq!(Balances::total_issuance(), issuance - REWARD - 1);
 		assert_eq!((Condemned::get(), Disputes::games()), (vec![claim], vec![]));
+		assert_eq!(Punished::get(), [(LIAR, Offence::InvalidProof)]);
 		let (extrinsics, witness) = effort();
 		assert!(extrinsics <= 9 && witness > 0, "{extrinsics} extrinsics, {witness} bytes");
 	});
@@ -55,7 +56,7 @@ fn an_unfounded_challenge_costs_its_bond_and_pays_the_defender() {
 			assert_eq!((free(&BOB), free(&HONEST)), (before.0 - BOND, before.1 + CONSOLATION));
 			assert_eq!((Held::get().len(), Disputes::games()), (0, vec![]));
 		}
-		assert_eq!((Condemned::get(), free(&stake_of(&HONEST))), (vec![], STAKE));
+		assert_eq!((Condemned::get(), Punished::get(), free(&stake_of(&HONEST))), (vec![], vec![], STAKE));
 		assert_eq!(Balances::total_issuance(), issuance - 3 * (CONSOLATION + 1));
 	});
 }
@@ -67,7 +68,7 @@ fn a_false_attestation_is_found_in_the_step_that_is_wrong() {
 		assert_ok!(challenge_checkpoint(&ALICE, &claim));
 		Match::new(&claim, &ALICE, defender, checker).finish();
 		assert_eq!(decisions(), [(ALICE, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
-		assert_eq!(Condemned::get(), [claim]);
+		assert_eq!((Condemned::get(), Punished::get()), (vec![claim], vec![(LIAR, Offence::Byzantine)]));
 	});
 }
 

@@ -40,13 +40,13 @@ fn an_unconfirmed_proof_is_never_paid() {
 }
 
 #[test]
-fn work_without_units_becomes_final_without_a_credit() {
+fn unpaid_work_becomes_final_without_credit_or_reputation() {
 	build_and_execute(|| {
 		assert_ok!(submit(&ALICE, key(0, 0)));
 		Ponw::confirm(&ALICE, key(0, 0), 0);
 		run_to(1 + WINDOW);
 		assert_eq!(Credited::get(), vec![]);
-		assert_eq!(Successes::get().get(&ALICE), Some(&1));
+		assert_eq!(Successes::get().get(&ALICE), None);
 		assert_eq!(Claims::get().get(&ALICE), Some(&0));
 	});
 }

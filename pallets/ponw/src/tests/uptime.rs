@@ -6,10 +6,10 @@ use neuroshard_types::{proof::Proof, H256};
 use sp_runtime::DispatchError;
 
 #[test]
-fn uptime_raises_reputation_and_pays_nothing() {
+fn uptime_is_noted_and_pays_nothing() {
 	build_and_execute(|| {
 		assert_ok!(submit_uptime(&ALICE, uptime(START)));
-		assert_eq!(Successes::get().get(&ALICE), Some(&1));
+		assert_eq!((Uptimes::get().get(&ALICE), Successes::get().get(&ALICE)), (Some(&1), None));
 		System::assert_last_event(Event::Up { who: ALICE, hour: 480_000 }.into());
 		run_to(100);
 		assert_eq!(Credited::get(), vec![]);
@@ -27,7 +27,7 @@ fn uptime_counts_once_an_hour() {
 		// The hour before is still fresh for five minutes, and still used.
 		assert_noop!(submit_uptime(&ALICE, uptime(START + HOUR - 1)), Error::<Test>::AlreadyProven);
 		assert_ok!(submit_uptime(&ALICE, uptime(START + HOUR)));
-		assert_eq!(Successes::get().get(&ALICE), Some(&2));
+		assert_eq!(Uptimes::get().get(&ALICE), Some(&2));
 	});
 }
 

@@ -5,7 +5,8 @@ use crate::{
 	mock::{build_and_execute, storage, DisputePeriod, ED},
 	Cooldown,
 };
-use frame_support::assert_err;
+use frame_support::{assert_err, traits::BuildGenesisConfig};
+use neuroshard_types::provider::VerifierBonds;
 
 #[test]
 #[should_panic(expected = "the cooldown must be longer than claims can be disputed")]
@@ -17,6 +18,14 @@ fn a_cooldown_within_the_time_of_disputes_is_refused() {
 #[should_panic(expected = "the minimum bond must reach the existential deposit")]
 fn a_minimum_bond_below_the_existential_deposit_is_refused() {
 	storage(21, ED - 1);
+}
+
+#[test]
+#[should_panic(expected = "more verifiers must not need a smaller bond")]
+fn bonds_of_verifiers_that_fall_with_their_number_are_refused() {
+	let verifier_bonds = VerifierBonds { above: 0, ..Default::default() };
+	let genesis: crate::GenesisConfig<Test> = crate::GenesisConfig { verifier_bonds, cooldown: 21, ..Default::default() };
+	sp_io::TestExternalities::default().execute_with(|| genesis.build());
 }
 
 #[test]

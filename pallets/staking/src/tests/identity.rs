@@ -9,7 +9,7 @@ use frame_support::{
 	assert_noop,
 	traits::fungible::{Inspect, InspectHold},
 };
-use neuroshard_types::provider::{ProviderInfo, ProviderStatus, Roles};
+use neuroshard_types::provider::{ProviderInfo, ProviderStatus, Roles, Tier};
 use sp_runtime::{DispatchError, TokenError};
 
 /// Checks that both `register` and `update_info` refuse `change` with `error`.
@@ -38,6 +38,10 @@ fn registering_holds_the_bond_and_draws_a_challenge() {
 			open_claims: 0,
 			disputable_until: 0,
 			reputation: 100,
+			tier: Tier::C,
+			locked_until: 0,
+			suspended_until: 0,
+			missed_audits: 0,
 		};
 		assert_eq!(view(&ALICE), expected);
 		assert_eq!(events(), [Event::Registered { who: ALICE, bond: 1_500, challenge: challenge(&ALICE) }]);
@@ -57,6 +61,7 @@ fn calls_need_a_signature() {
 		assert_noop!(Staking::activate(none()), DispatchError::BadOrigin);
 		assert_noop!(Staking::deregister(none()), DispatchError::BadOrigin);
 		assert_noop!(Staking::prove_arithmetic(none(), H256::zero()), DispatchError::BadOrigin);
+		assert_noop!(Staking::lock(none(), 1), DispatchError::BadOrigin);
 	});
 }
 

@@ -1,18 +1,23 @@
 //! Random sequences of calls keep every invariant, and no money appears or disappears unnoticed.
 
 use super::*;
-use crate::mock::{new_test_ext, Balances, DisputePeriod, ALICE, BOB, CHARLIE, FUNDS};
-use frame_support::{dispatch::DispatchResult, storage::with_storage_layer, traits::fungible::Inspect};
+use crate::mock::{new_test_ext, Balances, DisputePeriod, ALICE, BOB, CHARLIE, COOLDOWN, FUNDS};
+use frame_support::{
+	dispatch::DispatchResult,
+	storage::with_storage_layer,
+	traits::{fungible::Inspect, Hooks},
+};
 use neuroshard_types::{
-	provider::{ProviderStatus, Role},
+	offence::Offence,
+	provider::{ProviderInfo, ProviderStatus, Role, Roles},
 	traits::{Providers, SlashTo},
 };
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Action {
-	Register(u8, Balance),
-	Update(u8),
+	Register(u8, u8, Balance),
+	Update(u8, u8),
 	BondExtra(Balance),
 	Unbond(Balance),
 	Withdraw,
@@ -27,6 +32,13 @@ enum Action {
 	Claim,
 	Burn(Balance),
 	Pay(Balance, u8),
+	Lock(u16),
+	Punish(Offence),
+	Missed(u32),
+	Reported,
+	Up,
+	/// A block with room.
+	Idle,
 	Succeed,
 	Fail(u32),
 	Wait(u32),
@@ -34,11 +46,20 @@ enum Action {
 
 fn action() -> impl Strategy<Value = Action> {
 	let amount = || 0..3_000u128;
+	let roles = || 1..16u8;
 	// Few identities, so that they collide.
 	let identity = 1..5u8;
 	prop_oneof![
-		4 => (identity.clone(), amount()).prop_map(|(tag, bond)| Action::Register(tag, bond)),
-		1 => identity.prop_map(Action::Update),
+		4 => (identity.clone(), roles(), amount()).prop_map(|(tag, roles, bond)| Action::Register(tag, roles, bond)),
+		2 => (identity, roles()).prop_map(|(tag, roles)| Action::Update(tag, roles)),
+		1 => (0..4u16).prop_map(Action::Lock),
+		1 => prop_oneof![
+			4 => Just(Offence::InvalidProof), 4 => Just(Offence::RepeatedFailure), 4 => Just(Offence::Byzantine), 1 => Just(Offence::Sybil)
+		].prop_map(Action::Punish),
+		3 => (0..40u32).prop_map(Action::Missed),
+		1 => Just(Action::Reported),
+		1 => Just(Action::Up),
+		2 => Just(Action::Idle),
 		2 => amount().prop_map(Action::BondExtra),
 		4 => amount().prop_map(Action::Unbond),
 		3 => Just(Action::Withdraw),
@@ -57,6 +78,10 @@ fn action() -> impl Strategy<Value = Action> {
 	]
 }
 
+fn offering(tag: u8, roles: u8) -> ProviderInfo {
+	ProviderInfo { roles: Roles(roles), ..info(tag) }
+}
+
 /// Carries `action` out for `who`; a refused call must leave no trace, as the dispatcher guarantees on chain.
 fn run(who: &AccountId, action: Action) {
 	let origin = || signed(who.clone());
@@ -64,8 +89,20 @@ fn run(who: &AccountId, action: Action) {
 		let _ = with_storage_layer(call);
 	};
 	match action {
-		Action::Register(tag, bond) => call(&|| Staking::register(origin(), info(tag), bond)),
-		Action::Update(tag) => call(&|| Staking::update_info(origin(), info(tag))),
+		Action::Register(tag, roles, bond) => call(&|| Staking::register(origin(), offering(tag, roles), bond)),
+		Action::Update(tag, roles) => call(&|| Staking::update_info(origin(), offering(tag, roles))),
+		Action::Lock(days) => call(&|| Staking::lock(origin(), days)),
+		Action::Punish(offence) => {
+			let before = (Staking::slashable(who), Balances::total_issuance());
+			let burned = Staking::punish(who, offence);
+			assert_eq!((Staking::slashable(who), Balances::total_issuance()), (before.0 - burned, before.1 - burned));
+		}
+		Action::Missed(ago) => Staking::note_audit_missed(who, System::block_number().saturating_sub(ago)),
+		Action::Reported => Staking::note_audit_reported(who),
+		Action::Up => Staking::note_uptime(who),
+		Action::Idle => {
+			Staking::on_idle(System::block_number(), frame_support::weights::Weight::MAX);
+		}
 		Action::BondExtra(amount) => call(&|| Staking::bond_extra(origin(), amount)),
 		Action::Unbond(amount) => call(&|| Staking::unbond(origin(), amount)),
 		Action::Withdraw => call(&|| Staking::withdraw_unbonded(origin())),
@@ -120,10 +157,30 @@ proptest! {
 				}
 				let withdraws = matches!(action, Action::Withdraw);
 				let before = Balances::balance(who);
+				let is_active = |who: &AccountId| Role::ALL.into_iter().any(|role| Staking::is_active(who, role));
 				let unproven = |provider: ProviderView| matches!(provider.status, ProviderStatus::Unproven { .. });
 				let was_proven = Pallet::<Test>::provider(who.clone()).is_some_and(|provider| !unproven(provider));
 				run(who, action.clone());
-				if Staking::is_active(who, Role::Worker) && !was_proven {
+				let (was, is) = (known.clone(), Pallet::<Test>::provider(who.clone()));
+				let now = System::block_number();
+				if let (Some(was), Some(is)) = (&was, &is) {
+					prop_assert!(is.locked_until >= was.locked_until && is.suspended_until >= was.suspended_until, "after {:?}", action);
+					let left = is.unbonding.iter().filter(|chunk| chunk.unlocks_at == now + COOLDOWN).map(|chunk| chunk.amount).sum::<Balance>();
+					let before = was.unbonding.iter().filter(|chunk| chunk.unlocks_at == now + COOLDOWN).map(|chunk| chunk.amount).sum::<Balance>();
+					prop_assert!(left <= before || was.locked_until <= now, "a locked stake leaves by {:?}", action);
+					prop_assert!(is.status != ProviderStatus::Active || is.suspended_until <= now, "active while suspended, by {:?}", action);
+					let became = |role: Role| {
+						let active = |view: &ProviderView| view.status == ProviderStatus::Active && view.info.roles.contains(role);
+						active(is) && !active(was)
+					};
+					if became(Role::Verifier) {
+						prop_assert!(is.bonded >= Pallet::<Test>::verifier_terms().least_bond, "a verifier without the bond, by {:?}", action);
+					}
+				}
+				if was.is_some_and(|was| was.suspended_until > now) {
+					prop_assert!(is.is_some(), "a suspension outlasts {:?}", action);
+				}
+				if is_active(who) && !was_proven {
 					prop_assert!(matches!(action, Action::Prove(true)), "active by {:?}", action);
 				}
 				prop_assert_eq!(Pallet::<Test>::do_try_state(), Ok(()), "after {:?}", action);
@@ -174,6 +231,10 @@ fn a_broken_invariant_is_noticed() {
 	broken(&|provider| provider.disputable_until = 22, "claims can be disputed for too long");
 	broken(&|provider| provider.reputation = 1_001, "reputation above its maximum");
 	broken(&|provider| provider.info = info(2), "PoNW key mapped to somebody else");
+	broken(&|provider| provider.suspended_until = 2, "an active provider is suspended");
+	broken(&|provider| provider.locked_until = 2 + 365 * crate::mock::DAY, "a stake is locked for too long");
+	broken(&|provider| provider.missed.count = 3, "missed audits are not punished");
+	broken(&|provider| provider.info.roles = Roles::only(Role::Driver), "active providers are counted wrongly");
 	broken(
 		&|provider| {
 			provider.bond.active = 400;

@@ -5,8 +5,12 @@ mod challenge;
 mod genesis;
 mod identity;
 mod invariants;
+mod locks;
+mod migration;
+mod offences;
 mod provider_trait;
 mod status;
+mod verifiers;
 mod views;
 mod weights;
 

@@ -1,7 +1,7 @@
 //! Claims outlive their round: what they are judged by, and what a condemned one ends.
 
 use super::*;
-use crate::{expected, Event, Records, FRAUD_POINTS};
+use crate::{expected, Event, Records};
 use frame_support::assert_ok;
 use neuroshard_types::{
 	dispute::{ClaimKind, Claims, OuterJob},
@@ -106,7 +106,7 @@ fn disputes_hold_the_proofs_of_the_account() {
 }
 
 #[test]
-fn a_condemned_claim_costs_proofs_reputation_and_membership_once() {
+fn a_condemned_claim_costs_proofs_and_membership_once() {
 	build_and_execute(|| {
 		let (run, workers) = training(3);
 		full_round(run, &workers, 1);
@@ -116,15 +116,15 @@ fn a_condemned_claim_costs_proofs_reputation_and_membership_once() {
 		assert!(Training::is_condemned(&claim(run, 0, WORK, liar)) && !Training::is_condemned(&claim(run, 0, ATTESTATION, liar)));
 		assert!(happened(Event::ClaimCondemned { claim: claim(run, 0, WORK, liar), replay: Some(0) }));
 		assert_eq!((fate(liar, run, 0), Condemned::get()), (Some(Fate::Void), vec![liar.clone()]));
-		assert_eq!((notes(liar), Training::members(run)), ((0, FRAUD_POINTS), workers[..2].to_vec()));
+		assert_eq!(Training::members(run), workers[..2]);
 		assert_eq!(fate(&workers[0], run, 0), Some(Fate::Confirmed(0)));
 		// Another dispute about it ends the same way.
 		System::reset_events();
 		condemn_work(run, 0, liar);
-		assert_eq!((System::events().len(), notes(liar).1, Condemned::get().len()), (0, FRAUD_POINTS, 1));
+		assert_eq!((System::events().len(), Condemned::get().len()), (0, 1));
 		// It has no part in the round under way any more, nor in the next one.
 		full_round(run, &workers[..2], 2);
-		assert_eq!(notes(liar).1, FRAUD_POINTS, "it is no dropout");
+		assert_eq!(notes(liar).1, 0, "it is no dropout");
 		assert_eq!(round(run).participants.iter().map(|place| place.account.clone()).collect::<Vec<_>>(), workers[..2]);
 		assert_eq!(Training::record(run, 0).expect("a record").excluded, workers[2..]);
 	});
@@ -153,7 +153,7 @@ fn work_that_is_excluded_is_left_out_unpaid_and_may_still_be_condemned() {
 		attest_all(run, &workers, 2);
 		Training::condemn(&work);
 		assert!(happened(Event::ClaimCondemned { claim: work.clone(), replay: None }));
-		assert_eq!((Training::is_condemned(&work), notes(who).1), (true, FRAUD_POINTS));
+		assert!(Training::is_condemned(&work) && Condemned::get().contains(who));
 		Training::exclude(&work);
 		assert_eq!(Training::members(run), workers[..2]);
 	});
@@ -233,7 +233,7 @@ fn what_a_finished_run_ended_with_stays() {
 		condemn_attestation(run, 0, &workers[1]);
 		for (kind, who) in [(WORK, &workers[0]), (ATTESTATION, &workers[1])] {
 			assert!(happened(Event::ClaimCondemned { claim: claim(run, 0, kind, who), replay: None }));
-			assert_eq!((fate(who, run, 0), notes(who).1), (Some(Fate::Void), FRAUD_POINTS));
+			assert_eq!(fate(who, run, 0), Some(Fate::Void));
 		}
 		assert_eq!(Training::run(run).expect("a run").checkpoint, H256::repeat_byte(1));
 		assert_eq!(Training::outer_job(run), None);

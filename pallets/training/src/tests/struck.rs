@@ -28,7 +28,7 @@ fn nobody_waits_for_who_lost_a_claim() {
 		skip(1);
 		assert_eq!((phase(run), at(run)), (Phase::Revealing, (1, 0)));
 		// It did not miss a deadline: neither the note of a dropout nor a wait.
-		assert_eq!((notes(&workers[2]).1, Training::next_join(run, workers[2].clone())), (crate::FRAUD_POINTS, None));
+		assert_eq!((notes(&workers[2]).1, Training::next_join(run, workers[2].clone())), (0, None));
 	});
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use neuroshard_types::{
-	provider::{ProviderInfo, Roles},
+	provider::{ProviderInfo, Roles, Tier},
 	NEURO,
 };
 
@@ -135,7 +135,21 @@ pub(in crate::run::auditor) fn provider() -> ProviderView {
 	let (hardware, addresses, peer_id) = Default::default();
 	let info = ProviderInfo { roles: Roles::only(Role::Verifier), hardware, ponw_key: [2; 33], peer_id, addresses };
 	let (status, unbonding) = (ProviderStatus::Active, Vec::new());
-	ProviderView { info, status, bonded: 0, unbonding, open_claims: 0, reputation: 0, disputable_until: 0 }
+	let (locked_until, suspended_until, missed_audits) = (0, 0, 0);
+	let (bonded, open_claims, reputation, disputable_until, tier) = (0, 0, 0, 0, Tier::C);
+	ProviderView {
+		info,
+		status,
+		bonded,
+		unbonding,
+		open_claims,
+		reputation,
+		disputable_until,
+		tier,
+		locked_until,
+		suspended_until,
+		missed_audits,
+	}
 }
 
 /// Of an account that is not drawn, among five others, with all that disputes take.

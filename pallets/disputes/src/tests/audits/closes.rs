@@ -38,13 +38,15 @@ fn who_was_condemned_meanwhile_is_not_paid() {
 fn a_lone_sample_is_paid_and_who_missed_it_leaves_the_list() {
 	build_and_execute(|| {
 		let (_, [worked, late]) = drawn();
+		let drawn_at = System::block_number();
 		assert_ok!(seal(&worked, 1, truth()));
 		run_to(8);
 		assert_ok!(open(&worked, 1, truth()));
 		run_to(31);
 		assert_eq!(closed(), [(HONEST, vec![worked.clone()], vec![late.clone()])]);
-		assert_eq!(credits(), [(worked, UNITS)]);
+		assert_eq!(credits(), [(worked.clone(), UNITS)]);
 		assert_eq!(Failures::get(), [(late.clone(), MISSED_POINTS)].into());
+		assert_eq!((Missed::get(), Reported::get()), (vec![(late.clone(), drawn_at)], vec![worked]));
 		assert!(!Disputes::verifiers().contains(&late));
 		assert!(events().contains(&Event::VerifierDropped { who: late }));
 		assert_forgotten();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::Error;
 use neuroshard_graph::game::Position;
+use neuroshard_types::offence::Offence;
 
 /// A game about the sample of `auditor`, who made this mistake or none.
 fn game(challenger: &AccountId, auditor: &AccountId, right: bool) -> Match {
@@ -30,6 +31,7 @@ fn a_false_sample_costs_its_auditor_the_stake_and_its_partner_is_paid() {
 		assert_eq!((stake(&wrong), stake(&right), stake(&HONEST)), (0, STAKE, STAKE));
 		assert_eq!(Balances::total_issuance(), issuance - REWARD - 1);
 		assert_eq!(Condemned::get(), [sample_of(&wrong)]);
+		assert_eq!(Punished::get(), [(wrong.clone(), Offence::Byzantine)]);
 		assert!(!Disputes::verifiers().contains(&wrong));
 		assert_noop!(challenge_sample(&BOB, &wrong), Error::<Test>::Condemned);
 		run_to(31);

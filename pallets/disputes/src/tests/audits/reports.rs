@@ -133,7 +133,8 @@ fn work_is_left_out_if_both_say_that_it_cannot_be_had() {
 		assert_ok!(open(&auditors[1], 1, Report::Unavailable));
 		assert_eq!(Excluded::get(), [claim].into());
 		run_to(31);
-		// For nothing, and with no place on the list left for either.
+		// For nothing, and with no place on the list left for either; but both were there.
+		assert_eq!((Missed::get().len(), Reported::get().len()), (0, 2));
 		assert_eq!((closed(), credits()), (vec![(HONEST, vec![], auditors.to_vec())], vec![]));
 	});
 }
