@@ -78,11 +78,11 @@ impl<T: Config> Pallet<T> {
 		// What an offender adds would be slashed for what it did before.
 		ensure!(Self::bar_of(&who).is_none(), Error::<T>::Barred);
 		Self::try_mutate(&who, |candidate| {
-			Self::settle_own(&who, candidate);
+			let active = candidate.own.stake.active.saturating_add(amount);
+			ensure!(active >= MinSelfBond::<T>::get(), Error::<T>::BondTooSmall);
 			Self::hold(HoldReason::SelfBond, &who, amount)?;
-			let stake = &mut candidate.own.stake;
-			stake.active = stake.active.saturating_add(amount);
-			ensure!(stake.active >= MinSelfBond::<T>::get(), Error::<T>::BondTooSmall);
+			Self::settle_own(&who, candidate);
+			candidate.own.stake.active = active;
 			Ok(())
 		})?;
 		Self::deposit_event(Event::Bonded { who, amount });
@@ -113,8 +113,11 @@ impl<T: Config> Pallet<T> {
 		let leaves = candidate.own.stake.total() == 0;
 		// A slash to nothing ends the candidacy by itself, so something is withdrawn by whoever leaves.
 		ensure!(amount > 0, Error::<T>::NothingToWithdraw);
-		// Where nobody else can be elected, the set goes on with whoever is in it.
-		ensure!(!leaves || !Self::is_in_a_set(&who), Error::<T>::StillElected);
+		if leaves {
+			// Where nobody else can be elected, the set goes on with whoever is in it, and the cooldown may be over before.
+			ensure!(!Self::is_in_a_set(&who), Error::<T>::StillElected);
+			ensure!(candidate.reportable_until <= Self::now(), Error::<T>::StillReportable);
+		}
 		Self::release(HoldReason::SelfBond, &who, amount)?;
 		Self::deposit_event(Event::Withdrawn { who: who.clone(), amount });
 		let nominators = candidate.nominators;

@@ -3,7 +3,7 @@
 use crate::{Candidates, Config, Event, Exposure, Exposures, Pallet, Planned, Sessions, Status, ValidatorCount};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use frame_support::BoundedVec;
+use frame_support::{traits::Get, BoundedVec};
 use neuroshard_types::AccountId;
 use sp_runtime::traits::Convert;
 use sp_staking::SessionIndex;
@@ -49,7 +49,17 @@ impl<T: Config> pallet_session::SessionManager<AccountId> for Pallet<T> {
 	fn start_session(_: SessionIndex) {}
 
 	fn end_session(index: SessionIndex) {
-		Exposures::<T>::remove(index);
+		let next = Exposures::<T>::get(index.saturating_add(1));
+		let until = Self::now().saturating_add(T::ReportPeriod::get());
+		for (who, _) in Exposures::<T>::take(index) {
+			if !next.iter().any(|(other, _)| *other == who) {
+				Candidates::<T>::mutate_exists(&who, |entry| {
+					if let Some(candidate) = entry {
+						candidate.reportable_until = until;
+					}
+				});
+			}
+		}
 	}
 }
 

@@ -27,8 +27,12 @@ mod errors {
 		TooManyChunks,
 		/// Nothing has unlocked yet. The view functions `candidate` and `positions` show when the next part does.
 		NothingToWithdraw,
-		/// The account is in the validator set, or elected into the next one. Its last part can be withdrawn when it is in neither.
+		/// The account is in the validator set, or elected into the next one. Its last part can be withdrawn when it is in neither, and nothing
+		/// that it did there can be reported any more: the view function `candidate` shows when.
 		StillElected,
+		/// What the account did in the validator set can still be reported. Withdraw its last part in block `reportable_until` of the view
+		/// function `candidate`, or later.
+		StillReportable,
 		/// The candidate is chilled already. Call `activate` to be elected again, or unbond all of it to leave.
 		AlreadyChilled,
 		/// The candidate is active already. There is nothing to do.

@@ -13,7 +13,7 @@
 //! Money stays in its owner's account, on hold. It leaves in two steps: `unbond` or `unnominate` moves a part into a chunk that unlocks after
 //! the cooldown, and neither counts in elections nor earns; `withdraw_unbonded` or `withdraw_nomination` releases unlocked chunks.
 //! Until then a chunk is slashed like the active part. When a candidate has nothing at stake any more it is forgotten, and its nominations are
-//! released: it has been out of the set for a whole cooldown, so that nothing it did there can be reported any more.
+//! released: nothing that it did in the set can be reported any more then.
 //!
 //! Every loop is bounded: a candidate has at most [`MAX_NOMINATORS`] nominations, an account makes at most [`MAX_NOMINATIONS`], a stake has at
 //! most [`MAX_UNBONDING_CHUNKS`] chunks, and the candidates are bounded by the runtime. A full candidate takes a nomination that is larger than
@@ -97,7 +97,7 @@ pub mod pallet {
 		type Sessions: Sessions;
 		/// Who sets the number of validators.
 		type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
-		/// Longest time in blocks from the moment a candidate is chilled until nothing that it does in the set can be reported any more: two
+		/// Longest time in blocks from the moment a candidate is chilled, or leaves the set, until nothing that it does in the set can be reported any more: two
 		/// sessions, and as long as a report is accepted. The cooldown must be longer; it is asserted at genesis. Where it follows from
 		/// other pallets' genesis storage, those stand before this one in the runtime.
 		type ReportPeriod: Get<BlockNumber>;

@@ -149,7 +149,7 @@ impl pallet_neuro_validators::Config for Test {
 	type AdminOrigin = EnsureRoot<AccountId>;
 	type ReportPeriod = ReportPeriod;
 	type PotId = PotId;
-	type MaxValidators = ConstU32<10>;
+	type MaxValidators = ConstU32<32>;
 	type MaxCandidates = ConstU32<12>;
 	type WeightInfo = ();
 }

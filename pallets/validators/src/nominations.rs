@@ -15,23 +15,25 @@ impl<T: Config> Pallet<T> {
 		ensure!(who != id, Error::<T>::OwnCandidacy);
 		let mut candidate = Candidates::<T>::get(&id).ok_or(Error::<T>::NotCandidate)?;
 		ensure!(candidate.status == Status::Active, Error::<T>::NotActive);
+		let known = Nominations::<T>::get(&id, &who);
+		let active = known.as_ref().map_or(0, |nomination| nomination.stake.active).saturating_add(amount);
+		ensure!(active >= MinNomination::<T>::get(), Error::<T>::NominationTooSmall);
+		Self::hold(HoldReason::Nomination, &who, amount)?;
 		let mut read = 0;
-		let mut nomination = match Nominations::<T>::get(&id, &who) {
+		let mut nomination = match known {
 			Some(nomination) => nomination,
 			None => {
+				NominationsOf::<T>::try_mutate(&who, |list| list.try_push(id.clone())).map_err(|_| Error::<T>::TooManyNominations)?;
 				if candidate.nominators >= MAX_NOMINATORS {
 					read = candidate.nominators;
 					Self::displace_lowest(&id, &mut candidate, amount)?;
 				}
-				NominationsOf::<T>::try_mutate(&who, |list| list.try_push(id.clone())).map_err(|_| Error::<T>::TooManyNominations)?;
 				candidate.nominators = candidate.nominators.saturating_add(1);
 				Position::default()
 			}
 		};
 		Self::settle(&who, &mut candidate, &mut nomination);
-		Self::hold(HoldReason::Nomination, &who, amount)?;
-		nomination.stake.active = nomination.stake.active.saturating_add(amount);
-		ensure!(nomination.stake.active >= MinNomination::<T>::get(), Error::<T>::NominationTooSmall);
+		nomination.stake.active = active;
 		candidate.backing = candidate.backing.saturating_add(amount);
 		Nominations::<T>::insert(&id, &who, nomination);
 		Candidates::<T>::insert(&id, candidate);

@@ -93,6 +93,8 @@ pub struct Candidate {
 	pub commission: Perbill,
 	/// A higher commission, and the first block in which it applies.
 	pub next_commission: Option<(Perbill, BlockNumber)>,
+	/// First block in which nothing that it did when it was in the set can be reported any more. Nothing is known while it is in.
+	pub reportable_until: BlockNumber,
 	/// Rewards of all stakes, its own included, that are not settled yet.
 	pub pool: Pool,
 }
@@ -107,6 +109,7 @@ impl Candidate {
 			nominators: 0,
 			commission,
 			next_commission: None,
+			reportable_until: 0,
 			pool: Pool::default(),
 		}
 	}
@@ -194,6 +197,9 @@ pub struct CandidateView {
 	pub validating: bool,
 	/// Whether it is in the set of the latest session that is planned.
 	pub elected: bool,
+	/// First block in which nothing that it did when it was in the set can be reported any more: before, it cannot withdraw its last part.
+	/// Zero if it was in none; it begins anew whenever it leaves a set.
+	pub reportable_until: BlockNumber,
 	/// First block in which it can be activated again after an offence.
 	pub barred_until: Option<BlockNumber>,
 	/// What the candidate itself can claim now, in planck.

@@ -35,6 +35,7 @@ impl<T: Config> Pallet<T> {
 			has_keys: T::Sessions::has_keys(who),
 			validating: sets.validating.contains(who),
 			elected: sets.elected.contains(who),
+			reportable_until: candidate.reportable_until,
 			barred_until: Self::bar_of(who),
 			claimable: Owed::<T>::get(who).saturating_add(pending),
 		}

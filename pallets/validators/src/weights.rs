@@ -32,7 +32,7 @@ pub trait WeightInfo {
 	fn claim_rewards() -> Weight;
 	/// Weight of `set_validator_count`.
 	fn set_validator_count() -> Weight;
-	/// Weight of the reward of an authored block, without the issuance itself.
+	/// Weight of the reward of an authored block.
 	fn note_author() -> Weight;
 	/// Weight of an offence of a candidate with `n` nominations.
 	fn punish(n: u32) -> Weight;
@@ -109,9 +109,9 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn set_validator_count() -> Weight {
 		Self::with(0, 1)
 	}
-	/// Reads: candidate, owed, the pot, issuance. Writes the same.
+	/// Reads and writes: candidate, owed, the pot, total issuance. And what an issuance looks up and notes: three reads, two writes.
 	fn note_author() -> Weight {
-		Self::with(4, 4)
+		Self::with(7, 6)
 	}
 	/// Reads: offender, bar period, candidate, owed, account, holds, number of candidates, issuance. Writes: offender, candidate, their number, owed,
 	/// account, holds, issuance. For each nomination reads and writes: the nomination, owed, account, holds, list of the nominator.
