@@ -316,7 +316,9 @@ fn report(summary: &Summary, dashboard: &mut Dashboard) {
 	}
 	let (rewards, issued) = (&summary.rewards_total, &summary.issued_total);
 	let (burned, grown) = (&summary.burned_total, &summary.issuance_delta);
-	dashboard.say(&format!("rewards {rewards} planck, blocks and treasury {issued} planck, burned {burned} planck, new issuance {grown} planck"));
+	dashboard.say(&format!(
+		"rewards {rewards} planck, blocks and treasury {issued} planck, burned {burned} planck, new issuance {grown} planck"
+	));
 	dashboard.say(&format!("text from the model:\n\n{}\n", printable(&summary.sample)));
 }
 

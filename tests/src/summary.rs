@@ -75,7 +75,7 @@ pub struct Summary {
 	pub rewards_total: String,
 	/// Minted for blocks and the treasury up to the same finalized block.
 	pub issued_total: String,
-	/// Burned by the decisions of disputes and by fees of inference up to the same finalized block.
+	/// Burned by disputes, offences and fees of inference up to the same finalized block.
 	pub burned_total: String,
 	/// Total issuance at that block, less that of genesis.
 	pub issuance_delta: String,
@@ -110,7 +110,7 @@ pub struct Minted {
 	pub rewards: Balance,
 	/// Minted for blocks and the treasury, in planck.
 	pub issued: Balance,
-	/// Burned by decisions of disputes and by fees of inference, in planck.
+	/// Burned by disputes, offences and fees of inference, in planck.
 	pub burned: Balance,
 	/// Growth of the total issuance since genesis, in planck: below zero if more was burned than minted.
 	pub issuance: i128,

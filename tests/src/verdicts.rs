@@ -1,4 +1,4 @@
-//! Disputes of a network that were decided.
+//! Disputes of a network that were decided, and what they and offences burned.
 
 use crate::{Cheater, Error};
 use neuroshard_types::{dispute::ClaimKind, Balance, BlockNumber, RoundIndex, RunId};
@@ -19,11 +19,12 @@ pub struct Decided {
 	pub seconds: f64,
 }
 
-/// All decided disputes up to some block, in order. Ends without a decision are none of them.
+/// All decided disputes up to some block, in order, and what offences burned beside them. Ends without a decision are none of them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Verdicts {
 	read: BlockNumber,
 	list: Vec<Decided>,
+	offences: Vec<(BlockNumber, Balance)>,
 }
 
 impl Verdicts {
@@ -41,8 +42,10 @@ impl Verdicts {
 				let seconds = at.time().await?.saturating_sub(opened.time().await?) as f64 / 1e3;
 				decided.push(Decided { verdict, block: at.block(), seconds });
 			}
+			let burned = at.burned_for_offences().await?;
 			// All of a block or nothing, so that reading on after an error finds each once.
 			self.list.extend(decided);
+			self.offences.extend((burned > 0).then_some((number, burned)));
 			self.read = number;
 		}
 		Ok(())
@@ -53,10 +56,11 @@ impl Verdicts {
 		&self.list
 	}
 
-	/// What they burned up to a block, in planck.
+	/// What disputes and offences burned up to a block, in planck.
 	pub fn burned(&self, last: BlockNumber) -> Balance {
-		let until = self.list.iter().filter(|one| one.block.number <= last);
-		until.fold(0, |total, one| total.saturating_add(one.verdict.burned))
+		let disputes = self.list.iter().map(|one| (one.block.number, one.verdict.burned));
+		let until = disputes.chain(self.offences.iter().copied()).filter(|(block, _)| *block <= last);
+		until.fold(0, |total, (_, burned)| total.saturating_add(burned))
 	}
 }
 
@@ -176,12 +180,13 @@ mod tests {
 
 	#[test]
 	fn only_a_verdict_about_the_cheat_catches_the_cheater() {
-		let verdicts = |list: Vec<Decided>| Verdicts { read: 50, list };
+		let verdicts = |list: Vec<Decided>| Verdicts { read: 50, list, offences: vec![(39, 100), (41, 1_000)] };
 		let list = vec![decided(3, 1, Decision::Unfounded), decided(1, 2, Decision::Unfounded), decided(1, 2, Decision::Fraud)];
 		assert_eq!(cheater(1).caught(&verdicts(list.clone())), Some(2));
 		assert_eq!(cheater(2).caught(&verdicts(list.clone())), None);
 		let attesting = Cheater { cheat: Cheat::WrongAggregate, again: true, ..cheater(1) };
 		assert_eq!(attesting.caught(&verdicts(list.clone())), None);
-		assert_eq!((verdicts(list.clone()).burned(39), verdicts(list).burned(40)), (0, 15));
+		assert_eq!((verdicts(list.clone()).burned(38), verdicts(list.clone()).burned(39)), (0, 100));
+		assert_eq!((verdicts(list.clone()).burned(40), verdicts(list).burned(41)), (115, 1_115));
 	}
 }

@@ -22,6 +22,7 @@ mod invariants;
 mod local;
 #[cfg(test)]
 pub(crate) mod mock;
+mod punished;
 mod query;
 #[cfg(test)]
 mod runtime_tests;

@@ -30,6 +30,7 @@ fn the_runtime_has_every_call_and_view_function_as_this_worker_knows_them() {
 	check_views(&metadata).unwrap();
 	super::verdicts::check(&metadata).unwrap();
 	super::audited::check(&metadata).unwrap();
+	super::punished::check(&metadata).unwrap();
 }
 
 #[test]
