@@ -189,13 +189,13 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn close_idle() -> Weight {
 		micros(5).saturating_add(Self::db(3, 1))
 	}
-	// Reads: entry, audit, three dockets, record; for each auditor provider six times, epoch, verifiers, rates, era, points, total. Writes: entry,
-	// audit; for each auditor itself, provider three times, verifiers, points, total. Besides, for each that is punished for a row of missed
+	// Reads: entry, audit, three dockets, record; for each auditor provider six times, epoch, verifiers, rates, era, count of its role, points,
+	// total. Writes: entry, audit; for each auditor itself, provider three times, verifiers, points, total. Besides, for each that is punished for a row of missed
 	// audits: penalties, provider three times, account, holds, total issuance, minimum bond, number of active ones, and verifiers' bonds read;
 	// provider twice, account, holds, total issuance, number written.
 	fn close() -> Weight {
 		let lists = LIST.saturating_mul(2);
-		SMALL.saturating_add(RECORD).saturating_add(lists).saturating_add(Self::db(6 + 2 * (12 + 10), 2 + 2 * (7 + 6)))
+		SMALL.saturating_add(RECORD).saturating_add(lists).saturating_add(Self::db(6 + 2 * (13 + 10), 2 + 2 * (7 + 6)))
 	}
 }
 
