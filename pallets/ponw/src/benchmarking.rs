@@ -31,7 +31,7 @@ fn provider<T: Config>() -> (AccountId, ecdsa::Pair) {
 fn confirmed<T: Config>(who: &AccountId) -> ProofKey {
 	let key = ProofKey { run: 0, round: 0, kind: ProofKind::Training };
 	Pallet::<T>::add(who, key);
-	Pallet::<T>::confirm(who, key, 1_000_000);
+	Pallet::<T>::confirm(who, key, 1_000_000, true);
 	key
 }
 
@@ -80,7 +80,7 @@ mod benchmarks {
 		for round in 0..n {
 			let key = ProofKey { run: 0, round, kind: ProofKind::Training };
 			Pallet::<T>::add(&who, key);
-			Pallet::<T>::confirm(&who, key, 1_000_000);
+			Pallet::<T>::confirm(&who, key, 1_000_000, true);
 		}
 		let end = Pallet::<T>::now().saturating_add(crate::ChallengeWindow::<T>::get());
 		frame_system::Pallet::<T>::set_block_number(end.into());

@@ -60,7 +60,7 @@ pub mod pallet {
 	use neuroshard_types::{
 		proof::{PendingProof, Proof, ProofKey, ProofSignature, RateView, MAX_PROOFS_PER_HOUR},
 		span::Span,
-		traits::{Clock, Providers, WorkCredits},
+		traits::{Clock, FinalWork, Providers, WorkCredits},
 		AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, H256,
 	};
 	use sp_runtime::SaturatedConversion;
@@ -74,6 +74,8 @@ pub mod pallet {
 		type Providers: Providers<AccountId, Balance>;
 		/// Where final work goes.
 		type Credits: WorkCredits<AccountId>;
+		/// Who else is told of final training, whether it is paid or not: it makes an owner of the model.
+		type OnFinal: FinalWork<AccountId>;
 		/// Chain time.
 		type Clock: Clock;
 		/// Claimed floating-point operations may exceed what the registered hardware does in the elapsed time by this
@@ -231,7 +233,7 @@ pub mod pallet {
 		NotRegistered,
 		/// The provider is chilled. Activate it before proving uptime.
 		NotActive,
-		/// A proof of this kind does not belong here: uptime goes to `submit_uptime`, training is proven by revealing a round.
+		/// A proof of this kind does not belong here. Uptime goes to `submit_uptime`, training is proven by revealing a round.
 		WrongKind,
 		/// The proof was signed more than five minutes of chain time ago. Sign a new one.
 		TooOld,
@@ -241,17 +243,19 @@ pub mod pallet {
 		AlreadyProven,
 		/// A proof of this work is waiting already. Wait until it is confirmed or void.
 		AlreadyPending,
-		/// The run is finished and takes no proofs any more.
+		/// The run is finished and takes no proofs any more. Join another one.
 		RunFinished,
 		/// The account proved 120 times within the last hour. The view function `rate` says when the next proof is accepted.
 		RateExceeded,
 		/// The registered hardware cannot have done this work in that time. Measure again and update the profile.
 		Implausible,
-		/// The signature is not one of the registered key over this proof, account and chain.
+		/// The signature is not one of the registered key over this proof, account and chain. Sign with that key, or register the one that
+		/// signs.
 		BadSignature,
-		/// An uptime proof's run must be the hour of its timestamp (milliseconds / 3,600,000) and its round 0.
+		/// The uptime proof names another hour than it is stamped with. Its run is the hour of its timestamp (milliseconds / 3,600,000),
+		/// its round 0.
 		WrongHour,
-		/// An uptime proof's work hash must be zero.
+		/// The uptime proof names work. Its work hash must be zero.
 		WorkInUptime,
 	}
 

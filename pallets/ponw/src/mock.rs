@@ -10,7 +10,7 @@ use neuroshard_types::{
 	offence::Offence,
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
-	traits::{Clock, Providers, SlashTo, WorkCredits, WorkProofs},
+	traits::{Clock, FinalWork, Providers, SlashTo, WorkCredits, WorkProofs},
 	AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, H256,
 };
 use sp_core::{ecdsa, Pair};
@@ -86,6 +86,8 @@ parameter_types! {
 	pub static Uptimes: BTreeMap<AccountId, u32> = BTreeMap::new();
 	/// Credits in order.
 	pub static Credited: Vec<(AccountId, ProofKind, Role, u128)> = Vec::new();
+	/// Final work on models, in order.
+	pub static Owned: Vec<(AccountId, RunId, u128)> = Vec::new();
 }
 
 /// Providers as the statics say.
@@ -151,6 +153,15 @@ impl WorkCredits<AccountId> for MockCredits {
 	}
 }
 
+/// Records final work.
+pub struct MockOwners;
+
+impl FinalWork<AccountId> for MockOwners {
+	fn final_work(who: &AccountId, run: RunId, units: u128) {
+		Owned::mutate(|owned| owned.push((who.clone(), run, units)));
+	}
+}
+
 /// The static clock.
 pub struct MockClock;
 
@@ -172,6 +183,7 @@ impl crate::BenchmarkHelper for MockHelper {
 impl pallet_neuro_ponw::Config for Test {
 	type Providers = MockProviders;
 	type Credits = MockCredits;
+	type OnFinal = MockOwners;
 	type Clock = MockClock;
 	type Slack = ConstU32<SLACK>;
 	type MaxFinalPerBlock = ConstU32<MAX_FINAL>;
@@ -198,6 +210,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Claims::set(BTreeMap::new());
 		Successes::set(BTreeMap::new());
 		Credited::set(Vec::new());
+		Owned::set(Vec::new());
 		System::set_block_number(1);
 	});
 	ext

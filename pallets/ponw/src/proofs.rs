@@ -9,7 +9,7 @@ use frame_support::ensure;
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::Role,
-	traits::{Providers, WorkCredits, WorkProofs},
+	traits::{FinalWork, Providers, WorkCredits, WorkProofs},
 	AccountId, BlockNumber, RunId, H256,
 };
 use scale_info::TypeInfo;
@@ -93,7 +93,9 @@ impl<T: Config> Pallet<T> {
 			Self::deposit_event(Event::Voided { who: who.clone(), key });
 			return;
 		}
-		let units = entry.units;
+		T::OnFinal::final_work(who, key.run, entry.units);
+		let units = entry.paid_units();
+		// Work that nobody approved pays nothing, so that it must not raise what other work is paid either.
 		if units > 0 {
 			T::Credits::credit(who, key.kind, Role::Worker, units);
 			T::Providers::note_success(who);
@@ -118,7 +120,7 @@ impl<T: Config> WorkProofs<AccountId> for Pallet<T> {
 		Ok(())
 	}
 
-	fn confirm(who: &AccountId, key: ProofKey, units: u128) {
+	fn confirm(who: &AccountId, key: ProofKey, units: u128, paid: bool) {
 		let Some(entry) = Pending::<T>::get(who, key).filter(|entry| entry.final_at.is_none()) else { return };
 		LastProven::<T>::mutate(key.run, who, |last| *last = (*last).max(Some(key.round)));
 		if Self::is_condemned(who, &entry) {
@@ -126,9 +128,10 @@ impl<T: Config> WorkProofs<AccountId> for Pallet<T> {
 			return;
 		}
 		let final_at = Self::now().saturating_add(ChallengeWindow::<T>::get());
-		Pending::<T>::insert(who, key, Entry { units, final_at: Some(final_at), ..entry });
+		let entry = Entry { units, paid, final_at: Some(final_at), ..entry };
+		Pending::<T>::insert(who, key, entry);
 		QueueBounds::<T>::mutate(|bounds| Queue::<T>::insert(bounds.append(), Due { final_at, who: who.clone(), key }));
-		Self::deposit_event(Event::Confirmed { who: who.clone(), key, units, final_at });
+		Self::deposit_event(Event::Confirmed { who: who.clone(), key, units: entry.paid_units(), final_at });
 	}
 
 	fn void(who: &AccountId, key: ProofKey) {

@@ -14,15 +14,28 @@ use scale_info::TypeInfo;
 pub struct Entry {
 	/// Number of the proof among its account's, in the order of submission.
 	pub serial: u64,
-	/// Work units it will be paid by; 0 until its work is included.
+	/// Work units; 0 until its work is included.
 	pub units: u128,
+	/// Whether they will be paid.
+	pub paid: bool,
 	/// Block at which it becomes final if its account is not held; `None` until its work is included.
 	pub final_at: Option<BlockNumber>,
 }
 
+impl Entry {
+	/// Work units it will be paid by.
+	pub fn paid_units(&self) -> u128 {
+		if self.paid {
+			self.units
+		} else {
+			0
+		}
+	}
+}
+
 impl From<Entry> for PendingProof {
 	fn from(entry: Entry) -> Self {
-		Self { units: entry.units, final_at: entry.final_at }
+		Self { units: entry.paid_units(), final_at: entry.final_at }
 	}
 }
 
@@ -52,7 +65,7 @@ impl<T: Config> Pallet<T> {
 			let serial = standing.next;
 			standing.pending = standing.pending.saturating_add(1);
 			standing.next = serial.saturating_add(1);
-			Pending::<T>::insert(who, key, Entry { serial, units: 0, final_at: None });
+			Pending::<T>::insert(who, key, Entry { serial, units: 0, paid: false, final_at: None });
 		});
 	}
 

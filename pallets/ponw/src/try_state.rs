@@ -47,7 +47,7 @@ impl<T: Config> Pallet<T> {
 					ensure!(!queued.contains_key(&(who, key, final_at)), "a proof is queued that has left the queue");
 				}
 				Some(final_at) => ensure!(queued.get(&(who, key, final_at)) == Some(&1), "a confirmed proof is not queued exactly once"),
-				None => ensure!(proof.units == 0 && !overdue, "an unconfirmed proof has units, or is overdue"),
+				None => ensure!(proof.units == 0 && !proof.paid && !overdue, "an unconfirmed proof has units, or is overdue"),
 			}
 		}
 		Ok(())

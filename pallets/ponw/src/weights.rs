@@ -36,9 +36,11 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	}
 	/// Reads: the queue's bounds and first entry, a released account. Writes: the bounds. Each proof reads the next queue entry, or the
 	/// next released account and its overdue proof, the pending proof, whether the account is held, its standing, the provider, and for
-	/// its credit the era, the rates, the era's points and the account's points: ten at most. It writes six of them.
+	/// its credit the era, the rates, the count of the role, the era's points and the account's points: eleven at most. It writes six of
+	/// them. Its share of the model reads seven more and writes six: the class of shares and its metadata, the model, and the account with
+	/// its shares and what they earn.
 	fn settle(n: u32) -> Weight {
-		let each = SMALL.saturating_add(T::DbWeight::get().reads_writes(10, 6));
+		let each = SMALL.saturating_mul(2).saturating_add(T::DbWeight::get().reads_writes(18, 12));
 		T::DbWeight::get().reads_writes(3, 1).saturating_add(each.saturating_mul(n.into()))
 	}
 	/// Reads: a finished run, chain time, cursor, and each entry and activity, once to find it and once to take it. Writes: the entries, the

@@ -77,7 +77,7 @@ impl<T: Config> Claims for Pallet<T> {
 	}
 
 	fn audit_units(run: RunId) -> u128 {
-		Runs::<T>::get(run).map_or(0, |run| run.units::<T::Units>())
+		Runs::<T>::get(run).map_or(0, |run| run.paid_units::<T::Units>())
 	}
 
 	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim> {

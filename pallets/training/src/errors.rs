@@ -18,11 +18,11 @@ mod errors {
 		HistoryNeeded,
 		/// As many runs as possible are active. Wait until one is over.
 		TooManyRuns,
-		/// No identifier is left for a new run.
+		/// No identifier is left for a new run. Join a run that there is: the view function `runs` lists them.
 		RunIdsExhausted,
-		/// Only the run's sponsor may do this.
+		/// Only the run's sponsor may do this. The view function `run` shows who that is.
 		NotSponsor,
-		/// The run is approved already; there is nothing to do.
+		/// The run is approved already. There is nothing to do.
 		AlreadyApproved,
 		/// The model is halted already. There is nothing to do.
 		AlreadyHalted,
@@ -30,15 +30,15 @@ mod errors {
 		NotHalted,
 		/// The name is empty or not UTF-8. Choose another one.
 		BadName,
-		/// Participants must be at least 1, at most 128, and the minimum not above the maximum.
+		/// The numbers of participants cannot be. Take at least 1 and at most 128, and a minimum that is not above the maximum.
 		BadParticipants,
-		/// Every phase needs at least one block and at most [`Config::MaxPhaseDuration`].
+		/// A phase is too short or too long. Each needs at least one block and at most [`Config::MaxPhaseDuration`].
 		BadDurations,
-		/// A run needs at least one round, or no limit; and a smallest bond above zero.
+		/// The run has no rounds, or its smallest bond is zero. Ask for at least one round, or no limit, and for a bond above zero.
 		BadLimits,
 		/// A dimension is zero or no multiple of what its documentation asks. See `ModelConfig` and `TrainConfig`.
 		BadDimension,
-		/// `heads` must divide `dim`, and `kv_heads` must divide `heads`.
+		/// The heads do not fit the model. `heads` must divide `dim`, and `kv_heads` must divide `heads`.
 		BadHeads,
 		/// The model or its step is larger than the protocol can judge. Choose a smaller model, batch or sequence.
 		ModelTooLarge,
@@ -46,7 +46,7 @@ mod errors {
 		ArithmeticVersion,
 		/// A round has at most 64 state roots and the interval is at least 1. Choose a longer interval.
 		CommitInterval,
-		/// A float is not finite or outside its range.
+		/// A float is not finite or outside its range. See `TrainConfig` for the ranges.
 		BadHyperparameter,
 		/// The dataset is not active. Activate it, or choose another one.
 		DatasetNotActive,
@@ -61,9 +61,9 @@ mod errors {
 		NotActiveWorker,
 		/// The active bond is below the run's minimum. Bond more.
 		BondTooSmall,
-		/// The account is a member already; there is nothing to do.
+		/// The account is a member already. There is nothing to do.
 		AlreadyMember,
-		/// The account is no member of this run.
+		/// The account is no member of this run. Call `join` first.
 		NotMember,
 		/// The account dropped out several times in a row. The view function `next_join` says in which block it may join again.
 		CoolingOff,
@@ -81,24 +81,26 @@ mod errors {
 		NotParticipant,
 		/// The account missed a deadline of this round, or had given up its place. Join again for the next one.
 		DroppedOut,
-		/// The account has acted in this phase already, and may not change what it said.
+		/// The account has acted in this phase already, and may not change what it said. Wait for the next phase.
 		AlreadyActed,
 		/// Less of the account's bond is left to be slashed than its votes in this round weigh: it was withdrawn, or slashed. Bond again, and join
 		/// the next one.
 		StakeGone,
 		/// Salt and work do not give the sealed commitment. Reveal exactly what was committed to.
 		SealBroken,
-		/// The work has another number of state roots than the run asks for.
+		/// The work has another number of state roots than the run asks for. The view function `run` shows the intervals; commit to one
+		/// root for each.
 		WrongStateRoots,
-		/// The work has another number of tokens than the run asks for.
+		/// The work has another number of tokens than the run asks for. State what its configuration gives, which the view function `run`
+		/// shows.
 		WrongTokens,
-		/// The delta has another size than the run's model gives.
+		/// The delta has another size than the run's model gives. Send the delta of the model that the view function `run` shows.
 		WrongDeltaBytes,
 		/// Somebody revealed a delta with the same root in this round. Work on your own windows.
 		DuplicateDelta,
-		/// The proof is not about this work: its key or its work hash differs.
+		/// The proof is not about this work: its key or its work hash differs. Sign the work that is revealed with the registered PoNW key.
 		WrongProof,
-		/// The vote needs one bit for each revealed participant, and zeros beyond them.
+		/// The vote is not one for this round. It needs one bit for each revealed participant, and zeros beyond them.
 		BadVote,
 	}
 }

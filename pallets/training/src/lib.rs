@@ -73,8 +73,8 @@ use frame_support::pallet_macros::import_section;
 pub use pallet::*;
 pub use record::{Place, Record, Revealed};
 pub use round::{Accounts, Commitment, Participant, Round, Stage};
-pub use switch::{Halt, Reason};
 pub use runs::{ActiveRun, Run};
+pub use switch::{Halt, Reason};
 pub use transition::AbortReason;
 pub use weights::WeightInfo;
 
@@ -128,11 +128,11 @@ pub mod pallet {
 		type Randomness: Randomness<H256, BlockNumberFor<Self>>;
 		/// Who is told of adopted rounds.
 		type OnAdopted: OnAdopted;
-		/// Who approves runs to draw issuance, and may stop any run.
+		/// Who approves runs to draw issuance.
 		type ApproveOrigin: EnsureOrigin<Self::RuntimeOrigin>;
-		/// Deposit for a run, in planck.
 		/// Who may stop any run, halt any model and lift that again.
 		type StopOrigin: EnsureOrigin<Self::RuntimeOrigin>;
+		/// Deposit for a run, in planck.
 		#[pallet::constant]
 		type RunDeposit: Get<Balance>;
 		/// Deposit for every record that the run may keep, in planck.
@@ -211,12 +211,12 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
 
-	/// Nothing to set: durations are those of a run, or of other pallets, which stand before this one in the runtime.
 	/// Models that may not be used, by their run. A run that is removed takes its entry along: its model is unknown then, and may not be used
 	/// either.
 	#[pallet::storage]
 	pub type Halted<T: Config> = StorageMap<_, Twox64Concat, RunId, Halt>;
 
+	/// Nothing to set: durations are those of a run, or of other pallets, which stand before this one in the runtime.
 	#[pallet::genesis_config]
 	#[derive(frame_support::DefaultNoBound)]
 	pub struct GenesisConfig<T: Config> {
@@ -379,7 +379,6 @@ pub mod pallet {
 			let removed = Self::do_remove_run(who, run, limit)?;
 			Ok(Some(T::WeightInfo::remove_run(removed)).into())
 		}
-	}
 
 		/// Ends a run whatever its sponsor wants. For [`Config::StopOrigin`]. As with `stop_run`, the round under way is void; what was adopted
 		/// stays earned, and can be disputed as before; the deposit goes back with the history.
@@ -406,6 +405,7 @@ pub mod pallet {
 			T::StopOrigin::ensure_origin(origin)?;
 			Self::do_lift_halt(run, reason)
 		}
+	}
 
 	#[pallet::view_functions]
 	impl<T: Config> Pallet<T> {
@@ -461,12 +461,12 @@ pub mod pallet {
 			Self::waits_until(id, &who).filter(|until| *until > Self::now())
 		}
 
-		/// Members of an active run by account bytes ascending.
 		/// Since when the model of a run may not be used, and why; `None` if it is not halted.
 		pub fn halted(id: RunId) -> Option<Halt> {
 			Halted::<T>::get(id)
 		}
 
+		/// Members of an active run by account bytes ascending.
 		pub fn members(id: RunId) -> Vec<AccountId> {
 			Members::<T>::get(id).into_inner()
 		}

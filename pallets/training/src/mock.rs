@@ -25,9 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const BLOCK_MS: Moment = 3_000;
 /// Creates the runs.
 pub const SPONSOR: AccountId = AccountId::new([200; 32]);
-/// What the sponsor starts with.
 /// Has the stop switch.
 pub const STOPPER: AccountId = AccountId::new([201; 32]);
+/// What the sponsor starts with.
 pub const FUNDS: Balance = 1_000_000;
 /// Bond of every provider at the start.
 pub const BOND: Balance = 300;
@@ -99,8 +99,10 @@ pub struct MockProvider {
 pub enum Fate {
 	/// Submitted, neither confirmed nor voided.
 	Pending,
-	/// Confirmed with so many units.
+	/// Confirmed with so many units that are paid.
 	Confirmed(u128),
+	/// Confirmed with so many units that are not paid.
+	Unpaid(u128),
 	/// Voided.
 	Void,
 }
@@ -227,8 +229,8 @@ impl WorkProofs<AccountId> for MockProofs {
 		Claims::mutate(|claims| claims.push(claim));
 		Ok(())
 	}
-	fn confirm(who: &AccountId, key: ProofKey, units: u128) {
-		settle(who, key, Fate::Confirmed(units));
+	fn confirm(who: &AccountId, key: ProofKey, units: u128, paid: bool) {
+		settle(who, key, if paid { Fate::Confirmed(units) } else { Fate::Unpaid(units) });
 	}
 	fn void(who: &AccountId, key: ProofKey) {
 		// Of claims that are condemned, the proof may be void already.
@@ -255,7 +257,7 @@ fn settle(who: &AccountId, key: ProofKey, fate: Fate) {
 	match (before, fate) {
 		(Some(Fate::Pending), _) => Settled::mutate(|count| *count += 1),
 		// A payment is taken back; it was settled before.
-		(Some(Fate::Confirmed(_)), Fate::Void) => {}
+		(Some(Fate::Confirmed(_) | Fate::Unpaid(_)), Fate::Void) => {}
 		_ => panic!("settled a proof that is not pending: {before:?}"),
 	}
 }
@@ -290,6 +292,9 @@ impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
 	fn approver() -> RuntimeOrigin {
 		RuntimeOrigin::root()
 	}
+	fn stopper() -> RuntimeOrigin {
+		RuntimeOrigin::signed(STOPPER)
+	}
 	fn sponsor() -> AccountId {
 		// Every benchmark begins with its sponsor, on an empty chain: proofs of the one before are forgotten with it.
 		Fates::take();
@@ -299,9 +304,6 @@ impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
 		// 64 windows a shard, 128 training shards.
 		let shape = DatasetShape { tokens_per_shard: 64 * 32 + 1, shard_count: 129, held_out: 1 };
 		Sets::mutate(|sets| {
-	fn stopper() -> RuntimeOrigin {
-		RuntimeOrigin::signed(STOPPER)
-	}
 			sets.entry(DATASET + 1).or_insert((shape, 64, 0));
 		});
 		DATASET + 1
@@ -316,6 +318,10 @@ impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
 	fn sign(_: &AccountId, _: &Proof) -> ProofSignature {
 		[1; 65]
 	}
+}
+
+ord_parameter_types! {
+	pub const Stopper: AccountId = STOPPER;
 }
 
 /// A unit is a token.
@@ -336,10 +342,6 @@ impl OnAdopted for MockAudits {
 	}
 }
 
-ord_parameter_types! {
-	pub const Stopper: AccountId = STOPPER;
-}
-
 impl pallet_neuro_training::Config for Test {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
@@ -351,6 +353,7 @@ impl pallet_neuro_training::Config for Test {
 	type Randomness = MockRandomness;
 	type OnAdopted = MockAudits;
 	type ApproveOrigin = EnsureRoot<AccountId>;
+	type StopOrigin = EnsureSignedBy<Stopper, AccountId>;
 	type RunDeposit = RunDeposit;
 	type RecordDeposit = RecordDeposit;
 	type DisputePeriod = DisputePeriod;
@@ -370,7 +373,6 @@ pub fn worker(number: u8) -> AccountId {
 }
 
 /// Makes `who` an active provider with [`BOND`].
-	type StopOrigin = EnsureSignedBy<Stopper, AccountId>;
 pub fn enroll(who: &AccountId) {
 	let provider = MockProvider { active: true, bond: BOND, unbonding: 0, successes: 0, failures: 0 };
 	Table::mutate(|table| table.insert(who.clone(), provider));

@@ -295,7 +295,7 @@ impl<T: Config> Pallet<T> {
 		let weight = T::WeightInfo::settle(count(round.participants.len()));
 		let index = round.round;
 		let key = expected::proof_key(id, index);
-		let units = run.units::<T::Units>();
+		let (units, paid_units) = (run.units::<T::Units>(), run.paid_units::<T::Units>());
 		let mut places = Vec::with_capacity(round.participants.len());
 		for participant in &round.participants {
 			let who = &participant.account;
@@ -308,7 +308,7 @@ impl<T: Config> Pallet<T> {
 				T::Providers::note_disputable(who);
 			}
 			if participant.included {
-				T::Proofs::confirm(who, key, units);
+				T::Proofs::confirm(who, key, units, run.approved);
 			} else if revealed.is_some() {
 				T::Proofs::void(who, key);
 				// A dropout's failure was noted when it dropped out; a success is noted when the proof becomes final.
@@ -348,7 +348,7 @@ impl<T: Config> Pallet<T> {
 			_ => None,
 		};
 		let included = count(included);
-		Self::deposit_event(Event::RoundAdopted { run: id, round: index, checkpoint: root, validation_loss, included, units });
+		Self::deposit_event(Event::RoundAdopted { run: id, round: index, checkpoint: root, validation_loss, included, units: paid_units });
 
 		run.rounds_adopted = run.rounds_adopted.saturating_add(1);
 		run.checkpoint = root;

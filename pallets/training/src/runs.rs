@@ -63,10 +63,15 @@ impl Run {
 		}
 	}
 
-	/// Work units of one participant's round; zero unless its work draws issuance.
+	/// Work units of one participant's round.
 	pub fn units<U: WorkUnits>(&self) -> u128 {
+		U::of_round(&self.config.model, &self.config.train)
+	}
+
+	/// Work units that one participant's round is paid by; zero unless the run's work draws issuance.
+	pub fn paid_units<U: WorkUnits>(&self) -> u128 {
 		if self.approved {
-			U::of_round(&self.config.model, &self.config.train)
+			self.units::<U>()
 		} else {
 			0
 		}
@@ -216,12 +221,12 @@ impl<T: Config> Pallet<T> {
 		} else {
 			T::Currency::release(&HoldReason::Run.into(), &run.sponsor, run.deposit, Precision::BestEffort)?;
 			Runs::<T>::remove(id);
+			Halted::<T>::remove(id);
 			Self::deposit_event(Event::RunRemoved { run: id });
 		}
 		Ok(records)
 	}
 
-			Halted::<T>::remove(id);
 	/// The bond of `who`, if it may take part in a run with this smallest bond.
 	pub(crate) fn stake(who: &AccountId, min_bond: Balance) -> Result<Balance, Error<T>> {
 		ensure!(T::Providers::is_active(who, Role::Worker), Error::<T>::NotActiveWorker);

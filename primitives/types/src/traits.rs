@@ -94,9 +94,9 @@ pub trait WorkProofs<AccountId> {
 	/// Opens a claim on the provider. The caller has checked that `proof.work_hash` is the hash of the revealed work
 	/// and that `who` is a participant of that round.
 	fn submit(who: &AccountId, proof: &Proof, signature: &ProofSignature, claim: WorkClaim) -> Result<(), DispatchError>;
-	/// The work was included: the proof becomes final after the challenge window and then pays `units`.
-	/// Does nothing if the key is not pending, or confirmed already.
-	fn confirm(who: &AccountId, key: ProofKey, units: u128);
+	/// The work was included: the proof becomes final after the challenge window. Its `units` count for ownership of the model then, and are
+	/// paid if `paid`. Does nothing if the key is not pending, or confirmed already.
+	fn confirm(who: &AccountId, key: ProofKey, units: u128, paid: bool);
 	/// The work was not included, or its round is started anew: the proof ends without payment and its claim is closed.
 	/// After `confirm`, while the proof is not final, it takes the payment back, disputed or not. Does nothing if the key is not pending.
 	fn void(who: &AccountId, key: ProofKey);

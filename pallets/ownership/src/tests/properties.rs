@@ -122,7 +122,7 @@ impl Naive {
 		let part = |(amount, earning): &(Balance, BTreeMap<u8, u128>)| {
 			let mine = earning.get(&who).copied().unwrap_or_default();
 			// At most 2^80 x 2^30 x 2^96.
-			(U256::from(*amount) * U256::from(mine) << FRACTION_BITS) / U256::from(earning.values().sum::<u128>())
+			((U256::from(*amount) * U256::from(mine)) << FRACTION_BITS) / U256::from(earning.values().sum::<u128>())
 		};
 		self.history.iter().map(part).fold(U256::zero(), |sum, part| sum + part)
 	}

@@ -21,7 +21,7 @@ fn nth(n: u32) -> AccountId {
 fn a_finished_run_takes_no_proofs_while_it_is_forgotten() {
 	build_and_execute(|| {
 		assert_ok!(submit(&ALICE, key(5, 0)));
-		Ponw::confirm(&ALICE, key(5, 0), 1);
+		Ponw::confirm(&ALICE, key(5, 0), 1, true);
 		Ponw::finish_run(5);
 		assert_noop!(submit(&ALICE, key(5, 1)), Error::<Test>::RunFinished);
 		assert_ok!(submit(&ALICE, key(6, 0)));
@@ -50,7 +50,7 @@ fn a_finished_run_is_forgotten_in_bounded_steps() {
 fn proofs_of_a_forgotten_run_still_become_final() {
 	build_and_execute(|| {
 		assert_ok!(submit(&ALICE, key(5, 0)));
-		Ponw::confirm(&ALICE, key(5, 0), 8);
+		Ponw::confirm(&ALICE, key(5, 0), 8, true);
 		Ponw::finish_run(5);
 		idle();
 		run_to(1 + WINDOW);

@@ -7,7 +7,7 @@ use neuroshard_types::traits::WorkProofs;
 /// Submits and confirms the proof of a round with as many units as its number and one.
 fn confirm(who: &neuroshard_types::AccountId, round: u32) {
 	assert_ok!(submit(who, key(0, round)));
-	Ponw::confirm(who, key(0, round), u128::from(round) + 1);
+	Ponw::confirm(who, key(0, round), u128::from(round) + 1, true);
 }
 
 fn paid() -> Vec<u128> {
@@ -113,7 +113,7 @@ fn everything_that_is_pending_for_a_condemned_account_is_void_and_nothing_else()
 		confirm(&ALICE, 3);
 		assert_eq!(Ponw::pending(ALICE).into_inner().into_iter().map(|(key, _)| key).collect::<Vec<_>>(), [key(0, 3)]);
 
-		Ponw::confirm(&ALICE, key(0, 2), 3);
+		Ponw::confirm(&ALICE, key(0, 2), 3, true);
 		System::assert_last_event(Event::Voided { who: ALICE, key: key(0, 2) }.into());
 		Ponw::void(&ALICE, key(1, 0));
 		assert_eq!(Claims::get()[&ALICE], 3);
@@ -164,7 +164,7 @@ fn a_key_that_was_confirmed_for_a_condemned_account_stays_used() {
 	build_and_execute(|| {
 		assert_ok!(submit(&ALICE, key(0, 2)));
 		Ponw::condemn(&ALICE);
-		Ponw::confirm(&ALICE, key(0, 2), 3);
+		Ponw::confirm(&ALICE, key(0, 2), 3, true);
 		assert_eq!(LastProven::<Test>::get(0, ALICE), Some(2));
 		assert_noop!(submit(&ALICE, key(0, 2)), Error::<Test>::AlreadyProven);
 	});

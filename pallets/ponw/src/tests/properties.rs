@@ -57,7 +57,7 @@ impl Unpaid {
 				}
 			}
 			// Units name the round, so that credits can be told apart.
-			Step::Confirm(who, round) => Ponw::confirm(&account(who), key(0, round), u128::from(round) + 1),
+			Step::Confirm(who, round) => Ponw::confirm(&account(who), key(0, round), u128::from(round) + 1, true),
 			Step::Void(who, round) => Ponw::void(&account(who), key(0, round)),
 			Step::Hold(who) => {
 				self.held.insert(account(who));

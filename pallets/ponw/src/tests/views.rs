@@ -14,7 +14,7 @@ fn pending_lists_an_account_s_proofs_by_key() {
 			assert_ok!(submit(&ALICE, key(run, round)));
 		}
 		assert_ok!(submit(&BOB, key(9, 9)));
-		Ponw::confirm(&ALICE, key(0, 5), 3);
+		Ponw::confirm(&ALICE, key(0, 5), 3, true);
 		let open = PendingProof { units: 0, final_at: None };
 		let confirmed = PendingProof { units: 3, final_at: Some(1 + WINDOW) };
 		assert_eq!(Ponw::pending(ALICE).into_inner(), vec![(key(0, 5), confirmed), (key(0, 7), open), (key(2, 0), open)]);

@@ -117,7 +117,7 @@ fn a_condemned_claim_costs_proofs_and_membership_once() {
 		assert!(happened(Event::ClaimCondemned { claim: claim(run, 0, WORK, liar), replay: Some(0) }));
 		assert_eq!((fate(liar, run, 0), Condemned::get()), (Some(Fate::Void), vec![liar.clone()]));
 		assert_eq!(Training::members(run), workers[..2]);
-		assert_eq!(fate(&workers[0], run, 0), Some(Fate::Confirmed(0)));
+		assert_eq!(fate(&workers[0], run, 0), Some(Fate::Unpaid(256)));
 		// Another dispute about it ends the same way.
 		System::reset_events();
 		condemn_work(run, 0, liar);
@@ -138,7 +138,7 @@ fn work_that_is_excluded_is_left_out_unpaid_and_may_still_be_condemned() {
 		full_round(run, &workers, 1);
 		let (who, work) = (&workers[2], claim(run, 0, WORK, &workers[2]));
 		Training::exclude(&claim(run, 0, ATTESTATION, who));
-		assert_eq!(fate(who, run, 0), Some(Fate::Confirmed(0)));
+		assert_eq!(fate(who, run, 0), Some(Fate::Unpaid(256)));
 		Training::exclude(&work);
 		assert!(happened(Event::WorkExcluded { claim: work.clone(), replay: Some(0) }));
 		assert_eq!((fate(who, run, 0), Condemned::get(), notes(who).1), (Some(Fate::Void), vec![], 0));

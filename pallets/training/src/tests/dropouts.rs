@@ -61,7 +61,7 @@ fn who_revealed_and_does_not_vote_leaves_the_denominator_and_is_still_included()
 		assert_eq!((phase(run), included), (Phase::Checkpointing, vec![false, false, true]));
 		assert_noop!(attest(&workers[2], run, 1, 1.0), Error::<Test>::DroppedOut);
 		attest_all(run, &workers[..2], 1);
-		assert_eq!((fate(&workers[0], run, 0), fate(&workers[2], run, 0)), (Some(Fate::Void), Some(Fate::Confirmed(0))));
+		assert_eq!((fate(&workers[0], run, 0), fate(&workers[2], run, 0)), (Some(Fate::Void), Some(Fate::Unpaid(256))));
 		// The dropout lost a point when it dropped out; an unavailable delta costs one too.
 		assert_eq!((notes(&workers[0]), notes(&workers[2])), ((0, 1), (0, 1)));
 	});
@@ -96,7 +96,7 @@ fn who_does_not_attest_in_time_leaves_the_denominator() {
 		assert_eq!(notes(&workers[3]), (0, 1));
 		// Its place stays, uncounted, and its delta was included and is paid.
 		assert_eq!((round(run).participants.len(), round(run).counted().count()), (4, 3));
-		assert!(matches!(fate(&workers[3], run, 0), Some(Fate::Confirmed(_))));
+		assert!(matches!(fate(&workers[3], run, 0), Some(Fate::Unpaid(_))));
 	});
 }
 
@@ -223,7 +223,7 @@ fn a_retried_round_has_another_seed_and_can_be_proven_again() {
 		assert_eq!((round(run).round, round(run).attempt), (0, 1));
 		assert_ne!(round(run).seed, before);
 		full_round(run, &workers, 1);
-		assert_eq!((fate(&workers[0], run, 0), Settled::get()), (Some(Fate::Confirmed(0)), 4));
+		assert_eq!((fate(&workers[0], run, 0), Settled::get()), (Some(Fate::Unpaid(256)), 4));
 		assert_eq!((round(run).round, round(run).attempt), (1, 0));
 	});
 }

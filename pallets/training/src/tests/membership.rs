@@ -170,7 +170,7 @@ fn who_chills_in_mid_round_finishes_it_and_has_no_part_in_the_next() {
 		reveal_all(run, &workers);
 		vote_all(run, &workers);
 		attest_all(run, &workers, 1);
-		assert!(matches!(fate(&workers[2], run, 0), Some(Fate::Confirmed(_))));
+		assert!(matches!(fate(&workers[2], run, 0), Some(Fate::Unpaid(_))));
 		assert!(happened(Event::Left { run, who: worker(3) }));
 		assert_eq!(round(run).counted().count(), 2);
 		assert_eq!(Training::members(run), workers[..2]);

@@ -83,7 +83,7 @@ fn an_approved_run_pays_the_configured_tokens_and_no_other_run_pays() {
 	build_and_execute(|| {
 		let (run, workers) = training(2);
 		full_round(run, &workers, 1);
-		assert_eq!(fate(&workers[0], run, 0), Some(Fate::Confirmed(0)));
+		assert_eq!(fate(&workers[0], run, 0), Some(Fate::Unpaid(256)));
 		assert_ok!(Training::approve_run(RuntimeOrigin::root(), run));
 		full_round(run, &workers, 2);
 		// 4 steps of 2 sequences of 32 tokens.

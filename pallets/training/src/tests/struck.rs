@@ -48,7 +48,7 @@ fn neither_the_vote_nor_the_delta_of_who_lost_a_claim_counts() {
 		assert_eq!((phase(run), included(run)), (Phase::Checkpointing, vec![false, true, true, false]));
 		assert_noop!(attest(&workers[3], run, 2, 2.5), Error::<Test>::DroppedOut);
 		attest_all(run, &workers[..2], 2);
-		assert_eq!((fate(&workers[3], run, 1), fate(&workers[2], run, 1)), (Some(Fate::Void), Some(Fate::Confirmed(0))));
+		assert_eq!((fate(&workers[3], run, 1), fate(&workers[2], run, 1)), (Some(Fate::Void), Some(Fate::Unpaid(256))));
 		let record = Training::record(run, 1).expect("an adopted round");
 		assert_eq!(record.included.iter().map(|(who, _)| who.clone()).collect::<Vec<_>>(), workers[1..3]);
 	});
@@ -120,7 +120,7 @@ fn neither_the_vote_nor_the_delta_of_who_lost_its_stake_in_another_run_counts() 
 		assert_eq!((phase(second), included(second)), (Phase::Checkpointing, vec![true, true, false, false]));
 		assert_noop!(attest(&workers[3], second, 2, 2.5), Error::<Test>::DroppedOut);
 		attest_all(second, &workers[..2], 2);
-		assert_eq!((fate(&workers[3], second, 0), fate(&workers[0], second, 0)), (Some(Fate::Void), Some(Fate::Confirmed(0))));
+		assert_eq!((fate(&workers[3], second, 0), fate(&workers[0], second, 0)), (Some(Fate::Void), Some(Fate::Unpaid(256))));
 	});
 }
 
