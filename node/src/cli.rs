@@ -2,8 +2,19 @@
 
 use sc_cli::RunCmd;
 
+/// Calls of one WebSocket connection in a minute, from addresses other than the machine's own. A worker makes some thousand.
+const RATE_LIMIT: &str = "6000";
+/// Addresses without that limit: workers and wallets beside the node.
+const UNLIMITED: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+/// Calls of one batch.
+const BATCH: &str = "100";
+
 /// Validator and full node of the NeuroShard chain.
+// The SDK limits neither rate nor batches.
 #[derive(Debug, clap::Parser)]
+#[command(mut_arg("rpc_rate_limit", |option| option.default_value(RATE_LIMIT)))]
+#[command(mut_arg("rpc_rate_limit_whitelisted_ips", |option| option.default_values(UNLIMITED)))]
+#[command(mut_arg("rpc_max_batch_request_len", |option| option.default_value(BATCH)))]
 pub struct Cli {
 	/// A tool instead of the node itself.
 	#[command(subcommand)]
@@ -33,4 +44,33 @@ pub enum Subcommand {
 	PurgeChain(sc_cli::PurgeChainCmd),
 	/// Takes back the newest blocks that are not finalized.
 	Revert(sc_cli::RevertCmd),
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use clap::{CommandFactory, Parser};
+
+	fn limits(options: &[&str]) -> (Option<u32>, Vec<String>, Option<u32>) {
+		let cli = Cli::try_parse_from(["neuroshard-node"].iter().chain(options)).unwrap();
+		let rpc = cli.run.rpc_params;
+		let unlimited = rpc.rpc_rate_limit_whitelisted_ips.iter().map(ToString::to_string).collect();
+		(rpc.rpc_rate_limit.map(Into::into), unlimited, rpc.rpc_max_batch_request_len)
+	}
+
+	#[test]
+	fn rate_and_batches_are_limited_where_nothing_else_is_said() {
+		Cli::command().debug_assert();
+		let loopback = UNLIMITED.map(String::from).to_vec();
+		assert_eq!(limits(&[]), (Some(6_000), loopback.clone(), Some(100)));
+		assert_eq!(limits(&["--rpc-rate-limit=7", "--rpc-max-batch-request-len=8"]), (Some(7), loopback, Some(8)));
+		assert_eq!(limits(&["--rpc-rate-limit-whitelisted-ips=10.0.0.0/8"]).1, ["10.0.0.0/8"]);
+	}
+
+	#[test]
+	fn limits_of_ones_own_leave_no_conflict_with_those_of_the_node() {
+		for options in [["--rpc-disable-batch-requests"], ["--experimental-rpc-endpoint=listen-addr=127.0.0.1:9944"]] {
+			limits(&options);
+		}
+	}
 }
