@@ -21,7 +21,9 @@ pub enum Offence {
 
 /// What an offence costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "camelCase", deny_unknown_fields))]
+// Genesis is read by the runtime itself, without the standard library.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Penalty {
 	/// Share of all that can be slashed which is burned.
 	pub share: Permill,
@@ -47,7 +49,9 @@ impl Penalty {
 
 /// Penalties of all offences but [`Offence::Sybil`], which always costs everything, for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "camelCase", deny_unknown_fields))]
+// Genesis is read by the runtime itself, without the standard library.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Penalties {
 	/// Of [`Offence::InvalidProof`].
 	pub invalid_proof: Penalty,

@@ -99,7 +99,9 @@ impl Tier {
 
 /// Least active bond of a verifier, in planck, by how many verifiers are active.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "camelCase", deny_unknown_fields))]
+// Genesis is read by the runtime itself, without the standard library.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct VerifierBonds {
 	/// Most verifiers that a bond holds for, and the bond; both ascending.
 	pub steps: [(u32, Balance); 4],
