@@ -34,7 +34,7 @@ impl<T: Config> Pallet<T> {
 		}
 		ensure!(Works::<T>::iter_keys().all(|(id, _)| unfinished.contains(&id)), "work of a run that is not active");
 		ensure!(Records::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "record of an unknown run");
-		ensure!(Halted::<T>::iter_keys().all(|id| Runs::<T>::contains_key(id)), "the model of an unknown run is halted");
+		ensure!(Halted::<T>::iter_keys().all(Runs::<T>::contains_key), "the model of an unknown run is halted");
 		Self::try_deposits()?;
 		for (id, run) in Runs::<T>::iter() {
 			Self::try_run(id, &run)?;

@@ -2,7 +2,7 @@
 
 use super::*;
 use frame_support::{assert_noop, traits::InstanceFilter};
-use neuroshard_runtime::{proxies::ProxyType, Balances, Identity, Proxy};
+use neuroshard_runtime::{proxies::ProxyType, Balances, Identity, Multisig, Preimage, Proxy};
 use pallet_identity::legacy::IdentityInfo;
 
 /// 0.1 NEURO for an item, and 0.01 NEURO for a byte.
@@ -126,5 +126,45 @@ fn a_name_costs_a_deposit_for_its_bytes_that_comes_back_with_it() {
 		assert_ok!(Identity::clear_identity(signed(Alice)));
 		assert_eq!(free_and_reserved(Alice), (FUNDS, 0));
 		assert_noop!(Identity::clear_identity(signed(Alice)), pallet_identity::Error::<Runtime>::NoIdentity);
+	});
+}
+
+#[test]
+fn a_multisig_holds_a_deposit_for_each_signature_until_its_call_is_made() {
+	execute(|| {
+		let call = transfer(Eve, NEURO);
+		let others = |key| vec![account(key)];
+		let together = Multisig::multi_account_id(&[account(Bob), account(Alice)], 2);
+		assert_ok!(dispatch(Ferdie, pallet_balances::Call::transfer_allow_death { dest: together.clone().into(), value: 3 * NEURO }));
+		let sign = |key, other, timepoint| {
+			let (call, max_weight) = (Box::new(call.clone()), weight(&call));
+			let sign = pallet_multisig::Call::as_multi {
+				threshold: 2,
+				other_signatories: others(other),
+				maybe_timepoint: timepoint,
+				call,
+				max_weight,
+			};
+			dispatch(key, sign)
+		};
+		assert_ok!(sign(Alice, Bob, None));
+		let held = deposit(1, 144) + 2 * deposit(0, 32);
+		assert_eq!(free_and_reserved(Alice), (FUNDS - held, held));
+		assert_ok!(sign(Bob, Alice, Some(Multisig::timepoint())));
+		assert_eq!((free_and_reserved(Alice), free_and_reserved(Eve)), ((FUNDS, 0), (FUNDS + NEURO, 0)));
+		assert_eq!(Balances::free_balance(together), 2 * NEURO);
+	});
+}
+
+#[test]
+fn a_preimage_holds_a_deposit_for_its_bytes_until_it_is_removed() {
+	execute(|| {
+		let bytes = vec![7; 100];
+		let hash = BlakeTwo256::hash(&bytes);
+		assert_ok!(Preimage::note_preimage(signed(Alice), bytes));
+		let held = deposit(1, 100);
+		assert_eq!(free_and_reserved(Alice), (FUNDS - held, held));
+		assert_ok!(Preimage::unnote_preimage(signed(Alice), hash));
+		assert_eq!(free_and_reserved(Alice), (FUNDS, 0));
 	});
 }

@@ -131,18 +131,17 @@ fn in_safe_mode_a_multisig_that_was_approved_before_does_not_move_money() {
 		let others = |key| vec![account(key)];
 		let hash = sp_io::hashing::blake2_256(&call.encode());
 		assert_ok!(Multisig::approve_as_multi(signed(Alice), 2, others(Bob), None, hash, weight(&call)));
-		let timepoint = Some(Multisig::timepoint());
+		let timepoint = Multisig::timepoint();
 		enter();
 		let last = pallet_multisig::Call::as_multi {
 			threshold: 2,
 			other_signatories: others(Alice),
-			maybe_timepoint: timepoint,
+			maybe_timepoint: Some(timepoint),
 			call: Box::new(call.clone()),
 			max_weight: weight(&call),
 		};
 		assert_eq!(dispatch(Bob, last), Err(FILTERED));
 		// Its deposit comes back all the same.
-		let timepoint = timepoint.expect("it is open");
 		let cancel = pallet_multisig::Call::cancel_as_multi { threshold: 2, other_signatories: others(Bob), timepoint, call_hash: hash };
 		assert_ok!(dispatch(Alice, cancel));
 		assert_eq!(Balances::balance(&account(Alice)), FUNDS);

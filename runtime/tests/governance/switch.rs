@@ -38,6 +38,16 @@ fn each_collective_alone_stops_a_run_and_its_sponsor_cannot_hinder_it() {
 }
 
 #[test]
+fn one_motion_stops_a_run_and_halts_its_model() {
+	execute(|| {
+		create_run();
+		let halt = Call::halt_model { run: 0, reason: reason() }.into();
+		assert_ok!(committee(pallet_utility::Call::batch_all { calls: vec![stop(), halt] }));
+		assert!(!is_active() && !Training::may_serve(0));
+	});
+}
+
+#[test]
 fn a_model_is_halted_and_the_halt_lifted_by_the_same_origin() {
 	execute(|| {
 		create_run();
