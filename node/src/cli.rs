@@ -4,6 +4,7 @@ use sc_cli::RunCmd;
 
 /// Calls of one WebSocket connection in a minute, from addresses other than the machine's own. A worker makes some thousand.
 const RATE_LIMIT: &str = "6000";
+const RATE_HELP: &str = "Calls of one WebSocket connection in a minute. More wait, and are refused if they wait too long";
 /// Addresses without that limit: workers and wallets beside the node.
 const UNLIMITED: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 /// Calls of one batch.
@@ -12,7 +13,7 @@ const BATCH: &str = "100";
 /// Validator and full node of the NeuroShard chain.
 // The SDK limits neither rate nor batches.
 #[derive(Debug, clap::Parser)]
-#[command(mut_arg("rpc_rate_limit", |option| option.default_value(RATE_LIMIT)))]
+#[command(mut_arg("rpc_rate_limit", |option| option.default_value(RATE_LIMIT).long_help(RATE_HELP)))]
 #[command(mut_arg("rpc_rate_limit_whitelisted_ips", |option| option.default_values(UNLIMITED)))]
 #[command(mut_arg("rpc_max_batch_request_len", |option| option.default_value(BATCH)))]
 pub struct Cli {

@@ -3,7 +3,7 @@
 use crate::{
 	rules::LOCAL,
 	until,
-	validator::{Identity, Validator},
+	validator::{Identity, Keys, Validator},
 	Binaries, Cheat, Cheater, Error, Ports, Process, Rules, WorkerNode,
 };
 use neuroshard_types::{AccountId, RoundIndex, NEURO};
@@ -108,7 +108,7 @@ impl Network {
 		let mut identities = Vec::new();
 		for name in VALIDATORS {
 			let base = layout.folder.join("validators").join(name);
-			identities.push(Identity::create(name, base, layout.ports.take()?, layout.ports.take()?)?);
+			identities.push(Identity::create(name, Keys::WellKnown(name), base, layout.ports.take()?, layout.ports.take()?)?);
 		}
 		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &chain, &logs)).collect();
 		for validator in &mut validators {
@@ -282,7 +282,7 @@ async fn wealth(url: &str, accounts: &[AccountId]) -> Result<(), Error> {
 }
 
 /// Asks all of them to end before it waits for the first one.
-async fn stop_all(processes: Vec<Process>) {
+pub(crate) async fn stop_all(processes: Vec<Process>) {
 	processes.iter().for_each(Process::ask_to_stop);
 	for process in processes {
 		process.stop().await;
@@ -298,7 +298,7 @@ fn obituary(error: Error, command: &std::process::Command) -> String {
 }
 
 /// Waits until the first validator has finalized a block on top of genesis.
-async fn first_finality(validators: &mut [Validator]) -> Result<ChainClient, Error> {
+pub(crate) async fn first_finality(validators: &mut [Validator]) -> Result<ChainClient, Error> {
 	let url = validators.first().map(|validator| validator.url().to_owned()).unwrap_or_default();
 	let mut connected: Option<ChainClient> = None;
 	until("the first finalized block", FIRST_FINALITY, async || {

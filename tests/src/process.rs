@@ -69,6 +69,16 @@ impl Process {
 		self.child.id()
 	}
 
+	/// Most memory that the process itself, without its children, ever had in use, in bytes.
+	///
+	/// # Errors
+	/// [`Error::File`] if the system says nothing about it, [`Error::Setup`] if it does not say this.
+	pub fn peak_memory(&self) -> Result<u64, Error> {
+		let path = PathBuf::from(format!("/proc/{}/status", self.id()));
+		let status = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
+		peak_of(&status).ok_or_else(|| Error::Setup(format!("{} does not tell the peak of the memory", path.display())))
+	}
+
 	/// Fails if the process has ended.
 	///
 	/// # Errors
@@ -181,6 +191,12 @@ fn signal(child: &Child, signal: Signal) {
 	let _ = kill_process_group(group, signal);
 }
 
+/// Bytes of the largest resident set, as `/proc` has it.
+fn peak_of(status: &str) -> Option<u64> {
+	let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+	line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
+}
+
 /// The end of a log file, or nothing if it cannot be read.
 fn tail(path: &Path) -> String {
 	let read = || -> std::io::Result<String> {
@@ -232,6 +248,12 @@ mod tests {
 		})
 		.await
 		.unwrap();
+	}
+
+	#[test]
+	fn the_peak_of_memory_is_read_in_bytes() {
+		assert_eq!(peak_of("Name:\tnode\nVmPeak:\t  9 kB\nVmHWM:\t   21040 kB\nVmRSS:\t 7 kB\n"), Some(21_544_960));
+		assert_eq!(peak_of("Name:\tnode\n"), None);
 	}
 
 	#[tokio::test]

@@ -19,14 +19,39 @@ pub struct Validator {
 	process: Option<Process>,
 }
 
+/// Which session keys a node has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keys {
+	/// Those of a well-known name, as `--alice` gives them.
+	WellKnown(&'static str),
+	/// Those that it makes when it is asked to.
+	Own,
+	/// None: it follows the chain and fetches it as this says, for instance `warp`.
+	None(&'static str),
+}
+
+impl Keys {
+	fn options(self) -> Vec<String> {
+		// A replay reads old blocks, and the summary compares issuance with that of genesis.
+		const ARCHIVE: &str = "--state-pruning=archive";
+		match self {
+			Self::WellKnown(name) => vec!["--validator".into(), ARCHIVE.into(), format!("--{name}")],
+			Self::Own => vec!["--validator".into(), ARCHIVE.into()],
+			Self::None(sync) => vec![format!("--sync={sync}")],
+		}
+	}
+}
+
 /// What a validator is before others are known.
 pub(crate) struct Identity {
-	/// Well-known name, which is also its session keys.
-	pub(crate) name: &'static str,
+	/// Its name.
+	name: String,
+	/// Its session keys.
+	keys: Keys,
 	/// Port of JSON-RPC.
-	pub(crate) rpc: u16,
+	rpc: u16,
 	/// Port for other nodes.
-	pub(crate) p2p: u16,
+	p2p: u16,
 	/// File of its network key.
 	key: PathBuf,
 	/// Peer id that belongs to the key.
@@ -36,7 +61,7 @@ pub(crate) struct Identity {
 
 impl Identity {
 	/// A validator with a fresh network key below `base`.
-	pub(crate) fn create(name: &'static str, base: PathBuf, rpc: u16, p2p: u16) -> Result<Self, Error> {
+	pub(crate) fn create(name: &str, keys: Keys, base: PathBuf, rpc: u16, p2p: u16) -> Result<Self, Error> {
 		std::fs::create_dir_all(&base).map_err(Error::file(&base))?;
 		let random = Path::new("/dev/urandom");
 		let mut secret = [0u8; 32];
@@ -44,7 +69,7 @@ impl Identity {
 		let key = base.join("network-key");
 		File::create(&key).and_then(|mut file| file.write_all(&secret)).map_err(Error::file(&key))?;
 		let pair = neuroshard_worker::net::keypair_from_secret(&mut secret).map_err(|error| Error::Setup(error.to_string()))?;
-		Ok(Self { name, rpc, p2p, key, peer: pair.public().to_peer_id().to_string(), base })
+		Ok(Self { name: name.to_owned(), keys, rpc, p2p, key, peer: pair.public().to_peer_id().to_string(), base })
 	}
 
 	fn address(&self) -> String {
@@ -56,24 +81,22 @@ impl Validator {
 	/// A validator of the chain with this name or spec that knows where `all` are, itself included. It is not started yet.
 	pub(crate) fn new(binary: &Path, own: &Identity, all: &[Identity], chain: &str, logs: &Path) -> Self {
 		let mut arguments: Vec<String> = [
-			"--validator",
 			// Nothing but what is named below may be found: another network on this machine has the same genesis.
 			"--no-mdns",
 			"--no-prometheus",
 			"--no-telemetry",
-			// A replay reads old blocks, and the summary compares issuance with that of genesis.
-			"--state-pruning=archive",
 		]
 		.map(Into::into)
 		.to_vec();
 		arguments.extend([
 			format!("--chain={chain}"),
-			format!("--{}", own.name),
+			format!("--name={}", own.name),
 			format!("--base-path={}", own.base.display()),
 			format!("--node-key-file={}", own.key.display()),
 			format!("--listen-addr=/ip4/127.0.0.1/tcp/{}", own.p2p),
 			format!("--rpc-port={}", own.rpc),
 		]);
+		arguments.extend(own.keys.options());
 		for other in all.iter().filter(|other| other.peer != own.peer) {
 			arguments.extend(["--bootnodes".into(), other.address()]);
 		}
@@ -85,6 +108,12 @@ impl Validator {
 			url: format!("ws://127.0.0.1:{}", own.rpc),
 			process: None,
 		}
+	}
+
+	/// Gives it further options.
+	pub(crate) fn with_options(mut self, options: &[String]) -> Self {
+		self.arguments.extend_from_slice(options);
+		self
 	}
 
 	/// Name for people.

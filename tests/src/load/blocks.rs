@@ -1,0 +1,192 @@
+//! What blocks hold, and how full they are.
+
+use crate::Error;
+use neuroshard_types::{BlockNumber, Moment, H256};
+use std::{collections::BTreeSet, sync::Arc};
+use subxt::{
+	backend::LegacyBackend,
+	config::{substrate::SubstrateConfig, HashFor, RpcConfigFor},
+	constants,
+	events::Phase,
+	ext::scale_decode::DecodeAsType,
+	rpcs::{
+		client::RpcClient,
+		methods::legacy::{LegacyRpcMethods, NumberOrHex},
+	},
+	storage, OnlineClient,
+};
+
+/// A connection over which extrinsics are handed over and blocks are fetched.
+#[derive(Clone)]
+pub(super) struct Connection(LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>);
+
+/// A connection that knows the chain's types.
+pub(super) struct Chain(OnlineClient<SubstrateConfig>);
+
+/// What a block did.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Done {
+	/// Chain time, milliseconds.
+	pub(super) time: Moment,
+	/// Places of the extrinsics that did what they should.
+	pub(super) succeeded: BTreeSet<usize>,
+	/// Share of its limits that it used: that of ordinary extrinsics, or of the whole block if it used more of that.
+	pub(super) fullness: f64,
+}
+
+#[derive(Clone, Copy, Debug, DecodeAsType)]
+#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
+struct Weight {
+	ref_time: u64,
+	proof_size: u64,
+}
+
+/// What a block used so far.
+#[derive(Clone, Copy, Debug, DecodeAsType)]
+#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
+struct Used {
+	normal: Weight,
+	operational: Weight,
+	mandatory: Weight,
+}
+
+#[derive(Clone, Copy, Debug, DecodeAsType)]
+#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
+struct OfClass {
+	max_total: Option<Weight>,
+}
+
+#[derive(Clone, Copy, Debug, DecodeAsType)]
+#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
+struct Classes {
+	normal: OfClass,
+}
+
+/// What a block may use at most.
+#[derive(Clone, Copy, Debug, DecodeAsType)]
+#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
+struct Limits {
+	max_block: Weight,
+	per_class: Classes,
+}
+
+impl Connection {
+	/// Connects to the node at `url`.
+	///
+	/// # Errors
+	/// [`Error::Setup`] with what the connection says; so do all others.
+	pub(super) async fn open(url: &str) -> Result<Self, Error> {
+		Ok(Self(LegacyRpcMethods::new(RpcClient::from_insecure_url(url).await.map_err(setup)?)))
+	}
+
+	/// Hands an extrinsic to the node's pool.
+	///
+	/// # Errors
+	/// [`Error::Unsound`] if the pool refuses it.
+	pub(super) async fn submit(&self, extrinsic: &[u8]) -> Result<(), Error> {
+		let refused = |error: subxt::rpcs::Error| Error::Unsound(format!("a node refused an extrinsic: {error}"));
+		self.0.author_submit_extrinsic(extrinsic).await.map(drop).map_err(refused)
+	}
+
+	/// Height of the best block.
+	pub(super) async fn best(&self) -> Result<BlockNumber, Error> {
+		self.height(None).await
+	}
+
+	/// Height of the finalized block.
+	pub(super) async fn finalized(&self) -> Result<BlockNumber, Error> {
+		self.height(Some(self.0.chain_get_finalized_head().await.map_err(setup)?)).await
+	}
+
+	/// The block at a height of the best chain.
+	pub(super) async fn hash(&self, number: BlockNumber) -> Result<H256, Error> {
+		let hash = self.0.chain_get_block_hash(Some(NumberOrHex::Number(number.into()))).await.map_err(setup)?;
+		hash.map(|hash| H256(hash.0)).ok_or_else(|| setup(format!("the node has no block {number}")))
+	}
+
+	/// Extrinsics of a block.
+	pub(super) async fn body(&self, hash: H256) -> Result<Vec<Vec<u8>>, Error> {
+		let block = self.0.chain_get_block(Some(HashFor::<SubstrateConfig>::from(hash.0))).await.map_err(setup)?;
+		let block = block.ok_or_else(|| setup(format!("the node has no block {hash:?}")))?;
+		Ok(block.block.extrinsics.into_iter().map(|bytes| bytes.0).collect())
+	}
+
+	async fn height(&self, hash: Option<HashFor<SubstrateConfig>>) -> Result<BlockNumber, Error> {
+		let header = self.0.chain_get_header(hash).await.map_err(setup)?;
+		let header = header.ok_or_else(|| setup("the node does not know its own head"))?;
+		BlockNumber::try_from(header.number).map_err(setup)
+	}
+}
+
+impl Chain {
+	/// Connects to the node at `url`.
+	///
+	/// # Errors
+	/// As [`Connection::open`]; so do all others.
+	pub(super) async fn connect(url: &str) -> Result<Self, Error> {
+		let backend = LegacyBackend::builder().build(RpcClient::from_insecure_url(url).await.map_err(setup)?);
+		let api = OnlineClient::from_backend_with_config(SubstrateConfig::new(), Arc::new(backend)).await;
+		Ok(Self(api.map_err(setup)?))
+	}
+
+	/// Chain time after a block, milliseconds.
+	pub(super) async fn time(&self, number: BlockNumber) -> Result<Moment, Error> {
+		let at = self.0.at_block(number).await.map_err(setup)?;
+		let now = at.storage().fetch(storage::dynamic::<(), Moment>("Timestamp", "Now"), ()).await.map_err(setup)?;
+		now.decode().map_err(setup)
+	}
+
+	/// What the block at a height did.
+	pub(super) async fn done(&self, number: BlockNumber) -> Result<Done, Error> {
+		let at = self.0.at_block(number).await.map_err(setup)?;
+		let used = at.storage().fetch(storage::dynamic::<(), Used>("System", "BlockWeight"), ()).await.map_err(setup)?;
+		let limits: Limits = at.constants().entry(constants::dynamic("System", "BlockWeights")).map_err(setup)?;
+		let mut succeeded = BTreeSet::new();
+		for event in at.events().fetch().await.map_err(setup)?.iter() {
+			let event = event.map_err(setup)?;
+			if let (Phase::ApplyExtrinsic(place), "System", "ExtrinsicSuccess") = (event.phase(), event.pallet_name(), event.event_name()) {
+				succeeded.insert(usize::try_from(place).map_err(setup)?);
+			}
+		}
+		Ok(Done { time: self.time(number).await?, succeeded, fullness: fullness(&used.decode().map_err(setup)?, &limits) })
+	}
+}
+
+/// The largest share of any limit.
+fn fullness(used: &Used, limits: &Limits) -> f64 {
+	let normal = limits.per_class.normal.max_total.unwrap_or(limits.max_block);
+	let of = |weight: fn(&Weight) -> u64| {
+		let all = [used.normal, used.operational, used.mandatory].iter().map(weight).fold(0, u64::saturating_add);
+		share(weight(&used.normal), weight(&normal)).max(share(all, weight(&limits.max_block)))
+	};
+	of(|weight| weight.ref_time).max(of(|weight| weight.proof_size))
+}
+
+fn share(used: u64, limit: u64) -> f64 {
+	used as f64 / limit.max(1) as f64
+}
+
+fn setup(error: impl std::fmt::Display) -> Error {
+	Error::Setup(format!("a question to a node: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn a_block_is_as_full_as_the_limit_that_it_is_nearest_to() {
+		let weight = |ref_time: u64| Weight { ref_time, proof_size: 0 };
+		let most = Weight { ref_time: 200, proof_size: u64::MAX };
+		let limits =
+			Limits { max_block: most, per_class: Classes { normal: OfClass { max_total: Some(Weight { ref_time: 150, ..most }) } } };
+		let of = |normal, operational, mandatory| {
+			let used = Used { normal: weight(normal), operational: weight(operational), mandatory: weight(mandatory) };
+			fullness(&used, &limits)
+		};
+		assert_eq!(of(75, 0, 0), 0.5);
+		assert_eq!(of(150, 0, 10), 1.0);
+		assert_eq!(of(60, 100, 20), 0.9);
+		assert!(of(100, 101, 0) > 1.0);
+	}
+}

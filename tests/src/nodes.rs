@@ -1,0 +1,182 @@
+//! A chain of one or two validators with accounts of somebody's choice, and no workers: for measuring, and for what a single node is asked.
+
+use crate::{
+	network::{first_finality, stop_all},
+	until,
+	validator::{Identity, Keys, Validator},
+	Ended, Error, Ports, Process,
+};
+use neuroshard_types::{AccountId, Balance};
+use neuroshard_worker::chain::{ChainClient, ChainError};
+use serde_json::{json, Value};
+use std::{
+	path::{Path, PathBuf},
+	process::Command,
+	time::Duration,
+};
+
+/// The validators' names.
+const NAMES: [&str; 2] = ["alice", "bob"];
+/// Ports of a node: JSON-RPC and other nodes.
+const PORTS_OF_NODE: u16 = 2;
+/// Where a chain spec has the money of genesis.
+const BALANCES: &str = "/genesis/runtimeGenesis/patch/balances/balances";
+
+/// Longest wait for a node's first answer.
+const FIRST_ANSWER: Duration = Duration::from_secs(120);
+
+/// How a chain is started.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+	/// Accounts that have money in genesis besides the well-known ones: their addresses, and planck.
+	pub endowed: Vec<(AccountId, Balance)>,
+	/// Further options of every node.
+	pub options: Vec<String>,
+}
+
+/// A running chain. Every process ends when this is dropped.
+pub struct Nodes {
+	/// Its validators.
+	pub validators: Vec<Validator>,
+	client: ChainClient,
+}
+
+impl Nodes {
+	/// Starts one or two validators in the new folder `folder`, and returns when they finalize blocks.
+	///
+	/// # Errors
+	/// [`Error::Setup`] for another number of validators or a spec without accounts, [`Error::File`], [`Error::Command`], [`Error::Ended`],
+	/// [`Error::Late`].
+	pub async fn start(node: &Path, folder: &Path, validators: u16, start: &Start) -> Result<Self, Error> {
+		let (names, preset) = match validators {
+			1 => (NAMES.get(..1).unwrap_or_default(), "dev"),
+			2 => (NAMES.as_slice(), "local"),
+			_ => return Err(Error::Setup(format!("one or two validators can be started, not {validators}"))),
+		};
+		let mut validators = prepare(node, folder, preset, names.iter().map(|name| (*name, Keys::WellKnown(name))), start).await?;
+		validators.iter_mut().try_for_each(Validator::start)?;
+		let client = first_finality(&mut validators).await?;
+		Ok(Self { validators, client })
+	}
+
+	/// Starts a node that knows no validator, so that its chain stays at genesis, and returns when it answers.
+	///
+	/// # Errors
+	/// As [`Self::start`].
+	pub async fn start_alone(node: &Path, folder: &Path, start: &Start) -> Result<Self, Error> {
+		let mut validators = prepare(node, folder, "dev", [("alone", Keys::None("full"))].into_iter(), start).await?;
+		validators.iter_mut().try_for_each(Validator::start)?;
+		let client = first_answer(&mut validators).await?;
+		Ok(Self { validators, client })
+	}
+
+	/// A connection to the first node.
+	pub fn client(&self) -> &ChainClient {
+		&self.client
+	}
+
+	/// Most memory that any of the nodes ever had, in bytes.
+	///
+	/// # Errors
+	/// [`Error::Ended`] if one has ended, [`Error::File`], or [`Error::Setup`] if the system does not say it.
+	pub fn peak_memory(&mut self) -> Result<u64, Error> {
+		let mut peak = 0;
+		for process in self.validators.iter_mut().filter_map(|validator| validator.process().as_mut()) {
+			process.check()?;
+			peak = peak.max(process.peak_memory()?);
+		}
+		Ok(peak)
+	}
+
+	/// Fails if a node has ended.
+	///
+	/// # Errors
+	/// [`Error::Ended`] with the end of its log.
+	pub fn check(&mut self) -> Result<(), Error> {
+		self.validators.iter_mut().filter_map(|validator| validator.process().as_mut()).try_for_each(Process::check)
+	}
+
+	/// Asks every node to end, and waits until they have.
+	pub async fn stop(mut self) {
+		stop_all(self.validators.iter_mut().filter_map(|validator| validator.process().take()).collect()).await;
+	}
+}
+
+/// Waits until the first node answers.
+async fn first_answer(nodes: &mut [Validator]) -> Result<ChainClient, Error> {
+	let first = nodes.first_mut().ok_or_else(|| Error::Setup("there is no node".into()))?;
+	until("a node to answer", FIRST_ANSWER, async || {
+		first.process().as_mut().map_or(Ok(()), Process::check)?;
+		match ChainClient::connect(first.url()).await {
+			Ok(client) => Ok(Some(client)),
+			Err(ChainError::NodeAway { .. }) => Ok(None),
+			Err(error) => Err(error.into()),
+		}
+	})
+	.await
+}
+
+/// Writes the chain spec, and makes the nodes, which are not started.
+async fn prepare(
+	node: &Path,
+	folder: &Path,
+	preset: &str,
+	names: impl Iterator<Item = (&'static str, Keys)>,
+	start: &Start,
+) -> Result<Vec<Validator>, Error> {
+	let logs = folder.join("logs");
+	std::fs::create_dir_all(&logs).map_err(Error::file(&logs))?;
+	let chain = write_spec(node, folder, preset, &start.endowed).await?.display().to_string();
+	let names: Vec<_> = names.collect();
+	let count = u16::try_from(names.len()).unwrap_or(u16::MAX);
+	let mut ports = Ports::reserve(None, count.saturating_mul(PORTS_OF_NODE))?;
+	let mut identities = Vec::new();
+	for (name, keys) in names {
+		identities.push(Identity::create(name, keys, folder.join("nodes").join(name), ports.take()?, ports.take()?)?);
+	}
+	let node_of = |own| Validator::new(node, own, &identities, &chain, &logs).with_options(&start.options);
+	Ok(identities.iter().map(node_of).collect())
+}
+
+/// Writes the spec of a preset with these accounts into `folder`.
+async fn write_spec(node: &Path, folder: &Path, preset: &str, endowed: &[(AccountId, Balance)]) -> Result<PathBuf, Error> {
+	let mut command = Command::new(node);
+	command.args(["export-chain-spec", "--chain", preset]);
+	let spec = endow(&Ended::output_of(command).await?, endowed)?;
+	let path = folder.join("chain.json");
+	std::fs::write(&path, spec).map_err(Error::file(&path))?;
+	Ok(path)
+}
+
+/// The spec with these accounts added.
+fn endow(spec: &str, endowed: &[(AccountId, Balance)]) -> Result<String, Error> {
+	let mut spec: Value = serde_json::from_str(spec).map_err(|error| Error::Setup(format!("the node's chain spec: {error}")))?;
+	let missing = || Error::Setup(format!("the node's chain spec has no {BALANCES}"));
+	let balances = spec.pointer_mut(BALANCES).and_then(Value::as_array_mut).ok_or_else(missing)?;
+	for (who, amount) in endowed {
+		let amount = u64::try_from(*amount).map_err(|_| Error::Setup(format!("{amount} planck are too much for a chain spec")))?;
+		balances.push(json!([who, amount]));
+	}
+	Ok(spec.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn accounts_are_added_to_those_of_the_preset() {
+		let spec = json!({ "id": "x", "genesis": { "runtimeGenesis": { "patch": { "balances": { "balances": [["5Grw", 7]] } } } } });
+		let who = AccountId::new([7; 32]);
+		let endowed = endow(&spec.to_string(), &[(who.clone(), 2_000_000_000_000)]).unwrap();
+		let endowed: Value = serde_json::from_str(&endowed).unwrap();
+		let accounts = endowed.pointer(BALANCES).unwrap();
+		assert_eq!(accounts[0], json!(["5Grw", 7]));
+		// SS58 of 32 sevens, as `subkey inspect` writes it for the generic prefix.
+		assert_eq!(accounts[1][0].as_str(), Some("5CDvHBym6RLoxTdX9MS1acpaDbNxaFagqM5LpBiFGjWT6o1n"));
+		assert_eq!(accounts[1][1], 2_000_000_000_000u64);
+		assert_eq!(endowed["id"], "x");
+		assert!(endow("{}", &[]).unwrap_err().to_string().contains("balances"));
+		assert!(endow(&spec.to_string(), &[(who, u128::MAX)]).is_err());
+	}
+}

@@ -1,0 +1,50 @@
+//! The load generator as people start it, with a load that is done within a few blocks.
+
+use neuroshard_e2e::Ended;
+use serde_json::Value;
+use std::{collections::BTreeSet, process::Command};
+
+#[tokio::test]
+async fn a_small_load_is_finalized_and_its_figures_fit_together() {
+	let folder = tempfile::tempdir().unwrap();
+	let file = folder.path().join("load.json");
+	let mut command = Command::new(env!("CARGO_BIN_EXE_neuroshard-load"));
+	command.args(["--transfers", "300", "--proofs", "20", "--json"]).arg(&file);
+	let said = Ended::output_of(command).await.unwrap();
+	assert!(said.contains("300 transfers finalized") && said.contains("20 proofs finalized"), "{said}");
+	let measured: Vec<Value> = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+	let of = |kind: &str| measured.iter().find(|one| one["kind"] == kind).unwrap();
+	assert_eq!(measured.len(), 2);
+	for (kind, count) in [("transfers", 300), ("proofs", 20)] {
+		let one = of(kind);
+		assert_eq!((one["validators"].as_u64(), one["finalized"].as_u64()), (Some(1), Some(count)), "{one}");
+		let (blocks, most) = (one["blocks"].as_u64().unwrap(), one["max_in_block"].as_u64().unwrap());
+		assert!(most <= count && blocks * most >= count, "{one}");
+		// No block comes sooner than half a slot after the one before it.
+		let rate = one["finalized_per_second"].as_f64().unwrap();
+		assert!(rate > 0.0 && rate <= count as f64 / 1.5, "{one}");
+		let fullness = one["max_block_fullness"].as_f64().unwrap();
+		assert!(fullness > 0.0 && fullness <= 1.0, "{one}");
+		// A node with the chain's WASM compiled is no smaller than that.
+		assert!(one["peak_rss_bytes"].as_u64().unwrap() > 50 << 20, "{one}");
+	}
+}
+
+#[tokio::test]
+async fn the_script_tells_every_option_without_building_anything() {
+	let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/load.sh");
+	let mut command = Command::new(script);
+	// Nothing is there that could build.
+	command.arg("--help").env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent").env("CARGO_TARGET_DIR", "/nonexistent");
+	let told = Ended::output_of(command).await.unwrap();
+	let mut program = Command::new(env!("CARGO_BIN_EXE_neuroshard-load"));
+	program.arg("--help");
+	let known = Ended::output_of(program).await.unwrap();
+	let options = |text: &str| -> BTreeSet<String> {
+		let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
+		let words = indented.filter_map(|line| line.trim_start().strip_prefix("--")?.split(' ').next());
+		words.map(str::to_owned).collect()
+	};
+	assert_eq!(options(&told), options(&known));
+	assert!(options(&told).contains("transfers"), "{told}");
+}
