@@ -236,7 +236,8 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(config: Configu
 			force_authoring,
 			backoff_authoring_blocks: Some(sc_consensus_slots::BackoffAuthoringOnFinalizedHeadLagging::default()),
 			babe_link,
-			block_proposal_slot_portion: SlotProportion::new(0.5),
+			// Two seconds of three, as blocks may weigh. A block that is not ready by then is thrown away whole.
+			block_proposal_slot_portion: SlotProportion::new(2.0 / 3.0),
 			max_block_proposal_slot_portion: None,
 			telemetry: telemetry.as_ref().map(Telemetry::handle),
 		})?;

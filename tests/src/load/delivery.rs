@@ -14,8 +14,9 @@ use std::{
 };
 use tokio::{sync::Semaphore, task::JoinSet};
 
-/// Extrinsics that are handed over and in no block yet, at most.
-const WINDOW: usize = 9_000;
+/// Extrinsics that are handed over and in no block yet, at most: more than a block holds, and not much more, since the pool validates again with
+/// every block what that block has left.
+const WINDOW: usize = 6_000;
 /// Connections to each node.
 const CONNECTIONS: usize = 2;
 /// Extrinsics on their way over one connection.
