@@ -3,6 +3,7 @@
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/scripts/setup.sh"
+"$root/scripts/clients.sh"
 . "$root/scripts/env.sh"
 cd "$root"
 cargo fmt --all --check

@@ -1,0 +1,87 @@
+// Errors: what the metadata says about each, and what a wallet gets to see when a call is refused.
+
+import assert from "node:assert/strict";
+import { Keyring } from "@polkadot/api";
+import { stringCamelCase } from "@polkadot/util";
+import { CARRIED, MOVE, NEURO, NO_GAME, NO_SUCH, explains, isOurs } from "../shared/facts.mjs";
+import { send, sendAll, succeed } from "./chain.mjs";
+import { registration } from "./money.mjs";
+
+/** Every error of every pallet of this chain says what happened and what to do. */
+export async function everyErrorIsExplained({ api }) {
+	const silent = [];
+	let count = 0;
+	for (const { name, errors } of api.registry.metadata.pallets) {
+		if (errors.isNone) continue;
+		const { def, path } = api.registry.lookup.getSiType(errors.unwrap().type);
+		if (!isOurs(path.map(String))) continue;
+		for (const variant of def.asVariant.variants) {
+			count += 1;
+			if (!explains(variant.docs.map(String))) silent.push(`${name}.${variant.name}: ${variant.docs.join(" ")}`);
+		}
+	}
+	assert.deepEqual(silent, [], "errors that do not say what to do");
+	assert.ok(count > 0);
+	return `${count} errors`;
+}
+
+/** Calls that must fail, and why. */
+const refused = (chain) => {
+	const { tx } = chain.api;
+	const rich = chain.rich.address;
+	const proof = { key: { run: 0, round: 0, kind: "Training" }, timestamp: 0, workHash: new Uint8Array(32) };
+	return [
+		[tx.balances.transferKeepAlive(rich, 10n ** 9n * NEURO), "Arithmetic.Underflow"],
+		[tx.staking.register(registration(chain), 1_000n * NEURO), "staking.AlreadyRegistered"],
+		[tx.staking.unbond(0), "staking.ZeroAmount"],
+		[tx.staking.lock(366), "staking.InvalidLock"],
+		[tx.training.join(NO_SUCH), "training.UnknownRun"],
+		[tx.dataset.retire(NO_SUCH), "dataset.UnknownDataset"],
+		[tx.ponw.submitUptime(proof, new Uint8Array(65)), "ponw.WrongKind"],
+		[tx.disputes.resign(), "disputes.NotEnrolled"],
+		[tx.rewards.claim(NO_SUCH), "rewards.EraNotEnded"],
+		[tx.ownership.claim(NO_SUCH), "ownership.UnknownModel"],
+		[tx.validators.nominate(rich, 1_000n * NEURO), "validators.NotCandidate"],
+		[tx.assets.transfer(NO_SUCH, rich, 1), "assets.Unknown"],
+		[tx.session.purgeKeys(), "session.NoKeys"],
+		[tx.sudo.sudo(tx.system.remark("0x")), "sudo.RequireSudo"],
+		[tx.system.setCode("0x"), "BadOrigin"],
+	];
+};
+
+/** Each refusal has a name, and those of our pallets the words of the metadata. */
+export async function callsAreRefusedWithReasons(chain) {
+	const calls = refused(chain);
+	const sent = await sendAll(chain, calls.map(([call]) => call), chain.own);
+	assert.deepEqual(sent.map(({ error }) => error?.name), calls.map(([, name]) => name));
+	for (const { error } of sent) assert.ok(!error.name.includes(".") || error.name.startsWith("Arithmetic.") || error.docs.length > 0, error.name);
+	return `${calls.length} calls`;
+}
+
+/** A call whose arguments say nothing. */
+const empty = ({ api }, call) => call(...call.meta.args.map(({ type }) => api.registry.createType(type)));
+const isMove = ({ section, method }) => section === stringCamelCase(MOVE.pallet) && method === MOVE.call;
+
+/** Every call of a pallet of this chain, from an account that is nobody and says nothing: what is refused is refused for a named reason. */
+export async function everyCallIsAnswered(chain) {
+	const { api, rich } = chain;
+	const nobody = new Keyring({ type: "sr25519" }).addFromUri("//polkadot-js//nobody");
+	await succeed(chain, api.tx.balances.transferKeepAlive(nobody.address, 1_000n * NEURO), rich);
+	const ours = ({ calls }) => calls.isSome && isOurs(api.registry.lookup.getSiType(calls.unwrap().type).path.map(String));
+	const pallets = api.registry.metadata.pallets.filter(ours).map(({ name }) => api.tx[stringCamelCase(name.toString())]);
+	const calls = pallets.flatMap(Object.values).filter((call) => !isMove(call));
+	const sent = await sendAll(chain, calls.map((call) => empty(chain, call)), nobody);
+	const reasons = new Set(sent.flatMap(({ error }) => error?.name ?? []));
+	assert.ok(reasons.size > 6, [...reasons].join());
+	return `${calls.length} calls, ${reasons.size} reasons`;
+}
+
+/** What a node refuses by itself: an account that cannot pay, and moves of a dispute by whoever has no turn. */
+export async function refusedBeforeABlock(chain) {
+	const { tx } = chain.api;
+	const poor = new Keyring({ type: "sr25519" }).addFromUri("//polkadot-js//poor");
+	const move = empty(chain, tx[stringCamelCase(MOVE.pallet)][MOVE.call]);
+	await assert.rejects(send(chain, tx.system.remark("0x"), poor), /1010.*pay some fees/);
+	await assert.rejects(send(chain, move, chain.own), new RegExp(`1010.*Custom error: ${NO_GAME}`));
+	await assert.rejects(send(chain, tx.utility.batchAll([move]), chain.own), new RegExp(`1010.*Custom error: ${CARRIED}`));
+}
