@@ -4,7 +4,7 @@ use super::{client::ChainAt, error::ChainError, query::View};
 use neuroshard_types::{
 	dataset::{DatasetView, Manifest},
 	dispute::OuterJob,
-	provider::{Addresses, PeerIdBytes, ProviderView},
+	provider::{Addresses, PeerIdBytes, ProviderView, VerifierTerms},
 	reward::{Earnings, EraIndex, EraView, IssuanceView},
 	run::{RoundRecord, RoundView, RunView},
 	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId,
@@ -16,6 +16,7 @@ pub type PeerPage = Vec<(AccountId, PeerIdBytes, Addresses)>;
 
 const PROVIDER: View<(AccountId,), Option<ProviderView>> = View::new("Staking", "provider");
 const PEERS: View<(Option<AccountId>, u32), PeerPage> = View::new("Staking", "peers");
+const VERIFIER_TERMS: View<(), VerifierTerms> = View::new("Staking", "verifier_terms");
 const LIMITS: View<(), (Balance, BlockNumber)> = View::new("Staking", "limits");
 pub(super) const DATASET: View<(DatasetId,), Option<DatasetView>> = View::new("Dataset", "dataset");
 const DATASETS: View<(), Vec<DatasetId>> = View::new("Dataset", "datasets");
@@ -42,6 +43,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	PROVIDER.check(metadata)?;
 	PEERS.check(metadata)?;
 	LIMITS.check(metadata)?;
+	VERIFIER_TERMS.check(metadata)?;
 	DATASET.check(metadata)?;
 	DATASETS.check(metadata)?;
 	DEPOSIT_FOR.check(metadata)?;
@@ -85,6 +87,14 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn bond_limits(&self) -> Result<(Balance, BlockNumber), ChainError> {
 		self.view(&LIMITS, ()).await
+	}
+
+	/// What verifiers need.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn verifier_terms(&self) -> Result<VerifierTerms, ChainError> {
+		self.view(&VERIFIER_TERMS, ()).await
 	}
 
 	/// A dataset.

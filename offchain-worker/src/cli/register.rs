@@ -12,7 +12,7 @@ use crate::{
 };
 use clap::Args;
 use neuroshard_kernels::exec::Exec;
-use neuroshard_types::provider::ProviderInfo;
+use neuroshard_types::provider::{ProviderInfo, Role};
 
 #[derive(Debug, Args)]
 pub(super) struct Register {
@@ -58,7 +58,11 @@ impl Register {
 	/// Refuses before anything is measured what the chain would refuse later.
 	async fn affordable_bond(&self, chain: &ChainAt, keys: &Keys, info: &ProviderInfo) -> Result<Neuro, CliError> {
 		let (address, who) = (keys.account.address(), keys.account.id());
-		let (minimum, _) = chain.bond_limits().await?;
+		let (least, _) = chain.bond_limits().await?;
+		let minimum = match info.roles.contains(Role::Verifier) {
+			true => least.max(chain.verifier_terms().await?.next_bond),
+			false => least,
+		};
 		let bond = self.bond.unwrap_or(Neuro(minimum));
 		if bond.0 < minimum {
 			return Err(CliError::BondTooSmall { minimum: Neuro(minimum) });

@@ -267,7 +267,8 @@ mod tests {
 	#[test]
 	fn a_suspended_provider_hears_until_when_and_a_banned_one_that_it_is() {
 		let chain = ChainView { active: false, ..outside() };
-		let suspended = |until| words(&chain, Some(&ProviderView { status: ProviderStatus::Chilled, suspended_until: until, ..provider() }));
+		let suspended =
+			|until| words(&chain, Some(&ProviderView { status: ProviderStatus::Chilled, suspended_until: until, ..provider() }));
 		assert!(suspended(chain.best + 1).contains(&format!("from block {} on", chain.best + 1)));
 		assert!(suspended(chain.best).contains("chilled") && suspended(BlockNumber::MAX).contains("banned for good"));
 	}

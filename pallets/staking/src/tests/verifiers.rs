@@ -2,12 +2,14 @@
 
 use super::*;
 use crate::{
-	mock::{build_and_execute, Balances, ALICE, BOB, CHARLIE, MIN_BOND, VERIFIER_BONDS},
+	mock::{build_and_execute, new_test_ext, Balances, ALICE, BOB, CHARLIE, MIN_BOND, VERIFIER_BONDS},
 	weights::WeightInfo,
 	Error, SWEPT,
 };
 use frame_support::{
 	assert_noop,
+	dispatch::DispatchResult,
+	storage::with_storage_layer,
 	traits::{fungible::Mutate, Hooks},
 	weights::Weight,
 };
@@ -15,6 +17,7 @@ use neuroshard_types::{
 	provider::{ProviderInfo, Role, Roles, VerifierTerms},
 	traits::{Providers, SlashTo},
 };
+use proptest::prelude::*;
 
 const BOTH: Roles = Roles::only(Role::Worker).with(Role::Verifier);
 
@@ -243,6 +246,54 @@ fn a_full_block_and_few_verifiers_are_not_swept() {
 		assert_eq!(Staking::on_idle(1, Weight::zero()), Weight::zero());
 		assert_eq!(verifiers(), [1, 2, 3]);
 	});
+}
+
+proptest! {
+	#![proptest_config(ProptestConfig::with_cases(48))]
+
+	/// Whoever comes and goes with whatever bond: blocks with room end with verifiers all of which have what their number asks for, and take
+	/// the role off nobody while the number holds at its step.
+	#[test]
+	fn whoever_comes_and_goes_verifiers_end_with_the_bond_that_their_number_asks_for(
+		moves in prop::collection::vec((1..12u8, 0..4u8, 1_000..9_000u128), 1..60),
+	) {
+		new_test_ext().execute_with(|| {
+			for (number, kind, amount) in moves {
+				let who = account(number);
+				let origin = || signed(who.clone());
+				// A refused call changes nothing, as the dispatcher guarantees on chain.
+				let call = |call: &dyn Fn() -> DispatchResult| { let _ = with_storage_layer(call); };
+				if View::provider(who.clone()).is_none() {
+					Balances::set_balance(&who, 1_000_000);
+					call(&|| Staking::register(origin(), offering(&who, BOTH), amount));
+					if View::provider(who.clone()).is_some() {
+						prove(&who);
+					}
+					continue;
+				}
+				match kind {
+					0 => call(&|| Staking::bond_extra(origin(), amount)),
+					1 => call(&|| Staking::unbond(origin(), amount)),
+					2 => call(&|| Staking::update_info(origin(), offering(&who, BOTH))),
+					_ => call(&|| Staking::chill(origin()).or_else(|_| Staking::activate(origin()))),
+				}
+				prop_assert_eq!(View::do_try_state(), Ok(()));
+			}
+			for _ in 0..12usize.div_ceil(SWEPT) * 4 {
+				let before = View::verifier_terms();
+				idle();
+				let after = View::verifier_terms();
+				let bonds = VERIFIER_BONDS;
+				// It stops at the first number whose bond is lower.
+				let held = after.verifiers == before.verifiers || bonds.least(after.verifiers + 1) > MIN_BOND;
+				prop_assert!(held, "{:?} became {:?}", before, after);
+			}
+			let terms = View::verifier_terms();
+			let funded = crate::Providers::<Test>::iter_values().filter(|one| one.active_roles().contains(Role::Verifier));
+			prop_assert!(funded.into_iter().all(|one| one.bond.active >= terms.least_bond), "{:?}", terms);
+			Ok(())
+		})?;
+	}
 }
 
 #[test]
