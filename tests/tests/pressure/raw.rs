@@ -78,7 +78,7 @@ impl Socket {
 			let mut part = vec![0; length as usize];
 			self.0.read_exact(&mut part).await.ok()?;
 			match first & 0x0f {
-				0x0 | 0x1 | 0x2 => text.extend(part),
+				0x0..=0x2 => text.extend(part),
 				0x8 => return None,
 				// A ping, which this client does not answer.
 				_ => continue,
