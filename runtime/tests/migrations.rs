@@ -1,0 +1,44 @@
+//! What an upgrade to this runtime does to a state of an earlier one.
+
+use frame_support::{
+	storage::unhashed,
+	traits::{GetStorageVersion, StorageVersion},
+};
+use neuroshard_runtime::{Executive, Runtime, RuntimeGenesisConfig, Staking};
+use neuroshard_types::{provider::ProviderStatus, AccountId, NEURO};
+use pallet_neuro_staking::Providers;
+use sp_runtime::BuildStorage;
+
+/// Bytes of an active worker and verifier as version 1 of `staking` stored it: 1,000 NEURO bonded, nothing on its way out, reputation 300.
+fn version_1() -> Vec<u8> {
+	let mut bytes = vec![6];
+	for number in [200u32, 4_096, 1_000] {
+		bytes.extend(number.to_le_bytes());
+	}
+	// PoNW key, peer id, no addresses, active.
+	bytes.extend([&[2u8][..], &[7; 32]].concat());
+	bytes.extend([&[34 * 4, 0x12, 32][..], &[7; 32]].concat());
+	bytes.extend([0, 0]);
+	bytes.extend((1_000 * NEURO).to_le_bytes());
+	bytes.push(0);
+	for number in [0u32, 0, 300] {
+		bytes.extend(number.to_le_bytes());
+	}
+	bytes
+}
+
+#[test]
+fn an_upgrade_from_the_first_version_keeps_providers_and_counts_them() {
+	let storage = RuntimeGenesisConfig::default().build_storage().expect("the default genesis builds");
+	sp_io::TestExternalities::new(storage).execute_with(|| {
+		let who = AccountId::new([7; 32]);
+		StorageVersion::new(1).put::<Staking>();
+		unhashed::put_raw(&Providers::<Runtime>::hashed_key_for(&who), &version_1());
+		Executive::execute_on_runtime_upgrade();
+		let view = Staking::provider(who).expect("a provider");
+		assert_eq!((view.status, view.bonded, view.reputation), (ProviderStatus::Active, 1_000 * NEURO, 300));
+		assert_eq!((view.locked_until, view.suspended_until), (0, 0));
+		assert_eq!(Staking::active_counts(), [0, 1, 1, 0]);
+		assert_eq!(Staking::on_chain_storage_version(), Staking::in_code_storage_version());
+	});
+}
