@@ -68,6 +68,27 @@ fn peak() -> String {
 	status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default().trim().to_owned()
 }
 
+/// Seconds that this process has had of all processors, from the system's books, in hundredths; zero where there are none. Other work on the
+/// machine disturbs them less than the clock.
+fn processor() -> f64 {
+	let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+	let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+	fields.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+/// The clock and [`processor`], in seconds.
+struct Since(Instant, f64);
+
+impl Since {
+	fn now() -> Self {
+		Self(Instant::now(), processor())
+	}
+
+	fn elapsed(&self) -> [f64; 2] {
+		[self.0.elapsed().as_secs_f64(), processor() - self.1]
+	}
+}
+
 fn kind(action: &Move) -> &'static str {
 	match action {
 		Move::Steps(_) => "steps",
@@ -118,18 +139,18 @@ fn main() -> Result<(), Box<dyn Error>> {
 	// The work itself, honestly done.
 	let mut trainer = Trainer::new(exec.clone(), &model, &train)?;
 	let mut arena = Arena::new(trainer.arena_len());
-	let begun = Instant::now();
+	let begun = Since::now();
 	let truth = run_round(&mut trainer, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()), |_| {})?;
-	let work = begun.elapsed().as_secs_f64();
+	let work = begun.elapsed();
 	drop(arena);
 
 	let story = || WorkStory::new(exec.clone(), &model, &train, 0, (theta.clone(), momentum), read);
 	let mut auditor = story()?;
-	let begun = Instant::now();
+	let begun = Since::now();
 	assert_eq!(auditor.doubt(&truth.state_roots, truth.delta_root)?, None, "the honest round is doubted");
-	let audit = begun.elapsed().as_secs_f64();
+	let audit = begun.elapsed();
 	drop(auditor);
-	println!("the round {work:.2} s, its audit {audit:.2} s: {:.3} times the work; {}", audit / work, peak());
+	println!("the round {}, its audit {}: {}; {}", seconds(work), seconds(audit), times(audit, work), peak());
 
 	// A claim with a mistake in it.
 	let plan = Plan::training(&model, &train)?;
@@ -189,43 +210,48 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let game = open_work(&setting, &truth.state_roots, truth.delta_root, doubt)?;
 	let defending = play(&setting, game, &mut defender, &mut challenger)?;
 	let steps = commit_interval.min(inner_steps - first_step) + 1;
-	let interval = work / f64::from(inner_steps) * f64::from(steps);
-	println!(
-		"defending from a kept state {defending:.2} s: {:.2} times {steps} steps of the work ({interval:.2} s); {}",
-		defending / interval,
-		peak()
-	);
+	let interval = work.map(|work| work / f64::from(inner_steps) * f64::from(steps));
+	let ratio = times(defending, interval);
+	println!("defending from a kept state {}, {steps} steps of the work {}: {ratio}; {}", seconds(defending), seconds(interval), peak());
 	Ok(())
 }
 
-/// Plays a game to its end, and says what every move takes. Seconds of the defender.
+fn seconds([clock, processor]: [f64; 2]) -> String {
+	format!("{clock:.2} s ({processor:.2} of processors)")
+}
+
+fn times(a: [f64; 2], b: [f64; 2]) -> String {
+	format!("{:.3} times ({:.3})", a[0] / b[0], a[1] / b[1])
+}
+
+/// Plays a game to its end, and says what every move takes. Seconds of the defender, by the clock and of processors.
 fn play<D: Story, C: Story>(
 	setting: &Setting<'_>,
 	mut position: Position,
 	defender: &mut Player<'_, D>,
 	challenger: &mut Player<'_, C>,
-) -> Result<f64, Box<dyn Error>>
+) -> Result<[f64; 2], Box<dyn Error>>
 where
 	PlayError<D::Error>: Error + 'static,
 	PlayError<C::Error>: Error + 'static,
 {
 	let begun = Instant::now();
-	let (mut extrinsics, mut defence, mut defending, mut judging) = (1, Vec::new(), 0.0, 0.0);
+	let (mut extrinsics, mut defence, mut defending, mut judging) = (1, Vec::new(), [0.0; 2], 0.0);
 	loop {
-		let (side, moved) = (position.turn(), Instant::now());
+		let (side, moved) = (position.turn(), Since::now());
 		let action = match side {
 			Side::Defender => defender.play(&position, &defence)?,
 			Side::Challenger => challenger.play(&position, &defence)?,
 		};
-		let taken = moved.elapsed().as_secs_f64();
+		let taken = moved.elapsed();
 		let judged = Instant::now();
 		let outcome = position.play(setting, &action)?;
 		judging += judged.elapsed().as_secs_f64();
 		extrinsics += 1;
 		let bytes = codec::Encode::encoded_size(&action);
-		println!("{extrinsics:>3} {side:?}: {} {bytes} bytes, {taken:.2} s", kind(&action));
+		println!("{extrinsics:>3} {side:?}: {} {bytes} bytes, {}", kind(&action), seconds(taken));
 		if side == Side::Defender {
-			defending += taken;
+			defending = [defending[0] + taken[0], defending[1] + taken[1]];
 			defence.push(action);
 		}
 		match outcome {

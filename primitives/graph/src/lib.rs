@@ -10,7 +10,7 @@
 //! - [`game`]: the dispute that comes down to such a piece.
 //! - [`outer`]: aggregation of deltas and the outer step.
 //! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation and generation.
-//! - `trace`, `player` (feature `std`): a job with all its tensors kept, and what to answer in a dispute about it.
+//! - `trace`, `player` (feature `std`): a job with all its tensors at hand, and what to answer in a dispute about it.
 //!
 //! The arithmetic is that of [`neuroshard_kernels`]: the same bits on every machine and with any number of threads.
 #![cfg_attr(not(feature = "std"), no_std)]

@@ -47,11 +47,8 @@ pub struct Trace {
 /// Whether what an operator writes is not kept when its last reader has run.
 fn passes(op: Op) -> bool {
 	use Op::{AdamW, KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
-	match op {
-		Scores | Softmax | LossBack | Op::Product(Product::Nn) | SwigluBack => true,
-		ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. } | AdamW => true,
-		_ => false,
-	}
+	let attention = matches!(op, Scores | Softmax | ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. });
+	attention || matches!(op, LossBack | Op::Product(Product::Nn) | SwigluBack | AdamW)
 }
 
 impl Trace {
