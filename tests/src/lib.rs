@@ -4,6 +4,7 @@
 //! that started it, however that ends.
 
 mod audits;
+mod authorities;
 mod binaries;
 mod caught;
 mod cheat;
@@ -28,6 +29,7 @@ mod wait;
 mod worker;
 
 pub use audits::{AuditSummary, AuditorSummary};
+pub use authorities::{Authorities, AuthorityClient, SessionKeys};
 pub use binaries::Binaries;
 pub use caught::CheaterSummary;
 pub use cheat::{Cheat, Cheater};

@@ -66,6 +66,7 @@ impl frame_system::Config for Runtime {
 	type MaxConsumers = ConstU32<64>;
 	type SingleBlockMigrations = crate::migrations::SingleBlock;
 	type SystemWeightInfo = frame_system::weights::SubstrateWeight<Runtime>;
+	type ExtensionsWeightInfo = frame_system::SubstrateExtensionsWeight<Runtime>;
 }
 
 impl parameters::Config for Runtime {}
