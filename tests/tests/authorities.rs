@@ -5,7 +5,7 @@ use neuroshard_types::{AccountId, BlockNumber, NEURO};
 use std::time::Duration;
 use subxt_signer::sr25519::{dev, Keypair};
 
-/// A change of the validators takes two sessions of half a minute, on a busy machine.
+/// A change of the validators takes two sessions of less than half a minute, on a busy machine.
 const SESSIONS: Duration = Duration::from_secs(300);
 /// Something that takes a few blocks.
 const SOON: Duration = Duration::from_secs(120);

@@ -9,7 +9,9 @@ use std::{
 };
 
 /// What each validator of genesis has at stake, in planck.
-pub(super) const SELF_BOND: Balance = 10_000 * NEURO;
+const SELF_BOND: Balance = 10_000 * NEURO;
+/// Slots of an epoch: elections take effect after at most two.
+const EPOCH_LENGTH: u64 = 6;
 
 /// Writes the spec of a local network whose validators have these well-known names into `folder`.
 ///
@@ -25,7 +27,8 @@ pub(super) async fn write(node: &Path, folder: &Path, names: &[&str]) -> Result<
 		keys.push(json!([account, account, { "babe": account, "grandpa": finality }]));
 		candidates.push(json!([account, SELF_BOND]));
 	}
-	let changes = [("session/keys", json!(keys)), ("validators/candidates", json!(candidates))];
+	let changes =
+		[("session/keys", json!(keys)), ("validators/candidates", json!(candidates)), ("parameters/epochLength", json!(EPOCH_LENGTH))];
 	for (place, value) in changes {
 		let missing = || Error::Setup(format!("the node's chain spec has no {place}"));
 		*spec.pointer_mut(&format!("/genesis/runtimeGenesis/patch/{place}")).ok_or_else(missing)? = value;
