@@ -31,11 +31,25 @@ pub struct AuthorityClient {
 	rpc: RpcClient,
 }
 
-/// What is read of `CandidateView`.
+/// What is read of a candidate.
 #[derive(DecodeAsType)]
 #[decode_as_type(crate_path = "subxt::ext::scale_decode")]
 struct Candidate {
-	own: Balance,
+	own: Position,
+}
+
+/// What is read of its own position.
+#[derive(DecodeAsType)]
+#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
+struct Position {
+	stake: Stake,
+}
+
+/// What is read of a stake.
+#[derive(DecodeAsType)]
+#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
+struct Stake {
+	active: Balance,
 }
 
 /// New session keys of a node, and its proof that it has them.
@@ -108,9 +122,9 @@ impl AuthorityClient {
 	pub async fn self_bond(&self, who: &AccountId) -> Result<Balance, Error> {
 		let at = self.api.at_block(self.finalized().await?).await.map_err(setup)?;
 		let who = AccountId32(*AsRef::<[u8; 32]>::as_ref(who));
-		let asked = dynamic::view_function_call::<_, Option<Candidate>>("Validators", "candidate", (who,));
-		let candidate = at.view_functions().call(asked).await.map_err(setup)?;
-		Ok(candidate.map_or(0, |candidate| candidate.own))
+		let entry = dynamic::storage::<(AccountId32,), Candidate>("Validators", "Candidates");
+		let candidate = at.storage().try_fetch(entry, (who,)).await.map_err(setup)?;
+		candidate.map_or(Ok(0), |candidate| Ok(candidate.decode().map_err(setup)?.own.stake.active))
 	}
 
 	/// Value of a storage entry without key after the block at this height, which must be finalized and not pruned.
