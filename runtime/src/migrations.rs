@@ -4,4 +4,7 @@
 use crate::Runtime;
 
 /// All of them, oldest first.
+///
+/// A chain that began before there were validators to elect, shares of models and parts of budgets is not among what can be upgraded: these
+/// have values of genesis that no step makes. It needs a new genesis.
 pub type SingleBlock = (pallet_neuro_staking::migrations::MigrateV1ToV2<Runtime>,);

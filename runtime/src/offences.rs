@@ -1,8 +1,8 @@
 //! Equivocation: how long it can be reported, and what follows from a report.
 
-use crate::{parameters, AccountId, BlockNumber, Historical, Runtime, RuntimeCall, Session, UncheckedExtrinsic, Validators};
+use crate::{parameters, AccountId, BlockNumber, Historical, Runtime, RuntimeCall, Session, System, UncheckedExtrinsic, Validators};
 use alloc::vec::Vec;
-use frame_support::{traits::Get, weights::Weight};
+use frame_support::{dispatch::DispatchClass, traits::Get, weights::Weight};
 use pallet_neuro_validators::Exposure;
 use pallet_session::{historical, SessionManager};
 use sp_runtime::{Perbill, SaturatedConversion};
@@ -91,7 +91,10 @@ impl OnOffenceHandler<AccountId, (AccountId, Exposure), Weight> for DisableAndSl
 		for (details, fraction) in offenders.iter().zip(fractions) {
 			Session::report_offence(details.offender.0.clone(), OffenceSeverity(*fraction));
 		}
-		Validators::on_offence(offenders, fractions, session)
+		let weight = Validators::on_offence(offenders, fractions, session);
+		// A report is charged for one offender, and brings those that were reported for the same moment before it along.
+		System::register_extra_weight_unchecked(weight, DispatchClass::Mandatory);
+		weight
 	}
 }
 

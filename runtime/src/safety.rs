@@ -16,6 +16,8 @@ pub const NEVER_STOPPED: Calls = &[
 	("Babe", &[]),
 	("Grandpa", &[]),
 	("Session", &["purge_keys"]),
+	// Only the code that governance has authorized.
+	("System", &["apply_authorized_upgrade"]),
 	// Governance.
 	("Council", &[]),
 	("TechnicalCommittee", &[]),
@@ -31,6 +33,8 @@ pub const NEVER_STOPPED: Calls = &[
 	// Exits of providers, of validators and of those who stand behind them.
 	("Staking", &["unbond", "withdraw_unbonded", "chill", "deregister"]),
 	("Validators", &["unbond", "withdraw_unbonded", "chill", "unnominate", "withdraw_nomination"]),
+	// What is earned is lost if it is not claimed in time.
+	("Rewards", &["claim", "claim_for"]),
 	// Carriers.
 	("Utility", &[]),
 	("Multisig", &["as_multi_threshold_1", "as_multi", "approve_as_multi", "cancel_as_multi"]),

@@ -25,6 +25,7 @@ use sp_consensus_babe::{
 	make_vrf_sign_data,
 };
 use sp_core::{crypto::VrfSecret, ecdsa, sr25519, Pair};
+use sp_maybe_compressed_blob::{compress_weakly, CODE_BLOB_BOMB_LIMIT};
 use sp_runtime::DigestItem;
 
 const SALT: [u8; 32] = [7; 32];
@@ -388,10 +389,11 @@ fn new_code_in_the_state_executes_the_blocks_after_it() {
 		decoded([&[9, 0, 0, call][..], &code.encode()].concat())
 	};
 	let same = neuroshard_runtime::WASM_BINARY.unwrap();
-	let other = neuroshard_runtime::WASM_BINARY_BLOATY.unwrap();
+	// Other bytes, and small enough for a block.
+	let other = compress_weakly(neuroshard_runtime::WASM_BINARY_BLOATY.unwrap(), CODE_BLOB_BOMB_LIMIT).unwrap();
 	// The first one looks at the version of the code, finds no higher one, and changes nothing.
 	chain.block_of(vec![sudo(2, same)]);
-	chain.block_of(vec![sudo(3, other)]);
+	chain.block_of(vec![sudo(3, &other)]);
 	chain.block(vec![]);
 	for block in &chain.blocks[1..] {
 		state.execute(block).unwrap();

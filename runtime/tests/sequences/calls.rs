@@ -1,7 +1,9 @@
 //! What somebody may want to do, drawn at random.
 
 use crate::chain::account;
-use neuroshard_runtime::{offences::DisableAndSlash, AccountId, Balance, Rewards, Runtime, RuntimeCall, RuntimeOrigin, Staking, NEURO};
+use neuroshard_runtime::{
+	offences::DisableAndSlash, AccountId, Balance, Dataset, Rewards, Runtime, RuntimeCall, RuntimeOrigin, Staking, Training, NEURO,
+};
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
 	proof::ProofKind,
@@ -105,7 +107,8 @@ impl Act {
 			52 => RuntimeCall::Assets(pallet_assets::Call::transfer {
 				id: RUN.into(),
 				target: MultiAddress::Id(other),
-				amount: u128::from(self.amount),
+				// Few enough for whoever has released some.
+				amount: 1 + u128::from(self.small),
 			}),
 			// Work that has become final.
 			53 => {
@@ -193,9 +196,22 @@ fn era_before(eras: u8) -> u32 {
 	Rewards::era().index.saturating_sub(1 + u32::from(eras % 4))
 }
 
-/// `who`, if it is a validator now, is reported for an offence that costs this much.
+/// The dataset and the run that everybody can take part in.
+pub fn create_run() {
+	let alice = RuntimeOrigin::signed(account(0));
+	Dataset::propose(alice.clone(), manifest(0)).expect("a dataset");
+	Dataset::activate(alice.clone(), 0).expect("an active dataset");
+	Training::create_run(alice, config()).expect("a run");
+	Training::approve_run(RuntimeOrigin::root(), RUN).expect("an approved run");
+}
+
+/// `who`, if it is a validator now and not the author of this block, is reported for an offence that costs this much.
 fn equivocate(who: &AccountId, fraction: Perbill) {
 	use sp_staking::offence::{OffenceDetails, OnOffenceHandler};
+	// Nobody reports itself: the block would be thrown away with the report.
+	if pallet_authorship::Pallet::<Runtime>::author().as_ref() == Some(who) {
+		return;
+	}
 	let session = pallet_session::CurrentIndex::<Runtime>::get();
 	let elected = pallet_neuro_validators::Exposures::<Runtime>::get(session);
 	let Some((_, exposure)) = elected.into_iter().find(|(validator, _)| validator == who) else { return };
