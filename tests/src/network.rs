@@ -313,7 +313,12 @@ pub(crate) async fn first_finality(validators: &mut [Validator]) -> Result<Chain
 				Err(error) => return Err(error.into()),
 			},
 		};
-		Ok((client.heads().await?.finalized.number > 0).then_some(client))
+		match client.heads().await {
+			Ok(heads) => Ok((heads.finalized.number > 0).then_some(client)),
+			// It compiles the runtime before it answers, and that can take longer than a question may.
+			Err(ChainError::NodeAway { .. }) => Ok(None),
+			Err(error) => Err(error.into()),
+		}
 	})
 	.await
 }
