@@ -42,7 +42,7 @@ async fn the_script_tells_every_option_without_building_anything() {
 	let known = Ended::output_of(program).await.unwrap();
 	let options = |text: &str| -> BTreeSet<String> {
 		let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
-		let words = indented.filter_map(|line| line.trim_start().strip_prefix("--")?.split(' ').next());
+		let words = indented.filter_map(|line| line.trim_start().strip_prefix("--")?.split([' ', '=']).next());
 		words.map(str::to_owned).collect()
 	};
 	assert_eq!(options(&told), options(&known));
