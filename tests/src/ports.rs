@@ -1,7 +1,10 @@
 //! Ports on the loopback interface.
 
 use crate::Error;
-use std::net::{TcpListener, UdpSocket};
+use std::{
+	net::{TcpListener, UdpSocket},
+	sync::atomic::{AtomicU32, Ordering},
+};
 
 /// Ports are looked for from here on: below the ports that systems hand out by themselves.
 const FIRST: u16 = 20_000;
@@ -9,6 +12,9 @@ const FIRST: u16 = 20_000;
 const STRIDE: u16 = 100;
 /// Places to begin.
 const PLACES: u32 = 100;
+
+/// How often this process has looked: the next network of the same process begins at the next place, since it may look before this one listens.
+static RESERVED: AtomicU32 = AtomicU32::new(0);
 
 /// Consecutive ports of one network, handed out one by one.
 #[derive(Debug)]
@@ -30,7 +36,7 @@ impl Ports {
 		}
 		let free = |end: &u16, first: u16| (first..*end).all(|port| check(port).is_ok());
 		let range = |first: u16| first.checked_add(count).filter(|end| free(end, first)).map(|end| Self { next: first, end });
-		let own = std::process::id() % PLACES;
+		let own = std::process::id().wrapping_add(RESERVED.fetch_add(1, Ordering::Relaxed)) % PLACES;
 		let places = (0..PLACES).filter_map(|place| u16::try_from((own + place) % PLACES).ok());
 		let firsts = places.filter_map(|place| STRIDE.checked_mul(place)?.checked_add(FIRST));
 		firsts.into_iter().find_map(range).ok_or(Error::NoPorts { count, from: FIRST })
