@@ -14,9 +14,9 @@ use crate::{
 use clap::Args;
 use neuroshard_kernels::{exec::Exec, kat};
 use neuroshard_types::{
-	provider::ProviderStatus,
+	provider::{ProviderStatus, Suspension},
 	run::{RunStatus, RunView},
-	Balance, BlockNumber, RunId,
+	Balance, RunId,
 };
 use std::{
 	net::{TcpListener, UdpSocket},
@@ -189,10 +189,12 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option
 				itself, and so does `neuroshard-worker register`";
 			findings.note("provider", Verdict::Bad, text);
 		}
-		Some(provider) if provider.suspended_until > at.block().number => {
-			let text = match provider.suspended_until {
-				BlockNumber::MAX => "banned for good; another account needs a PoNW key and a peer id of its own".to_owned(),
-				until => format!("suspended after an offence: bond what is missing (`bond-extra`), and `activate` at block {until}"),
+		Some(provider) if let Some(suspension) = provider.suspension(at.block().number) => {
+			let text = match suspension {
+				Suspension::Forever => "banned for good; another account needs a PoNW key and a peer id of its own".to_owned(),
+				Suspension::Until(block) => {
+					format!("suspended after an offence: bond what is missing (`bond-extra`), and `activate` at block {block}")
+				}
 			};
 			findings.note("provider", Verdict::Bad, text);
 		}

@@ -1,7 +1,7 @@
 //! Printing for people and pipes.
 
 use neuroshard_types::{
-	provider::{ProviderStatus, ProviderView},
+	provider::{ProviderStatus, ProviderView, Suspension},
 	BlockNumber,
 };
 use std::{
@@ -46,10 +46,10 @@ pub(super) fn restrictions(provider: &ProviderView, now: BlockNumber) {
 	if provider.locked_until > now {
 		println!("locked     until block {}", provider.locked_until);
 	}
-	match provider.suspended_until {
-		BlockNumber::MAX => println!("banned     for good"),
-		until if until > now => println!("suspended  until block {until}"),
-		_ => {}
+	match provider.suspension(now) {
+		Some(Suspension::Forever) => println!("banned     for good"),
+		Some(Suspension::Until(block)) => println!("suspended  until block {block}"),
+		None => {}
 	}
 }
 

@@ -3,7 +3,7 @@
 use super::plan::{may_join, ChainView};
 use crate::{arithmetic::open_challenge, chain::Neuro};
 use neuroshard_types::{
-	provider::{ProviderStatus, ProviderView, Role},
+	provider::{ProviderStatus, ProviderView, Role, Suspension},
 	run::RunStatus,
 	Balance, BlockNumber, RunId, H256, NEURO,
 };
@@ -167,10 +167,10 @@ pub(super) fn obstacle(
 ) -> Option<Obstacle> {
 	let Some(provider) = provider else { return Some(Obstacle::Unregistered) };
 	let bond = provider.bonded;
-	match provider.suspended_until {
-		BlockNumber::MAX => return Some(Obstacle::Banned),
-		until if until > chain.best => return Some(Obstacle::Suspended { until }),
-		_ => {}
+	match provider.suspension(chain.best) {
+		Some(Suspension::Forever) => return Some(Obstacle::Banned),
+		Some(Suspension::Until(until)) => return Some(Obstacle::Suspended { until }),
+		None => {}
 	}
 	if let Some(challenge) = open_challenge(provider) {
 		return Some(match least_bond.filter(|least| bond < *least) {

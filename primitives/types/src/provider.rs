@@ -217,6 +217,30 @@ pub struct ProviderView {
 	pub missed_audits: u32,
 }
 
+/// For how long an offence keeps a provider from taking part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Suspension {
+	/// It is banned.
+	Forever,
+	/// It may take part again from this block on.
+	Until(BlockNumber),
+}
+
+impl ProviderView {
+	/// Everything that can be slashed, in planck: active bond and unbonding parts.
+	pub fn slashable(&self) -> Balance {
+		self.unbonding.iter().fold(self.bonded, |sum, chunk| sum.saturating_add(chunk.amount))
+	}
+
+	/// For how long an offence keeps it from taking part, from block `now` on; `None` if nothing does.
+	pub fn suspension(&self, now: BlockNumber) -> Option<Suspension> {
+		match self.suspended_until {
+			BlockNumber::MAX => Some(Suspension::Forever),
+			until => (until > now).then_some(Suspension::Until(until)),
+		}
+	}
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
