@@ -84,16 +84,7 @@ impl ChainAt {
 	/// [`ChainError::Incompatible`] if the chain means something else by the events; the node is away or has discarded the block's state.
 	pub async fn audited(&self) -> Result<Vec<Audited>, ChainError> {
 		check(self.at.metadata_ref())?;
-		let bad = |error: subxt::error::EventsError| self.client.rpc_error("the events of a block", error);
-		let events = self.at.events().fetch().await.map_err(bad)?;
-		let mut found = Vec::new();
-		for event in events.iter() {
-			let event = event.map_err(bad)?;
-			if event.pallet_name() == PALLET {
-				found.extend(audited(event.event_name(), event.field_bytes())?);
-			}
-		}
-		Ok(found)
+		self.read_events(|pallet, name, bytes| if pallet == PALLET { audited(name, bytes) } else { Ok(None) }).await
 	}
 }
 

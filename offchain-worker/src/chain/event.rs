@@ -1,6 +1,6 @@
 //! Events of the chain's pallets by name, typed.
 
-use super::{error::ChainError, shape};
+use super::{client::ChainAt, error::ChainError, shape};
 use codec::DecodeAll;
 use scale_info::TypeInfo;
 use std::marker::PhantomData;
@@ -46,5 +46,25 @@ impl<F: DecodeAll + TypeInfo + 'static> EventShape<F> {
 	pub(super) fn decode(&self, bytes: &[u8]) -> Result<F, ChainError> {
 		let bad = |error: codec::Error| ChainError::BadAnswer { what: self.describe(), reason: error.to_string() };
 		F::decode_all(&mut &*bytes).map_err(bad)
+	}
+}
+
+impl ChainAt {
+	/// What `read` makes of the events of this block, in order, from pallet, name and the fields' SCALE bytes of each.
+	///
+	/// # Errors
+	/// What `read` says; the node is away or has discarded the block's state.
+	pub(super) async fn read_events<T>(
+		&self,
+		read: impl Fn(&str, &str, &[u8]) -> Result<Option<T>, ChainError>,
+	) -> Result<Vec<T>, ChainError> {
+		let bad = |error: subxt::error::EventsError| self.client.rpc_error("the events of a block", error);
+		let events = self.at.events().fetch().await.map_err(bad)?;
+		let mut found = Vec::new();
+		for event in events.iter() {
+			let event = event.map_err(bad)?;
+			found.extend(read(event.pallet_name(), event.event_name(), event.field_bytes())?);
+		}
+		Ok(found)
 	}
 }

@@ -36,14 +36,8 @@ impl ChainAt {
 	/// [`ChainError::Incompatible`] if the chain means something else by the events; the node is away or has discarded the block's state.
 	pub async fn burned_for_offences(&self) -> Result<Balance, ChainError> {
 		check(self.at.metadata_ref())?;
-		let bad = |error: subxt::error::EventsError| self.client.rpc_error("the events of a block", error);
-		let events = self.at.events().fetch().await.map_err(bad)?;
-		let mut sum: Balance = 0;
-		for event in events.iter() {
-			let event = event.map_err(bad)?;
-			sum = sum.saturating_add(burned(event.pallet_name(), event.event_name(), event.field_bytes())?);
-		}
-		Ok(sum)
+		let burned = self.read_events(|pallet, name, bytes| burned(pallet, name, bytes).map(Some)).await?;
+		Ok(burned.into_iter().fold(0, Balance::saturating_add))
 	}
 }
 

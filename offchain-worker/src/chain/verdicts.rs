@@ -79,17 +79,12 @@ impl ChainAt {
 	/// [`ChainError::Incompatible`] if the chain means something else by the event; the node is away or has discarded the block's state.
 	pub async fn verdicts(&self) -> Result<Vec<Verdict>, ChainError> {
 		check(self.at.metadata_ref())?;
-		let bad = |error: subxt::error::EventsError| self.client.rpc_error("the events of a block", error);
-		let events = self.at.events().fetch().await.map_err(bad)?;
 		let time = verdict_time(self.at.metadata_ref());
-		let mut decided = Vec::new();
-		for event in events.iter() {
-			let event = event.map_err(bad)?;
-			if event.pallet_name() == DECIDED.pallet && event.event_name() == DECIDED.name {
-				decided.push(Verdict::decode(event.field_bytes(), time)?);
-			}
-		}
-		Ok(decided)
+		self.read_events(|pallet, name, bytes| match (pallet, name) == (DECIDED.pallet, DECIDED.name) {
+			true => Verdict::decode(bytes, time).map(Some),
+			false => Ok(None),
+		})
+		.await
 	}
 }
 
