@@ -84,5 +84,8 @@ mod errors {
 		ReportingOver,
 		/// This is not the report that was sealed, or not with that salt. Send exactly what was sealed.
 		SealBroken,
+		/// The account has nothing left that could be slashed, and so no say in audits. Bond more with `bond_extra` of `Staking`, and try again
+		/// before the deadline that the view function `audit` shows.
+		NothingAtStake,
 	}
 }

@@ -85,14 +85,15 @@ impl Standing<'_> {
 		}
 	}
 
-	/// Whether the chain takes its seals and reports.
+	/// Whether the chain takes its seals and reports, whatever became of its role since it was drawn.
 	pub(super) fn has_say(&self) -> bool {
-		self.provider.status == ProviderStatus::Active && self.provider.info.roles.contains(Role::Verifier)
+		self.provider.slashable() > 0
 	}
 
-	/// Whether it could work for what it is drawn for: who is drawn and has no say loses reputation.
+	/// Whether the chain lets it enroll, and its operator wants that.
 	fn offers(&self) -> bool {
-		self.audited && self.has_say() && !self.leaving
+		let may = self.provider.status == ProviderStatus::Active && self.provider.info.roles.contains(Role::Verifier);
+		self.audited && may && !self.leaving
 	}
 
 	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake. The bond of a dispute that it opened

@@ -12,7 +12,7 @@ use crate::{
 use neuroshard_types::{
 	audit::{AuditPhase, AuditTerms, AuditView},
 	dispute::{ClaimId, ClaimKind, Terms},
-	provider::{ProviderStatus, ProviderView},
+	provider::{ProviderStatus, ProviderView, Role, Roles},
 	run::RunView,
 	Balance, NEURO,
 };
@@ -236,19 +236,36 @@ async fn who_opened_a_dispute_stays_on_the_list_until_that_is_over() {
 }
 
 #[tokio::test]
-async fn whoever_has_no_bond_any_more_seals_nothing() {
+async fn whoever_has_nothing_at_stake_any_more_seals_nothing() {
 	let bench = Bench::new().await;
 	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
 	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
 	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
 	let mut auditor = bench.auditor().await;
-	let chilled = ProviderView { status: ProviderStatus::Chilled, ..provider() };
-	bench.node.answer("Staking", "provider", &Some(chilled));
+	let slashed = ProviderView { status: ProviderStatus::Chilled, bonded: 0, ..provider() };
+	bench.node.answer("Staking", "provider", &Some(slashed));
 	next_sent(&mut auditor).await;
 	assert_eq!(bench.sent(&audits::resign()).await, 1);
 	bench.node.answer("Staking", "provider", &Some(provider()));
 	next_sent(&mut auditor).await;
 	assert_eq!(bench.sent(&audits::seal(1, 2, bench.seal())).await, 2);
+}
+
+#[tokio::test]
+async fn whoever_was_demoted_seals_what_it_was_drawn_for_and_then_resigns() {
+	let bench = Bench::new().await;
+	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	let mut demoted = provider();
+	demoted.info.roles = Roles::only(Role::Worker);
+	bench.node.answer("Staking", "provider", &Some(demoted));
+	let mut auditor = bench.auditor().await;
+	next_sent(&mut auditor).await;
+	assert_eq!(bench.sent(&audits::seal(1, 2, bench.seal())).await, 1);
+	bench.node.answer("Disputes", "audits_of", &vec![AuditView { sealed: Some(bench.seal()), ..drawn() }]);
+	next_sent(&mut auditor).await;
+	assert_eq!(bench.sent(&audits::resign()).await, 2);
 }
 
 #[test]

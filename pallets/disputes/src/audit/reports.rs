@@ -7,7 +7,6 @@ use frame_system::pallet_prelude::BlockNumberFor;
 use neuroshard_types::{
 	audit::{seal_report, AuditPhase, Report},
 	dispute::{ClaimId, ClaimKind, Claims},
-	provider::Role,
 	traits::Providers,
 	AccountId, RoundIndex, RunId, H256,
 };
@@ -22,6 +21,13 @@ impl<T: Config> Pallet<T> {
 		Some((claim, audit))
 	}
 
+	/// Whoever has nothing at stake has no say, not even about what cannot be had. The role does not matter any more: others could take it from
+	/// an auditor that was drawn, by bonding so much that it is demoted.
+	fn ensure_has_say(auditor: &AccountId) -> DispatchResult {
+		ensure!(T::Providers::slashable(auditor) > 0, Error::<T>::NothingAtStake);
+		Ok(())
+	}
+
 	/// See [`crate::Call::seal_audit`].
 	pub(crate) fn do_seal(auditor: AccountId, run: RunId, round: RoundIndex, sealed: H256) -> DispatchResult {
 		let (claim, mut audit) = Self::audit_by(run, round, &auditor).ok_or(Error::<T>::NotDrawn)?;
@@ -29,8 +35,7 @@ impl<T: Config> Pallet<T> {
 		let part = audit.part_mut(&auditor).ok_or(Error::<T>::NotDrawn)?;
 		ensure!(part.sealed.is_none(), Error::<T>::AlreadySealed);
 		ensure!(phase == AuditPhase::Sealing, Error::<T>::SealingOver);
-		// Whoever has nothing at stake has no say, not even about what cannot be had.
-		ensure!(T::Providers::is_active(&auditor, Role::Verifier), Error::<T>::NotVerifier);
+		Self::ensure_has_say(&auditor)?;
 		part.sealed = Some(sealed);
 		if audit.parts.iter().all(|part| part.sealed.is_some()) {
 			audit.report_by = now.saturating_add(ReportTime::<T>::get());
@@ -51,7 +56,7 @@ impl<T: Config> Pallet<T> {
 		ensure!(phase == AuditPhase::Reporting, Error::<T>::ReportingOver);
 		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::default());
 		ensure!(seal_report(genesis, run, round, &auditor, salt, &report) == sealed, Error::<T>::SealBroken);
-		ensure!(T::Providers::is_active(&auditor, Role::Verifier), Error::<T>::NotVerifier);
+		Self::ensure_has_say(&auditor)?;
 		if let Report::Sample(_) = report {
 			// From here to the close, the auditor answers for it with its stake.
 			T::Providers::open_claim(&auditor)?;

@@ -1,6 +1,6 @@
 use super::*;
 use neuroshard_types::{
-	provider::{ProviderInfo, Roles, Tier},
+	provider::{ProviderInfo, Roles, Tier, UnbondingChunk},
 	NEURO,
 };
 
@@ -136,7 +136,7 @@ pub(in crate::run::auditor) fn provider() -> ProviderView {
 	let info = ProviderInfo { roles: Roles::only(Role::Verifier), hardware, ponw_key: [2; 33], peer_id, addresses };
 	let (status, unbonding) = (ProviderStatus::Active, Vec::new());
 	let (locked_until, suspended_until, missed_audits) = (0, 0, 0);
-	let (bonded, open_claims, reputation, disputable_until, tier) = (0, 0, 0, 0, Tier::C);
+	let (bonded, open_claims, reputation, disputable_until, tier) = (100 * NEURO, 0, 0, 0, Tier::C);
 	ProviderView {
 		info,
 		status,
@@ -172,16 +172,18 @@ fn active_providers_with_the_role_are_drawn_until_they_leave() {
 }
 
 #[test]
-fn who_is_chilled_has_no_say_and_is_drawn_no_more() {
+fn who_is_chilled_or_demoted_is_drawn_no_more_and_has_a_say_while_anything_is_at_stake() {
 	let chilled = ProviderView { status: ProviderStatus::Chilled, ..provider() };
 	let mut without = provider();
 	without.info.roles = Roles::only(Role::Worker);
 	for provider in [&chilled, &without] {
-		assert!(!standing(provider).has_say());
+		assert!(standing(provider).has_say());
 		assert_eq!(standing(provider).enrolment(), None);
 		assert_eq!(Standing { enrolled: true, ..standing(provider) }.enrolment(), Some(Step::Resign));
 	}
-	assert!(standing(&provider()).has_say());
+	let unbonding = vec![UnbondingChunk { amount: 1, unlocks_at: 500 }];
+	assert!(standing(&ProviderView { bonded: 0, unbonding, ..chilled.clone() }).has_say());
+	assert!(!standing(&ProviderView { bonded: 0, ..chilled }).has_say());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Error;
+use neuroshard_types::traits::{Providers as _, SlashTo};
 
 #[test]
 fn both_seal_before_either_reports() {
@@ -107,9 +108,6 @@ fn a_sample_is_answered_for_with_a_stake_until_the_close() {
 		let (_, [first, second]) = drawn();
 		assert_ok!(seal(&first, 1, truth()));
 		assert_ok!(seal(&second, 1, Report::Unavailable));
-		Inactive::set([first.clone()].into());
-		assert_noop!(open(&first, 1, truth()), Error::<Test>::NotVerifier);
-		Inactive::set(Default::default());
 		assert_ok!(open(&first, 1, truth()));
 		assert_ok!(open(&second, 1, Report::Unavailable));
 		let answered = || [&first, &second].map(|who| OpenClaims::get().get(who).copied().unwrap_or_default());
@@ -118,6 +116,31 @@ fn a_sample_is_answered_for_with_a_stake_until_the_close() {
 		assert_eq!(answered(), [1, 0]);
 		next_block();
 		assert_eq!(answered(), [0, 0]);
+	});
+}
+
+#[test]
+fn who_was_demoted_or_suspended_since_it_was_drawn_seals_and_reports_all_the_same() {
+	build_and_execute(|| {
+		let (_, auditors) = drawn();
+		Inactive::set(auditors.clone().into());
+		report_both(&auditors, [truth(), truth()]);
+		run_to(31);
+		assert_eq!(closed(), [(HONEST, auditors.to_vec(), vec![])]);
+	});
+}
+
+#[test]
+fn who_has_nothing_at_stake_neither_seals_nor_reports() {
+	build_and_execute(|| {
+		let (_, [first, second]) = drawn();
+		assert_ok!(seal(&first, 1, Report::Unavailable));
+		for who in [&first, &second] {
+			assert_eq!(MockProviders::slash(who, Balance::MAX, SlashTo::Burn), STAKE);
+		}
+		assert_noop!(seal(&second, 1, Report::Unavailable), Error::<Test>::NothingAtStake);
+		run_to(8);
+		assert_noop!(open(&first, 1, Report::Unavailable), Error::<Test>::NothingAtStake);
 	});
 }
 
