@@ -11,7 +11,7 @@ use frame_support::{
 use frame_system::{EnsureRoot, EnsureRootWithSuccess, EnsureWithSuccess};
 use pallet_collective::{EnsureProportionAtLeast, EnsureProportionMoreThan, Instance1, Instance2, RawOrigin};
 
-/// The council: decides about money, approvals and members.
+/// The council: decides about money, approvals and its own members.
 pub type CouncilCollective = Instance1;
 /// The technical committee: acts fast where the chain is in danger.
 pub type TechnicalCollective = Instance2;

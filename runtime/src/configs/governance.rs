@@ -62,10 +62,11 @@ impl pallet_collective::Config<origins::TechnicalCollective> for Runtime {
 	type MaxMembers = ConstU32<32>;
 	type DefaultVote = pallet_collective::MoreThanMajorityThenPrimeDefaultVote;
 	type WeightInfo = pallet_collective::weights::SubstrateWeight<Runtime>;
-	type SetMembersOrigin = origins::RootOrTwoThirdsCouncil;
+	// Both bodies together: one that chose the other would have root alone.
+	type SetMembersOrigin = EnsureRoot<AccountId>;
 	type MaxProposalWeight = GovernanceWeight;
-	type DisapproveOrigin = origins::RootOrTwoThirdsCouncil;
-	type KillOrigin = origins::RootOrTwoThirdsCouncil;
+	type DisapproveOrigin = EnsureRoot<AccountId>;
+	type KillOrigin = EnsureRoot<AccountId>;
 	type Consideration = HoldConsideration<AccountId, Balances, TechnicalHold, MotionDeposit, u32>;
 }
 
@@ -95,6 +96,8 @@ impl pallet_treasury::Config for Runtime {
 	type BalanceConverter = UnityAssetBalanceConversion;
 	type PayoutPeriod = ConstU32<{ 30 * DAYS }>;
 	type BlockNumberProvider = System;
+	#[cfg(feature = "runtime-benchmarks")]
+	type BenchmarkHelper = ();
 }
 
 parameter_types! {
@@ -190,6 +193,8 @@ impl pallet_identity::Config for Runtime {
 	type MaxSuffixLength = ConstU32<7>;
 	type MaxUsernameLength = ConstU32<32>;
 	type WeightInfo = pallet_identity::weights::SubstrateWeight<Runtime>;
+	#[cfg(feature = "runtime-benchmarks")]
+	type BenchmarkHelper = ();
 }
 
 parameter_types! {

@@ -67,3 +67,26 @@ fn a_clearance_is_taken_back_and_so_many_wait_at_most() {
 		assert_eq!(committee(clear()), Err(Error::<Runtime>::TooManyCleared.into()));
 	});
 }
+
+#[test]
+fn two_thirds_of_the_council_alone_neither_choose_the_committee_nor_throw_out_its_motions() {
+	type Committee = pallet_collective::Call<Runtime, pallet_collective::Instance2>;
+	let members = || pallet_collective::Members::<Runtime, pallet_collective::Instance2>::get();
+	execute(|| {
+		let before = members();
+		let (motion, chosen) = (H256([7; 32]), vec![account(Alice)]);
+		let replace: RuntimeCall = Committee::set_members { new_members: chosen.clone(), prime: None, old_count: 3 }.into();
+		let others: [RuntimeCall; 2] =
+			[Committee::disapprove_proposal { proposal_hash: motion }.into(), Committee::kill { proposal_hash: motion }.into()];
+		for call in others.into_iter().chain([replace.clone()]) {
+			assert_eq!(council(call.clone()), Err(DispatchError::BadOrigin));
+			assert_eq!(committee(call), Err(DispatchError::BadOrigin));
+		}
+		assert_eq!(members(), before);
+		// Both together.
+		assert_ok!(committee(Call::clear { hash: BlakeTwo256::hash_of(&replace) }));
+		System::set_block_number(System::block_number() + DAYS);
+		assert_ok!(council(Call::enact { call: Box::new(replace) }));
+		assert_eq!(members(), chosen);
+	});
+}
