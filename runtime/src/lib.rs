@@ -9,6 +9,11 @@ include!(concat!(env!("OUT_DIR"), "/wasm_binary.rs"));
 
 extern crate alloc;
 
+// First, since the interfaces use its macros.
+#[cfg(feature = "runtime-benchmarks")]
+#[macro_use]
+mod benchmarks;
+
 pub mod apis;
 pub mod carriers;
 pub mod configs;

@@ -148,7 +148,8 @@ mod benchmarks {
 	#[benchmark]
 	fn challenge_attestation(r: Linear<1, 64>) {
 		let steps = vec![vec![H256::zero(); 128]; usize::try_from(r).unwrap_or_default()];
-		let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Attestation, who: account("claimant", 0, 0) };
+		let round = r.saturating_sub(1);
+		let claim = ClaimId { run: 0, round, kind: ClaimKind::Attestation, who: account("claimant", 0, 0) };
 		let job = OuterJob { first_round: 0, start: H256::zero(), steps };
 		T::BenchmarkHelper::attestation(&claim, AttestationClaim { config: config(4), job, checkpoint: H256::zero() });
 		let who = challenger::<T>(0);

@@ -29,6 +29,8 @@ pub trait BenchmarkHelper<Origin> {
 	fn worker(index: u32) -> AccountId;
 	/// Signs `proof` with the registered key of `who`.
 	fn sign(who: &AccountId, proof: &Proof) -> ProofSignature;
+	/// Lets chain time go on by at least a second.
+	fn pass_time();
 }
 
 const SALT: [u8; 32] = [3; 32];
@@ -129,6 +131,7 @@ fn act<T: Config>(run: RunId, members: &[AccountId], phase: Phase, last: Phase) 
 fn waiting<T: Config>(p: u32, phase: Phase) -> Result<(RunId, Vec<AccountId>, AccountId), BenchmarkError> {
 	let (run, members) = joined::<T>(p)?;
 	next_block::<T>();
+	T::BenchmarkHelper::pass_time();
 	for step in [Phase::Training, Phase::Revealing, Phase::Availability, Phase::Checkpointing] {
 		act::<T>(run, &members, step, phase)?;
 		if step == phase {

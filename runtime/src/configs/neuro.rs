@@ -52,6 +52,8 @@ impl pallet_neuro_training::Config for Runtime {
 	type MaxRepeats = ConstU32<3>;
 	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type WeightInfo = pallet_neuro_training::weights::SubstrateWeight<Runtime>;
+	#[cfg(feature = "runtime-benchmarks")]
+	type BenchmarkHelper = crate::benchmarks::Helper;
 }
 
 impl pallet_neuro_ponw::Config for Runtime {
@@ -62,6 +64,8 @@ impl pallet_neuro_ponw::Config for Runtime {
 	type Slack = ConstU32<{ pallet_neuro_ponw::DEFAULT_SLACK }>;
 	type MaxFinalPerBlock = ConstU32<64>;
 	type WeightInfo = pallet_neuro_ponw::weights::SubstrateWeight<Runtime>;
+	#[cfg(feature = "runtime-benchmarks")]
+	type BenchmarkHelper = crate::benchmarks::Helper;
 }
 
 /// Most outer steps of one Checkpointing: rounds of a day, the challenge window of most chain specs, if they take a minute and a half each.
@@ -94,6 +98,8 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type Outlasting = Outlasting;
 	type Carriers = carriers::AllCarriers;
 	type WeightInfo = pallet_neuro_disputes::weights::SubstrateWeight<Runtime>;
+	#[cfg(feature = "runtime-benchmarks")]
+	type BenchmarkHelper = crate::benchmarks::Helper;
 }
 
 parameter_types! {

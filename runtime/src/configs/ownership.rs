@@ -39,6 +39,8 @@ impl pallet_assets::Config for Runtime {
 	type CallbackHandle = ();
 	type AssetIdAllocator = ();
 	type WeightInfo = pallet_assets::weights::SubstrateWeight<Runtime>;
+	#[cfg(feature = "runtime-benchmarks")]
+	type BenchmarkHelper = ();
 }
 
 impl pallet_neuro_ownership::Config for Runtime {

@@ -1,0 +1,255 @@
+//! What is measured, and what the benchmarks need that only the runtime knows. Compiled for measuring alone.
+
+use crate::{
+	AccountId, AllPalletsWithSystem, Assets, Authorship, Balance, Balances, Council, Dataset, Disputes, Identity, Multisig, Ownership,
+	Ponw, Preimage, Proxy, Rewards, Runtime, RuntimeOrigin, SafeMode, Scheduler, Staking, Sudo, Timestamp, Training, TransactionPayment,
+	Treasury, TxPause, Utility, Validators, NEURO,
+};
+use alloc::{string::String, vec, vec::Vec};
+use codec::Encode;
+use frame_benchmarking::{BenchmarkBatch, BenchmarkConfig, BenchmarkList};
+use frame_support::{
+	traits::{
+		fungible::{Inspect, Mutate},
+		StorageInfo, StorageInfoTrait, WhitelistedStorageKeys,
+	},
+	BoundedVec,
+};
+use neuroshard_types::{
+	dataset::{DatasetShape, DatasetStatus, Manifest},
+	dispute::{AttestationClaim, ClaimId, WorkClaim},
+	proof::{Proof, ProofSignature},
+	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles},
+	run::RunConfig,
+	DatasetId, F32, H256, MAX_PARTICIPANTS,
+};
+use pallet_neuro_dataset::Datasets;
+use pallet_neuro_staking::{Provider, Providers};
+use pallet_neuro_training::{Place, Record, Records, Revealed, Run, Runs};
+use sp_consensus_babe::digests::{PreDigest, SecondaryPlainPreDigest};
+use sp_core::{ecdsa, Pair};
+use sp_runtime::DigestItem;
+
+frame_benchmarking::define_benchmarks!(
+	[frame_system, frame_system_benchmarking::Pallet::<Runtime>]
+	[frame_system_extensions, frame_system_benchmarking::extensions::Pallet::<Runtime>]
+	[pallet_assets, Assets]
+	[pallet_balances, Balances]
+	[pallet_collective, Council]
+	[pallet_identity, Identity]
+	[pallet_multisig, Multisig]
+	[pallet_neuro_dataset, Dataset]
+	[pallet_neuro_disputes, Disputes]
+	[pallet_neuro_ownership, Ownership]
+	[pallet_neuro_ponw, Ponw]
+	[pallet_neuro_rewards, Rewards]
+	[pallet_neuro_staking, Staking]
+	[pallet_neuro_training, Training]
+	[pallet_neuro_validators, Validators]
+	[pallet_preimage, Preimage]
+	[pallet_proxy, Proxy]
+	[pallet_safe_mode, SafeMode]
+	[pallet_scheduler, Scheduler]
+	[pallet_sudo, Sudo]
+	[pallet_timestamp, Timestamp]
+	[pallet_transaction_payment, TransactionPayment]
+	[pallet_treasury, Treasury]
+	[pallet_tx_pause, TxPause]
+	[pallet_utility, Utility]
+);
+
+/// What can be measured, and what storage there is.
+pub fn list(extra: bool) -> (Vec<BenchmarkList>, Vec<StorageInfo>) {
+	let mut list = Vec::new();
+	list_benchmarks!(list, extra);
+	(list, AllPalletsWithSystem::storage_info())
+}
+
+/// Measures.
+pub fn run(config: BenchmarkConfig) -> Result<Vec<BenchmarkBatch>, String> {
+	let whitelist = AllPalletsWithSystem::whitelisted_storage_keys();
+	let (mut batches, params) = (Vec::new(), (&config, &whitelist));
+	add_benchmarks!(params, batches);
+	Ok(batches)
+}
+
+impl frame_system_benchmarking::Config for Runtime {}
+
+impl pallet_transaction_payment::BenchmarkConfig for Runtime {
+	fn setup_benchmark_environment() {
+		// Fees are paid to the author, which somebody has to be.
+		let digest = PreDigest::SecondaryPlain(SecondaryPlainPreDigest { authority_index: 0, slot: 0.into() });
+		frame_system::Pallet::<Runtime>::deposit_log(DigestItem::PreRuntime(sp_consensus_babe::BABE_ENGINE_ID, digest.encode()));
+		assert!(Authorship::author().is_some(), "genesis names validators");
+	}
+}
+
+/// What the benchmarks of our own pallets ask for.
+pub struct Helper;
+
+/// The secp256k1 key of a provider.
+fn key_of(who: &AccountId) -> ecdsa::Pair {
+	ecdsa::Pair::from_seed(who.as_ref())
+}
+
+/// Makes `who` an active provider with all that one can have, and a key.
+fn enroll(who: &AccountId, ponw_key: PonwKey) {
+	let address: BoundedVec<u8, _> = BoundedVec::truncate_from(vec![0; 128]);
+	let info = ProviderInfo {
+		roles: Roles::only(Role::Worker).with(Role::Verifier),
+		hardware: HardwareProfile { gflops: u32::MAX, memory_mib: u32::MAX, bandwidth_kib_s: u32::MAX },
+		ponw_key,
+		peer_id: BoundedVec::truncate_from(vec![0; 44]),
+		addresses: BoundedVec::truncate_from(vec![address; 8]),
+	};
+	let mut provider = Provider::new(info, 1_000 * NEURO, H256::zero());
+	provider.status = ProviderStatus::Active;
+	Providers::<Runtime>::insert(who, provider);
+}
+
+impl pallet_neuro_ponw::BenchmarkHelper for Helper {
+	fn register(who: &AccountId, key: PonwKey) {
+		enroll(who, key);
+	}
+}
+
+impl pallet_neuro_training::BenchmarkHelper<RuntimeOrigin> for Helper {
+	fn approver() -> RuntimeOrigin {
+		RuntimeOrigin::root()
+	}
+	fn stopper() -> RuntimeOrigin {
+		RuntimeOrigin::root()
+	}
+	fn sponsor() -> AccountId {
+		let who: AccountId = frame_benchmarking::whitelisted_caller();
+		Balances::set_balance(&who, 1_000_000 * NEURO);
+		who
+	}
+	fn dataset() -> DatasetId {
+		if !Datasets::<Runtime>::contains_key(0) {
+			let manifest = Manifest {
+				name: BoundedVec::truncate_from(vec![b'n'; 64]),
+				licence: BoundedVec::truncate_from(vec![b'l'; 64]),
+				source: BoundedVec::truncate_from(vec![b's'; 256]),
+				tokenizer_hash: H256::repeat_byte(1),
+				vocab: 64,
+				// 64 windows a shard, 128 training shards.
+				shape: DatasetShape { tokens_per_shard: 64 * 32 + 1, shard_count: 129, held_out: 1 },
+				root: H256::repeat_byte(2),
+				bytes: u64::MAX,
+			};
+			let proposer = frame_benchmarking::account("proposer", 0, 0);
+			let dataset = pallet_neuro_dataset::Dataset { proposer, deposit: 0, manifest, status: DatasetStatus::Active, users: 0 };
+			Datasets::<Runtime>::insert(0, dataset);
+		}
+		0
+	}
+	fn worker(index: u32) -> AccountId {
+		let who = frame_benchmarking::account("worker", index, 0);
+		enroll(&who, key_of(&who).public().0);
+		who
+	}
+	fn sign(who: &AccountId, proof: &Proof) -> ProofSignature {
+		let genesis = frame_system::Pallet::<Runtime>::block_hash(0);
+		key_of(who).sign_prehashed(&sp_io::hashing::blake2_256(&proof.message(genesis, who))).0
+	}
+	fn pass_time() {
+		pallet_timestamp::Now::<Runtime>::mutate(|now| *now = now.saturating_add(1_000));
+	}
+}
+
+/// The run of a claim.
+fn put_run(id: &ClaimId, config: RunConfig, shape: DatasetShape, dataset_root: H256) {
+	let run = Run {
+		sponsor: frame_benchmarking::account("sponsor", 0, 0),
+		deposit: 0,
+		config,
+		shape,
+		dataset_root,
+		approved: true,
+		rounds_adopted: id.round.saturating_add(1),
+		checkpoint: H256::zero(),
+		replay: None,
+		spans: Default::default(),
+		finished_at: None,
+	};
+	Runs::<Runtime>::insert(id.run, run);
+}
+
+/// A round that is adopted in this block, with as many places as there can be. Nobody revealed or attested anything.
+fn adopted(start: H256, seed: H256) -> Record {
+	let place = |number| Place {
+		account: frame_benchmarking::account("place", number, 0),
+		stake: NEURO,
+		counted: true,
+		revealed: None,
+		included: false,
+		attested: None,
+		excluded_from: None,
+		condemned: false,
+		disqualified: false,
+	};
+	let mut places: Vec<_> = (0..MAX_PARTICIPANTS).map(place).collect();
+	places.sort_by(|a, b| a.account.cmp(&b.account));
+	Record {
+		seed,
+		start,
+		first_round: 0,
+		places: BoundedVec::truncate_from(places),
+		checkpoint: H256::zero(),
+		fallen: false,
+		validation_loss: F32::new(0.0),
+		adopted_at: frame_system::Pallet::<Runtime>::block_number(),
+	}
+}
+
+/// The place of `who`, which takes that of somebody who did nothing.
+fn with_place(record: &mut Record, who: &AccountId, change: impl FnOnce(&mut Place)) {
+	let held = record.places.iter().position(|place| place.account == *who);
+	let index = held.or_else(|| record.places.iter().position(|place| place.revealed.is_none() && place.attested.is_none()));
+	if let Some(place) = index.and_then(|index| record.places.get_mut(index)) {
+		place.account = who.clone();
+		change(place);
+	}
+	record.places.sort_by(|a, b| a.account.cmp(&b.account));
+}
+
+impl pallet_neuro_disputes::BenchmarkHelper for Helper {
+	fn fund(who: &AccountId, amount: Balance) {
+		Balances::set_balance(who, Balances::total_balance(who).saturating_add(amount));
+	}
+	fn work(id: &ClaimId, claim: WorkClaim) {
+		put_run(id, claim.config, claim.shape, claim.dataset_root);
+		let mut record = Records::<Runtime>::get(id.run, id.round).unwrap_or_else(|| adopted(claim.start, claim.seed));
+		let revealed = Revealed { delta_root: H256::zero(), work_hash: claim.work_hash };
+		with_place(&mut record, &id.who, |place| place.revealed = Some(revealed));
+		Records::<Runtime>::insert(id.run, id.round, record);
+	}
+	fn attestation(id: &ClaimId, claim: AttestationClaim) {
+		let shape = DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 };
+		put_run(id, claim.config, shape, H256::zero());
+		for (round, deltas) in (claim.job.first_round..).zip(&claim.job.steps) {
+			let mut record = adopted(claim.job.start, H256::zero());
+			for (place, delta_root) in record.places.iter_mut().zip(deltas) {
+				place.revealed = Some(Revealed { delta_root: *delta_root, work_hash: H256::zero() });
+				place.included = true;
+			}
+			if round == id.round {
+				record.first_round = claim.job.first_round;
+				let who = record.places.iter_mut().next();
+				who.into_iter().for_each(|place| {
+					place.account = id.who.clone();
+					place.attested = Some(claim.checkpoint);
+				});
+				record.places.sort_by(|a, b| a.account.cmp(&b.account));
+			}
+			Records::<Runtime>::insert(id.run, round, record);
+		}
+	}
+	fn verifier(who: &AccountId) {
+		enroll(who, key_of(who).public().0);
+	}
+	fn epoch(epoch: u64) {
+		pallet_babe::EpochIndex::<Runtime>::put(epoch);
+	}
+}
