@@ -1,6 +1,9 @@
 //! The pallets wired together: three providers train one round, its work becomes final, and NEURO is minted for it.
 
+mod common;
+
 use codec::Encode;
+use common::genesis_of;
 use frame_support::{
 	assert_noop, assert_ok,
 	traits::{fungible::Inspect, fungible::InspectHold, Get, Hooks},
@@ -31,26 +34,6 @@ use sp_runtime::{traits::AccountIdConversion, BuildStorage, DispatchError, Permi
 
 const GENESIS_HASH: H256 = H256([7; 32]);
 const BOND: u128 = 10_000 * NEURO;
-
-/// Merges the preset's patch into the default genesis, as the chain-spec builder does.
-fn merged(mut base: serde_json::Value, patch: serde_json::Value) -> serde_json::Value {
-	match (&mut base, patch) {
-		(serde_json::Value::Object(base), serde_json::Value::Object(patch)) => {
-			for (key, value) in patch {
-				let old = base.remove(&key).unwrap_or(serde_json::Value::Null);
-				base.insert(key, merged(old, value));
-			}
-		}
-		(slot, value) => *slot = value,
-	}
-	base
-}
-
-fn genesis_of(preset: &str) -> RuntimeGenesisConfig {
-	let patch = serde_json::from_slice(&genesis::preset(&preset.into()).unwrap()).unwrap();
-	let default = serde_json::to_value(RuntimeGenesisConfig::default()).unwrap();
-	serde_json::from_value(merged(default, patch)).unwrap()
-}
 
 fn chain() -> sp_io::TestExternalities {
 	chain_of(genesis_of(genesis::DEVELOPMENT))

@@ -1,9 +1,8 @@
 //! Makes the blocks of a small chain natively, as its only validator: genesis of the development preset, and the runtime's WASM.
 
+use crate::common::genesis_of;
 use codec::{Compact, Decode, Encode};
-use neuroshard_runtime::{
-	genesis, Babe, Executive, Runtime, RuntimeCall, RuntimeGenesisConfig, SignedPayload, Timestamp, TxExtension, UncheckedExtrinsic,
-};
+use neuroshard_runtime::{genesis, Babe, Executive, Runtime, RuntimeCall, SignedPayload, Timestamp, TxExtension, UncheckedExtrinsic};
 use neuroshard_types::{AccountId, H256};
 use neuroshard_worker::chain::{Block, BlockId, Call, Entries, Header};
 use sp_consensus_babe::{
@@ -39,7 +38,7 @@ pub struct Chain {
 impl Chain {
 	pub fn new() -> Self {
 		let wasm = neuroshard_runtime::WASM_BINARY.expect("this test needs the WASM runtime: unset SKIP_WASM_BUILD");
-		let storage = genesis_config().build_storage().unwrap();
+		let storage = genesis_of(genesis::DEVELOPMENT).build_storage().unwrap();
 		let mut state = sp_io::TestExternalities::new_with_code_and_state(wasm, storage, StateVersion::V1);
 		let executor = sc_executor::WasmExecutor::<sp_io::SubstrateHostFunctions>::builder().build();
 		state.register_extension(ReadRuntimeVersionExt::new(executor));
@@ -147,19 +146,4 @@ fn signed(signer: &sr25519::Pair, nonce: u32, call: RuntimeCall) -> UncheckedExt
 	let signature = payload.using_encoded(|bytes| signer.sign(bytes));
 	let (call, extension, _) = payload.deconstruct();
 	UncheckedExtrinsic::new_signed(call, AccountId::from(signer.public()).into(), signature.into(), extension)
-}
-
-/// The preset's patch merged into the default genesis, as the chain-spec builder does.
-fn genesis_config() -> RuntimeGenesisConfig {
-	fn merge(base: &mut serde_json::Value, patch: serde_json::Value) {
-		match (base, patch) {
-			(serde_json::Value::Object(base), serde_json::Value::Object(patch)) => {
-				patch.into_iter().for_each(|(key, value)| merge(base.entry(key).or_insert(serde_json::Value::Null), value));
-			}
-			(base, patch) => *base = patch,
-		}
-	}
-	let mut config = serde_json::to_value(RuntimeGenesisConfig::default()).unwrap();
-	merge(&mut config, serde_json::from_slice(&genesis::preset(&genesis::DEVELOPMENT.into()).unwrap()).unwrap());
-	serde_json::from_value(config).unwrap()
 }

@@ -1,6 +1,8 @@
 //! Executing a chain's blocks anew: what follows from them is found, what does not is named.
 
 mod author;
+#[path = "../../../runtime/tests/common/mod.rs"]
+mod common;
 
 use author::{decoded, Chain};
 use codec::Encode;

@@ -1,14 +1,17 @@
 //! Blocks with all hooks, and what becomes of money in them.
 
-use crate::calls::{create_run, Act};
+use crate::{
+	calls::{create_run, Act},
+	common::genesis_of,
+};
 use codec::Encode;
 use frame_support::{
 	traits::{GetCallMetadata, OnFinalize, OnIdle, OnInitialize},
 	weights::Weight,
 };
 use neuroshard_runtime::{
-	genesis, invariants, AccountId, AllPalletsWithSystem, Balance, Balances, Runtime, RuntimeEvent, RuntimeGenesisConfig, RuntimeOrigin,
-	SessionKeys, System, Timestamp, BLOCK_TIME_MS,
+	genesis, invariants, AccountId, AllPalletsWithSystem, Balance, Balances, Runtime, RuntimeEvent, RuntimeOrigin, SessionKeys, System,
+	Timestamp, BLOCK_TIME_MS,
 };
 use pallet_balances::Event as Money;
 use sp_consensus_babe::{
@@ -108,26 +111,6 @@ fn told() -> (Balance, Balance) {
 fn session_keys(key: Sr25519Keyring) -> SessionKeys {
 	let bytes = *AsRef::<[u8; 32]>::as_ref(&key.to_account_id());
 	SessionKeys { babe: sr25519::Public::from(key.public()).into(), grandpa: ed25519::Public::from_raw(bytes).into() }
-}
-
-/// Merges the preset's patch into the default genesis, as the chain-spec builder does.
-fn genesis_of(preset: &str) -> RuntimeGenesisConfig {
-	let patch = serde_json::from_slice(&genesis::preset(&preset.into()).expect("a preset")).expect("JSON");
-	let default = serde_json::to_value(RuntimeGenesisConfig::default()).expect("JSON");
-	serde_json::from_value(merged(default, patch)).expect("a genesis")
-}
-
-fn merged(base: serde_json::Value, patch: serde_json::Value) -> serde_json::Value {
-	match (base, patch) {
-		(serde_json::Value::Object(mut base), serde_json::Value::Object(patch)) => {
-			for (key, value) in patch {
-				let old = base.remove(&key).unwrap_or(serde_json::Value::Null);
-				base.insert(key, merged(old, value));
-			}
-			serde_json::Value::Object(base)
-		}
-		(_, value) => value,
-	}
 }
 
 /// Account of an actor.

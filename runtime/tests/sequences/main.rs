@@ -3,6 +3,8 @@
 
 mod calls;
 mod chain;
+#[path = "../common/mod.rs"]
+mod common;
 
 use calls::Act;
 use chain::Chain;
