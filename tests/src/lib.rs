@@ -18,6 +18,7 @@ mod ports;
 mod preset;
 mod process;
 mod rules;
+mod spec;
 mod speed;
 mod sponsor;
 mod summary;

@@ -2,25 +2,22 @@
 
 use crate::{
 	network::{first_finality, stop_all},
+	spec::Spec,
 	until,
 	validator::{Identity, Keys, Validator},
-	Ended, Error, Ports, Process,
+	Error, Ports, Process,
 };
 use neuroshard_types::{AccountId, Balance};
 use neuroshard_worker::chain::{ChainClient, ChainError};
-use serde_json::{json, Value};
-use std::{
-	path::{Path, PathBuf},
-	process::Command,
-	time::Duration,
-};
+use serde_json::json;
+use std::{path::Path, time::Duration};
 
 /// The validators' names.
 const NAMES: [&str; 2] = ["alice", "bob"];
 /// Ports of a node: JSON-RPC and other nodes.
 const PORTS_OF_NODE: u16 = 2;
 /// Where a chain spec has the money of genesis.
-const BALANCES: &str = "/genesis/runtimeGenesis/patch/balances/balances";
+const BALANCES: &str = "balances/balances";
 
 /// Longest wait for a node's first answer.
 const FIRST_ANSWER: Duration = Duration::from_secs(120);
@@ -126,7 +123,9 @@ async fn prepare(
 ) -> Result<Vec<Validator>, Error> {
 	let logs = folder.join("logs");
 	std::fs::create_dir_all(&logs).map_err(Error::file(&logs))?;
-	let chain = write_spec(node, folder, preset, &start.endowed).await?.display().to_string();
+	let mut spec = Spec::export(node, preset).await?;
+	endow(&mut spec, &start.endowed)?;
+	let chain = spec.write(folder)?.display().to_string();
 	let names: Vec<_> = names.collect();
 	let count = u16::try_from(names.len()).unwrap_or(u16::MAX);
 	let mut ports = Ports::reserve(None, count.saturating_mul(PORTS_OF_NODE))?;
@@ -138,26 +137,15 @@ async fn prepare(
 	Ok(identities.iter().map(node_of).collect())
 }
 
-/// Writes the spec of a preset with these accounts into `folder`.
-async fn write_spec(node: &Path, folder: &Path, preset: &str, endowed: &[(AccountId, Balance)]) -> Result<PathBuf, Error> {
-	let mut command = Command::new(node);
-	command.args(["export-chain-spec", "--chain", preset]);
-	let spec = endow(&Ended::output_of(command).await?, endowed)?;
-	let path = folder.join("chain.json");
-	std::fs::write(&path, spec).map_err(Error::file(&path))?;
-	Ok(path)
-}
-
-/// The spec with these accounts added.
-fn endow(spec: &str, endowed: &[(AccountId, Balance)]) -> Result<String, Error> {
-	let mut spec: Value = serde_json::from_str(spec).map_err(|error| Error::Setup(format!("the node's chain spec: {error}")))?;
-	let missing = || Error::Setup(format!("the node's chain spec has no {BALANCES}"));
-	let balances = spec.pointer_mut(BALANCES).and_then(Value::as_array_mut).ok_or_else(missing)?;
+/// Adds these accounts to the spec.
+fn endow(spec: &mut Spec, endowed: &[(AccountId, Balance)]) -> Result<(), Error> {
+	let no_list = || Error::Setup(format!("{BALANCES} in the node's chain spec is no list"));
+	let balances = spec.genesis(BALANCES)?.as_array_mut().ok_or_else(no_list)?;
 	for (who, amount) in endowed {
 		let amount = u64::try_from(*amount).map_err(|_| Error::Setup(format!("{amount} planck are too much for a chain spec")))?;
 		balances.push(json!([who, amount]));
 	}
-	Ok(spec.to_string())
+	Ok(())
 }
 
 #[cfg(test)]
@@ -166,17 +154,14 @@ mod tests {
 
 	#[test]
 	fn accounts_are_added_to_those_of_the_preset() {
-		let spec = json!({ "id": "x", "genesis": { "runtimeGenesis": { "patch": { "balances": { "balances": [["5Grw", 7]] } } } } });
+		let spec = json!({ "genesis": { "runtimeGenesis": { "patch": { "balances": { "balances": [["5Grw", 7]] } } } } });
+		let mut spec = Spec::parse(&spec.to_string()).unwrap();
 		let who = AccountId::new([7; 32]);
-		let endowed = endow(&spec.to_string(), &[(who.clone(), 2_000_000_000_000)]).unwrap();
-		let endowed: Value = serde_json::from_str(&endowed).unwrap();
-		let accounts = endowed.pointer(BALANCES).unwrap();
-		assert_eq!(accounts[0], json!(["5Grw", 7]));
+		endow(&mut spec, &[(who.clone(), 2_000_000_000_000)]).unwrap();
 		// SS58 of 32 sevens, as `subkey inspect` writes it for the generic prefix.
-		assert_eq!(accounts[1][0].as_str(), Some("5CDvHBym6RLoxTdX9MS1acpaDbNxaFagqM5LpBiFGjWT6o1n"));
-		assert_eq!(accounts[1][1], 2_000_000_000_000u64);
-		assert_eq!(endowed["id"], "x");
-		assert!(endow("{}", &[]).unwrap_err().to_string().contains("balances"));
-		assert!(endow(&spec.to_string(), &[(who, u128::MAX)]).is_err());
+		let seven = "5CDvHBym6RLoxTdX9MS1acpaDbNxaFagqM5LpBiFGjWT6o1n";
+		assert_eq!(*spec.genesis(BALANCES).unwrap(), json!([["5Grw", 7], [seven, 2_000_000_000_000u64]]));
+		assert!(endow(&mut Spec::parse("{}").unwrap(), &[]).unwrap_err().to_string().contains("balances"));
+		assert!(endow(&mut spec, &[(who, u128::MAX)]).is_err());
 	}
 }

@@ -1,13 +1,9 @@
 //! Durations that a network with cheaters has in place of those of an ordinary local one: everybody checks everything on one machine, and a
 //! dispute with a silent cheater lasts as long as its clock.
 
-use crate::{Ended, Error};
+use crate::{spec::Spec, Error};
 use neuroshard_types::BlockNumber;
-use serde_json::{json, Value};
-use std::{
-	path::{Path, PathBuf},
-	process::Command,
-};
+use std::path::{Path, PathBuf};
 
 /// Blocks of two epochs.
 const EPOCHS: BlockNumber = 20;
@@ -46,61 +42,57 @@ impl Rules {
 	/// # Errors
 	/// [`Error::Command`] if the node prints no spec, [`Error::Setup`] for one without a place for them, [`Error::File`].
 	pub(crate) async fn write(self, node: &Path, folder: &Path) -> Result<PathBuf, Error> {
-		let mut command = Command::new(node);
-		command.args(["export-chain-spec", "--chain", LOCAL]);
-		let spec = self.apply(&Ended::output_of(command).await?)?;
-		let path = folder.join("chain.json");
-		std::fs::write(&path, spec).map_err(Error::file(&path))?;
-		Ok(path)
+		let mut spec = Spec::export(node, LOCAL).await?;
+		self.apply(&mut spec)?;
+		spec.write(folder)
 	}
 
-	fn apply(self, spec: &str) -> Result<String, Error> {
+	fn apply(self, spec: &mut Spec) -> Result<(), Error> {
 		let Self { window, clock, extension, audits } = self;
 		let audits = audits.unwrap_or(AuditRules { share: 0, seal_time: 1, report_time: 1 });
 		// A defender of many games gains a whole clock.
 		let gained = extension.saturating_add(clock.max(extension)).saturating_mul(TURNS);
 		let longest = clock.saturating_mul(2).saturating_add(gained);
 		let cooldown = window.saturating_add(longest).saturating_add(EPOCHS);
-		let mut spec: Value = serde_json::from_str(spec).map_err(|error| Error::Setup(format!("the node's chain spec: {error}")))?;
 		let changes = [
-			("/genesis/runtimeGenesis/patch/ponw/challengeWindow", window),
-			("/genesis/runtimeGenesis/patch/disputes/clock", clock),
-			("/genesis/runtimeGenesis/patch/disputes/extension", extension),
-			("/genesis/runtimeGenesis/patch/disputes/auditShare", audits.share),
-			("/genesis/runtimeGenesis/patch/disputes/sealTime", audits.seal_time),
-			("/genesis/runtimeGenesis/patch/disputes/reportTime", audits.report_time),
-			("/genesis/runtimeGenesis/patch/staking/cooldown", cooldown),
+			("ponw/challengeWindow", window),
+			("disputes/clock", clock),
+			("disputes/extension", extension),
+			("disputes/auditShare", audits.share),
+			("disputes/sealTime", audits.seal_time),
+			("disputes/reportTime", audits.report_time),
+			("staking/cooldown", cooldown),
 		];
 		for (place, number) in changes {
-			let missing = || Error::Setup(format!("the node's chain spec has no {place}"));
-			*spec.pointer_mut(place).ok_or_else(missing)? = json!(number);
+			*spec.genesis(place)? = number.into();
 		}
-		Ok(spec.to_string())
+		Ok(())
 	}
 }
 
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use serde_json::json;
 
 	#[test]
 	fn rules_replace_those_of_the_spec_and_leave_time_to_unbond() {
 		let spec = json!({ "id": "x", "genesis": { "runtimeGenesis": { "patch": {
 			"ponw": { "challengeWindow": 1 }, "disputes": { "clock": 1, "extension": 1, "auditShare": 7, "sealTime": 1, "reportTime": 1 }, "staking": { "cooldown": 1, "minBond": 5 },
 		} } } });
+		let mut spec = Spec::parse(&spec.to_string()).unwrap();
 		let rules = Rules { window: 40, clock: 20, extension: 10, audits: None };
-		let changed: Value = serde_json::from_str(&rules.apply(&spec.to_string()).unwrap()).unwrap();
-		let patch = &changed["genesis"]["runtimeGenesis"]["patch"];
-		assert_eq!(patch["ponw"], json!({ "challengeWindow": 40 }));
-		assert_eq!(patch["disputes"], json!({ "clock": 20, "extension": 10, "auditShare": 0, "sealTime": 1, "reportTime": 1 }));
+		rules.apply(&mut spec).unwrap();
+		assert_eq!(*spec.genesis("ponw").unwrap(), json!({ "challengeWindow": 40 }));
+		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 0, "sealTime": 1, "reportTime": 1 });
+		assert_eq!(*spec.genesis("disputes").unwrap(), disputes);
 		// 40 for the window, 190 for the longest game, two epochs.
-		assert_eq!(patch["staking"], json!({ "cooldown": 250, "minBond": 5 }));
-		assert_eq!(changed["id"], "x");
+		assert_eq!(*spec.genesis("staking").unwrap(), json!({ "cooldown": 250, "minBond": 5 }));
 		let audits = Some(AuditRules { share: 500_000, seal_time: 20, report_time: 10 });
-		let changed: Value = serde_json::from_str(&Rules { audits, ..rules }.apply(&spec.to_string()).unwrap()).unwrap();
-		let expected = json!({ "clock": 20, "extension": 10, "auditShare": 500_000, "sealTime": 20, "reportTime": 10 });
-		assert_eq!(changed["genesis"]["runtimeGenesis"]["patch"]["disputes"], expected);
-		let error = rules.apply("{}").unwrap_err().to_string();
+		Rules { audits, ..rules }.apply(&mut spec).unwrap();
+		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 500_000, "sealTime": 20, "reportTime": 10 });
+		assert_eq!(*spec.genesis("disputes").unwrap(), disputes);
+		let error = rules.apply(&mut Spec::parse("{}").unwrap()).unwrap_err().to_string();
 		assert!(error.contains("challengeWindow"), "{error}");
 	}
 }
