@@ -24,6 +24,7 @@ use sp_state_machine::{
 	Backend, InMemoryBackend, OverlayedChanges, StateMachine,
 };
 use sp_version::RuntimeVersion;
+use std::sync::LazyLock;
 
 /// Blocks after which trie nodes that nothing refers to any more leave memory: seldom, as all nodes are looked at for it.
 const SWEEP: BlockNumber = 1_024;
@@ -164,11 +165,12 @@ fn genesis_hash(state_root: H256) -> H256 {
 	Header::new(0, no_extrinsics, state_root, H256::zero(), Digest::default()).hash()
 }
 
-/// What executes a runtime on the state.
+/// Executes runtimes. It keeps what it compiled, by the hash of the code, so that all states of this process share one.
+static EXECUTOR: LazyLock<WasmExecutor<sp_io::SubstrateHostFunctions>> = LazyLock::new(|| WasmExecutor::builder().build());
+
+/// A state on which runtimes are executed.
 struct Machine {
 	backend: InMemoryBackend<BlakeTwo256>,
-	/// Keeps what it compiled, by the hash of the code.
-	executor: WasmExecutor<sp_io::SubstrateHostFunctions>,
 }
 
 impl Machine {
@@ -189,7 +191,7 @@ impl Machine {
 			return Err(newer);
 		}
 		backend.apply_transaction(root, nodes);
-		Ok(Self { backend, executor: WasmExecutor::builder().build() })
+		Ok(Self { backend })
 	}
 
 	/// The code in the state, which executes the next block.
@@ -213,8 +215,8 @@ impl Machine {
 		let fetcher = WrappedRuntimeCode(code.wasm.as_slice().into());
 		let code = RuntimeCode { code_fetcher: &fetcher, hash: code.hash.clone(), heap_pages: code.heap_pages };
 		// A runtime upgrade looks at the version of the new code.
-		let mut extensions = ReadRuntimeVersionExt::new(self.executor.clone()).into();
-		let mut machine = StateMachine::new(&self.backend, overlay, &self.executor, method, input, &mut extensions, &code, context);
+		let mut extensions = ReadRuntimeVersionExt::new(EXECUTOR.clone()).into();
+		let mut machine = StateMachine::new(&self.backend, overlay, &*EXECUTOR, method, input, &mut extensions, &code, context);
 		machine.execute().map_err(|error| without_backtrace(&error.to_string()))
 	}
 
