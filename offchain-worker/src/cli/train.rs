@@ -170,7 +170,8 @@ async fn remove_run(common: &Common, run: RunId) -> Result<(), CliError> {
 			removed => removed?,
 		};
 		if included.first_field::<RunId>("Training", "RunRemoved").is_some() {
-			println!("run {run} is removed, its deposit is back");
+			let stays = if view.rounds_adopted > 0 { ", but for what stays on hold for its model" } else { "" };
+			println!("run {run} is removed, its deposit is back{stays}");
 			return Ok(());
 		}
 		// Without this event the call did something else than it is known to do, and would do it for ever.

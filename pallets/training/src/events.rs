@@ -66,7 +66,7 @@ mod events {
 			/// How many records.
 			records: u32,
 		},
-		/// A run is gone and its deposit is free.
+		/// A run is gone and its deposit is free, but for what stays on hold for its model.
 		RunRemoved {
 			/// The run.
 			run: RunId,

@@ -38,7 +38,7 @@
 //! The last [`Config::RecordsKept`] rounds of a run stay on chain, also after its end, until its sponsor removes them with
 //! `remove_run` once [`Config::HistoryPeriod`] is over. A round takes as many blocks as make sure that no record goes while a dispute may
 //! need it; what is decided earlier waits. The sponsor's deposit pays for the run and as many records as it can
-//! have, and goes back on removal.
+//! have, and goes back on removal, but for [`Config::ModelDeposit`] if a round was adopted: the model's shares stay for good.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
@@ -138,6 +138,10 @@ pub mod pallet {
 		/// Deposit for every record that the run may keep, in planck.
 		#[pallet::constant]
 		type RecordDeposit: Get<Balance>;
+		/// Part of [`Config::RunDeposit`] that stays on hold for good if a round was adopted, in planck: who owns the model stays on chain
+		/// when its run is gone.
+		#[pallet::constant]
+		type ModelDeposit: Get<Balance>;
 		/// Longest time in blocks from the adoption of a round until the last dispute about a claim of it is decided.
 		type DisputePeriod: Get<BlockNumber>;
 		/// Adopted rounds of a run that stay on chain. An attestation is judged by the records of all outer steps that it was about, so those
@@ -177,6 +181,9 @@ pub mod pallet {
 		/// Deposit of a sponsor for a run and its history.
 		#[codec(index = 0)]
 		Run,
+		/// What stays of that for the models of runs that are gone: their shares are never removed.
+		#[codec(index = 1)]
+		Model,
 	}
 
 	/// Identifier of the next run.

@@ -128,6 +128,7 @@ parameter_types! {
 	pub static RecordsKept: u32 = 3;
 	pub const RunDeposit: Balance = 1_000;
 	pub const RecordDeposit: Balance = 100;
+	pub const ModelDeposit: Balance = 40;
 	pub static DisputePeriod: BlockNumber = 1;
 	pub static HistoryPeriod: BlockNumber = 20;
 	pub const MaxActiveRuns: u32 = 3;
@@ -359,6 +360,7 @@ impl pallet_neuro_training::Config for Test {
 	type StopOrigin = EnsureSignedBy<Stopper, AccountId>;
 	type RunDeposit = RunDeposit;
 	type RecordDeposit = RecordDeposit;
+	type ModelDeposit = ModelDeposit;
 	type DisputePeriod = DisputePeriod;
 	type RecordsKept = RecordsKept;
 	type HistoryPeriod = HistoryPeriod;

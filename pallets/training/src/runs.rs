@@ -220,6 +220,9 @@ impl<T: Config> Pallet<T> {
 			Self::deposit_event(Event::HistoryRemoved { run: id, records });
 		} else {
 			T::Currency::release(&HoldReason::Run.into(), &run.sponsor, run.deposit, Precision::BestEffort)?;
+			if run.rounds_adopted > 0 {
+				T::Currency::hold(&HoldReason::Model.into(), &run.sponsor, T::ModelDeposit::get())?;
+			}
 			Runs::<T>::remove(id);
 			Halted::<T>::remove(id);
 			Self::deposit_event(Event::RunRemoved { run: id });

@@ -1,7 +1,7 @@
 //! Creation, approval, end and removal of runs.
 
 use super::*;
-use crate::{Error, Event, Records, Runs};
+use crate::{Error, Event, HoldReason, Records, Runs};
 use frame_support::{assert_noop, assert_ok, traits::fungible::InspectHold};
 use neuroshard_types::{
 	run::{PhaseDurations, RunStatus},
@@ -225,7 +225,9 @@ fn a_finished_run_is_removed_by_its_sponsor_after_the_history_period() {
 		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 1_300);
 		assert_ok!(Training::remove_run(signed(SPONSOR), run, 1));
 		assert!(happened(Event::RunRemoved { run }));
-		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 0);
+		// The model stays.
+		assert_eq!(Balances::balance_on_hold(&HoldReason::Model.into(), &SPONSOR), 40);
+		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 40);
 		assert!(!Runs::<Test>::contains_key(run));
 		assert_noop!(Training::remove_run(signed(SPONSOR), run, 1), Error::<Test>::UnknownRun);
 	});
@@ -239,5 +241,6 @@ fn a_limit_of_zero_removes_a_run_without_history() {
 		skip(20);
 		assert_ok!(Training::remove_run(signed(SPONSOR), run, 0));
 		assert!(Training::runs().is_empty());
+		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 0, "there is no model");
 	});
 }

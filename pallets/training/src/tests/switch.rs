@@ -1,7 +1,7 @@
 //! The stop switch.
 
 use super::*;
-use crate::{Error, Event, Halt, Halted, Reason};
+use crate::{Error, Event, Halt, Halted, HoldReason, Reason};
 use frame_support::{assert_noop, assert_ok, traits::fungible::InspectHold};
 use neuroshard_types::{dispute::Claims, run::RunStatus, traits::Models, H256};
 use sp_runtime::DispatchError;
@@ -58,7 +58,7 @@ fn a_run_that_is_stopped_by_force_ends_at_once_and_keeps_what_was_adopted() {
 		skip(20);
 		assert_eq!(Training::run(run).map(|run| run.rounds_adopted), Some(1));
 		assert_ok!(Training::remove_run(signed(SPONSOR), run, 9));
-		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 0);
+		assert_eq!(Balances::balance_on_hold(&HoldReason::Run.into(), &SPONSOR), 0);
 	});
 }
 
