@@ -240,7 +240,7 @@ pub mod pallet {
 		/// # Errors
 		/// As for [`Pallet::claim`].
 		#[pallet::call_index(2)]
-		#[pallet::weight(T::WeightInfo::claim())]
+		#[pallet::weight(T::WeightInfo::claim_for())]
 		pub fn claim_for(origin: OriginFor<T>, who: AccountId, model: RunId) -> DispatchResult {
 			ensure_signed(origin)?;
 			Self::do_claim(who, model)

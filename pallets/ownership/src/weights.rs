@@ -10,8 +10,10 @@ use frame_support::{traits::Get, weights::Weight};
 pub trait WeightInfo {
 	/// Weight of `deposit_revenue`, and of `ModelRevenue::deposit` for whoever calls it.
 	fn deposit_revenue() -> Weight;
-	/// Weight of `claim` and of `claim_for`.
+	/// Weight of `claim`.
 	fn claim() -> Weight;
+	/// Weight of `claim_for`.
+	fn claim_for() -> Weight;
 	/// Weight of `enrol`.
 	fn enrol() -> Weight;
 	/// Weight of `release`.
@@ -43,6 +45,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn claim() -> Weight {
 		Self::with(4, 4)
 	}
+	/// As `claim`.
+	fn claim_for() -> Weight {
+		Self::claim()
+	}
 	/// Reads: model, holding, the holder's shares. Writes: the first two.
 	fn enrol() -> Weight {
 		Self::with(3, 2)
@@ -68,6 +74,9 @@ impl WeightInfo for () {
 		COMPUTE
 	}
 	fn claim() -> Weight {
+		COMPUTE
+	}
+	fn claim_for() -> Weight {
 		COMPUTE
 	}
 	fn enrol() -> Weight {

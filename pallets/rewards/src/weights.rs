@@ -11,8 +11,10 @@ use frame_support::{traits::Get, weights::Weight};
 
 /// Weights of this pallet.
 pub trait WeightInfo {
-	/// Weight of `claim` and of `claim_for`.
+	/// Weight of `claim`.
 	fn claim() -> Weight;
+	/// Weight of `claim_for`.
+	fn claim_for() -> Weight;
 	/// Weight of `set_shares`.
 	fn set_shares() -> Weight;
 	/// Weight of the end of an era together with the removal of `n` accounts of an expired one.
@@ -29,6 +31,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	/// Reads: current era, history depth, era, points, account, total issuance, claimed, total claimed. Writes: the last six.
 	fn claim() -> Weight {
 		COMPUTE.saturating_add(T::DbWeight::get().reads_writes(8, 6))
+	}
+	/// As `claim`.
+	fn claim_for() -> Weight {
+		Self::claim()
 	}
 	/// Writes: the shares.
 	fn set_shares() -> Weight {
@@ -47,6 +53,9 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 /// No weight at all, for tests.
 impl WeightInfo for () {
 	fn claim() -> Weight {
+		Weight::zero()
+	}
+	fn claim_for() -> Weight {
 		Weight::zero()
 	}
 	fn set_shares() -> Weight {
