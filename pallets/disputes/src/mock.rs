@@ -311,6 +311,7 @@ impl crate::BenchmarkHelper for MockHelper {
 	}
 	fn verifier(who: &AccountId) {
 		Inactive::mutate(|inactive| inactive.remove(who));
+		Balances::mint_into(&stake_of(who), STAKE).expect("money can be made");
 	}
 	fn epoch(epoch: u64) {
 		Epoch::set(epoch);
