@@ -35,6 +35,8 @@ pub struct WorkStory<R> {
 	done: u32,
 	/// States to start from again, by the inner steps that they are after: a game goes back into an interval whose end was computed.
 	kept: BTreeMap<u32, State>,
+	/// Memory of states that are kept no more: fresh memory costs more than the copy into it.
+	spare: Vec<Vec<f32>>,
 	/// Roots of the vectors, by the inner steps that they are after.
 	known: BTreeMap<u32, [Hash; 3]>,
 	/// More of them, that would take too much memory.
@@ -66,9 +68,27 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		let mut arena = Arena::new(trainer.arena_len());
 		trainer.theta_mut(&mut arena).copy_from_slice(&theta);
 		let (model, train) = (model.clone(), train.clone());
-		let (done, kept, known) = (0, BTreeMap::new(), BTreeMap::new());
+		let (done, kept, spare, known) = (0, BTreeMap::new(), Vec::new(), BTreeMap::new());
 		let (stored, diverged, traced, mistake) = (None, None, None, None);
-		Ok(Self { model, train, round, exec, trainer, arena, theta, momentum, read, done, kept, known, stored, diverged, traced, mistake })
+		Ok(Self {
+			model,
+			train,
+			round,
+			exec,
+			trainer,
+			arena,
+			theta,
+			momentum,
+			read,
+			done,
+			kept,
+			spare,
+			known,
+			stored,
+			diverged,
+			traced,
+			mistake,
+		})
 	}
 
 	/// The same round with parameters, first and second moments known after `steps` of its inner steps: what follows can be recomputed
@@ -187,25 +207,32 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	}
 
 	/// A copy of the arena's state.
-	fn state(&self) -> State {
-		self.vectors().map(|values| {
-			let mut copy = vec![0.0; values.len()];
+	fn state(&mut self) -> State {
+		let mut spare = core::mem::take(&mut self.spare);
+		let state = self.vectors().map(|values| {
+			let mut copy = spare.pop().unwrap_or_else(|| vec![0.0; values.len()]);
 			self.exec.copy(values, &mut copy);
 			Arc::new(copy)
-		})
+		});
+		self.spare = spare;
+		state
 	}
 
 	/// Keeps the arena's state.
 	fn keep(&mut self) {
 		if !self.kept.contains_key(&self.done) {
-			self.kept.insert(self.done, self.state());
+			let state = self.state();
+			self.kept.insert(self.done, state);
 		}
 	}
 
 	/// Of the states that are kept, leaves only the last one up to `steps`.
 	fn keep_only_before(&mut self, steps: u32) {
 		let last = self.kept.range(..=steps).next_back().map(|(&kept, _)| kept);
-		self.kept.retain(|&kept, _| Some(kept) == last);
+		let gone = core::mem::take(&mut self.kept).into_iter();
+		let (left, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = gone.partition(|(kept, _)| Some(*kept) == last);
+		self.kept = left;
+		self.spare.extend(gone.into_values().flatten().filter_map(Arc::into_inner));
 	}
 
 	fn tokens(&mut self, step: u32) -> Result<Vec<u16>, PlayError<E>> {
@@ -242,7 +269,8 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		while self.done < steps {
 			let (step, tokens) = (self.done, self.tokens(self.done)?);
 			if self.mistake.is_some_and(|mistake| mistake.step == step) {
-				let trace = self.trace_step(step, self.state(), &tokens)?;
+				let before = self.state();
+				let trace = self.trace_step(step, before, &tokens)?;
 				self.trainer.load_state(&mut self.arena, [0, 1, 2].map(|result| trace.result(result)).each_ref());
 			} else {
 				let index = u64::from(self.round) * u64::from(self.train.inner_steps) + u64::from(step);
@@ -304,7 +332,10 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 					if !self.kept.contains_key(&step) && !self.seek(step)? {
 						return Err(PlayError::Position);
 					}
-					let before = self.kept.get(&step).cloned().unwrap_or_else(|| self.state());
+					let before = match self.kept.get(&step) {
+						Some(kept) => kept.clone(),
+						None => self.state(),
+					};
 					let tokens = self.tokens(step)?;
 					let trace = self.trace_step(step, before, &tokens)?;
 					match step.checked_add(1).and_then(|after| self.known.get(&after)) {
