@@ -24,10 +24,11 @@ use neuroshard_types::{
 	DatasetId, F32, H256, MAX_PARTICIPANTS,
 };
 use pallet_neuro_dataset::Datasets;
+use pallet_neuro_ponw::benchmarking::KEYS;
 use pallet_neuro_staking::{Provider, Providers};
 use pallet_neuro_training::{Place, Record, Records, Revealed, Run, Runs};
 use sp_consensus_babe::digests::{PreDigest, SecondaryPlainPreDigest};
-use sp_core::{ecdsa, Pair};
+use sp_core::ecdsa;
 use sp_runtime::DigestItem;
 
 frame_benchmarking::define_benchmarks!(
@@ -87,9 +88,9 @@ impl pallet_transaction_payment::BenchmarkConfig for Runtime {
 /// What the benchmarks of our own pallets ask for.
 pub struct Helper;
 
-/// The secp256k1 key of a provider.
-fn key_of(who: &AccountId) -> ecdsa::Pair {
-	ecdsa::Pair::from_seed(who.as_ref())
+/// A new secp256k1 key, which can sign.
+fn new_key() -> PonwKey {
+	sp_io::crypto::ecdsa_generate(KEYS, None).0
 }
 
 /// Makes `who` an active provider with all that one can have, and a key.
@@ -146,12 +147,14 @@ impl pallet_neuro_training::BenchmarkHelper<RuntimeOrigin> for Helper {
 	}
 	fn worker(index: u32) -> AccountId {
 		let who = frame_benchmarking::account("worker", index, 0);
-		enroll(&who, key_of(&who).public().0);
+		enroll(&who, new_key());
 		who
 	}
 	fn sign(who: &AccountId, proof: &Proof) -> ProofSignature {
 		let genesis = frame_system::Pallet::<Runtime>::block_hash(0);
-		key_of(who).sign_prehashed(&sp_io::hashing::blake2_256(&proof.message(genesis, who))).0
+		let hash = sp_io::hashing::blake2_256(&proof.message(genesis, who));
+		let key = Providers::<Runtime>::get(who).map(|provider| ecdsa::Public::from_raw(provider.info.ponw_key));
+		key.and_then(|key| sp_io::crypto::ecdsa_sign_prehashed(KEYS, &key, &hash)).map_or([0; 65], |signature| signature.0)
 	}
 	fn pass_time() {
 		pallet_timestamp::Now::<Runtime>::mutate(|now| *now = now.saturating_add(1_000));
@@ -247,7 +250,7 @@ impl pallet_neuro_disputes::BenchmarkHelper for Helper {
 		}
 	}
 	fn verifier(who: &AccountId) {
-		enroll(who, key_of(who).public().0);
+		enroll(who, new_key());
 	}
 	fn epoch(epoch: u64) {
 		pallet_babe::EpochIndex::<Runtime>::put(epoch);

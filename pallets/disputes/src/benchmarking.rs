@@ -9,7 +9,10 @@ use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
 use frame_support::{traits::Get, BoundedVec};
 use frame_system::RawOrigin;
-use neuroshard_graph::game::{Doubt, Move};
+use neuroshard_graph::{
+	game::{Doubt, Move},
+	merkle::blake2_256,
+};
 use neuroshard_types::{
 	audit::{seal_report, Report},
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
@@ -51,7 +54,7 @@ fn config(steps: u32) -> RunConfig {
 
 /// State roots of inner steps.
 fn roots(count: u32) -> Vec<[u8; 32]> {
-	(0..count).map(|step| H256::from_low_u64_be(step.into()).0).collect()
+	(0..count).map(|step| blake2_256(&step.to_be_bytes())).collect()
 }
 
 /// A claim about work of so many inner steps in one interval, and the work.
@@ -69,7 +72,7 @@ fn work<T: Config>(round: RoundIndex, steps: u32) -> (ClaimId, Work) {
 		start: H256::zero(),
 		seed: H256::zero(),
 		position: 0,
-		work_hash: H256(neuroshard_graph::merkle::blake2_256(&codec::Encode::encode(&work))),
+		work_hash: H256(blake2_256(&codec::Encode::encode(&work))),
 	};
 	T::BenchmarkHelper::work(&claim, judged);
 	(claim, work)

@@ -14,6 +14,7 @@ use neuroshard_types::{
 	AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, H256,
 };
 use sp_core::{ecdsa, Pair};
+use sp_keystore::{testing::MemoryKeystore, KeystoreExt};
 use sp_runtime::{
 	traits::{Dispatchable, IdentityLookup},
 	BuildStorage, DispatchError, DispatchResult,
@@ -203,6 +204,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		..Default::default()
 	};
 	let mut ext = sp_io::TestExternalities::new(genesis.build_storage().expect("genesis of the mock builds"));
+	ext.register_extension(KeystoreExt::new(MemoryKeystore::new()));
 	ext.execute_with(|| {
 		Now::set(START);
 		Keys::set([ALICE, BOB].into_iter().map(|who| (who.clone(), pair(&who).public().0)).collect());
