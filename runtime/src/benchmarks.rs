@@ -10,7 +10,7 @@ use codec::Encode;
 use frame_benchmarking::{BenchmarkBatch, BenchmarkConfig, BenchmarkList};
 use frame_support::{
 	traits::{
-		fungible::{Inspect, Mutate},
+		fungible::{Inspect, Mutate, MutateHold},
 		StorageInfo, StorageInfoTrait, WhitelistedStorageKeys,
 	},
 	BoundedVec,
@@ -88,6 +88,9 @@ impl pallet_transaction_payment::BenchmarkConfig for Runtime {
 /// What the benchmarks of our own pallets ask for.
 pub struct Helper;
 
+/// What a provider has at stake.
+const BOND: Balance = 1_000 * NEURO;
+
 /// A new secp256k1 key, which can sign.
 fn new_key() -> PonwKey {
 	sp_io::crypto::ecdsa_generate(KEYS, None).0
@@ -103,7 +106,10 @@ fn enroll(who: &AccountId, ponw_key: PonwKey) {
 		peer_id: BoundedVec::truncate_from(vec![0; 44]),
 		addresses: BoundedVec::truncate_from(vec![address; 8]),
 	};
-	let mut provider = Provider::new(info, 1_000 * NEURO, H256::zero());
+	Balances::set_balance(who, 2 * BOND);
+	let held = Balances::set_on_hold(&pallet_neuro_staking::HoldReason::Bond.into(), who, BOND);
+	assert!(held.is_ok(), "who has twice as much can have it held");
+	let mut provider = Provider::new(info, BOND, H256::zero());
 	provider.status = ProviderStatus::Active;
 	Providers::<Runtime>::insert(who, provider);
 }
