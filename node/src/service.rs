@@ -1,6 +1,6 @@
 //! The node's services: client, pool, BABE, GRANDPA, network, RPC.
 
-use crate::rpc;
+use crate::{equivocation::Equivocations, rpc};
 use futures::FutureExt;
 use neuroshard_runtime::{opaque::Block, RuntimeApi};
 use sc_client_api::{Backend as _, BlockBackend};
@@ -92,6 +92,8 @@ pub fn partial(config: &Configuration) -> Result<Partial, Error> {
 		select_chain.clone(),
 		OffchainTransactionPoolFactory::new(Arc::clone(&transaction_pool)),
 	)?;
+	let reports = OffchainTransactionPoolFactory::new(Arc::clone(&transaction_pool));
+	let block_import = Equivocations::new(block_import, client.clone(), reports, slot_duration);
 	let (import_queue, babe_worker) = sc_consensus_babe::import_queue(sc_consensus_babe::ImportQueueParams {
 		link: babe_link.clone(),
 		block_import: block_import.clone(),

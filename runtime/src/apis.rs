@@ -1,7 +1,7 @@
 //! Runtime APIs: what the node, RPC clients and workers may ask of the runtime.
 
 use crate::{
-	genesis, AccountId, Babe, Balance, Block, Executive, Grandpa, Historical, InherentDataExt, Nonce, Runtime, RuntimeCall,
+	genesis, offences::KeyOwners, AccountId, Babe, Balance, Block, Executive, Grandpa, InherentDataExt, Nonce, Runtime, RuntimeCall,
 	RuntimeGenesisConfig, SessionKeys, System, TransactionPayment, BABE_GENESIS_EPOCH_CONFIG, VERSION,
 };
 use alloc::vec::Vec;
@@ -112,7 +112,7 @@ impl_runtime_apis! {
 			_slot: sp_consensus_babe::Slot,
 			authority_id: sp_consensus_babe::AuthorityId,
 		) -> Option<sp_consensus_babe::OpaqueKeyOwnershipProof> {
-			let proof = Historical::prove((sp_consensus_babe::KEY_TYPE, authority_id))?;
+			let proof = KeyOwners::prove((sp_consensus_babe::KEY_TYPE, authority_id))?;
 			Some(sp_consensus_babe::OpaqueKeyOwnershipProof::new(proof.encode()))
 		}
 		fn submit_report_equivocation_unsigned_extrinsic(
@@ -140,7 +140,7 @@ impl_runtime_apis! {
 			_set_id: sp_consensus_grandpa::SetId,
 			authority_id: GrandpaId,
 		) -> Option<sp_consensus_grandpa::OpaqueKeyOwnershipProof> {
-			let proof = Historical::prove((sp_consensus_grandpa::KEY_TYPE, authority_id))?;
+			let proof = KeyOwners::prove((sp_consensus_grandpa::KEY_TYPE, authority_id))?;
 			Some(sp_consensus_grandpa::OpaqueKeyOwnershipProof::new(proof.encode()))
 		}
 	}

@@ -89,6 +89,7 @@ pub mod opaque {
 
 impl_opaque_keys! {
 	/// Keys that a validator rotates together.
+	#[derive(codec::MaxEncodedLen)]
 	pub struct SessionKeys {
 		/// Block production.
 		pub babe: Babe,
@@ -103,7 +104,7 @@ pub const VERSION: RuntimeVersion = RuntimeVersion {
 	spec_name: Cow::Borrowed("neuroshard"),
 	impl_name: Cow::Borrowed("neuroshard"),
 	authoring_version: 1,
-	spec_version: 2,
+	spec_version: 3,
 	impl_version: 1,
 	apis: apis::RUNTIME_API_VERSIONS,
 	transaction_version: 1,
@@ -163,8 +164,6 @@ mod runtime {
 	// A session begins before the author of its first block is looked up among its validators.
 	#[runtime::pallet_index(6)]
 	pub type Session = pallet_session;
-	#[runtime::pallet_index(7)]
-	pub type Historical = pallet_session::historical;
 	#[runtime::pallet_index(8)]
 	pub type Grandpa = pallet_grandpa;
 	#[runtime::pallet_index(9)]

@@ -1,10 +1,16 @@
-//! What an upgrade to this runtime does to the state that it finds. Each step looks at the version of its pallet's storage and does nothing if
-//! that is another one, so that an upgrade may pass over releases.
+//! What an upgrade to this runtime does to the state that it finds. Each step looks at what is there, the version of its pallet's storage or
+//! what a pallet has left behind, and does nothing if there is nothing to do, so that an upgrade may pass over releases.
 
 use crate::Runtime;
+use frame_support::{migrations::RemovePallet, parameter_types, weights::constants::ParityDbWeight};
+
+parameter_types! {
+	/// The pallet that kept roots of earlier sets of validators, of which nothing reads any more.
+	pub const Historical: &'static str = "Historical";
+}
 
 /// All of them, oldest first.
 ///
 /// A chain that began before there were validators to elect, shares of models and parts of budgets is not among what can be upgraded: these
 /// have values of genesis that no step makes. It needs a new genesis.
-pub type SingleBlock = (pallet_neuro_staking::migrations::MigrateV1ToV2<Runtime>,);
+pub type SingleBlock = (pallet_neuro_staking::migrations::MigrateV1ToV2<Runtime>, RemovePallet<Historical, ParityDbWeight>);

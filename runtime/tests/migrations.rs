@@ -7,6 +7,7 @@ use frame_support::{
 use neuroshard_runtime::{Executive, Runtime, RuntimeGenesisConfig, Staking};
 use neuroshard_types::{provider::ProviderStatus, AccountId, NEURO};
 use pallet_neuro_staking::Providers;
+use sp_io::hashing::twox_128;
 use sp_runtime::BuildStorage;
 
 /// Bytes of an active worker and verifier as version 1 of `staking` stored it: 1,000 NEURO bonded, nothing on its way out, reputation 300.
@@ -40,5 +41,16 @@ fn an_upgrade_from_the_first_version_keeps_providers_and_counts_them() {
 		assert_eq!((view.locked_until, view.suspended_until), (0, 0));
 		assert_eq!(Staking::active_counts(), [0, 1, 1, 0]);
 		assert_eq!(Staking::on_chain_storage_version(), Staking::in_code_storage_version());
+	});
+}
+
+#[test]
+fn an_upgrade_forgets_the_roots_of_earlier_sets() {
+	let storage = RuntimeGenesisConfig::default().build_storage().expect("the default genesis builds");
+	sp_io::TestExternalities::new(storage).execute_with(|| {
+		let key = [&twox_128(b"Historical")[..], &twox_128(b"HistoricalSessions"), &[1; 12]].concat();
+		unhashed::put_raw(&key, &[7; 36]);
+		Executive::execute_on_runtime_upgrade();
+		assert_eq!(unhashed::get_raw(&key), None);
 	});
 }

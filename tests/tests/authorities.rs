@@ -17,7 +17,7 @@ fn account(key: &Keypair) -> AccountId {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_newcomer_authors_one_validator_is_missed_by_nobody_and_a_fresh_node_catches_up() {
+async fn a_newcomer_authors_an_equivocator_leaves_and_a_fresh_node_catches_up() {
 	let mut folder = tempfile::Builder::new().prefix("neuroshard-authorities-").tempdir().unwrap();
 	// Logs and data of a failure stay.
 	folder.disable_cleanup(true);
@@ -28,6 +28,7 @@ async fn a_newcomer_authors_one_validator_is_missed_by_nobody_and_a_fresh_node_c
 	let client = network.client(0).await.unwrap();
 
 	let joined = a_fifth_validator_joins_by_bonding_and_authors(&mut network, &client).await;
+	an_equivocator_is_slashed_and_leaves(&mut network, &client).await;
 	finality_goes_on_without_one_more(&mut network, &client).await;
 	a_fresh_node_has_the_state_without_the_blocks_before_it(&mut network, &client, joined).await;
 	network.stop().await;
@@ -56,9 +57,38 @@ async fn a_fifth_validator_joins_by_bonding_and_authors(network: &mut Authoritie
 	.unwrap()
 }
 
-/// Four of five are more than two thirds.
+/// Two nodes with the same keys make different blocks for the same slot as soon as it is theirs: nobody has to pretend anything.
+async fn an_equivocator_is_slashed_and_leaves(network: &mut Authorities, client: &AuthorityClient) {
+	let dave = account(&dev::dave());
+	let mut looked_at = client.finalized().await.unwrap();
+	let before = client.self_bond(looked_at, &dave).await.unwrap();
+	let twin = network.add("twin", Keys::WellKnown("dave")).unwrap();
+	let slashed_in = until("the equivocator's bond to be slashed", SESSIONS, async || {
+		let finalized = client.finalized().await?;
+		while looked_at < finalized {
+			looked_at += 1;
+			if client.self_bond(looked_at, &dave).await? < before {
+				return Ok(Some(looked_at));
+			}
+		}
+		Ok(None)
+	})
+	.await
+	.unwrap();
+	// One offender of five: (3/5)^2 of everything that is at stake.
+	assert_eq!(client.self_bond(slashed_in, &dave).await.unwrap(), before / 100 * 64);
+	assert_eq!(client.disabled(slashed_in).await.unwrap(), vec![dave.clone()]);
+	assert!(client.barred_until(slashed_in, &dave).await.unwrap().unwrap() > slashed_in);
+	until("the validators without the equivocator", SESSIONS, async || Ok((!client.validators().await?.contains(&dave)).then_some(())))
+		.await
+		.unwrap();
+	network.node(3).unwrap().kill();
+	network.node(twin).unwrap().kill();
+}
+
+/// Four are left, and three of them are more than two thirds.
 async fn finality_goes_on_without_one_more(network: &mut Authorities, client: &AuthorityClient) {
-	assert_eq!(client.validators().await.unwrap().len(), 5);
+	assert_eq!(client.validators().await.unwrap().len(), 4);
 	network.node(1).unwrap().kill();
 	let killed_at = client.best().await.unwrap();
 	until("a block that one validator did not see to be finalized", SOON, async || {

@@ -2,10 +2,8 @@
 
 use crate::{Candidates, Config, Event, Exposure, Exposures, Pallet, Planned, Sessions, Status, ValidatorCount};
 use alloc::vec::Vec;
-use core::marker::PhantomData;
 use frame_support::{traits::Get, BoundedVec};
 use neuroshard_types::AccountId;
-use sp_runtime::traits::Convert;
 use sp_staking::SessionIndex;
 
 impl<T: Config> Pallet<T> {
@@ -25,28 +23,31 @@ impl<T: Config> Pallet<T> {
 
 	/// Plans the session `index`. `None`, and the set goes on, if nobody can be elected, or if set and keys are those that were queued last:
 	/// then finality needs no change of authorities, and the identifications stay as they were.
-	fn plan(index: SessionIndex) -> Option<Vec<(AccountId, Exposure)>> {
+	fn plan(index: SessionIndex) -> Option<Vec<AccountId>> {
 		let elected = Self::elect();
 		let accounts: Vec<_> = elected.iter().map(|(who, _)| who.clone()).collect();
 		let changes = !elected.is_empty() && T::Sessions::differs(&accounts);
-		let set = if changes { BoundedVec::truncate_from(elected.clone()) } else { Exposures::<T>::get(Planned::<T>::get()) };
+		let set = if changes { BoundedVec::truncate_from(elected) } else { Exposures::<T>::get(Planned::<T>::get()) };
+		Self::remember(index, &set);
 		Exposures::<T>::insert(index, set);
 		Planned::<T>::put(index);
 		if !changes {
 			return None;
 		}
-		let validators = u32::try_from(elected.len()).unwrap_or(u32::MAX);
+		let validators = u32::try_from(accounts.len()).unwrap_or(u32::MAX);
 		Self::deposit_event(Event::Elected { session: index, validators });
-		Some(elected)
+		Some(accounts)
 	}
 }
 
 impl<T: Config> pallet_session::SessionManager<AccountId> for Pallet<T> {
 	fn new_session(index: SessionIndex) -> Option<Vec<AccountId>> {
-		Self::plan(index).map(|elected| elected.into_iter().map(|(who, _)| who).collect())
+		Self::plan(index)
 	}
 
-	fn start_session(_: SessionIndex) {}
+	fn start_session(index: SessionIndex) {
+		Self::forget_before(index);
+	}
 
 	fn end_session(index: SessionIndex) {
 		let next = Exposures::<T>::get(index.saturating_add(1));
@@ -60,28 +61,5 @@ impl<T: Config> pallet_session::SessionManager<AccountId> for Pallet<T> {
 				});
 			}
 		}
-	}
-}
-
-impl<T: Config> pallet_session::historical::SessionManager<AccountId, Exposure> for Pallet<T> {
-	fn new_session(index: SessionIndex) -> Option<Vec<(AccountId, Exposure)>> {
-		Self::plan(index)
-	}
-
-	fn start_session(index: SessionIndex) {
-		<Self as pallet_session::SessionManager<_>>::start_session(index);
-	}
-
-	fn end_session(index: SessionIndex) {
-		<Self as pallet_session::SessionManager<_>>::end_session(index);
-	}
-}
-
-/// Identification of a validator of the running session: `FullIdentificationOf` of the historical sessions.
-pub struct ExposureOf<T>(PhantomData<T>);
-
-impl<T: Config> Convert<AccountId, Option<Exposure>> for ExposureOf<T> {
-	fn convert(who: AccountId) -> Option<Exposure> {
-		Exposures::<T>::get(T::Sessions::current()).into_iter().find(|(validator, _)| *validator == who).map(|(_, exposure)| exposure)
 	}
 }

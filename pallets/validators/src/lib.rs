@@ -22,8 +22,8 @@
 //! What a block earns is minted into the pallet's pot and shared ([`Pool`]): the commission is the author's, the rest is everybody's by
 //! active stake. At any time the pot holds what [`Owed`] and the pools of all candidates say, and an existential deposit.
 //!
-//! An offence costs a fraction of everything that is at stake for the offender, at once, and it is burned. All offences of one session
-//! together cost the highest of their fractions. The offender is chilled, and barred from candidacy for some time.
+//! An offence costs a fraction of everything that is at stake for the offender, at once, and it is burned. All offences in one set,
+//! however many sessions it stays, together cost the highest of their fractions. The offender is chilled, and barred from candidacy for some time.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
@@ -41,6 +41,7 @@ mod offences;
 mod pool;
 mod rewards;
 mod sessions;
+mod sets;
 #[cfg(test)]
 mod tests;
 mod try_state;
@@ -48,10 +49,10 @@ mod types;
 mod views;
 pub mod weights;
 
-pub use election::ExposureOf;
 pub use pallet::*;
 pub use pool::Pool;
 pub use sessions::Sessions;
+pub use sets::SetOf;
 pub use types::{Candidate, CandidateView, Exposure, Limits, Offender, Position, PositionView, Stake, Status};
 pub use weights::WeightInfo;
 
@@ -73,7 +74,8 @@ pub const MAX_CANDIDATES_PER_PAGE: u32 = 128;
 #[frame_support::pallet]
 pub mod pallet {
 	use crate::{
-		Candidate, CandidateView, Exposure, Limits, Offender, Position, PositionView, Sessions, WeightInfo, MAX_NOMINATIONS, MAX_NOMINATORS,
+		Candidate, CandidateView, Exposure, Limits, Offender, Position, PositionView, Sessions, SetOf, WeightInfo, MAX_NOMINATIONS,
+		MAX_NOMINATORS,
 	};
 	use alloc::{collections::BTreeSet, vec::Vec};
 	use frame_support::{pallet_prelude::*, traits::fungible, PalletId};
@@ -101,6 +103,8 @@ pub mod pallet {
 		/// sessions, and as long as a report is accepted. The cooldown must be longer; it is asserted at genesis. Where it follows from
 		/// other pallets' genesis storage, those stand before this one in the runtime.
 		type ReportPeriod: Get<BlockNumber>;
+		/// Sessions before the running one that can be reported about.
+		type SessionsKept: Get<SessionIndex>;
 		/// The pot's account is derived from it.
 		#[pallet::constant]
 		type PotId: Get<PalletId>;
@@ -155,6 +159,14 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Exposures<T: Config> =
 		StorageMap<_, Twox64Concat, SessionIndex, BoundedVec<(AccountId, Exposure), T::MaxValidators>, ValueQuery>;
+
+	/// The first session with the same validators and keys, for each session that is planned, runs, or can be reported about.
+	#[pallet::storage]
+	pub type FirstSessions<T: Config> = StorageMap<_, Twox64Concat, SessionIndex, SessionIndex>;
+
+	/// Sets with the keys that they sign with, by their first session.
+	#[pallet::storage]
+	pub type Sets<T: Config> = StorageMap<_, Twox64Concat, SessionIndex, SetOf<T>, ValueQuery>;
 
 	/// The latest session that is planned.
 	#[pallet::storage]

@@ -9,7 +9,6 @@ use frame_support::{
 };
 use frame_system::EnsureRoot;
 use neuroshard_types::{traits::BlockRewards, AccountId, Balance, BlockNumber};
-use pallet_session::historical::NoteHistoricalRoot;
 use sp_runtime::{
 	testing::UintAuthorityId,
 	traits::{ConvertInto, IdentityLookup},
@@ -26,6 +25,8 @@ pub const MIN_NOMINATION: Balance = 100;
 pub const COOLDOWN: BlockNumber = 50;
 /// Blocks for which offenders of the mock are barred.
 pub const BAR: BlockNumber = 80;
+/// Sessions before the running one that can be reported about in the mock.
+pub const KEPT: u32 = 2;
 /// Free balance that [`account`]s below [`ACCOUNTS`] start with, before bonds.
 pub const FUNDS: Balance = 1_000_000;
 /// Number of accounts that exist at genesis.
@@ -38,6 +39,7 @@ pub const fn account(tag: u8) -> AccountId {
 
 sp_runtime::impl_opaque_keys! {
 	/// Session keys that nothing signs with.
+	#[derive(codec::MaxEncodedLen)]
 	pub struct Keys {
 		/// Their only key.
 		pub dummy: UintAuthorityId,
@@ -72,9 +74,6 @@ mod runtime {
 
 	#[runtime::pallet_index(3)]
 	pub type Session = pallet_session;
-
-	#[runtime::pallet_index(4)]
-	pub type Historical = pallet_session::historical;
 }
 
 #[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
@@ -108,19 +107,13 @@ impl pallet_session::Config for Test {
 	type ValidatorIdOf = ConvertInto;
 	type ShouldEndSession = Never;
 	type NextSessionRotation = ();
-	type SessionManager = NoteHistoricalRoot<Test, Validators>;
+	type SessionManager = Validators;
 	type SessionHandler = pallet_session::TestSessionHandler;
 	type Keys = Keys;
 	type DisablingStrategy = ();
 	type WeightInfo = ();
 	type Currency = Balances;
 	type KeyDeposit = ConstU128<0>;
-}
-
-impl pallet_session::historical::Config for Test {
-	type RuntimeEvent = RuntimeEvent;
-	type FullIdentification = crate::Exposure;
-	type FullIdentificationOf = crate::ExposureOf<Test>;
 }
 
 parameter_types! {
@@ -148,6 +141,7 @@ impl pallet_neuro_validators::Config for Test {
 	type Sessions = Session;
 	type AdminOrigin = EnsureRoot<AccountId>;
 	type ReportPeriod = ReportPeriod;
+	type SessionsKept = ConstU32<KEPT>;
 	type PotId = PotId;
 	type MaxValidators = ConstU32<32>;
 	type MaxCandidates = ConstU32<12>;

@@ -22,8 +22,8 @@ impl<T: Config> Pallet<T> {
 	/// it has.
 	fn punish(who: &AccountId, fraction: Perbill, session: SessionIndex) -> u32 {
 		let mut offender = Offenders::<T>::get(who).unwrap_or_default();
-		// The offences pallet hands over earlier offenders of the same moment again.
-		let Some(rate) = offender.note(session, fraction) else { return 0 };
+		// The offences pallet hands over earlier offenders of the same moment again, and a vote can be reported for every session of its set.
+		let Some(rate) = offender.note(Self::first_session(session), fraction) else { return 0 };
 		offender.barred_until = Self::bar_from_now(offender.barred_until);
 		Self::deposit_event(Event::Barred { who: who.clone(), until: offender.barred_until });
 		Offenders::<T>::insert(who, offender);

@@ -1,11 +1,18 @@
 //! What elections ask the session pallet.
 
 use alloc::vec::Vec;
+use codec::MaxEncodedLen;
+use frame_support::Parameter;
 use neuroshard_types::AccountId;
+use sp_runtime::traits::OpaqueKeys;
 use sp_staking::SessionIndex;
 
 /// The session pallet, [`pallet_session::Pallet`].
 pub trait Sessions {
+	/// Session keys of a validator.
+	type Keys: OpaqueKeys + Parameter + MaxEncodedLen;
+	/// The session keys that `who` has registered.
+	fn keys(who: &AccountId) -> Option<Self::Keys>;
 	/// Whether `who` has registered session keys.
 	fn has_keys(who: &AccountId) -> bool;
 	/// Number of the running session.
@@ -19,7 +26,13 @@ pub trait Sessions {
 	fn register(who: &AccountId);
 }
 
-impl<T: pallet_session::Config<ValidatorId = AccountId>> Sessions for pallet_session::Pallet<T> {
+impl<T: pallet_session::Config<ValidatorId = AccountId, Keys: MaxEncodedLen>> Sessions for pallet_session::Pallet<T> {
+	type Keys = T::Keys;
+
+	fn keys(who: &AccountId) -> Option<T::Keys> {
+		pallet_session::NextKeys::<T>::get(who)
+	}
+
 	fn has_keys(who: &AccountId) -> bool {
 		pallet_session::NextKeys::<T>::contains_key(who)
 	}

@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	Candidate, Candidates, Config, Cooldown, Exposures, HoldReason, MinSelfBond, Nominations, NominationsOf, Offenders, Owed, Pallet,
-	Planned, Position, Status, ValidatorCount, MAX_NOMINATORS,
+	Candidate, Candidates, Config, Cooldown, Exposures, FirstSessions, HoldReason, MinSelfBond, Nominations, NominationsOf, Offenders,
+	Owed, Pallet, Planned, Position, Sets, Status, ValidatorCount, MAX_NOMINATORS,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -24,6 +24,7 @@ impl<T: Config> Pallet<T> {
 	/// - An active candidate reaches the minimum and is not barred; there are at most as many as there can be.
 	/// - The pool of every candidate has what its positions are due, and no more than rounding explains; the pot has what is owed.
 	/// - Nobody is twice in a set, and everybody in the latest one is a candidate, or was slashed to nothing.
+	/// - Sets with keys are those of the sessions that are remembered, no more and no less, and of no other accounts than those that are elected.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Cooldown::<T>::get() > T::ReportPeriod::get(), "the cooldown is not longer than offences can be reported");
 		ensure!((1..=T::MaxValidators::get()).contains(&ValidatorCount::<T>::get()), "a validator count out of range");
@@ -38,7 +39,8 @@ impl<T: Config> Pallet<T> {
 		let free = T::Currency::balance(&Self::pot());
 		ensure!(free.checked_sub(T::Currency::minimum_balance()) >= Some(owed), "the pot has less than it owes");
 		Self::try_nominators()?;
-		Self::try_sets()
+		Self::try_sets()?;
+		Self::try_keys()
 	}
 
 	fn try_candidate(who: &AccountId, candidate: &Candidate) -> Result<(), TryRuntimeError> {
@@ -97,6 +99,23 @@ impl<T: Config> Pallet<T> {
 		}
 		let known = |who: &AccountId| Candidates::<T>::contains_key(who) || Offenders::<T>::contains_key(who);
 		ensure!(Exposures::<T>::get(planned).iter().all(|(who, _)| known(who)), "an unknown account is elected");
+		Ok(())
+	}
+
+	fn try_keys() -> Result<(), TryRuntimeError> {
+		let planned = Planned::<T>::get();
+		let mut firsts = BTreeSet::new();
+		for (session, first) in FirstSessions::<T>::iter() {
+			let age = planned.checked_sub(session).ok_or("a remembered session is not planned")?;
+			// The running session comes before the planned one.
+			ensure!(age <= T::SessionsKept::get().saturating_add(1), "a session is remembered for too long");
+			ensure!(first <= session && FirstSessions::<T>::get(session.saturating_sub(1)).unwrap_or(first) <= first, "sets out of order");
+			firsts.insert(first);
+		}
+		ensure!(firsts == Sets::<T>::iter_keys().collect(), "a set of no session, or a session of no set");
+		let elected: BTreeSet<_> = Exposures::<T>::get(planned).into_iter().map(|(who, _)| who).collect();
+		let latest = FirstSessions::<T>::get(planned).map(Sets::<T>::get).unwrap_or_default();
+		ensure!(latest.iter().all(|(who, _, _)| elected.contains(who)), "who signs is not elected");
 		Ok(())
 	}
 }

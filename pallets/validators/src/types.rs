@@ -143,13 +143,14 @@ pub struct Exposure {
 pub struct Offender {
 	/// First block in which it can be a candidate again.
 	pub barred_until: BlockNumber,
-	/// The sessions of its latest offences, ascending, and the fraction that it was slashed for each: a session costs its highest fraction.
+	/// The first sessions of the sets of its latest offences, ascending, and the fraction that it was slashed for each: what is done in one set
+	/// costs the highest fraction.
 	pub slashed: BoundedVec<(SessionIndex, Perbill), ConstU32<MAX_OFFENCE_SESSIONS>>,
 }
 
 impl Offender {
-	/// Notes an offence of `session` that costs `fraction` of the stake. Returns the part of what is left of it that has to be taken, so that
-	/// all offences of this session together cost the highest of their fractions, or `None` if it was paid already.
+	/// Notes an offence in the set that began with `session`, which costs `fraction` of the stake. Returns the part of what is left of it that has
+	/// to be taken, so that all offences in this set together cost the highest of their fractions, or `None` if it was paid already.
 	pub fn note(&mut self, session: SessionIndex, fraction: Perbill) -> Option<Perbill> {
 		match self.slashed.binary_search_by_key(&session, |(session, _)| *session) {
 			Ok(index) => {

@@ -1,17 +1,16 @@
 //! Time, block production, finality, sessions, and what becomes of equivocation.
 
 use crate::{
-	offences::{DisableAndSlash, ReportPeriod, ReportTime, Rotation, SessionsKept},
-	origins, parameters, AccountId, Babe, Balances, Historical, Offences, Rewards, Runtime, RuntimeEvent, RuntimeHoldReason, Session,
-	SessionKeys, Validators, BLOCK_TIME_MS, MAX_AUTHORITIES, MAX_CANDIDATES, NEURO,
+	offences::{DisableAndSlash, KeyOwnership, ReportPeriod, Reports, SessionsKept, SetChangesKept},
+	origins, parameters, AccountId, Babe, Balances, Rewards, Runtime, RuntimeEvent, RuntimeHoldReason, Session, SessionKeys, Validators,
+	BLOCK_TIME_MS, MAX_AUTHORITIES, MAX_CANDIDATES, NEURO,
 };
 use frame_support::{
 	parameter_types,
-	traits::{ConstU128, ConstU32, ConstU64, KeyOwnerProofSystem},
+	traits::{ConstU128, ConstU32, ConstU64},
 	PalletId,
 };
 use pallet_session::disabling::UpToLimitWithReEnablingDisablingStrategy;
-use sp_core::crypto::KeyTypeId;
 use sp_runtime::traits::{ConvertInto, OpaqueKeys};
 
 impl pallet_timestamp::Config for Runtime {
@@ -29,8 +28,8 @@ impl pallet_babe::Config for Runtime {
 	type WeightInfo = ();
 	type MaxAuthorities = ConstU32<MAX_AUTHORITIES>;
 	type MaxNominators = ConstU32<{ pallet_neuro_validators::MAX_NOMINATORS }>;
-	type KeyOwnerProof = <Historical as KeyOwnerProofSystem<(KeyTypeId, pallet_babe::AuthorityId)>>::Proof;
-	type EquivocationReportSystem = pallet_babe::EquivocationReportSystem<Self, Offences, Historical, ReportTime>;
+	type KeyOwnerProof = KeyOwnership;
+	type EquivocationReportSystem = Reports;
 }
 
 impl pallet_grandpa::Config for Runtime {
@@ -38,9 +37,9 @@ impl pallet_grandpa::Config for Runtime {
 	type WeightInfo = ();
 	type MaxAuthorities = ConstU32<MAX_AUTHORITIES>;
 	type MaxNominators = ConstU32<{ pallet_neuro_validators::MAX_NOMINATORS }>;
-	type MaxSetIdSessionEntries = SessionsKept;
-	type KeyOwnerProof = <Historical as KeyOwnerProofSystem<(KeyTypeId, pallet_grandpa::AuthorityId)>>::Proof;
-	type EquivocationReportSystem = pallet_grandpa::EquivocationReportSystem<Self, Offences, Historical, ReportTime>;
+	type MaxSetIdSessionEntries = SetChangesKept;
+	type KeyOwnerProof = KeyOwnership;
+	type EquivocationReportSystem = Reports;
 }
 
 impl pallet_authorship::Config for Runtime {
@@ -54,7 +53,7 @@ impl pallet_session::Config for Runtime {
 	type ValidatorIdOf = ConvertInto;
 	type ShouldEndSession = Babe;
 	type NextSessionRotation = Babe;
-	type SessionManager = pallet_session::historical::NoteHistoricalRoot<Self, Rotation>;
+	type SessionManager = Validators;
 	type SessionHandler = <SessionKeys as OpaqueKeys>::KeyTypeIdProviders;
 	type Keys = SessionKeys;
 	type DisablingStrategy = UpToLimitWithReEnablingDisablingStrategy;
@@ -63,15 +62,9 @@ impl pallet_session::Config for Runtime {
 	type KeyDeposit = ConstU128<NEURO>;
 }
 
-impl pallet_session::historical::Config for Runtime {
-	type RuntimeEvent = RuntimeEvent;
-	type FullIdentification = pallet_neuro_validators::Exposure;
-	type FullIdentificationOf = pallet_neuro_validators::ExposureOf<Self>;
-}
-
 impl pallet_offences::Config for Runtime {
 	type RuntimeEvent = RuntimeEvent;
-	type IdentificationTuple = pallet_session::historical::IdentificationTuple<Self>;
+	type IdentificationTuple = (AccountId, pallet_neuro_validators::Exposure);
 	type OnOffenceHandler = DisableAndSlash;
 }
 
@@ -86,6 +79,7 @@ impl pallet_neuro_validators::Config for Runtime {
 	type Sessions = Session;
 	type AdminOrigin = origins::RootOrHalfCouncil;
 	type ReportPeriod = ReportPeriod;
+	type SessionsKept = SessionsKept;
 	type PotId = AuthorsPot;
 	type MaxValidators = ConstU32<MAX_AUTHORITIES>;
 	type MaxCandidates = ConstU32<MAX_CANDIDATES>;

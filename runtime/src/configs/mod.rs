@@ -6,9 +6,9 @@ mod neuro;
 mod ownership;
 
 use crate::{
-	fees, parameters, AccountId, Balance, Balances, Block, BlockNumber, Hash, Nonce, OriginCaller, PalletInfo, Runtime, RuntimeCall,
-	RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, SafeMode, System, TxPause, EXISTENTIAL_DEPOSIT,
-	SS58_PREFIX, VERSION,
+	fees, offences::NoSignedReports, parameters, AccountId, Balance, Balances, Block, BlockNumber, Hash, Nonce, OriginCaller, PalletInfo,
+	Runtime, RuntimeCall, RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, SafeMode, System, TxPause,
+	EXISTENTIAL_DEPOSIT, SS58_PREFIX, VERSION,
 };
 use frame_support::{
 	derive_impl,
@@ -50,7 +50,7 @@ parameter_types! {
 
 #[derive_impl(frame_system::config_preludes::SolochainDefaultConfig)]
 impl frame_system::Config for Runtime {
-	type BaseCallFilter = InsideBoth<SafeMode, TxPause>;
+	type BaseCallFilter = InsideBoth<NoSignedReports, InsideBoth<SafeMode, TxPause>>;
 	type Block = Block;
 	type BlockWeights = RuntimeBlockWeights;
 	type BlockLength = RuntimeBlockLength;

@@ -3,7 +3,9 @@
 use crate::Error;
 use neuroshard_types::{AccountId, Balance, BlockNumber};
 use serde::Deserialize;
+use std::sync::Arc;
 use subxt::{
+	backend::LegacyBackend,
 	config::{
 		substrate::{DigestItem, SubstrateConfig},
 		HashFor, RpcConfigFor,
@@ -29,6 +31,13 @@ const KEY: usize = 32;
 pub struct AuthorityClient {
 	api: OnlineClient<SubstrateConfig>,
 	rpc: RpcClient,
+}
+
+/// What is read of an offender.
+#[derive(DecodeAsType)]
+#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
+struct Offender {
+	barred_until: BlockNumber,
 }
 
 /// What is read of a candidate.
@@ -66,7 +75,9 @@ impl AuthorityClient {
 	/// [`Error::Setup`] with what the connection says; so do all others.
 	pub async fn connect(url: &str) -> Result<Self, Error> {
 		let rpc = RpcClient::from_insecure_url(url).await.map_err(setup)?;
-		let api = OnlineClient::from_rpc_client(rpc.clone()).await.map_err(setup)?;
+		// What follows the chain's head is cut off by a node that finalizes late; this waits.
+		let backend = LegacyBackend::builder().build(rpc.clone());
+		let api = OnlineClient::from_backend(Arc::new(backend)).await.map_err(setup)?;
 		Ok(Self { api, rpc })
 	}
 
@@ -115,16 +126,34 @@ impl AuthorityClient {
 		Ok(validators.into_iter().map(|who| AccountId::new(who.0)).collect())
 	}
 
-	/// Active self-bond of a candidate after the finalized head, in planck; nothing if it is none.
+	/// Active self-bond of a candidate after the finalized block at this height, in planck; nothing if it is none.
 	///
 	/// # Errors
 	/// As [`Self::connect`].
-	pub async fn self_bond(&self, who: &AccountId) -> Result<Balance, Error> {
-		let at = self.api.at_block(self.finalized().await?).await.map_err(setup)?;
-		let who = AccountId32(*AsRef::<[u8; 32]>::as_ref(who));
-		let entry = dynamic::storage::<(AccountId32,), Candidate>("Validators", "Candidates");
-		let candidate = at.storage().try_fetch(entry, (who,)).await.map_err(setup)?;
-		candidate.map_or(Ok(0), |candidate| Ok(candidate.decode().map_err(setup)?.own.stake.active))
+	pub async fn self_bond(&self, number: BlockNumber, who: &AccountId) -> Result<Balance, Error> {
+		let candidate: Option<Candidate> = self.of_account(number, "Validators", "Candidates", who).await?;
+		Ok(candidate.map_or(0, |candidate| candidate.own.stake.active))
+	}
+
+	/// First block in which an offender can be a candidate again, as the finalized block at this height says; `None` if it is no offender.
+	///
+	/// # Errors
+	/// As [`Self::connect`].
+	pub async fn barred_until(&self, number: BlockNumber, who: &AccountId) -> Result<Option<BlockNumber>, Error> {
+		let offender: Option<Offender> = self.of_account(number, "Validators", "Offenders", who).await?;
+		Ok(offender.map(|offender| offender.barred_until))
+	}
+
+	/// The validators that may not author for the rest of their session, after the finalized block at this height.
+	///
+	/// # Errors
+	/// As [`Self::connect`].
+	pub async fn disabled(&self, number: BlockNumber) -> Result<Vec<AccountId>, Error> {
+		// Each with the fraction that it was slashed.
+		let places: Vec<(u32, u32)> = self.storage_at(number, "Session", "DisabledValidators").await?;
+		let validators: Vec<AccountId32> = self.storage_at(number, "Session", "Validators").await?;
+		let account = |(place, _): (u32, u32)| validators.get(usize::try_from(place).ok()?).map(|who| AccountId::new(who.0));
+		places.into_iter().map(|place| account(place).ok_or_else(|| setup("nobody is at the place of who is disabled"))).collect()
 	}
 
 	/// Value of a storage entry without key after the block at this height, which must be finalized and not pruned.
@@ -134,6 +163,14 @@ impl AuthorityClient {
 	pub async fn storage_at<V: DecodeAsType>(&self, number: BlockNumber, pallet: &str, entry: &str) -> Result<V, Error> {
 		let at = self.api.at_block(number).await.map_err(setup)?;
 		at.storage().fetch(dynamic::storage::<(), V>(pallet, entry), ()).await.map_err(setup)?.decode().map_err(setup)
+	}
+
+	/// What a map has for an account after the finalized block at this height.
+	async fn of_account<V: DecodeAsType>(&self, number: BlockNumber, pallet: &str, map: &str, who: &AccountId) -> Result<Option<V>, Error> {
+		let at = self.api.at_block(number).await.map_err(setup)?;
+		let who = AccountId32(*AsRef::<[u8; 32]>::as_ref(who));
+		let entry = at.storage().try_fetch(dynamic::storage::<(AccountId32,), V>(pallet, map), (who,)).await.map_err(setup)?;
+		entry.map(|entry| entry.decode().map_err(setup)).transpose()
 	}
 
 	/// Has the node make session keys of its own for `owner`.

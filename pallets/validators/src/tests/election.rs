@@ -1,12 +1,12 @@
-//! Who is elected, and what the session pallet and its history are told.
+//! Who is elected, and what the session pallet is told.
 
 use super::*;
 use crate::{
-	mock::{build_and_execute, genesis, storage, Historical, MIN_BOND},
+	mock::{build_and_execute, genesis, storage, MIN_BOND},
 	Error, Sessions,
 };
-use frame_support::{assert_noop, traits::KeyOwnerProofSystem};
-use sp_runtime::{key_types::DUMMY, testing::UintAuthorityId, DispatchError};
+use frame_support::assert_noop;
+use sp_runtime::{testing::UintAuthorityId, DispatchError};
 
 fn accounts(tags: &[u8]) -> Vec<AccountId> {
 	tags.iter().map(|tag| account(*tag)).collect()
@@ -149,27 +149,6 @@ fn sets_of_sessions_that_are_over_are_forgotten() {
 		let mut sessions: Vec<_> = crate::Exposures::<Test>::iter_keys().collect();
 		sessions.sort_unstable();
 		assert_eq!(sessions, vec![5, 6], "the one that runs, and the planned one");
-	});
-}
-
-/// A report of an offence proves the key's owner by the set of its session, now and later.
-#[test]
-fn a_validator_is_identified_by_what_it_was_elected_by_also_when_its_stake_changes() {
-	build_and_execute(|| {
-		nominate(5, 1, 500);
-		bond(3, 2_000, 0);
-		next_session();
-		next_session();
-		let exposure = Exposure { total: MIN_BOND + 500, own: MIN_BOND };
-		let key = || (DUMMY, UintAuthorityId(1).0.to_le_bytes().to_vec());
-		let proof = Historical::prove(key()).expect("a proof of a validator");
-		assert_eq!(Historical::check_proof(key(), proof.clone()), Some((account(1), exposure)));
-		nominate(6, 1, 900);
-		assert_ok!(Validators::bond_extra(signed(1), 10));
-		assert_eq!(Historical::check_proof(key(), proof.clone()), Some((account(1), exposure)));
-		next_session();
-		next_session();
-		assert_eq!(Historical::check_proof(key(), proof), Some((account(1), exposure)));
 	});
 }
 

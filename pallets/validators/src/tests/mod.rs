@@ -7,6 +7,7 @@ mod nominating;
 mod offences;
 mod properties;
 mod rewards;
+mod sets;
 mod views;
 mod weights;
 

@@ -264,4 +264,6 @@ fn a_broken_invariant_is_noticed() {
 	broken(&|| crate::MinSelfBond::<Test>::put(1_001), "an active candidate below the minimum");
 	let unknown = || crate::Exposures::<Test>::insert(1, frame_support::BoundedVec::truncate_from(vec![(account(9), Exposure::default())]));
 	broken(&unknown, "an unknown account is elected");
+	broken(&|| crate::Sets::<Test>::remove(0), "a set of no session, or a session of no set");
+	broken(&|| crate::FirstSessions::<Test>::insert(2, 0), "a remembered session is not planned");
 }

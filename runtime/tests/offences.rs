@@ -1,0 +1,285 @@
+//! Reports of equivocation, from what a node has noticed to what the offender has lost.
+
+use codec::{Decode, Encode};
+use frame_support::{
+	assert_ok,
+	storage::with_transaction,
+	traits::{Contains, KeyOwnerProofSystem, OnFinalize, OnInitialize},
+};
+use neuroshard_runtime::{
+	invariants,
+	offences::{KeyOwners, KeyOwnership, NoSignedReports},
+	AccountId, AllPalletsWithSystem, Executive, Hash, Header, Runtime, RuntimeCall, RuntimeGenesisConfig, RuntimeOrigin, Session,
+	SessionKeys, System, Timestamp, UncheckedExtrinsic, Validators, BLOCK_TIME_MS, NEURO,
+};
+use pallet_neuro_validators::Candidates;
+use sp_consensus_babe::{
+	digests::{CompatibleDigestItem, PreDigest, SecondaryPlainPreDigest},
+	AuthorityId, EquivocationProof,
+};
+use sp_consensus_grandpa::{AuthorityPair as GrandpaPair, Equivocation, Message, Prevote};
+use sp_core::{ed25519, sr25519, Pair};
+use sp_keyring::Sr25519Keyring::{self, Alice, Bob, Charlie, Dave};
+use sp_runtime::{
+	traits::{Dispatchable, Header as _},
+	transaction_validity::{InvalidTransaction, TransactionSource, TransactionValidityError},
+	ApplyExtrinsicResult, BuildStorage, Digest, DigestItem, DispatchError, TransactionOutcome,
+};
+
+/// Slot of the first block.
+const FIRST_SLOT: u64 = 600_000_000;
+/// Slots of an epoch.
+const EPOCH: u64 = 4;
+/// What everybody bonds.
+const BOND: u128 = 10_000 * NEURO;
+const VALIDATORS: [Sr25519Keyring; 4] = [Alice, Bob, Charlie, Dave];
+
+/// A chain of four validators at its first block.
+fn execute(test: impl FnOnce()) {
+	let mut genesis = RuntimeGenesisConfig::default();
+	genesis.parameters.epoch_length = EPOCH;
+	genesis.parameters.report_epochs = 3;
+	genesis.balances.balances = VALIDATORS.map(|key| (account(key), 100_000 * NEURO)).to_vec();
+	genesis.validators.candidates = VALIDATORS.map(|key| (account(key), BOND)).to_vec();
+	genesis.validators.cooldown = 100;
+	genesis.validators.bar_period = 200;
+	genesis.session.keys = VALIDATORS.map(|key| (account(key), account(key), session_keys(key))).to_vec();
+	let storage = genesis.build_storage().expect("a genesis");
+	sp_io::TestExternalities::new(storage).execute_with(|| {
+		block();
+		test();
+		assert_eq!(invariants::broken(), None);
+	});
+}
+
+fn account(key: Sr25519Keyring) -> AccountId {
+	key.to_account_id()
+}
+
+fn babe(key: Sr25519Keyring) -> sp_consensus_babe::AuthorityPair {
+	sr25519::Pair::from_string(&key.to_seed(), None).expect("a well-known key").into()
+}
+
+fn grandpa(key: Sr25519Keyring) -> GrandpaPair {
+	ed25519::Pair::from_string(&key.to_seed(), None).expect("a well-known key").into()
+}
+
+fn session_keys(key: Sr25519Keyring) -> SessionKeys {
+	SessionKeys { babe: babe(key).public(), grandpa: grandpa(key).public() }
+}
+
+/// A claim of the author at a place in the running set.
+fn claim(place: u32, slot: u64) -> DigestItem {
+	DigestItem::babe_pre_digest(PreDigest::SecondaryPlain(SecondaryPlainPreDigest { authority_index: place, slot: slot.into() }))
+}
+
+fn slot() -> u64 {
+	FIRST_SLOT + u64::from(System::block_number())
+}
+
+/// Ends the running block, if there is one, and begins the next, of Alice.
+fn block() {
+	let number = System::block_number() + 1;
+	if number > 1 {
+		AllPalletsWithSystem::on_finalize(number - 1);
+	}
+	System::initialize(&number, &System::parent_hash(), &Digest { logs: vec![claim(place(Alice), FIRST_SLOT + u64::from(number))] });
+	AllPalletsWithSystem::on_initialize(number);
+	Timestamp::set(RuntimeOrigin::none(), slot() * BLOCK_TIME_MS).expect("the time of the slot");
+}
+
+/// Goes on until session `index` runs.
+fn session(index: u32) {
+	while Session::current_index() < index {
+		block();
+	}
+}
+
+fn place(key: Sr25519Keyring) -> u32 {
+	let validators = Session::validators();
+	let place = validators.iter().position(|who| *who == account(key)).unwrap_or_default();
+	place.try_into().expect("few validators")
+}
+
+/// A header of block 9 for this slot, sealed by the author.
+fn header(author: Sr25519Keyring, slot: u64, state: u8) -> Header {
+	let digest = Digest { logs: vec![claim(0, slot)] };
+	let mut header = Header::new(9, Hash::zero(), Hash::repeat_byte(state), Hash::zero(), digest);
+	let seal = babe(author).sign(header.hash().as_ref());
+	header.digest_mut().push(DigestItem::babe_seal(seal));
+	header
+}
+
+/// Two blocks of an author for one slot.
+fn two_blocks(author: Sr25519Keyring, slot: u64) -> EquivocationProof<Header> {
+	EquivocationProof {
+		offender: babe(author).public(),
+		slot: slot.into(),
+		first_header: header(author, slot, 1),
+		second_header: header(author, slot, 2),
+	}
+}
+
+/// Two votes of a voter in one round of the running set.
+fn two_votes(voter: Sr25519Keyring, round: u64) -> sp_consensus_grandpa::EquivocationProof<Hash, u32> {
+	let set = pallet_grandpa::CurrentSetId::<Runtime>::get();
+	sp_consensus_grandpa::EquivocationProof::new(set, two_votes_in(set, voter, round))
+}
+
+/// Two votes of a voter in one round of this set.
+fn two_votes_in(set: u64, voter: Sr25519Keyring, round: u64) -> Equivocation<Hash, u32> {
+	let vote = |target: u8| {
+		let prevote = Prevote::<Header> { target_hash: Hash::repeat_byte(target), target_number: 3 };
+		let payload = sp_consensus_grandpa::localized_payload(round, set, &Message::<Header>::Prevote(prevote.clone()));
+		(prevote, grandpa(voter).sign(&payload))
+	};
+	// What the runtime knows no name for: two prevotes, as they travel.
+	let bytes = (0u8, round, grandpa(voter).public(), vote(1), vote(2)).encode();
+	Equivocation::decode(&mut &bytes[..]).expect("two prevotes")
+}
+
+fn owner(author: Sr25519Keyring) -> KeyOwnership {
+	KeyOwners::prove((sp_consensus_babe::KEY_TYPE, babe(author).public())).expect("a validator")
+}
+
+fn report(proof: EquivocationProof<Header>, key_owner_proof: KeyOwnership) -> RuntimeCall {
+	pallet_babe::Call::report_equivocation_unsigned { equivocation_proof: Box::new(proof), key_owner_proof }.into()
+}
+
+fn report_votes(proof: sp_consensus_grandpa::EquivocationProof<Hash, u32>, session: u32) -> RuntimeCall {
+	let key_owner_proof = KeyOwnership { session, validators: 4 };
+	pallet_grandpa::Call::report_equivocation_unsigned { equivocation_proof: Box::new(proof), key_owner_proof }.into()
+}
+
+/// What the pool of the reporting node says.
+fn pooled(call: &RuntimeCall) -> Result<(), TransactionValidityError> {
+	let extrinsic = UncheckedExtrinsic::new_bare(call.clone());
+	let validate = || Executive::validate_transaction(TransactionSource::Local, extrinsic, Hash::zero());
+	let answer = with_transaction(|| TransactionOutcome::Rollback(Ok::<_, DispatchError>(validate())));
+	answer.expect("an answer").map(|_| ())
+}
+
+/// What happens in a block of an author that has it in its pool.
+fn included(call: &RuntimeCall) -> ApplyExtrinsicResult {
+	assert_ok!(pooled(call));
+	Executive::apply_extrinsic(UncheckedExtrinsic::new_bare(call.clone()))
+}
+
+fn bond(key: Sr25519Keyring) -> u128 {
+	Candidates::<Runtime>::get(account(key)).map_or(0, |candidate| candidate.own.stake.active)
+}
+
+#[test]
+fn who_makes_two_blocks_for_one_slot_is_slashed_disabled_barred_and_leaves_the_set() {
+	execute(|| {
+		assert_eq!(included(&report(two_blocks(Dave, slot()), owner(Dave))), Ok(Ok(())));
+		// One of four: (3/4)^2.
+		assert_eq!(bond(Dave), BOND * 7 / 16);
+		assert_eq!(Session::disabled_validators(), vec![place(Dave)]);
+		assert_eq!(Validators::barred_until(account(Dave)), Some(1 + 200));
+		session(2);
+		assert!(!Session::validators().contains(&account(Dave)));
+	});
+}
+
+#[test]
+fn what_was_reported_is_not_taken_again() {
+	execute(|| {
+		let call = report(two_blocks(Dave, slot()), owner(Dave));
+		assert_eq!(included(&call), Ok(Ok(())));
+		assert_eq!(pooled(&call), Err(InvalidTransaction::Stale.into()));
+	});
+}
+
+/// As a block import sees them before it has put the seals back.
+#[test]
+fn headers_without_seals_are_not_taken_into_a_pool() {
+	execute(|| {
+		let mut proof = two_blocks(Dave, slot());
+		proof.first_header.digest_mut().pop();
+		proof.second_header.digest_mut().pop();
+		assert_eq!(pooled(&report(proof, owner(Dave))), Err(InvalidTransaction::BadProof.into()));
+	});
+}
+
+#[test]
+fn votes_of_another_set_than_they_were_signed_for_are_not_taken_into_a_pool() {
+	execute(|| {
+		let moved = sp_consensus_grandpa::EquivocationProof::new(0, two_votes_in(1, Dave, 5));
+		assert_ok!(pooled(&report_votes(two_votes(Dave, 5), 0)));
+		assert_eq!(pooled(&report_votes(moved, 0)), Err(InvalidTransaction::BadProof.into()));
+	});
+}
+
+#[test]
+fn an_ownership_of_another_session_or_among_more_validators_is_refused() {
+	execute(|| {
+		for wrong in [KeyOwnership { session: 0, validators: 5 }, KeyOwnership { session: 9, validators: 4 }] {
+			assert_eq!(pooled(&report(two_blocks(Dave, slot()), wrong)), Err(InvalidTransaction::BadProof.into()));
+		}
+		assert_eq!(owner(Dave), KeyOwnership { session: 0, validators: 4 });
+		assert!(KeyOwners::prove((sp_consensus_babe::KEY_TYPE, AuthorityId::from(sr25519::Public::from_raw([7; 32])))).is_none());
+	});
+}
+
+#[test]
+fn who_purges_its_keys_before_it_equivocates_with_them_is_slashed() {
+	execute(|| {
+		assert_ok!(Session::purge_keys(RuntimeOrigin::signed(account(Dave))));
+		block();
+		assert_eq!(included(&report(two_blocks(Dave, slot()), owner(Dave))), Ok(Ok(())));
+		assert_eq!(bond(Dave), BOND * 7 / 16);
+	});
+}
+
+#[test]
+fn who_purges_its_keys_is_slashed_for_a_session_that_is_over() {
+	execute(|| {
+		let (proof, owner) = (two_blocks(Dave, slot()), owner(Dave));
+		assert_ok!(Session::purge_keys(RuntimeOrigin::signed(account(Dave))));
+		session(3);
+		assert!(!Session::validators().contains(&account(Dave)));
+		assert_eq!(included(&report(proof.clone(), owner)), Ok(Ok(())));
+		assert_eq!(bond(Dave), BOND * 7 / 16);
+	});
+}
+
+#[test]
+fn nothing_is_reported_about_sessions_that_are_over_for_too_long() {
+	execute(|| {
+		let call = report(two_blocks(Dave, slot()), owner(Dave));
+		session(3);
+		assert_ok!(pooled(&call));
+		session(4);
+		assert_eq!(pooled(&call), Err(InvalidTransaction::BadProof.into()));
+	});
+}
+
+#[test]
+fn votes_in_rounds_of_a_set_that_lasts_cost_once() {
+	execute(|| {
+		session(3);
+		for (round, session) in [(5, 1), (6, 2), (7, 3)] {
+			assert_eq!(included(&report_votes(two_votes(Dave, round), session)), Ok(Ok(())));
+			assert_eq!(bond(Dave), BOND * 7 / 16);
+		}
+	});
+}
+
+#[test]
+fn signed_reports_are_refused_and_unsigned_ones_are_not() {
+	execute(|| {
+		let (proof, key_owner_proof) = (two_blocks(Dave, slot()), owner(Dave));
+		let signed: [RuntimeCall; 2] = [
+			pallet_babe::Call::report_equivocation { equivocation_proof: Box::new(proof.clone()), key_owner_proof }.into(),
+			pallet_grandpa::Call::report_equivocation { equivocation_proof: Box::new(two_votes(Dave, 5)), key_owner_proof }.into(),
+		];
+		for call in signed {
+			assert!(!<<Runtime as frame_system::Config>::BaseCallFilter as Contains<RuntimeCall>>::contains(&call));
+			let refused = call.dispatch(RuntimeOrigin::signed(account(Alice))).expect_err("a signed report");
+			assert_eq!(refused.error, frame_system::Error::<Runtime>::CallFiltered.into());
+		}
+		assert!(NoSignedReports::contains(&report(proof, key_owner_proof)));
+		assert!(NoSignedReports::contains(&report_votes(two_votes(Dave, 5), 0)));
+	});
+}
