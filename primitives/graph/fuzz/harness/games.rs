@@ -39,7 +39,7 @@ struct World {
 }
 
 fn window_of(step: u32, sequence: u32) -> Option<Window> {
-	Some(Window { shard: (step + sequence) % 2, start: 2_030 + step * 40 + sequence })
+	Some(Window { shard: step.checked_add(sequence)? % 2, start: step.checked_mul(40)?.checked_add(2_030)?.checked_add(sequence)? })
 }
 
 impl World {
