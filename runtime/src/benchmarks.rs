@@ -114,6 +114,15 @@ fn enroll(who: &AccountId, ponw_key: PonwKey) {
 	Providers::<Runtime>::insert(who, provider);
 }
 
+impl pallet_neuro_dataset::BenchmarkHelper<RuntimeOrigin> for Helper {
+	fn provider(who: &AccountId) {
+		enroll(who, new_key());
+	}
+	fn retirer() -> RuntimeOrigin {
+		RuntimeOrigin::root()
+	}
+}
+
 impl pallet_neuro_ponw::BenchmarkHelper for Helper {
 	fn register(who: &AccountId, key: PonwKey) {
 		enroll(who, key);

@@ -81,6 +81,7 @@ fn json_of(preset: Preset) -> Value {
 		},
 		"ponw": { "challengeWindow": preset.challenge_window },
 		"staking": { "cooldown": preset.cooldown, "minBond": 100 * NEURO },
+		"dataset": { "attestationPeriod": 28_800, "answerTime": 40 },
 		"rewards": {
 			"eraLength": preset.era_length,
 			"historyDepth": 84,

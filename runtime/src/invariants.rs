@@ -111,6 +111,11 @@ fn claims_keep_their_stakes() -> Result<(), TryRuntimeError> {
 			}
 		}
 	}
+	for (_, who) in pallet_neuro_dataset::Attestations::<Runtime>::iter_keys() {
+		if provider(&who).is_none_or(|provider| provider.open_claims == 0) {
+			return Err("a stake may leave while its account attests a dataset".into());
+		}
+	}
 	let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys();
 	for (claim, _) in games {
 		if provider(&claim.who).is_none_or(|provider| provider.open_claims == 0) {

@@ -35,6 +35,9 @@ pub type RootOrHalfOfEither = EitherOfDiverse<EnsureRoot<AccountId>, EitherOfDiv
 /// Who stops training runs and models, and lets models be used again.
 pub type StopRun = RootOrHalfOfEither;
 
+/// Who retires the datasets of others.
+pub type RetireDataset = RootOrHalfOfEither;
+
 parameter_types! {
 	/// Most that half of the council spends at once.
 	pub const SmallSpend: Balance = 10_000 * NEURO;

@@ -61,12 +61,16 @@ fn moves_no_money(call: &RuntimeCall) -> bool {
 			| RuntimeCall::Session(_)
 			| RuntimeCall::Staking(_)
 			| RuntimeCall::Validators(_)
-			| RuntimeCall::Dataset(_)
 			| RuntimeCall::Training(_)
 			| RuntimeCall::Ponw(_)
 			| RuntimeCall::Rewards(_)
 	);
-	own || claims_revenue(call) || governs(call) || names(call)
+	own || offers_data(call) || claims_revenue(call) || governs(call) || names(call)
+}
+
+/// Everything about datasets but challenges: their bonds can be lost to whoever is challenged.
+fn offers_data(call: &RuntimeCall) -> bool {
+	matches!(call, RuntimeCall::Dataset(call) if !matches!(call, pallet_neuro_dataset::Call::challenge_shard { .. }))
 }
 
 /// Takes what shares of models have earned, but gives none away.
@@ -80,10 +84,14 @@ fn governs(call: &RuntimeCall) -> bool {
 }
 
 fn trains(call: &RuntimeCall) -> bool {
+	use pallet_neuro_dataset::Call as Dataset;
 	use pallet_neuro_staking::Call as Staking;
 	use pallet_neuro_training::Call as Training;
 	match call {
 		RuntimeCall::Ponw(_) | RuntimeCall::Rewards(_) => true,
+		RuntimeCall::Dataset(call) => {
+			matches!(call, Dataset::attest { .. } | Dataset::answer_challenge { .. } | Dataset::withdraw_attestation { .. })
+		}
 		RuntimeCall::Staking(call) => {
 			matches!(call, Staking::update_info { .. } | Staking::chill {} | Staking::activate {} | Staking::prove_arithmetic { .. })
 		}

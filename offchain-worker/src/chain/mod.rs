@@ -18,6 +18,7 @@ mod error;
 mod event;
 mod explain;
 mod fees;
+pub mod holdings;
 mod invariants;
 mod local;
 #[cfg(test)]

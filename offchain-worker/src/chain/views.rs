@@ -61,6 +61,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	ERA.check(metadata)?;
 	ISSUANCE.check(metadata)?;
 	super::disputes::check(metadata)?;
+	super::holdings::check(metadata)?;
 	super::audits::check(metadata)
 }
 

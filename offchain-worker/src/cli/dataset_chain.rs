@@ -149,6 +149,9 @@ pub(super) fn usable(id: DatasetId, view: Option<DatasetView>) -> Result<Dataset
 			view.proposer
 		))),
 		DatasetStatus::Retired => Err(CliError::Invalid(format!("dataset {id} is retired and takes no new runs: use another one"))),
+		DatasetStatus::Condemned => Err(CliError::Invalid(format!(
+			"dataset {id} is condemned, since its text is not what its manifest says, and takes no new runs: use another one"
+		))),
 	}
 }
 

@@ -6,7 +6,7 @@ use super::{
 	CliError, Common,
 };
 use crate::{
-	chain::{audits, rewards, staking, training, Neuro},
+	chain::{audits, holdings, rewards, staking, training, Neuro},
 	run::{forget_request, LEAVE_FILE},
 };
 use clap::Args;
@@ -44,6 +44,7 @@ impl Leave {
 		}
 		leave_runs(&opened).await?;
 		resign(&opened).await?;
+		withdraw_attestations(&opened).await?;
 		opened.submitter.submit(staking::deregister()).await?;
 		forget_request(&opened.base)?;
 		let until = at.provider(&opened.account.id()).await?.map_or(0, |provider| provider.disputable_until);
@@ -77,6 +78,24 @@ async fn resign(opened: &Opened) -> Result<(), CliError> {
 	Ok(())
 }
 
+/// Ends what the account attests of datasets: nothing of its stake comes back before.
+async fn withdraw_attestations(opened: &Opened) -> Result<(), CliError> {
+	let (at, who) = (opened.client.now().await?, opened.account.id());
+	for id in at.datasets().await? {
+		match at.attestation(id, &who).await? {
+			Some(attestation) if attestation.challenges > 0 => println!(
+				"the attestation of dataset {id} stays while it is challenged: `run --dataset DIR --attest` answers, and `leave` withdraws it then"
+			),
+			Some(_) => {
+				opened.submitter.submit(holdings::withdraw(id, who.clone())).await?;
+				println!("withdrew the attestation of dataset {id}");
+			}
+			None => {}
+		}
+	}
+	Ok(())
+}
+
 /// Collects what the last rounds earned after the worker had left.
 async fn claim(opened: &Opened) -> Result<(), CliError> {
 	let eras = opened.client.now().await?.claimable_eras(&opened.account.id()).await?;
@@ -92,6 +111,7 @@ async fn claim(opened: &Opened) -> Result<(), CliError> {
 
 async fn withdraw(opened: &Opened, provider: &ProviderView) -> Result<u8, CliError> {
 	claim(opened).await?;
+	withdraw_attestations(opened).await?;
 	let best = opened.client.heads().await?.best.number;
 	match unlocked(provider, best) {
 		Ok(ready) => {

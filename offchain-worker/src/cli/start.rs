@@ -46,6 +46,9 @@ pub(super) struct Run {
 	/// Folder of the run's dataset; without it, shards come from peers.
 	#[arg(long, value_name = "DIR")]
 	dataset: Option<PathBuf>,
+	/// Attest on chain that this account holds the dataset in that folder, for a deposit. Without it, what it attested is withdrawn.
+	#[arg(long, requires = "dataset")]
+	attest: bool,
 	/// Most disk that checkpoints, deltas and shards may take, in GiB.
 	#[arg(long, value_name = "GIB", default_value_t = 50.0)]
 	max_disk: f64,
@@ -124,6 +127,7 @@ impl Run {
 			mode: if self.serve_only { Mode::ServeOnly } else { Mode::Train },
 			run: self.run,
 			dataset: self.dataset,
+			attest: self.attest,
 			threads: hardware::threads(self.threads),
 			claim_from: self.claim_from.0,
 			#[cfg(any(feature = "faults", test))]

@@ -12,6 +12,7 @@ mod compute;
 mod content;
 mod dataset;
 mod error;
+mod holder;
 pub mod journal;
 mod local_folder;
 mod notice;

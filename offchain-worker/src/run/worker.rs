@@ -7,6 +7,7 @@ use super::{
 	compute::Compute,
 	content::Content,
 	forget_request,
+	holder::Holder,
 	journal::Journal,
 	notice::{notice, Noticed},
 	observe::{observe, Observed, Reserves},
@@ -45,6 +46,8 @@ pub struct Options {
 	pub run: Option<RunId>,
 	/// Folder of the run's dataset; its shards come from peers if not given.
 	pub dataset: Option<PathBuf>,
+	/// Whether that dataset is attested on chain; if not, what was attested of it is withdrawn.
+	pub attest: bool,
 	/// Compute threads.
 	pub threads: usize,
 	/// Earnings below this are not claimed.
@@ -200,12 +203,21 @@ impl Worker {
 			fault: self.options.fault.clone(),
 		});
 		let ending = stop.child_token();
+		let holder =
+			self.options.dataset.clone().map(|folder| {
+				Holder::new(self.base.clone(), self.client.clone(), self.tasks.submitter.clone(), folder, self.options.attest)
+			});
+		let holding = async {
+			if let Some(holder) = holder {
+				holder.run(ending.clone()).await;
+			}
+		};
 		let working = async {
 			let ended = self.work(&stop).await;
 			ending.cancel();
 			ended
 		};
-		let (ended, (), ()) = tokio::join!(working, verifier.run(ending.clone()), auditor.run(ending.clone()));
+		let (ended, (), (), ()) = tokio::join!(working, verifier.run(ending.clone()), auditor.run(ending.clone()), holding);
 		self.registration.stop().await;
 		ended
 	}

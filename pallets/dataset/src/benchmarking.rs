@@ -1,17 +1,56 @@
 //! Benchmarks of every call in its most expensive case.
 
-use crate::{Call, Config, Datasets, Pallet};
-use alloc::vec;
+use crate::{AnswerTime, Attestations, Call, Challenges, Config, Datasets, Pallet, MAX_CHALLENGES};
+use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
 use frame_support::{
 	traits::fungible::{Inspect, Mutate},
 	BoundedVec,
 };
 use frame_system::RawOrigin;
-use neuroshard_types::{
-	dataset::{DatasetShape, DatasetStatus, Manifest, MAX_SHARDS, MAX_TOKENS_PER_SHARD},
-	AccountId, H256,
+use neuroshard_graph::{
+	merkle::{uniform_root, Hash},
+	tiles::leaf_hash,
 };
+use neuroshard_types::{
+	dataset::{
+		ChunkOpening, ChunkPlace, DatasetShape, DatasetStatus, Manifest, ShardRange, CHUNK_BYTES, MAX_SHARDS, MAX_TOKENS_PER_SHARD,
+		TOKENS_PER_CHUNK,
+	},
+	AccountId, DatasetId, H256,
+};
+
+/// What the benchmarks need from the runtime around this pallet.
+pub trait BenchmarkHelper<Origin> {
+	/// Makes `who`, with money, an active provider that has something at stake.
+	fn provider(who: &AccountId);
+	/// Who retires the datasets of others.
+	fn retirer() -> Origin;
+}
+
+/// Chunks of the largest shard.
+const CHUNKS: u32 = MAX_TOKENS_PER_SHARD / TOKENS_PER_CHUNK;
+/// A byte of every chunk. Two of them are a token that is beyond the vocabulary.
+const BYTE: u8 = 0xff;
+
+fn chunk() -> Vec<u8> {
+	vec![BYTE; usize::try_from(CHUNK_BYTES).unwrap_or_default()]
+}
+
+/// Root over a shard of such chunks.
+fn shard_root() -> Hash {
+	uniform_root(leaf_hash(&chunk()), CHUNKS)
+}
+
+/// Opens any chunk: all are equal, and their numbers powers of two.
+fn opening() -> ChunkOpening {
+	let proof = |leaf: Hash, count: u32| (0..count.ilog2()).map(|height| H256(uniform_root(leaf, 1 << height))).collect();
+	ChunkOpening {
+		data: BoundedVec::truncate_from(chunk()),
+		in_shard: BoundedVec::truncate_from(proof(leaf_hash(&chunk()), CHUNKS)),
+		in_dataset: BoundedVec::truncate_from(proof(shard_root(), MAX_SHARDS)),
+	}
+}
 
 /// The largest manifest there is.
 fn manifest() -> Manifest {
@@ -20,9 +59,9 @@ fn manifest() -> Manifest {
 		licence: BoundedVec::truncate_from(vec![b'l'; 64]),
 		source: BoundedVec::truncate_from(vec![b's'; 256]),
 		tokenizer_hash: H256::repeat_byte(1),
-		vocab: 65_536,
+		vocab: 65_504,
 		shape: DatasetShape { tokens_per_shard: MAX_TOKENS_PER_SHARD, shard_count: MAX_SHARDS, held_out: 1 },
-		root: H256::repeat_byte(2),
+		root: H256(uniform_root(shard_root(), MAX_SHARDS)),
 		bytes: u64::MAX,
 	}
 }
@@ -33,6 +72,41 @@ fn funded<T: Config>() -> AccountId {
 	let deposit = Pallet::<T>::deposit_for(manifest());
 	T::Currency::set_balance(&who, deposit.saturating_add(T::Currency::minimum_balance()).saturating_mul(2));
 	who
+}
+
+/// All shards.
+const ALL: ShardRange = ShardRange { first: 0, count: MAX_SHARDS };
+/// The last chunk.
+const PLACE: ChunkPlace = ChunkPlace { shard: MAX_SHARDS - 1, chunk: CHUNKS - 1 };
+
+/// An active dataset whose manifest is the largest.
+fn dataset<T: Config>() -> Result<DatasetId, BenchmarkError> {
+	let (who, id) = (funded::<T>(), crate::NextId::<T>::get());
+	Pallet::<T>::propose(RawOrigin::Signed(who.clone()).into(), manifest())?;
+	Pallet::<T>::activate(RawOrigin::Signed(who).into(), id)?;
+	Ok(id)
+}
+
+/// A provider that attests all of the dataset.
+fn attester<T: Config>(id: DatasetId) -> Result<AccountId, BenchmarkError> {
+	let who = account("attester", 0, 0);
+	T::BenchmarkHelper::provider(&who);
+	Pallet::<T>::attest(RawOrigin::Signed(who.clone()).into(), id, ALL)?;
+	Ok(who)
+}
+
+/// Somebody with money who has challenged `who`.
+fn challenger<T: Config>(id: DatasetId, who: &AccountId, index: u32) -> Result<AccountId, BenchmarkError> {
+	let challenger: AccountId = account("challenger", index, 0);
+	T::BenchmarkHelper::provider(&challenger);
+	Pallet::<T>::challenge_shard(RawOrigin::Signed(challenger.clone()).into(), id, who.clone(), PLACE)?;
+	Ok(challenger)
+}
+
+/// Lets so many blocks pass.
+fn pass<T: Config>(blocks: u32) {
+	let now = frame_system::Pallet::<T>::block_number();
+	frame_system::Pallet::<T>::set_block_number(now + blocks.into());
 }
 
 #[benchmarks]
@@ -69,6 +143,101 @@ mod benchmarks {
 
 		#[extrinsic_call]
 		_(RawOrigin::Signed(who), 0);
+
+		assert_eq!(Datasets::<T>::count(), 0);
+		Ok(())
+	}
+
+	#[benchmark]
+	fn force_retire() -> Result<(), BenchmarkError> {
+		let id = dataset::<T>()?;
+		let origin = T::BenchmarkHelper::retirer();
+
+		#[extrinsic_call]
+		_(origin as T::RuntimeOrigin, id, BoundedVec::truncate_from(vec![0; 256]));
+
+		assert_eq!(Datasets::<T>::count(), 0);
+		Ok(())
+	}
+
+	#[benchmark]
+	fn attest() -> Result<(), BenchmarkError> {
+		let (id, who) = (dataset::<T>()?, account("attester", 0, 0));
+		T::BenchmarkHelper::provider(&who);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), id, ALL);
+
+		assert!(Attestations::<T>::contains_key(id, who));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn withdraw_attestation() -> Result<(), BenchmarkError> {
+		let id = dataset::<T>()?;
+		let who = attester::<T>(id)?;
+		for index in 0..MAX_CHALLENGES {
+			challenger::<T>(id, &who, index)?;
+		}
+		let caller: AccountId = whitelisted_caller();
+		Pallet::<T>::retire(RawOrigin::Signed(caller.clone()).into(), id)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(caller), id, who.clone());
+
+		assert!(!Attestations::<T>::contains_key(id, who));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn challenge_shard() -> Result<(), BenchmarkError> {
+		let id = dataset::<T>()?;
+		let (who, caller) = (attester::<T>(id)?, account("challenger", 0, 0));
+		T::BenchmarkHelper::provider(&caller);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(caller.clone()), id, who.clone(), PLACE);
+
+		assert!(Challenges::<T>::contains_key((id, who), caller));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn answer_challenge() -> Result<(), BenchmarkError> {
+		let id = dataset::<T>()?;
+		let who = attester::<T>(id)?;
+		let challenger = challenger::<T>(id, &who, 0)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), id, challenger.clone(), opening());
+
+		assert!(!Challenges::<T>::contains_key((id, who), challenger));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn conclude_challenge() -> Result<(), BenchmarkError> {
+		let id = dataset::<T>()?;
+		let who = attester::<T>(id)?;
+		for index in 0..MAX_CHALLENGES {
+			challenger::<T>(id, &who, index)?;
+		}
+		pass::<T>(AnswerTime::<T>::get().saturating_add(1));
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(whitelisted_caller()), id, who.clone(), account("challenger", 0, 0));
+
+		assert!(!Attestations::<T>::contains_key(id, who));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn condemn() -> Result<(), BenchmarkError> {
+		let (id, reporter) = (dataset::<T>()?, account("reporter", 0, 0));
+		T::BenchmarkHelper::provider(&reporter);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(reporter), id, PLACE, opening());
 
 		assert_eq!(Datasets::<T>::count(), 0);
 		Ok(())

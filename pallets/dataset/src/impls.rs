@@ -2,11 +2,11 @@
 
 use crate::{Config, Dataset, Datasets as DatasetMap, Error, Event, HoldReason, Pallet};
 use frame_support::{
-	ensure,
+	defensive, ensure,
 	storage::with_storage_layer,
 	traits::{
 		fungible::{InspectHold, MutateHold},
-		tokens::Precision,
+		tokens::{Fortitude, Precision, Restriction},
 		Defensive,
 	},
 };
@@ -14,9 +14,9 @@ use neuroshard_types::{
 	assignment::training_windows,
 	dataset::{DatasetShape, DatasetStatus},
 	traits::Datasets,
-	AccountId, Balance, DatasetId, H256,
+	AccountId, Balance, BlockNumber, DatasetId, H256,
 };
-use sp_runtime::{ArithmeticError, DispatchResult};
+use sp_runtime::{ArithmeticError, DispatchResult, SaturatedConversion};
 
 impl<T: Config> Pallet<T> {
 	/// Refuses a dataset that is not active or has fewer than `needed` training windows of `seq_len` tokens
@@ -27,12 +27,38 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	pub(crate) fn hold(who: &AccountId, amount: Balance) -> DispatchResult {
-		T::Currency::hold(&HoldReason::Manifest.into(), who, amount)
+	pub(crate) fn now() -> BlockNumber {
+		frame_system::Pallet::<T>::block_number().saturated_into()
 	}
 
-	pub(crate) fn held(who: &AccountId) -> Balance {
-		T::Currency::balance_on_hold(&HoldReason::Manifest.into(), who)
+	pub(crate) fn hold(reason: HoldReason, who: &AccountId, amount: Balance) -> DispatchResult {
+		T::Currency::hold(&reason.into(), who, amount)
+	}
+
+	pub(crate) fn held(reason: HoldReason, who: &AccountId) -> Balance {
+		T::Currency::balance_on_hold(&reason.into(), who)
+	}
+
+	/// Gives back what is on hold, which cannot fail: it changes neither the issuance nor the account's total.
+	pub(crate) fn release_hold(reason: HoldReason, who: &AccountId, amount: Balance) {
+		let released = with_storage_layer(|| T::Currency::release(&reason.into(), who, amount, Precision::Exact));
+		if released != Ok(amount) {
+			defensive!("what is on hold was not released");
+		}
+	}
+
+	/// Takes what is on hold of `from`: half of it goes to `to`, the other half is burned. So is what `to` cannot receive, because its account is
+	/// gone and it would be too little for a new one. Returns both parts.
+	pub(crate) fn forfeit(reason: HoldReason, from: &AccountId, amount: Balance, to: &AccountId) -> (Balance, Balance) {
+		let reason = reason.into();
+		let moved = with_storage_layer(|| {
+			let (precision, restriction, force) = (Precision::Exact, Restriction::Free, Fortitude::Force);
+			T::Currency::transfer_on_hold(&reason, from, to, amount / 2, precision, restriction, force)
+		});
+		let rewarded = moved.unwrap_or(0);
+		let rest = amount.saturating_sub(rewarded);
+		let burned = with_storage_layer(|| T::Currency::burn_held(&reason, from, rest, Precision::Exact, Fortitude::Force));
+		(rewarded, burned.defensive_unwrap_or(0))
 	}
 
 	/// Dataset `id`, if `who` proposed it.
@@ -42,14 +68,28 @@ impl<T: Config> Pallet<T> {
 		Ok(dataset)
 	}
 
-	/// Stores `dataset`, or removes it and returns its deposit if it is retired and unused.
+	/// Retires `dataset`, whoever wants it.
+	pub(crate) fn do_retire(id: DatasetId, mut dataset: Dataset) -> DispatchResult {
+		match dataset.status {
+			DatasetStatus::Proposed | DatasetStatus::Active => dataset.status = DatasetStatus::Retired,
+			DatasetStatus::Retired => return Err(Error::<T>::AlreadyRetired.into()),
+			DatasetStatus::Condemned => return Err(Error::<T>::Condemned.into()),
+		}
+		Self::deposit_event(Event::Retired { id });
+		Self::store_or_remove(id, dataset)
+	}
+
+	/// Stores `dataset`, or removes it and returns its deposit if it takes no new runs and is unused.
 	pub(crate) fn store_or_remove(id: DatasetId, dataset: Dataset) -> DispatchResult {
-		if dataset.status != DatasetStatus::Retired || dataset.users > 0 {
+		if dataset.is_open() || dataset.users > 0 {
 			DatasetMap::<T>::insert(id, dataset);
 			return Ok(());
 		}
 		let deposit = dataset.deposit;
-		T::Currency::release(&HoldReason::Manifest.into(), &dataset.proposer, deposit, Precision::Exact)?;
+		// The proposer of a condemned dataset has lost it, and may have no account any more.
+		if deposit > 0 {
+			T::Currency::release(&HoldReason::Manifest.into(), &dataset.proposer, deposit, Precision::Exact)?;
+		}
 		DatasetMap::<T>::remove(id);
 		Self::deposit_event(Event::Removed { id, deposit });
 		Ok(())

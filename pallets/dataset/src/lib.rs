@@ -5,22 +5,37 @@
 //! (see [`neuroshard_types::dataset`]). The last `held_out` shards are never assigned for training.
 //!
 //! ```text
-//!           propose             activate            retire
-//! (unknown) -------> Proposed ----------> Active ----------> Retired --> (removed, deposit returned)
-//!                       |      retire                           ^    once no run uses it
-//!                       +---------------------------------------+
+//!           propose             activate            retire, condemn
+//! (unknown) -------> Proposed ----------> Active -------------------> Retired, Condemned --> (removed)
+//!                       |     retire, condemn                             ^     once no run uses it
+//!                       +-------------------------------------------------+
 //! ```
 //!
 //! The proposer's deposit pays for the space of the manifest: a base and a price per encoded byte. It comes back when the
-//! manifest leaves the storage, which is when the dataset is retired and the last run that uses it has ended.
+//! manifest leaves the storage, which is when the dataset is retired and the last run that uses it has ended; who is condemned loses it.
+//!
+//! # Governance of datasets
+//! - *Attestations*: an active provider says that it holds a range of shards, for a deposit, until it expires or is withdrawn. Its stake answers
+//!   for it: see `attestations`.
+//! - *Challenges*: anybody asks an attester for a chunk, with a bond. The attester opens it in time, or loses a part of its stake: see `challenges`.
+//! - *Condemnation*: anybody who opens a chunk that contradicts the manifest takes half of the proposer's deposit. No new run uses
+//!   the dataset then: see `falsity`.
+//! - *Retirement*: by the proposer, or by governance.
+//!
+//! Nothing here ends by itself, so no block has work to do for it: whoever gains by a step makes it.
 //!
 //! Other pallets use datasets through [`neuroshard_types::traits::Datasets`], which [`Pallet`] implements.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
+mod attestations;
 #[cfg(any(feature = "runtime-benchmarks", test))]
 mod benchmarking;
+mod challenges;
+mod errors;
+mod events;
+mod falsity;
 mod impls;
 #[cfg(test)]
 mod mock;
@@ -28,10 +43,14 @@ mod mock;
 mod tests;
 mod try_state;
 mod types;
+mod views;
 pub mod weights;
 
+#[cfg(any(feature = "runtime-benchmarks", test))]
+pub use benchmarking::BenchmarkHelper;
+use frame_support::pallet_macros::import_section;
 pub use pallet::*;
-pub use types::Dataset;
+pub use types::{Attestation, Challenge, Dataset, Reason};
 pub use weights::WeightInfo;
 
 /// Most datasets, retired ones that are still used included. It bounds the list that the view function `datasets` returns. Deposits
@@ -39,21 +58,34 @@ pub use weights::WeightInfo;
 pub const MAX_DATASETS: u32 = 16_384;
 /// Largest vocabulary: a token is a u16.
 pub const MAX_VOCAB: u32 = 65_536;
+/// Most attestations of one dataset: the view functions read all of them.
+pub const MAX_ATTESTATIONS: u32 = 256;
+/// Most open challenges of one attestation: so many bonds go back when it ends.
+pub const MAX_CHALLENGES: u32 = 16;
 
+#[import_section(errors::errors)]
+#[import_section(events::events)]
 #[frame_support::pallet]
 pub mod pallet {
 	use crate::{
 		types::{chunks_per_shard, manifest_problem},
-		Dataset, WeightInfo, MAX_DATASETS,
+		Attestation, Challenge, Dataset, Reason, WeightInfo, MAX_DATASETS,
 	};
 	use alloc::vec::Vec;
-	use frame_support::{pallet_prelude::*, traits::fungible};
+	use frame_support::{
+		pallet_prelude::*,
+		traits::{fungible, ConstU32},
+	};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_graph::{merkle, tiles};
 	use neuroshard_types::{
 		assignment::training_windows,
-		dataset::{DatasetStatus, DatasetView, Manifest, CHUNK_BYTES},
-		AccountId, Balance, DatasetId, H256,
+		dataset::{
+			AttestationTerms, AttestationView, ChallengeView, ChunkOpening, ChunkPlace, Coverage, DatasetStatus, DatasetView, Manifest,
+			ShardRange, CHUNK_BYTES,
+		},
+		traits::Providers,
+		AccountId, Balance, BlockNumber, DatasetId, H256,
 	};
 	use sp_runtime::ArithmeticError;
 
@@ -72,8 +104,24 @@ pub mod pallet {
 		/// Deposit for each encoded byte of a manifest, in planck.
 		#[pallet::constant]
 		type DepositPerByte: Get<Balance>;
+		/// Providers and their stakes, which answer for what they attest.
+		type Providers: Providers<AccountId, Balance>;
+		/// Who retires the datasets of others.
+		type RetireOrigin: EnsureOrigin<Self::RuntimeOrigin>;
+		/// Deposit for an attestation, in planck.
+		#[pallet::constant]
+		type AttestationDeposit: Get<Balance>;
+		/// What a challenge holds of the challenger, in planck: half of it pays the attester for its answer, so it is more than twice the fee of that.
+		#[pallet::constant]
+		type ChallengeBond: Get<Balance>;
+		/// What an attester loses who does not open a chunk in time, in planck.
+		#[pallet::constant]
+		type FailurePenalty: Get<Balance>;
 		/// Weights of the calls.
 		type WeightInfo: WeightInfo;
+		/// Makes providers for the benchmarks.
+		#[cfg(any(feature = "runtime-benchmarks", test))]
+		type BenchmarkHelper: crate::BenchmarkHelper<Self::RuntimeOrigin>;
 	}
 
 	/// See the crate's documentation.
@@ -87,9 +135,15 @@ pub mod pallet {
 		/// Deposit for a manifest.
 		#[codec(index = 0)]
 		Manifest,
+		/// Deposit for an attestation.
+		#[codec(index = 1)]
+		Attestation,
+		/// Bond of a challenge.
+		#[codec(index = 2)]
+		Challenge,
 	}
 
-	/// All datasets that are proposed, active, or retired and still used.
+	/// All datasets that are proposed, active, or retired or condemned and still used.
 	#[pallet::storage]
 	pub type Datasets<T: Config> = CountedStorageMap<_, Twox64Concat, DatasetId, Dataset>;
 
@@ -97,68 +151,49 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type NextId<T: Config> = StorageValue<_, DatasetId, ValueQuery>;
 
-	/// What happened.
-	#[pallet::event]
-	#[pallet::generate_deposit(pub(crate) fn deposit_event)]
-	pub enum Event<T: Config> {
-		/// A new dataset, not yet usable.
-		Proposed {
-			/// The dataset.
-			id: DatasetId,
-			/// Who proposed it.
-			proposer: AccountId,
-			/// Deposit held, in planck.
-			deposit: Balance,
-		},
-		/// Runs may use the dataset.
-		Activated {
-			/// The dataset.
-			id: DatasetId,
-		},
-		/// No new run may use the dataset.
-		Retired {
-			/// The dataset.
-			id: DatasetId,
-		},
-		/// A retired dataset that no run uses left the storage; its deposit is back with the proposer.
-		Removed {
-			/// The dataset.
-			id: DatasetId,
-			/// Deposit returned, in planck.
-			deposit: Balance,
-		},
+	/// What providers attest, by dataset. Those of a dataset that is gone stay until somebody withdraws them.
+	#[pallet::storage]
+	pub type Attestations<T: Config> = StorageDoubleMap<_, Twox64Concat, DatasetId, Blake2_128Concat, AccountId, Attestation>;
+
+	/// How many attestations each dataset has.
+	#[pallet::storage]
+	pub type Attesters<T: Config> = StorageMap<_, Twox64Concat, DatasetId, u32, ValueQuery>;
+
+	/// Open challenges, by attestation and challenger.
+	#[pallet::storage]
+	pub type Challenges<T: Config> = StorageDoubleMap<_, Blake2_128Concat, (DatasetId, AccountId), Blake2_128Concat, AccountId, Challenge>;
+
+	/// Blocks for which an attestation holds, unless it is renewed: a week where genesis says nothing.
+	#[pallet::storage]
+	pub type AttestationPeriod<T: Config> = StorageValue<_, BlockNumber, ValueQuery, ConstU32<201_600>>;
+
+	/// Blocks that an attester has for its answer: four hours where genesis says nothing.
+	#[pallet::storage]
+	pub type AnswerTime<T: Config> = StorageValue<_, BlockNumber, ValueQuery, ConstU32<4_800>>;
+
+	/// Durations of a preset.
+	#[pallet::genesis_config]
+	#[derive(frame_support::DefaultNoBound)]
+	pub struct GenesisConfig<T: Config> {
+		/// Blocks for which an attestation holds; the default of 201,600 (a week) if zero.
+		pub attestation_period: BlockNumber,
+		/// Blocks that an attester has for its answer; the default of 4,800 (four hours) if zero.
+		pub answer_time: BlockNumber,
+		/// Type marker.
+		#[serde(skip)]
+		pub _config: PhantomData<T>,
 	}
 
-	/// Why a call is refused.
-	#[pallet::error]
-	pub enum Error<T> {
-		/// Name, licence or source is empty or not UTF-8. Fill in all three.
-		InvalidText,
-		/// The vocabulary is zero, above 65,536 or not a multiple of 32. Round it up to a multiple of 32.
-		InvalidVocab,
-		/// A shard has fewer than 2 or more than 2^26 tokens. Cut the text into other shards.
-		InvalidShardSize,
-		/// There are no shards or more than 65,536. Use larger shards.
-		InvalidShardCount,
-		/// Every shard is held out. Leave at least one for training.
-		NothingToTrainOn,
-		/// The manifest says that the source text has no bytes. State its size.
-		NoBytes,
-		/// The chain stores no more datasets. Wait until one is removed.
-		TooManyDatasets,
-		/// There is no such dataset, or it was removed. The view function `datasets` lists all there are.
-		UnknownDataset,
-		/// Only the account that proposed the dataset may do this. The view function `dataset` shows who that is.
-		NotProposer,
-		/// The dataset is active or retired already. There is nothing to activate; a retired one must be proposed anew.
-		NotProposed,
-		/// The dataset is retired already. The deposit comes back when the last run that uses it ends.
-		AlreadyRetired,
-		/// The dataset is not active. Its proposer activates it; a retired one takes no new runs.
-		NotActive,
-		/// The dataset has fewer training windows than a round needs. Use a larger dataset, shorter sequences, fewer
-		/// participants, a smaller batch or fewer inner steps.
-		TooFewWindows,
+	#[pallet::genesis_build]
+	impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
+		fn build(&self) {
+			if self.attestation_period != 0 {
+				AttestationPeriod::<T>::put(self.attestation_period);
+			}
+			if self.answer_time != 0 {
+				AnswerTime::<T>::put(self.answer_time);
+			}
+		}
 	}
 
 	#[pallet::hooks]
@@ -183,7 +218,7 @@ pub mod pallet {
 			let id = NextId::<T>::get();
 			let next = id.checked_add(1).ok_or(ArithmeticError::Overflow)?;
 			let deposit = Self::deposit_for(manifest.clone());
-			Self::hold(&proposer, deposit)?;
+			Self::hold(HoldReason::Manifest, &proposer, deposit)?;
 			NextId::<T>::put(next);
 			Datasets::<T>::insert(id, Dataset { proposer: proposer.clone(), deposit, manifest, status: DatasetStatus::Proposed, users: 0 });
 			Self::deposit_event(Event::Proposed { id, proposer, deposit });
@@ -209,11 +244,73 @@ pub mod pallet {
 		#[pallet::weight(T::WeightInfo::retire())]
 		pub fn retire(origin: OriginFor<T>, id: DatasetId) -> DispatchResult {
 			let who = ensure_signed(origin)?;
-			let mut dataset = Self::proposed_by(&who, id)?;
-			ensure!(dataset.status != DatasetStatus::Retired, Error::<T>::AlreadyRetired);
-			dataset.status = DatasetStatus::Retired;
-			Self::deposit_event(Event::Retired { id });
-			Self::store_or_remove(id, dataset)
+			let dataset = Self::proposed_by(&who, id)?;
+			Self::do_retire(id, dataset)
+		}
+
+		/// Says that the caller, an active provider, holds these shards of a dataset and opens any chunk of them to whoever asks by a challenge.
+		/// Holds a deposit, and keeps all of the caller's stake from being withdrawn, until the attestation is. Called again it renews the
+		/// attestation, and replaces its range unless a challenge is open.
+		#[pallet::call_index(3)]
+		#[pallet::weight(T::WeightInfo::attest())]
+		pub fn attest(origin: OriginFor<T>, id: DatasetId, shards: ShardRange) -> DispatchResult {
+			let who = ensure_signed(origin)?;
+			Self::do_attest(who, id, shards)
+		}
+
+		/// Ends the attestation of `who` and returns its deposit. Only `who` may, unless the attestation has expired or the dataset is gone;
+		/// then anybody may. Refused while a challenge is open, unless the dataset is gone: then the challengers' bonds go back.
+		#[pallet::call_index(4)]
+		#[pallet::weight(T::WeightInfo::withdraw_attestation())]
+		pub fn withdraw_attestation(origin: OriginFor<T>, id: DatasetId, who: AccountId) -> DispatchResult {
+			let caller = ensure_signed(origin)?;
+			Self::do_withdraw(&caller, id, who)
+		}
+
+		/// Asks `who`, who attests it, for a chunk, and holds a bond of the caller.
+		#[pallet::call_index(5)]
+		#[pallet::weight(T::WeightInfo::challenge_shard())]
+		pub fn challenge_shard(origin: OriginFor<T>, id: DatasetId, who: AccountId, place: ChunkPlace) -> DispatchResult {
+			let challenger = ensure_signed(origin)?;
+			Self::do_challenge(challenger, id, who, place)
+		}
+
+		/// Opens the chunk that `challenger` has asked the caller for, and ends the challenge: half of its bond goes to the caller, the other half
+		/// is burned. What is not that chunk is refused and changes nothing.
+		#[pallet::call_index(6)]
+		#[pallet::weight(T::WeightInfo::answer_challenge())]
+		pub fn answer_challenge(origin: OriginFor<T>, id: DatasetId, challenger: AccountId, opening: ChunkOpening) -> DispatchResult {
+			let who = ensure_signed(origin)?;
+			Self::do_answer(&who, id, &challenger, &opening)
+		}
+
+		/// Ends a challenge that was not answered in time. Anybody may. The attester loses [`Config::FailurePenalty`], half of it to the challenger,
+		/// is suspended, and its attestation ends; all bonds go back.
+		#[pallet::call_index(7)]
+		#[pallet::weight(T::WeightInfo::conclude_challenge())]
+		pub fn conclude_challenge(origin: OriginFor<T>, id: DatasetId, who: AccountId, challenger: AccountId) -> DispatchResult {
+			ensure_signed(origin)?;
+			Self::do_conclude(id, &who, &challenger)
+		}
+
+		/// Shows a chunk that contradicts the manifest: a token beyond the vocabulary, or something behind the shard's last token. No new run may use the
+		/// dataset then. Half of the proposer's deposit goes to the caller, the other half is burned.
+		#[pallet::call_index(8)]
+		#[pallet::weight(T::WeightInfo::condemn())]
+		pub fn condemn(origin: OriginFor<T>, id: DatasetId, place: ChunkPlace, opening: ChunkOpening) -> DispatchResult {
+			let reporter = ensure_signed(origin)?;
+			Self::do_condemn(&reporter, id, place, &opening)
+		}
+
+		/// Retires the dataset of somebody else, as [`Self::retire`] does. The reason is for people.
+		#[pallet::call_index(9)]
+		#[pallet::weight(T::WeightInfo::force_retire())]
+		pub fn force_retire(origin: OriginFor<T>, id: DatasetId, reason: Reason) -> DispatchResult {
+			T::RetireOrigin::ensure_origin(origin)?;
+			let dataset = Datasets::<T>::get(id).ok_or(Error::<T>::UnknownDataset)?;
+			Self::do_retire(id, dataset)?;
+			Self::deposit_event(Event::ForceRetired { id, reason });
+			Ok(())
 		}
 	}
 
@@ -264,6 +361,38 @@ pub mod pallet {
 			let [shard_proof, chunk_proof] = [shard_proof, chunk_proof].map(|proof| proof.into_iter().map(Into::into).collect::<Vec<_>>());
 			merkle::verify(&root.0, &shard_proof, shape.shard_count, shard, shard_root.0)
 				&& merkle::verify(&shard_root.0, &chunk_proof, chunks_per_shard(&shape), chunk, tiles::leaf_hash(&data))
+		}
+
+		/// What `who` attests of a dataset, expired or not; `None` if it does not.
+		pub fn attestation(id: DatasetId, who: AccountId) -> Option<AttestationView> {
+			Attestations::<T>::get(id, who).map(Into::into)
+		}
+
+		/// Active providers that attest a shard now, at most [`MAX_ATTESTATIONS`](crate::MAX_ATTESTATIONS).
+		pub fn holders(id: DatasetId, shard: u32) -> Vec<AccountId> {
+			Self::do_holders(id, shard)
+		}
+
+		/// How many active providers attest the shards of a dataset now: ranges of equally many, which together are all shards. Empty for an unknown
+		/// dataset.
+		pub fn coverage(id: DatasetId) -> Vec<Coverage> {
+			Self::do_coverage(id)
+		}
+
+		/// Open challenges of what `who` attests of a dataset, at most [`MAX_CHALLENGES`](crate::MAX_CHALLENGES).
+		pub fn challenges_of(id: DatasetId, who: AccountId) -> Vec<ChallengeView> {
+			Self::do_challenges_of(id, who)
+		}
+
+		/// Amounts and durations of attestations and challenges.
+		pub fn attestation_terms() -> AttestationTerms {
+			AttestationTerms {
+				deposit: T::AttestationDeposit::get(),
+				period: AttestationPeriod::<T>::get(),
+				bond: T::ChallengeBond::get(),
+				answer_time: AnswerTime::<T>::get(),
+				penalty: T::FailurePenalty::get(),
+			}
 		}
 	}
 }

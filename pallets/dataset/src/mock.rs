@@ -1,12 +1,25 @@
-//! A runtime of system, balances and this pallet.
+//! A runtime of system, balances and this pallet, with providers that tests set.
 
 use crate as pallet_neuro_dataset;
-use frame_support::{derive_impl, traits::ConstU128, weights::constants::RocksDbWeight};
+use frame_support::{
+	derive_impl, parameter_types,
+	traits::{
+		fungible::{Inspect, Mutate},
+		tokens::{Fortitude, Precision, Preservation},
+		ConstU128,
+	},
+	weights::constants::RocksDbWeight,
+};
+use frame_system::EnsureRoot;
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
-	AccountId, Balance, H256,
+	offence::Offence,
+	provider::{HardwareProfile, PonwKey, Role},
+	traits::{Providers, SlashTo},
+	AccountId, Balance, BlockNumber, H256,
 };
-use sp_runtime::{traits::IdentityLookup, BuildStorage};
+use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Existential deposit of the mock.
 pub const ED: Balance = 10;
@@ -14,13 +27,29 @@ pub const ED: Balance = 10;
 pub const DEPOSIT_BASE: Balance = 1_000;
 /// Deposit for a byte.
 pub const DEPOSIT_PER_BYTE: Balance = 7;
-/// Free balance that [`ALICE`] and [`BOB`] start with.
+/// Deposit for an attestation.
+pub const ATTESTATION_DEPOSIT: Balance = 500;
+/// Bond of a challenge: odd, so that its halves differ.
+pub const BOND: Balance = 2_001;
+/// What an attester loses that does not answer.
+pub const PENALTY: Balance = 10_001;
+/// What each provider has at stake.
+pub const STAKE: Balance = 50_000;
+/// Blocks for which an attestation holds.
+pub const PERIOD: BlockNumber = 40;
+/// Blocks for an answer.
+pub const ANSWER_TIME: BlockNumber = 5;
+/// Free balance that [`ALICE`], [`BOB`] and others with money start with.
 pub const FUNDS: Balance = 1_000_000_000;
 
 /// A funded account.
 pub const ALICE: AccountId = AccountId::new([1; 32]);
 /// Another funded account.
 pub const BOB: AccountId = AccountId::new([2; 32]);
+/// A funded account that is an active provider.
+pub const HOLDER: AccountId = AccountId::new([5; 32]);
+/// Another one.
+pub const OTHER: AccountId = AccountId::new([6; 32]);
 /// An account without funds.
 pub const NOBODY: AccountId = AccountId::new([9; 32]);
 
@@ -67,22 +96,119 @@ impl pallet_balances::Config for Test {
 	type AccountStore = System;
 }
 
+parameter_types! {
+	/// Providers that are registered and not active.
+	pub static Inactive: BTreeSet<AccountId> = BTreeSet::new();
+	/// Claims that stakes answer for.
+	pub static OpenClaims: BTreeMap<AccountId, u32> = BTreeMap::new();
+	/// Who was punished, for what.
+	pub static Punished: Vec<(AccountId, Offence)> = Vec::new();
+}
+
+/// Where the stake of `who` lies: the stake of a provider is the balance of another account.
+pub fn stake_of(who: &AccountId) -> AccountId {
+	let mut bytes: [u8; 32] = who.clone().into();
+	bytes[31] = 0xff;
+	AccountId::new(bytes)
+}
+
+/// [`Providers`] of the mock: whoever has a stake is one.
+pub struct MockProviders;
+
+impl Providers<AccountId, Balance> for MockProviders {
+	fn is_active(who: &AccountId, role: Role) -> bool {
+		role == Role::Worker && Self::slashable(who) > 0 && !Inactive::get().contains(who)
+	}
+	fn active_count(_: Role) -> u32 {
+		0
+	}
+	fn reputation(_: &AccountId) -> u32 {
+		0
+	}
+	fn bond(who: &AccountId) -> Balance {
+		Self::slashable(who)
+	}
+	fn slashable(who: &AccountId) -> Balance {
+		Balances::balance(&stake_of(who))
+	}
+	fn ponw_key(_: &AccountId) -> Option<PonwKey> {
+		None
+	}
+	fn hardware(_: &AccountId) -> Option<HardwareProfile> {
+		None
+	}
+	fn slash(who: &AccountId, amount: Balance, to: SlashTo<'_, AccountId>) -> Balance {
+		let (from, amount) = (stake_of(who), amount.min(Self::slashable(who)));
+		let taken = match to {
+			SlashTo::Account(to) => Balances::transfer(&from, to, amount, Preservation::Expendable),
+			SlashTo::Burn => Balances::burn_from(&from, amount, Preservation::Expendable, Precision::Exact, Fortitude::Force),
+		};
+		taken.expect("stakes can be slashed")
+	}
+	fn open_claim(who: &AccountId) -> DispatchResult {
+		OpenClaims::mutate(|open| *open.entry(who.clone()).or_default() += 1);
+		Ok(())
+	}
+	fn close_claim(who: &AccountId) {
+		OpenClaims::mutate(|open| *open.get_mut(who).expect("a claim is open") -= 1);
+	}
+	fn note_disputable(_: &AccountId) {}
+	fn note_success(_: &AccountId) {}
+	fn note_uptime(_: &AccountId) {}
+	fn note_failure(_: &AccountId, _: u32) {}
+	fn note_audit_reported(_: &AccountId) {}
+	fn note_audit_missed(_: &AccountId, _: BlockNumber) {}
+	fn punish(who: &AccountId, offence: Offence) -> Balance {
+		Inactive::mutate(|inactive| inactive.insert(who.clone()));
+		Punished::mutate(|punished| punished.push((who.clone(), offence)));
+		0
+	}
+}
+
+/// Makes providers for the benchmarks.
+pub struct MockHelper;
+
+impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
+	fn provider(who: &AccountId) {
+		Balances::set_balance(who, FUNDS);
+		Balances::set_balance(&stake_of(who), STAKE);
+	}
+	fn retirer() -> RuntimeOrigin {
+		RuntimeOrigin::root()
+	}
+}
+
 impl pallet_neuro_dataset::Config for Test {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type DepositBase = ConstU128<DEPOSIT_BASE>;
 	type DepositPerByte = ConstU128<DEPOSIT_PER_BYTE>;
+	type Providers = MockProviders;
+	type RetireOrigin = EnsureRoot<AccountId>;
+	type AttestationDeposit = ConstU128<ATTESTATION_DEPOSIT>;
+	type ChallengeBond = ConstU128<BOND>;
+	type FailurePenalty = ConstU128<PENALTY>;
 	type WeightInfo = ();
+	type BenchmarkHelper = MockHelper;
 }
 
 /// The mock at block 1.
 pub fn new_test_ext() -> sp_io::TestExternalities {
+	let holders = [HOLDER, OTHER];
+	let stakes = holders.iter().map(|holder| (stake_of(holder), STAKE));
+	let balances = [ALICE, BOB].into_iter().chain(holders.clone()).map(|who| (who, FUNDS)).chain(stakes).collect();
 	let genesis = RuntimeGenesisConfig {
-		balances: pallet_balances::GenesisConfig { balances: vec![(ALICE, FUNDS), (BOB, FUNDS)], ..Default::default() },
+		balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
+		dataset: pallet_neuro_dataset::GenesisConfig { attestation_period: PERIOD, answer_time: ANSWER_TIME, ..Default::default() },
 		..Default::default()
 	};
 	let mut ext = sp_io::TestExternalities::new(genesis.build_storage().expect("genesis of the mock builds"));
-	ext.execute_with(|| System::set_block_number(1));
+	ext.execute_with(|| {
+		System::set_block_number(1);
+		Inactive::set(BTreeSet::new());
+		OpenClaims::set(BTreeMap::new());
+		Punished::set(Vec::new());
+	});
 	ext
 }
 

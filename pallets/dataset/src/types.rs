@@ -2,11 +2,18 @@
 
 use crate::{Error, MAX_VOCAB};
 use codec::{Decode, Encode, MaxEncodedLen};
+use frame_support::{traits::ConstU32, BoundedVec};
 use neuroshard_types::{
-	dataset::{DatasetShape, DatasetStatus, DatasetView, Manifest, MAX_SHARDS, MAX_TOKENS_PER_SHARD, TOKENS_PER_CHUNK},
-	AccountId, Balance,
+	dataset::{
+		AttestationView, ChunkPlace, DatasetShape, DatasetStatus, DatasetView, Manifest, ShardRange, MAX_SHARDS, MAX_TOKENS_PER_SHARD,
+		TOKENS_PER_CHUNK,
+	},
+	AccountId, Balance, BlockNumber,
 };
 use scale_info::TypeInfo;
+
+/// Why governance retires a dataset, for people to read. UTF-8 is not checked: nothing depends on it.
+pub type Reason = BoundedVec<u8, ConstU32<256>>;
 
 /// A dataset.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
@@ -23,11 +30,48 @@ pub struct Dataset {
 	pub users: u32,
 }
 
+impl Dataset {
+	/// Whether it takes new runs, or may do so later.
+	pub(crate) fn is_open(&self) -> bool {
+		matches!(self.status, DatasetStatus::Proposed | DatasetStatus::Active)
+	}
+}
+
 impl From<Dataset> for DatasetView {
 	fn from(dataset: Dataset) -> Self {
 		let Dataset { proposer, deposit, manifest, status, users } = dataset;
 		Self { proposer, deposit, manifest, status, users }
 	}
+}
+
+/// What a provider says that it holds of a dataset.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Attestation {
+	/// The shards.
+	pub shards: ShardRange,
+	/// Deposit held, in planck.
+	pub deposit: Balance,
+	/// First block in which it does not say so any more.
+	pub expires_at: BlockNumber,
+	/// Open challenges.
+	pub challenges: u32,
+}
+
+impl From<Attestation> for AttestationView {
+	fn from(Attestation { shards, expires_at, challenges, .. }: Attestation) -> Self {
+		Self { shards, expires_at, challenges }
+	}
+}
+
+/// An attester is asked for a chunk.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Challenge {
+	/// The chunk.
+	pub place: ChunkPlace,
+	/// Bond held of the challenger, in planck.
+	pub bond: Balance,
+	/// Last block for the answer.
+	pub deadline: BlockNumber,
 }
 
 /// Chunks of one shard, the last one padded.

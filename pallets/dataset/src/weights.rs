@@ -1,8 +1,9 @@
 //! Weights of the calls, derived by hand.
 //!
 //! Each weight is the call's database accesses, counted in the code and priced by the runtime's `DbWeight`, plus a fixed
-//! allowance for computation. A stored dataset has less than 1 KiB and no call loops.
+//! allowance for computation. A stored dataset has less than 1 KiB. What `staking` does on a call's behalf is counted with what it needs there.
 
+use crate::MAX_CHALLENGES;
 use core::marker::PhantomData;
 use frame_support::{traits::Get, weights::Weight};
 
@@ -14,10 +15,28 @@ pub trait WeightInfo {
 	fn activate() -> Weight;
 	/// Weight of `retire`, with removal and return of the deposit.
 	fn retire() -> Weight;
+	/// Weight of `force_retire`, with removal and return of the deposit.
+	fn force_retire() -> Weight;
+	/// Weight of `attest`, the attestation being new.
+	fn attest() -> Weight;
+	/// Weight of `withdraw_attestation`, as many challenges as there can be being open about a dataset that is gone.
+	fn withdraw_attestation() -> Weight;
+	/// Weight of `challenge_shard`.
+	fn challenge_shard() -> Weight;
+	/// Weight of `answer_challenge`.
+	fn answer_challenge() -> Weight;
+	/// Weight of `conclude_challenge`, as many challenges as there can be being open.
+	fn conclude_challenge() -> Weight;
+	/// Weight of `condemn`, with removal.
+	fn condemn() -> Weight;
 }
 
 /// Computation of a call that decodes, checks and encodes one dataset: 50 microseconds.
 const COMPUTE: Weight = Weight::from_parts(50_000_000, 0);
+/// Hashing a chunk and two proofs, 6 KiB at 10 ns a byte, and looking through the tokens: 100 microseconds.
+const OPENING: Weight = Weight::from_parts(100_000_000, 0);
+/// Computation for one bond that goes back: 20 microseconds.
+const BOND: Weight = Weight::from_parts(20_000_000, 0);
 
 /// The hand-derived weights, priced by the runtime's database weights.
 pub struct SubstrateWeight<T>(PhantomData<T>);
@@ -25,6 +44,13 @@ pub struct SubstrateWeight<T>(PhantomData<T>);
 impl<T: frame_system::Config> SubstrateWeight<T> {
 	fn with(reads: u64, writes: u64) -> Weight {
 		COMPUTE.saturating_add(T::DbWeight::get().reads_writes(reads, writes))
+	}
+
+	/// An attestation ends with all its challenges. Reads: number of attestations, account, holds, provider; for each challenge itself, account, holds.
+	/// Writes: attestation, number of attestations, account, holds, provider; for each challenge itself, account, holds.
+	fn end() -> Weight {
+		let challenge = BOND.saturating_add(T::DbWeight::get().reads_writes(3, 3));
+		Self::with(4, 5).saturating_add(challenge.saturating_mul(MAX_CHALLENGES.into()))
 	}
 }
 
@@ -41,6 +67,37 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn retire() -> Weight {
 		Self::with(4, 4)
 	}
+	/// Reads and writes: those of `retire`.
+	fn force_retire() -> Weight {
+		Self::with(4, 4)
+	}
+	/// Reads: dataset, provider, attestation, number of attestations, account, holds, period. Writes: attestation, number, account, holds,
+	/// provider.
+	fn attest() -> Weight {
+		Self::with(7, 5)
+	}
+	/// Reads: attestation, dataset. And the end of the attestation.
+	fn withdraw_attestation() -> Weight {
+		Self::end().saturating_add(T::DbWeight::get().reads(2))
+	}
+	/// Reads: dataset, attestation, challenge, account, holds, time for the answer. Writes: attestation, challenge, account, holds.
+	fn challenge_shard() -> Weight {
+		Self::with(6, 4)
+	}
+	/// Reads: challenge, dataset, attestation, challenger's account and holds, attester's account. Writes: challenge, attestation, challenger's account
+	/// and holds, attester's account.
+	fn answer_challenge() -> Weight {
+		Self::with(6, 5).saturating_add(OPENING)
+	}
+	/// Reads: challenge, dataset, attestation, challenger's account and holds, attester's account and holds, minimum bond, terms of verifiers, number of
+	/// active providers, penalties. Writes: challenge, both accounts and holds, number of active providers. And the end of the attestation.
+	fn conclude_challenge() -> Weight {
+		Self::end().saturating_add(Self::with(11, 6))
+	}
+	/// Reads: dataset, counter, proposer's account and holds, reporter's account. Writes: the same.
+	fn condemn() -> Weight {
+		Self::with(5, 5).saturating_add(OPENING)
+	}
 }
 
 /// Computation alone, for tests.
@@ -52,6 +109,27 @@ impl WeightInfo for () {
 		COMPUTE
 	}
 	fn retire() -> Weight {
+		COMPUTE
+	}
+	fn force_retire() -> Weight {
+		COMPUTE
+	}
+	fn attest() -> Weight {
+		COMPUTE
+	}
+	fn withdraw_attestation() -> Weight {
+		COMPUTE
+	}
+	fn challenge_shard() -> Weight {
+		COMPUTE
+	}
+	fn answer_challenge() -> Weight {
+		COMPUTE
+	}
+	fn conclude_challenge() -> Weight {
+		COMPUTE
+	}
+	fn condemn() -> Weight {
 		COMPUTE
 	}
 }

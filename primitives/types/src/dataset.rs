@@ -4,7 +4,7 @@
 //! zero-padded). A shard root is the Merkle root over its chunks (`graph`'s leaf rule), the dataset root the Merkle root
 //! over the shard roots in order. The last `held_out` shards are never assigned for training.
 
-use crate::{AccountId, Balance, H256};
+use crate::{AccountId, Balance, BlockNumber, H256};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 use sp_core::{bounded::BoundedVec, ConstU32};
@@ -17,6 +17,8 @@ pub const TOKENS_PER_CHUNK: u32 = neuroshard_graph::corpus::CHUNK_TOKENS;
 pub const MAX_SHARDS: u32 = 65_536;
 /// Most tokens of one shard.
 pub const MAX_TOKENS_PER_SHARD: u32 = 1 << 26;
+/// Most hashes of a proof in a dataset: the logarithms of [`MAX_SHARDS`], and of the chunks of the largest shard, are not above it.
+pub const MAX_PROOF_HASHES: u32 = 16;
 
 /// What a dataset is, as its proposer states it and anybody can check.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
@@ -55,12 +57,101 @@ pub struct DatasetShape {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum DatasetStatus {
-	/// Proposed; not yet usable. Left by `activate` or `retire`.
+	/// Proposed; not yet usable. Left by `activate`, `retire` or `condemn`.
 	Proposed,
-	/// Usable by new runs. Left by `retire`.
+	/// Usable by new runs. Left by `retire` or `condemn`.
 	Active,
 	/// No new runs. The deposit is back with the proposer once no run uses it.
 	Retired,
+	/// No new runs: a chunk contradicts the manifest. The deposit is lost.
+	Condemned,
+}
+
+/// Consecutive shards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct ShardRange {
+	/// First shard, counted from 0.
+	pub first: u32,
+	/// How many.
+	pub count: u32,
+}
+
+impl ShardRange {
+	/// Whether there are some, and all of them are among `shards` shards.
+	pub fn is_within(&self, shards: u32) -> bool {
+		self.count > 0 && self.first.checked_add(self.count).is_some_and(|end| end <= shards)
+	}
+
+	/// Whether `shard` is one of them.
+	pub fn contains(&self, shard: u32) -> bool {
+		shard.checked_sub(self.first).is_some_and(|offset| offset < self.count)
+	}
+}
+
+/// A chunk of a dataset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct ChunkPlace {
+	/// Shard, counted from 0.
+	pub shard: u32,
+	/// Chunk within the shard, counted from 0.
+	pub chunk: u32,
+}
+
+/// A chunk, and what leads from it to the dataset's root.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct ChunkOpening {
+	/// The chunk: [`CHUNK_BYTES`] bytes.
+	pub data: BoundedVec<u8, ConstU32<CHUNK_BYTES>>,
+	/// Siblings from the chunk's leaf up to the shard's root.
+	pub in_shard: BoundedVec<H256, ConstU32<MAX_PROOF_HASHES>>,
+	/// Siblings from the shard's root up to the dataset's.
+	pub in_dataset: BoundedVec<H256, ConstU32<MAX_PROOF_HASHES>>,
+}
+
+/// What a provider attests of a dataset, as the view function `Dataset::attestation` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct AttestationView {
+	/// The shards that it says it holds.
+	pub shards: ShardRange,
+	/// First block in which it does not say so any more.
+	pub expires_at: BlockNumber,
+	/// Open challenges.
+	pub challenges: u32,
+}
+
+/// Shards that are attested by equally many, as the view function `Dataset::coverage` shows them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct Coverage {
+	/// The shards.
+	pub shards: ShardRange,
+	/// Active providers that attest each of them.
+	pub holders: u32,
+}
+
+/// An open challenge, as the view function `Dataset::challenges_of` shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct ChallengeView {
+	/// Who asks.
+	pub challenger: AccountId,
+	/// The chunk that is to be opened.
+	pub place: ChunkPlace,
+	/// Last block for the answer.
+	pub deadline: BlockNumber,
+}
+
+/// What holds for all attestations, as the view function `Dataset::attestation_terms` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct AttestationTerms {
+	/// Deposit for an attestation, in planck.
+	pub deposit: Balance,
+	/// Blocks for which an attestation holds.
+	pub period: BlockNumber,
+	/// Bond of a challenge, in planck.
+	pub bond: Balance,
+	/// Blocks that an attester has for its answer.
+	pub answer_time: BlockNumber,
+	/// What an attester loses that does not answer, in planck.
+	pub penalty: Balance,
 }
 
 /// A dataset as the view function `Dataset::dataset` shows it.
@@ -76,4 +167,26 @@ pub struct DatasetView {
 	pub status: DatasetStatus,
 	/// Runs that use it.
 	pub users: u32,
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn a_range_ends_before_its_first_shard_and_count_and_never_overflows() {
+		let range = ShardRange { first: 2, count: 3 };
+		assert_eq!((0..7).filter(|shard| range.contains(*shard)).collect::<alloc::vec::Vec<_>>(), [2, 3, 4]);
+		assert!(range.is_within(5) && !range.is_within(4));
+		assert!(!ShardRange { first: 0, count: 0 }.is_within(5));
+		let huge = ShardRange { first: 1, count: u32::MAX };
+		assert!(!huge.is_within(u32::MAX) && huge.contains(u32::MAX) && !huge.contains(0));
+	}
+
+	#[test]
+	fn the_longest_proofs_fit() {
+		let chunks = MAX_TOKENS_PER_SHARD.div_ceil(TOKENS_PER_CHUNK);
+		let longest = |count: u32| neuroshard_graph::merkle::proof_len(count, 0);
+		assert_eq!((longest(MAX_SHARDS), longest(chunks)), (Some(16), Some(15)));
+	}
 }

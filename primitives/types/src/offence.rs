@@ -9,7 +9,7 @@ use sp_runtime::Permill;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum Offence {
-	/// Work that it claimed was proven false, or not defended.
+	/// Work that it claimed was proven false, or not defended; or it did not open a chunk of a dataset that it attests.
 	InvalidProof,
 	/// It did not report several audits in a row that it was drawn for.
 	RepeatedFailure,

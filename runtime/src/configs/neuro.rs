@@ -26,7 +26,16 @@ impl pallet_neuro_dataset::Config for Runtime {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type DepositBase = ConstU128<{ 10 * NEURO }>;
 	type DepositPerByte = ConstU128<{ NEURO / 100 }>;
+	type Providers = Staking;
+	type RetireOrigin = origins::RetireDataset;
+	// A key of a hashed account and an identifier, and what is attested; and the number of attestations.
+	type AttestationDeposit = ConstU128<{ fees::deposit(1, 60 + 32) }>;
+	type ChallengeBond = ConstU128<{ 10 * NEURO }>;
+	// What the seed takes for an invalid proof.
+	type FailurePenalty = ConstU128<{ 100 * NEURO }>;
 	type WeightInfo = pallet_neuro_dataset::weights::SubstrateWeight<Runtime>;
+	#[cfg(feature = "runtime-benchmarks")]
+	type BenchmarkHelper = crate::benchmarks::Helper;
 }
 
 impl pallet_neuro_training::Config for Runtime {

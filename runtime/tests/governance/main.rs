@@ -2,6 +2,7 @@
 
 mod accounts;
 mod carriers;
+mod datasets;
 mod enactment;
 mod motions;
 mod origins;

@@ -1,16 +1,17 @@
 //! What somebody may want to do, drawn at random.
 
 use crate::chain::account;
+use neuroshard_graph::{merkle, tiles};
 use neuroshard_runtime::{
 	offences::DisableAndSlash, AccountId, Balance, Dataset, Rewards, Runtime, RuntimeCall, RuntimeOrigin, Staking, Training, NEURO,
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest},
+	dataset::{ChunkOpening, ChunkPlace, DatasetShape, Manifest, ShardRange},
 	proof::ProofKind,
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 	run::{PhaseDurations, RunConfig},
 	traits::{FinalWork, WorkCredits},
-	ModelConfig, TrainConfig, H256,
+	DatasetId, ModelConfig, TrainConfig, H256,
 };
 use proptest::prelude::*;
 use sp_runtime::{MultiAddress, Perbill};
@@ -36,7 +37,7 @@ impl Arbitrary for Act {
 }
 
 /// Deeds that there are.
-const KINDS: u8 = 56;
+const KINDS: u8 = 66;
 /// The one run and model of these sequences.
 const RUN: u32 = 0;
 
@@ -73,9 +74,9 @@ impl Act {
 			31 => validators(pallet_neuro_validators::Call::unnominate { candidate: other, amount }),
 			32 => validators(pallet_neuro_validators::Call::withdraw_nomination { candidate: other }),
 			33 | 34 => validators(pallet_neuro_validators::Call::claim_rewards { candidate: other }),
-			35 => RuntimeCall::Dataset(pallet_neuro_dataset::Call::propose { manifest: manifest(self.small) }),
-			36 => RuntimeCall::Dataset(pallet_neuro_dataset::Call::activate { id: 0 }),
-			37 => RuntimeCall::Dataset(pallet_neuro_dataset::Call::retire { id: u32::from(self.small % 4) }),
+			35 => datasets(pallet_neuro_dataset::Call::propose { manifest: manifest(self.small % 4) }),
+			36 => datasets(pallet_neuro_dataset::Call::activate { id: 0 }),
+			37 => datasets(pallet_neuro_dataset::Call::retire { id: u32::from(self.small % 4) }),
 			38 => RuntimeCall::Training(pallet_neuro_training::Call::create_run { config: config() }),
 			39 => RuntimeCall::Training(pallet_neuro_training::Call::join { run: RUN }),
 			40 => RuntimeCall::Training(pallet_neuro_training::Call::leave { run: RUN }),
@@ -122,9 +123,41 @@ impl Act {
 				equivocate(&other, half);
 				return None;
 			}
+			56 | 57 => datasets(pallet_neuro_dataset::Call::attest { id: self.dataset(), shards: ShardRange { first: 0, count: 4 } }),
+			58 => datasets(pallet_neuro_dataset::Call::withdraw_attestation { id: self.dataset(), who: other }),
+			59 | 60 => datasets(pallet_neuro_dataset::Call::challenge_shard {
+				id: self.dataset(),
+				who: other,
+				place: ChunkPlace { shard: self.amount % 4, chunk: u32::from(self.small % 2) },
+			}),
+			61 | 62 => datasets(pallet_neuro_dataset::Call::answer_challenge {
+				id: self.dataset(),
+				challenger: other,
+				opening: opening(text_of(self.dataset())),
+			}),
+			63 => datasets(pallet_neuro_dataset::Call::conclude_challenge {
+				id: self.dataset(),
+				who: other,
+				challenger: account(self.amount.to_le_bytes()[0]),
+			}),
+			// Seldom, since no run uses the dataset afterwards.
+			64 if self.small.is_multiple_of(8) => {
+				let (place, id) = (ChunkPlace { shard: self.amount % 4, chunk: 0 }, self.dataset());
+				datasets(pallet_neuro_dataset::Call::condemn { id, place, opening: opening(text_of(id)) })
+			}
+			// Governance acts, seldom.
+			65 if self.small % 8 == 1 => {
+				let call = pallet_neuro_dataset::Call::force_retire { id: self.dataset(), reason: Default::default() };
+				return Some((RuntimeOrigin::root(), datasets(call)));
+			}
 			_ => RuntimeCall::System(frame_system::Call::remark { remark: Vec::new() }),
 		};
 		Some((origin, call))
+	}
+
+	/// One of the first datasets.
+	fn dataset(&self) -> DatasetId {
+		u32::from(self.small / 64)
 	}
 }
 
@@ -134,6 +167,10 @@ fn balances(call: pallet_balances::Call<Runtime>) -> RuntimeCall {
 
 fn staking(call: pallet_neuro_staking::Call<Runtime>) -> RuntimeCall {
 	RuntimeCall::Staking(call)
+}
+
+fn datasets(call: pallet_neuro_dataset::Call<Runtime>) -> RuntimeCall {
+	RuntimeCall::Dataset(call)
 }
 
 fn validators(call: pallet_neuro_validators::Call<Runtime>) -> RuntimeCall {
@@ -163,6 +200,28 @@ fn answer(who: &AccountId) -> H256 {
 	}
 }
 
+/// A chunk of a dataset whose text is this byte only.
+fn chunk(text: u8) -> [u8; 4_096] {
+	[text; 4_096]
+}
+
+/// Opens any chunk of such a dataset of 4 shards of 2 chunks.
+fn opening(text: u8) -> ChunkOpening {
+	let leaf = tiles::leaf_hash(&chunk(text));
+	let shard = merkle::uniform_root(leaf, 2);
+	ChunkOpening {
+		data: chunk(text).to_vec().try_into().expect("4 KiB"),
+		in_shard: vec![H256(leaf)].try_into().expect("one hash"),
+		in_dataset: vec![H256(shard), H256(merkle::uniform_root(shard, 2))].try_into().expect("two hashes"),
+	}
+}
+
+/// The text of a dataset, which is its name.
+fn text_of(id: DatasetId) -> u8 {
+	Dataset::dataset(id).map_or(0, |dataset| dataset.manifest.name[0])
+}
+
+/// A dataset of one byte's text: bytes above 1 make tokens beyond the vocabulary.
 fn manifest(seed: u8) -> Manifest {
 	Manifest {
 		name: vec![seed; 4].try_into().expect("a short name"),
@@ -171,7 +230,7 @@ fn manifest(seed: u8) -> Manifest {
 		tokenizer_hash: H256([3; 32]),
 		vocab: 288,
 		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
-		root: H256([seed; 32]),
+		root: H256(merkle::uniform_root(merkle::uniform_root(tiles::leaf_hash(&chunk(seed)), 2), 4)),
 		bytes: 16_384,
 	}
 }

@@ -32,7 +32,7 @@ proptest! {
 fn enough_of_the_calls_succeed_to_mean_something() {
 	use proptest::{strategy::ValueTree, test_runner::TestRunner};
 	let mut runner = TestRunner::deterministic();
-	let strategy = prop::collection::vec(prop::collection::vec(any::<Act>(), CALLS), BLOCKS);
+	let strategy = prop::collection::vec(prop::collection::vec(any::<Act>(), CALLS), 4 * BLOCKS);
 	let blocks = strategy.new_tree(&mut runner).expect("a sequence").current();
 	Chain::execute(|chain| {
 		blocks.iter().for_each(|acts| chain.block(acts));

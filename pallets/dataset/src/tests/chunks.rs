@@ -1,8 +1,11 @@
-//! `verify_chunk` against trees built by hand.
+//! A dataset whose trees are built by hand, and `verify_chunk` against it.
 
 use super::*;
 use crate::mock::{build_and_execute, ALICE};
-use neuroshard_types::H256;
+use neuroshard_types::{
+	dataset::{ChunkOpening, ChunkPlace},
+	H256,
+};
 use sp_io::hashing::blake2_256;
 
 fn node(left: H256, right: H256) -> H256 {
@@ -25,12 +28,44 @@ fn shard_root(shard: u8) -> H256 {
 	node(node(a, b), c)
 }
 
-/// Proposes a dataset of 5 shards: the first four are paired twice, the fifth moves up to the top.
-fn propose_real() {
+/// Root over 5 shards: the first four are paired twice, the fifth moves up to the top.
+pub(super) fn root_of_all() -> H256 {
 	let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(shard_root);
+	node(node(node(a, b), node(c, d)), e)
+}
+
+/// [`ALICE`] proposes a dataset with that root.
+pub(super) fn propose_real() {
 	let mut manifest = manifest();
-	manifest.root = node(node(node(a, b), node(c, d)), e);
+	manifest.root = root_of_all();
 	assert_ok!(Dataset::propose(signed(ALICE), manifest));
+}
+
+/// A chunk of that dataset.
+pub(super) const PLACE: ChunkPlace = ChunkPlace { shard: 2, chunk: 0 };
+
+/// Opens a chunk of that dataset.
+pub(super) fn opening_of(ChunkPlace { shard, chunk }: ChunkPlace) -> ChunkOpening {
+	let [shard, chunk] = [shard, chunk].map(|number| u8::try_from(number).expect("few shards and chunks"));
+	let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(shard_root);
+	let in_dataset = match shard {
+		0 => vec![b, node(c, d), e],
+		1 => vec![a, node(c, d), e],
+		2 => vec![d, node(a, b), e],
+		3 => vec![c, node(a, b), e],
+		_ => vec![node(node(a, b), node(c, d))],
+	};
+	let [first, second, third] = [0, 1, 2].map(|chunk| leaf(&data(shard, chunk)));
+	let in_shard = match chunk {
+		0 => vec![second, third],
+		1 => vec![first, third],
+		_ => vec![node(first, second)],
+	};
+	ChunkOpening {
+		data: data(shard, chunk).try_into().expect("4 KiB"),
+		in_shard: in_shard.try_into().expect("two hashes"),
+		in_dataset: in_dataset.try_into().expect("three hashes"),
+	}
 }
 
 /// Proof of shard 2.

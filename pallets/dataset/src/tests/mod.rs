@@ -1,6 +1,8 @@
 //! Behaviour of calls, trait and view functions.
 
 mod chunks;
+mod falsity;
+mod holding;
 mod invariants;
 mod lifecycle;
 mod manifests;

@@ -1,0 +1,68 @@
+//! Attestations of availability: a provider says that it holds shards and opens any chunk of them to whoever asks.
+//!
+//! While it says so, nothing of its stake can be withdrawn: the stake answers for it. An attestation has one range of shards, costs a deposit, and
+//! counts until it expires; it is renewed by attesting again. It leaves the storage when it is withdrawn, or falls by a challenge.
+
+use crate::{
+	Attestation, AttestationPeriod, Attestations, Attesters, Config, Datasets, Error, Event, HoldReason, Pallet, MAX_ATTESTATIONS,
+};
+use frame_support::{ensure, traits::Get};
+use neuroshard_types::{dataset::ShardRange, provider::Role, traits::Providers, AccountId, Balance, DatasetId};
+use sp_runtime::{DispatchError, DispatchResult};
+
+impl<T: Config> Pallet<T> {
+	/// Whether `who` is an active provider, in whatever role.
+	pub(crate) fn is_active_provider(who: &AccountId) -> bool {
+		Role::ALL.into_iter().any(|role| T::Providers::is_active(who, role))
+	}
+
+	pub(crate) fn do_attest(who: AccountId, id: DatasetId, shards: ShardRange) -> DispatchResult {
+		let dataset = Datasets::<T>::get(id).ok_or(Error::<T>::UnknownDataset)?;
+		ensure!(shards.is_within(dataset.manifest.shape.shard_count), Error::<T>::InvalidShards);
+		ensure!(Self::is_active_provider(&who), Error::<T>::NotProvider);
+		let (deposit, challenges) = match Attestations::<T>::get(id, &who) {
+			Some(known) => {
+				// What was asked for must stay what was attested.
+				ensure!(known.challenges == 0 || known.shards == shards, Error::<T>::OpenChallenges);
+				(known.deposit, known.challenges)
+			}
+			None => (Self::open_attestation(&who, id)?, 0),
+		};
+		let expires_at = Self::now().saturating_add(AttestationPeriod::<T>::get());
+		Attestations::<T>::insert(id, &who, Attestation { shards, deposit, expires_at, challenges });
+		Self::deposit_event(Event::Attested { id, who, shards, expires_at });
+		Ok(())
+	}
+
+	/// Makes room for a new attestation. Returns the deposit that is held for it.
+	fn open_attestation(who: &AccountId, id: DatasetId) -> Result<Balance, DispatchError> {
+		let count = Attesters::<T>::get(id);
+		ensure!(count < MAX_ATTESTATIONS, Error::<T>::TooManyAttestations);
+		let deposit = T::AttestationDeposit::get();
+		Self::hold(HoldReason::Attestation, who, deposit)?;
+		T::Providers::open_claim(who)?;
+		Attesters::<T>::insert(id, count.saturating_add(1));
+		Ok(deposit)
+	}
+
+	pub(crate) fn do_withdraw(caller: &AccountId, id: DatasetId, who: AccountId) -> DispatchResult {
+		let attestation = Attestations::<T>::get(id, &who).ok_or(Error::<T>::NotAttested)?;
+		// Without its dataset nothing can be opened, nor is missed.
+		if Datasets::<T>::contains_key(id) {
+			ensure!(*caller == who || attestation.expires_at <= Self::now(), Error::<T>::NotAttester);
+			ensure!(attestation.challenges == 0, Error::<T>::OpenChallenges);
+		}
+		Self::end_attestation(id, who, &attestation);
+		Ok(())
+	}
+
+	/// Ends an attestation: its open challenges are moot, its deposit goes back, and it does not keep the stake any more.
+	pub(crate) fn end_attestation(id: DatasetId, who: AccountId, attestation: &Attestation) {
+		Self::end_moot(id, &who);
+		Attestations::<T>::remove(id, &who);
+		Attesters::<T>::mutate_exists(id, |count| *count = count.and_then(|count| count.checked_sub(1)).filter(|rest| *rest > 0));
+		Self::release_hold(HoldReason::Attestation, &who, attestation.deposit);
+		T::Providers::close_claim(&who);
+		Self::deposit_event(Event::AttestationEnded { id, who });
+	}
+}

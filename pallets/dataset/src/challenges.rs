@@ -1,0 +1,94 @@
+//! Challenges: an attester is asked for a chunk of a shard that it attests, and opens it in time or loses a part of its stake.
+//!
+//! The challenger names the chunk. Whoever holds a shard has all of its chunks, and one that has lost some is found by who looks for those. So
+//! nothing is drawn, and nothing waits for randomness.
+//!
+//! Challenges of one attestation are independent of each other: an accomplice who asks first for a chunk that is there protects nobody. When
+//! one of them fails the attestation falls, and the others are moot.
+
+use crate::{
+	types::chunks_per_shard, AnswerTime, Attestations, Challenge, Challenges, Config, Dataset, Datasets, Error, Event, HoldReason, Pallet,
+	MAX_CHALLENGES,
+};
+use alloc::vec::Vec;
+use frame_support::{ensure, traits::Get};
+use neuroshard_graph::{corpus::Corpus, merkle::Hash, tiles::LEAF_BYTES};
+use neuroshard_types::{
+	dataset::{ChunkOpening, ChunkPlace},
+	offence::Offence,
+	traits::{Providers, SlashTo},
+	AccountId, DatasetId, H256,
+};
+use sp_runtime::DispatchResult;
+
+/// Whether `opening` opens the chunk at `place`. Counts and lengths of proofs come from the manifest.
+pub(crate) fn opens(dataset: &Dataset, place: ChunkPlace, opening: &ChunkOpening) -> bool {
+	let shape = dataset.manifest.shape;
+	let corpus = Corpus { root: dataset.manifest.root.0, shards: shape.shard_count, tokens_per_shard: shape.tokens_per_shard };
+	let Ok(leaf) = <&[u8; LEAF_BYTES]>::try_from(opening.data.as_slice()) else { return false };
+	let hashes = |proof: &[H256]| proof.iter().map(|hash| hash.0).collect::<Vec<Hash>>();
+	corpus.holds(place.shard, place.chunk, leaf, &hashes(&opening.in_shard), &hashes(&opening.in_dataset))
+}
+
+impl<T: Config> Pallet<T> {
+	pub(crate) fn do_challenge(challenger: AccountId, id: DatasetId, who: AccountId, place: ChunkPlace) -> DispatchResult {
+		let dataset = Datasets::<T>::get(id).ok_or(Error::<T>::UnknownDataset)?;
+		ensure!(challenger != who, Error::<T>::OwnAttestation);
+		let mut attestation = Attestations::<T>::get(id, &who).ok_or(Error::<T>::NotAttested)?;
+		ensure!(attestation.shards.contains(place.shard) && Self::now() < attestation.expires_at, Error::<T>::NotAttested);
+		ensure!(place.chunk < chunks_per_shard(&dataset.manifest.shape), Error::<T>::NoSuchChunk);
+		let key = (id, who);
+		ensure!(!Challenges::<T>::contains_key(&key, &challenger), Error::<T>::AlreadyChallenged);
+		ensure!(attestation.challenges < MAX_CHALLENGES, Error::<T>::TooManyChallenges);
+		let bond = T::ChallengeBond::get();
+		Self::hold(HoldReason::Challenge, &challenger, bond)?;
+		let deadline = Self::now().saturating_add(AnswerTime::<T>::get());
+		Challenges::<T>::insert(&key, &challenger, Challenge { place, bond, deadline });
+		attestation.challenges = attestation.challenges.saturating_add(1);
+		Attestations::<T>::insert(id, &key.1, attestation);
+		Self::deposit_event(Event::Challenged { id, who: key.1, challenger, place, deadline });
+		Ok(())
+	}
+
+	pub(crate) fn do_answer(who: &AccountId, id: DatasetId, challenger: &AccountId, opening: &ChunkOpening) -> DispatchResult {
+		let key = (id, who);
+		let challenge = Challenges::<T>::get(key, challenger).ok_or(Error::<T>::NoChallenge)?;
+		ensure!(Self::now() <= challenge.deadline, Error::<T>::TooLate);
+		let dataset = Datasets::<T>::get(id).ok_or(Error::<T>::UnknownDataset)?;
+		ensure!(opens(&dataset, challenge.place, opening), Error::<T>::WrongOpening);
+		Challenges::<T>::remove(key, challenger);
+		Attestations::<T>::mutate_exists(id, who, |entry| {
+			if let Some(attestation) = entry {
+				attestation.challenges = attestation.challenges.saturating_sub(1);
+			}
+		});
+		let (rewarded, burned) = Self::forfeit(HoldReason::Challenge, challenger, challenge.bond, who);
+		Self::deposit_event(Event::Answered { id, who: who.clone(), challenger: challenger.clone(), rewarded, burned });
+		Ok(())
+	}
+
+	pub(crate) fn do_conclude(id: DatasetId, who: &AccountId, challenger: &AccountId) -> DispatchResult {
+		let key = (id, who);
+		let challenge = Challenges::<T>::get(key, challenger).ok_or(Error::<T>::NoChallenge)?;
+		ensure!(Self::now() > challenge.deadline, Error::<T>::StillTime);
+		ensure!(Datasets::<T>::contains_key(id), Error::<T>::UnknownDataset);
+		let attestation = Attestations::<T>::get(id, who).ok_or(Error::<T>::NotAttested)?;
+		Challenges::<T>::remove(key, challenger);
+		Self::release_hold(HoldReason::Challenge, challenger, challenge.bond);
+		let penalty = T::FailurePenalty::get().min(T::Providers::slashable(who));
+		let rewarded = T::Providers::slash(who, penalty / 2, SlashTo::Account(challenger));
+		let burned = T::Providers::slash(who, penalty.saturating_sub(rewarded), SlashTo::Burn);
+		Self::deposit_event(Event::Failed { id, who: who.clone(), challenger: challenger.clone(), rewarded, burned });
+		Self::end_attestation(id, who.clone(), &attestation);
+		T::Providers::punish(who, Offence::InvalidProof);
+		Ok(())
+	}
+
+	/// Ends the open challenges of an attestation that ends, and gives the bonds back: at most [`MAX_CHALLENGES`].
+	pub(crate) fn end_moot(id: DatasetId, who: &AccountId) {
+		for (challenger, challenge) in Challenges::<T>::drain_prefix((id, who)) {
+			Self::release_hold(HoldReason::Challenge, &challenger, challenge.bond);
+			Self::deposit_event(Event::Moot { id, who: who.clone(), challenger });
+		}
+	}
+}

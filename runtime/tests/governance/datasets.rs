@@ -1,0 +1,142 @@
+//! Datasets: who retires them, and how the stakes of those who attest them answer.
+
+use super::*;
+use frame_support::traits::fungible::{Inspect, InspectHold};
+use neuroshard_graph::{merkle::uniform_root, tiles::leaf_hash};
+use neuroshard_runtime::{Balances, Staking};
+use neuroshard_types::{
+	dataset::{ChunkOpening, ChunkPlace, DatasetStatus, ShardRange},
+	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
+};
+use pallet_neuro_dataset::{Call, Error, Reason};
+
+const BOND: u128 = 1_000 * NEURO;
+/// 0.1 NEURO for an item, and 0.01 NEURO for each of 92 bytes.
+const DEPOSIT: u128 = 102 * NEURO / 100;
+const PLACE: ChunkPlace = ChunkPlace { shard: 3, chunk: 1 };
+
+fn force_retire() -> Call<Runtime> {
+	Call::force_retire { id: 0, reason: Reason::truncate_from(b"not theirs to give".to_vec()) }
+}
+
+/// A dataset of zeros, 4 shards of 2 chunks, which Ferdie proposes.
+fn propose() {
+	let shard = uniform_root(leaf_hash(&[0; 4_096]), 2);
+	let manifest = Manifest {
+		name: b"zeros".to_vec().try_into().expect("a short name"),
+		licence: b"CC0-1.0".to_vec().try_into().expect("a short licence"),
+		source: b"here".to_vec().try_into().expect("a short source"),
+		tokenizer_hash: H256([3; 32]),
+		vocab: 288,
+		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
+		root: H256(uniform_root(shard, 4)),
+		bytes: 16_384,
+	};
+	assert_ok!(Dataset::propose(signed(Ferdie), manifest));
+}
+
+/// Opens any of its chunks.
+fn opening() -> ChunkOpening {
+	let leaf = leaf_hash(&[0; 4_096]);
+	let shard = uniform_root(leaf, 2);
+	ChunkOpening {
+		data: vec![0; 4_096].try_into().expect("4 KiB"),
+		in_shard: vec![H256(leaf)].try_into().expect("one hash"),
+		in_dataset: vec![H256(shard), H256(uniform_root(shard, 2))].try_into().expect("two hashes"),
+	}
+}
+
+/// Makes Eve an active provider that attests all of the dataset.
+fn attest() {
+	let info = ProviderInfo {
+		roles: Roles::only(Role::Worker),
+		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
+		ponw_key: [2; 33],
+		peer_id: [&[0, 36], &[1; 36][..]].concat().try_into().expect("a peer"),
+		addresses: Default::default(),
+	};
+	assert_ok!(Staking::register(signed(Eve), info, BOND));
+	let Some(ProviderStatus::Unproven { challenge }) = status() else { panic!("a new provider is unproven") };
+	assert_ok!(Staking::prove_arithmetic(signed(Eve), H256(neuroshard_kernels::kat::drawn(challenge.0))));
+	assert_ok!(Dataset::attest(signed(Eve), 0, ShardRange { first: 0, count: 4 }));
+}
+
+fn status() -> Option<ProviderStatus> {
+	Staking::provider(account(Eve)).map(|provider| provider.status)
+}
+
+fn bonded() -> u128 {
+	Staking::provider(account(Eve)).map_or(0, |provider| provider.bonded)
+}
+
+#[test]
+fn each_collective_alone_retires_the_dataset_of_anybody() {
+	let bodies: [fn(RuntimeCall) -> DispatchResult; 2] = [|call| council(call), |call| committee(call)];
+	for by in bodies {
+		execute(|| {
+			create_run();
+			assert_eq!(dispatch(Ferdie, force_retire()), Err(DispatchError::BadOrigin));
+			assert_ok!(by(force_retire().into()));
+			// Its run goes on.
+			assert_eq!(Dataset::dataset(0).map(|dataset| dataset.status), Some(DatasetStatus::Retired));
+			assert!(is_active());
+		});
+	}
+}
+
+#[test]
+fn who_attests_withdraws_no_stake_and_who_does_not_answer_loses_some_and_is_suspended() {
+	execute(|| {
+		propose();
+		attest();
+		assert_eq!(Dataset::coverage(0).iter().map(|part| (part.shards.count, part.holders)).collect::<Vec<_>>(), [(4, 1)]);
+		assert_ok!(Staking::unbond(signed(Eve), BOND - 100 * NEURO));
+		System::set_block_number(System::block_number() + Staking::limits().1);
+		assert_eq!(Staking::withdraw_unbonded(signed(Eve)), Err(pallet_neuro_staking::Error::<Runtime>::OpenClaims.into()));
+
+		assert_ok!(Dataset::attest(signed(Eve), 0, ShardRange { first: 0, count: 4 }));
+		assert_ok!(Dataset::challenge_shard(signed(Dave), 0, account(Eve), PLACE));
+		assert_eq!(Balances::balance(&account(Dave)), FUNDS - 10 * NEURO);
+		let issuance = Balances::total_issuance();
+		System::set_block_number(System::block_number() + Dataset::attestation_terms().answer_time + 1);
+		assert_ok!(Dataset::conclude_challenge(signed(Bob), 0, account(Eve), account(Dave)));
+		assert_eq!(Balances::balance(&account(Dave)), FUNDS + 50 * NEURO);
+		assert_eq!(issuance - Balances::total_issuance(), 50 * NEURO);
+		// Unbonding parts go first.
+		assert_eq!((status(), bonded()), (Some(ProviderStatus::Chilled), 100 * NEURO));
+		assert_ok!(Staking::withdraw_unbonded(signed(Eve)));
+		assert_eq!(Balances::total_balance_on_hold(&account(Eve)), 100 * NEURO);
+		assert_eq!(Balances::balance(&account(Eve)), FUNDS - 200 * NEURO);
+		assert!(Dataset::holders(0, 0).is_empty());
+	});
+}
+
+#[test]
+fn in_safe_mode_attesters_answer_and_withdraw_and_nobody_asks_anew() {
+	execute(|| {
+		propose();
+		attest();
+		assert_ok!(Dataset::challenge_shard(signed(Dave), 0, account(Eve), PLACE));
+		assert_ok!(committee(pallet_safe_mode::Call::force_enter {}));
+		let ask = Call::challenge_shard { id: 0, who: account(Eve), place: PLACE };
+		assert_eq!(dispatch(Bob, ask), Err(FILTERED));
+		assert_ok!(dispatch(Eve, Call::answer_challenge { id: 0, challenger: account(Dave), opening: opening() }));
+		assert_ok!(dispatch(Eve, Call::withdraw_attestation { id: 0, who: account(Eve) }));
+		assert_eq!(Balances::balance(&account(Eve)), FUNDS - BOND + 5 * NEURO);
+		// What is as it should be is not condemned, in safe mode either.
+		let condemn = Call::condemn { id: 0, place: PLACE, opening: opening() };
+		assert_eq!(dispatch(Bob, condemn), Err(Error::<Runtime>::NotFalse.into()));
+		assert_ok!(dispatch(Ferdie, Call::retire { id: 0 }));
+	});
+}
+
+#[test]
+fn an_attestation_costs_its_deposit_while_it_stands() {
+	execute(|| {
+		propose();
+		attest();
+		assert_eq!(Balances::total_balance_on_hold(&account(Eve)), BOND + DEPOSIT);
+		assert_ok!(Dataset::withdraw_attestation(signed(Eve), 0, account(Eve)));
+		assert_eq!(Balances::total_balance_on_hold(&account(Eve)), BOND);
+	});
+}
