@@ -46,7 +46,7 @@ pub(super) struct Run {
 	/// Folder of the run's dataset; without it, shards come from peers.
 	#[arg(long, value_name = "DIR")]
 	dataset: Option<PathBuf>,
-	/// Attest on chain that this account holds the dataset in that folder, for a deposit. Without it, what it attested is withdrawn.
+	/// Attest on chain that this account holds the dataset in that folder, for a deposit. Without it, what it attested of that dataset is withdrawn.
 	#[arg(long, requires = "dataset")]
 	attest: bool,
 	/// Most disk that checkpoints, deltas and shards may take, in GiB.
