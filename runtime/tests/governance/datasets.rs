@@ -1,11 +1,11 @@
 //! Datasets: who retires them, and how the stakes of those who attest them answer.
 
 use super::*;
+use crate::dataset::{manifest, opening};
 use frame_support::traits::fungible::{Inspect, InspectHold};
-use neuroshard_graph::{merkle::uniform_root, tiles::leaf_hash};
 use neuroshard_runtime::{Balances, Staking};
 use neuroshard_types::{
-	dataset::{ChunkOpening, ChunkPlace, DatasetStatus, ShardRange},
+	dataset::{ChunkPlace, DatasetStatus, ShardRange},
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 };
 use pallet_neuro_dataset::{Call, Error, Reason};
@@ -19,31 +19,9 @@ fn force_retire() -> Call<Runtime> {
 	Call::force_retire { id: 0, reason: Reason::truncate_from(b"not theirs to give".to_vec()) }
 }
 
-/// A dataset of zeros, 4 shards of 2 chunks, which Ferdie proposes.
+/// A dataset of zeros, which Ferdie proposes.
 fn propose() {
-	let shard = uniform_root(leaf_hash(&[0; 4_096]), 2);
-	let manifest = Manifest {
-		name: b"zeros".to_vec().try_into().expect("a short name"),
-		licence: b"CC0-1.0".to_vec().try_into().expect("a short licence"),
-		source: b"here".to_vec().try_into().expect("a short source"),
-		tokenizer_hash: H256([3; 32]),
-		vocab: 288,
-		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
-		root: H256(uniform_root(shard, 4)),
-		bytes: 16_384,
-	};
-	assert_ok!(Dataset::propose(signed(Ferdie), manifest));
-}
-
-/// Opens any of its chunks.
-fn opening() -> ChunkOpening {
-	let leaf = leaf_hash(&[0; 4_096]);
-	let shard = uniform_root(leaf, 2);
-	ChunkOpening {
-		data: vec![0; 4_096].try_into().expect("4 KiB"),
-		in_shard: vec![H256(leaf)].try_into().expect("one hash"),
-		in_dataset: vec![H256(shard), H256(uniform_root(shard, 2))].try_into().expect("two hashes"),
-	}
+	assert_ok!(Dataset::propose(signed(Ferdie), manifest(0)));
 }
 
 /// Makes Eve an active provider that attests all of the dataset.
@@ -120,11 +98,11 @@ fn in_safe_mode_attesters_answer_and_withdraw_and_nobody_asks_anew() {
 		assert_ok!(committee(pallet_safe_mode::Call::force_enter {}));
 		let ask = Call::challenge_shard { id: 0, who: account(Eve), place: PLACE };
 		assert_eq!(dispatch(Bob, ask), Err(FILTERED));
-		assert_ok!(dispatch(Eve, Call::answer_challenge { id: 0, challenger: account(Dave), opening: opening() }));
+		assert_ok!(dispatch(Eve, Call::answer_challenge { id: 0, challenger: account(Dave), opening: opening(0) }));
 		assert_ok!(dispatch(Eve, Call::withdraw_attestation { id: 0, who: account(Eve) }));
 		assert_eq!(Balances::balance(&account(Eve)), FUNDS - BOND + 5 * NEURO);
 		// What is as it should be is not condemned, in safe mode either.
-		let condemn = Call::condemn { id: 0, place: PLACE, opening: opening() };
+		let condemn = Call::condemn { id: 0, place: PLACE, opening: opening(0) };
 		assert_eq!(dispatch(Bob, condemn), Err(Error::<Runtime>::NotFalse.into()));
 		assert_ok!(dispatch(Ferdie, Call::retire { id: 0 }));
 	});

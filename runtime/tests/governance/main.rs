@@ -2,6 +2,8 @@
 
 mod accounts;
 mod carriers;
+#[path = "../common/dataset.rs"]
+mod dataset;
 mod datasets;
 mod enactment;
 mod motions;
@@ -16,7 +18,6 @@ use neuroshard_runtime::{
 	System, TechnicalCommittee, Training, NEURO,
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest},
 	run::{PhaseDurations, RunConfig},
 	ModelConfig, TrainConfig, H256,
 };
@@ -120,17 +121,7 @@ fn transfer(to: Sr25519Keyring, amount: u128) -> RuntimeCall {
 
 /// Creates run 0, whose sponsor is Ferdie.
 fn create_run() {
-	let manifest = Manifest {
-		name: b"text".to_vec().try_into().expect("a short name"),
-		licence: b"Apache-2.0".to_vec().try_into().expect("a short licence"),
-		source: b"here".to_vec().try_into().expect("a short source"),
-		tokenizer_hash: H256([3; 32]),
-		vocab: 288,
-		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
-		root: H256([4; 32]),
-		bytes: 16_384,
-	};
-	assert_ok!(Dataset::propose(signed(Ferdie), manifest));
+	assert_ok!(Dataset::propose(signed(Ferdie), dataset::manifest(4)));
 	assert_ok!(Dataset::activate(signed(Ferdie), 0));
 	let config = RunConfig {
 		name: b"run".to_vec().try_into().expect("a short name"),

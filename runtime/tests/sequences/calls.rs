@@ -1,12 +1,12 @@
 //! What somebody may want to do, drawn at random.
 
 use crate::chain::account;
-use neuroshard_graph::{merkle, tiles};
+use crate::dataset::{manifest, opening};
 use neuroshard_runtime::{
 	offences::DisableAndSlash, AccountId, Balance, Dataset, Rewards, Runtime, RuntimeCall, RuntimeOrigin, Staking, Training, NEURO,
 };
 use neuroshard_types::{
-	dataset::{ChunkOpening, ChunkPlace, DatasetShape, Manifest, ShardRange},
+	dataset::{ChunkPlace, ShardRange},
 	proof::ProofKind,
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 	run::{PhaseDurations, RunConfig},
@@ -200,39 +200,9 @@ fn answer(who: &AccountId) -> H256 {
 	}
 }
 
-/// A chunk of a dataset whose text is this byte only.
-fn chunk(text: u8) -> [u8; 4_096] {
-	[text; 4_096]
-}
-
-/// Opens any chunk of such a dataset of 4 shards of 2 chunks.
-fn opening(text: u8) -> ChunkOpening {
-	let leaf = tiles::leaf_hash(&chunk(text));
-	let shard = merkle::uniform_root(leaf, 2);
-	ChunkOpening {
-		data: chunk(text).to_vec().try_into().expect("4 KiB"),
-		in_shard: vec![H256(leaf)].try_into().expect("one hash"),
-		in_dataset: vec![H256(shard), H256(merkle::uniform_root(shard, 2))].try_into().expect("two hashes"),
-	}
-}
-
 /// The text of a dataset, which is its name.
 fn text_of(id: DatasetId) -> u8 {
 	Dataset::dataset(id).map_or(0, |dataset| dataset.manifest.name[0])
-}
-
-/// A dataset of one byte's text: bytes above 1 make tokens beyond the vocabulary.
-fn manifest(seed: u8) -> Manifest {
-	Manifest {
-		name: vec![seed; 4].try_into().expect("a short name"),
-		licence: b"Apache-2.0".to_vec().try_into().expect("a short name"),
-		source: b"here".to_vec().try_into().expect("a short name"),
-		tokenizer_hash: H256([3; 32]),
-		vocab: 288,
-		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
-		root: H256(merkle::uniform_root(merkle::uniform_root(tiles::leaf_hash(&chunk(seed)), 2), 4)),
-		bytes: 16_384,
-	}
 }
 
 fn config() -> RunConfig {

@@ -5,6 +5,8 @@ mod calls;
 mod chain;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/dataset.rs"]
+mod dataset;
 
 use calls::Act;
 use chain::Chain;
