@@ -6,7 +6,8 @@ use core::ops::{Deref, DerefMut};
 /// Bytes that arenas are aligned to: a cache line, and the widest SIMD register.
 const ALIGNMENT: usize = 64;
 
-/// A zeroed arena, aligned to 64 bytes. Any other `&mut [f32]` of the same length gives the same results.
+/// A zeroed arena, aligned to 64 bytes. Any other `&mut [f32]` of the same length gives the same results. The default has no elements.
+#[derive(Default)]
 pub struct Arena {
 	buffer: Vec<f32>,
 	first: usize,

@@ -81,6 +81,11 @@ impl Trainer {
 		&mut arena[self.runner.region(0)]
 	}
 
+	/// First element of the arena after parameters and moments: from there on a step reads nothing that it has not written.
+	pub(crate) fn state_end(&self) -> usize {
+		self.runner.region(self.update.gradient).start
+	}
+
 	/// Sets parameters, first and second moments.
 	///
 	/// # Panics

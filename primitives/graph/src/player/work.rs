@@ -27,6 +27,7 @@ pub struct WorkStory<R> {
 	round: u32,
 	exec: Arc<Exec>,
 	trainer: Trainer,
+	/// Empty while the trace of a step has it.
 	arena: Arena,
 	theta: Vec<f32>,
 	momentum: Hash,
@@ -244,8 +245,16 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		Ok(batch)
 	}
 
+	/// Takes the arena back from the trace that has it, which is gone then.
+	fn take_arena(&mut self) {
+		if self.arena.is_empty() {
+			self.arena = self.traced.take().map(|(_, traced)| traced.trace.into_arena()).unwrap_or_default();
+		}
+	}
+
 	/// Brings the arena to the state after `steps` inner steps. `false` if the round diverges before.
 	fn seek(&mut self, steps: u32) -> Result<bool, PlayError<E>> {
+		self.take_arena();
 		if self.diverged.is_some_and(|step| step < steps) {
 			return Ok(false);
 		}
@@ -270,7 +279,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 			let (step, tokens) = (self.done, self.tokens(self.done)?);
 			if self.mistake.is_some_and(|mistake| mistake.step == step) {
 				let before = self.state();
-				let trace = self.trace_step(step, before, &tokens)?;
+				let trace = self.step(step, before, &tokens)?.computed(Arena::default(), 0);
 				self.trainer.load_state(&mut self.arena, [0, 1, 2].map(|result| trace.result(result)).each_ref());
 			} else {
 				let index = u64::from(self.round) * u64::from(self.train.inner_steps) + u64::from(step);
@@ -288,9 +297,9 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		Ok(true)
 	}
 
-	/// The trace of step `step` from the state before it.
-	fn trace_step(&self, step: u32, before: State, tokens: &[u16]) -> Result<Trace, TraceError> {
-		Trace::step_with(&self.exec, &self.model, &self.train, before, tokens, (self.round, step), self.mistake)
+	/// Step `step` from the state before it, to be traced.
+	fn step(&self, step: u32, before: State, tokens: &[u16]) -> Result<Trace, TraceError> {
+		Trace::of_step(&self.exec, &self.model, &self.train, before, tokens, (self.round, step), self.mistake)
 	}
 }
 
@@ -326,6 +335,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<E>> {
 		if self.traced.as_ref().is_none_or(|(traced, _)| *traced != job) {
 			// Two traces at a time could be more than the machine has.
+			self.take_arena();
 			self.traced = None;
 			let trace = match job {
 				Job::Step(step) => {
@@ -337,7 +347,9 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 						None => self.state(),
 					};
 					let tokens = self.tokens(step)?;
-					let trace = self.trace_step(step, before, &tokens)?;
+					// Memory that has been used costs less than fresh memory. The state at its beginning stays.
+					let trace = self.step(step, before, &tokens)?;
+					let trace = trace.computed(core::mem::take(&mut self.arena), self.trainer.state_end());
 					match step.checked_add(1).and_then(|after| self.known.get(&after)) {
 						Some(roots) => trace.with_result_roots(roots),
 						None => trace,

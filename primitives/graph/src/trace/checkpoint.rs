@@ -3,12 +3,12 @@
 use super::{step::TraceError, Trace};
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
-	exec::Exec,
+	exec::{Arena, Exec},
 	graph::{Op, Stage},
 	plan::Plan,
 	resume::Parameters,
 };
-use alloc::{sync::Arc, vec, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 
 impl Trace {
 	/// A participant's delta, from parameters at the start and at the end of its round.
@@ -38,37 +38,24 @@ impl Trace {
 	/// A trace of all stages.
 	fn whole(exec: &Arc<Exec>, plan: Plan, parameters: Parameters, vectors: &[&[f32]]) -> Result<Self, TraceError> {
 		let mut trace = Self::new(exec, plan, parameters, vectors.iter().map(|vector| Arc::new(vector.to_vec())).collect())?;
-		trace.run(trace.plan.stages().len());
+		trace.run(trace.plan.stages().len(), Arena::default(), 0);
 		Ok(trace)
 	}
 
-	/// What a stage of such a job writes.
-	pub(super) fn checkpoint_stage(&self, stage: &Stage) -> Vec<Vec<f32>> {
-		let inputs: Vec<&[f32]> = self.plan.inputs(stage).iter().map(|&(id, _)| self.tensor(id)).collect();
+	/// Computes what a stage of such a job writes.
+	pub(super) fn checkpoint_stage(&self, stage: &Stage, inputs: &[&[f32]], outputs: &mut [&mut [f32]]) {
 		let (exec, parameters) = (&self.exec, &self.parameters);
-		match (stage.op, inputs.as_slice()) {
-			(Op::Delta, &[start, end]) => {
-				let mut delta = vec![0.0; start.len()];
-				exec.sub(start, end, &mut delta);
-				vec![delta]
-			}
-			(Op::Mean, [first, ..]) => {
-				let mut mean = vec![0.0; first.len()];
-				exec.mean(&inputs, &mut mean);
-				vec![mean]
-			}
-			(Op::TrimmedMean { trim }, [first, ..]) => {
-				let mut mean = vec![0.0; first.len()];
-				exec.trimmed_mean(&inputs, trim as usize, &mut mean);
-				vec![mean]
-			}
-			(Op::Nesterov, &[theta, momentum, gradient]) => {
-				let (mut theta, mut momentum) = (theta.to_vec(), momentum.to_vec());
-				exec.nesterov(&mut theta, &mut momentum, gradient, parameters.outer_lr, parameters.outer_beta);
-				vec![theta, momentum]
+		match (stage.op, inputs, outputs) {
+			(Op::Delta, &[start, end], [delta]) => exec.sub(start, end, delta),
+			(Op::Mean, inputs, [mean]) => exec.mean(inputs, mean),
+			(Op::TrimmedMean { trim }, inputs, [mean]) => exec.trimmed_mean(inputs, trim as usize, mean),
+			(Op::Nesterov, &[theta, momentum, gradient], [new_theta, new_momentum]) => {
+				exec.copy(theta, new_theta);
+				exec.copy(momentum, new_momentum);
+				exec.nesterov(new_theta, new_momentum, gradient, parameters.outer_lr, parameters.outer_beta);
 			}
 			// Those of training steps.
-			_ => Vec::new(),
+			_ => {}
 		}
 	}
 }

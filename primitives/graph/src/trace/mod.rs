@@ -9,10 +9,10 @@ mod step;
 use crate::{
 	cell::{Address, Cell},
 	config::ConfigError,
-	exec::Exec,
-	graph::{Op, Origin, Product, TensorId},
+	exec::{Arena, Exec},
+	graph::{Op, Origin, Product, Stage, TensorId},
 	merkle::{merkle_root, Hash},
-	plan::Plan,
+	plan::{Plan, ALIGNMENT},
 	resume::{Job, Leaves, Malformed, Parameters, Tile, NUMBERS, SIDE},
 	tiles::{bytes_of, in_parts, tile_count, write_tile, written_hashes},
 };
@@ -34,7 +34,11 @@ pub struct Trace {
 	/// Of a training step.
 	batch: Option<Batch>,
 	mistake: Option<Mistake>,
-	/// By number: values of what stages write, as far as they are kept or were asked for.
+	/// Values of what stages write and is kept, as far as there is room.
+	arena: Arena,
+	/// By number: where in the arena a tensor lies; empty for one that does not.
+	places: Vec<Range<usize>>,
+	/// By number: values of the others, as far as they are kept or were asked for.
 	tensors: Vec<OnceLock<Vec<f32>>>,
 	/// By number: hashes of tiles, row by row.
 	hashes: Vec<OnceLock<Vec<Hash>>>,
@@ -68,24 +72,43 @@ impl Trace {
 			return Err(ConfigError::Dimension);
 		}
 		let count = plan.tensor_count();
+		let (arena, places) = (Arena::default(), vec![0..0; count]);
 		let tensors = (0..count).map(|_| OnceLock::new()).collect();
 		let hashes = (0..count).map(|_| OnceLock::new()).collect();
 		let (exec, batch, mistake, results, spare) = (exec.clone(), None, None, OnceLock::new(), Mutex::default());
-		Ok(Self { exec, plan, parameters, vectors, given, batch, mistake, tensors, hashes, results, spare })
+		Ok(Self { exec, plan, parameters, vectors, given, batch, mistake, arena, places, tensors, hashes, results, spare })
 	}
 
-	/// Computes and hashes what the first `count` stages write.
-	fn run(&mut self, count: usize) {
+	/// Computes and hashes what the first `count` stages write, into `arena` from element `used` on, which is one of [`ALIGNMENT`], and where
+	/// that has no room into memory of its own.
+	fn run(&mut self, count: usize, mut arena: Arena, mut used: usize) {
 		let mut last_reader = vec![None; self.tensors.len()];
 		for (index, stage) in self.plan.stages().iter().enumerate() {
 			self.plan.inputs(stage).iter().for_each(|(id, _)| last_reader[id.0 as usize] = Some(index));
 		}
-		for index in 0..count {
-			let outputs = self.stage(index);
-			let stage = &self.plan.stages()[index];
-			for (&id, values) in self.plan.outputs(stage).iter().zip(outputs) {
-				self.hashes[id.0 as usize] = self.hashes_of(id, &values).into();
-				self.tensors[id.0 as usize] = values.into();
+		for (index, stage) in self.plan.stages().iter().enumerate().take(count) {
+			let ids = self.plan.outputs(stage);
+			let places = self.room(stage, used).filter(|places| places.last().is_some_and(|last| last.end <= arena.len()));
+			if let Some(places) = places {
+				let (written, mut free) = arena.split_at_mut(used);
+				let mut outputs = Vec::new();
+				for place in &places {
+					// Places are in order, and begin where the last one has ended.
+					let (output, rest) = core::mem::take(&mut free).split_at_mut(place.end - used);
+					outputs.push(&mut output[place.start - used..]);
+					(free, used) = (rest, place.end);
+				}
+				self.compute(index, written, &mut outputs);
+				for ((id, values), place) in ids.iter().zip(outputs).zip(places) {
+					self.hashes[id.0 as usize] = self.hashes_of(*id, values).into();
+					self.places[id.0 as usize] = place;
+				}
+			} else {
+				let outputs = self.stage(index, &arena);
+				for (id, values) in ids.iter().zip(outputs) {
+					self.hashes[id.0 as usize] = self.hashes_of(*id, &values).into();
+					self.tensors[id.0 as usize] = values.into();
+				}
 			}
 			for &(id, _) in self.plan.inputs(stage) {
 				let at = id.0 as usize;
@@ -99,19 +122,48 @@ impl Trace {
 				}
 			}
 		}
+		self.arena = arena;
 	}
 
-	/// What stage `index` writes, computed from its inputs, with the mistake if it is made here.
-	fn stage(&self, index: usize) -> Vec<Vec<f32>> {
-		let Some(stage) = self.plan.stages().get(index) else { return Vec::new() };
-		let mut outputs = match &self.batch {
-			Some(batch) => self.step_stage(batch, stage),
-			None => self.checkpoint_stage(stage),
-		};
-		if let Some(mistake) = self.mistake.filter(|mistake| mistake.stage as usize == index) {
-			mistake.happen(&mut outputs);
+	/// Consecutive places for what a stage writes, from `used` on; `None` if it is not kept.
+	fn room(&self, stage: &Stage, mut used: usize) -> Option<Vec<Range<usize>>> {
+		if passes(stage.op) {
+			return None;
 		}
+		let places = self.plan.outputs(stage).iter().map(|&id| {
+			let (rows, cols) = self.shape(id);
+			let start = used.next_multiple_of(ALIGNMENT as usize);
+			used = start + rows * cols;
+			start..used
+		});
+		Some(places.collect())
+	}
+
+	/// The arena, without what this trace has written into it.
+	pub(crate) fn into_arena(self) -> Arena {
+		self.arena
+	}
+
+	/// What stage `index` writes, with `arena` as far as it is written.
+	fn stage(&self, index: usize, arena: &[f32]) -> Vec<Vec<f32>> {
+		let Some(stage) = self.plan.stages().get(index) else { return Vec::new() };
+		let shapes = self.plan.outputs(stage).iter().map(|&id| self.shape(id));
+		let mut outputs: Vec<Vec<f32>> = shapes.map(|(rows, cols)| self.memory(rows * cols)).collect();
+		self.compute(index, arena, &mut outputs.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
 		outputs
+	}
+
+	/// Computes what stage `index` writes from its inputs, with the mistake if it is made here.
+	fn compute(&self, index: usize, arena: &[f32], outputs: &mut [&mut [f32]]) {
+		let Some(stage) = self.plan.stages().get(index) else { return };
+		let inputs: Vec<&[f32]> = self.plan.inputs(stage).iter().map(|&(id, _)| self.values(id, arena)).collect();
+		match &self.batch {
+			Some(batch) => self.step_stage(batch, stage, &inputs, outputs),
+			None => self.checkpoint_stage(stage, &inputs, outputs),
+		}
+		if let Some(mistake) = self.mistake.filter(|mistake| mistake.stage as usize == index) {
+			mistake.happen(outputs);
+		}
 	}
 
 	/// Memory for `len` numbers; what it holds is arbitrary.
@@ -145,13 +197,21 @@ impl Trace {
 
 	/// Values of a tensor; empty for token identifiers and tensors of another plan.
 	pub fn tensor(&self, id: TensorId) -> &[f32] {
+		self.values(id, &self.arena)
+	}
+
+	/// [`Trace::tensor`] with `arena` as far as it is written.
+	fn values<'a>(&'a self, id: TensorId, arena: &'a [f32]) -> &'a [f32] {
 		let index = id.0 as usize;
 		if let Some((vector, range)) = self.given.get(index) {
 			return &self.vectors[*vector][range.clone()];
 		}
+		if let Some(place) = self.places.get(index).filter(|place| !place.is_empty()) {
+			return arena.get(place.clone()).unwrap_or_default();
+		}
 		let Some(values) = self.tensors.get(index) else { return &[] };
 		if let (None, Some((stage, outputs))) = (values.get(), self.writer(id)) {
-			for (id, values) in outputs.iter().zip(self.stage(stage)) {
+			for (id, values) in outputs.iter().zip(self.stage(stage, arena)) {
 				// Another thread may have been faster, with the same numbers.
 				let _ = self.tensors[id.0 as usize].set(values);
 			}
@@ -164,10 +224,10 @@ impl Trace {
 		let index = id.0 as usize;
 		let Some(hashes) = self.hashes.get(index) else { return &[] };
 		if hashes.get().is_none() {
-			match self.writer(id).filter(|_| self.tensors[index].get().is_none()) {
+			match self.writer(id).filter(|_| self.places[index].is_empty() && self.tensors[index].get().is_none()) {
 				// Nobody has asked for the values: they are not kept for that.
 				Some((stage, outputs)) => {
-					let values = self.stage(stage);
+					let values = self.stage(stage, &self.arena);
 					for (&id, values) in outputs.iter().zip(&values) {
 						let _ = self.hashes[id.0 as usize].set(self.hashes_of(id, values));
 					}
