@@ -175,7 +175,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let (mut roots, delta) = (Vec::new(), [7; 32]);
 	for number in 0..=interval {
 		let end = inner_steps.min((number + 1) * commit_interval);
-		roots.push(claimant.roots(end - 1, 1)?[0]);
+		let Some(&root) = claimant.roots(end - 1, 1)?.first() else {
+			println!("with the mistake the round diverges: nothing is claimed");
+			return Ok(());
+		};
+		roots.push(root);
 	}
 	let mut challenger = Player::new(setting, Side::Challenger, story()?, Some(&text));
 	let Some(doubt) = challenger.story().doubt(&roots, delta)? else {
@@ -296,7 +300,7 @@ where
 		let bytes = codec::Encode::encoded_size(&action);
 		println!("{extrinsics:>3} {side:?}: {} {bytes} bytes, {}", kind(&action), seconds(taken));
 		if side == Side::Defender {
-			turns.push(position.clone());
+			turns.push(position);
 			defence.push(action);
 		}
 		match outcome {
