@@ -1,74 +1,330 @@
-//! Notices two blocks of one author for one slot, and reports them to the chain.
+//! Notices two blocks of one author for one slot, and hands what proves it over to be reported.
 //!
 //! BABE's own block import looks for them too, but at headers that have lost their seals on the way, with which nothing can be proven: the
-//! runtime does not take its reports. So this looks once more, at whole headers, whenever a block is new to this node.
+//! runtime does not take its reports. So this looks at whole headers: at every one that a peer announces, and at every one that is to be imported,
+//! before it is. What becomes of the block afterwards does not matter: the seal alone proves who made it.
 
-use crate::service::Client;
-use neuroshard_node::slots::second_block;
-use neuroshard_runtime::{opaque::Block, Header};
+use crate::slots::{look, set_reported, Sight};
+use neuroshard_runtime::{opaque::Block, Hash, Header};
+use sc_client_api::AuxStore;
 use sc_consensus::{BlockCheckParams, BlockImport, BlockImportParams, ImportResult};
-use sc_consensus_babe::find_pre_digest;
-use sc_transaction_pool_api::OffchainTransactionPoolFactory;
-use sp_api::{ApiExt, ProvideRuntimeApi};
-use sp_blockchain::HeaderBackend;
-use sp_consensus::BlockOrigin;
-use sp_consensus_babe::{BabeApi, Slot, SlotDuration};
-use std::sync::Arc;
+use sp_consensus::{
+	block_validation::{BlockAnnounceValidator, DefaultBlockAnnounceValidator, Validation},
+	BlockOrigin,
+};
+use sp_consensus_babe::{AuthorityId, EquivocationProof, Slot};
+use sp_runtime::traits::Header as _;
+use std::{
+	future::Future,
+	pin::Pin,
+	sync::{Arc, Mutex, PoisonError},
+};
 
-/// A block import that reports what the blocks it passes on to `inner` prove.
-#[derive(Clone)]
-pub struct Equivocations<I> {
-	inner: I,
-	client: Arc<Client>,
-	pool: OffchainTransactionPoolFactory<Block>,
-	slot_duration: SlotDuration,
+/// An error of the chain or of the storage.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What is asked of the chain.
+pub trait Chain: Send + Sync + 'static {
+	/// The slot that is running.
+	fn now(&self) -> Slot;
+	/// The best block.
+	fn best(&self) -> Hash;
+	/// Who can have the place `index` among the authorities of a child of the block `parent`.
+	fn authors(&self, parent: Hash, index: u32) -> Vec<AuthorityId>;
+	/// Reports what is proven.
+	///
+	/// # Errors
+	/// Why it could not be: it is tried again when the second block is seen again.
+	fn report(&self, proof: EquivocationProof<Header>) -> Result<(), Failure>;
 }
 
-impl<I> Equivocations<I> {
-	/// Wraps `inner`, whatever imports blocks. Reports go to `pool`.
-	pub fn new(inner: I, client: Arc<Client>, pool: OffchainTransactionPoolFactory<Block>, slot_duration: SlotDuration) -> Self {
-		Self { inner, client, pool, slot_duration }
+/// Why a block of this node's own is not imported.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+	"this node's key has made another block for slot {0} already: the block is thrown away. If that happens again, another node runs with the \
+	 same session keys: stop one of them"
+)]
+pub struct SecondOwnBlock(pub u64);
+
+/// Compares the headers that a node sees. Clones share everything.
+pub struct Watch<S, C>(Arc<Shared<S, C>>);
+
+struct Shared<S, C> {
+	store: Arc<S>,
+	chain: C,
+	/// Held from what is read of a slot until what is written.
+	looking: Mutex<()>,
+}
+
+impl<S, C> Clone for Watch<S, C> {
+	fn clone(&self) -> Self {
+		Self(self.0.clone())
+	}
+}
+
+impl<S: AuxStore + Send + Sync + 'static, C: Chain> Watch<S, C> {
+	/// Remembers headers in `store`.
+	pub fn new(store: Arc<S>, chain: C) -> Self {
+		Self(Arc::new(Shared { store, chain, looking: Mutex::new(()) }))
 	}
 
-	/// Reports the author of a block that was imported, if it made another one for the same slot.
-	fn look_at(&self, header: &Header) -> Result<(), Box<dyn std::error::Error>> {
-		let (hash, claim) = (header.hash(), find_pre_digest::<Block>(header)?);
-		// Its own state knows the block's epoch and session: those of its parent can be the ones before.
-		let epoch = self.client.runtime_api().current_epoch(hash)?;
-		let author = usize::try_from(claim.authority_index()).ok().and_then(|place| epoch.authorities.get(place));
-		let (author, _) = author.ok_or("the block has no author")?;
-		let now = Slot::from_timestamp(sp_timestamp::Timestamp::current(), self.slot_duration);
-		let Some(proof) = second_block(&*self.client, now, claim.slot(), header, author)? else { return Ok(()) };
-		let key = self.client.runtime_api().generate_key_ownership_proof(hash, proof.slot, proof.offender.clone())?;
-		let key = key.ok_or("the chain does not know whose key it is")?;
-		let best = self.client.info().best_hash;
-		let mut api = self.client.runtime_api();
-		api.register_extension(self.pool.offchain_transaction_pool(best));
-		let (author, slot) = (proof.offender.clone(), proof.slot);
-		api.submit_report_equivocation_unsigned_extrinsic(best, proof, key)?.ok_or("the report was not taken")?;
-		tracing::info!("{author} made two blocks for slot {slot}; reported");
+	/// Looks at a whole header that somebody else made, a child of `parent` or of whatever has the same authorities, and reports its author if it made
+	/// another one for the same slot. A failure is logged, and keeps nobody from importing the block.
+	pub fn look_at(&self, header: &Header, parent: Hash) {
+		if let Err(error) = self.try_look_at(header, parent) {
+			tracing::warn!("Block {} is not compared with others of its slot: {error}", header.hash());
+		}
+	}
+
+	/// Looks at a header that a peer has announced. Its parent may be unknown, so this asks the best block about its author.
+	pub fn look_at_announced(&self, header: &Header) {
+		self.look_at(header, self.0.chain.best());
+	}
+
+	fn try_look_at(&self, header: &Header, parent: Hash) -> Result<(), Failure> {
+		let Shared { store, chain, looking } = &*self.0;
+		let _looking = looking.lock().unwrap_or_else(PoisonError::into_inner);
+		if let Sight::Second { proof, reported: false } = look(&**store, chain.now(), header, |index| chain.authors(parent, index))? {
+			let (slot, offender) = (proof.slot, proof.offender.clone());
+			chain.report(*proof)?;
+			set_reported(&**store, slot, &offender)?;
+			tracing::info!("{offender} made two blocks for slot {slot}; reported");
+		}
 		Ok(())
+	}
+
+	/// Looks at a header of this node's own, before anybody else has seen it.
+	fn look_at_own(&self, header: &Header) -> Result<(), SecondOwnBlock> {
+		let Shared { store, chain, looking } = &*self.0;
+		let _looking = looking.lock().unwrap_or_else(PoisonError::into_inner);
+		match look(&**store, chain.now(), header, |index| chain.authors(*header.parent_hash(), index)) {
+			Ok(Sight::Second { proof, .. }) => Err(SecondOwnBlock(*proof.slot)),
+			Ok(_) => Ok(()),
+			Err(error) => {
+				tracing::warn!("This node's block {} is not compared with others of its slot: {error}", header.hash());
+				Ok(())
+			}
+		}
+	}
+}
+
+/// A block import that looks at blocks before it passes them on to `inner`.
+pub struct Equivocations<I, S, C> {
+	inner: I,
+	watch: Watch<S, C>,
+}
+
+impl<I: Clone, S, C> Clone for Equivocations<I, S, C> {
+	fn clone(&self) -> Self {
+		Self { inner: self.inner.clone(), watch: self.watch.clone() }
+	}
+}
+
+impl<I, S, C> Equivocations<I, S, C> {
+	/// Wraps `inner`, whatever imports blocks.
+	pub fn new(inner: I, watch: Watch<S, C>) -> Self {
+		Self { inner, watch }
 	}
 }
 
 #[async_trait::async_trait]
-impl<I: BlockImport<Block> + Send + Sync> BlockImport<Block> for Equivocations<I> {
-	type Error = I::Error;
+impl<I, S, C> BlockImport<Block> for Equivocations<I, S, C>
+where
+	I: BlockImport<Block, Error = sp_consensus::Error> + Send + Sync,
+	S: AuxStore + Send + Sync + 'static,
+	C: Chain,
+{
+	type Error = sp_consensus::Error;
 
 	async fn check_block(&self, block: BlockCheckParams<Block>) -> Result<ImportResult, Self::Error> {
 		self.inner.check_block(block).await
 	}
 
+	/// A block of this node's own that is a second one of its slot, after a restart or since its keys are used elsewhere, is refused.
 	async fn import_block(&self, block: BlockImportParams<Block>) -> Result<ImportResult, Self::Error> {
-		// Blocks of the past, which a node catches up with, were looked at by others; some come without their state.
-		let is_new = matches!(block.origin, BlockOrigin::Own | BlockOrigin::NetworkBroadcast | BlockOrigin::ConsensusBroadcast);
-		let header = (is_new && !block.with_state()).then(|| block.post_header());
-		let result = self.inner.import_block(block).await?;
-		if let (Some(header), ImportResult::Imported(_)) = (header, &result) {
-			if let Err(error) = self.look_at(&header) {
-				tracing::warn!("Block {} is not compared with others of its slot: {error}", header.hash());
+		// One that comes with its state stands for a chain that this node does not know.
+		if !block.with_state() {
+			let header = block.post_header();
+			match block.origin {
+				BlockOrigin::Own => self.watch.look_at_own(&header).map_err(|error| sp_consensus::Error::Other(Box::new(error)))?,
+				_ => self.watch.look_at(&header, *header.parent_hash()),
 			}
 		}
-		Ok(result)
+		self.inner.import_block(block).await
+	}
+}
+
+/// Looks at the headers that peers announce, those too that are never imported: nothing below the finalized block is even fetched.
+pub struct Announcements<S, C>(pub Watch<S, C>);
+
+impl<S: AuxStore + Send + Sync + 'static, C: Chain> BlockAnnounceValidator<Block> for Announcements<S, C> {
+	fn validate(
+		&mut self,
+		header: &Header,
+		data: &[u8],
+	) -> Pin<Box<dyn Future<Output = Result<Validation, Box<dyn std::error::Error + Send>>> + Send>> {
+		self.0.look_at_announced(header);
+		BlockAnnounceValidator::<Block>::validate(&mut DefaultBlockAnnounceValidator, header, data)
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::slots::{
+		tests::{author, header, SLOT},
+		REMEMBERED,
+	};
+	use futures::executor::block_on;
+	use sc_client_api::in_mem::Blockchain;
+	use sp_consensus_babe::check_equivocation_proof;
+	use sp_core::Pair;
+
+	/// A chain of the author number 1, and the slots for which it was reported.
+	#[derive(Clone, Default)]
+	struct Chain(Arc<Mutex<Vec<u64>>>, bool);
+
+	impl super::Chain for Chain {
+		fn now(&self) -> Slot {
+			(SLOT + 3).into()
+		}
+		fn best(&self) -> Hash {
+			Hash::zero()
+		}
+		fn authors(&self, _: Hash, _: u32) -> Vec<AuthorityId> {
+			vec![author(1).public()]
+		}
+		fn report(&self, proof: EquivocationProof<Header>) -> Result<(), Failure> {
+			let slot = *proof.slot;
+			assert!(check_equivocation_proof(proof));
+			self.0.lock().expect("nobody panics").push(slot);
+			if self.1 {
+				return Err("no state".into());
+			}
+			Ok(())
+		}
+	}
+
+	/// Imports no block, as if all of them were below the finalized one, and counts them.
+	#[derive(Clone, Default)]
+	struct Refuses(Arc<Mutex<u32>>);
+
+	#[async_trait::async_trait]
+	impl BlockImport<Block> for Refuses {
+		type Error = sp_consensus::Error;
+		async fn check_block(&self, _: BlockCheckParams<Block>) -> Result<ImportResult, Self::Error> {
+			Ok(ImportResult::KnownBad)
+		}
+		async fn import_block(&self, _: BlockImportParams<Block>) -> Result<ImportResult, Self::Error> {
+			*self.0.lock().expect("nobody panics") += 1;
+			Err(sp_consensus::Error::ClientImport("not in the finalized chain".into()))
+		}
+	}
+
+	struct Node {
+		chain: Chain,
+		inner: Refuses,
+		store: Arc<Blockchain<Block>>,
+		watch: Watch<Blockchain<Block>, Chain>,
+	}
+
+	impl Node {
+		fn new() -> Self {
+			Self::with(Chain::default(), Arc::new(Blockchain::new()))
+		}
+
+		fn with(chain: Chain, store: Arc<Blockchain<Block>>) -> Self {
+			Self { inner: Refuses::default(), watch: Watch::new(store.clone(), chain.clone()), chain, store }
+		}
+
+		/// Imports a block of the author number 1, and returns why it was refused.
+		fn import(&self, origin: BlockOrigin, slot: u64, state: u8) -> String {
+			let import = Equivocations::new(self.inner.clone(), self.watch.clone());
+			let mut header = header(&author(1), slot, state);
+			let seal = header.digest_mut().pop().expect("a seal");
+			let mut block = BlockImportParams::new(origin, header);
+			block.post_digests.push(seal);
+			block_on(import.import_block(block)).expect_err("a refused block").to_string()
+		}
+
+		fn announce(&self, header: &Header) -> Validation {
+			block_on(Announcements(self.watch.clone()).validate(header, &[])).expect("an answer")
+		}
+
+		fn reported(&self) -> Vec<u64> {
+			self.chain.0.lock().expect("nobody panics").clone()
+		}
+
+		fn passed_on(&self) -> u32 {
+			*self.inner.0.lock().expect("nobody panics")
+		}
+	}
+
+	#[test]
+	fn a_second_block_is_reported_once_though_its_import_fails() {
+		let node = Node::new();
+		node.import(BlockOrigin::NetworkBroadcast, SLOT, 1);
+		assert_eq!(node.reported(), Vec::<u64>::new());
+		for state in [2, 2, 3] {
+			node.import(BlockOrigin::NetworkBroadcast, SLOT, state);
+		}
+		assert_eq!((node.reported(), node.passed_on()), (vec![SLOT], 4));
+	}
+
+	#[test]
+	fn blocks_of_the_last_thousand_slots_are_compared_while_a_node_catches_up() {
+		let node = Node::new();
+		let recent = SLOT + 3 - REMEMBERED;
+		for (slot, state) in [(recent, 1), (recent, 2), (recent - 1, 1), (recent - 1, 2)] {
+			node.import(BlockOrigin::NetworkInitialSync, slot, state);
+		}
+		assert_eq!((node.reported(), node.passed_on()), (vec![recent], 4));
+	}
+
+	#[test]
+	fn a_second_block_is_reported_when_it_is_only_announced() {
+		let node = Node::new();
+		node.import(BlockOrigin::NetworkBroadcast, SLOT, 1);
+		assert_eq!(node.announce(&header(&author(1), SLOT, 2)), Validation::Success { is_new_best: false });
+		assert_eq!(node.reported(), vec![SLOT]);
+		[1, 2].map(|state| node.announce(&header(&author(1), SLOT + 1, state)));
+		assert_eq!(node.reported(), vec![SLOT, SLOT + 1], "two that were announced and nothing else");
+	}
+
+	#[test]
+	fn what_somebody_else_has_sealed_is_not_reported() {
+		let node = Node::new();
+		node.import(BlockOrigin::NetworkBroadcast, SLOT, 1);
+		node.announce(&header(&author(2), SLOT, 2));
+		assert_eq!(node.reported(), Vec::<u64>::new());
+	}
+
+	#[test]
+	fn a_report_that_fails_is_made_again_when_the_block_is_seen_again() {
+		let node = Node::with(Chain(Arc::default(), true), Arc::new(Blockchain::new()));
+		for state in [1, 2, 2] {
+			node.import(BlockOrigin::NetworkBroadcast, SLOT, state);
+		}
+		assert_eq!((node.reported(), node.passed_on()), (vec![SLOT, SLOT], 3));
+	}
+
+	#[test]
+	fn a_node_imports_one_block_of_its_own_for_a_slot_also_after_a_restart() {
+		let node = Node::new();
+		node.import(BlockOrigin::Own, SLOT, 1);
+		assert_eq!(node.passed_on(), 1);
+		let restarted = Node::with(node.chain.clone(), node.store.clone());
+		assert_eq!(restarted.import(BlockOrigin::Own, SLOT, 2), SecondOwnBlock(SLOT).to_string());
+		assert_eq!(restarted.passed_on(), 0, "nobody is ever shown it");
+		restarted.import(BlockOrigin::Own, SLOT + 1, 2);
+		assert_eq!((restarted.passed_on(), restarted.reported()), (1, Vec::new()));
+	}
+
+	#[test]
+	fn a_node_does_not_follow_a_block_of_its_key_from_elsewhere_by_one_of_its_own() {
+		let node = Node::new();
+		node.announce(&header(&author(1), SLOT, 1));
+		assert_eq!(node.import(BlockOrigin::Own, SLOT, 2), SecondOwnBlock(SLOT).to_string());
+		assert_eq!((node.passed_on(), node.reported()), (0, Vec::new()));
 	}
 }

@@ -6,7 +6,7 @@
 mod chain_spec;
 mod cli;
 mod command;
-mod equivocation;
+mod offences;
 mod rpc;
 mod service;
 

@@ -1,7 +1,11 @@
 //! The node's services: client, pool, BABE, GRANDPA, network, RPC.
 
-use crate::{equivocation::Equivocations, rpc};
+use crate::{offences::LocalChain, rpc};
 use futures::FutureExt;
+use neuroshard_node::{
+	equivocation::{Announcements, Equivocations, Watch},
+	reports::Reports,
+};
 use neuroshard_runtime::{opaque::Block, RuntimeApi};
 use sc_client_api::{Backend as _, BlockBackend};
 use sc_consensus::{BoxBlockImport, LongestChain};
@@ -35,6 +39,8 @@ pub struct Consensus {
 	babe_link: BabeLink<Block>,
 	babe_worker: BabeWorkerHandle<Block>,
 	telemetry: Option<Telemetry>,
+	watch: Watch<Client, LocalChain>,
+	reports: Arc<Reports<Client, Arc<Pool>>>,
 }
 
 type Partial = PartialComponents<Client, Backend, SelectChain, sc_consensus::DefaultImportQueue<Block>, Pool, Consensus>;
@@ -92,8 +98,9 @@ pub fn partial(config: &Configuration) -> Result<Partial, Error> {
 		select_chain.clone(),
 		OffchainTransactionPoolFactory::new(Arc::clone(&transaction_pool)),
 	)?;
-	let reports = OffchainTransactionPoolFactory::new(Arc::clone(&transaction_pool));
-	let block_import = Equivocations::new(block_import, client.clone(), reports, slot_duration);
+	let reports = Arc::new(Reports::new(client.clone(), Arc::clone(&transaction_pool)));
+	let watch = Watch::new(client.clone(), LocalChain::new(client.clone(), reports.clone(), slot_duration));
+	let block_import = Equivocations::new(block_import, watch.clone());
 	let (import_queue, babe_worker) = sc_consensus_babe::import_queue(sc_consensus_babe::ImportQueueParams {
 		link: babe_link.clone(),
 		block_import: block_import.clone(),
@@ -104,7 +111,7 @@ pub fn partial(config: &Configuration) -> Result<Partial, Error> {
 		registry: config.prometheus_registry(),
 		telemetry: telemetry.as_ref().map(Telemetry::handle),
 	})?;
-	let other = Consensus { block_import: Box::new(block_import), grandpa_link, babe_link, babe_worker, telemetry };
+	let other = Consensus { block_import: Box::new(block_import), grandpa_link, babe_link, babe_worker, telemetry, watch, reports };
 	Ok(PartialComponents { client, backend, task_manager, import_queue, keystore_container, select_chain, transaction_pool, other })
 }
 
@@ -125,7 +132,7 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(config: Configu
 		keystore_container,
 		select_chain,
 		transaction_pool,
-		other: Consensus { block_import, grandpa_link, babe_link, babe_worker, mut telemetry },
+		other: Consensus { block_import, grandpa_link, babe_link, babe_worker, mut telemetry, watch, reports },
 	} = partial(&config)?;
 
 	let mut net_config = sc_network::config::FullNetworkConfiguration::<_, _, N>::new(
@@ -150,12 +157,15 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(config: Configu
 			spawn_handle: task_manager.spawn_handle(),
 			spawn_essential_handle: task_manager.spawn_essential_handle(),
 			import_queue,
-			block_announce_validator_builder: None,
+			block_announce_validator_builder: Some(Box::new(|_| Box::new(Announcements(watch)))),
 			warp_sync_config: Some(WarpSyncConfig::WithProvider(warp_sync)),
 			block_relay: None,
 			metrics,
 			gap_sync_body_policy: None,
 		})?;
+
+	let again = crate::offences::report_again(client.clone(), reports.clone());
+	task_manager.spawn_handle().spawn_blocking("equivocation-reports", None, again);
 
 	if config.offchain_worker.enabled {
 		let offchain_workers = sc_offchain::OffchainWorkers::new(sc_offchain::OffchainWorkerOptions {
@@ -266,7 +276,7 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(config: Configu
 			prometheus_registry,
 			shared_voter_state: voter_state,
 			telemetry: telemetry.as_ref().map(Telemetry::handle),
-			offchain_tx_pool_factory: OffchainTransactionPoolFactory::new(transaction_pool),
+			offchain_tx_pool_factory: OffchainTransactionPoolFactory::new(reports),
 		})?;
 		task_manager.spawn_essential_handle().spawn_blocking("grandpa-voter", None, voter);
 	}

@@ -1,75 +1,149 @@
 //! Remembers who made which block for which slot.
 
-use neuroshard_runtime::Header;
+use codec::{Decode, Encode};
+use neuroshard_runtime::{opaque::Block, Header};
 use sc_client_api::AuxStore;
-use sc_consensus_slots::check_equivocation;
-use sp_consensus_babe::{AuthorityId, EquivocationProof, Slot};
+use sc_consensus_babe::find_pre_digest;
+use sp_consensus_babe::{digests::CompatibleDigestItem, AuthorityId, AuthorityPair, EquivocationProof, Slot};
+use sp_core::Pair;
+use sp_runtime::traits::Header as _;
 
-/// What is stored begins with it, so that these headers, which have their seals, do not meet those that BABE stores, which have lost them.
-const PREFIX: &[u8] = b"sealed_";
+/// Slots before the running one whose blocks are compared.
+pub const REMEMBERED: u64 = 1_000;
+/// Slots that are stored. A slot takes the place of the one so many slots before it, so that nothing has to be looked for and removed; it is more
+/// than [`REMEMBERED`] and the slot that may come next.
+const PLACES: u64 = 1_024;
+/// Longest header in bytes that is remembered: several times that of an epoch's first block with as many authorities as there can be.
+const MAX_HEADER: usize = 32 * 1_024;
+/// What a place is stored under begins with it.
+const PREFIX: &[u8] = b"sealed_headers_of_slot_";
 
-/// Remembers the sealed `header` of a block of `author` for `slot`, and returns the proof if it made another one for it. At least the last
-/// thousand slots before `now` are remembered.
+/// What is known of the slot and the author of a header.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sight {
+	/// It is not compared: its slot is too old or in the future, it is too long, or none of its authors sealed it.
+	Ignored,
+	/// It is the first one of its author for this slot, and remembered from now on.
+	First,
+	/// It is the one that is remembered.
+	Again,
+	/// Its author sealed another one for this slot.
+	Second {
+		/// What proves it.
+		proof: Box<EquivocationProof<Header>>,
+		/// Whether [`set_reported`] was called for this slot and author.
+		reported: bool,
+	},
+}
+
+/// A header, the place among the authorities that it claims, who sealed it, and whether it was reported that this author sealed another one for
+/// the slot.
+#[derive(Encode, Decode)]
+struct Sealed {
+	header: Header,
+	index: u32,
+	author: AuthorityId,
+	reported: bool,
+}
+
+/// Compares a whole header, with its seal, with those that are remembered of its slot, and remembers it if it is the first of its author. Only what
+/// the author has sealed counts: no header costs anything for whom it merely names. `authors` says who can have the place among the authorities
+/// that the header claims; it is asked only about a header that is new.
+///
+/// What it does to `store` is no transaction: only one may run at a time.
 ///
 /// # Errors
 /// What the storage says.
-pub fn second_block<S: AuxStore>(
+pub fn look<S: AuxStore>(
 	store: &S,
 	now: Slot,
-	slot: Slot,
 	header: &Header,
-	author: &AuthorityId,
-) -> sp_blockchain::Result<Option<EquivocationProof<Header>>> {
-	check_equivocation(&Prefixed(store), now, slot, header, author)
+	authors: impl FnOnce(u32) -> Vec<AuthorityId>,
+) -> sp_blockchain::Result<Sight> {
+	let Ok(claim) = find_pre_digest::<Block>(header) else { return Ok(Sight::Ignored) };
+	let (slot, index) = (claim.slot(), claim.authority_index());
+	let is_near = *slot <= (*now).saturating_add(1) && (*now).saturating_sub(*slot) <= REMEMBERED;
+	if !is_near || header.encoded_size() > MAX_HEADER {
+		return Ok(Sight::Ignored);
+	}
+	let mut known = load(store, slot)?;
+	let hash = header.hash();
+	if known.iter().any(|sealed| sealed.header.hash() == hash) {
+		return Ok(Sight::Again);
+	}
+	// Two headers with different places prove nothing: who has one place now and another one soon could hide its blocks behind such a header.
+	if let Some(first) = known.iter().find(|sealed| sealed.index == index && is_sealed_by(header, &sealed.author)) {
+		let (offender, first_header) = (first.author.clone(), first.header.clone());
+		let proof = Box::new(EquivocationProof { slot, offender, first_header, second_header: header.clone() });
+		return Ok(Sight::Second { proof, reported: first.reported });
+	}
+	let Some(author) = authors(index).into_iter().find(|author| is_sealed_by(header, author)) else {
+		return Ok(Sight::Ignored);
+	};
+	known.push(Sealed { header: header.clone(), index, author, reported: false });
+	save(store, slot, &known)?;
+	Ok(Sight::First)
 }
 
-/// A part of a node's own storage.
-struct Prefixed<'a, S>(&'a S);
-
-impl<S: AuxStore> AuxStore for Prefixed<'_, S> {
-	fn insert_aux<'a, 'b: 'a, 'c: 'a, I, D>(&self, insert: I, delete: D) -> sp_blockchain::Result<()>
-	where
-		I: IntoIterator<Item = &'a (&'c [u8], &'c [u8])>,
-		D: IntoIterator<Item = &'a &'b [u8]>,
-	{
-		let insert: Vec<_> = insert.into_iter().map(|(key, value)| (prefixed(key), *value)).collect();
-		let delete: Vec<_> = delete.into_iter().map(|key| prefixed(key)).collect();
-		let insert: Vec<_> = insert.iter().map(|(key, value)| (key.as_slice(), *value)).collect();
-		let delete: Vec<_> = delete.iter().map(Vec::as_slice).collect();
-		self.0.insert_aux(&insert, &delete)
+/// Notes that it was reported that `author` sealed two headers for `slot`.
+///
+/// # Errors
+/// What the storage says.
+pub fn set_reported<S: AuxStore>(store: &S, slot: Slot, author: &AuthorityId) -> sp_blockchain::Result<()> {
+	let mut known = load(store, slot)?;
+	for sealed in known.iter_mut().filter(|sealed| sealed.author == *author) {
+		sealed.reported = true;
 	}
-
-	fn get_aux(&self, key: &[u8]) -> sp_blockchain::Result<Option<Vec<u8>>> {
-		self.0.get_aux(&prefixed(key))
-	}
+	save(store, slot, &known)
 }
 
-fn prefixed(key: &[u8]) -> Vec<u8> {
-	[PREFIX, key].concat()
+/// Whether the last digest of a header is the seal of `author` over the rest.
+fn is_sealed_by(header: &Header, author: &AuthorityId) -> bool {
+	let mut header = header.clone();
+	let seal = header.digest_mut().pop().and_then(|item| item.as_babe_seal());
+	seal.is_some_and(|seal| AuthorityPair::verify(&seal, header.hash(), author))
+}
+
+/// What is remembered of a slot. What cannot be read is another slot's, or none's.
+fn load<S: AuxStore>(store: &S, slot: Slot) -> sp_blockchain::Result<Vec<Sealed>> {
+	let place = store.get_aux(&key(slot))?;
+	let place = place.and_then(|bytes| <(Slot, Vec<Sealed>)>::decode(&mut &bytes[..]).ok());
+	Ok(place.filter(|(stored, _)| *stored == slot).map(|(_, sealed)| sealed).unwrap_or_default())
+}
+
+fn save<S: AuxStore>(store: &S, slot: Slot, known: &[Sealed]) -> sp_blockchain::Result<()> {
+	store.insert_aux(&[(key(slot).as_slice(), (slot, known).encode().as_slice())], &[])
+}
+
+fn key(slot: Slot) -> Vec<u8> {
+	let place = slot.checked_rem(PLACES).unwrap_or_default();
+	[PREFIX, &place.to_be_bytes()].concat()
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
 	use super::*;
-	use neuroshard_runtime::opaque::Block;
 	use sc_client_api::in_mem::Blockchain;
 	use sp_consensus_babe::{
 		check_equivocation_proof,
-		digests::{CompatibleDigestItem, PreDigest, SecondaryPlainPreDigest},
-		AuthorityPair,
+		digests::{PreDigest, SecondaryPlainPreDigest},
 	};
-	use sp_core::Pair;
-	use sp_runtime::{traits::Header as _, Digest, DigestItem};
+	use sp_runtime::{Digest, DigestItem};
 
-	const SLOT: u64 = 600_000_000;
+	pub(crate) const SLOT: u64 = 600_000_000;
 
-	fn author(seed: u8) -> AuthorityPair {
+	pub(crate) fn author(seed: u8) -> AuthorityPair {
 		AuthorityPair::from_seed(&[seed; 32])
 	}
 
 	/// A sealed block of this author for the slot `slot`.
-	fn header(author: &AuthorityPair, slot: u64, state: u8) -> Header {
-		let claim = PreDigest::SecondaryPlain(SecondaryPlainPreDigest { authority_index: 0, slot: slot.into() });
+	pub(crate) fn header(author: &AuthorityPair, slot: u64, state: u8) -> Header {
+		header_of_place(0, author, slot, state)
+	}
+
+	/// One that claims this place among the authorities.
+	fn header_of_place(authority_index: u32, author: &AuthorityPair, slot: u64, state: u8) -> Header {
+		let claim = PreDigest::SecondaryPlain(SecondaryPlainPreDigest { authority_index, slot: slot.into() });
 		let digest = Digest { logs: vec![DigestItem::babe_pre_digest(claim)] };
 		let hash = |byte| neuroshard_runtime::Hash::repeat_byte(byte);
 		let mut header = Header::new(7, hash(0), hash(state), hash(0), digest);
@@ -78,29 +152,93 @@ mod tests {
 		header
 	}
 
-	#[test]
-	fn two_blocks_of_one_author_for_one_slot_are_proven_and_nothing_else_is() {
-		let store = Blockchain::<Block>::new();
-		let look = |author: &AuthorityPair, slot: u64, state: u8| {
-			let header = header(author, slot, state);
-			second_block(&store, (SLOT + 3).into(), slot.into(), &header, &author.public()).expect("a store")
-		};
-		let (one, other) = (author(1), author(2));
-		assert!(look(&one, SLOT, 1).is_none(), "a first block");
-		assert!(look(&other, SLOT, 2).is_none(), "another author");
-		assert!(look(&one, SLOT + 1, 2).is_none(), "another slot");
-		let proof = look(&one, SLOT, 2).expect("a second block");
-		assert_eq!((proof.offender.clone(), proof.slot), (one.public(), SLOT.into()));
-		assert!(check_equivocation_proof(proof));
+	/// What is known of this header three slots after [`SLOT`], where `authors` can have made it.
+	fn look_at(store: &Blockchain<Block>, header: &Header, authors: &[&AuthorityPair]) -> Sight {
+		look(store, (SLOT + 3).into(), header, |_| authors.iter().map(|pair| pair.public()).collect()).expect("a store")
 	}
 
 	#[test]
-	fn what_babe_remembers_is_not_touched() {
+	fn two_blocks_of_one_author_for_one_slot_are_proven_and_nothing_else_is() {
 		let store = Blockchain::<Block>::new();
-		let header = header(&author(1), SLOT, 1);
-		second_block(&store, SLOT.into(), SLOT.into(), &header, &author(1).public()).expect("a store");
-		assert!(check_equivocation(&store, SLOT.into(), SLOT.into(), &self::header(&author(1), SLOT, 2), &author(1).public())
-			.expect("a store")
-			.is_none());
+		let (one, other) = (author(1), author(2));
+		let look = |author: &AuthorityPair, slot, state| look_at(&store, &header(author, slot, state), &[&one, &other]);
+		let first = header(&one, SLOT, 1);
+		assert_eq!(look_at(&store, &first, &[&one]), Sight::First);
+		assert_eq!(look_at(&store, &first, &[]), Sight::Again);
+		assert_eq!(look(&other, SLOT, 2), Sight::First, "another author");
+		assert_eq!(look(&one, SLOT + 1, 2), Sight::First, "another slot");
+		let Sight::Second { proof, reported } = look(&one, SLOT, 2) else { panic!("a second block") };
+		assert_eq!((proof.offender.clone(), proof.slot, reported), (one.public(), SLOT.into(), false));
+		assert!(check_equivocation_proof(*proof));
+		set_reported(&store, SLOT.into(), &one.public()).expect("a store");
+		assert!(matches!(look(&one, SLOT, 2), Sight::Second { reported: true, .. }));
+		assert_eq!(look_at(&store, &first, &[&one]), Sight::Again, "the first one is still the first");
+	}
+
+	#[test]
+	fn a_header_with_the_seal_of_somebody_else_or_none_costs_nobody_anything() {
+		let store = Blockchain::<Block>::new();
+		let one = author(1);
+		look_at(&store, &header(&one, SLOT, 1), &[&one]);
+		let forged = header(&author(2), SLOT, 2);
+		assert_eq!(look_at(&store, &forged, &[&one]), Sight::Ignored);
+		let mut bare = header(&one, SLOT, 2);
+		bare.digest_mut().pop();
+		assert_eq!(look_at(&store, &bare, &[&one]), Sight::Ignored);
+		let mut changed = header(&one, SLOT, 2);
+		changed.set_state_root(neuroshard_runtime::Hash::repeat_byte(3));
+		assert_eq!(look_at(&store, &changed, &[&one]), Sight::Ignored);
+	}
+
+	#[test]
+	fn nobody_hides_its_blocks_behind_a_header_with_the_place_that_it_has_in_the_next_epoch() {
+		let store = Blockchain::<Block>::new();
+		let one = author(1);
+		assert_eq!(look_at(&store, &header_of_place(3, &one, SLOT, 9), &[&one]), Sight::First);
+		assert_eq!(look_at(&store, &header(&one, SLOT, 1), &[&one]), Sight::First);
+		let Sight::Second { proof, .. } = look_at(&store, &header(&one, SLOT, 2), &[&one]) else { panic!("a second block") };
+		assert!(check_equivocation_proof(*proof));
+	}
+
+	#[test]
+	fn the_last_thousand_slots_are_compared_and_one_that_may_come_next() {
+		let one = author(1);
+		for (slot, sight) in [
+			(SLOT - REMEMBERED, Sight::First),
+			(SLOT - REMEMBERED - 1, Sight::Ignored),
+			(SLOT + 1, Sight::First),
+			(SLOT + 2, Sight::Ignored),
+		] {
+			let store = Blockchain::<Block>::new();
+			assert_eq!(look(&store, SLOT.into(), &header(&one, slot, 1), |_| vec![one.public()]).expect("a store"), sight, "{slot}");
+		}
+	}
+
+	#[test]
+	fn slots_far_apart_share_places_and_are_not_taken_for_each_other() {
+		let store = Blockchain::<Block>::new();
+		let one = author(1);
+		let mut taken = std::collections::BTreeSet::new();
+		for slot in SLOT..SLOT + 3 * PLACES {
+			taken.insert(key(slot.into()));
+		}
+		assert_eq!(taken.len(), 1_024, "so many places, whatever the slots");
+		for slot in [SLOT, SLOT + PLACES] {
+			let look = |state| look(&store, slot.into(), &header(&one, slot, state), |_| vec![one.public()]).expect("a store");
+			assert_eq!(look(1), Sight::First);
+			assert!(matches!(look(2), Sight::Second { .. }));
+		}
+	}
+
+	#[test]
+	fn a_header_that_is_too_long_to_be_kept_is_not() {
+		let store = Blockchain::<Block>::new();
+		let one = author(1);
+		let mut long = header(&one, SLOT, 1);
+		long.digest_mut().pop();
+		long.digest_mut().push(DigestItem::Other(vec![0; MAX_HEADER]));
+		let seal = one.sign(long.hash().as_ref());
+		long.digest_mut().push(DigestItem::babe_seal(seal));
+		assert_eq!(look_at(&store, &long, &[&one]), Sight::Ignored);
 	}
 }
