@@ -14,6 +14,7 @@ extern crate alloc;
 #[macro_use]
 mod benchmarks;
 
+pub mod answers;
 pub mod apis;
 pub mod carriers;
 pub mod configs;

@@ -6,7 +6,7 @@ use frame_support::traits::InstanceFilter;
 use scale_info::TypeInfo;
 
 /// What a proxy may do for the account that appointed it. All but [`ProxyType::Any`] list what they allow, so that a new call is not allowed
-/// before somebody has thought about it. Calls of disputes are never made by a proxy: see `CheckTurn`.
+/// before somebody has thought about it. Calls of disputes, and answers to challenges of datasets, are never made by a proxy: see `CheckTurn`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub enum ProxyType {
 	/// Everything.
@@ -65,12 +65,14 @@ fn moves_no_money(call: &RuntimeCall) -> bool {
 			| RuntimeCall::Ponw(_)
 			| RuntimeCall::Rewards(_)
 	);
-	own || offers_data(call) || claims_revenue(call) || governs(call) || names(call)
+	own || keeps_data(call) || claims_revenue(call) || governs(call) || names(call)
 }
 
-/// Everything about datasets but challenges: their bonds can be lost to whoever is challenged.
-fn offers_data(call: &RuntimeCall) -> bool {
-	matches!(call, RuntimeCall::Dataset(call) if !matches!(call, pallet_neuro_dataset::Call::challenge_shard { .. }))
+/// Everything about datasets but what an accomplice can turn into money: half of the bond of a challenge goes to whoever answers, half of a
+/// penalty to whoever asks for what is attested and not there, and half of the deposit to whoever condemns what is proposed.
+fn keeps_data(call: &RuntimeCall) -> bool {
+	use pallet_neuro_dataset::Call as Dataset;
+	matches!(call, RuntimeCall::Dataset(call) if !matches!(call, Dataset::challenge_shard { .. } | Dataset::attest { .. } | Dataset::propose { .. }))
 }
 
 /// Takes what shares of models have earned, but gives none away.
@@ -89,9 +91,7 @@ fn trains(call: &RuntimeCall) -> bool {
 	use pallet_neuro_training::Call as Training;
 	match call {
 		RuntimeCall::Ponw(_) | RuntimeCall::Rewards(_) => true,
-		RuntimeCall::Dataset(call) => {
-			matches!(call, Dataset::attest { .. } | Dataset::answer_challenge { .. } | Dataset::withdraw_attestation { .. })
-		}
+		RuntimeCall::Dataset(call) => matches!(call, Dataset::withdraw_attestation { .. }),
 		RuntimeCall::Staking(call) => {
 			matches!(call, Staking::update_info { .. } | Staking::chill {} | Staking::activate {} | Staking::prove_arithmetic { .. })
 		}

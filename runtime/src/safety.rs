@@ -31,7 +31,7 @@ pub const NEVER_STOPPED: Calls = &[
 	// Disputes: who is silent loses its stake, and a claim that nobody can challenge is paid.
 	("Disputes", &[]),
 	// The same of challenges to open a chunk of a dataset, and what takes a false or unwanted dataset out of use.
-	("Dataset", &["answer_challenge", "conclude_challenge", "withdraw_attestation", "condemn", "retire", "force_retire"]),
+	("Dataset", &["answer_challenge", "conclude_challenge", "withdraw_attestation", "condemn", "retire", "force_retire", "remove"]),
 	// Exits of providers, of validators and of those who stand behind them.
 	("Staking", &["unbond", "withdraw_unbonded", "chill", "deregister"]),
 	("Validators", &["unbond", "withdraw_unbonded", "chill", "unnominate", "withdraw_nomination"]),

@@ -232,6 +232,7 @@ fn a_run_that_is_stopped_in_mid_round_keeps_nobodys_money() {
 		let history: u32 = <Runtime as pallet_neuro_training::Config>::HistoryPeriod::get();
 		System::set_block_number(System::block_number() + history);
 		assert_ok!(Training::remove_run(signed(&alice), 0, 0));
+		assert_ok!(Dataset::remove(signed(&alice), 0));
 		assert_eq!(Balances::total_balance_on_hold(&alice), bonded, "but for its bond as a validator");
 		check_invariants();
 	});

@@ -1,6 +1,6 @@
 //! Benchmarks of every call in its most expensive case.
 
-use crate::{AnswerTime, Attestations, Call, Challenges, Config, Datasets, Pallet, MAX_CHALLENGES};
+use crate::{AnswerTime, AttestationPeriod, Attestations, Call, Challenges, Config, Datasets, Leaving, Pallet, MAX_CHALLENGES};
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
 use frame_support::{
@@ -22,7 +22,7 @@ use neuroshard_types::{
 
 /// What the benchmarks need from the runtime around this pallet.
 pub trait BenchmarkHelper<Origin> {
-	/// Makes `who`, with money, an active provider that has something at stake.
+	/// Makes `who`, with money, an active provider that has enough at stake for an attestation.
 	fn provider(who: &AccountId);
 	/// Who retires the datasets of others.
 	fn retirer() -> Origin;
@@ -144,7 +144,7 @@ mod benchmarks {
 		#[extrinsic_call]
 		_(RawOrigin::Signed(who), 0);
 
-		assert_eq!(Datasets::<T>::count(), 0);
+		assert!(Leaving::<T>::contains_key(0));
 		Ok(())
 	}
 
@@ -155,6 +155,20 @@ mod benchmarks {
 
 		#[extrinsic_call]
 		_(origin as T::RuntimeOrigin, id, BoundedVec::truncate_from(vec![0; 256]));
+
+		assert!(Leaving::<T>::contains_key(id));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn remove() -> Result<(), BenchmarkError> {
+		let id = dataset::<T>()?;
+		let caller: AccountId = whitelisted_caller();
+		Pallet::<T>::retire(RawOrigin::Signed(caller.clone()).into(), id)?;
+		pass::<T>(AnswerTime::<T>::get().saturating_mul(2));
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(caller), id);
 
 		assert_eq!(Datasets::<T>::count(), 0);
 		Ok(())
@@ -176,14 +190,10 @@ mod benchmarks {
 	fn withdraw_attestation() -> Result<(), BenchmarkError> {
 		let id = dataset::<T>()?;
 		let who = attester::<T>(id)?;
-		for index in 0..MAX_CHALLENGES {
-			challenger::<T>(id, &who, index)?;
-		}
-		let caller: AccountId = whitelisted_caller();
-		Pallet::<T>::retire(RawOrigin::Signed(caller.clone()).into(), id)?;
+		pass::<T>(AttestationPeriod::<T>::get());
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(caller), id, who.clone());
+		_(RawOrigin::Signed(whitelisted_caller()), id, who.clone());
 
 		assert!(!Attestations::<T>::contains_key(id, who));
 		Ok(())
@@ -239,7 +249,7 @@ mod benchmarks {
 		#[extrinsic_call]
 		_(RawOrigin::Signed(reporter), id, PLACE, opening());
 
-		assert_eq!(Datasets::<T>::count(), 0);
+		assert!(Leaving::<T>::contains_key(id));
 		Ok(())
 	}
 

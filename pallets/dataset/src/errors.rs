@@ -28,7 +28,8 @@ mod errors {
 		NotProposer,
 		/// The dataset is active or retired already. There is nothing to activate; a retired one must be proposed anew.
 		NotProposed,
-		/// The dataset is retired already. The deposit comes back when the last run that uses it ends.
+		/// The dataset is retired already. The view function `removable_at` shows when `remove` gives the deposit back; before that, the last run that
+		/// uses it ends.
 		AlreadyRetired,
 		/// The dataset is not active. Its proposer activates it; a retired or condemned one takes no new runs.
 		NotActive,
@@ -47,8 +48,25 @@ mod errors {
 		NotAttested,
 		/// The attestation is somebody else's and has not expired. Whoever made it may withdraw it.
 		NotAttester,
-		/// A challenge of the attestation is open. Answer it first: the view function `challenges_of` lists what is asked for.
+		/// A challenge of the attestation is open. Answer it first: the view function `challenges_of` lists what is asked for. One that was missed is
+		/// ended by `conclude_challenge`.
 		OpenChallenges,
+		/// The attestation still stands: it can be challenged until the block that the view function `attestation` shows. Withdraw it again then.
+		StillAttested,
+		/// The range leaves out shards that are attested, and what is attested is not taken back at once. Withdraw the attestation, wait until it has
+		/// expired, and attest the other range then.
+		Narrower,
+		/// The stake is too small to lose the penalty for each attestation of the account: the view function `attestation_terms` shows it. Bond more
+		/// with `bond_extra` of `Staking`, or withdraw what is attested of another dataset.
+		StakeTooSmall,
+		/// The account attests as many datasets as one can. Withdraw one of those that the view function `attestations_of` lists.
+		TooManyAttested,
+		/// The dataset leaves, and nothing is asked of it any more. There is nothing to do.
+		DatasetLeaves,
+		/// The dataset takes new runs, or a run uses it. Its proposer retires it first, and all its runs end.
+		InUse,
+		/// The dataset stays a while, so that it can be condemned and its attestations challenged. The view function `removable_at` shows how long.
+		StillLeaving,
 		/// Nobody challenges its own attestation. Withdraw what is not true.
 		OwnAttestation,
 		/// There is no such chunk: it is behind the shard's last one. Count from zero.

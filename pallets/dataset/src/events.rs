@@ -28,7 +28,7 @@ mod events {
 			/// The dataset.
 			id: DatasetId,
 		},
-		/// A retired dataset that no run uses left the storage; its deposit is back with the proposer.
+		/// A dataset that takes no new runs, and that no run uses, has left the storage; its deposit is back with the proposer.
 		Removed {
 			/// The dataset.
 			id: DatasetId,
@@ -43,7 +43,7 @@ mod events {
 			reporter: AccountId,
 			/// Which chunk.
 			place: ChunkPlace,
-			/// Part of the proposer's deposit that the reporter got, in planck.
+			/// Part of the proposer's deposit that the reporter got, in planck: nothing if it is the proposer.
 			rewarded: Balance,
 			/// Part of it that was burned, in planck.
 			burned: Balance,
@@ -63,6 +63,15 @@ mod events {
 			who: AccountId,
 			/// The shards.
 			shards: ShardRange,
+			/// First block in which it does not say so any more.
+			expires_at: BlockNumber,
+		},
+		/// An attester has withdrawn its attestation: it expires soon.
+		AttestationEnding {
+			/// The dataset.
+			id: DatasetId,
+			/// The provider.
+			who: AccountId,
 			/// First block in which it does not say so any more.
 			expires_at: BlockNumber,
 		},

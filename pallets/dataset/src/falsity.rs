@@ -23,11 +23,14 @@ impl<T: Config> Pallet<T> {
 		ensure!(dataset.status != DatasetStatus::Condemned, Error::<T>::Condemned);
 		ensure!(opens(&dataset, place, opening), Error::<T>::WrongOpening);
 		ensure!(contradicts(&dataset.manifest, place.chunk, &opening.data), Error::<T>::NotFalse);
-		let (rewarded, burned) = Self::forfeit(HoldReason::Manifest, &dataset.proposer, dataset.deposit, reporter);
+		// Nobody saves half of its deposit by being first to show what is false.
+		let paid = Some(reporter).filter(|reporter| **reporter != dataset.proposer);
+		let (rewarded, burned) = Self::forfeit(HoldReason::Manifest, &dataset.proposer, dataset.deposit, paid);
 		dataset.deposit = 0;
 		dataset.status = DatasetStatus::Condemned;
 		Self::deposit_event(Event::Condemned { id, reporter: reporter.clone(), place, rewarded, burned });
-		Self::store_or_remove(id, dataset)
+		Self::store(id, dataset);
+		Ok(())
 	}
 }
 

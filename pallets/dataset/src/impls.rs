@@ -1,6 +1,6 @@
 //! What the calls share, and the trait through which other pallets use datasets.
 
-use crate::{Config, Dataset, Datasets as DatasetMap, Error, Event, HoldReason, Pallet};
+use crate::{Config, Dataset, Datasets as DatasetMap, Error, Event, HoldReason, Leaving, Pallet};
 use frame_support::{
 	defensive, ensure,
 	storage::with_storage_layer,
@@ -47,15 +47,17 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// Takes what is on hold of `from`: half of it goes to `to`, the other half is burned. So is what `to` cannot receive, because its account is
-	/// gone and it would be too little for a new one. Returns both parts.
-	pub(crate) fn forfeit(reason: HoldReason, from: &AccountId, amount: Balance, to: &AccountId) -> (Balance, Balance) {
+	/// Takes what is on hold of `from`: half of it goes to `to`, if there is somebody, and the rest is burned. So is what `to` cannot receive,
+	/// because its account is gone and it would be too little for a new one. Returns both parts.
+	pub(crate) fn forfeit(reason: HoldReason, from: &AccountId, amount: Balance, to: Option<&AccountId>) -> (Balance, Balance) {
 		let reason = reason.into();
-		let moved = with_storage_layer(|| {
-			let (precision, restriction, force) = (Precision::Exact, Restriction::Free, Fortitude::Force);
-			T::Currency::transfer_on_hold(&reason, from, to, amount / 2, precision, restriction, force)
+		let moved = to.map(|to| {
+			with_storage_layer(|| {
+				let (precision, restriction, force) = (Precision::Exact, Restriction::Free, Fortitude::Force);
+				T::Currency::transfer_on_hold(&reason, from, to, amount / 2, precision, restriction, force)
+			})
 		});
-		let rewarded = moved.unwrap_or(0);
+		let rewarded = moved.and_then(Result::ok).unwrap_or(0);
 		let rest = amount.saturating_sub(rewarded);
 		let burned = with_storage_layer(|| T::Currency::burn_held(&reason, from, rest, Precision::Exact, Fortitude::Force));
 		(rewarded, burned.defensive_unwrap_or(0))
@@ -76,21 +78,30 @@ impl<T: Config> Pallet<T> {
 			DatasetStatus::Condemned => return Err(Error::<T>::Condemned.into()),
 		}
 		Self::deposit_event(Event::Retired { id });
-		Self::store_or_remove(id, dataset)
+		Self::store(id, dataset);
+		Ok(())
 	}
 
-	/// Stores `dataset`, or removes it and returns its deposit if it takes no new runs and is unused.
-	pub(crate) fn store_or_remove(id: DatasetId, dataset: Dataset) -> DispatchResult {
-		if dataset.is_open() || dataset.users > 0 {
-			DatasetMap::<T>::insert(id, dataset);
-			return Ok(());
+	/// Stores `dataset`, and notes since when it takes no new runs and is unused, if it is so.
+	pub(crate) fn store(id: DatasetId, dataset: Dataset) {
+		if !dataset.is_open() && dataset.users == 0 && !Leaving::<T>::contains_key(id) {
+			Leaving::<T>::insert(id, Self::now());
 		}
+		DatasetMap::<T>::insert(id, dataset);
+	}
+
+	/// See [`crate::Call::remove`].
+	pub(crate) fn do_remove(id: DatasetId) -> DispatchResult {
+		let dataset = DatasetMap::<T>::get(id).ok_or(Error::<T>::UnknownDataset)?;
+		let removable_at = Self::removable_at(id).ok_or(Error::<T>::InUse)?;
+		ensure!(Self::now() >= removable_at, Error::<T>::StillLeaving);
 		let deposit = dataset.deposit;
 		// The proposer of a condemned dataset has lost it, and may have no account any more.
 		if deposit > 0 {
 			T::Currency::release(&HoldReason::Manifest.into(), &dataset.proposer, deposit, Precision::Exact)?;
 		}
 		DatasetMap::<T>::remove(id);
+		Leaving::<T>::remove(id);
 		Self::deposit_event(Event::Removed { id, deposit });
 		Ok(())
 	}
@@ -119,8 +130,6 @@ impl<T: Config> Datasets for Pallet<T> {
 		let Some(mut dataset) = DatasetMap::<T>::get(id) else { return };
 		let Some(users) = dataset.users.checked_sub(1) else { return };
 		dataset.users = users;
-		// Cannot fail: the deposit is on hold, and giving it back changes neither the issuance nor the account's total.
-		// If it did, the dataset would stay, counted as used, and its deposit with it.
-		let _ = with_storage_layer(|| Self::store_or_remove(id, dataset)).defensive();
+		Self::store(id, dataset);
 	}
 }

@@ -5,14 +5,15 @@
 //! (see [`neuroshard_types::dataset`]). The last `held_out` shards are never assigned for training.
 //!
 //! ```text
-//!           propose             activate            retire, condemn
-//! (unknown) -------> Proposed ----------> Active -------------------> Retired, Condemned --> (removed)
-//!                       |     retire, condemn                             ^     once no run uses it
+//!           propose             activate            retire, condemn                      remove
+//! (unknown) -------> Proposed ----------> Active -------------------> Retired, Condemned -------> (removed)
+//!                       |     retire, condemn                             ^     a while after no run uses it any more
 //!                       +-------------------------------------------------+
 //! ```
 //!
 //! The proposer's deposit pays for the space of the manifest: a base and a price per encoded byte. It comes back when the
-//! manifest leaves the storage, which is when the dataset is retired and the last run that uses it has ended; who is condemned loses it.
+//! manifest leaves the storage; who is condemned loses it. That is twice the time for an answer after the dataset was retired and the last
+//! run that used it had ended: what is on its way to a block then, a condemnation or a challenge, still has its effect.
 //!
 //! # Governance of datasets
 //! - *Attestations*: an active provider says that it holds a range of shards, for a deposit, until it expires or is withdrawn. Its stake answers
@@ -48,6 +49,7 @@ pub mod weights;
 
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
+pub use challenges::Refusal;
 use frame_support::pallet_macros::import_section;
 pub use pallet::*;
 pub use types::{Attestation, Challenge, Dataset, Reason};
@@ -62,6 +64,8 @@ pub const MAX_VOCAB: u32 = 65_536;
 pub const MAX_ATTESTATIONS: u32 = 256;
 /// Most open challenges of one attestation: so many bonds go back when it ends.
 pub const MAX_CHALLENGES: u32 = 16;
+/// Most datasets that one account attests: the view function `attestations_of` reads all of them, with their challenges.
+pub const MAX_ATTESTED: u32 = 64;
 
 #[import_section(errors::errors)]
 #[import_section(events::events)]
@@ -69,7 +73,7 @@ pub const MAX_CHALLENGES: u32 = 16;
 pub mod pallet {
 	use crate::{
 		types::{chunks_per_shard, manifest_problem},
-		Attestation, Challenge, Dataset, Reason, WeightInfo, MAX_DATASETS,
+		Attestation, Challenge, Dataset, Reason, WeightInfo, MAX_ATTESTED, MAX_DATASETS,
 	};
 	use alloc::vec::Vec;
 	use frame_support::{
@@ -81,8 +85,8 @@ pub mod pallet {
 	use neuroshard_types::{
 		assignment::training_windows,
 		dataset::{
-			AttestationTerms, AttestationView, ChallengeView, ChunkOpening, ChunkPlace, Coverage, DatasetStatus, DatasetView, Manifest,
-			ShardRange, CHUNK_BYTES,
+			AttestationTerms, AttestationView, ChallengeView, ChunkOpening, ChunkPlace, Coverage, DatasetStatus, DatasetView, HoldingView,
+			Manifest, ShardRange, CHUNK_BYTES,
 		},
 		traits::Providers,
 		AccountId, Balance, BlockNumber, DatasetId, H256,
@@ -114,7 +118,7 @@ pub mod pallet {
 		/// What a challenge holds of the challenger, in planck: half of it pays the attester for its answer, so it is more than twice the fee of that.
 		#[pallet::constant]
 		type ChallengeBond: Get<Balance>;
-		/// What an attester loses who does not open a chunk in time, in planck.
+		/// What an attester loses who does not open a chunk in time, in planck. Its stake reaches to lose so much for each of its attestations.
 		#[pallet::constant]
 		type FailurePenalty: Get<Balance>;
 		/// Weights of the calls.
@@ -151,6 +155,10 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type NextId<T: Config> = StorageValue<_, DatasetId, ValueQuery>;
 
+	/// Datasets that take no new runs and are not used any more, and since when: [`Pallet::removable_at`] says how long they stay.
+	#[pallet::storage]
+	pub type Leaving<T: Config> = StorageMap<_, Twox64Concat, DatasetId, BlockNumber>;
+
 	/// What providers attest, by dataset. Those of a dataset that is gone stay until somebody withdraws them.
 	#[pallet::storage]
 	pub type Attestations<T: Config> = StorageDoubleMap<_, Twox64Concat, DatasetId, Blake2_128Concat, AccountId, Attestation>;
@@ -158,6 +166,10 @@ pub mod pallet {
 	/// How many attestations each dataset has.
 	#[pallet::storage]
 	pub type Attesters<T: Config> = StorageMap<_, Twox64Concat, DatasetId, u32, ValueQuery>;
+
+	/// Which datasets each account attests, in the order in which it began to.
+	#[pallet::storage]
+	pub type AttestedBy<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, BoundedVec<DatasetId, ConstU32<MAX_ATTESTED>>, ValueQuery>;
 
 	/// Open challenges, by attestation and challenger.
 	#[pallet::storage]
@@ -238,8 +250,8 @@ pub mod pallet {
 			Ok(())
 		}
 
-		/// Ends a dataset: no new run may use it. Only its proposer may. If no run uses it, it is removed and the deposit
-		/// returned at once, otherwise when the last of them ends.
+		/// Ends a dataset: no new run may use it. Only its proposer may. Once no run uses it, and a while has passed, anybody may have it removed
+		/// and its deposit returned.
 		#[pallet::call_index(2)]
 		#[pallet::weight(T::WeightInfo::retire())]
 		pub fn retire(origin: OriginFor<T>, id: DatasetId) -> DispatchResult {
@@ -250,7 +262,7 @@ pub mod pallet {
 
 		/// Says that the caller, an active provider, holds these shards of a dataset and opens any chunk of them to whoever asks by a challenge.
 		/// Holds a deposit, and keeps all of the caller's stake from being withdrawn, until the attestation is. Called again it renews the
-		/// attestation, and replaces its range unless a challenge is open.
+		/// attestation, and may widen its range. The stake must reach to lose [`Config::FailurePenalty`] for each attestation of the caller.
 		#[pallet::call_index(3)]
 		#[pallet::weight(T::WeightInfo::attest())]
 		pub fn attest(origin: OriginFor<T>, id: DatasetId, shards: ShardRange) -> DispatchResult {
@@ -258,8 +270,9 @@ pub mod pallet {
 			Self::do_attest(who, id, shards)
 		}
 
-		/// Ends the attestation of `who` and returns its deposit. Only `who` may, unless the attestation has expired or the dataset is gone;
-		/// then anybody may. Refused while a challenge is open, unless the dataset is gone: then the challengers' bonds go back.
+		/// Has the attestation of `who`, the caller, expire after the time for an answer. Until then it can be challenged as before. When it has
+		/// expired, or its dataset is gone, anybody may call this once more: the attestation ends and its deposit goes back to `who`, unless a
+		/// challenge is open.
 		#[pallet::call_index(4)]
 		#[pallet::weight(T::WeightInfo::withdraw_attestation())]
 		pub fn withdraw_attestation(origin: OriginFor<T>, id: DatasetId, who: AccountId) -> DispatchResult {
@@ -276,9 +289,10 @@ pub mod pallet {
 		}
 
 		/// Opens the chunk that `challenger` has asked the caller for, and ends the challenge: half of its bond goes to the caller, the other half
-		/// is burned. What is not that chunk is refused and changes nothing.
+		/// is burned. What is not that chunk is refused and changes nothing, and gets into no block. It is operational, and an extrinsic of its own: no
+		/// other call carries it.
 		#[pallet::call_index(6)]
-		#[pallet::weight(T::WeightInfo::answer_challenge())]
+		#[pallet::weight((T::WeightInfo::answer_challenge(), DispatchClass::Operational))]
 		pub fn answer_challenge(origin: OriginFor<T>, id: DatasetId, challenger: AccountId, opening: ChunkOpening) -> DispatchResult {
 			let who = ensure_signed(origin)?;
 			Self::do_answer(&who, id, &challenger, &opening)
@@ -312,6 +326,15 @@ pub mod pallet {
 			Self::deposit_event(Event::ForceRetired { id, reason });
 			Ok(())
 		}
+
+		/// Removes a dataset that takes no new runs and has not been used for a while, from the block on that the view function `removable_at` shows.
+		/// Its deposit goes back to the proposer. Anybody may.
+		#[pallet::call_index(10)]
+		#[pallet::weight(T::WeightInfo::remove())]
+		pub fn remove(origin: OriginFor<T>, id: DatasetId) -> DispatchResult {
+			ensure_signed(origin)?;
+			Self::do_remove(id)
+		}
 	}
 
 	#[pallet::view_functions]
@@ -319,6 +342,11 @@ pub mod pallet {
 		/// The dataset with its manifest, status and number of users; `None` if it is unknown or removed.
 		pub fn dataset(id: DatasetId) -> Option<DatasetView> {
 			Datasets::<T>::get(id).map(Into::into)
+		}
+
+		/// First block in which `remove` removes the dataset; `None` if it takes new runs, or a run uses it.
+		pub fn removable_at(id: DatasetId) -> Option<BlockNumber> {
+			Leaving::<T>::get(id).map(|since| since.saturating_add(AnswerTime::<T>::get().saturating_mul(2)))
 		}
 
 		/// Identifiers of all datasets, ascending; at most [`MAX_DATASETS`].
@@ -366,6 +394,12 @@ pub mod pallet {
 		/// What `who` attests of a dataset, expired or not; `None` if it does not.
 		pub fn attestation(id: DatasetId, who: AccountId) -> Option<AttestationView> {
 			Attestations::<T>::get(id, who).map(Into::into)
+		}
+
+		/// All that `who` attests, expired or not, with what it is asked for: at most [`MAX_ATTESTED`] attestations, and
+		/// [`MAX_CHALLENGES`](crate::MAX_CHALLENGES) of each.
+		pub fn attestations_of(who: AccountId) -> Vec<HoldingView> {
+			Self::do_attestations_of(who)
 		}
 
 		/// Active providers that attest a shard now, at most [`MAX_ATTESTATIONS`](crate::MAX_ATTESTATIONS).

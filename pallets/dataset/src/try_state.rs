@@ -2,9 +2,10 @@
 
 use crate::{
 	types::{chunks_per_shard, manifest_problem},
-	Attestations, Attesters, Challenges, Config, Datasets, HoldReason, NextId, Pallet, MAX_ATTESTATIONS, MAX_CHALLENGES, MAX_DATASETS,
+	Attestations, AttestedBy, Attesters, Challenges, Config, Datasets, HoldReason, Leaving, NextId, Pallet, MAX_ATTESTATIONS,
+	MAX_CHALLENGES, MAX_DATASETS,
 };
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use frame_support::ensure;
 use neuroshard_types::{dataset::DatasetStatus, AccountId, Balance, DatasetId};
 use sp_runtime::TryRuntimeError;
@@ -23,10 +24,10 @@ impl<T: Config> Pallet<T> {
 	///
 	/// - The counter equals the number of datasets and is within [`MAX_DATASETS`]; identifiers are below the next one.
 	/// - Every manifest is one that `propose` accepts.
-	/// - A proposed dataset has no users; a retired or condemned one has some, or it would be gone. A condemned one has no deposit.
-	/// - Attestations are counted by dataset, within [`MAX_ATTESTATIONS`]; each has shards of its dataset, if that is there, and the challenges that
-	///   it counts, within [`MAX_CHALLENGES`].
-	/// - Every challenge is somebody else's, about a chunk that was attested.
+	/// - A proposed dataset has no users. Exactly those that are retired or condemned, and have none, leave. A condemned one has no deposit.
+	/// - Attestations are counted by dataset, within [`MAX_ATTESTATIONS`], and listed by account; each has shards of its dataset, if that is there,
+	///   and the challenges that it counts, within [`MAX_CHALLENGES`].
+	/// - Every challenge is somebody else's, about a chunk that was attested, of a dataset that stays as long as it can be answered.
 	/// - Deposits of proposers and of attesters, and bonds of challengers, add up to what is on hold for each of them.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		Self::datasets_are_sound()?;
@@ -43,18 +44,21 @@ impl<T: Config> Pallet<T> {
 			ensure!(id < next, "a dataset with an identifier that was never given");
 			ensure!(manifest_problem(&dataset.manifest).is_none(), "an invalid manifest");
 			ensure!(dataset.status != DatasetStatus::Proposed || dataset.users == 0, "a proposed dataset with users");
-			ensure!(dataset.is_open() || dataset.users > 0, "an unused dataset that takes no new runs");
+			let leaves = !dataset.is_open() && dataset.users == 0;
+			ensure!(leaves == Leaving::<T>::contains_key(id), "a dataset that leaves and should not, or the other way round");
 			ensure!((dataset.status == DatasetStatus::Condemned) == (dataset.deposit == 0), "a deposit that was lost, or none");
 			add(&mut deposits, dataset.proposer, dataset.deposit)?;
 		}
 		ensure!(count == Datasets::<T>::count(), "counter differs from the number of datasets");
 		ensure!(count <= MAX_DATASETS, "too many datasets");
+		ensure!(Leaving::<T>::iter_keys().all(|id| Datasets::<T>::contains_key(id)), "a dataset that is gone leaves");
 		Self::are_held(HoldReason::Manifest, &deposits)
 	}
 
 	fn attestations_are_sound() -> Result<(), TryRuntimeError> {
 		let mut deposits = Sums::new();
 		let mut attesters = BTreeMap::<DatasetId, u32>::new();
+		let mut attested = BTreeMap::<AccountId, BTreeSet<DatasetId>>::new();
 		for (id, who, attestation) in Attestations::<T>::iter() {
 			let count = attesters.entry(id).or_default();
 			*count = count.saturating_add(1);
@@ -64,8 +68,13 @@ impl<T: Config> Pallet<T> {
 			}
 			let open = u32::try_from(Challenges::<T>::iter_prefix((id, &who)).count()).unwrap_or(u32::MAX);
 			ensure!(open == attestation.challenges && open <= MAX_CHALLENGES, "challenges are counted wrongly");
+			attested.entry(who.clone()).or_default().insert(id);
 			add(&mut deposits, who, attestation.deposit)?;
 		}
+		let listed = AttestedBy::<T>::iter().map(|(who, datasets)| (who, datasets.len(), datasets.into_iter().collect::<BTreeSet<_>>()));
+		let once =
+			listed.map(|(who, len, datasets)| (datasets.len() == len).then_some((who, datasets))).collect::<Option<BTreeMap<_, _>>>();
+		ensure!(once == Some(attested), "attestations of an account are listed wrongly");
 		ensure!(Attesters::<T>::iter().collect::<BTreeMap<_, _>>() == attesters, "attestations are counted wrongly");
 		Self::are_held(HoldReason::Attestation, &deposits)
 	}
@@ -76,8 +85,13 @@ impl<T: Config> Pallet<T> {
 			ensure!(who != challenger, "an attester challenges itself");
 			let attestation = Attestations::<T>::get(id, &who).ok_or("a challenge of what nobody attests")?;
 			ensure!(attestation.shards.contains(challenge.place.shard), "a challenge of a shard that is not attested");
-			if let Some(dataset) = Datasets::<T>::get(id) {
-				ensure!(challenge.place.chunk < chunks_per_shard(&dataset.manifest.shape), "a challenge of a chunk that is not there");
+			match Datasets::<T>::get(id) {
+				Some(dataset) => {
+					ensure!(challenge.place.chunk < chunks_per_shard(&dataset.manifest.shape), "a challenge of a chunk that is not there");
+					let stays = Self::removable_at(id).is_none_or(|removable_at| challenge.deadline < removable_at);
+					ensure!(stays, "a dataset leaves before a challenge can be answered");
+				}
+				None => ensure!(challenge.deadline < Self::now(), "a dataset left before a challenge could be answered"),
 			}
 			add(&mut bonds, challenger, challenge.bond)?;
 		}

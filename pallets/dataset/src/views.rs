@@ -1,9 +1,9 @@
 //! What view functions compute.
 
-use crate::{Attestation, Attestations, Challenges, Config, Datasets, Pallet};
+use crate::{Attestation, Attestations, AttestedBy, Challenges, Config, Datasets, Pallet};
 use alloc::{collections::BTreeMap, vec::Vec};
 use neuroshard_types::{
-	dataset::{ChallengeView, Coverage, ShardRange},
+	dataset::{ChallengeView, Coverage, HoldingView, ShardRange},
 	AccountId, DatasetId,
 };
 
@@ -43,6 +43,14 @@ impl<T: Config> Pallet<T> {
 			}
 		}
 		coverage
+	}
+
+	pub(crate) fn do_attestations_of(who: AccountId) -> Vec<HoldingView> {
+		let holding = |dataset| {
+			let Attestation { shards, expires_at, .. } = Attestations::<T>::get(dataset, &who)?;
+			Some(HoldingView { dataset, shards, expires_at, challenges: Self::do_challenges_of(dataset, who.clone()) })
+		};
+		AttestedBy::<T>::get(&who).into_iter().filter_map(holding).collect()
 	}
 
 	pub(crate) fn do_challenges_of(id: DatasetId, who: AccountId) -> Vec<ChallengeView> {

@@ -13,21 +13,25 @@ pub trait WeightInfo {
 	fn propose() -> Weight;
 	/// Weight of `activate`.
 	fn activate() -> Weight;
-	/// Weight of `retire`, with removal and return of the deposit.
+	/// Weight of `retire`, no run using the dataset.
 	fn retire() -> Weight;
-	/// Weight of `force_retire`, with removal and return of the deposit.
+	/// Weight of `force_retire`, no run using the dataset.
 	fn force_retire() -> Weight;
+	/// Weight of `remove`.
+	fn remove() -> Weight;
 	/// Weight of `attest`, the attestation being new.
 	fn attest() -> Weight;
-	/// Weight of `withdraw_attestation`, as many challenges as there can be being open about a dataset that is gone.
+	/// Weight of `withdraw_attestation`, the attestation having expired.
 	fn withdraw_attestation() -> Weight;
 	/// Weight of `challenge_shard`.
 	fn challenge_shard() -> Weight;
 	/// Weight of `answer_challenge`.
 	fn answer_challenge() -> Weight;
+	/// Weight of looking at an answer before it gets into a block.
+	fn check_answer() -> Weight;
 	/// Weight of `conclude_challenge`, as many challenges as there can be being open.
 	fn conclude_challenge() -> Weight;
-	/// Weight of `condemn`, with removal.
+	/// Weight of `condemn`, no run using the dataset.
 	fn condemn() -> Weight;
 }
 
@@ -46,11 +50,14 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 		COMPUTE.saturating_add(T::DbWeight::get().reads_writes(reads, writes))
 	}
 
-	/// An attestation ends with all its challenges. Reads: number of attestations, account, holds, provider; for each challenge itself, account, holds.
-	/// Writes: attestation, number of attestations, account, holds, provider; for each challenge itself, account, holds.
+	/// An attestation ends. Reads: number of attestations, list of the attester's, account, holds, provider. Writes: these and the attestation.
 	fn end() -> Weight {
-		let challenge = BOND.saturating_add(T::DbWeight::get().reads_writes(3, 3));
-		Self::with(4, 5).saturating_add(challenge.saturating_mul(MAX_CHALLENGES.into()))
+		Self::with(5, 6)
+	}
+
+	/// All challenges of an attestation are moot. Reads and writes for each: itself, account, holds.
+	fn moot() -> Weight {
+		BOND.saturating_add(T::DbWeight::get().reads_writes(3, 3)).saturating_mul(MAX_CHALLENGES.into())
 	}
 }
 
@@ -63,40 +70,49 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn activate() -> Weight {
 		Self::with(1, 1)
 	}
-	/// Reads and writes: dataset, counter, account, holds.
+	/// Reads and writes: dataset, whether it leaves. Reads and writes the counter, as every insertion of a dataset.
 	fn retire() -> Weight {
-		Self::with(4, 4)
+		Self::with(3, 3)
 	}
 	/// Reads and writes: those of `retire`.
 	fn force_retire() -> Weight {
-		Self::with(4, 4)
+		Self::with(3, 3)
 	}
-	/// Reads: dataset, provider, attestation, number of attestations, account, holds, period. Writes: attestation, number, account, holds,
-	/// provider.
+	/// Reads: dataset, counter, since when it leaves, time for an answer, account, holds. Writes: the same but the time.
+	fn remove() -> Weight {
+		Self::with(6, 5)
+	}
+	/// Reads: dataset, provider, attestation, number of attestations, list of the attester's, account, holds, period. Writes: attestation, number,
+	/// list, account, holds, provider.
 	fn attest() -> Weight {
-		Self::with(7, 5)
+		Self::with(8, 6)
 	}
 	/// Reads: attestation, dataset. And the end of the attestation.
 	fn withdraw_attestation() -> Weight {
 		Self::end().saturating_add(T::DbWeight::get().reads(2))
 	}
-	/// Reads: dataset, attestation, challenge, account, holds, time for the answer. Writes: attestation, challenge, account, holds.
+	/// Reads: dataset, whether it leaves, attestation, challenge, account, holds, time for the answer. Writes: attestation, challenge, account, holds.
 	fn challenge_shard() -> Weight {
-		Self::with(6, 4)
+		Self::with(7, 4)
 	}
 	/// Reads: challenge, dataset, attestation, challenger's account and holds, attester's account. Writes: challenge, attestation, challenger's account
 	/// and holds, attester's account.
 	fn answer_challenge() -> Weight {
 		Self::with(6, 5).saturating_add(OPENING)
 	}
-	/// Reads: challenge, dataset, attestation, challenger's account and holds, attester's account and holds, minimum bond, terms of verifiers, number of
-	/// active providers, penalties. Writes: challenge, both accounts and holds, number of active providers. And the end of the attestation.
-	fn conclude_challenge() -> Weight {
-		Self::end().saturating_add(Self::with(11, 6))
+	/// Reads: challenge, dataset.
+	fn check_answer() -> Weight {
+		Self::with(2, 0).saturating_add(OPENING)
 	}
-	/// Reads: dataset, counter, proposer's account and holds, reporter's account. Writes: the same.
+	/// Reads: challenge, attestation, challenger's account and holds, attester's account and holds, minimum bond, terms of verifiers, number of active
+	/// providers, penalties. Writes: challenge, both accounts and holds, number of active providers. And the end of the attestation and of all
+	/// its challenges.
+	fn conclude_challenge() -> Weight {
+		Self::end().saturating_add(Self::moot()).saturating_add(Self::with(10, 6))
+	}
+	/// Reads: dataset, counter, whether it leaves, proposer's account and holds, reporter's account. Writes: the same.
 	fn condemn() -> Weight {
-		Self::with(5, 5).saturating_add(OPENING)
+		Self::with(6, 6).saturating_add(OPENING)
 	}
 }
 
@@ -114,6 +130,9 @@ impl WeightInfo for () {
 	fn force_retire() -> Weight {
 		COMPUTE
 	}
+	fn remove() -> Weight {
+		COMPUTE
+	}
 	fn attest() -> Weight {
 		COMPUTE
 	}
@@ -124,6 +143,9 @@ impl WeightInfo for () {
 		COMPUTE
 	}
 	fn answer_challenge() -> Weight {
+		COMPUTE
+	}
+	fn check_answer() -> Weight {
 		COMPUTE
 	}
 	fn conclude_challenge() -> Weight {

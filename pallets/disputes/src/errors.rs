@@ -84,8 +84,8 @@ mod errors {
 		ReportingOver,
 		/// This is not the report that was sealed, or not with that salt. Send exactly what was sealed.
 		SealBroken,
-		/// The account has nothing left that could be slashed, and so no say in audits. Bond more with `bond_extra` of `Staking`, and try again
-		/// before the deadline that the view function `audit` shows.
-		NothingAtStake,
+		/// The account has less left that could be slashed than the least bond of a provider, and so no say in audits. The view function `limits` of
+		/// `Staking` shows that bond. Bond more with `bond_extra`, and try again before the deadline that the view function `audit` shows.
+		TooLittleAtStake,
 	}
 }

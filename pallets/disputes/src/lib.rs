@@ -76,7 +76,7 @@ pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
 pub use moves::Refusal;
 pub use pallet::*;
-pub use turn::{Carriers, CheckTurn};
+pub use turn::{Answers, Carriers, CheckTurn};
 pub use types::{longest_game, most_gained, Docket, Game, Load, MAX_MOVES};
 pub use weights::WeightInfo;
 
@@ -91,7 +91,7 @@ pub const MAX_LISTED: u32 = 1_000;
 pub mod pallet {
 	use crate::{
 		audit::{time_needed, Audit, Noted, Verifier},
-		longest_game, Carriers, Docket, Game, Load, WeightInfo,
+		longest_game, Answers, Carriers, Docket, Game, Load, WeightInfo,
 	};
 	use alloc::vec::Vec;
 	use frame_support::{
@@ -144,6 +144,8 @@ pub mod pallet {
 		/// that has accomplices open so many pays half of their bonds for it, which are this many times [`Self::BondShare`] of its stake.
 		#[pallet::constant]
 		type MaxGamesPerDefender: Get<u32>;
+		/// What an auditor has at stake at least, in planck, to seal, to report and to be paid: the least bond of any provider.
+		type LeastStake: Get<Balance>;
 		/// How much of what a claimant has at stake it loses with its claim.
 		#[pallet::constant]
 		type SlashShare: Get<Perbill>;
@@ -158,6 +160,8 @@ pub mod pallet {
 		type Outlasting: Get<Vec<(&'static str, BlockNumber)>>;
 		/// Calls that carry other calls, for [`crate::CheckTurn`].
 		type Carriers: Carriers<<Self as frame_system::Config>::RuntimeCall>;
+		/// Calls of other pallets that [`CheckTurn`](crate::CheckTurn) looks at as it does at moves.
+		type Answers: Answers<<Self as frame_system::Config>::RuntimeCall>;
 		/// Weights of the calls, of the hook and of the transaction extension.
 		type WeightInfo: WeightInfo;
 		/// Makes claims and funds for the benchmarks.

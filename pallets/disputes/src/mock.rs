@@ -28,6 +28,8 @@ pub const BOND: Balance = 1_001;
 pub const FUNDS: Balance = 10_000;
 /// What each claimant has at stake.
 pub const STAKE: Balance = 50_001;
+/// What an auditor needs at stake.
+pub const LEAST_STAKE: Balance = 700;
 /// Challenge window, in blocks.
 pub const WINDOW: BlockNumber = 30;
 /// Clock of each side, in blocks.
@@ -340,6 +342,8 @@ impl pallet_neuro_disputes::Config for Test {
 	type MaxEndsPerBlock = ConstU32<MAX_ENDS>;
 	type Outlasting = ();
 	type Carriers = Batches;
+	type Answers = ();
+	type LeastStake = ConstU128<LEAST_STAKE>;
 	type WeightInfo = crate::weights::SubstrateWeight<Test>;
 	type BenchmarkHelper = MockHelper;
 }

@@ -26,10 +26,31 @@ impl<RuntimeCall> Carriers<RuntimeCall> for () {
 	}
 }
 
+/// Calls of other pallets that are for one account at one time, as moves are, and have the part of blocks that is kept for moves.
+pub trait Answers<RuntimeCall> {
+	/// Weight of [`Self::admit`] for `call`. `None` if it is no such call.
+	fn weight(call: &RuntimeCall) -> Option<Weight>;
+	/// Whether `who` may make `call` now.
+	///
+	/// # Errors
+	/// If not: the code of [`InvalidTransaction::Custom`] that nodes answer with. Those of [`Refusal`] are taken.
+	fn admit(who: &AccountId, call: &RuntimeCall) -> Result<(), u8>;
+}
+
+/// There are no such calls.
+impl<RuntimeCall> Answers<RuntimeCall> for () {
+	fn weight(_: &RuntimeCall) -> Option<Weight> {
+		None
+	}
+	fn admit(_: &AccountId, _: &RuntimeCall) -> Result<(), u8> {
+		Ok(())
+	}
+}
+
 /// Refuses transactions with a `play` that is not by the account whose turn it is, in time, of a possible size and an answer to where the
 /// game stands: see [`Refusal`] for the codes of [`InvalidTransaction::Custom`]. So nobody else gets into the part of blocks that is kept
-/// for such moves. Calls of this pallet that another call carries are refused altogether: a game is read off the extrinsics of blocks,
-/// where both sides look for them.
+/// for such moves. The same holds for [`Config::Answers`]. Calls of this pallet, and those, that another call carries are refused altogether: a
+/// game is read off the extrinsics of blocks, where both sides look for them, and a call that carries nothing else takes their part of blocks.
 #[derive(Encode, Decode, DecodeWithMemTracking, DefaultNoBound, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
 pub struct CheckTurn<T>(PhantomData<T>);
@@ -40,7 +61,7 @@ impl<T> core::fmt::Debug for CheckTurn<T> {
 	}
 }
 
-/// Whether a call of this pallet is among those that `call` carries, however deep.
+/// Whether a call of this pallet, or an answer, is among those that `call` carries, however deep.
 fn carries_one<T: Config>(call: &T::RuntimeCall) -> bool
 where
 	T::RuntimeCall: IsSubType<Call<T>>,
@@ -49,7 +70,7 @@ where
 	let mut calls = vec![call];
 	while let Some(call) = calls.pop() {
 		let carried = T::Carriers::carried(call);
-		if carried.iter().any(|call| call.is_sub_type().is_some()) {
+		if carried.iter().any(|call| call.is_sub_type().is_some() || T::Answers::weight(call).is_some()) {
 			return true;
 		}
 		calls.extend(carried);
@@ -70,7 +91,7 @@ where
 	fn weight(&self, call: &T::RuntimeCall) -> Weight {
 		match call.is_sub_type() {
 			Some(Call::play { .. }) => T::WeightInfo::check_turn(),
-			_ => Weight::zero(),
+			_ => T::Answers::weight(call).unwrap_or_default(),
 		}
 	}
 
@@ -84,16 +105,17 @@ where
 		_inherited_implication: &impl Encode,
 		_source: TransactionSource,
 	) -> ValidateResult<Self::Val, T::RuntimeCall> {
+		let signer = || origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner);
 		let refused = match call.is_sub_type() {
 			Some(Call::play { claim, challenger, position, action }) => {
-				let who = origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner)?;
-				Pallet::<T>::admit(who, claim, challenger, *position, action).err()
+				Pallet::<T>::admit(signer()?, claim, challenger, *position, action).err().map(Refusal::code)
 			}
 			Some(_) => None,
-			None => carries_one::<T>(call).then_some(Refusal::Carried),
+			None if T::Answers::weight(call).is_some() => T::Answers::admit(signer()?, call).err(),
+			None => carries_one::<T>(call).then_some(Refusal::Carried.code()),
 		};
 		match refused {
-			Some(refusal) => Err(InvalidTransaction::Custom(refusal.code()).into()),
+			Some(code) => Err(InvalidTransaction::Custom(code).into()),
 			None => Ok((Default::default(), (), origin)),
 		}
 	}

@@ -148,6 +148,15 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type MinBond<T: Config> = StorageValue<_, Balance, ValueQuery>;
 
+	/// [`MinBond`], for those who ask for a `Get`.
+	pub struct GetMinBond<T>(PhantomData<T>);
+
+	impl<T: Config> Get<Balance> for GetMinBond<T> {
+		fn get() -> Balance {
+			MinBond::<T>::get()
+		}
+	}
+
 	/// Least active bonds of verifiers by their number. Fixed at genesis.
 	#[pallet::storage]
 	pub type VerifierMinimums<T: Config> = StorageValue<_, VerifierBonds, ValueQuery>;

@@ -4,7 +4,8 @@
 //! zero-padded). A shard root is the Merkle root over its chunks (`graph`'s leaf rule), the dataset root the Merkle root
 //! over the shard roots in order. The last `held_out` shards are never assigned for training.
 
-use crate::{AccountId, Balance, BlockNumber, H256};
+use crate::{AccountId, Balance, BlockNumber, DatasetId, H256};
+use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 use sp_core::{bounded::BoundedVec, ConstU32};
@@ -82,6 +83,16 @@ impl ShardRange {
 		self.count > 0 && self.first.checked_add(self.count).is_some_and(|end| end <= shards)
 	}
 
+	/// Whether all shards of `other` are among them.
+	pub fn covers(&self, other: &Self) -> bool {
+		self.first <= other.first && self.end() >= other.end()
+	}
+
+	/// The first shard behind them.
+	fn end(&self) -> u64 {
+		u64::from(self.first).saturating_add(u64::from(self.count))
+	}
+
 	/// Whether `shard` is one of them.
 	pub fn contains(&self, shard: u32) -> bool {
 		shard.checked_sub(self.first).is_some_and(|offset| offset < self.count)
@@ -139,6 +150,19 @@ pub struct ChallengeView {
 	pub deadline: BlockNumber,
 }
 
+/// One of the attestations of an account, as the view function `Dataset::attestations_of` shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct HoldingView {
+	/// The dataset, which may be gone.
+	pub dataset: DatasetId,
+	/// The shards that the account says it holds.
+	pub shards: ShardRange,
+	/// First block in which it does not say so any more.
+	pub expires_at: BlockNumber,
+	/// What it is asked for, by the time until which it answers.
+	pub challenges: Vec<ChallengeView>,
+}
+
 /// What holds for all attestations, as the view function `Dataset::attestation_terms` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct AttestationTerms {
@@ -181,6 +205,16 @@ mod tests {
 		assert!(!ShardRange { first: 0, count: 0 }.is_within(5));
 		let huge = ShardRange { first: 1, count: u32::MAX };
 		assert!(!huge.is_within(u32::MAX) && huge.contains(u32::MAX) && !huge.contains(0));
+	}
+
+	#[test]
+	fn a_range_covers_those_that_neither_begin_before_it_nor_end_behind_it() {
+		let range = |first, count| ShardRange { first, count };
+		let covered = [range(2, 3), range(2, 1), range(4, 1), range(3, 2)];
+		assert!(covered.iter().all(|inner| range(2, 3).covers(inner)));
+		let others = [range(1, 1), range(1, 2), range(1, 9), range(4, 2), range(5, 1), range(2, u32::MAX), range(u32::MAX, u32::MAX)];
+		assert!(!others.iter().any(|other| range(2, 3).covers(other)));
+		assert!(range(0, u32::MAX).covers(&range(1, u32::MAX - 1)) && range(1, u32::MAX).covers(&range(9, u32::MAX - 8)));
 	}
 
 	#[test]

@@ -1,7 +1,7 @@
 //! NeuroShard's own pallets, and how they meet.
 
 use crate::{
-	carriers, fees, origins, parameters,
+	answers, carriers, fees, origins, parameters,
 	sources::{ChainTime, Epochs, Outlasting, VrfRandomness},
 	AccountId, Balances, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, RuntimeHoldReason, Staking, Training, Treasury, DAYS, NEURO,
 };
@@ -28,8 +28,8 @@ impl pallet_neuro_dataset::Config for Runtime {
 	type DepositPerByte = ConstU128<{ NEURO / 100 }>;
 	type Providers = Staking;
 	type RetireOrigin = origins::RetireDataset;
-	// A key of a hashed account and an identifier, and what is attested; and the number of attestations.
-	type AttestationDeposit = ConstU128<{ fees::deposit(1, 60 + 32) }>;
+	// What is attested, by a hashed account and an identifier; and the list of what the account attests, by the hashed account. Keys and values.
+	type AttestationDeposit = ConstU128<{ fees::deposit(2, (60 + 32) + (48 + 5)) }>;
 	type ChallengeBond = ConstU128<{ 10 * NEURO }>;
 	// What the seed takes for an invalid proof.
 	type FailurePenalty = ConstU128<{ 100 * NEURO }>;
@@ -103,11 +103,13 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type Bond = ConstU128<{ 100 * NEURO }>;
 	type BondShare = BondShare;
 	type MaxGamesPerDefender = ConstU32<32>;
+	type LeastStake = pallet_neuro_staking::GetMinBond<Runtime>;
 	type SlashShare = SlashShare;
 	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type MaxEndsPerBlock = ConstU32<32>;
 	type Outlasting = Outlasting;
 	type Carriers = carriers::AllCarriers;
+	type Answers = answers::ToChallenges;
 	type WeightInfo = pallet_neuro_disputes::weights::SubstrateWeight<Runtime>;
 	#[cfg(feature = "runtime-benchmarks")]
 	type BenchmarkHelper = crate::benchmarks::Helper;

@@ -59,7 +59,7 @@ fn a_proxy_for_training_neither_transfers_nor_unbonds_nor_appoints_others() {
 #[test]
 fn no_proxy_but_one_for_everything_takes_money_out_of_an_account() {
 	let chunk = ChunkPlace { shard: 0, chunk: 0 };
-	let transfers: [RuntimeCall; 10] = [
+	let transfers: [RuntimeCall; 12] = [
 		transfer(Eve, 1),
 		pallet_balances::Call::transfer_all { dest: account(Eve).into(), keep_alive: false }.into(),
 		pallet_balances::Call::burn { value: 1, keep_alive: false }.into(),
@@ -69,6 +69,9 @@ fn no_proxy_but_one_for_everything_takes_money_out_of_an_account() {
 		pallet_neuro_ownership::Call::transfer { model: 0, to: account(Eve), shares: 1 }.into(),
 		// Half of its bond goes to whoever answers.
 		pallet_neuro_dataset::Call::challenge_shard { id: 0, who: account(Eve), place: chunk }.into(),
+		// Half of the penalty goes to whoever asks for what is not there, and half of the deposit to whoever shows what is false.
+		pallet_neuro_dataset::Call::attest { id: 0, shards: ShardRange { first: 0, count: 1 } }.into(),
+		pallet_neuro_dataset::Call::propose { manifest: crate::dataset::manifest(7) }.into(),
 		pallet_proxy::Call::proxy { real: account(Eve).into(), force_proxy_type: None, call: Box::new(transfer(Eve, 1)) }.into(),
 		pallet_multisig::Call::as_multi_threshold_1 { other_signatories: vec![], call: Box::new(transfer(Eve, 1)) }.into(),
 	];
@@ -87,7 +90,7 @@ fn a_kind_of_proxy_includes_another_only_if_it_allows_all_that_this_one_allows()
 	let calls: Vec<RuntimeCall> = vec![
 		transfer(Eve, 1),
 		pallet_neuro_training::Call::join { run: 0 }.into(),
-		pallet_neuro_dataset::Call::attest { id: 0, shards: ShardRange { first: 0, count: 1 } }.into(),
+		pallet_neuro_dataset::Call::withdraw_attestation { id: 0, who: account(Eve) }.into(),
 		pallet_neuro_dataset::Call::retire { id: 0 }.into(),
 		pallet_neuro_staking::Call::unbond { amount: 1 }.into(),
 		pallet_neuro_staking::Call::chill {}.into(),

@@ -95,6 +95,10 @@ fn play() -> RuntimeCall {
 	pallet_neuro_disputes::Call::play { claim, challenger: account(Alice), position: H256::zero(), action }.into()
 }
 
+fn answer() -> RuntimeCall {
+	pallet_neuro_dataset::Call::answer_challenge { id: 0, challenger: account(Dave), opening: dataset::opening(0) }.into()
+}
+
 #[test]
 fn every_call_that_can_carry_calls_is_known_to_do_so() {
 	let call: RuntimeCall = frame_system::Call::remark { remark: vec![] }.into();
@@ -108,14 +112,14 @@ fn every_call_that_can_carry_calls_is_known_to_do_so() {
 }
 
 #[test]
-fn no_carrier_gets_a_dispute_into_a_block_however_deep() {
+fn no_carrier_gets_a_dispute_or_an_answer_into_a_block_however_deep() {
 	execute(|| {
 		let valid = |call: &RuntimeCall| {
 			let extension = CheckTurn::<Runtime>::default();
 			extension.validate_only(signed(Alice), call, &Default::default(), 0, External, 0).map(|_| ())
 		};
 		let refused = Err(InvalidTransaction::Custom(Refusal::Carried.code()).into());
-		for carrier in carriers_of(&play()) {
+		for carrier in [play(), answer()].iter().flat_map(carriers_of) {
 			assert_eq!(valid(&carrier), refused, "{carrier:?}");
 			for outer in carriers_of(&carrier) {
 				assert_eq!(valid(&outer), refused, "{outer:?}");

@@ -2,17 +2,25 @@
 
 use super::*;
 use crate::dataset::{manifest, opening};
-use frame_support::traits::fungible::{Inspect, InspectHold};
+use frame_support::{
+	dispatch::{DispatchClass, GetDispatchInfo},
+	traits::fungible::{Inspect, InspectHold},
+};
 use neuroshard_runtime::{Balances, Staking};
 use neuroshard_types::{
 	dataset::{ChunkPlace, DatasetStatus, ShardRange},
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 };
-use pallet_neuro_dataset::{Call, Error, Reason};
+use pallet_neuro_dataset::{Call, Error, Reason, Refusal};
+use pallet_neuro_disputes::CheckTurn;
+use sp_runtime::{
+	traits::{DispatchTransaction, TransactionExtension},
+	transaction_validity::{InvalidTransaction, TransactionSource::External},
+};
 
 const BOND: u128 = 1_000 * NEURO;
-/// 0.1 NEURO for an item, and 0.01 NEURO for each of 92 bytes.
-const DEPOSIT: u128 = 102 * NEURO / 100;
+/// 0.1 NEURO for each of two items, and 0.01 NEURO for each of 145 bytes.
+const DEPOSIT: u128 = 165 * NEURO / 100;
 const PLACE: ChunkPlace = ChunkPlace { shard: 3, chunk: 1 };
 
 fn force_retire() -> Call<Runtime> {
@@ -99,12 +107,18 @@ fn in_safe_mode_attesters_answer_and_withdraw_and_nobody_asks_anew() {
 		let ask = Call::challenge_shard { id: 0, who: account(Eve), place: PLACE };
 		assert_eq!(dispatch(Bob, ask), Err(FILTERED));
 		assert_ok!(dispatch(Eve, Call::answer_challenge { id: 0, challenger: account(Dave), opening: opening(0) }));
+		let answer_time = Dataset::attestation_terms().answer_time;
+		assert_ok!(dispatch(Eve, Call::withdraw_attestation { id: 0, who: account(Eve) }));
+		System::set_block_number(System::block_number() + answer_time);
 		assert_ok!(dispatch(Eve, Call::withdraw_attestation { id: 0, who: account(Eve) }));
 		assert_eq!(Balances::balance(&account(Eve)), FUNDS - BOND + 5 * NEURO);
 		// What is as it should be is not condemned, in safe mode either.
 		let condemn = Call::condemn { id: 0, place: PLACE, opening: opening(0) };
 		assert_eq!(dispatch(Bob, condemn), Err(Error::<Runtime>::NotFalse.into()));
 		assert_ok!(dispatch(Ferdie, Call::retire { id: 0 }));
+		System::set_block_number(System::block_number() + 2 * answer_time);
+		assert_ok!(dispatch(Ferdie, Call::remove { id: 0 }));
+		assert_eq!(Balances::balance(&account(Ferdie)), FUNDS);
 	});
 }
 
@@ -115,6 +129,35 @@ fn an_attestation_costs_its_deposit_while_it_stands() {
 		attest();
 		assert_eq!(Balances::total_balance_on_hold(&account(Eve)), BOND + DEPOSIT);
 		assert_ok!(Dataset::withdraw_attestation(signed(Eve), 0, account(Eve)));
+		System::set_block_number(System::block_number() + Dataset::attestation_terms().answer_time);
+		assert_ok!(Dataset::withdraw_attestation(signed(Bob), 0, account(Eve)));
 		assert_eq!(Balances::total_balance_on_hold(&account(Eve)), BOND);
+	});
+}
+
+#[test]
+fn only_an_answer_of_whom_is_asked_in_time_gets_into_a_block() {
+	execute(|| {
+		propose();
+		attest();
+		let answer = |challenger, text| Call::answer_challenge { id: 0, challenger: account(challenger), opening: opening(text) }.into();
+		let valid = |who, call: &RuntimeCall| {
+			let extension = CheckTurn::<Runtime>::default();
+			extension.validate_only(signed(who), call, &Default::default(), 0, External, 0).map(|_| ())
+		};
+		let refused = |refusal: Refusal| Err(InvalidTransaction::Custom(refusal.code()).into());
+		assert_eq!(valid(Eve, &answer(Dave, 0)), refused(Refusal::NoChallenge));
+		assert_ok!(Dataset::challenge_shard(signed(Dave), 0, account(Eve), PLACE));
+		assert_eq!(valid(Eve, &answer(Dave, 0)), Ok(()));
+		assert_eq!(valid(Bob, &answer(Dave, 0)), refused(Refusal::NoChallenge));
+		assert_eq!(valid(Eve, &answer(Bob, 0)), refused(Refusal::NoChallenge));
+		assert_eq!(valid(Eve, &answer(Dave, 1)), refused(Refusal::WrongOpening));
+		// Its weight is charged, and no other call about datasets is looked at.
+		let weight = |call: RuntimeCall| CheckTurn::<Runtime>::default().weight(&call);
+		assert!(weight(answer(Dave, 0)).ref_time() > 0 && weight(Call::retire { id: 0 }.into()) == Default::default());
+		assert_eq!(valid(Bob, &Call::retire { id: 0 }.into()), Ok(()));
+		assert_eq!(answer(Dave, 0).get_dispatch_info().class, DispatchClass::Operational);
+		System::set_block_number(System::block_number() + Dataset::attestation_terms().answer_time + 1);
+		assert_eq!(valid(Eve, &answer(Dave, 0)), refused(Refusal::TooLate));
 	});
 }

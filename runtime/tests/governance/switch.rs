@@ -32,6 +32,8 @@ fn each_collective_alone_stops_a_run_and_its_sponsor_cannot_hinder_it() {
 			System::set_block_number(System::block_number() + history);
 			assert_ok!(Training::remove_run(signed(Ferdie), 0, 0));
 			assert_ok!(Dataset::retire(signed(Ferdie), 0));
+			System::set_block_number(System::block_number() + 2 * Dataset::attestation_terms().answer_time);
+			assert_ok!(Dataset::remove(signed(Ferdie), 0));
 			assert_eq!(Balances::total_balance_on_hold(&account(Ferdie)), 0);
 		});
 	}

@@ -37,7 +37,7 @@ impl Arbitrary for Act {
 }
 
 /// Deeds that there are.
-const KINDS: u8 = 66;
+const KINDS: u8 = 67;
 /// The one run and model of these sequences.
 const RUN: u32 = 0;
 
@@ -150,6 +150,7 @@ impl Act {
 				let call = pallet_neuro_dataset::Call::force_retire { id: self.dataset(), reason: Default::default() };
 				return Some((RuntimeOrigin::root(), datasets(call)));
 			}
+			66 => datasets(pallet_neuro_dataset::Call::remove { id: self.dataset() }),
 			_ => RuntimeCall::System(frame_system::Call::remark { remark: Vec::new() }),
 		};
 		Some((origin, call))

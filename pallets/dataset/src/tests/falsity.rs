@@ -5,7 +5,7 @@ use super::{
 	*,
 };
 use crate::{
-	mock::{build_and_execute, Balances, ALICE, BOB, FUNDS},
+	mock::{build_and_execute, Balances, ALICE, ANSWER_TIME, BOB, FUNDS},
 	Datasets as DatasetMap, Error,
 };
 use frame_support::{assert_noop, traits::fungible::Inspect};
@@ -40,11 +40,13 @@ fn a_chunk_that_contradicts_the_manifest_costs_the_proposer_its_deposit() {
 		// Of 1,903 planck 951 are paid.
 		assert_eq!((Balances::balance(&BOB), Balances::total_balance(&ALICE)), (FUNDS + 951, FUNDS - DEPOSIT));
 		assert_eq!(issuance - Balances::total_issuance(), 952);
+		assert_noop!(condemn(BOB, PLACE), Error::<Test>::Condemned);
+		remove(0);
 		let told = events().split_off(2);
 		let expected =
 			[Event::Condemned { id: 0, reporter: BOB, place: PLACE, rewarded: 951, burned: 952 }, Event::Removed { id: 0, deposit: 0 }];
 		assert_eq!(told, expected);
-		assert_eq!(Pallet::<Test>::dataset(0), None);
+		assert_eq!((Pallet::<Test>::dataset(0), Balances::total_balance(&ALICE)), (None, FUNDS - DEPOSIT));
 		assert_noop!(condemn(BOB, PLACE), Error::<Test>::UnknownDataset);
 	});
 }
@@ -64,8 +66,39 @@ fn a_condemned_dataset_takes_no_new_runs_and_goes_with_the_last_one() {
 		assert_noop!(Dataset::force_retire(RuntimeOrigin::root(), 0, Default::default()), Error::<Test>::Condemned);
 		assert_noop!(condemn(BOB, PLACE), Error::<Test>::Condemned);
 		Dataset::release(0);
+		remove(0);
 		assert_eq!(Pallet::<Test>::dataset(0), None);
 		assert_eq!(Balances::total_balance(&ALICE), FUNDS - DEPOSIT);
+	});
+}
+
+#[test]
+fn who_sees_a_condemnation_coming_does_not_escape_it_by_retiring() {
+	build_and_execute(|| {
+		propose_false();
+		assert_ok!(Dataset::retire(signed(ALICE), 0));
+		pass(2 * ANSWER_TIME - 1);
+		assert_ok!(condemn(BOB, PLACE));
+		assert_eq!((Balances::balance(&BOB), Balances::total_balance(&ALICE)), (FUNDS + 951, FUNDS - DEPOSIT));
+		// It leaves when it would have left anyway.
+		pass(1);
+		assert_ok!(Dataset::remove(signed(ALICE), 0));
+		assert_eq!(Balances::total_balance(&ALICE), FUNDS - DEPOSIT);
+	});
+}
+
+#[test]
+fn who_sees_a_condemnation_coming_does_not_escape_it_by_ending_the_last_run_either() {
+	build_and_execute(|| {
+		propose_false();
+		assert_ok!(Dataset::activate(signed(ALICE), 0));
+		assert_ok!(Dataset::acquire(0));
+		assert_ok!(Dataset::retire(signed(ALICE), 0));
+		pass(3 * ANSWER_TIME);
+		Dataset::release(0);
+		assert_noop!(Dataset::remove(signed(ALICE), 0), Error::<Test>::StillLeaving);
+		assert_ok!(condemn(BOB, PLACE));
+		assert_eq!(Balances::balance(&BOB), FUNDS + 951);
 	});
 }
 
@@ -85,11 +118,14 @@ fn what_is_as_the_manifest_says_or_is_not_shown_condemns_nothing() {
 }
 
 #[test]
-fn who_condemns_its_own_dataset_loses_half_of_the_deposit() {
+fn who_condemns_its_own_dataset_loses_all_of_the_deposit() {
 	build_and_execute(|| {
 		propose_false();
+		let issuance = Balances::total_issuance();
 		assert_ok!(condemn(ALICE, PLACE));
-		assert_eq!(Balances::balance(&ALICE), FUNDS - 952);
+		assert_eq!((Balances::total_balance(&ALICE), issuance - Balances::total_issuance()), (FUNDS - DEPOSIT, DEPOSIT));
+		let expected = Event::Condemned { id: 0, reporter: ALICE, place: PLACE, rewarded: 0, burned: DEPOSIT };
+		assert_eq!(events().last(), Some(&expected));
 	});
 }
 
@@ -107,6 +143,7 @@ fn governance_retires_the_dataset_of_anybody_and_the_deposit_goes_back() {
 		assert_eq!(events().split_off(2), [Event::Retired { id: 0 }, Event::ForceRetired { id: 0, reason }]);
 		assert_noop!(Dataset::force_retire(RuntimeOrigin::root(), 0, Default::default()), Error::<Test>::AlreadyRetired);
 		Dataset::release(0);
+		remove(0);
 		assert_eq!(Balances::balance(&ALICE), FUNDS);
 	});
 }

@@ -9,17 +9,18 @@ use crate::{
 		build_and_execute, stake_of, Balances, Inactive, OpenClaims, Punished, ALICE, ANSWER_TIME, ATTESTATION_DEPOSIT, BOB, BOND, FUNDS,
 		HOLDER, NOBODY, OTHER, PENALTY, PERIOD, STAKE,
 	},
-	Attestations, Challenges, Error, HoldReason, MAX_ATTESTATIONS, MAX_CHALLENGES,
+	Attestations, AttestedBy, Challenges, Error, HoldReason, Refusal, MAX_ATTESTATIONS, MAX_ATTESTED, MAX_CHALLENGES,
 };
 use frame_support::{
 	assert_noop,
+	dispatch::{DispatchClass, GetDispatchInfo},
 	traits::fungible::{Inspect, InspectHold, Mutate},
 };
 use neuroshard_types::{
-	dataset::{AttestationTerms, AttestationView, ChallengeView, ChunkOpening, ChunkPlace, Coverage, ShardRange},
+	dataset::{AttestationTerms, AttestationView, ChallengeView, ChunkOpening, ChunkPlace, Coverage, HoldingView, ShardRange},
 	offence::Offence,
 	traits::Datasets,
-	Balance, BlockNumber, H256,
+	Balance, H256,
 };
 use sp_runtime::{DispatchError, DispatchResult, TokenError};
 
@@ -47,10 +48,6 @@ fn answer(who: AccountId, challenger: AccountId, opening: ChunkOpening) -> Dispa
 
 fn conclude(caller: AccountId, who: AccountId, challenger: AccountId) -> DispatchResult {
 	Dataset::conclude_challenge(signed(caller), 0, who, challenger)
-}
-
-fn pass(blocks: BlockNumber) {
-	System::set_block_number(System::block_number() + blocks);
 }
 
 fn held(reason: HoldReason, who: &AccountId) -> Balance {
@@ -87,6 +84,12 @@ fn an_attestation_holds_a_deposit_and_the_stake() {
 		assert_eq!(events().last(), Some(&Event::Attested { id: 0, who: HOLDER, shards: ALL, expires_at }));
 
 		assert_ok!(withdraw(HOLDER, HOLDER));
+		let expires_at = 1 + ANSWER_TIME;
+		assert_eq!(Pallet::<Test>::attestation(0, HOLDER), Some(AttestationView { shards: ALL, expires_at, challenges: 0 }));
+		assert_eq!(events().last(), Some(&Event::AttestationEnding { id: 0, who: HOLDER, expires_at }));
+		pass(ANSWER_TIME);
+		assert_eq!((held(HoldReason::Attestation, &HOLDER), open_claims(&HOLDER)), (ATTESTATION_DEPOSIT, 1));
+		assert_ok!(withdraw(HOLDER, HOLDER));
 		assert_eq!((Balances::balance(&HOLDER), open_claims(&HOLDER)), (FUNDS, 0));
 		assert_eq!(Pallet::<Test>::attestation(0, HOLDER), None);
 		assert_eq!(events().last(), Some(&Event::AttestationEnded { id: 0, who: HOLDER }));
@@ -111,14 +114,142 @@ fn only_active_providers_attest_and_only_shards_that_are_there() {
 }
 
 #[test]
-fn attesting_again_renews_and_changes_the_range_for_the_same_deposit() {
+fn attesting_again_renews_and_widens_the_range_for_the_same_deposit() {
 	build_and_execute(|| {
-		attested();
-		pass(7);
+		propose_real();
 		assert_ok!(attest(HOLDER, range(1, 2)));
-		let expected = AttestationView { shards: range(1, 2), expires_at: 8 + PERIOD, challenges: 0 };
+		pass(7);
+		assert_ok!(attest(HOLDER, range(0, 4)));
+		let expected = AttestationView { shards: range(0, 4), expires_at: 8 + PERIOD, challenges: 0 };
 		assert_eq!(Pallet::<Test>::attestation(0, HOLDER), Some(expected));
 		assert_eq!((held(HoldReason::Attestation, &HOLDER), open_claims(&HOLDER)), (ATTESTATION_DEPOSIT, 1));
+	});
+}
+
+#[test]
+fn a_range_is_not_narrowed_or_moved_before_it_has_expired() {
+	build_and_execute(|| {
+		propose_real();
+		assert_ok!(attest(HOLDER, range(1, 3)));
+		for other in [range(1, 2), range(2, 2), range(0, 3), range(2, 3), range(4, 1)] {
+			assert_noop!(attest(HOLDER, other), Error::<Test>::Narrower);
+		}
+		assert_ok!(withdraw(HOLDER, HOLDER));
+		pass(ANSWER_TIME - 1);
+		assert_noop!(attest(HOLDER, range(1, 2)), Error::<Test>::Narrower);
+		pass(1);
+		assert_ok!(attest(HOLDER, range(1, 2)));
+		let expected = AttestationView { shards: range(1, 2), expires_at: System::block_number() + PERIOD, challenges: 0 };
+		assert_eq!(Pallet::<Test>::attestation(0, HOLDER), Some(expected));
+	});
+}
+
+#[test]
+fn who_sees_a_challenge_coming_does_not_escape_it_by_withdrawing() {
+	build_and_execute(|| {
+		attested();
+		// Sent before the challenge, and in a block before it.
+		assert_ok!(withdraw(HOLDER, HOLDER));
+		assert_noop!(withdraw(HOLDER, HOLDER), Error::<Test>::StillAttested);
+		assert_noop!(withdraw(BOB, HOLDER), Error::<Test>::NotAttester);
+		pass(ANSWER_TIME - 1);
+		assert_eq!(Pallet::<Test>::holders(0, 2), [HOLDER]);
+		assert_ok!(challenge(BOB, HOLDER));
+		pass(1);
+		assert_noop!(withdraw(HOLDER, HOLDER), Error::<Test>::OpenChallenges);
+		assert_noop!(attest(HOLDER, range(3, 1)), Error::<Test>::OpenChallenges);
+		pass(ANSWER_TIME);
+		assert_ok!(conclude(BOB, HOLDER, BOB));
+		assert_eq!(Balances::balance(&stake_of(&HOLDER)), STAKE - PENALTY);
+	});
+}
+
+#[test]
+fn a_withdrawal_is_not_kept_up_by_challenges_nor_does_it_prolong_anything() {
+	build_and_execute(|| {
+		attested();
+		assert_ok!(challenge(BOB, HOLDER));
+		assert_ok!(withdraw(HOLDER, HOLDER));
+		assert_ok!(answer(HOLDER, BOB, opening_of(PLACE)));
+		pass(ANSWER_TIME);
+		assert_noop!(challenge(ALICE, HOLDER), Error::<Test>::NotAttested);
+		assert_ok!(withdraw(HOLDER, HOLDER));
+
+		// What expires sooner than a withdrawal would let it is not withdrawn.
+		assert_ok!(attest(HOLDER, ALL));
+		pass(PERIOD - ANSWER_TIME);
+		assert_noop!(withdraw(HOLDER, HOLDER), Error::<Test>::StillAttested);
+	});
+}
+
+#[test]
+fn attesting_again_takes_a_withdrawal_back() {
+	build_and_execute(|| {
+		attested();
+		assert_ok!(withdraw(HOLDER, HOLDER));
+		assert_ok!(attest(HOLDER, ALL));
+		pass(ANSWER_TIME);
+		assert_noop!(withdraw(BOB, HOLDER), Error::<Test>::NotAttester);
+		assert_eq!(Pallet::<Test>::attestation(0, HOLDER).map(|attestation| attestation.expires_at), Some(1 + PERIOD));
+	});
+}
+
+#[test]
+fn the_stake_answers_for_each_attestation() {
+	build_and_execute(|| {
+		for _ in 0..4 {
+			propose(ALICE);
+		}
+		let attest = |id| Dataset::attest(signed(HOLDER), id, ALL);
+		let stake = |amount| Balances::set_balance(&stake_of(&HOLDER), amount);
+		stake(PENALTY - 1);
+		assert_noop!(attest(0), Error::<Test>::StakeTooSmall);
+		stake(3 * PENALTY - 1);
+		assert_ok!(attest(0));
+		assert_ok!(attest(1));
+		assert_noop!(attest(2), Error::<Test>::StakeTooSmall);
+		// A renewal is no further one.
+		assert_ok!(attest(1));
+		stake(3 * PENALTY);
+		assert_ok!(attest(2));
+		assert_noop!(attest(3), Error::<Test>::StakeTooSmall);
+		// Who lost a part of its stake renews nothing before it has as much again, or less to answer for.
+		stake(3 * PENALTY - 1);
+		assert_noop!(attest(2), Error::<Test>::StakeTooSmall);
+		assert_ok!(Dataset::withdraw_attestation(signed(HOLDER), 0, HOLDER));
+		pass(ANSWER_TIME);
+		assert_ok!(Dataset::withdraw_attestation(signed(HOLDER), 0, HOLDER));
+		assert_ok!(attest(2));
+		assert_eq!(AttestedBy::<Test>::get(HOLDER).into_inner(), [1, 2]);
+	});
+}
+
+#[test]
+fn what_an_account_attests_is_bounded_and_listed_with_what_it_is_asked_for() {
+	build_and_execute(|| {
+		assert_eq!(Pallet::<Test>::attestations_of(HOLDER), []);
+		propose_real();
+		(0..MAX_ATTESTED).for_each(|_| propose(BOB));
+		Balances::set_balance(&stake_of(&HOLDER), FUNDS);
+		let attest = |id| Dataset::attest(signed(HOLDER), id, range(2, 1));
+		assert_ok!(attest(1));
+		pass(1);
+		assert_ok!(attest(0));
+		assert_ok!(challenge(BOB, HOLDER));
+		pass(1);
+		assert_ok!(challenge(ALICE, HOLDER));
+		let asked = |challenger, deadline| ChallengeView { challenger, place: PLACE, deadline };
+		let holding = |dataset, expires_at, challenges| HoldingView { dataset, shards: range(2, 1), expires_at, challenges };
+		let challenges = vec![asked(BOB, 2 + ANSWER_TIME), asked(ALICE, 3 + ANSWER_TIME)];
+		let expected = [holding(1, 1 + PERIOD, vec![]), holding(0, 2 + PERIOD, challenges)];
+		assert_eq!(Pallet::<Test>::attestations_of(HOLDER), expected);
+
+		for id in 2..MAX_ATTESTED {
+			assert_ok!(attest(id));
+		}
+		assert_noop!(attest(MAX_ATTESTED), Error::<Test>::TooManyAttested);
+		assert_ok!(attest(7));
+		assert_eq!(Pallet::<Test>::attestations_of(HOLDER).len(), 64);
 	});
 }
 
@@ -128,8 +259,7 @@ fn what_was_asked_for_stays_attested_and_can_be_renewed() {
 		attested();
 		assert_ok!(challenge(ALICE, HOLDER));
 		pass(2);
-		assert_noop!(attest(HOLDER, range(3, 1)), Error::<Test>::OpenChallenges);
-		assert_noop!(withdraw(HOLDER, HOLDER), Error::<Test>::OpenChallenges);
+		assert_noop!(attest(HOLDER, range(3, 1)), Error::<Test>::Narrower);
 		assert_ok!(attest(HOLDER, ALL));
 		let expected = AttestationView { shards: ALL, expires_at: 3 + PERIOD, challenges: 1 };
 		assert_eq!(Pallet::<Test>::attestation(0, HOLDER), Some(expected));
@@ -162,6 +292,8 @@ fn attestations_of_a_dataset_are_bounded() {
 		// Those who are on the list may renew.
 		assert_ok!(attest(many(3), ALL));
 		assert_ok!(withdraw(many(0), many(0)));
+		pass(ANSWER_TIME);
+		assert_ok!(withdraw(BOB, many(0)));
 		assert_ok!(attest(HOLDER, ALL));
 	});
 }
@@ -228,6 +360,30 @@ fn a_wrong_answer_changes_nothing() {
 		// Nobody answers for another one.
 		assert_noop!(answer(OTHER, ALICE, right.clone()), Error::<Test>::NoChallenge);
 		assert_ok!(answer(HOLDER, ALICE, right));
+	});
+}
+
+#[test]
+fn an_answer_is_an_operational_call() {
+	let call = crate::Call::<Test>::answer_challenge { id: 0, challenger: ALICE, opening: opening_of(PLACE) };
+	assert_eq!(call.get_dispatch_info().class, DispatchClass::Operational);
+}
+
+#[test]
+fn only_what_ends_a_challenge_in_time_is_admitted() {
+	build_and_execute(|| {
+		attested();
+		assert_ok!(challenge(ALICE, HOLDER));
+		let admit = |who, challenger, place| Dataset::admit(who, 0, challenger, &opening_of(place)).map(|challenge| challenge.place);
+		assert_eq!(admit(&HOLDER, &ALICE, PLACE), Ok(PLACE));
+		for (who, challenger) in [(&ALICE, &HOLDER), (&OTHER, &ALICE), (&HOLDER, &BOB)] {
+			assert_eq!(admit(who, challenger, PLACE), Err(Refusal::NoChallenge));
+		}
+		assert_eq!(admit(&HOLDER, &ALICE, ChunkPlace { shard: 0, chunk: 0 }), Err(Refusal::WrongOpening));
+		pass(ANSWER_TIME);
+		assert_eq!(admit(&HOLDER, &ALICE, PLACE), Ok(PLACE));
+		pass(1);
+		assert_eq!(admit(&HOLDER, &ALICE, PLACE), Err(Refusal::TooLate));
 	});
 }
 
@@ -321,18 +477,34 @@ fn a_challenge_outlives_the_attestation_it_is_about() {
 }
 
 #[test]
-fn with_the_dataset_all_challenges_are_moot() {
+fn who_sees_a_challenge_coming_does_not_escape_it_by_the_dataset_s_end() {
 	build_and_execute(|| {
 		attested();
-		assert_ok!(challenge(BOB, HOLDER));
 		assert_ok!(Dataset::retire(signed(ALICE), 0));
-		assert_noop!(answer(HOLDER, BOB, opening_of(PLACE)), Error::<Test>::UnknownDataset);
-		pass(ANSWER_TIME + 1);
-		assert_noop!(conclude(BOB, HOLDER, BOB), Error::<Test>::UnknownDataset);
-		// Anybody may clear what is left.
+		pass(ANSWER_TIME - 1);
+		assert_ok!(challenge(BOB, HOLDER));
+		assert_ok!(challenge(OTHER, HOLDER));
+		pass(1);
+		assert_noop!(challenge(ALICE, HOLDER), Error::<Test>::DatasetLeaves);
+		assert_ok!(answer(HOLDER, OTHER, opening_of(PLACE)));
+		remove(0);
+		// The dataset is gone, and what was missed costs as much as if it were not.
+		assert_noop!(withdraw(HOLDER, HOLDER), Error::<Test>::OpenChallenges);
+		assert_ok!(conclude(ALICE, HOLDER, BOB));
+		assert_eq!((Balances::balance(&BOB), Balances::balance(&stake_of(&HOLDER))), (FUNDS + 5_000, STAKE - PENALTY));
+	});
+}
+
+#[test]
+fn what_was_attested_of_a_dataset_that_is_gone_is_cleared_by_anybody() {
+	build_and_execute(|| {
+		attested();
+		assert_ok!(Dataset::retire(signed(ALICE), 0));
+		remove(0);
+		let gone = HoldingView { dataset: 0, shards: ALL, expires_at: 1 + PERIOD, challenges: vec![] };
+		assert_eq!(Pallet::<Test>::attestations_of(HOLDER), [gone]);
 		assert_ok!(withdraw(BOB, HOLDER));
-		assert_eq!((Balances::balance(&BOB), Balances::balance(&HOLDER), Balances::balance(&ALICE)), (FUNDS, FUNDS, FUNDS));
-		assert_eq!(open_claims(&HOLDER), 0);
+		assert_eq!((Balances::balance(&HOLDER), Balances::balance(&ALICE), open_claims(&HOLDER)), (FUNDS, FUNDS, 0));
 		assert_noop!(attest(HOLDER, ALL), Error::<Test>::UnknownDataset);
 	});
 }
@@ -362,6 +534,8 @@ fn coverage_is_counted_shard_by_shard_for_active_providers() {
 		assert_ok!(attest(OTHER, range(3, 2)));
 		assert_eq!(Pallet::<Test>::coverage(0), [of(0, 1, 0), of(1, 2, 1), of(3, 1, 2), of(4, 1, 1)]);
 		// Where one ends and another begins the number stays the same.
+		assert_ok!(withdraw(OTHER, OTHER));
+		pass(ANSWER_TIME);
 		assert_ok!(attest(OTHER, range(4, 1)));
 		assert_eq!(Pallet::<Test>::coverage(0), [of(0, 1, 0), of(1, 4, 1)]);
 		assert_eq!((Pallet::<Test>::holders(0, 3), Pallet::<Test>::holders(0, 4)), (vec![HOLDER], vec![OTHER]));

@@ -6,11 +6,12 @@ use super::{
 };
 use crate::{
 	mock::{new_test_ext, stake_of, Balances, Inactive, OpenClaims, ALICE, ANSWER_TIME, BOB, HOLDER, OTHER, STAKE},
-	Attestations, Attesters, Challenges, Datasets as DatasetMap, NextId,
+	Attestations, AttestedBy, Attesters, Challenges, Datasets as DatasetMap, Leaving, NextId,
 };
 use frame_support::{
 	storage::with_storage_layer,
 	traits::fungible::{Inspect, InspectHold, Mutate},
+	BoundedVec,
 };
 use neuroshard_types::{
 	dataset::{ChunkPlace, DatasetStatus, Manifest, ShardRange},
@@ -29,6 +30,7 @@ enum Action {
 	Acquire(DatasetId),
 	Release(DatasetId),
 	ForceRetire(DatasetId),
+	Remove(DatasetId),
 	Attest(DatasetId, ShardRange),
 	Withdraw(DatasetId, usize),
 	Challenge(DatasetId, usize, ChunkPlace),
@@ -48,6 +50,7 @@ fn action() -> impl Strategy<Value = Action> {
 		6 => id.clone().prop_map(Action::Acquire),
 		4 => id.clone().prop_map(Action::Release),
 		1 => id.clone().prop_map(Action::ForceRetire),
+		2 => id.clone().prop_map(Action::Remove),
 		16 => (id.clone(), 0..3u32, 0..6u32).prop_map(|(id, first, count)| Action::Attest(id, ShardRange { first, count })),
 		3 => (id.clone(), 0..4usize).prop_map(|(id, who)| Action::Withdraw(id, who)),
 		20 => (id.clone(), 2..4usize, place()).prop_map(|(id, who, place)| Action::Challenge(id, who, place)),
@@ -85,6 +88,7 @@ fn run(who: &AccountId, action: Action) {
 			Ok(())
 		}
 		Action::ForceRetire(id) => Dataset::force_retire(RuntimeOrigin::root(), id, Default::default()),
+		Action::Remove(id) => Dataset::remove(origin, id),
 		Action::Attest(id, shards) => Dataset::attest(origin, id, shards),
 		Action::Withdraw(id, of) => Dataset::withdraw_attestation(origin, id, ACTORS[of].clone()),
 		Action::Challenge(id, of, place) => Dataset::challenge_shard(origin, id, ACTORS[of].clone(), place),
@@ -127,6 +131,14 @@ proptest! {
 				}
 				(0..dataset.users).for_each(|_| Dataset::release(id));
 			}
+			pass(2 * ANSWER_TIME);
+			for id in Pallet::<Test>::datasets() {
+				assert_ok!(Dataset::remove(signed(BOB), id));
+			}
+			for ((id, who), challenger, _) in Challenges::<Test>::iter().collect::<Vec<_>>() {
+				// One that was missed ends all others of the attestation.
+				let _ = with_storage_layer(|| Dataset::conclude_challenge(signed(BOB), id, who, challenger));
+			}
 			for (id, who, _) in Attestations::<Test>::iter().collect::<Vec<_>>() {
 				assert_ok!(Dataset::withdraw_attestation(signed(BOB), id, who));
 			}
@@ -144,8 +156,8 @@ proptest! {
 fn histories_of_random_calls_reach_every_end() {
 	use proptest::{strategy::ValueTree, test_runner::TestRunner};
 	let mut runner = TestRunner::deterministic();
-	let histories = prop::collection::vec(prop::collection::vec((0..4usize, action()), 100), 100);
-	let mut all = [0; 5];
+	let histories = prop::collection::vec(prop::collection::vec((0..4usize, action()), 200), 200);
+	let mut all = [0; 7];
 	for actions in histories.new_tree(&mut runner).expect("histories").current() {
 		let ends = new_test_ext().execute_with(|| ends_of(actions));
 		all.iter_mut().zip(ends).for_each(|(sum, count)| *sum += count);
@@ -153,8 +165,8 @@ fn histories_of_random_calls_reach_every_end() {
 	assert!(all.iter().all(|count| *count > 0), "{all:?}");
 }
 
-/// How often each of five things happened in a history.
-fn ends_of(actions: Vec<(usize, Action)>) -> [usize; 5] {
+/// How often each of seven things happened in a history.
+fn ends_of(actions: Vec<(usize, Action)>) -> [usize; 7] {
 	for (index, action) in actions {
 		// Who was punished comes back, with a new stake.
 		Inactive::mutate(|inactive| inactive.clear());
@@ -170,6 +182,8 @@ fn ends_of(actions: Vec<(usize, Action)>) -> [usize; 5] {
 		count(|event| matches!(event, Event::Moot { .. })),
 		count(|event| matches!(event, Event::Condemned { .. })),
 		count(|event| matches!(event, Event::ForceRetired { .. })),
+		count(|event| matches!(event, Event::Removed { .. })),
+		count(|event| matches!(event, Event::AttestationEnding { .. })),
 	]
 }
 
@@ -186,7 +200,10 @@ fn a_broken_invariant_is_noticed() {
 	broken(&|dataset| dataset.proposer = BOB, "what is on hold differs from deposits and bonds");
 	broken(&|dataset| dataset.deposit = 0, "a deposit that was lost, or none");
 	broken(&|dataset| dataset.users = 1, "a proposed dataset with users");
-	broken(&|dataset| dataset.status = DatasetStatus::Retired, "an unused dataset that takes no new runs");
+	let leaving = "a dataset that leaves and should not, or the other way round";
+	broken(&|dataset| dataset.status = DatasetStatus::Retired, leaving);
+	broken(&|_| Leaving::<Test>::insert(0, 1), leaving);
+	broken(&|_| Leaving::<Test>::insert(1, 1), "a dataset that is gone leaves");
 	broken(&|dataset| dataset.manifest.vocab = 33, "an invalid manifest");
 	new_test_ext().execute_with(|| {
 		propose(ALICE);
@@ -219,6 +236,24 @@ fn a_broken_attestation_or_challenge_is_noticed() {
 	broken(&|attestation, _| attestation.shards.count = 5, "an attestation of shards that are not there");
 	broken(&|attestation, _| attestation.shards.count = 1, "a challenge of a shard that is not attested");
 	broken(&|_, challenge| challenge.place.chunk = 3, "a challenge of a chunk that is not there");
+	let listed = "attestations of an account are listed wrongly";
+	broken(&|_, _| AttestedBy::<Test>::remove(HOLDER), listed);
+	broken(&|_, _| AttestedBy::<Test>::insert(HOLDER, BoundedVec::truncate_from(vec![0, 0])), listed);
+	broken(&|_, _| AttestedBy::<Test>::insert(HOLDER, BoundedVec::truncate_from(vec![0, 1])), listed);
+	broken(&|_, _| AttestedBy::<Test>::insert(OTHER, BoundedVec::default()), listed);
+	new_test_ext().execute_with(|| {
+		propose(ALICE);
+		assert_ok!(Dataset::attest(signed(HOLDER), 0, ShardRange { first: 1, count: 3 }));
+		assert_ok!(Dataset::challenge_shard(signed(BOB), 0, HOLDER, place));
+		assert_ok!(Dataset::retire(signed(ALICE), 0));
+		assert_eq!(Pallet::<Test>::do_try_state(), Ok(()));
+		Challenges::<Test>::mutate((0, HOLDER), BOB, |entry| entry.as_mut().expect("just opened").deadline = 1 + 2 * ANSWER_TIME);
+		assert_eq!(Pallet::<Test>::do_try_state(), Err("a dataset leaves before a challenge can be answered".into()));
+		remove(0);
+		assert_eq!(Pallet::<Test>::do_try_state(), Err("a dataset left before a challenge could be answered".into()));
+		pass(1);
+		assert_eq!(Pallet::<Test>::do_try_state(), Ok(()));
+	});
 	new_test_ext().execute_with(|| {
 		propose(ALICE);
 		Attesters::<Test>::insert(0, 1);

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-	mock::{build_and_execute, Balances, ALICE, BOB, FUNDS, NOBODY},
-	Datasets as DatasetMap, Error, HoldReason, NextId, MAX_DATASETS,
+	mock::{build_and_execute, Balances, ALICE, ANSWER_TIME, BOB, FUNDS, NOBODY},
+	Datasets as DatasetMap, Error, HoldReason, Leaving, NextId, MAX_DATASETS,
 };
 use frame_support::{
 	assert_noop,
@@ -63,6 +63,7 @@ fn identifiers_count_up_and_are_never_used_again() {
 		propose(ALICE);
 		propose(BOB);
 		assert_ok!(Dataset::retire(signed(BOB), 1));
+		remove(1);
 		propose(ALICE);
 		assert_eq!(Pallet::<Test>::datasets(), [0, 2]);
 	});
@@ -82,6 +83,8 @@ fn the_number_of_datasets_is_bounded() {
 		(0..MAX_DATASETS).for_each(|_| propose(ALICE));
 		assert_noop!(Dataset::propose(signed(BOB), manifest()), Error::<Test>::TooManyDatasets);
 		assert_ok!(Dataset::retire(signed(ALICE), 17));
+		assert_noop!(Dataset::propose(signed(BOB), manifest()), Error::<Test>::TooManyDatasets);
+		remove(17);
 		propose(BOB);
 	});
 }
@@ -112,24 +115,36 @@ fn only_the_proposer_activates_and_only_once() {
 }
 
 #[test]
-fn retiring_an_unused_dataset_returns_the_deposit_at_once() {
+fn an_unused_dataset_that_was_retired_stays_a_while_and_then_anybody_has_its_deposit_returned() {
 	for active in [false, true] {
 		build_and_execute(|| {
 			propose(ALICE);
 			if active {
 				assert_ok!(Dataset::activate(signed(ALICE), 0));
 			}
+			pass(3);
+			assert_noop!(Dataset::remove(signed(ALICE), 0), Error::<Test>::InUse);
+			assert_eq!(Pallet::<Test>::removable_at(0), None);
 			assert_ok!(Dataset::retire(signed(ALICE), 0));
-			assert_eq!(Pallet::<Test>::dataset(0), None);
+			// Retired in block 4.
+			assert_eq!(Pallet::<Test>::removable_at(0), Some(4 + 2 * ANSWER_TIME));
+			pass(2 * ANSWER_TIME - 1);
+			assert_noop!(Dataset::remove(signed(ALICE), 0), Error::<Test>::StillLeaving);
+			assert_eq!((view(0).status, Balances::balance(&ALICE)), (DatasetStatus::Retired, FUNDS - DEPOSIT));
+			pass(1);
+			assert_noop!(Dataset::remove(RuntimeOrigin::none(), 0), DispatchError::BadOrigin);
+			assert_ok!(Dataset::remove(signed(NOBODY), 0));
+			assert_eq!((Pallet::<Test>::dataset(0), Pallet::<Test>::removable_at(0)), (None, None));
 			assert_eq!(Balances::balance(&ALICE), FUNDS);
 			let last = events().split_off(if active { 2 } else { 1 });
 			assert_eq!(last, [Event::Retired { id: 0 }, Event::Removed { id: 0, deposit: DEPOSIT }]);
+			assert_noop!(Dataset::remove(signed(NOBODY), 0), Error::<Test>::UnknownDataset);
 		});
 	}
 }
 
 #[test]
-fn retiring_a_used_dataset_returns_the_deposit_with_the_last_user() {
+fn a_retired_dataset_that_is_used_leaves_after_its_last_user() {
 	build_and_execute(|| {
 		propose(ALICE);
 		assert_ok!(Dataset::activate(signed(ALICE), 0));
@@ -144,8 +159,12 @@ fn retiring_a_used_dataset_returns_the_deposit_with_the_last_user() {
 
 		Dataset::release(0);
 		assert_eq!(view(0).users, 1);
-		assert_eq!(Balances::balance(&ALICE), FUNDS - DEPOSIT);
+		pass(4 * ANSWER_TIME);
+		assert_noop!(Dataset::remove(signed(ALICE), 0), Error::<Test>::InUse);
 		Dataset::release(0);
+		assert_noop!(Dataset::remove(signed(ALICE), 0), Error::<Test>::StillLeaving);
+		assert_eq!(Balances::balance(&ALICE), FUNDS - DEPOSIT);
+		remove(0);
 		assert_eq!(Pallet::<Test>::dataset(0), None);
 		assert_eq!(Balances::balance(&ALICE), FUNDS);
 		assert_eq!(events().last(), Some(&Event::Removed { id: 0, deposit: DEPOSIT }));
@@ -168,7 +187,7 @@ fn a_released_dataset_that_is_still_active_stays() {
 		assert_ok!(Dataset::activate(signed(ALICE), 0));
 		assert_ok!(Dataset::acquire(0));
 		Dataset::release(0);
-		assert_eq!(view(0).users, 0);
+		assert_eq!((view(0).users, Leaving::<Test>::get(0)), (0, None));
 		assert_eq!(view(0).status, DatasetStatus::Active);
 		// Without a use that was noted, nothing happens; neither for an unknown dataset.
 		Dataset::release(0);

@@ -10,11 +10,11 @@ mod views;
 mod weights;
 
 use crate::{
-	mock::{manifest, Dataset, RuntimeEvent, RuntimeOrigin, System, Test},
+	mock::{manifest, Dataset, RuntimeEvent, RuntimeOrigin, System, Test, ANSWER_TIME},
 	Event, Pallet,
 };
 use frame_support::assert_ok;
-use neuroshard_types::{dataset::DatasetView, AccountId, DatasetId};
+use neuroshard_types::{dataset::DatasetView, AccountId, BlockNumber, DatasetId};
 
 /// A signed origin.
 fn signed(who: AccountId) -> RuntimeOrigin {
@@ -24,6 +24,17 @@ fn signed(who: AccountId) -> RuntimeOrigin {
 /// Proposes the mock's manifest.
 fn propose(who: AccountId) {
 	assert_ok!(Dataset::propose(signed(who), manifest()));
+}
+
+/// Lets so many blocks pass.
+fn pass(blocks: BlockNumber) {
+	System::set_block_number(System::block_number() + blocks);
+}
+
+/// Lets the time pass for which an unused dataset stays, and has it removed by somebody.
+fn remove(id: DatasetId) {
+	pass(2 * ANSWER_TIME);
+	assert_ok!(Dataset::remove(signed(crate::mock::NOBODY), id));
 }
 
 /// The dataset as the view function shows it.

@@ -55,7 +55,7 @@ impl<T: Config> Pallet<T> {
 	fn close(claim: &ClaimId, audit: Audit) {
 		let (mut paid, mut missed) = (audit.paid(), audit.missed());
 		// Who has been condemned meanwhile has lost all that was pending.
-		paid.retain(|auditor| T::Providers::slashable(auditor) > 0);
+		paid.retain(Self::has_enough_at_stake);
 		// Who proves the work false before the sampled step may have no sample: a state that is not finite is none.
 		if T::Claims::is_condemned(claim) {
 			missed.clear();

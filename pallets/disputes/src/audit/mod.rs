@@ -8,7 +8,7 @@
 //! A round is drawn two epochs after that of its adoption, by randomness that nobody knew any of while the round went on. So much is drawn as
 //! the genesis share says. Every drawn claim gets two auditors, none of them audits another claim of the round, and none is drawn from that
 //! enrolled or resigned when some of the randomness could be known: the lots are fixed before the draw. For that reason nobody is left out for
-//! having become inactive meanwhile either: it seals and reports all the same as long as it has anything at stake. It leaves the list for
+//! having become inactive meanwhile either: it seals and reports all the same as long as it has [`Config::LeastStake`](crate::Config::LeastStake). It leaves the list for
 //! that, which makes room: in every block one of those who are enrolled is looked at.
 //!
 //! Only rounds of runs that draw issuance are audited: an audit of others would be paid by nobody.

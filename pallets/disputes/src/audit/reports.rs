@@ -2,7 +2,7 @@
 
 use super::Audit;
 use crate::{Audits, Config, Drawn, Error, Event, Pallet, ReportTime};
-use frame_support::ensure;
+use frame_support::{ensure, traits::Get};
 use frame_system::pallet_prelude::BlockNumberFor;
 use neuroshard_types::{
 	audit::{seal_report, AuditPhase, Report},
@@ -21,10 +21,15 @@ impl<T: Config> Pallet<T> {
 		Some((claim, audit))
 	}
 
-	/// Whoever has nothing at stake has no say, not even about what cannot be had. The role does not matter any more: others could take it from
-	/// an auditor that was drawn, by bonding so much that it is demoted.
+	/// Whether `auditor` has enough at stake to answer for what it reports, as much as the least provider. What a verifier needs now does not matter:
+	/// others could take the role from an auditor that was drawn, by bonding so much that it is demoted.
+	pub(crate) fn has_enough_at_stake(auditor: &AccountId) -> bool {
+		T::Providers::slashable(auditor) >= T::LeastStake::get()
+	}
+
+	/// Whoever has too little at stake has no say, not even about what cannot be had.
 	fn ensure_has_say(auditor: &AccountId) -> DispatchResult {
-		ensure!(T::Providers::slashable(auditor) > 0, Error::<T>::NothingAtStake);
+		ensure!(Self::has_enough_at_stake(auditor), Error::<T>::TooLittleAtStake);
 		Ok(())
 	}
 

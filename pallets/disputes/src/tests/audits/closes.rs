@@ -21,17 +21,20 @@ fn equal_samples_are_paid_when_nobody_can_dispute_them_any_more() {
 }
 
 #[test]
-fn who_was_condemned_meanwhile_is_not_paid() {
-	build_and_execute(|| {
-		let (_, auditors) = drawn();
-		report_both(&auditors, [truth(), truth()]);
-		let [fallen, standing] = auditors;
-		MockProviders::slash(&fallen, MockProviders::slashable(&fallen), SlashTo::Burn);
-		run_to(31);
-		assert_eq!(closed(), [(HONEST, vec![standing.clone()], vec![])]);
-		assert_eq!(credits(), [(standing, UNITS)]);
-		assert_forgotten();
-	});
+fn who_was_condemned_meanwhile_is_not_paid_though_it_has_bonded_a_little_since() {
+	for bonded in [0, ED, LEAST_STAKE - 1] {
+		build_and_execute(|| {
+			let (_, auditors) = drawn();
+			report_both(&auditors, [truth(), truth()]);
+			let [fallen, standing] = auditors;
+			MockProviders::slash(&fallen, STAKE - bonded, SlashTo::Burn);
+			assert_eq!(MockProviders::slashable(&fallen), bonded);
+			run_to(31);
+			assert_eq!(closed(), [(HONEST, vec![standing.clone()], vec![])]);
+			assert_eq!(credits(), [(standing, UNITS)]);
+			assert_forgotten();
+		});
+	}
 }
 
 #[test]

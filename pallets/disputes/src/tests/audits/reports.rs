@@ -131,16 +131,31 @@ fn who_was_demoted_or_suspended_since_it_was_drawn_seals_and_reports_all_the_sam
 }
 
 #[test]
-fn who_has_nothing_at_stake_neither_seals_nor_reports() {
+fn who_has_less_at_stake_than_a_provider_needs_neither_seals_nor_reports() {
+	for left in [0, ED, LEAST_STAKE - 1] {
+		build_and_execute(|| {
+			let (_, [first, second]) = drawn();
+			assert_ok!(seal(&first, 1, Report::Unavailable));
+			for who in [&first, &second] {
+				assert_eq!(MockProviders::slash(who, STAKE - left, SlashTo::Burn), STAKE - left);
+			}
+			assert_noop!(seal(&second, 1, Report::Unavailable), Error::<Test>::TooLittleAtStake);
+			run_to(8);
+			assert_noop!(open(&first, 1, Report::Unavailable), Error::<Test>::TooLittleAtStake);
+		});
+	}
+}
+
+#[test]
+fn who_has_as_much_at_stake_as_a_provider_needs_seals_and_reports() {
 	build_and_execute(|| {
-		let (_, [first, second]) = drawn();
-		assert_ok!(seal(&first, 1, Report::Unavailable));
-		for who in [&first, &second] {
-			assert_eq!(MockProviders::slash(who, Balance::MAX, SlashTo::Burn), STAKE);
+		let (_, auditors) = drawn();
+		for who in &auditors {
+			MockProviders::slash(who, STAKE - LEAST_STAKE, SlashTo::Burn);
 		}
-		assert_noop!(seal(&second, 1, Report::Unavailable), Error::<Test>::NothingAtStake);
-		run_to(8);
-		assert_noop!(open(&first, 1, Report::Unavailable), Error::<Test>::NothingAtStake);
+		report_both(&auditors, [truth(), truth()]);
+		run_to(31);
+		assert_eq!(closed(), [(HONEST, auditors.to_vec(), vec![])]);
 	});
 }
 
