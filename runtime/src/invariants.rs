@@ -1,7 +1,8 @@
 //! What must hold of the whole state after every block.
 
 use crate::{
-	AccountId, Balance, Balances, BlockNumber, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, Staking, System, Training, Validators,
+	holds, AccountId, Balance, Balances, BlockNumber, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, Staking, System, Training,
+	Validators,
 };
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use frame_support::traits::Get;
@@ -43,8 +44,9 @@ fn has_more_entries_than(limit: u32) -> bool {
 
 /// The first invariant that does not hold, however much there is to check.
 pub fn broken() -> Option<String> {
-	let checks: [(&str, Check); 11] = [
+	let checks: [(&str, Check); 12] = [
 		("balances", money_is_all_there),
+		("holds", holds::are_all_known),
 		("staking", Staking::do_try_state),
 		("validators", Validators::do_try_state),
 		("dataset", Dataset::do_try_state),

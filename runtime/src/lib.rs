@@ -21,6 +21,7 @@ pub mod configs;
 pub mod enactment;
 pub mod fees;
 pub mod genesis;
+pub mod holds;
 pub mod invariants;
 pub mod kernels_api;
 pub mod migrations;

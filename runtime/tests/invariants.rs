@@ -1,8 +1,9 @@
 //! What the runtime answers those who ask whether its state is sound.
 
+use frame_support::traits::fungible::{Mutate, MutateHold};
 use neuroshard_runtime::{
 	invariants::{soundness, MAX_ENTRIES},
-	Runtime, RuntimeGenesisConfig,
+	AccountId, Balances, Runtime, RuntimeGenesisConfig, RuntimeHoldReason, NEURO,
 };
 use neuroshard_types::soundness::Soundness;
 use sp_runtime::BuildStorage;
@@ -35,6 +36,31 @@ fn a_sound_state_is_sound_and_a_broken_invariant_is_named() {
 		let Soundness::Broken(words) = soundness() else { panic!("money that nobody has") };
 		assert_eq!(words, "balances: what the accounts have is not what was issued");
 	});
+}
+
+#[test]
+fn what_is_on_hold_of_somebody_no_pallet_knows_is_noticed() {
+	let reasons: [RuntimeHoldReason; 9] = [
+		pallet_neuro_staking::HoldReason::Bond.into(),
+		pallet_neuro_validators::HoldReason::SelfBond.into(),
+		pallet_neuro_validators::HoldReason::Nomination.into(),
+		pallet_neuro_dataset::HoldReason::Manifest.into(),
+		pallet_neuro_dataset::HoldReason::Attestation.into(),
+		pallet_neuro_dataset::HoldReason::Challenge.into(),
+		pallet_neuro_training::HoldReason::Run.into(),
+		pallet_neuro_training::HoldReason::Model.into(),
+		pallet_neuro_disputes::HoldReason::Challenge.into(),
+	];
+	for reason in reasons {
+		execute(|| {
+			let who = AccountId::new([7; 32]);
+			Balances::mint_into(&who, 2 * NEURO).expect("an account");
+			assert_eq!(soundness(), Soundness::Sound);
+			Balances::hold(&reason, &who, NEURO).expect("it has that");
+			let Soundness::Broken(words) = soundness() else { panic!("a hold that nobody knows: {reason:?}") };
+			assert!(words.starts_with("holds: more"), "{words}");
+		});
+	}
 }
 
 #[test]

@@ -14,7 +14,7 @@ use frame_support::{
 };
 use neuroshard_types::{
 	ownership::SharesView,
-	traits::{FinalWork, ModelRevenue},
+	traits::{FinalWork, ModelRevenue, ModelShares},
 	AccountId, Balance, RunId,
 };
 use sp_runtime::{traits::AccountIdConversion, ArithmeticError, DispatchError, DispatchResult};
@@ -118,6 +118,12 @@ impl<T: Config> FinalWork<AccountId> for Pallet<T> {
 			Ok(()) => Self::deposit_event(Event::Minted { who, model, shares }),
 			Err(error) => Self::deposit_event(Event::NotMinted { who, model, shares, error }),
 		}
+	}
+}
+
+impl<T: Config> ModelShares for Pallet<T> {
+	fn exist(run: RunId) -> bool {
+		Models::<T>::contains_key(run)
 	}
 }
 

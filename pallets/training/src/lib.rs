@@ -38,7 +38,7 @@
 //! The last [`Config::RecordsKept`] rounds of a run stay on chain, also after its end, until its sponsor removes them with
 //! `remove_run` once [`Config::HistoryPeriod`] is over. A round takes as many blocks as make sure that no record goes while a dispute may
 //! need it; what is decided earlier waits. The sponsor's deposit pays for the run and as many records as it can
-//! have, and goes back on removal, but for [`Config::ModelDeposit`] if a round was adopted: the model's shares stay for good.
+//! have, and goes back on removal, but for [`Config::ModelDeposit`] if the model has shares: these stay for good.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
@@ -100,7 +100,7 @@ pub mod pallet {
 		dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
 		proof::{Proof, ProofSignature},
 		run::{Attestation, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
-		traits::{Clock, Datasets, Providers, WorkProofs, WorkUnits},
+		traits::{Clock, Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
 		AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, F32, H256, MAX_PARTICIPANTS,
 	};
 	use sp_runtime::traits::SaturatedConversion;
@@ -138,8 +138,10 @@ pub mod pallet {
 		/// Deposit for every record that the run may keep, in planck.
 		#[pallet::constant]
 		type RecordDeposit: Get<Balance>;
-		/// Part of [`Config::RunDeposit`] that stays on hold for good if a round was adopted, in planck: who owns the model stays on chain
-		/// when its run is gone.
+		/// Which models have shares.
+		type Shares: ModelShares;
+		/// Part of [`Config::RunDeposit`] that stays on hold for good if the model has shares, in planck: who owns it stays on chain when its run
+		/// is gone.
 		#[pallet::constant]
 		type ModelDeposit: Get<Balance>;
 		/// Longest time in blocks from the adoption of a round until the last dispute about a claim of it is decided.

@@ -15,7 +15,7 @@ use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
-	traits::{Clock, Datasets, Providers, SlashTo, WorkProofs, WorkUnits},
+	traits::{Clock, Datasets, ModelShares, Providers, SlashTo, WorkProofs, WorkUnits},
 	AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
 };
 use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchError, DispatchResult};
@@ -129,6 +129,8 @@ parameter_types! {
 	pub const RunDeposit: Balance = 1_000;
 	pub const RecordDeposit: Balance = 100;
 	pub const ModelDeposit: Balance = 40;
+	/// Models that have shares.
+	pub static Owned: BTreeSet<RunId> = BTreeSet::new();
 	pub static DisputePeriod: BlockNumber = 1;
 	pub static HistoryPeriod: BlockNumber = 20;
 	pub const MaxActiveRuns: u32 = 3;
@@ -346,6 +348,15 @@ impl OnAdopted for MockAudits {
 	}
 }
 
+/// [`ModelShares`] of the mock.
+pub struct MockShares;
+
+impl ModelShares for MockShares {
+	fn exist(run: RunId) -> bool {
+		Owned::get().contains(&run)
+	}
+}
+
 impl pallet_neuro_training::Config for Test {
 	type Currency = Balances;
 	type RuntimeHoldReason = RuntimeHoldReason;
@@ -360,6 +371,7 @@ impl pallet_neuro_training::Config for Test {
 	type StopOrigin = EnsureSignedBy<Stopper, AccountId>;
 	type RunDeposit = RunDeposit;
 	type RecordDeposit = RecordDeposit;
+	type Shares = MockShares;
 	type ModelDeposit = ModelDeposit;
 	type DisputePeriod = DisputePeriod;
 	type RecordsKept = RecordsKept;

@@ -20,7 +20,7 @@ use neuroshard_types::{
 	dataset::DatasetShape,
 	provider::Role,
 	run::{RunConfig, RunStatus},
-	traits::{Datasets, Providers, WorkProofs, WorkUnits},
+	traits::{Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
 	AccountId, Balance, BlockNumber, ConfigError, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
 };
 use scale_info::TypeInfo;
@@ -220,7 +220,7 @@ impl<T: Config> Pallet<T> {
 			Self::deposit_event(Event::HistoryRemoved { run: id, records });
 		} else {
 			T::Currency::release(&HoldReason::Run.into(), &run.sponsor, run.deposit, Precision::BestEffort)?;
-			if run.rounds_adopted > 0 {
+			if T::Shares::exist(id) {
 				T::Currency::hold(&HoldReason::Model.into(), &run.sponsor, T::ModelDeposit::get())?;
 			}
 			Runs::<T>::remove(id);

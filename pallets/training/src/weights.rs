@@ -125,10 +125,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		let tally = micros(u64::from(p).saturating_mul(p.into()).saturating_mul(3).div_ceil(100));
 		micros(30).saturating_add(places(p, 4)).saturating_add(tally).saturating_add(Self::db(6, 2))
 	}
-	// Reads: run, hold, account, and one record more than is removed. Writes: run, hold, account, and the records.
+	// Reads: run, hold, account, whether the model has shares, and one record more than is removed. Writes: run, hold, account, and the records.
 	fn remove_run(r: u32) -> Weight {
 		let records = u64::from(r);
-		micros(40).saturating_add(places(r, 3)).saturating_add(Self::db(records.saturating_add(4), records.saturating_add(3)))
+		micros(40).saturating_add(places(r, 3)).saturating_add(Self::db(records.saturating_add(5), records.saturating_add(3)))
 	}
 	fn on_initialize() -> Weight {
 		micros(5).saturating_add(Self::db(1, 0))

@@ -130,6 +130,12 @@ impl<AccountId> FinalWork<AccountId> for () {
 	fn final_work(_: &AccountId, _: RunId, _: u128) {}
 }
 
+/// Which models there are to own. Implemented by `ownership`.
+pub trait ModelShares {
+	/// Whether anybody was ever given shares of the model of `run`: the model stays on chain for good then.
+	fn exist(run: RunId) -> bool;
+}
+
 /// Revenue of a model on its way to its owners. Implemented by `ownership`.
 pub trait ModelRevenue<AccountId, Balance> {
 	/// Takes `amount` from the free balance of `from` and owes it to those whose shares of the model of `run` earn now, pro rata. Fails if

@@ -52,6 +52,7 @@ impl pallet_neuro_training::Config for Runtime {
 	type StopOrigin = origins::StopRun;
 	type RunDeposit = ConstU128<{ 50 * NEURO }>;
 	type RecordDeposit = ConstU128<{ NEURO / 100 }>;
+	type Shares = Ownership;
 	// What nobody removes of a model: its class of shares, their names, and its revenue. Keys and values.
 	type ModelDeposit = ConstU128<{ fees::deposit(3, (20 + 190) + (20 + 61) + (12 + 112)) }>;
 	type DisputePeriod = pallet_neuro_disputes::GetDisputePeriod<Runtime>;

@@ -223,6 +223,7 @@ fn a_finished_run_is_removed_by_its_sponsor_after_the_history_period() {
 		assert!(happened(Event::HistoryRemoved { run, records: 1 }));
 		assert_eq!(Records::<Test>::iter_key_prefix(run).count(), 1);
 		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 1_300);
+		Owned::mutate(|owned| owned.insert(run));
 		assert_ok!(Training::remove_run(signed(SPONSOR), run, 1));
 		assert!(happened(Event::RunRemoved { run }));
 		// The model stays.
@@ -230,6 +231,19 @@ fn a_finished_run_is_removed_by_its_sponsor_after_the_history_period() {
 		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 40);
 		assert!(!Runs::<Test>::contains_key(run));
 		assert_noop!(Training::remove_run(signed(SPONSOR), run, 1), Error::<Test>::UnknownRun);
+	});
+}
+
+#[test]
+fn nothing_stays_on_hold_for_a_model_that_nobody_got_shares_of() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		full_round(run, &workers, 1);
+		assert_ok!(Training::stop_run(signed(SPONSOR), run));
+		skip(20);
+		Owned::mutate(|owned| owned.insert(run + 1));
+		assert_ok!(Training::remove_run(signed(SPONSOR), run, 9));
+		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), 0);
 	});
 }
 
