@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use codec::Encode;
 use frame_support::{
 	genesis_builder_helper::{build_state, get_preset},
-	traits::{Get, KeyOwnerProofSystem},
+	traits::Get,
 	weights::Weight,
 };
 use sp_api::impl_runtime_apis;
@@ -109,10 +109,10 @@ impl_runtime_apis! {
 			Babe::next_epoch()
 		}
 		fn generate_key_ownership_proof(
-			_slot: sp_consensus_babe::Slot,
+			slot: sp_consensus_babe::Slot,
 			authority_id: sp_consensus_babe::AuthorityId,
 		) -> Option<sp_consensus_babe::OpaqueKeyOwnershipProof> {
-			let proof = KeyOwners::prove((sp_consensus_babe::KEY_TYPE, authority_id))?;
+			let proof = KeyOwners::at_slot(slot, authority_id.as_ref())?;
 			Some(sp_consensus_babe::OpaqueKeyOwnershipProof::new(proof.encode()))
 		}
 		fn submit_report_equivocation_unsigned_extrinsic(
@@ -137,10 +137,10 @@ impl_runtime_apis! {
 			Grandpa::submit_unsigned_equivocation_report(proof, key_owner_proof.decode()?)
 		}
 		fn generate_key_ownership_proof(
-			_set_id: sp_consensus_grandpa::SetId,
+			set_id: sp_consensus_grandpa::SetId,
 			authority_id: GrandpaId,
 		) -> Option<sp_consensus_grandpa::OpaqueKeyOwnershipProof> {
-			let proof = KeyOwners::prove((sp_consensus_grandpa::KEY_TYPE, authority_id))?;
+			let proof = KeyOwners::in_set(set_id, authority_id.as_ref())?;
 			Some(sp_consensus_grandpa::OpaqueKeyOwnershipProof::new(proof.encode()))
 		}
 	}

@@ -1,16 +1,21 @@
 //! Equivocation: how long it can be reported, and what follows from a report.
 
 use crate::{
-	parameters, AccountId, BlockNumber, Hash, Header, Offences, Runtime, RuntimeCall, Session, System, UncheckedExtrinsic, Validators,
+	parameters, AccountId, Babe, BlockNumber, Grandpa, Hash, Header, Offences, Runtime, RuntimeCall, Session, SessionKeys, System,
+	UncheckedExtrinsic, Validators,
 };
+use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode};
 use frame_support::{
 	dispatch::{DispatchClass, DispatchResult},
 	traits::{Contains, Get, KeyOwnerProofSystem},
 	weights::Weight,
 };
+use pallet_grandpa::SetIdSession;
 use pallet_neuro_validators::Exposure;
 use scale_info::TypeInfo;
+use sp_consensus_babe::Slot;
+use sp_consensus_grandpa::SetId;
 use sp_runtime::{
 	transaction_validity::{InvalidTransaction, TransactionValidityError},
 	KeyTypeId, Perbill, SaturatedConversion,
@@ -85,14 +90,29 @@ impl GetValidatorCount for KeyOwnership {
 /// Finds the owners of session keys in the sets as they were planned, so that nobody escapes a report by registering other keys or none.
 pub struct KeyOwners;
 
+impl KeyOwners {
+	/// Who had `key` in the session of `slot`, whichever session runs now.
+	pub fn at_slot(slot: Slot, key: &[u8]) -> Option<KeyOwnership> {
+		Self::in_session(session_of(slot), sp_consensus_babe::KEY_TYPE, key)
+	}
+
+	/// Who had `key` in the latest session of the set `set` of finalizers.
+	pub fn in_set(set: SetId, key: &[u8]) -> Option<KeyOwnership> {
+		Self::in_session(SetIdSession::<Runtime>::get(set)?, sp_consensus_grandpa::KEY_TYPE, key)
+	}
+
+	fn in_session(session: SessionIndex, id: KeyTypeId, key: &[u8]) -> Option<KeyOwnership> {
+		let (_, validators) = Validators::key_owner(session, id, key)?;
+		Some(KeyOwnership { session, validators })
+	}
+}
+
 impl<D: AsRef<[u8]>> KeyOwnerProofSystem<(KeyTypeId, D)> for KeyOwners {
 	type Proof = KeyOwnership;
 	type IdentificationTuple = (AccountId, Exposure);
 
 	fn prove((id, key): (KeyTypeId, D)) -> Option<KeyOwnership> {
-		let session = Session::current_index();
-		let (_, validators) = Validators::key_owner(session, id, key.as_ref())?;
-		Some(KeyOwnership { session, validators })
+		Self::in_session(Session::current_index(), id, key.as_ref())
 	}
 
 	fn check_proof((id, key): (KeyTypeId, D), claim: KeyOwnership) -> Option<(AccountId, Exposure)> {
@@ -102,8 +122,44 @@ impl<D: AsRef<[u8]>> KeyOwnerProofSystem<(KeyTypeId, D)> for KeyOwners {
 	}
 }
 
+/// The session of a slot, as BABE knows it: epochs that passed without a block have none.
+fn session_of(slot: Slot) -> SessionIndex {
+	let epoch = slot.saturating_sub(*pallet_babe::GenesisSlot::<Runtime>::get());
+	let epoch = (*epoch).checked_div(parameters::EpochLength::<Runtime>::get()).unwrap_or_default();
+	let skipped = pallet_babe::SkippedEpochs::<Runtime>::get();
+	let before = skipped.iter().rev().find(|(skipped, _)| *skipped <= epoch);
+	// Of the epoch itself or of the latest that was skipped before it.
+	let gap = before.map_or(0, |(skipped, session)| skipped.saturating_sub((*session).into()));
+	epoch.saturating_sub(gap).saturated_into()
+}
+
+/// Whether `session` is one of those in which the set `set` finalizes.
+fn is_session_of(set: SetId, session: SessionIndex) -> bool {
+	let last = SetIdSession::<Runtime>::get(set);
+	let is_later = match set.checked_sub(1) {
+		Some(before) => SetIdSession::<Runtime>::get(before).is_some_and(|before| session > before),
+		None => true,
+	};
+	is_later && last.is_some_and(|last| session <= last)
+}
+
+/// The keys of the running session, in the order of its validators; none if nobody knows.
+pub struct RunningKeys;
+
+impl Get<Vec<SessionKeys>> for RunningKeys {
+	fn get() -> Vec<SessionKeys> {
+		let (authors, finalizers) = (Babe::authorities(), Grandpa::grandpa_authorities());
+		if authors.len() != finalizers.len() {
+			return Vec::new();
+		}
+		let keys = |((babe, _), (grandpa, _))| SessionKeys { babe, grandpa };
+		authors.into_iter().zip(finalizers).map(keys).collect()
+	}
+}
+
 /// Reports of equivocation. Their proofs are checked before they enter a pool or a block, so that a report that proves nothing stands in
-/// nobody's way: a pool holds one report about an author and a slot.
+/// nobody's way: a pool holds one report about an author and a slot. So is the session that they name, so that there is one report of an offence and
+/// not one for each session that is remembered.
 pub struct Reports;
 
 type BabeProof = sp_consensus_babe::EquivocationProof<Header>;
@@ -123,7 +179,8 @@ impl OffenceReportSystem<Option<AccountId>, (BabeProof, KeyOwnership)> for Repor
 
 	fn check_evidence(evidence: (BabeProof, KeyOwnership)) -> Result<(), TransactionValidityError> {
 		BabeReports::check_evidence(evidence.clone())?;
-		if !sp_consensus_babe::check_equivocation_proof(evidence.0) {
+		let (proof, owner) = evidence;
+		if owner.session != session_of(proof.slot) || !sp_consensus_babe::check_equivocation_proof(proof) {
 			return Err(InvalidTransaction::BadProof.into());
 		}
 		Ok(())
@@ -143,7 +200,8 @@ impl OffenceReportSystem<Option<AccountId>, (GrandpaProof, KeyOwnership)> for Re
 
 	fn check_evidence(evidence: (GrandpaProof, KeyOwnership)) -> Result<(), TransactionValidityError> {
 		GrandpaReports::check_evidence(evidence.clone())?;
-		if !sp_consensus_grandpa::check_equivocation_proof(evidence.0) {
+		let (proof, owner) = evidence;
+		if !is_session_of(proof.set_id(), owner.session) || !sp_consensus_grandpa::check_equivocation_proof(proof) {
 			return Err(InvalidTransaction::BadProof.into());
 		}
 		Ok(())

@@ -12,6 +12,7 @@ use neuroshard_runtime::{
 	AccountId, AllPalletsWithSystem, Executive, Hash, Header, Runtime, RuntimeCall, RuntimeGenesisConfig, RuntimeOrigin, Session,
 	SessionKeys, System, Timestamp, UncheckedExtrinsic, Validators, BLOCK_TIME_MS, NEURO,
 };
+use pallet_grandpa::SetIdSession;
 use pallet_neuro_validators::Candidates;
 use sp_consensus_babe::{
 	digests::{CompatibleDigestItem, PreDigest, SecondaryPlainPreDigest},
@@ -219,6 +220,60 @@ fn an_ownership_of_another_session_or_among_more_validators_is_refused() {
 		}
 		assert_eq!(owner(Dave), KeyOwnership { session: 0, validators: 4 });
 		assert!(KeyOwners::prove((sp_consensus_babe::KEY_TYPE, AuthorityId::from(sr25519::Public::from_raw([7; 32])))).is_none());
+	});
+}
+
+#[test]
+fn a_report_that_names_another_session_than_that_of_the_slot_or_the_set_is_not_taken_into_a_pool() {
+	execute(|| {
+		session(1);
+		let slot = slot();
+		session(3);
+		let named = |session| report(two_blocks(Dave, slot), KeyOwnership { session, validators: 4 });
+		for wrong in [0, 2, 3] {
+			assert_eq!(pooled(&named(wrong)), Err(InvalidTransaction::BadProof.into()), "{wrong}");
+		}
+		assert_eq!(included(&named(1)), Ok(Ok(())));
+		assert_ok!(Session::purge_keys(RuntimeOrigin::signed(account(Charlie))));
+		session(5);
+		// The set of the sessions from 0 to 4 is the first, and Dave and Charlie are in the second one no more.
+		assert_eq!((pallet_grandpa::CurrentSetId::<Runtime>::get(), SetIdSession::<Runtime>::get(0)), (1, Some(4)));
+		let votes = |set, voter, session, validators| -> RuntimeCall {
+			let equivocation_proof = Box::new(sp_consensus_grandpa::EquivocationProof::new(set, two_votes_in(set, voter, 5)));
+			let key_owner_proof = KeyOwnership { session, validators };
+			pallet_grandpa::Call::report_equivocation_unsigned { equivocation_proof, key_owner_proof }.into()
+		};
+		assert_eq!(pooled(&votes(0, Alice, 5, 2)), Err(InvalidTransaction::BadProof.into()), "the set is over");
+		assert_eq!(pooled(&votes(1, Alice, 4, 4)), Err(InvalidTransaction::BadProof.into()), "the set is not there yet");
+		assert_ok!(pooled(&votes(1, Alice, 5, 2)));
+		assert_eq!(included(&votes(0, Charlie, 3, 4)), Ok(Ok(())));
+	});
+}
+
+#[test]
+fn who_had_a_key_is_known_by_slot_and_set_also_when_another_session_runs() {
+	execute(|| {
+		let (slot, key) = (slot(), babe(Dave).public());
+		assert_ok!(Session::purge_keys(RuntimeOrigin::signed(account(Dave))));
+		session(3);
+		let in_session = |session| Some(KeyOwnership { session, validators: 4 });
+		assert_eq!(KeyOwners::at_slot(slot.into(), key.as_ref()), in_session(0));
+		assert_eq!(KeyOwners::at_slot(self::slot().into(), key.as_ref()), None, "it is not in the set any more");
+		assert_eq!(KeyOwners::at_slot((slot + 100 * EPOCH).into(), key.as_ref()), None, "nothing is planned");
+		assert_eq!(KeyOwners::in_set(0, grandpa(Dave).public().as_ref()), in_session(1));
+		assert_eq!(KeyOwners::in_set(9, grandpa(Dave).public().as_ref()), None);
+	});
+}
+
+#[test]
+fn slots_belong_to_sessions_also_after_epochs_without_a_block() {
+	execute(|| {
+		// As BABE notes it when epochs 1 to 6 pass without a block: session 1 is epoch 7.
+		let noted = vec![(7, 1)].try_into().expect("room for one");
+		pallet_babe::SkippedEpochs::<Runtime>::put::<sp_runtime::BoundedVec<(u64, u32), _>>(noted);
+		let key = babe(Dave).public();
+		let session_of = |epoch: u64| KeyOwners::at_slot((FIRST_SLOT + 1 + epoch * EPOCH).into(), key.as_ref()).map(|owner| owner.session);
+		assert_eq!([0, 7, 8].map(session_of), [Some(0), Some(1), None], "session 2 is not planned yet");
 	});
 }
 

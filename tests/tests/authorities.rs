@@ -57,7 +57,8 @@ async fn a_fifth_validator_joins_by_bonding_and_authors(network: &mut Authoritie
 	.unwrap()
 }
 
-/// Two nodes with the same keys make different blocks for the same slot as soon as it is theirs: nobody has to pretend anything.
+/// Two nodes with the same keys make different blocks for the same slot as soon as it is theirs, unless one has seen the other's in time: nobody has
+/// to pretend anything.
 async fn an_equivocator_is_slashed_and_leaves(network: &mut Authorities, client: &AuthorityClient) {
 	let dave = account(&dev::dave());
 	let mut looked_at = client.finalized().await.unwrap();

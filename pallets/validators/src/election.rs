@@ -21,10 +21,23 @@ impl<T: Config> Pallet<T> {
 		list
 	}
 
-	/// Plans the session `index`. `None`, and the set goes on, if nobody can be elected, or if set and keys are those that were queued last:
-	/// then finality needs no change of authorities, and the identifications stay as they were.
+	/// Who goes on where nobody can be elected: whoever was planned last and still has keys, without those who are barred, unless nobody would be left.
+	fn who_stays() -> Vec<(AccountId, Exposure)> {
+		let planned = Exposures::<T>::get(Planned::<T>::get());
+		let with_keys: Vec<_> = planned.into_iter().filter(|(who, _)| T::Sessions::has_keys(who)).collect();
+		let free: Vec<_> = with_keys.iter().filter(|(who, _)| Self::bar_of(who).is_none()).cloned().collect();
+		if free.is_empty() {
+			with_keys
+		} else {
+			free
+		}
+	}
+
+	/// Plans the session `index`. `None`, and the set goes on, if set and keys are those that were queued last: then finality needs no change of
+	/// authorities, and the identifications stay as they were.
 	fn plan(index: SessionIndex) -> Option<Vec<AccountId>> {
 		let elected = Self::elect();
+		let elected = if elected.is_empty() { Self::who_stays() } else { elected };
 		let accounts: Vec<_> = elected.iter().map(|(who, _)| who.clone()).collect();
 		let changes = !elected.is_empty() && T::Sessions::differs(&accounts);
 		let set = if changes { BoundedVec::truncate_from(elected) } else { Exposures::<T>::get(Planned::<T>::get()) };

@@ -34,6 +34,7 @@ mod candidates;
 mod election;
 mod errors;
 mod events;
+pub mod migrations;
 #[cfg(test)]
 mod mock;
 mod nominations;
@@ -84,7 +85,7 @@ pub mod pallet {
 	use sp_runtime::Perbill;
 	use sp_staking::SessionIndex;
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
 	/// What the runtime wires in.
 	#[pallet::config]

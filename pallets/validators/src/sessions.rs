@@ -19,6 +19,8 @@ pub trait Sessions {
 	fn current() -> SessionIndex;
 	/// Validators of the running session.
 	fn validators() -> Vec<AccountId>;
+	/// The set of the next session with the keys that it goes by, whatever becomes of the registered ones.
+	fn queued() -> Vec<(AccountId, Self::Keys)>;
 	/// Whether the set `next`, with the keys that are registered now, differs from the one that was queued last.
 	fn differs(next: &[AccountId]) -> bool;
 	/// Registers some keys of `who`.
@@ -45,8 +47,12 @@ impl<T: pallet_session::Config<ValidatorId = AccountId, Keys: MaxEncodedLen>> Se
 		pallet_session::Validators::<T>::get()
 	}
 
+	fn queued() -> Vec<(AccountId, T::Keys)> {
+		pallet_session::QueuedKeys::<T>::get()
+	}
+
 	fn differs(next: &[AccountId]) -> bool {
-		let queued = pallet_session::QueuedKeys::<T>::get();
+		let queued = Self::queued();
 		let same = |((who, keys), next): (&(AccountId, T::Keys), &AccountId)| {
 			who == next && pallet_session::NextKeys::<T>::get(next).as_ref() == Some(keys)
 		};

@@ -7,23 +7,29 @@ use neuroshard_types::AccountId;
 use sp_runtime::{traits::OpaqueKeys, KeyTypeId};
 use sp_staking::SessionIndex;
 
-/// Validators of a set, what they were elected by, and the keys that they sign with.
-pub type SetOf<T> = BoundedVec<(AccountId, Exposure, <<T as Config>::Sessions as Sessions>::Keys), <T as Config>::MaxValidators>;
+/// A validator of a set, what it was elected by, and the keys that it signs with.
+pub(crate) type ValidatorOf<T> = (AccountId, Exposure, <<T as Config>::Sessions as Sessions>::Keys);
+/// The validators of a set.
+pub type SetOf<T> = BoundedVec<ValidatorOf<T>, <T as Config>::MaxValidators>;
 
 impl<T: Config> Pallet<T> {
 	/// Remembers the set of session `index` with the keys that are registered now. The session goes by these, whatever becomes of the
 	/// registered ones before it is over; whoever has none takes no part in it.
 	pub(crate) fn remember(index: SessionIndex, elected: &[(AccountId, Exposure)]) {
 		let with_keys = |(who, exposure): &(AccountId, Exposure)| Some((who.clone(), *exposure, T::Sessions::keys(who)?));
-		let set: Vec<_> = elected.iter().filter_map(with_keys).collect();
+		Self::remember_with_keys(index, elected.iter().filter_map(with_keys).collect());
+	}
+
+	/// Remembers the set of session `index`, anew or as the one of the session before.
+	pub(crate) fn remember_with_keys(index: SessionIndex, set: Vec<ValidatorOf<T>>) {
 		let same = |first: &SessionIndex| {
 			let before = Sets::<T>::get(first);
 			before.len() == set.len() && before.iter().zip(&set).all(|(before, now)| (&before.0, &before.2) == (&now.0, &now.2))
 		};
-		let first = index.checked_sub(1).and_then(FirstSessions::<T>::get).filter(same).unwrap_or_else(|| {
-			Sets::<T>::insert(index, BoundedVec::truncate_from(set.clone()));
-			index
-		});
+		let first = index.checked_sub(1).and_then(FirstSessions::<T>::get).filter(same).unwrap_or(index);
+		if first == index {
+			Sets::<T>::insert(index, BoundedVec::truncate_from(set));
+		}
 		FirstSessions::<T>::insert(index, first);
 	}
 

@@ -2,7 +2,7 @@
 
 use crate::{
 	Candidate, Candidates, Config, Cooldown, Exposures, FirstSessions, HoldReason, MinSelfBond, Nominations, NominationsOf, Offenders,
-	Owed, Pallet, Planned, Position, Sets, Status, ValidatorCount, MAX_NOMINATORS,
+	Owed, Pallet, Planned, Position, Sessions, Sets, Status, ValidatorCount, MAX_NOMINATORS,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -25,6 +25,7 @@ impl<T: Config> Pallet<T> {
 	/// - The pool of every candidate has what its positions are due, and no more than rounding explains; the pot has what is owed.
 	/// - Nobody is twice in a set, and everybody in the latest one is a candidate, or was slashed to nothing.
 	/// - Sets with keys are those of the sessions that are remembered, no more and no less, and of no other accounts than those that are elected.
+	/// - The running session and the planned one are remembered, the running one with its validators, and the planned one with the keys that it goes by.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Cooldown::<T>::get() > T::ReportPeriod::get(), "the cooldown is not longer than offences can be reported");
 		ensure!((1..=T::MaxValidators::get()).contains(&ValidatorCount::<T>::get()), "a validator count out of range");
@@ -116,6 +117,18 @@ impl<T: Config> Pallet<T> {
 		let elected: BTreeSet<_> = Exposures::<T>::get(planned).into_iter().map(|(who, _)| who).collect();
 		let latest = FirstSessions::<T>::get(planned).map(Sets::<T>::get).unwrap_or_default();
 		ensure!(latest.iter().all(|(who, _, _)| elected.contains(who)), "who signs is not elected");
+		let running = FirstSessions::<T>::get(T::Sessions::current()).map(Sets::<T>::get).ok_or("the running session is not remembered")?;
+		ensure!(FirstSessions::<T>::contains_key(planned), "the planned session is not remembered");
+		// A chain without candidates begins with what the session pallet has.
+		if !running.is_empty() {
+			ensure!(running.into_iter().map(|(who, _, _)| who).eq(T::Sessions::validators()), "a running set of others than remembered");
+		}
+		if !latest.is_empty() {
+			ensure!(
+				latest.into_iter().map(|(who, _, keys)| (who, keys)).eq(T::Sessions::queued()),
+				"a planned set of others than remembered"
+			);
+		}
 		Ok(())
 	}
 }

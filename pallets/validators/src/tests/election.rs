@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-	mock::{build_and_execute, genesis, storage, MIN_BOND},
+	mock::{build_and_execute, genesis, storage, ReportPeriod, MIN_BOND},
 	Error, Sessions,
 };
 use frame_support::assert_noop;
@@ -112,6 +112,37 @@ fn where_nobody_can_be_elected_the_set_goes_on() {
 		next_session();
 		next_session();
 		assert_eq!(Session::validators(), accounts(&[2]));
+	});
+}
+
+#[test]
+fn where_nobody_can_be_elected_who_has_no_keys_leaves_and_finality_hears_of_it() {
+	build_and_execute(|| {
+		assert_ok!(Validators::chill(signed(1)));
+		assert_ok!(Validators::chill(signed(2)));
+		assert_ok!(Session::purge_keys(signed(2)));
+		next_session();
+		assert!(pallet_session::QueuedChanged::<Test>::get());
+		assert_eq!(elected(), accounts(&[1]));
+		next_session();
+		assert_eq!(Session::validators(), accounts(&[1]));
+		assert!(!pallet_session::QueuedChanged::<Test>::get());
+		assert_eq!(candidate(2).reportable_until, System::block_number() + ReportPeriod::get(), "it has left");
+	});
+}
+
+#[test]
+fn where_nobody_can_be_elected_offenders_leave_as_long_as_somebody_stays() {
+	build_and_execute(|| {
+		assert_ok!(Validators::chill(signed(1)));
+		offence(2, 500, 0);
+		next_session();
+		assert_eq!(elected(), accounts(&[1]));
+		offence(1, 500, 1);
+		next_session();
+		assert_eq!(elected(), accounts(&[1]), "somebody has to make blocks");
+		next_session();
+		assert_eq!(Session::validators(), accounts(&[1]));
 	});
 }
 

@@ -3,6 +3,7 @@
 mod bonding;
 mod election;
 mod genesis;
+mod migration;
 mod nominating;
 mod offences;
 mod properties;
