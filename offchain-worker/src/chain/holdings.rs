@@ -1,4 +1,4 @@
-//! Attestations of datasets: what an attester is asked for, and the calls that attest and answer.
+//! Attestations of datasets: what an attester is asked for, and the calls that attest, ask, answer and end.
 
 use super::{
 	call::{Call, Signature},
@@ -7,7 +7,7 @@ use super::{
 	query::View,
 };
 use neuroshard_types::{
-	dataset::{AttestationTerms, AttestationView, ChallengeView, ChunkOpening, ShardRange},
+	dataset::{AttestationTerms, ChunkOpening, ChunkPlace, HoldingView, ShardRange},
 	AccountId, DatasetId,
 };
 use subxt::metadata::Metadata;
@@ -15,10 +15,11 @@ use subxt::metadata::Metadata;
 const PALLET: &str = "Dataset";
 const ATTEST: Signature<(DatasetId, ShardRange)> = Signature::new(PALLET, "attest");
 const WITHDRAW: Signature<(DatasetId, AccountId)> = Signature::new(PALLET, "withdraw_attestation");
+const CHALLENGE: Signature<(DatasetId, AccountId, ChunkPlace)> = Signature::new(PALLET, "challenge_shard");
 const ANSWER: Signature<(DatasetId, AccountId, ChunkOpening)> = Signature::new(PALLET, "answer_challenge");
+const CONCLUDE: Signature<(DatasetId, AccountId, AccountId)> = Signature::new(PALLET, "conclude_challenge");
 
-const ATTESTATION: View<(DatasetId, AccountId), Option<AttestationView>> = View::new(PALLET, "attestation");
-const CHALLENGES_OF: View<(DatasetId, AccountId), Vec<ChallengeView>> = View::new(PALLET, "challenges_of");
+const ATTESTATIONS_OF: View<(AccountId,), Vec<HoldingView>> = View::new(PALLET, "attestations_of");
 const TERMS: View<(), AttestationTerms> = View::new(PALLET, "attestation_terms");
 
 /// Whether the chain has these calls and view functions with the same types.
@@ -28,9 +29,10 @@ const TERMS: View<(), AttestationTerms> = View::new(PALLET, "attestation_terms")
 pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
 	ATTEST.check(metadata)?;
 	WITHDRAW.check(metadata)?;
+	CHALLENGE.check(metadata)?;
 	ANSWER.check(metadata)?;
-	ATTESTATION.check(metadata)?;
-	CHALLENGES_OF.check(metadata)?;
+	CONCLUDE.check(metadata)?;
+	ATTESTATIONS_OF.check(metadata)?;
 	TERMS.check(metadata)
 }
 
@@ -39,9 +41,15 @@ pub fn attest(id: DatasetId, shards: ShardRange) -> Call {
 	ATTEST.with((id, shards))
 }
 
-/// Ends the attestation of `who`.
+/// Has the attestation of the caller, `who`, expire after the time for an answer; takes one that has expired, or whose dataset is gone, off the
+/// chain.
 pub fn withdraw(id: DatasetId, who: AccountId) -> Call {
 	WITHDRAW.with((id, who))
+}
+
+/// Asks `who` for a chunk of what it attests, for a bond.
+pub fn challenge(id: DatasetId, who: AccountId, place: ChunkPlace) -> Call {
+	CHALLENGE.with((id, who, place))
 }
 
 /// Opens the chunk that `challenger` asks for.
@@ -49,21 +57,18 @@ pub fn answer(id: DatasetId, challenger: AccountId, opening: ChunkOpening) -> Ca
 	ANSWER.with((id, challenger, opening))
 }
 
-impl ChainAt {
-	/// What `who` attests of a dataset, expired or not.
-	///
-	/// # Errors
-	/// The node is away, or its answer cannot be used.
-	pub async fn attestation(&self, id: DatasetId, who: &AccountId) -> Result<Option<AttestationView>, ChainError> {
-		self.view(&ATTESTATION, (id, who.clone())).await
-	}
+/// Ends a challenge of what `who` attests that was not answered in time, and with it the attestation.
+pub fn conclude(id: DatasetId, who: AccountId, challenger: AccountId) -> Call {
+	CONCLUDE.with((id, who, challenger))
+}
 
-	/// What `who` is asked for of a dataset, the most urgent first.
+impl ChainAt {
+	/// All that `who` attests, expired or not, and what it is asked for, the most urgent first.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
-	pub async fn challenges_of(&self, id: DatasetId, who: &AccountId) -> Result<Vec<ChallengeView>, ChainError> {
-		self.view(&CHALLENGES_OF, (id, who.clone())).await
+	pub async fn attestations_of(&self, who: &AccountId) -> Result<Vec<HoldingView>, ChainError> {
+		self.view(&ATTESTATIONS_OF, (who.clone(),)).await
 	}
 
 	/// What holds for all attestations.

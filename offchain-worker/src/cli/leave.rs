@@ -3,24 +3,30 @@
 use super::{
 	bond::{unlocked, unlocked_stake},
 	open::{open, Opened, RunLock},
+	start::check_dataset,
 	CliError, Common,
 };
 use crate::{
-	chain::{audits, holdings, rewards, staking, training, Neuro},
-	run::{forget_request, LEAVE_FILE},
+	chain::{audits, rewards, staking, training, Neuro},
+	run::{end_attestations, forget_request, LEAVE_FILE},
 };
 use clap::Args;
-use neuroshard_types::{provider::ProviderView, run::RunStatus};
+use neuroshard_types::run::RunStatus;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct Leave {
 	/// Do not wait for the round at hand: its work is lost, and it counts as a dropout.
 	#[arg(long)]
 	now: bool,
+	/// Folder of the dataset that this account attests: what is asked for until the attestation has ended is answered out of it.
+	#[arg(long, value_name = "DIR")]
+	dataset: Option<PathBuf>,
 }
 
 impl Leave {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		self.dataset.as_deref().map_or(Ok(()), check_dataset)?;
 		let opened = open(common).await?;
 		let address = opened.account.address();
 		let at = opened.client.now().await?;
@@ -29,10 +35,11 @@ impl Leave {
 		};
 		if provider.bonded == 0 {
 			forget_request(&opened.base)?;
-			return withdraw(&opened, &provider).await;
+			return self.withdraw(&opened).await;
 		}
 		unlocked_stake(&provider, at.block().number)?;
-		if !self.now && RunLock::take(&opened.base).is_err() {
+		let lock = RunLock::take(&opened.base).ok();
+		if !self.now && lock.is_none() {
 			// The running worker sees this, leaves its run, finishes the round and ends.
 			let path = opened.base.join(LEAVE_FILE);
 			std::fs::write(&path, b"").map_err(CliError::file(&path))?;
@@ -44,7 +51,6 @@ impl Leave {
 		}
 		leave_runs(&opened).await?;
 		resign(&opened).await?;
-		withdraw_attestations(&opened).await?;
 		opened.submitter.submit(staking::deregister()).await?;
 		forget_request(&opened.base)?;
 		let until = at.provider(&opened.account.id()).await?.map_or(0, |provider| provider.disputable_until);
@@ -53,6 +59,50 @@ impl Leave {
 		}
 		let (_, blocks) = at.bond_limits().await?;
 		println!("{} of bond on its way out; call `leave` again in {blocks} blocks to withdraw it", Neuro(provider.bonded));
+		self.end_attestations(&opened, lock.as_ref()).await?;
+		Ok(0)
+	}
+
+	/// Ends what the account attests of datasets: nothing of its stake comes back before. `lock` is held unless a worker runs. Returns whether nothing
+	/// is attested any more.
+	async fn end_attestations(&self, opened: &Opened, lock: Option<&RunLock>) -> Result<bool, CliError> {
+		let at = opened.client.now().await?;
+		let attested = at.attestations_of(&opened.account.id()).await?;
+		if attested.is_empty() {
+			return Ok(true);
+		}
+		if lock.is_none() {
+			println!("the worker that runs ends what this account attests of datasets, if it was asked to leave: call `leave` again when it has ended");
+			return Ok(false);
+		}
+		let (count, blocks) = (attested.len(), at.attestation_terms().await?.answer_time);
+		println!(
+			"ending {count} attestations of datasets, which takes about {blocks} blocks: what is asked for meanwhile must be answered"
+		);
+		if self.dataset.is_none() {
+			println!("name the folder of the dataset with --dataset DIR, so that it is; if this is interrupted, call `leave` again");
+		}
+		end_attestations(opened.client.clone(), opened.submitter.clone(), self.dataset.clone()).await;
+		println!("nothing is attested any more");
+		Ok(true)
+	}
+
+	async fn withdraw(&self, opened: &Opened) -> Result<u8, CliError> {
+		claim(opened).await?;
+		let lock = RunLock::take(&opened.base).ok();
+		if !self.end_attestations(opened, lock.as_ref()).await? {
+			return Ok(0);
+		}
+		let at = opened.client.now().await?;
+		let Some(provider) = at.provider(&opened.account.id()).await? else { return Ok(0) };
+		match unlocked(&provider, at.block().number) {
+			Ok(ready) => {
+				opened.submitter.submit(staking::withdraw_unbonded()).await?;
+				println!("{} withdrawn", Neuro(ready));
+			}
+			Err(_) if provider.unbonding.is_empty() => println!("nothing is bonded"),
+			Err(why) => println!("{why}"),
+		}
 		Ok(0)
 	}
 }
@@ -78,24 +128,6 @@ async fn resign(opened: &Opened) -> Result<(), CliError> {
 	Ok(())
 }
 
-/// Ends what the account attests of datasets: nothing of its stake comes back before.
-async fn withdraw_attestations(opened: &Opened) -> Result<(), CliError> {
-	let (at, who) = (opened.client.now().await?, opened.account.id());
-	for id in at.datasets().await? {
-		match at.attestation(id, &who).await? {
-			Some(attestation) if attestation.challenges > 0 => println!(
-				"the attestation of dataset {id} stays while it is challenged: `run --dataset DIR --attest` answers, and `leave` withdraws it then"
-			),
-			Some(_) => {
-				opened.submitter.submit(holdings::withdraw(id, who.clone())).await?;
-				println!("withdrew the attestation of dataset {id}");
-			}
-			None => {}
-		}
-	}
-	Ok(())
-}
-
 /// Collects what the last rounds earned after the worker had left.
 async fn claim(opened: &Opened) -> Result<(), CliError> {
 	let eras = opened.client.now().await?.claimable_eras(&opened.account.id()).await?;
@@ -107,19 +139,4 @@ async fn claim(opened: &Opened) -> Result<(), CliError> {
 		println!("{} of earnings claimed", Neuro(earned));
 	}
 	Ok(())
-}
-
-async fn withdraw(opened: &Opened, provider: &ProviderView) -> Result<u8, CliError> {
-	claim(opened).await?;
-	withdraw_attestations(opened).await?;
-	let best = opened.client.heads().await?.best.number;
-	match unlocked(provider, best) {
-		Ok(ready) => {
-			opened.submitter.submit(staking::withdraw_unbonded()).await?;
-			println!("{} withdrawn", Neuro(ready));
-		}
-		Err(_) if provider.unbonding.is_empty() => println!("nothing is bonded"),
-		Err(why) => println!("{why}"),
-	}
-	Ok(0)
 }

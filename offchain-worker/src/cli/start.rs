@@ -46,7 +46,8 @@ pub(super) struct Run {
 	/// Folder of the run's dataset; without it, shards come from peers.
 	#[arg(long, value_name = "DIR")]
 	dataset: Option<PathBuf>,
-	/// Attest on chain that this account holds the dataset in that folder, for a deposit. Without it, what it attested of that dataset is withdrawn.
+	/// Attest on chain that this account holds the dataset in that folder, for a deposit. Without it, what it attested of that dataset is
+	/// withdrawn.
 	#[arg(long, requires = "dataset")]
 	attest: bool,
 	/// Most disk that checkpoints, deltas and shards may take, in GiB.
@@ -173,7 +174,7 @@ fn disk_limit(gib: f64) -> Result<u64, CliError> {
 }
 
 /// Whether `folder` holds a dataset, whichever it is: a mistyped name must not look like a dataset that nobody has.
-fn check_dataset(folder: &Path) -> Result<(), CliError> {
+pub(super) fn check_dataset(folder: &Path) -> Result<(), CliError> {
 	let why = match DatasetManifest::read(folder) {
 		Ok(_) => return Ok(()),
 		Err(_) if !folder.is_dir() => "there is no such folder".into(),

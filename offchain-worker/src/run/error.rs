@@ -12,7 +12,7 @@ use crate::{
 	verify::case::CaseError,
 };
 use neuroshard_kernels::exec::ExecError;
-use neuroshard_types::{DatasetId, RunId, H256};
+use neuroshard_types::{BlockNumber, DatasetId, RunId, H256};
 use std::path::PathBuf;
 
 /// Why a worker, or one of its tasks, cannot go on.
@@ -101,6 +101,28 @@ pub enum WorkerError {
 		kept: u64,
 		/// Most bytes that the store may take.
 		limit: u64,
+	},
+	/// The folder of a dataset is not what its manifest says.
+	#[error("{what}. Nothing of it is attested until that is mended; it is read again in {blocks} blocks, and `neuroshard-worker dataset verify` tells before")]
+	Folder {
+		/// What is wrong with which file.
+		what: String,
+		/// Blocks until it is read again.
+		blocks: BlockNumber,
+	},
+	/// A chunk that this account attests cannot be opened.
+	#[error("chunk {chunk} of shard {shard} of dataset {dataset} is asked for and cannot be opened: {why}. Without an answer by block {deadline} a part of the stake is lost")]
+	Unanswerable {
+		/// The dataset.
+		dataset: DatasetId,
+		/// Shard, counted from 0.
+		shard: u32,
+		/// Chunk within the shard.
+		chunk: u32,
+		/// Last block for the answer.
+		deadline: BlockNumber,
+		/// What is in the way.
+		why: String,
 	},
 	/// The checkpoint that a job needs is not in memory.
 	#[error("checkpoint {root:?} is not loaded")]

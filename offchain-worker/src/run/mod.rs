@@ -32,10 +32,13 @@ mod verifier;
 mod wait;
 mod worker;
 
-use std::path::Path;
+use crate::chain::{ChainClient, Submitter};
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
 
 pub use content::{checkpoint_folder, read_model};
 pub use error::WorkerError;
+use holder::Holder;
 pub use worker::{Options, Parts, Worker};
 
 /// A file of this name in the base folder asks the running worker to finish its round and end.
@@ -52,6 +55,12 @@ pub fn forget_request(base: &Path) -> Result<(), WorkerError> {
 		Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(WorkerError::File { path, source }),
 		_ => Ok(()),
 	}
+}
+
+/// Ends all that the account attests of datasets: withdraws it, concludes what was missed, and answers until then what is asked for out of the
+/// folder `dataset`. Returns when nothing is attested any more; while the node is away it waits.
+pub async fn end_attestations(client: ChainClient, submitter: Submitter, dataset: Option<PathBuf>) {
+	Holder::leaving(client, submitter, dataset).run_to_the_end(CancellationToken::new()).await;
 }
 
 #[cfg(test)]

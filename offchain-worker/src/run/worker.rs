@@ -203,21 +203,15 @@ impl Worker {
 			fault: self.options.fault.clone(),
 		});
 		let ending = stop.child_token();
-		let holder =
-			self.options.dataset.clone().map(|folder| {
-				Holder::new(self.base.clone(), self.client.clone(), self.tasks.submitter.clone(), folder, self.options.attest)
-			});
-		let holding = async {
-			if let Some(holder) = holder {
-				holder.run(ending.clone()).await;
-			}
-		};
+		let (client, submitter) = (self.client.clone(), self.tasks.submitter.clone());
+		let holder = Holder::new(self.base.clone(), client, submitter, self.options.dataset.clone(), self.options.attest);
 		let working = async {
 			let ended = self.work(&stop).await;
 			ending.cancel();
 			ended
 		};
-		let (ended, (), (), ()) = tokio::join!(working, verifier.run(ending.clone()), auditor.run(ending.clone()), holding);
+		let (ended, (), (), ()) =
+			tokio::join!(working, verifier.run(ending.clone()), auditor.run(ending.clone()), holder.run(ending.clone()));
 		self.registration.stop().await;
 		ended
 	}
@@ -523,16 +517,20 @@ impl Worker {
 		let open = self.tasks.reporter.current().disputes.open;
 		let until = seen.provider.as_ref().map_or(0, |provider| provider.disputable_until);
 		let samples = seen.at.audits_of(&seen.chain.me).await?.len();
-		if open > 0 || samples > 0 || until > seen.heads.finalized.number {
-			let words = format!("stays to defend what it claimed, which can be disputed until block {until}");
-			if self.told.is_new(&words, Instant::now()) {
-				tracing::info!("{words}");
-			}
-			self.tasks.reporter.update(|status| status.task = Some(words));
-			return Ok(false);
+		let attested = seen.at.attestations_of(&seen.chain.me).await?.len();
+		let words = if open > 0 || samples > 0 || until > seen.heads.finalized.number {
+			format!("stays to defend what it claimed, which can be disputed until block {until}")
+		} else if attested > 0 {
+			"stays until what it attests of datasets has ended".into()
+		} else {
+			forget_request(&self.base)?;
+			return Ok(true);
+		};
+		if self.told.is_new(&words, Instant::now()) {
+			tracing::info!("{words}");
 		}
-		forget_request(&self.base)?;
-		Ok(true)
+		self.tasks.reporter.update(|status| status.task = Some(words));
+		Ok(false)
 	}
 
 	fn report(&mut self, error: &WorkerError) {
