@@ -51,7 +51,7 @@ impl<T: Config> Pallet<T> {
 		}
 		ensure!(count == Datasets::<T>::count(), "counter differs from the number of datasets");
 		ensure!(count <= MAX_DATASETS, "too many datasets");
-		ensure!(Leaving::<T>::iter_keys().all(|id| Datasets::<T>::contains_key(id)), "a dataset that is gone leaves");
+		ensure!(Leaving::<T>::iter_keys().all(Datasets::<T>::contains_key), "a dataset that is gone leaves");
 		Self::are_held(HoldReason::Manifest, &deposits)
 	}
 
