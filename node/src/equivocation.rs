@@ -287,7 +287,9 @@ mod tests {
 		node.import(BlockOrigin::NetworkBroadcast, SLOT, 1);
 		assert_eq!(node.announce(&header(&author(1), SLOT, 2)), Validation::Success { is_new_best: false });
 		assert_eq!(node.reported(), vec![SLOT]);
-		[1, 2].map(|state| node.announce(&header(&author(1), SLOT + 1, state)));
+		for state in [1, 2] {
+			node.announce(&header(&author(1), SLOT + 1, state));
+		}
 		assert_eq!(node.reported(), vec![SLOT, SLOT + 1], "two that were announced and nothing else");
 	}
 
