@@ -75,6 +75,11 @@ impl WorkerNode {
 		self
 	}
 
+	/// Has it attest its dataset on chain, from its next start on.
+	pub fn attest(&mut self) {
+		self.options.push("--attest".into());
+	}
+
 	/// Name for people.
 	pub fn name(&self) -> &str {
 		&self.name

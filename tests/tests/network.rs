@@ -3,11 +3,12 @@
 
 use neuroshard_e2e::{until, Binaries, Ended, Error, Layout, Minted, Network, Prepared, Preset, Text, Training, View};
 use neuroshard_types::{
+	dataset::ChunkPlace,
 	provider::ProviderView,
 	run::{ParticipantView, Phase, RoundRecord, RunStatus},
 	AccountId, RoundIndex, H256,
 };
-use neuroshard_worker::chain::training;
+use neuroshard_worker::chain::{holdings, training};
 use std::{collections::BTreeSet, time::Duration};
 
 /// A round may wait for an absentee in every one of its phases, on a busy machine.
@@ -40,6 +41,7 @@ async fn a_network_trains_through_crashes_and_everybody_can_recompute_it() {
 	scenario.a_late_worker_fetches_everything_from_peers(last.saturating_add(1)).await;
 	scenario.accounts_without_money_or_bond_are_told_so().await;
 	scenario.rewards_are_what_was_minted().await;
+	scenario.an_attester_opens_what_is_asked_for_and_keeps_its_stake().await;
 	scenario.all_workers_end_with_the_chains_checkpoint().await;
 	scenario.a_replay_agrees_and_a_forged_dataset_does_not_pass().await;
 	scenario.network.stop().await;
@@ -66,6 +68,7 @@ impl Scenario {
 		self.network.workers[0].kill();
 		// It may have committed, but not revealed: that waits for the finality of the commitment.
 		self.past(round, Phase::Revealing).await;
+		self.network.workers[0].attest();
 		self.network.workers[0].start().unwrap();
 		assert_eq!(included(&self.adopted(round).await), self.accounts([1, 2]));
 		self.is_back(0, round.saturating_add(1), &before).await
@@ -128,6 +131,36 @@ impl Scenario {
 		let minted = Minted::wait(&self.network, &self.training, 1).await.unwrap();
 		assert!(minted.rewards > 0);
 		assert!(minted.is_balanced() && minted.burned == 0, "{minted:?}");
+	}
+
+	/// Worker 0, which attests its dataset since it was started again, is asked for a chunk.
+	async fn an_attester_opens_what_is_asked_for_and_keeps_its_stake(&mut self) {
+		let who = self.account(0);
+		let client = self.network.client().clone();
+		let held = async |block| Ok::<_, Error>(client.at(block).await?.attestations_of(&who).await?.pop());
+		let holding = until("an attestation", SOON, async || held(client.heads().await?.best).await).await.unwrap();
+		let before = self.provider(0).await;
+		let place = ChunkPlace { shard: holding.shards.count - 1, chunk: 0 };
+		let asked = self.network.sponsor().submit(holdings::challenge(holding.dataset, who.clone(), place)).await.unwrap().block.number;
+		// One that is not answered takes the attestation with it.
+		let after = until("the answer to a challenge", SOON, async || {
+			self.network.check()?;
+			let mut opened = false;
+			for number in asked..=client.heads().await?.finalized.number {
+				let holding = held(client.block_at(number).await?).await?;
+				let open = holding.as_ref().is_some_and(|holding| !holding.challenges.is_empty());
+				if opened && !open {
+					return Ok(Some(holding));
+				}
+				opened |= open;
+			}
+			Ok(None)
+		})
+		.await
+		.unwrap();
+		assert_eq!(after, Some(holding));
+		let after = self.provider(0).await;
+		assert_eq!((after.bonded, &after.status, after.suspended_until), (before.bonded, &before.status, 0));
 	}
 
 	async fn all_workers_end_with_the_chains_checkpoint(&mut self) {
