@@ -31,6 +31,7 @@ pub mod parameters;
 pub mod proxies;
 pub mod safety;
 pub mod sources;
+pub mod weights;
 
 use alloc::{borrow::Cow, vec::Vec};
 use sp_runtime::{
@@ -106,7 +107,7 @@ pub const VERSION: RuntimeVersion = RuntimeVersion {
 	spec_name: Cow::Borrowed("neuroshard"),
 	impl_name: Cow::Borrowed("neuroshard"),
 	authoring_version: 1,
-	spec_version: 3,
+	spec_version: 4,
 	impl_version: 1,
 	apis: apis::RUNTIME_API_VERSIONS,
 	transaction_version: 1,

@@ -83,5 +83,5 @@ impl pallet_neuro_validators::Config for Runtime {
 	type PotId = AuthorsPot;
 	type MaxValidators = ConstU32<MAX_AUTHORITIES>;
 	type MaxCandidates = ConstU32<MAX_CANDIDATES>;
-	type WeightInfo = pallet_neuro_validators::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::Validators;
 }

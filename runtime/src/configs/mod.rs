@@ -6,9 +6,13 @@ mod neuro;
 mod ownership;
 
 use crate::{
-	fees, offences::NoSignedReports, parameters, AccountId, Balance, Balances, Block, BlockNumber, Hash, Nonce, OriginCaller, PalletInfo,
-	Runtime, RuntimeCall, RuntimeEvent, RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, SafeMode, System, TxPause,
-	EXISTENTIAL_DEPOSIT, SS58_PREFIX, VERSION,
+	fees,
+	offences::NoSignedReports,
+	parameters,
+	weights::overhead::{BlockExecutionWeight, ExtrinsicBaseWeight},
+	AccountId, Balance, Balances, Block, BlockNumber, Hash, Nonce, OriginCaller, PalletInfo, Runtime, RuntimeCall, RuntimeEvent,
+	RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, SafeMode, System, TxPause, EXISTENTIAL_DEPOSIT, SS58_PREFIX,
+	VERSION,
 };
 use frame_support::{
 	derive_impl,
@@ -16,7 +20,7 @@ use frame_support::{
 	parameter_types,
 	traits::{ConstU128, ConstU16, ConstU32, ConstU8, InsideBoth, VariantCountOf},
 	weights::{
-		constants::{BlockExecutionWeight, ExtrinsicBaseWeight, ParityDbWeight, WEIGHT_REF_TIME_PER_SECOND},
+		constants::{ParityDbWeight, WEIGHT_REF_TIME_PER_SECOND},
 		Weight,
 	},
 };
@@ -66,7 +70,7 @@ impl frame_system::Config for Runtime {
 	type MaxConsumers = ConstU32<64>;
 	type SingleBlockMigrations = crate::migrations::SingleBlock;
 	type SystemWeightInfo = frame_system::weights::SubstrateWeight<Runtime>;
-	type ExtensionsWeightInfo = frame_system::SubstrateExtensionsWeight<Runtime>;
+	type ExtensionsWeightInfo = crate::weights::frame_system_extensions::WeightInfo<Runtime>;
 }
 
 impl parameters::Config for Runtime {}
@@ -75,7 +79,7 @@ impl pallet_balances::Config for Runtime {
 	type RuntimeEvent = RuntimeEvent;
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type RuntimeFreezeReason = RuntimeFreezeReason;
-	type WeightInfo = pallet_balances::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_balances::WeightInfo<Runtime>;
 	type Balance = Balance;
 	type DustRemoval = ();
 	type ExistentialDeposit = ConstU128<EXISTENTIAL_DEPOSIT>;
@@ -99,7 +103,7 @@ impl pallet_transaction_payment::Config for Runtime {
 	type LengthToFee = fees::LengthFee;
 	type FeeMultiplierUpdate = pallet_transaction_payment::ConstFeeMultiplier<FeeMultiplier>;
 	type OperationalFeeMultiplier = ConstU8<5>;
-	type WeightInfo = pallet_transaction_payment::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_transaction_payment::WeightInfo<Runtime>;
 }
 
 impl pallet_sudo::Config for Runtime {

@@ -18,7 +18,7 @@ impl pallet_neuro_staking::Config for Runtime {
 	type Randomness = VrfRandomness;
 	type BlocksPerDay = ConstU32<DAYS>;
 	type SlashOrigin = origins::RootOrTwoThirdsCouncil;
-	type WeightInfo = pallet_neuro_staking::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::Staking;
 }
 
 impl pallet_neuro_dataset::Config for Runtime {
@@ -63,7 +63,7 @@ impl pallet_neuro_training::Config for Runtime {
 	type MaxPhaseDuration = ConstU32<{ 7 * DAYS }>;
 	type MaxRepeats = ConstU32<3>;
 	type MaxReplay = ConstU32<MAX_REPLAY>;
-	type WeightInfo = pallet_neuro_training::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::Training;
 	#[cfg(feature = "runtime-benchmarks")]
 	type BenchmarkHelper = crate::benchmarks::Helper;
 }
@@ -75,7 +75,7 @@ impl pallet_neuro_ponw::Config for Runtime {
 	type Clock = ChainTime;
 	type Slack = ConstU32<{ pallet_neuro_ponw::DEFAULT_SLACK }>;
 	type MaxFinalPerBlock = ConstU32<64>;
-	type WeightInfo = pallet_neuro_ponw::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::Ponw;
 	#[cfg(feature = "runtime-benchmarks")]
 	type BenchmarkHelper = crate::benchmarks::Helper;
 }
@@ -127,5 +127,5 @@ impl pallet_neuro_rewards::Config for Runtime {
 	type AdminOrigin = origins::RootOrTwoThirdsCouncil;
 	type Treasury = TreasuryAccount;
 	type ValidatorPool = fees::ToValidators;
-	type WeightInfo = pallet_neuro_rewards::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::Rewards;
 }

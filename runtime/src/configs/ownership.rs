@@ -47,5 +47,5 @@ impl pallet_neuro_ownership::Config for Runtime {
 	type Currency = Balances;
 	type Shares = Assets;
 	type PalletId = OwnershipPalletId;
-	type WeightInfo = pallet_neuro_ownership::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::Ownership;
 }

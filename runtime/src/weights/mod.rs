@@ -1,0 +1,55 @@
+//! What blocks, extrinsics, calls and hooks cost: `scripts/weights.sh` writes the modules, with what it measured in this runtime's WASM.
+//!
+//! Benchmarks of our pallets do not reach every worst case at once: the same account is read again, or has nothing to be paid. So each of their
+//! weights is the larger one of what was measured and of what the pallet derives from all the database accesses that its code can make.
+
+pub mod frame_system_extensions;
+pub mod overhead;
+pub mod pallet_balances;
+mod pallet_neuro_ownership;
+mod pallet_neuro_ponw;
+mod pallet_neuro_rewards;
+mod pallet_neuro_staking;
+mod pallet_neuro_training;
+mod pallet_neuro_validators;
+pub mod pallet_transaction_payment;
+
+use crate::Runtime;
+use frame_support::weights::Weight;
+
+/// The larger weights of a pallet's calls and hooks, which are listed with the names of their components.
+macro_rules! larger {
+	($name:ident, $pallet:ident: $($call:ident($($component:ident)?)),+ $(,)?) => {
+		#[doc = concat!("Weights of `", stringify!($pallet), "`.")]
+		pub struct $name;
+
+		impl ::$pallet::WeightInfo for $name {
+			$(
+				fn $call($($component: u32)?) -> Weight {
+					let derived = <::$pallet::weights::SubstrateWeight<Runtime> as ::$pallet::WeightInfo>::$call($($component)?);
+					let measured = <$pallet::WeightInfo<Runtime> as ::$pallet::WeightInfo>::$call($($component)?);
+					derived.max(measured)
+				}
+			)+
+		}
+	};
+}
+
+larger!(Ownership, pallet_neuro_ownership: deposit_revenue(), claim(), claim_for(), enrol(), release(), transfer(), final_work());
+larger!(Ponw, pallet_neuro_ponw: submit_uptime(), settle(n), clean(), hold(), release());
+larger!(Rewards, pallet_neuro_rewards: claim(), claim_for(), set_shares(), rotate(n));
+larger!(
+	Staking, pallet_neuro_staking:
+	register(), update_info(), bond_extra(), unbond(), withdraw_unbonded(), chill(), activate(), deregister(), prove_arithmetic(), lock(),
+	report_sybil(), sweep_idle(), sweep(),
+);
+larger!(
+	Training, pallet_neuro_training:
+	create_run(), approve_run(), stop_run(p), force_stop_run(p), halt_model(), lift_halt(), join(), leave(), commit(p), reveal(p),
+	vote_availability(p), attest(p), remove_run(r), on_initialize(), advance(p), settle(p), begin(p), claim(r), condemn(),
+);
+larger!(
+	Validators, pallet_neuro_validators:
+	bond(), bond_extra(), unbond(), withdraw_unbonded(n), chill(), activate(), set_commission(), nominate(n), unnominate(),
+	withdraw_nomination(), claim_rewards(), set_validator_count(), note_author(), punish(n),
+);
