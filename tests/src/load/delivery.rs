@@ -32,9 +32,9 @@ pub(super) struct Delivered {
 	pub(super) places: Vec<Vec<usize>>,
 }
 
-/// Options of nodes whose pool is to hold what is on its way, also if a branch of the chain is given up.
+/// Options of nodes whose pool is to hold what is on its way: it keeps what blocks hold until they are final, and a few full blocks may wait for that.
 pub(super) fn options() -> Vec<String> {
-	vec![format!("--pool-limit={}", 2 * WINDOW), "--pool-kbytes=40960".into()]
+	vec![format!("--pool-limit={}", 6 * WINDOW), "--pool-kbytes=81920".into()]
 }
 
 /// Hands `extrinsics` to the nodes, and returns when all of them are in finalized blocks.

@@ -263,7 +263,8 @@ mod tests {
 		let (model, train) = (ModelConfig::tiny(), TrainConfig::tiny());
 		let (exec, layout) = (Arc::new(Exec::new(2).unwrap()), ParamLayout::new(&model).unwrap());
 		let state = [theta_0(&model, &layout, &train.seed), vec![0.0; layout.len()], vec![0.0; layout.len()]].map(Arc::new);
-		let tokens: Vec<u16> = (0..train.batch * (train.seq_len + 1)).map(|place| u16::try_from(place * 7 % model.vocab).unwrap()).collect();
+		let tokens: Vec<u16> =
+			(0..train.batch * (train.seq_len + 1)).map(|place| u16::try_from(place * 7 % model.vocab).unwrap()).collect();
 		let step = || Trace::of_step(&exec, &model, &train, state.clone(), &tokens, (3, 2), None).unwrap();
 		let alone = step().computed(Arena::default(), 0);
 		let used = 3 * 16;
