@@ -33,6 +33,7 @@ pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
 	dataset::PROPOSE.check(metadata)?;
 	dataset::ACTIVATE.check(metadata)?;
 	dataset::RETIRE.check(metadata)?;
+	dataset::REMOVE.check(metadata)?;
 	training::CREATE_RUN.check(metadata)?;
 	training::APPROVE_RUN.check(metadata)?;
 	training::STOP_RUN.check(metadata)?;
@@ -123,6 +124,7 @@ pub mod dataset {
 	pub(super) const PROPOSE: Signature<(Manifest,)> = Signature::new("Dataset", "propose");
 	pub(super) const ACTIVATE: Signature<(DatasetId,)> = Signature::new("Dataset", "activate");
 	pub(super) const RETIRE: Signature<(DatasetId,)> = Signature::new("Dataset", "retire");
+	pub(super) const REMOVE: Signature<(DatasetId,)> = Signature::new("Dataset", "remove");
 
 	/// Proposes a dataset for a deposit.
 	pub fn propose(manifest: Manifest) -> Call {
@@ -134,9 +136,14 @@ pub mod dataset {
 		ACTIVATE.with((id,))
 	}
 
-	/// Takes a dataset back: no new run may use it, and the deposit returns when no run does.
+	/// Takes a dataset back: no new run may use it. Once no run does, and a while has passed, it can be removed.
 	pub fn retire(id: DatasetId) -> Call {
 		RETIRE.with((id,))
+	}
+
+	/// Removes a dataset that was retired or condemned; the deposit goes back to its proposer.
+	pub fn remove(id: DatasetId) -> Call {
+		REMOVE.with((id,))
 	}
 }
 

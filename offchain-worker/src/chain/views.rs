@@ -19,6 +19,7 @@ const PEERS: View<(Option<AccountId>, u32), PeerPage> = View::new("Staking", "pe
 const VERIFIER_TERMS: View<(), VerifierTerms> = View::new("Staking", "verifier_terms");
 const LIMITS: View<(), (Balance, BlockNumber)> = View::new("Staking", "limits");
 pub(super) const DATASET: View<(DatasetId,), Option<DatasetView>> = View::new("Dataset", "dataset");
+const REMOVABLE_AT: View<(DatasetId,), Option<BlockNumber>> = View::new("Dataset", "removable_at");
 const DATASETS: View<(), Vec<DatasetId>> = View::new("Dataset", "datasets");
 const DEPOSIT_FOR: View<(Manifest,), Balance> = View::new("Dataset", "deposit_for");
 const RUNS: View<(), Vec<RunId>> = View::new("Training", "runs");
@@ -45,6 +46,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	LIMITS.check(metadata)?;
 	VERIFIER_TERMS.check(metadata)?;
 	DATASET.check(metadata)?;
+	REMOVABLE_AT.check(metadata)?;
 	DATASETS.check(metadata)?;
 	DEPOSIT_FOR.check(metadata)?;
 	RUNS.check(metadata)?;
@@ -104,6 +106,14 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn dataset(&self, id: DatasetId) -> Result<Option<DatasetView>, ChainError> {
 		self.view(&DATASET, (id,)).await
+	}
+
+	/// First block in which a dataset can be removed; `None` if it takes new runs, or a run uses it.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn dataset_removable_at(&self, id: DatasetId) -> Result<Option<BlockNumber>, ChainError> {
+		self.view(&REMOVABLE_AT, (id,)).await
 	}
 
 	/// All datasets, by number ascending.

@@ -28,8 +28,13 @@ pub(super) enum DatasetCommand {
 		/// The dataset.
 		dataset: DatasetId,
 	},
-	/// Take a dataset back: no new run may use it, and its deposit returns when no run does.
+	/// Take a dataset back: no new run may use it.
 	Retire {
+		/// The dataset.
+		dataset: DatasetId,
+	},
+	/// Remove a dataset that was taken back, a while after the last run that used it; its deposit returns to its proposer.
+	Remove {
 		/// The dataset.
 		dataset: DatasetId,
 	},
@@ -45,6 +50,7 @@ impl DatasetCommand {
 			Self::Register(command) => command.run(common).await,
 			Self::Activate { dataset } => dataset_chain::activate(common, dataset).await,
 			Self::Retire { dataset } => dataset_chain::retire(common, dataset).await,
+			Self::Remove { dataset } => dataset_chain::remove(common, dataset).await,
 			Self::List => dataset_chain::list(common).await,
 		}
 	}

@@ -1,4 +1,4 @@
-//! `dataset register|activate|retire|list`: datasets on the chain.
+//! `dataset register|activate|retire|remove|list`: datasets on the chain.
 
 use super::{
 	dataset::{describe, refuse_no_dataset},
@@ -14,7 +14,7 @@ use clap::Args;
 use futures::{stream, StreamExt, TryStreamExt};
 use neuroshard_types::{
 	dataset::{DatasetStatus, DatasetView, Manifest},
-	AccountId, DatasetId, H256,
+	AccountId, BlockNumber, DatasetId, H256,
 };
 use std::path::PathBuf;
 
@@ -99,13 +99,41 @@ pub(super) async fn activate(common: &Common, id: DatasetId) -> Result<u8, CliEr
 /// Takes back a dataset that this account proposed.
 pub(super) async fn retire(common: &Common, id: DatasetId) -> Result<u8, CliError> {
 	let opened = open(common).await?;
-	let before = known(&opened.client, id).await?;
+	known(&opened.client, id).await?;
 	opened.submitter.submit(chain::dataset::retire(id)).await?;
-	match before.users {
-		0 => println!("dataset {id} is removed, its deposit of {} is back", Neuro(before.deposit)),
-		users => println!("dataset {id} is retired; its deposit comes back when the last of the {users} runs that use it ends"),
-	}
+	let removal = opened.client.now().await?.dataset_removable_at(id).await?;
+	println!(
+		"dataset {id} is retired; {}",
+		match removal {
+			Some(block) => format!("`neuroshard-worker dataset remove {id}` gives its deposit back from block {block} on"),
+			None =>
+				format!("runs use it: some time after the last of them, `neuroshard-worker dataset remove {id}` gives its deposit back"),
+		}
+	);
 	Ok(0)
+}
+
+/// Removes a dataset that was retired or condemned, whoever proposed it.
+pub(super) async fn remove(common: &Common, id: DatasetId) -> Result<u8, CliError> {
+	let opened = open(common).await?;
+	let DatasetView { proposer, deposit, .. } = known(&opened.client, id).await?;
+	let at = opened.client.now().await?;
+	removable(id, at.dataset_removable_at(id).await?, at.block().number)?;
+	opened.submitter.submit(chain::dataset::remove(id)).await?;
+	println!("dataset {id} is removed; {} of deposit are back with {proposer}", Neuro(deposit));
+	Ok(0)
+}
+
+/// Refuses before it costs a fee what the chain would refuse in block `now`.
+fn removable(id: DatasetId, at: Option<BlockNumber>, now: BlockNumber) -> Result<(), CliError> {
+	let why = match at {
+		Some(block) if block <= now => return Ok(()),
+		Some(block) => {
+			format!("stays until block {block}, so that it can still be condemned: try again in {} blocks", block.saturating_sub(now))
+		}
+		None => "takes new runs, or a run uses it: its proposer takes it back with `dataset retire`, and its runs end before".into(),
+	};
+	Err(CliError::Invalid(format!("dataset {id} {why}")))
 }
 
 /// Shows all datasets of the chain.
@@ -135,7 +163,7 @@ pub(super) async fn known(client: &ChainClient, id: DatasetId) -> Result<Dataset
 
 fn unknown(id: DatasetId) -> CliError {
 	CliError::Unknown(format!(
-		"dataset {id} on this chain: `neuroshard-worker dataset list` shows all; retired ones vanish with their last run"
+		"dataset {id} on this chain: `neuroshard-worker dataset list` shows all; retired ones vanish some time after their last run"
 	))
 }
 
@@ -193,6 +221,14 @@ mod tests {
 		assert!(own.contains("dataset activate 4"), "{own}");
 		let foreign = words(&[(5, view(7, DatasetStatus::Proposed, other.clone()))]).unwrap();
 		assert!(foreign.contains(&other.to_string()), "{foreign}");
+	}
+
+	#[test]
+	fn a_removal_that_the_chain_would_refuse_is_refused_before_it_costs_a_fee() {
+		let words = |at| removable(7, at, 100).unwrap_err().to_string();
+		assert!(words(None).contains("dataset retire"), "{}", words(None));
+		assert!(words(Some(103)).contains("until block 103") && words(Some(103)).contains("in 3 blocks"), "{}", words(Some(103)));
+		assert!(removable(7, Some(100), 100).is_ok());
 	}
 
 	#[test]
