@@ -34,7 +34,7 @@ pub trait Chain: Send + Sync + 'static {
 	/// Reports what is proven.
 	///
 	/// # Errors
-	/// Why it could not be: it is tried again when the second block is seen again.
+	/// Why it could not be: it is tried again when the second block is seen again, after another best block.
 	fn report(&self, proof: EquivocationProof<Header>) -> Result<(), Failure>;
 }
 
@@ -54,6 +54,28 @@ struct Shared<S, C> {
 	chain: C,
 	/// Held from what is read of a slot until what is written.
 	looking: Mutex<()>,
+	/// Reports that failed since this block is the best one.
+	failed: Mutex<Failed>,
+}
+
+/// Most reports that fail after a best block; more are not tried until the next one.
+const MAX_FAILED: usize = 16;
+
+/// Slots and authors that could not be reported at a best block: whoever sends the headers again causes no more work before the next one.
+#[derive(Default)]
+struct Failed {
+	best: Hash,
+	reports: Vec<(Slot, AuthorityId)>,
+}
+
+impl Failed {
+	/// Whether `report` is to be tried at `best`.
+	fn allows(&mut self, best: Hash, report: &(Slot, AuthorityId)) -> bool {
+		if self.best != best {
+			*self = Self { best, reports: Vec::new() };
+		}
+		self.reports.len() < MAX_FAILED && !self.reports.contains(report)
+	}
 }
 
 impl<S, C> Clone for Watch<S, C> {
@@ -65,7 +87,7 @@ impl<S, C> Clone for Watch<S, C> {
 impl<S: AuxStore + Send + Sync + 'static, C: Chain> Watch<S, C> {
 	/// Remembers headers in `store`.
 	pub fn new(store: Arc<S>, chain: C) -> Self {
-		Self(Arc::new(Shared { store, chain, looking: Mutex::new(()) }))
+		Self(Arc::new(Shared { store, chain, looking: Mutex::new(()), failed: Mutex::default() }))
 	}
 
 	/// Looks at a whole header that somebody else made, a child of `parent` or of whatever has the same authorities, and reports its author if it made
@@ -82,20 +104,31 @@ impl<S: AuxStore + Send + Sync + 'static, C: Chain> Watch<S, C> {
 	}
 
 	fn try_look_at(&self, header: &Header, parent: Hash) -> Result<(), Failure> {
-		let Shared { store, chain, looking } = &*self.0;
-		let _looking = looking.lock().unwrap_or_else(PoisonError::into_inner);
-		if let Sight::Second { proof, reported: false } = look(&**store, chain.now(), header, |index| chain.authors(parent, index))? {
-			let (slot, offender) = (proof.slot, proof.offender.clone());
-			chain.report(*proof)?;
-			set_reported(&**store, slot, &offender)?;
-			tracing::info!("{offender} made two blocks for slot {slot}; reported");
+		let Shared { store, chain, looking, failed } = &*self.0;
+		let look = || {
+			let _looking = looking.lock().unwrap_or_else(PoisonError::into_inner);
+			look(&**store, chain.now(), header, |index| chain.authors(parent, index))
+		};
+		let Sight::Second { proof, reported: false } = look()? else { return Ok(()) };
+		// This node's own blocks do not wait for what follows.
+		let (slot, offender) = (proof.slot, proof.offender.clone());
+		let (best, report) = (chain.best(), (slot, offender.clone()));
+		if !failed.lock().unwrap_or_else(PoisonError::into_inner).allows(best, &report) {
+			return Ok(());
 		}
+		if let Err(error) = chain.report(*proof) {
+			failed.lock().unwrap_or_else(PoisonError::into_inner).reports.push(report);
+			return Err(error);
+		}
+		let _looking = looking.lock().unwrap_or_else(PoisonError::into_inner);
+		set_reported(&**store, slot, &offender)?;
+		tracing::info!("{offender} made two blocks for slot {slot}; reported");
 		Ok(())
 	}
 
 	/// Looks at a header of this node's own, before anybody else has seen it.
 	fn look_at_own(&self, header: &Header) -> Result<(), SecondOwnBlock> {
-		let Shared { store, chain, looking } = &*self.0;
+		let Shared { store, chain, looking, .. } = &*self.0;
 		let _looking = looking.lock().unwrap_or_else(PoisonError::into_inner);
 		match look(&**store, chain.now(), header, |index| chain.authors(*header.parent_hash(), index)) {
 			Ok(Sight::Second { proof, .. }) => Err(SecondOwnBlock(*proof.slot)),
@@ -182,14 +215,14 @@ mod tests {
 
 	/// A chain of the author number 1, and the slots for which it was reported.
 	#[derive(Clone, Default)]
-	struct Chain(Arc<Mutex<Vec<u64>>>, bool);
+	struct Chain(Arc<Mutex<Vec<u64>>>, bool, Arc<Mutex<Hash>>);
 
 	impl super::Chain for Chain {
 		fn now(&self) -> Slot {
 			(SLOT + 3).into()
 		}
 		fn best(&self) -> Hash {
-			Hash::zero()
+			*self.2.lock().expect("nobody panics")
 		}
 		fn authors(&self, _: Hash, _: u32) -> Vec<AuthorityId> {
 			vec![author(1).public()]
@@ -302,12 +335,26 @@ mod tests {
 	}
 
 	#[test]
-	fn a_report_that_fails_is_made_again_when_the_block_is_seen_again() {
-		let node = Node::with(Chain(Arc::default(), true), Arc::new(Blockchain::new()));
-		for state in [1, 2, 2] {
+	fn a_report_that_fails_is_made_again_when_the_block_is_seen_again_after_another_best_block() {
+		let node = Node::with(Chain(Arc::default(), true, Arc::default()), Arc::new(Blockchain::new()));
+		for state in [1, 2, 2, 3] {
 			node.import(BlockOrigin::NetworkBroadcast, SLOT, state);
 		}
-		assert_eq!((node.reported(), node.passed_on()), (vec![SLOT, SLOT], 3));
+		assert_eq!((node.reported(), node.passed_on()), (vec![SLOT], 4));
+		*node.chain.2.lock().expect("nobody panics") = Hash::repeat_byte(1);
+		node.import(BlockOrigin::NetworkBroadcast, SLOT, 2);
+		assert_eq!(node.reported(), vec![SLOT, SLOT]);
+	}
+
+	#[test]
+	fn no_more_than_sixteen_reports_fail_at_a_best_block() {
+		let node = Node::with(Chain(Arc::default(), true, Arc::default()), Arc::new(Blockchain::new()));
+		for slot in SLOT - 20..SLOT {
+			for state in [1, 2] {
+				node.announce(&header(&author(1), slot, state));
+			}
+		}
+		assert_eq!(node.reported(), (SLOT - 20..SLOT - 4).collect::<Vec<_>>());
 	}
 
 	#[test]

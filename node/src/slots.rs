@@ -1,7 +1,7 @@
 //! Remembers who made which block for which slot.
 
 use codec::{Decode, Encode};
-use neuroshard_runtime::{opaque::Block, Header};
+use neuroshard_runtime::{configs::MAX_HEADER_SIZE, opaque::Block, Header};
 use sc_client_api::AuxStore;
 use sc_consensus_babe::find_pre_digest;
 use sp_consensus_babe::{digests::CompatibleDigestItem, AuthorityId, AuthorityPair, EquivocationProof, Slot};
@@ -13,8 +13,9 @@ pub const REMEMBERED: u64 = 1_000;
 /// Slots that are stored. A slot takes the place of the one so many slots before it, so that nothing has to be looked for and removed; it is more
 /// than [`REMEMBERED`] and the slot that may come next.
 const PLACES: u64 = 1_024;
-/// Longest header in bytes that is remembered: several times that of an epoch's first block with as many authorities as there can be.
-const MAX_HEADER: usize = 32 * 1_024;
+/// Longest header in bytes that is remembered: what its author may put there, and as much for an epoch's first block with as many authorities
+/// as there can be. Longer ones are of no valid block.
+const MAX_HEADER: usize = 2 * MAX_HEADER_SIZE as usize;
 /// What a place is stored under begins with it.
 const PREFIX: &[u8] = b"sealed_headers_of_slot_";
 

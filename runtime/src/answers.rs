@@ -9,6 +9,11 @@ use pallet_neuro_disputes::Answers;
 pub struct ToChallenges;
 
 impl Answers<RuntimeCall> for ToChallenges {
+	/// Who cannot answer, for having no key of its own, does not attest.
+	fn stands_alone(call: &RuntimeCall) -> bool {
+		matches!(call, RuntimeCall::Dataset(Call::answer_challenge { .. } | Call::attest { .. }))
+	}
+
 	fn weight(call: &RuntimeCall) -> Option<Weight> {
 		let answers = matches!(call, RuntimeCall::Dataset(Call::answer_challenge { .. }));
 		answers.then(<Runtime as Config>::WeightInfo::check_answer)

@@ -12,7 +12,8 @@ parameter_types! {
 /// All of them, oldest first.
 ///
 /// A chain that began before there were validators to elect, shares of models and parts of budgets is not among what can be upgraded: these
-/// have values of genesis that no step makes. It needs a new genesis.
+/// have values of genesis that no step makes. It needs a new genesis. So does one with attestations of datasets, or removed runs, of a runtime before
+/// the fourth: accounts had no list of what they attest, and deposits stayed for models without shares.
 pub type SingleBlock = (
 	pallet_neuro_staking::migrations::MigrateV1ToV2<Runtime>,
 	RemovePallet<Historical, ParityDbWeight>,

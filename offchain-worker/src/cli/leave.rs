@@ -34,15 +34,13 @@ impl Leave {
 			return Err(CliError::NotRegistered { address });
 		};
 		if provider.bonded == 0 {
-			forget_request(&opened.base)?;
 			return self.withdraw(&opened).await;
 		}
 		unlocked_stake(&provider, at.block().number)?;
 		let lock = RunLock::take(&opened.base).ok();
 		if !self.now && lock.is_none() {
 			// The running worker sees this, leaves its run, finishes the round and ends.
-			let path = opened.base.join(LEAVE_FILE);
-			std::fs::write(&path, b"").map_err(CliError::file(&path))?;
+			request(&opened)?;
 			println!(
 				"the running worker finishes its round, takes its bond out, and ends when nothing that it claimed can be disputed any more"
 			);
@@ -52,19 +50,26 @@ impl Leave {
 		leave_runs(&opened).await?;
 		resign(&opened).await?;
 		opened.submitter.submit(staking::deregister()).await?;
-		forget_request(&opened.base)?;
 		let until = at.provider(&opened.account.id()).await?.map_or(0, |provider| provider.disputable_until);
 		if until > at.block().number {
 			println!("until block {until} somebody may dispute what this account claimed: `run` defends it, nobody else does");
 		}
 		let (_, blocks) = at.bond_limits().await?;
 		println!("{} of bond on its way out; call `leave` again in {blocks} blocks to withdraw it", Neuro(provider.bonded));
-		self.end_attestations(&opened, lock.as_ref()).await?;
+		if at.attestations_of(&opened.account.id()).await?.is_empty() {
+			forget_request(&opened.base)?;
+		} else if lock.is_some() && until > at.block().number {
+			// A worker can run only while this command does not.
+			request(&opened)?;
+			println!("start `run --dataset DIR`: it defends that, and ends what this account attests of datasets");
+		} else {
+			self.end_attestations(&opened, lock.as_ref()).await?;
+		}
 		Ok(0)
 	}
 
-	/// Ends what the account attests of datasets: nothing of its stake comes back before. `lock` is held unless a worker runs. Returns whether nothing
-	/// is attested any more.
+	/// Ends what the account attests of datasets: nothing of its stake comes back before. `lock` is held unless a worker runs, which is asked to do it
+	/// then. Returns whether nothing is attested any more.
 	async fn end_attestations(&self, opened: &Opened, lock: Option<&RunLock>) -> Result<bool, CliError> {
 		let at = opened.client.now().await?;
 		let attested = at.attestations_of(&opened.account.id()).await?;
@@ -72,7 +77,8 @@ impl Leave {
 			return Ok(true);
 		}
 		if lock.is_none() {
-			println!("the worker that runs ends what this account attests of datasets, if it was asked to leave: call `leave` again when it has ended");
+			request(opened)?;
+			println!("the running worker ends what this account attests of datasets: call `leave` again when it has ended");
 			return Ok(false);
 		}
 		let (count, blocks) = (attested.len(), at.attestation_terms().await?.answer_time);
@@ -93,6 +99,7 @@ impl Leave {
 		if !self.end_attestations(opened, lock.as_ref()).await? {
 			return Ok(0);
 		}
+		forget_request(&opened.base)?;
 		let at = opened.client.now().await?;
 		let Some(provider) = at.provider(&opened.account.id()).await? else { return Ok(0) };
 		match unlocked(&provider, at.block().number) {
@@ -105,6 +112,12 @@ impl Leave {
 		}
 		Ok(0)
 	}
+}
+
+/// Asks the worker that runs, or the next one, to leave.
+fn request(opened: &Opened) -> Result<(), CliError> {
+	let path = opened.base.join(LEAVE_FILE);
+	std::fs::write(&path, b"").map_err(CliError::file(&path))
 }
 
 async fn leave_runs(opened: &Opened) -> Result<(), CliError> {

@@ -28,6 +28,8 @@ impl<RuntimeCall> Carriers<RuntimeCall> for () {
 
 /// Calls of other pallets that are for one account at one time, as moves are, and have the part of blocks that is kept for moves.
 pub trait Answers<RuntimeCall> {
+	/// Whether no other call may carry `call`: such a call, or one by which an account takes on to make them.
+	fn stands_alone(call: &RuntimeCall) -> bool;
 	/// Weight of [`Self::admit`] for `call`. `None` if it is no such call.
 	fn weight(call: &RuntimeCall) -> Option<Weight>;
 	/// Whether `who` may make `call` now.
@@ -39,6 +41,9 @@ pub trait Answers<RuntimeCall> {
 
 /// There are no such calls.
 impl<RuntimeCall> Answers<RuntimeCall> for () {
+	fn stands_alone(_: &RuntimeCall) -> bool {
+		false
+	}
 	fn weight(_: &RuntimeCall) -> Option<Weight> {
 		None
 	}
@@ -61,7 +66,7 @@ impl<T> core::fmt::Debug for CheckTurn<T> {
 	}
 }
 
-/// Whether a call of this pallet, or an answer, is among those that `call` carries, however deep.
+/// Whether a call of this pallet, or another one that stands alone, is among those that `call` carries, however deep.
 fn carries_one<T: Config>(call: &T::RuntimeCall) -> bool
 where
 	T::RuntimeCall: IsSubType<Call<T>>,
@@ -70,7 +75,7 @@ where
 	let mut calls = vec![call];
 	while let Some(call) = calls.pop() {
 		let carried = T::Carriers::carried(call);
-		if carried.iter().any(|call| call.is_sub_type().is_some() || T::Answers::weight(call).is_some()) {
+		if carried.iter().any(|call| call.is_sub_type().is_some() || T::Answers::stands_alone(call)) {
 			return true;
 		}
 		calls.extend(carried);

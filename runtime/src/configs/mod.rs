@@ -30,6 +30,8 @@ use sp_version::RuntimeVersion;
 
 /// Of a 3 s block, 2 s may be spent executing extrinsics.
 const MAXIMUM_BLOCK_WEIGHT: Weight = Weight::from_parts(WEIGHT_REF_TIME_PER_SECOND.saturating_mul(2), u64::MAX);
+/// Bytes that an author's part of a header may have: room for what consensus puts there, and too little to keep nodes from comparing headers.
+pub const MAX_HEADER_SIZE: u32 = 16 * 1024;
 /// Share of a block that normal extrinsics may fill; the rest is kept for operational ones.
 const NORMAL_DISPATCH_RATIO: Perbill = Perbill::from_percent(75);
 
@@ -48,6 +50,7 @@ parameter_types! {
 		.build_or_panic();
 	pub RuntimeBlockLength: BlockLength = BlockLength::builder()
 		.max_length(5 * 1024 * 1024)
+		.max_header_size(MAX_HEADER_SIZE)
 		.modify_max_length_for_class(DispatchClass::Normal, |length| *length = NORMAL_DISPATCH_RATIO * *length)
 		.build();
 }

@@ -3,7 +3,10 @@
 use super::*;
 use frame_support::{traits::GetCallMetadata, weights::Weight};
 use neuroshard_runtime::{carriers::AllCarriers, OriginCaller};
-use neuroshard_types::dispute::{ClaimId, ClaimKind};
+use neuroshard_types::{
+	dataset::ShardRange,
+	dispute::{ClaimId, ClaimKind},
+};
 use pallet_neuro_disputes::{Carriers, CheckTurn, Refusal};
 use scale_info::{meta_type, MetaType, TypeDef, TypeInfo};
 use sp_runtime::{
@@ -99,6 +102,10 @@ fn answer() -> RuntimeCall {
 	pallet_neuro_dataset::Call::answer_challenge { id: 0, challenger: account(Dave), opening: dataset::opening(0) }.into()
 }
 
+fn attest() -> RuntimeCall {
+	pallet_neuro_dataset::Call::attest { id: 0, shards: ShardRange { first: 0, count: 1 } }.into()
+}
+
 #[test]
 fn every_call_that_can_carry_calls_is_known_to_do_so() {
 	let call: RuntimeCall = frame_system::Call::remark { remark: vec![] }.into();
@@ -112,14 +119,14 @@ fn every_call_that_can_carry_calls_is_known_to_do_so() {
 }
 
 #[test]
-fn no_carrier_gets_a_dispute_or_an_answer_into_a_block_however_deep() {
+fn no_carrier_gets_a_dispute_an_answer_or_what_asks_for_answers_into_a_block_however_deep() {
 	execute(|| {
 		let valid = |call: &RuntimeCall| {
 			let extension = CheckTurn::<Runtime>::default();
 			extension.validate_only(signed(Alice), call, &Default::default(), 0, External, 0).map(|_| ())
 		};
 		let refused = Err(InvalidTransaction::Custom(Refusal::Carried.code()).into());
-		for carrier in [play(), answer()].iter().flat_map(carriers_of) {
+		for carrier in [play(), answer(), attest()].iter().flat_map(carriers_of) {
 			assert_eq!(valid(&carrier), refused, "{carrier:?}");
 			for outer in carriers_of(&carrier) {
 				assert_eq!(valid(&outer), refused, "{outer:?}");
