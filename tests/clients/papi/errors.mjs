@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { Enum } from "polkadot-api";
-import { CARRIED, MOVE, NEURO, NO_GAME, NO_SUCH, explains, isOurs } from "../shared/facts.mjs";
+import { CARRIED, NEURO, NO_SUCH, TURNS, explains, isOurs } from "../shared/facts.mjs";
 import { account, send, sendAll, succeed } from "./chain.mjs";
 import { registration } from "./money.mjs";
 import { nothing } from "./views.mjs";
@@ -81,19 +81,21 @@ export async function everyCallIsAnswered(chain) {
 	await succeed(chain, api.tx.Balances.transfer_keep_alive({ dest: Enum("Id", nobody.address), value: 1_000n * NEURO }), rich);
 	const ours = metadata.pallets.filter(({ calls }) => calls && isOurs(metadata.lookup[calls.type].path));
 	const named = ({ name: pallet, calls }) => metadata.lookup[calls.type].def.value.map(({ name }) => [pallet, name]);
-	const calls = ours.flatMap(named).filter(([pallet, name]) => pallet !== MOVE.pallet || name !== MOVE.call);
+	const calls = ours.flatMap(named).filter(([pallet, name]) => !TURNS.some((turn) => pallet === turn.pallet && name === turn.call));
 	const sent = await sendAll(chain, calls.map((call) => empty(chain, ...call)), nobody);
 	const reasons = new Set(sent.flatMap(({ error }) => error ?? []));
 	assert.ok(reasons.size > 6, [...reasons].join());
 	return `${calls.length} calls, ${reasons.size} reasons`;
 }
 
-/** What a node refuses by itself: an account that cannot pay, and moves of a dispute by whoever has no turn. */
+/** What a node refuses by itself: an account that cannot pay, and moves and answers by whoever has no turn. */
 export async function refusedBeforeABlock(chain) {
 	const { System, Utility } = chain.api.tx;
-	const move = empty(chain, MOVE.pallet, MOVE.call);
 	const invalid = (type, code) => ({ error }) => error.type === "Invalid" && error.value.type === type && error.value.value === code;
 	await assert.rejects(send(chain, System.remark({ remark: new Uint8Array() }), account("//papi//poor")), invalid("Payment"));
-	await assert.rejects(send(chain, move, chain.own), invalid("Custom", NO_GAME));
-	await assert.rejects(send(chain, Utility.batch_all({ calls: [move.decodedCall] }), chain.own), invalid("Custom", CARRIED));
+	for (const { pallet, call, code } of TURNS) {
+		const turn = empty(chain, pallet, call);
+		await assert.rejects(send(chain, turn, chain.own), invalid("Custom", code));
+		await assert.rejects(send(chain, Utility.batch_all({ calls: [turn.decodedCall] }), chain.own), invalid("Custom", CARRIED));
+	}
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { Keyring } from "@polkadot/api";
 import { stringCamelCase } from "@polkadot/util";
-import { CARRIED, MOVE, NEURO, NO_GAME, NO_SUCH, explains, isOurs } from "../shared/facts.mjs";
+import { CARRIED, NEURO, NO_SUCH, TURNS, explains, isOurs } from "../shared/facts.mjs";
 import { send, sendAll, succeed } from "./chain.mjs";
 import { registration } from "./money.mjs";
 
@@ -60,7 +60,8 @@ export async function callsAreRefusedWithReasons(chain) {
 
 /** A call whose arguments say nothing. */
 const empty = ({ api }, call) => call(...call.meta.args.map(({ type }) => api.registry.createType(type)));
-const isMove = ({ section, method }) => section === stringCamelCase(MOVE.pallet) && method === MOVE.call;
+const needsTurn = ({ section, method }) =>
+	TURNS.some(({ pallet, call }) => section === stringCamelCase(pallet) && method === stringCamelCase(call));
 
 /** Every call of a pallet of this chain, from an account that is nobody and says nothing: what is refused is refused for a named reason. */
 export async function everyCallIsAnswered(chain) {
@@ -69,19 +70,21 @@ export async function everyCallIsAnswered(chain) {
 	await succeed(chain, api.tx.balances.transferKeepAlive(nobody.address, 1_000n * NEURO), rich);
 	const ours = ({ calls }) => calls.isSome && isOurs(api.registry.lookup.getSiType(calls.unwrap().type).path.map(String));
 	const pallets = api.registry.metadata.pallets.filter(ours).map(({ name }) => api.tx[stringCamelCase(name.toString())]);
-	const calls = pallets.flatMap(Object.values).filter((call) => !isMove(call));
+	const calls = pallets.flatMap(Object.values).filter((call) => !needsTurn(call));
 	const sent = await sendAll(chain, calls.map((call) => empty(chain, call)), nobody);
 	const reasons = new Set(sent.flatMap(({ error }) => error?.name ?? []));
 	assert.ok(reasons.size > 6, [...reasons].join());
 	return `${calls.length} calls, ${reasons.size} reasons`;
 }
 
-/** What a node refuses by itself: an account that cannot pay, and moves of a dispute by whoever has no turn. */
+/** What a node refuses by itself: an account that cannot pay, and moves and answers by whoever has no turn. */
 export async function refusedBeforeABlock(chain) {
 	const { tx } = chain.api;
 	const poor = new Keyring({ type: "sr25519" }).addFromUri("//polkadot-js//poor");
-	const move = empty(chain, tx[stringCamelCase(MOVE.pallet)][MOVE.call]);
 	await assert.rejects(send(chain, tx.system.remark("0x"), poor), /1010.*pay some fees/);
-	await assert.rejects(send(chain, move, chain.own), new RegExp(`1010.*Custom error: ${NO_GAME}`));
-	await assert.rejects(send(chain, tx.utility.batchAll([move]), chain.own), new RegExp(`1010.*Custom error: ${CARRIED}`));
+	for (const { pallet, call, code } of TURNS) {
+		const turn = empty(chain, tx[stringCamelCase(pallet)][stringCamelCase(call)]);
+		await assert.rejects(send(chain, turn, chain.own), new RegExp(`1010.*Custom error: ${code}`));
+		await assert.rejects(send(chain, tx.utility.batchAll([turn]), chain.own), new RegExp(`1010.*Custom error: ${CARRIED}`));
+	}
 }
