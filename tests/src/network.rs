@@ -8,7 +8,7 @@ use crate::{
 };
 use neuroshard_types::{AccountId, RoundIndex, NEURO};
 use neuroshard_worker::{
-	chain::{balances, Call, ChainClient, ChainError, Submitter},
+	chain::{balances, BlockId, Call, ChainClient, ChainError, Submitter},
 	keys::Account,
 };
 use std::{
@@ -25,6 +25,8 @@ const PORTS_OF_VALIDATOR: u16 = 2;
 const FIRST_FINALITY: Duration = Duration::from_secs(180);
 /// What a new worker is given, in planck, and what it bonds of it, in NEURO.
 const GIFT: u128 = 2_000 * NEURO;
+/// Blocks within which the chain takes it.
+const GIFT_BLOCKS: u32 = 15;
 const BOND: &str = "1000";
 /// Options of honest workers in a network with cheaters: they check everything.
 const CHECKS: [&str; 2] = ["--audit", "1"];
@@ -202,12 +204,14 @@ impl Network {
 	/// Gives the workers from number `first` on money, registers them with a bond, and starts them.
 	async fn enrol(&mut self, first: usize) -> Result<(), Error> {
 		let new = self.workers.get_mut(first..).unwrap_or_default();
-		let gifts = new.iter().map(|worker| balances::transfer(worker.account().id(), GIFT)).collect();
-		self.sponsor.submit(Call::all(gifts)).await?;
 		let accounts: Vec<_> = new.iter().map(|worker| worker.account().id()).collect();
 		let nodes: BTreeSet<_> = new.iter().map(WorkerNode::node).collect();
+		let gifts = || Call::all(accounts.iter().map(|account| balances::transfer(account.clone(), GIFT)).collect());
+		self.sponsor.submit(gifts()).await?;
 		for node in nodes {
-			wealth(node, &accounts).await?;
+			while !wealth(node, &accounts).await? {
+				self.sponsor.submit(gifts()).await?;
+			}
 		}
 		// One after the other: registering measures how fast the machine is.
 		for worker in new.iter() {
@@ -266,19 +270,30 @@ impl Network {
 }
 
 /// Waits until the node at `url` has finalized that each of `accounts` has money: its best block can be another branch than the one that
-/// the gifts were seen on.
-async fn wealth(url: &str, accounts: &[AccountId]) -> Result<(), Error> {
+/// the gifts were seen on. `false` if none of [`GIFT_BLOCKS`] blocks holds the gifts: the pool has lost them with a branch.
+async fn wealth(url: &str, accounts: &[AccountId]) -> Result<bool, Error> {
 	let client = ChainClient::connect(url).await?;
+	let first = client.heads().await?.best.number;
 	until("the workers' money in a finalized block", FIRST_FINALITY, async || {
-		let chain = client.at(client.heads().await?.finalized).await?;
-		for account in accounts {
-			if chain.funds(account).await?.free < GIFT {
-				return Ok(None);
-			}
+		let heads = client.heads().await?;
+		if are_rich(&client, heads.finalized, accounts).await? {
+			return Ok(Some(true));
 		}
-		Ok(Some(()))
+		let lost = heads.best.number > first.saturating_add(GIFT_BLOCKS) && !are_rich(&client, heads.best, accounts).await?;
+		Ok(lost.then_some(false))
 	})
 	.await
+}
+
+/// Whether each of `accounts` has its gift at a block.
+async fn are_rich(client: &ChainClient, at: BlockId, accounts: &[AccountId]) -> Result<bool, Error> {
+	let chain = client.at(at).await?;
+	for account in accounts {
+		if chain.funds(account).await?.free < GIFT {
+			return Ok(false);
+		}
+	}
+	Ok(true)
 }
 
 /// Asks all of them to end before it waits for the first one.

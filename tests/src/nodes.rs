@@ -27,8 +27,6 @@ const FIRST_ANSWER: Duration = Duration::from_secs(120);
 pub struct Start {
 	/// Accounts that have money in genesis besides the well-known ones: their addresses, and planck.
 	pub endowed: Vec<(AccountId, Balance)>,
-	/// Slots of an epoch; as in the preset if there is none.
-	pub epoch_length: Option<u32>,
 	/// Further options of every node.
 	pub options: Vec<String>,
 }
@@ -127,9 +125,6 @@ async fn prepare(
 	std::fs::create_dir_all(&logs).map_err(Error::file(&logs))?;
 	let mut spec = Spec::export(node, preset).await?;
 	endow(&mut spec, &start.endowed)?;
-	if let Some(slots) = start.epoch_length {
-		*spec.genesis("parameters/epochLength")? = slots.into();
-	}
 	let chain = spec.write(folder)?.display().to_string();
 	let names: Vec<_> = names.collect();
 	let count = u16::try_from(names.len()).unwrap_or(u16::MAX);

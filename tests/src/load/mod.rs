@@ -12,9 +12,6 @@ pub use measurement::{Kind, Measurement};
 use crate::{Error, Nodes, Start};
 use std::path::Path;
 
-/// Slots of an epoch: the runtime's default, 10 minutes. A change of sessions takes a block for itself, every tenth in the presets.
-const EPOCH_LENGTH: u32 = 200;
-
 /// What a chain is loaded with.
 #[derive(Clone, Debug)]
 pub struct Load {
@@ -43,7 +40,7 @@ impl Load {
 		let mut options = delivery::options();
 		options.extend_from_slice(&self.options);
 		say("starting the chain");
-		let mut nodes = Nodes::start(node, folder, self.validators, &Start { endowed, epoch_length: Some(EPOCH_LENGTH), options }).await?;
+		let mut nodes = Nodes::start(node, folder, self.validators, &Start { endowed, options }).await?;
 		let mut measured = Vec::new();
 		if !senders.is_empty() {
 			say(&format!("signing {} transfers", senders.len()));
