@@ -199,18 +199,18 @@ fn main() -> Result<(), Box<dyn Error>> {
 		state = Some([keeper.theta(&arena), keeper.first_moment(&arena), keeper.second_moment(&arena)].map(<[f32]>::to_vec));
 	}
 	drop(claimant);
-	let kept = |story: WorkStory<_>| match state.clone() {
+	let from = |story: WorkStory<_>, state: Option<[Vec<f32>; 3]>| match state {
 		Some(state) => story.with_state(first_step, state),
 		None => Ok(story),
 	};
-	let mut defender = Player::new(setting, Side::Defender, kept(story()?.with_mistake(mistake))?, None);
+	let mut defender = Player::new(setting, Side::Defender, from(story()?.with_mistake(mistake), state.clone())?, None);
 	play(&setting, open_work(&setting, &roots, delta, doubt)?, &mut defender, &mut challenger)?;
 	drop((defender, challenger));
 
 	println!("the same mistake made by the challenger:");
 	let mut challenger = Player::new(setting, Side::Challenger, story()?.with_mistake(mistake), Some(&text));
 	let doubt = challenger.story().doubt(&truth.state_roots, truth.delta_root)?.ok_or("the challenger has no doubt")?;
-	let mut defender = Player::new(setting, Side::Defender, kept(story()?)?, None);
+	let mut defender = Player::new(setting, Side::Defender, from(story()?, state.clone())?, None);
 	let game = open_work(&setting, &truth.state_roots, truth.delta_root, doubt)?;
 	let turns = play(&setting, game, &mut defender, &mut challenger)?;
 	drop((defender, challenger));
@@ -220,13 +220,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let count = commit_interval.min(inner_steps - first_step);
 	let mut ratios = Vec::new();
 	for _ in 0..5 {
-		let state_again = state.clone();
+		// The worker has it: to copy it is no part of defending.
+		let kept = state.clone();
 		let begun = Since::now();
-		let story = match state_again {
-			Some(state) => story()?.with_state(first_step, state)?,
-			None => story()?,
-		};
-		let mut defender = Player::new(setting, Side::Defender, story, None);
+		let mut defender = Player::new(setting, Side::Defender, from(story()?, kept)?, None);
 		for position in &turns {
 			defender.play(position, &[])?;
 		}

@@ -139,7 +139,7 @@ impl Trace {
 		Some(places.collect())
 	}
 
-	/// The arena, without what this trace has written into it.
+	/// Gives the arena back; what this trace has written into it means nothing any more.
 	pub(crate) fn into_arena(self) -> Arena {
 		self.arena
 	}
