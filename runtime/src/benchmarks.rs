@@ -1,9 +1,9 @@
 //! What is measured, and what the benchmarks need that only the runtime knows. Compiled for measuring alone.
 
 use crate::{
-	AccountId, AllPalletsWithSystem, Assets, Authorship, Balance, Balances, Council, Dataset, Disputes, Identity, Multisig, Ownership,
-	Ponw, Preimage, Proxy, Rewards, Runtime, RuntimeOrigin, SafeMode, Scheduler, Staking, Sudo, Timestamp, Training, TransactionPayment,
-	Treasury, TxPause, Utility, Validators, NEURO,
+	AccountId, AllPalletsWithSystem, Assets, Authorship, Balance, Balances, BlockNumber, Council, Dataset, Disputes, Identity, Multisig,
+	Ownership, Ponw, Preimage, Proxy, Rewards, Runtime, RuntimeOrigin, SafeMode, Scheduler, Staking, Sudo, Timestamp, Training,
+	TransactionPayment, Treasury, TxPause, Utility, Validators, NEURO,
 };
 use alloc::{string::String, vec, vec::Vec};
 use codec::Encode;
@@ -21,15 +21,16 @@ use neuroshard_types::{
 	proof::{Proof, ProofSignature},
 	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles},
 	run::RunConfig,
-	DatasetId, F32, H256, MAX_PARTICIPANTS,
+	traits::FinalWork,
+	DatasetId, Moment, RunId, F32, H256, MAX_PARTICIPANTS,
 };
 use pallet_neuro_dataset::Datasets;
 use pallet_neuro_ponw::benchmarking::KEYS;
-use pallet_neuro_staking::{Provider, Providers};
+use pallet_neuro_staking::{Provider, Providers, MAX_UNBONDING_CHUNKS};
 use pallet_neuro_training::{Place, Record, Records, Revealed, Run, Runs};
 use sp_consensus_babe::digests::{PreDigest, SecondaryPlainPreDigest};
 use sp_core::ecdsa;
-use sp_runtime::DigestItem;
+use sp_runtime::{DigestItem, Permill};
 
 frame_benchmarking::define_benchmarks!(
 	[frame_system, frame_system_benchmarking::Pallet::<Runtime>]
@@ -111,6 +112,9 @@ fn enroll(who: &AccountId, ponw_key: PonwKey) {
 	assert!(held.is_ok(), "who has twice as much can have it held");
 	let mut provider = Provider::new(info, BOND, H256::zero());
 	provider.status = ProviderStatus::Active;
+	for unlocks_at in 1..=MAX_UNBONDING_CHUNKS {
+		assert_eq!(provider.bond.unbond(1, BlockNumber::MAX.saturating_sub(MAX_UNBONDING_CHUNKS).saturating_add(unlocks_at)), Ok(()));
+	}
 	Providers::<Runtime>::insert(who, provider);
 }
 
@@ -126,6 +130,14 @@ impl pallet_neuro_dataset::BenchmarkHelper<RuntimeOrigin> for Helper {
 impl pallet_neuro_ponw::BenchmarkHelper for Helper {
 	fn register(who: &AccountId, key: PonwKey) {
 		enroll(who, key);
+	}
+	fn set_time(now: Moment) {
+		pallet_timestamp::Now::<Runtime>::put(now);
+	}
+	fn was_credited(who: &AccountId, run: RunId) -> bool {
+		let era = pallet_neuro_rewards::Current::<Runtime>::get().index;
+		pallet_neuro_rewards::Points::<Runtime>::contains_key(era, who)
+			&& pallet_neuro_ownership::Holdings::<Runtime>::contains_key(who, run)
 	}
 }
 
@@ -163,7 +175,20 @@ impl pallet_neuro_training::BenchmarkHelper<RuntimeOrigin> for Helper {
 	fn worker(index: u32) -> AccountId {
 		let who = frame_benchmarking::account("worker", index, 0);
 		enroll(&who, new_key());
+		pallet_neuro_ponw::benchmarking::crowd::<Runtime>(&who);
 		who
+	}
+	fn retire() {
+		Datasets::<Runtime>::mutate_exists(0, |dataset| dataset.iter_mut().for_each(|dataset| dataset.status = DatasetStatus::Retired));
+	}
+	fn impoverish(who: &AccountId) {
+		Providers::<Runtime>::mutate_extant(who, |provider| provider.bond.active = 1);
+	}
+	fn note_adopted() {
+		pallet_neuro_disputes::AuditShare::<Runtime>::put(Permill::one());
+	}
+	fn own(run: RunId) {
+		Ownership::final_work(&frame_benchmarking::account("owner", 0, 0), run, 1);
 	}
 	fn sign(who: &AccountId, proof: &Proof) -> ProofSignature {
 		let genesis = frame_system::Pallet::<Runtime>::block_hash(0);

@@ -1,6 +1,8 @@
 //! Benchmarks of every call and hook in their most expensive case.
 
-use crate::{cleaning, Activities, Activity, Call, Config, FinishedRuns, Held, LastProven, Pallet, Pending, QueueBounds, Released};
+use crate::{
+	cleaning, Activities, Activity, Call, Config, FinishedRuns, Held, LastProven, Pallet, Pending, QueueBounds, Released, SweptTo,
+};
 use frame_benchmarking::v2::*;
 use frame_support::BoundedVec;
 use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
@@ -8,7 +10,7 @@ use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind, MAX_PROOFS_PER_HOUR},
 	provider::PonwKey,
 	traits::{Clock, WorkProofs},
-	AccountId, H256,
+	AccountId, Moment, RunId, H256,
 };
 use sp_core::{crypto::KeyTypeId, ecdsa};
 use sp_runtime::traits::Zero;
@@ -18,8 +20,12 @@ pub const KEYS: KeyTypeId = KeyTypeId(*b"ponw");
 
 /// What the benchmarks need from the runtime.
 pub trait BenchmarkHelper {
-	/// Registers `who` as an active provider with this key.
+	/// Registers `who` as an active provider with this key, and all that a provider can have.
 	fn register(who: &AccountId, key: PonwKey);
+	/// Makes this the chain time.
+	fn set_time(now: Moment);
+	/// Whether final work of `who` for `run` was credited, and made it an owner of the model.
+	fn was_credited(who: &AccountId, run: RunId) -> bool;
 }
 
 /// A registered provider and its key.
@@ -28,6 +34,12 @@ fn provider<T: Config>() -> (AccountId, ecdsa::Public) {
 	let key = sp_io::crypto::ecdsa_generate(KEYS, None);
 	T::BenchmarkHelper::register(&who, key.0);
 	(who, key)
+}
+
+/// Leaves room for one proof of `who` within the hour, so that the longest list is decoded, searched and encoded with it.
+pub fn crowd<T: Config>(who: &AccountId) {
+	let accepted = alloc::vec![T::Clock::now(); 119];
+	Activities::<T>::insert(who, Activity { accepted: BoundedVec::truncate_from(accepted), uptime_hour: None });
 }
 
 /// A confirmed proof of `who`.
@@ -62,9 +74,7 @@ mod benchmarks {
 	fn submit_uptime() -> Result<(), BenchmarkError> {
 		let (who, key) = provider::<T>();
 		let now = T::Clock::now();
-		// One place is left within the hour, so that the longest list is decoded, searched and encoded.
-		let accepted = BoundedVec::truncate_from(alloc::vec![now; 119]);
-		Activities::<T>::insert(&who, Activity { accepted, uptime_hour: None });
+		crowd::<T>(&who);
 		let run = Pallet::<T>::hour_of(now).unwrap_or_default();
 		let proof = Proof { key: ProofKey { run, round: 0, kind: ProofKind::Uptime }, timestamp: now, work_hash: H256::zero() };
 		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
@@ -78,11 +88,12 @@ mod benchmarks {
 		Ok(())
 	}
 
+	/// Each proof is of another account, and the first final work of another run.
 	#[benchmark]
 	fn settle(n: Linear<0, 64>) {
-		let (who, _) = provider::<T>();
-		for round in 0..n {
-			let key = ProofKey { run: 0, round, kind: ProofKind::Training };
+		for run in 0..n {
+			let (who, key) = (nth(run), ProofKey { run, round: 0, kind: ProofKind::Training });
+			T::BenchmarkHelper::register(&who, [2; 33]);
 			Pallet::<T>::add(&who, key);
 			Pallet::<T>::confirm(&who, key, 1_000_000, true);
 		}
@@ -94,10 +105,11 @@ mod benchmarks {
 			Pallet::<T>::settle(64);
 		}
 
-		assert_eq!(QueueBounds::<T>::get().first, u64::from(n));
-		assert_eq!(Pending::<T>::iter_prefix(&who).count(), 0);
+		assert_eq!((QueueBounds::<T>::get().first, Pending::<T>::iter().count()), (u64::from(n), 0));
+		assert!((0..n).all(|run| T::BenchmarkHelper::was_credited(&nth(run), run)));
 	}
 
+	/// All that is looked at is stale.
 	#[benchmark]
 	fn clean() {
 		FinishedRuns::<T>::insert(0, ());
@@ -108,13 +120,15 @@ mod benchmarks {
 		for n in 0..cleaning::SWEPT_PER_BLOCK {
 			Activities::<T>::insert(nth(n), Activity { accepted: accepted.clone(), uptime_hour: None });
 		}
+		T::BenchmarkHelper::set_time(Moment::MAX);
 
 		#[block]
 		{
 			Pallet::<T>::clean();
 		}
 
-		assert_eq!(LastProven::<T>::iter_prefix(0).count(), 0);
+		assert_eq!((LastProven::<T>::iter_prefix(0).count(), Activities::<T>::iter().count()), (0, 0));
+		assert!(SweptTo::<T>::exists());
 	}
 
 	/// Once more, while its overdue proof is to be ended.

@@ -179,6 +179,12 @@ impl crate::BenchmarkHelper for MockHelper {
 	fn register(who: &AccountId, key: PonwKey) {
 		Keys::mutate(|keys| keys.insert(who.clone(), key));
 	}
+	fn set_time(now: Moment) {
+		Now::set(now);
+	}
+	fn was_credited(who: &AccountId, run: RunId) -> bool {
+		Credited::get().iter().any(|(credited, ..)| credited == who) && Owned::get().iter().any(|(owner, of, _)| (owner, *of) == (who, run))
+	}
 }
 
 impl pallet_neuro_ponw::Config for Test {

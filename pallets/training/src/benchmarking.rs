@@ -1,159 +1,22 @@
 //! Benchmarks of every call and transition, and of what a dispute asks for, in its most expensive case.
 
-use crate::{expected, Active, Call, Config, Halted, Members, Pallet, Reason, Records, Round, Rounds, Run, Runs};
-use alloc::{vec, vec::Vec};
-use codec::Encode;
+mod setup;
+
+use crate::{round::Accounts, Active, Call, Config, Halted, HoldReason, Members, Pallet, Records, Round, Rounds, Runs};
+use alloc::vec::Vec;
 use frame_benchmarking::v2::*;
-use frame_support::{traits::Get, weights::Weight, BoundedVec};
-use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
+use frame_support::{
+	traits::{fungible::InspectHold, Get},
+	weights::Weight,
+};
+use frame_system::RawOrigin;
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, Claims},
-	proof::{Proof, ProofSignature},
-	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, VoteBitmap, Work},
-	traits::Clock,
-	AccountId, DatasetId, ModelConfig, RunId, TrainConfig, F32, H256, MAX_STATE_ROOTS,
+	run::Phase,
+	AccountId,
 };
-use sp_runtime::traits::Zero;
-
-/// What the benchmarks need from the runtime.
-pub trait BenchmarkHelper<Origin> {
-	/// An origin that may approve runs.
-	fn approver() -> Origin;
-	/// An origin that may stop any run.
-	fn stopper() -> Origin;
-	/// An account that can pay the deposit of a run.
-	fn sponsor() -> AccountId;
-	/// An active dataset with 8,192 training windows of 32 tokens, one held out, and a vocabulary of at most 64.
-	fn dataset() -> DatasetId;
-	/// Active provider number `index` with the worker role, a bond above zero and hardware that is fast enough for anything.
-	fn worker(index: u32) -> AccountId;
-	/// Signs `proof` with the registered key of `who`.
-	fn sign(who: &AccountId, proof: &Proof) -> ProofSignature;
-	/// Lets chain time go on by at least a second.
-	fn pass_time();
-}
-
-const SALT: [u8; 32] = [3; 32];
-
-/// A run of exactly `p` participants with as many state roots as there can be.
-fn config<T: Config>(p: u32) -> RunConfig {
-	let phase = T::MaxPhaseDuration::get();
-	RunConfig {
-		name: BoundedVec::truncate_from(vec![b'x'; 64]),
-		dataset: T::BenchmarkHelper::dataset(),
-		model: ModelConfig { ffn: 32, ..ModelConfig::tiny() },
-		train: TrainConfig { batch: 1, inner_steps: MAX_STATE_ROOTS, commit_interval: 1, validation_sequences: 1, ..TrainConfig::tiny() },
-		genesis_root: H256::repeat_byte(1),
-		min_participants: p,
-		max_participants: p,
-		min_bond: 1,
-		rounds: None,
-		durations: PhaseDurations { joining: phase, training: phase, revealing: phase, availability: phase, checkpointing: phase },
-	}
-}
-
-/// The longest reason.
-fn reason() -> Reason {
-	Reason::truncate_from(vec![b'x'; 256])
-}
-
-fn origin<T: Config>(who: &AccountId) -> T::RuntimeOrigin {
-	RawOrigin::Signed(who.clone()).into()
-}
-
-/// Lets the next block begin.
-fn next_block<T: Config>() {
-	let next = Pallet::<T>::now().saturating_add(1);
-	frame_system::Pallet::<T>::set_block_number(next.into());
-	Pallet::<T>::advance_due(Weight::MAX);
-}
-
-/// A run with `p` members in Joining, due in the next block, and its members by account bytes ascending.
-fn joined<T: Config>(p: u32) -> Result<(RunId, Vec<AccountId>), BenchmarkError> {
-	let run = crate::NextRun::<T>::get();
-	Pallet::<T>::create_run(origin::<T>(&T::BenchmarkHelper::sponsor()), config::<T>(p))?;
-	for index in 0..p {
-		Pallet::<T>::join(origin::<T>(&T::BenchmarkHelper::worker(index)), run)?;
-	}
-	Ok((run, Members::<T>::get(run).into_inner()))
-}
-
-/// What the participant in `place` of a round did.
-fn work<T: Config>(place: usize) -> Work {
-	let config = config::<T>(1);
-	let root = H256(sp_io::hashing::blake2_256(&place.to_le_bytes()));
-	let state_roots = BoundedVec::truncate_from(vec![root; 64]);
-	Work { state_roots, delta_root: root, delta_bytes: expected::delta_bytes(&config.model), tokens: config.train.tokens_per_round() }
-}
-
-fn sealed<T: Config>(run: RunId, who: &AccountId, work: &Work) -> H256 {
-	let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
-	seal(genesis, run, 0, 0, who, &SALT, work)
-}
-
-fn proven<T: Config>(run: RunId, who: &AccountId, work: &Work) -> (Proof, ProofSignature) {
-	let work_hash = H256(sp_io::hashing::blake2_256(&work.encode()));
-	let proof = Proof { key: expected::proof_key(run, 0), timestamp: T::Clock::now(), work_hash };
-	(proof, T::BenchmarkHelper::sign(who, &proof))
-}
-
-fn everybody(members: &[AccountId]) -> VoteBitmap {
-	vote_bitmap(members.iter().map(|_| true)).unwrap_or_default()
-}
-
-fn attestation() -> Attestation {
-	Attestation { checkpoint: H256::repeat_byte(2), validation_loss: F32::new(2.5) }
-}
-
-/// Lets all members but the last one do what `phase` asks for, and the last one too if it is not `last`.
-fn act<T: Config>(run: RunId, members: &[AccountId], phase: Phase, last: Phase) -> Result<(), BenchmarkError> {
-	let active = members.len().saturating_sub(usize::from(phase == last));
-	for (place, who) in members.iter().enumerate().take(active) {
-		let origin = origin::<T>(who);
-		let work = work::<T>(place);
-		match phase {
-			Phase::Joining => {}
-			Phase::Training => Pallet::<T>::commit(origin, run, 0, 0, sealed::<T>(run, who, &work)).map(|_| ()).map_err(|e| e.error)?,
-			Phase::Revealing => {
-				let (proof, signature) = proven::<T>(run, who, &work);
-				Pallet::<T>::reveal(origin, run, 0, 0, SALT, work, proof, signature).map(|_| ()).map_err(|e| e.error)?
-			}
-			Phase::Availability => {
-				Pallet::<T>::vote_availability(origin, run, 0, 0, everybody(members)).map(|_| ()).map_err(|e| e.error)?
-			}
-			Phase::Checkpointing => Pallet::<T>::attest(origin, run, 0, 0, attestation()).map(|_| ()).map_err(|e| e.error)?,
-		}
-	}
-	Ok(())
-}
-
-/// A run whose round waits for the last of `p` participants in `phase`.
-fn waiting<T: Config>(p: u32, phase: Phase) -> Result<(RunId, Vec<AccountId>, AccountId), BenchmarkError> {
-	let (run, members) = joined::<T>(p)?;
-	next_block::<T>();
-	T::BenchmarkHelper::pass_time();
-	for step in [Phase::Training, Phase::Revealing, Phase::Availability, Phase::Checkpointing] {
-		act::<T>(run, &members, step, phase)?;
-		if step == phase {
-			break;
-		}
-	}
-	let last = members.last().cloned().ok_or("at least one member")?;
-	Ok((run, members, last))
-}
-
-/// A run whose first round is adopted, with 128 places; and that round as it was in Checkpointing.
-fn adopted<T: Config>() -> Result<(RunId, Round), BenchmarkError> {
-	let (run, _, last) = waiting::<T>(128, Phase::Checkpointing)?;
-	let round = Rounds::<T>::get(run).ok_or("a round under way")?;
-	Pallet::<T>::attest(origin::<T>(&last), run, 0, 0, attestation()).map_err(|e| e.error)?;
-	next_block::<T>();
-	Ok((run, round))
-}
-
-fn stored<T: Config>(run: RunId) -> Result<Run, BenchmarkError> {
-	Runs::<T>::get(run).ok_or("a run".into())
-}
+pub use setup::BenchmarkHelper;
+use setup::*;
 
 #[benchmarks]
 mod benchmarks {
@@ -162,6 +25,7 @@ mod benchmarks {
 	#[benchmark]
 	fn create_run() {
 		let sponsor = T::BenchmarkHelper::sponsor();
+		crowd::<T>();
 		let config = config::<T>(1);
 
 		#[extrinsic_call]
@@ -183,7 +47,8 @@ mod benchmarks {
 
 	#[benchmark]
 	fn stop_run(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
-		let (run, ..) = waiting::<T>(p, Phase::Availability)?;
+		let (run, ..) = waiting::<T>(p, Phase::Checkpointing)?;
+		T::BenchmarkHelper::retire();
 		let sponsor = stored::<T>(run)?.sponsor;
 
 		#[extrinsic_call]
@@ -195,7 +60,8 @@ mod benchmarks {
 
 	#[benchmark]
 	fn force_stop_run(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
-		let (run, ..) = waiting::<T>(p, Phase::Availability)?;
+		let (run, ..) = waiting::<T>(p, Phase::Checkpointing)?;
+		T::BenchmarkHelper::retire();
 
 		#[extrinsic_call]
 		_(T::BenchmarkHelper::stopper() as T::RuntimeOrigin, run, reason());
@@ -232,6 +98,7 @@ mod benchmarks {
 		let (run, members) = joined::<T>(128)?;
 		let last = members.last().cloned().ok_or("a member")?;
 		Pallet::<T>::leave(origin::<T>(&last), run)?;
+		drop_out::<T>(run, &members);
 
 		#[extrinsic_call]
 		_(RawOrigin::Signed(last), run);
@@ -258,7 +125,7 @@ mod benchmarks {
 		let sealed = sealed::<T>(run, &last, &work::<T>(members.len() - 1));
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(last), run, 0, 0, sealed);
+		_(RawOrigin::Signed(last), run, index::<T>(), 0, sealed);
 
 		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Revealing));
 		Ok(())
@@ -271,7 +138,7 @@ mod benchmarks {
 		let (proof, signature) = proven::<T>(run, &last, &work);
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(last), run, 0, 0, SALT, work, proof, signature);
+		_(RawOrigin::Signed(last), run, index::<T>(), 0, SALT, work, proof, signature);
 
 		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Availability));
 		Ok(())
@@ -282,62 +149,70 @@ mod benchmarks {
 		let (run, members, last) = waiting::<T>(p, Phase::Availability)?;
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(last), run, 0, 0, everybody(&members));
+		_(RawOrigin::Signed(last), run, index::<T>(), 0, everybody(&members));
 
 		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Checkpointing));
 		Ok(())
 	}
 
+	/// Everybody attests something else.
 	#[benchmark]
 	fn attest(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
 		let (run, _, last) = waiting::<T>(p, Phase::Checkpointing)?;
+		Rounds::<T>::mutate_extant(run, |round| {
+			let words = round.participants.iter_mut().filter_map(|participant| participant.attestation.as_mut());
+			words.enumerate().for_each(|(place, word)| word.checkpoint = work::<T>(place).delta_root);
+		});
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(last), run, 0, 0, attestation());
+		_(RawOrigin::Signed(last), run, index::<T>(), 0, attestation());
 
 		let next = Pallet::<T>::now().saturating_add(1);
 		assert!(Active::<T>::get().iter().any(|entry| entry.run == run && entry.due == Some(next)));
 		Ok(())
 	}
 
+	/// The model has an owner, and is halted.
 	#[benchmark]
 	fn remove_run(r: Linear<0, 64>) -> Result<(), BenchmarkError> {
-		let (run, _) = adopted::<T>()?;
-		let record = Records::<T>::take(run, 0).ok_or("an adopted round")?;
-		for round in 0..r {
-			Records::<T>::insert(run, round, record.clone());
-		}
+		let (run, _) = joined::<T>(1)?;
+		(0..r).for_each(|round| Records::<T>::insert(run, round, record()));
+		T::BenchmarkHelper::own(run);
+		Pallet::<T>::halt_model(T::BenchmarkHelper::stopper(), run, reason())?;
 		Pallet::<T>::force_stop_run(T::BenchmarkHelper::stopper(), run, reason()).map_err(|e| e.error)?;
 		let end = Pallet::<T>::now().saturating_add(T::HistoryPeriod::get());
 		frame_system::Pallet::<T>::set_block_number(end.into());
 		let sponsor = stored::<T>(run)?.sponsor;
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(sponsor), run, r);
+		_(RawOrigin::Signed(sponsor.clone()), run, r);
 
-		assert!(!Runs::<T>::contains_key(run));
+		assert!(!Runs::<T>::contains_key(run) && Records::<T>::iter_prefix(run).next().is_none());
+		assert_eq!(T::Currency::balance_on_hold(&HoldReason::Model.into(), &sponsor), T::ModelDeposit::get());
 		Ok(())
 	}
 
+	/// All runs are due, and there is no time for any but the first, which there is not: moving a run on is weighed apart.
 	#[benchmark]
-	fn on_initialize() -> Result<(), BenchmarkError> {
-		let (run, _) = joined::<T>(1)?;
-		Pallet::<T>::schedule(run, None);
+	fn on_initialize() {
+		crowd::<T>();
+		Active::<T>::mutate(|active| active.iter_mut().for_each(|entry| entry.due = Some(0)));
+		let weight;
 
 		#[block]
 		{
-			Pallet::<T>::advance_due(Weight::MAX);
+			weight = Pallet::<T>::advance_due(Weight::zero());
 		}
 
-		Ok(())
+		assert_eq!(weight, <T::WeightInfo as crate::WeightInfo>::on_initialize());
 	}
 
-	/// One committed, everybody else is dropped.
+	/// All but one miss the vote on the deltas, which are included by that one, and all that is remembered of dropouts makes room for theirs.
 	#[benchmark]
 	fn advance(p: Linear<2, 128>) -> Result<(), BenchmarkError> {
-		let (run, members) = joined::<T>(p)?;
-		next_block::<T>();
-		Pallet::<T>::commit(origin::<T>(&members[0]), run, 0, 0, sealed::<T>(run, &members[0], &work::<T>(0))).map_err(|e| e.error)?;
+		let (run, ..) = waiting::<T>(p, Phase::Availability)?;
+		drop_out::<T>(run, &[]);
+		Rounds::<T>::mutate_extant(run, |round| round.participants.iter_mut().skip(1).for_each(|participant| participant.vote = None));
 		let deadline = Rounds::<T>::get(run).and_then(|round| round.deadline).ok_or("a deadline")?;
 		frame_system::Pallet::<T>::set_block_number(deadline.into());
 
@@ -347,19 +222,25 @@ mod benchmarks {
 		}
 
 		assert_eq!(Members::<T>::get(run).len(), 1);
+		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Checkpointing));
 		Ok(())
 	}
 
-	/// A round is adopted, and is the last one.
+	/// The last round of an approved run is adopted, outer steps having been redone for it: it is noted for audits, the oldest record goes, all who
+	/// took part are forgiven their dropouts, and the dataset leaves with the run.
 	#[benchmark]
 	fn settle(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
-		let (run, _, last) = waiting::<T>(p, Phase::Checkpointing)?;
-		Pallet::<T>::attest(origin::<T>(&last), run, 0, 0, attestation()).map_err(|e| e.error)?;
-		Runs::<T>::mutate(run, |run| {
-			if let Some(run) = run {
-				run.approved = true;
-				run.config.rounds = Some(1);
-			}
+		let (run, members, last) = waiting::<T>(p, Phase::Checkpointing)?;
+		let round = index::<T>();
+		Pallet::<T>::attest(origin::<T>(&last), run, round, 0, attestation()).map_err(|e| e.error)?;
+		drop_out::<T>(run, &members);
+		Records::<T>::insert(run, 0, record());
+		T::BenchmarkHelper::note_adopted();
+		T::BenchmarkHelper::retire();
+		Runs::<T>::mutate_extant(run, |run| {
+			run.approved = true;
+			run.config.rounds = Some(round.saturating_add(1));
+			run.replay = round.checked_sub(1);
 		});
 		let next = Pallet::<T>::now().saturating_add(1);
 		frame_system::Pallet::<T>::set_block_number(next.into());
@@ -369,33 +250,38 @@ mod benchmarks {
 			Pallet::<T>::advance_due(Weight::MAX);
 		}
 
-		assert!(stored::<T>(run)?.finished_at.is_some());
+		assert!(stored::<T>(run)?.finished_at.is_some() && !Records::<T>::contains_key(run, 0));
+		let first_rounds = Records::<T>::iter_prefix_values(run).map(|record| record.first_round);
+		assert_eq!(first_rounds.collect::<Vec<_>>(), [round.saturating_sub(1)]);
 		Ok(())
 	}
 
-	/// A round starts.
+	/// A round starts whose places are those of other accounts but for one, and all other members have too small a bond by now.
 	#[benchmark]
 	fn begin(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
-		let (run, _) = joined::<T>(p)?;
-		let next = Pallet::<T>::now().saturating_add(1);
-		frame_system::Pallet::<T>::set_block_number(next.into());
+		let (run, members) = joined::<T>(p)?;
+		members.iter().skip(1).for_each(T::BenchmarkHelper::impoverish);
+		Runs::<T>::mutate_extant(run, |run| (run.config.min_participants, run.config.min_bond) = (1, 2));
+		let others = (1..p).map(|number| account("place", number, 0));
+		let mut places: Vec<AccountId> = members.first().cloned().into_iter().chain(others).collect();
+		places.sort();
+		let (stored, places) = (stored::<T>(run)?, Accounts::truncate_from(places));
 
 		#[block]
 		{
-			Pallet::<T>::advance_due(Weight::MAX);
+			Pallet::<T>::begin(run, &stored, index::<T>(), 1, Some(places));
 		}
 
-		assert_eq!(Rounds::<T>::get(run).map(|round| round.stage.phase()), Some(Phase::Training));
+		let places = Rounds::<T>::get(run).filter(|round| round.stage.phase() == Phase::Training).map(|round| round.participants.len());
+		assert_eq!((places, Members::<T>::get(run).len()), (usize::try_from(p).ok(), 1));
 		Ok(())
 	}
 
 	#[benchmark]
 	fn claim(r: Linear<1, 64>) -> Result<(), BenchmarkError> {
-		let (run, _) = adopted::<T>()?;
-		let record = Records::<T>::get(run, 0).ok_or("an adopted round")?;
-		for round in 0..r {
-			Records::<T>::insert(run, round, record.clone());
-		}
+		let (run, _) = joined::<T>(1)?;
+		let record = record();
+		(0..r).for_each(|round| Records::<T>::insert(run, round, record.clone()));
 		let who = record.places.first().map(|place| place.account.clone()).ok_or("a place")?;
 		let found;
 
@@ -418,10 +304,10 @@ mod benchmarks {
 
 		#[block]
 		{
-			Pallet::<T>::condemn(&ClaimId { run, round: 0, kind: ClaimKind::Work, who: who.clone() });
+			Pallet::<T>::condemn(&ClaimId { run, round: index::<T>(), kind: ClaimKind::Work, who: who.clone() });
 		}
 
-		assert_eq!((stored::<T>(run)?.replay, Members::<T>::get(run).len()), (Some(0), 127));
+		assert_eq!((stored::<T>(run)?.replay, Members::<T>::get(run).len()), (Some(index::<T>()), 127));
 		Ok(())
 	}
 

@@ -311,6 +311,9 @@ impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
 		});
 		DATASET + 1
 	}
+	fn retire() {
+		// Nothing is stored of datasets here.
+	}
 	fn worker(index: u32) -> AccountId {
 		let mut bytes = [0; 32];
 		bytes[28..].copy_from_slice(&index.to_be_bytes());
@@ -318,11 +321,20 @@ impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
 		enroll(&who);
 		who
 	}
+	fn impoverish(who: &AccountId) {
+		provider(who, |provider| provider.bond = 1);
+	}
 	fn sign(_: &AccountId, _: &Proof) -> ProofSignature {
 		[1; 65]
 	}
 	fn pass_time() {
 		// Nothing here asks whether a machine is fast enough.
+	}
+	fn note_adopted() {
+		// The mock notes all.
+	}
+	fn own(run: RunId) {
+		Owned::mutate(|owned| owned.insert(run));
 	}
 }
 

@@ -237,7 +237,7 @@ impl<T: Config> Pallet<T> {
 	/// Starts an attempt with the holders of `places`, or with all members, or waits for more.
 	///
 	/// Members that are no longer eligible lose their membership. A given place whose holder is no member stays, uncounted.
-	fn begin(id: RunId, run: &Run, index: RoundIndex, attempt: u32, places: Option<Accounts>) -> Weight {
+	pub(crate) fn begin(id: RunId, run: &Run, index: RoundIndex, attempt: u32, places: Option<Accounts>) -> Weight {
 		let mut members = Members::<T>::get(id);
 		let mut stakes = Vec::new();
 		members.retain(|who| match Self::stake(who, run.config.min_bond) {
