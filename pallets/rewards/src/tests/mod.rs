@@ -8,4 +8,5 @@ mod factors;
 mod fees;
 mod formula;
 mod history;
+mod tables;
 mod views;
