@@ -8,7 +8,7 @@ use super::{
 	submit::{Event, Included},
 };
 use crate::keys::Account;
-use neuroshard_types::{BlockNumber, H256};
+use neuroshard_types::{Balance, BlockNumber, H256, NEURO};
 use std::{
 	collections::HashSet,
 	sync::atomic::{AtomicU64, Ordering},
@@ -24,9 +24,13 @@ const BIRTH_LAG: BlockNumber = 16;
 const SIGNATURES: u32 = 3;
 /// An extrinsic is handed to the pool again after so many blocks without it, an urgent one after each: a restarted node may have lost its pool.
 const RESEND_AFTER: BlockNumber = 4;
-/// An urgent extrinsic that the pool has had for so many blocks without one of them taking it is signed anew for the same place. A node whose
+/// An urgent extrinsic that was to get into so many blocks without one of them taking it is signed anew for the same place, with a larger tip. A node whose
 /// pool has seen it invalid on a branch that was given up keeps those bytes, and puts them into no block.
 const STUCK_AFTER: BlockNumber = 3;
+/// Tip of an urgent extrinsic that blocks had no room for, in planck: somebody may be filling them. Each further time it is four times as much.
+const FIRST_TIP: Balance = NEURO / 100;
+/// Largest tip, in planck; and no more than a tenth of what is free.
+const LAST_TIP: Balance = 5 * NEURO;
 /// Pause between two looks at the chain.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 
@@ -117,21 +121,21 @@ impl Lane {
 	/// Those of [`super::Submitter::submit`].
 	pub(super) async fn deliver(&self, call: &Call, expiry: Expiry, rank: Rank) -> Result<Included, ChainError> {
 		let mut attempts = Attempts::new(expiry);
-		let mut stuck = false;
+		let (mut stuck, mut tip) = (false, 0);
 		loop {
-			let signed = patiently(|| self.sign(call, rank)).await?;
+			let signed = patiently(|| self.sign(call, rank, tip)).await?;
 			match self.follow(call, &signed, rank).await? {
 				Followed::Included(included) => return Ok(included),
 				Followed::Expired => attempts.expired(call)?,
 				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent || stuck)?,
-				Followed::Stuck => stuck = true,
+				Followed::Stuck => (stuck, tip) = (true, raised(tip)),
 				// No fault of the call's.
 				Followed::Passed => {}
 			}
 		}
 	}
 
-	async fn sign(&self, call: &Call, rank: Rank) -> Result<Signed, ChainError> {
+	async fn sign(&self, call: &Call, rank: Rank, tip: Balance) -> Result<Signed, ChainError> {
 		let (client, who) = (&self.client, self.account.id());
 		let heads = client.heads().await?;
 		let at = client.at(heads.best).await?;
@@ -143,7 +147,14 @@ impl Lane {
 			Rank::Ordinary => client.next_nonce(&who).await?,
 			Rank::Urgent => at.nonce(&who).await?,
 		};
-		let bytes = at.sign(&self.account, call, nonce, birth, MORTALITY)?;
+		let tip = match tip {
+			0 => 0,
+			tip => tip.min(at.funds(&who).await?.free / 10),
+		};
+		if tip > 0 {
+			tracing::info!("blocks have no room for {}: it offers a tip of {} now", call.describe(), Neuro(tip));
+		}
+		let bytes = at.sign(&self.account, call, nonce, tip, birth, MORTALITY)?;
 		Ok(Signed { bytes, nonce, birth })
 	}
 
@@ -151,8 +162,8 @@ impl Lane {
 		let (client, who) = (&self.client, self.account.id());
 		let mut seen = HashSet::new();
 		let mut due = Due::default();
-		// The best block when the pool took it first.
-		let mut taken = None;
+		// The best blocks when it was handed over first, and when the pool took it first.
+		let (mut offered, mut taken) = (None, None);
 		let mut outdated = 0;
 		loop {
 			// What is in a block by now is in the blocks that are looked at next.
@@ -171,12 +182,13 @@ impl Lane {
 			if is_over(signed.birth.number, heads.best.number) {
 				return Ok(Followed::Expired);
 			}
-			if rank == Rank::Urgent && taken.is_some_and(|first| is_stuck(first, heads.best.number)) {
+			if rank == Rank::Urgent && offered.is_some_and(|first| is_stuck(first, heads.best.number)) {
 				return Ok(Followed::Stuck);
 			}
 			if due.is_now(heads.best.number) {
 				let sent = taken.is_some();
 				let rest = if rank == Rank::Urgent { 1 } else { RESEND_AFTER };
+				offered.get_or_insert(heads.best.number);
 				// Behind one that the pool has dropped, it would be in none of the next blocks.
 				if sent && patiently(|| client.next_nonce(&who)).await? < signed.nonce {
 					let reason = "an extrinsic that this account sent before it is gone".into();
@@ -237,7 +249,12 @@ fn is_over(birth: BlockNumber, best: BlockNumber) -> bool {
 	best > birth.saturating_add(MORTALITY)
 }
 
-/// Whether an urgent extrinsic that the pool has had since block `first` would be in a block by now.
+/// The tip after this one, which was too small.
+fn raised(tip: Balance) -> Balance {
+	tip.saturating_mul(4).clamp(FIRST_TIP, LAST_TIP)
+}
+
+/// Whether an urgent extrinsic that was handed over after block `first` would be in a block by now.
 fn is_stuck(first: BlockNumber, best: BlockNumber) -> bool {
 	best > first.saturating_add(STUCK_AFTER)
 }
@@ -253,7 +270,7 @@ enum Followed {
 	},
 	/// An urgent extrinsic got into a block with its nonce.
 	Passed,
-	/// An urgent one that the pool has, and that no block takes.
+	/// An urgent one that no block takes.
 	Stuck,
 }
 

@@ -2,13 +2,13 @@
 
 use super::{
 	disputes,
-	mock::{nonce_of, Fate, MockNode, Script},
+	mock::{nonce_and_tip_of, nonce_of, Fate, MockNode, Script},
 	training, Call, ChainError,
 };
 use neuroshard_graph::game::{Move, Position};
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
-	AccountId,
+	AccountId, Balance, NEURO,
 };
 
 fn script(blocks_a_look: u32, fate: fn(usize) -> Fate) -> Script {
@@ -146,6 +146,35 @@ async fn a_move_waits_a_block_at_a_time_for_a_place_that_the_pool_does_not_give_
 	let submitted = node.submitted().borrow().clone();
 	assert!(submitted.len() > 2 && nonces(&submitted).iter().all(|nonce| *nonce == 0));
 	assert!(submitted[1..].iter().all(|one| *one == submitted[1]), "it is signed once");
+}
+
+/// Tips that an urgent extrinsic offers one after the other, in planck, until the seventh is taken. All of them have the same place.
+async fn offers(free: Balance, fate: fn(usize) -> Fate) -> Vec<Balance> {
+	let node = MockNode::start(script(1, fate)).await;
+	node.fund(free);
+	node.submitter().await.submit_urgent(training::leave(7)).await.unwrap();
+	let submitted = node.submitted().borrow().clone();
+	assert!(submitted.iter().all(|one| nonce_of(one) == 0));
+	let mut tips: Vec<_> = submitted.iter().map(|one| nonce_and_tip_of(one).1).collect();
+	tips.dedup();
+	tips
+}
+
+#[tokio::test]
+async fn an_urgent_extrinsic_that_blocks_have_no_room_for_offers_larger_and_larger_tips() {
+	let hundredth = NEURO / 100;
+	let expected = [0, 1, 4, 16, 64, 256, 500].map(|hundredths| hundredths * hundredth);
+	// The pool takes it, and no block does; and the pool is full.
+	let forgotten = |number| if number < 6 { Fate::Forgotten } else { Fate::Included };
+	let full = |number| if number < 6 { Fate::Refused(1016, "Immediately Dropped") } else { Fate::Included };
+	assert_eq!(offers(1_000 * NEURO, forgotten).await, expected);
+	assert_eq!(offers(1_000 * NEURO, full).await, expected);
+}
+
+#[tokio::test]
+async fn a_tip_is_at_most_a_tenth_of_what_is_free() {
+	let forgotten = |number| if number < 6 { Fate::Forgotten } else { Fate::Included };
+	assert_eq!(offers(NEURO, forgotten).await, [0, 1, 4, 10].map(|hundredths| hundredths * (NEURO / 100)));
 }
 
 #[tokio::test]

@@ -61,10 +61,16 @@ const STALE: BlockNumber = 5;
 
 /// Nonce of an extrinsic.
 pub(super) fn nonce_of(extrinsic: &[u8]) -> u64 {
+	nonce_and_tip_of(extrinsic).0
+}
+
+/// Nonce and tip of an extrinsic.
+pub(super) fn nonce_and_tip_of(extrinsic: &[u8]) -> (u64, u128) {
 	let mut rest = extrinsic;
 	Compact::<u32>::decode(&mut rest).unwrap();
 	// Version, address, signature, and an era that ends.
-	Compact::<u64>::decode(&mut &rest[1 + 33 + 65 + 2..]).unwrap().0
+	let (nonce, tip) = <(Compact<u64>, Compact<u128>)>::decode(&mut &rest[1 + 33 + 65 + 2..]).unwrap();
+	(nonce.0, tip.0)
 }
 
 /// The chain behind a node. It outlives the node.

@@ -372,7 +372,7 @@ pub mod pallet {
 		///
 		/// [`seal_report`]: neuroshard_types::audit::seal_report
 		#[pallet::call_index(5)]
-		#[pallet::weight(T::WeightInfo::seal_audit())]
+		#[pallet::weight((T::WeightInfo::seal_audit(), DispatchClass::Operational))]
 		pub fn seal_audit(origin: OriginFor<T>, run: RunId, round: RoundIndex, sealed: H256) -> DispatchResult {
 			let auditor = ensure_signed(origin)?;
 			Self::do_seal(auditor, run, round, sealed)
@@ -380,7 +380,7 @@ pub mod pallet {
 
 		/// Opens the report that the caller has sealed. From then on its stake answers for a sample, until the audit closes.
 		#[pallet::call_index(6)]
-		#[pallet::weight(T::WeightInfo::report_audit())]
+		#[pallet::weight((T::WeightInfo::report_audit(), DispatchClass::Operational))]
 		pub fn report_audit(origin: OriginFor<T>, run: RunId, round: RoundIndex, salt: [u8; 32], report: Report) -> DispatchResult {
 			let auditor = ensure_signed(origin)?;
 			Self::do_report(auditor, run, round, &salt, report)

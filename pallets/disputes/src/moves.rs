@@ -19,7 +19,7 @@ use sp_runtime::DispatchError;
 const MAX_PROOF: usize = 14;
 const _: () = assert!(1 << MAX_PROOF == MAX_LIST);
 
-/// Why a move is not even looked at. Transactions with such a move are invalid.
+/// Why a move or a report is not even looked at. Transactions with such a call are invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
 	/// There is no such game.
@@ -36,6 +36,8 @@ pub enum Refusal {
 	Carried,
 	/// The game stands elsewhere than where the move answers.
 	OtherPosition,
+	/// The sender has no report about this round to seal, or to open, now; or the report is not the sealed one.
+	NotToReport,
 }
 
 impl Refusal {
@@ -49,6 +51,7 @@ impl Refusal {
 			Self::TooLong => 104,
 			Self::Carried => 105,
 			Self::OtherPosition => 106,
+			Self::NotToReport => 107,
 		}
 	}
 }
@@ -62,6 +65,7 @@ impl<T> From<Refusal> for Error<T> {
 			Refusal::ClaimFell => Self::ClaimFell,
 			Refusal::TooLong => Self::TooLong,
 			Refusal::OtherPosition => Self::OtherPosition,
+			Refusal::NotToReport => Self::NotDrawn,
 		}
 	}
 }

@@ -53,8 +53,8 @@ impl<RuntimeCall> Answers<RuntimeCall> for () {
 }
 
 /// Refuses transactions with a `play` that is not by the account whose turn it is, in time, of a possible size and an answer to where the
-/// game stands: see [`Refusal`] for the codes of [`InvalidTransaction::Custom`]. So nobody else gets into the part of blocks that is kept
-/// for such moves. The same holds for [`Config::Answers`]. Calls of this pallet, and those, that another call carries are refused altogether: a
+/// game stands, and with a `seal_audit` or `report_audit` by an account that has nothing to seal or to open now: see [`Refusal`] for the codes of
+/// [`InvalidTransaction::Custom`]. So nobody else gets into the part of blocks that is kept for such calls. The same holds for [`Config::Answers`]. Calls of this pallet, and those, that another call carries are refused altogether: a
 /// game is read off the extrinsics of blocks, where both sides look for them, and a call that carries nothing else takes their part of blocks.
 #[derive(Encode, Decode, DecodeWithMemTracking, DefaultNoBound, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
@@ -96,6 +96,7 @@ where
 	fn weight(&self, call: &T::RuntimeCall) -> Weight {
 		match call.is_sub_type() {
 			Some(Call::play { .. }) => T::WeightInfo::check_turn(),
+			Some(Call::seal_audit { .. } | Call::report_audit { .. }) => T::WeightInfo::check_report(),
 			_ => T::Answers::weight(call).unwrap_or_default(),
 		}
 	}
@@ -114,6 +115,12 @@ where
 		let refused = match call.is_sub_type() {
 			Some(Call::play { claim, challenger, position, action }) => {
 				Pallet::<T>::admit(signer()?, claim, challenger, *position, action).err().map(Refusal::code)
+			}
+			Some(Call::seal_audit { run, round, .. }) => {
+				Pallet::<T>::to_seal(signer()?, *run, *round).err().map(|_| Refusal::NotToReport.code())
+			}
+			Some(Call::report_audit { run, round, salt, report }) => {
+				Pallet::<T>::to_report(signer()?, *run, *round, salt, report).err().map(|_| Refusal::NotToReport.code())
 			}
 			Some(_) => None,
 			None if T::Answers::weight(call).is_some() => T::Answers::admit(signer()?, call).err(),

@@ -30,6 +30,8 @@ pub trait WeightInfo {
 	fn end_late() -> Weight;
 	/// The transaction extension, for a `play`.
 	fn check_turn() -> Weight;
+	/// The transaction extension, for a `seal_audit` or `report_audit`.
+	fn check_report() -> Weight;
 	/// `enroll`, the list of verifiers being full.
 	fn enroll() -> Weight;
 	/// `resign`, the list of verifiers being full.
@@ -148,6 +150,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn check_turn() -> Weight {
 		micros(15).saturating_add(Self::db(2, 0))
 	}
+	// Reads: auditor, audit, genesis hash, least stake, provider.
+	fn check_report() -> Weight {
+		micros(15).saturating_add(Self::db(5, 0))
+	}
 	// Reads: provider, epoch, verifiers. Writes: verifiers.
 	fn enroll() -> Weight {
 		SMALL.saturating_add(LIST).saturating_add(Self::db(3, 1))
@@ -226,6 +232,9 @@ impl WeightInfo for () {
 		SMALL
 	}
 	fn check_turn() -> Weight {
+		SMALL
+	}
+	fn check_report() -> Weight {
 		SMALL
 	}
 	fn enroll() -> Weight {

@@ -22,10 +22,12 @@ export const ADDRESS = Uint8Array.of(4, 127, 0, 0, 1, 6, 0x0f, 0xa1);
 /** The libp2p peer id of an Ed25519 key: the identity multihash of the key as libp2p writes it. */
 export const peerId = (key) => Uint8Array.of(0, 36, 8, 1, 18, 32, ...key);
 
-/** Calls that no block takes from somebody whose turn it is not, and no other call may carry: the move of a dispute, and the answer to a challenge of a
- * dataset. With what a node answers where there is no such game or challenge. */
+/** Calls that no block takes from somebody whose turn it is not, and no other call may carry: the move of a dispute, what auditors seal and report, and
+ * the answer to a challenge of a dataset. With what a node answers where there is no such game, audit or challenge. */
 export const TURNS = [
 	{ pallet: "Disputes", call: "play", code: 100 },
+	{ pallet: "Disputes", call: "seal_audit", code: 107 },
+	{ pallet: "Disputes", call: "report_audit", code: 107 },
 	{ pallet: "Dataset", call: "answer_challenge", code: 110 },
 ];
 /** What a node answers to one that another call carries. */

@@ -161,7 +161,7 @@ impl Auditor {
 			Ok(true) => self.note_sent(&step),
 			// It is not wanted any more.
 			Ok(false) => Ok(()),
-			Err(error @ (ChainError::Dispatch { .. } | ChainError::Unfunded { .. })) => {
+			Err(error @ (ChainError::Dispatch { .. } | ChainError::Unfunded { .. } | ChainError::Pool { .. })) => {
 				let words = error.to_string();
 				if self.told.is_new(&words, Instant::now()) {
 					tracing::warn!("{words}");
@@ -181,7 +181,13 @@ impl Auditor {
 	/// not wanted any more.
 	async fn send(&mut self, step: &Step, mut heads: watch::Receiver<Heads>) -> Result<bool, ChainError> {
 		let submitter = self.submitter.clone();
-		let mut sending = std::pin::pin!(submitter.submit_once(step.call()));
+		let sent = async {
+			match step {
+				Step::Enroll | Step::Resign => submitter.submit_once(step.call()).await,
+				Step::Seal { .. } | Step::Report { .. } | Step::Challenge { .. } => submitter.submit_urgent(step.call()).await,
+			}
+		};
+		let mut sending = std::pin::pin!(sent);
 		let mut followed = true;
 		loop {
 			tokio::select! {

@@ -28,22 +28,48 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Whoever has too little at stake has no say, not even about what cannot be had.
-	fn ensure_has_say(auditor: &AccountId) -> DispatchResult {
+	fn ensure_has_say(auditor: &AccountId) -> Result<(), Error<T>> {
 		ensure!(Self::has_enough_at_stake(auditor), Error::<T>::TooLittleAtStake);
 		Ok(())
 	}
 
+	/// The audit of which `auditor` may seal a report now.
+	pub(crate) fn to_seal(auditor: &AccountId, run: RunId, round: RoundIndex) -> Result<(ClaimId, Audit), Error<T>> {
+		let (claim, audit) = Self::audit_by(run, round, auditor).ok_or(Error::<T>::NotDrawn)?;
+		let part = audit.part(auditor).ok_or(Error::<T>::NotDrawn)?;
+		ensure!(part.sealed.is_none(), Error::<T>::AlreadySealed);
+		ensure!(audit.phase(Self::now()) == AuditPhase::Sealing, Error::<T>::SealingOver);
+		Self::ensure_has_say(auditor)?;
+		Ok((claim, audit))
+	}
+
+	/// The audit of which `auditor` may open this report now.
+	pub(crate) fn to_report(
+		auditor: &AccountId,
+		run: RunId,
+		round: RoundIndex,
+		salt: &[u8; 32],
+		report: &Report,
+	) -> Result<(ClaimId, Audit), Error<T>> {
+		let (claim, audit) = Self::audit_by(run, round, auditor).ok_or(Error::<T>::NotDrawn)?;
+		let part = audit.part(auditor).ok_or(Error::<T>::NotDrawn)?;
+		let sealed = part.sealed.ok_or(Error::<T>::NothingSealed)?;
+		ensure!(part.report.is_none(), Error::<T>::AlreadyReported);
+		let phase = audit.phase(Self::now());
+		ensure!(phase != AuditPhase::Sealing, Error::<T>::StillSealing);
+		ensure!(phase == AuditPhase::Reporting, Error::<T>::ReportingOver);
+		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::default());
+		ensure!(seal_report(genesis, run, round, auditor, salt, report) == sealed, Error::<T>::SealBroken);
+		Self::ensure_has_say(auditor)?;
+		Ok((claim, audit))
+	}
+
 	/// See [`crate::Call::seal_audit`].
 	pub(crate) fn do_seal(auditor: AccountId, run: RunId, round: RoundIndex, sealed: H256) -> DispatchResult {
-		let (claim, mut audit) = Self::audit_by(run, round, &auditor).ok_or(Error::<T>::NotDrawn)?;
-		let (now, phase) = (Self::now(), audit.phase(Self::now()));
-		let part = audit.part_mut(&auditor).ok_or(Error::<T>::NotDrawn)?;
-		ensure!(part.sealed.is_none(), Error::<T>::AlreadySealed);
-		ensure!(phase == AuditPhase::Sealing, Error::<T>::SealingOver);
-		Self::ensure_has_say(&auditor)?;
-		part.sealed = Some(sealed);
+		let (claim, mut audit) = Self::to_seal(&auditor, run, round)?;
+		audit.part_mut(&auditor).ok_or(Error::<T>::NotDrawn)?.sealed = Some(sealed);
 		if audit.parts.iter().all(|part| part.sealed.is_some()) {
-			audit.report_by = now.saturating_add(ReportTime::<T>::get());
+			audit.report_by = Self::now().saturating_add(ReportTime::<T>::get());
 		}
 		Audits::<T>::insert(claim, audit);
 		Self::deposit_event(Event::AuditSealed { run, round, auditor, sealed });
@@ -52,21 +78,12 @@ impl<T: Config> Pallet<T> {
 
 	/// See [`crate::Call::report_audit`].
 	pub(crate) fn do_report(auditor: AccountId, run: RunId, round: RoundIndex, salt: &[u8; 32], report: Report) -> DispatchResult {
-		let (claim, mut audit) = Self::audit_by(run, round, &auditor).ok_or(Error::<T>::NotDrawn)?;
-		let phase = audit.phase(Self::now());
-		let part = audit.part_mut(&auditor).ok_or(Error::<T>::NotDrawn)?;
-		let sealed = part.sealed.ok_or(Error::<T>::NothingSealed)?;
-		ensure!(part.report.is_none(), Error::<T>::AlreadyReported);
-		ensure!(phase != AuditPhase::Sealing, Error::<T>::StillSealing);
-		ensure!(phase == AuditPhase::Reporting, Error::<T>::ReportingOver);
-		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::default());
-		ensure!(seal_report(genesis, run, round, &auditor, salt, &report) == sealed, Error::<T>::SealBroken);
-		Self::ensure_has_say(&auditor)?;
+		let (claim, mut audit) = Self::to_report(&auditor, run, round, salt, &report)?;
 		if let Report::Sample(_) = report {
 			// From here to the close, the auditor answers for it with its stake.
 			T::Providers::open_claim(&auditor)?;
 		}
-		part.report = Some(report);
+		audit.part_mut(&auditor).ok_or(Error::<T>::NotDrawn)?.report = Some(report);
 		let unavailable = audit.is_unavailable();
 		Audits::<T>::insert(&claim, audit);
 		Self::deposit_event(Event::AuditReported { run, round, auditor, report });

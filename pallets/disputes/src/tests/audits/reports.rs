@@ -1,8 +1,48 @@
 //! Sealing and reporting.
 
 use super::*;
-use crate::Error;
+use crate::{Call, CheckTurn, Error, Refusal};
+use frame_support::dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo};
 use neuroshard_types::traits::{Providers as _, SlashTo};
+use sp_runtime::{
+	traits::DispatchTransaction,
+	transaction_validity::{InvalidTransaction, TransactionSource::External, TransactionValidityError},
+};
+
+/// Whether a pool takes a seal of `sealed`, and the report that a salt opens, from `who`.
+fn admitted(who: &AccountId, sealed: H256, salt: u8, report: Report) -> [bool; 2] {
+	let round = case::ROUND;
+	let calls = [Call::seal_audit { run: 0, round, sealed }, Call::report_audit { run: 0, round, salt: [salt; 32], report }];
+	calls.map(|call| {
+		assert_eq!(call.get_dispatch_info().class, DispatchClass::Operational);
+		let call = RuntimeCall::from(call);
+		let valid = CheckTurn::<Test>::default().validate_only(signed(who), &call, &DispatchInfo::default(), 0, External, 0);
+		let refused: TransactionValidityError = InvalidTransaction::Custom(Refusal::NotToReport.code()).into();
+		valid.map(|_| ()).map_err(|error| assert_eq!(error, refused)).is_ok()
+	})
+}
+
+#[test]
+fn a_pool_takes_a_seal_and_a_report_only_once_and_from_whoever_has_it_to_make() {
+	build_and_execute(|| {
+		let (_, [first, second]) = drawn();
+		let seals = |who: &AccountId| admitted(who, sealed(who, 1, truth()), 1, truth());
+		assert_eq!(seals(&first), [true, false]);
+		for other in [HONEST, NOBODY] {
+			assert_eq!(seals(&other), [false, false]);
+		}
+		assert_ok!(seal(&first, 1, truth()));
+		assert_eq!((seals(&first), seals(&second)), ([false, false], [true, false]));
+		assert_ok!(seal(&second, 1, truth()));
+		assert_eq!((seals(&first), seals(&second)), ([false, true], [false, true]));
+		assert_eq!(admitted(&first, H256::zero(), 2, truth()), [false, false], "another salt does not open the seal");
+		assert_eq!(admitted(&first, H256::zero(), 1, JUNK), [false, false], "another report does not either");
+		assert_ok!(open(&first, 1, truth()));
+		assert_eq!((seals(&first), seals(&second)), ([false, false], [false, true]));
+		System::set_block_number(view(&second).deadline + 1);
+		assert_eq!(seals(&second), [false, false], "it is too late");
+	});
+}
 
 #[test]
 fn both_seal_before_either_reports() {
