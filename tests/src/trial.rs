@@ -1,11 +1,13 @@
 //! A network with cheaters among honest workers, until all of them are judged.
 
 use crate::{
-	audits, until, Binaries, Cheat, Cheater, Error, Layout, Minted, Network, Prepared, Preset, Summary, Text, Training, Verdicts, View,
+	audits, flood::Flood, until, Binaries, Cheat, Cheater, Decided, Error, Flooded, Layout, Minted, Network, Prepared, Preset, Summary,
+	Text, Training, Verdicts, View,
 };
-use neuroshard_types::{run::RunStatus, RoundIndex};
+use neuroshard_types::{run::RunStatus, BlockNumber, RoundIndex};
 use neuroshard_worker::chain::training;
 use std::{
+	ops::RangeInclusive,
 	path::Path,
 	time::{Duration, Instant},
 };
@@ -23,15 +25,18 @@ pub struct Trial {
 	pub verdicts: Verdicts,
 	/// What the training amounts to, when the first honest rewards were minted after the last verdict.
 	pub summary: Summary,
+	/// What the flood has left of the blocks from the opening of the first dispute to the last verdict, if there was one.
+	pub flooded: Option<Flooded>,
 }
 
 impl Trial {
 	/// Has workers cheat in the rounds that are named, in a network of tiny rounds that lives in `folder`, and ends it when they are judged and the
-	/// next checkpoint is adopted; where something is audited, when the first auditors are paid.
+	/// next checkpoint is adopted; where something is audited, when the first auditors are paid. If it is `flooded`, another account fills what
+	/// ordinary extrinsics may take of every block until then.
 	///
 	/// # Errors
 	/// [`Error::Late`] if one of them is not caught, and whatever keeps a network from running.
-	pub async fn hold(folder: &Path, cheats: &[(Cheat, RoundIndex)]) -> Result<Self, Error> {
+	pub async fn hold(folder: &Path, cheats: &[(Cheat, RoundIndex)], flooded: bool) -> Result<Self, Error> {
 		let started = Instant::now();
 		let all = HONEST.saturating_add(Cheat::workers(cheats));
 		let layout = Layout::create(folder.join("network"), None, all)?;
@@ -39,7 +44,12 @@ impl Trial {
 		let mut network = Network::start_with(Binaries::find()?, layout, Some(Preset::Tiny.rules_for(cheats))).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
+		let flood = if flooded { Some(Flood::start(&network).await?) } else { None };
 		let verdicts = all_judged(&mut network, &run).await?;
+		let flooded = match flood {
+			Some(flood) => Some(flood.stop(of_disputes(&verdicts)).await?),
+			None => None,
+		};
 		network.sponsor().submit(training::stop_run(run.run)).await?;
 		let finalized = network.client().heads().await?.finalized.number;
 		let audited = audits::read(network.client(), run.run, finalized).await?.first().map(|audit| audit.round);
@@ -51,8 +61,16 @@ impl Trial {
 		let summary = Summary::collect(&network, &run, &view, minted, started.elapsed()).await?;
 		let cheaters = network.cheaters.clone();
 		network.stop().await;
-		Ok(Self { cheaters, verdicts, summary })
+		Ok(Self { cheaters, verdicts, summary, flooded })
 	}
+}
+
+/// The blocks from the opening of the first dispute to the last verdict.
+fn of_disputes(verdicts: &Verdicts) -> RangeInclusive<BlockNumber> {
+	let blocks = || verdicts.list().iter().map(Decided::blocks);
+	let first = blocks().map(|blocks| *blocks.start()).min();
+	let last = blocks().map(|blocks| *blocks.end()).max();
+	first.unwrap_or(1)..=last.unwrap_or(0)
 }
 
 /// Waits until every cheater is condemned and a checkpoint is adopted after the last verdict.

@@ -4,6 +4,7 @@ use crate::{Cheater, Error};
 use neuroshard_types::{dispute::ClaimKind, Balance, BlockNumber, RoundIndex, RunId};
 use neuroshard_worker::chain::{BlockId, ChainClient, Verdict};
 use serde::Serialize;
+use std::ops::RangeInclusive;
 
 /// Picoseconds of reference time in a millisecond.
 const PICOSECONDS: f64 = 1e9;
@@ -17,6 +18,14 @@ pub struct Decided {
 	pub block: BlockId,
 	/// Seconds of chain time from its opening on.
 	pub seconds: f64,
+}
+
+impl Decided {
+	/// The blocks after its opening, up to the one that decided it.
+	pub fn blocks(&self) -> RangeInclusive<BlockNumber> {
+		let Self { verdict, block, .. } = self;
+		block.number.saturating_sub(verdict.blocks).saturating_add(1)..=block.number
+	}
 }
 
 /// All decided disputes up to some block, in order, and what offences burned beside them. Ends without a decision are none of them.
@@ -169,6 +178,12 @@ mod tests {
 		assert_eq!((summary.slashed.as_str(), summary.verdict_ms), ("10", 2.5));
 		assert_eq!(DisputeSummary::new(&decided(1, 2, Decision::Fraud), &[cheater(2)]).kind, "none");
 		assert_eq!(DisputeSummary::new(&decided(3, 2, Decision::Fraud), &[cheater(1)]).kind, "none");
+	}
+
+	#[test]
+	fn a_dispute_has_all_blocks_after_its_opening_up_to_the_verdict() {
+		// Opened in block 32.
+		assert_eq!(decided(1, 2, Decision::Fraud).blocks(), 33..=40);
 	}
 
 	#[test]

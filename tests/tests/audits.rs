@@ -8,7 +8,7 @@ use neuroshard_types::dispute::ClaimKind;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_is_drawn_finds_false_work_and_false_samples_and_is_paid_for_it() {
 	let cheats = [Cheat::BitFlip, Cheat::LazyAuditor];
-	let summary = common::all_are_caught(&cheats.map(|cheat| (cheat, 1))).await;
+	let summary = common::all_are_caught(&cheats.map(|cheat| (cheat, 1)), false).await;
 	let drawn_for = |audit: &AuditSummary, who: &str| audit.auditors.iter().any(|auditor| auditor.who == who);
 	for (cheat, cheater) in cheats.iter().zip(&summary.cheaters) {
 		let dispute = &summary.disputes[cheater.dispute.unwrap()];

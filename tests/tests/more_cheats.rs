@@ -1,11 +1,12 @@
-//! The other kinds of cheaters among honest workers, as processes in one network. Every one is caught, and nobody else loses anything.
+//! The other kinds of cheaters among honest workers, as processes in one network, which an account floods all the time. Every cheater is caught,
+//! and nobody else loses anything.
 
 mod common;
 
 use neuroshard_e2e::Cheat;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn those_who_save_work_or_say_nothing_are_caught_and_nobody_else_loses_anything() {
+async fn under_a_flood_those_who_save_work_or_say_nothing_are_caught_and_nobody_else_loses_anything() {
 	let cheats = [(Cheat::FewerSteps, 1), (Cheat::CopiedDelta, 1), (Cheat::WrongShard, 2), (Cheat::Silence, 2), (Cheat::WrongOuterStep, 3)];
-	common::all_are_caught(&cheats).await;
+	common::all_are_caught(&cheats, true).await;
 }

@@ -1,22 +1,26 @@
 //! What must be true of every network with cheaters.
 
-use neuroshard_e2e::{Cheat, CheaterSummary, Summary, Trial};
+use neuroshard_e2e::{Cheat, CheaterSummary, Decided, Flooded, Summary, Trial};
 use neuroshard_types::{dispute::Decision, RoundIndex};
 
-/// Holds a trial, and checks that every cheater loses all it has by the verdict that belongs to its cheat, and nobody else anything.
-pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)]) -> Summary {
+/// Holds a trial, and checks that every cheater loses all it has by the verdict that belongs to its cheat, and nobody else anything; if it is
+/// `flooded`, that ordinary extrinsics had no room while that went on.
+pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)], flooded: bool) -> Summary {
 	let mut folder = tempfile::Builder::new().prefix("neuroshard-cheats-").tempdir().unwrap();
 	// Logs and data of a failure stay.
 	folder.disable_cleanup(true);
 	println!("everything is in {}", folder.path().display());
-	let Trial { cheaters, verdicts, summary } = Trial::hold(folder.path(), cheats).await.unwrap();
-	assert_eq!(cheaters.len(), cheats.len());
+	let Trial { cheaters, verdicts, summary, flooded: left } = Trial::hold(folder.path(), cheats, flooded).await.unwrap();
+	assert_eq!((cheaters.len(), left.is_some()), (cheats.len(), flooded));
 	for cheater in &cheaters {
 		let decided = &verdicts.list()[cheater.caught(&verdicts).unwrap()];
 		assert_eq!(decided.verdict.decision, cheater.cheat.verdict(), "{cheater:?}");
 		assert!(decided.verdict.extrinsics <= 11 && decided.verdict.witness_bytes <= 256 * 1024, "{decided:?}");
 		let witnessed = decided.verdict.witness_bytes > 0 && decided.verdict.ref_time.is_some();
 		assert_eq!(witnessed, decided.verdict.decision == Decision::Fraud, "{decided:?}");
+		if let Some(left) = &left {
+			had_no_room(decided, left);
+		}
 	}
 	summary.verify(None).unwrap();
 	let lost_everything = |cheater: &CheaterSummary| cheater.bond_after == "0";
@@ -24,4 +28,11 @@ pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)]) -> Summary {
 	assert_ne!(summary.burned_total, "0");
 	folder.disable_cleanup(false);
 	summary
+}
+
+/// In three of four blocks of a dispute, ordinary extrinsics had no room for another one of the flood's.
+fn had_no_room(decided: &Decided, left: &Flooded) {
+	let (all, full) = left.full(decided.blocks());
+	println!("{full} of the {all} blocks of the dispute that block {} decided were full", decided.block.number);
+	assert!(all > 0 && 4 * full >= 3 * all, "{full} of {all} blocks were full: {decided:?}, {left:?}");
 }
