@@ -6,7 +6,7 @@ use neuroshard_node::{
 	equivocation::{Announcements, Equivocations, Watch},
 	reports::Reports,
 };
-use neuroshard_runtime::{opaque::Block, RuntimeApi};
+use neuroshard_runtime::{configs::MAX_BLOCK_LENGTH, opaque::Block, RuntimeApi};
 use sc_client_api::{Backend as _, BlockBackend};
 use sc_consensus::{BoxBlockImport, LongestChain};
 use sc_consensus_babe::{BabeLink, BabeWorkerHandle, SlotProportion};
@@ -224,13 +224,15 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(config: Configu
 	})?;
 
 	if role.is_authority() {
-		let proposer = sc_basic_authorship::ProposerFactory::new(
+		let mut proposer = sc_basic_authorship::ProposerFactory::new(
 			task_manager.spawn_handle(),
 			client.clone(),
 			transaction_pool.clone(),
 			prometheus_registry.as_ref(),
 			telemetry.as_ref().map(Telemetry::handle),
 		);
+		// The SDK's own limit is below the runtime's: a block full of ordinary extrinsics has no room for the longest moves of disputes then.
+		proposer.set_default_block_size_limit(MAX_BLOCK_LENGTH as usize);
 		let slot_duration = babe_link.config().slot_duration();
 		let babe = sc_consensus_babe::start_babe(sc_consensus_babe::BabeParams {
 			keystore: keystore_container.keystore(),

@@ -30,6 +30,8 @@ use sp_version::RuntimeVersion;
 
 /// Of a 3 s block, 2 s may be spent executing extrinsics.
 const MAXIMUM_BLOCK_WEIGHT: Weight = Weight::from_parts(WEIGHT_REF_TIME_PER_SECOND.saturating_mul(2), u64::MAX);
+/// Bytes that a block may have, its header included.
+pub const MAX_BLOCK_LENGTH: u32 = 5 * 1024 * 1024;
 /// Bytes that an author's part of a header may have: room for what consensus puts there, and too little to keep nodes from comparing headers.
 pub const MAX_HEADER_SIZE: u32 = 16 * 1024;
 /// Share of a block that normal extrinsics may fill; the rest is kept for operational ones.
@@ -49,7 +51,7 @@ parameter_types! {
 		.avg_block_initialization(Perbill::from_percent(5))
 		.build_or_panic();
 	pub RuntimeBlockLength: BlockLength = BlockLength::builder()
-		.max_length(5 * 1024 * 1024)
+		.max_length(MAX_BLOCK_LENGTH)
 		.max_header_size(MAX_HEADER_SIZE)
 		.modify_max_length_for_class(DispatchClass::Normal, |length| *length = NORMAL_DISPATCH_RATIO * *length)
 		.build();
