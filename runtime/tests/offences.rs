@@ -24,8 +24,9 @@ use sp_keyring::Sr25519Keyring::{self, Alice, Bob, Charlie, Dave};
 use sp_runtime::{
 	traits::{Dispatchable, Header as _},
 	transaction_validity::{InvalidTransaction, TransactionSource, TransactionValidityError},
-	ApplyExtrinsicResult, BuildStorage, Digest, DigestItem, DispatchError, TransactionOutcome,
+	ApplyExtrinsicResult, BuildStorage, Digest, DigestItem, DispatchError, Perbill, TransactionOutcome,
 };
+use sp_staking::offence::Offence;
 
 /// Slot of the first block.
 const FIRST_SLOT: u64 = 600_000_000;
@@ -181,6 +182,64 @@ fn who_makes_two_blocks_for_one_slot_is_slashed_disabled_barred_and_leaves_the_s
 		session(2);
 		assert!(!Session::validators().contains(&account(Dave)));
 	});
+}
+
+#[test]
+fn two_of_four_at_one_moment_lose_everything() {
+	execute(|| {
+		for (offender, left) in [(Dave, BOND * 7 / 16), (Charlie, 0)] {
+			assert_eq!(included(&report(two_blocks(offender, slot()), owner(offender))), Ok(Ok(())));
+			assert_eq!(bond(offender), left);
+		}
+		// Who was reported first loses what the second offence adds.
+		assert_eq!([Alice, Bob, Dave].map(bond), [BOND, BOND, 0]);
+	});
+}
+
+#[test]
+fn the_fraction_that_an_equivocation_costs_equals_an_independent_table() {
+	// Offenders, validators: billionths, by Python's fractions. The share of three times as many is rounded down, and so is its square.
+	let table = [
+		(0, 4, 0),
+		(1, 1, 1_000_000_000),
+		(1, 2, 1_000_000_000),
+		(1, 3, 1_000_000_000),
+		(1, 4, 562_500_000),
+		(2, 4, 1_000_000_000),
+		(4, 4, 1_000_000_000),
+		(1, 5, 360_000_000),
+		(1, 7, 183_673_468),
+		(2, 7, 734_693_877),
+		(3, 7, 1_000_000_000),
+		(1, 10, 90_000_000),
+		(3, 10, 810_000_000),
+		(4, 10, 1_000_000_000),
+		(1, 21, 20_408_163),
+		(2, 21, 81_632_652),
+		(6, 21, 734_693_877),
+		(7, 21, 1_000_000_000),
+		(8, 21, 1_000_000_000),
+		(1, 100, 900_000),
+		(2, 100, 3_600_000),
+		(10, 100, 90_000_000),
+		(32, 100, 921_600_000),
+		(33, 100, 980_100_000),
+		(34, 100, 1_000_000_000),
+		(100, 100, 1_000_000_000),
+	];
+	for (offenders, validator_set_count, billionths) in table {
+		let (session_index, offender) = (0, account(Dave));
+		let slot = FIRST_SLOT.into();
+		let block = pallet_babe::EquivocationOffence { slot, session_index, validator_set_count, offender: offender.clone() };
+		let time_slot = pallet_grandpa::TimeSlot { set_id: 0, round: 1 };
+		let vote = pallet_grandpa::EquivocationOffence { time_slot, session_index, validator_set_count, offender };
+		let fractions = [block.slash_fraction(offenders), vote.slash_fraction(offenders)];
+		assert_eq!(fractions, [Perbill::from_parts(billionths); 2], "{offenders} of {validator_set_count}");
+		// Of a stake, which is rounded down as well.
+		assert_eq!(fractions.map(|fraction| fraction.mul_floor(1_000_000_000u128)), [u128::from(billionths); 2]);
+		assert_eq!(fractions.map(|fraction| fraction.mul_floor(1u128)), [u128::from(billionths == 1_000_000_000); 2]);
+	}
+	assert_eq!(table.iter().map(|row| row.1).max(), Some(neuroshard_runtime::MAX_AUTHORITIES));
 }
 
 #[test]

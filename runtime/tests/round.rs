@@ -615,6 +615,23 @@ fn accomplices_who_fill_the_limit_of_games_burn_as_much_as_a_lost_claim_takes() 
 	});
 }
 
+/// The tables of these values are in `pallets/rewards/src/tests/tables.rs`.
+#[test]
+fn presets_issue_and_rate_by_the_values_of_the_independent_tables() {
+	use pallet_neuro_rewards::{Curve, Issuance, Rates, WorkRates};
+	for preset in [genesis::DEVELOPMENT, genesis::LOCAL_TESTNET] {
+		let mut externalities: sp_io::TestExternalities = genesis_of(preset).build_storage().unwrap().into();
+		externalities.execute_with(|| {
+			let (initial, floor, cap) = (7_000 * NEURO, 10 * NEURO, 100_000_000 * NEURO);
+			let curve = Curve { initial, floor, ratio: 999_881_398_686_573_512, eras_per_step: 1, cap };
+			assert_eq!(Issuance::<Runtime>::get(), curve, "{preset}");
+			let (roles, targets) = ([1_200, 1_000, 1_100, 1_100], [10, 50, 10, 10]);
+			let rates = Rates { training: 1_000, roles, targets, scarcity: 500, cap: 1_000_000_000_000 };
+			assert_eq!(WorkRates::<Runtime>::get(), rates, "{preset}");
+		});
+	}
+}
+
 #[test]
 fn presets_keep_unbonding_money_slashable_for_longer_than_a_challenge_may_take() {
 	for preset in [genesis::DEVELOPMENT, genesis::LOCAL_TESTNET] {

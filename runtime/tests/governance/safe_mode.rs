@@ -8,11 +8,13 @@ use frame_support::{
 };
 use neuroshard_runtime::{
 	safety::{Calls, IN_SAFE_MODE, NEVER_STOPPED},
-	Balances, Multisig, Proxy, Staking, TxPause,
+	Balances, Multisig, Proxy, Rewards, Staking, TxPause, DAYS,
 };
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
+	proof::ProofKind,
 	provider::{HardwareProfile, ProviderInfo, Role, Roles},
+	traits::WorkCredits,
 };
 use sp_core::{ecdsa, Pair};
 
@@ -88,6 +90,34 @@ fn in_safe_mode_money_stays_where_it_is_and_disputes_and_exits_go_on() {
 		}
 		// Nobody new comes in.
 		assert_eq!(dispatch(Ferdie, pallet_neuro_training::Call::join { run: 0 }), Err(FILTERED));
+	});
+}
+
+#[test]
+fn in_safe_mode_what_was_earned_is_claimed_by_its_owner_and_for_it_and_an_authorized_upgrade_is_looked_at() {
+	execute(|| {
+		register(Ferdie);
+		// Work of two eras of a day.
+		for era in 1..=2 {
+			Rewards::credit(&account(Ferdie), ProofKind::Training, Role::Worker, 1);
+			System::set_block_number(era * DAYS);
+			Rewards::on_initialize(era * DAYS);
+		}
+		enter();
+		// The cap of a claim: all that the account has at stake.
+		let claims: [(_, RuntimeCall); 2] = [
+			(Ferdie, pallet_neuro_rewards::Call::claim { era: 0 }.into()),
+			(Alice, pallet_neuro_rewards::Call::claim_for { who: account(Ferdie), era: 1 }.into()),
+		];
+		for (sender, claim) in claims {
+			let before = Balances::balance(&account(Ferdie));
+			assert_ok!(dispatch(sender, claim));
+			assert_eq!(Balances::balance(&account(Ferdie)), before + BOND);
+		}
+		let upgrade = frame_system::Call::apply_authorized_upgrade { code: vec![0] };
+		assert_eq!(dispatch(Alice, upgrade), Err(frame_system::Error::<Runtime>::NothingAuthorized.into()));
+		let unauthorized = frame_system::Call::set_code { code: vec![0] };
+		assert_eq!(dispatch(Alice, unauthorized), Err(FILTERED));
 	});
 }
 
