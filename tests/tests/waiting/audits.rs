@@ -1,7 +1,6 @@
 //! Drawn audits, as processes: nobody checks anything but what it is drawn for.
 
-mod common;
-
+use crate::common;
 use neuroshard_e2e::{AuditSummary, Cheat, DisputeSummary};
 use neuroshard_types::dispute::ClaimKind;
 
