@@ -9,8 +9,11 @@ mod pallet {
 	use frame_system::{pallet_prelude::*, RawOrigin};
 	use sp_runtime::traits::{Hash, Saturating};
 
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
 	/// See the module's documentation.
 	#[pallet::pallet]
+	#[pallet::storage_version(STORAGE_VERSION)]
 	pub struct Pallet<T>(_);
 
 	/// What the runtime wires in.

@@ -2,7 +2,7 @@
 //!
 //! The pallets check what is on hold of every account that they know. Here is the other half: nothing is on hold of anybody else.
 
-use crate::{Balance, Runtime, RuntimeHoldReason};
+use crate::{AccountId, Balance, Runtime, RuntimeHoldReason};
 use alloc::vec::Vec;
 use frame_support::{ensure, traits::Get};
 use pallet_neuro_dataset::{Attestations, Challenges, Datasets, HoldReason as Dataset};
@@ -36,8 +36,33 @@ pub fn are_all_known() -> Result<(), TryRuntimeError> {
 	for (reason, known) in known {
 		ensure!(known.is_some() && known == held(reason), "more or less is on hold than deposits, bonds and stakes add up to");
 	}
-	let deposit = <Runtime as pallet_neuro_training::Config>::ModelDeposit::get();
-	let outliving = sum(Models::<Runtime>::iter_keys().filter(|run| !Runs::<Runtime>::contains_key(run)).map(|_| deposit));
-	ensure!(held(Training::Model.into()) <= outliving, "more is on hold for models than there are");
+	ensure!(held(Training::Model.into()) <= deposits_of_models(), "more is on hold for models than there are");
 	Ok(())
+}
+
+/// Deposits of all models that outlive their runs.
+fn deposits_of_models() -> Option<Balance> {
+	let deposit = <Runtime as pallet_neuro_training::Config>::ModelDeposit::get();
+	sum(Models::<Runtime>::iter_keys().filter(|run| !Runs::<Runtime>::contains_key(run)).map(|_| deposit))
+}
+
+/// How many accounts have something on hold, and those of whom it is for models, if that is more than [`are_all_known`] allows: nobody noted
+/// which of them have shares.
+pub struct UnownedModels;
+
+impl Get<(u64, Vec<AccountId>)> for UnownedModels {
+	fn get() -> (u64, Vec<AccountId>) {
+		let (mut read, mut held, mut accounts) = (0u64, 0, Vec::new());
+		for (who, holds) in pallet_balances::Holds::<Runtime>::iter() {
+			read = read.saturating_add(1);
+			if let Some(hold) = holds.iter().find(|hold| hold.id == Training::Model.into()) {
+				held = Balance::saturating_add(held, hold.amount);
+				accounts.push(who);
+			}
+		}
+		if deposits_of_models().is_none_or(|known| held <= known) {
+			accounts.clear();
+		}
+		(read, accounts)
+	}
 }

@@ -9,7 +9,11 @@ mod pallet {
 		traits::{ConstU32, ConstU64},
 	};
 
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
+	/// See the module's documentation.
 	#[pallet::pallet]
+	#[pallet::storage_version(STORAGE_VERSION)]
 	pub struct Pallet<T>(_);
 
 	/// This pallet needs nothing from outside.

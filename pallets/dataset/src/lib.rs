@@ -38,6 +38,7 @@ mod errors;
 mod events;
 mod falsity;
 mod impls;
+pub mod migrations;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
@@ -93,7 +94,7 @@ pub mod pallet {
 	};
 	use sp_runtime::ArithmeticError;
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
 	/// What the runtime wires in.
 	#[pallet::config]

@@ -50,6 +50,7 @@ mod claims;
 mod errors;
 mod events;
 pub mod expected;
+pub mod migrations;
 #[cfg(test)]
 mod mock;
 mod record;
@@ -105,7 +106,7 @@ pub mod pallet {
 	};
 	use sp_runtime::traits::SaturatedConversion;
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
 	/// What the runtime wires in.
 	#[pallet::config]

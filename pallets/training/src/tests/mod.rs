@@ -6,6 +6,7 @@ mod claims;
 mod dropouts;
 mod history;
 mod membership;
+mod migration;
 mod replays;
 mod rounds;
 mod runs;

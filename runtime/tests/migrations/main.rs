@@ -12,23 +12,8 @@ use sp_io::hashing::twox_128;
 use sp_keyring::Sr25519Keyring::{Alice, Bob};
 use sp_runtime::{traits::OpaqueKeys, BuildStorage};
 
-/// Bytes of an active worker and verifier as version 1 of `staking` stored it: 1,000 NEURO bonded, nothing on its way out, reputation 300.
-fn version_1() -> Vec<u8> {
-	let mut bytes = vec![6];
-	for number in [200u32, 4_096, 1_000] {
-		bytes.extend(number.to_le_bytes());
-	}
-	// PoNW key, peer id, no addresses, active.
-	bytes.extend([&[2u8][..], &[7; 32]].concat());
-	bytes.extend([&[34 * 4, 0x12, 32][..], &[7; 32]].concat());
-	bytes.extend([0, 0]);
-	bytes.extend((1_000 * NEURO).to_le_bytes());
-	bytes.push(0);
-	for number in [0u32, 0, 300] {
-		bytes.extend(number.to_le_bytes());
-	}
-	bytes
-}
+mod old_states;
+mod stored;
 
 #[test]
 fn an_upgrade_from_the_first_version_keeps_providers_and_counts_them() {
@@ -36,7 +21,7 @@ fn an_upgrade_from_the_first_version_keeps_providers_and_counts_them() {
 	sp_io::TestExternalities::new(storage).execute_with(|| {
 		let who = AccountId::new([7; 32]);
 		StorageVersion::new(1).put::<Staking>();
-		unhashed::put_raw(&Providers::<Runtime>::hashed_key_for(&who), &version_1());
+		unhashed::put_raw(&Providers::<Runtime>::hashed_key_for(&who), &stored::provider_1(0));
 		Executive::execute_on_runtime_upgrade();
 		let view = Staking::provider(who).expect("a provider");
 		assert_eq!((view.status, view.bonded, view.reputation), (ProviderStatus::Active, 1_000 * NEURO, 300));

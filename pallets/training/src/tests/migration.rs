@@ -1,0 +1,42 @@
+//! A chain of the version that kept a deposit for every model.
+
+use super::*;
+use crate::{migrations::MigrateV1ToV2, HoldReason, Runs};
+use frame_support::{
+	assert_ok, parameter_types,
+	traits::{
+		fungible::{InspectHold, MutateHold},
+		GetStorageVersion, OnRuntimeUpgrade, StorageVersion,
+	},
+};
+
+parameter_types! {
+	/// Whose deposits go back.
+	pub static Unowed: (u64, Vec<AccountId>) = (0, Vec::new());
+}
+
+#[test]
+fn deposits_for_models_that_nobody_owns_go_back_and_nothing_else_does() {
+	build_and_execute(|| {
+		let run = create(config());
+		let on_hold = |who: &AccountId| Balances::balance_on_hold(&HoldReason::Model.into(), who);
+		let deposit = Balances::total_balance_on_hold(&SPONSOR);
+		assert!(deposit > 0 && Runs::<Test>::contains_key(run));
+		for who in [SPONSOR, worker(1)] {
+			assert_ok!(Balances::hold(&HoldReason::Model.into(), &who, 40));
+		}
+		StorageVersion::new(1).put::<Training>();
+		Unowed::set((9, vec![SPONSOR]));
+		MigrateV1ToV2::<Test, Unowed>::on_runtime_upgrade();
+		assert_eq!((on_hold(&SPONSOR), on_hold(&worker(1))), (0, 40));
+		assert_eq!(Balances::total_balance_on_hold(&SPONSOR), deposit);
+		assert_eq!(Training::on_chain_storage_version(), 2);
+		assert_eq!(Training::on_chain_storage_version(), Training::in_code_storage_version());
+
+		// A second time nothing happens.
+		Unowed::set((9, vec![worker(1)]));
+		MigrateV1ToV2::<Test, Unowed>::on_runtime_upgrade();
+		assert_eq!(on_hold(&worker(1)), 40);
+		assert_ok!(Balances::release_all(&HoldReason::Model.into(), &worker(1), frame_support::traits::tokens::Precision::Exact));
+	});
+}
