@@ -17,7 +17,7 @@ parameter_types! {
 	pub const Historical: &'static str = "Historical";
 }
 
-/// All of them, oldest first. Nothing is done to the state of a chain that began with `spec_version` 2 or later but by these.
+/// All of them, oldest first: what a chain needs that began with `spec_version` 2 or later.
 ///
 /// A chain that began before there were validators to elect, shares of models and parts of budgets is not among what can be upgraded: these
 /// have values of genesis that no step makes. It needs a new genesis.
