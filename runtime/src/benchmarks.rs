@@ -11,7 +11,7 @@ use frame_benchmarking::{BenchmarkBatch, BenchmarkConfig, BenchmarkList};
 use frame_support::{
 	traits::{
 		fungible::{Inspect, Mutate, MutateHold},
-		StorageInfo, StorageInfoTrait, WhitelistedStorageKeys,
+		Get, StorageInfo, StorageInfoTrait, WhitelistedStorageKeys,
 	},
 	BoundedVec,
 };
@@ -20,14 +20,16 @@ use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, WorkClaim},
 	proof::{Proof, ProofSignature},
 	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles},
-	run::RunConfig,
+	run::{Attestation, RunConfig},
 	traits::FinalWork,
 	DatasetId, Moment, RunId, F32, H256, MAX_PARTICIPANTS,
 };
 use pallet_neuro_dataset::Datasets;
 use pallet_neuro_ponw::benchmarking::KEYS;
-use pallet_neuro_staking::{Provider, Providers, MAX_UNBONDING_CHUNKS};
-use pallet_neuro_training::{Place, Record, Records, Revealed, Run, Runs};
+use pallet_neuro_staking::{Provider, Providers, MAX_UNBONDING_CHUNKS, MISSES};
+use pallet_neuro_training::{
+	Accounts, Active, ActiveRun, Members, Participant, Place, Record, Records, Revealed, Round, Rounds, Run, Runs, Stage,
+};
 use sp_consensus_babe::digests::{PreDigest, SecondaryPlainPreDigest};
 use sp_core::ecdsa;
 use sp_runtime::{DigestItem, Permill};
@@ -90,7 +92,7 @@ impl pallet_transaction_payment::BenchmarkConfig for Runtime {
 pub struct Helper;
 
 /// What a provider has at stake.
-const BOND: Balance = 1_000 * NEURO;
+const BOND: Balance = 10_000 * NEURO;
 
 /// A new secp256k1 key, which can sign.
 fn new_key() -> PonwKey {
@@ -265,7 +267,7 @@ impl pallet_neuro_disputes::BenchmarkHelper for Helper {
 		put_run(id, claim.config, claim.shape, claim.dataset_root);
 		let mut record = Records::<Runtime>::get(id.run, id.round).unwrap_or_else(|| adopted(claim.start, claim.seed));
 		let revealed = Revealed { delta_root: H256::zero(), work_hash: claim.work_hash };
-		with_place(&mut record, &id.who, |place| place.revealed = Some(revealed));
+		with_place(&mut record, &id.who, |place| (place.revealed, place.included) = (Some(revealed), true));
 		Records::<Runtime>::insert(id.run, id.round, record);
 	}
 	fn attestation(id: &ClaimId, claim: AttestationClaim) {
@@ -289,8 +291,30 @@ impl pallet_neuro_disputes::BenchmarkHelper for Helper {
 			Records::<Runtime>::insert(id.run, round, record);
 		}
 	}
+	fn under_way(id: &ClaimId) {
+		let places = Records::<Runtime>::get(id.run, id.round).map(|record| record.places).unwrap_or_default();
+		let next = Accounts::truncate_from(places.iter().map(|place| place.account.clone()).collect());
+		let attestation = Some(Attestation { checkpoint: H256::zero(), validation_loss: F32::new(0.0) });
+		let revealed = |account: &AccountId| Participant {
+			delta_root: Some(H256::zero()),
+			included: true,
+			attestation,
+			..Participant::new(account.clone(), NEURO, true)
+		};
+		let participants = BoundedVec::truncate_from(next.iter().map(revealed).collect());
+		let stage = Stage::Checkpointing { repeats: 0, next: next.clone() };
+		Rounds::<Runtime>::insert(id.run, Round { stage, participants, ..Round::joining(id.round.saturating_add(1), 0, None) });
+		Members::<Runtime>::insert(id.run, next);
+		let runs = (0..<Runtime as pallet_neuro_training::Config>::MaxActiveRuns::get()).map(|run| ActiveRun { run, due: None });
+		Active::<Runtime>::put(BoundedVec::truncate_from(runs.collect()));
+		pallet_neuro_ponw::benchmarking::wait::<Runtime>(&id.who, id.run, id.round);
+	}
 	fn verifier(who: &AccountId) {
 		enroll(who, new_key());
+		Providers::<Runtime>::mutate_extant(who, |provider| provider.missed.count = MISSES.saturating_sub(1));
+	}
+	fn chill(who: &AccountId) {
+		Providers::<Runtime>::mutate_extant(who, |provider| provider.status = ProviderStatus::Chilled);
 	}
 	fn epoch(epoch: u64) {
 		pallet_babe::EpochIndex::<Runtime>::put(epoch);

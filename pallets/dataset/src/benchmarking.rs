@@ -1,6 +1,9 @@
 //! Benchmarks of every call in its most expensive case.
 
-use crate::{AnswerTime, AttestationPeriod, Attestations, Call, Challenges, Config, Datasets, Leaving, Pallet, MAX_CHALLENGES};
+use crate::{
+	AnswerTime, AttestationPeriod, Attestations, AttestedBy, Call, Challenges, Config, Datasets, Leaving, Pallet, MAX_ATTESTED,
+	MAX_CHALLENGES,
+};
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
 use frame_support::{
@@ -22,7 +25,7 @@ use neuroshard_types::{
 
 /// What the benchmarks need from the runtime around this pallet.
 pub trait BenchmarkHelper<Origin> {
-	/// Makes `who`, with money, an active provider that has enough at stake for an attestation.
+	/// Makes `who`, with money, an active provider that has enough at stake for [`MAX_ATTESTED`] attestations.
 	fn provider(who: &AccountId);
 	/// Who retires the datasets of others.
 	fn retirer() -> Origin;
@@ -30,11 +33,12 @@ pub trait BenchmarkHelper<Origin> {
 
 /// Chunks of the largest shard.
 const CHUNKS: u32 = MAX_TOKENS_PER_SHARD / TOKENS_PER_CHUNK;
-/// A byte of every chunk. Two of them are a token that is beyond the vocabulary.
-const BYTE: u8 = 0xff;
 
+/// Every chunk: its last token is beyond the vocabulary, so that all of them are looked at.
 fn chunk() -> Vec<u8> {
-	vec![BYTE; usize::try_from(CHUNK_BYTES).unwrap_or_default()]
+	let mut chunk = vec![0; usize::try_from(CHUNK_BYTES).unwrap_or_default()];
+	chunk.iter_mut().rev().take(2).for_each(|byte| *byte = 0xff);
+	chunk
 }
 
 /// Root over a shard of such chunks.
@@ -66,9 +70,9 @@ fn manifest() -> Manifest {
 	}
 }
 
-/// An account that can pay the deposit twice.
+/// An account that can pay the deposit twice. It is not the one that signs what others may sign: its entries are read for that alone.
 fn funded<T: Config>() -> AccountId {
-	let who = whitelisted_caller();
+	let who = account("proposer", 0, 0);
 	let deposit = Pallet::<T>::deposit_for(manifest());
 	T::Currency::set_balance(&who, deposit.saturating_add(T::Currency::minimum_balance()).saturating_mul(2));
 	who
@@ -87,10 +91,17 @@ fn dataset<T: Config>() -> Result<DatasetId, BenchmarkError> {
 	Ok(id)
 }
 
-/// A provider that attests all of the dataset.
-fn attester<T: Config>(id: DatasetId) -> Result<AccountId, BenchmarkError> {
+/// A provider that attests as many other datasets as it can.
+fn holder<T: Config>() -> AccountId {
 	let who = account("attester", 0, 0);
 	T::BenchmarkHelper::provider(&who);
+	AttestedBy::<T>::insert(&who, BoundedVec::truncate_from((1..MAX_ATTESTED).collect()));
+	who
+}
+
+/// A provider that attests all of the dataset.
+fn attester<T: Config>(id: DatasetId) -> Result<AccountId, BenchmarkError> {
+	let who = holder::<T>();
 	Pallet::<T>::attest(RawOrigin::Signed(who.clone()).into(), id, ALL)?;
 	Ok(who)
 }
@@ -163,12 +174,11 @@ mod benchmarks {
 	#[benchmark]
 	fn remove() -> Result<(), BenchmarkError> {
 		let id = dataset::<T>()?;
-		let caller: AccountId = whitelisted_caller();
-		Pallet::<T>::retire(RawOrigin::Signed(caller.clone()).into(), id)?;
+		Pallet::<T>::retire(RawOrigin::Signed(account("proposer", 0, 0)).into(), id)?;
 		pass::<T>(AnswerTime::<T>::get().saturating_mul(2));
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(caller), id);
+		_(RawOrigin::Signed(whitelisted_caller()), id);
 
 		assert_eq!(Datasets::<T>::count(), 0);
 		Ok(())
@@ -176,13 +186,12 @@ mod benchmarks {
 
 	#[benchmark]
 	fn attest() -> Result<(), BenchmarkError> {
-		let (id, who) = (dataset::<T>()?, account("attester", 0, 0));
-		T::BenchmarkHelper::provider(&who);
+		let (id, who) = (dataset::<T>()?, holder::<T>());
 
 		#[extrinsic_call]
 		_(RawOrigin::Signed(who.clone()), id, ALL);
 
-		assert!(Attestations::<T>::contains_key(id, who));
+		assert!(Attestations::<T>::contains_key(id, &who) && AttestedBy::<T>::get(who).is_full());
 		Ok(())
 	}
 
@@ -225,6 +234,24 @@ mod benchmarks {
 		Ok(())
 	}
 
+	/// What the transaction extension does for an answer, in the pool and in a block.
+	#[benchmark]
+	fn check_answer() -> Result<(), BenchmarkError> {
+		let id = dataset::<T>()?;
+		let who = attester::<T>(id)?;
+		let (challenger, opening) = (challenger::<T>(id, &who, 0)?, opening());
+		let admitted;
+
+		#[block]
+		{
+			admitted = Pallet::<T>::admit(&who, id, &challenger, &opening);
+		}
+
+		assert_eq!(admitted.map(|challenge| challenge.place), Ok(PLACE));
+		Ok(())
+	}
+
+	/// As many others as there can be are open.
 	#[benchmark]
 	fn conclude_challenge() -> Result<(), BenchmarkError> {
 		let id = dataset::<T>()?;
@@ -237,7 +264,7 @@ mod benchmarks {
 		#[extrinsic_call]
 		_(RawOrigin::Signed(whitelisted_caller()), id, who.clone(), account("challenger", 0, 0));
 
-		assert!(!Attestations::<T>::contains_key(id, who));
+		assert!(!Attestations::<T>::contains_key(id, &who) && Challenges::<T>::iter_prefix((id, who)).next().is_none());
 		Ok(())
 	}
 

@@ -171,7 +171,7 @@ pub struct MockHelper;
 impl crate::BenchmarkHelper<RuntimeOrigin> for MockHelper {
 	fn provider(who: &AccountId) {
 		Balances::set_balance(who, FUNDS);
-		Balances::set_balance(&stake_of(who), STAKE);
+		Balances::set_balance(&stake_of(who), PENALTY * Balance::from(crate::MAX_ATTESTED));
 	}
 	fn retirer() -> RuntimeOrigin {
 		RuntimeOrigin::root()

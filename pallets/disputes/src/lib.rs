@@ -311,7 +311,7 @@ pub mod pallet {
 		/// Disputes the work that `who` revealed in an adopted round, and holds a bond of the caller. `work` is what was revealed, and `doubt`
 		/// the first part of it that the caller disagrees with: all before it is agreed on. The claimant moves first.
 		#[pallet::call_index(0)]
-		#[pallet::weight(T::WeightInfo::challenge(1))]
+		#[pallet::weight(T::WeightInfo::challenge_work())]
 		pub fn challenge_work(
 			origin: OriginFor<T>,
 			run: RunId,
@@ -326,12 +326,12 @@ pub mod pallet {
 
 		/// Disputes the checkpoint that `who` attested in an adopted round, and holds a bond of the caller. The claimant moves first.
 		#[pallet::call_index(1)]
-		#[pallet::weight(T::WeightInfo::challenge(T::MaxReplay::get()))]
+		#[pallet::weight(T::WeightInfo::challenge_attestation(T::MaxReplay::get()))]
 		pub fn challenge_attestation(origin: OriginFor<T>, run: RunId, round: RoundIndex, who: AccountId) -> DispatchResultWithPostInfo {
 			let challenger = ensure_signed(origin)?;
 			let claim = ClaimId { run, round, kind: ClaimKind::Attestation, who };
 			let records = Self::do_challenge_attestation(challenger, claim)?;
-			Ok(Some(T::WeightInfo::challenge(records)).into())
+			Ok(Some(T::WeightInfo::challenge_attestation(records)).into())
 		}
 
 		/// Makes a move in the game of `challenger` about `claim`. For the account whose turn it is. `position` is the Blake2-256 of the

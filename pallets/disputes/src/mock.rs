@@ -311,6 +311,12 @@ impl crate::BenchmarkHelper for MockHelper {
 		adopt(id.run, id.round);
 		Works::mutate(|works| works.insert((id.run, id.round, id.who.clone()), claim));
 	}
+	fn under_way(_: &ClaimId) {
+		// Nothing here goes on.
+	}
+	fn chill(who: &AccountId) {
+		Inactive::mutate(|inactive| inactive.insert(who.clone()));
+	}
 	fn verifier(who: &AccountId) {
 		Inactive::mutate(|inactive| inactive.remove(who));
 		Balances::mint_into(&stake_of(who), STAKE).expect("money can be made");
@@ -319,6 +325,7 @@ impl crate::BenchmarkHelper for MockHelper {
 		Epoch::set(epoch);
 	}
 	fn attestation(id: &ClaimId, claim: AttestationClaim) {
+		adopt(id.run, claim.job.first_round);
 		adopt(id.run, id.round);
 		Attestations::mutate(|attestations| attestations.insert((id.run, id.round, id.who.clone()), claim));
 	}

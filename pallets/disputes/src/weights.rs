@@ -12,14 +12,21 @@ use frame_support::{
 
 /// Weights of this pallet.
 pub trait WeightInfo {
-	/// `challenge_work` or `challenge_attestation`, of a claim that is judged by so many records.
-	fn challenge(records: u32) -> Weight;
+	/// `challenge_work`.
+	fn challenge_work() -> Weight;
+	/// `challenge_attestation`, of a claim that is judged by so many records.
+	fn challenge_attestation(records: u32) -> Weight;
 	/// `play` with a move that has so many bytes to hash, about a claim that is judged by so many records; but not with a piece.
 	fn play(bytes: u32, records: u32) -> Weight;
 	/// The verdict about a piece by itself, without what it is read from and what it leads to: the plan, the witness and the piece.
-	fn verdict() -> Weight;
-	/// `play` with a piece, about a claim that is judged by so many records, but for the decision.
-	fn piece(records: u32) -> Weight;
+	fn verdict() -> Weight {
+		VERDICT
+	}
+	/// `play` with a piece, about a claim that is judged by so many records, but for the decision. As any other move, but that plan and hashing are
+	/// part of the verdict.
+	fn piece(records: u32) -> Weight {
+		Self::play(0, records).saturating_add(Self::verdict()).saturating_sub(PLAN)
+	}
 	/// What a decision adds to `play`.
 	fn decide() -> Weight;
 	/// Looking for games that are to end, and passing over so many blocks in which none is.
@@ -104,23 +111,19 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 }
 
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
+	fn challenge_work() -> Weight {
+		Self::challenge_attestation(1)
+	}
 	// Reads: record twice, window, game, provider, its load, an audit with its auditor, bond's account and hold, clock, extension, docket, last
 	// game. Writes: provider, load, account, hold, held and released account, docket, last game, deadline, game. The claim's work of 2 KiB is
 	// hashed.
-	fn challenge(records: u32) -> Weight {
+	fn challenge_attestation(records: u32) -> Weight {
 		micros(50).saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::grounds(records)).saturating_add(Self::db(14, 10))
 	}
 	// Reads: game, fallen claim, extension, clock, defender's load. Writes: game, two deadlines.
 	fn play(bytes: u32, records: u32) -> Weight {
 		let hashing = Weight::from_parts(u64::from(bytes).saturating_mul(HASH), 0);
 		SMALL.saturating_add(PLAN).saturating_add(hashing).saturating_add(Self::grounds(records)).saturating_add(Self::db(5, 3))
-	}
-	fn verdict() -> Weight {
-		VERDICT
-	}
-	// Reads and writes: as any other move. The hashing of the witness is part of the verdict.
-	fn piece(records: u32) -> Weight {
-		SMALL.saturating_add(Self::verdict()).saturating_add(Self::grounds(records)).saturating_add(Self::db(5, 3))
 	}
 	// Reads: docket, provider three times, its account and hold twice, the receiver's account. Writes: provider, account and hold twice, the
 	// receiver's account, and one for the fallen claim. And `Claims::condemn`: 15 reads, 14 writes, twenty passes through 128 places. Of audits:
@@ -166,9 +169,9 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn sweep() -> Weight {
 		SMALL.saturating_add(LIST.saturating_mul(2)).saturating_add(Self::db(4, 1))
 	}
-	// Reads: auditor, audit, time for reporting. Writes: audit.
+	// Reads: auditor, audit, time for reporting, provider, least stake. Writes: audit.
 	fn seal_audit() -> Weight {
-		SMALL.saturating_add(Self::db(3, 1))
+		SMALL.saturating_add(Self::db(5, 1))
 	}
 	// Reads: auditor, audit, genesis hash, provider twice. Writes: provider, audit. And `Claims::exclude`, as in `decide`.
 	fn report_audit() -> Weight {
@@ -176,7 +179,7 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	}
 	// As for work. Reads besides: auditor and audit, three times.
 	fn challenge_audit() -> Weight {
-		Self::challenge(1).saturating_add(Self::db(6, 0))
+		Self::challenge_attestation(1).saturating_add(Self::db(6, 0))
 	}
 	// Reads: numbers in use, oldest entry, epoch.
 	fn draw_idle() -> Weight {
@@ -207,17 +210,15 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 
 /// Computation alone, for tests.
 impl WeightInfo for () {
-	fn challenge(records: u32) -> Weight {
+	fn challenge_work() -> Weight {
+		RECORD
+	}
+	fn challenge_attestation(records: u32) -> Weight {
 		RECORD.saturating_mul(records.into())
 	}
 	fn play(bytes: u32, records: u32) -> Weight {
-		PLAN.saturating_add(Weight::from_parts(u64::from(bytes).saturating_mul(HASH), 0)).saturating_add(Self::challenge(records))
-	}
-	fn verdict() -> Weight {
-		VERDICT
-	}
-	fn piece(records: u32) -> Weight {
-		VERDICT.saturating_add(Self::challenge(records))
+		PLAN.saturating_add(Weight::from_parts(u64::from(bytes).saturating_mul(HASH), 0))
+			.saturating_add(Self::challenge_attestation(records))
 	}
 	fn decide() -> Weight {
 		SMALL
@@ -253,7 +254,7 @@ impl WeightInfo for () {
 		SMALL
 	}
 	fn challenge_audit() -> Weight {
-		Self::challenge(1)
+		Self::challenge_work()
 	}
 	fn draw_idle() -> Weight {
 		SMALL

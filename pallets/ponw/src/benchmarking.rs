@@ -1,7 +1,7 @@
 //! Benchmarks of every call and hook in their most expensive case.
 
 use crate::{
-	cleaning, Activities, Activity, Call, Config, FinishedRuns, Held, LastProven, Pallet, Pending, QueueBounds, Released, SweptTo,
+	cleaning, Activities, Activity, Call, Config, FinishedRuns, Held, LastProven, Overdue, Pallet, Pending, QueueBounds, Released, SweptTo,
 };
 use frame_benchmarking::v2::*;
 use frame_support::BoundedVec;
@@ -10,7 +10,7 @@ use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind, MAX_PROOFS_PER_HOUR},
 	provider::PonwKey,
 	traits::{Clock, WorkProofs},
-	AccountId, Moment, RunId, H256,
+	AccountId, Moment, RoundIndex, RunId, H256,
 };
 use sp_core::{crypto::KeyTypeId, ecdsa};
 use sp_runtime::traits::Zero;
@@ -48,6 +48,14 @@ fn confirmed<T: Config>(who: &AccountId) -> ProofKey {
 	Pallet::<T>::add(who, key);
 	Pallet::<T>::confirm(who, key, 1_000_000, true);
 	key
+}
+
+/// Gives `who` a confirmed proof of its work in a round, and another one that is overdue, as while its account is held.
+pub fn wait<T: Config>(who: &AccountId, run: RunId, round: RoundIndex) {
+	let key = ProofKey { run, round, kind: ProofKind::Training };
+	Pallet::<T>::add(who, key);
+	Pallet::<T>::confirm(who, key, 1_000_000, true);
+	Overdue::<T>::insert(who, ProofKey { run: run.saturating_add(1), ..key }, ());
 }
 
 /// A held provider with a proof whose window is over.

@@ -1,0 +1,144 @@
+//! What the benchmarks begin with.
+
+use crate::{AuditShare, Audits, Config, Game, Games, Pallet, ReportTime, SealTime, Verifier, Verifiers};
+use alloc::{vec, vec::Vec};
+use frame_benchmarking::v2::*;
+use frame_support::{traits::Get, BoundedVec};
+use neuroshard_graph::{game::Doubt, merkle::blake2_256};
+use neuroshard_types::{
+	audit::{seal_report, Report},
+	dataset::DatasetShape,
+	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
+	run::{PhaseDurations, RunConfig, Work},
+	AccountId, Balance, ModelConfig, RoundIndex, TrainConfig, H256, MAX_LAYERS, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+};
+use sp_runtime::Permill;
+
+/// What the benchmarks need from the runtime.
+pub trait BenchmarkHelper {
+	/// Gives `who` this much money.
+	fn fund(who: &AccountId, amount: Balance);
+	/// Makes `id` a claim about work in a round that is adopted in this block.
+	fn work(id: &ClaimId, claim: WorkClaim);
+	/// Makes `id` a claim about a checkpoint in a round that is adopted in this block.
+	fn attestation(id: &ClaimId, claim: AttestationClaim);
+	/// Has the run of `id` go on: the next round is in Checkpointing, with as many participants as there can be. Proofs of the account of `id` wait.
+	fn under_way(id: &ClaimId);
+	/// Makes `who` an active provider that verifies. It is punished if it misses one more audit.
+	fn verifier(who: &AccountId);
+	/// Makes a provider inactive.
+	fn chill(who: &AccountId);
+	/// Makes this the current epoch.
+	fn epoch(epoch: u64);
+}
+
+pub(super) const SALT: [u8; 32] = [7; 32];
+
+/// A run whose only interval has so many inner steps, and whose model is as deep as can be.
+fn config(steps: u32) -> RunConfig {
+	RunConfig {
+		name: BoundedVec::truncate_from(vec![b'x'; 64]),
+		dataset: 0,
+		model: ModelConfig { layers: MAX_LAYERS, heads: 1, kv_heads: 1, ffn: 32, ..ModelConfig::tiny() },
+		train: TrainConfig { batch: 1, inner_steps: steps, commit_interval: steps, ..TrainConfig::tiny() },
+		genesis_root: H256::zero(),
+		min_participants: 1,
+		max_participants: MAX_PARTICIPANTS,
+		min_bond: 1,
+		rounds: None,
+		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+	}
+}
+
+/// State roots of inner steps.
+pub(super) fn roots(count: u32) -> Vec<[u8; 32]> {
+	(0..count).map(|step| blake2_256(&step.to_be_bytes())).collect()
+}
+
+/// The claim of claimant `number`, who is a provider, about its work in round 0, and the work.
+pub(super) fn work<T: Config>(number: u32) -> (ClaimId, Work) {
+	let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Work, who: account("claimant", number, 0) };
+	let state_roots = vec![H256::zero(); usize::try_from(MAX_STATE_ROOTS).unwrap_or_default()];
+	let work = Work { state_roots: BoundedVec::truncate_from(state_roots), delta_root: H256::zero(), delta_bytes: 1, tokens: 1 };
+	let judged = WorkClaim {
+		config: config(4),
+		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
+		dataset_root: H256::zero(),
+		start: H256::zero(),
+		seed: H256::zero(),
+		position: 0,
+		work_hash: H256(blake2_256(&codec::Encode::encode(&work))),
+	};
+	T::BenchmarkHelper::work(&claim, judged);
+	T::BenchmarkHelper::verifier(&claim.who);
+	(claim, work)
+}
+
+/// A claim of a provider about a checkpoint after so many outer steps.
+pub(super) fn attestation<T: Config>(steps: u32) -> ClaimId {
+	let round: RoundIndex = steps.saturating_sub(1);
+	let deltas = vec![H256::zero(); usize::try_from(MAX_PARTICIPANTS).unwrap_or_default()];
+	let steps = vec![deltas; usize::try_from(steps).unwrap_or_default()];
+	let claim = ClaimId { run: 0, round, kind: ClaimKind::Attestation, who: account("claimant", 0, 0) };
+	let job = OuterJob { first_round: 0, start: H256::zero(), steps };
+	T::BenchmarkHelper::attestation(&claim, AttestationClaim { config: config(4), job, checkpoint: H256::zero() });
+	T::BenchmarkHelper::verifier(&claim.who);
+	claim
+}
+
+/// A challenger with money for the bonds of several challenges.
+pub(super) fn challenger<T: Config>(number: u32) -> AccountId {
+	let who: AccountId = account("challenger", number, 0);
+	T::BenchmarkHelper::fund(&who, T::Bond::get().saturating_mul(100));
+	who
+}
+
+/// Verifiers that can be drawn in the current epoch, with time for their reports within any challenge window.
+pub(super) fn verifiers<T: Config>(count: u32) {
+	let account = |number| account("verifier", number, 0);
+	let mut verifiers: Vec<_> = (0..count).map(|number| Verifier { account: account(number), since: 0, until: None }).collect();
+	verifiers.sort_by(|a, b| a.account.cmp(&b.account));
+	Verifiers::<T>::put(BoundedVec::truncate_from(verifiers));
+	AuditShare::<T>::put(Permill::one());
+	SealTime::<T>::put(1);
+	ReportTime::<T>::put(1);
+	T::BenchmarkHelper::epoch(2);
+}
+
+/// Work that two auditors audit.
+pub(super) fn drawn<T: Config>() -> (ClaimId, Work, [AccountId; 2]) {
+	verifiers::<T>(512);
+	let (claim, work) = work::<T>(0);
+	assert_eq!(Pallet::<T>::draw_round(claim.run, claim.round), 1);
+	let auditors = Audits::<T>::get(&claim).map(|audit| audit.parts.map(|part| part.auditor));
+	let auditors = auditors.unwrap_or([account("none", 0, 0), account("none", 1, 0)]);
+	auditors.iter().for_each(T::BenchmarkHelper::verifier);
+	(claim, work, auditors)
+}
+
+/// Lets an auditor seal this report.
+pub(super) fn seal<T: Config>(claim: &ClaimId, auditor: &AccountId, report: Report) {
+	let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
+	let sealed = seal_report(genesis, claim.run, claim.round, auditor, &SALT, &report);
+	assert_eq!(Pallet::<T>::do_seal(auditor.clone(), claim.run, claim.round, sealed), Ok(()));
+}
+
+/// Work both auditors of which have reported this.
+pub(super) fn reported<T: Config>(report: Report) -> (ClaimId, Work, [AccountId; 2]) {
+	let (claim, work, auditors) = drawn::<T>();
+	auditors.iter().for_each(|auditor| seal::<T>(&claim, auditor, report));
+	for auditor in &auditors {
+		assert_eq!(Pallet::<T>::do_report(auditor.clone(), claim.run, claim.round, &SALT, report), Ok(()));
+	}
+	(claim, work, auditors)
+}
+
+/// The only game about `claim`, with whose end its audit, if there is one, closes.
+pub(super) fn opened<T: Config>(claim: &ClaimId, work: &Work) -> Result<(AccountId, Game), BenchmarkError> {
+	T::BenchmarkHelper::under_way(claim);
+	let who = challenger::<T>(0);
+	assert_eq!(Pallet::<T>::do_challenge_work(who.clone(), claim.clone(), work, Doubt::Interval(0)), Ok(()));
+	Audits::<T>::mutate(claim, |audit| audit.iter_mut().for_each(|audit| audit.overdue = true));
+	let game = Games::<T>::get(claim, &who).ok_or("a game")?;
+	Ok((who, game))
+}
