@@ -1,26 +1,29 @@
 //! Blocks with all hooks, and what becomes of money in them.
 
 use crate::{
-	calls::{create_run, Act},
+	calls::{create_run, session_keys, Act},
 	common::genesis_of,
+	outcomes::outcome,
 };
 use codec::Encode;
 use frame_support::{
-	traits::{GetCallMetadata, OnFinalize, OnIdle, OnInitialize},
+	dispatch::GetDispatchInfo,
+	traits::{CallMetadata, GetCallMetadata, OnFinalize, OnIdle, OnInitialize},
 	weights::Weight,
 };
+use frame_system::ensure_signed;
 use neuroshard_runtime::{
-	genesis, invariants, AccountId, AllPalletsWithSystem, Balance, Balances, Runtime, RuntimeEvent, RuntimeOrigin, SessionKeys, System,
-	Timestamp, BLOCK_TIME_MS,
+	genesis, invariants, AccountId, AllPalletsWithSystem, Balance, Balances, Runtime, RuntimeCall, RuntimeEvent, RuntimeGenesisConfig,
+	RuntimeOrigin, System, Timestamp, TransactionPayment, BLOCK_TIME_MS,
 };
 use pallet_balances::Event as Money;
+use pallet_transaction_payment::OnChargeTransaction;
 use sp_consensus_babe::{
 	digests::{PreDigest, SecondaryPlainPreDigest},
 	BABE_ENGINE_ID,
 };
-use sp_core::{ed25519, sr25519};
 use sp_keyring::Sr25519Keyring::{self, Alice, Bob, Charlie, Dave, Eve, Ferdie};
-use sp_runtime::{traits::Dispatchable, BuildStorage, Digest, DigestItem};
+use sp_runtime::{traits::Dispatchable, BuildStorage, Digest, DigestItem, Permill};
 use std::collections::BTreeMap;
 
 /// Who acts.
@@ -30,32 +33,54 @@ const FIRST_SLOT: u64 = 600_000_000;
 /// What is left of a block for `on_idle`.
 const IDLE: Weight = Weight::from_parts(1_000_000_000_000, u64::MAX);
 
-/// A chain of the development preset in which everybody who acts has session keys, so that each of them can be elected.
+/// A chain of the development preset in which everybody who acts has session keys, so that each of them can be elected, and in which all that
+/// ends by time ends within a sequence: disputes, unbonding, suspensions, eras, attestations of datasets. All work is audited.
+#[derive(Default)]
 pub struct Chain {
-	succeeded: BTreeMap<String, u32>,
+	/// How many calls were made.
+	pub made: u32,
+	/// Calls that succeeded, by pallet and name.
+	pub succeeded: BTreeMap<String, u32>,
+	/// What has come about, as [`outcome`] names it.
+	pub outcomes: BTreeMap<&'static str, u32>,
+}
+
+fn genesis() -> RuntimeGenesisConfig {
+	let mut genesis = genesis_of(genesis::DEVELOPMENT);
+	let keys = ACTORS.iter().enumerate();
+	genesis.session.keys = keys.map(|(actor, key)| (key.to_account_id(), key.to_account_id(), session_keys(actor))).collect();
+	genesis.parameters.report_epochs = 4;
+	(genesis.validators.cooldown, genesis.validators.bar_period) = (80, 60);
+	// Three epochs of 10 blocks, twice 12 for sealing and 12 for reporting, fit into it.
+	genesis.ponw.challenge_window = 70;
+	(genesis.disputes.clock, genesis.disputes.extension) = (8, 4);
+	genesis.disputes.audit_share = Permill::one();
+	(genesis.disputes.seal_time, genesis.disputes.report_time) = (12, 12);
+	genesis.staking.cooldown = 160;
+	let penalties = &mut genesis.staking.penalties;
+	for penalty in [&mut penalties.invalid_proof, &mut penalties.repeated_failure, &mut penalties.byzantine] {
+		penalty.suspension = 30;
+	}
+	(genesis.dataset.attestation_period, genesis.dataset.answer_time) = (60, 8);
+	genesis.rewards.history_depth = 8;
+	genesis
 }
 
 impl Chain {
-	/// Begins a chain and does something with it.
-	pub fn execute(test: impl FnOnce(&mut Self)) {
-		let mut genesis = genesis_of(genesis::DEVELOPMENT);
-		genesis.session.keys = ACTORS.map(|key| (key.to_account_id(), key.to_account_id(), session_keys(key))).to_vec();
-		let storage = genesis.build_storage().expect("the preset is a genesis");
+	/// Begins a chain, makes blocks with these acts, and says what has come of it.
+	pub fn of(blocks: &[Vec<Act>]) -> Self {
+		let storage = genesis().build_storage().expect("the preset is a genesis");
 		sp_io::TestExternalities::new(storage).execute_with(|| {
-			let mut chain = Self { succeeded: BTreeMap::new() };
+			let mut chain = Self::default();
 			chain.block(&[]);
 			create_run();
-			test(&mut chain);
-		});
-	}
-
-	/// Calls that succeeded, by pallet.
-	pub fn succeeded(&self) -> &BTreeMap<String, u32> {
-		&self.succeeded
+			blocks.iter().for_each(|acts| chain.block(acts));
+			chain
+		})
 	}
 
 	/// A block with these acts. Afterwards every invariant holds, and the issuance has changed by what events tell.
-	pub fn block(&mut self, acts: &[Act]) {
+	fn block(&mut self, acts: &[Act]) {
 		let before = Balances::total_issuance();
 		let number = System::block_number() + 1;
 		let slot = FIRST_SLOT + u64::from(number);
@@ -63,21 +88,45 @@ impl Chain {
 		let digest = Digest { logs: vec![DigestItem::PreRuntime(BABE_ENGINE_ID, claim.encode())] };
 		System::reset_events();
 		System::initialize(&number, &System::parent_hash(), &digest);
-		AllPalletsWithSystem::on_initialize(number);
+		let hooks = AllPalletsWithSystem::on_initialize(number);
+		assert!(hooks.all_lte(most_of_hooks()), "block {number} begins with {hooks:?}");
 		Timestamp::set(RuntimeOrigin::none(), slot * BLOCK_TIME_MS).expect("the time of the slot");
 		for act in acts {
 			let Some((origin, call)) = act.happen() else { continue };
-			let pallet = call.get_call_metadata().pallet_name;
-			if call.dispatch(origin).is_ok() {
-				*self.succeeded.entry(pallet.to_owned()).or_default() += 1;
+			let CallMetadata { pallet_name, function_name } = call.get_call_metadata();
+			self.made += 1;
+			if make(origin, call) {
+				*self.succeeded.entry(format!("{pallet_name}.{function_name}")).or_default() += 1;
 			}
 		}
 		AllPalletsWithSystem::on_idle(number, IDLE);
 		AllPalletsWithSystem::on_finalize(number);
 		assert_eq!(invariants::broken(), None, "after block {number} with {acts:?}");
+		for outcome in System::read_events_no_consensus().filter_map(|record| outcome(&record.event)) {
+			*self.outcomes.entry(outcome).or_default() += 1;
+		}
 		let (minted, burned) = told();
 		assert_eq!(Balances::total_issuance(), before + minted - burned, "issuance after block {number} with {acts:?}");
 	}
+}
+
+/// Makes a call. Who signs it pays the fee first, as for an extrinsic, and gets back what was too much. Returns whether it succeeded.
+fn make(origin: RuntimeOrigin, call: RuntimeCall) -> bool {
+	type Charge = <Runtime as pallet_transaction_payment::Config>::OnChargeTransaction;
+	let Ok(who) = ensure_signed(origin.clone()) else { return call.dispatch(origin).is_ok() };
+	let (info, length) = (call.get_dispatch_info(), u32::try_from(call.encoded_size()).expect("a short call"));
+	let fee = TransactionPayment::compute_fee(length, &info, 0);
+	let Ok(paid) = <Charge as OnChargeTransaction<Runtime>>::withdraw_fee(&who, &call, &info, fee, 0) else { return false };
+	let result = call.dispatch(origin);
+	let post = result.unwrap_or_else(|error| error.post_info);
+	let fee = TransactionPayment::compute_actual_fee(length, &info, &post, 0);
+	<Charge as OnChargeTransaction<Runtime>>::correct_and_deposit_fee(&who, &info, &post, fee, 0, paid).expect("no more than was paid");
+	result.is_ok()
+}
+
+/// What a block of this chain may spend before its extrinsics: half of what is there for all of it. Sessions end in some of the blocks.
+fn most_of_hooks() -> Weight {
+	<Runtime as frame_system::Config>::BlockWeights::get().max_block / 2
 }
 
 /// Somebody who may author block `number`: not a validator that is disabled.
@@ -89,28 +138,23 @@ fn author(number: u32) -> u32 {
 	free[usize::try_from(number).expect("a small number") % free.len()]
 }
 
-/// What the events of this block say was minted and burned.
+/// What the events of this block say was minted and burned. What is lost as dust is told twice: as dust, and as what nobody took.
 fn told() -> (Balance, Balance) {
 	let (mut minted, mut burned) = (0, 0);
 	for record in System::events() {
 		let RuntimeEvent::Balances(event) = record.event else { continue };
 		match event {
-			Money::Minted { amount, .. } | Money::Issued { amount } => minted += amount,
+			Money::Minted { amount, .. } | Money::MintedCredit { amount } | Money::Issued { amount } => minted += amount,
 			Money::Burned { amount, .. }
 			| Money::BurnedHeld { amount, .. }
-			| Money::Rescinded { amount }
-			| Money::DustLost { amount, .. } => {
+			| Money::BurnedDebt { amount }
+			| Money::Rescinded { amount } => {
 				burned += amount;
 			}
 			_ => {}
 		}
 	}
 	(minted, burned)
-}
-
-fn session_keys(key: Sr25519Keyring) -> SessionKeys {
-	let bytes = *AsRef::<[u8; 32]>::as_ref(&key.to_account_id());
-	SessionKeys { babe: sr25519::Public::from(key.public()).into(), grandpa: ed25519::Public::from_raw(bytes).into() }
 }
 
 /// Account of an actor.

@@ -1,0 +1,91 @@
+//! Compute providers: registration, bonds, and proofs that they are up.
+
+use super::{
+	governance::{at_once, Body},
+	signed, Act, Deed,
+};
+use neuroshard_runtime::{AccountId, Runtime, Staking, Timestamp};
+use neuroshard_types::{
+	proof::{Proof, ProofKey, ProofKind, ProofSignature},
+	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
+	H256,
+};
+use pallet_neuro_staking::Call;
+use sp_core::{ecdsa, Pair};
+
+/// Milliseconds of an hour.
+const HOUR_MS: u64 = 3_600_000;
+/// Different things to register.
+const INFOS: u8 = 12;
+
+pub fn deed(act: &Act) -> Deed {
+	let amount = act.value();
+	match act.what % 24 {
+		0..=3 => act.mine(Call::register { info: info(act.who), bond: amount }),
+		4..=7 => {
+			let (who, digest) = act.one_of(asked())?;
+			signed(who, Call::prove_arithmetic { digest })
+		}
+		8..=11 => act.mine(Call::bond_extra { amount }),
+		12 => act.mine(Call::unbond { amount }),
+		13 | 14 => act.mine(Call::withdraw_unbonded {}),
+		15 => act.mine(Call::chill {}),
+		16..=18 => act.mine(Call::activate {}),
+		19 => act.mine(Call::deregister {}),
+		20 => act.mine(Call::update_info { info: info(act.whom) }),
+		21 if act.is_one_in(4) => act.mine(Call::lock { days: u16::from(act.whom) }),
+		22 if act.is_one_in(16) => at_once(Body::Council, Call::report_sybil { who: act.other() }),
+		_ => up(act),
+	}
+}
+
+/// A proof of uptime.
+fn up(act: &Act) -> Deed {
+	let (who, timestamp) = (act.me(), Timestamp::get());
+	let run = u32::try_from(timestamp / HOUR_MS).ok()?;
+	let proof = Proof { key: ProofKey { run, round: 0, kind: ProofKind::Uptime }, timestamp, work_hash: H256::zero() };
+	let proof_signature = sign(&who, &proof)?;
+	signed(who, pallet_neuro_ponw::Call::submit_uptime { proof, signature: proof_signature })
+}
+
+/// Hash of the first block.
+pub fn genesis() -> H256 {
+	neuroshard_runtime::System::block_hash(0)
+}
+
+/// The signature of a provider; nothing if it is none.
+pub fn sign(who: &AccountId, proof: &Proof) -> Option<ProofSignature> {
+	let registered = Staking::provider(who.clone())?.info.ponw_key;
+	let pair = (0..INFOS).map(key).find(|pair| pair.public().0 == registered)?;
+	Some(pair.sign(&proof.message(genesis(), who)).0)
+}
+
+fn key(seed: u8) -> ecdsa::Pair {
+	ecdsa::Pair::from_seed(&[seed + 1; 32])
+}
+
+/// What a provider registers.
+fn info(seed: u8) -> ProviderInfo {
+	let seed = seed % INFOS;
+	let roles = match seed % 4 {
+		0 => Roles::only(Role::Worker),
+		3 => Roles::only(Role::Verifier),
+		_ => Roles::only(Role::Worker).with(Role::Verifier),
+	};
+	ProviderInfo {
+		roles,
+		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
+		ponw_key: key(seed).public().0,
+		// An identity multihash of 36 bytes, as an ed25519 key has.
+		peer_id: [&[0, 36], &[seed; 36][..]].concat().try_into().expect("a short peer id"),
+		addresses: Default::default(),
+	}
+}
+
+/// Who has something to prove, and what a machine without faults answers.
+fn asked() -> impl Iterator<Item = (AccountId, H256)> {
+	pallet_neuro_staking::Providers::<Runtime>::iter().filter_map(|(who, provider)| match provider.status {
+		ProviderStatus::Unproven { challenge } => Some((who, H256(neuroshard_kernels::kat::drawn(challenge.0)))),
+		_ => None,
+	})
+}
