@@ -11,7 +11,7 @@ use frame_benchmarking::{BenchmarkBatch, BenchmarkConfig, BenchmarkList};
 use frame_support::{
 	traits::{
 		fungible::{Inspect, Mutate, MutateHold},
-		Get, StorageInfo, StorageInfoTrait, WhitelistedStorageKeys,
+		Get, StorageInfo, StorageInfoTrait, TrackedStorageKey, WhitelistedStorageKeys,
 	},
 	BoundedVec,
 };
@@ -71,10 +71,20 @@ pub fn list(extra: bool) -> (Vec<BenchmarkList>, Vec<StorageInfo>) {
 
 /// Measures.
 pub fn run(config: BenchmarkConfig) -> Result<Vec<BenchmarkBatch>, String> {
-	let whitelist = AllPalletsWithSystem::whitelisted_storage_keys();
+	let mut whitelist = AllPalletsWithSystem::whitelisted_storage_keys();
+	if config.pallet == b"pallet_transaction_payment" {
+		whitelist.extend(paid_for_elsewhere());
+	}
 	let (mut batches, params) = (Vec::new(), (&config, &whitelist));
 	add_benchmarks!(params, batches);
 	Ok(batches)
+}
+
+/// Accounts that a fee is taken from and paid to, and that other weights price: that of who signs is read and written for its nonce in the same
+/// extrinsic, and that of the author is in memory from a block's first extrinsic on, and written once for the block.
+fn paid_for_elsewhere() -> impl Iterator<Item = TrackedStorageKey> {
+	let who = [Some(frame_benchmarking::account("caller", 0, 0)), Validators::elected().into_iter().next().map(|(who, _)| who)];
+	who.into_iter().flatten().map(|who| frame_system::Account::<Runtime>::hashed_key_for(who).into())
 }
 
 impl frame_system_benchmarking::Config for Runtime {}

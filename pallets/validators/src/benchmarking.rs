@@ -4,7 +4,7 @@ use crate::{
 	BarPeriod, Call, Candidates, Config, Cooldown, Exposure, HoldReason, MinNomination, MinSelfBond, Nominations, NominationsOf, Offenders,
 	Owed, Pallet, Sessions, Status, ValidatorCount, MAX_NOMINATIONS, MAX_NOMINATORS, MAX_UNBONDING_CHUNKS,
 };
-use alloc::vec;
+use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
 #[cfg(feature = "runtime-benchmarks")]
 use frame_support::traits::EnsureOrigin;
@@ -77,6 +77,30 @@ fn nomination<T: Config>(chunks: u32) -> Result<(AccountId, AccountId), Benchmar
 		Pallet::<T>::unnominate(origin().into(), id.clone(), unit::<T>())?;
 	}
 	Ok((who, id))
+}
+
+/// Most validators of which there can be twice as many candidates.
+fn most_validators<T: Config>() -> u32 {
+	T::MaxValidators::get().min(T::MaxCandidates::get() / 2)
+}
+
+/// So many candidates with so many units each.
+fn candidates<T: Config>(kind: &'static str, count: u32, units: Balance) -> Result<Vec<AccountId>, BenchmarkError> {
+	let bonded = |index| {
+		let who = funded::<T>(kind, index);
+		Pallet::<T>::bond(RawOrigin::Signed(who.clone()).into(), unit::<T>().saturating_mul(units), Perbill::zero())?;
+		Ok(who)
+	};
+	(0..count).map(bonded).collect()
+}
+
+/// Lets none of `chilled` be elected, and all of `active`.
+fn chill_only<T: Config>(chilled: &[AccountId], active: &[AccountId]) {
+	for (list, status) in [(chilled, Status::Chilled), (active, Status::Active)] {
+		for who in list {
+			Candidates::<T>::mutate(who, |entry| entry.iter_mut().for_each(|it| it.status = status));
+		}
+	}
 }
 
 /// Pays the candidate `id` a reward of a unit.
@@ -268,6 +292,36 @@ mod benchmarks {
 		let until = frame_system::Pallet::<T>::block_number() + BlockNumberFor::<T>::from(BarPeriod::<T>::get());
 		assert_eq!(Offenders::<T>::get(&who).map(|it| BlockNumberFor::<T>::from(it.barred_until)), Some(until));
 		assert!(Pallet::<T>::held(HoldReason::SelfBond, &who) < unit::<T>().saturating_mul(100));
+		Ok(())
+	}
+
+	/// All validators leave, others begin, and the first ones are planned again, with `c` candidates beside them.
+	#[benchmark]
+	fn rotate_session(
+		c: Linear<0, { T::MaxCandidates::get() - 2 * most_validators::<T>() }>,
+		v: Linear<1, { most_validators::<T>() }>,
+	) -> Result<(), BenchmarkError> {
+		let _ = Candidates::<T>::clear(u32::MAX, None);
+		let (one, other) = (candidates::<T>("one", v, 2)?, candidates::<T>("other", v, 2)?);
+		candidates::<T>("candidate", c, 1)?;
+		ValidatorCount::<T>::put(v);
+		chill_only::<T>(&other, &one);
+		T::Sessions::rotate();
+		chill_only::<T>(&one, &other);
+		T::Sessions::rotate();
+		chill_only::<T>(&other, &one);
+		let session = T::Sessions::current();
+
+		#[block]
+		{
+			T::Sessions::rotate();
+		}
+
+		assert_eq!(T::Sessions::current(), session + 1);
+		assert!(T::Sessions::validators().iter().all(|who| other.contains(who)));
+		assert!(T::Sessions::queued().iter().all(|(who, _)| one.contains(who)));
+		let left = |who: &AccountId| Candidates::<T>::get(who).is_some_and(|it| it.reportable_until > 0);
+		assert!(one.iter().all(left));
 		Ok(())
 	}
 

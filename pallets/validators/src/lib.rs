@@ -52,7 +52,7 @@ pub mod weights;
 
 pub use pallet::*;
 pub use pool::Pool;
-pub use sessions::Sessions;
+pub use sessions::{EndedHere, Sessions};
 pub use sets::SetOf;
 pub use types::{Candidate, CandidateView, Exposure, Limits, Offender, Position, PositionView, Stake, Status};
 pub use weights::WeightInfo;
@@ -82,6 +82,7 @@ pub mod pallet {
 	use frame_support::{pallet_prelude::*, traits::fungible, PalletId};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{traits::BlockRewards, AccountId, Balance, BlockNumber, NEURO};
+	use pallet_session::ShouldEndSession;
 	use sp_runtime::Perbill;
 	use sp_staking::SessionIndex;
 
@@ -98,6 +99,10 @@ pub mod pallet {
 		type BlockRewards: BlockRewards<AccountId, Balance>;
 		/// The session pallet.
 		type Sessions: Sessions;
+		/// When the running session is over. The session pallet is told [`crate::EndedHere`] in its place.
+		type SessionEnd: ShouldEndSession<BlockNumberFor<Self>>;
+		/// What consensus does when a session ends, beyond a fixed number of accesses.
+		type ConsensusWeight: Get<Weight>;
 		/// Who sets the number of validators.
 		type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Longest time in blocks from the moment a candidate is chilled, or leaves the set, until nothing that it does in the set can be reported any more: two
@@ -264,6 +269,10 @@ pub mod pallet {
 
 	#[pallet::hooks]
 	impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
+		fn on_initialize(now: BlockNumberFor<T>) -> Weight {
+			Self::end_session_at(now)
+		}
+
 		#[cfg(feature = "try-runtime")]
 		fn try_state(_now: BlockNumberFor<T>) -> Result<(), sp_runtime::TryRuntimeError> {
 			Self::do_try_state()

@@ -4,7 +4,7 @@ use crate as pallet_neuro_validators;
 use frame_support::{
 	derive_impl, parameter_types,
 	traits::{fungible::Mutate, ConstU128, ConstU32},
-	weights::constants::RocksDbWeight,
+	weights::{constants::RocksDbWeight, Weight},
 	PalletId,
 };
 use frame_system::EnsureRoot;
@@ -27,6 +27,8 @@ pub const COOLDOWN: BlockNumber = 50;
 pub const BAR: BlockNumber = 80;
 /// Sessions before the running one that can be reported about in the mock.
 pub const KEPT: u32 = 2;
+/// Blocks of a session of the mock.
+pub const SESSION: BlockNumber = 10;
 /// Free balance that [`account`]s below [`ACCOUNTS`] start with, before bonds.
 pub const FUNDS: Balance = 1_000_000;
 /// Number of accounts that exist at genesis.
@@ -92,12 +94,12 @@ impl pallet_balances::Config for Test {
 	type AccountStore = System;
 }
 
-/// Sessions of the mock end by [`next_session`] alone.
-pub struct Never;
+/// Sessions of the mock end in blocks whose number is a multiple of [`SESSION`]; most tests end them themselves, and begin no blocks.
+pub struct EverySoOften;
 
-impl pallet_session::ShouldEndSession<BlockNumber> for Never {
-	fn should_end_session(_: BlockNumber) -> bool {
-		false
+impl pallet_session::ShouldEndSession<BlockNumber> for EverySoOften {
+	fn should_end_session(now: BlockNumber) -> bool {
+		now % SESSION == 0
 	}
 }
 
@@ -105,7 +107,7 @@ impl pallet_session::Config for Test {
 	type RuntimeEvent = RuntimeEvent;
 	type ValidatorId = AccountId;
 	type ValidatorIdOf = ConvertInto;
-	type ShouldEndSession = Never;
+	type ShouldEndSession = pallet_neuro_validators::EndedHere;
 	type NextSessionRotation = ();
 	type SessionManager = Validators;
 	type SessionHandler = pallet_session::TestSessionHandler;
@@ -121,6 +123,8 @@ parameter_types! {
 	pub static ReportPeriod: BlockNumber = 20;
 	/// What a block earns; tests change it.
 	pub static BlockReward: Balance = 0;
+	/// What consensus does at the end of a session.
+	pub const ConsensusWeight: Weight = Weight::from_parts(7, 0);
 	/// The pot.
 	pub const PotId: PalletId = PalletId(*b"n/valida");
 }
@@ -139,6 +143,8 @@ impl pallet_neuro_validators::Config for Test {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type BlockRewards = Issuance;
 	type Sessions = Session;
+	type SessionEnd = EverySoOften;
+	type ConsensusWeight = ConsensusWeight;
 	type AdminOrigin = EnsureRoot<AccountId>;
 	type ReportPeriod = ReportPeriod;
 	type SessionsKept = ConstU32<KEPT>;

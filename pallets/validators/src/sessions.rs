@@ -1,9 +1,12 @@
-//! What elections ask the session pallet.
+//! What elections ask the session pallet, and the end of a session.
 
+use crate::{Candidates, Config, Pallet, WeightInfo};
 use alloc::vec::Vec;
 use codec::MaxEncodedLen;
-use frame_support::Parameter;
+use frame_support::{traits::Get, weights::Weight, Parameter};
+use frame_system::pallet_prelude::BlockNumberFor;
 use neuroshard_types::AccountId;
+use pallet_session::ShouldEndSession;
 use sp_runtime::traits::OpaqueKeys;
 use sp_staking::SessionIndex;
 
@@ -23,6 +26,8 @@ pub trait Sessions {
 	fn queued() -> Vec<(AccountId, Self::Keys)>;
 	/// Whether the set `next`, with the keys that are registered now, differs from the one that was queued last.
 	fn differs(next: &[AccountId]) -> bool;
+	/// Ends the running session, begins the next, and plans the one after that.
+	fn rotate();
 	/// Registers some keys of `who`.
 	#[cfg(any(feature = "runtime-benchmarks", test))]
 	fn register(who: &AccountId);
@@ -59,6 +64,10 @@ impl<T: pallet_session::Config<ValidatorId = AccountId, Keys: MaxEncodedLen>> Se
 		queued.len() != next.len() || !queued.iter().zip(next).all(same)
 	}
 
+	fn rotate() {
+		Self::rotate_session();
+	}
+
 	#[cfg(any(feature = "runtime-benchmarks", test))]
 	fn register(who: &AccountId) {
 		use codec::{Decode, Encode};
@@ -66,5 +75,28 @@ impl<T: pallet_session::Config<ValidatorId = AccountId, Keys: MaxEncodedLen>> Se
 		if let Ok(keys) = T::Keys::decode(&mut sp_runtime::traits::TrailingZeroInput::new(&bytes)) {
 			pallet_session::NextKeys::<T>::insert(who, keys);
 		}
+	}
+}
+
+/// Sessions that end only when this pallet ends them: for [`pallet_session::Config::ShouldEndSession`]. The session pallet itself would declare
+/// the block in which a session ends to be full.
+pub struct EndedHere;
+
+impl<BlockNumber> ShouldEndSession<BlockNumber> for EndedHere {
+	fn should_end_session(_: BlockNumber) -> bool {
+		false
+	}
+}
+
+impl<T: Config> Pallet<T> {
+	/// Ends the running session if it is over. Returns what that cost; the question alone is part of an empty block.
+	pub(crate) fn end_session_at(now: BlockNumberFor<T>) -> Weight {
+		if !T::SessionEnd::should_end_session(now) {
+			return Weight::zero();
+		}
+		let before = T::Sessions::validators().len();
+		T::Sessions::rotate();
+		let validators = u32::try_from(before.max(T::Sessions::queued().len())).unwrap_or(u32::MAX);
+		T::WeightInfo::rotate_session(Candidates::<T>::count(), validators).saturating_add(T::ConsensusWeight::get())
 	}
 }

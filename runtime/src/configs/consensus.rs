@@ -7,7 +7,8 @@ use crate::{
 };
 use frame_support::{
 	parameter_types,
-	traits::{ConstU128, ConstU32, ConstU64},
+	traits::{ConstU128, ConstU32, ConstU64, Get},
+	weights::Weight,
 	PalletId,
 };
 use pallet_session::disabling::UpToLimitWithReEnablingDisablingStrategy;
@@ -51,7 +52,7 @@ impl pallet_session::Config for Runtime {
 	type RuntimeEvent = RuntimeEvent;
 	type ValidatorId = AccountId;
 	type ValidatorIdOf = ConvertInto;
-	type ShouldEndSession = Babe;
+	type ShouldEndSession = pallet_neuro_validators::EndedHere;
 	type NextSessionRotation = Babe;
 	type SessionManager = Validators;
 	type SessionHandler = <SessionKeys as OpaqueKeys>::KeyTypeIdProviders;
@@ -68,6 +69,16 @@ impl pallet_offences::Config for Runtime {
 	type OnOffenceHandler = DisableAndSlash;
 }
 
+/// What BABE does with an epoch's randomness: it reads and deletes all VRF outputs of the epoch, of which 64 are one item of storage.
+pub struct EpochChange;
+
+impl Get<Weight> for EpochChange {
+	fn get() -> Weight {
+		let items = parameters::GetEpochLength::<Runtime>::get().div_ceil(64);
+		<Runtime as frame_system::Config>::DbWeight::get().reads_writes(items, items)
+	}
+}
+
 parameter_types! {
 	pub const AuthorsPot: PalletId = PalletId(*b"ns/authr");
 }
@@ -77,6 +88,8 @@ impl pallet_neuro_validators::Config for Runtime {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type BlockRewards = Rewards;
 	type Sessions = Session;
+	type SessionEnd = Babe;
+	type ConsensusWeight = EpochChange;
 	type AdminOrigin = origins::RootOrHalfCouncil;
 	type ReportPeriod = ReportPeriod;
 	type SessionsKept = SessionsKept;

@@ -33,7 +33,7 @@ impl pallet_neuro_dataset::Config for Runtime {
 	type ChallengeBond = ConstU128<{ 10 * NEURO }>;
 	// What the seed takes for an invalid proof.
 	type FailurePenalty = ConstU128<{ 100 * NEURO }>;
-	type WeightInfo = pallet_neuro_dataset::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::Dataset;
 	#[cfg(feature = "runtime-benchmarks")]
 	type BenchmarkHelper = crate::benchmarks::Helper;
 }
@@ -111,7 +111,7 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type Outlasting = Outlasting;
 	type Carriers = carriers::AllCarriers;
 	type Answers = answers::ToChallenges;
-	type WeightInfo = pallet_neuro_disputes::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::Disputes;
 	#[cfg(feature = "runtime-benchmarks")]
 	type BenchmarkHelper = crate::benchmarks::Helper;
 }

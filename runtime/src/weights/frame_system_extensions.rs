@@ -1,6 +1,7 @@
 //! Weights of `frame_system_extensions`, measured by `scripts/weights.sh`: 12 steps, 8 repetitions, 2026-11-22, Intel(R) Xeon(R) Processor.
 
 use core::marker::PhantomData;
+#[allow(unused_imports)] // `Get` prices accesses, which not everything makes.
 use frame_support::{traits::Get, weights::Weight};
 
 /// What was measured.

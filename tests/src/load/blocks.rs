@@ -152,14 +152,12 @@ impl Chain {
 	}
 }
 
-/// The largest share of any limit that extrinsics have part in: the session pallet declares the whole block for a change of sessions, in which no
-/// ordinary extrinsic finds room.
+/// The largest share of any limit.
 fn fullness(used: &Used, limits: &Limits) -> f64 {
 	let normal = limits.per_class.normal.max_total.unwrap_or(limits.max_block);
 	let of = |weight: fn(&Weight) -> u64| {
 		let all = [used.normal, used.operational, used.mandatory].iter().map(weight).fold(0, u64::saturating_add);
-		let none = weight(&used.normal) == 0 && weight(&used.operational) == 0;
-		share(weight(&used.normal), weight(&normal)).max(if none { 0.0 } else { share(all, weight(&limits.max_block)) })
+		share(weight(&used.normal), weight(&normal)).max(share(all, weight(&limits.max_block)))
 	};
 	of(|weight| weight.ref_time).max(of(|weight| weight.proof_size))
 }
@@ -191,6 +189,6 @@ mod tests {
 		assert_eq!(of(60, 100, 20), 0.9);
 		assert!(of(100, 101, 0) > 1.0);
 		assert!(of(1, 0, 200) > 1.0);
-		assert_eq!(of(0, 0, 201), 0.0);
+		assert!(of(0, 0, 201) > 1.0);
 	}
 }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::{
-	mock::{build_and_execute, genesis, storage, ReportPeriod, MIN_BOND},
-	Error, Sessions,
+	mock::{build_and_execute, genesis, storage, ConsensusWeight, ReportPeriod, MIN_BOND, SESSION},
+	Error, Sessions, WeightInfo,
 };
-use frame_support::assert_noop;
+use frame_support::{assert_noop, traits::Hooks, weights::Weight};
 use sp_runtime::{testing::UintAuthorityId, DispatchError};
 
 fn accounts(tags: &[u8]) -> Vec<AccountId> {
@@ -24,6 +24,20 @@ fn the_candidates_of_genesis_are_the_first_set() {
 		assert_eq!(Session::validators(), accounts(&[1, 2]));
 		let exposure = Exposure { total: MIN_BOND, own: MIN_BOND };
 		assert_eq!(Validators::elected(), vec![(account(1), exposure), (account(2), exposure)]);
+	});
+}
+
+#[test]
+fn a_session_ends_in_the_block_in_which_it_is_over_and_costs_what_its_size_says() {
+	build_and_execute(|| {
+		bond(3, 3_000, 0);
+		let free = Weight::zero();
+		assert_eq!((Validators::on_initialize(SESSION + 1), Session::current()), (free, 0));
+		// Three candidates and two validators, and what consensus does.
+		let cost = <()>::rotate_session(3, 2).saturating_add(ConsensusWeight::get());
+		assert_eq!(Validators::on_initialize(2 * SESSION), cost);
+		assert_eq!((Session::current(), elected()), (1, accounts(&[1, 3])));
+		assert_eq!(Session::on_initialize(2 * SESSION), free, "the session pallet ends it once more");
 	});
 }
 

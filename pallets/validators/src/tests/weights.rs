@@ -28,6 +28,8 @@ fn weights_price_every_database_access() {
 		Derived::note_author(),
 		Derived::punish(0),
 		Derived::punish(MAX_NOMINATORS),
+		Derived::rotate_session(0, 0),
+		Derived::rotate_session(1_000, 100),
 	]
 	.map(|weight| weight.ref_time() / 1_000_000);
 	let each = 20 + 5 * 25 + 5 * 100;
@@ -48,9 +50,11 @@ fn weights_price_every_database_access() {
 			800,
 			675,
 			150,
-			825,
+			950,
 			950,
 			950 + 64 * each,
+			3_550,
+			3_550 + 1_000 * (20 + 3 * 25) + 100 * (20 + 2 * 25 + 100),
 		]
 	);
 }
