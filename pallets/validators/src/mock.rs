@@ -99,7 +99,7 @@ pub struct EverySoOften;
 
 impl pallet_session::ShouldEndSession<BlockNumber> for EverySoOften {
 	fn should_end_session(now: BlockNumber) -> bool {
-		now % SESSION == 0
+		now.is_multiple_of(SESSION)
 	}
 }
 
