@@ -42,6 +42,8 @@ const AHEAD: u64 = 75;
 const UNFINALIZED: u64 = 165;
 /// What the account is given, in planck: a full block costs it 4 NEURO.
 const MONEY: Balance = 2_500 * NEURO;
+/// What a node answers to an extrinsic that its pool has.
+const ALREADY_IMPORTED: i32 = 1013;
 /// Function of the runtime that says an account's next nonce.
 const NONCE: &str = "AccountNonceApi_account_nonce";
 
@@ -80,8 +82,12 @@ impl Flood {
 		let client = network.client().clone();
 		let signer = Keypair::from_secret_key(*Seed::random().expose()).map_err(setup)?;
 		network.sponsor().submit(balances::transfer(AccountId::new(signer.public_key().0), MONEY)).await?;
+		let mut nodes = Vec::new();
+		for validator in &network.validators {
+			nodes.push(LegacyRpcMethods::new(RpcClient::from_insecure_url(validator.url()).await.map_err(setup)?));
+		}
 		let connection = RpcClient::from_insecure_url(client.url()).await.map_err(setup)?;
-		let backend = LegacyBackend::builder().build(connection.clone());
+		let backend = LegacyBackend::builder().build(connection);
 		let api = OnlineClient::from_backend_with_config(SubstrateConfig::new(), Arc::new(backend)).await.map_err(setup)?;
 		let at = api.at_current_block().await.map_err(setup)?;
 		let limits: Limits = at.constants().entry(constants::dynamic("System", "BlockLength")).map_err(setup)?;
@@ -89,9 +95,8 @@ impl Flood {
 		let remark = (room / OF_BLOCK).saturating_sub(BESIDE);
 		// All bytes are the same, so that databases keep them small.
 		let remark = Remark(vec![0u8; usize::try_from(remark).map_err(setup)?].encode());
-		let sender = Sender { rpc: LegacyRpcMethods::new(connection), api, signer, remark };
-		let piece = sender.sign(0..1).await?.iter().map(Vec::len).sum::<usize>();
-		let piece = u32::try_from(piece).map_err(setup)?;
+		let mut sender = Sender { nodes, api, signer, remark, signed: BTreeMap::new() };
+		let piece = u32::try_from(sender.signed(0).await?.len()).map_err(setup)?;
 		let heads = client.follow(client.heads().await?, |_| ());
 		let (stop, stopped) = oneshot::channel();
 		Ok(Self { stop, task: tokio::spawn(flood(sender, heads, stopped)), client, room, piece })
@@ -138,11 +143,14 @@ impl Nonces {
 }
 
 /// The task.
-async fn flood(sender: Sender, mut heads: watch::Receiver<Heads>, mut stopped: oneshot::Receiver<()>) -> Result<(), Error> {
+async fn flood(mut sender: Sender, mut heads: watch::Receiver<Heads>, mut stopped: oneshot::Receiver<()>) -> Result<(), Error> {
 	let work = async {
 		loop {
 			let now = *heads.borrow_and_update();
-			sender.fill(now).await?;
+			// A node that is busy now may have time at the next block. Whether blocks were full is seen in the end.
+			if let Err(error) = sender.fill(now).await {
+				tracing::warn!("{error}");
+			}
 			heads.changed().await.map_err(setup)?;
 		}
 	};
@@ -155,23 +163,40 @@ async fn flood(sender: Sender, mut heads: watch::Receiver<Heads>, mut stopped: o
 
 /// What signs and sends.
 struct Sender {
-	rpc: LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>,
+	/// All validators: one of them would pass on what its own pool holds, and no more of what another one has missed of it.
+	nodes: Vec<LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>>,
 	api: OnlineClient<SubstrateConfig>,
 	signer: Keypair,
 	remark: Remark,
+	/// What was sent and is not final, by nonces: all nodes get the same.
+	signed: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Sender {
-	/// Sends what is missing, until the pool refuses one. That is no failure: the next block makes room, and what a lost branch has taken along is
+	/// Sends each node what it is missing.
+	async fn fill(&mut self, heads: Heads) -> Result<(), Error> {
+		// The first node is the one whose heads are followed: the others may not know them yet.
+		let Some(first) = self.nodes.first().cloned() else { return Ok(()) };
+		let (finalized, best) = (self.nonce(&first, heads.finalized.hash).await?, self.nonce(&first, heads.best.hash).await?);
+		self.signed.retain(|nonce, _| *nonce >= finalized);
+		for node in self.nodes.clone() {
+			let pool = node.system_account_next_index(&self.who()).await.map_err(setup)?;
+			self.send(&node, Nonces { finalized, best, pool }.missing()).await?;
+		}
+		Ok(())
+	}
+
+	/// Sends these to a node until its pool refuses one. That is no failure: the next block makes room, and what a lost branch has taken along is
 	/// missing then.
-	async fn fill(&self, heads: Heads) -> Result<(), Error> {
-		let (finalized, best) = (self.nonce(heads.finalized.hash).await?, self.nonce(heads.best.hash).await?);
-		let pool = self.rpc.system_account_next_index(&self.who()).await.map_err(setup)?;
-		for extrinsic in self.sign(Nonces { finalized, best, pool }.missing()).await? {
-			match self.rpc.author_submit_extrinsic(&extrinsic).await {
+	async fn send(&mut self, node: &LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>, nonces: Range<u64>) -> Result<(), Error> {
+		for nonce in nonces {
+			let extrinsic = self.signed(nonce).await?;
+			match node.author_submit_extrinsic(&extrinsic).await {
 				Ok(_) => {}
+				// Another node has passed it on.
+				Err(subxt::rpcs::Error::User(refusal)) if refusal.code == ALREADY_IMPORTED => {}
 				Err(subxt::rpcs::Error::User(refusal)) => {
-					tracing::debug!(best = heads.best.number, "the flood waits for the next block: {}", refusal.message);
+					tracing::debug!(nonce, "the flood waits for the next block: {}", refusal.message);
 					return Ok(());
 				}
 				Err(error) => return Err(setup(error)),
@@ -180,22 +205,24 @@ impl Sender {
 		Ok(())
 	}
 
-	/// Extrinsics with these nonces. They are valid for ever, on any branch.
-	async fn sign(&self, nonces: Range<u64>) -> Result<Vec<Vec<u8>>, Error> {
+	/// The extrinsic with this nonce. It is valid for ever, on any branch.
+	async fn signed(&mut self, nonce: u64) -> Result<Vec<u8>, Error> {
+		if let Some(signed) = self.signed.get(&nonce) {
+			return Ok(signed.clone());
+		}
 		let at = self.api.at_current_block().await.map_err(setup)?;
 		let call = dynamic::tx("System", "remark", self.remark.clone());
-		let sign = |nonce| {
-			let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new().immortal().nonce(nonce).build();
-			let mut signable = at.tx().create_signable_offline(&call, parameters).map_err(setup)?;
-			Ok(signable.sign(&self.signer).map_err(setup)?.into_encoded())
-		};
-		nonces.map(sign).collect()
+		let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new().immortal().nonce(nonce).build();
+		let mut signable = at.tx().create_signable_offline(&call, parameters).map_err(setup)?;
+		let signed = signable.sign(&self.signer).map_err(setup)?.into_encoded();
+		self.signed.insert(nonce, signed.clone());
+		Ok(signed)
 	}
 
-	/// Its next nonce after a block.
-	async fn nonce(&self, block: H256) -> Result<u64, Error> {
+	/// Its next nonce after a block that a node knows.
+	async fn nonce(&self, node: &LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>, block: H256) -> Result<u64, Error> {
 		let at = HashFor::<SubstrateConfig>::from(block.0);
-		let answer = self.rpc.state_call(NONCE, Some(&self.who().0), Some(at)).await.map_err(setup)?;
+		let answer = node.state_call(NONCE, Some(&self.who().0), Some(at)).await.map_err(setup)?;
 		let nonce = answer.try_into().map_err(|answer| setup(format!("{answer:?} is no nonce")))?;
 		Ok(u32::from_le_bytes(nonce).into())
 	}

@@ -110,6 +110,14 @@ impl ChainClient {
 		&self.url
 	}
 
+	/// Whether the node has yet to catch up with others.
+	///
+	/// # Errors
+	/// [`ChainError::NodeAway`] or [`ChainError::Rpc`].
+	pub async fn is_syncing(&self) -> Result<bool, ChainError> {
+		Ok(self.ask("system_health", self.rpc.system_health()).await?.is_syncing)
+	}
+
 	/// How the node is.
 	///
 	/// # Errors

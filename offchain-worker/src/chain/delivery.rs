@@ -29,7 +29,7 @@ const RESEND_AFTER: BlockNumber = 4;
 const STUCK_AFTER: BlockNumber = 3;
 /// Tip of an urgent extrinsic that blocks had no room for, in planck: somebody may be filling them. Each further time it is four times as much.
 const FIRST_TIP: Balance = NEURO / 100;
-/// Largest tip, in planck; and no more than a tenth of what is free.
+/// Largest tip, in planck; and no more than a tenth of what is free beside what the call itself needs.
 const LAST_TIP: Balance = 5 * NEURO;
 /// Pause between two looks at the chain.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
@@ -115,27 +115,39 @@ impl Lane {
 		Self { client, account, passed: AtomicU64::new(0) }
 	}
 
-	/// Sends `call` and waits until it is in a block.
+	/// Sends `call` and waits until it is in a block. An urgent one offers tips where it gets into none, but leaves `keep` planck free.
 	///
 	/// # Errors
 	/// Those of [`super::Submitter::submit`].
-	pub(super) async fn deliver(&self, call: &Call, expiry: Expiry, rank: Rank) -> Result<Included, ChainError> {
+	pub(super) async fn deliver(&self, call: &Call, expiry: Expiry, rank: Rank, keep: Balance) -> Result<Included, ChainError> {
 		let mut attempts = Attempts::new(expiry);
-		let (mut stuck, mut tip) = (false, 0);
+		let (mut tip, mut waited, mut had) = (0, 0, None);
 		loop {
-			let signed = patiently(|| self.sign(call, rank, tip)).await?;
+			let signed = patiently(|| self.sign(call, rank, (tip, keep))).await?;
+			// A block has taken what the pool had in its place, or another one of this account. Either way this one would be one too many.
+			if had.is_some_and(|nonce| nonce < signed.nonce) {
+				attempts.outdated(call, "a block has taken its place".into(), true)?;
+			}
 			match self.follow(call, &signed, rank).await? {
 				Followed::Included(included) => return Ok(included),
 				Followed::Expired => attempts.expired(call)?,
-				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent || stuck)?,
-				Followed::Stuck => (stuck, tip) = (true, raised(tip)),
+				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent || had.is_some())?,
+				Followed::Stuck { blocks, .. } if is_too_long(blocks, &mut waited) => attempts.expired(call)?,
+				Followed::Stuck { sent, .. } => {
+					had = sent.then_some(signed.nonce).or(had);
+					// Blocks of a node that catches up come fast, and none of them could have had it.
+					if !patiently(|| self.client.is_syncing()).await? {
+						tip = raised(tip);
+					}
+				}
 				// No fault of the call's.
 				Followed::Passed => {}
 			}
 		}
 	}
 
-	async fn sign(&self, call: &Call, rank: Rank, tip: Balance) -> Result<Signed, ChainError> {
+	/// Signs with a tip, of which an account that has too little free beside what it must keep offers less.
+	async fn sign(&self, call: &Call, rank: Rank, (tip, keep): (Balance, Balance)) -> Result<Signed, ChainError> {
 		let (client, who) = (&self.client, self.account.id());
 		let heads = client.heads().await?;
 		let at = client.at(heads.best).await?;
@@ -149,7 +161,7 @@ impl Lane {
 		};
 		let tip = match tip {
 			0 => 0,
-			tip => tip.min(at.funds(&who).await?.free / 10),
+			tip => tip.min(at.funds(&who).await?.free.saturating_sub(keep) / 10),
 		};
 		if tip > 0 {
 			tracing::info!("blocks have no room for {}: it offers a tip of {} now", call.describe(), Neuro(tip));
@@ -182,8 +194,8 @@ impl Lane {
 			if is_over(signed.birth.number, heads.best.number) {
 				return Ok(Followed::Expired);
 			}
-			if rank == Rank::Urgent && offered.is_some_and(|first| is_stuck(first, heads.best.number)) {
-				return Ok(Followed::Stuck);
+			if let Some(first) = offered.filter(|first| rank == Rank::Urgent && is_stuck(*first, heads.best.number)) {
+				return Ok(Followed::Stuck { sent: taken.is_some(), blocks: heads.best.number.saturating_sub(first) });
 			}
 			if due.is_now(heads.best.number) {
 				let sent = taken.is_some();
@@ -254,6 +266,12 @@ fn raised(tip: Balance) -> Balance {
 	tip.saturating_mul(4).clamp(FIRST_TIP, LAST_TIP)
 }
 
+/// Whether an urgent extrinsic has waited for longer than an extrinsic is valid, now that it has waited for so many more blocks.
+fn is_too_long(blocks: BlockNumber, waited: &mut BlockNumber) -> bool {
+	*waited = waited.saturating_add(blocks);
+	*waited > MORTALITY
+}
+
 /// Whether an urgent extrinsic that was handed over after block `first` would be in a block by now.
 fn is_stuck(first: BlockNumber, best: BlockNumber) -> bool {
 	best > first.saturating_add(STUCK_AFTER)
@@ -270,8 +288,11 @@ enum Followed {
 	},
 	/// An urgent extrinsic got into a block with its nonce.
 	Passed,
-	/// An urgent one that no block takes.
-	Stuck,
+	/// An urgent one that none of so many blocks has taken; whether the pool had it.
+	Stuck {
+		sent: bool,
+		blocks: BlockNumber,
+	},
 }
 
 /// Whether the pool's answer "outdated" means that another extrinsic has taken the nonce. One that the pool had before and is in no block

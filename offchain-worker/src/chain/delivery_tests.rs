@@ -121,7 +121,7 @@ async fn a_move_overtakes_what_is_stuck_and_what_is_queued_and_they_follow_it() 
 	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
 	let urgent = async {
 		submitted.wait_for(|all| !all.is_empty()).await.unwrap();
-		submitter.submit_urgent(longest_move()).await
+		submitter.submit_urgent(longest_move(), 0).await
 	};
 	let ordinary = |run| submitter.submit_once(training::join(run));
 	let (moved, first, second, third) = tokio::join!(urgent, ordinary(1), ordinary(2), ordinary(3));
@@ -139,10 +139,10 @@ async fn a_move_waits_a_block_at_a_time_for_a_place_that_the_pool_does_not_give_
 	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
 	// A move in a game that is over: nobody waits for it any more, and no block takes it.
 	tokio::select! {
-		_ = submitter.submit_urgent(longest_move()) => panic!("it is in no block"),
+		_ = submitter.submit_urgent(longest_move(), 0) => panic!("it is in no block"),
 		sent = submitted.wait_for(|all| !all.is_empty()) => drop(sent.unwrap()),
 	}
-	submitter.submit_urgent(training::leave(7)).await.unwrap();
+	submitter.submit_urgent(training::leave(7), 0).await.unwrap();
 	let submitted = node.submitted().borrow().clone();
 	assert!(submitted.len() > 2 && nonces(&submitted).iter().all(|nonce| *nonce == 0));
 	assert!(submitted[1..].iter().all(|one| *one == submitted[1]), "it is signed once");
@@ -152,7 +152,7 @@ async fn a_move_waits_a_block_at_a_time_for_a_place_that_the_pool_does_not_give_
 async fn offers(free: Balance, fate: fn(usize) -> Fate) -> Vec<Balance> {
 	let node = MockNode::start(script(1, fate)).await;
 	node.fund(free);
-	node.submitter().await.submit_urgent(training::leave(7)).await.unwrap();
+	node.submitter().await.submit_urgent(training::leave(7), 0).await.unwrap();
 	let submitted = node.submitted().borrow().clone();
 	assert!(submitted.iter().all(|one| nonce_of(one) == 0));
 	let mut tips: Vec<_> = submitted.iter().map(|one| nonce_and_tip_of(one).1).collect();
@@ -172,6 +172,23 @@ async fn an_urgent_extrinsic_that_blocks_have_no_room_for_offers_larger_and_larg
 }
 
 #[tokio::test]
+async fn what_no_block_takes_for_as_long_as_an_extrinsic_is_valid_is_given_up() {
+	let node = MockNode::start(script(1, |_| Fate::Refused(1016, "Immediately Dropped"))).await;
+	node.fund(NEURO);
+	let error = node.submitter().await.submit_urgent(training::leave(7), 0).await.unwrap_err();
+	assert!(matches!(error, ChainError::NotIncluded { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_call_needs_itself_is_not_offered_as_a_tip() {
+	let node = MockNode::start(script(1, |number| if number < 3 { Fate::Forgotten } else { Fate::Included })).await;
+	node.fund(101 * NEURO);
+	node.submitter().await.submit_urgent(training::leave(7), 100 * NEURO).await.unwrap();
+	let submitted = node.submitted().borrow().clone();
+	assert_eq!(submitted.iter().map(|one| nonce_and_tip_of(one).1).max(), Some(NEURO / 10));
+}
+
+#[tokio::test]
 async fn a_tip_is_at_most_a_tenth_of_what_is_free() {
 	let forgotten = |number| if number < 6 { Fate::Forgotten } else { Fate::Included };
 	assert_eq!(offers(NEURO, forgotten).await, [0, 1, 4, 10].map(|hundredths| hundredths * (NEURO / 100)));
@@ -187,7 +204,7 @@ async fn what_was_sent_behind_an_extrinsic_that_is_gone_does_not_wait_for_its_pl
 	.await;
 	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
 	tokio::select! {
-		_ = submitter.submit_urgent(longest_move()) => panic!("it is in no block"),
+		_ = submitter.submit_urgent(longest_move(), 0) => panic!("it is in no block"),
 		sent = submitted.wait_for(|all| !all.is_empty()) => drop(sent.unwrap()),
 	}
 	submitter.submit(training::join(7)).await.unwrap();

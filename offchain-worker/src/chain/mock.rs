@@ -291,6 +291,7 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 			json!([{ "block": values.get(1), "changes": changes }])
 		})
 		.unwrap();
+	module.register_method("system_health", |_, _, _| json!({ "peers": 0, "isSyncing": false, "shouldHavePeers": false })).unwrap();
 	module
 		.register_method("system_accountNextIndex", |_, chain, _| {
 			let chain = chain.lock().unwrap();

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::keys::Account;
 use codec::Decode;
-use neuroshard_types::AccountId;
+use neuroshard_types::{AccountId, Balance};
 use tokio::sync::{mpsc, oneshot};
 
 /// Extrinsics that may wait for the one on its way.
@@ -49,6 +49,7 @@ impl Included {
 struct Request {
 	call: Call,
 	expiry: Expiry,
+	keep: Balance,
 	answer: oneshot::Sender<Result<Included, ChainError>>,
 }
 
@@ -87,7 +88,7 @@ impl Submitter {
 	/// [`ChainError::Dispatch`] if the call failed in its block, [`ChainError::Unfunded`], [`ChainError::Pool`],
 	/// [`ChainError::NotIncluded`], and the errors of encoding a call.
 	pub async fn submit(&self, call: Call) -> Result<Included, ChainError> {
-		request(&self.ordinary, call, Expiry::SignAnew).await
+		request(&self.ordinary, call, Expiry::SignAnew, 0).await
 	}
 
 	/// As [`Self::submit`], but an extrinsic that the pool had and whose time is over is not signed anew: by then the caller may want
@@ -96,28 +97,29 @@ impl Submitter {
 	/// # Errors
 	/// As [`Self::submit`]; [`ChainError::NotIncluded`] after one time of validity.
 	pub async fn submit_once(&self, call: Call) -> Result<Included, ChainError> {
-		request(&self.ordinary, call, Expiry::GiveUp).await
+		request(&self.ordinary, call, Expiry::GiveUp, 0).await
 	}
 
-	/// As [`Self::submit_once`], before all that is ordinary: for what has a deadline and costs a stake if it is late.
+	/// As [`Self::submit_once`], before all that is ordinary: for what has a deadline and costs a stake if it is late. It offers tips where blocks have
+	/// no room for it, but never out of the `keep` planck that must remain free, since the call itself needs them.
 	///
 	/// # Errors
 	/// As [`Self::submit_once`].
-	pub async fn submit_urgent(&self, call: Call) -> Result<Included, ChainError> {
-		request(&self.urgent, call, Expiry::GiveUp).await
+	pub async fn submit_urgent(&self, call: Call, keep: Balance) -> Result<Included, ChainError> {
+		request(&self.urgent, call, Expiry::GiveUp, keep).await
 	}
 }
 
-async fn request(requests: &mpsc::Sender<Request>, call: Call, expiry: Expiry) -> Result<Included, ChainError> {
+async fn request(requests: &mpsc::Sender<Request>, call: Call, expiry: Expiry, keep: Balance) -> Result<Included, ChainError> {
 	let (answer, result) = oneshot::channel();
-	requests.send(Request { call, expiry, answer }).await.map_err(|_| ChainError::Stopped)?;
+	requests.send(Request { call, expiry, keep, answer }).await.map_err(|_| ChainError::Stopped)?;
 	result.await.map_err(|_| ChainError::Stopped)?
 }
 
 /// The actor: one extrinsic at a time, so that nonces never race, except that an ordinary one stands aside for those that are urgent.
 async fn serve(lane: Lane, mut urgent: mpsc::Receiver<Request>, mut ordinary: mpsc::Receiver<Request>) {
 	loop {
-		let Request { call, expiry, mut answer } = tokio::select! {
+		let Request { call, expiry, keep, mut answer } = tokio::select! {
 			biased;
 			Some(request) = urgent.recv() => {
 				hurry(&lane, request).await;
@@ -126,7 +128,7 @@ async fn serve(lane: Lane, mut urgent: mpsc::Receiver<Request>, mut ordinary: mp
 			Some(request) = ordinary.recv() => request,
 			else => return,
 		};
-		let mut delivering = std::pin::pin!(lane.deliver(&call, expiry, Rank::Ordinary));
+		let mut delivering = std::pin::pin!(lane.deliver(&call, expiry, Rank::Ordinary, keep));
 		let result = loop {
 			tokio::select! {
 				biased;
@@ -142,9 +144,9 @@ async fn serve(lane: Lane, mut urgent: mpsc::Receiver<Request>, mut ordinary: mp
 	}
 }
 
-async fn hurry(lane: &Lane, Request { call, expiry, mut answer }: Request) {
+async fn hurry(lane: &Lane, Request { call, expiry, keep, mut answer }: Request) {
 	let result = tokio::select! {
-		result = lane.deliver(&call, expiry, Rank::Urgent) => result,
+		result = lane.deliver(&call, expiry, Rank::Urgent, keep) => result,
 		() = answer.closed() => return,
 	};
 	let _ = answer.send(result);

@@ -16,7 +16,11 @@ use crate::{
 };
 pub(super) use desk::Desk;
 use look::{Rules, Seen};
-use neuroshard_types::{audit::Report, AccountId, BlockNumber, RoundIndex, RunId, H256};
+use neuroshard_types::{
+	audit::Report,
+	dispute::{ClaimId, ClaimKind},
+	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
+};
 use place::Place;
 use std::{collections::BTreeSet, path::PathBuf, time::Instant};
 use step::{answer, is_open, Standing, Step};
@@ -180,11 +184,11 @@ impl Auditor {
 	/// Waits for a step only as long as it is wanted: what is more urgent must not wait for one that gets into no block. `false` if it is
 	/// not wanted any more.
 	async fn send(&mut self, step: &Step, mut heads: watch::Receiver<Heads>) -> Result<bool, ChainError> {
-		let submitter = self.submitter.clone();
+		let (submitter, bond) = (self.submitter.clone(), self.bond_of(step).await?);
 		let sent = async {
 			match step {
 				Step::Enroll | Step::Resign => submitter.submit_once(step.call()).await,
-				Step::Seal { .. } | Step::Report { .. } | Step::Challenge { .. } => submitter.submit_urgent(step.call()).await,
+				Step::Seal { .. } | Step::Report { .. } | Step::Challenge { .. } => submitter.submit_urgent(step.call(), bond).await,
 			}
 		};
 		let mut sending = std::pin::pin!(sent);
@@ -201,6 +205,15 @@ impl Auditor {
 				},
 			}
 		}
+	}
+
+	/// What must be free for a step beside its fee: the bond of a challenge, and what keeps the account alive.
+	async fn bond_of(&self, step: &Step) -> Result<Balance, ChainError> {
+		let Step::Challenge { run, round, who } = step else { return Ok(0) };
+		let at = self.client.now().await?;
+		let claim = ClaimId { run: *run, round: *round, kind: ClaimKind::Audit, who: who.clone() };
+		let bond = at.bond_against(&claim, &self.me).await?.unwrap_or(0);
+		Ok(bond.saturating_add(at.existential_deposit()?))
 	}
 
 	fn note_sent(&self, step: &Step) -> Result<(), WorkerError> {
@@ -229,6 +242,8 @@ fn is_open_challenge(step: &Step, error: &ChainError) -> bool {
 fn rest(step: &Step, error: &ChainError, window: BlockNumber) -> BlockNumber {
 	match step {
 		_ if is_open_challenge(step, error) || matches!(error, ChainError::Unfunded { .. }) => SHORT_REST,
+		// That costs nothing, and another extrinsic of this account may only have been faster.
+		_ if matches!(error, ChainError::Pool { .. }) => 1,
 		// It was on the list a short while ago: see [`Place`]. Room on the list, and the role, may come sooner.
 		Step::Enroll if error.is_dispatch("Disputes::AlreadyEnrolled") => window,
 		_ => REST,

@@ -53,6 +53,7 @@ impl Bench {
 		node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
 		node.answer("Disputes", "audit_terms", &AuditTerms { share: 1, seal_time: 20, report_time: 10 });
 		node.answer("Disputes", "terms", &Terms { window: WINDOW, clock: 5, extension: 5, bond: NEURO, most_games: 32 });
+		node.answer("Disputes", "bond_against", &Some(NEURO));
 		node.answer("Training", "runs", &Vec::<RunId>::new());
 		let (me, genesis) = (node.submitter().await.who().clone(), node.client().await.genesis());
 		Self { node, base: tempfile::tempdir().unwrap(), me, genesis, reporter: Reporter::new(Status::default()) }
@@ -205,6 +206,14 @@ async fn whoever_was_refused_does_not_pay_for_that_again_soon() {
 	next_sent(&mut auditor).await;
 	let again = next_sent(&mut auditor).await;
 	assert!(again >= refused + REST, "{again} after {refused}");
+}
+
+#[test]
+fn what_the_pool_refused_is_tried_again_at_the_next_block() {
+	let refused = ChainError::Pool { call: String::new(), reason: "another extrinsic of this account was faster".into() };
+	let seal = Step::Seal { run: 1, round: 2, sealed: H256::zero() };
+	let report = Step::Report { run: 1, round: 2, salt: [0; 32], report: Report::Unavailable };
+	assert_eq!([seal, report, Step::Enroll].map(|step| rest(&step, &refused, 28_800)), [1, 1, 1]);
 }
 
 #[test]

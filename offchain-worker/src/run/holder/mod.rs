@@ -255,7 +255,7 @@ impl Holder {
 	async fn send(&mut self, step: &Step, call: Call, mut heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
 		let submitter = self.submitter.clone();
 		if let Step::Answer { .. } = step {
-			submitter.submit_urgent(call).await?;
+			submitter.submit_urgent(call, 0).await?;
 			return Ok(true);
 		}
 		let mut sending = std::pin::pin!(submitter.submit_once(call));

@@ -59,7 +59,7 @@ impl Verifier {
 		}
 		accusation.from = now.saturating_add(REST);
 		let (call, until) = (accusation.call.clone(), accusation.until);
-		let sent = self.unless_urgent(heads.clone(), Haste::Check, async { Ok(self.submitter.submit_urgent(call).await) }).await?;
+		let sent = self.unless_urgent(heads.clone(), Haste::Check, async { Ok(self.submitter.submit_urgent(call, needed).await) }).await?;
 		let finding = match sent {
 			// Put off. It may get into a block nevertheless, and is then found open.
 			None => return Ok(()),
