@@ -69,7 +69,7 @@ impl pallet_offences::Config for Runtime {
 	type OnOffenceHandler = DisableAndSlash;
 }
 
-/// What BABE does with an epoch's randomness: it reads and deletes all VRF outputs of the epoch, of which 64 are one item of storage.
+/// What BABE does with an epoch's randomness: it reads and deletes all VRF outputs of the epoch, of which at least 64 are one item of storage.
 pub struct EpochChange;
 
 impl Get<Weight> for EpochChange {
