@@ -7,4 +7,5 @@ pub mod cli;
 pub mod equivocation;
 pub mod namespace;
 pub mod reports;
+pub mod server;
 pub mod slots;

@@ -5,6 +5,7 @@ use futures::FutureExt;
 use neuroshard_node::{
 	equivocation::{Announcements, Equivocations, Watch},
 	reports::Reports,
+	server,
 };
 use neuroshard_runtime::{configs::MAX_BLOCK_LENGTH, opaque::Block, RuntimeApi};
 use sc_client_api::{Backend as _, BlockBackend};
@@ -123,7 +124,7 @@ pub fn start(config: Configuration) -> Result<TaskManager, Error> {
 	}
 }
 
-fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(config: Configuration) -> Result<TaskManager, Error> {
+fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(mut config: Configuration) -> Result<TaskManager, Error> {
 	let PartialComponents {
 		client,
 		backend,
@@ -207,7 +208,8 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(config: Configu
 		};
 		Box::new(move |executor| rpc::create(&dependencies, executor).map_err(Into::into))
 	};
-	sc_service::spawn_tasks(sc_service::SpawnTasksParams {
+	let rpc_endpoints = config.rpc.addr.replace(vec![server::nobody()]).unwrap_or_default();
+	let rpc_handlers = sc_service::spawn_tasks(sc_service::SpawnTasksParams {
 		config,
 		client: client.clone(),
 		backend,
@@ -222,6 +224,12 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(config: Configu
 		telemetry: telemetry.as_mut(),
 		tracing_execute_block: None,
 	})?;
+	let (rpc_server, addresses) = server::start(rpc_endpoints, &rpc_handlers.handle(), prometheus_registry.as_ref())
+		.map_err(|error| Error::Application(error.into()))?;
+	// In the form of the SDK's own line about its server, which comes before, so that scripts that look for the port find this one last.
+	let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+	tracing::info!(target: "rpc", "Running JSON-RPC server: addr={}", addresses.join(","));
+	task_manager.keep_alive(rpc_server);
 
 	if role.is_authority() {
 		let mut proposer = sc_basic_authorship::ProposerFactory::new(

@@ -1,0 +1,278 @@
+use super::*;
+use jsonrpsee::{
+	core::client::ClientT,
+	rpc_params,
+	server::ConnectionId,
+	ws_client::{WsClient, WsClientBuilder},
+};
+use sc_rpc_api::DenyUnsafe;
+use std::{
+	num::NonZeroU32,
+	sync::atomic::{AtomicUsize, Ordering},
+	time::Instant,
+};
+use tokio::{
+	io::{AsyncReadExt, AsyncWriteExt},
+	sync::Notify,
+};
+
+/// Bytes of a large answer.
+const LARGE: usize = MIB as usize;
+/// Calls for a large answer that nobody reads.
+const CALLS: usize = 200;
+/// Answers that fit into the buffers of the system, and into the bounds.
+const MANY: usize = 100;
+
+fn endpoint() -> RpcEndpoint {
+	RpcEndpoint {
+		batch_config: BatchRequestConfig::Limit(10),
+		max_connections: 3,
+		max_payload_in_mb: 15,
+		max_payload_out_mb: 15,
+		max_subscriptions_per_connection: 1,
+		max_buffer_capacity_per_connection: 64,
+		cors: None,
+		rpc_methods: RpcMethods::Auto,
+		..nobody()
+	}
+}
+
+/// A server with a method `large`, which counts its calls, `small`, and `unsafe`.
+struct Tested {
+	_server: Server,
+	address: SocketAddr,
+	registry: Registry,
+	executed: Arc<AtomicUsize>,
+	many: Arc<Notify>,
+}
+
+impl Tested {
+	fn new(endpoint: RpcEndpoint) -> Self {
+		let (executed, many) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+		let counted = (executed.clone(), many.clone());
+		let mut methods = RpcModule::new(());
+		methods.register_method("small", |_, _, _| 1).unwrap();
+		methods.register_method("connection", |_, _, extensions| extensions.get::<ConnectionId>().map_or(0, |id| id.0)).unwrap();
+		methods.register_method("unsafe", |_, _, extensions| sc_rpc_api::check_if_safe(extensions).map(|()| 1)).unwrap();
+		// As the SDK's own module for callers inside the node has it.
+		methods.extensions_mut().insert(DenyUnsafe::No);
+		let large = move |_: jsonrpsee::types::Params<'_>, _: Arc<()>, _: jsonrpsee::Extensions| {
+			if counted.0.fetch_add(1, Ordering::SeqCst) > MANY {
+				counted.1.notify_one();
+			}
+			"x".repeat(LARGE)
+		};
+		methods.register_blocking_method("large", large).unwrap();
+		let registry = Registry::new();
+		// As the SDK's own server does before.
+		RpcMetrics::new(Some(&registry)).unwrap();
+		let (_server, addresses) = start(vec![endpoint], &methods, Some(&registry)).unwrap();
+		Self { _server, address: addresses[0], registry, executed, many }
+	}
+
+	async fn client(&self) -> WsClient {
+		WsClientBuilder::default().build(format!("ws://{}", self.address)).await.unwrap()
+	}
+
+	async fn answers(&self, client: &WsClient) {
+		assert_eq!(client.request::<u32, _>("small", rpc_params![]).await.unwrap(), 1);
+	}
+
+	/// A WebSocket that has asked for many large answers. The node may stop reading before all is sent.
+	async fn greedy(&self) -> TcpStream {
+		let mut socket = TcpStream::connect(self.address).await.unwrap();
+		let head = format!(
+			"GET / HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+			 Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+			self.address
+		);
+		socket.write_all(head.as_bytes()).await.unwrap();
+		let mut answer = Vec::new();
+		while !answer.ends_with(b"\r\n\r\n") {
+			answer.push(socket.read_u8().await.unwrap());
+		}
+		let text = br#"{"jsonrpc":"2.0","id":1,"method":"large"}"#;
+		// A final text frame, masked by zeros.
+		let frame = [&[0x81, 0x80 | u8::try_from(text.len()).unwrap(), 0, 0, 0, 0], &text[..]].concat();
+		socket.write_all(&frame.repeat(CALLS)).await.unwrap();
+		socket
+	}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_are_executed_as_fast_as_their_answers_are_read_and_none_is_lost() {
+	let tested = Tested::new(endpoint());
+	let (client, mut greedy) = (tested.client().await, tested.greedy().await);
+	let too_many = tokio::time::timeout(Duration::from_secs(5), tested.many.notified()).await.is_ok();
+	assert!(!too_many, "{} answers are kept", tested.executed.load(Ordering::SeqCst));
+	tested.answers(&client).await;
+
+	let mut left = CALLS * LARGE;
+	let mut buffer = vec![0; LARGE];
+	while left > 0 {
+		let bytes = greedy.read(&mut buffer).await.unwrap();
+		assert!(bytes > 0, "{left} bytes are missing");
+		left = left.saturating_sub(buffer[..bytes].iter().filter(|byte| **byte == b'x').count());
+	}
+	assert_eq!(tested.executed.load(Ordering::SeqCst), CALLS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_whose_answers_are_larger_than_what_may_be_unread_is_answered() {
+	let tested = Tested::new(endpoint());
+	let client = tested.client().await;
+	let mut batch = jsonrpsee::core::params::BatchRequestBuilder::new();
+	for _ in 0..5 {
+		batch.insert("large", rpc_params![]).unwrap();
+	}
+	let answers = client.batch_request::<String>(batch).await.unwrap();
+	assert_eq!(answers.into_ok().unwrap().map(|answer| answer.len()).collect::<Vec<_>>(), [LARGE; 5]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_say_nothing_are_counted_and_their_places_given_back() {
+	let tested = Tested::new(endpoint());
+	let client = tested.client().await;
+	let idle = [TcpStream::connect(tested.address).await.unwrap(), TcpStream::connect(tested.address).await.unwrap()];
+	let mut refused = TcpStream::connect(tested.address).await.unwrap();
+	assert!(refused.read_u8().await.is_err());
+	tested.answers(&client).await;
+	drop(idle);
+	while WsClientBuilder::default().build(format!("ws://{}", tested.address)).await.is_err() {}
+	tested.answers(&client).await;
+}
+
+/// A call by HTTP.
+fn posted(address: SocketAddr, method: &str) -> String {
+	let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+	let length = text.len();
+	format!("POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{text}")
+}
+
+/// What comes until a byte.
+async fn until(socket: &mut TcpStream, last: u8) -> String {
+	let mut answer = Vec::new();
+	while answer.last() != Some(&last) {
+		answer.push(socket.read_u8().await.unwrap());
+	}
+	String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_by_http_are_answered_one_after_the_other_also_if_they_come_together() {
+	let tested = Tested::new(endpoint());
+	let mut socket = TcpStream::connect(tested.address).await.unwrap();
+	let calls = [posted(tested.address, "small"), posted(tested.address, "large"), posted(tested.address, "small")];
+	socket.write_all(calls.concat().as_bytes()).await.unwrap();
+	for bytes in [1, LARGE + 2, 1] {
+		let answer = until(&mut socket, b'}').await;
+		let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+		assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+		assert_eq!(body.len(), r#"{"jsonrpc":"2.0","id":1,"result":}"#.len() + bytes);
+	}
+	let late = format!("GET / HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", tested.address);
+	socket.write_all(late.as_bytes()).await.unwrap();
+	assert!(until(&mut socket, b'.').await.starts_with("HTTP/1."));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn http_2_is_not_spoken() {
+	let tested = Tested::new(endpoint());
+	let mut socket = TcpStream::connect(tested.address).await.unwrap();
+	socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+	let mut answer = Vec::new();
+	// The end of the connection may come as a reset.
+	let _ = socket.read_to_end(&mut answer).await;
+	assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"), "{answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_are_told_apart() {
+	let tested = Tested::new(endpoint());
+	let (one, other) = (tested.client().await, tested.client().await);
+	let id = async |client: &WsClient| client.request::<usize, _>("connection", rpc_params![]).await.unwrap();
+	assert_ne!(id(&one).await, id(&other).await);
+	assert_eq!(id(&one).await, id(&one).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rate_of_calls_by_http_over_one_connection_is_limited() {
+	let tested = Tested::new(RpcEndpoint { rate_limit: NonZeroU32::new(60), ..endpoint() });
+	let mut socket = TcpStream::connect(tested.address).await.unwrap();
+	let request = posted(tested.address, "small");
+	let start = Instant::now();
+	// What one minute may take comes at once, and then one in a second.
+	for _ in 0..63 {
+		socket.write_all(request.as_bytes()).await.unwrap();
+		let answer = until(&mut socket, b'}').await;
+		assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+	}
+	assert!(start.elapsed() >= Duration::from_secs(2), "{:?}", start.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_methods_are_named_and_unsafe_ones_refused_where_they_should_be() {
+	for (rpc_methods, allowed) in [(RpcMethods::Auto, true), (RpcMethods::Unsafe, true), (RpcMethods::Safe, false)] {
+		let tested = Tested::new(RpcEndpoint { rpc_methods, ..endpoint() });
+		let client = tested.client().await;
+		let names: serde_json::Value = client.request("rpc_methods", rpc_params![]).await.unwrap();
+		assert_eq!(names, serde_json::json!({ "methods": ["connection", "large", "rpc_methods", "small", "unsafe"] }));
+		assert_eq!(client.request::<u32, _>("unsafe", rpc_params![]).await.is_ok(), allowed, "{rpc_methods:?}");
+	}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_and_what_they_hold_are_shown_beside_the_metrics_of_the_other_server() {
+	let tested = Tested::new(endpoint());
+	let client = tested.client().await;
+	for _ in 0..3 {
+		tested.answers(&client).await;
+	}
+	client.request::<u32, _>("no such method", rpc_params![]).await.unwrap_err();
+	let value = |name: &str, label: usize| {
+		let shown = tested.registry.gather();
+		let family = shown.iter().find(|family| family.get_name() == name).unwrap_or_else(|| panic!("no {name}"));
+		let metric = &family.get_metric()[label];
+		metric.get_counter().get_value() + metric.get_gauge().get_value()
+	};
+	assert_eq!([0, 1].map(|label| value("neuroshard_substrate_rpc_calls_finished", label)), [3.0, 1.0]);
+	// The client may have an answer before the server has noticed that.
+	let given_back = async {
+		while value("neuroshard_rpc_held_bytes", 0) > 0.0 {
+			tokio::task::yield_now().await;
+		}
+	};
+	tokio::time::timeout(Duration::from_secs(30), given_back).await.expect("answers that were taken are not held");
+	assert_eq!(value("substrate_rpc_sessions_opened", 0), 0.0, "the other one serves nobody");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_served_at_the_endpoint_for_nobody() {
+	let tested = Tested::new(nobody());
+	assert!(WsClientBuilder::default().build(format!("ws://{}", tested.address)).await.is_err());
+}
+
+#[test]
+fn the_client_that_a_proxy_names_is_read_from_each_usual_header() {
+	for (name, value) in [
+		("forwarded", "for=192.0.2.60;proto=http;by=203.0.113.43"),
+		("x-forwarded-for", "192.0.2.60, 198.51.100.1"),
+		("x-real-ip", "192.0.2.60"),
+	] {
+		let mut headers = HeaderMap::new();
+		assert_eq!(named_client(&headers), None);
+		headers.insert(name, value.parse().unwrap());
+		assert_eq!(named_client(&headers), Some([192, 0, 2, 60].into()), "{name}");
+	}
+}
+
+#[tokio::test]
+async fn an_address_in_use_is_an_error_that_names_it_unless_it_is_optional() {
+	let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+	let listen_addr = taken.local_addr().unwrap();
+	let methods = RpcModule::new(());
+	let error = start(vec![RpcEndpoint { listen_addr, ..endpoint() }], &methods, None).err().unwrap();
+	assert!(error.to_string().contains(&listen_addr.to_string()), "{error}");
+	let optional = RpcEndpoint { listen_addr, is_optional: true, ..endpoint() };
+	assert!(matches!(start(vec![optional], &methods, None), Err(Error::NoAddress)));
+}
