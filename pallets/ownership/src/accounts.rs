@@ -70,9 +70,4 @@ impl Holding {
 		self.owed = self.owed.saturating_sub(U256::from(whole) << FRACTION_BITS);
 		whole
 	}
-
-	/// Whether there is nothing to keep but a fraction of a planck.
-	pub fn is_over(&self) -> bool {
-		self.earning == 0 && self.claimable() == 0
-	}
 }

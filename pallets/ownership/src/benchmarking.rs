@@ -92,6 +92,7 @@ mod benchmarks {
 		Ok(())
 	}
 
+	/// All that it has, for which it is paid.
 	#[benchmark]
 	fn release() -> Result<(), BenchmarkError> {
 		let who = holder::<T>()?;
@@ -99,20 +100,20 @@ mod benchmarks {
 		#[extrinsic_call]
 		_(RawOrigin::Signed(who), MODEL, SHARES);
 
-		assert_eq!(Models::<T>::get(MODEL).map(|model| model.earning), Some(SHARES));
+		assert_eq!(Models::<T>::get(MODEL).map(|model| (model.earning, model.paid)), Some((SHARES, REVENUE / 2)));
 		Ok(())
 	}
 
-	/// All that it has, to an account that does not exist.
+	/// All that it has, for which it is paid.
 	#[benchmark]
 	fn transfer() -> Result<(), BenchmarkError> {
 		let who = holder::<T>()?;
-		let to: AccountId = account("new", 0, 0);
 
 		#[extrinsic_call]
-		_(RawOrigin::Signed(who), MODEL, to.clone(), SHARES);
+		_(RawOrigin::Signed(who), MODEL, other(), SHARES);
 
-		assert_eq!(T::Shares::balance(MODEL, &to), SHARES);
+		assert_eq!(T::Shares::balance(MODEL, &other()), 2 * SHARES);
+		assert_eq!(Models::<T>::get(MODEL).map(|model| model.paid), Some(REVENUE / 2));
 		Ok(())
 	}
 

@@ -28,19 +28,14 @@ impl<T: Config> Pallet<T> {
 	/// See [`crate::Call::claim`].
 	pub(crate) fn do_claim(who: AccountId, id: RunId) -> DispatchResult {
 		let (mut model, mut holding) = Self::settled(&who, id)?;
-		let amount = holding.take();
-		ensure!(amount > 0, Error::<T>::NothingToClaim);
-		model.paid = model.paid.checked_add(amount).ok_or(ArithmeticError::Overflow)?;
-		Self::keep(&who, id, model, holding);
-		// The pot keeps the existential deposit that it got at genesis.
-		T::Currency::transfer(&Self::pot(), &who, amount, Preservation::Preserve)?;
-		Self::deposit_event(Event::Claimed { who, model: id, amount });
-		Ok(())
+		ensure!(Self::pay(&who, id, &mut model, &mut holding)? > 0, Error::<T>::NothingToClaim);
+		Self::keep(&who, id, model, holding)
 	}
 
 	/// See [`crate::Call::transfer`].
 	pub(crate) fn do_transfer(from: AccountId, to: AccountId, model: RunId, shares: u128) -> DispatchResult {
 		Self::earn_less(&from, model, shares)?;
+		ensure!(Self::has_place(&to, model), Error::<T>::NoPlace);
 		T::Shares::transfer(model, &from, &to, shares, Preservation::Expendable)?;
 		Self::earn_more(&to, model, shares)?;
 		Self::deposit_event(Event::Transferred { from, to, model, shares });
@@ -51,7 +46,7 @@ impl<T: Config> Pallet<T> {
 	fn mint(who: &AccountId, model: RunId, shares: u128) -> DispatchResult {
 		if !T::Shares::asset_exists(model) {
 			let owner = Self::pot();
-			// Sufficient: whoever has a share may exist, and to get some costs no deposit.
+			// Sufficient: whoever gets shares by work may exist, and needs neither money nor a deposit.
 			T::Shares::create(model, owner.clone(), true, 1)?;
 			T::Shares::set(model, &owner, format!("NeuroShard model {model}").into(), format!("NSM{model}").into(), 0)?;
 		}
@@ -67,18 +62,16 @@ impl<T: Config> Pallet<T> {
 		let (mut model, mut holding) = Self::settled(who, id)?;
 		holding.earning = holding.earning.checked_add(shares).ok_or(ArithmeticError::Overflow)?;
 		model.earning = model.earning.checked_add(shares).ok_or(ArithmeticError::Overflow)?;
-		Self::keep(who, id, model, holding);
-		Ok(())
+		Self::keep(who, id, model, holding)
 	}
 
-	/// Thaws `shares` of `who`, which earn no more from now on.
+	/// Thaws `shares` of `who`, which earn no more from now on. With the last of them, `who` is paid what they have earned.
 	pub(crate) fn earn_less(who: &AccountId, id: RunId, shares: u128) -> DispatchResult {
 		ensure!(shares > 0, Error::<T>::ZeroAmount);
 		let (mut model, mut holding) = Self::settled(who, id)?;
 		holding.earning = holding.earning.checked_sub(shares).ok_or(Error::<T>::NotEnoughEarning)?;
 		model.earning = model.earning.checked_sub(shares).ok_or(ArithmeticError::Underflow)?;
-		Self::keep(who, id, model, holding);
-		Ok(())
+		Self::keep(who, id, model, holding)
 	}
 
 	/// A model, and what `who` has of it, with all that it has earned until now.
@@ -89,15 +82,30 @@ impl<T: Config> Pallet<T> {
 		Ok((model, holding))
 	}
 
-	/// Stores both. The fraction of a planck of who leaves goes to those who stay, with the next revenue.
-	fn keep(who: &AccountId, id: RunId, mut model: Model, holding: Holding) {
-		if holding.is_over() {
+	/// Pays the whole planck that `who` is owed, and says how many.
+	fn pay(who: &AccountId, id: RunId, model: &mut Model, holding: &mut Holding) -> Result<Balance, DispatchError> {
+		let amount = holding.take();
+		if amount > 0 {
+			model.paid = model.paid.checked_add(amount).ok_or(ArithmeticError::Overflow)?;
+			// The pot keeps the existential deposit that it got at genesis.
+			T::Currency::transfer(&Self::pot(), who, amount, Preservation::Preserve)?;
+			Self::deposit_event(Event::Claimed { who: who.clone(), model: id, amount });
+		}
+		Ok(amount)
+	}
+
+	/// Stores both. Who has no shares that earn any more is paid: a holding would outlive the place and its deposit. The fraction of a planck
+	/// goes to those who stay, with the next revenue.
+	fn keep(who: &AccountId, id: RunId, mut model: Model, mut holding: Holding) -> DispatchResult {
+		if holding.earning == 0 {
+			Self::pay(who, id, &mut model, &mut holding)?;
 			model.remainder = model.remainder.saturating_add(holding.owed);
 			Holdings::<T>::remove(who, id);
 		} else {
 			Holdings::<T>::insert(who, id, holding);
 		}
 		Models::<T>::insert(id, model);
+		Ok(())
 	}
 
 	/// `holding` of `who` as view functions show it.

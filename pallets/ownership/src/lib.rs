@@ -32,6 +32,7 @@ mod benchmarking;
 mod impls;
 #[cfg(test)]
 mod mock;
+mod places;
 #[cfg(test)]
 mod tests;
 mod try_state;
@@ -49,7 +50,7 @@ pub mod pallet {
 	use crate::{Holding, Model, WeightInfo, PAGE};
 	use frame_support::{
 		pallet_prelude::*,
-		traits::{fungible, fungible::Inspect as _, fungible::Mutate as _, fungibles, fungibles::Inspect as _},
+		traits::{fungible, fungible::Inspect as _, fungible::Mutate as _, fungibles, fungibles::Inspect as _, ContainsPair},
 		PalletId,
 	};
 	use frame_system::pallet_prelude::*;
@@ -66,10 +67,11 @@ pub mod pallet {
 	pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO.
 		type Currency: fungible::Mutate<AccountId, Balance = Balance>;
-		/// `pallet-assets`, with [`Pallet`] as its `Freezer`, and in which nobody but this pallet creates classes.
+		/// `pallet-assets`, with [`Pallet`] as its `Freezer` and as a filter of its calls, and in which nobody but this pallet creates classes.
 		type Shares: fungibles::Create<AccountId, AssetId = RunId, Balance = u128>
 			+ fungibles::Mutate<AccountId>
-			+ fungibles::metadata::Mutate<AccountId>;
+			+ fungibles::metadata::Mutate<AccountId>
+			+ ContainsPair<RunId, AccountId>;
 		/// Names this pallet's account: the pot, and the owner of all classes of shares.
 		#[pallet::constant]
 		type PalletId: Get<PalletId>;
@@ -87,7 +89,7 @@ pub mod pallet {
 	pub type Models<T: Config> = StorageMap<_, Twox64Concat, RunId, Model>;
 
 	/// What accounts have of models: shares that earn, which are frozen in `pallet-assets`, and what is owed for them. There is no entry
-	/// for those who have neither shares that earn nor a planck to claim.
+	/// for those who have no shares that earn, so that whoever has one has a place among the holders.
 	#[pallet::storage]
 	pub type Holdings<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Twox64Concat, RunId, Holding>;
 
@@ -172,7 +174,7 @@ pub mod pallet {
 			/// Planck.
 			amount: Balance,
 		},
-		/// A holder was paid what its shares had earned.
+		/// A holder was paid what its shares had earned: at a claim, or when the last of them ceased to earn for it.
 		Claimed {
 			/// Holder.
 			who: AccountId,
@@ -200,6 +202,9 @@ pub mod pallet {
 		NotEnoughEarning,
 		/// Not even a planck is owed to the account for this model. The view function `shares` shows what can be claimed.
 		NothingToClaim,
+		/// The receiver has no place among the holders of the model. It makes one with `assets.touch`, or somebody for it with
+		/// `assets.touch_other`; who does so pays a deposit, and gets it back with `refund` or `refund_other` once the place is empty.
+		NoPlace,
 	}
 
 	#[pallet::hooks]
@@ -263,10 +268,10 @@ pub mod pallet {
 		}
 
 		/// Makes `shares` shares of the caller free: they earn no more from now on, and any wallet can send them. What they have earned
-		/// stays claimable.
+		/// stays claimable, and is paid at once if none of the caller's earns any more.
 		///
 		/// # Errors
-		/// `ZeroAmount`, `UnknownModel`, `NotEnoughEarning`.
+		/// `ZeroAmount`, `UnknownModel`, `NotEnoughEarning`; those of the currency, if what is paid is too small for an account to exist.
 		#[pallet::call_index(4)]
 		#[pallet::weight(T::WeightInfo::release())]
 		pub fn release(origin: OriginFor<T>, model: RunId, shares: u128) -> DispatchResult {
@@ -277,10 +282,10 @@ pub mod pallet {
 		}
 
 		/// Gives `shares` shares of the caller that earn to `to`, for whom they go on earning. What they have earned so far stays the
-		/// caller's.
+		/// caller's, and is paid at once if none of the caller's earns any more.
 		///
 		/// # Errors
-		/// As for [`Pallet::release`], and those of `pallet-assets`.
+		/// As for [`Pallet::release`], `NoPlace`, and those of `pallet-assets`.
 		#[pallet::call_index(5)]
 		#[pallet::weight(T::WeightInfo::transfer())]
 		pub fn transfer(origin: OriginFor<T>, model: RunId, to: AccountId, shares: u128) -> DispatchResult {
@@ -303,8 +308,8 @@ pub mod pallet {
 			Some(ModelView { shares: T::Shares::total_issuance(model), earning, revenue, paid })
 		}
 
-		/// Models of which `who` has shares that earn, or something to claim, in no order of meaning; at most [`PAGE`] of them. Pass the
-		/// last one of a page to get the next page. Models of which it has free shares only are not among them.
+		/// Models of which `who` has shares that earn, in no order of meaning; at most [`PAGE`] of them. Pass the last one of a page to get
+		/// the next page. Models of which it has free shares only are not among them.
 		pub fn models_of(who: AccountId, after: Option<RunId>) -> BoundedVec<(RunId, SharesView), ConstU32<PAGE>> {
 			let entries = match after {
 				None => Holdings::<T>::iter_prefix(&who),

@@ -26,6 +26,8 @@ pub const ED: Balance = 10;
 pub const FUNDS: Balance = 1_000;
 /// Free balance that [`PAYER`] starts with.
 pub const WEALTH: Balance = 1 << 100;
+/// Deposit for a place among the holders of a model.
+pub const DEPOSIT: Balance = 20;
 /// A model.
 pub const MODEL: RunId = 7;
 
@@ -61,6 +63,7 @@ mod runtime {
 
 #[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
 impl frame_system::Config for Test {
+	type BaseCallFilter = Ownership;
 	type Block = frame_system::mocking::MockBlockU32<Test>;
 	type AccountId = AccountId;
 	type Lookup = IdentityLookup<AccountId>;
@@ -80,6 +83,7 @@ impl pallet_assets::Config for Test {
 	type Currency = Balances;
 	type CreateOrigin = AsEnsureOriginWithArg<EnsureNever<AccountId>>;
 	type ForceOrigin = EnsureNever<()>;
+	type AssetAccountDeposit = ConstU128<DEPOSIT>;
 	type MetadataDepositBase = ConstU128<0>;
 	type MetadataDepositPerByte = ConstU128<0>;
 	type Freezer = Ownership;
@@ -128,6 +132,11 @@ pub fn earn(amount: Balance) -> DispatchResult {
 /// The call with which a wallet sends shares of [`MODEL`].
 pub fn wallet_sends(target: &AccountId, amount: u128) -> pallet_assets::Call<Test> {
 	pallet_assets::Call::transfer { id: MODEL, target: target.clone(), amount }
+}
+
+/// Has `payer` make a place for `who` among the holders of [`MODEL`].
+pub fn make_place(payer: &AccountId, who: &AccountId) -> DispatchResult {
+	send(payer, pallet_assets::Call::touch_other { id: MODEL, who: who.clone() })
 }
 
 /// Earning and free shares of [`MODEL`], and what can be claimed.

@@ -53,11 +53,11 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn enrol() -> Weight {
 		Self::with(3, 2)
 	}
-	/// Reads and writes: model, holding.
+	/// As `claim`, which it does for the last shares.
 	fn release() -> Weight {
-		Self::with(2, 2)
+		Self::claim()
 	}
-	/// Reads and writes: model, class of shares; holding, shares and account of both sides.
+	/// Reads and writes: model, class of shares; holding and shares of both sides; account of the sender; pot.
 	fn transfer() -> Weight {
 		Self::with(8, 8)
 	}

@@ -46,6 +46,7 @@ fn who_contributes_later_has_no_part_in_earlier_revenue() {
 fn what_shares_earned_stays_with_who_had_them_then() {
 	build_and_execute(|| {
 		three_to_one();
+		assert_ok!(make_place(&CAROL, &CAROL));
 		assert_ok!(earn(400));
 		assert_ok!(send(&ALICE, Call::transfer { model: MODEL, to: CAROL, shares: 200 }));
 		System::assert_last_event(Event::Transferred { from: ALICE, to: CAROL, model: MODEL, shares: 200 }.into());
@@ -57,28 +58,28 @@ fn what_shares_earned_stays_with_who_had_them_then() {
 }
 
 #[test]
-fn a_transfer_of_all_shares_leaves_only_what_is_owed_until_it_is_claimed() {
+fn a_transfer_of_all_shares_pays_what_they_have_earned() {
 	build_and_execute(|| {
 		three_to_one();
 		assert_ok!(earn(400));
 		assert_ok!(send(&ALICE, Call::transfer { model: MODEL, to: BOB, shares: 300 }));
-		assert_eq!((has(&ALICE), has(&BOB)), ((0, 0, 300), (400, 0, 100)));
-		assert_ok!(earn(400));
-		assert_ok!(send(&ALICE, Call::claim { model: MODEL }));
+		assert_eq!((has(&ALICE), has(&BOB), Balances::free_balance(ALICE)), ((0, 0, 0), (400, 0, 100), FUNDS + 300));
 		assert!(!Holdings::<Test>::contains_key(ALICE, MODEL));
-		assert_eq!((has(&ALICE), has(&BOB)), ((0, 0, 0), (400, 0, 500)));
+		assert_ok!(earn(400));
+		assert_eq!(has(&BOB), (400, 0, 500));
+		assert_noop!(send(&ALICE, Call::claim { model: MODEL }), Error::<Test>::NothingToClaim);
 	});
 }
 
 #[test]
-fn a_transfer_to_oneself_changes_nothing() {
+fn a_transfer_of_all_shares_to_oneself_is_a_claim() {
 	build_and_execute(|| {
 		three_to_one();
 		assert_ok!(earn(401));
 		assert_ok!(send(&BOB, Call::transfer { model: MODEL, to: BOB, shares: 100 }));
-		assert_eq!(has(&BOB), (100, 0, 100));
+		assert_eq!((has(&BOB), Balances::free_balance(BOB)), ((100, 0, 0), FUNDS + 100));
 		assert_ok!(earn(400));
-		assert_eq!(has(&BOB), (100, 0, 200));
+		assert_eq!(has(&BOB), (100, 0, 100));
 	});
 }
 
@@ -89,10 +90,10 @@ fn released_shares_earn_no_more_and_the_others_share_all() {
 		assert_ok!(earn(400));
 		assert_ok!(send(&ALICE, Call::release { model: MODEL, shares: 300 }));
 		assert_ok!(earn(100));
-		assert_eq!((has(&ALICE), has(&BOB)), ((0, 300, 300), (100, 0, 200)));
+		assert_eq!((has(&ALICE), has(&BOB), Balances::free_balance(ALICE)), ((0, 300, 0), (100, 0, 200), FUNDS + 300));
 		assert_ok!(send(&ALICE, Call::enrol { model: MODEL, shares: 100 }));
 		assert_ok!(earn(100));
-		assert_eq!((has(&ALICE), has(&BOB)), ((100, 200, 350), (100, 0, 250)));
+		assert_eq!((has(&ALICE), has(&BOB)), ((100, 200, 50), (100, 0, 250)));
 	});
 }
 

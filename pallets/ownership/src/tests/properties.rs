@@ -1,8 +1,10 @@
-//! Whatever happens in whatever order: holders have earned what a model says that keeps everybody's shares at every revenue, and not a
-//! planck is lost or made.
+//! Whatever happens in whatever order: holders have earned what a model says that keeps everybody's shares at every revenue, not a planck is
+//! lost or made, and on deposit is what the places cost that no work made.
 
 use crate::{mock::*, Call, Holdings, Models, FRACTION_BITS};
+use frame_support::traits::fungible::Inspect as _;
 use neuroshard_types::{traits::FinalWork, AccountId, Balance, RunId};
+use pallet_assets::Call as Wallet;
 use proptest::prelude::*;
 use sp_core::U256;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,10 +24,14 @@ enum Step {
 	Wallet(u8, u8, u128),
 	/// All that can be sent, with `pallet-assets`.
 	WalletAll(u8, u8),
+	/// The first one pays the deposit for a place of the second one.
+	Place(u8, u8),
+	/// The first one wants it back.
+	Refund(u8, u8),
 }
 
 fn step() -> impl Strategy<Value = (RunId, Step)> {
-	let who = || 0u8..4;
+	let (who, with_money) = (|| 0u8..4, || 0u8..3);
 	let shares = || prop_oneof![4 => 0..300u128, 1 => 0..1_000_000u128, 1 => Just(1)];
 	let amount = prop_oneof![3 => 1..50u128, 2 => 1..1_000_000u128, 1 => 1..(1u128 << 80)];
 	let step = prop_oneof![
@@ -37,6 +43,8 @@ fn step() -> impl Strategy<Value = (RunId, Step)> {
 		3 => (who(), who(), shares()).prop_map(|(from, to, shares)| Step::Transfer(from, to, shares)),
 		3 => (who(), who(), shares()).prop_map(|(from, to, shares)| Step::Wallet(from, to, shares)),
 		1 => (who(), who()).prop_map(|(from, to)| Step::WalletAll(from, to)),
+		2 => (with_money(), who()).prop_map(|(payer, to)| Step::Place(payer, to)),
+		2 => (who(), who()).prop_map(|(payer, to)| Step::Refund(payer, to)),
 	];
 	(0u32..2, step)
 }
@@ -53,9 +61,13 @@ struct Shares {
 }
 
 /// A model, naively: who had what at every revenue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Naive {
+	/// Whether there ever was a share.
+	exists: bool,
 	shares: BTreeMap<u8, Shares>,
+	/// Who has a place among the holders, and who paid the deposit for it; nobody did if it came by work.
+	places: BTreeMap<u8, Option<u8>>,
 	/// Every revenue with the shares that earned then.
 	history: Vec<(Balance, BTreeMap<u8, u128>)>,
 }
@@ -69,10 +81,21 @@ impl Naive {
 		self.shares.values().map(|shares| shares.earning).sum()
 	}
 
-	/// Applies a step, if it is possible.
+	/// Applies a step, if it is possible. Places of work are gone with their last share.
 	fn apply(&mut self, step: &Step) -> bool {
+		let done = self.apply_to_shares(step);
+		let Self { places, shares, .. } = self;
+		places.retain(|who, payer| payer.is_some() || shares.get(who).is_some_and(|shares| *shares != Shares::default()));
+		done
+	}
+
+	fn apply_to_shares(&mut self, step: &Step) -> bool {
 		match *step {
-			Step::Work(who, units) => self.of(who).earning += units,
+			Step::Work(who, units) => {
+				self.exists |= units > 0;
+				self.of(who).earning += units;
+				self.places.entry(who).or_default();
+			}
 			Step::Revenue(amount) => {
 				if self.earning() == 0 {
 					return false;
@@ -96,25 +119,55 @@ impl Naive {
 				self.of(who).free += shares;
 			}
 			Step::Transfer(from, to, shares) => {
-				if shares == 0 || self.of(from).earning < shares {
+				if shares == 0 || self.of(from).earning < shares || !self.places.contains_key(&to) {
 					return false;
 				}
 				self.of(from).earning -= shares;
 				self.of(to).earning += shares;
 			}
 			Step::Wallet(from, to, shares) => {
-				if self.of(from).free < shares {
+				if self.of(from).free < shares || !self.places.contains_key(&to) {
 					return false;
 				}
 				self.of(from).free -= shares;
 				self.of(to).free += shares;
 			}
 			Step::WalletAll(from, to) => {
+				if !self.places.contains_key(&to) {
+					return false;
+				}
 				let shares = core::mem::take(&mut self.of(from).free);
 				self.of(to).free += shares;
 			}
+			Step::Place(payer, to) => {
+				if !self.exists || self.places.contains_key(&to) {
+					return false;
+				}
+				self.places.insert(to, Some(payer));
+			}
+			Step::Refund(payer, to) => {
+				if self.places.get(&to) != Some(&Some(payer)) || *self.of(to) != Shares::default() {
+					return false;
+				}
+				self.places.remove(&to);
+			}
 		}
 		true
+	}
+
+	/// Who has no shares that earn any more after a possible step, or has none in the middle of one.
+	fn leaver(&self, step: &Step) -> Option<u8> {
+		match *step {
+			Step::Release(who, shares) | Step::Transfer(who, _, shares) => {
+				self.shares.get(&who).is_some_and(|has| has.earning == shares).then_some(who)
+			}
+			_ => None,
+		}
+	}
+
+	/// For how many places `payer` has paid.
+	fn paid_by(&self, payer: u8) -> u128 {
+		self.places.values().map(|paid| u128::from(*paid == Some(payer))).sum()
 	}
 
 	/// What `who` should have earned, in units of 2^-96 planck, rounded down once for each revenue.
@@ -142,12 +195,15 @@ fn perform(id: RunId, step: &Step) -> bool {
 		Step::Transfer(from, to, shares) => send(&nth(from), Call::transfer { model: id, to: nth(to), shares }),
 		Step::Wallet(from, to, shares) => {
 			let target = nth(to);
-			send(&nth(from), pallet_assets::Call::<Test>::transfer { id, target, amount: shares })
+			send(&nth(from), Wallet::<Test>::transfer { id, target, amount: shares })
 		}
 		Step::WalletAll(from, to) => {
 			let dest = nth(to);
-			send(&nth(from), pallet_assets::Call::<Test>::transfer_all { id, dest, keep_alive: false })
+			send(&nth(from), Wallet::<Test>::transfer_all { id, dest, keep_alive: false })
 		}
+		Step::Place(payer, to) => send(&nth(payer), Wallet::<Test>::touch_other { id, who: nth(to) }),
+		Step::Refund(payer, to) if payer == to => send(&nth(to), Wallet::<Test>::refund { id, allow_burn: false }),
+		Step::Refund(payer, to) => send(&nth(payer), Wallet::<Test>::refund_other { id, who: nth(to) }),
 	};
 	done.is_ok()
 }
@@ -171,7 +227,8 @@ proptest! {
 			for (id, step) in steps {
 				let index = usize::try_from(id).expect("two models");
 				let entries = || Holdings::<Test>::iter_keys().filter(|(_, model)| *model == id).collect::<BTreeSet<_>>();
-				let (before, had) = (entries(), (0..4).map(|who| Balances::free_balance(nth(who))).collect::<Vec<_>>());
+				let money = |who: u8| Balances::total_balance(&nth(who));
+				let (before, had) = (entries(), (0..4).map(money).collect::<Vec<_>>());
 				let claimable = |who: u8| Ownership::shares(nth(who), id).claimable;
 				let announced = (0..4).map(claimable).collect::<Vec<_>>();
 				// Nothing is sent by who has nothing, or by who sends nothing, whether that is refused or not.
@@ -181,23 +238,24 @@ proptest! {
 					_ => false,
 				};
 				let taken = perform(id, &step);
-				let got = (0..4).map(|who| Balances::free_balance(nth(who)) - had[usize::from(who)]).collect::<Vec<_>>();
-				match step {
-					// Only an account that does not exist yet, and is owed less than the existential deposit, may not be paid.
-					Step::Claim(who) => {
-						let due = announced[usize::from(who)];
-						let payable = due > 0 && (due >= ED || had[usize::from(who)] >= ED);
-						prop_assert_eq!(taken, payable);
-						let mut expected = vec![0; 4];
-						expected[usize::from(who)] = if taken { due } else { 0 };
-						prop_assert_eq!(got, expected);
-						*paid.entry((id, who)).or_default() += if taken { due } else { 0 };
-					}
-					_ => {
-						prop_assert!(got.iter().all(|amount| *amount == 0), "paid without a claim");
-						let possible = naive[index].apply(&step);
-						prop_assert!(idle || taken == possible, "{:?}", step);
-					}
+				let got = (0..4).map(|who| money(who) - had[usize::from(who)]).collect::<Vec<_>>();
+				let mut after = naive[index].clone();
+				let mut possible = after.apply(&step);
+				let mut expected = vec![0; 4];
+				// Who claims is paid, and who has no shares that earn any more.
+				let payee = if let Step::Claim(who) = step { Some(who) } else { naive[index].leaver(&step).filter(|_| possible) };
+				if let Some(who) = payee {
+					let due = announced[usize::from(who)];
+					// Only an account that does not exist yet, and is owed less than the existential deposit, cannot be paid.
+					let claims = matches!(step, Step::Claim(_));
+					possible &= if due == 0 { !claims } else { due >= ED || had[usize::from(who)] >= ED };
+					expected[usize::from(who)] = if possible { due } else { 0 };
+					*paid.entry((id, who)).or_default() += expected[usize::from(who)];
+				}
+				prop_assert!(idle || taken == possible, "{:?}", step);
+				prop_assert_eq!(got, expected);
+				if taken {
+					naive[index] = after;
 				}
 				let gone = before.difference(&entries()).count();
 				let to_oneself = matches!(step, Step::Transfer(from, to, _) if from == to);
@@ -207,6 +265,9 @@ proptest! {
 					let shares = Ownership::shares(nth(who), id);
 					prop_assert_eq!(Shares { earning: shares.earning, free: shares.free }, *naive[index].of(who));
 					prop_assert_eq!(Assets::balance(id, nth(who)), shares.earning + shares.free);
+					prop_assert_eq!(Ownership::has_place(&nth(who), id), naive[index].places.contains_key(&who));
+					let deposits = naive.iter().map(|model| model.paid_by(who)).sum::<u128>() * DEPOSIT;
+					prop_assert_eq!(Balances::reserved_balance(nth(who)), deposits);
 				}
 			}
 			for id in 0..2 {

@@ -35,15 +35,15 @@ fn models_of_an_account_are_listed_page_by_page_each_once() {
 }
 
 #[test]
-fn a_model_is_listed_while_something_is_owed_for_it() {
+fn a_model_is_listed_while_shares_of_it_earn() {
 	build_and_execute(|| {
 		Ownership::final_work(&ALICE, MODEL, 10);
 		Ownership::final_work(&BOB, MODEL, 10);
 		assert_ok!(earn(20));
-		assert_ok!(send(&ALICE, Call::release { model: MODEL, shares: 10 }));
+		assert_ok!(send(&ALICE, Call::release { model: MODEL, shares: 9 }));
 		assert_eq!(Ownership::models_of(ALICE, None).into_inner(), [(MODEL, Ownership::shares(ALICE, MODEL))]);
-		assert_eq!(has(&ALICE), (0, 10, 10));
-		assert_ok!(send(&ALICE, Call::claim { model: MODEL }));
+		assert_eq!(has(&ALICE), (1, 9, 10));
+		assert_ok!(send(&ALICE, Call::release { model: MODEL, shares: 1 }));
 		assert!(Ownership::models_of(ALICE, None).is_empty());
 		assert_eq!(has(&ALICE), (0, 10, 0));
 	});
@@ -74,6 +74,7 @@ fn invariants_name_what_is_broken() {
 	assert_eq!(broken(|| holding(|holding| holding.owed += 1.into())), Some("revenue is neither paid, nor owed, nor the remainder"));
 	assert_eq!(broken(|| holding(|holding| holding.settled_at = u128::MAX.into())), Some("a holding was settled ahead of time"));
 	assert_eq!(broken(|| Holdings::<Test>::insert(CAROL, MODEL, crate::Holding::default())), Some("a holding is stored that is over"));
+	assert_eq!(broken(|| holding(|holding| holding.earning = 0)), Some("a holding is stored that is over"));
 	assert_eq!(broken(|| Models::<Test>::remove(MODEL)), Some("shares of an unknown model"));
 	let empty = || {
 		let drain = pallet_balances::Call::<Test>::force_set_balance { who: Ownership::pot(), new_free: ED + 400 };
