@@ -1,6 +1,7 @@
 //! Whole games, to a ruling.
 
 use super::*;
+use frame_support::traits::fungible::Mutate;
 use neuroshard_types::{dispute::MoveKind, offence::Offence};
 
 /// Extrinsics and witness bytes of the only decision.
@@ -27,6 +28,28 @@ fn false_work_costs_the_claimant_everything_and_pays_the_challenger() {
 		let (extrinsics, witness) = effort();
 		assert!(extrinsics <= 9 && witness > 0, "{extrinsics} extrinsics, {witness} bytes");
 	});
+}
+
+#[test]
+fn halves_of_what_is_lost_equal_an_independent_table() {
+	// Stake, percent of it that is lost: floor(lost / 2) to the challenger and the rest burned, with lost = floor(stake * percent / 100).
+	let table = [
+		(101, 100, 50, 51),
+		(1_000_000_000_000_001, 100, 500_000_000_000_000, 500_000_000_000_001),
+		(1_000_000_000_000_011, 30, 150_000_000_000_001, 150_000_000_000_002),
+		(100_000_000_000_000_000_000, 100, 50_000_000_000_000_000_000, 50_000_000_000_000_000_000),
+		((1 << 127) + 1, 100, 85_070_591_730_234_615_865_843_651_857_942_052_864, 85_070_591_730_234_615_865_843_651_857_942_052_865),
+	];
+	for (stake, percent, rewarded, burned) in table {
+		build_and_execute(|| {
+			SlashShare::set(sp_runtime::Perbill::from_percent(percent));
+			let (claim, work, doubt) = false_work();
+			assert_ok!(challenge(&ALICE, &claim, &work, doubt));
+			Balances::set_balance(&stake_of(&LIAR), stake);
+			Match::new(&claim, &ALICE, case::claimant(Some(case::MISTAKE)), case::checker()).finish();
+			assert_eq!(decisions(), [(ALICE, Decision::Fraud, rewarded, Some(ALICE), burned)], "{percent}% of {stake}");
+		});
+	}
 }
 
 #[test]

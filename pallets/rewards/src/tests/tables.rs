@@ -1,16 +1,16 @@
-//! The curve and the points with the presets' own values against tables that Python computed with integers and fractions alone.
+//! The curve, the points, claims and rewards of blocks with the presets' own values against tables that Python computed with integers and fractions alone.
 
 use crate::{
 	curve::{Curve, WHOLE},
 	mock::*,
 	multiplier::stake_multiplier,
-	CurrentTotal, GenesisConfig, Rates, Standing,
+	AccountPoints, Current, CurrentEra, CurrentTotal, EndedEra, EraLength, GenesisConfig, Rates, Standing,
 };
 use neuroshard_types::{
 	proof::ProofKind,
 	provider::Role,
-	reward::EraIndex,
-	traits::{WorkCredits, WorkUnits},
+	reward::{BudgetParts, EraIndex},
+	traits::{BlockRewards, WorkCredits, WorkUnits},
 	Balance, ModelConfig, TrainConfig, NEURO,
 };
 
@@ -188,4 +188,77 @@ fn no_factor_is_more_than_its_most() {
 	let standing = Standing { stake: Balance::MAX, reputation: 1_000, active: 0 };
 	assert_eq!(stake_multiplier(Balance::MAX), 37_869_189_893);
 	assert_eq!(RATES.points(ProofKind::Training, Role::Driver, 1, standing), 102_246_812_711);
+}
+
+#[test]
+fn claims_equal_an_independent_table() {
+	// Part for training, points of the account and of all, its cap, what others have claimed: min(floor(part * points / all), cap, what is left).
+	let table = [
+		// The part for training of a presets' first era, by points and by what was at stake.
+		(4_200_000_000_000_000, 0, 1, u128::MAX, 0, 0),
+		(4_200_000_000_000_000, 1, 1, u128::MAX, 0, 4_200_000_000_000_000),
+		(4_200_000_000_000_000, 1, 3, u128::MAX, 0, 1_400_000_000_000_000),
+		(4_200_000_000_000_000, 2, 3, u128::MAX, 0, 2_800_000_000_000_000),
+		(4_200_000_000_000_000, 1, 1, 1_000_000_000_000_000, 0, 1_000_000_000_000_000),
+		(4_200_000_000_000_000, 1, 4, 1_000_000_000_000_000, 0, 1_000_000_000_000_000),
+		(4_200_000_000_000_000, 5, 21, 1_000_000_000_000_000, 0, 1_000_000_000_000_000),
+		(4_200_000_000_000_000, 5, 21, 1_000_000_000_000_001, 0, 1_000_000_000_000_000),
+		// Points of the table above: three workers and a verifier.
+		(4_200_000_000_000_000, 2_270_030_317_480_905, 10_000_930_672_015_297, 1_000_000_000_000_000, 0, 953_324_010_144_204),
+		(4_200_000_000_000_000, 3_190_839_719_572_582, 10_000_930_672_015_297, 2_500_000_000_000_000, 0, 1_340_027_969_567_385),
+		// What others have left.
+		(4_200_000_000_000_000, 1, 3, u128::MAX, 4_199_999_999_999_999, 1),
+		(4_200_000_000_000_000, 1, 3, u128::MAX, 4_200_000_000_000_000, 0),
+		// One planck.
+		(1, 1, 2, u128::MAX, 0, 0),
+		(1, 18_446_744_073_709_551_615, 1 << 64, u128::MAX, 0, 0),
+		(1, 1 << 64, 1 << 64, u128::MAX, 0, 1),
+		// All that is ever issued, and all planck.
+		(60_000_000_000_000_000_000, u128::MAX - 1, u128::MAX, u128::MAX, 0, 59_999_999_999_999_999_999),
+		(60_000_000_000_000_000_000, 1, u128::MAX, u128::MAX, 0, 0),
+		(u128::MAX, 1, u128::MAX, u128::MAX, 0, 1),
+		(u128::MAX, u128::MAX - 1, u128::MAX, u128::MAX, 0, u128::MAX - 1),
+		(u128::MAX, u128::MAX, u128::MAX, u128::MAX, 0, u128::MAX),
+		(u128::MAX, 1, 3, u128::MAX, 0, 113_427_455_640_312_821_154_458_202_477_256_070_485),
+		(u128::MAX, u128::MAX, u128::MAX, 0, 0, 0),
+		// An era without points.
+		(4_200_000_000_000_000, 0, 0, u128::MAX, 0, 0),
+	];
+	for (training, points, total_points, cap, claimed, expected) in table {
+		let parts = BudgetParts { training, ..Default::default() };
+		let era = EndedEra { parts, total_points, claimed, to_validators: 0, to_treasury: 0 };
+		// Of training and of audits in any proportion.
+		for audits in [0, points / 3, points] {
+			let account = AccountPoints { training: points - audits, audits, cap, claimed: None };
+			let what = format!("{points} of {total_points} for {training}, at most {cap}");
+			assert_eq!(account.share(training, total_points).min(era.open()), expected, "{what}");
+		}
+	}
+}
+
+#[test]
+fn rewards_of_blocks_equal_an_independent_table() {
+	// Part for validation, blocks of an era: floor(part / blocks).
+	let table = [
+		// The presets' first era, the default's, and the presets' with a remainder.
+		(1_050 * NEURO, 10, 105_000_000_000_000),
+		(1_500 * NEURO, 28_800, 52_083_333_333),
+		(1_050_000_000_000_009, 10, 105_000_000_000_000),
+		// Planck.
+		(0, 10, 0),
+		(9, 10, 0),
+		(10, 10, 1),
+		(1, 1, 1),
+		// All that is ever issued, and all planck.
+		(15_000_000_000_000_000_000, u32::MAX, 3_492_459_655),
+		(u128::MAX, 28_800, 11_815_359_962_532_585_536_922_729_424_714_174),
+		(u128::MAX, u32::MAX, 79_228_162_532_711_081_671_548_469_249),
+	];
+	for (validation, blocks, expected) in table {
+		new_test_ext().execute_with(|| {
+			EraLength::<Test>::put(blocks);
+			Current::<Test>::put(CurrentEra { parts: BudgetParts { validation, ..Default::default() }, ..Default::default() });
+			assert_eq!(Rewards::pay_block(&VALIDATOR), expected, "{validation} in {blocks} blocks");
+		});
+	}
 }

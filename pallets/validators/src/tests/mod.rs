@@ -9,6 +9,7 @@ mod offences;
 mod properties;
 mod rewards;
 mod sets;
+mod tables;
 mod views;
 mod weights;
 
