@@ -44,9 +44,10 @@ fn has_more_entries_than(limit: u32) -> bool {
 
 /// The first invariant that does not hold, however much there is to check.
 pub fn broken() -> Option<String> {
-	let checks: [(&str, Check); 12] = [
+	let checks: [(&str, Check); 13] = [
 		("balances", money_is_all_there),
 		("holds", holds::are_all_known),
+		("places", holds::places_are_paid_for),
 		("staking", Staking::do_try_state),
 		("validators", Validators::do_try_state),
 		("dataset", Dataset::do_try_state),

@@ -447,6 +447,7 @@ fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
 		let third = NEURO - 1;
 		assert_ok!(Ownership::deposit_revenue(signed(&Alice.to_account_id()), 0, 3 * NEURO));
 		let units = <Rewards as WorkUnits>::of_round(&model(), &train());
+		assert_ok!(Assets::touch(signed(&Alice.to_account_id()), 0.into()));
 		for (who, _) in &workers {
 			let owned = Ownership::shares(who.clone(), 0);
 			assert_eq!((owned.earning, owned.free, owned.claimable, Assets::balance(0, who)), (units, 0, third, units));

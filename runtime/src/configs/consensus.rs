@@ -18,7 +18,7 @@ impl pallet_timestamp::Config for Runtime {
 	type Moment = u64;
 	type OnTimestampSet = Babe;
 	type MinimumPeriod = ConstU64<{ BLOCK_TIME_MS / 2 }>;
-	type WeightInfo = pallet_timestamp::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_timestamp::WeightInfo<Runtime>;
 }
 
 impl pallet_babe::Config for Runtime {

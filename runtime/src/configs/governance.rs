@@ -45,7 +45,7 @@ impl pallet_collective::Config<origins::CouncilCollective> for Runtime {
 	type MaxMembers = ConstU32<32>;
 	// Who does not vote is counted as the prime only where most have voted for it.
 	type DefaultVote = pallet_collective::MoreThanMajorityThenPrimeDefaultVote;
-	type WeightInfo = pallet_collective::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_collective::WeightInfo<Runtime>;
 	type SetMembersOrigin = origins::RootOrTwoThirdsCouncil;
 	type MaxProposalWeight = GovernanceWeight;
 	type DisapproveOrigin = origins::RootOrTwoThirdsCouncil;
@@ -61,7 +61,7 @@ impl pallet_collective::Config<origins::TechnicalCollective> for Runtime {
 	type MaxProposals = ConstU32<32>;
 	type MaxMembers = ConstU32<32>;
 	type DefaultVote = pallet_collective::MoreThanMajorityThenPrimeDefaultVote;
-	type WeightInfo = pallet_collective::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_collective::WeightInfo<Runtime>;
 	// Both bodies together: one that chose the other would have root alone.
 	type SetMembersOrigin = EnsureRoot<AccountId>;
 	type MaxProposalWeight = GovernanceWeight;
@@ -106,7 +106,7 @@ parameter_types! {
 
 impl pallet_preimage::Config for Runtime {
 	type RuntimeEvent = RuntimeEvent;
-	type WeightInfo = pallet_preimage::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_preimage::WeightInfo<Runtime>;
 	type Currency = Balances;
 	type ManagerOrigin = origins::RootOrTwoThirdsCouncil;
 	type Consideration = HoldConsideration<
@@ -127,7 +127,7 @@ impl pallet_scheduler::Config for Runtime {
 	type ScheduleOrigin = origins::RootOrHalfOfEither;
 	type OriginPrivilegeCmp = origins::BySharesOfVotes;
 	type MaxScheduledPerBlock = ConstU32<32>;
-	type WeightInfo = pallet_scheduler::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_scheduler::WeightInfo<Runtime>;
 	type Preimages = Preimage;
 	type BlockNumberProvider = System;
 }
@@ -148,7 +148,7 @@ impl pallet_multisig::Config for Runtime {
 	type DepositBase = ConstU128<{ deposit(1, 88 + 56) }>;
 	type DepositFactor = ConstU128<{ deposit(0, 32) }>;
 	type MaxSignatories = ConstU32<32>;
-	type WeightInfo = pallet_multisig::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_multisig::WeightInfo<Runtime>;
 	type BlockNumberProvider = System;
 }
 
@@ -161,7 +161,7 @@ impl pallet_proxy::Config for Runtime {
 	type ProxyDepositBase = ConstU128<{ deposit(1, 48) }>;
 	type ProxyDepositFactor = ConstU128<{ deposit(0, 37) }>;
 	type MaxProxies = ConstU32<32>;
-	type WeightInfo = pallet_proxy::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_proxy::WeightInfo<Runtime>;
 	type MaxPending = ConstU32<32>;
 	type CallHasher = BlakeTwo256;
 	// A key and an amount; and for every announcement an account, a hash and a height.
@@ -192,7 +192,7 @@ impl pallet_identity::Config for Runtime {
 	type UsernameGracePeriod = ConstU32<{ 30 * DAYS }>;
 	type MaxSuffixLength = ConstU32<7>;
 	type MaxUsernameLength = ConstU32<32>;
-	type WeightInfo = pallet_identity::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_identity::WeightInfo<Runtime>;
 	#[cfg(feature = "runtime-benchmarks")]
 	type BenchmarkHelper = ();
 }
@@ -222,7 +222,7 @@ impl pallet_safe_mode::Config for Runtime {
 	type ForceDepositOrigin = EnsureRoot<AccountId>;
 	type Notify = ();
 	type ReleaseDelay = NoRelease;
-	type WeightInfo = pallet_safe_mode::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_safe_mode::WeightInfo<Runtime>;
 }
 
 impl pallet_tx_pause::Config for Runtime {
@@ -233,5 +233,5 @@ impl pallet_tx_pause::Config for Runtime {
 	type WhitelistedCalls = safety::NeverPaused;
 	// Longer than every name there is: a call with a longer one would count as paused.
 	type MaxNameLen = ConstU32<64>;
-	type WeightInfo = pallet_tx_pause::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_tx_pause::WeightInfo<Runtime>;
 }

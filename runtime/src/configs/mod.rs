@@ -10,7 +10,7 @@ use crate::{
 	offences::NoSignedReports,
 	parameters,
 	weights::overhead::{BlockExecutionWeight, ExtrinsicBaseWeight},
-	AccountId, Balance, Balances, Block, BlockNumber, Hash, Nonce, OriginCaller, PalletInfo, Runtime, RuntimeCall, RuntimeEvent,
+	AccountId, Balance, Balances, Block, BlockNumber, Hash, Nonce, OriginCaller, Ownership, PalletInfo, Runtime, RuntimeCall, RuntimeEvent,
 	RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, SafeMode, System, TxPause, EXISTENTIAL_DEPOSIT, SS58_PREFIX,
 	VERSION,
 };
@@ -59,7 +59,7 @@ parameter_types! {
 
 #[derive_impl(frame_system::config_preludes::SolochainDefaultConfig)]
 impl frame_system::Config for Runtime {
-	type BaseCallFilter = InsideBoth<NoSignedReports, InsideBoth<SafeMode, TxPause>>;
+	type BaseCallFilter = InsideBoth<InsideBoth<NoSignedReports, Ownership>, InsideBoth<SafeMode, TxPause>>;
 	type Block = Block;
 	type BlockWeights = RuntimeBlockWeights;
 	type BlockLength = RuntimeBlockLength;
@@ -74,7 +74,7 @@ impl frame_system::Config for Runtime {
 	type SS58Prefix = ConstU16<SS58_PREFIX>;
 	type MaxConsumers = ConstU32<64>;
 	type SingleBlockMigrations = crate::migrations::SingleBlock;
-	type SystemWeightInfo = frame_system::weights::SubstrateWeight<Runtime>;
+	type SystemWeightInfo = crate::weights::frame_system::WeightInfo<Runtime>;
 	type ExtensionsWeightInfo = crate::weights::frame_system_extensions::WeightInfo<Runtime>;
 }
 
@@ -114,12 +114,12 @@ impl pallet_transaction_payment::Config for Runtime {
 impl pallet_sudo::Config for Runtime {
 	type RuntimeEvent = RuntimeEvent;
 	type RuntimeCall = RuntimeCall;
-	type WeightInfo = pallet_sudo::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_sudo::WeightInfo<Runtime>;
 }
 
 impl pallet_utility::Config for Runtime {
 	type RuntimeEvent = RuntimeEvent;
 	type RuntimeCall = RuntimeCall;
 	type PalletsOrigin = OriginCaller;
-	type WeightInfo = pallet_utility::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_utility::WeightInfo<Runtime>;
 }

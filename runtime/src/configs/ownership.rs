@@ -1,11 +1,12 @@
 //! Shares of models: the tokens that wallets show, and what they earn.
 
-use crate::{AccountId, Assets, Balance, Balances, Ownership, Runtime, RuntimeEvent, NEURO};
+use crate::{fees, AccountId, Assets, Balance, Balances, Ownership, Runtime, RuntimeEvent, NEURO};
 use frame_support::{
 	parameter_types,
 	traits::{AsEnsureOriginWithArg, ConstU128, ConstU32},
 	PalletId,
 };
+#[cfg(not(feature = "runtime-benchmarks"))]
 use frame_system::EnsureNever;
 use neuroshard_types::RunId;
 
@@ -22,23 +23,31 @@ impl pallet_assets::Config for Runtime {
 	type AssetIdParameter = codec::Compact<RunId>;
 	type ReserveData = ();
 	type Currency = Balances;
+	#[cfg(not(feature = "runtime-benchmarks"))]
 	type CreateOrigin = AsEnsureOriginWithArg<EnsureNever<AccountId>>;
 	// Not even governance takes shares away, or makes some that nobody worked for.
+	#[cfg(not(feature = "runtime-benchmarks"))]
 	type ForceOrigin = EnsureNever<()>;
+	// Somebody has to do what is measured.
+	#[cfg(feature = "runtime-benchmarks")]
+	type CreateOrigin = AsEnsureOriginWithArg<frame_system::EnsureSigned<AccountId>>;
+	#[cfg(feature = "runtime-benchmarks")]
+	type ForceOrigin = frame_system::EnsureRoot<AccountId>;
 	// Nobody pays it, since nobody creates classes.
 	type AssetDeposit = ConstU128<{ 100 * NEURO }>;
-	type AssetAccountDeposit = ConstU128<NEURO>;
+	// What a place among the holders of a model has in the state: its shares, and what they earn. Keys and values.
+	type AssetAccountDeposit = ConstU128<{ fees::deposit(2, (68 + 66) + (60 + 80)) }>;
 	// Only the owner of a class sets its metadata, and that is `Ownership`.
 	type MetadataDepositBase = ConstU128<0>;
 	type MetadataDepositPerByte = ConstU128<0>;
-	type ApprovalDeposit = ConstU128<NEURO>;
+	type ApprovalDeposit = ConstU128<{ fees::deposit(1, 116 + 32) }>;
 	type StringLimit = ConstU32<50>;
 	type Freezer = Ownership;
 	type Holder = ();
 	type Extra = ();
 	type CallbackHandle = ();
 	type AssetIdAllocator = ();
-	type WeightInfo = pallet_assets::weights::SubstrateWeight<Runtime>;
+	type WeightInfo = crate::weights::pallet_assets::WeightInfo<Runtime>;
 	#[cfg(feature = "runtime-benchmarks")]
 	type BenchmarkHelper = ();
 }

@@ -1,4 +1,4 @@
-//! Weights of `pallet_neuro_rewards`, measured by `scripts/weights.sh`: 20 steps, 10 repetitions, 2026-11-22, Intel(R) Xeon(R) Processor.
+//! Weights of `pallet_neuro_rewards`, measured by `scripts/weights.sh`: 10 steps, 6 repetitions, 2026-11-23, Intel(R) Xeon(R) Processor.
 
 use core::marker::PhantomData;
 #[allow(unused_imports)] // `Get` prices accesses, which not everything makes.
@@ -9,22 +9,22 @@ pub struct WeightInfo<T>(PhantomData<T>);
 
 impl<T: frame_system::Config> pallet_neuro_rewards::WeightInfo for WeightInfo<T> {
 	fn claim() -> Weight {
-		// Least time in nanoseconds: 42_976.
-		Weight::from_parts(48_601_000, 3621).saturating_add(T::DbWeight::get().reads(6)).saturating_add(T::DbWeight::get().writes(4))
+		// Least time in nanoseconds: 43_949.
+		Weight::from_parts(50_115_000, 3621).saturating_add(T::DbWeight::get().reads(6)).saturating_add(T::DbWeight::get().writes(4))
 	}
 	fn claim_for() -> Weight {
-		// Least time in nanoseconds: 45_382.
-		Weight::from_parts(52_313_000, 3621).saturating_add(T::DbWeight::get().reads(7)).saturating_add(T::DbWeight::get().writes(5))
+		// Least time in nanoseconds: 48_047.
+		Weight::from_parts(54_916_000, 3621).saturating_add(T::DbWeight::get().reads(7)).saturating_add(T::DbWeight::get().writes(5))
 	}
 	fn set_shares() -> Weight {
-		// Least time in nanoseconds: 4_266.
-		Weight::from_parts(5_218_000, 0).saturating_add(T::DbWeight::get().writes(1))
+		// Least time in nanoseconds: 4_391.
+		Weight::from_parts(5_488_000, 0).saturating_add(T::DbWeight::get().writes(1))
 	}
 	// n: 0 to 31.
 	fn rotate(n: u32) -> Weight {
-		// Least time in nanoseconds: 51_898.
-		Weight::from_parts(60_012_835, 3621)
-			.saturating_add(Weight::from_parts(3_931_195, 0).saturating_mul(n.into()))
+		// Least time in nanoseconds: 55_517.
+		Weight::from_parts(63_122_614, 3621)
+			.saturating_add(Weight::from_parts(4_068_325, 0).saturating_mul(n.into()))
 			.saturating_add(T::DbWeight::get().reads(13))
 			.saturating_add(T::DbWeight::get().reads(u64::from(n).saturating_mul(1)))
 			.saturating_add(T::DbWeight::get().writes(9))

@@ -9,6 +9,7 @@ mod enactment;
 mod motions;
 mod origins;
 mod safe_mode;
+mod shares;
 mod switch;
 
 use codec::Encode;

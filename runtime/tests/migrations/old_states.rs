@@ -7,7 +7,7 @@ use frame_support::{
 	storage::unhashed,
 	traits::{
 		fungible::{Inspect, InspectHold, MutateHold},
-		Get, GetStorageVersion, PalletsInfoAccess, StorageVersion,
+		Get, GetStorageVersion, PalletsInfoAccess, StorageVersion, TryDecodeEntireStorage, TryState, TryStateSelect,
 	},
 };
 use neuroshard_runtime::{
@@ -33,6 +33,8 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 const SPEC_2: &str = include_str!("fixtures/spec_2.json");
 /// Genesis of the first chain with attestations of datasets.
 const SPEC_3: &str = include_str!("fixtures/spec_3.json");
+/// Genesis of the last chain before the pallets' storage had versions everywhere.
+const SPEC_4: &str = include_str!("fixtures/spec_4.json");
 /// Blocks of three sessions.
 const BLOCKS: u32 = 30;
 /// Slot of the first block.
@@ -62,7 +64,10 @@ fn blocks(mut parent: H256, numbers: RangeInclusive<u32>) -> H256 {
 		assert_ok!(Executive::apply_extrinsic(UncheckedExtrinsic::new_bare(time)).expect("an inherent"));
 		parent = Executive::finalize_block().hash();
 		assert_eq!(invariants::broken(), None, "after block {number}");
+		assert_eq!(AllPalletsWithSystem::try_state(number, TryStateSelect::All), Ok(()), "the SDK's pallets after block {number}");
 	}
+	let unread = AllPalletsWithSystem::try_decode_entire_state().err().unwrap_or_default();
+	assert!(unread.is_empty(), "{unread:?}");
 	parent
 }
 
@@ -82,7 +87,7 @@ fn newest_versions() -> BTreeMap<&'static str, Option<StorageVersion>> {
 
 #[test]
 fn states_of_all_releases_that_can_be_upgraded_go_on() {
-	for (json, spec_version) in [(SPEC_2, 2), (SPEC_3, 3)] {
+	for (json, spec_version) in [(SPEC_2, 2), (SPEC_3, 3), (SPEC_4, 4)] {
 		state(json).execute_with(|| {
 			assert_eq!(release(), spec_version);
 			assert_ne!(versions(), newest_versions());

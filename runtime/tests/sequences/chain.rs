@@ -8,7 +8,7 @@ use crate::{
 use codec::Encode;
 use frame_support::{
 	dispatch::GetDispatchInfo,
-	traits::{CallMetadata, GetCallMetadata, OnFinalize, OnIdle, OnInitialize},
+	traits::{CallMetadata, GetCallMetadata, OnFinalize, OnIdle, OnInitialize, TryState, TryStateSelect},
 	weights::Weight,
 };
 use frame_system::ensure_signed;
@@ -16,7 +16,10 @@ use neuroshard_runtime::{
 	genesis, invariants, AccountId, AllPalletsWithSystem, Balance, Balances, Runtime, RuntimeCall, RuntimeEvent, RuntimeGenesisConfig,
 	RuntimeOrigin, System, Timestamp, TransactionPayment, BLOCK_TIME_MS,
 };
+use neuroshard_types::RunId;
+use pallet_assets::ExistenceReason;
 use pallet_balances::Event as Money;
+use pallet_neuro_ownership::Event as Shares;
 use pallet_transaction_payment::OnChargeTransaction;
 use sp_consensus_babe::{
 	digests::{PreDigest, SecondaryPlainPreDigest},
@@ -24,7 +27,7 @@ use sp_consensus_babe::{
 };
 use sp_keyring::Sr25519Keyring::{self, Alice, Bob, Charlie, Dave, Eve, Ferdie};
 use sp_runtime::{traits::Dispatchable, BuildStorage, Digest, DigestItem, Permill};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Who acts.
 pub const ACTORS: [Sr25519Keyring; 6] = [Alice, Bob, Charlie, Dave, Eve, Ferdie];
@@ -43,6 +46,8 @@ pub struct Chain {
 	pub succeeded: BTreeMap<String, u32>,
 	/// What has come about, as [`outcome`] names it.
 	pub outcomes: BTreeMap<&'static str, u32>,
+	/// Who got shares of which model by work.
+	worked: BTreeSet<(RunId, AccountId)>,
 }
 
 fn genesis() -> RuntimeGenesisConfig {
@@ -102,11 +107,29 @@ impl Chain {
 		AllPalletsWithSystem::on_idle(number, IDLE);
 		AllPalletsWithSystem::on_finalize(number);
 		assert_eq!(invariants::broken(), None, "after block {number} with {acts:?}");
+		let sound = AllPalletsWithSystem::try_state(number, TryStateSelect::All);
+		assert_eq!(sound, Ok(()), "the SDK's pallets after block {number} with {acts:?}");
 		for outcome in System::read_events_no_consensus().filter_map(|record| outcome(&record.event)) {
 			*self.outcomes.entry(outcome).or_default() += 1;
 		}
+		self.places_cost_deposits_or_work();
 		let (minted, burned) = told();
 		assert_eq!(Balances::total_issuance(), before + minted - burned, "issuance after block {number} with {acts:?}");
+	}
+}
+
+impl Chain {
+	/// Nobody has a place among the holders of a model who has neither worked for it nor somebody to pay a deposit.
+	fn places_cost_deposits_or_work(&mut self) {
+		let minted = System::read_events_no_consensus().filter_map(|record| match record.event {
+			RuntimeEvent::Ownership(Shares::Minted { who, model, .. }) => Some((model, who)),
+			_ => None,
+		});
+		self.worked.extend(minted);
+		for (model, who, place) in pallet_assets::Account::<Runtime>::iter() {
+			let paid = matches!(place.reason, ExistenceReason::DepositHeld(_) | ExistenceReason::DepositFrom(..));
+			assert!(paid || self.worked.contains(&(model, who)), "a place of {model} that costs nothing");
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ use crate::chain::{account, ACTORS};
 use frame_support::storage::with_storage_layer;
 use neuroshard_runtime::{AccountId, Ownership, Rewards};
 use neuroshard_types::{reward::BudgetShares, traits::InferenceFees, RunId};
+use pallet_assets::ExistenceReason;
 use pallet_balances::Call as Balances;
 use pallet_neuro_ownership::Call as Shares;
 use pallet_neuro_rewards::Call as Eras;
@@ -13,7 +14,7 @@ use sp_runtime::MultiAddress;
 pub fn deed(act: &Act) -> Deed {
 	let (other, value) = (act.other(), act.value());
 	let dest = MultiAddress::Id(other.clone());
-	match act.what % 21 {
+	match act.what % 25 {
 		0 | 1 => act.mine(Balances::transfer_allow_death { dest, value }),
 		2 => act.mine(Balances::transfer_all { dest, keep_alive: act.is_one_in(2) }),
 		3 => act.mine(Balances::burn { value, keep_alive: act.is_one_in(2) }),
@@ -58,6 +59,13 @@ pub fn deed(act: &Act) -> Deed {
 			let (who, model, free) = owner(act)?;
 			signed(who, pallet_assets::Call::transfer { id: model.into(), target: dest, amount: act.part(free) })
 		}
+		20 => {
+			let (who, model, _) = owner(act)?;
+			signed(who, pallet_assets::Call::transfer_all { id: model.into(), dest, keep_alive: act.is_one_in(2) })
+		}
+		21 => act.mine(pallet_assets::Call::touch { id: model(act)?.into() }),
+		22 => act.mine(pallet_assets::Call::touch_other { id: model(act)?.into(), who: dest }),
+		23 => refund(act),
 		_ => {
 			let (who, model, free) = owner(act)?;
 			let (id, delegate) = (model.into(), MultiAddress::Id(other));
@@ -84,6 +92,22 @@ fn pay_for_inference(act: &Act) {
 	let (me, driver) = (act.me(), act.other());
 	let workers = [(account(act.small), u32::from(act.small)), (account(act.what), 7)];
 	let _ = with_storage_layer(|| Rewards::pay_fee(&me, act.value(), &driver, &workers[..usize::from(act.small % 3)]));
+}
+
+/// Somebody wants the deposit for a place back. Sometimes there are shares in it.
+fn refund(act: &Act) -> Deed {
+	let deposits = pallet_assets::Account::<neuroshard_runtime::Runtime>::iter().filter_map(|(model, who, place)| match place.reason {
+		ExistenceReason::DepositHeld(_) => Some((who.clone(), who, model)),
+		ExistenceReason::DepositFrom(payer, _) => Some((payer, who, model)),
+		_ => None,
+	});
+	let (payer, who, model) = act.one_of(deposits)?;
+	let id = model.into();
+	if payer == who {
+		signed(payer, pallet_assets::Call::refund { id, allow_burn: act.is_one_in(4) })
+	} else {
+		signed(payer, pallet_assets::Call::refund_other { id, who: MultiAddress::Id(who) })
+	}
 }
 
 /// A model that has owners.
