@@ -48,6 +48,7 @@ pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
 	rewards::CLAIM.check(metadata)?;
 	rewards::CLAIM_FOR.check(metadata)?;
 	balances::TRANSFER_KEEP_ALIVE.check(metadata)?;
+	system::REMARK.check(metadata)?;
 	Ok(())
 }
 
@@ -273,5 +274,17 @@ pub mod balances {
 	/// Sends NEURO and keeps the sender's account alive.
 	pub fn transfer(to: AccountId, amount: Balance) -> Call {
 		TRANSFER_KEEP_ALIVE.with((MultiAddress::Id(to), Compact(amount)))
+	}
+}
+
+/// Calls of `system`.
+pub mod system {
+	use super::*;
+
+	pub(super) const REMARK: Signature<(Vec<u8>,)> = Signature::new("System", "remark");
+
+	/// Has these bytes in a block, and does nothing.
+	pub fn remark(bytes: Vec<u8>) -> Call {
+		REMARK.with((bytes,))
 	}
 }

@@ -3,13 +3,13 @@
 use super::{
 	calls::check_calls,
 	error::ChainError,
-	explain::reason,
+	explain::{reason, refusal, Refusal},
 	query::{View, EXECUTE},
 	state::{self, Entry},
 	views::check_views,
 };
 use codec::{Decode, DecodeAll, Encode};
-use neuroshard_types::{BlockNumber, H256};
+use neuroshard_types::{AccountId, BlockNumber, H256};
 use scale_info::TypeInfo;
 use std::{future::Future, sync::Arc, time::Duration};
 use subxt::{
@@ -237,16 +237,22 @@ impl ChainClient {
 	}
 
 	/// Next nonce of an account, extrinsics in the node's pool included.
-	pub(super) async fn next_nonce(&self, who: &neuroshard_types::AccountId) -> Result<u64, ChainError> {
+	///
+	/// # Errors
+	/// [`ChainError::NodeAway`] or [`ChainError::Rpc`].
+	pub async fn next_nonce(&self, who: &AccountId) -> Result<u64, ChainError> {
 		let who = subxt::utils::AccountId32(*AsRef::<[u8; 32]>::as_ref(who));
 		self.ask("system_accountNextIndex", self.rpc.system_account_next_index(&who)).await
 	}
 
-	/// Hands an extrinsic to the node's pool.
-	pub(super) async fn submit(&self, extrinsic: &[u8]) -> Result<Result<(), subxt::rpcs::UserError>, ChainError> {
+	/// Hands an extrinsic, as SCALE bytes with its length in front, to the node's pool, which may refuse it.
+	///
+	/// # Errors
+	/// [`ChainError::NodeAway`] or [`ChainError::Rpc`].
+	pub async fn submit(&self, extrinsic: &[u8]) -> Result<Result<(), Refusal>, ChainError> {
 		match timed(&self.url, self.rpc.author_submit_extrinsic(extrinsic)).await? {
 			Ok(_) => Ok(Ok(())),
-			Err(subxt::rpcs::Error::User(refusal)) => Ok(Err(refusal)),
+			Err(subxt::rpcs::Error::User(error)) => Ok(Err(refusal(&error))),
 			Err(error) => Err(self.rpc_error("author_submitExtrinsic", error)),
 		}
 	}
@@ -305,7 +311,10 @@ impl ChainAt {
 	}
 
 	/// Next nonce of an account in this state, whatever is in a pool.
-	pub(super) async fn nonce(&self, who: &neuroshard_types::AccountId) -> Result<u64, ChainError> {
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn nonce(&self, who: &AccountId) -> Result<u64, ChainError> {
 		let hash = Some(Hash::from(self.block.hash.0));
 		let answer = self.client.ask(NONCE, self.client.rpc.state_call(NONCE, Some(&who.encode()), hash)).await?;
 		let nonce = u32::decode_all(&mut answer.as_slice());

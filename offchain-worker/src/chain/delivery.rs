@@ -85,6 +85,40 @@ impl Attempts {
 	}
 }
 
+/// What is known of an urgent extrinsic that blocks have not taken, however it was signed.
+#[derive(Default, Debug)]
+struct Stuck {
+	/// Tip in planck that it offers.
+	tip: Balance,
+	/// Blocks that it was to get into.
+	waited: BlockNumber,
+	/// Nonce of the last one that the pool had.
+	had: Option<u64>,
+}
+
+impl Stuck {
+	/// After so many more blocks have not taken the one with this nonce; whether the pool had `sent` it.
+	fn passed_by(&mut self, nonce: u64, sent: bool, blocks: BlockNumber) {
+		self.waited = self.waited.saturating_add(blocks);
+		self.had = sent.then_some(nonce).or(self.had);
+	}
+
+	/// Whether it has waited for longer than an extrinsic is valid.
+	fn is_too_long(&self) -> bool {
+		self.waited > MORTALITY
+	}
+
+	/// Whether what the pool had is before this nonce: a block has taken that, or another one of this account in its place.
+	fn was_taken(&self, next: u64) -> bool {
+		self.had.is_some_and(|nonce| nonce < next)
+	}
+
+	/// Offers more the next time.
+	fn raise(&mut self) {
+		self.tip = self.tip.saturating_mul(4).clamp(FIRST_TIP, LAST_TIP);
+	}
+}
+
 /// Whether an extrinsic waits for those before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rank {
@@ -121,23 +155,24 @@ impl Lane {
 	/// Those of [`super::Submitter::submit`].
 	pub(super) async fn deliver(&self, call: &Call, expiry: Expiry, rank: Rank, keep: Balance) -> Result<Included, ChainError> {
 		let mut attempts = Attempts::new(expiry);
-		let (mut tip, mut waited, mut had) = (0, 0, None);
+		let mut stuck = Stuck::default();
 		loop {
-			let signed = patiently(|| self.sign(call, rank, (tip, keep))).await?;
-			// A block has taken what the pool had in its place, or another one of this account. Either way this one would be one too many.
-			if had.is_some_and(|nonce| nonce < signed.nonce) {
+			let signed = patiently(|| self.sign(call, rank, (stuck.tip, keep))).await?;
+			// Whichever it was, this one would be one too many.
+			if stuck.was_taken(signed.nonce) {
 				attempts.outdated(call, "a block has taken its place".into(), true)?;
 			}
 			match self.follow(call, &signed, rank).await? {
 				Followed::Included(included) => return Ok(included),
 				Followed::Expired => attempts.expired(call)?,
-				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent || had.is_some())?,
-				Followed::Stuck { blocks, .. } if is_too_long(blocks, &mut waited) => attempts.expired(call)?,
-				Followed::Stuck { sent, .. } => {
-					had = sent.then_some(signed.nonce).or(had);
-					// Blocks of a node that catches up come fast, and none of them could have had it.
-					if !patiently(|| self.client.is_syncing()).await? {
-						tip = raised(tip);
+				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent || stuck.had.is_some())?,
+				Followed::Stuck { sent, blocks } => {
+					stuck.passed_by(signed.nonce, sent, blocks);
+					if stuck.is_too_long() {
+						attempts.expired(call)?;
+					} else if !patiently(|| self.client.is_syncing()).await? {
+						// Blocks of a node that catches up come fast, and none of them could have had it.
+						stuck.raise();
 					}
 				}
 				// No fault of the call's.
@@ -166,7 +201,7 @@ impl Lane {
 		if tip > 0 {
 			tracing::info!("blocks have no room for {}: it offers a tip of {} now", call.describe(), Neuro(tip));
 		}
-		let bytes = at.sign(&self.account, call, nonce, tip, birth, MORTALITY)?;
+		let bytes = at.sign(&self.account, call, nonce, tip, Some((birth, MORTALITY)))?;
 		Ok(Signed { bytes, nonce, birth })
 	}
 
@@ -206,7 +241,7 @@ impl Lane {
 					let reason = "an extrinsic that this account sent before it is gone".into();
 					return Ok(Followed::Outdated { reason, sent });
 				}
-				match patiently(|| client.submit(&signed.bytes)).await?.map_err(|error| explain::refusal(&error)) {
+				match patiently(|| client.submit(&signed.bytes)).await? {
 					Ok(()) | Err(Refusal::Known) => {
 						taken.get_or_insert(heads.best.number);
 					}
@@ -259,17 +294,6 @@ fn birth_height(heads: &Heads) -> BlockNumber {
 /// Whether an extrinsic born in `birth` can get into no block after `best` any more.
 fn is_over(birth: BlockNumber, best: BlockNumber) -> bool {
 	best > birth.saturating_add(MORTALITY)
-}
-
-/// The tip after this one, which was too small.
-fn raised(tip: Balance) -> Balance {
-	tip.saturating_mul(4).clamp(FIRST_TIP, LAST_TIP)
-}
-
-/// Whether an urgent extrinsic has waited for longer than an extrinsic is valid, now that it has waited for so many more blocks.
-fn is_too_long(blocks: BlockNumber, waited: &mut BlockNumber) -> bool {
-	*waited = waited.saturating_add(blocks);
-	*waited > MORTALITY
 }
 
 /// Whether an urgent extrinsic that was handed over after block `first` would be in a block by now.

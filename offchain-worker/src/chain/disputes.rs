@@ -159,13 +159,14 @@ impl ChainAt {
 		self.view(&TERMS, ()).await
 	}
 
-	/// What a challenge of `claim` by `challenger` holds now, in planck; `None` while as many disputes are open against its account as can be,
-	/// unless the challenger was drawn to audit it.
+	/// What must be free for a challenge of `claim` by `challenger` beside its fee, in planck: the bond that it holds, and what keeps the account
+	/// alive. `None` while as many disputes are open against the claim's account as can be, unless the challenger was drawn to audit it.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
-	pub async fn bond_against(&self, claim: &ClaimId, challenger: &AccountId) -> Result<Option<Balance>, ChainError> {
-		self.view(&BOND_AGAINST, (claim.clone(), challenger.clone())).await
+	pub async fn needed_against(&self, claim: &ClaimId, challenger: &AccountId) -> Result<Option<Balance>, ChainError> {
+		let (bond, least) = (self.view(&BOND_AGAINST, (claim.clone(), challenger.clone())).await?, self.existential_deposit()?);
+		Ok(bond.map(|bond| bond.saturating_add(least)))
 	}
 
 	/// What a claim about work is judged by; `None` if there is none.

@@ -8,7 +8,7 @@ use subxt::{
 
 /// What to do about an extrinsic that the pool did not take.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
+pub enum Refusal {
 	/// It is in the pool already.
 	Known,
 	/// The account cannot pay the fee.

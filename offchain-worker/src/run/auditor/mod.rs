@@ -184,11 +184,11 @@ impl Auditor {
 	/// Waits for a step only as long as it is wanted: what is more urgent must not wait for one that gets into no block. `false` if it is
 	/// not wanted any more.
 	async fn send(&mut self, step: &Step, mut heads: watch::Receiver<Heads>) -> Result<bool, ChainError> {
-		let (submitter, bond) = (self.submitter.clone(), self.bond_of(step).await?);
+		let (submitter, needed) = (self.submitter.clone(), self.needed_for(step).await?);
 		let sent = async {
 			match step {
 				Step::Enroll | Step::Resign => submitter.submit_once(step.call()).await,
-				Step::Seal { .. } | Step::Report { .. } | Step::Challenge { .. } => submitter.submit_urgent(step.call(), bond).await,
+				Step::Seal { .. } | Step::Report { .. } | Step::Challenge { .. } => submitter.submit_urgent(step.call(), needed).await,
 			}
 		};
 		let mut sending = std::pin::pin!(sent);
@@ -207,13 +207,13 @@ impl Auditor {
 		}
 	}
 
-	/// What must be free for a step beside its fee: the bond of a challenge, and what keeps the account alive.
-	async fn bond_of(&self, step: &Step) -> Result<Balance, ChainError> {
+	/// What must be free for a step beside its fee.
+	async fn needed_for(&self, step: &Step) -> Result<Balance, ChainError> {
 		let Step::Challenge { run, round, who } = step else { return Ok(0) };
 		let at = self.client.now().await?;
 		let claim = ClaimId { run: *run, round: *round, kind: ClaimKind::Audit, who: who.clone() };
-		let bond = at.bond_against(&claim, &self.me).await?.unwrap_or(0);
-		Ok(bond.saturating_add(at.existential_deposit()?))
+		// Without room for it, no bond is held.
+		Ok(at.needed_against(&claim, &self.me).await?.unwrap_or(at.existential_deposit()?))
 	}
 
 	fn note_sent(&self, step: &Step) -> Result<(), WorkerError> {

@@ -40,11 +40,10 @@ impl Verifier {
 	/// Sends a challenge, if its bond can be paid.
 	pub(super) async fn dispute(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, claim: ClaimId) -> Result<(), WorkerError> {
 		let now = at.block().number;
-		let (free, bond) = (at.funds(&self.me).await?.free, at.bond_against(&claim, &self.me).await?);
-		let least = at.existential_deposit()?;
+		let (free, needed) = (at.funds(&self.me).await?.free, at.needed_against(&claim, &self.me).await?);
 		let Some(accusation) = self.accusations.get_mut(&claim) else { return Ok(()) };
 		// As many games are open against the account as can be.
-		let Some(needed) = bond.map(|bond| bond.saturating_add(least)) else {
+		let Some(needed) = needed else {
 			accusation.from = now.saturating_add(CROWDED);
 			return Ok(());
 		};
