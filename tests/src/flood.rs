@@ -2,31 +2,15 @@
 //! have no tip, and are all of one size.
 
 use crate::{Error, Network};
-use neuroshard_types::{AccountId, Balance, BlockNumber, H256, NEURO};
+use neuroshard_types::{Balance, BlockNumber, NEURO};
 use neuroshard_worker::{
-	chain::{balances, ChainClient, Heads},
-	keys::Seed,
+	chain::{balances, system, Call, ChainAt, ChainClient, Heads, Refusal},
+	keys::{Account, Seed},
 };
 use std::{
 	collections::BTreeMap,
 	ops::{Range, RangeInclusive},
-	sync::Arc,
 };
-use subxt::{
-	backend::LegacyBackend,
-	config::{substrate::SubstrateConfig, DefaultExtrinsicParamsBuilder, HashFor, RpcConfigFor},
-	constants, dynamic,
-	ext::{
-		codec::Encode,
-		scale_decode::DecodeAsType,
-		scale_encode::{self, EncodeAsFields, FieldIter, TypeResolver},
-		scale_type_resolver,
-	},
-	rpcs::{client::RpcClient, methods::legacy::LegacyRpcMethods},
-	utils::AccountId32,
-	OnlineClient,
-};
-use subxt_signer::sr25519::Keypair;
 use tokio::{
 	sync::{oneshot, watch},
 	task::JoinHandle,
@@ -42,10 +26,6 @@ const AHEAD: u64 = 75;
 const UNFINALIZED: u64 = 165;
 /// What the account is given, in planck: a full block costs it 4 NEURO.
 const MONEY: Balance = 2_500 * NEURO;
-/// What a node answers to an extrinsic that its pool has.
-const ALREADY_IMPORTED: i32 = 1013;
-/// Function of the runtime that says an account's next nonce.
-const NONCE: &str = "AccountNonceApi_account_nonce";
 
 /// A flood that goes on until it is stopped or dropped.
 pub(crate) struct Flood {
@@ -77,26 +57,22 @@ impl Flood {
 	/// Has a new account, which the sponsor gives money, flood the network from now on.
 	///
 	/// # Errors
-	/// [`Error::Chain`] if it gets no money, [`Error::Setup`] with what the connection says.
+	/// [`Error::Chain`] if it gets no money, or a node is away.
 	pub(crate) async fn start(network: &Network) -> Result<Self, Error> {
 		let client = network.client().clone();
-		let signer = Keypair::from_secret_key(*Seed::random().expose()).map_err(setup)?;
-		network.sponsor().submit(balances::transfer(AccountId::new(signer.public_key().0), MONEY)).await?;
+		let account = Account::from_secret(&format!("0x{}", hex::encode(Seed::random().expose())))?;
+		network.sponsor().submit(balances::transfer(account.id(), MONEY)).await?;
 		let mut nodes = Vec::new();
 		for validator in &network.validators {
-			nodes.push(LegacyRpcMethods::new(RpcClient::from_insecure_url(validator.url()).await.map_err(setup)?));
+			nodes.push(ChainClient::connect(validator.url()).await?);
 		}
-		let connection = RpcClient::from_insecure_url(client.url()).await.map_err(setup)?;
-		let backend = LegacyBackend::builder().build(connection);
-		let api = OnlineClient::from_backend_with_config(SubstrateConfig::new(), Arc::new(backend)).await.map_err(setup)?;
-		let at = api.at_current_block().await.map_err(setup)?;
-		let limits: Limits = at.constants().entry(constants::dynamic("System", "BlockLength")).map_err(setup)?;
-		let room = limits.max.normal;
+		let at = client.now().await?;
+		let room = at.ordinary_length()?;
 		let remark = (room / OF_BLOCK).saturating_sub(BESIDE);
 		// All bytes are the same, so that databases keep them small.
-		let remark = Remark(vec![0u8; usize::try_from(remark).map_err(setup)?].encode());
-		let mut sender = Sender { nodes, api, signer, remark, signed: BTreeMap::new() };
-		let piece = u32::try_from(sender.signed(0).await?.len()).map_err(setup)?;
+		let call = system::remark(vec![0; usize::try_from(remark).map_err(setup)?]);
+		let mut sender = Sender { nodes, account, call, signed: BTreeMap::new() };
+		let piece = u32::try_from(sender.signed(&at, 0)?.len()).map_err(setup)?;
 		let heads = client.follow(client.heads().await?, |_| ());
 		let (stop, stopped) = oneshot::channel();
 		Ok(Self { stop, task: tokio::spawn(flood(sender, heads, stopped)), client, room, piece })
@@ -149,7 +125,7 @@ async fn flood(mut sender: Sender, mut heads: watch::Receiver<Heads>, mut stoppe
 			let now = *heads.borrow_and_update();
 			// A node that is busy now may have time at the next block. Whether blocks were full is seen in the end.
 			if let Err(error) = sender.fill(now).await {
-				tracing::warn!("{error}");
+				tracing::warn!("the flood: {error}");
 			}
 			heads.changed().await.map_err(setup)?;
 		}
@@ -164,10 +140,9 @@ async fn flood(mut sender: Sender, mut heads: watch::Receiver<Heads>, mut stoppe
 /// What signs and sends.
 struct Sender {
 	/// All validators: one of them would pass on what its own pool holds, and no more of what another one has missed of it.
-	nodes: Vec<LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>>,
-	api: OnlineClient<SubstrateConfig>,
-	signer: Keypair,
-	remark: Remark,
+	nodes: Vec<ChainClient>,
+	account: Account,
+	call: Call,
 	/// What was sent and is not final, by nonces: all nodes get the same.
 	signed: BTreeMap<u64, Vec<u8>>,
 }
@@ -176,90 +151,42 @@ impl Sender {
 	/// Sends each node what it is missing.
 	async fn fill(&mut self, heads: Heads) -> Result<(), Error> {
 		// The first node is the one whose heads are followed: the others may not know them yet.
-		let Some(first) = self.nodes.first().cloned() else { return Ok(()) };
-		let (finalized, best) = (self.nonce(&first, heads.finalized.hash).await?, self.nonce(&first, heads.best.hash).await?);
+		let Some(first) = self.nodes.first() else { return Ok(()) };
+		let (at, who) = (first.at(heads.finalized).await?, self.account.id());
+		let (finalized, best) = (at.nonce(&who).await?, first.at(heads.best).await?.nonce(&who).await?);
 		self.signed.retain(|nonce, _| *nonce >= finalized);
 		for node in self.nodes.clone() {
-			let pool = node.system_account_next_index(&self.who()).await.map_err(setup)?;
-			self.send(&node, Nonces { finalized, best, pool }.missing()).await?;
+			let pool = node.next_nonce(&who).await?;
+			self.send(&node, &at, Nonces { finalized, best, pool }.missing()).await?;
 		}
 		Ok(())
 	}
 
 	/// Sends these to a node until its pool refuses one. That is no failure: the next block makes room, and what a lost branch has taken along is
 	/// missing then.
-	async fn send(&mut self, node: &LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>, nonces: Range<u64>) -> Result<(), Error> {
+	async fn send(&mut self, node: &ChainClient, at: &ChainAt, nonces: Range<u64>) -> Result<(), Error> {
 		for nonce in nonces {
-			let extrinsic = self.signed(nonce).await?;
-			match node.author_submit_extrinsic(&extrinsic).await {
-				Ok(_) => {}
+			match node.submit(&self.signed(at, nonce)?).await? {
 				// Another node has passed it on.
-				Err(subxt::rpcs::Error::User(refusal)) if refusal.code == ALREADY_IMPORTED => {}
-				Err(subxt::rpcs::Error::User(refusal)) => {
-					tracing::debug!(nonce, "the flood waits for the next block: {}", refusal.message);
+				Ok(()) | Err(Refusal::Known) => {}
+				Err(refusal) => {
+					tracing::debug!(nonce, ?refusal, "the flood waits for the next block");
 					return Ok(());
 				}
-				Err(error) => return Err(setup(error)),
 			}
 		}
 		Ok(())
 	}
 
 	/// The extrinsic with this nonce. It is valid for ever, on any branch.
-	async fn signed(&mut self, nonce: u64) -> Result<Vec<u8>, Error> {
+	fn signed(&mut self, at: &ChainAt, nonce: u64) -> Result<Vec<u8>, Error> {
 		if let Some(signed) = self.signed.get(&nonce) {
 			return Ok(signed.clone());
 		}
-		let at = self.api.at_current_block().await.map_err(setup)?;
-		let call = dynamic::tx("System", "remark", self.remark.clone());
-		let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new().immortal().nonce(nonce).build();
-		let mut signable = at.tx().create_signable_offline(&call, parameters).map_err(setup)?;
-		let signed = signable.sign(&self.signer).map_err(setup)?.into_encoded();
+		let signed = at.sign(&self.account, &self.call, nonce, 0, None)?;
 		self.signed.insert(nonce, signed.clone());
 		Ok(signed)
 	}
-
-	/// Its next nonce after a block that a node knows.
-	async fn nonce(&self, node: &LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>, block: H256) -> Result<u64, Error> {
-		let at = HashFor::<SubstrateConfig>::from(block.0);
-		let answer = node.state_call(NONCE, Some(&self.who().0), Some(at)).await.map_err(setup)?;
-		let nonce = answer.try_into().map_err(|answer| setup(format!("{answer:?} is no nonce")))?;
-		Ok(u32::from_le_bytes(nonce).into())
-	}
-
-	fn who(&self) -> AccountId32 {
-		AccountId32(self.signer.public_key().0)
-	}
-}
-
-/// Encoded arguments of `System::remark`. The library would encode them number by number, for every extrinsic.
-#[derive(Clone)]
-struct Remark(Vec<u8>);
-
-impl EncodeAsFields for Remark {
-	fn encode_as_fields_to<R: TypeResolver>(
-		&self,
-		_fields: &mut dyn FieldIter<'_, <R as scale_type_resolver::TypeResolver>::TypeId>,
-		_types: &R,
-		out: &mut Vec<u8>,
-	) -> Result<(), scale_encode::Error> {
-		out.extend_from_slice(&self.0);
-		Ok(())
-	}
-}
-
-/// What is read of the limits of blocks.
-#[derive(DecodeAsType)]
-#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
-struct Limits {
-	max: OfClasses,
-}
-
-/// Bytes that classes of extrinsics may take.
-#[derive(DecodeAsType)]
-#[decode_as_type(crate_path = "subxt::ext::scale_decode")]
-struct OfClasses {
-	normal: u32,
 }
 
 fn setup(error: impl std::fmt::Display) -> Error {

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { getDynamicBuilder, getLookupFn } from "@polkadot-api/metadata-builders";
 import { decAnyMetadata, unifyMetadata } from "@polkadot-api/substrate-bindings";
-import { ecdsaCreateDerive, ed25519CreateDerive, sr25519CreateDerive } from "@polkadot-labs/hdkd";
+import { ed25519CreateDerive, sr25519CreateDerive } from "@polkadot-labs/hdkd";
 import { DEV_MINI_SECRET, ss58Address } from "@polkadot-labs/hdkd-helpers";
+import { blake2AsU8a, secp256k1PairFromSeed, secp256k1Sign } from "@polkadot/util-crypto";
 import { createClient } from "polkadot-api";
 import { getPolkadotSigner } from "polkadot-api/signer";
 import { getWsProvider } from "polkadot-api/ws";
@@ -14,6 +15,12 @@ import WebSocket from "ws";
 export function account(path) {
 	const { publicKey, sign } = sr25519CreateDerive(DEV_MINI_SECRET)(path);
 	return { publicKey, address: ss58Address(publicKey), signer: getPolkadotSigner(publicKey, "Sr25519", sign) };
+}
+
+/** A key for Proofs of Neural Work. Not of hdkd, whose signatures lack the recovery byte. */
+function workerKey(name) {
+	const pair = secp256k1PairFromSeed(blake2AsU8a(name));
+	return { publicKey: pair.publicKey, sign: (message) => secp256k1Sign(message, pair, "blake2") };
 }
 
 /** Connects to the node at `url`. */
@@ -33,10 +40,12 @@ export async function connect(url) {
 		codecs: getDynamicBuilder(lookup),
 		/** Has money from genesis on. */
 		rich: account("//Charlie"),
+		/** Has money too, and the sudo key. */
+		sponsor: account("//Alice"),
 		/** This client's own account. */
 		own: account("//papi"),
 		/** Its key for Proofs of Neural Work, and its libp2p key. */
-		worker: ecdsaCreateDerive(DEV_MINI_SECRET)("//papi"),
+		worker: workerKey("//papi"),
 		peer: ed25519CreateDerive(DEV_MINI_SECRET)("//papi"),
 		close: () => client.destroy(),
 	};
@@ -102,6 +111,13 @@ export async function held({ api }, at, { address }, pallet, reason) {
 	const holds = await api.query.Balances.Holds.getValue(address, { at });
 	const found = holds.filter(({ id }) => id.type === pallet && id.value.type === reason);
 	return found.reduce((sum, { amount }) => sum + amount, 0n);
+}
+
+/** How an argument of a call is encoded. */
+export function codecOf({ metadata, codecs }, pallet, call, argument) {
+	const { type } = metadata.pallets.find(({ name }) => name === pallet).calls;
+	const { fields } = metadata.lookup[type].def.value.find(({ name }) => name === call);
+	return codecs.buildDefinition(fields.find(({ name }) => name === argument).type);
 }
 
 /** Waits until `holds` of a best block's height. */

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { Enum } from "polkadot-api";
+import { assertDocumented, namesOf } from "../shared/documented.mjs";
 import { CARRIED, NEURO, NO_SUCH, TURNS, explains, isOurs } from "../shared/facts.mjs";
 import { account, send, sendAll, succeed } from "./chain.mjs";
 import { registration } from "./money.mjs";
@@ -15,13 +16,19 @@ function documented({ metadata }, pallet) {
 	return { path, docs: new Map(def.value.map(({ name, docs }) => [name, docs])) };
 }
 
-/** Every error of every pallet of this chain says what happened and what to do. */
+/** Every error of every pallet of this chain says what happened and what to do, and docs/rpc.md says it of all the others. */
 export async function everyErrorIsExplained(chain) {
 	const silent = [];
+	const foreign = chain.metadata.lookup.flatMap(({ path, def }) =>
+		def.tag === "variant" ? namesOf(path, def.value.map(({ name }) => name)) : [],
+	);
 	let count = 0;
 	for (const { name: pallet } of chain.metadata.pallets) {
 		const { path, docs } = documented(chain, pallet);
-		if (!isOurs(path)) continue;
+		if (!isOurs(path)) {
+			foreign.push(...[...docs.keys()].map((name) => `${pallet}.${name}`));
+			continue;
+		}
 		for (const [name, lines] of docs) {
 			count += 1;
 			if (!explains(lines)) silent.push(`${pallet}.${name}: ${lines.join(" ")}`);
@@ -29,7 +36,8 @@ export async function everyErrorIsExplained(chain) {
 	}
 	assert.deepEqual(silent, [], "errors that do not say what to do");
 	assert.ok(count > 0);
-	return `${count} errors`;
+	assertDocumented(foreign);
+	return `${count} errors of this chain, ${foreign.length} of the SDK`;
 }
 
 /** Calls that must fail, and why. */

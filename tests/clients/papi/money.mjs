@@ -1,10 +1,10 @@
-// Transfers, bonds and claims, with what each must do to the balances.
+// Transfers, bonds and proofs, with what each must do to the balances.
 
 import assert from "node:assert/strict";
 import { Enum } from "polkadot-api";
 import { toHex } from "polkadot-api/utils";
 import { ADDRESS, BOND, ENDOWMENT, EXTRA, HARDWARE, UNBONDED, WORKER, peerId } from "../shared/facts.mjs";
-import { balance, held, send, succeed, until } from "./chain.mjs";
+import { balance, held, succeed } from "./chain.mjs";
 
 const BEST = { at: "best" };
 
@@ -65,19 +65,4 @@ export async function prove(chain) {
 	const digest = await api.apis.KernelsApi.drawn_answer(status.value.challenge, BEST);
 	await succeed(chain, api.tx.Staking.prove_arithmetic({ digest }), own);
 	assert.equal((await provider()).status.type, "Active");
-}
-
-/** Asks for rewards of an era that goes on, and of one in which there were none. */
-export async function claim(chain) {
-	const { api, own } = chain;
-	const era = await api.view.Rewards.era(BEST);
-	const { error: early } = await send(chain, api.tx.Rewards.claim({ era: era.index + 1 }), own);
-	assert.equal(early, "Rewards.EraNotEnded");
-	await until(chain, (number) => number >= era.ends_at);
-	const before = await balance(chain, "best", own);
-	const { at, fee, error } = await send(chain, api.tx.Rewards.claim({ era: era.index }), own);
-	assert.equal(error, "Rewards.NothingToClaim");
-	assert.deepEqual(await balance(chain, at, own), { ...before, free: before.free - fee });
-	const { claimed, claimable } = await api.view.Rewards.earnings(own.address, BEST);
-	assert.deepEqual([claimed, claimable], [0n, 0n]);
 }

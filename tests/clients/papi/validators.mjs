@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { toHex } from "polkadot-api/utils";
-import { balance, held, succeed, until } from "./chain.mjs";
+import { balance, codecOf, held, succeed, until } from "./chain.mjs";
 
 /** Parts of 10^9 of a reward that the candidate keeps. */
 const COMMISSION = 100_000_000;
@@ -32,7 +32,8 @@ export async function validate(chain) {
 	const { keys, proof } = await request("author_rotateKeysWithOwner", toHex(own.publicKey));
 	const deposit = await api.constants.Session.KeyDeposit();
 	before = await balance(chain, "best", own);
-	const set = await succeed(chain, api.tx.Session.set_keys({ keys: sessionKeys(chain, keys), proof: bytes(proof) }), own);
+	const sessionKeys = codecOf(chain, "Session", "set_keys", "keys").dec(keys);
+	const set = await succeed(chain, api.tx.Session.set_keys({ keys: sessionKeys, proof: bytes(proof) }), own);
 	assert.deepEqual(await balance(chain, set.at, own), { free: before.free - deposit - set.fee, reserved: before.reserved + deposit });
 	before = await balance(chain, set.at, own);
 	// Chilled at once: a node votes for finality with one key only, so that it would stand still with two validators on this node.
@@ -47,10 +48,3 @@ export async function validate(chain) {
 }
 
 const bytes = (hex) => Uint8Array.from(Buffer.from(hex.slice(2), "hex"));
-
-/** The node's session keys as the call takes them. */
-function sessionKeys({ metadata, codecs }, encoded) {
-	const { type } = metadata.pallets.find(({ name }) => name === "Session").calls;
-	const { fields } = metadata.lookup[type].def.value.find(({ name }) => name === "set_keys");
-	return codecs.buildDefinition(fields.find(({ name }) => name === "keys").type).dec(encoded);
-}

@@ -14,6 +14,8 @@ export async function connect(url) {
 		request: (method, ...parameters) => provider.send(method, parameters),
 		/** Has money from genesis on. */
 		rich: keyring.addFromUri("//Bob"),
+		/** Has money too, and the sudo key. */
+		sponsor: keyring.addFromUri("//Alice"),
 		/** This client's own account. */
 		own: keyring.addFromUri("//polkadot-js"),
 		/** Its key for Proofs of Neural Work, and its libp2p key. */
@@ -34,15 +36,15 @@ export function named(api, error) {
 
 /**
  * Signs an extrinsic, sends it, and waits for the block that takes it: what it cost in planck, which events it led to, and its error if it
- * failed.
+ * failed. `signed` is what else is signed, where it is not what the API chooses.
  */
-export async function send({ api }, extrinsic, signer, nonce = -1) {
+export async function send({ api }, extrinsic, signer, signed = {}) {
 	const result = await new Promise((settle, fail) => {
 		const follow = (seen) => {
 			if (seen.isError) fail(new Error(`${extrinsic.method.section}.${extrinsic.method.method}: ${seen.status.type}`));
 			else if (seen.isInBlock) settle(seen);
 		};
-		extrinsic.signAndSend(signer, { nonce }, follow).catch(fail);
+		extrinsic.signAndSend(signer, { nonce: -1, ...signed }, follow).catch(fail);
 	});
 	const events = result.events.map(({ event }) => event);
 	const paid = events.find((event) => api.events.transactionPayment.TransactionFeePaid.is(event));
@@ -57,7 +59,7 @@ export async function send({ api }, extrinsic, signer, nonce = -1) {
 /** Sends extrinsics of one account in their order, all at once. */
 export async function sendAll(chain, extrinsics, signer) {
 	const first = (await chain.api.rpc.system.accountNextIndex(signer.address)).toNumber();
-	return Promise.all(extrinsics.map((extrinsic, place) => send(chain, extrinsic, signer, first + place)));
+	return Promise.all(extrinsics.map((extrinsic, place) => send(chain, extrinsic, signer, { nonce: first + place })));
 }
 
 /** As [`send`], for an extrinsic that must succeed. */

@@ -3,18 +3,25 @@
 import assert from "node:assert/strict";
 import { Keyring } from "@polkadot/api";
 import { stringCamelCase } from "@polkadot/util";
+import { assertDocumented, namesOf } from "../shared/documented.mjs";
 import { CARRIED, NEURO, NO_SUCH, TURNS, explains, isOurs } from "../shared/facts.mjs";
 import { send, sendAll, succeed } from "./chain.mjs";
 import { registration } from "./money.mjs";
 
-/** Every error of every pallet of this chain says what happened and what to do. */
+/** Every error of every pallet of this chain says what happened and what to do, and docs/rpc.md says it of all the others. */
 export async function everyErrorIsExplained({ api }) {
 	const silent = [];
+	const foreign = api.registry.lookup.types.flatMap(({ type: { path, def } }) =>
+		def.isVariant ? namesOf(path.map(String), def.asVariant.variants.map((variant) => variant.name.toString())) : [],
+	);
 	let count = 0;
 	for (const { name, errors } of api.registry.metadata.pallets) {
 		if (errors.isNone) continue;
 		const { def, path } = api.registry.lookup.getSiType(errors.unwrap().type);
-		if (!isOurs(path.map(String))) continue;
+		if (!isOurs(path.map(String))) {
+			foreign.push(...def.asVariant.variants.map((variant) => `${name}.${variant.name}`));
+			continue;
+		}
 		for (const variant of def.asVariant.variants) {
 			count += 1;
 			if (!explains(variant.docs.map(String))) silent.push(`${name}.${variant.name}: ${variant.docs.join(" ")}`);
@@ -22,7 +29,8 @@ export async function everyErrorIsExplained({ api }) {
 	}
 	assert.deepEqual(silent, [], "errors that do not say what to do");
 	assert.ok(count > 0);
-	return `${count} errors`;
+	assertDocumented(foreign);
+	return `${count} errors of this chain, ${foreign.length} of the SDK`;
 }
 
 /** Calls that must fail, and why. */

@@ -1,10 +1,11 @@
-// Transfers, bonds, proofs and claims, with what each must do to the balances.
+// Transfers, bonds and proofs, with what each must do to the balances.
 
 import assert from "node:assert/strict";
-import { stringToU8a, u8aConcat, u8aToHex } from "@polkadot/util";
+import { u8aToHex } from "@polkadot/util";
 import { ADDRESS, BOND, ENDOWMENT, EXTRA, HARDWARE, UNBONDED, WORKER, peerId } from "../shared/facts.mjs";
-import { balance, held, send, succeed, until } from "./chain.mjs";
+import { balance, held, send, succeed } from "./chain.mjs";
 import { view } from "./views.mjs";
+import { signed } from "./work.mjs";
 
 /** Gives the client's own account its first money. */
 export async function transfer(chain) {
@@ -63,7 +64,7 @@ export async function bond(chain) {
 
 /** Answers the challenge of a new provider, and proves that it is up: a proof signed outside of our worker. */
 export async function prove(chain) {
-	const { api, own, worker } = chain;
+	const { api, own } = chain;
 	const provider = async () => (await view(api, "Staking", "provider", own.address)).unwrap();
 	const { challenge } = (await provider()).status.asUnproven;
 	const digest = await api.call.kernelsApi.drawnAnswer(challenge);
@@ -75,27 +76,11 @@ export async function prove(chain) {
 	const key = { run: Math.floor(timestamp / 3_600_000), round: 0, kind: "Uptime" };
 	const [proofType] = call.meta.args.map(({ type }) => type);
 	const proof = api.registry.createType(proofType, { key, timestamp, workHash: new Uint8Array(32) });
-	const message = u8aConcat(stringToU8a("neuroshard/ponw/1"), api.genesisHash.toU8a(), own.publicKey, proof.toU8a());
-	const proven = call(proof, u8aToHex(worker.sign(message)));
+	const proven = call(proof, signed(chain, proof));
 	assert.equal((await view(api, "Ponw", "rate", own.address)).used.toNumber(), 0);
 	const { events } = await succeed(chain, proven, own);
 	assert.ok(events.some((event) => api.events.ponw.Up.is(event) && event.data[0].eq(own.address)));
 	assert.equal((await view(api, "Ponw", "rate", own.address)).used.toNumber(), 1);
 	const { error } = await send(chain, proven, own);
 	assert.equal(error.name, "ponw.AlreadyProven");
-}
-
-/** Asks for rewards of an era that goes on, and of one in which there were none. */
-export async function claim(chain) {
-	const { api, own } = chain;
-	const era = await view(api, "Rewards", "era");
-	const { error: early } = await send(chain, api.tx.rewards.claim(era.index.addn(1)), own);
-	assert.equal(early.name, "rewards.EraNotEnded");
-	await until(chain, (number) => number >= era.endsAt.toNumber());
-	const before = await balance(api, own);
-	const { at, fee, error } = await send(chain, api.tx.rewards.claim(era.index), own);
-	assert.equal(error.name, "rewards.NothingToClaim");
-	assert.deepEqual(await balance(at, own), { ...before, free: before.free - fee });
-	const { claimed, claimable } = await view(api, "Rewards", "earnings", own.address);
-	assert.deepEqual([claimed.toBigInt(), claimable.toBigInt()], [0n, 0n]);
 }

@@ -22,6 +22,79 @@ export const ADDRESS = Uint8Array.of(4, 127, 0, 0, 1, 6, 0x0f, 0xa1);
 /** The libp2p peer id of an Ed25519 key: the identity multihash of the key as libp2p writes it. */
 export const peerId = (key) => Uint8Array.of(0, 36, 8, 1, 18, 32, ...key);
 
+/** Bytes that say nothing, as H256 and seeds have them. */
+const HASH = `0x${"05".repeat(32)}`;
+const text = (words) => new TextEncoder().encode(words);
+/** Bits of an `f32`. */
+const float = (value) => new Uint32Array(Float32Array.of(value).buffer)[0];
+
+/** A dataset that nobody has: the chain knows its shape only. */
+export const MANIFEST = {
+	name: text("clients"),
+	licence: text("Apache-2.0"),
+	source: text("nowhere"),
+	tokenizer_hash: HASH,
+	vocab: 64,
+	shape: { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
+	root: HASH,
+	bytes: 16_384n,
+};
+
+/** A run of one round of a very small model by one participant. Its dataset and its aggregator are not here: each client names them in its
+ * way. */
+export const RUN = {
+	name: text("clients"),
+	model: {
+		vocab: 64,
+		dim: 32,
+		layers: 1,
+		heads: 2,
+		kv_heads: 2,
+		ffn: 64,
+		max_seq: 32,
+		tied: true,
+		rope_theta: 10_000,
+		norm_eps: float(1e-5),
+	},
+	train: {
+		arithmetic_version: 1,
+		seed: HASH,
+		batch: 2,
+		seq_len: 32,
+		inner_steps: 4,
+		commit_interval: 2,
+		lr: float(1e-3),
+		lr_min: float(1e-4),
+		warmup_steps: 2,
+		total_steps: 0,
+		beta1: float(0.9),
+		beta2: float(0.95),
+		eps: float(1e-8),
+		weight_decay: float(0.1),
+		clip: float(1),
+		outer_lr: float(1),
+		outer_beta: float(0),
+		validation_sequences: 4,
+	},
+	genesis_root: HASH,
+	min_participants: 1,
+	max_participants: 1,
+	min_bond: 100n * NEURO,
+	rounds: 1,
+	durations: { joining: 2, training: 20, revealing: 20, availability: 20, checkpointing: 20 },
+};
+
+/** What a participant of that round says it did. Nobody challenges it, so that the chain looks at its figures only: a root for every two of
+ * four steps; 4 bytes for each of 12,288 elements of matrices, and of three vectors of 32, each padded to a tile of 1,024; and 4 * 2 * 32
+ * tokens. */
+export const WORK = { state_roots: [`0x${"06".repeat(32)}`, `0x${"07".repeat(32)}`], delta_root: HASH, delta_bytes: 61_440n, tokens: 256n };
+/** What seals it. */
+export const SALT = new Uint8Array(32).fill(8);
+/** The vote of the only participant for its own delta. */
+export const VOTE = Uint8Array.of(1);
+/** What it attests: another checkpoint, with a loss of 3.5. */
+export const ATTESTATION = { checkpoint: `0x${"09".repeat(32)}`, validation_loss: float(3.5) };
+
 /** Calls that no block takes from somebody whose turn it is not, and no other call may carry: the move of a dispute, what auditors seal and report, and
  * the answer to a challenge of a dataset. With what a node answers where there is no such game, audit or challenge. */
 export const TURNS = [

@@ -103,7 +103,7 @@ async fn all_call(
 	let extrinsics = in_parallel(count, |index| {
 		let index = usize::try_from(index).map_err(|error| Error::Setup(error.to_string()))?;
 		let provider = providers.get(index).ok_or_else(|| Error::Setup(format!("there is no provider {index}")))?;
-		Ok(at.sign(&provider.account, &call(index, provider)?, nonce, 0, at.block(), VALIDITY)?)
+		Ok(at.sign(&provider.account, &call(index, provider)?, nonce, 0, Some((at.block(), VALIDITY)))?)
 	})?;
 	let delivered = deliver(nodes, extrinsics, limit(count)).await?;
 	Measurement::take(Kind::Proofs, nodes, &delivered).await

@@ -48,7 +48,7 @@ pub(super) async fn measure(nodes: &mut Nodes, senders: &[Account], say: &impl F
 	let extrinsics = in_parallel(count, |index| {
 		let sender = numbered(index).ok_or_else(|| Error::Setup(format!("there is no sender {index}")))?;
 		let call = balances::transfer(Set::Receivers.id(index), amount(index));
-		Ok(at.sign(sender, &call, 0, 0, at.block(), VALIDITY)?)
+		Ok(at.sign(sender, &call, 0, 0, Some((at.block(), VALIDITY)))?)
 	})?;
 	say("sending the transfers");
 	let delivered = deliver(nodes, extrinsics, limit(count)).await?;

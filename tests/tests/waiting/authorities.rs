@@ -108,6 +108,14 @@ async fn a_fresh_node_has_the_state_without_the_blocks_before_it(network: &mut A
 		.unwrap();
 	// It knows the set as it is after all changes, and never executed the blocks in which they were made.
 	assert_eq!(fresh.validators().await.unwrap(), client.validators().await.unwrap());
+	// GRANDPA numbers its sets: the newcomer began one, and the equivocator's leaving another. The fresh node finalizes with the newest.
+	let newest = fresh.finalized().await.unwrap();
+	until("the others to finalize what the fresh node has", SOON, async || Ok((client.finalized().await? >= newest).then_some(())))
+		.await
+		.unwrap();
+	let set = fresh.storage_at::<u64>(newest, "Grandpa", "CurrentSetId").await.unwrap();
+	assert_eq!(set, client.storage_at::<u64>(newest, "Grandpa", "CurrentSetId").await.unwrap());
+	assert!(set >= 2, "two changes of the validators, and GRANDPA is at set {set}");
 	let old = fresh.storage_at::<u32>(joined, "Session", "CurrentIndex").await;
 	assert!(old.is_err(), "the state after block {joined} is there: {old:?}");
 	assert!(client.storage_at::<u32>(joined, "Session", "CurrentIndex").await.is_ok());
