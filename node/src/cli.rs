@@ -4,7 +4,7 @@ use sc_cli::RunCmd;
 
 /// Calls of one WebSocket connection in a minute, from addresses other than the machine's own. A worker makes some thousand.
 const RATE_LIMIT: &str = "6000";
-const RATE_HELP: &str = "Calls of one WebSocket connection in a minute. More wait, and are refused if they wait too long";
+const RATE_HELP: &str = "Calls of one connection in a minute. More wait, and are refused if they wait too long";
 /// Addresses without that limit: workers and wallets beside the node.
 const UNLIMITED: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 /// Calls of one batch.

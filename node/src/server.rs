@@ -4,21 +4,22 @@
 //! HTTP, and limits no rate over them. The methods, and the layers around them, are the SDK's.
 
 mod budget;
+mod calls;
 mod connection;
 mod frames;
 mod gate;
-mod keeps;
 mod metrics;
 
 use budget::Budget;
-use connection::{Connection, Limits, Protocol};
+use calls::Calls;
+use connection::{Body, Connection, Limits};
 use forwarded_header_value::ForwardedHeaderValue;
 use gate::Gate;
 use hyper::{
-	body::{Body, Incoming},
-	header::HeaderMap,
+	body::{Body as _, Incoming},
+	header::{HeaderMap, HeaderValue, CONNECTION},
 	server::conn::http1,
-	Request, StatusCode,
+	Method, Request, StatusCode,
 };
 use hyper_util::{
 	rt::{TokioIo, TokioTimer},
@@ -32,7 +33,6 @@ use jsonrpsee::{
 	},
 	Methods, RpcModule,
 };
-use keeps::Keeps;
 use sc_rpc_server::{utils::deny_unsafe, Metrics, MiddlewareLayer, NodeHealthProxyLayer, RpcEndpoint, RpcMethods, RpcMetrics};
 use std::{
 	future::Future,
@@ -57,14 +57,21 @@ const MEMORY: u64 = 512 << 20;
 const THREADS: u32 = 16;
 /// Time for the head of a request to come, from the end of the one before.
 const HEAD: Duration = Duration::from_secs(60);
-/// Time for a request to come and to be answered.
+/// Time for a request to come, beside that for its bytes.
+const COMING: Duration = Duration::from_secs(10);
+/// Time for a request that has come to be answered.
 const CALL: Duration = Duration::from_secs(60);
 /// Time for an answer to be taken, beside that for its bytes, and for which a client may take nothing.
 const TAKING: Duration = Duration::from_secs(30);
+/// Time between two pings.
+const PING: Duration = Duration::from_secs(30);
 /// Characters of a call that are logged.
 const LOGGED: u32 = 1_024;
 /// Pause after the system gave no connection, for want of something that others may give back.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Said of a connection over which no other request comes.
+const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
 /// A server that runs until it is dropped.
 pub struct Server {
@@ -221,17 +228,19 @@ async fn accept(listener: TcpListener, door: Door) {
 	let places = Arc::new(Semaphore::new(endpoint.max_connections as usize));
 	let megabytes = |size: u32| size.saturating_mul(MIB);
 	let (request, answer) = (megabytes(endpoint.max_payload_in_mb), megabytes(endpoint.max_payload_out_mb));
-	let limits = Limits { request: request.into(), answer: answer.into(), call: CALL, taking: TAKING };
+	let limits = Limits { request: request.into(), answer: answer.into(), coming: COMING, call: CALL, taking: TAKING };
 	// The hosts that a browser on this machine names. Without CORS, all are allowed.
 	let hosts = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("{host}:{}", address.port()));
 	let host_filter = endpoint.cors.as_ref().and_then(|_| HostFilterLayer::new(hosts).ok());
 	let http = tower::ServiceBuilder::new().option_layer(host_filter).layer(NodeHealthProxyLayer).layer(cors);
-	let ping = PingConfig::new().ping_interval(Duration::from_secs(30)).inactive_limit(Duration::from_secs(60)).max_failures(3);
+	// What a client sends is not read while it is answered, nor is a ping sent then.
+	let ping = PingConfig::new().ping_interval(PING).inactive_limit(limits.longest() + PING).max_failures(1);
 	// One builder for all connections: it numbers them.
 	let builder = jsonrpsee::server::Server::builder()
 		.max_request_body_size(request)
 		.max_response_body_size(answer)
-		.max_connections(endpoint.max_connections)
+		// Connections are counted here: those of the SDK last a little longer than their places.
+		.max_connections(u32::MAX)
 		.max_subscriptions_per_connection(endpoint.max_subscriptions_per_connection)
 		.enable_ws_ping(ping)
 		.set_http_middleware(http)
@@ -269,16 +278,20 @@ async fn accept(listener: TcpListener, door: Door) {
 		let (builder, methods, metrics, stopping) = (builder.clone(), methods.clone(), metrics.clone(), stop.clone());
 		let service = tower::service_fn(move |mut request: Request<Incoming>| {
 			request.extensions_mut().insert(denied);
-			let from = trusting.then(|| named_client(request.headers())).flatten().unwrap_or(client.ip());
+			let named = trusting.then(|| named_client(request.headers())).flatten();
+			let from = named.unwrap_or(client.ip());
+			// Nobody who comes over a proxy is on this machine, whatever the name.
+			let is_unlimited = unlimited.iter().any(|network| network.contains(from)) && !named.is_some_and(|name| name.is_loopback());
 			let is_websocket = ws::is_upgrade_request(&request);
 			// Over a proxy's connection, HTTP comes from several clients.
 			let shared = trusting && !is_websocket;
-			let limit = limit.clone().filter(|_| !shared && !unlimited.iter().any(|network| network.contains(from)));
+			let limit = limit.clone().filter(|_| !shared && !is_unlimited);
 			let mut layer = limit.unwrap_or_default();
 			if let Some(metrics) = metrics.clone() {
 				layer = layer.with_metrics(Metrics::new(metrics, if is_websocket { "ws" } else { "http" }));
 			}
-			let rpc = RpcServiceBuilder::new().rpc_logger(LOGGED).layer(layer.clone()).layer(Keeps::new(connection.clone()));
+			let rpc =
+				RpcServiceBuilder::new().rpc_logger(LOGGED).layer(layer.clone()).layer(Calls::new(connection.clone(), methods.clone()));
 			let mut service = builder.clone().set_rpc_middleware(rpc).build(methods.clone(), stopping.clone());
 			if is_websocket {
 				let session = service.on_session_closed();
@@ -303,25 +316,39 @@ async fn answer_one<F: Future<Output = Result<HttpResponse, BoxError>> + Send + 
 	service: impl FnOnce(Request<Incoming>) -> F,
 ) -> Result<HttpResponse, BoxError> {
 	if is_websocket {
-		// What came behind another request was not read as frames.
-		if connection.protocol() != Protocol::Unknown {
-			let mut refused = HttpResponse::new("A WebSocket needs a connection of its own.\n".into());
+		// What is no part of the head would be read as frames here, and as a body there.
+		if !request.body().is_end_stream() {
+			let mut refused = HttpResponse::new("A WebSocket begins with a request without a body.\n".into());
 			*refused.status_mut() = StatusCode::BAD_REQUEST;
+			refused.headers_mut().insert(CONNECTION, CLOSE);
 			return Ok(refused);
 		}
 		let response = service(request).await?;
 		let upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
-		connection.speaks(if upgraded { Protocol::WebSocket } else { Protocol::Http });
+		connection.follows(if upgraded { Body::Frames } else { Body::Bytes(0) });
 		return Ok(response);
 	}
-	connection.speaks(Protocol::Http);
 	// The next request may be read before all of the last answer is written.
 	connection.idle().await;
-	let bytes = request.body().size_hint().upper().unwrap_or(u64::MAX);
-	let share = connection.budget.clone().reserve(connection.need(bytes)).await.ok_or("the server stops")?;
-	connection.begin(share);
+	let length = request.body().size_hint().exact();
+	let body = length.map_or(Body::Chunks, Body::Bytes);
+	if request.method() != Method::POST {
+		// No call: the answer is a few words.
+		connection.follows(body);
+		return service(request).await;
+	}
+	let share = connection.budget.clone().reserve(connection.need(length.unwrap_or(u64::MAX))).await.ok_or("the server stops")?;
+	connection.begin(share, true);
+	match length {
+		Some(bytes) => connection.comes(bytes),
+		None => connection.came(),
+	}
+	connection.follows(body);
 	// A call goes on without its client, and the connection with it.
-	let response = tokio::spawn(service(request)).await??;
+	let mut response = tokio::spawn(service(request)).await??;
+	if body == Body::Chunks {
+		response.headers_mut().insert(CONNECTION, CLOSE);
+	}
 	connection.answer_of(response.body().size_hint().upper().unwrap_or(connection.limits.answer));
 	connection.answered();
 	Ok(response)

@@ -11,7 +11,7 @@ use tokio::{
 	time::Instant,
 };
 
-/// Bytes of an answer that have to be taken in a second, beside the time that every answer has.
+/// Bytes of a request that have to come, and of an answer that have to be taken, in a second, beside the time that each of them has.
 const RATE: u64 = 64 << 10;
 
 /// What a call may take.
@@ -21,21 +21,35 @@ pub struct Limits {
 	pub request: u64,
 	/// Bytes of an answer.
 	pub answer: u64,
-	/// Time for a request to come, and to be answered.
+	/// Time for a request to come, beside that for its bytes.
+	pub coming: Duration,
+	/// Time for a request that has come to be answered.
 	pub call: Duration,
-	/// Time for an answer to be taken, and for which a client may take nothing at all.
+	/// Time for an answer to be taken, beside that for its bytes, and for which a client may take nothing at all.
 	pub taking: Duration,
 }
 
-/// What is spoken over a connection.
+impl Limits {
+	/// Longest time for which an honest client may have to wait for what it sends to be read.
+	pub fn longest(&self) -> Duration {
+		self.coming + time_of(self.request) + self.call + self.taking + time_of(self.answer)
+	}
+}
+
+/// Time for so many bytes.
+fn time_of(bytes: u64) -> Duration {
+	Duration::from_nanos(bytes.saturating_mul(1_000_000_000 / RATE))
+}
+
+/// What follows the head of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-	/// The first request is not read yet.
-	Unknown,
-	/// Requests of HTTP, and nothing else from then on.
-	Http,
-	/// A WebSocket.
-	WebSocket,
+pub enum Body {
+	/// So many bytes, and then the next request.
+	Bytes(u64),
+	/// Chunks, and nothing else.
+	Chunks,
+	/// The frames of a WebSocket.
+	Frames,
 }
 
 /// A connection. It is there as long as one of its calls is executed, also if the client has left.
@@ -52,7 +66,8 @@ pub struct Connection {
 
 #[derive(Debug)]
 struct State {
-	protocol: Protocol,
+	is_websocket: bool,
+	body: Option<Body>,
 	call: Option<Call>,
 	reader: Option<Waker>,
 }
@@ -62,14 +77,25 @@ struct State {
 struct Call {
 	share: Share,
 	until: Instant,
-	/// Whether it is over as soon as nothing is left to be written.
-	answered: bool,
+	/// Whether it is certain that it is no batch.
+	single: bool,
+	stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+	/// Its request comes, or is executed.
+	Asked,
+	/// Its answer is written.
+	Answering,
+	/// It is over as soon as nothing is left to be written.
+	Answered,
 }
 
 impl Connection {
 	/// A connection that has a `place` among all of them.
 	pub fn new(budget: Arc<Budget>, limits: Limits, place: Option<OwnedSemaphorePermit>) -> Arc<Self> {
-		let state = State { protocol: Protocol::Unknown, call: None, reader: None };
+		let state = State { is_websocket: false, body: None, call: None, reader: None };
 		Arc::new(Self { budget, limits, state: Mutex::new(state), over: Notify::new(), _place: place })
 	}
 
@@ -78,19 +104,25 @@ impl Connection {
 		self.state.lock().unwrap_or_else(PoisonError::into_inner)
 	}
 
-	/// What is spoken.
-	pub fn protocol(&self) -> Protocol {
-		self.state().protocol
+	/// Whether frames are what is read and written.
+	pub fn is_websocket(&self) -> bool {
+		self.state().is_websocket
 	}
 
-	/// Says what is spoken.
-	pub fn speaks(&self, protocol: Protocol) {
+	/// Says what follows the head that was read last.
+	pub fn follows(&self, body: Body) {
 		let mut state = self.state();
-		state.protocol = protocol;
+		state.is_websocket |= body == Body::Frames;
+		state.body = Some(body);
 		state.wake();
 	}
 
-	/// Has `waker` woken when what is read depends on changes: the protocol, or the call.
+	/// Takes what follows the head that was read last, if that was said.
+	pub fn body(&self) -> Option<Body> {
+		self.state().body.take()
+	}
+
+	/// Has `waker` woken when what is read depends on changes: what follows a head, or the call.
 	pub fn wakes(&self, waker: &Waker) {
 		self.state().reader = Some(waker.clone());
 	}
@@ -100,11 +132,34 @@ impl Connection {
 		bytes.min(self.limits.request).saturating_add(self.limits.answer)
 	}
 
-	/// A call begins.
-	pub fn begin(&self, share: Share) {
+	/// A call begins; `single` if it is certain that it is no batch.
+	pub fn begin(&self, share: Share, single: bool) {
 		let mut state = self.state();
-		state.call = Some(Call { share, until: Instant::now() + self.limits.call, answered: false });
+		state.call = Some(Call { share, until: Instant::now() + self.limits.coming, single, stage: Stage::Asked });
 		state.wake();
+	}
+
+	/// So many bytes of its request are to come.
+	pub fn comes(&self, bytes: u64) {
+		let mut state = self.state();
+		if let Some(call) = &mut state.call {
+			call.until += time_of(bytes.min(self.limits.request));
+		}
+		state.wake();
+	}
+
+	/// All of its request has come.
+	pub fn came(&self) {
+		let mut state = self.state();
+		if let Some(call) = state.call.as_mut().filter(|call| call.stage == Stage::Asked) {
+			call.until = Instant::now() + self.limits.call;
+		}
+		state.wake();
+	}
+
+	/// Whether it is certain that the call is no batch.
+	pub fn is_single(&self) -> bool {
+		self.state().call.as_ref().is_some_and(|call| call.single)
 	}
 
 	/// Its answer has so many bytes.
@@ -112,7 +167,8 @@ impl Connection {
 		let mut state = self.state();
 		if let Some(call) = &mut state.call {
 			call.share.shrink(bytes);
-			call.until = Instant::now() + self.limits.taking + Duration::from_secs(bytes / RATE);
+			call.until = Instant::now() + self.limits.taking + time_of(bytes);
+			call.stage = Stage::Answering;
 		}
 		state.wake();
 	}
@@ -120,13 +176,13 @@ impl Connection {
 	/// Nothing but what is on its way will be written for the call.
 	pub fn answered(&self) {
 		if let Some(call) = &mut self.state().call {
-			call.answered = true;
+			call.stage = Stage::Answered;
 		}
 	}
 
 	/// Nothing is left to be written.
 	pub fn flushed(&self) {
-		if self.state().call.as_ref().is_some_and(|call| call.answered) {
+		if self.state().call.as_ref().is_some_and(|call| call.stage == Stage::Answered) {
 			self.over();
 		}
 	}
@@ -150,7 +206,12 @@ impl Connection {
 		}
 	}
 
-	/// When the call must be over, if there is one.
+	/// Has the reader look at what has changed.
+	pub fn wake(&self) {
+		self.state().wake();
+	}
+
+	/// When what the call waits for must have come, if there is one.
 	pub fn until(&self) -> Option<Instant> {
 		self.state().call.as_ref().map(|call| call.until)
 	}

@@ -4,8 +4,6 @@
 const LONGEST_HEADER: usize = 14;
 /// What a message of a subscription begins with; an answer has an id there, and one to a batch is a list.
 const NOTIFICATION: &[u8] = br#"{"jsonrpc":"2.0","method""#;
-/// End of the head of an HTTP message.
-const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// Header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +18,8 @@ pub struct Header {
 	pub first: bool,
 	/// Whether it is the last one of a message.
 	pub last: bool,
+	/// What the first byte of the payload is masked with.
+	pub mask: u8,
 }
 
 impl Header {
@@ -31,33 +31,46 @@ impl Header {
 			127 => (u64::from_be_bytes(*rest.first_chunk()?), 8),
 			short => (u64::from(short), 0),
 		};
-		let size = 2 + long + if length & 0x80 == 0 { 0 } else { 4 };
+		let (size, mask) = match length & 0x80 {
+			0 => (2 + long, 0),
+			_ => (2 + long + 4, *bytes.get(2 + long)?),
+		};
 		let operation = start & 0x0f;
 		let data = operation < 8;
-		let header = Self { size, payload, data, first: data && operation != 0, last: data && start & 0x80 != 0 };
+		let header = Self { size, payload, data, first: data && operation != 0, last: data && start & 0x80 != 0, mask };
 		(bytes.len() >= size).then_some(header)
 	}
 }
 
-/// Finds the end of an HTTP message's head in what comes piece by piece.
+/// Finds the end of an HTTP message's head in what comes piece by piece: an empty line after another line. As for the parser, lines end with LF,
+/// with or without CR before it, and empty lines may come first.
 #[derive(Debug, Default)]
-pub struct Head {
-	found: usize,
+pub enum Head {
+	/// Nothing but empty lines.
+	#[default]
+	Before,
+	/// In a line that is not empty.
+	Line,
+	/// At the beginning of a line.
+	Beginning,
+	/// At the beginning of a line, behind a CR.
+	Return,
 }
 
 impl Head {
 	/// How many of `bytes` belong to the head, if it ends in them.
 	pub fn end(&mut self, bytes: &[u8]) -> Option<usize> {
 		for (place, byte) in bytes.iter().enumerate() {
-			self.found = match byte {
-				_ if HEAD_END.get(self.found) == Some(byte) => self.found + 1,
-				b'\r' => 1,
-				_ => 0,
+			*self = match (&self, byte) {
+				(Self::Before, b'\r' | b'\n') => Self::Before,
+				(Self::Beginning | Self::Return, b'\n') => {
+					*self = Self::Before;
+					return Some(place + 1);
+				}
+				(_, b'\n') => Self::Beginning,
+				(Self::Beginning, b'\r') => Self::Return,
+				_ => Self::Line,
 			};
-			if self.found == HEAD_END.len() {
-				self.found = 0;
-				return Some(place + 1);
-			}
 		}
 		None
 	}
@@ -165,9 +178,9 @@ mod tests {
 	#[test]
 	fn headers_are_read_once_all_of_them_is_there() {
 		let whole = |bytes: &[u8]| Header::of(bytes).unwrap();
-		let text = Header { size: 2, payload: 5, data: true, first: true, last: true };
+		let text = Header { size: 2, payload: 5, data: true, first: true, last: true, mask: 0 };
 		assert_eq!(whole(&[0x81, 5]), text);
-		assert_eq!(whole(&[0x81, 0x85, 1, 2, 3, 4]), Header { size: 6, ..text });
+		assert_eq!(whole(&[0x81, 0x85, 1, 2, 3, 4]), Header { size: 6, mask: 1, ..text });
 		assert_eq!(Header::of(&[0x81, 0x85, 1, 2, 3]), None);
 		assert_eq!(whole(&[0x02, 126, 1, 0]), Header { size: 4, payload: 256, last: false, ..text });
 		assert_eq!(whole(&[0x80, 127, 0, 0, 0, 1, 0, 0, 0, 0, 9]), Header { size: 10, payload: 1 << 32, first: false, ..text });
@@ -179,12 +192,18 @@ mod tests {
 
 	#[test]
 	fn the_end_of_a_head_is_found_wherever_it_is_cut() {
-		let text = b"GET / HTTP/1.1\r\nHost: a\r\r\n\r\n\r\nrest";
-		let end = text.len() - 6;
-		for cut in 0..text.len() {
-			let mut head = Head::default();
-			let found = head.end(&text[..cut]).or_else(|| head.end(&text[cut..]).map(|end| cut + end));
-			assert_eq!(found, Some(end), "cut at {cut}");
+		for (text, rest) in [
+			(&b"GET / HTTP/1.1\r\nHost: a\r\r\n\r\n\r\nrest"[..], 6),
+			(b"GET / HTTP/1.1\nHost: a\n\nrest\r\n\r\n", 8),
+			(b"GET / HTTP/1.1\r\n\nrest", 4),
+			(b"GET / HTTP/1.1\n\r\nrest", 4),
+			(b"\r\n\r\n\n\nGET / HTTP/1.1\r\n\r\nrest", 4),
+		] {
+			for cut in 0..text.len() {
+				let mut head = Head::default();
+				let found = head.end(&text[..cut]).or_else(|| head.end(&text[cut..]).map(|end| cut + end));
+				assert_eq!(found, Some(text.len() - rest), "{} cut at {cut}", text.escape_ascii());
+			}
 		}
 	}
 

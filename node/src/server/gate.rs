@@ -2,7 +2,7 @@
 
 use super::{
 	budget::Share,
-	connection::{Connection, Protocol},
+	connection::{Body, Connection},
 	frames::{Head, Header, Outgoing, Written},
 };
 use futures::{future::BoxFuture, FutureExt};
@@ -31,27 +31,34 @@ pub struct Gate<Io> {
 	reserving: Option<BoxFuture<'static, Option<Share>>>,
 	outgoing: Outgoing,
 	ends: Option<Pin<Box<Sleep>>>,
-	stalled: Option<Pin<Box<Sleep>>>,
+	stalled: Option<(Instant, Pin<Box<Sleep>>)>,
+	in_message: bool,
 	writer: Option<Waker>,
 	over: bool,
 }
 
 /// What is read next.
 enum Incoming {
-	/// The head of the first request.
+	/// The head of a request.
 	Head(Head),
 	/// What follows it, once that is known.
 	Unknown,
-	/// Whatever comes: over HTTP, there is one request at a time.
-	Requests,
+	/// So many bytes of its body.
+	Body(u64),
+	/// Whatever comes.
+	Rest,
 	/// The header of a frame.
 	Header,
-	/// So many bytes of a frame.
-	Frame(u64),
+	/// A frame, of which so many bytes are to come; whether it ends a message.
+	Frame(u64, bool),
 }
 
 fn slow() -> io::Error {
 	io::Error::new(io::ErrorKind::TimedOut, "the client was too slow")
+}
+
+fn unclear() -> io::Error {
+	io::Error::new(io::ErrorKind::InvalidData, "it is not clear where requests end")
 }
 
 impl<Io> Gate<Io> {
@@ -66,6 +73,7 @@ impl<Io> Gate<Io> {
 			outgoing: Outgoing::default(),
 			ends: None,
 			stalled: None,
+			in_message: false,
 			writer: None,
 			over: false,
 		}
@@ -97,6 +105,7 @@ impl<Io> Gate<Io> {
 
 	fn end(&mut self) {
 		self.over = true;
+		self.connection.wake();
 		if let Some(writer) = self.writer.take() {
 			writer.wake();
 		}
@@ -127,16 +136,27 @@ impl<Io: AsyncRead + Unpin> Gate<Io> {
 			return Poll::Pending;
 		}
 		let connection = &self.connection;
-		let reserving = self.reserving.get_or_insert_with(|| {
-			// Nobody knows how long a message in several frames becomes.
-			let request = if header.last { header.payload } else { u64::MAX };
-			connection.budget.clone().reserve(connection.need(request)).boxed()
-		});
+		// Nobody knows how long a message in several frames becomes.
+		let request = if header.last { header.payload } else { u64::MAX };
+		let reserving = self.reserving.get_or_insert_with(|| connection.budget.clone().reserve(connection.need(request)).boxed());
 		let share = ready!(reserving.as_mut().poll(context));
 		self.reserving = None;
 		let Some(share) = share else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
-		self.connection.begin(share);
+		// Whoever makes one call begins with it.
+		let single = self.ahead.get(header.size).is_some_and(|byte| byte ^ header.mask == b'{');
+		self.connection.begin(share, single);
 		Poll::Ready(self.check_time(context))
+	}
+
+	/// The header of the next frame, once it is there. Of the first one of a message, a byte of what follows it must be there as well.
+	fn poll_header(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Header>>> {
+		loop {
+			let header = Header::of(&self.ahead);
+			let complete = header.filter(|header| !header.first || header.payload == 0 || self.ahead.len() > header.size);
+			if complete.is_some() || !ready!(self.poll_ahead(context))? {
+				return Poll::Ready(Ok(complete));
+			}
+		}
 	}
 }
 
@@ -147,7 +167,9 @@ impl<Io: AsyncRead + Unpin> AsyncRead for Gate<Io> {
 		this.check_time(context)?;
 		loop {
 			match &mut this.incoming {
-				Incoming::Head(_) | Incoming::Frame(1..) if this.ahead.is_empty() => {
+				// Whoever reads them ends heads elsewhere.
+				Incoming::Head(_) if this.connection.body().is_some() => return Poll::Ready(Err(unclear())),
+				Incoming::Head(_) | Incoming::Body(1..) | Incoming::Frame(1.., _) if this.ahead.is_empty() => {
 					if !ready!(this.poll_ahead(context))? {
 						return Poll::Ready(Ok(()));
 					}
@@ -161,31 +183,52 @@ impl<Io: AsyncRead + Unpin> AsyncRead for Gate<Io> {
 					}
 					return Poll::Ready(Ok(()));
 				}
-				Incoming::Unknown => match this.connection.protocol() {
-					Protocol::Unknown => return Poll::Pending,
-					Protocol::Http => this.incoming = Incoming::Requests,
-					Protocol::WebSocket => this.incoming = Incoming::Header,
+				Incoming::Unknown => match this.connection.body() {
+					None => return Poll::Pending,
+					Some(Body::Bytes(bytes)) => this.incoming = Incoming::Body(bytes),
+					Some(Body::Chunks) => this.incoming = Incoming::Rest,
+					Some(Body::Frames) => this.incoming = Incoming::Header,
 				},
-				Incoming::Requests if this.ahead.is_empty() => return Pin::new(&mut this.io).poll_read(context, buffer),
-				Incoming::Requests => {
+				Incoming::Body(0) => {
+					this.connection.came();
+					this.incoming = Incoming::Head(Head::default());
+				}
+				Incoming::Body(left) => {
+					let left = *left;
+					let passed = this.pass(usize::try_from(left).unwrap_or(usize::MAX), buffer);
+					this.incoming = Incoming::Body(left.saturating_sub(passed as u64));
+					return Poll::Ready(Ok(()));
+				}
+				Incoming::Rest if this.ahead.is_empty() => return Pin::new(&mut this.io).poll_read(context, buffer),
+				Incoming::Rest => {
 					this.pass(usize::MAX, buffer);
 					return Poll::Ready(Ok(()));
 				}
-				Incoming::Header => match Header::of(&this.ahead) {
-					Some(header) => {
-						if header.first {
-							ready!(this.poll_begin(header, context))?;
-						}
-						this.incoming = Incoming::Frame(header.payload.saturating_add(header.size as u64));
+				Incoming::Header => {
+					let Some(header) = ready!(this.poll_header(context))? else { return Poll::Ready(Ok(())) };
+					// Each part of a message comes after the one before, and nothing else that is data.
+					if header.data && header.first == this.in_message {
+						return Poll::Ready(Err(unclear()));
 					}
-					None if ready!(this.poll_ahead(context))? => {}
-					None => return Poll::Ready(Ok(())),
-				},
-				Incoming::Frame(0) => this.incoming = Incoming::Header,
-				Incoming::Frame(left) => {
-					let left = *left;
+					if header.first {
+						ready!(this.poll_begin(header, context))?;
+					}
+					if header.data {
+						this.connection.comes(header.payload);
+						this.in_message = !header.last;
+					}
+					this.incoming = Incoming::Frame(header.payload.saturating_add(header.size as u64), header.last);
+				}
+				Incoming::Frame(0, last) => {
+					if *last {
+						this.connection.came();
+					}
+					this.incoming = Incoming::Header;
+				}
+				Incoming::Frame(left, last) => {
+					let (left, last) = (*left, *last);
 					let passed = this.pass(usize::try_from(left).unwrap_or(usize::MAX), buffer);
-					this.incoming = Incoming::Frame(left.saturating_sub(passed as u64));
+					this.incoming = Incoming::Frame(left.saturating_sub(passed as u64), last);
 					return Poll::Ready(Ok(()));
 				}
 			}
@@ -201,20 +244,24 @@ impl<Io: AsyncWrite + Unpin> Gate<Io> {
 			return written;
 		}
 		self.writer = Some(context.waker().clone());
-		// Over HTTP, one task reads and writes, and does not always try both.
-		if self.connection.protocol() == Protocol::Http {
-			self.check_time(context)?;
+		let (since, ends) = self.stalled.get_or_insert_with(|| {
+			let now = Instant::now();
+			(now, Box::pin(sleep_until(now)))
+		});
+		// However little is taken in between, an answer must be taken in its time.
+		let patience = *since + self.connection.limits.taking;
+		let until = self.connection.until().map_or(patience, |until| until.min(patience));
+		if ends.deadline() != until {
+			ends.as_mut().reset(until);
 		}
-		let until = Instant::now() + self.connection.limits.taking;
-		let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep_until(until)));
-		ready!(stalled.as_mut().poll(context));
+		ready!(ends.as_mut().poll(context));
 		self.end();
 		Poll::Ready(Err(slow()))
 	}
 
 	/// Notes what was written of these.
 	fn note(&mut self, slices: &[IoSlice<'_>], mut written: usize) {
-		if self.connection.protocol() != Protocol::WebSocket {
+		if !self.connection.is_websocket() {
 			return;
 		}
 		for slice in slices {
@@ -265,13 +312,11 @@ mod tests {
 	use super::*;
 	use crate::server::{budget::Budget, connection::Limits};
 	use std::time::Duration;
-	use tokio::{
-		io::{duplex, AsyncReadExt, AsyncWriteExt, DuplexStream},
-		time::timeout,
-	};
+	use tokio::io::{duplex, AsyncReadExt, AsyncWriteExt, DuplexStream};
 
-	const SOON: Duration = Duration::from_millis(300);
-	const LIMITS: Limits = Limits { request: 1 << 20, answer: 1 << 20, call: SOON, taking: SOON };
+	const SOON: Duration = Duration::from_millis(50);
+	const LATER: Duration = Duration::from_secs(600);
+	const LIMITS: Limits = Limits { request: 1 << 20, answer: 1 << 20, coming: LATER, call: LATER, taking: LATER };
 	const NEED: u64 = 2 << 20;
 	const HEAD: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 	const ANSWER: &[u8] = b"\x81\x02{}";
@@ -288,7 +333,7 @@ mod tests {
 		let (mut client, mut gate, connection) = connected(10_000, limits);
 		client.write_all(HEAD).await.unwrap();
 		gate.read_exact(&mut [0; HEAD.len()]).await.unwrap();
-		connection.speaks(Protocol::WebSocket);
+		connection.follows(Body::Frames);
 		gate.write_all(b"HTTP/1.1 101\r\n\r\n").await.unwrap();
 		client.read_exact(&mut [0; 16]).await.unwrap();
 		(client, gate, connection)
@@ -302,9 +347,10 @@ mod tests {
 	/// What is passed on at once, up to so many bytes.
 	async fn read(gate: &mut Gate<DuplexStream>, most: usize) -> usize {
 		let mut bytes = vec![0; most];
-		match timeout(Duration::from_millis(30), gate.read(&mut bytes)).await {
-			Ok(read) => read.unwrap(),
-			Err(_) => 0,
+		let mut reading = std::pin::pin!(gate.read(&mut bytes));
+		match futures::poll!(&mut reading) {
+			Poll::Ready(read) => read.unwrap(),
+			Poll::Pending => 0,
 		}
 	}
 
@@ -327,7 +373,7 @@ mod tests {
 
 	#[tokio::test]
 	async fn a_message_in_parts_is_one_call_and_what_subscriptions_say_ends_none() {
-		let (mut client, mut gate, connection) = websocket(Limits { call: Duration::from_secs(60), ..LIMITS }).await;
+		let (mut client, mut gate, connection) = websocket(LIMITS).await;
 		let part = |start: u8| vec![start, 0x81, 0, 0, 0, 0, b'x'];
 		client.write_all(&[part(0x01), part(0x00), part(0x80), text(1)].concat()).await.unwrap();
 		gate.read_exact(&mut [0; 21]).await.unwrap();
@@ -350,25 +396,70 @@ mod tests {
 		client.write_all(&[HEAD, &text(5), &text(5)].concat()).await.unwrap();
 		assert_eq!(read(&mut gate, 1_000).await, HEAD.len());
 		assert_eq!(read(&mut gate, 1_000).await, 0);
-		connection.speaks(Protocol::WebSocket);
+		connection.follows(Body::Frames);
 		assert_eq!(read(&mut gate, 1_000).await, 11);
 		assert_eq!(read(&mut gate, 1_000).await, 0);
 	}
 
 	#[tokio::test]
-	async fn all_that_follows_a_request_of_http_is_passed_on() {
+	async fn each_request_of_http_is_passed_on_by_itself_and_a_websocket_may_come_behind_others() {
 		let (mut client, mut gate, connection) = connected(10_000, LIMITS);
-		client.write_all(&[HEAD, b"body", HEAD].concat()).await.unwrap();
+		client.write_all(&[HEAD, b"body", HEAD, HEAD].concat()).await.unwrap();
 		assert_eq!(read(&mut gate, 1_000).await, HEAD.len());
-		connection.speaks(Protocol::Http);
-		assert_eq!(read(&mut gate, 1_000).await, 4 + HEAD.len());
+		assert_eq!(read(&mut gate, 1_000).await, 0);
+		connection.follows(Body::Bytes(4));
+		assert_eq!(read(&mut gate, 1_000).await, 4);
+		assert_eq!(read(&mut gate, 1_000).await, HEAD.len());
+		assert_eq!(read(&mut gate, 1_000).await, 0);
+		connection.follows(Body::Bytes(0));
+		assert_eq!(read(&mut gate, 1_000).await, HEAD.len());
+		client.write_all(&[text(5), text(5)].concat()).await.unwrap();
+		connection.follows(Body::Frames);
+		assert_eq!(read(&mut gate, 1_000).await, 11);
+		assert_eq!(read(&mut gate, 1_000).await, 0);
+	}
+
+	#[tokio::test]
+	async fn all_that_follows_a_request_in_chunks_is_passed_on() {
+		let (mut client, mut gate, connection) = connected(10_000, LIMITS);
+		client.write_all(&[HEAD, b"chunks", HEAD].concat()).await.unwrap();
+		assert_eq!(read(&mut gate, 1_000).await, HEAD.len());
+		connection.follows(Body::Chunks);
+		assert_eq!(read(&mut gate, 1_000).await, 6 + HEAD.len());
+	}
+
+	#[tokio::test]
+	async fn what_others_may_read_as_something_else_ends_the_connection() {
+		let (mut client, mut gate, connection) = connected(10_000, LIMITS);
+		client.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+		assert_eq!(read(&mut gate, 1_000).await, 16);
+		connection.follows(Body::Frames);
+		assert_eq!(gate.read_u8().await.unwrap_err().kind(), io::ErrorKind::InvalidData, "the head is not over");
+
+		// A part of no message, and a message within another one.
+		for frames in [vec![0x80, 0x81, 0, 0, 0, 0, b'x'], [&[0x01, 0x81, 0, 0, 0, 0, b'x'], &text(1)[..]].concat()] {
+			let (mut client, mut gate, _) = websocket(LIMITS).await;
+			client.write_all(&frames).await.unwrap();
+			let mut passed = Vec::new();
+			assert_eq!(gate.read_to_end(&mut passed).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+			assert_eq!(passed.len(), frames.len() - 7);
+		}
+	}
+
+	#[tokio::test]
+	async fn only_what_begins_as_one_call_is_certain_to_be_no_batch() {
+		for (first, single) in [(b'{', true), (b'[', false), (b' ', false)] {
+			let (mut client, mut gate, connection) = websocket(LIMITS).await;
+			client.write_all(&[0x81, 0x82, 7, 9, 0, 0, first ^ 7, b'x' ^ 9]).await.unwrap();
+			assert_eq!(read(&mut gate, 100).await, 8);
+			assert_eq!(connection.is_single(), single);
+		}
 	}
 
 	#[tokio::test]
 	async fn a_call_over_http_is_over_once_its_answer_is_written() {
 		let (mut client, mut gate, connection) = connected(4, LIMITS);
-		connection.speaks(Protocol::Http);
-		connection.begin(connection.budget.clone().reserve(NEED).await.unwrap());
+		connection.begin(connection.budget.clone().reserve(NEED).await.unwrap(), true);
 		gate.flush().await.unwrap();
 		assert_eq!(connection.budget.taken(), NEED, "nothing is answered yet");
 		connection.answer_of(8);
@@ -389,17 +480,39 @@ mod tests {
 
 	#[tokio::test]
 	async fn a_client_that_takes_nothing_is_left() {
-		let (_client, mut gate, _connection) = connected(4, LIMITS);
+		let (_client, mut gate, _connection) = connected(4, Limits { taking: SOON, ..LIMITS });
 		assert_eq!(gate.write_all(b"12345").await.unwrap_err().kind(), io::ErrorKind::TimedOut);
 		assert!(gate.read(&mut [0; 1]).await.is_err());
 	}
 
 	#[tokio::test]
-	async fn a_call_that_takes_too_long_ends_the_connection() {
-		let (mut client, mut gate, _connection) = websocket(LIMITS).await;
-		client.write_all(&text(5)[..7]).await.unwrap();
-		gate.read_exact(&mut [0; 7]).await.unwrap();
-		assert_eq!(gate.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
-		assert!(gate.write_all(b"1").await.is_err());
+	async fn an_answer_must_be_taken_in_its_time_however_little_is_taken_in_between() {
+		let (mut client, mut gate, connection) = connected(4, Limits { taking: SOON, ..LIMITS });
+		connection.begin(connection.budget.clone().reserve(NEED).await.unwrap(), true);
+		connection.answer_of(1_000);
+		let trickle = async {
+			// The other side closes: no time is measured here.
+			while client.read_u8().await.is_ok() {
+				tokio::time::sleep(SOON / 10).await;
+			}
+		};
+		let written = async {
+			let written = gate.write_all(&[0; 1_000]).await;
+			drop(gate);
+			written
+		};
+		let (written, ()) = tokio::join!(written, trickle);
+		assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+	}
+
+	#[tokio::test]
+	async fn a_request_that_comes_too_slowly_and_a_call_that_takes_too_long_end_the_connection() {
+		for (limits, part) in [(Limits { coming: SOON, ..LIMITS }, 7), (Limits { call: SOON, ..LIMITS }, 11)] {
+			let (mut client, mut gate, _connection) = websocket(limits).await;
+			client.write_all(&text(5)[..part]).await.unwrap();
+			gate.read_exact(&mut vec![0; part]).await.unwrap();
+			assert_eq!(gate.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+			assert!(gate.write_all(b"1").await.is_err());
+		}
 	}
 }

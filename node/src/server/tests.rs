@@ -1,6 +1,6 @@
 use super::*;
 use jsonrpsee::{
-	core::client::ClientT,
+	core::{client::ClientT, params::ArrayParams},
 	rpc_params,
 	server::ConnectionId,
 	ws_client::{WsClient, WsClientBuilder},
@@ -12,7 +12,7 @@ use std::{
 	time::Instant,
 };
 use tokio::{
-	io::{AsyncReadExt, AsyncWriteExt},
+	io::{AsyncRead, AsyncReadExt, AsyncWriteExt, BufStream},
 	sync::Notify,
 };
 
@@ -53,6 +53,11 @@ impl Tested {
 		let mut methods = RpcModule::new(());
 		methods.register_method("small", |_, _, _| 1).unwrap();
 		methods.register_method("connection", |_, _, extensions| extensions.get::<ConnectionId>().map_or(0, |id| id.0)).unwrap();
+		methods
+			.register_subscription("state_subscribeStorage", "state_storage", "state_unsubscribeStorage", |_, pending, _, _| async {
+				let _ = pending.accept().await;
+			})
+			.unwrap();
 		methods.register_method("unsafe", |_, _, extensions| sc_rpc_api::check_if_safe(extensions).map(|()| 1)).unwrap();
 		// As the SDK's own module for callers inside the node has it.
 		methods.extensions_mut().insert(DenyUnsafe::No);
@@ -81,22 +86,28 @@ impl Tested {
 	/// A WebSocket that has asked for many large answers. The node may stop reading before all is sent.
 	async fn greedy(&self) -> TcpStream {
 		let mut socket = TcpStream::connect(self.address).await.unwrap();
-		let head = format!(
-			"GET / HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-			 Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-			self.address
-		);
-		socket.write_all(head.as_bytes()).await.unwrap();
+		socket.write_all(handshake(self.address).as_bytes()).await.unwrap();
 		let mut answer = Vec::new();
 		while !answer.ends_with(b"\r\n\r\n") {
 			answer.push(socket.read_u8().await.unwrap());
 		}
-		let text = br#"{"jsonrpc":"2.0","id":1,"method":"large"}"#;
-		// A final text frame, masked by zeros.
-		let frame = [&[0x81, 0x80 | u8::try_from(text.len()).unwrap(), 0, 0, 0, 0], &text[..]].concat();
-		socket.write_all(&frame.repeat(CALLS)).await.unwrap();
+		socket.write_all(&asks_for_large().repeat(CALLS)).await.unwrap();
 		socket
 	}
+}
+
+/// The request that begins a WebSocket.
+fn handshake(address: SocketAddr) -> String {
+	format!(
+		"GET / HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+		 Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+	)
+}
+
+/// A final text frame, masked by zeros, with a call for a large answer.
+fn asks_for_large() -> Vec<u8> {
+	let text = br#"{"jsonrpc":"2.0","id":1,"method":"large"}"#;
+	[&[0x81, 0x80 | u8::try_from(text.len()).unwrap(), 0, 0, 0, 0], &text[..]].concat()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -138,7 +149,8 @@ async fn connections_that_say_nothing_are_counted_and_their_places_given_back() 
 	assert!(refused.read_u8().await.is_err());
 	tested.answers(&client).await;
 	drop(idle);
-	while WsClientBuilder::default().build(format!("ws://{}", tested.address)).await.is_err() {}
+	let again = async { while WsClientBuilder::default().build(format!("ws://{}", tested.address)).await.is_err() {} };
+	tokio::time::timeout(Duration::from_secs(60), again).await.expect("their places are free");
 	tested.answers(&client).await;
 }
 
@@ -150,7 +162,7 @@ fn posted(address: SocketAddr, method: &str) -> String {
 }
 
 /// What comes until a byte.
-async fn until(socket: &mut TcpStream, last: u8) -> String {
+async fn until(socket: &mut (impl AsyncRead + Unpin), last: u8) -> String {
 	let mut answer = Vec::new();
 	while answer.last() != Some(&last) {
 		answer.push(socket.read_u8().await.unwrap());
@@ -161,18 +173,41 @@ async fn until(socket: &mut TcpStream, last: u8) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_by_http_are_answered_one_after_the_other_also_if_they_come_together() {
 	let tested = Tested::new(endpoint());
-	let mut socket = TcpStream::connect(tested.address).await.unwrap();
+	let mut socket = BufStream::new(TcpStream::connect(tested.address).await.unwrap());
 	let calls = [posted(tested.address, "small"), posted(tested.address, "large"), posted(tested.address, "small")];
 	socket.write_all(calls.concat().as_bytes()).await.unwrap();
+	socket.flush().await.unwrap();
 	for bytes in [1, LARGE + 2, 1] {
 		let answer = until(&mut socket, b'}').await;
 		let (head, body) = answer.split_once("\r\n\r\n").unwrap();
 		assert!(head.starts_with("HTTP/1.1 200"), "{head}");
 		assert_eq!(body.len(), r#"{"jsonrpc":"2.0","id":1,"result":}"#.len() + bytes);
 	}
-	let late = format!("GET / HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", tested.address);
-	socket.write_all(late.as_bytes()).await.unwrap();
-	assert!(until(&mut socket, b'.').await.starts_with("HTTP/1."));
+	// A WebSocket may come behind them, without a body.
+	let upgrade = handshake(tested.address);
+	for (head, status) in [
+		(upgrade.replace("Upgrade: ", "Content-Length: 0\r\nUpgrade: "), "HTTP/1.1 101"),
+		(upgrade.replace("Upgrade: ", "Content-Length: 2\r\nUpgrade: "), "HTTP/1.1 400"),
+	] {
+		let mut socket = TcpStream::connect(tested.address).await.unwrap();
+		socket.write_all(&[posted(tested.address, "small"), head, "xx".into()].concat().into_bytes()).await.unwrap();
+		until(&mut socket, b'}').await;
+		assert_eq!(until(&mut socket, b' ').await + &until(&mut socket, b' ').await, format!("{status} "));
+	}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_websocket_is_bound_however_the_lines_of_its_handshake_end() {
+	let tested = Tested::new(endpoint());
+	let mut socket = TcpStream::connect(tested.address).await.unwrap();
+	socket.write_all(handshake(tested.address).replace("\r\n", "\n").as_bytes()).await.unwrap();
+	let mut answer = Vec::new();
+	while !answer.ends_with(b"\r\n\r\n") {
+		answer.push(socket.read_u8().await.unwrap());
+	}
+	socket.write_all(&asks_for_large().repeat(CALLS)).await.unwrap();
+	let too_many = tokio::time::timeout(Duration::from_secs(5), tested.many.notified()).await.is_ok();
+	assert!(!too_many, "{} answers are kept", tested.executed.load(Ordering::SeqCst));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -184,6 +219,34 @@ async fn http_2_is_not_spoken() {
 	// The end of the connection may come as a reset.
 	let _ = socket.read_to_end(&mut answer).await;
 	assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"), "{answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn subscriptions_are_no_part_of_a_batch_and_name_each_key_once() {
+	let tested = Tested::new(endpoint());
+	let client = tested.client().await;
+	let ask = async |parameters: serde_json::Value| {
+		let parameters: ArrayParams = parameters.as_array().unwrap().iter().fold(ArrayParams::new(), |mut all, one| {
+			all.insert(one).unwrap();
+			all
+		});
+		client.request::<serde_json::Value, _>("state_subscribeStorage", parameters).await.map_err(|error| error.to_string())
+	};
+	let many: Vec<_> = (0..1_025).map(|key| format!("0x{key:04x}")).collect();
+	for keys in [serde_json::json!(["0x3a63", "0x3A63"]), serde_json::json!(many)] {
+		assert!(ask(serde_json::json!([keys])).await.unwrap_err().contains("at most 1,024 keys"), "{keys}");
+	}
+	let mut named = jsonrpsee::core::params::ObjectParams::new();
+	named.insert("keys", ["0x3a63", "0x3a63"]).unwrap();
+	assert!(client.request::<serde_json::Value, _>("state_subscribeStorage", named).await.is_err());
+	let mut batch = jsonrpsee::core::params::BatchRequestBuilder::new();
+	batch.insert("small", rpc_params![]).unwrap();
+	batch.insert("state_subscribeStorage", rpc_params![["0x3a63"]]).unwrap();
+	let answers = client.batch_request::<serde_json::Value>(batch).await.unwrap();
+	let answers: Vec<_> = answers.into_iter().map(|answer| answer.map_err(|error| error.code())).collect();
+	assert_eq!(answers, [Ok(serde_json::json!(1)), Err(-32_600)]);
+	// The one subscription that the connection may have.
+	assert!(ask(serde_json::json!([many[..1_024]])).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -216,7 +279,12 @@ async fn all_methods_are_named_and_unsafe_ones_refused_where_they_should_be() {
 		let tested = Tested::new(RpcEndpoint { rpc_methods, ..endpoint() });
 		let client = tested.client().await;
 		let names: serde_json::Value = client.request("rpc_methods", rpc_params![]).await.unwrap();
-		assert_eq!(names, serde_json::json!({ "methods": ["connection", "large", "rpc_methods", "small", "unsafe"] }));
+		assert_eq!(
+			names,
+			serde_json::json!({ "methods": [
+				"connection", "large", "rpc_methods", "small", "state_subscribeStorage", "state_unsubscribeStorage", "unsafe"
+			] })
+		);
 		assert_eq!(client.request::<u32, _>("unsafe", rpc_params![]).await.is_ok(), allowed, "{rpc_methods:?}");
 	}
 }
