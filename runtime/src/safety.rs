@@ -40,7 +40,8 @@ pub const NEVER_STOPPED: Calls = &[
 	// Carriers.
 	("Utility", &[]),
 	("Multisig", &["as_multi_threshold_1", "as_multi", "approve_as_multi", "cancel_as_multi"]),
-	("Proxy", &["proxy", "proxy_announced", "announce", "remove_announcement", "reject_announcement"]),
+	// With those that take a lost key's power away.
+	("Proxy", &["proxy", "proxy_announced", "announce", "remove_announcement", "reject_announcement", "remove_proxy", "remove_proxies"]),
 ];
 
 /// What goes on in safe mode besides: a round under way is finished, or who trains would be punished for dropping out.

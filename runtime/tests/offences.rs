@@ -193,6 +193,8 @@ fn two_of_four_at_one_moment_lose_everything() {
 		}
 		// Who was reported first loses what the second offence adds.
 		assert_eq!([Alice, Bob, Dave].map(bond), [BOND, BOND, 0]);
+		// Of four, one is disabled at most: the others are needed for finality.
+		assert_eq!(Session::disabled_validators().len(), 1);
 	});
 }
 

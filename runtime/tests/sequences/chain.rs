@@ -5,34 +5,40 @@ use crate::{
 	common::genesis_of,
 	outcomes::outcome,
 };
-use codec::Encode;
+use codec::{Compact, Decode, Encode};
 use frame_support::{
 	dispatch::GetDispatchInfo,
+	storage::transactional::with_transaction_unchecked,
 	traits::{CallMetadata, GetCallMetadata, OnFinalize, OnIdle, OnInitialize, TryState, TryStateSelect},
 	weights::Weight,
 };
 use frame_system::ensure_signed;
 use neuroshard_runtime::{
 	genesis, invariants, AccountId, AllPalletsWithSystem, Balance, Balances, Runtime, RuntimeCall, RuntimeEvent, RuntimeGenesisConfig,
-	RuntimeOrigin, System, Timestamp, TransactionPayment, BLOCK_TIME_MS,
+	RuntimeOrigin, System, Timestamp, TxExtension, BLOCK_TIME_MS,
 };
 use neuroshard_types::RunId;
 use pallet_assets::ExistenceReason;
 use pallet_balances::Event as Money;
 use pallet_neuro_ownership::Event as Shares;
-use pallet_transaction_payment::OnChargeTransaction;
 use sp_consensus_babe::{
 	digests::{PreDigest, SecondaryPlainPreDigest},
 	BABE_ENGINE_ID,
 };
 use sp_keyring::Sr25519Keyring::{self, Alice, Bob, Charlie, Dave, Eve, Ferdie};
-use sp_runtime::{traits::Dispatchable, BuildStorage, Digest, DigestItem, Permill};
+use sp_runtime::{
+	generic::{CheckedExtrinsic, ExtrinsicFormat},
+	traits::{Applyable, Dispatchable},
+	BuildStorage, Digest, DigestItem, Permill, TransactionOutcome,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who acts.
 pub const ACTORS: [Sr25519Keyring; 6] = [Alice, Bob, Charlie, Dave, Eve, Ferdie];
 /// Slot of the first block.
 const FIRST_SLOT: u64 = 600_000_000;
+/// Bytes of an extrinsic beside its call: address, signature, extensions.
+const SIGNED: usize = 108;
 /// What is left of a block for `on_idle`.
 const IDLE: Weight = Weight::from_parts(1_000_000_000_000, u64::MAX);
 
@@ -133,17 +139,22 @@ impl Chain {
 	}
 }
 
-/// Makes a call. Who signs it pays the fee first, as for an extrinsic, and gets back what was too much. Returns whether it succeeded.
+/// Makes a call. What somebody signs is an extrinsic with all that the chain checks and charges; a call that the chain takes from nobody now is
+/// made as one that another call carries. Returns whether it succeeded.
 fn make(origin: RuntimeOrigin, call: RuntimeCall) -> bool {
-	type Charge = <Runtime as pallet_transaction_payment::Config>::OnChargeTransaction;
 	let Ok(who) = ensure_signed(origin.clone()) else { return call.dispatch(origin).is_ok() };
-	let (info, length) = (call.get_dispatch_info(), u32::try_from(call.encoded_size()).expect("a short call"));
-	let fee = TransactionPayment::compute_fee(length, &info, 0);
-	let Ok(paid) = <Charge as OnChargeTransaction<Runtime>>::withdraw_fee(&who, &call, &info, fee, 0) else { return false };
-	let result = call.dispatch(origin);
-	let post = result.unwrap_or_else(|error| error.post_info);
-	let fee = TransactionPayment::compute_actual_fee(length, &info, &post, 0);
-	<Charge as OnChargeTransaction<Runtime>>::correct_and_deposit_fee(&who, &info, &post, fee, 0, paid).expect("no more than was paid");
+	// No era, a nonce, no tip, and no hash of the metadata.
+	let extension = (0_u8, Compact(System::account_nonce(&who)), Compact(0_u128), 0_u8).encode();
+	let extension = TxExtension::decode(&mut extension.as_slice()).expect("an extension");
+	let length = call.encoded_size().saturating_add(SIGNED);
+	let extrinsic: CheckedExtrinsic<_, _, _> = CheckedExtrinsic { format: ExtrinsicFormat::Signed(who, extension), function: call.clone() };
+	let info = extrinsic.get_dispatch_info();
+	let applied = with_transaction_unchecked(|| match extrinsic.apply::<Runtime>(&info, length) {
+		Ok(result) => TransactionOutcome::Commit(Some(result)),
+		Err(_) => TransactionOutcome::Rollback(None),
+	});
+	let Some(result) = applied else { return call.dispatch(origin).is_ok() };
+	System::note_applied_extrinsic(&result, info);
 	result.is_ok()
 }
 
