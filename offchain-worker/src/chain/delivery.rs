@@ -1,6 +1,7 @@
 //! One extrinsic on its way: signed, handed to the pool, looked for in blocks, and signed anew when its time is over.
 
 use super::{
+	attempts::{Attempts, Expiry, Stuck, MORTALITY},
 	call::Call,
 	client::{BlockId, ChainClient, Heads},
 	error::{ChainError, Neuro},
@@ -8,7 +9,7 @@ use super::{
 	submit::{Event, Included},
 };
 use crate::keys::Account;
-use neuroshard_types::{Balance, BlockNumber, H256, NEURO};
+use neuroshard_types::{Balance, BlockNumber, H256};
 use std::{
 	collections::HashSet,
 	sync::atomic::{AtomicU64, Ordering},
@@ -16,108 +17,15 @@ use std::{
 };
 use subxt::{error::DispatchError, events::Phase};
 
-/// Blocks that an extrinsic is valid for.
-pub(super) const MORTALITY: BlockNumber = 64;
 /// The birth block is the finalized one, but at most this far behind the best one, so that validity remains while finality lags.
 const BIRTH_LAG: BlockNumber = 16;
-/// Signed anew so many times before it is given up.
-const SIGNATURES: u32 = 3;
 /// An extrinsic is handed to the pool again after so many blocks without it, an urgent one after each: a restarted node may have lost its pool.
 const RESEND_AFTER: BlockNumber = 4;
 /// An urgent extrinsic that was to get into so many blocks without one of them taking it is signed anew for the same place, with a larger tip. A node whose
 /// pool has seen it invalid on a branch that was given up keeps those bytes, and puts them into no block.
 const STUCK_AFTER: BlockNumber = 3;
-/// Tip of an urgent extrinsic that blocks had no room for, in planck: somebody may be filling them. Each further time it is four times as much.
-const FIRST_TIP: Balance = NEURO / 100;
-/// Largest tip, in planck; and no more than a tenth of what is free beside what the call itself needs.
-const LAST_TIP: Balance = 5 * NEURO;
 /// Pause between two looks at the chain.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
-
-/// What becomes of an extrinsic whose time is over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Expiry {
-	/// It is signed anew, some times.
-	SignAnew,
-	/// Whoever asked decides whether it is still wanted.
-	GiveUp,
-}
-
-/// How often a call was signed, and whether it is signed once more.
-#[derive(Debug)]
-struct Attempts {
-	expiry: Expiry,
-	signed: u32,
-	expired: u32,
-}
-
-impl Attempts {
-	fn new(expiry: Expiry) -> Self {
-		Self { expiry, signed: 1, expired: 0 }
-	}
-
-	/// After the time of one has passed: whether to sign anew, or what to say.
-	fn expired(&mut self, call: &Call) -> Result<(), ChainError> {
-		self.expired = self.expired.saturating_add(1);
-		let over = ChainError::NotIncluded { call: call.describe(), blocks: MORTALITY.saturating_mul(self.expired) };
-		match self.expiry {
-			Expiry::SignAnew => self.sign_anew(over),
-			Expiry::GiveUp => Err(over),
-		}
-	}
-
-	/// After the pool found nonce or birth block used up. That says nothing about the call itself. One that the pool had taken before
-	/// may still come with another branch of the chain: only who wants it twice rather than never has it signed anew.
-	fn outdated(&mut self, call: &Call, reason: String, sent: bool) -> Result<(), ChainError> {
-		let over = ChainError::Pool { call: call.describe(), reason };
-		match sent && self.expiry == Expiry::GiveUp {
-			true => Err(over),
-			false => self.sign_anew(over),
-		}
-	}
-
-	fn sign_anew(&mut self, otherwise: ChainError) -> Result<(), ChainError> {
-		self.signed = self.signed.saturating_add(1);
-		match self.signed <= SIGNATURES {
-			true => Ok(()),
-			false => Err(otherwise),
-		}
-	}
-}
-
-/// What is known of an urgent extrinsic that blocks have not taken, however it was signed.
-#[derive(Default, Debug)]
-struct Stuck {
-	/// Tip in planck that it offers.
-	tip: Balance,
-	/// Blocks that it was to get into.
-	waited: BlockNumber,
-	/// Nonce of the last one that the pool had.
-	had: Option<u64>,
-}
-
-impl Stuck {
-	/// After so many more blocks have not taken the one with this nonce; whether the pool had `sent` it.
-	fn passed_by(&mut self, nonce: u64, sent: bool, blocks: BlockNumber) {
-		self.waited = self.waited.saturating_add(blocks);
-		self.had = sent.then_some(nonce).or(self.had);
-	}
-
-	/// Whether it has waited for longer than an extrinsic is valid.
-	fn is_too_long(&self) -> bool {
-		self.waited > MORTALITY
-	}
-
-	/// Whether what the pool had is before this nonce: a block has taken that, or another one of this account in its place.
-	fn was_taken(&self, next: u64) -> bool {
-		self.had.is_some_and(|nonce| nonce < next)
-	}
-
-	/// Offers more the next time.
-	fn raise(&mut self) {
-		self.tip = self.tip.saturating_mul(4).clamp(FIRST_TIP, LAST_TIP);
-	}
-}
 
 /// Whether an extrinsic waits for those before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -420,40 +328,6 @@ mod tests {
 		let mut outdated = 0;
 		assert!(!overtaken(true, &mut outdated), "it may be in the block that is being made");
 		assert!(overtaken(true, &mut outdated));
-	}
-
-	fn call() -> Call {
-		crate::chain::training::join(7)
-	}
-
-	#[test]
-	fn what_expired_is_signed_anew_some_times_and_then_given_up() {
-		let mut attempts = Attempts::new(Expiry::SignAnew);
-		attempts.expired(&call()).unwrap();
-		attempts.expired(&call()).unwrap();
-		let error = attempts.expired(&call()).unwrap_err();
-		assert!(matches!(&error, ChainError::NotIncluded { blocks: 192, .. }) && error.to_string().contains("Training::join"), "{error}");
-	}
-
-	#[test]
-	fn a_worker_is_asked_again_whether_it_still_wants_what_expired() {
-		let error = Attempts::new(Expiry::GiveUp).expired(&call()).unwrap_err();
-		assert!(matches!(error, ChainError::NotIncluded { blocks: 64, .. }), "{error}");
-	}
-
-	#[test]
-	fn a_nonce_that_is_taken_says_nothing_about_the_call() {
-		let mut attempts = Attempts::new(Expiry::GiveUp);
-		attempts.outdated(&call(), "taken".into(), false).unwrap();
-		attempts.outdated(&call(), "taken".into(), false).unwrap();
-		assert!(matches!(attempts.outdated(&call(), "taken".into(), false), Err(ChainError::Pool { .. })), "but it ends");
-	}
-
-	#[test]
-	fn what_must_not_happen_twice_is_not_signed_anew_once_the_pool_had_it() {
-		let outdated = |expiry| Attempts::new(expiry).outdated(&call(), "taken".into(), true);
-		assert!(matches!(outdated(Expiry::GiveUp), Err(ChainError::Pool { .. })));
-		outdated(Expiry::SignAnew).unwrap();
 	}
 
 	#[test]

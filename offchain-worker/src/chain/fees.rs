@@ -1,9 +1,9 @@
 //! What extrinsics cost, asked of the chain, and constants of its pallets.
 
 use super::{
+	attempts::MORTALITY,
 	call::Call,
 	client::{ChainAt, Hash},
-	delivery::MORTALITY,
 	disputes,
 	error::ChainError,
 	rewards, shape, staking, training,

@@ -4,6 +4,7 @@
 //! compared with those of `neuroshard-types` before they are used. A chain that means something else is an error in words.
 
 mod archive;
+mod attempts;
 mod audited;
 pub mod audits;
 mod bodies;

@@ -5,9 +5,10 @@
 //! valid, and signed anew when it is not.
 
 use super::{
+	attempts::Expiry,
 	call::Call,
 	client::{BlockId, ChainClient},
-	delivery::{Expiry, Lane, Rank},
+	delivery::{Lane, Rank},
 	error::ChainError,
 };
 use crate::keys::Account;
