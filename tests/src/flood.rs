@@ -1,5 +1,5 @@
 //! An account that floods a network: it has the pool full of ordinary extrinsics, more than blocks take, until it is stopped. They do nothing,
-//! have no tip, and are all of one size.
+//! and are all of one size.
 
 use crate::{Error, Network};
 use neuroshard_types::{Balance, BlockNumber, NEURO};
@@ -28,7 +28,7 @@ const UNFINALIZED: u64 = 165;
 const MONEY: Balance = 2_500 * NEURO;
 
 /// A flood that goes on until it is stopped or dropped.
-pub(crate) struct Flood {
+pub struct Flood {
 	stop: oneshot::Sender<()>,
 	task: JoinHandle<Result<(), Error>>,
 	client: ChainClient,
@@ -54,24 +54,32 @@ impl Flooded {
 }
 
 impl Flood {
-	/// Has a new account, which the sponsor gives money, flood the network from now on.
+	/// Has a new account, which the sponsor gives money, flood the network from now on, without tips.
 	///
 	/// # Errors
 	/// [`Error::Chain`] if it gets no money, or a node is away.
-	pub(crate) async fn start(network: &Network) -> Result<Self, Error> {
-		let client = network.client().clone();
+	pub(crate) async fn of_network(network: &Network) -> Result<Self, Error> {
 		let account = Account::from_secret(&format!("0x{}", hex::encode(Seed::random().expose())))?;
 		network.sponsor().submit(balances::transfer(account.id(), MONEY)).await?;
 		let mut nodes = Vec::new();
 		for validator in &network.validators {
 			nodes.push(ChainClient::connect(validator.url()).await?);
 		}
+		Self::start(nodes, account, 0).await
+	}
+
+	/// Has an account flood these nodes from now on, with extrinsics that offer `tip` planck each.
+	///
+	/// # Errors
+	/// [`Error::Chain`] if a node is away, [`Error::Setup`] without nodes.
+	pub async fn start(nodes: Vec<ChainClient>, account: Account, tip: Balance) -> Result<Self, Error> {
+		let client = nodes.first().cloned().ok_or_else(|| setup("there is no node"))?;
 		let at = client.now().await?;
 		let room = at.ordinary_length()?;
 		let remark = (room / OF_BLOCK).saturating_sub(BESIDE);
 		// All bytes are the same, so that databases keep them small.
 		let call = system::remark(vec![0; usize::try_from(remark).map_err(setup)?]);
-		let mut sender = Sender { nodes, account, call, signed: BTreeMap::new() };
+		let mut sender = Sender { nodes, account, call, tip, signed: BTreeMap::new() };
 		let piece = u32::try_from(sender.signed(&at, 0)?.len()).map_err(setup)?;
 		let heads = client.follow(client.heads().await?, |_| ());
 		let (stop, stopped) = oneshot::channel();
@@ -82,7 +90,7 @@ impl Flood {
 	///
 	/// # Errors
 	/// What has ended it before, if something did; [`Error::Chain`] if a block cannot be read.
-	pub(crate) async fn stop(self, blocks: RangeInclusive<BlockNumber>) -> Result<Flooded, Error> {
+	pub async fn stop(self, blocks: RangeInclusive<BlockNumber>) -> Result<Flooded, Error> {
 		let Self { stop, task, client, room: limit, piece } = self;
 		drop(stop);
 		task.await.map_err(setup)??;
@@ -143,6 +151,8 @@ struct Sender {
 	nodes: Vec<ChainClient>,
 	account: Account,
 	call: Call,
+	/// Planck that each extrinsic offers.
+	tip: Balance,
 	/// What was sent and is not final, by nonces: all nodes get the same.
 	signed: BTreeMap<u64, Vec<u8>>,
 }
@@ -183,7 +193,7 @@ impl Sender {
 		if let Some(signed) = self.signed.get(&nonce) {
 			return Ok(signed.clone());
 		}
-		let signed = at.sign(&self.account, &self.call, nonce, 0, None)?;
+		let signed = at.sign(&self.account, &self.call, nonce, self.tip, None)?;
 		self.signed.insert(nonce, signed.clone());
 		Ok(signed)
 	}

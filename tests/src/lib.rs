@@ -37,7 +37,7 @@ pub use caught::CheaterSummary;
 pub use cheat::{Cheat, Cheater};
 pub use dashboard::Dashboard;
 pub use error::Error;
-pub use flood::Flooded;
+pub use flood::{Flood, Flooded};
 pub use load::{Kind, Load, Measurement};
 pub use network::{Layout, Network};
 pub use nodes::{Nodes, Start};

@@ -1,8 +1,8 @@
 //! A network with cheaters among honest workers, until all of them are judged.
 
 use crate::{
-	audits, flood::Flood, until, Binaries, Cheat, Cheater, Decided, Error, Flooded, Layout, Minted, Network, Prepared, Preset, Summary,
-	Text, Training, Verdicts, View,
+	audits, until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Summary, Text,
+	Training, Verdicts, View,
 };
 use neuroshard_types::{run::RunStatus, BlockNumber, RoundIndex};
 use neuroshard_worker::chain::training;
@@ -44,7 +44,7 @@ impl Trial {
 		let mut network = Network::start_with(Binaries::find()?, layout, Some(Preset::Tiny.rules_for(cheats))).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
-		let flood = if flooded { Some(Flood::start(&network).await?) } else { None };
+		let flood = if flooded { Some(Flood::of_network(&network).await?) } else { None };
 		let verdicts = all_judged(&mut network, &run).await?;
 		let flooded = match flood {
 			Some(flood) => Some(flood.stop(of_disputes(&verdicts)).await?),

@@ -1,5 +1,6 @@
 //! A node that is asked what nobody should ask: it refuses, stays small, and goes on for all others.
 
+mod bids;
 mod raw;
 
 use neuroshard_e2e::{until, Binaries, Nodes, Start};
@@ -220,6 +221,7 @@ async fn a_flood_over_one_connection_leaves_room_for_others(asked: &mut Asked) {
 			assert!(socket.send(&request(id, "chain_getHeader", json!([]))).await);
 		}
 		asked.goes_on("a flood").await;
+		asked.finalizes(1).await;
 		for _ in 0..FLOOD_AT_ONCE {
 			assert!(socket.receive().await.unwrap().get("result").is_some());
 		}
