@@ -20,7 +20,7 @@ const PORTS_OF_NODE: u16 = 2;
 const BALANCES: &str = "balances/balances";
 
 /// Longest wait for a node's first answer.
-const FIRST_ANSWER: Duration = Duration::from_secs(120);
+const FIRST_ANSWER: Duration = Duration::from_secs(180);
 
 /// How a chain is started.
 #[derive(Clone, Debug, Default)]

@@ -15,7 +15,7 @@ use std::{path::PathBuf, time::Duration};
 /// Ports of a node: JSON-RPC and other nodes.
 const PORTS_OF_NODE: u16 = 2;
 /// Longest wait for a node's first answer.
-const FIRST_ANSWER: Duration = Duration::from_secs(60);
+const FIRST_ANSWER: Duration = Duration::from_secs(180);
 /// Longest wait for the first finalized block.
 const FIRST_FINALITY: Duration = Duration::from_secs(180);
 
