@@ -19,8 +19,6 @@ use subxt::{error::DispatchError, events::Phase};
 
 /// The birth block is the finalized one, but at most this far behind the best one, so that validity remains while finality lags.
 const BIRTH_LAG: BlockNumber = 16;
-/// An extrinsic is handed to the pool again after so many blocks without it, an urgent one after each: a restarted node may have lost its pool.
-const RESEND_AFTER: BlockNumber = 4;
 /// An urgent extrinsic that was to get into so many blocks without one of them taking it is signed anew for the same place, with a larger tip. A node whose
 /// pool has seen it invalid on a branch that was given up keeps those bytes, and puts them into no block.
 const STUCK_AFTER: BlockNumber = 3;
@@ -142,7 +140,6 @@ impl Lane {
 			}
 			if due.is_now(heads.best.number) {
 				let sent = taken.is_some();
-				let rest = if rank == Rank::Urgent { 1 } else { RESEND_AFTER };
 				offered.get_or_insert(heads.best.number);
 				// Behind one that the pool has dropped, it would be in none of the next blocks.
 				if sent && patiently(|| client.next_nonce(&who)).await? < signed.nonce {
@@ -171,14 +168,15 @@ impl Lane {
 					Err(Refusal::Later(reason)) => tracing::debug!("{} waits: {reason}", call.describe()),
 					Err(Refusal::Never(reason)) => return Err(ChainError::Pool { call: call.describe(), reason }),
 				}
-				due.rest(heads.best.number, rest);
+				due.rest(heads.best.number);
 			}
 			tokio::time::sleep(LOOK_INTERVAL).await;
 		}
 	}
 }
 
-/// The block in which an extrinsic is handed to the pool (again).
+/// The block in which an extrinsic is handed to the pool (again): after each one without it. A restarted node has lost its pool, and one that has changed to
+/// another branch drops what was not valid there, which may be valid in the next block.
 #[derive(Default, Debug)]
 struct Due(Option<BlockNumber>);
 
@@ -188,8 +186,8 @@ impl Due {
 		self.0.is_none_or(|block| best >= block)
 	}
 
-	fn rest(&mut self, best: BlockNumber, blocks: BlockNumber) {
-		self.0 = Some(best.saturating_add(blocks));
+	fn rest(&mut self, best: BlockNumber) {
+		self.0 = Some(best.saturating_add(1));
 	}
 }
 
@@ -345,8 +343,8 @@ mod tests {
 		assert!(!is_over(100, 164) && is_over(100, 165));
 		let mut due = Due::default();
 		assert!(due.is_now(100));
-		due.rest(100, RESEND_AFTER);
-		assert!(!due.is_now(103) && due.is_now(104));
+		due.rest(100);
+		assert!(!due.is_now(100) && due.is_now(101));
 		// Handed over at block 100, it has had blocks 101 to 103.
 		assert!(!is_stuck(100, 103) && is_stuck(100, 104));
 	}
