@@ -315,6 +315,8 @@ async fn answer_one<F: Future<Output = Result<HttpResponse, BoxError>> + Send + 
 	request: Request<Incoming>,
 	service: impl FnOnce(Request<Incoming>) -> F,
 ) -> Result<HttpResponse, BoxError> {
+	// The next request may be read before all of the last answer is written. What is written from here on belongs to this one.
+	connection.idle().await;
 	if is_websocket {
 		// What is no part of the head would be read as frames here, and as a body there.
 		if !request.body().is_end_stream() {
@@ -323,21 +325,18 @@ async fn answer_one<F: Future<Output = Result<HttpResponse, BoxError>> + Send + 
 			refused.headers_mut().insert(CONNECTION, CLOSE);
 			return Ok(refused);
 		}
-		let response = service(request).await?;
-		let upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
-		connection.follows(if upgraded { Body::Frames } else { Body::Bytes(0) });
+		let mut response = service(request).await?;
+		match response.status() {
+			StatusCode::SWITCHING_PROTOCOLS => connection.follows(Body::Frames),
+			_ => drop(response.headers_mut().insert(CONNECTION, CLOSE)),
+		}
 		return Ok(response);
 	}
-	// The next request may be read before all of the last answer is written.
-	connection.idle().await;
 	let length = request.body().size_hint().exact();
 	let body = length.map_or(Body::Chunks, Body::Bytes);
-	if request.method() != Method::POST {
-		// No call: the answer is a few words.
-		connection.follows(body);
-		return service(request).await;
-	}
-	let share = connection.budget.clone().reserve(connection.need(length.unwrap_or(u64::MAX))).await.ok_or("the server stops")?;
+	// What is no call is answered in a few words.
+	let need = if request.method() == Method::POST { connection.need(length.unwrap_or(u64::MAX)) } else { 0 };
+	let share = connection.budget.clone().reserve(need).await.ok_or("the server stops")?;
 	connection.begin(share, true);
 	match length {
 		Some(bytes) => connection.comes(bytes),
