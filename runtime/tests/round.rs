@@ -1,6 +1,8 @@
 //! The pallets wired together: three providers train one round, its work becomes final, and NEURO is minted for it.
 
 mod common;
+#[path = "common/provider.rs"]
+mod provider;
 
 use codec::Encode;
 use common::genesis_of;
@@ -22,13 +24,13 @@ use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
 	dispute::{ClaimId, ClaimKind, Claims},
 	proof::{Proof, ProofKey, ProofKind},
-	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
+	provider::{ProviderStatus, Role, Roles},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
 	traits::{InferenceFees, WorkUnits},
 	ModelConfig, TrainConfig, F32, H256,
 };
 use pallet_neuro_disputes::Refusal;
-use sp_core::{ecdsa, Pair};
+use sp_core::Pair;
 use sp_keyring::Sr25519Keyring::{Alice, Bob, Charlie, Dave, Eve, Ferdie};
 use sp_runtime::{traits::AccountIdConversion, BuildStorage, DispatchError, Permill};
 
@@ -78,24 +80,12 @@ fn check_invariants() {
 	assert_eq!(unconfirmed, revealed);
 }
 
-fn ponw_key(seed: u8) -> ecdsa::Pair {
-	ecdsa::Pair::from_seed(&[seed; 32])
-}
-
 fn register(who: &AccountId, seed: u8) {
 	register_as(who, seed, Role::Worker);
 }
 
 fn register_as(who: &AccountId, seed: u8, role: Role) {
-	let info = ProviderInfo {
-		roles: Roles::only(role),
-		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
-		ponw_key: ponw_key(seed).public().0,
-		// An identity multihash of 36 bytes, as an ed25519 key has.
-		peer_id: [&[0, 36], &[seed; 36][..]].concat().try_into().unwrap(),
-		addresses: Default::default(),
-	};
-	assert_ok!(Staking::register(signed(who), info, BOND));
+	assert_ok!(Staking::register(signed(who), provider::info(Roles::only(role), seed), BOND));
 	let Some(ProviderStatus::Unproven { challenge }) = Staking::provider(who.clone()).map(|provider| provider.status) else {
 		panic!("{who} has nothing to prove")
 	};
@@ -174,7 +164,7 @@ fn reveal(who: &AccountId, seed: u8, signer: u8) -> Result<(), DispatchError> {
 		timestamp: Timestamp::get(),
 		work_hash: H256(blake2_256(&work.encode())),
 	};
-	let signature = ponw_key(signer).sign(&proof.message(GENESIS_HASH, who)).0;
+	let signature = provider::ponw_key(signer).sign(&proof.message(GENESIS_HASH, who)).0;
 	Training::reveal(signed(who), 0, 0, 0, [seed; 32], work, proof, signature).map(|_| ()).map_err(|error| error.error)
 }
 

@@ -1,5 +1,8 @@
 //! What users pay and deposit against tables that Python computed with integers and fractions alone.
 
+#[path = "common/provider.rs"]
+mod provider;
+
 use frame_support::{
 	assert_ok,
 	dispatch::{DispatchClass, DispatchInfo, Pays, PostDispatchInfo},
@@ -13,7 +16,7 @@ use neuroshard_runtime::{
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
 	dispute::{ClaimId, ClaimKind},
-	provider::{HardwareProfile, ProviderInfo, Role, Roles},
+	provider::{Role, Roles},
 	AccountId, H256,
 };
 use pallet_neuro_staking::{Provider, Providers};
@@ -33,14 +36,7 @@ fn execute(test: impl FnOnce()) {
 
 /// Has [`SOMEBODY`] be a provider with so much at stake.
 fn provide(stake: Balance) {
-	let info = ProviderInfo {
-		roles: Roles::only(Role::Worker),
-		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
-		ponw_key: [2; 33],
-		peer_id: [&[0, 36], &[1; 36][..]].concat().try_into().expect("a peer"),
-		addresses: Default::default(),
-	};
-	Providers::<Runtime>::insert(SOMEBODY, Provider::new(info, stake, H256::zero()));
+	Providers::<Runtime>::insert(SOMEBODY, Provider::new(provider::info(Roles::only(Role::Worker), 1), stake, H256::zero()));
 }
 
 fn weighs(picoseconds: u64) -> DispatchInfo {

@@ -1,7 +1,10 @@
 //! Datasets: who retires them, and how the stakes of those who attest them answer.
 
 use super::*;
-use crate::dataset::{manifest, opening};
+use crate::{
+	dataset::{manifest, opening},
+	provider,
+};
 use frame_support::{
 	dispatch::{DispatchClass, GetDispatchInfo},
 	traits::fungible::{Inspect, InspectHold},
@@ -9,7 +12,7 @@ use frame_support::{
 use neuroshard_runtime::{Balances, Staking};
 use neuroshard_types::{
 	dataset::{ChunkPlace, DatasetStatus, ShardRange},
-	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
+	provider::{ProviderStatus, Role, Roles},
 };
 use pallet_neuro_dataset::{Call, Error, Reason, Refusal};
 use pallet_neuro_disputes::CheckTurn;
@@ -34,14 +37,7 @@ fn propose() {
 
 /// Makes Eve an active provider that attests all of the dataset.
 fn attest() {
-	let info = ProviderInfo {
-		roles: Roles::only(Role::Worker),
-		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
-		ponw_key: [2; 33],
-		peer_id: [&[0, 36], &[1; 36][..]].concat().try_into().expect("a peer"),
-		addresses: Default::default(),
-	};
-	assert_ok!(Staking::register(signed(Eve), info, BOND));
+	assert_ok!(Staking::register(signed(Eve), provider::info(Roles::only(Role::Worker), 1), BOND));
 	let Some(ProviderStatus::Unproven { challenge }) = status() else { panic!("a new provider is unproven") };
 	assert_ok!(Staking::prove_arithmetic(signed(Eve), H256(neuroshard_kernels::kat::drawn(challenge.0))));
 	assert_ok!(Dataset::attest(signed(Eve), 0, ShardRange { first: 0, count: 4 }));

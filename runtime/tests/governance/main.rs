@@ -8,6 +8,8 @@ mod datasets;
 mod enactment;
 mod motions;
 mod origins;
+#[path = "../common/provider.rs"]
+mod provider;
 mod safe_mode;
 mod shares;
 mod switch;

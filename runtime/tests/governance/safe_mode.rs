@@ -13,10 +13,9 @@ use neuroshard_runtime::{
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
 	proof::ProofKind,
-	provider::{HardwareProfile, ProviderInfo, Role, Roles},
+	provider::{Role, Roles},
 	traits::WorkCredits,
 };
-use sp_core::{ecdsa, Pair};
 
 const BOND: u128 = 1_000 * NEURO;
 
@@ -26,15 +25,7 @@ fn enter() {
 }
 
 fn register(key: Sr25519Keyring) {
-	let info = ProviderInfo {
-		roles: Roles::only(Role::Worker),
-		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
-		ponw_key: ecdsa::Pair::from_seed(&[1; 32]).public().0,
-		// An identity multihash of 36 bytes, as an ed25519 key has.
-		peer_id: [&[0, 36], &[1; 36][..]].concat().try_into().expect("a peer"),
-		addresses: Default::default(),
-	};
-	assert_ok!(Staking::register(signed(key), info, BOND));
+	assert_ok!(Staking::register(signed(key), provider::info(Roles::only(Role::Worker), 1), BOND));
 }
 
 fn full_name(pallet: &str, call: &str) -> pallet_tx_pause::RuntimeCallNameOf<Runtime> {

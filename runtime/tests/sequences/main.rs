@@ -8,6 +8,8 @@ mod common;
 #[path = "../common/dataset.rs"]
 mod dataset;
 mod outcomes;
+#[path = "../common/provider.rs"]
+mod provider;
 
 use calls::Act;
 use chain::Chain;

@@ -4,14 +4,15 @@ use super::{
 	governance::{at_once, Body},
 	signed, Act, Deed,
 };
+use crate::provider;
 use neuroshard_runtime::{AccountId, Runtime, Staking, Timestamp};
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind, ProofSignature},
-	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
+	provider::{ProviderInfo, ProviderStatus, Role, Roles},
 	H256,
 };
 use pallet_neuro_staking::Call;
-use sp_core::{ecdsa, Pair};
+use sp_core::Pair;
 
 /// Milliseconds of an hour.
 const HOUR_MS: u64 = 3_600_000;
@@ -56,12 +57,8 @@ pub fn genesis() -> H256 {
 /// The signature of a provider; nothing if it is none.
 pub fn sign(who: &AccountId, proof: &Proof) -> Option<ProofSignature> {
 	let registered = Staking::provider(who.clone())?.info.ponw_key;
-	let pair = (0..INFOS).map(key).find(|pair| pair.public().0 == registered)?;
+	let pair = (0..INFOS).map(provider::ponw_key).find(|pair| pair.public().0 == registered)?;
 	Some(pair.sign(&proof.message(genesis(), who)).0)
-}
-
-fn key(seed: u8) -> ecdsa::Pair {
-	ecdsa::Pair::from_seed(&[seed + 1; 32])
 }
 
 /// What a provider registers.
@@ -72,14 +69,7 @@ fn info(seed: u8) -> ProviderInfo {
 		3 => Roles::only(Role::Verifier),
 		_ => Roles::only(Role::Worker).with(Role::Verifier),
 	};
-	ProviderInfo {
-		roles,
-		hardware: HardwareProfile { gflops: 1_000, memory_mib: 1_024, bandwidth_kib_s: 1_024 },
-		ponw_key: key(seed).public().0,
-		// An identity multihash of 36 bytes, as an ed25519 key has.
-		peer_id: [&[0, 36], &[seed; 36][..]].concat().try_into().expect("a short peer id"),
-		addresses: Default::default(),
-	}
+	provider::info(roles, seed)
 }
 
 /// Who has something to prove, and what a machine without faults answers.
