@@ -151,7 +151,7 @@ struct Sender {
 	nodes: Vec<ChainClient>,
 	account: Account,
 	call: Call,
-	/// Planck that each extrinsic offers.
+	/// Planck that the next extrinsic offers.
 	tip: Balance,
 	/// What was sent and is not final, by nonces: all nodes get the same.
 	signed: BTreeMap<u64, Vec<u8>>,
@@ -176,12 +176,17 @@ impl Sender {
 	/// missing then.
 	async fn send(&mut self, node: &ChainClient, at: &ChainAt, nonces: Range<u64>) -> Result<(), Error> {
 		for nonce in nonces {
-			match node.submit(&self.signed(at, nonce)?).await? {
-				// Another node has passed it on.
-				Ok(()) | Err(Refusal::Known) => {}
-				Err(refusal) => {
-					tracing::debug!(nonce, ?refusal, "the flood waits for the next block");
-					return Ok(());
+			while let Err(refusal) = node.submit(&self.signed(at, nonce)?).await? {
+				match refusal {
+					// Another node has passed it on.
+					Refusal::Known => break,
+					// Too many that came before those with lower nonces: the pool has thrown this one out, and does not take the same bytes again for half
+					// an hour. It takes what offers more, and all that follow offer it, too.
+					Refusal::Banned(_) if self.signed.remove(&nonce).is_some() => self.tip = self.tip.saturating_add(1),
+					refusal => {
+						tracing::debug!(nonce, ?refusal, "the flood waits for the next block");
+						return Ok(());
+					}
 				}
 			}
 		}
