@@ -338,9 +338,8 @@ async fn answer_one<F: Future<Output = Result<HttpResponse, BoxError>> + Send + 
 	let need = if request.method() == Method::POST { connection.need(length.unwrap_or(u64::MAX)) } else { 0 };
 	let share = connection.budget.clone().reserve(need).await.ok_or("the server stops")?;
 	connection.begin(share, true);
-	match length {
-		Some(bytes) => connection.comes(bytes),
-		None => connection.came(),
+	if length.is_none() {
+		connection.came();
 	}
 	connection.follows(body);
 	// A call goes on without its client, and the connection with it.

@@ -77,6 +77,8 @@ struct State {
 struct Call {
 	share: Share,
 	until: Instant,
+	/// Bytes of its request that may still give it time.
+	to_come: u64,
 	/// Whether it is certain that it is no batch.
 	single: bool,
 	stage: Stage,
@@ -135,17 +137,18 @@ impl Connection {
 	/// A call begins; `single` if it is certain that it is no batch.
 	pub fn begin(&self, share: Share, single: bool) {
 		let mut state = self.state();
-		state.call = Some(Call { share, until: Instant::now() + self.limits.coming, single, stage: Stage::Asked });
+		let until = Instant::now() + self.limits.coming;
+		state.call = Some(Call { share, until, to_come: self.limits.request, single, stage: Stage::Asked });
 		state.wake();
 	}
 
-	/// So many bytes of its request are to come.
+	/// So many more bytes of its request have come. They give it time, as far as a request may have so many: saying that there will be many does not.
 	pub fn comes(&self, bytes: u64) {
-		let mut state = self.state();
-		if let Some(call) = &mut state.call {
-			call.until += time_of(bytes.min(self.limits.request));
+		if let Some(call) = self.state().call.as_mut().filter(|call| call.stage == Stage::Asked) {
+			let counted = bytes.min(call.to_come);
+			call.to_come -= counted;
+			call.until += time_of(counted);
 		}
-		state.wake();
 	}
 
 	/// All of its request has come.

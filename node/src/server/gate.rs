@@ -32,7 +32,8 @@ pub struct Gate<Io> {
 	outgoing: Outgoing,
 	ends: Option<Pin<Box<Sleep>>>,
 	stalled: Option<(Instant, Pin<Box<Sleep>>)>,
-	in_message: bool,
+	/// Bytes of the message in parts that is not over.
+	message: Option<u64>,
 	writer: Option<Waker>,
 	over: bool,
 }
@@ -49,8 +50,8 @@ enum Incoming {
 	Rest,
 	/// The header of a frame.
 	Header,
-	/// A frame, of which so many bytes are to come; whether it ends a message.
-	Frame(u64, bool),
+	/// A frame, of which so many bytes are to come.
+	Frame(Header, u64),
 }
 
 fn slow() -> io::Error {
@@ -73,7 +74,7 @@ impl<Io> Gate<Io> {
 			outgoing: Outgoing::default(),
 			ends: None,
 			stalled: None,
-			in_message: false,
+			message: None,
 			writer: None,
 			over: false,
 		}
@@ -142,8 +143,9 @@ impl<Io: AsyncRead + Unpin> Gate<Io> {
 		let share = ready!(reserving.as_mut().poll(context));
 		self.reserving = None;
 		let Some(share) = share else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
-		// Whoever makes one call begins with it.
-		let single = self.ahead.get(header.size).is_some_and(|byte| byte ^ header.mask == b'{');
+		// Whoever makes one call begins with it. Behind a part that is empty is the header of the next one.
+		let first = self.ahead.get(header.size).filter(|_| header.payload > 0);
+		let single = first.is_some_and(|byte| byte ^ header.mask == b'{');
 		self.connection.begin(share, single);
 		Poll::Ready(self.check_time(context))
 	}
@@ -169,7 +171,7 @@ impl<Io: AsyncRead + Unpin> AsyncRead for Gate<Io> {
 			match &mut this.incoming {
 				// Whoever reads them ends heads elsewhere.
 				Incoming::Head(_) if this.connection.body().is_some() => return Poll::Ready(Err(unclear())),
-				Incoming::Head(_) | Incoming::Body(1..) | Incoming::Frame(1.., _) if this.ahead.is_empty() => {
+				Incoming::Head(_) | Incoming::Body(1..) | Incoming::Frame(_, 1..) if this.ahead.is_empty() => {
 					if !ready!(this.poll_ahead(context))? {
 						return Poll::Ready(Ok(()));
 					}
@@ -195,8 +197,9 @@ impl<Io: AsyncRead + Unpin> AsyncRead for Gate<Io> {
 				}
 				Incoming::Body(left) => {
 					let left = *left;
-					let passed = this.pass(usize::try_from(left).unwrap_or(usize::MAX), buffer);
-					this.incoming = Incoming::Body(left.saturating_sub(passed as u64));
+					let passed = this.pass(usize::try_from(left).unwrap_or(usize::MAX), buffer) as u64;
+					this.connection.comes(passed);
+					this.incoming = Incoming::Body(left.saturating_sub(passed));
 					return Poll::Ready(Ok(()));
 				}
 				Incoming::Rest if this.ahead.is_empty() => return Pin::new(&mut this.io).poll_read(context, buffer),
@@ -207,28 +210,37 @@ impl<Io: AsyncRead + Unpin> AsyncRead for Gate<Io> {
 				Incoming::Header => {
 					let Some(header) = ready!(this.poll_header(context))? else { return Poll::Ready(Ok(())) };
 					// Each part of a message comes after the one before, and nothing else that is data.
-					if header.data && header.first == this.in_message {
+					if header.data && header.first == this.message.is_some() {
+						return Poll::Ready(Err(unclear()));
+					}
+					let length = this.message.unwrap_or(0).saturating_add(header.payload);
+					let in_parts = header.data && !(header.first && header.last);
+					// Behind parts that are too long together, the library reads on at another place than behind the last of them.
+					if in_parts && length > this.connection.limits.request {
 						return Poll::Ready(Err(unclear()));
 					}
 					if header.first {
 						ready!(this.poll_begin(header, context))?;
 					}
 					if header.data {
-						this.connection.comes(header.payload);
-						this.in_message = !header.last;
+						this.message = (!header.last).then_some(length);
 					}
-					this.incoming = Incoming::Frame(header.payload.saturating_add(header.size as u64), header.last);
+					this.incoming = Incoming::Frame(header, header.payload.saturating_add(header.size as u64));
 				}
-				Incoming::Frame(0, last) => {
-					if *last {
+				Incoming::Frame(header, 0) => {
+					if header.last {
 						this.connection.came();
 					}
 					this.incoming = Incoming::Header;
 				}
-				Incoming::Frame(left, last) => {
-					let (left, last) = (*left, *last);
-					let passed = this.pass(usize::try_from(left).unwrap_or(usize::MAX), buffer);
-					this.incoming = Incoming::Frame(left.saturating_sub(passed as u64), last);
+				Incoming::Frame(header, left) => {
+					let (header, left) = (*header, *left);
+					let passed = this.pass(usize::try_from(left).unwrap_or(usize::MAX), buffer) as u64;
+					// Pings give a message no time.
+					if header.data {
+						this.connection.comes(passed);
+					}
+					this.incoming = Incoming::Frame(header, left.saturating_sub(passed));
 					return Poll::Ready(Ok(()));
 				}
 			}
@@ -454,6 +466,61 @@ mod tests {
 			assert_eq!(read(&mut gate, 100).await, 8);
 			assert_eq!(connection.is_single(), single);
 		}
+		// An empty part, masked so that the header behind it looks like the beginning of a call.
+		let (mut client, mut gate, connection) = websocket(LIMITS).await;
+		client.write_all(&[&[0x01, 0x80, 0x80 ^ b'{', 0, 0, 0][..], &[0x80, 0x81, 0, 0, 0, 0, b'[']].concat()).await.unwrap();
+		gate.read_exact(&mut [0; 13]).await.unwrap();
+		assert!(!connection.is_single());
+	}
+
+	#[tokio::test]
+	async fn parts_that_are_too_long_together_end_the_connection_and_one_that_is_by_itself_is_skipped() {
+		let limits = Limits { request: 8, ..LIMITS };
+		let part = |start: u8, length: u8| [&[start, 0x80 | length, 0, 0, 0, 0], &vec![b'x'; length.into()][..]].concat();
+		for last in [0x00, 0x80] {
+			let (mut client, mut gate, _) = websocket(limits).await;
+			client.write_all(&[part(0x01, 5), part(0x00, 3), part(last, 1)].concat()).await.unwrap();
+			let mut passed = Vec::new();
+			assert_eq!(gate.read_to_end(&mut passed).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+			assert_eq!(passed.len(), 11 + 9, "two parts have as many bytes as a message may have");
+		}
+		let (mut client, mut gate, _) = websocket(limits).await;
+		client.write_all(&[part(0x01, 9), part(0x80, 1)].concat()).await.unwrap();
+		assert!(gate.read_to_end(&mut Vec::new()).await.is_err());
+
+		let (mut client, mut gate, connection) = websocket(limits).await;
+		client.write_all(&[text(9), text(5)].concat()).await.unwrap();
+		gate.read_exact(&mut [0; 15]).await.unwrap();
+		assert_eq!(read(&mut gate, 100).await, 0, "it is answered first");
+		gate.write_all(ANSWER).await.unwrap();
+		assert_eq!(read(&mut gate, 100).await, 11);
+		assert!(connection.until().is_some());
+	}
+
+	#[tokio::test]
+	async fn bytes_that_have_come_give_a_request_time_but_no_more_than_it_may_have() {
+		let limits = Limits { request: 128 << 10, coming: LATER, ..LIMITS };
+		let (mut client, mut gate, connection) = websocket(limits).await;
+		// It says that it has a gigabyte.
+		client.write_all(&[&[0x81, 0xff, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0][..], &[b'x'; 1_000]].concat()).await.unwrap();
+		gate.read_exact(&mut [0; 14]).await.unwrap();
+		let until = connection.until().unwrap();
+		assert!(until < Instant::now() + LATER + Duration::from_millis(1), "none has come but the header");
+		for _ in 0..300 {
+			gate.read_exact(&mut [0; 1_000]).await.unwrap();
+			client.write_all(&[b'x'; 1_000]).await.unwrap();
+		}
+		let more = connection.until().unwrap() - until;
+		assert!((1_999..=2_000).contains(&more.as_millis()), "128 KiB in {more:?}");
+
+		let (mut client, mut gate, connection) = connected(10_000, limits);
+		client.write_all(&[HEAD, b"body"].concat()).await.unwrap();
+		gate.read_exact(&mut [0; HEAD.len()]).await.unwrap();
+		connection.begin(connection.budget.clone().reserve(NEED).await.unwrap(), true);
+		connection.follows(Body::Bytes(1 << 30));
+		let until = connection.until().unwrap();
+		gate.read_exact(&mut [0; 4]).await.unwrap();
+		assert_eq!(connection.until().unwrap() - until, Duration::from_nanos(4 * 15_258));
 	}
 
 	#[tokio::test]
