@@ -6,11 +6,7 @@ use neuroshard_e2e::{
 	Training, Verdicts, View,
 };
 use neuroshard_types::{run::RunStatus, RoundIndex};
-use neuroshard_worker::{
-	chain::{training as calls, Neuro},
-	infer::printable,
-	run::status::Status,
-};
+use neuroshard_worker::{chain::Neuro, infer::printable, run::status::Status};
 use std::{
 	future::Future,
 	path::{Path, PathBuf},
@@ -244,8 +240,7 @@ async fn watch_until_judged(network: &mut Network, training: &Training, dashboar
 			told = verdicts.list().len();
 			if network.cheaters.iter().all(|cheater| cheater.is_dealt_with(&verdicts, &view)) {
 				dashboard.say("judged, and the next checkpoint is adopted: ending the run");
-				network.sponsor().submit(calls::stop_run(training.run)).await?;
-				return Ok(());
+				return training.stop(network).await;
 			}
 			known = Some(view);
 		}

@@ -1,9 +1,9 @@
 //! What a network trains: a dataset made of text that is at hand, and a run.
 
-use crate::{Error, Layout, Network, Preset};
+use crate::{until, Error, Layout, Network, Preset};
 use neuroshard_types::{
 	assignment::training_windows,
-	run::{PhaseDurations, RunConfig},
+	run::{PhaseDurations, RunConfig, RunStatus},
 	BlockNumber, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, H256, NEURO,
 };
 use neuroshard_worker::{
@@ -17,8 +17,10 @@ use neuroshard_worker::{
 	hardware,
 	train::{checkpoint::Checkpoint, round::validation_loss},
 };
-use std::{ops::RangeInclusive, path::PathBuf};
+use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
+/// Longest wait for the end of a run that was stopped.
+const STOP_LIMIT: Duration = Duration::from_secs(120);
 /// Longest wait in blocks for everybody who is to take part, in a network with cheaters.
 const PATIENT_JOINING: BlockNumber = 60;
 /// Smallest bond of a participant.
@@ -103,6 +105,20 @@ impl Training {
 		let run: RunId = created.first_field("Training", "RunCreated").ok_or_else(|| missing("run"))?;
 		sponsor.submit(Call::sudo(training::approve_run(run))).await?;
 		Ok(Self { run, dataset: folder, model, train, first_loss, unigram_entropy })
+	}
+
+	/// Stops the run, and waits until that is finalized: the first block that has it may be on a branch that is given up.
+	///
+	/// # Errors
+	/// [`Error::Chain`] if the chain refuses it, [`Error::Late`] if no finalized block has it.
+	pub async fn stop(&self, network: &Network) -> Result<(), Error> {
+		network.sponsor().submit(training::stop_run(self.run)).await?;
+		let client = network.client();
+		until("the end of the run in a finalized block", STOP_LIMIT, async || {
+			let run = client.at(client.heads().await?.finalized).await?.run(self.run).await?;
+			Ok(run.is_some_and(|run| run.status == RunStatus::Finished).then_some(()))
+		})
+		.await
 	}
 }
 

@@ -126,9 +126,10 @@ impl Minted {
 	/// [`Error::Late`] if that does not happen, [`Error::Chain`] if the node does not answer.
 	pub async fn wait(network: &Network, training: &Training, round: RoundIndex) -> Result<Self, Error> {
 		let client = network.client();
+		// The block that adopted it may be on a branch that was given up since.
+		let what = format!("the adoption of round {round}");
+		let record = until(&what, MINT_LIMIT, async || Ok(client.now().await?.record(training.run, round).await?)).await?;
 		let now = client.now().await?;
-		let record = now.record(training.run, round).await?;
-		let record = record.ok_or_else(|| Error::Setup(format!("round {round} is not adopted")))?;
 		let window = now.challenge_window().await?;
 		let credited = record.adopted_at.saturating_add(window).saturating_add(CREDIT_SLACK);
 		let finalized = async || Ok::<_, Error>(client.at(client.heads().await?.finalized).await?);

@@ -4,8 +4,7 @@ use crate::{
 	audits, until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Summary, Text,
 	Training, Verdicts, View,
 };
-use neuroshard_types::{run::RunStatus, BlockNumber, RoundIndex};
-use neuroshard_worker::chain::training;
+use neuroshard_types::{BlockNumber, RoundIndex};
 use std::{
 	ops::RangeInclusive,
 	path::Path,
@@ -50,14 +49,11 @@ impl Trial {
 			Some(flood) => Some(flood.stop(of_disputes(&verdicts)).await?),
 			None => None,
 		};
-		network.sponsor().submit(training::stop_run(run.run)).await?;
+		run.stop(&network).await?;
 		let finalized = network.client().heads().await?.finalized.number;
 		let audited = audits::read(network.client(), run.run, finalized).await?.first().map(|audit| audit.round);
 		let minted = Minted::wait(&network, &run, audited.unwrap_or(0)).await?;
 		let view = View::look(&network, &run, None).await?;
-		if view.run.status != RunStatus::Finished {
-			return Err(Error::Unsound("the run goes on after it was stopped".into()));
-		}
 		let summary = Summary::collect(&network, &run, &view, minted, started.elapsed()).await?;
 		let cheaters = network.cheaters.clone();
 		network.stop().await;

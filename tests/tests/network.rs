@@ -8,7 +8,7 @@ use neuroshard_types::{
 	run::{ParticipantView, Phase, RoundRecord, RunStatus},
 	AccountId, RoundIndex, H256,
 };
-use neuroshard_worker::chain::{holdings, training};
+use neuroshard_worker::chain::holdings;
 use std::{collections::BTreeSet, time::Duration};
 
 /// A round may wait for an absentee in every one of its phases, on a busy machine.
@@ -165,7 +165,7 @@ impl Scenario {
 
 	async fn all_workers_end_with_the_chains_checkpoint(&mut self) {
 		let run = self.training.run;
-		self.network.sponsor().submit(training::stop_run(run)).await.unwrap();
+		self.training.stop(&self.network).await.unwrap();
 		let view = self.view().await.unwrap();
 		assert_eq!(view.run.status, RunStatus::Finished);
 		for worker in &self.network.workers {
