@@ -129,7 +129,8 @@ impl Lane {
 				}
 				return patiently(|| outcome(client, call, block, index)).await.map(Followed::Included);
 			}
-			if passed {
+			// The block that had the urgent one may be on a branch that was given up since.
+			if passed && patiently(|| async { client.at(heads.best).await?.nonce(&who).await }).await? > signed.nonce {
 				return Ok(Followed::Passed);
 			}
 			if is_over(signed.birth.number, heads.best.number) {
@@ -153,13 +154,13 @@ impl Lane {
 					Err(Refusal::Occupied(reason)) if rank == Rank::Urgent => {
 						tracing::debug!("{} waits: {reason}", call.describe());
 					}
-					Err(Refusal::Outdated | Refusal::Occupied(_)) if !overtaken(sent, &mut outdated) => {}
+					Err(Refusal::Outdated | Refusal::Occupied(_) | Refusal::Banned(_)) if !overtaken(sent, &mut outdated) => {}
 					Err(Refusal::Outdated | Refusal::Occupied(_)) => {
 						tokio::time::sleep(LOOK_INTERVAL).await;
 						let reason = "another extrinsic of this account was faster; is the account used elsewhere, too?".into();
 						return Ok(Followed::Outdated { reason, sent });
 					}
-					// After a reorganisation that can be what is valid now. Other bytes for the same nonce are taken.
+					// After a reorganisation that can be what is valid now, but also what the next block has. Other bytes for the same nonce are taken.
 					Err(Refusal::Banned(reason)) => {
 						tokio::time::sleep(LOOK_INTERVAL).await;
 						return Ok(Followed::Outdated { reason, sent });
@@ -225,8 +226,8 @@ enum Followed {
 	},
 }
 
-/// Whether the pool's answer "outdated" means that another extrinsic has taken the nonce. One that the pool had before and is in no block
-/// that was looked at may be in the very next one; the second time, some blocks later, it would have been found there.
+/// Whether the pool's answer "outdated", or that it has put the extrinsic aside, means that no block gets the extrinsic. One that the pool had
+/// before and is in no block that was looked at may be in the very next one; the second time, some blocks later, it would have been found there.
 fn overtaken(sent_before: bool, outdated: &mut u32) -> bool {
 	*outdated = outdated.saturating_add(1);
 	!sent_before || *outdated > 1

@@ -26,14 +26,23 @@ pub enum Refusal {
 }
 
 /// Codes of `sc_rpc_api::author::error`.
+const BAD_FORMAT: i32 = 1001;
 const INVALID: i32 = 1010;
 const BANNED: i32 = 1012;
 const ALREADY_IMPORTED: i32 = 1013;
 const TOO_LOW_PRIORITY: i32 = 1014;
+const CYCLE: i32 = 1015;
 const IMMEDIATELY_DROPPED: i32 = 1016;
+const UNACTIONABLE: i32 = 1018;
+const NO_TAGS: i32 = 1019;
 const FUTURE: i32 = 1021;
+/// Codes of JSON-RPC for a request that no node understands.
+const NO_JSON: i32 = -32700;
+const NO_REQUEST: i32 = -32600;
+const NO_METHOD: i32 = -32601;
+const NO_PARAMETERS: i32 = -32602;
 
-/// Explains a pool error.
+/// Explains a pool error. What is not known to be for good, as that the node answers no more calls for now, passes.
 pub(super) fn refusal(error: &UserError) -> Refusal {
 	let data = error.data.as_ref().map(|data| data.get().trim_matches('"').to_owned()).unwrap_or_default();
 	let said = if data.is_empty() { error.message.clone() } else { format!("{}: {data}", error.message) };
@@ -46,7 +55,8 @@ pub(super) fn refusal(error: &UserError) -> Refusal {
 		TOO_LOW_PRIORITY => Refusal::Occupied("the node has another extrinsic of this account for the same place".into()),
 		IMMEDIATELY_DROPPED => Refusal::Later("the node's pool is full".into()),
 		FUTURE => Refusal::Later("the node does not take it before the extrinsics with lower nonces".into()),
-		_ => Refusal::Never(said),
+		BAD_FORMAT | INVALID | CYCLE | UNACTIONABLE | NO_TAGS | NO_JSON | NO_REQUEST | NO_METHOD | NO_PARAMETERS => Refusal::Never(said),
+		_ => Refusal::Later(said),
 	}
 }
 
@@ -126,6 +136,13 @@ mod tests {
 		assert_eq!(
 			pool(1010, "Invalid Transaction", "Transaction call is not expected"),
 			Refusal::Never("Invalid Transaction: Transaction call is not expected".into())
+		);
+		assert_eq!(pool(-32601, "Method not found", ""), Refusal::Never("Method not found".into()));
+		let busy = "limit: 1000 calls a minute";
+		assert_eq!(pool(-32999, "RPC rate limit", busy), Refusal::Later(format!("RPC rate limit: {busy}")));
+		assert_eq!(
+			pool(1011, "Unknown Transaction Validity", "CannotLookup"),
+			Refusal::Later("Unknown Transaction Validity: CannotLookup".into())
 		);
 	}
 

@@ -74,7 +74,7 @@ async fn change(common: &Common, decide: impl FnOnce(&ProviderView, BlockNumber)
 	let at = opened.client.now().await?;
 	let provider = at.provider(&who).await?;
 	let provider = provider.ok_or_else(|| CliError::NotRegistered { address: opened.account.address() })?;
-	opened.submitter.submit(decide(&provider, at.block().number)?).await?;
+	opened.submitter.submit_once(decide(&provider, at.block().number)?).await?;
 	match opened.client.now().await?.provider(&who).await? {
 		None => println!("nothing is bonded any more; the registration has ended"),
 		Some(provider) => {

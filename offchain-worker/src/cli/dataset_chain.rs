@@ -47,7 +47,7 @@ impl Register {
 		if !self.again {
 			refuse_twin(&opened, &manifest).await?;
 		}
-		let included = opened.submitter.submit(chain::dataset::propose(manifest)).await?;
+		let included = opened.submitter.submit_once(chain::dataset::propose(manifest)).await?;
 		let id: DatasetId = included
 			.first_field("Dataset", "Proposed")
 			.ok_or_else(|| CliError::Unknown("event that tells the new dataset's identifier".into()))?;

@@ -118,7 +118,7 @@ impl CreateRun {
 		// The length of the identifier does not depend on its value.
 		calls.extend(self.approve.then(|| Call::sudo(training::approve_run(0))));
 		Bill::of(&at, deposit, &calls).await?.check(&opened, &at, "the run's deposit").await?;
-		let included = opened.submitter.submit(create).await?;
+		let included = opened.submitter.submit_once(create).await?;
 		let run: RunId = included
 			.first_field("Training", "RunCreated")
 			.ok_or_else(|| CliError::Unknown("event that tells the new run's identifier".into()))?;
