@@ -6,24 +6,25 @@ use frame_support::{
 	assert_ok,
 	storage::unhashed,
 	traits::{
-		fungible::{Inspect, InspectHold, MutateHold},
+		fungible::{Inspect, InspectHold, Mutate, MutateHold},
 		Get, GetStorageVersion, PalletsInfoAccess, StorageVersion, TryDecodeEntireStorage, TryState, TryStateSelect,
 	},
 };
 use neuroshard_runtime::{
-	holds::UnownedModels, invariants, migrations, AccountId, AllPalletsWithSystem, Balance, Balances, Dataset, Executive, Header, Runtime,
-	RuntimeCall, RuntimeGenesisConfig, RuntimeHoldReason, RuntimeOrigin, Session, Staking, System, Training, UncheckedExtrinsic,
-	BLOCK_TIME_MS, NEURO, VERSION,
+	holds::UnownedModels, invariants, migrations, AccountId, AllPalletsWithSystem, Balance, Balances, Dataset, Executive, Header,
+	Ownership, Runtime, RuntimeCall, RuntimeGenesisConfig, RuntimeHoldReason, RuntimeOrigin, Session, Staking, System, Training,
+	UncheckedExtrinsic, BLOCK_TIME_MS, NEURO, VERSION,
 };
 use neuroshard_types::{dataset::ShardRange, provider::ProviderStatus, H256};
 use pallet_neuro_dataset::{Attestations, AttestedBy, Attesters, Challenges, Datasets, HoldReason as OfDataset};
-use pallet_neuro_ownership::Models;
+use pallet_neuro_ownership::{Holding, Holdings, Model, Models, FRACTION_BITS};
 use pallet_neuro_staking::{HoldReason as OfStaking, PeerIdOwner, PonwKeyOwner, Providers};
 use pallet_neuro_training::{HoldReason as OfTraining, Rounds, Runs};
 use sp_consensus_babe::{
 	digests::{PreDigest, SecondaryPlainPreDigest},
 	BABE_ENGINE_ID,
 };
+use sp_core::U256;
 use sp_io::{hashing::twox_128, TestExternalities};
 use sp_keyring::Sr25519Keyring::{Alice, Bob, Charlie};
 use sp_runtime::{traits::Header as _, BuildStorage, Digest, DigestItem};
@@ -193,6 +194,23 @@ fn deposits_of_models_stay_where_all_have_shares() {
 		assert_eq!(UnownedModels::get(), (holders(), vec![Alice.to_account_id()]));
 		unhashed::put_raw(&Models::<Runtime>::hashed_key_for(1), &[]);
 		assert_eq!(UnownedModels::get(), (holders(), vec![]));
+	});
+}
+
+#[test]
+fn who_had_left_a_model_and_not_claimed_can_claim_after_the_upgrade() {
+	state(SPEC_5).execute_with(|| {
+		let who = Charlie.to_account_id();
+		let owed = U256::from(7 * NEURO) << FRACTION_BITS;
+		Models::<Runtime>::insert(0, Model { revenue: 7 * NEURO, ..Default::default() });
+		Holdings::<Runtime>::insert(&who, 0, Holding { owed, ..Default::default() });
+		assert_ok!(Balances::mint_into(&Ownership::pot(), 7 * NEURO));
+		let last = blocks(System::block_hash(0), 1..=2);
+		let before = Balances::balance(&who);
+		assert_ok!(Ownership::claim(RuntimeOrigin::signed(who.clone()), 0));
+		assert_eq!(Balances::balance(&who) - before, 7 * NEURO);
+		assert_eq!(Holdings::<Runtime>::iter().count(), 0);
+		blocks(last, 3..=4);
 	});
 }
 
