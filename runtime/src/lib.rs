@@ -58,6 +58,13 @@ pub type Address = MultiAddress<AccountId, ()>;
 pub type Header = generic::Header<BlockNumber, BlakeTwo256>;
 /// Block.
 pub type Block = generic::Block<Header, UncheckedExtrinsic>;
+/// Those checks and effects around signed extrinsics that tell operational ones from others, and what is between them.
+pub type ByClass = (
+	frame_system::CheckWeight<Runtime>,
+	pallet_transaction_payment::ChargeTransactionPayment<Runtime>,
+	frame_metadata_hash_extension::CheckMetadataHash<Runtime>,
+	frame_system::WeightReclaim<Runtime>,
+);
 /// Checks and effects around every signed extrinsic.
 pub type TxExtension = (
 	frame_system::AuthorizeCall<Runtime>,
@@ -68,10 +75,7 @@ pub type TxExtension = (
 	frame_system::CheckEra<Runtime>,
 	frame_system::CheckNonce<Runtime>,
 	pallet_neuro_disputes::CheckTurn<Runtime>,
-	frame_system::CheckWeight<Runtime>,
-	pallet_transaction_payment::ChargeTransactionPayment<Runtime>,
-	frame_metadata_hash_extension::CheckMetadataHash<Runtime>,
-	frame_system::WeightReclaim<Runtime>,
+	pallet_neuro_disputes::MovesAlone<Runtime, ByClass>,
 );
 /// Extrinsic as it travels.
 pub type UncheckedExtrinsic = generic::UncheckedExtrinsic<Address, RuntimeCall, Signature, TxExtension>;

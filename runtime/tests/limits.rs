@@ -3,7 +3,8 @@
 use codec::{Decode, Encode};
 use frame_support::{
 	assert_ok,
-	dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo},
+	dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo, PostDispatchInfo},
+	weights::Weight,
 };
 use frame_system::{Call as SystemCall, CheckWeight};
 use neuroshard_graph::{
@@ -12,7 +13,7 @@ use neuroshard_graph::{
 };
 use neuroshard_runtime::{
 	configs::{RuntimeBlockLength, RuntimeBlockWeights},
-	Runtime, RuntimeCall, RuntimeGenesisConfig, System, TxExtension,
+	BalancesConfig, ByClass, Runtime, RuntimeCall, RuntimeGenesisConfig, RuntimeOrigin, System, TxExtension, NEURO,
 };
 use neuroshard_types::{
 	audit::Report,
@@ -20,9 +21,10 @@ use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
 	AccountId, H256,
 };
+use pallet_neuro_disputes::MovesAlone;
 use sp_runtime::{
-	traits::TransactionExtension,
-	transaction_validity::{InvalidTransaction, TransactionValidityError},
+	traits::{DispatchTransaction, TransactionExtension},
+	transaction_validity::{InvalidTransaction, TransactionSource::External, TransactionValidityError},
 	BuildStorage,
 };
 
@@ -32,10 +34,16 @@ const BESIDE_CALL: usize = 4 + 1 + 33 + 66 + 64;
 const PROOF: usize = MAX_LIST.ilog2() as usize;
 const SOMEBODY: AccountId = AccountId::new([7; 32]);
 
+/// A block without extrinsics, of a chain where [`SOMEBODY`] has money.
+fn in_an_empty_block(test: impl FnOnce()) {
+	let balances = BalancesConfig { balances: vec![(SOMEBODY, 1_000 * NEURO)], ..Default::default() };
+	let storage = RuntimeGenesisConfig { balances, ..Default::default() }.build_storage().expect("a genesis");
+	sp_io::TestExternalities::new(storage).execute_with(test);
+}
+
 /// A block in which ordinary extrinsics have taken all that they may, of bytes and of time.
 fn in_a_full_block(test: impl FnOnce()) {
-	let storage = RuntimeGenesisConfig::default().build_storage().expect("a genesis");
-	sp_io::TestExternalities::new(storage).execute_with(|| {
+	in_an_empty_block(|| {
 		let limit = RuntimeBlockWeights::get().get(DispatchClass::Normal).max_total.expect("a limit");
 		let left = limit.saturating_sub(*System::block_weight().get(DispatchClass::Normal));
 		System::register_extra_weight_unchecked(left, DispatchClass::Normal);
@@ -47,13 +55,21 @@ fn in_a_full_block(test: impl FnOnce()) {
 	});
 }
 
-/// Whether there is room for this call, signed.
-fn admit(call: &RuntimeCall) -> Result<(), TransactionValidityError> {
-	let mut info = call.get_dispatch_info();
-	info.extension_weight = extension().weight(call);
-	let bytes = call.encoded_size() + BESIDE_CALL;
-	let (_, length) = CheckWeight::<Runtime>::do_validate(&info, bytes)?;
-	CheckWeight::<Runtime>::do_prepare(&info, bytes, length)
+/// What the chain knows of this call, and its bytes, signed.
+fn known_of(call: &RuntimeCall) -> (DispatchInfo, usize) {
+	let extension_weight = extension().weight(call);
+	(DispatchInfo { extension_weight, ..call.get_dispatch_info() }, call.encoded_size() + BESIDE_CALL)
+}
+
+/// Whether there is room for this call, signed by [`SOMEBODY`]; what is to be done when it has been dispatched.
+fn admit(call: &RuntimeCall) -> Result<<MovesAlone<Runtime, ByClass> as TransactionExtension<RuntimeCall>>::Pre, TransactionValidityError> {
+	let (info, bytes) = known_of(call);
+	Ok(by_class().validate_and_prepare(RuntimeOrigin::signed(SOMEBODY), call, &info, bytes, 0)?.0)
+}
+
+/// What of the extensions looks at the class of a call.
+fn by_class() -> MovesAlone<Runtime, ByClass> {
+	extension().8
 }
 
 /// What is signed beside a call, all zeros: immortal, the first nonce, no tip, no hash of metadata.
@@ -93,7 +109,7 @@ fn the_longest_moves_of_disputes_find_room_beside_all_that_ordinary_extrinsics_m
 fn reports_of_auditors_and_answers_of_attesters_find_room_as_well_and_ordinary_extrinsics_none() {
 	in_a_full_block(|| {
 		let remark = RuntimeCall::System(SystemCall::remark { remark: Vec::new() });
-		assert_eq!(admit(&remark), Err(InvalidTransaction::ExhaustsResources.into()));
+		assert_eq!(admit(&remark).err(), Some(InvalidTransaction::ExhaustsResources.into()));
 		let opening = ChunkOpening {
 			data: vec![7; CHUNK_BYTES as usize].try_into().expect("a chunk"),
 			in_shard: vec![H256([7; 32]); MAX_PROOF_HASHES as usize].try_into().expect("a proof"),
@@ -104,4 +120,63 @@ fn reports_of_auditors_and_answers_of_attesters_find_room_as_well_and_ordinary_e
 		let report = Report::Sample(H256([7; 32]));
 		assert_ok!(admit(&pallet_neuro_disputes::Call::report_audit { run: 1, round: 1, salt: [7; 32], report }.into()));
 	});
+}
+
+/// Operational calls that everybody may sign, if only to see them fail.
+fn operational_calls() -> Vec<RuntimeCall> {
+	let kill = || RuntimeCall::from(SystemCall::kill_prefix { prefix: vec![1], subkeys: 1_000 });
+	let boxed = || Box::new(kill());
+	vec![
+		kill(),
+		SystemCall::set_heap_pages { pages: 1 }.into(),
+		SystemCall::apply_authorized_upgrade { code: vec![7; 1_000] }.into(),
+		pallet_sudo::Call::sudo { call: boxed() }.into(),
+		pallet_utility::Call::batch { calls: vec![kill(), kill()] }.into(),
+		pallet_utility::Call::dispatch_as { as_origin: Box::new(frame_system::RawOrigin::Root.into()), call: boxed() }.into(),
+		pallet_proxy::Call::proxy { real: SOMEBODY.into(), force_proxy_type: None, call: boxed() }.into(),
+		RuntimeCall::Council(pallet_collective::Call::execute { proposal: boxed(), length_bound: 9 }),
+	]
+}
+
+#[test]
+fn operational_calls_of_other_pallets_take_nothing_of_what_is_kept_for_moves() {
+	for call in operational_calls() {
+		let (info, bytes) = known_of(&call);
+		assert_eq!(info.class, DispatchClass::Operational, "{call:?}");
+		in_a_full_block(|| assert_eq!(admit(&call).err(), Some(InvalidTransaction::ExhaustsResources.into()), "{call:?}"));
+		in_an_empty_block(|| {
+			let of = |class| *System::block_weight().get(class);
+			let before = [DispatchClass::Normal, DispatchClass::Operational].map(of);
+			let base = RuntimeBlockWeights::get().get(DispatchClass::Normal).base_extrinsic;
+			let pre = admit(&call).expect("room");
+			let taken = before[0] + base + info.total_weight().saturating_add_proof_size(bytes as u64);
+			assert_eq!([DispatchClass::Normal, DispatchClass::Operational].map(of), [taken, before[1]], "{call:?}");
+
+			// Only the extensions have cost something.
+			let mut post = PostDispatchInfo { actual_weight: Some(info.extension_weight), ..Default::default() };
+			assert_ok!(MovesAlone::<Runtime, ByClass>::post_dispatch(pre, &info, &mut post, bytes, &Ok(())));
+			let kept = before[0] + base + post.actual_weight.expect("a weight") + Weight::from_parts(0, bytes as u64);
+			assert_eq!([DispatchClass::Normal, DispatchClass::Operational].map(of), [kept, before[1]], "{call:?}");
+		});
+	}
+}
+
+#[test]
+fn a_pool_prefers_moves_and_no_other_operational_calls() {
+	let claim = ClaimId { run: 1, round: 1, kind: ClaimKind::Work, who: SOMEBODY };
+	let action = Move::Vector(0);
+	let play = pallet_neuro_disputes::Call::play { claim, challenger: SOMEBODY, position: H256([7; 32]), action }.into();
+	let seal = pallet_neuro_disputes::Call::seal_audit { run: 1, round: 1, sealed: H256([7; 32]) }.into();
+	for (call, preferred) in operational_calls().into_iter().map(|call| (call, false)).chain([(play, true), (seal, true)]) {
+		in_an_empty_block(|| {
+			let (info, bytes) = known_of(&call);
+			let origin = || RuntimeOrigin::signed(SOMEBODY);
+			let priority = by_class().validate_only(origin(), &call, &info, bytes, External, 0).expect("valid").0.priority;
+			let by_its_class = by_class().0.validate_only(origin(), &call, &info, bytes, External, 0).expect("valid").0.priority;
+			let normal = DispatchInfo { class: DispatchClass::Normal, ..info };
+			let as_normal = by_class().0.validate_only(origin(), &call, &normal, bytes, External, 0).expect("valid").0.priority;
+			assert!(by_its_class > as_normal, "{call:?}");
+			assert_eq!(priority, if preferred { by_its_class } else { as_normal }, "{call:?}");
+		});
+	}
 }

@@ -41,7 +41,7 @@
 //!
 //! # Moves
 //! `play` is an operational call, so that moves find room in full blocks. [`CheckTurn`] refuses it in the transaction pool already unless it
-//! is the sender's turn. A move names the position that it answers, so that on another fork it is never taken for an answer to something
+//! is the sender's turn, and [`MovesAlone`] takes operational calls of other pallets for normal ones. A move names the position that it answers, so that on another fork it is never taken for an answer to something
 //! else. Lists that are posted are in extrinsics only; the chain keeps their roots, and the numbers of the blocks to find
 //! them in.
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -62,6 +62,7 @@ mod mock;
 mod moves;
 mod opening;
 mod settlement;
+mod share;
 #[cfg(test)]
 mod tests;
 mod try_state;
@@ -76,6 +77,7 @@ pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
 pub use moves::Refusal;
 pub use pallet::*;
+pub use share::MovesAlone;
 pub use turn::{Answers, Carriers, CheckTurn};
 pub use types::{longest_game, most_gained, Docket, Game, Load, MAX_MOVES};
 pub use weights::WeightInfo;

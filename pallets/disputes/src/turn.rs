@@ -54,8 +54,9 @@ impl<RuntimeCall> Answers<RuntimeCall> for () {
 
 /// Refuses transactions with a `play` that is not by the account whose turn it is, in time, of a possible size and an answer to where the
 /// game stands, and with a `seal_audit` or `report_audit` by an account that has nothing to seal or to open now: see [`Refusal`] for the codes of
-/// [`InvalidTransaction::Custom`]. So nobody else gets into the part of blocks that is kept for such calls. The same holds for [`Config::Answers`]. Calls of this pallet, and those, that another call carries are refused altogether: a
-/// game is read off the extrinsics of blocks, where both sides look for them, and a call that carries nothing else takes their part of blocks.
+/// [`InvalidTransaction::Custom`]. The same holds for [`Config::Answers`]. So nobody else gets such a call into the part of blocks that is kept for
+/// them, and [`MovesAlone`](crate::MovesAlone) keeps all other calls out of it. Calls of this pallet, and those, that another call carries are
+/// refused altogether: a game is read off the extrinsics of blocks, where both sides look for them.
 #[derive(Encode, Decode, DecodeWithMemTracking, DefaultNoBound, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
 pub struct CheckTurn<T>(PhantomData<T>);
@@ -63,6 +64,18 @@ pub struct CheckTurn<T>(PhantomData<T>);
 impl<T> core::fmt::Debug for CheckTurn<T> {
 	fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
 		f.write_str("CheckTurn")
+	}
+}
+
+/// Whether [`CheckTurn`] lets `call` into blocks from one account at one time only.
+pub(crate) fn is_move<T: Config>(call: &T::RuntimeCall) -> bool
+where
+	T::RuntimeCall: IsSubType<Call<T>>,
+{
+	match call.is_sub_type() {
+		Some(Call::play { .. } | Call::seal_audit { .. } | Call::report_audit { .. }) => true,
+		Some(_) => false,
+		None => T::Answers::weight(call).is_some(),
 	}
 }
 

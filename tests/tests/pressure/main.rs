@@ -284,7 +284,7 @@ async fn connections_and_subscriptions_run_out(asked: &mut Asked) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pool_that_one_account_has_filled_takes_the_operational_extrinsics_of_others() {
+async fn a_pool_that_one_account_has_filled_gives_room_to_those_who_pay_more() {
 	let mut folder = folder();
 	// Without blocks, what is in the pool stays there. The limit of calls is that of addresses that are not this machine's.
 	let options =
@@ -301,15 +301,15 @@ async fn a_pool_that_one_account_has_filled_takes_the_operational_extrinsics_of_
 	}
 	let plain = asked.transfer(&dev::charlie(), 0, 0, [9; 32], 1_000_000_000).await;
 	assert_eq!(code(&submit(&mut socket, &plain).await), Some(POOL_FULL));
-	// The class of a call that sudo makes is that of the call. A move in a dispute has the same class.
-	let kill = Value::named_variant("kill_storage", [("keys", Value::unnamed_composite([]))]);
-	let call = vec![Value::unnamed_variant("System", [kill])];
-	let operational = asked.signed(&dev::alice(), 0, 0, ["Sudo", "sudo"], call).await;
-	let taken = submit(&mut socket, &operational).await;
+	// Operational calls are for those whose turn it is in a dispute. This one is for root, and anybody can sign it.
+	let kill = asked.signed(&dev::charlie(), 0, 0, ["System", "kill_storage"], vec![Value::unnamed_composite([])]).await;
+	assert_eq!(code(&submit(&mut socket, &kill).await), Some(POOL_FULL));
+	let bid = asked.transfer(&dev::charlie(), 0, 2_000_000_000, [9; 32], 1_000_000_000).await;
+	let taken = submit(&mut socket, &bid).await;
 	assert!(code(&taken).is_none(), "{taken}");
 	let pending = socket.ask(&request(1, "author_pendingExtrinsics", json!([]))).await.unwrap();
 	let pending = pending["result"].as_array().unwrap().clone();
-	assert!(pending.contains(&json!(format!("0x{}", hex::encode(&operational)))) && pending.len() <= POOL as usize, "{pending:?}");
+	assert!(pending.contains(&json!(format!("0x{}", hex::encode(&bid)))) && pending.len() <= POOL as usize, "{pending:?}");
 
 	let mut flood = asked.socket().await;
 	let start = Instant::now();
