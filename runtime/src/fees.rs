@@ -9,7 +9,7 @@ use frame_support::{
 	weights::ConstantMultiplier,
 };
 
-/// 10 planck per picosecond of reference time: a plain transfer costs about 0.0064 NEURO.
+/// 10 planck per picosecond of reference time: a plain transfer costs about 0.0036 NEURO.
 pub type WeightFee = ConstantMultiplier<Balance, ConstU128<10>>;
 
 /// 10^6 planck per byte: 0.001 NEURO a kilobyte.

@@ -3,15 +3,16 @@
 #[path = "common/provider.rs"]
 mod provider;
 
+use codec::Decode;
 use frame_support::{
 	assert_ok,
-	dispatch::{DispatchClass, DispatchInfo, Pays, PostDispatchInfo},
+	dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo, Pays, PostDispatchInfo},
 	traits::{Get, OnFinalize},
 	weights::Weight,
 };
 use neuroshard_runtime::{
-	configs::RuntimeBlockWeights, fees::deposit, Balance, BlockNumber, Dataset, Disputes, Runtime, RuntimeGenesisConfig, RuntimeOrigin,
-	Staking, System, Training, TransactionPayment, NEURO,
+	configs::RuntimeBlockWeights, fees::deposit, Balance, BlockNumber, Dataset, Disputes, Runtime, RuntimeCall, RuntimeGenesisConfig,
+	RuntimeOrigin, Staking, System, Training, TransactionPayment, TxExtension, NEURO,
 };
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
@@ -21,7 +22,7 @@ use neuroshard_types::{
 };
 use pallet_neuro_staking::{Provider, Providers};
 use pallet_transaction_payment::{Multiplier, NextFeeMultiplier};
-use sp_runtime::BuildStorage;
+use sp_runtime::{traits::TransactionExtension, BuildStorage};
 
 const SOMEBODY: AccountId = AccountId::new([7; 32]);
 
@@ -56,7 +57,7 @@ fn fees_equal_an_independent_table() {
 		(1, 0, 0, 10),
 		(0, 1, 0, 1_000_000),
 		(0, 0, 1, 1),
-		// A millisecond and a kilobyte, about a transfer with half a NEURO of tip, and all that ordinary extrinsics may take of a block.
+		// A millisecond and a kilobyte, somewhat more than a transfer with half a NEURO of tip, and all that ordinary extrinsics may take of a block.
 		(1_000_000_000, 1_000, 0, 11_000_000_000),
 		(530_123_457, 143, 500_000_000_000, 505_444_234_570),
 		(1_499_999_999_999, 5_242_880, 0, 20_242_879_999_990),
@@ -77,6 +78,19 @@ fn fees_equal_an_independent_table() {
 			let free = DispatchInfo { pays_fee: Pays::No, ..info };
 			assert_eq!(TransactionPayment::compute_fee(bytes, &free, tip), tip, "{what}");
 		}
+	});
+}
+
+#[test]
+fn a_transfer_costs_what_the_documents_say() {
+	execute(|| {
+		let call = RuntimeCall::from(pallet_balances::Call::transfer_keep_alive { dest: SOMEBODY.into(), value: NEURO });
+		// Immortal, without a tip.
+		let extension = TxExtension::decode(&mut [0; 16].as_slice()).expect("an extension");
+		let info = DispatchInfo { extension_weight: extension.weight(&call), ..call.get_dispatch_info() };
+		let fee = TransactionPayment::compute_fee(143, &info, 0);
+		// docs/economics.md: about 0.0036 NEURO.
+		assert!((35 * NEURO / 10_000..37 * NEURO / 10_000).contains(&fee), "{fee}");
 	});
 }
 

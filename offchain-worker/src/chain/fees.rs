@@ -70,8 +70,8 @@ impl RoundSize {
 /// What a provider must be able to pay beside its bond, in planck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
-	/// Must stay in every account.
-	pub existential_deposit: Balance,
+	/// Must stay free: the existential deposit; [`ChainAt::reserve`] where it takes part in a run.
+	pub stays: Balance,
 	/// Fees of registering, proving arithmetic, telling addresses and joining a run.
 	pub start: Balance,
 	/// Fees of a round: commit, reveal, vote, attest and claim. Execution that turns out cheaper is paid back, so this is the most.
@@ -81,7 +81,7 @@ pub struct Costs {
 impl Costs {
 	/// What must be there beside the bond for a provider that is not registered yet to finish a first round.
 	pub fn before_work(&self) -> Balance {
-		self.existential_deposit.saturating_add(self.start).saturating_add(self.round)
+		self.stays.saturating_add(self.start).saturating_add(self.round)
 	}
 }
 
@@ -118,7 +118,7 @@ impl ChainAt {
 			staking::update_info(info.clone()),
 			training::join(0),
 		];
-		let mut costs = Costs { existential_deposit: self.existential_deposit()?, start: 0, round: 0 };
+		let mut costs = Costs { stays: self.existential_deposit()?, start: 0, round: 0 };
 		for call in &starting {
 			costs.start = costs.start.saturating_add(self.fee(call).await?);
 		}

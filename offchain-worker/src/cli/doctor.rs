@@ -176,8 +176,7 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option
 	let round = run.as_ref().map_or(RoundSize::LARGEST, |run| RoundSize::of(&run.config));
 	let mut costs = at.costs(&info, round).await?;
 	if let Some(run) = run {
-		// What a dispute could cost must stay as well.
-		costs.existential_deposit = costs.existential_deposit.max(at.reserve(&run.config).await?);
+		costs.stays = at.reserve(&run.config).await?;
 	}
 	let (verdict, text) = funds(free, provider.is_none().then_some(minimum), &costs);
 	findings.note("funds", verdict, text);
@@ -245,14 +244,18 @@ fn funds(free: Balance, bond: Option<Balance>, costs: &Costs) -> (Verdict, Strin
 	let (has, round) = (Neuro(free), Neuro(costs.round));
 	let needed = match bond {
 		Some(bond) => bond.saturating_add(costs.before_work()),
-		None => costs.existential_deposit.saturating_add(costs.round),
+		None => costs.stays.saturating_add(costs.round),
 	};
 	if free < needed {
 		let purpose = match bond {
 			Some(bond) => format!("for a bond of {} and the fees up to the end of the first round", Neuro(bond)),
 			None => "for the fees of one round".into(),
 		};
-		return (Verdict::Bad, format!("{has}: at least {} is needed {purpose}; send it some NEURO", Neuro(needed)));
+		let (needed, stays) = (Neuro(needed), Neuro(costs.stays));
+		let text = format!(
+			"{has}: at least {needed} is needed {purpose}, {stays} of it to stay free: for moves in disputes, if a run goes on; send it some NEURO"
+		);
+		return (Verdict::Bad, text);
 	}
 	// The first round's fees are within what is needed.
 	let rounds = (free - needed).checked_div(costs.round).map_or(Balance::MAX, |more| more.saturating_add(1));
@@ -268,7 +271,7 @@ mod tests {
 	use super::*;
 	use neuroshard_types::NEURO;
 
-	const COSTS: Costs = Costs { existential_deposit: NEURO / 1_000, start: NEURO / 50, round: NEURO / 20 };
+	const COSTS: Costs = Costs { stays: NEURO / 1_000, start: NEURO / 50, round: NEURO / 20 };
 
 	#[test]
 	fn a_registered_account_needs_the_fees_of_some_rounds() {
@@ -286,6 +289,7 @@ mod tests {
 		let needed = 100 * NEURO + NEURO / 1_000 * 71;
 		let (verdict, text) = funds(needed - 1, Some(100 * NEURO), &COSTS);
 		assert!(verdict == Verdict::Bad && text.contains("100.071 NEURO is needed for a bond of 100 NEURO"), "{text}");
+		assert!(text.contains("0.001 NEURO of it to stay free"), "{text}");
 		assert_eq!(funds(needed, Some(100 * NEURO), &COSTS).0, Verdict::Weak);
 		assert_eq!(funds(needed + NEURO / 20 * 9, Some(100 * NEURO), &COSTS).0, Verdict::Good);
 	}

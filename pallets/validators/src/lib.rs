@@ -23,7 +23,8 @@
 //! active stake. At any time the pot holds what [`Owed`] and the pools of all candidates say, and an existential deposit.
 //!
 //! An offence costs a fraction of everything that is at stake for the offender, at once, and it is burned. All offences in one set,
-//! however many sessions it stays, together cost the highest of their fractions. The offender is chilled, and barred from candidacy for some time.
+//! however many sessions it stays, together cost the highest of their fractions, as far as the latest 32 sets
+//! of an offender are remembered. The offender is chilled, and barred from candidacy for some time.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
