@@ -115,7 +115,7 @@ impl Lane {
 		let (client, who) = (&self.client, self.account.id());
 		let mut seen = HashSet::new();
 		let mut due = Due::default();
-		// The best blocks when it was handed over first, and when the pool took it first.
+		// The best blocks when it was handed over first, and when the pool may have taken it first.
 		let (mut offered, mut taken) = (None, None);
 		let mut outdated = 0;
 		loop {
@@ -147,10 +147,17 @@ impl Lane {
 					let reason = "an extrinsic that this account sent before it is gone".into();
 					return Ok(Followed::Outdated { reason, sent });
 				}
-				match patiently(|| client.submit(&signed.bytes)).await? {
-					Ok(()) | Err(Refusal::Known) => {
-						taken.get_or_insert(heads.best.number);
-					}
+				let answer = client.submit(&signed.bytes).await;
+				if may_have_it(&answer) {
+					taken.get_or_insert(heads.best.number);
+				}
+				if let Err(ChainError::NodeAway { .. }) = answer {
+					// Before it is handed over again, the blocks are looked at: they may have it.
+					tokio::time::sleep(LOOK_INTERVAL).await;
+					continue;
+				}
+				match answer? {
+					Ok(()) | Err(Refusal::Known) => {}
 					Err(Refusal::Occupied(reason)) if rank == Rank::Urgent => {
 						tracing::debug!("{} waits: {reason}", call.describe());
 					}
@@ -224,6 +231,11 @@ enum Followed {
 		sent: bool,
 		blocks: BlockNumber,
 	},
+}
+
+/// Whether the pool may have what was handed over. An answer that was lost on its way may have been yes.
+fn may_have_it(answer: &Result<Result<(), Refusal>, ChainError>) -> bool {
+	matches!(answer, Ok(Ok(()) | Err(Refusal::Known)) | Err(ChainError::NodeAway { .. }))
 }
 
 /// Whether the pool's answer "outdated", or that it has put the extrinsic aside, means that no block gets the extrinsic. One that the pool had
@@ -327,6 +339,15 @@ mod tests {
 		let mut outdated = 0;
 		assert!(!overtaken(true, &mut outdated), "it may be in the block that is being made");
 		assert!(overtaken(true, &mut outdated));
+	}
+
+	#[test]
+	fn what_was_handed_over_to_a_node_that_did_not_answer_may_be_in_its_pool() {
+		let away = ChainError::NodeAway { url: String::new(), reason: String::new() };
+		assert!(may_have_it(&Err(away)) && may_have_it(&Ok(Ok(()))) && may_have_it(&Ok(Err(Refusal::Known))));
+		assert!(!may_have_it(&Ok(Err(Refusal::Outdated))) && !may_have_it(&Ok(Err(Refusal::Later(String::new())))));
+		let refused = ChainError::Rpc { what: String::new(), reason: String::new() };
+		assert!(!may_have_it(&Err(refused)));
 	}
 
 	#[test]

@@ -1,6 +1,6 @@
 //! `bond-extra`, `unbond`, `withdraw`, `chill` and `activate`: what a provider does with its bond while it stays one.
 
-use super::{open::open, parse, print, CliError, Common};
+use super::{money::unsent, open::open, parse, print, CliError, Common};
 use crate::chain::{staking, Call, Neuro};
 use clap::Args;
 use neuroshard_types::{provider::ProviderView, Balance, BlockNumber};
@@ -74,7 +74,7 @@ async fn change(common: &Common, decide: impl FnOnce(&ProviderView, BlockNumber)
 	let at = opened.client.now().await?;
 	let provider = at.provider(&who).await?;
 	let provider = provider.ok_or_else(|| CliError::NotRegistered { address: opened.account.address() })?;
-	opened.submitter.submit_once(decide(&provider, at.block().number)?).await?;
+	opened.submitter.submit_once(decide(&provider, at.block().number)?).await.map_err(unsent)?;
 	match opened.client.now().await?.provider(&who).await? {
 		None => println!("nothing is bonded any more; the registration has ended"),
 		Some(provider) => {

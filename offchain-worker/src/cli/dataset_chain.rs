@@ -2,6 +2,7 @@
 
 use super::{
 	dataset::{describe, refuse_no_dataset},
+	money::unsent,
 	open::{open, Opened},
 	CliError, Common,
 };
@@ -47,7 +48,7 @@ impl Register {
 		if !self.again {
 			refuse_twin(&opened, &manifest).await?;
 		}
-		let included = opened.submitter.submit_once(chain::dataset::propose(manifest)).await?;
+		let included = opened.submitter.submit_once(chain::dataset::propose(manifest)).await.map_err(unsent)?;
 		let id: DatasetId = included
 			.first_field("Dataset", "Proposed")
 			.ok_or_else(|| CliError::Unknown("event that tells the new dataset's identifier".into()))?;

@@ -127,8 +127,8 @@ pub enum CliError {
 		/// Why.
 		source: ChainError,
 	},
-	/// It is not known whether money was sent.
-	#[error("{source}. It is not certain that nothing was sent: look at both accounts before you send it again")]
+	/// It is not known whether a block has a call that is not to be made twice.
+	#[error("{source}. It is not certain that nothing was done: look at what the chain has now before you do it again")]
 	Unsure {
 		/// What the chain or the node said.
 		source: ChainError,

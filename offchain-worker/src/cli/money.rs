@@ -26,12 +26,10 @@ impl Transfer {
 	}
 }
 
-/// A transfer that failed for certain, or of which nobody knows: that one is not sent again by itself.
-fn unsent(error: ChainError) -> CliError {
+/// A call that failed for certain, or of which nobody knows: that one is not sent again by itself.
+pub(super) fn unsent(error: ChainError) -> CliError {
 	match error {
-		ChainError::Dispatch { .. } | ChainError::Unfunded { .. } | ChainError::Missing { .. } | ChainError::Incompatible { .. } => {
-			error.into()
-		}
+		ChainError::Dispatch { .. } | ChainError::Unfunded { .. } | ChainError::Incompatible { .. } => error.into(),
 		source => CliError::Unsure { source },
 	}
 }
@@ -70,7 +68,7 @@ mod tests {
 	fn whoever_may_have_paid_already_is_told_to_look_first() {
 		let expired = ChainError::NotIncluded { call: "Balances::transfer_keep_alive".into(), blocks: 64 };
 		let words = unsent(expired).to_string();
-		assert!(words.contains("within 64 blocks") && words.contains("look at both accounts before you send it again"), "{words}");
+		assert!(words.contains("within 64 blocks") && words.contains("look at what the chain has now before you do it again"), "{words}");
 		let refused = ChainError::Dispatch { call: String::new(), name: String::new(), advice: String::new() };
 		assert!(matches!(unsent(refused), CliError::Chain(_)), "that one sent nothing");
 	}

@@ -1,6 +1,6 @@
 //! `train template|create-run|approve|stop|remove-run|list`.
 
-use super::{bill::Bill, dataset_chain, open::open, run_check, run_file::Preset, CliError, Common, RunFile};
+use super::{bill::Bill, dataset_chain, money::unsent, open::open, run_check, run_file::Preset, CliError, Common, RunFile};
 use crate::{
 	chain::{training, Call, ChainClient, Neuro},
 	hardware,
@@ -118,7 +118,7 @@ impl CreateRun {
 		// The length of the identifier does not depend on its value.
 		calls.extend(self.approve.then(|| Call::sudo(training::approve_run(0))));
 		Bill::of(&at, deposit, &calls).await?.check(&opened, &at, "the run's deposit").await?;
-		let included = opened.submitter.submit_once(create).await?;
+		let included = opened.submitter.submit_once(create).await.map_err(unsent)?;
 		let run: RunId = included
 			.first_field("Training", "RunCreated")
 			.ok_or_else(|| CliError::Unknown("event that tells the new run's identifier".into()))?;
