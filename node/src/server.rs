@@ -101,7 +101,7 @@ pub enum Error {
 		error: io::Error,
 	},
 	/// The metrics of the server are not to be had.
-	#[error("the JSON-RPC server has no metrics: {0}. Start without --prometheus-port, and report this")]
+	#[error("the JSON-RPC server has no metrics: {0}. Start with --no-prometheus, and report this")]
 	Metrics(#[from] PrometheusError),
 	/// An origin that no browser could send.
 	#[error("`{0}` is no origin: give --rpc-cors origins such as https://polkadot.js.org, or all")]

@@ -84,7 +84,8 @@ mod errors {
 		/// This is not the chunk at that place, or its proofs do not lead to the dataset's root. Send the 4 KiB of the chunk, and the siblings from
 		/// the leaf upward.
 		WrongOpening,
-		/// The chunk is as the manifest says: all of its tokens are below the vocabulary, and only zeros follow the last one. It condemns nothing.
+		/// The chunk is as the manifest says: all of its tokens are below the vocabulary, and only zeros follow the last one.
+		/// It condemns nothing: send another chunk, if there is one that does not match.
 		NotFalse,
 	}
 }

@@ -14,7 +14,8 @@ mod errors {
 		RunFinished,
 		/// The run is still going on. Stop it first.
 		RunActive,
-		/// The run's history is still needed for challenges. Try again [`Config::HistoryPeriod`] blocks after its end.
+		/// The run's history is still needed for challenges. Try again as many blocks after its end as the constant
+		/// `HistoryPeriod` says.
 		HistoryNeeded,
 		/// As many runs as possible are active. Wait until one is over.
 		TooManyRuns,
@@ -32,7 +33,8 @@ mod errors {
 		BadName,
 		/// The numbers of participants cannot be. Take at least 1 and at most 128, and a minimum that is not above the maximum.
 		BadParticipants,
-		/// A phase is too short or too long. Each needs at least one block and at most [`Config::MaxPhaseDuration`].
+		/// A phase is too short or too long. Each needs at least one block and at most as many as the constant
+		/// `MaxPhaseDuration` says.
 		BadDurations,
 		/// The run has no rounds, or its smallest bond is zero. Ask for at least one round, or no limit, and for a bond above zero.
 		BadLimits,

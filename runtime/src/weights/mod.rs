@@ -5,7 +5,8 @@
 //! can make. A pallet that is new in this list needs its file first: `scripts/weights.sh` measures the runtime that it is part of.
 //!
 //! Weights of the treasury and of session keys are those that the SDK's authors measured: the benchmarks of the first ask for more than the
-//! treasury may pay here, and the second has them in a crate of its own.
+//! treasury may pay here, and the second has them in a crate of its own. Those of BABE and GRANDPA, whose only calls are reports that nodes send
+//! themselves, are the SDK's sums of its parts.
 
 pub mod frame_system;
 pub mod frame_system_extensions;
