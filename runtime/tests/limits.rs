@@ -180,3 +180,16 @@ fn a_pool_prefers_moves_and_no_other_operational_calls() {
 		});
 	}
 }
+
+#[test]
+fn an_inherent_that_a_signed_call_carries_has_the_room_of_ordinary_extrinsics() {
+	let set = Box::new(pallet_timestamp::Call::set { now: 1 }.into());
+	let call = RuntimeCall::from(pallet_proxy::Call::proxy { real: SOMEBODY.into(), force_proxy_type: None, call: set });
+	assert_eq!(call.get_dispatch_info().class, DispatchClass::Mandatory);
+	in_a_full_block(|| assert_eq!(admit(&call).err(), Some(InvalidTransaction::ExhaustsResources.into())));
+	in_an_empty_block(|| {
+		let before = *System::block_weight().get(DispatchClass::Mandatory);
+		assert_ok!(admit(&call).map(drop));
+		assert_eq!(*System::block_weight().get(DispatchClass::Mandatory), before);
+	});
+}

@@ -52,7 +52,8 @@ mod errors {
 		WrongEntry,
 		/// There is no such interval, step, node, vector, tile or piece. Count from zero, and stay within what the position covers.
 		NoSuchPlace,
-		/// The witness is not one for this piece: too short, too long, or not what was committed to. It decides nothing.
+		/// The witness is not one for this piece: too short, too long, or not what was committed to. It decides nothing:
+		/// compute it again from the state before the piece, and send it in time.
 		BadWitness,
 		/// This runtime cannot judge the run's configuration. Challenge a claim of a run whose arithmetic version is that of the chain.
 		Unjudgeable,
@@ -70,7 +71,8 @@ mod errors {
 		NotDrawn,
 		/// The account has sealed its report already. It opens it with `report_audit` when both auditors have sealed.
 		AlreadySealed,
-		/// The time for sealing is over. The view function `audit` shows the deadlines.
+		/// The time for sealing is over, and nothing can be done any more. Seal the next audit before the deadline that the view function `audit`
+		/// shows.
 		SealingOver,
 		/// The other auditor can still seal, and must not see this report before. Wait for its seal, or for the deadline that the view
 		/// function `audit` shows.
@@ -80,7 +82,8 @@ mod errors {
 		NothingSealed,
 		/// The account has reported already. There is nothing left to do in this audit.
 		AlreadyReported,
-		/// The time for reporting is over. The view function `audit` shows the deadlines.
+		/// The time for reporting is over, and nothing can be done any more. Report the next audit before the deadline that the view function
+		/// `audit` shows.
 		ReportingOver,
 		/// This is not the report that was sealed, or not with that salt. Send exactly what was sealed.
 		SealBroken,

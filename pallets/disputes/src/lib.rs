@@ -82,6 +82,8 @@ pub use turn::{Answers, Carriers, CheckTurn};
 pub use types::{longest_game, most_gained, Docket, Game, Load, MAX_MOVES};
 pub use weights::WeightInfo;
 
+/// Most moves that a block takes.
+pub const MAX_TRIED: u32 = 256;
 /// Most games that a view function lists.
 pub const MAX_LISTED: u32 = 1_000;
 
@@ -208,6 +210,10 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Fallen<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, ()>;
 
+	/// The turns that moves of this block are about, good or not. Empty between blocks.
+	#[pallet::storage]
+	pub type Tried<T: Config> = StorageValue<_, BoundedVec<H256, ConstU32<{ crate::MAX_TRIED }>>, ValueQuery>;
+
 	/// Blocks that each side has for all moves of a game. Fixed at genesis.
 	#[pallet::storage]
 	pub type Clock<T: Config> = StorageValue<_, BlockNumber, ValueQuery>;
@@ -282,7 +288,13 @@ pub mod pallet {
 	impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
 		/// Ends games whose time is over, or whose claim has fallen; then closes audits, and draws those of one round.
 		fn on_initialize(_: BlockNumberFor<T>) -> Weight {
-			Self::end_due().saturating_add(Self::close_due()).saturating_add(Self::draw_due())
+			let at_the_end = T::DbWeight::get().writes(1);
+			Self::end_due().saturating_add(Self::close_due()).saturating_add(Self::draw_due()).saturating_add(at_the_end)
+		}
+
+		/// Forgets what was tried.
+		fn on_finalize(_: BlockNumberFor<T>) {
+			Tried::<T>::kill();
 		}
 
 		/// Looks whether one of the verifiers is active no more.

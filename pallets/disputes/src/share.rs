@@ -23,7 +23,7 @@ use sp_runtime::{
 ///
 /// Calls of other pallets are operational that anybody can sign, to see them fail in the block: those for root, say, or those that carry
 /// them. What `E` does by class is to bound what a block has of each, and to prefer one to the other in the pool: for `E`, these calls are
-/// normal. In metadata and in the extrinsic, this is nothing beside `E`. Bare extrinsics, which nobody signs, stay what they are.
+/// normal, as are those that carry an inherent. In metadata and in the extrinsic, this is nothing beside `E`. Bare extrinsics, which nobody signs, stay what they are.
 #[derive(Encode, Decode, DecodeWithMemTracking, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
 pub struct MovesAlone<T, E>(pub E, PhantomData<T>);
@@ -46,9 +46,10 @@ fn class_of<T: Config>(call: &T::RuntimeCall, info: &DispatchInfo) -> DispatchCl
 where
 	T::RuntimeCall: IsSubType<Call<T>>,
 {
-	match info.class {
-		DispatchClass::Operational if !is_move::<T>(call) => DispatchClass::Normal,
-		class => class,
+	if is_move::<T>(call) {
+		info.class
+	} else {
+		DispatchClass::Normal
 	}
 }
 

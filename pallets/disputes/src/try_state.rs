@@ -1,7 +1,7 @@
 //! Invariants of the storage.
 
 use crate::{
-	longest_game, Clock, Config, Deadlines, Dockets, Extension, Fallen, Game, Games, GamesAgainst, HoldReason, Load, Pallet, SweptTo,
+	longest_game, Clock, Config, Deadlines, Dockets, Extension, Fallen, Game, Games, GamesAgainst, HoldReason, Load, Pallet, SweptTo, Tried,
 };
 use alloc::collections::BTreeMap;
 use frame_support::{ensure, traits::fungible::InspectHold};
@@ -12,6 +12,7 @@ impl<T: Config> Pallet<T> {
 	/// Checks every invariant of this pallet's storage and names the first that is broken.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Clock::<T>::get() > 0, "nobody has time for a move");
+		ensure!(!Tried::<T>::exists(), "turns of a block outlive it");
 		Self::holds_are_the_bonds_of_open_games()?;
 		Self::loads_are_the_open_games_of_their_defenders()?;
 		Self::every_game_has_its_deadline()?;

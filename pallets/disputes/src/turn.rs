@@ -1,16 +1,15 @@
 //! A transaction extension that keeps moves of everybody whose turn it is not out of blocks.
 
-use crate::{Call, Config, Pallet, Refusal, WeightInfo};
+use crate::{Call, Config, Pallet, Refusal, Tried, WeightInfo};
 use alloc::{vec, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode};
 use core::marker::PhantomData;
-use frame_support::{pallet_prelude::TransactionSource, traits::IsSubType, weights::Weight, DefaultNoBound};
-use neuroshard_types::AccountId;
+use frame_support::{ensure, pallet_prelude::TransactionSource, traits::IsSubType, weights::Weight, DefaultNoBound};
+use neuroshard_types::{AccountId, H256};
 use scale_info::TypeInfo;
 use sp_runtime::{
-	impl_tx_ext_default,
-	traits::{AsSystemOriginSigner, DispatchInfoOf, TransactionExtension, ValidateResult},
-	transaction_validity::InvalidTransaction,
+	traits::{AsSystemOriginSigner, BlakeTwo256, DispatchInfoOf, DispatchOriginOf, Hash, TransactionExtension, ValidateResult},
+	transaction_validity::{InvalidTransaction, TransactionValidityError, ValidTransaction},
 };
 
 /// Calls that carry other calls.
@@ -57,6 +56,9 @@ impl<RuntimeCall> Answers<RuntimeCall> for () {
 /// [`InvalidTransaction::Custom`]. The same holds for [`Config::Answers`]. So nobody else gets such a call into the part of blocks that is kept for
 /// them, and [`MovesAlone`](crate::MovesAlone) keeps all other calls out of it. Calls of this pallet, and those, that another call carries are
 /// refused altogether: a game is read off the extrinsics of blocks, where both sides look for them.
+///
+/// Whoever may make such a call may make one: two for the same turn exclude each other in the pool, and a block takes one try at a position,
+/// also if it was no good.
 #[derive(Encode, Decode, DecodeWithMemTracking, DefaultNoBound, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
 pub struct CheckTurn<T>(PhantomData<T>);
@@ -103,7 +105,8 @@ where
 {
 	const IDENTIFIER: &'static str = "CheckTurn";
 	type Implicit = ();
-	type Val = ();
+	/// The turn that a `play` answers.
+	type Val = Option<H256>;
 	type Pre = ();
 
 	fn weight(&self, call: &T::RuntimeCall) -> Weight {
@@ -125,25 +128,50 @@ where
 		_source: TransactionSource,
 	) -> ValidateResult<Self::Val, T::RuntimeCall> {
 		let signer = || origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner);
+		let (mut turn, mut tried) = (None, None);
 		let refused = match call.is_sub_type() {
 			Some(Call::play { claim, challenger, position, action }) => {
+				tried = Some(BlakeTwo256::hash_of(&(claim, challenger, position)));
+				turn = tried;
 				Pallet::<T>::admit(signer()?, claim, challenger, *position, action).err().map(Refusal::code)
 			}
 			Some(Call::seal_audit { run, round, .. }) => {
+				turn = Some(BlakeTwo256::hash_of(&("seal", signer()?, run, round)));
 				Pallet::<T>::to_seal(signer()?, *run, *round).err().map(|_| Refusal::NotToReport.code())
 			}
 			Some(Call::report_audit { run, round, salt, report }) => {
+				turn = Some(BlakeTwo256::hash_of(&("report", signer()?, run, round)));
 				Pallet::<T>::to_report(signer()?, *run, *round, salt, report).err().map(|_| Refusal::NotToReport.code())
 			}
 			Some(_) => None,
-			None if T::Answers::weight(call).is_some() => T::Answers::admit(signer()?, call).err(),
+			None if T::Answers::weight(call).is_some() => {
+				// What may be answered can be answered in one way.
+				turn = Some(BlakeTwo256::hash_of(&("answer", signer()?, call)));
+				T::Answers::admit(signer()?, call).err()
+			}
 			None => carries_one::<T>(call).then_some(Refusal::Carried.code()),
 		};
-		match refused {
-			Some(code) => Err(InvalidTransaction::Custom(code).into()),
-			None => Ok((Default::default(), (), origin)),
+		if let Some(code) = refused {
+			return Err(InvalidTransaction::Custom(code).into());
 		}
+		let provides = turn.map(|turn| (Self::IDENTIFIER, turn).encode()).into_iter().collect();
+		Ok((ValidTransaction { provides, ..Default::default() }, tried, origin))
 	}
 
-	impl_tx_ext_default!(T::RuntimeCall; prepare);
+	fn prepare(
+		self,
+		tried: Self::Val,
+		_origin: &DispatchOriginOf<T::RuntimeCall>,
+		_call: &T::RuntimeCall,
+		_info: &DispatchInfoOf<T::RuntimeCall>,
+		_len: usize,
+	) -> Result<Self::Pre, TransactionValidityError> {
+		let Some(turn) = tried else { return Ok(()) };
+		// It is for a later block.
+		Tried::<T>::try_mutate(|tried| {
+			ensure!(!tried.contains(&turn), InvalidTransaction::ExhaustsResources);
+			tried.try_push(turn).map_err(|_| InvalidTransaction::ExhaustsResources)
+		})?;
+		Ok(())
+	}
 }

@@ -149,9 +149,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn end_late() -> Weight {
 		SMALL.saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::decide()).saturating_add(Self::db(5, 0))
 	}
-	// Reads: game, fallen claim. The position of a few hundred bytes is hashed, as in `play`.
+	// Reads: game, fallen claim, turns of the block. Writes: the last. The position of a few hundred bytes is hashed, as in `play`; 8 KiB of
+	// turns are looked through.
 	fn check_turn() -> Weight {
-		micros(15).saturating_add(Self::db(2, 0))
+		micros(20).saturating_add(Self::db(3, 1))
 	}
 	// Reads: auditor, audit, genesis hash, least stake, provider.
 	fn check_report() -> Weight {

@@ -2,7 +2,11 @@
 
 use super::*;
 use crate::{Call, CheckTurn, Refusal};
-use frame_support::dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo};
+use frame_support::{
+	dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo},
+	traits::{Hooks, UnfilteredDispatchable},
+	BoundedVec,
+};
 use sp_runtime::{
 	traits::DispatchTransaction,
 	transaction_validity::{InvalidTransaction, TransactionSource::External, TransactionValidityError},
@@ -131,5 +135,65 @@ fn moves_are_operational_and_weigh_what_they_ask_for() {
 		assert_eq!(verdict, 5_000_000_000);
 		assert!(piece - light >= verdict - 2_000_000_000);
 		assert!(piece < 60_000_000_000, "{piece}");
+	});
+}
+
+/// Whether a block takes this call, signed by `who`.
+fn taken(who: &AccountId, call: &RuntimeCall) -> Result<(), TransactionValidityError> {
+	CheckTurn::<Test>::default().validate_and_prepare(signed(who), call, &DispatchInfo::default(), 0, 0).map(|_| ())
+}
+
+fn provides(who: &AccountId, call: &RuntimeCall) -> Vec<Vec<u8>> {
+	let valid = CheckTurn::<Test>::default().validate_only(signed(who), call, &DispatchInfo::default(), 0, External, 0);
+	valid.expect("it is its turn").0.provides
+}
+
+#[test]
+fn a_block_takes_one_try_at_a_position_good_or_not() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let (who, action) = game.next().expect("a move");
+		let (good, bad) = (call(&claim, &ALICE, action), call(&claim, &ALICE, Move::Vector(7)));
+		let later = Err(InvalidTransaction::ExhaustsResources.into());
+		assert_eq!(taken(&who, &bad), Ok(()));
+		assert!(bad.clone().dispatch_bypass_filter(signed(&who)).is_err(), "it stays that account's turn");
+		assert_eq!([taken(&who, &bad), taken(&who, &good)], [later.clone(), later]);
+		assert_eq!(valid(signed(&who), &good), Ok(()), "the next block may take it");
+		// The other side's turn is another one.
+		assert!(game.step());
+		let (other, answer) = game.next().expect("a move");
+		assert_eq!(taken(&other, &call(&claim, &ALICE, answer.clone())), Ok(()));
+		Disputes::on_finalize(1);
+		assert_eq!(taken(&other, &call(&claim, &ALICE, answer)), Ok(()));
+		Disputes::on_finalize(1);
+	});
+}
+
+#[test]
+fn a_block_has_so_many_moves_and_no_more() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let (who, action) = game.next().expect("a move");
+		let action = call(&claim, &ALICE, action);
+		let turns = |count: u32| (0..count).map(|turn| H256::from_low_u64_be(turn.into())).collect::<Vec<_>>();
+		crate::Tried::<Test>::put(BoundedVec::truncate_from(turns(256)));
+		assert_eq!(taken(&who, &action), Err(InvalidTransaction::ExhaustsResources.into()));
+		crate::Tried::<Test>::put(BoundedVec::truncate_from(turns(255)));
+		assert_eq!(taken(&who, &action), Ok(()));
+		Disputes::on_finalize(1);
+	});
+}
+
+#[test]
+fn two_moves_of_one_turn_exclude_each_other_in_the_pool() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let (who, action) = game.next().expect("a move");
+		let first = provides(&who, &call(&claim, &ALICE, action));
+		assert_eq!(first.len(), 1);
+		assert_eq!(provides(&who, &call(&claim, &ALICE, Move::Vector(7))), first);
+		assert!(game.step());
+		let (other, answer) = game.next().expect("a move");
+		assert_ne!(provides(&other, &call(&claim, &ALICE, answer)), first);
 	});
 }
