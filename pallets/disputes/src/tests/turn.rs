@@ -157,7 +157,7 @@ fn a_block_takes_one_try_at_a_position_good_or_not() {
 		let later = Err(InvalidTransaction::ExhaustsResources.into());
 		assert_eq!(taken(&who, &bad), Ok(()));
 		assert!(bad.clone().dispatch_bypass_filter(signed(&who)).is_err(), "it stays that account's turn");
-		assert_eq!([taken(&who, &bad), taken(&who, &good)], [later.clone(), later]);
+		assert_eq!([taken(&who, &bad), taken(&who, &good)], [later, later]);
 		assert_eq!(valid(signed(&who), &good), Ok(()), "the next block may take it");
 		// The other side's turn is another one.
 		assert!(game.step());
