@@ -1,9 +1,10 @@
 //! What a block has room for when ordinary extrinsics have filled all that they may take of it.
 
-use codec::{Decode, Encode};
+use codec::{Compact, Decode, Encode};
 use frame_support::{
 	assert_ok,
 	dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo, PostDispatchInfo},
+	traits::Get,
 	weights::Weight,
 };
 use frame_system::{Call as SystemCall, CheckWeight};
@@ -19,12 +20,12 @@ use neuroshard_types::{
 	audit::Report,
 	dataset::{ChunkOpening, CHUNK_BYTES, MAX_PROOF_HASHES},
 	dispute::{ClaimId, ClaimKind},
-	AccountId, H256,
+	AccountId, Balance, H256,
 };
 use pallet_neuro_disputes::MovesAlone;
 use sp_runtime::{
 	traits::{DispatchTransaction, TransactionExtension},
-	transaction_validity::{InvalidTransaction, TransactionSource::External, TransactionValidityError},
+	transaction_validity::{InvalidTransaction, TransactionPriority, TransactionSource::External, TransactionValidityError},
 	BuildStorage,
 };
 
@@ -161,24 +162,54 @@ fn operational_calls_of_other_pallets_take_nothing_of_what_is_kept_for_moves() {
 	}
 }
 
+/// The place that a pool gives this call, signed by [`SOMEBODY`] with a tip in planck.
+fn priority(call: &RuntimeCall, tip: Balance) -> TransactionPriority {
+	let mut priority = 0;
+	in_an_empty_block(|| {
+		let (info, bytes) = known_of(call);
+		// What follows the tip: no hash of metadata.
+		let by_class = MovesAlone::<Runtime, ByClass>::decode(&mut (Compact(tip), 0u8).encode().as_slice()).expect("an extension");
+		let valid = by_class.validate_only(RuntimeOrigin::signed(SOMEBODY), call, &info, bytes, External, 0);
+		priority = valid.expect("valid").0.priority;
+	});
+	priority
+}
+
 #[test]
-fn a_pool_prefers_moves_and_no_other_operational_calls() {
+fn a_pool_puts_moves_before_all_else_whatever_that_pays() {
 	let claim = ClaimId { run: 1, round: 1, kind: ClaimKind::Work, who: SOMEBODY };
-	let action = Move::Vector(0);
-	let play = pallet_neuro_disputes::Call::play { claim, challenger: SOMEBODY, position: H256([7; 32]), action }.into();
-	let seal = pallet_neuro_disputes::Call::seal_audit { run: 1, round: 1, sealed: H256([7; 32]) }.into();
-	for (call, preferred) in operational_calls().into_iter().map(|call| (call, false)).chain([(play, true), (seal, true)]) {
-		in_an_empty_block(|| {
-			let (info, bytes) = known_of(&call);
-			let origin = || RuntimeOrigin::signed(SOMEBODY);
-			let priority = by_class().validate_only(origin(), &call, &info, bytes, External, 0).expect("valid").0.priority;
-			let by_its_class = by_class().0.validate_only(origin(), &call, &info, bytes, External, 0).expect("valid").0.priority;
-			let normal = DispatchInfo { class: DispatchClass::Normal, ..info };
-			let as_normal = by_class().0.validate_only(origin(), &call, &normal, bytes, External, 0).expect("valid").0.priority;
-			assert!(by_its_class > as_normal, "{call:?}");
-			assert_eq!(priority, if preferred { by_its_class } else { as_normal }, "{call:?}");
-		});
+	let moves = longest_moves().into_iter().map(|action| {
+		let (claim, position) = (claim.clone(), H256([7; 32]));
+		RuntimeCall::from(pallet_neuro_disputes::Call::play { claim, challenger: SOMEBODY, position, action })
+	});
+	let seal = pallet_neuro_disputes::Call::seal_audit { run: 1, round: 1, sealed: H256([7; 32]) };
+	let moves: Vec<_> = moves.chain([seal.into()]).collect();
+	let remark = || RuntimeCall::from(SystemCall::remark { remark: Vec::new() });
+	let others: Vec<_> = operational_calls().into_iter().chain([remark()]).collect();
+
+	let last = moves.iter().map(|call| priority(call, 0)).min().expect("moves");
+	for call in &others {
+		assert!(priority(call, 0) < priority(call, NEURO), "what pays more comes first: {call:?}");
+		assert!(priority(call, 900 * NEURO) < last, "{call:?}");
 	}
+	assert!(moves.iter().all(|call| priority(call, 0) < priority(call, NEURO)));
+}
+
+#[test]
+fn moves_leave_half_of_a_block_to_what_they_come_before() {
+	in_an_empty_block(|| {
+		let seal = RuntimeCall::from(pallet_neuro_disputes::Call::seal_audit { run: 1, round: 1, sealed: H256([7; 32]) });
+		assert_eq!(RuntimeBlockWeights::get().max_block.ref_time(), 2_000_000_000_000);
+		let (all, of_moves) = (RuntimeBlockWeights::get().max_block, || *System::block_weight().get(DispatchClass::Operational));
+		while admit(&seal).is_ok() {
+			assert!(of_moves().all_lte(all / 2));
+		}
+		assert!(of_moves().ref_time() > all.ref_time() / 2 - known_of(&seal).0.total_weight().ref_time() * 2, "they may take the half");
+		let remark = RuntimeCall::System(SystemCall::remark { remark: Vec::new() });
+		assert_ok!(admit(&remark));
+	});
+	let most: u32 = <Runtime as pallet_neuro_disputes::Config>::MovesLength::get();
+	assert_eq!(most, 5 * 1024 * 1024 / 2);
 }
 
 #[test]

@@ -41,9 +41,9 @@
 //!
 //! # Moves
 //! `play` is an operational call, so that moves find room in full blocks. [`CheckTurn`] refuses it in the transaction pool already unless it
-//! is the sender's turn, and [`MovesAlone`] takes operational calls of other pallets for normal ones. A move names the position that it answers, so that on another fork it is never taken for an answer to something
-//! else. Lists that are posted are in extrinsics only; the chain keeps their roots, and the numbers of the blocks to find
-//! them in.
+//! is the sender's turn. [`MovesAlone`] takes operational calls of other pallets for normal ones, and puts moves before all of those. A move
+//! names the position that it answers, so that on another fork it is never taken for an answer to something else. Lists that are posted are
+//! in extrinsics only; the chain keeps their roots, and the numbers of the blocks to find them in.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
@@ -61,6 +61,7 @@ mod load;
 mod mock;
 mod moves;
 mod opening;
+mod room;
 mod settlement;
 mod share;
 #[cfg(test)]
@@ -77,13 +78,12 @@ pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
 pub use moves::Refusal;
 pub use pallet::*;
-pub use share::MovesAlone;
+pub use room::{Room, MAX_TRIED};
+pub use share::{MovesAlone, FIRST};
 pub use turn::{Answers, Carriers, CheckTurn};
 pub use types::{longest_game, most_gained, Docket, Game, Load, MAX_MOVES};
 pub use weights::WeightInfo;
 
-/// Most moves that a block takes.
-pub const MAX_TRIED: u32 = 256;
 /// Most games that a view function lists.
 pub const MAX_LISTED: u32 = 1_000;
 
@@ -95,7 +95,7 @@ pub const MAX_LISTED: u32 = 1_000;
 pub mod pallet {
 	use crate::{
 		audit::{time_needed, Audit, Noted, Verifier},
-		longest_game, Answers, Carriers, Docket, Game, Load, WeightInfo,
+		longest_game, Answers, Carriers, Docket, Game, Load, Room, WeightInfo,
 	};
 	use alloc::vec::Vec;
 	use frame_support::{
@@ -166,6 +166,8 @@ pub mod pallet {
 		type Carriers: Carriers<<Self as frame_system::Config>::RuntimeCall>;
 		/// Calls of other pallets that [`CheckTurn`](crate::CheckTurn) looks at as it does at moves.
 		type Answers: Answers<<Self as frame_system::Config>::RuntimeCall>;
+		/// Bytes that the moves of a block have at most: more than the longest has, and less than a block.
+		type MovesLength: Get<u32>;
 		/// Weights of the calls, of the hook and of the transaction extension.
 		type WeightInfo: WeightInfo;
 		/// Makes claims and funds for the benchmarks.
@@ -210,9 +212,9 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Fallen<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, ()>;
 
-	/// The turns that moves of this block are about, good or not. Empty between blocks.
+	/// What moves have taken of this block. Empty between blocks.
 	#[pallet::storage]
-	pub type Tried<T: Config> = StorageValue<_, BoundedVec<H256, ConstU32<{ crate::MAX_TRIED }>>, ValueQuery>;
+	pub type Taken<T: Config> = StorageValue<_, Room, ValueQuery>;
 
 	/// Blocks that each side has for all moves of a game. Fixed at genesis.
 	#[pallet::storage]
@@ -292,9 +294,9 @@ pub mod pallet {
 			Self::end_due().saturating_add(Self::close_due()).saturating_add(Self::draw_due()).saturating_add(at_the_end)
 		}
 
-		/// Forgets what was tried.
+		/// The next block has room again.
 		fn on_finalize(_: BlockNumberFor<T>) {
-			Tried::<T>::kill();
+			Taken::<T>::kill();
 		}
 
 		/// Looks whether one of the verifiers is active no more.

@@ -38,6 +38,8 @@ pub const CLOCK: BlockNumber = 8;
 pub const EXTENSION: BlockNumber = 3;
 /// Games that end by themselves in one block.
 pub const MAX_ENDS: u32 = 2;
+/// Bytes that the moves of a block have at most.
+pub const MOVES_LENGTH: u32 = 1_000;
 /// Most outer steps of an attestation.
 pub const MAX_REPLAY: u32 = 4;
 
@@ -350,6 +352,7 @@ impl pallet_neuro_disputes::Config for Test {
 	type Outlasting = ();
 	type Carriers = Batches;
 	type Answers = ();
+	type MovesLength = ConstU32<MOVES_LENGTH>;
 	type LeastStake = ConstU128<LEAST_STAKE>;
 	type WeightInfo = crate::weights::SubstrateWeight<Test>;
 	type BenchmarkHelper = MockHelper;

@@ -1,4 +1,4 @@
-//! A transaction extension that leaves the part of blocks that is kept for moves to them.
+//! A transaction extension that leaves the part of blocks that is kept for moves to them, and has them come first.
 
 use crate::{turn::is_move, Call, Config};
 use codec::{Decode, DecodeWithMemTracking, Encode};
@@ -15,25 +15,25 @@ use sp_runtime::{
 		DispatchInfoOf, DispatchOriginOf, Dispatchable, Implication, PostDispatchInfoOf, TransactionExtension,
 		TransactionExtensionMetadata, ValidateResult,
 	},
-	transaction_validity::{TransactionValidity, TransactionValidityError},
+	transaction_validity::{TransactionPriority, TransactionValidity, TransactionValidityError},
 	DispatchResult,
 };
+
+/// The lowest priority that a move has in the pool, and more than anything else that is signed.
+pub const FIRST: TransactionPriority = 1 << 63;
 
 /// The extensions `E`, to which the signed extrinsics that [`CheckTurn`](crate::CheckTurn) admits as moves, and nothing else, are operational.
 ///
 /// Calls of other pallets are operational that anybody can sign, to see them fail in the block: those for root, say, or those that carry
-/// them. What `E` does by class is to bound what a block has of each, and to prefer one to the other in the pool: for `E`, these calls are
-/// normal, as are those that carry an inherent. In metadata and in the extrinsic, this is nothing beside `E`. Bare extrinsics, which nobody signs, stay what they are.
+/// them. What `E` does by class is to bound what a block has of each: for `E`, these calls are normal, as are those that carry an inherent.
+///
+/// In the pool, and so for authors, moves come before all else that is signed, whatever that pays: nobody buys the blocks in which another
+/// account's clock runs out. Among moves, as among others, the one that pays more comes first.
+///
+/// In metadata and in the extrinsic, this is nothing beside `E`. Bare extrinsics, which nobody signs, stay what they are.
 #[derive(Encode, Decode, DecodeWithMemTracking, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
 pub struct MovesAlone<T, E>(pub E, PhantomData<T>);
-
-impl<T, E> MovesAlone<T, E> {
-	/// Wraps the extensions.
-	pub fn new(extensions: E) -> Self {
-		Self(extensions, PhantomData)
-	}
-}
 
 impl<T, E: core::fmt::Debug> core::fmt::Debug for MovesAlone<T, E> {
 	fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -87,7 +87,12 @@ where
 		source: TransactionSource,
 	) -> ValidateResult<Self::Val, T::RuntimeCall> {
 		let info = DispatchInfo { class: class_of::<T>(call, info), ..*info };
-		self.0.validate(origin, call, &info, len, self_implicit, inherited_implication, source)
+		let (mut valid, val, origin) = self.0.validate(origin, call, &info, len, self_implicit, inherited_implication, source)?;
+		valid.priority = match is_move::<T>(call) {
+			true => (valid.priority / 2).saturating_add(FIRST),
+			false => valid.priority.min(FIRST - 1),
+		};
+		Ok((valid, val, origin))
 	}
 
 	fn prepare(

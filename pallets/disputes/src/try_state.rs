@@ -1,7 +1,7 @@
 //! Invariants of the storage.
 
 use crate::{
-	longest_game, Clock, Config, Deadlines, Dockets, Extension, Fallen, Game, Games, GamesAgainst, HoldReason, Load, Pallet, SweptTo, Tried,
+	longest_game, Clock, Config, Deadlines, Dockets, Extension, Fallen, Game, Games, GamesAgainst, HoldReason, Load, Pallet, SweptTo, Taken,
 };
 use alloc::collections::BTreeMap;
 use frame_support::{ensure, traits::fungible::InspectHold};
@@ -12,7 +12,7 @@ impl<T: Config> Pallet<T> {
 	/// Checks every invariant of this pallet's storage and names the first that is broken.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Clock::<T>::get() > 0, "nobody has time for a move");
-		ensure!(!Tried::<T>::exists(), "turns of a block outlive it");
+		ensure!(!Taken::<T>::exists(), "what moves took of a block outlives it");
 		Self::holds_are_the_bonds_of_open_games()?;
 		Self::loads_are_the_open_games_of_their_defenders()?;
 		Self::every_game_has_its_deadline()?;

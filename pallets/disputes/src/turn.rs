@@ -1,10 +1,15 @@
 //! A transaction extension that keeps moves of everybody whose turn it is not out of blocks.
 
-use crate::{Call, Config, Pallet, Refusal, Tried, WeightInfo};
+use crate::{Call, Config, Pallet, Refusal, Taken, WeightInfo};
 use alloc::{vec, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode};
 use core::marker::PhantomData;
-use frame_support::{ensure, pallet_prelude::TransactionSource, traits::IsSubType, weights::Weight, DefaultNoBound};
+use frame_support::{
+	pallet_prelude::{Get, TransactionSource},
+	traits::IsSubType,
+	weights::Weight,
+	DefaultNoBound,
+};
 use neuroshard_types::{AccountId, H256};
 use scale_info::TypeInfo;
 use sp_runtime::{
@@ -58,7 +63,7 @@ impl<RuntimeCall> Answers<RuntimeCall> for () {
 /// refused altogether: a game is read off the extrinsics of blocks, where both sides look for them.
 ///
 /// Whoever may make such a call may make one: two for the same turn exclude each other in the pool, and a block takes one try at a position,
-/// also if it was no good.
+/// also if it was no good. All of a block's together have at most [`Config::MovesLength`] bytes, so that they leave room for what they come before.
 #[derive(Encode, Decode, DecodeWithMemTracking, DefaultNoBound, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
 pub struct CheckTurn<T>(PhantomData<T>);
@@ -110,11 +115,15 @@ where
 	type Pre = ();
 
 	fn weight(&self, call: &T::RuntimeCall) -> Weight {
-		match call.is_sub_type() {
+		let check = match call.is_sub_type() {
 			Some(Call::play { .. }) => T::WeightInfo::check_turn(),
 			Some(Call::seal_audit { .. } | Call::report_audit { .. }) => T::WeightInfo::check_report(),
-			_ => T::Answers::weight(call).unwrap_or_default(),
-		}
+			_ => match T::Answers::weight(call) {
+				Some(weight) => weight,
+				None => return Weight::zero(),
+			},
+		};
+		check.saturating_add(T::DbWeight::get().reads_writes(1, 1))
 	}
 
 	fn validate(
@@ -162,16 +171,13 @@ where
 		self,
 		tried: Self::Val,
 		_origin: &DispatchOriginOf<T::RuntimeCall>,
-		_call: &T::RuntimeCall,
+		call: &T::RuntimeCall,
 		_info: &DispatchInfoOf<T::RuntimeCall>,
-		_len: usize,
+		len: usize,
 	) -> Result<Self::Pre, TransactionValidityError> {
-		let Some(turn) = tried else { return Ok(()) };
-		// It is for a later block.
-		Tried::<T>::try_mutate(|tried| {
-			ensure!(!tried.contains(&turn), InvalidTransaction::ExhaustsResources);
-			tried.try_push(turn).map_err(|_| InvalidTransaction::ExhaustsResources)
-		})?;
-		Ok(())
+		match is_move::<T>(call) {
+			true => Taken::<T>::try_mutate(|taken| taken.take(len, tried, T::MovesLength::get())),
+			false => Ok(()),
+		}
 	}
 }

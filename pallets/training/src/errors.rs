@@ -38,7 +38,8 @@ mod errors {
 		BadDurations,
 		/// The run has no rounds, or its smallest bond is zero. Ask for at least one round, or no limit, and for a bond above zero.
 		BadLimits,
-		/// A dimension is zero or no multiple of what its documentation asks. See `ModelConfig` and `TrainConfig`.
+		/// A dimension is zero, no multiple of 32, or too large. `vocab`, `dim`, `ffn`, `max_seq`, `seq_len` and `dim / heads * kv_heads` must be
+		/// multiples of 32, `dim / heads` must be even, `seq_len` at most `max_seq`, and no other count zero.
 		BadDimension,
 		/// The heads do not fit the model. `heads` must divide `dim`, and `kv_heads` must divide `heads`.
 		BadHeads,
@@ -48,7 +49,9 @@ mod errors {
 		ArithmeticVersion,
 		/// A round has at most 64 state roots and the interval is at least 1. Choose a longer interval.
 		CommitInterval,
-		/// A float is not finite or outside its range. See `TrainConfig` for the ranges.
+		/// A hyperparameter is outside its range. Keep `lr` and `weight_decay` from 0 to 1, `lr_min` from 0 to `lr`, `beta1` and `outer_beta` from 0
+		/// to 0.9999, `beta2` from `beta1` to 0.999999, `eps` from 1e-16 to 1, `norm_eps` above 0 to 1, `clip` above 0 to 1e6, `outer_lr` from 0 to
+		/// 10, `rope_theta` 2 at least, and `total_steps` zero or `warmup_steps` at least.
 		BadHyperparameter,
 		/// The dataset is not active. Activate it, or choose another one.
 		DatasetNotActive,

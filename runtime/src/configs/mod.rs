@@ -36,20 +36,34 @@ pub const MAX_BLOCK_LENGTH: u32 = 5 * 1024 * 1024;
 pub const MAX_HEADER_SIZE: u32 = 16 * 1024;
 /// Share of a block that normal extrinsics may fill; the rest is kept for operational ones.
 const NORMAL_DISPATCH_RATIO: Perbill = Perbill::from_percent(75);
+/// Share of a block that operational extrinsics may fill: they come first, and would leave nothing to others otherwise.
+const OPERATIONAL_DISPATCH_RATIO: Perbill = Perbill::from_percent(50);
+
+fn block_weights() -> BlockWeights {
+	let normal = NORMAL_DISPATCH_RATIO * MAXIMUM_BLOCK_WEIGHT;
+	let mut weights = BlockWeights::builder()
+		.base_block(BlockExecutionWeight::get())
+		.for_class(DispatchClass::all(), |weights| weights.base_extrinsic = ExtrinsicBaseWeight::get())
+		.for_class(DispatchClass::Normal, |weights| weights.max_total = Some(normal))
+		.for_class(DispatchClass::Operational, |weights| {
+			weights.max_total = Some(MAXIMUM_BLOCK_WEIGHT);
+			weights.reserved = Some(MAXIMUM_BLOCK_WEIGHT - normal);
+		})
+		.avg_block_initialization(Perbill::from_percent(5))
+		.build_or_panic();
+	// Only now: the builder takes the largest of these limits for the block's.
+	let operational = OPERATIONAL_DISPATCH_RATIO * MAXIMUM_BLOCK_WEIGHT;
+	let others = MAXIMUM_BLOCK_WEIGHT.saturating_sub(operational);
+	let class = weights.per_class.get_mut(DispatchClass::Operational);
+	class.max_total = Some(operational);
+	class.max_extrinsic = class.max_extrinsic.map(|most| most.saturating_sub(others));
+	weights
+}
 
 parameter_types! {
 	pub const BlockHashCount: BlockNumber = 2_400;
 	pub const Version: RuntimeVersion = VERSION;
-	pub RuntimeBlockWeights: BlockWeights = BlockWeights::builder()
-		.base_block(BlockExecutionWeight::get())
-		.for_class(DispatchClass::all(), |weights| weights.base_extrinsic = ExtrinsicBaseWeight::get())
-		.for_class(DispatchClass::Normal, |weights| weights.max_total = Some(NORMAL_DISPATCH_RATIO * MAXIMUM_BLOCK_WEIGHT))
-		.for_class(DispatchClass::Operational, |weights| {
-			weights.max_total = Some(MAXIMUM_BLOCK_WEIGHT);
-			weights.reserved = Some(MAXIMUM_BLOCK_WEIGHT - NORMAL_DISPATCH_RATIO * MAXIMUM_BLOCK_WEIGHT);
-		})
-		.avg_block_initialization(Perbill::from_percent(5))
-		.build_or_panic();
+	pub RuntimeBlockWeights: BlockWeights = block_weights();
 	pub RuntimeBlockLength: BlockLength = BlockLength::builder()
 		.max_length(MAX_BLOCK_LENGTH)
 		.max_header_size(MAX_HEADER_SIZE)

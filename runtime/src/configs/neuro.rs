@@ -111,6 +111,7 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type Outlasting = Outlasting;
 	type Carriers = carriers::AllCarriers;
 	type Answers = answers::ToChallenges;
+	type MovesLength = ConstU32<{ super::MAX_BLOCK_LENGTH / 2 }>;
 	type WeightInfo = crate::weights::Disputes;
 	#[cfg(feature = "runtime-benchmarks")]
 	type BenchmarkHelper = crate::benchmarks::Helper;

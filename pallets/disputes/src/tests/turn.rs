@@ -140,7 +140,12 @@ fn moves_are_operational_and_weigh_what_they_ask_for() {
 
 /// Whether a block takes this call, signed by `who`.
 fn taken(who: &AccountId, call: &RuntimeCall) -> Result<(), TransactionValidityError> {
-	CheckTurn::<Test>::default().validate_and_prepare(signed(who), call, &DispatchInfo::default(), 0, 0).map(|_| ())
+	taken_with(who, call, 0)
+}
+
+/// The same with an extrinsic of so many bytes.
+fn taken_with(who: &AccountId, call: &RuntimeCall, bytes: usize) -> Result<(), TransactionValidityError> {
+	CheckTurn::<Test>::default().validate_and_prepare(signed(who), call, &DispatchInfo::default(), bytes, 0).map(|_| ())
 }
 
 fn provides(who: &AccountId, call: &RuntimeCall) -> Vec<Vec<u8>> {
@@ -176,10 +181,34 @@ fn a_block_has_so_many_moves_and_no_more() {
 		let (who, action) = game.next().expect("a move");
 		let action = call(&claim, &ALICE, action);
 		let turns = |count: u32| (0..count).map(|turn| H256::from_low_u64_be(turn.into())).collect::<Vec<_>>();
-		crate::Tried::<Test>::put(BoundedVec::truncate_from(turns(256)));
+		let after = |count| crate::Taken::<Test>::put(crate::Room { bytes: 0, tried: BoundedVec::truncate_from(turns(count)) });
+		after(256);
 		assert_eq!(taken(&who, &action), Err(InvalidTransaction::ExhaustsResources.into()));
-		crate::Tried::<Test>::put(BoundedVec::truncate_from(turns(255)));
+		after(255);
 		assert_eq!(taken(&who, &action), Ok(()));
+		Disputes::on_finalize(1);
+	});
+}
+
+#[test]
+fn the_moves_of_a_block_have_so_many_bytes_and_no_more() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let (who, action) = game.next().expect("a move");
+		let action = call(&claim, &ALICE, action);
+		let full = Err(InvalidTransaction::ExhaustsResources.into());
+		let most = MOVES_LENGTH as usize;
+		assert_eq!(taken_with(&who, &action, most + 1), full);
+		assert_eq!(taken_with(&who, &action, most - 1), Ok(()));
+		// The other side's turn is another one.
+		assert!(game.step());
+		let (other, answer) = game.next().expect("a move");
+		let answer = call(&claim, &ALICE, answer);
+		assert_eq!([taken_with(&other, &answer, 2), taken_with(&other, &answer, 1)], [full, Ok(())]);
+		let remark = RuntimeCall::from(frame_system::Call::remark { remark: vec![] });
+		assert_eq!(taken_with(&who, &remark, most), Ok(()), "it is not theirs that it takes");
+		Disputes::on_finalize(1);
+		assert_eq!(taken_with(&other, &answer, most), Ok(()));
 		Disputes::on_finalize(1);
 	});
 }
