@@ -7,7 +7,7 @@ use neuroshard_types::{Balance, BlockNumber, NEURO};
 pub(super) const MORTALITY: BlockNumber = 64;
 /// Signed anew so many times before it is given up.
 const SIGNATURES: u32 = 3;
-/// Tip of an urgent extrinsic that blocks had no room for, in planck: somebody may be filling them. Each further time it is four times as much.
+/// Tip of an extrinsic with a deadline that blocks had no room for, in planck: somebody may be filling them. Each further time it is four times as much.
 const FIRST_TIP: Balance = NEURO / 100;
 /// Largest tip, in planck; and no more than a tenth of what is free beside what the call itself needs.
 const LAST_TIP: Balance = 5 * NEURO;
@@ -63,7 +63,7 @@ impl Attempts {
 	}
 }
 
-/// What is known of an urgent extrinsic that blocks have not taken, however it was signed.
+/// What is known of an extrinsic with a deadline that blocks have not taken, however it was signed.
 #[derive(Default, Debug)]
 pub(super) struct Stuck {
 	/// Tip in planck that it offers.

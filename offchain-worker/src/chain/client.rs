@@ -100,6 +100,17 @@ impl ChainClient {
 		Ok(Self { api, rpc: LegacyRpcMethods::new(connection), url: url.into() })
 	}
 
+	/// Whether `block` is final: `None` as long as that is not decided, `false` once it never will be.
+	///
+	/// # Errors
+	/// [`ChainError::NodeAway`], [`ChainError::NodeBusy`] or [`ChainError::Rpc`].
+	pub async fn is_final(&self, block: BlockId) -> Result<Option<bool>, ChainError> {
+		match self.heads().await?.finalized.number < block.number {
+			true => Ok(None),
+			false => Ok(Some(self.block_at(block.number).await? == block)),
+		}
+	}
+
 	/// Hash of the chain's first block: which chain this is.
 	pub fn genesis(&self) -> H256 {
 		H256(self.api.genesis_hash().0)
@@ -261,11 +272,12 @@ impl ChainClient {
 		timed(&self.url, answer).await?.map_err(|error| self.rpc_error(what, error))
 	}
 
-	/// Why a request has no answer. A connection that ended meanwhile is no refusal: the request can be made again.
+	/// Why a request has no answer. A connection that ended meanwhile, and a limit, are no refusal: the request can be made again.
 	pub(super) fn rpc_error(&self, what: &str, error: impl std::error::Error) -> ChainError {
-		match is_lost(&error.to_string()) {
-			true => ChainError::NodeAway { url: self.url.to_string(), reason: "the connection was lost".into() },
-			false => ChainError::Rpc { what: what.to_owned(), reason: reason(&error) },
+		match error.to_string() {
+			words if is_lost(&words) => ChainError::NodeAway { url: self.url.to_string(), reason: "the connection was lost".into() },
+			words if is_busy(&words) => ChainError::NodeBusy { url: self.url.to_string(), reason: reason(&error) },
+			_ => ChainError::Rpc { what: what.to_owned(), reason: reason(&error) },
 		}
 	}
 }
@@ -274,6 +286,11 @@ impl ChainClient {
 /// its types in some places only; its words are the same everywhere.
 fn is_lost(words: &str) -> bool {
 	["connection was lost", "reconnect initiated", "connection was closed", "restart required"].iter().any(|sign| words.contains(sign))
+}
+
+/// Whether an error of the client says that the node answers no more calls for now, in the words of the servers of RPC that nodes have.
+fn is_busy(words: &str) -> bool {
+	["RPC rate limit exceeded", "Server is busy"].iter().any(|sign| words.contains(sign))
 }
 
 async fn timed<T>(url: &str, answer: impl Future<Output = T>) -> Result<T, ChainError> {
@@ -362,6 +379,14 @@ mod tests {
 		let lost = subxt::rpcs::Error::DisconnectedWillReconnect("The connection was closed because of `x` and reconnect initiated".into());
 		assert!(is_lost(&lost.to_string()));
 		assert!(!is_lost("User error: unknown block"));
+	}
+
+	#[test]
+	fn a_node_that_has_limits_is_asked_again() {
+		let limited = subxt::rpcs::UserError { code: -32_999, message: "RPC rate limit exceeded".into(), data: None };
+		assert!(is_busy(&subxt::rpcs::Error::User(limited).to_string()));
+		let unknown = subxt::rpcs::UserError { code: -32_000, message: "unknown block".into(), data: None };
+		assert!(!is_busy(&subxt::rpcs::Error::User(unknown).to_string()));
 	}
 
 	#[tokio::test]

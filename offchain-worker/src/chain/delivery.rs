@@ -19,27 +19,29 @@ use subxt::{error::DispatchError, events::Phase};
 
 /// The birth block is the finalized one, but at most this far behind the best one, so that validity remains while finality lags.
 const BIRTH_LAG: BlockNumber = 16;
-/// An urgent extrinsic that was to get into so many blocks without one of them taking it is signed anew for the same place, with a larger tip. A node whose
-/// pool has seen it invalid on a branch that was given up keeps those bytes, and puts them into no block.
+/// An extrinsic with a deadline that was to get into so many blocks without one of them taking it is signed anew for the same place, with a
+/// larger tip. A node whose pool has seen it invalid on a branch that was given up keeps those bytes, and puts them into no block.
 const STUCK_AFTER: BlockNumber = 3;
 /// Pause between two looks at the chain.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Whether an extrinsic waits for those before it.
+/// Which extrinsics of the account one waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rank {
-	/// It comes after what the pool has of this account.
-	Ordinary,
-	/// It takes the account's next nonce on chain from whatever the pool has for it. Operational extrinsics drive others out of the pool;
-	/// what cannot be driven out is waited for, and followed in the very next block.
+	/// It takes the account's next nonce on chain from whatever the pool has for it. Moves drive others out of the pool; what cannot be driven
+	/// out is waited for, and followed in the very next block.
 	Urgent,
+	/// The same, but it stands aside for urgent ones.
+	Prompt,
+	/// It comes after what the pool has of this account, and stands aside for all others.
+	Ordinary,
 }
 
 /// The extrinsics of one account.
 pub(super) struct Lane {
 	client: ChainClient,
 	account: Account,
-	/// The nonce after that of the last urgent extrinsic that got into a block.
+	/// The nonce after that of the last extrinsic with a deadline that got into a block.
 	passed: AtomicU64,
 }
 
@@ -55,7 +57,7 @@ impl Lane {
 		Self { client, account, passed: AtomicU64::new(0) }
 	}
 
-	/// Sends `call` and waits until it is in a block. An urgent one offers tips where it gets into none, but leaves `keep` planck free.
+	/// Sends `call` and waits until it is in a block. One with a deadline offers tips where it gets into none, but leaves `keep` planck free.
 	///
 	/// # Errors
 	/// Those of [`super::Submitter::submit`].
@@ -68,7 +70,15 @@ impl Lane {
 			if stuck.was_taken(signed.nonce) {
 				attempts.outdated(call, "a block has taken its place".into(), true)?;
 			}
-			match self.follow(call, &signed, rank).await? {
+			let followed = match self.follow(call, &signed, rank).await {
+				// The fee may still be there.
+				Err(ChainError::Unfunded { .. }) if stuck.tip > 0 => {
+					stuck.tip = 0;
+					continue;
+				}
+				followed => followed?,
+			};
+			match followed {
 				Followed::Included(included) => return Ok(included),
 				Followed::Expired => attempts.expired(call)?,
 				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent || stuck.had.is_some())?,
@@ -98,7 +108,7 @@ impl Lane {
 		};
 		let nonce = match rank {
 			Rank::Ordinary => client.next_nonce(&who).await?,
-			Rank::Urgent => at.nonce(&who).await?,
+			Rank::Urgent | Rank::Prompt => at.nonce(&who).await?,
 		};
 		let tip = match tip {
 			0 => 0,
@@ -120,23 +130,23 @@ impl Lane {
 		let mut outdated = 0;
 		loop {
 			// What is in a block by now is in the blocks that are looked at next.
-			let passed = rank == Rank::Ordinary && self.passed.load(Ordering::Relaxed) > signed.nonce;
+			let passed = rank != Rank::Urgent && self.passed.load(Ordering::Relaxed) > signed.nonce;
 			let heads = patiently(|| client.heads()).await?;
 			// The blocks come first: an extrinsic that is in one is refused by the pool as outdated.
 			if let Some((block, index)) = patiently(|| find(client, heads.best.hash, signed, seen.clone())).await?.merge(&mut seen) {
-				if rank == Rank::Urgent {
+				if rank != Rank::Ordinary {
 					self.passed.store(signed.nonce.saturating_add(1), Ordering::Relaxed);
 				}
 				return patiently(|| outcome(client, call, block, index)).await.map(Followed::Included);
 			}
-			// The block that had the urgent one may be on a branch that was given up since.
+			// The block that had the other one may be on a branch that was given up since.
 			if passed && patiently(|| async { client.at(heads.best).await?.nonce(&who).await }).await? > signed.nonce {
 				return Ok(Followed::Passed);
 			}
 			if is_over(signed.birth.number, heads.best.number) {
 				return Ok(Followed::Expired);
 			}
-			if let Some(first) = offered.filter(|first| rank == Rank::Urgent && is_stuck(*first, heads.best.number)) {
+			if let Some(first) = offered.filter(|first| rank != Rank::Ordinary && is_stuck(*first, heads.best.number)) {
 				return Ok(Followed::Stuck { sent: taken.is_some(), blocks: heads.best.number.saturating_sub(first) });
 			}
 			if due.is_now(heads.best.number) {
@@ -151,14 +161,14 @@ impl Lane {
 				if may_have_it(&answer) {
 					taken.get_or_insert(heads.best.number);
 				}
-				if let Err(ChainError::NodeAway { .. }) = answer {
+				if answer.as_ref().is_err_and(ChainError::passes) {
 					// Before it is handed over again, the blocks are looked at: they may have it.
 					tokio::time::sleep(LOOK_INTERVAL).await;
 					continue;
 				}
 				match answer? {
 					Ok(()) | Err(Refusal::Known) => {}
-					Err(Refusal::Occupied(reason)) if rank == Rank::Urgent => {
+					Err(Refusal::Occupied(reason)) if rank != Rank::Ordinary => {
 						tracing::debug!("{} waits: {reason}", call.describe());
 					}
 					Err(Refusal::Outdated | Refusal::Occupied(_) | Refusal::Banned(_)) if !overtaken(sent, &mut outdated) => {}
@@ -167,7 +177,8 @@ impl Lane {
 						let reason = "another extrinsic of this account was faster; is the account used elsewhere, too?".into();
 						return Ok(Followed::Outdated { reason, sent });
 					}
-					// After a reorganisation that can be what is valid now, but also what the next block has. Other bytes for the same nonce are taken.
+					// After a reorganisation that can be what is valid now, but also what the next block has. Other bytes for the same nonce are
+					// taken.
 					Err(Refusal::Banned(reason)) => {
 						tokio::time::sleep(LOOK_INTERVAL).await;
 						return Ok(Followed::Outdated { reason, sent });
@@ -210,7 +221,7 @@ fn is_over(birth: BlockNumber, best: BlockNumber) -> bool {
 	best > birth.saturating_add(MORTALITY)
 }
 
-/// Whether an urgent extrinsic that was handed over after block `first` would be in a block by now.
+/// Whether an extrinsic with a deadline that was handed over after block `first` would be in a block by now.
 fn is_stuck(first: BlockNumber, best: BlockNumber) -> bool {
 	best > first.saturating_add(STUCK_AFTER)
 }
@@ -224,9 +235,9 @@ enum Followed {
 		reason: String,
 		sent: bool,
 	},
-	/// An urgent extrinsic got into a block with its nonce.
+	/// An extrinsic with a higher rank got into a block with its nonce.
 	Passed,
-	/// An urgent one that none of so many blocks has taken; whether the pool had it.
+	/// One with a deadline that none of so many blocks has taken; whether the pool had it.
 	Stuck {
 		sent: bool,
 		blocks: BlockNumber,
@@ -319,11 +330,11 @@ async fn unfunded(client: &ChainClient, account: &Account) -> ChainError {
 	ChainError::Unfunded { address: account.address(), free: Neuro(free) }
 }
 
-/// Repeats what fails because the node is away, until it is back.
+/// Repeats what fails because the node is away, or answers no more calls for now.
 async fn patiently<T, F: std::future::Future<Output = Result<T, ChainError>>>(mut ask: impl FnMut() -> F) -> Result<T, ChainError> {
 	loop {
 		match ask().await {
-			Err(ChainError::NodeAway { .. }) => tokio::time::sleep(LOOK_INTERVAL).await,
+			Err(error) if error.passes() => tokio::time::sleep(LOOK_INTERVAL).await,
 			done => return done,
 		}
 	}

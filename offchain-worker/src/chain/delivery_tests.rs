@@ -104,6 +104,17 @@ async fn what_nobody_waits_for_any_more_does_not_hold_up_what_is_sent_next() {
 	assert!(submitted.len() == 2 && submitted[0] != submitted[1], "the first one is not handed over again");
 }
 
+#[tokio::test]
+async fn a_node_that_answers_no_more_calls_for_now_is_asked_again() {
+	let node = MockNode::start(script(1, |_| Fate::Included)).await;
+	let submitter = node.submitter().await;
+	node.limit(5);
+	submitter.submit_once(training::join(7)).await.unwrap();
+	node.limit(1);
+	let error = node.client().await.heads().await.unwrap_err();
+	assert!(matches!(error, ChainError::NodeBusy { .. }) && error.to_string().contains("(RPC rate limit exceeded"), "{error}");
+}
+
 /// A move in a dispute with the longest list.
 fn longest_move() -> Call {
 	let who = AccountId::new([1; 32]);
@@ -121,7 +132,7 @@ async fn a_move_overtakes_what_is_stuck_and_what_is_queued_and_they_follow_it() 
 	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
 	let urgent = async {
 		submitted.wait_for(|all| !all.is_empty()).await.unwrap();
-		submitter.submit_urgent(longest_move(), 0).await
+		submitter.submit_urgent(longest_move()).await
 	};
 	let ordinary = |run| submitter.submit_once(training::join(run));
 	let (moved, first, second, third) = tokio::join!(urgent, ordinary(1), ordinary(2), ordinary(3));
@@ -134,15 +145,34 @@ async fn a_move_overtakes_what_is_stuck_and_what_is_queued_and_they_follow_it() 
 }
 
 #[tokio::test]
+async fn a_challenge_stands_aside_for_a_move_and_what_has_no_deadline_for_both() {
+	let node = MockNode::start(script(1, |number| if number < 2 { Fate::Kept } else { Fate::Included })).await;
+	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
+	let mut later = node.submitted();
+	let challenge = async {
+		submitted.wait_for(|all| !all.is_empty()).await.unwrap();
+		submitter.submit_prompt(training::leave(7), 0).await.unwrap().block.number
+	};
+	let urgent = async {
+		later.wait_for(|all| all.len() > 1).await.unwrap();
+		submitter.submit_urgent(longest_move()).await.unwrap().block.number
+	};
+	let ordinary = async { submitter.submit_once(training::join(7)).await.unwrap().block.number };
+	let (last, second, first) = tokio::join!(ordinary, challenge, urgent);
+	assert!(first < second && second < last, "{first} {second} {last}");
+	assert_eq!(nonces(&node.submitted().borrow()), [0, 0, 0, 1, 2], "each has the place of the one that stands aside");
+}
+
+#[tokio::test]
 async fn a_move_waits_a_block_at_a_time_for_a_place_that_the_pool_does_not_give_up() {
 	let node = MockNode::start(script(1, |number| if number == 0 { Fate::Stale } else { Fate::Included })).await;
 	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
 	// A move in a game that is over: nobody waits for it any more, and no block takes it.
 	tokio::select! {
-		_ = submitter.submit_urgent(longest_move(), 0) => panic!("it is in no block"),
+		_ = submitter.submit_urgent(longest_move()) => panic!("it is in no block"),
 		sent = submitted.wait_for(|all| !all.is_empty()) => drop(sent.unwrap()),
 	}
-	submitter.submit_urgent(training::leave(7), 0).await.unwrap();
+	submitter.submit_urgent(training::leave(7)).await.unwrap();
 	let submitted = node.submitted().borrow().clone();
 	assert!(submitted.len() > 2 && nonces(&submitted).iter().all(|nonce| *nonce == 0));
 	assert!(submitted[1..].iter().all(|one| *one == submitted[1]), "it is signed once");
@@ -152,7 +182,7 @@ async fn a_move_waits_a_block_at_a_time_for_a_place_that_the_pool_does_not_give_
 async fn offers(free: Balance, fate: fn(usize) -> Fate) -> Vec<Balance> {
 	let node = MockNode::start(script(1, fate)).await;
 	node.fund(free);
-	node.submitter().await.submit_urgent(training::leave(7), 0).await.unwrap();
+	node.submitter().await.submit_urgent(training::leave(7)).await.unwrap();
 	let submitted = node.submitted().borrow().clone();
 	assert!(submitted.iter().all(|one| nonce_of(one) == 0));
 	let mut tips: Vec<_> = submitted.iter().map(|one| nonce_and_tip_of(one).1).collect();
@@ -175,7 +205,7 @@ async fn an_urgent_extrinsic_that_blocks_have_no_room_for_offers_larger_and_larg
 async fn what_no_block_takes_for_as_long_as_an_extrinsic_is_valid_is_given_up() {
 	let node = MockNode::start(script(1, |_| Fate::Refused(1016, "Immediately Dropped"))).await;
 	node.fund(NEURO);
-	let error = node.submitter().await.submit_urgent(training::leave(7), 0).await.unwrap_err();
+	let error = node.submitter().await.submit_urgent(training::leave(7)).await.unwrap_err();
 	assert!(matches!(error, ChainError::NotIncluded { .. }), "{error}");
 }
 
@@ -183,9 +213,19 @@ async fn what_no_block_takes_for_as_long_as_an_extrinsic_is_valid_is_given_up() 
 async fn what_a_call_needs_itself_is_not_offered_as_a_tip() {
 	let node = MockNode::start(script(1, |number| if number < 3 { Fate::Forgotten } else { Fate::Included })).await;
 	node.fund(101 * NEURO);
-	node.submitter().await.submit_urgent(training::leave(7), 100 * NEURO).await.unwrap();
+	node.submitter().await.submit_prompt(training::leave(7), 100 * NEURO).await.unwrap();
 	let submitted = node.submitted().borrow().clone();
 	assert_eq!(submitted.iter().map(|one| nonce_and_tip_of(one).1).max(), Some(NEURO / 10));
+}
+
+#[tokio::test]
+async fn a_tip_that_leaves_nothing_for_the_fee_is_taken_back() {
+	let broke = |number| match number {
+		0 => Fate::Forgotten,
+		1 => Fate::Refused(1010, "Inability to pay some fees (e.g. account balance too low)"),
+		_ => Fate::Included,
+	};
+	assert_eq!(offers(NEURO, broke).await, [0, NEURO / 100, 0]);
 }
 
 #[tokio::test]
@@ -204,7 +244,7 @@ async fn what_was_sent_behind_an_extrinsic_that_is_gone_does_not_wait_for_its_pl
 	.await;
 	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
 	tokio::select! {
-		_ = submitter.submit_urgent(longest_move(), 0) => panic!("it is in no block"),
+		_ = submitter.submit_urgent(longest_move()) => panic!("it is in no block"),
 		sent = submitted.wait_for(|all| !all.is_empty()) => drop(sent.unwrap()),
 	}
 	submitter.submit(training::join(7)).await.unwrap();

@@ -14,6 +14,14 @@ pub enum ChainError {
 		/// What the connection said.
 		reason: String,
 	},
+	/// The node answers no more calls for now.
+	#[error("the node at {url} answers no more calls for now ({reason}): try again soon, or raise its limits")]
+	NodeBusy {
+		/// The address.
+		url: String,
+		/// What the node said.
+		reason: String,
+	},
 	/// The node's address is none.
 	#[error("{url} is not the address of a node: expected ws://HOST:PORT or wss://HOST:PORT")]
 	BadUrl {
@@ -100,6 +108,11 @@ pub enum ChainError {
 }
 
 impl ChainError {
+	/// Whether the node may answer if it is asked again.
+	pub fn passes(&self) -> bool {
+		matches!(self, Self::NodeAway { .. } | Self::NodeBusy { .. })
+	}
+
 	/// Whether the call was executed and refused with this `Pallet::Error`.
 	pub fn is_dispatch(&self, expected: &str) -> bool {
 		matches!(self, Self::Dispatch { name, .. } if name == expected)

@@ -87,6 +87,8 @@ struct Chain {
 	answers: BTreeMap<[u8; 32], Vec<u8>>,
 	/// Free balance of every account.
 	free: u128,
+	/// Questions for headers that are not answered for now.
+	busy: u32,
 }
 
 impl Chain {
@@ -220,7 +222,16 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 			json!(format!("{:?}", hash_of(chain.lock().unwrap().best().saturating_sub(FINALITY_LAG))))
 		})
 		.unwrap();
-	module.register_method("chain_getHeader", |params, _, _| header(number_of(values(&params).first()))).unwrap();
+	module
+		.register_method("chain_getHeader", |params, chain, _| {
+			let mut chain = chain.lock().unwrap();
+			if let Some(left) = chain.busy.checked_sub(1) {
+				chain.busy = left;
+				return Err(ErrorObjectOwned::owned(-32_999, "RPC rate limit exceeded", None::<()>));
+			}
+			Ok(header(number_of(values(&params).first())))
+		})
+		.unwrap();
 	module
 		.register_method("chain_getBlock", |params, chain, _| {
 			let number = number_of(values(&params).first());
@@ -317,8 +328,8 @@ impl MockNode {
 	pub(crate) async fn start(script: Script) -> Self {
 		let (submitted, _) = watch::channel(Vec::new());
 		let (blocks, pool, kept, restarted) = (vec![Vec::new()], Vec::new(), None, false);
-		let (answers, free) = (BTreeMap::new(), 0);
-		let chain = Arc::new(Mutex::new(Chain { script, blocks, pool, kept, restarted, submitted, answers, free }));
+		let (answers, free, busy) = (BTreeMap::new(), 0, 0);
+		let chain = Arc::new(Mutex::new(Chain { script, blocks, pool, kept, restarted, submitted, answers, free, busy }));
 		let (server, address) = serve(&chain, "127.0.0.1:0".parse().unwrap()).await;
 		Self { chain, server, address }
 	}
@@ -341,6 +352,11 @@ impl MockNode {
 	/// Has every account have so much from now on.
 	pub(crate) fn fund(&self, free: u128) {
 		self.chain.lock().unwrap().free = free;
+	}
+
+	/// Has the next questions for headers be refused, as a node does that limits them.
+	pub(super) fn limit(&self, questions: u32) {
+		self.chain.lock().unwrap().busy = questions;
 	}
 
 	/// What was submitted so far, whenever that changes.

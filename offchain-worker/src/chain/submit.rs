@@ -14,6 +14,7 @@ use super::{
 use crate::keys::Account;
 use codec::Decode;
 use neuroshard_types::{AccountId, Balance};
+use std::task::Poll;
 use tokio::sync::{mpsc, oneshot};
 
 /// Extrinsics that may wait for the one on its way.
@@ -56,22 +57,24 @@ struct Request {
 
 /// Sends extrinsics of one account. Clones share the actor; it ends with the last of them.
 ///
-/// An urgent extrinsic does not wait for an ordinary one: it is signed for the account's next place in a block, whatever the pool has for
-/// that place, and what it drives out is signed anew behind it.
+/// An extrinsic does not wait for one of a lower rank: it is signed for the account's next place in a block, whatever the pool has for that
+/// place, and what it drives out is signed anew behind it.
 #[derive(Clone)]
 pub struct Submitter {
 	who: AccountId,
+	/// Queues, one for every [`Rank`].
 	urgent: mpsc::Sender<Request>,
+	prompt: mpsc::Sender<Request>,
 	ordinary: mpsc::Sender<Request>,
 }
 
 impl Submitter {
 	/// Starts the actor of `account`.
 	pub fn spawn(client: ChainClient, account: Account) -> Self {
-		let ((urgent, incoming_urgent), (ordinary, incoming)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
+		let [(urgent, first), (prompt, second), (ordinary, third)] = std::array::from_fn(|_| mpsc::channel(QUEUE));
 		let who = account.id();
-		tokio::spawn(serve(Lane::new(client, account), incoming_urgent, incoming));
-		Self { who, urgent, ordinary }
+		tokio::spawn(serve(Lane::new(client, account), [(Rank::Urgent, first), (Rank::Prompt, second), (Rank::Ordinary, third)]));
+		Self { who, urgent, prompt, ordinary }
 	}
 
 	/// The account that signs.
@@ -101,13 +104,21 @@ impl Submitter {
 		request(&self.ordinary, call, Expiry::GiveUp, 0).await
 	}
 
-	/// As [`Self::submit_once`], before all that is ordinary: for what has a deadline and costs a stake if it is late. It offers tips where blocks have
-	/// no room for it, but never out of the `keep` planck that must remain free, since the call itself needs them.
+	/// As [`Self::submit_once`], before all else: for moves in disputes and what else blocks keep room for.
 	///
 	/// # Errors
 	/// As [`Self::submit_once`].
-	pub async fn submit_urgent(&self, call: Call, keep: Balance) -> Result<Included, ChainError> {
-		request(&self.urgent, call, Expiry::GiveUp, keep).await
+	pub async fn submit_urgent(&self, call: Call) -> Result<Included, ChainError> {
+		request(&self.urgent, call, Expiry::GiveUp, 0).await
+	}
+
+	/// As [`Self::submit_once`], before all that has no deadline: for ordinary calls that have one. It offers tips where blocks have no room for
+	/// it, as urgent ones do, but never out of the `keep` planck that must remain free, since the call itself needs them.
+	///
+	/// # Errors
+	/// As [`Self::submit_once`].
+	pub async fn submit_prompt(&self, call: Call, keep: Balance) -> Result<Included, ChainError> {
+		request(&self.prompt, call, Expiry::GiveUp, keep).await
 	}
 }
 
@@ -117,38 +128,49 @@ async fn request(requests: &mpsc::Sender<Request>, call: Call, expiry: Expiry, k
 	result.await.map_err(|_| ChainError::Stopped)?
 }
 
-/// The actor: one extrinsic at a time, so that nonces never race, except that an ordinary one stands aside for those that are urgent.
-async fn serve(lane: Lane, mut urgent: mpsc::Receiver<Request>, mut ordinary: mpsc::Receiver<Request>) {
-	loop {
-		let Request { call, expiry, keep, mut answer } = tokio::select! {
-			biased;
-			Some(request) = urgent.recv() => {
-				hurry(&lane, request).await;
-				continue;
-			},
-			Some(request) = ordinary.recv() => request,
-			else => return,
-		};
-		let mut delivering = std::pin::pin!(lane.deliver(&call, expiry, Rank::Ordinary, keep));
-		let result = loop {
-			tokio::select! {
-				biased;
-				// Nobody waits for it any more. It may get into a block all the same, but the next one does not wait for that.
-				() = answer.closed() => break None,
-				Some(request) = urgent.recv() => hurry(&lane, request).await,
-				result = &mut delivering => break Some(result),
-			}
-		};
-		if let Some(result) = result {
-			let _ = answer.send(result);
-		}
+/// Requests of one rank.
+type Queue = (Rank, mpsc::Receiver<Request>);
+
+/// The actor: one extrinsic at a time, so that nonces never race, except that it stands aside for those of a higher rank.
+async fn serve(lane: Lane, mut queues: [Queue; 3]) {
+	while let Some((place, request)) = next(&mut queues).await {
+		send(&lane, &mut queues, place, request).await;
 	}
 }
 
-async fn hurry(lane: &Lane, Request { call, expiry, keep, mut answer }: Request) {
-	let result = tokio::select! {
-		result = lane.deliver(&call, expiry, Rank::Urgent, keep) => result,
-		() = answer.closed() => return,
+/// The next request, of the first queue that has one, and the place of that queue. `None` once nobody can ask for anything any more.
+async fn next(queues: &mut [Queue]) -> Option<(usize, Request)> {
+	std::future::poll_fn(|context| {
+		let mut open = false;
+		for (place, (_, queue)) in queues.iter_mut().enumerate() {
+			match queue.poll_recv(context) {
+				Poll::Ready(Some(request)) => return Poll::Ready(Some((place, request))),
+				Poll::Ready(None) => {}
+				Poll::Pending => open = true,
+			}
+		}
+		match open {
+			true => Poll::Pending,
+			false => Poll::Ready(None),
+		}
+	})
+	.await
+}
+
+/// Sends what the queue at `place` had, and before it whatever the queues before that one get meanwhile.
+async fn send(lane: &Lane, queues: &mut [Queue], place: usize, request: Request) {
+	let Request { call, expiry, keep, mut answer } = request;
+	let (before, queue) = queues.split_at_mut(place);
+	let Some((rank, _)) = queue.first() else { return };
+	let mut delivering = std::pin::pin!(lane.deliver(&call, expiry, *rank, keep));
+	let result = loop {
+		tokio::select! {
+			biased;
+			// Nobody waits for it any more. It may get into a block all the same, but the next one does not wait for that.
+			() = answer.closed() => return,
+			Some((place, request)) = next(before) => Box::pin(send(lane, before, place, request)).await,
+			result = &mut delivering => break result,
+		}
 	};
 	let _ = answer.send(result);
 }

@@ -101,6 +101,12 @@ pub enum CliError {
 		/// Why.
 		source: ChainError,
 	},
+	/// A run was created in a block that another branch of the chain has won over.
+	#[error("the block in which run {run} was created did not become final, and nothing was approved. The run may be in another block by now, with another number: `neuroshard-worker train list` shows which runs are yours, and `neuroshard-worker train approve RUN` approves one")]
+	RunMoved {
+		/// What its number was.
+		run: RunId,
+	},
 	/// The bond is below the chain's minimum.
 	#[error("the bond must be at least {minimum}: name more with --bond")]
 	BondTooSmall {

@@ -5,7 +5,7 @@ use super::{
 	CliError, Common,
 };
 use crate::{
-	chain::{ChainClient, ChainError, Neuro},
+	chain::{ChainClient, Neuro},
 	data::manifest::{DatasetManifest, MANIFEST_FILE},
 	hardware,
 	keys::Keys,
@@ -192,7 +192,7 @@ async fn connect(url: &str, stop: &CancellationToken) -> Result<Option<ChainClie
 		match stop.run_until_cancelled(ChainClient::connect(url)).await {
 			None => return Ok(None),
 			Some(Ok(client)) => return Ok(Some(client)),
-			Some(Err(error @ ChainError::NodeAway { .. })) => {
+			Some(Err(error)) if error.passes() => {
 				if !std::mem::replace(&mut told, true) {
 					tracing::warn!("{error}; trying on");
 				}

@@ -2,14 +2,14 @@
 
 use super::{bill::Bill, dataset_chain, money::unsent, open::open, run_check, run_file::Preset, CliError, Common, RunFile};
 use crate::{
-	chain::{training, Call, ChainClient, Neuro},
+	chain::{training, BlockId, Call, ChainClient, ChainError, Neuro},
 	hardware,
 	infer::printable_line,
 	keys::Account,
 };
 use clap::{Args, Subcommand};
 use neuroshard_types::{run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TrainCommand {
@@ -40,6 +40,9 @@ pub(super) enum TrainCommand {
 	List,
 }
 
+/// Pause between two looks at the chain.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Records that one extrinsic removes: a small part of a block.
 const RECORDS: u32 = 256;
 
@@ -60,7 +63,7 @@ pub(super) struct CreateRun {
 	/// Participants that a round waits for, instead of those in the file.
 	#[arg(long)]
 	min_participants: Option<u32>,
-	/// Approve it at once, with the sudo key of a development network.
+	/// Approve it, once its block is final, with the sudo key of a development network.
 	#[arg(long)]
 	approve: bool,
 	/// Print the identifier alone.
@@ -129,6 +132,10 @@ impl CreateRun {
 			println!("run {run} created (deposit {} held), genesis checkpoint {genesis:?}", Neuro(deposit));
 		}
 		if self.approve {
+			// On another branch, somebody else's run may have that number.
+			if !becomes_final(&opened.client, included.block).await? {
+				return Err(CliError::RunMoved { run });
+			}
 			let approved = opened.submitter.submit(Call::sudo(training::approve_run(run))).await;
 			approved.map_err(|source| CliError::NotApproved { run, source })?;
 		}
@@ -137,6 +144,17 @@ impl CreateRun {
 			println!("run {run} {issuance}; it starts when enough workers have joined");
 		}
 		Ok(())
+	}
+}
+
+/// Waits until it is decided whether a block is final.
+async fn becomes_final(client: &ChainClient, block: BlockId) -> Result<bool, ChainError> {
+	loop {
+		match client.is_final(block).await {
+			Ok(Some(is_final)) => return Ok(is_final),
+			Err(error) if !error.passes() => return Err(error),
+			Ok(None) | Err(_) => tokio::time::sleep(LOOK_INTERVAL).await,
+		}
 	}
 }
 
@@ -201,7 +219,6 @@ async fn list(common: &Common) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::chain::ChainError;
 
 	#[test]
 	fn only_the_sudo_key_may_approve_and_others_learn_whose_it_is() {

@@ -23,7 +23,7 @@ use super::{
 	WorkerError, LEAVE_FILE,
 };
 use crate::{
-	chain::{staking, ChainClient, ChainError, Heads, Submitter},
+	chain::{staking, ChainClient, Heads, Submitter},
 	keys::Keys,
 	net::{Handle, TrafficTotals},
 	store::Store,
@@ -535,7 +535,7 @@ impl Worker {
 
 	fn report(&mut self, error: &WorkerError) {
 		// Whoever follows the heads says, also in the status, that the node is away, and when it is back.
-		if error.is_outrun() || matches!(error, WorkerError::Chain(ChainError::NodeAway { .. })) {
+		if error.is_outrun() || matches!(error, WorkerError::Chain(error) if error.passes()) {
 			return tracing::debug!("{error}");
 		}
 		let words = error.to_string();

@@ -44,7 +44,7 @@ async fn what_has_a_deadline_gets_into_blocks_that_an_account_fills_and_pays_mor
 	let (mut free, started) = (0, Instant::now());
 	// One may find a block that the flood had no time to fill.
 	let (tip, end) = loop {
-		let sent = submitter.submit_urgent(system::remark(vec![0; BYTES]), 0);
+		let sent = submitter.submit_prompt(system::remark(vec![0; BYTES]), 0);
 		let included = tokio::time::timeout(SOON, sent).await.expect("a place in time").unwrap();
 		match tip(&included) {
 			0 => free += 1,

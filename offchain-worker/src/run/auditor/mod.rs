@@ -11,7 +11,7 @@ mod step;
 
 use super::{observe::Reserves, status::Reporter, told::Told, verifier::verdict, wait::wait, WorkerError, LEAVE_FILE};
 use crate::{
-	chain::{ChainClient, ChainError, Heads, Submitter},
+	chain::{BlockId, ChainClient, ChainError, Heads, Submitter},
 	verify::reports::Note,
 };
 pub(super) use desk::Desk;
@@ -45,6 +45,8 @@ pub(super) struct Auditor {
 	place: Place,
 	/// What the chain refused, and the first block in which it is tried again.
 	refused: Vec<(Step, BlockNumber)>,
+	/// Challenges that are in blocks which are not final yet.
+	made: Vec<(Step, BlockId)>,
 	/// The refusal that was said last.
 	told: Told,
 	/// What keeps this account from being drawn, as it was said last.
@@ -67,6 +69,7 @@ impl Auditor {
 			rules: None,
 			place: Place::default(),
 			refused: Vec::new(),
+			made: Vec::new(),
 			told: Told::default(),
 			waiting: None,
 			reported: None,
@@ -83,7 +86,7 @@ impl Auditor {
 				Ok(true) => continue,
 				Ok(false) => {}
 				// Whoever follows the heads for the status says that.
-				Err(WorkerError::Chain(error @ ChainError::NodeAway { .. })) => tracing::debug!("audits: {error}"),
+				Err(WorkerError::Chain(error)) if error.passes() => tracing::debug!("audits: {error}"),
 				Err(error) => tracing::warn!("audits: {error}"),
 			}
 			wait(&mut heads, &stop).await;
@@ -94,6 +97,7 @@ impl Auditor {
 	async fn turn(&mut self, heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
 		let seen = self.look().await?;
 		self.refused.retain(|(_, until)| *until > seen.now);
+		self.look_after_challenges().await?;
 		self.place.note(seen.verifiers.contains(&self.me), seen.held, seen.now, seen.rules.window);
 		for audit in &seen.audits {
 			self.desk.give_up(audit, seen.now)?;
@@ -117,7 +121,8 @@ impl Auditor {
 		let has_say = standing.as_ref().is_some_and(Standing::has_say);
 		let answers = answers.filter(|step| has_say || matches!(step, Step::Challenge { .. }));
 		let steps = answers.chain(standing.and_then(|standing| standing.enrolment()));
-		steps.filter(|step| self.refused.iter().all(|(refused, _)| refused != step)).collect()
+		let waits = |step: &Step| self.refused.iter().any(|(refused, _)| refused == step) || self.made.iter().any(|(made, _)| made == step);
+		steps.filter(|step| !waits(step)).collect()
 	}
 
 	fn standing<'a>(&self, seen: &'a Seen) -> Option<Standing<'a>> {
@@ -159,12 +164,29 @@ impl Auditor {
 		self.reported = Some(reported.map(|audit| (audit.run, audit.round)).collect());
 	}
 
+	/// Notes which challenges are final. One in a block that another branch has won over is to be sent again.
+	async fn look_after_challenges(&mut self) -> Result<(), WorkerError> {
+		let mut open = Vec::new();
+		for (step, block) in std::mem::take(&mut self.made) {
+			match (self.client.is_final(block).await, &step) {
+				(Ok(Some(true)), Step::Challenge { run, round, .. }) => self.desk.note_challenged(*run, *round)?,
+				(Ok(Some(_)), _) => {}
+				(Ok(None) | Err(_), _) => open.push((step, block)),
+			}
+		}
+		self.made = open;
+		Ok(())
+	}
+
 	/// Sends `step`, and remembers what became of it.
 	async fn take(&mut self, step: Step, seen: &Seen, heads: watch::Receiver<Heads>) -> Result<(), WorkerError> {
 		match self.send(&step, heads).await {
-			Ok(true) => self.note_sent(&step),
+			Ok(Some(block)) => {
+				self.note_sent(step, block);
+				Ok(())
+			}
 			// It is not wanted any more.
-			Ok(false) => Ok(()),
+			Ok(None) => Ok(()),
 			Err(error @ (ChainError::Dispatch { .. } | ChainError::Unfunded { .. } | ChainError::Pool { .. })) => {
 				let words = error.to_string();
 				if self.told.is_new(&words, Instant::now()) {
@@ -181,26 +203,28 @@ impl Auditor {
 		}
 	}
 
-	/// Waits for a step only as long as it is wanted: what is more urgent must not wait for one that gets into no block. `false` if it is
-	/// not wanted any more.
-	async fn send(&mut self, step: &Step, mut heads: watch::Receiver<Heads>) -> Result<bool, ChainError> {
+	/// Waits for a step only as long as it is wanted: what is more urgent must not wait for one that gets into no block. The block that has it;
+	/// `None` if it is not wanted any more.
+	async fn send(&mut self, step: &Step, mut heads: watch::Receiver<Heads>) -> Result<Option<BlockId>, ChainError> {
 		let (submitter, needed) = (self.submitter.clone(), self.needed_for(step).await?);
 		let sent = async {
 			match step {
 				Step::Enroll | Step::Resign => submitter.submit_once(step.call()).await,
-				Step::Seal { .. } | Step::Report { .. } | Step::Challenge { .. } => submitter.submit_urgent(step.call(), needed).await,
+				Step::Seal { .. } | Step::Report { .. } => submitter.submit_urgent(step.call()).await,
+				Step::Challenge { .. } => submitter.submit_prompt(step.call(), needed).await,
 			}
 		};
 		let mut sending = std::pin::pin!(sent);
 		let mut followed = true;
 		loop {
 			tokio::select! {
-				sent = &mut sending => return sent.map(|_| true),
+				sent = &mut sending => return sent.map(|included| Some(included.block)),
 				changed = heads.changed(), if followed => {
 					followed = changed.is_ok();
-					let seen = self.look().await?;
+					// Not knowing better is no reason to give it up.
+					let Ok(seen) = self.look().await else { continue };
 					if self.steps(&seen).first() != Some(step) {
-						return Ok(false);
+						return Ok(None);
 					}
 				},
 			}
@@ -216,20 +240,19 @@ impl Auditor {
 		Ok(at.needed_against(&claim, &self.me).await?.unwrap_or(at.existential_deposit()?))
 	}
 
-	fn note_sent(&self, step: &Step) -> Result<(), WorkerError> {
-		match step {
+	fn note_sent(&mut self, step: Step, block: BlockId) {
+		match &step {
 			Step::Enroll => tracing::info!("enrolled: this account can be drawn for audits"),
 			Step::Resign => tracing::info!("resigned: this account is drawn for no more audits"),
 			Step::Seal { round, .. } => tracing::info!(round, "sealed the report of an audit"),
 			// It is told and counted when it is seen on chain.
 			Step::Report { .. } => {}
-			Step::Challenge { run, round, who } => {
+			Step::Challenge { round, who, .. } => {
 				tracing::warn!(round, %who, "the other auditor reported another sample: disputing it");
 				self.reporter.update(|status| status.audits.challenged = status.audits.challenged.saturating_add(1));
-				return self.desk.note_challenged(*run, *round);
+				self.made.push((step, block));
 			}
 		}
-		Ok(())
 	}
 }
 

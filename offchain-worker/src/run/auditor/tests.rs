@@ -16,6 +16,7 @@ use neuroshard_types::{
 	run::RunView,
 	Balance, NEURO,
 };
+use std::time::Duration;
 use tokio::task::JoinHandle;
 
 const OWN: H256 = H256([5; 32]);
@@ -131,9 +132,14 @@ async fn a_sample_is_sealed_then_reported_and_a_false_one_of_the_partner_dispute
 	bench.node.answer("Disputes", "audits_of", &vec![both(Report::Sample(OWN), Report::Sample(H256([6; 32])))]);
 	bench.sent(&audits::challenge(1, 2, AccountId::new([2; 32]))).await;
 	bench.reporter.subscribe().wait_for(|status| status.audits.challenged == 1).await.unwrap();
+	let noted = async {
+		while !bench.desk().note_of(&drawn()).unwrap().challenged {
+			tokio::task::yield_now().await;
+		}
+	};
+	tokio::time::timeout(Duration::from_secs(60), noted).await.expect("it is final, and not disputed again");
 	stop.cancel();
 	running.await.unwrap();
-	assert!(bench.desk().note_of(&drawn()).unwrap().challenged, "it is not disputed again");
 	let status = bench.reporter.current().audits;
 	assert_eq!((status.enrolled, status.open, status.reported, status.unavailable), (true, 0, 1, 0));
 }
@@ -147,6 +153,31 @@ async fn a_worker_that_leaves_is_drawn_no_more() {
 	assert_eq!(bench.sent(&audits::resign()).await, 1);
 	stop.cancel();
 	running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_challenge_in_a_block_that_another_branch_won_over_is_made_again() {
+	let bench = Bench::new().await;
+	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	let other = Some(Report::Sample(H256([6; 32])));
+	let reported = AuditView { phase: AuditPhase::Waiting, report: Some(Report::Sample(OWN)), partner_report: other, ..drawn() };
+	bench.node.answer("Disputes", "audits_of", &vec![reported]);
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	let mut auditor = bench.auditor().await;
+	next_sent(&mut auditor).await;
+	let challenge = audits::challenge(1, 2, AccountId::new([2; 32]));
+	assert_eq!(bench.sent(&challenge).await, 1);
+	let [(_, block)] = auditor.made.as_mut_slice() else { panic!("it is not final yet") };
+	block.hash = H256::repeat_byte(9);
+	next_sent(&mut auditor).await;
+	assert_eq!(bench.node.submitted().borrow().len(), 2);
+	// The second one stays.
+	let heads = auditor.client.follow(Heads::default(), |_| {});
+	while !auditor.made.is_empty() {
+		assert!(!auditor.turn(heads.clone()).await.unwrap());
+	}
+	assert!(bench.desk().note_of(&drawn()).unwrap().challenged);
+	assert_eq!(bench.node.submitted().borrow().len(), 2);
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ impl Holder {
 				Ok(Turn::Acted) => continue,
 				Ok(Turn::Waits(_)) => {}
 				// Whoever follows the heads for the status says that.
-				Err(WorkerError::Chain(error @ ChainError::NodeAway { .. })) => tracing::debug!("attestations: {error}"),
+				Err(WorkerError::Chain(error)) if error.passes() => tracing::debug!("attestations: {error}"),
 				Err(error) => self.say(&error.to_string()),
 			}
 			wait(&mut heads, stop).await;
@@ -255,7 +255,7 @@ impl Holder {
 	async fn send(&mut self, step: &Step, call: Call, mut heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
 		let submitter = self.submitter.clone();
 		if let Step::Answer { .. } = step {
-			submitter.submit_urgent(call, 0).await?;
+			submitter.submit_urgent(call).await?;
 			return Ok(true);
 		}
 		let mut sending = std::pin::pin!(submitter.submit_once(call));

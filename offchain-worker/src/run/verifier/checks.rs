@@ -197,7 +197,7 @@ impl Verifier {
 		};
 		let round = match round {
 			Ok(round) => round,
-			Err(error @ ChainError::NodeAway { .. }) => return Err(error.into()),
+			Err(error) if error.passes() => return Err(error.into()),
 			Err(_) => None,
 		};
 		let work = round.into_iter().flat_map(|round| round.participants).find(|one| one.account == claim.who).and_then(|one| one.work);

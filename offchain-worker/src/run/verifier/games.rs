@@ -123,7 +123,7 @@ impl Verifier {
 		moves: usize,
 		call: crate::chain::Call,
 	) -> Result<(), WorkerError> {
-		let mut sending = std::pin::pin!(self.submitter.submit_urgent(call, 0));
+		let mut sending = std::pin::pin!(self.submitter.submit_urgent(call));
 		let mut followed = true;
 		loop {
 			tokio::select! {

@@ -195,7 +195,27 @@ async fn a_false_claim_is_disputed_as_soon_as_the_bond_can_be_paid_and_there_is_
 	let due = bench.verifier.next_accusation(LATER).unwrap();
 	bench.verifier.dispute(&at, heads, due).await.unwrap();
 	assert_eq!((sent.borrow().len(), bench.verifier.ledger.finding(&accused)), (1, Some(Finding::Challenged)));
-	assert!(bench.verifier.next_accusation(LATER).is_none());
+}
+
+#[tokio::test]
+async fn a_challenge_is_looked_after_until_it_is_final_and_made_again_if_another_branch_won_over_its_block() {
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	bench.node.fund(2 * NEURO);
+	bench.node.answer("Disputes", "bond_against", &Some(NEURO));
+	let (accused, sent) = (claim(4), bench.node.submitted());
+	bench.verifier.accuse(accused.clone(), disputes::challenge_attestation(0, 4, accused.who.clone()), 10_000);
+	let turn = async |bench: &mut Bench| {
+		let at = bench.verifier.client.now().await.unwrap();
+		bench.verifier.dispute(&at, bench.heads(), accused.clone()).await.unwrap();
+		sent.borrow().len()
+	};
+	assert_eq!(turn(&mut bench).await, 1);
+	bench.verifier.accusations.get_mut(&accused).unwrap().lose();
+	assert_eq!((turn(&mut bench).await, turn(&mut bench).await), (1, 2));
+	assert_eq!(bench.verifier.reporter.current().disputes.challenged, 1, "it is one challenge");
+	while bench.verifier.next_accusation(9_999).is_some() {
+		assert_eq!(turn(&mut bench).await, 2);
+	}
 }
 
 #[tokio::test]
