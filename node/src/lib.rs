@@ -1,10 +1,11 @@
-//! The parts of the node that need none of its services: its JSON-RPC namespace, and what becomes of equivocation. They are a library so that
+//! The parts of the node that need none of its services: its JSON-RPC namespace, what becomes of equivocation, and what goes to peers. They are a library so that
 //! they are tested without compiling the binary a second time.
 
 /// The binary's command line, compiled here for its tests.
 #[cfg(test)]
 pub mod cli;
 pub mod equivocation;
+pub mod gossip;
 pub mod namespace;
 pub mod reports;
 pub mod server;

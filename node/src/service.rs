@@ -4,6 +4,7 @@ use crate::{offences::LocalChain, rpc};
 use futures::FutureExt;
 use neuroshard_node::{
 	equivocation::{Announcements, Equivocations, Watch},
+	gossip::Gossip,
 	reports::Reports,
 	server,
 };
@@ -154,7 +155,7 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(mut config: Con
 			config: &config,
 			net_config,
 			client: client.clone(),
-			transaction_pool: transaction_pool.clone(),
+			transaction_pool: Arc::new(Gossip::new(transaction_pool.clone())),
 			spawn_handle: task_manager.spawn_handle(),
 			spawn_essential_handle: task_manager.spawn_essential_handle(),
 			import_queue,

@@ -33,7 +33,7 @@ pub struct Start {
 
 /// A running chain. Every process ends when this is dropped.
 pub struct Nodes {
-	/// Its validators.
+	/// Its validators, or nodes without keys.
 	pub validators: Vec<Validator>,
 	client: ChainClient,
 }
@@ -56,13 +56,15 @@ impl Nodes {
 		Ok(Self { validators, client })
 	}
 
-	/// Starts a node that knows no validator, so that its chain stays at genesis, and returns when it answers.
+	/// Starts a node that knows no validator, so that its chain stays at genesis, and returns when it answers. Its peers have these names, no keys
+	/// either, and are not started.
 	///
 	/// # Errors
 	/// As [`Self::start`].
-	pub async fn start_alone(node: &Path, folder: &Path, start: &Start) -> Result<Self, Error> {
-		let mut validators = prepare(node, folder, "dev", [("alone", Keys::None("full"))].into_iter(), start).await?;
-		validators.iter_mut().try_for_each(Validator::start)?;
+	pub async fn start_alone(node: &Path, folder: &Path, peers: &[&'static str], start: &Start) -> Result<Self, Error> {
+		let names = std::iter::once("alone").chain(peers.iter().copied());
+		let mut validators = prepare(node, folder, "dev", names.map(|name| (name, Keys::None("full"))), start).await?;
+		validators.iter_mut().take(1).try_for_each(Validator::start)?;
 		let client = first_answer(&mut validators).await?;
 		Ok(Self { validators, client })
 	}

@@ -1,6 +1,7 @@
 //! A node that is asked what nobody should ask: it refuses, stays small, and goes on for all others.
 
 mod bids;
+mod peers;
 mod raw;
 
 use neuroshard_e2e::{until, Binaries, Nodes, Start};
@@ -290,7 +291,7 @@ async fn a_pool_that_one_account_has_filled_gives_room_to_those_who_pay_more() {
 	let options =
 		[&format!("--pool-limit={POOL}"), &format!("--rpc-rate-limit={CALLS_A_MINUTE}"), "--rpc-rate-limit-whitelisted-ips=192.0.2.1/32"];
 	let start = Start { options: options.map(Into::into).to_vec(), ..Start::default() };
-	let nodes = Nodes::start_alone(&Binaries::find().unwrap().node, folder.path(), &start).await.unwrap();
+	let nodes = Nodes::start_alone(&Binaries::find().unwrap().node, folder.path(), &[], &start).await.unwrap();
 	let mut asked = Asked::new(nodes).await;
 	let mut socket = asked.socket().await;
 
