@@ -2,8 +2,11 @@
 # Writes the chain specs of the runtime's presets to chain-specs/, plain and raw.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-"$root/scripts/build.sh"
 . "$root/scripts/env.sh"
+"$root/scripts/setup.sh"
+. "$root/scripts/env.sh"
+hide_folders
+"$root/scripts/build.sh"
 node="$CARGO_TARGET_DIR/release/neuroshard-node"
 for chain in dev local; do
 	"$node" export-chain-spec --chain "$chain" --output "$root/chain-specs/$chain.json"

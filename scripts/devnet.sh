@@ -14,20 +14,26 @@ Builds everything, the first time for half an hour and more, and runs two valida
 which train a model. Ctrl-C stops every process that was started.
 
   --rounds N         stop after N rounds; exit code 0 only if everything is as it must be
-  --cheat KIND       have one more worker cheat in round 1 and the others check everything; stop when it is judged and the
-                     next checkpoint is adopted; exit code 0 only if it lost its stake and nobody else lost anything.
+  --cheat KIND       have one more worker cheat in round 1 and the others check everything; not with --rounds. Stop when it is
+                     judged and the next checkpoint is adopted; exit code 0 only if it lost its stake and nobody else lost
+                     anything.
                      noise: random numbers instead of work; fewer-steps: half of the inner steps; copied-delta: the work of
                      an accomplice; wrong-shard: other text than assigned; bit-flip: one wrong bit of one weight;
                      wrong-aggregate: a delta counted twice, another not at all; wrong-outer-step: an outer step twice as
                      long; silence: a wrong bit, and no word when it is disputed;
                      lazy-auditor: random reports of what it is drawn to audit
   --summary FILE     with --rounds or --cheat: write a JSON summary to FILE at the end
-  --workers N        workers, without a cheater and its accomplice [default: 3]
+  --workers N        1 to 64 workers, without a cheater and its accomplice [default: 3]
   --preset NAME      devnet: learns visibly within four rounds of about a minute [default]; large: 13.8 million
                      parameters; tiny: rounds of seconds
   --corpus PATH      text file or folder to train on [default: sources and READMEs in the cargo registry]
-  --base-path DIR    new folder for everything the network writes [default: a temporary one, removed at the end]
+  --base-path DIR    new or empty folder for everything the network writes [default: a temporary one, of which only the model
+                     stays, in neuroshard/last-devnet below ~/.cache, until the next one; the command for text from it is
+                     printed]
   --port-base PORT   first of the consecutive ports to use [default: free ones]
+
+Exit codes: 0 if everything is as it must be, or after Ctrl-C without --rounds and --cheat; 1 if something failed; 2 for
+wrong options; 130 after Ctrl-C with --rounds or --cheat, or after a second Ctrl-C. If the build fails, the build's own.
 HELP
 		exit 0
 	fi

@@ -10,6 +10,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/scripts/clients.sh"
 . "$root/scripts/env.sh"
 cd "$root"
+hide_folders
 cargo build --locked --profile production --package neuroshard-node --package neuroshard-worker --package neuroshard-runtime \
 	--features neuroshard-runtime/metadata-hash
 "$root/scripts/check-release.sh" "$CARGO_TARGET_DIR/production/neuroshard-node"

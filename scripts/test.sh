@@ -1,12 +1,49 @@
 #!/usr/bin/env bash
-# Everything that must hold: formatting, lints, unit tests, and end-to-end tests with real processes.
+# Everything that must hold: formatting, lints, unit tests, and end-to-end tests with real processes. Ends with the time that each stage took; with
+# --timings, also with the 20 slowest tests.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-"$root/scripts/setup.sh"
-"$root/scripts/clients.sh"
+timings=
+case "${1:-}" in
+'') ;;
+--timings) timings=yes ;;
+*) echo "test: there is no option $1" >&2 && exit 2 ;;
+esac
+folder="$(mktemp -d)"
+trap 'rm -rf "$folder"' EXIT
+
+# Runs a stage: its name, and a command.
+stage() {
+	local name="$1" start=$SECONDS
+	shift
+	"$@"
+	printf '%4d s  %s\n' $((SECONDS - start)) "$name" >>"$folder/stages"
+}
+
+start=$SECONDS
+stage "set-up" "$root/scripts/setup.sh"
+stage "JavaScript clients" "$root/scripts/clients.sh"
 . "$root/scripts/env.sh"
 cd "$root"
-cargo fmt --all --check
-scripts/build.sh --cheat
-cargo clippy --release --workspace --all-targets -- -D warnings
-exec cargo test --release --workspace --all-targets
+stage "formatting" cargo fmt --all --check
+stage "build" scripts/build.sh --tests --cheat
+stage "lints" cargo clippy --release --workspace --all-targets -- -D warnings
+
+# Through this, each test's time is told.
+host="$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')"
+export "CARGO_TARGET_${host}_RUNNER=$root/scripts/run-tests.sh"
+of_units() {
+	cargo test --release --workspace --exclude neuroshard-e2e --all-targets
+	cargo test --release -p neuroshard-e2e --lib --bins --test bad_input --test one_build --test load --test pressure
+}
+stage "tests of units" of_units 2>&1 | tee "$folder/units"
+# Two networks at a time: their workers compute, at low priority, and have to check what the others did before its window is over.
+stage "tests of networks" cargo test --release -p neuroshard-e2e --test networks -- --test-threads=2 2>&1 | tee "$folder/networks"
+if [ -n "$timings" ]; then
+	printf '\nThe slowest tests:\n'
+	sed -n 's/^test \(.*\) \.\.\. ok <\([0-9.]*\)s>$/\2 \1/p' "$folder/units" "$folder/networks" | sort -rn | head -20 |
+		while read -r seconds name; do printf '%6.0f s  %s\n' "$seconds" "$name"; done
+fi
+printf '\nThe stages:\n'
+cat "$folder/stages"
+printf '%4d s  all\n' $((SECONDS - start))

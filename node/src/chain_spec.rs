@@ -25,8 +25,9 @@ pub fn load(id: &str) -> Result<Box<dyn sc_service::ChainSpec>, String> {
 			from_preset("NeuroShard Development", "neuroshard_dev", ChainType::Development, genesis::DEVELOPMENT)?
 		}
 		"local" | "local_testnet" => from_preset("NeuroShard Local Testnet", "neuroshard_local", ChainType::Local, genesis::LOCAL_TESTNET)?,
+		"live" => from_preset("NeuroShard", "neuroshard", ChainType::Live, genesis::LIVE)?,
 		path => ChainSpec::from_json_file(path.into())
-			.map_err(|error| format!("`{path}` is neither a preset (dev, local) nor a readable chain spec: {error}"))?,
+			.map_err(|error| format!("`{path}` is neither a preset (dev, local, live) nor a readable chain spec: {error}"))?,
 	};
 	Ok(Box::new(spec))
 }

@@ -1,8 +1,9 @@
 //! Command line of the node.
 
 use sc_cli::RunCmd;
+use std::path::PathBuf;
 
-/// Calls of one WebSocket connection in a minute, from addresses other than the machine's own. A worker makes some thousand.
+/// Calls of one connection in a minute, from addresses other than the machine's own. A worker makes some thousand.
 const RATE_LIMIT: &str = "6000";
 const RATE_HELP: &str = "Calls of one connection in a minute. More wait, and are refused if they wait too long";
 /// Addresses without that limit: workers and wallets beside the node.
@@ -23,6 +24,10 @@ pub struct Cli {
 	/// Options of the node.
 	#[command(flatten)]
 	pub run: RunCmd,
+	/// Folder for the runtime's compiled code, so that the next start need not compile it; below the base path if not given. Whoever can write there
+	/// decides what the node executes.
+	#[arg(long, value_name = "DIR")]
+	pub wasm_cache: Option<PathBuf>,
 }
 
 /// Tools beside the node.

@@ -38,7 +38,8 @@ pub fn run() -> sc_cli::Result<()> {
 	match &cli.subcommand {
 		None => {
 			let runner = cli.create_runner(&cli.run).map_err(|error| with_remedy(error, &cli.run))?;
-			runner.run_node_until_exit(|config| async move { service::start(config).map_err(sc_cli::Error::Service) })
+			let cache = cli.wasm_cache.clone();
+			runner.run_node_until_exit(|config| async move { service::start(config, cache).map_err(sc_cli::Error::Service) })
 		}
 		Some(Subcommand::Key(command)) => command.run(&cli),
 		Some(Subcommand::ExportChainSpec(command)) => {
@@ -46,24 +47,24 @@ pub fn run() -> sc_cli::Result<()> {
 			command.run(spec)
 		}
 		Some(Subcommand::CheckBlock(command)) => cli.create_runner(command)?.async_run(|config| {
-			let PartialComponents { client, task_manager, import_queue, .. } = service::partial(&config)?;
+			let PartialComponents { client, task_manager, import_queue, .. } = service::partial(&config, None)?;
 			Ok((command.run(client, import_queue), task_manager))
 		}),
 		Some(Subcommand::ExportBlocks(command)) => cli.create_runner(command)?.async_run(|config| {
-			let PartialComponents { client, task_manager, .. } = service::partial(&config)?;
+			let PartialComponents { client, task_manager, .. } = service::partial(&config, None)?;
 			Ok((command.run(client, config.database), task_manager))
 		}),
 		Some(Subcommand::ExportState(command)) => cli.create_runner(command)?.async_run(|config| {
-			let PartialComponents { client, task_manager, .. } = service::partial(&config)?;
+			let PartialComponents { client, task_manager, .. } = service::partial(&config, None)?;
 			Ok((command.run(client, config.chain_spec), task_manager))
 		}),
 		Some(Subcommand::ImportBlocks(command)) => cli.create_runner(command)?.async_run(|config| {
-			let PartialComponents { client, task_manager, import_queue, .. } = service::partial(&config)?;
+			let PartialComponents { client, task_manager, import_queue, .. } = service::partial(&config, None)?;
 			Ok((command.run(client, import_queue), task_manager))
 		}),
 		Some(Subcommand::PurgeChain(command)) => cli.create_runner(command)?.sync_run(|config| command.run(config.database)),
 		Some(Subcommand::Revert(command)) => cli.create_runner(command)?.async_run(|config| {
-			let PartialComponents { client, task_manager, backend, .. } = service::partial(&config)?;
+			let PartialComponents { client, task_manager, backend, .. } = service::partial(&config, None)?;
 			let revert = Box::new(|client: std::sync::Arc<service::Client>, backend, blocks| {
 				sc_consensus_babe::revert(client.clone(), backend, blocks)?;
 				sc_consensus_grandpa::revert(client, blocks)?;

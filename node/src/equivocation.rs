@@ -18,6 +18,7 @@ use std::{
 	future::Future,
 	pin::Pin,
 	sync::{Arc, Mutex, PoisonError},
+	time::Duration,
 };
 
 /// An error of the chain or of the storage.
@@ -56,6 +57,34 @@ struct Shared<S, C> {
 	looking: Mutex<()>,
 	/// Reports that failed since this block is the best one.
 	failed: Mutex<Failed>,
+	vain: Mutex<Vain>,
+}
+
+/// Most headers that peers announce in a slot and that are looked at in vain, from all peers together: each costs up to four signatures, so that these
+/// are a tenth of a second of work in three. Behind them, headers are looked at when they are imported, whose number the SDK bounds. [`PAUSE`] keeps the
+/// fifty peers that a node has below that, so that it takes more of them to hide an equivocation that is only announced.
+const MAX_VAIN: u32 = 600;
+
+/// Time for which the announcement of a header that was looked at in vain waits before it goes on. The SDK validates four announcements of a peer at a
+/// time, and does not take more from it: so a peer has four of these in a second. That of a block of an honest peer waits if this node is too far behind
+/// to know its author, and fetches other blocks meanwhile.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Headers of a slot that peers announced and that were looked at in vain: nobody who may have made them has, or their author was reported before.
+#[derive(Default)]
+struct Vain {
+	slot: Slot,
+	headers: u32,
+}
+
+impl Vain {
+	/// Whether there may be another one at `now`.
+	fn allows(&mut self, now: Slot) -> bool {
+		if self.slot != now {
+			*self = Self { slot: now, headers: 0 };
+		}
+		self.headers < MAX_VAIN
+	}
 }
 
 /// Most reports that fail after a best block; more are not tried until the next one.
@@ -87,34 +116,49 @@ impl<S, C> Clone for Watch<S, C> {
 impl<S: AuxStore + Send + Sync + 'static, C: Chain> Watch<S, C> {
 	/// Remembers headers in `store`.
 	pub fn new(store: Arc<S>, chain: C) -> Self {
-		Self(Arc::new(Shared { store, chain, looking: Mutex::new(()), failed: Mutex::default() }))
+		Self(Arc::new(Shared { store, chain, looking: Mutex::new(()), failed: Mutex::default(), vain: Mutex::default() }))
 	}
 
 	/// Looks at a whole header that somebody else made, a child of `parent` or of whatever has the same authorities, and reports its author if it made
-	/// another one for the same slot. A failure is logged, and keeps nobody from importing the block.
-	pub fn look_at(&self, header: &Header, parent: Hash) {
-		if let Err(error) = self.try_look_at(header, parent) {
+	/// another one for the same slot. Says whether that was in vain. A failure is logged, and keeps nobody from importing the block.
+	pub fn look_at(&self, header: &Header, parent: Hash) -> bool {
+		self.try_look_at(header, parent).unwrap_or_else(|error| {
 			tracing::warn!("Block {} is not compared with others of its slot: {error}", header.hash());
+			true
+		})
+	}
+
+	/// Looks at a header that a peer has announced, unless too many were looked at in vain. Its parent may be unknown, so this asks the best block about its
+	/// author. Says whether that was in vain.
+	pub fn look_at_announced(&self, header: &Header) -> bool {
+		let Shared { chain, vain, .. } = &*self.0;
+		let vain = || vain.lock().unwrap_or_else(PoisonError::into_inner);
+		if !vain().allows(chain.now()) {
+			return false;
 		}
+		let in_vain = self.look_at(header, chain.best());
+		if in_vain {
+			vain().headers += 1;
+		}
+		in_vain
 	}
 
-	/// Looks at a header that a peer has announced. Its parent may be unknown, so this asks the best block about its author.
-	pub fn look_at_announced(&self, header: &Header) {
-		self.look_at(header, self.0.chain.best());
-	}
-
-	fn try_look_at(&self, header: &Header, parent: Hash) -> Result<(), Failure> {
-		let Shared { store, chain, looking, failed } = &*self.0;
+	fn try_look_at(&self, header: &Header, parent: Hash) -> Result<bool, Failure> {
+		let Shared { store, chain, looking, failed, .. } = &*self.0;
 		let look = || {
 			let _looking = looking.lock().unwrap_or_else(PoisonError::into_inner);
 			look(&**store, chain.now(), header, |index| chain.authors(parent, index))
 		};
-		let Sight::Second { proof, reported: false } = look()? else { return Ok(()) };
+		let proof = match look()? {
+			Sight::Second { proof, reported: false } => proof,
+			Sight::Second { .. } | Sight::Unsealed => return Ok(true),
+			Sight::Ignored | Sight::First | Sight::Again => return Ok(false),
+		};
 		// This node's own blocks do not wait for what follows.
 		let (slot, offender) = (proof.slot, proof.offender.clone());
 		let (best, report) = (chain.best(), (slot, offender.clone()));
 		if !failed.lock().unwrap_or_else(PoisonError::into_inner).allows(best, &report) {
-			return Ok(());
+			return Ok(true);
 		}
 		if let Err(error) = chain.report(*proof) {
 			failed.lock().unwrap_or_else(PoisonError::into_inner).reports.push(report);
@@ -123,7 +167,7 @@ impl<S: AuxStore + Send + Sync + 'static, C: Chain> Watch<S, C> {
 		let _looking = looking.lock().unwrap_or_else(PoisonError::into_inner);
 		set_reported(&**store, slot, &offender)?;
 		tracing::info!("{offender} made two blocks for slot {slot}; reported");
-		Ok(())
+		Ok(false)
 	}
 
 	/// Looks at a header of this node's own, before anybody else has seen it.
@@ -180,24 +224,51 @@ where
 			let header = block.post_header();
 			match block.origin {
 				BlockOrigin::Own => self.watch.look_at_own(&header).map_err(|error| sp_consensus::Error::Other(Box::new(error)))?,
-				_ => self.watch.look_at(&header, *header.parent_hash()),
+				_ => {
+					self.watch.look_at(&header, *header.parent_hash());
+				}
 			}
 		}
 		self.inner.import_block(block).await
 	}
 }
 
-/// Looks at the headers that peers announce, those too that are never imported: nothing below the finalized block is even fetched.
-pub struct Announcements<S, C>(pub Watch<S, C>);
+/// Looks at the headers that peers announce, those too that are never imported: nothing below the finalized block is even fetched. `P` makes what waits so
+/// long.
+pub struct Announcements<S, C, P> {
+	watch: Watch<S, C>,
+	pause: P,
+}
 
-impl<S: AuxStore + Send + Sync + 'static, C: Chain> BlockAnnounceValidator<Block> for Announcements<S, C> {
+impl<S, C, P> Announcements<S, C, P> {
+	/// Shows headers to `watch`, and waits by `pause`.
+	pub fn new(watch: Watch<S, C>, pause: P) -> Self {
+		Self { watch, pause }
+	}
+}
+
+impl<S, C, P, W> BlockAnnounceValidator<Block> for Announcements<S, C, P>
+where
+	S: AuxStore + Send + Sync + 'static,
+	C: Chain,
+	P: Fn(Duration) -> W,
+	W: Future<Output = ()> + Send + 'static,
+{
 	fn validate(
 		&mut self,
 		header: &Header,
 		data: &[u8],
 	) -> Pin<Box<dyn Future<Output = Result<Validation, Box<dyn std::error::Error + Send>>> + Send>> {
-		self.0.look_at_announced(header);
-		BlockAnnounceValidator::<Block>::validate(&mut DefaultBlockAnnounceValidator, header, data)
+		let in_vain = self.watch.look_at_announced(header);
+		let validated = BlockAnnounceValidator::<Block>::validate(&mut DefaultBlockAnnounceValidator, header, data);
+		if !in_vain {
+			return validated;
+		}
+		let pause = (self.pause)(PAUSE);
+		Box::pin(async move {
+			pause.await;
+			validated.await
+		})
 	}
 }
 
@@ -208,23 +279,28 @@ mod tests {
 		tests::{author, header, SLOT},
 		REMEMBERED,
 	};
-	use futures::executor::block_on;
+	use futures::{
+		executor::block_on,
+		future::{pending, ready},
+		FutureExt,
+	};
 	use sc_client_api::in_mem::Blockchain;
 	use sp_consensus_babe::check_equivocation_proof;
 	use sp_core::Pair;
 
-	/// A chain of the author number 1, and the slots for which it was reported.
+	/// A chain of the author number 1, the slots for which it was reported, and how often it was asked about authors.
 	#[derive(Clone, Default)]
-	struct Chain(Arc<Mutex<Vec<u64>>>, bool, Arc<Mutex<Hash>>);
+	struct Chain(Arc<Mutex<Vec<u64>>>, bool, Arc<Mutex<Hash>>, Arc<Mutex<u32>>, Arc<Mutex<u64>>);
 
 	impl super::Chain for Chain {
 		fn now(&self) -> Slot {
-			(SLOT + 3).into()
+			(SLOT + 3 + *self.4.lock().expect("nobody panics")).into()
 		}
 		fn best(&self) -> Hash {
 			*self.2.lock().expect("nobody panics")
 		}
 		fn authors(&self, _: Hash, _: u32) -> Vec<AuthorityId> {
+			*self.3.lock().expect("nobody panics") += 1;
 			vec![author(1).public()]
 		}
 		fn report(&self, proof: EquivocationProof<Header>) -> Result<(), Failure> {
@@ -281,7 +357,16 @@ mod tests {
 		}
 
 		fn announce(&self, header: &Header) -> Validation {
-			block_on(Announcements(self.watch.clone()).validate(header, &[])).expect("an answer")
+			block_on(Announcements::new(self.watch.clone(), |_| ready(())).validate(header, &[])).expect("an answer")
+		}
+
+		/// Whether the announcement of a header goes on at once.
+		fn goes_on(&self, header: &Header) -> bool {
+			let mut announcements = Announcements::new(self.watch.clone(), |time| {
+				assert_eq!(time, Duration::from_secs(1));
+				pending()
+			});
+			announcements.validate(header, &[]).now_or_never().is_some()
 		}
 
 		fn reported(&self) -> Vec<u64> {
@@ -336,7 +421,7 @@ mod tests {
 
 	#[test]
 	fn a_report_that_fails_is_made_again_when_the_block_is_seen_again_after_another_best_block() {
-		let node = Node::with(Chain(Arc::default(), true, Arc::default()), Arc::new(Blockchain::new()));
+		let node = Node::with(Chain { 1: true, ..Chain::default() }, Arc::new(Blockchain::new()));
 		for state in [1, 2, 2, 3] {
 			node.import(BlockOrigin::NetworkBroadcast, SLOT, state);
 		}
@@ -348,13 +433,46 @@ mod tests {
 
 	#[test]
 	fn no_more_than_sixteen_reports_fail_at_a_best_block() {
-		let node = Node::with(Chain(Arc::default(), true, Arc::default()), Arc::new(Blockchain::new()));
+		let node = Node::with(Chain { 1: true, ..Chain::default() }, Arc::new(Blockchain::new()));
 		for slot in SLOT - 20..SLOT {
 			for state in [1, 2] {
 				node.announce(&header(&author(1), slot, state));
 			}
 		}
 		assert_eq!(node.reported(), (SLOT - 20..SLOT - 4).collect::<Vec<_>>());
+	}
+
+	#[test]
+	fn only_what_was_looked_at_in_vain_waits() {
+		let node = Node::new();
+		let first = header(&author(1), SLOT, 1);
+		assert!(node.goes_on(&first), "the first one");
+		assert!(node.goes_on(&first), "again");
+		assert!(node.goes_on(&header(&author(1), SLOT, 2)), "a second one, which is reported");
+		assert!(!node.goes_on(&header(&author(1), SLOT, 3)), "of somebody who was reported");
+		assert!(!node.goes_on(&header(&author(2), SLOT, 4)), "of nobody who may have made it");
+		assert!(node.goes_on(&header(&author(2), SLOT + 9, 4)), "of a slot that is not compared");
+	}
+
+	#[test]
+	fn no_more_than_six_hundred_headers_are_looked_at_in_vain_in_a_slot_and_imported_ones_always() {
+		let node = Node::new();
+		let forged = |state: u32| {
+			let mut header = header(&author(2), SLOT, 1);
+			header.set_extrinsics_root(Hash::from_low_u64_be(state.into()));
+			header
+		};
+		let asked = || *node.chain.3.lock().expect("nobody panics");
+		for state in 0..700 {
+			node.announce(&forged(state));
+		}
+		assert_eq!(asked(), 600);
+		assert!(node.goes_on(&forged(700)), "the rest waits for nothing");
+		node.import(BlockOrigin::NetworkBroadcast, SLOT, 1);
+		assert_eq!(asked(), 601);
+		*node.chain.4.lock().expect("nobody panics") += 1;
+		node.announce(&forged(701));
+		assert_eq!(asked(), 602, "the next slot has others");
 	}
 
 	#[test]

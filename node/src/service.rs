@@ -13,13 +13,14 @@ use sc_client_api::{Backend as _, BlockBackend};
 use sc_consensus::{BoxBlockImport, LongestChain};
 use sc_consensus_babe::{BabeLink, BabeWorkerHandle, SlotProportion};
 use sc_consensus_grandpa::{FinalityProofProvider, LinkHalf, SharedVoterState};
+use sc_executor::{HeapAllocStrategy, DEFAULT_HEAP_ALLOC_STRATEGY};
 use sc_network::NetworkBackend;
 use sc_service::{Configuration, Error, PartialComponents, TaskManager, WarpSyncConfig};
 use sc_telemetry::{Telemetry, TelemetryWorker};
 use sc_transaction_pool::TransactionPoolHandle;
 use sc_transaction_pool_api::OffchainTransactionPoolFactory;
 use sp_runtime::traits::Block as BlockT;
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 type Executor = sc_executor::WasmExecutor<sp_io::SubstrateHostFunctions>;
 /// Full client.
@@ -47,8 +48,24 @@ pub struct Consensus {
 
 type Partial = PartialComponents<Client, Backend, SelectChain, sc_consensus::DefaultImportQueue<Block>, Pool, Consensus>;
 
+/// As [`sc_service::new_wasm_executor`], with a folder for compiled code: compiling the runtime takes most of the time until a node answers.
+fn executor(config: &Configuration, cache: PathBuf) -> Executor {
+	let sc_service::config::ExecutorConfiguration { wasm_method, max_runtime_instances, default_heap_pages, runtime_cache_size } =
+		config.executor;
+	let heap = default_heap_pages.and_then(|pages| u32::try_from(pages).ok());
+	let heap = heap.map_or(DEFAULT_HEAP_ALLOC_STRATEGY, |extra_pages| HeapAllocStrategy::Static { extra_pages });
+	Executor::builder()
+		.with_execution_method(wasm_method)
+		.with_onchain_heap_alloc_strategy(heap)
+		.with_offchain_heap_alloc_strategy(heap)
+		.with_max_runtime_instances(max_runtime_instances)
+		.with_runtime_cache_size(runtime_cache_size)
+		.with_cache_path(cache)
+		.build()
+}
+
 /// Client, pool and import queue: what the tools need, and what [`start`] builds on.
-pub fn partial(config: &Configuration) -> Result<Partial, Error> {
+pub fn partial(config: &Configuration, wasm_cache: Option<PathBuf>) -> Result<Partial, Error> {
 	let telemetry = config
 		.telemetry_endpoints
 		.clone()
@@ -59,7 +76,7 @@ pub fn partial(config: &Configuration) -> Result<Partial, Error> {
 			Ok((worker, telemetry))
 		})
 		.transpose()?;
-	let executor = sc_service::new_wasm_executor::<sp_io::SubstrateHostFunctions>(&config.executor);
+	let executor = executor(config, wasm_cache.unwrap_or_else(|| config.base_path.path().join("wasm-cache")));
 	let (client, backend, keystore_container, task_manager) = sc_service::new_full_parts::<Block, RuntimeApi, _>(
 		config,
 		telemetry.as_ref().map(|(_, telemetry)| telemetry.handle()),
@@ -118,14 +135,17 @@ pub fn partial(config: &Configuration) -> Result<Partial, Error> {
 }
 
 /// Starts the node on the network backend that the configuration names.
-pub fn start(config: Configuration) -> Result<TaskManager, Error> {
+pub fn start(config: Configuration, wasm_cache: Option<PathBuf>) -> Result<TaskManager, Error> {
 	match config.network.network_backend {
-		sc_network::config::NetworkBackendType::Libp2p => start_with::<sc_network::NetworkWorker<_, _>>(config),
-		sc_network::config::NetworkBackendType::Litep2p => start_with::<sc_network::Litep2pNetworkBackend>(config),
+		sc_network::config::NetworkBackendType::Libp2p => start_with::<sc_network::NetworkWorker<_, _>>(config, wasm_cache),
+		sc_network::config::NetworkBackendType::Litep2p => start_with::<sc_network::Litep2pNetworkBackend>(config, wasm_cache),
 	}
 }
 
-fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(mut config: Configuration) -> Result<TaskManager, Error> {
+fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(
+	mut config: Configuration,
+	wasm_cache: Option<PathBuf>,
+) -> Result<TaskManager, Error> {
 	let PartialComponents {
 		client,
 		backend,
@@ -135,7 +155,7 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(mut config: Con
 		select_chain,
 		transaction_pool,
 		other: Consensus { block_import, grandpa_link, babe_link, babe_worker, mut telemetry, watch, reports },
-	} = partial(&config)?;
+	} = partial(&config, wasm_cache)?;
 
 	let mut net_config = sc_network::config::FullNetworkConfiguration::<_, _, N>::new(
 		&config.network,
@@ -159,7 +179,7 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(mut config: Con
 			spawn_handle: task_manager.spawn_handle(),
 			spawn_essential_handle: task_manager.spawn_essential_handle(),
 			import_queue,
-			block_announce_validator_builder: Some(Box::new(|_| Box::new(Announcements(watch)))),
+			block_announce_validator_builder: Some(Box::new(|_| Box::new(Announcements::new(watch, tokio::time::sleep)))),
 			warp_sync_config: Some(WarpSyncConfig::WithProvider(warp_sync)),
 			block_relay: None,
 			metrics,

@@ -22,8 +22,10 @@ const PREFIX: &[u8] = b"sealed_headers_of_slot_";
 /// What is known of the slot and the author of a header.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sight {
-	/// It is not compared: its slot is too old or in the future, it is too long, or none of its authors sealed it.
+	/// It is not compared: its slot is too old or in the future, or it is too long.
 	Ignored,
+	/// It is not compared: none of its authors sealed it. It took signatures to see that.
+	Unsealed,
 	/// It is the first one of its author for this slot, and remembered from now on.
 	First,
 	/// It is the one that is remembered.
@@ -79,7 +81,7 @@ pub fn look<S: AuxStore>(
 		return Ok(Sight::Second { proof, reported: first.reported });
 	}
 	let Some(author) = authors(index).into_iter().find(|author| is_sealed_by(header, author)) else {
-		return Ok(Sight::Ignored);
+		return Ok(Sight::Unsealed);
 	};
 	known.push(Sealed { header: header.clone(), index, author, reported: false });
 	save(store, slot, &known)?;
@@ -182,13 +184,13 @@ pub(crate) mod tests {
 		let one = author(1);
 		look_at(&store, &header(&one, SLOT, 1), &[&one]);
 		let forged = header(&author(2), SLOT, 2);
-		assert_eq!(look_at(&store, &forged, &[&one]), Sight::Ignored);
+		assert_eq!(look_at(&store, &forged, &[&one]), Sight::Unsealed);
 		let mut bare = header(&one, SLOT, 2);
 		bare.digest_mut().pop();
-		assert_eq!(look_at(&store, &bare, &[&one]), Sight::Ignored);
+		assert_eq!(look_at(&store, &bare, &[&one]), Sight::Unsealed);
 		let mut changed = header(&one, SLOT, 2);
 		changed.set_state_root(neuroshard_runtime::Hash::repeat_byte(3));
-		assert_eq!(look_at(&store, &changed, &[&one]), Sight::Ignored);
+		assert_eq!(look_at(&store, &changed, &[&one]), Sight::Unsealed);
 	}
 
 	#[test]

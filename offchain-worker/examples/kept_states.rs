@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release -p neuroshard-worker --example kept_states [-- tiny|devnet|large [ROUNDS [THREADS]]]`
 
+use neuroshard_store::Store;
 use neuroshard_types::{dataset::DatasetShape, H256};
 use neuroshard_worker::{
 	data::loader::Loader,
 	engine::Engine,
-	store::Store,
 	train::{
 		checkpoint::Checkpoint,
 		kept::{Keeper, OwnRound},

@@ -1,6 +1,7 @@
 //! Exporting parameters in the Hugging Face Llama layout, so that other software loads what was trained here.
 
-use crate::{data::tokenizer, files::write_atomically};
+use crate::data::tokenizer;
+use neuroshard_atomic_write::write_atomically;
 use neuroshard_graph::{ModelConfig, ParamLayout};
 use safetensors::{
 	tensor::{serialize, Dtype, TensorView},

@@ -48,13 +48,37 @@ fn gflops(exec: &Exec) -> u32 {
 
 /// Memory that processes may still take, MiB; 0 where the system does not say.
 fn memory_mib() -> u32 {
-	let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-	available_mib(&text)
+	u32::try_from(available_memory().unwrap_or(0) >> 20).unwrap_or(u32::MAX)
 }
 
-fn available_mib(meminfo: &str) -> u32 {
+/// Bytes of memory that this process may still take: what the machine has available, and no more than the control groups that the process is in
+/// leave of it, as in a container or a service with a limit. `None` where the system does not say.
+pub fn available_memory() -> Option<u64> {
+	let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+	let machine = available_bytes(&read("/proc/meminfo"));
+	let group = left_by_groups(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
+	machine.into_iter().chain(group).min()
+}
+
+/// In the format of `/proc/meminfo`.
+fn available_bytes(meminfo: &str) -> Option<u64> {
 	let kib = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
-	u32::try_from(kib.unwrap_or(0) / 1024).unwrap_or(u32::MAX)
+	kib?.checked_mul(1024)
+}
+
+/// What the strictest of the control groups (version 2, below `root`) leaves whose innermost one `membership` names in the format of
+/// `/proc/self/cgroup`. Files that are held in memory and not in use make room when it is needed. `None` without a limit.
+fn left_by_groups(root: &Path, membership: &str) -> Option<u64> {
+	let innermost = root.join(membership.lines().find_map(|line| line.strip_prefix("0::/"))?);
+	let left = |folder: &Path| {
+		let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+		let limit: u64 = read("memory.max")?.trim().parse().ok()?;
+		let used: u64 = read("memory.current")?.trim().parse().ok()?;
+		let stat = read("memory.stat").unwrap_or_default();
+		let unused = stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.trim().parse::<u64>().ok());
+		Some(limit.saturating_sub(used.saturating_sub(unused.unwrap_or(0))))
+	};
+	innermost.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(left).min()
 }
 
 /// Name and speed in KiB/s of the network link that leads to other networks; `None` where the system does not say, as most
@@ -84,15 +108,6 @@ fn default_interface(routes: &str) -> Option<&str> {
 	default.min().map(|(_, name)| name)
 }
 
-/// Bytes that may still be written below `path`.
-///
-/// # Errors
-/// What the system says.
-pub fn free_disk(path: &Path) -> std::io::Result<u64> {
-	let stat = rustix::fs::statvfs(path)?;
-	Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
 /// Threads to compute with: what was asked for, else all that the system has.
 pub fn threads(asked: Option<usize>) -> usize {
 	asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
@@ -110,9 +125,31 @@ mod tests {
 	}
 
 	#[test]
-	fn available_memory_is_read_in_mebibytes() {
-		assert_eq!(available_mib("MemTotal:       99 kB\nMemAvailable:   2097152 kB\n"), 2048);
-		assert_eq!(available_mib("nothing"), 0);
+	fn available_memory_is_what_the_machine_says() {
+		assert_eq!(available_bytes("MemTotal:       99 kB\nMemAvailable:   2097152 kB\n"), Some(2 << 30));
+		assert_eq!(available_bytes("nothing"), None);
+	}
+
+	#[test]
+	fn a_control_group_leaves_its_limit_without_what_is_in_use_and_the_strictest_one_counts() {
+		let root = tempfile::tempdir().unwrap();
+		let service = root.path().join("system.slice/worker.service");
+		std::fs::create_dir_all(&service).unwrap();
+		let membership = "0::/system.slice/worker.service\n";
+		assert_eq!(left_by_groups(root.path(), membership), None);
+		let write = |folder: &Path, max: &str, current: &str| {
+			std::fs::write(folder.join("memory.max"), max).unwrap();
+			std::fs::write(folder.join("memory.current"), current).unwrap();
+		};
+		write(&service, "max\n", "700\n");
+		assert_eq!(left_by_groups(root.path(), membership), None, "there is no limit");
+		write(&service, "1000\n", "700\n");
+		assert_eq!(left_by_groups(root.path(), membership), Some(300));
+		std::fs::write(service.join("memory.stat"), "anon 500\ninactive_file 200\n").unwrap();
+		assert_eq!(left_by_groups(root.path(), membership), Some(500));
+		write(service.parent().unwrap(), "900\n", "1000\n");
+		assert_eq!(left_by_groups(root.path(), membership), Some(0), "the group around it is full");
+		assert_eq!(left_by_groups(root.path(), "1:memory:/old\n"), None);
 	}
 
 	#[test]
@@ -132,11 +169,5 @@ mod tests {
 			std::fs::write(speed.join("speed"), text).unwrap();
 			assert_eq!(link_in(routes, interfaces.path()), expected);
 		}
-	}
-
-	#[test]
-	fn free_disk_is_asked_of_the_file_system() {
-		assert!(free_disk(Path::new("/")).unwrap() > 0);
-		assert!(free_disk(Path::new("/nowhere/at/all")).is_err());
 	}
 }

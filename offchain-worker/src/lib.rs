@@ -2,21 +2,18 @@
 
 pub mod arithmetic;
 pub mod bench;
-pub mod chain;
+pub mod cases;
 pub mod cli;
 pub mod data;
 pub mod engine;
 pub mod export;
 #[cfg(any(feature = "faults", test))]
 pub mod faults;
-pub mod files;
 pub mod hardware;
 pub mod history;
 pub mod infer;
-pub mod keys;
-pub mod metrics;
-pub mod net;
 pub mod run;
-pub mod store;
+pub mod status;
+#[cfg(test)]
+mod testing;
 pub mod train;
-pub mod verify;

@@ -17,7 +17,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 fn corpus(documents: u32) -> Corpus {
 	let text = |number: u32| format!("document {number} says {} and {}\n", number * 7919, number ^ 0x5a5a).into_bytes();
-	Corpus { source: "numbered lines".into(), documents: (0..documents).map(text).collect(), skipped: 0 }
+	Corpus { source: "numbered lines".into(), documents: (0..documents).map(text).collect(), left_out: Default::default() }
 }
 
 fn options(tokens_per_shard: u32, held_out: u32) -> BuildOptions {

@@ -2,6 +2,7 @@
 
 use codec::Encode;
 use neuroshard_graph::tiles;
+use neuroshard_store::Store;
 use neuroshard_types::{
 	dispute::OuterJob,
 	run::{PhaseDurations, RoundRecord, RunConfig},
@@ -14,7 +15,6 @@ use neuroshard_worker::{
 		loader::Loader,
 	},
 	engine::Engine,
-	store::Store,
 	train::{
 		checkpoint::{decode_delta, Checkpoint},
 		outer::{apply_outer, apply_outer_steps, attest, OuterError},

@@ -35,7 +35,7 @@ fn corpus() -> Corpus {
 		format!("{subject} {verb} {object} in step {number}.\n")
 	};
 	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect::<String>().into_bytes();
-	Corpus { source: "a small grammar".into(), documents: (0..150).map(document).collect(), skipped: 0 }
+	Corpus { source: "a small grammar".into(), documents: (0..150).map(document).collect(), left_out: Default::default() }
 }
 
 struct Network {

@@ -16,7 +16,7 @@ use frame_support::{
 	BoundedVec,
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, DatasetStatus, Manifest},
+	dataset::{DatasetShape, DatasetStatus, Manifest, TOKENIZER_VOCAB},
 	dispute::{AttestationClaim, ClaimId, WorkClaim},
 	proof::{Proof, ProofSignature},
 	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles},
@@ -172,7 +172,7 @@ impl pallet_neuro_training::BenchmarkHelper<RuntimeOrigin> for Helper {
 				licence: BoundedVec::truncate_from(vec![b'l'; 64]),
 				source: BoundedVec::truncate_from(vec![b's'; 256]),
 				tokenizer_hash: H256::repeat_byte(1),
-				vocab: 64,
+				vocab: TOKENIZER_VOCAB,
 				// 64 windows a shard, 128 training shards.
 				shape: DatasetShape { tokens_per_shard: 64 * 32 + 1, shard_count: 129, held_out: 1 },
 				root: H256::repeat_byte(2),

@@ -1,6 +1,10 @@
 //! Genesis presets.
 
-use crate::{AccountId, Balance, BlockNumber, SessionKeys, BABE_GENESIS_EPOCH_CONFIG, NEURO};
+mod live;
+
+pub use live::check;
+
+use crate::{AccountId, Balance, BlockNumber, SessionKeys, BABE_GENESIS_EPOCH_CONFIG, BLOCK_TIME_MS, NEURO};
 use alloc::{vec, vec::Vec};
 use serde_json::{json, Value};
 use sp_genesis_builder::PresetId;
@@ -11,7 +15,10 @@ pub const DEVELOPMENT: &str = sp_genesis_builder::DEV_RUNTIME_PRESET;
 /// Two validators, otherwise as [`DEVELOPMENT`].
 pub const LOCAL_TESTNET: &str = sp_genesis_builder::LOCAL_TESTNET_RUNTIME_PRESET;
 
-/// What differs between presets.
+/// For a network that lasts: production durations, audits, no sudo key, and no accounts: those are its operators' to put in. See [`check`].
+pub const LIVE: &str = "live";
+
+/// What differs between presets of development networks.
 struct Preset {
 	/// Slots of a BABE epoch.
 	epoch_length: u64,
@@ -60,7 +67,7 @@ fn json_of(preset: Preset) -> Value {
 		preset.validators.iter().map(|validator| (validator.to_account_id(), 10_000 * NEURO)).collect();
 	json!({
 		"balances": { "balances": endowed() },
-		"parameters": { "epochLength": preset.epoch_length, "reportEpochs": 30 },
+		"parameters": { "epochLength": preset.epoch_length, "slotDuration": BLOCK_TIME_MS, "reportEpochs": 30 },
 		"babe": { "epochConfig": BABE_GENESIS_EPOCH_CONFIG },
 		"session": { "keys": keys },
 		"validators": {
@@ -82,26 +89,30 @@ fn json_of(preset: Preset) -> Value {
 		"ponw": { "challengeWindow": preset.challenge_window },
 		"staking": { "cooldown": preset.cooldown, "minBond": 100 * NEURO },
 		"dataset": { "attestationPeriod": 28_800, "answerTime": 40 },
-		"rewards": {
-			"eraLength": preset.era_length,
-			"historyDepth": 84,
-			// With eras of six hours: 9.4 million NEURO in the first year, and half of a year's issuance four years later.
-			"initialBudget": 7_000 * NEURO,
-			"budgetFloor": 10 * NEURO,
-			"decayRatio": 999_881_398_686_573_512_u64,
-			"erasPerStep": 1,
-			"issuanceCap": 100_000_000,
-			"budgetShares": [600_000, 150_000, 50_000, 150_000, 50_000],
-			"operationUnits": [1_000, 1_500, 500, 2_000, 300],
-			"trainingRate": 1_000,
-			"roleRates": [1_200, 1_000, 1_100, 1_100],
-			"roleTargets": [10, 50, 10, 10],
-			"scarcityBonus": 500,
-			"maxPointsPerProof": 1_000_000_000_000_u64,
-		},
+		"rewards": rewards(preset.era_length),
 		"council": { "members": governors() },
 		"technicalCommittee": { "members": governors() },
 		"sudo": { "key": Some(Sr25519Keyring::Alice.to_account_id()) },
+	})
+}
+
+/// Issuance and rates. The curve is for eras of 7,200 blocks: 9.4 million NEURO in the first year, and half of a year's issuance four years later.
+fn rewards(era_length: BlockNumber) -> Value {
+	json!({
+		"eraLength": era_length,
+		"historyDepth": 84,
+		"initialBudget": 7_000 * NEURO,
+		"budgetFloor": 10 * NEURO,
+		"decayRatio": 999_881_398_686_573_512_u64,
+		"erasPerStep": 1,
+		"issuanceCap": 100_000_000,
+		"budgetShares": [600_000, 150_000, 50_000, 150_000, 50_000],
+		"operationUnits": [1_000, 1_500, 500, 2_000, 300],
+		"trainingRate": 1_000,
+		"roleRates": [1_200, 1_000, 1_100, 1_100],
+		"roleTargets": [10, 50, 10, 10],
+		"scarcityBonus": 500,
+		"maxPointsPerProof": 1_000_000_000_000_u64,
 	})
 }
 
@@ -124,6 +135,7 @@ pub fn preset(id: &PresetId) -> Option<Vec<u8>> {
 			era_length: 10,
 			validators: vec![Sr25519Keyring::Alice, Sr25519Keyring::Bob],
 		}),
+		LIVE => live::json(),
 		_ => return None,
 	};
 	serde_json::to_vec(&value).ok()
@@ -131,5 +143,5 @@ pub fn preset(id: &PresetId) -> Option<Vec<u8>> {
 
 /// Names of the presets.
 pub fn preset_names() -> Vec<PresetId> {
-	vec![PresetId::from(DEVELOPMENT), PresetId::from(LOCAL_TESTNET)]
+	vec![PresetId::from(DEVELOPMENT), PresetId::from(LOCAL_TESTNET), PresetId::from(LIVE)]
 }

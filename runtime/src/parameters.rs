@@ -24,6 +24,10 @@ mod pallet {
 	#[pallet::storage]
 	pub type EpochLength<T> = StorageValue<_, u64, ValueQuery, ConstU64<200>>;
 
+	/// Milliseconds of a slot, in which a block is made. It must never change after genesis: block production would stop.
+	#[pallet::storage]
+	pub type SlotDuration<T> = StorageValue<_, u64, ValueQuery, ConstU64<{ crate::BLOCK_TIME_MS }>>;
+
 	/// Epochs for which an equivocation can be reported.
 	#[pallet::storage]
 	pub type ReportEpochs<T> = StorageValue<_, u32, ValueQuery, ConstU32<984>>;
@@ -32,8 +36,13 @@ mod pallet {
 	#[pallet::genesis_config]
 	#[derive(frame_support::DefaultNoBound)]
 	pub struct GenesisConfig<T: Config> {
+		/// Whether this is to be a network that lasts: then genesis is refused with values of a development network
+		/// ([`crate::genesis::check`]).
+		pub live: bool,
 		/// Slots of a BABE epoch; the default of 200 (10 minutes) if zero.
 		pub epoch_length: u64,
+		/// Milliseconds of a slot; the default of 3,000 if zero. All other durations of this chain are in blocks.
+		pub slot_duration: u64,
 		/// Epochs for which an equivocation can be reported; the default of 984 (almost 7 days, if an epoch takes 10 minutes) if zero.
 		pub report_epochs: u32,
 		/// Type marker.
@@ -47,6 +56,9 @@ mod pallet {
 			if self.epoch_length != 0 {
 				EpochLength::<T>::put(self.epoch_length);
 			}
+			if self.slot_duration != 0 {
+				SlotDuration::<T>::put(self.slot_duration);
+			}
 			if self.report_epochs != 0 {
 				ReportEpochs::<T>::put(self.report_epochs);
 			}
@@ -59,6 +71,24 @@ mod pallet {
 	impl<T: Config> Get<u64> for GetEpochLength<T> {
 		fn get() -> u64 {
 			EpochLength::<T>::get()
+		}
+	}
+
+	/// Reads [`SlotDuration`] where a `Get` is asked for.
+	pub struct GetSlotDuration<T>(PhantomData<T>);
+
+	impl<T: Config> Get<u64> for GetSlotDuration<T> {
+		fn get() -> u64 {
+			SlotDuration::<T>::get()
+		}
+	}
+
+	/// Least milliseconds between two blocks: BABE takes half of a slot for that.
+	pub struct GetMinimumPeriod<T>(PhantomData<T>);
+
+	impl<T: Config> Get<u64> for GetMinimumPeriod<T> {
+		fn get() -> u64 {
+			SlotDuration::<T>::get() / 2
 		}
 	}
 }

@@ -6,7 +6,8 @@ use frame_support::traits::InstanceFilter;
 use scale_info::TypeInfo;
 
 /// What a proxy may do for the account that appointed it. All but [`ProxyType::Any`] list what they allow, so that a new call is not allowed
-/// before somebody has thought about it. Calls of disputes, and answers to challenges of datasets, are never made by a proxy: see `CheckTurn`.
+/// before somebody has thought about it. Calls of disputes, and answers to challenges of datasets, are never made by a proxy: see `CheckTurn`. An
+/// operator makes them, so that only [`ProxyType::Any`] names one, or becomes one in the name of another account: see `pallet_neuro_staking`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub enum ProxyType {
 	/// Everything.
@@ -38,7 +39,7 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
 			_ if matches!(call, RuntimeCall::Utility(_)) => true,
 			Self::NonTransfer => moves_no_money(call),
 			Self::Governance => governs(call),
-			Self::Staking => matches!(call, RuntimeCall::Staking(_) | RuntimeCall::Validators(_) | RuntimeCall::Session(_)),
+			Self::Staking => bonds(call) || matches!(call, RuntimeCall::Validators(_) | RuntimeCall::Session(_)),
 			Self::Training => trains(call),
 			Self::Identity => names(call),
 		}
@@ -59,13 +60,18 @@ fn moves_no_money(call: &RuntimeCall) -> bool {
 		call,
 		RuntimeCall::System(_)
 			| RuntimeCall::Session(_)
-			| RuntimeCall::Staking(_)
 			| RuntimeCall::Validators(_)
 			| RuntimeCall::Training(_)
 			| RuntimeCall::Ponw(_)
 			| RuntimeCall::Rewards(_)
 	);
-	own || keeps_data(call) || claims_revenue(call) || governs(call) || names(call)
+	own || bonds(call) || keeps_data(call) || claims_revenue(call) || governs(call) || names(call)
+}
+
+/// Everything about providers but who their operators are.
+fn bonds(call: &RuntimeCall) -> bool {
+	use pallet_neuro_staking::Call as Staking;
+	matches!(call, RuntimeCall::Staking(call) if !matches!(call, Staking::set_operator { .. } | Staking::serve { .. }))
 }
 
 /// Everything about datasets but what an accomplice can turn into money: half of the bond of a challenge goes to whoever answers, half of a

@@ -33,7 +33,8 @@ pub const NEVER_STOPPED: Calls = &[
 	// The same of challenges to open a chunk of a dataset, and what takes a false or unwanted dataset out of use.
 	("Dataset", &["answer_challenge", "conclude_challenge", "withdraw_attestation", "condemn", "retire", "force_retire", "remove"]),
 	// Exits of providers, of validators and of those who stand behind them.
-	("Staking", &["unbond", "withdraw_unbonded", "chill", "deregister"]),
+	// An operator's key that was stolen is taken out of use, and another one put there, which answers in disputes.
+	("Staking", &["unbond", "withdraw_unbonded", "chill", "deregister", "set_operator", "serve"]),
 	("Validators", &["unbond", "withdraw_unbonded", "chill", "unnominate", "withdraw_nomination"]),
 	// What is earned is lost if it is not claimed in time.
 	("Rewards", &["claim", "claim_for"]),

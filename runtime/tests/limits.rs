@@ -1,10 +1,12 @@
 //! What a block has room for when ordinary extrinsics have filled all that they may take of it.
 
+mod acts;
+
+use crate::common::provider;
 use codec::{Compact, Decode, Encode};
 use frame_support::{
 	assert_ok,
 	dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo, PostDispatchInfo},
-	traits::Get,
 	weights::Weight,
 };
 use frame_system::{Call as SystemCall, CheckWeight};
@@ -25,7 +27,9 @@ use neuroshard_types::{
 use pallet_neuro_disputes::MovesAlone;
 use sp_runtime::{
 	traits::{DispatchTransaction, TransactionExtension},
-	transaction_validity::{InvalidTransaction, TransactionPriority, TransactionSource::External, TransactionValidityError},
+	transaction_validity::{
+		InvalidTransaction, TransactionPriority, TransactionSource::External, TransactionValidityError, ValidTransaction,
+	},
 	BuildStorage,
 };
 
@@ -64,8 +68,16 @@ fn known_of(call: &RuntimeCall) -> (DispatchInfo, usize) {
 
 /// Whether there is room for this call, signed by [`SOMEBODY`]; what is to be done when it has been dispatched.
 fn admit(call: &RuntimeCall) -> Result<<MovesAlone<Runtime, ByClass> as TransactionExtension<RuntimeCall>>::Pre, TransactionValidityError> {
+	admit_of(&SOMEBODY, call)
+}
+
+/// The same, signed by `who`.
+fn admit_of(
+	who: &AccountId,
+	call: &RuntimeCall,
+) -> Result<<MovesAlone<Runtime, ByClass> as TransactionExtension<RuntimeCall>>::Pre, TransactionValidityError> {
 	let (info, bytes) = known_of(call);
-	Ok(by_class().validate_and_prepare(RuntimeOrigin::signed(SOMEBODY), call, &info, bytes, 0)?.0)
+	Ok(by_class().validate_and_prepare(RuntimeOrigin::signed(who.clone()), call, &info, bytes, 0)?.0)
 }
 
 /// What of the extensions looks at the class of a call.
@@ -165,14 +177,16 @@ fn operational_calls_of_other_pallets_take_nothing_of_what_is_kept_for_moves() {
 /// The place that a pool gives this call, signed by [`SOMEBODY`] with a tip in planck.
 fn priority(call: &RuntimeCall, tip: Balance) -> TransactionPriority {
 	let mut priority = 0;
-	in_an_empty_block(|| {
-		let (info, bytes) = known_of(call);
-		// What follows the tip: no hash of metadata.
-		let by_class = MovesAlone::<Runtime, ByClass>::decode(&mut (Compact(tip), 0u8).encode().as_slice()).expect("an extension");
-		let valid = by_class.validate_only(RuntimeOrigin::signed(SOMEBODY), call, &info, bytes, External, 0);
-		priority = valid.expect("valid").0.priority;
-	});
+	in_an_empty_block(|| priority = valid(call, tip).priority);
 	priority
+}
+
+/// What a pool knows of this call in the present block, signed by [`SOMEBODY`] with a tip in planck.
+fn valid(call: &RuntimeCall, tip: Balance) -> ValidTransaction {
+	let (info, bytes) = known_of(call);
+	// What follows the tip: no hash of metadata.
+	let by_class = MovesAlone::<Runtime, ByClass>::decode(&mut (Compact(tip), 0u8).encode().as_slice()).expect("an extension");
+	by_class.validate_only(RuntimeOrigin::signed(SOMEBODY), call, &info, bytes, External, 0).expect("valid").0
 }
 
 #[test]
@@ -196,6 +210,29 @@ fn a_pool_puts_moves_before_all_else_whatever_that_pays() {
 }
 
 #[test]
+fn a_move_after_a_refused_one_has_the_room_and_the_place_of_ordinary_extrinsics() {
+	let claim = || ClaimId { run: 1, round: 1, kind: ClaimKind::Work, who: SOMEBODY };
+	let play = |action| {
+		RuntimeCall::from(pallet_neuro_disputes::Call::play { claim: claim(), challenger: SOMEBODY, position: H256([7; 32]), action })
+	};
+	for action in longest_moves() {
+		let call = play(action);
+		in_a_full_block(|| {
+			assert_ok!(admit(&call).map(drop));
+			pallet_neuro_disputes::Missed::<Runtime>::insert(claim(), SOMEBODY, ());
+			assert_eq!(admit(&call).err(), Some(InvalidTransaction::ExhaustsResources.into()));
+		});
+		in_an_empty_block(|| {
+			pallet_neuro_disputes::Missed::<Runtime>::insert(claim(), SOMEBODY, ());
+			let (info, bytes) = known_of(&call);
+			let valid = by_class().validate_only(RuntimeOrigin::signed(SOMEBODY), &call, &info, bytes, External, 0);
+			assert!(valid.expect("valid").0.priority < pallet_neuro_disputes::FIRST);
+			assert_ok!(admit(&call).map(drop));
+		});
+	}
+}
+
+#[test]
 fn moves_leave_half_of_a_block_to_what_they_come_before() {
 	in_an_empty_block(|| {
 		let seal = RuntimeCall::from(pallet_neuro_disputes::Call::seal_audit { run: 1, round: 1, sealed: H256([7; 32]) });
@@ -208,8 +245,12 @@ fn moves_leave_half_of_a_block_to_what_they_come_before() {
 		let remark = RuntimeCall::System(SystemCall::remark { remark: Vec::new() });
 		assert_ok!(admit(&remark));
 	});
-	let most: u32 = <Runtime as pallet_neuro_disputes::Config>::MovesLength::get();
-	assert_eq!(most, 5 * 1024 * 1024 / 2);
+	// All extrinsics before an ordinary one count towards what it may fill: three quarters of the bytes. Acts have a sixteenth of all.
+	let moves = <Runtime as pallet_neuro_disputes::Config>::MovesShare::get();
+	let acts = <Runtime as pallet_neuro_disputes::Config>::ActsShare::get();
+	assert_eq!([moves.bytes, acts.bytes, *RuntimeBlockLength::get().max.get(DispatchClass::Normal)], [15 << 17, 5 << 16, 15 << 18]);
+	// Together half of the 2 s: neither takes what is the other's.
+	assert_eq!([moves.time, acts.time], [750_000_000_000, 250_000_000_000]);
 }
 
 #[test]

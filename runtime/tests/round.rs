@@ -1,11 +1,9 @@
 //! The pallets wired together: three providers train one round, its work becomes final, and NEURO is minted for it.
 
-mod common;
-#[path = "common/provider.rs"]
-mod provider;
+mod operators;
 
+use crate::common::{genesis_of, provider};
 use codec::Encode;
-use common::genesis_of;
 use frame_support::{
 	assert_noop, assert_ok,
 	traits::{fungible::Inspect, fungible::InspectHold, Get, Hooks},

@@ -1,8 +1,6 @@
 //! What users pay and deposit against tables that Python computed with integers and fractions alone.
 
-#[path = "common/provider.rs"]
-mod provider;
-
+use crate::common::provider;
 use codec::Decode;
 use frame_support::{
 	assert_ok,

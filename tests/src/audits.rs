@@ -1,16 +1,19 @@
 //! Audits of a network: who was drawn, what was reported, and who was paid.
 
 use crate::{CheaterSummary, Error};
+use neuroshard_chain_client::{Audited, ChainClient};
 use neuroshard_types::{audit::Report, AccountId, BlockNumber, RoundIndex, RunId};
-use neuroshard_worker::chain::{Audited, ChainClient};
 use serde::Serialize;
+
+/// Report of an auditor who could not fetch what the round is run from.
+const UNAVAILABLE: &str = "unavailable";
 
 /// What an auditor did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditorSummary {
 	/// Its address.
 	pub who: String,
-	/// What it reported: `sample`, `unavailable`, or nothing.
+	/// What it reported: the root of the sampled state, `unavailable`, or nothing.
 	pub report: Option<String>,
 	/// `open` until the audit is closed; then `paid`, `missed` for one that did not do what it was drawn for, or `unpaid`.
 	pub outcome: String,
@@ -34,8 +37,29 @@ impl AuditSummary {
 	pub(crate) fn broken<'a>(&'a self, cheaters: &'a [CheaterSummary]) -> impl Iterator<Item = String> + 'a {
 		let Self { round, subject, auditors, .. } = self;
 		let honest = auditors.iter().filter(|auditor| cheaters.iter().all(|cheater| cheater.who != auditor.who));
-		let missed = honest.filter(|auditor| auditor.outcome == "missed");
-		missed.map(move |auditor| format!("the honest auditor {} missed the audit of {subject} in round {round}", auditor.who))
+		let missed = honest.clone().filter(|auditor| auditor.outcome == "missed");
+		let missed =
+			missed.map(move |auditor| format!("the honest auditor {} missed the audit of {subject} in round {round}", auditor.who));
+		let mut samples = honest.filter_map(AuditorSummary::sample);
+		let differ = samples.next().zip(samples.next()).filter(|(one, other)| one != other);
+		missed.chain(differ.map(move |(one, other)| format!("honest auditors of {subject} in round {round} report {one} and {other}")))
+	}
+
+	/// Whether one of its auditors has run the round again.
+	pub fn has_samples(&self) -> bool {
+		self.auditors.iter().any(|auditor| auditor.sample().is_some())
+	}
+
+	/// How many of its auditors have reported.
+	pub fn reports(&self) -> usize {
+		self.auditors.iter().filter(|auditor| auditor.report.is_some()).count()
+	}
+}
+
+impl AuditorSummary {
+	/// The sample that it reported, if it did.
+	pub fn sample(&self) -> Option<&str> {
+		self.report.as_deref().filter(|report| *report != UNAVAILABLE)
 	}
 }
 
@@ -64,8 +88,10 @@ fn note(audits: &mut Vec<AuditSummary>, run: RunId, happened: Audited) {
 			let who = auditor.to_string();
 			let of_round = audits.iter_mut().filter(|audit| audit.round == round).flat_map(|audit| &mut audit.auditors);
 			for auditor in of_round.filter(|auditor| auditor.who == who) {
-				let words = if report == Report::Unavailable { "unavailable" } else { "sample" };
-				auditor.report = Some(words.into());
+				auditor.report = Some(match report {
+					Report::Sample(root) => format!("{root:?}"),
+					Report::Unavailable => UNAVAILABLE.into(),
+				});
 			}
 		}
 		Audited::Closed { run: of, round, subject, paid, missed } if of == run => {
@@ -96,7 +122,8 @@ mod tests {
 		let auditors = [honest.clone(), lazy.clone()];
 		note(&mut audits, 0, Audited::Drawn { run: 0, round: 3, subject: subject.clone(), auditors: auditors.clone(), step: 5 });
 		note(&mut audits, 0, Audited::Drawn { run: 1, round: 3, subject: subject.clone(), auditors, step: 5 });
-		let report = Report::Sample(H256([9; 32]));
+		let (report, sample) = (Report::Sample(H256([9; 32])), format!("0x{}", "09".repeat(32)));
+		let sample = Some(sample.as_str());
 		note(&mut audits, 0, Audited::Reported { run: 0, round: 3, auditor: honest.clone(), report });
 		note(&mut audits, 0, Audited::Reported { run: 0, round: 2, auditor: lazy.clone(), report });
 		let auditor = |who: &AccountId, report: Option<&str>, outcome: &str| AuditorSummary {
@@ -105,16 +132,19 @@ mod tests {
 			outcome: outcome.into(),
 		};
 		let expected = |auditors: Vec<AuditorSummary>| vec![AuditSummary { round: 3, subject: subject.to_string(), step: 5, auditors }];
-		assert_eq!(audits, expected(vec![auditor(&honest, Some("sample"), "open"), auditor(&lazy, None, "open")]));
+		assert_eq!(audits, expected(vec![auditor(&honest, sample, "open"), auditor(&lazy, None, "open")]));
 		let closed = |subject: &AccountId, missed: &AccountId| {
 			let (paid, missed) = (vec![honest.clone()], vec![missed.clone()]);
 			Audited::Closed { run: 0, round: 3, subject: subject.clone(), paid, missed }
 		};
 		note(&mut audits, 0, closed(&other, &honest));
-		assert_eq!(audits, expected(vec![auditor(&honest, Some("sample"), "open"), auditor(&lazy, None, "open")]));
+		assert_eq!(audits, expected(vec![auditor(&honest, sample, "open"), auditor(&lazy, None, "open")]));
 		note(&mut audits, 0, closed(&subject, &lazy));
-		assert_eq!(audits, expected(vec![auditor(&honest, Some("sample"), "paid"), auditor(&lazy, None, "missed")]));
+		assert_eq!(audits, expected(vec![auditor(&honest, sample, "paid"), auditor(&lazy, None, "missed")]));
 		note(&mut audits, 0, closed(&subject, &other));
 		assert_eq!(audits[0].auditors[1].outcome, "unpaid");
+		assert_eq!((audits[0].reports(), audits[0].has_samples()), (1, true));
+		audits[0].auditors[0].report = Some(UNAVAILABLE.into());
+		assert_eq!((audits[0].reports(), audits[0].has_samples()), (1, false));
 	}
 }

@@ -1,11 +1,11 @@
 //! What became of those who cheated.
 
 use crate::{Cheater, Error, Network, Verdicts, View};
+use neuroshard_chain_client::ChainAt;
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
 	BlockNumber, RoundIndex,
 };
-use neuroshard_worker::chain::ChainAt;
 use serde::Serialize;
 
 /// What became of a cheater. Amounts are planck as text.

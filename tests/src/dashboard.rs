@@ -1,7 +1,8 @@
 //! Live progress for people: a block that refreshes on a terminal, lines elsewhere.
 
 use crate::{Training, View};
-use neuroshard_worker::{chain::Neuro, run::status::Status};
+use neuroshard_chain_client::Neuro;
+use neuroshard_worker::status::Status;
 use std::{
 	fmt::Write as _,
 	io::{IsTerminal, Write},

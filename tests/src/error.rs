@@ -1,6 +1,7 @@
 //! Why a local network does not do what it should.
 
-use neuroshard_worker::{chain::ChainError, data::DataError, engine::EngineError, keys::KeyError, train};
+use neuroshard_chain_client::{keys::KeyError, ChainError};
+use neuroshard_worker::{data::DataError, engine::EngineError, train};
 use std::path::{Path, PathBuf};
 
 /// Why a local network does not do what it should.

@@ -2,11 +2,12 @@
 //! and are all of one size.
 
 use crate::{Error, Network};
-use neuroshard_types::{Balance, BlockNumber, NEURO};
-use neuroshard_worker::{
-	chain::{balances, system, Call, ChainAt, ChainClient, Heads, Refusal},
+use neuroshard_chain_client::{
+	balances,
 	keys::{Account, Seed},
+	system, Call, ChainAt, ChainClient, Heads, Refusal,
 };
+use neuroshard_types::{Balance, BlockNumber, NEURO};
 use std::{
 	collections::BTreeMap,
 	ops::{Range, RangeInclusive},
@@ -16,14 +17,16 @@ use tokio::{
 	task::JoinHandle,
 };
 
-/// Extrinsics that fill what ordinary ones may take of a block. Whatever is smaller ranks above them, so that a block holds it, too.
+/// Extrinsics that fill what ordinary ones may take of a block.
 const OF_BLOCK: u32 = 30;
-/// Bytes of a block that are left to each of them beside its remark: for its signature, and for what the block holds of others.
-const BESIDE: u32 = 1_024;
+/// Bytes of a block that are left to each of them beside its remark: for its signature, and some for what the block holds of others.
+const BESIDE: u32 = 256;
 /// Extrinsics beyond the best block: two blocks and a half.
 const AHEAD: u64 = 75;
 /// Extrinsics beyond the finalized block. The pool keeps them until they are final, and has room for 22 MiB by default, which is 177 of them.
 const UNFINALIZED: u64 = 165;
+/// What each offers, in planck: with it they come before all that offers nothing.
+const TIP: Balance = NEURO / 1_000_000;
 /// What the account is given, in planck: a full block costs it 4 NEURO.
 const MONEY: Balance = 2_500 * NEURO;
 
@@ -54,7 +57,7 @@ impl Flooded {
 }
 
 impl Flood {
-	/// Has a new account, which the sponsor gives money, flood the network from now on, without tips.
+	/// Has a new account, which the sponsor gives money, flood the network from now on.
 	///
 	/// # Errors
 	/// [`Error::Chain`] if it gets no money, or a node is away.
@@ -65,7 +68,7 @@ impl Flood {
 		for validator in &network.validators {
 			nodes.push(ChainClient::connect(validator.url()).await?);
 		}
-		Self::start(nodes, account, 0).await
+		Self::start(nodes, account, TIP).await
 	}
 
 	/// Has an account flood these nodes from now on, with extrinsics that offer `tip` planck each.

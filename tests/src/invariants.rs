@@ -1,8 +1,8 @@
 //! Whether the chain's state was sound after every block.
 
 use crate::Error;
+use neuroshard_chain_client::ChainClient;
 use neuroshard_types::BlockNumber;
-use neuroshard_worker::chain::ChainClient;
 
 /// The first block up to `last` after which an invariant of the runtime does not hold, or the state is too large to be checked, in words;
 /// nothing if all hold after all of them.

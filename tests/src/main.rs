@@ -1,12 +1,13 @@
 //! `neuroshard-devnet`: a whole network on this machine, which trains a model.
 
 use clap::{error::ErrorKind, CommandFactory, Parser};
+use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
-	newest_sample, until, Binaries, Cheat, Dashboard, DisputeSummary, Error, Layout, Minted, Network, Prepared, Preset, Summary, Text,
-	Training, Verdicts, View,
+	kept_folder, newest_sample, until, Binaries, Cheat, Dashboard, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared, Preset,
+	Summary, Text, Training, Verdicts, View, SLOT,
 };
 use neuroshard_types::{run::RunStatus, RoundIndex};
-use neuroshard_worker::{chain::Neuro, infer::printable, run::status::Status};
+use neuroshard_worker::{infer::printable, status::Status};
 use std::{
 	future::Future,
 	path::{Path, PathBuf},
@@ -33,8 +34,6 @@ const EXIT_CODES: &str = "Exit codes: 0 if all rounds are done, or the cheater i
 	after a second Ctrl-C";
 /// Exit code of an end that was asked for before the work was done, or twice.
 const INTERRUPTED: u8 = 130;
-/// The round whose rewards must be minted before the summary is written.
-const PAID_ROUND: RoundIndex = 1;
 /// The round that is cheated in: there is honest work before it.
 const CHEAT_ROUND: RoundIndex = 1;
 
@@ -55,7 +54,7 @@ struct Arguments {
 	/// Workers, without a cheater and its accomplice.
 	#[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=64))]
 	workers: u16,
-	/// New folder for everything the network writes; a temporary one, removed at the end, if not given.
+	/// New folder for everything the network writes; if not given, a temporary one, of which only the model stays, until the next one.
 	#[arg(long, value_name = "DIR")]
 	base_path: Option<PathBuf>,
 	/// Text file or folder of text to train on; without it, sources and READMEs in the cargo registry.
@@ -118,11 +117,11 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let stop = Stop::listen()?;
 	let mut dashboard = Dashboard::new(started);
 	let binaries = Binaries::find()?;
+	let worker = binaries.worker.clone();
 	let cheats: Vec<(Cheat, RoundIndex)> = arguments.cheat.iter().map(|&cheat| (cheat, CHEAT_ROUND)).collect();
 	if !cheats.is_empty() {
 		binaries.cheat()?;
 	}
-	let rules = (!cheats.is_empty()).then(|| arguments.preset.rules_for(&cheats));
 	let workers = arguments.workers;
 	let all = workers.saturating_add(Cheat::workers(&cheats));
 	let most = if cheats.is_empty() { MOST_PARTICIPANTS.max(workers.saturating_add(LATE_PARTICIPANTS)) } else { all };
@@ -133,16 +132,49 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let Some(prepared) = prepared else { return interrupted(arguments) };
 	let prepared = prepared?;
 	dashboard.say(&format!("starting two validators in {}", folder.display()));
-	let Some(network) = stop.unless(Network::start_with(binaries, layout, rules)).await else { return interrupted(arguments) };
+	let Some(network) =
+		stop.unless(Network::start(binaries, layout, SLOT, arguments.preset.rules_for(&cheats, crowd(arguments.workers)))).await
+	else {
+		return interrupted(arguments);
+	};
 	let mut network = network?;
-	let result = match stop.unless(begin(arguments, &cheats, &mut network, prepared, &mut dashboard)).await {
-		Some(Ok(training)) => train(arguments, &mut network, &training, &mut dashboard, &stop, started).await,
-		Some(Err(error)) => Err(error),
-		None => interrupted(arguments),
+	let begun = stop.unless(begin(arguments, &cheats, &mut network, prepared, &mut dashboard)).await;
+	let (result, training) = match begun {
+		Some(Ok(training)) => (train(arguments, &mut network, &training, &mut dashboard, &stop, started).await, Some(training)),
+		Some(Err(error)) => (Err(error), None),
+		None => (interrupted(arguments), None),
 	};
 	dashboard.say("stopping all processes");
 	network.stop().await;
+	// The folder of a network that failed stays as it is.
+	if let (Ok(()), Some(training)) = (&result, training) {
+		match model_that_stays(arguments, &network, &training) {
+			Ok(Some(model)) => dashboard.say(&format!("the model stays; for text from it:\n\n  {}\n", model.command(&worker))),
+			Ok(None) => {}
+			Err(error) => dashboard.say(&format!("the model is not kept: {error}")),
+		}
+	}
 	result
+}
+
+/// The model of a network that is over, in the folder that was asked for, or else where that of the last one is kept.
+fn model_that_stays(arguments: &Arguments, network: &Network, training: &Training) -> Result<Option<Model>, Error> {
+	match (Model::newest(network, training)?, &arguments.base_path, kept_folder()) {
+		(Some(model), None, Some(kept)) => model.keep(&kept).map(Some),
+		(Some(_), None, None) => Err(Error::Setup("neither HOME nor XDG_CACHE_HOME names a folder for it".into())),
+		(model, ..) => Ok(model),
+	}
+}
+
+/// How many times as many workers there are for a core of this machine as with three on two cores, rounded up.
+fn crowd(workers: u16) -> u32 {
+	let cores = u32::try_from(cores()).unwrap_or(u32::MAX);
+	u32::from(workers).saturating_mul(2).div_ceil(cores.saturating_mul(3)).max(1)
+}
+
+/// Cores of this machine.
+fn cores() -> usize {
+	std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Ctrl-C is how a network without end is stopped, but no end of one that was to train so many rounds.
@@ -169,8 +201,7 @@ async fn begin(
 	let count = arguments.workers;
 	let training = Training::sponsor(network, prepared, arguments.rounds).await?;
 	dashboard.say(&format!("starting {count} workers: each measures this machine, bonds NEURO and registers"));
-	let cores = std::thread::available_parallelism().map_or(1, usize::from);
-	let threads = cores.checked_div(usize::from(count)).unwrap_or(1).max(1);
+	let threads = cores().checked_div(usize::from(count)).unwrap_or(1).max(1);
 	let dataset = training.dataset.clone();
 	if cheats.is_empty() {
 		network.add_workers(usize::from(count), Some(&dataset), threads).await?;
@@ -206,10 +237,9 @@ async fn train(
 		return interrupted(arguments);
 	};
 	view?;
-	dashboard.say("all rounds done; waiting until their first rewards are minted");
-	let paid = arguments.rounds.map_or(0, |rounds| PAID_ROUND.min(rounds.saturating_sub(1)));
+	dashboard.say("all rounds done; waiting until the first audits are closed and rewards minted");
 	let work = async {
-		let minted = Minted::wait(network, training, paid).await?;
+		let minted = Minted::wait_for_first(network, training).await?;
 		let view = told(network, training).await?;
 		Summary::collect(network, training, &view, minted, started.elapsed()).await
 	};
@@ -314,6 +344,9 @@ fn report(summary: &Summary, dashboard: &mut Dashboard) {
 	dashboard.say(&format!(
 		"rewards {rewards} planck, blocks and treasury {issued} planck, burned {burned} planck, new issuance {grown} planck"
 	));
+	let ((drawn, reported), audits) = (summary.audited(), &summary.audits);
+	let expected = audits.iter().map(|audit| audit.auditors.len()).sum::<usize>();
+	dashboard.say(&format!("audits: {drawn} drawn, {reported} of {expected} reports"));
 	dashboard.say(&format!("text from the model:\n\n{}\n", printable(&summary.sample)));
 }
 

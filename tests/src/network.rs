@@ -1,21 +1,19 @@
 //! A local network: two validators and any number of workers.
 
 use crate::{
-	rules::LOCAL,
+	spec::{Spec, LOCAL},
 	until,
 	validator::{Identity, Keys, Validator},
-	Binaries, Cheat, Cheater, Error, Ports, Process, Rules, WorkerNode,
+	AuthorityClient, Binaries, Cheat, Cheater, Error, Ports, Process, Rules, WorkerNode,
 };
-use neuroshard_types::{AccountId, RoundIndex, NEURO};
-use neuroshard_worker::{
-	chain::{balances, BlockId, Call, ChainClient, ChainError, Submitter},
-	keys::Account,
-};
+use neuroshard_chain_client::{balances, keys::Account, BlockId, Call, ChainClient, ChainError, Submitter};
+use neuroshard_types::{AccountId, Balance, RoundIndex, NEURO};
 use std::{
 	collections::BTreeSet,
 	path::{Path, PathBuf},
 	time::Duration,
 };
+use subxt_signer::sr25519::Keypair;
 
 /// The validators' names.
 const VALIDATORS: [&str; 2] = ["alice", "bob"];
@@ -24,7 +22,7 @@ const PORTS_OF_VALIDATOR: u16 = 2;
 /// Longest wait for the first finalized block.
 const FIRST_FINALITY: Duration = Duration::from_secs(180);
 /// What a new worker is given, in planck, and what it bonds of it, in NEURO.
-const GIFT: u128 = 2_000 * NEURO;
+const GIFT: Balance = 2_000 * NEURO;
 /// Blocks within which the chain takes it.
 const GIFT_BLOCKS: u32 = 15;
 const BOND: &str = "1000";
@@ -80,7 +78,8 @@ pub struct Network {
 	pub workers: Vec<WorkerNode>,
 	/// Those of them that cheat. Accomplices are no cheaters: they have nothing to lose.
 	pub cheaters: Vec<Cheater>,
-	rules: Option<Rules>,
+	slot: Duration,
+	rules: Rules,
 	binaries: Binaries,
 	layout: Layout,
 	client: ChainClient,
@@ -88,23 +87,17 @@ pub struct Network {
 }
 
 impl Network {
-	/// Starts the validators, and returns when they finalize blocks.
+	/// Starts the validators of a network that makes a block in each `slot`, with these rules in place of those of the preset `local`, and returns when
+	/// they finalize blocks.
 	///
 	/// # Errors
-	/// [`Error::File`], [`Error::Ended`] if a validator ends, [`Error::Late`] if nothing gets finalized.
-	pub async fn start(binaries: Binaries, layout: Layout) -> Result<Self, Error> {
-		Self::start_with(binaries, layout, None).await
-	}
-
-	/// [`Self::start`] with other rules than those of a local network, if there are any.
-	///
-	/// # Errors
-	/// As there, and those of the spec.
-	pub async fn start_with(binaries: Binaries, mut layout: Layout, rules: Option<Rules>) -> Result<Self, Error> {
-		let chain = match rules {
-			Some(rules) => rules.write(&binaries.node, &layout.folder).await?.display().to_string(),
-			None => LOCAL.into(),
-		};
+	/// [`Error::Command`] if the node prints no chain spec, [`Error::Setup`] for one without a place for what changes, [`Error::File`],
+	/// [`Error::Ended`] if a validator ends, [`Error::Late`] if nothing gets finalized.
+	pub async fn start(binaries: Binaries, mut layout: Layout, slot: Duration, rules: Rules) -> Result<Self, Error> {
+		let mut spec = Spec::export(&binaries.node, LOCAL).await?;
+		spec.pace(slot)?;
+		rules.apply(&mut spec)?;
+		let chain = spec.write(&layout.folder)?.display().to_string();
 		let logs = layout.logs();
 		std::fs::create_dir(&logs).map_err(Error::file(&logs))?;
 		let mut identities = Vec::new();
@@ -118,11 +111,16 @@ impl Network {
 		}
 		let client = first_finality(&mut validators).await?;
 		let sponsor = Submitter::spawn(client.clone(), Account::from_secret(SPONSOR)?);
-		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), rules, binaries, layout, client, sponsor })
+		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), slot, rules, binaries, layout, client, sponsor })
 	}
 
-	/// The rules that it has in place of those of an ordinary local network.
-	pub(crate) fn rules(&self) -> Option<Rules> {
+	/// Time from block to block.
+	pub(crate) fn slot(&self) -> Duration {
+		self.slot
+	}
+
+	/// The rules that it has in place of those of the preset `local`.
+	pub(crate) fn rules(&self) -> Rules {
 		self.rules
 	}
 
@@ -176,7 +174,7 @@ impl Network {
 		threads: usize,
 	) -> Result<(), Error> {
 		let first = self.workers.len();
-		let audited = self.rules.is_some_and(|rules| rules.audits.is_some());
+		let audited = self.rules.audits.is_some();
 		for _ in 0..count {
 			let worker = self.create_worker(dataset, threads)?;
 			self.workers.push(if audited { worker } else { worker.with_options(CHECKS) });
@@ -204,21 +202,34 @@ impl Network {
 	/// Gives the workers from number `first` on money, registers them with a bond, and starts them.
 	async fn enrol(&mut self, first: usize) -> Result<(), Error> {
 		let new = self.workers.get_mut(first..).unwrap_or_default();
-		let accounts: Vec<_> = new.iter().map(|worker| worker.account().id()).collect();
-		let nodes: BTreeSet<_> = new.iter().map(WorkerNode::node).collect();
-		let gifts = || Call::all(accounts.iter().map(|account| balances::transfer(account.clone(), GIFT)).collect());
-		self.sponsor.submit(gifts()).await?;
-		for node in nodes {
-			while !wealth(node, &accounts).await? {
-				self.sponsor.submit(gifts()).await?;
+		give(&self.sponsor, new, GIFT).await?;
+		// Two at a time: it is waiting for blocks mostly, but measures how fast the machine is, too.
+		for some in new.chunks(2) {
+			match some {
+				[one, other] => tokio::try_join!(one.register(BOND), other.register(BOND)).map(drop)?,
+				rest => {
+					for worker in rest {
+						worker.register(BOND).await?;
+					}
+				}
 			}
-		}
-		// One after the other: registering measures how fast the machine is.
-		for worker in new.iter() {
-			worker.register(BOND).await?;
 		}
 		// All at a time: nobody comes too late for the first round.
 		new.iter_mut().try_for_each(WorkerNode::start)
+	}
+
+	/// Adds a worker that is the operator of a provider: gives it so much for fees, has `owner`, which has money, sign what `register --owner` prints,
+	/// and starts the worker. It never has the owner's key.
+	///
+	/// # Errors
+	/// [`Error::Chain`], [`Error::Command`], or [`Error::Setup`].
+	pub async fn add_operator(&mut self, owner: &Keypair, fees: Balance, dataset: Option<&Path>, threads: usize) -> Result<(), Error> {
+		let worker = self.create_worker(dataset, threads)?.with_owner(AccountId::new(owner.public_key().0));
+		give(&self.sponsor, std::slice::from_ref(&worker), fees).await?;
+		let call = worker.call_for_owner(BOND).await?;
+		AuthorityClient::connect(worker.node()).await?.submit_prepared(owner, &call).await?;
+		self.workers.push(worker);
+		self.workers.last_mut().map_or(Ok(()), WorkerNode::start)
 	}
 
 	/// Fails if a process that should run has ended.
@@ -269,27 +280,41 @@ impl Network {
 	}
 }
 
-/// Waits until the node at `url` has finalized that each of `accounts` has money: its best block can be another branch than the one that
+/// Gives each of these workers so much, and returns when their nodes have finalized it.
+async fn give(sponsor: &Submitter, workers: &[WorkerNode], amount: Balance) -> Result<(), Error> {
+	let accounts: Vec<_> = workers.iter().map(|worker| worker.account().id()).collect();
+	let nodes: BTreeSet<_> = workers.iter().map(WorkerNode::node).collect();
+	let gifts = || Call::all(accounts.iter().map(|account| balances::transfer(account.clone(), amount)).collect());
+	sponsor.submit(gifts()).await?;
+	for node in nodes {
+		while !wealth(node, &accounts, amount).await? {
+			sponsor.submit(gifts()).await?;
+		}
+	}
+	Ok(())
+}
+
+/// Waits until the node at `url` has finalized that each of `accounts` has so much money: its best block can be another branch than the one that
 /// the gifts were seen on. `false` if none of [`GIFT_BLOCKS`] blocks holds the gifts: the pool has lost them with a branch.
-async fn wealth(url: &str, accounts: &[AccountId]) -> Result<bool, Error> {
+async fn wealth(url: &str, accounts: &[AccountId], amount: Balance) -> Result<bool, Error> {
 	let client = ChainClient::connect(url).await?;
 	let first = client.heads().await?.best.number;
 	until("the workers' money in a finalized block", FIRST_FINALITY, async || {
 		let heads = client.heads().await?;
-		if are_rich(&client, heads.finalized, accounts).await? {
+		if are_rich(&client, heads.finalized, accounts, amount).await? {
 			return Ok(Some(true));
 		}
-		let lost = heads.best.number > first.saturating_add(GIFT_BLOCKS) && !are_rich(&client, heads.best, accounts).await?;
+		let lost = heads.best.number > first.saturating_add(GIFT_BLOCKS) && !are_rich(&client, heads.best, accounts, amount).await?;
 		Ok(lost.then_some(false))
 	})
 	.await
 }
 
 /// Whether each of `accounts` has its gift at a block.
-async fn are_rich(client: &ChainClient, at: BlockId, accounts: &[AccountId]) -> Result<bool, Error> {
+async fn are_rich(client: &ChainClient, at: BlockId, accounts: &[AccountId], amount: Balance) -> Result<bool, Error> {
 	let chain = client.at(at).await?;
 	for account in accounts {
-		if chain.funds(account).await?.free < GIFT {
+		if chain.funds(account).await?.free < amount {
 			return Ok(false);
 		}
 	}

@@ -7,8 +7,8 @@ use crate::{
 	validator::{Identity, Keys, Validator},
 	Error, Ports, Process,
 };
+use neuroshard_chain_client::{ChainClient, ChainError};
 use neuroshard_types::{AccountId, Balance};
-use neuroshard_worker::chain::{ChainClient, ChainError};
 use serde_json::json;
 use std::{path::Path, time::Duration};
 
@@ -27,6 +27,8 @@ const FIRST_ANSWER: Duration = Duration::from_secs(180);
 pub struct Start {
 	/// Accounts that have money in genesis besides the well-known ones: their addresses, and planck.
 	pub endowed: Vec<(AccountId, Balance)>,
+	/// Time from block to block, if not the preset's.
+	pub slot: Option<Duration>,
 	/// Further options of every node.
 	pub options: Vec<String>,
 }
@@ -127,6 +129,7 @@ async fn prepare(
 	std::fs::create_dir_all(&logs).map_err(Error::file(&logs))?;
 	let mut spec = Spec::export(node, preset).await?;
 	endow(&mut spec, &start.endowed)?;
+	start.slot.map_or(Ok(()), |slot| spec.pace(slot))?;
 	let chain = spec.write(folder)?.display().to_string();
 	let names: Vec<_> = names.collect();
 	let count = u16::try_from(names.len()).unwrap_or(u16::MAX);

@@ -9,9 +9,13 @@ use neuroshard_worker::{
 	},
 	train::presets,
 };
+use std::time::Duration;
 
-/// Blocks of three epochs of a local network.
-const EPOCHS: BlockNumber = 30;
+/// Time from block to block in networks of workers: their durations in blocks are those in seconds.
+pub const SLOT: Duration = Duration::from_secs(1);
+/// One claim of three is audited where nobody cheats: of a round of three workers, one. Each audit runs the round again, twice.
+const ONE_OF_THREE: u32 = 333_334;
+const ALL: u32 = 1_000_000;
 
 /// How large a network's training is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -34,35 +38,42 @@ impl Preset {
 		}
 	}
 
-	/// Longest phases, in blocks. They only matter when somebody is missing, so they leave room for slow machines.
+	/// Longest phases, in seconds in place of blocks. They only matter when somebody is missing, so they leave room for slow machines.
 	pub fn durations(self) -> PhaseDurations {
 		match self {
-			Self::Devnet | Self::Large => PhaseDurations { joining: 2, training: 100, revealing: 20, availability: 20, checkpointing: 40 },
-			Self::Tiny => PhaseDurations { joining: 2, training: 10, revealing: 10, availability: 8, checkpointing: 8 },
+			Self::Devnet | Self::Large => PhaseDurations { joining: 6, training: 300, revealing: 60, availability: 60, checkpointing: 120 },
+			Self::Tiny => PhaseDurations { joining: 4, training: 30, revealing: 15, availability: 15, checkpointing: 24 },
 		}
 	}
 
 	/// Durations for networks with cheaters: the window is about as long as it takes one machine to check what its workers have done.
 	pub fn rules(self) -> Rules {
 		match self {
-			Self::Devnet | Self::Large => Rules { window: 100, clock: 40, extension: 20, audits: None },
-			Self::Tiny => Rules { window: 40, clock: 20, extension: 10, audits: None },
+			Self::Devnet | Self::Large => Rules { window: 300, clock: 120, extension: 60, audits: None, patient: true },
+			Self::Tiny => Rules { window: 120, clock: 30, extension: 15, audits: None, patient: true },
 		}
 	}
 
-	/// Durations for networks with these cheaters: with audits of all claims if one of them cheats as an auditor. The window then has room
-	/// for three epochs, for sealing twice, and for reporting.
-	pub fn rules_for(self, cheats: &[(Cheat, RoundIndex)]) -> Rules {
+	/// Durations for networks with these cheaters. Where nobody cheats, a share of the work is audited; where somebody cheats as an auditor, all
+	/// that there are auditors for, and then one machine needs longer. It does so, too, where it has `crowd` times as many workers for its cores as
+	/// a devnet on two cores.
+	pub fn rules_for(self, cheats: &[(Cheat, RoundIndex)], crowd: BlockNumber) -> Rules {
+		let lazy = cheats.iter().any(|(cheat, _)| cheat.needs_audits());
+		let (share, seal_time, report_time): (_, BlockNumber, _) = match (self, lazy) {
+			(Self::Devnet | Self::Large, false) => (ONE_OF_THREE, 100, 15),
+			(Self::Devnet | Self::Large, true) => (ALL, 180, 60),
+			(Self::Tiny, false) => (ONE_OF_THREE, 40, 10),
+			(Self::Tiny, true) => (ALL, 90, 30),
+		};
 		let rules = self.rules();
-		if !cheats.iter().any(|(cheat, _)| cheat.needs_audits()) {
+		if !cheats.is_empty() && !lazy {
 			return rules;
 		}
-		let (seal_time, report_time) = match self {
-			Self::Devnet | Self::Large => (60, 20),
-			Self::Tiny => (30, 10),
-		};
-		let window = EPOCHS.saturating_add(report_time).saturating_add(seal_time).saturating_add(seal_time);
-		Rules { window, audits: Some(AuditRules { share: 1_000_000, seal_time, report_time }), ..rules }
+		let audits = AuditRules { share, seal_time: seal_time.saturating_mul(crowd), report_time };
+		// Beside audits of all claims, moves take longer as well.
+		let times = if lazy { 2 } else { 1 };
+		let (clock, extension) = (rules.clock.saturating_mul(times), rules.extension.saturating_mul(times));
+		Rules { window: audits.window(), clock, extension, audits: Some(audits), patient: lazy }
 	}
 
 	/// How much text is read.
@@ -80,5 +91,22 @@ impl Preset {
 			Self::Devnet | Self::Large => BuildOptions::default(),
 			Self::Tiny => BuildOptions { tokens_per_shard: 16_384, ..BuildOptions::default() },
 		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn one_of_three_is_audited_where_nobody_cheats_and_all_where_an_auditor_does() {
+		let audits = |cheats: &[(Cheat, RoundIndex)]| Preset::Devnet.rules_for(cheats, 1).audits.map(|audits| audits.share);
+		assert_eq!(audits(&[]).map(|share| 3 * share / 1_000_000), Some(1));
+		assert_eq!(audits(&[(Cheat::BitFlip, 1)]), None);
+		assert_eq!(audits(&[(Cheat::BitFlip, 1), (Cheat::LazyAuditor, 1)]), Some(1_000_000));
+		// Three epochs of ten blocks, 100 to seal, 15 to report, and 100 to dispute samples.
+		assert_eq!(Preset::Devnet.rules_for(&[], 1).window, 245);
+		// Twice as long to seal, twice.
+		assert_eq!(Preset::Devnet.rules_for(&[], 2).window, 445);
 	}
 }

@@ -1,17 +1,13 @@
-//! Durations that a network with cheaters has in place of those of an ordinary local one: everybody checks everything on one machine, and a
-//! dispute with a silent cheater lasts as long as its clock.
+//! Durations that a network has in place of those of the preset `local`: audits need a longer window, and where somebody cheats everybody
+//! checks everything on one machine, and a dispute with a silent cheater lasts as long as its clock.
 
 use crate::{spec::Spec, Error};
 use neuroshard_types::BlockNumber;
-use std::path::{Path, PathBuf};
 
-/// Blocks of two epochs.
-const EPOCHS: BlockNumber = 20;
+/// Blocks of an epoch of a local network.
+const EPOCH: BlockNumber = 10;
 /// Turns of each side in the longest game, with each of which it gains time.
 const TURNS: BlockNumber = 5;
-/// The ordinary network.
-pub(crate) const LOCAL: &str = "local";
-
 /// Durations in blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
@@ -23,6 +19,8 @@ pub struct Rules {
 	pub extension: BlockNumber,
 	/// Audits; none if nothing is audited.
 	pub audits: Option<AuditRules>,
+	/// Whether phases of a round wait long enough for a machine that checks all work beside doing it.
+	pub patient: bool,
 }
 
 /// How much is audited, and how long that may take.
@@ -36,24 +34,25 @@ pub struct AuditRules {
 	pub report_time: BlockNumber,
 }
 
+impl AuditRules {
+	/// The shortest window that has room for audits: for three epochs, for sealing twice, and for reporting.
+	pub(crate) fn window(self) -> BlockNumber {
+		EPOCH.saturating_mul(3).saturating_add(self.seal_time.saturating_mul(2)).saturating_add(self.report_time)
+	}
+}
+
 impl Rules {
-	/// Writes the spec of a local network with these rules into `folder`.
+	/// Writes them into a chain spec.
 	///
 	/// # Errors
-	/// [`Error::Command`] if the node prints no spec, [`Error::Setup`] for one without a place for them, [`Error::File`].
-	pub(crate) async fn write(self, node: &Path, folder: &Path) -> Result<PathBuf, Error> {
-		let mut spec = Spec::export(node, LOCAL).await?;
-		self.apply(&mut spec)?;
-		spec.write(folder)
-	}
-
-	fn apply(self, spec: &mut Spec) -> Result<(), Error> {
-		let Self { window, clock, extension, audits } = self;
+	/// [`Error::Setup`] for one without a place for them.
+	pub(crate) fn apply(self, spec: &mut Spec) -> Result<(), Error> {
+		let Self { window, clock, extension, audits, .. } = self;
 		let audits = audits.unwrap_or(AuditRules { share: 0, seal_time: 1, report_time: 1 });
 		// A defender of many games gains a whole clock.
 		let gained = extension.saturating_add(clock.max(extension)).saturating_mul(TURNS);
 		let longest = clock.saturating_mul(2).saturating_add(gained);
-		let cooldown = window.saturating_add(longest).saturating_add(EPOCHS);
+		let cooldown = window.saturating_add(longest).saturating_add(EPOCH.saturating_mul(2));
 		let changes = [
 			("ponw/challengeWindow", window),
 			("disputes/clock", clock),
@@ -81,7 +80,7 @@ mod tests {
 			"ponw": { "challengeWindow": 1 }, "disputes": { "clock": 1, "extension": 1, "auditShare": 7, "sealTime": 1, "reportTime": 1 }, "staking": { "cooldown": 1, "minBond": 5 },
 		} } } });
 		let mut spec = Spec::parse(&spec.to_string()).unwrap();
-		let rules = Rules { window: 40, clock: 20, extension: 10, audits: None };
+		let rules = Rules { window: 40, clock: 20, extension: 10, audits: None, patient: true };
 		rules.apply(&mut spec).unwrap();
 		assert_eq!(*spec.genesis("ponw").unwrap(), json!({ "challengeWindow": 40 }));
 		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 0, "sealTime": 1, "reportTime": 1 });
@@ -89,6 +88,7 @@ mod tests {
 		// 40 for the window, 190 for the longest game, two epochs.
 		assert_eq!(*spec.genesis("staking").unwrap(), json!({ "cooldown": 250, "minBond": 5 }));
 		let audits = Some(AuditRules { share: 500_000, seal_time: 20, report_time: 10 });
+		assert_eq!(audits.map(AuditRules::window), Some(80));
 		Rules { audits, ..rules }.apply(&mut spec).unwrap();
 		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 500_000, "sealTime": 20, "reportTime": 10 });
 		assert_eq!(*spec.genesis("disputes").unwrap(), disputes);

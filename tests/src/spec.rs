@@ -5,10 +5,14 @@ use serde_json::Value;
 use std::{
 	path::{Path, PathBuf},
 	process::Command,
+	time::Duration,
 };
 
 /// Where a chain spec has the genesis of pallets.
 const GENESIS: &str = "/genesis/runtimeGenesis/patch";
+
+/// The preset of an ordinary local network.
+pub(crate) const LOCAL: &str = "local";
 
 /// A chain spec.
 pub(crate) struct Spec(Value);
@@ -39,6 +43,16 @@ impl Spec {
 	pub(crate) fn genesis(&mut self, place: &str) -> Result<&mut Value, Error> {
 		let missing = || Error::Setup(format!("the node's chain spec has no {GENESIS}/{place}"));
 		self.0.pointer_mut(&format!("{GENESIS}/{place}")).ok_or_else(missing)
+	}
+
+	/// Has it make a block in each `slot`.
+	///
+	/// # Errors
+	/// [`Error::Setup`] if it has no place for that.
+	pub(crate) fn pace(&mut self, slot: Duration) -> Result<(), Error> {
+		let milliseconds = u64::try_from(slot.as_millis()).map_err(|_| Error::Setup(format!("no slot is {slot:?} long")))?;
+		*self.genesis("parameters/slotDuration")? = milliseconds.into();
+		Ok(())
 	}
 
 	/// Writes it to a file in `folder`.

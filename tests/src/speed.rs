@@ -1,8 +1,8 @@
 //! How fast a network trains.
 
 use crate::{Error, Training};
+use neuroshard_chain_client::ChainClient;
 use neuroshard_types::run::RoundRecord;
-use neuroshard_worker::chain::ChainClient;
 
 /// Tokens of the deltas in the adopted checkpoints per second of chain time, from the start of the first round's training to the newest
 /// adoption. Waiting, exchange and votes count, so it is less than the workers' speed while they train. 0 before the first adoption.

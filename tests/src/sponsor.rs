@@ -1,13 +1,13 @@
 //! What a network trains: a dataset made of text that is at hand, and a run.
 
 use crate::{until, Error, Layout, Network, Preset};
+use neuroshard_chain_client::{dataset, training, Call};
 use neuroshard_types::{
 	assignment::training_windows,
 	run::{PhaseDurations, RunConfig, RunStatus},
-	BlockNumber, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, H256, NEURO,
+	Aggregator, BlockNumber, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, F32, H256, NEURO,
 };
 use neuroshard_worker::{
-	chain::{dataset, training, Call},
 	data::{
 		corpus::{path_corpus, registry_corpus},
 		dataset::build,
@@ -21,8 +21,8 @@ use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 
 /// Longest wait for the end of a run that was stopped.
 const STOP_LIMIT: Duration = Duration::from_secs(120);
-/// Longest wait in blocks for everybody who is to take part, in a network with cheaters.
-const PATIENT_JOINING: BlockNumber = 60;
+/// Longest wait in seconds for everybody who is to take part, in a network with cheaters.
+const PATIENT_JOINING: BlockNumber = 120;
 /// Smallest bond of a participant.
 const LEAST_BOND: u128 = 100 * NEURO;
 
@@ -41,6 +41,7 @@ pub struct Prepared {
 	folder: PathBuf,
 	manifest: neuroshard_types::dataset::Manifest,
 	preset: Preset,
+	train: TrainConfig,
 	participants: RangeInclusive<u32>,
 	genesis_root: H256,
 	first_loss: f32,
@@ -56,6 +57,13 @@ impl Prepared {
 		let folder = layout.folder().join("dataset");
 		let work = move || prepare(preset, &text, folder, participants);
 		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
+	}
+
+	/// Has the outer step take a trimmed mean of the deltas, and momentum.
+	pub fn with_trimmed_mean_and_momentum(mut self) -> Self {
+		self.train.aggregator = Aggregator::TrimmedMean { trim: 1 };
+		(self.train.outer_lr, self.train.outer_beta) = (F32::new(0.7), F32::new(0.9));
+		self
 	}
 }
 
@@ -82,12 +90,16 @@ impl Training {
 	/// # Errors
 	/// [`Error::Chain`] if the chain refuses something.
 	pub async fn sponsor(network: &Network, prepared: Prepared, rounds: Option<RoundIndex>) -> Result<Self, Error> {
-		let Prepared { folder, manifest, preset, participants, genesis_root, first_loss, unigram_entropy } = prepared;
-		let (model, train) = preset.configs();
+		let Prepared { folder, manifest, preset, train, participants, genesis_root, first_loss, unigram_entropy } = prepared;
+		let (model, _) = preset.configs();
 		let sponsor = network.sponsor();
 		let proposed = sponsor.submit(dataset::propose(manifest)).await?;
 		let id: DatasetId = proposed.first_field("Dataset", "Proposed").ok_or_else(|| missing("dataset"))?;
-		let durations = network.rules().map_or(preset.durations(), |_| patient(preset.durations()));
+		let durations = match network.rules().patient {
+			true => patient(preset.durations()),
+			false => preset.durations(),
+		};
+		let durations = in_blocks(durations, network.slot());
 		let name = b"local network".to_vec().try_into().map_err(|_| missing("name"))?;
 		let config = RunConfig {
 			name,
@@ -113,6 +125,14 @@ impl Training {
 	/// [`Error::Chain`] if the chain refuses it, [`Error::Late`] if no finalized block has it.
 	pub async fn stop(&self, network: &Network) -> Result<(), Error> {
 		network.sponsor().submit(training::stop_run(self.run)).await?;
+		self.stopped(network).await
+	}
+
+	/// Waits until a finalized block says that the run is over.
+	///
+	/// # Errors
+	/// [`Error::Late`] if none does.
+	pub async fn stopped(&self, network: &Network) -> Result<(), Error> {
 		let client = network.client();
 		until("the end of the run in a finalized block", STOP_LIMIT, async || {
 			let run = client.at(client.heads().await?.finalized).await?.run(self.run).await?;
@@ -128,6 +148,20 @@ fn patient(durations: PhaseDurations) -> PhaseDurations {
 	let PhaseDurations { training, checkpointing, .. } = durations;
 	let (training, checkpointing) = (training.saturating_mul(4), checkpointing.saturating_mul(4));
 	PhaseDurations { joining: PATIENT_JOINING, training, checkpointing, ..durations }
+}
+
+/// Durations in blocks of `slot`, of those in seconds.
+fn in_blocks(durations: PhaseDurations, slot: Duration) -> PhaseDurations {
+	let slots = |seconds: BlockNumber| Duration::from_secs(seconds.into()).as_millis().checked_div(slot.as_millis()).unwrap_or_default();
+	let blocks = |seconds| BlockNumber::try_from(slots(seconds)).unwrap_or(BlockNumber::MAX).max(1);
+	let PhaseDurations { joining, training, revealing, availability, checkpointing } = durations;
+	PhaseDurations {
+		joining: blocks(joining),
+		training: blocks(training),
+		revealing: blocks(revealing),
+		availability: blocks(availability),
+		checkpointing: blocks(checkpointing),
+	}
 }
 
 fn missing(what: &str) -> Error {
@@ -156,6 +190,7 @@ fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeIncl
 		participants,
 		genesis_root: genesis.header.root(),
 		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),
+		train,
 		unigram_entropy: built.manifest.unigram_entropy,
 		folder,
 	})
@@ -166,4 +201,17 @@ fn cargo_home() -> Result<PathBuf, Error> {
 	named("CARGO_HOME")
 		.or_else(|| named("HOME").map(|home| home.join(".cargo")))
 		.ok_or_else(|| Error::Setup("there is no cargo registry on this machine: name text with --corpus PATH".into()))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn phases_take_the_same_time_whatever_a_block_takes() {
+		let seconds = PhaseDurations { joining: 4, training: 30, revealing: 30, availability: 24, checkpointing: 2 };
+		assert_eq!(in_blocks(seconds, Duration::from_secs(1)), seconds);
+		let blocks = PhaseDurations { joining: 1, training: 10, revealing: 10, availability: 8, checkpointing: 1 };
+		assert_eq!(in_blocks(seconds, Duration::from_secs(3)), blocks);
+	}
 }

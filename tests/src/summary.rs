@@ -3,10 +3,10 @@
 use crate::{
 	audits, invariants::first_broken, until, AuditSummary, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View,
 };
+use neuroshard_chain_client::ChainAt;
 use neuroshard_graph::exec::Exec;
 use neuroshard_types::{Balance, BlockNumber, RoundIndex, H256};
 use neuroshard_worker::{
-	chain::ChainAt,
 	hardware,
 	infer::generate::{generate, Sampling},
 	train::checkpoint::Checkpoint,
@@ -19,8 +19,6 @@ use std::{
 	time::Duration,
 };
 
-/// Time from block to block.
-const BLOCK: Duration = Duration::from_secs(3);
 /// Longest wait for what a challenge window takes beside its blocks, and for era and claims.
 const MINT_LIMIT: Duration = Duration::from_secs(300);
 /// Longest wait for the last checkpoint in every worker's files.
@@ -29,6 +27,8 @@ const CHECKPOINT_LIMIT: Duration = Duration::from_secs(120);
 const CREDIT_SLACK: BlockNumber = 2;
 /// What the sampled text begins with.
 const PROMPT: &str = "The ";
+/// Workers that it takes for an audit: whose work it is, and two auditors.
+const FOR_AUDIT: usize = 3;
 /// The loss must fall below this share of its start.
 const LOSS_SHARE: f64 = 0.8;
 
@@ -134,7 +134,7 @@ impl Minted {
 		let credited = record.adopted_at.saturating_add(window).saturating_add(CREDIT_SLACK);
 		let finalized = async || Ok::<_, Error>(client.at(client.heads().await?.finalized).await?);
 		let what = format!("the challenge window of round {round}");
-		let limit = MINT_LIMIT.saturating_add(BLOCK.saturating_mul(window));
+		let limit = MINT_LIMIT.saturating_add(network.slot().saturating_mul(window));
 		until(&what, limit, async || Ok((finalized().await?.block().number >= credited).then_some(()))).await?;
 		let newest = now.run(training.run).await?.and_then(|run| run.rounds_adopted.checked_sub(1)).unwrap_or(round);
 		let newest = now.record(training.run, newest).await?.map_or(credited, |record| record.adopted_at);
@@ -159,11 +159,34 @@ impl Minted {
 		.await
 	}
 
+	/// As [`Self::wait`] for the first round that is audited, so that its audits are closed by then; for the first of all if none is yet.
+	///
+	/// # Errors
+	/// As [`Self::wait`].
+	pub async fn wait_for_first(network: &Network, training: &Training) -> Result<Self, Error> {
+		let first = first_audited(network, training).await?;
+		let minted = Self::wait(network, training, first.unwrap_or(0)).await?;
+		match first {
+			Some(_) => Ok(minted),
+			// What was drawn only meanwhile has a window of its own.
+			None => match first_audited(network, training).await? {
+				Some(round) if round > 0 => Self::wait(network, training, round).await,
+				_ => Ok(minted),
+			},
+		}
+	}
+
 	/// Whether all money that there is came from somewhere: the issuance grew by the rewards of the workers and by what was minted for blocks
 	/// and the treasury, less what was burned.
 	pub fn is_balanced(&self) -> bool {
 		signed(self.rewards.saturating_add(self.issued)).saturating_sub(signed(self.burned)) == self.issuance
 	}
+}
+
+/// The first round that is audited, up to the newest finalized block.
+async fn first_audited(network: &Network, training: &Training) -> Result<Option<RoundIndex>, Error> {
+	let finalized = network.client().heads().await?.finalized.number;
+	Ok(audits::read(network.client(), training.run, finalized).await?.first().map(|audit| audit.round))
 }
 
 /// An amount that a difference can be taken of. There is far less money than this has room for.
@@ -175,7 +198,7 @@ fn signed(amount: Balance) -> i128 {
 async fn claimed_up_to(at: &ChainAt, network: &Network, era: u32) -> Result<Option<Balance>, Error> {
 	let mut total: Balance = 0;
 	for worker in &network.workers {
-		let who = worker.account().id();
+		let who = worker.provider();
 		if at.claimable_eras(&who).await?.iter().any(|(open, _)| *open <= era) {
 			return Ok(None);
 		}
@@ -227,6 +250,11 @@ impl Summary {
 		})
 	}
 
+	/// How many audits were drawn, and how many reports of their auditors are there.
+	pub fn audited(&self) -> (usize, usize) {
+		(self.audits.len(), self.audits.iter().map(AuditSummary::reports).sum())
+	}
+
 	/// Fails if a summary cannot be written to `path`. A file that is there keeps its content.
 	///
 	/// # Errors
@@ -249,8 +277,8 @@ impl Summary {
 		std::fs::write(path, text + "\n").map_err(refused(path))
 	}
 
-	/// Fails with the reason if the training is not what it must be. One without cheaters had so many `rounds`, and the model learned; one
-	/// with cheaters may be too short for that.
+	/// Fails with the reason if the training is not what it must be. One without cheaters had so many `rounds`, the model learned, and some of the
+	/// work was audited; one with cheaters may be too short for that.
 	///
 	/// # Errors
 	/// [`Error::Unsound`].
@@ -266,6 +294,7 @@ impl Summary {
 				short || end < self.unigram_entropy,
 				format!("the loss {end:.4} is not below the unigram entropy {:.4}", self.unigram_entropy),
 			),
+			(short || self.checkpoint_roots_workers.len() < FOR_AUDIT || self.audits.iter().any(AuditSummary::has_samples), "nobody has audited any work".into()),
 			(same_roots, "a worker's checkpoint is not the chain's".into()),
 			(self.rewards_total != "0", "nothing was minted".into()),
 			(self.broken_invariant.is_none(), self.broken_invariant.clone().unwrap_or_default()),
@@ -341,7 +370,7 @@ fn rounds(view: &View) -> Vec<RoundSummary> {
 	(0u32..)
 		.zip(&view.records)
 		.map(|(round, record)| {
-			let of_round = |status: &neuroshard_worker::run::status::Status| {
+			let of_round = |status: &neuroshard_worker::status::Status| {
 				let noted = status.rounds.iter().find(|noted| noted.round == round);
 				noted.map(|noted| BytesOfWorker { received: noted.bytes_in, sent: noted.bytes_out }).unwrap_or_default()
 			};
@@ -371,7 +400,7 @@ mod tests {
 			validation_loss_end: 2.0,
 			unigram_entropy: 3.0,
 			checkpoint_root_chain: "0x01".into(),
-			checkpoint_roots_workers: vec!["0x01".into(), "0x01".into()],
+			checkpoint_roots_workers: vec!["0x01".into(); 3],
 			rewards_total: "7".into(),
 			issued_total: "2".into(),
 			issuance_delta: "9".into(),
@@ -384,7 +413,7 @@ mod tests {
 			burned_total: "0".into(),
 			balanced: true,
 			disputes: Vec::new(),
-			audits: Vec::new(),
+			audits: vec![audit("paid", "paid")],
 			cheaters: Vec::new(),
 		}
 	}
@@ -392,7 +421,8 @@ mod tests {
 	/// An audit by an honest account and by [`CheaterSummary::caught`].
 	fn audit(honest: &str, cheater: &str) -> AuditSummary {
 		let auditors = [("somebody else", honest), ("somebody", cheater)];
-		let auditor = |(who, outcome): (&str, &str)| AuditorSummary { who: who.into(), report: None, outcome: outcome.into() };
+		let auditor =
+			|(who, outcome): (&str, &str)| AuditorSummary { who: who.into(), report: Some("0x02".into()), outcome: outcome.into() };
 		AuditSummary { round: 0, subject: "a worker".into(), step: 1, auditors: auditors.map(auditor).into() }
 	}
 
@@ -402,6 +432,8 @@ mod tests {
 		let audits = vec![audit("paid", "missed"), audit("unpaid", "open"), audit("open", "open")];
 		Summary { audits, cheaters: vec![CheaterSummary::caught()], ..good() }.verify(Some(2)).unwrap();
 		Summary { audits: vec![audit("open", "open")], ..good() }.verify(Some(2)).unwrap();
+		// Nobody is left to audit the work of one of two.
+		Summary { audits: Vec::new(), checkpoint_roots_workers: vec!["0x01".into(); 2], ..good() }.verify(Some(2)).unwrap();
 		let short = Summary { validation_loss_end: 4.9, cheaters: vec![CheaterSummary::caught()], ..good() };
 		short.verify(None).unwrap();
 		assert!(short.verify(Some(2)).is_err());
@@ -440,10 +472,13 @@ mod tests {
 	#[test]
 	fn every_broken_promise_is_named() {
 		type Break = fn(&mut Summary);
-		let cases: [(&str, Break); 12] = [
+		let cases: [(&str, Break); 15] = [
 			("got away", |summary| summary.cheaters.push(CheaterSummary { dispute: None, ..CheaterSummary::caught() })),
 			("auditor somebody else missed", |summary| summary.audits.push(audit("missed", "paid"))),
-			("no auditor was paid", |summary| summary.audits.push(audit("unpaid", "open"))),
+			("no auditor was paid", |summary| summary.audits = vec![audit("unpaid", "open")]),
+			("nobody has audited", |summary| summary.audits.clear()),
+			("nobody has audited", |summary| summary.audits[0].auditors.iter_mut().for_each(|auditor| auditor.report = None)),
+			("report 0x02 and 0x03", |summary| summary.audits[0].auditors[1].report = Some("0x03".into())),
 			("rounds were adopted", |summary| drop(summary.rounds.pop())),
 			("only fell", |summary| summary.validation_loss_start = 2.4),
 			("unigram", |summary| summary.unigram_entropy = 1.9),

@@ -1,8 +1,8 @@
 //! A network with cheaters among honest workers, until all of them are judged.
 
 use crate::{
-	audits, until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Summary, Text,
-	Training, Verdicts, View,
+	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Rules, Summary, Text,
+	Training, Verdicts, View, SLOT,
 };
 use neuroshard_types::{BlockNumber, RoundIndex};
 use std::{
@@ -13,6 +13,9 @@ use std::{
 
 /// Longest wait for the last verdict, and for the checkpoint after it.
 const VERDICTS: Duration = Duration::from_secs(900);
+/// Under a flood: a block that is full takes the time of an ordinary chain, so that there are fewer of them. The window has room for what nine
+/// workers take to check each other, beside another network on two cores: more than 64 blocks for the second round.
+const FLOODED: (Duration, Rules) = (Duration::from_secs(3), Rules { window: 120, clock: 20, extension: 10, audits: None, patient: true });
 /// Honest workers.
 const HONEST: u16 = 3;
 
@@ -28,19 +31,32 @@ pub struct Trial {
 	pub flooded: Option<Flooded>,
 }
 
+/// What a trial is held under.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Terms {
+	/// Nothing else.
+	Plain,
+	/// Another account fills what ordinary extrinsics may take of every block.
+	Flooded,
+	/// The outer step takes a trimmed mean, and momentum.
+	Robust,
+}
+
 impl Trial {
 	/// Has workers cheat in the rounds that are named, in a network of tiny rounds that lives in `folder`, and ends it when they are judged and the
-	/// next checkpoint is adopted; where something is audited, when the first auditors are paid. If it is `flooded`, another account fills what
-	/// ordinary extrinsics may take of every block until then.
+	/// next checkpoint is adopted; where something is audited, when the first auditors are paid.
 	///
 	/// # Errors
 	/// [`Error::Late`] if one of them is not caught, and whatever keeps a network from running.
-	pub async fn hold(folder: &Path, cheats: &[(Cheat, RoundIndex)], flooded: bool) -> Result<Self, Error> {
+	pub async fn hold(folder: &Path, cheats: &[(Cheat, RoundIndex)], terms: Terms) -> Result<Self, Error> {
 		let started = Instant::now();
+		let flooded = terms == Terms::Flooded;
 		let all = HONEST.saturating_add(Cheat::workers(cheats));
 		let layout = Layout::create(folder.join("network"), None, all)?;
+		let (slot, rules) = if flooded { FLOODED } else { (SLOT, Preset::Tiny.rules_for(cheats, 1)) };
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)..=u32::from(all)).await?;
-		let mut network = Network::start_with(Binaries::find()?, layout, Some(Preset::Tiny.rules_for(cheats))).await?;
+		let prepared = if terms == Terms::Robust { prepared.with_trimmed_mean_and_momentum() } else { prepared };
+		let mut network = Network::start(Binaries::find()?, layout, slot, rules).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
 		let flood = if flooded { Some(Flood::of_network(&network).await?) } else { None };
@@ -50,9 +66,7 @@ impl Trial {
 			None => None,
 		};
 		run.stop(&network).await?;
-		let finalized = network.client().heads().await?.finalized.number;
-		let audited = audits::read(network.client(), run.run, finalized).await?.first().map(|audit| audit.round);
-		let minted = Minted::wait(&network, &run, audited.unwrap_or(0)).await?;
+		let minted = Minted::wait_for_first(&network, &run).await?;
 		let view = View::look(&network, &run, None).await?;
 		let summary = Summary::collect(&network, &run, &view, minted, started.elapsed()).await?;
 		let cheaters = network.cheaters.clone();

@@ -68,7 +68,7 @@ impl Identity {
 		File::open(random).and_then(|mut file| file.read_exact(&mut secret)).map_err(Error::file(random))?;
 		let key = base.join("network-key");
 		File::create(&key).and_then(|mut file| file.write_all(&secret)).map_err(Error::file(&key))?;
-		let pair = neuroshard_worker::net::keypair_from_secret(&mut secret).map_err(|error| Error::Setup(error.to_string()))?;
+		let pair = neuroshard_network::keypair_from_secret(&mut secret).map_err(|error| Error::Setup(error.to_string()))?;
 		Ok(Self { name: name.to_owned(), keys, rpc, p2p, key, peer: pair.public().to_peer_id().to_string(), base })
 	}
 
@@ -92,6 +92,8 @@ impl Validator {
 			format!("--chain={chain}"),
 			format!("--name={}", own.name),
 			format!("--base-path={}", own.base.display()),
+			// Compiled once for all nodes of this binary.
+			format!("--wasm-cache={}", binary.with_file_name("wasm-cache").display()),
 			format!("--node-key-file={}", own.key.display()),
 			format!("--listen-addr=/ip4/127.0.0.1/tcp/{}", own.p2p),
 			format!("--rpc-port={}", own.rpc),

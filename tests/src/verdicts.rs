@@ -1,8 +1,8 @@
 //! Disputes of a network that were decided, and what they and offences burned.
 
 use crate::{Cheater, Error};
+use neuroshard_chain_client::{BlockId, ChainClient, Verdict};
 use neuroshard_types::{dispute::ClaimKind, Balance, BlockNumber, RoundIndex, RunId};
-use neuroshard_worker::chain::{BlockId, ChainClient, Verdict};
 use serde::Serialize;
 use std::ops::RangeInclusive;
 

@@ -1,8 +1,9 @@
 //! A network as one sees it from outside: what the chain says, and what the workers say.
 
 use crate::{speed::tokens_per_second, Error, Network, Training};
+use neuroshard_chain_client::Heads;
 use neuroshard_types::run::{RoundRecord, RoundView, RunView};
-use neuroshard_worker::{chain::Heads, run::status::Status};
+use neuroshard_worker::status::Status;
 
 /// A network at one moment.
 #[derive(Clone, Debug)]

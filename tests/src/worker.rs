@@ -1,16 +1,14 @@
 //! A compute provider of a local network.
 
 use crate::{Ended, Error, Process};
+use neuroshard_chain_client::keys::{Account, Keys};
 use neuroshard_graph::ParamLayout;
-use neuroshard_types::{ModelConfig, RunId};
-use neuroshard_worker::{
-	keys::{Account, Keys},
-	run::{checkpoint_folder, status::Status},
-	train::checkpoint::Checkpoint,
-};
+use neuroshard_types::{AccountId, ModelConfig, RunId};
+use neuroshard_worker::{run::checkpoint_folder, status::Status, train::checkpoint::Checkpoint};
 use std::{
 	path::{Path, PathBuf},
 	process::Command,
+	time::Duration,
 };
 
 /// A worker: its folder with keys and data, and its process while it runs.
@@ -20,10 +18,14 @@ pub struct WorkerNode {
 	base: PathBuf,
 	log: PathBuf,
 	account: Account,
+	/// The provider that it is the operator of, if it is one.
+	owner: Option<AccountId>,
 	node: String,
 	port: u16,
 	threads: usize,
 	dataset: Option<PathBuf>,
+	/// Run that it takes part in, if it is named.
+	run: Option<RunId>,
 	/// Further options of `run`.
 	options: Vec<String>,
 	process: Option<Process>,
@@ -42,10 +44,12 @@ impl WorkerNode {
 			base,
 			log,
 			account: keys.account,
+			owner: None,
 			node,
 			port,
 			threads: 1,
 			dataset: None,
+			run: None,
 			options: Vec::new(),
 			process: None,
 		})
@@ -60,6 +64,13 @@ impl WorkerNode {
 	/// Has it read the dataset from a folder instead of fetching it from peers.
 	pub(crate) fn with_dataset(mut self, folder: Option<&Path>) -> Self {
 		self.dataset = folder.map(Path::to_path_buf);
+		self
+	}
+
+	/// Makes it the operator of an account of which it has no key.
+	pub(crate) fn with_owner(mut self, owner: AccountId) -> Self {
+		self.options.extend(["--owner".to_owned(), owner.to_string()]);
+		self.owner = Some(owner);
 		self
 	}
 
@@ -80,12 +91,22 @@ impl WorkerNode {
 		self.options.push("--attest".into());
 	}
 
+	/// Has it take part in this run, from its next start on; without one it chooses by itself.
+	pub fn take(&mut self, run: Option<RunId>) {
+		self.run = run;
+	}
+
 	/// Name for people.
 	pub fn name(&self) -> &str {
 		&self.name
 	}
 
-	/// Its account.
+	/// The account that has the bond, and is paid: its own, or that of its owner.
+	pub fn provider(&self) -> AccountId {
+		self.owner.clone().unwrap_or_else(|| self.account.id())
+	}
+
+	/// Its account, which signs.
 	pub fn account(&self) -> &Account {
 		&self.account
 	}
@@ -114,6 +135,9 @@ impl WorkerNode {
 		if let Some(folder) = &self.dataset {
 			command.arg("--dataset").arg(folder);
 		}
+		if let Some(run) = self.run {
+			command.arg("--run").arg(run.to_string());
+		}
 		command.args(&self.options);
 		command
 	}
@@ -124,6 +148,17 @@ impl WorkerNode {
 	/// [`Error::Command`] with what the worker said.
 	pub async fn register(&self, bond: &str) -> Result<(), Error> {
 		Ended::output_of(self.command(["register", "--roles", "worker,verifier", "--bond", bond])).await.map(drop)
+	}
+
+	/// The call, in hexadecimal, that its owner signs to be a provider that trains, with a bond in NEURO, and to name it as its operator.
+	///
+	/// # Errors
+	/// [`Error::Command`] with what the worker said, [`Error::Setup`] if that is no call.
+	pub(crate) async fn call_for_owner(&self, bond: &str) -> Result<String, Error> {
+		let owner = self.provider().to_string();
+		let told = Ended::output_of(self.command(["register", "--roles", "worker", "--bond", bond, "--owner", &owner])).await?;
+		let call = told.lines().map(str::trim).find(|line| line.starts_with("0x"));
+		call.map(str::to_owned).ok_or_else(|| Error::Setup(format!("no call for an owner: {told}")))
 	}
 
 	/// Starts it, on the data that it has.
@@ -138,6 +173,16 @@ impl WorkerNode {
 	/// Ends it at once, as `kill -9` does.
 	pub fn kill(&mut self) {
 		self.process = None;
+	}
+
+	/// Waits until it has ended by itself, and returns whether that was a success.
+	///
+	/// # Errors
+	/// [`Error::Setup`] if it does not run, [`Error::Late`] if it runs longer than `limit`.
+	pub async fn ended_by_itself(&mut self, limit: Duration) -> Result<bool, Error> {
+		let not_started = || Error::Setup(format!("{} does not run", self.name));
+		let mut process = self.process.take().ok_or_else(not_started)?;
+		Ok(process.ended_by_itself(limit).await?.success())
 	}
 
 	/// Its process, while it runs.

@@ -1,229 +1,191 @@
-//! What the two sides of a connection say to each other: what carries its bytes, and what answers its calls.
+//! A connection: which of its requests begin a WebSocket and which are calls, and what its client shares with others.
 
-use super::budget::{Budget, Share};
-use std::{
-	sync::{Arc, Mutex, MutexGuard, PoisonError},
-	task::Waker,
-	time::Duration,
+use super::{
+	calls::{Caller, Subscriptions},
+	coming::{slow, Coming},
+	websocket, Door, Limits, LIMITS, MIB,
 };
+use forwarded_header_value::ForwardedHeaderValue;
+use http_body_util::{BodyExt, Full};
+use hyper::{
+	body::{Body as _, Bytes},
+	header::{HeaderMap, HeaderValue, CONNECTION, FORWARDED},
+	Method, StatusCode,
+};
+use hyper_util::rt::TokioIo;
+use jsonrpsee::{
+	server::{
+		http::{content_type_is_json, response},
+		ws, BoundedSubscriptions, ConnectionId, HttpBody, HttpRequest, HttpResponse, MethodSink, RandomStringIdProvider,
+	},
+	Extensions,
+};
+use sc_rpc_server::{utils::deny_unsafe, Metrics, MiddlewareLayer};
+use std::{io, net::IpAddr, sync::Arc, time::Instant};
 use tokio::{
-	sync::{Notify, OwnedSemaphorePermit},
-	time::Instant,
+	sync::{mpsc, OwnedSemaphorePermit},
+	time::timeout_at,
 };
 
-/// Bytes of a request that have to come, and of an answer that have to be taken, in a second, beside the time that each of them has.
-const RATE: u64 = 64 << 10;
+/// Said of a connection over which no other request comes.
+const CLOSE: HeaderValue = HeaderValue::from_static("close");
+/// Headers in which proxies name the client.
+const X_FORWARDED_FOR: &str = "x-forwarded-for";
+const X_REAL_IP: &str = "x-real-ip";
 
-/// What a call may take.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-	/// Bytes of a request.
-	pub request: u64,
-	/// Bytes of an answer.
-	pub answer: u64,
-	/// Time for a request to come, beside that for its bytes.
-	pub coming: Duration,
-	/// Time for a request that has come to be answered.
-	pub call: Duration,
-	/// Time for an answer to be taken, beside that for its bytes, and for which a client may take nothing at all.
-	pub taking: Duration,
-}
-
-impl Limits {
-	/// Longest time for which an honest client may have to wait for what it sends to be read.
-	pub fn longest(&self) -> Duration {
-		self.coming + time_of(self.request) + self.call + self.taking + time_of(self.answer)
-	}
-}
-
-/// Time for so many bytes.
-fn time_of(bytes: u64) -> Duration {
-	Duration::from_nanos(bytes.saturating_mul(1_000_000_000 / RATE))
-}
-
-/// What follows the head of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Body {
-	/// So many bytes, and then the next request.
-	Bytes(u64),
-	/// Chunks, and nothing else.
-	Chunks,
-	/// The frames of a WebSocket.
-	Frames,
-}
-
-/// A connection. It is there as long as one of its calls is executed, also if the client has left.
-#[derive(Debug)]
+/// A connection.
+#[derive(Clone)]
 pub struct Connection {
-	/// Memory for its calls.
-	pub budget: Arc<Budget>,
-	/// What one of them may take.
-	pub limits: Limits,
-	state: Mutex<State>,
-	over: Notify,
-	_place: Option<OwnedSemaphorePermit>,
-}
-
-#[derive(Debug)]
-struct State {
-	is_websocket: bool,
-	body: Option<Body>,
-	call: Option<Call>,
-	reader: Option<Waker>,
-}
-
-/// A call, or a batch of calls, that is not over: from the beginning of its request until all of its answer is written.
-#[derive(Debug)]
-struct Call {
-	share: Share,
-	until: Instant,
-	/// Bytes of its request that may still give it time.
-	to_come: u64,
-	/// Whether it is certain that it is no batch.
-	single: bool,
-	stage: Stage,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-	/// Its request comes, or is executed.
-	Asked,
-	/// Its answer is written.
-	Answering,
-	/// It is over as soon as nothing is left to be written.
-	Answered,
+	/// Where it came in.
+	pub door: Arc<Door>,
+	/// The address that it comes from.
+	pub client: IpAddr,
+	/// Its number.
+	pub id: usize,
+	/// The limit of its rate.
+	pub limit: Option<MiddlewareLayer>,
+	/// Its place among all of them.
+	pub place: Arc<OwnedSemaphorePermit>,
 }
 
 impl Connection {
-	/// A connection that has a `place` among all of them.
-	pub fn new(budget: Arc<Budget>, limits: Limits, place: Option<OwnedSemaphorePermit>) -> Arc<Self> {
-		let state = State { is_websocket: false, body: None, call: None, reader: None };
-		Arc::new(Self { budget, limits, state: Mutex::new(state), over: Notify::new(), _place: place })
-	}
-
-	fn state(&self) -> MutexGuard<'_, State> {
-		// It is whole after every statement: nothing that panics is called in between.
-		self.state.lock().unwrap_or_else(PoisonError::into_inner)
-	}
-
-	/// Whether frames are what is read and written.
-	pub fn is_websocket(&self) -> bool {
-		self.state().is_websocket
-	}
-
-	/// Says what follows the head that was read last.
-	pub fn follows(&self, body: Body) {
-		let mut state = self.state();
-		state.is_websocket |= body == Body::Frames;
-		state.body = Some(body);
-		state.wake();
-	}
-
-	/// Takes what follows the head that was read last, if that was said.
-	pub fn body(&self) -> Option<Body> {
-		self.state().body.take()
-	}
-
-	/// Has `waker` woken when what is read depends on changes: what follows a head, or the call.
-	pub fn wakes(&self, waker: &Waker) {
-		self.state().reader = Some(waker.clone());
-	}
-
-	/// Bytes to reserve for a call with a request of `bytes`.
-	pub fn need(&self, bytes: u64) -> u64 {
-		bytes.min(self.limits.request).saturating_add(self.limits.answer)
-	}
-
-	/// A call begins; `single` if it is certain that it is no batch.
-	pub fn begin(&self, share: Share, single: bool) {
-		let mut state = self.state();
-		let until = Instant::now() + self.limits.coming;
-		state.call = Some(Call { share, until, to_come: self.limits.request, single, stage: Stage::Asked });
-		state.wake();
-	}
-
-	/// So many more bytes of its request have come. They give it time, as far as a request may have so many: saying that there will be many does not.
-	pub fn comes(&self, bytes: u64) {
-		if let Some(call) = self.state().call.as_mut().filter(|call| call.stage == Stage::Asked) {
-			let counted = bytes.min(call.to_come);
-			call.to_come -= counted;
-			call.until += time_of(counted);
+	/// Answers a request.
+	///
+	/// # Errors
+	/// The client takes too long, or has gone: the connection ends.
+	pub async fn answer(self, request: HttpRequest) -> io::Result<HttpResponse> {
+		if ws::is_upgrade_request(&request) {
+			return Ok(self.upgrade(request));
 		}
-	}
-
-	/// All of its request has come.
-	pub fn came(&self) {
-		let mut state = self.state();
-		if let Some(call) = state.call.as_mut().filter(|call| call.stage == Stage::Asked) {
-			call.until = Instant::now() + self.limits.call;
+		if request.method() != Method::POST {
+			return Ok(response::method_not_allowed());
 		}
-		state.wake();
-	}
-
-	/// Whether it is certain that the call is no batch.
-	pub fn is_single(&self) -> bool {
-		self.state().call.as_ref().is_some_and(|call| call.single)
-	}
-
-	/// Its answer has so many bytes.
-	pub fn answer_of(&self, bytes: u64) {
-		let mut state = self.state();
-		if let Some(call) = &mut state.call {
-			call.share.shrink(bytes);
-			call.until = Instant::now() + self.limits.taking + time_of(bytes);
-			call.stage = Stage::Answering;
+		if !content_type_is_json(&request) {
+			return Ok(response::unsupported_content_type());
 		}
-		state.wake();
-	}
-
-	/// Nothing but what is on its way will be written for the call.
-	pub fn answered(&self) {
-		if let Some(call) = &mut self.state().call {
-			call.stage = Stage::Answered;
+		let caller = Arc::new(self.caller(request.headers(), None));
+		let mut body = request.into_body();
+		if body.size_hint().lower() > caller.limits.request.into() {
+			return Ok(response::too_large(caller.limits.request));
 		}
-	}
-
-	/// Nothing is left to be written.
-	pub fn flushed(&self) {
-		if self.state().call.as_ref().is_some_and(|call| call.stage == Stage::Answered) {
-			self.over();
-		}
-	}
-
-	/// The call is over.
-	pub fn over(&self) {
-		let mut state = self.state();
-		state.call = None;
-		state.wake();
-		self.over.notify_waiters();
-	}
-
-	/// Waits until there is no call.
-	pub async fn idle(&self) {
-		loop {
-			let over = self.over.notified();
-			if self.until().is_none() {
-				return;
+		let mut coming = Coming::new(&caller.kind, &caller.limits);
+		while let Some(frame) = timeout_at(coming.until(), body.frame()).await.map_err(|_| slow())? {
+			let Ok(bytes) = frame.map_err(io::Error::other)?.into_data() else { continue };
+			coming.room(bytes.len()).await?;
+			coming.take(&bytes);
+			if coming.is_too_large() {
+				return Ok(response::too_large(caller.limits.request));
 			}
-			over.await;
 		}
+		if !matches!(coming.text().first(), Some(b'{' | b'[')) {
+			return Ok(response::malformed());
+		}
+		// The answer has its memory until hyper has written the last byte of it.
+		let answer = caller.answer(coming).await?.map(Bytes::from_owner);
+		Ok(response::ok_response(HttpBody::new(Full::new(answer.unwrap_or_default()))))
 	}
 
-	/// Has the reader look at what has changed.
-	pub fn wake(&self) {
-		self.state().wake();
+	/// Begins a WebSocket.
+	fn upgrade(self, request: HttpRequest) -> HttpResponse {
+		let refused = |why: String| {
+			let mut refused = HttpResponse::new(why.into());
+			*refused.status_mut() = StatusCode::BAD_REQUEST;
+			refused.headers_mut().insert(CONNECTION, CLOSE);
+			refused
+		};
+		// What is no part of the head would be read as frames here, and as a body there.
+		if !request.body().is_end_stream() {
+			return refused("A WebSocket begins with a request without a body.\n".into());
+		}
+		let response = match soketto::handshake::http::Server::new().receive_request(&request) {
+			Ok(response) => response.map(|()| HttpBody::empty()),
+			Err(error) => return refused(format!("This is no beginning of a WebSocket: {error}.\n")),
+		};
+		let endpoint = &self.door.endpoint;
+		let (sink, notifications) = mpsc::channel((endpoint.max_buffer_capacity_per_connection as usize).max(1));
+		let subscriptions = Subscriptions {
+			bound: BoundedSubscriptions::new(endpoint.max_subscriptions_per_connection),
+			sink: MethodSink::new(sink),
+			ids: Box::new(RandomStringIdProvider::new(16)),
+		};
+		let caller = Arc::new(self.caller(request.headers(), Some(subscriptions)));
+		tokio::spawn(async move {
+			let Ok(upgraded) = hyper::upgrade::on(request).await else { return };
+			let start = Instant::now();
+			caller.layer.ws_connect();
+			if let Err(error) = websocket::serve(TokioIo::new(upgraded), caller.clone(), notifications).await {
+				tracing::debug!(target: "rpc", %error, "a connection ended");
+			}
+			caller.layer.ws_disconnect(start);
+		});
+		response
 	}
 
-	/// When what the call waits for must have come, if there is one.
-	pub fn until(&self) -> Option<Instant> {
-		self.state().call.as_ref().map(|call| call.until)
+	/// What makes the calls of a request with these headers, or of the WebSocket that it begins.
+	fn caller(&self, headers: &HeaderMap, subscriptions: Option<Subscriptions>) -> Caller {
+		let Door { endpoint, address, local, others, methods, metrics } = &*self.door;
+		let trusting = endpoint.rate_limit_trust_proxy_headers;
+		let named = trusting.then(|| named_client(headers)).flatten();
+		let from = named.unwrap_or(self.client);
+		// Nobody who comes over a proxy is on this machine, whatever the name.
+		let unlimited = &endpoint.rate_limit_whitelisted_ips;
+		let is_unlimited = unlimited.iter().any(|network| network.contains(from)) && !named.is_some_and(|name| name.is_loopback());
+		let is_local = self.client.is_loopback() && !is_forwarded(headers);
+		// Over a proxy's connection, HTTP comes from several clients.
+		let (transport, shared) = if subscriptions.is_some() { ("ws", false) } else { ("http", trusting) };
+		let mut layer = self.limit.clone().filter(|_| !shared && !is_unlimited).unwrap_or_default();
+		if let Some(metrics) = metrics {
+			layer = layer.with_metrics(Metrics::new(metrics.clone(), transport));
+		}
+		let mut extensions = Extensions::new();
+		extensions.insert(deny_unsafe(address, &endpoint.rpc_methods));
+		extensions.insert(ConnectionId(self.id));
+		let bytes = |megabytes: u32| megabytes.saturating_mul(MIB);
+		Caller {
+			methods: methods.clone(),
+			kind: if is_local { local.clone() } else { others.clone() },
+			limits: Limits { request: bytes(endpoint.max_payload_in_mb), answer: bytes(endpoint.max_payload_out_mb), ..LIMITS },
+			batches: endpoint.batch_config,
+			layer,
+			extensions,
+			id: ConnectionId(self.id),
+			subscriptions,
+			_place: self.place.clone(),
+		}
 	}
 }
 
-impl State {
-	fn wake(&mut self) {
-		if let Some(waker) = self.reader.take() {
-			waker.wake();
+/// Whether a request has come over a proxy that says so. Whoever says so without one has less than before.
+pub fn is_forwarded(headers: &HeaderMap) -> bool {
+	[FORWARDED.as_str(), X_FORWARDED_FOR, X_REAL_IP].iter().any(|name| headers.contains_key(*name))
+}
+
+/// The client that a proxy names.
+pub fn named_client(headers: &HeaderMap) -> Option<IpAddr> {
+	let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+	let remotest = |value: ForwardedHeaderValue| value.remotest_forwarded_for_ip();
+	let forwarded = text(FORWARDED.as_str()).and_then(|value| ForwardedHeaderValue::from_forwarded(value).ok()).and_then(remotest);
+	let listed = || text(X_FORWARDED_FOR).and_then(|value| ForwardedHeaderValue::from_x_forwarded_for(value).ok()).and_then(remotest);
+	forwarded.or_else(listed).or_else(|| text(X_REAL_IP).and_then(|value| value.parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn the_client_that_a_proxy_names_is_read_from_each_usual_header() {
+		for (name, value) in [
+			("forwarded", "for=192.0.2.60;proto=http;by=203.0.113.43"),
+			("x-forwarded-for", "192.0.2.60, 198.51.100.1"),
+			("x-real-ip", "192.0.2.60"),
+		] {
+			let mut headers = HeaderMap::new();
+			assert_eq!(named_client(&headers), None);
+			assert!(!is_forwarded(&headers));
+			headers.insert(name, value.parse().unwrap());
+			assert!(is_forwarded(&headers));
+			assert_eq!(named_client(&headers), Some([192, 0, 2, 60].into()), "{name}");
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //! Metrics of the server. The SDK's own server has registered its metrics under the names that ours would have, so all of these have a prefix.
 
-use super::budget::Budget;
+use super::budget::{Budget, Kind};
 use sc_rpc_server::RpcMetrics;
 use std::sync::Arc;
 use substrate_prometheus_endpoint::{
@@ -14,11 +14,12 @@ use substrate_prometheus_endpoint::{
 /// Before the names of all metrics of the server.
 const PREFIX: &str = "neuroshard";
 
-/// Registers the SDK's metrics of calls, and what is taken of `budget`, with `registry`.
-pub fn register_all(registry: &Registry, budget: &Arc<Budget>) -> Result<Option<RpcMetrics>, PrometheusError> {
+/// Registers the SDK's metrics of calls, and what is taken of the budgets of `kinds`, with `registry`.
+pub fn register_all(registry: &Registry, kinds: [&Kind; 2]) -> Result<Option<RpcMetrics>, PrometheusError> {
 	let own = Registry::new_custom(Some(PREFIX.into()), None)?;
 	let held = Opts::new("rpc_held_bytes", "Bytes that are reserved for requests and answers of all calls that are not over");
-	register(SourcedGauge::new(&held, Held(budget.clone()))?, &own)?;
+	let budgets = kinds.iter().flat_map(|kind| [kind.requests.clone(), kind.answers.clone()]).collect();
+	register(SourcedGauge::new(&held, Held(budgets))?, &own)?;
 	let metrics = RpcMetrics::new(Some(&own))?;
 	registry.register(Box::new(Nested(own)))?;
 	Ok(metrics)
@@ -38,12 +39,12 @@ impl Collector for Nested {
 }
 
 #[derive(Clone)]
-struct Held(Arc<Budget>);
+struct Held(Vec<Arc<Budget>>);
 
 impl MetricSource for Held {
 	type N = u64;
 
 	fn collect(&self, mut set: impl FnMut(&[&str], u64)) {
-		set(&[], self.0.taken());
+		set(&[], self.0.iter().map(|budget| budget.taken()).sum());
 	}
 }

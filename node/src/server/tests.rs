@@ -13,6 +13,7 @@ use std::{
 };
 use tokio::{
 	io::{AsyncRead, AsyncReadExt, AsyncWriteExt, BufStream},
+	net::TcpStream,
 	sync::Notify,
 };
 
@@ -22,6 +23,10 @@ const LARGE: usize = MIB as usize;
 const CALLS: usize = 200;
 /// Answers that fit into the buffers of the system, and into the bounds.
 const MANY: usize = 100;
+/// More clients than there is memory for at a time.
+const CROWD: usize = 40;
+/// Time in which an answer comes, on a busy machine, and nobody has been disconnected.
+const SOON: Duration = Duration::from_secs(5);
 
 fn endpoint() -> RpcEndpoint {
 	RpcEndpoint {
@@ -44,6 +49,9 @@ struct Tested {
 	registry: Registry,
 	executed: Arc<AtomicUsize>,
 	many: Arc<Notify>,
+	waiting: Arc<AtomicUsize>,
+	/// Those who wait do so until it is dropped.
+	_go: std::sync::mpsc::Sender<()>,
 }
 
 impl Tested {
@@ -68,30 +76,74 @@ impl Tested {
 			"x".repeat(LARGE)
 		};
 		methods.register_blocking_method("large", large).unwrap();
+		let (waiting, (go, wait)) = (Arc::new(AtomicUsize::new(0)), std::sync::mpsc::channel());
+		let (counted, wait) = (waiting.clone(), Arc::new(std::sync::Mutex::new(wait)));
+		let waits = move |_: jsonrpsee::types::Params<'_>, _: Arc<()>, _: jsonrpsee::Extensions| {
+			counted.fetch_add(1, Ordering::SeqCst);
+			let _ = wait.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv();
+		};
+		methods.register_blocking_method("waits", waits).unwrap();
 		let registry = Registry::new();
 		// As the SDK's own server does before.
 		RpcMetrics::new(Some(&registry)).unwrap();
 		let (_server, addresses) = start(vec![endpoint], &methods, Some(&registry)).unwrap();
-		Self { _server, address: addresses[0], registry, executed, many }
+		Self { _server, address: addresses[0], registry, executed, many, waiting, _go: go }
 	}
 
 	async fn client(&self) -> WsClient {
 		WsClientBuilder::default().build(format!("ws://{}", self.address)).await.unwrap()
 	}
 
+	/// A metric.
+	fn value(&self, name: &str, label: usize) -> f64 {
+		let shown = self.registry.gather();
+		let family = shown.iter().find(|family| family.get_name() == name).unwrap_or_else(|| panic!("no {name}"));
+		let metric = &family.get_metric()[label];
+		metric.get_counter().get_value() + metric.get_gauge().get_value()
+	}
+
+	/// Waits until so many bytes are held.
+	async fn holds(&self, bytes: std::ops::Range<f64>) {
+		let held = async {
+			while !bytes.contains(&self.value("neuroshard_rpc_held_bytes", 0)) {
+				tokio::task::yield_now().await;
+			}
+		};
+		tokio::time::timeout(Duration::from_secs(30), held).await.unwrap_or_else(|_| panic!("not {bytes:?}"));
+	}
+
+	/// A client on this machine and a stranger are answered at once.
+	async fn goes_on(&self, client: &WsClient, stranger: &mut TcpStream) {
+		tokio::time::timeout(SOON, self.answers(client)).await.expect("clients on this machine are served");
+		stranger.write_all(&asks_for("small")).await.unwrap();
+		let answer = tokio::time::timeout(SOON, until(stranger, b'}')).await.expect("strangers are served");
+		assert!(answer.ends_with(r#""result":1}"#), "{answer}");
+	}
+
 	async fn answers(&self, client: &WsClient) {
 		assert_eq!(client.request::<u32, _>("small", rpc_params![]).await.unwrap(), 1);
 	}
 
-	/// A WebSocket that has asked for many large answers. The node may stop reading before all is sent.
-	async fn greedy(&self) -> TcpStream {
+	/// A WebSocket that begins with this request.
+	async fn websocket(&self, handshake: String) -> TcpStream {
 		let mut socket = TcpStream::connect(self.address).await.unwrap();
-		socket.write_all(handshake(self.address).as_bytes()).await.unwrap();
+		socket.write_all(handshake.as_bytes()).await.unwrap();
 		let mut answer = Vec::new();
 		while !answer.ends_with(b"\r\n\r\n") {
 			answer.push(socket.read_u8().await.unwrap());
 		}
-		socket.write_all(&asks_for_large().repeat(CALLS)).await.unwrap();
+		socket
+	}
+
+	/// A WebSocket of somebody elsewhere, as a proxy on this machine passes it on.
+	async fn stranger(&self) -> TcpStream {
+		self.websocket(handshake(self.address).replace("Upgrade: ", "X-Forwarded-For: 192.0.2.60\r\nUpgrade: ")).await
+	}
+
+	/// A WebSocket that has asked for many large answers. The node may stop reading before all is sent.
+	async fn greedy(&self) -> TcpStream {
+		let mut socket = self.websocket(handshake(self.address)).await;
+		socket.write_all(&asks_for("large").repeat(CALLS)).await.unwrap();
 		socket
 	}
 }
@@ -104,10 +156,10 @@ fn handshake(address: SocketAddr) -> String {
 	)
 }
 
-/// A final text frame, masked by zeros, with a call for a large answer.
-fn asks_for_large() -> Vec<u8> {
-	let text = br#"{"jsonrpc":"2.0","id":1,"method":"large"}"#;
-	[&[0x81, 0x80 | u8::try_from(text.len()).unwrap(), 0, 0, 0, 0], &text[..]].concat()
+/// A final text frame, masked by zeros, with a call.
+fn asks_for(method: &str) -> Vec<u8> {
+	let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+	[&[0x81, 0x80 | u8::try_from(text.len()).unwrap(), 0, 0, 0, 0], text.as_bytes()].concat()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -126,6 +178,52 @@ async fn calls_are_executed_as_fast_as_their_answers_are_read_and_none_is_lost()
 		left = left.saturating_sub(buffer[..bytes].iter().filter(|byte| **byte == b'x').count());
 	}
 	assert_eq!(tested.executed.load(Ordering::SeqCst), CALLS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_who_send_messages_in_parts_starve_nobody() {
+	let tested = Tested::new(RpcEndpoint { max_connections: 100, ..endpoint() });
+	let (client, mut stranger) = (tested.client().await, tested.stranger().await);
+	let mut crowd = Vec::new();
+	for _ in 0..CROWD {
+		let mut socket = tested.stranger().await;
+		// The first part of a message, which another one would follow.
+		socket.write_all(&[0x01, 0x81, 0, 0, 0, 0, b'{']).await.unwrap();
+		crowd.push(socket);
+	}
+	tested.goes_on(&client, &mut stranger).await;
+	let mut frame = vec![0x01, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0];
+	frame.extend([b'x'; 1_000]);
+	for socket in &mut crowd {
+		*socket = tested.stranger().await;
+		// It says that it has a mebibyte.
+		socket.write_all(&frame).await.unwrap();
+	}
+	tested.goes_on(&client, &mut stranger).await;
+	assert!(tested.value("neuroshard_rpc_held_bytes", 0) < 1e6, "memory is taken as bytes come");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_whose_calls_take_long_leave_memory_and_threads_for_clients_on_this_machine() {
+	let tested = Tested::new(RpcEndpoint { max_connections: 100, ..endpoint() });
+	let client = tested.client().await;
+	let mut crowd = Vec::new();
+	for _ in 0..CROWD {
+		let mut socket = tested.stranger().await;
+		socket.write_all(&asks_for("waits")).await.unwrap();
+		crowd.push(socket);
+	}
+	// As many as may.
+	let executed = async {
+		while tested.waiting.load(Ordering::SeqCst) < THREADS_OF_OTHERS {
+			tokio::task::yield_now().await;
+		}
+	};
+	tokio::time::timeout(SOON, executed).await.expect("strangers are served");
+	tokio::time::timeout(SOON, tested.answers(&client)).await.expect("clients on this machine are served");
+	let blocking = client.request::<String, _>("large", rpc_params![]);
+	assert_eq!(tokio::time::timeout(SOON, blocking).await.expect("in threads of their own").unwrap().len(), LARGE);
+	assert_eq!(tested.waiting.load(Ordering::SeqCst), THREADS_OF_OTHERS);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -167,7 +265,7 @@ async fn until(socket: &mut (impl AsyncRead + Unpin), last: u8) -> String {
 	while answer.last() != Some(&last) {
 		answer.push(socket.read_u8().await.unwrap());
 	}
-	String::from_utf8(answer).unwrap()
+	String::from_utf8_lossy(&answer).into_owned()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -197,15 +295,31 @@ async fn requests_by_http_are_answered_one_after_the_other_also_if_they_come_tog
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_websocket_is_bound_however_the_lines_of_its_handshake_end() {
+async fn an_answer_by_http_has_its_memory_until_it_is_taken() {
 	let tested = Tested::new(endpoint());
 	let mut socket = TcpStream::connect(tested.address).await.unwrap();
-	socket.write_all(handshake(tested.address).replace("\r\n", "\n").as_bytes()).await.unwrap();
-	let mut answer = Vec::new();
-	while !answer.ends_with(b"\r\n\r\n") {
-		answer.push(socket.read_u8().await.unwrap());
-	}
-	socket.write_all(&asks_for_large().repeat(CALLS)).await.unwrap();
+	// More than the buffers of the system take.
+	let calls = [r#"{"jsonrpc":"2.0","id":1,"method":"large"}"#; 10].join(",");
+	let request = format!(
+		"POST / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n\
+		 1\r\n[\r\n{:x}\r\n{calls}]\r\n0\r\n\r\n",
+		tested.address,
+		calls.len() + 1,
+	);
+	socket.write_all(request.as_bytes()).await.unwrap();
+	let answer = f64::from(MIB) * 10.0;
+	tested.holds(answer..answer * 1.1).await;
+	let mut read = Vec::new();
+	socket.read_to_end(&mut read).await.unwrap();
+	assert!(read.starts_with(b"HTTP/1.1 200") && read.len() > 10 * LARGE);
+	tested.holds(0.0..1.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_websocket_is_bound_however_the_lines_of_its_handshake_end() {
+	let tested = Tested::new(endpoint());
+	let mut socket = tested.websocket(handshake(tested.address).replace("\r\n", "\n")).await;
+	socket.write_all(&asks_for("large").repeat(CALLS)).await.unwrap();
 	let too_many = tokio::time::timeout(Duration::from_secs(5), tested.many.notified()).await.is_ok();
 	assert!(!too_many, "{} answers are kept", tested.executed.load(Ordering::SeqCst));
 }
@@ -282,7 +396,7 @@ async fn all_methods_are_named_and_unsafe_ones_refused_where_they_should_be() {
 		assert_eq!(
 			names,
 			serde_json::json!({ "methods": [
-				"connection", "large", "rpc_methods", "small", "state_subscribeStorage", "state_unsubscribeStorage", "unsafe"
+				"connection", "large", "rpc_methods", "small", "state_subscribeStorage", "state_unsubscribeStorage", "unsafe", "waits"
 			] })
 		);
 		assert_eq!(client.request::<u32, _>("unsafe", rpc_params![]).await.is_ok(), allowed, "{rpc_methods:?}");
@@ -297,41 +411,16 @@ async fn calls_and_what_they_hold_are_shown_beside_the_metrics_of_the_other_serv
 		tested.answers(&client).await;
 	}
 	client.request::<u32, _>("no such method", rpc_params![]).await.unwrap_err();
-	let value = |name: &str, label: usize| {
-		let shown = tested.registry.gather();
-		let family = shown.iter().find(|family| family.get_name() == name).unwrap_or_else(|| panic!("no {name}"));
-		let metric = &family.get_metric()[label];
-		metric.get_counter().get_value() + metric.get_gauge().get_value()
-	};
-	assert_eq!([0, 1].map(|label| value("neuroshard_substrate_rpc_calls_finished", label)), [3.0, 1.0]);
+	assert_eq!([0, 1].map(|label| tested.value("neuroshard_substrate_rpc_calls_finished", label)), [3.0, 1.0]);
 	// The client may have an answer before the server has noticed that.
-	let given_back = async {
-		while value("neuroshard_rpc_held_bytes", 0) > 0.0 {
-			tokio::task::yield_now().await;
-		}
-	};
-	tokio::time::timeout(Duration::from_secs(30), given_back).await.expect("answers that were taken are not held");
-	assert_eq!(value("substrate_rpc_sessions_opened", 0), 0.0, "the other one serves nobody");
+	tested.holds(0.0..1.0).await;
+	assert_eq!(tested.value("substrate_rpc_sessions_opened", 0), 0.0, "the other one serves nobody");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_served_at_the_endpoint_for_nobody() {
 	let tested = Tested::new(nobody());
 	assert!(WsClientBuilder::default().build(format!("ws://{}", tested.address)).await.is_err());
-}
-
-#[test]
-fn the_client_that_a_proxy_names_is_read_from_each_usual_header() {
-	for (name, value) in [
-		("forwarded", "for=192.0.2.60;proto=http;by=203.0.113.43"),
-		("x-forwarded-for", "192.0.2.60, 198.51.100.1"),
-		("x-real-ip", "192.0.2.60"),
-	] {
-		let mut headers = HeaderMap::new();
-		assert_eq!(named_client(&headers), None);
-		headers.insert(name, value.parse().unwrap());
-		assert_eq!(named_client(&headers), Some([192, 0, 2, 60].into()), "{name}");
-	}
 }
 
 #[tokio::test]

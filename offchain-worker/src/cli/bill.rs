@@ -1,7 +1,7 @@
 //! What an extrinsic takes from an account, compared with what is there before it is sent: a failed one costs its fee all the same.
 
 use super::{open::Opened, CliError};
-use crate::chain::{Call, ChainAt, Neuro};
+use neuroshard_chain_client::{Call, ChainAt, Neuro};
 use neuroshard_types::Balance;
 
 /// What extrinsics take from an account at most, in planck.

@@ -1,8 +1,8 @@
 //! `bond-extra`, `unbond`, `withdraw`, `chill` and `activate`: what a provider does with its bond while it stays one.
 
 use super::{money::unsent, open::open, parse, print, CliError, Common};
-use crate::chain::{staking, Call, Neuro};
 use clap::Args;
+use neuroshard_chain_client::{staking, Call, Neuro};
 use neuroshard_types::{provider::ProviderView, Balance, BlockNumber};
 
 #[derive(Debug, Args)]
@@ -28,19 +28,19 @@ pub(super) struct Unbond {
 
 impl BondExtra {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
-		change(common, |_, _| Ok(staking::bond_extra(self.amount.0))).await
+		change(common, Signer::Owner, |_, _| Ok(staking::bond_extra(self.amount.0))).await
 	}
 }
 
 impl Lock {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
-		change(common, |_, _| Ok(staking::lock(self.days))).await
+		change(common, Signer::Owner, |_, _| Ok(staking::lock(self.days))).await
 	}
 }
 
 impl Unbond {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
-		change(common, |provider, now| {
+		change(common, Signer::Owner, |provider, now| {
 			unlocked_stake(provider, now)?;
 			if self.amount.0 > provider.bonded {
 				return Err(CliError::Invalid(format!("the active bond is {}: {} is more", Neuro(provider.bonded), self.amount)));
@@ -52,7 +52,7 @@ impl Unbond {
 }
 
 pub(super) async fn withdraw(common: &Common) -> Result<u8, CliError> {
-	change(common, |provider, now| {
+	change(common, Signer::Owner, |provider, now| {
 		unlocked(provider, now).map_err(CliError::Invalid)?;
 		Ok(staking::withdraw_unbonded())
 	})
@@ -60,21 +60,38 @@ pub(super) async fn withdraw(common: &Common) -> Result<u8, CliError> {
 }
 
 pub(super) async fn chill(common: &Common) -> Result<u8, CliError> {
-	change(common, |_, _| Ok(staking::chill())).await
+	change(common, Signer::Either, |_, _| Ok(staking::chill())).await
 }
 
 pub(super) async fn activate(common: &Common) -> Result<u8, CliError> {
-	change(common, |_, _| Ok(staking::activate())).await
+	change(common, Signer::Either, |_, _| Ok(staking::activate())).await
+}
+
+/// Who may sign a call about a provider.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signer {
+	/// The provider itself: the call moves money.
+	Owner,
+	/// The provider or its operator.
+	Either,
 }
 
 /// Sends the call that `decide` makes of the provider and the height of the best block, and shows what became of the bond.
-async fn change(common: &Common, decide: impl FnOnce(&ProviderView, BlockNumber) -> Result<Call, CliError>) -> Result<u8, CliError> {
+async fn change(
+	common: &Common,
+	signer: Signer,
+	decide: impl FnOnce(&ProviderView, BlockNumber) -> Result<Call, CliError>,
+) -> Result<u8, CliError> {
 	let opened = open(common).await?;
-	let who = opened.account.id();
+	let who = opened.who.clone();
 	let at = opened.client.now().await?;
 	let provider = at.provider(&who).await?;
-	let provider = provider.ok_or_else(|| CliError::NotRegistered { address: opened.account.address() })?;
-	opened.submitter.submit_once(decide(&provider, at.block().number)?).await.map_err(unsent)?;
+	let provider = provider.ok_or_else(|| CliError::NotRegistered { address: who.to_string() })?;
+	let call = decide(&provider, at.block().number)?;
+	if signer == Signer::Owner && !opened.may_sign(&at, &call)? {
+		return Ok(0);
+	}
+	opened.submitter.submit_once(call).await.map_err(unsent)?;
 	match opened.client.now().await?.provider(&who).await? {
 		None => println!("nothing is bonded any more; the registration has ended"),
 		Some(provider) => {
@@ -120,32 +137,13 @@ pub(super) fn unlocked(provider: &ProviderView, now: BlockNumber) -> Result<Bala
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_types::provider::{ProviderInfo, ProviderStatus, Roles, Tier, UnbondingChunk};
+	use crate::testing::provider;
+	use neuroshard_types::provider::{ProviderStatus, UnbondingChunk};
 
 	#[test]
 	fn a_withdrawal_that_the_chain_would_refuse_is_refused_before_it_costs_a_fee() {
 		let chunk = |amount, unlocks_at| UnbondingChunk { amount, unlocks_at };
-		let info = ProviderInfo {
-			roles: Roles(2),
-			hardware: Default::default(),
-			ponw_key: [2; 33],
-			peer_id: Default::default(),
-			addresses: Default::default(),
-		};
-		let status = ProviderStatus::Chilled;
-		let staying = ProviderView {
-			info,
-			status,
-			bonded: 1,
-			unbonding: vec![],
-			open_claims: 0,
-			disputable_until: 0,
-			reputation: 100,
-			tier: Tier::C,
-			locked_until: 0,
-			suspended_until: 0,
-			missed_audits: 0,
-		};
+		let staying = ProviderView { status: ProviderStatus::Chilled, bonded: 1, ..provider() };
 		let leaving = ProviderView { unbonding: vec![chunk(5, 10), chunk(7, 20)], ..staying.clone() };
 		assert!(unlocked(&staying, 100).unwrap_err().contains("unbond"));
 		assert!(unlocked(&leaving, 9).unwrap_err().contains("at block 10, 1 blocks from now"));

@@ -2,9 +2,8 @@
 
 use super::{dataset_chain, CliError, Common};
 use crate::{
-	chain::ChainClient,
 	data::{
-		corpus::{self, CorpusLimits},
+		corpus::{self, Amount, Corpus, CorpusLimits, LeftOut, DEFAULT_CORPUS_BYTES, DEFAULT_DOCUMENT_BYTES, LEAST_DOCUMENT_BYTES},
 		dataset::{self, BuildOptions},
 		manifest::{DatasetManifest, MANIFEST_FILE},
 		DataError,
@@ -12,7 +11,8 @@ use crate::{
 	infer::printable_line,
 };
 use clap::{Args, Subcommand};
-use neuroshard_types::{DatasetId, H256};
+use neuroshard_chain_client::ChainClient;
+use neuroshard_types::{dataset::DatasetShape, DatasetId, H256};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
@@ -67,9 +67,13 @@ pub(super) struct Build {
 	/// Text file, or folder of text; without it, the sources and READMEs of the crates in the cargo registry.
 	#[arg(long, value_name = "PATH")]
 	corpus: Option<PathBuf>,
-	/// Most bytes of text.
+	/// Most bytes of text; without it, all of --corpus, or 8 MiB of the cargo registry.
 	#[arg(long, value_name = "BYTES")]
 	max_bytes: Option<u64>,
+	/// Most bytes of a document: a longer file becomes several, split at ends of lines. Of the cargo registry, only the first one of each
+	/// file is taken.
+	#[arg(long, value_name = "BYTES", default_value_t = DEFAULT_DOCUMENT_BYTES, value_parser = clap::value_parser!(u64).range(LEAST_DOCUMENT_BYTES..))]
+	document_bytes: u64,
 	/// Name.
 	#[arg(long, default_value = "local text")]
 	name: String,
@@ -86,10 +90,8 @@ pub(super) struct Build {
 
 impl Build {
 	fn run(self) -> Result<u8, CliError> {
-		let mut limits = CorpusLimits::default();
-		if let Some(bytes) = self.max_bytes {
-			limits.total_bytes = bytes;
-		}
+		let most = if self.corpus.is_some() { u64::MAX } else { DEFAULT_CORPUS_BYTES };
+		let limits = CorpusLimits { total_bytes: self.max_bytes.unwrap_or(most), document_bytes: self.document_bytes };
 		let corpus = match &self.corpus {
 			Some(path) => corpus::path_corpus(path, limits).map_err(|error| match error {
 				DataError::Io { path: failed, source } if failed == *path => {
@@ -106,11 +108,27 @@ impl Build {
 			false => dataset::build(&corpus, &options, &self.out)?,
 		};
 		describe(&built.manifest);
-		if corpus.skipped > 0 {
-			println!("skipped   {} files that are not UTF-8 text", corpus.skipped);
+		for line in left_out(&corpus, &built.manifest.shape) {
+			println!("left out  {line}");
 		}
 		Ok(0)
 	}
+}
+
+/// What of the text that was found is not in a dataset of this shape, a line for each reason.
+fn left_out(corpus: &Corpus, shape: &DatasetShape) -> Vec<String> {
+	let LeftOut { beyond, not_text, repeated } = corpus.left_out;
+	// Every document has a token more than bytes, its end.
+	let tokens = corpus.bytes().saturating_add(corpus.documents.len() as u64);
+	let unused = tokens.saturating_sub(u64::from(shape.tokens_per_shard).saturating_mul(shape.shard_count.into()));
+	let amounts = [
+		(beyond, "files, whole or at their end, beyond --max-bytes or --document-bytes"),
+		(not_text, "files that are not UTF-8 text"),
+		(repeated, "documents that are blank, or equal to another one"),
+	];
+	let amounts = amounts.into_iter().filter(|(amount, _)| amount.count > 0);
+	let lines = amounts.map(|(Amount { count, bytes }, what)| format!("{bytes} bytes of {count} {what}"));
+	lines.chain((unused > 0).then(|| format!("{unused} tokens that do not fill another shard"))).collect()
 }
 
 #[derive(Debug, Args)]
@@ -132,7 +150,7 @@ impl Verify {
 		let verified = match (self.root, self.id) {
 			(Some(text), _) => dataset::verify(&self.dir, Some(parse_hash(&text)?))?,
 			(None, Some(id)) => {
-				let view = dataset_chain::known(&ChainClient::connect(&common.node).await?, id).await?;
+				let view = dataset_chain::known(&ChainClient::connect_all(&common.node).await?, id).await?;
 				dataset::verify_against(&self.dir, &view.manifest, &format!("dataset {id} on the chain"))?
 			}
 			(None, None) => dataset::verify(&self.dir, None)?,
@@ -188,6 +206,20 @@ mod tests {
 		for wrong in ["", "0x12", "zz"] {
 			assert!(parse_hash(wrong).is_err());
 		}
+	}
+
+	#[test]
+	fn all_that_a_dataset_leaves_out_is_said_in_bytes_and_files() {
+		let amount = |count, bytes| Amount { count, bytes };
+		let left = LeftOut { beyond: amount(2, 27), not_text: amount(1, 3), repeated: amount(4, 16) };
+		let corpus = Corpus { source: "here".into(), documents: vec![vec![b'a'; 50], vec![b'b'; 60]], left_out: left };
+		let shape = DatasetShape { tokens_per_shard: 50, shard_count: 2, held_out: 1 };
+		let lines = left_out(&corpus, &shape);
+		let begin =
+			["27 bytes of 2 files, whole", "3 bytes of 1 files that are not", "16 bytes of 4 documents", "12 tokens that do not fill"];
+		assert!(lines.len() == 4 && lines.iter().zip(begin).all(|(line, begin)| line.starts_with(begin)), "{lines:?}");
+		let whole = Corpus { left_out: LeftOut::default(), documents: vec![vec![b'a'; 99]], ..corpus };
+		assert!(left_out(&whole, &shape).is_empty());
 	}
 
 	#[test]

@@ -6,13 +6,10 @@ use super::{
 	open::{open, Opened},
 	CliError, Common,
 };
-use crate::{
-	chain::{self, ChainAt, ChainClient, ChainError, Neuro},
-	data::dataset,
-	infer::printable_line,
-};
+use crate::{data::dataset, infer::printable_line};
 use clap::Args;
 use futures::{stream, StreamExt, TryStreamExt};
+use neuroshard_chain_client::{ChainAt, ChainClient, ChainError, Neuro};
 use neuroshard_types::{
 	dataset::{DatasetStatus, DatasetView, Manifest},
 	AccountId, BlockNumber, DatasetId, H256,
@@ -48,12 +45,12 @@ impl Register {
 		if !self.again {
 			refuse_twin(&opened, &manifest).await?;
 		}
-		let included = opened.submitter.submit_once(chain::dataset::propose(manifest)).await.map_err(unsent)?;
+		let included = opened.submitter.submit_once(neuroshard_chain_client::dataset::propose(manifest)).await.map_err(unsent)?;
 		let id: DatasetId = included
 			.first_field("Dataset", "Proposed")
 			.ok_or_else(|| CliError::Unknown("event that tells the new dataset's identifier".into()))?;
 		if !self.propose_only {
-			opened.submitter.submit(chain::dataset::activate(id)).await?;
+			opened.submitter.submit(neuroshard_chain_client::dataset::activate(id)).await?;
 		}
 		if self.quiet {
 			println!("{id}");
@@ -92,7 +89,7 @@ fn twin(known: &[(DatasetId, DatasetView)], root: H256, own: &AccountId) -> Opti
 pub(super) async fn activate(common: &Common, id: DatasetId) -> Result<u8, CliError> {
 	let opened = open(common).await?;
 	known(&opened.client, id).await?;
-	opened.submitter.submit(chain::dataset::activate(id)).await?;
+	opened.submitter.submit(neuroshard_chain_client::dataset::activate(id)).await?;
 	println!("dataset {id} is active");
 	Ok(0)
 }
@@ -101,7 +98,7 @@ pub(super) async fn activate(common: &Common, id: DatasetId) -> Result<u8, CliEr
 pub(super) async fn retire(common: &Common, id: DatasetId) -> Result<u8, CliError> {
 	let opened = open(common).await?;
 	known(&opened.client, id).await?;
-	opened.submitter.submit(chain::dataset::retire(id)).await?;
+	opened.submitter.submit(neuroshard_chain_client::dataset::retire(id)).await?;
 	let removal = opened.client.now().await?.dataset_removable_at(id).await?;
 	println!(
 		"dataset {id} is retired; {}",
@@ -120,7 +117,7 @@ pub(super) async fn remove(common: &Common, id: DatasetId) -> Result<u8, CliErro
 	let DatasetView { proposer, deposit, .. } = known(&opened.client, id).await?;
 	let at = opened.client.now().await?;
 	removable(id, at.dataset_removable_at(id).await?, at.block().number)?;
-	opened.submitter.submit(chain::dataset::remove(id)).await?;
+	opened.submitter.submit(neuroshard_chain_client::dataset::remove(id)).await?;
 	println!("dataset {id} is removed; {} of deposit are back with {proposer}", Neuro(deposit));
 	Ok(0)
 }
@@ -139,7 +136,7 @@ fn removable(id: DatasetId, at: Option<BlockNumber>, now: BlockNumber) -> Result
 
 /// Shows all datasets of the chain.
 pub(super) async fn list(common: &Common) -> Result<u8, CliError> {
-	let at = ChainClient::connect(&common.node).await?.now().await?;
+	let at = ChainClient::connect_all(&common.node).await?.now().await?;
 	let known = all(&at).await?;
 	for (id, view) in &known {
 		let (manifest, text) = (&view.manifest, |bytes: &[u8]| printable_line(&String::from_utf8_lossy(bytes)).into_owned());

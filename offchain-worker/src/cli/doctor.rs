@@ -1,18 +1,20 @@
 //! `doctor`: everything a provider needs, checked one by one, each with what to do about it.
 
 use super::{
+	disk,
 	open::{create_base, identity},
-	CliError, Common,
+	owner, parse, print, CliError, Common,
 };
 use crate::{
-	chain::{ChainAt, ChainClient, Costs, Neuro, RoundSize},
 	hardware,
 	infer::printable_line,
-	keys::Keys,
-	run::status::Status,
+	status::Status,
+	train::need::{longest_round, DiskNeed},
 };
 use clap::Args;
+use neuroshard_chain_client::{keys::Keys, ChainAt, ChainClient, Costs, Neuro, RoundSize};
 use neuroshard_kernels::{exec::Exec, kat};
+use neuroshard_store::{free_disk, LEFT_FREE};
 use neuroshard_types::{
 	provider::{ProviderStatus, Suspension},
 	run::{RunStatus, RunView},
@@ -26,8 +28,6 @@ use std::{
 
 /// A worker's clock may differ this much from chain time, which itself is up to a slot old.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(30);
-/// Free disk below this does not hold a checkpoint and its deltas.
-const LITTLE_DISK: u64 = 2 << 30;
 /// Money for the fees of fewer rounds than this is soon gone.
 const FEW_ROUNDS: Balance = 10;
 
@@ -36,6 +36,9 @@ pub(super) struct Doctor {
 	/// Port that the worker listens on.
 	#[arg(long, default_value_t = 4600)]
 	port: u16,
+	/// Most disk that checkpoints, deltas and shards of the worker may take, in GiB.
+	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
+	max_disk: u64,
 }
 
 /// What a check found.
@@ -72,11 +75,11 @@ impl Doctor {
 		create_base(&base)?;
 		let mut findings = Findings::default();
 		kernels(&mut findings);
-		disk(&mut findings, &base);
+		file_system(&mut findings, &base, self.max_disk);
 		let worker = Status::read(&base).filter(|status| status.task.as_deref() != Some("stopped"));
 		ports(&mut findings, self.port, worker.as_ref());
 		let run = worker.and_then(|worker| worker.run);
-		let keys = match Keys::load(&base, common.suri.as_deref()) {
+		let keys = match Keys::unlock(&base, common.suri.as_deref(), &common.unlock()) {
 			Ok(keys) => {
 				findings.note("keys", Verdict::Good, keys.account.address());
 				Some(keys)
@@ -86,8 +89,8 @@ impl Doctor {
 				None
 			}
 		};
-		match ChainClient::connect(&common.node).await {
-			Ok(client) => chain(&mut findings, &client, keys.as_ref(), run).await?,
+		match ChainClient::connect_all(&common.node).await {
+			Ok(client) => chain(&mut findings, &client, keys.as_ref(), run, self.max_disk).await?,
 			Err(error) => findings.note("node", Verdict::Bad, error),
 		}
 		println!("{}", if findings.bad == 0 { "everything a provider needs is there" } else { "see BAD above" });
@@ -103,14 +106,42 @@ fn kernels(findings: &mut Findings) {
 	}
 }
 
-fn disk(findings: &mut Findings, base: &Path) {
-	match hardware::free_disk(base) {
-		Ok(free) => {
-			let verdict = if free < LITTLE_DISK { Verdict::Weak } else { Verdict::Good };
-			findings.note("disk", verdict, format!("{} GiB free in {}", free >> 30, base.display()));
-		}
-		Err(error) => findings.note("disk", Verdict::Bad, format!("{}: {error}", base.display())),
-	}
+fn file_system(findings: &mut Findings, base: &Path, max_disk: u64) {
+	let free = match free_disk(base) {
+		Ok(free) => free,
+		Err(error) => return findings.note("disk", Verdict::Bad, format!("{}: {error}", base.display())),
+	};
+	let stored = stored_bytes(&base.join("store"));
+	let (verdict, advice) = match free.saturating_add(stored).saturating_sub(LEFT_FREE) < max_disk {
+		true => (Verdict::Weak, ", less than --max-disk asks for: free some space, or name less to `run` and here"),
+		false => (Verdict::Good, ""),
+	};
+	let text = format!("{} GiB free in {}, and {} GiB in use by the worker{advice}", free >> 30, base.display(), stored >> 30);
+	findings.note("disk", verdict, text);
+}
+
+/// Bytes of all files below a folder, as far as they can be seen.
+fn stored_bytes(folder: &Path) -> u64 {
+	let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+	let sizes = entries.flatten().map(|entry| match entry.metadata() {
+		Ok(metadata) if metadata.is_dir() => stored_bytes(&entry.path()),
+		Ok(metadata) => metadata.len(),
+		Err(_) => 0,
+	});
+	sizes.fold(0, u64::saturating_add)
+}
+
+/// Whether what the run takes of the disk fits into `max_disk`.
+async fn room(findings: &mut Findings, at: &ChainAt, id: RunId, run: &RunView, max_disk: u64) -> Result<(), CliError> {
+	let Some(dataset) = at.dataset(run.config.dataset).await? else { return Ok(()) };
+	let Ok(need) = DiskNeed::of(&run.config, &dataset.manifest.shape, &at.dispute_terms().await?) else { return Ok(()) };
+	let pace = disk::pace(at, id, run).await?;
+	let blocks = pace.unwrap_or_else(|| longest_round(&run.config.durations));
+	let (words, fits) = disk::fits(&need, blocks, max_disk);
+	let measured = if pace.is_some() { "as in its newest rounds" } else { "if its phases last as long as they may" };
+	let text = format!("run {id} takes {} ({measured}); {words}", disk::need(&need, run.config.max_participants, blocks));
+	findings.note("max-disk", if fits { Verdict::Good } else { Verdict::Weak }, text);
+	Ok(())
 }
 
 fn ports(findings: &mut Findings, port: u16, worker: Option<&Status>) {
@@ -125,7 +156,25 @@ fn ports(findings: &mut Findings, port: u16, worker: Option<&Status>) {
 	}
 }
 
-async fn chain(findings: &mut Findings, client: &ChainClient, keys: Option<&Keys>, run: Option<RunId>) -> Result<(), CliError> {
+/// What each of several nodes says.
+fn nodes(findings: &mut Findings, client: &ChainClient) {
+	let watched = client.nodes().borrow().clone();
+	for node in &watched.nodes {
+		findings.note("node", if node.problem.is_none() { Verdict::Good } else { Verdict::Weak }, print::node(node));
+	}
+	if let Some(words) = watched.contradiction {
+		findings.note("nodes", Verdict::Bad, words);
+	}
+}
+
+async fn chain(
+	findings: &mut Findings,
+	client: &ChainClient,
+	keys: Option<&Keys>,
+	run: Option<RunId>,
+	max_disk: u64,
+) -> Result<(), CliError> {
+	nodes(findings, client);
 	let (health, heads) = (client.health().await?, client.heads().await?);
 	let text = format!("{} on {}, block {}, finalized {}", health.version, health.chain, heads.best.number, heads.finalized.number);
 	match health.syncing {
@@ -141,8 +190,15 @@ async fn chain(findings: &mut Findings, client: &ChainClient, keys: Option<&Keys
 		}
 	}
 	clock(findings, at.time().await?);
+	let run = match run {
+		Some(id) => at.run(id).await?.map(|view| (id, view)),
+		None => active_run(&at).await?,
+	};
+	if let Some((id, view)) = &run {
+		room(findings, &at, *id, view, max_disk).await?;
+	}
 	if let Some(keys) = keys {
-		account(findings, &at, keys, run).await?;
+		account(findings, &at, keys, run.map(|(_, view)| view)).await?;
 	}
 	Ok(())
 }
@@ -162,23 +218,24 @@ fn clock(findings: &mut Findings, chain_ms: u64) {
 	}
 }
 
-/// `run` is the one that the worker is in.
-async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option<RunId>) -> Result<(), CliError> {
-	let who = keys.account.id();
-	let free = at.funds(&who).await?.free;
+/// `run` is the one that the worker is in, or would choose.
+async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option<RunView>) -> Result<(), CliError> {
+	let (who, signer) = (owner::of(at, &keys.account).await?, keys.account.id());
+	let operates = who != signer;
+	if operates {
+		findings.note("owner", Verdict::Good, format!("{who}: the account above is its operator, which signs its work and pays for that"));
+	}
+	let free = at.funds(&signer).await?.free;
 	let provider = at.provider(&who).await?;
 	let (minimum, _) = at.bond_limits().await?;
 	let info = provider.as_ref().map_or_else(|| identity(keys), |provider| Ok(provider.info.clone()))?;
-	let run = match run {
-		Some(id) => at.run(id).await?,
-		None => active_run(at).await?,
-	};
 	let round = run.as_ref().map_or(RoundSize::LARGEST, |run| RoundSize::of(&run.config));
 	let mut costs = at.costs(&info, round).await?;
 	if let Some(run) = run {
 		costs.stays = at.reserve(&run.config).await?;
 	}
 	let (verdict, text) = funds(free, provider.is_none().then_some(minimum), &costs);
+	let text = if operates { format!("of the operator: {text}") } else { text };
 	findings.note("funds", verdict, text);
 	match &provider {
 		None => findings.note("provider", Verdict::Bad, "not registered: `neuroshard-worker register`"),
@@ -230,10 +287,10 @@ async fn account(findings: &mut Findings, at: &ChainAt, keys: &Keys, run: Option
 }
 
 /// The run that a worker would choose.
-async fn active_run(at: &ChainAt) -> Result<Option<RunView>, CliError> {
+async fn active_run(at: &ChainAt) -> Result<Option<(RunId, RunView)>, CliError> {
 	for id in at.runs().await? {
 		if let Some(run) = at.run(id).await?.filter(|run| run.status == RunStatus::Active) {
-			return Ok(Some(run));
+			return Ok(Some((id, run)));
 		}
 	}
 	Ok(None)

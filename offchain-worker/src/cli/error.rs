@@ -4,19 +4,18 @@ use super::run_file::RunFileError;
 use crate::{
 	arithmetic::Fault,
 	bench::BenchError,
-	chain::{ChainError, Neuro},
 	data::DataError,
 	engine::EngineError,
 	export::ExportError,
 	history::HistoryError,
 	infer::generate::GenerateError,
-	keys::KeyError,
-	metrics::MetricsError,
-	net::NetworkError,
-	run::{journal::JournalError, WorkerError},
-	store::StoreError,
+	run::{JournalError, WorkerError},
+	status::metrics::MetricsError,
 	train::{checkpoint::CheckpointError, replay::ReplayError},
 };
+use neuroshard_chain_client::{keys::KeyError, ChainError, Neuro};
+use neuroshard_network::NetworkError;
+use neuroshard_store::StoreError;
 use neuroshard_types::{AccountId, RunId};
 use std::path::PathBuf;
 
@@ -48,6 +47,24 @@ pub enum CliError {
 	NotRegistered {
 		/// Its address.
 		address: String,
+	},
+	/// The account at hand is the operator of another provider.
+	#[error("account {operator} is the operator of {known} already, not of {owner}: use another account, in a folder of its own, with --base-path")]
+	OtherOwner {
+		/// The account at hand.
+		operator: String,
+		/// Whom it acts for.
+		known: String,
+		/// Whom it was asked to act for.
+		owner: String,
+	},
+	/// The provider has not named the account at hand.
+	#[error("{owner} has not named {operator} as its operator: `neuroshard-worker register --owner {owner}` prints the call that it signs first")]
+	NotNamed {
+		/// The account at hand.
+		operator: String,
+		/// Whom it was asked to act for.
+		owner: String,
 	},
 	/// The account is a provider already.
 	#[error("account {address} is registered already; `neuroshard-worker status` shows its bond")]

@@ -6,11 +6,9 @@ use super::{
 	start::check_dataset,
 	CliError, Common,
 };
-use crate::{
-	chain::{audits, rewards, staking, training, Neuro},
-	run::{end_attestations, forget_request, LEAVE_FILE},
-};
+use crate::run::{end_attestations, forget_request, LEAVE_FILE};
 use clap::Args;
+use neuroshard_chain_client::{audits, rewards, staking, training, Neuro};
 use neuroshard_types::run::RunStatus;
 use std::path::PathBuf;
 
@@ -28,15 +26,16 @@ impl Leave {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		self.dataset.as_deref().map_or(Ok(()), check_dataset)?;
 		let opened = open(common).await?;
-		let address = opened.account.address();
+		let address = opened.who.to_string();
 		let at = opened.client.now().await?;
-		let Some(provider) = at.provider(&opened.account.id()).await? else {
+		let Some(provider) = at.provider(&opened.who).await? else {
 			return Err(CliError::NotRegistered { address });
 		};
 		if provider.bonded == 0 {
 			return self.withdraw(&opened).await;
 		}
 		unlocked_stake(&provider, at.block().number)?;
+		let deregister = staking::deregister();
 		let lock = RunLock::take(&opened.base).ok();
 		if !self.now && lock.is_none() {
 			// The running worker sees this, leaves its run, finishes the round and ends.
@@ -44,19 +43,31 @@ impl Leave {
 			println!(
 				"the running worker finishes its round, takes its bond out, and ends when nothing that it claimed can be disputed any more"
 			);
+			if !opened.may_sign(&at, &deregister)? {
+				println!("it does not take the bond out itself, and waits until that is done: the status says when its round is finished");
+			}
 			println!("call `leave` again when it has");
 			return Ok(0);
 		}
 		leave_runs(&opened).await?;
 		resign(&opened).await?;
-		opened.submitter.submit(staking::deregister()).await?;
-		let until = at.provider(&opened.account.id()).await?.map_or(0, |provider| provider.disputable_until);
+		let left = opened.may_sign(&at, &deregister)?;
+		if left {
+			opened.submitter.submit(deregister).await?;
+		}
+		let until = at.provider(&opened.who).await?.map_or(0, |provider| provider.disputable_until);
 		if until > at.block().number {
 			println!("until block {until} somebody may dispute what this account claimed: `run` defends it, nobody else does");
 		}
 		let (_, blocks) = at.bond_limits().await?;
-		println!("{} of bond on its way out; call `leave` again in {blocks} blocks to withdraw it", Neuro(provider.bonded));
-		if at.attestations_of(&opened.account.id()).await?.is_empty() {
+		match left {
+			true => println!("{} of bond on its way out; call `leave` again in {blocks} blocks to withdraw it", Neuro(provider.bonded)),
+			false => println!(
+				"when that is in a block, {} of bond are on their way out: call `leave` {blocks} blocks later",
+				Neuro(provider.bonded)
+			),
+		}
+		if at.attestations_of(&opened.who).await?.is_empty() {
 			forget_request(&opened.base)?;
 		} else if lock.is_some() && until > at.block().number {
 			// A worker can run only while this command does not.
@@ -72,7 +83,7 @@ impl Leave {
 	/// then. Returns whether nothing is attested any more.
 	async fn end_attestations(&self, opened: &Opened, lock: Option<&RunLock>) -> Result<bool, CliError> {
 		let at = opened.client.now().await?;
-		let attested = at.attestations_of(&opened.account.id()).await?;
+		let attested = at.attestations_of(&opened.who).await?;
 		if attested.is_empty() {
 			return Ok(true);
 		}
@@ -101,11 +112,14 @@ impl Leave {
 		}
 		forget_request(&opened.base)?;
 		let at = opened.client.now().await?;
-		let Some(provider) = at.provider(&opened.account.id()).await? else { return Ok(0) };
+		let Some(provider) = at.provider(&opened.who).await? else { return Ok(0) };
 		match unlocked(&provider, at.block().number) {
 			Ok(ready) => {
-				opened.submitter.submit(staking::withdraw_unbonded()).await?;
-				println!("{} withdrawn", Neuro(ready));
+				let withdraw = staking::withdraw_unbonded();
+				if opened.may_sign(&at, &withdraw)? {
+					opened.submitter.submit(withdraw).await?;
+					println!("{} withdrawn", Neuro(ready));
+				}
 			}
 			Err(_) if provider.unbonding.is_empty() => println!("nothing is bonded"),
 			Err(why) => println!("{why}"),
@@ -124,7 +138,7 @@ async fn leave_runs(opened: &Opened) -> Result<(), CliError> {
 	let at = opened.client.now().await?;
 	for run in at.runs().await? {
 		let active = at.run(run).await?.is_some_and(|view| view.status == RunStatus::Active);
-		if active && at.members(run).await?.contains(&opened.account.id()) {
+		if active && at.members(run).await?.contains(&opened.who) {
 			opened.submitter.submit(training::leave(run)).await?;
 			println!("left run {run}");
 		}
@@ -134,7 +148,7 @@ async fn leave_runs(opened: &Opened) -> Result<(), CliError> {
 
 /// Has the account drawn for no more audits.
 async fn resign(opened: &Opened) -> Result<(), CliError> {
-	if opened.client.now().await?.verifiers().await?.contains(&opened.account.id()) {
+	if opened.client.now().await?.verifiers().await?.contains(&opened.who) {
 		opened.submitter.submit(audits::resign()).await?;
 		println!("resigned as a verifier");
 	}
@@ -143,10 +157,10 @@ async fn resign(opened: &Opened) -> Result<(), CliError> {
 
 /// Collects what the last rounds earned after the worker had left.
 async fn claim(opened: &Opened) -> Result<(), CliError> {
-	let eras = opened.client.now().await?.claimable_eras(&opened.account.id()).await?;
+	let eras = opened.client.now().await?.claimable_eras(&opened.who).await?;
 	let earned: u128 = eras.iter().map(|(_, amount)| amount).sum();
 	for (era, _) in &eras {
-		opened.submitter.submit(rewards::claim(*era)).await?;
+		opened.submitter.submit(rewards::claim_for(opened.who.clone(), *era)).await?;
 	}
 	if earned > 0 {
 		println!("{} of earnings claimed", Neuro(earned));

@@ -9,6 +9,7 @@ mod bill;
 mod bond;
 mod dataset;
 mod dataset_chain;
+mod disk;
 mod doctor;
 mod error;
 mod export;
@@ -19,6 +20,7 @@ mod local;
 mod machine;
 mod money;
 mod open;
+mod owner;
 mod parse;
 mod process;
 mod register;
@@ -34,6 +36,7 @@ pub use process::main;
 pub use run_file::{ModelFile, Preset, RunFile, RunFileError, TrainFile};
 
 use clap::{Args, Parser, Subcommand};
+use neuroshard_chain_client::keys::Unlock;
 use std::path::PathBuf;
 
 /// Lends compute to train language models with others, exactly checkable, and earns NEURO for it.
@@ -49,18 +52,28 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Clone, Debug, Args)]
 pub struct Common {
-	/// Address of a node of the chain.
-	#[arg(long, global = true, env = "NEUROSHARD_NODE", value_name = "URL", default_value = "ws://127.0.0.1:9944")]
-	node: String,
+	/// Address of a node of the chain. Given several times, or with commas between addresses, all of them are followed and compared; one is used,
+	/// and another one takes its place when it is away or behind.
+	#[arg(long, global = true, env = "NEUROSHARD_NODE", value_name = "URL", value_delimiter = ',', default_value = "ws://127.0.0.1:9944")]
+	node: Vec<String>,
 	/// Folder of keys, checkpoints, datasets and the journal. Every account needs its own.
 	#[arg(long, global = true, env = "NEUROSHARD_BASE_PATH", value_name = "DIR")]
 	base_path: Option<PathBuf>,
 	/// Account of a development network, such as //Alice, instead of the key file. Other users of the machine can see it.
 	#[arg(long, global = true, value_name = "SURI")]
 	suri: Option<String>,
+	/// File whose first line is the passphrase of encrypted keys, readable by its owner alone; without it, the terminal is asked. A pipe is named
+	/// /dev/fd/N.
+	#[arg(long, global = true, env = "NEUROSHARD_PASSPHRASE_FILE", value_name = "FILE")]
+	passphrase_file: Option<PathBuf>,
 }
 
 impl Common {
+	/// Has the passphrase of encrypted keys.
+	fn unlock(&self) -> Unlock {
+		Unlock::new(self.passphrase_file.as_deref())
+	}
+
 	/// The base folder: what was asked for, else `neuroshard-worker` in the user's data folder.
 	///
 	/// # Errors
@@ -168,9 +181,16 @@ mod tests {
 	#[test]
 	fn common_options_may_stand_behind_the_command() {
 		let cli = Cli::try_parse_from(["neuroshard-worker", "status", "--node", "ws://host:1", "--base-path", "/data", "--json"]).unwrap();
-		assert_eq!(cli.common.node, "ws://host:1");
+		assert_eq!(cli.common.node, ["ws://host:1"]);
 		assert_eq!(cli.common.base().unwrap(), PathBuf::from("/data"));
 		assert!(matches!(cli.command, Command::Status(_)));
+	}
+
+	#[test]
+	fn several_nodes_are_named_one_by_one_or_with_commas() {
+		let nodes = |arguments: &[&str]| Cli::try_parse_from([&["neuroshard-worker"], arguments].concat()).unwrap().common.node;
+		assert_eq!(nodes(&["status", "--node", "ws://a:1", "--node", "ws://b:2"]), ["ws://a:1", "ws://b:2"]);
+		assert_eq!(nodes(&["--node", "ws://a:1,wss://b:2", "status"]), ["ws://a:1", "wss://b:2"]);
 	}
 
 	#[test]

@@ -1,8 +1,8 @@
 //! `transfer` and `claim`.
 
 use super::{bill::Bill, open::open, parse, CliError, Common};
-use crate::chain::{balances, rewards, Call, ChainError, Neuro};
 use clap::Args;
+use neuroshard_chain_client::{balances, rewards, Call, ChainError, Neuro};
 use neuroshard_types::{AccountId, Balance};
 
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub(super) struct Claim {
 impl Claim {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let opened = open(common).await?;
-		let who = self.account.unwrap_or_else(|| opened.account.id());
+		let who = self.account.unwrap_or_else(|| opened.who.clone());
 		let own = who == opened.account.id();
 		let eras = opened.client.now().await?.claimable_eras(&who).await?;
 		for some in eras.chunks(rewards::MOST_CLAIMS) {

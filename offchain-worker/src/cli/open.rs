@@ -1,11 +1,11 @@
 //! What most commands begin with.
 
-use super::{CliError, Common};
-use crate::{
-	chain::{ChainClient, Submitter},
+use super::{owner, CliError, Common};
+use neuroshard_chain_client::{
 	keys::{Account, Keys},
+	Call, ChainAt, ChainClient, Submitter,
 };
-use neuroshard_types::provider::ProviderInfo;
+use neuroshard_types::{provider::ProviderInfo, AccountId};
 use std::{
 	fs::{File, TryLockError},
 	os::unix::fs::DirBuilderExt,
@@ -16,6 +16,8 @@ use std::{
 pub(super) struct Opened {
 	pub(super) base: PathBuf,
 	pub(super) account: Account,
+	/// The account that it works for: itself, or the provider that it is the operator of.
+	pub(super) who: AccountId,
 	pub(super) client: ChainClient,
 	pub(super) submitter: Submitter,
 }
@@ -23,10 +25,21 @@ pub(super) struct Opened {
 /// Account first: without one there is no reason to disturb a node.
 pub(super) async fn open(common: &Common) -> Result<Opened, CliError> {
 	let base = common.base()?;
-	let account = Account::load(&base, common.suri.as_deref())?;
-	let client = ChainClient::connect(&common.node).await?;
-	let submitter = Submitter::spawn(client.clone(), account.clone());
-	Ok(Opened { base, account, client, submitter })
+	let account = Account::load(&base, common.suri.as_deref(), &common.unlock())?;
+	let client = ChainClient::connect_all(&common.node).await?;
+	let who = owner::of(&client.now().await?, &account).await?;
+	let submitter = Submitter::spawn_for(client.clone(), account.clone(), who.clone());
+	Ok(Opened { base, account, who, client, submitter })
+}
+
+impl Opened {
+	/// Has the owner sign `call`, which moves its money or ends its registration; an operator is told how, and `false` is returned.
+	pub(super) fn may_sign(&self, at: &ChainAt, call: &Call) -> Result<bool, CliError> {
+		if self.submitter.is_operator() {
+			owner::print_call(at, &self.who, call)?;
+		}
+		Ok(!self.submitter.is_operator())
+	}
 }
 
 /// Creates the base folder, for its owner alone: it holds keys and salts.
@@ -55,7 +68,7 @@ impl RunLock {
 
 /// What `keys` register, without hardware and addresses.
 pub(super) fn identity(keys: &Keys) -> Result<ProviderInfo, CliError> {
-	let peer = crate::net::keypair_from_secret(&mut keys.network.expose().clone())?.public().to_peer_id();
+	let peer = neuroshard_network::keypair_from_secret(&mut keys.network.expose().clone())?.public().to_peer_id();
 	let peer_id = peer.to_bytes().try_into().map_err(|_| CliError::Invalid("the peer id is longer than the chain takes".into()))?;
 	Ok(ProviderInfo {
 		roles: Default::default(),

@@ -1,11 +1,14 @@
 //! Values of options that several commands have.
 
-use crate::chain::Neuro;
+use neuroshard_chain_client::Neuro;
 use neuroshard_types::{AccountId, NEURO};
 use sp_core::crypto::{Ss58AddressFormat, Ss58Codec};
 
 /// The chain's prefix of addresses: the generic one.
 const PREFIX: u16 = 42;
+
+/// Bytes of a gibibyte.
+const GIB: f64 = (1_u64 << 30) as f64;
 
 /// An account by its address.
 pub(super) fn address(text: &str) -> Result<AccountId, String> {
@@ -42,16 +45,36 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 	}
 }
 
+/// `--max-disk` where it is not given, in GiB.
+pub(super) const MAX_DISK: &str = "50";
+
+/// A size of disk in GiB, as bytes.
+pub(super) fn disk(text: &str) -> Result<u64, String> {
+	match text.parse::<f64>() {
+		// Exact below 2^53 bytes; whole bytes are all that is needed.
+		Ok(gib) if gib > 0.0 && gib <= 1e9 => Ok((gib * GIB) as u64),
+		_ => Err(format!("{text:?} is not a size: name GiB, such as 50 or 0.5")),
+	}
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::keys::Account;
+	use neuroshard_chain_client::keys::Account;
 
 	#[test]
 	fn a_share_is_between_nothing_and_everything() {
 		assert_eq!(["0", "0.25", "1"].map(|text| share(text).unwrap()), [0.0, 0.25, 1.0]);
 		for wrong in ["-0.1", "1.1", "NaN", "all"] {
 			assert!(share(wrong).is_err(), "{wrong}");
+		}
+	}
+
+	#[test]
+	fn disk_limits_are_sizes() {
+		assert_eq!((disk("0.5"), disk(MAX_DISK)), (Ok(1 << 29), Ok(50 << 30)));
+		for wrong in ["0", "-1", "NaN", "inf", "1e10", "much"] {
+			assert!(disk(wrong).unwrap_err().contains("name GiB"), "{wrong}");
 		}
 	}
 

@@ -1,5 +1,6 @@
 //! Printing for people and pipes.
 
+use neuroshard_chain_client::NodeReport;
 use neuroshard_types::{
 	provider::{ProviderStatus, ProviderView, Suspension},
 	BlockNumber,
@@ -53,9 +54,29 @@ pub(super) fn restrictions(provider: &ProviderView, now: BlockNumber) {
 	}
 }
 
+/// What one of several nodes says.
+pub(super) fn node(node: &NodeReport) -> String {
+	let used = if node.used { ", in use" } else { "" };
+	let blocks = match (node.best_block, node.finalized_block) {
+		(Some(best), Some(finalized)) => format!(": block {best}, finalized {finalized}, runtime {}", node.spec_version),
+		_ => String::new(),
+	};
+	let problem = node.problem.as_ref().map(|problem| format!(" {problem}")).unwrap_or_default();
+	format!("{}{problem}{used}{blocks}", node.url)
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn each_node_is_told_with_its_blocks_or_what_is_wrong_with_it() {
+		let good =
+			NodeReport { url: "ws://a".into(), used: true, best_block: Some(9), finalized_block: Some(7), spec_version: 8, problem: None };
+		assert_eq!(node(&good), "ws://a, in use: block 9, finalized 7, runtime 8");
+		let away = NodeReport { url: "ws://b".into(), problem: Some("does not answer".into()), ..Default::default() };
+		assert_eq!(node(&away), "ws://b does not answer");
+	}
 
 	#[test]
 	fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is() {

@@ -3,17 +3,23 @@
 use super::{run, Cli};
 use crate::infer::printable_line;
 use clap::Parser;
-use std::{io::IsTerminal, process::ExitCode};
+use std::{
+	io::{IsTerminal, Write},
+	process::ExitCode,
+};
 use tracing_subscriber::EnvFilter;
 
 /// Does what the process was started for.
 pub fn main() -> ExitCode {
-	let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,libp2p_kad=error,neuroshard_worker=info"));
+	// All crates of our own have names that begin like this.
+	let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,libp2p_kad=error,neuroshard=info"));
 	tracing_subscriber::fmt()
 		.with_env_filter(filter)
 		.with_writer(std::io::stderr)
 		.with_ansi(std::io::stderr().is_terminal())
 		.with_target(false)
+		// Else a log on a full disk would end what logs by a panic.
+		.log_internal_errors(false)
 		.init();
 	let cli = Cli::parse();
 	let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -30,7 +36,7 @@ pub fn main() -> ExitCode {
 		Ok(code) => ExitCode::from(code),
 		Err(error) => {
 			// Parts of it may come from a node or another machine.
-			eprintln!("error: {}", printable_line(&error.to_string()));
+			let _ = writeln!(std::io::stderr(), "error: {}", printable_line(&error.to_string()));
 			ExitCode::FAILURE
 		}
 	}

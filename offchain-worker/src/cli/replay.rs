@@ -2,7 +2,6 @@
 
 use super::{CliError, Common};
 use crate::{
-	chain::{Block, BlockId, ChainClient},
 	data::{dataset, loader::Loader},
 	hardware,
 	history::{self, HistoryError, RunHistory, State},
@@ -10,6 +9,7 @@ use crate::{
 	train::replay::{replay_run, Progress},
 };
 use clap::Args;
+use neuroshard_chain_client::{Block, BlockId, ChainClient};
 use neuroshard_types::{BlockNumber, RoundIndex, RunId, H256};
 use std::{
 	path::PathBuf,
@@ -71,7 +71,7 @@ impl Replay {
 
 	/// Recomputes the run and returns the root of its last checkpoint.
 	async fn compare(self, common: &Common) -> Result<H256, CliError> {
-		let client = ChainClient::connect(&common.node).await?;
+		let client = ChainClient::connect_all(&common.node).await?;
 		let last = client.heads().await?.finalized;
 		if self.from_block > last.number {
 			return Err(CliError::Invalid(format!("--from-block {}: the last finalized block is {}", self.from_block, last.number)));

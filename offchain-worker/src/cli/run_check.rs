@@ -1,6 +1,7 @@
 //! Whether the chain takes a run file, field by field. The chain says no as well, but for a fee, and not which field it means.
 
 use super::{ModelFile, RunFile, RunFileError, TrainFile};
+use crate::data::tokenizer;
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::Manifest,
@@ -11,8 +12,6 @@ use neuroshard_types::{
 const SIDE: u32 = 32;
 /// Longest sequence.
 const MAX_SEQUENCE: u32 = 1 << 20;
-/// Largest vocabulary.
-const MAX_VOCAB: u32 = 65_536;
 /// Most attention probabilities of one layer and step.
 const MAX_PROBABILITIES: u128 = 1 << 28;
 
@@ -83,7 +82,12 @@ impl RunFile {
 impl ModelFile {
 	fn check(&self) -> Checked {
 		let Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied: _, rope_theta, norm_eps } = *self;
-		whole("model.vocab", vocab, SIDE, MAX_VOCAB)?;
+		require(vocab == tokenizer::VOCAB, "model.vocab", || {
+			format!(
+				"is {vocab}, but must be {}: the only tokenizer has so many tokens, and nobody could use another model",
+				tokenizer::VOCAB
+			)
+		})?;
 		whole("model.dim", dim, SIDE, u32::MAX)?;
 		whole("model.layers", layers, 1, MAX_LAYERS)?;
 		require(heads > 0 && dim.is_multiple_of(heads) && (dim / heads).is_multiple_of(2), "model.heads", || {
@@ -158,8 +162,12 @@ pub(super) fn fits(file: &RunFile, dataset: &Manifest, longest_phase: BlockNumbe
 		whole(field, blocks, 1, longest_phase)?;
 	}
 	let (train, shape) = (&file.train, &dataset.shape);
-	require(dataset.vocab <= file.model.vocab, "model.vocab", || {
+	require(dataset.vocab == file.model.vocab, "model.vocab", || {
 		format!("is {}, but the dataset has a vocabulary of {}", file.model.vocab, dataset.vocab)
+	})?;
+	require(dataset.tokenizer_hash == tokenizer::tokenizer_hash(), "model.vocab", || {
+		"is that of this worker's tokenizer, but the dataset was made with another one: build it with `neuroshard-worker dataset build`"
+			.into()
 	})?;
 	let needed = windows_needed(file.max_participants, train.inner_steps, train.batch);
 	let there = training_windows(shape, train.seq_len);
@@ -199,7 +207,7 @@ mod tests {
 			("max_participants", |file| file.max_participants = 129),
 			("rounds", |file| file.rounds = Some(0)),
 			("durations.revealing", |file| file.durations.revealing = 0),
-			("model.vocab", |file| file.model.vocab = 289),
+			("model.vocab", |file| file.model.vocab = 320),
 			("model.dim", |file| file.model.dim = 0),
 			("model.layers", |file| file.model.layers = 257),
 			("model.heads", |file| file.model.heads = 5),
@@ -266,7 +274,7 @@ mod tests {
 			name: Default::default(),
 			licence: Default::default(),
 			source: Default::default(),
-			tokenizer_hash: H256::zero(),
+			tokenizer_hash: tokenizer::tokenizer_hash(),
 			vocab,
 			// 256 windows of 64 tokens, and one for its targets.
 			shape: DatasetShape { tokens_per_shard: 16_385, shard_count, held_out: 1 },
@@ -279,7 +287,11 @@ mod tests {
 		fits(&file, &dataset(288, 61), 100).unwrap();
 		let few = error(&file, dataset(288, 60), 100);
 		assert!(few.contains("15360") && few.contains("15104"), "{few}");
-		assert!(error(&file, dataset(320, 61), 100).contains("model.vocab is 288"));
+		for vocab in [256, 320] {
+			assert!(error(&file, dataset(vocab, 61), 100).contains("model.vocab is 288"));
+		}
+		let foreign = error(&file, Manifest { tokenizer_hash: H256::zero(), ..dataset(288, 61) }, 100);
+		assert!(foreign.contains("made with another one") && foreign.contains("dataset build"), "{foreign}");
 		assert!(error(&file, dataset(288, 61), 24).contains("durations.training is 25, but must be 1 to 24"));
 		let mut much = file.clone();
 		much.train.validation_sequences = 257;

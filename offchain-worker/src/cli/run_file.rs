@@ -1,8 +1,9 @@
 //! A training run as its sponsor writes it: JSON with numbers that people read. The chain's form carries floats as bits.
 
 use super::run_check;
-use crate::{chain::Neuro, train::presets};
+use crate::train::presets;
 use clap::ValueEnum;
+use neuroshard_chain_client::Neuro;
 use neuroshard_types::{
 	run::{PhaseDurations, RunConfig},
 	Aggregator, DatasetId, ModelConfig, RoundIndex, TrainConfig, F32, H256,
@@ -264,7 +265,7 @@ mod tests {
 
 	fn tiny() -> RunFile {
 		let mut file = RunFile::of(Preset::Tiny);
-		file.model = ModelFile { vocab: 32, dim: 32, layers: 1, heads: 1, kv_heads: 1, ffn: 32, max_seq: 32, ..file.model };
+		file.model = ModelFile { dim: 32, layers: 1, heads: 1, kv_heads: 1, ffn: 32, max_seq: 32, ..file.model };
 		file.train = TrainFile { seq_len: 32, ..file.train };
 		file
 	}

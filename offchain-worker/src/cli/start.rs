@@ -2,24 +2,19 @@
 
 use super::{
 	open::{create_base, RunLock},
-	CliError, Common,
+	owner, parse, CliError, Common,
 };
 use crate::{
-	chain::{ChainClient, Neuro},
 	data::manifest::{DatasetManifest, MANIFEST_FILE},
 	hardware,
-	keys::Keys,
-	metrics,
-	net::{keypair_from_secret, Multiaddr, Network, NetworkConfig, PeerAddress},
-	run::{
-		plan::Mode,
-		status::{Reporter, Status},
-		Options, Parts, Worker,
-	},
-	store::Store,
+	run::{defence::clocks, Mode, Options, Parts, Worker},
+	status::{metrics, Reporter, Status},
 };
 use clap::Args;
-use neuroshard_types::RunId;
+use neuroshard_chain_client::{keys::Keys, ChainClient, Neuro};
+use neuroshard_network::{keypair_from_secret, Multiaddr, Network, NetworkConfig, PeerAddress};
+use neuroshard_store::{Store, LEFT_FREE};
+use neuroshard_types::{AccountId, RunId};
 use std::{
 	net::SocketAddr,
 	path::{Path, PathBuf},
@@ -32,15 +27,17 @@ use tokio_util::sync::CancellationToken;
 const NODE_RETRY: Duration = Duration::from_secs(2);
 /// Longest wait for the status file's last state when the worker ends.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// Bytes of a gibibyte.
-const GIB: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
 	/// Keep and serve checkpoints, and train nothing. Needs no bond.
 	#[arg(long)]
 	serve_only: bool,
-	/// Run to take part in; without it, the first one that draws issuance.
+	/// Provider to work for, whose operator the account at hand is to be. It has named the account before: `register --owner` prepares that.
+	/// Needed once: afterwards the chain says so.
+	#[arg(long, value_name = "ADDRESS", value_parser = parse::address)]
+	owner: Option<AccountId>,
+	/// Run to take part in; without it, the first one that is approved to draw issuance. One that nobody approved is paid nothing.
 	#[arg(long, value_name = "ID")]
 	run: Option<RunId>,
 	/// Folder of the run's dataset; without it, shards come from peers.
@@ -51,10 +48,10 @@ pub(super) struct Run {
 	#[arg(long, requires = "dataset")]
 	attest: bool,
 	/// Most disk that checkpoints, deltas and shards may take, in GiB.
-	#[arg(long, value_name = "GIB", default_value_t = 50.0)]
-	max_disk: f64,
+	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
+	max_disk: u64,
 	/// Compute threads; all of the machine's if not given.
-	#[arg(long, value_parser = super::parse::threads)]
+	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
 	/// Addresses to listen on, such as /ip4/0.0.0.0/udp/4600/quic-v1. Without it: UDP and TCP on every interface, at --port.
 	#[arg(long, value_name = "MULTIADDR")]
@@ -71,15 +68,19 @@ pub(super) struct Run {
 	/// Relay to be reached through if nobody can reach this worker directly.
 	#[arg(long, value_name = "MULTIADDR/p2p/PEER")]
 	relay: Vec<PeerAddress>,
-	/// Relay for others, and answer their lookups. For workers with a public address.
+	/// Relay for others. For workers with a public address.
 	#[arg(long)]
 	serve_relay: bool,
+	/// Dial private addresses that peers registered, such as 192.168.1.2: for networks without the internet. Goes without saying with
+	/// --local.
+	#[arg(long)]
+	dial_private: bool,
 	/// Serve Prometheus metrics at this address.
 	#[arg(long, value_name = "HOST:PORT")]
 	metrics: Option<SocketAddr>,
 	/// Share of the others' work to check, from 0 to 1; what is false is disputed with a bond. Disputes of this account's own work are
 	/// played in any case.
-	#[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = super::parse::share)]
+	#[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse::share)]
 	audit: f64,
 	/// Leave earnings below this on chain: a claim costs a fee.
 	#[arg(long, value_name = "NEURO", default_value = "0.01")]
@@ -93,37 +94,49 @@ impl Run {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let base = common.base()?;
 		create_base(&base)?;
-		let keys = Keys::load(&base, common.suri.as_deref())?;
+		let keys = Keys::unlock(&base, common.suri.as_deref(), &common.unlock())?;
 		let _lock = RunLock::take(&base)?;
-		let max_disk = disk_limit(self.max_disk)?;
 		self.dataset.as_deref().map_or(Ok(()), check_dataset)?;
 		let stop = CancellationToken::new();
 		stop_on_signals(&stop)?;
 
 		let Some(client) = connect(&common.node, &stop).await? else { return Ok(0) };
-		let who = keys.account.id();
 		let at = client.now().await?;
-		at.check_compatible()?;
-		if !self.serve_only && at.provider(&who).await?.is_none() {
-			return Err(CliError::NotRegistered { address: keys.account.address() });
+		let who = owner::settle(&client, &keys.account, self.owner.as_ref()).await?;
+		let operator = (who != keys.account.id()).then(|| keys.account.address());
+		match (at.check_compatible(), at.check_defence()) {
+			// What it claimed before the chain was upgraded can be disputed still: it trains no more, and defends that.
+			(Err(error), Ok(())) => tracing::error!("{error}"),
+			(usable, _) => {
+				usable?;
+				if !self.serve_only && at.provider(&who).await?.is_none() {
+					return Err(CliError::NotRegistered { address: who.to_string() });
+				}
+			}
 		}
-		let store = Store::open(&base.join("store"), max_disk)?;
+		let store = Store::open(&base.join("store"), self.max_disk)?;
+		if let Some(words) = short_disk(self.max_disk, &store) {
+			tracing::warn!("{words}");
+		}
 		let keypair = keypair_from_secret(&mut keys.network.expose().clone())?;
-		let (net, network) = Network::start(self.network(&client), keypair, store.clone(), stop.child_token()).await?;
+		let (net, network) = Network::start(self.network(), keypair, store.clone(), stop.child_token()).await?;
 		let reporter = Reporter::new(Status {
 			pid: std::process::id(),
-			account: keys.account.address(),
+			account: who.to_string(),
+			operator: operator.clone(),
 			peer_id: net.peer_id().to_string(),
 			rounds: Status::read(&base).map(|before| before.rounds).unwrap_or_default(),
 			..Default::default()
 		});
 		let written = reporter.write_to(&base);
+		let following = tokio::spawn(stop.clone().run_until_cancelled_owned(reporter.clone().follow_nodes(client.nodes())));
+		let clocks = tokio::spawn(clocks::watch(client.clone(), who.clone(), reporter.clone(), stop.child_token()));
 		if let Some(address) = self.metrics {
 			let bound = metrics::serve(address, reporter.clone(), stop.child_token()).await?;
 			tracing::info!("metrics at http://{bound}/metrics");
 			reporter.update(|status| status.metrics = Some(bound.to_string()));
 		}
-		tracing::info!(account = keys.account.address(), peer = %net.peer_id(), "running");
+		tracing::info!(account = %who, operator, peer = %net.peer_id(), "running");
 		let options = Options {
 			mode: if self.serve_only { Mode::ServeOnly } else { Mode::Train },
 			run: self.run,
@@ -132,14 +145,14 @@ impl Run {
 			threads: hardware::threads(self.threads),
 			claim_from: self.claim_from.0,
 			#[cfg(any(feature = "faults", test))]
-			fault: self.cheat.fault(who),
+			fault: self.cheat.fault(who.clone()),
 			audit: self.audit,
 		};
-		let parts = Parts { base, keys, client, store, net, reporter: reporter.clone() };
+		let parts = Parts { base, keys, owner: who, client, store, net, reporter: reporter.clone() };
 		let result = Worker::new(parts, options)?.run(stop.clone()).await;
 		stop.cancel();
 		// The network closes its connections, and the last status gets to its file.
-		let _ = network.await;
+		let _ = tokio::join!(network, clocks, following);
 		reporter.update(|status| status.task = Some("stopped".into()));
 		drop(reporter);
 		let _ = tokio::time::timeout(LAST_WORDS, written).await;
@@ -147,7 +160,7 @@ impl Run {
 		Ok(0)
 	}
 
-	fn network(&self, client: &ChainClient) -> NetworkConfig {
+	fn network(&self) -> NetworkConfig {
 		let listen = match (self.listen.is_empty(), self.local) {
 			(false, _) => self.listen.clone(),
 			(true, true) => NetworkConfig::listen_locally(self.port),
@@ -157,20 +170,25 @@ impl Run {
 			listen,
 			external: self.external.clone(),
 			relays: self.relay.clone(),
-			network: hex::encode(client.genesis()),
-			dht_server: self.serve_relay || self.local,
+			dial_private: self.local || self.dial_private,
 			serve_relay: self.serve_relay,
 			..Default::default()
 		}
 	}
 }
 
-fn disk_limit(gib: f64) -> Result<u64, CliError> {
-	if !gib.is_finite() || gib <= 0.0 || gib > 1e9 {
-		return Err(CliError::Invalid(format!("--max-disk {gib} is not a size: name GiB, such as 50 or 0.5")));
-	}
-	// Exact below 2^53 bytes; whole bytes are all that is needed.
-	Ok((gib * GIB as f64) as u64)
+/// What to say of a file system that has no room for as much as the store may take.
+fn short_disk(max_disk: u64, store: &Store) -> Option<String> {
+	let there = store.usage().bytes.saturating_add(store.free().saturating_sub(LEFT_FREE));
+	let gib = |bytes: u64| bytes >> 30;
+	(there < max_disk).then(|| {
+		format!(
+			"--max-disk is {} GiB, but the file system has room for {} GiB only: free some space, or name less; rounds for which there is no \
+			room are sat out",
+			gib(max_disk),
+			gib(there)
+		)
+	})
 }
 
 /// Whether `folder` holds a dataset, whichever it is: a mistyped name must not look like a dataset that nobody has.
@@ -185,11 +203,11 @@ pub(super) fn check_dataset(folder: &Path) -> Result<(), CliError> {
 }
 
 /// Connects, waiting for a node that is not up yet; `None` if the worker is asked to stop meanwhile.
-async fn connect(url: &str, stop: &CancellationToken) -> Result<Option<ChainClient>, CliError> {
+async fn connect(urls: &[String], stop: &CancellationToken) -> Result<Option<ChainClient>, CliError> {
 	let mut told = false;
 	loop {
 		// A node that takes the connection and says nothing must not keep the worker from stopping.
-		match stop.run_until_cancelled(ChainClient::connect(url)).await {
+		match stop.run_until_cancelled(ChainClient::connect_all(urls)).await {
 			None => return Ok(None),
 			Some(Ok(client)) => return Ok(Some(client)),
 			Some(Err(error)) if error.passes() => {
@@ -228,11 +246,12 @@ mod tests {
 	use super::*;
 
 	#[test]
-	fn disk_limits_are_sizes() {
-		assert_eq!(disk_limit(0.5).ok(), Some(GIB / 2));
-		for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-			assert!(disk_limit(wrong).is_err());
-		}
+	fn a_file_system_that_is_too_small_for_the_store_is_named_with_what_it_has() {
+		let base = tempfile::tempdir().unwrap();
+		let store = Store::open(base.path(), u64::MAX).unwrap();
+		assert_eq!(short_disk(1, &store), None);
+		let words = short_disk(u64::MAX, &store).unwrap();
+		assert!(words.contains(&format!("is {} GiB", (1_u64 << 34) - 1)) && words.contains("sat out"), "{words}");
 	}
 
 	#[test]
@@ -248,7 +267,7 @@ mod tests {
 
 	#[tokio::test]
 	async fn a_wrong_address_is_not_waited_for() {
-		let error = connect("http://127.0.0.1:9944", &CancellationToken::new()).await.map(drop).unwrap_err();
+		let error = connect(&["http://127.0.0.1:9944".into()], &CancellationToken::new()).await.map(drop).unwrap_err();
 		assert!(error.to_string().contains("ws://"), "{error}");
 	}
 
@@ -257,19 +276,19 @@ mod tests {
 		let stop = CancellationToken::new();
 		stop.cancel();
 		// Port 9 (discard) has no node.
-		assert!(connect("ws://127.0.0.1:9", &stop).await.unwrap().is_none());
+		assert!(connect(&["ws://127.0.0.1:9".into()], &stop).await.unwrap().is_none());
 	}
 
 	#[tokio::test]
 	async fn a_worker_whose_node_never_answers_can_be_stopped() {
 		let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-		let (url, stop) = (format!("ws://{}", silent.local_addr().unwrap()), CancellationToken::new());
+		let (urls, stop) = ([format!("ws://{}", silent.local_addr().unwrap())], CancellationToken::new());
 		let accepted = async {
 			let connection = silent.accept().await.unwrap();
 			stop.cancel();
 			connection
 		};
-		let (connected, _connection) = tokio::join!(connect(&url, &stop), accepted);
+		let (connected, _connection) = tokio::join!(connect(&urls, &stop), accepted);
 		assert!(connected.unwrap().is_none());
 	}
 }

@@ -1,18 +1,25 @@
 //! `status`.
 
-use super::{open::open, print, CliError, Common};
+use super::{owner, print, CliError, Common};
 use crate::{
-	chain::{ChainAt, Heads, Neuro},
 	infer::printable_line,
-	keys::Account,
-	run::{plan::choose_run, status::Status},
+	run::{
+		choose_run,
+		defence::clocks::{most_urgent, Turn},
+		KnownRun,
+	},
+	status::Status,
 };
 use clap::Args;
+use neuroshard_chain_client::{
+	keys::{Account, KeyError},
+	ChainAt, ChainClient, Heads, Neuro, Watched,
+};
 use neuroshard_types::{
 	provider::ProviderView,
 	reward::Earnings,
 	run::{RoundView, RunView},
-	RunId,
+	BlockNumber, RunId,
 };
 use serde_json::{json, Value};
 
@@ -28,11 +35,17 @@ pub(super) struct StatusCommand {
 
 impl StatusCommand {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
-		let opened = open(common).await?;
-		let heads = opened.client.heads().await?;
-		let at = opened.client.at(heads.best).await?;
-		let worker = Status::read(&opened.base);
-		let report = Report::collect(&at, heads, &opened.account, self.run, worker).await?;
+		let base = common.base()?;
+		// What the chain and its runs do can be looked at without an account.
+		let account = match Account::load(&base, common.suri.as_deref(), &common.unlock()) {
+			Err(KeyError::Missing { .. }) => None,
+			account => Some(account?),
+		};
+		let client = ChainClient::connect_all(&common.node).await?;
+		let heads = client.heads().await?;
+		let at = client.at(heads.best).await?;
+		let nodes = client.nodes().borrow().clone();
+		let report = Report { nodes, ..Report::collect(&at, heads, account.as_ref(), self.run, Status::read(&base)).await? };
 		if self.json {
 			println!("{:#}", report.json());
 		} else {
@@ -42,47 +55,108 @@ impl StatusCommand {
 	}
 }
 
-struct Report {
-	heads: Heads,
+/// What an account has.
+struct Holdings {
 	address: String,
 	free: Neuro,
-	total_issuance: u128,
+	/// Who signs and pays for this account, if it is another one, and what that has.
+	operator: Option<(String, Neuro)>,
 	provider: Option<ProviderView>,
 	earnings: Earnings,
+}
+
+impl Holdings {
+	async fn of(at: &ChainAt, account: &Account) -> Result<Self, CliError> {
+		let (who, signer) = (owner::of(at, account).await?, account.id());
+		let operator = match who != signer {
+			true => Some((account.address(), Neuro(at.funds(&signer).await?.free))),
+			false => None,
+		};
+		Ok(Self {
+			address: who.to_string(),
+			free: Neuro(at.funds(&who).await?.free),
+			operator,
+			provider: at.provider(&who).await?,
+			earnings: at.earnings(&who).await?,
+		})
+	}
+
+	fn print(&self, now: BlockNumber) {
+		println!("free       {}", self.free);
+		if let Some((operator, free)) = &self.operator {
+			println!("operator   {operator}, which signs and pays: free {free}");
+		}
+		match &self.provider {
+			None => println!("provider   not registered (`neuroshard-worker register`)"),
+			Some(provider) => {
+				println!(
+					"provider   {}, bond {}, reputation {}, tier {:?}",
+					print::status(&provider.status),
+					Neuro(provider.bonded),
+					provider.reputation,
+					provider.tier
+				);
+				print::restrictions(provider, now);
+				for chunk in &provider.unbonding {
+					println!("unbonding  {}, free from block {}", Neuro(chunk.amount), chunk.unlocks_at);
+				}
+			}
+		}
+		let Earnings { claimed, claimable, current_era_estimate } = self.earnings;
+		println!("earned     {}, ready to claim {}, this era about {}", Neuro(claimed), Neuro(claimable), Neuro(current_era_estimate));
+	}
+}
+
+struct Report {
+	heads: Heads,
+	/// `None` without a key.
+	account: Option<Holdings>,
+	total_issuance: u128,
 	run: Option<(RunId, RunView, Option<RoundView>)>,
 	worker: Option<Status>,
+	/// The most urgent move in a dispute.
+	turn: Option<Turn>,
+	/// What each of several nodes says.
+	nodes: Watched,
 }
 
 impl Report {
-	async fn collect(at: &ChainAt, heads: Heads, account: &Account, run: Option<RunId>, worker: Option<Status>) -> Result<Self, CliError> {
-		let who = account.id();
+	async fn collect(
+		at: &ChainAt,
+		heads: Heads,
+		account: Option<&Account>,
+		run: Option<RunId>,
+		worker: Option<Status>,
+	) -> Result<Self, CliError> {
 		let mut views = Vec::new();
 		for id in at.runs().await? {
 			if let Some(view) = at.run(id).await? {
 				views.push((id, view));
 			}
 		}
-		let known: Vec<_> = views.iter().map(|(id, view)| (*id, view.status, view.approved)).collect();
-		let at_hand = worker.as_ref().and_then(|worker| worker.run);
-		let run = match choose_run(&known, run, at_hand).and_then(|id| views.into_iter().find(|(other, _)| *other == id)) {
-			Some((id, view)) => Some((id, view, at.round(id).await?)),
-			None if run.is_some() => return Err(CliError::Unknown(format!("run {}", run.unwrap_or_default()))),
+		let known: Vec<_> = views.iter().map(|(id, view)| KnownRun { id: *id, status: view.status, approved: view.approved }).collect();
+		// The worker's may be one that was named.
+		let at_hand = worker.as_ref().and_then(|worker| worker.run).filter(|id| known.iter().any(|run| run.id == *id));
+		let run =
+			match choose_run(&known, run.or(at_hand), None, |_| false).and_then(|id| views.into_iter().find(|(other, _)| *other == id)) {
+				Some((id, view)) => Some((id, view, at.round(id).await?)),
+				None if run.is_some() => return Err(CliError::Unknown(format!("run {}", run.unwrap_or_default()))),
+				None => None,
+			};
+		let turn = match account {
+			Some(account) => most_urgent(at, &owner::of(at, account).await?).await?,
 			None => None,
 		};
-		Ok(Self {
-			heads,
-			address: account.address(),
-			free: Neuro(at.funds(&who).await?.free),
-			total_issuance: at.total_issuance().await?,
-			provider: at.provider(&who).await?,
-			earnings: at.earnings(&who).await?,
-			run,
-			worker,
-		})
+		let account = match account {
+			Some(account) => Some(Holdings::of(at, account).await?),
+			None => None,
+		};
+		Ok(Self { heads, account, total_issuance: at.total_issuance().await?, run, worker, turn, nodes: Watched::default() })
 	}
 
 	fn json(&self) -> Value {
-		let provider = self.provider.as_ref().map(|provider| {
+		let account = self.account.as_ref();
+		let provider = account.and_then(|account| account.provider.as_ref()).map(|provider| {
 			json!({
 				"status": provider.status,
 				"roles": provider.info.roles,
@@ -125,46 +199,51 @@ impl Report {
 			})
 		});
 		json!({
-			"account": self.address,
+			"account": account.map(|account| &account.address),
+			"operator": account.and_then(|account| account.operator.as_ref()).map(|(operator, free)| {
+				json!({ "account": operator, "free": free.0.to_string() })
+			}),
 			"best_block": self.heads.best.number,
 			"finalized_block": self.heads.finalized.number,
-			"free": self.free.0.to_string(),
+			"nodes": self.nodes.nodes,
+			"contradiction": self.nodes.contradiction,
+			"free": account.map(|account| account.free.0.to_string()),
 			"total_issuance": self.total_issuance.to_string(),
 			"provider": provider,
-			"earnings": {
-				"claimed": self.earnings.claimed.to_string(),
-				"claimable": self.earnings.claimable.to_string(),
-				"current_era_estimate": self.earnings.current_era_estimate.to_string(),
-			},
+			"earnings": account.map(|Holdings { earnings, .. }| json!({
+				"claimed": earnings.claimed.to_string(),
+				"claimable": earnings.claimable.to_string(),
+				"current_era_estimate": earnings.current_era_estimate.to_string(),
+			})),
 			"run": run,
+			"move_due": self.turn.as_ref().map(|turn| json!({
+				"run": turn.claim.run,
+				"round": turn.claim.round,
+				"claimant": turn.claim.who.to_string(),
+				"challenger": turn.challenger.to_string(),
+				"deadline": turn.deadline,
+				"blocks_left": turn.blocks_left(self.heads.best.number),
+			})),
 			"worker": self.worker,
 		})
 	}
 
 	fn print(&self) {
-		println!("account    {}", self.address);
+		let address =
+			self.account.as_ref().map_or("none here: `neuroshard-worker key generate` makes one", |account| account.address.as_str());
+		println!("account    {address}");
 		println!("chain      block {}, finalized {}", self.heads.best.number, self.heads.finalized.number);
-		println!("free       {}", self.free);
-		match &self.provider {
-			None => println!("provider   not registered (`neuroshard-worker register`)"),
-			Some(provider) => {
-				println!(
-					"provider   {}, bond {}, reputation {}, tier {:?}",
-					print::status(&provider.status),
-					Neuro(provider.bonded),
-					provider.reputation,
-					provider.tier
-				);
-				print::restrictions(provider, self.heads.best.number);
-				for chunk in &provider.unbonding {
-					println!("unbonding  {}, free from block {}", Neuro(chunk.amount), chunk.unlocks_at);
-				}
-			}
+		for node in &self.nodes.nodes {
+			println!("node       {}", printable_line(&print::node(node)));
 		}
-		let Earnings { claimed, claimable, current_era_estimate } = self.earnings;
-		println!("earned     {}, ready to claim {}, this era about {}", Neuro(claimed), Neuro(claimable), Neuro(current_era_estimate));
+		if let Some(words) = &self.nodes.contradiction {
+			println!("           {}", printable_line(words));
+		}
+		if let Some(account) = &self.account {
+			account.print(self.heads.best.number);
+		}
 		match &self.run {
-			None => println!("run        none on this chain yet"),
+			None => println!("run        none that is approved (--run ID shows another one)"),
 			Some((id, run, round)) => {
 				let name = String::from_utf8_lossy(&run.config.name);
 				let name = printable_line(&name);
@@ -174,6 +253,10 @@ impl Report {
 					println!("round      {}, {:?} ({deadline}), {} participants", round.round, round.phase, round.participants.len());
 				}
 			}
+		}
+		if let Some(turn) = &self.turn {
+			let left = turn.blocks_left(self.heads.best.number);
+			println!("dispute    {left} blocks left for a move about round {} of run {}", turn.claim.round, turn.claim.run);
 		}
 		if let Some(worker) = &self.worker {
 			println!("worker     {}", worker.task.as_deref().map_or("idle".into(), printable_line));
@@ -185,15 +268,46 @@ impl Report {
 				let state = if audits.enrolled { "enrolled" } else { "not enrolled" };
 				println!("audits     {state}, {} open, {} reported since the start", audits.open, audits.reported);
 			}
+			if let Some(words) = &worker.contradiction {
+				println!("           {}", printable_line(words));
+			}
 			if let Some(waiting) = &audits.waiting {
 				println!("           {}", printable_line(waiting));
 			}
-			if let Some(waiting) = &worker.waiting {
-				println!("           {}", printable_line(waiting));
+			for words in worker.waiting.iter().chain(&worker.barred) {
+				println!("           {}", printable_line(words));
+			}
+			if let Some(ended) = &worker.ended {
+				println!("           training has ended: {}", printable_line(ended));
 			}
 			if let Some(error) = &worker.last_error {
 				println!("           last problem: {}", printable_line(error));
 			}
 		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::run::participant::decide::plan::tests::training;
+	use neuroshard_mock_node::{Fate, MockNode, Script};
+
+	#[tokio::test]
+	async fn a_run_is_shown_to_whoever_asks_also_without_a_key() {
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		let run = training().0.run.unwrap();
+		node.answer("Training", "runs", &vec![run.id]);
+		node.answer("Training", "run", &Some(run.view));
+		node.answer("Training", "round", &run.round);
+		let base = tempfile::tempdir().unwrap();
+		let common = Common { node: vec![node.url()], base_path: Some(base.path().to_path_buf()), suri: None, passphrase_file: None };
+		for json in [false, true] {
+			let shown = StatusCommand { json, run: Some(run.id) }.run(&common).await;
+			assert_eq!(shown.map_err(|error| error.to_string()), Ok(0));
+		}
+		let none = StatusCommand { json: false, run: Some(run.id + 1) }.run(&common).await;
+		assert!(none.unwrap_err().to_string().contains("run 8"));
+		assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0, "nothing is made for it");
 	}
 }

@@ -1,13 +1,13 @@
 //! `train template|create-run|approve|stop|remove-run|list`.
 
-use super::{bill::Bill, dataset_chain, money::unsent, open::open, run_check, run_file::Preset, CliError, Common, RunFile};
+use super::{bill::Bill, dataset_chain, disk, money::unsent, open::open, parse, run_check, run_file::Preset, CliError, Common, RunFile};
 use crate::{
-	chain::{training, BlockId, Call, ChainClient, ChainError, Neuro},
 	hardware,
 	infer::printable_line,
-	keys::Account,
+	train::need::{longest_round, DiskNeed},
 };
 use clap::{Args, Subcommand};
+use neuroshard_chain_client::{keys::Account, training, BlockId, Call, ChainClient, ChainError, Neuro};
 use neuroshard_types::{run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
 use std::{path::PathBuf, time::Duration};
 
@@ -63,6 +63,9 @@ pub(super) struct CreateRun {
 	/// Participants that a round waits for, instead of those in the file.
 	#[arg(long)]
 	min_participants: Option<u32>,
+	/// Disk in GiB that each worker has for it: what the run takes is compared with that.
+	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
+	max_disk: u64,
 	/// Approve it, once its block is final, with the sudo key of a development network.
 	#[arg(long)]
 	approve: bool,
@@ -97,6 +100,21 @@ impl TrainCommand {
 }
 
 impl CreateRun {
+	/// Says what the run takes of each worker's disk: one that outgrows it goes on only as fast as old rounds may be deleted.
+	fn tell_disk(&self, need: &DiskNeed, file: &RunFile) {
+		let blocks = longest_round(&file.durations);
+		let (words, fits) = disk::fits(need, blocks, self.max_disk);
+		if !self.quiet {
+			println!(
+				"disk: {}; rounds that end early come more often, and take as much each",
+				disk::need(need, file.max_participants, blocks)
+			);
+			println!("disk: {words}");
+		} else if !fits {
+			tracing::warn!("{words}");
+		}
+	}
+
 	async fn run(self, common: &Common) -> Result<(), CliError> {
 		let mut file = self.file.as_deref().map_or_else(|| Ok(RunFile::of(self.preset)), RunFile::read)?;
 		file.rounds = self.rounds.or(file.rounds);
@@ -110,6 +128,10 @@ impl CreateRun {
 		}
 		let view = dataset_chain::usable(dataset, at.dataset(dataset).await?)?;
 		run_check::fits(&file, &view.manifest, at.longest_phase()?)?;
+		let terms = at.dispute_terms().await?;
+		if let Ok(need) = DiskNeed::new(&file.model.config(), file.max_participants, &view.manifest.shape, &terms) {
+			self.tell_disk(&need, &file);
+		}
 		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, hardware::threads(None))).await;
 		let config = prepared.map_err(|error| CliError::Invalid(format!("computing the genesis root failed: {error}")))??;
 		let genesis = config.genesis_root;
@@ -200,7 +222,7 @@ async fn remove_run(common: &Common, run: RunId) -> Result<(), CliError> {
 }
 
 async fn list(common: &Common) -> Result<(), CliError> {
-	let at = ChainClient::connect(&common.node).await?.now().await?;
+	let at = ChainClient::connect_all(&common.node).await?.now().await?;
 	let runs = at.runs().await?;
 	for id in &runs {
 		let Some(run) = at.run(*id).await? else { continue };

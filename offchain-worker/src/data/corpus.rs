@@ -13,8 +13,10 @@ use std::{
 
 /// Most bytes of a corpus unless told otherwise.
 pub const DEFAULT_CORPUS_BYTES: u64 = 8 << 20;
-/// Most bytes taken from the beginning of one file: many short documents mix better than a few long tables.
+/// Most bytes of a document unless told otherwise: many short ones mix better than a few long tables.
 pub const DEFAULT_DOCUMENT_BYTES: u64 = 8 << 10;
+/// Least that [`CorpusLimits::document_bytes`] counts as: any character has room in it.
+pub const LEAST_DOCUMENT_BYTES: u64 = 4;
 /// Folders nested deeper than this are not followed.
 const MAX_DEPTH: u32 = 32;
 
@@ -23,7 +25,7 @@ const MAX_DEPTH: u32 = 32;
 pub struct CorpusLimits {
 	/// Bytes in all.
 	pub total_bytes: u64,
-	/// Bytes of one document, cut at the last line end.
+	/// Bytes of one document. A longer text becomes several, each up to the last line end that fits.
 	pub document_bytes: u64,
 }
 
@@ -33,6 +35,33 @@ impl Default for CorpusLimits {
 	}
 }
 
+/// So many files or documents, and bytes of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Amount {
+	/// How many.
+	pub count: u64,
+	/// Bytes.
+	pub bytes: u64,
+}
+
+impl Amount {
+	fn add(&mut self, bytes: u64) {
+		self.count = self.count.saturating_add(1);
+		self.bytes = self.bytes.saturating_add(bytes);
+	}
+}
+
+/// What of the text that was found is in no document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LeftOut {
+	/// Files, whole or their ends, for which the limits have no room.
+	pub beyond: Amount,
+	/// Files that are not UTF-8.
+	pub not_text: Amount,
+	/// Documents that are blank, or were there already.
+	pub repeated: Amount,
+}
+
 /// Documents and where they come from.
 #[derive(Clone, Debug)]
 pub struct Corpus {
@@ -40,8 +69,8 @@ pub struct Corpus {
 	pub source: String,
 	/// UTF-8 texts, no two alike, none empty.
 	pub documents: Vec<Vec<u8>>,
-	/// Files that were passed over because they are not UTF-8.
-	pub skipped: u64,
+	/// What is not in them.
+	pub left_out: LeftOut,
 }
 
 impl Corpus {
@@ -52,7 +81,8 @@ impl Corpus {
 }
 
 /// Text of the crates in the cargo registry below `cargo_home`: the first file of every crate, then the second of every
-/// crate, until the limit is reached. A crate's READMEs come first, then `src/`, then its other Rust and Markdown files.
+/// crate, until the limit is reached. A crate's READMEs come first, then `src/`, then its other Rust and Markdown files. Of each
+/// file only the first document is taken, so that there is something of everything.
 ///
 /// # Errors
 /// [`DataError::NoText`] if there is no such folder or nothing readable in it; [`DataError::Io`] otherwise.
@@ -79,11 +109,11 @@ pub fn registry_corpus(cargo_home: &Path, limits: CorpusLimits) -> Result<Corpus
 	}
 	let mut taken = Taken::new(limits);
 	// Round-robin; a crate leaves when its files are used up.
-	while !queues.is_empty() && !taken.full() {
+	while !queues.is_empty() {
 		let mut failure = None;
 		queues.retain_mut(|files| {
 			let Some(file) = files.next() else { return false };
-			if let (false, Err(error)) = (taken.full(), taken.add(&file)) {
+			if let Err(error) = taken.add(&file, Part::Beginning) {
 				failure.get_or_insert(error);
 			}
 			true
@@ -95,47 +125,32 @@ pub fn registry_corpus(cargo_home: &Path, limits: CorpusLimits) -> Result<Corpus
 	taken.finish("READMEs, Rust sources and Markdown files of crates in the local cargo registry", &root)
 }
 
-/// The text of one file, or of every file below a folder in the order of relative paths.
+/// The text of one file, or of every file below a folder in the order of relative paths, until the limit is reached.
 ///
 /// # Errors
 /// [`DataError::NoText`] if nothing in it is UTF-8 text; [`DataError::Io`] if it cannot be read.
 pub fn path_corpus(path: &Path, limits: CorpusLimits) -> Result<Corpus, DataError> {
 	let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+	let mut taken = Taken::new(limits);
 	if fs::metadata(path).map_err(|error| DataError::io(path, error))?.is_file() {
-		return single_file(path, &name, limits);
+		taken.add(path, Part::Whole)?;
+		return taken.finish(&format!("text of {name}"), path);
 	}
 	let mut files = Vec::new();
 	collect_files(path, MAX_DEPTH, &mut files)?;
-	let mut taken = Taken::new(limits);
 	for file in files {
-		if taken.full() {
-			break;
-		}
-		taken.add(&file)?;
+		taken.add(&file, Part::Whole)?;
 	}
 	taken.finish(&format!("text files of {name}"), path)
 }
 
-/// A single file is cut into documents of at most `document_bytes`, so that training and held-out text both come from
-/// all over it.
-fn single_file(path: &Path, name: &str, limits: CorpusLimits) -> Result<Corpus, DataError> {
-	let mut text = read_prefix(path, limits.total_bytes.saturating_add(1))?;
-	let mut taken = Taken::new(limits);
-	match text_length(&text, limits.total_bytes) {
-		Some(length) => text.truncate(length),
-		None => {
-			taken.skipped = 1;
-			text.clear();
-		}
-	}
-	let mut rest = &text[..];
-	while !rest.is_empty() {
-		// At least one character of at most four bytes, so that the loop moves on.
-		let end = document_end(rest, limits.document_bytes.max(4));
-		taken.insert(&rest[..end]);
-		rest = &rest[end..];
-	}
-	taken.finish(&format!("text of {name}"), path)
+/// How much of a file is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+	/// Its first document.
+	Beginning,
+	/// All of it.
+	Whole,
 }
 
 /// Documents taken so far.
@@ -145,46 +160,69 @@ struct Taken {
 	// Keyed by content hash: duplicates (a file in two versions of a crate) fall away.
 	seen: std::collections::BTreeSet<[u8; 32]>,
 	documents: Vec<Vec<u8>>,
-	skipped: u64,
+	left_out: LeftOut,
 }
 
 impl Taken {
 	fn new(limits: CorpusLimits) -> Self {
-		Self { limits, bytes: 0, seen: Default::default(), documents: Vec::new(), skipped: 0 }
+		let document_bytes = limits.document_bytes.max(LEAST_DOCUMENT_BYTES);
+		let limits = CorpusLimits { document_bytes, ..limits };
+		Self { limits, bytes: 0, seen: Default::default(), documents: Vec::new(), left_out: LeftOut::default() }
 	}
 
-	fn full(&self) -> bool {
-		self.bytes >= self.limits.total_bytes
+	fn room(&self) -> u64 {
+		self.limits.total_bytes.saturating_sub(self.bytes)
 	}
 
-	/// Takes the beginning of a file; one that is not UTF-8 is passed over.
-	fn add(&mut self, path: &Path) -> Result<(), DataError> {
-		let mut text = read_prefix(path, self.limits.document_bytes.saturating_add(1))?;
-		let Some(length) = text_length(&text, self.limits.document_bytes) else {
-			self.skipped = self.skipped.saturating_add(1);
+	/// Takes a file, or its beginning, as documents; one that is not UTF-8 is passed over.
+	fn add(&mut self, path: &Path, part: Part) -> Result<(), DataError> {
+		let size = fs::metadata(path).map_err(|error| DataError::io(path, error))?.len();
+		let most = match part {
+			Part::Beginning => self.limits.document_bytes.min(self.room()),
+			Part::Whole => self.room(),
+		};
+		if most == 0 {
+			if size > 0 {
+				self.left_out.beyond.add(size);
+			}
+			return Ok(());
+		}
+		let text = read_prefix(path, most.saturating_add(1))?;
+		let Some(length) = text_length(&text, most) else {
+			self.left_out.not_text.add(size);
 			return Ok(());
 		};
-		text.truncate(length);
-		let end = document_end(&text, self.limits.document_bytes);
-		self.insert(&text[..end]);
+		let (mut rest, mut done) = (&text[..length], 0);
+		while !rest.is_empty() && (part == Part::Whole || done == 0) {
+			let end = document_end(rest, self.limits.document_bytes.min(self.room()));
+			if end == 0 {
+				break;
+			}
+			self.insert(&rest[..end]);
+			(rest, done) = (&rest[end..], done + end as u64);
+		}
+		// A file may grow while it is read.
+		let left = size.max(text.len() as u64) - done;
+		if left > 0 {
+			self.left_out.beyond.add(left);
+		}
 		Ok(())
 	}
 
 	fn insert(&mut self, document: &[u8]) {
-		let room = self.limits.total_bytes.saturating_sub(self.bytes);
-		let document = &document[..document_end(document, room)];
+		let bytes = document.len() as u64;
 		if document.iter().all(u8::is_ascii_whitespace) || !self.seen.insert(super::blake2_256(document).0) {
-			return;
+			return self.left_out.repeated.add(bytes);
 		}
-		self.bytes += document.len() as u64;
+		self.bytes += bytes;
 		self.documents.push(document.to_vec());
 	}
 
 	fn finish(self, source: &str, path: &Path) -> Result<Corpus, DataError> {
 		if self.documents.is_empty() {
-			return Err(DataError::NoText { path: path.to_path_buf(), skipped: self.skipped });
+			return Err(DataError::NoText { path: path.to_path_buf(), skipped: self.left_out.not_text.count });
 		}
-		Ok(Corpus { source: source.into(), documents: self.documents, skipped: self.skipped })
+		Ok(Corpus { source: source.into(), documents: self.documents, left_out: self.left_out })
 	}
 }
 
@@ -283,21 +321,42 @@ mod tests {
 	#[test]
 	fn a_folder_is_read_in_path_order_without_duplicates_and_binaries() {
 		let root = tree(&[("b.txt", b"bee\n"), ("a/z.txt", b"zed\n"), ("a/copy.txt", b"bee\n"), ("c.bin", b"\xff\xfe\x00")]);
-		assert_eq!(texts(&path_corpus(root.path(), LIMITS).unwrap()), ["bee\n", "zed\n"]);
+		let corpus = path_corpus(root.path(), LIMITS).unwrap();
+		assert_eq!(texts(&corpus), ["bee\n", "zed\n"]);
+		let (not_text, repeated) = (Amount { count: 1, bytes: 3 }, Amount { count: 1, bytes: 4 });
+		assert_eq!(corpus.left_out, LeftOut { not_text, repeated, ..LeftOut::default() });
 	}
 
 	#[test]
-	fn documents_are_cut_at_a_line_end_and_the_corpus_at_its_limit() {
-		let root = tree(&[("a.txt", b"0123456789\n012345678901234567890\n"), ("b.txt", b"b2345\nb8901\n")]);
+	fn a_long_file_becomes_documents_that_end_with_a_line_and_nothing_of_it_is_lost() {
+		let text = "0123456789\n012345678901234567890\nthe end\n";
+		let root = tree(&[("a.txt", text.as_bytes()), ("b.txt", b"b2345\nb8901\n")]);
+		let corpus = path_corpus(root.path(), LIMITS).unwrap();
+		assert_eq!(texts(&corpus), ["0123456789\n", "01234567890123456789", "0\nthe end\n", "b2345\nb8901\n"]);
+		assert_eq!(texts(&corpus)[..3].concat(), text);
+		assert_eq!(corpus.left_out, LeftOut::default());
+	}
+
+	#[test]
+	fn what_the_limit_of_the_corpus_leaves_out_is_counted_in_bytes_and_files() {
+		let root = tree(&[("a.txt", b"0123456789\n012345678901234567890\n"), ("b.txt", b"b2345\nb8901\n"), ("c.txt", b"")]);
 		let limits = CorpusLimits { total_bytes: 18, ..LIMITS };
-		assert_eq!(texts(&path_corpus(root.path(), limits).unwrap()), ["0123456789\n", "b2345\n"]);
+		let corpus = path_corpus(root.path(), limits).unwrap();
+		assert_eq!(texts(&corpus), ["0123456789\n", "0123456"]);
+		// 33 bytes less 18 of the first file, all 12 of the second.
+		assert_eq!(corpus.left_out, LeftOut { beyond: Amount { count: 2, bytes: 27 }, ..LeftOut::default() });
+		let corpus = path_corpus(&root.path().join("a.txt"), limits).unwrap();
+		assert_eq!((corpus.bytes(), corpus.left_out.beyond), (18, Amount { count: 1, bytes: 15 }));
 	}
 
 	#[test]
-	fn a_cut_never_splits_a_character() {
-		let root = tree(&[("a.txt", "ääääääääääää".as_bytes())]);
+	fn documents_never_split_a_character() {
+		let root = tree(&[("a.txt", "äöüßäöüéäöüñ".as_bytes())]);
 		let limits = CorpusLimits { document_bytes: 5, ..LIMITS };
-		assert_eq!(texts(&path_corpus(root.path(), limits).unwrap()), ["ää"]);
+		assert_eq!(texts(&path_corpus(root.path(), limits).unwrap()), ["äö", "üß", "üé", "üñ"]);
+		let none = CorpusLimits { document_bytes: 0, total_bytes: 5 };
+		let corpus = path_corpus(root.path(), none).unwrap();
+		assert_eq!((texts(&corpus), corpus.left_out.beyond), (vec!["äö"], Amount { count: 1, bytes: 20 }));
 	}
 
 	#[test]
@@ -319,7 +378,7 @@ mod tests {
 	fn files_that_are_not_text_are_counted() {
 		let root = tree(&[("a.txt", b"text\n"), ("b.bin", b"\xff\xfe\x00"), ("c.bin", b"cut \xe2\x82")]);
 		let corpus = path_corpus(root.path(), LIMITS).unwrap();
-		assert_eq!((texts(&corpus), corpus.skipped), (vec!["text\n"], 2));
+		assert_eq!((texts(&corpus), corpus.left_out.not_text), (vec!["text\n"], Amount { count: 2, bytes: 9 }));
 	}
 
 	#[test]
@@ -333,6 +392,9 @@ mod tests {
 		]);
 		let corpus = registry_corpus(root.path(), LIMITS).unwrap();
 		assert_eq!(texts(&corpus), ["aa readme\n", "bb lib\n", "aa lib\n", "aa changes\n"]);
+		// Of each the first document only: 4 bytes of 10, 4 of 7, 4 of 7; then there is no room.
+		let corpus = registry_corpus(root.path(), CorpusLimits { total_bytes: 12, document_bytes: 4 }).unwrap();
+		assert_eq!((texts(&corpus), corpus.left_out.beyond), (vec!["aa r", "bb l", "aa l"], Amount { count: 4, bytes: 6 + 3 + 3 + 11 }));
 	}
 
 	#[test]

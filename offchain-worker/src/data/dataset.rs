@@ -5,7 +5,7 @@ use super::{
 	manifest::{self, DatasetManifest, MANIFEST_FILE},
 	place, tokenizer, DataError,
 };
-use crate::files::write_atomically;
+use neuroshard_atomic_write::write_atomically;
 use neuroshard_graph::{
 	merkle::{merkle_root, Hash},
 	tiles::{leaf_hashes, LEAF_BYTES},

@@ -4,10 +4,10 @@
 //! multiple of 32 as the graph asks. The same tokenizer is written as a Hugging Face `tokenizer.json` (ByteLevel BPE
 //! without merges), whose Blake2-256 is the `tokenizer_hash` of every manifest built with it.
 
-use neuroshard_types::H256;
+use neuroshard_types::{dataset::TOKENIZER_VOCAB, H256};
 
 /// Rows of the embedding: 256 bytes, the document separator, 31 reserved ids.
-pub const VOCAB: u32 = 288;
+pub const VOCAB: u32 = TOKENIZER_VOCAB;
 /// Ends a document and begins the next one.
 pub const END_OF_TEXT: u16 = 256;
 /// Text form of [`END_OF_TEXT`] in the Hugging Face files.

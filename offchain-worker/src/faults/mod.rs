@@ -16,7 +16,7 @@ use neuroshard_types::{dispute::ClaimKind, AccountId, RoundIndex, RunId, H256};
 pub use options::{CheatOptions, Kind};
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use std::path::PathBuf;
-pub use work::{false_work, handed_over, Position};
+pub use work::{false_work, Position};
 
 /// What is done wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,8 +7,6 @@ use crate::{
 		DataError,
 	},
 	engine::{Engine, EngineError},
-	run::journal::pending_in,
-	store::{read_blob, StoreError},
 	train::{
 		checkpoint::Checkpoint,
 		round::{TrainError, Trained, Training},
@@ -23,7 +21,7 @@ use neuroshard_graph::{
 };
 use neuroshard_types::{run::Work, RoundIndex, RunId, H256};
 use rand::Rng;
-use std::{path::Path, sync::atomic::AtomicBool};
+use std::sync::atomic::AtomicBool;
 
 /// Where in a run the work is due.
 #[derive(Clone, Copy, Debug)]
@@ -67,17 +65,6 @@ pub fn false_work(
 			flipped(fault, (run, round), engine, checkpoint, &windows).map(Some)
 		}
 		Deed::Copy(_) | Deed::HandOver | Deed::WrongAggregate | Deed::WrongOuterStep | Deed::LazyAudit => Ok(None),
-	}
-}
-
-/// What the accomplice with base folder `from` has ready for the round with this seed: its work, and its delta. `None` until it has.
-///
-/// # Errors
-/// [`StoreError`] if its delta cannot be read.
-pub fn handed_over(from: &Path, run: RunId, seed: H256) -> Result<Option<(Work, Vec<u8>)>, StoreError> {
-	match pending_in(from).filter(|pending| pending.run == run && pending.seed == seed) {
-		Some(pending) => Ok(Some((pending.work.clone(), read_blob(&from.join("store"), pending.work.delta_root)?))),
-		None => Ok(None),
 	}
 }
 

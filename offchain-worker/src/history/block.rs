@@ -1,7 +1,7 @@
 //! Whether a block is the one that comes next, and how the runtime takes it.
 
-use crate::chain::{Block, BlockId, Header};
 use codec::{Compact, Encode};
+use neuroshard_chain_client::{Block, BlockId, Header};
 
 /// Checks that `block` is the child of `parent` that its hash names; its body is left to whoever executes it.
 ///

@@ -1,6 +1,6 @@
 //! Why a chain's history cannot be executed anew, in words that say what to do.
 
-use crate::chain::ChainError;
+use neuroshard_chain_client::ChainError;
 use neuroshard_types::{BlockNumber, DatasetId, RoundIndex, RunId, H256};
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! What is taken from a node: a start state, checked, and blocks, not checked yet.
 
 use super::{spec, HistoryError, State};
-use crate::chain::{Block, BlockId, ChainClient};
 use futures::{stream, StreamExt};
+use neuroshard_chain_client::{Block, BlockId, ChainClient};
 use neuroshard_types::{BlockNumber, H256};
 use std::{ops::RangeInclusive, path::Path};
 use tokio::{sync::mpsc, task::JoinError};

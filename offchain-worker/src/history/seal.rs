@@ -1,7 +1,7 @@
 //! Who may have made a block, and that it was them: what a validator's node checks of a header before it takes the block.
 
-use crate::chain::Header;
 use codec::Encode;
+use neuroshard_chain_client::Header;
 use sp_consensus_babe::{
 	digests::{CompatibleDigestItem, PreDigest},
 	make_vrf_sign_data, AuthorityId, AuthorityIndex, AuthoritySignature, Epoch, Slot,

@@ -1,7 +1,7 @@
 //! Genesis from a raw chain spec, for nodes that have pruned it.
 
 use super::HistoryError;
-use crate::chain::Entries;
+use neuroshard_chain_client::Entries;
 use serde::Deserialize;
 use std::{collections::BTreeMap, fs::File, io::BufReader, path::Path};
 

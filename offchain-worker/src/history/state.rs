@@ -1,8 +1,8 @@
 //! The chain's state, kept in memory and moved on by executing blocks.
 
 use super::{block, seal, HistoryError};
-use crate::chain::{Block, BlockId, Entries, Header, LocalViews};
 use codec::{Decode, DecodeAll};
+use neuroshard_chain_client::{Block, BlockId, Entries, Header, LocalViews};
 use neuroshard_types::{
 	dataset::DatasetView,
 	dispute::OuterJob,

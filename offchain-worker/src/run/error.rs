@@ -1,17 +1,17 @@
 //! Why a worker, or one of its tasks, cannot go on.
 
-use super::{journal::JournalError, refusals::Rest};
+use super::journal::JournalError;
 use crate::{
 	arithmetic::Fault,
-	chain::ChainError,
+	cases::case::CaseError,
 	data::DataError,
 	engine::EngineError,
-	net::{FetchError, NetworkError, Stopped},
-	store::StoreError,
 	train::{checkpoint::CheckpointError, outer::OuterError, round::TrainError},
-	verify::case::CaseError,
 };
+use neuroshard_chain_client::ChainError;
 use neuroshard_kernels::exec::ExecError;
+use neuroshard_network::{FetchError, NetworkError, Stopped};
+use neuroshard_store::{StoreError, LEFT_FREE};
 use neuroshard_types::{BlockNumber, DatasetId, RunId, H256};
 use std::path::PathBuf;
 
@@ -67,6 +67,25 @@ pub enum WorkerError {
 		/// Recomputed.
 		found: H256,
 	},
+	/// The machine has less memory than something takes.
+	#[error("at least {} MiB of memory are needed, and {} MiB are available: use a machine with more, or take part in a smaller run (--run ID)", mebibytes(*needed), available >> 20)]
+	TooLittleMemory {
+		/// Bytes that it takes.
+		needed: u64,
+		/// Bytes that are available.
+		available: u64,
+	},
+	/// A computation ended in a panic.
+	#[error("{what} failed unexpectedly ({words}): that is a defect of this worker, please report it")]
+	Panicked {
+		/// What was under way.
+		what: &'static str,
+		/// What the panic said.
+		words: String,
+	},
+	/// The chain is not the one that this worker was made for.
+	#[error("{0}. This worker trains no more; it goes on defending what it claimed, as far as the chain lets it")]
+	Outdated(ChainError),
 	/// The run that was asked for does not exist.
 	#[error("there is no run {0} on this chain: `neuroshard-worker status` shows what there is")]
 	UnknownRun(RunId),
@@ -101,6 +120,16 @@ pub enum WorkerError {
 		kept: u64,
 		/// Most bytes that the store may take.
 		limit: u64,
+	},
+	/// What a round leaves behind would not fit on the file system.
+	#[error("the disk is full: a round takes {} MiB, and its file system has {} MiB left, of which {} MiB stay free, and {} MiB more that may be evicted; free some space: this worker sits rounds out until then, and goes on to defend what it has claimed", mebibytes(*needed), mebibytes(*free), mebibytes(LEFT_FREE), mebibytes(*evictable))]
+	DiskFull {
+		/// Bytes that a round takes.
+		needed: u64,
+		/// Bytes that the file system has left.
+		free: u64,
+		/// Bytes of the store that may be evicted.
+		evictable: u64,
 	},
 	/// The folder of a dataset is not what its manifest says.
 	#[error("{what}. Nothing of it is attested until that is mended; it is read again in {blocks} blocks, and `neuroshard-worker dataset verify` tells before")]
@@ -147,14 +176,14 @@ pub enum WorkerError {
 		source: std::io::Error,
 	},
 	/// The worker is shutting down, or a part of it has ended unexpectedly.
-	#[error("the worker is shutting down")]
+	#[error("a part of the worker has ended: it is shutting down, or has to be started again")]
 	Stopped,
 }
 
 impl WorkerError {
-	/// Whether the worker must end: trying again would not help.
+	/// Whether training must end: trying again would not help. What else this worker does goes on.
 	pub(super) fn is_fatal(&self) -> bool {
-		matches!(self, Self::Genesis { .. } | Self::UnknownRun(_) | Self::Stopped | Self::Chain(ChainError::Incompatible { .. }))
+		matches!(self, Self::UnknownRun(_) | Self::Stopped | Self::Outdated(_) | Self::Chain(ChainError::Incompatible { .. }))
 	}
 }
 
@@ -193,46 +222,10 @@ impl WorkerError {
 	pub(super) fn is_out_of_reach(&self) -> bool {
 		matches!(self, Self::Fetch(_) | Self::Slow { .. }) || self.lacks_dataset()
 	}
-
-	/// How long the same attempt would end the same way; `None` if it may be made again at once.
-	pub(super) fn rest(&self) -> Option<Rest> {
-		match self {
-			// The same machine gives the same answer.
-			Self::Arithmetic(_) => Some(Rest::Lasting),
-			Self::Chain(error) if error.is_dispatch("Staking::WrongAnswer") => Some(Rest::Lasting),
-			// Every refused extrinsic costs a fee, every divergent attempt a computation that would end alike.
-			Self::Chain(ChainError::Dispatch { .. })
-			| Self::Train(TrainError::Diverged(_))
-			| Self::Outer(OuterError::Train(TrainError::Diverged(_))) => Some(Rest::Fixed),
-			Self::NoShardList { .. } | Self::UnknownDataset(_) | Self::OthersFolder { .. } | Self::NoRoom { .. } => Some(Rest::Growing),
-			_ => None,
-		}
-	}
 }
 
 impl From<Stopped> for WorkerError {
 	fn from(_: Stopped) -> Self {
 		Self::Stopped
-	}
-}
-
-#[cfg(test)]
-mod tests {
-	use super::*;
-
-	#[test]
-	fn a_machine_that_computes_wrongly_is_not_tested_again_and_again() {
-		assert_eq!(WorkerError::Arithmetic(Fault::Unstable).rest(), Some(Rest::Lasting));
-		let refused = |name: &str| ChainError::Dispatch { call: String::new(), name: name.into(), advice: String::new() };
-		assert_eq!(WorkerError::Chain(refused("Staking::WrongAnswer")).rest(), Some(Rest::Lasting));
-		assert_eq!(WorkerError::Chain(refused("Staking::BondTooSmall")).rest(), Some(Rest::Fixed));
-	}
-
-	#[test]
-	fn a_retired_dataset_is_asked_for_less_and_less_often_and_says_what_to_do() {
-		let error = WorkerError::UnknownDataset(1);
-		assert_eq!(error.rest(), Some(Rest::Growing));
-		assert!(error.lacks_dataset() && !error.is_fatal());
-		assert!(error.to_string().contains("retired") && error.to_string().contains("--run ID"), "{error}");
 	}
 }

@@ -1,8 +1,7 @@
 //! What a worker must not forget between commitment and reveal, on disk before the commitment is sent.
 
-use super::plan::PendingWork;
-use crate::files::write_private;
 use codec::{Decode, DecodeAll, Encode};
+use neuroshard_atomic_write::write_private;
 use neuroshard_types::{
 	run::{seal, Work},
 	AccountId, RoundIndex, RunId, H256,
@@ -76,6 +75,19 @@ impl Pending {
 	}
 }
 
+/// Finished training that is not revealed yet. It is on disk before its commitment is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingWork {
+	/// Run.
+	pub run: RunId,
+	/// Round.
+	pub round: RoundIndex,
+	/// Seed that the windows were drawn with: a round that was started anew has another one.
+	pub seed: H256,
+	/// The commitment.
+	pub seal: H256,
+}
+
 /// First byte of the file.
 const VERSION: u8 = 1;
 
@@ -121,7 +133,7 @@ impl Journal {
 		let bytes = match std::fs::read(&path) {
 			Ok(bytes) => bytes,
 			Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-				let journal = Self { path, content: Content { genesis, who, pending: None, uptime: None } };
+				let journal = Self::empty(base, genesis, who);
 				journal.save()?;
 				return Ok(journal);
 			}
@@ -135,6 +147,11 @@ impl Journal {
 			Some(content) if content.who != who => Err(JournalError::OtherAccount { path }),
 			Some(content) => Ok(Self { path, content }),
 		}
+	}
+
+	/// A journal of `base` with nothing in it, whatever is on disk: for who writes nothing into it.
+	pub fn empty(base: &Path, genesis: H256, who: AccountId) -> Self {
+		Self { path: base.join("journal"), content: Content { genesis, who, pending: None, uptime: None } }
 	}
 
 	/// Finished training that may not be revealed yet.

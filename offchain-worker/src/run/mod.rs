@@ -1,78 +1,42 @@
-//! The worker at work: what to do next, and the actors that do it.
+//! The worker at work. Four roles of one account run side by side, each an actor with a folder of its own:
 //!
-//! [`plan`] decides, purely; [`Worker`] looks at the chain, asks it, and has the tasks done: extrinsics by the account's submitter,
-//! computing by the compute thread, transfers by the network. [`journal`] remembers what a restart must not forget.
+//! - [`participant`] trains, and serves checkpoints. What it does next is decided in `participant/decide/plan.rs`, and nowhere else; where a bad
+//!   delta is refused is `participant/deltas/refuse.rs`.
+//! - [`verifier`] checks what others claim, computes what auditors report, and plays disputes.
+//! - [`auditor`] has the account drawn for audits, and reports what the verifier computed.
+//! - [`holder`] attests the operator's dataset, and opens the chunks that it is asked for.
+//!
+//! [`worker`] starts them out of [`parts`]. None of them uses another one; what they share is:
+//!
+//! - [`actor`]: what their loops are made of.
+//! - [`content`]: checkpoints, deltas and datasets, from disk or peers; [`peers`]: where those are, as the chain says it.
+//! - [`defence`]: what is at stake, how long this account has for its moves, and what they may cost.
+//! - [`desk`]: what the verifier leaves for the auditor.
+//! - [`journal`]: what a restart must not forget. [`leave`]: the request to leave.
+//! - [`memory`]: how much a run takes. [`obstacle`] and [`error`]: what is in the way, in words.
 
-mod announce;
-mod aside;
+mod actor;
 mod auditor;
-#[cfg(any(feature = "faults", test))]
-mod cheat;
-mod compute;
 mod content;
-mod dataset;
+pub mod defence;
+mod desk;
 mod error;
 mod holder;
-pub mod journal;
-mod local_folder;
-mod notice;
-mod observe;
+mod journal;
+mod leave;
+mod memory;
 mod obstacle;
-mod outer;
-mod patience;
+pub(crate) mod participant;
+mod parts;
 mod peers;
-pub mod plan;
-mod prune;
-mod refusals;
-pub mod status;
-mod supply;
-mod tasks;
-mod told;
 mod verifier;
-mod wait;
 mod worker;
-
-use crate::chain::{ChainClient, Submitter};
-use std::path::{Path, PathBuf};
-use tokio_util::sync::CancellationToken;
 
 pub use content::{checkpoint_folder, read_model};
 pub use error::WorkerError;
-use holder::Holder;
-pub use worker::{Options, Parts, Worker};
-
-/// A file of this name in the base folder asks the running worker to finish its round and end.
-pub const LEAVE_FILE: &str = "leave";
-
-/// Takes the request of [`LEAVE_FILE`] back: a worker that has left, or was stopped before it got to it, must not leave again after a new
-/// registration.
-///
-/// # Errors
-/// [`WorkerError::File`] if the file is there and cannot be removed.
-pub fn forget_request(base: &Path) -> Result<(), WorkerError> {
-	let path = base.join(LEAVE_FILE);
-	match std::fs::remove_file(&path) {
-		Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(WorkerError::File { path, source }),
-		_ => Ok(()),
-	}
-}
-
-/// Ends all that the account attests of datasets: withdraws it, concludes what was missed, and answers until then what is asked for out of the
-/// folder `dataset`. Returns when nothing is attested any more; while the node is away it waits.
-pub async fn end_attestations(client: ChainClient, submitter: Submitter, dataset: Option<PathBuf>) {
-	Holder::leaving(client, submitter, dataset).run_to_the_end(CancellationToken::new()).await;
-}
-
-#[cfg(test)]
-mod tests {
-	use super::*;
-
-	#[test]
-	fn a_request_that_was_fulfilled_does_not_stay() {
-		let base = tempfile::tempdir().unwrap();
-		forget_request(base.path()).unwrap();
-		std::fs::write(base.path().join(LEAVE_FILE), b"").unwrap();
-		forget_request(base.path()).unwrap();
-		assert!(!base.path().join(LEAVE_FILE).exists());
-	}
-}
+pub use holder::end_attestations;
+pub use journal::JournalError;
+pub use leave::{forget_request, LEAVE_FILE};
+pub use participant::{choose_run, KnownRun};
+pub use parts::{Mode, Options, Parts};
+pub use worker::Worker;

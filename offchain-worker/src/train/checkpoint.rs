@@ -4,8 +4,8 @@
 //! the two roots in its [`Header`]; a header is right if it hashes to the checkpoint root on chain. On disk both blobs
 //! lie in one file, parameters first, beside a small JSON file that is written last.
 
-use crate::files::{write_atomically, write_atomically_with};
 use codec::{Decode, Encode};
+use neuroshard_atomic_write::{write_atomically, write_atomically_with};
 use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
 	init::theta_0,

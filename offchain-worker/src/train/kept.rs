@@ -6,13 +6,13 @@
 //! beside training they take 12 bytes of memory for every parameter, the copy that is being written, and nothing more.
 
 use super::priority::lower_thread_priority;
-use crate::store::{Store, StoreError};
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
 	player::States,
 	round::Committed,
 	ParamLayout, TrainConfig,
 };
+use neuroshard_store::{Store, StoreError};
 use neuroshard_types::{RoundIndex, RunId, H256};
 use std::{
 	io,

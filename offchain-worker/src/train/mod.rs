@@ -5,6 +5,7 @@
 
 pub mod checkpoint;
 pub mod kept;
+pub mod need;
 pub mod outer;
 pub mod presets;
 pub mod priority;

@@ -5,7 +5,7 @@ use super::{
 	round::{validation_loss, TrainError},
 };
 use crate::{data::loader::Loader, engine::Engine};
-use neuroshard_graph::{exec::take_outer_step, outer::AggregateError};
+use neuroshard_graph::{exec::take_outer_step, outer::AggregateError, TrainConfig};
 use neuroshard_types::{run::Attestation, F32};
 
 /// Why there is no next checkpoint.
@@ -31,7 +31,16 @@ pub enum OuterError {
 /// # Errors
 /// [`OuterError`] for vectors of other lengths than the model's.
 pub fn apply_outer(engine: &Engine, previous: &Checkpoint, deltas: &[Vec<f32>]) -> Result<Checkpoint, OuterError> {
-	let train = engine.train_config();
+	apply_outer_as(engine, engine.train_config(), previous, deltas)
+}
+
+/// [`apply_outer`] under the configuration `train`.
+pub(crate) fn apply_outer_as(
+	engine: &Engine,
+	train: &TrainConfig,
+	previous: &Checkpoint,
+	deltas: &[Vec<f32>],
+) -> Result<Checkpoint, OuterError> {
 	let (mut params, mut momentum) = (previous.params.clone(), previous.momentum.clone());
 	take_outer_step(engine.exec(), train, &mut params, &mut momentum, deltas)?;
 	let header = previous.header;
@@ -51,9 +60,19 @@ pub fn apply_outer_steps<E: From<OuterError>>(
 	start: &Checkpoint,
 	steps: impl IntoIterator<Item = Result<Vec<Vec<f32>>, E>>,
 ) -> Result<Checkpoint, E> {
+	apply_outer_steps_as(engine, engine.train_config(), start, steps)
+}
+
+/// [`apply_outer_steps`] under the configuration `train`.
+pub(crate) fn apply_outer_steps_as<E: From<OuterError>>(
+	engine: &Engine,
+	train: &TrainConfig,
+	start: &Checkpoint,
+	steps: impl IntoIterator<Item = Result<Vec<Vec<f32>>, E>>,
+) -> Result<Checkpoint, E> {
 	let mut last = None;
 	for deltas in steps {
-		last = Some(apply_outer(engine, last.as_ref().unwrap_or(start), &deltas?)?);
+		last = Some(apply_outer_as(engine, train, last.as_ref().unwrap_or(start), &deltas?)?);
 	}
 	Ok(last.unwrap_or_else(|| start.clone()))
 }

@@ -34,7 +34,7 @@ pub fn devnet() -> (ModelConfig, TrainConfig) {
 
 /// A configuration of 13.8 million parameters with a round of a few inner steps: for disputes about a model of some size.
 pub fn large() -> (ModelConfig, TrainConfig) {
-	let model = ModelConfig { dim: 384, layers: 6, heads: 6, kv_heads: 6, ffn: 1_024, vocab: 4_096, tied: false, ..devnet().0 };
+	let model = ModelConfig { dim: 384, layers: 8, heads: 6, kv_heads: 6, ffn: 960, tied: false, ..devnet().0 };
 	let train = TrainConfig { batch: 8, seq_len: 256, inner_steps: 8, commit_interval: 4, ..tiny().1 };
 	(model, train)
 }
@@ -84,6 +84,10 @@ mod tests {
 	fn presets_are_accepted() {
 		for (model, train) in [super::devnet(), super::large(), super::tiny()] {
 			assert_eq!(train.validate(&model), Ok(()));
+			assert_eq!(model.vocab, 288, "what comes out can be used");
 		}
+		// Embedding and head; in each of 8 layers four matrices of attention, three of SwiGLU and two norms; one more at the end.
+		let parameters = 2 * 288 * 384 + 8 * (4 * 384 * 384 + 3 * 384 * 960 + 2 * 384) + 384;
+		assert_eq!((parameters, super::large().0.parameters()), (13_793_664, 13_793_664));
 	}
 }

@@ -1,9 +1,9 @@
 //! What a replay sets aside for outer steps that are redone later, and where it finds what nobody can recompute.
 
 use super::checkpoint::{decode_delta, Checkpoint, CheckpointError, Header};
-use crate::store::{read_blob, read_note};
 use codec::DecodeAll;
 use neuroshard_graph::ParamLayout;
+use neuroshard_store::{read_blob, read_note};
 use neuroshard_types::{dispute::OuterJob, RunId, H256};
 use std::{
 	collections::BTreeSet,
@@ -105,9 +105,10 @@ fn stored(store: &Path, root: H256) -> Option<(Header, [Vec<u8>; 2])> {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::{store::Store, train::presets};
+	use crate::train::presets;
 	use codec::Encode;
 	use neuroshard_graph::tiles;
+	use neuroshard_store::Store;
 
 	#[test]
 	fn only_what_is_redone_is_kept_and_the_rest_comes_from_a_store_if_there_is_one() {

@@ -2,9 +2,9 @@
 
 use crate::common::genesis_of;
 use codec::{Compact, Decode, Encode};
+use neuroshard_chain_client::{Block, BlockId, Call, Entries, Header};
 use neuroshard_runtime::{genesis, Babe, Executive, Runtime, RuntimeCall, SignedPayload, Timestamp, TxExtension, UncheckedExtrinsic};
 use neuroshard_types::{AccountId, H256};
-use neuroshard_worker::chain::{Block, BlockId, Call, Entries, Header};
 use sp_consensus_babe::{
 	digests::{CompatibleDigestItem, PreDigest, SecondaryVRFPreDigest},
 	make_vrf_sign_data, Epoch, Slot,

@@ -1,11 +1,12 @@
 //! Executing a chain's blocks anew: what follows from them is found, what does not is named.
 
 mod author;
-#[path = "../../../runtime/tests/common/mod.rs"]
+#[path = "../../../runtime/tests/common/genesis.rs"]
 mod common;
 
 use author::{decoded, Chain};
 use codec::Encode;
+use neuroshard_chain_client::{dataset, staking, training, work_hash, Block, Call, Header};
 use neuroshard_graph::layout::ParamLayout;
 use neuroshard_kernels::kat;
 use neuroshard_runtime::{Staking, Training};
@@ -18,7 +19,6 @@ use neuroshard_types::{
 };
 use neuroshard_worker::{
 	arithmetic::open_challenge,
-	chain::{dataset, staking, training, work_hash, Block, Call, Header},
 	history::{HistoryError, RunHistory, State},
 	train::presets,
 };

@@ -264,10 +264,11 @@ pub mod pallet {
 		/// Says that the caller, an active provider, holds these shards of a dataset and opens any chunk of them to whoever asks by a challenge.
 		/// Holds a deposit, and keeps all of the caller's stake from being withdrawn, until the attestation is. Called again it renews the
 		/// attestation, and may widen its range. The stake must reach to lose [`Config::FailurePenalty`] for each attestation of the caller.
+		/// An operator attests for the provider that it acts for, and the deposit is held of that.
 		#[pallet::call_index(3)]
 		#[pallet::weight(T::WeightInfo::attest())]
 		pub fn attest(origin: OriginFor<T>, id: DatasetId, shards: ShardRange) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_attest(who, id, shards)
 		}
 
@@ -277,7 +278,7 @@ pub mod pallet {
 		#[pallet::call_index(4)]
 		#[pallet::weight(T::WeightInfo::withdraw_attestation())]
 		pub fn withdraw_attestation(origin: OriginFor<T>, id: DatasetId, who: AccountId) -> DispatchResult {
-			let caller = ensure_signed(origin)?;
+			let caller = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_withdraw(&caller, id, who)
 		}
 
@@ -295,7 +296,7 @@ pub mod pallet {
 		#[pallet::call_index(6)]
 		#[pallet::weight((T::WeightInfo::answer_challenge(), DispatchClass::Operational))]
 		pub fn answer_challenge(origin: OriginFor<T>, id: DatasetId, challenger: AccountId, opening: ChunkOpening) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_answer(&who, id, &challenger, &opening)
 		}
 

@@ -97,6 +97,8 @@ impl pallet_balances::Config for Test {
 }
 
 parameter_types! {
+	/// Whom operators act for.
+	pub static Owners: BTreeMap<AccountId, AccountId> = BTreeMap::new();
 	/// Providers that are registered and not active.
 	pub static Inactive: BTreeSet<AccountId> = BTreeSet::new();
 	/// Claims that stakes answer for.
@@ -116,6 +118,9 @@ pub fn stake_of(who: &AccountId) -> AccountId {
 pub struct MockProviders;
 
 impl Providers<AccountId, Balance> for MockProviders {
+	fn acts_for(signer: AccountId) -> AccountId {
+		Owners::get().remove(&signer).unwrap_or(signer)
+	}
 	fn is_active(who: &AccountId, role: Role) -> bool {
 		role == Role::Worker && Self::slashable(who) > 0 && !Inactive::get().contains(who)
 	}
@@ -205,6 +210,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 	let mut ext = sp_io::TestExternalities::new(genesis.build_storage().expect("genesis of the mock builds"));
 	ext.execute_with(|| {
 		System::set_block_number(1);
+		Owners::set(BTreeMap::new());
 		Inactive::set(BTreeSet::new());
 		OpenClaims::set(BTreeMap::new());
 		Punished::set(Vec::new());

@@ -82,27 +82,27 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn remove() -> Weight {
 		Self::with(6, 5)
 	}
-	/// Reads: dataset, provider, attestation, number of attestations, list of the attester's, account, holds, period. Writes: attestation, number,
+	/// Reads: owner of an operator, dataset, provider, attestation, number of attestations, list of the attester's, account, holds, period. Writes: attestation, number,
 	/// list, account, holds, provider.
 	fn attest() -> Weight {
-		Self::with(8, 6)
+		Self::with(9, 6)
 	}
-	/// Reads: attestation, dataset. And the end of the attestation.
+	/// Reads: owner of an operator, attestation, dataset. And the end of the attestation.
 	fn withdraw_attestation() -> Weight {
-		Self::end().saturating_add(T::DbWeight::get().reads(2))
+		Self::end().saturating_add(T::DbWeight::get().reads(3))
 	}
 	/// Reads: dataset, whether it leaves, attestation, challenge, account, holds, time for the answer. Writes: attestation, challenge, account, holds.
 	fn challenge_shard() -> Weight {
 		Self::with(7, 4)
 	}
-	/// Reads: challenge, dataset, attestation, challenger's account and holds, attester's account. Writes: challenge, attestation, challenger's account
-	/// and holds, attester's account.
+	/// Reads: owner of an operator, challenge, dataset, attestation, challenger's account and holds, attester's account. Writes: challenge, attestation,
+	/// challenger's account and holds, attester's account.
 	fn answer_challenge() -> Weight {
-		Self::with(6, 5).saturating_add(OPENING)
+		Self::with(7, 5).saturating_add(OPENING)
 	}
-	/// Reads: challenge, dataset.
+	/// Reads: owner of an operator, challenge, dataset.
 	fn check_answer() -> Weight {
-		Self::with(2, 0).saturating_add(OPENING)
+		Self::with(3, 0).saturating_add(OPENING)
 	}
 	/// Reads: challenge, attestation, challenger's account and holds, attester's account and holds, minimum bond, terms of verifiers, number of active
 	/// providers, penalties. Writes: challenge, both accounts and holds, number of active providers. And the end of the attestation and of all

@@ -1,6 +1,6 @@
 //! Which games are open: by claim in the order of opening, and by deadline.
 
-use crate::{Config, Deadlines, Docket, Dockets, Fallen, Game, Games, Pallet};
+use crate::{Config, Deadlines, Docket, Dockets, Fallen, Game, Games, Missed, Pallet};
 use neuroshard_types::{dispute::ClaimId, traits::Providers, AccountId};
 
 impl<T: Config> Pallet<T> {
@@ -19,13 +19,14 @@ impl<T: Config> Pallet<T> {
 		Games::<T>::insert(claim, challenger, game);
 	}
 
-	/// Replaces a game, whose deadline was `before`.
+	/// Replaces a game, whose deadline was `before`, and which stands elsewhere now.
 	pub(crate) fn keep(claim: &ClaimId, challenger: &AccountId, game: Game, before: u32) {
 		if game.deadline != before {
 			Deadlines::<T>::remove(before, (claim, challenger));
 			Deadlines::<T>::insert(game.deadline, (claim, challenger), ());
 		}
 		Games::<T>::insert(claim, challenger, game);
+		Missed::<T>::remove(claim, challenger);
 	}
 
 	/// Changes whom an open game is linked to.
@@ -38,6 +39,7 @@ impl<T: Config> Pallet<T> {
 		T::Providers::close_claim(&claim.who);
 		Self::unload(&claim.who, game.bond);
 		Games::<T>::remove(claim, challenger);
+		Missed::<T>::remove(claim, challenger);
 		Deadlines::<T>::remove(game.deadline, (claim, challenger));
 		let Game { earlier, later, .. } = game;
 		if let Some(earlier) = &earlier {

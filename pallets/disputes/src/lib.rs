@@ -33,15 +33,20 @@
 //!
 //! # Money
 //! A challenge holds a bond, the larger the more the claimant has at stake, and at most [`Config::MaxGamesPerDefender`] games are open
-//! against an account at once, but for those of auditors that were drawn: that bounds what an honest claimant is asked. While any is open,
-//! none of the account's proofs becomes final, so that filling the limit does not pay for one that cheats. A lost claim
+//! against an account at once, but for those of auditors that were drawn, who hold the least bond: that bounds what an honest claimant is
+//! asked. While any is open, none of the account's proofs becomes final, so that filling the limit does not pay for one that cheats. A lost claim
 //! costs [`Config::SlashShare`] of everything that the claimant has at stake, unbonding parts included. Half of that is burned, and half
-//! goes to the earliest opener among the games about the claim that are open, before all others to one that was drawn to audit it. A lost
-//! bond is split the same way: half burned, half to the defender for its trouble. Nothing else creates, destroys or moves money.
+//! goes to the earliest opener among the games about the claim that are open, before all others to one that was drawn to audit it, or for the
+//! same audit as its sample. A lost bond is split the same way: half burned, half to the defender for its trouble. Nothing else creates,
+//! destroys or moves money.
+//!
+//! Where the operator of a provider challenges, the provider is the challenger, and is rewarded; but the bond is held of the operator, since whoever
+//! has its key could lose it on purpose.
 //!
 //! # Moves
 //! `play` is an operational call, so that moves find room in full blocks. [`CheckTurn`] refuses it in the transaction pool already unless it
-//! is the sender's turn. [`MovesAlone`] takes operational calls of other pallets for normal ones, and puts moves before all of those. A move
+//! is the sender's turn. [`MovesAlone`] takes operational calls of other pallets for normal ones, and puts moves before all of those, and with them
+//! the acts that rounds of training wait for ([`Rounds`]). A move
 //! names the position that it answers, so that on another fork it is never taken for an answer to something else. Lists that are posted are
 //! in extrinsics only; the chain keeps their roots, and the numbers of the blocks to find them in.
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -56,6 +61,7 @@ mod docket;
 mod errors;
 mod events;
 mod grounds;
+mod kept_room;
 mod load;
 #[cfg(test)]
 mod mock;
@@ -63,7 +69,6 @@ mod moves;
 mod opening;
 mod room;
 mod settlement;
-mod share;
 #[cfg(test)]
 mod tests;
 mod try_state;
@@ -76,12 +81,13 @@ pub use audit::{Audit, Noted, Part, Verifier, EPOCHS, MISSED_POINTS};
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
+pub use kept_room::{MovesAlone, Place, Rounds, FIRST};
 pub use moves::Refusal;
+pub use neuroshard_types::dispute::{longest_game, most_gained, MAX_MOVES};
 pub use pallet::*;
-pub use room::{Room, MAX_TRIED};
-pub use share::{MovesAlone, FIRST};
+pub use room::{Room, Share, MAX_TRIED};
 pub use turn::{Answers, Carriers, CheckTurn};
-pub use types::{longest_game, most_gained, Docket, Game, Load, MAX_MOVES};
+pub use types::{Docket, Game, Load};
 pub use weights::WeightInfo;
 
 /// Most games that a view function lists.
@@ -95,7 +101,7 @@ pub const MAX_LISTED: u32 = 1_000;
 pub mod pallet {
 	use crate::{
 		audit::{time_needed, Audit, Noted, Verifier},
-		longest_game, Answers, Carriers, Docket, Game, Load, Room, WeightInfo,
+		longest_game, Answers, Carriers, Docket, Game, Load, Room, Rounds, Share, WeightInfo,
 	};
 	use alloc::vec::Vec;
 	use frame_support::{
@@ -141,7 +147,8 @@ pub mod pallet {
 		/// Least that a challenge holds of the challenger, in planck: enough to pay for what a game costs an honest defender, twice.
 		#[pallet::constant]
 		type Bond: Get<Balance>;
-		/// Part of what the claimant has at stake that a challenge holds of the challenger, if it is more than [`Self::Bond`].
+		/// Part of what the claimant has at stake that a challenge holds of the challenger, if it is more than [`Self::Bond`], and the challenger
+		/// was not drawn to audit the claim.
 		#[pallet::constant]
 		type BondShare: Get<Perbill>;
 		/// Most games that are open against one account at once, without those of auditors that were drawn for what they dispute. A cheater
@@ -166,8 +173,12 @@ pub mod pallet {
 		type Carriers: Carriers<<Self as frame_system::Config>::RuntimeCall>;
 		/// Calls of other pallets that [`CheckTurn`](crate::CheckTurn) looks at as it does at moves.
 		type Answers: Answers<<Self as frame_system::Config>::RuntimeCall>;
-		/// Bytes that the moves of a block have at most: more than the longest has, and less than a block.
-		type MovesLength: Get<u32>;
+		/// What acts in rounds are, for [`crate::MovesAlone`].
+		type Rounds: Rounds<<Self as frame_system::Config>::RuntimeCall>;
+		/// What the moves of a block have of it at most: more than the longest takes, and less than a block.
+		type MovesShare: Get<Share>;
+		/// What acts in rounds have of a block at most, beside the moves.
+		type ActsShare: Get<Share>;
 		/// Weights of the calls, of the hook and of the transaction extension.
 		type WeightInfo: WeightInfo;
 		/// Makes claims and funds for the benchmarks.
@@ -192,6 +203,10 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Games<T: Config> = StorageDoubleMap<_, Blake2_128Concat, ClaimId, Blake2_128Concat, AccountId, Game>;
 
+	/// Open games whose bond is held of another account than the challenger: of the operator that challenged in its name.
+	#[pallet::storage]
+	pub type PaidBy<T: Config> = StorageDoubleMap<_, Blake2_128Concat, ClaimId, Blake2_128Concat, AccountId, AccountId>;
+
 	/// Open games by the account that defends them: how many there are, and what they hold.
 	#[pallet::storage]
 	pub type GamesAgainst<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Load, ValueQuery>;
@@ -211,6 +226,11 @@ pub mod pallet {
 	/// Claims that were proven false, or not defended, and about which games are still open: they end as moot.
 	#[pallet::storage]
 	pub type Fallen<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, ()>;
+
+	/// Open games whose player has made a move that was refused, where they stand: whatever it sends about that position is an ordinary
+	/// extrinsic from then on. See [`MovesAlone`].
+	#[pallet::storage]
+	pub type Missed<T: Config> = StorageDoubleMap<_, Blake2_128Concat, ClaimId, Blake2_128Concat, AccountId, ()>;
 
 	/// What moves have taken of this block. Empty between blocks.
 	#[pallet::storage]
@@ -325,7 +345,8 @@ pub mod pallet {
 	#[pallet::call]
 	impl<T: Config> Pallet<T> {
 		/// Disputes the work that `who` revealed in an adopted round, and holds a bond of the caller. `work` is what was revealed, and `doubt`
-		/// the first part of it that the caller disagrees with: all before it is agreed on. The claimant moves first.
+		/// the first part of it that the caller disagrees with: all before it is agreed on. The claimant moves first. Of an operator the bond is its
+		/// own, and the challenger is the provider that it acts for.
 		#[pallet::call_index(0)]
 		#[pallet::weight(T::WeightInfo::challenge_work())]
 		pub fn challenge_work(
@@ -336,23 +357,23 @@ pub mod pallet {
 			work: Work,
 			doubt: Doubt,
 		) -> DispatchResult {
-			let challenger = ensure_signed(origin)?;
-			Self::do_challenge_work(challenger, ClaimId { run, round, kind: ClaimKind::Work, who }, &work, doubt)
+			let payer = ensure_signed(origin)?;
+			Self::do_challenge_work(payer, ClaimId { run, round, kind: ClaimKind::Work, who }, &work, doubt)
 		}
 
 		/// Disputes the checkpoint that `who` attested in an adopted round, and holds a bond of the caller. The claimant moves first.
 		#[pallet::call_index(1)]
 		#[pallet::weight(T::WeightInfo::challenge_attestation(T::MaxReplay::get()))]
 		pub fn challenge_attestation(origin: OriginFor<T>, run: RunId, round: RoundIndex, who: AccountId) -> DispatchResultWithPostInfo {
-			let challenger = ensure_signed(origin)?;
+			let payer = ensure_signed(origin)?;
 			let claim = ClaimId { run, round, kind: ClaimKind::Attestation, who };
-			let records = Self::do_challenge_attestation(challenger, claim)?;
+			let records = Self::do_challenge_attestation(payer, claim)?;
 			Ok(Some(T::WeightInfo::challenge_attestation(records)).into())
 		}
 
-		/// Makes a move in the game of `challenger` about `claim`. For the account whose turn it is. `position` is the Blake2-256 of the
+		/// Makes a move in the game of `challenger` about `claim`. For the account whose turn it is, or its operator. `position` is the Blake2-256 of the
 		/// encoded position that the move answers, as the view function `game` shows it. A move that is refused leaves the position, the turn
-		/// and the clock as they are.
+		/// and the clock as they are, and those that follow it there come no longer before other extrinsics.
 		#[pallet::call_index(2)]
 		#[pallet::weight((Pallet::<T>::weight_of(action, Pallet::<T>::most_records(claim.kind)), DispatchClass::Operational))]
 		pub fn play(
@@ -362,7 +383,7 @@ pub mod pallet {
 			position: H256,
 			action: Move,
 		) -> DispatchResultWithPostInfo {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			let records = Self::do_play(&who, claim, challenger, position, &action)?;
 			Ok(Some(Self::weight_of(&action, records)).into())
 		}
@@ -371,7 +392,7 @@ pub mod pallet {
 		#[pallet::call_index(3)]
 		#[pallet::weight(T::WeightInfo::enroll())]
 		pub fn enroll(origin: OriginFor<T>) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_enroll(who)
 		}
 
@@ -380,7 +401,7 @@ pub mod pallet {
 		#[pallet::call_index(4)]
 		#[pallet::weight(T::WeightInfo::resign())]
 		pub fn resign(origin: OriginFor<T>) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_resign(who)
 		}
 
@@ -390,7 +411,7 @@ pub mod pallet {
 		#[pallet::call_index(5)]
 		#[pallet::weight((T::WeightInfo::seal_audit(), DispatchClass::Operational))]
 		pub fn seal_audit(origin: OriginFor<T>, run: RunId, round: RoundIndex, sealed: H256) -> DispatchResult {
-			let auditor = ensure_signed(origin)?;
+			let auditor = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_seal(auditor, run, round, sealed)
 		}
 
@@ -398,7 +419,7 @@ pub mod pallet {
 		#[pallet::call_index(6)]
 		#[pallet::weight((T::WeightInfo::report_audit(), DispatchClass::Operational))]
 		pub fn report_audit(origin: OriginFor<T>, run: RunId, round: RoundIndex, salt: [u8; 32], report: Report) -> DispatchResult {
-			let auditor = ensure_signed(origin)?;
+			let auditor = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_report(auditor, run, round, &salt, report)
 		}
 
@@ -406,8 +427,8 @@ pub mod pallet {
 		#[pallet::call_index(7)]
 		#[pallet::weight(T::WeightInfo::challenge_audit())]
 		pub fn challenge_audit(origin: OriginFor<T>, run: RunId, round: RoundIndex, who: AccountId) -> DispatchResult {
-			let challenger = ensure_signed(origin)?;
-			Self::do_challenge_audit(challenger, ClaimId { run, round, kind: ClaimKind::Audit, who })
+			let payer = ensure_signed(origin)?;
+			Self::do_challenge_audit(payer, ClaimId { run, round, kind: ClaimKind::Audit, who })
 		}
 	}
 

@@ -5,7 +5,7 @@
 //! there is a limit: a cheater could have accomplices fill it. Three things make that useless. What a challenge holds grows with the
 //! stake of the claimant. While any game is open against it, none of its proofs becomes final: so its accomplices must lose, since
 //! whatever else ends their games voids all of them, and half of what they lose is burned. And who was drawn to audit a claim is not
-//! kept from disputing it.
+//! kept from disputing it, neither by the limit nor by what the claimant has at stake: it is drawn whatever it has itself.
 
 use crate::{Clock, Config, Error, Extension, GamesAgainst, Load, Pallet};
 use frame_support::{ensure, traits::Get};
@@ -17,17 +17,22 @@ use neuroshard_types::{
 };
 
 impl<T: Config> Pallet<T> {
-	/// What a challenge of `claim` by `challenger` holds now, in planck.
+	/// What a challenge of `claim` by `challenger` holds now, in planck. For whoever was drawn to audit the claim it is the least bond: else
+	/// an account with much at stake could claim what it likes, since no auditor had as much as a challenge of it holds.
 	///
 	/// # Errors
 	/// [`Error::TooManyGames`] if there is no room for one more: as many games as can be are open against the claimant, and they hold as
 	/// much as so many challenges would hold now. So an account that raises its stake makes room for more. For whoever was drawn to audit
 	/// the claim there is always room: these are two at most.
 	pub(crate) fn price_of(claim: &ClaimId, challenger: &AccountId) -> Result<Balance, Error<T>> {
-		let bond = T::Bond::get().max(T::BondShare::get().mul_ceil(T::Providers::slashable(&claim.who)));
+		let least = T::Bond::get();
+		if Self::is_drawn_for(claim, challenger) {
+			return Ok(least);
+		}
+		let bond = least.max(T::BondShare::get().mul_ceil(T::Providers::slashable(&claim.who)));
 		let (most, load) = (T::MaxGamesPerDefender::get(), GamesAgainst::<T>::get(&claim.who));
 		let full = load.games >= most && load.bonds >= bond.saturating_mul(most.into());
-		ensure!(!full || Self::is_drawn_for(claim, challenger), Error::<T>::TooManyGames);
+		ensure!(!full, Error::<T>::TooManyGames);
 		Ok(bond)
 	}
 

@@ -1,6 +1,7 @@
 //! A runtime of system, balances and this pallet, with claims and stakes that tests set.
 
-use crate as pallet_neuro_disputes;
+use crate::{self as pallet_neuro_disputes, Share};
+use codec::Decode;
 use frame_support::{
 	derive_impl, parameter_types,
 	traits::{
@@ -8,12 +9,14 @@ use frame_support::{
 		tokens::{Fortitude, Precision, Preservation},
 		ConstU128, ConstU32, ConstU64, Hooks, Randomness,
 	},
+	weights::Weight,
 };
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, WorkClaim},
 	offence::Offence,
 	proof::ProofKind,
 	provider::{HardwareProfile, PonwKey, Role},
+	run::Act,
 	traits::{Providers, SlashTo, WorkCredits},
 	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
@@ -40,6 +43,14 @@ pub const EXTENSION: BlockNumber = 3;
 pub const MAX_ENDS: u32 = 2;
 /// Bytes that the moves of a block have at most.
 pub const MOVES_LENGTH: u32 = 1_000;
+/// Bytes that the acts of a block have at most.
+pub const ACTS_LENGTH: u32 = 300;
+/// Picoseconds that they have.
+pub const ACTS_TIME: u64 = 10_000;
+/// Picoseconds of the look whether there is room for an act.
+pub const ACT_WEIGHT: u64 = 77;
+/// Deadline of every act.
+pub const ACT_DEADLINE: BlockNumber = 99;
 /// Most outer steps of an attestation.
 pub const MAX_REPLAY: u32 = 4;
 
@@ -139,6 +150,8 @@ parameter_types! {
 	pub static Epoch: u64 = 0;
 	/// Randomness of the epoch.
 	pub static EpochSeed: H256 = H256::zero();
+	/// Whom operators act for.
+	pub static Owners: BTreeMap<AccountId, AccountId> = BTreeMap::new();
 	/// Accounts that offer no role, or are not active.
 	pub static Inactive: BTreeSet<AccountId> = BTreeSet::new();
 	/// Work that was paid: who, in which role, how many units.
@@ -161,6 +174,30 @@ parameter_types! {
 	/// Of 50,001 planck at stake 501: less than [`BOND`].
 	pub static BondShare: Perbill = Perbill::from_percent(1);
 	pub static MaxGames: u32 = 32;
+	pub static MovesShare: Share = Share { bytes: MOVES_LENGTH, time: u64::MAX };
+	pub const ActsShare: Share = Share { bytes: ACTS_LENGTH, time: ACTS_TIME };
+	/// Acts for which there is room.
+	pub static Acts: Vec<(AccountId, Act)> = Vec::new();
+}
+
+/// [`Rounds`](crate::Rounds) of the mock: a remark is an act.
+pub struct MockRounds;
+
+impl crate::Rounds<RuntimeCall> for MockRounds {
+	fn act(call: &RuntimeCall) -> Option<Act> {
+		let RuntimeCall::System(frame_system::Call::remark_with_event { remark }) = call else { return None };
+		Act::decode(&mut remark.as_slice()).ok()
+	}
+	fn weight() -> Weight {
+		Weight::from_parts(ACT_WEIGHT, 0)
+	}
+	fn has_room(who: &AccountId, act: &Act) -> Option<BlockNumber> {
+		Acts::get().contains(&(who.clone(), *act)).then_some(ACT_DEADLINE)
+	}
+	fn note_refused(who: &AccountId, act: Act, deadline: BlockNumber) {
+		assert_eq!(deadline, ACT_DEADLINE);
+		Acts::mutate(|acts| acts.retain(|known| *known != (who.clone(), act)));
+	}
 }
 
 /// [`Claims`] of the mock.
@@ -215,6 +252,9 @@ pub fn stake_of(who: &AccountId) -> AccountId {
 }
 
 impl Providers<AccountId, Balance> for MockProviders {
+	fn acts_for(signer: AccountId) -> AccountId {
+		Owners::get().remove(&signer).unwrap_or(signer)
+	}
 	fn is_active(who: &AccountId, _: Role) -> bool {
 		!Inactive::get().contains(who)
 	}
@@ -352,7 +392,9 @@ impl pallet_neuro_disputes::Config for Test {
 	type Outlasting = ();
 	type Carriers = Batches;
 	type Answers = ();
-	type MovesLength = ConstU32<MOVES_LENGTH>;
+	type Rounds = MockRounds;
+	type MovesShare = MovesShare;
+	type ActsShare = ActsShare;
 	type LeastStake = ConstU128<LEAST_STAKE>;
 	type WeightInfo = crate::weights::SubstrateWeight<Test>;
 	type BenchmarkHelper = MockHelper;
@@ -397,6 +439,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		AuditUnits::set(0);
 		Epoch::set(0);
 		EpochSeed::set(H256::zero());
+		Owners::set(BTreeMap::new());
 		Inactive::set(BTreeSet::new());
 		Credited::set(Vec::new());
 		OpenClaims::set(BTreeMap::new());
@@ -408,6 +451,8 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		SlashShare::set(Perbill::one());
 		BondShare::set(Perbill::from_percent(1));
 		MaxGames::set(32);
+		MovesShare::set(Share { bytes: MOVES_LENGTH, time: u64::MAX });
+		Acts::set(Vec::new());
 		System::set_block_number(1);
 	});
 	ext

@@ -1,6 +1,6 @@
 //! Challenges: how games begin.
 
-use crate::{grounds, Clock, Config, Error, Event, Game, Games, HoldReason, Pallet};
+use crate::{grounds, Clock, Config, Error, Event, Game, Games, HoldReason, PaidBy, Pallet};
 use codec::Encode;
 use frame_support::{
 	ensure,
@@ -24,20 +24,22 @@ use alloc::vec::Vec;
 
 impl<T: Config> Pallet<T> {
 	/// See [`crate::Call::challenge_work`].
-	pub(crate) fn do_challenge_work(challenger: AccountId, claim: ClaimId, work: &Work, doubt: Doubt) -> DispatchResult {
+	pub(crate) fn do_challenge_work(payer: AccountId, claim: ClaimId, work: &Work, doubt: Doubt) -> DispatchResult {
+		let challenger = T::Providers::acts_for(payer.clone());
 		let grounds = Self::disputable(&claim, &challenger)?;
 		let Grounds::Work { claim: judged, .. } = &grounds else { return Err(Error::<T>::NoClaim.into()) };
 		ensure!(H256(blake2_256(&work.encode())) == judged.work_hash, Error::<T>::WrongWork);
 		let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
 		let position = grounds.judge(|setting| open_work(setting, &roots, work.delta_root.0, doubt)).map_err(Error::<T>::from)?;
-		Self::open(claim, challenger, Some(doubt), position, &grounds)
+		Self::open(claim, challenger, payer, Some(doubt), position, &grounds)
 	}
 
 	/// See [`crate::Call::challenge_attestation`]. Returns how many records the claim is judged by.
-	pub(crate) fn do_challenge_attestation(challenger: AccountId, claim: ClaimId) -> Result<u32, DispatchError> {
+	pub(crate) fn do_challenge_attestation(payer: AccountId, claim: ClaimId) -> Result<u32, DispatchError> {
+		let challenger = T::Providers::acts_for(payer.clone());
 		let grounds = Self::disputable(&claim, &challenger)?;
 		let position = grounds.judge(open_checkpoint).map_err(Error::<T>::from)?;
-		Self::open(claim, challenger, None, position, &grounds)?;
+		Self::open(claim, challenger, payer, None, position, &grounds)?;
 		Ok(grounds.records())
 	}
 
@@ -51,16 +53,20 @@ impl<T: Config> Pallet<T> {
 		grounds::of::<T>(claim).ok_or(Error::<T>::NoClaim)
 	}
 
-	/// Takes the bond and begins the game.
+	/// Takes the bond of `payer`, who is the challenger or its operator, and begins the game.
 	pub(crate) fn open(
 		claim: ClaimId,
 		challenger: AccountId,
+		payer: AccountId,
 		doubt: Option<Doubt>,
 		position: Position,
 		grounds: &Grounds,
 	) -> DispatchResult {
 		let (bond, now, clock) = (Self::price_of(&claim, &challenger)?, Self::now(), Clock::<T>::get());
-		T::Currency::hold(&HoldReason::Challenge.into(), &challenger, bond)?;
+		T::Currency::hold(&HoldReason::Challenge.into(), &payer, bond)?;
+		if payer != challenger {
+			PaidBy::<T>::insert(&claim, &challenger, payer);
+		}
 		T::Providers::open_claim(&claim.who)?;
 		Self::load(&claim.who, bond);
 		let deadline = now.saturating_add(clock).saturating_add(Self::gain(position.turn(), &claim.who));

@@ -1,6 +1,6 @@
 //! Ends of games, and the money.
 
-use crate::{Config, Dockets, Event, Fallen, Game, HoldReason, Pallet};
+use crate::{Config, Dockets, Event, Fallen, Game, HoldReason, PaidBy, Pallet};
 use frame_support::{
 	defensive,
 	storage::with_storage_layer,
@@ -34,14 +34,15 @@ impl<T: Config> Pallet<T> {
 	/// they go on.
 	pub(crate) fn decide(claim: ClaimId, challenger: AccountId, game: Game, decision: Decision, witness_bytes: u32) {
 		let (bond, extrinsics, opened_at) = (game.bond, game.extrinsics(), game.opened_at());
+		let payer = Self::take_payer(&claim, &challenger);
 		let loss = match decision {
 			Decision::Fraud | Decision::DefenderLate => {
 				// Before the game leaves: whoever opened it counts.
 				let receiver = Self::receiver(&claim, &challenger);
-				Self::return_bond(&challenger, bond);
+				Self::return_bond(&payer, bond);
 				Self::slash(&claim.who, &receiver)
 			}
-			Decision::Unfounded | Decision::ChallengerLate => Self::forfeit_bond(&challenger, bond, &claim.who),
+			Decision::Unfounded | Decision::ChallengerLate => Self::forfeit_bond(&payer, bond, &claim.who),
 		};
 		Self::leave(&claim, &challenger, game);
 		if decision.condemns() {
@@ -68,10 +69,15 @@ impl<T: Config> Pallet<T> {
 
 	/// Ends a game without a decision.
 	pub(crate) fn end_moot(claim: ClaimId, challenger: AccountId, game: Game) {
-		Self::return_bond(&challenger, game.bond);
+		Self::return_bond(&Self::take_payer(&claim, &challenger), game.bond);
 		Self::leave(&claim, &challenger, game);
 		Self::close_overdue(&claim);
 		Self::deposit_event(Event::Moot { claim, challenger });
+	}
+
+	/// Of whom the bond of a game that ends is held.
+	fn take_payer(claim: &ClaimId, challenger: &AccountId) -> AccountId {
+		PaidBy::<T>::take(claim, challenger).unwrap_or_else(|| challenger.clone())
 	}
 
 	/// Who is rewarded when `claim` falls by the game of `winner`: the earliest opener among the games about it that are open, but before
@@ -90,24 +96,24 @@ impl<T: Config> Pallet<T> {
 		Loss::new(rewarded, receiver, burned)
 	}
 
-	/// Takes the bond of a challenger: half of it goes to the defender, the other half is burned. So is what the defender cannot receive,
-	/// because its account is gone and half a bond would be too little for a new one.
-	fn forfeit_bond(challenger: &AccountId, bond: Balance, defender: &AccountId) -> Loss {
+	/// Takes a bond: half of it goes to the defender, the other half is burned. So is what the defender cannot receive, because its account is gone
+	/// and half a bond would be too little for a new one.
+	fn forfeit_bond(payer: &AccountId, bond: Balance, defender: &AccountId) -> Loss {
 		let reason = HoldReason::Challenge.into();
 		let moved = with_storage_layer(|| {
 			let (precision, restriction, force) = (Precision::Exact, Restriction::Free, Fortitude::Force);
-			T::Currency::transfer_on_hold(&reason, challenger, defender, bond / 2, precision, restriction, force)
+			T::Currency::transfer_on_hold(&reason, payer, defender, bond / 2, precision, restriction, force)
 		});
 		let rewarded = moved.unwrap_or(0);
 		let rest = bond.saturating_sub(rewarded);
-		let burned = with_storage_layer(|| T::Currency::burn_held(&reason, challenger, rest, Precision::Exact, Fortitude::Force));
+		let burned = with_storage_layer(|| T::Currency::burn_held(&reason, payer, rest, Precision::Exact, Fortitude::Force));
 		Loss::new(rewarded, defender, burned.defensive_unwrap_or(0))
 	}
 
 	/// Gives a bond back. It cannot fail: the bond is on hold, and the account lives by it.
-	fn return_bond(challenger: &AccountId, bond: Balance) {
+	fn return_bond(payer: &AccountId, bond: Balance) {
 		let reason = HoldReason::Challenge.into();
-		let released = with_storage_layer(|| T::Currency::release(&reason, challenger, bond, Precision::Exact));
+		let released = with_storage_layer(|| T::Currency::release(&reason, payer, bond, Precision::Exact));
 		if released != Ok(bond) {
 			defensive!("a bond that is on hold was not released");
 		}

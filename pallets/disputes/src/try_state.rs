@@ -1,7 +1,8 @@
 //! Invariants of the storage.
 
 use crate::{
-	longest_game, Clock, Config, Deadlines, Dockets, Extension, Fallen, Game, Games, GamesAgainst, HoldReason, Load, Pallet, SweptTo, Taken,
+	longest_game, Clock, Config, Deadlines, Dockets, Extension, Fallen, Game, Games, GamesAgainst, HoldReason, Load, Missed, PaidBy,
+	Pallet, SweptTo, Taken,
 };
 use alloc::collections::BTreeMap;
 use frame_support::{ensure, traits::fungible::InspectHold};
@@ -13,6 +14,11 @@ impl<T: Config> Pallet<T> {
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Clock::<T>::get() > 0, "nobody has time for a move");
 		ensure!(!Taken::<T>::exists(), "what moves took of a block outlives it");
+		ensure!(
+			Missed::<T>::iter_keys().all(|(claim, challenger)| Games::<T>::contains_key(claim, challenger)),
+			"a refused move without a game"
+		);
+		ensure!(PaidBy::<T>::iter_keys().all(|(claim, challenger)| Games::<T>::contains_key(claim, challenger)), "a bond without a game");
 		Self::holds_are_the_bonds_of_open_games()?;
 		Self::loads_are_the_open_games_of_their_defenders()?;
 		Self::every_game_has_its_deadline()?;
@@ -20,12 +26,14 @@ impl<T: Config> Pallet<T> {
 		Self::audits_are_sound()
 	}
 
-	/// What is held of every challenger is the sum of its bonds.
+	/// What is held of everybody who challenged, or did so for another, is the sum of its bonds.
 	fn holds_are_the_bonds_of_open_games() -> Result<(), TryRuntimeError> {
 		let mut bonds = BTreeMap::<AccountId, Balance>::new();
 		for (claim, challenger, game) in Games::<T>::iter() {
 			ensure!(claim.who != challenger, "an account challenges its own claim");
-			let sum = bonds.entry(challenger).or_default();
+			let payer = PaidBy::<T>::get(&claim, &challenger);
+			ensure!(payer.as_ref() != Some(&challenger), "a challenger is noted as paying for itself");
+			let sum = bonds.entry(payer.unwrap_or(challenger)).or_default();
 			*sum = sum.checked_add(game.bond).ok_or("bonds exceed what there can be")?;
 		}
 		for (who, bonds) in bonds {

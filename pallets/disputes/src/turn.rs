@@ -1,20 +1,25 @@
 //! A transaction extension that keeps moves of everybody whose turn it is not out of blocks.
 
-use crate::{Call, Config, Pallet, Refusal, Taken, WeightInfo};
+use crate::{Call, Config, Games, Missed, Pallet, Refusal, Taken, WeightInfo};
 use alloc::{vec, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode};
 use core::marker::PhantomData;
 use frame_support::{
+	dispatch::DispatchInfo,
 	pallet_prelude::{Get, TransactionSource},
 	traits::IsSubType,
 	weights::Weight,
 	DefaultNoBound,
 };
-use neuroshard_types::{AccountId, H256};
+use neuroshard_types::{dispute::ClaimId, traits::Providers, AccountId, H256};
 use scale_info::TypeInfo;
 use sp_runtime::{
-	traits::{AsSystemOriginSigner, BlakeTwo256, DispatchInfoOf, DispatchOriginOf, Hash, TransactionExtension, ValidateResult},
+	traits::{
+		AsSystemOriginSigner, BlakeTwo256, DispatchInfoOf, DispatchOriginOf, Dispatchable, Hash, PostDispatchInfoOf, TransactionExtension,
+		ValidateResult,
+	},
 	transaction_validity::{InvalidTransaction, TransactionValidityError, ValidTransaction},
+	DispatchResult,
 };
 
 /// Calls that carry other calls.
@@ -34,9 +39,9 @@ impl<RuntimeCall> Carriers<RuntimeCall> for () {
 pub trait Answers<RuntimeCall> {
 	/// Whether no other call may carry `call`: such a call, or one by which an account takes on to make them.
 	fn stands_alone(call: &RuntimeCall) -> bool;
-	/// Weight of [`Self::admit`] for `call`. `None` if it is no such call.
+	/// Weight of [`Self::admit`] for `call`, with asking for whom its signer acts. `None` if it is no such call.
 	fn weight(call: &RuntimeCall) -> Option<Weight>;
-	/// Whether `who` may make `call` now.
+	/// Whether `who` may make `call` now. Where an operator signs, `who` is the provider that it acts for.
 	///
 	/// # Errors
 	/// If not: the code of [`InvalidTransaction::Custom`] that nodes answer with. Those of [`Refusal`] are taken.
@@ -56,14 +61,16 @@ impl<RuntimeCall> Answers<RuntimeCall> for () {
 	}
 }
 
-/// Refuses transactions with a `play` that is not by the account whose turn it is, in time, of a possible size and an answer to where the
+/// Refuses transactions with a `play` that is not by the account whose turn it is, or its operator, in time, of a possible size and an answer to where the
 /// game stands, and with a `seal_audit` or `report_audit` by an account that has nothing to seal or to open now: see [`Refusal`] for the codes of
 /// [`InvalidTransaction::Custom`]. The same holds for [`Config::Answers`]. So nobody else gets such a call into the part of blocks that is kept for
 /// them, and [`MovesAlone`](crate::MovesAlone) keeps all other calls out of it. Calls of this pallet, and those, that another call carries are
 /// refused altogether: a game is read off the extrinsics of blocks, where both sides look for them.
 ///
 /// Whoever may make such a call may make one: two for the same turn exclude each other in the pool, and a block takes one try at a position,
-/// also if it was no good. All of a block's together have at most [`Config::MovesLength`] bytes, so that they leave room for what they come before.
+/// also if it was no good. All of a block's together have at most [`Config::MovesShare`] of it, so that they leave room for what they come before.
+/// After a move that was no good, whatever that account sends about the same position has the room of ordinary extrinsics: so nobody fills blocks
+/// or pools with moves that change nothing.
 #[derive(Encode, Decode, DecodeWithMemTracking, DefaultNoBound, Clone, Eq, PartialEq, TypeInfo)]
 #[scale_info(skip_type_params(T))]
 pub struct CheckTurn<T>(PhantomData<T>);
@@ -86,6 +93,17 @@ where
 	}
 }
 
+/// Whether `call` is a move that comes first: any but one about a position at which another one was refused.
+pub(crate) fn is_first<T: Config>(call: &T::RuntimeCall) -> bool
+where
+	T::RuntimeCall: IsSubType<Call<T>>,
+{
+	match call.is_sub_type() {
+		Some(Call::play { claim, challenger, .. }) => !Missed::<T>::contains_key(claim, challenger),
+		_ => is_move::<T>(call),
+	}
+}
+
 /// Whether a call of this pallet, or another one that stands alone, is among those that `call` carries, however deep.
 fn carries_one<T: Config>(call: &T::RuntimeCall) -> bool
 where
@@ -105,14 +123,15 @@ where
 
 impl<T: Config + Send + Sync> TransactionExtension<T::RuntimeCall> for CheckTurn<T>
 where
-	T::RuntimeCall: IsSubType<Call<T>>,
+	T::RuntimeCall: IsSubType<Call<T>> + Dispatchable<Info = DispatchInfo>,
 	T::RuntimeOrigin: AsSystemOriginSigner<AccountId>,
 {
 	const IDENTIFIER: &'static str = "CheckTurn";
 	type Implicit = ();
 	/// The turn that a `play` answers.
 	type Val = Option<H256>;
-	type Pre = ();
+	/// The game that a `play` is about.
+	type Pre = Option<(ClaimId, AccountId)>;
 
 	fn weight(&self, call: &T::RuntimeCall) -> Weight {
 		let check = match call.is_sub_type() {
@@ -123,7 +142,8 @@ where
 				None => return Weight::zero(),
 			},
 		};
-		check.saturating_add(T::DbWeight::get().reads_writes(1, 1))
+		// What moves have taken of the block; for a `play` the note about a refused one, too.
+		check.saturating_add(T::DbWeight::get().reads_writes(2, 2))
 	}
 
 	fn validate(
@@ -136,27 +156,31 @@ where
 		_inherited_implication: &impl Encode,
 		_source: TransactionSource,
 	) -> ValidateResult<Self::Val, T::RuntimeCall> {
-		let signer = || origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner);
+		// Operators make the moves of those they act for. Who of both sends one does not matter: it is the same turn.
+		let player = || origin.as_system_origin_signer().cloned().map(T::Providers::acts_for).ok_or(InvalidTransaction::BadSigner);
 		let (mut turn, mut tried) = (None, None);
 		let refused = match call.is_sub_type() {
 			Some(Call::play { claim, challenger, position, action }) => {
 				tried = Some(BlakeTwo256::hash_of(&(claim, challenger, position)));
 				turn = tried;
-				Pallet::<T>::admit(signer()?, claim, challenger, *position, action).err().map(Refusal::code)
+				Pallet::<T>::admit(&player()?, claim, challenger, *position, action).err().map(Refusal::code)
 			}
 			Some(Call::seal_audit { run, round, .. }) => {
-				turn = Some(BlakeTwo256::hash_of(&("seal", signer()?, run, round)));
-				Pallet::<T>::to_seal(signer()?, *run, *round).err().map(|_| Refusal::NotToReport.code())
+				let auditor = player()?;
+				turn = Some(BlakeTwo256::hash_of(&("seal", &auditor, run, round)));
+				Pallet::<T>::to_seal(&auditor, *run, *round).err().map(|_| Refusal::NotToReport.code())
 			}
 			Some(Call::report_audit { run, round, salt, report }) => {
-				turn = Some(BlakeTwo256::hash_of(&("report", signer()?, run, round)));
-				Pallet::<T>::to_report(signer()?, *run, *round, salt, report).err().map(|_| Refusal::NotToReport.code())
+				let auditor = player()?;
+				turn = Some(BlakeTwo256::hash_of(&("report", &auditor, run, round)));
+				Pallet::<T>::to_report(&auditor, *run, *round, salt, report).err().map(|_| Refusal::NotToReport.code())
 			}
 			Some(_) => None,
 			None if T::Answers::weight(call).is_some() => {
 				// What may be answered can be answered in one way.
-				turn = Some(BlakeTwo256::hash_of(&("answer", signer()?, call)));
-				T::Answers::admit(signer()?, call).err()
+				let player = player()?;
+				turn = Some(BlakeTwo256::hash_of(&("answer", &player, call)));
+				T::Answers::admit(&player, call).err()
 			}
 			None => carries_one::<T>(call).then_some(Refusal::Carried.code()),
 		};
@@ -172,12 +196,35 @@ where
 		tried: Self::Val,
 		_origin: &DispatchOriginOf<T::RuntimeCall>,
 		call: &T::RuntimeCall,
-		_info: &DispatchInfoOf<T::RuntimeCall>,
+		info: &DispatchInfoOf<T::RuntimeCall>,
 		len: usize,
 	) -> Result<Self::Pre, TransactionValidityError> {
-		match is_move::<T>(call) {
-			true => Taken::<T>::try_mutate(|taken| taken.take(len, tried, T::MovesLength::get())),
-			false => Ok(()),
+		if is_move::<T>(call) {
+			Taken::<T>::try_mutate(|taken| {
+				if is_first::<T>(call) {
+					taken.moves.take(len, info.total_weight(), T::MovesShare::get())?;
+				}
+				tried.map_or(Ok(()), |position| taken.try_at(position))
+			})?;
 		}
+		Ok(match call.is_sub_type() {
+			Some(Call::play { claim, challenger, .. }) => Some((claim.clone(), challenger.clone())),
+			_ => None,
+		})
+	}
+
+	fn post_dispatch_details(
+		game: Self::Pre,
+		_info: &DispatchInfoOf<T::RuntimeCall>,
+		_post_info: &PostDispatchInfoOf<T::RuntimeCall>,
+		_len: usize,
+		result: &DispatchResult,
+	) -> Result<Weight, TransactionValidityError> {
+		if let (Some((claim, challenger)), Err(_)) = (game, result) {
+			if Games::<T>::contains_key(&claim, &challenger) {
+				Missed::<T>::insert(claim, challenger, ());
+			}
+		}
+		Ok(Weight::zero())
 	}
 }

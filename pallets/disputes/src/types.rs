@@ -4,13 +4,10 @@ use codec::{Decode, Encode, MaxEncodedLen};
 use frame_support::{traits::ConstU32, BoundedVec};
 use neuroshard_graph::game::{Position, Side};
 use neuroshard_types::{
-	dispute::{ClaimId, GameView},
+	dispute::{ClaimId, GameView, MAX_MOVES},
 	AccountId, Balance, BlockNumber, RoundIndex,
 };
 use scale_info::TypeInfo;
-
-/// Most moves of a game: opening, steps, step, nodes, node, hashes, hash, hashes, hash, states, piece; about outer steps as many.
-pub const MAX_MOVES: u32 = 11;
 
 /// A dispute about a claim.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
@@ -94,17 +91,4 @@ pub struct Load {
 	pub games: u32,
 	/// What they hold of their challengers, in planck.
 	pub bonds: Balance,
-}
-
-/// Most blocks that a defender gains when its turn comes, however many games are open against it: a whole clock.
-pub fn most_gained(clock: BlockNumber, extension: BlockNumber) -> BlockNumber {
-	clock.max(extension)
-}
-
-/// Most blocks, after that of the opening, in which a game can be played: both clocks, and what each side gains whenever its turn comes. That
-/// is after every move but the last at most, and for the defender after the opening and for both alternately.
-pub fn longest_game(clock: BlockNumber, extension: BlockNumber) -> BlockNumber {
-	let turns = MAX_MOVES / 2;
-	let gained = extension.saturating_add(most_gained(clock, extension)).saturating_mul(turns);
-	clock.saturating_mul(2).saturating_add(gained)
 }

@@ -93,10 +93,10 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_add(3), 0))
 	}
 
-	/// A game leaves. Reads: provider, the defender's load, two neighbours, docket twice, hold, an overdue proof. Writes: provider, load, game,
-	/// deadline, two neighbours, docket, fallen claim, hold, released account.
+	/// A game leaves. Reads: provider, the defender's load, two neighbours, docket twice, hold, an overdue proof, who paid. Writes: provider, load,
+	/// game, its refused move, deadline, two neighbours, docket, fallen claim, hold, released account, who paid.
 	fn leave() -> Weight {
-		SMALL.saturating_add(Self::db(8, 10))
+		SMALL.saturating_add(Self::db(9, 12))
 	}
 
 	/// What a game's end does to the audit that its claim belongs to, which may close with it. Reads: auditor, audit twice, three dockets.
@@ -114,28 +114,28 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn challenge_work() -> Weight {
 		Self::challenge_attestation(1)
 	}
-	// Reads: record twice, window, game, provider, its load, an audit with its auditor, bond's account and hold, clock, extension, docket, last
-	// game. Writes: provider, load, account, hold, held and released account, docket, last game, deadline, game. The claim's work of 2 KiB is
-	// hashed.
+	// Reads: owner of an operator, record twice, window, game, provider, its load, an audit with its auditor, bond's account and hold, clock,
+	// extension, docket, last game. Writes: provider, load, account, hold, who paid, held and released account, docket, last game, deadline, game. The
+	// claim's work of 2 KiB is hashed.
 	fn challenge_attestation(records: u32) -> Weight {
-		micros(50).saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::grounds(records)).saturating_add(Self::db(14, 10))
+		micros(50).saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::grounds(records)).saturating_add(Self::db(15, 11))
 	}
-	// Reads: game, fallen claim, extension, clock, defender's load. Writes: game, two deadlines.
+	// Reads: owner of an operator, game, fallen claim, extension, clock, defender's load. Writes: game, its refused move, two deadlines.
 	fn play(bytes: u32, records: u32) -> Weight {
 		let hashing = Weight::from_parts(u64::from(bytes).saturating_mul(HASH), 0);
-		SMALL.saturating_add(PLAN).saturating_add(hashing).saturating_add(Self::grounds(records)).saturating_add(Self::db(5, 3))
+		SMALL.saturating_add(PLAN).saturating_add(hashing).saturating_add(Self::grounds(records)).saturating_add(Self::db(6, 4))
 	}
 	// Reads: docket, provider three times, its account and hold twice, the receiver's account. Writes: provider, account and hold twice, the
 	// receiver's account, and one for the fallen claim. And `Claims::condemn`: 15 reads, 14 writes, twenty passes through 128 places. Of audits:
-	// audit, two games, epoch, verifiers read; audit, verifiers written. The punishment: penalties, minimum bond and number of active ones read,
-	// the number written.
+	// audit with its auditor, two games, epoch, verifiers read; audit, verifiers written. The punishment: penalties, minimum bond and number of
+	// active ones read, the number written.
 	fn decide() -> Weight {
 		micros(60 + 768 + 50)
 			.saturating_add(LIST)
 			.saturating_add(Self::audit())
 			.saturating_add(Self::bond())
 			.saturating_add(Self::leave())
-			.saturating_add(Self::db(9 + 15 + 5 + 3, 8 + 14 + 2 + 1))
+			.saturating_add(Self::db(9 + 15 + 6 + 3, 8 + 14 + 2 + 1))
 	}
 	// Reads: fallen claim, block that was swept to, deadline, and one for every block that is passed over. Writes: block that was swept to.
 	fn end_due(passed: u32) -> Weight {
@@ -149,34 +149,34 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn end_late() -> Weight {
 		SMALL.saturating_add(RECORD.saturating_mul(2)).saturating_add(Self::decide()).saturating_add(Self::db(5, 0))
 	}
-	// Reads: game, fallen claim, turns of the block. Writes: the last. The position of a few hundred bytes is hashed, as in `play`; 8 KiB of
+	// Reads: owner of an operator, game, fallen claim, turns of the block. Writes: the last. The position of a few hundred bytes is hashed, as in `play`; 8 KiB of
 	// turns are looked through.
 	fn check_turn() -> Weight {
-		micros(20).saturating_add(Self::db(3, 1))
+		micros(20).saturating_add(Self::db(4, 1))
 	}
-	// Reads: auditor, audit, genesis hash, least stake, provider.
+	// Reads: owner of an operator, auditor, audit, genesis hash, least stake, provider.
 	fn check_report() -> Weight {
-		micros(15).saturating_add(Self::db(5, 0))
+		micros(15).saturating_add(Self::db(6, 0))
 	}
-	// Reads: provider, epoch, verifiers. Writes: verifiers.
+	// Reads: owner of an operator, provider, epoch, verifiers. Writes: verifiers.
 	fn enroll() -> Weight {
-		SMALL.saturating_add(LIST).saturating_add(Self::db(3, 1))
+		SMALL.saturating_add(LIST).saturating_add(Self::db(4, 1))
 	}
-	// Reads: epoch, verifiers. Writes: verifiers.
+	// Reads: owner of an operator, epoch, verifiers. Writes: verifiers.
 	fn resign() -> Weight {
-		SMALL.saturating_add(LIST).saturating_add(Self::db(2, 1))
+		SMALL.saturating_add(LIST).saturating_add(Self::db(3, 1))
 	}
 	// Reads: verifiers twice, provider, epoch. Writes: verifiers.
 	fn sweep() -> Weight {
 		SMALL.saturating_add(LIST.saturating_mul(2)).saturating_add(Self::db(4, 1))
 	}
-	// Reads: auditor, audit, time for reporting, provider, least stake. Writes: audit.
+	// Reads: owner of an operator, auditor, audit, time for reporting, provider, least stake. Writes: audit.
 	fn seal_audit() -> Weight {
-		SMALL.saturating_add(Self::db(5, 1))
+		SMALL.saturating_add(Self::db(6, 1))
 	}
-	// Reads: auditor, audit, genesis hash, provider twice. Writes: provider, audit. And `Claims::exclude`, as in `decide`.
+	// Reads: owner of an operator, auditor, audit, genesis hash, provider twice. Writes: provider, audit. And `Claims::exclude`, as in `decide`.
 	fn report_audit() -> Weight {
-		SMALL.saturating_add(micros(768)).saturating_add(Self::db(5 + 13, 2 + 12))
+		SMALL.saturating_add(micros(768)).saturating_add(Self::db(6 + 13, 2 + 12))
 	}
 	// As for work. Reads besides: auditor and audit, three times.
 	fn challenge_audit() -> Weight {

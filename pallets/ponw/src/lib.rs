@@ -149,7 +149,7 @@ pub mod pallet {
 	/// Values of the chain's first block.
 	#[pallet::genesis_config]
 	pub struct GenesisConfig<T: Config> {
-		/// Blocks from the inclusion of work until its proof is final.
+		/// Blocks from the inclusion of work until its proof is final; at least one, or nothing could ever be disputed.
 		pub challenge_window: BlockNumber,
 		/// Type marker.
 		#[serde(skip)]
@@ -166,6 +166,7 @@ pub mod pallet {
 	#[pallet::genesis_build]
 	impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
 		fn build(&self) {
+			assert!(self.challenge_window > 0, "ponw: work must be open to disputes for at least one block");
 			ChallengeWindow::<T>::put(self.challenge_window);
 		}
 	}
@@ -294,7 +295,7 @@ pub mod pallet {
 		#[pallet::call_index(0)]
 		#[pallet::weight(T::WeightInfo::submit_uptime())]
 		pub fn submit_uptime(origin: OriginFor<T>, proof: Proof, signature: ProofSignature) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_submit_uptime(who, &proof, &signature)
 		}
 	}

@@ -77,6 +77,8 @@ parameter_types! {
 	pub static Now: Moment = START;
 	/// Registered providers and their keys.
 	pub static Keys: BTreeMap<AccountId, PonwKey> = BTreeMap::new();
+	/// Whom operators act for.
+	pub static Owners: BTreeMap<AccountId, AccountId> = BTreeMap::new();
 	/// Registered, but not active.
 	pub static Chilled: BTreeSet<AccountId> = BTreeSet::new();
 	/// Open claims.
@@ -95,6 +97,9 @@ parameter_types! {
 pub struct MockProviders;
 
 impl Providers<AccountId, Balance> for MockProviders {
+	fn acts_for(signer: AccountId) -> AccountId {
+		Owners::get().remove(&signer).unwrap_or(signer)
+	}
 	fn is_active(who: &AccountId, role: Role) -> bool {
 		role == Role::Verifier && Keys::get().contains_key(who) && !Chilled::get().contains(who)
 	}
@@ -214,6 +219,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 	ext.execute_with(|| {
 		Now::set(START);
 		Keys::set([ALICE, BOB].into_iter().map(|who| (who.clone(), pair(&who).public().0)).collect());
+		Owners::set(BTreeMap::new());
 		Chilled::set(BTreeSet::new());
 		Claims::set(BTreeMap::new());
 		Successes::set(BTreeMap::new());

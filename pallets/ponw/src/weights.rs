@@ -30,9 +30,9 @@ const SMALL: Weight = Weight::from_parts(20_000_000, 0);
 pub struct SubstrateWeight<T>(PhantomData<T>);
 
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
-	/// Reads: provider, chain time, activity, genesis hash. Writes: activity, provider.
+	/// Reads: owner of an operator, provider, chain time, activity, genesis hash. Writes: activity, provider.
 	fn submit_uptime() -> Weight {
-		VERIFY.saturating_add(T::DbWeight::get().reads_writes(4, 2))
+		VERIFY.saturating_add(T::DbWeight::get().reads_writes(5, 2))
 	}
 	/// Reads: the queue's bounds and first entry, a released account. Writes: the bounds. Each proof reads the next queue entry, or the
 	/// next released account and its overdue proof, the pending proof, whether the account is held, its standing, the provider, and for

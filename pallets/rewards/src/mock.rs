@@ -126,6 +126,9 @@ impl MockProviders {
 }
 
 impl Providers<AccountId, Balance> for MockProviders {
+	fn acts_for(signer: AccountId) -> AccountId {
+		signer
+	}
 	fn is_active(_: &AccountId, _: Role) -> bool {
 		true
 	}

@@ -1,6 +1,9 @@
 //! Benchmarks of every call in its most expensive case.
 
-use crate::{Call, Config, Cooldown, HoldReason, MinBond, Pallet, Providers, VerifierMinimums, MAX_LOCK_DAYS, MAX_UNBONDING_CHUNKS, SWEPT};
+use crate::{
+	Call, Config, Cooldown, HoldReason, MinBond, Operators, OwnerOf, Pallet, Providers, VerifierMinimums, MAX_LOCK_DAYS,
+	MAX_UNBONDING_CHUNKS, SWEPT,
+};
 use alloc::vec;
 use frame_benchmarking::v2::*;
 use frame_support::{
@@ -68,6 +71,14 @@ fn provider<T: Config>(chunks: u32) -> Result<AccountId, BenchmarkError> {
 	Ok(who)
 }
 
+/// An operator of `owner` that serves it.
+fn operator<T: Config>(owner: &AccountId) -> Result<AccountId, BenchmarkError> {
+	let operator = AccountId::new([0x0b; 32]);
+	Pallet::<T>::set_operator(RawOrigin::Signed(owner.clone()).into(), Some(operator.clone()))?;
+	Pallet::<T>::serve(RawOrigin::Signed(operator.clone()).into(), Some(owner.clone()))?;
+	Ok(operator)
+}
+
 /// Goes on to the block in which everything that is unbonding now has unlocked.
 fn unlock_all<T: Config>() {
 	let now = frame_system::Pallet::<T>::block_number();
@@ -126,6 +137,7 @@ mod benchmarks {
 	#[benchmark]
 	fn withdraw_unbonded() -> Result<(), BenchmarkError> {
 		let who = provider::<T>(MAX_UNBONDING_CHUNKS - 1)?;
+		operator::<T>(&who)?;
 		Pallet::<T>::deregister(RawOrigin::Signed(who.clone()).into())?;
 		unlock_all::<T>();
 
@@ -203,6 +215,31 @@ mod benchmarks {
 		_(RawOrigin::Root, who.clone());
 
 		assert_eq!(held::<T>(&who), 0);
+		Ok(())
+	}
+
+	#[benchmark]
+	fn set_operator() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS)?;
+		let before = operator::<T>(&who)?;
+		let next = AccountId::new([0x0c; 32]);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), Some(next.clone()));
+
+		assert_eq!((Operators::<T>::get(&who), OwnerOf::<T>::get(&before)), (Some(next), None));
+		Ok(())
+	}
+
+	#[benchmark]
+	fn serve() -> Result<(), BenchmarkError> {
+		let who = provider::<T>(MAX_UNBONDING_CHUNKS)?;
+		let operator = operator::<T>(&who)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(operator.clone()), None);
+
+		assert_eq!((Operators::<T>::get(&who), OwnerOf::<T>::get(&operator)), (None, None));
 		Ok(())
 	}
 

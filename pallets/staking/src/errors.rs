@@ -71,5 +71,17 @@ mod errors {
 		Suspended,
 		/// The provider is banned for good, with its PoNW key and peer id. Nothing that this account calls lets it take part again.
 		Banned,
+		/// A provider is nobody's operator: what it signs is its own work. Use an account that is not registered.
+		IsProvider,
+		/// The account is the operator of a provider, so that it cannot become one. Use another account, or call `serve` without an owner first.
+		IsOperator,
+		/// That account is named as the operator already, or none is and none was to be. There is nothing to do.
+		OperatorUnchanged,
+		/// The provider has not named this account as its operator. It calls `set_operator` first.
+		NotNamed,
+		/// The account is the operator of a provider already. Use another account, or call `serve` without an owner first.
+		AlreadyServes,
+		/// The account is nobody's operator. There is nothing to end.
+		NotOperator,
 	}
 }

@@ -103,5 +103,26 @@ mod events {
 			/// First block in which it may take part again; the last number that there is if it is banned.
 			suspended_until: BlockNumber,
 		},
+		/// A provider named its operator, or none. The one before acts for it no more.
+		OperatorNamed {
+			/// The provider.
+			owner: AccountId,
+			/// Its operator, once that account agrees.
+			operator: Option<AccountId>,
+		},
+		/// An operator agreed to act for the provider that has named it.
+		OperatorServes {
+			/// The provider.
+			owner: AccountId,
+			/// Its operator.
+			operator: AccountId,
+		},
+		/// An operator acts for its provider no more, by its own will.
+		OperatorLeft {
+			/// The provider.
+			owner: AccountId,
+			/// Its former operator.
+			operator: AccountId,
+		},
 	}
 }

@@ -108,6 +108,7 @@ impl<T: Config> Pallet<T> {
 	/// Forgets a provider that has nothing on hold.
 	pub(crate) fn remove(who: AccountId, provider: &Provider) {
 		Self::free_identity(&provider.info);
+		Self::dismiss(&who);
 		Self::recount(provider.active_roles(), Roles::default());
 		Providers::<T>::remove(&who);
 		Self::deposit_event(Event::Deregistered { who });

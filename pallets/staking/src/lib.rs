@@ -25,6 +25,8 @@
 //! adopted round can be disputed. Until it is withdrawn a chunk stays slashable: a slash takes the latest chunk first, then earlier
 //! ones, then the active bond.
 //!
+//! The account that owns the stake can stay cold: it names an *operator*, whose key signs the work in its name. See [`operators`].
+//!
 //! Other pallets reach all of this through [`neuroshard_types::traits::Providers`], which [`Pallet`] implements.
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -40,6 +42,7 @@ mod info;
 pub mod migrations;
 #[cfg(test)]
 mod mock;
+mod operators;
 mod penalties;
 mod providers;
 #[cfg(test)]
@@ -57,7 +60,7 @@ pub use weights::WeightInfo;
 
 /// Most unbonding chunks of one provider.
 pub const MAX_UNBONDING_CHUNKS: u32 = 32;
-/// Most providers that one call of the view function `peers` returns.
+/// Most providers that one call of the view functions `peers`, `active_peers` and `peers_of` looks at.
 pub const MAX_PEERS_PER_PAGE: u32 = 128;
 /// Reputation of a new provider.
 pub const INITIAL_REPUTATION: u32 = 100;
@@ -84,6 +87,7 @@ pub mod pallet {
 	use neuroshard_types::{
 		offence::{Offence, Penalties, Penalty},
 		provider::{Addresses, PeerIdBytes, PonwKey, ProviderInfo, ProviderStatus, ProviderView, Role, VerifierBonds, VerifierTerms},
+		traits::Providers as _,
 		AccountId, Balance, BlockNumber, H256, NEURO,
 	};
 
@@ -135,6 +139,15 @@ pub mod pallet {
 	/// Who registered a peer id.
 	#[pallet::storage]
 	pub type PeerIdOwner<T: Config> = StorageMap<_, Blake2_128Concat, PeerIdBytes, AccountId>;
+
+	/// Whom each provider has named as its operator, whether that account serves it or not. At most one each, and it goes with the
+	/// registration: the bond pays for it, as for key and peer id.
+	#[pallet::storage]
+	pub type Operators<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, AccountId>;
+
+	/// Which provider each operator acts for: it has named the operator, and the operator has agreed. No operator is a provider.
+	#[pallet::storage]
+	pub type OwnerOf<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, AccountId>;
 
 	/// How many active providers offer each role.
 	#[pallet::storage]
@@ -235,6 +248,7 @@ pub mod pallet {
 		pub fn register(origin: OriginFor<T>, info: ProviderInfo, #[pallet::compact] bond: Balance) -> DispatchResult {
 			let who = ensure_signed(origin)?;
 			ensure!(!Providers::<T>::contains_key(&who), Error::<T>::AlreadyRegistered);
+			ensure!(!OwnerOf::<T>::contains_key(&who), Error::<T>::IsOperator);
 			Self::ensure_valid(&info)?;
 			ensure!(bond >= MinBond::<T>::get(), Error::<T>::BondTooSmall);
 			Self::ensure_verifier_bond(info.roles, bond)?;
@@ -248,11 +262,11 @@ pub mod pallet {
 		}
 
 		/// Replaces what the caller registered: roles, hardware, PoNW key, peer id and addresses. Who takes the role of a verifier needs
-		/// the bond for it.
+		/// the bond for it. For the operator as well.
 		#[pallet::call_index(1)]
 		#[pallet::weight(T::WeightInfo::update_info())]
 		pub fn update_info(origin: OriginFor<T>, info: ProviderInfo) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = Self::acts_for(ensure_signed(origin)?);
 			Self::ensure_valid(&info)?;
 			Self::try_mutate(&who, |provider| {
 				Self::ensure_not_banned(provider)?;
@@ -315,11 +329,11 @@ pub mod pallet {
 			Ok(())
 		}
 
-		/// Stops the caller from taking new work; its bond stays.
+		/// Stops the caller from taking new work; its bond stays. For the operator as well.
 		#[pallet::call_index(5)]
 		#[pallet::weight(T::WeightInfo::chill())]
 		pub fn chill(origin: OriginFor<T>) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = Self::acts_for(ensure_signed(origin)?);
 			Self::try_mutate(&who, |provider| {
 				match provider.status {
 					ProviderStatus::Active => Self::set_chilled(&who, provider),
@@ -331,11 +345,11 @@ pub mod pallet {
 		}
 
 		/// Lets a chilled caller take part again. Its active bond must reach the minimum, that of a verifier if it is one, and it must not be
-		/// suspended.
+		/// suspended. For the operator as well.
 		#[pallet::call_index(6)]
 		#[pallet::weight(T::WeightInfo::activate())]
 		pub fn activate(origin: OriginFor<T>) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = Self::acts_for(ensure_signed(origin)?);
 			Self::try_mutate(&who, |provider| {
 				match provider.status {
 					ProviderStatus::Active => return Err(Error::<T>::AlreadyActive.into()),
@@ -374,11 +388,11 @@ pub mod pallet {
 		}
 
 		/// Answers the caller's challenge with the digest of what its machine computed, and makes it active. The runtime computes the
-		/// same and compares. The active bond must reach the minimum.
+		/// same and compares. The active bond must reach the minimum. For the operator as well.
 		#[pallet::call_index(8)]
 		#[pallet::weight(T::WeightInfo::prove_arithmetic())]
 		pub fn prove_arithmetic(origin: OriginFor<T>, digest: H256) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = Self::acts_for(ensure_signed(origin)?);
 			Self::try_mutate(&who, |provider| {
 				let ProviderStatus::Unproven { challenge } = provider.status else {
 					return Err(Error::<T>::AlreadyProven.into());
@@ -420,6 +434,27 @@ pub mod pallet {
 			Self::do_punish(&who, Offence::Sybil);
 			Ok(())
 		}
+
+		/// Names the account that signs the caller's work, or none. The one before acts for the caller no more, from this call on; the new one
+		/// does once it has agreed with `serve`. For the provider itself only.
+		#[pallet::call_index(11)]
+		#[pallet::weight(T::WeightInfo::set_operator())]
+		pub fn set_operator(origin: OriginFor<T>, operator: Option<AccountId>) -> DispatchResult {
+			let owner = ensure_signed(origin)?;
+			Self::do_set_operator(owner, operator)
+		}
+
+		/// Makes the caller the operator of `owner`, which has named it; or, without an owner, ends that. All work that the caller signs is the
+		/// owner's from then on.
+		#[pallet::call_index(12)]
+		#[pallet::weight(T::WeightInfo::serve())]
+		pub fn serve(origin: OriginFor<T>, owner: Option<AccountId>) -> DispatchResult {
+			let operator = ensure_signed(origin)?;
+			match owner {
+				Some(owner) => Self::do_serve(operator, owner),
+				None => Self::do_end_service(operator),
+			}
+		}
 	}
 
 	#[pallet::view_functions]
@@ -434,12 +469,35 @@ pub mod pallet {
 		/// `after: None` and go on with the last account of the page before; a page shorter than `limit` is the last one.
 		/// At most [`MAX_PEERS_PER_PAGE`] come at once, whatever `limit` says.
 		pub fn peers(after: Option<AccountId>, limit: u32) -> Vec<(AccountId, PeerIdBytes, Addresses)> {
-			let providers = match after {
-				Some(account) => Providers::<T>::iter_from(Providers::<T>::hashed_key_for(account)),
-				None => Providers::<T>::iter(),
-			};
-			let limit = usize::try_from(limit.min(MAX_PEERS_PER_PAGE)).unwrap_or(0);
-			providers.take(limit).map(|(who, provider)| (who, provider.info.peer_id, provider.info.addresses)).collect()
+			Self::page(after, limit).map(Self::peer).collect()
+		}
+
+		/// The active ones on a page of providers, with their peer ids and addresses, in storage order, and the account to go on after; `None`
+		/// if that was the last page. At most [`MAX_PEERS_PER_PAGE`] providers are looked at, whatever `limit` says: a page whose providers
+		/// are chilled is empty although others follow.
+		pub fn active_peers(after: Option<AccountId>, limit: u32) -> (Vec<(AccountId, PeerIdBytes, Addresses)>, Option<AccountId>) {
+			let page: Vec<_> = Self::page(after, limit).collect();
+			let full = u32::try_from(page.len()) == Ok(limit.min(MAX_PEERS_PER_PAGE));
+			let next = page.last().filter(|_| full).map(|(who, _)| who.clone());
+			(page.into_iter().filter(|(_, provider)| provider.status == ProviderStatus::Active).map(Self::peer).collect(), next)
+		}
+
+		/// Peer ids and addresses of the providers among `accounts`, whatever their status, in the order of `accounts`. Whoever is not
+		/// registered is left out. At most [`MAX_PEERS_PER_PAGE`] accounts are looked at: ask for the others with another call.
+		pub fn peers_of(accounts: Vec<AccountId>) -> Vec<(AccountId, PeerIdBytes, Addresses)> {
+			let limit = usize::try_from(MAX_PEERS_PER_PAGE).unwrap_or(0);
+			let known = |who| Providers::<T>::get(&who).map(|provider| Self::peer((who, provider)));
+			accounts.into_iter().take(limit).filter_map(known).collect()
+		}
+
+		/// Whom `owner` has named as its operator. It acts for `owner` if `owner_of` says so.
+		pub fn operator_of(owner: AccountId) -> Option<AccountId> {
+			Operators::<T>::get(owner)
+		}
+
+		/// The provider that `operator` acts for.
+		pub fn owner_of(operator: AccountId) -> Option<AccountId> {
+			OwnerOf::<T>::get(operator)
 		}
 
 		/// How many verifiers are active, which active bond each of them needs, and which one the next.
@@ -465,6 +523,19 @@ pub mod pallet {
 	}
 
 	impl<T: Config> Pallet<T> {
+		/// At most `limit` providers, and at most [`MAX_PEERS_PER_PAGE`], in storage order.
+		fn page(after: Option<AccountId>, limit: u32) -> impl Iterator<Item = (AccountId, Provider)> {
+			let providers = match after {
+				Some(account) => Providers::<T>::iter_from(Providers::<T>::hashed_key_for(account)),
+				None => Providers::<T>::iter(),
+			};
+			providers.take(usize::try_from(limit.min(MAX_PEERS_PER_PAGE)).unwrap_or(0))
+		}
+
+		fn peer((who, provider): (AccountId, Provider)) -> (AccountId, PeerIdBytes, Addresses) {
+			(who, provider.info.peer_id, provider.info.addresses)
+		}
+
 		fn ensure_valid(info: &ProviderInfo) -> Result<(), Error<T>> {
 			info_problem(info).map_or(Ok(()), |problem| Err(problem.into()))
 		}

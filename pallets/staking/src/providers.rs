@@ -1,6 +1,6 @@
 //! The trait through which other pallets see, slash and rate providers.
 
-use crate::{ActiveCounts, Config, Event, HoldReason, Pallet, Providers as ProviderMap, INITIAL_REPUTATION, MAX_REPUTATION};
+use crate::{ActiveCounts, Config, Event, HoldReason, OwnerOf, Pallet, Providers as ProviderMap, INITIAL_REPUTATION, MAX_REPUTATION};
 use frame_support::{
 	storage::with_storage_layer,
 	traits::{
@@ -38,6 +38,10 @@ impl<T: Config> Pallet<T> {
 }
 
 impl<T: Config> Providers<AccountId, Balance> for Pallet<T> {
+	fn acts_for(signer: AccountId) -> AccountId {
+		OwnerOf::<T>::get(&signer).unwrap_or(signer)
+	}
+
 	fn is_active(who: &AccountId, role: Role) -> bool {
 		ProviderMap::<T>::get(who).is_some_and(|provider| provider.status == ProviderStatus::Active && provider.info.roles.contains(role))
 	}

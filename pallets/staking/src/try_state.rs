@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	ActiveCounts, Config, Cooldown, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers, RoleCounts, VerifierMinimums,
-	MAX_LOCK_DAYS, MAX_REPUTATION, MISSES,
+	ActiveCounts, Config, Cooldown, MinBond, Operators, OwnerOf, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers, RoleCounts,
+	VerifierMinimums, MAX_LOCK_DAYS, MAX_REPUTATION, MISSES,
 };
 use frame_support::{ensure, traits::Get};
 use neuroshard_types::{
@@ -22,6 +22,7 @@ impl<T: Config> Pallet<T> {
 	/// - Nothing can be disputed for longer than disputes about what is claimed now take.
 	/// - As many active providers are counted for each role as there are.
 	/// - PoNW keys and peer ids map to exactly the providers that registered them.
+	/// - Only providers have operators, every operator that serves is the one that its provider has named, and none is a provider.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
 		ensure!(Cooldown::<T>::get() > T::DisputePeriod::get(), "the cooldown is not longer than claims can be disputed");
 		ensure!(VerifierMinimums::<T>::get().ascends(), "more verifiers need a smaller bond");
@@ -36,6 +37,11 @@ impl<T: Config> Pallet<T> {
 		// Every provider owns its key and peer id (checked above); equal counts mean that nobody else owns one.
 		ensure!(PonwKeyOwner::<T>::iter_keys().count() == count, "a PoNW key without a provider");
 		ensure!(PeerIdOwner::<T>::iter_keys().count() == count, "a peer id without a provider");
+		ensure!(Operators::<T>::iter_keys().all(Providers::<T>::contains_key), "an operator is named by nobody");
+		for (operator, owner) in OwnerOf::<T>::iter() {
+			ensure!(Operators::<T>::get(owner).as_ref() == Some(&operator), "an operator serves somebody who has not named it");
+			ensure!(!Providers::<T>::contains_key(&operator), "an operator is a provider");
+		}
 		Ok(())
 	}
 

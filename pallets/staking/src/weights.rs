@@ -31,6 +31,10 @@ pub trait WeightInfo {
 	fn lock() -> Weight;
 	/// Weight of `report_sybil`.
 	fn report_sybil() -> Weight;
+	/// Weight of `set_operator` that replaces one that serves.
+	fn set_operator() -> Weight;
+	/// Weight of `serve`, with or without an owner.
+	fn serve() -> Weight;
 	/// Weight of finding that no verifier can have too small a bond.
 	fn sweep_idle() -> Weight;
 	/// Weight of looking at [`SWEPT`](crate::SWEPT) providers and demoting all of them.
@@ -54,14 +58,15 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 }
 
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
-	/// Reads: provider, minimum bond, verifiers' bonds and number, key owner, peer id owner, account, holds, and three for the randomness (the
-	/// author's VRF output, or an epoch's randomness and beginning). Writes: provider, key owner, peer id owner, account, holds.
+	/// Reads: provider, owner of an operator, minimum bond, verifiers' bonds and number, key owner, peer id owner, account, holds, and three for the
+	/// randomness (the author's VRF output, or an epoch's randomness and beginning). Writes: provider, key owner, peer id owner, account, holds.
 	fn register() -> Weight {
-		Self::with(11, 5)
+		Self::with(12, 5)
 	}
-	/// Reads: provider, verifiers' bonds and number, two owners of the new identity. Writes: provider, number, two owners removed, two added.
+	/// Reads: owner of an operator, provider, verifiers' bonds and number, two owners of the new identity. Writes: provider, number, two owners removed,
+	/// two added.
 	fn update_info() -> Weight {
-		Self::with(5, 6)
+		Self::with(6, 6)
 	}
 	/// Reads and writes: provider, account, holds.
 	fn bond_extra() -> Weight {
@@ -71,25 +76,26 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn unbond() -> Weight {
 		Self::with(5, 2)
 	}
-	/// Reads: provider, account, holds. Writes: provider, account, holds, key owner, peer id owner.
+	/// Reads: provider, account, holds, its operator and the owner of that. Writes: the same, key owner, peer id owner.
 	fn withdraw_unbonded() -> Weight {
-		Self::with(3, 5)
+		Self::with(5, 7)
 	}
-	/// Reads and writes: provider, number of active ones.
+	/// Reads: owner of an operator, provider, number of active ones. Writes: provider, number.
 	fn chill() -> Weight {
-		Self::with(2, 2)
+		Self::with(3, 2)
 	}
-	/// Reads: provider, minimum bond, verifiers' bonds and number. Writes: provider, number.
+	/// Reads: owner of an operator, provider, minimum bond, verifiers' bonds and number. Writes: provider, number.
 	fn activate() -> Weight {
-		Self::with(4, 2)
+		Self::with(5, 2)
 	}
-	/// Reads: provider, cooldown, minimum bond, verifiers' bonds and number. Writes: provider, number, key owner, peer id owner.
+	/// Reads: provider, cooldown, minimum bond, verifiers' bonds and number, its operator and the owner of that. Writes: provider, number, key owner,
+	/// peer id owner, operator, its owner.
 	fn deregister() -> Weight {
-		Self::with(5, 4)
+		Self::with(7, 6)
 	}
-	/// Reads: provider, minimum bond, verifiers' bonds and number. Writes: provider, number. And the answer.
+	/// Reads: owner of an operator, provider, minimum bond, verifiers' bonds and number. Writes: provider, number. And the answer.
 	fn prove_arithmetic() -> Weight {
-		Self::with(4, 2).saturating_add(ANSWER)
+		Self::with(5, 2).saturating_add(ANSWER)
 	}
 	/// Reads: provider, minimum bond. Writes: provider.
 	fn lock() -> Weight {
@@ -99,6 +105,14 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	/// issuance, number.
 	fn report_sybil() -> Weight {
 		Self::with(7, 5)
+	}
+	/// Reads: provider, the new operator's provider, the operator twice, the owner of that. Writes: operator twice, its owner.
+	fn set_operator() -> Weight {
+		Self::with(5, 3)
+	}
+	/// Reads: owner, operator, provider. Writes: owner, operator.
+	fn serve() -> Weight {
+		Self::with(3, 2)
 	}
 	/// Reads: verifiers' bonds and number, minimum bond.
 	fn sweep_idle() -> Weight {
@@ -143,6 +157,12 @@ impl WeightInfo for () {
 		COMPUTE
 	}
 	fn report_sybil() -> Weight {
+		COMPUTE
+	}
+	fn set_operator() -> Weight {
+		COMPUTE
+	}
+	fn serve() -> Weight {
 		COMPUTE
 	}
 	fn sweep_idle() -> Weight {

@@ -3,8 +3,15 @@
 //! Everybody waits for a participant that does nothing, so one that joins every round and never acts would cost every round
 //! a deadline. The first dropout costs nothing more than the round: a machine that was restarted is back at once. Each further
 //! one in a row doubles the wait; a delta that is included, without a dropout in that round, ends the row.
+//!
+//! A deadline that more than a third of those who began the round miss ([`is_mass`]) makes nobody's row longer: where blocks are full, or
+//! finality stands still, everybody is late. Place, pay and a point of reputation are lost all the same. So those who keep together more than
+//! a third of the heads and of the stake of a round can stay away from all of them without a wait, as long as they hold that: with it they
+//! could keep any checkpoint of the run from being adopted anyway.
+//!
+//! [`is_mass`]: crate::tally::is_mass
 
-use crate::{Absences, Config, Error, Pallet, Round, Run};
+use crate::{tally, Absences, Config, Error, Pallet, Round, Run};
 use codec::{Decode, Encode, MaxEncodedLen};
 use frame_support::{ensure, traits::ConstU32, BoundedVec};
 use neuroshard_types::{AccountId, BlockNumber, RunId, MAX_PARTICIPANTS};
@@ -71,8 +78,11 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// Notes that all of `absent` dropped out of `run`.
-	pub(crate) fn note_absent(id: RunId, run: &Run, absent: &[AccountId]) {
+	/// Notes that all of `absent` dropped out of `round` of `run`, unless they are too many for it to be their own fault.
+	pub(crate) fn note_absent(id: RunId, run: &Run, round: &Round, absent: &[AccountId]) {
+		if tally::is_mass(&round.participants, absent) {
+			return;
+		}
 		Absences::<T>::mutate(id, |list| {
 			absent.iter().for_each(|who| note(list, who, Self::now(), run.config.durations.training));
 		});

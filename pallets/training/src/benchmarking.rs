@@ -12,7 +12,7 @@ use frame_support::{
 use frame_system::RawOrigin;
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, Claims},
-	run::Phase,
+	run::{Act, Phase},
 	AccountId,
 };
 pub use setup::BenchmarkHelper;
@@ -172,6 +172,26 @@ mod benchmarks {
 		Ok(())
 	}
 
+	/// It is refused, as those of all others were before.
+	#[benchmark]
+	fn check_act() -> Result<(), BenchmarkError> {
+		let (run, members, last) = waiting::<T>(128, Phase::Training)?;
+		Runs::<T>::mutate_extant(run, |run| run.approved = true);
+		let act = Act { run, round: index::<T>(), attempt: 0, phase: Phase::Training };
+		let deadline = Rounds::<T>::get(run).and_then(|round| round.deadline).ok_or("a deadline")?;
+		members.iter().filter(|who| **who != last).for_each(|who| Pallet::<T>::note_refused(who, act, deadline));
+		let room;
+
+		#[block]
+		{
+			room = Pallet::<T>::has_room(&last, &act);
+			Pallet::<T>::note_refused(&last, act, deadline);
+		}
+
+		assert_eq!((room, Pallet::<T>::has_room(&last, &act)), (Some(deadline), None));
+		Ok(())
+	}
+
 	/// The model has an owner, and is halted.
 	#[benchmark]
 	fn remove_run(r: Linear<0, 64>) -> Result<(), BenchmarkError> {
@@ -207,12 +227,15 @@ mod benchmarks {
 		assert_eq!(weight, <T::WeightInfo as crate::WeightInfo>::on_initialize());
 	}
 
-	/// All but one miss the vote on the deltas, which are included by that one, and all that is remembered of dropouts makes room for theirs.
+	/// All but one miss the vote on the deltas, which are included by that one. It has so much of the stake that the others are no mass: all that
+	/// is remembered of dropouts makes room for theirs.
 	#[benchmark]
 	fn advance(p: Linear<2, 128>) -> Result<(), BenchmarkError> {
 		let (run, ..) = waiting::<T>(p, Phase::Availability)?;
 		drop_out::<T>(run, &[]);
-		Rounds::<T>::mutate_extant(run, |round| round.participants.iter_mut().skip(1).for_each(|participant| participant.vote = None));
+		Rounds::<T>::mutate_extant(run, |round| {
+			round.participants.iter_mut().skip(1).for_each(|participant| (participant.vote, participant.stake) = (None, 1));
+		});
 		let deadline = Rounds::<T>::get(run).and_then(|round| round.deadline).ok_or("a deadline")?;
 		frame_system::Pallet::<T>::set_block_number(deadline.into());
 

@@ -25,6 +25,9 @@ mod errors {
 		NotSponsor,
 		/// The run is approved already. There is nothing to do.
 		AlreadyApproved,
+		/// Nothing of the run's rounds could be audited, so that nobody would look at what is paid. Approve a run with an interval of at least 2
+		/// steps between committed states, and at least as many inner steps.
+		NotAuditable,
 		/// The model is halted already. There is nothing to do.
 		AlreadyHalted,
 		/// The model is not halted. There is nothing to lift.
@@ -55,8 +58,9 @@ mod errors {
 		BadHyperparameter,
 		/// The dataset is not active. Activate it, or choose another one.
 		DatasetNotActive,
-		/// The dataset's tokens do not fit the model. Choose a vocabulary at least as large as the dataset's.
-		VocabularyTooSmall,
+		/// The vocabulary of the model, or of the dataset, is not that of the tokenizer: nobody could use what is trained. The constant
+		/// `Vocabulary` says which one both must have.
+		WrongVocabulary,
 		/// A full round would need more windows than the training shards hold. Choose a larger dataset, fewer
 		/// participants, fewer inner steps or a smaller batch.
 		DatasetTooSmall,
@@ -101,8 +105,6 @@ mod errors {
 		WrongTokens,
 		/// The delta has another size than the run's model gives. Send the delta of the model that the view function `run` shows.
 		WrongDeltaBytes,
-		/// Somebody revealed a delta with the same root in this round. Work on your own windows.
-		DuplicateDelta,
 		/// The proof is not about this work: its key or its work hash differs. Sign the work that is revealed with the registered PoNW key.
 		WrongProof,
 		/// The vote is not one for this round. It needs one bit for each revealed participant, and zeros beyond them.

@@ -9,7 +9,8 @@
 //!
 //! - A phase ends early when everybody acted, else at its deadline. Who misses a deadline is a *dropout*: it no longer
 //!   counts in this round's denominators, loses one point of reputation and its membership, and joins again when it is back.
-//!   The first time that is at once; from the second dropout in a row on, it waits once, 3, 7, .. 63 times the time for training.
+//!   The first time that is at once; from the second dropout in a row on, it waits once, 3, 7, .. 63 times the time for training. A
+//!   deadline that more than a third miss is nobody's fault, and adds to no row.
 //!   A delta that a dropout revealed before may still be included, and is then paid.
 //! - Votes are weighed by the active bonds at the start of the round. Who leaves or bonds more meanwhile changes no denominator; but
 //!   whoever loses a claim, or in Checkpointing has less to be slashed than its vote weighs, is *struck* out: neither its votes nor
@@ -55,6 +56,7 @@ pub mod migrations;
 mod mock;
 mod record;
 pub mod replay;
+mod room;
 pub mod round;
 mod rounds;
 mod runs;
@@ -73,6 +75,7 @@ pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
 pub use pallet::*;
 pub use record::{Place, Record, Revealed};
+pub use room::Refused;
 pub use round::{Accounts, Commitment, Participant, Round, Stage};
 pub use runs::{ActiveRun, Run};
 pub use switch::{Halt, Reason};
@@ -85,6 +88,7 @@ pub use weights::WeightInfo;
 pub mod pallet {
 	use crate::{
 		absences::AbsenceList,
+		room::Refused,
 		round::{Accounts, Refusal},
 		transition::AbortReason,
 		ActiveRun, Halt, Reason, Record, Round, Run, WeightInfo,
@@ -119,6 +123,9 @@ pub mod pallet {
 		type Providers: Providers<AccountId, Balance>;
 		/// What may be trained on.
 		type Datasets: Datasets;
+		/// Vocabulary of the only tokenizer that there is: models and the datasets that they are trained on have it.
+		#[pallet::constant]
+		type Vocabulary: Get<u32>;
 		/// Proofs of Neural Work. Every one that is submitted is confirmed or voided when its attempt ends.
 		type Proofs: WorkProofs<AccountId>;
 		/// What a round counts.
@@ -217,6 +224,11 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Absences<T: Config> = StorageMap<_, Twox64Concat, RunId, AbsenceList, ValueQuery>;
 
+	/// Of every active run the newest phase in which something was refused for which blocks kept room, and whose it was: there is no more room
+	/// for them in that phase.
+	#[pallet::storage]
+	pub type Refusals<T: Config> = StorageMap<_, Twox64Concat, RunId, Refused>;
+
 	/// Adopted rounds, the last [`Config::RecordsKept`] of each run.
 	#[pallet::storage]
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
@@ -309,7 +321,7 @@ pub mod pallet {
 		#[pallet::call_index(3)]
 		#[pallet::weight(T::WeightInfo::join())]
 		pub fn join(origin: OriginFor<T>, run: RunId) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_join(who, run)
 		}
 
@@ -317,7 +329,7 @@ pub mod pallet {
 		#[pallet::call_index(4)]
 		#[pallet::weight(T::WeightInfo::leave())]
 		pub fn leave(origin: OriginFor<T>, run: RunId) -> DispatchResult {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_leave(who, run)
 		}
 
@@ -325,7 +337,7 @@ pub mod pallet {
 		#[pallet::call_index(5)]
 		#[pallet::weight(T::WeightInfo::commit(MAX_PARTICIPANTS))]
 		pub fn commit(origin: OriginFor<T>, run: RunId, round: RoundIndex, attempt: u32, sealed: H256) -> DispatchResultWithPostInfo {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			let participants = Self::do_commit(who, run, (round, attempt), sealed)?;
 			Ok(Some(T::WeightInfo::commit(participants)).into())
 		}
@@ -345,7 +357,7 @@ pub mod pallet {
 			proof: Proof,
 			proof_signature: ProofSignature,
 		) -> DispatchResultWithPostInfo {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			let participants = Self::do_reveal(who, run, (round, attempt), &salt, work, &proof, &proof_signature)?;
 			Ok(Some(T::WeightInfo::reveal(participants)).into())
 		}
@@ -361,7 +373,7 @@ pub mod pallet {
 			attempt: u32,
 			vote: VoteBitmap,
 		) -> DispatchResultWithPostInfo {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			let participants = Self::do_vote(who, run, (round, attempt), vote)?;
 			Ok(Some(T::WeightInfo::vote_availability(participants)).into())
 		}
@@ -376,7 +388,7 @@ pub mod pallet {
 			attempt: u32,
 			attestation: Attestation,
 		) -> DispatchResultWithPostInfo {
-			let who = ensure_signed(origin)?;
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			let participants = Self::do_attest(who, run, (round, attempt), attestation)?;
 			Ok(Some(T::WeightInfo::attest(participants)).into())
 		}

@@ -4,7 +4,7 @@ use crate as pallet_neuro_training;
 use codec::Encode;
 use frame_support::{
 	derive_impl, ord_parameter_types, parameter_types,
-	traits::{Hooks, Randomness},
+	traits::{ConstU32, Hooks, Randomness},
 };
 use frame_system::{EnsureRoot, EnsureSignedBy};
 use neuroshard_types::{
@@ -108,6 +108,8 @@ pub enum Fate {
 }
 
 parameter_types! {
+	/// Whom operators act for.
+	pub static Owners: BTreeMap<AccountId, AccountId> = BTreeMap::new();
 	pub static Table: BTreeMap<AccountId, MockProvider> = BTreeMap::new();
 	pub static Sets: BTreeMap<DatasetId, (DatasetShape, u32, u32)> = BTreeMap::new();
 	/// The newest fate of every key.
@@ -122,6 +124,8 @@ parameter_types! {
 	pub static Condemned: Vec<AccountId> = Vec::new();
 	/// Adoptions that others were told of: run, round, and who had revealed in it.
 	pub static Told: Vec<(RunId, RoundIndex, Vec<AccountId>)> = Vec::new();
+	/// Whether anything can be audited.
+	pub static CanAudit: bool = true;
 	/// When claims of each account were last noted as disputable.
 	pub static Disputable: BTreeMap<AccountId, BlockNumber> = BTreeMap::new();
 	pub static Random: H256 = H256::repeat_byte(0x11);
@@ -143,6 +147,9 @@ parameter_types! {
 pub struct MockProviders;
 
 impl Providers<AccountId, Balance> for MockProviders {
+	fn acts_for(signer: AccountId) -> AccountId {
+		Owners::get().remove(&signer).unwrap_or(signer)
+	}
 	fn is_active(who: &AccountId, role: Role) -> bool {
 		role == Role::Worker && Table::get().get(who).is_some_and(|provider| provider.active)
 	}
@@ -358,6 +365,10 @@ impl OnAdopted for MockAudits {
 	fn adopted(run: RunId, round: RoundIndex) {
 		Told::mutate(|told| told.push((run, round, Training::revealed(run, round))));
 	}
+
+	fn can_audit(_: &TrainConfig) -> bool {
+		CanAudit::get()
+	}
 }
 
 /// [`ModelShares`] of the mock.
@@ -374,6 +385,7 @@ impl pallet_neuro_training::Config for Test {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type Providers = MockProviders;
 	type Datasets = MockDatasets;
+	type Vocabulary = ConstU32<64>;
 	type Proofs = MockProofs;
 	type Units = MockUnits;
 	type Clock = MockClock;
@@ -418,8 +430,9 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		(1..10).for_each(|number| enroll(&worker(number)));
 		// 4 * 33 / 32 = 4 windows a shard: 64 for training, 8 held out.
 		let shape = DatasetShape { tokens_per_shard: 132, shard_count: 18, held_out: 2 };
-		Sets::set([(DATASET, (shape, 60, 0))].into());
+		Sets::set([(DATASET, (shape, 64, 0))].into());
 		Fates::take();
+		Owners::set(BTreeMap::new());
 		Submitted::set(0);
 		Settled::set(0);
 		Claims::take();
@@ -427,6 +440,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Held::take();
 		Condemned::take();
 		Told::take();
+		CanAudit::set(true);
 		Disputable::take();
 		DisputePeriod::set(1);
 		HistoryPeriod::set(20);

@@ -45,7 +45,7 @@ impl<T> From<Mismatch> for Error<T> {
 
 // What participants do; `at` is the round and its attempt. Each returns the number of places, by which the call is weighed.
 impl<T: Config> Pallet<T> {
-	fn open(id: RunId) -> Result<(Run, Round), Error<T>> {
+	pub(crate) fn open(id: RunId) -> Result<(Run, Round), Error<T>> {
 		let run = Self::active(id)?;
 		let round = Rounds::<T>::get(id).ok_or(Error::UnknownRun)?;
 		Ok((run, round))
@@ -53,7 +53,12 @@ impl<T: Config> Pallet<T> {
 
 	/// The place of `who`, if it may do now what `phase` asks for and as much of its bond can be slashed as its votes weigh. A part may
 	/// have left since the round started, before a reveal keeps it where it is, or may have been slashed.
-	fn actor<'a>(round: &'a mut Round, who: &AccountId, at: (RoundIndex, u32), phase: Phase) -> Result<&'a mut Participant, Error<T>> {
+	pub(crate) fn actor<'a>(
+		round: &'a mut Round,
+		who: &AccountId,
+		at: (RoundIndex, u32),
+		phase: Phase,
+	) -> Result<&'a mut Participant, Error<T>> {
 		let participant = round.actor(who, at, phase)?;
 		ensure!(T::Providers::slashable(who) >= participant.stake, Error::<T>::StakeGone);
 		Ok(participant)
@@ -79,13 +84,11 @@ impl<T: Config> Pallet<T> {
 		let (index, attempt) = at;
 		let (run, mut round) = Self::open(id)?;
 		let started_ms = round.started_at.1;
-		let taken = round.revealed().any(|other| other.delta_root == Some(work.delta_root));
 		let participant = Self::actor(&mut round, &who, at, Phase::Revealing)?;
 		let commitment = participant.commitment.ok_or(Error::<T>::DroppedOut)?;
 		let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
 		ensure!(seal(genesis, id, index, attempt, &who, salt, &work) == commitment.sealed, Error::<T>::SealBroken);
 		expected::check_work(&work, &run.config.model, &run.config.train).map_err(Error::<T>::from)?;
-		ensure!(!taken, Error::<T>::DuplicateDelta);
 		let work_hash = expected::work_hash(&work);
 		ensure!(proof.key == expected::proof_key(id, index) && proof.work_hash == work_hash, Error::<T>::WrongProof);
 		let claim = expected::claim(&run.config, started_ms, commitment.at);
@@ -190,7 +193,7 @@ impl<T: Config> Pallet<T> {
 		let members = Members::<T>::get(id);
 		let limits = Limits { durations: &run.config.durations, repeats: T::MaxRepeats::get() };
 		let (absent, outcome) = transition::advance(&mut round, &members, Self::now(), limits);
-		Self::drop_out(id, &run, round.round, phase, members, absent);
+		Self::drop_out(id, &run, &round, phase, members, absent);
 		match outcome {
 			Outcome::Adopts(root) => return weight.saturating_add(Self::adopt(id, run, round, root)),
 			Outcome::Aborts(reason) => return weight.saturating_add(Self::abort(id, &run, &round, reason)),
@@ -218,16 +221,16 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	fn drop_out(id: RunId, run: &Run, round: RoundIndex, phase: Phase, mut members: Accounts, absent: Vec<AccountId>) {
+	fn drop_out(id: RunId, run: &Run, round: &Round, phase: Phase, mut members: Accounts, absent: Vec<AccountId>) {
 		if absent.is_empty() {
 			return;
 		}
 		members.retain(|member| absent.binary_search(member).is_err());
 		Members::<T>::insert(id, members);
-		Self::note_absent(id, run, &absent);
+		Self::note_absent(id, run, round, &absent);
 		for who in absent {
 			T::Providers::note_failure(&who, 1);
-			Self::deposit_event(Event::DroppedOut { run: id, round, who, phase });
+			Self::deposit_event(Event::DroppedOut { run: id, round: round.round, who, phase });
 		}
 	}
 }

@@ -4,7 +4,7 @@ use crate::{
 	expected::{self, Unfit},
 	replay::{self, Spans},
 	round::Accounts,
-	Absences, Active, Config, Error, Event, Halted, HoldReason, Members, NextRun, Pallet, Records, Round, Rounds, Runs, Stage,
+	Absences, Active, Config, Error, Event, Halted, HoldReason, Members, NextRun, Pallet, Records, Refusals, Round, Rounds, Runs, Stage,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -17,6 +17,7 @@ use frame_support::{
 	},
 };
 use neuroshard_types::{
+	audit::OnAdopted,
 	dataset::DatasetShape,
 	provider::Role,
 	run::{RunConfig, RunStatus},
@@ -132,7 +133,7 @@ impl<T: Config> Pallet<T> {
 		let dataset = config.dataset;
 		let (shape, vocab) = T::Datasets::active(dataset).ok_or(Error::<T>::DatasetNotActive)?;
 		let dataset_root = T::Datasets::root(dataset).ok_or(Error::<T>::DatasetNotActive)?;
-		ensure!(vocab <= config.model.vocab, Error::<T>::VocabularyTooSmall);
+		ensure!([vocab, config.model.vocab] == [T::Vocabulary::get(); 2], Error::<T>::WrongVocabulary);
 		ensure!(expected::enough_to_train(&config, &shape), Error::<T>::DatasetTooSmall);
 		ensure!(expected::enough_to_validate(&config, &shape), Error::<T>::HeldOutTooSmall);
 
@@ -167,6 +168,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn do_approve_run(id: RunId) -> DispatchResult {
 		let mut run = Self::active(id)?;
 		ensure!(!run.approved, Error::<T>::AlreadyApproved);
+		ensure!(T::OnAdopted::can_audit(&run.config.train), Error::<T>::NotAuditable);
 		run.approved = true;
 		Runs::<T>::insert(id, run);
 		Self::deposit_event(Event::RunApproved { run: id });
@@ -193,6 +195,7 @@ impl<T: Config> Pallet<T> {
 		Rounds::<T>::remove(id);
 		Members::<T>::remove(id);
 		Absences::<T>::remove(id);
+		Refusals::<T>::remove(id);
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);
 		T::Proofs::finish_run(id);

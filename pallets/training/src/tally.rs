@@ -2,7 +2,7 @@
 
 use crate::round::Participant;
 use alloc::vec::Vec;
-use neuroshard_types::{run::vote_of, Balance, F32, H256};
+use neuroshard_types::{run::vote_of, AccountId, Balance, F32, H256};
 
 /// Whether `3 * part >= 2 * whole`, exactly and without overflow. Nothing has two thirds of nothing.
 pub fn two_thirds(part: Balance, whole: Balance) -> bool {
@@ -12,6 +12,16 @@ pub fn two_thirds(part: Balance, whole: Balance) -> bool {
 
 fn stake_of<'a>(participants: impl Iterator<Item = &'a Participant>) -> Balance {
 	participants.fold(0, |sum, participant| sum.saturating_add(participant.stake))
+}
+
+/// Whether so many of those who began the round are `absent` at one deadline that it must be the chain's trouble and not theirs: more than a
+/// third, both by heads and by stake. Who was struck out does not count. `absent` is by account bytes ascending.
+///
+/// Whoever dropped out before still counts as one who began it, so that those who have a third at most are never so many by themselves.
+pub fn is_mass(participants: &[Participant], absent: &[AccountId]) -> bool {
+	let began = || participants.iter().filter(|participant| participant.stake > 0);
+	let missing = || began().filter(|participant| absent.binary_search(&participant.account).is_ok());
+	missing().count() > began().count() / 3 && stake_of(missing()) > stake_of(began()) / 3
 }
 
 /// Stake of those who revealed and still count: the denominator of both votes.

@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	replay, round::Accounts, Absences, Active, Config, Halted, Members, NextRun, Pallet, Participant, Place, Record, Records, Round,
-	Rounds, Run, Runs, Stage, Works,
+	replay, round::Accounts, Absences, Active, Config, Halted, Members, NextRun, Pallet, Participant, Place, Record, Records, Refusals,
+	Round, Rounds, Run, Runs, Stage, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use sp_runtime::TryRuntimeError;
 impl<T: Config> Pallet<T> {
 	/// Checks every invariant; its cost grows with the number of runs and records, so it is no part of a block.
 	///
-	/// - The active list names exactly the runs that are not finished, ascending; only these have members, a round, works and dropouts.
+	/// - The active list names exactly the runs that are not finished, ascending; only these have members, a round, works, dropouts and refusals.
 	/// - Runs are older than the next identifier; a run's records are of adopted rounds and no more than are kept; what was condemned in
 	///   them is redone.
 	/// - Only models of known runs are halted.
@@ -28,6 +28,8 @@ impl<T: Config> Pallet<T> {
 		ensure!(Rounds::<T>::iter_keys().all(|id| unfinished.contains(&id)), "round of a run that is not active");
 		ensure!(Members::<T>::iter_keys().all(|id| unfinished.contains(&id)), "members of a run that is not active");
 		ensure!(Absences::<T>::iter_keys().all(|id| unfinished.contains(&id)), "dropouts of a run that is not active");
+		ensure!(Refusals::<T>::iter_keys().all(|id| unfinished.contains(&id)), "something refused in a run that is not active");
+		ensure!(Refusals::<T>::iter().all(|(id, refused)| refused.is_sound(id)), "what was refused is of another run, or noted twice");
 		for absences in Absences::<T>::iter_values() {
 			ensure!(!absences.is_empty() && absences.windows(2).all(|pair| pair[0].who < pair[1].who), "dropouts out of order, or none");
 			ensure!(absences.iter().all(|absence| absence.dropouts > 0), "an account that did not drop out has to wait");
@@ -174,15 +176,13 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// The stored works are exactly those whose roots were revealed, and no root was revealed twice.
+	/// The stored works are exactly those whose roots were revealed.
 	fn try_works(id: RunId, round: &Round) -> Result<(), TryRuntimeError> {
-		let mut roots = BTreeSet::new();
 		for participant in round.revealed() {
 			let work = Works::<T>::get(id, &participant.account);
 			ensure!(work.is_some_and(|work| Some(work.delta_root) == participant.delta_root), "revealed work is missing");
-			ensure!(participant.delta_root.is_some_and(|root| roots.insert(root)), "a delta root was revealed twice");
 		}
-		ensure!(Works::<T>::iter_key_prefix(id).count() == roots.len(), "work that nobody revealed");
+		ensure!(Works::<T>::iter_key_prefix(id).count() == round.revealed().count(), "work that nobody revealed");
 		Ok(())
 	}
 }

@@ -40,6 +40,8 @@ pub trait WeightInfo {
 	fn vote_availability(p: u32) -> Weight;
 	/// `attest` in a round with `p` places.
 	fn attest(p: u32) -> Weight;
+	/// Whether there is room for an act, and noting that it was refused, in a round with 128 places, for the transaction extension.
+	fn check_act() -> Weight;
 	/// `remove_run` that removes `r` records.
 	fn remove_run(r: u32) -> Weight;
 	/// Finding what is due in a block.
@@ -81,8 +83,9 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn create_run() -> Weight {
 		micros(2_000).saturating_add(Self::db(7, 7))
 	}
+	// Reads: run, share of audits. Writes: run.
 	fn approve_run() -> Weight {
-		micros(20).saturating_add(Self::db(1, 1))
+		micros(20).saturating_add(Self::db(2, 1))
 	}
 	// Reads: run, round, active list. Writes: run, round, active list. What ends a run, and the proofs, are those of `settle`.
 	fn stop_run(p: u32) -> Weight {
@@ -100,21 +103,21 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn lift_halt() -> Weight {
 		micros(20).saturating_add(Self::db(1, 1))
 	}
-	// Reads: run, provider twice, dropouts, members, round, active list. Writes: members, round, active list.
+	// Reads: owner of an operator, run, provider twice, dropouts, members, round, active list. Writes: members, round, active list.
 	fn join() -> Weight {
-		micros(80).saturating_add(Self::db(7, 3))
+		micros(80).saturating_add(Self::db(8, 3))
 	}
-	// Reads: run, members, round, active list. Writes: members, round, active list.
+	// Reads: owner of an operator, run, members, round, active list. Writes: members, round, active list.
 	fn leave() -> Weight {
-		micros(50).saturating_add(Self::db(4, 3))
+		micros(50).saturating_add(Self::db(5, 3))
 	}
-	// Reads: run, round, provider, time, active list, members. Writes: round, active list.
+	// Reads: owner of an operator, run, round, provider, time, active list, members. Writes: round, active list.
 	fn commit(p: u32) -> Weight {
-		micros(30).saturating_add(places(p, 3)).saturating_add(Self::db(6, 2))
+		micros(30).saturating_add(places(p, 3)).saturating_add(Self::db(7, 2))
 	}
 	// As `commit`, with the work written, two hashes of up to 2.1 KiB, and the submitted proof.
 	fn reveal(p: u32) -> Weight {
-		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(6 + 8, 3 + 4))
+		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(7 + 8, 3 + 4))
 	}
 	// As `attest`, and members move into the round; for the last voter the provider of each place is read for its stake.
 	fn vote_availability(p: u32) -> Weight {
@@ -123,7 +126,11 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	// As `commit`; p votes for each of p roots, or deltas, are tallied in the worst case: three times, 10 ns each.
 	fn attest(p: u32) -> Weight {
 		let tally = micros(u64::from(p).saturating_mul(p.into()).saturating_mul(3).div_ceil(100));
-		micros(30).saturating_add(places(p, 4)).saturating_add(tally).saturating_add(Self::db(6, 2))
+		micros(30).saturating_add(places(p, 4)).saturating_add(tally).saturating_add(Self::db(7, 2))
+	}
+	// Reads: run, round, provider, what was refused twice. Writes: what was refused.
+	fn check_act() -> Weight {
+		micros(20).saturating_add(places(MAX_PARTICIPANTS, 3)).saturating_add(Self::db(5, 1))
 	}
 	// Reads: run, hold, account, whether the model has shares, and one record more than is removed. Writes: run, hold, account, and the records.
 	fn remove_run(r: u32) -> Weight {
@@ -134,24 +141,25 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		micros(5).saturating_add(Self::db(1, 0))
 	}
 	// Reads: run, round, members, dropouts, active list. Writes: round, members, dropouts, active list; and for each place its provider is read for
-	// its stake, and a dropout noted.
+	// its stake, and a dropout noted. Four passes tell whether too many are absent.
 	fn advance(p: u32) -> Weight {
 		let each = u64::from(p);
 		let tally = micros(each.saturating_mul(each).saturating_mul(3).div_ceil(100));
 		micros(30)
 			.saturating_add(places(p.saturating_add(MAX_ABSENCES), 8))
+			.saturating_add(places(p, 4))
 			.saturating_add(tally)
 			.saturating_add(Self::db(each.saturating_mul(2).saturating_add(5), each.saturating_add(4)))
 	}
 	// For each proof: settled, work read, hashed and removed, reputation noted, and the provider's claims. Once: the three durations that the
 	// time of disputes consists of; run, record, the oldest record and dropouts written, and what
-	// the end of a run writes: round, members, active list, replay guards, and a dataset that leaves with its last user, with
+	// the end of a run writes: round, members, refusals, active list, replay guards, and a dataset that leaves with its last user, with
 	// counter, hold and account. An audit of the round is noted: share, epoch and bounds read, bounds and entry written.
 	fn settle(p: u32) -> Weight {
 		let each = u64::from(p);
 		micros(each.saturating_mul(10).saturating_add(50))
 			.saturating_add(places(p, 50).saturating_add(places(MAX_ABSENCES, 2)))
-			.saturating_add(Self::db(each.saturating_mul(8).saturating_add(14), each.saturating_mul(7).saturating_add(14)))
+			.saturating_add(Self::db(each.saturating_mul(8).saturating_add(14), each.saturating_mul(7).saturating_add(15)))
 	}
 	// Reads: members, randomness, time, active list, the three durations that the time of disputes consists of, and two of each member's provider.
 	// Writes: round, members, active list.
@@ -209,6 +217,9 @@ impl WeightInfo for () {
 	}
 	fn attest(p: u32) -> Weight {
 		micros(30).saturating_add(places(p, 4))
+	}
+	fn check_act() -> Weight {
+		micros(20).saturating_add(places(MAX_PARTICIPANTS, 3))
 	}
 	fn remove_run(r: u32) -> Weight {
 		micros(40).saturating_add(places(r, 3))

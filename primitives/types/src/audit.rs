@@ -122,10 +122,15 @@ pub struct AuditClaim {
 pub trait OnAdopted {
 	/// `round` of `run` was adopted in this block, and its claims can be read.
 	fn adopted(run: RunId, round: RoundIndex);
+	/// Whether rounds that are trained so can be audited. Where nothing is audited at all, everything can be.
+	fn can_audit(train: &TrainConfig) -> bool;
 }
 
 impl OnAdopted for () {
 	fn adopted(_: RunId, _: RoundIndex) {}
+	fn can_audit(_: &TrainConfig) -> bool {
+		true
+	}
 }
 
 #[cfg(test)]

@@ -21,6 +21,10 @@ pub const MAX_TOKENS_PER_SHARD: u32 = 1 << 26;
 /// Most hashes of a proof in a dataset: the logarithms of [`MAX_SHARDS`], and of the chunks of the largest shard, are not above it.
 pub const MAX_PROOF_HASHES: u32 = 16;
 
+/// Vocabulary of the only tokenizer that there is: 256 bytes, the end of a document, 31 reserved tokens. A model of another one could be
+/// trained, but nobody could have it write text, or export it.
+pub const TOKENIZER_VOCAB: u32 = 288;
+
 /// What a dataset is, as its proposer states it and anybody can check.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Manifest {

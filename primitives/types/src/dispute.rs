@@ -208,3 +208,42 @@ pub struct Terms {
 	/// Most games that are open against one account at once, without those of auditors that were drawn for what they dispute.
 	pub most_games: u32,
 }
+
+impl Terms {
+	/// Blocks from the adoption of a round until the last game about its claims has been decided. An audit's sample can be challenged in
+	/// the same window as the work that it is about, so that games about samples are among them.
+	pub fn period(&self) -> BlockNumber {
+		self.window.saturating_add(longest_game(self.clock, self.extension))
+	}
+}
+
+/// Most moves of a game: opening, steps, step, nodes, node, hashes, hash, hashes, hash, states, piece; about outer steps as many.
+pub const MAX_MOVES: u32 = 11;
+
+/// Most blocks that a defender gains when its turn comes, however many games are open against it: a whole clock.
+pub fn most_gained(clock: BlockNumber, extension: BlockNumber) -> BlockNumber {
+	clock.max(extension)
+}
+
+/// Most blocks, after that of the opening, in which a game can be played: both clocks, and what each side gains whenever its turn comes. That
+/// is after every move but the last at most, and for the defender after the opening and for both alternately.
+pub fn longest_game(clock: BlockNumber, extension: BlockNumber) -> BlockNumber {
+	let turns = MAX_MOVES / 2;
+	let gained = extension.saturating_add(most_gained(clock, extension)).saturating_mul(turns);
+	clock.saturating_mul(2).saturating_add(gained)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn claims_can_be_in_dispute_for_the_window_and_the_longest_game() {
+		// Where a chain spec says nothing: a day; two clocks of 4,800 blocks, and in five turns of each side 600 and at most 4,800 more.
+		let terms = Terms { window: 28_800, clock: 4_800, extension: 600, bond: 0, most_games: 32 };
+		assert_eq!(terms.period(), 28_800 + 2 * 4_800 + 5 * (600 + 4_800));
+		assert_eq!(terms.period(), 65_400);
+		assert_eq!(Terms { window: 10, clock: 40, extension: 20, ..terms }.period(), 10 + 380);
+		assert_eq!(Terms { window: BlockNumber::MAX, ..terms }.period(), BlockNumber::MAX);
+	}
+}

@@ -81,6 +81,19 @@ pub enum Phase {
 	Checkpointing,
 }
 
+/// What a participant has to do once in a phase of an attempt: to commit, reveal, vote or attest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct Act {
+	/// Run.
+	pub run: RunId,
+	/// Round of that run.
+	pub round: RoundIndex,
+	/// Attempt at that round.
+	pub attempt: u32,
+	/// Phase that asks for it.
+	pub phase: Phase,
+}
+
 /// What a participant did in a round. The sealed commitment is [`seal`] of it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Work {

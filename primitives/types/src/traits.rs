@@ -21,6 +21,9 @@ pub enum SlashTo<'a, AccountId> {
 
 /// Registered compute providers and their bonds. Implemented by `staking`.
 pub trait Providers<AccountId, Balance> {
+	/// The account whose work `signer` does: the owner that it is the operator of, else itself. Every call by which a provider works asks first,
+	/// and goes on with the answer; calls that move money do not ask.
+	fn acts_for(signer: AccountId) -> AccountId;
 	/// Whether `who` is registered, active and offers `role`.
 	fn is_active(who: &AccountId, role: Role) -> bool;
 	/// How many providers are active and offer `role`.

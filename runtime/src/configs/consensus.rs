@@ -3,11 +3,11 @@
 use crate::{
 	offences::{DisableAndSlash, KeyOwnership, ReportPeriod, Reports, SessionsKept, SetChangesKept},
 	origins, parameters, AccountId, Babe, Balances, Rewards, Runtime, RuntimeEvent, RuntimeHoldReason, Session, SessionKeys, Validators,
-	BLOCK_TIME_MS, MAX_AUTHORITIES, MAX_CANDIDATES, NEURO,
+	MAX_AUTHORITIES, MAX_CANDIDATES, NEURO,
 };
 use frame_support::{
 	parameter_types,
-	traits::{ConstU128, ConstU32, ConstU64, Get},
+	traits::{ConstU128, ConstU32, Get},
 	weights::Weight,
 	PalletId,
 };
@@ -17,13 +17,13 @@ use sp_runtime::traits::{ConvertInto, OpaqueKeys};
 impl pallet_timestamp::Config for Runtime {
 	type Moment = u64;
 	type OnTimestampSet = Babe;
-	type MinimumPeriod = ConstU64<{ BLOCK_TIME_MS / 2 }>;
+	type MinimumPeriod = parameters::GetMinimumPeriod<Runtime>;
 	type WeightInfo = crate::weights::pallet_timestamp::WeightInfo<Runtime>;
 }
 
 impl pallet_babe::Config for Runtime {
 	type EpochDuration = parameters::GetEpochLength<Runtime>;
-	type ExpectedBlockTime = ConstU64<BLOCK_TIME_MS>;
+	type ExpectedBlockTime = parameters::GetSlotDuration<Runtime>;
 	type EpochChangeTrigger = pallet_babe::ExternalTrigger;
 	type DisabledValidators = Session;
 	type WeightInfo = ();

@@ -9,6 +9,7 @@ use frame_support::{
 	parameter_types,
 	traits::{ConstU128, ConstU32},
 };
+use pallet_neuro_disputes::Share;
 use sp_runtime::Perbill;
 
 impl pallet_neuro_staking::Config for Runtime {
@@ -43,6 +44,7 @@ impl pallet_neuro_training::Config for Runtime {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type Providers = Staking;
 	type Datasets = Dataset;
+	type Vocabulary = ConstU32<{ neuroshard_types::dataset::TOKENIZER_VOCAB }>;
 	type Proofs = Ponw;
 	type Units = Rewards;
 	type Clock = ChainTime;
@@ -89,6 +91,11 @@ parameter_types! {
 	/// A sixteenth. So 32 games against an account hold twice its stake, and half of that is burned if all of them are lost: as much as
 	/// the account has, whatever that is.
 	pub const BondShare: Perbill = Perbill::from_parts(62_500_000);
+	/// Three eighths of a block for moves. With what acts have, that is the half of the time that operational extrinsics have at most.
+	pub const MovesShare: Share =
+		Share { bytes: super::MAX_BLOCK_LENGTH / 8 * 3, time: super::MAXIMUM_BLOCK_WEIGHT.ref_time() / 8 * 3 };
+	/// An eighth of the time for acts in rounds, and of the bytes what 128 reveals of the longest work have: a sixteenth.
+	pub const ActsShare: Share = Share { bytes: super::MAX_BLOCK_LENGTH / 16, time: super::MAXIMUM_BLOCK_WEIGHT.ref_time() / 8 };
 }
 
 impl pallet_neuro_disputes::Config for Runtime {
@@ -111,7 +118,9 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type Outlasting = Outlasting;
 	type Carriers = carriers::AllCarriers;
 	type Answers = answers::ToChallenges;
-	type MovesLength = ConstU32<{ super::MAX_BLOCK_LENGTH / 2 }>;
+	type Rounds = answers::ActsInRounds;
+	type MovesShare = MovesShare;
+	type ActsShare = ActsShare;
 	type WeightInfo = crate::weights::Disputes;
 	#[cfg(feature = "runtime-benchmarks")]
 	type BenchmarkHelper = crate::benchmarks::Helper;

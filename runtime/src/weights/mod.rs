@@ -72,12 +72,12 @@ larger!(Rewards, pallet_neuro_rewards: claim(), claim_for(), set_shares(), rotat
 larger!(
 	Staking, pallet_neuro_staking:
 	register(), update_info(), bond_extra(), unbond(), withdraw_unbonded(), chill(), activate(), deregister(), prove_arithmetic(), lock(),
-	report_sybil(), sweep_idle(), sweep(),
+	report_sybil(), set_operator(), serve(), sweep_idle(), sweep(),
 );
 larger!(
 	Training, pallet_neuro_training:
 	create_run(), approve_run(), stop_run(p), force_stop_run(p), halt_model(), lift_halt(), join(), leave(), commit(p), reveal(p),
-	vote_availability(p), attest(p), remove_run(r), on_initialize(), advance(p), settle(p), begin(p), claim(r), condemn(),
+	vote_availability(p), attest(p), check_act(), remove_run(r), on_initialize(), advance(p), settle(p), begin(p), claim(r), condemn(),
 );
 larger!(
 	Validators, pallet_neuro_validators:

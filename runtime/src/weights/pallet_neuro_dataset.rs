@@ -1,4 +1,6 @@
 //! Weights of `pallet_neuro_dataset`, measured by `scripts/weights.sh`: 8 steps, 6 repetitions, 2026-11-22, Intel(R) Xeon(R) Processor.
+//!
+//! Added by hand since: the read of whom a signer acts for.
 
 use core::marker::PhantomData;
 #[allow(unused_imports)] // `Get` prices accesses, which not everything makes.
@@ -30,11 +32,11 @@ impl<T: frame_system::Config> pallet_neuro_dataset::WeightInfo for WeightInfo<T>
 	}
 	fn attest() -> Weight {
 		// Least time in nanoseconds: 91_302.
-		Weight::from_parts(106_029_000, 5384).saturating_add(T::DbWeight::get().reads(8)).saturating_add(T::DbWeight::get().writes(6))
+		Weight::from_parts(106_029_000, 5384).saturating_add(T::DbWeight::get().reads(9)).saturating_add(T::DbWeight::get().writes(6))
 	}
 	fn withdraw_attestation() -> Weight {
 		// Least time in nanoseconds: 71_772.
-		Weight::from_parts(80_313_000, 5384).saturating_add(T::DbWeight::get().reads(6)).saturating_add(T::DbWeight::get().writes(6))
+		Weight::from_parts(80_313_000, 5384).saturating_add(T::DbWeight::get().reads(7)).saturating_add(T::DbWeight::get().writes(6))
 	}
 	fn challenge_shard() -> Weight {
 		// Least time in nanoseconds: 68_256.
@@ -42,11 +44,11 @@ impl<T: frame_system::Config> pallet_neuro_dataset::WeightInfo for WeightInfo<T>
 	}
 	fn answer_challenge() -> Weight {
 		// Least time in nanoseconds: 110_218.
-		Weight::from_parts(127_220_000, 6196).saturating_add(T::DbWeight::get().reads(6)).saturating_add(T::DbWeight::get().writes(5))
+		Weight::from_parts(127_220_000, 6196).saturating_add(T::DbWeight::get().reads(7)).saturating_add(T::DbWeight::get().writes(5))
 	}
 	fn check_answer() -> Weight {
 		// Least time in nanoseconds: 32_771.
-		Weight::from_parts(37_205_000, 4008).saturating_add(T::DbWeight::get().reads(2))
+		Weight::from_parts(37_205_000, 4008).saturating_add(T::DbWeight::get().reads(3))
 	}
 	fn conclude_challenge() -> Weight {
 		// Least time in nanoseconds: 880_301.

@@ -1,4 +1,6 @@
 //! Weights of `pallet_neuro_disputes`, measured by `scripts/weights.sh`: 8 steps, 6 repetitions, 2026-11-22, Intel(R) Xeon(R) Processor.
+//!
+//! Added by hand since: the read of whom a signer acts for, and what notes who paid a bond.
 
 use core::marker::PhantomData;
 #[allow(unused_imports)] // `Get` prices accesses, which not everything makes.
@@ -10,16 +12,16 @@ pub struct WeightInfo<T>(PhantomData<T>);
 impl<T: frame_system::Config> pallet_neuro_disputes::WeightInfo for WeightInfo<T> {
 	fn challenge_work() -> Weight {
 		// Least time in nanoseconds: 149_748.
-		Weight::from_parts(171_043_000, 23440).saturating_add(T::DbWeight::get().reads(11)).saturating_add(T::DbWeight::get().writes(9))
+		Weight::from_parts(171_043_000, 23440).saturating_add(T::DbWeight::get().reads(12)).saturating_add(T::DbWeight::get().writes(10))
 	}
 	// r: 1 to 64.
 	fn challenge_attestation(r: u32) -> Weight {
 		// Least time in nanoseconds: 142_915.
 		Weight::from_parts(152_553_508, 5384)
 			.saturating_add(Weight::from_parts(15_912_569, 0).saturating_mul(r.into()))
-			.saturating_add(T::DbWeight::get().reads(10))
+			.saturating_add(T::DbWeight::get().reads(11))
 			.saturating_add(T::DbWeight::get().reads(u64::from(r).saturating_mul(1)))
-			.saturating_add(T::DbWeight::get().writes(9))
+			.saturating_add(T::DbWeight::get().writes(10))
 			.saturating_add(Weight::from_parts(0, 22450).saturating_mul(r.into()))
 	}
 	// b: 128 to 1048576.
@@ -29,14 +31,14 @@ impl<T: frame_system::Config> pallet_neuro_disputes::WeightInfo for WeightInfo<T
 		Weight::from_parts(1_060_407_000, 4034)
 			.saturating_add(Weight::from_parts(4_808, 0).saturating_mul(b.into()))
 			.saturating_add(Weight::from_parts(7_091_456, 0).saturating_mul(r.into()))
-			.saturating_add(T::DbWeight::get().reads(4))
+			.saturating_add(T::DbWeight::get().reads(5))
 			.saturating_add(T::DbWeight::get().reads(u64::from(r).saturating_mul(1)))
 			.saturating_add(T::DbWeight::get().writes(3))
 			.saturating_add(Weight::from_parts(0, 22450).saturating_mul(r.into()))
 	}
 	fn decide() -> Weight {
 		// Least time in nanoseconds: 500_877.
-		Weight::from_parts(561_201_000, 30555).saturating_add(T::DbWeight::get().reads(34)).saturating_add(T::DbWeight::get().writes(28))
+		Weight::from_parts(561_201_000, 30555).saturating_add(T::DbWeight::get().reads(35)).saturating_add(T::DbWeight::get().writes(29))
 	}
 	// p: 0 to 16.
 	fn end_due(p: u32) -> Weight {
@@ -50,7 +52,7 @@ impl<T: frame_system::Config> pallet_neuro_disputes::WeightInfo for WeightInfo<T
 	}
 	fn end_moot() -> Weight {
 		// Least time in nanoseconds: 297_489.
-		Weight::from_parts(332_670_000, 26575).saturating_add(T::DbWeight::get().reads(23)).saturating_add(T::DbWeight::get().writes(21))
+		Weight::from_parts(332_670_000, 26575).saturating_add(T::DbWeight::get().reads(24)).saturating_add(T::DbWeight::get().writes(22))
 	}
 	fn end_late() -> Weight {
 		// Least time in nanoseconds: 555_472.
@@ -58,19 +60,19 @@ impl<T: frame_system::Config> pallet_neuro_disputes::WeightInfo for WeightInfo<T
 	}
 	fn check_turn() -> Weight {
 		// Least time in nanoseconds: 13_075.
-		Weight::from_parts(15_027_000, 3939).saturating_add(T::DbWeight::get().reads(2))
+		Weight::from_parts(15_027_000, 3939).saturating_add(T::DbWeight::get().reads(3))
 	}
 	fn check_report() -> Weight {
 		// Least time in nanoseconds: 31_375.
-		Weight::from_parts(35_802_000, 5384).saturating_add(T::DbWeight::get().reads(5))
+		Weight::from_parts(35_802_000, 5384).saturating_add(T::DbWeight::get().reads(6))
 	}
 	fn enroll() -> Weight {
 		// Least time in nanoseconds: 36_888.
-		Weight::from_parts(43_302_000, 26575).saturating_add(T::DbWeight::get().reads(3)).saturating_add(T::DbWeight::get().writes(1))
+		Weight::from_parts(43_302_000, 26575).saturating_add(T::DbWeight::get().reads(4)).saturating_add(T::DbWeight::get().writes(1))
 	}
 	fn resign() -> Weight {
 		// Least time in nanoseconds: 21_942.
-		Weight::from_parts(26_041_000, 26575).saturating_add(T::DbWeight::get().reads(2)).saturating_add(T::DbWeight::get().writes(1))
+		Weight::from_parts(26_041_000, 26575).saturating_add(T::DbWeight::get().reads(3)).saturating_add(T::DbWeight::get().writes(1))
 	}
 	fn sweep() -> Weight {
 		// Least time in nanoseconds: 36_560.
@@ -78,15 +80,15 @@ impl<T: frame_system::Config> pallet_neuro_disputes::WeightInfo for WeightInfo<T
 	}
 	fn seal_audit() -> Weight {
 		// Least time in nanoseconds: 40_620.
-		Weight::from_parts(47_154_000, 5384).saturating_add(T::DbWeight::get().reads(5)).saturating_add(T::DbWeight::get().writes(1))
+		Weight::from_parts(47_154_000, 5384).saturating_add(T::DbWeight::get().reads(6)).saturating_add(T::DbWeight::get().writes(1))
 	}
 	fn report_audit() -> Weight {
 		// Least time in nanoseconds: 142_889.
-		Weight::from_parts(163_741_000, 30555).saturating_add(T::DbWeight::get().reads(12)).saturating_add(T::DbWeight::get().writes(8))
+		Weight::from_parts(163_741_000, 30555).saturating_add(T::DbWeight::get().reads(13)).saturating_add(T::DbWeight::get().writes(8))
 	}
 	fn challenge_audit() -> Weight {
 		// Least time in nanoseconds: 161_756.
-		Weight::from_parts(184_534_000, 23440).saturating_add(T::DbWeight::get().reads(13)).saturating_add(T::DbWeight::get().writes(9))
+		Weight::from_parts(184_534_000, 23440).saturating_add(T::DbWeight::get().reads(14)).saturating_add(T::DbWeight::get().writes(10))
 	}
 	fn draw_idle() -> Weight {
 		// Least time in nanoseconds: 9_715.

@@ -1,4 +1,4 @@
-//! Compute providers, as tests of several crates register them.
+//! Compute providers, as tests register them.
 
 use neuroshard_types::provider::{HardwareProfile, ProviderInfo, Roles};
 use sp_core::{ecdsa, Pair};

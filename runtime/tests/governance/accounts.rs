@@ -71,7 +71,7 @@ fn no_proxy_but_one_for_everything_takes_money_out_of_an_account() {
 		pallet_neuro_dataset::Call::challenge_shard { id: 0, who: account(Eve), place: chunk }.into(),
 		// Half of the penalty goes to whoever asks for what is not there, and half of the deposit to whoever shows what is false.
 		pallet_neuro_dataset::Call::attest { id: 0, shards: ShardRange { first: 0, count: 1 } }.into(),
-		pallet_neuro_dataset::Call::propose { manifest: crate::dataset::manifest(7) }.into(),
+		pallet_neuro_dataset::Call::propose { manifest: crate::common::dataset::manifest(7) }.into(),
 		pallet_proxy::Call::proxy { real: account(Eve).into(), force_proxy_type: None, call: Box::new(transfer(Eve, 1)) }.into(),
 		pallet_multisig::Call::as_multi_threshold_1 { other_signatories: vec![], call: Box::new(transfer(Eve, 1)) }.into(),
 	];
@@ -79,6 +79,20 @@ fn no_proxy_but_one_for_everything_takes_money_out_of_an_account() {
 		assert!(ProxyType::Any.filter(call));
 		for kind in [ProxyType::NonTransfer, ProxyType::Governance, ProxyType::Staking, ProxyType::Training, ProxyType::Identity] {
 			assert!(!kind.filter(call), "{kind:?}: {call:?}");
+		}
+	}
+}
+
+#[test]
+fn no_proxy_but_one_for_everything_names_an_operator_or_becomes_one_for_another_account() {
+	use pallet_neuro_staking::Call as Staking;
+	// An operator disputes and attests, which no proxy does.
+	let named: RuntimeCall = Staking::set_operator { operator: Some(account(Bob)) }.into();
+	let serving: RuntimeCall = Staking::serve { owner: Some(account(Bob)) }.into();
+	for call in [named, serving] {
+		assert!(ProxyType::Any.filter(&call));
+		for kind in [ProxyType::NonTransfer, ProxyType::Governance, ProxyType::Staking, ProxyType::Training, ProxyType::Identity] {
+			assert!(!kind.filter(&call), "{kind:?}: {call:?}");
 		}
 	}
 }

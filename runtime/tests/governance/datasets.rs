@@ -1,7 +1,7 @@
 //! Datasets: who retires them, and how the stakes of those who attest them answer.
 
 use super::*;
-use crate::{
+use crate::common::{
 	dataset::{manifest, opening},
 	provider,
 };

@@ -46,7 +46,7 @@ fn spelled_out(calls: Calls) -> Vec<(&'static str, &'static str)> {
 const DISPUTES_AND_EXITS: Calls = &[
 	("Disputes", &["challenge_work", "challenge_attestation", "challenge_audit", "play", "seal_audit", "report_audit", "resign"]),
 	("Dataset", &["answer_challenge", "conclude_challenge", "withdraw_attestation", "condemn", "remove"]),
-	("Staking", &["unbond", "withdraw_unbonded", "chill", "deregister"]),
+	("Staking", &["unbond", "withdraw_unbonded", "chill", "deregister", "set_operator", "serve"]),
 	("Validators", &["unbond", "withdraw_unbonded", "chill", "unnominate", "withdraw_nomination"]),
 	("Session", &["purge_keys"]),
 	("Training", &["stop_run", "force_stop_run", "remove_run", "halt_model", "lift_halt"]),

@@ -1,6 +1,6 @@
 //! States that earlier runtimes stored, and the blocks in which this one takes over.
 
-use crate::stored;
+use super::stored;
 use codec::{Decode, Encode};
 use frame_support::{
 	assert_ok,

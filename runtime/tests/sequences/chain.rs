@@ -1,10 +1,10 @@
 //! Blocks with all hooks, and what becomes of money in them.
 
-use crate::{
+use super::{
 	calls::{create_run, session_keys, Act},
-	common::genesis_of,
 	outcomes::outcome,
 };
+use crate::common::genesis_of;
 use codec::{Compact, Decode, Encode};
 use frame_support::{
 	dispatch::GetDispatchInfo,
@@ -15,7 +15,7 @@ use frame_support::{
 use frame_system::ensure_signed;
 use neuroshard_runtime::{
 	genesis, invariants, AccountId, AllPalletsWithSystem, Balance, Balances, Runtime, RuntimeCall, RuntimeEvent, RuntimeGenesisConfig,
-	RuntimeOrigin, System, Timestamp, TxExtension, BLOCK_TIME_MS,
+	RuntimeOrigin, System, Timestamp, TxExtension, BLOCK_TIME_MS, NEURO,
 };
 use neuroshard_types::RunId;
 use pallet_assets::ExistenceReason;
@@ -25,7 +25,7 @@ use sp_consensus_babe::{
 	digests::{PreDigest, SecondaryPlainPreDigest},
 	BABE_ENGINE_ID,
 };
-use sp_keyring::Sr25519Keyring::{self, Alice, Bob, Charlie, Dave, Eve, Ferdie};
+use sp_keyring::Sr25519Keyring::{self, Alice, Bob, Charlie, Dave, Eve, Ferdie, One, Two};
 use sp_runtime::{
 	generic::{CheckedExtrinsic, ExtrinsicFormat},
 	traits::{Applyable, Dispatchable},
@@ -35,6 +35,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Who acts.
 pub const ACTORS: [Sr25519Keyring; 6] = [Alice, Bob, Charlie, Dave, Eve, Ferdie];
+/// Accounts that are no providers, and sign their work.
+const OPERATORS: [Sr25519Keyring; 2] = [One, Two];
 /// Slot of the first block.
 const FIRST_SLOT: u64 = 600_000_000;
 /// Bytes of an extrinsic beside its call: address, signature, extensions.
@@ -60,6 +62,7 @@ fn genesis() -> RuntimeGenesisConfig {
 	let mut genesis = genesis_of(genesis::DEVELOPMENT);
 	let keys = ACTORS.iter().enumerate();
 	genesis.session.keys = keys.map(|(actor, key)| (key.to_account_id(), key.to_account_id(), session_keys(actor))).collect();
+	genesis.balances.balances.extend(OPERATORS.map(|key| (key.to_account_id(), 10_000 * NEURO)));
 	genesis.parameters.report_epochs = 4;
 	(genesis.validators.cooldown, genesis.validators.bar_period) = (80, 60);
 	// Three epochs of 10 blocks, twice 12 for sealing and 12 for reporting, fit into it.
@@ -194,4 +197,9 @@ fn told() -> (Balance, Balance) {
 /// Account of an actor.
 pub fn account(number: u8) -> AccountId {
 	ACTORS[usize::from(number) % ACTORS.len()].to_account_id()
+}
+
+/// Account of an operator.
+pub fn operator(number: u8) -> AccountId {
+	OPERATORS[usize::from(number) % OPERATORS.len()].to_account_id()
 }

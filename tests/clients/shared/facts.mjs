@@ -34,7 +34,7 @@ export const MANIFEST = {
 	licence: text("Apache-2.0"),
 	source: text("nowhere"),
 	tokenizer_hash: HASH,
-	vocab: 64,
+	vocab: 288,
 	shape: { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 	root: HASH,
 	bytes: 16_384n,
@@ -45,7 +45,7 @@ export const MANIFEST = {
 export const RUN = {
 	name: text("clients"),
 	model: {
-		vocab: 64,
+		vocab: 288,
 		dim: 32,
 		layers: 1,
 		heads: 2,
@@ -85,9 +85,9 @@ export const RUN = {
 };
 
 /** What a participant of that round says it did. Nobody challenges it, so that the chain looks at its figures only: a root for every two of
- * four steps; 4 bytes for each of 12,288 elements of matrices, and of three vectors of 32, each padded to a tile of 1,024; and 4 * 2 * 32
+ * four steps; 4 bytes for each of 19,456 elements of matrices, and of three vectors of 32, each padded to a tile of 1,024; and 4 * 2 * 32
  * tokens. */
-export const WORK = { state_roots: [`0x${"06".repeat(32)}`, `0x${"07".repeat(32)}`], delta_root: HASH, delta_bytes: 61_440n, tokens: 256n };
+export const WORK = { state_roots: [`0x${"06".repeat(32)}`, `0x${"07".repeat(32)}`], delta_root: HASH, delta_bytes: 90_112n, tokens: 256n };
 /** What seals it. */
 export const SALT = new Uint8Array(32).fill(8);
 /** The vote of the only participant for its own delta. */

@@ -1,4 +1,4 @@
-//! Questions and extrinsics of the operators of validators.
+//! Questions and extrinsics of the operators of validators, and of wallets.
 
 use crate::Error;
 use neuroshard_types::{AccountId, Balance, BlockNumber};
@@ -11,7 +11,11 @@ use subxt::{
 		HashFor, RpcConfigFor,
 	},
 	dynamic::{self, Value},
-	ext::scale_decode::DecodeAsType,
+	ext::{
+		scale_decode::DecodeAsType,
+		scale_encode::EncodeAsFields,
+		scale_value::{scale::decode_as_type, ValueDef, Variant},
+	},
 	rpcs::{
 		client::{rpc_params, RpcClient},
 		methods::legacy::{LegacyRpcMethods, NumberOrHex},
@@ -199,11 +203,25 @@ impl AuthorityClient {
 	///
 	/// # Errors
 	/// As [`Self::connect`], and what the chain refuses.
-	pub async fn submit(&self, signer: &Keypair, pallet: &str, name: &str, arguments: Vec<Value>) -> Result<(), Error> {
+	pub async fn submit(&self, signer: &Keypair, pallet: &str, name: &str, arguments: impl EncodeAsFields) -> Result<(), Error> {
 		let call = dynamic::tx(pallet, name, arguments);
 		let mut transactions = self.api.tx().await.map_err(setup)?;
 		let sent = transactions.sign_and_submit_then_watch_default(&call, signer).await.map_err(setup)?;
 		sent.wait_for_finalized_success().await.map(drop).map_err(setup)
+	}
+
+	/// Signs and sends a call whose bytes somebody has prepared, in hexadecimal, and returns when it is finalized.
+	///
+	/// # Errors
+	/// As [`Self::submit`], and [`Error::Setup`] for what is no call.
+	pub async fn submit_prepared(&self, signer: &Keypair, call: &str) -> Result<(), Error> {
+		let (at, bytes) = (self.api.at_current_block().await.map_err(setup)?, unhex(call)?);
+		let metadata = at.metadata_ref();
+		let decoded = decode_as_type(&mut &*bytes, metadata.outer_enums().call_enum_ty(), metadata.types()).map_err(setup)?;
+		let pallet = variant(decoded.remove_context())?;
+		let call = pallet.values.into_values().next().ok_or_else(|| setup("the pallet's name is no call"))?;
+		let call = variant(call)?;
+		self.submit(signer, &pallet.name, &call.name, call.values).await
 	}
 
 	fn methods(&self) -> LegacyRpcMethods<RpcConfigFor<SubstrateConfig>> {
@@ -219,6 +237,13 @@ impl AuthorityClient {
 
 fn setup(error: impl std::fmt::Display) -> Error {
 	Error::Setup(error.to_string())
+}
+
+fn variant(value: Value) -> Result<Variant<()>, Error> {
+	match value.value {
+		ValueDef::Variant(variant) => Ok(variant),
+		other => Err(setup(format!("{other:?} is no call"))),
+	}
 }
 
 fn unhex(text: &str) -> Result<Vec<u8>, Error> {

@@ -1,6 +1,9 @@
 //! The chain spec of a network with other validators than those of the ordinary one.
 
-use crate::{rules::LOCAL, Ended, Error};
+use crate::{
+	spec::{Spec, LOCAL},
+	Ended, Error, SLOT,
+};
 use neuroshard_types::{Balance, NEURO};
 use serde_json::{json, Value};
 use std::{
@@ -10,7 +13,7 @@ use std::{
 
 /// What each validator of genesis has at stake, in planck.
 const SELF_BOND: Balance = 10_000 * NEURO;
-/// Slots of an epoch: elections take effect after at most two.
+/// Slots of an epoch, as few as leave time for some blocks: elections take effect after at most two.
 const EPOCH_LENGTH: u64 = 6;
 
 /// Writes the spec of a local network whose validators have these well-known names into `folder`.
@@ -18,9 +21,8 @@ const EPOCH_LENGTH: u64 = 6;
 /// # Errors
 /// [`Error::Command`] if the node prints no spec or no key, [`Error::Setup`] for a spec without a place for them, [`Error::File`].
 pub(super) async fn write(node: &Path, folder: &Path, names: &[&str]) -> Result<PathBuf, Error> {
-	let mut command = Command::new(node);
-	command.args(["export-chain-spec", "--chain", LOCAL]);
-	let mut spec: Value = parse(&Ended::output_of(command).await?)?;
+	let mut spec = Spec::export(node, LOCAL).await?;
+	spec.pace(SLOT)?;
 	let (mut keys, mut candidates) = (Vec::new(), Vec::new());
 	for name in names {
 		let (account, finality) = (address(node, name, "sr25519").await?, address(node, name, "ed25519").await?);
@@ -30,12 +32,9 @@ pub(super) async fn write(node: &Path, folder: &Path, names: &[&str]) -> Result<
 	let changes =
 		[("session/keys", json!(keys)), ("validators/candidates", json!(candidates)), ("parameters/epochLength", json!(EPOCH_LENGTH))];
 	for (place, value) in changes {
-		let missing = || Error::Setup(format!("the node's chain spec has no {place}"));
-		*spec.pointer_mut(&format!("/genesis/runtimeGenesis/patch/{place}")).ok_or_else(missing)? = value;
+		*spec.genesis(place)? = value;
 	}
-	let path = folder.join("chain.json");
-	std::fs::write(&path, spec.to_string()).map_err(Error::file(&path))?;
-	Ok(path)
+	spec.write(folder)
 }
 
 /// Address of a well-known key.

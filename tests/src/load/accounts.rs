@@ -1,8 +1,8 @@
 //! Many accounts, made and used by all threads.
 
 use crate::Error;
+use neuroshard_chain_client::keys::Account;
 use neuroshard_types::AccountId;
-use neuroshard_worker::keys::Account;
 
 /// Which accounts: each set has others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -40,7 +40,7 @@ impl Load {
 		let mut options = delivery::options();
 		options.extend_from_slice(&self.options);
 		say("starting the chain");
-		let mut nodes = Nodes::start(node, folder, self.validators, &Start { endowed, options }).await?;
+		let mut nodes = Nodes::start(node, folder, self.validators, &Start { endowed, slot: None, options }).await?;
 		let mut measured = Vec::new();
 		if !senders.is_empty() {
 			say(&format!("signing {} transfers", senders.len()));

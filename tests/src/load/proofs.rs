@@ -7,18 +7,18 @@ use super::{
 	transfers::{limit, VALIDITY},
 };
 use crate::{Error, Nodes};
+use neuroshard_chain_client::{
+	keys::{Account, PonwSigner, Seed},
+	ponw, staking, Call, ChainAt,
+};
 use neuroshard_kernels::kat;
+use neuroshard_network::keypair_from_secret;
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, Role, Roles},
 	Balance, Moment, H256, NEURO,
 };
-use neuroshard_worker::{
-	arithmetic::open_challenge,
-	chain::{ponw, staking, Call, ChainAt},
-	keys::{Account, PonwSigner, Seed},
-	net::keypair_from_secret,
-};
+use neuroshard_worker::arithmetic::open_challenge;
 
 /// What a provider has in genesis, in planck: its bond, and fees.
 pub(super) const ENDOWMENT: Balance = 1_000 * NEURO;

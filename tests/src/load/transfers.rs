@@ -6,8 +6,8 @@ use super::{
 	measurement::{Kind, Measurement},
 };
 use crate::{Error, Nodes};
+use neuroshard_chain_client::{balances, keys::Account};
 use neuroshard_types::{Balance, BlockNumber, NEURO};
-use neuroshard_worker::{chain::balances, keys::Account};
 use std::time::Duration;
 
 /// What a sender has in genesis, in planck: what it sends, and fees.

@@ -1,12 +1,9 @@
 //! An account that fills the blocks, and pays more for it than others do by themselves, and a worker who has a deadline.
 
 use crate::{folder, SOON};
+use neuroshard_chain_client::{keys::Account, system, Included, Submitter};
 use neuroshard_e2e::{until, Binaries, Flood, Nodes, Start};
 use neuroshard_types::{Balance, NEURO};
-use neuroshard_worker::{
-	chain::{system, Included, Submitter},
-	keys::Account,
-};
 use std::time::{Duration, Instant};
 
 /// Tip of each extrinsic of the flood, in planck. With it they come before all that offers nothing.

@@ -1,7 +1,7 @@
 //! Reading from the chain what an auditor needs.
 
 use super::Auditor;
-use crate::chain::{ChainAt, ChainError};
+use neuroshard_chain_client::{ChainAt, ChainError};
 use neuroshard_types::{
 	audit::{AuditPhase, AuditView},
 	provider::{ProviderView, Role},
@@ -23,7 +23,7 @@ pub(super) struct Seen {
 	pub(super) now: BlockNumber,
 	pub(super) rules: Rules,
 	pub(super) provider: Option<ProviderView>,
-	/// Free balance, in planck.
+	/// Free balance of whoever pays, in planck.
 	pub(super) free: Balance,
 	/// What of it must stay for disputes about reports, in planck; zero for whom nobody can draw.
 	pub(super) reserve: Balance,
@@ -58,7 +58,7 @@ impl Auditor {
 			});
 		};
 		let rules = self.rules(&at).await?;
-		let (free, verifiers) = (at.funds(&self.me).await?.free, at.verifiers().await?);
+		let (free, verifiers) = (at.funds(self.submitter.signer()).await?.free, at.verifiers().await?);
 		let held = verifiers.contains(&self.me)
 			&& (self.place.is_held() || self.client.at(heads.finalized).await?.verifiers().await?.contains(&self.me));
 		let audits = self.audits(&at).await?;
@@ -85,8 +85,7 @@ impl Auditor {
 	/// What disputes about reports can cost: the most of all runs whose work can be drawn, or was.
 	async fn reserve(&mut self, at: &ChainAt, audits: &[AuditView]) -> Result<Balance, ChainError> {
 		let mut most = 0;
-		for run in at.runs().await? {
-			let Some(view) = at.run(run).await? else { continue };
+		for (run, view) in at.run_views(at.runs().await?).await? {
 			if view.approved && view.status == RunStatus::Active || audits.iter().any(|audit| audit.run == run) {
 				most = most.max(self.reserves.of(at, run, &view.config).await?);
 			}

@@ -4,26 +4,31 @@
 //! It is an actor beside the verifier: what is asked of it has deadlines, and a computation may last longer than those. What it has to say
 //! is on disk before it is sealed, and everything else is read from the chain with every block, so that a restart changes nothing.
 
-mod desk;
 mod look;
 mod place;
 mod step;
 
-use super::{observe::Reserves, status::Reporter, told::Told, verifier::verdict, wait::wait, WorkerError, LEAVE_FILE};
-use crate::{
-	chain::{BlockId, ChainClient, ChainError, Heads, Submitter},
-	verify::reports::Note,
+use super::{
+	actor::{guarded::guarded, told::Told, wait::wait},
+	defence::reserves::Reserves,
+	desk::Desk,
+	leave::LEAVE_FILE,
+	WorkerError,
 };
-pub(super) use desk::Desk;
+use crate::{
+	cases::{ledger::verdict, reports::Note},
+	status::Reporter,
+};
 use look::{Rules, Seen};
+use neuroshard_chain_client::{BlockId, ChainClient, ChainError, Heads, Submitter};
 use neuroshard_types::{
-	audit::Report,
+	audit::{AuditView, Report},
 	dispute::{ClaimId, ClaimKind},
 	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
 use place::Place;
 use std::{collections::BTreeSet, path::PathBuf, time::Instant};
-use step::{answer, is_open, Standing, Step};
+use step::{answer, is_last_call, is_open, Standing, Step};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -81,7 +86,8 @@ impl Auditor {
 		let mut heads = self.client.follow(Heads::default(), |_| {});
 		loop {
 			heads.mark_unchanged();
-			let Some(turn) = stop.run_until_cancelled(self.turn(heads.clone())).await else { return };
+			let turn = guarded("the auditor", self.turn(heads.clone()));
+			let Some(turn) = stop.run_until_cancelled(turn).await else { return };
 			match turn {
 				Ok(true) => continue,
 				Ok(false) => {}
@@ -100,7 +106,7 @@ impl Auditor {
 		self.look_after_challenges().await?;
 		self.place.note(seen.verifiers.contains(&self.me), seen.held, seen.now, seen.rules.window);
 		for audit in &seen.audits {
-			self.desk.give_up(audit, seen.now)?;
+			give_up(&self.desk, audit, seen.now)?;
 		}
 		self.desk.keep_only(&seen.audits);
 		self.show(&seen);
@@ -273,5 +279,15 @@ fn rest(step: &Step, error: &ChainError, window: BlockNumber) -> BlockNumber {
 	}
 }
 
+/// Has it reported that something could not be fetched, if that is so and the time for it is nearly over.
+fn give_up(desk: &Desk, audit: &AuditView, now: BlockNumber) -> Result<(), WorkerError> {
+	match is_last_call(audit, now) && desk.is_out_of_reach(audit) {
+		true => desk.note_sample(audit, None, now),
+		false => Ok(()),
+	}
+}
+
+#[cfg(test)]
+pub(super) use step::tests::provider;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,7 @@
 //! What an auditor sends next. Pure.
 
-use crate::{
-	chain::{audits, Call},
-	run::obstacle::Obstacle,
-	verify::reports::Note,
-};
+use crate::{cases::reports::Note, run::obstacle::Obstacle};
+use neuroshard_chain_client::{audits, Call};
 use neuroshard_types::{
 	audit::{AuditPhase, AuditView, Report, MAX_VERIFIERS},
 	provider::{ProviderStatus, ProviderView, Role},
@@ -58,7 +55,7 @@ pub(super) struct Standing<'a> {
 	pub(super) leaving: bool,
 	/// Its free balance, in planck.
 	pub(super) free: Balance,
-	/// What of it must stay for the fees of disputes about its reports, in planck; see [`crate::chain::ChainAt::reserve`].
+	/// What of it must stay for the fees of disputes about its reports, in planck; see [`neuroshard_chain_client::ChainAt::reserve`].
 	pub(super) reserve: Balance,
 	/// Whether a dispute is open that it opened: the bond comes back with it.
 	pub(super) challenging: bool,

@@ -1,14 +1,9 @@
 //! The auditor against a node that answers what the test says, and remembers what was sent.
 
-use super::{step::tests::provider, *};
-use crate::{
-	chain::{
-		audits,
-		mock::{decoded_metadata, Fate, MockNode, Script},
-		Call,
-	},
-	run::{plan, status::Status},
-};
+use super::*;
+use crate::{run::participant::decide::plan, status::Status, testing::Connect};
+use neuroshard_chain_client::{audits, keys::Account, Call};
+use neuroshard_mock_node::{decoded_metadata, Fate, MockNode, Script};
 use neuroshard_types::{
 	audit::{AuditPhase, AuditTerms, AuditView},
 	dispute::{ClaimId, ClaimKind, Terms},
@@ -142,6 +137,24 @@ async fn a_sample_is_sealed_then_reported_and_a_false_one_of_the_partner_dispute
 	running.await.unwrap();
 	let status = bench.reporter.current().audits;
 	assert_eq!((status.enrolled, status.open, status.reported, status.unavailable), (true, 0, 1, 0));
+}
+
+#[tokio::test]
+async fn an_operator_seals_what_binds_the_account_that_it_acts_for() {
+	let mut bench = Bench::new().await;
+	bench.me = AccountId::new([0x0b; 32]);
+	bench.node.answer("Staking", "owner_of", &Some(bench.me.clone()));
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	let stop = CancellationToken::new();
+	let submitter = Submitter::spawn_for(bench.node.client().await, Account::from_secret("//Alice").unwrap(), bench.me.clone());
+	let base = bench.base.path().to_path_buf();
+	let auditor = Auditor::new(base, bench.node.client().await, submitter, bench.reporter.clone(), bench.desk());
+	let running = tokio::spawn(auditor.run(stop.clone()));
+	bench.sent(&audits::seal(1, 2, bench.seal())).await;
+	stop.cancel();
+	running.await.unwrap();
 }
 
 #[tokio::test]
@@ -314,12 +327,12 @@ fn what_cannot_be_fetched_is_reported_as_such_when_the_time_is_nearly_over() {
 	let desk = Desk::open(base.path());
 	let audit = AuditView { deadline: 120, closes_at: 200, ..drawn() };
 	// Not computed yet is not out of reach.
-	desk.give_up(&audit, 118).unwrap();
+	give_up(&desk, &audit, 118).unwrap();
 	assert_eq!(desk.note_of(&audit), None);
 	desk.note_reach(&audit, false);
-	desk.give_up(&audit, 110).unwrap();
+	give_up(&desk, &audit, 110).unwrap();
 	assert_eq!(desk.note_of(&audit), None, "somebody may have it yet");
-	desk.give_up(&audit, 117).unwrap();
+	give_up(&desk, &audit, 117).unwrap();
 	assert_eq!(desk.note_of(&audit).map(|note| note.report), Some(Report::Unavailable));
 	// It may be sealed: what comes later is too late.
 	desk.note_sample(&audit, Some(OWN), 118).unwrap();
@@ -328,7 +341,7 @@ fn what_cannot_be_fetched_is_reported_as_such_when_the_time_is_nearly_over() {
 	let other = AuditView { round: 3, ..audit };
 	desk.note_reach(&other, false);
 	desk.note_reach(&other, true);
-	desk.give_up(&other, 117).unwrap();
+	give_up(&desk, &other, 117).unwrap();
 	assert_eq!(desk.note_of(&other), None, "it came in the end");
 	desk.note_sample(&other, Some(OWN), 118).unwrap();
 	assert_eq!(desk.note_of(&other).map(|note| note.report), Some(Report::Sample(OWN)));

@@ -1,7 +1,7 @@
 //! Which dataset of the chain is attested: equal text may be proposed more than once.
 
 use super::folder::Folder;
-use crate::chain::{ChainAt, ChainError};
+use neuroshard_chain_client::{ChainAt, ChainError};
 use neuroshard_types::{
 	dataset::{DatasetStatus, DatasetView, ShardRange},
 	BlockNumber, DatasetId,

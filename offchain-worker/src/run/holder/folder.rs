@@ -1,13 +1,16 @@
 //! The operator's folder with a dataset: what it holds, and its chunks.
 
-use super::super::{aside::Aside, content::blocking, WorkerError};
 use crate::{
+	cases::library::Shards,
 	data::{
 		dataset::{shard_path, verify, Dataset},
 		manifest::DatasetManifest,
 		DataError,
 	},
-	verify::library::Shards,
+	run::{
+		actor::{aside::Aside, blocking::blocking},
+		WorkerError,
+	},
 };
 use neuroshard_graph::{
 	corpus::Corpus,

@@ -8,10 +8,14 @@ mod choice;
 mod folder;
 mod step;
 
-use super::{told::Told, wait::wait, WorkerError, LEAVE_FILE};
-use crate::chain::{holdings, BlockId, Call, ChainClient, ChainError, Heads, Submitter};
+use super::{
+	actor::{guarded::guarded, told::Told, wait::wait},
+	leave::LEAVE_FILE,
+	WorkerError,
+};
 use choice::Choice;
 use folder::Folder;
+use neuroshard_chain_client::{holdings, BlockId, Call, ChainClient, ChainError, Heads, Submitter};
 use neuroshard_types::{
 	dataset::{ChallengeView, ChunkOpening, ChunkPlace, DatasetView, HoldingView, ShardRange},
 	provider::ProviderStatus,
@@ -38,6 +42,12 @@ enum Turn {
 	Waits(usize),
 }
 
+/// Ends all that the account attests of datasets: withdraws it, concludes what was missed, and answers until then what is asked for out of the
+/// folder `dataset`. Returns when nothing is attested any more; while the node is away it waits.
+pub async fn end_attestations(client: ChainClient, submitter: Submitter, dataset: Option<PathBuf>) {
+	Holder::leaving(client, submitter, dataset).run_to_the_end(CancellationToken::new()).await;
+}
+
 /// The actor.
 pub(super) struct Holder {
 	client: ChainClient,
@@ -62,7 +72,7 @@ impl Holder {
 	}
 
 	/// Ends everything, and answers out of `folder` until then.
-	pub(super) fn leaving(client: ChainClient, submitter: Submitter, folder: Option<PathBuf>) -> Self {
+	fn leaving(client: ChainClient, submitter: Submitter, folder: Option<PathBuf>) -> Self {
 		Self {
 			client,
 			submitter,
@@ -83,7 +93,7 @@ impl Holder {
 	}
 
 	/// Works until nothing is attested any more, or `stop` is cancelled.
-	pub(super) async fn run_to_the_end(mut self, stop: CancellationToken) {
+	async fn run_to_the_end(mut self, stop: CancellationToken) {
 		self.work(&stop, |turn| turn == Turn::Waits(0)).await;
 	}
 
@@ -91,7 +101,8 @@ impl Holder {
 		let mut heads = self.client.follow(Heads::default(), |_| {});
 		loop {
 			heads.mark_unchanged();
-			let Some(turn) = stop.run_until_cancelled(self.turn(heads.clone())).await else { return };
+			let turn = guarded("the holder", self.turn(heads.clone()));
+			let Some(turn) = stop.run_until_cancelled(turn).await else { return };
 			match turn {
 				Ok(turn) if is_last(turn) => return,
 				Ok(Turn::Acted) => continue,

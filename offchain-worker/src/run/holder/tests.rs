@@ -4,7 +4,8 @@ use super::{
 	folder::tests::{built, flip},
 	*,
 };
-use crate::chain::mock::{decoded_metadata, Fate, MockNode, Script};
+use crate::testing::Connect;
+use neuroshard_mock_node::{decoded_metadata, Fate, MockNode, Script};
 use neuroshard_types::{
 	dataset::{AttestationTerms, DatasetStatus, Manifest},
 	provider::{ProviderInfo, ProviderView, Role, Roles, Tier},

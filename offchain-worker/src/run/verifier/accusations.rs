@@ -3,10 +3,10 @@
 
 use super::{compute::Haste, latest, Verifier, REST};
 use crate::{
-	chain::{BlockId, Call, ChainAt, ChainError, Heads, Neuro},
+	cases::ledger::{verdict, Finding},
 	run::WorkerError,
-	verify::ledger::Finding,
 };
+use neuroshard_chain_client::{BlockId, Call, ChainAt, Heads, Neuro};
 use neuroshard_types::{dispute::ClaimId, BlockNumber};
 use tokio::sync::watch;
 
@@ -61,7 +61,7 @@ impl Verifier {
 			}
 			return Ok(());
 		}
-		let (free, needed) = (at.funds(&self.me).await?.free, at.needed_against(&claim, &self.me).await?);
+		let (free, needed) = (at.funds(self.submitter.signer()).await?.free, at.needed_against(&claim, &self.me).await?);
 		let Some(accusation) = self.accusations.get_mut(&claim) else { return Ok(()) };
 		// As many games are open against the account as can be.
 		let Some(needed) = needed else {
@@ -108,36 +108,5 @@ impl Verifier {
 		}
 		self.found(finding);
 		self.note(claim, finding, until, now)
-	}
-}
-
-/// What the failure of a challenge says for good; `None` if it may succeed later.
-pub(in crate::run) fn verdict(error: &ChainError) -> Option<Finding> {
-	match error {
-		error if error.is_dispatch("Disputes::AlreadyOpen") => Some(Finding::Challenged),
-		error if error.is_dispatch("Disputes::TooManyGames") => None,
-		// What else pallet `Disputes` refuses once, such as a claim that fell meanwhile, it refuses again. Money and room may come.
-		ChainError::Dispatch { name, .. } if name.starts_with("Disputes::") => Some(Finding::Unknown),
-		_ => None,
-	}
-}
-
-#[cfg(test)]
-mod tests {
-	use super::*;
-
-	#[test]
-	fn only_what_the_chain_says_of_the_claim_itself_is_final() {
-		let refused = |name: &str| verdict(&ChainError::Dispatch { call: String::new(), name: name.into(), advice: String::new() });
-		assert_eq!(refused("Disputes::Condemned"), Some(Finding::Unknown));
-		assert_eq!(refused("Disputes::WindowOver"), Some(Finding::Unknown));
-		assert_eq!(refused("Disputes::AlreadyOpen"), Some(Finding::Challenged), "sent before, and given up too early");
-		assert_eq!(refused("Disputes::TooManyGames"), None, "others will be over");
-		assert_eq!(refused("Token::FundsUnavailable"), None);
-		assert_eq!(refused("Balances::TooManyHolds"), None);
-		let pool = ChainError::Pool { call: String::new(), reason: "full".into() };
-		assert_eq!((verdict(&pool), verdict(&ChainError::Stopped)), (None, None));
-		let poor = ChainError::Unfunded { address: String::new(), free: Neuro(0) };
-		assert_eq!(verdict(&poor), None);
 	}
 }

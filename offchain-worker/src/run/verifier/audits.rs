@@ -7,10 +7,13 @@ use super::{
 	latest, Verifier,
 };
 use crate::{
-	chain::{disputes, ChainAt, ChainError, Heads},
-	run::{content::within, WorkerError},
-	verify::ledger::Finding,
+	cases::ledger::Finding,
+	run::{
+		actor::{blocking::within, guarded::guarded},
+		WorkerError,
+	},
 };
+use neuroshard_chain_client::{disputes, ChainAt, ChainError, Heads};
 use neuroshard_types::{
 	audit::{AuditPhase, AuditView},
 	dispute::{ClaimId, ClaimKind},
@@ -51,7 +54,7 @@ impl Verifier {
 			self.desk.note_sample(audit, Some(sample), at.block().number)?;
 			return self.note(audited(audit), Finding::Unknown, audit.closes_at, at.block().number);
 		}
-		let taken = self.audit(at, heads.clone(), audit).await;
+		let taken = guarded("an audit", self.audit(at, heads.clone(), audit)).await;
 		if let Err(error) = &taken {
 			self.desk.note_reach(audit, !error.is_out_of_reach());
 			let now = latest(&heads, at.block().number);

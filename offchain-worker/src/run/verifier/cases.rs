@@ -2,23 +2,28 @@
 
 use super::Verifier;
 use crate::{
-	chain::ChainAt,
+	cases::case::{Case, CaseError, SourceError},
 	data::loader::Assignment,
+	hardware::available_memory,
 	run::{
-		content::{read, round_label},
+		content::{read, rounds::round_label},
+		memory::Needs,
+		peers::peers_of_round,
 		WorkerError,
 	},
-	store::{ContentDescriptor, Store},
 	train::{
 		checkpoint::{decode_delta, CheckpointError},
 		kept::{self, OwnRound},
 	},
-	verify::case::{Case, CaseError, SourceError},
 };
+use neuroshard_chain_client::ChainAt;
 use neuroshard_graph::{exec::Exec, tiles, ParamLayout};
+use neuroshard_network::PeerAddress;
+use neuroshard_store::{ContentDescriptor, Store};
 use neuroshard_types::{
 	audit::AuditClaim,
 	dispute::{ClaimId, ClaimKind, WorkClaim},
+	run::RunConfig,
 	RunId, H256,
 };
 use std::sync::{
@@ -40,6 +45,15 @@ impl Verifier {
 		}
 		let room = self.room.clone().acquire_owned().await.map_err(|_| WorkerError::Stopped)?;
 		Ok(self.new_case(at, claim).await?.map(|case| case.in_room(room)))
+	}
+
+	/// Whether a claim about the work of a run with this configuration fits into memory. What this account claimed itself is recomputed in any
+	/// case: it has trained that run, and not to defend it costs the whole stake.
+	fn check_memory(&self, claim: &ClaimId, config: &RunConfig) -> Result<(), WorkerError> {
+		if claim.who == self.me {
+			return Ok(());
+		}
+		Needs::of(config).map_err(CaseError::from)?.check_case(available_memory())
 	}
 
 	async fn new_case(&self, at: &ChainAt, claim: &ClaimId) -> Result<Option<Case>, WorkerError> {
@@ -64,12 +78,14 @@ impl Verifier {
 		let ClaimId { run, round, kind, who } = claim;
 		// What the claimant read: the windows that were drawn for it.
 		let told = judged.clone();
+		self.check_memory(claim, &judged.config)?;
 		#[cfg(any(feature = "faults", test))]
 		let told = self.told_by(claim, told);
 		let train = &judged.config.train;
 		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
-		let (theta, momentum) = self.start(*run, &layout, judged.start).await?;
-		let dataset = self.content.dataset(at, judged.config.dataset, &self.dataset, &self.book.all()).await?;
+		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
+		let (theta, momentum) = self.start(*run, &layout, judged.start, &peers).await?;
+		let dataset = self.content.dataset(at, judged.config.dataset, &self.dataset, &peers).await?;
 		let assignment = Assignment {
 			position: told.position,
 			seed: told.seed,
@@ -78,7 +94,7 @@ impl Verifier {
 			seq_len: train.seq_len,
 		};
 		let shards = dataset.loader.round_shards(&assignment)?;
-		self.content.shards(&dataset, &shards, &self.book.all()).await?;
+		self.content.shards(&dataset, &shards, &peers).await?;
 		let source = (dataset.loader.clone(), dataset.library());
 		#[cfg(any(feature = "faults", test))]
 		let mistake = self.mistake(claim, &judged)?;
@@ -100,13 +116,15 @@ impl Verifier {
 	async fn attestation_case(&self, at: &ChainAt, claim: &ClaimId) -> Result<Option<Case>, WorkerError> {
 		let ClaimId { run, round, who, .. } = claim;
 		let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(None) };
+		self.check_memory(claim, &judged.config)?;
 		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
-		let (theta, momentum) = self.start(*run, &layout, judged.job.start).await?;
+		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
+		let (theta, momentum) = self.start(*run, &layout, judged.job.start, &peers).await?;
 		let start = [theta, self.vector(&layout, momentum)?];
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
 		for delta in judged.job.steps.iter().flatten() {
 			let content = ContentDescriptor { root: *delta, leaves };
-			self.content.delta(round_label(*run, *round), content, None, &self.book.all()).await?;
+			self.content.delta(round_label(*run, *round), content, None, &peers).await?;
 		}
 		let (store, steps, threads) = (self.content.store.clone(), judged.job.steps.clone(), self.threads);
 		let cancel = Arc::new(AtomicBool::new(false));
@@ -134,9 +152,9 @@ impl Verifier {
 	}
 
 	/// Parameters of a checkpoint, and the root of its momentum.
-	async fn start(&self, run: RunId, layout: &ParamLayout, root: H256) -> Result<(Vec<f32>, H256), WorkerError> {
+	async fn start(&self, run: RunId, layout: &ParamLayout, root: H256, peers: &[PeerAddress]) -> Result<(Vec<f32>, H256), WorkerError> {
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
-		let header = self.content.checkpoint(run, root, leaves, &self.book.all()).await?;
+		let header = self.content.checkpoint(run, root, leaves, peers).await?;
 		Ok((self.vector(layout, header.params)?, header.momentum))
 	}
 

@@ -5,15 +5,19 @@ use super::{
 	Verifier,
 };
 use crate::{
-	chain::{disputes, work_hash, Call, ChainAt, ChainError, Heads},
-	run::{prune::first_open, WorkerError},
-	verify::{case::Case, ledger::Finding},
+	cases::{case::Case, ledger::Finding},
+	run::{
+		content::rounds::{first_open, rounds_by_run},
+		WorkerError,
+	},
 };
+use neuroshard_chain_client::{disputes, work_hash, Call, ChainAt, ChainError, Heads};
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
 	run::{RoundRecord, Work},
 	BlockNumber, RoundIndex, RunId, H256,
 };
+use std::collections::BTreeSet;
 use tokio::sync::watch;
 
 /// A claim is not begun to be checked so shortly before nobody can dispute it any more.
@@ -41,15 +45,34 @@ enum Checked {
 }
 
 impl Verifier {
-	/// The next claim to check. Those whose time is over first come first.
+	/// The next claim to check: of every run the oldest ones first, and of all runs those whose time is over first.
 	pub(super) async fn next_claim(&mut self, at: &ChainAt) -> Result<Option<Due>, WorkerError> {
-		let Some(run) = self.reporter.current().run.filter(|_| self.audit > 0.0) else { return Ok(None) };
-		let Some(view) = at.run(run).await? else { return Ok(None) };
+		if self.audit <= 0.0 {
+			return Ok(None);
+		}
+		let runs = self.runs_to_check();
+		self.checked_to.retain(|run, _| runs.contains(run));
 		let window = at.dispute_terms().await?.window;
+		let mut next: Option<Due> = None;
+		for run in runs {
+			let due = self.next_claim_of(at, run, window).await?;
+			next = next.into_iter().chain(due).min_by_key(|due| due.until);
+		}
+		Ok(next)
+	}
+
+	/// The run at hand, and those of which something is kept here: their claims can be disputed when they are finished, or another one is at hand.
+	fn runs_to_check(&self) -> BTreeSet<RunId> {
+		let kept = rounds_by_run(self.content.store.labels()).into_keys();
+		kept.chain(self.reporter.current().run).collect()
+	}
+
+	async fn next_claim_of(&mut self, at: &ChainAt, run: RunId, window: BlockNumber) -> Result<Option<Due>, WorkerError> {
+		let Some(view) = at.run(run).await? else { return Ok(None) };
 		let now = at.block().number;
 		let is_open = |record: &RoundRecord| record.adopted_at.saturating_add(window) > now.saturating_add(MARGIN);
-		let first = match self.checked_to.filter(|(known, _)| *known == run) {
-			Some((_, first)) => first,
+		let first = match self.checked_to.get(&run) {
+			Some(first) => *first,
 			None => {
 				let open = async |round| Ok(at.record(run, round).await?.as_ref().is_some_and(is_open));
 				first_open(0..view.rounds_adopted, open).await?
@@ -63,7 +86,7 @@ impl Verifier {
 				let mut open = self.unchecked(run, round, &record);
 				if let Some(claim) = open.find(|claim| !self.failed_claims.contains(claim, now)) {
 					drop(open);
-					self.checked_to = Some((run, done));
+					self.checked_to.insert(run, done);
 					return Ok(Some(Due { claim, record, until }));
 				}
 				drop(open);
@@ -75,7 +98,7 @@ impl Verifier {
 				done = round.saturating_add(1);
 			}
 		}
-		self.checked_to = Some((run, done));
+		self.checked_to.insert(run, done);
 		Ok(None)
 	}
 
@@ -216,8 +239,8 @@ impl Verifier {
 				Err(ChainError::Missing { .. }) => return Ok(None),
 				found => found?,
 			};
-			let mut works = found.into_iter().filter(|(by, (run, round, _))| (by, run, round) == (&claim.who, &claim.run, &claim.round));
-			if let Some((_, (.., work))) = works.find(|(_, (.., work))| work_hash(work) == hash) {
+			let mut works = found.into_iter().filter(|(run, round, _)| (run, round) == (&claim.run, &claim.round));
+			if let Some((.., work)) = works.find(|(.., work)| work_hash(work) == hash) {
 				return Ok(Some(work));
 			}
 		}

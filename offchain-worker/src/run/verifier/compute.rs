@@ -2,14 +2,15 @@
 
 use super::{games::move_of, Verifier};
 use crate::{
-	chain::{ChainAt, ChainError, Heads},
-	run::WorkerError,
+	cases::case::{Case, CaseError},
+	run::{actor::guarded::panicked, WorkerError},
 	train::priority::lower_thread_priority,
-	verify::case::{Case, CaseError},
 };
+use neuroshard_chain_client::{ChainAt, ChainError, Heads};
 use neuroshard_types::BlockNumber;
 use std::{
 	future::Future,
+	panic::{catch_unwind, AssertUnwindSafe},
 	sync::{
 		atomic::{AtomicBool, Ordering},
 		Arc,
@@ -99,11 +100,13 @@ impl Verifier {
 }
 
 /// A case that comes back from its thread, and what was computed of it.
-type Back<T> = (Case, Result<T, CaseError>);
+pub(super) type Back<T> = (Case, Result<T, CaseError>);
+/// The same, or what a panic left of it.
+pub(super) type Ended<T> = Result<Back<T>, WorkerError>;
 
 /// A computation on a thread of its own. Dropped, it ends at its next step.
 pub(super) struct Running<T> {
-	result: oneshot::Receiver<Back<T>>,
+	result: oneshot::Receiver<Ended<T>>,
 	cancel: Arc<AtomicBool>,
 }
 
@@ -115,16 +118,23 @@ impl<T: Send + 'static> Running<T> {
 		cancel.store(false, Ordering::Relaxed);
 		let spawned = std::thread::Builder::new().name("verify".into()).spawn(move || {
 			lower_thread_priority();
-			let done = job(&mut case);
-			let _ = answer.send((case, done));
+			// What a panic left of the case is not used again.
+			let ended = catch_unwind(AssertUnwindSafe(move || {
+				let done = job(&mut case);
+				(case, done)
+			}));
+			let _ = answer.send(ended.map_err(|panic| panicked("the recomputation of a claim", panic.as_ref())));
 		});
 		spawned.map_err(|source| WorkerError::File { path: "the verifier's thread".into(), source })?;
 		Ok(Self { result, cancel })
 	}
 
 	/// The case, and what was computed.
-	pub(super) async fn back(mut self) -> Result<Back<T>, WorkerError> {
-		(&mut self.result).await.map_err(|_| WorkerError::Stopped)
+	///
+	/// # Errors
+	/// [`WorkerError::Panicked`] if the job panicked.
+	pub(super) async fn back(mut self) -> Ended<T> {
+		(&mut self.result).await.map_err(|_| WorkerError::Stopped)?
 	}
 
 	/// As [`Self::back`], where a failed computation has no more use for its case.

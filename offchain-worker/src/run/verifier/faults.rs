@@ -1,7 +1,7 @@
 //! What a worker that cheats on purpose says in its own disputes.
 
 use super::Verifier;
-use crate::verify::case::CaseError;
+use crate::cases::case::CaseError;
 use neuroshard_types::{
 	audit::AuditView,
 	dispute::{ClaimId, ClaimKind, WorkClaim},

@@ -2,13 +2,13 @@
 
 use super::{compute::Running, GameId, MoveId, Verifier};
 use crate::{
-	chain::{disputes, BlockId, ChainAt, ChainError, Heads},
-	run::{content::within, WorkerError},
-	verify::{
+	cases::{
 		case::{Case, CaseError},
 		record::Record,
 	},
+	run::{actor::blocking::within, WorkerError},
 };
+use neuroshard_chain_client::{disputes, BlockId, ChainAt, ChainError, Heads};
 use neuroshard_graph::{game::Side, player::PlayError};
 use neuroshard_types::{
 	dispute::{ClaimId, GameView, MoveKind},
@@ -87,7 +87,7 @@ impl Verifier {
 			Side::Defender => Vec::new(),
 			Side::Challenger => {
 				self.read(&game, &view, &case).await?;
-				let Some((record, _)) = self.records.get(&game).filter(|(record, _)| record.position() == Some(&view.position)) else {
+				let Some((record, _)) = self.records.get(&game).filter(|(record, _)| record.is_at(&view.position)) else {
 					// What was posted and what the chain says differ for as long as a reorganisation lasts.
 					self.records.remove(&game);
 					return Err(WorkerError::Stopped);
@@ -121,7 +121,7 @@ impl Verifier {
 		mut heads: watch::Receiver<Heads>,
 		(claim, challenger): &GameId,
 		moves: usize,
-		call: crate::chain::Call,
+		call: neuroshard_chain_client::Call,
 	) -> Result<(), WorkerError> {
 		let mut sending = std::pin::pin!(self.submitter.submit_urgent(call));
 		let mut followed = true;

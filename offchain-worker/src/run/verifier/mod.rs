@@ -17,13 +17,18 @@ mod rests;
 #[cfg(test)]
 mod tests;
 
-use super::{auditor::Desk, content::Content, peers::Book, status::Reporter, supply::Cached, wait::wait, WorkerError};
-use crate::{
-	chain::{ChainClient, Heads, Submitter},
-	verify::{case::Case, ledger::Ledger, record::Record},
+use super::{
+	actor::{guarded::guarded, wait::wait},
+	content::{supply::Cached, Content},
+	desk::Desk,
+	WorkerError,
 };
-pub(super) use accusations::verdict;
+use crate::{
+	cases::{case::Case, ledger::Ledger, record::Record},
+	status::Reporter,
+};
 use accusations::Accusation;
+use neuroshard_chain_client::{ChainClient, Heads, Submitter};
 use neuroshard_graph::exec::Exec;
 use neuroshard_types::{
 	dispute::{ClaimId, OuterJob},
@@ -77,7 +82,6 @@ pub(super) struct Verifier {
 	#[cfg(any(feature = "faults", test))]
 	fault: Option<crate::faults::Fault>,
 	ledger: Ledger,
-	book: Book,
 	exec: std::sync::Mutex<Option<Arc<Exec>>>,
 	/// The claim that was recomputed last: the next move in the same game goes on from there.
 	case: Option<(ClaimId, Case)>,
@@ -91,8 +95,8 @@ pub(super) struct Verifier {
 	resigned: BTreeMap<GameId, usize>,
 	failed_moves: Rests<MoveId>,
 	failed_claims: Rests<ClaimId>,
-	/// The first round of a run in which a claim may still have to be checked.
-	checked_to: Option<(RunId, RoundIndex)>,
+	/// By run: the first round in which a claim may still have to be checked.
+	checked_to: BTreeMap<RunId, RoundIndex>,
 	/// The outer steps that were recomputed last, and the checkpoint that they give: most participants attest the same.
 	stepped: Option<(OuterJob, H256)>,
 }
@@ -115,7 +119,6 @@ impl Verifier {
 			audit,
 			desk,
 			ledger: Ledger::open(base),
-			book: Book::default(),
 			exec: Default::default(),
 			case: None,
 			room: Arc::new(Semaphore::new(1)),
@@ -124,7 +127,7 @@ impl Verifier {
 			resigned: BTreeMap::new(),
 			failed_moves: Rests::new(),
 			failed_claims: Rests::new(),
-			checked_to: None,
+			checked_to: BTreeMap::new(),
 			stepped: None,
 		}
 	}
@@ -134,13 +137,13 @@ impl Verifier {
 		let mut heads = self.client.follow(Heads::default(), |_| {});
 		loop {
 			heads.mark_unchanged();
-			let Some(turn) = stop.run_until_cancelled(self.turn(heads.clone())).await else { return };
+			let turn = guarded("the verifier", self.turn(heads.clone()));
+			let Some(turn) = stop.run_until_cancelled(turn).await else { return };
 			match turn {
 				Ok(true) => continue,
 				Ok(false) => {}
 				Err(error) => {
 					tracing::warn!("verifier: {error}");
-					self.book.expire();
 					self.case = None;
 				}
 			}
@@ -151,14 +154,11 @@ impl Verifier {
 	/// Does the most urgent thing; `false` if there is none.
 	async fn turn(&mut self, heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
 		let at = self.client.now().await?;
-		if self.book.is_old(at.block().number) {
-			self.book.refresh(&at, &self.me, &self.content.net).await?;
-		}
 		let (games, now) = (at.games_of(&self.me).await?, at.block().number);
 		self.tidy(&games, now);
 		if let Some((game, view)) = self.our_turn(&at, &games).await? {
 			let (failed, deadline) = (games::move_of(&game, &view), view.deadline);
-			let played = self.play(&at, heads.clone(), game, view).await;
+			let played = guarded("a move in a dispute", self.play(&at, heads.clone(), game, view)).await;
 			if played.is_err() {
 				self.failed_moves.note(failed, latest(&heads, now), deadline);
 			}
@@ -172,7 +172,7 @@ impl Verifier {
 		}
 		match self.next_claim(&at).await? {
 			Some(due) => {
-				let checked = self.check(&at, heads.clone(), &due).await;
+				let checked = guarded("a check", self.check(&at, heads.clone(), &due)).await;
 				if checked.is_err() {
 					self.failed_claims.note(due.claim, latest(&heads, now), due.until);
 				}

@@ -5,19 +5,23 @@ use super::{
 	*,
 };
 use crate::{
-	chain::{
-		disputes,
-		mock::{Fate, MockNode, Script},
+	cases::{ledger::Finding, tests::Claimed},
+	run::{
+		content::rounds::{round_label, tests::record},
+		participant::decide::plan::tests::training,
 	},
-	net::{keypair_from_secret, Network, NetworkConfig},
-	run::status::Status,
-	store::Store,
-	verify::{ledger::Finding, tests::Claimed},
+	status::Status,
+	testing::Connect,
 };
+use neuroshard_chain_client::disputes;
 use neuroshard_graph::game::{Position, Side};
+use neuroshard_mock_node::{Fate, MockNode, Script};
+use neuroshard_network::{keypair_from_secret, Network, NetworkConfig};
+use neuroshard_store::Store;
 use neuroshard_types::{
 	audit::AuditView,
 	dispute::{ClaimKind, GameView, Terms},
+	run::{RoundRecord, RunStatus},
 	Balance, NEURO,
 };
 use std::sync::atomic::Ordering;
@@ -103,12 +107,19 @@ fn heads_at(number: BlockNumber) -> (watch::Sender<Heads>, watch::Receiver<Heads
 async fn a_rest_begins_when_an_attempt_has_failed_however_long_that_took() {
 	let mut bench = Bench::new(|_| Fate::Included).await;
 	let game = bench.open_game(&claim(0));
-	bench.node.answer("Staking", "peers", &Vec::<(AccountId, Vec<u8>, Vec<Vec<u8>>)>::new());
 	// Nobody answers what the claim is.
 	let (_chain, heads) = heads_at(90);
 	bench.verifier.turn(heads).await.unwrap_err();
 	let resting: Vec<_> = (89..99).filter(|now| bench.verifier.failed_moves.contains(&(game.clone(), 2), *now)).collect();
 	assert_eq!(resting, [89, 90, 91, 92]);
+}
+
+#[tokio::test]
+async fn a_move_is_tried_although_nobody_says_where_others_are() {
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	let game = bench.open_game(&claim(0));
+	bench.verifier.turn(heads_at(90).1).await.unwrap_err();
+	assert!(bench.verifier.failed_moves.has_failed(&(game, 2)), "only for want of the claim");
 }
 
 #[tokio::test]
@@ -229,6 +240,32 @@ async fn a_challenge_that_the_pool_does_not_take_is_tried_again_until_its_time_i
 	bench.verifier.dispute(&at, bench.heads(), accused.clone()).await.unwrap_err();
 	assert_eq!(bench.verifier.next_accusation(999), Some(accused.clone()));
 	assert!(bench.verifier.next_accusation(1_000).is_none() && bench.verifier.ledger.finding(&accused).is_none());
+}
+
+#[tokio::test]
+async fn claims_of_a_run_are_checked_when_it_is_over_and_another_one_is_at_hand() {
+	let (over, at_hand) = (5, 6);
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	let other = AccountId::new([1; 32]);
+	let mut view = training().0.run.unwrap().view;
+	(view.status, view.rounds_adopted) = (RunStatus::Finished, 1);
+	let record = RoundRecord { participants: vec![other.clone()], adopted_at: 10_000, ..record(H256::zero(), &[]) };
+	bench.node.answer("Training", "run", &Some(view));
+	bench.node.answer("Training", "record", &Some(record));
+	let at = bench.verifier.client.now().await.unwrap();
+	assert!(bench.verifier.next_claim(&at).await.unwrap().is_none(), "nothing of any run is here");
+	// The worker took part in it.
+	bench.verifier.content.store.put_pinned(&[1; 4096], &round_label(over, 0)).unwrap();
+	let mut checked = Vec::new();
+	for run in [None, Some(at_hand), Some(at_hand), Some(at_hand)] {
+		bench.verifier.reporter.update(|status| status.run = run);
+		let due = bench.verifier.next_claim(&at).await.unwrap().unwrap();
+		checked.push((due.claim.run, due.claim.kind));
+		bench.verifier.note(due.claim, Finding::Right, due.until, 0).unwrap();
+	}
+	let kinds = [ClaimKind::Attestation, ClaimKind::Work];
+	assert_eq!(checked, [(over, kinds[0]), (over, kinds[1]), (at_hand, kinds[0]), (at_hand, kinds[1])]);
+	assert!(bench.verifier.next_claim(&at).await.unwrap().is_none());
 }
 
 #[tokio::test]

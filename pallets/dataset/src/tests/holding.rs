@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
 	mock::{
-		build_and_execute, stake_of, Balances, Inactive, OpenClaims, Punished, ALICE, ANSWER_TIME, ATTESTATION_DEPOSIT, BOB, BOND, FUNDS,
-		HOLDER, NOBODY, OTHER, PENALTY, PERIOD, STAKE,
+		build_and_execute, stake_of, Balances, Inactive, OpenClaims, Owners, Punished, ALICE, ANSWER_TIME, ATTESTATION_DEPOSIT, BOB, BOND,
+		FUNDS, HOLDER, NOBODY, OTHER, PENALTY, PERIOD, STAKE,
 	},
 	Attestations, AttestedBy, Challenges, Error, HoldReason, Refusal, MAX_ATTESTATIONS, MAX_ATTESTED, MAX_CHALLENGES,
 };
@@ -94,6 +94,30 @@ fn an_attestation_holds_a_deposit_and_the_stake() {
 		assert_eq!(Pallet::<Test>::attestation(0, HOLDER), None);
 		assert_eq!(events().last(), Some(&Event::AttestationEnded { id: 0, who: HOLDER }));
 		assert_noop!(withdraw(HOLDER, HOLDER), Error::<Test>::NotAttested);
+	});
+}
+
+#[test]
+fn an_operator_attests_answers_and_withdraws_for_its_owner_and_what_is_lost_by_challenging_is_its_own() {
+	build_and_execute(|| {
+		propose_real();
+		Owners::set([(BOB, HOLDER)].into());
+		assert_ok!(attest(BOB, ALL));
+		assert_eq!(Pallet::<Test>::attestation(0, BOB), None);
+		assert_eq!((held(HoldReason::Attestation, &HOLDER), held(HoldReason::Attestation, &BOB)), (ATTESTATION_DEPOSIT, 0));
+		assert_ok!(challenge(ALICE, HOLDER));
+		assert_eq!(Dataset::admit(&BOB, 0, &ALICE, &opening_of(PLACE)), Err(Refusal::NoChallenge), "the caller resolves whom it is for");
+		assert_ok!(answer(BOB, ALICE, opening_of(PLACE)));
+		assert_eq!((Balances::balance(&HOLDER), Balances::balance(&BOB)), (FUNDS - ATTESTATION_DEPOSIT + BOND / 2, FUNDS));
+		// Its own challenges are nobody else's.
+		assert_ok!(attest(OTHER, ALL));
+		assert_ok!(challenge(BOB, OTHER));
+		assert_eq!((held(HoldReason::Challenge, &HOLDER), held(HoldReason::Challenge, &BOB)), (0, BOND));
+		assert_noop!(withdraw(BOB, OTHER), Error::<Test>::NotAttester);
+		assert_ok!(withdraw(BOB, HOLDER));
+		pass(ANSWER_TIME);
+		assert_ok!(withdraw(BOB, HOLDER));
+		assert_eq!((held(HoldReason::Attestation, &HOLDER), open_claims(&HOLDER)), (0, 0));
 	});
 }
 

@@ -29,11 +29,12 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// See [`crate::Call::challenge_audit`].
-	pub(crate) fn do_challenge_audit(challenger: AccountId, claim: ClaimId) -> DispatchResult {
+	pub(crate) fn do_challenge_audit(payer: AccountId, claim: ClaimId) -> DispatchResult {
+		let challenger = T::Providers::acts_for(payer.clone());
 		let grounds = Self::disputable(&claim, &challenger)?;
 		let AuditClaim { step, sample, .. } = Self::sample_of(claim.run, claim.round, &claim.who).ok_or(Error::<T>::NoClaim)?;
 		let position = grounds.judge(|setting| open_sample(setting, step, sample.0)).map_err(Error::<T>::from)?;
-		Self::open(claim, challenger, None, position, &grounds)
+		Self::open(claim, challenger, payer, None, position, &grounds)
 	}
 
 	/// Whether this claim was proven false, or not defended.
@@ -73,9 +74,10 @@ impl<T: Config> Pallet<T> {
 		Self::drop_verifier(&claim.who);
 	}
 
-	/// Among the auditors that were drawn for `claim` and have an open game about it, the one that opened first.
+	/// Among the auditors that were drawn for `claim`, or for the work that it is a sample of, and have an open game about it, the one that
+	/// opened first.
 	pub(crate) fn first_auditor(claim: &ClaimId) -> Option<AccountId> {
-		let audit = Audits::<T>::get(claim)?;
+		let (_, audit) = Self::audit_of(claim)?;
 		let opened = audit.parts.into_iter().filter_map(|part| Some((Games::<T>::get(claim, &part.auditor)?.opened_at(), part.auditor)));
 		opened.min().map(|(_, auditor)| auditor)
 	}

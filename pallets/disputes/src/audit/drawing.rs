@@ -18,7 +18,7 @@ use neuroshard_graph::merkle::blake2_256;
 use neuroshard_types::{
 	audit::{sampled_steps, OnAdopted},
 	dispute::{ClaimId, ClaimKind, Claims},
-	BlockNumber, RoundIndex, RunId, H256,
+	BlockNumber, RoundIndex, RunId, TrainConfig, H256,
 };
 
 impl<T: Config> OnAdopted for Pallet<T> {
@@ -28,6 +28,10 @@ impl<T: Config> OnAdopted for Pallet<T> {
 		}
 		let noted = Noted { run, round, epoch: T::Epochs::get() };
 		UndrawnSpan::<T>::mutate(|span| Undrawn::<T>::insert(span.append(), noted));
+	}
+
+	fn can_audit(train: &TrainConfig) -> bool {
+		AuditShare::<T>::get().is_zero() || !sampled_steps(train).is_empty()
 	}
 }
 

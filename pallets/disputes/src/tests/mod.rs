@@ -1,5 +1,6 @@
 //! Behaviour of the pallet, one file a subject.
 
+mod acts;
 mod audits;
 mod case;
 mod clocks;
@@ -7,6 +8,7 @@ mod games;
 mod load;
 mod moves;
 mod opening;
+mod operators;
 mod properties;
 mod several;
 mod turn;

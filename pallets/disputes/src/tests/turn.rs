@@ -1,10 +1,11 @@
 //! The transaction extension: who gets a move into a block.
 
 use super::*;
-use crate::{Call, CheckTurn, Refusal};
+use crate::{turn::is_first, Call, CheckTurn, Missed, Refusal, Share};
 use frame_support::{
 	dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo},
 	traits::{Hooks, UnfilteredDispatchable},
+	weights::Weight,
 	BoundedVec,
 };
 use sp_runtime::{
@@ -181,7 +182,7 @@ fn a_block_has_so_many_moves_and_no_more() {
 		let (who, action) = game.next().expect("a move");
 		let action = call(&claim, &ALICE, action);
 		let turns = |count: u32| (0..count).map(|turn| H256::from_low_u64_be(turn.into())).collect::<Vec<_>>();
-		let after = |count| crate::Taken::<Test>::put(crate::Room { bytes: 0, tried: BoundedVec::truncate_from(turns(count)) });
+		let after = |count| crate::Taken::<Test>::put(crate::Room { tried: BoundedVec::truncate_from(turns(count)), ..Default::default() });
 		after(256);
 		assert_eq!(taken(&who, &action), Err(InvalidTransaction::ExhaustsResources.into()));
 		after(255);
@@ -214,6 +215,27 @@ fn the_moves_of_a_block_have_so_many_bytes_and_no_more() {
 }
 
 #[test]
+fn the_moves_of_a_block_have_so_much_time_and_no_more() {
+	build_and_execute(|| {
+		MovesShare::set(Share { bytes: u32::MAX, time: 1_000 });
+		let (claim, mut game) = opened();
+		let (who, action) = game.next().expect("a move");
+		let action = call(&claim, &ALICE, action);
+		let taking = |who: &AccountId, call: &RuntimeCall, time| {
+			let info = DispatchInfo { call_weight: Weight::from_parts(time, 0), ..Default::default() };
+			CheckTurn::<Test>::default().validate_and_prepare(signed(who), call, &info, 0, 0).map(|_| ())
+		};
+		let full: Result<(), TransactionValidityError> = Err(InvalidTransaction::ExhaustsResources.into());
+		assert_eq!([taking(&who, &action, 1_001), taking(&who, &action, 999)], [full, Ok(())]);
+		assert!(game.step());
+		let (other, answer) = game.next().expect("a move");
+		let answer = call(&claim, &ALICE, answer);
+		assert_eq!([taking(&other, &answer, 2), taking(&other, &answer, 1)], [full, Ok(())]);
+		Disputes::on_finalize(1);
+	});
+}
+
+#[test]
 fn two_moves_of_one_turn_exclude_each_other_in_the_pool() {
 	build_and_execute(|| {
 		let (claim, mut game) = opened();
@@ -224,5 +246,47 @@ fn two_moves_of_one_turn_exclude_each_other_in_the_pool() {
 		assert!(game.step());
 		let (other, answer) = game.next().expect("a move");
 		assert_ne!(provides(&other, &call(&claim, &ALICE, answer)), first);
+	});
+}
+
+/// What a block makes of this call, signed by `who`: whether the pallet refuses it.
+fn executed(who: &AccountId, call: &RuntimeCall) -> bool {
+	let dispatch = |origin| call.clone().dispatch_bypass_filter(origin);
+	let result = CheckTurn::<Test>::default().test_run(signed(who), call, &DispatchInfo::default(), 0, 0, dispatch);
+	Disputes::on_finalize(1);
+	result.expect("a place in the block").is_ok()
+}
+
+#[test]
+fn after_a_refused_move_those_about_the_same_position_come_no_longer_first() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let (who, action) = game.next().expect("a move");
+		let (good, bad) = (call(&claim, &ALICE, action), call(&claim, &ALICE, Move::Vector(7)));
+		assert!(is_first::<Test>(&good) && is_first::<Test>(&bad));
+		assert!(!executed(&who, &bad));
+		assert!(!is_first::<Test>(&good) && !is_first::<Test>(&bad));
+		// They take nothing of the moves' room, but still one place in the block.
+		let long = MOVES_LENGTH as usize + 1;
+		assert_eq!(taken_with(&who, &good, long), Ok(()));
+		assert_eq!(taken(&who, &bad), Err(InvalidTransaction::ExhaustsResources.into()));
+		Disputes::on_finalize(1);
+		assert!(executed(&who, &good));
+		// The game stands elsewhere.
+		assert_eq!(Missed::<Test>::iter().count(), 0);
+		assert!(is_first::<Test>(&call(&claim, &ALICE, Move::Vector(7))));
+	});
+}
+
+#[test]
+fn a_game_that_ends_takes_the_note_about_its_refused_move_along() {
+	build_and_execute(|| {
+		let (claim, mut game) = opened();
+		let (who, _) = game.next().expect("a move");
+		assert!(!executed(&who, &call(&claim, &ALICE, Move::Vector(7))));
+		assert_eq!(Missed::<Test>::iter_keys().collect::<Vec<_>>(), [(claim.clone(), ALICE)]);
+		run_to(1 + CLOCK + EXTENSION + 1);
+		assert!(!crate::Games::<Test>::contains_key(&claim, &ALICE));
+		assert_eq!(Missed::<Test>::iter().count(), 0);
 	});
 }

@@ -1,13 +1,23 @@
 //! From pending to final, and the ways out.
 
 use crate::{mock::*, ChallengeWindow, Error, Event, LastProven, Pending, Queue, QueueBounds};
-use frame_support::{assert_noop, assert_ok, traits::Get};
+use frame_support::{
+	assert_noop, assert_ok,
+	traits::{BuildGenesisConfig, Get},
+};
 use neuroshard_types::{
 	proof::{PendingProof, ProofKind},
 	provider::Role,
 	span::Span,
 	traits::WorkProofs,
 };
+
+#[test]
+#[should_panic(expected = "work must be open to disputes for at least one block")]
+fn a_genesis_without_a_challenge_window_is_refused() {
+	let genesis = crate::GenesisConfig::<Test> { challenge_window: 0, ..Default::default() };
+	sp_io::TestExternalities::default().execute_with(|| genesis.build());
+}
 
 #[test]
 fn a_confirmed_proof_is_paid_when_its_window_is_over() {

@@ -99,3 +99,17 @@ fn uptime_and_training_share_the_rate() {
 		assert_eq!(Activities::<Test>::get(ALICE).and_then(|activity| activity.uptime_hour), None);
 	});
 }
+
+#[test]
+fn the_operator_of_a_provider_proves_that_its_owner_is_up() {
+	build_and_execute(|| {
+		Owners::set([(BOB, ALICE)].into());
+		let (proof, signature) = (uptime(START), sign(&ALICE, &uptime(START)));
+		assert_ok!(Ponw::submit_uptime(RuntimeOrigin::signed(BOB), proof, signature));
+		assert_eq!((Uptimes::get().get(&ALICE), Uptimes::get().get(&BOB)), (Some(&1), None));
+		// The proof is bound to the owner.
+		Now::set(START + HOUR);
+		let (proof, signature) = (uptime(START + HOUR), sign(&BOB, &uptime(START + HOUR)));
+		assert_noop!(Ponw::submit_uptime(RuntimeOrigin::signed(BOB), proof, signature), Error::<Test>::BadSignature);
+	});
+}

@@ -62,6 +62,8 @@ fn calls_need_a_signature() {
 		assert_noop!(Staking::deregister(none()), DispatchError::BadOrigin);
 		assert_noop!(Staking::prove_arithmetic(none(), H256::zero()), DispatchError::BadOrigin);
 		assert_noop!(Staking::lock(none(), 1), DispatchError::BadOrigin);
+		assert_noop!(Staking::set_operator(none(), None), DispatchError::BadOrigin);
+		assert_noop!(Staking::serve(none(), None), DispatchError::BadOrigin);
 	});
 }
 

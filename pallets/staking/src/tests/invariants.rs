@@ -1,7 +1,7 @@
 //! Random sequences of calls keep every invariant, and no money appears or disappears unnoticed.
 
 use super::*;
-use crate::mock::{new_test_ext, Balances, DisputePeriod, ALICE, BOB, CHARLIE, COOLDOWN, FUNDS};
+use crate::mock::{new_test_ext, Balances, DisputePeriod, ALICE, BOB, CHARLIE, COOLDOWN, FUNDS, NOBODY};
 use frame_support::{
 	dispatch::DispatchResult,
 	storage::with_storage_layer,
@@ -13,6 +13,9 @@ use neuroshard_types::{
 	traits::{Providers, SlashTo},
 };
 use proptest::prelude::*;
+
+/// Those that act, and one that never registers.
+const ACCOUNTS: [AccountId; 4] = [ALICE, BOB, CHARLIE, NOBODY];
 
 #[derive(Clone, Debug)]
 enum Action {
@@ -33,6 +36,8 @@ enum Action {
 	Burn(Balance),
 	Pay(Balance, u8),
 	Lock(u16),
+	Operator(Option<usize>),
+	Serve(Option<usize>),
 	Punish(Offence),
 	Missed(u32),
 	Reported,
@@ -53,6 +58,8 @@ fn action() -> impl Strategy<Value = Action> {
 		4 => (identity.clone(), roles(), amount()).prop_map(|(tag, roles, bond)| Action::Register(tag, roles, bond)),
 		2 => (identity, roles()).prop_map(|(tag, roles)| Action::Update(tag, roles)),
 		1 => (0..4u16).prop_map(Action::Lock),
+		3 => prop::option::weighted(0.8, 0..4usize).prop_map(Action::Operator),
+		3 => prop::option::weighted(0.8, 0..4usize).prop_map(Action::Serve),
 		1 => prop_oneof![
 			4 => Just(Offence::InvalidProof), 4 => Just(Offence::RepeatedFailure), 4 => Just(Offence::Byzantine), 1 => Just(Offence::Sybil)
 		].prop_map(Action::Punish),
@@ -92,6 +99,8 @@ fn run(who: &AccountId, action: Action) {
 		Action::Register(tag, roles, bond) => call(&|| Staking::register(origin(), offering(tag, roles), bond)),
 		Action::Update(tag, roles) => call(&|| Staking::update_info(origin(), offering(tag, roles))),
 		Action::Lock(days) => call(&|| Staking::lock(origin(), days)),
+		Action::Operator(operator) => call(&|| Staking::set_operator(origin(), operator.map(|number| ACCOUNTS[number].clone()))),
+		Action::Serve(owner) => call(&|| Staking::serve(origin(), owner.map(|number| ACCOUNTS[number].clone()))),
 		Action::Punish(offence) => {
 			let before = (Staking::slashable(who), Balances::total_issuance());
 			let burned = Staking::punish(who, offence);
@@ -260,4 +269,25 @@ fn a_broken_invariant_is_noticed() {
 		crate::PonwKeyOwner::<Test>::insert(info(1).ponw_key, ALICE);
 		assert_eq!(Pallet::<Test>::do_try_state(), Err("a PoNW key without a provider".into()));
 	});
+	let operated = |change: fn(), message: &'static str| {
+		new_test_ext().execute_with(|| {
+			register(&ALICE, 1_000);
+			assert_ok!(Staking::set_operator(signed(ALICE), Some(BOB)));
+			assert_ok!(Staking::serve(signed(BOB), Some(ALICE)));
+			assert_eq!(Pallet::<Test>::do_try_state(), Ok(()));
+			change();
+			assert_eq!(Pallet::<Test>::do_try_state(), Err(message.into()));
+		});
+	};
+	operated(|| crate::Operators::<Test>::insert(CHARLIE, NOBODY), "an operator is named by nobody");
+	operated(|| crate::Operators::<Test>::remove(ALICE), "an operator serves somebody who has not named it");
+	operated(|| crate::OwnerOf::<Test>::insert(CHARLIE, ALICE), "an operator serves somebody who has not named it");
+	operated(
+		|| {
+			crate::OwnerOf::<Test>::remove(BOB);
+			register(&BOB, 1_000);
+			crate::OwnerOf::<Test>::insert(BOB, ALICE);
+		},
+		"an operator is a provider",
+	);
 }

@@ -8,6 +8,7 @@ mod invariants;
 mod locks;
 mod migration;
 mod offences;
+mod operators;
 mod provider_trait;
 mod status;
 mod verifiers;

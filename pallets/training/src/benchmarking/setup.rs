@@ -27,7 +27,7 @@ pub trait BenchmarkHelper<Origin> {
 	fn stopper() -> Origin;
 	/// An account that can pay the deposit of a run.
 	fn sponsor() -> AccountId;
-	/// An active dataset with 8,192 training windows of 32 tokens, one held out, and a vocabulary of at most 64.
+	/// An active dataset with 8,192 training windows of 32 tokens, one held out, with the vocabulary of the tokenizer.
 	fn dataset() -> DatasetId;
 	/// Has that dataset leave when no run uses it any more.
 	fn retire();
@@ -59,7 +59,7 @@ pub(super) fn config<T: Config>(p: u32) -> RunConfig {
 	RunConfig {
 		name: BoundedVec::truncate_from(vec![b'x'; 64]),
 		dataset: T::BenchmarkHelper::dataset(),
-		model: ModelConfig { layers: MAX_LAYERS, heads: 1, kv_heads: 1, ffn: 32, ..ModelConfig::tiny() },
+		model: ModelConfig { vocab: T::Vocabulary::get(), layers: MAX_LAYERS, heads: 1, kv_heads: 1, ffn: 32, ..ModelConfig::tiny() },
 		train: TrainConfig { batch: 1, inner_steps: MAX_STATE_ROOTS, commit_interval: 1, validation_sequences: 1, ..TrainConfig::tiny() },
 		genesis_root: H256::repeat_byte(1),
 		min_participants: p,

@@ -195,15 +195,26 @@ fn who_has_withdrawn_its_stake_or_lost_it_does_nothing_any_more() {
 	});
 }
 
+/// Work follows from what everybody knows, so that whoever computes somebody else's instead of its own can be first to reveal it. And where the
+/// learning rate has reached zero, all deltas are the same.
 #[test]
-fn a_delta_root_is_revealed_once() {
+fn nobody_is_kept_from_revealing_by_another_one_with_the_same_delta() {
 	build_and_execute(|| {
 		let (run, workers) = training(2);
-		let copied = Work { delta_root: work(&workers[0], run).delta_root, ..work(&workers[1], run) };
-		assert_ok!(commit(&workers[0], run));
-		assert_ok!(commit_to(&workers[1], run, &copied));
-		assert_ok!(reveal(&workers[0], run));
-		assert_noop!(reveal_work(&workers[1], run, copied), Error::<Test>::DuplicateDelta);
+		let own = work(&workers[1], run);
+		let copied = Work { delta_root: own.delta_root, ..work(&workers[0], run) };
+		assert_ok!(commit_to(&workers[0], run, &copied));
+		assert_ok!(commit(&workers[1], run));
+		assert_ok!(reveal_work(&workers[0], run, copied));
+		assert_ok!(reveal(&workers[1], run));
+		vote_all(run, &workers);
+		assert_eq!(Training::outer_job(run).map(|job| job.steps), Some(vec![vec![own.delta_root; 2]]));
+		attest_all(run, &workers, 1);
+		// Each is a claim of its own. That of the copy is false, and falls by itself.
+		condemn_work(run, 0, &workers[0]);
+		let record = Training::record(run, 0).expect("an adopted round");
+		assert_eq!((record.participants, record.excluded), (workers.clone(), vec![workers[0].clone()]));
+		assert_eq!(Training::work_claim(run, 0, workers[1].clone()).map(|claim| claim.position), Some(1));
 	});
 }
 

@@ -1,7 +1,8 @@
 //! What audits need: who revealed, what a round is worth, word of every adoption, and a verdict about an auditor.
 
 use super::*;
-use crate::{Event, Members};
+use crate::{Error, Event, Members};
+use frame_support::{assert_noop, assert_ok};
 use neuroshard_types::dispute::{ClaimKind, Claims};
 
 #[test]
@@ -28,6 +29,17 @@ fn an_audit_is_worth_a_round_of_an_approved_run() {
 		assert_eq!((Training::audit_units(run), Training::audit_units(9)), (0, 0));
 		Training::approve_run(RuntimeOrigin::root(), run).expect("root approves");
 		assert_eq!(Training::audit_units(run), u128::from(config().train.tokens_per_round()));
+	});
+}
+
+#[test]
+fn a_run_that_cannot_be_audited_draws_no_issuance() {
+	build_and_execute(|| {
+		let run = create(config());
+		CanAudit::set(false);
+		assert_noop!(Training::approve_run(RuntimeOrigin::root(), run), Error::<Test>::NotAuditable);
+		CanAudit::set(true);
+		assert_ok!(Training::approve_run(RuntimeOrigin::root(), run));
 	});
 }
 

@@ -37,7 +37,7 @@ fn a_claim_tells_what_it_is_judged_by() {
 		let claim = Training::work(run, 1, &workers[1]).expect("it revealed");
 		assert_eq!((claim.config, claim.start, claim.seed, claim.position), (config(), H256::repeat_byte(1), seed, 1));
 		assert_eq!(claim.work_hash, expected::work_hash(&expected_work));
-		assert_eq!((Some((claim.shape, 60)), claim.dataset_root), (MockDatasets::active(DATASET), DATASET_ROOT));
+		assert_eq!((Some((claim.shape, 64)), claim.dataset_root), (MockDatasets::active(DATASET), DATASET_ROOT));
 		let job = OuterJob { first_round: 1, start: H256::repeat_byte(1), steps: vec![roots] };
 		// The root that was not adopted is a claim like any other.
 		for (who, root) in workers.iter().zip([2, 2, 9]) {

@@ -158,9 +158,10 @@ fn who_keeps_missing_deadlines_waits_longer_each_time_until_a_delta_is_included(
 #[test]
 fn dropouts_are_forgotten_with_their_run() {
 	build_and_execute(|| {
-		let (run, workers) = training(2);
+		let (run, workers) = training(3);
+		commit_all(run, &workers[1..]);
 		run_to_deadline(run);
-		assert_eq!(crate::Absences::<Test>::get(run).len(), 2);
+		assert_eq!(crate::Absences::<Test>::get(run).len(), 1);
 		assert_ok!(Training::stop_run(RuntimeOrigin::signed(SPONSOR), run));
 		assert!(!crate::Absences::<Test>::contains_key(run));
 		assert_eq!(Training::next_join(run, workers[0].clone()), None);

@@ -5,9 +5,12 @@ mod audits;
 mod claims;
 mod dropouts;
 mod history;
+mod masses;
 mod membership;
 mod migration;
+mod operators;
 mod replays;
+mod room;
 mod rounds;
 mod runs;
 mod struck;
@@ -19,7 +22,7 @@ use crate::mock::*;
 use neuroshard_types::{run::RunConfig, AccountId, RunId};
 
 /// Everybody says yes to everything.
-const ALL: [bool; 4] = [true; 4];
+const ALL: [bool; 8] = [true; 8];
 
 /// A run of this configuration with workers 1 to `count` in Training of round 0.
 fn training_with(config: RunConfig, count: u8) -> (RunId, Vec<AccountId>) {

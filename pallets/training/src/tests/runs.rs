@@ -109,7 +109,18 @@ fn a_deep_model_is_refused_before_its_plan_is_made() {
 fn the_dataset_must_be_active_and_fit_the_model() {
 	build_and_execute(|| {
 		refused(|c| c.dataset = 99, Error::DatasetNotActive);
-		refused(|c| c.model.vocab = 32, Error::VocabularyTooSmall);
+	});
+}
+
+#[test]
+fn model_and_dataset_have_the_tokenizers_vocabulary() {
+	build_and_execute(|| {
+		refused(|c| c.model.vocab = 32, Error::WrongVocabulary);
+		refused(|c| c.model.vocab = 96, Error::WrongVocabulary);
+		// Of a tokenizer that does not exist, both alike.
+		Sets::mutate(|sets| sets.get_mut(&DATASET).expect("the dataset of the mock").1 = 96);
+		refused(|c| c.model.vocab = 96, Error::WrongVocabulary);
+		refused(|_| (), Error::WrongVocabulary);
 	});
 }
 

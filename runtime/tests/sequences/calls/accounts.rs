@@ -1,7 +1,7 @@
 //! Batches, proxies, multisigs, names, preimages, the treasury's payments, and the key of development networks.
 
 use super::{decided::by_key, signed, Act, Deed};
-use crate::chain::account;
+use crate::sequences::chain::account;
 use codec::Encode;
 use frame_support::{dispatch::GetDispatchInfo, weights::Weight};
 use neuroshard_runtime::{proxies::ProxyType, AccountId, Multisig, Runtime, RuntimeCall, NEURO};

@@ -4,7 +4,7 @@ use super::{
 	governance::{at_once, Body},
 	signed, Act, Deed,
 };
-use crate::dataset::{manifest, opening};
+use crate::common::dataset::{manifest, opening};
 use neuroshard_runtime::{Dataset, Runtime};
 use neuroshard_types::{
 	dataset::{ChunkPlace, ShardRange},

@@ -1,7 +1,7 @@
 //! What governance decides.
 
 use super::{governance::Body, Act};
-use crate::chain::account;
+use crate::sequences::chain::account;
 use frame_support::{dispatch::RawOrigin, traits::PalletInfoAccess};
 use neuroshard_runtime::{enactment, AccountId, Balances, BlockNumber, Runtime, RuntimeCall, SafeMode, Treasury, TxPause, NEURO};
 use pallet_neuro_training::Call as Training;

@@ -13,7 +13,7 @@ mod rounds;
 mod validators;
 mod witness;
 
-use crate::chain::account;
+use crate::sequences::chain::account;
 use neuroshard_runtime::{AccountId, Balance, RuntimeCall, RuntimeOrigin, NEURO};
 use proptest::prelude::*;
 pub use rounds::create_run;
@@ -101,6 +101,8 @@ impl Act {
 	}
 }
 
+/// By an account, or by its operator.
 fn signed(who: AccountId, call: impl Into<RuntimeCall>) -> Deed {
-	Some((RuntimeOrigin::signed(who), call.into()))
+	let call = call.into();
+	Some((RuntimeOrigin::signed(providers::signer(who, &call)), call))
 }

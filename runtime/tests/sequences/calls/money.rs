@@ -1,7 +1,7 @@
 //! Balances, rewards, shares of models and fees of inference.
 
 use super::{signed, Act, Deed};
-use crate::chain::{account, ACTORS};
+use crate::sequences::chain::{account, ACTORS};
 use frame_support::storage::with_storage_layer;
 use neuroshard_runtime::{AccountId, Ownership, Rewards};
 use neuroshard_types::{reward::BudgetShares, traits::InferenceFees, RunId};

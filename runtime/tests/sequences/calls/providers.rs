@@ -4,14 +4,14 @@ use super::{
 	governance::{at_once, Body},
 	signed, Act, Deed,
 };
-use crate::provider;
-use neuroshard_runtime::{AccountId, Runtime, Staking, Timestamp};
+use crate::{common::provider, sequences::chain::operator};
+use neuroshard_runtime::{AccountId, Runtime, RuntimeCall, Staking, Timestamp};
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind, ProofSignature},
 	provider::{ProviderInfo, ProviderStatus, Role, Roles},
 	H256,
 };
-use pallet_neuro_staking::Call;
+use pallet_neuro_staking::{Call, Operators};
 use sp_core::Pair;
 
 /// Milliseconds of an hour.
@@ -21,7 +21,7 @@ const INFOS: u8 = 12;
 
 pub fn deed(act: &Act) -> Deed {
 	let amount = act.value();
-	match act.what % 24 {
+	match act.what % 26 {
 		0..=3 => act.mine(Call::register { info: info(act.who), bond: amount }),
 		4..=7 => {
 			let (who, digest) = act.one_of(asked())?;
@@ -35,9 +35,41 @@ pub fn deed(act: &Act) -> Deed {
 		19 => act.mine(Call::deregister {}),
 		20 => act.mine(Call::update_info { info: info(act.whom) }),
 		21 if act.is_one_in(4) => act.mine(Call::lock { days: u16::from(act.whom) }),
+		24 if act.is_one_in(2) => act.mine(Call::set_operator { operator: Some(operator(act.whom)) }),
+		24 => act.mine(Call::set_operator { operator: None }),
+		25 if act.is_one_in(4) => signed(operator(act.whom), Call::serve { owner: None }),
+		25 => {
+			let (owner, operator) = act.one_of(Operators::<Runtime>::iter())?;
+			signed(operator, Call::serve { owner: Some(owner) })
+		}
 		22 if act.is_one_in(16) => at_once(Body::Council, Call::report_sybil { who: act.other() }),
 		_ => up(act),
 	}
+}
+
+/// Who signs `call` of `who`: its operator, if it has one and the call is work.
+pub fn signer(who: AccountId, call: &RuntimeCall) -> AccountId {
+	use pallet_neuro_dataset::Call as Dataset;
+	use pallet_neuro_training::Call as Training;
+	let works = match call {
+		RuntimeCall::Ponw(_) | RuntimeCall::Disputes(_) => true,
+		RuntimeCall::Staking(call) => {
+			matches!(call, Call::update_info { .. } | Call::chill {} | Call::activate {} | Call::prove_arithmetic { .. })
+		}
+		RuntimeCall::Training(call) => matches!(
+			call,
+			Training::join { .. }
+				| Training::leave { .. }
+				| Training::commit { .. }
+				| Training::reveal { .. }
+				| Training::vote_availability { .. }
+				| Training::attest { .. }
+		),
+		RuntimeCall::Dataset(call) => matches!(call, Dataset::attest { .. } | Dataset::answer_challenge { .. }),
+		_ => false,
+	};
+	let operator = Staking::operator_of(who.clone()).filter(|operator| works && Staking::owner_of(operator.clone()).as_ref() == Some(&who));
+	operator.unwrap_or(who)
 }
 
 /// A proof of uptime.

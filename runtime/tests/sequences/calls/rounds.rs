@@ -6,7 +6,7 @@ use super::{
 	providers::{genesis, sign},
 	signed, Act, Deed,
 };
-use crate::{chain::account, dataset::manifest};
+use crate::{common::dataset::manifest, sequences::chain::account};
 use codec::Encode;
 use neuroshard_graph::merkle::blake2_256;
 use neuroshard_runtime::{AccountId, Dataset, Runtime, RuntimeOrigin, Timestamp, Training, NEURO};

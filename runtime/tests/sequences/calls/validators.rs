@@ -4,7 +4,7 @@ use super::{
 	governance::{at_once, Body},
 	signed, Act, Deed,
 };
-use crate::chain::ACTORS;
+use crate::sequences::chain::ACTORS;
 use codec::Encode;
 use neuroshard_runtime::{offences::DisableAndSlash, AccountId, Runtime, SessionKeys};
 use pallet_neuro_validators::{Call, Nominations};

@@ -1,7 +1,7 @@
 //! Witnesses of pieces that read nothing but tiles full of one number.
 
 use super::claims::tile;
-use crate::dataset::opening;
+use crate::common::dataset::opening;
 use neuroshard_graph::{
 	cell::Address,
 	corpus::{Window, CHUNK_TOKENS},

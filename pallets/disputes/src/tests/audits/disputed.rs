@@ -4,6 +4,7 @@ use super::*;
 use crate::Error;
 use neuroshard_graph::game::Position;
 use neuroshard_types::offence::Offence;
+use sp_runtime::Perbill;
 
 /// A game about the sample of `auditor`, who made this mistake or none.
 fn game(challenger: &AccountId, auditor: &AccountId, right: bool) -> Match {
@@ -159,6 +160,46 @@ fn who_was_drawn_to_audit_a_claim_disputes_it_however_many_games_are_open_agains
 		assert_noop!(challenge_checkpoint(&partner, &attestation), Error::<Test>::TooManyGames);
 		Match::new(&claim, &auditor, case::claimant(Some(case::MISTAKE)), case::checker()).finish();
 		assert_eq!(decisions()[0].1, Decision::Fraud);
+	});
+}
+
+#[test]
+fn who_was_drawn_to_audit_a_claim_can_pay_for_disputing_it_however_much_the_account_has_at_stake() {
+	build_and_execute(|| {
+		enrolled(4);
+		let (claim, work, doubt) = false_work();
+		let [auditor, partner] = draw(&claim);
+		report_both(&[auditor.clone(), partner.clone()], [mistaken(), truth()]);
+		for who in [&auditor, &partner] {
+			<MockHelper as crate::BenchmarkHelper>::fund(who, FUNDS);
+		}
+		// Half of 50,001, rounded up: more than anybody has.
+		BondShare::set(Perbill::from_percent(50));
+		assert_eq!(Disputes::bond_against(claim.clone(), ALICE), Some(25_001));
+		assert_noop!(challenge(&ALICE, &claim, &work, doubt), sp_runtime::TokenError::FundsUnavailable);
+		assert_eq!(Disputes::bond_against(claim.clone(), auditor.clone()), Some(BOND));
+		assert_ok!(challenge(&auditor, &claim, &work, doubt));
+		assert_ok!(challenge_sample(&partner, &auditor));
+		// What they hold fills no limit: there is room as long as so many challenges of others would hold more.
+		MaxGames::set(1);
+		assert_eq!(Disputes::bond_against(claim.clone(), ALICE), Some(25_001));
+		Match::new(&claim, &auditor, case::claimant(Some(case::MISTAKE)), case::checker()).finish();
+		assert_eq!(decisions()[0], (auditor.clone(), Decision::Fraud, REWARD, Some(auditor), REWARD + 1));
+	});
+}
+
+#[test]
+fn whoever_copies_the_challenge_of_a_sample_does_not_get_the_reward_of_the_other_auditor() {
+	build_and_execute(|| {
+		let (_, auditors) = drawn();
+		report_both(&auditors, [truth(), mistaken()]);
+		let [right, wrong] = auditors;
+		<MockHelper as crate::BenchmarkHelper>::fund(&right, FUNDS);
+		let mut copied = game(&ALICE, &wrong, false);
+		next_block();
+		assert_ok!(challenge_sample(&right, &wrong));
+		copied.finish();
+		assert_eq!(decisions()[0], (ALICE, Decision::Fraud, REWARD, Some(right), REWARD + 1));
 	});
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{AuditShare, Undrawn};
+use neuroshard_types::TrainConfig;
 use sp_runtime::Permill;
 
 /// `who` revealed the work of a round of run 0, which is adopted now.
@@ -144,6 +145,18 @@ fn a_round_is_skipped_if_nothing_can_be_drawn_of_it() {
 		Epoch::set(2);
 		next_block();
 		assert_eq!((draws(), Undrawn::<Test>::iter().count()), (vec![], 0));
+	});
+}
+
+#[test]
+fn what_has_no_state_to_sample_cannot_be_audited_where_anything_is() {
+	build_and_execute(|| {
+		let every = TrainConfig { commit_interval: 1, ..TrainConfig::tiny() };
+		assert!(<Disputes as OnAdopted>::can_audit(&TrainConfig { commit_interval: 2, ..every.clone() }));
+		assert!(!<Disputes as OnAdopted>::can_audit(&every));
+		assert!(!<Disputes as OnAdopted>::can_audit(&TrainConfig { inner_steps: 1, commit_interval: 2, ..every.clone() }));
+		AuditShare::<Test>::put(Permill::zero());
+		assert!(<Disputes as OnAdopted>::can_audit(&every));
 	});
 }
 

@@ -21,12 +21,12 @@ const UNITS: u128 = 160;
 const JUNK: Report = Report::Sample(H256::repeat_byte(0xba));
 
 /// An account with a stake that is no claimant.
-fn verifier(number: u8) -> AccountId {
+pub(super) fn verifier(number: u8) -> AccountId {
 	account(52 + number)
 }
 
 /// So many verifiers are on the list, and can be drawn.
-fn enrolled(count: u8) {
+pub(super) fn enrolled(count: u8) {
 	for number in 0..count {
 		assert_ok!(Disputes::enroll(signed(&verifier(number))));
 	}
@@ -34,7 +34,7 @@ fn enrolled(count: u8) {
 }
 
 /// The round of `claim`, which was adopted in this block, is drawn in the next one.
-fn draw(claim: &ClaimId) -> [AccountId; 2] {
+pub(super) fn draw(claim: &ClaimId) -> [AccountId; 2] {
 	AuditUnits::set(UNITS);
 	<Disputes as OnAdopted>::adopted(claim.run, claim.round);
 	Epoch::mutate(|epoch| *epoch += 2);
@@ -54,11 +54,11 @@ fn audit(claim: &ClaimId) -> Option<Audit> {
 	Audits::<Test>::get(claim)
 }
 
-fn view(auditor: &AccountId) -> AuditView {
+pub(super) fn view(auditor: &AccountId) -> AuditView {
 	Disputes::audit(0, case::ROUND, auditor.clone()).expect("an audit")
 }
 
-fn sealed(auditor: &AccountId, salt: u8, report: Report) -> H256 {
+pub(super) fn sealed(auditor: &AccountId, salt: u8, report: Report) -> H256 {
 	seal_report(System::block_hash(0), 0, case::ROUND, auditor, &[salt; 32], &report)
 }
 
@@ -90,7 +90,7 @@ fn challenge_sample(challenger: &AccountId, auditor: &AccountId) -> DispatchResu
 }
 
 /// What is true, as a report.
-fn truth() -> Report {
+pub(super) fn truth() -> Report {
 	Report::Sample(case::sample(None))
 }
 

@@ -1,0 +1,412 @@
+//! One extrinsic on its way: signed, handed to the pool, looked for in blocks, and signed anew when its time is over.
+
+use crate::{
+	attempts::{Attempts, Expiry, Stuck, MORTALITY},
+	call::Call,
+	client::{BlockId, ChainAt, ChainClient, Heads},
+	error::{ChainError, Neuro},
+	explain::{self, Refusal},
+	keys::Account,
+	submit::{Event, Included},
+};
+use neuroshard_types::{AccountId, Balance, BlockNumber, H256};
+use std::{
+	collections::HashSet,
+	sync::atomic::{AtomicU64, Ordering},
+	time::Duration,
+};
+use subxt::{error::DispatchError, events::Phase};
+
+/// The birth block is the finalized one, but at most this far behind the best one, so that validity remains while finality lags.
+const BIRTH_LAG: BlockNumber = 16;
+/// An extrinsic with a deadline that was to get into so many blocks without one of them taking it is signed anew for the same place, with a
+/// larger tip. A node whose pool has seen it invalid on a branch that was given up keeps those bytes, and puts them into no block.
+const STUCK_AFTER: BlockNumber = 3;
+/// Pause between two looks at the chain.
+const LOOK_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Which extrinsics of the account one waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rank {
+	/// It takes the account's next nonce on chain from whatever the pool has for it. Moves drive others out of the pool; what cannot be driven
+	/// out is waited for, and followed in the very next block.
+	Urgent,
+	/// The same, but it stands aside for urgent ones.
+	Timely,
+	/// The same, but it stands aside for both.
+	Prompt,
+	/// It comes after what the pool has of this account, and stands aside for all others.
+	Ordinary,
+}
+
+/// The extrinsics of one account.
+pub(super) struct Lane {
+	client: ChainClient,
+	account: Account,
+	/// Whom it acts for, if that is not itself.
+	owner: Option<AccountId>,
+	/// The nonce after that of the last extrinsic with a deadline that got into a block.
+	passed: AtomicU64,
+}
+
+/// A signed extrinsic, its nonce, and the block that its validity begins with.
+struct Signed {
+	bytes: Vec<u8>,
+	nonce: u64,
+	birth: BlockId,
+}
+
+impl Lane {
+	pub(super) fn new(client: ChainClient, account: Account, owner: Option<AccountId>) -> Self {
+		Self { client, account, owner, passed: AtomicU64::new(0) }
+	}
+
+	/// Sends `call` and waits until it is in a block. One with a deadline offers tips where it gets into none, but leaves `keep` planck free.
+	///
+	/// # Errors
+	/// Those of [`super::Submitter::submit`].
+	pub(super) async fn deliver(&self, call: &Call, expiry: Expiry, rank: Rank, keep: Balance) -> Result<Included, ChainError> {
+		let mut attempts = Attempts::new(expiry);
+		let mut stuck = Stuck::default();
+		loop {
+			let signed = patiently(|| self.sign(call, rank, expiry, (stuck.tip, keep))).await?;
+			// Whichever it was, this one would be one too many.
+			if stuck.was_taken(signed.nonce) {
+				attempts.outdated(call, "a block has taken its place".into(), true)?;
+			}
+			let followed = match self.follow(call, &signed, rank, expiry).await {
+				// The fee may still be there.
+				Err(ChainError::Unfunded { .. }) if stuck.tip > 0 => {
+					stuck.tip = 0;
+					continue;
+				}
+				followed => followed?,
+			};
+			match followed {
+				Followed::Included(included) => return Ok(included),
+				Followed::Expired => attempts.expired(call)?,
+				Followed::Late(deadline) => return Err(ChainError::Late { call: call.describe(), deadline }),
+				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent || stuck.had.is_some())?,
+				Followed::Stuck { sent, blocks } => {
+					stuck.passed_by(signed.nonce, sent, blocks);
+					if stuck.is_too_long() {
+						attempts.expired(call)?;
+					}
+					if !patiently(|| self.client.is_syncing()).await? {
+						// Blocks of a node that catches up come fast, and none of them could have had it.
+						stuck.raise();
+					}
+				}
+				// No fault of the call's.
+				Followed::Passed => {}
+			}
+		}
+	}
+
+	/// Signs with a tip, of which an account that has too little free beside what it must keep offers less.
+	async fn sign(&self, call: &Call, rank: Rank, expiry: Expiry, (tip, keep): (Balance, Balance)) -> Result<Signed, ChainError> {
+		let (client, who) = (&self.client, self.account.id());
+		if let Expiry::AsOf(birth) = expiry {
+			let at = client.at(birth).await?;
+			self.check_service(&at).await?;
+			let nonce = at.nonce(&who).await?;
+			return Ok(Signed { bytes: at.sign(&self.account, call, nonce, 0, Some((birth, MORTALITY)))?, nonce, birth });
+		}
+		let heads = client.heads().await?;
+		let at = client.at(heads.best).await?;
+		self.check_service(&at).await?;
+		let birth = match birth_height(&heads) {
+			height if height == heads.finalized.number => heads.finalized,
+			height => client.block_at(height).await?,
+		};
+		let nonce = match rank {
+			Rank::Ordinary => client.next_nonce(&who).await?,
+			Rank::Urgent | Rank::Timely | Rank::Prompt => at.nonce(&who).await?,
+		};
+		let tip = match tip {
+			0 => 0,
+			tip => tip.min(at.funds(&who).await?.free.saturating_sub(keep) / 10),
+		};
+		if tip > 0 {
+			tracing::info!("blocks have no room for {}: it offers a tip of {} now", call.describe(), Neuro(tip));
+		}
+		let bytes = at.sign(&self.account, call, nonce, tip, Some((birth, MORTALITY)))?;
+		Ok(Signed { bytes, nonce, birth })
+	}
+
+	/// Refuses to sign for an owner that this account is not the operator of any more: it would act for itself.
+	async fn check_service(&self, at: &ChainAt) -> Result<(), ChainError> {
+		match &self.owner {
+			Some(owner) if at.owner_of(&self.account.id()).await?.as_ref() != Some(owner) => {
+				Err(ChainError::Dismissed { operator: self.account.address(), owner: owner.to_string() })
+			}
+			_ => Ok(()),
+		}
+	}
+
+	async fn follow(&self, call: &Call, signed: &Signed, rank: Rank, expiry: Expiry) -> Result<Followed, ChainError> {
+		let (client, who) = (&self.client, self.account.id());
+		let mut seen = HashSet::new();
+		let mut due = Due::default();
+		// The best blocks when it was handed over first, and when the pool may have taken it first.
+		let (mut offered, mut taken) = (None, None);
+		let mut outdated = 0;
+		loop {
+			// What is in a block by now is in the blocks that are looked at next.
+			let passed = rank != Rank::Urgent && self.passed.load(Ordering::Relaxed) > signed.nonce;
+			let heads = patiently(|| client.heads()).await?;
+			// The blocks come first: an extrinsic that is in one is refused by the pool as outdated.
+			if let Some((block, index)) = patiently(|| find(client, heads.best.hash, signed, seen.clone())).await?.merge(&mut seen) {
+				if rank != Rank::Ordinary {
+					self.passed.store(signed.nonce.saturating_add(1), Ordering::Relaxed);
+				}
+				return patiently(|| outcome(client, call, block, index)).await.map(Followed::Included);
+			}
+			// The block that had the other one may be on a branch that was given up since.
+			if passed && patiently(|| async { client.at(heads.best).await?.nonce(&who).await }).await? > signed.nonce {
+				return Ok(Followed::Passed);
+			}
+			if let Some(deadline) = expiry.missed(heads.best.number) {
+				return Ok(Followed::Late(deadline));
+			}
+			if is_over(signed.birth.number, heads.best.number) {
+				return Ok(Followed::Expired);
+			}
+			if let Some(first) = offered.filter(|first| rank != Rank::Ordinary && is_stuck(*first, heads.best.number)) {
+				return Ok(Followed::Stuck { sent: taken.is_some(), blocks: heads.best.number.saturating_sub(first) });
+			}
+			if due.is_now(heads.best.number) {
+				let sent = taken.is_some();
+				offered.get_or_insert(heads.best.number);
+				// Behind one that the pool has dropped, it would be in none of the next blocks.
+				if sent && patiently(|| client.next_nonce(&who)).await? < signed.nonce {
+					let reason = "an extrinsic that this account sent before it is gone".into();
+					return Ok(Followed::Outdated { reason, sent });
+				}
+				let answer = client.submit(&signed.bytes).await;
+				if may_have_it(&answer) {
+					taken.get_or_insert(heads.best.number);
+				}
+				if answer.as_ref().is_err_and(ChainError::passes) {
+					// Before it is handed over again, the blocks are looked at: they may have it.
+					tokio::time::sleep(LOOK_INTERVAL).await;
+					continue;
+				}
+				match answer? {
+					Ok(()) | Err(Refusal::Known) => {}
+					Err(Refusal::Occupied(reason)) if rank != Rank::Ordinary || matches!(expiry, Expiry::AsOf(_)) => {
+						tracing::debug!("{} waits: {reason}", call.describe());
+					}
+					Err(Refusal::Outdated | Refusal::Occupied(_) | Refusal::Banned(_)) if !overtaken(sent, &mut outdated) => {}
+					Err(Refusal::Outdated | Refusal::Occupied(_)) => {
+						tokio::time::sleep(LOOK_INTERVAL).await;
+						let reason = "another extrinsic of this account was faster; is the account used elsewhere, too?".into();
+						return Ok(Followed::Outdated { reason, sent });
+					}
+					// After a reorganisation that can be what is valid now, but also what the next block has. Other bytes for the same nonce are
+					// taken.
+					Err(Refusal::Banned(reason)) => {
+						tokio::time::sleep(LOOK_INTERVAL).await;
+						return Ok(Followed::Outdated { reason, sent });
+					}
+					Err(Refusal::Unfunded) => return Err(unfunded(client, &self.account).await),
+					Err(Refusal::Later(reason)) => tracing::debug!("{} waits: {reason}", call.describe()),
+					Err(Refusal::Never(reason)) => return Err(ChainError::Pool { call: call.describe(), reason }),
+				}
+				due.rest(heads.best.number);
+			}
+			tokio::time::sleep(LOOK_INTERVAL).await;
+		}
+	}
+}
+
+/// The block in which an extrinsic is handed to the pool (again): after each one without it. A restarted node has lost its pool, and one that has changed to
+/// another branch drops what was not valid there, which may be valid in the next block.
+#[derive(Default, Debug)]
+struct Due(Option<BlockNumber>);
+
+impl Due {
+	/// Whether that is `best` or one before it; at once if it was never handed over.
+	fn is_now(&self, best: BlockNumber) -> bool {
+		self.0.is_none_or(|block| best >= block)
+	}
+
+	fn rest(&mut self, best: BlockNumber) {
+		self.0 = Some(best.saturating_add(1));
+	}
+}
+
+/// Height of the block that an extrinsic's validity begins with: the finalized one, which no reorganisation takes away, unless that is so
+/// far behind that little of the validity would remain.
+fn birth_height(heads: &Heads) -> BlockNumber {
+	heads.finalized.number.max(heads.best.number.saturating_sub(BIRTH_LAG))
+}
+
+/// Whether an extrinsic born in `birth` can get into no block after `best` any more.
+fn is_over(birth: BlockNumber, best: BlockNumber) -> bool {
+	best > birth.saturating_add(MORTALITY)
+}
+
+/// Whether an extrinsic with a deadline that was handed over after block `first` would be in a block by now.
+fn is_stuck(first: BlockNumber, best: BlockNumber) -> bool {
+	best > first.saturating_add(STUCK_AFTER)
+}
+
+enum Followed {
+	Included(Included),
+	/// Its time is over, and it is in no block.
+	Expired,
+	/// No block before this one can have it any more.
+	Late(BlockNumber),
+	/// The pool wants another nonce or birth block; whether it had taken the extrinsic before.
+	Outdated {
+		reason: String,
+		sent: bool,
+	},
+	/// An extrinsic with a higher rank got into a block with its nonce.
+	Passed,
+	/// One with a deadline that none of so many blocks has taken; whether the pool had it.
+	Stuck {
+		sent: bool,
+		blocks: BlockNumber,
+	},
+}
+
+/// Whether the pool may have what was handed over. An answer that was lost on its way may have been yes.
+fn may_have_it(answer: &Result<Result<(), Refusal>, ChainError>) -> bool {
+	matches!(answer, Ok(Ok(()) | Err(Refusal::Known)) | Err(ChainError::NodeAway { .. }))
+}
+
+/// Whether the pool's answer "outdated", or that it has put the extrinsic aside, means that no block gets the extrinsic. One that the pool had
+/// before and is in no block that was looked at may be in the very next one; the second time, some blocks later, it would have been found there.
+fn overtaken(sent_before: bool, outdated: &mut u32) -> bool {
+	*outdated = outdated.saturating_add(1);
+	!sent_before || *outdated > 1
+}
+
+/// What a walk back from the best block found, and the blocks it looked at.
+struct Walk {
+	found: Option<(BlockId, u32)>,
+	looked_at: Vec<H256>,
+}
+
+impl Walk {
+	fn merge(self, seen: &mut HashSet<H256>) -> Option<(BlockId, u32)> {
+		seen.extend(self.looked_at);
+		self.found
+	}
+}
+
+/// Looks for the extrinsic from `head` back to its birth block, skipping what was looked at before.
+async fn find(client: &ChainClient, head: H256, signed: &Signed, seen: HashSet<H256>) -> Result<Walk, ChainError> {
+	let mut walk = Walk { found: None, looked_at: Vec::new() };
+	let mut hash = head;
+	while !seen.contains(&hash) {
+		let (number, parent) = client.header(hash).await?;
+		if number <= signed.birth.number {
+			break;
+		}
+		let body = client.body(hash).await?;
+		let position = body.iter().position(|extrinsic| *extrinsic == signed.bytes);
+		if let Some(index) = position.and_then(|index| u32::try_from(index).ok()) {
+			walk.found = Some((BlockId { number, hash }, index));
+			return Ok(walk);
+		}
+		walk.looked_at.push(hash);
+		hash = parent;
+	}
+	Ok(walk)
+}
+
+/// Events of extrinsic `index`, unless it failed.
+async fn outcome(client: &ChainClient, call: &Call, block: BlockId, index: u32) -> Result<Included, ChainError> {
+	let at = client.at(block).await?;
+	let bad = |error: subxt::error::EventsError| client.rpc_error("the events of a block", error);
+	let all = at.at.events().fetch().await.map_err(bad)?;
+	let mut events = Vec::new();
+	for event in all.iter() {
+		let event = event.map_err(bad)?;
+		if event.phase() != Phase::ApplyExtrinsic(index) {
+			continue;
+		}
+		let failed = match (event.pallet_name(), event.event_name()) {
+			("System", "ExtrinsicFailed") => Some(event.field_bytes()),
+			// The outer call succeeds whatever becomes of the inner one: `Result<(), DispatchError>`.
+			("Sudo", "Sudid") => event.field_bytes().split_first().filter(|(tag, _)| **tag == 1).map(|(_, error)| error),
+			_ => None,
+		};
+		if let Some(bytes) = failed {
+			let undecodable = |error: subxt::error::DispatchErrorDecodeError| ChainError::BadAnswer {
+				what: format!("the failure of {}", call.describe()),
+				reason: error.to_string(),
+			};
+			let error = DispatchError::decode_from(bytes, at.at.metadata()).map_err(undecodable)?;
+			return Err(explain::failure(&call.describe(), &error));
+		}
+		events.push(Event {
+			pallet: event.pallet_name().to_owned(),
+			name: event.event_name().to_owned(),
+			fields: event.field_bytes().to_vec(),
+		});
+	}
+	Ok(Included { block, events })
+}
+
+async fn unfunded(client: &ChainClient, account: &Account) -> ChainError {
+	let funds = async { client.now().await?.funds(&account.id()).await };
+	let free = funds.await.map(|funds| funds.free).unwrap_or_default();
+	ChainError::Unfunded { address: account.address(), free: Neuro(free) }
+}
+
+/// Repeats what fails because the node is away, or answers no more calls for now.
+async fn patiently<T, F: std::future::Future<Output = Result<T, ChainError>>>(mut ask: impl FnMut() -> F) -> Result<T, ChainError> {
+	loop {
+		match ask().await {
+			Err(error) if error.passes() => tokio::time::sleep(LOOK_INTERVAL).await,
+			done => return done,
+		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn an_extrinsic_is_given_up_when_another_one_has_its_nonce() {
+		assert!(overtaken(false, &mut 0), "it was never sent: the nonce is somebody else's");
+		let mut outdated = 0;
+		assert!(!overtaken(true, &mut outdated), "it may be in the block that is being made");
+		assert!(overtaken(true, &mut outdated));
+	}
+
+	#[test]
+	fn what_was_handed_over_to_a_node_that_did_not_answer_may_be_in_its_pool() {
+		let away = ChainError::NodeAway { url: String::new(), reason: String::new() };
+		assert!(may_have_it(&Err(away)) && may_have_it(&Ok(Ok(()))) && may_have_it(&Ok(Err(Refusal::Known))));
+		assert!(!may_have_it(&Ok(Err(Refusal::Outdated))) && !may_have_it(&Ok(Err(Refusal::Later(String::new())))));
+		let refused = ChainError::Rpc { what: String::new(), reason: String::new() };
+		assert!(!may_have_it(&Err(refused)));
+	}
+
+	#[test]
+	fn validity_begins_with_the_finalized_block_unless_finality_lags() {
+		let at = |number| BlockId { number, ..Default::default() };
+		let heads = |best, finalized| Heads { best: at(best), finalized: at(finalized) };
+		assert_eq!(birth_height(&heads(100, 97)), 97);
+		assert_eq!(birth_height(&heads(100, 20)), 84);
+		assert_eq!(birth_height(&heads(3, 0)), 0);
+	}
+
+	#[test]
+	fn an_extrinsic_is_over_when_no_later_block_may_hold_it_and_is_sent_again_until_then() {
+		// Valid in blocks 100 to 163: the block after 163 is the first that refuses it; one more is waited for.
+		assert!(!is_over(100, 164) && is_over(100, 165));
+		let mut due = Due::default();
+		assert!(due.is_now(100));
+		due.rest(100);
+		assert!(!due.is_now(100) && due.is_now(101));
+		// Handed over at block 100, it has had blocks 101 to 103.
+		assert!(!is_stuck(100, 103) && is_stuck(100, 104));
+	}
+}

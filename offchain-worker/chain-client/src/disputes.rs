@@ -1,0 +1,205 @@
+//! Disputes: what is open, what was posted, and the calls to take part.
+
+use crate::{
+	call::{Call, Signature},
+	client::{BlockId, ChainAt, ChainClient},
+	error::ChainError,
+	query::View,
+};
+use codec::DecodeAll;
+use neuroshard_graph::game::{Doubt, Move, Position};
+use neuroshard_types::{
+	dispute::{AttestationClaim, ClaimId, ClaimKind, GameView, Terms, WorkClaim},
+	run::Work,
+	AccountId, Balance, RoundIndex, RunId, H256,
+};
+use subxt::metadata::Metadata;
+
+const PALLET: &str = "Disputes";
+const CHALLENGE_WORK: Signature<(RunId, RoundIndex, AccountId, Work, Doubt)> = Signature::new(PALLET, "challenge_work");
+const CHALLENGE_ATTESTATION: Signature<(RunId, RoundIndex, AccountId)> = Signature::new(PALLET, "challenge_attestation");
+const PLAY: Signature<(ClaimId, AccountId, H256, Move)> = Signature::new(PALLET, "play");
+
+const GAME: View<(ClaimId, AccountId), Option<GameView>> = View::new(PALLET, "game");
+const GAMES_OF: View<(AccountId,), Vec<(ClaimId, AccountId)>> = View::new(PALLET, "games_of");
+const TERMS: View<(), Terms> = View::new(PALLET, "terms");
+const BOND_AGAINST: View<(ClaimId, AccountId), Option<Balance>> = View::new(PALLET, "bond_against");
+const WORK_CLAIM: View<(RunId, RoundIndex, AccountId), Option<WorkClaim>> = View::new("Training", "work_claim");
+const ATTESTATION_CLAIM: View<(RunId, RoundIndex, AccountId), Option<AttestationClaim>> = View::new("Training", "attestation_claim");
+const IS_CONDEMNED: View<(ClaimId,), bool> = View::new("Training", "claim_condemned");
+
+/// Whether the chain has these calls and view functions with the same types.
+///
+/// # Errors
+/// The first one that is missing or differs.
+pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
+	CHALLENGE_WORK.check(metadata)?;
+	CHALLENGE_ATTESTATION.check(metadata)?;
+	PLAY.check(metadata)?;
+	GAME.check(metadata)?;
+	GAMES_OF.check(metadata)?;
+	TERMS.check(metadata)?;
+	BOND_AGAINST.check(metadata)?;
+	WORK_CLAIM.check(metadata)?;
+	ATTESTATION_CLAIM.check(metadata)?;
+	IS_CONDEMNED.check(metadata)
+}
+
+/// Disputes the work that `who` revealed in an adopted round.
+pub fn challenge_work(run: RunId, round: RoundIndex, who: AccountId, work: Work, doubt: Doubt) -> Call {
+	CHALLENGE_WORK.with((run, round, who, work, doubt))
+}
+
+/// Disputes the checkpoint that `who` attested in an adopted round.
+pub fn challenge_attestation(run: RunId, round: RoundIndex, who: AccountId) -> Call {
+	CHALLENGE_ATTESTATION.with((run, round, who))
+}
+
+/// Makes a move in answer to `position`.
+pub fn play(claim: ClaimId, challenger: AccountId, position: &Position, action: Move) -> Call {
+	PLAY.with((claim, challenger, H256(position.hash()), action))
+}
+
+/// What an extrinsic does in a dispute. Whether it succeeded, and whose it is, is not said here: replaying the game shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a block has a handful of them")]
+pub enum Act {
+	/// Opens a game about work.
+	ChallengeWork {
+		/// The claim.
+		claim: ClaimId,
+		/// What was revealed, as the challenger says.
+		work: Work,
+		/// What it disagrees with first.
+		doubt: Doubt,
+	},
+	/// Opens a game about an attestation.
+	ChallengeAttestation(ClaimId),
+	/// Opens a game about an auditor's sample.
+	ChallengeAudit(ClaimId),
+	/// Makes a move.
+	Play {
+		/// The claim.
+		claim: ClaimId,
+		/// Whose game about it.
+		challenger: AccountId,
+		/// [`Position::hash`] of what it answers.
+		position: H256,
+		/// The move.
+		action: Move,
+	},
+}
+
+/// The act of a call of this pallet; `None` for calls that are none, or are encoded otherwise.
+fn act(call: &str, mut fields: &[u8]) -> Option<Act> {
+	let fields = &mut fields;
+	match call {
+		"challenge_work" => {
+			let (run, round, who, work, doubt) = DecodeAll::decode_all(fields).ok()?;
+			Some(Act::ChallengeWork { claim: ClaimId { run, round, kind: ClaimKind::Work, who }, work, doubt })
+		}
+		"challenge_attestation" => {
+			let (run, round, who) = DecodeAll::decode_all(fields).ok()?;
+			Some(Act::ChallengeAttestation(ClaimId { run, round, kind: ClaimKind::Attestation, who }))
+		}
+		"challenge_audit" => {
+			let (run, round, who) = DecodeAll::decode_all(fields).ok()?;
+			Some(Act::ChallengeAudit(ClaimId { run, round, kind: ClaimKind::Audit, who }))
+		}
+		"play" => {
+			let (claim, challenger, position, action) = DecodeAll::decode_all(fields).ok()?;
+			Some(Act::Play { claim, challenger, position, action })
+		}
+		_ => None,
+	}
+}
+
+impl ChainClient {
+	/// What was posted in disputes in a block, in order. Blocks keep their bodies when their states are gone.
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] if the node does not have the block's body; the node is away.
+	pub async fn posted(&self, block: BlockId) -> Result<Vec<Act>, ChainError> {
+		self.now().await?.said(block, PALLET, act).await
+	}
+}
+
+impl ChainAt {
+	/// Open games in which `who` defends or challenges: claims and challengers.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn games_of(&self, who: &AccountId) -> Result<Vec<(ClaimId, AccountId)>, ChainError> {
+		self.view(&GAMES_OF, (who.clone(),)).await
+	}
+
+	/// An open game.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn game(&self, claim: &ClaimId, challenger: &AccountId) -> Result<Option<GameView>, ChainError> {
+		self.view(&GAME, (claim.clone(), challenger.clone())).await
+	}
+
+	/// What holds for all games.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn dispute_terms(&self) -> Result<Terms, ChainError> {
+		self.view(&TERMS, ()).await
+	}
+
+	/// What must be free for a challenge of `claim` by `challenger` beside its fee, in planck: the bond that it holds, and what keeps the account
+	/// alive. `None` while as many disputes are open against the claim's account as can be, unless the challenger was drawn to audit it.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn needed_against(&self, claim: &ClaimId, challenger: &AccountId) -> Result<Option<Balance>, ChainError> {
+		let (bond, least) = (self.view(&BOND_AGAINST, (claim.clone(), challenger.clone())).await?, self.existential_deposit()?);
+		Ok(bond.map(|bond| bond.saturating_add(least)))
+	}
+
+	/// What a claim about work is judged by; `None` if there is none.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn work_claim(&self, run: RunId, round: RoundIndex, who: &AccountId) -> Result<Option<WorkClaim>, ChainError> {
+		self.view(&WORK_CLAIM, (run, round, who.clone())).await
+	}
+
+	/// What a claim about a checkpoint is judged by; `None` if there is none.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn attestation_claim(&self, run: RunId, round: RoundIndex, who: &AccountId) -> Result<Option<AttestationClaim>, ChainError> {
+		self.view(&ATTESTATION_CLAIM, (run, round, who.clone())).await
+	}
+
+	/// Whether a claim was proven false, or not defended.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn is_condemned(&self, claim: &ClaimId) -> Result<bool, ChainError> {
+		self.view(&IS_CONDEMNED, (claim.clone(),)).await
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use codec::Encode;
+
+	#[test]
+	fn acts_are_read_back_and_anything_else_is_none() {
+		let who = AccountId::new([7; 32]);
+		let claim = ClaimId { run: 1, round: 2, kind: ClaimKind::Attestation, who: who.clone() };
+		let (position, action) = (H256([3; 32]), Move::Vector(2));
+		let fields = (claim.clone(), who.clone(), position, action.clone()).encode();
+		assert_eq!(act("play", &fields), Some(Act::Play { claim: claim.clone(), challenger: who.clone(), position, action }));
+		assert_eq!(act("challenge_attestation", &(1u32, 2u32, who.clone()).encode()), Some(Act::ChallengeAttestation(claim.clone())));
+		assert_eq!(act("play", &fields[1..]), None);
+		assert_eq!(act("other", &fields), None);
+		let sample = ClaimId { kind: ClaimKind::Audit, ..claim };
+		assert_eq!(act("challenge_audit", &(1u32, 2u32, who).encode()), Some(Act::ChallengeAudit(sample)));
+	}
+}

@@ -1,0 +1,339 @@
+//! What extrinsics cost, asked of the chain, and constants of its pallets.
+
+use crate::{
+	attempts::MORTALITY,
+	call::Call,
+	client::{ChainAt, Hash},
+	disputes,
+	error::ChainError,
+	rewards, shape, staking, training,
+};
+use codec::DecodeAll;
+use neuroshard_graph::{
+	game::{Contents, Move, Position, MAX_LIST},
+	plan::Plan,
+	ConfigError, ParamLayout,
+};
+use neuroshard_types::{
+	dispute::{ClaimId, ClaimKind},
+	proof::{Proof, ProofKey, ProofKind},
+	provider::ProviderInfo,
+	run::{vote_bitmap, Attestation, RunConfig, Work},
+	AccountId, Balance, BlockNumber, RoundIndex, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+};
+use scale_info::TypeInfo;
+use subxt::{
+	config::{substrate::SubstrateConfig, DefaultExtrinsicParamsBuilder},
+	metadata::Metadata,
+};
+use subxt_signer::sr25519::dev;
+
+pub(super) const EXISTENTIAL_DEPOSIT: (&str, &str) = ("Balances", "ExistentialDeposit");
+pub(super) const BLOCK_LENGTH: (&str, &str) = ("System", "BlockLength");
+pub(super) const LONGEST_PHASE: (&str, &str) = ("Training", "MaxPhaseDuration");
+pub(super) const HISTORY_PERIOD: (&str, &str) = ("Training", "HistoryPeriod");
+pub(super) const RUN_DEPOSIT: (&str, &str) = ("Training", "RunDeposit");
+pub(super) const RECORD_DEPOSIT: (&str, &str) = ("Training", "RecordDeposit");
+pub(super) const RECORDS_KEPT: (&str, &str) = ("Training", "RecordsKept");
+pub(super) const MOST_REPLAYED: (&str, &str) = ("Training", "MaxReplay");
+pub(super) const MOST_GAMES: (&str, &str) = ("Disputes", "MaxGamesPerDefender");
+
+/// Bytes that blocks may have of ordinary, operational and mandatory extrinsics, and of a header.
+pub(super) type BlockLength = ((u32, u32, u32), Option<u32>);
+
+/// Nonce of what is estimated: as long as any that an account gets to, and none that Alice has on a development network.
+const NONCE: u64 = 1 << 28;
+
+/// What the length of a round's extrinsics depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundSize {
+	/// State roots in the reveal.
+	state_roots: u32,
+	/// Bits in the vote.
+	participants: u32,
+}
+
+impl RoundSize {
+	/// The most that any run may have.
+	pub const LARGEST: Self = Self { state_roots: MAX_STATE_ROOTS, participants: MAX_PARTICIPANTS };
+
+	/// The most of the run with this configuration.
+	pub fn of(config: &RunConfig) -> Self {
+		Self::new(&config.train, config.max_participants)
+	}
+
+	fn new(train: &TrainConfig, participants: u32) -> Self {
+		Self { state_roots: train.state_roots().min(MAX_STATE_ROOTS), participants: participants.min(MAX_PARTICIPANTS) }
+	}
+}
+
+/// What a provider must be able to pay beside its bond, in planck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Costs {
+	/// Must stay free: the existential deposit; [`ChainAt::reserve`] where it takes part in a run.
+	pub stays: Balance,
+	/// Fees of registering, proving arithmetic, telling addresses and joining a run.
+	pub start: Balance,
+	/// Fees of a round: commit, reveal, vote, attest and claim. Execution that turns out cheaper is paid back, so this is the most.
+	pub round: Balance,
+}
+
+impl Costs {
+	/// What must be there beside the bond for a provider that is not registered yet to finish a first round.
+	pub fn before_work(&self) -> Balance {
+		self.stays.saturating_add(self.start).saturating_add(self.round)
+	}
+}
+
+impl ChainAt {
+	/// Fee in planck that is taken for `call` when it gets into a block.
+	///
+	/// # Errors
+	/// The node is away, its answer cannot be used, or the chain does not have the call.
+	pub async fn fee(&self, call: &Call) -> Result<Balance, ChainError> {
+		let what = || format!("fee of {}", call.describe());
+		let payload = call.payload(self.at.metadata_ref())?;
+		// A fee counts bytes: nonce and era have the length that they have in earnest.
+		let birth = self.block();
+		let parameters = DefaultExtrinsicParamsBuilder::<SubstrateConfig>::new()
+			.nonce(NONCE)
+			.mortal_from_unchecked(MORTALITY.into(), birth.number.into(), Hash::from(birth.hash.0))
+			.build();
+		// Fees do not depend on who signs. A signature of the real account has no business at a node before it is meant.
+		let mut signable =
+			self.at.tx().create_signable_offline(&payload, parameters).map_err(|error| self.client.rpc_error(&what(), error))?;
+		let signed = signable.sign(&dev::alice()).map_err(|error| self.client.rpc_error(&what(), error))?;
+		signed.partial_fee_estimate().await.map_err(|error| self.client.rpc_error(&what(), error))
+	}
+
+	/// What a provider that registers `info` must be able to pay, with rounds of the size `round`.
+	///
+	/// # Errors
+	/// As [`Self::fee`].
+	pub async fn costs(&self, info: &ProviderInfo, round: RoundSize) -> Result<Costs, ChainError> {
+		// Amounts and hashes only count by their length.
+		let starting = [
+			staking::register(info.clone(), Balance::MAX),
+			staking::prove_arithmetic(H256::zero()),
+			staking::update_info(info.clone()),
+			training::join(0),
+		];
+		let mut costs = Costs { stays: self.existential_deposit()?, start: 0, round: 0 };
+		for call in &starting {
+			costs.start = costs.start.saturating_add(self.fee(call).await?);
+		}
+		for call in &round_calls(round) {
+			costs.round = costs.round.saturating_add(self.fee(call).await?);
+		}
+		Ok(costs)
+	}
+
+	/// What must stay free on an account that takes part in a run with this configuration, or audits it, in planck: the existential deposit,
+	/// and the fees of the longest game in which it could have to defend a claim, for as many games as can be open against it, without those
+	/// of auditors that were drawn, which are opened beyond that number. Who cannot pay for a move loses all that it has at stake.
+	///
+	/// # Errors
+	/// As [`Self::fee`].
+	pub async fn reserve(&self, config: &RunConfig) -> Result<Balance, ChainError> {
+		let refused = |error: ConfigError| ChainError::BadAnswer { what: "the run's configuration".into(), reason: error.to_string() };
+		let games = defences(config, constant(self.at.metadata_ref(), &MOST_REPLAYED)?).map_err(refused)?;
+		let mut most = 0;
+		for (kind, moves) in [ClaimKind::Work, ClaimKind::Attestation].into_iter().zip(games) {
+			let mut game: Balance = 0;
+			for action in moves {
+				game = game.saturating_add(self.fee(&defence(kind, action)).await?);
+			}
+			most = most.max(game);
+		}
+		let games = Balance::from(constant::<u32>(self.at.metadata_ref(), &MOST_GAMES)?);
+		Ok(self.existential_deposit()?.saturating_add(most.saturating_mul(games)))
+	}
+
+	/// What must stay in every account, in planck.
+	///
+	/// # Errors
+	/// [`ChainError::Missing`] or [`ChainError::Incompatible`] if the chain does not say.
+	pub fn existential_deposit(&self) -> Result<Balance, ChainError> {
+		constant(self.at.metadata_ref(), &EXISTENTIAL_DEPOSIT)
+	}
+
+	/// Bytes of a block that ordinary extrinsics may take.
+	///
+	/// # Errors
+	/// As [`Self::existential_deposit`].
+	pub fn ordinary_length(&self) -> Result<u32, ChainError> {
+		let ((ordinary, _, _), _): BlockLength = constant(self.at.metadata_ref(), &BLOCK_LENGTH)?;
+		Ok(ordinary)
+	}
+
+	/// Longest duration of a phase of a round, in blocks.
+	///
+	/// # Errors
+	/// As [`Self::existential_deposit`].
+	pub fn longest_phase(&self) -> Result<BlockNumber, ChainError> {
+		constant(self.at.metadata_ref(), &LONGEST_PHASE)
+	}
+
+	/// Blocks after the end of a run during which it cannot be removed.
+	///
+	/// # Errors
+	/// As [`Self::existential_deposit`].
+	pub fn history_period(&self) -> Result<BlockNumber, ChainError> {
+		constant(self.at.metadata_ref(), &HISTORY_PERIOD)
+	}
+
+	/// Deposit in planck that creating a run of so many rounds holds; `None` goes on until stopped.
+	///
+	/// # Errors
+	/// As [`Self::existential_deposit`].
+	pub fn run_deposit(&self, rounds: Option<RoundIndex>) -> Result<Balance, ChainError> {
+		run_deposit(self.at.metadata_ref(), rounds)
+	}
+}
+
+/// As pallet `Training` has it: for the run itself, and for every record that it may keep at a time.
+pub(super) fn run_deposit(metadata: &Metadata, rounds: Option<RoundIndex>) -> Result<Balance, ChainError> {
+	let kept: RoundIndex = constant(metadata, &RECORDS_KEPT)?;
+	let (run, record): (Balance, Balance) = (constant(metadata, &RUN_DEPOSIT)?, constant(metadata, &RECORD_DEPOSIT)?);
+	let records = rounds.map_or(kept, |rounds| rounds.min(kept));
+	Ok(run.saturating_add(record.saturating_mul(records.into())))
+}
+
+/// Value of a constant in the metadata, whose type is compared first.
+pub(super) fn constant<T: DecodeAll + TypeInfo + 'static>(metadata: &Metadata, (pallet, name): &(&str, &str)) -> Result<T, ChainError> {
+	let what = || format!("constant {pallet}::{name}");
+	let found = metadata.pallet_by_name(pallet).and_then(|found| found.constant_by_name(name));
+	let found = found.ok_or_else(|| ChainError::Missing { what: what() })?;
+	shape::same::<T>(metadata.types(), found.ty()).map_err(|mismatch| ChainError::Incompatible { what: what(), mismatch })?;
+	T::decode_all(&mut found.value()).map_err(|error| ChainError::BadAnswer { what: what(), reason: error.to_string() })
+}
+
+/// The extrinsics of one round of this size.
+pub(super) fn round_calls(size: RoundSize) -> [Call; 5] {
+	let work = Work {
+		state_roots: (0..size.state_roots).map(|_| H256::zero()).collect::<Vec<_>>().try_into().unwrap_or_default(),
+		delta_root: H256::zero(),
+		delta_bytes: 0,
+		tokens: 0,
+	};
+	let proof = Proof { key: ProofKey { run: 0, round: 0, kind: ProofKind::Training }, timestamp: 0, work_hash: H256::zero() };
+	let vote = vote_bitmap((0..size.participants).map(|_| true)).unwrap_or_default();
+	let attestation = Attestation { checkpoint: H256::zero(), validation_loss: F32::new(0.0) };
+	[
+		training::commit(0, 0, 0, H256::zero()),
+		training::reveal(0, 0, 0, [0; 32], work, proof, [0; 65]),
+		training::vote_availability(0, 0, 0, vote),
+		training::attest(0, 0, 0, attestation),
+		rewards::claim_for(AccountId::new([0; 32]), 0),
+	]
+}
+
+/// Most pieces of a tile in any model of today. Beyond it they are one for 256 tokens of a batch.
+const PIECES: u32 = 1_024;
+
+/// A defender's moves in the longest game about work, and in the longest about a checkpoint, each with a list as long as this configuration
+/// makes it, or the most outer steps.
+fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], ConfigError> {
+	let (model, train) = (&config.model, &config.train);
+	let list = |count: u32| vec![[0; 32]; usize::try_from(count.min(MAX_LIST)).unwrap_or_default()];
+	let tiles = u32::try_from(ParamLayout::new(model)?.tile_count()).unwrap_or(u32::MAX);
+	let pieces = train.batch.saturating_mul(train.seq_len).div_ceil(256).max(PIECES);
+	let nodes = list(Plan::training(model, train)?.listed_nodes());
+	let work = [Move::Steps(list(train.inner_steps)), Move::Nodes { before: Contents::State([[0; 32]; 3]), after: [[0; 32]; 3], nodes }];
+	let outer = Move::Outer { before: [[0; 32]; 2], after: [[0; 32]; 2], gradient: [0; 32] };
+	let checkpoint = [Move::Checkpoints(list(outer_steps)), outer];
+	// A list that does not fit a move takes another one.
+	let hashes = if tiles > MAX_LIST { 2 } else { 1 };
+	let game = |first: [Move; 2]| {
+		let hashes = (0..hashes).map(|_| Move::Hashes(list(tiles)));
+		first.into_iter().chain(hashes).chain([Move::States(list(pieces))]).collect()
+	};
+	Ok([game(work), game(checkpoint)])
+}
+
+fn defence(kind: ClaimKind, action: Move) -> Call {
+	let who = AccountId::new([0; 32]);
+	disputes::play(ClaimId { run: 0, round: 0, kind, who: who.clone() }, who, &Position::Checkpoints { count: 0 }, action)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::testing::Connect;
+	use neuroshard_mock_node::{Fate, MockNode, Script};
+	use neuroshard_types::{run::PhaseDurations, ModelConfig};
+
+	#[test]
+	fn a_rounds_extrinsics_are_as_long_as_its_run_makes_them() {
+		let mut train = TrainConfig::tiny();
+		train.inner_steps = 25;
+		train.commit_interval = 10;
+		// States after 10, 20 and 25 steps.
+		assert_eq!(RoundSize::new(&train, 9), RoundSize { state_roots: 3, participants: 9 });
+		train.commit_interval = 1;
+		train.inner_steps = u32::MAX;
+		assert_eq!(RoundSize::new(&train, u32::MAX), RoundSize::LARGEST, "the chain takes no more");
+	}
+
+	fn config() -> RunConfig {
+		RunConfig {
+			name: Default::default(),
+			dataset: 0,
+			model: ModelConfig { dim: 64, layers: 2, heads: 4, kv_heads: 2, ffn: 160, max_seq: 128, ..ModelConfig::tiny() },
+			train: TrainConfig::tiny(),
+			genesis_root: H256::zero(),
+			min_participants: 2,
+			max_participants: 4,
+			min_bond: 0,
+			rounds: Some(4),
+			durations: PhaseDurations { joining: 5, training: 50, revealing: 10, availability: 20, checkpointing: 20 },
+		}
+	}
+
+	#[test]
+	fn a_defence_has_lists_as_long_as_the_run_makes_them_and_one_more_where_one_does_not_hold_all() {
+		let lists = |config: &RunConfig| {
+			let length = |action: &Move| match action {
+				Move::Steps(list) | Move::Hashes(list) | Move::States(list) | Move::Checkpoints(list) => list.len(),
+				_ => 0,
+			};
+			defences(config, 7).unwrap().map(|game| game.iter().map(length).collect::<Vec<_>>())
+		};
+		let mut config = config();
+		(config.train.inner_steps, config.train.commit_interval) = (20, 5);
+		let tiles = ParamLayout::new(&config.model).unwrap().tile_count();
+		assert_eq!(lists(&config), [vec![20, 0, tiles, 1_024], vec![7, 0, tiles, 1_024]]);
+		// 2,048 times 32 tiles in the embedding alone.
+		(config.model.vocab, config.model.dim) = (65_536, 1_024);
+		assert_eq!(lists(&config)[0], [20, 0, 16_384, 16_384, 1_024]);
+	}
+
+	#[tokio::test]
+	async fn the_reserve_pays_for_every_move_of_the_longest_game_and_leaves_the_account_alive() {
+		// Its fees are the lengths of extrinsics.
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		let at = node.client().await.now().await.unwrap();
+		let [_, longest] = defences(&config(), constant(at.at.metadata_ref(), &MOST_REPLAYED).unwrap()).unwrap();
+		let mut fees = 0;
+		for action in longest {
+			let length = codec::Encode::encoded_size(&action) as u128;
+			let fee = at.fee(&defence(ClaimKind::Attestation, action)).await.unwrap();
+			assert!((length + 200..length + 300).contains(&fee), "{fee} for {length}");
+			fees += fee;
+		}
+		// As many games as can be open against an account.
+		assert_eq!(at.reserve(&config()).await.unwrap(), at.existential_deposit().unwrap() + 32 * fees);
+	}
+
+	#[tokio::test]
+	async fn an_estimate_is_for_no_fewer_bytes_than_are_sent_in_the_end() {
+		// Its fees are the lengths of extrinsics.
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		for call in round_calls(RoundSize::LARGEST) {
+			let estimated = node.client().await.now().await.unwrap().fee(&call).await.unwrap();
+			node.submitter().await.submit(call).await.unwrap();
+			let sent = node.submitted().borrow().last().unwrap().len() as u128;
+			assert!((sent..sent + 8).contains(&estimated), "{estimated} for {sent}");
+		}
+	}
+}

@@ -1,0 +1,213 @@
+//! What the rest of the worker holds of the network.
+
+use crate::{
+	actor::Command,
+	address::is_relayed,
+	fetch,
+	message::{Answer, Request},
+	score::{Conduct, Ranking},
+	traffic::Traffic,
+	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Reachability, Stopped, TrafficTotals,
+};
+use libp2p::{core::ConnectedPoint, multiaddr::Protocol};
+use neuroshard_store::{Blob, ContentDescriptor, Store};
+use neuroshard_types::H256;
+use std::{
+	collections::HashMap,
+	sync::{Arc, Mutex, PoisonError, Weak},
+	time::Duration,
+};
+use tokio::sync::{mpsc, oneshot, OwnedMutexGuard};
+
+/// A handle on the running network. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+	local: PeerId,
+	commands: mpsc::Sender<Command>,
+	pub(super) store: Store,
+	traffic: Arc<Traffic>,
+	/// Requests that one fetch has open at one peer.
+	pub(super) requests_per_peer: usize,
+	/// Wait before a busy peer is asked again.
+	pub(super) busy: Duration,
+	/// One lock for every blob that is being fetched, so that a second fetch of it waits for the first.
+	fetching: Arc<Mutex<HashMap<H256, Weak<tokio::sync::Mutex<()>>>>>,
+}
+
+/// The network as people and `doctor` want to see it.
+#[derive(Clone, Debug)]
+pub struct NetworkStatus {
+	/// Our identity.
+	pub peer: PeerId,
+	/// Addresses we listen on.
+	pub listening: Vec<Multiaddr>,
+	/// Addresses under which others are known to reach us.
+	pub external: Vec<Multiaddr>,
+	/// Whether others can reach us; [`Reachability::words`] explains it.
+	pub reachability: Reachability,
+	/// Open connections.
+	pub connections: Vec<PeerConnection>,
+	/// How peers behaved so far.
+	pub standings: Vec<Standing>,
+	/// Peers in the address book.
+	pub known_peers: usize,
+}
+
+impl NetworkStatus {
+	/// Whether there is a connection with `peer`.
+	pub fn is_connected(&self, peer: &PeerId) -> bool {
+		self.connections.iter().any(|connection| connection.peer == *peer)
+	}
+}
+
+/// An open connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PeerConnection {
+	/// With whom.
+	pub peer: PeerId,
+	/// The other end.
+	pub address: Multiaddr,
+	/// Over what.
+	pub transport: Transport,
+	/// Whether the other side opened it.
+	pub inbound: bool,
+}
+
+/// What a connection runs over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+	/// QUIC.
+	Quic,
+	/// TCP, Noise and yamux.
+	Tcp,
+	/// A relay, to arrange a direct connection.
+	Relay,
+}
+
+impl Transport {
+	pub(super) fn of(endpoint: &ConnectedPoint) -> Self {
+		let address = endpoint.get_remote_address();
+		match address.iter().any(|part| part == Protocol::QuicV1) {
+			_ if endpoint.is_relayed() || is_relayed(address) => Self::Relay,
+			true => Self::Quic,
+			false => Self::Tcp,
+		}
+	}
+}
+
+/// How a peer behaved so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+	/// Who.
+	pub peer: PeerId,
+	/// Points; 0 to start with.
+	pub points: i32,
+	/// How long it is still shut out.
+	pub banned_for: Option<Duration>,
+}
+
+impl Handle {
+	pub(super) fn new(local: PeerId, commands: mpsc::Sender<Command>, store: Store, traffic: Arc<Traffic>, config: &NetworkConfig) -> Self {
+		Self {
+			local,
+			commands,
+			store,
+			traffic,
+			requests_per_peer: config.limits.requests_per_peer.max(1),
+			busy: config.timeouts.busy,
+			fetching: Arc::default(),
+		}
+	}
+
+	/// Our identity.
+	pub fn peer_id(&self) -> PeerId {
+		self.local
+	}
+
+	/// Bytes moved so far.
+	pub fn traffic(&self) -> TrafficTotals {
+		self.traffic.totals()
+	}
+
+	/// Fetches `content` into the store, or finds it there. Asks `peers`, best first,
+	/// then all others of the address book. Every leaf is verified before it is stored. Dropping the future cancels the fetch; what has
+	/// arrived is kept.
+	pub async fn fetch(&self, content: ContentDescriptor, peers: &[PeerAddress]) -> Result<Blob, FetchError> {
+		self.fetch_watched(content, peers, &FetchWatch::default()).await
+	}
+
+	/// [`Self::fetch`] with progress, a token that cancels it, and the peer to ask first.
+	pub async fn fetch_watched(&self, content: ContentDescriptor, peers: &[PeerAddress], watch: &FetchWatch) -> Result<Blob, FetchError> {
+		tokio::select! {
+			() = watch.cancel.cancelled() => Err(FetchError::Cancelled { root: content.root }),
+			outcome = async {
+				let _turn = self.turn(content.root).await;
+				fetch::fetch(self, content, peers, watch).await
+			} => outcome,
+		}
+	}
+
+	/// Replaces the address book, and connects to its first peers as far as the limits allow.
+	pub async fn set_peers(&self, peers: Vec<PeerAddress>) -> Result<(), Stopped> {
+		self.send(Command::SetPeers(peers)).await
+	}
+
+	/// The network's state.
+	pub async fn status(&self) -> Result<NetworkStatus, Stopped> {
+		self.query(Command::Status).await
+	}
+
+	pub(super) async fn book(&self) -> Result<Vec<PeerAddress>, Stopped> {
+		self.query(Command::Book).await
+	}
+
+	pub(super) async fn rank(&self, peers: Vec<PeerId>, first: Option<PeerId>, root: H256) -> Result<Ranking, Stopped> {
+		self.query(|reply| Command::Rank { peers, first, root, reply }).await
+	}
+
+	pub(super) async fn judge(&self, peer: PeerId, conduct: Conduct) -> Result<(), Stopped> {
+		self.send(Command::Judge { peer, conduct }).await
+	}
+
+	/// Judges a peer by how it failed, if the failure is its fault.
+	pub(super) async fn judge_failure(&self, peer: PeerId, failure: &PeerFailure) -> Result<(), Stopped> {
+		if failure.is_corrupt() {
+			self.judge(peer, Conduct::Corrupt).await
+		} else if failure.is_unresponsive() {
+			self.judge(peer, Conduct::Unresponsive).await
+		} else {
+			Ok(())
+		}
+	}
+
+	pub(super) async fn ask(&self, peer: PeerAddress, request: Request) -> Result<Result<Answer, PeerFailure>, Stopped> {
+		self.query(|reply| Command::Ask { peer, request, reply }).await
+	}
+
+	async fn send(&self, command: Command) -> Result<(), Stopped> {
+		self.commands.send(command).await.map_err(|_| Stopped)
+	}
+
+	async fn query<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Stopped> {
+		let (reply, answer) = oneshot::channel();
+		self.send(command(reply)).await?;
+		answer.await.map_err(|_| Stopped)
+	}
+
+	/// Waits until nobody else in this process fetches `root`.
+	async fn turn(&self, root: H256) -> OwnedMutexGuard<()> {
+		let lock = {
+			let mut fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+			fetching.retain(|_, lock| lock.strong_count() > 0);
+			match fetching.get(&root).and_then(Weak::upgrade) {
+				Some(lock) => lock,
+				None => {
+					let lock = Arc::default();
+					fetching.insert(root, Arc::downgrade(&lock));
+					lock
+				}
+			}
+		};
+		lock.lock_owned().await
+	}
+}

@@ -1,0 +1,45 @@
+//! Peer to peer: identity, reachability, and the verified transfer of content. The only crate that knows libp2p.
+//!
+//! One task, the [actor](actor), owns the swarm. Everybody else holds a [`Handle`], which sends it messages over a bounded
+//! channel. Fetching is logic in the caller's task: it asks the actor for single answers from single peers, checks each
+//! leaf as it arrives, and tells the actor how the peer behaved. Dropping the future of a fetch cancels it; what arrived
+//! stays in the store and the next fetch goes on from there.
+//!
+//! The chain is the address book ([`Handle::set_peers`]). It says whom to ask, whom to stay connected with, and who is served: the peers in
+//! it have most of the places for connections and answers, all others share a few.
+//! Transport is QUIC where possible, else TCP with Noise and yamux. Content is a request-response protocol of small
+//! bounded messages (see [`Request`]), so neither a stream of unknown length nor two writers waiting for each other
+//! can occur.
+
+mod actor;
+mod address;
+mod admission;
+mod behaviour;
+mod codec;
+mod config;
+mod error;
+mod events;
+mod fetch;
+mod handle;
+mod links;
+mod message;
+mod note;
+mod reachability;
+mod score;
+mod serve;
+mod start;
+#[cfg(test)]
+mod tests;
+mod traffic;
+mod transport;
+
+pub use address::{AddressError, PeerAddress};
+pub use config::{Clock, Limits, NatProbes, NetworkConfig, ScorePolicy, Timeouts};
+pub use error::{FetchError, Lacking, NetworkError, PeerFailure, Stopped};
+pub use fetch::{FetchWatch, Progress};
+pub use handle::{Handle, NetworkStatus, PeerConnection, Standing, Transport};
+pub use libp2p::{identity::Keypair, Multiaddr, PeerId};
+pub use message::{Refusal, Request, MAX_HASHES, MAX_LEAVES_PER_REQUEST};
+pub use reachability::Reachability;
+pub use start::{keypair_from_secret, Network};
+pub use traffic::TrafficTotals;

@@ -1,0 +1,166 @@
+//! What belongs to which round: the labels under which the store keeps it, and what of it can go.
+
+use super::{Content, WorkerError};
+use crate::train::kept;
+use neuroshard_store::Store;
+use neuroshard_types::{run::RoundRecord, RoundIndex, RunId, H256};
+use std::{
+	collections::{BTreeMap, BTreeSet},
+	ops::Range,
+};
+
+/// Label under which the blobs of a round are kept.
+pub(in crate::run) fn round_label(run: RunId, round: RoundIndex) -> String {
+	format!("run-{run}-round-{round}")
+}
+
+/// Run and round of a label that [`round_label`] made.
+pub(in crate::run) fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
+	let (run, round) = label.strip_prefix("run-")?.split_once("-round-")?;
+	let (run, round) = (run.parse().ok()?, round.parse().ok()?);
+	(round_label(run, round) == label).then_some((run, round))
+}
+
+/// Rounds, ascending, whose blobs are kept, by run.
+pub(in crate::run) fn rounds_by_run(labels: impl IntoIterator<Item = String>) -> BTreeMap<RunId, BTreeSet<RoundIndex>> {
+	let mut rounds = BTreeMap::<_, BTreeSet<_>>::new();
+	for (run, round) in labels.into_iter().filter_map(|label| labelled_round(&label)) {
+		rounds.entry(run).or_default().insert(round);
+	}
+	rounds
+}
+
+/// The first of these rounds, all adopted, that is open; their end if there is none. Rounds are adopted one after the other, so that none
+/// is open before one that is not.
+pub(in crate::run) async fn first_open(
+	rounds: Range<RoundIndex>,
+	is_open: impl AsyncFn(RoundIndex) -> Result<bool, WorkerError>,
+) -> Result<RoundIndex, WorkerError> {
+	let Range { start: mut first, end: mut until } = rounds;
+	while first < until {
+		let middle = first.midpoint(until);
+		match is_open(middle).await? {
+			true => until = middle,
+			false => first = middle.saturating_add(1),
+		}
+	}
+	Ok(until)
+}
+
+/// Unpins all blobs of a round, and removes its inner states and the note on the checkpoint that it started from. Blocks.
+pub(in crate::run) fn forget_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
+	if let Some(record) = record {
+		store.remove_note(record.start)?;
+	}
+	kept::forget(store, run, round)?;
+	Ok(store.unpin_label(&round_label(run, round))?)
+}
+
+/// Unpins what is no included delta of an adopted round, nor part of the checkpoint that it started from: deltas of aborted attempts, and
+/// checkpoints that were computed and not adopted. Blocks.
+pub(in crate::run) fn trim_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
+	let Some(record) = record else { return Ok(()) };
+	let Some(start) = Content::stored_header(store, run, record.start)? else { return Ok(()) };
+	let taken: BTreeSet<H256> = record.included.iter().map(|(_, root)| *root).chain([start.params, start.momentum]).collect();
+	let label = round_label(run, round);
+	for root in store.pinned(&label).into_iter().filter(|root| !taken.contains(root)) {
+		store.unpin(root, &label)?;
+	}
+	Ok(())
+}
+
+#[cfg(test)]
+pub(in crate::run) mod tests {
+	use super::*;
+	use crate::train::checkpoint::Header;
+	use codec::Encode;
+	use neuroshard_types::{AccountId, F32};
+	use std::cell::Cell;
+
+	/// A record of a round that started from `start` and included `deltas`.
+	pub(in crate::run) fn record(start: H256, deltas: &[H256]) -> RoundRecord {
+		RoundRecord {
+			seed: H256::zero(),
+			start,
+			first_round: 0,
+			participants: Vec::new(),
+			included: deltas.iter().map(|root| (AccountId::new([1; 32]), *root)).collect(),
+			excluded: Vec::new(),
+			attested: Vec::new(),
+			checkpoint: H256::zero(),
+			fallen: false,
+			validation_loss: F32::new(1.0),
+			adopted_at: 7,
+		}
+	}
+
+	#[test]
+	fn inner_states_go_with_their_round() {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), 1 << 20).unwrap();
+		let names = ["0000000003-0000000005-0000000010", "0000000003-0000000006-0000000010"];
+		for name in names {
+			assert!(store.put_spare(name, &[b"state"], 1 << 10).unwrap());
+		}
+		forget_round(&store, 3, 5, None).unwrap();
+		assert_eq!(store.spares(""), [names[1]]);
+	}
+
+	#[test]
+	fn an_adopted_round_keeps_what_it_took_until_it_is_forgotten_as_a_whole() {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), 1 << 20).unwrap();
+		let label = round_label(3, 5);
+		let [params, momentum, included, aborted, stale] =
+			[1, 2, 3, 4, 5].map(|byte| store.put_pinned(&[byte; 4096], &label).unwrap().root);
+		let elsewhere = store.put_pinned(&[6; 4096], &round_label(3, 6)).unwrap().root;
+		let header = Header { run: 3, round: 5, adopted_steps: 50, params, momentum };
+		let adopted = || Some(record(header.root(), &[included]));
+
+		trim_round(&store, 3, 5, adopted()).unwrap();
+		assert!(store.pinned(&label).contains(&aborted), "without the note it is not known what the checkpoint is made of");
+		store.set_note(header.root(), &header.encode()).unwrap();
+		trim_round(&store, 3, 5, None).unwrap();
+		assert_eq!(store.pinned(&label).len(), 5);
+		trim_round(&store, 3, 5, adopted()).unwrap();
+		let kept: BTreeSet<H256> = store.pinned(&label).into_iter().collect();
+		assert_eq!(kept, BTreeSet::from([params, momentum, included]));
+		assert!(store.contains(stale), "it is only not kept any more");
+
+		forget_round(&store, 3, 5, adopted()).unwrap();
+		assert_eq!((store.pinned(&label), store.note(header.root()).unwrap()), (vec![], None));
+		assert_eq!(store.pinned(&round_label(3, 6)), [elsewhere]);
+	}
+
+	#[tokio::test]
+	async fn the_first_open_round_is_found_with_few_questions() {
+		for first in 0..40 {
+			let asked = Cell::new(0);
+			let is_open = async |round| {
+				asked.set(asked.get() + 1);
+				Ok(round >= first)
+			};
+			assert_eq!(first_open(5..35, is_open).await.unwrap(), first.clamp(5, 35));
+			assert!(asked.get() <= 5, "{} of 30", asked.get());
+		}
+		let never = async |_| Err(WorkerError::Stopped);
+		assert_eq!(first_open(Range { start: 7, end: 5 }, never).await.unwrap(), 5, "all that is here is recent");
+		assert!(first_open(5..7, never).await.is_err());
+	}
+
+	#[test]
+	fn rounds_of_all_runs_are_pruned_oldest_first_however_many_there_are() {
+		let labels = (0..200).rev().map(|round| round_label(3, round)).chain([round_label(1, 9), "dataset-0".into()]);
+		let rounds = rounds_by_run(labels);
+		assert_eq!(rounds.keys().copied().collect::<Vec<_>>(), [1, 3]);
+		assert!(rounds[&3].iter().copied().eq(0..200));
+	}
+
+	#[test]
+	fn labels_of_rounds_are_read_back_and_others_are_not() {
+		assert_eq!(labelled_round(&round_label(3, 14)), Some((3, 14)));
+		for other in ["dataset-3", "run-3", "run-3-round-", "run--round-4", "run-3-round-4-", "run-+3-round-4", ""] {
+			assert_eq!(labelled_round(other), None, "{other}");
+		}
+	}
+}

@@ -1,0 +1,76 @@
+//! What the verifier, which computes samples, and the auditor, which sends them, share.
+
+use super::WorkerError;
+use crate::cases::reports::{Note, Reports};
+use neuroshard_types::{
+	audit::{AuditView, Report},
+	BlockNumber, RoundIndex, RunId, H256,
+};
+use rand::{rngs::OsRng, RngCore};
+use std::{
+	collections::BTreeSet,
+	path::Path,
+	sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+struct Inner {
+	reports: Reports,
+	/// Audited rounds of which something could not be fetched at the last attempt.
+	out_of_reach: BTreeSet<(RunId, RoundIndex)>,
+}
+
+/// Reports, on disk, and what keeps others from being made. Clones share them.
+#[derive(Clone)]
+pub(super) struct Desk(Arc<Mutex<Inner>>);
+
+impl Desk {
+	/// The reports in `base`.
+	pub(super) fn open(base: &Path) -> Self {
+		Self(Arc::new(Mutex::new(Inner { reports: Reports::open(base), out_of_reach: BTreeSet::new() })))
+	}
+
+	fn lock(&self) -> MutexGuard<'_, Inner> {
+		self.0.lock().unwrap_or_else(PoisonError::into_inner)
+	}
+
+	/// What is to be reported in `audit`, if that is known.
+	pub(super) fn note_of(&self, audit: &AuditView) -> Option<Note> {
+		self.lock().reports.of(audit).cloned()
+	}
+
+	/// Notes what is to be reported in `audit`, unless it is known already: `None` if there is no such state.
+	pub(super) fn note_sample(&self, audit: &AuditView, sample: Option<H256>, now: BlockNumber) -> Result<(), WorkerError> {
+		let mut salt = [0; 32];
+		OsRng.fill_bytes(&mut salt);
+		// Work that goes on where the round ends without a result is false, and the dispute about it shows that there is no sample.
+		let report = sample.map_or(Report::Unavailable, Report::Sample);
+		let noted = self.lock().reports.note(audit, report, salt, now);
+		noted.map_err(|source| WorkerError::File { path: "reports.json".into(), source })
+	}
+
+	/// Notes whether all that `audit` takes could be fetched.
+	pub(super) fn note_reach(&self, audit: &AuditView, in_reach: bool) {
+		let (mut inner, round) = (self.lock(), (audit.run, audit.round));
+		match in_reach {
+			true => inner.out_of_reach.remove(&round),
+			false => inner.out_of_reach.insert(round),
+		};
+	}
+
+	/// Whether something that `audit` takes could not be fetched at the last attempt, and nothing is to be reported in it yet.
+	pub(super) fn is_out_of_reach(&self, audit: &AuditView) -> bool {
+		let missing = self.lock().out_of_reach.contains(&(audit.run, audit.round));
+		missing && self.note_of(audit).is_none()
+	}
+
+	/// Forgets what could not be fetched for audits that are no more.
+	pub(super) fn keep_only(&self, audits: &[AuditView]) {
+		self.lock().out_of_reach.retain(|round| audits.iter().any(|audit| (audit.run, audit.round) == *round));
+	}
+
+	/// Notes that the partner's sample need not be disputed (any more).
+	pub(super) fn note_challenged(&self, run: RunId, round: RoundIndex) -> Result<(), WorkerError> {
+		let noted = self.lock().reports.note_challenged(run, round);
+		noted.map_err(|source| WorkerError::File { path: "reports.json".into(), source })
+	}
+}

@@ -1,0 +1,194 @@
+//! What to do next, as a pure function of what the chain says and what this machine has.
+//!
+//! [`plan_without`] is asked again after every new best block and after every finished task; it keeps no memory of its own, so a restart, a
+//! reorganisation or a missed block needs no special case: whatever is still to be done follows from the two views. A task that failed
+//! is simply asked for again with the next block.
+
+use super::{
+	task::Task,
+	view::{ChainView, Delta, LocalState, RunState},
+};
+use crate::run::parts::Mode;
+use neuroshard_types::{
+	dispute::OuterJob,
+	run::{vote_bitmap, ParticipantView, Phase, RoundView, RunStatus, VoteBitmap},
+	BlockNumber, RoundIndex, H256,
+};
+
+/// A vote waits for missing deltas until this many blocks before its deadline: it must get into a block.
+pub const VOTE_MARGIN: BlockNumber = 3;
+/// A reveal waits for finality until this many blocks before its deadline, if the commitment is deep enough by then.
+pub const REVEAL_MARGIN: BlockNumber = 5;
+/// So many blocks of the best chain on a commitment make it deep enough to be revealed without finality.
+pub const DEEP: BlockNumber = 5;
+
+/// The most urgent thing to do, if there is one. Tasks that are `barred` for now are passed over: what comes after them need not wait for them.
+pub fn plan_without(chain: &ChainView, local: &LocalState, barred: impl Fn(&Task) -> bool) -> Option<Task> {
+	let test = chain.challenge.filter(|_| local.mode == Mode::Train && !local.leaving).map(|challenge| Task::ProveArithmetic { challenge });
+	let leave = chain.run.as_ref().and_then(|run| leave(chain, run, local));
+	let for_run = chain.run.as_ref().and_then(|run| for_run(chain, run, local));
+	test.into_iter().chain(leave).chain(for_run).chain(housekeeping(chain, local)).find(|task| !barred(task))
+}
+
+/// Whether nothing more is expected of this worker in its run: it is no member, and has no part in the round at hand.
+pub fn has_left(chain: &ChainView) -> bool {
+	chain.run.as_ref().is_none_or(|run| {
+		let acting = run.round.iter().flat_map(|round| &round.participants).any(|one| one.account == chain.me && one.counted);
+		run.view.status == RunStatus::Finished || (!acting && !run.members.contains(&chain.me))
+	})
+}
+
+/// What a worker that was asked to leave does first, for people.
+pub fn farewell(chain: &ChainView) -> String {
+	let round = chain.run.as_ref().and_then(|run| run.round.as_ref()).filter(|_| !has_left(chain));
+	let acts = |round: &&RoundView| round.participants.iter().any(|one| one.account == chain.me && one.counted);
+	match round.filter(acts) {
+		Some(round) => format!("leaving as asked: finishes round {} first, then takes the bond out and ends", round.round),
+		None => "leaving as asked: takes no part in another round, takes the bond out and ends".into(),
+	}
+}
+
+/// Whether this worker takes part in rounds of `run`, or could.
+fn takes_part(run: &RunState, local: &LocalState) -> bool {
+	local.checkpoint == Some(run.view.checkpoint) && local.mode == Mode::Train && run.view.status == RunStatus::Active
+}
+
+/// Whether this worker begins no new round.
+fn is_leaving(chain: &ChainView, local: &LocalState) -> bool {
+	local.leaving || chain.is_short()
+}
+
+fn leave(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task> {
+	let wanted = takes_part(run, local) && is_leaving(chain, local) && run.members.contains(&chain.me);
+	wanted.then_some(Task::Leave)
+}
+
+fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task> {
+	if local.checkpoint != Some(run.view.checkpoint) {
+		return Some(catch_up(run, local));
+	}
+	if !takes_part(run, local) {
+		return None;
+	}
+	let (member, leaving) = (run.members.contains(&chain.me), is_leaving(chain, local));
+	let round = run.round.as_ref()?;
+	let position = round.participants.iter().position(|one| one.account == chain.me);
+	let acting = position.and_then(|position| round.participants.get(position).map(|me| (position, me))).filter(|(_, me)| me.counted);
+	match acting {
+		Some((position, me)) if member || leaving => in_round(chain, run, round, position, me, local),
+		_ if member || leaving || !may_join(chain, run) => None,
+		// Joins with the checkpoint in hand and the dataset in reach, so that nobody waits for a newcomer's download.
+		_ if local.dataset == Some(run.view.config.dataset) => Some(Task::Join),
+		_ => Some(Task::FindDataset { id: run.view.config.dataset }),
+	}
+}
+
+/// Whether the chain would take this worker in. A refused call costs a fee.
+pub(in crate::run::participant) fn may_join(chain: &ChainView, run: &RunState) -> bool {
+	let room = u32::try_from(run.members.len()).is_ok_and(|count| count < run.view.config.max_participants);
+	room && chain.active && chain.bond >= run.view.config.min_bond && run.next_join.is_none()
+}
+
+/// The loaded checkpoint is not the run's newest one.
+fn catch_up(run: &RunState, local: &LocalState) -> Task {
+	let root = run.view.checkpoint;
+	let own = local.next.as_ref().is_some_and(|next| next.run == run.id && next.attestation.checkpoint == root);
+	match run.view.rounds_adopted {
+		_ if own => Task::Adopt { root },
+		0 => Task::BuildGenesis,
+		_ => Task::FetchCheckpoint { root },
+	}
+}
+
+fn in_round(
+	chain: &ChainView,
+	run: &RunState,
+	round: &RoundView,
+	position: usize,
+	me: &ParticipantView,
+	local: &LocalState,
+) -> Option<Task> {
+	let pending = local.pending.as_ref().filter(|work| work.run == run.id && work.round == round.round && work.seed == round.seed);
+	match round.phase {
+		Phase::Joining => None,
+		Phase::Training => match (me.sealed, pending) {
+			(Some(_), _) => None,
+			(None, Some(_)) => Some(Task::Commit),
+			(None, None) if local.diverged == Some(round.seed) || chain.is_short() => None,
+			(None, None) => u32::try_from(position).ok().map(|position| Task::Train { position }),
+		},
+		Phase::Revealing if me.work.is_none() => {
+			// The salt leaves this machine only when the commitment can no longer be reorganised away: otherwise somebody could
+			// commit to this very work first. The round would be lost without a reveal, too, and for sure.
+			let mine = pending.filter(|work| me.sealed == Some(work.seal));
+			let last_call = is_last_call(chain.best, round.deadline, run.view.config.durations.revealing);
+			mine.filter(|work| last_call || run.finalized_seal == Some(work.seal)).map(|_| Task::Reveal)
+		}
+		Phase::Revealing => fetch(of(round), local),
+		Phase::Availability if me.work.is_none() || me.vote.is_some() => None,
+		Phase::Availability => {
+			let urgent = round.deadline.is_some_and(|deadline| chain.best.saturating_add(VOTE_MARGIN) >= deadline);
+			let missing = if urgent { None } else { fetch(of(round), local) };
+			missing.or_else(|| ballot(round, local).map(|vote| Task::Vote { vote }))
+		}
+		Phase::Checkpointing if me.work.is_none() || me.attestation.is_some() => None,
+		Phase::Checkpointing => run.job.as_ref().and_then(|job| checkpoint(run, job, local)),
+	}
+}
+
+/// Whether a reveal waits for finality no longer at block `best`, in a phase of this `duration`. No commitment is later than the phase's
+/// beginning, so that as many blocks are on it as on that.
+fn is_last_call(best: BlockNumber, deadline: Option<BlockNumber>, duration: BlockNumber) -> bool {
+	deadline.is_some_and(|deadline| {
+		let began = deadline.saturating_sub(duration);
+		best.saturating_add(REVEAL_MARGIN) >= deadline && best >= began.saturating_add(DEEP)
+	})
+}
+
+/// What comes next on the way to the attestation of `job`. It may change while a phase lasts, when the chain finds a delta or a checkpoint
+/// to be false: what was computed for another job counts for nothing then.
+fn checkpoint(run: &RunState, job: &OuterJob, local: &LocalState) -> Option<Task> {
+	if let Some(done) = local.next.as_ref().filter(|next| next.run == run.id && next.job == *job) {
+		return Some(Task::Attest { attestation: done.attestation });
+	}
+	let rounds = (job.first_round..=RoundIndex::MAX).zip(&job.steps);
+	let deltas = || rounds.clone().flat_map(|(round, step)| step.iter().map(move |root| (round, *root)));
+	// Two thirds say that they could read it: a worker that cannot has nothing to attest.
+	if deltas().any(|(_, root)| local.deltas.get(&root) == Some(&Delta::Unsound)) {
+		return None;
+	}
+	if ![local.checkpoint, local.stored].contains(&Some(job.start)) {
+		return Some(Task::FetchStart { root: job.start });
+	}
+	fetch(deltas(), local).or_else(|| Some(Task::OuterSteps { job: job.clone() }))
+}
+
+/// Delta roots that were revealed, by account ascending.
+fn revealed(round: &RoundView) -> impl Iterator<Item = H256> + '_ {
+	round.participants.iter().filter_map(|one| one.work.as_ref().map(|work| work.delta_root))
+}
+
+/// The same with the round's number.
+fn of(round: &RoundView) -> impl Iterator<Item = (RoundIndex, H256)> + '_ {
+	revealed(round).map(|root| (round.round, root))
+}
+
+/// Fetches what has not come yet.
+fn fetch(deltas: impl Iterator<Item = (RoundIndex, H256)>, local: &LocalState) -> Option<Task> {
+	let wanted: Vec<_> = deltas.filter(|(_, root)| !local.deltas.contains_key(root)).collect();
+	(!wanted.is_empty()).then_some(Task::FetchDeltas { wanted })
+}
+
+/// The vote: a bit for every revealed delta, set if it is held and checked.
+fn ballot(round: &RoundView, local: &LocalState) -> Option<VoteBitmap> {
+	vote_bitmap(revealed(round).map(|root| local.deltas.get(&root) == Some(&Delta::Held)))
+}
+
+fn housekeeping(chain: &ChainView, local: &LocalState) -> impl Iterator<Item = Task> {
+	let claim = (chain.claimable > 0 && chain.claimable >= local.claim_from).then_some(Task::Claim);
+	let due = chain.active && !chain.is_short() && local.uptime.is_none_or(|proven| proven < chain.hour);
+	claim.into_iter().chain(due.then_some(Task::ProveUptime { hour: chain.hour }))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,117 @@
+//! What is decided on: what the chain says, and what this machine has.
+
+use crate::run::{journal::PendingWork, parts::Mode};
+use neuroshard_types::{
+	dispute::OuterJob,
+	run::{Attestation, RoundView, RunView},
+	AccountId, Balance, BlockNumber, DatasetId, RunId, H256,
+};
+use std::collections::BTreeMap;
+
+/// What the chain says at its best block (and where noted, at its finalized one).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChainView {
+	/// Height of the best block.
+	pub best: BlockNumber,
+	/// This worker's account.
+	pub me: AccountId,
+	/// Whether the account is a registered, active provider with the worker role.
+	pub active: bool,
+	/// The chain's test of arithmetic that the provider has to pass first, and has the bond for.
+	pub challenge: Option<H256>,
+	/// Its active bond, in planck.
+	pub bond: Balance,
+	/// The run this worker takes part in, if there is one.
+	pub run: Option<RunState>,
+	/// Chain time in whole hours since the epoch: the number of an uptime proof.
+	pub hour: u32,
+	/// What can be claimed according to both the best and the *finalized* block, in planck.
+	pub claimable: Balance,
+	/// Its free balance, in planck.
+	pub free: Balance,
+	/// What of it must stay for the fees of a dispute; see [`neuroshard_chain_client::ChainAt::reserve`].
+	pub reserve: Balance,
+}
+
+impl ChainView {
+	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake.
+	pub fn is_short(&self) -> bool {
+		self.free < self.reserve
+	}
+}
+
+/// One run on chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunState {
+	/// Its number.
+	pub id: RunId,
+	/// The run.
+	pub view: RunView,
+	/// Its current round; `None` when there is none (any more).
+	pub round: Option<RoundView>,
+	/// Outer steps that are to be attested, in Checkpointing.
+	pub job: Option<OuterJob>,
+	/// Who takes part, in the current round or from the next one on.
+	pub members: Vec<AccountId>,
+	/// This account's sealed commitment to the current round, as of the *finalized* block.
+	pub finalized_seal: Option<H256>,
+	/// First block in which this account may join again after dropouts in a row; `None` if it need not wait, or is a member.
+	pub next_join: Option<BlockNumber>,
+}
+
+/// The result of outer steps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NextCheckpoint {
+	/// Run.
+	pub run: RunId,
+	/// The steps that were taken.
+	pub job: OuterJob,
+	/// What is attested.
+	pub attestation: Attestation,
+}
+
+/// What this machine knows of a delta.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delta {
+	/// It is here, and one of the run's model.
+	Held,
+	/// It is here, and can be applied, but is larger than inner steps can have made it ([`crate::train::reach`]): no vote for it.
+	Excessive,
+	/// Its bytes have the root that was revealed, but are no finite delta of the run's model: asking again gives the same bytes.
+	Unsound,
+}
+
+/// What this machine has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocalState {
+	/// Trains or serves.
+	pub mode: Mode,
+	/// Root of the checkpoint that is loaded.
+	pub checkpoint: Option<H256>,
+	/// Dataset whose list of shards is at hand, so that its shards can be had.
+	pub dataset: Option<DatasetId>,
+	/// Finished training.
+	pub pending: Option<PendingWork>,
+	/// A checkpoint besides the loaded one that is in the store, for outer steps to be redone from.
+	pub stored: Option<H256>,
+	/// What is known of the deltas of the current round, and of those that are redone in it, by root. One that is not listed has not come
+	/// yet.
+	pub deltas: BTreeMap<H256, Delta>,
+	/// Result of the newest outer steps.
+	pub next: Option<NextCheckpoint>,
+	/// A round, by its seed, that ended in divergence here: it is not tried again.
+	pub diverged: Option<H256>,
+	/// Hour of the newest uptime proof.
+	pub uptime: Option<u32>,
+	/// Earnings below this stay on chain: a claim costs a fee.
+	pub claim_from: Balance,
+	/// The operator asked to leave: the round is finished, no new one is begun.
+	pub leaving: bool,
+}
+
+impl LocalState {
+	/// Checkpoints that were in memory are not there any more: those that are needed are loaded again.
+	pub fn unloaded(&mut self) {
+		(self.checkpoint, self.next) = (None, None);
+	}
+}

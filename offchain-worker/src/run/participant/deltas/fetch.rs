@@ -1,0 +1,78 @@
+//! Getting deltas from those who revealed them, or others who have them: those of the round at hand, and after a fraud those of earlier rounds
+//! once more.
+
+use super::patience::until_patience_ends;
+use crate::run::{
+	content::rounds::round_label,
+	participant::tasks::{Effect, Moment, Tasks},
+	WorkerError,
+};
+use neuroshard_store::ContentDescriptor;
+use neuroshard_types::{run::RoundView, AccountId, RoundIndex, RunId, H256, MAX_PARTICIPANTS};
+use std::{
+	collections::{BTreeMap, BTreeSet},
+	time::Duration,
+};
+
+/// A delta that does not come within a block of the first one is asked for again, by itself.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Deltas that are fetched in one task: as many as a round can have.
+const AT_A_TIME: usize = MAX_PARTICIPANTS as usize;
+
+impl Tasks {
+	/// Gets the oldest of the `wanted` deltas, given as rounds and roots, into the store, and checks them.
+	pub(in crate::run::participant) async fn fetch_deltas(
+		&self,
+		moment: &Moment,
+		mut wanted: Vec<(RoundIndex, H256)>,
+	) -> Result<Effect, WorkerError> {
+		let (state, round) = moment.round()?;
+		let (run, config) = (state.id, state.view.config.clone());
+		wanted.truncate(AT_A_TIME);
+		let leaves = self.leaves(run, &config).await?;
+		let owners = owners(moment, run, round, &wanted).await?;
+		let peers = moment.book.all();
+		let fetches = wanted.into_iter().map(|(index, root)| {
+			let content = ContentDescriptor { root, leaves };
+			let owner = owners.get(&(index, root)).and_then(|owner| moment.book.peer_of(owner));
+			let fetched = self.content.delta(round_label(run, index), content, owner, &peers);
+			let config = config.clone();
+			// What is redone was voted on when it was new.
+			let voted_on = (index == round.round).then_some(round.checkpoint);
+			async move { (root, async { self.check_delta((run, config), voted_on, root, fetched.await?).await }.await) }
+		});
+		let mut missing = false;
+		for (root, result) in until_patience_ends(fetches, PATIENCE).await {
+			match result {
+				Ok(()) => {}
+				Err(WorkerError::Stopped) => return Err(WorkerError::Stopped),
+				Err(error) => {
+					tracing::warn!("delta {root}: {error}");
+					missing = true;
+				}
+			}
+		}
+		Ok(if missing { Effect::Incomplete } else { Effect::Fetched })
+	}
+}
+
+/// Who revealed these deltas: according to the round at hand, or to the records of those before it.
+async fn owners(
+	moment: &Moment,
+	run: RunId,
+	round: &RoundView,
+	wanted: &[(RoundIndex, H256)],
+) -> Result<BTreeMap<(RoundIndex, H256), AccountId>, WorkerError> {
+	let mut owners = BTreeMap::new();
+	for index in wanted.iter().map(|(index, _)| *index).collect::<BTreeSet<_>>() {
+		let revealed: Vec<_> = if index == round.round {
+			let roots = round.participants.iter().filter_map(|one| Some((one.account.clone(), one.work.as_ref()?.delta_root)));
+			roots.collect()
+		} else {
+			moment.seen.at.record(run, index).await?.map(|record| record.included).unwrap_or_default()
+		};
+		owners.extend(revealed.into_iter().map(|(account, root)| ((index, root), account)));
+	}
+	Ok(owners)
+}

@@ -1,0 +1,41 @@
+//! Where a bad delta is refused: one that is no delta of the run's model, and one that inner steps cannot have made.
+
+use crate::{
+	run::{
+		participant::{decide::view::Delta, tasks::Tasks},
+		WorkerError,
+	},
+	train::{checkpoint::decode_delta, reach::within_reach},
+};
+use neuroshard_types::{run::RunConfig, RunId, H256};
+
+impl Tasks {
+	/// Checks that a delta is one of this model; and if it is to be voted on, that inner steps from the checkpoint that it started from can
+	/// have made it. A vote says both.
+	pub(super) async fn check_delta(
+		&self,
+		(run, config): (RunId, RunConfig),
+		start: Option<H256>,
+		root: H256,
+		bytes: Vec<u8>,
+	) -> Result<(), WorkerError> {
+		let checked = self.checked.clone();
+		let job = self.compute.run(move |bench| {
+			let threads = bench.threads();
+			let mut prepared = bench.prepare(run, &config)?;
+			let decoded = decode_delta(prepared.engine.layout(), &bytes, root, threads);
+			let known = match (&decoded, start) {
+				(Err(_), _) => Delta::Unsound,
+				(Ok(delta), Some(start)) if !within_reach(&config.train, &prepared.at(start)?.1.params, delta) => Delta::Excessive,
+				(Ok(_), _) => Delta::Held,
+			};
+			checked.note(root, known);
+			if known == Delta::Excessive {
+				tracing::warn!("delta {root} is larger than the round's steps can have made it: it is voted against");
+			}
+			decoded?;
+			Ok(())
+		});
+		job.await
+	}
+}

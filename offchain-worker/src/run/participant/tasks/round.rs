@@ -1,0 +1,86 @@
+//! A participant's own part in a round: inner steps, commitment and reveal.
+
+use super::{Effect, Moment, Tasks};
+use crate::{
+	data::loader::Assignment,
+	run::{content::rounds::round_label, journal::Pending, WorkerError},
+	train::{
+		kept::OwnRound,
+		round::{TrainError, Training},
+	},
+};
+use neuroshard_chain_client::{training, work_hash};
+use neuroshard_graph::round::Progress;
+use neuroshard_types::proof::{Proof, ProofKey, ProofKind};
+use std::time::Instant;
+
+impl Tasks {
+	pub(super) async fn train(&self, moment: &Moment, position: u32) -> Result<Effect, WorkerError> {
+		#[cfg(any(feature = "faults", test))]
+		if let Some(effect) = self.false_work(moment, position).await? {
+			return Ok(effect);
+		}
+		let (state, round) = moment.round()?;
+		let attempt = round.attempt;
+		let (run, config, index, seed, root) = (state.id, state.view.config.clone(), round.round, round.seed, round.checkpoint);
+		self.make_room(moment, round.participants.len()).await?;
+		let dataset = self.dataset(moment).await?;
+		let train = &config.train;
+		let assignment = Assignment { position, seed, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
+		let shards = dataset.loader.round_shards(&assignment)?;
+		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
+
+		let (store, reporter, cancel) = (self.content.store.clone(), self.reporter.clone(), moment.cancel.clone());
+		let keeper = self.keeper.clone();
+		let job = self.compute.run(move |bench| {
+			let steps = config.train.inner_steps;
+			let mut prepared = bench.prepare(run, &config)?;
+			let (engine, checkpoint) = prepared.at(root)?;
+			let started = Instant::now();
+			let keep = keeper.of(OwnRound { run, round: index, seed }, &config.train, engine.layout().len());
+			let progress = |progress: &Progress| {
+				reporter.update(|status| {
+					status.step = Some((progress.step, steps));
+					status.training_loss = Some(progress.outcome.loss);
+				});
+			};
+			let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?;
+			let trained = training.run_keeping(&cancel, progress, keep)?;
+			let seconds = started.elapsed().as_secs_f64();
+			let tokens = trained.work.tokens;
+			reporter.update(|status| {
+				status.step = None;
+				status.tokens = status.tokens.saturating_add(tokens);
+				status.tokens_per_second = (seconds > 0.0).then(|| tokens as f64 / seconds);
+			});
+			store.put_pinned(&trained.delta, &round_label(run, index))?;
+			Ok(Pending::new(run, (index, attempt), seed, trained.work))
+		});
+		match job.await {
+			Ok(pending) => Ok(Effect::Trained(pending)),
+			Err(WorkerError::Train(TrainError::Diverged(step))) => {
+				tracing::warn!("training diverged in step {step:?} of round {index}: it is sat out");
+				Ok(Effect::Diverged(seed))
+			}
+			Err(error) => Err(error),
+		}
+	}
+
+	pub(super) async fn commit(&self, moment: &Moment) -> Result<Effect, WorkerError> {
+		let pending = moment.pending.as_ref().ok_or(WorkerError::Stopped)?;
+		let seal = pending.seal(self.genesis, &moment.seen.chain.me);
+		self.act(moment, training::commit(pending.run, pending.round, pending.attempt, seal)).await
+	}
+
+	pub(super) async fn reveal(&self, moment: &Moment) -> Result<Effect, WorkerError> {
+		#[cfg(any(feature = "faults", test))]
+		if moment.pending.as_ref().is_some_and(|pending| self.keeps_back(pending)) {
+			return Ok(Effect::Incomplete);
+		}
+		let Pending { run, round, attempt, salt, work, .. } = moment.pending.clone().ok_or(WorkerError::Stopped)?;
+		let key = ProofKey { run, round, kind: ProofKind::Training };
+		let proof = Proof { key, timestamp: moment.seen.time, work_hash: work_hash(&work) };
+		let signature = self.keys.ponw.sign(&proof, self.genesis, &moment.seen.chain.me);
+		self.act(moment, training::reveal(run, round, attempt, salt, work, proof, signature)).await
+	}
+}

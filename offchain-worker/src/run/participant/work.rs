@@ -1,0 +1,266 @@
+//! The main loop of a participant: look at the chain, decide, do, remember.
+
+use super::{
+	decide::{
+		choice::Bar,
+		notice::notice,
+		plan::{farewell, has_left, plan_without},
+		refusals::Rest,
+		task::Task,
+		view::Delta,
+	},
+	observe::{observe, Observed},
+	tasks::{Effect, Moment},
+	Participant,
+};
+use crate::run::{
+	actor::{aside::beside, wait::wait},
+	leave::LEAVE_FILE,
+	WorkerError,
+};
+use neuroshard_chain_client::{ChainAt, Heads};
+use std::{sync::Arc, time::Instant};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// How a task ended.
+enum Ended {
+	Done(Effect),
+	Failed(WorkerError),
+	/// Training cannot go on.
+	Fatal(WorkerError),
+	/// The plan does not want it any more.
+	Abandoned,
+	Stopped,
+}
+
+impl Participant {
+	/// Goes on until `stop` is cancelled, the worker has left, or training cannot go on.
+	pub(super) async fn work(&mut self, stop: &CancellationToken) -> Result<(), WorkerError> {
+		let mut heads = self.client.follow(Heads::default(), self.tasks.reporter.node_notes());
+		loop {
+			heads.mark_unchanged();
+			// First, so that the chain is seen as it is after the block that took it.
+			let best = heads.borrow().best.number;
+			self.settle_chore(best).await;
+			// Answers of a node that is away, and what is on its way into a block, take their time: stopping does not wait for them.
+			let Some(seen) = stop.run_until_cancelled(self.observe()).await else { return Ok(()) };
+			let ended = match seen {
+				Ok(seen) => {
+					if stop.run_until_cancelled(self.announce(&seen)).await.is_none() {
+						return Ok(());
+					}
+					if self.leaving && has_left(&seen.chain) && self.tasks.reporter.current().audits.open == 0 {
+						match stop.run_until_cancelled(self.leave(&seen)).await {
+							Some(Ok(false)) => wait(&mut heads, stop).await,
+							Some(Ok(true)) | None => return Ok(()),
+							Some(Err(error)) if error.is_fatal() => return Err(error),
+							Some(Err(error)) => {
+								self.report(&error);
+								// The bond goes the way of the membership, and is refused like it.
+								self.refusals.note(Task::Leave, error.rest().unwrap_or(Rest::Growing), seen.chain.best);
+								wait(&mut heads, stop).await;
+							}
+						}
+						continue;
+					}
+					match self.begin_chore(&seen) {
+						Some(task) => self.perform(task, seen, &mut heads, stop).await,
+						None => {
+							self.tasks.reporter.update(|status| status.task = None);
+							wait(&mut heads, stop).await;
+							continue;
+						}
+					}
+				}
+				Err(error) if error.is_fatal() => Ended::Fatal(error),
+				Err(error) => Ended::Failed(error),
+			};
+			match ended {
+				Ended::Done(Effect::Incomplete) => {
+					// Whoever does not have it yet, or is not where the book says, is asked again with the next block.
+					self.book.expire();
+					wait(&mut heads, stop).await;
+				}
+				Ended::Done(effect) => {
+					self.tasks.reporter.update(|status| status.last_error = None);
+					if let Err(error) = self.remember(effect) {
+						self.report(&error);
+						wait(&mut heads, stop).await;
+					}
+				}
+				Ended::Fatal(error) if !stop.is_cancelled() => return Err(error),
+				Ended::Failed(error) | Ended::Fatal(error) => {
+					self.report(&error);
+					match error {
+						WorkerError::Fetch(_) | WorkerError::Slow { .. } => self.book.expire(),
+						// Another run's work, or a reorganisation, took its place in memory.
+						WorkerError::NotLoaded { .. } => self.local.unloaded(),
+						// What was here may be damaged or gone: it is checked, and fetched if need be, again.
+						WorkerError::Store(_) | WorkerError::Checkpoint(_) => {
+							self.local.deltas.clear();
+							self.local.stored = None;
+						}
+						_ => {}
+					}
+					wait(&mut heads, stop).await;
+				}
+				Ended::Abandoned => {}
+				Ended::Stopped => return Ok(()),
+			}
+		}
+	}
+
+	/// What to do now, but for what was refused just before, and for what goes on aside.
+	pub(super) fn plan(&self, seen: &Observed) -> Option<Task> {
+		let barred = |task: &Task| self.refusals.bars(task, seen.chain.best) || (task.is_chore() && self.chore.is_busy());
+		plan_without(&seen.chain, &self.local, barred)
+	}
+
+	/// Looks at the chain and brings memory and status up to date.
+	async fn observe(&mut self) -> Result<Observed, WorkerError> {
+		let (me, payer) = (self.tasks.submitter.who().clone(), self.tasks.submitter.signer());
+		let at_hand = self.at_hand.map(|(run, _)| run);
+		let seen = observe(&self.client, (&me, payer), &mut self.choice, at_hand, &mut self.reserves).await;
+		// What cannot be used may fail in any way: whether this is the chain's release is said first.
+		let seen = match seen {
+			Err(WorkerError::Chain(error)) if !error.passes() => {
+				self.check_release(&self.client.now().await?)?;
+				return Err(error.into());
+			}
+			seen => seen?,
+		};
+		self.check_release(&seen.at)?;
+		if !self.leaving && self.base.join(LEAVE_FILE).exists() {
+			self.leaving = true;
+			let request = self.base.join(LEAVE_FILE);
+			tracing::info!("{} (to stay after all: stop the worker and delete {})", farewell(&seen.chain), request.display());
+		}
+		self.local.leaving = self.leaving;
+		let seed = seen.chain.run.as_ref().and_then(|run| run.round.as_ref()).map(|round| round.seed);
+		if self.seed != seed {
+			// Another round, or another attempt: other deltas.
+			self.seed = seed;
+			self.local.deltas.clear();
+			if let Some(pending) = self.journal.pending().filter(|pending| Some(pending.seed) == seed) {
+				if self.tasks.content.store.contains(pending.work.delta_root) {
+					self.local.deltas.insert(pending.work.delta_root, Delta::Held);
+				}
+			}
+		}
+		self.local.deltas.extend(self.tasks.checked.take());
+		if self.book.is_old(seen.heads.best.number) {
+			self.book.refresh(&seen.at, seen.chain.run.as_ref(), &me, &self.tasks.content.net).await?;
+		}
+		self.note_rounds(&seen).await?;
+		self.noticed.tell(notice(&seen.chain, &self.local));
+		self.tell_obstacle(&seen);
+		self.show(&seen).await;
+		Ok(seen)
+	}
+
+	/// Whether this worker knows all calls and view functions that it uses as the chain has them now. It is looked at again whenever the runtime
+	/// was exchanged.
+	fn check_release(&mut self, at: &ChainAt) -> Result<(), WorkerError> {
+		let version = at.spec_version();
+		if self.usable != Some(version) {
+			at.check_compatible().map_err(WorkerError::Outdated)?;
+			self.usable = Some(version);
+		}
+		Ok(())
+	}
+
+	/// Does `task`; a long one is given up when a newer plan does not want it any more.
+	async fn perform(&mut self, task: Task, seen: Observed, heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) -> Ended {
+		// What is tried again and again is said once.
+		let again = self.lacking.is_some() && matches!(task, Task::FindDataset { .. });
+		match !again && self.begun.is_new(&task.to_string(), Instant::now()) {
+			true => tracing::info!("{task}"),
+			false => tracing::debug!("{task}"),
+		}
+		self.tasks.reporter.update(|status| status.task = Some(task.to_string()));
+		let pending = self.journal.pending().cloned();
+		let moment = Moment { seen, book: self.book.clone(), pending, cancel: Arc::default() };
+		let tasks = self.tasks.clone();
+		let mut doing = Box::pin(tasks.perform(task.clone(), &moment));
+		let mut followed = true;
+		loop {
+			tokio::select! {
+				result = &mut doing => return self.ended(task, result, &moment),
+				() = stop.cancelled() => {
+					moment.cancel();
+					return Ended::Stopped;
+				},
+				changed = heads.changed(), if followed && task.is_long() => {
+					followed = changed.is_ok();
+					// The task goes on meanwhile: to look may take as long as a block.
+					let Some((seen, result)) = stop.run_until_cancelled(beside(self.observe(), doing.as_mut())).await else { continue };
+					if let Some(result) = result {
+						return self.ended(task, result, &moment);
+					}
+					// Not knowing better is no reason to throw work away.
+					let wanted = seen.map_or(true, |seen| task.is_part_of(self.plan(&seen).as_ref()));
+					if !wanted && task.is_act() {
+						return Ended::Done(Effect::Sent);
+					}
+					if !wanted {
+						tracing::info!("{task} is not wanted any more");
+						moment.cancel();
+						return Ended::Abandoned;
+					}
+				},
+			}
+		}
+	}
+
+	/// What the end of `task` means. A run that is to blame for a failure is not taken again, or not soon; if it is the one that the operator
+	/// named, and the same would happen again, there is nothing left to train.
+	fn ended(&mut self, task: Task, result: Result<Effect, WorkerError>, moment: &Moment) -> Ended {
+		let best = moment.seen.chain.best;
+		let error = match result {
+			Ok(effect) => return Ended::Done(effect),
+			Err(error) if error.is_fatal() => return Ended::Fatal(error),
+			Err(error) => error,
+		};
+		let blamed = moment.seen.chain.run.as_ref().filter(|_| task.is_of_run()).map(|run| run.id);
+		if let (Some(run), Some(bar)) = (blamed, error.bar()) {
+			if bar == Bar::Lasting && self.choice.is_asked(run) {
+				return Ended::Fatal(error);
+			}
+			self.choice.bar(run, bar, error.to_string(), best);
+			self.local.unloaded();
+			return Ended::Abandoned;
+		}
+		if let Some(rest) = error.rest() {
+			self.refusals.note(task, rest, best);
+		}
+		Ended::Failed(error)
+	}
+
+	/// Takes over what a task left behind.
+	pub(super) fn remember(&mut self, effect: Effect) -> Result<(), WorkerError> {
+		// None of these comes about without the dataset. A member looks for it when it trains.
+		if matches!(effect, Effect::Dataset(_) | Effect::Trained(_) | Effect::Stepped(_)) {
+			self.lacking = None;
+		}
+		match effect {
+			Effect::Sent | Effect::Fetched | Effect::Incomplete => {}
+			Effect::Dataset(id) => self.local.dataset = Some(id),
+			Effect::Loaded(root) => self.local.checkpoint = Some(root),
+			Effect::StoredStart(root) => self.local.stored = Some(root),
+			Effect::Trained(pending) => {
+				let root = pending.work.delta_root;
+				self.journal.set_pending(pending)?;
+				self.local.pending = self.journal.pending_work();
+				self.local.deltas.insert(root, Delta::Held);
+			}
+			Effect::Diverged(seed) => self.local.diverged = Some(seed),
+			Effect::Stepped(next) => self.local.next = Some(next),
+			Effect::Uptime(hour) => {
+				self.local.uptime = Some(hour);
+				self.journal.set_uptime(hour)?;
+			}
+		}
+		Ok(())
+	}
+}

@@ -1,0 +1,13 @@
+//! The runtime as a whole. One executable, for each that links the runtime takes long to build.
+
+mod common;
+mod governance;
+mod invariants;
+mod limits;
+mod live;
+mod migrations;
+mod offences;
+mod round;
+mod sequences;
+mod tables;
+mod verdict;

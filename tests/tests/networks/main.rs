@@ -1,0 +1,10 @@
+//! Networks of real processes. They wait much of the time, for windows, sessions and blocks: so two of them run beside each other.
+
+mod audits;
+mod authorities;
+mod cheats;
+mod clients;
+mod crashes;
+mod devnet;
+mod flooded;
+mod trial;
