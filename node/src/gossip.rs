@@ -18,12 +18,12 @@ use std::{
 };
 
 /// Extrinsics that go to peers when the network asks for all that are ready, which it does every 2.9 seconds. All may come in the wrong order: a pool
-/// keeps 819 that wait for others before them, by default. So two such parts have room there, for a peer that is busy and has not taken one when the
-/// next one comes: what has no room is not told again.
-const AT_ONCE: usize = 384;
+/// keeps 819 that wait for others before them, by default, and what has no room there is not told again. So three such parts have room: one from the
+/// middle of a pass, which a peer gets first that connects then, and two for a peer that is busy and has not taken one when the next one comes.
+const AT_ONCE: usize = 256;
 /// Mean time between extrinsics that go to peers because they are new. With [`AT_ONCE`], about 900 in a second.
-const PAUSE: Duration = Duration::from_micros(1_302);
-/// New extrinsics that go to peers without a pause. With [`AT_ONCE`], a third of a peer's queue: the rest is for a second and more in which a busy
+const PAUSE: Duration = Duration::from_micros(1_250);
+/// New extrinsics that go to peers without a pause. With [`AT_ONCE`], a quarter of a peer's queue: the rest is for a second and more in which a busy
 /// machine takes nothing out.
 const BURST: u32 = 256;
 
@@ -50,13 +50,19 @@ impl<P: TransactionPool> Gossip<P> {
 struct Ration<H> {
 	/// When the extrinsics so far would have gone, had each one waited for [`PAUSE`].
 	due: Instant,
-	/// Those that went to peers since all had gone.
+	/// Those that went to peers in this pass over the pool.
 	offered: HashSet<H>,
+	/// Parts that were [chosen](Self::choose) in this pass.
+	parts: usize,
+	/// Peers that were told about something in this pass, or with the last part of the pass before.
+	told: HashSet<String>,
+	/// Whether this pass has begun once more for a peer that came in the middle of it.
+	again: bool,
 }
 
 impl<H: Clone + Eq + Hash> Ration<H> {
 	fn new(now: Instant) -> Self {
-		Self { due: now, offered: HashSet::new() }
+		Self { due: now, offered: HashSet::new(), parts: 0, told: HashSet::new(), again: false }
 	}
 
 	/// Whether a new extrinsic goes to peers now. One that does not is among the [chosen](Self::choose) ones later.
@@ -83,9 +89,24 @@ impl<H: Clone + Eq + Hash> Ration<H> {
 				chosen.push(one);
 			}
 		}
-		// What is not ready any more is forgotten either way: the set is never larger than the pool.
-		self.offered = if chosen.len() < AT_ONCE { HashSet::new() } else { offered };
+		if chosen.len() < AT_ONCE {
+			(self.offered, self.parts, self.told, self.again) = (HashSet::new(), 0, HashSet::new(), false);
+		} else {
+			// What is not ready any more is forgotten: the set is never larger than the pool.
+			(self.offered, self.parts) = (offered, self.parts.saturating_add(1));
+		}
 		chosen
+	}
+
+	/// These peers were told about something. Whoever is new in the middle of a pass has got a part for which it lacks what comes before, and has room
+	/// for no more than a few of these: the pass begins once more. It does so once, or somebody who connects again and again could keep the rest of the
+	/// pool from all others.
+	fn tell(&mut self, peers: impl Iterator<Item = String>) {
+		let before = self.told.len();
+		self.told.extend(peers);
+		if self.told.len() > before && self.parts > 1 && !self.again {
+			(self.offered, self.parts, self.again) = (HashSet::new(), 0, true);
+		}
 	}
 }
 
@@ -166,6 +187,7 @@ impl<P: TransactionPool<InPoolTransaction: Send + Sync> + 'static> TransactionPo
 	}
 
 	fn on_broadcasted(&self, propagations: HashMap<TxHash<Self>, Vec<String>>) {
+		self.ration(|ration| ration.tell(propagations.values().flatten().cloned()));
 		self.pool.on_broadcasted(propagations);
 	}
 
@@ -194,19 +216,35 @@ mod tests {
 	#[test]
 	fn a_peer_is_told_about_all_of_a_full_pool_a_part_at_a_time_and_best_first() {
 		let mut ration = Ration::new(Instant::now());
-		assert_eq!(chosen(&mut ration, 0..1_000), (0..384).collect::<Vec<_>>());
+		assert_eq!(chosen(&mut ration, 0..700), (0..256).collect::<Vec<_>>());
 		// Meanwhile the first hundred got into a block, and a better one came.
-		let ready = || std::iter::once(9_999).chain(100..1_000);
-		assert_eq!(chosen(&mut ration, ready()), std::iter::once(9_999).chain(384..767).collect::<Vec<_>>());
-		assert_eq!(chosen(&mut ration, ready()), (767..1_000).collect::<Vec<_>>());
-		assert_eq!(chosen(&mut ration, ready()), std::iter::once(9_999).chain(100..483).collect::<Vec<_>>(), "for who has come since");
+		let ready = || std::iter::once(9_999).chain(100..700);
+		assert_eq!(chosen(&mut ration, ready()), std::iter::once(9_999).chain(256..511).collect::<Vec<_>>());
+		assert_eq!(chosen(&mut ration, ready()), (511..700).collect::<Vec<_>>());
+		assert_eq!(chosen(&mut ration, ready()), std::iter::once(9_999).chain(100..355).collect::<Vec<_>>(), "for who has come since");
+	}
+
+	#[test]
+	fn a_peer_that_comes_in_the_middle_is_told_from_the_beginning_and_only_once_in_a_pass() {
+		let mut ration = Ration::new(Instant::now());
+		let mut part = |peers: &[&str]| {
+			let first = chosen(&mut ration, 0..1_000).first().copied();
+			ration.tell(peers.iter().map(|peer| (*peer).to_owned()));
+			first.unwrap()
+		};
+		assert_eq!([part(&["old"]), part(&["old"]), part(&["old", "new"])], [0, 256, 512]);
+		assert_eq!([part(&["new"]), part(&["another"]), part(&["old"]), part(&["late"])], [0, 256, 512, 768], "once");
+		// The last one came with the last part: it is told all of the next pass.
+		assert_eq!([part(&["late"]), part(&["late"])], [0, 256]);
+		// This pass has not begun again yet.
+		assert_eq!([part(&["other"]), part(&["other"])], [512, 0]);
 	}
 
 	#[test]
 	fn a_pool_that_is_told_about_at_once_is_told_about_whole_every_time() {
 		let mut ration = Ration::new(Instant::now());
 		for _ in 0..3 {
-			assert_eq!(chosen(&mut ration, 0..383), (0..383).collect::<Vec<_>>());
+			assert_eq!(chosen(&mut ration, 0..255), (0..255).collect::<Vec<_>>());
 		}
 	}
 
@@ -219,8 +257,8 @@ mod tests {
 		// One for every pause that begins in the second after that.
 		let millisecond = Duration::from_millis(1);
 		let later = (1..=1_000u32).filter(|passed| ration.take(&(5_000 + passed), start + millisecond * *passed)).count();
-		assert_eq!(later, 769);
-		assert_eq!(chosen(&mut ration, 0..1_000), (256..640).collect::<Vec<_>>(), "what had to wait");
+		assert_eq!(later, 800);
+		assert_eq!(chosen(&mut ration, 0..1_000), (256..512).collect::<Vec<_>>(), "what had to wait");
 		// A pause gives no more than the burst back.
 		let rested = start + Duration::from_secs(60);
 		assert_eq!((0..1_000).filter(|one| ration.take(one, rested)).count(), 256);

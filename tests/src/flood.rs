@@ -1,11 +1,15 @@
-//! An account that floods a network: it has the pool full of ordinary extrinsics, more than blocks take, until it is stopped. They do nothing,
-//! and are all of one size.
+//! An account that floods a network: it has the pool full of ordinary extrinsics, more than blocks take, until it is stopped. Each declares the same
+//! share of what a block may take, pays for it, fails, and costs the machine next to nothing: what is tried under a flood is tried by the chain's rules
+//! for full blocks, not by the machine's speed.
 
-use crate::{Error, Network};
+use crate::{
+	blocks::{Chain, Connection},
+	Error, Network,
+};
 use neuroshard_chain_client::{
 	balances,
 	keys::{Account, Seed},
-	system, Call, ChainAt, ChainClient, Heads, Refusal,
+	multisig, Call, ChainAt, ChainClient, Heads, Refusal,
 };
 use neuroshard_types::{Balance, BlockNumber, NEURO};
 use std::{
@@ -17,35 +21,32 @@ use tokio::{
 	task::JoinHandle,
 };
 
-/// Extrinsics that fill what ordinary ones may take of a block.
-const OF_BLOCK: u32 = 30;
-/// Bytes of a block that are left to each of them beside its remark: for its signature, and some for what the block holds of others.
-const BESIDE: u32 = 256;
-/// Extrinsics beyond the best block: two blocks and a half.
-const AHEAD: u64 = 75;
-/// Extrinsics beyond the finalized block. The pool keeps them until they are final, and has room for 22 MiB by default, which is 177 of them.
-const UNFINALIZED: u64 = 165;
+/// Extrinsics that fill what ordinary ones may take of a block, to the last picosecond but thirty.
+const OF_BLOCK: u64 = 30;
+/// Extrinsics beyond the best block: five blocks.
+const AHEAD: u64 = 150;
+/// Extrinsics beyond the finalized block. The pool keeps them until they are final.
+const UNFINALIZED: u64 = 900;
 /// What each offers, in planck: with it they come before all that offers nothing.
 const TIP: Balance = NEURO / 1_000_000;
-/// What the account is given, in planck: a full block costs it 4 NEURO.
-const MONEY: Balance = 2_500 * NEURO;
+/// What the account is given, in planck: a full block costs it 15 NEURO.
+const MONEY: Balance = 30_000 * NEURO;
 
 /// A flood that goes on until it is stopped or dropped.
 pub struct Flood {
 	stop: oneshot::Sender<()>,
 	task: JoinHandle<Result<(), Error>>,
-	client: ChainClient,
-	room: u32,
-	piece: u32,
+	chain: Chain,
+	piece: u64,
 }
 
 /// What a flood has left to others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flooded {
-	/// Bytes of each of its extrinsics.
-	pub piece: u32,
-	/// Bytes that ordinary extrinsics could still have taken of each block.
-	pub room: BTreeMap<BlockNumber, u32>,
+	/// What each of its extrinsics takes of a block, in picoseconds.
+	pub piece: u64,
+	/// What ordinary extrinsics could still have taken of each block, in picoseconds.
+	pub room: BTreeMap<BlockNumber, u64>,
 }
 
 impl Flooded {
@@ -77,16 +78,16 @@ impl Flood {
 	/// [`Error::Chain`] if a node is away, [`Error::Setup`] without nodes.
 	pub async fn start(nodes: Vec<ChainClient>, account: Account, tip: Balance) -> Result<Self, Error> {
 		let client = nodes.first().cloned().ok_or_else(|| setup("there is no node"))?;
+		let (connection, chain) = (Connection::open(client.url()).await?, Chain::connect(client.url()).await?);
 		let at = client.now().await?;
-		let room = at.ordinary_length()?;
-		let remark = (room / OF_BLOCK).saturating_sub(BESIDE);
-		// All bytes are the same, so that databases keep them small.
-		let call = system::remark(vec![0; usize::try_from(remark).map_err(setup)?]);
-		let mut sender = Sender { nodes, account, call, tip, signed: BTreeMap::new() };
-		let piece = u32::try_from(sender.signed(&at, 0)?.len()).map_err(setup)?;
+		let ordinary = chain.ordinary(at.block().number).await?;
+		let piece = ordinary.limit / OF_BLOCK;
+		let mut sender = Sender { nodes, account, call: multisig::refused(0), tip, signed: BTreeMap::new() };
+		let least = connection.time_of(&at.sign(&sender.account, &sender.call, 0, tip, None)?).await?;
+		sender.call = multisig::refused(piece.saturating_sub(least).saturating_sub(ordinary.base));
 		let heads = client.follow(client.heads().await?, |_| ());
 		let (stop, stopped) = oneshot::channel();
-		Ok(Self { stop, task: tokio::spawn(flood(sender, heads, stopped)), client, room, piece })
+		Ok(Self { stop, task: tokio::spawn(flood(sender, heads, stopped)), chain, piece })
 	}
 
 	/// Ends it, and looks at these blocks, which should be finalized.
@@ -94,22 +95,16 @@ impl Flood {
 	/// # Errors
 	/// What has ended it before, if something did; [`Error::Chain`] if a block cannot be read.
 	pub async fn stop(self, blocks: RangeInclusive<BlockNumber>) -> Result<Flooded, Error> {
-		let Self { stop, task, client, room: limit, piece } = self;
+		let Self { stop, task, chain, piece } = self;
 		drop(stop);
 		task.await.map_err(setup)??;
 		let mut room = BTreeMap::new();
 		for number in blocks {
-			let body = client.body(client.block_at(number).await?.hash).await?;
-			room.insert(number, room_beside(limit, body.iter().map(Vec::len)));
+			let ordinary = chain.ordinary(number).await?;
+			room.insert(number, ordinary.limit.saturating_sub(ordinary.used));
 		}
 		Ok(Flooded { piece, room })
 	}
-}
-
-/// What is left of a limit of bytes beside so many.
-fn room_beside(limit: u32, lengths: impl Iterator<Item = usize>) -> u32 {
-	let used = lengths.fold(0, usize::saturating_add);
-	limit.saturating_sub(u32::try_from(used).unwrap_or(u32::MAX))
 }
 
 /// Next nonces of the account: after the finalized block, after the best one, and after what the pool has beyond that without a gap.
@@ -218,23 +213,21 @@ mod tests {
 	#[test]
 	fn what_blocks_and_the_pool_lack_is_sent_and_no_more_than_a_pool_keeps() {
 		let missing = |finalized, best, pool| Nonces { finalized, best, pool }.missing();
-		assert_eq!(missing(0, 0, 0), 0..75);
-		// A block took thirty, and the pool has the other forty-five.
-		assert_eq!(missing(0, 30, 75), 75..105);
+		assert_eq!(missing(0, 0, 0), 0..150);
+		// A block took thirty, and the pool has the other ones.
+		assert_eq!(missing(0, 30, 150), 150..180);
 		// A lost branch has taken some along.
-		assert_eq!(missing(10, 40, 50), 50..115);
+		assert_eq!(missing(10, 40, 50), 50..190);
 		// The pool does not know the best block yet.
-		assert_eq!(missing(10, 40, 30), 40..115);
-		// Finality is three blocks behind, then six.
-		assert_eq!(missing(0, 90, 150), 150..165);
-		assert!(missing(0, 180, 180).is_empty());
-		assert!(missing(0, 0, 75).is_empty());
+		assert_eq!(missing(10, 40, 30), 40..190);
+		// Finality is so many blocks behind that the pool has nearly all that it should.
+		assert_eq!(missing(0, 800, 890), 890..900);
+		assert!(missing(0, 920, 920).is_empty());
+		assert!(missing(0, 0, 150).is_empty());
 	}
 
 	#[test]
-	fn a_block_is_full_if_another_piece_finds_no_room_beside_all_that_it_holds() {
-		assert_eq!(room_beside(100, [30, 30].into_iter()), 40);
-		assert_eq!(room_beside(100, [30, 30, 30, 30].into_iter()), 0, "operational extrinsics may take more");
+	fn a_block_is_full_if_another_piece_finds_no_room_in_it() {
 		let flooded = Flooded { piece: 40, room: BTreeMap::from([(7, 39), (8, 40), (9, 0), (10, 100)]) };
 		assert_eq!((flooded.full(7..=10), flooded.full(7..=7), flooded.full(8..=9)), ((4, 2), (1, 1), (2, 1)));
 		assert_eq!(flooded.full(11..=20), (0, 0));

@@ -6,6 +6,7 @@
 mod audits;
 mod authorities;
 mod binaries;
+mod blocks;
 mod caught;
 mod cheat;
 mod dashboard;

@@ -1,8 +1,8 @@
 //! A network with cheaters among honest workers, until all of them are judged.
 
 use crate::{
-	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Rules, Summary, Text,
-	Training, Verdicts, View, SLOT,
+	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Summary, Text, Training,
+	Verdicts, View, SLOT,
 };
 use neuroshard_types::{BlockNumber, RoundIndex};
 use std::{
@@ -13,9 +13,6 @@ use std::{
 
 /// Longest wait for the last verdict, and for the checkpoint after it.
 const VERDICTS: Duration = Duration::from_secs(900);
-/// Under a flood: a block that is full takes the time of an ordinary chain, so that there are fewer of them. The window has room for what nine
-/// workers take to check each other, beside another network on two cores: more than 64 blocks for the second round.
-const FLOODED: (Duration, Rules) = (Duration::from_secs(3), Rules { window: 120, clock: 20, extension: 10, audits: None, patient: true });
 /// Honest workers.
 const HONEST: u16 = 3;
 
@@ -53,10 +50,10 @@ impl Trial {
 		let flooded = terms == Terms::Flooded;
 		let all = HONEST.saturating_add(Cheat::workers(cheats));
 		let layout = Layout::create(folder.join("network"), None, all)?;
-		let (slot, rules) = if flooded { FLOODED } else { (SLOT, Preset::Tiny.rules_for(cheats, 1)) };
+		let rules = Preset::Tiny.rules_for(cheats, 1);
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)..=u32::from(all)).await?;
 		let prepared = if terms == Terms::Robust { prepared.with_trimmed_mean_and_momentum() } else { prepared };
-		let mut network = Network::start(Binaries::find()?, layout, slot, rules).await?;
+		let mut network = Network::start(Binaries::find()?, layout, SLOT, rules).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
 		let flood = if flooded { Some(Flood::of_network(&network).await?) } else { None };

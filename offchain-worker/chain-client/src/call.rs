@@ -83,6 +83,13 @@ impl Call {
 		}
 	}
 
+	/// A call that nobody can encode without a panic.
+	#[cfg(test)]
+	pub(super) fn panicking() -> Self {
+		let check: Check = |_, _| panic!("a call that cannot be encoded");
+		Self { pallet: "Training", name: "join", arguments: Arguments::Values { bytes: Vec::new(), check } }
+	}
+
 	/// Call bytes for the chain with this metadata.
 	///
 	/// # Errors

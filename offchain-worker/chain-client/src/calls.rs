@@ -11,7 +11,7 @@ use neuroshard_types::{
 	provider::ProviderInfo,
 	reward::EraIndex,
 	run::{Attestation, RunConfig, VoteBitmap, Work},
-	AccountId, Balance, DatasetId, RoundIndex, RunId, H256,
+	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, H256,
 };
 use subxt::metadata::Metadata;
 
@@ -288,6 +288,20 @@ pub mod balances {
 	/// Sends NEURO and keeps the sender's account alive.
 	pub fn transfer(to: AccountId, amount: Balance) -> Call {
 		TRANSFER_KEEP_ALIVE.with((MultiAddress::Id(to), Compact(amount)))
+	}
+}
+
+/// Calls of `multisig`.
+pub mod multisig {
+	use super::*;
+
+	/// Threshold, other signatories, when it began, hash of the call, and reference time and proof size that it may take.
+	type Arguments = (u16, Vec<AccountId>, Option<(BlockNumber, u32)>, [u8; 32], (Compact<u64>, Compact<u64>));
+	pub(super) const APPROVE_AS_MULTI: Signature<Arguments> = Signature::new("Multisig", "approve_as_multi");
+
+	/// Nobody's approval of nothing: it fails, and takes what it declares for the call, `ref_time` picoseconds, and some for itself.
+	pub fn refused(ref_time: u64) -> Call {
+		APPROVE_AS_MULTI.with((0, Vec::new(), None, [0; 32], (Compact(ref_time), Compact(0))))
 	}
 }
 

@@ -51,6 +51,18 @@ async fn a_call_that_fails_in_its_block_is_named_with_the_pallets_error_and_advi
 }
 
 #[tokio::test]
+async fn a_panic_ends_one_request_and_what_is_asked_for_next_is_sent() {
+	let node = MockNode::start(script(1, |_| Fate::Included)).await;
+	let submitter = node.submitter().await;
+	for _ in 0..2 {
+		let error = submitter.submit(Call::panicking()).await.unwrap_err();
+		assert!(matches!(error, ChainError::Stopped), "{error}");
+		submitter.submit_urgent(training::join(7)).await.unwrap();
+	}
+	assert_eq!(node.submitted().borrow().len(), 2);
+}
+
+#[tokio::test]
 async fn what_expires_is_left_to_whoever_asked_if_that_is_what_it_wants() {
 	let node = MockNode::start(script(30, |_| Fate::Forgotten)).await;
 	let error = node.submitter().await.submit_once(training::join(7)).await.unwrap_err();

@@ -128,8 +128,8 @@ pub enum ChainError {
 		/// First block that is too late.
 		deadline: BlockNumber,
 	},
-	/// The worker is shutting down.
-	#[error("the worker is shutting down")]
+	/// Whoever sends extrinsics has ended, or gave this one up by a panic.
+	#[error("nobody sends extrinsics any more, or this one was given up by a fault of the program, which the log tells")]
 	Stopped,
 }
 

@@ -29,7 +29,6 @@ use subxt::{
 use subxt_signer::sr25519::dev;
 
 pub(super) const EXISTENTIAL_DEPOSIT: (&str, &str) = ("Balances", "ExistentialDeposit");
-pub(super) const BLOCK_LENGTH: (&str, &str) = ("System", "BlockLength");
 pub(super) const LONGEST_PHASE: (&str, &str) = ("Training", "MaxPhaseDuration");
 pub(super) const HISTORY_PERIOD: (&str, &str) = ("Training", "HistoryPeriod");
 pub(super) const RUN_DEPOSIT: (&str, &str) = ("Training", "RunDeposit");
@@ -37,9 +36,6 @@ pub(super) const RECORD_DEPOSIT: (&str, &str) = ("Training", "RecordDeposit");
 pub(super) const RECORDS_KEPT: (&str, &str) = ("Training", "RecordsKept");
 pub(super) const MOST_REPLAYED: (&str, &str) = ("Training", "MaxReplay");
 pub(super) const MOST_GAMES: (&str, &str) = ("Disputes", "MaxGamesPerDefender");
-
-/// Bytes that blocks may have of ordinary, operational and mandatory extrinsics, and of a header.
-pub(super) type BlockLength = ((u32, u32, u32), Option<u32>);
 
 /// Nonce of what is estimated: as long as any that an account gets to, and none that Alice has on a development network.
 const NONCE: u64 = 1 << 28;
@@ -155,15 +151,6 @@ impl ChainAt {
 	/// [`ChainError::Missing`] or [`ChainError::Incompatible`] if the chain does not say.
 	pub fn existential_deposit(&self) -> Result<Balance, ChainError> {
 		constant(self.at.metadata_ref(), &EXISTENTIAL_DEPOSIT)
-	}
-
-	/// Bytes of a block that ordinary extrinsics may take.
-	///
-	/// # Errors
-	/// As [`Self::existential_deposit`].
-	pub fn ordinary_length(&self) -> Result<u32, ChainError> {
-		let ((ordinary, _, _), _): BlockLength = constant(self.at.metadata_ref(), &BLOCK_LENGTH)?;
-		Ok(ordinary)
 	}
 
 	/// Longest duration of a phase of a round, in blocks.

@@ -44,7 +44,7 @@ mod views;
 pub use archive::{Block, Entries, Header};
 pub use audited::Audited;
 pub use call::Call;
-pub use calls::{balances, dataset, ponw, rewards, staking, system, training, work_hash};
+pub use calls::{balances, dataset, multisig, ponw, rewards, staking, system, training, work_hash};
 pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
 pub use error::{ChainError, Neuro};
 pub use explain::Refusal;

@@ -72,9 +72,6 @@ fn constants_are_read_from_the_metadata_by_name_and_type() {
 	// Blocks of three seconds: a week, and a fortnight.
 	assert_eq!(fees::constant::<u32>(&metadata, &fees::LONGEST_PHASE).unwrap(), 7 * 24 * 1_200);
 	assert_eq!(fees::constant::<u32>(&metadata, &fees::HISTORY_PERIOD).unwrap(), 14 * 24 * 1_200);
-	// Three quarters of a block of 5 MiB are for ordinary extrinsics.
-	let ((ordinary, operational, mandatory), _) = fees::constant::<fees::BlockLength>(&metadata, &fees::BLOCK_LENGTH).unwrap();
-	assert_eq!((ordinary, operational, mandatory), (15 << 18, 5 << 20, 5 << 20));
 	assert!(matches!(fees::constant::<u64>(&metadata, &fees::LONGEST_PHASE), Err(ChainError::Incompatible { .. })));
 	assert!(matches!(fees::constant::<u32>(&metadata, &("Training", "Nothing")), Err(ChainError::Missing { .. })));
 }

@@ -13,8 +13,9 @@ use crate::{
 	keys::Account,
 };
 use codec::Decode;
+use futures::FutureExt;
 use neuroshard_types::{AccountId, Balance, BlockNumber};
-use std::task::Poll;
+use std::{panic::AssertUnwindSafe, task::Poll};
 use tokio::sync::{mpsc, oneshot};
 
 /// Extrinsics that may wait for the one on its way.
@@ -151,7 +152,7 @@ impl Submitter {
 		request(&self.timely, call, Expiry::Deadline(deadline), keep).await
 	}
 
-	/// As [`Self::submit_once`], before all that has no deadline: for ordinary calls that have one. It offers tips where blocks have no room for
+	/// As [`Self::submit_once`], before all that can wait: for ordinary calls without which others decide. It offers tips where blocks have no room for
 	/// it, as urgent ones do, but never out of the `keep` planck that must remain free, since the call itself needs them.
 	///
 	/// # Errors
@@ -173,7 +174,10 @@ type Queue = (Rank, mpsc::Receiver<Request>);
 /// The actor: one extrinsic at a time, so that nonces never race, except that it stands aside for those of a higher rank.
 async fn serve(lane: Lane, mut queues: [Queue; 4]) {
 	while let Some((place, request)) = next(&mut queues).await {
-		send(&lane, &mut queues, place, request).await;
+		// A panic costs the request its answer, and those that it stood aside for. What is asked for next is sent: a defence depends on it.
+		if AssertUnwindSafe(send(&lane, &mut queues, place, request)).catch_unwind().await.is_err() {
+			tracing::error!("an extrinsic was given up by a panic: this is a fault of the program, please report it");
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
 //! What was measured, and whether it is sound.
 
-use super::{blocks::Chain, delivery::Delivered};
-use crate::{Error, Nodes};
+use super::delivery::Delivered;
+use crate::{blocks::Chain, Error, Nodes};
 use neuroshard_types::Moment;
 use serde::Serialize;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! How much a chain takes: extrinsics that were signed before the clock starts, counted when they are finalized, each looked up in its block.
 
 mod accounts;
-mod blocks;
 mod delivery;
 mod measurement;
 mod proofs;

@@ -176,7 +176,9 @@ impl Tasks {
 	async fn join(&self, moment: &Moment) -> Result<Effect, WorkerError> {
 		let run = moment.run()?;
 		self.make_room(moment, run.members.len().saturating_add(1)).await?;
-		self.send(training::join(run.id)).await
+		// Where somebody fills the blocks, nobody could take part who offers nothing. What defends this worker later stays.
+		self.submitter.submit_prompt(training::join(run.id), moment.seen.chain.reserve).await?;
+		Ok(Effect::Sent)
 	}
 
 	/// Sees to it that there is room for a round with this many deltas, before anybody counts on this worker.

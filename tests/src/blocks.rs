@@ -1,6 +1,7 @@
 //! What blocks hold, and how full they are.
 
 use crate::Error;
+use codec::{Compact, Decode, DecodeAll, Encode};
 use neuroshard_types::{BlockNumber, Moment, H256};
 use std::{collections::BTreeSet, sync::Arc};
 use subxt::{
@@ -18,20 +19,20 @@ use subxt::{
 
 /// A connection over which extrinsics are handed over and blocks are fetched.
 #[derive(Clone)]
-pub(super) struct Connection(LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>);
+pub(crate) struct Connection(LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>);
 
 /// A connection that knows the chain's types.
-pub(super) struct Chain(OnlineClient<SubstrateConfig>);
+pub(crate) struct Chain(OnlineClient<SubstrateConfig>);
 
 /// What a block did.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Done {
+pub(crate) struct Done {
 	/// Chain time, milliseconds.
-	pub(super) time: Moment,
+	pub(crate) time: Moment,
 	/// Places of the extrinsics that did what they should.
-	pub(super) succeeded: BTreeSet<usize>,
+	pub(crate) succeeded: BTreeSet<usize>,
 	/// Share of its limits that it used: that of ordinary extrinsics, or of the whole block if it used more of that.
-	pub(super) fullness: f64,
+	pub(crate) fullness: f64,
 }
 
 #[derive(Clone, Copy, Debug, DecodeAsType)]
@@ -39,6 +40,26 @@ pub(super) struct Done {
 struct Weight {
 	ref_time: u64,
 	proof_size: u64,
+}
+
+/// What ordinary extrinsics took of a block's reference time, and what they may take of it, in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ordinary {
+	/// What they took.
+	pub(crate) used: u64,
+	/// What they may take.
+	pub(crate) limit: u64,
+	/// What each takes beside its own weight.
+	pub(crate) base: u64,
+}
+
+/// Beginning of a chain's answer about an extrinsic.
+#[derive(Decode)]
+struct Info {
+	ref_time: Compact<u64>,
+	_proof_size: Compact<u64>,
+	_class: u8,
+	_fee: u128,
 }
 
 /// What a block used so far.
@@ -53,6 +74,7 @@ struct Used {
 #[derive(Clone, Copy, Debug, DecodeAsType)]
 #[decode_as_type(crate_path = "subxt::ext::scale_decode")]
 struct OfClass {
+	base_extrinsic: Weight,
 	max_total: Option<Weight>,
 }
 
@@ -75,7 +97,7 @@ impl Connection {
 	///
 	/// # Errors
 	/// [`Error::Setup`] with what the connection says; so do all others.
-	pub(super) async fn open(url: &str) -> Result<Self, Error> {
+	pub(crate) async fn open(url: &str) -> Result<Self, Error> {
 		Ok(Self(LegacyRpcMethods::new(RpcClient::from_insecure_url(url).await.map_err(setup)?)))
 	}
 
@@ -83,29 +105,37 @@ impl Connection {
 	///
 	/// # Errors
 	/// [`Error::Unsound`] if the pool refuses it.
-	pub(super) async fn submit(&self, extrinsic: &[u8]) -> Result<(), Error> {
+	pub(crate) async fn submit(&self, extrinsic: &[u8]) -> Result<(), Error> {
 		let refused = |error: subxt::rpcs::Error| Error::Unsound(format!("a node refused an extrinsic: {error}"));
 		self.0.author_submit_extrinsic(extrinsic).await.map(drop).map_err(refused)
 	}
 
+	/// Reference time of an extrinsic, in picoseconds: of its call, and of what is checked about it.
+	pub(crate) async fn time_of(&self, extrinsic: &[u8]) -> Result<u64, Error> {
+		let length = u32::try_from(extrinsic.len()).map_err(setup)?;
+		let input = [extrinsic, &length.encode()].concat();
+		let answer = self.0.state_call("TransactionPaymentApi_query_info", Some(&input), None).await.map_err(setup)?;
+		Ok(Info::decode_all(&mut answer.as_slice()).map_err(setup)?.ref_time.0)
+	}
+
 	/// Height of the best block.
-	pub(super) async fn best(&self) -> Result<BlockNumber, Error> {
+	pub(crate) async fn best(&self) -> Result<BlockNumber, Error> {
 		self.height(None).await
 	}
 
 	/// Height of the finalized block.
-	pub(super) async fn finalized(&self) -> Result<BlockNumber, Error> {
+	pub(crate) async fn finalized(&self) -> Result<BlockNumber, Error> {
 		self.height(Some(self.0.chain_get_finalized_head().await.map_err(setup)?)).await
 	}
 
 	/// The block at a height of the best chain.
-	pub(super) async fn hash(&self, number: BlockNumber) -> Result<H256, Error> {
+	pub(crate) async fn hash(&self, number: BlockNumber) -> Result<H256, Error> {
 		let hash = self.0.chain_get_block_hash(Some(NumberOrHex::Number(number.into()))).await.map_err(setup)?;
 		hash.map(|hash| H256(hash.0)).ok_or_else(|| setup(format!("the node has no block {number}")))
 	}
 
 	/// Extrinsics of a block.
-	pub(super) async fn body(&self, hash: H256) -> Result<Vec<Vec<u8>>, Error> {
+	pub(crate) async fn body(&self, hash: H256) -> Result<Vec<Vec<u8>>, Error> {
 		let block = self.0.chain_get_block(Some(HashFor::<SubstrateConfig>::from(hash.0))).await.map_err(setup)?;
 		let block = block.ok_or_else(|| setup(format!("the node has no block {hash:?}")))?;
 		Ok(block.block.extrinsics.into_iter().map(|bytes| bytes.0).collect())
@@ -123,21 +153,32 @@ impl Chain {
 	///
 	/// # Errors
 	/// As [`Connection::open`]; so do all others.
-	pub(super) async fn connect(url: &str) -> Result<Self, Error> {
+	pub(crate) async fn connect(url: &str) -> Result<Self, Error> {
 		let backend = LegacyBackend::builder().build(RpcClient::from_insecure_url(url).await.map_err(setup)?);
 		let api = OnlineClient::from_backend_with_config(SubstrateConfig::new(), Arc::new(backend)).await;
 		Ok(Self(api.map_err(setup)?))
 	}
 
 	/// Chain time after a block, milliseconds.
-	pub(super) async fn time(&self, number: BlockNumber) -> Result<Moment, Error> {
+	pub(crate) async fn time(&self, number: BlockNumber) -> Result<Moment, Error> {
 		let at = self.0.at_block(number).await.map_err(setup)?;
 		let now = at.storage().fetch(storage::dynamic::<(), Moment>("Timestamp", "Now"), ()).await.map_err(setup)?;
 		now.decode().map_err(setup)
 	}
 
+	/// What ordinary extrinsics took of the block at a height.
+	pub(crate) async fn ordinary(&self, number: BlockNumber) -> Result<Ordinary, Error> {
+		let at = self.0.at_block(number).await.map_err(setup)?;
+		let used = at.storage().fetch(storage::dynamic::<(), Used>("System", "BlockWeight"), ()).await.map_err(setup)?;
+		let limits: Limits = at.constants().entry(constants::dynamic("System", "BlockWeights")).map_err(setup)?;
+		let used = used.decode().map_err(setup)?.normal.ref_time;
+		let normal = limits.per_class.normal;
+		let limit = normal.max_total.unwrap_or(limits.max_block).ref_time;
+		Ok(Ordinary { used, limit, base: normal.base_extrinsic.ref_time })
+	}
+
 	/// What the block at a height did.
-	pub(super) async fn done(&self, number: BlockNumber) -> Result<Done, Error> {
+	pub(crate) async fn done(&self, number: BlockNumber) -> Result<Done, Error> {
 		let at = self.0.at_block(number).await.map_err(setup)?;
 		let used = at.storage().fetch(storage::dynamic::<(), Used>("System", "BlockWeight"), ()).await.map_err(setup)?;
 		let limits: Limits = at.constants().entry(constants::dynamic("System", "BlockWeights")).map_err(setup)?;
@@ -178,8 +219,10 @@ mod tests {
 	fn a_block_is_as_full_as_the_limit_that_it_is_nearest_to() {
 		let weight = |ref_time: u64| Weight { ref_time, proof_size: 0 };
 		let most = Weight { ref_time: 200, proof_size: u64::MAX };
-		let limits =
-			Limits { max_block: most, per_class: Classes { normal: OfClass { max_total: Some(Weight { ref_time: 150, ..most }) } } };
+		let limits = Limits {
+			max_block: most,
+			per_class: Classes { normal: OfClass { base_extrinsic: weight(1), max_total: Some(Weight { ref_time: 150, ..most }) } },
+		};
 		let of = |normal, operational, mandatory| {
 			let used = Used { normal: weight(normal), operational: weight(operational), mandatory: weight(mandatory) };
 			fullness(&used, &limits)
