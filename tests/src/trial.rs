@@ -1,7 +1,7 @@
 //! A network with cheaters among honest workers, until all of them are judged.
 
 use crate::{
-	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Summary, Text, Training,
+	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Rules, Summary, Text, Training,
 	Verdicts, View, SLOT,
 };
 use neuroshard_types::{BlockNumber, RoundIndex};
@@ -13,6 +13,8 @@ use std::{
 
 /// Longest wait for the last verdict, and for the checkpoint after it.
 const VERDICTS: Duration = Duration::from_secs(900);
+/// Under a flood, where there are the most workers: it takes some minutes until they have checked each other, beside another network on two cores.
+const FLOODED: Rules = Rules { window: 360, clock: 60, extension: 30, audits: None, patient: true };
 /// Honest workers.
 const HONEST: u16 = 3;
 
@@ -50,7 +52,7 @@ impl Trial {
 		let flooded = terms == Terms::Flooded;
 		let all = HONEST.saturating_add(Cheat::workers(cheats));
 		let layout = Layout::create(folder.join("network"), None, all)?;
-		let rules = Preset::Tiny.rules_for(cheats, 1);
+		let rules = if flooded { FLOODED } else { Preset::Tiny.rules_for(cheats, 1) };
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)..=u32::from(all)).await?;
 		let prepared = if terms == Terms::Robust { prepared.with_trimmed_mean_and_momentum() } else { prepared };
 		let mut network = Network::start(Binaries::find()?, layout, SLOT, rules).await?;
