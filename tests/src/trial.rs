@@ -1,8 +1,8 @@
 //! A network with cheaters among honest workers, until all of them are judged.
 
 use crate::{
-	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Rules, Summary, Text, Training,
-	Verdicts, View, SLOT,
+	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Rules, Summary, Text,
+	Training, Verdicts, View, SLOT,
 };
 use neuroshard_types::{BlockNumber, RoundIndex};
 use std::{
