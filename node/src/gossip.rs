@@ -4,6 +4,7 @@
 //! connection. So a node with more than that in its pool would lose every peer that connects, again and again, and a validator without peers
 //! makes no blocks: who can fill pools could stop the chain.
 
+use pallet_neuro_disputes::FIRST;
 use sc_transaction_pool_api::{
 	ImportNotificationStream, InPoolTransaction, PoolStatus, ReadyTransactions, TransactionFor, TransactionPool, TransactionSource,
 	TransactionStatusStreamFor, TxHash, TxInvalidityReportMap,
@@ -18,12 +19,13 @@ use std::{
 };
 
 /// Extrinsics that go to peers when the network asks for all that are ready, which it does every 2.9 seconds. All may come in the wrong order: a pool
-/// keeps 819 that wait for others before them, by default, and what has no room there is not told again. So three such parts have room: one from the
-/// middle of a pass, which a peer gets first that connects then, and two for a peer that is busy and has not taken one when the next one comes.
+/// keeps 819 that wait for others before them, by default, and what has no room there is not told again. So three such parts have room, if none has more
+/// bytes than they have places: one from the middle of a pass, which a peer gets first that connects then, and two for a peer that is busy and has not
+/// taken one when the next one comes.
 const AT_ONCE: usize = 256;
 /// Mean time between extrinsics that go to peers because they are new. With [`AT_ONCE`], about 900 in a second.
 const PAUSE: Duration = Duration::from_micros(1_250);
-/// New extrinsics that go to peers without a pause. With [`AT_ONCE`], a quarter of a peer's queue: the rest is for a second and more in which a busy
+/// New extrinsics of each kind that go to peers without a pause. With [`AT_ONCE`], three eighths of a peer's queue: the rest is for a second and more in which a busy
 /// machine takes nothing out.
 const BURST: u32 = 256;
 
@@ -48,30 +50,33 @@ impl<P: TransactionPool> Gossip<P> {
 
 /// Which extrinsics peers have been told about, and when they may be told about the next one.
 struct Ration<H> {
-	/// When the extrinsics so far would have gone, had each one waited for [`PAUSE`].
-	due: Instant,
+	/// When the extrinsics so far would have gone, had each one waited for [`PAUSE`]; those with reserved room by themselves.
+	due: [Instant; 2],
 	/// Those that went to peers in this pass over the pool.
 	offered: HashSet<H>,
+	/// Those that went in the pass before.
+	known: HashSet<H>,
 	/// Parts that were [chosen](Self::choose) in this pass.
 	parts: usize,
-	/// Peers that were told about something in this pass, or with the last part of the pass before.
-	told: HashSet<String>,
 	/// Whether this pass has begun once more for a peer that came in the middle of it.
 	again: bool,
 }
 
 impl<H: Clone + Eq + Hash> Ration<H> {
 	fn new(now: Instant) -> Self {
-		Self { due: now, offered: HashSet::new(), parts: 0, told: HashSet::new(), again: false }
+		Self { due: [now; 2], offered: HashSet::new(), known: HashSet::new(), parts: 0, again: false }
 	}
 
 	/// Whether a new extrinsic goes to peers now. One that does not is among the [chosen](Self::choose) ones later.
-	fn take(&mut self, hash: &H, now: Instant) -> bool {
-		let due = self.due.max(now);
-		if due >= now + PAUSE * BURST {
+	/// Nobody else's keep back one that `is_first`.
+	fn take(&mut self, hash: &H, is_first: bool, now: Instant) -> bool {
+		let [others, first] = &mut self.due;
+		let due = if is_first { first } else { others };
+		let next = (*due).max(now);
+		if next >= now + PAUSE * BURST {
 			return false;
 		}
-		self.due = due + PAUSE;
+		*due = next + PAUSE;
 		self.offered.insert(hash.clone());
 		true
 	}
@@ -89,22 +94,23 @@ impl<H: Clone + Eq + Hash> Ration<H> {
 				chosen.push(one);
 			}
 		}
+		// What is not ready any more is forgotten: no set is larger than the pool.
 		if chosen.len() < AT_ONCE {
-			(self.offered, self.parts, self.told, self.again) = (HashSet::new(), 0, HashSet::new(), false);
+			(self.offered, self.known, self.parts, self.again) = (HashSet::new(), offered, 0, false);
 		} else {
-			// What is not ready any more is forgotten: the set is never larger than the pool.
 			(self.offered, self.parts) = (offered, self.parts.saturating_add(1));
 		}
 		chosen
 	}
 
-	/// These peers were told about something. Whoever is new in the middle of a pass has got a part for which it lacks what comes before, and has room
-	/// for no more than a few of these: the pass begins once more. It does so once, or somebody who connects again and again could keep the rest of the
-	/// pool from all others.
-	fn tell(&mut self, peers: impl Iterator<Item = String>) {
-		let before = self.told.len();
-		self.told.extend(peers);
-		if self.told.len() > before && self.parts > 1 && !self.again {
+	/// Some peer did not know these. Whoever lacks what went in the pass before has come since. In the middle of a pass it has got a part for which it
+	/// lacks what comes before, and has room for no more than a few of these: the pass begins once more. It does so once, or somebody who connects again
+	/// and again could keep the rest of the pool from all others.
+	fn told<'a>(&mut self, mut hashes: impl Iterator<Item = &'a H>)
+	where
+		H: 'a,
+	{
+		if self.parts > 1 && !self.again && hashes.any(|hash| self.known.contains(hash)) {
 			(self.offered, self.parts, self.again) = (HashSet::new(), 0, true);
 		}
 	}
@@ -187,7 +193,7 @@ impl<P: TransactionPool<InPoolTransaction: Send + Sync> + 'static> TransactionPo
 	}
 
 	fn on_broadcasted(&self, propagations: HashMap<TxHash<Self>, Vec<String>>) {
-		self.ration(|ration| ration.tell(propagations.values().flatten().cloned()));
+		self.ration(|ration| ration.told(propagations.keys()));
 		self.pool.on_broadcasted(propagations);
 	}
 
@@ -197,7 +203,8 @@ impl<P: TransactionPool<InPoolTransaction: Send + Sync> + 'static> TransactionPo
 
 	fn ready_transaction(&self, hash: &TxHash<Self>) -> Option<Arc<Self::InPoolTransaction>> {
 		let found = self.pool.ready_transaction(hash).filter(|one| one.is_propagable())?;
-		self.ration(|ration| ration.take(hash, Instant::now())).then_some(found)
+		let is_first = *found.priority() >= FIRST;
+		self.ration(|ration| ration.take(hash, is_first, Instant::now())).then_some(found)
 	}
 
 	async fn ready_at_with_timeout(&self, at: BlockHash<P>, timeout: Duration) -> Ready<P> {
@@ -225,19 +232,20 @@ mod tests {
 	}
 
 	#[test]
-	fn a_peer_that_comes_in_the_middle_is_told_from_the_beginning_and_only_once_in_a_pass() {
+	fn who_comes_in_the_middle_is_told_from_the_beginning_once_in_a_pass_and_who_knows_all_changes_nothing() {
 		let mut ration = Ration::new(Instant::now());
-		let mut part = |peers: &[&str]| {
-			let first = chosen(&mut ration, 0..1_000).first().copied();
-			ration.tell(peers.iter().map(|peer| (*peer).to_owned()));
-			first.unwrap()
+		// The first of the part that goes to a peer that does not know `unknown` of them.
+		let mut part = |unknown: &dyn Fn(&u32) -> bool| {
+			let part = chosen(&mut ration, 0..1_000);
+			ration.told(part.iter().filter(|one| unknown(one)));
+			part[0]
 		};
-		assert_eq!([part(&["old"]), part(&["old"]), part(&["old", "new"])], [0, 256, 512]);
-		assert_eq!([part(&["new"]), part(&["another"]), part(&["old"]), part(&["late"])], [0, 256, 512, 768], "once");
-		// The last one came with the last part: it is told all of the next pass.
-		assert_eq!([part(&["late"]), part(&["late"])], [0, 256]);
-		// This pass has not begun again yet.
-		assert_eq!([part(&["other"]), part(&["other"])], [512, 0]);
+		let (all, none) = (|_: &u32| true, |_: &u32| false);
+		assert_eq!([part(&all), part(&all), part(&all), part(&all)], [0, 256, 512, 768], "a first pass has no middle");
+		assert_eq!([part(&none), part(&none), part(&all)], [0, 256, 512]);
+		assert_eq!([part(&all), part(&all), part(&all), part(&all)], [0, 256, 512, 768], "once");
+		assert_eq!([part(&none), part(&all), part(&all)], [0, 256, 0]);
+		assert_eq!([part(&none), part(&none), part(&none), part(&none)], [256, 512, 768, 0], "who knows all changes nothing");
 	}
 
 	#[test]
@@ -252,16 +260,17 @@ mod tests {
 	fn new_extrinsics_go_at_once_until_there_are_too_many_and_none_goes_twice() {
 		let start = Instant::now();
 		let mut ration = Ration::new(start);
-		let went: Vec<_> = (0..1_000).filter(|one| ration.take(one, start)).collect();
+		let went: Vec<_> = (0..1_000).filter(|one| ration.take(one, false, start)).collect();
 		assert_eq!(went, (0..256).collect::<Vec<_>>());
 		// One for every pause that begins in the second after that.
 		let millisecond = Duration::from_millis(1);
-		let later = (1..=1_000u32).filter(|passed| ration.take(&(5_000 + passed), start + millisecond * *passed)).count();
+		let later = (1..=1_000u32).filter(|passed| ration.take(&(5_000 + passed), false, start + millisecond * *passed)).count();
 		assert_eq!(later, 800);
 		assert_eq!(chosen(&mut ration, 0..1_000), (256..512).collect::<Vec<_>>(), "what had to wait");
 		// A pause gives no more than the burst back.
 		let rested = start + Duration::from_secs(60);
-		assert_eq!((0..1_000).filter(|one| ration.take(one, rested)).count(), 256);
+		assert_eq!((0..1_000).filter(|one| ration.take(one, false, rested)).count(), 256);
+		assert_eq!((2_000..3_000).filter(|one| ration.take(one, true, rested)).count(), 256, "moves and acts do not wait for others");
 	}
 
 	#[test]

@@ -64,10 +64,11 @@ struct Request {
 pub struct Submitter {
 	who: AccountId,
 	signer: AccountId,
-	/// Queues, one for every [`Rank`].
+	/// Queues, the most urgent one first.
 	urgent: mpsc::Sender<Request>,
 	timely: mpsc::Sender<Request>,
 	prompt: mpsc::Sender<Request>,
+	paying: mpsc::Sender<Request>,
 	ordinary: mpsc::Sender<Request>,
 }
 
@@ -81,12 +82,14 @@ impl Submitter {
 	/// Starts the actor of `account`, which is the operator of `who`, or that account itself. What an operator sends is sent as long as it is
 	/// one: afterwards it would act for itself.
 	pub fn spawn_for(client: ChainClient, account: Account, who: AccountId) -> Self {
-		let [(urgent, first), (timely, second), (prompt, third), (ordinary, fourth)] = std::array::from_fn(|_| mpsc::channel(QUEUE));
+		let [(urgent, first), (timely, second), (prompt, third), (paying, fourth), (ordinary, fifth)] =
+			std::array::from_fn(|_| mpsc::channel(QUEUE));
 		let signer = account.id();
 		let owner = Some(who.clone()).filter(|who| *who != signer);
-		let queues = [(Rank::Urgent, first), (Rank::Timely, second), (Rank::Prompt, third), (Rank::Ordinary, fourth)];
+		let queues =
+			[(Rank::Urgent, first), (Rank::Timely, second), (Rank::Prompt, third), (Rank::Prompt, fourth), (Rank::Ordinary, fifth)];
 		tokio::spawn(serve(Lane::new(client, account, owner), queues));
-		Self { who, signer, urgent, timely, prompt, ordinary }
+		Self { who, signer, urgent, timely, prompt, paying, ordinary }
 	}
 
 	/// The account whose work it is.
@@ -152,13 +155,21 @@ impl Submitter {
 		request(&self.timely, call, Expiry::Deadline(deadline), keep).await
 	}
 
-	/// As [`Self::submit_once`], before all that can wait: for ordinary calls without which others decide. It offers tips where blocks have no room for
+	/// As [`Self::submit_once`], before all that has no deadline: for ordinary calls that have one. It offers tips where blocks have no room for
 	/// it, as urgent ones do, but never out of the `keep` planck that must remain free, since the call itself needs them.
 	///
 	/// # Errors
 	/// As [`Self::submit_once`].
 	pub async fn submit_prompt(&self, call: Call, keep: Balance) -> Result<Included, ChainError> {
 		request(&self.prompt, call, Expiry::GiveUp, keep).await
+	}
+
+	/// As [`Self::submit_prompt`], but it stands aside for those: for what has no deadline, and is worth a tip.
+	///
+	/// # Errors
+	/// As [`Self::submit_once`].
+	pub async fn submit_paying(&self, call: Call, keep: Balance) -> Result<Included, ChainError> {
+		request(&self.paying, call, Expiry::GiveUp, keep).await
 	}
 }
 
@@ -168,16 +179,13 @@ async fn request(requests: &mpsc::Sender<Request>, call: Call, expiry: Expiry, k
 	result.await.map_err(|_| ChainError::Stopped)?
 }
 
-/// Requests of one rank.
+/// Requests that are as urgent as each other.
 type Queue = (Rank, mpsc::Receiver<Request>);
 
 /// The actor: one extrinsic at a time, so that nonces never race, except that it stands aside for those of a higher rank.
-async fn serve(lane: Lane, mut queues: [Queue; 4]) {
+async fn serve(lane: Lane, mut queues: [Queue; 5]) {
 	while let Some((place, request)) = next(&mut queues).await {
-		// A panic costs the request its answer, and those that it stood aside for. What is asked for next is sent: a defence depends on it.
-		if AssertUnwindSafe(send(&lane, &mut queues, place, request)).catch_unwind().await.is_err() {
-			tracing::error!("an extrinsic was given up by a panic: this is a fault of the program, please report it");
-		}
+		send(&lane, &mut queues, place, request).await;
 	}
 }
 
@@ -205,7 +213,8 @@ async fn send(lane: &Lane, queues: &mut [Queue], place: usize, request: Request)
 	let Request { call, expiry, keep, mut answer } = request;
 	let (before, queue) = queues.split_at_mut(place);
 	let Some((rank, _)) = queue.first() else { return };
-	let mut delivering = std::pin::pin!(lane.deliver(&call, expiry, *rank, keep));
+	// A panic costs this one its answer, and no other one anything: a defence depends on what is asked for next.
+	let mut delivering = std::pin::pin!(AssertUnwindSafe(lane.deliver(&call, expiry, *rank, keep)).catch_unwind());
 	let result = loop {
 		tokio::select! {
 			biased;
@@ -215,5 +224,8 @@ async fn send(lane: &Lane, queues: &mut [Queue], place: usize, request: Request)
 			result = &mut delivering => break result,
 		}
 	};
-	let _ = answer.send(result);
+	match result {
+		Ok(result) => drop(answer.send(result)),
+		Err(_) => tracing::error!("{} was given up by a panic: this is a fault of the program, please report it", call.describe()),
+	}
 }

@@ -5,6 +5,8 @@ mod authorities;
 mod cheats;
 mod clients;
 mod crashes;
+mod defence;
 mod devnet;
 mod flooded;
+mod scenario;
 mod trial;

@@ -30,8 +30,7 @@ pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)], terms: Terms) -> Sum
 	summary
 }
 
-/// In one of three blocks of disputes, ordinary extrinsics had no room for another one of the flood's: in those of the validator whose pool the
-/// flood keeps full. The other's pool holds what it has heard of it, and at times nothing.
+/// In nine of ten blocks of disputes, ordinary extrinsics had no room for another one of the flood's.
 fn had_no_room<'a>(disputes: impl Iterator<Item = &'a Decided>, left: &Flooded) {
 	let (mut all, mut full) = (0, 0);
 	for decided in disputes {
@@ -39,5 +38,5 @@ fn had_no_room<'a>(disputes: impl Iterator<Item = &'a Decided>, left: &Flooded) 
 		println!("{without_room} of the {blocks} blocks of the dispute that block {} decided were full", decided.block.number);
 		(all, full) = (all + blocks, full + without_room);
 	}
-	assert!(all > 0 && 3 * full >= all, "{full} of {all} blocks were full: {left:?}");
+	assert!(all > 0 && 10 * full >= 9 * all, "{full} of {all} blocks were full: {left:?}");
 }

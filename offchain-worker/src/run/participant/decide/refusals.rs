@@ -69,7 +69,7 @@ impl WorkerError {
 			Self::Arithmetic(_) => Some(Rest::Lasting),
 			Self::Chain(error) if error.is_dispatch("Staking::WrongAnswer") => Some(Rest::Lasting),
 			// Every refused extrinsic costs a fee, every divergent attempt a computation that would end alike.
-			Self::Chain(ChainError::Dispatch { .. })
+			Self::Chain(ChainError::Dispatch { .. } | ChainError::Stopped)
 			| Self::Train(TrainError::Diverged(_))
 			| Self::Outer(OuterError::Train(TrainError::Diverged(_))) => Some(Rest::Fixed),
 			Self::NoShardList { .. }

@@ -99,7 +99,9 @@ impl Task {
 		self.is_act()
 			|| matches!(
 				self,
-				Self::FetchCheckpoint { .. }
+				// Another one may have taken the last place meanwhile: it would pay for a refusal.
+				Self::Join
+					| Self::FetchCheckpoint { .. }
 					| Self::FindDataset { .. }
 					| Self::Train { .. }
 					| Self::FetchDeltas { .. }

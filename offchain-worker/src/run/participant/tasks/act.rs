@@ -1,8 +1,8 @@
 //! What a participant has to do in a phase, sent before its deadline.
 
 use crate::run::participant::decide::view::ChainView;
-use neuroshard_chain_client::{Call, ChainError, Submitter};
-use neuroshard_types::BlockNumber;
+use neuroshard_chain_client::{training, Call, ChainError, Submitter};
+use neuroshard_types::{BlockNumber, RunId};
 
 /// Longest attempt, in blocks: the proof in a reveal is too old after five minutes, which are 100 blocks.
 const LONGEST: BlockNumber = 90;
@@ -20,6 +20,14 @@ pub(super) async fn act(submitter: &Submitter, chain: &ChainView, call: Call) ->
 	submitter.submit_timely(call, end_of_attempt(chain.best, deadline), chain.reserve).await.map(drop)
 }
 
+/// Joins a run. Where somebody fills the blocks, nobody could take part who offers nothing: tips leave free what disputes may cost.
+///
+/// # Errors
+/// Those of [`Submitter::submit_paying`].
+pub(super) async fn join(submitter: &Submitter, chain: &ChainView, run: RunId) -> Result<(), ChainError> {
+	submitter.submit_paying(training::join(run), chain.reserve).await.map(drop)
+}
+
 /// First block that is too late for an attempt that begins at block `best`, in a phase with this deadline.
 fn end_of_attempt(best: BlockNumber, deadline: Option<BlockNumber>) -> BlockNumber {
 	match deadline.map(|deadline| deadline.saturating_sub(best)) {
@@ -33,7 +41,6 @@ fn end_of_attempt(best: BlockNumber, deadline: Option<BlockNumber>) -> BlockNumb
 mod tests {
 	use super::*;
 	use crate::{run::participant::decide::plan::tests::training as in_training, testing::Connect};
-	use neuroshard_chain_client::training;
 	use neuroshard_mock_node::{nonce_and_tip_of, Fate, MockNode, Script};
 	use neuroshard_types::NEURO;
 
@@ -47,14 +54,18 @@ mod tests {
 		assert_eq!(end_of_attempt(7, None), 67);
 	}
 
-	/// What is offered for a commitment before block 80 by an account that has so much free beside what disputes may cost, and its end.
-	async fn offered(beside: u128, fate: fn(usize) -> Fate) -> (Vec<u128>, Result<(), ChainError>) {
+	/// What is offered for a commitment before block 80, or for joining, by an account that has so much free beside what disputes may cost, and its end.
+	async fn offered(beside: u128, fate: fn(usize) -> Fate, joins: bool) -> (Vec<u128>, Result<(), ChainError>) {
 		let node = MockNode::start(Script { blocks_a_look: 2, fate }).await;
 		let (mut chain, _) = in_training();
 		(chain.best, chain.reserve) = (0, 10 * NEURO);
 		chain.run.as_mut().unwrap().round.as_mut().unwrap().deadline = Some(80);
 		node.fund(chain.reserve + beside);
-		let sent = act(&node.submitter().await, &chain, training::commit(7, 1, 0, Default::default())).await;
+		let submitter = node.submitter().await;
+		let sent = match joins {
+			true => join(&submitter, &chain, 7).await,
+			false => act(&submitter, &chain, training::commit(7, 1, 0, Default::default())).await,
+		};
 		let mut tips: Vec<_> = node.submitted().borrow().iter().map(|one| nonce_and_tip_of(one).1).collect();
 		tips.dedup();
 		(tips, sent)
@@ -62,7 +73,7 @@ mod tests {
 
 	#[tokio::test]
 	async fn an_act_that_blocks_have_no_room_for_offers_tips_up_to_its_deadline() {
-		let (tips, sent) = offered(1_000 * NEURO, |_| Fate::Forgotten).await;
+		let (tips, sent) = offered(1_000 * NEURO, |_| Fate::Forgotten, false).await;
 		assert_eq!(tips, [0, 1, 4, 16, 64, 256, 500].map(|hundredths| hundredths * NEURO / 100));
 		assert!(matches!(sent, Err(ChainError::Late { deadline: 80, .. })), "{sent:?}");
 	}
@@ -70,8 +81,10 @@ mod tests {
 	#[tokio::test]
 	async fn tips_leave_what_disputes_may_cost() {
 		let taken = |number| if number < 5 { Fate::Forgotten } else { Fate::Included };
-		let (tips, sent) = offered(NEURO, taken).await;
-		assert_eq!(tips, [0, 1, 4, 10].map(|hundredths| hundredths * NEURO / 100));
-		sent.unwrap();
+		for joins in [false, true] {
+			let (tips, sent) = offered(NEURO, taken, joins).await;
+			assert_eq!(tips, [0, 1, 4, 10].map(|hundredths| hundredths * NEURO / 100), "{joins}");
+			sent.unwrap();
+		}
 	}
 }

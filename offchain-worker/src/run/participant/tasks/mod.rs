@@ -176,8 +176,7 @@ impl Tasks {
 	async fn join(&self, moment: &Moment) -> Result<Effect, WorkerError> {
 		let run = moment.run()?;
 		self.make_room(moment, run.members.len().saturating_add(1)).await?;
-		// Where somebody fills the blocks, nobody could take part who offers nothing. What defends this worker later stays.
-		self.submitter.submit_prompt(training::join(run.id), moment.seen.chain.reserve).await?;
+		act::join(&self.submitter, &moment.seen.chain, run.id).await?;
 		Ok(Effect::Sent)
 	}
 

@@ -466,5 +466,5 @@ fn a_long_task_goes_on_while_the_plan_wants_some_of_it() {
 	assert!(!train.is_part_of(Some(&Task::Train { position: 0 })));
 	assert!(!train.is_part_of(None));
 	assert!(train.is_part_of(Some(&Task::Leave)), "whoever leaves finishes its round");
-	assert!(!Task::Join.is_long());
+	assert!(Task::Join.is_long() && !Task::Join.is_part_of(None), "it would pay for a refusal");
 }
