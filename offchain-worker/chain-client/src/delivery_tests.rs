@@ -271,7 +271,7 @@ async fn an_urgent_extrinsic_that_blocks_have_no_room_for_offers_larger_and_larg
 	let hundredth = NEURO / 100;
 	let expected = [0, 1, 4, 16, 64, 256, 500].map(|hundredths| hundredths * hundredth);
 	// The pool takes it, and no block does; and the pool is full.
-	let forgotten = |number| if number < 1 { Fate::Forgotten } else { Fate::Included };
+	let forgotten = |number| if number < 6 { Fate::Forgotten } else { Fate::Included };
 	let full = |number| if number < 6 { Fate::Refused(1016, "Immediately Dropped") } else { Fate::Included };
 	assert_eq!(offers(1_000 * NEURO, forgotten).await, expected);
 	assert_eq!(offers(1_000 * NEURO, full).await, expected);
@@ -306,7 +306,7 @@ async fn a_tip_that_leaves_nothing_for_the_fee_is_taken_back() {
 
 #[tokio::test]
 async fn a_tip_is_at_most_a_tenth_of_what_is_free() {
-	let forgotten = |number| if number < 1 { Fate::Forgotten } else { Fate::Included };
+	let forgotten = |number| if number < 6 { Fate::Forgotten } else { Fate::Included };
 	assert_eq!(offers(NEURO, forgotten).await, [0, 1, 4, 10].map(|hundredths| hundredths * (NEURO / 100)));
 }
 
