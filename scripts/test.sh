@@ -43,7 +43,7 @@ stage "tests of units" of_units 2>&1 | tee "$folder/units"
 stage "tests of networks" cargo test --release -p neuroshard-e2e --test networks -- --test-threads=2 2>&1 | tee "$folder/networks"
 if [ -n "$timings" ]; then
 	printf '\nThe slowest tests:\n'
-	sed -n 's/^test \(.*\) \.\.\. ok <\([0-9.]*\)s>$/\2 \1/p' "$folder/units" "$folder/networks" | sort -rn | head -20 |
+	sed -n 's/^test \(.*\) \.\.\. ok <\([0-9.]*\)s>$/\2 \1/p' "$folder/units" "$folder/networks" | sort -rn | sed -n 1,20p |
 		while read -r seconds name; do printf '%6.0f s  %s\n' "$seconds" "$name"; done
 fi
 printf '\nThe stages:\n'

@@ -7,6 +7,5 @@ mod clients;
 mod crashes;
 mod defence;
 mod devnet;
-mod flooded;
 mod scenario;
 mod trial;
