@@ -10,7 +10,7 @@ for argument in "$@"; do
 		cat <<'HELP'
 Usage: scripts/devnet.sh [OPTIONS]
 
-Builds everything, the first time for some 20 minutes and more, and runs two validators and some workers on this machine,
+Builds everything, the first time for a quarter of an hour and more, and runs two validators and some workers on this machine,
 which train a model. Ctrl-C stops every process that was started.
 
   --rounds N         stop after N rounds; exit code 0 only if everything is as it must be

@@ -33,10 +33,15 @@ stage "lints" cargo clippy --release --workspace --all-targets -- -D warnings
 host="$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')"
 export "CARGO_TARGET_${host}_RUNNER=$root/scripts/run-tests.sh"
 of_units() {
-	# Many of them wait for others more than they compute.
+	# Many of them wait for others more than they compute. Those of processes wait for a node's time limits most of the time, so beside the rest.
 	export RUST_TEST_THREADS=6
-	cargo test --release --workspace --exclude neuroshard-e2e --all-targets
-	cargo test --release -p neuroshard-e2e --lib --bins --test bad_input --test one_build --test pressure
+	local processes failed=
+	cargo test --release -p neuroshard-e2e --lib --bins --test bad_input --test one_build --test pressure >"$folder/processes" 2>&1 &
+	processes=$!
+	cargo test --release --workspace --exclude neuroshard-e2e --all-targets || failed=yes
+	wait "$processes" || failed=yes
+	cat "$folder/processes"
+	[ -z "$failed" ]
 }
 stage "tests of units" of_units 2>&1 | tee "$folder/units"
 # Two networks at a time: their workers compute, at low priority, and have to check what the others did before its window is over.

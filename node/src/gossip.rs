@@ -25,8 +25,8 @@ use std::{
 const AT_ONCE: usize = 256;
 /// Mean time between extrinsics that go to peers because they are new. With [`AT_ONCE`], about 900 in a second.
 const PAUSE: Duration = Duration::from_micros(1_250);
-/// New extrinsics of each kind that go to peers without a pause. With [`AT_ONCE`], three eighths of a peer's queue: the rest is for a second and more in which a busy
-/// machine takes nothing out.
+/// New extrinsics of each kind that go to peers without a pause. With [`AT_ONCE`], three eighths of a peer's queue: the rest is for a second and more in
+/// which a busy machine takes nothing out.
 const BURST: u32 = 256;
 
 /// A pool that tells the network about few extrinsics at a time, and about all of them in the end, those with the highest priority first. All else is
@@ -68,7 +68,7 @@ impl<H: Clone + Eq + Hash> Ration<H> {
 	}
 
 	/// Whether a new extrinsic goes to peers now. One that does not is among the [chosen](Self::choose) ones later.
-	/// Nobody else's keep back one that `is_first`.
+	/// Moves and acts, which come first, are counted by themselves: others cannot keep them back.
 	fn take(&mut self, hash: &H, is_first: bool, now: Instant) -> bool {
 		let [others, first] = &mut self.due;
 		let due = if is_first { first } else { others };

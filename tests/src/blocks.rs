@@ -6,6 +6,7 @@ use neuroshard_types::{BlockNumber, Moment, H256};
 use std::{collections::BTreeSet, sync::Arc};
 use subxt::{
 	backend::LegacyBackend,
+	client::{ClientAtBlock, OnlineClientAtBlockImpl},
 	config::{substrate::SubstrateConfig, HashFor, RpcConfigFor},
 	constants,
 	events::Phase,
@@ -92,6 +93,13 @@ struct Limits {
 	per_class: Classes,
 }
 
+impl Limits {
+	/// What ordinary extrinsics may use.
+	fn ordinary(&self) -> Weight {
+		self.per_class.normal.max_total.unwrap_or(self.max_block)
+	}
+}
+
 impl Connection {
 	/// Connects to the node at `url`.
 	///
@@ -169,19 +177,15 @@ impl Chain {
 	/// What ordinary extrinsics took of the block at a height.
 	pub(crate) async fn ordinary(&self, number: BlockNumber) -> Result<Ordinary, Error> {
 		let at = self.0.at_block(number).await.map_err(setup)?;
-		let used = at.storage().fetch(storage::dynamic::<(), Used>("System", "BlockWeight"), ()).await.map_err(setup)?;
-		let limits: Limits = at.constants().entry(constants::dynamic("System", "BlockWeights")).map_err(setup)?;
-		let used = used.decode().map_err(setup)?.normal.ref_time;
-		let normal = limits.per_class.normal;
-		let limit = normal.max_total.unwrap_or(limits.max_block).ref_time;
-		Ok(Ordinary { used, limit, base: normal.base_extrinsic.ref_time })
+		let (used, limits) = weights(&at).await?;
+		let base = limits.per_class.normal.base_extrinsic.ref_time;
+		Ok(Ordinary { used: used.normal.ref_time, limit: limits.ordinary().ref_time, base })
 	}
 
 	/// What the block at a height did.
 	pub(crate) async fn done(&self, number: BlockNumber) -> Result<Done, Error> {
 		let at = self.0.at_block(number).await.map_err(setup)?;
-		let used = at.storage().fetch(storage::dynamic::<(), Used>("System", "BlockWeight"), ()).await.map_err(setup)?;
-		let limits: Limits = at.constants().entry(constants::dynamic("System", "BlockWeights")).map_err(setup)?;
+		let (used, limits) = weights(&at).await?;
 		let mut succeeded = BTreeSet::new();
 		for event in at.events().fetch().await.map_err(setup)?.iter() {
 			let event = event.map_err(setup)?;
@@ -189,13 +193,20 @@ impl Chain {
 				succeeded.insert(usize::try_from(place).map_err(setup)?);
 			}
 		}
-		Ok(Done { time: self.time(number).await?, succeeded, fullness: fullness(&used.decode().map_err(setup)?, &limits) })
+		Ok(Done { time: self.time(number).await?, succeeded, fullness: fullness(&used, &limits) })
 	}
+}
+
+/// What a block used, and what it may use.
+async fn weights(at: &ClientAtBlock<SubstrateConfig, OnlineClientAtBlockImpl<SubstrateConfig>>) -> Result<(Used, Limits), Error> {
+	let used = at.storage().fetch(storage::dynamic::<(), Used>("System", "BlockWeight"), ()).await.map_err(setup)?;
+	let limits = at.constants().entry(constants::dynamic("System", "BlockWeights")).map_err(setup)?;
+	Ok((used.decode().map_err(setup)?, limits))
 }
 
 /// The largest share of any limit.
 fn fullness(used: &Used, limits: &Limits) -> f64 {
-	let normal = limits.per_class.normal.max_total.unwrap_or(limits.max_block);
+	let normal = limits.ordinary();
 	let of = |weight: fn(&Weight) -> u64| {
 		let all = [used.normal, used.operational, used.mandatory].iter().map(weight).fold(0, u64::saturating_add);
 		share(weight(&used.normal), weight(&normal)).max(share(all, weight(&limits.max_block)))

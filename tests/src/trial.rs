@@ -13,8 +13,8 @@ use std::{
 
 /// Longest wait for the last verdict, and for the checkpoint after it.
 const VERDICTS: Duration = Duration::from_secs(900);
-/// Under a flood, where there are the most workers: it takes some minutes until they have checked each other, beside another network on two cores.
-const FLOODED: Rules = Rules { window: 360, clock: 60, extension: 30, audits: None, patient: true };
+/// Under a flood, where there are the most workers: it takes minutes until they have checked a round, beside another network on two cores.
+const FLOODED: Rules = Rules { window: 210, clock: 60, extension: 30, audits: None, patient: true };
 /// Honest workers.
 const HONEST: u16 = 3;
 

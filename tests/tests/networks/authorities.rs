@@ -1,6 +1,6 @@
 //! Who authors blocks on a chain that anybody can join: one scenario of real nodes, since sessions take their time.
 
-use neuroshard_e2e::{until, Authorities, AuthorityClient, Binaries, Keys};
+use neuroshard_e2e::{kept_unless_passed, until, Authorities, AuthorityClient, Binaries, Keys};
 use neuroshard_types::{AccountId, BlockNumber, NEURO};
 use std::time::Duration;
 use subxt_signer::sr25519::{dev, Keypair};
@@ -18,10 +18,7 @@ fn account(key: &Keypair) -> AccountId {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newcomer_authors_an_equivocator_leaves_and_a_fresh_node_catches_up() {
-	let mut folder = tempfile::Builder::new().prefix("neuroshard-authorities-").tempdir().unwrap();
-	// Logs and data of a failure stay.
-	folder.disable_cleanup(true);
-	println!("everything is in {}", folder.path().display());
+	let mut folder = kept_unless_passed("authorities").unwrap();
 	let node = Binaries::find().unwrap().node;
 	let names = ["alice", "bob", "charlie", "dave"];
 	let mut network = Authorities::start(node, folder.path().join("network"), &names, 7).await.unwrap();

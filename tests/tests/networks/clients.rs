@@ -1,6 +1,6 @@
 //! Clients that others wrote, from the package registry of JavaScript, against nodes. What each of them does is in `tests/clients`.
 
-use neuroshard_e2e::{Binaries, Ended, Error, Nodes, Start, SLOT};
+use neuroshard_e2e::{kept_unless_passed, Binaries, Ended, Error, Nodes, Start, SLOT};
 use std::{path::Path, process::Command, time::Duration};
 
 /// Longest time for one client. It has a shorter limit of its own, and says then what it was about.
@@ -8,10 +8,7 @@ const LIMIT: Duration = Duration::from_secs(540);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_of_others_decode_everything_move_money_and_explain_errors() {
-	let mut folder = tempfile::Builder::new().prefix("neuroshard-clients-").tempdir().unwrap();
-	// Logs and data of a failure stay.
-	folder.disable_cleanup(true);
-	println!("everything is in {}", folder.path().display());
+	let mut folder = kept_unless_passed("clients").unwrap();
 	let (one, other) = (folder.path().join("polkadot-js"), folder.path().join("papi"));
 	// They wait for blocks most of the time, and count every planck: so beside each other, each on a chain of its own.
 	let (one, other) = tokio::join!(say(&one, &["polkadot-js/main.mjs"]), say(&other, &["papi/main.mjs", "snippets.mjs"]));

@@ -1,12 +1,12 @@
 //! A network lives through killed workers and a killed validator, and whoever has its blocks and the text can compute all of it again.
 
-use crate::scenario::{folder, included, Scenario, SOON};
-use neuroshard_e2e::{until, Ended, Minted};
+use crate::scenario::{included, Scenario, SOON};
+use neuroshard_e2e::{kept_unless_passed, until, Ended, Minted};
 use neuroshard_types::{run::Phase, RoundIndex, H256};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_trains_through_crashes_and_everybody_can_recompute_it() {
-	let mut folder = folder();
+	let mut folder = kept_unless_passed("crashes").unwrap();
 	let mut scenario = Scenario::start(folder.path(), 3).await;
 	let mut last = scenario.three_workers_train().await;
 	last = scenario.a_worker_killed_before_its_reveal_is_back_in_the_next_round(last.saturating_add(1)).await;

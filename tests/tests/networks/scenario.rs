@@ -16,14 +16,6 @@ pub(crate) const SOON: Duration = Duration::from_secs(120);
 /// A dispute in which one side says nothing takes seconds; a claim can be disputed long enough for workers that are started again meanwhile.
 const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, patient: false };
 
-/// A folder whose logs and data stay after a failure.
-pub(crate) fn folder() -> tempfile::TempDir {
-	let mut folder = tempfile::Builder::new().prefix("neuroshard-test-").tempdir().unwrap();
-	folder.disable_cleanup(true);
-	println!("everything is in {}", folder.path().display());
-	folder
-}
-
 /// A network of three workers that train a tiny model.
 pub(crate) struct Scenario {
 	pub(crate) network: Network,

@@ -1,15 +1,12 @@
 //! A trial: what must be true of every network with cheaters.
 
-use neuroshard_e2e::{Cheat, CheaterSummary, Decided, Flooded, Summary, Terms, Trial};
+use neuroshard_e2e::{kept_unless_passed, Cheat, CheaterSummary, Decided, Flooded, Summary, Terms, Trial};
 use neuroshard_types::{dispute::Decision, RoundIndex};
 
 /// Holds a trial, and checks that every cheater loses all it has by the verdict that belongs to its cheat, and nobody else anything; if that is
 /// flooded, that ordinary extrinsics had no room while it went on.
 pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)], terms: Terms) -> Summary {
-	let mut folder = tempfile::Builder::new().prefix("neuroshard-cheats-").tempdir().unwrap();
-	// Logs and data of a failure stay.
-	folder.disable_cleanup(true);
-	println!("everything is in {}", folder.path().display());
+	let mut folder = kept_unless_passed("cheats").unwrap();
 	let Trial { cheaters, verdicts, summary, flooded: left, .. } = Trial::hold(folder.path(), cheats, terms).await.unwrap();
 	assert_eq!((cheaters.len(), left.is_some()), (cheats.len(), terms == Terms::Flooded));
 	for cheater in &cheaters {

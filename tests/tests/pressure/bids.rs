@@ -1,8 +1,8 @@
 //! An account that fills the blocks, and pays more for it than others do by themselves, and a worker who has a deadline.
 
-use crate::{folder, SOON};
+use crate::SOON;
 use neuroshard_chain_client::{keys::Account, system, Included, Submitter};
-use neuroshard_e2e::{until, Binaries, Flood, Nodes, Start};
+use neuroshard_e2e::{kept_unless_passed, until, Binaries, Flood, Nodes, Start};
 use neuroshard_types::{Balance, NEURO};
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ fn tip(included: &Included) -> Balance {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_has_a_deadline_gets_into_blocks_that_an_account_fills_and_pays_more_for() {
-	let mut folder = folder();
+	let mut folder = kept_unless_passed("pressure").unwrap();
 	let nodes = Nodes::start(&Binaries::find().unwrap().node, folder.path(), 1, &Start::default()).await.unwrap();
 	let client = nodes.client();
 	let [flooder, worker] = ["//Bob", "//Charlie"].map(|secret| Account::from_secret(secret).unwrap());

@@ -1,8 +1,8 @@
 //! The load generator as people start it, with a load that is done within a few blocks.
 
-use neuroshard_e2e::Ended;
+use neuroshard_e2e::{told_by, Ended};
 use serde_json::Value;
-use std::{collections::BTreeSet, process::Command};
+use std::{path::Path, process::Command};
 
 #[tokio::test]
 async fn a_small_load_is_finalized_and_its_figures_fit_together() {
@@ -32,19 +32,8 @@ async fn a_small_load_is_finalized_and_its_figures_fit_together() {
 
 #[tokio::test]
 async fn the_script_tells_every_option_without_building_anything() {
-	let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/load.sh");
-	let mut command = Command::new(script);
-	// Nothing is there that could build.
-	command.arg("--help").env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent").env("CARGO_TARGET_DIR", "/nonexistent");
-	let told = Ended::output_of(command).await.unwrap();
-	let mut program = Command::new(env!("CARGO_BIN_EXE_neuroshard-load"));
-	program.arg("--help");
-	let known = Ended::output_of(program).await.unwrap();
-	let options = |text: &str| -> BTreeSet<String> {
-		let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
-		let words = indented.filter_map(|line| line.trim_start().strip_prefix("--")?.split([' ', '=']).next());
-		words.map(str::to_owned).collect()
-	};
-	assert_eq!(options(&told), options(&known));
-	assert!(options(&told).contains("transfers"), "{told}");
+	let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/load.sh");
+	let (told, known) = told_by(&script, Path::new(env!("CARGO_BIN_EXE_neuroshard-load"))).await.unwrap();
+	assert_eq!(told, known);
+	assert!(told.contains("transfers"), "{told:?}");
 }

@@ -5,7 +5,7 @@ mod load;
 mod peers;
 mod raw;
 
-use neuroshard_e2e::{until, Binaries, Nodes, Start};
+use neuroshard_e2e::{kept_unless_passed, until, Binaries, Nodes, Start};
 use raw::{code, post, request, Socket};
 use serde_json::{json, Value as Json};
 use std::time::{Duration, Instant};
@@ -101,14 +101,6 @@ impl Asked {
 	}
 }
 
-/// A folder whose logs and data stay after a failure.
-fn folder() -> tempfile::TempDir {
-	let mut folder = tempfile::Builder::new().prefix("neuroshard-pressure-").tempdir().unwrap();
-	folder.disable_cleanup(true);
-	println!("everything is in {}", folder.path().display());
-	folder
-}
-
 async fn submit(socket: &mut Socket, extrinsic: &[u8]) -> Json {
 	let text = request(1, "author_submitExtrinsic", json!([format!("0x{}", hex::encode(extrinsic))]));
 	socket.ask(&text).await.unwrap()
@@ -116,7 +108,7 @@ async fn submit(socket: &mut Socket, extrinsic: &[u8]) -> Json {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_a_client_sends_the_node_refuses_it_and_goes_on_for_others() {
-	let mut folder = folder();
+	let mut folder = kept_unless_passed("pressure").unwrap();
 	let node = Binaries::find().unwrap().node;
 	let nodes = Nodes::start(&node, folder.path(), 1, &Start::default()).await.unwrap();
 	let mut asked = Asked::new(nodes).await;
@@ -287,7 +279,7 @@ async fn connections_and_subscriptions_run_out(asked: &mut Asked) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pool_that_one_account_has_filled_gives_room_to_those_who_pay_more() {
-	let mut folder = folder();
+	let mut folder = kept_unless_passed("pressure").unwrap();
 	// Without blocks, what is in the pool stays there. The limit of calls is that of addresses that are not this machine's.
 	let options =
 		[&format!("--pool-limit={POOL}"), &format!("--rpc-rate-limit={CALLS_A_MINUTE}"), "--rpc-rate-limit-whitelisted-ips=192.0.2.1/32"];

@@ -1,7 +1,7 @@
 //! A node with more in its pool than a peer's queue of notifications has room for, and a peer that comes late.
 
-use crate::{code, folder, request, submit, Asked, Socket, SOON};
-use neuroshard_e2e::{until, Binaries, Nodes, Start};
+use crate::{code, request, submit, Asked, Socket, SOON};
+use neuroshard_e2e::{kept_unless_passed, until, Binaries, Nodes, Start};
 use serde_json::{json, Value as Json};
 use subxt::dynamic::Value;
 use subxt_signer::sr25519::dev;
@@ -20,7 +20,7 @@ async fn next_nonce(socket: &mut Socket) -> Option<u64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_of_a_node_with_a_full_pool_stays_connected_and_is_told_about_all_of_it() {
-	let mut folder = folder();
+	let mut folder = kept_unless_passed("pressure").unwrap();
 	// Without blocks, what is in the pool stays there.
 	let nodes = Nodes::start_alone(&Binaries::find().unwrap().node, folder.path(), &["late"], &Start::default()).await.unwrap();
 	let mut asked = Asked::new(nodes).await;

@@ -1,0 +1,14 @@
+//! Folders of tests.
+
+use tempfile::TempDir;
+
+/// A new folder of a test about `what`. It stays, with logs and data, unless the test calls [`TempDir::disable_cleanup`] with `false` in the end.
+///
+/// # Errors
+/// Those of making a folder.
+pub fn kept_unless_passed(what: &str) -> std::io::Result<TempDir> {
+	let mut folder = tempfile::Builder::new().prefix(&format!("neuroshard-{what}-")).tempdir()?;
+	folder.disable_cleanup(true);
+	println!("everything is in {}", folder.path().display());
+	Ok(folder)
+}
