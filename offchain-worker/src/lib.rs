@@ -13,6 +13,7 @@ pub mod hardware;
 pub mod history;
 pub mod infer;
 pub mod run;
+pub mod serve;
 pub mod status;
 #[cfg(test)]
 mod testing;

@@ -149,7 +149,12 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	// The folder of a network that failed stays as it is.
 	if let (Ok(()), Some(training)) = (&result, training) {
 		match model_that_stays(arguments, &network, &training) {
-			Ok(Some(model)) => dashboard.say(&format!("the model stays; for text from it:\n\n  {}\n", model.command(&worker))),
+			Ok(Some(model)) => {
+				let (text, serve) = (model.command(&worker), model.serve_command(&worker));
+				dashboard.say(&format!(
+					"the model stays; for text from it:\n\n  {text}\n\nand to chat with it, on a page or by HTTP:\n\n  {serve}\n"
+				));
+			}
 			Ok(None) => {}
 			Err(error) => dashboard.say(&format!("the model is not kept: {error}")),
 		}

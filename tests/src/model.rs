@@ -63,6 +63,11 @@ impl Model {
 		let (worker, base) = (quoted(worker), quoted(&self.base));
 		format!("{worker} generate --base-path {base} --run {} --prompt 'The ' --max-tokens 200", self.run)
 	}
+
+	/// The command by which `worker` answers over HTTP with it, for a shell. It needs no network.
+	pub fn serve_command(&self, worker: &Path) -> String {
+		format!("{} serve --base-path {} --run {}", quoted(worker), quoted(&self.base), self.run)
+	}
 }
 
 /// Where the model of a network stays whose own folder is removed; `None` if the user has no folder for that.

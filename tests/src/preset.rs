@@ -63,7 +63,7 @@ impl Preset {
 			(Self::Devnet | Self::Large, false) => (ONE_OF_THREE, 100, 15),
 			(Self::Devnet | Self::Large, true) => (ALL, 180, 60),
 			(Self::Tiny, false) => (ONE_OF_THREE, 40, 10),
-			(Self::Tiny, true) => (ALL, 90, 30),
+			(Self::Tiny, true) => (ALL, 60, 20),
 		};
 		let rules = self.rules();
 		if !cheats.is_empty() && !lazy {

@@ -59,6 +59,12 @@ impl Prepared {
 		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
 	}
 
+	/// Has rounds take so many inner steps.
+	pub fn with_inner_steps(mut self, steps: u32) -> Self {
+		self.train.inner_steps = steps;
+		self
+	}
+
 	/// Has the outer step take a trimmed mean of the deltas, and momentum.
 	pub fn with_trimmed_mean_and_momentum(mut self) -> Self {
 		self.train.aggregator = Aggregator::TrimmedMean { trim: 1 };

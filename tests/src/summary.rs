@@ -4,18 +4,17 @@ use crate::{
 	audits, invariants::first_broken, until, AuditSummary, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View,
 };
 use neuroshard_chain_client::ChainAt;
-use neuroshard_graph::exec::Exec;
+use neuroshard_graph::sampler::Sampling;
 use neuroshard_types::{Balance, BlockNumber, RoundIndex, H256};
 use neuroshard_worker::{
 	hardware,
-	infer::generate::{generate, Sampling},
+	infer::{generate::generate, Model},
 	train::checkpoint::Checkpoint,
 };
 use serde::Serialize;
 use std::{
 	fs::{remove_file, File},
 	path::Path,
-	sync::Arc,
 	time::Duration,
 };
 
@@ -27,6 +26,8 @@ const CHECKPOINT_LIMIT: Duration = Duration::from_secs(120);
 const CREDIT_SLACK: BlockNumber = 2;
 /// What the sampled text begins with.
 const PROMPT: &str = "The ";
+/// Most tokens that follow.
+const SAMPLE: u32 = 200;
 /// Workers that it takes for an audit: whose work it is, and two auditors.
 const FOR_AUDIT: usize = 3;
 /// The loss must fall below this share of its start.
@@ -345,8 +346,10 @@ pub fn newest_sample(network: &Network, training: &Training) -> Result<Option<St
 }
 
 fn sample(training: &Training, checkpoint: &Checkpoint) -> Result<String, Error> {
-	let exec = Exec::new(hardware::threads(None)).map_err(|error| Error::Setup(error.to_string()))?;
-	let text = generate(Arc::new(exec), &training.model, &checkpoint.params, PROMPT, &Sampling::default());
+	let (name, root) = (format!("run-{}", training.run), checkpoint.header.root().0);
+	let model = Model::of_bytes(name, &training.model, &checkpoint.params, root, hardware::threads(None));
+	let mut model = model.map_err(|error| Error::Setup(error.to_string()))?;
+	let text = generate(&mut model, PROMPT, SAMPLE, &Sampling { temperature: 0.7, ..Sampling::default() });
 	Ok(format!("{PROMPT}{}", text.map_err(|error| Error::Setup(error.to_string()))?))
 }
 

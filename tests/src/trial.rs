@@ -13,8 +13,10 @@ use std::{
 
 /// Longest wait for the last verdict, and for the checkpoint after it.
 const VERDICTS: Duration = Duration::from_secs(900);
-/// Under a flood, where there are the most workers: it takes minutes until they have checked a round, beside another network on two cores.
-const FLOODED: Rules = Rules { window: 210, clock: 60, extension: 30, audits: None, patient: true };
+/// Under a flood, where there are the most workers: it takes a minute and more until they have checked a round, beside another network on two cores.
+const FLOODED: Rules = Rules { window: 150, clock: 60, extension: 30, audits: None, patient: true };
+/// Inner steps of a round: a third of those of the preset, because everybody runs everybody's again.
+const INNER_STEPS: u32 = 40;
 /// Honest workers.
 const HONEST: u16 = 3;
 
@@ -54,6 +56,7 @@ impl Trial {
 		let layout = Layout::create(folder.join("network"), None, all)?;
 		let rules = if flooded { FLOODED } else { Preset::Tiny.rules_for(cheats, 1) };
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)..=u32::from(all)).await?;
+		let prepared = prepared.with_inner_steps(INNER_STEPS);
 		let prepared = if terms == Terms::Robust { prepared.with_trimmed_mean_and_momentum() } else { prepared };
 		let mut network = Network::start(Binaries::find()?, layout, SLOT, rules).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;

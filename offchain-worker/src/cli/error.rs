@@ -8,8 +8,9 @@ use crate::{
 	engine::EngineError,
 	export::ExportError,
 	history::HistoryError,
-	infer::generate::GenerateError,
+	infer::{generate::GenerateError, ModelError},
 	run::{JournalError, WorkerError},
+	serve::ServeError,
 	status::metrics::MetricsError,
 	train::{checkpoint::CheckpointError, replay::ReplayError},
 };
@@ -210,6 +211,12 @@ pub enum CliError {
 	/// Sampling.
 	#[error(transparent)]
 	Generate(#[from] GenerateError),
+	/// A model that is to answer.
+	#[error(transparent)]
+	Model(#[from] ModelError),
+	/// The server.
+	#[error(transparent)]
+	Serve(#[from] ServeError),
 }
 
 impl CliError {

@@ -3,15 +3,11 @@
 use super::{local, CliError, Common};
 use crate::{
 	hardware,
-	infer::{
-		generate::{generate, Sampling},
-		printable,
-	},
+	infer::{generate::generate, printable},
 };
 use clap::Args;
-use neuroshard_kernels::exec::Exec;
+use neuroshard_graph::sampler::Sampling;
 use neuroshard_types::RunId;
-use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Generate {
@@ -22,13 +18,13 @@ pub(super) struct Generate {
 	#[arg(long)]
 	run: Option<RunId>,
 	/// Most tokens to generate.
-	#[arg(long, default_value_t = Sampling::default().max_tokens, value_parser = clap::value_parser!(u32).range(1..))]
+	#[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
 	max_tokens: u32,
 	/// 0 always takes the likeliest token; 1 samples from the model's own distribution.
-	#[arg(long, default_value_t = Sampling::default().temperature)]
+	#[arg(long, default_value_t = 0.7)]
 	temperature: f32,
 	/// Seed of the random choices.
-	#[arg(long, default_value_t = Sampling::default().seed)]
+	#[arg(long, default_value_t = 0)]
 	seed: u64,
 	/// Threads.
 	#[arg(long, value_parser = super::parse::threads)]
@@ -38,10 +34,9 @@ pub(super) struct Generate {
 impl Generate {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
 		let threads = hardware::threads(self.threads);
-		let (model, checkpoint) = local::load(&common.base()?, self.run, threads)?;
-		let exec = Exec::new(threads).map_err(|error| CliError::Invalid(error.to_string()))?;
-		let sampling = Sampling { max_tokens: self.max_tokens, temperature: self.temperature, seed: self.seed };
-		let text = generate(Arc::new(exec), &model, &checkpoint.params, &self.prompt, &sampling)?;
+		let mut model = local::model(&common.base()?, self.run, threads)?;
+		let sampling = Sampling { temperature: self.temperature, seed: self.seed, ..Sampling::default() };
+		let text = generate(&mut model, &self.prompt, self.max_tokens, &sampling)?;
 		println!("{}{}", self.prompt, printable(&text));
 		Ok(0)
 	}

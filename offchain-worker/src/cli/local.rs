@@ -2,12 +2,20 @@
 
 use super::CliError;
 use crate::{
+	infer::Model,
 	run::{checkpoint_folder, read_model},
 	train::checkpoint::Checkpoint,
 };
 use neuroshard_graph::ParamLayout;
 use neuroshard_types::{ModelConfig, RunId};
 use std::path::Path;
+
+/// The newest checkpoint of `run`, or of the newest run that there is, ready to answer.
+pub(super) fn model(base: &Path, run: Option<RunId>, threads: usize) -> Result<Model, CliError> {
+	let run = run.or_else(|| newest_run(base)).ok_or_else(|| missing(base, None))?;
+	let (config, checkpoint) = load(base, Some(run), threads)?;
+	Ok(Model::of_bytes(format!("run-{run}"), &config, &checkpoint.params, checkpoint.header.root().0, threads)?)
+}
 
 /// Model and newest checkpoint of `run`, or of the newest run that there is.
 pub(super) fn load(base: &Path, run: Option<RunId>, threads: usize) -> Result<(ModelConfig, Checkpoint), CliError> {

@@ -27,6 +27,7 @@ mod register;
 mod replay;
 mod run_check;
 mod run_file;
+mod serve;
 mod start;
 mod status;
 mod train;
@@ -131,6 +132,8 @@ enum Command {
 	Export(export::Export),
 	/// Sample text from a checkpoint.
 	Generate(generate::Generate),
+	/// Answer over HTTP, as clients of the OpenAI API ask, with a checkpoint or any model of the Llama family. Needs no chain.
+	Serve(serve::Serve),
 	/// Check everything that a provider needs, and say in words what is missing.
 	Doctor(doctor::Doctor),
 	/// Measure training speed against candle autograd, and what commitments cost.
@@ -163,6 +166,7 @@ pub async fn run(cli: Cli) -> Result<u8, CliError> {
 		Command::Replay(command) => Ok(command.run(&common).await),
 		Command::Export(command) => command.run(&common),
 		Command::Generate(command) => command.run(&common),
+		Command::Serve(command) => command.run(&common).await,
 		Command::Doctor(command) => command.run(&common).await,
 		Command::Bench(command) => command.run(),
 	}

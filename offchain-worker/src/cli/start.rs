@@ -225,7 +225,7 @@ async fn connect(urls: &[String], stop: &CancellationToken) -> Result<Option<Cha
 }
 
 /// Ctrl-C and a supervisor's TERM both end the worker in good order; what it needs to go on is on disk at any moment.
-fn stop_on_signals(stop: &CancellationToken) -> Result<(), CliError> {
+pub(super) fn stop_on_signals(stop: &CancellationToken) -> Result<(), CliError> {
 	let failed = |source: std::io::Error| CliError::Invalid(format!("cannot listen for signals: {source}"));
 	let (mut interrupt, mut terminate) =
 		(signal(SignalKind::interrupt()).map_err(failed)?, signal(SignalKind::terminate()).map_err(failed)?);

@@ -102,6 +102,7 @@ pub fn tokenizer_config_json(max_seq: u32) -> String {
 		r#"{{
   "tokenizer_class": "PreTrainedTokenizerFast",
   "model_max_length": {max_seq},
+  "add_bos_token": true,
   "bos_token": "{END_OF_TEXT_TEXT}",
   "eos_token": "{END_OF_TEXT_TEXT}",
   "clean_up_tokenization_spaces": false

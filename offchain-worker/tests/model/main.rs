@@ -3,14 +3,18 @@
 mod reference;
 
 use neuroshard_graph::{
-	exec::{forward_logits, Decoder, Exec},
-	ModelConfig, TrainConfig, F32,
+	exec::{Exec, Inference, Pages, Piece, Sequence, Wanted},
+	sampler::Sampling,
+	ModelConfig, TrainConfig,
 };
 use neuroshard_worker::{
 	data::tokenizer,
 	engine::Engine,
 	export::{export, ExportError},
-	infer::generate::{generate, GenerateError, Sampling},
+	infer::{
+		generate::{generate, GenerateError},
+		Model, ModelError,
+	},
 	train::{checkpoint::Checkpoint, presets},
 };
 use reference::Llama;
@@ -28,8 +32,12 @@ fn untied() -> (ModelConfig, TrainConfig) {
 	(ModelConfig { dim: 96, heads: 3, kv_heads: 1, ffn: 192, layers: 3, tied: false, rope_theta: 500_000, ..model }, train)
 }
 
-fn exec() -> Arc<Exec> {
-	Arc::new(Exec::new(1).unwrap())
+fn inference(model: &ModelConfig, params: &[f32]) -> Inference {
+	Inference::new(Arc::new(Exec::new(1).unwrap()), model, params).unwrap()
+}
+
+fn model(config: &ModelConfig, params: &[f32]) -> Result<Model, ModelError> {
+	Model::of_bytes("model".into(), config, params, [0; 32], 1)
 }
 
 #[test]
@@ -40,8 +48,10 @@ fn exported_logits_are_those_of_an_independent_implementation() {
 		export(folder.path(), &model, &params).unwrap();
 		let reference = Llama::read(folder.path());
 		let tokens: Vec<u16> = tokenizer::encode(b"pub fn main() { println!(\"seventy tokens are enough to see RoPE\"); }").collect();
-		let mut decoder = Decoder::new(exec(), &model, tokens.len()).unwrap();
-		let ours = forward_logits(&mut decoder, &params, &tokens).unwrap();
+		let (mut inference, mut sequence) = (inference(&model, &params), Sequence::default());
+		let ids: Vec<u32> = tokens.iter().map(|token| (*token).into()).collect();
+		let piece = Piece { sequence: &mut sequence, tokens: &ids, wanted: Wanted::All };
+		let ours = inference.logits(&Pages::new(4), &mut [piece]).unwrap().to_vec();
 		let expected: Vec<f64> = reference.logits(&tokens).concat();
 		assert_eq!(ours.len(), expected.len());
 		let spread = expected.iter().fold(0.0, |most: f64, logit| most.max(logit.abs()));
@@ -119,15 +129,15 @@ fn parameters_and_vocabularies_of_other_models_are_refused() {
 fn generation_repeats_with_its_seed_and_ends_with_the_context() {
 	let (model, train) = presets::tiny();
 	let params = parameters(&model, &train);
-	let sample =
-		|seed, max_tokens, prompt: &str| generate(exec(), &model, &params, prompt, &Sampling { max_tokens, temperature: 1.0, seed });
+	let mut model = self::model(&model, &params).unwrap();
+	let mut sample = |seed, most, prompt: &str| generate(&mut model, prompt, most, &Sampling { seed, ..Sampling::default() });
 	assert_eq!(sample(1, 20, "fn ").unwrap(), sample(1, 20, "fn ").unwrap());
 	assert_ne!(sample(1, 20, "fn ").unwrap(), sample(2, 20, "fn ").unwrap());
 	assert_eq!(sample(1, 0, "fn ").unwrap(), "");
 	// A prompt of 117 bytes and the leading token leave room for 10 of the 128 positions; the last needs no room.
 	assert!(sample(3, 1000, &"x".repeat(117)).unwrap().chars().count() <= 11);
 	let error = sample(1, 10, &"x".repeat(200)).unwrap_err();
-	assert_eq!(error.to_string(), "201 tokens where the decoder holds 128");
+	assert_eq!(error.to_string(), "201 tokens where the model's longest sequence has 128");
 }
 
 #[test]
@@ -136,8 +146,9 @@ fn impossible_sampling_is_refused() {
 	let params = parameters(&model, &train);
 	for temperature in [-1.0, f32::NAN, f32::INFINITY] {
 		let sampling = Sampling { temperature, ..Sampling::default() };
-		assert!(matches!(generate(exec(), &model, &params, "", &sampling), Err(GenerateError::Temperature(_))));
+		let refused = generate(&mut self::model(&model, &params).unwrap(), "", 1, &sampling);
+		assert!(matches!(refused, Err(GenerateError::Sampling(_))));
 	}
-	let other = ModelConfig { vocab: 320, norm_eps: F32::new(1e-6), ..model };
-	assert!(matches!(generate(exec(), &other, &params, "", &Sampling::default()), Err(GenerateError::Vocabulary(320))));
+	let other = ModelConfig { vocab: 320, ..model };
+	assert!(matches!(self::model(&other, &params), Err(ModelError::Vocabulary(320))));
 }

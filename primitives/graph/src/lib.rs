@@ -9,7 +9,8 @@
 //! - [`witness`], [`corpus`]: judging one such piece by what its inputs are committed to.
 //! - [`game`]: the dispute that comes down to such a piece.
 //! - [`outer`]: aggregation of deltas and the outer step.
-//! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation and generation.
+//! - [`sampler`]: choosing the next token from logits.
+//! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation, and models that answer.
 //! - `trace`, `player` (feature `std`): a job with all its tensors at hand, and what to answer in a dispute about it.
 //!
 //! The arithmetic is that of [`neuroshard_kernels`]: the same bits on every machine and with any number of threads.
@@ -36,6 +37,7 @@ pub mod player;
 pub mod resume;
 #[cfg(feature = "std")]
 pub mod round;
+pub mod sampler;
 pub mod tiles;
 #[cfg(feature = "std")]
 pub mod trace;

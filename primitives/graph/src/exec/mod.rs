@@ -1,17 +1,15 @@
-//! Running plans on this machine: training steps, validation and text generation.
-//!
-//! Everything happens in one arena that the caller owns; a step allocates nothing. Results do not depend on the number
-//! of threads.
+//! Running plans on this machine: training steps and validation, in one arena that the caller owns; a step allocates nothing. And models that
+//! answer. Results do not depend on the number of threads.
 
 mod arena;
-mod decoder;
+mod inference;
 mod outer;
 mod runner;
 mod trainer;
 mod validator;
 
 pub use arena::Arena;
-pub use decoder::{forward_logits, DecodeError, Decoder};
+pub use inference::{Inference, InferenceError, Page, Pages, Piece, Sequence, Wanted, PAGE_TOKENS};
 pub use neuroshard_kernels::exec::{Exec, ExecError};
 pub use outer::{aggregate, outer_step, take_outer_step};
 pub use trainer::{StepOutcome, Trainer};

@@ -3,11 +3,13 @@
 mod attention;
 mod environment;
 mod operators;
+mod packed;
 mod product;
 mod scratch;
 mod unfused;
 
 pub use crate::simd::Level;
+pub use packed::{Packed, Seen, PAGE};
 
 use crate::pool::Pool;
 use scratch::Scratch;

@@ -85,7 +85,7 @@ impl Exec {
 		self.run(threads, |t| {
 			let mut scratch = lock(&self.scratch[t]);
 			let buffer = scratch.take(MC * k + SLACK);
-			multiply_rows(self.level, a, share(m, rows, t, threads), n, k, packed, c, load, buffer);
+			multiply_rows(self.level, a, share(m, rows, t, threads), MatDims { m, n, k }, (packed, k), c, load, buffer);
 		});
 	}
 
@@ -102,7 +102,7 @@ impl Exec {
 				pack_lines(self.level, b, strip.clone(), 0..k, self.level.tile_cols(), right);
 				// SAFETY: the strip's first column exists.
 				let c = unsafe { c.from(first) };
-				multiply_rows(self.level, a, 0..m, strip.len(), k, right, c, load, left);
+				multiply_rows(self.level, a, 0..m, MatDims { m, n: strip.len(), k }, (right, k), c, load, left);
 			}
 		});
 	}

@@ -62,7 +62,7 @@ pub(super) fn take<'a>(buffer: &mut &'a mut [f32], len: usize) -> &'a mut [f32] 
 
 /// Softmax of `scale * s`, in place.
 #[inline(always)]
-unsafe fn softmax<I: Isa>(s: &mut [f32], scale: f32) {
+pub(super) unsafe fn softmax<I: Isa>(s: &mut [f32], scale: f32) {
 	// SAFETY: as Isa's methods.
 	unsafe {
 		let factor = I::splat(scale);

@@ -1,6 +1,6 @@
 //! The vector operations on two 256-bit registers.
 
-use super::{product, Isa};
+use super::{few, product, Isa};
 use crate::math::{EXP_HI, EXP_LO, ROUND};
 use core::arch::x86_64::*;
 
@@ -20,6 +20,7 @@ impl Isa for Avx2 {
 	type K = (__m256i, __m256i);
 	const MR: usize = 6;
 	const NR: usize = 16;
+	const FEW: usize = 5;
 
 	#[inline(always)]
 	unsafe fn load(p: *const f32) -> Self::V {
@@ -110,6 +111,19 @@ impl Isa for Avx2 {
 	#[inline(always)]
 	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
 		unsafe { product::tile::<Self, 6, 1>(k, a, b, c, ldc, load) }
+	}
+	#[inline(always)]
+	unsafe fn few(m: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
+		// SAFETY: as for this method.
+		unsafe {
+			match m {
+				1 => few::columns::<Self, 1, 1, 4>(nk, a, b, c, ldc, load),
+				2 => few::columns::<Self, 2, 1, 2>(nk, a, b, c, ldc, load),
+				3 => few::columns::<Self, 3, 1, 1>(nk, a, b, c, ldc, load),
+				4 => few::columns::<Self, 4, 1, 1>(nk, a, b, c, ldc, load),
+				_ => few::columns::<Self, 5, 1, 1>(nk, a, b, c, ldc, load),
+			}
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 //! The vector operations on one 512-bit register.
 
-use super::{product, Isa};
+use super::{few, product, Isa};
 use crate::math::{EXP_HI, EXP_LO, ROUND};
 use core::arch::x86_64::*;
 
@@ -13,6 +13,7 @@ impl Isa for Avx512 {
 	type K = __m512i;
 	const MR: usize = 12;
 	const NR: usize = 32;
+	const FEW: usize = 8;
 
 	#[inline(always)]
 	unsafe fn load(p: *const f32) -> __m512 {
@@ -122,6 +123,22 @@ impl Isa for Avx512 {
 	#[inline(always)]
 	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
 		unsafe { product::tile::<Self, 12, 2>(k, a, b, c, ldc, load) }
+	}
+	#[inline(always)]
+	unsafe fn few(m: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
+		// SAFETY: as for this method.
+		unsafe {
+			match m {
+				1 => few::columns::<Self, 1, 2, 4>(nk, a, b, c, ldc, load),
+				2 => few::columns::<Self, 2, 2, 4>(nk, a, b, c, ldc, load),
+				3 => few::columns::<Self, 3, 2, 2>(nk, a, b, c, ldc, load),
+				4 => few::columns::<Self, 4, 2, 2>(nk, a, b, c, ldc, load),
+				5 => few::columns::<Self, 5, 2, 2>(nk, a, b, c, ldc, load),
+				6 => few::columns::<Self, 6, 2, 2>(nk, a, b, c, ldc, load),
+				7 => few::columns::<Self, 7, 2, 1>(nk, a, b, c, ldc, load),
+				_ => few::columns::<Self, 8, 2, 1>(nk, a, b, c, ldc, load),
+			}
+		}
 	}
 }
 

@@ -12,6 +12,8 @@ mod portable;
 pub(crate) mod attention;
 pub(crate) mod columns;
 pub(crate) mod elementwise;
+pub(crate) mod few;
+pub(crate) mod paged;
 pub(crate) mod product;
 pub(crate) mod rows;
 pub(crate) mod unfused;
@@ -66,6 +68,8 @@ pub(crate) trait Isa: Copy {
 	const MR: usize;
 	/// Columns of a product tile, a multiple of 16.
 	const NR: usize;
+	/// Most rows of [`Self::few`].
+	const FEW: usize;
 
 	unsafe fn load(p: *const f32) -> Self::V;
 	unsafe fn store(p: *mut f32, v: Self::V);
@@ -91,6 +95,8 @@ pub(crate) trait Isa: Copy {
 	unsafe fn transpose(rows: &mut [Self::V; 16]);
 	/// One product tile; see [`product::tile`].
 	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool);
+	/// [`few::columns`] of `m` rows, from 1 to [`Self::FEW`].
+	unsafe fn few(m: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool);
 
 	/// 16 elements of `s` from `i` on; those beyond its end are `fill`.
 	#[inline(always)]

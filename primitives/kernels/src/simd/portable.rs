@@ -1,6 +1,6 @@
 //! The vector operations as plain Rust on arrays.
 
-use super::{product, Isa, LANES};
+use super::{few, product, Isa, LANES};
 use crate::{
 	math::{EXP_HI, EXP_LO, ROUND},
 	num,
@@ -25,6 +25,7 @@ impl Isa for Portable {
 	type K = K;
 	const MR: usize = 6;
 	const NR: usize = 16;
+	const FEW: usize = 1;
 
 	#[inline(always)]
 	unsafe fn load(p: *const f32) -> V {
@@ -119,5 +120,14 @@ impl Isa for Portable {
 	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
 		// SAFETY: as for this method; 6 rows of 1 vector.
 		unsafe { product::tile::<Self, 6, 1>(k, a, b, c, ldc, load) }
+	}
+	#[inline(always)]
+	unsafe fn few(m: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
+		// SAFETY: as for this method.
+		unsafe {
+			match m {
+				_ => few::columns::<Self, 1, 1, 1>(nk, a, b, c, ldc, load),
+			}
+		}
 	}
 }

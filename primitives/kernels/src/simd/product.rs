@@ -1,6 +1,7 @@
 //! Matrix products on register tiles: both operands are packed into panels as wide as a tile, which then streams through them.
 
 use super::{kernels, Isa, Level, LANES};
+use crate::shape::MatDims;
 use core::ops::Range;
 
 /// Longest chain that a tile runs before it stores its accumulators: bounds the packed panels to the caches.
@@ -31,6 +32,16 @@ impl Level {
 			Level::Avx2 => super::avx2::Avx2::NR,
 			#[cfg(target_arch = "x86_64")]
 			Level::Avx512 => super::avx512::Avx512::NR,
+		}
+	}
+	/// Rows of a product up to which packed weights are read once for all of them.
+	pub(crate) fn few(self) -> usize {
+		match self {
+			Level::Portable => super::portable::Portable::FEW,
+			#[cfg(target_arch = "x86_64")]
+			Level::Avx2 => super::avx2::Avx2::FEW,
+			#[cfg(target_arch = "x86_64")]
+			Level::Avx512 => super::avx512::Avx512::FEW,
 		}
 	}
 }
@@ -266,15 +277,17 @@ kernels! {
 		pack::<I>(op.from(lines.start, k.start), lines.len(), k.len(), width, dst.as_mut_ptr());
 	}
 
-	/// Multiplies rows `rows` of `a`, packed here block by block into `buffer`, with `n` columns packed in `b`; `k` elements from `a`'s beginning.
+	/// Multiplies rows `rows` of `a`, packed here block by block into `buffer`, with columns packed in `b`: `n` and `k` of `dims`, from the beginning of
+	/// `a`, and of the panels of `b`, which have `depth` elements.
 	///
 	/// `c` is the output's element of row 0 of `a`. `buffer` has room for `MC * k + SLACK` elements.
-	fn multiply_rows<I>(a: Operand, rows: Range<usize>, n: usize, k: usize, b: &[f32], c: Output, load: bool, buffer: &mut [f32]) {
-		debug_assert!(b.len() >= n.next_multiple_of(I::NR) * k && buffer.len() >= MC * k + SLACK);
+	fn multiply_rows<I>(a: Operand, rows: Range<usize>, dims: MatDims, b: (&[f32], usize), c: Output, load: bool, buffer: &mut [f32]) {
+		let (MatDims { n, k, .. }, (b, depth)) = (dims, b);
+		debug_assert!(b.len() >= (n.next_multiple_of(I::NR) - I::NR) * depth + k * I::NR && buffer.len() >= MC * k + SLACK);
 		for i in rows.clone().step_by(MC) {
 			let m = MC.min(rows.end - i);
 			pack::<I>(a.from(i, 0), m, k, I::MR, buffer.as_mut_ptr());
-			panels::<I>((m, n, k), buffer.as_ptr(), (b.as_ptr(), k), c.at.add(i * c.stride), c.stride, load);
+			panels::<I>((m, n, k), buffer.as_ptr(), (b.as_ptr(), depth), c.at.add(i * c.stride), c.stride, load);
 		}
 	}
 }

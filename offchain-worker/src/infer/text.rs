@@ -1,0 +1,168 @@
+//! Text to tokens and back, by a Hugging Face tokenizer.
+
+use std::{collections::BTreeSet, path::Path};
+use tokenizers::Tokenizer;
+
+/// Shown for bytes that are no text, or not yet.
+const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
+
+/// Why text has no tokens, or tokens no text.
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+	/// The tokenizer's file.
+	#[error("the tokenizer is refused: {0}")]
+	Tokenizer(tokenizers::Error),
+	/// The text.
+	#[error("the tokenizer cannot read this text: {0}")]
+	Encode(tokenizers::Error),
+	/// The tokens.
+	#[error("the tokenizer cannot write these tokens: {0}")]
+	Decode(tokenizers::Error),
+}
+
+/// A tokenizer, and the tokens that begin and end texts.
+#[derive(Debug)]
+pub struct Text {
+	tokenizer: Tokenizer,
+	/// Put before a text whose tokens do not begin with it.
+	begin: Option<u32>,
+	ends: BTreeSet<u32>,
+	usable: usize,
+}
+
+impl Text {
+	/// The tokenizer in `json`, a `tokenizer.json`, for texts that begin with `begin` and end with one of `ends`.
+	///
+	/// # Errors
+	/// [`TextError::Tokenizer`].
+	pub fn new(json: &str, begin: Option<u32>, ends: BTreeSet<u32>) -> Result<Self, TextError> {
+		Ok(Self::of(json.parse().map_err(TextError::Tokenizer)?, begin, ends))
+	}
+
+	/// As [`Self::new`], from a file.
+	///
+	/// # Errors
+	/// [`TextError::Tokenizer`].
+	pub fn read(path: &Path, begin: Option<u32>, ends: BTreeSet<u32>) -> Result<Self, TextError> {
+		Ok(Self::of(Tokenizer::from_file(path).map_err(TextError::Tokenizer)?, begin, ends))
+	}
+
+	fn of(tokenizer: Tokenizer, begin: Option<u32>, ends: BTreeSet<u32>) -> Self {
+		// Reserved tokens at the vocabulary's end are never chosen: no text has them.
+		let reserved = |id: u32| tokenizer.id_to_token(id).is_none_or(|token| token.starts_with("<|reserved"));
+		let mut usable = tokenizer.get_vocab_size(true);
+		while let Some(last) = usable.checked_sub(1).filter(|last| u32::try_from(*last).is_ok_and(reserved)) {
+			usable = last;
+		}
+		Self { tokenizer, begin, ends, usable }
+	}
+
+	/// Tokens below this number may be chosen.
+	pub fn usable(&self) -> usize {
+		self.usable
+	}
+
+	/// Whether a text ends at this token.
+	pub fn is_end(&self, token: u32) -> bool {
+		self.ends.contains(&token)
+	}
+
+	/// The tokens of a prompt. With `marked`, special tokens are those that the text itself names, as a chat template does; without, they are those that
+	/// the tokenizer adds to every text.
+	///
+	/// # Errors
+	/// [`TextError::Encode`].
+	pub fn prompt(&self, text: &str, marked: bool) -> Result<Vec<u32>, TextError> {
+		let mut tokens = self.tokenizer.encode_fast(text, !marked).map_err(TextError::Encode)?.get_ids().to_vec();
+		if let Some(begin) = self.begin.filter(|begin| tokens.first() != Some(begin)) {
+			tokens.insert(0, begin);
+		}
+		Ok(tokens)
+	}
+
+	/// The text of tokens, special ones left out.
+	///
+	/// # Errors
+	/// [`TextError::Decode`].
+	pub fn decode(&self, tokens: &[u32]) -> Result<String, TextError> {
+		self.tokenizer.decode(tokens, true).map_err(TextError::Decode)
+	}
+
+	/// The text of one token by itself, special ones included.
+	pub fn token(&self, token: u32) -> String {
+		self.tokenizer.decode(&[token], false).unwrap_or_default()
+	}
+}
+
+/// Text that grows by tokens. Each of its characters is told once, when it is complete.
+#[derive(Default, Debug)]
+pub struct Growing {
+	tokens: Vec<u32>,
+	/// From this token on, text is made anew: what a token writes can depend on the one before.
+	from: usize,
+	/// Tokens up to here are told.
+	told: usize,
+}
+
+impl Growing {
+	/// Adds a token, and returns the text that is complete by it.
+	///
+	/// # Errors
+	/// [`TextError::Decode`].
+	pub fn push(&mut self, text: &Text, token: u32) -> Result<String, TextError> {
+		self.tokens.push(token);
+		let new = self.untold(text)?;
+		if new.is_empty() || new.ends_with(UNKNOWN) {
+			return Ok(String::new());
+		}
+		(self.from, self.told) = (self.told, self.tokens.len());
+		Ok(new)
+	}
+
+	/// What is left at the end: bytes that did not become a character.
+	///
+	/// # Errors
+	/// [`TextError::Decode`].
+	pub fn finish(self, text: &Text) -> Result<String, TextError> {
+		self.untold(text)
+	}
+
+	fn untold(&self, text: &Text) -> Result<String, TextError> {
+		let before = text.decode(self.tokens.get(self.from..self.told).unwrap_or_default())?;
+		let mut all = text.decode(self.tokens.get(self.from..).unwrap_or_default())?;
+		Ok(match all.starts_with(&before) {
+			true => all.split_off(before.len()),
+			false => String::new(),
+		})
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::data::tokenizer::{tokenizer_json, END_OF_TEXT};
+
+	fn bytes() -> Text {
+		let end = u32::from(END_OF_TEXT);
+		Text::new(&tokenizer_json(), Some(end), BTreeSet::from([end])).unwrap()
+	}
+
+	#[test]
+	fn a_prompt_begins_once_and_reserved_tokens_are_not_usable() {
+		let text = bytes();
+		assert_eq!(text.prompt("hi", false).unwrap(), [256, 104, 105]);
+		assert_eq!(text.prompt("<|endoftext|>hi", true).unwrap(), [256, 104, 105]);
+		assert_eq!((text.usable(), text.is_end(256), text.is_end(255)), (257, true, false));
+		assert_eq!(text.decode(&[256, 104, 105]).unwrap(), "hi");
+	}
+
+	#[test]
+	fn characters_are_told_when_they_are_complete_and_broken_ones_at_the_end() {
+		let text = bytes();
+		let mut growing = Growing::default();
+		let told: Vec<String> = "aß世".bytes().map(|byte| growing.push(&text, byte.into()).unwrap()).collect();
+		assert_eq!(told, ["a", "", "ß", "", "", "世"]);
+		assert_eq!(growing.push(&text, 0xe4).unwrap(), "");
+		assert_eq!(growing.finish(&text).unwrap(), "\u{fffd}");
+	}
+}

@@ -1,0 +1,134 @@
+//! One answer: tokens from the engine become text, up to a stop string, and what is told about them.
+
+use super::{
+	batcher::{End, Reply, Token},
+	error::ApiError,
+	stops::Stops,
+};
+use crate::infer::text::{Growing, Text};
+use serde_json::{json, Value};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// A piece of an answer.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Piece {
+	pub(super) text: String,
+	pub(super) tokens: Vec<Token>,
+	/// Why the answer ends, with the last piece.
+	pub(super) finish: Option<&'static str>,
+}
+
+/// An answer that is on its way.
+pub(super) struct Answer {
+	text: Arc<Text>,
+	replies: mpsc::Receiver<Reply>,
+	growing: Growing,
+	stops: Stops,
+	generated: usize,
+	ended: bool,
+}
+
+impl Answer {
+	pub(super) fn new(text: Arc<Text>, replies: mpsc::Receiver<Reply>, stops: Vec<String>) -> Self {
+		Self { text, replies, growing: Growing::default(), stops: Stops::new(stops), generated: 0, ended: false }
+	}
+
+	/// Tokens that were generated for it so far.
+	pub(super) fn generated(&self) -> usize {
+		self.generated
+	}
+
+	/// The next piece; `None` after the last one. What is not taken any more is not computed either, once this is dropped.
+	///
+	/// # Errors
+	/// If the engine or the tokenizer fails.
+	pub(super) async fn next(&mut self) -> Result<Option<Piece>, ApiError> {
+		let mut piece = Piece::default();
+		while !self.ended {
+			let reply = self.replies.recv().await.ok_or_else(|| ApiError::internal("the engine has stopped"))?;
+			match reply {
+				Reply::Token(token) => {
+					self.generated += 1;
+					let new = self.growing.push(&self.text, token.id).map_err(|error| ApiError::internal(error.to_string()))?;
+					piece.text += &self.stops.push(&new);
+					piece.tokens.push(token);
+					if self.stops.found() {
+						self.end();
+						piece.finish = Some("stop");
+						return Ok(Some(piece));
+					}
+					if !piece.text.is_empty() {
+						return Ok(Some(piece));
+					}
+				}
+				Reply::End(end) => {
+					self.end();
+					let left = std::mem::take(&mut self.growing).finish(&self.text);
+					piece.text += &self.stops.push(&left.map_err(|error| ApiError::internal(error.to_string()))?);
+					piece.text += &self.stops.finish();
+					piece.finish = Some(match end {
+						_ if self.stops.found() => "stop",
+						End::Stop => "stop",
+						End::Length => "length",
+						End::Failed(error) => return Err(ApiError::internal(error.to_string())),
+					});
+					return Ok(Some(piece));
+				}
+			}
+		}
+		Ok(None)
+	}
+
+	/// All of it.
+	///
+	/// # Errors
+	/// As [`Self::next`].
+	pub(super) async fn all(&mut self) -> Result<Piece, ApiError> {
+		let mut all = Piece::default();
+		while let Some(piece) = self.next().await? {
+			all.text += &piece.text;
+			all.tokens.extend(piece.tokens);
+			all.finish = piece.finish;
+		}
+		Ok(all)
+	}
+
+	fn end(&mut self) {
+		self.ended = true;
+		self.replies.close();
+	}
+}
+
+/// Probabilities as chats tell them.
+pub(super) fn chat_logprobs(text: &Text, tokens: &[Token]) -> Value {
+	let entry = |id: u32, log: f32| {
+		let token = text.token(id);
+		// A part of a character has no bytes that could be told as text.
+		let bytes = (!token.contains(char::REPLACEMENT_CHARACTER)).then(|| token.as_bytes().to_vec());
+		json!({ "token": token, "logprob": log, "bytes": bytes })
+	};
+	let content = tokens.iter().map(|token| {
+		let mut of = entry(token.id, token.log.unwrap_or_default());
+		of["top_logprobs"] = token.top.iter().map(|(id, log)| entry(*id, *log)).collect();
+		of
+	});
+	json!({ "content": content.collect::<Vec<_>>(), "refusal": null })
+}
+
+/// Probabilities as completions tell them; the answer's text begins `offset` characters after its beginning.
+pub(super) fn completion_logprobs(text: &Text, tokens: &[Token], mut offset: usize) -> Value {
+	let words: Vec<String> = tokens.iter().map(|token| text.token(token.id)).collect();
+	let offsets = words.iter().map(|word| {
+		let at = offset;
+		offset += word.chars().count();
+		at
+	});
+	let top = |token: &Token| Value::Object(token.top.iter().map(|(id, log)| (text.token(*id), (*log).into())).collect());
+	json!({
+		"text_offset": offsets.collect::<Vec<_>>(),
+		"tokens": words,
+		"token_logprobs": tokens.iter().map(|token| token.log).collect::<Vec<_>>(),
+		"top_logprobs": tokens.iter().map(top).collect::<Vec<_>>(),
+	})
+}

@@ -1,0 +1,104 @@
+//! Errors as the clients of the OpenAI API read them.
+
+use super::batcher::Refused;
+use axum::{
+	http::{header::RETRY_AFTER, HeaderValue, StatusCode},
+	response::{IntoResponse, Response},
+	Json,
+};
+use serde_json::json;
+
+/// Seconds after which a client that was refused may try again.
+const RETRY: u16 = 2;
+
+/// An error with its HTTP status.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct ApiError {
+	status: StatusCode,
+	kind: &'static str,
+	code: Option<&'static str>,
+	param: Option<&'static str>,
+	message: String,
+	retry: Option<u16>,
+}
+
+impl ApiError {
+	fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
+		Self { status, kind, code: None, param: None, message: message.into(), retry: None }
+	}
+
+	/// The request is wrong.
+	pub(super) fn invalid(message: impl Into<String>) -> Self {
+		Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", message)
+	}
+
+	/// One field of the request is wrong.
+	pub(super) fn field(param: &'static str, message: impl Into<String>) -> Self {
+		Self { param: Some(param), ..Self::invalid(message) }
+	}
+
+	/// There is no such model.
+	pub(super) fn model(asked: &str, served: &str) -> Self {
+		let message = format!("the model {asked:?} is not served here; {served:?} is");
+		let not_found = Self::new(StatusCode::NOT_FOUND, "invalid_request_error", message);
+		Self { code: Some("model_not_found"), param: Some("model"), ..not_found }
+	}
+
+	/// No such address.
+	pub(super) fn path() -> Self {
+		Self::new(StatusCode::NOT_FOUND, "invalid_request_error", "there is nothing at this address")
+	}
+
+	/// The key is missing or unknown.
+	pub(super) fn key() -> Self {
+		let denied = Self::new(StatusCode::UNAUTHORIZED, "invalid_request_error", "the API key is missing or unknown");
+		Self { code: Some("invalid_api_key"), ..denied }
+	}
+
+	/// The key's requests of this minute are used up.
+	pub(super) fn limit(seconds: u16) -> Self {
+		let message = "this API key's requests of this minute are used up";
+		let limited = Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
+		Self { code: Some("rate_limit_exceeded"), retry: Some(seconds), ..limited }
+	}
+
+	/// Something failed here.
+	pub(super) fn internal(message: impl Into<String>) -> Self {
+		Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message)
+	}
+
+	/// The request's body, as axum refused it.
+	pub(super) fn body(status: StatusCode, message: String) -> Self {
+		Self::new(status, "invalid_request_error", message)
+	}
+
+	/// The error as JSON.
+	pub(super) fn json(&self) -> serde_json::Value {
+		json!({ "error": { "message": self.message, "type": self.kind, "param": self.param, "code": self.code } })
+	}
+}
+
+impl From<Refused> for ApiError {
+	fn from(refused: Refused) -> Self {
+		let message = refused.to_string();
+		match refused {
+			Refused::Busy => {
+				let busy = Self::new(StatusCode::TOO_MANY_REQUESTS, "server_error", message);
+				Self { code: Some("server_overloaded"), retry: Some(RETRY), ..busy }
+			}
+			Refused::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message),
+			Refused::TooLong { .. } => Self { code: Some("context_length_exceeded"), ..Self::invalid(message) },
+			Refused::Vocabulary(_) => Self::invalid(message),
+		}
+	}
+}
+
+impl IntoResponse for ApiError {
+	fn into_response(self) -> Response {
+		let mut response = (self.status, Json(self.json())).into_response();
+		if let Some(seconds) = self.retry {
+			response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+		}
+		response
+	}
+}

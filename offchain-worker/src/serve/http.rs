@@ -1,0 +1,385 @@
+//! The HTTP side: what the clients of the OpenAI API ask for, and a page to chat on.
+
+use super::{
+	answer::{chat_logprobs, completion_logprobs, Answer, Piece},
+	batcher::{Batcher, Job},
+	error::ApiError,
+	keys::Keys,
+	request::{Ask, ChatRequest, CompletionRequest, EmbeddingRequest, Prompt},
+};
+use crate::infer::{text::Text, Chat};
+use axum::{
+	extract::{rejection::JsonRejection, DefaultBodyLimit, FromRequest, Request, State},
+	http::{header, HeaderValue},
+	middleware::{self, Next},
+	response::{
+		sse::{Event, KeepAlive, Sse},
+		Html, IntoResponse, Response,
+	},
+	routing::{get, post},
+	Json, Router,
+};
+use futures::{stream, Stream, StreamExt};
+use serde_json::{json, Value};
+use std::{
+	convert::Infallible,
+	sync::Arc,
+	time::{Instant, SystemTime, UNIX_EPOCH},
+};
+use tokio::sync::mpsc;
+
+/// Bytes of a request's body.
+const BODY: usize = 4 << 20;
+/// Texts of one request for embeddings, and prompts of one for completions.
+const MOST_PROMPTS: usize = 64;
+/// The page to chat on.
+const PAGE: &str = include_str!("page.html");
+/// The page runs what is in it, and asks this server.
+const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
+/// Content type of the OpenMetrics text format.
+const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What requests are answered with.
+pub(super) struct Server {
+	/// Name of the model.
+	pub(super) name: String,
+	/// What the answers depend on: arithmetic and parameters.
+	pub(super) fingerprint: String,
+	pub(super) text: Arc<Text>,
+	pub(super) chat: Chat,
+	pub(super) batcher: Batcher,
+	pub(super) keys: Option<Keys>,
+	/// Seconds since 1970, of the start.
+	pub(super) started: u64,
+}
+
+type Shared = State<Arc<Server>>;
+
+/// All addresses.
+pub(super) fn router(server: Arc<Server>) -> Router {
+	let api = Router::new()
+		.route("/v1/models", get(models))
+		.route("/v1/models/{*name}", get(model))
+		.route("/v1/completions", post(completions))
+		.route("/v1/chat/completions", post(chat))
+		.route("/v1/embeddings", post(embeddings))
+		.route_layer(middleware::from_fn_with_state(server.clone(), admit));
+	let open = Router::new().route("/", get(page)).route("/health", get(health)).route("/metrics", get(metrics));
+	api.merge(open).fallback(async || ApiError::path()).layer(DefaultBodyLimit::max(BODY)).with_state(server)
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+	SystemTime::now().duration_since(UNIX_EPOCH).map(|time| time.as_secs()).unwrap_or_default()
+}
+
+async fn admit(State(server): Shared, request: Request, next: Next) -> Response {
+	let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+	let admitted = server.keys.as_ref().map_or(Ok(()), |keys| keys.admit(header, Instant::now()));
+	let response = match admitted {
+		Ok(()) => next.run(request).await,
+		Err(error) => error.into_response(),
+	};
+	let stats = server.batcher.stats();
+	if response.status().is_success() { &stats.requests } else { &stats.refused }.inc();
+	response
+}
+
+/// A body as JSON; what is wrong with one is told as clients of this API read it.
+struct Body<T>(T);
+
+impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
+	type Rejection = ApiError;
+
+	async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+		let Json(body) =
+			Json::from_request(request, state).await.map_err(|error: JsonRejection| ApiError::body(error.status(), error.body_text()))?;
+		Ok(Self(body))
+	}
+}
+
+async fn page() -> impl IntoResponse {
+	let policy = HeaderValue::from_static(PAGE_POLICY);
+	([(header::CONTENT_SECURITY_POLICY, policy)], Html(PAGE))
+}
+
+async fn health(State(server): Shared) -> impl IntoResponse {
+	Json(json!({ "status": "ok", "model": server.name }))
+}
+
+async fn metrics(State(server): Shared) -> impl IntoResponse {
+	([(header::CONTENT_TYPE, METRICS)], server.batcher.stats().text())
+}
+
+fn described(server: &Server) -> Value {
+	json!({
+		"id": server.name,
+		"object": "model",
+		"created": server.started,
+		"owned_by": "neuroshard",
+		"max_model_len": server.batcher.longest(),
+	})
+}
+
+async fn models(State(server): Shared) -> impl IntoResponse {
+	Json(json!({ "object": "list", "data": [described(&server)] }))
+}
+
+async fn model(State(server): Shared, axum::extract::Path(name): axum::extract::Path<String>) -> Result<Response, ApiError> {
+	server.is_served(&name)?;
+	Ok(Json(described(&server)).into_response())
+}
+
+impl Server {
+	fn is_served(&self, asked: &str) -> Result<(), ApiError> {
+		match asked == self.name {
+			true => Ok(()),
+			false => Err(ApiError::model(asked, &self.name)),
+		}
+	}
+
+	/// Has each prompt continued as often as is asked; the answers to the first prompt come first.
+	fn begin(&self, prompts: Vec<Vec<u32>>, ask: &Ask) -> Result<Vec<Answer>, ApiError> {
+		let (mut jobs, mut answers) = (Vec::new(), Vec::new());
+		for prompt in prompts {
+			let room = self.batcher.longest().saturating_sub(prompt.len()).saturating_add(1);
+			let most = ask.most.map_or(room, |most| usize::try_from(most).unwrap_or(room).min(room));
+			for choice in 0..ask.choices {
+				let (reply, replies) = mpsc::channel(most.saturating_add(1));
+				let sampling = neuroshard_graph::sampler::Sampling { seed: ask.sampling.seed.wrapping_add(choice.into()), ..ask.sampling };
+				let top = ask.log.unwrap_or(0);
+				// Room for one token at least, so that most is.
+				let most = u32::try_from(most).unwrap_or(u32::MAX);
+				let (log, endless) = (ask.log.is_some(), ask.endless);
+				jobs.push(Job { prompt: prompt.clone(), sampling, most, top, log, endless, reply });
+				answers.push(Answer::new(self.text.clone(), replies, ask.stops.clone()));
+			}
+		}
+		self.batcher.submit(jobs)?;
+		Ok(answers)
+	}
+
+	fn tokens(&self, prompt: Prompt) -> Result<Vec<u32>, ApiError> {
+		let tokens = match prompt {
+			Prompt::Tokens(tokens) => tokens,
+			Prompt::Text(text) => self.text.prompt(&text, false).map_err(|error| ApiError::field("prompt", error.to_string()))?,
+		};
+		match tokens.is_empty() {
+			true => Err(ApiError::field("prompt", "the prompt has no token")),
+			false => Ok(tokens),
+		}
+	}
+}
+
+/// How one kind of answer is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+	Completion,
+	Chat,
+}
+
+impl Kind {
+	fn object(self, stream: bool) -> &'static str {
+		match (self, stream) {
+			(Self::Completion, _) => "text_completion",
+			(Self::Chat, false) => "chat.completion",
+			(Self::Chat, true) => "chat.completion.chunk",
+		}
+	}
+
+	fn id(self) -> String {
+		let prefix = if self == Self::Chat { "chatcmpl" } else { "cmpl" };
+		format!("{prefix}-{:032x}", rand::random::<u128>())
+	}
+}
+
+/// What all parts of an answer to one request have in common.
+struct Frame {
+	kind: Kind,
+	id: String,
+	created: u64,
+	server: Arc<Server>,
+	log: bool,
+	usage: bool,
+	prompt: usize,
+}
+
+impl Frame {
+	fn wrap(&self, stream: bool, choices: Value, usage: Option<Value>) -> Value {
+		let mut document = json!({
+			"id": self.id,
+			"object": self.kind.object(stream),
+			"created": self.created,
+			"model": self.server.name,
+			"system_fingerprint": self.server.fingerprint,
+			"choices": choices,
+		});
+		if let Some(usage) = usage {
+			document["usage"] = usage;
+		} else if stream && self.usage {
+			document["usage"] = Value::Null;
+		}
+		document
+	}
+
+	fn usage(&self, generated: usize) -> Value {
+		json!({ "prompt_tokens": self.prompt, "completion_tokens": generated, "total_tokens": self.prompt.saturating_add(generated) })
+	}
+
+	fn logprobs(&self, piece: &Piece, offset: usize) -> Value {
+		match (self.log, self.kind) {
+			(false, _) => Value::Null,
+			(true, Kind::Chat) => chat_logprobs(&self.server.text, &piece.tokens),
+			(true, Kind::Completion) => completion_logprobs(&self.server.text, &piece.tokens, offset),
+		}
+	}
+
+	/// A whole answer.
+	fn choice(&self, index: usize, piece: &Piece) -> Value {
+		let logprobs = self.logprobs(piece, 0);
+		match self.kind {
+			Kind::Completion => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
+			Kind::Chat => {
+				let message = json!({ "role": "assistant", "content": piece.text, "refusal": null });
+				json!({ "index": index, "message": message, "logprobs": logprobs, "finish_reason": piece.finish })
+			}
+		}
+	}
+
+	/// A piece of a stream, whose text begins `offset` characters after the answer's beginning.
+	fn delta(&self, index: usize, piece: &Piece, offset: usize) -> Value {
+		let logprobs = self.logprobs(piece, offset);
+		let choice = match self.kind {
+			Kind::Completion => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
+			Kind::Chat => {
+				json!({ "index": index, "delta": { "content": piece.text }, "logprobs": logprobs, "finish_reason": piece.finish })
+			}
+		};
+		self.wrap(true, json!([choice]), None)
+	}
+
+	/// What opens a chat's stream.
+	fn opening(&self, index: usize) -> Option<Value> {
+		let delta = json!({ "role": "assistant", "content": "" });
+		let choice = json!([{ "index": index, "delta": delta, "logprobs": null, "finish_reason": null }]);
+		(self.kind == Kind::Chat).then(|| self.wrap(true, choice, None))
+	}
+}
+
+async fn completions(State(server): Shared, Body(request): Body<CompletionRequest>) -> Result<Response, ApiError> {
+	server.is_served(&request.common.model)?;
+	let (prompts, ask) = request.ask()?;
+	if prompts.is_empty() || prompts.len() > MOST_PROMPTS {
+		return Err(ApiError::field("prompt", format!("there must be from 1 to {MOST_PROMPTS} prompts")));
+	}
+	let prompts = prompts.into_iter().map(|prompt| server.tokens(prompt)).collect::<Result<_, _>>()?;
+	answer(server, Kind::Completion, prompts, ask).await
+}
+
+async fn chat(State(server): Shared, Body(request): Body<ChatRequest>) -> Result<Response, ApiError> {
+	server.is_served(&request.common.model)?;
+	let (messages, ask) = request.ask()?;
+	let refused = |error: String| ApiError::field("messages", error);
+	let prompt = server.chat.prompt(&messages).map_err(|error| refused(error.to_string()))?;
+	let tokens = server.text.prompt(&prompt, server.chat.is_marked()).map_err(|error| refused(error.to_string()))?;
+	answer(server, Kind::Chat, vec![tokens], ask).await
+}
+
+async fn answer(server: Arc<Server>, kind: Kind, prompts: Vec<Vec<u32>>, ask: Ask) -> Result<Response, ApiError> {
+	let prompt = prompts.iter().map(Vec::len).sum();
+	let mut answers = server.begin(prompts, &ask)?;
+	let frame = Frame { kind, id: kind.id(), created: now(), server, log: ask.log.is_some(), usage: ask.usage, prompt };
+	if ask.stream {
+		let events = streamed(frame, answers).map(|data| Ok::<_, Infallible>(Event::default().data(data)));
+		return Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response());
+	}
+	let (mut choices, mut generated) = (Vec::new(), 0);
+	for (index, answer) in answers.iter_mut().enumerate() {
+		choices.push(frame.choice(index, &answer.all().await?));
+		generated += answer.generated();
+	}
+	Ok(Json(frame.wrap(false, choices.into(), Some(frame.usage(generated)))).into_response())
+}
+
+/// An answer's pieces as the data of server-sent events.
+struct Streaming {
+	answer: Answer,
+	index: usize,
+	offset: usize,
+}
+
+/// The data of all events: the pieces of all answers as they come, the usage if it is asked for, and the end.
+fn streamed(frame: Frame, answers: Vec<Answer>) -> impl Stream<Item = String> {
+	let frame = Arc::new(frame);
+	let opening: Vec<String> = (0..answers.len()).filter_map(|index| frame.opening(index)).map(|data| data.to_string()).collect();
+	let generated = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+	let pieces: Vec<_> = answers
+		.into_iter()
+		.enumerate()
+		.map(|(index, answer)| {
+			let (frame, generated) = (frame.clone(), generated.clone());
+			let state = Some(Streaming { answer, index, offset: 0 });
+			stream::unfold(state, move |state| {
+				let (frame, generated) = (frame.clone(), generated.clone());
+				async move {
+					let mut state = state?;
+					match state.answer.next().await {
+						Ok(Some(piece)) => {
+							let data = frame.delta(state.index, &piece, state.offset).to_string();
+							state.offset += piece.text.chars().count();
+							Some((data, Some(state)))
+						}
+						Ok(None) => {
+							generated.fetch_add(state.answer.generated(), std::sync::atomic::Ordering::Relaxed);
+							None
+						}
+						Err(error) => Some((error.json().to_string(), None)),
+					}
+				}
+			})
+			.boxed()
+		})
+		.collect();
+	let closing = stream::once(async move {
+		let total = generated.load(std::sync::atomic::Ordering::Relaxed);
+		let usage = frame.usage.then(|| frame.wrap(true, json!([]), Some(frame.usage(total))).to_string());
+		stream::iter(usage.into_iter().chain(["[DONE]".to_owned()]))
+	});
+	stream::iter(opening).chain(stream::select_all(pieces)).chain(closing.flatten())
+}
+
+async fn embeddings(State(server): Shared, Body(request): Body<EmbeddingRequest>) -> Result<Response, ApiError> {
+	server.is_served(&request.model)?;
+	let base64 = match request.encoding_format.as_deref() {
+		None | Some("float") => false,
+		Some("base64") => true,
+		Some(_) => return Err(ApiError::field("encoding_format", "encoding_format must be float or base64")),
+	};
+	if request.dimensions.is_some() {
+		return Err(ApiError::field("dimensions", "dimensions cannot be chosen"));
+	}
+	let inputs = request.input.all();
+	if inputs.is_empty() || inputs.len() > MOST_PROMPTS {
+		return Err(ApiError::field("input", format!("there must be from 1 to {MOST_PROMPTS} texts")));
+	}
+	let (mut data, mut total) = (Vec::new(), 0usize);
+	for (index, input) in inputs.into_iter().enumerate() {
+		let tokens = server.tokens(input)?;
+		total = total.saturating_add(tokens.len());
+		let vector = server.batcher.embed(tokens).await?.map_err(|error| ApiError::internal(error.to_string()))?;
+		let embedding = match base64 {
+			false => json!(vector),
+			true => json!(encoded(&vector)),
+		};
+		data.push(json!({ "object": "embedding", "index": index, "embedding": embedding }));
+	}
+	let usage = json!({ "prompt_tokens": total, "total_tokens": total });
+	Ok(Json(json!({ "object": "list", "model": server.name, "data": data, "usage": usage })).into_response())
+}
+
+/// The numbers' bytes, the lowest first, in base64.
+fn encoded(vector: &[f32]) -> String {
+	use base64::Engine;
+	let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
+	base64::engine::general_purpose::STANDARD.encode(bytes)
+}

@@ -1,0 +1,199 @@
+//! Logits of models that answer.
+
+mod common;
+#[path = "common/reference.rs"]
+mod reference;
+
+use common::{lively_theta, random_tokens, tiny_model};
+use neuroshard_graph::{
+	exec::{Exec, Inference, InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
+	ModelConfig, ParamLayout,
+};
+use neuroshard_kernels::exec::Level;
+use proptest::prelude::*;
+use reference::Reference;
+use std::sync::Arc;
+
+/// Shapes whose heads, groups and widths are of different kinds: whole vectors, parts of them, several.
+fn shapes() -> Vec<ModelConfig> {
+	let tiny = ModelConfig { max_seq: 3 * 64, ..tiny_model() };
+	vec![
+		tiny.clone(),
+		ModelConfig { tied: false, ..tiny.clone() },
+		ModelConfig { dim: 96, heads: 3, kv_heads: 1, ffn: 160, ..tiny.clone() },
+		ModelConfig { dim: 160, heads: 2, kv_heads: 2, ffn: 32, layers: 1, ..tiny.clone() },
+		ModelConfig { dim: 64, heads: 16, kv_heads: 8, ffn: 96, ..tiny },
+	]
+}
+
+fn tokens(count: usize, vocab: u32, seed: u64) -> Vec<u32> {
+	random_tokens(count, vocab, seed).into_iter().map(u32::from).collect()
+}
+
+fn model(model: &ModelConfig, threads: usize) -> Inference {
+	let theta = lively_theta(&ParamLayout::new(model).unwrap(), 1);
+	Inference::new(Arc::new(Exec::new(threads).unwrap()), model, &theta).unwrap()
+}
+
+fn bits(logits: &[f32]) -> Vec<u32> {
+	logits.iter().map(|logit| logit.to_bits()).collect()
+}
+
+/// Logits after every token, each text by itself and at once.
+fn at_once(inference: &mut Inference, text: &[u32]) -> Vec<Vec<u32>> {
+	let mut sequence = Sequence::default();
+	let piece = Piece { sequence: &mut sequence, tokens: text, wanted: Wanted::All };
+	let vocab = inference.vocab();
+	inference.logits(&Pages::new(64), &mut [piece]).unwrap().chunks(vocab).map(bits).collect()
+}
+
+#[test]
+fn logits_agree_with_the_f64_model() {
+	for config in shapes() {
+		let theta = lively_theta(&ParamLayout::new(&config).unwrap(), 1);
+		let (short, text) = (random_tokens(70, config.vocab, 2), tokens(70, config.vocab, 2));
+		let logits = at_once(&mut model(&config, 2), &text);
+		let exact: Vec<f64> = theta.iter().map(|&v| v.into()).collect();
+		for (row, expected) in logits.iter().zip(Reference::new(&config).logits(&exact, &short)) {
+			for (&logit, expected) in row.iter().zip(expected) {
+				let logit = f64::from(f32::from_bits(logit));
+				assert!((logit - expected).abs() < 1e-4, "{logit} against {expected}");
+			}
+		}
+	}
+}
+
+#[test]
+fn every_instruction_set_and_number_of_threads_gives_the_same_bits() {
+	for config in shapes() {
+		let theta = lively_theta(&ParamLayout::new(&config).unwrap(), 1);
+		let text = tokens(100, config.vocab, 3);
+		let mut answers = Vec::new();
+		for level in Level::available() {
+			for threads in [1, 3] {
+				let exec = Arc::new(Exec::with_level(threads, level).unwrap());
+				answers.push(at_once(&mut Inference::new(exec, &config, &theta).unwrap(), &text));
+			}
+		}
+		assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
+	}
+}
+
+/// A text of a batch, and how many of its tokens it gets in each pass; 0 to stand by.
+#[derive(Clone, Debug)]
+struct Reader {
+	text: Vec<u32>,
+	portions: Vec<usize>,
+}
+
+fn readers(vocab: u32) -> impl Strategy<Value = Vec<Reader>> {
+	let reader = (1usize..150, any::<u64>(), prop::collection::vec(0usize..40, 1..12));
+	let reader = reader.prop_map(move |(len, seed, portions)| Reader { text: tokens(len, vocab, seed), portions });
+	prop::collection::vec(reader, 1..12)
+}
+
+proptest! {
+	#![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+	/// Whatever the pieces, the batch and the interruptions; also after a text went a wrong way and back, as with guessed tokens, and where a text
+	/// goes on from another one's pages.
+	#[test]
+	fn a_tokens_logits_depend_on_nothing_but_the_tokens_before_it(
+		(shape, readers) in (0..shapes().len()).prop_flat_map(|shape| (Just(shape), readers(shapes()[shape].vocab))),
+		threads in 1usize..3,
+	) {
+		let config = &shapes()[shape];
+		let mut inference = model(config, threads);
+		let expected: Vec<_> = readers.iter().map(|reader| at_once(&mut inference, &reader.text)).collect();
+		let pages = Pages::new(1_000);
+		let mut sequences: Vec<_> = readers.iter().map(|_| Sequence::default()).collect();
+		for pass in 0.. {
+			let mut rest: Vec<(usize, &mut Sequence, &[u32])> = Vec::new();
+			for (index, (sequence, reader)) in sequences.iter_mut().zip(&readers).enumerate() {
+				let portion = reader.portions[pass % reader.portions.len()].max(usize::from(pass > 20));
+				let left = &reader.text[sequence.len()..];
+				let portion = &left[..portion.min(left.len())];
+				if !portion.is_empty() {
+					rest.push((index, sequence, portion));
+				}
+			}
+			if rest.is_empty() && pass > 20 {
+				break;
+			}
+			let rows: Vec<usize> = rest.iter().flat_map(|(index, sequence, tokens)| {
+				std::iter::repeat_n(*index, tokens.len()).zip(sequence.len()..).map(|(index, row)| index * 1_000 + row)
+			}).collect();
+			let mut pieces: Vec<_> =
+				rest.into_iter().map(|(_, sequence, tokens)| Piece { sequence, tokens, wanted: Wanted::All }).collect();
+			let logits = inference.logits(&pages, &mut pieces).unwrap().to_vec();
+			for (row, logits) in rows.into_iter().zip(logits.chunks(inference.vocab())) {
+				prop_assert_eq!(&bits(logits), &expected[row / 1_000][row % 1_000]);
+			}
+			// A wrong way and back.
+			if pass % 3 == 1 && pass < 20 {
+				for sequence in sequences.iter_mut().filter(|sequence| sequence.len() < 150) {
+					let before = sequence.len();
+					inference.logits(&pages, &mut [Piece { sequence, tokens: &[1, 2, 3], wanted: Wanted::Last }]).unwrap();
+					sequence.truncate(before);
+				}
+			}
+			// A text goes on from the pages that it has shown.
+			if pass % 4 == 3 && pass < 20 {
+				for sequence in &mut sequences {
+					let full = sequence.full().to_vec();
+					*sequence = Sequence::with_prefix(full);
+				}
+			}
+		}
+		drop(sequences);
+		prop_assert_eq!(pages.used(), 0);
+	}
+}
+
+#[test]
+fn only_what_is_wanted_is_told_and_the_hidden_rows_are_those_of_the_head() {
+	let config = &shapes()[0];
+	let mut inference = model(config, 1);
+	let (one, other) = (tokens(70, config.vocab, 4), tokens(5, config.vocab, 5));
+	let expected = [at_once(&mut inference, &one), at_once(&mut inference, &other)];
+	let (mut first, mut second, mut third) = Default::default();
+	let mut pieces = [
+		Piece { sequence: &mut first, tokens: &one, wanted: Wanted::Nothing },
+		Piece { sequence: &mut second, tokens: &one, wanted: Wanted::Last },
+		Piece { sequence: &mut third, tokens: &other, wanted: Wanted::All },
+	];
+	let pages = Pages::new(100);
+	let vocab = inference.vocab();
+	let rows: Vec<_> = inference.logits(&pages, &mut pieces).unwrap().chunks(vocab).map(bits).collect();
+	assert_eq!(rows[0], expected[0][69]);
+	assert_eq!(rows[1..], expected[1]);
+	let mut fourth = Sequence::default();
+	let piece = Piece { sequence: &mut fourth, tokens: &one, wanted: Wanted::Last };
+	assert_eq!(inference.hidden(&pages, &mut [piece]).unwrap().len(), inference.dim());
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_and_changes_nothing() {
+	let config = tiny_model();
+	let mut inference = model(&config, 1);
+	let pages = Pages::new(1);
+	let mut sequence = Sequence::default();
+	let mut read = |sequence: &mut Sequence, tokens: &[u32]| {
+		let piece = Piece { sequence, tokens, wanted: Wanted::Last };
+		inference.logits(&pages, &mut [piece]).map(<[f32]>::to_vec)
+	};
+	assert_eq!(read(&mut sequence, &[]), Err(InferenceError::Empty));
+	assert_eq!(read(&mut sequence, &[64]), Err(InferenceError::Vocabulary(64)));
+	assert_eq!(read(&mut sequence, &[1; 65]), Err(InferenceError::TooLong { longest: 64, found: 65 }));
+	assert_eq!(sequence.len(), 0);
+	assert_eq!(pages.used(), 0);
+	let alone = read(&mut sequence, &[1; 64]).unwrap();
+	assert_eq!((pages.used(), PAGE_TOKENS), (1, 64));
+	let mut other = Sequence::default();
+	assert_eq!(read(&mut other, &[1; 3]), Err(InferenceError::NoPages { tokens: 3 }));
+	drop(sequence);
+	assert_eq!(read(&mut other, &[1; 64]).unwrap(), alone);
+	let theta = vec![0.0; 9];
+	let error = Inference::new(Arc::new(Exec::new(1).unwrap()), &config, &theta).err();
+	assert_eq!(error, Some(InferenceError::Parameters { expected: ParamLayout::new(&config).unwrap().len(), found: 9 }));
+}
