@@ -80,9 +80,9 @@ struct Config {
 	head_dim: Option<u32>,
 	max_position_embeddings: u32,
 	rms_norm_eps: f64,
-	#[serde(default = "default_theta")]
-	rope_theta: f64,
+	rope_theta: Option<f64>,
 	rope_scaling: Option<serde_json::Value>,
+	rope_parameters: Option<Rope>,
 	#[serde(default = "silu")]
 	hidden_act: String,
 	#[serde(default)]
@@ -95,8 +95,11 @@ struct Config {
 	eos_token_id: Option<Tokens>,
 }
 
-fn default_theta() -> f64 {
-	10_000.0
+/// Where newer files say what positions are.
+#[derive(Deserialize)]
+struct Rope {
+	rope_type: Option<String>,
+	rope_theta: Option<f64>,
 }
 
 fn silu() -> String {
@@ -168,16 +171,18 @@ impl Config {
 		if self.hidden_act != "silu" || self.attention_bias || self.mlp_bias {
 			return refused("it has biases, or another activation than SiLU".into());
 		}
-		if self.rope_scaling.as_ref().is_some_and(|scaling| !scaling.is_null()) {
+		let scaled = self.rope_parameters.as_ref().and_then(|rope| rope.rope_type.as_deref()).is_some_and(|kind| kind != "default");
+		if scaled || self.rope_scaling.as_ref().is_some_and(|scaling| !scaling.is_null()) {
 			return refused("its positions are scaled (rope_scaling)".into());
 		}
 		if heads == 0 || self.head_dim.is_some_and(|dim| dim.checked_mul(heads) != Some(self.hidden_size)) {
 			return refused("its heads are not hidden_size wide together".into());
 		}
 		// A number that is none becomes 0, which is refused below.
-		let rope_theta = self.rope_theta as u32;
-		if f64::from(rope_theta) != self.rope_theta {
-			return refused(format!("its rope_theta, {}, is no whole number", self.rope_theta));
+		let theta = self.rope_parameters.as_ref().and_then(|rope| rope.rope_theta).or(self.rope_theta).unwrap_or(10_000.0);
+		let rope_theta = theta as u32;
+		if f64::from(rope_theta) != theta {
+			return refused(format!("its rope_theta, {theta}, is no whole number"));
 		}
 		let config = ModelConfig {
 			vocab: self.vocab_size,
@@ -327,6 +332,7 @@ mod tests {
 		};
 		assert!(error("\"llama\"", "\"gpt2\"").contains("its type is gpt2"));
 		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": {}").contains("rope_scaling"));
+		assert!(error("\"rope_theta\"", "\"rope_parameters\": { \"rope_type\": \"llama3\" }, \"x\"").contains("rope_scaling"));
 		assert!(error("\"attention_bias\": false", "\"attention_bias\": true").contains("biases"));
 		assert!(error("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3").contains("no tensor model.layers.2."));
 		assert!(error("\"vocab_size\": 288", "\"vocab_size\": 289").contains("multiple"));

@@ -1,6 +1,9 @@
 //! Sampling one text from a model.
 
-use super::{text::TextError, Model};
+use super::{
+	text::{Growing, TextError},
+	Model,
+};
 use neuroshard_graph::{
 	exec::{InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
 	sampler::{sample, Counts, Sampling, SamplingError},
@@ -49,5 +52,11 @@ pub fn generate(model: &mut Model, prompt: &str, most: u32, sampling: &Sampling)
 		counts.generated(token);
 		tokens.push(token);
 	}
-	Ok(text.decode(tokens.get(first..).unwrap_or_default())?)
+	let (prompt, answer) = tokens.split_at(first);
+	let mut growing = Growing::after(prompt);
+	let mut written = String::new();
+	for token in answer {
+		written += &growing.push(text, *token)?;
+	}
+	Ok(written + &growing.finish(text)?)
 }

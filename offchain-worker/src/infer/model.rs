@@ -78,10 +78,13 @@ impl Model {
 	pub fn of_folder(folder: &Path, threads: usize) -> Result<Self, ModelError> {
 		let Folder { config, params, text, template, begin, end } = Folder::read(folder)?;
 		let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-		let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+		let hash = {
+			let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+			blake2_256(&bytes)
+		};
 		Ok(Self {
 			name: name.unwrap_or_else(|| "model".into()),
-			fingerprint: fingerprint(&blake2_256(&bytes)),
+			fingerprint: fingerprint(&hash),
 			inference: inference(&config, &params, threads)?,
 			text,
 			chat: Chat::new(template, begin, end)?,

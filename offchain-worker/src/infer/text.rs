@@ -5,6 +5,8 @@ use tokenizers::Tokenizer;
 
 /// Shown for bytes that are no text, or not yet.
 const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
+/// Last tokens of a prompt that the first ones behind it are read with.
+const CONTEXT: usize = 6;
 
 /// Why text has no tokens, or tokens no text.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +30,10 @@ pub struct Text {
 	begin: Option<u32>,
 	ends: BTreeSet<u32>,
 	usable: usize,
+	/// A token whose text stands before that of a token by itself: some tokenizers write the first one of a text in another way.
+	before: Vec<u32>,
+	/// Bytes of the longest token.
+	widest: usize,
 }
 
 impl Text {
@@ -47,14 +53,20 @@ impl Text {
 		Ok(Self::of(Tokenizer::from_file(path).map_err(TextError::Tokenizer)?, begin, ends))
 	}
 
-	fn of(tokenizer: Tokenizer, begin: Option<u32>, ends: BTreeSet<u32>) -> Self {
+	fn of(mut tokenizer: Tokenizer, begin: Option<u32>, ends: BTreeSet<u32>) -> Self {
+		// Prompts are neither cut nor filled up.
+		tokenizer.with_padding(None);
+		// Taking it away cannot fail.
+		let _ = tokenizer.with_truncation(None);
+		let before = tokenizer.encode_fast("a", false).map(|tokens| tokens.get_ids().to_vec()).unwrap_or_default();
+		let widest = tokenizer.get_vocab(true).keys().map(String::len).max().unwrap_or(1);
 		// Reserved tokens at the vocabulary's end are never chosen: no text has them.
 		let reserved = |id: u32| tokenizer.id_to_token(id).is_none_or(|token| token.starts_with("<|reserved"));
 		let mut usable = tokenizer.get_vocab_size(true);
 		while let Some(last) = usable.checked_sub(1).filter(|last| u32::try_from(*last).is_ok_and(reserved)) {
 			usable = last;
 		}
-		Self { tokenizer, begin, ends, usable }
+		Self { tokenizer, begin, ends, usable, before, widest }
 	}
 
 	/// Tokens below this number may be chosen.
@@ -88,9 +100,16 @@ impl Text {
 		self.tokenizer.decode(tokens, true).map_err(TextError::Decode)
 	}
 
+	/// Bytes that a text of so many tokens can have: a longer one has more tokens.
+	pub fn most_bytes(&self, tokens: usize) -> usize {
+		tokens.saturating_mul(self.widest)
+	}
+
 	/// The text of one token by itself, special ones included.
 	pub fn token(&self, token: u32) -> String {
-		self.tokenizer.decode(&[token], false).unwrap_or_default()
+		let decode = |tokens: &[u32]| self.tokenizer.decode(tokens, false).unwrap_or_default();
+		let (before, all) = (decode(&self.before), decode(&[&self.before[..], &[token]].concat()));
+		all.strip_prefix(&before).map_or_else(|| decode(&[token]), str::to_owned)
 	}
 }
 
@@ -105,6 +124,12 @@ pub struct Growing {
 }
 
 impl Growing {
+	/// Text that goes on behind a prompt of these tokens.
+	pub fn after(prompt: &[u32]) -> Self {
+		let tokens = prompt.get(prompt.len().saturating_sub(CONTEXT)..).unwrap_or_default().to_vec();
+		Self { from: 0, told: tokens.len(), tokens }
+	}
+
 	/// Adds a token, and returns the text that is complete by it.
 	///
 	/// # Errors
@@ -130,10 +155,11 @@ impl Growing {
 	fn untold(&self, text: &Text) -> Result<String, TextError> {
 		let before = text.decode(self.tokens.get(self.from..self.told).unwrap_or_default())?;
 		let mut all = text.decode(self.tokens.get(self.from..).unwrap_or_default())?;
-		Ok(match all.starts_with(&before) {
-			true => all.split_off(before.len()),
-			false => String::new(),
-		})
+		match all.starts_with(&before) {
+			true => Ok(all.split_off(before.len())),
+			// What was told reads otherwise now, because bytes behind it are no character: it stays as it was told.
+			false => text.decode(self.tokens.get(self.told..).unwrap_or_default()),
+		}
 	}
 }
 

@@ -30,8 +30,9 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-	pub(super) fn new(text: Arc<Text>, replies: mpsc::Receiver<Reply>, stops: Vec<String>) -> Self {
-		Self { text, replies, growing: Growing::default(), stops: Stops::new(stops), generated: 0, ended: false }
+	/// The answer to a prompt of these tokens.
+	pub(super) fn new(text: Arc<Text>, prompt: &[u32], replies: mpsc::Receiver<Reply>, stops: Arc<[String]>) -> Self {
+		Self { text, replies, growing: Growing::after(prompt), stops: Stops::new(stops), generated: 0, ended: false }
 	}
 
 	/// Tokens that were generated for it so far.

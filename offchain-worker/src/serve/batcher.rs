@@ -8,7 +8,7 @@ use neuroshard_graph::{
 	sampler::{sample, Counts, LogProbabilities, Sampling},
 };
 use std::{collections::VecDeque, io, sync::Arc, thread};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
 
 /// Tokens of prompts that are read in one pass: those who wait for their next token do not wait for long prompts.
 const PORTION: usize = 256;
@@ -79,26 +79,43 @@ pub enum End {
 	Failed(InferenceError),
 }
 
-/// Something to do.
+/// Something to do, and its place among those that wait.
 enum Work {
-	Continue(Job),
-	Embed { tokens: Vec<u32>, reply: oneshot::Sender<Result<Vec<f32>, InferenceError>> },
+	Continue(Job, OwnedSemaphorePermit),
+	Embed(Embedding, OwnedSemaphorePermit),
+}
+
+/// A text whose meaning is asked for.
+struct Embedding {
+	tokens: Vec<u32>,
+	reply: oneshot::Sender<Result<Vec<f32>, InferenceError>>,
 }
 
 /// Why a text is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refused {
+	/// More answers than may wait.
+	#[error("{answers} answers are asked for at once, and {most} at most may wait")]
+	TooMany {
+		/// That are asked for.
+		answers: usize,
+		/// That may wait.
+		most: usize,
+	},
 	/// Too many wait.
 	#[error("too many requests are waiting; try again in some seconds")]
 	Busy,
 	/// It is being shut down.
 	#[error("the server is shutting down")]
 	Stopping,
+	/// It has no token.
+	#[error("the prompt has no token")]
+	Empty,
 	/// Longer than the model or the memory allows.
-	#[error("the prompt has {tokens} tokens, and {most} at most can be read and continued")]
+	#[error("the prompt has {} tokens, and {most} at most can be read and continued", .tokens.map_or_else(|| "too many".to_owned(), |tokens| tokens.to_string()))]
 	TooLong {
-		/// Of the prompt.
-		tokens: usize,
+		/// Of the prompt, if they were counted.
+		tokens: Option<usize>,
 		/// That there may be.
 		most: usize,
 	},
@@ -110,7 +127,10 @@ pub enum Refused {
 /// Hands texts to the thread. Clones share it.
 #[derive(Clone)]
 pub struct Batcher {
-	work: mpsc::Sender<Work>,
+	work: mpsc::UnboundedSender<Work>,
+	/// Places to wait at: they bound what was handed over and is not begun.
+	places: Arc<Semaphore>,
+	waiting: usize,
 	longest: usize,
 	vocab: usize,
 	stats: Arc<Stats>,
@@ -131,7 +151,8 @@ impl Batcher {
 		let pages = limits.memory / inference.page_bytes().max(1);
 		let (longest, vocab) = (inference.longest().min(pages.saturating_mul(PAGE_TOKENS)), inference.vocab());
 		let stats = Arc::new(Stats::default());
-		let (work, queue) = mpsc::channel(limits.waiting.max(1));
+		let (work, queue) = mpsc::unbounded_channel();
+		let places = Arc::new(Semaphore::new(limits.waiting));
 		let state = State {
 			inference,
 			usable: usable.min(vocab),
@@ -141,11 +162,12 @@ impl Batcher {
 			prefixes: Prefixes::default(),
 			reserved: 0,
 			waiting: VecDeque::new(),
+			embeddings: VecDeque::new(),
 			active: Vec::new(),
 			stats: stats.clone(),
 		};
 		let thread = thread::Builder::new().name("inference".into()).spawn(move || state.run(queue))?;
-		Ok((Self { work, longest, vocab, stats }, thread))
+		Ok((Self { work, places, waiting: limits.waiting, longest, vocab, stats }, thread))
 	}
 
 	/// Tokens of the longest text, prompt and answer together.
@@ -158,14 +180,30 @@ impl Batcher {
 		&self.stats
 	}
 
+	/// Checks whether so many answers to each of these prompts could ever be given.
+	///
+	/// # Errors
+	/// [`Refused`].
+	pub fn check(&self, prompts: &[Vec<u32>], choices: u32) -> Result<(), Refused> {
+		let answers = prompts.len().saturating_mul(usize::try_from(choices).unwrap_or(usize::MAX));
+		if answers > self.waiting {
+			return Err(Refused::TooMany { answers, most: self.waiting });
+		}
+		prompts.iter().try_for_each(|prompt| self.fits(prompt))
+	}
+
 	/// Has texts continued, all of them or none.
 	///
 	/// # Errors
 	/// [`Refused`].
 	pub fn submit(&self, jobs: Vec<Job>) -> Result<(), Refused> {
-		jobs.iter().try_for_each(|job| self.check(&job.prompt))?;
-		let places = self.work.try_reserve_many(jobs.len()).map_err(refused)?;
-		places.zip(jobs).for_each(|(place, job)| place.send(Work::Continue(job)));
+		jobs.iter().try_for_each(|job| self.fits(&job.prompt))?;
+		let mut places = self.places(jobs.len())?;
+		for job in jobs {
+			// There are as many places as jobs.
+			let place = places.split(1).ok_or(Refused::Busy)?;
+			self.work.send(Work::Continue(job, place)).map_err(|_| Refused::Stopping)?;
+		}
 		Ok(())
 	}
 
@@ -174,27 +212,27 @@ impl Batcher {
 	/// # Errors
 	/// [`Refused`].
 	pub async fn embed(&self, tokens: Vec<u32>) -> Result<Result<Vec<f32>, InferenceError>, Refused> {
-		self.check(&tokens)?;
-		let (reply, answer) = oneshot::channel();
-		self.work.try_reserve().map_err(refused)?.send(Work::Embed { tokens, reply });
+		self.fits(&tokens)?;
+		let (place, (reply, answer)) = (self.places(1)?, oneshot::channel());
+		self.work.send(Work::Embed(Embedding { tokens, reply }, place)).map_err(|_| Refused::Stopping)?;
 		answer.await.map_err(|_| Refused::Stopping)
 	}
 
-	fn check(&self, tokens: &[u32]) -> Result<(), Refused> {
+	fn places(&self, count: usize) -> Result<OwnedSemaphorePermit, Refused> {
+		let (answers, most) = (count, self.waiting);
+		let count = u32::try_from(count).ok().filter(|_| answers <= most).ok_or(Refused::TooMany { answers, most })?;
+		self.places.clone().try_acquire_many_owned(count).map_err(|_| Refused::Busy)
+	}
+
+	fn fits(&self, tokens: &[u32]) -> Result<(), Refused> {
 		if let Some(token) = tokens.iter().find(|token| usize::try_from(**token).map_or(true, |token| token >= self.vocab)) {
 			return Err(Refused::Vocabulary(*token));
 		}
-		match tokens.len() <= self.longest {
-			true => Ok(()),
-			false => Err(Refused::TooLong { tokens: tokens.len(), most: self.longest }),
+		match tokens.len() {
+			0 => Err(Refused::Empty),
+			len if len > self.longest => Err(Refused::TooLong { tokens: Some(len), most: self.longest }),
+			_ => Ok(()),
 		}
-	}
-}
-
-fn refused(error: mpsc::error::TrySendError<()>) -> Refused {
-	match error {
-		mpsc::error::TrySendError::Full(()) => Refused::Busy,
-		mpsc::error::TrySendError::Closed(()) => Refused::Stopping,
 	}
 }
 
@@ -252,33 +290,48 @@ struct State {
 	prefixes: Prefixes,
 	/// Pages that the active texts may come to take.
 	reserved: usize,
-	/// Texts that were taken off the queue, for which no memory was left.
-	waiting: VecDeque<Job>,
+	/// Texts that wait, with their places.
+	waiting: VecDeque<(Job, OwnedSemaphorePermit)>,
+	embeddings: VecDeque<(Embedding, OwnedSemaphorePermit)>,
 	active: Vec<Text>,
 	stats: Arc<Stats>,
 }
 
 impl State {
-	fn run(mut self, mut queue: mpsc::Receiver<Work>) {
+	fn run(mut self, mut queue: mpsc::UnboundedReceiver<Work>) {
 		loop {
-			if self.active.is_empty() && self.waiting.is_empty() {
+			if self.active.is_empty() && self.waiting.is_empty() && self.embeddings.is_empty() {
 				let Some(work) = queue.blocking_recv() else { return };
 				self.take(work);
 			}
-			while self.waiting.is_empty() && self.active.len() < self.limits.active {
-				let Ok(work) = queue.try_recv() else { break };
+			while let Ok(work) = queue.try_recv() {
 				self.take(work);
 			}
+			// Whoever has gone frees its place.
+			self.waiting.retain(|(job, _)| !job.reply.is_closed());
+			self.embeddings.retain(|(embedding, _)| !embedding.reply.is_closed());
 			while self.active.len() < self.limits.active {
-				let Some(job) = self.waiting.pop_front() else { break };
+				let Some((job, place)) = self.waiting.pop_front() else { break };
 				if let Err(job) = self.admit(job) {
-					self.waiting.push_front(job);
+					self.waiting.push_front((job, place));
 					break;
 				}
 			}
 			self.measure();
 			self.pass();
+			// One at a time: the texts go on in between.
+			if let Some((Embedding { tokens, reply }, _place)) = self.embeddings.pop_front() {
+				// Nobody may be there to take it.
+				let _ = reply.send(self.embed(&tokens));
+			}
 			self.measure();
+		}
+	}
+
+	fn take(&mut self, work: Work) {
+		match work {
+			Work::Continue(job, place) => self.waiting.push_back((job, place)),
+			Work::Embed(embedding, place) => self.embeddings.push_back((embedding, place)),
 		}
 	}
 
@@ -287,20 +340,12 @@ impl State {
 		self.stats.pages.set(i64::try_from(self.pages.used()).unwrap_or(i64::MAX));
 	}
 
-	fn take(&mut self, work: Work) {
-		match work {
-			Work::Continue(job) => self.waiting.push_back(job),
-			Work::Embed { tokens, reply } => {
-				// Nobody may be there to take it.
-				let _ = reply.send(self.embed(&tokens));
-			}
-		}
-	}
-
 	/// Begins a text, if there is memory for all that it may become.
-	fn admit(&mut self, job: Job) -> Result<(), Job> {
-		let room = self.inference.longest().saturating_sub(job.prompt.len());
-		let most = usize::try_from(job.most).unwrap_or(usize::MAX).min(room.saturating_add(1));
+	fn admit(&mut self, mut job: Job) -> Result<(), Job> {
+		// The last token need not be read.
+		let room = self.inference.longest().saturating_sub(job.prompt.len()).saturating_add(1);
+		job.most = job.most.min(u32::try_from(room).unwrap_or(u32::MAX));
+		let most = usize::try_from(job.most).unwrap_or(room);
 		let pages = job.prompt.len().saturating_add(most).div_ceil(PAGE_TOKENS).min(self.pages.limit());
 		if self.reserved.saturating_add(pages) > self.pages.limit() {
 			return Err(job);
@@ -329,20 +374,13 @@ impl State {
 			return;
 		}
 		let guesses = if self.limits.lookup { (CHEAP_ROWS / count).saturating_sub(1) } else { 0 };
-		let mut portion = PORTION;
-		// Those of whose prompts nothing is read in this pass have an empty portion.
-		let next: Vec<_> = self
-			.active
-			.iter()
-			.map(|text| {
-				let (tokens, wanted) = text.next(portion, guesses);
-				portion -= if wanted == Wanted::All { 0 } else { tokens.len().min(portion) };
-				(tokens, wanted)
-			})
-			.collect();
+		// Prompts share what is read of them in a pass.
+		let readers = self.active.iter().filter(|text| text.tokens.len() > text.read.len().saturating_add(1)).count();
+		let portion = (PORTION / readers.max(1)).max(1);
+		let next: Vec<_> = self.active.iter().map(|text| text.next(portion, guesses)).collect();
 		let needed = self.active.iter().zip(&next).map(|(text, (tokens, _))| text.read.pages_for(tokens.len())).sum();
 		self.prefixes.make_room(&self.pages, needed);
-		let pieces = self.active.iter_mut().zip(&next).filter(|(_, (tokens, _))| !tokens.is_empty());
+		let pieces = self.active.iter_mut().zip(&next);
 		let pieces = pieces.map(|(text, (tokens, wanted))| Piece { sequence: &mut text.read, tokens, wanted: *wanted });
 		let mut pieces: Vec<_> = pieces.collect();
 		let (usable, longest, vocab) = (self.usable, self.inference.longest(), self.inference.vocab());
@@ -549,11 +587,11 @@ mod tests {
 	fn what_does_not_fit_is_refused_and_more_than_may_wait_is_put_off() {
 		let batcher = start(Limits { active: 1, waiting: 2, ..limits() });
 		let refused = |prompt: &[u32]| batcher.submit(vec![job(prompt, 1, Sampling::default()).0]).unwrap_err();
-		assert_eq!(refused(&[97; 129]), Refused::TooLong { tokens: 129, most: 128 });
-		assert_eq!(refused(&[300]), Refused::Vocabulary(300));
+		assert_eq!(refused(&[97; 129]), Refused::TooLong { tokens: Some(129), most: 128 });
+		assert_eq!((refused(&[300]), refused(&[])), (Refused::Vocabulary(300), Refused::Empty));
 		// All of a request or nothing.
 		let many: Vec<_> = (0..3).map(|_| job(&[97], 1, Sampling::default()).0).collect();
-		assert_eq!(batcher.submit(many), Err(Refused::Busy));
+		assert_eq!(batcher.submit(many), Err(Refused::TooMany { answers: 3, most: 2 }));
 	}
 
 	#[test]

@@ -88,7 +88,7 @@ impl From<Refused> for ApiError {
 			}
 			Refused::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message),
 			Refused::TooLong { .. } => Self { code: Some("context_length_exceeded"), ..Self::invalid(message) },
-			Refused::Vocabulary(_) => Self::invalid(message),
+			Refused::Vocabulary(_) | Refused::TooMany { .. } | Refused::Empty => Self::invalid(message),
 		}
 	}
 }

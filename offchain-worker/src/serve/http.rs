@@ -2,7 +2,7 @@
 
 use super::{
 	answer::{chat_logprobs, completion_logprobs, Answer, Piece},
-	batcher::{Batcher, Job},
+	batcher::{Batcher, Job, Refused},
 	error::ApiError,
 	keys::Keys,
 	request::{Ask, ChatRequest, CompletionRequest, EmbeddingRequest, Prompt},
@@ -19,7 +19,7 @@ use axum::{
 	routing::{get, post},
 	Json, Router,
 };
-use futures::{stream, Stream, StreamExt};
+use futures::{future::try_join_all, stream, Stream, StreamExt};
 use serde_json::{json, Value};
 use std::{
 	convert::Infallible,
@@ -140,6 +140,7 @@ impl Server {
 
 	/// Has each prompt continued as often as is asked; the answers to the first prompt come first.
 	fn begin(&self, prompts: Vec<Vec<u32>>, ask: &Ask) -> Result<Vec<Answer>, ApiError> {
+		self.batcher.check(&prompts, ask.choices)?;
 		let (mut jobs, mut answers) = (Vec::new(), Vec::new());
 		for prompt in prompts {
 			let room = self.batcher.longest().saturating_sub(prompt.len()).saturating_add(1);
@@ -152,22 +153,36 @@ impl Server {
 				let most = u32::try_from(most).unwrap_or(u32::MAX);
 				let (log, endless) = (ask.log.is_some(), ask.endless);
 				jobs.push(Job { prompt: prompt.clone(), sampling, most, top, log, endless, reply });
-				answers.push(Answer::new(self.text.clone(), replies, ask.stops.clone()));
+				answers.push(Answer::new(self.text.clone(), &prompt, replies, ask.stops.clone()));
 			}
 		}
 		self.batcher.submit(jobs)?;
 		Ok(answers)
 	}
 
-	fn tokens(&self, prompt: Prompt) -> Result<Vec<u32>, ApiError> {
-		let tokens = match prompt {
-			Prompt::Tokens(tokens) => tokens,
-			Prompt::Text(text) => self.text.prompt(&text, false).map_err(|error| ApiError::field("prompt", error.to_string()))?,
-		};
-		match tokens.is_empty() {
-			true => Err(ApiError::field("prompt", "the prompt has no token")),
-			false => Ok(tokens),
+	async fn tokens(self: &Arc<Self>, prompt: Prompt, field: &'static str) -> Result<Vec<u32>, ApiError> {
+		match prompt {
+			Prompt::Tokens(tokens) => Ok(tokens),
+			Prompt::Text(text) => self.read(field, move |_| Ok(text), false).await,
 		}
+	}
+
+	/// The tokens of a text, which is written and read on a thread for work that takes time.
+	async fn read(
+		self: &Arc<Self>,
+		field: &'static str,
+		text: impl FnOnce(&Self) -> Result<String, ApiError> + Send + 'static,
+		marked: bool,
+	) -> Result<Vec<u32>, ApiError> {
+		let server = self.clone();
+		let work = move || {
+			let (text, most) = (text(&server)?, server.batcher.longest());
+			if text.len() > server.text.most_bytes(most) {
+				return Err(Refused::TooLong { tokens: None, most }.into());
+			}
+			server.text.prompt(&text, marked).map_err(|error| ApiError::field(field, error.to_string()))
+		};
+		tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::internal("the prompt could not be read"))?
 	}
 }
 
@@ -272,16 +287,18 @@ async fn completions(State(server): Shared, Body(request): Body<CompletionReques
 	if prompts.is_empty() || prompts.len() > MOST_PROMPTS {
 		return Err(ApiError::field("prompt", format!("there must be from 1 to {MOST_PROMPTS} prompts")));
 	}
-	let prompts = prompts.into_iter().map(|prompt| server.tokens(prompt)).collect::<Result<_, _>>()?;
-	answer(server, Kind::Completion, prompts, ask).await
+	let mut tokens = Vec::with_capacity(prompts.len());
+	for prompt in prompts {
+		tokens.push(server.tokens(prompt, "prompt").await?);
+	}
+	answer(server, Kind::Completion, tokens, ask).await
 }
 
 async fn chat(State(server): Shared, Body(request): Body<ChatRequest>) -> Result<Response, ApiError> {
 	server.is_served(&request.common.model)?;
 	let (messages, ask) = request.ask()?;
-	let refused = |error: String| ApiError::field("messages", error);
-	let prompt = server.chat.prompt(&messages).map_err(|error| refused(error.to_string()))?;
-	let tokens = server.text.prompt(&prompt, server.chat.is_marked()).map_err(|error| refused(error.to_string()))?;
+	let prompt = move |server: &Server| server.chat.prompt(&messages).map_err(|error| ApiError::field("messages", error.to_string()));
+	let tokens = server.read("messages", prompt, server.chat.is_marked()).await?;
 	answer(server, Kind::Chat, vec![tokens], ask).await
 }
 
@@ -293,11 +310,9 @@ async fn answer(server: Arc<Server>, kind: Kind, prompts: Vec<Vec<u32>>, ask: As
 		let events = streamed(frame, answers).map(|data| Ok::<_, Infallible>(Event::default().data(data)));
 		return Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response());
 	}
-	let (mut choices, mut generated) = (Vec::new(), 0);
-	for (index, answer) in answers.iter_mut().enumerate() {
-		choices.push(frame.choice(index, &answer.all().await?));
-		generated += answer.generated();
-	}
+	let all = try_join_all(answers.iter_mut().map(Answer::all)).await?;
+	let choices: Vec<Value> = all.iter().enumerate().map(|(index, answer)| frame.choice(index, answer)).collect();
+	let generated = answers.iter().map(Answer::generated).sum();
 	Ok(Json(frame.wrap(false, choices.into(), Some(frame.usage(generated)))).into_response())
 }
 
@@ -364,7 +379,7 @@ async fn embeddings(State(server): Shared, Body(request): Body<EmbeddingRequest>
 	}
 	let (mut data, mut total) = (Vec::new(), 0usize);
 	for (index, input) in inputs.into_iter().enumerate() {
-		let tokens = server.tokens(input)?;
+		let tokens = server.tokens(input, "input").await?;
 		total = total.saturating_add(tokens.len());
 		let vector = server.batcher.embed(tokens).await?.map_err(|error| ApiError::internal(error.to_string()))?;
 		let embedding = match base64 {

@@ -4,13 +4,15 @@ use super::error::ApiError;
 use crate::infer::Message;
 use neuroshard_graph::sampler::Sampling;
 use serde::Deserialize;
+use std::sync::Arc;
 
 /// Answers to one prompt, at most.
 const MOST_CHOICES: u32 = 16;
 /// Alternatives to a token, at most.
 const MOST_ALTERNATIVES: usize = 20;
-/// Stop strings, at most.
+/// Stop strings, at most, and bytes of one.
 const MOST_STOPS: usize = 16;
+const STOP_BYTES: usize = 256;
 /// Tokens of a completion whose request says nothing.
 const DEFAULT_TOKENS: u32 = 16;
 
@@ -76,6 +78,7 @@ pub(super) struct Common {
 	presence_penalty: Option<f32>,
 	frequency_penalty: Option<f32>,
 	ignore_eos: Option<bool>,
+	logit_bias: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -92,7 +95,7 @@ pub(super) struct Ask {
 	pub(super) choices: u32,
 	/// Most tokens; `None` for all that the model has room for.
 	pub(super) most: Option<u32>,
-	pub(super) stops: Vec<String>,
+	pub(super) stops: Arc<[String]>,
 	/// Alternatives to each token, if probabilities are asked for.
 	pub(super) log: Option<usize>,
 	pub(super) stream: bool,
@@ -124,15 +127,19 @@ impl Common {
 			return Err(ApiError::field("max_tokens", "max_tokens must be at least 1"));
 		}
 		let stops = self.stop.map(Strings::all).unwrap_or_default();
-		if stops.len() > MOST_STOPS || stops.iter().any(String::is_empty) {
-			return Err(ApiError::field("stop", format!("stop must be at most {MOST_STOPS} strings, none of them empty")));
+		if stops.len() > MOST_STOPS || stops.iter().any(|stop| stop.is_empty() || stop.len() > STOP_BYTES) {
+			let words = format!("stop must be at most {MOST_STOPS} strings of {STOP_BYTES} bytes at most, none of them empty");
+			return Err(ApiError::field("stop", words));
+		}
+		if self.logit_bias.is_some_and(|bias| !bias.is_empty()) {
+			return Err(ApiError::field("logit_bias", "logit_bias is not supported"));
 		}
 		if log.is_some_and(|alternatives| alternatives > MOST_ALTERNATIVES) {
 			return Err(ApiError::field("logprobs", format!("at most {MOST_ALTERNATIVES} alternatives to a token are told")));
 		}
 		let usage = self.stream_options.is_some_and(|options| options.include_usage);
 		let (stream, endless) = (self.stream.unwrap_or(false), self.ignore_eos.unwrap_or(false));
-		Ok(Ask { sampling, choices, most, stops, log, stream, usage, endless })
+		Ok(Ask { sampling, choices, most, stops: stops.into(), log, stream, usage, endless })
 	}
 }
 
@@ -172,6 +179,8 @@ pub(super) struct ChatRequest {
 	logprobs: Option<bool>,
 	top_logprobs: Option<usize>,
 	tools: Option<Vec<serde_json::Value>>,
+	functions: Option<Vec<serde_json::Value>>,
+	audio: Option<serde_json::Value>,
 	response_format: Option<ResponseFormat>,
 }
 
@@ -202,8 +211,11 @@ struct Part {
 impl ChatRequest {
 	/// The messages, and what is asked.
 	pub(super) fn ask(self) -> Result<(Vec<Message>, Ask), ApiError> {
-		if self.tools.is_some_and(|tools| !tools.is_empty()) {
+		if self.tools.is_some_and(|tools| !tools.is_empty()) || self.functions.is_some_and(|functions| !functions.is_empty()) {
 			return Err(ApiError::field("tools", "tools are not supported"));
+		}
+		if self.audio.is_some() {
+			return Err(ApiError::field("audio", "only text is supported"));
 		}
 		if self.response_format.is_some_and(|format| format.r#type != "text") {
 			return Err(ApiError::field("response_format", "only text is supported"));

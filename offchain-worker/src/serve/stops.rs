@@ -1,16 +1,18 @@
 //! Strings at which an answer ends.
 
+use std::sync::Arc;
+
 /// Text on its way to a client, of which nothing is passed on that can still become a stop string.
 #[derive(Debug)]
 pub(super) struct Stops {
-	strings: Vec<String>,
+	strings: Arc<[String]>,
 	held: String,
 	found: bool,
 }
 
 impl Stops {
 	/// Ends at any of these, of which none is empty.
-	pub(super) fn new(strings: Vec<String>) -> Self {
+	pub(super) fn new(strings: Arc<[String]>) -> Self {
 		Self { strings, held: String::new(), found: false }
 	}
 
@@ -52,7 +54,7 @@ mod tests {
 
 	#[test]
 	fn what_may_become_a_stop_string_waits() {
-		let mut stops = Stops::new(vec!["\n\n".into(), "END".into()]);
+		let mut stops = Stops::new(["\n\n".into(), "END".into()].into());
 		assert_eq!(stops.push("a\n"), "a");
 		assert_eq!(stops.push("bE"), "\nb");
 		assert_eq!(stops.push("N"), "");
@@ -65,7 +67,7 @@ mod tests {
 		#[test]
 		fn however_text_comes_it_ends_before_the_first_stop_string(text in "[abß]{0,30}", stops in prop::collection::vec("[abß]{1,3}", 0..3), cut in 1usize..5) {
 			let end = stops.iter().filter_map(|stop| text.find(stop.as_str())).min().unwrap_or(text.len());
-			let mut all = Stops::new(stops);
+			let mut all = Stops::new(stops.into());
 			let mut told = String::new();
 			let characters: Vec<char> = text.chars().collect();
 			for piece in characters.chunks(cut) {

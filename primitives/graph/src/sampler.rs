@@ -53,7 +53,7 @@ impl Sampling {
 	/// [`SamplingError`] names the first setting that is out of its range.
 	pub fn validate(&self) -> Result<(), SamplingError> {
 		let checks = [
-			((0.0..=10.0).contains(&self.temperature), "temperature", "a number from 0 to 10"),
+			(self.temperature == 0.0 || (0.01..=10.0).contains(&self.temperature), "temperature", "0, or a number from 0.01 to 10"),
 			(self.top_p > 0.0 && self.top_p <= 1.0, "top_p", "a number above 0, and 1 at most"),
 			((0.0..=1.0).contains(&self.min_p), "min_p", "a number from 0 to 1"),
 			((0.1..=10.0).contains(&self.repetition), "repetition_penalty", "a number from 0.1 to 10"),
@@ -119,7 +119,7 @@ pub fn sample(logits: &[f32], usable: usize, counts: &Counts, settings: &Samplin
 		kept.truncate(enough.map_or(kept.len(), |last| last.saturating_add(1)));
 	}
 	let mut kept: Vec<(u32, f32)> = kept.into_iter().map(|(token, logit)| (token, exp(logit - max))).collect();
-	kept.retain(|(_, weight)| *weight >= settings.min_p);
+	kept.retain(|(_, weight)| weight.partial_cmp(&settings.min_p) != Some(Ordering::Less));
 	kept.sort_unstable_by_key(|(token, _)| *token);
 	let total = kept.iter().fold(0.0f32, |sum, (_, weight)| sum + weight);
 	let threshold = uniform(settings.seed, position) * total;
@@ -289,7 +289,7 @@ mod tests {
 		let error = |settings: Sampling| settings.validate().unwrap_err().to_string();
 		let plain = Sampling::default();
 		assert_eq!(plain.validate(), Ok(()));
-		assert_eq!(error(Sampling { temperature: f32::NAN, ..plain }), "temperature must be a number from 0 to 10");
+		assert_eq!(error(Sampling { temperature: f32::NAN, ..plain }), "temperature must be 0, or a number from 0.01 to 10");
 		assert_eq!(error(Sampling { top_p: 0.0, ..plain }), "top_p must be a number above 0, and 1 at most");
 		assert_eq!(error(Sampling { presence: -3.0, ..plain }), "presence_penalty must be a number from -2 to 2");
 	}

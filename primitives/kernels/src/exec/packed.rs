@@ -17,7 +17,7 @@ pub use crate::simd::paged::PAGE;
 /// A vector's alignment: no load of packed weights crosses a line of the cache.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([f32; 16]);
+struct Line(#[allow(dead_code, reason = "read as a slice")] [f32; 16]);
 
 /// A matrix `[n, k]` of weights, packed for one instruction set.
 pub struct Packed {
@@ -47,24 +47,13 @@ impl Packed {
 	}
 
 	fn data(&self) -> &[f32] {
-		self.lines.as_flattened_f32()
-	}
-}
-
-/// Lines as their elements.
-trait Flat {
-	fn as_flattened_f32(&self) -> &[f32];
-	fn as_flattened_f32_mut(&mut self) -> &mut [f32];
-}
-
-impl Flat for [Line] {
-	fn as_flattened_f32(&self) -> &[f32] {
 		// SAFETY: a line is 16 f32 and nothing else.
-		unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.len() * 16) }
+		unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * 16) }
 	}
-	fn as_flattened_f32_mut(&mut self) -> &mut [f32] {
+
+	fn data_mut(&mut self) -> &mut [f32] {
 		// SAFETY: as above.
-		unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr().cast(), self.len() * 16) }
+		unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * 16) }
 	}
 }
 
@@ -86,8 +75,8 @@ impl Exec {
 		assert_eq!(weights.len(), n * k, "weights");
 		let width = self.level.tile_cols();
 		let panels = n.next_multiple_of(width) * k;
-		let mut lines = vec![Line([0.0; 16]); (panels + SLACK).div_ceil(16)];
-		let data = super::Parts::new(lines.as_flattened_f32_mut());
+		let mut packed = Packed { level: self.level, n, k, lines: vec![Line([0.0; 16]); (panels + SLACK).div_ceil(16)] };
+		let data = super::Parts::new(packed.data_mut());
 		let operand = Operand::new(weights, 0, k, true);
 		let threads = self.threads_for(n * k);
 		self.run(threads, |t| {
@@ -98,7 +87,7 @@ impl Exec {
 				pack_lines(self.level, operand, mine, 0..k, width, part);
 			}
 		});
-		Packed { level: self.level, n, k, lines }
+		packed
 	}
 
 	/// `c = a b^T`, or `c + a b^T`: as [`crate::scalar::matmul_nt`] with the matrix that was packed into `b`, for `c.len() / n` rows.
@@ -110,6 +99,9 @@ impl Exec {
 		assert!(b.level == self.level && n > 0 && k > 0 && c.len().is_multiple_of(n), "shape");
 		let m = c.len() / n;
 		assert_eq!(a.len(), m * k, "left operand");
+		if m == 0 {
+			return;
+		}
 		let threads = self.threads_for(m * n * k / 16);
 		let (width, data) = (self.level.tile_cols(), b.data());
 		let c = Output { at: c.as_mut_ptr(), stride: n };
@@ -171,6 +163,8 @@ impl Exec {
 		let most = seen.iter().map(|seen| seen.keys).max().unwrap_or(0);
 		let all: usize = seen.iter().map(|seen| seen.keys).sum();
 		let (group, part) = (dims.group() * dims.head_dim, paged::part(dims.head_dim));
+		let end = (layer + 1) * dims.kv_heads * part;
+		assert!(seen.iter().all(|seen| seen.pages.iter().all(|page| page.len() >= end)), "page length");
 		let o = super::Parts::new(o);
 		let units = seen.len() * dims.kv_heads;
 		let work = all.div_ceil(seen.len().max(1)) * group * 2;

@@ -122,12 +122,8 @@ impl Isa for Portable {
 		unsafe { product::tile::<Self, 6, 1>(k, a, b, c, ldc, load) }
 	}
 	#[inline(always)]
-	unsafe fn few(m: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
+	unsafe fn few(_one: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
 		// SAFETY: as for this method.
-		unsafe {
-			match m {
-				_ => few::columns::<Self, 1, 1, 1>(nk, a, b, c, ldc, load),
-			}
-		}
+		unsafe { few::columns::<Self, 1, 1, 1>(nk, a, b, c, ldc, load) }
 	}
 }
