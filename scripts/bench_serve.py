@@ -87,7 +87,8 @@ class Server:
 
     def __init__(self, name, kind, command, url, model):
         self.name, self.kind, self.model = name, kind, model
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        self.process = subprocess.Popen(command, **pipes)
         while True:
             line = self.process.stdout.readline()
             if not line:

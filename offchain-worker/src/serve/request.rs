@@ -3,7 +3,7 @@
 use super::error::ApiError;
 use crate::infer::Message;
 use neuroshard_graph::sampler::Sampling;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::sync::Arc;
 
 /// Answers to one prompt, at most.
@@ -70,15 +70,27 @@ pub(super) struct Common {
 	stream_options: Option<StreamOptions>,
 	stop: Option<Strings>,
 	seed: Option<i64>,
+	#[serde(default, deserialize_with = "number")]
 	temperature: Option<f32>,
+	#[serde(default, deserialize_with = "number")]
 	top_p: Option<f32>,
 	top_k: Option<i64>,
+	#[serde(default, deserialize_with = "number")]
 	min_p: Option<f32>,
+	#[serde(default, deserialize_with = "number")]
 	repetition_penalty: Option<f32>,
+	#[serde(default, deserialize_with = "number")]
 	presence_penalty: Option<f32>,
+	#[serde(default, deserialize_with = "number")]
 	frequency_penalty: Option<f32>,
 	ignore_eos: Option<bool>,
 	logit_bias: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// A number of any digits. Within a flattened structure, serde hands those with a fraction on as what `serde_json` makes of them.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f32>, D::Error> {
+	let number = Option::<serde_json::Number>::deserialize(from)?;
+	Ok(number.and_then(|number| number.as_f64()).map(|number| number as f32))
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -246,4 +258,42 @@ pub(super) struct EmbeddingRequest {
 	pub(super) input: Prompts,
 	pub(super) encoding_format: Option<String>,
 	pub(super) dimensions: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	fn chat(fields: &str) -> Result<Ask, String> {
+		let body = format!(r#"{{"model": "m", "messages": [{{"role": "user", "content": "hi"}}]{fields}}}"#);
+		let request: ChatRequest = serde_json::from_str(&body).map_err(|error| error.to_string())?;
+		request.ask().map(|(_, ask)| ask).map_err(|error| error.json().to_string())
+	}
+
+	#[test]
+	fn numbers_are_read_with_and_without_a_fraction() {
+		let ask =
+			chat(r#", "temperature": 0.7, "top_p": 0.25, "min_p": 1e-1, "presence_penalty": -1, "seed": -1, "top_k": -1, "n": 2"#).unwrap();
+		let expected = Sampling { temperature: 0.7, top_p: 0.25, min_p: 0.1, presence: -1.0, seed: u64::MAX, ..Sampling::default() };
+		assert_eq!((ask.sampling, ask.choices, ask.most), (expected, 2, None));
+		let plain = chat(r#", "temperature": null, "max_tokens": 5, "seed": 1"#).unwrap();
+		assert_eq!((plain.sampling, plain.most), (Sampling { seed: 1, ..Sampling::default() }, Some(5)));
+	}
+
+	#[test]
+	fn what_is_not_supported_is_refused_by_its_name() {
+		for (fields, named) in [
+			(r#", "temperature": 11.5"#, "temperature"),
+			(r#", "stop": """#, "stop"),
+			(r#", "tools": [{}]"#, "tools"),
+			(r#", "logit_bias": {"50": -100}"#, "logit_bias"),
+			(r#", "response_format": {"type": "json_object"}"#, "response_format"),
+			(r#", "logprobs": true, "top_logprobs": 21"#, "logprobs"),
+			(r#", "max_tokens": 0"#, "max_tokens"),
+		] {
+			let error = chat(fields).unwrap_err();
+			assert!(error.contains(&format!("\"param\":\"{named}\"")), "{fields}: {error}");
+		}
+		assert!(chat(r#", "temperature": "warm""#).is_err());
+	}
 }

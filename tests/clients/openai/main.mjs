@@ -27,8 +27,9 @@ const steps = [
 		assert.ok(completion_tokens <= 24 && one.system_fingerprint === other.system_fingerprint);
 	}],
 	["streams what it answers at once", async () => {
-		const whole = await ask();
-		const stream = await ask({ stream: true, stream_options: { include_usage: true } });
+		const cut = { temperature: 0.7, top_p: 0.95, presence_penalty: 0.5, frequency_penalty: -0.25 };
+		const whole = await ask(cut);
+		const stream = await ask({ ...cut, stream: true, stream_options: { include_usage: true } });
 		let [text, finish, usage, role] = ["", null, null, null];
 		for await (const chunk of stream) {
 			role ??= chunk.choices[0]?.delta.role;
