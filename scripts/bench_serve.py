@@ -77,18 +77,31 @@ def convert(model, path, kind):
     writer.close()
 
 
-def peak_rss(pid):
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
 
 
-class Server:
+class Peer:
+    """A process that is asked."""
+
+    def __init__(self, name, kind, command):
+        self.name, self.kind = name, kind
+        self.process = subprocess.Popen(command, **PIPES)
+
+    def memory(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Server(Peer):
     """A peer that answers over HTTP."""
 
     def __init__(self, name, kind, command, url, model):
-        self.name, self.kind, self.model = name, kind, model
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-        self.process = subprocess.Popen(command, **pipes)
+        super().__init__(name, kind, command)
+        self.model = model
         while True:
             line = self.process.stdout.readline()
             if not line:
@@ -110,13 +123,6 @@ class Server:
         with concurrent.futures.ThreadPoolExecutor(len(prompts)) as pool:
             tokens = sum(pool.map(lambda prompt: self.ask(prompt, most), prompts))
         return tokens, time.perf_counter() - start
-
-    def memory(self):
-        return peak_rss(self.process.pid)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
 
 
 LLAMA = """
@@ -147,26 +153,17 @@ for line in sys.stdin:
 """
 
 
-class Torch:
+class Torch(Peer):
     """transformers, in a process of its own."""
 
     def __init__(self, folder, threads):
-        self.name, self.kind = "transformers", "f32"
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-        self.process = subprocess.Popen([sys.executable, "-c", TORCH, str(folder), str(threads)], **pipes)
+        super().__init__("transformers", "f32", [sys.executable, "-c", TORCH, str(folder), str(threads)])
         if self.process.stdout.readline().strip() != "ready":
             sys.exit("bench-serve: transformers did not start")
 
     def run(self, prompts, most):
         print(json.dumps([prompts, most]), file=self.process.stdin, flush=True)
         return tuple(json.loads(self.process.stdout.readline()))
-
-    def memory(self):
-        return peak_rss(self.process.pid)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
 
 
 def main():

@@ -12,19 +12,24 @@ use std::path::Path;
 
 /// The newest checkpoint of `run`, or of the newest run that there is, ready to answer.
 pub(super) fn model(base: &Path, run: Option<RunId>, threads: usize) -> Result<Model, CliError> {
-	let run = run.or_else(|| newest_run(base)).ok_or_else(|| missing(base, None))?;
-	let (config, checkpoint) = load(base, Some(run), threads)?;
+	let (run, config, checkpoint) = find(base, run, threads)?;
 	Ok(Model::of_bytes(format!("run-{run}"), &config, &checkpoint.params, checkpoint.header.root().0, threads)?)
 }
 
 /// Model and newest checkpoint of `run`, or of the newest run that there is.
 pub(super) fn load(base: &Path, run: Option<RunId>, threads: usize) -> Result<(ModelConfig, Checkpoint), CliError> {
+	let (_, model, checkpoint) = find(base, run, threads)?;
+	Ok((model, checkpoint))
+}
+
+/// As [`load`], with the run's number.
+fn find(base: &Path, run: Option<RunId>, threads: usize) -> Result<(RunId, ModelConfig, Checkpoint), CliError> {
 	let run = run.or_else(|| newest_run(base)).ok_or_else(|| missing(base, None))?;
 	let folder = checkpoint_folder(base, run);
 	let model = read_model(&folder)?.ok_or_else(|| missing(base, Some(run)))?;
 	let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
 	let checkpoint = Checkpoint::load(&folder, &layout, threads)?.ok_or_else(|| missing(base, Some(run)))?;
-	Ok((model, checkpoint))
+	Ok((run, model, checkpoint))
 }
 
 fn newest_run(base: &Path) -> Option<RunId> {

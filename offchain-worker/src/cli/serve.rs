@@ -31,13 +31,13 @@ pub(super) struct Serve {
 	/// File with an API key of 16 characters or more in each line, and behind it, if there is a limit, requests per minute.
 	#[arg(long, value_name = "FILE")]
 	api_keys: Option<PathBuf>,
-	/// Requests that are answered at a time.
+	/// Answers that are computed at a time.
 	#[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
 	parallel: u16,
-	/// Requests that wait beside them; others are told to come back later.
+	/// Answers that wait beside them, each choice to each prompt counted; who asks for more is told to come back later.
 	#[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
 	queue: u16,
-	/// Memory for keys and values, in MiB. Requests wait for it.
+	/// Memory for keys and values, in MiB. Answers wait for it.
 	#[arg(long, value_name = "MIB", default_value_t = 1_024)]
 	memory: usize,
 	/// Do not guess tokens from what a text has said before. Guessing changes no answer, only how fast it comes.

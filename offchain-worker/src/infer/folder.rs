@@ -221,9 +221,12 @@ impl Folder {
 	}
 }
 
+fn read(path: &Path) -> Result<Vec<u8>, FolderError> {
+	fs::read(path).map_err(|source| FolderError::File { path: path.into(), source })
+}
+
 fn json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, FolderError> {
-	let bytes = fs::read(path).map_err(|source| FolderError::File { path: path.into(), source })?;
-	serde_json::from_slice(&bytes).map_err(|source| FolderError::Json { path: path.into(), source })
+	serde_json::from_slice(&read(path)?).map_err(|source| FolderError::Json { path: path.into(), source })
 }
 
 fn json_if_there<T: for<'a> Deserialize<'a> + Default>(path: &Path) -> Result<T, FolderError> {
@@ -246,7 +249,7 @@ fn params(folder: &Path, config: &ModelConfig) -> Result<Vec<f32>, FolderError> 
 	for file in files {
 		// Names of files only: an index leads nowhere else.
 		let path = folder.join(Path::new(&file).file_name().unwrap_or_default());
-		let bytes = fs::read(&path).map_err(|source| FolderError::File { path: path.clone(), source })?;
+		let bytes = read(&path)?;
 		let tensors = SafeTensors::deserialize(&bytes).map_err(|source| FolderError::Weights { path, source })?;
 		for (name, view) in tensors.iter() {
 			let Some(tensor) = missing.remove(name) else { continue };
@@ -305,12 +308,18 @@ mod tests {
 		train::{checkpoint::Checkpoint, presets},
 	};
 
-	#[test]
-	fn an_exported_model_is_read_as_it_was() {
+	/// A folder with a model, and that model.
+	fn exported() -> (tempfile::TempDir, ModelConfig, Vec<f32>) {
 		let (model, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
 		let folder = tempfile::tempdir().unwrap();
 		export(folder.path(), &model, &params).unwrap();
+		(folder, model, params)
+	}
+
+	#[test]
+	fn an_exported_model_is_read_as_it_was() {
+		let (folder, model, params) = exported();
 		let read = Folder::read(folder.path()).unwrap();
 		assert_eq!((read.config, read.params), (model, params));
 		assert_eq!(read.text.prompt("a", false).unwrap(), [256, 97]);
@@ -319,10 +328,7 @@ mod tests {
 
 	#[test]
 	fn what_is_not_served_is_said() {
-		let (model, train) = presets::tiny();
-		let params = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
-		let folder = tempfile::tempdir().unwrap();
-		export(folder.path(), &model, &params).unwrap();
+		let (folder, ..) = exported();
 		let config = folder.path().join("config.json");
 		let text = fs::read_to_string(&config).unwrap();
 		let error = |from: &str, to: &str| {

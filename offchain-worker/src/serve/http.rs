@@ -7,7 +7,10 @@ use super::{
 	keys::Keys,
 	request::{Ask, ChatRequest, CompletionRequest, EmbeddingRequest, Prompt},
 };
-use crate::infer::{text::Text, Chat};
+use crate::{
+	infer::{text::Text, Chat},
+	status::metrics::CONTENT_TYPE,
+};
 use axum::{
 	extract::{rejection::JsonRejection, DefaultBodyLimit, FromRequest, Request, State},
 	http::{header, HeaderValue},
@@ -20,6 +23,7 @@ use axum::{
 	Json, Router,
 };
 use futures::{future::try_join_all, stream, Stream, StreamExt};
+use neuroshard_graph::sampler::Sampling;
 use serde_json::{json, Value};
 use std::{
 	convert::Infallible,
@@ -36,8 +40,6 @@ const MOST_PROMPTS: usize = 64;
 const PAGE: &str = include_str!("page.html");
 /// The page runs what is in it, and asks this server.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
-/// Content type of the OpenMetrics text format.
-const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What requests are answered with.
 pub(super) struct Server {
@@ -108,7 +110,7 @@ async fn health(State(server): Shared) -> impl IntoResponse {
 }
 
 async fn metrics(State(server): Shared) -> impl IntoResponse {
-	([(header::CONTENT_TYPE, METRICS)], server.batcher.stats().text())
+	([(header::CONTENT_TYPE, CONTENT_TYPE)], server.batcher.stats().text())
 }
 
 fn described(server: &Server) -> Value {
@@ -147,7 +149,7 @@ impl Server {
 			let most = ask.most.map_or(room, |most| usize::try_from(most).unwrap_or(room).min(room));
 			for choice in 0..ask.choices {
 				let (reply, replies) = mpsc::channel(most.saturating_add(1));
-				let sampling = neuroshard_graph::sampler::Sampling { seed: ask.sampling.seed.wrapping_add(choice.into()), ..ask.sampling };
+				let sampling = Sampling { seed: ask.sampling.seed.wrapping_add(choice.into()), ..ask.sampling };
 				let top = ask.log.unwrap_or(0);
 				// Room for one token at least, so that most is.
 				let most = u32::try_from(most).unwrap_or(u32::MAX);

@@ -1,6 +1,6 @@
 //! Products with weights that are packed once and used for every token, and attention over pages: what a model that answers computes with.
 
-use super::{share, Exec};
+use super::{scratch::Scratch, share, Exec};
 use crate::{
 	pool::lock,
 	shape::{AttentionDims, MatDims, Start},
@@ -14,25 +14,16 @@ use crate::{
 
 pub use crate::simd::paged::PAGE;
 
-/// A vector's alignment: no load of packed weights crosses a line of the cache.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line(#[allow(dead_code, reason = "read as a slice")] [f32; 16]);
-
 /// A matrix `[n, k]` of weights, packed for one instruction set.
 pub struct Packed {
 	level: Level,
 	n: usize,
 	k: usize,
-	lines: Vec<Line>,
+	/// Panels as wide as a tile; no load of them crosses a line of the cache.
+	data: Scratch,
 }
 
 impl Packed {
-	/// Rows of the matrix: columns of a product.
-	pub fn rows(&self) -> usize {
-		self.n
-	}
-
 	/// Copies row `row` of the matrix to `out`, which has its length.
 	///
 	/// # Panics
@@ -40,20 +31,10 @@ impl Packed {
 	pub fn row(&self, row: usize, out: &mut [f32]) {
 		assert!(row < self.n && out.len() == self.k, "row");
 		let width = self.level.tile_cols();
-		let panel = &self.data()[row / width * width * self.k..];
+		let panel = &self.data.taken()[row / width * width * self.k..];
 		for (out, line) in out.iter_mut().zip(panel.chunks_exact(width)) {
 			*out = line[row % width];
 		}
-	}
-
-	fn data(&self) -> &[f32] {
-		// SAFETY: a line is 16 f32 and nothing else.
-		unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * 16) }
-	}
-
-	fn data_mut(&mut self) -> &mut [f32] {
-		// SAFETY: as above.
-		unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * 16) }
 	}
 }
 
@@ -74,20 +55,19 @@ impl Exec {
 	pub fn pack(&self, n: usize, k: usize, weights: &[f32]) -> Packed {
 		assert_eq!(weights.len(), n * k, "weights");
 		let width = self.level.tile_cols();
-		let panels = n.next_multiple_of(width) * k;
-		let mut packed = Packed { level: self.level, n, k, lines: vec![Line([0.0; 16]); (panels + SLACK).div_ceil(16)] };
-		let data = super::Parts::new(packed.data_mut());
+		let mut data = Scratch::default();
+		let panels = super::Parts::new(data.take(n.next_multiple_of(width) * k + SLACK));
 		let operand = Operand::new(weights, 0, k, true);
 		let threads = self.threads_for(n * k);
 		self.run(threads, |t| {
 			let mine = share(n, width, t, threads);
 			// SAFETY: whole panels, and only this thread's; panels are multiples of a vector wide, so stores stay inside.
-			let part = unsafe { data.get(mine.start * k..mine.end.next_multiple_of(width) * k) };
+			let part = unsafe { panels.get(mine.start * k..mine.end.next_multiple_of(width) * k) };
 			if !part.is_empty() {
 				pack_lines(self.level, operand, mine, 0..k, width, part);
 			}
 		});
-		packed
+		Packed { level: self.level, n, k, data }
 	}
 
 	/// `c = a b^T`, or `c + a b^T`: as [`crate::scalar::matmul_nt`] with the matrix that was packed into `b`, for `c.len() / n` rows.
@@ -103,7 +83,7 @@ impl Exec {
 			return;
 		}
 		let threads = self.threads_for(m * n * k / 16);
-		let (width, data) = (self.level.tile_cols(), b.data());
+		let (width, data) = (self.level.tile_cols(), b.data.taken());
 		let c = Output { at: c.as_mut_ptr(), stride: n };
 		if m <= self.level.few() {
 			let load = start == Start::Existing;
