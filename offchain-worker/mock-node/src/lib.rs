@@ -21,7 +21,7 @@ use std::{
 	sync::{Arc, Mutex},
 	time::Duration,
 };
-use tokio::sync::watch;
+use tokio::{net::TcpSocket, sync::watch};
 
 /// Runtime API that executes view functions.
 const EXECUTE: &str = "RuntimeViewFunction_execute_view_function";
@@ -346,6 +346,8 @@ pub struct MockNode {
 	chain: Arc<Mutex<Chain>>,
 	server: ServerHandle,
 	address: SocketAddr,
+	/// Keeps the port while the node is stopped: else another node of the same process may get it, and answer in its place.
+	_reserved: TcpSocket,
 }
 
 impl MockNode {
@@ -355,8 +357,9 @@ impl MockNode {
 		let (blocks, pool, kept, restarted) = (vec![Vec::new()], Vec::new(), None, false);
 		let (answers, free, busy, branch) = (BTreeMap::new(), 0, 0, None);
 		let chain = Arc::new(Mutex::new(Chain { script, blocks, pool, kept, restarted, submitted, answers, free, busy, branch }));
-		let (server, address) = serve(&chain, "127.0.0.1:0".parse().unwrap()).await;
-		Self { chain, server, address }
+		let reserved = shared("127.0.0.1:0".parse().unwrap());
+		let address = reserved.local_addr().unwrap();
+		Self { server: serve(&chain, address), chain, address, _reserved: reserved }
 	}
 
 	/// A node that makes no block by itself, and has so many beside the first one.
@@ -386,7 +389,7 @@ impl MockNode {
 	pub async fn restart(&mut self) {
 		self.stop().await;
 		self.chain.lock().unwrap().restarted = true;
-		(self.server, _) = serve(&self.chain, self.address).await;
+		self.server = serve(&self.chain, self.address);
 	}
 
 	/// Has a view function answer this from now on, to whatever question.
@@ -428,8 +431,15 @@ impl MockNode {
 	}
 }
 
-async fn serve(chain: &Arc<Mutex<Chain>>, address: SocketAddr) -> (ServerHandle, SocketAddr) {
-	let server = Server::builder().build(address).await.unwrap();
-	let address = server.local_addr().unwrap();
-	(server.start(methods(chain.clone())), address)
+/// A socket at an address that others may listen at if they, too, say that they share it. No port 0 is ever given out as one that it holds.
+fn shared(address: SocketAddr) -> TcpSocket {
+	let socket = TcpSocket::new_v4().unwrap();
+	socket.set_reuseport(true).unwrap();
+	socket.bind(address).unwrap();
+	socket
+}
+
+fn serve(chain: &Arc<Mutex<Chain>>, address: SocketAddr) -> ServerHandle {
+	let listener = shared(address).listen(1_024).unwrap().into_std().unwrap();
+	Server::builder().build_from_tcp(listener).unwrap().start(methods(chain.clone()))
 }
