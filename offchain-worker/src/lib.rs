@@ -12,6 +12,7 @@ pub mod faults;
 pub mod hardware;
 pub mod history;
 pub mod infer;
+pub mod receipt;
 pub mod run;
 pub mod serve;
 pub mod status;

@@ -9,6 +9,7 @@ use crate::{
 	export::ExportError,
 	history::HistoryError,
 	infer::{generate::GenerateError, ModelError},
+	receipt::{check::CheckError, Malformed},
 	run::{JournalError, WorkerError},
 	serve::ServeError,
 	status::metrics::MetricsError,
@@ -217,6 +218,12 @@ pub enum CliError {
 	/// The server.
 	#[error(transparent)]
 	Serve(#[from] ServeError),
+	/// A receipt that contradicts itself.
+	#[error(transparent)]
+	Malformed(#[from] Malformed),
+	/// A receipt that cannot be checked.
+	#[error(transparent)]
+	Check(#[from] CheckError),
 }
 
 impl CliError {

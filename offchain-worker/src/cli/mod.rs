@@ -7,6 +7,7 @@ mod print;
 mod bench;
 mod bill;
 mod bond;
+mod check;
 mod dataset;
 mod dataset_chain;
 mod disk;
@@ -134,6 +135,8 @@ enum Command {
 	Generate(generate::Generate),
 	/// Answer over HTTP, as clients of the OpenAI API ask, with a checkpoint or any model of the Llama family. Needs no chain.
 	Serve(serve::Serve),
+	/// Compute an answer anew from its receipt, and name the first token that differs. Exits with 2 if one does.
+	Check(check::Check),
 	/// Check everything that a provider needs, and say in words what is missing.
 	Doctor(doctor::Doctor),
 	/// Measure training speed against candle autograd, and what commitments cost.
@@ -167,6 +170,7 @@ pub async fn run(cli: Cli) -> Result<u8, CliError> {
 		Command::Export(command) => command.run(&common),
 		Command::Generate(command) => command.run(&common),
 		Command::Serve(command) => command.run(&common).await,
+		Command::Check(command) => command.run(&common),
 		Command::Doctor(command) => command.run(&common).await,
 		Command::Bench(command) => command.run(),
 	}

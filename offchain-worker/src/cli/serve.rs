@@ -65,7 +65,7 @@ impl Serve {
 			lookup: !self.no_lookup,
 		};
 		let name = model.name.clone();
-		let options = Options { address: self.listen, keys: self.api_keys, limits };
+		let options = Options { address: self.listen, keys: self.api_keys, limits, signer: None };
 		let ready = |address: SocketAddr| {
 			println!("{name} answers at http://{address}/v1; a page to chat on is at http://{address}/");
 			println!("curl http://{address}/v1/completions -H 'content-type: application/json' -d '{{\"model\": \"{name}\", \"prompt\": \"Once\"}}'");

@@ -30,6 +30,7 @@ pub enum GenerateError {
 /// [`GenerateError`].
 pub fn generate(model: &mut Model, prompt: &str, most: u32, sampling: &Sampling) -> Result<String, GenerateError> {
 	sampling.validate()?;
+	let usable = model.usable();
 	let Model { inference, text, .. } = model;
 	let longest = inference.longest();
 	let pages = Pages::new(longest.div_ceil(PAGE_TOKENS));
@@ -37,7 +38,6 @@ pub fn generate(model: &mut Model, prompt: &str, most: u32, sampling: &Sampling)
 	let mut tokens = text.prompt(prompt, false)?;
 	let first = tokens.len();
 	counts.prompt(&tokens);
-	let usable = text.usable().min(inference.vocab());
 	for _ in 0..most {
 		if tokens.len() > first && sequence.len() == longest {
 			break;

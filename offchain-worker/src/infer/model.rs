@@ -12,6 +12,7 @@ use neuroshard_graph::{
 	merkle::blake2_256,
 	Hash, ModelConfig,
 };
+use neuroshard_types::H256;
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 /// Why a model cannot answer.
@@ -41,8 +42,8 @@ pub enum ModelError {
 pub struct Model {
 	/// Its name.
 	pub name: String,
-	/// What answers depend on: the arithmetic, and the parameters by the beginning of a hash.
-	pub fingerprint: String,
+	/// Of its parameters: the checkpoint's root, or the hash of the parameters in a folder.
+	pub root: H256,
 	/// The engine.
 	pub inference: Inference,
 	/// Its tokenizer.
@@ -64,7 +65,7 @@ impl Model {
 		let mark = || tokenizer::END_OF_TEXT_TEXT.to_owned();
 		Ok(Self {
 			name,
-			fingerprint: fingerprint(&root),
+			root: H256(root),
 			inference: inference(config, params, threads)?,
 			text: Text::new(&tokenizer::tokenizer_json(), Some(end), BTreeSet::from([end]))?,
 			chat: Chat::new(None, mark(), mark())?,
@@ -84,19 +85,25 @@ impl Model {
 		};
 		Ok(Self {
 			name: name.unwrap_or_else(|| "model".into()),
-			fingerprint: fingerprint(&hash),
+			root: H256(hash),
 			inference: inference(&config, &params, threads)?,
 			text,
 			chat: Chat::new(template, begin, end)?,
 		})
 	}
+
+	/// What answers depend on: the arithmetic, and the parameters by the beginning of their root.
+	pub fn fingerprint(&self) -> String {
+		let [first, ..] = self.root.0.as_chunks::<8>().0 else { return String::new() };
+		format!("f32-{ARITHMETIC_VERSION}-{}", hex::encode(first))
+	}
+
+	/// Tokens below this one are chosen from.
+	pub fn usable(&self) -> usize {
+		self.text.usable().min(self.inference.vocab())
+	}
 }
 
 fn inference(config: &ModelConfig, params: &[f32], threads: usize) -> Result<Inference, ModelError> {
 	Ok(Inference::new(Arc::new(Exec::new(threads)?), config, params)?)
-}
-
-fn fingerprint(hash: &Hash) -> String {
-	let [first, ..] = hash.as_chunks::<8>().0 else { return String::new() };
-	format!("f32-{ARITHMETIC_VERSION}-{}", hex::encode(first))
 }

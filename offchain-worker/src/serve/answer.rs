@@ -5,7 +5,12 @@ use super::{
 	error::ApiError,
 	stops::Stops,
 };
-use crate::infer::text::{Growing, Text};
+use crate::{
+	infer::text::{Growing, Text},
+	receipt::{Issuer, Transcript},
+};
+use neuroshard_graph::sampler::Sampling;
+use neuroshard_types::inference::Ending;
 use serde_json::{json, Value};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -25,19 +30,28 @@ pub(super) struct Answer {
 	replies: mpsc::Receiver<Reply>,
 	growing: Growing,
 	stops: Stops,
-	generated: usize,
-	ended: bool,
+	sampling: Sampling,
+	prompt: Vec<u32>,
+	tokens: Vec<u32>,
+	/// Why it has ended, if it has.
+	ended: Option<Ending>,
 }
 
 impl Answer {
 	/// The answer to a prompt of these tokens.
-	pub(super) fn new(text: Arc<Text>, prompt: &[u32], replies: mpsc::Receiver<Reply>, stops: Arc<[String]>) -> Self {
-		Self { text, replies, growing: Growing::after(prompt), stops: Stops::new(stops), generated: 0, ended: false }
+	pub(super) fn new(text: Arc<Text>, prompt: Vec<u32>, sampling: Sampling, replies: mpsc::Receiver<Reply>, stops: Arc<[String]>) -> Self {
+		let (growing, stops) = (Growing::after(&prompt), Stops::new(stops));
+		Self { text, replies, growing, stops, sampling, prompt, tokens: Vec::new(), ended: None }
 	}
 
 	/// Tokens that were generated for it so far.
 	pub(super) fn generated(&self) -> usize {
-		self.generated
+		self.tokens.len()
+	}
+
+	/// The receipt for what was taken of it.
+	pub(super) fn receipt(&self, issuer: &Issuer) -> Transcript {
+		issuer.issue(&self.prompt, &self.tokens, self.ended.unwrap_or(Ending::Cut), self.sampling, None)
 	}
 
 	/// The next piece; `None` after the last one. What is not taken any more is not computed either, once this is dropped.
@@ -46,16 +60,16 @@ impl Answer {
 	/// If the engine or the tokenizer fails.
 	pub(super) async fn next(&mut self) -> Result<Option<Piece>, ApiError> {
 		let mut piece = Piece::default();
-		while !self.ended {
+		while self.ended.is_none() {
 			let reply = self.replies.recv().await.ok_or_else(|| ApiError::internal("the engine has stopped"))?;
 			match reply {
 				Reply::Token(token) => {
-					self.generated += 1;
+					self.tokens.push(token.id);
 					let new = self.growing.push(&self.text, token.id).map_err(|error| ApiError::internal(error.to_string()))?;
 					piece.text += &self.stops.push(&new);
 					piece.tokens.push(token);
 					if self.stops.found() {
-						self.end();
+						self.end(Ending::Cut);
 						piece.finish = Some("stop");
 						return Ok(Some(piece));
 					}
@@ -64,7 +78,7 @@ impl Answer {
 					}
 				}
 				Reply::End(end) => {
-					self.end();
+					self.end(if end == End::Stop { Ending::End } else { Ending::Cut });
 					let left = std::mem::take(&mut self.growing).finish(&self.text);
 					piece.text += &self.stops.push(&left.map_err(|error| ApiError::internal(error.to_string()))?);
 					piece.text += &self.stops.finish();
@@ -95,8 +109,8 @@ impl Answer {
 		Ok(all)
 	}
 
-	fn end(&mut self) {
-		self.ended = true;
+	fn end(&mut self, ending: Ending) {
+		self.ended = Some(ending);
 		self.replies.close();
 	}
 }

@@ -82,14 +82,11 @@ pub enum End {
 /// Something to do, and its place among those that wait.
 enum Work {
 	Continue(Job, OwnedSemaphorePermit),
-	Embed(Embedding, OwnedSemaphorePermit),
+	Alone(Alone, OwnedSemaphorePermit),
 }
 
-/// A text whose meaning is asked for.
-struct Embedding {
-	tokens: Vec<u32>,
-	reply: oneshot::Sender<Result<Vec<f32>, InferenceError>>,
-}
+/// Something that needs the engine for itself, between two passes of the texts.
+type Alone = Box<dyn FnOnce(&mut Inference) + Send>;
 
 /// Why a text is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -162,7 +159,7 @@ impl Batcher {
 			prefixes: Prefixes::default(),
 			reserved: 0,
 			waiting: VecDeque::new(),
-			embeddings: VecDeque::new(),
+			alone: VecDeque::new(),
 			active: Vec::new(),
 			stats: stats.clone(),
 		};
@@ -213,8 +210,22 @@ impl Batcher {
 	/// [`Refused`].
 	pub async fn embed(&self, tokens: Vec<u32>) -> Result<Result<Vec<f32>, InferenceError>, Refused> {
 		self.fits(&tokens)?;
+		self.alone(move |inference| mean(inference, &tokens)).await
+	}
+
+	/// Has work done that needs the engine for itself: the texts wait meanwhile.
+	///
+	/// # Errors
+	/// [`Refused`].
+	pub async fn alone<R: Send + 'static>(&self, work: impl FnOnce(&mut Inference) -> R + Send + 'static) -> Result<R, Refused> {
 		let (place, (reply, answer)) = (self.places(1)?, oneshot::channel());
-		self.work.send(Work::Embed(Embedding { tokens, reply }, place)).map_err(|_| Refused::Stopping)?;
+		let work = move |inference: &mut Inference| {
+			if !reply.is_closed() {
+				// Nobody may be there to take it any more.
+				let _ = reply.send(work(inference));
+			}
+		};
+		self.work.send(Work::Alone(Box::new(work), place)).map_err(|_| Refused::Stopping)?;
 		answer.await.map_err(|_| Refused::Stopping)
 	}
 
@@ -292,7 +303,7 @@ struct State {
 	reserved: usize,
 	/// Texts that wait, with their places.
 	waiting: VecDeque<(Job, OwnedSemaphorePermit)>,
-	embeddings: VecDeque<(Embedding, OwnedSemaphorePermit)>,
+	alone: VecDeque<(Alone, OwnedSemaphorePermit)>,
 	active: Vec<Text>,
 	stats: Arc<Stats>,
 }
@@ -300,7 +311,7 @@ struct State {
 impl State {
 	fn run(mut self, mut queue: mpsc::UnboundedReceiver<Work>) {
 		loop {
-			if self.active.is_empty() && self.waiting.is_empty() && self.embeddings.is_empty() {
+			if self.active.is_empty() && self.waiting.is_empty() && self.alone.is_empty() {
 				let Some(work) = queue.blocking_recv() else { return };
 				self.take(work);
 			}
@@ -309,7 +320,6 @@ impl State {
 			}
 			// Whoever has gone frees its place.
 			self.waiting.retain(|(job, _)| !job.reply.is_closed());
-			self.embeddings.retain(|(embedding, _)| !embedding.reply.is_closed());
 			while self.active.len() < self.limits.active {
 				let Some((job, place)) = self.waiting.pop_front() else { break };
 				if let Err(job) = self.admit(job) {
@@ -320,9 +330,8 @@ impl State {
 			self.measure();
 			self.pass();
 			// One at a time: the texts go on in between.
-			if let Some((Embedding { tokens, reply }, _place)) = self.embeddings.pop_front() {
-				// Nobody may be there to take it.
-				let _ = reply.send(self.embed(&tokens));
+			if let Some((work, _place)) = self.alone.pop_front() {
+				work(&mut self.inference);
 			}
 			self.measure();
 		}
@@ -331,7 +340,7 @@ impl State {
 	fn take(&mut self, work: Work) {
 		match work {
 			Work::Continue(job, place) => self.waiting.push_back((job, place)),
-			Work::Embed(embedding, place) => self.embeddings.push_back((embedding, place)),
+			Work::Alone(work, place) => self.alone.push_back((work, place)),
 		}
 	}
 
@@ -443,20 +452,21 @@ impl State {
 			false
 		});
 	}
+}
 
-	fn embed(&mut self, tokens: &[u32]) -> Result<Vec<f32>, InferenceError> {
-		let (mut sequence, mut sum) = (Sequence::default(), vec![0.0f32; self.inference.dim()]);
-		// Beside the pages of the texts: this one ends before they go on.
-		let pages = Pages::new(tokens.len().div_ceil(PAGE_TOKENS));
-		for tokens in tokens.chunks(PORTION) {
-			let piece = Piece { sequence: &mut sequence, tokens, wanted: Wanted::All };
-			for row in self.inference.hidden(&pages, &mut [piece])?.chunks_exact(sum.len()) {
-				sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-			}
+/// The mean of a text's rows of the residual stream after the last norm, scaled to length 1.
+fn mean(inference: &mut Inference, tokens: &[u32]) -> Result<Vec<f32>, InferenceError> {
+	let (mut sequence, mut sum) = (Sequence::default(), vec![0.0f32; inference.dim()]);
+	// Beside the pages of the texts: this one ends before they go on.
+	let pages = Pages::new(tokens.len().div_ceil(PAGE_TOKENS));
+	for tokens in tokens.chunks(PORTION) {
+		let piece = Piece { sequence: &mut sequence, tokens, wanted: Wanted::All };
+		for row in inference.hidden(&pages, &mut [piece])?.chunks_exact(sum.len()) {
+			sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
 		}
-		let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
-		Ok(sum.into_iter().map(|value| if length > 0.0 { value / length } else { 0.0 }).collect())
 	}
+	let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
+	Ok(sum.into_iter().map(|value| if length > 0.0 { value / length } else { 0.0 }).collect())
 }
 
 #[cfg(test)]

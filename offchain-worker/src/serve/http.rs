@@ -3,12 +3,17 @@
 use super::{
 	answer::{chat_logprobs, completion_logprobs, Answer, Piece},
 	batcher::{Batcher, Job, Refused},
+	bodies::{self, Bodies},
 	error::ApiError,
 	keys::Keys,
 	request::{Ask, ChatRequest, CompletionRequest, EmbeddingRequest, Prompt},
 };
 use crate::{
 	infer::{text::Text, Chat},
+	receipt::{
+		check::{check, Known, Outcome},
+		Issuer, Transcript,
+	},
 	status::metrics::CONTENT_TYPE,
 };
 use axum::{
@@ -23,17 +28,15 @@ use axum::{
 	Json, Router,
 };
 use futures::{future::try_join_all, stream, Stream, StreamExt};
-use neuroshard_graph::sampler::Sampling;
+use neuroshard_graph::{exec::Inference, sampler::Sampling};
 use serde_json::{json, Value};
 use std::{
 	convert::Infallible,
 	sync::Arc,
 	time::{Instant, SystemTime, UNIX_EPOCH},
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, Semaphore};
 
-/// Bytes of a request's body.
-const BODY: usize = 4 << 20;
 /// Texts of one request for embeddings, and prompts of one for completions.
 const MOST_PROMPTS: usize = 64;
 /// The page to chat on.
@@ -51,6 +54,9 @@ pub(super) struct Server {
 	pub(super) chat: Chat,
 	pub(super) batcher: Batcher,
 	pub(super) keys: Option<Keys>,
+	pub(super) issuer: Issuer,
+	/// Places for prompts that are read.
+	pub(super) readers: Arc<Semaphore>,
 	/// Seconds since 1970, of the start.
 	pub(super) started: u64,
 }
@@ -58,16 +64,18 @@ pub(super) struct Server {
 type Shared = State<Arc<Server>>;
 
 /// All addresses.
-pub(super) fn router(server: Arc<Server>) -> Router {
+pub(super) fn router(server: Arc<Server>, bodies: Bodies) -> Router {
 	let api = Router::new()
 		.route("/v1/models", get(models))
 		.route("/v1/models/{*name}", get(model))
 		.route("/v1/completions", post(completions))
 		.route("/v1/chat/completions", post(chat))
 		.route("/v1/embeddings", post(embeddings))
+		.route("/v1/check", post(checked))
+		.route_layer(middleware::from_fn_with_state(bodies, bodies::whole))
 		.route_layer(middleware::from_fn_with_state(server.clone(), admit));
 	let open = Router::new().route("/", get(page)).route("/health", get(health)).route("/metrics", get(metrics));
-	api.merge(open).fallback(async || ApiError::path()).layer(DefaultBodyLimit::max(BODY)).with_state(server)
+	api.merge(open).fallback(async || ApiError::path()).layer(DefaultBodyLimit::max(bodies::MOST)).with_state(server)
 }
 
 /// Seconds since 1970.
@@ -155,7 +163,7 @@ impl Server {
 				let most = u32::try_from(most).unwrap_or(u32::MAX);
 				let (log, endless) = (ask.log.is_some(), ask.endless);
 				jobs.push(Job { prompt: prompt.clone(), sampling, most, top, log, endless, reply });
-				answers.push(Answer::new(self.text.clone(), &prompt, replies, ask.stops.clone()));
+				answers.push(Answer::new(self.text.clone(), prompt.clone(), sampling, replies, ask.stops.clone()));
 			}
 		}
 		self.batcher.submit(jobs)?;
@@ -177,7 +185,10 @@ impl Server {
 		marked: bool,
 	) -> Result<Vec<u32>, ApiError> {
 		let server = self.clone();
+		let place = self.readers.clone().acquire_owned().await.map_err(|_| Refused::Stopping)?;
 		let work = move || {
+			// Nothing ends a thread that reads, not even that the client has gone.
+			let _place = place;
 			let (text, most) = (text(&server)?, server.batcher.longest());
 			if text.len() > server.text.most_bytes(most) {
 				return Err(Refused::TooLong { tokens: None, most }.into());
@@ -218,6 +229,7 @@ struct Frame {
 	server: Arc<Server>,
 	log: bool,
 	usage: bool,
+	receipt: bool,
 	prompt: usize,
 }
 
@@ -251,20 +263,29 @@ impl Frame {
 		}
 	}
 
+	/// Adds the receipt of an answer that has ended, if receipts are asked for.
+	fn with_receipt(&self, mut choice: Value, piece: &Piece, answer: &Answer) -> Value {
+		if self.receipt && piece.finish.is_some() {
+			choice["receipt"] = json!(answer.receipt(&self.server.issuer));
+		}
+		choice
+	}
+
 	/// A whole answer.
-	fn choice(&self, index: usize, piece: &Piece) -> Value {
+	fn choice(&self, index: usize, piece: &Piece, answer: &Answer) -> Value {
 		let logprobs = self.logprobs(piece, 0);
-		match self.kind {
+		let choice = match self.kind {
 			Kind::Completion => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
 			Kind::Chat => {
 				let message = json!({ "role": "assistant", "content": piece.text, "refusal": null });
 				json!({ "index": index, "message": message, "logprobs": logprobs, "finish_reason": piece.finish })
 			}
-		}
+		};
+		self.with_receipt(choice, piece, answer)
 	}
 
 	/// A piece of a stream, whose text begins `offset` characters after the answer's beginning.
-	fn delta(&self, index: usize, piece: &Piece, offset: usize) -> Value {
+	fn delta(&self, index: usize, piece: &Piece, offset: usize, answer: &Answer) -> Value {
 		let logprobs = self.logprobs(piece, offset);
 		let choice = match self.kind {
 			Kind::Completion => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
@@ -272,7 +293,7 @@ impl Frame {
 				json!({ "index": index, "delta": { "content": piece.text }, "logprobs": logprobs, "finish_reason": piece.finish })
 			}
 		};
-		self.wrap(true, json!([choice]), None)
+		self.wrap(true, json!([self.with_receipt(choice, piece, answer)]), None)
 	}
 
 	/// What opens a chat's stream.
@@ -307,13 +328,15 @@ async fn chat(State(server): Shared, Body(request): Body<ChatRequest>) -> Result
 async fn answer(server: Arc<Server>, kind: Kind, prompts: Vec<Vec<u32>>, ask: Ask) -> Result<Response, ApiError> {
 	let prompt = prompts.iter().map(Vec::len).sum();
 	let mut answers = server.begin(prompts, &ask)?;
-	let frame = Frame { kind, id: kind.id(), created: now(), server, log: ask.log.is_some(), usage: ask.usage, prompt };
+	let Ask { log, usage, receipt, .. } = ask;
+	let frame = Frame { kind, id: kind.id(), created: now(), server, log: log.is_some(), usage, receipt, prompt };
 	if ask.stream {
 		let events = streamed(frame, answers).map(|data| Ok::<_, Infallible>(Event::default().data(data)));
 		return Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response());
 	}
 	let all = try_join_all(answers.iter_mut().map(Answer::all)).await?;
-	let choices: Vec<Value> = all.iter().enumerate().map(|(index, answer)| frame.choice(index, answer)).collect();
+	let choices = all.iter().zip(&answers).enumerate();
+	let choices: Vec<Value> = choices.map(|(index, (piece, answer))| frame.choice(index, piece, answer)).collect();
 	let generated = answers.iter().map(Answer::generated).sum();
 	Ok(Json(frame.wrap(false, choices.into(), Some(frame.usage(generated)))).into_response())
 }
@@ -342,7 +365,7 @@ fn streamed(frame: Frame, answers: Vec<Answer>) -> impl Stream<Item = String> {
 					let mut state = state?;
 					match state.answer.next().await {
 						Ok(Some(piece)) => {
-							let data = frame.delta(state.index, &piece, state.offset).to_string();
+							let data = frame.delta(state.index, &piece, state.offset, &state.answer).to_string();
 							state.offset += piece.text.chars().count();
 							Some((data, Some(state)))
 						}
@@ -392,6 +415,21 @@ async fn embeddings(State(server): Shared, Body(request): Body<EmbeddingRequest>
 	}
 	let usage = json!({ "prompt_tokens": total, "total_tokens": total });
 	Ok(Json(json!({ "object": "list", "model": server.name, "data": data, "usage": usage })).into_response())
+}
+
+/// Computes the answer of a receipt anew.
+async fn checked(State(server): Shared, Body(transcript): Body<Transcript>) -> Result<Response, ApiError> {
+	let (text, parameters) = (server.text.clone(), server.issuer.parameters);
+	let work = move |inference: &mut Inference| {
+		let known = Known { parameters, usable: text.usable().min(inference.vocab()), ends: &|token| text.is_end(token) };
+		check(inference, known, &transcript)
+	};
+	let outcome = server.batcher.alone(work).await?.map_err(|error| ApiError::invalid(error.to_string()))?;
+	Ok(Json(match outcome {
+		Outcome::Equal => json!({ "equal": true }),
+		Outcome::Differs { index, told, own } => json!({ "equal": false, "index": index, "told": told, "own": own }),
+	})
+	.into_response())
 }
 
 /// The numbers' bytes, the lowest first, in base64.

@@ -2,12 +2,16 @@
 //!
 //! - [`batcher`]: the thread that computes, for all requests together; `prefixes` are beginnings of texts that it has read before.
 //! - `http`, `request`, `answer`, `error`: the API. `keys` says who may ask.
+//! - `listener`, `patience`, `bodies`: what clients may take of connections, time and memory.
 
 mod answer;
 pub mod batcher;
+mod bodies;
 mod error;
 mod http;
 mod keys;
+mod listener;
+mod patience;
 mod prefixes;
 mod request;
 mod stats;
@@ -16,16 +20,17 @@ mod stops;
 pub use keys::KeysError;
 pub use stats::Stats;
 
-use crate::infer::Model;
+use crate::{hardware, infer::Model, receipt::Issuer};
 use batcher::{Batcher, Limits};
+use bodies::Bodies;
 use http::{now, router, Server};
 use keys::Keys;
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
-use tokio::net::TcpListener;
+use listener::{listen, Bounds};
+use neuroshard_chain_client::keys::PonwSigner;
+use neuroshard_types::{inference::Prices, AccountId, H256};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
-
-/// Longest time in which answers that are under way end after the server was asked to stop.
-const DRAIN: Duration = Duration::from_secs(30);
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -36,6 +41,8 @@ pub struct Options {
 	pub keys: Option<PathBuf>,
 	/// How many texts there may be.
 	pub limits: Limits,
+	/// Who signs receipts, and the first block of the chain that its account is on; without it, receipts are not signed.
+	pub signer: Option<(AccountId, PonwSigner, H256)>,
 }
 
 /// Why a model is not served.
@@ -63,9 +70,6 @@ pub enum ServeError {
 	/// No thread can be started.
 	#[error("cannot start the inference thread: {0}")]
 	Thread(std::io::Error),
-	/// The server failed.
-	#[error("the server failed: {0}")]
-	Server(std::io::Error),
 }
 
 /// Serves until `stop` is cancelled; answers that are under way end first, if they do within half a minute. `ready` is told the address, with the port that
@@ -74,25 +78,37 @@ pub enum ServeError {
 /// # Errors
 /// [`ServeError`].
 pub async fn serve(model: Model, options: Options, ready: impl FnOnce(SocketAddr), stop: CancellationToken) -> Result<(), ServeError> {
+	let address = options.address;
+	let server = server(model, options)?;
+	let failed = |source| ServeError::Listen { address, source };
+	let listener = TcpListener::bind(address).await.map_err(failed)?;
+	ready(listener.local_addr().map_err(failed)?);
+	let bounds = Bounds::default();
+	let (stats, bodies) = (server.batcher.stats().clone(), Bodies::new(bounds.patience.body));
+	listen(listener, router(Arc::new(server), bodies), bounds, &stats.connections, stop).await;
+	Ok(())
+}
+
+/// What requests are answered with.
+fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 	let keys = options.keys.as_deref().map(Keys::read).transpose()?;
-	let Model { name, fingerprint, inference, text, chat } = model;
+	let (fingerprint, usable) = (model.fingerprint(), model.usable());
+	let issuer = Issuer {
+		parameters: model.root,
+		usable: u32::try_from(usable).unwrap_or(u32::MAX),
+		signer: options.signer,
+		prices: Prices::default(),
+	};
+	let Model { name, inference, text, chat, .. } = model;
 	let needed = inference.longest().div_ceil(neuroshard_graph::exec::PAGE_TOKENS).saturating_mul(inference.page_bytes());
 	if options.limits.memory < needed {
 		return Err(ServeError::Memory { given: options.limits.memory >> 20, needed: needed.div_ceil(1 << 20) });
 	}
-	let failed = |source| ServeError::Listen { address: options.address, source };
-	let listener = TcpListener::bind(options.address).await.map_err(failed)?;
-	let bound = listener.local_addr().map_err(failed)?;
 	let text = Arc::new(text);
-	let (usable, of_ends) = (text.usable(), text.clone());
+	let of_ends = text.clone();
 	let (batcher, _thread) =
 		Batcher::start(inference, usable, move |token| of_ends.is_end(token), options.limits).map_err(ServeError::Thread)?;
-	let server = Server { name, fingerprint, text, chat, batcher, keys, started: now() };
-	ready(bound);
-	let stopped = stop.clone();
-	let serving = axum::serve(listener, router(Arc::new(server))).with_graceful_shutdown(stop.cancelled_owned());
-	tokio::select! {
-		ended = async { serving.await } => ended.map_err(ServeError::Server),
-		() = async { stopped.cancelled().await; tokio::time::sleep(DRAIN).await } => Ok(()),
-	}
+	// A prompt takes one thread while it is read.
+	let readers = Arc::new(Semaphore::new(hardware::threads(None)));
+	Ok(Server { name, fingerprint, text, chat, batcher, keys, issuer, readers, started: now() })
 }

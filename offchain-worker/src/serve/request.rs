@@ -84,6 +84,7 @@ pub(super) struct Common {
 	#[serde(default, deserialize_with = "number")]
 	frequency_penalty: Option<f32>,
 	ignore_eos: Option<bool>,
+	receipt: Option<bool>,
 	logit_bias: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
@@ -115,6 +116,8 @@ pub(super) struct Ask {
 	pub(super) usage: bool,
 	/// Whether answers go on behind a token that ends texts.
 	pub(super) endless: bool,
+	/// Whether each answer comes with its receipt.
+	pub(super) receipt: bool,
 }
 
 impl Common {
@@ -150,8 +153,8 @@ impl Common {
 			return Err(ApiError::field("logprobs", format!("at most {MOST_ALTERNATIVES} alternatives to a token are told")));
 		}
 		let usage = self.stream_options.is_some_and(|options| options.include_usage);
-		let (stream, endless) = (self.stream.unwrap_or(false), self.ignore_eos.unwrap_or(false));
-		Ok(Ask { sampling, choices, most, stops: stops.into(), log, stream, usage, endless })
+		let [stream, endless, receipt] = [self.stream, self.ignore_eos, self.receipt].map(Option::unwrap_or_default);
+		Ok(Ask { sampling, choices, most, stops: stops.into(), log, stream, usage, endless, receipt })
 	}
 }
 

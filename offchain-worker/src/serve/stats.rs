@@ -13,6 +13,8 @@ pub struct Stats {
 	pub requests: Counter,
 	/// Requests that were refused.
 	pub refused: Counter,
+	/// Connections that are open.
+	pub connections: Gauge,
 	/// Tokens of prompts.
 	pub prompt_tokens: Counter,
 	/// Those of them whose pages another text had left.
@@ -33,6 +35,7 @@ impl Stats {
 		let mut registry = Registry::with_prefix("neuroshard_serve");
 		registry.register("requests", "Requests that were taken", self.requests.clone());
 		registry.register("refused", "Requests that were refused", self.refused.clone());
+		registry.register("connections", "Connections that are open", self.connections.clone());
 		registry.register("prompt_tokens", "Tokens of prompts", self.prompt_tokens.clone());
 		registry.register("shared_tokens", "Tokens of prompts that were read before", self.shared_tokens.clone());
 		registry.register("generated_tokens", "Tokens that were chosen", self.generated_tokens.clone());

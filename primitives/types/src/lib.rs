@@ -7,6 +7,7 @@ pub mod audit;
 pub mod dataset;
 pub mod dispute;
 pub mod grounds;
+pub mod inference;
 pub mod offence;
 pub mod ownership;
 pub mod proof;

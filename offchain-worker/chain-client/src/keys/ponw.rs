@@ -2,10 +2,12 @@
 
 use super::Seed;
 use neuroshard_types::{
+	inference::Receipt,
 	proof::{Proof, ProofSignature},
 	provider::PonwKey,
 	AccountId, H256,
 };
+use sp_core::ecdsa;
 use subxt_signer::ecdsa::Keypair;
 
 /// Signs Proofs of Neural Work.
@@ -27,6 +29,16 @@ impl PonwSigner {
 	pub fn sign(&self, proof: &Proof, genesis: H256, who: &AccountId) -> ProofSignature {
 		self.0.sign(&proof.message(genesis, who)).0
 	}
+
+	/// Signature (r, s, v) over the hash of a receipt.
+	pub fn sign_receipt(&self, receipt: &Receipt, genesis: H256) -> ProofSignature {
+		self.0.sign(&receipt.message(genesis)).0
+	}
+}
+
+/// The key that signed a receipt; `None` if nobody did.
+pub fn signer_of(receipt: &Receipt, genesis: H256, signature: ProofSignature) -> Option<PonwKey> {
+	ecdsa::Signature::from_raw(signature).recover_prehashed(&receipt.hash(genesis).0).map(|key| key.0)
 }
 
 impl std::fmt::Debug for PonwSigner {
@@ -39,7 +51,6 @@ impl std::fmt::Debug for PonwSigner {
 mod tests {
 	use super::*;
 	use neuroshard_types::proof::{ProofKey, ProofKind};
-	use sp_core::ecdsa;
 	use sp_crypto_hashing::blake2_256;
 
 	#[test]

@@ -1,0 +1,84 @@
+//! `check`.
+
+use super::{local, CliError, Common};
+use crate::{
+	hardware,
+	infer::Model,
+	receipt::{
+		check::{check, Known, Outcome},
+		Transcript,
+	},
+};
+use clap::Args;
+use neuroshard_types::RunId;
+use std::{
+	fs::File,
+	io::{BufReader, Read},
+	path::{Path, PathBuf},
+};
+
+/// Exit code for an answer that the model does not give.
+const DIFFERS: u8 = 2;
+/// Bytes of a receipt's file, at most.
+const LONGEST: u64 = 64 << 20;
+
+#[derive(Debug, Args)]
+pub(super) struct Check {
+	/// File with the receipt, as the answer brought it (`"receipt": true` in the request); - reads it from standard input.
+	#[arg(value_name = "RECEIPT")]
+	receipt: PathBuf,
+	/// Compare with the newest checkpoint of this run that is in the base folder; without it, with that of the newest run.
+	#[arg(long, conflicts_with = "model")]
+	run: Option<RunId>,
+	/// Compare with the model in this folder, which is in Hugging Face Llama layout.
+	#[arg(long, value_name = "DIR")]
+	model: Option<PathBuf>,
+	/// Threads.
+	#[arg(long, value_parser = super::parse::threads)]
+	threads: Option<usize>,
+}
+
+impl Check {
+	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
+		let transcript = read(&self.receipt)?;
+		let signed = transcript.validate()?;
+		let threads = hardware::threads(self.threads);
+		let mut model = match &self.model {
+			Some(folder) => Model::of_folder(folder, threads)?,
+			None => local::model(&common.base()?, self.run, threads)?,
+		};
+		let (parameters, usable) = (model.root, model.usable());
+		let text = &model.text;
+		let known = Known { parameters, usable, ends: &|token| text.is_end(token) };
+		let outcome = check(&mut model.inference, known, &transcript)?;
+		let vouches = match (&transcript.receipt.provider, signed) {
+			(Some(provider), true) => format!("signed for {provider}"),
+			_ => "not signed".to_owned(),
+		};
+		let token = |token: u32| format!("{token} ({:?})", model.text.token(token));
+		match outcome {
+			Outcome::Equal => {
+				println!("equal: {} gives these {} tokens ({vouches})", model.name, transcript.answer.len());
+				Ok(0)
+			}
+			Outcome::Differs { index, told, own } => {
+				let told = told.map_or_else(|| "the end".to_owned(), token);
+				println!(
+					"different from token {index} of the answer on: the receipt has {told}, {} gives {} ({vouches})",
+					model.name,
+					token(own)
+				);
+				Ok(DIFFERS)
+			}
+		}
+	}
+}
+
+fn read(path: &Path) -> Result<Transcript, CliError> {
+	let source: Box<dyn Read> = match path.to_str() {
+		Some("-") => Box::new(std::io::stdin()),
+		_ => Box::new(File::open(path).map_err(CliError::file(path))?),
+	};
+	let transcript = serde_json::from_reader(BufReader::new(source.take(LONGEST)));
+	transcript.map_err(|error| CliError::Invalid(format!("{} has no receipt: {error}", path.display())))
+}
