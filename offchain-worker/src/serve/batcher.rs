@@ -4,7 +4,7 @@
 
 use super::{prefixes::Prefixes, stats::Stats};
 use neuroshard_graph::{
-	exec::{Inference, InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
+	exec::{Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
 	sampler::{sample, Counts, LogProbabilities, Sampling},
 };
 use std::{collections::VecDeque, io, sync::Arc, thread};
@@ -461,7 +461,7 @@ fn mean(inference: &mut Inference, tokens: &[u32]) -> Result<Vec<f32>, Inference
 	let pages = Pages::new(tokens.len().div_ceil(PAGE_TOKENS));
 	for tokens in tokens.chunks(PORTION) {
 		let piece = Piece { sequence: &mut sequence, tokens, wanted: Wanted::All };
-		for row in inference.hidden(&pages, &mut [piece])?.chunks_exact(sum.len()) {
+		for row in inference.pass(&pages, &mut [piece], Input::Tokens, Output::Hidden)?.chunks_exact(sum.len()) {
 			sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
 		}
 	}

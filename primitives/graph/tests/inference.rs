@@ -6,7 +6,7 @@ mod reference;
 
 use common::{lively_theta, random_tokens, tiny_model};
 use neuroshard_graph::{
-	exec::{Exec, Inference, InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
+	exec::{Exec, Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS},
 	ModelConfig, ParamLayout,
 };
 use neuroshard_kernels::exec::Level;
@@ -150,6 +150,97 @@ proptest! {
 	}
 }
 
+/// Logits of passes of a text through the parts of a model, in pieces.
+fn through(stages: &mut [(Inference, Pages, Sequence)], text: &[u32], portions: &[usize]) -> Vec<Vec<u32>> {
+	let (mut logits, mut done, last) = (Vec::new(), 0, stages.len() - 1);
+	for portion in portions.iter().cycle() {
+		let tokens = &text[done..(done + portion).min(text.len())];
+		done += tokens.len();
+		let mut rows: Option<Vec<f32>> = None;
+		for (index, (inference, pages, sequence)) in stages.iter_mut().enumerate() {
+			let input = rows.as_deref().map_or(Input::Tokens, Input::Rows);
+			let output = if index == last { Output::Logits } else { Output::Rows };
+			let piece = Piece { sequence, tokens, wanted: Wanted::All };
+			rows = Some(inference.pass(pages, &mut [piece], input, output).unwrap().to_vec());
+		}
+		let vocab = stages[last].0.vocab();
+		logits.extend(rows.unwrap().chunks(vocab).map(bits));
+		if done == text.len() {
+			return logits;
+		}
+	}
+	logits
+}
+
+proptest! {
+	#![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+	#[test]
+	fn a_model_in_parts_gives_the_same_bits_however_it_is_cut(
+		shape in 0..shapes().len(),
+		cuts in prop::collection::vec(0usize..=3, 0..4),
+		(len, seed) in (1usize..150, any::<u64>()),
+		portions in prop::collection::vec(1usize..40, 1..5),
+		(apart, levels) in (any::<bool>(), prop::collection::vec(0..Level::available().len(), 5)),
+	) {
+		let config = &ModelConfig { layers: 3, ..shapes()[shape].clone() };
+		let theta = lively_theta(&ParamLayout::new(config).unwrap(), 1);
+		let text = tokens(len, config.vocab, seed);
+		let expected = at_once(&mut model(config, 1), &text);
+		// The first and the last part may have no layer at all.
+		let mut cuts: Vec<usize> = cuts.into_iter().chain(if apart { vec![0, 3] } else { vec![] }).collect();
+		cuts.sort_unstable();
+		let bounds: Vec<usize> = std::iter::once(0).chain(cuts).chain([3]).collect();
+		let last = bounds.len() - 2;
+		let stages = bounds.windows(2).enumerate().map(|(index, pair)| {
+			let stage = Stage { embedding: index == 0, layers: pair[0]..pair[1], head: index == last };
+			let exec = Exec::with_level(1 + index % 2, Level::available()[levels[index % levels.len()]]).unwrap();
+			(Inference::stage(Arc::new(exec), config, &theta, &stage).unwrap(), Pages::new(8), Sequence::default())
+		});
+		let mut stages: Vec<_> = stages.collect();
+		prop_assert_eq!(through(&mut stages, &text, &portions), expected);
+	}
+}
+
+#[test]
+fn a_part_of_a_model_gives_only_what_it_has() {
+	let config = tiny_model();
+	let theta = lively_theta(&ParamLayout::new(&config).unwrap(), 1);
+	let part =
+		|embedding, layers, head| Inference::stage(Arc::new(Exec::new(1).unwrap()), &config, &theta, &Stage { embedding, layers, head });
+	let layers = usize::try_from(config.layers).unwrap();
+	let error = part(true, 1..layers + 1, true).err();
+	assert_eq!(error, Some(InferenceError::Layers { first: 1, end: layers + 1, layers }));
+	let mut middle = part(false, 0..1, false).unwrap();
+	let (pages, mut sequence, dim) = (Pages::new(1), Sequence::default(), middle.dim());
+	let mut pass = |input, output| {
+		let piece = Piece { sequence: &mut sequence, tokens: &[1, 2], wanted: Wanted::Last };
+		middle.pass(&pages, &mut [piece], input, output).map(<[f32]>::len)
+	};
+	assert_eq!(pass(Input::Tokens, Output::Rows), Err(InferenceError::Stage("embedding")));
+	let rows = vec![0.5; 2 * dim];
+	assert_eq!(pass(Input::Rows(&rows), Output::Logits), Err(InferenceError::Stage("head")));
+	assert_eq!(pass(Input::Rows(&rows[1..]), Output::Rows), Err(InferenceError::Rows { expected: 2 * dim, found: 2 * dim - 1 }));
+	assert_eq!(pass(Input::Rows(&rows), Output::Rows), Ok(2 * dim));
+	assert_eq!(sequence.len(), 2);
+}
+
+#[test]
+fn pages_that_are_elsewhere_are_told_when_they_are_given_up() {
+	let pages = Pages::elsewhere(3);
+	let (mut one, mut other) = (Sequence::default(), Sequence::default());
+	one.reserve(&pages, 2 * PAGE_TOKENS, 0).unwrap();
+	one.advance(2 * PAGE_TOKENS);
+	assert!(other.reserve(&pages, PAGE_TOKENS + 1, 0).is_none());
+	other.reserve(&pages, 1, 0).unwrap();
+	assert_eq!((one.numbers().collect::<Vec<_>>(), other.numbers().collect::<Vec<_>>()), (vec![0, 1], vec![2]));
+	let shared = Sequence::with_prefix(one.full()[..1].to_vec());
+	drop(one);
+	assert_eq!((pages.given_up(), pages.used()), (vec![1], 2));
+	drop((shared, other));
+	assert_eq!((pages.given_up(), pages.given_up()), (vec![0, 2], vec![]));
+}
+
 #[test]
 fn only_what_is_wanted_is_told_and_the_hidden_rows_are_those_of_the_head() {
 	let config = &shapes()[0];
@@ -169,7 +260,7 @@ fn only_what_is_wanted_is_told_and_the_hidden_rows_are_those_of_the_head() {
 	assert_eq!(rows[1..], expected[1]);
 	let mut fourth = Sequence::default();
 	let piece = Piece { sequence: &mut fourth, tokens: &one, wanted: Wanted::Last };
-	assert_eq!(inference.hidden(&pages, &mut [piece]).unwrap().len(), inference.dim());
+	assert_eq!(inference.pass(&pages, &mut [piece], Input::Tokens, Output::Hidden).unwrap().len(), inference.dim());
 }
 
 #[test]

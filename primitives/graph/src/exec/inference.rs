@@ -3,21 +3,21 @@
 //! A token's logits have the same bits whether its text is given at once, token by token, in any pieces, beside any other texts, or in a
 //! training batch: every row of an operator is computed by itself, in the order of the specification.
 
-use super::{Exec, SetupError};
+use super::{
+	pages::{Pages, Sequence},
+	Exec, SetupError,
+};
 use crate::{
 	config::ModelConfig,
 	layout::{ParamLayout, TENSORS_PER_LAYER},
 };
 use alloc::{sync::Arc, vec, vec::Vec};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::ops::Range;
 use neuroshard_kernels::{
 	exec::{Packed, Seen, PAGE},
 	schedule,
 	shape::{AttentionDims, RopeDims, Start},
 };
-
-/// Tokens whose keys and values lie in one page.
-pub const PAGE_TOKENS: usize = PAGE;
 
 /// Why text has no logits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -53,106 +53,68 @@ pub enum InferenceError {
 		/// Tokens to be added.
 		tokens: usize,
 	},
+	/// A part of a model that the model does not have.
+	#[error("layers {first} to {end} are not among the model's {layers}")]
+	Layers {
+		/// First layer.
+		first: usize,
+		/// The layer after the last one.
+		end: usize,
+		/// Layers of the model.
+		layers: usize,
+	},
+	/// A part of a model is asked for what another part gives.
+	#[error("this part of the model has no {0}")]
+	Stage(&'static str),
+	/// Not a row for every token.
+	#[error("{found} numbers where the rows of the tokens have {expected}")]
+	Rows {
+		/// Numbers in the rows of all tokens.
+		expected: usize,
+		/// Numbers given.
+		found: usize,
+	},
+	/// Somebody who holds a part of the model does not answer.
+	#[error("a part of the model is not to be reached: nobody who holds it answers")]
+	Lost,
 }
 
-/// Memory for keys and values, in pages. Clones share it.
-#[derive(Clone, Debug)]
-pub struct Pages(Arc<PagesInner>);
-
-#[derive(Debug)]
-struct PagesInner {
-	limit: usize,
-	used: AtomicUsize,
+/// A part of a model: some layers, with what comes before or after them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stage {
+	/// Whether it turns tokens into rows.
+	pub embedding: bool,
+	/// Its layers.
+	pub layers: Range<usize>,
+	/// Whether it turns rows into logits.
+	pub head: bool,
 }
 
-impl Pages {
-	/// Room for at most `limit` pages at a time.
-	pub fn new(limit: usize) -> Self {
-		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0) }))
-	}
-
-	/// Pages in use.
-	pub fn used(&self) -> usize {
-		self.0.used.load(Ordering::Relaxed)
-	}
-
-	/// Pages that there may be.
-	pub fn limit(&self) -> usize {
-		self.0.limit
-	}
-
-	/// Takes `count` pages of `len` elements, or none.
-	fn take(&self, count: usize, len: usize) -> Option<Vec<Page>> {
-		let fits = |used: usize| used.checked_add(count).filter(|used| *used <= self.0.limit);
-		self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
-		Some((0..count).map(|_| Page { data: vec![0.0; len], of: self.0.clone() }).collect())
-	}
-}
-
-/// Keys and values of up to [`PAGE_TOKENS`] consecutive tokens of a text, in all layers.
-#[derive(Debug)]
-pub struct Page {
-	data: Vec<f32>,
-	of: Arc<PagesInner>,
-}
-
-impl Drop for Page {
-	fn drop(&mut self) {
-		self.of.used.fetch_sub(1, Ordering::Relaxed);
+impl Stage {
+	/// All of a model with so many layers.
+	pub fn whole(layers: usize) -> Self {
+		Self { embedding: true, layers: 0..layers, head: true }
 	}
 }
 
-/// A text that a model has read: the keys and values of its tokens.
-#[derive(Default, Debug)]
-pub struct Sequence {
-	len: usize,
-	/// Pages without room: texts that begin alike can share them.
-	full: Vec<Arc<Page>>,
-	open: Vec<Page>,
+/// What goes into a stage.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Input<'a> {
+	/// The tokens of the pieces.
+	Tokens,
+	/// A row of the residual stream for each token, `[tokens, dim]`; only the number of the pieces' tokens matters.
+	Rows(&'a [f32]),
 }
 
-impl Sequence {
-	/// A text that begins with what these full pages hold.
-	pub fn with_prefix(full: Vec<Arc<Page>>) -> Self {
-		Self { len: full.len() * PAGE, full, open: Vec::new() }
-	}
-
-	/// Tokens read so far.
-	pub fn len(&self) -> usize {
-		self.len
-	}
-
-	/// Whether nothing was read.
-	pub fn is_empty(&self) -> bool {
-		self.len == 0
-	}
-
-	/// Its pages without room, each of [`PAGE_TOKENS`] tokens, from the text's beginning on.
-	pub fn full(&mut self) -> &[Arc<Page>] {
-		let filled = self.len / PAGE - self.full.len();
-		self.full.extend(self.open.drain(..filled).map(Arc::new));
-		&self.full
-	}
-
-	/// Pages to be taken for `tokens` more.
-	pub fn pages_for(&self, tokens: usize) -> usize {
-		(self.len + tokens).div_ceil(PAGE).saturating_sub(self.full.len() + self.open.len())
-	}
-
-	fn pages(&self) -> Vec<&[f32]> {
-		let full = self.full.iter().map(|page| &page.data[..]);
-		full.chain(self.open.iter().map(|page| &page.data[..])).collect()
-	}
-
-	fn page_mut(&mut self, position: usize) -> Option<&mut Page> {
-		self.open.get_mut((position / PAGE).checked_sub(self.full.len())?)
-	}
-
-	/// Forgets the tokens from `len` on. What [`Self::full`] has shown stays.
-	pub fn truncate(&mut self, len: usize) {
-		self.len = self.len.min(len.max(self.full.len() * PAGE));
-		self.open.truncate(self.len.div_ceil(PAGE) - self.full.len());
-	}
+/// What comes out of a stage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+	/// A row of the residual stream for each token, `[tokens, dim]`.
+	Rows,
+	/// The wanted rows after the last norm, `[wanted, dim]`.
+	Hidden,
+	/// The logits of the wanted rows, `[wanted, vocab]`.
+	Logits,
 }
 
 /// What is wanted of the tokens that a text gets.
@@ -230,7 +192,14 @@ impl Scratch {
 	}
 }
 
-/// A model with its weights packed for this machine.
+/// What turns rows into logits.
+enum Head {
+	/// The embedding.
+	Tied,
+	Own(Packed),
+}
+
+/// A model, or a part of one, with its weights packed for this machine.
 pub struct Inference {
 	exec: Arc<Exec>,
 	dims: AttentionDims,
@@ -240,11 +209,12 @@ pub struct Inference {
 	eps: f32,
 	cos: Vec<f32>,
 	sin: Vec<f32>,
-	/// Also the head of a tied model.
-	embedding: Packed,
+	/// The first token of a text is looked up in it, and a tied head multiplies by it.
+	embedding: Option<Packed>,
+	embeds: bool,
 	layers: Vec<Layer>,
 	norm: Vec<f32>,
-	head: Option<Packed>,
+	head: Option<Head>,
 	scratch: Scratch,
 }
 
@@ -254,6 +224,15 @@ impl Inference {
 	/// # Errors
 	/// [`InferenceError::Setup`] or [`InferenceError::Parameters`].
 	pub fn new(exec: Arc<Exec>, model: &ModelConfig, theta: &[f32]) -> Result<Self, InferenceError> {
+		let layers = usize::try_from(model.layers).map_err(|_| SetupError::Memory)?;
+		Self::stage(exec, model, theta, &Stage::whole(layers))
+	}
+
+	/// As [`Self::new`], for a part of the model.
+	///
+	/// # Errors
+	/// Also [`InferenceError::Layers`].
+	pub fn stage(exec: Arc<Exec>, model: &ModelConfig, theta: &[f32], stage: &Stage) -> Result<Self, InferenceError> {
 		let layout = ParamLayout::new(model).map_err(SetupError::Config)?;
 		if theta.len() != layout.len() {
 			return Err(InferenceError::Parameters { expected: layout.len(), found: theta.len() });
@@ -273,7 +252,11 @@ impl Inference {
 		let tensors = layout.tensors();
 		let vector = |index: usize| theta[tensors[index].range()].to_vec();
 		let pack = |index: usize| exec.pack(tensors[index].rows, tensors[index].cols, &theta[tensors[index].range()]);
-		let layers = (0..size(model.layers)?).map(|layer| {
+		let (Range { start: first, end }, all) = (stage.layers.clone(), size(model.layers)?);
+		if first > end || end > all {
+			return Err(InferenceError::Layers { first, end, layers: all });
+		}
+		let layers = stage.layers.clone().map(|layer| {
 			let at = |tensor: usize| 1 + TENSORS_PER_LAYER * layer + tensor;
 			Layer {
 				norm1: vector(at(0)),
@@ -289,7 +272,9 @@ impl Inference {
 		});
 		let layers: Vec<_> = layers.collect();
 		// The final norm follows the layers, the head of an untied model is last.
-		let last = 1 + TENSORS_PER_LAYER * layers.len();
+		let last = 1 + TENSORS_PER_LAYER * all;
+		let head = stage.head.then(|| tensors.get(last + 1).map_or(Head::Tied, |_| Head::Own(pack(last + 1))));
+		let embedding = (stage.embedding || matches!(head, Some(Head::Tied))).then(|| pack(0));
 		Ok(Self {
 			dims,
 			ffn: size(model.ffn)?,
@@ -298,10 +283,11 @@ impl Inference {
 			eps: model.norm_eps.get(),
 			cos,
 			sin,
-			embedding: pack(0),
+			embedding,
+			embeds: stage.embedding,
 			layers,
 			norm: vector(last),
-			head: tensors.get(last + 1).map(|_| pack(last + 1)),
+			head,
 			scratch: Scratch::default(),
 			exec,
 		})
@@ -336,48 +322,63 @@ impl Inference {
 	/// # Errors
 	/// [`InferenceError`]; all texts are then as before.
 	pub fn logits(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<&[f32], InferenceError> {
-		let wanted = self.read(pages, pieces)?;
-		let Scratch { h, logits, .. } = &mut self.scratch;
-		logits.resize(wanted * self.vocab, 0.0);
-		let head = self.head.as_ref().unwrap_or(&self.embedding);
-		if wanted > 0 {
-			self.exec.matmul_packed(&h[..wanted * self.dims.query_width()], head, logits, Start::Zero);
-		}
-		Ok(logits)
+		self.pass(pages, pieces, Input::Tokens, Output::Logits)
 	}
 
-	/// As [`Self::logits`], but the rows are the residual stream after the last norm, `[wanted, dim]`.
+	/// One pass of the pieces through the stage.
 	///
 	/// # Errors
 	/// [`InferenceError`]; all texts are then as before.
-	pub fn hidden(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<&[f32], InferenceError> {
-		let wanted = self.read(pages, pieces)?;
-		Ok(&self.scratch.h[..wanted * self.dims.query_width()])
-	}
-
-	/// Runs all layers, and the last norm on the wanted rows; leaves these at the beginning of the scratch's `h`, and returns how many they are.
-	fn read(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<usize, InferenceError> {
+	pub fn pass(&mut self, pages: &Pages, pieces: &mut [Piece], input: Input, output: Output) -> Result<&[f32], InferenceError> {
 		self.check(pieces)?;
+		let tokens: usize = pieces.iter().map(|piece| piece.tokens.len()).sum();
+		let dim = self.dims.query_width();
+		match input {
+			Input::Tokens if !self.embeds => return Err(InferenceError::Stage("embedding")),
+			Input::Rows(rows) if rows.len() != tokens * dim => {
+				return Err(InferenceError::Rows { expected: tokens * dim, found: rows.len() })
+			}
+			_ if output != Output::Rows && self.head.is_none() => return Err(InferenceError::Stage("head")),
+			_ => {}
+		}
 		let needed: usize = pieces.iter().map(|piece| piece.sequence.pages_for(piece.tokens.len())).sum();
-		let tokens = pieces.iter().map(|piece| piece.tokens.len()).sum();
 		let mut new = pages.take(needed, self.page_len()).ok_or(InferenceError::NoPages { tokens })?.into_iter();
 		for piece in &mut *pieces {
-			let count = piece.sequence.pages_for(piece.tokens.len());
-			piece.sequence.open.extend(new.by_ref().take(count));
+			piece.sequence.fill(piece.tokens.len(), &mut new);
 		}
-		self.embed(pieces, tokens);
+		self.place(pieces, tokens);
+		match input {
+			Input::Tokens => self.embed(pieces),
+			Input::Rows(rows) => self.scratch.x.copy_from_slice(rows),
+		}
 		for layer in 0..self.layers.len() {
 			self.layer(layer, pieces);
 		}
 		for piece in &mut *pieces {
-			piece.sequence.len += piece.tokens.len();
+			piece.sequence.advance(piece.tokens.len());
 		}
-		Ok(self.finish(pieces))
+		if output == Output::Rows {
+			return Ok(&self.scratch.x);
+		}
+		let wanted = self.finish(pieces);
+		let Scratch { h, logits, .. } = &mut self.scratch;
+		let hidden = &h[..wanted * dim];
+		let head = match &self.head {
+			Some(Head::Own(head)) => Some(head),
+			Some(Head::Tied) => self.embedding.as_ref(),
+			None => None,
+		};
+		let (Output::Logits, Some(head)) = (output, head) else { return Ok(hidden) };
+		logits.resize(wanted * self.vocab, 0.0);
+		if wanted > 0 {
+			self.exec.matmul_packed(hidden, head, logits, Start::Zero);
+		}
+		Ok(logits)
 	}
 
 	fn check(&self, pieces: &[Piece]) -> Result<(), InferenceError> {
 		for Piece { sequence, tokens, .. } in pieces {
-			let found = sequence.len.saturating_add(tokens.len());
+			let found = sequence.len().saturating_add(tokens.len());
 			if tokens.is_empty() {
 				return Err(InferenceError::Empty);
 			}
@@ -392,20 +393,27 @@ impl Inference {
 		Ok(())
 	}
 
-	/// The rows of the tokens, and of the tables of their positions.
-	fn embed(&mut self, pieces: &[Piece], rows: usize) {
+	/// The rows of the tables of the tokens' positions, and room for all others.
+	fn place(&mut self, pieces: &[Piece], rows: usize) {
 		for (buffer, width) in self.scratch.buffers(self.dims, self.ffn) {
 			buffer.resize(rows * width, 0.0);
 		}
-		let (dim, half) = (self.dims.query_width(), self.dims.head_dim / 2);
-		let Scratch { x, cos, sin, .. } = &mut self.scratch;
-		let places = pieces.iter().flat_map(|piece| (piece.sequence.len..).zip(piece.tokens));
-		let tables = cos.chunks_exact_mut(half).zip(sin.chunks_exact_mut(half));
-		for (((position, &token), x), (cos, sin)) in places.zip(x.chunks_exact_mut(dim)).zip(tables) {
-			// Below the vocabulary, which fits.
-			self.embedding.row(token as usize, x);
+		let half = self.dims.head_dim / 2;
+		let Scratch { cos, sin, .. } = &mut self.scratch;
+		let places = pieces.iter().flat_map(|piece| (piece.sequence.len()..).take(piece.tokens.len()));
+		for ((position, cos), sin) in places.zip(cos.chunks_exact_mut(half)).zip(sin.chunks_exact_mut(half)) {
 			cos.copy_from_slice(&self.cos[position * half..(position + 1) * half]);
 			sin.copy_from_slice(&self.sin[position * half..(position + 1) * half]);
+		}
+	}
+
+	/// The rows of the tokens.
+	fn embed(&mut self, pieces: &[Piece]) {
+		let Some(embedding) = &self.embedding else { return };
+		let tokens = pieces.iter().flat_map(|piece| piece.tokens);
+		for (&token, x) in tokens.zip(self.scratch.x.chunks_exact_mut(self.dims.query_width())) {
+			// Below the vocabulary, which fits.
+			embedding.row(token as usize, x);
 		}
 	}
 
@@ -425,7 +433,7 @@ impl Inference {
 		exec.rope_forward(rope(dims.kv_heads), k, cos, sin);
 		let mut rows = k.chunks_exact(width).zip(v.chunks_exact(width));
 		for piece in &mut *pieces {
-			let first = piece.sequence.len;
+			let first = piece.sequence.len();
 			for (position, (keys, values)) in (first..first + piece.tokens.len()).zip(&mut rows) {
 				if let Some(page) = piece.sequence.page_mut(position) {
 					Exec::page_token(dims, index, position % PAGE, keys, values, &mut page.data);
@@ -434,7 +442,7 @@ impl Inference {
 		}
 		let texts: Vec<Vec<&[f32]>> = pieces.iter().map(|piece| piece.sequence.pages()).collect();
 		let seen = pieces.iter().zip(&texts).flat_map(|(piece, pages)| {
-			let first = piece.sequence.len + 1;
+			let first = piece.sequence.len() + 1;
 			(first..first + piece.tokens.len()).map(|keys| Seen { pages, keys })
 		});
 		exec.attention_paged(dims, index, &seen.collect::<Vec<_>>(), q, o);

@@ -4,14 +4,16 @@
 mod arena;
 mod inference;
 mod outer;
+mod pages;
 mod runner;
 mod trainer;
 mod validator;
 
 pub use arena::Arena;
-pub use inference::{Inference, InferenceError, Page, Pages, Piece, Sequence, Wanted, PAGE_TOKENS};
+pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use neuroshard_kernels::exec::{Exec, ExecError};
 pub use outer::{aggregate, outer_step, take_outer_step};
+pub use pages::{Page, Pages, Sequence, PAGE_TOKENS};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};
 
