@@ -1,8 +1,8 @@
 //! What is measured, and what the benchmarks need that only the runtime knows. Compiled for measuring alone.
 
 use crate::{
-	AccountId, AllPalletsWithSystem, Assets, Authorship, Balance, Balances, BlockNumber, Council, Dataset, Disputes, Identity, Multisig,
-	Ownership, Ponw, Preimage, Proxy, Rewards, Runtime, RuntimeOrigin, SafeMode, Scheduler, Staking, Sudo, Timestamp, Training,
+	AccountId, AllPalletsWithSystem, Assets, Authorship, Balance, Balances, BlockNumber, Council, Dataset, Disputes, Identity, Inference,
+	Multisig, Ownership, Ponw, Preimage, Proxy, Rewards, Runtime, RuntimeOrigin, SafeMode, Scheduler, Staking, Sudo, Timestamp, Training,
 	TransactionPayment, Treasury, TxPause, Utility, Validators, NEURO,
 };
 use alloc::{string::String, vec, vec::Vec};
@@ -17,12 +17,13 @@ use frame_support::{
 };
 use neuroshard_types::{
 	dataset::{DatasetShape, DatasetStatus, Manifest, TOKENIZER_VOCAB},
-	dispute::{AttestationClaim, ClaimId, WorkClaim},
+	dispute::{AttestationClaim, ClaimId, ClaimKind, WorkClaim},
+	inference::CheckpointId,
 	proof::{Proof, ProofSignature},
 	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles},
-	run::{Attestation, RunConfig},
+	run::{Attestation, PhaseDurations, RunConfig},
 	traits::FinalWork,
-	DatasetId, Moment, RunId, F32, H256, MAX_PARTICIPANTS,
+	DatasetId, ModelConfig, Moment, RunId, TrainConfig, F32, H256, MAX_LAYERS, MAX_PARTICIPANTS,
 };
 use pallet_neuro_dataset::Datasets;
 use pallet_neuro_ponw::benchmarking::KEYS;
@@ -44,6 +45,7 @@ frame_benchmarking::define_benchmarks!(
 	[pallet_multisig, Multisig]
 	[pallet_neuro_dataset, Dataset]
 	[pallet_neuro_disputes, Disputes]
+	[pallet_neuro_inference, Inference]
 	[pallet_neuro_ownership, Ownership]
 	[pallet_neuro_ponw, Ponw]
 	[pallet_neuro_rewards, Rewards]
@@ -267,6 +269,41 @@ fn with_place(record: &mut Record, who: &AccountId, change: impl FnOnce(&mut Pla
 		change(place);
 	}
 	record.places.sort_by(|a, b| a.account.cmp(&b.account));
+}
+
+impl pallet_neuro_inference::BenchmarkHelper for Helper {
+	fn provider(who: &AccountId) {
+		enroll(who, new_key());
+		let all = Role::ALL.into_iter().fold(Roles::default(), Roles::with);
+		Providers::<Runtime>::mutate_extant(who, |provider| provider.info.roles = all);
+	}
+	fn model() -> (CheckpointId, u16) {
+		if Authorship::author().is_none() {
+			<Runtime as pallet_transaction_payment::BenchmarkConfig>::setup_benchmark_environment();
+		}
+		let model = ModelConfig { layers: MAX_LAYERS, ..ModelConfig::tiny() };
+		let config = RunConfig {
+			name: BoundedVec::truncate_from(vec![b'n'; 64]),
+			dataset: 0,
+			model,
+			train: TrainConfig::tiny(),
+			genesis_root: H256::zero(),
+			min_participants: 1,
+			max_participants: MAX_PARTICIPANTS,
+			min_bond: NEURO,
+			rounds: None,
+			durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+		};
+		// A round that is over, and the one before: both are looked at.
+		let id = ClaimId { run: 0, round: 1, kind: ClaimKind::Work, who: frame_benchmarking::account("sponsor", 0, 0) };
+		put_run(&id, config, DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 }, H256::zero());
+		let root = H256::repeat_byte(7);
+		for round in 0..=id.round {
+			Records::<Runtime>::insert(id.run, round, adopted(root, H256::zero()));
+		}
+		Ownership::final_work(&frame_benchmarking::account("owner", 0, 0), id.run, 1);
+		(CheckpointId { run: id.run, round: id.round, root }, u16::try_from(MAX_LAYERS).unwrap_or(u16::MAX))
+	}
 }
 
 impl pallet_neuro_disputes::BenchmarkHelper for Helper {

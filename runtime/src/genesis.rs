@@ -89,6 +89,7 @@ fn json_of(preset: Preset) -> Value {
 		"ponw": { "challengeWindow": preset.challenge_window },
 		"staking": { "cooldown": preset.cooldown, "minBond": 100 * NEURO },
 		"dataset": { "attestationPeriod": 28_800, "answerTime": 40 },
+		"inference": { "closeDelay": 40 },
 		"rewards": rewards(preset.era_length),
 		"council": { "members": governors() },
 		"technicalCommittee": { "members": governors() },

@@ -1,8 +1,8 @@
 //! What must hold of the whole state after every block.
 
 use crate::{
-	holds, AccountId, Balance, Balances, BlockNumber, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, Staking, System, Training,
-	Validators,
+	holds, AccountId, Balance, Balances, BlockNumber, Dataset, Disputes, Inference, Ownership, Ponw, Rewards, Runtime, Staking, System,
+	Training, Validators,
 };
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use frame_support::traits::Get;
@@ -44,7 +44,7 @@ fn has_more_entries_than(limit: u32) -> bool {
 
 /// The first invariant that does not hold, however much there is to check.
 pub fn broken() -> Option<String> {
-	let checks: [(&str, Check); 13] = [
+	let checks: [(&str, Check); 14] = [
 		("balances", money_is_all_there),
 		("holds", holds::are_all_known),
 		("places", holds::places_are_paid_for),
@@ -55,6 +55,7 @@ pub fn broken() -> Option<String> {
 		("ponw", Ponw::do_try_state),
 		("rewards", Rewards::do_try_state),
 		("ownership", Ownership::do_try_state),
+		("inference", Inference::do_try_state),
 		("disputes", Disputes::do_try_state),
 		("stakes", claims_keep_their_stakes),
 		("pay", disputes_hold_proofs),
@@ -101,7 +102,8 @@ fn disputes_hold_proofs() -> Result<(), TryRuntimeError> {
 	Ok(())
 }
 
-/// Whoever claims something that can be disputed is registered, and withdraws nothing before that is over, nor while it is disputed.
+/// Whoever claims something that can be disputed is registered, and withdraws nothing before that is over, nor while it is disputed. Nor does who attests
+/// a dataset, offers a model, or has agreed to an offer.
 fn claims_keep_their_stakes() -> Result<(), TryRuntimeError> {
 	let period: BlockNumber = pallet_neuro_disputes::GetDisputePeriod::<Runtime>::get();
 	let provider = |who: &AccountId| pallet_neuro_staking::Providers::<Runtime>::get(who);
@@ -117,6 +119,11 @@ fn claims_keep_their_stakes() -> Result<(), TryRuntimeError> {
 	for (_, who) in pallet_neuro_dataset::Attestations::<Runtime>::iter_keys() {
 		if provider(&who).is_none_or(|provider| provider.open_claims == 0) {
 			return Err("a stake may leave while its account attests a dataset".into());
+		}
+	}
+	for (driver, standing) in pallet_neuro_inference::Offers::<Runtime>::iter() {
+		if standing.consents.iter().chain([&driver]).any(|who| provider(who).is_none_or(|provider| provider.open_claims == 0)) {
+			return Err("a stake may leave while its account offers a model, or computes for who does".into());
 		}
 	}
 	let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys();

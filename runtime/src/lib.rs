@@ -111,7 +111,7 @@ pub const VERSION: RuntimeVersion = RuntimeVersion {
 	spec_name: Cow::Borrowed("neuroshard"),
 	impl_name: Cow::Borrowed("neuroshard"),
 	authoring_version: 1,
-	spec_version: 8,
+	spec_version: 9,
 	impl_version: 1,
 	apis: apis::RUNTIME_API_VERSIONS,
 	transaction_version: 1,
@@ -222,6 +222,8 @@ mod runtime {
 	pub type Rewards = pallet_neuro_rewards;
 	#[runtime::pallet_index(26)]
 	pub type Ownership = pallet_neuro_ownership;
+	#[runtime::pallet_index(32)]
+	pub type Inference = pallet_neuro_inference;
 	#[runtime::pallet_index(40)]
 	pub type Assets = pallet_assets;
 }

@@ -65,7 +65,7 @@ fn moves_no_money(call: &RuntimeCall) -> bool {
 			| RuntimeCall::Ponw(_)
 			| RuntimeCall::Rewards(_)
 	);
-	own || bonds(call) || keeps_data(call) || claims_revenue(call) || governs(call) || names(call)
+	own || bonds(call) || keeps_data(call) || claims_revenue(call) || serves(call) || governs(call) || names(call)
 }
 
 /// Everything about providers but who their operators are.
@@ -85,6 +85,16 @@ fn keeps_data(call: &RuntimeCall) -> bool {
 fn claims_revenue(call: &RuntimeCall) -> bool {
 	use pallet_neuro_ownership::Call as Ownership;
 	matches!(call, RuntimeCall::Ownership(Ownership::claim { .. } | Ownership::claim_for { .. }))
+}
+
+/// Everything about paid inference but what an accomplice can turn into money: whoever the ring of an offer names is paid a part of what the driver earns, and
+/// an escrow is for whoever is given vouchers.
+fn serves(call: &RuntimeCall) -> bool {
+	use pallet_neuro_inference::Call as Inference;
+	let keeps = |call: &pallet_neuro_inference::Call<_>| {
+		!matches!(call, Inference::offer { .. } | Inference::open_session { .. } | Inference::top_up { .. })
+	};
+	matches!(call, RuntimeCall::Inference(call) if keeps(call))
 }
 
 fn governs(call: &RuntimeCall) -> bool {
@@ -110,7 +120,7 @@ fn trains(call: &RuntimeCall) -> bool {
 				| Training::vote_availability { .. }
 				| Training::attest { .. }
 		),
-		_ => claims_revenue(call),
+		_ => claims_revenue(call) || serves(call),
 	}
 }
 

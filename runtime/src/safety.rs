@@ -38,6 +38,8 @@ pub const NEVER_STOPPED: Calls = &[
 	("Validators", &["unbond", "withdraw_unbonded", "chill", "unnominate", "withdraw_nomination"]),
 	// What is earned is lost if it is not claimed in time.
 	("Rewards", &["claim", "claim_for"]),
+	// The same of vouchers; and what users have put aside goes back, and who offers answers, or computes them, is bound no more.
+	("Inference", &["leave", "withdraw_offer", "claim", "close_session", "settle"]),
 	// Carriers.
 	("Utility", &[]),
 	("Multisig", &["as_multi_threshold_1", "as_multi", "approve_as_multi", "cancel_as_multi"]),

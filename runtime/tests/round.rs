@@ -1,5 +1,6 @@
 //! The pallets wired together: three providers train one round, its work becomes final, and NEURO is minted for it.
 
+mod inference;
 mod operators;
 
 use crate::common::{genesis_of, provider};
@@ -62,13 +63,15 @@ fn next_block() {
 
 fn check_invariants() {
 	assert_eq!(invariants::broken(), None);
-	// A claim is open for every pending proof, open game and sample of an open audit, and for nothing else;
+	// A claim is open for every pending proof, open game, sample of an open audit, offer, and consent to one, and for nothing else;
 	// and every proof that is not confirmed is one of a round under way.
 	for (who, provider) in pallet_neuro_staking::Providers::<Runtime>::iter() {
 		let pending = pallet_neuro_ponw::Pending::<Runtime>::iter_key_prefix(&who).count();
 		let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys().filter(|(claim, _)| claim.who == who).count();
 		let samples = usize::try_from(Disputes::open_samples(&who)).expect("few samples");
-		assert_eq!(usize::try_from(provider.open_claims), Ok(pending + games + samples), "claims of {who}");
+		let offers = pallet_neuro_inference::Offers::<Runtime>::iter();
+		let offers = offers.filter(|(driver, standing)| *driver == who || standing.consents.contains(&who)).count();
+		assert_eq!(usize::try_from(provider.open_claims), Ok(pending + games + samples + offers), "claims of {who}");
 	}
 	let pending = pallet_neuro_ponw::Pending::<Runtime>::iter();
 	let mut unconfirmed: Vec<_> = pending.filter(|(_, _, proof)| proof.final_at.is_none()).map(|(who, key, _)| (key.run, who)).collect();

@@ -140,13 +140,16 @@ fn deposits_for_state_equal_an_independent_table() {
 	for (items, bytes, expected) in table {
 		assert_eq!(deposit(items, bytes), expected, "{items} items, {bytes} bytes");
 	}
-	// What is held: 2 items and 145 bytes, 3 and 415, 2 and 274, 1 and 148.
+	// What is held: 2 items and 145 bytes, 3 and 415, 2 and 274, 1 and 148; for offers 1 and 101, and for each byte more.
 	type Attestation = <Runtime as pallet_neuro_dataset::Config>::AttestationDeposit;
 	type Model = <Runtime as pallet_neuro_training::Config>::ModelDeposit;
 	type Place = <Runtime as pallet_assets::Config>::AssetAccountDeposit;
 	type Approval = <Runtime as pallet_assets::Config>::ApprovalDeposit;
 	assert_eq!((Attestation::get(), Model::get()), (1_650_000_000_000, 4_450_000_000_000));
 	assert_eq!((Place::get(), Approval::get()), (2_940_000_000_000, 1_580_000_000_000));
+	type Offer = <Runtime as pallet_neuro_inference::Config>::DepositBase;
+	type OfferByte = <Runtime as pallet_neuro_inference::Config>::DepositPerByte;
+	assert_eq!((Offer::get(), OfferByte::get()), (1_110_000_000_000, 10_000_000_000));
 }
 
 #[test]

@@ -10,14 +10,15 @@
 //!
 //! # What it may do
 //! [`Providers::acts_for`](neuroshard_types::traits::Providers::acts_for) is the one place where a signer becomes the account that it works for. Calls
-//! by which a provider works ask there: rounds, proofs, attestations, challenges and moves, audits, and here its information, its test and whether it takes part.
-//! What they do is the owner's, wherever an account is named: in rounds and claims, in games, in seals and proofs. Nothing else asks: whatever moves
-//! money is the signer's own affair, and an operator has no money but that for its fees and the bonds of its challenges.
+//! by which a provider works ask there: rounds, proofs, attestations, challenges and moves, audits, offers and vouchers, and here its information, its
+//! test and whether it takes part. What they do is the owner's, wherever an account is named: in rounds and claims, in games, in seals and proofs.
+//! Nothing else asks: whatever moves money is the signer's own affair, and an operator has no money but that for its fees and the bonds of its
+//! challenges.
 //!
 //! # What a stolen key of an operator costs
 //! The stake, as far as misbehaving work can lose it, which is all of it; that cannot be otherwise, since the stake is what answers for the work. Not what the
 //! owner has beside it: bonds of challenges, which can be lost, are the operator's own money. Only deposits that always come back to the owner are held of the
-//! owner: those of attestations about datasets. What is earned goes to the owner, whoever claims it.
+//! owner: those of attestations about datasets, and of offers of models. What is earned goes to the owner, whoever claims it.
 //!
 //! # Replacement
 //! An identity in a round or game is the owner's, so whoever is its operator goes on where the last one was. A commitment or seal can be opened by who

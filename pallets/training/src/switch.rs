@@ -1,9 +1,9 @@
 //! The stop switch: runs that are ended, and models that may not be used, whatever their sponsor wants.
 
-use crate::{Config, Error, Event, Halted, Pallet, Runs};
+use crate::{Config, Error, Event, Halted, Pallet, Records, Runs};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::{ensure, traits::ConstU32, BoundedVec};
-use neuroshard_types::{traits::Models, BlockNumber, RunId};
+use neuroshard_types::{traits::Models, BlockNumber, RoundIndex, RunId, H256};
 use scale_info::TypeInfo;
 use sp_runtime::{DispatchError, DispatchResult};
 
@@ -47,5 +47,18 @@ impl<T: Config> Pallet<T> {
 impl<T: Config> Models for Pallet<T> {
 	fn may_serve(run: RunId) -> bool {
 		Runs::<T>::contains_key(run) && !Halted::<T>::contains_key(run)
+	}
+
+	fn layers(run: RunId) -> Option<u32> {
+		Runs::<T>::get(run).map(|run| run.config.model.layers)
+	}
+
+	fn is_checkpoint(id: RunId, round: RoundIndex, root: H256) -> bool {
+		let Some(run) = Runs::<T>::get(id) else { return false };
+		let start =
+			if round == run.rounds_adopted { Some(run.checkpoint) } else { Records::<T>::get(id, round).map(|record| record.start) };
+		// The round before ended with it.
+		let fallen = || round.checked_sub(1).and_then(|before| Records::<T>::get(id, before)).is_some_and(|record| record.fallen);
+		start == Some(root) && !fallen()
 	}
 }

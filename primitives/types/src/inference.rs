@@ -1,9 +1,9 @@
 //! Inference that is paid: who offers a model, what users owe, and what was answered.
 
 use crate::{AccountId, Balance, BlockNumber, RoundIndex, RunId, F32, H256};
+use alloc::{collections::BTreeSet, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use neuroshard_graph::{merkle::blake2_256, sampler};
-use alloc::{collections::BTreeSet, vec::Vec};
 use scale_info::TypeInfo;
 use sp_core::{bounded::BoundedVec, ConstU32};
 use sp_runtime::{traits::Verify, MultiSignature, Perbill};
@@ -290,7 +290,7 @@ pub struct SessionView {
 	pub closes_at: Option<BlockNumber>,
 }
 
-/// An offer, as the view function `Inference::offer` shows it.
+/// An offer, as the view function `Inference::offer_of` shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct OfferView {
 	/// Who offers it.

@@ -6,7 +6,7 @@ use crate::{
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
 	reward::FeeShares,
-	BlockNumber, DatasetId, ModelConfig, Moment, RunId, TrainConfig, H256,
+	BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, H256,
 };
 use sp_runtime::{DispatchError, DispatchResult};
 
@@ -69,6 +69,11 @@ pub trait Models {
 	/// Whether the model of `run` may be used: the run is known, and governance has not halted its model. Whoever takes requests for a model, or
 	/// is paid for answers, asks at every request.
 	fn may_serve(run: RunId) -> bool;
+	/// How many layers the model of `run` has. `None` for an unknown run.
+	fn layers(run: RunId) -> Option<u32>;
+	/// Whether round `round` of `run` starts, or has started, from the checkpoint with this root, and the chain still knows it. A checkpoint that has
+	/// lost the two thirds that attested it is none.
+	fn is_checkpoint(run: RunId, round: RoundIndex, root: H256) -> bool;
 }
 
 /// Registered datasets. Implemented by `dataset`.

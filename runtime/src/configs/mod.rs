@@ -2,6 +2,7 @@
 
 mod consensus;
 mod governance;
+mod inference;
 mod neuro;
 mod ownership;
 

@@ -19,6 +19,8 @@ const CLOCK: BlockNumber = 4 * HOUR;
 const EXTENSION: BlockNumber = HOUR / 2;
 /// What an attester of a dataset has for its answer, in blocks. The least of a live network.
 const ANSWER: BlockNumber = 4 * HOUR;
+/// What a provider has to claim when a session ends, in blocks. The least of a live network.
+const CLOSE: BlockNumber = 4 * HOUR;
 /// Blocks of the epochs for which an equivocation can be reported: almost a week.
 const REPORT_EPOCHS: u32 = 984;
 /// Blocks of an era: six hours.
@@ -50,6 +52,7 @@ pub(super) fn json() -> Value {
 		"ponw": { "challengeWindow": WINDOW },
 		"staking": { "cooldown": 7 * 24 * HOUR, "minBond": 100 * NEURO },
 		"dataset": { "attestationPeriod": 7 * 24 * HOUR, "answerTime": ANSWER },
+		"inference": { "closeDelay": 24 * HOUR },
 		"rewards": rewards(ERA),
 		"council": { "members": [] },
 		"technicalCommittee": { "members": [] },
@@ -76,7 +79,7 @@ pub fn check(genesis: &[u8]) -> Result<(), String> {
 
 /// Durations that leave people no time, and checks that are off.
 fn durations(genesis: &RuntimeGenesisConfig) -> impl Iterator<Item = String> {
-	let RuntimeGenesisConfig { parameters, ponw, disputes, dataset, .. } = genesis;
+	let RuntimeGenesisConfig { parameters, ponw, disputes, dataset, inference, .. } = genesis;
 	let least = |name: &str, found: u64, least: u64| (found < least).then(|| format!("{name} is {found}, and must be at least {least}"));
 	[
 		// Zero stands for the default, which is long enough.
@@ -90,6 +93,7 @@ fn durations(genesis: &RuntimeGenesisConfig) -> impl Iterator<Item = String> {
 		least("disputes.clock", disputes.clock.into(), CLOCK.into()),
 		least("disputes.extension", disputes.extension.into(), EXTENSION.into()),
 		least("dataset.answerTime", if dataset.answer_time == 0 { ANSWER } else { dataset.answer_time }.into(), ANSWER.into()),
+		least("inference.closeDelay", if inference.close_delay == 0 { CLOSE } else { inference.close_delay }.into(), CLOSE.into()),
 		disputes.audit_share.is_zero().then(|| "disputes.auditShare is 0, so that nobody has to check anything".into()),
 	]
 	.into_iter()

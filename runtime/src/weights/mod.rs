@@ -18,6 +18,7 @@ pub mod pallet_identity;
 pub mod pallet_multisig;
 mod pallet_neuro_dataset;
 mod pallet_neuro_disputes;
+mod pallet_neuro_inference;
 mod pallet_neuro_ownership;
 mod pallet_neuro_ponw;
 mod pallet_neuro_rewards;
@@ -65,6 +66,11 @@ larger!(
 	Disputes, pallet_neuro_disputes:
 	challenge_work(), challenge_attestation(r), play(b, r), decide(), end_due(p), end_moot(), end_late(), check_turn(), check_report(),
 	enroll(), resign(), sweep(), seal_audit(), report_audit(), challenge_audit(), draw_idle(), draw(n), close_idle(), close(),
+);
+// Its second ones are not measured yet: see there.
+larger!(
+	Inference, pallet_neuro_inference:
+	offer(m), join(), leave(), withdraw_offer(m), open_session(), top_up(), claim(m), close_session(), settle(p),
 );
 larger!(Ownership, pallet_neuro_ownership: deposit_revenue(), claim(), claim_for(), enrol(), release(), transfer(), final_work());
 larger!(Ponw, pallet_neuro_ponw: submit_uptime(), settle(n), clean(), hold(), release());

@@ -3,7 +3,10 @@
 use super::*;
 use frame_support::{assert_noop, traits::InstanceFilter};
 use neuroshard_runtime::{proxies::ProxyType, Balances, Identity, Multisig, Preimage, Proxy};
-use neuroshard_types::dataset::{ChunkPlace, ShardRange};
+use neuroshard_types::{
+	dataset::{ChunkPlace, ShardRange},
+	inference::{CheckpointId, Class, Offer, Span},
+};
 use pallet_identity::legacy::IdentityInfo;
 
 /// 0.1 NEURO for an item, and 0.01 NEURO for a byte.
@@ -56,10 +59,22 @@ fn a_proxy_for_training_neither_transfers_nor_unbonds_nor_appoints_others() {
 	});
 }
 
+/// An offer in which Eve does all the work.
+fn offer() -> Offer {
+	Offer {
+		checkpoint: CheckpointId { run: 0, round: 0, root: H256::zero() },
+		class: Class::ExactF32,
+		prices: Default::default(),
+		redundancy: 1,
+		endpoint: Default::default(),
+		ring: vec![Span { who: account(Eve), first: 0, layers: 1 }].try_into().expect("one"),
+	}
+}
+
 #[test]
 fn no_proxy_but_one_for_everything_takes_money_out_of_an_account() {
 	let chunk = ChunkPlace { shard: 0, chunk: 0 };
-	let transfers: [RuntimeCall; 12] = [
+	let transfers: [RuntimeCall; 15] = [
 		transfer(Eve, 1),
 		pallet_balances::Call::transfer_all { dest: account(Eve).into(), keep_alive: false }.into(),
 		pallet_balances::Call::burn { value: 1, keep_alive: false }.into(),
@@ -67,6 +82,10 @@ fn no_proxy_but_one_for_everything_takes_money_out_of_an_account() {
 		pallet_sudo::Call::sudo { call: Box::new(transfer(Eve, 1)) }.into(),
 		pallet_assets::Call::transfer { id: 0.into(), target: account(Eve).into(), amount: 1 }.into(),
 		pallet_neuro_ownership::Call::transfer { model: 0, to: account(Eve), shares: 1 }.into(),
+		// Whom a ring names is paid a part of what is earned, and whoever has a voucher is paid.
+		pallet_neuro_inference::Call::offer { offer: offer() }.into(),
+		pallet_neuro_inference::Call::open_session { provider: Some(account(Eve)), escrow: NEURO }.into(),
+		pallet_neuro_inference::Call::top_up { session: 0, amount: NEURO }.into(),
 		// Half of its bond goes to whoever answers.
 		pallet_neuro_dataset::Call::challenge_shard { id: 0, who: account(Eve), place: chunk }.into(),
 		// Half of the penalty goes to whoever asks for what is not there, and half of the deposit to whoever shows what is false.
@@ -110,6 +129,7 @@ fn a_kind_of_proxy_includes_another_only_if_it_allows_all_that_this_one_allows()
 		pallet_neuro_staking::Call::chill {}.into(),
 		pallet_neuro_rewards::Call::claim { era: 0 }.into(),
 		pallet_neuro_ownership::Call::claim { model: 0 }.into(),
+		pallet_neuro_inference::Call::settle { session: 0 }.into(),
 		pallet_neuro_validators::Call::chill {}.into(),
 		pallet_session::Call::purge_keys {}.into(),
 		pallet_treasury::Call::payout { index: 0 }.into(),

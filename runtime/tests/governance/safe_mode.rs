@@ -51,6 +51,7 @@ const DISPUTES_AND_EXITS: Calls = &[
 	("Session", &["purge_keys"]),
 	("Training", &["stop_run", "force_stop_run", "remove_run", "halt_model", "lift_halt"]),
 	("Rewards", &["claim", "claim_for"]),
+	("Inference", &["leave", "withdraw_offer", "claim", "close_session", "settle"]),
 	("Proxy", &["proxy", "remove_proxy", "remove_proxies"]),
 	("Multisig", &["as_multi", "as_multi_threshold_1", "cancel_as_multi"]),
 	("SafeMode", &["force_exit", "force_extend"]),

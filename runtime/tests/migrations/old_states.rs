@@ -93,8 +93,9 @@ fn states_of_all_releases_that_can_be_upgraded_go_on() {
 	for (json, spec_version) in [(SPEC_2, 2), (SPEC_3, 3), (SPEC_4, 4), (SPEC_5, 5)] {
 		state(json).execute_with(|| {
 			assert_eq!(release(), spec_version);
-			// The last releases store everything alike.
-			assert_eq!(versions() == newest_versions(), spec_version >= 5);
+			// The last releases store everything alike, but for a pallet that they did not have.
+			let known = |mut versions: BTreeMap<_, _>| versions.remove("Inference").map(|_| versions);
+			assert_eq!(known(versions()) == known(newest_versions()), spec_version >= 5);
 			let issuance = Balances::total_issuance();
 			assert!(issuance > 1_000_000 * NEURO, "it is all there");
 			blocks(System::block_hash(0), 1..=BLOCKS);

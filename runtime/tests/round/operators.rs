@@ -148,18 +148,20 @@ fn operators_do_a_round_and_win_its_disputes_for_owners_who_sign_nothing_after_t
 }
 
 /// Calls by which an operator works for its owner.
-const WORK: [(&str, &[&str]); 5] = [
+const WORK: [(&str, &[&str]); 6] = [
 	("Staking", &["update_info", "chill", "activate", "prove_arithmetic"]),
 	("Training", &["join", "leave", "commit", "reveal", "vote_availability", "attest"]),
 	("Ponw", &["submit_uptime"]),
 	("Disputes", &["challenge_work", "challenge_attestation", "challenge_audit", "play", "enroll", "resign", "seal_audit", "report_audit"]),
 	("Dataset", &["attest", "withdraw_attestation", "answer_challenge"]),
+	("Inference", &["offer", "join", "leave", "withdraw_offer", "claim"]),
 ];
 
 /// All other calls of the pallets that know providers, and those that move money, made to the disadvantage of `owner`.
 fn not_work(owner: &AccountId, operator: &AccountId, info: ProviderInfo) -> Vec<RuntimeCall> {
 	use pallet_balances::Call as Money;
 	use pallet_neuro_dataset::Call as Data;
+	use pallet_neuro_inference::Call as Answers;
 	use pallet_neuro_ownership::Call as Shares;
 	use pallet_neuro_rewards::Call as Eras;
 	use pallet_neuro_staking::Call as Stake;
@@ -213,6 +215,11 @@ fn not_work(owner: &AccountId, operator: &AccountId, info: ProviderInfo) -> Vec<
 		Data::condemn { id: 0, place, opening: opening() }.into(),
 		Data::force_retire { id: 0, reason: Default::default() }.into(),
 		Data::remove { id: 0 }.into(),
+		Answers::open_session { provider: Some(owner.clone()), escrow: NEURO }.into(),
+		Answers::top_up { session: 0, amount: NEURO }.into(),
+		// Of what the owner pays for.
+		Answers::close_session { session: 0 }.into(),
+		Answers::settle { session: 0 }.into(),
 		pallet_proxy::Call::add_proxy { delegate: to(), proxy_type: Default::default(), delay: 0 }.into(),
 		pallet_proxy::Call::proxy {
 			real: from(),
@@ -228,7 +235,7 @@ fn not_work(owner: &AccountId, operator: &AccountId, info: ProviderInfo) -> Vec<
 #[test]
 fn no_call_of_an_operator_takes_burns_or_locks_what_its_owner_has() {
 	chain().execute_with(|| {
-		// It owns a dataset, a run, a stake, and money beside it; and has attested the dataset.
+		// It owns a dataset, a run, a stake, and money beside it; has attested the dataset, and put something aside for answers.
 		let owner = Alice.to_account_id();
 		create_dataset();
 		create_run(10);
@@ -236,6 +243,7 @@ fn no_call_of_an_operator_takes_burns_or_locks_what_its_owner_has() {
 		let by = operate(&owner, 1);
 		assert_ok!(Staking::unbond(signed(&owner), NEURO));
 		assert_ok!(make(&by, pallet_neuro_dataset::Call::attest { id: 0, shards: ShardRange { first: 0, count: 1 } }));
+		assert_ok!(make(&owner, pallet_neuro_inference::Call::open_session { provider: None, escrow: NEURO }));
 		System::set_block_number(System::block_number() + Staking::limits().1);
 
 		let has = || (System::account(&owner).data, Staking::provider(owner.clone()), Staking::operator_of(owner.clone()));
@@ -253,7 +261,7 @@ fn no_call_of_an_operator_takes_burns_or_locks_what_its_owner_has() {
 			assert_eq!(operator, before.2.clone().filter(|_| !is_end), "{call:?}");
 		}
 		// No call of these pallets is left out.
-		for pallet in ["Staking", "Training", "Ponw", "Disputes", "Dataset", "Rewards", "Ownership", "Balances"] {
+		for pallet in ["Staking", "Training", "Ponw", "Disputes", "Dataset", "Rewards", "Ownership", "Inference", "Balances"] {
 			for call in RuntimeCall::get_call_names(pallet) {
 				assert!(known.contains(&(pallet, call)), "{pallet}.{call}: is it work?");
 			}

@@ -77,6 +77,7 @@ fn genesis() -> RuntimeGenesisConfig {
 	}
 	(genesis.dataset.attestation_period, genesis.dataset.answer_time) = (60, 8);
 	genesis.rewards.history_depth = 8;
+	genesis.inference.close_delay = 8;
 	genesis
 }
 

@@ -20,7 +20,8 @@ const BLOCKS: usize = 350;
 /// Pallets whose calls nobody signs: what the author of a block says itself.
 const UNSIGNED: [&str; 3] = ["Timestamp", "Babe", "Grandpa"];
 /// Our own pallets: all of their calls succeed.
-const OURS: [&str; 9] = ["Staking", "Validators", "Dataset", "Training", "Ponw", "Disputes", "Rewards", "Ownership", "Enactment"];
+const OURS: [&str; 10] =
+	["Staking", "Validators", "Dataset", "Training", "Ponw", "Disputes", "Rewards", "Ownership", "Inference", "Enactment"];
 /// And those that make places among the holders of models, and empty and remove them.
 const OF_PLACES: [&str; 6] =
 	["Assets.touch", "Assets.touch_other", "Assets.transfer", "Assets.transfer_all", "Assets.refund", "Assets.refund_other"];

@@ -4,6 +4,7 @@ use neuroshard_runtime::RuntimeEvent;
 use neuroshard_types::dispute::Decision;
 use pallet_neuro_dataset::Event as Dataset;
 use pallet_neuro_disputes::Event as Disputes;
+use pallet_neuro_inference::Event as Inference;
 use pallet_neuro_ponw::Event as Ponw;
 use pallet_neuro_rewards::Event as Rewards;
 use pallet_neuro_staking::Event as Staking;
@@ -11,7 +12,7 @@ use pallet_neuro_training::Event as Training;
 use pallet_neuro_validators::Event as Validators;
 
 /// All outcomes.
-pub const OUTCOMES: [&str; 16] = [
+pub const OUTCOMES: [&str; 18] = [
 	"a round is adopted",
 	"work is final",
 	"work is void",
@@ -24,6 +25,8 @@ pub const OUTCOMES: [&str; 16] = [
 	"an auditor is paid",
 	"a chunk is not opened",
 	"a fee of inference is paid",
+	"an escrow is too small",
+	"a session is over",
 	"an era expires",
 	"a provider is slashed",
 	"a validator is slashed",
@@ -47,6 +50,8 @@ pub fn outcome(event: &RuntimeEvent) -> Option<&'static str> {
 		RuntimeEvent::Disputes(Disputes::AuditClosed { paid, .. }) if !paid.is_empty() => "an auditor is paid",
 		RuntimeEvent::Dataset(Dataset::Failed { .. }) => "a chunk is not opened",
 		RuntimeEvent::Rewards(Rewards::FeePaid { .. }) => "a fee of inference is paid",
+		RuntimeEvent::Inference(Inference::Claimed { missing: 1.., .. }) => "an escrow is too small",
+		RuntimeEvent::Inference(Inference::SessionSettled { .. }) => "a session is over",
 		RuntimeEvent::Rewards(Rewards::EraExpired { .. }) => "an era expires",
 		RuntimeEvent::Staking(Staking::Slashed { .. }) => "a provider is slashed",
 		RuntimeEvent::Validators(Validators::Slashed { .. }) => "a validator is slashed",

@@ -56,6 +56,7 @@ const refused = (chain) => {
 		[tx.Disputes.resign(), "Disputes.NotEnrolled"],
 		[tx.Rewards.claim({ era: NO_SUCH }), "Rewards.EraNotEnded"],
 		[tx.Ownership.claim({ model: NO_SUCH }), "Ownership.UnknownModel"],
+		[tx.Inference.settle({ session: BigInt(NO_SUCH) }), "Inference.UnknownSession"],
 		[tx.Validators.nominate({ candidate: chain.rich.address, amount: 1_000n * NEURO }), "Validators.NotCandidate"],
 		[tx.Assets.transfer({ id: NO_SUCH, target: dest, amount: 1n }), "Assets.Unknown"],
 		[tx.Session.purge_keys(), "Session.NoKeys"],

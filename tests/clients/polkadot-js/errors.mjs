@@ -49,6 +49,7 @@ const refused = (chain) => {
 		[tx.disputes.resign(), "disputes.NotEnrolled"],
 		[tx.rewards.claim(NO_SUCH), "rewards.EraNotEnded"],
 		[tx.ownership.claim(NO_SUCH), "ownership.UnknownModel"],
+		[tx.inference.settle(NO_SUCH), "inference.UnknownSession"],
 		[tx.validators.nominate(rich, 1_000n * NEURO), "validators.NotCandidate"],
 		[tx.assets.transfer(NO_SUCH, rich, 1), "assets.Unknown"],
 		[tx.session.purgeKeys(), "session.NoKeys"],

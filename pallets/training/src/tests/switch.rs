@@ -98,3 +98,24 @@ fn a_halt_outlasts_the_end_of_its_run_and_goes_with_it() {
 		assert!(!Halted::<Test>::contains_key(run) && !Training::may_serve(run));
 	});
 }
+
+#[test]
+fn checkpoints_are_those_that_rounds_start_from_and_that_have_not_fallen() {
+	build_and_execute(|| {
+		let (run, workers) = training(3);
+		let (first, second) = (config().genesis_root, H256::repeat_byte(1));
+		assert!(Training::is_checkpoint(run, 0, first) && !Training::is_checkpoint(run, 1, first));
+		full_round(run, &workers, 1);
+		assert!(Training::is_checkpoint(run, 0, first) && Training::is_checkpoint(run, 1, second));
+		for (round, root) in [(0, second), (1, first), (2, second), (u32::MAX, second)] {
+			assert!(!Training::is_checkpoint(run, round, root), "{round}");
+		}
+		assert!(!Training::is_checkpoint(run + 1, 0, first));
+		assert_eq!((Training::layers(run), Training::layers(run + 1)), (Some(config().model.layers), None));
+		// The last one of a run that is over is one still.
+		assert_ok!(Training::force_stop_run(signed(STOPPER), run, reason()));
+		assert!(Training::is_checkpoint(run, 1, second));
+		crate::Records::<Test>::mutate(run, 0, |record| record.as_mut().expect("a record").fallen = true);
+		assert!(Training::is_checkpoint(run, 0, first) && !Training::is_checkpoint(run, 1, second));
+	});
+}

@@ -13,7 +13,7 @@ pub use arena::Arena;
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use neuroshard_kernels::exec::{Exec, ExecError};
 pub use outer::{aggregate, outer_step, take_outer_step};
-pub use pages::{Page, Pages, Sequence, PAGE_TOKENS};
+pub use pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};
 

@@ -8,6 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Tokens whose keys and values lie in one page.
 pub const PAGE_TOKENS: usize = PAGE;
 
+/// Number of the next page, of whatever text.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 /// Memory for keys and values, in pages. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Pages(Arc<PagesInner>);
@@ -16,32 +19,35 @@ pub struct Pages(Arc<PagesInner>);
 struct PagesInner {
 	limit: usize,
 	used: AtomicUsize,
-	/// Number of the next page.
-	next: AtomicU64,
-	/// Numbers of those that were given up, if what is in them is elsewhere.
-	given_up: Option<Mutex<Vec<u64>>>,
+	/// Who is told what is given up, if what is in the pages is elsewhere.
+	given_up: Option<GivenUp>,
 }
 
-/// The numbers, also after a thread has panicked while it held them: there is nothing half done about them.
-fn locked(numbers: &Mutex<Vec<u64>>) -> MutexGuard<'_, Vec<u64>> {
-	numbers.lock().unwrap_or_else(PoisonError::into_inner)
+/// Numbers of pages that no text has any more. Clones share them.
+#[derive(Clone, Default, Debug)]
+pub struct GivenUp(Arc<Mutex<Vec<u64>>>);
+
+impl GivenUp {
+	/// Those since it was asked last.
+	pub fn take(&self) -> Vec<u64> {
+		core::mem::take(&mut *self.numbers())
+	}
+
+	/// Also after a thread has panicked while it held them: there is nothing half done about them.
+	fn numbers(&self) -> MutexGuard<'_, Vec<u64>> {
+		self.0.lock().unwrap_or_else(PoisonError::into_inner)
+	}
 }
 
 impl Pages {
 	/// Room for at most `limit` pages at a time.
 	pub fn new(limit: usize) -> Self {
-		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0), next: AtomicU64::new(0), given_up: None }))
+		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0), given_up: None }))
 	}
 
-	/// As [`Self::new`], of pages that others hold: here they are numbers. [`Self::given_up`] must be asked now and then.
-	pub fn elsewhere(limit: usize) -> Self {
-		let given_up = Some(Mutex::default());
-		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0), next: AtomicU64::new(0), given_up }))
-	}
-
-	/// Numbers of the pages that were given up since it was asked last.
-	pub fn given_up(&self) -> Vec<u64> {
-		self.0.given_up.as_ref().map(|numbers| core::mem::take(&mut *locked(numbers))).unwrap_or_default()
+	/// As [`Self::new`], of pages that others hold: here they are numbers.
+	pub fn elsewhere(limit: usize, given_up: GivenUp) -> Self {
+		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0), given_up: Some(given_up) }))
 	}
 
 	/// Pages in use.
@@ -58,7 +64,7 @@ impl Pages {
 	pub(super) fn take(&self, count: usize, len: usize) -> Option<Vec<Page>> {
 		let fits = |used: usize| used.checked_add(count).filter(|used| *used <= self.0.limit);
 		self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
-		let number = || self.0.next.fetch_add(1, Ordering::Relaxed);
+		let number = || NEXT.fetch_add(1, Ordering::Relaxed);
 		Some((0..count).map(|_| Page { number: number(), data: vec![0.0; len], of: self.0.clone() }).collect())
 	}
 }
@@ -74,8 +80,8 @@ pub struct Page {
 impl Drop for Page {
 	fn drop(&mut self) {
 		self.of.used.fetch_sub(1, Ordering::Relaxed);
-		if let Some(numbers) = &self.of.given_up {
-			locked(numbers).push(self.number);
+		if let Some(given_up) = &self.of.given_up {
+			given_up.numbers().push(self.number);
 		}
 	}
 }

@@ -7,6 +7,7 @@ mod datasets;
 mod decided;
 mod games;
 mod governance;
+mod inference;
 mod money;
 mod providers;
 mod rounds;
@@ -52,7 +53,7 @@ impl Arbitrary for Act {
 impl Act {
 	/// Does it.
 	pub fn happen(&self) -> Deed {
-		match self.area % 32 {
+		match self.area % 35 {
 			0..=2 => money::deed(self),
 			3..=6 => providers::deed(self),
 			7..=9 => validators::deed(self),
@@ -61,7 +62,8 @@ impl Act {
 			21..=24 => audits::deed(self),
 			25..=26 => games::deed(self),
 			27..=29 => governance::deed(self),
-			_ => accounts::deed(self),
+			30 | 31 => accounts::deed(self),
+			_ => inference::deed(self),
 		}
 	}
 

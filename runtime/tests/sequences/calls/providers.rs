@@ -50,6 +50,7 @@ pub fn deed(act: &Act) -> Deed {
 /// Who signs `call` of `who`: its operator, if it has one and the call is work.
 pub fn signer(who: AccountId, call: &RuntimeCall) -> AccountId {
 	use pallet_neuro_dataset::Call as Dataset;
+	use pallet_neuro_inference::Call as Inference;
 	use pallet_neuro_training::Call as Training;
 	let works = match call {
 		RuntimeCall::Ponw(_) | RuntimeCall::Disputes(_) => true,
@@ -64,6 +65,14 @@ pub fn signer(who: AccountId, call: &RuntimeCall) -> AccountId {
 				| Training::reveal { .. }
 				| Training::vote_availability { .. }
 				| Training::attest { .. }
+		),
+		RuntimeCall::Inference(call) => matches!(
+			call,
+			Inference::offer { .. }
+				| Inference::join { .. }
+				| Inference::leave { .. }
+				| Inference::withdraw_offer { .. }
+				| Inference::claim { .. }
 		),
 		RuntimeCall::Dataset(call) => matches!(call, Dataset::attest { .. } | Dataset::answer_challenge { .. }),
 		_ => false,
@@ -97,7 +106,8 @@ pub fn sign(who: &AccountId, proof: &Proof) -> Option<ProofSignature> {
 fn info(seed: u8) -> ProviderInfo {
 	let seed = seed % INFOS;
 	let roles = match seed % 4 {
-		0 => Roles::only(Role::Worker),
+		0 => Roles::only(Role::Worker).with(Role::Driver),
+		2 => Roles::only(Role::Worker).with(Role::Verifier).with(Role::Driver),
 		3 => Roles::only(Role::Verifier),
 		_ => Roles::only(Role::Worker).with(Role::Verifier),
 	};

@@ -1,0 +1,7 @@
+//! Tests.
+
+mod claims;
+mod offers;
+mod properties;
+mod sessions;
+mod views;
