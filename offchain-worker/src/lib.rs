@@ -13,6 +13,7 @@ pub mod hardware;
 pub mod history;
 pub mod infer;
 pub mod receipt;
+pub mod ring;
 pub mod run;
 pub mod serve;
 pub mod status;

@@ -7,12 +7,14 @@ use crate::{
 use codec::{Compact, Encode};
 use neuroshard_types::{
 	dataset::Manifest,
+	inference::{Offer, SessionId, Voucher},
 	proof::{Proof, ProofSignature},
 	provider::ProviderInfo,
 	reward::EraIndex,
 	run::{Attestation, RunConfig, VoteBitmap, Work},
 	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, H256,
 };
+use sp_runtime::MultiSignature;
 use subxt::metadata::Metadata;
 
 /// Whether the chain has every call that this worker makes, with the same arguments.
@@ -47,6 +49,15 @@ pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
 	training::VOTE_AVAILABILITY.check(metadata)?;
 	training::ATTEST.check(metadata)?;
 	ponw::SUBMIT_UPTIME.check(metadata)?;
+	inference::OFFER.check(metadata)?;
+	inference::JOIN.check(metadata)?;
+	inference::LEAVE.check(metadata)?;
+	inference::WITHDRAW_OFFER.check(metadata)?;
+	inference::OPEN_SESSION.check(metadata)?;
+	inference::TOP_UP.check(metadata)?;
+	inference::CLAIM.check(metadata)?;
+	inference::CLOSE_SESSION.check(metadata)?;
+	inference::SETTLE.check(metadata)?;
 	rewards::CLAIM.check(metadata)?;
 	rewards::CLAIM_FOR.check(metadata)?;
 	balances::TRANSFER_KEEP_ALIVE.check(metadata)?;
@@ -253,6 +264,66 @@ pub mod ponw {
 	/// Proves to be reachable in this hour.
 	pub fn submit_uptime(proof: Proof, signature: ProofSignature) -> Call {
 		SUBMIT_UPTIME.with((proof, signature))
+	}
+}
+
+/// Calls of `inference`.
+pub mod inference {
+	use super::*;
+
+	pub(super) const OFFER: Signature<(Offer,)> = Signature::new("Inference", "offer");
+	pub(super) const JOIN: Signature<(AccountId, H256)> = Signature::new("Inference", "join");
+	pub(super) const LEAVE: Signature<(AccountId,)> = Signature::new("Inference", "leave");
+	pub(super) const WITHDRAW_OFFER: Signature<()> = Signature::new("Inference", "withdraw_offer");
+	pub(super) const OPEN_SESSION: Signature<(Option<AccountId>, Balance)> = Signature::new("Inference", "open_session");
+	pub(super) const TOP_UP: Signature<(SessionId, Balance)> = Signature::new("Inference", "top_up");
+	pub(super) const CLAIM: Signature<(SessionId, Voucher, MultiSignature)> = Signature::new("Inference", "claim");
+	pub(super) const CLOSE_SESSION: Signature<(SessionId,)> = Signature::new("Inference", "close_session");
+	pub(super) const SETTLE: Signature<(SessionId,)> = Signature::new("Inference", "settle");
+
+	/// Offers to answer with a checkpoint, in place of what was offered before.
+	pub fn offer(offer: Offer) -> Call {
+		OFFER.with((offer,))
+	}
+
+	/// Agrees to the offer of `driver` with this hash.
+	pub fn join(driver: AccountId, offer_hash: H256) -> Call {
+		JOIN.with((driver, offer_hash))
+	}
+
+	/// Agrees no more to the offer of `driver`.
+	pub fn leave(driver: AccountId) -> Call {
+		LEAVE.with((driver,))
+	}
+
+	/// Ends the caller's offer and returns its deposit.
+	pub fn withdraw_offer() -> Call {
+		WITHDRAW_OFFER.with(())
+	}
+
+	/// Puts `escrow` planck aside for answers of `provider`, or of everybody.
+	pub fn open_session(provider: Option<AccountId>, escrow: Balance) -> Call {
+		OPEN_SESSION.with((provider, escrow))
+	}
+
+	/// Puts `amount` planck more aside for an open session.
+	pub fn top_up(session: SessionId, amount: Balance) -> Call {
+		TOP_UP.with((session, amount))
+	}
+
+	/// Has the chain pay what the voucher says beyond what it has paid before.
+	pub fn claim(voucher: Voucher, signature: MultiSignature) -> Call {
+		CLAIM.with((voucher.session, voucher, signature))
+	}
+
+	/// Ends a session: what is left goes back after a delay.
+	pub fn close_session(session: SessionId) -> Call {
+		CLOSE_SESSION.with((session,))
+	}
+
+	/// Returns what is left of a session that was closed, after the delay.
+	pub fn settle(session: SessionId) -> Call {
+		SETTLE.with((session,))
 	}
 }
 

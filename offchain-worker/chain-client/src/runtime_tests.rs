@@ -1,9 +1,15 @@
 //! The worker against the metadata of the runtime of the same release.
 
-use crate::{balances, calls::check_calls, fees, keys::Account, shape::Mismatch, staking, training, views::check_views, Call, ChainError};
+use crate::{
+	balances, calls::check_calls, fees, inference, keys::Account, shape::Mismatch, staking, training, views::check_views, Call, ChainError,
+};
 use codec::{Decode, Encode};
 use neuroshard_runtime::{Runtime, RuntimeCall};
-use neuroshard_types::{provider::ProviderInfo, NEURO};
+use neuroshard_types::{
+	inference::{CheckpointId, Class, Offer, Prices, Span, Voucher},
+	provider::ProviderInfo,
+	H256, NEURO,
+};
 use subxt::metadata::Metadata;
 
 fn metadata() -> Metadata {
@@ -39,6 +45,37 @@ fn a_call_is_encoded_as_the_runtime_encodes_it() {
 	let call = RuntimeCall::decode(&mut bytes.as_slice()).unwrap();
 	assert_eq!(call.encode(), bytes);
 	assert_eq!(call, RuntimeCall::Staking(pallet_neuro_staking::Call::register { info: info(), bond: 100 * NEURO }));
+}
+
+#[test]
+fn calls_of_paid_inference_are_encoded_as_the_runtime_encodes_them() {
+	let metadata = metadata();
+	let [alice, bob] = ["//Alice", "//Bob"].map(|path| Account::from_secret(path).unwrap());
+	let offer = Offer {
+		checkpoint: CheckpointId { run: 1, round: 2, root: H256::repeat_byte(3) },
+		class: Class::ExactF32,
+		prices: Prices { prompt: 4, generated: 5 },
+		redundancy: 1,
+		endpoint: b"http://host:8080".to_vec().try_into().unwrap(),
+		ring: vec![Span { who: bob.id(), first: 0, layers: 6 }].try_into().unwrap(),
+	};
+	let voucher = Voucher { session: 7, provider: bob.id(), amount: NEURO, answers: 2, receipts: H256::repeat_byte(9) };
+	let signature = alice.sign_voucher(&voucher, H256::zero());
+	let calls = [
+		inference::join(bob.id(), offer.hash(&bob.id())),
+		inference::offer(offer),
+		inference::leave(bob.id()),
+		inference::withdraw_offer(),
+		inference::open_session(Some(bob.id()), 5 * NEURO),
+		inference::top_up(7, NEURO),
+		inference::claim(voucher, signature),
+		inference::close_session(7),
+		inference::settle(7),
+	];
+	for call in calls {
+		let bytes = call.encode(&metadata).unwrap();
+		assert_eq!(RuntimeCall::decode(&mut bytes.as_slice()).unwrap().encode(), bytes, "{}", call.describe());
+	}
 }
 
 #[test]

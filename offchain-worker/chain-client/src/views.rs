@@ -75,6 +75,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	ISSUANCE.check(metadata)?;
 	super::disputes::check(metadata)?;
 	super::holdings::check(metadata)?;
+	super::paid::check(metadata)?;
 	super::audits::check(metadata)
 }
 

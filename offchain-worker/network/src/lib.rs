@@ -9,7 +9,7 @@
 //! it have most of the places for connections and answers, all others share a few.
 //! Transport is QUIC where possible, else TCP with Noise and yamux. Content is a request-response protocol of small
 //! bounded messages (see [`Request`]), so neither a stream of unknown length nor two writers waiting for each other
-//! can occur.
+//! can occur. The workers of a ring speak over [`Streams`], a swarm of its own.
 
 mod actor;
 mod address;
@@ -28,6 +28,7 @@ mod reachability;
 mod score;
 mod serve;
 mod start;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -42,4 +43,5 @@ pub use libp2p::{identity::Keypair, Multiaddr, PeerId};
 pub use message::{Refusal, Request, MAX_HASHES, MAX_LEAVES_PER_REQUEST};
 pub use reachability::Reachability;
 pub use start::{keypair_from_secret, Network};
+pub use streams::{ByteStream, Incoming, StreamError, Streams};
 pub use traffic::TrafficTotals;

@@ -50,7 +50,7 @@ impl Check {
 		let (parameters, usable) = (model.root, model.usable());
 		let text = &model.text;
 		let known = Known { parameters, usable, ends: &|token| text.is_end(token) };
-		let outcome = check(&mut model.inference, known, &transcript)?;
+		let outcome = check(&mut *model.engine, known, &transcript)?;
 		let vouches = match (&transcript.receipt.provider, signed) {
 			(Some(provider), true) => format!("signed for {provider}"),
 			_ => "not signed".to_owned(),

@@ -10,8 +10,9 @@ use crate::{
 	history::HistoryError,
 	infer::{generate::GenerateError, ModelError},
 	receipt::{check::CheckError, Malformed},
+	ring::start::RingError,
 	run::{JournalError, WorkerError},
-	serve::ServeError,
+	serve::{paid::BusinessError, ServeError},
 	status::metrics::MetricsError,
 	train::{checkpoint::CheckpointError, replay::ReplayError},
 };
@@ -218,6 +219,12 @@ pub enum CliError {
 	/// The server.
 	#[error(transparent)]
 	Serve(#[from] ServeError),
+	/// A provider's business.
+	#[error(transparent)]
+	Business(#[from] BusinessError),
+	/// A ring.
+	#[error(transparent)]
+	Ring(#[from] RingError),
 	/// A receipt that contradicts itself.
 	#[error(transparent)]
 	Malformed(#[from] Malformed),

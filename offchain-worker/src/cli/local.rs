@@ -2,13 +2,16 @@
 
 use super::CliError;
 use crate::{
-	infer::Model,
+	infer::{Card, Model, ModelError, Source},
 	run::{checkpoint_folder, read_model},
 	train::checkpoint::Checkpoint,
 };
-use neuroshard_graph::ParamLayout;
-use neuroshard_types::{ModelConfig, RunId};
-use std::path::Path;
+use neuroshard_graph::{
+	exec::{Exec, Inference},
+	ParamLayout,
+};
+use neuroshard_types::{inference::CheckpointId, ModelConfig, RunId, H256};
+use std::{path::Path, sync::Arc};
 
 /// The newest checkpoint of `run`, or of the newest run that there is, ready to answer.
 pub(super) fn model(base: &Path, run: Option<RunId>, threads: usize) -> Result<Model, CliError> {
@@ -16,10 +19,57 @@ pub(super) fn model(base: &Path, run: Option<RunId>, threads: usize) -> Result<M
 	Ok(Model::of_bytes(format!("run-{run}"), &config, &checkpoint.params, checkpoint.header.root().0, threads)?)
 }
 
+/// The model in `folder`, or, without one, the newest checkpoint as for [`model`]; and where its parts come from.
+pub(super) fn card(base: &Path, run: Option<RunId>, folder: Option<&Path>, threads: usize) -> Result<(Card, Source), CliError> {
+	let exec = Arc::new(Exec::new(threads).map_err(ModelError::from)?);
+	if let Some(folder) = folder {
+		let (card, config, _) = Card::of_folder(folder)?;
+		let (folder, expected) = (folder.to_owned(), card.root);
+		let params = move || {
+			let (card, _, params) = Card::of_folder(&folder).map_err(|error| error.to_string())?;
+			same(card.root, expected).map(|()| params)
+		};
+		let source = part_of(card.root, config, exec, params);
+		return Ok((card, source));
+	}
+	let (run, config, checkpoint) = find(base, run, threads)?;
+	let card = Card::of_bytes(format!("run-{run}"), &config, checkpoint.header.root().0)?;
+	let (base, expected) = (base.to_owned(), card.root);
+	let params = move || {
+		let (_, _, checkpoint) = find(&base, Some(run), threads).map_err(|error| error.to_string())?;
+		same(checkpoint.header.root(), expected).map(|()| checkpoint.params)
+	};
+	let source = part_of(card.root, config, exec, params);
+	Ok((card, source))
+}
+
+fn same(found: H256, expected: H256) -> Result<(), String> {
+	match found == expected {
+		true => Ok(()),
+		false => Err(format!("the model has changed since this command was started, from {expected:?} to {found:?}: start it anew")),
+	}
+}
+
+fn part_of(
+	root: H256,
+	config: ModelConfig,
+	exec: Arc<Exec>,
+	params: impl Fn() -> Result<Vec<f32>, String> + Send + Sync + 'static,
+) -> Source {
+	let shape = config.clone();
+	Source::new(root, config, move |stage| Inference::stage(exec.clone(), &shape, &params()?, stage).map_err(|error| error.to_string()))
+}
+
 /// Model and newest checkpoint of `run`, or of the newest run that there is.
 pub(super) fn load(base: &Path, run: Option<RunId>, threads: usize) -> Result<(ModelConfig, Checkpoint), CliError> {
 	let (_, model, checkpoint) = find(base, run, threads)?;
 	Ok((model, checkpoint))
+}
+
+/// The newest checkpoint of `run`, or of the newest run that there is, as the chain names it, and its layers.
+pub(super) fn checkpoint_id(base: &Path, run: Option<RunId>, threads: usize) -> Result<(CheckpointId, u32), CliError> {
+	let (run, config, Checkpoint { header, .. }) = find(base, run, threads)?;
+	Ok((CheckpointId { run, round: header.round, root: header.root() }, config.layers))
 }
 
 /// As [`load`], with the run's number.

@@ -15,6 +15,7 @@ mod doctor;
 mod error;
 mod export;
 mod generate;
+mod hold;
 mod key;
 mod leave;
 mod local;
@@ -135,6 +136,8 @@ enum Command {
 	Generate(generate::Generate),
 	/// Answer over HTTP, as clients of the OpenAI API ask, with a checkpoint or any model of the Llama family. Needs no chain.
 	Serve(serve::Serve),
+	/// Hold some layers of a model for drivers of rings: `serve --ring` on this or another machine.
+	Hold(hold::Hold),
 	/// Compute an answer anew from its receipt, and name the first token that differs. Exits with 2 if one does.
 	Check(check::Check),
 	/// Check everything that a provider needs, and say in words what is missing.
@@ -170,6 +173,7 @@ pub async fn run(cli: Cli) -> Result<u8, CliError> {
 		Command::Export(command) => command.run(&common),
 		Command::Generate(command) => command.run(&common),
 		Command::Serve(command) => command.run(&common).await,
+		Command::Hold(command) => command.run(&common).await,
 		Command::Check(command) => command.run(&common),
 		Command::Doctor(command) => command.run(&common).await,
 		Command::Bench(command) => command.run(),

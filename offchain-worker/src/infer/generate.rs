@@ -5,7 +5,7 @@ use super::{
 	Model,
 };
 use neuroshard_graph::{
-	exec::{InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
+	exec::{InferenceError, Piece, Sequence, Wanted, PAGE_TOKENS},
 	sampler::{sample, Counts, Sampling, SamplingError},
 };
 
@@ -31,9 +31,9 @@ pub enum GenerateError {
 pub fn generate(model: &mut Model, prompt: &str, most: u32, sampling: &Sampling) -> Result<String, GenerateError> {
 	sampling.validate()?;
 	let usable = model.usable();
-	let Model { inference, text, .. } = model;
-	let longest = inference.longest();
-	let pages = Pages::new(longest.div_ceil(PAGE_TOKENS));
+	let Model { engine, text, .. } = model;
+	let longest = engine.longest();
+	let pages = engine.pages(longest.div_ceil(PAGE_TOKENS));
 	let (mut sequence, mut counts) = (Sequence::default(), Counts::default());
 	let mut tokens = text.prompt(prompt, false)?;
 	let first = tokens.len();
@@ -43,7 +43,7 @@ pub fn generate(model: &mut Model, prompt: &str, most: u32, sampling: &Sampling)
 			break;
 		}
 		let new = tokens.get(sequence.len()..).unwrap_or_default();
-		let logits = inference.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens: new, wanted: Wanted::Last }])?;
+		let logits = engine.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens: new, wanted: Wanted::Last }])?;
 		let position = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
 		let token = sample(logits, usable, &counts, sampling, position);
 		if text.is_end(token) {

@@ -2,6 +2,7 @@
 
 use super::{
 	chat::{Chat, ChatError},
+	engine::Engine,
 	folder::{Folder, FolderError},
 	text::{Text, TextError},
 };
@@ -38,26 +39,38 @@ pub enum ModelError {
 	Vocabulary(u32),
 }
 
-/// A model that is ready to answer.
-pub struct Model {
+/// A model without what computes it.
+pub struct Card {
 	/// Its name.
 	pub name: String,
 	/// Of its parameters: the checkpoint's root, or the hash of the parameters in a folder.
 	pub root: H256,
-	/// The engine.
-	pub inference: Inference,
 	/// Its tokenizer.
 	pub text: Text,
 	/// How a chat becomes a prompt.
 	pub chat: Chat,
 }
 
-impl Model {
-	/// A model that was trained with the byte-level tokenizer, with the parameters `params`, of which `root` is a hash.
+/// A model that is ready to answer.
+pub struct Model {
+	/// Its name.
+	pub name: String,
+	/// Of its parameters: the checkpoint's root, or the hash of the parameters in a folder.
+	pub root: H256,
+	/// What computes it.
+	pub engine: Box<dyn Engine>,
+	/// Its tokenizer.
+	pub text: Text,
+	/// How a chat becomes a prompt.
+	pub chat: Chat,
+}
+
+impl Card {
+	/// A model that was trained with the byte-level tokenizer, with parameters of which `root` is a hash.
 	///
 	/// # Errors
 	/// [`ModelError`].
-	pub fn of_bytes(name: String, config: &ModelConfig, params: &[f32], root: Hash, threads: usize) -> Result<Self, ModelError> {
+	pub fn of_bytes(name: String, config: &ModelConfig, root: Hash) -> Result<Self, ModelError> {
 		if config.vocab != tokenizer::VOCAB {
 			return Err(ModelError::Vocabulary(config.vocab));
 		}
@@ -66,10 +79,42 @@ impl Model {
 		Ok(Self {
 			name,
 			root: H256(root),
-			inference: inference(config, params, threads)?,
 			text: Text::new(&tokenizer::tokenizer_json(), Some(end), BTreeSet::from([end]))?,
 			chat: Chat::new(None, mark(), mark())?,
 		})
+	}
+
+	/// The model in a folder in Hugging Face Llama layout, under the folder's name, with its shape and parameters.
+	///
+	/// # Errors
+	/// [`ModelError`].
+	pub fn of_folder(folder: &Path) -> Result<(Self, ModelConfig, Vec<f32>), ModelError> {
+		let Folder { config, params, text, template, begin, end } = Folder::read(folder)?;
+		let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+		let name = name.unwrap_or_else(|| "model".into());
+		Ok((Self { name, root: root(&params), text, chat: Chat::new(template, begin, end)? }, config, params))
+	}
+
+	/// The model, computed by `engine`.
+	pub fn with(self, engine: Box<dyn Engine>) -> Model {
+		let Self { name, root, text, chat } = self;
+		Model { name, root, engine, text, chat }
+	}
+}
+
+/// Hash of the parameters of a folder.
+pub fn root(params: &[f32]) -> H256 {
+	let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+	H256(blake2_256(&bytes))
+}
+
+impl Model {
+	/// A model that was trained with the byte-level tokenizer, with the parameters `params`, of which `root` is a hash.
+	///
+	/// # Errors
+	/// [`ModelError`].
+	pub fn of_bytes(name: String, config: &ModelConfig, params: &[f32], root: Hash, threads: usize) -> Result<Self, ModelError> {
+		Ok(Card::of_bytes(name, config, root)?.with(inference(config, params, threads)?))
 	}
 
 	/// The model in a folder in Hugging Face Llama layout, under the folder's name.
@@ -77,19 +122,8 @@ impl Model {
 	/// # Errors
 	/// [`ModelError`].
 	pub fn of_folder(folder: &Path, threads: usize) -> Result<Self, ModelError> {
-		let Folder { config, params, text, template, begin, end } = Folder::read(folder)?;
-		let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-		let hash = {
-			let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
-			blake2_256(&bytes)
-		};
-		Ok(Self {
-			name: name.unwrap_or_else(|| "model".into()),
-			root: H256(hash),
-			inference: inference(&config, &params, threads)?,
-			text,
-			chat: Chat::new(template, begin, end)?,
-		})
+		let (card, config, params) = Card::of_folder(folder)?;
+		Ok(card.with(inference(&config, &params, threads)?))
 	}
 
 	/// What answers depend on: the arithmetic, and the parameters by the beginning of their root.
@@ -100,10 +134,10 @@ impl Model {
 
 	/// Tokens below this one are chosen from.
 	pub fn usable(&self) -> usize {
-		self.text.usable().min(self.inference.vocab())
+		self.text.usable().min(self.engine.vocab())
 	}
 }
 
-fn inference(config: &ModelConfig, params: &[f32], threads: usize) -> Result<Inference, ModelError> {
-	Ok(Inference::new(Arc::new(Exec::new(threads)?), config, params)?)
+fn inference(config: &ModelConfig, params: &[f32], threads: usize) -> Result<Box<dyn Engine>, ModelError> {
+	Ok(Box::new(Inference::new(Arc::new(Exec::new(threads)?), config, params)?))
 }

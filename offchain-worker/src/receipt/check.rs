@@ -1,8 +1,9 @@
 //! Computes an answer anew: its tokens are read like a prompt, since what comes after each of them does not depend on how it was read.
 
 use super::{Malformed, Transcript};
+use crate::infer::Engine;
 use neuroshard_graph::{
-	exec::{Inference, InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
+	exec::{InferenceError, Piece, Sequence, Wanted, PAGE_TOKENS},
 	sampler,
 	sampler::{sample, Counts, SamplingError},
 };
@@ -75,7 +76,7 @@ pub struct Known<'a> {
 ///
 /// # Errors
 /// [`CheckError`].
-pub fn check(inference: &mut Inference, known: Known, transcript: &Transcript) -> Result<Outcome, CheckError> {
+pub fn check(engine: &mut dyn Engine, known: Known, transcript: &Transcript) -> Result<Outcome, CheckError> {
 	transcript.validate()?;
 	let Transcript { receipt, prompt, answer, .. } = transcript;
 	// There is one class so far.
@@ -95,19 +96,19 @@ pub fn check(inference: &mut Inference, known: Known, transcript: &Transcript) -
 		return Ok(Outcome::Equal);
 	}
 	let tokens: Vec<u32> = prompt.iter().chain(&answer[..read]).copied().collect();
-	if tokens.len() > inference.longest() {
-		return Err(InferenceError::TooLong { longest: inference.longest(), found: tokens.len() }.into());
+	if tokens.len() > engine.longest() {
+		return Err(InferenceError::TooLong { longest: engine.longest(), found: tokens.len() }.into());
 	}
-	let pages = Pages::new(tokens.len().div_ceil(PAGE_TOKENS));
+	let pages = engine.pages(tokens.len().div_ceil(PAGE_TOKENS));
 	let (mut sequence, mut counts) = (Sequence::default(), Counts::default());
 	counts.prompt(prompt);
 	for unwanted in tokens[..before].chunks(PORTION) {
-		inference.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens: unwanted, wanted: Wanted::Nothing }])?;
+		engine.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens: unwanted, wanted: Wanted::Nothing }])?;
 	}
-	let (vocab, mut index) = (inference.vocab(), 0);
+	let (vocab, mut index) = (engine.vocab(), 0);
 	for wanted in tokens[before..].chunks(PORTION) {
 		let piece = Piece { sequence: &mut sequence, tokens: wanted, wanted: Wanted::All };
-		for logits in inference.logits(&pages, &mut [piece])?.chunks_exact(vocab) {
+		for logits in engine.logits(&pages, &mut [piece])?.chunks_exact(vocab) {
 			let position = u32::try_from(prompt.len() + index).unwrap_or(u32::MAX);
 			let own = sample(logits, known.usable, &counts, &sampling, position);
 			let told = answer.get(index).copied();
@@ -131,7 +132,10 @@ pub(super) mod tests {
 		train::{checkpoint::Checkpoint, presets},
 	};
 	use neuroshard_chain_client::keys::{PonwSigner, Seed};
-	use neuroshard_graph::{exec::Exec, sampler::Sampling};
+	use neuroshard_graph::{
+		exec::{Exec, Inference},
+		sampler::Sampling,
+	};
 	use neuroshard_types::{inference::Prices, AccountId};
 	use std::sync::Arc;
 	use tokio::sync::mpsc;
@@ -163,7 +167,7 @@ pub(super) mod tests {
 	/// An answer as the server computes it.
 	fn asked(prompt: &[u32], most: u32, sampling: Sampling) -> Transcript {
 		let limits = Limits { active: 4, waiting: 4, memory: 64 << 20, lookup: true };
-		let (batcher, _) = Batcher::start(inference(), USABLE, |token| token == END, limits).unwrap();
+		let (batcher, _) = Batcher::start(Box::new(inference()), USABLE, |token| token == END, limits).unwrap();
 		let (reply, mut replies) = mpsc::channel(usize::try_from(most).unwrap() + 1);
 		let job = Job { prompt: prompt.to_vec(), sampling, most, top: 0, log: false, endless: false, reply };
 		batcher.submit(vec![job]).unwrap();

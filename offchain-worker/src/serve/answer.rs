@@ -3,6 +3,7 @@
 use super::{
 	batcher::{End, Reply, Token},
 	error::ApiError,
+	paid::Reserved,
 	stops::Stops,
 };
 use crate::{
@@ -35,13 +36,22 @@ pub(super) struct Answer {
 	tokens: Vec<u32>,
 	/// Why it has ended, if it has.
 	ended: Option<Ending>,
+	/// Its place in a session, if it is paid for.
+	reserved: Option<Reserved>,
 }
 
 impl Answer {
 	/// The answer to a prompt of these tokens.
-	pub(super) fn new(text: Arc<Text>, prompt: Vec<u32>, sampling: Sampling, replies: mpsc::Receiver<Reply>, stops: Arc<[String]>) -> Self {
+	pub(super) fn new(
+		text: Arc<Text>,
+		prompt: Vec<u32>,
+		sampling: Sampling,
+		replies: mpsc::Receiver<Reply>,
+		stops: Arc<[String]>,
+		reserved: Option<Reserved>,
+	) -> Self {
 		let (growing, stops) = (Growing::after(&prompt), Stops::new(stops));
-		Self { text, replies, growing, stops, sampling, prompt, tokens: Vec::new(), ended: None }
+		Self { text, replies, growing, stops, sampling, prompt, tokens: Vec::new(), ended: None, reserved }
 	}
 
 	/// Tokens that were generated for it so far.
@@ -49,9 +59,16 @@ impl Answer {
 		self.tokens.len()
 	}
 
-	/// The receipt for what was taken of it.
-	pub(super) fn receipt(&self, issuer: &Issuer) -> Transcript {
-		issuer.issue(&self.prompt, &self.tokens, self.ended.unwrap_or(Ending::Cut), self.sampling, None)
+	/// The receipt for what was taken of it. Ends it.
+	///
+	/// # Errors
+	/// If an answer that is paid for cannot be noted.
+	pub(super) fn receipt(&mut self, issuer: &Issuer) -> Result<Transcript, ApiError> {
+		let ending = self.ended.unwrap_or(Ending::Cut);
+		match self.reserved.take() {
+			Some(mut reserved) => reserved.issue(issuer, &self.prompt, &self.tokens, ending, self.sampling),
+			None => Ok(issuer.issue(&self.prompt, &self.tokens, ending, self.sampling, None)),
+		}
 	}
 
 	/// The next piece; `None` after the last one. What is not taken any more is not computed either, once this is dropped.

@@ -3,8 +3,9 @@
 //! What a text gets does not depend on the others: see [`neuroshard_graph::exec`].
 
 use super::{prefixes::Prefixes, stats::Stats};
+use crate::infer::Engine;
 use neuroshard_graph::{
-	exec::{Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
+	exec::{InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
 	sampler::{sample, Counts, LogProbabilities, Sampling},
 };
 use std::{collections::VecDeque, io, sync::Arc, thread};
@@ -86,7 +87,7 @@ enum Work {
 }
 
 /// Something that needs the engine for itself, between two passes of the texts.
-type Alone = Box<dyn FnOnce(&mut Inference) + Send>;
+type Alone = Box<dyn FnOnce(&mut dyn Engine) + Send>;
 
 /// Why a text is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -140,22 +141,22 @@ impl Batcher {
 	/// # Errors
 	/// If the system has no thread to give.
 	pub fn start(
-		inference: Inference,
+		engine: Box<dyn Engine>,
 		usable: usize,
 		ends: impl Fn(u32) -> bool + Send + 'static,
 		limits: Limits,
 	) -> io::Result<(Self, thread::JoinHandle<()>)> {
-		let pages = limits.memory / inference.page_bytes().max(1);
-		let (longest, vocab) = (inference.longest().min(pages.saturating_mul(PAGE_TOKENS)), inference.vocab());
+		let pages = limits.memory / engine.page_bytes().max(1);
+		let (longest, vocab) = (engine.longest().min(pages.saturating_mul(PAGE_TOKENS)), engine.vocab());
 		let stats = Arc::new(Stats::default());
 		let (work, queue) = mpsc::unbounded_channel();
 		let places = Arc::new(Semaphore::new(limits.waiting));
 		let state = State {
-			inference,
+			pages: engine.pages(pages),
+			engine,
 			usable: usable.min(vocab),
 			ends: Box::new(ends),
 			limits,
-			pages: Pages::new(pages),
 			prefixes: Prefixes::default(),
 			reserved: 0,
 			waiting: VecDeque::new(),
@@ -210,19 +211,19 @@ impl Batcher {
 	/// [`Refused`].
 	pub async fn embed(&self, tokens: Vec<u32>) -> Result<Result<Vec<f32>, InferenceError>, Refused> {
 		self.fits(&tokens)?;
-		self.alone(move |inference| mean(inference, &tokens)).await
+		self.alone(move |engine| mean(engine, &tokens)).await
 	}
 
 	/// Has work done that needs the engine for itself: the texts wait meanwhile.
 	///
 	/// # Errors
 	/// [`Refused`].
-	pub async fn alone<R: Send + 'static>(&self, work: impl FnOnce(&mut Inference) -> R + Send + 'static) -> Result<R, Refused> {
+	pub async fn alone<R: Send + 'static>(&self, work: impl FnOnce(&mut dyn Engine) -> R + Send + 'static) -> Result<R, Refused> {
 		let (place, (reply, answer)) = (self.places(1)?, oneshot::channel());
-		let work = move |inference: &mut Inference| {
+		let work = move |engine: &mut dyn Engine| {
 			if !reply.is_closed() {
 				// Nobody may be there to take it any more.
-				let _ = reply.send(work(inference));
+				let _ = reply.send(work(engine));
 			}
 		};
 		self.work.send(Work::Alone(Box::new(work), place)).map_err(|_| Refused::Stopping)?;
@@ -293,7 +294,7 @@ fn lookup(tokens: &[u32], most: usize) -> &[u32] {
 }
 
 struct State {
-	inference: Inference,
+	engine: Box<dyn Engine>,
 	usable: usize,
 	ends: Box<dyn Fn(u32) -> bool + Send>,
 	limits: Limits,
@@ -331,7 +332,7 @@ impl State {
 			self.pass();
 			// One at a time: the texts go on in between.
 			if let Some((work, _place)) = self.alone.pop_front() {
-				work(&mut self.inference);
+				work(&mut *self.engine);
 			}
 			self.measure();
 		}
@@ -352,7 +353,7 @@ impl State {
 	/// Begins a text, if there is memory for all that it may become.
 	fn admit(&mut self, mut job: Job) -> Result<(), Job> {
 		// The last token need not be read.
-		let room = self.inference.longest().saturating_sub(job.prompt.len()).saturating_add(1);
+		let room = self.engine.longest().saturating_sub(job.prompt.len()).saturating_add(1);
 		job.most = job.most.min(u32::try_from(room).unwrap_or(u32::MAX));
 		let most = usize::try_from(job.most).unwrap_or(room);
 		let pages = job.prompt.len().saturating_add(most).div_ceil(PAGE_TOKENS).min(self.pages.limit());
@@ -392,8 +393,8 @@ impl State {
 		let pieces = self.active.iter_mut().zip(&next);
 		let pieces = pieces.map(|(text, (tokens, wanted))| Piece { sequence: &mut text.read, tokens, wanted: *wanted });
 		let mut pieces: Vec<_> = pieces.collect();
-		let (usable, longest, vocab) = (self.usable, self.inference.longest(), self.inference.vocab());
-		let mut rows = match self.inference.logits(&self.pages, &mut pieces) {
+		let (usable, longest, vocab) = (self.usable, self.engine.longest(), self.engine.vocab());
+		let mut rows = match self.engine.logits(&self.pages, &mut pieces) {
 			Ok(logits) => logits.chunks_exact(vocab),
 			Err(error) => {
 				self.active.iter_mut().for_each(|text| text.end = Some(End::Failed(error)));
@@ -455,13 +456,13 @@ impl State {
 }
 
 /// The mean of a text's rows of the residual stream after the last norm, scaled to length 1.
-fn mean(inference: &mut Inference, tokens: &[u32]) -> Result<Vec<f32>, InferenceError> {
-	let (mut sequence, mut sum) = (Sequence::default(), vec![0.0f32; inference.dim()]);
+fn mean(engine: &mut dyn Engine, tokens: &[u32]) -> Result<Vec<f32>, InferenceError> {
+	let (mut sequence, mut sum) = (Sequence::default(), vec![0.0f32; engine.dim()]);
 	// Beside the pages of the texts: this one ends before they go on.
-	let pages = Pages::new(tokens.len().div_ceil(PAGE_TOKENS));
+	let pages = engine.pages(tokens.len().div_ceil(PAGE_TOKENS));
 	for tokens in tokens.chunks(PORTION) {
 		let piece = Piece { sequence: &mut sequence, tokens, wanted: Wanted::All };
-		for row in inference.pass(&pages, &mut [piece], Input::Tokens, Output::Hidden)?.chunks_exact(sum.len()) {
+		for row in engine.hidden(&pages, &mut [piece])?.chunks_exact(sum.len()) {
 			sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
 		}
 	}
@@ -473,7 +474,7 @@ fn mean(inference: &mut Inference, tokens: &[u32]) -> Result<Vec<f32>, Inference
 mod tests {
 	use super::*;
 	use crate::train::{checkpoint::Checkpoint, presets};
-	use neuroshard_graph::exec::Exec;
+	use neuroshard_graph::exec::{Exec, Inference};
 	use proptest::prelude::*;
 
 	const END: u32 = 256;
@@ -491,7 +492,7 @@ mod tests {
 	}
 
 	fn start(limits: Limits) -> Batcher {
-		Batcher::start(inference(), 257, |token| token == END, limits).unwrap().0
+		Batcher::start(Box::new(inference()), 257, |token| token == END, limits).unwrap().0
 	}
 
 	fn job(prompt: &[u32], most: u32, sampling: Sampling) -> (Job, mpsc::Receiver<Reply>) {

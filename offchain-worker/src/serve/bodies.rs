@@ -49,7 +49,8 @@ impl Bodies {
 		loop {
 			let Ok(next) = timeout_at(until, data.next()).await else {
 				let seconds = self.time.as_secs();
-				let late = || ApiError::body(StatusCode::REQUEST_TIMEOUT, format!("the request's body did not come within {seconds} seconds"));
+				let late =
+					|| ApiError::body(StatusCode::REQUEST_TIMEOUT, format!("the request's body did not come within {seconds} seconds"));
 				return Err(refused.unwrap_or_else(late));
 			};
 			let Some(data) = next else { break };

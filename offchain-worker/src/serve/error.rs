@@ -62,6 +62,18 @@ impl ApiError {
 		Self { code: Some("rate_limit_exceeded"), retry: Some(seconds), ..limited }
 	}
 
+	/// The answer is not paid for.
+	pub(super) fn payment(message: impl Into<String>) -> Self {
+		let refused = Self::new(StatusCode::PAYMENT_REQUIRED, "invalid_request_error", message);
+		Self { code: Some("payment_required"), ..refused }
+	}
+
+	/// The model may not be used.
+	pub(super) fn halted() -> Self {
+		let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", "governance has halted this model: nobody may use it");
+		Self { code: Some("model_halted"), ..refused }
+	}
+
 	/// Something failed here.
 	pub(super) fn internal(message: impl Into<String>) -> Self {
 		Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message)

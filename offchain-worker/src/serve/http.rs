@@ -6,19 +6,21 @@ use super::{
 	bodies::{self, Bodies},
 	error::ApiError,
 	keys::Keys,
+	paid::{self, Business, Payer},
 	request::{Ask, ChatRequest, CompletionRequest, EmbeddingRequest, Prompt},
 };
 use crate::{
-	infer::{text::Text, Chat},
+	infer::{text::Text, Chat, Engine},
 	receipt::{
 		check::{check, Known, Outcome},
 		Issuer, Transcript,
 	},
+	ring::RingView,
 	status::metrics::CONTENT_TYPE,
 };
 use axum::{
 	extract::{rejection::JsonRejection, DefaultBodyLimit, FromRequest, Request, State},
-	http::{header, HeaderValue},
+	http::{header, HeaderMap, HeaderValue},
 	middleware::{self, Next},
 	response::{
 		sse::{Event, KeepAlive, Sse},
@@ -28,7 +30,7 @@ use axum::{
 	Json, Router,
 };
 use futures::{future::try_join_all, stream, Stream, StreamExt};
-use neuroshard_graph::{exec::Inference, sampler::Sampling};
+use neuroshard_graph::sampler::Sampling;
 use serde_json::{json, Value};
 use std::{
 	convert::Infallible,
@@ -55,6 +57,10 @@ pub(super) struct Server {
 	pub(super) batcher: Batcher,
 	pub(super) keys: Option<Keys>,
 	pub(super) issuer: Issuer,
+	/// The business of a provider that is paid.
+	pub(super) business: Option<Business>,
+	/// What is told of the ring that computes, if one does.
+	pub(super) ring: Option<RingView>,
 	/// Places for prompts that are read.
 	pub(super) readers: Arc<Semaphore>,
 	/// Seconds since 1970, of the start.
@@ -72,6 +78,8 @@ pub(super) fn router(server: Arc<Server>, bodies: Bodies) -> Router {
 		.route("/v1/chat/completions", post(chat))
 		.route("/v1/embeddings", post(embeddings))
 		.route("/v1/check", post(checked))
+		.route("/v1/ring", get(ring))
+		.route("/v1/vouchers", post(voucher))
 		.route_layer(middleware::from_fn_with_state(bodies, bodies::whole))
 		.route_layer(middleware::from_fn_with_state(server.clone(), admit));
 	let open = Router::new().route("/", get(page)).route("/health", get(health)).route("/metrics", get(metrics));
@@ -149,7 +157,7 @@ impl Server {
 	}
 
 	/// Has each prompt continued as often as is asked; the answers to the first prompt come first.
-	fn begin(&self, prompts: Vec<Vec<u32>>, ask: &Ask) -> Result<Vec<Answer>, ApiError> {
+	fn begin(&self, prompts: Vec<Vec<u32>>, ask: &Ask, payer: Option<&Payer>) -> Result<Vec<Answer>, ApiError> {
 		self.batcher.check(&prompts, ask.choices)?;
 		let (mut jobs, mut answers) = (Vec::new(), Vec::new());
 		for prompt in prompts {
@@ -163,11 +171,20 @@ impl Server {
 				let most = u32::try_from(most).unwrap_or(u32::MAX);
 				let (log, endless) = (ask.log.is_some(), ask.endless);
 				jobs.push(Job { prompt: prompt.clone(), sampling, most, top, log, endless, reply });
-				answers.push(Answer::new(self.text.clone(), prompt.clone(), sampling, replies, ask.stops.clone()));
+				let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+				let dearest = self.issuer.prices.of(narrow(prompt.len()), most);
+				let reserved = payer.map(|payer| payer.reserve(dearest)).transpose()?;
+				answers.push(Answer::new(self.text.clone(), prompt.clone(), sampling, replies, ask.stops.clone(), reserved));
 			}
 		}
 		self.batcher.submit(jobs)?;
 		Ok(answers)
+	}
+
+	/// Who pays for a request's answers; nobody, unless this is a provider's server.
+	async fn payer(&self, headers: &HeaderMap) -> Result<Option<Payer>, ApiError> {
+		let Some(business) = &self.business else { return Ok(None) };
+		business.accounts().admit(headers, |session| business.session(session)).await.map(Some)
 	}
 
 	async fn tokens(self: &Arc<Self>, prompt: Prompt, field: &'static str) -> Result<Vec<u32>, ApiError> {
@@ -264,15 +281,18 @@ impl Frame {
 	}
 
 	/// Adds the receipt of an answer that has ended, if receipts are asked for.
-	fn with_receipt(&self, mut choice: Value, piece: &Piece, answer: &Answer) -> Value {
+	///
+	/// # Errors
+	/// If an answer that is paid for cannot be noted.
+	fn with_receipt(&self, mut choice: Value, piece: &Piece, answer: &mut Answer) -> Result<Value, ApiError> {
 		if self.receipt && piece.finish.is_some() {
-			choice["receipt"] = json!(answer.receipt(&self.server.issuer));
+			choice["receipt"] = json!(answer.receipt(&self.server.issuer)?);
 		}
-		choice
+		Ok(choice)
 	}
 
 	/// A whole answer.
-	fn choice(&self, index: usize, piece: &Piece, answer: &Answer) -> Value {
+	fn choice(&self, index: usize, piece: &Piece, answer: &mut Answer) -> Result<Value, ApiError> {
 		let logprobs = self.logprobs(piece, 0);
 		let choice = match self.kind {
 			Kind::Completion => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
@@ -285,7 +305,7 @@ impl Frame {
 	}
 
 	/// A piece of a stream, whose text begins `offset` characters after the answer's beginning.
-	fn delta(&self, index: usize, piece: &Piece, offset: usize, answer: &Answer) -> Value {
+	fn delta(&self, index: usize, piece: &Piece, offset: usize, answer: &mut Answer) -> Result<Value, ApiError> {
 		let logprobs = self.logprobs(piece, offset);
 		let choice = match self.kind {
 			Kind::Completion => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
@@ -293,7 +313,7 @@ impl Frame {
 				json!({ "index": index, "delta": { "content": piece.text }, "logprobs": logprobs, "finish_reason": piece.finish })
 			}
 		};
-		self.wrap(true, json!([self.with_receipt(choice, piece, answer)]), None)
+		Ok(self.wrap(true, json!([self.with_receipt(choice, piece, answer)?]), None))
 	}
 
 	/// What opens a chat's stream.
@@ -304,8 +324,9 @@ impl Frame {
 	}
 }
 
-async fn completions(State(server): Shared, Body(request): Body<CompletionRequest>) -> Result<Response, ApiError> {
+async fn completions(State(server): Shared, headers: HeaderMap, Body(request): Body<CompletionRequest>) -> Result<Response, ApiError> {
 	server.is_served(&request.common.model)?;
+	let payer = server.payer(&headers).await?;
 	let (prompts, ask) = request.ask()?;
 	if prompts.is_empty() || prompts.len() > MOST_PROMPTS {
 		return Err(ApiError::field("prompt", format!("there must be from 1 to {MOST_PROMPTS} prompts")));
@@ -314,29 +335,32 @@ async fn completions(State(server): Shared, Body(request): Body<CompletionReques
 	for prompt in prompts {
 		tokens.push(server.tokens(prompt, "prompt").await?);
 	}
-	answer(server, Kind::Completion, tokens, ask).await
+	answer(server, Kind::Completion, tokens, ask, payer).await
 }
 
-async fn chat(State(server): Shared, Body(request): Body<ChatRequest>) -> Result<Response, ApiError> {
+async fn chat(State(server): Shared, headers: HeaderMap, Body(request): Body<ChatRequest>) -> Result<Response, ApiError> {
 	server.is_served(&request.common.model)?;
+	let payer = server.payer(&headers).await?;
 	let (messages, ask) = request.ask()?;
 	let prompt = move |server: &Server| server.chat.prompt(&messages).map_err(|error| ApiError::field("messages", error.to_string()));
 	let tokens = server.read("messages", prompt, server.chat.is_marked()).await?;
-	answer(server, Kind::Chat, vec![tokens], ask).await
+	answer(server, Kind::Chat, vec![tokens], ask, payer).await
 }
 
-async fn answer(server: Arc<Server>, kind: Kind, prompts: Vec<Vec<u32>>, ask: Ask) -> Result<Response, ApiError> {
+async fn answer(server: Arc<Server>, kind: Kind, prompts: Vec<Vec<u32>>, ask: Ask, payer: Option<Payer>) -> Result<Response, ApiError> {
 	let prompt = prompts.iter().map(Vec::len).sum();
-	let mut answers = server.begin(prompts, &ask)?;
-	let Ask { log, usage, receipt, .. } = ask;
+	let mut answers = server.begin(prompts, &ask, payer.as_ref())?;
+	let Ask { log, usage, .. } = ask;
+	// Without one, nobody could pay.
+	let receipt = ask.receipt || payer.is_some();
 	let frame = Frame { kind, id: kind.id(), created: now(), server, log: log.is_some(), usage, receipt, prompt };
 	if ask.stream {
 		let events = streamed(frame, answers).map(|data| Ok::<_, Infallible>(Event::default().data(data)));
 		return Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response());
 	}
 	let all = try_join_all(answers.iter_mut().map(Answer::all)).await?;
-	let choices = all.iter().zip(&answers).enumerate();
-	let choices: Vec<Value> = choices.map(|(index, (piece, answer))| frame.choice(index, piece, answer)).collect();
+	let choices = all.iter().zip(&mut answers).enumerate();
+	let choices = choices.map(|(index, (piece, answer))| frame.choice(index, piece, answer)).collect::<Result<Vec<Value>, _>>()?;
 	let generated = answers.iter().map(Answer::generated).sum();
 	Ok(Json(frame.wrap(false, choices.into(), Some(frame.usage(generated)))).into_response())
 }
@@ -364,11 +388,13 @@ fn streamed(frame: Frame, answers: Vec<Answer>) -> impl Stream<Item = String> {
 				async move {
 					let mut state = state?;
 					match state.answer.next().await {
-						Ok(Some(piece)) => {
-							let data = frame.delta(state.index, &piece, state.offset, &state.answer).to_string();
-							state.offset += piece.text.chars().count();
-							Some((data, Some(state)))
-						}
+						Ok(Some(piece)) => match frame.delta(state.index, &piece, state.offset, &mut state.answer) {
+							Ok(data) => {
+								state.offset += piece.text.chars().count();
+								Some((data.to_string(), Some(state)))
+							}
+							Err(error) => Some((error.json().to_string(), None)),
+						},
 						Ok(None) => {
 							generated.fetch_add(state.answer.generated(), std::sync::atomic::Ordering::Relaxed);
 							None
@@ -390,6 +416,9 @@ fn streamed(frame: Frame, answers: Vec<Answer>) -> impl Stream<Item = String> {
 
 async fn embeddings(State(server): Shared, Body(request): Body<EmbeddingRequest>) -> Result<Response, ApiError> {
 	server.is_served(&request.model)?;
+	if server.business.is_some() {
+		return Err(ApiError::payment("embeddings have no price here"));
+	}
 	let base64 = match request.encoding_format.as_deref() {
 		None | Some("float") => false,
 		Some("base64") => true,
@@ -417,12 +446,37 @@ async fn embeddings(State(server): Shared, Body(request): Body<EmbeddingRequest>
 	Ok(Json(json!({ "object": "list", "model": server.name, "data": data, "usage": usage })).into_response())
 }
 
+/// A voucher that comes without a question.
+#[derive(serde::Deserialize)]
+struct Paying {
+	voucher: String,
+}
+
+/// Takes a voucher for answers that were given.
+async fn voucher(State(server): Shared, Body(Paying { voucher }): Body<Paying>) -> Result<Response, ApiError> {
+	let Some(business) = &server.business else { return Err(ApiError::path()) };
+	let read = paid::voucher_of(&voucher).and_then(|(of, _)| Some((of.session, paid::headers(of.session, &voucher)?)));
+	let words = "there is no voucher: 0x, and the SCALE encoding of voucher and signature";
+	let (session, headers) = read.ok_or_else(|| ApiError::field("voucher", words))?;
+	let payer = business.accounts().admit(&headers, |session| business.session(session)).await?;
+	let (answers, amount) = payer.owes().unwrap_or_default();
+	Ok(Json(json!({ "session": session, "answers": answers, "amount": amount.to_string() })).into_response())
+}
+
+/// Who holds which layers, and why.
+async fn ring(State(server): Shared) -> Response {
+	Json(server.ring.as_ref().map_or_else(|| json!({ "spans": [] }), RingView::json)).into_response()
+}
+
 /// Computes the answer of a receipt anew.
 async fn checked(State(server): Shared, Body(transcript): Body<Transcript>) -> Result<Response, ApiError> {
+	if server.business.is_some() {
+		return Err(ApiError::payment("checks have no price here: `neuroshard-worker check` makes them"));
+	}
 	let (text, parameters) = (server.text.clone(), server.issuer.parameters);
-	let work = move |inference: &mut Inference| {
-		let known = Known { parameters, usable: text.usable().min(inference.vocab()), ends: &|token| text.is_end(token) };
-		check(inference, known, &transcript)
+	let work = move |engine: &mut dyn Engine| {
+		let known = Known { parameters, usable: text.usable().min(engine.vocab()), ends: &|token| text.is_end(token) };
+		check(engine, known, &transcript)
 	};
 	let outcome = server.batcher.alone(work).await?.map_err(|error| ApiError::invalid(error.to_string()))?;
 	Ok(Json(match outcome {

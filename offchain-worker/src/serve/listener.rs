@@ -59,7 +59,9 @@ impl Default for Bounds {
 pub(super) async fn listen(listener: TcpListener, router: Router, bounds: Bounds, open: &Gauge, stop: CancellationToken) {
 	let places = Arc::new(Semaphore::new(bounds.connections));
 	let mut connections = JoinSet::new();
-	let tell = |connections: &JoinSet<()>| drop(open.set(i64::try_from(connections.len()).unwrap_or(i64::MAX)));
+	let tell = |connections: &JoinSet<()>| {
+		open.set(i64::try_from(connections.len()).unwrap_or(i64::MAX));
+	};
 	loop {
 		let (socket, place) = tokio::select! {
 			() = stop.cancelled() => break,
@@ -140,7 +142,7 @@ impl Door {
 	async fn answer(&self, request: Request<Incoming>) -> Result<Response<Answered>, Infallible> {
 		let turn = self.turns.begin();
 		let mut response = self.router.call(request.map(Body::new)).await?;
-		// The last places are for requests: clients that only stay leave them free.
+		// The last quarter of the places is for requests: clients that only stay leave it free. One place waits for the next client.
 		if self.places.available_permits() < self.bounds.connections / 4 {
 			response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
 		}

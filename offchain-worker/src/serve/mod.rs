@@ -2,6 +2,7 @@
 //!
 //! - [`batcher`]: the thread that computes, for all requests together; `prefixes` are beginnings of texts that it has read before.
 //! - `http`, `request`, `answer`, `error`: the API. `keys` says who may ask.
+//! - [`paid`]: sessions of users who pay, and the provider's business with the chain.
 //! - `listener`, `patience`, `bodies`: what clients may take of connections, time and memory.
 
 mod answer;
@@ -11,6 +12,7 @@ mod error;
 mod http;
 mod keys;
 mod listener;
+pub mod paid;
 mod patience;
 mod prefixes;
 mod request;
@@ -20,7 +22,7 @@ mod stops;
 pub use keys::KeysError;
 pub use stats::Stats;
 
-use crate::{hardware, infer::Model, receipt::Issuer};
+use crate::{hardware, infer::Model, receipt::Issuer, ring::RingView};
 use batcher::{Batcher, Limits};
 use bodies::Bodies;
 use http::{now, router, Server};
@@ -28,12 +30,13 @@ use keys::Keys;
 use listener::{listen, Bounds};
 use neuroshard_chain_client::keys::PonwSigner;
 use neuroshard_types::{inference::Prices, AccountId, H256};
+use paid::Business;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// How to serve.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
 	/// Where to listen.
 	pub address: SocketAddr,
@@ -43,6 +46,10 @@ pub struct Options {
 	pub limits: Limits,
 	/// Who signs receipts, and the first block of the chain that its account is on; without it, receipts are not signed.
 	pub signer: Option<(AccountId, PonwSigner, H256)>,
+	/// What answers cost, and the business of the provider who is paid; without it, whoever may ask is answered.
+	pub paid: Option<(Prices, Business)>,
+	/// What is told of the ring that computes, if one does.
+	pub ring: Option<RingView>,
 }
 
 /// Why a model is not served.
@@ -97,18 +104,22 @@ fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 		parameters: model.root,
 		usable: u32::try_from(usable).unwrap_or(u32::MAX),
 		signer: options.signer,
-		prices: Prices::default(),
+		prices: options.paid.as_ref().map(|(prices, _)| *prices).unwrap_or_default(),
 	};
-	let Model { name, inference, text, chat, .. } = model;
-	let needed = inference.longest().div_ceil(neuroshard_graph::exec::PAGE_TOKENS).saturating_mul(inference.page_bytes());
+	let business = options.paid.map(|(_, business)| business);
+	let Model { name, engine, text, chat, .. } = model;
+	let needed = engine.longest().div_ceil(neuroshard_graph::exec::PAGE_TOKENS).saturating_mul(engine.page_bytes());
 	if options.limits.memory < needed {
 		return Err(ServeError::Memory { given: options.limits.memory >> 20, needed: needed.div_ceil(1 << 20) });
 	}
 	let text = Arc::new(text);
 	let of_ends = text.clone();
 	let (batcher, _thread) =
-		Batcher::start(inference, usable, move |token| of_ends.is_end(token), options.limits).map_err(ServeError::Thread)?;
+		Batcher::start(engine, usable, move |token| of_ends.is_end(token), options.limits).map_err(ServeError::Thread)?;
 	// A prompt takes one thread while it is read.
 	let readers = Arc::new(Semaphore::new(hardware::threads(None)));
-	Ok(Server { name, fingerprint, text, chat, batcher, keys, issuer, readers, started: now() })
+	Ok(Server { name, fingerprint, text, chat, batcher, keys, issuer, business, ring: options.ring, readers, started: now() })
 }
+
+#[cfg(test)]
+mod tests;

@@ -121,18 +121,28 @@ impl<Io> Patient<Io> {
 		Self { io, patience, turn: turns.number(), turns, begun: true, comes: None, untaken: None }
 	}
 
+	/// Notices that the turn has changed.
+	fn turn(&mut self) {
+		let turn = self.turns.number();
+		if turn != self.turn {
+			(self.turn, self.begun, self.comes) = (turn, false, None);
+		}
+	}
+
+	/// Whether it is the client's turn.
+	fn is_clients(&self) -> bool {
+		self.turn.is_multiple_of(2)
+	}
+
 	/// After a read that gave nothing: whether the client has had its time.
 	fn waits(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+		// While it takes an answer, it need not ask for another.
+		if !self.begun && self.untaken.is_some() {
+			return Poll::Pending;
+		}
 		let time = if self.begun { self.patience.header } else { self.patience.idle };
 		let comes = self.comes.get_or_insert_with(|| Box::pin(sleep(time)));
-		while comes.as_mut().poll(context).is_ready() {
-			// While it takes an answer, it need not ask for another.
-			if self.begun || self.untaken.is_none() {
-				return Poll::Ready(Err(late("no request came in its time")));
-			}
-			comes.as_mut().reset(Instant::now() + time);
-		}
-		Poll::Pending
+		comes.as_mut().poll(context).map(|()| Err(late("no request came in its time")))
 	}
 
 	/// After a write.
@@ -161,14 +171,11 @@ impl<Io> Patient<Io> {
 impl<Io: AsyncRead + Unpin> AsyncRead for Patient<Io> {
 	fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
 		let this = self.get_mut();
-		let turn = this.turns.number();
-		if turn != this.turn {
-			(this.turn, this.begun, this.comes) = (turn, false, None);
-		}
+		this.turn();
 		let before = buffer.filled().len();
 		let read = Pin::new(&mut this.io).poll_read(context, buffer);
 		// In the server's turn, whoever reads a body has a time for it.
-		if turn % 2 == 1 {
+		if !this.is_clients() {
 			return read;
 		}
 		match read {
@@ -197,16 +204,16 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Patient<Io> {
 		self.io.is_write_vectored()
 	}
 
-	/// hyper flushes when all is written.
+	/// hyper flushes whenever all is written, and it need not read then, if it knows already that there is nothing to be read.
 	fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
 		let this = self.get_mut();
 		let flushed = Pin::new(&mut this.io).poll_flush(context);
-		if flushed.is_ready() && this.untaken.take().is_some() && !this.begun {
-			// The time for the next request is from now on.
-			if let Some(comes) = &mut this.comes {
-				comes.as_mut().reset(Instant::now() + this.patience.idle);
-				// Only to be woken by it: a read says whether the time is over.
-				let _ = comes.as_mut().poll(context);
+		if flushed.is_ready() {
+			this.untaken = None;
+			this.turn();
+			// So the time for the next request begins here. A read tells that it is over.
+			if this.is_clients() && !this.begun {
+				let _ = this.waits(context);
 			}
 		}
 		flushed

@@ -1,9 +1,10 @@
 //! The sr25519 account.
 
 use super::{path, KeyError, Unlock, ACCOUNT};
-use neuroshard_types::AccountId;
+use neuroshard_types::{inference::Voucher, AccountId, H256};
 use rand::{rngs::OsRng, RngCore};
-use sp_core::crypto::Ss58Codec;
+use sp_core::{crypto::Ss58Codec, sr25519::Signature};
+use sp_runtime::MultiSignature;
 use std::{path::Path, str::FromStr};
 use subxt_signer::{
 	bip39::{self, Mnemonic},
@@ -60,6 +61,11 @@ impl Account {
 		self.id().to_ss58check()
 	}
 
+	/// Signature of a voucher for the chain with this first block: what it says is owed then.
+	pub fn sign_voucher(&self, voucher: &Voucher, genesis: H256) -> MultiSignature {
+		MultiSignature::Sr25519(Signature::from_raw(self.0.sign(&voucher.message(genesis)).0))
+	}
+
 	/// The pair that signs extrinsics.
 	pub(crate) fn signer(&self) -> &Keypair {
 		&self.0
@@ -91,6 +97,19 @@ mod tests {
 		assert_eq!(Account::from_secret(phrase).unwrap().address(), "5DfhGyQdFobKM8NsWvEeAKk5EQQgYe9AydgJ7rMB6E1EqRzV");
 		let alice = "0xe5be9a5092b81bca64be81d212e7f2f9eba183bb7a90954f7b76361f6edb5c0a";
 		assert_eq!(Account::from_secret(alice).unwrap().id(), Account::from_secret("//Alice").unwrap().id());
+	}
+
+	#[test]
+	fn the_chain_takes_a_voucher_of_the_account_and_nobody_elses() {
+		let [alice, bob] = ["//Alice", "//Bob"].map(|path| Account::from_secret(path).unwrap());
+		let genesis = H256::repeat_byte(3);
+		let voucher = Voucher { session: 7, provider: bob.id(), amount: 5, answers: 2, receipts: H256::repeat_byte(9) };
+		let signature = alice.sign_voucher(&voucher, genesis);
+		assert!(voucher.is_signed(genesis, &alice.id(), &signature));
+		assert!(!voucher.is_signed(genesis, &bob.id(), &signature));
+		assert!(!voucher.is_signed(H256::zero(), &alice.id(), &signature));
+		let more = Voucher { amount: 6, ..voucher };
+		assert!(!more.is_signed(genesis, &alice.id(), &signature));
 	}
 
 	#[test]

@@ -211,6 +211,14 @@ fn create(path: &Path, secret: &str, passphrase: Option<&Passphrase>) -> Result<
 	}
 }
 
+/// Seed of the libp2p identity under `base`, which is made on first use. It needs no account.
+///
+/// # Errors
+/// Whatever is wrong with the key file or its passphrase.
+pub fn network_seed(base: &Path, unlock: &Unlock) -> Result<Seed, KeyError> {
+	Seed::load_or_create(&path(base, NETWORK), unlock)
+}
+
 const ACCOUNT: &str = "account";
 const PONW: &str = "ponw";
 const NETWORK: &str = "network";

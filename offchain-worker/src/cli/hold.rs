@@ -1,0 +1,66 @@
+//! `hold`.
+
+use super::{local, open::create_base, parse, CliError, Common};
+use crate::{
+	hardware,
+	ring::lend::{lend, Lent},
+};
+use clap::Args;
+use neuroshard_chain_client::keys::network_seed;
+use neuroshard_graph::exec::Exec;
+use neuroshard_network::{keypair_from_secret, Multiaddr, PeerId, Streams};
+use neuroshard_types::RunId;
+use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, Args)]
+pub(super) struct Hold {
+	/// Hold layers of the newest checkpoint of this run that is in the base folder; without it, of that of the newest run.
+	#[arg(long, conflicts_with = "model")]
+	run: Option<RunId>,
+	/// Hold layers of the model in this folder, which is in Hugging Face Llama layout.
+	#[arg(long, value_name = "DIR")]
+	model: Option<PathBuf>,
+	/// Address to listen at. With another one than 127.0.0.1, name who may use this machine with --driver.
+	#[arg(long, value_name = "MULTIADDR", default_value = "/ip4/127.0.0.1/udp/0/quic-v1")]
+	listen: Vec<Multiaddr>,
+	/// Who may use this machine: the identity that `serve --ring` prints. May be given several times; without it, whoever reaches the address.
+	#[arg(long, value_name = "PEER")]
+	driver: Vec<PeerId>,
+	/// Memory for parameters, keys and values, in MiB; half of what is free if not given.
+	#[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+	memory: Option<u32>,
+	/// Threads.
+	#[arg(long, value_parser = parse::threads)]
+	threads: Option<usize>,
+}
+
+impl Hold {
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		let stop = CancellationToken::new();
+		super::start::stop_on_signals(&stop)?;
+		let beyond = |address: &Multiaddr| !address.to_string().starts_with("/ip4/127.") && !address.to_string().starts_with("/ip6/::1/");
+		if self.driver.is_empty() && self.listen.iter().any(beyond) {
+			let words = "beyond this machine, only drivers that are named may use it: add --driver PEER, which `serve --ring` prints";
+			return Err(CliError::Invalid(words.to_owned()));
+		}
+		let (base, threads) = (common.base()?, hardware::threads(self.threads));
+		create_base(&base)?;
+		let (card, source) = local::card(&base, self.run, self.model.as_deref(), threads)?;
+		let memory = self.memory.map(|mebibytes| u64::from(mebibytes) << 20);
+		let memory = memory.or_else(|| hardware::available_memory().map(|free| free / 2)).unwrap_or(1 << 30);
+		let exec = Exec::new(threads).map_err(crate::infer::ModelError::from)?;
+		let lent = Lent::measured(&source, &exec, memory);
+		drop(exec);
+		let keypair = keypair_from_secret(&mut network_seed(&base, &common.unlock())?.expose().to_owned())?;
+		let (streams, incoming, bound, task) = Streams::start(keypair, self.listen, stop.clone()).await?;
+		for address in bound {
+			println!("layers of {} are held at {address}", card.name);
+		}
+		lend(incoming, source, lent, self.driver.into_iter().collect(), stop).await;
+		drop(streams);
+		// It ends with the token.
+		let _ = task.await;
+		Ok(0)
+	}
+}

@@ -1,0 +1,208 @@
+//! The provider's address, and requests to it.
+
+use axum::{
+	body::{Body, Bytes},
+	http::{
+		header::{self, HeaderMap, HeaderName},
+		uri::{PathAndQuery, Scheme},
+		Method, Request, Response, Uri,
+	},
+};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+	client::legacy::{connect::HttpConnector, Client},
+	rt::{TokioExecutor, TokioTimer},
+};
+use std::{io, time::Duration};
+use tokio::time::timeout;
+
+/// For a connection to be there.
+const CONNECT: Duration = Duration::from_secs(10);
+/// For the head of an answer to come: of one that is not streamed, it comes when the answer is whole.
+const ANSWER: Duration = Duration::from_secs(3_600);
+/// Connections that wait for the next request, and how long.
+const IDLE: usize = 8;
+const IDLE_TIME: Duration = Duration::from_secs(30);
+/// Headers about one connection, and those that this side writes itself: the answer is to be readable here, and the client's key for this gateway is
+/// nobody else's business.
+const OWN: [HeaderName; 14] = [
+	header::CONNECTION,
+	HeaderName::from_static("keep-alive"),
+	HeaderName::from_static("proxy-connection"),
+	header::PROXY_AUTHENTICATE,
+	header::PROXY_AUTHORIZATION,
+	header::TE,
+	header::TRAILER,
+	header::TRANSFER_ENCODING,
+	header::UPGRADE,
+	header::HOST,
+	header::EXPECT,
+	header::CONTENT_LENGTH,
+	header::ACCEPT_ENCODING,
+	header::AUTHORIZATION,
+];
+
+/// Why an address is none.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{endpoint:?} is not an address that can be asked: expected http://HOST:PORT or https://HOST:PORT")]
+pub struct BadEndpoint {
+	endpoint: String,
+}
+
+/// Where a provider answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Endpoint {
+	scheme: Scheme,
+	authority: axum::http::uri::Authority,
+}
+
+impl Endpoint {
+	/// The address in an offer.
+	///
+	/// # Errors
+	/// [`BadEndpoint`].
+	pub fn parse(bytes: &[u8]) -> Result<Self, BadEndpoint> {
+		let bad = || BadEndpoint { endpoint: String::from_utf8_lossy(bytes).into_owned() };
+		let parts = Uri::try_from(bytes).map_err(|_| bad())?.into_parts();
+		let plain = parts.path_and_query.is_none_or(|path| path == "/");
+		match (parts.scheme, parts.authority) {
+			(Some(scheme), Some(authority))
+				if plain && (scheme == Scheme::HTTP || scheme == Scheme::HTTPS) && !authority.as_str().contains('@') =>
+			{
+				Ok(Self { scheme, authority })
+			}
+			_ => Err(bad()),
+		}
+	}
+
+	fn uri(&self, path: PathAndQuery) -> Result<Uri, axum::http::Error> {
+		Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone()).path_and_query(path).build()
+	}
+}
+
+impl std::fmt::Display for Endpoint {
+	fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+		write!(formatter, "{}://{}", self.scheme, self.authority)
+	}
+}
+
+/// Why a provider did not answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Away {
+	#[error("{0}")]
+	Client(#[from] hyper_util::client::legacy::Error),
+	#[error("it did not answer within {} seconds", ANSWER.as_secs())]
+	Late,
+	#[error("the request cannot be written: {0}")]
+	Request(#[from] axum::http::Error),
+}
+
+/// A provider.
+#[derive(Clone, Debug)]
+pub(super) struct Provider {
+	endpoint: Endpoint,
+	client: Client<HttpsConnector<HttpConnector>, Body>,
+}
+
+impl Provider {
+	/// The provider at an address.
+	///
+	/// # Errors
+	/// If the system has no certificates that could be trusted, and one is needed.
+	pub(super) fn new(endpoint: Endpoint) -> io::Result<Self> {
+		let mut http = HttpConnector::new();
+		http.enforce_http(false);
+		http.set_connect_timeout(Some(CONNECT));
+		http.set_nodelay(true);
+		let crypto = rustls::crypto::ring::default_provider();
+		let builder = HttpsConnectorBuilder::new();
+		let builder = match endpoint.scheme == Scheme::HTTPS {
+			true => builder.with_provider_and_native_roots(crypto)?,
+			// Nobody is trusted, and nobody need be.
+			false => {
+				let config = rustls::ClientConfig::builder_with_provider(crypto.into());
+				let config = config.with_safe_default_protocol_versions().map_err(io::Error::other)?;
+				builder.with_tls_config(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
+			}
+		};
+		let connector = builder.https_or_http().enable_http1().wrap_connector(http);
+		let mut client = Client::builder(TokioExecutor::new());
+		client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIME).pool_max_idle_per_host(IDLE);
+		Ok(Self { endpoint, client: client.build(connector) })
+	}
+
+	/// Its address.
+	pub(super) fn endpoint(&self) -> &Endpoint {
+		&self.endpoint
+	}
+
+	/// Asks it.
+	///
+	/// # Errors
+	/// [`Away`].
+	pub(super) async fn ask(
+		&self,
+		method: Method,
+		path: PathAndQuery,
+		headers: HeaderMap,
+		body: Bytes,
+	) -> Result<Response<Incoming>, Away> {
+		let mut request = Request::new(Body::from(body));
+		(*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, self.endpoint.uri(path)?, headers);
+		Ok(timeout(ANSWER, self.client.request(request)).await.map_err(|_| Away::Late)??)
+	}
+}
+
+/// Headers that are for the other side, too.
+pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
+	let named: Vec<String> = headers
+		.get_all(header::CONNECTION)
+		.iter()
+		.filter_map(|value| value.to_str().ok())
+		.flat_map(|value| value.split(','))
+		.map(|name| name.trim().to_ascii_lowercase())
+		.collect();
+	let mut passed = headers.clone();
+	for name in OWN {
+		passed.remove(name);
+	}
+	for name in named {
+		passed.remove(name);
+	}
+	passed
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn an_address_has_a_scheme_a_host_and_nothing_else() {
+		for good in ["http://127.0.0.1:8080", "https://provider.example", "http://[::1]:1/"] {
+			assert_eq!(Endpoint::parse(good.as_bytes()).unwrap().to_string(), good.trim_end_matches('/'));
+		}
+		for bad in ["", "127.0.0.1:8080", "ftp://host", "http://user:word@host", "http://host/v1", "http://host/?a=b", "file:///etc", "http://"] {
+			assert!(Endpoint::parse(bad.as_bytes()).unwrap_err().to_string().contains("http://HOST:PORT"), "{bad}");
+		}
+		assert!(Endpoint::parse(&[0xff, 0xfe]).is_err());
+	}
+
+	#[test]
+	fn headers_about_a_connection_and_keys_stay_here() {
+		let mut headers = HeaderMap::new();
+		for (name, value) in [
+			("connection", "close, X-Hop"),
+			("x-hop", "1"),
+			("transfer-encoding", "chunked"),
+			("authorization", "Bearer secret"),
+			("host", "127.0.0.1"),
+			("accept-encoding", "gzip"),
+			("x-request", "2"),
+		] {
+			headers.insert(name, value.parse().unwrap());
+		}
+		let passed = passed_on(&headers);
+		assert_eq!(passed.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["x-request"]);
+	}
+}

@@ -1,0 +1,348 @@
+//! What a session owes by the receipts of its answers: receipts in, vouchers out. Once a receipt is wrong, no more vouchers come out.
+
+use super::asked::Asked;
+use crate::{
+	infer::{
+		text::{Growing, TextError},
+		Card,
+	},
+	receipt::{Malformed, Transcript},
+};
+use neuroshard_types::{
+	inference::{chained, Class, Prices, SessionId, Voucher},
+	provider::PonwKey,
+	AccountId, Balance, H256,
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Receipts that may come before their turn. Providers begin fewer answers without a voucher.
+const MOST_EARLY: usize = 64;
+
+/// What all receipts of a session have to say.
+#[derive(Clone)]
+pub struct Terms {
+	/// First block of the chain.
+	pub genesis: H256,
+	/// The session.
+	pub session: SessionId,
+	/// Who is paid.
+	pub provider: AccountId,
+	/// Its registered key for proofs.
+	pub key: PonwKey,
+	/// Root of the offered checkpoint.
+	pub parameters: H256,
+	/// The offered arithmetic.
+	pub class: Class,
+	/// The offered prices.
+	pub prices: Prices,
+	/// How the model reads and writes.
+	pub card: Arc<Card>,
+}
+
+/// All answers of a session so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Owed {
+	/// How many.
+	pub answers: u32,
+	/// What they cost, in planck.
+	pub amount: Balance,
+	/// Their receipts.
+	pub receipts: H256,
+}
+
+/// What is wrong with an answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Wrong {
+	#[error("the receipt contradicts itself: {0}")]
+	Malformed(#[from] Malformed),
+	#[error("the receipt is not signed")]
+	Unsigned,
+	#[error("the receipt is not signed with the key that the provider has registered")]
+	OtherKey,
+	#[error("the receipt is of another provider")]
+	OtherProvider,
+	#[error("the receipt is for another chain")]
+	OtherChain,
+	#[error("the receipt is not of session {0}")]
+	OtherSession(SessionId),
+	#[error("there are two receipts for answer {0} of the session")]
+	Again(u32),
+	#[error("the receipt for answer {0} of the session did not come, and too many did that follow it")]
+	Gap(u32),
+	#[error("the receipt is about parameters {told:?}, and {offered:?} are offered: if the provider offers something else by now, a restart uses that")]
+	OtherParameters { told: H256, offered: H256 },
+	#[error("the receipt is about another arithmetic than the offered one")]
+	OtherClass,
+	#[error("the receipt asks for {told} planck, and by the offered prices it is {agreed}")]
+	Price { told: Balance, agreed: Balance },
+	#[error("nobody asked for choice {0}")]
+	Choice(u32),
+	#[error("the receipt is about another prompt than the one that was asked")]
+	OtherPrompt,
+	#[error("the receipt has another {0} than the request")]
+	Setting(&'static str),
+	#[error("the answer has {found} tokens, and at most {most} were asked for")]
+	TooLong { found: u32, most: u32 },
+	#[error("the text of the answer is not that of the receipt's tokens")]
+	OtherText,
+	#[error("the receipt's tokens cannot be read: {0}")]
+	Text(#[from] TextError),
+	#[error("the answer is larger than any answer should be")]
+	TooLarge,
+	#[error("the answer cannot be read, since it is encoded as {0}")]
+	Encoding(String),
+	#[error("{0}")]
+	Stopped(String),
+}
+
+/// An answer as the provider gave it.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Given {
+	/// Its place among the answers to one request.
+	pub(super) choice: u32,
+	/// What the client saw.
+	pub(super) text: String,
+	/// The receipt.
+	pub(super) transcript: Transcript,
+}
+
+/// What a session owes.
+pub(super) struct Purse {
+	terms: Terms,
+	owed: Owed,
+	/// Prices and hashes of receipts before whose turn others have to come.
+	early: BTreeMap<u32, (Balance, H256)>,
+	/// Why nothing is paid any more.
+	stopped: Option<String>,
+}
+
+impl Purse {
+	/// A session that goes on from `owed`.
+	pub(super) fn new(terms: Terms, owed: Owed) -> Self {
+		Self { terms, owed, early: BTreeMap::new(), stopped: None }
+	}
+
+	/// What is agreed.
+	pub(super) fn terms(&self) -> &Terms {
+		&self.terms
+	}
+
+	/// What is owed so far.
+	pub(super) fn owed(&self) -> Owed {
+		self.owed
+	}
+
+	/// Why nothing is paid any more, if that is so.
+	pub(super) fn stopped(&self) -> Option<&str> {
+		self.stopped.as_deref()
+	}
+
+	/// Pays nothing from now on. The first reason stays.
+	pub(super) fn stop(&mut self, why: String) {
+		self.stopped.get_or_insert(why);
+	}
+
+	/// The voucher for all answers so far.
+	pub(super) fn voucher(&self) -> Voucher {
+		let Owed { answers, amount, receipts } = self.owed;
+		Voucher { session: self.terms.session, provider: self.terms.provider.clone(), amount, answers, receipts }
+	}
+
+	/// Takes an answer to a request that asked for `asked`. Returns the next voucher; none if other answers have to come before.
+	///
+	/// # Errors
+	/// [`Wrong`]: nothing is paid from then on.
+	pub(super) fn take(&mut self, given: &Given, asked: &Asked) -> Result<Option<Voucher>, Wrong> {
+		if let Some(why) = &self.stopped {
+			return Err(Wrong::Stopped(why.clone()));
+		}
+		let taken = self.judge(given, asked).and_then(|index| self.note(index, &given.transcript));
+		taken.inspect_err(|wrong| self.stop(wrong.to_string()))
+	}
+
+	/// Whether an answer is as it was asked and agreed, as far as can be seen without the model. Returns its place in the session.
+	fn judge(&self, given: &Given, asked: &Asked) -> Result<u32, Wrong> {
+		let (terms, Given { choice, text, transcript }) = (&self.terms, given);
+		let receipt = &transcript.receipt;
+		if !transcript.validate()? {
+			return Err(Wrong::Unsigned);
+		}
+		if transcript.key != Some(terms.key) {
+			return Err(Wrong::OtherKey);
+		}
+		if receipt.provider.as_ref() != Some(&terms.provider) {
+			return Err(Wrong::OtherProvider);
+		}
+		if transcript.genesis != terms.genesis {
+			return Err(Wrong::OtherChain);
+		}
+		let index = match receipt.paid {
+			Some((session, index)) if session == terms.session => index,
+			_ => return Err(Wrong::OtherSession(terms.session)),
+		};
+		if receipt.parameters != terms.parameters {
+			return Err(Wrong::OtherParameters { told: receipt.parameters, offered: terms.parameters });
+		}
+		if receipt.class != terms.class {
+			return Err(Wrong::OtherClass);
+		}
+		let agreed = terms.prices.of(receipt.prompt.count, receipt.answer.count);
+		if receipt.price != agreed {
+			return Err(Wrong::Price { told: receipt.price, agreed });
+		}
+		if asked.prompt(*choice).ok_or(Wrong::Choice(*choice))? != transcript.prompt {
+			return Err(Wrong::OtherPrompt);
+		}
+		if let Some(setting) = asked.other_setting(*choice, &receipt.sampling) {
+			return Err(Wrong::Setting(setting));
+		}
+		if let Some(most) = asked.most.filter(|most| receipt.answer.count > *most) {
+			return Err(Wrong::TooLong { found: receipt.answer.count, most });
+		}
+		match written(&terms.card, transcript)? {
+			whole if whole == *text || asked.stops && whole.starts_with(text) => Ok(index),
+			_ => Err(Wrong::OtherText),
+		}
+	}
+
+	/// Adds the answer at `index`, and those that waited for it.
+	fn note(&mut self, index: u32, transcript: &Transcript) -> Result<Option<Voucher>, Wrong> {
+		let Transcript { receipt, genesis, .. } = transcript;
+		if index < self.owed.answers || self.early.contains_key(&index) {
+			return Err(Wrong::Again(index));
+		}
+		if index > self.owed.answers && self.early.len() >= MOST_EARLY {
+			return Err(Wrong::Gap(self.owed.answers));
+		}
+		self.early.insert(index, (receipt.price, receipt.hash(*genesis)));
+		let before = self.owed.answers;
+		while let Some((price, hash)) = self.early.remove(&self.owed.answers) {
+			let Owed { answers, amount, receipts } = self.owed;
+			self.owed =
+				Owed { answers: answers.saturating_add(1), amount: amount.saturating_add(price), receipts: chained(receipts, hash) };
+		}
+		Ok((self.owed.answers > before).then(|| self.voucher()))
+	}
+}
+
+/// The text of an answer's tokens.
+fn written(card: &Card, transcript: &Transcript) -> Result<String, TextError> {
+	let (mut growing, mut whole) = (Growing::after(&transcript.prompt), String::new());
+	for token in &transcript.answer {
+		whole += &growing.push(&card.text, *token)?;
+	}
+	whole += &growing.finish(&card.text)?;
+	Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::{
+		super::testing::{asked, given, receipt, resigned, terms},
+		*,
+	};
+	use neuroshard_types::inference::Voucher;
+
+	fn purse() -> Purse {
+		Purse::new(terms(), Owed::default())
+	}
+
+	fn wrong(given: Given) -> String {
+		let mut purse = purse();
+		let words = purse.take(&given, &asked()).unwrap_err().to_string();
+		assert_eq!((purse.stopped(), purse.owed()), (Some(&*words), Owed::default()));
+		words
+	}
+
+	#[test]
+	fn a_voucher_is_for_all_answers_so_far() {
+		let mut purse = purse();
+		let (first, second) = (given(0), given(1));
+		let price = terms().prices.of(first.transcript.receipt.prompt.count, 3);
+		let hashes = [&first, &second].map(|given| given.transcript.receipt.hash(terms().genesis));
+		let one = purse.take(&first, &asked()).unwrap().unwrap();
+		let receipts = chained(H256::zero(), hashes[0]);
+		assert_eq!(one, Voucher { session: 7, provider: terms().provider, amount: price, answers: 1, receipts });
+		let two = purse.take(&second, &asked()).unwrap().unwrap();
+		assert_eq!((two.amount, two.answers, two.receipts), (2 * price, 2, chained(receipts, hashes[1])));
+	}
+
+	#[test]
+	fn answers_that_come_early_wait_for_their_turn() {
+		let mut ordered = purse();
+		let all: Vec<_> = (0..4).map(|index| ordered.take(&given(index), &asked()).unwrap().unwrap()).collect();
+		let mut purse = purse();
+		assert_eq!(purse.take(&given(2), &asked()).unwrap(), None);
+		assert_eq!(purse.take(&given(1), &asked()).unwrap(), None);
+		assert_eq!(purse.take(&given(0), &asked()).unwrap().as_ref(), Some(&all[2]));
+		assert_eq!(purse.take(&given(3), &asked()).unwrap().as_ref(), Some(&all[3]));
+	}
+
+	#[test]
+	fn an_answer_that_never_comes_is_not_waited_for_without_end() {
+		let mut purse = purse();
+		let most = u32::try_from(MOST_EARLY).unwrap();
+		for index in 1..=most {
+			assert_eq!(purse.take(&given(index), &asked()).unwrap(), None);
+		}
+		assert!(matches!(purse.take(&given(most + 1), &asked()), Err(Wrong::Gap(0))));
+		assert_eq!(purse.owed(), Owed::default());
+	}
+
+	#[test]
+	fn no_answer_is_paid_twice() {
+		let mut purse = purse();
+		purse.take(&given(0), &asked()).unwrap();
+		assert!(matches!(purse.take(&given(0), &asked()), Err(Wrong::Again(0))));
+		let mut purse = Purse::new(terms(), Owed::default());
+		purse.take(&given(1), &asked()).unwrap();
+		assert!(matches!(purse.take(&given(1), &asked()), Err(Wrong::Again(1))));
+	}
+
+	#[test]
+	fn nothing_is_paid_after_a_wrong_receipt() {
+		let mut purse = purse();
+		purse.take(&given(0), &asked()).unwrap();
+		let owed = purse.owed();
+		let unsigned = Given { transcript: Transcript { key: None, signature: None, ..given(1).transcript }, ..given(1) };
+		assert!(matches!(purse.take(&unsigned, &asked()), Err(Wrong::Unsigned)));
+		assert!(matches!(purse.take(&given(1), &asked()), Err(Wrong::Stopped(_))));
+		assert_eq!((purse.owed(), purse.stopped()), (owed, Some("the receipt is not signed")));
+	}
+
+	#[test]
+	fn receipts_of_others_and_forged_ones_are_not_paid() {
+		let forged = Given { transcript: Transcript { signature: Some([7; 65]), ..given(0).transcript }, ..given(0) };
+		assert!(wrong(forged).contains("the signature is not that of the key"));
+		let mut changed = given(0);
+		changed.transcript.answer.push(97);
+		assert!(wrong(changed).contains("the answer is not the one"));
+		assert!(wrong(resigned(0, 2, |_| {})).contains("the key that the provider has registered"));
+		assert!(wrong(receipt(|receipt| receipt.provider = Some(AccountId::new([9; 32])))).contains("another provider"));
+		assert!(wrong(receipt(|receipt| receipt.provider = None)).contains("another provider"));
+		let mut foreign = resigned(0, 1, |transcript| transcript.genesis = H256::repeat_byte(9));
+		foreign.text = given(0).text;
+		assert!(wrong(foreign).contains("another chain"));
+		assert!(wrong(receipt(|receipt| receipt.paid = Some((8, 0)))).contains("not of session 7"));
+		assert!(wrong(receipt(|receipt| receipt.paid = None)).contains("not of session 7"));
+	}
+
+	#[test]
+	fn receipts_that_are_not_what_was_agreed_or_asked_are_not_paid() {
+		assert!(wrong(receipt(|receipt| receipt.parameters = H256::zero())).contains("about parameters"));
+		assert!(wrong(receipt(|receipt| receipt.price += 1)).contains("by the offered prices"));
+		assert!(wrong(receipt(|receipt| receipt.price -= 1)).contains("by the offered prices"));
+		assert!(wrong(receipt(|receipt| receipt.sampling.seed += 1)).contains("another seed"));
+		assert!(wrong(Given { choice: 1, ..given(0) }).contains("nobody asked for choice 1"));
+		assert!(wrong(Given { text: "other".into(), ..given(0) }).contains("the text of the answer"));
+		assert!(wrong(Given { text: "ab".into(), ..given(0) }).contains("the text of the answer"));
+		let mut purse = purse();
+		let stops = Asked { stops: true, ..asked() };
+		purse.take(&Given { text: "ab".into(), ..given(0) }, &stops).unwrap();
+		let longer = Asked { prompts: vec![vec![1, 2]], ..asked() };
+		assert!(matches!(purse.take(&given(1), &longer), Err(Wrong::OtherPrompt)));
+		let mut purse = Purse::new(terms(), Owed::default());
+		let shorter = Asked { most: Some(2), ..asked() };
+		assert!(matches!(purse.take(&given(0), &shorter), Err(Wrong::TooLong { found: 3, most: 2 })));
+	}
+}

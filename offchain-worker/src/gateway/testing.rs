@@ -1,0 +1,68 @@
+//! A provider for tests, its terms, and answers as it gives them.
+
+use super::{
+	asked::Asked,
+	purse::{Given, Terms},
+};
+use crate::{
+	infer::Card,
+	receipt::{Issuer, Transcript},
+	train::presets,
+};
+use neuroshard_chain_client::keys::{Account, PonwSigner, Seed};
+use neuroshard_graph::sampler::Sampling;
+use neuroshard_types::{
+	inference::{Class, Ending, Prices, Receipt},
+	AccountId, H256,
+};
+use std::sync::{Arc, LazyLock};
+
+const GENESIS: H256 = H256([6; 32]);
+const PARAMETERS: H256 = H256([5; 32]);
+const PRICES: Prices = Prices { prompt: 2, generated: 5 };
+/// Keys of the provider, and of somebody else.
+static SIGNERS: LazyLock<[PonwSigner; 2]> = LazyLock::new(|| std::array::from_fn(|_| PonwSigner::from_seed(&Seed::random()).unwrap()));
+
+pub(super) fn card() -> Card {
+	Card::of_bytes("run-0".into(), &presets::tiny().0, PARAMETERS.0).unwrap()
+}
+
+pub(super) fn user() -> Account {
+	Account::from_secret("//Alice").unwrap()
+}
+
+pub(super) fn terms() -> Terms {
+	let provider = AccountId::new([1; 32]);
+	let [key, _] = [&SIGNERS[0], &SIGNERS[1]].map(PonwSigner::public);
+	let card = Arc::new(card());
+	Terms { genesis: GENESIS, session: 7, provider, key, parameters: PARAMETERS, class: Class::ExactF32, prices: PRICES, card }
+}
+
+/// A request for one answer of three tokens to `Hi`, with seed 9.
+pub(super) fn asked() -> Asked {
+	let body = serde_json::json!({ "prompt": "Hi", "max_tokens": 3, "seed": 9 });
+	Asked::of(super::asked::Kind::Completion, &body, &card()).unwrap()
+}
+
+/// The answer to that request which has this place in the session.
+pub(super) fn given(index: u32) -> Given {
+	resigned(index, 1, |_| {})
+}
+
+/// The first answer, with a receipt that says something else.
+pub(super) fn receipt(change: impl FnOnce(&mut Receipt)) -> Given {
+	resigned(0, 1, |transcript| change(&mut transcript.receipt))
+}
+
+/// An answer whose receipt was changed, and then signed with the provider's key (1), or another one (2).
+pub(super) fn resigned(index: u32, signer: usize, change: impl FnOnce(&mut Transcript)) -> Given {
+	let Terms { provider, parameters, prices, card, .. } = terms();
+	let key = SIGNERS[signer - 1].clone();
+	let issuer = Issuer { parameters, usable: 257, signer: Some((provider, key.clone(), GENESIS)), prices };
+	let prompt = card.text.prompt("Hi", false).unwrap();
+	let sampling = Sampling { seed: 9, ..Sampling::default() };
+	let mut transcript = issuer.issue(&prompt, &[97, 98, 99], Ending::Cut, sampling, Some((7, index)));
+	change(&mut transcript);
+	transcript.signature = Some(key.sign_receipt(&transcript.receipt, transcript.genesis));
+	Given { choice: 0, text: "abc".into(), transcript }
+}

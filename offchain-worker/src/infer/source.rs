@@ -1,0 +1,41 @@
+//! Where parts of a model come from.
+
+use neuroshard_graph::{
+	exec::{Inference, Stage},
+	ModelConfig,
+};
+use neuroshard_types::H256;
+use std::{fmt, sync::Arc};
+
+type Load = dyn Fn(&Stage) -> Result<Inference, String> + Send + Sync;
+
+/// A model whose parts can be loaded. Clones share it.
+#[derive(Clone)]
+pub struct Source {
+	/// Root of the parameters.
+	pub parameters: H256,
+	/// The model.
+	pub config: ModelConfig,
+	load: Arc<Load>,
+}
+
+impl Source {
+	/// A model, and how a part of it is loaded.
+	pub fn new(parameters: H256, config: ModelConfig, load: impl Fn(&Stage) -> Result<Inference, String> + Send + Sync + 'static) -> Self {
+		Self { parameters, config, load: Arc::new(load) }
+	}
+
+	/// Loads a part.
+	///
+	/// # Errors
+	/// In words, what keeps it from being loaded.
+	pub fn load(&self, stage: &Stage) -> Result<Inference, String> {
+		(self.load)(stage)
+	}
+}
+
+impl fmt::Debug for Source {
+	fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+		formatter.debug_struct("Source").field("parameters", &self.parameters).finish_non_exhaustive()
+	}
+}

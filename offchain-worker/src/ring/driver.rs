@@ -1,0 +1,650 @@
+//! The driver of a ring: has the spans of a model computed by those who hold them, one after the other, and answers with the logits.
+//!
+//! Whoever of a span's holders answers first in the order of preference is used; the others get the same rows, so that their keys and values are
+//! those that they would need in its place, and tell hashes of what they computed. One that is late is replaced by the next. What a holder lacks,
+//! since it came later or was restarted, is computed anew from the tokens when it is needed.
+
+use super::{
+	history::History,
+	link::{Event, Link},
+	message::{by_text, frame, root, told_rows, wanted_code, width, Done, Hold, Kind, Pass, Reply, Request, TextPart},
+	report::Reports,
+};
+use crate::infer::{Engine, Source};
+use neuroshard_graph::exec::{GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
+use neuroshard_types::H256;
+use std::{
+	collections::{HashMap, HashSet},
+	sync::mpsc::{Receiver, RecvTimeoutError},
+	time::{Duration, Instant},
+};
+
+/// Tokens that are computed anew in one pass: whole pages.
+const PORTION: usize = 4 * PAGE_TOKENS;
+
+/// How long is waited.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+	/// Beyond the time that a span usually takes, before another holder takes the place of one that does not answer.
+	pub late: Duration,
+	/// For a pass of a size that was not seen yet.
+	pub unknown: Duration,
+	/// For a holder of a span that nobody else holds, before the texts are given up.
+	pub lost: Duration,
+}
+
+impl Default for Patience {
+	fn default() -> Self {
+		Self { late: Duration::from_millis(200), unknown: Duration::from_secs(30), lost: Duration::from_secs(60) }
+	}
+}
+
+/// Somebody who holds a span, or will.
+pub(super) struct Member {
+	pub(super) name: String,
+	/// The connection, while there is one.
+	link: Option<Link>,
+	/// Whether it holds the span.
+	ready: bool,
+	/// It told wrong rows, and is not asked again.
+	banned: bool,
+	/// Pages that it has as they should be.
+	known: HashSet<u64>,
+	/// Pages that it has, as they should be or not.
+	held: HashSet<u64>,
+	/// Pages given up that it was not told yet.
+	given_up: Vec<u64>,
+}
+
+impl Member {
+	fn usable(&self) -> bool {
+		self.ready && !self.banned && self.link.is_some()
+	}
+
+	/// Whether it has all keys and values before these tokens.
+	fn knows(&self, text: &TextPart) -> bool {
+		let begun = usize::try_from(text.first).unwrap_or(usize::MAX).div_ceil(PAGE_TOKENS);
+		text.pages.iter().take(begun).all(|page| self.known.contains(page))
+	}
+
+	/// Sends a pass of some texts of all, with their rows; whether it was sent.
+	fn send(&mut self, pass: &Pass, rows: &[f32]) -> bool {
+		let request = Request::Pass(Pass { given_up: self.given_up.clone(), ..pass.clone() });
+		let sent = self.link.as_ref().is_some_and(|link| link.send(frame(&request, rows).into()));
+		for page in pass.texts.iter().flat_map(|text| &text.pages) {
+			if sent {
+				self.known.insert(*page);
+				self.held.insert(*page);
+			} else {
+				// It goes on without these tokens.
+				self.known.remove(page);
+			}
+		}
+		if sent {
+			self.given_up.clear();
+		}
+		sent
+	}
+
+	fn lose(&mut self) {
+		self.link = None;
+		self.ready = false;
+		self.known.clear();
+		self.held.clear();
+		self.given_up.clear();
+	}
+}
+
+/// A part of the model, and who holds it, the preferred one first.
+pub(super) struct Span {
+	pub(super) hold: Hold,
+	pub(super) members: Vec<usize>,
+	/// Usual time of a pass, by the logarithm of its rows.
+	usual: HashMap<u32, Duration>,
+}
+
+impl Span {
+	/// A span, and its members by their numbers.
+	pub(super) fn new(hold: Hold, members: Vec<usize>) -> Self {
+		Self { hold, members, usual: HashMap::new() }
+	}
+}
+
+/// A ring of workers, as an engine.
+pub struct Ring {
+	source: Source,
+	embedding: Inference,
+	spans: Vec<Span>,
+	members: Vec<Member>,
+	events: Receiver<(usize, Event)>,
+	history: History,
+	given_up: GivenUp,
+	passes: u64,
+	patience: Patience,
+	reports: Reports,
+	longest: usize,
+	page_bytes: usize,
+	out: Vec<f32>,
+}
+
+/// What a pass was answered with.
+struct Answered {
+	by: usize,
+	roots: Vec<H256>,
+	rows: Vec<f32>,
+}
+
+/// Why a member's answer is not used.
+enum Failed {
+	Late,
+	Gone,
+	Refused(String),
+}
+
+/// Who has answered a pass, and what.
+type Told = (usize, Done, Vec<f32>);
+/// What became of a member; of nobody, if time ran out.
+type Trouble = (Option<usize>, Failed);
+
+impl Ring {
+	/// A ring of `names`, whose connections come as events with their numbers, and in which each span is held by its members. The driver turns tokens
+	/// into rows; the first span begins with the first layer.
+	///
+	/// # Errors
+	/// In words, if the embedding cannot be loaded.
+	pub(super) fn new(
+		source: Source,
+		spans: Vec<Span>,
+		names: Vec<String>,
+		events: Receiver<(usize, Event)>,
+		patience: Patience,
+		reports: Reports,
+	) -> Result<Self, String> {
+		let embedding = source.load(&Stage { embedding: true, layers: 0..0, head: false })?;
+		let size = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+		let config = &source.config;
+		// Keys and values of each layer, for all tokens of a page.
+		let width = size(config.kv_heads).saturating_mul(size(config.head_dim()));
+		let page_bytes = [2, width, size(config.layers), PAGE_TOKENS, size_of::<f32>()];
+		let members = names.into_iter().map(|name| Member {
+			name,
+			link: None,
+			ready: false,
+			banned: false,
+			known: HashSet::new(),
+			held: HashSet::new(),
+			given_up: Vec::new(),
+		});
+		Ok(Self {
+			longest: size(config.max_seq),
+			page_bytes: page_bytes.into_iter().fold(1, usize::saturating_mul),
+			members: members.collect(),
+			history: History::default(),
+			given_up: GivenUp::default(),
+			passes: 0,
+			out: Vec::new(),
+			source,
+			embedding,
+			spans,
+			events,
+			patience,
+			reports,
+		})
+	}
+
+	/// Has every text read its tokens, and returns what is asked for of the wanted rows.
+	fn read(&mut self, pages: &Pages, pieces: &mut [Piece], kind: Kind) -> Result<(), InferenceError> {
+		let before: Vec<usize> = pieces.iter().map(|piece| piece.sequence.len()).collect();
+		let rows = self.embedding.pass(pages, pieces, Input::Tokens, Output::Rows)?.to_vec();
+		let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+		let texts = pieces.iter().zip(&before).map(|(piece, first)| TextPart {
+			first: narrow(*first),
+			count: narrow(piece.tokens.len()),
+			tokens: Vec::new(),
+			wanted: wanted_code(piece.wanted),
+			pages: piece.sequence.numbers().collect(),
+		});
+		let texts: Vec<TextPart> = texts.collect();
+		for ((text, first), piece) in texts.iter().zip(&before).zip(&*pieces) {
+			self.history.note(&text.pages, *first, piece.tokens);
+		}
+		self.forget();
+		match self.through(self.spans.len(), &texts, rows, kind) {
+			Ok(out) => self.out = out,
+			Err(error) => {
+				// As before. Their last pages may hold more than they say, which is written over.
+				pieces.iter_mut().zip(before).for_each(|(piece, first)| piece.sequence.truncate(first));
+				return Err(error);
+			}
+		}
+		Ok(())
+	}
+
+	/// Forgets pages that no text has any more, and has the holders told with the next pass.
+	fn forget(&mut self) {
+		let given_up = self.given_up.take();
+		self.history.forget(&given_up);
+		for member in &mut self.members {
+			for page in &given_up {
+				member.known.remove(page);
+				// It need not hear of what it does not have.
+				if member.held.remove(page) {
+					member.given_up.push(*page);
+				}
+			}
+		}
+	}
+
+	/// Rows through the first `count` spans.
+	fn through(&mut self, count: usize, texts: &[TextPart], mut rows: Vec<f32>, kind: Kind) -> Result<Vec<f32>, InferenceError> {
+		for index in 0..count {
+			let kind = if index + 1 == self.spans.len() { kind } else { Kind::Rows };
+			rows = self.span(index, texts, &rows, kind)?;
+		}
+		Ok(rows)
+	}
+
+	/// Rows through one span.
+	fn span(&mut self, index: usize, texts: &[TextPart], rows: &[f32], kind: Kind) -> Result<Vec<f32>, InferenceError> {
+		let began = Instant::now();
+		let mut failures = 0usize;
+		loop {
+			self.news();
+			if began.elapsed() > self.patience.lost {
+				return Err(InferenceError::Lost);
+			}
+			if failures > 1 {
+				self.wait(self.patience.late / 10);
+			}
+			let Some(first) = self.preferred(index, texts) else {
+				// Nobody is there: somebody may come back.
+				if self.members_of(index).all(|member| member.banned) {
+					return Err(InferenceError::Lost);
+				}
+				self.wait(self.patience.late);
+				continue;
+			};
+			if !texts.iter().all(|text| self.members[first].knows(text)) && !self.warm(index, first, texts)? {
+				failures += 1;
+				continue;
+			}
+			let asked = Instant::now();
+			match self.ask(index, first, texts, rows, kind) {
+				Ok(answered) => {
+					if failures > 0 {
+						self.reports.replaced(began.elapsed());
+					}
+					self.remember(index, rows.len(), asked.elapsed());
+					return Ok(answered.rows);
+				}
+				Err(()) => failures += 1,
+			}
+		}
+	}
+
+	fn members_of(&self, span: usize) -> impl Iterator<Item = &Member> + '_ {
+		self.spans[span].members.iter().map(|member| &self.members[*member])
+	}
+
+	/// The first usable member that has all keys and values; else the first usable one.
+	fn preferred(&self, span: usize, texts: &[TextPart]) -> Option<usize> {
+		let usable = || self.spans[span].members.iter().copied().filter(|member| self.members[*member].usable());
+		usable().find(|member| texts.iter().all(|text| self.members[*member].knows(text))).or_else(|| usable().next())
+	}
+
+	/// Asks `first` for the rows, and the others for their hashes. With an error, somebody else is to be asked.
+	fn ask(&mut self, span: usize, first: usize, texts: &[TextPart], rows: &[f32], kind: Kind) -> Result<Answered, ()> {
+		self.passes += 1;
+		let pass = Pass { number: self.passes, kind, told: true, given_up: Vec::new(), texts: texts.to_vec(), rows: Some(root(rows)) };
+		if !self.members[first].send(&pass, rows) {
+			self.demote(span, first, &Failed::Late);
+			return Err(());
+		}
+		let others = self.spans[span].members.iter().copied();
+		let others: Vec<usize> = others.filter(|other| *other != first && self.members[*other].usable()).collect();
+		// Who has which texts.
+		let mut partly: HashMap<usize, Vec<usize>> = HashMap::new();
+		for other in others {
+			let known: Vec<usize> = (0..texts.len()).filter(|text| self.members[other].knows(&texts[*text])).collect();
+			let (part, rows) = self.part(&pass, rows, &known);
+			// Texts that it does not have go on without it.
+			let left_out = (0..texts.len()).filter(|text| !known.contains(text)).flat_map(|text| &texts[text].pages);
+			let left_out: Vec<u64> = left_out.copied().collect();
+			let member = &mut self.members[other];
+			left_out.iter().for_each(|page| _ = member.known.remove(page));
+			if !known.is_empty() && member.send(&part, &rows) {
+				partly.insert(other, known);
+			}
+		}
+		let usual = self.spans[span].usual.get(&bucket(rows.len())).copied();
+		let patience = usual.map_or(self.patience.unknown, |usual| usual * 2 + self.patience.late);
+		// Where nobody could take its place, there is nothing but to wait.
+		let replaceable = partly.values().any(|known| known.len() == texts.len());
+		let mut until = Instant::now() + if replaceable { patience } else { self.patience.lost };
+		let mut hashes: HashMap<usize, Vec<H256>> = HashMap::new();
+		let mut asking = first;
+		let answered = loop {
+			match self.reply(pass.number, until) {
+				Ok((by, done, rows)) if by == asking && done.told => break Answered { by, roots: done.roots, rows },
+				Ok((by, done, _)) => _ = hashes.insert(by, done.roots),
+				Err((by, failed)) if by.is_none_or(|by| by == asking) => {
+					self.demote(span, asking, &failed);
+					partly.remove(&asking);
+					// One with the same keys and values has computed the same.
+					let next =
+						self.spans[span].members.iter().copied().find(|other| {
+							self.members[*other].usable() && partly.get(other).is_some_and(|known| known.len() == texts.len())
+						});
+					let Some(next) = next else { return Err(()) };
+					if !self.members[next].link.as_ref().is_some_and(|link| link.say(&Request::Again(pass.number))) {
+						return Err(());
+					}
+					asking = next;
+					until = Instant::now() + patience;
+				}
+				Err((Some(by), _)) => _ = partly.remove(&by),
+				Err((None, _)) => {}
+			}
+		};
+		let counts: Vec<usize> = texts.iter().map(|text| told_rows(kind, text)).collect();
+		let width = width(&self.source.config, kind);
+		let whole = answered.rows.len() == counts.iter().sum::<usize>().saturating_mul(width);
+		if !whole || answered.roots != by_text(&answered.rows, &counts, width).map(root).collect::<Vec<_>>() {
+			self.ban(answered.by, "sent rows that do not have the hash it told".to_owned());
+			return Err(());
+		}
+		partly.remove(&answered.by);
+		self.compare(span, texts, kind, answered, partly, hashes)
+	}
+
+	/// Waits for the hashes of those who computed the same, and settles a difference.
+	fn compare(
+		&mut self,
+		span: usize,
+		texts: &[TextPart],
+		kind: Kind,
+		answered: Answered,
+		partly: HashMap<usize, Vec<usize>>,
+		mut hashes: HashMap<usize, Vec<H256>>,
+	) -> Result<Answered, ()> {
+		let until = Instant::now() + self.patience.late;
+		while partly.keys().any(|other| !hashes.contains_key(other) && self.members[*other].usable()) {
+			match self.reply(self.passes, until) {
+				Ok((by, done, _)) => _ = hashes.insert(by, done.roots),
+				Err((None, _)) => break,
+				Err((Some(_), _)) => {}
+			}
+		}
+		// Whoever is late now is not waited for the next time.
+		let late: Vec<usize> = partly.keys().copied().filter(|other| !hashes.contains_key(other)).collect();
+		for other in late {
+			self.demote(span, other, &Failed::Late);
+		}
+		for (other, known) in partly {
+			let Some(roots) = hashes.get(&other) else { continue };
+			let differs = known.iter().zip(roots).find(|(text, root)| answered.roots.get(**text) != Some(root));
+			let Some((&text, told)) = differs else { continue };
+			let truth = match self.truth(span, &texts[text], kind) {
+				Ok(truth) => truth,
+				Err(words) => {
+					self.reports.unsettled(&words);
+					return Err(());
+				}
+			};
+			let layers = &self.spans[span].hold;
+			let words = format!("told wrong rows of layers {} to {}", layers.first, layers.first.saturating_add(layers.layers));
+			if *told != truth {
+				self.ban(other, words.clone());
+			}
+			if answered.roots.get(text) != Some(&truth) {
+				self.ban(answered.by, words);
+				return Err(());
+			}
+		}
+		Ok(answered)
+	}
+
+	/// The hash of what comes out of a span for a text, computed here from its tokens.
+	fn truth(&mut self, span: usize, text: &TextPart, kind: Kind) -> Result<H256, String> {
+		let hold = self.spans[span].hold.stage();
+		let last = text.pages.last().ok_or("a text without pages")?;
+		let (_, tokens) = self.history.text(*last).ok_or("a text whose beginning is not known")?;
+		let mut inference = self.source.load(&Stage { embedding: true, layers: 0..hold.layers.end, head: hold.head })?;
+		let pages = Pages::new(tokens.len().div_ceil(PAGE_TOKENS));
+		let mut sequence = Sequence::default();
+		let first = usize::try_from(text.first).map_err(|error| error.to_string())?;
+		let mut read = |tokens: &[u32], wanted, output| {
+			let piece = Piece { sequence: &mut sequence, tokens, wanted };
+			inference.pass(&pages, &mut [piece], output, kind.into()).map(root).map_err(|error| error.to_string())
+		};
+		for portion in tokens[..first.min(tokens.len())].chunks(PORTION) {
+			read(portion, Wanted::Nothing, Input::Tokens)?;
+		}
+		read(&tokens[first.min(tokens.len())..], super::message::wanted_of(text.wanted), Input::Tokens)
+	}
+
+	/// Has the texts read again by a member that lacks keys and values; whether it has them now.
+	fn warm(&mut self, span: usize, member: usize, texts: &[TextPart]) -> Result<bool, InferenceError> {
+		let lacking: Vec<&TextPart> = texts.iter().filter(|text| !self.members[member].knows(text)).collect();
+		for text in lacking {
+			let Some(last) = text.pages.last() else { continue };
+			// With the tokens of this pass: spans before this one have read them already, and pages are written whole.
+			let Some((pages, tokens)) = self.history.text(*last) else { return Err(InferenceError::Lost) };
+			let (mut sequence, scratch) = (Sequence::default(), Pages::new(usize::MAX));
+			let mut at = 0u32;
+			for portion in tokens.chunks(PORTION) {
+				let piece = Piece { sequence: &mut sequence, tokens: portion, wanted: Wanted::Nothing };
+				let rows = self.embedding.pass(&scratch, &mut [piece], Input::Tokens, Output::Rows)?.to_vec();
+				let count = u32::try_from(portion.len()).unwrap_or(u32::MAX);
+				let end = usize::try_from(at.saturating_add(count)).unwrap_or(usize::MAX);
+				let pages = pages[..end.div_ceil(PAGE_TOKENS).min(pages.len())].to_vec();
+				let part = [TextPart { first: at, count, tokens: Vec::new(), wanted: wanted_code(Wanted::Nothing), pages }];
+				let rows = self.through(span, &part, rows, Kind::Rows)?;
+				if self.single(span, member, &part, &rows).is_err() {
+					return Ok(false);
+				}
+				at = at.saturating_add(count);
+			}
+			self.reports.read_again(tokens.len());
+		}
+		Ok(true)
+	}
+
+	/// Has one member alone compute a pass, of which nothing is told.
+	fn single(&mut self, span: usize, member: usize, texts: &[TextPart], rows: &[f32]) -> Result<(), ()> {
+		self.passes += 1;
+		let pass = Pass {
+			number: self.passes,
+			kind: Kind::Rows,
+			told: false,
+			given_up: Vec::new(),
+			texts: texts.to_vec(),
+			rows: Some(root(rows)),
+		};
+		let until = Instant::now() + self.patience.unknown;
+		if self.members[member].send(&pass, rows) {
+			loop {
+				match self.reply(pass.number, until) {
+					Ok((by, ..)) if by == member => return Ok(()),
+					Err((by, failed)) if by.is_none_or(|by| by == member) => {
+						self.demote(span, member, &failed);
+						return Err(());
+					}
+					_ => {}
+				}
+			}
+		}
+		self.demote(span, member, &Failed::Late);
+		Err(())
+	}
+
+	/// The texts numbered in `known`, and their rows.
+	fn part(&self, pass: &Pass, rows: &[f32], known: &[usize]) -> (Pass, Vec<f32>) {
+		let counts: Vec<usize> = pass.texts.iter().map(|text| usize::try_from(text.count).unwrap_or(usize::MAX)).collect();
+		let parts: Vec<&[f32]> = by_text(rows, &counts, self.embedding.dim()).collect();
+		let rows: Vec<f32> = known.iter().filter_map(|text| parts.get(*text)).flat_map(|rows| rows.iter().copied()).collect();
+		let texts = known.iter().filter_map(|text| pass.texts.get(*text)).cloned().collect();
+		(Pass { told: false, rows: Some(root(&rows)), texts, ..pass.clone() }, rows)
+	}
+
+	/// The next answer to a pass, or what became of a member; of nobody, if nothing comes in time.
+	fn reply(&mut self, number: u64, until: Instant) -> Result<Told, Trouble> {
+		loop {
+			let left = until.saturating_duration_since(Instant::now());
+			match self.events.recv_timeout(left) {
+				Ok((by, Event::Reply(Reply::Done(done), rows))) if done.number == number && !self.members[by].banned => {
+					return Ok((by, done, rows));
+				}
+				// An answer that came too late.
+				Ok((_, Event::Reply(Reply::Done(_), _))) => {}
+				Ok((by, Event::Reply(Reply::Refused(words), _))) if self.members[by].ready => {
+					self.members[by].known.clear();
+					return Err((Some(by), Failed::Refused(words)));
+				}
+				Ok((by, Event::Gone)) => {
+					self.happened(by, Event::Gone);
+					return Err((Some(by), Failed::Gone));
+				}
+				Ok((by, event)) => self.happened(by, event),
+				Err(RecvTimeoutError::Timeout) => return Err((None, Failed::Late)),
+				Err(RecvTimeoutError::Disconnected) => {
+					// Nobody will ever come back.
+					std::thread::sleep(left.min(self.patience.late));
+					return Err((None, Failed::Gone));
+				}
+			}
+		}
+	}
+
+	/// Takes note of all that has happened.
+	fn news(&mut self) {
+		while let Ok((by, event)) = self.events.try_recv() {
+			self.happened(by, event);
+		}
+	}
+
+	/// Waits for something to happen.
+	fn wait(&mut self, most: Duration) {
+		if let Ok((by, event)) = self.events.recv_timeout(most) {
+			self.happened(by, event);
+		}
+	}
+
+	fn happened(&mut self, by: usize, event: Event) {
+		let hold = self.spans.iter().find(|span| span.members.contains(&by)).map(|span| span.hold.clone());
+		let Some(member) = self.members.get_mut(by) else { return };
+		match event {
+			Event::Connected(link) => {
+				member.lose();
+				if let Some(hold) = hold.filter(|_| !member.banned) {
+					if link.say(&Request::Hold(hold)) {
+						member.link = Some(link);
+					}
+				}
+			}
+			Event::Reply(Reply::Holding, _) => {
+				member.ready = member.link.is_some();
+				self.reports.joined(&member.name);
+			}
+			Event::Reply(Reply::Refused(words), _) if !member.ready => {
+				self.reports.refused(&member.name, &words);
+				member.lose();
+			}
+			Event::Reply(..) => {}
+			Event::Gone => {
+				self.reports.gone(&member.name);
+				member.lose();
+			}
+		}
+	}
+
+	/// Prefers all others.
+	fn demote(&mut self, span: usize, member: usize, failed: &Failed) {
+		let members = &mut self.spans[span].members;
+		members.retain(|other| *other != member);
+		members.push(member);
+		let name = &self.members[member].name;
+		match failed {
+			Failed::Late => self.reports.late(name),
+			Failed::Refused(words) => self.reports.refused(name, words),
+			// That was reported when it went.
+			Failed::Gone => {}
+		}
+		// It is not waited for in texts that are under way: others have what it has.
+		if matches!(failed, Failed::Late) && self.members_of(span).filter(|member| member.usable()).count() > 1 {
+			self.members[member].known.clear();
+		}
+	}
+
+	fn ban(&mut self, member: usize, words: String) {
+		let member = &mut self.members[member];
+		member.banned = true;
+		member.lose();
+		self.reports.lied(&member.name, words);
+	}
+
+	fn remember(&mut self, span: usize, rows: usize, took: Duration) {
+		let usual = self.spans[span].usual.entry(bucket(rows)).or_insert(took);
+		// Slowly down, at once up: a time that was needed once may be needed again.
+		*usual = took.max(*usual * 7 / 8);
+	}
+
+	/// Waits a moment for something to happen.
+	#[cfg(test)]
+	pub(super) fn news_for_test(&mut self) {
+		self.wait(Duration::from_millis(50));
+	}
+
+	/// Waits until somebody holds each span; the first span that nobody holds in time is told.
+	///
+	/// # Errors
+	/// Number of the first layer of the span.
+	pub(super) fn ready(&mut self, until: Instant) -> Result<(), u32> {
+		loop {
+			self.news();
+			let missing = (0..self.spans.len()).find(|span| !self.members_of(*span).any(Member::usable));
+			let Some(missing) = missing else { return Ok(()) };
+			let left = until.saturating_duration_since(Instant::now());
+			if left.is_zero() {
+				return Err(self.spans[missing].hold.first);
+			}
+			self.wait(left);
+		}
+	}
+}
+
+fn bucket(rows: usize) -> u32 {
+	rows.checked_ilog2().unwrap_or_default()
+}
+
+impl Engine for Ring {
+	fn vocab(&self) -> usize {
+		self.embedding.vocab()
+	}
+
+	fn longest(&self) -> usize {
+		self.longest
+	}
+
+	fn dim(&self) -> usize {
+		self.embedding.dim()
+	}
+
+	fn page_bytes(&self) -> usize {
+		self.page_bytes
+	}
+
+	fn pages(&self, limit: usize) -> Pages {
+		Pages::elsewhere(limit, self.given_up.clone())
+	}
+
+	fn logits(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<&[f32], InferenceError> {
+		self.read(pages, pieces, Kind::Logits)?;
+		Ok(&self.out)
+	}
+
+	fn hidden(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<&[f32], InferenceError> {
+		self.read(pages, pieces, Kind::Hidden)?;
+		Ok(&self.out)
+	}
+}

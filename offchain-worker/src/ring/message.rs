@@ -1,0 +1,292 @@
+//! What the driver of a ring and those who hold its spans say to each other: frames of a length and a SCALE-encoded message, and behind messages
+//! with rows the rows themselves, as bytes of f32, the lowest first.
+
+use codec::{DecodeAll, Encode};
+use neuroshard_graph::{
+	exec::{Output, Stage, Wanted},
+	merkle::blake2_256,
+	ModelConfig,
+};
+use neuroshard_types::H256;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// Bytes of a message, and of its rows, at most.
+const LONGEST_MESSAGE: u32 = 4 << 20;
+const LONGEST_ROWS: u32 = 512 << 20;
+/// Bytes that are made room for before any has come.
+const PORTION: usize = 1 << 20;
+
+/// What a driver asks of a holder.
+#[derive(Clone, PartialEq, Debug, Encode, codec::Decode)]
+pub(super) enum Request {
+	/// Who are you? Rows that come with it measure the way.
+	Profile,
+	/// Hold this part of this model, for so many pages of keys and values.
+	Hold(Hold),
+	/// Compute. The rows that go in follow, unless tokens are given.
+	Pass(Pass),
+	/// Tell the rows of the last pass, if it is this one.
+	Again(u64),
+}
+
+/// A part of a model.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, codec::Decode)]
+pub(super) struct Hold {
+	/// Root of the parameters.
+	pub(super) parameters: H256,
+	/// Whether tokens become rows here.
+	pub(super) embedding: bool,
+	/// First layer.
+	pub(super) first: u32,
+	/// How many.
+	pub(super) layers: u32,
+	/// Whether rows become logits here.
+	pub(super) head: bool,
+	/// Pages of keys and values, at most.
+	pub(super) pages: u32,
+}
+
+impl Hold {
+	/// The stage, of a model.
+	pub(super) fn stage(&self) -> Stage {
+		let size = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+		let first = size(self.first);
+		Stage { embedding: self.embedding, layers: first..first.saturating_add(size(self.layers)), head: self.head }
+	}
+}
+
+/// What is wanted of a pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, codec::Decode)]
+pub(super) enum Kind {
+	/// The rows of all tokens.
+	Rows,
+	/// The wanted rows after the last norm.
+	Hidden,
+	/// The logits of the wanted rows.
+	Logits,
+}
+
+impl From<Kind> for Output {
+	fn from(kind: Kind) -> Self {
+		match kind {
+			Kind::Rows => Self::Rows,
+			Kind::Hidden => Self::Hidden,
+			Kind::Logits => Self::Logits,
+		}
+	}
+}
+
+/// A pass of several texts.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, codec::Decode)]
+pub(super) struct Pass {
+	/// Counted by the driver.
+	pub(super) number: u64,
+	/// What is wanted.
+	pub(super) kind: Kind,
+	/// Whether the rows that come out are told, or only their hashes.
+	pub(super) told: bool,
+	/// Pages that no text has any more.
+	pub(super) given_up: Vec<u64>,
+	/// The texts.
+	pub(super) texts: Vec<TextPart>,
+	/// Hash of the rows that go in, in the order of the texts; `None` if the tokens go in.
+	pub(super) rows: Option<H256>,
+}
+
+/// What a text gets in a pass.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, codec::Decode)]
+pub(super) struct TextPart {
+	/// Position of the first token.
+	pub(super) first: u32,
+	/// How many there are.
+	pub(super) count: u32,
+	/// The tokens, where they go in.
+	pub(super) tokens: Vec<u32>,
+	/// 0 if nothing is wanted, 1 for the last one, 2 for all.
+	pub(super) wanted: u8,
+	/// Numbers of the text's pages, those for these tokens included.
+	pub(super) pages: Vec<u64>,
+}
+
+/// How many rows of a text come out of a pass.
+pub(super) fn told_rows(kind: Kind, text: &TextPart) -> usize {
+	let count = usize::try_from(text.count).unwrap_or(usize::MAX);
+	match (kind, wanted_of(text.wanted)) {
+		(Kind::Rows, _) | (_, Wanted::All) => count,
+		(_, Wanted::Last) => 1,
+		(_, Wanted::Nothing) => 0,
+	}
+}
+
+pub(super) fn wanted_code(wanted: Wanted) -> u8 {
+	match wanted {
+		Wanted::Nothing => 0,
+		Wanted::Last => 1,
+		Wanted::All => 2,
+	}
+}
+
+pub(super) fn wanted_of(code: u8) -> Wanted {
+	match code {
+		0 => Wanted::Nothing,
+		1 => Wanted::Last,
+		_ => Wanted::All,
+	}
+}
+
+/// What a holder answers.
+#[derive(Clone, PartialEq, Debug, Encode, codec::Decode)]
+pub(super) enum Reply {
+	/// Who it is.
+	Profile(Profile),
+	/// It holds what it was asked to.
+	Holding,
+	/// It has computed a pass; if rows are told, they follow.
+	Done(Done),
+	/// It cannot.
+	Refused(String),
+}
+
+/// What a holder says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, codec::Decode)]
+pub(super) struct Profile {
+	/// Root of the parameters that it has.
+	pub(super) parameters: H256,
+	/// Bytes of memory that it lends.
+	pub(super) memory: u64,
+	/// Measured bytes a second at which it reads weights.
+	pub(super) bandwidth: u64,
+	/// Measured operations a second in products of many rows.
+	pub(super) flops: u64,
+}
+
+/// What came out of a pass.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, codec::Decode)]
+pub(super) struct Done {
+	/// Which one.
+	pub(super) number: u64,
+	/// Hash of what came out for each text, in their order.
+	pub(super) roots: Vec<H256>,
+	/// Whether it follows.
+	pub(super) told: bool,
+	/// Microseconds that it took.
+	pub(super) micros: u64,
+}
+
+/// Why a frame is not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FrameError {
+	/// The stream.
+	#[error("the connection has ended: {0}")]
+	Io(#[from] std::io::Error),
+	/// Too long.
+	#[error("a message of {0} bytes is longer than any")]
+	TooLong(u32),
+	/// No message.
+	#[error("a message could not be read")]
+	Malformed,
+}
+
+/// A message and its rows, ready to be sent.
+pub(super) fn frame(message: &impl Encode, rows: &[f32]) -> Vec<u8> {
+	let message = message.encode();
+	let length = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes();
+	let mut bytes = Vec::with_capacity(8 + message.len() + size_of_val(rows));
+	bytes.extend(length(message.len()));
+	bytes.extend(length(size_of_val(rows)));
+	bytes.extend(message);
+	bytes.extend(rows.iter().flat_map(|value| value.to_le_bytes()));
+	bytes
+}
+
+/// Sends a frame.
+pub(super) async fn send(to: &mut (impl AsyncWrite + Unpin), frame: &[u8]) -> Result<(), FrameError> {
+	to.write_all(frame).await?;
+	Ok(to.flush().await?)
+}
+
+/// The next message and its rows.
+pub(super) async fn receive<M: codec::Decode>(from: &mut (impl AsyncRead + Unpin)) -> Result<(M, Vec<f32>), FrameError> {
+	let mut lengths = [0; 8];
+	from.read_exact(&mut lengths).await?;
+	let [a, b, c, d, e, f, g, h] = lengths;
+	let (message, rows) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+	for (length, most) in [(message, LONGEST_MESSAGE), (rows, LONGEST_ROWS)] {
+		if length > most {
+			return Err(FrameError::TooLong(length));
+		}
+	}
+	let message = bytes(from, message).await?;
+	let rows = bytes(from, rows).await?;
+	let message = M::decode_all(&mut &message[..]).map_err(|_| FrameError::Malformed)?;
+	let (rows, []) = rows.as_chunks::<4>() else { return Err(FrameError::Malformed) };
+	Ok((message, rows.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
+}
+
+/// So many bytes. Memory is taken as they come, so that a length alone takes none.
+async fn bytes(from: &mut (impl AsyncRead + Unpin), length: u32) -> Result<Vec<u8>, FrameError> {
+	let length = usize::try_from(length).unwrap_or(usize::MAX);
+	let mut bytes = Vec::with_capacity(length.min(PORTION));
+	while bytes.len() < length {
+		let have = bytes.len();
+		bytes.resize(length.min(have.saturating_add(PORTION)), 0);
+		from.read_exact(&mut bytes[have..]).await?;
+	}
+	Ok(bytes)
+}
+
+/// Hash of rows.
+pub(super) fn root(rows: &[f32]) -> H256 {
+	let bytes: Vec<u8> = rows.iter().flat_map(|value| value.to_le_bytes()).collect();
+	H256(blake2_256(&bytes))
+}
+
+/// The rows of each text among `rows`, by how many there are of each and how wide they are.
+pub(super) fn by_text<'a>(rows: &'a [f32], counts: &'a [usize], width: usize) -> impl Iterator<Item = &'a [f32]> + 'a {
+	let mut at = 0usize;
+	counts.iter().map(move |count| {
+		let end = at.saturating_add(count.saturating_mul(width)).min(rows.len());
+		let part = rows.get(at..end).unwrap_or_default();
+		at = end;
+		part
+	})
+}
+
+/// Width of what comes out of a model.
+pub(super) fn width(model: &ModelConfig, kind: Kind) -> usize {
+	let width = if kind == Kind::Logits { model.vocab } else { model.dim };
+	usize::try_from(width).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[tokio::test]
+	async fn a_frame_is_read_as_it_was_sent_and_nothing_else_is() {
+		let reply = Reply::Done(Done { number: 7, roots: vec![H256::repeat_byte(1)], told: true, micros: 3 });
+		let rows = [1.0f32, -0.0, f32::from_bits(0x7fc0_0001), f32::MIN_POSITIVE / 2.0];
+		let bytes = frame(&reply, &rows);
+		let (read, got) = receive::<Reply>(&mut &bytes[..]).await.unwrap();
+		assert_eq!(read, reply);
+		assert_eq!(got.iter().map(|row| row.to_bits()).collect::<Vec<_>>(), rows.iter().map(|row| row.to_bits()).collect::<Vec<_>>());
+		for cut in 0..bytes.len() {
+			assert!(matches!(receive::<Reply>(&mut &bytes[..cut]).await, Err(FrameError::Io(_))), "{cut}");
+		}
+		let mut long = bytes.clone();
+		long[3] = 0xff;
+		assert!(matches!(receive::<Reply>(&mut &long[..]).await, Err(FrameError::TooLong(_))));
+		let mut odd = bytes.clone();
+		odd[4] -= 1;
+		assert!(matches!(receive::<Reply>(&mut &odd[..]).await, Err(FrameError::Malformed)));
+		let mut wrong = bytes;
+		wrong[8] = 99;
+		assert!(matches!(receive::<Reply>(&mut &wrong[..]).await, Err(FrameError::Malformed)));
+	}
+
+	#[test]
+	fn rows_are_told_apart_by_text() {
+		let parts: Vec<&[f32]> = by_text(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1, 0, 2], 2).collect();
+		assert_eq!(parts, [&[1.0, 2.0][..], &[], &[3.0, 4.0, 5.0, 6.0]]);
+	}
+}

@@ -1,0 +1,25 @@
+//! Inference rings: a model that is split by its layers over several workers.
+//!
+//! - [`placement`]: who holds which layers, and why.
+//! - `driver`: has the spans computed one after the other, and is an engine like any other.
+//! - [`start`]: greets the workers, places the spans, and sets up the engine.
+//! - [`lend`], `answering`, `holder`: the other side, which computes a span.
+//! - `link`, `message`: what they say to each other. `history`: what is needed to compute keys and values anew. [`report`]: who was late, or lied;
+//!   `view` tells it.
+
+mod answering;
+mod driver;
+mod history;
+mod holder;
+pub mod lend;
+mod link;
+mod message;
+pub mod placement;
+pub mod report;
+pub mod start;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use driver::{Patience, Ring};
+pub use view::RingView;

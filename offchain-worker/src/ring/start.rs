@@ -1,0 +1,217 @@
+//! Setting up a ring: who is there, what they can do, who holds what, and the engine that has it computed.
+
+use super::{
+	driver::{Patience, Ring, Span},
+	link::{keep, EVENTS},
+	message::{frame, receive, send, Hold, Profile, Reply, Request},
+	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split},
+	report::Reports,
+};
+use crate::infer::Source;
+use futures::future::join_all;
+use neuroshard_graph::{exec::PAGE_TOKENS, ModelConfig};
+use neuroshard_network::{PeerAddress, Streams};
+use neuroshard_types::H256;
+use std::{
+	sync::mpsc::sync_channel,
+	time::{Duration, Instant},
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How often a way to a holder is measured; the fastest time counts.
+const MEASUREMENTS: u32 = 5;
+/// Numbers that are sent to measure bandwidth.
+const PROBE: usize = 256 << 10;
+/// Longest time in which a holder says who it is.
+const GREETING: Duration = Duration::from_secs(20);
+/// Longest time in which all spans are loaded.
+const LOADING: Duration = Duration::from_secs(600);
+/// Reputation of who is not known, of 1,000.
+const UNKNOWN: u16 = 500;
+
+/// How a ring is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+	/// Who may hold spans.
+	pub members: Vec<PeerAddress>,
+	/// How many hold each span.
+	pub redundancy: usize,
+	/// How layers are split.
+	pub split: Split,
+	/// Texts that are answered at a time.
+	pub texts: u32,
+	/// Pages of keys and values.
+	pub pages: usize,
+	/// How long is waited.
+	pub patience: Patience,
+}
+
+/// A ring that is set up.
+pub struct Started {
+	/// What computes.
+	pub engine: Ring,
+	/// Who holds what, and why.
+	pub placement: Placement,
+	/// What is noticed about the members.
+	pub reports: Reports,
+	/// What keeps them connected; it ends with the token that it was started with.
+	pub tasks: JoinSet<()>,
+}
+
+/// Why there is no ring.
+#[derive(Debug, thiserror::Error)]
+pub enum RingError {
+	/// Nobody answers.
+	#[error("none of the workers named with --ring can be used: {}", .0.join("; "))]
+	Nobody(Vec<String>),
+	/// They cannot hold the model.
+	#[error("the model does not fit the workers named with --ring: {0}")]
+	Placement(#[from] PlacementError),
+	/// A part of the model.
+	#[error("a part of the model cannot be loaded: {0}")]
+	Load(String),
+	/// Somebody did not load its part.
+	#[error("nobody has loaded the span that begins with layer {0} within ten minutes: their logs say why")]
+	NotReady(u32),
+	/// The thread that waits for them has ended.
+	#[error("waiting for the ring was interrupted")]
+	Interrupted,
+}
+
+/// A worker that could hold a span.
+struct Candidate {
+	address: PeerAddress,
+	profile: Profile,
+	/// Seconds to it.
+	latency: f64,
+	/// Bytes a second to it.
+	bandwidth: f64,
+}
+
+/// Sets up a ring among those that `options` name.
+///
+/// # Errors
+/// [`RingError`].
+pub async fn start(streams: &Streams, source: Source, options: Options, stop: CancellationToken) -> Result<Started, RingError> {
+	let greeted = join_all(options.members.iter().map(|member| greet(streams, member, source.parameters))).await;
+	let (mut candidates, mut failures) = (Vec::new(), Vec::new());
+	for (member, greeted) in options.members.iter().zip(greeted) {
+		match greeted {
+			Ok(candidate) => candidates.push(candidate),
+			Err(words) => failures.push(format!("{}: {words}", member.peer)),
+		}
+	}
+	failures.iter().for_each(|words| tracing::warn!("{words}"));
+	if candidates.is_empty() {
+		return Err(RingError::Nobody(failures));
+	}
+	let placement = placed(&source, &candidates, &options)?;
+	let pages = options.pages.saturating_add(4 * usize::try_from(source.config.max_seq).unwrap_or(usize::MAX).div_ceil(PAGE_TOKENS));
+	let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+	let mut spans: Vec<Span> = Vec::new();
+	let mut members = Vec::new();
+	for span in placement.ring() {
+		let holders = placement.spans.iter().filter(|other| other.first == span.first && other.layers == span.layers);
+		let first = members.len();
+		members.extend(holders.map(|holder| (holder.name.clone(), candidates[holder.node].address.clone())));
+		let hold = Hold {
+			parameters: source.parameters,
+			embedding: false,
+			first: narrow(span.first),
+			layers: narrow(span.layers),
+			head: span.head,
+			pages: narrow(pages),
+		};
+		spans.push(Span::new(hold, (first..members.len()).collect()));
+	}
+	let (sender, events) = sync_channel(EVENTS);
+	let mut tasks = JoinSet::new();
+	for (index, (_, address)) in members.iter().enumerate() {
+		let (streams, address) = (streams.clone(), address.clone());
+		let open = move || {
+			let (streams, address) = (streams.clone(), address.clone());
+			async move { streams.open(&address).await.ok() }
+		};
+		tasks.spawn(keep(index, sender.clone(), stop.clone(), open));
+	}
+	let reports = Reports::default();
+	let (names, patience, told) = (members.into_iter().map(|(name, _)| name).collect(), options.patience, reports.clone());
+	let waiting = move || {
+		let mut ring = Ring::new(source, spans, names, events, patience, told).map_err(RingError::Load)?;
+		ring.ready(Instant::now() + LOADING).map_err(RingError::NotReady)?;
+		Ok::<_, RingError>(ring)
+	};
+	let engine = tokio::task::spawn_blocking(waiting).await.map_err(|_| RingError::Interrupted)??;
+	Ok(Started { engine, placement, reports, tasks })
+}
+
+/// Asks a worker who it is, and measures the way to it.
+async fn greet(streams: &Streams, address: &PeerAddress, parameters: H256) -> Result<Candidate, String> {
+	let talk = async {
+		let mut stream = streams.open(address).await.map_err(|error| error.to_string())?;
+		let mut ask = async |numbers: usize| {
+			let frame = frame(&Request::Profile, &vec![0.0; numbers]);
+			let mut fastest = f64::INFINITY;
+			let mut profile = None;
+			for _ in 0..MEASUREMENTS {
+				let began = Instant::now();
+				send(&mut stream, &frame).await.map_err(|error| error.to_string())?;
+				match receive::<Reply>(&mut stream).await.map_err(|error| error.to_string())? {
+					(Reply::Profile(answered), _) => profile = Some(answered),
+					(Reply::Refused(words), _) => return Err(words),
+					_ => return Err("it answers something else than it is asked".to_owned()),
+				}
+				fastest = fastest.min(began.elapsed().as_secs_f64());
+			}
+			Ok((profile, fastest))
+		};
+		let (_, short) = ask(0).await?;
+		let (profile, long) = ask(PROBE).await?;
+		let profile: Profile = profile.ok_or("it does not say who it is")?;
+		if profile.parameters != parameters {
+			return Err(format!("it has other parameters, {:?}", profile.parameters));
+		}
+		// Bytes of a probe, which f64 holds exactly.
+		let bytes = (PROBE * size_of::<f32>()) as f64;
+		let (latency, bandwidth) = ((short / 2.0).max(1e-6), bytes / (long - short).max(1e-6));
+		Ok(Candidate { address: address.clone(), profile, latency, bandwidth })
+	};
+	tokio::time::timeout(GREETING, talk).await.map_err(|_| "it does not answer".to_owned())?
+}
+
+/// What the holders of a model need together, if so many texts are answered at a time.
+pub(super) fn held(config: &ModelConfig, texts: u32) -> Result<Model, PlacementError> {
+	let mut model = Model::of(config, Load { context: config.max_seq, sequences: texts.max(1), batch: 1 })?;
+	// The driver turns tokens into rows, so that the head shares nothing with anything that is held.
+	model.embedding.memory = 0;
+	model.embedding.work.bytes = 0;
+	model.shared = 0;
+	Ok(model)
+}
+
+/// Who holds what.
+fn placed(source: &Source, candidates: &[Candidate], options: &Options) -> Result<Placement, PlacementError> {
+	let model = held(&source.config, options.texts)?;
+	let nodes: Vec<Node> = candidates
+		.iter()
+		.map(|candidate| Node {
+			name: candidate.address.peer.to_string(),
+			memory: candidate.profile.memory,
+			// Measured numbers are far below 2^53.
+			speed: Speed { flops: candidate.profile.flops as f64, bytes: candidate.profile.bandwidth as f64 },
+			reputation: UNKNOWN,
+			uptime: 1.0,
+			roles: Roles::ALL,
+		})
+		.collect();
+	// Rows go from each worker to the driver, and from there to the next one.
+	let links = Links::new(nodes.len(), |from, to| {
+		let (from, to) = (&candidates[from], &candidates[to]);
+		let bandwidth = 1.0 / (1.0 / from.bandwidth + 1.0 / to.bandwidth);
+		Some(Link { latency: from.latency + to.latency, bandwidth })
+	})?;
+	let request =
+		super::placement::Request { split: options.split, redundancy: options.redundancy.max(1), ..super::placement::Request::default() };
+	place(&model, &nodes, &links, &request)
+}

@@ -1,0 +1,383 @@
+//! A ring on this machine, over pipes, whose members are slow, die, come back and lie when they are told to.
+
+use super::{
+	answering,
+	driver::{Patience, Ring, Span},
+	link::{keep, EVENTS},
+	message::{frame, receive, send, Hold, Profile, Reply, Request},
+	placement::{place, Links, Node, Roles, Speed, Split},
+	report::{Report, Reports},
+	start::held,
+};
+use crate::infer::{Engine, Source};
+use crate::train::{checkpoint::Checkpoint, presets};
+use neuroshard_graph::{
+	exec::{Exec, Inference, InferenceError, Piece, Sequence, Wanted},
+	ModelConfig,
+};
+use neuroshard_types::H256;
+use proptest::prelude::*;
+use std::{
+	sync::{
+		atomic::{AtomicU32, Ordering},
+		mpsc::sync_channel,
+		Arc,
+	},
+	time::{Duration, Instant},
+};
+use tokio::{
+	io::{duplex, DuplexStream},
+	runtime::Runtime,
+};
+use tokio_util::sync::CancellationToken;
+
+const LAYERS: u32 = 3;
+
+fn source() -> Source {
+	let (model, train) = presets::tiny();
+	let model = ModelConfig { layers: LAYERS, ..model };
+	let mut params = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
+	params.iter_mut().enumerate().for_each(|(index, value)| *value *= 3.0 + (index % 11) as f32 * 0.1);
+	let config = model.clone();
+	Source::new(H256::repeat_byte(1), model, move |stage| {
+		Inference::stage(Arc::new(Exec::new(1).unwrap()), &config, &params, stage).map_err(|error| error.to_string())
+	})
+}
+
+/// How a member behaves: as it should, or in one of the other ways.
+#[derive(Clone, Default)]
+struct Conduct(Arc<AtomicU32>);
+
+const GOOD: u32 = 0;
+/// Its connection ends, and nobody gets a new one.
+const DEAD: u32 = 1;
+/// It takes everything and answers nothing.
+const SILENT: u32 = 2;
+/// It changes a bit of what it computed, and vouches for it.
+const LIAR: u32 = 3;
+
+impl Conduct {
+	fn is(&self) -> u32 {
+		self.0.load(Ordering::SeqCst)
+	}
+
+	fn set(&self, conduct: u32) {
+		self.0.store(conduct, Ordering::SeqCst);
+	}
+}
+
+/// What is between a driver and a good holder: it spoils what it is told to.
+async fn between(mut driver: DuplexStream, mut holder: DuplexStream, conduct: Conduct) {
+	loop {
+		let Ok((request, rows)) = receive::<Request>(&mut driver).await else { return };
+		send(&mut holder, &frame(&request, &rows)).await.unwrap();
+		let Ok((mut reply, mut rows)) = receive::<Reply>(&mut holder).await else { return };
+		match (conduct.is(), &mut reply) {
+			(DEAD, _) => return,
+			(SILENT, _) => continue,
+			(LIAR, Reply::Done(done)) => {
+				if let Some(last) = rows.last_mut() {
+					*last = f32::from_bits(last.to_bits() ^ 1);
+				}
+				// As if it had computed that.
+				done.roots = match rows.is_empty() {
+					true => vec![H256::repeat_byte(9); done.roots.len()],
+					false => {
+						let each = rows.len() / done.roots.len();
+						rows.chunks(each).map(super::message::root).collect()
+					}
+				};
+			}
+			_ => {}
+		}
+		if send(&mut driver, &frame(&reply, &rows)).await.is_err() {
+			return;
+		}
+	}
+}
+
+/// Has a member behave well again after a while.
+fn comes_back(conduct: &Conduct, after: Duration) {
+	let conduct = conduct.clone();
+	std::thread::spawn(move || {
+		std::thread::sleep(after);
+		conduct.set(GOOD);
+	});
+}
+
+struct TestRing {
+	ring: Ring,
+	conduct: Vec<Conduct>,
+	reports: Reports,
+	stop: CancellationToken,
+	_runtime: Runtime,
+}
+
+impl Drop for TestRing {
+	fn drop(&mut self) {
+		self.stop.cancel();
+	}
+}
+
+/// How often a member has come to hold its span.
+fn joined(reports: &Reports) -> usize {
+	reports.all().iter().filter(|report| matches!(report, Report::Joined(_))).count()
+}
+
+/// A ring whose spans end before these layers, each held by so many members, numbered span by span.
+fn ring(ends: &[u32], holders: usize, patience: Patience) -> TestRing {
+	let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+	let (source, stop, reports) = (source(), CancellationToken::new(), Reports::default());
+	let (sender, events) = sync_channel(EVENTS);
+	let (mut spans, mut first, mut conduct) = (Vec::new(), 0, Vec::new());
+	for (index, end) in ends.iter().enumerate() {
+		let hold =
+			Hold { parameters: source.parameters, embedding: false, first, layers: end - first, head: index + 1 == ends.len(), pages: 64 };
+		spans.push(Span::new(hold, (index * holders..(index + 1) * holders).collect()));
+		first = *end;
+	}
+	for index in 0..spans.len() * holders {
+		let (of_member, conduct_of, handle) = (source.clone(), Conduct::default(), runtime.handle().clone());
+		conduct.push(conduct_of.clone());
+		let open = move || {
+			let (source, conduct, handle) = (of_member.clone(), conduct_of.clone(), handle.clone());
+			async move {
+				if conduct.is() == DEAD {
+					return None;
+				}
+				let (ours, theirs) = duplex(1 << 20);
+				let (near, far) = duplex(1 << 20);
+				let profile = Profile { parameters: source.parameters, memory: 0, bandwidth: 0, flops: 0 };
+				handle.spawn(answering::answer(far, source, profile));
+				handle.spawn(between(theirs, near, conduct));
+				Some(ours)
+			}
+		};
+		runtime.spawn(keep(index, sender.clone(), stop.clone(), open));
+	}
+	let names = (0..spans.len() * holders).map(|index| format!("member {index}")).collect();
+	let mut ring = Ring::new(source, spans, names, events, patience, reports.clone()).unwrap();
+	ring.ready(Instant::now() + Duration::from_secs(20)).unwrap();
+	while joined(&reports) < conduct.len() {
+		ring.news_for_test();
+	}
+	TestRing { ring, conduct, reports, stop, _runtime: runtime }
+}
+
+fn piece<'a>(sequence: &'a mut Sequence, tokens: &'a [u32]) -> Piece<'a> {
+	Piece { sequence, tokens, wanted: Wanted::All }
+}
+
+fn impatient() -> Patience {
+	Patience { late: Duration::from_millis(100), unknown: Duration::from_millis(500), lost: Duration::from_secs(20) }
+}
+
+fn bits(rows: &[f32]) -> Vec<u32> {
+	rows.iter().map(|value| value.to_bits()).collect()
+}
+
+fn expected(text: &[u32]) -> Vec<u32> {
+	let mut inference = source().load(&neuroshard_graph::exec::Stage::whole(3)).unwrap();
+	let mut sequence = Sequence::default();
+	let pages = neuroshard_graph::exec::Pages::new(8);
+	bits(inference.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens: text, wanted: Wanted::All }]).unwrap())
+}
+
+fn text(len: usize, seed: u32) -> Vec<u32> {
+	(0..u32::try_from(len).unwrap()).map(|index| (index * 31 + seed * 17 + index * index) % 256).collect()
+}
+
+/// Logits after every token, of pieces of `portion` tokens; before each piece, `happens` is told its number.
+fn read(ring: &mut Ring, text: &[u32], portion: usize, mut happens: impl FnMut(usize)) -> Result<Vec<u32>, InferenceError> {
+	let pages = ring.pages(8);
+	let (mut sequence, mut logits) = (Sequence::default(), Vec::new());
+	for (number, tokens) in text.chunks(portion).enumerate() {
+		happens(number);
+		logits.extend(bits(ring.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens, wanted: Wanted::All }])?));
+	}
+	Ok(logits)
+}
+
+#[test]
+fn a_ring_answers_with_the_bits_of_one_machine() {
+	for ends in [&[3][..], &[1, 3], &[1, 2, 3]] {
+		for holders in [1, 2] {
+			let mut ring = ring(ends, holders, Patience::default());
+			for (len, portion) in [(1, 1), (100, 7), (128, 128)] {
+				let text = text(len, 3);
+				assert_eq!(read(&mut ring.ring, &text, portion, |_| {}).unwrap(), expected(&text));
+			}
+		}
+	}
+}
+
+#[test]
+fn a_holder_that_dies_is_replaced_by_another_of_the_same_span() {
+	let mut ring = ring(&[1, 3], 2, impatient());
+	let (text, conduct) = (text(90, 1), ring.conduct.clone());
+	let logits = read(&mut ring.ring, &text, 5, |number| match number {
+		5 => conduct[0].set(DEAD),
+		9 => conduct[3].set(DEAD),
+		_ => {}
+	});
+	assert_eq!(logits.unwrap(), expected(&text));
+	assert!(ring.reports.all().contains(&Report::Gone("member 0".into())));
+	// Both are back, and know nothing of the text: the others die.
+	let pages = ring.ring.pages(8);
+	let mut sequence = Sequence::default();
+	let mut logits = bits(ring.ring.logits(&pages, &mut [piece(&mut sequence, &text[..70])]).unwrap());
+	ring.conduct[0].set(GOOD);
+	ring.conduct[3].set(GOOD);
+	while joined(&ring.reports) < 6 {
+		ring.ring.news_for_test();
+	}
+	ring.conduct[1].set(DEAD);
+	ring.conduct[2].set(DEAD);
+	logits.extend(bits(ring.ring.logits(&pages, &mut [piece(&mut sequence, &text[70..])]).unwrap()));
+	assert_eq!(logits, expected(&text));
+}
+
+#[test]
+fn a_holder_that_is_silent_is_replaced_in_time() {
+	let mut ring = ring(&[2, 3], 2, impatient());
+	let (text, conduct) = (text(60, 2), ring.conduct.clone());
+	let logits = read(&mut ring.ring, &text, 1, |number| {
+		if number == 30 {
+			conduct[0].set(SILENT)
+		}
+	});
+	assert_eq!(logits.unwrap(), expected(&text));
+	assert!(ring.reports.all().contains(&Report::Late("member 0".into())));
+	assert_eq!(ring.reports.replacements().len(), 0, "the other one had computed the same");
+}
+
+#[test]
+fn the_only_holder_comes_back_and_the_text_goes_on() {
+	let mut ring = ring(&[1, 3], 1, impatient());
+	let (text, conduct) = (text(100, 4), ring.conduct.clone());
+	let logits = read(&mut ring.ring, &text, 10, |number| {
+		if number == 5 {
+			conduct[1].set(DEAD);
+			comes_back(&conduct[1], Duration::from_millis(300));
+		}
+	});
+	assert_eq!(logits.unwrap(), expected(&text));
+}
+
+#[test]
+fn a_liar_is_found_whether_it_is_asked_first_or_not_and_nobody_else_is_blamed() {
+	for liar in 0..4 {
+		// Nobody is late.
+		let mut ring = ring(&[1, 3], 2, Patience { late: Duration::from_secs(20), ..Patience::default() });
+		let (text, conduct) = (text(50, 5), ring.conduct.clone());
+		let logits = read(&mut ring.ring, &text, 5, |number| {
+			if number == 4 {
+				conduct[liar].set(LIAR)
+			}
+		});
+		assert_eq!(logits.unwrap(), expected(&text));
+		let liars: Vec<String> = ring
+			.reports
+			.all()
+			.into_iter()
+			.filter_map(|report| if let Report::Lied(name, _) = report { Some(name) } else { None })
+			.collect();
+		assert_eq!(liars, [format!("member {liar}")]);
+	}
+}
+
+#[test]
+fn without_a_holder_of_a_span_the_text_is_given_up_and_others_are_as_before() {
+	let mut ring = ring(&[1, 3], 1, Patience { lost: Duration::from_millis(300), ..impatient() });
+	let text = text(20, 6);
+	let pages = ring.ring.pages(8);
+	let mut sequence = Sequence::default();
+	let mut logits = bits(ring.ring.logits(&pages, &mut [piece(&mut sequence, &text[..10])]).unwrap());
+	ring.conduct[0].set(DEAD);
+	assert_eq!(ring.ring.logits(&pages, &mut [piece(&mut sequence, &text[10..])]).err(), Some(InferenceError::Lost));
+	assert_eq!(sequence.len(), 10);
+	ring.conduct[0].set(GOOD);
+	ring.ring.ready(Instant::now() + Duration::from_secs(20)).unwrap();
+	logits.extend(bits(ring.ring.logits(&pages, &mut [piece(&mut sequence, &text[10..])]).unwrap()));
+	assert_eq!(logits, expected(&text));
+}
+
+#[test]
+fn a_model_whose_head_is_its_embedding_can_be_split_as_well() {
+	for tied in [true, false] {
+		let config = ModelConfig { tied, ..presets::tiny().0 };
+		let node = |name: &str| Node {
+			name: name.to_owned(),
+			memory: 1 << 30,
+			speed: Speed { flops: 1e9, bytes: 1e9 },
+			reputation: 500,
+			uptime: 1.0,
+			roles: Roles::ALL,
+		};
+		let links = Links::new(2, |_, _| Some(super::placement::Link { latency: 1e-4, bandwidth: 1e9 })).unwrap();
+		let request = super::placement::Request { split: Split::MemoryWeighted, ..super::placement::Request::default() };
+		let placement = place(&held(&config, 4).unwrap(), &[node("a"), node("b")], &links, &request).unwrap();
+		assert_eq!(placement.ring().count(), 2);
+	}
+}
+
+proptest! {
+	#![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+	/// Several texts, which share beginnings, go wrong ways and back, and end; and members that die and come back.
+	#[test]
+	fn whatever_happens_to_members_the_bits_are_those_of_one_machine(
+		texts in prop::collection::vec((1usize..128, 0u32..3, 1usize..40), 1..5),
+		(two, holders) in (any::<bool>(), 1usize..3),
+		mishaps in prop::collection::vec((0usize..12, 0usize..4), 0..4),
+	) {
+		let ends: &[u32] = if two { &[1, 3] } else { &[3] };
+		let mut ring = ring(ends, holders, impatient());
+		let pages = ring.ring.pages(64);
+		let texts: Vec<(Vec<u32>, usize)> = texts.into_iter().map(|(len, seed, portion)| (text(len, seed), portion)).collect();
+		let expected: Vec<Vec<u32>> = texts.iter().map(|(text, _)| expected(text)).collect();
+		let mut sequences: Vec<Sequence> = texts.iter().map(|_| Sequence::default()).collect();
+		let vocab = ring.ring.vocab();
+		for pass in 0..200 {
+			for (_, member) in mishaps.iter().filter(|(at, _)| *at == pass) {
+				if let Some(conduct) = ring.conduct.get(*member) {
+					conduct.set(DEAD);
+					comes_back(conduct, Duration::from_millis(20));
+				}
+			}
+			let mut rows = Vec::new();
+			let mut pieces = Vec::new();
+			for (index, (sequence, (text, portion))) in sequences.iter_mut().zip(&texts).enumerate() {
+				let first = sequence.len();
+				let tokens = &text[first..text.len().min(first + portion)];
+				if !tokens.is_empty() && (pass + index) % 3 != 0 {
+					rows.extend((first..first + tokens.len()).map(|row| (index, row)));
+					pieces.push(Piece { sequence, tokens, wanted: Wanted::All });
+				}
+			}
+			if !pieces.is_empty() {
+				let logits = ring.ring.logits(&pages, &mut pieces).unwrap();
+				for ((index, row), logits) in rows.into_iter().zip(logits.chunks(vocab)) {
+					prop_assert_eq!(&bits(logits)[..], &expected[index][row * vocab..(row + 1) * vocab]);
+				}
+			}
+			for sequence in &mut sequences {
+				if pass % 4 == 1 && sequence.len() < 120 {
+					let before = sequence.len();
+					ring.ring.logits(&pages, &mut [Piece { sequence, tokens: &[1, 2, 3], wanted: Wanted::Last }]).unwrap();
+					sequence.truncate(before);
+				}
+				if pass % 5 == 3 {
+					let full = sequence.full().to_vec();
+					if pass < 50 {
+						*sequence = Sequence::with_prefix(full);
+					}
+				}
+			}
+			if sequences.iter().zip(&texts).all(|(sequence, (text, _))| sequence.len() == text.len()) {
+				break;
+			}
+		}
+		prop_assert!(sequences.iter().zip(&texts).all(|(sequence, (text, _))| sequence.len() == text.len()));
+	}
+}

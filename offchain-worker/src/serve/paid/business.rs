@@ -1,0 +1,173 @@
+//! A provider's business with the chain: its offer, what the chain says of sessions, and claims.
+
+use super::{super::error::ApiError, ledger::State, Accounts, Known};
+use neuroshard_chain_client::{inference, ChainClient, ChainError, Submitter};
+use neuroshard_types::{
+	inference::{Offer, SessionId},
+	AccountId, Balance, RunId, NEURO,
+};
+use std::{
+	collections::HashMap,
+	io,
+	sync::{Arc, Mutex, MutexGuard, PoisonError},
+	time::{Duration, Instant},
+};
+use tokio_util::sync::CancellationToken;
+
+/// For so long, what the chain said of a session is taken for what it says: about a block.
+const FRESH: Duration = Duration::from_secs(3);
+/// Between two looks at what can be claimed.
+const CLAIMS: Duration = Duration::from_secs(6);
+/// What is owed before a claim is worth its fee, of sessions that stay open.
+const WORTH: Balance = NEURO / 10;
+/// Longest time in which last claims are made when the server stops.
+const LAST: Duration = Duration::from_secs(30);
+/// Sessions that are remembered.
+const REMEMBERED: usize = 10_000;
+
+/// Why a provider cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum BusinessError {
+	/// The chain.
+	#[error(transparent)]
+	Chain(#[from] ChainError),
+	/// The model may not be used.
+	#[error("governance has halted the model of run {0}: nobody may serve it")]
+	Halted(RunId),
+	/// The folder of accounts.
+	#[error("the accounts of sessions cannot be kept: {0}")]
+	Accounts(#[from] io::Error),
+}
+
+/// A provider's business with the chain. Clones share it.
+#[derive(Clone)]
+pub struct Business(Arc<Inner>);
+
+struct Inner {
+	client: ChainClient,
+	submitter: Submitter,
+	provider: AccountId,
+	run: RunId,
+	accounts: Accounts,
+	known: Mutex<HashMap<SessionId, (Instant, Known)>>,
+	halted: Mutex<Option<(Instant, bool)>>,
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+	// What is remembered is whole, or not there.
+	of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Business {
+	/// Begins: puts `offer` on the chain if another one is there.
+	///
+	/// # Errors
+	/// [`BusinessError`].
+	pub async fn begin(client: ChainClient, submitter: Submitter, offer: Offer, accounts: Accounts) -> Result<Self, BusinessError> {
+		let (provider, run) = (submitter.who().clone(), offer.checkpoint.run);
+		let now = client.now().await?;
+		if now.halted(run).await?.is_some() {
+			return Err(BusinessError::Halted(run));
+		}
+		let there = now.offer_of(&provider).await?;
+		if there.is_none_or(|there| there.offer != offer) {
+			submitter.submit(inference::offer(offer)).await?;
+		}
+		let (known, halted) = (Mutex::default(), Mutex::default());
+		Ok(Self(Arc::new(Inner { client, submitter, provider, run, accounts, known, halted })))
+	}
+
+	/// The accounts of its sessions.
+	pub fn accounts(&self) -> &Accounts {
+		&self.0.accounts
+	}
+
+	/// What the chain says of a session, now or a moment ago, if the model may be used.
+	pub(in crate::serve) async fn session(&self, session: SessionId) -> Result<Known, ApiError> {
+		let away = |error: ChainError| ApiError::internal(format!("the chain cannot be asked just now: {error}"));
+		if self.is_halted().await.map_err(away)? {
+			return Err(ApiError::halted());
+		}
+		if let Some((at, known)) = locked(&self.0.known).get(&session) {
+			if at.elapsed() < FRESH {
+				return Ok(known.clone());
+			}
+		}
+		let known = self.look(session).await.map_err(away)?;
+		let known = known.ok_or_else(|| ApiError::payment(format!("there is no session {session} on this chain")))?;
+		let mut all = locked(&self.0.known);
+		if all.len() >= REMEMBERED {
+			all.retain(|_, (at, _)| at.elapsed() < FRESH);
+		}
+		all.insert(session, (Instant::now(), known.clone()));
+		Ok(known)
+	}
+
+	async fn is_halted(&self) -> Result<bool, ChainError> {
+		let before = *locked(&self.0.halted);
+		if let Some((_, halted)) = before.filter(|(at, _)| at.elapsed() < FRESH) {
+			return Ok(halted);
+		}
+		let halted = self.0.client.now().await?.halted(self.0.run).await?.is_some();
+		*locked(&self.0.halted) = Some((Instant::now(), halted));
+		Ok(halted)
+	}
+
+	/// What the chain says of a session.
+	async fn look(&self, session: SessionId) -> Result<Option<Known>, ChainError> {
+		let now = self.0.client.now().await?;
+		let Some(view) = now.session(session).await? else { return Ok(None) };
+		let claimed = now.claimed(session, &self.0.provider).await?;
+		let claimed = State { answers: claimed.answers, amount: claimed.owed, receipts: claimed.receipts };
+		Ok(Some(Known { view, claimed }))
+	}
+
+	/// Claims what is owed until `stop` is cancelled, and then once more all that is.
+	pub async fn claim(self, stop: CancellationToken) {
+		let mut ticks = tokio::time::interval(CLAIMS);
+		ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+		loop {
+			let last = tokio::select! {
+				_ = ticks.tick() => false,
+				() = stop.cancelled() => true,
+			};
+			let claims = self.claim_all(last);
+			if last {
+				if tokio::time::timeout(LAST, claims).await.is_err() {
+					tracing::warn!("not all that is owed could be claimed: it is when this server is started again");
+				}
+				return;
+			}
+			claims.await;
+		}
+	}
+
+	/// Claims of every session what is worth it, or all of it at the `last` chance.
+	async fn claim_all(&self, last: bool) {
+		let vouchers = match self.0.accounts.vouchers() {
+			Ok(vouchers) => vouchers,
+			Err(error) => return tracing::error!("the accounts of sessions cannot be read: {error}"),
+		};
+		for (voucher, signature) in vouchers {
+			let session = voucher.session;
+			let known = match self.look(session).await {
+				Ok(Some(known)) => known,
+				// It is settled: nothing can be claimed any more.
+				Ok(None) => {
+					self.0.accounts.forget(session);
+					continue;
+				}
+				Err(error) => return tracing::warn!("claims wait: {error}"),
+			};
+			let owed = voucher.amount.saturating_sub(known.claimed.amount);
+			let due = owed > 0 && (last || owed >= WORTH || known.view.closes_at.is_some());
+			if !due {
+				continue;
+			}
+			match self.0.submitter.submit_once(inference::claim(voucher, signature)).await {
+				Ok(_) => tracing::info!("claimed {owed} planck of session {session}"),
+				Err(error) => tracing::warn!("{owed} planck of session {session} could not be claimed: {error}"),
+			}
+		}
+	}
+}

@@ -1,0 +1,266 @@
+//! What a session owes: every answer with its receipt, and the vouchers that pay for them.
+
+use codec::{Decode, Encode};
+use neuroshard_types::{
+	inference::{chained, SessionId, Voucher},
+	AccountId, Balance, H256,
+};
+use sp_runtime::MultiSignature;
+use std::collections::VecDeque;
+
+/// Answers that are begun, or given, without a voucher for them.
+pub(super) const CREDIT: usize = 16;
+
+/// All answers of a session up to some place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode)]
+pub(in crate::serve) struct State {
+	/// How many there are.
+	pub(super) answers: u32,
+	/// What they cost, in planck.
+	pub(super) amount: Balance,
+	/// Their receipts.
+	pub(super) receipts: H256,
+}
+
+impl State {
+	fn of(voucher: &Voucher) -> Self {
+		Self { answers: voucher.answers, amount: voucher.amount, receipts: voucher.receipts }
+	}
+}
+
+/// Why a request or a voucher is not taken.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(super) enum Unpaid {
+	/// Of another session or for another provider, or the user did not sign it.
+	#[error("the voucher is not one that the user of this session signed for this provider")]
+	Foreign,
+	/// Not for what was answered.
+	#[error("the voucher is for {told_answers} answers and {told_amount} planck, which is not what was answered: {answers} answers cost {amount} planck")]
+	Other {
+		/// Answers of the voucher.
+		told_answers: u32,
+		/// Planck of the voucher.
+		told_amount: Balance,
+		/// Answers so far.
+		answers: u32,
+		/// What they cost.
+		amount: Balance,
+	},
+	/// Too many answers are not paid for.
+	#[error("{0} answers of this session are under way or not paid for: send the voucher for them first")]
+	Credit(usize),
+	/// The escrow has less than the answer may cost.
+	#[error("this answer may cost {most} planck, and the session has {left} left: top it up, or ask for fewer tokens")]
+	Escrow {
+		/// What the answer may cost.
+		most: Balance,
+		/// What is left.
+		left: Balance,
+	},
+}
+
+/// A session's account.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub(super) struct Ledger {
+	session: SessionId,
+	provider: AccountId,
+	/// From what the last voucher is for up to now. Never empty.
+	states: VecDeque<State>,
+	/// The last voucher and its signature.
+	voucher: Option<(Voucher, MultiSignature)>,
+	/// Answers that are under way, and what they may cost.
+	#[codec(skip)]
+	under_way: usize,
+	#[codec(skip)]
+	reserved: Balance,
+}
+
+impl Ledger {
+	/// A session that goes on from `state`, of which the chain knows that it was paid.
+	pub(super) fn new(session: SessionId, provider: AccountId, state: State) -> Self {
+		Self { session, provider, states: VecDeque::from([state]), voucher: None, under_way: 0, reserved: 0 }
+	}
+
+	/// All answers so far.
+	pub(super) fn now(&self) -> State {
+		self.states.back().copied().unwrap_or_default()
+	}
+
+	/// What the last voucher is for.
+	pub(super) fn paid(&self) -> State {
+		self.states.front().copied().unwrap_or_default()
+	}
+
+	/// The last voucher and its signature.
+	pub(super) fn voucher(&self) -> Option<&(Voucher, MultiSignature)> {
+		self.voucher.as_ref()
+	}
+
+	/// Whether no answer is under way.
+	pub(super) fn is_idle(&self) -> bool {
+		self.under_way == 0
+	}
+
+	/// Takes a voucher of `user`. One for fewer answers than the last one changes nothing.
+	///
+	/// # Errors
+	/// [`Unpaid::Foreign`], [`Unpaid::Other`].
+	pub(super) fn take(&mut self, voucher: Voucher, signature: MultiSignature, user: &AccountId, genesis: H256) -> Result<(), Unpaid> {
+		let ours = voucher.session == self.session && voucher.provider == self.provider;
+		if !ours || !voucher.is_signed(genesis, user, &signature) {
+			return Err(Unpaid::Foreign);
+		}
+		if voucher.answers < self.paid().answers {
+			return Ok(());
+		}
+		let state = State::of(&voucher);
+		let Some(place) = self.states.iter().position(|known| *known == state) else {
+			let State { answers, amount, .. } = self.now();
+			return Err(Unpaid::Other { told_answers: voucher.answers, told_amount: voucher.amount, answers, amount });
+		};
+		self.states.drain(..place);
+		if place > 0 {
+			self.voucher = Some((voucher, signature));
+		}
+		Ok(())
+	}
+
+	/// Begins an answer that may cost `most`, of a session with `whole` planck in all, paid ones included.
+	///
+	/// # Errors
+	/// [`Unpaid::Credit`], [`Unpaid::Escrow`].
+	pub(super) fn begin(&mut self, most: Balance, whole: Balance) -> Result<(), Unpaid> {
+		let open = self.under_way.saturating_add(self.states.len()).saturating_sub(1);
+		if open >= CREDIT {
+			return Err(Unpaid::Credit(open));
+		}
+		let left = whole.saturating_sub(self.now().amount).saturating_sub(self.reserved);
+		if most > left {
+			return Err(Unpaid::Escrow { most, left });
+		}
+		self.under_way = self.under_way.saturating_add(1);
+		self.reserved = self.reserved.saturating_add(most);
+		Ok(())
+	}
+
+	/// Gives up an answer that was to cost `most`.
+	pub(super) fn give_up(&mut self, most: Balance) {
+		self.under_way = self.under_way.saturating_sub(1);
+		self.reserved = self.reserved.saturating_sub(most);
+	}
+
+	/// Ends an answer that was to cost `most`, and costs `price`; `receipt` is its hash.
+	pub(super) fn end(&mut self, most: Balance, price: Balance, receipt: H256) {
+		self.give_up(most);
+		let State { answers, amount, receipts } = self.now();
+		self.states.push_back(State {
+			answers: answers.saturating_add(1),
+			amount: amount.saturating_add(price),
+			receipts: chained(receipts, receipt),
+		});
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use sp_core::{sr25519, Pair};
+
+	const GENESIS: H256 = H256([3; 32]);
+
+	fn user() -> sr25519::Pair {
+		sr25519::Pair::from_seed(&[1; 32])
+	}
+
+	fn id(pair: &sr25519::Pair) -> AccountId {
+		AccountId::new(pair.public().0)
+	}
+
+	fn provider() -> AccountId {
+		AccountId::new([7; 32])
+	}
+
+	fn ledger() -> Ledger {
+		Ledger::new(5, provider(), State::default())
+	}
+
+	fn signed(state: State, by: &sr25519::Pair) -> (Voucher, MultiSignature) {
+		let State { answers, amount, receipts } = state;
+		let voucher = Voucher { session: 5, provider: provider(), amount, answers, receipts };
+		let signature = by.sign(&voucher.message(GENESIS)).into();
+		(voucher, signature)
+	}
+
+	fn take(ledger: &mut Ledger, (voucher, signature): (Voucher, MultiSignature)) -> Result<(), Unpaid> {
+		ledger.take(voucher, signature, &id(&user()), GENESIS)
+	}
+
+	#[test]
+	fn answers_add_up_and_a_voucher_pays_for_all_before_it() {
+		let mut ledger = ledger();
+		let mut states = vec![ledger.now()];
+		for price in [10, 20, 30] {
+			ledger.begin(50, 1_000).unwrap();
+			ledger.end(50, price, H256::repeat_byte(9));
+			states.push(ledger.now());
+		}
+		assert_eq!((states[3].answers, states[3].amount), (3, 60));
+		assert_eq!(states[2].receipts, chained(chained(H256::zero(), H256::repeat_byte(9)), H256::repeat_byte(9)));
+		take(&mut ledger, signed(states[2], &user())).unwrap();
+		assert_eq!((ledger.paid(), ledger.now()), (states[2], states[3]));
+		assert_eq!(ledger.voucher().unwrap().0.amount, 30);
+		// An older one comes late.
+		take(&mut ledger, signed(states[1], &user())).unwrap();
+		assert_eq!((ledger.paid(), ledger.voucher().unwrap().0.amount), (states[2], 30));
+	}
+
+	#[test]
+	fn what_was_not_answered_or_not_signed_by_the_user_is_not_taken() {
+		let mut ledger = ledger();
+		ledger.begin(50, 1_000).unwrap();
+		ledger.end(50, 10, H256::repeat_byte(9));
+		let (now, before) = (ledger.now(), ledger.clone());
+		let other = sr25519::Pair::from_seed(&[2; 32]);
+		assert_eq!(take(&mut ledger, signed(now, &other)), Err(Unpaid::Foreign));
+		let (voucher, signature) = signed(now, &user());
+		assert_eq!(take(&mut ledger, (Voucher { session: 6, ..voucher.clone() }, signature.clone())), Err(Unpaid::Foreign));
+		assert_eq!(take(&mut ledger, (Voucher { amount: 9, ..voucher }, signature)), Err(Unpaid::Foreign));
+		let less = State { amount: 9, ..now };
+		let refused = Unpaid::Other { told_answers: 1, told_amount: 9, answers: 1, amount: 10 };
+		assert_eq!(take(&mut ledger, signed(less, &user())), Err(refused));
+		assert!(matches!(take(&mut ledger, signed(State { receipts: H256::zero(), ..now }, &user())), Err(Unpaid::Other { .. })));
+		assert_eq!(ledger, before);
+	}
+
+	#[test]
+	fn neither_more_than_the_escrow_nor_more_than_the_credit_is_answered() {
+		let mut ledger = ledger();
+		ledger.begin(60, 100).unwrap();
+		assert_eq!(ledger.begin(41, 100), Err(Unpaid::Escrow { most: 41, left: 40 }));
+		ledger.begin(40, 100).unwrap();
+		ledger.end(60, 10, H256::zero());
+		assert_eq!(ledger.begin(51, 100), Err(Unpaid::Escrow { most: 51, left: 50 }));
+		ledger.give_up(40);
+		ledger.begin(90, 100).unwrap();
+		ledger.give_up(90);
+		for _ in 1..CREDIT {
+			ledger.begin(0, 100).unwrap();
+		}
+		assert_eq!(ledger.begin(0, 100), Err(Unpaid::Credit(CREDIT)));
+		let now = ledger.now();
+		take(&mut ledger, signed(now, &user())).unwrap();
+		ledger.begin(0, 100).unwrap();
+	}
+
+	#[test]
+	fn a_ledger_is_read_as_it_was_written_without_answers_that_were_under_way() {
+		let mut ledger = ledger();
+		ledger.begin(50, 1_000).unwrap();
+		ledger.end(50, 10, H256::repeat_byte(9));
+		let now = ledger.now();
+		take(&mut ledger, signed(now, &user())).unwrap();
+		let ended = ledger.clone();
+		ledger.begin(50, 1_000).unwrap();
+		assert_eq!(Ledger::decode(&mut &ledger.encode()[..]).unwrap(), ended);
+	}
+}
