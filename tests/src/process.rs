@@ -74,9 +74,21 @@ impl Process {
 	/// # Errors
 	/// [`Error::File`] if the system says nothing about it, [`Error::Setup`] if it does not say this.
 	pub fn peak_memory(&self) -> Result<u64, Error> {
+		self.told("VmHWM:")
+	}
+
+	/// Memory that the process itself, without its children, has in use, in bytes.
+	///
+	/// # Errors
+	/// As [`Self::peak_memory`].
+	pub fn memory(&self) -> Result<u64, Error> {
+		self.told("VmRSS:")
+	}
+
+	fn told(&self, field: &str) -> Result<u64, Error> {
 		let path = PathBuf::from(format!("/proc/{}/status", self.id()));
 		let status = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
-		peak_of(&status).ok_or_else(|| Error::Setup(format!("{} does not tell the peak of the memory", path.display())))
+		bytes_of(&status, field).ok_or_else(|| Error::Setup(format!("{} does not tell {field}", path.display())))
 	}
 
 	/// Fails if the process has ended.
@@ -191,9 +203,9 @@ fn signal(child: &Child, signal: Signal) {
 	let _ = kill_process_group(group, signal);
 }
 
-/// Bytes of the largest resident set, as `/proc` has it.
-fn peak_of(status: &str) -> Option<u64> {
-	let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// Bytes of a field that `/proc` tells in kB.
+fn bytes_of(status: &str, field: &str) -> Option<u64> {
+	let line = status.lines().find_map(|line| line.strip_prefix(field))?;
 	line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
 }
 
@@ -251,9 +263,10 @@ mod tests {
 	}
 
 	#[test]
-	fn the_peak_of_memory_is_read_in_bytes() {
-		assert_eq!(peak_of("Name:\tnode\nVmPeak:\t  9 kB\nVmHWM:\t   21040 kB\nVmRSS:\t 7 kB\n"), Some(21_544_960));
-		assert_eq!(peak_of("Name:\tnode\n"), None);
+	fn memory_is_read_in_bytes() {
+		let status = "Name:\tnode\nVmPeak:\t  9 kB\nVmHWM:\t   21040 kB\nVmRSS:\t 7 kB\n";
+		assert_eq!((bytes_of(status, "VmHWM:"), bytes_of(status, "VmRSS:")), (Some(21_544_960), Some(7_168)));
+		assert_eq!(bytes_of("Name:\tnode\n", "VmHWM:"), None);
 	}
 
 	#[tokio::test]

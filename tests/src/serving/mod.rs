@@ -1,0 +1,14 @@
+//! Workers that serve a model, alone or as a ring, and clients that ask them.
+
+mod http;
+mod model;
+mod question;
+mod ring;
+mod server;
+
+pub(crate) use http::head;
+pub use http::Reply;
+pub use model::lively_model;
+pub use question::{Answers, Question, Streamed};
+pub use ring::{Holder, Ring};
+pub use server::Server;
