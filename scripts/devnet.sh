@@ -14,6 +14,7 @@ Builds everything, the first time for a quarter of an hour and more, and runs tw
 which train a model. Ctrl-C stops every process that was started.
 
   --rounds N         stop after N rounds; exit code 0 only if everything is as it must be
+  --serve            with --rounds: have three workers serve the model then, as a ring that is paid, until Ctrl-C
   --cheat KIND       have one more worker cheat in round 1 and the others check everything; not with --rounds. Stop when it is
                      judged and the next checkpoint is adopted; exit code 0 only if it lost its stake and nobody else lost
                      anything.

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod export;
 #[cfg(any(feature = "faults", test))]
 pub mod faults;
+pub mod gateway;
 pub mod hardware;
 pub mod history;
 pub mod infer;

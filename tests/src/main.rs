@@ -4,7 +4,7 @@ use clap::{error::ErrorKind, CommandFactory, Parser};
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
 	kept_folder, newest_sample, until, Binaries, Cheat, Dashboard, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared, Preset,
-	Summary, Text, Training, Verdicts, View, SLOT,
+	Service, Summary, Text, Training, Verdicts, View, SLOT,
 };
 use neuroshard_types::{run::RunStatus, RoundIndex};
 use neuroshard_worker::{infer::printable, status::Status};
@@ -48,6 +48,9 @@ struct Arguments {
 	/// Have one more worker cheat in round 1, and stop when it is judged and the next checkpoint is adopted. The others check everything.
 	#[arg(long, value_enum, value_name = "KIND", conflicts_with = "rounds")]
 	cheat: Option<Cheat>,
+	/// When all rounds are done, have three workers serve the model as a ring that is paid, until Ctrl-C. Goes with --rounds.
+	#[arg(long, requires = "rounds")]
+	serve: bool,
 	/// Write a JSON summary to this file at the end. Goes with --rounds or --cheat.
 	#[arg(long, value_name = "FILE")]
 	summary: Option<PathBuf>,
@@ -252,7 +255,32 @@ async fn train(
 	let summary = summary?;
 	report(&summary, dashboard);
 	arguments.summary.as_deref().map_or(Ok(()), |path| summary.write(path))?;
-	summary.verify(arguments.rounds.map(|rounds| usize::try_from(rounds).unwrap_or(usize::MAX)))
+	summary.verify(arguments.rounds.map(|rounds| usize::try_from(rounds).unwrap_or(usize::MAX)))?;
+	if !arguments.serve {
+		return Ok(());
+	}
+	stop.unless(serve(network, training, dashboard)).await.unwrap_or(Ok(()))
+}
+
+/// Has the model served, and says how to ask it, until a process of it ends or this is dropped.
+async fn serve(network: &mut Network, training: &Training, dashboard: &mut Dashboard) -> Result<(), Error> {
+	dashboard.say("serving the model by a ring of two workers and a driver");
+	let mut service = Service::start(network, training).await?;
+	for words in &service.explained {
+		dashboard.say(words);
+	}
+	let (mut gateway, address) = service.gateway(network.user_command("gateway")).await?;
+	dashboard.say(&format!(
+		"ask it with any client of the OpenAI API; the sponsor pays {} for each answer:\n\n  curl http://{address}/v1/completions -H 'content-type: \
+		 application/json' -d '{{\"model\": \"run-{}\", \"prompt\": \"The \", \"max_tokens\": 100}}'\n",
+		service.provider, training.run
+	));
+	loop {
+		network.check()?;
+		service.check()?;
+		gateway.check()?;
+		tokio::time::sleep(LOOK_INTERVAL).await;
+	}
 }
 
 /// Shows the training until every cheater is judged and the next checkpoint is adopted, and ends the run then.

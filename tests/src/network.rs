@@ -11,6 +11,7 @@ use neuroshard_types::{AccountId, Balance, RoundIndex, NEURO};
 use std::{
 	collections::BTreeSet,
 	path::{Path, PathBuf},
+	process::Command,
 	time::Duration,
 };
 use subxt_signer::sr25519::Keypair;
@@ -65,7 +66,7 @@ impl Layout {
 	}
 
 	/// Folder of the logs of its processes.
-	fn logs(&self) -> PathBuf {
+	pub(crate) fn logs(&self) -> PathBuf {
 		self.folder.join("logs")
 	}
 }
@@ -122,6 +123,11 @@ impl Network {
 	/// The rules that it has in place of those of the preset `local`.
 	pub(crate) fn rules(&self) -> Rules {
 		self.rules
+	}
+
+	/// Folder of the logs of its processes.
+	pub(crate) fn logs(&self) -> PathBuf {
+		self.layout.logs()
 	}
 
 	/// A connection to the first validator.
@@ -230,6 +236,14 @@ impl Network {
 		AuthorityClient::connect(worker.node()).await?.submit_prepared(owner, &call).await?;
 		self.workers.push(worker);
 		self.workers.last_mut().map_or(Ok(()), WorkerNode::start)
+	}
+
+	/// A command of the worker's binary for a user of the network: the sponsor, who has money.
+	pub fn user_command(&self, command: &str) -> Command {
+		let node = self.validators.first().map(|validator| validator.url().to_owned()).unwrap_or_default();
+		let mut started = Command::new(&self.binaries.worker);
+		started.args([command, "--suri", SPONSOR, "--node", &node]).arg("--base-path").arg(self.layout.folder.join("user"));
+		started
 	}
 
 	/// Fails if a process that should run has ended.

@@ -53,7 +53,8 @@ impl Service {
 		let log = logs.join("driver.log");
 		// It is told to users on chain before it is listened at.
 		let listen = format!("127.0.0.1:{}", Ports::reserve(None, 1)?.take()?);
-		let mut command = driver.command(["serve", "--provider", "--listen", &listen, "--threads", "1", "--split", "memory", "--run", &run]);
+		let mut command =
+			driver.command(["serve", "--provider", "--listen", &listen, "--threads", "1", "--split", "memory", "--run", &run]);
 		command.args(PRICES).args(["--ring", &addresses.join(",")]);
 		let mut process = Process::start("the driver", command, &log)?;
 		let address = until("the driver's address", SOON, async || {
@@ -65,6 +66,14 @@ impl Service {
 		let address = address.await?;
 		let explained = said(&log)?.lines().filter(|line| line.contains(" hold")).map(str::to_owned).collect();
 		Ok(Self { holders, driver: process, provider: driver.provider(), address, explained, logs })
+	}
+
+	/// Fails if a process of it has ended.
+	///
+	/// # Errors
+	/// [`Error::Ended`] with the end of its log.
+	pub fn check(&mut self) -> Result<(), Error> {
+		self.holders.iter_mut().chain([&mut self.driver]).try_for_each(Process::check)
 	}
 
 	/// Starts a gateway, by which clients that know nothing of the chain ask and pay. `command` is the user's `neuroshard-worker gateway`.

@@ -1,11 +1,19 @@
 //! A ring of workers that holds each half of a model twice, as processes: it answers as one process does, whoever is killed.
 
 use neuroshard_e2e::{kept_unless_passed, lively_model, told_by, until, Binaries, Ended, Question, Reply, Ring, Server, Streamed};
-use std::{path::Path, process::Command, time::Duration};
+use std::{
+	path::Path,
+	process::Command,
+	sync::{
+		atomic::{AtomicBool, AtomicUsize, Ordering},
+		Arc,
+	},
+	time::Duration,
+};
 use tokio::task::JoinSet;
 
 const MODEL: &str = "tiny";
-/// Tokens of the model's longest text: a stream of so many takes longer than others need to notice that a peer is gone.
+/// Tokens of the model's longest text: a stream of so many goes on while holders come back.
 const LONGEST: u32 = 32_768;
 /// Longest wait for an answer.
 const SOON: Duration = Duration::from_secs(120);
@@ -32,6 +40,15 @@ async fn pieces(stream: &mut Streamed, count: usize) {
 	assert!(!stream.is_done());
 }
 
+/// Starts killed holders, and waits until they are members again.
+async fn start_again(ring: &mut Ring, holders: &[usize]) {
+	for holder in holders {
+		let joins = ring.joins(*holder).unwrap();
+		ring.holders[*holder].begin().await.unwrap();
+		ring.joined(*holder, joins + 1).await.unwrap();
+	}
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ring_answers_as_one_process_does_whoever_is_killed() {
 	let mut folder = kept_unless_passed("ring").unwrap();
@@ -39,12 +56,6 @@ async fn a_ring_answers_as_one_process_does_whoever_is_killed() {
 	lively_model(&files, LONGEST).unwrap();
 	let alone = Server::start::<&str>(&worker, &files, &folder.path().join("alone"), &[]).await.unwrap();
 	let mut ring = Ring::start(&worker, &files, &folder.path().join("ring")).await.unwrap();
-	let long = Question { stream: true, seed: 8, tokens: 24_000, ..Question::default() };
-	let expected = {
-		let (long, address) = (long.clone(), alone.address);
-		tokio::spawn(async move { long.ask(address, MODEL).await.unwrap() })
-	};
-
 	// All at once.
 	let mut asked = JoinSet::new();
 	for (number, question) in questions().into_iter().enumerate() {
@@ -59,23 +70,56 @@ async fn a_ring_answers_as_one_process_does_whoever_is_killed() {
 		assert_eq!(pair[0], pair[1]);
 	}
 
-	// One holder of each span is killed in the middle of a stream and started again; then the other ones are, in the middle of the same stream.
-	let mut stream = long.begin(ring.driver.address, MODEL).await.unwrap();
-	pieces(&mut stream, BEGUN).await;
+	// One holder of each span is killed in the middle of a stream.
+	let stream = Question { stream: true, seed: 8, tokens: 2_500, ..Question::default() };
 	let (first, second): (Vec<_>, Vec<_>) = ring.spans.iter().map(|span| (span[0], span[1])).unzip();
+	let mut answering = stream.begin(ring.driver.address, MODEL).await.unwrap();
+	pieces(&mut answering, BEGUN).await;
 	first.iter().for_each(|holder| ring.holders[*holder].kill());
-	pieces(&mut stream, BEGUN).await;
-	let rest = tokio::spawn(tokio::time::timeout(SOON, stream.all()));
+	let (answered, expected) = tokio::join!(tokio::time::timeout(SOON, answering.all()), stream.ask(alone.address, MODEL));
+	assert_eq!(answered.unwrap().unwrap(), expected.unwrap());
 	for holder in &first {
-		until("a lost holder to be noticed", SOON, async || Ok((ring.late(*holder)? > 0).then_some(()))).await.unwrap();
-		ring.holders[*holder].begin().await.unwrap();
-		ring.joined(*holder, 2).await.unwrap();
+		assert!(ring.late(*holder).unwrap() > 0, "holder {holder} was not asked");
 	}
-	assert!(!rest.is_finished(), "the stream was too short");
+
+	// They are started again, and so are the other ones in the middle of a stream. That goes on with those that had not read its beginning.
+	start_again(&mut ring, &first).await;
+	let long = Question { tokens: LONGEST - 100, ..stream };
+	let mut answering = long.begin(ring.driver.address, MODEL).await.unwrap();
+	pieces(&mut answering, BEGUN).await;
 	second.iter().for_each(|holder| ring.holders[*holder].kill());
-	assert_eq!(rest.await.unwrap().unwrap().unwrap(), expected.await.unwrap());
-	let question = Question { seed: 12, ..Question::default() };
-	assert_eq!(question.ask(ring.driver.address, MODEL).await.unwrap(), question.ask(alone.address, MODEL).await.unwrap());
+	let (told, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+	let reading = {
+		let (told, stop) = (told.clone(), stop.clone());
+		tokio::spawn(async move {
+			while !stop.load(Ordering::SeqCst) {
+				pieces(&mut answering, 1).await;
+				told.fetch_add(1, Ordering::SeqCst);
+			}
+			answering.texts().concat()
+		})
+	};
+	start_again(&mut ring, &second).await;
+	first.iter().for_each(|holder| ring.holders[*holder].kill());
+	until("the lost holders to be noticed", SOON, async || {
+		let mut noticed = true;
+		for holder in &first {
+			noticed &= ring.late(*holder)? > 1;
+		}
+		Ok(noticed.then_some(()))
+	})
+	.await
+	.unwrap();
+	let before = told.load(Ordering::SeqCst);
+	until("the stream to go on", SOON, async || Ok((told.load(Ordering::SeqCst) > before + BEGUN).then_some(()))).await.unwrap();
+	stop.store(true, Ordering::SeqCst);
+	let told = tokio::time::timeout(SOON, reading).await.unwrap().unwrap();
+	let mut alones = long.begin(alone.address, MODEL).await.unwrap();
+	while alones.texts()[0].len() < told.len() {
+		pieces(&mut alones, 1).await;
+	}
+	assert!(alones.texts()[0].starts_with(&told));
+	drop(alones);
 
 	// What it answered can be checked without it.
 	let question = Question { receipt: true, tokens: 50, ..Question::default() };

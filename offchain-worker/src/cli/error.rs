@@ -7,6 +7,7 @@ use crate::{
 	data::DataError,
 	engine::EngineError,
 	export::ExportError,
+	gateway::GatewayError,
 	history::HistoryError,
 	infer::{generate::GenerateError, ModelError},
 	receipt::{check::CheckError, Malformed},
@@ -222,6 +223,9 @@ pub enum CliError {
 	/// A provider's business.
 	#[error(transparent)]
 	Business(#[from] BusinessError),
+	/// The gateway.
+	#[error(transparent)]
+	Gateway(#[from] GatewayError),
 	/// A ring.
 	#[error(transparent)]
 	Ring(#[from] RingError),

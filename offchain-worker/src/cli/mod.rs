@@ -14,6 +14,7 @@ mod disk;
 mod doctor;
 mod error;
 mod export;
+mod gateway;
 mod generate;
 mod hold;
 mod key;
@@ -136,6 +137,8 @@ enum Command {
 	Generate(generate::Generate),
 	/// Answer over HTTP, as clients of the OpenAI API ask, with a checkpoint or any model of the Llama family. Needs no chain.
 	Serve(serve::Serve),
+	/// Answer clients of the OpenAI API on this machine by a provider, and pay it for each answer with this account.
+	Gateway(gateway::Gateway),
 	/// Hold some layers of a model for drivers of rings: `serve --ring` on this or another machine.
 	Hold(hold::Hold),
 	/// Compute an answer anew from its receipt, and name the first token that differs. Exits with 2 if one does.
@@ -173,6 +176,7 @@ pub async fn run(cli: Cli) -> Result<u8, CliError> {
 		Command::Export(command) => command.run(&common),
 		Command::Generate(command) => command.run(&common),
 		Command::Serve(command) => command.run(&common).await,
+		Command::Gateway(command) => command.run(&common).await,
 		Command::Hold(command) => command.run(&common).await,
 		Command::Check(command) => command.run(&common),
 		Command::Doctor(command) => command.run(&common).await,

@@ -11,7 +11,7 @@ use crate::{
 	},
 	serve::{
 		batcher::Limits,
-		paid::{Accounts, Business},
+		paid::{Accounts, Business, BusinessError},
 		serve, Options,
 	},
 };
@@ -133,8 +133,10 @@ impl Serve {
 			false => (None, None, None),
 			true => {
 				let Provided { signer, prices, business } = self.provide(common, model.root, threads).await?;
-				let claims = tokio::spawn(business.clone().claim(stop.clone()));
-				(Some(signer), Some((prices, business)), Some(claims))
+				// It ends after the last answer, with all that is owed by then.
+				let over = CancellationToken::new();
+				let claims = tokio::spawn(business.clone().claim(over.clone()));
+				(Some(signer), Some((prices, business)), Some((over, claims)))
 			}
 		};
 		let options =
@@ -144,8 +146,9 @@ impl Serve {
 			println!("curl http://{address}/v1/completions -H 'content-type: application/json' -d '{{\"model\": \"{name}\", \"prompt\": \"Once\"}}'");
 		};
 		serve(model, options, ready, stop).await?;
-		if let Some(claims) = claims {
-			// What is owed is claimed before the end.
+		if let Some((over, claims)) = claims {
+			over.cancel();
+			// It has said what it could not claim.
 			let _ = claims.await;
 		}
 		Ok(0)
@@ -154,6 +157,11 @@ impl Serve {
 	/// Offers the checkpoint on chain.
 	async fn provide(&self, common: &Common, root: H256, threads: usize) -> Result<Provided, CliError> {
 		let base = common.base()?;
+		if self.endpoint.is_none() && (self.listen.port() == 0 || self.listen.ip().is_unspecified()) {
+			return Err(CliError::Invalid(
+				"users have to be told where to ask: name that with --endpoint URL, or an address and a port with --listen".into(),
+			));
+		}
 		let (checkpoint, layers) = local::checkpoint_id(&base, self.run, threads)?;
 		if checkpoint.root != root {
 			return Err(CliError::Invalid("another checkpoint has come since this command was started: start it anew".into()));
@@ -182,7 +190,7 @@ impl Serve {
 		let folder = base.join("sessions");
 		create_base(&folder)?;
 		let genesis = client.genesis();
-		let accounts = Accounts::new(who.clone(), genesis, folder);
+		let accounts = Accounts::new(who.clone(), genesis, folder).map_err(BusinessError::from)?;
 		let submitter = Submitter::spawn_for(client.clone(), keys.account, who.clone());
 		let business = Business::begin(client, submitter, offer, accounts).await?;
 		println!("offered on chain: run {}, round {}, by {who}", checkpoint.run, checkpoint.round);

@@ -41,7 +41,9 @@ pub enum BookError {
 		path: PathBuf,
 	},
 	/// The file and the chain have different vouchers for the same answers.
-	#[error("{path} and the chain have different vouchers for the same {answers} answers: the account signs in another place, too. Close the session")]
+	#[error(
+		"{path} and the chain have different vouchers for the same {answers} answers: the account signs in another place, too. Close the session"
+	)]
 	Forked {
 		/// The file.
 		path: PathBuf,
@@ -214,12 +216,7 @@ mod tests {
 		let mut purse = Purse::new(terms(), Owed::default());
 		let first = purse.take(&given(0), &asked()).unwrap().unwrap();
 		book.write(&signed(first.clone())).unwrap();
-		let claim = |voucher: &Voucher| ClaimView {
-			paid: 0,
-			owed: voucher.amount,
-			answers: voucher.answers,
-			receipts: voucher.receipts,
-		};
+		let claim = |voucher: &Voucher| ClaimView { paid: 0, owed: voucher.amount, answers: voucher.answers, receipts: voucher.receipts };
 		assert_eq!(resumed(&book, claim(&first)).unwrap().answers, 1);
 		let second = purse.take(&given(1), &asked()).unwrap().unwrap();
 		assert_eq!(resumed(&book, claim(&second)).unwrap(), purse.owed());

@@ -47,7 +47,9 @@ impl Checker {
 		}
 		match self.answers.try_send(transcript.clone()) {
 			Ok(()) => {}
-			Err(TrySendError::Full(_)) => tracing::warn!("an answer is not checked: {WAITING} wait already. Name a smaller share with --check"),
+			Err(TrySendError::Full(_)) => {
+				tracing::warn!("an answer is not checked: {WAITING} wait already. Name a smaller share with --check")
+			}
 			Err(TrySendError::Disconnected(_)) => tracing::error!("an answer is not checked: the thread that checks has ended"),
 		}
 	}

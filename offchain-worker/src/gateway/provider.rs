@@ -182,7 +182,9 @@ mod tests {
 		for good in ["http://127.0.0.1:8080", "https://provider.example", "http://[::1]:1/"] {
 			assert_eq!(Endpoint::parse(good.as_bytes()).unwrap().to_string(), good.trim_end_matches('/'));
 		}
-		for bad in ["", "127.0.0.1:8080", "ftp://host", "http://user:word@host", "http://host/v1", "http://host/?a=b", "file:///etc", "http://"] {
+		for bad in
+			["", "127.0.0.1:8080", "ftp://host", "http://user:word@host", "http://host/v1", "http://host/?a=b", "file:///etc", "http://"]
+		{
 			assert!(Endpoint::parse(bad.as_bytes()).unwrap_err().to_string().contains("http://HOST:PORT"), "{bad}");
 		}
 		assert!(Endpoint::parse(&[0xff, 0xfe]).is_err());

@@ -69,7 +69,9 @@ pub(super) enum Wrong {
 	Again(u32),
 	#[error("the receipt for answer {0} of the session did not come, and too many did that follow it")]
 	Gap(u32),
-	#[error("the receipt is about parameters {told:?}, and {offered:?} are offered: if the provider offers something else by now, a restart uses that")]
+	#[error(
+		"the receipt is about parameters {told:?}, and {offered:?} are offered: if the provider offers something else by now, a restart uses that"
+	)]
 	OtherParameters { told: H256, offered: H256 },
 	#[error("the receipt is about another arithmetic than the offered one")]
 	OtherClass,
@@ -337,12 +339,17 @@ mod tests {
 		assert!(wrong(Given { text: "other".into(), ..given(0) }).contains("the text of the answer"));
 		assert!(wrong(Given { text: "ab".into(), ..given(0) }).contains("the text of the answer"));
 		let mut purse = purse();
-		let stops = Asked { stops: true, ..asked() };
+		let changed = |change: &dyn Fn(&mut Asked)| {
+			let mut asked = asked();
+			change(&mut asked);
+			asked
+		};
+		let stops = changed(&|asked| asked.stops = true);
 		purse.take(&Given { text: "ab".into(), ..given(0) }, &stops).unwrap();
-		let longer = Asked { prompts: vec![vec![1, 2]], ..asked() };
+		let longer = changed(&|asked| asked.prompts = vec![vec![1, 2]]);
 		assert!(matches!(purse.take(&given(1), &longer), Err(Wrong::OtherPrompt)));
 		let mut purse = Purse::new(terms(), Owed::default());
-		let shorter = Asked { most: Some(2), ..asked() };
+		let shorter = changed(&|asked| asked.most = Some(2));
 		assert!(matches!(purse.take(&given(0), &shorter), Err(Wrong::TooLong { found: 3, most: 2 })));
 	}
 }

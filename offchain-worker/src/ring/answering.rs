@@ -2,9 +2,10 @@
 
 use super::{
 	holder::Holder,
-	message::{frame, receive, send, FrameError, Profile, Reply, Request},
+	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
 };
 use crate::infer::Source;
+use neuroshard_graph::ParamLayout;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Answers a driver until the stream ends.
@@ -24,9 +25,31 @@ pub(super) async fn answer(stream: impl AsyncRead + AsyncWrite + Send, source: S
 	}
 }
 
+/// Bytes of the parameters of what is to be held; more than there are for layers that the model does not have.
+fn weights(source: &Source, hold: &Hold) -> u64 {
+	let Ok(layout) = ParamLayout::new(&source.config) else { return u64::MAX };
+	let stage = hold.stage();
+	// Beside those of layers there are the embedding, the last norm, and the head of a model that is not tied.
+	let ends = if source.config.tied { 2 } else { 3 };
+	let of_layers = layout.tensors().len().saturating_sub(ends);
+	let each = of_layers / usize::try_from(source.config.layers).unwrap_or(usize::MAX).max(1);
+	let numbers =
+		|range: std::ops::Range<usize>| layout.tensors().get(range).map(|some| some.iter().map(|tensor| tensor.range().len()).sum());
+	let at = |layer: usize| layer.saturating_mul(each).saturating_add(1);
+	let layers: Option<usize> = numbers(at(stage.layers.start)..at(stage.layers.end));
+	let ends = if stage.embedding || stage.head { numbers(0..1) } else { Some(0) };
+	let all = layers.zip(ends).map_or(usize::MAX, |(layers, ends)| layers.saturating_add(ends));
+	u64::try_from(all.saturating_mul(size_of::<f32>())).unwrap_or(u64::MAX)
+}
+
 /// What a request is answered with.
 fn respond(holder: &mut Option<Holder>, source: &Source, profile: Profile, request: Request, rows: &[f32]) -> Vec<u8> {
-	let refused = |words: String| frame(&Reply::Refused(words), &[]);
+	let number = match &request {
+		Request::Pass(pass) => Some(pass.number),
+		Request::Again(number) => Some(*number),
+		Request::Profile | Request::Hold(_) => None,
+	};
+	let refused = |words: String| frame(&Reply::Refused { number, words }, &[]);
 	match request {
 		Request::Profile => frame(&Reply::Profile(profile), &[]),
 		Request::Hold(hold) if hold.parameters != source.parameters => {
@@ -35,9 +58,13 @@ fn respond(holder: &mut Option<Holder>, source: &Source, profile: Profile, reque
 		Request::Hold(hold) => {
 			// The one before is let go first: both together may not fit.
 			*holder = None;
+			let weights = weights(source, &hold);
+			if weights > profile.memory {
+				return refused(format!("these layers have {weights} bytes, and {} are lent here", profile.memory));
+			}
 			match source.load(&hold.stage()) {
 				Ok(inference) => {
-					*holder = Some(Holder::new(inference, &hold));
+					*holder = Some(Holder::new(inference, &hold, profile.memory.saturating_sub(weights)));
 					frame(&Reply::Holding, &[])
 				}
 				Err(words) => refused(words),

@@ -18,9 +18,16 @@ use std::{
 	sync::mpsc::{Receiver, RecvTimeoutError},
 	time::{Duration, Instant},
 };
+use tokio_util::sync::CancellationToken;
 
 /// Tokens that are computed anew in one pass: whole pages.
 const PORTION: usize = 4 * PAGE_TOKENS;
+/// A holder whose place only one could take that has to read the texts again is waited for so many times longer.
+const COLD: u32 = 5;
+/// Between two texts that holders who lack them are given again.
+const MEND: Duration = Duration::from_secs(1);
+/// Longer than any of that takes.
+const LONG: Duration = Duration::from_secs(3_600);
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +53,10 @@ pub(super) struct Member {
 	link: Option<Link>,
 	/// Whether it holds the span.
 	ready: bool,
-	/// It told wrong rows, and is not asked again.
-	banned: bool,
+	/// Cancelled when it has told wrong rows: it is not asked again, and not connected to.
+	banned: CancellationToken,
+	/// It was late, and has answered nothing since: only if nobody else is there it is asked.
+	silent: bool,
 	/// Pages that it has as they should be.
 	known: HashSet<u64>,
 	/// Pages that it has, as they should be or not.
@@ -58,7 +67,7 @@ pub(super) struct Member {
 
 impl Member {
 	fn usable(&self) -> bool {
-		self.ready && !self.banned && self.link.is_some()
+		self.ready && !self.banned.is_cancelled() && self.link.is_some()
 	}
 
 	/// Whether it has all keys and values before these tokens.
@@ -89,6 +98,7 @@ impl Member {
 	fn lose(&mut self) {
 		self.link = None;
 		self.ready = false;
+		self.silent = false;
 		self.known.clear();
 		self.held.clear();
 		self.given_up.clear();
@@ -108,6 +118,14 @@ impl Span {
 	pub(super) fn new(hold: Hold, members: Vec<usize>) -> Self {
 		Self { hold, members, usual: HashMap::new() }
 	}
+
+	/// Usual time of a pass of so many numbers, or more than it; `None` before the first pass.
+	fn usual(&self, numbers: usize) -> Option<Duration> {
+		let wanted = bucket(numbers);
+		let (seen, time) = self.usual.iter().min_by_key(|(seen, _)| (wanted.saturating_sub(**seen), seen.abs_diff(wanted)))?;
+		// What is twice as large takes twice as long at most.
+		Some(time.saturating_mul(2u32.saturating_pow(wanted.saturating_sub(*seen))))
+	}
 }
 
 /// A ring of workers, as an engine.
@@ -122,6 +140,8 @@ pub struct Ring {
 	passes: u64,
 	patience: Patience,
 	reports: Reports,
+	/// When a holder was last brought up to date beside the passes.
+	mended: Option<Instant>,
 	longest: usize,
 	page_bytes: usize,
 	out: Vec<f32>,
@@ -132,6 +152,22 @@ struct Answered {
 	by: usize,
 	roots: Vec<H256>,
 	rows: Vec<f32>,
+}
+
+/// What was computed in a pass.
+struct Computed<'a> {
+	texts: &'a [TextPart],
+	kind: Kind,
+	/// Hashes of the rows that went in, by text.
+	entered: &'a [H256],
+}
+
+/// Why a pass has no answer.
+enum Failure {
+	/// Somebody else is to be asked.
+	Again,
+	/// What went in was wrong.
+	Contradiction,
 }
 
 /// Why a member's answer is not used.
@@ -147,7 +183,8 @@ type Told = (usize, Done, Vec<f32>);
 type Trouble = (Option<usize>, Failed);
 
 impl Ring {
-	/// A ring of `names`, whose connections come as events with their numbers, and in which each span is held by its members. The driver turns tokens
+	/// A ring of `names`, each with what is cancelled when it is banned, whose connections come as events with their numbers, and in which each span
+	/// is held by its members. The driver turns tokens
 	/// into rows; the first span begins with the first layer.
 	///
 	/// # Errors
@@ -155,7 +192,7 @@ impl Ring {
 	pub(super) fn new(
 		source: Source,
 		spans: Vec<Span>,
-		names: Vec<String>,
+		names: Vec<(String, CancellationToken)>,
 		events: Receiver<(usize, Event)>,
 		patience: Patience,
 		reports: Reports,
@@ -166,11 +203,12 @@ impl Ring {
 		// Keys and values of each layer, for all tokens of a page.
 		let width = size(config.kv_heads).saturating_mul(size(config.head_dim()));
 		let page_bytes = [2, width, size(config.layers), PAGE_TOKENS, size_of::<f32>()];
-		let members = names.into_iter().map(|name| Member {
+		let members = names.into_iter().map(|(name, banned)| Member {
 			name,
 			link: None,
 			ready: false,
-			banned: false,
+			banned,
+			silent: false,
 			known: HashSet::new(),
 			held: HashSet::new(),
 			given_up: Vec::new(),
@@ -182,6 +220,7 @@ impl Ring {
 			history: History::default(),
 			given_up: GivenUp::default(),
 			passes: 0,
+			mended: None,
 			out: Vec::new(),
 			source,
 			embedding,
@@ -246,10 +285,14 @@ impl Ring {
 
 	/// Rows through one span.
 	fn span(&mut self, index: usize, texts: &[TextPart], rows: &[f32], kind: Kind) -> Result<Vec<f32>, InferenceError> {
-		let began = Instant::now();
-		let mut failures = 0usize;
+		let mut began = Instant::now();
+		let (mut failures, mut banned) = (0usize, self.banned());
 		loop {
 			self.news();
+			if self.banned() > banned {
+				// What was spent to find a liar is not the others' fault.
+				(began, banned) = (Instant::now(), self.banned());
+			}
 			if began.elapsed() > self.patience.lost {
 				return Err(InferenceError::Lost);
 			}
@@ -258,7 +301,7 @@ impl Ring {
 			}
 			let Some(first) = self.preferred(index, texts) else {
 				// Nobody is there: somebody may come back.
-				if self.members_of(index).all(|member| member.banned) {
+				if self.members_of(index).all(|member| member.banned.is_cancelled()) {
 					return Err(InferenceError::Lost);
 				}
 				self.wait(self.patience.late);
@@ -268,6 +311,7 @@ impl Ring {
 				failures += 1;
 				continue;
 			}
+			self.mend(index, first, texts);
 			let asked = Instant::now();
 			match self.ask(index, first, texts, rows, kind) {
 				Ok(answered) => {
@@ -277,9 +321,34 @@ impl Ring {
 					self.remember(index, rows.len(), asked.elapsed());
 					return Ok(answered.rows);
 				}
-				Err(()) => failures += 1,
+				Err(Failure::Again) => failures += 1,
+				Err(Failure::Contradiction) => return Err(InferenceError::Lost),
 			}
 		}
+	}
+
+	/// How many members are banned.
+	fn banned(&self) -> usize {
+		self.members.iter().filter(|member| member.banned.is_cancelled()).count()
+	}
+
+	/// Has a holder beside the first one read a text that it lacks: one now and then, so that all are compared again after a while.
+	fn mend(&mut self, span: usize, first: usize, texts: &[TextPart]) {
+		if self.mended.is_some_and(|at| at.elapsed() < MEND) {
+			return;
+		}
+		let others = self.spans[span].members.iter().copied().filter(|other| *other != first);
+		let lacking = others.filter(|other| self.members[*other].usable() && !self.members[*other].silent).find_map(|other| {
+			let text = texts.iter().find(|text| !self.members[other].knows(text))?;
+			Some((other, text.clone()))
+		});
+		let Some((other, text)) = lacking else { return };
+		// Spans before this one come to it as well: one at a time.
+		self.mended = Some(Instant::now() + LONG);
+		if let Err(error) = self.warm(span, other, &[text]) {
+			tracing::debug!("a holder could not be brought up to date: {error}");
+		}
+		self.mended = Some(Instant::now());
 	}
 
 	fn members_of(&self, span: usize) -> impl Iterator<Item = &Member> + '_ {
@@ -293,19 +362,21 @@ impl Ring {
 	}
 
 	/// Asks `first` for the rows, and the others for their hashes. With an error, somebody else is to be asked.
-	fn ask(&mut self, span: usize, first: usize, texts: &[TextPart], rows: &[f32], kind: Kind) -> Result<Answered, ()> {
+	fn ask(&mut self, span: usize, first: usize, texts: &[TextPart], rows: &[f32], kind: Kind) -> Result<Answered, Failure> {
 		self.passes += 1;
 		let pass = Pass { number: self.passes, kind, told: true, given_up: Vec::new(), texts: texts.to_vec(), rows: Some(root(rows)) };
 		if !self.members[first].send(&pass, rows) {
 			self.demote(span, first, &Failed::Late);
-			return Err(());
+			return Err(Failure::Again);
 		}
 		let others = self.spans[span].members.iter().copied();
 		let others: Vec<usize> = others.filter(|other| *other != first && self.members[*other].usable()).collect();
+		let spare = !others.is_empty();
 		// Who has which texts.
 		let mut partly: HashMap<usize, Vec<usize>> = HashMap::new();
 		for other in others {
-			let known: Vec<usize> = (0..texts.len()).filter(|text| self.members[other].knows(&texts[*text])).collect();
+			let member = &self.members[other];
+			let known: Vec<usize> = (0..texts.len()).filter(|text| !member.silent && member.knows(&texts[*text])).collect();
 			let (part, rows) = self.part(&pass, rows, &known);
 			// Texts that it does not have go on without it.
 			let left_out = (0..texts.len()).filter(|text| !known.contains(text)).flat_map(|text| &texts[text].pages);
@@ -316,11 +387,17 @@ impl Ring {
 				partly.insert(other, known);
 			}
 		}
-		let usual = self.spans[span].usual.get(&bucket(rows.len())).copied();
-		let patience = usual.map_or(self.patience.unknown, |usual| usual * 2 + self.patience.late);
-		// Where nobody could take its place, there is nothing but to wait.
+		let usual = self.spans[span].usual(rows.len());
+		let patience = usual.map_or(self.patience.unknown, |usual| usual.saturating_mul(2) + self.patience.late);
+		let asked = Instant::now();
 		let replaceable = partly.values().any(|known| known.len() == texts.len());
-		let mut until = Instant::now() + if replaceable { patience } else { self.patience.lost };
+		let mut until = Instant::now()
+			+ match (replaceable, usual) {
+				(true, _) => patience,
+				(false, Some(_)) if spare => patience + self.patience.late * (COLD - 1),
+				// Where nobody could take its place, there is nothing but to wait.
+				_ => self.patience.lost,
+			};
 		let mut hashes: HashMap<usize, Vec<H256>> = HashMap::new();
 		let mut asking = first;
 		let answered = loop {
@@ -335,9 +412,9 @@ impl Ring {
 						self.spans[span].members.iter().copied().find(|other| {
 							self.members[*other].usable() && partly.get(other).is_some_and(|known| known.len() == texts.len())
 						});
-					let Some(next) = next else { return Err(()) };
+					let Some(next) = next else { return Err(Failure::Again) };
 					if !self.members[next].link.as_ref().is_some_and(|link| link.say(&Request::Again(pass.number))) {
-						return Err(());
+						return Err(Failure::Again);
 					}
 					asking = next;
 					until = Instant::now() + patience;
@@ -350,24 +427,20 @@ impl Ring {
 		let width = width(&self.source.config, kind);
 		let whole = answered.rows.len() == counts.iter().sum::<usize>().saturating_mul(width);
 		if !whole || answered.roots != by_text(&answered.rows, &counts, width).map(root).collect::<Vec<_>>() {
-			self.ban(answered.by, "sent rows that do not have the hash it told".to_owned());
-			return Err(());
+			self.ban(span, answered.by, "sent rows that do not have the hash it told".to_owned());
+			return Err(Failure::Again);
 		}
 		partly.remove(&answered.by);
-		self.compare(span, texts, kind, answered, partly, hashes)
+		// The others may be slower, and one that has nothing to compute is soonest.
+		let until = (asked + patience).max(Instant::now() + self.patience.late);
+		self.collect(span, &partly, &mut hashes, until);
+		let counts: Vec<usize> = texts.iter().map(|text| usize::try_from(text.count).unwrap_or(usize::MAX)).collect();
+		let entered: Vec<H256> = by_text(rows, &counts, self.embedding.dim()).map(root).collect();
+		self.compare(span, &Computed { texts, kind, entered: &entered }, answered, partly, &hashes)
 	}
 
-	/// Waits for the hashes of those who computed the same, and settles a difference.
-	fn compare(
-		&mut self,
-		span: usize,
-		texts: &[TextPart],
-		kind: Kind,
-		answered: Answered,
-		partly: HashMap<usize, Vec<usize>>,
-		mut hashes: HashMap<usize, Vec<H256>>,
-	) -> Result<Answered, ()> {
-		let until = Instant::now() + self.patience.late;
+	/// Waits for the hashes of those who computed the same.
+	fn collect(&mut self, span: usize, partly: &HashMap<usize, Vec<usize>>, hashes: &mut HashMap<usize, Vec<H256>>, until: Instant) {
 		while partly.keys().any(|other| !hashes.contains_key(other) && self.members[*other].usable()) {
 			match self.reply(self.passes, until) {
 				Ok((by, done, _)) => _ = hashes.insert(by, done.roots),
@@ -378,49 +451,77 @@ impl Ring {
 		// Whoever is late now is not waited for the next time.
 		let late: Vec<usize> = partly.keys().copied().filter(|other| !hashes.contains_key(other)).collect();
 		for other in late {
-			self.demote(span, other, &Failed::Late);
+			let failed = if self.members[other].usable() { Failed::Late } else { Failed::Gone };
+			self.demote(span, other, &failed);
 		}
+	}
+
+	/// Compares what others have computed of the same with what was answered, and settles a difference.
+	fn compare(
+		&mut self,
+		span: usize,
+		computed: &Computed,
+		answered: Answered,
+		partly: HashMap<usize, Vec<usize>>,
+		hashes: &HashMap<usize, Vec<H256>>,
+	) -> Result<Answered, Failure> {
 		for (other, known) in partly {
 			let Some(roots) = hashes.get(&other) else { continue };
+			if roots.len() != known.len() {
+				self.ban(span, other, "told other hashes than those of the texts that it got".to_owned());
+				continue;
+			}
 			let differs = known.iter().zip(roots).find(|(text, root)| answered.roots.get(**text) != Some(root));
 			let Some((&text, told)) = differs else { continue };
-			let truth = match self.truth(span, &texts[text], kind) {
+			let (entered, truth) = match self.truth(span, &computed.texts[text], computed.kind) {
 				Ok(truth) => truth,
 				Err(words) => {
 					self.reports.unsettled(&words);
-					return Err(());
+					self.members[other].known.clear();
+					continue;
 				}
 			};
+			if computed.entered.get(text) != Some(&entered) {
+				// Somebody before them was wrong, unnoticed: nothing that was computed from it can be trusted, and nobody here is to blame.
+				self.reports.unsettled("the rows that they got are wrong themselves; all texts are read again");
+				self.members.iter_mut().for_each(|member| member.known.clear());
+				return Err(Failure::Contradiction);
+			}
 			let layers = &self.spans[span].hold;
 			let words = format!("told wrong rows of layers {} to {}", layers.first, layers.first.saturating_add(layers.layers));
 			if *told != truth {
-				self.ban(other, words.clone());
+				self.ban(span, other, words.clone());
 			}
 			if answered.roots.get(text) != Some(&truth) {
-				self.ban(answered.by, words);
-				return Err(());
+				self.ban(span, answered.by, words);
+				return Err(Failure::Again);
 			}
 		}
 		Ok(answered)
 	}
 
-	/// The hash of what comes out of a span for a text, computed here from its tokens.
-	fn truth(&mut self, span: usize, text: &TextPart, kind: Kind) -> Result<H256, String> {
+	/// The hashes of what goes into a span for a text, and of what comes out, computed here from its tokens.
+	fn truth(&mut self, span: usize, text: &TextPart, kind: Kind) -> Result<(H256, H256), String> {
 		let hold = self.spans[span].hold.stage();
 		let last = text.pages.last().ok_or("a text without pages")?;
 		let (_, tokens) = self.history.text(*last).ok_or("a text whose beginning is not known")?;
-		let mut inference = self.source.load(&Stage { embedding: true, layers: 0..hold.layers.end, head: hold.head })?;
-		let pages = Pages::new(tokens.len().div_ceil(PAGE_TOKENS));
-		let mut sequence = Sequence::default();
-		let first = usize::try_from(text.first).map_err(|error| error.to_string())?;
-		let mut read = |tokens: &[u32], wanted, output| {
-			let piece = Piece { sequence: &mut sequence, tokens, wanted };
-			inference.pass(&pages, &mut [piece], output, kind.into()).map(root).map_err(|error| error.to_string())
+		let before = Stage { embedding: true, layers: 0..hold.layers.start, head: false };
+		let (mut before, mut own) = (self.source.load(&before)?, self.source.load(&hold)?);
+		let count = tokens.len().div_ceil(PAGE_TOKENS);
+		let (pages, mut sequences) = (Pages::new(2 * count), [Sequence::default(), Sequence::default()]);
+		let first = usize::try_from(text.first).map_err(|error| error.to_string())?.min(tokens.len());
+		let mut read = |tokens: &[u32], wanted| {
+			let [one, other] = &mut sequences;
+			let mut piece = [Piece { sequence: one, tokens, wanted }];
+			let rows = before.pass(&pages, &mut piece, Input::Tokens, Output::Rows).map_err(|error| error.to_string())?;
+			let mut piece = [Piece { sequence: other, tokens, wanted }];
+			let out = own.pass(&pages, &mut piece, Input::Rows(rows), kind.into()).map_err(|error| error.to_string())?;
+			Ok::<_, String>((root(rows), root(out)))
 		};
-		for portion in tokens[..first.min(tokens.len())].chunks(PORTION) {
-			read(portion, Wanted::Nothing, Input::Tokens)?;
+		for portion in tokens[..first].chunks(PORTION) {
+			read(portion, Wanted::Nothing)?;
 		}
-		read(&tokens[first.min(tokens.len())..], super::message::wanted_of(text.wanted), Input::Tokens)
+		read(&tokens[first..], super::message::wanted_of(text.wanted))
 	}
 
 	/// Has the texts read again by a member that lacks keys and values; whether it has them now.
@@ -492,12 +593,11 @@ impl Ring {
 		loop {
 			let left = until.saturating_duration_since(Instant::now());
 			match self.events.recv_timeout(left) {
-				Ok((by, Event::Reply(Reply::Done(done), rows))) if done.number == number && !self.members[by].banned => {
+				Ok((by, Event::Reply(Reply::Done(done), rows))) if done.number == number && self.members[by].usable() => {
+					self.members[by].silent = false;
 					return Ok((by, done, rows));
 				}
-				// An answer that came too late.
-				Ok((_, Event::Reply(Reply::Done(_), _))) => {}
-				Ok((by, Event::Reply(Reply::Refused(words), _))) if self.members[by].ready => {
+				Ok((by, Event::Reply(Reply::Refused { number: Some(refused), words }, _))) if refused == number => {
 					self.members[by].known.clear();
 					return Err((Some(by), Failed::Refused(words)));
 				}
@@ -531,28 +631,23 @@ impl Ring {
 	}
 
 	fn happened(&mut self, by: usize, event: Event) {
-		let hold = self.spans.iter().find(|span| span.members.contains(&by)).map(|span| span.hold.clone());
 		let Some(member) = self.members.get_mut(by) else { return };
 		match event {
 			Event::Connected(link) => {
 				member.lose();
-				if let Some(hold) = hold.filter(|_| !member.banned) {
-					if link.say(&Request::Hold(hold)) {
-						member.link = Some(link);
-					}
-				}
-			}
-			Event::Reply(Reply::Holding, _) => {
-				member.ready = member.link.is_some();
+				(member.link, member.ready) = (Some(link), true);
 				self.reports.joined(&member.name);
 			}
-			Event::Reply(Reply::Refused(words), _) if !member.ready => {
-				self.reports.refused(&member.name, &words);
-				member.lose();
-			}
+			Event::Refused(words) => self.reports.refused(&member.name, &words),
+			// Of a pass that is over. It lacks what that was to give it.
+			Event::Reply(Reply::Refused { .. }, _) => member.known.clear(),
+			// An answer that came too late.
+			Event::Reply(Reply::Done(_), _) => member.silent = false,
 			Event::Reply(..) => {}
 			Event::Gone => {
-				self.reports.gone(&member.name);
+				if member.ready {
+					self.reports.gone(&member.name);
+				}
 				member.lose();
 			}
 		}
@@ -565,7 +660,10 @@ impl Ring {
 		members.push(member);
 		let name = &self.members[member].name;
 		match failed {
-			Failed::Late => self.reports.late(name),
+			Failed::Late => {
+				self.reports.late(name);
+				self.members[member].silent = true;
+			}
 			Failed::Refused(words) => self.reports.refused(name, words),
 			// That was reported when it went.
 			Failed::Gone => {}
@@ -576,11 +674,15 @@ impl Ring {
 		}
 	}
 
-	fn ban(&mut self, member: usize, words: String) {
-		let member = &mut self.members[member];
-		member.banned = true;
-		member.lose();
-		self.reports.lied(&member.name, words);
+	/// Asks a member of a span no more.
+	fn ban(&mut self, span: usize, member: usize, words: String) {
+		let liar = &mut self.members[member];
+		liar.banned.cancel();
+		liar.lose();
+		self.reports.lied(&liar.name, words);
+		// What others have computed from what it said before is computed anew.
+		let later: Vec<usize> = self.spans[span + 1..].iter().flat_map(|span| span.members.iter().copied()).collect();
+		later.into_iter().for_each(|member| self.members[member].known.clear());
 	}
 
 	fn remember(&mut self, span: usize, rows: usize, took: Duration) {

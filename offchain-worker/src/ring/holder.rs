@@ -12,7 +12,8 @@ use std::{
 pub(super) struct Holder {
 	inference: Inference,
 	pages: Pages,
-	store: HashMap<u64, Arc<Page>>,
+	/// Pages by their numbers, and how many tokens each has.
+	store: HashMap<u64, (Arc<Page>, usize)>,
 	/// What came out of the last pass.
 	last: Option<(Done, Vec<f32>)>,
 }
@@ -39,9 +40,10 @@ fn size(value: u32) -> usize {
 }
 
 impl Holder {
-	/// Holds what `inference` is, with room for so many pages as `hold` says.
-	pub(super) fn new(inference: Inference, hold: &Hold) -> Self {
-		Self { inference, pages: Pages::new(size(hold.pages)), store: HashMap::new(), last: None }
+	/// Holds what `inference` is, with room for so many pages as `hold` says, and as fit into `memory` bytes.
+	pub(super) fn new(inference: Inference, hold: &Hold, memory: u64) -> Self {
+		let fit = usize::try_from(memory).unwrap_or(usize::MAX) / inference.page_bytes().max(1);
+		Self { pages: Pages::new(size(hold.pages).min(fit)), inference, store: HashMap::new(), last: None }
 	}
 
 	/// Computes a pass, of which `rows` go in.
@@ -63,8 +65,12 @@ impl Holder {
 			sequences.push(self.take(text, &mut written)?);
 			Ok(())
 		});
-		let zeros = vec![0; pass.texts.iter().map(|text| size(text.count)).max().unwrap_or_default()];
 		let computed = taken.and_then(|()| {
+			// What was written of pages that are begun anew is forgotten.
+			for (sequence, text) in sequences.iter().zip(&pass.texts) {
+				text.pages[sequence.len().div_ceil(PAGE_TOKENS)..].iter().for_each(|number| _ = self.store.remove(number));
+			}
+			let zeros = vec![0; pass.texts.iter().map(|text| size(text.count)).max().unwrap_or_default()];
 			let pieces = sequences.iter_mut().zip(&pass.texts);
 			let pieces = pieces.map(|(sequence, text)| {
 				let tokens = if pass.rows.is_some() { &zeros[..size(text.count)] } else { &text.tokens[..] };
@@ -75,9 +81,11 @@ impl Holder {
 			Ok(self.inference.pass(&self.pages, &mut pieces, input, pass.kind.into())?.to_vec())
 		});
 		for (sequence, text) in sequences.into_iter().zip(&pass.texts) {
+			let len = sequence.len();
 			let (full, open) = sequence.into_pages();
-			for (number, page) in text.pages.iter().skip(full.len()).zip(open) {
-				self.store.insert(*number, Arc::new(page));
+			for ((place, number), page) in text.pages.iter().enumerate().skip(full.len()).zip(open) {
+				let filled = len.saturating_sub(place * PAGE_TOKENS).min(PAGE_TOKENS);
+				self.store.insert(*number, (Arc::new(page), filled));
 			}
 		}
 		let out = computed?;
@@ -99,33 +107,31 @@ impl Holder {
 	fn take(&mut self, text: &TextPart, written: &mut HashSet<u64>) -> Result<Sequence, HolderError> {
 		let (first, count) = (size(text.first), size(text.count));
 		let (full, begun) = (first / PAGE_TOKENS, first.div_ceil(PAGE_TOKENS));
-		let all = first.saturating_add(count).div_ceil(PAGE_TOKENS);
+		let last = first.saturating_add(count);
 		let distinct = text.pages[full.min(text.pages.len())..].iter().all(|number| written.insert(*number));
-		if count == 0 || text.pages.len() != all || !distinct || text.pages[..full].iter().any(|number| written.contains(number)) {
+		let fits = count > 0 && last <= self.inference.longest() && text.pages.len() == last.div_ceil(PAGE_TOKENS);
+		if !fits || !distinct || text.pages[..full].iter().any(|number| written.contains(number)) {
 			return Err(HolderError::Pages);
 		}
-		let here = |number: &u64| self.store.get(number).cloned().ok_or(HolderError::Lacking(*number));
-		let whole = text.pages[..full].iter().map(here).collect::<Result<Vec<_>, _>>()?;
-		// All or nothing: a page that is taken has to come back.
+		let here = |number: &u64, needed: usize| {
+			let page = self.store.get(number).filter(|(_, filled)| *filled >= needed);
+			page.map(|(page, _)| page.clone()).ok_or(HolderError::Lacking(*number))
+		};
+		let whole = text.pages[..full].iter().map(|number| here(number, PAGE_TOKENS)).collect::<Result<Vec<_>, _>>()?;
+		let mut open = Vec::with_capacity(begun - full);
+		// One at most: a page that is taken has to come back.
 		for number in &text.pages[full..begun] {
-			if !self.store.contains_key(number) {
+			if self.store.get(number).is_none_or(|(_, filled)| *filled < first % PAGE_TOKENS) {
 				return Err(HolderError::Lacking(*number));
 			}
-		}
-		let mut open = Vec::with_capacity(begun - full);
-		for number in &text.pages[full..begun] {
-			let page = self.store.remove(number).ok_or(HolderError::Lacking(*number))?;
+			let (page, filled) = self.store.remove(number).ok_or(HolderError::Lacking(*number))?;
 			match Arc::try_unwrap(page) {
 				Ok(page) => open.push(page),
 				Err(shared) => {
-					self.store.insert(*number, shared);
+					self.store.insert(*number, (shared, filled));
 					return Err(HolderError::Pages);
 				}
 			}
-		}
-		// What was written of pages that are begun anew is forgotten.
-		for number in &text.pages[begun..] {
-			self.store.remove(number);
 		}
 		Ok(Sequence::of_pages(first, whole, open))
 	}

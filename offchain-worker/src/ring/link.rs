@@ -1,9 +1,13 @@
 //! The driver's side of a stream to a holder: frames go out through a bounded queue, replies come in as events of one queue for all holders.
 
-use super::message::{frame, receive, send, Reply, Request};
+use super::message::{frame, receive, send, Hold, Reply, Request};
 use std::{
 	future::Future,
-	sync::{mpsc::SyncSender, Arc},
+	sync::{
+		atomic::{AtomicUsize, Ordering},
+		mpsc::SyncSender,
+		Arc,
+	},
 	time::Duration,
 };
 use tokio::{
@@ -16,14 +20,19 @@ use tokio_util::sync::CancellationToken;
 const QUEUE: usize = 4;
 /// Events that wait for the engine.
 pub(super) const EVENTS: usize = 1_024;
-/// Between two attempts to reach a holder.
+/// Between two attempts to reach a holder; twice as long each time that it does not hold its span, up to the second.
 const RETRY: Duration = Duration::from_millis(500);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// Longest time in which a holder loads its layers.
+const LOADING: Duration = Duration::from_secs(600);
 
 /// What happens with a holder.
 #[derive(Debug)]
 pub(super) enum Event {
-	/// It is connected, and holds nothing yet.
+	/// It is connected, and holds its span.
 	Connected(Link),
+	/// It does not hold its span, and says why.
+	Refused(String),
 	/// It has answered.
 	Reply(Reply, Vec<f32>),
 	/// The connection has ended.
@@ -32,12 +41,17 @@ pub(super) enum Event {
 
 /// A connection to a holder. The tasks behind it end when it is dropped.
 #[derive(Debug)]
-pub(super) struct Link(mpsc::Sender<Arc<[u8]>>);
+pub(super) struct Link {
+	frames: mpsc::Sender<Arc<[u8]>>,
+	/// Requests that are not answered: nobody may answer more.
+	asked: Arc<AtomicUsize>,
+}
 
 impl Link {
 	/// Sends a frame; whether there was room for it.
 	pub(super) fn send(&self, frame: Arc<[u8]>) -> bool {
-		self.0.try_send(frame).is_ok()
+		self.asked.fetch_add(1, Ordering::Relaxed);
+		self.frames.try_send(frame).is_ok()
 	}
 
 	/// Sends a message without rows.
@@ -46,33 +60,73 @@ impl Link {
 	}
 }
 
-/// Keeps holder number `index` connected: whatever `open` opens is used until it ends, and then opened anew.
-pub(super) async fn keep<S, F>(index: usize, events: SyncSender<(usize, Event)>, stop: CancellationToken, mut open: impl FnMut() -> F)
-where
-	S: AsyncRead + AsyncWrite + Send + 'static,
+/// Keeps holder number `index` connected, and has it hold `hold`: whatever `open` opens is used until it ends, and then opened anew. It ends with the
+/// tokens `stop`, or `banned` of this holder.
+pub(super) async fn keep<S, F>(
+	index: usize,
+	hold: Hold,
+	events: SyncSender<(usize, Event)>,
+	[stop, banned]: [CancellationToken; 2],
+	mut open: impl FnMut() -> F,
+) where
+	S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 	F: Future<Output = Option<S>>,
 {
 	let tell = |event| events.try_send((index, event)).is_ok();
 	let connected = async {
+		let mut pause = RETRY;
 		loop {
-			if let Some(stream) = open().await {
-				let (link, frames) = mpsc::channel(QUEUE);
-				if tell(Event::Connected(Link(link))) {
-					talk(stream, frames, &tell).await;
-					tell(Event::Gone);
+			let held = match open().await {
+				Some(stream) => begin(stream, &hold).await,
+				None => Err(None),
+			};
+			match held {
+				Ok(stream) => {
+					pause = RETRY;
+					let ((frames, queue), asked) = (mpsc::channel(QUEUE), Arc::new(AtomicUsize::new(0)));
+					if tell(Event::Connected(Link { frames, asked: asked.clone() })) {
+						talk(stream, queue, &asked, &tell).await;
+						tell(Event::Gone);
+					}
+				}
+				Err(words) => {
+					if let Some(words) = words {
+						tell(Event::Refused(words));
+					}
+					pause = pause.saturating_mul(2).min(LONGEST_RETRY);
 				}
 			}
-			tokio::time::sleep(RETRY).await;
+			tokio::time::sleep(pause).await;
 		}
 	};
 	tokio::select! {
 		() = stop.cancelled() => {}
+		() = banned.cancelled() => {}
 		() = connected => {}
 	}
 }
 
+/// Has the other side hold `hold`; what it says if it does not.
+async fn begin<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, hold: &Hold) -> Result<S, Option<String>> {
+	let talk = async {
+		send(&mut stream, &frame(&Request::Hold(hold.clone()), &[])).await.map_err(|_| None)?;
+		match receive::<Reply>(&mut stream).await {
+			Ok((Reply::Holding, _)) => Ok(()),
+			Ok((Reply::Refused { words, .. }, _)) => Err(Some(words)),
+			_ => Err(None),
+		}
+	};
+	tokio::time::timeout(LOADING, talk).await.unwrap_or(Err(None))?;
+	Ok(stream)
+}
+
 /// Sends and receives until either side has enough.
-async fn talk<S: AsyncRead + AsyncWrite>(stream: S, mut frames: mpsc::Receiver<Arc<[u8]>>, tell: &impl Fn(Event) -> bool) {
+async fn talk<S: AsyncRead + AsyncWrite>(
+	stream: S,
+	mut frames: mpsc::Receiver<Arc<[u8]>>,
+	asked: &AtomicUsize,
+	tell: &impl Fn(Event) -> bool,
+) {
 	let (mut from, mut to) = tokio::io::split(stream);
 	let sending = async {
 		while let Some(frame) = frames.recv().await {
@@ -84,7 +138,8 @@ async fn talk<S: AsyncRead + AsyncWrite>(stream: S, mut frames: mpsc::Receiver<A
 	let receiving = async {
 		let mut from = Box::pin(&mut from);
 		while let Ok((reply, rows)) = receive::<Reply>(&mut from).await {
-			if !tell(Event::Reply(reply, rows)) {
+			let was_asked = asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |asked| asked.checked_sub(1)).is_ok();
+			if !was_asked || !tell(Event::Reply(reply, rows)) {
 				return;
 			}
 		}

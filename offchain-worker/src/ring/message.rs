@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Bytes of a message, and of its rows, at most.
 const LONGEST_MESSAGE: u32 = 4 << 20;
-const LONGEST_ROWS: u32 = 512 << 20;
+const LONGEST_ROWS: u32 = 256 << 20;
 /// Bytes that are made room for before any has come.
 const PORTION: usize = 1 << 20;
 
@@ -144,7 +144,12 @@ pub(super) enum Reply {
 	/// It has computed a pass; if rows are told, they follow.
 	Done(Done),
 	/// It cannot.
-	Refused(String),
+	Refused {
+		/// The pass, if it was one.
+		number: Option<u64>,
+		/// Why.
+		words: String,
+	},
 }
 
 /// What a holder says of itself.

@@ -1,5 +1,6 @@
 //! What a driver notices about the members of its ring. Clones share it.
 
+use crate::infer::printable_line;
 use prometheus_client::metrics::counter::Counter;
 use std::{
 	collections::VecDeque,
@@ -9,6 +10,9 @@ use std::{
 
 /// Reports that are kept.
 const KEPT: usize = 1_000;
+
+/// Characters of what another worker says that are kept.
+const WORDS: usize = 200;
 
 /// Something that a member did.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +50,9 @@ impl Reports {
 	fn push(&self, report: Report) {
 		let mut last = locked(&self.0.last);
 		if last.len() == KEPT {
-			last.pop_front();
+			// Who lied is not forgotten for who comes and goes.
+			let first = last.iter().position(|report| !matches!(report, Report::Lied(..)));
+			last.remove(first.unwrap_or_default());
 		}
 		last.push_back(report);
 	}
@@ -77,8 +83,9 @@ impl Reports {
 	}
 
 	pub(super) fn refused(&self, name: &str, words: &str) {
+		let words: String = printable_line(words).chars().take(WORDS).collect();
 		tracing::warn!("{name} cannot do what it is asked to: {words}");
-		self.push(Report::Refused(name.to_owned(), words.to_owned()));
+		self.push(Report::Refused(name.to_owned(), words));
 	}
 
 	pub(super) fn lied(&self, name: &str, words: String) {

@@ -110,7 +110,7 @@ pub async fn start(streams: &Streams, source: Source, options: Options, stop: Ca
 	let pages = options.pages.saturating_add(4 * usize::try_from(source.config.max_seq).unwrap_or(usize::MAX).div_ceil(PAGE_TOKENS));
 	let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
 	let mut spans: Vec<Span> = Vec::new();
-	let mut members = Vec::new();
+	let (mut members, mut holds) = (Vec::new(), Vec::new());
 	for span in placement.ring() {
 		let holders = placement.spans.iter().filter(|other| other.first == span.first && other.layers == span.layers);
 		let first = members.len();
@@ -123,8 +123,10 @@ pub async fn start(streams: &Streams, source: Source, options: Options, stop: Ca
 			head: span.head,
 			pages: narrow(pages),
 		};
+		holds.resize(members.len(), hold.clone());
 		spans.push(Span::new(hold, (first..members.len()).collect()));
 	}
+	let banned: Vec<CancellationToken> = members.iter().map(|_| CancellationToken::new()).collect();
 	let (sender, events) = sync_channel(EVENTS);
 	let mut tasks = JoinSet::new();
 	for (index, (_, address)) in members.iter().enumerate() {
@@ -133,10 +135,12 @@ pub async fn start(streams: &Streams, source: Source, options: Options, stop: Ca
 			let (streams, address) = (streams.clone(), address.clone());
 			async move { streams.open(&address).await.ok() }
 		};
-		tasks.spawn(keep(index, sender.clone(), stop.clone(), open));
+		let hold = holds[index].clone();
+		tasks.spawn(keep(index, hold, sender.clone(), [stop.clone(), banned[index].clone()], open));
 	}
 	let reports = Reports::default();
-	let (names, patience, told) = (members.into_iter().map(|(name, _)| name).collect(), options.patience, reports.clone());
+	let names = members.into_iter().map(|(name, _)| name).zip(banned).collect();
+	let (patience, told) = (options.patience, reports.clone());
 	let waiting = move || {
 		let mut ring = Ring::new(source, spans, names, events, patience, told).map_err(RingError::Load)?;
 		ring.ready(Instant::now() + LOADING).map_err(RingError::NotReady)?;
@@ -159,7 +163,7 @@ async fn greet(streams: &Streams, address: &PeerAddress, parameters: H256) -> Re
 				send(&mut stream, &frame).await.map_err(|error| error.to_string())?;
 				match receive::<Reply>(&mut stream).await.map_err(|error| error.to_string())? {
 					(Reply::Profile(answered), _) => profile = Some(answered),
-					(Reply::Refused(words), _) => return Err(words),
+					(Reply::Refused { words, .. }, _) => return Err(words),
 					_ => return Err("it answers something else than it is asked".to_owned()),
 				}
 				fastest = fastest.min(began.elapsed().as_secs_f64());

@@ -53,6 +53,8 @@ const GOOD: u32 = 0;
 const DEAD: u32 = 1;
 /// It takes everything and answers nothing.
 const SILENT: u32 = 2;
+/// It answers late.
+const SLOW: u32 = 9;
 /// It changes a bit of what it computed, and vouches for it.
 const LIAR: u32 = 3;
 
@@ -75,6 +77,7 @@ async fn between(mut driver: DuplexStream, mut holder: DuplexStream, conduct: Co
 		match (conduct.is(), &mut reply) {
 			(DEAD, _) => return,
 			(SILENT, _) => continue,
+			(SLOW, Reply::Done(_)) => tokio::time::sleep(Duration::from_millis(60)).await,
 			(LIAR, Reply::Done(done)) => {
 				if let Some(last) = rows.last_mut() {
 					*last = f32::from_bits(last.to_bits() ^ 1);
@@ -136,6 +139,7 @@ fn ring(ends: &[u32], holders: usize, patience: Patience) -> TestRing {
 		spans.push(Span::new(hold, (index * holders..(index + 1) * holders).collect()));
 		first = *end;
 	}
+	let mut names = Vec::new();
 	for index in 0..spans.len() * holders {
 		let (of_member, conduct_of, handle) = (source.clone(), Conduct::default(), runtime.handle().clone());
 		conduct.push(conduct_of.clone());
@@ -147,15 +151,17 @@ fn ring(ends: &[u32], holders: usize, patience: Patience) -> TestRing {
 				}
 				let (ours, theirs) = duplex(1 << 20);
 				let (near, far) = duplex(1 << 20);
-				let profile = Profile { parameters: source.parameters, memory: 0, bandwidth: 0, flops: 0 };
+				let profile = Profile { parameters: source.parameters, memory: 1 << 30, bandwidth: 0, flops: 0 };
 				handle.spawn(answering::answer(far, source, profile));
 				handle.spawn(between(theirs, near, conduct));
 				Some(ours)
 			}
 		};
-		runtime.spawn(keep(index, sender.clone(), stop.clone(), open));
+		let banned = CancellationToken::new();
+		let hold = spans[index / holders].hold.clone();
+		runtime.spawn(keep(index, hold, sender.clone(), [stop.clone(), banned.clone()], open));
+		names.push((format!("member {index}"), banned));
 	}
-	let names = (0..spans.len() * holders).map(|index| format!("member {index}")).collect();
 	let mut ring = Ring::new(source, spans, names, events, patience, reports.clone()).unwrap();
 	ring.ready(Instant::now() + Duration::from_secs(20)).unwrap();
 	while joined(&reports) < conduct.len() {
@@ -249,6 +255,94 @@ fn a_holder_that_is_silent_is_replaced_in_time() {
 	assert_eq!(logits.unwrap(), expected(&text));
 	assert!(ring.reports.all().contains(&Report::Late("member 0".into())));
 	assert_eq!(ring.reports.replacements().len(), 0, "the other one had computed the same");
+}
+
+#[test]
+fn a_holder_that_is_silent_is_waited_for_once_and_not_in_each_new_text() {
+	let late = Duration::from_millis(500);
+	let mut ring = ring(&[1, 3], 2, Patience { late, ..Patience::default() });
+	let pages = ring.ring.pages(64);
+	let ask = |ring: &mut TestRing, seed: u32| {
+		let text = text(10, seed);
+		let mut sequence = Sequence::default();
+		let logits = bits(ring.ring.logits(&pages, &mut [piece(&mut sequence, &text)]).unwrap());
+		assert_eq!(logits, expected(&text));
+	};
+	ask(&mut ring, 0);
+	ring.conduct[0].set(SILENT);
+	ring.conduct[3].set(SILENT);
+	let began = Instant::now();
+	(1..40).for_each(|seed| ask(&mut ring, seed));
+	assert!(began.elapsed() < late * 20, "{:?}", began.elapsed());
+	let lates = |ring: &TestRing| ring.reports.all().iter().filter(|report| matches!(report, Report::Late(_))).count();
+	assert_eq!(lates(&ring), 2);
+	// The others are lost: it is asked, since nobody else is there.
+	ring.conduct[0].set(GOOD);
+	ring.conduct[1].set(DEAD);
+	(40..45).for_each(|seed| ask(&mut ring, seed));
+}
+
+#[test]
+fn holders_that_are_late_now_and_then_are_used_again_and_never_blamed() {
+	let mut ring = ring(&[1, 3], 2, Patience { late: Duration::from_millis(20), ..Patience::default() });
+	let texts: Vec<Vec<u32>> = (0..3).map(|seed| text(120, seed)).collect();
+	let expected: Vec<Vec<u32>> = texts.iter().map(|text| expected(text)).collect();
+	let (pages, vocab) = (ring.ring.pages(64), ring.ring.vocab());
+	let mut sequences = [Sequence::default(), Sequence::default(), Sequence::default()];
+	for pass in 0..60 {
+		let (member, conduct) = (pass / 3 % 4, if pass % 3 == 0 { SLOW } else { GOOD });
+		ring.conduct[member].set(conduct);
+		let (mut pieces, mut rows) = (Vec::new(), Vec::new());
+		for (index, (sequence, text)) in sequences.iter_mut().zip(&texts).enumerate() {
+			let first = sequence.len();
+			let tokens = &text[first..text.len().min(first + 2 + index)];
+			if !tokens.is_empty() && (pass + index) % 4 != 0 {
+				rows.extend((first..first + tokens.len()).map(|row| (index, row)));
+				pieces.push(piece(sequence, tokens));
+			}
+		}
+		if pieces.is_empty() {
+			continue;
+		}
+		let logits = bits(ring.ring.logits(&pages, &mut pieces).unwrap());
+		for ((index, row), logits) in rows.into_iter().zip(logits.chunks(vocab)) {
+			assert_eq!(logits, &expected[index][row * vocab..(row + 1) * vocab], "text {index}, row {row}");
+		}
+	}
+	let reports = ring.reports.all();
+	assert!(reports.iter().any(|report| matches!(report, Report::Late(_))));
+	assert!(!reports.iter().any(|report| matches!(report, Report::Lied(..))), "{reports:?}");
+}
+
+#[test]
+fn a_holder_that_is_silent_is_replaced_by_one_that_has_to_read_the_text_again() {
+	let mut ring = ring(&[1, 3], 2, Patience { unknown: Duration::from_secs(60), lost: Duration::from_secs(60), ..impatient() });
+	let text = text(100, 7);
+	let pages = ring.ring.pages(8);
+	let mut sequence = Sequence::default();
+	let mut logits = Vec::new();
+	let mut read = |ring: &mut TestRing, tokens: &[u32]| {
+		for tokens in tokens.chunks(5) {
+			logits.extend(bits(ring.ring.logits(&pages, &mut [piece(&mut sequence, tokens)]).unwrap()));
+		}
+	};
+	read(&mut ring, &text[..20]);
+	ring.conduct[3].set(DEAD);
+	read(&mut ring, &text[20..70]);
+	while !ring.reports.all().contains(&Report::Gone("member 3".into())) {
+		ring.ring.news_for_test();
+	}
+	ring.conduct[3].set(GOOD);
+	while joined(&ring.reports) < 5 {
+		ring.ring.news_for_test();
+	}
+	read(&mut ring, &text[70..80]);
+	ring.conduct[2].set(SILENT);
+	let began = Instant::now();
+	read(&mut ring, &text[80..]);
+	assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+	assert!(ring.reports.all().contains(&Report::Late("member 2".into())));
+	assert_eq!(logits, expected(&text));
 }
 
 #[test]

@@ -36,8 +36,8 @@ pub(super) struct Answer {
 	tokens: Vec<u32>,
 	/// Why it has ended, if it has.
 	ended: Option<Ending>,
-	/// Its place in a session, if it is paid for.
-	reserved: Option<Reserved>,
+	/// Its place in a session, and who makes receipts, if it is paid for.
+	reserved: Option<(Reserved, Arc<Issuer>)>,
 }
 
 impl Answer {
@@ -48,7 +48,7 @@ impl Answer {
 		sampling: Sampling,
 		replies: mpsc::Receiver<Reply>,
 		stops: Arc<[String]>,
-		reserved: Option<Reserved>,
+		reserved: Option<(Reserved, Arc<Issuer>)>,
 	) -> Self {
 		let (growing, stops) = (Growing::after(&prompt), Stops::new(stops));
 		Self { text, replies, growing, stops, sampling, prompt, tokens: Vec::new(), ended: None, reserved }
@@ -66,7 +66,7 @@ impl Answer {
 	pub(super) fn receipt(&mut self, issuer: &Issuer) -> Result<Transcript, ApiError> {
 		let ending = self.ended.unwrap_or(Ending::Cut);
 		match self.reserved.take() {
-			Some(mut reserved) => reserved.issue(issuer, &self.prompt, &self.tokens, ending, self.sampling),
+			Some((mut reserved, _)) => reserved.issue(issuer, &self.prompt, &self.tokens, ending, self.sampling),
 			None => Ok(issuer.issue(&self.prompt, &self.tokens, ending, self.sampling, None)),
 		}
 	}
@@ -129,6 +129,16 @@ impl Answer {
 	fn end(&mut self, ending: Ending) {
 		self.ended = Some(ending);
 		self.replies.close();
+	}
+}
+
+impl Drop for Answer {
+	/// Whoever goes away owes what it has taken.
+	fn drop(&mut self) {
+		let Some((mut reserved, issuer)) = self.reserved.take().filter(|_| !self.tokens.is_empty()) else { return };
+		if let Err(error) = reserved.issue(&issuer, &self.prompt, &self.tokens, self.ended.unwrap_or(Ending::Cut), self.sampling) {
+			tracing::error!("an answer that was given up is not charged: {error:?}");
+		}
 	}
 }
 

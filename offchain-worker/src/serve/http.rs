@@ -56,7 +56,7 @@ pub(super) struct Server {
 	pub(super) chat: Chat,
 	pub(super) batcher: Batcher,
 	pub(super) keys: Option<Keys>,
-	pub(super) issuer: Issuer,
+	pub(super) issuer: Arc<Issuer>,
 	/// The business of a provider that is paid.
 	pub(super) business: Option<Business>,
 	/// What is told of the ring that computes, if one does.
@@ -174,6 +174,7 @@ impl Server {
 				let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
 				let dearest = self.issuer.prices.of(narrow(prompt.len()), most);
 				let reserved = payer.map(|payer| payer.reserve(dearest)).transpose()?;
+				let reserved = reserved.map(|reserved| (reserved, self.issuer.clone()));
 				answers.push(Answer::new(self.text.clone(), prompt.clone(), sampling, replies, ask.stops.clone(), reserved));
 			}
 		}
@@ -452,15 +453,15 @@ struct Paying {
 	voucher: String,
 }
 
-/// Takes a voucher for answers that were given.
-async fn voucher(State(server): Shared, Body(Paying { voucher }): Body<Paying>) -> Result<Response, ApiError> {
+/// Takes a voucher for answers that were given; tells what is not paid for.
+async fn voucher(State(server): Shared, headers: HeaderMap, Body(Paying { voucher }): Body<Paying>) -> Result<Response, ApiError> {
 	let Some(business) = &server.business else { return Err(ApiError::path()) };
-	let read = paid::voucher_of(&voucher).and_then(|(of, _)| Some((of.session, paid::headers(of.session, &voucher)?)));
+	let session = paid::voucher_of(&voucher).map(|(of, _)| of.session);
 	let words = "there is no voucher: 0x, and the SCALE encoding of voucher and signature";
-	let (session, headers) = read.ok_or_else(|| ApiError::field("voucher", words))?;
+	let headers =
+		session.and_then(|session| paid::headers(session, &voucher, &headers)).ok_or_else(|| ApiError::field("voucher", words))?;
 	let payer = business.accounts().admit(&headers, |session| business.session(session)).await?;
-	let (answers, amount) = payer.owes().unwrap_or_default();
-	Ok(Json(json!({ "session": session, "answers": answers, "amount": amount.to_string() })).into_response())
+	Ok(Json(payer.owes()).into_response())
 }
 
 /// Who holds which layers, and why.

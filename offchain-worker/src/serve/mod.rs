@@ -100,12 +100,12 @@ pub async fn serve(model: Model, options: Options, ready: impl FnOnce(SocketAddr
 fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 	let keys = options.keys.as_deref().map(Keys::read).transpose()?;
 	let (fingerprint, usable) = (model.fingerprint(), model.usable());
-	let issuer = Issuer {
+	let issuer = Arc::new(Issuer {
 		parameters: model.root,
 		usable: u32::try_from(usable).unwrap_or(u32::MAX),
 		signer: options.signer,
 		prices: options.paid.as_ref().map(|(prices, _)| *prices).unwrap_or_default(),
-	};
+	});
 	let business = options.paid.map(|(_, business)| business);
 	let Model { name, engine, text, chat, .. } = model;
 	let needed = engine.longest().div_ceil(neuroshard_graph::exec::PAGE_TOKENS).saturating_mul(engine.page_bytes());

@@ -1,6 +1,6 @@
 //! Inference that is paid: who offers a model, what users owe, and what was answered.
 
-use crate::{AccountId, Balance, BlockNumber, RoundIndex, RunId, F32, H256};
+use crate::{AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, F32, H256};
 use alloc::{collections::BTreeSet, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use neuroshard_graph::{merkle::blake2_256, sampler};
@@ -158,9 +158,36 @@ impl Voucher {
 	/// Whether `user` signed it for the chain with this genesis: the bytes as they are, or between `<Bytes>` and `</Bytes>`, as wallets sign what
 	/// is no extrinsic.
 	pub fn is_signed(&self, genesis: H256, user: &AccountId, signature: &MultiSignature) -> bool {
-		let message = self.message(genesis);
-		let wrapped = || [&b"<Bytes>"[..], &message, &b"</Bytes>"[..]].concat();
-		signature.verify(&message[..], user) || signature.verify(&wrapped()[..], user)
+		is_signed(&self.message(genesis), user, signature)
+	}
+}
+
+/// Whether `user` signed `message`: the bytes as they are, or between `<Bytes>` and `</Bytes>`.
+fn is_signed(message: &[u8], user: &AccountId, signature: &MultiSignature) -> bool {
+	let wrapped = || [&b"<Bytes>"[..], message, &b"</Bytes>"[..]].concat();
+	signature.verify(message, user) || signature.verify(&wrapped()[..], user)
+}
+
+/// A user's word that it is the one that asks in a session: vouchers get public when they are claimed.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Ask {
+	/// Session.
+	pub session: SessionId,
+	/// Who is asked.
+	pub provider: AccountId,
+	/// Milliseconds since the Unix epoch up to which it holds.
+	pub until: Moment,
+}
+
+impl Ask {
+	/// The bytes that the user's account signs.
+	pub fn message(&self, genesis: H256) -> Vec<u8> {
+		(b"neuroshard/ask/1", genesis, self).encode()
+	}
+
+	/// Whether `user` signed it, as with [`Voucher::is_signed`].
+	pub fn is_signed(&self, genesis: H256, user: &AccountId, signature: &MultiSignature) -> bool {
+		is_signed(&self.message(genesis), user, signature)
 	}
 }
 

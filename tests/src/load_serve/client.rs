@@ -24,13 +24,15 @@ const OVERSIZE: usize = (4 << 20) + 1;
 /// A client.
 pub(super) struct Client {
 	shared: Arc<Shared>,
+	number: u32,
 	draw: Draw,
 	seen: Seen,
 }
 
 impl Client {
-	pub(super) fn new(shared: Arc<Shared>, draw: Draw) -> Self {
-		Self { shared, draw, seen: Seen::default() }
+	pub(super) fn new(shared: Arc<Shared>, number: u32) -> Self {
+		// The questions have another seed.
+		Self { shared, number, draw: Draw::new(u64::from(number) + 1), seen: Seen::default() }
 	}
 
 	/// Does one thing after the other until the time is over.
@@ -101,14 +103,14 @@ impl Client {
 		while stream.next().await? {
 			let now = Instant::now();
 			// A chat opens before its first token.
-			if !stream.has_text() || stream.is_done() {
+			if stream.texts().iter().all(|text| text.is_empty()) || stream.is_done() {
 				continue;
 			}
 			match last {
 				None => self.seen.first_tokens.push(now.duration_since(asked)),
 				Some(last) => {
 					let since = |time: Instant| time.duration_since(self.shared.start);
-					self.seen.gaps.push(Gap { from: since(last), to: since(now) });
+					self.seen.gaps.push(Gap { reader: self.number, from: since(last), to: since(now) });
 				}
 			}
 			last = Some(now);

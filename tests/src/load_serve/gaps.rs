@@ -1,10 +1,15 @@
 //! Pauses in streams that are read as they come.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
+
+/// How long after a kill its pause begins, at most: a holder may have answered just before, and is asked again soon.
+const SOON: Duration = Duration::from_secs(1);
 
 /// A pause between two pieces of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Gap {
+	/// The client that saw it. It reads one stream after the other.
+	pub(super) reader: u32,
 	/// When it began, since the load did.
 	pub(super) from: Duration,
 	/// When it ended.
@@ -39,12 +44,21 @@ impl Times {
 	}
 }
 
-/// The gaps in which one of `kills` happened, and all others.
+/// The longest gap of each reader around each of `kills`, and the gaps at other times.
 pub(super) fn around(gaps: &[Gap], kills: &[Duration]) -> (Vec<Duration>, Vec<Duration>) {
-	let hit = |gap: &Gap| kills.iter().any(|kill| gap.from <= *kill && *kill < gap.to);
-	let (hit, other): (Vec<&Gap>, Vec<&Gap>) = gaps.iter().partition(|gap| hit(gap));
-	let lengths = |gaps: Vec<&Gap>| gaps.into_iter().map(|gap| gap.to.saturating_sub(gap.from)).collect();
-	(lengths(hit), lengths(other))
+	let length = |gap: &Gap| gap.to.saturating_sub(gap.from);
+	let mut longest: BTreeMap<(usize, u32), Duration> = BTreeMap::new();
+	let mut others = Vec::new();
+	for gap in gaps {
+		match kills.iter().position(|kill| *kill < gap.to && gap.from < *kill + SOON) {
+			Some(kill) => {
+				let most = longest.entry((kill, gap.reader)).or_default();
+				*most = length(gap).max(*most);
+			}
+			None => others.push(length(gap)),
+		}
+	}
+	(longest.into_values().collect(), others)
 }
 
 #[cfg(test)]
@@ -54,8 +68,9 @@ mod tests {
 	#[test]
 	fn gaps_around_a_kill_are_told_apart_and_times_are_ranked() {
 		let ms = Duration::from_millis;
-		let gaps = [Gap { from: ms(0), to: ms(10) }, Gap { from: ms(10), to: ms(250) }, Gap { from: ms(250), to: ms(255) }];
-		assert_eq!(around(&gaps, &[ms(20)]), (vec![ms(240)], vec![ms(10), ms(5)]));
+		let gap = |reader, from, to| Gap { reader, from: ms(from), to: ms(to) };
+		let gaps = [gap(0, 0, 10), gap(0, 10, 25), gap(0, 25, 250), gap(1, 15, 22), gap(1, 22, 30), gap(0, 1_500, 1_505)];
+		assert_eq!(around(&gaps, &[ms(20)]), (vec![ms(225), ms(8)], vec![ms(10), ms(5)]));
 		let times = Times::of((1..=200).map(ms).collect());
 		assert_eq!(times, Times { count: 200, p50: 101.0, p99: 199.0, most: 200.0 });
 		assert_eq!(Times::of(Vec::new()), Times::default());

@@ -85,7 +85,7 @@ pub struct ServeMeasurement {
 	pub first_token_ms: Times,
 	/// Between two pieces of a stream, when nobody is killed.
 	pub gap_ms: Times,
-	/// Between the two pieces between which a member was killed.
+	/// The longest time between two pieces of each stream that was read when a member was killed, in the second behind that.
 	pub pause_ms: Times,
 	/// What is wrong, in words.
 	pub faults: Vec<String>,
@@ -139,7 +139,7 @@ impl ServeMeasurement {
 		}
 		lines.push(format!("first token: {}", self.first_token_ms.words()));
 		lines.push(format!("between two pieces: {}", self.gap_ms.words()));
-		lines.push(format!("the same when a member was killed: {}", self.pause_ms.words()));
+		lines.push(format!("the longest in each stream when a member was killed: {}", self.pause_ms.words()));
 		lines
 	}
 

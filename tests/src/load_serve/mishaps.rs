@@ -59,8 +59,8 @@ pub(super) async fn run(ring: &mut Ring, start: Instant, time: Duration, say: &i
 		reach(start + kill).await;
 		ring.driver.process.check()?;
 		let joins = ring.joins(holder)?;
-		let at = start.elapsed();
 		ring.holders[holder].kill();
+		let at = start.elapsed();
 		ring.holders[holder].begin().await?;
 		ring.joined(holder, joins.saturating_add(1)).await?;
 		let back = start.elapsed().saturating_sub(at);

@@ -68,7 +68,7 @@ impl ServeLoad {
 		let shared = Arc::new(Shared { address: ring.driver.address, known, start, until: start + self.time });
 		let mut clients = JoinSet::new();
 		for number in 0..self.clients {
-			clients.spawn(Client::new(shared.clone(), Draw::new(u64::from(number) + 1)).run());
+			clients.spawn(Client::new(shared.clone(), number).run());
 		}
 		let mishaps = mishaps::run(&mut ring, start, self.time, &say).await?;
 		say("waiting for the last answers");

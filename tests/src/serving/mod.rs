@@ -12,3 +12,4 @@ pub use model::lively_model;
 pub use question::{Answers, Question, Streamed};
 pub use ring::{Holder, Ring};
 pub use server::Server;
+pub(crate) use server::{said, word_behind, SOON};

@@ -147,9 +147,9 @@ impl Streamed {
 		}
 	}
 
-	/// Whether text has come.
-	pub fn has_text(&self) -> bool {
-		self.answers.iter().any(|(text, _)| !text.is_empty())
+	/// The text of each answer, as far as it has come.
+	pub fn texts(&self) -> Vec<&str> {
+		self.answers.iter().map(|(text, _)| &**text).collect()
 	}
 
 	/// Whether the stream has told its end.

@@ -1,6 +1,9 @@
 //! A ring of workers on this machine, each of which can be killed and started again.
 
-use super::server::{said, word_behind, Server, SOON};
+use super::{
+	server::{said, word_behind, Server, SOON},
+	Question,
+};
 use crate::{until, Error, Ports, Process};
 use std::{
 	path::{Path, PathBuf},
@@ -83,6 +86,8 @@ pub struct Ring {
 	pub holders: Vec<Holder>,
 	/// The holders of each span, the preferred one first.
 	pub spans: Vec<Vec<usize>>,
+	/// Name of the model.
+	model: String,
 }
 
 impl Ring {
@@ -103,7 +108,8 @@ impl Ring {
 		if spans.len() != 2 || spans.iter().any(|span| span.len() != 2) {
 			return Err(Error::Setup(format!("the layers are split otherwise than in two spans that are held twice: {spans:?}")));
 		}
-		let ring = Self { driver, holders, spans };
+		let model = model.file_name().unwrap_or_default().to_string_lossy().into_owned();
+		let ring = Self { driver, holders, spans, model };
 		for holder in 0..ring.holders.len() {
 			ring.joined(holder, 1).await?;
 		}
@@ -129,10 +135,16 @@ impl Ring {
 	/// Waits until a holder has come to hold its span so often.
 	///
 	/// # Errors
-	/// [`Error::Late`].
+	/// [`Error::Late`]; [`Error::Setup`] if the ring does not answer.
 	pub async fn joined(&self, holder: usize, times: usize) -> Result<(), Error> {
-		let what = format!("holder {holder} to hold its span");
-		until(&what, SOON, async || Ok((self.joins(holder)? >= times).then_some(()))).await
+		let question = Question { tokens: 1, ..Question::default() };
+		let look = async || {
+			// The driver looks after its members when it is asked something.
+			let answered = question.ask(self.driver.address, &self.model).await;
+			answered.map_err(|error| Error::Setup(format!("the ring does not answer: {error}")))?;
+			Ok((self.joins(holder)? >= times).then_some(()))
+		};
+		until(&format!("holder {holder} to hold its span"), SOON, look).await
 	}
 }
 

@@ -7,5 +7,6 @@ mod clients;
 mod crashes;
 mod defence;
 mod devnet;
+mod paid;
 mod scenario;
 mod trial;

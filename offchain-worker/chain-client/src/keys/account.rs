@@ -1,7 +1,7 @@
 //! The sr25519 account.
 
 use super::{path, KeyError, Unlock, ACCOUNT};
-use neuroshard_types::{inference::Voucher, AccountId, H256};
+use neuroshard_types::{inference::{Ask, Voucher}, AccountId, H256};
 use rand::{rngs::OsRng, RngCore};
 use sp_core::{crypto::Ss58Codec, sr25519::Signature};
 use sp_runtime::MultiSignature;
@@ -66,6 +66,11 @@ impl Account {
 		MultiSignature::Sr25519(Signature::from_raw(self.0.sign(&voucher.message(genesis)).0))
 	}
 
+	/// Signature of the account's word that it asks, for the chain with this first block.
+	pub fn sign_ask(&self, ask: &Ask, genesis: H256) -> MultiSignature {
+		MultiSignature::Sr25519(Signature::from_raw(self.0.sign(&ask.message(genesis)).0))
+	}
+
 	/// The pair that signs extrinsics.
 	pub(crate) fn signer(&self) -> &Keypair {
 		&self.0
@@ -110,6 +115,10 @@ mod tests {
 		assert!(!voucher.is_signed(H256::zero(), &alice.id(), &signature));
 		let more = Voucher { amount: 6, ..voucher };
 		assert!(!more.is_signed(genesis, &alice.id(), &signature));
+		let ask = Ask { session: 7, provider: bob.id(), until: 1_000 };
+		let signature = alice.sign_ask(&ask, genesis);
+		assert!(ask.is_signed(genesis, &alice.id(), &signature) && !ask.is_signed(genesis, &bob.id(), &signature));
+		assert!(!Ask { until: 1_001, ..ask }.is_signed(genesis, &alice.id(), &signature));
 	}
 
 	#[test]

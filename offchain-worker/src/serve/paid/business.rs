@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 const FRESH: Duration = Duration::from_secs(3);
 /// Between two looks at what can be claimed.
 const CLAIMS: Duration = Duration::from_secs(6);
+/// Longest time until a claim that has failed is tried again.
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 /// What is owed before a claim is worth its fee, of sessions that stay open.
 const WORTH: Balance = NEURO / 10;
 /// Longest time in which last claims are made when the server stops.
@@ -51,6 +53,8 @@ struct Inner {
 	accounts: Accounts,
 	known: Mutex<HashMap<SessionId, (Instant, Known)>>,
 	halted: Mutex<Option<(Instant, bool)>>,
+	/// Sessions whose claims have failed: until when they are not tried again, and after which wait.
+	put_off: Mutex<HashMap<SessionId, (Instant, Duration)>>,
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -73,8 +77,8 @@ impl Business {
 		if there.is_none_or(|there| there.offer != offer) {
 			submitter.submit(inference::offer(offer)).await?;
 		}
-		let (known, halted) = (Mutex::default(), Mutex::default());
-		Ok(Self(Arc::new(Inner { client, submitter, provider, run, accounts, known, halted })))
+		let (known, halted, put_off) = (Mutex::default(), Mutex::default(), Mutex::default());
+		Ok(Self(Arc::new(Inner { client, submitter, provider, run, accounts, known, halted, put_off })))
 	}
 
 	/// The accounts of its sessions.
@@ -117,9 +121,9 @@ impl Business {
 	async fn look(&self, session: SessionId) -> Result<Option<Known>, ChainError> {
 		let now = self.0.client.now().await?;
 		let Some(view) = now.session(session).await? else { return Ok(None) };
-		let claimed = now.claimed(session, &self.0.provider).await?;
-		let claimed = State { answers: claimed.answers, amount: claimed.owed, receipts: claimed.receipts };
-		Ok(Some(Known { view, claimed }))
+		let claim = now.claimed(session, &self.0.provider).await?;
+		let claimed = State { answers: claim.answers, amount: claim.owed, receipts: claim.receipts };
+		Ok(Some(Known { view, claimed, paid: claim.paid }))
 	}
 
 	/// Claims what is owed until `stop` is cancelled, and then once more all that is.
@@ -148,26 +152,55 @@ impl Business {
 			Ok(vouchers) => vouchers,
 			Err(error) => return tracing::error!("the accounts of sessions cannot be read: {error}"),
 		};
-		for (voucher, signature) in vouchers {
-			let session = voucher.session;
+		if self.is_halted().await.unwrap_or(true) {
+			// Nothing is paid while the model is halted, and nothing is known while the chain is away.
+			return;
+		}
+		for (session, voucher) in vouchers {
 			let known = match self.look(session).await {
 				Ok(Some(known)) => known,
-				// It is settled: nothing can be claimed any more.
 				Ok(None) => {
-					self.0.accounts.forget(session);
+					if self.is_settled(session).await.unwrap_or(false) {
+						self.0.accounts.forget(session);
+					}
 					continue;
 				}
 				Err(error) => return tracing::warn!("claims wait: {error}"),
 			};
-			let owed = voucher.amount.saturating_sub(known.claimed.amount);
+			let Some((voucher, signature)) = voucher else { continue };
+			// What the escrow does not have is not paid, but a claim costs a fee all the same.
+			let owed = voucher.amount.saturating_sub(known.paid).min(known.view.escrow);
 			let due = owed > 0 && (last || owed >= WORTH || known.view.closes_at.is_some());
-			if !due {
+			if !due || self.is_put_off(session) {
 				continue;
 			}
 			match self.0.submitter.submit_once(inference::claim(voucher, signature)).await {
-				Ok(_) => tracing::info!("claimed {owed} planck of session {session}"),
-				Err(error) => tracing::warn!("{owed} planck of session {session} could not be claimed: {error}"),
+				Ok(_) => {
+					locked(&self.0.put_off).remove(&session);
+					tracing::info!("claimed {owed} planck of session {session}");
+				}
+				Err(error) => {
+					self.put_off(session);
+					tracing::warn!("{owed} planck of session {session} could not be claimed: {error}");
+				}
 			}
 		}
+	}
+
+	/// Whether a session is gone from a final state.
+	async fn is_settled(&self, session: SessionId) -> Result<bool, ChainError> {
+		let heads = self.0.client.heads().await?;
+		Ok(self.0.client.at(heads.finalized).await?.session(session).await?.is_none())
+	}
+
+	fn is_put_off(&self, session: SessionId) -> bool {
+		locked(&self.0.put_off).get(&session).is_some_and(|(until, _)| *until > Instant::now())
+	}
+
+	/// Tries the claims of a session again later, and later each time.
+	fn put_off(&self, session: SessionId) {
+		let mut all = locked(&self.0.put_off);
+		let wait = all.get(&session).map_or(CLAIMS, |(_, wait)| wait.saturating_mul(2)).min(LONGEST_WAIT);
+		all.insert(session, (Instant::now() + wait, wait));
 	}
 }

@@ -66,6 +66,8 @@ pub(super) struct Ledger {
 	provider: AccountId,
 	/// From what the last voucher is for up to now. Never empty.
 	states: VecDeque<State>,
+	/// Receipts with their tokens, as JSON, of the answers after the first state: whoever lost one cannot pay without it.
+	transcripts: VecDeque<Vec<u8>>,
 	/// The last voucher and its signature.
 	voucher: Option<(Voucher, MultiSignature)>,
 	/// Answers that are under way, and what they may cost.
@@ -78,7 +80,8 @@ pub(super) struct Ledger {
 impl Ledger {
 	/// A session that goes on from `state`, of which the chain knows that it was paid.
 	pub(super) fn new(session: SessionId, provider: AccountId, state: State) -> Self {
-		Self { session, provider, states: VecDeque::from([state]), voucher: None, under_way: 0, reserved: 0 }
+		let (states, transcripts) = (VecDeque::from([state]), VecDeque::new());
+		Self { session, provider, states, transcripts, voucher: None, under_way: 0, reserved: 0 }
 	}
 
 	/// All answers so far.
@@ -101,28 +104,52 @@ impl Ledger {
 		self.under_way == 0
 	}
 
-	/// Takes a voucher of `user`. One for fewer answers than the last one changes nothing.
+	/// Receipts of the answers that are not paid for, with their tokens, as JSON.
+	pub(super) fn transcripts(&self) -> impl Iterator<Item = &[u8]> {
+		self.transcripts.iter().map(Vec::as_slice)
+	}
+
+	/// Goes on from what the chain has paid, if that is more than is known here.
+	pub(super) fn catch_up(&mut self, claimed: State) {
+		if claimed.answers > self.now().answers {
+			self.go_on_from(claimed);
+		}
+	}
+
+	fn go_on_from(&mut self, state: State) {
+		self.states = VecDeque::from([state]);
+		self.transcripts.clear();
+	}
+
+	/// Takes a voucher of `user`; whether anything has changed. One for fewer answers than the last one changes nothing, and one for more than are
+	/// known here, as after the loss of this account's file, is taken for what it is: money.
 	///
 	/// # Errors
 	/// [`Unpaid::Foreign`], [`Unpaid::Other`].
-	pub(super) fn take(&mut self, voucher: Voucher, signature: MultiSignature, user: &AccountId, genesis: H256) -> Result<(), Unpaid> {
+	pub(super) fn take(&mut self, voucher: Voucher, signature: MultiSignature, user: &AccountId, genesis: H256) -> Result<bool, Unpaid> {
 		let ours = voucher.session == self.session && voucher.provider == self.provider;
 		if !ours || !voucher.is_signed(genesis, user, &signature) {
 			return Err(Unpaid::Foreign);
 		}
 		if voucher.answers < self.paid().answers {
-			return Ok(());
+			return Ok(false);
 		}
-		let state = State::of(&voucher);
+		let (state, now) = (State::of(&voucher), self.now());
+		if voucher.answers > now.answers && voucher.amount >= now.amount {
+			self.go_on_from(state);
+			self.voucher = Some((voucher, signature));
+			return Ok(true);
+		}
 		let Some(place) = self.states.iter().position(|known| *known == state) else {
 			let State { answers, amount, .. } = self.now();
 			return Err(Unpaid::Other { told_answers: voucher.answers, told_amount: voucher.amount, answers, amount });
 		};
 		self.states.drain(..place);
+		self.transcripts.drain(..place.min(self.transcripts.len()));
 		if place > 0 {
 			self.voucher = Some((voucher, signature));
 		}
-		Ok(())
+		Ok(place > 0)
 	}
 
 	/// Begins an answer that may cost `most`, of a session with `whole` planck in all, paid ones included.
@@ -149,8 +176,8 @@ impl Ledger {
 		self.reserved = self.reserved.saturating_sub(most);
 	}
 
-	/// Ends an answer that was to cost `most`, and costs `price`; `receipt` is its hash.
-	pub(super) fn end(&mut self, most: Balance, price: Balance, receipt: H256) {
+	/// Ends an answer that was to cost `most`, and costs `price`; `receipt` is its hash, and `transcript` all of it, as JSON.
+	pub(super) fn end(&mut self, most: Balance, price: Balance, receipt: H256, transcript: Vec<u8>) {
 		self.give_up(most);
 		let State { answers, amount, receipts } = self.now();
 		self.states.push_back(State {
@@ -158,6 +185,7 @@ impl Ledger {
 			amount: amount.saturating_add(price),
 			receipts: chained(receipts, receipt),
 		});
+		self.transcripts.push_back(transcript);
 	}
 }
 
@@ -191,7 +219,7 @@ mod tests {
 		(voucher, signature)
 	}
 
-	fn take(ledger: &mut Ledger, (voucher, signature): (Voucher, MultiSignature)) -> Result<(), Unpaid> {
+	fn take(ledger: &mut Ledger, (voucher, signature): (Voucher, MultiSignature)) -> Result<bool, Unpaid> {
 		ledger.take(voucher, signature, &id(&user()), GENESIS)
 	}
 
@@ -201,7 +229,7 @@ mod tests {
 		let mut states = vec![ledger.now()];
 		for price in [10, 20, 30] {
 			ledger.begin(50, 1_000).unwrap();
-			ledger.end(50, price, H256::repeat_byte(9));
+			ledger.end(50, price, H256::repeat_byte(9), b"{}".to_vec());
 			states.push(ledger.now());
 		}
 		assert_eq!((states[3].answers, states[3].amount), (3, 60));
@@ -209,8 +237,9 @@ mod tests {
 		take(&mut ledger, signed(states[2], &user())).unwrap();
 		assert_eq!((ledger.paid(), ledger.now()), (states[2], states[3]));
 		assert_eq!(ledger.voucher().unwrap().0.amount, 30);
+		assert_eq!(ledger.transcripts().count(), 1);
 		// An older one comes late.
-		take(&mut ledger, signed(states[1], &user())).unwrap();
+		assert_eq!(take(&mut ledger, signed(states[1], &user())), Ok(false));
 		assert_eq!((ledger.paid(), ledger.voucher().unwrap().0.amount), (states[2], 30));
 	}
 
@@ -218,7 +247,7 @@ mod tests {
 	fn what_was_not_answered_or_not_signed_by_the_user_is_not_taken() {
 		let mut ledger = ledger();
 		ledger.begin(50, 1_000).unwrap();
-		ledger.end(50, 10, H256::repeat_byte(9));
+		ledger.end(50, 10, H256::repeat_byte(9), b"{}".to_vec());
 		let (now, before) = (ledger.now(), ledger.clone());
 		let other = sr25519::Pair::from_seed(&[2; 32]);
 		assert_eq!(take(&mut ledger, signed(now, &other)), Err(Unpaid::Foreign));
@@ -233,12 +262,25 @@ mod tests {
 	}
 
 	#[test]
+	fn what_was_lost_here_is_taken_from_vouchers_and_from_the_chain() {
+		let (mut ledger, ahead) = (ledger(), State { answers: 10, amount: 70, receipts: H256::repeat_byte(4) });
+		assert_eq!(take(&mut ledger, signed(ahead, &user())), Ok(true));
+		assert_eq!((ledger.now(), ledger.voucher().unwrap().0.amount), (ahead, 70));
+		let further = State { answers: 12, amount: 90, receipts: H256::repeat_byte(5) };
+		ledger.catch_up(further);
+		ledger.catch_up(ahead);
+		assert_eq!((ledger.now(), ledger.paid()), (further, further));
+		// More answers for less money are none that were given.
+		assert!(matches!(take(&mut ledger, signed(State { answers: 13, amount: 80, ..ahead }, &user())), Err(Unpaid::Other { .. })));
+	}
+
+	#[test]
 	fn neither_more_than_the_escrow_nor_more_than_the_credit_is_answered() {
 		let mut ledger = ledger();
 		ledger.begin(60, 100).unwrap();
 		assert_eq!(ledger.begin(41, 100), Err(Unpaid::Escrow { most: 41, left: 40 }));
 		ledger.begin(40, 100).unwrap();
-		ledger.end(60, 10, H256::zero());
+		ledger.end(60, 10, H256::zero(), b"{}".to_vec());
 		assert_eq!(ledger.begin(51, 100), Err(Unpaid::Escrow { most: 51, left: 50 }));
 		ledger.give_up(40);
 		ledger.begin(90, 100).unwrap();
@@ -256,7 +298,7 @@ mod tests {
 	fn a_ledger_is_read_as_it_was_written_without_answers_that_were_under_way() {
 		let mut ledger = ledger();
 		ledger.begin(50, 1_000).unwrap();
-		ledger.end(50, 10, H256::repeat_byte(9));
+		ledger.end(50, 10, H256::repeat_byte(9), b"{}".to_vec());
 		let now = ledger.now();
 		take(&mut ledger, signed(now, &user())).unwrap();
 		let ended = ledger.clone();

@@ -1,7 +1,8 @@
 //! Answers that are paid for: who may ask, what a session owes, and the provider's business with the chain.
 //!
-//! A request names its session and carries the last voucher in two headers. Its answers are given on credit, up to a bound, and each ends with a
-//! receipt, by which the user signs the next voucher (`docs/inference.md`).
+//! A request says in headers in which session it is, that the user asks, and what the user has signed for so far. Its answers are given on credit, up
+//! to a bound, and each ends with a receipt, by which the user signs the next voucher (`docs/inference.md`). An answer that nobody takes to its end
+//! costs what was taken of it.
 
 mod business;
 mod ledger;
@@ -16,12 +17,14 @@ use ledger::{Ledger, State, Unpaid};
 use neuroshard_atomic_write::write_atomically;
 use neuroshard_graph::sampler::Sampling;
 use neuroshard_types::{
-	inference::{Ending, SessionId, SessionView, Voucher},
-	AccountId, Balance, H256,
+	inference::{Ask, Ending, SessionId, SessionView, Voucher},
+	AccountId, Balance, Moment, H256,
 };
+use serde_json::{json, Value};
 use sp_runtime::MultiSignature;
 use std::{
 	collections::HashMap,
+	fs::File,
 	future::Future,
 	io,
 	path::PathBuf,
@@ -32,6 +35,10 @@ use std::{
 const SESSION: &str = "neuroshard-session";
 /// Header with the last voucher and its signature, SCALE-encoded, in hexadecimal digits.
 const VOUCHER: &str = "neuroshard-voucher";
+/// Header with the user's word that it asks, and its signature, SCALE-encoded, in hexadecimal digits.
+const ASK: &str = "neuroshard-ask";
+/// Longest time for which a user may say so, in milliseconds: clocks differ.
+const LONGEST_ASK: Moment = 15 * 60 * 1_000;
 /// Sessions whose accounts are in memory at a time.
 const MOST_SESSIONS: usize = 10_000;
 
@@ -43,6 +50,8 @@ struct Inner {
 	provider: AccountId,
 	genesis: H256,
 	folder: PathBuf,
+	/// Held as long as the accounts are used.
+	_lock: File,
 	open: Mutex<HashMap<SessionId, Open>>,
 }
 
@@ -77,8 +86,13 @@ impl From<Unpaid> for ApiError {
 
 impl Accounts {
 	/// The accounts in `folder`, of sessions that pay `provider`.
-	pub fn new(provider: AccountId, genesis: H256, folder: PathBuf) -> Self {
-		Self(Arc::new(Inner { provider, genesis, folder, open: Mutex::default() }))
+	///
+	/// # Errors
+	/// If the folder cannot be used, or another process uses it.
+	pub fn new(provider: AccountId, genesis: H256, folder: PathBuf) -> io::Result<Self> {
+		let lock = File::create(folder.join("lock"))?;
+		lock.try_lock().map_err(|_| io::Error::other(format!("another process serves with the accounts in {}", folder.display())))?;
+		Ok(Self(Arc::new(Inner { provider, genesis, folder, _lock: lock, open: Mutex::default() })))
 	}
 
 	fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
@@ -106,7 +120,17 @@ impl Accounts {
 		let (voucher, signature) = text(VOUCHER).and_then(voucher_of).ok_or_else(|| {
 			ApiError::payment(format!("the header {VOUCHER} has no voucher: 0x, and the SCALE encoding of voucher and signature"))
 		})?;
-		let Known { view, claimed } = view(session).await?;
+		let (ask, by) = text(ASK).and_then(decoded::<Ask>).ok_or_else(|| {
+			ApiError::payment(format!("the header {ASK} is missing: 0x, and the SCALE encoding of the user's word and signature"))
+		})?;
+		let now = now_ms();
+		if ask.session != session || ask.provider != self.0.provider || ask.until < now || ask.until > now.saturating_add(LONGEST_ASK) {
+			return Err(ApiError::payment(format!("the header {ASK} is not for this session and this provider, or its time is over")));
+		}
+		let Known { view, claimed, paid } = view(session).await?;
+		if !ask.is_signed(self.0.genesis, &view.user, &by) {
+			return Err(ApiError::payment(format!("the header {ASK} is not signed by the user of session {session}")));
+		}
 		if view.closes_at.is_some() {
 			return Err(ApiError::payment(format!("session {session} is being closed: open another one")));
 		}
@@ -126,9 +150,13 @@ impl Accounts {
 		}
 		let Some(account) = open.get_mut(&session) else { return Err(ApiError::internal("the account is gone")) };
 		// Nobody but the chain moves money: what it has paid, and what it holds.
-		account.whole = view.escrow.saturating_add(view.paid);
-		account.ledger.take(voucher, signature, &account.user, self.0.genesis)?;
-		self.write(session, &account.ledger).map_err(failed)?;
+		account.whole = view.escrow.saturating_add(paid);
+		account.ledger.catch_up(claimed);
+		let mut ledger = account.ledger.clone();
+		if ledger.take(voucher, signature, &account.user, self.0.genesis)? {
+			self.write(session, &ledger).map_err(failed)?;
+			account.ledger = ledger;
+		}
 		Ok(Payer { accounts: self.clone(), session })
 	}
 
@@ -144,23 +172,26 @@ impl Accounts {
 		write_atomically(&self.path(session), &ledger.encode())
 	}
 
-	/// Vouchers that pay more than `claimed` says of their sessions.
-	pub(super) fn vouchers(&self) -> io::Result<Vec<(Voucher, MultiSignature)>> {
+	/// All sessions that have an account here, with their last vouchers.
+	pub(super) fn vouchers(&self) -> io::Result<Vec<(SessionId, Option<(Voucher, MultiSignature)>)>> {
 		let mut vouchers = Vec::new();
 		for entry in std::fs::read_dir(&self.0.folder)? {
 			let name = entry?.file_name();
 			let session = name.to_str().and_then(|name| name.strip_suffix(".session")?.parse().ok());
 			let Some(session) = session else { continue };
-			vouchers.extend(self.read(session)?.and_then(|ledger| ledger.voucher().cloned()));
+			match self.read(session) {
+				Ok(ledger) => vouchers.push((session, ledger.and_then(|ledger| ledger.voucher().cloned()))),
+				Err(error) => tracing::error!("the account of session {session} cannot be read, and nothing is claimed of it: {error}"),
+			}
 		}
 		Ok(vouchers)
 	}
 
-	/// Forgets a session that is settled.
+	/// Puts the account of a session that is settled aside.
 	pub(super) fn forget(&self, session: SessionId) {
 		self.open().remove(&session);
-		// It is forgotten the next time, if not now.
-		let _ = std::fs::remove_file(self.path(session));
+		// It is put aside the next time, if not now.
+		let _ = std::fs::rename(self.path(session), self.path(session).with_extension("settled"));
 	}
 }
 
@@ -168,21 +199,35 @@ impl Accounts {
 #[derive(Clone)]
 pub(super) struct Known {
 	pub(super) view: SessionView,
-	/// What this provider has claimed of it.
+	/// The last voucher that this provider has claimed.
 	pub(super) claimed: State,
+	/// Planck that it was paid.
+	pub(super) paid: Balance,
 }
 
-/// The headers of a request that pays by this voucher.
-pub(super) fn headers(session: SessionId, voucher: &str) -> Option<HeaderMap> {
-	let pairs = [(SESSION, session.to_string()), (VOUCHER, voucher.to_owned())];
-	let header = |(name, value): (&'static str, String)| Some((HeaderName::from_static(name), HeaderValue::try_from(value).ok()?));
-	pairs.into_iter().map(header).collect()
+/// The headers of a request with a voucher in its body, as one with the voucher in a header has them.
+pub(super) fn headers(session: SessionId, voucher: &str, with: &HeaderMap) -> Option<HeaderMap> {
+	let mut headers = with.clone();
+	headers.insert(HeaderName::from_static(SESSION), HeaderValue::from(session));
+	headers.insert(HeaderName::from_static(VOUCHER), HeaderValue::try_from(voucher).ok()?);
+	Some(headers)
 }
 
 /// The voucher in a header.
 pub(super) fn voucher_of(digits: &str) -> Option<(Voucher, MultiSignature)> {
+	decoded(digits)
+}
+
+/// Something that is signed, in a header.
+fn decoded<T: codec::Decode>(digits: &str) -> Option<(T, MultiSignature)> {
 	let bytes = hex::decode(digits.strip_prefix("0x")?).ok()?;
-	<(Voucher, MultiSignature)>::decode_all(&mut &bytes[..]).ok()
+	<(T, MultiSignature)>::decode_all(&mut &bytes[..]).ok()
+}
+
+/// Milliseconds since the Unix epoch.
+fn now_ms() -> Moment {
+	let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+	Moment::try_from(since.as_millis()).unwrap_or(Moment::MAX)
 }
 
 impl Payer {
@@ -197,9 +242,13 @@ impl Payer {
 		Ok(Reserved { payer: self.clone(), most, ended: false })
 	}
 
-	/// What the session owes, and what of it is paid for by the last voucher.
-	pub(super) fn owes(&self) -> Option<(u32, Balance)> {
-		self.accounts.open().get(&self.session).map(|open| (open.ledger.now().answers, open.ledger.now().amount))
+	/// What all answers of the session cost, and the receipts of those that are not paid for, with their tokens.
+	pub(super) fn owes(&self) -> Value {
+		let open = self.accounts.open();
+		let Some(Open { ledger, .. }) = open.get(&self.session) else { return Value::Null };
+		let receipts: Vec<Value> = ledger.transcripts().filter_map(|json| serde_json::from_slice(json).ok()).collect();
+		let (now, session) = (ledger.now(), self.session);
+		json!({ "session": session, "answers": now.answers, "amount": now.amount.to_string(), "receipts": receipts })
 	}
 }
 
@@ -221,9 +270,12 @@ impl Reserved {
 		let account = open.get_mut(&session).ok_or_else(|| ApiError::internal("the account is gone"))?;
 		let place = account.ledger.now().answers;
 		let transcript = issuer.issue(prompt, answer, ending, sampling, Some((session, place)));
+		let json = serde_json::to_vec(&transcript).map_err(|error| ApiError::internal(error.to_string()))?;
+		let mut ledger = account.ledger.clone();
+		ledger.end(self.most, transcript.receipt.price, transcript.receipt.hash(transcript.genesis), json);
+		accounts.write(session, &ledger).map_err(|error| ApiError::internal(error.to_string()))?;
+		account.ledger = ledger;
 		self.ended = true;
-		account.ledger.end(self.most, transcript.receipt.price, transcript.receipt.hash(transcript.genesis));
-		accounts.write(session, &account.ledger).map_err(|error| ApiError::internal(error.to_string()))?;
 		Ok(transcript)
 	}
 }

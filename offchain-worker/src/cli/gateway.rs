@@ -1,0 +1,244 @@
+//! `gateway`.
+
+use super::{
+	bill::Bill,
+	local,
+	money::unsent,
+	open::{create_base, open, Opened},
+	parse, CliError, Common,
+};
+use crate::{
+	gateway::{bring_last, choice::Wanted, serve, Asker, Book, Endpoint, GatewayError, Options, Terms},
+	hardware,
+	infer::{Card, Model},
+};
+use clap::Args;
+use neuroshard_chain_client::{inference, Call, ChainAt, Neuro, Submitter};
+use neuroshard_types::{
+	inference::{OfferView, SessionId, SessionView},
+	AccountId, Balance, RunId,
+};
+use std::{
+	net::{Ipv4Addr, SocketAddr},
+	sync::Arc,
+};
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, Args)]
+pub(super) struct Gateway {
+	/// Provider to ask; without it, the cheapest offer of --run, or one with whom this account has an open session.
+	#[arg(long, value_name = "ADDRESS", value_parser = parse::address, required_unless_present = "run")]
+	provider: Option<AccountId>,
+	/// Run whose model is to answer.
+	#[arg(long, value_name = "ID")]
+	run: Option<RunId>,
+	/// Put so much aside for a new session. One that is open with the provider is used as it is.
+	#[arg(long, value_name = "NEURO", default_value = "5", value_parser = parse::amount, allow_negative_numbers = true)]
+	escrow: Neuro,
+	/// Put so much more aside for the session, once.
+	#[arg(long, value_name = "NEURO", value_parser = parse::amount, allow_negative_numbers = true)]
+	top_up: Option<Neuro>,
+	/// Refuse offers that take more for 1000 tokens, of a prompt or of an answer.
+	#[arg(long, value_name = "NEURO", value_parser = parse::amount, allow_negative_numbers = true)]
+	most_price: Option<Neuro>,
+	/// Address of this machine to listen at. Whoever reaches it can spend what the session has.
+	#[arg(long, value_name = "HOST:PORT", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)))]
+	listen: SocketAddr,
+	/// Share of the answers to compute anew with the checkpoint in the base folder, from 0 to 1. After a false one, nothing is paid any more.
+	#[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse::share)]
+	check: f64,
+	/// Close the session with that provider, or settle it if its delay is over, and end.
+	#[arg(long, requires = "provider", conflicts_with_all = ["top_up", "check"])]
+	close: bool,
+	/// Threads for --check.
+	#[arg(long, value_parser = parse::threads)]
+	threads: Option<usize>,
+}
+
+/// A session of this account that is not settled, and whom it pays.
+type Known = (SessionId, SessionView, AccountId);
+
+impl Gateway {
+	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
+		if !self.listen.ip().is_loopback() {
+			let words =
+				"--listen must be an address of this machine, such as 127.0.0.1:8081: whoever reaches it can spend what the session has";
+			return Err(CliError::Invalid(words.to_owned()));
+		}
+		let stop = CancellationToken::new();
+		super::start::stop_on_signals(&stop)?;
+		let opened = open(common).await?;
+		create_base(&opened.base)?;
+		let at = opened.client.now().await?;
+		at.check_compatible()?;
+		// A session is of the account that signs, also if it is the operator of somebody.
+		let submitter = Submitter::spawn(opened.client.clone(), opened.account.clone());
+		let known = sessions(&at, &opened.account.id()).await?;
+		if let (true, Some(provider)) = (self.close, &self.provider) {
+			return close(&opened, &submitter, &at, provider, known).await;
+		}
+		let open: Vec<_> = known.into_iter().filter(|(_, view, _)| view.closes_at.is_none()).collect();
+		let (offer, endpoint) = self.choose(&at, &open).await?;
+		let session = self.session(&opened, &submitter, &at, &offer, &open).await?;
+		let options = self.options(&opened, session, offer, endpoint).await?;
+		let ready = |address: SocketAddr| {
+			println!(
+				"clients of the OpenAI API get paid answers at http://{address}/v1; what they cost so far is at http://{address}/health"
+			);
+		};
+		serve(options, ready, stop).await?;
+		Ok(0)
+	}
+
+	/// The offer that is taken, and where its provider answers.
+	async fn choose(&self, at: &ChainAt, open: &[Known]) -> Result<(OfferView, Endpoint), CliError> {
+		let wanted = Wanted { run: self.run, most: self.most_price.map(|most| most.0) };
+		let chosen = match (&self.provider, self.run) {
+			(Some(provider), _) => wanted.of(provider, at.offer_of(provider).await?),
+			(None, Some(run)) => {
+				let known: Vec<_> = open.iter().map(|(_, _, provider)| provider.clone()).collect();
+				wanted.cheapest(run, at.offers().await?, &known)
+			}
+			(None, None) => return Err(CliError::Invalid("name a provider with --provider, or a run with --run".into())),
+		};
+		let (offer, endpoint) = chosen.map_err(GatewayError::from)?;
+		if let Some(halt) = at.halted(offer.offer.checkpoint.run).await? {
+			let (run, why) = (offer.offer.checkpoint.run, String::from_utf8_lossy(&halt.reason).into_owned());
+			return Err(CliError::Invalid(format!("governance has halted the model of run {run} ({why}): nobody may use it")));
+		}
+		let thousand = |price: Balance| Neuro(price.saturating_mul(1_000));
+		println!(
+			"{} answers at {endpoint} with run {}, for {} for 1000 tokens of a prompt and {} for 1000 of an answer",
+			offer.driver,
+			offer.offer.checkpoint.run,
+			thousand(offer.offer.prices.prompt),
+			thousand(offer.offer.prices.generated)
+		);
+		Ok((offer, endpoint))
+	}
+
+	/// The session that pays: the one that is open, or a new one.
+	async fn session(
+		&self,
+		opened: &Opened,
+		submitter: &Submitter,
+		at: &ChainAt,
+		offer: &OfferView,
+		open: &[Known],
+	) -> Result<SessionId, CliError> {
+		let more = self.top_up.map_or(0, |more| more.0);
+		let pay = async |amount: Balance, call: Call, what: &'static str| {
+			Bill::of(at, amount, std::slice::from_ref(&call)).await?.check(opened, at, what).await?;
+			submitter.submit_once(call).await.map_err(unsent)
+		};
+		if let Some((session, view, _)) = open.iter().find(|(_, _, provider)| *provider == offer.driver) {
+			if more > 0 {
+				pay(more, inference::top_up(*session, more), "the session").await?;
+			}
+			println!("session {session} has {} put aside", Neuro(view.escrow.saturating_add(more)));
+			return Ok(*session);
+		}
+		let escrow = self.escrow.0.saturating_add(more);
+		let least = at.inference_terms().await?.min_escrow;
+		if escrow < least {
+			return Err(CliError::Invalid(format!("a session takes {} at least: name more with --escrow", Neuro(least))));
+		}
+		let call = inference::open_session(Some(offer.driver.clone()), escrow);
+		let included = pay(escrow, call, "the escrow of a session").await?;
+		let session = included.first_field::<SessionId>("Inference", "SessionOpened");
+		let session = session.ok_or_else(|| CliError::Unknown("session in the block that opened it: start the command again".into()))?;
+		println!("session {session} is open, with {} put aside", Neuro(escrow));
+		Ok(session)
+	}
+
+	/// All that the gateway needs.
+	async fn options(&self, opened: &Opened, session: SessionId, offer: OfferView, endpoint: Endpoint) -> Result<Options, CliError> {
+		let (at, genesis) = (opened.client.now().await?, opened.client.genesis());
+		let OfferView { driver: provider, offer, .. } = offer;
+		let registered = at.provider(&provider).await?;
+		let registered = registered.ok_or_else(|| CliError::Unknown(format!("provider {provider}")))?;
+		let run = offer.checkpoint.run;
+		let view = at.run(run).await?.ok_or_else(|| CliError::Unknown(format!("run {run}")))?;
+		let card = Card::of_bytes(format!("run-{run}"), &view.config.model, offer.checkpoint.root.0)?;
+		let book = Book::open(&opened.base, session).map_err(GatewayError::from)?;
+		let claimed = at.claimed(session, &provider).await?;
+		let owed = book.resume(&opened.account.id(), &provider, genesis, &claimed).map_err(GatewayError::from)?;
+		let check = match self.check > 0.0 {
+			true => Some((self.check, self.model(opened, run, &offer.checkpoint.root)?)),
+			false => None,
+		};
+		let terms = Terms {
+			genesis,
+			session,
+			provider,
+			key: registered.info.ponw_key,
+			parameters: offer.checkpoint.root,
+			class: offer.class,
+			prices: offer.prices,
+			card: Arc::new(card),
+		};
+		Ok(Options { address: self.listen, account: opened.account.clone(), terms, owed, endpoint, book, check })
+	}
+
+	/// The checkpoint in the base folder, which is to be the offered one.
+	fn model(&self, opened: &Opened, run: RunId, root: &neuroshard_types::H256) -> Result<Model, CliError> {
+		let model = local::model(&opened.base, Some(run), hardware::threads(self.threads))?;
+		match model.root == *root {
+			true => Ok(model),
+			false => Err(CliError::Invalid(format!(
+				"--check needs the checkpoint that is offered, {root:?}, and the newest one of run {run} here is {:?}: \
+				 `neuroshard-worker run --serve-only` fetches the run's newest one",
+				model.root
+			))),
+		}
+	}
+}
+
+/// Sessions of an account with one provider each.
+async fn sessions(at: &ChainAt, user: &AccountId) -> Result<Vec<Known>, CliError> {
+	let mut known = Vec::new();
+	for id in at.sessions_of(user).await? {
+		if let Some(view) = at.session(id).await? {
+			known.extend(view.provider.clone().map(|provider| (id, view, provider)));
+		}
+	}
+	Ok(known)
+}
+
+/// Closes the sessions with `provider`, and settles those whose delay is over.
+async fn close(opened: &Opened, submitter: &Submitter, at: &ChainAt, provider: &AccountId, known: Vec<Known>) -> Result<u8, CliError> {
+	let ours: Vec<_> = known.into_iter().filter(|(_, _, paid)| paid == provider).collect();
+	if ours.is_empty() {
+		return Err(CliError::Unknown(format!("session of {} with {provider}", opened.account.address())));
+	}
+	let now = at.block().number;
+	for (session, view, _) in ours {
+		// Whoever pays from it is to end first.
+		let book = Book::open(&opened.base, session).map_err(GatewayError::from)?;
+		match view.closes_at {
+			None => {
+				let endpoint = at.offer_of(provider).await?.and_then(|view| Endpoint::parse(&view.offer.endpoint).ok());
+				if let Some(endpoint) = endpoint {
+					let (account, genesis) = (opened.account.clone(), opened.client.genesis());
+					let asker = Asker { account, genesis, session, provider: provider.clone() };
+					bring_last(&book, endpoint, &asker).await;
+				}
+				let included = submitter.submit_once(inference::close_session(session)).await.map_err(unsent)?;
+				let closing = opened.client.at(included.block).await?.session(session).await?.and_then(|view| view.closes_at);
+				let due = closing.map_or_else(String::new, |block| format!(": `--close` again from block {block} on returns what is left"));
+				println!("session {session} is closed{due}");
+			}
+			Some(block) if block > now => {
+				println!(
+					"session {session} is closed: `--close` again from block {block} on, {} from now, returns what is left",
+					block - now
+				);
+			}
+			Some(_) => {
+				submitter.submit_once(inference::settle(session)).await.map_err(unsent)?;
+				println!("session {session} is settled: what was left of {}, and not claimed since, is back", Neuro(view.escrow));
+			}
+		}
+	}
+	Ok(0)
+}

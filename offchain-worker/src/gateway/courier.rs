@@ -1,0 +1,128 @@
+//! Brings the last voucher to the provider, beside the requests, which bring it as well.
+
+use super::{
+	asker::{Asker, ASK},
+	book::{digits, Book, Signed},
+	provider::{Endpoint, Provider},
+};
+use crate::infer::printable_line;
+use axum::{
+	body::{to_bytes, Body, Bytes},
+	http::{
+		header::{HeaderMap, HeaderValue, CONTENT_TYPE},
+		uri::PathAndQuery,
+		Method,
+	},
+};
+use serde_json::json;
+use std::time::Duration;
+use tokio::{
+	sync::watch,
+	time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How often one voucher is brought, and the pause after the first time; each is twice the one before.
+const TIMES: u32 = 4;
+const PAUSE: Duration = Duration::from_secs(1);
+/// For one time.
+const ONCE: Duration = Duration::from_secs(10);
+/// For the last voucher, when the gateway stops.
+const LAST: Duration = Duration::from_secs(20);
+/// Bytes of an answer that are told.
+const TOLD: usize = 4 << 10;
+
+/// Brings vouchers.
+pub(super) struct Courier {
+	provider: Provider,
+	vouchers: watch::Receiver<Signed>,
+	asker: Asker,
+}
+
+/// What came of it.
+enum Brought {
+	/// The provider has it, or does not want it.
+	Done,
+	/// It may take it later.
+	Later,
+}
+
+impl Courier {
+	/// Brings `vouchers`: also the first one, if it is for something, since the provider may not have got it before a restart.
+	pub(super) fn new(provider: Provider, mut vouchers: watch::Receiver<Signed>, asker: Asker) -> Self {
+		if vouchers.borrow().0.answers > 0 {
+			vouchers.mark_changed();
+		}
+		Self { provider, vouchers, asker }
+	}
+
+	/// Brings each voucher, unless a later one is there before, until `done` is cancelled; and then the last one, if the provider does not have it.
+	pub(super) async fn run(mut self, done: CancellationToken) {
+		let mut left = false;
+		loop {
+			tokio::select! {
+				biased;
+				() = done.cancelled() => break,
+				changed = self.vouchers.changed() => if changed.is_err() { break },
+			}
+			left = true;
+			tokio::select! {
+				biased;
+				() = done.cancelled() => break,
+				brought = self.bring() => left = !brought,
+			}
+		}
+		let changed = self.vouchers.has_changed().unwrap_or(false);
+		if (left || changed) && !timeout(LAST, self.bring()).await.unwrap_or(false) {
+			tracing::warn!("the provider did not take the last voucher: it gets it with the first request of the next start");
+		}
+	}
+
+	/// Brings the last voucher. Returns whether the provider has answered.
+	async fn bring(&mut self) -> bool {
+		let mut pause = PAUSE;
+		for time in 0..TIMES {
+			if time > 0 {
+				sleep(pause).await;
+				pause = pause.saturating_mul(2);
+			}
+			let signed = self.vouchers.borrow_and_update().clone();
+			match timeout(ONCE, bring(&self.provider, &signed, &self.asker)).await {
+				Ok(Brought::Done) => return true,
+				Ok(Brought::Later) | Err(_) => {}
+			}
+		}
+		tracing::debug!("the provider takes no vouchers now: the next request brings the last one");
+		false
+	}
+}
+
+/// Brings the last voucher of a session that is to be closed, as far as that is possible.
+pub async fn bring_last(book: &Book, endpoint: Endpoint, asker: &Asker) {
+	let (Ok(Some(signed)), Ok(provider)) = (book.read(), Provider::new(endpoint)) else { return };
+	if !matches!(timeout(ONCE, bring(&provider, &signed, asker)).await, Ok(Brought::Done)) {
+		tracing::warn!("the provider does not take the last voucher: it can claim what it has");
+	}
+}
+
+/// Brings a voucher once.
+async fn bring(provider: &Provider, signed: &Signed, asker: &Asker) -> Brought {
+	let mut headers = HeaderMap::new();
+	headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+	let Some(ask) = asker.header() else { return Brought::Later };
+	headers.insert(ASK, ask);
+	let body = Bytes::from(json!({ "voucher": digits(signed) }).to_string());
+	let asked = provider.ask(Method::POST, PathAndQuery::from_static("/v1/vouchers"), headers, body).await;
+	let Ok(response) = asked else { return Brought::Later };
+	let status = response.status();
+	if status.is_success() {
+		return Brought::Done;
+	}
+	if status.is_server_error() {
+		return Brought::Later;
+	}
+	let words = to_bytes(Body::new(response.into_body()), TOLD).await.unwrap_or_default();
+	let words = String::from_utf8_lossy(&words);
+	tracing::warn!("the provider does not take a voucher ({status}): {}", printable_line(&words));
+	Brought::Done
+}

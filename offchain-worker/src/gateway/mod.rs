@@ -1,0 +1,271 @@
+//! The user's side of paid inference: a server on this machine that speaks the OpenAI API to clients as they are, has a provider answer, and pays for
+//! each answer with a voucher of the user's account.
+//!
+//! - `forward`, `refusal`: the API. `provider` is who is asked, `door` who may connect.
+//! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
+//! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it.
+//! - `checker`: computes some answers anew.
+//! - `courier`: brings vouchers to the provider.
+//! - [`choice`]: which provider.
+
+mod asked;
+mod asker;
+mod book;
+mod checker;
+pub mod choice;
+mod courier;
+mod door;
+mod forward;
+mod provider;
+mod purse;
+mod reader;
+mod refusal;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use asker::Asker;
+pub use book::{Book, BookError};
+pub use courier::bring_last;
+pub use provider::{BadEndpoint, Endpoint};
+pub use purse::{Owed, Terms};
+
+use crate::{
+	infer::{Card, Model},
+	receipt::Transcript,
+};
+use asked::Asked;
+use book::Signed;
+use checker::Checker;
+use courier::Courier;
+use neuroshard_chain_client::{
+	keys::{Account, KeyError},
+	Neuro,
+};
+use neuroshard_types::{inference::SessionId, AccountId};
+use provider::Provider;
+use purse::{Given, Purse, Wrong};
+use refusal::Refusal;
+use std::{
+	net::SocketAddr,
+	sync::{Arc, Mutex, MutexGuard, PoisonError},
+	time::Duration,
+};
+use tokio::{
+	net::TcpListener,
+	sync::{watch, Semaphore},
+	time::timeout,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Requests at a time.
+const MOST_REQUESTS: usize = 64;
+/// For the answers that are under way when the gateway stops.
+const DRAIN: Duration = Duration::from_secs(60);
+
+/// How to pay for answers.
+pub struct Options {
+	/// Where to listen.
+	pub address: SocketAddr,
+	/// Who pays.
+	pub account: Account,
+	/// What is agreed.
+	pub terms: Terms,
+	/// From where the session goes on.
+	pub owed: Owed,
+	/// Where the provider answers.
+	pub endpoint: Endpoint,
+	/// Where vouchers are kept.
+	pub book: Book,
+	/// The share of answers that is computed anew, and the model.
+	pub check: Option<(f64, Model)>,
+}
+
+/// Why the gateway does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+	/// The address is taken or not ours.
+	#[error("cannot listen at {address} ({source}): name another address with --listen HOST:PORT")]
+	Listen {
+		/// The address.
+		address: SocketAddr,
+		/// What the system said.
+		source: std::io::Error,
+	},
+	/// No certificates.
+	#[error("this system has no certificates by which {endpoint} could be trusted: {source}")]
+	Certificates {
+		/// The provider's address.
+		endpoint: Endpoint,
+		/// What the system said.
+		source: std::io::Error,
+	},
+	/// No thread can be started.
+	#[error("cannot start the thread that checks answers: {0}")]
+	Thread(std::io::Error),
+	/// The provider's address.
+	#[error(transparent)]
+	Endpoint(#[from] BadEndpoint),
+	/// The vouchers.
+	#[error(transparent)]
+	Book(#[from] BookError),
+	/// No offer.
+	#[error(transparent)]
+	Choice(#[from] choice::NoOffer),
+	/// The keys.
+	#[error(transparent)]
+	Key(#[from] KeyError),
+}
+
+/// A gateway. Clones share it.
+#[derive(Clone)]
+struct Gateway(Arc<Inner>);
+
+struct Inner {
+	account: Account,
+	asker: Asker,
+	provider_id: AccountId,
+	provider: Provider,
+	card: Arc<Card>,
+	purse: Mutex<Purse>,
+	book: Book,
+	vouchers: watch::Sender<Signed>,
+	checker: Option<Checker>,
+	places: Arc<Semaphore>,
+	tasks: TaskTracker,
+}
+
+/// Answers until `stop` is cancelled; answers that are under way end first, if they do within a minute, and the provider gets the last voucher. `ready` is
+/// told the address, with the port that the system chose for port 0.
+///
+/// # Errors
+/// [`GatewayError`].
+pub async fn serve(options: Options, ready: impl FnOnce(SocketAddr), stop: CancellationToken) -> Result<(), GatewayError> {
+	let address = options.address;
+	let failed = |source| GatewayError::Listen { address, source };
+	let listener = TcpListener::bind(address).await.map_err(failed)?;
+	let bound = listener.local_addr().map_err(failed)?;
+	let (gateway, courier) = Gateway::new(options)?;
+	ready(bound);
+	let done = CancellationToken::new();
+	let courier = tokio::spawn(courier.run(done.clone()));
+	door::listen(listener, forward::router(gateway.clone()), stop, DRAIN).await;
+	gateway.0.tasks.close();
+	if timeout(DRAIN, gateway.0.tasks.wait()).await.is_err() {
+		tracing::warn!("{} answers did not end in their time, and are not paid for", gateway.0.tasks.len());
+	}
+	done.cancel();
+	// It ends with the token, and its time is bounded.
+	let _ = courier.await;
+	let (session, owed, _) = gateway.status();
+	tracing::info!("session {session}: {} answers for {} in all", owed.answers, Neuro(owed.amount));
+	Ok(())
+}
+
+impl Gateway {
+	fn new(options: Options) -> Result<(Self, Courier), GatewayError> {
+		let Options { account, terms, owed, endpoint, book, check, .. } = options;
+		let certificates = |source| GatewayError::Certificates { endpoint: endpoint.clone(), source };
+		let provider = Provider::new(endpoint.clone()).map_err(certificates)?;
+		let (provider_id, card) = (terms.provider.clone(), terms.card.clone());
+		let purse = Purse::new(terms, owed);
+		let voucher = purse.voucher();
+		let signature = account.sign_voucher(&voucher, purse.terms().genesis);
+		let (vouchers, known) = watch::channel((voucher, signature));
+		let (checker, work) = check.map(|(share, model)| Checker::new(share, model)).unzip();
+		let agreed = purse.terms();
+		let (genesis, session) = (agreed.genesis, agreed.session);
+		let asker = Asker { account: account.clone(), genesis, session, provider: provider_id.clone() };
+		let courier = Courier::new(provider.clone(), known, asker.clone());
+		let inner = Inner {
+			account,
+			asker,
+			provider_id,
+			provider,
+			card,
+			purse: Mutex::new(purse),
+			book,
+			vouchers,
+			checker,
+			places: Arc::new(Semaphore::new(MOST_REQUESTS)),
+			tasks: TaskTracker::new(),
+		};
+		let gateway = Arc::new(inner);
+		if let Some(work) = work {
+			work.start(Arc::downgrade(&gateway)).map_err(GatewayError::Thread)?;
+		}
+		Ok((Self(gateway), courier))
+	}
+
+	fn purse(&self) -> MutexGuard<'_, Purse> {
+		// Every change is whole before it is seen.
+		self.0.purse.lock().unwrap_or_else(PoisonError::into_inner)
+	}
+
+	/// The session, what it owes, and why nothing is paid any more, if that is so.
+	fn status(&self) -> (SessionId, Owed, Option<String>) {
+		let purse = self.purse();
+		(purse.terms().session, purse.owed(), purse.stopped().map(str::to_owned))
+	}
+
+	/// The session and the last voucher, if there is still somebody to be paid.
+	fn payment(&self) -> Result<(SessionId, Signed), Refusal> {
+		let purse = self.purse();
+		match purse.stopped() {
+			Some(why) => Err(Refusal::stopped(why)),
+			None => Ok((purse.terms().session, self.0.vouchers.borrow().clone())),
+		}
+	}
+
+	/// Pays for an answer, or says what is wrong with it.
+	fn receive(&self, given: &Given, asked: &Asked) {
+		let mut purse = self.purse();
+		let was_stopped = purse.stopped().is_some();
+		match purse.take(given, asked) {
+			Ok(voucher) => {
+				let (price, owed) = (given.transcript.receipt.price, purse.owed());
+				tracing::info!("an answer for {}; {} answers for {} in all", Neuro(price), owed.answers, Neuro(owed.amount));
+				if let Some(voucher) = voucher {
+					self.pay(&mut purse, voucher);
+				}
+			}
+			Err(wrong) if was_stopped => return tracing::warn!("an answer is not paid for: {wrong}"),
+			Err(wrong) => return tracing::error!("an answer is not paid for, and the provider is asked nothing more: {wrong}"),
+		}
+		drop(purse);
+		if let Some(checker) = &self.0.checker {
+			checker.offer(&given.transcript);
+		}
+	}
+
+	/// Signs a voucher. It is on disk before anybody else has it.
+	fn pay(&self, purse: &mut Purse, voucher: neuroshard_types::inference::Voucher) {
+		let signature = self.0.account.sign_voucher(&voucher, purse.terms().genesis);
+		let signed = (voucher, signature);
+		match self.0.book.write(&signed) {
+			Ok(()) => drop(self.0.vouchers.send_replace(signed)),
+			Err(error) => {
+				tracing::error!("no voucher is given that cannot be kept: {error}");
+				purse.stop(error.to_string());
+			}
+		}
+	}
+
+	/// Pays nothing from now on.
+	fn stop(&self, wrong: &Wrong) {
+		tracing::error!("an answer is not paid for, and the provider is asked nothing more: {wrong}");
+		self.purse().stop(wrong.to_string());
+	}
+
+	/// Notes that the model gives another answer, and pays nothing from now on.
+	fn disputed(&self, transcript: &Transcript, why: &str) {
+		let index = transcript.receipt.paid.map(|(_, index)| index).unwrap_or_default();
+		let kept = match self.0.book.dispute(index, transcript) {
+			Ok(path) => format!("its receipt is in {}", path.display()),
+			Err(error) => format!("its receipt could not be kept: {error}"),
+		};
+		tracing::error!("THE PROVIDER GAVE A FALSE ANSWER ({index} of the session): {why}. It is asked nothing more, and not paid; {kept}");
+		self.purse().stop(format!("answer {index} of the session is false: {why}"));
+	}
+}

@@ -1,0 +1,301 @@
+//! The gateway between a client and a server that plays the provider.
+
+use super::{
+	book::Signed,
+	provider::Provider,
+	testing::{given, resigned, terms, user},
+	*,
+};
+use axum::{
+	body::{to_bytes, Body, Bytes},
+	extract::State,
+	http::{
+		header::{HeaderMap, HeaderValue},
+		uri::PathAndQuery,
+		Method, StatusCode,
+	},
+	response::{IntoResponse, Response},
+	routing::{get, post},
+	Json, Router,
+};
+use codec::DecodeAll;
+use neuroshard_types::inference::ClaimView;
+use serde_json::{json, Value};
+use std::{net::Ipv4Addr, path::Path};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+/// What the provider was asked and told, and how it answers.
+#[derive(Default)]
+struct Played {
+	/// Headers and bodies of requests for answers.
+	asked: Vec<(HeaderMap, Value)>,
+	vouchers: Vec<Signed>,
+	/// Answers with the seed of another request.
+	cheats: bool,
+	/// Waits so long before the last piece of a stream.
+	pause: Duration,
+	next: u32,
+}
+
+type Shared = Arc<Mutex<Played>>;
+
+fn voucher_of(text: &str) -> Signed {
+	Signed::decode_all(&mut &hex::decode(text.strip_prefix("0x").unwrap()).unwrap()[..]).unwrap()
+}
+
+async fn answer(State(shared): State<Shared>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+	let (given, pause) = {
+		let mut played = shared.lock().unwrap();
+		played.asked.push((headers, body.clone()));
+		let index = played.next;
+		played.next += 1;
+		let given = match played.cheats {
+			true => resigned(index, 1, |transcript| transcript.receipt.sampling.seed += 1),
+			false => given(index),
+		};
+		(given, played.pause)
+	};
+	let event = |choice: Value| format!("data: {}\n\n", json!({ "choices": [choice] }));
+	let whole = json!({ "index": 0, "text": "abc", "finish_reason": "length", "receipt": given.transcript });
+	if body["stream"] != true {
+		return Json(json!({ "choices": [whole] })).into_response();
+	}
+	let pieces = [event(json!({ "index": 0, "text": "ab" })), event(json!({ "index": 0, "text": "c", "receipt": given.transcript }))];
+	let pieces = pieces.into_iter().chain(["data: [DONE]\n\n".to_owned()]).enumerate();
+	let stream = futures::stream::unfold(pieces, move |mut pieces| async move {
+		let (place, piece) = pieces.next()?;
+		tokio::time::sleep(if place == 1 { pause } else { Duration::ZERO }).await;
+		Some((Ok::<_, std::io::Error>(piece), pieces))
+	});
+	([("content-type", "text/event-stream")], Body::from_stream(stream)).into_response()
+}
+
+async fn take(State(shared): State<Shared>, Json(body): Json<Value>) -> StatusCode {
+	shared.lock().unwrap().vouchers.push(voucher_of(body["voucher"].as_str().unwrap()));
+	StatusCode::NO_CONTENT
+}
+
+async fn play(shared: Shared) -> (Endpoint, JoinHandle<()>) {
+	let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+	let endpoint = Endpoint::parse(format!("http://{}", listener.local_addr().unwrap()).as_bytes()).unwrap();
+	let router = Router::new()
+		.route("/v1/models", get(async || Json(json!({ "data": ["run-0"] }))))
+		.route("/v1/completions", post(answer))
+		.route("/v1/chat/completions", post(async || (StatusCode::PAYMENT_REQUIRED, Json(json!({ "error": { "message": "top up" } })))))
+		.route("/v1/vouchers", post(take))
+		.with_state(shared);
+	(endpoint, tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }))
+}
+
+/// A gateway, the client of it, and the provider that it asks.
+struct Scene {
+	base: TempDir,
+	played: Shared,
+	provider: JoinHandle<()>,
+	client: Provider,
+	stop: CancellationToken,
+	gateway: JoinHandle<Result<(), GatewayError>>,
+}
+
+fn options(base: &Path, endpoint: Endpoint) -> Options {
+	let (book, terms) = (Book::open(base, 7).unwrap(), terms());
+	let owed = book.resume(&user().id(), &terms.provider, terms.genesis, &ClaimView::default()).unwrap();
+	Options { address: (Ipv4Addr::LOCALHOST, 0).into(), account: user(), terms, owed, endpoint, book, check: None }
+}
+
+async fn start(options: Options) -> (Provider, CancellationToken, JoinHandle<Result<(), GatewayError>>) {
+	let (stop, (ready, bound)) = (CancellationToken::new(), tokio::sync::oneshot::channel());
+	let gateway = tokio::spawn(serve(options, |address| ready.send(address).unwrap(), stop.clone()));
+	let endpoint = Endpoint::parse(format!("http://{}", bound.await.unwrap()).as_bytes()).unwrap();
+	(Provider::new(endpoint).unwrap(), stop, gateway)
+}
+
+impl Scene {
+	async fn new() -> Self {
+		let (base, played) = (tempfile::tempdir().unwrap(), Shared::default());
+		let (endpoint, provider) = play(played.clone()).await;
+		let (client, stop, gateway) = start(options(base.path(), endpoint)).await;
+		Self { base, played, provider, client, stop, gateway }
+	}
+
+	async fn ask(&self, method: Method, path: &'static str, body: &str) -> (StatusCode, String) {
+		let mut headers = HeaderMap::new();
+		headers.insert("content-type", HeaderValue::from_static("application/json"));
+		headers.insert("authorization", HeaderValue::from_static("Bearer secret"));
+		headers.insert("x-request", HeaderValue::from_static("1"));
+		let path = PathAndQuery::from_static(path);
+		let response = self.client.ask(method, path, headers, Bytes::from(body.to_owned())).await.unwrap();
+		let status = response.status();
+		let bytes = to_bytes(Body::new(response.into_body()), 1 << 20).await.unwrap();
+		(status, String::from_utf8(bytes.to_vec()).unwrap())
+	}
+
+	async fn complete(&self, stream: bool) -> (StatusCode, String) {
+		let body = json!({ "model": "run-0", "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream });
+		self.ask(Method::POST, "/v1/completions", &body.to_string()).await
+	}
+
+	/// The last voucher on disk.
+	fn written(&self) -> Signed {
+		let page: Value = serde_json::from_slice(&std::fs::read(self.base.path().join("gateway/7.json")).unwrap()).unwrap();
+		voucher_of(page["voucher"].as_str().unwrap())
+	}
+
+	async fn end(self) -> (TempDir, Shared) {
+		self.stop.cancel();
+		self.gateway.await.unwrap().unwrap();
+		self.provider.abort();
+		(self.base, self.played)
+	}
+}
+
+#[tokio::test]
+async fn answers_are_passed_on_and_paid_for_whether_they_are_streamed_or_not() {
+	let scene = Scene::new().await;
+	let (status, body) = scene.complete(false).await;
+	assert_eq!((status, serde_json::from_str::<Value>(&body).unwrap()["choices"][0]["text"].as_str()), (StatusCode::OK, Some("abc")));
+	let (status, body) = scene.complete(true).await;
+	assert!(status == StatusCode::OK && body.contains("\"ab\"") && body.ends_with("data: [DONE]\n\n"), "{body}");
+	let (status, body) = scene.ask(Method::GET, "/health", "").await;
+	let health: Value = serde_json::from_str(&body).unwrap();
+	assert_eq!((status, &health["status"], &health["answers"]), (StatusCode::OK, &json!("ok"), &json!(2)));
+	let last = scene.written();
+	let (_, played) = scene.end().await;
+	let played = played.lock().unwrap();
+	let mut owed = [Owed::default(); 3];
+	for (index, place) in (1..).zip(0..2) {
+		let transcript = given(place).transcript;
+		let (price, receipt) = (transcript.receipt.price, transcript.receipt.hash(transcript.genesis));
+		let Owed { answers, amount, receipts } = owed[index - 1];
+		let receipts = neuroshard_types::inference::chained(receipts, receipt);
+		owed[index] = Owed { answers: answers + 1, amount: amount + price, receipts };
+	}
+	let of = |(voucher, signature): &Signed| {
+		assert!(voucher.is_signed(terms().genesis, &user().id(), signature) && voucher.session == 7);
+		Owed { answers: voucher.answers, amount: voucher.amount, receipts: voucher.receipts }
+	};
+	assert_eq!((of(&last), played.vouchers.last().map(of)), (owed[2], Some(owed[2])));
+	for ((headers, body), owed) in played.asked.iter().zip(owed) {
+		assert_eq!((&body["receipt"], &body["prompt"]), (&json!(true), &json!("Hi")));
+		assert_eq!((headers["neuroshard-session"].as_bytes(), headers["x-request"].as_bytes()), (&b"7"[..], &b"1"[..]));
+		assert_eq!(of(&voucher_of(headers["neuroshard-voucher"].to_str().unwrap())), owed);
+		assert!(!headers.contains_key("authorization"));
+	}
+}
+
+#[tokio::test]
+async fn after_a_wrong_receipt_the_client_has_its_answer_and_the_provider_nothing() {
+	let scene = Scene::new().await;
+	scene.complete(false).await;
+	let paid = scene.written();
+	scene.played.lock().unwrap().cheats = true;
+	let (status, body) = scene.complete(false).await;
+	assert!(status == StatusCode::OK && body.contains("abc"), "{body}");
+	for path in ["/v1/completions", "/v1/chat/completions"] {
+		let (status, body) =
+			scene.ask(Method::POST, path, r#"{ "prompt": "Hi", "messages": [{ "role": "user", "content": "Hi" }] }"#).await;
+		assert!(status == StatusCode::BAD_GATEWAY && body.contains("another seed than the request"), "{body}");
+	}
+	assert!(scene.ask(Method::GET, "/health", "").await.1.contains("\"stopped\""));
+	assert_eq!(scene.written(), paid);
+	let (_, played) = scene.end().await;
+	let played = played.lock().unwrap();
+	assert!(played.asked.len() == 2 && played.vouchers.iter().all(|voucher| *voucher == paid));
+}
+
+#[tokio::test]
+async fn an_answer_that_the_client_does_not_wait_for_is_paid_for_all_the_same() {
+	let scene = Scene::new().await;
+	scene.played.lock().unwrap().pause = Duration::from_millis(300);
+	let gone = tokio::time::timeout(Duration::from_millis(100), scene.complete(true)).await;
+	assert!(gone.is_err());
+	while scene.played.lock().unwrap().asked.is_empty() {
+		tokio::time::sleep(Duration::from_millis(10)).await;
+	}
+	// It is waited for at the end, too.
+	let (base, played) = scene.end().await;
+	let book = Book::open(base.path(), 7).unwrap();
+	let last = book.read().unwrap().unwrap();
+	assert_eq!((last.0.answers, played.lock().unwrap().vouchers.last()), (1, Some(&last)));
+}
+
+#[tokio::test]
+async fn a_gateway_goes_on_where_it_was_stopped() {
+	let scene = Scene::new().await;
+	scene.complete(false).await;
+	let paid = scene.written();
+	let (base, played) = scene.end().await;
+	let (endpoint, provider) = play(played.clone()).await;
+	let (client, stop, gateway) = start(options(base.path(), endpoint)).await;
+	let scene = Scene { base, played, provider, client, stop, gateway };
+	scene.complete(true).await;
+	let header = scene.played.lock().unwrap().asked.last().unwrap().0["neuroshard-voucher"].clone();
+	assert_eq!(voucher_of(header.to_str().unwrap()).0, paid.0);
+	assert_eq!((scene.written().0.answers, scene.written().0.amount), (2, 2 * paid.0.amount));
+	scene.end().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_asked_or_paid_is_refused_in_words() {
+	let scene = Scene::new().await;
+	assert!(scene.ask(Method::GET, "/v1/models", "").await.1.contains("run-0"));
+	let (status, body) = scene.ask(Method::GET, "/v1/files", "").await;
+	assert!(status == StatusCode::NOT_FOUND && body.contains("nothing at this address"), "{body}");
+	let (status, body) = scene.ask(Method::POST, "/v1/embeddings", "{}").await;
+	assert!(status == StatusCode::NOT_IMPLEMENTED && body.contains("embeddings cannot be paid for"), "{body}");
+	for wrong in ["", "[]", "{", r#"{ "prompt": 5 }"#, "{}"] {
+		assert_eq!(scene.ask(Method::POST, "/v1/completions", wrong).await.0, StatusCode::BAD_REQUEST, "{wrong}");
+	}
+	assert_eq!(scene.ask(Method::POST, "/v1/completions", &" ".repeat(5 << 20)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+	// What the provider refuses is told as it says it.
+	let chat = r#"{ "messages": [{ "role": "user", "content": "Hi" }] }"#;
+	let (status, body) = scene.ask(Method::POST, "/v1/chat/completions", chat).await;
+	assert!(status == StatusCode::PAYMENT_REQUIRED && body.contains("top up"), "{body}");
+	let plain = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("text/plain"))]);
+	let path = PathAndQuery::from_static("/v1/completions");
+	let response = scene.client.ask(Method::POST, path, plain, Bytes::from_static(b"{}")).await.unwrap();
+	assert_eq!(response.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
+	let other = HeaderMap::from_iter([("host".parse().unwrap(), HeaderValue::from_static("evil.example"))]);
+	let response = scene.client.ask(Method::GET, PathAndQuery::from_static("/health"), other, Bytes::new()).await.unwrap();
+	assert_eq!(response.status(), StatusCode::FORBIDDEN);
+	let (_, played) = scene.end().await;
+	assert!(played.lock().unwrap().asked.is_empty());
+}
+
+#[tokio::test]
+async fn a_provider_that_is_away_is_told() {
+	let base = tempfile::tempdir().unwrap();
+	// Port 9 (discard) has nobody.
+	let (client, stop, gateway) = start(options(base.path(), Endpoint::parse(b"http://127.0.0.1:9").unwrap())).await;
+	let played = Shared::default();
+	let provider = tokio::spawn(async {});
+	let scene = Scene { base, played, provider, client, stop, gateway };
+	let (status, body) = scene.complete(false).await;
+	let error: Value = serde_json::from_str(&body).unwrap();
+	assert_eq!((status, &error["error"]["code"]), (StatusCode::BAD_GATEWAY, &json!("provider_away")));
+	assert!(body.contains("http://127.0.0.1:9 does not answer") && body.contains("refused"), "{body}");
+	scene.end().await;
+}
+
+#[tokio::test]
+async fn after_an_answer_that_the_model_does_not_give_nothing_is_paid_and_its_receipt_is_kept() {
+	let (base, played) = (tempfile::tempdir().unwrap(), Shared::default());
+	let (endpoint, provider) = play(played.clone()).await;
+	let (config, train) = crate::train::presets::tiny();
+	let params = crate::train::checkpoint::Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
+	let model = Model::of_bytes("run-0".into(), &config, &params, terms().parameters.0, 1).unwrap();
+	let (client, stop, gateway) = start(Options { check: Some((1.0, model)), ..options(base.path(), endpoint) }).await;
+	let scene = Scene { base, played, provider, client, stop, gateway };
+	assert_eq!(scene.complete(false).await.0, StatusCode::OK);
+	let stopped = async {
+		while !scene.ask(Method::GET, "/health", "").await.1.contains("answer 0 of the session is false") {
+			tokio::time::sleep(Duration::from_millis(10)).await;
+		}
+	};
+	tokio::time::timeout(Duration::from_secs(60), stopped).await.unwrap();
+	assert_eq!(scene.complete(false).await.0, StatusCode::BAD_GATEWAY);
+	let kept = std::fs::read(scene.base.path().join("gateway/disputed-7-0.json")).unwrap();
+	assert_eq!(serde_json::from_slice::<Transcript>(&kept).unwrap(), given(0).transcript);
+	scene.end().await;
+}
