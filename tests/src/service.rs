@@ -87,7 +87,8 @@ impl Service {
 		let address = until("the gateway's address", SOON, async || {
 			process.check()?;
 			let told = said(&log)?;
-			let url = word_behind(&told, "http://");
+			// Before that it tells where the provider is.
+			let url = word_behind(&told, "get paid answers at http://");
 			Ok(url.and_then(|url| url.split('/').next()?.parse().ok()))
 		});
 		let address = address.await?;

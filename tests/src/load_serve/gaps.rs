@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 /// How long after a kill its pause begins, at most: a holder may have answered just before, and is asked again soon.
-const SOON: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_millis(100);
 
 /// A pause between two pieces of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -85,7 +85,7 @@ pub struct ServeMeasurement {
 	pub first_token_ms: Times,
 	/// Between two pieces of a stream, when nobody is killed.
 	pub gap_ms: Times,
-	/// The longest time between two pieces of each stream that was read when a member was killed, in the second behind that.
+	/// The longest time between two pieces of each stream that was read when a member was killed, in the tenth of a second behind that.
 	pub pause_ms: Times,
 	/// What is wrong, in words.
 	pub faults: Vec<String>,
