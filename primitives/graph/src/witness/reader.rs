@@ -1,7 +1,8 @@
 //! Reading leaves off a witness, each checked against its commitment.
 
-use super::{Agreed, WitnessError};
+use super::{Agreed, Source, Tokens, WitnessError};
 use crate::{
+	answer::{Answer, TokenList},
 	cell::Address,
 	corpus::CHUNK_TOKENS,
 	graph::TensorId,
@@ -62,6 +63,40 @@ impl<'a> Reader<'a> {
 		root_of(proof, count, index, leaf).ok_or(WitnessError::Length)
 	}
 
+	/// The next tokens, which must be those of `list`.
+	fn list(&mut self, list: &TokenList) -> Result<Vec<u32>, WitnessError> {
+		let number = self.leaves;
+		self.leaves = number.saturating_add(1);
+		let bytes = self.take(list.len().ok_or(Malformed)?)?;
+		list.read(bytes).ok_or(WitnessError::Leaf(number))
+	}
+
+	/// All tokens of a claim: prompt and answer.
+	pub(super) fn text(&mut self, claim: &Answer<'_>) -> Result<[Vec<u32>; 2], WitnessError> {
+		Ok([self.list(&claim.prompt)?, self.list(&claim.answer)?])
+	}
+
+	/// Tokens of a dataset.
+	fn window(&mut self, source: &Tokens<'_>, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, WitnessError> {
+		let window = (source.window)(sequence).ok_or(Malformed)?;
+		let start = window.start.checked_add(first).ok_or(Malformed)?;
+		let end = start.checked_add(count).ok_or(Malformed)?;
+		let mut tokens = Vec::new();
+		for chunk in start / CHUNK_TOKENS..end.div_ceil(CHUNK_TOKENS) {
+			let number = self.leaves;
+			self.leaves = number.saturating_add(1);
+			let bytes = self.take(LEAF_BYTES)?;
+			let shard_root = self.climb(source.corpus.chunks(), chunk, leaf_hash(bytes))?;
+			if self.climb(source.corpus.shards, window.shard, shard_root)? != source.corpus.root {
+				return Err(WitnessError::Leaf(number));
+			}
+			let base = chunk.checked_mul(CHUNK_TOKENS).ok_or(Malformed)?;
+			let numbered = (base..).zip(bytes.as_chunks::<2>().0);
+			tokens.extend(numbered.filter(|(at, _)| (start..end).contains(at)).map(|(_, &token)| u16::from_le_bytes(token)));
+		}
+		Ok(tokens)
+	}
+
 	/// Notes one more leaf, whose place the next proofs lead to from `hash`, and checks it.
 	fn belongs(&mut self, tensor: TensorId, row: u32, col: u32, hash: Hash) -> Result<(), WitnessError> {
 		let number = self.leaves;
@@ -114,23 +149,17 @@ impl Leaves for Reader<'_> {
 	}
 
 	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, WitnessError> {
-		let source = self.agreed.tokens.ok_or(WitnessError::NoTokens)?;
-		let window = (source.window)(sequence).ok_or(Malformed)?;
-		let start = window.start.checked_add(first).ok_or(Malformed)?;
-		let end = start.checked_add(count).ok_or(Malformed)?;
-		let mut tokens = Vec::new();
-		for chunk in start / CHUNK_TOKENS..end.div_ceil(CHUNK_TOKENS) {
-			let number = self.leaves;
-			self.leaves = number.saturating_add(1);
-			let bytes = self.take(LEAF_BYTES)?;
-			let shard_root = self.climb(source.corpus.chunks(), chunk, leaf_hash(bytes))?;
-			if self.climb(source.corpus.shards, window.shard, shard_root)? != source.corpus.root {
-				return Err(WitnessError::Leaf(number));
+		match &self.agreed.tokens {
+			None => Err(WitnessError::NoTokens),
+			Some(Source::Dataset(source)) => self.window(source, sequence, first, count),
+			Some(Source::Text(claim)) => {
+				let [prompt, answer] = self.text(claim)?;
+				// Beyond the text's only sequence there is nothing.
+				let tokens = claim.tokens([&prompt, &answer]).filter(|_| sequence == 0).ok_or(Malformed)?;
+				let place = |at: u32| usize::try_from(at).map_err(|_| Malformed);
+				let end = first.checked_add(count).ok_or(Malformed)?;
+				Ok(tokens.get(place(first)?..place(end)?).ok_or(Malformed)?.to_vec())
 			}
-			let base = chunk.checked_mul(CHUNK_TOKENS).ok_or(Malformed)?;
-			let numbered = (base..).zip(bytes.as_chunks::<2>().0);
-			tokens.extend(numbered.filter(|(at, _)| (start..end).contains(at)).map(|(_, &token)| u16::from_le_bytes(token)));
 		}
-		Ok(tokens)
 	}
 }
