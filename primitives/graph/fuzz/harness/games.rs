@@ -104,14 +104,15 @@ impl World {
 			let mut tokens: Vec<u16> = prompt.iter().chain(&answer).map(|&token| token as u16).collect();
 			tokens.resize(64, 0);
 			let trace = Trace::reading(&exec, &model, &train, params.clone(), &tokens, None).unwrap();
-			if answer.len() == 5 {
-				break Traced::new(trace);
-			}
 			let position = (prompt.len() + answer.len()) as u32;
 			let mut counts = Counts::default();
 			counts.prompt(&prompt);
 			answer.iter().for_each(|&token| counts.generated(token));
 			answer.push(sample(trace.logits(position - 1).unwrap(), USABLE as usize, &counts, &sampling(), position));
+			// The last token of an answer that was cut is not read.
+			if answer.len() == 5 {
+				break Traced::new(trace);
+			}
 		};
 		Self { model, train, text, start, contents, roots, steps, delta, outer, deltas, words: [prompt, answer], read }
 	}
