@@ -612,8 +612,8 @@ fn claims_that_cannot_be_judged_are_not_opened() {
 	assert_eq!((open(&text(16_378), 0).is_ok(), open(&text(16_379), 0)), (true, Err(GameError::Text)));
 	// Larger vocabularies have room for shorter texts.
 	let vocab = |vocab, prompt| Case { model: ModelConfig { vocab, ..long.clone() }, ..text(prompt) };
-	assert_eq!((open(&vocab(3_072, 16_378), 0).is_ok(), open(&vocab(4_096, 16_378), 0)), (true, Err(GameError::Vocabulary)));
-	assert_eq!((open(&vocab(4_096, 8_000), 0).is_ok(), open(&vocab(8_192, 32), 0)), (true, Err(GameError::Vocabulary)));
+	assert_eq!((open(&vocab(5_504, 16_378), 0).is_ok(), open(&vocab(5_632, 16_378), 0)), (true, Err(GameError::Vocabulary)));
+	assert_eq!((open(&vocab(7_360, 32), 0).is_ok(), open(&vocab(7_488, 32), 0)), (true, Err(GameError::Vocabulary)));
 }
 
 #[test]
@@ -642,7 +642,7 @@ fn moves_that_a_position_does_not_ask_for_are_refused() {
 	assert_eq!(choice(2, &witness), Err(GameError::Place));
 	assert!(choice(3, &witness[1..]).is_err() && choice(3, &[&witness[..], &[0]].concat()).is_err());
 	// Tokens of the prompt, of the answer, and each tile that is opened.
-	for (at, leaf) in [(0, 0), (4 * 29, 1), (4 * 35, 2), (4 * 35 + 1_024 + 95, 2), (witness.len() - 1, 10)] {
+	for (at, leaf) in [(0, 0), (4 * 29, 1), (4 * 35, 2), (4 * 35 + 1_024 + 95, 2), (witness.len() - 1, 2)] {
 		let mut forged = witness.clone();
 		forged[at] ^= 1;
 		assert_eq!(choice(3, &forged), Err(GameError::Witness(WitnessError::Leaf(leaf))), "byte {at}");

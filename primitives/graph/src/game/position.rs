@@ -295,8 +295,8 @@ impl Setting<'_> {
 	/// The plan that reads the text of an answer.
 	pub(super) fn reading(&self) -> Result<Plan, GameError> {
 		let rows = self.answer()?.rows().ok_or(GameError::Text)?;
-		self.model.validate()?;
-		// The model is one that can be read with: what is too large is the text.
+		self.train.check_values(self.model)?;
+		// The model is one that can be trained: what is too large is the text.
 		Plan::reading(self.model, rows).map_err(|_| GameError::Text)
 	}
 

@@ -1,12 +1,12 @@
 //! Writing a witness off a trace.
 
-use super::{choice::logits, Tokens};
+use super::{choice::Row, Tokens};
 use crate::{
 	answer,
 	cell::{Address, Cell},
 	corpus::{Corpus, CHUNK_TOKENS},
 	graph::TensorId,
-	merkle::{prove, Hash},
+	merkle::{prove, prove_range, Hash},
 	resume::{Leaves, Malformed, Tile, NUMBERS},
 	tiles::{bytes_of, LEAF_BYTES, QUARTER_BYTES},
 	trace::Trace,
@@ -94,7 +94,7 @@ pub fn record_reading(trace: &Trace, nodes: &[Hash], text: [&[u32]; 2], cell: Ce
 pub fn record_choice(trace: &Trace, nodes: &[Hash], text: [&[u32]; 2], row: u32) -> Result<Vec<u8>, RecordError> {
 	let mut recorder = Recorder { trace, nodes, tokens: None, lists: BTreeMap::new(), bytes: Vec::new() };
 	recorder.write_text(text);
-	logits(trace.plan(), row, &mut recorder)?;
+	recorder.write_row(row)?;
 	Ok(recorder.bytes)
 }
 
@@ -139,6 +139,33 @@ impl Recorder<'_> {
 }
 
 impl Recorder<'_> {
+	/// A quarter of a tile, and the hashes of the others.
+	fn write_quarter(&mut self, tensor: TensorId, row: u32, col: u32, quarter: u32) -> Result<(), Malformed> {
+		let tile = self.trace.tile_values(tensor, row, col).ok_or(Malformed)?;
+		let quarters: Vec<Vec<u8>> = bytes_of(&*tile).chunks_exact(QUARTER_BYTES).map(<[u8]>::to_vec).collect();
+		let place = quarter as usize;
+		self.bytes.extend(quarters.get(place).ok_or(Malformed)?);
+		for (number, other) in quarters.iter().enumerate() {
+			if number != place {
+				self.write(&[crate::merkle::blake2_256(other)]);
+			}
+		}
+		Ok(())
+	}
+
+	/// Row `row` of what the last stage writes, with its proofs.
+	fn write_row(&mut self, row: u32) -> Result<(), Malformed> {
+		let plan = self.trace.plan();
+		let (tensor, place) = (plan.last_output().ok_or(Malformed)?, Row::of(plan, row).ok_or(Malformed)?);
+		for col in 0..place.tiles {
+			self.write_quarter(tensor, row / 32, col, place.quarter)?;
+		}
+		let tiles = prove_range(&self.trace.node_hashes(place.node), place.first, place.tiles).ok_or(Malformed)?;
+		self.write(&tiles);
+		self.write(&prove(self.nodes, place.node).ok_or(Malformed)?);
+		Ok(())
+	}
+
 	/// All tokens of a prompt and its answer.
 	fn write_text(&mut self, text: [&[u32]; 2]) {
 		text.into_iter().for_each(|tokens| self.bytes.extend(answer::bytes_of(tokens)));
@@ -180,15 +207,7 @@ impl Leaves for Recorder<'_> {
 	}
 
 	fn quarter(&mut self, tensor: TensorId, row: u32, col: u32, quarter: u32) -> Result<[f32; NUMBERS / 4], RecordError> {
-		let tile = self.trace.tile_values(tensor, row, col).ok_or(Malformed)?;
-		let quarters: Vec<Vec<u8>> = bytes_of(&*tile).chunks_exact(QUARTER_BYTES).map(<[u8]>::to_vec).collect();
-		let place = quarter as usize;
-		self.bytes.extend(quarters.get(place).ok_or(Malformed)?);
-		for (number, other) in quarters.iter().enumerate() {
-			if number != place {
-				self.write(&[crate::merkle::blake2_256(other)]);
-			}
-		}
+		self.write_quarter(tensor, row, col, quarter)?;
 		self.write_proof(tensor, row, col)?;
 		(&mut &*self.trace).quarter(tensor, row, col, quarter).map_err(Into::into)
 	}
