@@ -514,7 +514,7 @@ pub mod pallet {
 		pub(crate) fn weight_of(action: &Move, records: u32) -> Weight {
 			let read = || T::WeightInfo::play(u32::try_from(action.volume()).unwrap_or(u32::MAX), records);
 			match action {
-				Move::Piece { .. } => T::WeightInfo::piece(records).saturating_add(T::WeightInfo::decide()),
+				Move::Piece { .. } | Move::Choice { .. } => T::WeightInfo::piece(records).saturating_add(T::WeightInfo::decide()),
 				Move::Outer { .. } => read().saturating_add(T::WeightInfo::decide()),
 				_ => read(),
 			}

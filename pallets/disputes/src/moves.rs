@@ -79,7 +79,7 @@ impl<T> From<GameError> for Error<T> {
 			GameError::Entry => Self::WrongEntry,
 			GameError::Place => Self::NoSuchPlace,
 			GameError::Witness(_) => Self::BadWitness,
-			GameError::Config(_) | GameError::OtherClaim => Self::Unjudgeable,
+			GameError::Config(_) | GameError::OtherClaim | GameError::Text | GameError::Vocabulary => Self::Unjudgeable,
 		}
 	}
 }
@@ -91,12 +91,13 @@ fn fits(action: &Move) -> bool {
 	let entries = |pair: [&Option<Entry>; 2]| pair.into_iter().flatten().all(entry);
 	match action {
 		Move::Steps(hashes) | Move::Checkpoints(hashes) | Move::Hashes(hashes) | Move::States(hashes) => list(hashes),
-		Move::Nodes { nodes, .. } => list(nodes),
+		Move::Nodes { nodes, .. } | Move::Read { nodes, .. } => list(nodes),
 		Move::Ends { .. } | Move::Outer { .. } | Move::Vector(_) => true,
 		Move::Step { before, after, .. } => entries([before, &None]) && entry(after),
 		Move::Node { root, .. } => entry(root),
 		Move::Hash { entry: one, .. } => entry(one),
 		Move::Piece { before, after, witness, .. } => entries([before, after]) && witness.len() <= MAX_WITNESS,
+		Move::Choice { witness, .. } => witness.len() <= MAX_WITNESS,
 	}
 }
 
@@ -134,7 +135,7 @@ impl<T: Config> Pallet<T> {
 			}
 			Outcome::Decided(ruling) => {
 				game.note_move(Self::now());
-				let witness = if let Move::Piece { witness, .. } = action { witness.len() } else { 0 };
+				let witness = if let Move::Piece { witness, .. } | Move::Choice { witness, .. } = action { witness.len() } else { 0 };
 				Self::decide(claim, challenger, game, ruling.into(), u32::try_from(witness).unwrap_or(u32::MAX));
 			}
 		}

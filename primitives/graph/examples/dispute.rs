@@ -103,6 +103,8 @@ fn kind(action: &Move) -> &'static str {
 		Move::Vector(_) => "vector",
 		Move::Hash { .. } => "hash",
 		Move::Piece { .. } => "piece",
+		Move::Read { .. } => "read",
+		Move::Choice { .. } => "choice",
 	}
 }
 

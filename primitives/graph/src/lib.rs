@@ -9,7 +9,7 @@
 //! - [`witness`], [`corpus`]: judging one such piece by what its inputs are committed to.
 //! - [`game`]: the dispute that comes down to such a piece.
 //! - [`outer`]: aggregation of deltas and the outer step.
-//! - [`sampler`]: choosing the next token from logits.
+//! - [`sampler`], [`answer`]: choosing the next token from logits, and claims about what was chosen.
 //! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation, and models that answer.
 //! - `trace`, `player` (feature `std`): a job with all its tensors at hand, and what to answer in a dispute about it.
 //!
@@ -17,6 +17,7 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 extern crate alloc;
 
+pub mod answer;
 pub mod cell;
 pub mod commit;
 pub mod config;

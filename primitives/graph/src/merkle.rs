@@ -149,6 +149,86 @@ pub fn verify(root: &Hash, proof: &[Hash], count: u32, index: u32, leaf: Hash) -
 	root_of(proof, count, index, leaf) == Some(*root)
 }
 
+/// Goes up from `len` leaves from number `first` on of `count`, which `nodes` stands for. Calls `beside` for every node beside those above them, with
+/// its number in its row and whether it stands on the left, and `up` after each row. `None` if there are no such leaves, or as soon as `beside` says
+/// so.
+fn climb_together<T>(
+	mut nodes: T,
+	(mut first, mut len, mut count): (u32, u32, u32),
+	mut beside: impl FnMut(&mut T, u32, bool) -> Option<()>,
+	mut up: impl FnMut(T) -> T,
+) -> Option<T> {
+	if len == 0 || first.checked_add(len).is_none_or(|end| end > count) {
+		return None;
+	}
+	while count > 1 {
+		if first % 2 == 1 {
+			first -= 1;
+			len += 1;
+			beside(&mut nodes, first, true)?;
+		}
+		// The last node of an odd row moves up without a sibling.
+		let end = first + len;
+		if end % 2 == 1 && end < count {
+			len += 1;
+			beside(&mut nodes, end, false)?;
+		}
+		nodes = up(nodes);
+		(first, len, count) = (first / 2, len.div_ceil(2), count.div_ceil(2));
+	}
+	Some(nodes)
+}
+
+/// What proves that `len` leaves from number `first` on are where they are: the nodes beside those above them, lowest first, left before right.
+/// `None` if there are no such leaves.
+pub fn prove_range(leaves: &[Hash], first: u32, len: u32) -> Option<Vec<Hash>> {
+	let count = u32::try_from(leaves.len()).ok()?;
+	let (mut row, mut proof) = (leaves.to_vec(), Vec::new());
+	climb_together(
+		&mut row,
+		(first, len, count),
+		|row, number, _| {
+			proof.push(*row.get(usize::try_from(number).ok()?)?);
+			Some(())
+		},
+		|row| {
+			*row = parents(row);
+			row
+		},
+	)?;
+	Some(proof)
+}
+
+/// Hashes in [`prove_range`] for `len` leaves of `count`; `None` if there are no such leaves.
+pub fn range_proof_len(count: u32, first: u32, len: u32) -> Option<u32> {
+	climb_together(
+		0,
+		(first, len, count),
+		|siblings, _, _| {
+			*siblings += 1;
+			Some(())
+		},
+		|siblings| siblings,
+	)
+}
+
+/// The root that `proof` leads to from `leaves` as the leaves from number `first` on of `count`; `None` for a proof of another length. `count`,
+/// `first` and the number of leaves come from what was committed.
+pub fn range_root(proof: &[Hash], count: u32, first: u32, leaves: &[Hash]) -> Option<Hash> {
+	let (len, mut siblings) = (u32::try_from(leaves.len()).ok()?, proof.iter());
+	let top = climb_together(
+		leaves.to_vec(),
+		(first, len, count),
+		|nodes, _, on_the_left| {
+			let sibling = *siblings.next()?;
+			nodes.insert(if on_the_left { 0 } else { nodes.len() }, sibling);
+			Some(())
+		},
+		|nodes| parents(&nodes),
+	)?;
+	top.first().copied().filter(|_| siblings.next().is_none())
+}
+
 /// The nodes `height` levels above the leaves. [`merkle_root`] over them is the root over the leaves.
 pub fn level(leaves: &[Hash], height: u32) -> Vec<Hash> {
 	let mut nodes = leaves.to_vec();

@@ -16,7 +16,7 @@ const MAX_POSITIONS: u32 = 1 << 20;
 /// Most parameters of a model.
 const MAX_PARAMETERS: u64 = 1 << 31;
 /// Most attention probabilities of one layer and step.
-const MAX_PROBABILITIES: u64 = 1 << 28;
+pub(crate) const MAX_PROBABILITIES: u64 = 1 << 28;
 /// Most tokens of one inner step: chains over them are disputed in pieces of 256, and a list of states between pieces is bounded.
 const MAX_TOKENS: u64 = 1 << 22;
 /// Most inner steps between two committed states: their roots are one list in a dispute.

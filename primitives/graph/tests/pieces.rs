@@ -246,3 +246,18 @@ fn no_piece_reads_more_than_fifty_tiles() {
 	}
 	assert!(most.0 <= 50 * 4_096, "{most:?}");
 }
+
+#[test]
+fn of_texts_that_are_read_whatever_their_length() {
+	let tiny = ModelConfig { max_seq: 320, ..tiny_model() };
+	let wide = ModelConfig { vocab: 288, dim: 320, heads: 2, kv_heads: 1, ffn: 288, layers: 1, tied: false, ..tiny.clone() };
+	let exec = Arc::new(Exec::new(2).unwrap());
+	for (model, tokens) in [(tiny.clone(), 32), (tiny, 96), (wide, 320)] {
+		let params = Arc::new(lively_theta(&ParamLayout::new(&model).unwrap(), 3));
+		// Some of the tokens stand for the last one.
+		let text = random_tokens(tokens, 400, 4);
+		let trace = Trace::reading(&exec, &model, &tiny_train(), params, &text, None).unwrap();
+		let ops = every_tile_is_what_its_pieces_give(&trace);
+		assert_eq!(ops.len(), 11, "{ops:?}");
+	}
+}

@@ -25,6 +25,7 @@ fn plans() -> Vec<Plan> {
 		Plan::training(&tiny_model(), &tiny_train()).unwrap(),
 		Plan::training(&model, &train).unwrap(),
 		Plan::validation(&model, &train).unwrap(),
+		Plan::reading(&model, 224).unwrap(),
 		Plan::init(&model).unwrap(),
 		Plan::delta(&model).unwrap(),
 		Plan::outer(&model, &train, 3).unwrap(),

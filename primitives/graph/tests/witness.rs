@@ -11,7 +11,7 @@ use neuroshard_graph::{
 	merkle::{merkle_root, Hash},
 	tiles::{bytes_of, leaf_hash},
 	trace::Trace,
-	witness::{check, record, state_hash, Agreed, Question, RecordError, Tokens, Verdict, WitnessError, MAX_WITNESS},
+	witness::{check, record, state_hash, Agreed, Question, RecordError, Source, Tokens, Verdict, WitnessError, MAX_WITNESS},
 	Aggregator, ModelConfig, ParamKind, ParamLayout, TrainConfig,
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -80,7 +80,12 @@ impl Case {
 	}
 
 	fn judge(&self, question: &Question, witness: &[u8]) -> Result<Verdict, WitnessError> {
-		let agreed = Agreed { vectors: &self.vectors, nodes: merkle_root(&self.nodes), results: &self.results, tokens: self.tokens() };
+		let agreed = Agreed {
+			vectors: &self.vectors,
+			nodes: merkle_root(&self.nodes),
+			results: &self.results,
+			tokens: self.tokens().map(Source::Dataset),
+		};
 		check(&self.trace.job(), &agreed, question, witness)
 	}
 

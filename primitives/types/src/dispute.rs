@@ -156,6 +156,8 @@ pub enum MoveKind {
 	Vector,
 	Hash,
 	Piece,
+	Read,
+	Choice,
 }
 
 impl From<&Move> for MoveKind {
@@ -173,6 +175,8 @@ impl From<&Move> for MoveKind {
 			Move::Vector(_) => Self::Vector,
 			Move::Hash { .. } => Self::Hash,
 			Move::Piece { .. } => Self::Piece,
+			Move::Read { .. } => Self::Read,
+			Move::Choice { .. } => Self::Choice,
 		}
 	}
 }

@@ -6,14 +6,18 @@ use super::{
 };
 use codec::{Decode, Encode};
 use neuroshard_graph::{
+	answer::{Answer, TokenList},
 	commit::{checkpoint_root, state_root, tensors_root},
 	corpus::Window,
 	exec::Exec,
-	game::{open_checkpoint, open_work, Contents, Doubt, Entry, Move, Outcome, Position, Ruling, Setting, Side, Site, Subject},
+	game::{
+		open_answer, open_checkpoint, open_work, Contents, Doubt, Entry, Move, Outcome, Position, Ruling, Setting, Side, Site, Subject,
+	},
 	merkle::{prove, Hash},
 	player::{Job, PlayError, Player, Story, Traced},
+	sampler::{sample, Counts, Sampling},
 	trace::Trace,
-	witness::{record, Tokens},
+	witness::{record, record_choice, record_reading, Tokens},
 	Aggregator, ModelConfig, ParamLayout, TrainConfig,
 };
 use std::sync::{Arc, OnceLock};
@@ -21,6 +25,12 @@ use std::sync::{Arc, OnceLock};
 const ROUND: u32 = 2;
 /// Most moves of a game after its opening.
 const MOST_MOVES: usize = 11;
+/// Tokens that answers are chosen from.
+const USABLE: u32 = 60;
+
+fn sampling() -> Sampling {
+	Sampling { top_p: 0.9, repetition: 1.2, seed: 5, ..Sampling::default() }
+}
 
 /// Claims that are right, with everything that was computed for them.
 struct World {
@@ -36,6 +46,9 @@ struct World {
 	delta: Traced,
 	outer: Vec<Traced>,
 	deltas: Vec<Vec<Hash>>,
+	/// A prompt and its answer.
+	words: [Vec<u32>; 2],
+	read: Traced,
 }
 
 fn window_of(step: u32, sequence: u32) -> Option<Window> {
@@ -56,6 +69,7 @@ impl World {
 		let root = |values: &[f32]| tensors_root(&layout, values, 1);
 		let text = Text::random(2, 6_000, model.vocab, 3);
 		let (theta, zeros) = (lively_theta(&layout, 1), vec![0.0; layout.len()]);
+		let params = Arc::new(theta.clone());
 		let checkpoint = [root(&theta), root(&zeros)];
 		let start = checkpoint_root(&checkpoint[0], &checkpoint[1], ROUND, u64::from(ROUND * train.inner_steps));
 		let (mut contents, mut roots) =
@@ -85,7 +99,32 @@ impl World {
 			deltas.push(slices.iter().map(|values| root(values)).collect());
 			outer.push(Traced::new(trace));
 		}
-		Self { model, train, text, start, contents, roots, steps, delta, outer, deltas }
+		let (prompt, mut answer): (Vec<u32>, Vec<u32>) = ((3..33).collect(), Vec::new());
+		let read = loop {
+			let mut tokens: Vec<u16> = prompt.iter().chain(&answer).map(|&token| token as u16).collect();
+			tokens.resize(64, 0);
+			let trace = Trace::reading(&exec, &model, &train, params.clone(), &tokens, None).unwrap();
+			let position = (prompt.len() + answer.len()) as u32;
+			let mut counts = Counts::default();
+			counts.prompt(&prompt);
+			answer.iter().for_each(|&token| counts.generated(token));
+			answer.push(sample(trace.logits(position - 1).unwrap(), USABLE as usize, &counts, &sampling(), position));
+			// The last token of an answer that was cut is not read.
+			if answer.len() == 5 {
+				break Traced::new(trace);
+			}
+		};
+		Self { model, train, text, start, contents, roots, steps, delta, outer, deltas, words: [prompt, answer], read }
+	}
+
+	/// What is claimed of the answer: the truth.
+	fn claim(&self) -> Answer<'_> {
+		let [prompt, answer] = self.words.each_ref().map(|tokens| TokenList::of(tokens));
+		Answer { prompt, answer, ended: false, sampling: sampling(), usable: USABLE, ends: &[] }
+	}
+
+	fn words(&self) -> [&[u32]; 2] {
+		self.words.each_ref().map(Vec::as_slice)
 	}
 
 	fn get() -> &'static Self {
@@ -98,6 +137,7 @@ impl World {
 			Job::Step(step) => self.steps.get(step as usize),
 			Job::Delta => Some(&self.delta),
 			Job::Outer(step) => self.outer.get(step as usize),
+			Job::Read => Some(&self.read),
 		}
 	}
 }
@@ -107,7 +147,7 @@ pub fn prepare() {
 	World::get();
 }
 
-/// What is known of one of the claims: inner steps (0) or outer steps (1).
+/// What is known of one of the claims: inner steps (0), outer steps (1) or the answer (2).
 struct Known(&'static World, usize);
 
 impl Story for Known {
@@ -115,15 +155,19 @@ impl Story for Known {
 
 	fn roots(&mut self, first: u32, count: u32) -> Result<Vec<Hash>, PlayError<String>> {
 		let range = first as usize..(first + count) as usize;
-		self.0.roots[self.1].get(range).map(<[Hash]>::to_vec).ok_or(PlayError::Position)
+		self.0.roots.get(self.1).and_then(|roots| roots.get(range)).map(<[Hash]>::to_vec).ok_or(PlayError::Position)
 	}
 
 	fn contents(&mut self, step: u32) -> Result<Contents, PlayError<String>> {
-		self.0.contents[self.1].get(step as usize).copied().ok_or(PlayError::Position)
+		self.0.contents[self.1 % 2].get(step as usize).copied().ok_or(PlayError::Position)
 	}
 
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<String>> {
 		self.0.traced(job).ok_or(PlayError::Position)
+	}
+
+	fn text(&self) -> Option<[&[u32]; 2]> {
+		Some(self.0.words())
 	}
 }
 
@@ -139,7 +183,11 @@ fn challenge(world: &World, source: &mut Source, position: &Position, posted: &[
 		}
 		Position::PickVector { .. } => Move::Vector(source.below(4)),
 		Position::PickNode { .. } if source.once_in(4) => Move::Vector(source.below(4)),
-		Position::PickNode { .. } => {
+		Position::PickRead { index, .. } if source.once_in(3) => {
+			let row = world.claim().row(index)?;
+			Move::Choice { index, witness: record_choice(&world.read.trace, &world.read.nodes, world.words(), row).ok()? }
+		}
+		Position::PickNode { .. } | Position::PickRead { .. } => {
 			let index = any(source);
 			Move::Node { index, root: entry(index)? }
 		}
@@ -154,12 +202,16 @@ fn challenge(world: &World, source: &mut Source, position: &Position, posted: &[
 				Site::Step { step, .. } => (Job::Step(step), step),
 				Site::Delta { .. } => (Job::Delta, 0),
 				Site::Outer { step, .. } => (Job::Outer(step), step),
+				Site::Read { .. } => (Job::Read, 0),
 			};
 			let traced = world.traced(job)?;
 			let cell = target.cell(traced.trace.plan(), leaf)?;
 			let window = |sequence: u32| window_of(step, sequence);
 			let tokens = Tokens { corpus: world.text.corpus(), window: &window };
-			let witness = record(&traced.trace, &traced.nodes, Some((tokens, &world.text)), cell, piece).ok()?;
+			let witness = match job {
+				Job::Read => record_reading(&traced.trace, &traced.nodes, world.words(), cell, piece).ok()?,
+				_ => record(&traced.trace, &traced.nodes, Some((tokens, &world.text)), cell, piece).ok()?,
+			};
 			let entry = |index: u32| Some(Entry { hash: *posted.get(index as usize)?, proof: prove(posted, index)? });
 			Move::Piece { piece, before: piece.checked_sub(1).and_then(entry), after: entry(piece), witness }
 		}
@@ -170,7 +222,7 @@ fn challenge(world: &World, source: &mut Source, position: &Position, posted: &[
 /// The same move with changes to its encoding, if that is one of a move.
 fn edited(source: &mut Source, action: Move) -> Move {
 	let mut action = action;
-	if let Move::Piece { witness, .. } = &mut action {
+	if let Move::Piece { witness, .. } | Move::Choice { witness, .. } = &mut action {
 		source.edit(witness);
 	}
 	if !source.once_in(4) {
@@ -183,11 +235,12 @@ fn edited(source: &mut Source, action: Move) -> Move {
 
 pub fn run(source: &mut Source) {
 	let world = World::get();
-	let which = source.below(2) as usize;
+	let which = source.below(3) as usize;
 	let window = window_of;
 	let subject = match which {
 		0 => Subject::Work { corpus: world.text.corpus(), window: &window },
-		_ => Subject::Checkpoint { deltas: &world.deltas, claimed: world.roots[1][1] },
+		1 => Subject::Checkpoint { deltas: &world.deltas, claimed: world.roots[1][1] },
+		_ => Subject::Answer(world.claim()),
 	};
 	let setting = Setting { model: &world.model, train: &world.train, round: ROUND, start: world.start, subject };
 	let first = match which {
@@ -196,7 +249,8 @@ pub fn run(source: &mut Source) {
 			let delta = world.delta.trace.result_roots::<1>().unwrap()[0];
 			open_work(&setting, &world.roots[0][1..], delta, doubt)
 		}
-		_ => open_checkpoint(&setting),
+		1 => open_checkpoint(&setting),
+		_ => open_answer(&setting, source.about(4)),
 	};
 	let Ok(mut position) = first else { return };
 	let mut defender = Player::new(setting, Side::Defender, Known(world, which), None);

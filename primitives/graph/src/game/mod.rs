@@ -8,7 +8,12 @@
 //! inner steps:  open - step roots - step - nodes - node or vector - tile hashes - tile - states - piece with its witness
 //! delta:        open - ends - tile hashes - tile - piece
 //! outer step:   open - [checkpoints - step -] ends - vector - tile hashes - tile - states - piece
+//! answer:       open - nodes - choice with its witness
+//!               open - nodes - node - tile hashes - tile - states - piece
 //! ```
+//!
+//! So a game about an answer has at most 6 moves after its opening, and 2 if the model was run rightly and a token chosen wrongly: a node has at
+//! most 2,048 tiles, whose hashes are one list.
 //!
 //! A list of more than [`MAX_LIST`] tile hashes is posted in two turns: the tree's nodes at a height, then the leaves below one of them.
 //! Lists of one entry are not posted, tiles that are computed in one piece have no states in between.
@@ -19,10 +24,11 @@ mod moves;
 mod position;
 
 use crate::{
+	answer::Answer,
 	config::{ConfigError, ModelConfig, TrainConfig},
 	corpus::{Corpus, Window},
 	merkle::Hash,
-	witness::WitnessError,
+	witness::{choice_len, WitnessError, MAX_WITNESS},
 };
 use alloc::vec::Vec;
 pub use moves::{Contents, Entry, Move};
@@ -63,6 +69,9 @@ pub enum Subject<'a> {
 		/// Root of the checkpoint that they are claimed to end with.
 		claimed: Hash,
 	},
+	/// An answer of the model with the parameters of the checkpoint that the claim begins with. Of the training configuration only the version
+	/// of the arithmetic matters, and what roots of checkpoints are made with.
+	Answer(Answer<'a>),
 }
 
 impl<'a> Subject<'a> {
@@ -70,7 +79,7 @@ impl<'a> Subject<'a> {
 	pub(crate) fn windows(self, step: u32) -> impl Fn(u32) -> Option<Window> + 'a {
 		move |sequence| match self {
 			Self::Work { window, .. } => window(step, sequence),
-			Self::Checkpoint { .. } => None,
+			Self::Checkpoint { .. } | Self::Answer(_) => None,
 		}
 	}
 }
@@ -177,6 +186,12 @@ pub enum GameError {
 	/// The claim is of another kind.
 	#[error("this is asked of a claim of another kind")]
 	OtherClaim,
+	/// The text of an answer cannot be judged.
+	#[error("the text has no prompt, no choice, or more tokens than the model or a dispute can read")]
+	Text,
+	/// The vocabulary of an answer cannot be judged.
+	#[error("the vocabulary is too large: with the text, a row of logits does not fit a witness")]
+	Vocabulary,
 }
 
 /// The first position of a game about inner steps: `state_roots` and `delta_root` are what was revealed.
@@ -239,5 +254,24 @@ pub fn open_checkpoint(setting: &Setting<'_>) -> Result<Position, GameError> {
 		1 => Ok(Position::Outer { step: 0, before: setting.start, after: claimed }),
 		count if count <= MAX_LIST => Ok(Position::Checkpoints { count }),
 		_ => Err(GameError::Place),
+	}
+}
+
+/// The first position of a game about an answer: choice `doubt` is the first that the challenger disagrees with. That is token number `doubt` of
+/// the answer, or the end if the answer has no more tokens. All tokens before it are taken as the answer tells them: what a model says next depends
+/// on what it has said, right or wrong.
+///
+/// # Errors
+/// [`GameError::OtherClaim`] for a claim about training, [`GameError::Text`] for a text without a prompt or a choice, or one that is too long,
+/// [`GameError::Vocabulary`] for a vocabulary that is too large, [`GameError::Place`] for a choice that is not claimed.
+pub fn open_answer(setting: &Setting<'_>, doubt: u32) -> Result<Position, GameError> {
+	let Subject::Answer(claim) = setting.subject else { return Err(GameError::OtherClaim) };
+	let plan = setting.reading()?;
+	if doubt >= claim.choices() {
+		return Err(GameError::Place);
+	}
+	match choice_len(&plan, &claim, doubt) {
+		Some(bytes) if bytes <= MAX_WITNESS => Ok(Position::Read { index: doubt }),
+		_ => Err(GameError::Vocabulary),
 	}
 }

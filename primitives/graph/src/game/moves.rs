@@ -107,13 +107,30 @@ pub enum Move {
 		/// See [`crate::witness`].
 		witness: Vec<u8>,
 	},
+	/// Defender: what the checkpoint consists of that an answer is computed with, and the roots of the nodes of reading the text.
+	#[codec(index = 12)]
+	Read {
+		/// Roots of parameters and outer momentum of the checkpoint.
+		start: [Hash; 2],
+		/// Roots of all nodes: see [`crate::plan::Plan::reading`].
+		nodes: Vec<Hash>,
+	},
+	/// Challenger: all nodes are right, and the choice that it doubted is not the one that follows from them.
+	#[codec(index = 13)]
+	Choice {
+		/// Its number, as it was doubted.
+		index: u32,
+		/// See [`crate::witness::check_choice`].
+		witness: Vec<u8>,
+	},
 }
 
 impl Move {
 	/// The list that the defender posts with this move; empty if it posts none.
 	pub fn list(&self) -> &[Hash] {
 		match self {
-			Self::Steps(list) | Self::Checkpoints(list) | Self::Hashes(list) | Self::States(list) | Self::Nodes { nodes: list, .. } => list,
+			Self::Steps(list) | Self::Checkpoints(list) | Self::Hashes(list) | Self::States(list) => list,
+			Self::Nodes { nodes: list, .. } | Self::Read { nodes: list, .. } => list,
 			_ => &[],
 		}
 	}
@@ -124,12 +141,13 @@ impl Move {
 		let entries = |entries: [Option<&Entry>; 2]| entries.into_iter().flatten().map(entry).sum::<usize>();
 		match self {
 			Self::Steps(list) | Self::Checkpoints(list) | Self::Hashes(list) | Self::States(list) => 64 * list.len(),
-			Self::Nodes { nodes, .. } => 64 * nodes.len(),
+			Self::Nodes { nodes, .. } | Self::Read { nodes, .. } => 64 * nodes.len(),
 			Self::Ends { .. } | Self::Outer { .. } | Self::Vector(_) => 0,
 			Self::Step { before, after, .. } => entries([before.as_ref(), Some(after)]),
 			Self::Node { root, .. } => entry(root),
 			Self::Hash { entry: one, .. } => entry(one),
 			Self::Piece { before, after, witness, .. } => entries([before.as_ref(), after.as_ref()]) + witness.len(),
+			Self::Choice { witness, .. } => witness.len(),
 		}
 	}
 }

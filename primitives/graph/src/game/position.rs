@@ -2,6 +2,7 @@
 
 use super::{Contents, GameError, Move, Outcome, Ruling, Setting, Side, Subject, MAX_LIST};
 use crate::{
+	answer::Answer,
 	cell::Cell,
 	commit::{checkpoint_root, state_root},
 	game::Entry,
@@ -9,7 +10,7 @@ use crate::{
 	plan::Plan,
 	resume::{Job, Parameters},
 	tiles::{leaf_hash, LEAF_BYTES},
-	witness::{check, Agreed, Question, Tokens, Verdict},
+	witness::{check, check_choice, Agreed, Question, Source, Tokens, Verdict},
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -49,6 +50,13 @@ pub enum Site {
 		vectors: [Hash; 2],
 		/// Root of the pseudo-gradient.
 		gradient: Hash,
+	},
+	/// Reading the text of an answer.
+	Read {
+		/// Root of the parameters.
+		vectors: [Hash; 1],
+		/// Root over the roots of its nodes.
+		nodes: Hash,
 	},
 }
 
@@ -189,6 +197,18 @@ pub enum Position {
 		/// Root over the hashes of states; zero for a tile that is computed in one piece.
 		states: Hash,
 	},
+	/// Defender: the parameters of an answer, and the nodes of reading its text.
+	Read {
+		/// The choice that the challenger doubts.
+		index: u32,
+	},
+	/// Challenger: a node, or the choice that it doubts.
+	PickRead {
+		/// The text.
+		site: Site,
+		/// The choice.
+		index: u32,
+	},
 }
 
 /// Number of entries of a tree of `count` leaves at `height` above them.
@@ -264,6 +284,22 @@ impl Setting<'_> {
 		usize::try_from(step).ok().and_then(|step| deltas.get(step)).map(Vec::as_slice).ok_or(GameError::Place)
 	}
 
+	/// The claim about an answer.
+	fn answer(&self) -> Result<Answer<'_>, GameError> {
+		match self.subject {
+			Subject::Answer(claim) => Ok(claim),
+			_ => Err(GameError::OtherClaim),
+		}
+	}
+
+	/// The plan that reads the text of an answer.
+	pub(super) fn reading(&self) -> Result<Plan, GameError> {
+		let rows = self.answer()?.rows().ok_or(GameError::Text)?;
+		self.train.check_values(self.model)?;
+		// The model is one that can be trained: what is too large is the text.
+		Plan::reading(self.model, rows).map_err(|_| GameError::Text)
+	}
+
 	/// The plan of `site`.
 	///
 	/// # Errors
@@ -276,13 +312,17 @@ impl Setting<'_> {
 				let deltas = u32::try_from(self.deltas(*step)?.len()).map_err(|_| GameError::Place)?;
 				Plan::outer(self.model, self.train, deltas)?
 			}
+			Site::Read { .. } => self.reading()?,
 		})
 	}
 
 	/// The parameters of `site`'s operators.
 	fn parameters(&self, site: &Site) -> Result<Parameters, GameError> {
-		let step = if let Site::Step { step, .. } = site { *step } else { 0 };
-		Ok(Parameters::new(self.model, self.train, self.round, step)?)
+		Ok(match site {
+			Site::Step { step, .. } => Parameters::new(self.model, self.train, self.round, *step)?,
+			Site::Delta { .. } | Site::Outer { .. } => Parameters::new(self.model, self.train, self.round, 0)?,
+			Site::Read { .. } => Parameters::reading(self.model, self.train, self.answer()?.rows().ok_or(GameError::Text)?)?,
+		})
 	}
 }
 
@@ -306,9 +346,9 @@ impl Position {
 	pub fn turn(&self) -> Side {
 		match self {
 			Self::Steps { .. } | Self::Nodes { .. } | Self::Ends { .. } | Self::Checkpoints { .. } | Self::Outer { .. } => Side::Defender,
-			Self::Hashes { .. } | Self::States { .. } => Side::Defender,
+			Self::Hashes { .. } | Self::States { .. } | Self::Read { .. } => Side::Defender,
 			Self::PickStep { .. } | Self::PickNode { .. } | Self::PickCheckpoint { .. } | Self::PickVector { .. } => Side::Challenger,
-			Self::PickHash { .. } | Self::PickPiece { .. } => Side::Challenger,
+			Self::PickHash { .. } | Self::PickPiece { .. } | Self::PickRead { .. } => Side::Challenger,
 		}
 	}
 
@@ -355,7 +395,23 @@ impl Position {
 				expect(setting.state(to, done) == after, GameError::Root)?;
 				P::PickNode { site: Site::Step { step, vectors, nodes: merkle_root(nodes) }, results: *to }
 			}
-			(P::PickNode { site: site @ Site::Step { nodes, .. }, .. }, Move::Node { index, root }) => {
+			(P::Read { index }, Move::Read { start, nodes }) => {
+				expect_len(nodes, setting.reading()?.listed_nodes())?;
+				expect(setting.checkpoint(start, 0)? == setting.start, GameError::Root)?;
+				let &[params, _] = start;
+				P::PickRead { site: Site::Read { vectors: [params], nodes: merkle_root(nodes) }, index }
+			}
+			(P::PickRead { site: Site::Read { vectors, nodes }, index }, Move::Choice { index: chosen, witness }) => {
+				expect(*chosen == index, GameError::Place)?;
+				let tokens = Some(Source::Text(setting.answer()?));
+				let agreed = Agreed { vectors: &vectors, nodes, results: &[], tokens };
+				let verdict = check_choice(&setting.reading()?, &agreed, index, witness)?;
+				return Ok(Outcome::Decided(ruling(verdict)));
+			}
+			(
+				P::PickNode { site: site @ Site::Step { nodes, .. }, .. } | P::PickRead { site: site @ Site::Read { nodes, .. }, .. },
+				Move::Node { index, root },
+			) => {
 				let plan = setting.plan(&site)?;
 				let root = root.at(&nodes, plan.listed_nodes(), *index)?;
 				let count = plan.node_tiles(*index).ok_or(GameError::Place)?;
@@ -450,7 +506,7 @@ fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question,
 		Site::Step { step, vectors, nodes } => {
 			let Subject::Work { corpus, .. } = setting.subject else { return Err(GameError::OtherClaim) };
 			let windows = setting.subject.windows(step);
-			let tokens = Some(Tokens { corpus, window: &windows });
+			let tokens = Some(Source::Dataset(Tokens { corpus, window: &windows }));
 			check(job, &Agreed { vectors: &vectors, nodes, results: &[], tokens }, question, witness)
 		}
 		Site::Delta { vectors } => {
@@ -460,10 +516,19 @@ fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question,
 			let vectors: Vec<Hash> = vectors.into_iter().chain(setting.deltas(step)?.iter().copied()).collect();
 			check(job, &Agreed { vectors: &vectors, nodes: Hash::default(), results: &[gradient], tokens: None }, question, witness)
 		}
+		Site::Read { vectors, nodes } => {
+			let tokens = Some(Source::Text(setting.answer()?));
+			check(job, &Agreed { vectors: &vectors, nodes, results: &[], tokens }, question, witness)
+		}
 	}?;
-	Ok(match verdict {
+	Ok(ruling(verdict))
+}
+
+/// What a verdict says about the claim.
+fn ruling(verdict: Verdict) -> Ruling {
+	match verdict {
 		// Whoever computed a loss or a norm that is not finite has ended the job there, and revealed nothing.
 		Verdict::Refuted | Verdict::Diverged => Ruling::Fraud,
 		Verdict::Upheld => Ruling::Unfounded,
-	})
+	}
 }

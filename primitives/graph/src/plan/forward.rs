@@ -5,6 +5,7 @@ use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Extent, Op, Place, Product, TensorId},
 	layout::TENSORS_PER_LAYER,
+	validate::MAX_PROBABILITIES,
 };
 use alloc::vec::Vec;
 
@@ -124,6 +125,16 @@ pub(super) struct HeadValues {
 	pub loss_tiles: TensorId,
 }
 
+/// Result of [`Builder::logits`].
+struct Logits {
+	layers: Vec<LayerValues>,
+	/// The residual stream after the last layer.
+	x: TensorId,
+	norm: TensorId,
+	h: TensorId,
+	logits: TensorId,
+}
+
 /// Result of [`forward`].
 pub(super) struct Forward {
 	pub tokens: TensorId,
@@ -210,11 +221,9 @@ impl Builder {
 		Ok((LayerValues { x, norm1, h1, q, k, v, p, o, middle, norm2, h2, gate, up, h }, out))
 	}
 
-	/// Forward pass and losses. `keep`: every activation stays for the backward pass; otherwise layers share memory.
-	pub(super) fn forward(&mut self, sizes: &Sizes, params: &Params, keep: bool) -> Result<Forward, ConfigError> {
+	/// From tokens to logits. `keep`: every activation stays for the backward pass; otherwise layers share memory.
+	fn logits(&mut self, sizes: &Sizes, params: &Params, tokens: TensorId, keep: bool) -> Result<Logits, ConfigError> {
 		let n = sizes.tokens;
-		let tokens = self.tensor(n, 1, Place::External)?;
-		let targets = self.tensor(n, 1, Place::External)?;
 		let mut x = self.fresh(n, sizes.dim)?;
 		let stream = if keep { None } else { Some(self.info(x)?.place) };
 		self.stage(Op::Gather, rows_and([tokens], params.embedding), &[x])?;
@@ -234,6 +243,15 @@ impl Builder {
 		let (norm, h) = self.norm(x, params.norm, factors, place)?;
 		let place = self.buffer(n, sizes.vocab)?;
 		let logits = self.linear(h, params.head, None, place)?;
+		Ok(Logits { layers, x, norm, h, logits })
+	}
+
+	/// Forward pass and losses. `keep`: see [`Builder::logits`].
+	pub(super) fn forward(&mut self, sizes: &Sizes, params: &Params, keep: bool) -> Result<Forward, ConfigError> {
+		let n = sizes.tokens;
+		let tokens = self.tensor(n, 1, Place::External)?;
+		let targets = self.tensor(n, 1, Place::External)?;
+		let Logits { layers, x, norm, h, logits } = self.logits(sizes, params, tokens, keep)?;
 		let (max, sum, loss) = (self.fresh(n, 1)?, self.fresh(n, 1)?, self.fresh(n, 1)?);
 		self.stage(Op::RowMax(Extent::Row), rows([logits]), &[max])?;
 		self.stage(Op::ExpSum(Extent::Row), rows([logits, max]), &[sum])?;
@@ -252,5 +270,25 @@ pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Pla
 	let params = Params::new(builder.vector(Some(theta))?.ids().collect())?;
 	let forward = builder.forward(&sizes, &params, false)?;
 	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, update: None });
+	Ok(builder.finish())
+}
+
+/// See [`Plan::reading`].
+pub(super) fn reading(model: &ModelConfig, tokens: u32) -> Result<Plan, ConfigError> {
+	model.validate()?;
+	if tokens == 0 || !tokens.is_multiple_of(super::TILE) {
+		return Err(ConfigError::Dimension);
+	}
+	let probabilities = u64::from(tokens).checked_mul(tokens.into()).and_then(|pairs| pairs.checked_mul(model.heads.into()));
+	if tokens > model.max_seq || probabilities.is_none_or(|count| count > MAX_PROBABILITIES) {
+		return Err(ConfigError::TooLarge);
+	}
+	let sizes = Sizes::new(model, 1, tokens)?;
+	let mut builder = Builder::new(model)?;
+	let theta = builder.room(builder.len)?;
+	let params = Params::new(builder.vector(Some(theta))?.ids().collect())?;
+	let tokens = builder.tensor(sizes.tokens, 1, Place::External)?;
+	builder.logits(&sizes, &params, tokens, false)?;
+	// No number ends it, and no executor runs it on an arena: answers come from `exec::Inference`, and disputes from a trace.
 	Ok(builder.finish())
 }

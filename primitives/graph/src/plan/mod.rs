@@ -161,6 +161,17 @@ impl Plan {
 		forward::validation(model, train)
 	}
 
+	/// One sequence of `tokens` tokens, which have no batch beside them, up to the logits behind each of them. It is the forward part of
+	/// [`Plan::validation`] for another length, cut before the targets and the loss. All its nodes are listed, and the last stage writes the logits.
+	/// A text whose length is no multiple of 32 is filled up at its end with token 0: no row sees a later one.
+	///
+	/// # Errors
+	/// Those of [`ModelConfig::validate`]; [`ConfigError::Dimension`] for a number that is no multiple of 32, or 0; [`ConfigError::TooLarge`] for
+	/// more than the model's longest sequence, more than 2^28 attention probabilities in a layer, or too many nodes.
+	pub fn reading(model: &ModelConfig, tokens: u32) -> Result<Self, ConfigError> {
+		forward::reading(model, tokens)
+	}
+
 	/// theta_0, one stage per parameter tensor.
 	///
 	/// # Errors
@@ -236,6 +247,11 @@ impl Plan {
 		}
 		let (vector, tensor) = (index / self.slots.len(), index % self.slots.len());
 		Some(Origin::Vector { vector: u32::try_from(vector).ok()?, tensor: u32::try_from(tensor).ok()? })
+	}
+
+	/// What the last stage writes first: of [`Plan::reading`] the logits.
+	pub fn last_output(&self) -> Option<TensorId> {
+		self.outputs(self.stages.last()?).first().copied()
 	}
 
 	/// Vectors in parameter layout that the job ends with, as tensors in layout order. Training: parameters, first and second moments.

@@ -3,6 +3,7 @@
 //! A player recomputes what the game is about and says the truth. As a challenger it names the first difference between what the defender
 //! posted and what it computed itself; if there is none, it has nothing to say. An honest player wins on either side.
 
+mod answer;
 mod checkpoint;
 mod story;
 mod work;
@@ -13,9 +14,10 @@ use crate::{
 	resume::Malformed,
 	tiles::{bytes_of, leaf_hash},
 	trace::{Trace, TraceError},
-	witness::{record, Library, RecordError, Tokens},
+	witness::{record, record_choice, record_reading, Library, RecordError, Tokens},
 };
 use alloc::vec::Vec;
+pub use answer::AnswerStory;
 pub use checkpoint::CheckpointStory;
 pub use story::{Job, Story, Traced};
 pub use work::{States, WorkStory};
@@ -128,6 +130,10 @@ impl<'a, S: Story> Player<'a, S> {
 				};
 				Move::Outer { before, after, gradient }
 			}
+			Position::Read { .. } => {
+				let Contents::Checkpoint(start) = self.story.contents(0)? else { return Err(PlayError::Position) };
+				Move::Read { start, nodes: self.story.trace(Job::Read)?.nodes.clone() }
+			}
 			Position::Hashes { site, target, first, count, .. } => {
 				let hashes = self.hashes(&site, target, first, count)?;
 				Move::Hashes(level(&hashes, position.height()))
@@ -156,6 +162,7 @@ impl<'a, S: Story> Player<'a, S> {
 				}
 			}
 			Position::PickVector { site, results } => pick_vector(&self.story.trace(Job::of(&site))?.trace, &results)?,
+			Position::PickRead { index, .. } => self.pick_read(index, posted)?,
 			Position::PickHash { site, target, first, count, .. } => {
 				let own = level(&self.hashes(&site, target, first, count)?, position.height());
 				let index = first_difference(&own, posted).ok_or(PlayError::Nothing)?;
@@ -164,7 +171,7 @@ impl<'a, S: Story> Player<'a, S> {
 			Position::PickPiece { site, target, leaf, tile, .. } => {
 				// What was agreed on are the nodes that were posted: the own ones differ from the disputed one on.
 				let nodes = defence.iter().rev().find_map(|action| match action {
-					Move::Nodes { nodes, .. } => Some(nodes.as_slice()),
+					Move::Nodes { nodes, .. } | Move::Read { nodes, .. } => Some(nodes.as_slice()),
 					_ => None,
 				});
 				self.pick_piece(&site, (target, leaf, tile), posted, nodes.unwrap_or(&[]))?
@@ -177,7 +184,7 @@ impl<'a, S: Story> Player<'a, S> {
 	fn skipped(&self, step: u32) -> bool {
 		match self.setting.subject {
 			Subject::Checkpoint { deltas, .. } => deltas.get(step as usize).is_some_and(Vec::is_empty),
-			Subject::Work { .. } => false,
+			Subject::Work { .. } | Subject::Answer(_) => false,
 		}
 	}
 
@@ -186,6 +193,23 @@ impl<'a, S: Story> Player<'a, S> {
 		let index = first_difference(&own, posted).ok_or(PlayError::Nothing)?;
 		let before = index.checked_sub(1).map(|before| entry(posted, before)).transpose()?;
 		Ok(Move::Step { index, before, after: entry(posted, index)? })
+	}
+
+	/// The first node that differs, or else choice `index`.
+	fn pick_read(&mut self, index: u32, posted: &[Hash]) -> Result<Move, PlayError<S::Error>> {
+		let Subject::Answer(claim) = self.setting.subject else { return Err(PlayError::Position) };
+		let row = claim.row(index).ok_or(PlayError::Position)?;
+		// The trace comes first: it takes the whole story.
+		if let Some(index) = first_difference(&self.story.trace(Job::Read)?.nodes, posted) {
+			return Ok(Move::Node { index, root: entry(posted, index)? });
+		}
+		let text = self.story.text().ok_or(PlayError::Position)?.map(<[u32]>::to_vec);
+		let text = text.each_ref().map(Vec::as_slice);
+		let Traced { trace, nodes } = self.story.trace(Job::Read)?;
+		if claim.is_chosen(index, trace.logits(row).ok_or(PlayError::Position)?, text) {
+			return Err(PlayError::Nothing);
+		}
+		Ok(Move::Choice { index, witness: record_choice(trace, nodes, text, row)? })
 	}
 
 	/// Own hashes of the tiles `first..first + count` of what `target` names.
@@ -207,6 +231,7 @@ impl<'a, S: Story> Player<'a, S> {
 		agreed: &[Hash],
 	) -> Result<Move, PlayError<S::Error>> {
 		let (subject, library) = (self.setting.subject, self.library);
+		let text = self.story.text().map(|text| text.map(<[u32]>::to_vec));
 		let Traced { trace, .. } = self.story.trace(Job::of(site))?;
 		let cell = target.cell(trace.plan(), leaf).ok_or(PlayError::Position)?;
 		let own = trace.prefix_hashes(cell)?;
@@ -225,6 +250,10 @@ impl<'a, S: Story> Player<'a, S> {
 		let piece = first_difference(&own, posted).unwrap_or(between);
 		let before = piece.checked_sub(1).map(|before| entry(posted, before)).transpose()?;
 		let after = (piece < between).then(|| entry(posted, piece)).transpose()?;
+		if let Site::Read { .. } = site {
+			let text = text.as_ref().ok_or(PlayError::Position)?.each_ref().map(Vec::as_slice);
+			return Ok(Move::Piece { piece, before, after, witness: record_reading(trace, agreed, text, cell, piece)? });
+		}
 		let step = if let Site::Step { step, .. } = site { *step } else { 0 };
 		let window = subject.windows(step);
 		let tokens = match (subject, library) {

@@ -17,6 +17,8 @@ pub enum Job {
 	Delta,
 	/// An outer step of the claim, from 0.
 	Outer(u32),
+	/// Reading the text of an answer.
+	Read,
 }
 
 impl Job {
@@ -26,6 +28,7 @@ impl Job {
 			Site::Step { step, .. } => Self::Step(step),
 			Site::Delta { .. } => Self::Delta,
 			Site::Outer { step, .. } => Self::Outer(step),
+			Site::Read { .. } => Self::Read,
 		}
 	}
 }
@@ -69,6 +72,11 @@ pub trait Story {
 	/// # Errors
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<Self::Error>>;
+
+	/// All tokens of the prompt and of the answer that the claim is about; `None` if it is about none.
+	fn text(&self) -> Option<[&[u32]; 2]> {
+		None
+	}
 }
 
 impl<S: Story + ?Sized> Story for &mut S {
@@ -84,5 +92,9 @@ impl<S: Story + ?Sized> Story for &mut S {
 
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<Self::Error>> {
 		(**self).trace(job)
+	}
+
+	fn text(&self) -> Option<[&[u32]; 2]> {
+		(**self).text()
 	}
 }

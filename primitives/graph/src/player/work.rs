@@ -358,7 +358,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 				Job::Delta if self.seek(self.train.inner_steps)? => {
 					Trace::delta(&self.exec, &self.model, &self.train, &self.theta, self.trainer.theta(&self.arena))?
 				}
-				Job::Delta | Job::Outer(_) => return Err(PlayError::Position),
+				Job::Delta | Job::Outer(_) | Job::Read => return Err(PlayError::Position),
 			};
 			self.traced = Some((job, Traced::new(trace)));
 		}

@@ -82,6 +82,18 @@ impl Parameters {
 		})
 	}
 
+	/// For reading `tokens` tokens: see [`crate::plan::Plan::reading`]. How the model was trained does not matter.
+	///
+	/// # Errors
+	/// Those of [`Parameters::new`].
+	pub fn reading(model: &ModelConfig, train: &TrainConfig, tokens: u32) -> Result<Self, ConfigError> {
+		let seq = usize::try_from(tokens).map_err(|_| ConfigError::TooLarge)?;
+		if tokens == 0 || !tokens.is_multiple_of(32) {
+			return Err(ConfigError::Dimension);
+		}
+		Ok(Self { seq, inverse_tokens: reciprocal(tokens.into()), ..Self::new(model, train, 0, 0)? })
+	}
+
 	/// Tiles of a sequence.
 	pub(crate) fn sequence_tiles(&self) -> u32 {
 		u32::try_from(self.seq / super::SIDE).unwrap_or(u32::MAX).max(1)

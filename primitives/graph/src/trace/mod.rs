@@ -4,6 +4,7 @@
 //! pass it keeps what passes from layer to layer: the rest is computed again if a game asks for it, which takes no more than a layer.
 
 mod checkpoint;
+mod reading;
 mod step;
 
 use crate::{
@@ -31,7 +32,7 @@ pub struct Trace {
 	vectors: Vec<Arc<Vec<f32>>>,
 	/// By number of the tensors of these vectors: which one, and where in it.
 	given: Vec<(usize, Range<usize>)>,
-	/// Of a training step.
+	/// Of a training step, or of reading a text.
 	batch: Option<Batch>,
 	mistake: Option<Mistake>,
 	/// Values of what stages write and is kept, as far as there is room.

@@ -37,7 +37,7 @@ impl From<crate::config::ConfigError> for TraceError {
 /// ends up with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mistake {
-	/// Inner step, from 0.
+	/// Inner step, from 0; 0 if the mistake is in reading a text.
 	pub step: u32,
 	/// Number of the stage.
 	pub stage: u32,
@@ -59,7 +59,7 @@ impl Mistake {
 	}
 }
 
-/// What the stages of a training step need beside tensors.
+/// What the stages of a training step, or of reading a text, need beside tensors.
 pub(super) struct Batch {
 	/// Each sequence with the token that follows it.
 	pub(super) tokens: Vec<u16>,
@@ -71,8 +71,8 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-	fn new(model: &ModelConfig, train: &TrainConfig, parameters: &Parameters, tokens: &[u16]) -> Result<Self, TraceError> {
-		let (seq, batch) = (parameters.seq, train.batch as usize);
+	pub(super) fn new(model: &ModelConfig, batch: u32, parameters: &Parameters, tokens: &[u16]) -> Result<Self, TraceError> {
+		let (seq, batch) = (parameters.seq, batch as usize);
 		if tokens.len() != batch * (seq + 1) {
 			return Err(StepError::Tokens { expected: batch * (seq + 1), found: tokens.len() }.into());
 		}
@@ -122,7 +122,7 @@ impl Trace {
 		mistake: Option<Mistake>,
 	) -> Result<Self, TraceError> {
 		let parameters = Parameters::new(model, train, adopted_rounds, step)?;
-		let batch = Batch::new(model, train, &parameters, tokens)?;
+		let batch = Batch::new(model, train.batch, &parameters, tokens)?;
 		let mut trace = Self::new(exec, Plan::training(model, train)?, parameters, vectors.into())?;
 		(trace.batch, trace.mistake) = (Some(batch), mistake.filter(|mistake| mistake.step == step));
 		Ok(trace)

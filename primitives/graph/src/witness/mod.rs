@@ -3,25 +3,32 @@
 //! A witness is the state before the piece, unless the piece is the first one, and then every leaf that the piece reads, in the order in
 //! which [`crate::resume`] asks for them: the leaf's bytes and the hashes of its Merkle proof. Everything else follows from the plan: which
 //! leaves, how many, where they lie and how long their proofs are. So the format has no lengths, no numbers and no choices.
+//!
+//! Where a claim is about an answer, tokens are opened all together: those of the prompt, then those of the answer, four bytes each.
 
+mod choice;
 mod reader;
 #[cfg(feature = "std")]
 mod recorder;
 
 use crate::{
+	answer::{Answer, MAX_TEXT},
 	cell::Cell,
 	corpus::{Corpus, Window},
 	merkle::{blake2_256, Hash},
 	resume::{Job, Malformed, NUMBERS},
-	tiles::{bytes_of, leaf_hash},
+	tiles::{bytes_of, leaf_hash, LEAF_BYTES},
 };
 use alloc::vec::Vec;
+pub use choice::{check_choice, choice_len};
 use reader::Reader;
 #[cfg(feature = "std")]
-pub use recorder::{record, Chunk, Library, RecordError};
+pub use recorder::{record, record_choice, record_reading, Chunk, Library, RecordError};
 
 /// Most bytes of a witness.
 pub const MAX_WITNESS: usize = 256 * 1024;
+// The largest that opens a text: all of its tokens, and for a gather 32 tiles, each with a proof of the largest tree.
+const _: () = assert!(4 * MAX_TEXT as usize + 32 * (LEAF_BYTES + 32 * 32) <= MAX_WITNESS);
 
 /// What both sides of a dispute agree on: commitments to everything that the disputed piece may read.
 pub struct Agreed<'a> {
@@ -31,8 +38,17 @@ pub struct Agreed<'a> {
 	pub nodes: Hash,
 	/// Roots of the vectors that the job ends with and whose tiles other stages read, as the pseudo-gradient.
 	pub results: &'a [Hash],
-	/// Where the tokens are, for a training step.
-	pub tokens: Option<Tokens<'a>>,
+	/// Where the tokens are, for a job that reads some.
+	pub tokens: Option<Source<'a>>,
+}
+
+/// Where the tokens are that a job reads.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+	/// In a dataset: a training step.
+	Dataset(Tokens<'a>),
+	/// In a prompt and its answer.
+	Text(Answer<'a>),
 }
 
 /// Where the tokens of a step's batch are.
@@ -83,8 +99,8 @@ pub enum WitnessError {
 	/// Leaf number `.0` is not what was committed to at its place.
 	#[error("leaf {0} of the witness is not what was committed to at its place")]
 	Leaf(u32),
-	/// The piece reads tokens, and no dataset was given.
-	#[error("the piece reads tokens, but the job has no dataset")]
+	/// The piece reads tokens, and neither dataset nor text was given.
+	#[error("the piece reads tokens, but the job has no dataset and no text")]
 	NoTokens,
 }
 

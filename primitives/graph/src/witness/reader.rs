@@ -1,19 +1,22 @@
 //! Reading leaves off a witness, each checked against its commitment.
 
-use super::{Agreed, WitnessError};
+use super::{choice::Row, Agreed, Source, Tokens, WitnessError};
 use crate::{
+	answer::{Answer, TokenList},
 	cell::Address,
 	corpus::CHUNK_TOKENS,
 	graph::TensorId,
-	merkle::{proof_len, root_of, Hash},
+	merkle::{blake2_256, proof_len, range_root, root_of, Hash},
 	plan::Plan,
 	resume::{Leaves, Malformed, Tile, NUMBERS},
-	tiles::{leaf_hash, LEAF_BYTES, QUARTER_BYTES},
+	tiles::{leaf_hash, LEAF_BYTES, QUARTER_BYTES, TILE},
 };
 use alloc::{boxed::Box, vec::Vec};
 
 /// Bytes of a hash.
 const HASH: usize = 32;
+/// Bytes of a row of a tile.
+const LINE: usize = 4 * TILE;
 
 /// The unread rest of a witness.
 pub(super) struct Reader<'a> {
@@ -62,6 +65,76 @@ impl<'a> Reader<'a> {
 		root_of(proof, count, index, leaf).ok_or(WitnessError::Length)
 	}
 
+	/// The next tokens, which must be those of `list`.
+	fn list(&mut self, list: &TokenList) -> Result<Vec<u32>, WitnessError> {
+		let number = self.leaves;
+		self.leaves = number.saturating_add(1);
+		let bytes = self.take(list.len().ok_or(Malformed)?)?;
+		list.read(bytes).ok_or(WitnessError::Leaf(number))
+	}
+
+	/// All tokens of a claim: prompt and answer.
+	pub(super) fn text(&mut self, claim: &Answer<'_>) -> Result<[Vec<u32>; 2], WitnessError> {
+		Ok([self.list(&claim.prompt)?, self.list(&claim.answer)?])
+	}
+
+	/// Tokens of a dataset.
+	fn window(&mut self, source: &Tokens<'_>, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, WitnessError> {
+		let window = (source.window)(sequence).ok_or(Malformed)?;
+		let start = window.start.checked_add(first).ok_or(Malformed)?;
+		let end = start.checked_add(count).ok_or(Malformed)?;
+		let mut tokens = Vec::new();
+		for chunk in start / CHUNK_TOKENS..end.div_ceil(CHUNK_TOKENS) {
+			let number = self.leaves;
+			self.leaves = number.saturating_add(1);
+			let bytes = self.take(LEAF_BYTES)?;
+			let shard_root = self.climb(source.corpus.chunks(), chunk, leaf_hash(bytes))?;
+			if self.climb(source.corpus.shards, window.shard, shard_root)? != source.corpus.root {
+				return Err(WitnessError::Leaf(number));
+			}
+			let base = chunk.checked_mul(CHUNK_TOKENS).ok_or(Malformed)?;
+			let numbered = (base..).zip(bytes.as_chunks::<2>().0);
+			tokens.extend(numbered.filter(|(at, _)| (start..end).contains(at)).map(|(_, &token)| u16::from_le_bytes(token)));
+		}
+		Ok(tokens)
+	}
+
+	/// Quarter `quarter` of the next tile: its bytes, and the hash of the tile.
+	fn part(&mut self, quarter: u32) -> Result<(&'a [u8], Hash), WitnessError> {
+		let bytes = self.take(QUARTER_BYTES)?;
+		// The other quarters' hashes follow, in order.
+		let others = self.take(3 * HASH)?.as_chunks::<HASH>().0;
+		let place = usize::try_from(quarter).ok().filter(|&quarter| quarter < 4).ok_or(Malformed)?;
+		let mut hashes = [[0; HASH]; 4];
+		let mut others = others.iter();
+		for (number, hash) in hashes.iter_mut().enumerate() {
+			*hash = match number == place {
+				true => blake2_256(bytes),
+				false => *others.next().ok_or(Malformed)?,
+			};
+		}
+		Ok((bytes, blake2_256(hashes.as_flattened())))
+	}
+
+	/// A row of numbers of a node: of each tile the quarter that has it, then a proof of all the tiles, and one of the node.
+	pub(super) fn row(&mut self, row: &Row) -> Result<Vec<f32>, WitnessError> {
+		let number = self.leaves;
+		self.leaves = number.saturating_add(1);
+		let (mut values, mut hashes) = (Vec::new(), Vec::new());
+		for _ in 0..row.tiles {
+			let (bytes, hash) = self.part(row.quarter)?;
+			values.extend(floats(bytes.as_chunks::<LINE>().0.get(row.line).ok_or(Malformed)?));
+			hashes.push(hash);
+		}
+		let len = usize::try_from(row.proof_len().ok_or(Malformed)?).map_err(|_| Malformed)?;
+		let proof = self.take(len.checked_mul(HASH).ok_or(Malformed)?)?.as_chunks::<HASH>().0;
+		let node = range_root(proof, row.leaves, row.first, &hashes).ok_or(WitnessError::Length)?;
+		match self.climb(self.plan.listed_nodes(), row.node, node)? == self.agreed.nodes {
+			true => Ok(values),
+			false => Err(WitnessError::Leaf(number)),
+		}
+	}
+
 	/// Notes one more leaf, whose place the next proofs lead to from `hash`, and checks it.
 	fn belongs(&mut self, tensor: TensorId, row: u32, col: u32, hash: Hash) -> Result<(), WitnessError> {
 		let number = self.leaves;
@@ -95,42 +168,25 @@ impl Leaves for Reader<'_> {
 	}
 
 	fn quarter(&mut self, tensor: TensorId, row: u32, col: u32, quarter: u32) -> Result<[f32; NUMBERS / 4], WitnessError> {
-		let bytes = self.take(QUARTER_BYTES)?;
-		// The other quarters' hashes follow, in order.
-		let others = self.take(3 * HASH)?.as_chunks::<HASH>().0;
-		let place = usize::try_from(quarter).ok().filter(|&quarter| quarter < 4).ok_or(Malformed)?;
-		let mut hashes = [[0; HASH]; 4];
-		let mut others = others.iter();
-		for (number, hash) in hashes.iter_mut().enumerate() {
-			*hash = match number == place {
-				true => crate::merkle::blake2_256(bytes),
-				false => *others.next().ok_or(Malformed)?,
-			};
-		}
-		self.belongs(tensor, row, col, crate::merkle::blake2_256(hashes.as_flattened()))?;
+		let (bytes, hash) = self.part(quarter)?;
+		self.belongs(tensor, row, col, hash)?;
 		let mut values = [0.0; NUMBERS / 4];
 		values.iter_mut().zip(floats(bytes)).for_each(|(slot, value)| *slot = value);
 		Ok(values)
 	}
 
 	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, WitnessError> {
-		let source = self.agreed.tokens.ok_or(WitnessError::NoTokens)?;
-		let window = (source.window)(sequence).ok_or(Malformed)?;
-		let start = window.start.checked_add(first).ok_or(Malformed)?;
-		let end = start.checked_add(count).ok_or(Malformed)?;
-		let mut tokens = Vec::new();
-		for chunk in start / CHUNK_TOKENS..end.div_ceil(CHUNK_TOKENS) {
-			let number = self.leaves;
-			self.leaves = number.saturating_add(1);
-			let bytes = self.take(LEAF_BYTES)?;
-			let shard_root = self.climb(source.corpus.chunks(), chunk, leaf_hash(bytes))?;
-			if self.climb(source.corpus.shards, window.shard, shard_root)? != source.corpus.root {
-				return Err(WitnessError::Leaf(number));
+		match &self.agreed.tokens {
+			None => Err(WitnessError::NoTokens),
+			Some(Source::Dataset(source)) => self.window(source, sequence, first, count),
+			Some(Source::Text(claim)) => {
+				let [prompt, answer] = self.text(claim)?;
+				// Beyond the text's only sequence there is nothing.
+				let tokens = claim.tokens([&prompt, &answer]).filter(|_| sequence == 0).ok_or(Malformed)?;
+				let place = |at: u32| usize::try_from(at).map_err(|_| Malformed);
+				let end = first.checked_add(count).ok_or(Malformed)?;
+				Ok(tokens.get(place(first)?..place(end)?).ok_or(Malformed)?.to_vec())
 			}
-			let base = chunk.checked_mul(CHUNK_TOKENS).ok_or(Malformed)?;
-			let numbered = (base..).zip(bytes.as_chunks::<2>().0);
-			tokens.extend(numbered.filter(|(at, _)| (start..end).contains(at)).map(|(_, &token)| u16::from_le_bytes(token)));
 		}
-		Ok(tokens)
 	}
 }

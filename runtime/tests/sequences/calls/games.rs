@@ -127,6 +127,7 @@ impl Player<'_> {
 				Move::States(states.iter().map(|state| state_hash(state)).collect())
 			}
 			Position::PickPiece { site, target, leaf, .. } => self.piece(Disputed { site, target: *target, leaf: *leaf })?,
+			Position::Read { .. } | Position::PickRead { .. } => return None,
 		})
 	}
 
@@ -173,10 +174,12 @@ impl Player<'_> {
 				let deltas = deltas.get(usize::try_from(step).ok()?)?;
 				(0, [&vectors[..], deltas].concat(), vec![gradient], Vec::new())
 			}
+			// No claim of these is about an answer.
+			Site::Read { .. } => return None,
 		};
 		let window = |sequence| match subject {
 			Subject::Work { window, .. } => window(step, sequence),
-			Subject::Checkpoint { .. } => None,
+			Subject::Checkpoint { .. } | Subject::Answer(_) => None,
 		};
 		let (numbers, text) = (self.numbers, self.text);
 		let author = Author { plan: &plan, vectors, results, nodes: &nodes, numbers, text, window: &window, bytes: Vec::new() };
