@@ -1,7 +1,10 @@
 //! The sr25519 account.
 
 use super::{path, KeyError, Unlock, ACCOUNT};
-use neuroshard_types::{inference::{Ask, Voucher}, AccountId, H256};
+use neuroshard_types::{
+	inference::{Ask, Voucher},
+	AccountId, H256,
+};
 use rand::{rngs::OsRng, RngCore};
 use sp_core::{crypto::Ss58Codec, sr25519::Signature};
 use sp_runtime::MultiSignature;
