@@ -42,6 +42,9 @@ const LONGEST_ASK: Moment = 15 * 60 * 1_000;
 /// Sessions whose accounts are in memory at a time.
 const MOST_SESSIONS: usize = 10_000;
 
+/// A voucher and its signature.
+type Signed = (Voucher, MultiSignature);
+
 /// The accounts of all sessions. Clones share it.
 #[derive(Clone)]
 pub struct Accounts(Arc<Inner>);
@@ -173,7 +176,7 @@ impl Accounts {
 	}
 
 	/// All sessions that have an account here, with their last vouchers.
-	pub(super) fn vouchers(&self) -> io::Result<Vec<(SessionId, Option<(Voucher, MultiSignature)>)>> {
+	pub(super) fn vouchers(&self) -> io::Result<Vec<(SessionId, Option<Signed>)>> {
 		let mut vouchers = Vec::new();
 		for entry in std::fs::read_dir(&self.0.folder)? {
 			let name = entry?.file_name();
