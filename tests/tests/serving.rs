@@ -1,11 +1,8 @@
 //! A worker that serves a model, as processes: the clients of the OpenAI API that others wrote, unchanged. What each of them does is in
 //! `tests/clients/openai`.
 
-use neuroshard_e2e::{kept_unless_passed, until, Binaries, Ended, Process};
-use neuroshard_worker::{
-	export::export,
-	train::{checkpoint::Checkpoint, presets},
-};
+use neuroshard_e2e::{kept_unless_passed, lively_model, until, Binaries, Ended, Process};
+use neuroshard_worker::train::presets;
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};
 
 /// Longest wait for the server, and for a client, which has a shorter limit of its own.
@@ -13,21 +10,11 @@ const SOON: Duration = Duration::from_secs(180);
 const KEY: &str = "a-key-without-limit";
 const LIMITED: &str = "a-key-with-a-limit";
 
-/// A model with some life in it, in a folder. Its likeliest tokens are ASCII: the others have no embedding, which is the head as well.
-fn model(folder: &Path) {
-	let (model, train) = presets::tiny();
-	let mut params = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
-	params.iter_mut().enumerate().for_each(|(index, value)| *value *= 3.0 + (index % 11) as f32 * 0.1);
-	let row = model.dim as usize;
-	params[128 * row..model.vocab as usize * row].fill(0.0);
-	export(folder, &model, &params).unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn official_clients_chat_stream_stop_count_and_read_errors() {
 	let mut folder = kept_unless_passed("serving").unwrap();
 	let (files, keys, log) = (folder.path().join("tiny"), folder.path().join("keys"), folder.path().join("log"));
-	model(&files);
+	lively_model(&files, presets::tiny().0.max_seq).unwrap();
 	std::fs::write(&keys, format!("{KEY}\n{LIMITED} 2\n")).unwrap();
 	std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(0o600)).unwrap();
 	let mut command = Command::new(Binaries::find().unwrap().worker);
