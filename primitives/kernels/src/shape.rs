@@ -7,6 +7,9 @@ pub const FAN_IN: usize = 1024;
 /// Longest chain of a product over tokens; longer ones are cut into segments of this length.
 pub const SEGMENT: usize = 4096;
 
+/// Neighbouring numbers along the chain of a product that share a scale where they are held in 8 bits.
+pub const GROUP: usize = 32;
+
 /// What an accumulating operator starts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {

@@ -2,6 +2,7 @@
 
 mod attention;
 mod environment;
+mod int8;
 mod operators;
 mod packed;
 mod product;
@@ -9,6 +10,7 @@ mod scratch;
 mod unfused;
 
 pub use crate::simd::Level;
+pub use int8::{PackedInt8, Quantized};
 pub use packed::{Packed, Seen, PAGE};
 
 use crate::pool::Pool;
@@ -144,17 +146,17 @@ fn share(len: usize, unit: usize, index: usize, parts: usize) -> Range<usize> {
 }
 
 /// A mutable slice that threads take disjoint parts of.
-struct Parts<'a> {
-	at: *mut f32,
+struct Parts<'a, T = f32> {
+	at: *mut T,
 	len: usize,
-	lifetime: PhantomData<&'a mut [f32]>,
+	lifetime: PhantomData<&'a mut [T]>,
 }
 
 // SAFETY: whoever takes a part promises that parts are disjoint.
-unsafe impl Sync for Parts<'_> {}
+unsafe impl<T: Send> Sync for Parts<'_, T> {}
 
-impl<'a> Parts<'a> {
-	fn new(slice: &'a mut [f32]) -> Self {
+impl<'a, T> Parts<'a, T> {
+	fn new(slice: &'a mut [T]) -> Self {
 		Self { at: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
 	}
 
@@ -163,7 +165,7 @@ impl<'a> Parts<'a> {
 	/// # Safety
 	/// No two parts that exist at the same time overlap.
 	#[allow(clippy::mut_from_ref)]
-	unsafe fn get(&self, range: Range<usize>) -> &mut [f32] {
+	unsafe fn get(&self, range: Range<usize>) -> &mut [T] {
 		assert!(range.start <= range.end && range.end <= self.len, "part");
 		// SAFETY: inside the slice; disjoint as the caller promises.
 		unsafe { std::slice::from_raw_parts_mut(self.at.add(range.start), range.len()) }

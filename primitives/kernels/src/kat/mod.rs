@@ -14,7 +14,7 @@ mod tests;
 use crate::{math, num, scalar, schedule};
 use alloc::{vec, vec::Vec};
 use inputs::{Digest, Inputs};
-use suite::suite;
+use suite::{int8_suite, suite};
 
 /// A case's name and the Blake2b-256 digest of the canonical little-endian bytes of its outputs.
 pub type Answer = (&'static str, [u8; 32]);
@@ -28,6 +28,8 @@ pub fn digests() -> Vec<Answer> {
 	let mut answers = functions(&mut Inputs::new(1), VECTORS);
 	let mut inputs = Inputs::new(2);
 	suite!(inputs, answers, scalar::);
+	let mut inputs = Inputs::new(3);
+	int8_suite!(inputs, answers, scalar::);
 	answers
 }
 
@@ -37,12 +39,14 @@ pub fn exec_digests(exec: &crate::exec::Exec) -> Vec<Answer> {
 	let mut answers = functions(&mut Inputs::new(1), VECTORS);
 	let mut inputs = Inputs::new(2);
 	exec.with_all_threads(|| suite!(inputs, answers, exec.));
+	let mut inputs = Inputs::new(3);
+	exec.with_all_threads(|| int8_suite!(inputs, answers, exec.));
 	answers
 }
 
-/// Blake2b-256 of the digests of all cases, in order, with inputs that are drawn from `seed`, by the scalar reference.
+/// Blake2b-256 of the digests of all cases but those of exact int8, in order, with inputs that are drawn from `seed`, by the scalar reference.
 ///
-/// Every operator takes part, with sizes that do not depend on the seed: neither does the time it takes, but for a few percent.
+/// Every operator of training takes part, with sizes that do not depend on the seed: neither does the time it takes, but for a few percent.
 pub fn drawn(seed: [u8; 32]) -> [u8; 32] {
 	let mut inputs = Inputs::drawn(seed);
 	let mut answers = functions(&mut inputs, DRAWN_VECTORS);

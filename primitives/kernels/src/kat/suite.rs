@@ -1,4 +1,4 @@
-//! The cases of the operators, written once for the reference and for executors.
+//! The cases of the operators, written once for the reference and for executors: those of training, and those of exact int8 alone.
 
 /// Appends the answers of all operators to a list, on inputs from a generator. The rest of the arguments is what an operator's name is
 /// written behind: `scalar::` or `exec.`.
@@ -202,3 +202,26 @@ macro_rules! suite {
 	}};
 }
 pub(super) use suite;
+
+/// As [`suite`], of the operators that only answers in exact int8 are computed with.
+macro_rules! int8_suite {
+	($inputs:ident, $answers:ident, $($target:tt)*) => {{
+		use $crate::shape::{MatDims, Start};
+		for (name, rarity) in [("matmul_int8", None), ("matmul_int8_any", Some(300))] {
+			let mut digest = Digest::new();
+			// Few rows and more than are multiplied at a time, whole groups and parts of one, columns of whole panels and of parts of one.
+			for [m, n, k] in [[1, 70, 96], [2, 33, 64], [7, 16, 37], [14, 35, 75], [200, 19, 33], [3, 130, 5]] {
+				let dims = MatDims { m, n, k };
+				let [a, b] = [m * k, n * k].map(|len| $inputs.tensor(len, rarity));
+				let initial = $inputs.tensor(m * n, rarity);
+				for start in [Start::Zero, Start::Existing] {
+					let mut c = initial.clone();
+					$($target)* matmul_int8(dims, &a, &b, &mut c, start);
+					digest.add(&c);
+				}
+			}
+			$answers.push((name, digest.finish()));
+		}
+	}};
+}
+pub(super) use int8_suite;

@@ -1,6 +1,10 @@
 //! The vector operations on two 256-bit registers.
 
-use super::{few, product, Isa};
+use super::{
+	few,
+	int8::{panels, Activations, Block, Dots, Shape},
+	product, Isa,
+};
 use crate::math::{EXP_HI, EXP_LO, ROUND};
 use core::arch::x86_64::*;
 
@@ -122,6 +126,61 @@ impl Isa for Avx2 {
 				3 => few::columns::<Self, 3, 1, 1>(nk, a, b, c, ldc, load),
 				4 => few::columns::<Self, 4, 1, 1>(nk, a, b, c, ldc, load),
 				_ => few::columns::<Self, 5, 1, 1>(nk, a, b, c, ldc, load),
+			}
+		}
+	}
+}
+
+// SAFETY of every block below: the trait demands AVX2 and valid pointers.
+impl Dots for Avx2 {
+	type F = Self;
+	type S = (__m256i, __m256i);
+	type W = (__m256i, __m256i);
+	/// Magnitudes, and the numbers: the sign goes to the weights, since one factor has to be without one. The sum of two such products fits 16
+	/// bits, which it would not with the bias.
+	type A = (__m256i, __m256i);
+	const ROWS: usize = 2;
+
+	#[inline(always)]
+	unsafe fn start(_: i32) -> Self::S {
+		unsafe { (_mm256_setzero_si256(), _mm256_setzero_si256()) }
+	}
+	#[inline(always)]
+	unsafe fn weights(at: *const u8) -> Self::W {
+		unsafe {
+			let bias = _mm256_set1_epi8(-128);
+			let half = |at: *const u8| _mm256_xor_si256(_mm256_loadu_si256(at.cast()), bias);
+			(half(at), half(at.add(32)))
+		}
+	}
+	#[inline(always)]
+	unsafe fn activations(at: *const i8) -> Self::A {
+		unsafe {
+			let four = _mm256_set1_epi32(at.cast::<i32>().read_unaligned());
+			(_mm256_abs_epi8(four), four)
+		}
+	}
+	#[inline(always)]
+	unsafe fn dot(sums: Self::S, weights: Self::W, (magnitudes, signs): Self::A) -> Self::S {
+		unsafe {
+			let half = |sums, weights| {
+				let pairs = _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(weights, signs));
+				_mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
+			};
+			(half(sums.0, weights.0), half(sums.1, weights.1))
+		}
+	}
+	#[inline(always)]
+	unsafe fn floats(sums: Self::S) -> (__m256, __m256) {
+		unsafe { halves!(_mm256_cvtepi32_ps(sums)) }
+	}
+	#[inline(always)]
+	unsafe fn rows(rows: usize, shape: Shape, a: *const Activations, b: *const Block, c: *mut f32) {
+		// SAFETY: as for this method.
+		unsafe {
+			match rows {
+				1 => panels::<Self, 1, 2>(shape, a, b, c),
+				_ => panels::<Self, 2, 1>(shape, a, b, c),
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 //! The vector operations on one 512-bit register.
 
-use super::{few, product, Isa};
+use super::{
+	few,
+	int8::{panels, Activations, Block, Dots, Shape},
+	product, Isa,
+};
 use crate::math::{EXP_HI, EXP_LO, ROUND};
 use core::arch::x86_64::*;
 
@@ -137,6 +141,55 @@ impl Isa for Avx512 {
 				6 => few::columns::<Self, 6, 2, 2>(nk, a, b, c, ldc, load),
 				7 => few::columns::<Self, 7, 2, 1>(nk, a, b, c, ldc, load),
 				_ => few::columns::<Self, 8, 2, 1>(nk, a, b, c, ldc, load),
+			}
+		}
+	}
+}
+
+/// AVX-512 with the instructions that multiply 8-bit numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Vnni;
+
+// SAFETY of every block below: the trait demands AVX-512F with VNNI and valid pointers.
+impl Dots for Vnni {
+	type F = Avx512;
+	type S = __m512i;
+	type W = __m512i;
+	type A = __m512i;
+	const ROWS: usize = 6;
+
+	#[inline(always)]
+	unsafe fn start(start: i32) -> __m512i {
+		unsafe { _mm512_set1_epi32(start) }
+	}
+	#[inline(always)]
+	unsafe fn weights(at: *const u8) -> __m512i {
+		unsafe { _mm512_loadu_si512(at.cast()) }
+	}
+	#[inline(always)]
+	unsafe fn activations(at: *const i8) -> __m512i {
+		unsafe { _mm512_set1_epi32(at.cast::<i32>().read_unaligned()) }
+	}
+	#[inline(always)]
+	unsafe fn dot(sums: __m512i, weights: __m512i, activations: __m512i) -> __m512i {
+		// The first factor is without a sign: the weights with their bias.
+		unsafe { _mm512_dpbusd_epi32(sums, weights, activations) }
+	}
+	#[inline(always)]
+	unsafe fn floats(sums: __m512i) -> __m512 {
+		unsafe { _mm512_cvtepi32_ps(sums) }
+	}
+	#[inline(always)]
+	unsafe fn rows(rows: usize, shape: Shape, a: *const Activations, b: *const Block, c: *mut f32) {
+		// SAFETY: as for this method.
+		unsafe {
+			match rows {
+				1 => panels::<Self, 1, 4>(shape, a, b, c),
+				2 => panels::<Self, 2, 4>(shape, a, b, c),
+				3 => panels::<Self, 3, 2>(shape, a, b, c),
+				4 => panels::<Self, 4, 2>(shape, a, b, c),
+				5 => panels::<Self, 5, 2>(shape, a, b, c),
+				_ => panels::<Self, 6, 2>(shape, a, b, c),
 			}
 		}
 	}

@@ -13,6 +13,7 @@ pub(crate) mod attention;
 pub(crate) mod columns;
 pub(crate) mod elementwise;
 pub(crate) mod few;
+pub(crate) mod int8;
 pub(crate) mod paged;
 pub(crate) mod product;
 pub(crate) mod rows;
