@@ -1,6 +1,6 @@
 //! Disputes about an answer, from their openings to the verdicts, on a model of 13.8 million parameters, with both players in one process: one about
 //! a token that was chosen wrongly, and one about a value that was computed wrongly. How many extrinsics, how many bytes, how long: judging the fastest
-//! (median) of nine times.
+//! (median) of nine times. In both classes of arithmetic.
 //!
 //! `cargo run --release -p neuroshard-graph --example answer [-- PROMPT [ANSWER [THREADS]]]`
 
@@ -8,13 +8,13 @@ use codec::Encode;
 use neuroshard_graph::{
 	answer::{Answer, TokenList},
 	commit::{checkpoint_root, tensors_root},
-	exec::{Exec, Inference, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
+	exec::{Exec, Inference, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS},
 	game::{open_answer, Move, Outcome, Setting, Side, Subject},
 	init::theta_0,
 	player::{AnswerStory, Player},
 	sampler::{sample, Counts, Sampling},
 	trace::Mistake,
-	ModelConfig, ParamLayout, TrainConfig,
+	Class, ModelConfig, ParamLayout, TrainConfig,
 };
 use std::{error::Error, sync::Arc, time::Instant};
 
@@ -60,6 +60,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u32>());
 	let mut argument = |default: u32| arguments.next().unwrap_or(Ok(default));
 	let (asked, most, threads) = (argument(400)?, argument(100)?.max(1), usize::try_from(argument(2)?)?);
+	[Class::ExactF32, Class::ExactInt8].into_iter().try_for_each(|class| dispute(asked, most, threads, class))
+}
+
+fn dispute(asked: u32, most: u32, threads: usize, class: Class) -> Result<(), Box<dyn Error>> {
 	let model = ModelConfig {
 		vocab: 4_096,
 		dim: 384,
@@ -79,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let (sampling, mut answer) = (Sampling { top_p: 0.9, seed: 5, ..Sampling::default() }, Vec::new());
 
 	let begun = Instant::now();
-	let mut inference = Inference::new(exec.clone(), &model, &theta)?;
+	let mut inference = Inference::in_class(exec.clone(), &model, &theta, &Stage::whole(usize::try_from(model.layers)?), class)?;
 	let (pages, mut sequence, mut counts, mut unread) =
 		(Pages::new(usize::try_from(model.max_seq)? / PAGE_TOKENS + 1), Sequence::default(), Counts::default(), prompt.clone());
 	counts.prompt(&prompt);
@@ -90,12 +94,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 		answer.push(token);
 		unread = vec![token];
 	}
-	println!("{} parameters, {asked} and {most} tokens, {threads} threads: answered in {:.1?}", layout.len(), begun.elapsed());
+	println!("{class:?}, {} parameters, {asked} and {most} tokens, {threads} threads: answered in {:.1?}", layout.len(), begun.elapsed());
 
 	let wrong = most / 2;
 	answer[usize::try_from(wrong)?] ^= 1;
 	let list = TokenList::of;
-	let claim = Answer { prompt: list(&prompt), answer: list(&answer), ended: false, sampling, usable: model.vocab, ends: &[] };
+	let claim = Answer { prompt: list(&prompt), answer: list(&answer), ended: false, sampling, usable: model.vocab, ends: &[], class };
 	let setting = Setting { model: &model, train: &train, round: 0, start, subject: Subject::Answer(claim) };
 	let story = || AnswerStory::new(exec.clone(), &model, &train, (theta.clone(), momentum), &claim, [prompt.clone(), answer.clone()]);
 	let begun = Instant::now();

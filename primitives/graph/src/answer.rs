@@ -4,6 +4,7 @@
 //! answer in one pass ([`crate::plan::Plan::reading`]): choice `index` is made from the row of the token before it.
 
 use crate::{
+	class::Class,
 	merkle::{blake2_256, Hash},
 	sampler::{sample, Counts, Sampling},
 };
@@ -70,6 +71,8 @@ pub struct Answer<'a> {
 	pub usable: u32,
 	/// Tokens that end texts.
 	pub ends: &'a [u32],
+	/// The arithmetic of the logits that tokens were chosen by.
+	pub class: Class,
 }
 
 impl Answer<'_> {
@@ -130,7 +133,7 @@ mod tests {
 
 	fn claim(prompt: &[u32], answer: &[u32], ended: bool) -> Answer<'static> {
 		let (prompt, answer) = (TokenList::of(prompt), TokenList::of(answer));
-		Answer { prompt, answer, ended, sampling: Sampling::default(), usable: 288, ends: &[256] }
+		Answer { prompt, answer, ended, sampling: Sampling::default(), usable: 288, ends: &[256], class: Class::default() }
 	}
 
 	#[test]

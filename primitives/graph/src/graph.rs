@@ -61,6 +61,8 @@ pub enum Product {
 	Nn,
 	/// `a^T b`: gradient of a weight, a chain over tokens in segments of 4,096.
 	Tn,
+	/// `a b^T` of rows that are quantized in groups of 32: activations times a weight in [`crate::Class::ExactInt8`].
+	Int8,
 }
 
 /// Which elements of a row count.
@@ -84,7 +86,7 @@ pub enum Op {
 	RmsStats,
 	/// `x, r, w -> y`: `rms_apply`.
 	RmsApply,
-	/// `a, b, [c] -> c'`: `matmul_nt`, `matmul_nn`, `matmul_tn`.
+	/// `a, b, [c] -> c'`: `matmul_nt`, `matmul_nn`, `matmul_tn`, `matmul_int8`.
 	Product(Product),
 	/// `x -> y`: `rope_forward` for heads of the given number.
 	Rope {

@@ -9,7 +9,8 @@
 //! - [`witness`], [`corpus`]: judging one such piece by what its inputs are committed to.
 //! - [`game`]: the dispute that comes down to such a piece.
 //! - [`outer`]: aggregation of deltas and the outer step.
-//! - [`sampler`], [`answer`]: choosing the next token from logits, and claims about what was chosen.
+//! - [`sampler`], [`class`], [`answer`]: choosing the next token from logits, the arithmetic that these are computed in, and claims about what was
+//!   chosen.
 //! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation, and models that answer.
 //! - `trace`, `player` (feature `std`): a job with all its tensors at hand, and what to answer in a dispute about it.
 //!
@@ -19,6 +20,7 @@ extern crate alloc;
 
 pub mod answer;
 pub mod cell;
+pub mod class;
 pub mod commit;
 pub mod config;
 pub mod corpus;
@@ -45,6 +47,7 @@ pub mod trace;
 mod validate;
 pub mod witness;
 
+pub use class::Class;
 pub use config::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32, MAX_LAYERS};
 pub use layout::{ParamKind, ParamLayout, ParamTensor};
 pub use merkle::Hash;

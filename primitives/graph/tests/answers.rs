@@ -11,9 +11,9 @@ use neuroshard_graph::{
 	answer::{Answer, TokenList},
 	cell::Cell,
 	commit::{checkpoint_root, tensors_root},
-	exec::{Exec, Inference, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
+	exec::{Exec, Inference, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS},
 	game::{open_answer, open_checkpoint, Entry, GameError, Move, Outcome, Position, Ruling, Setting, Side, Site, Subject},
-	graph::Op,
+	graph::{Op, Product},
 	merkle::{merkle_root, prove, Hash},
 	plan::Plan,
 	player::{AnswerStory, Job, PlayError, Player, Story, Traced},
@@ -23,13 +23,14 @@ use neuroshard_graph::{
 	witness::{
 		check, check_choice, choice_len, record_choice, record_reading, Agreed, Question, Source, Verdict, WitnessError, MAX_WITNESS,
 	},
-	ConfigError, ModelConfig, ParamLayout, TrainConfig,
+	Class, ConfigError, ModelConfig, ParamLayout, TrainConfig,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Most moves of any game after its opening.
 const MOST_MOVES: usize = 6;
 const ROUND: u32 = 3;
+const CLASSES: [Class; 2] = [Class::ExactF32, Class::ExactInt8];
 
 /// How a game ended.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -123,6 +124,7 @@ struct Case {
 	sampling: Sampling,
 	usable: u32,
 	ends: Vec<u32>,
+	class: Class,
 }
 
 impl Case {
@@ -133,7 +135,8 @@ impl Case {
 		let checkpoint = [tensors_root(&layout, &theta, 1), [9; 32]];
 		let start = checkpoint_root(&checkpoint[0], &checkpoint[1], ROUND, u64::from(ROUND) * u64::from(train.inner_steps));
 		let (sampling, usable) = (Sampling { seed, ..Sampling::default() }, model.vocab);
-		Self { model, train, theta, checkpoint, start, prompt, answer: vec![], ended: false, sampling, usable, ends: vec![] }
+		let class = Class::default();
+		Self { model, train, theta, checkpoint, start, prompt, answer: vec![], ended: false, sampling, usable, ends: vec![], class }
 	}
 
 	/// Any shape, prompt and settings, and what the model answers.
@@ -162,6 +165,7 @@ impl Case {
 		case.usable = 1 + random.next() % case.model.vocab;
 		case.ends = (0..below(random, 6)).map(|_| random.next() % case.model.vocab).collect();
 		case.sampling = settings(random);
+		case.class = any(random, &CLASSES);
 		let most = 1 + below(random, 10);
 		case.answered(most)
 	}
@@ -173,9 +177,14 @@ impl Case {
 		self
 	}
 
+	fn inference(&self) -> Inference {
+		let (exec, whole) = (Arc::new(Exec::new(1).unwrap()), Stage::whole(self.model.layers as usize));
+		Inference::in_class(exec, &self.model, &self.theta, &whole, self.class).unwrap()
+	}
+
 	/// Adds what the model says behind the answer so far, until it has `most` tokens or ends.
 	fn go_on(&mut self, most: usize) {
-		let mut inference = Inference::new(Arc::new(Exec::new(1).unwrap()), &self.model, &self.theta).unwrap();
+		let mut inference = self.inference();
 		let pages = Pages::new(self.model.max_seq as usize / PAGE_TOKENS + 2);
 		let (mut sequence, mut counts) = (Sequence::default(), Counts::default());
 		counts.prompt(&self.prompt);
@@ -198,7 +207,8 @@ impl Case {
 
 	fn claim(&self) -> Answer<'_> {
 		let (prompt, answer) = (TokenList::of(&self.prompt), TokenList::of(&self.answer));
-		Answer { prompt, answer, ended: self.ended, sampling: self.sampling, usable: self.usable, ends: &self.ends }
+		let Self { ended, sampling, usable, class, .. } = *self;
+		Answer { prompt, answer, ended, sampling, usable, ends: &self.ends, class }
 	}
 
 	fn setting(&self) -> Setting<'_> {
@@ -212,6 +222,11 @@ impl Case {
 	/// The truth about the answer.
 	fn story(&self) -> AnswerStory {
 		self.story_of(self.theta.clone())
+	}
+
+	/// The plan that reads it.
+	fn plan(&self) -> Plan {
+		Plan::reading(&self.model, self.claim().rows().unwrap(), self.class).unwrap()
 	}
 
 	/// What other parameters say about it.
@@ -291,7 +306,7 @@ fn settings(random: &mut Lcg) -> Sampling {
 }
 
 fn mistake(random: &mut Lcg, case: &Case) -> Mistake {
-	let stages = Plan::reading(&case.model, case.claim().rows().unwrap()).unwrap().stages().len();
+	let stages = case.plan().stages().len();
 	// High bits of the exponent and the mantissa have consequences.
 	let mask = 1 << any(random, &[15, 20, 22, 24, 25, 26, 27, 30, 31]);
 	Mistake { step: 0, stage: below(random, stages) as u32, output: 0, element: random.next().into(), mask }
@@ -310,6 +325,8 @@ enum Lie {
 	Layer,
 	/// The parameters are those of another checkpoint.
 	Stale,
+	/// The answer is one of the model in another class.
+	Class,
 	/// A wrong token, and a defender that posts anything, with or without a mistake beside that.
 	Anything,
 	/// None: the challenger picks anything, with proofs that hold.
@@ -320,8 +337,8 @@ enum Lie {
 	Wrong,
 }
 
-const LIES: [Lie; 9] =
-	[Lie::Token, Lie::Ending, Lie::Settings, Lie::Layer, Lie::Stale, Lie::Anything, Lie::Vandal, Lie::Forger, Lie::Wrong];
+const LIES: [Lie; 10] =
+	[Lie::Token, Lie::Ending, Lie::Settings, Lie::Layer, Lie::Stale, Lie::Class, Lie::Anything, Lie::Vandal, Lie::Forger, Lie::Wrong];
 
 /// Another token in place of one.
 fn with_other_token(mut case: Case, random: &mut Lcg) -> Case {
@@ -437,6 +454,16 @@ fn game(lie: Lie, random: &mut Lcg) -> Option<Record> {
 			};
 			case.prosecute(&mut defender)
 		}
+		Lie::Class => {
+			// A longer answer of a wide choice: the classes differ by little.
+			let sampling = Sampling { seed: random.next().into(), ..Sampling::default() };
+			let other = if case.class == Class::ExactF32 { Class::ExactInt8 } else { Class::ExactF32 };
+			let told = Case { class: other, sampling, ..case.clone() }.answered(200);
+			let case = Case { class: case.class, ..told.clone() };
+			// It believes in the other class, or at least says what is true of this one.
+			let story = if below(random, 2) == 0 { told.story() } else { case.story() };
+			case.accuse(Player::new(case.setting(), Side::Defender, story, None))
+		}
 		Lie::Anything => {
 			let case = with_other_token(case, random);
 			let story = match below(random, 2) {
@@ -506,7 +533,7 @@ fn liars_lose_and_honest_sides_never_do() {
 			continue;
 		};
 		let expected = match lie {
-			Lie::Token | Lie::Settings | Lie::Ending | Lie::Layer => record.end == End::Ruled(Ruling::Fraud),
+			Lie::Token | Lie::Settings | Lie::Ending | Lie::Layer | Lie::Class => record.end == End::Ruled(Ruling::Fraud),
 			Lie::Stale | Lie::Anything => matches!(record.end, End::Ruled(Ruling::Fraud) | End::Silent(Side::Defender)),
 			Lie::Vandal => record.end == End::Ruled(Ruling::Unfounded),
 			Lie::Forger | Lie::Wrong => matches!(record.end, End::Ruled(Ruling::Unfounded) | End::Silent(Side::Challenger)),
@@ -531,30 +558,63 @@ fn liars_lose_and_honest_sides_never_do() {
 
 /// A small model with an answer of six tokens.
 fn small() -> Case {
+	small_in(Class::default())
+}
+
+/// [`small`] in a class.
+fn small_in(class: Class) -> Case {
 	let model = ModelConfig { vocab: 288, dim: 64, heads: 2, kv_heads: 1, ffn: 32, max_seq: 64, ..ModelConfig::tiny() };
 	let mut case = Case::new(model, 5, (0..29).map(|token| token * 7 % 288).collect());
-	case.usable = 257;
+	(case.usable, case.class) = (257, class);
 	case.answered(6)
 }
 
 #[test]
 fn a_mistake_in_any_operator_is_decided_at_that_operator() {
-	let case = small();
-	let plan = Plan::reading(&case.model, case.claim().rows().unwrap()).unwrap();
-	for (stage, op) in (0..).zip(plan.stages().iter().map(|stage| stage.op)) {
-		let mistakes = (0..200).map(|place| Mistake { step: 0, stage, output: 0, element: 17 + 389 * place, mask: 1 << 29 });
-		let record = mistakes.into_iter().find_map(|mistake| case.mistaken(mistake).accuse_mistaken(mistake));
-		let record = record.unwrap_or_else(|| panic!("no mistake in {op:?} has a consequence"));
-		assert_eq!(record.end, End::Ruled(Ruling::Fraud), "{op:?}");
-		let Some(&Position::PickPiece { target, leaf, .. }) = record.positions.last() else { panic!("{op:?}: not decided at a piece") };
-		assert_eq!(plan.stages()[target.cell(&plan, leaf).unwrap().stage as usize].op, op);
+	for class in CLASSES {
+		let case = small_in(class);
+		let plan = case.plan();
+		for (stage, op) in (0..).zip(plan.stages().iter().map(|stage| stage.op)) {
+			let mistakes = (0..200).map(|place| Mistake { step: 0, stage, output: 0, element: 17 + 389 * place, mask: 1 << 29 });
+			let record = mistakes.into_iter().find_map(|mistake| case.mistaken(mistake).accuse_mistaken(mistake));
+			let record = record.unwrap_or_else(|| panic!("no mistake in {op:?} has a consequence"));
+			assert_eq!(record.end, End::Ruled(Ruling::Fraud), "{op:?}");
+			let Some(&Position::PickPiece { target, leaf, .. }) = record.positions.last() else { panic!("{op:?}: not decided at a piece") };
+			assert_eq!(plan.stages()[target.cell(&plan, leaf).unwrap().stage as usize].op, op);
+		}
+	}
+}
+
+#[test]
+fn an_answer_in_eight_bits_is_true_only_in_that_class() {
+	let case = small_in(Class::ExactInt8).answered(30);
+	assert!(case.accuse(case.defender()).is_none());
+	// Chosen by the logits of exact f32, or said to be.
+	let honest = Case { class: Class::ExactF32, ..case.clone() }.answered(30);
+	assert!(honest.accuse(honest.defender()).is_none());
+	assert_ne!(case.answer, honest.answer);
+	for (claimed, computed) in [(&case, &honest), (&honest, &case)] {
+		let lie = Case { answer: computed.answer.clone(), ..claimed.clone() };
+		let told = Case { class: computed.class, ..lie.clone() };
+		let record = lie.accuse(Player::new(lie.setting(), Side::Defender, told.story(), None)).unwrap();
+		assert_eq!(record.end, End::Ruled(Ruling::Fraud));
+		// The first product is where the classes part.
+		let Some(&Position::PickPiece { target, leaf, .. }) = record.positions.last() else { panic!("not decided at a piece") };
+		let plan = lie.plan();
+		let stage = target.cell(&plan, leaf).unwrap().stage as usize;
+		assert_eq!(plan.stages().iter().position(|stage| matches!(stage.op, Op::Product(_))), Some(stage));
 	}
 }
 
 #[test]
 fn rows_of_a_trace_are_what_the_model_says_whatever_fills_up_the_text() {
-	let case = small();
-	let mut inference = Inference::new(Arc::new(Exec::new(1).unwrap()), &case.model, &case.theta).unwrap();
+	for case in CLASSES.map(small_in) {
+		rows_are_what_the_model_says(&case);
+	}
+}
+
+fn rows_are_what_the_model_says(case: &Case) {
+	let mut inference = case.inference();
 	let text = [&case.prompt[..], &case.answer].concat();
 	let mut sequence = Sequence::default();
 	let piece = Piece { sequence: &mut sequence, tokens: &text, wanted: Wanted::All };
@@ -563,7 +623,8 @@ fn rows_of_a_trace_are_what_the_model_says_whatever_fills_up_the_text() {
 	for filling in [0, 7, u16::MAX] {
 		let mut tokens: Vec<u16> = text.iter().map(|&token| token as u16).collect();
 		tokens.resize(64, filling);
-		let trace = Trace::reading(&exec, &case.model, &case.train, Arc::new(case.theta.clone()), &tokens, None).unwrap();
+		let read = (tokens.as_slice(), case.class);
+		let trace = Trace::reading(&exec, &case.model, &case.train, Arc::new(case.theta.clone()), read, None).unwrap();
 		for (row, logits) in (0..).zip(logits.chunks(288)) {
 			let traced = trace.logits(row).unwrap();
 			assert!(traced.iter().map(|x| x.to_bits()).eq(logits.iter().map(|x| x.to_bits())), "row {row}");
@@ -575,10 +636,15 @@ fn rows_of_a_trace_are_what_the_model_says_whatever_fills_up_the_text() {
 #[test]
 fn the_reading_plan_is_the_forward_part_of_a_validation_plan() {
 	let (model, train) = (common::tiny_model(), TrainConfig { batch: 1, seq_len: 64, ..common::tiny_train() });
-	let (reading, validation) = (Plan::reading(&model, 64).unwrap(), Plan::validation(&model, &train).unwrap());
+	let plan = |tokens, class| Plan::reading(&model, tokens, class);
+	let (reading, validation) = (plan(64, Class::ExactF32).unwrap(), Plan::validation(&model, &train).unwrap());
 	let kinds = |plan: &Plan| -> Vec<_> { plan.stages().iter().map(|stage| (stage.op, stage.rows, stage.first_node)).collect() };
 	let (read, validated) = (kinds(&reading), kinds(&validation));
 	assert_eq!(read[..], validated[..read.len()]);
+	let in_int8 = |op| if op == Op::Product(Product::Nt) { Op::Product(Product::Int8) } else { op };
+	let expected: Vec<_> = read.iter().map(|&(op, rows, first)| (in_int8(op), rows, first)).collect();
+	assert_eq!(kinds(&plan(64, Class::ExactInt8).unwrap()), expected);
+	assert_eq!(expected.iter().filter(|(op, ..)| *op == Op::Product(Product::Int8)).count(), 7 * 2 + 1);
 	assert!(matches!(validated[read.len()].0, Op::RowMax(_)));
 	assert_eq!(reading.listed_nodes(), reading.node_count());
 	let logits = reading.tensor(reading.last_output().unwrap()).unwrap();
@@ -586,11 +652,13 @@ fn the_reading_plan_is_the_forward_part_of_a_validation_plan() {
 	for (tokens, error) in
 		[(0, ConfigError::Dimension), (33, ConfigError::Dimension), (96, ConfigError::TooLarge), (u32::MAX - 31, ConfigError::TooLarge)]
 	{
-		assert_eq!(Plan::reading(&model, tokens), Err(error), "{tokens}");
+		assert_eq!(plan(tokens, Class::ExactInt8), Err(error), "{tokens}");
 	}
 	let long = ModelConfig { max_seq: 1 << 20, heads: 4, kv_heads: 4, ..model };
-	assert!(Plan::reading(&long, 8_192).is_ok());
-	assert_eq!(Plan::reading(&long, 8_224), Err(ConfigError::TooLarge));
+	for class in CLASSES {
+		assert!(Plan::reading(&long, 8_192, class).is_ok());
+		assert_eq!(Plan::reading(&long, 8_224, class), Err(ConfigError::TooLarge));
+	}
 }
 
 #[test]
@@ -678,10 +746,14 @@ fn what_is_stored_keeps_its_numbers() {
 
 #[test]
 fn every_piece_of_reading_is_decided() {
+	CLASSES.into_iter().for_each(every_piece_is_decided);
+}
+
+fn every_piece_is_decided(class: Class) {
 	let model = ModelConfig { vocab: 320, dim: 320, heads: 2, kv_heads: 1, ffn: 288, layers: 1, max_seq: 320, ..ModelConfig::tiny() };
 	let mut case = Case::new(model, 3, (0..280).map(|token| token * 7 % 330).collect());
 	case.answer = vec![70_000, 1, 2, 3];
-	case.ended = true;
+	(case.ended, case.class) = (true, class);
 	let (mut story, mut random) = (case.story(), Lcg(5));
 	let claim = case.claim();
 	let Traced { trace, nodes } = story.trace(Job::Read).unwrap();

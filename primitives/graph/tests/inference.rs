@@ -7,7 +7,7 @@ mod reference;
 use common::{lively_theta, random_tokens, tiny_model};
 use neuroshard_graph::{
 	exec::{Exec, GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS},
-	ModelConfig, ParamLayout,
+	Class, ModelConfig, ParamLayout,
 };
 use neuroshard_kernels::exec::Level;
 use proptest::prelude::*;
@@ -30,9 +30,16 @@ fn tokens(count: usize, vocab: u32, seed: u64) -> Vec<u32> {
 	random_tokens(count, vocab, seed).into_iter().map(u32::from).collect()
 }
 
-fn model(model: &ModelConfig, threads: usize) -> Inference {
+const CLASSES: [Class; 2] = [Class::ExactF32, Class::ExactInt8];
+
+fn model(model: &ModelConfig, threads: usize, class: Class) -> Inference {
+	whole(Exec::new(threads).unwrap(), model, class)
+}
+
+fn whole(exec: Exec, model: &ModelConfig, class: Class) -> Inference {
 	let theta = lively_theta(&ParamLayout::new(model).unwrap(), 1);
-	Inference::new(Arc::new(Exec::new(threads).unwrap()), model, &theta).unwrap()
+	let stage = Stage::whole(usize::try_from(model.layers).unwrap());
+	Inference::in_class(Arc::new(exec), model, &theta, &stage, class).unwrap()
 }
 
 fn bits(logits: &[f32]) -> Vec<u32> {
@@ -52,30 +59,42 @@ fn logits_agree_with_the_f64_model() {
 	for config in shapes() {
 		let theta = lively_theta(&ParamLayout::new(&config).unwrap(), 1);
 		let (short, text) = (random_tokens(70, config.vocab, 2), tokens(70, config.vocab, 2));
-		let logits = at_once(&mut model(&config, 2), &text);
 		let exact: Vec<f64> = theta.iter().map(|&v| v.into()).collect();
-		for (row, expected) in logits.iter().zip(Reference::new(&config).logits(&exact, &short)) {
+		let expected = Reference::new(&config).logits(&exact, &short);
+		for (row, expected) in at_once(&mut model(&config, 2, Class::ExactF32), &text).iter().zip(&expected) {
 			for (&logit, expected) in row.iter().zip(expected) {
 				let logit = f64::from(f32::from_bits(logit));
 				assert!((logit - expected).abs() < 1e-4, "{logit} against {expected}");
 			}
 		}
+		// Eight bits for each factor of a product leave an error of some percent of what the logits are.
+		let (mut error, mut size) = (0.0, 0.0);
+		for (row, expected) in at_once(&mut model(&config, 2, Class::ExactInt8), &text).iter().zip(&expected) {
+			for (&logit, expected) in row.iter().zip(expected) {
+				error += (f64::from(f32::from_bits(logit)) - expected).powi(2);
+				size += expected.powi(2);
+			}
+		}
+		let error = (error / size).sqrt();
+		assert!((1e-3..0.06).contains(&error), "{error}");
 	}
 }
 
 #[test]
 fn every_instruction_set_and_number_of_threads_gives_the_same_bits() {
 	for config in shapes() {
-		let theta = lively_theta(&ParamLayout::new(&config).unwrap(), 1);
 		let text = tokens(100, config.vocab, 3);
-		let mut answers = Vec::new();
-		for level in Level::available() {
-			for threads in [1, 3] {
-				let exec = Arc::new(Exec::with_level(threads, level).unwrap());
-				answers.push(at_once(&mut Inference::new(exec, &config, &theta).unwrap(), &text));
+		let answers = CLASSES.map(|class| {
+			let mut answers = Vec::new();
+			for level in Level::available() {
+				for threads in [1, 3] {
+					answers.push(at_once(&mut whole(Exec::with_level(threads, level).unwrap(), &config, class), &text));
+				}
 			}
-		}
-		assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
+			assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "{class:?}");
+			answers.pop()
+		});
+		assert_ne!(answers[0], answers[1]);
 	}
 }
 
@@ -93,7 +112,7 @@ fn readers(vocab: u32) -> impl Strategy<Value = Vec<Reader>> {
 }
 
 proptest! {
-	#![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+	#![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
 	/// Whatever the pieces, the batch and the interruptions; also after a text went a wrong way and back, as with guessed tokens, and where a text
 	/// goes on from another one's pages.
@@ -101,9 +120,10 @@ proptest! {
 	fn a_tokens_logits_depend_on_nothing_but_the_tokens_before_it(
 		(shape, readers) in (0..shapes().len()).prop_flat_map(|shape| (Just(shape), readers(shapes()[shape].vocab))),
 		threads in 1usize..3,
+		class in prop::sample::select(CLASSES.to_vec()),
 	) {
 		let config = &shapes()[shape];
-		let mut inference = model(config, threads);
+		let mut inference = model(config, threads, class);
 		let expected: Vec<_> = readers.iter().map(|reader| at_once(&mut inference, &reader.text)).collect();
 		let pages = Pages::new(1_000);
 		let mut sequences: Vec<_> = readers.iter().map(|_| Sequence::default()).collect();
@@ -173,7 +193,7 @@ fn through(stages: &mut [(Inference, Pages, Sequence)], text: &[u32], portions: 
 }
 
 proptest! {
-	#![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+	#![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
 	#[test]
 	fn a_model_in_parts_gives_the_same_bits_however_it_is_cut(
@@ -182,11 +202,12 @@ proptest! {
 		(len, seed) in (1usize..150, any::<u64>()),
 		portions in prop::collection::vec(1usize..40, 1..5),
 		(apart, levels) in (any::<bool>(), prop::collection::vec(0..Level::available().len(), 5)),
+		class in prop::sample::select(CLASSES.to_vec()),
 	) {
 		let config = &ModelConfig { layers: 3, ..shapes()[shape].clone() };
 		let theta = lively_theta(&ParamLayout::new(config).unwrap(), 1);
 		let text = tokens(len, config.vocab, seed);
-		let expected = at_once(&mut model(config, 1), &text);
+		let expected = at_once(&mut model(config, 1, class), &text);
 		// The first and the last part may have no layer at all.
 		let mut cuts: Vec<usize> = cuts.into_iter().chain(if apart { vec![0, 3] } else { vec![] }).collect();
 		cuts.sort_unstable();
@@ -195,7 +216,7 @@ proptest! {
 		let stages = bounds.windows(2).enumerate().map(|(index, pair)| {
 			let stage = Stage { embedding: index == 0, layers: pair[0]..pair[1], head: index == last };
 			let exec = Exec::with_level(1 + index % 2, Level::available()[levels[index % levels.len()]]).unwrap();
-			(Inference::stage(Arc::new(exec), config, &theta, &stage).unwrap(), Pages::new(8), Sequence::default())
+			(Inference::in_class(Arc::new(exec), config, &theta, &stage, class).unwrap(), Pages::new(8), Sequence::default())
 		});
 		let mut stages: Vec<_> = stages.collect();
 		prop_assert_eq!(through(&mut stages, &text, &portions), expected);
@@ -246,7 +267,7 @@ fn pages_that_are_elsewhere_are_told_when_they_are_given_up() {
 #[test]
 fn only_what_is_wanted_is_told_and_the_hidden_rows_are_those_of_the_head() {
 	let config = &shapes()[0];
-	let mut inference = model(config, 1);
+	let mut inference = model(config, 1, Class::ExactF32);
 	let (one, other) = (tokens(70, config.vocab, 4), tokens(5, config.vocab, 5));
 	let expected = [at_once(&mut inference, &one), at_once(&mut inference, &other)];
 	let (mut first, mut second, mut third) = Default::default();
@@ -268,7 +289,7 @@ fn only_what_is_wanted_is_told_and_the_hidden_rows_are_those_of_the_head() {
 #[test]
 fn what_cannot_be_read_is_refused_and_changes_nothing() {
 	let config = tiny_model();
-	let mut inference = model(&config, 1);
+	let mut inference = model(&config, 1, Class::ExactF32);
 	let pages = Pages::new(1);
 	let mut sequence = Sequence::default();
 	let mut read = |sequence: &mut Sequence, tokens: &[u32]| {

@@ -89,6 +89,7 @@ impl Interpreter<'_> {
 				let (m, n) = (rows.len(), cols);
 				match kind {
 					Product::Nt => scalar::matmul_nt(MatDims { m, n, k: b.len() / n }, a, b, &mut out, start),
+					Product::Int8 => panic!("not part of a step"),
 					Product::Nn => scalar::matmul_nn(MatDims { m, n, k: b.len() / n }, a, b, &mut out, start),
 					Product::Tn => {
 						let width = self.cols(node.inputs[0].tensor);

@@ -11,7 +11,7 @@ use neuroshard_graph::{
 	resume::{Leaves, NUMBERS},
 	tiles,
 	trace::Trace,
-	Aggregator, ModelConfig, ParamLayout, TrainConfig,
+	Aggregator, Class, ModelConfig, ParamLayout, TrainConfig,
 };
 use neuroshard_kernels::num::canon_bits;
 use std::{collections::BTreeSet, sync::Arc};
@@ -256,8 +256,33 @@ fn of_texts_that_are_read_whatever_their_length() {
 		let params = Arc::new(lively_theta(&ParamLayout::new(&model).unwrap(), 3));
 		// Some of the tokens stand for the last one.
 		let text = random_tokens(tokens, 400, 4);
-		let trace = Trace::reading(&exec, &model, &tiny_train(), params, &text, None).unwrap();
-		let ops = every_tile_is_what_its_pieces_give(&trace);
-		assert_eq!(ops.len(), 11, "{ops:?}");
+		for class in [Class::ExactF32, Class::ExactInt8] {
+			let trace = Trace::reading(&exec, &model, &tiny_train(), params.clone(), (&text, class), None).unwrap();
+			let ops = every_tile_is_what_its_pieces_give(&trace);
+			assert_eq!(ops.len(), 11, "{ops:?}");
+		}
+	}
+}
+
+#[test]
+fn of_a_text_that_is_read_in_eight_bits_with_parameters_of_every_kind() {
+	let (model, exec) = (ModelConfig { tied: false, ..tiny_model() }, Arc::new(Exec::new(2).unwrap()));
+	let layout = ParamLayout::new(&model).unwrap();
+	// Zeros, groups of tiny and of subnormal numbers, and after them such numbers beside usual ones; then some that are not finite.
+	for (first, odd) in [(1e-30, 3e38), (1e-42, f32::INFINITY), (0.0, f32::NAN)] {
+		let mut params = lively_theta(&layout, 3);
+		for tensor in layout.tensors().iter().filter(|tensor| tensor.rows > 1) {
+			let values = &mut params[tensor.range()];
+			values.chunks_mut(32).step_by(3).flatten().for_each(|value| *value *= first);
+			values.chunks_mut(32).step_by(5).for_each(|group| group[7] *= first);
+		}
+		// The last matrix is the head: what is not finite there leaves the other logits alone.
+		let last = params.len() - 5 * 64 - 3;
+		params[last] = odd;
+		let tokens = random_tokens(32, model.vocab, 4);
+		let trace = Trace::reading(&exec, &model, &tiny_train(), Arc::new(params), (&tokens, Class::ExactInt8), None).unwrap();
+		every_tile_is_what_its_pieces_give(&trace);
+		let logits = trace.logits(31).unwrap();
+		assert_eq!(logits.iter().filter(|logit| logit.is_nan()).count(), usize::from(!odd.is_finite()));
 	}
 }

@@ -8,7 +8,7 @@ use neuroshard_graph::{
 	graph::{Op, Place, RowSlice, MAX_NODES, MAX_TILES_PER_NODE},
 	outer::{aggregate, effective_trim, outer_step, AggregateError},
 	plan::Plan,
-	Aggregator, ConfigError, ModelConfig, TrainConfig,
+	Aggregator, Class, ConfigError, ModelConfig, TrainConfig,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -25,7 +25,8 @@ fn plans() -> Vec<Plan> {
 		Plan::training(&tiny_model(), &tiny_train()).unwrap(),
 		Plan::training(&model, &train).unwrap(),
 		Plan::validation(&model, &train).unwrap(),
-		Plan::reading(&model, 224).unwrap(),
+		Plan::reading(&model, 224, Class::ExactF32).unwrap(),
+		Plan::reading(&model, 224, Class::ExactInt8).unwrap(),
 		Plan::init(&model).unwrap(),
 		Plan::delta(&model).unwrap(),
 		Plan::outer(&model, &train, 3).unwrap(),

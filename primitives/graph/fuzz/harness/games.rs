@@ -18,7 +18,7 @@ use neuroshard_graph::{
 	sampler::{sample, Counts, Sampling},
 	trace::Trace,
 	witness::{record, record_choice, record_reading, Tokens},
-	Aggregator, ModelConfig, ParamLayout, TrainConfig,
+	Aggregator, Class, ModelConfig, ParamLayout, TrainConfig,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -27,6 +27,8 @@ const ROUND: u32 = 2;
 const MOST_MOVES: usize = 11;
 /// Tokens that answers are chosen from.
 const USABLE: u32 = 60;
+/// Training steps have the products in f32.
+const CLASS: Class = Class::ExactInt8;
 
 fn sampling() -> Sampling {
 	Sampling { top_p: 0.9, repetition: 1.2, seed: 5, ..Sampling::default() }
@@ -103,7 +105,7 @@ impl World {
 		let read = loop {
 			let mut tokens: Vec<u16> = prompt.iter().chain(&answer).map(|&token| token as u16).collect();
 			tokens.resize(64, 0);
-			let trace = Trace::reading(&exec, &model, &train, params.clone(), &tokens, None).unwrap();
+			let trace = Trace::reading(&exec, &model, &train, params.clone(), (&tokens, CLASS), None).unwrap();
 			let position = (prompt.len() + answer.len()) as u32;
 			let mut counts = Counts::default();
 			counts.prompt(&prompt);
@@ -120,7 +122,7 @@ impl World {
 	/// What is claimed of the answer: the truth.
 	fn claim(&self) -> Answer<'_> {
 		let [prompt, answer] = self.words.each_ref().map(|tokens| TokenList::of(tokens));
-		Answer { prompt, answer, ended: false, sampling: sampling(), usable: USABLE, ends: &[] }
+		Answer { prompt, answer, ended: false, sampling: sampling(), usable: USABLE, ends: &[], class: CLASS }
 	}
 
 	fn words(&self) -> [&[u32]; 2] {

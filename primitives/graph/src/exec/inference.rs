@@ -5,16 +5,18 @@
 
 use super::{
 	pages::{Pages, Sequence},
+	weight::{Rows, Weight},
 	Exec, SetupError,
 };
 use crate::{
+	class::Class,
 	config::ModelConfig,
 	layout::{ParamLayout, TENSORS_PER_LAYER},
 };
 use alloc::{sync::Arc, vec, vec::Vec};
 use core::ops::Range;
 use neuroshard_kernels::{
-	exec::{Packed, Seen, PAGE},
+	exec::{Packed, Quantized, Seen, PAGE},
 	schedule,
 	shape::{AttentionDims, RopeDims, Start},
 };
@@ -142,14 +144,14 @@ pub struct Piece<'a> {
 /// Weights of a decoder layer.
 struct Layer {
 	norm1: Vec<f32>,
-	q: Packed,
-	k: Packed,
-	v: Packed,
-	o: Packed,
+	q: Weight,
+	k: Weight,
+	v: Weight,
+	o: Weight,
 	norm2: Vec<f32>,
-	gate: Packed,
-	up: Packed,
-	down: Packed,
+	gate: Weight,
+	up: Weight,
+	down: Weight,
 }
 
 /// Activations of the tokens of a pass.
@@ -168,6 +170,7 @@ struct Scratch {
 	cos: Vec<f32>,
 	sin: Vec<f32>,
 	logits: Vec<f32>,
+	quantized: Quantized,
 }
 
 impl Scratch {
@@ -192,16 +195,10 @@ impl Scratch {
 	}
 }
 
-/// What turns rows into logits.
-enum Head {
-	/// The embedding.
-	Tied,
-	Own(Packed),
-}
-
 /// A model, or a part of one, with its weights packed for this machine.
 pub struct Inference {
 	exec: Arc<Exec>,
+	class: Class,
 	dims: AttentionDims,
 	ffn: usize,
 	vocab: usize,
@@ -209,17 +206,17 @@ pub struct Inference {
 	eps: f32,
 	cos: Vec<f32>,
 	sin: Vec<f32>,
-	/// The first token of a text is looked up in it, and a tied head multiplies by it.
-	embedding: Option<Packed>,
-	embeds: bool,
+	/// Tokens are looked up in it.
+	embedding: Option<Arc<Packed>>,
 	layers: Vec<Layer>,
 	norm: Vec<f32>,
-	head: Option<Head>,
+	/// It turns rows into logits. In exact f32, that of a tied model is the embedding itself.
+	head: Option<Weight>,
 	scratch: Scratch,
 }
 
 impl Inference {
-	/// Packs the parameters `theta`, which are in the order of [`ParamLayout`].
+	/// Packs the parameters `theta`, which are in the order of [`ParamLayout`], for answers in exact f32.
 	///
 	/// # Errors
 	/// [`InferenceError::Setup`] or [`InferenceError::Parameters`].
@@ -233,6 +230,14 @@ impl Inference {
 	/// # Errors
 	/// Also [`InferenceError::Layers`].
 	pub fn stage(exec: Arc<Exec>, model: &ModelConfig, theta: &[f32], stage: &Stage) -> Result<Self, InferenceError> {
+		Self::in_class(exec, model, theta, stage, Class::ExactF32)
+	}
+
+	/// As [`Self::stage`], for answers in a class. The parameters are the checkpoint's in every class.
+	///
+	/// # Errors
+	/// As [`Self::stage`].
+	pub fn in_class(exec: Arc<Exec>, model: &ModelConfig, theta: &[f32], stage: &Stage, class: Class) -> Result<Self, InferenceError> {
 		let layout = ParamLayout::new(model).map_err(SetupError::Config)?;
 		if theta.len() != layout.len() {
 			return Err(InferenceError::Parameters { expected: layout.len(), found: theta.len() });
@@ -251,7 +256,11 @@ impl Inference {
 		schedule::rope_tables(model.rope_theta, dims.head_dim, 0, &mut cos, &mut sin);
 		let tensors = layout.tensors();
 		let vector = |index: usize| theta[tensors[index].range()].to_vec();
-		let pack = |index: usize| exec.pack(tensors[index].rows, tensors[index].cols, &theta[tensors[index].range()]);
+		let matrix = |index: usize| (tensors[index].rows, tensors[index].cols, &theta[tensors[index].range()]);
+		let pack = |index: usize| {
+			let (rows, cols, values) = matrix(index);
+			Weight::pack(&exec, class, rows, cols, values)
+		};
 		let (Range { start: first, end }, all) = (stage.layers.clone(), size(model.layers)?);
 		if first > end || end > all {
 			return Err(InferenceError::Layers { first, end, layers: all });
@@ -273,8 +282,15 @@ impl Inference {
 		let layers: Vec<_> = layers.collect();
 		// The final norm follows the layers, the head of an untied model is last.
 		let last = 1 + TENSORS_PER_LAYER * all;
-		let head = stage.head.then(|| tensors.get(last + 1).map_or(Head::Tied, |_| Head::Own(pack(last + 1))));
-		let embedding = (stage.embedding || matches!(head, Some(Head::Tied))).then(|| pack(0));
+		let embedding = stage.embedding.then(|| {
+			let (rows, cols, values) = matrix(0);
+			Arc::new(exec.pack(rows, cols, values))
+		});
+		let own = tensors.get(last + 1).map(|_| last + 1);
+		let head = stage.head.then(|| match (own, class, &embedding) {
+			(None, Class::ExactF32, Some(embedding)) => Weight::F32(embedding.clone()),
+			_ => pack(own.unwrap_or(0)),
+		});
 		Ok(Self {
 			dims,
 			ffn: size(model.ffn)?,
@@ -284,13 +300,18 @@ impl Inference {
 			cos,
 			sin,
 			embedding,
-			embeds: stage.embedding,
 			layers,
 			norm: vector(last),
 			head,
 			scratch: Scratch::default(),
+			class,
 			exec,
 		})
+	}
+
+	/// The arithmetic that it answers in.
+	pub fn class(&self) -> Class {
+		self.class
 	}
 
 	/// Tokens of the vocabulary: the length of a row of logits.
@@ -334,7 +355,7 @@ impl Inference {
 		let tokens: usize = pieces.iter().map(|piece| piece.tokens.len()).sum();
 		let dim = self.dims.query_width();
 		match input {
-			Input::Tokens if !self.embeds => return Err(InferenceError::Stage("embedding")),
+			Input::Tokens if self.embedding.is_none() => return Err(InferenceError::Stage("embedding")),
 			Input::Rows(rows) if rows.len() != tokens * dim => {
 				return Err(InferenceError::Rows { expected: tokens * dim, found: rows.len() })
 			}
@@ -361,17 +382,12 @@ impl Inference {
 			return Ok(&self.scratch.x);
 		}
 		let wanted = self.finish(pieces);
-		let Scratch { h, logits, .. } = &mut self.scratch;
+		let Scratch { h, logits, quantized, .. } = &mut self.scratch;
 		let hidden = &h[..wanted * dim];
-		let head = match &self.head {
-			Some(Head::Own(head)) => Some(head),
-			Some(Head::Tied) => self.embedding.as_ref(),
-			None => None,
-		};
-		let (Output::Logits, Some(head)) = (output, head) else { return Ok(hidden) };
+		let (Output::Logits, Some(head)) = (output, &self.head) else { return Ok(hidden) };
 		logits.resize(wanted * self.vocab, 0.0);
 		if wanted > 0 {
-			self.exec.matmul_packed(hidden, head, logits, Start::Zero);
+			Rows::new(&self.exec, self.class, dim, hidden, quantized).times(head, logits, Start::Zero);
 		}
 		Ok(logits)
 	}
@@ -418,17 +434,18 @@ impl Inference {
 	}
 
 	fn layer(&mut self, index: usize, pieces: &mut [Piece]) {
-		let (exec, dims) = (&*self.exec, self.dims);
+		let (exec, dims, class) = (&*self.exec, self.dims, self.class);
 		let Layer { norm1, q: wq, k: wk, v: wv, o: wo, norm2, gate: w_gate, up: w_up, down } = &self.layers[index];
-		let Scratch { x, r, h, q, k, v, o, gate, up, act, cos, sin, .. } = &mut self.scratch;
+		let Scratch { x, r, h, q, k, v, o, gate, up, act, cos, sin, quantized, .. } = &mut self.scratch;
 		let (dim, width, n) = (dims.query_width(), dims.key_width(), r.len());
 		let rope = |heads| RopeDims { seq: n, heads, head_dim: dims.head_dim };
 
 		exec.rms_stats(x, dim, self.eps, r);
 		exec.rms_apply(x, r, norm1, h);
-		exec.matmul_packed(h, wq, q, Start::Zero);
-		exec.matmul_packed(h, wk, k, Start::Zero);
-		exec.matmul_packed(h, wv, v, Start::Zero);
+		let rows = Rows::new(exec, class, dim, h, quantized);
+		rows.times(wq, q, Start::Zero);
+		rows.times(wk, k, Start::Zero);
+		rows.times(wv, v, Start::Zero);
 		exec.rope_forward(rope(dims.heads), q, cos, sin);
 		exec.rope_forward(rope(dims.kv_heads), k, cos, sin);
 		let mut rows = k.chunks_exact(width).zip(v.chunks_exact(width));
@@ -446,13 +463,14 @@ impl Inference {
 			(first..first + piece.tokens.len()).map(|keys| Seen { pages, keys })
 		});
 		exec.attention_paged(dims, index, &seen.collect::<Vec<_>>(), q, o);
-		exec.matmul_packed(o, wo, x, Start::Existing);
+		Rows::new(exec, class, dim, o, quantized).times(wo, x, Start::Existing);
 		exec.rms_stats(x, dim, self.eps, r);
 		exec.rms_apply(x, r, norm2, h);
-		exec.matmul_packed(h, w_gate, gate, Start::Zero);
-		exec.matmul_packed(h, w_up, up, Start::Zero);
+		let rows = Rows::new(exec, class, dim, h, quantized);
+		rows.times(w_gate, gate, Start::Zero);
+		rows.times(w_up, up, Start::Zero);
 		exec.swiglu_forward(gate, up, act);
-		exec.matmul_packed(act, down, x, Start::Existing);
+		Rows::new(exec, class, self.ffn, act, quantized).times(down, x, Start::Existing);
 	}
 
 	/// The last norm of the wanted rows.

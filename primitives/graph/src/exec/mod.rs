@@ -8,6 +8,7 @@ mod pages;
 mod runner;
 mod trainer;
 mod validator;
+mod weight;
 
 pub use arena::Arena;
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};

@@ -275,6 +275,7 @@ impl Runner {
 			Product::Nt => self.exec.matmul_nt(dims, a, b, c, start),
 			Product::Nn => self.exec.matmul_nn(dims, a, b, c, start),
 			Product::Tn => self.exec.matmul_tn(dims, a, b, c, start),
+			Product::Int8 => self.exec.matmul_int8(dims, a, b, c, start),
 		}
 	}
 

@@ -294,10 +294,11 @@ impl Setting<'_> {
 
 	/// The plan that reads the text of an answer.
 	pub(super) fn reading(&self) -> Result<Plan, GameError> {
-		let rows = self.answer()?.rows().ok_or(GameError::Text)?;
+		let claim = self.answer()?;
+		let rows = claim.rows().ok_or(GameError::Text)?;
 		self.train.check_values(self.model)?;
 		// The model is one that can be trained: what is too large is the text.
-		Plan::reading(self.model, rows).map_err(|_| GameError::Text)
+		Plan::reading(self.model, rows, claim.class).map_err(|_| GameError::Text)
 	}
 
 	/// The plan of `site`.

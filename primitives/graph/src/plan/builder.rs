@@ -3,7 +3,7 @@
 use super::{Plan, Slot, ALIGNMENT, TILE};
 use crate::{
 	config::{ConfigError, ModelConfig},
-	graph::{Access, Op, Origin, Place, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE},
+	graph::{Access, Op, Origin, Place, Product, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE},
 	layout::{parts, Part},
 };
 use alloc::vec::Vec;
@@ -27,6 +27,8 @@ pub(super) struct Builder {
 	pub plan: Plan,
 	/// Elements of a vector in parameter layout.
 	pub len: u64,
+	/// How activations are multiplied with weights.
+	pub linear: Product,
 }
 
 impl Builder {
@@ -55,7 +57,7 @@ impl Builder {
 			arena_len: 0,
 			job: None,
 		};
-		Ok(Self { plan, len })
+		Ok(Self { plan, len, linear: Product::Nt })
 	}
 
 	/// One more vector that the job starts from, at `base` of the arena or with the caller: its tensors in order. Before all other tensors.

@@ -2,6 +2,7 @@
 
 use super::{rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes};
 use crate::{
+	class::Class,
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Extent, Op, Place, Product, TensorId},
 	layout::TENSORS_PER_LAYER,
@@ -164,7 +165,7 @@ impl Builder {
 	fn linear(&mut self, x: TensorId, w: TensorId, start: Option<TensorId>, place: Place) -> Result<TensorId, ConfigError> {
 		let (rows, cols) = (self.info(x)?.rows, self.info(w)?.rows);
 		let y = self.tensor(rows, cols, place)?;
-		self.product(Product::Nt, x, w, start, y)
+		self.product(self.linear, x, w, start, y)
 	}
 
 	/// RMSNorm of `x`: the row factors and the result.
@@ -274,7 +275,7 @@ pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Pla
 }
 
 /// See [`Plan::reading`].
-pub(super) fn reading(model: &ModelConfig, tokens: u32) -> Result<Plan, ConfigError> {
+pub(super) fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<Plan, ConfigError> {
 	model.validate()?;
 	if tokens == 0 || !tokens.is_multiple_of(super::TILE) {
 		return Err(ConfigError::Dimension);
@@ -284,7 +285,7 @@ pub(super) fn reading(model: &ModelConfig, tokens: u32) -> Result<Plan, ConfigEr
 		return Err(ConfigError::TooLarge);
 	}
 	let sizes = Sizes::new(model, 1, tokens)?;
-	let mut builder = Builder::new(model)?;
+	let mut builder = Builder { linear: class.product(), ..Builder::new(model)? };
 	let theta = builder.room(builder.len)?;
 	let params = Params::new(builder.vector(Some(theta))?.ids().collect())?;
 	let tokens = builder.tensor(sizes.tokens, 1, Place::External)?;

@@ -6,6 +6,7 @@ mod forward;
 mod outer;
 
 use crate::{
+	class::Class,
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Node, Origin, Place, RowSlice, Stage, TensorId, TensorInfo},
 };
@@ -162,14 +163,15 @@ impl Plan {
 	}
 
 	/// One sequence of `tokens` tokens, which have no batch beside them, up to the logits behind each of them. It is the forward part of
-	/// [`Plan::validation`] for another length, cut before the targets and the loss. All its nodes are listed, and the last stage writes the logits.
+	/// [`Plan::validation`] for another length, cut before the targets and the loss; in [`Class::ExactInt8`] with other products. All its nodes are
+	/// listed, and the last stage writes the logits.
 	/// A text whose length is no multiple of 32 is filled up at its end with token 0: no row sees a later one.
 	///
 	/// # Errors
 	/// Those of [`ModelConfig::validate`]; [`ConfigError::Dimension`] for a number that is no multiple of 32, or 0; [`ConfigError::TooLarge`] for
 	/// more than the model's longest sequence, more than 2^28 attention probabilities in a layer, or too many nodes.
-	pub fn reading(model: &ModelConfig, tokens: u32) -> Result<Self, ConfigError> {
-		forward::reading(model, tokens)
+	pub fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<Self, ConfigError> {
+		forward::reading(model, tokens, class)
 	}
 
 	/// theta_0, one stage per parameter tensor.

@@ -3,6 +3,7 @@
 use super::{story::Traced, Job, PlayError, Story};
 use crate::{
 	answer::Answer,
+	class::Class,
 	commit::tensors_root,
 	config::{ConfigError, ModelConfig, TrainConfig},
 	exec::Exec,
@@ -25,6 +26,7 @@ pub struct AnswerStory {
 	checkpoint: [Hash; 2],
 	text: [Vec<u32>; 2],
 	tokens: Vec<u16>,
+	class: Class,
 	traced: Option<Traced>,
 	mistake: Option<Mistake>,
 }
@@ -51,7 +53,7 @@ impl AnswerStory {
 		let tokens = claim.tokens(text.each_ref().map(Vec::as_slice)).ok_or(ConfigError::TooLarge)?;
 		let checkpoint = [tensors_root(&layout, &params, exec.threads()), momentum];
 		let (model, train, params) = (model.clone(), train.clone(), Arc::new(params));
-		Ok(Self { model, train, exec, params, checkpoint, text, tokens, traced: None, mistake: None })
+		Ok(Self { model, train, exec, params, checkpoint, text, tokens, class: claim.class, traced: None, mistake: None })
 	}
 
 	/// The same answer with a mistake in it.
@@ -98,7 +100,8 @@ impl Story for AnswerStory {
 			return Err(PlayError::Position);
 		}
 		if self.traced.is_none() {
-			let trace = Trace::reading(&self.exec, &self.model, &self.train, self.params.clone(), &self.tokens, self.mistake)?;
+			let tokens = (self.tokens.as_slice(), self.class);
+			let trace = Trace::reading(&self.exec, &self.model, &self.train, self.params.clone(), tokens, self.mistake)?;
 			self.traced = Some(Traced::new(trace));
 		}
 		self.traced.as_ref().ok_or(PlayError::Position)

@@ -157,7 +157,7 @@ impl<'a> Job<'a> {
 			Op::RmsStats | Op::RmsBackStats => input(0)?.1.div_ceil(WIDTH),
 			Op::RowMax(Extent::Row) | Op::ExpSum(Extent::Row) => input(0)?.1.div_ceil(WIDTH),
 			Op::RowMax(Extent::Causal) | Op::ExpSum(Extent::Causal) => (cell.row % sequence + 1).div_ceil(WIDTH),
-			Op::Product(Product::Nt | Product::Nn) => input(0)?.1.div_ceil(WIDTH),
+			Op::Product(Product::Nt | Product::Nn | Product::Int8) => input(0)?.1.div_ceil(WIDTH),
 			Op::Product(Product::Tn) | Op::RmsWeightGrad | Op::ScatterAdd => input(0)?.0.div_ceil(WIDTH),
 			Op::Scores | Op::ProbabilityBack if cell.col > cell.row % sequence => 1,
 			Op::Scores | Op::ProbabilityBack | Op::HeadDots => self.parameters.head_pieces(),

@@ -46,6 +46,11 @@ impl Piece<'_> {
 				let (left, right) = (leaves.columns(a, self.cell.row, first, k)?, leaves.columns(b, self.cell.col, first, k)?);
 				add_row_products(&left, &right, &mut state);
 			}
+			Product::Int8 => {
+				// A piece is whole groups of the chain.
+				let (left, right) = (leaves.columns(a, self.cell.row, first, k)?, leaves.columns(b, self.cell.col, first, k)?);
+				scalar::matmul_int8(dims, &left, &right, &mut state, Start::Existing);
+			}
 			Product::Nn => {
 				let right = below(b, self.cell.col)?;
 				let left = leaves.columns(a, self.cell.row, first, k)?;

@@ -5,6 +5,7 @@ use super::{
 	Trace,
 };
 use crate::{
+	class::Class,
 	config::{ConfigError, ModelConfig, TrainConfig},
 	exec::{Arena, Exec},
 	plan::Plan,
@@ -13,8 +14,8 @@ use crate::{
 use alloc::{sync::Arc, vec::Vec};
 
 impl Trace {
-	/// Reading `tokens`, a multiple of 32 of them, with these parameters in layout order: see [`Plan::reading`]. Tokens beyond the vocabulary count
-	/// as the last one. With a mistake in it if that is one of step 0.
+	/// Reading `tokens`, a multiple of 32 of them, with these parameters in layout order, in a class: see [`Plan::reading`]. Tokens beyond the
+	/// vocabulary count as the last one. With a mistake in it if that is one of step 0.
 	///
 	/// # Errors
 	/// [`TraceError`] for a configuration that is refused, parameters of another model, or a text that is too long.
@@ -23,11 +24,11 @@ impl Trace {
 		model: &ModelConfig,
 		train: &TrainConfig,
 		params: Arc<Vec<f32>>,
-		tokens: &[u16],
+		(tokens, class): (&[u16], Class),
 		mistake: Option<Mistake>,
 	) -> Result<Self, TraceError> {
 		let count = u32::try_from(tokens.len()).map_err(|_| ConfigError::TooLarge)?;
-		let plan = Plan::reading(model, count)?;
+		let plan = Plan::reading(model, count, class)?;
 		let parameters = Parameters::reading(model, train, count)?;
 		// No stage asks for the token behind the text.
 		let batch = Batch::new(model, 1, &parameters, &[tokens, &[0]].concat())?;

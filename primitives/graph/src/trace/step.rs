@@ -174,6 +174,7 @@ impl Trace {
 					Product::Nt => exec.matmul_nt(dims, input(0), input(1), out, start),
 					Product::Nn => exec.matmul_nn(dims, input(0), input(1), out, start),
 					Product::Tn => exec.matmul_tn(dims, input(0), input(1), out, start),
+					Product::Int8 => exec.matmul_int8(dims, input(0), input(1), out, start),
 				}
 			}
 			Op::Rope { heads } | Op::RopeBack { heads } => {
