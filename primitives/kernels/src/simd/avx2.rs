@@ -147,11 +147,7 @@ impl Dots for Avx2 {
 	}
 	#[inline(always)]
 	unsafe fn weights(at: *const u8) -> Self::W {
-		unsafe {
-			let bias = _mm256_set1_epi8(-128);
-			let half = |at: *const u8| _mm256_xor_si256(_mm256_loadu_si256(at.cast()), bias);
-			(half(at), half(at.add(32)))
-		}
+		unsafe { (weights(at), weights(at.add(32))) }
 	}
 	#[inline(always)]
 	unsafe fn activations(at: *const i8) -> Self::A {
@@ -161,14 +157,8 @@ impl Dots for Avx2 {
 		}
 	}
 	#[inline(always)]
-	unsafe fn dot(sums: Self::S, weights: Self::W, (magnitudes, signs): Self::A) -> Self::S {
-		unsafe {
-			let half = |sums, weights| {
-				let pairs = _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(weights, signs));
-				_mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
-			};
-			(half(sums.0, weights.0), half(sums.1, weights.1))
-		}
+	unsafe fn dot(sums: Self::S, weights: Self::W, activations: Self::A) -> Self::S {
+		unsafe { (dot(sums.0, weights.0, activations), dot(sums.1, weights.1, activations)) }
 	}
 	#[inline(always)]
 	unsafe fn floats(sums: Self::S) -> (__m256, __m256) {
@@ -179,10 +169,25 @@ impl Dots for Avx2 {
 		// SAFETY: as for this method.
 		unsafe {
 			match rows {
-				1 => panels::<Self, 1, 2>(shape, a, b, c),
+				1 => panels::<Self, 1, 4>(shape, a, b, c),
 				_ => panels::<Self, 2, 1>(shape, a, b, c),
 			}
 		}
+	}
+}
+
+/// 32 weights without their bias.
+#[inline(always)]
+unsafe fn weights(at: *const u8) -> __m256i {
+	unsafe { _mm256_xor_si256(_mm256_loadu_si256(at.cast()), _mm256_set1_epi8(-128)) }
+}
+
+/// `sums` and the products of four weights of eight columns with four activations: magnitudes and numbers.
+#[inline(always)]
+unsafe fn dot(sums: __m256i, weights: __m256i, (magnitudes, numbers): (__m256i, __m256i)) -> __m256i {
+	unsafe {
+		let pairs = _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(weights, numbers));
+		_mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
 	}
 }
 
