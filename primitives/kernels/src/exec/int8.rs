@@ -22,7 +22,7 @@ pub struct PackedInt8 {
 }
 
 impl PackedInt8 {
-	/// Bytes that one row is multiplied by, if all columns are.
+	/// Bytes that a product with it reads.
 	pub fn bytes(&self) -> usize {
 		size_of_val(&*self.blocks)
 	}

@@ -187,7 +187,9 @@ unsafe fn product<D: Dots>(a: &[Activations], m: usize, groups: usize, lines: Ra
 	}
 }
 
-/// As the private function of this name that it is compiled from, for each instruction set.
+/// Columns `lines` of the product of all rows of `a`, which have `groups` groups, with weights packed in `b`. `lines` begins at a panel.
+///
+/// `c` is the output's element (0, 0), and has all these rows and columns.
 pub(crate) fn multiply(level: Level, a: &[Activations], groups: usize, lines: Range<usize>, b: &[Block], c: Output, load: bool) {
 	let m = a.len().checked_div(groups).unwrap_or(0);
 	assert!(lines.end.div_ceil(LANES) * groups <= b.len() && lines.start.is_multiple_of(LANES), "weights");

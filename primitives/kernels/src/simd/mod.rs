@@ -32,7 +32,7 @@ pub enum Level {
 	/// AVX2 and FMA, 6x16 product tiles.
 	#[cfg(target_arch = "x86_64")]
 	Avx2,
-	/// AVX-512F, 12x32 product tiles.
+	/// AVX-512F, 12x32 product tiles. Products of 8-bit numbers use VNNI where the machine has it, else AVX2.
 	#[cfg(target_arch = "x86_64")]
 	Avx512,
 }
