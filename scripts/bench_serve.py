@@ -385,6 +385,7 @@ def main():
             peers = [
                 Server("neuroshard", "f32", ours, url, size),
                 Server("neuroshard without lookup", "f32", [*ours, "--no-lookup"], url, size),
+                Server("neuroshard without lookup", "int8", [*ours, "--no-lookup", "--class", "int8"], url, size),
                 Torch(model, options.threads),
             ]
             for kind in ["f32", "q8_0"]:

@@ -15,7 +15,7 @@ which train a model. Ctrl-C stops every process that was started.
 
   --rounds N         stop after N rounds; exit code 0 only if everything is as it must be
   --serve            with --rounds: have three workers serve the model then, as a ring that is paid, until Ctrl-C
-  --cheat KIND       have one more worker cheat in round 1 and the others check everything; not with --rounds. Stop when it is
+  --cheat KIND       have one more worker cheat in round 1 and the others check everything; without --rounds. Stop when it is
                      judged and the next checkpoint is adopted; exit code 0 only if it lost its stake and nobody else lost
                      anything.
                      noise: random numbers instead of work; fewer-steps: half of the inner steps; copied-delta: the work of
@@ -23,6 +23,10 @@ which train a model. Ctrl-C stops every process that was started.
                      wrong-aggregate: a delta counted twice, another not at all; wrong-outer-step: an outer step twice as
                      long; silence: a wrong bit, and no word when it is disputed;
                      lazy-auditor: random reports of what it is drawn to audit
+                     Three kinds cheat with answers: N rounds are trained honestly [default: 2], then a worker serves the model
+                     and cheats, and a user asks it and computes every answer anew; stop when it is judged.
+                     wrong-token: some tokens are others than the model gives; wrong-layer: one weight of a layer is wrong;
+                     stale-checkpoint: an older checkpoint than the one that is offered
   --summary FILE     with --rounds or --cheat: write a JSON summary to FILE at the end
   --workers N        1 to 64 workers, without a cheater and its accomplice [default: 3]
   --preset NAME      devnet: learns visibly within four rounds of about a minute [default]; large: 13.8 million

@@ -1,4 +1,4 @@
-//! `neuroshard-worker` with the feature `faults`: its `run` can be told to cheat. Nothing that is installed or given away contains it.
+//! `neuroshard-worker` with the feature `faults`: its `run` and `serve --provider` can be told to cheat. Nothing that is installed or given away contains it.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
 //! The NeuroShard worker: lends compute to train language models with others, exactly checkable, and earns NEURO for it.
 
+pub mod answers;
 pub mod arithmetic;
 pub mod bench;
 pub mod cases;

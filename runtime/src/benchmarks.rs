@@ -18,7 +18,7 @@ use frame_support::{
 use neuroshard_types::{
 	dataset::{DatasetShape, DatasetStatus, Manifest, TOKENIZER_VOCAB},
 	dispute::{AttestationClaim, ClaimId, ClaimKind, WorkClaim},
-	inference::CheckpointId,
+	inference::{CheckpointId, SessionId},
 	proof::{Proof, ProofSignature},
 	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles},
 	run::{Attestation, PhaseDurations, RunConfig},
@@ -26,6 +26,7 @@ use neuroshard_types::{
 	DatasetId, ModelConfig, Moment, RunId, TrainConfig, F32, H256, MAX_LAYERS, MAX_PARTICIPANTS,
 };
 use pallet_neuro_dataset::Datasets;
+use pallet_neuro_inference::{Session, Sessions};
 use pallet_neuro_ponw::benchmarking::KEYS;
 use pallet_neuro_staking::{Provider, Providers, MAX_UNBONDING_CHUNKS, MISSES};
 use pallet_neuro_training::{
@@ -365,5 +366,15 @@ impl pallet_neuro_disputes::BenchmarkHelper for Helper {
 	}
 	fn epoch(epoch: u64) {
 		pallet_babe::EpochIndex::<Runtime>::put(epoch);
+	}
+	fn answered(who: &AccountId, key: PonwKey, checkpoint: &CheckpointId, config: RunConfig) -> SessionId {
+		enroll(who, key);
+		let id = ClaimId { run: checkpoint.run, round: checkpoint.round, kind: ClaimKind::Work, who: who.clone() };
+		put_run(&id, config, DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 }, H256::zero());
+		// A round that is over: it is looked at.
+		Records::<Runtime>::insert(checkpoint.run, checkpoint.round, adopted(checkpoint.root, H256::zero()));
+		let session = Session { user: who.clone(), provider: Some(who.clone()), escrow: 0, paid: 0, payees: 0, closes_at: None };
+		Sessions::<Runtime>::insert(0, session);
+		0
 	}
 }

@@ -8,6 +8,7 @@ use neuroshard_graph::{
 	merkle::Hash,
 	ModelConfig, TrainConfig,
 };
+use neuroshard_types::inference::Receipt;
 use scale_info::TypeInfo;
 
 /// What a game is about: [`Setting`] as it travels.
@@ -46,6 +47,8 @@ pub enum Claim {
 		/// Root of the checkpoint that they are claimed to end with.
 		claimed: Hash,
 	},
+	/// An answer, as its receipt tells it.
+	Answer(Receipt),
 }
 
 impl Game {
@@ -59,13 +62,14 @@ impl Game {
 				let &(shard, start) = windows.get(usize::try_from(sequence).ok()?)?;
 				Some(Window { shard, start })
 			}
-			Claim::Checkpoint { .. } => None,
+			Claim::Checkpoint { .. } | Claim::Answer(_) => None,
 		};
 		let subject = match &self.claim {
 			&Claim::Work { dataset, shards, tokens_per_shard, .. } => {
 				Subject::Work { corpus: Corpus { root: dataset, shards, tokens_per_shard }, window: &window }
 			}
 			Claim::Checkpoint { deltas, claimed } => Subject::Checkpoint { deltas, claimed: *claimed },
+			Claim::Answer(receipt) => Subject::Answer(receipt.claimed()),
 		};
 		let setting = Setting { model: &self.model, train: &self.train, round: self.round, start: self.start, subject };
 		position.play(&setting, action)

@@ -86,21 +86,23 @@ impl CheaterSummary {
 }
 
 /// Whether what was false in `claim` is in no checkpoint that was adopted after the verdict in block `decided`, of which there is at
-/// least one.
+/// least one if it is a claim about training.
 fn is_out(claim: &ClaimId, decided: BlockNumber, view: &View) -> bool {
 	let record = usize::try_from(claim.round).ok().and_then(|round| view.records.get(round));
-	let (Some(record), Some(next)) = (record, view.records.iter().find(|record| record.adopted_at > decided)) else { return false };
+	let later = record.zip(view.records.iter().find(|record| record.adopted_at > decided));
 	match claim.kind {
-		ClaimKind::Work => {
+		ClaimKind::Work => later.is_some_and(|(record, next)| {
 			let was_in = record.included.iter().any(|(account, _)| *account == claim.who);
 			// The outer steps from its round on were redone without it.
 			record.excluded.contains(&claim.who) && (!was_in || next.first_round <= claim.round)
-		}
-		// Nothing of an audit is in a checkpoint.
-		ClaimKind::Audit => true,
-		ClaimKind::Attestation => {
+		}),
+		ClaimKind::Attestation => later.is_some_and(|(record, _)| {
 			record.attested.iter().any(|(account, checkpoint)| *account == claim.who && *checkpoint != record.checkpoint)
-		}
+		}),
+		// Nothing of an audit is in a checkpoint.
+		ClaimKind::Audit => later.is_some(),
+		// Nor of an answer, and no checkpoint need follow.
+		ClaimKind::Answer(_) => true,
 	}
 }
 

@@ -6,7 +6,7 @@ use neuroshard_types::{
 	AccountId, RoundIndex,
 };
 
-/// Ways to cheat, as `neuroshard-cheat run --cheat` has them.
+/// Ways to cheat, as `--cheat` of `neuroshard-cheat run` and of `neuroshard-cheat serve --provider` has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Cheat {
 	/// Random numbers instead of work.
@@ -27,6 +27,12 @@ pub enum Cheat {
 	Silence,
 	/// Random samples of the work that it is drawn to audit.
 	LazyAuditor,
+	/// Answers in which each 32nd token of the text is another one than the model gives.
+	WrongToken,
+	/// Answers of the model with one wrong weight in a layer.
+	WrongLayer,
+	/// Answers of an older checkpoint than the one that is offered.
+	StaleCheckpoint,
 }
 
 impl Cheat {
@@ -42,15 +48,26 @@ impl Cheat {
 			Self::WrongOuterStep => "wrong-outer-step",
 			Self::Silence => "silence",
 			Self::LazyAuditor => "lazy-auditor",
+			Self::WrongToken => "wrong-token",
+			Self::WrongLayer => "wrong-layer",
+			Self::StaleCheckpoint => "stale-checkpoint",
 		}
 	}
 
-	/// What is false.
-	pub fn claim(self) -> ClaimKind {
-		match self {
-			Self::WrongAggregate | Self::WrongOuterStep => ClaimKind::Attestation,
-			Self::LazyAuditor => ClaimKind::Audit,
-			_ => ClaimKind::Work,
+	/// Whether it is a provider that does so, with its answers, and no worker of a round.
+	pub fn is_of_answers(self) -> bool {
+		matches!(self, Self::WrongToken | Self::WrongLayer | Self::StaleCheckpoint)
+	}
+
+	/// Whether this is what is false.
+	pub fn falsifies(self, claim: ClaimKind) -> bool {
+		match claim {
+			ClaimKind::Attestation => matches!(self, Self::WrongAggregate | Self::WrongOuterStep),
+			ClaimKind::Audit => self == Self::LazyAuditor,
+			ClaimKind::Answer(_) => self.is_of_answers(),
+			ClaimKind::Work => {
+				matches!(self, Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::WrongShard | Self::BitFlip | Self::Silence)
+			}
 		}
 	}
 
@@ -58,6 +75,7 @@ impl Cheat {
 	pub fn verdict(self) -> Decision {
 		match self {
 			Self::WrongShard | Self::BitFlip | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
+			Self::WrongToken | Self::WrongLayer | Self::StaleCheckpoint => Decision::Fraud,
 			Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::Silence | Self::LazyAuditor => Decision::DefenderLate,
 		}
 	}
@@ -65,7 +83,7 @@ impl Cheat {
 	/// Whether it goes on with it in later rounds until it is caught, even where everybody checks everything: a false attestation can come too
 	/// late to count, and an auditor need not be drawn in every round.
 	pub fn repeats(self) -> bool {
-		self.claim() != ClaimKind::Work
+		!self.falsifies(ClaimKind::Work)
 	}
 
 	/// Whether nothing can come of it in a network without audits.
@@ -89,7 +107,7 @@ impl Cheat {
 pub struct Cheater {
 	/// What it does.
 	pub cheat: Cheat,
-	/// In which round first.
+	/// In which round first; with answers of the checkpoint that this round starts from.
 	pub round: RoundIndex,
 	/// Whether it goes on in later rounds.
 	pub again: bool,
@@ -101,7 +119,7 @@ impl Cheater {
 	/// Whether this is a claim that it cheats with.
 	pub fn made(&self, claim: &ClaimId) -> bool {
 		let now = claim.round == self.round || (self.again && claim.round > self.round);
-		now && claim.who == self.account && claim.kind == self.cheat.claim()
+		now && claim.who == self.account && self.cheat.falsifies(claim.kind)
 	}
 
 	/// Number of the verdict that condemned it for what it did.

@@ -4,7 +4,7 @@ use clap::{error::ErrorKind, CommandFactory, Parser};
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
 	kept_folder, newest_sample, until, Binaries, Cheat, Dashboard, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared, Preset,
-	Service, Summary, Text, Training, Verdicts, View, SLOT,
+	Service, Summary, Swindle, Text, Training, Verdicts, View, SLOT,
 };
 use neuroshard_types::{run::RunStatus, RoundIndex};
 use neuroshard_worker::{infer::printable, status::Status};
@@ -36,6 +36,10 @@ const EXIT_CODES: &str = "Exit codes: 0 if all rounds are done, or the cheater i
 const INTERRUPTED: u8 = 130;
 /// The round that is cheated in: there is honest work before it.
 const CHEAT_ROUND: RoundIndex = 1;
+/// Rounds of the model that a cheater answers with: so many checkpoints, one older than the newest.
+const ROUNDS_TO_ANSWER: RoundIndex = 2;
+/// Whom a cheater answers.
+const CHEATED_USER: &str = "//Eve";
 
 /// Starts two validators and some workers as separate processes on this machine, has them train a model on text that is at hand, and
 /// shows how it goes. Ctrl-C stops everything; a second one does not wait until all have ended in good order.
@@ -45,11 +49,12 @@ struct Arguments {
 	/// Stop after so many rounds, with exit code 0 if everything is as it must be. Without it, go on until Ctrl-C.
 	#[arg(long, value_parser = clap::value_parser!(RoundIndex).range(1..))]
 	rounds: Option<RoundIndex>,
-	/// Have one more worker cheat in round 1, and stop when it is judged and the next checkpoint is adopted. The others check everything.
-	#[arg(long, value_enum, value_name = "KIND", conflicts_with = "rounds")]
+	/// Have one more worker cheat in round 1, and stop when it is judged and the next checkpoint is adopted. The others check everything. Or,
+	/// with a kind of false answers, have a worker serve the model when all rounds are done, 2 if not given, and stop when it is judged.
+	#[arg(long, value_enum, value_name = "KIND")]
 	cheat: Option<Cheat>,
 	/// When all rounds are done, have three workers serve the model as a ring that is paid, until Ctrl-C. Goes with --rounds.
-	#[arg(long, requires = "rounds")]
+	#[arg(long, requires = "rounds", conflicts_with = "cheat")]
 	serve: bool,
 	/// Write a JSON summary to this file at the end. Goes with --rounds or --cheat.
 	#[arg(long, value_name = "FILE")]
@@ -71,9 +76,30 @@ struct Arguments {
 	port_base: Option<u16>,
 }
 
+impl Arguments {
+	/// The cheat in a round.
+	fn in_training(&self) -> Option<Cheat> {
+		self.cheat.filter(|cheat| !cheat.is_of_answers())
+	}
+
+	/// The cheat when all rounds are done.
+	fn in_answers(&self) -> Option<Cheat> {
+		self.cheat.filter(|cheat| cheat.is_of_answers())
+	}
+
+	/// Rounds to train, if there is an end.
+	fn rounds(&self) -> Option<RoundIndex> {
+		self.rounds.or_else(|| self.in_answers().map(|_| ROUNDS_TO_ANSWER))
+	}
+}
+
 fn main() -> ExitCode {
 	tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
 	let arguments = Arguments::parse();
+	if let (Some(cheat), Some(_)) = (arguments.in_training(), arguments.rounds) {
+		let words = format!("--rounds does not go with --cheat {}: it ends when the cheater is judged", cheat.name());
+		Arguments::command().error(ErrorKind::ArgumentConflict, words).exit();
+	}
 	if arguments.summary.is_some() && arguments.rounds.is_none() && arguments.cheat.is_none() {
 		let words = "--summary goes with --rounds or --cheat: a network without end has none";
 		Arguments::command().error(ErrorKind::MissingRequiredArgument, words).exit();
@@ -121,8 +147,8 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let mut dashboard = Dashboard::new(started);
 	let binaries = Binaries::find()?;
 	let worker = binaries.worker.clone();
-	let cheats: Vec<(Cheat, RoundIndex)> = arguments.cheat.iter().map(|&cheat| (cheat, CHEAT_ROUND)).collect();
-	if !cheats.is_empty() {
+	let cheats: Vec<(Cheat, RoundIndex)> = arguments.in_training().iter().map(|&cheat| (cheat, CHEAT_ROUND)).collect();
+	if arguments.cheat.is_some() {
 		binaries.cheat()?;
 	}
 	let workers = arguments.workers;
@@ -207,7 +233,7 @@ async fn begin(
 	}
 	dashboard.say("registering the dataset, creating a run");
 	let count = arguments.workers;
-	let training = Training::sponsor(network, prepared, arguments.rounds).await?;
+	let training = Training::sponsor(network, prepared, arguments.rounds()).await?;
 	dashboard.say(&format!("starting {count} workers: each measures this machine, bonds NEURO and registers"));
 	let threads = cores().checked_div(usize::from(count)).unwrap_or(1).max(1);
 	let dataset = training.dataset.clone();
@@ -249,13 +275,18 @@ async fn train(
 	let work = async {
 		let minted = Minted::wait_for_first(network, training).await?;
 		let view = told(network, training).await?;
+		if let Some(cheat) = arguments.in_answers() {
+			answer_falsely(network, training, cheat, dashboard).await?;
+		}
 		Summary::collect(network, training, &view, minted, started.elapsed()).await
 	};
 	let Some(summary) = stop.unless(work).await else { return interrupted(arguments) };
 	let summary = summary?;
 	report(&summary, dashboard);
 	arguments.summary.as_deref().map_or(Ok(()), |path| summary.write(path))?;
-	summary.verify(arguments.rounds.map(|rounds| usize::try_from(rounds).unwrap_or(usize::MAX)))?;
+	// With a cheater, rounds are as few as it takes.
+	let rounds = arguments.rounds.filter(|_| arguments.cheat.is_none());
+	summary.verify(rounds.map(|rounds| usize::try_from(rounds).unwrap_or(usize::MAX)))?;
 	if !arguments.serve {
 		return Ok(());
 	}
@@ -269,18 +300,51 @@ async fn serve(network: &mut Network, training: &Training, dashboard: &mut Dashb
 	for words in &service.explained {
 		dashboard.say(words);
 	}
-	let (mut gateway, address) = service.gateway(network.user_command("gateway")).await?;
+	let mut gateway = service.gateway(network.user_command("gateway")).await?;
+	let (address, provider, run) = (gateway.address, &service.driver.account, training.run);
 	dashboard.say(&format!(
-		"ask it with any client of the OpenAI API; the sponsor pays {} for each answer:\n\n  curl http://{address}/v1/completions -H 'content-type: \
-		 application/json' -d '{{\"model\": \"run-{}\", \"prompt\": \"The \", \"max_tokens\": 100}}'\n",
-		service.provider, training.run
+		"ask it with any client of the OpenAI API; the sponsor pays {provider} for each answer:\n\n  curl http://{address}/v1/completions -H \
+		 'content-type: application/json' -d '{{\"model\": \"run-{run}\", \"prompt\": \"The \", \"max_tokens\": 100}}'\n"
 	));
 	loop {
 		network.check()?;
 		service.check()?;
-		gateway.check()?;
+		gateway.process.check()?;
 		tokio::time::sleep(LOOK_INTERVAL).await;
 	}
+}
+
+/// Has a worker serve the model and cheat, and a user ask it who computes every answer anew, until that is judged.
+async fn answer_falsely(network: &mut Network, training: &Training, cheat: Cheat, dashboard: &mut Dashboard) -> Result<(), Error> {
+	network.stop_workers().await;
+	let last = network.workers.len().saturating_sub(1);
+	let mut swindle = Swindle::start(network, training, last, cheat, CHEATED_USER).await?;
+	let (provider, user) = (&swindle.provider.account, &swindle.user.account);
+	let before = network.client().now().await?.provider(provider).await?.map_or(0, |view| view.bonded);
+	dashboard.say(&format!(
+		"{provider}, with {} at stake, answers with {}; {user} asks, and computes every answer anew",
+		Neuro(before),
+		cheat.name()
+	));
+	network.cheaters.push(swindle.cheater.clone());
+	let answers = swindle.ask(training).await?;
+	dashboard.say(&format!("{answers} answers were given; one is disputed on chain"));
+	let verdict = swindle.judged(network, &mut Verdicts::default()).await?;
+	let (one, told) = (DisputeSummary::new(&verdict, &network.cheaters), &verdict.verdict);
+	dashboard.say(&format!(
+		"dispute about {}: {}, after {} extrinsics, with a witness of {} bytes, and {:.0} s",
+		one.kind, one.verdict, one.extrinsics, one.witness_bytes, one.seconds
+	));
+	dashboard.say(&format!(
+		"{} slashed: {} to {}, {} burned",
+		Neuro(told.slashed),
+		Neuro(told.rewarded),
+		one.receiver.as_deref().unwrap_or("nobody"),
+		Neuro(told.burned)
+	));
+	swindle.gateway.process.stop().await;
+	swindle.provider.process.stop().await;
+	Ok(())
 }
 
 /// Shows the training until every cheater is judged and the next checkpoint is adopted, and ends the run then.

@@ -240,10 +240,25 @@ impl Network {
 
 	/// A command of the worker's binary for a user of the network: the sponsor, who has money.
 	pub fn user_command(&self, command: &str) -> Command {
+		self.command_as(SPONSOR, &self.layout.folder.join("user"), command)
+	}
+
+	/// A command of the worker's binary for the account with this secret, with this base folder.
+	pub(crate) fn command_as(&self, secret: &str, base: &Path, command: &str) -> Command {
 		let node = self.validators.first().map(|validator| validator.url().to_owned()).unwrap_or_default();
 		let mut started = Command::new(&self.binaries.worker);
-		started.args([command, "--suri", SPONSOR, "--node", &node]).arg("--base-path").arg(self.layout.folder.join("user"));
+		started.args([command, "--suri", secret, "--node", &node]).arg("--base-path").arg(base);
 		started
+	}
+
+	/// The binaries that it runs.
+	pub(crate) fn binaries(&self) -> &Binaries {
+		&self.binaries
+	}
+
+	/// Folder of everything that it writes.
+	pub(crate) fn folder(&self) -> &Path {
+		self.layout.folder()
 	}
 
 	/// Fails if a process that should run has ended.

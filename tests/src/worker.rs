@@ -123,7 +123,12 @@ impl WorkerNode {
 
 	/// A command of this worker's binary, for its folder and its node.
 	pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
-		let mut command = Command::new(&self.binary);
+		self.command_of(&self.binary, arguments)
+	}
+
+	/// A command of another binary, for its folder and its node.
+	pub(crate) fn command_of<'a>(&self, binary: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+		let mut command = Command::new(binary);
 		command.args(arguments).arg("--base-path").arg(&self.base).arg("--node").arg(&self.node);
 		command
 	}

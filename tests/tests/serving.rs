@@ -1,7 +1,7 @@
 //! A worker that serves a model, as processes: the clients of the OpenAI API that others wrote, unchanged. What each of them does is in
 //! `tests/clients/openai`.
 
-use neuroshard_e2e::{kept_unless_passed, lively_model, until, Binaries, Ended, Process};
+use neuroshard_e2e::{kept_unless_passed, lively_model, until, Binaries, Ended, Process, Question, Reply, Server};
 use neuroshard_worker::train::presets;
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};
 
@@ -34,5 +34,32 @@ async fn official_clients_chat_stream_stop_count_and_read_errors() {
 		println!("{said}");
 	}
 	server.stop().await;
+	folder.disable_cleanup(false);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_in_int8_is_another_one_and_its_receipt_is_checked_in_int8() {
+	let mut folder = kept_unless_passed("int8").unwrap();
+	let (files, worker) = (folder.path().join("tiny"), Binaries::find().unwrap().worker);
+	lively_model(&files, presets::tiny().0.max_seq).unwrap();
+	let question = Question { receipt: true, ..Question::default() };
+	let mut texts = Vec::new();
+	for class in ["f32", "int8"] {
+		let server = Server::start(&worker, &files, &folder.path().join(class), &["--class", class]).await.unwrap();
+		let reply = Reply::to(server.address, question.path(), question.body("tiny").as_bytes()).await.unwrap();
+		let body = reply.json().await.unwrap();
+		assert!(body["system_fingerprint"].as_str().unwrap().starts_with(&format!("{class}-1-")), "{body}");
+		let receipt = &body["choices"][0]["receipt"];
+		assert_eq!(receipt["receipt"]["class"], format!("exact-{class}"));
+		let file = folder.path().join(format!("{class}.json"));
+		std::fs::write(&file, receipt.to_string()).unwrap();
+		let mut command = Command::new(&worker);
+		command.arg("check").arg(&file).arg("--model").arg(&files).args(["--threads", "1"]);
+		let said = Ended::output_of(command).await.unwrap();
+		assert!(said.starts_with("equal: tiny gives these 40 tokens"), "{said}");
+		texts.push(body["choices"][0]["text"].clone());
+		server.process.stop().await;
+	}
+	assert_ne!(texts[0], texts[1]);
 	folder.disable_cleanup(false);
 }

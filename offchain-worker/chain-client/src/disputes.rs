@@ -9,15 +9,21 @@ use crate::{
 use codec::DecodeAll;
 use neuroshard_graph::game::{Doubt, Move, Position};
 use neuroshard_types::{
-	dispute::{AttestationClaim, ClaimId, ClaimKind, GameView, Terms, WorkClaim},
+	dispute::{AnswerClaim, AttestationClaim, ClaimId, ClaimKind, GameView, Terms, WorkClaim},
+	inference::Receipt,
+	proof::ProofSignature,
 	run::Work,
 	AccountId, Balance, RoundIndex, RunId, H256,
 };
 use subxt::metadata::Metadata;
 
+/// Run, round, receipt, its signature, and the choice that is doubted.
+type AnswerFields = (Receipt, ProofSignature, u32);
+
 const PALLET: &str = "Disputes";
 const CHALLENGE_WORK: Signature<(RunId, RoundIndex, AccountId, Work, Doubt)> = Signature::new(PALLET, "challenge_work");
 const CHALLENGE_ATTESTATION: Signature<(RunId, RoundIndex, AccountId)> = Signature::new(PALLET, "challenge_attestation");
+const CHALLENGE_ANSWER: Signature<AnswerFields> = Signature::new(PALLET, "challenge_answer");
 const PLAY: Signature<(ClaimId, AccountId, H256, Move)> = Signature::new(PALLET, "play");
 
 const GAME: View<(ClaimId, AccountId), Option<GameView>> = View::new(PALLET, "game");
@@ -26,6 +32,7 @@ const TERMS: View<(), Terms> = View::new(PALLET, "terms");
 const BOND_AGAINST: View<(ClaimId, AccountId), Option<Balance>> = View::new(PALLET, "bond_against");
 const WORK_CLAIM: View<(RunId, RoundIndex, AccountId), Option<WorkClaim>> = View::new("Training", "work_claim");
 const ATTESTATION_CLAIM: View<(RunId, RoundIndex, AccountId), Option<AttestationClaim>> = View::new("Training", "attestation_claim");
+const ANSWER_CLAIM: View<(ClaimId,), Option<AnswerClaim>> = View::new(PALLET, "answer_claim");
 const IS_CONDEMNED: View<(ClaimId,), bool> = View::new("Training", "claim_condemned");
 
 /// Whether the chain has these calls and view functions with the same types.
@@ -35,6 +42,7 @@ const IS_CONDEMNED: View<(ClaimId,), bool> = View::new("Training", "claim_condem
 pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
 	CHALLENGE_WORK.check(metadata)?;
 	CHALLENGE_ATTESTATION.check(metadata)?;
+	CHALLENGE_ANSWER.check(metadata)?;
 	PLAY.check(metadata)?;
 	GAME.check(metadata)?;
 	GAMES_OF.check(metadata)?;
@@ -42,6 +50,7 @@ pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
 	BOND_AGAINST.check(metadata)?;
 	WORK_CLAIM.check(metadata)?;
 	ATTESTATION_CLAIM.check(metadata)?;
+	ANSWER_CLAIM.check(metadata)?;
 	IS_CONDEMNED.check(metadata)
 }
 
@@ -53,6 +62,11 @@ pub fn challenge_work(run: RunId, round: RoundIndex, who: AccountId, work: Work,
 /// Disputes the checkpoint that `who` attested in an adopted round.
 pub fn challenge_attestation(run: RunId, round: RoundIndex, who: AccountId) -> Call {
 	CHALLENGE_ATTESTATION.with((run, round, who))
+}
+
+/// Disputes the answer of this receipt from choice `doubt` on.
+pub fn challenge_answer(receipt: Receipt, signature: ProofSignature, doubt: u32) -> Call {
+	CHALLENGE_ANSWER.with((receipt, signature, doubt))
 }
 
 /// Makes a move in answer to `position`.
@@ -77,6 +91,13 @@ pub enum Act {
 	ChallengeAttestation(ClaimId),
 	/// Opens a game about an auditor's sample.
 	ChallengeAudit(ClaimId),
+	/// Opens a game about an answer.
+	ChallengeAnswer {
+		/// The claim.
+		claim: ClaimId,
+		/// The choice that is doubted first.
+		doubt: u32,
+	},
 	/// Makes a move.
 	Play {
 		/// The claim.
@@ -90,8 +111,8 @@ pub enum Act {
 	},
 }
 
-/// The act of a call of this pallet; `None` for calls that are none, or are encoded otherwise.
-fn act(call: &str, mut fields: &[u8]) -> Option<Act> {
+/// The act of a call of this pallet on the chain with this first block; `None` for calls that are none, or are encoded otherwise.
+fn act(genesis: H256, call: &str, mut fields: &[u8]) -> Option<Act> {
 	let fields = &mut fields;
 	match call {
 		"challenge_work" => {
@@ -105,6 +126,10 @@ fn act(call: &str, mut fields: &[u8]) -> Option<Act> {
 		"challenge_audit" => {
 			let (run, round, who) = DecodeAll::decode_all(fields).ok()?;
 			Some(Act::ChallengeAudit(ClaimId { run, round, kind: ClaimKind::Audit, who }))
+		}
+		"challenge_answer" => {
+			let (receipt, _, doubt) = AnswerFields::decode_all(fields).ok()?;
+			Some(Act::ChallengeAnswer { claim: receipt.claim(genesis)?, doubt })
 		}
 		"play" => {
 			let (claim, challenger, position, action) = DecodeAll::decode_all(fields).ok()?;
@@ -120,7 +145,8 @@ impl ChainClient {
 	/// # Errors
 	/// [`ChainError::Missing`] if the node does not have the block's body; the node is away.
 	pub async fn posted(&self, block: BlockId) -> Result<Vec<Act>, ChainError> {
-		self.now().await?.said(block, PALLET, act).await
+		let genesis = self.genesis();
+		self.now().await?.said(block, PALLET, |call, fields| act(genesis, call, fields)).await
 	}
 }
 
@@ -175,7 +201,15 @@ impl ChainAt {
 		self.view(&ATTESTATION_CLAIM, (run, round, who.clone())).await
 	}
 
-	/// Whether a claim was proven false, or not defended.
+	/// What a claim about an answer is judged by; `None` if no game about it is open.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn answer_claim(&self, claim: &ClaimId) -> Result<Option<AnswerClaim>, ChainError> {
+		self.view(&ANSWER_CLAIM, (claim.clone(),)).await
+	}
+
+	/// Whether a claim about training was proven false, or not defended.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -188,6 +222,10 @@ impl ChainAt {
 mod tests {
 	use super::*;
 	use codec::Encode;
+	use neuroshard_graph::sampler::Sampling;
+	use neuroshard_types::inference::{Class, Ending, Tokens};
+
+	const GENESIS: H256 = H256([6; 32]);
 
 	#[test]
 	fn acts_are_read_back_and_anything_else_is_none() {
@@ -195,11 +233,36 @@ mod tests {
 		let claim = ClaimId { run: 1, round: 2, kind: ClaimKind::Attestation, who: who.clone() };
 		let (position, action) = (H256([3; 32]), Move::Vector(2));
 		let fields = (claim.clone(), who.clone(), position, action.clone()).encode();
-		assert_eq!(act("play", &fields), Some(Act::Play { claim: claim.clone(), challenger: who.clone(), position, action }));
-		assert_eq!(act("challenge_attestation", &(1u32, 2u32, who.clone()).encode()), Some(Act::ChallengeAttestation(claim.clone())));
-		assert_eq!(act("play", &fields[1..]), None);
-		assert_eq!(act("other", &fields), None);
+		assert_eq!(act(GENESIS, "play", &fields), Some(Act::Play { claim: claim.clone(), challenger: who.clone(), position, action }));
+		assert_eq!(
+			act(GENESIS, "challenge_attestation", &(1u32, 2u32, who.clone()).encode()),
+			Some(Act::ChallengeAttestation(claim.clone()))
+		);
+		assert_eq!(act(GENESIS, "play", &fields[1..]), None);
+		assert_eq!(act(GENESIS, "other", &fields), None);
 		let sample = ClaimId { kind: ClaimKind::Audit, ..claim };
-		assert_eq!(act("challenge_audit", &(1u32, 2u32, who).encode()), Some(Act::ChallengeAudit(sample)));
+		assert_eq!(act(GENESIS, "challenge_audit", &(1u32, 2u32, who).encode()), Some(Act::ChallengeAudit(sample)));
+	}
+	#[test]
+	fn who_opens_a_game_about_an_answer_names_it_by_its_receipt() {
+		let receipt = Receipt {
+			provider: Some(AccountId::new([7; 32])),
+			paid: Some((3, 4)),
+			parameters: H256([5; 32]),
+			checkpoint: Some((1, 2)),
+			class: Class::ExactF32,
+			usable: 257,
+			prompt: Tokens::of(&[1]),
+			answer: Tokens::of(&[2, 3]),
+			ending: Ending::Cut,
+			sampling: Sampling::default().into(),
+			price: 9,
+		};
+		let fields = |receipt: &Receipt| (receipt.clone(), [8u8; 65], 1u32).encode();
+		let claim = ClaimId { run: 1, round: 2, kind: ClaimKind::Answer(receipt.hash(GENESIS)), who: AccountId::new([7; 32]) };
+		let read = |receipt: &Receipt| act(GENESIS, "challenge_answer", &fields(receipt));
+		assert_eq!(read(&receipt), Some(Act::ChallengeAnswer { claim, doubt: 1 }));
+		assert_eq!(read(&Receipt { provider: None, ..receipt.clone() }), None);
+		assert_eq!(act(GENESIS, "challenge_answer", &fields(&receipt)[1..]), None);
 	}
 }

@@ -10,16 +10,18 @@ use crate::{
 };
 use codec::DecodeAll;
 use neuroshard_graph::{
-	game::{Contents, Move, Position, MAX_LIST},
+	answer::MAX_TEXT,
+	game::{Contents, Entry, Move, Position, MAX_LIST},
 	plan::Plan,
-	ConfigError, ParamLayout,
+	witness::MAX_WITNESS,
+	Class, ConfigError, ParamLayout,
 };
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::ProviderInfo,
 	run::{vote_bitmap, Attestation, RunConfig, Work},
-	AccountId, Balance, BlockNumber, RoundIndex, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+	AccountId, Balance, BlockNumber, ModelConfig, RoundIndex, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use scale_info::TypeInfo;
 use subxt::{
@@ -79,6 +81,15 @@ impl Costs {
 	pub fn before_work(&self) -> Balance {
 		self.stays.saturating_add(self.start).saturating_add(self.round)
 	}
+}
+
+/// Fees of a game about an answer, in planck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AnswerFees {
+	/// Of who gave the answer.
+	pub defence: Balance,
+	/// Of who disputes it, without that of the challenge itself.
+	pub challenge: Balance,
 }
 
 impl ChainAt {
@@ -143,6 +154,21 @@ impl ChainAt {
 		}
 		let games = Balance::from(constant::<u32>(self.at.metadata_ref(), &MOST_GAMES)?);
 		Ok(self.existential_deposit()?.saturating_add(most.saturating_mul(games)))
+	}
+
+	/// The fees of each side in the longest game about an answer of a model of this shape, in planck.
+	///
+	/// # Errors
+	/// As [`Self::fee`].
+	pub async fn answer_fees(&self, model: &ModelConfig) -> Result<AnswerFees, ChainError> {
+		let [defence, challenge] = answer_game(model);
+		let mut fees = AnswerFees { defence: 0, challenge: 0 };
+		for (sum, moves) in [(&mut fees.defence, defence), (&mut fees.challenge, challenge)] {
+			for action in moves {
+				*sum = sum.saturating_add(self.fee(&defence_of_answer(action)).await?);
+			}
+		}
+		Ok(fees)
 	}
 
 	/// What must stay in every account, in planck.
@@ -238,6 +264,30 @@ fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], Conf
 	Ok([game(work), game(checkpoint)])
 }
 
+/// The moves of the defender, and of the challenger, in the longest game about an answer: about a tile of one of the largest nodes.
+fn answer_game(model: &ModelConfig) -> [Vec<Move>; 2] {
+	let list = |count: u32| vec![[0; 32]; usize::try_from(count.min(MAX_LIST)).unwrap_or_default()];
+	let longest = model.max_seq.min(MAX_TEXT);
+	// Where a text of this length is not judged, shorter ones are: their lists have no more than any list.
+	let (nodes, tiles) = Plan::reading(model, longest, Class::ExactF32).map_or((MAX_LIST, u32::MAX), |plan| {
+		let tiles = plan.tensors().map(|tensor| tensor.rows.div_ceil(32).saturating_mul(tensor.cols.div_ceil(32)));
+		(plan.listed_nodes(), tiles.max().unwrap_or_default())
+	});
+	let entry = || Entry { hash: [0; 32], proof: vec![[0; 32]; 32] };
+	let (node, hash) = (Move::Node { index: 0, root: entry() }, Move::Hash { index: 0, entry: entry() });
+	let witness = Move::Piece { piece: 0, before: Some(entry()), after: Some(entry()), witness: vec![0; MAX_WITNESS] };
+	// A list that does not fit a move takes another one, and the choice in it.
+	let hashes = if tiles > MAX_LIST { 2 } else { 1 };
+	let read = Move::Read { start: [[0; 32]; 2], nodes: list(nodes) };
+	let defence = std::iter::once(read).chain((0..hashes).map(|_| Move::Hashes(list(tiles)))).chain([Move::States(list(PIECES))]);
+	let challenge = std::iter::once(node).chain((0..hashes).map(|_| hash.clone())).chain([witness]);
+	[defence.collect(), challenge.collect()]
+}
+
+fn defence_of_answer(action: Move) -> Call {
+	defence(ClaimKind::Answer(H256::zero()), action)
+}
+
 fn defence(kind: ClaimKind, action: Move) -> Call {
 	let who = AccountId::new([0; 32]);
 	disputes::play(ClaimId { run: 0, round: 0, kind, who: who.clone() }, who, &Position::Checkpoints { count: 0 }, action)
@@ -248,7 +298,7 @@ mod tests {
 	use super::*;
 	use crate::testing::Connect;
 	use neuroshard_mock_node::{Fate, MockNode, Script};
-	use neuroshard_types::{run::PhaseDurations, ModelConfig};
+	use neuroshard_types::run::PhaseDurations;
 
 	#[test]
 	fn a_rounds_extrinsics_are_as_long_as_its_run_makes_them() {
@@ -310,6 +360,21 @@ mod tests {
 		}
 		// As many games as can be open against an account.
 		assert_eq!(at.reserve(&config()).await.unwrap(), at.existential_deposit().unwrap() + 32 * fees);
+	}
+
+	#[tokio::test]
+	async fn the_fees_of_a_game_about_an_answer_are_those_of_its_longest_lists_and_of_the_largest_witness() {
+		// Its fees are the lengths of extrinsics.
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		let at = node.client().await.now().await.unwrap();
+		let AnswerFees { defence, challenge } = at.answer_fees(&config().model).await.unwrap();
+		let read = 32 * u128::from(Plan::reading(&config().model, 128, Class::ExactF32).unwrap().listed_nodes());
+		assert!(defence > read && defence < read + 50_000, "{defence}");
+		let witness = MAX_WITNESS as u128;
+		assert!(challenge > witness && challenge < witness + 10_000, "{challenge}");
+		// A text of the greatest length has lists that take a second move.
+		let longest = ModelConfig { max_seq: MAX_TEXT, ..config().model };
+		assert!(at.answer_fees(&longest).await.unwrap().defence > 2 * 32 * u128::from(MAX_LIST));
 	}
 
 	#[tokio::test]

@@ -49,7 +49,7 @@ pub use calls::{balances, dataset, inference, multisig, ponw, rewards, staking, 
 pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
 pub use error::{ChainError, Neuro};
 pub use explain::Refusal;
-pub use fees::{Costs, RoundSize};
+pub use fees::{AnswerFees, Costs, RoundSize};
 pub use local::LocalViews;
 pub use nodes::{NodeReport, Watched};
 pub use paid::Halt;

@@ -16,6 +16,7 @@ const MOST_PAGES: usize = 100;
 
 const OFFER_OF: View<(AccountId,), Option<OfferView>> = View::new("Inference", "offer_of");
 const OFFERS: View<(Option<AccountId>,), Vec<OfferView>> = View::new("Inference", "offers");
+const NEXT_SESSION: View<(), SessionId> = View::new("Inference", "next_session");
 const SESSION: View<(SessionId,), Option<SessionView>> = View::new("Inference", "session");
 const SESSIONS_OF: View<(AccountId,), Vec<SessionId>> = View::new("Inference", "sessions_of");
 const CLAIMED: View<(SessionId, AccountId), ClaimView> = View::new("Inference", "claimed");
@@ -72,6 +73,14 @@ impl ChainAt {
 			}
 		}
 		Ok(offers)
+	}
+
+	/// The number that the next session will have: those below it were given.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn next_session(&self) -> Result<SessionId, ChainError> {
+		self.view(&NEXT_SESSION, ()).await
 	}
 
 	/// A session; `None` if it was settled, or never opened.

@@ -7,21 +7,24 @@ use crate::{
 };
 use neuroshard_graph::{
 	exec::{Exec, SetupError},
-	game::{open_checkpoint, open_sample, open_work, Doubt, GameError, Move, Position, Side},
-	player::{CheckpointStory, PlayError, Player, States, Story, WorkStory},
+	game::{open_answer, open_checkpoint, open_sample, open_work, Doubt, GameError, Move, Position, Side},
+	player::{AnswerStory, CheckpointStory, PlayError, Player, States, Story, WorkStory},
 	trace::TraceError,
 	ConfigError, Hash, TrainConfig,
 };
 use neuroshard_types::{
 	assignment::Window,
-	dispute::{AttestationClaim, WorkClaim},
+	dispute::{AnswerClaim, AttestationClaim, WorkClaim},
 	grounds::Grounds,
 	run::Work,
 	RoundIndex, H256,
 };
-use std::sync::{
-	atomic::{AtomicBool, Ordering},
-	Arc,
+use std::{
+	convert::Infallible,
+	sync::{
+		atomic::{AtomicBool, Ordering},
+		Arc,
+	},
 };
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -65,6 +68,19 @@ impl From<ConfigError> for CaseError {
 	}
 }
 
+impl From<PlayError<Infallible>> for CaseError {
+	fn from(error: PlayError<Infallible>) -> Self {
+		Self::Play(match error {
+			PlayError::Source(never) => match never {},
+			PlayError::Trace(error) => PlayError::Trace(error),
+			PlayError::Record(error) => PlayError::Record(error),
+			PlayError::NotOurTurn => PlayError::NotOurTurn,
+			PlayError::Position => PlayError::Position,
+			PlayError::Nothing => PlayError::Nothing,
+		})
+	}
+}
+
 impl CaseError {
 	/// Whether the work was put off and nothing is wrong.
 	pub fn is_cancelled(&self) -> bool {
@@ -80,6 +96,7 @@ type Deltas = Box<dyn FnMut(u32) -> Result<Vec<Vec<f32>>, SourceError> + Send + 
 enum Told {
 	Work(Box<WorkStory<Read>>, Shards),
 	Attestation(Box<CheckpointStory<Deltas>>),
+	Answer(Box<AnswerStory>),
 }
 
 /// A claim that can be recomputed.
@@ -146,15 +163,50 @@ impl Case {
 		Ok(Self { grounds: claim.into(), sample: None, told: Told::Attestation(Box::new(story)), cancel, _room: None })
 	}
 
+	/// A claim about an answer, from the parameters of the checkpoint that it was computed with and the root of that checkpoint's momentum, which
+	/// `round` starts from. `text` has the tokens of prompt and answer.
+	///
+	/// # Errors
+	/// [`CaseError::Trace`] if parameters or text are not those of the claim, or a dispute does not read such a text.
+	pub fn answer(
+		exec: Arc<Exec>,
+		round: RoundIndex,
+		claim: AnswerClaim,
+		start: (Vec<f32>, Hash),
+		text: [Vec<u32>; 2],
+	) -> Result<Self, CaseError> {
+		let (model, train) = (&claim.config.model, &claim.config.train);
+		let story = AnswerStory::new(exec, model, train, start, &claim.receipt.claimed(), text)?;
+		let (grounds, told) = (Grounds::Answer { round, claim }, Told::Answer(Box::new(story)));
+		Ok(Self { grounds, sample: None, told, cancel: Arc::default(), _room: None })
+	}
+
 	/// Recomputed with a mistake, as a cheater who made it on purpose defends its claim.
 	#[cfg(any(feature = "faults", test))]
 	#[must_use]
 	pub fn with_mistake(self, mistake: Option<neuroshard_graph::trace::Mistake>) -> Self {
 		let told = match (self.told, mistake) {
 			(Told::Work(story, shards), Some(mistake)) => Told::Work(Box::new(story.with_mistake(mistake)), shards),
+			(Told::Answer(story), Some(mistake)) => Told::Answer(Box::new(story.with_mistake(mistake))),
 			(told, _) => told,
 		};
 		Self { told, ..self }
+	}
+
+	/// An answer as a provider defends it that has lied on purpose.
+	///
+	/// # Errors
+	/// [`CaseError`] if what it used in place of the checkpoint's parameters is not at hand.
+	#[cfg(any(feature = "faults", test))]
+	pub fn told_by(self, lie: Option<&crate::faults::AnswerLie>) -> Result<Self, CaseError> {
+		let told = match (self.told, lie, &self.grounds) {
+			(Told::Answer(story), Some(lie), Grounds::Answer { claim, .. }) => {
+				let used = lie.parameters(&claim.config.model, story.parameters().to_vec());
+				Told::Answer(Box::new(story.with_parameters(used.map_err(|error| PlayError::Source(SourceError::Delta(error)))?)?))
+			}
+			(told, ..) => told,
+		};
+		Ok(Self { told, ..self })
 	}
 
 	/// Holding a place that is given back when the case is dropped.
@@ -168,12 +220,12 @@ impl Case {
 		self.cancel.clone()
 	}
 
-	/// With states known that its steps go through: see [`WorkStory::with_states`]. A claim about a checkpoint has none.
+	/// With states known that its steps go through: see [`WorkStory::with_states`]. Other claims have none.
 	#[must_use]
 	pub fn with_states(self, states: Box<States>) -> Self {
 		let told = match self.told {
 			Told::Work(story, shards) => Told::Work(Box::new(story.with_states(states)), shards),
-			told @ Told::Attestation(_) => told,
+			told @ (Told::Attestation(_) | Told::Answer(_)) => told,
 		};
 		Self { told, ..self }
 	}
@@ -197,6 +249,25 @@ impl Case {
 			(None, Some((step, root))) => open_sample(setting, step, root.0),
 			(None, None) => open_checkpoint(setting),
 		})?)
+	}
+
+	/// The position in which a game about an answer begins that is doubted from choice `doubt` on.
+	///
+	/// # Errors
+	/// [`CaseError::Game`] if there is no such choice, or it is another claim.
+	pub fn open_answer(&self, doubt: u32) -> Result<Position, CaseError> {
+		Ok(self.grounds.judge(|setting| open_answer(setting, doubt))?)
+	}
+
+	/// The first choice of an answer that is not the model's; `None` if all are. Reads the text.
+	///
+	/// # Errors
+	/// [`CaseError`]; [`GameError::OtherClaim`] for another claim.
+	pub fn doubted_choice(&mut self) -> Result<Option<u32>, CaseError> {
+		let (Told::Answer(story), Grounds::Answer { claim, .. }) = (&mut self.told, &self.grounds) else {
+			return Err(GameError::OtherClaim.into());
+		};
+		Ok(story.doubt(&claim.receipt.claimed())?)
 	}
 
 	/// What the claim is judged by.
@@ -261,9 +332,10 @@ impl Case {
 	/// [`CaseError::Play`]; with [`PlayError::Nothing`] for a challenger who has no case.
 	pub fn respond(&mut self, side: Side, position: &Position, defence: &[Move]) -> Result<Move, CaseError> {
 		let Self { grounds, told, .. } = self;
-		Ok(grounds.judge(|setting| match told {
-			Told::Work(story, shards) => Player::new(*setting, side, &mut **story, Some(shards)).play(position, defence),
-			Told::Attestation(story) => Player::new(*setting, side, &mut **story, None).play(position, defence),
-		})?)
+		grounds.judge(|setting| match told {
+			Told::Work(story, shards) => Ok(Player::new(*setting, side, &mut **story, Some(shards)).play(position, defence)?),
+			Told::Attestation(story) => Ok(Player::new(*setting, side, &mut **story, None).play(position, defence)?),
+			Told::Answer(story) => Ok(Player::new(*setting, side, &mut **story, None).play(position, defence)?),
+		})
 	}
 }

@@ -41,6 +41,7 @@ impl Record {
 				Act::ChallengeAttestation(claim) | Act::ChallengeAudit(claim) if claim == self.claim => {
 					self.openings.extend(case.open(None).ok());
 				}
+				Act::ChallengeAnswer { claim, doubt } if claim == self.claim => self.openings.extend(case.open_answer(doubt).ok()),
 				Act::Play { claim, challenger, position, action } if claim == self.claim && challenger == self.challenger => {
 					self.play(case.grounds(), position, action);
 				}

@@ -42,14 +42,14 @@ impl Check {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
 		let transcript = read(&self.receipt)?;
 		let signed = transcript.validate()?;
-		let threads = hardware::threads(self.threads);
+		let (class, threads) = (transcript.receipt.class, hardware::threads(self.threads));
 		let mut model = match &self.model {
-			Some(folder) => Model::of_folder(folder, threads)?,
-			None => local::model(&common.base()?, self.run, threads)?,
+			Some(folder) => Model::of_folder(folder, class, threads)?,
+			None => local::model(&common.base()?, self.run, class, threads)?,
 		};
 		let (parameters, usable) = (model.root, model.usable());
 		let text = &model.text;
-		let known = Known { parameters, usable, ends: &|token| text.is_end(token) };
+		let known = Known { parameters, class, usable, ends: &|token| text.is_end(token) };
 		let outcome = check(&mut *model.engine, known, &transcript)?;
 		let vouches = match (&transcript.receipt.provider, signed) {
 			(Some(provider), true) => format!("signed for {provider}"),
@@ -74,7 +74,8 @@ impl Check {
 	}
 }
 
-fn read(path: &Path) -> Result<Transcript, CliError> {
+/// The transcript in a file.
+pub(super) fn read(path: &Path) -> Result<Transcript, CliError> {
 	let source: Box<dyn Read> = match path.to_str() {
 		Some("-") => Box::new(std::io::stdin()),
 		_ => Box::new(File::open(path).map_err(CliError::file(path))?),

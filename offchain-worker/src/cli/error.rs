@@ -2,6 +2,7 @@
 
 use super::run_file::RunFileError;
 use crate::{
+	answers::{ChallengeError, PlayerError, ShelfError},
 	arithmetic::Fault,
 	bench::BenchError,
 	data::DataError,
@@ -229,6 +230,15 @@ pub enum CliError {
 	/// A ring.
 	#[error(transparent)]
 	Ring(#[from] RingError),
+	/// What is kept of answers.
+	#[error(transparent)]
+	Shelf(#[from] ShelfError),
+	/// A dispute about an answer that is not opened.
+	#[error(transparent)]
+	Challenge(#[from] ChallengeError),
+	/// A move in one that is not made.
+	#[error(transparent)]
+	Player(#[from] PlayerError),
 	/// A receipt that contradicts itself.
 	#[error(transparent)]
 	Malformed(#[from] Malformed),

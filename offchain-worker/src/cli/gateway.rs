@@ -8,20 +8,24 @@ use super::{
 	parse, CliError, Common,
 };
 use crate::{
-	gateway::{bring_last, choice::Wanted, serve, Asker, Book, Endpoint, GatewayError, Options, Terms},
+	answers::{InUse, Parts, Player, Shelf},
+	gateway::{bring_last, choice::Wanted, serve, Asker, Book, Court, Endpoint, GatewayError, Options, Terms},
 	hardware,
 	infer::{Card, Model},
 };
 use clap::Args;
-use neuroshard_chain_client::{inference, Call, ChainAt, Neuro, Submitter};
+use neuroshard_chain_client::{inference, Call, ChainAt, ChainError, Heads, Neuro, Submitter};
+use neuroshard_graph::{game::Side, ParamLayout};
 use neuroshard_types::{
-	inference::{OfferView, SessionId, SessionView},
-	AccountId, Balance, RunId,
+	dispute::ClaimKind,
+	inference::{CheckpointId, Class, OfferView, SessionId, SessionView},
+	AccountId, Balance, BlockNumber, RunId,
 };
 use std::{
 	net::{Ipv4Addr, SocketAddr},
 	sync::Arc,
 };
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Args)]
@@ -44,7 +48,8 @@ pub(super) struct Gateway {
 	/// Address of this machine to listen at. Whoever reaches it can spend what the session has.
 	#[arg(long, value_name = "HOST:PORT", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)))]
 	listen: SocketAddr,
-	/// Share of the answers to compute anew with the checkpoint in the base folder, from 0 to 1. After a false one, nothing is paid any more.
+	/// Share of the answers to compute anew with the checkpoint in the base folder, from 0 to 1. After a false one, nothing is paid any more, and it is
+	/// disputed on chain if this account has the bond.
 	#[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse::share)]
 	check: f64,
 	/// Close the session with that provider, or settle it if its delay is over, and end.
@@ -78,9 +83,22 @@ impl Gateway {
 			return close(&opened, &submitter, &at, provider, known).await;
 		}
 		let open: Vec<_> = known.into_iter().filter(|(_, view, _)| view.closes_at.is_none()).collect();
-		let (offer, endpoint) = self.choose(&at, &open).await?;
-		let session = self.session(&opened, &submitter, &at, &offer, &open).await?;
-		let options = self.options(&opened, session, offer, endpoint).await?;
+		let (shelf, accused) = (Shelf::open(&opened.base)?, accused(&at, &opened.who).await?);
+		let (over, mut playing) = (stop.child_token(), JoinSet::new());
+		if !accused.is_empty() {
+			println!("{} disputes of this account about answers are open: their moves are made", accused.len());
+			playing.spawn(self.player(&opened, &shelf).run(over.clone()));
+		}
+		let begun = self.begin(&opened, &submitter, &at, &open, &accused, shelf).await;
+		// Whoever does not move in time loses its bond, whether there is somebody to be asked or not.
+		if let (Err(error), false) = (&begun, accused.is_empty()) {
+			tracing::error!("nobody is asked: {error}. This command goes on with the open disputes, and ends with them");
+			stop.run_until_cancelled(decided(&opened, at.block().number)).await;
+		}
+		// One process plays from a base folder, with one player: that of the gateway from here on.
+		over.cancel();
+		while playing.join_next().await.is_some() {}
+		let options = begun?;
 		let ready = |address: SocketAddr| {
 			println!(
 				"clients of the OpenAI API get paid answers at http://{address}/v1; what they cost so far is at http://{address}/health"
@@ -90,14 +108,57 @@ impl Gateway {
 		Ok(0)
 	}
 
-	/// The offer that is taken, and where its provider answers.
-	async fn choose(&self, at: &ChainAt, open: &[Known]) -> Result<(OfferView, Endpoint), CliError> {
+	/// Who plays the games that were open before.
+	fn player(&self, opened: &Opened, shelf: &Shelf) -> Player {
+		let parts = Parts {
+			client: opened.client.clone(),
+			submitter: opened.submitter.clone(),
+			shelf: shelf.clone(),
+			side: Side::Challenger,
+			threads: hardware::threads(self.threads),
+			in_use: None,
+			#[cfg(any(feature = "faults", test))]
+			lie: None,
+		};
+		Player::new(parts).0
+	}
+
+	/// Chooses a provider, and has a session with it.
+	async fn begin(
+		&self,
+		opened: &Opened,
+		submitter: &Submitter,
+		at: &ChainAt,
+		open: &[Known],
+		accused: &[AccountId],
+		shelf: Shelf,
+	) -> Result<Options, CliError> {
+		let (offer, endpoint) = self.choose(at, open, accused).await?;
+		let session = self.session(opened, submitter, at, &offer, open).await?;
+		self.options(opened, session, offer, endpoint, shelf).await
+	}
+
+	/// The offer that is taken, and where its provider answers. None of those in `accused`.
+	async fn choose(&self, at: &ChainAt, open: &[Known], accused: &[AccountId]) -> Result<(OfferView, Endpoint), CliError> {
+		if let Some(provider) = self.provider.as_ref().filter(|provider| accused.contains(provider)) {
+			return Err(CliError::Invalid(format!(
+				"a dispute of this account about an answer of {provider} is open, and nothing is asked or paid there until it has ended: name another provider"
+			)));
+		}
 		let wanted = Wanted { run: self.run, most: self.most_price.map(|most| most.0) };
 		let chosen = match (&self.provider, self.run) {
 			(Some(provider), _) => wanted.of(provider, at.offer_of(provider).await?),
 			(None, Some(run)) => {
 				let known: Vec<_> = open.iter().map(|(_, _, provider)| provider.clone()).collect();
-				wanted.cheapest(run, at.offers().await?, &known)
+				let mut offers = at.offers().await?;
+				offers.retain(|view| {
+					let left_out = view.offer.checkpoint.run == run && accused.contains(&view.driver);
+					if left_out {
+						tracing::warn!("{} is not asked: a dispute of this account about an answer of it is open", view.driver);
+					}
+					!left_out
+				});
+				wanted.cheapest(run, offers, &known)
 			}
 			(None, None) => return Err(CliError::Invalid("name a provider with --provider, or a run with --run".into())),
 		};
@@ -152,7 +213,14 @@ impl Gateway {
 	}
 
 	/// All that the gateway needs.
-	async fn options(&self, opened: &Opened, session: SessionId, offer: OfferView, endpoint: Endpoint) -> Result<Options, CliError> {
+	async fn options(
+		&self,
+		opened: &Opened,
+		session: SessionId,
+		offer: OfferView,
+		endpoint: Endpoint,
+		shelf: Shelf,
+	) -> Result<Options, CliError> {
 		let (at, genesis) = (opened.client.now().await?, opened.client.genesis());
 		let OfferView { driver: provider, offer, .. } = offer;
 		let registered = at.provider(&provider).await?;
@@ -163,33 +231,82 @@ impl Gateway {
 		let book = Book::open(&opened.base, session).map_err(GatewayError::from)?;
 		let claimed = at.claimed(session, &provider).await?;
 		let owed = book.resume(&opened.account.id(), &provider, genesis, &claimed).map_err(GatewayError::from)?;
-		let check = match self.check > 0.0 {
-			true => Some((self.check, self.model(opened, run, &offer.checkpoint.root)?)),
-			false => None,
+		let config = Arc::new(view.config);
+		let (check, in_use) = match self.check > 0.0 {
+			true => {
+				let (model, in_use) = self.model(opened, &shelf, &offer.checkpoint, offer.class)?;
+				(Some((self.check, model)), Some(in_use))
+			}
+			false => (None, None),
+		};
+		// Bonds are those of the account that acts, and games those of whom it acts for.
+		let court = Court {
+			client: opened.client.clone(),
+			submitter: opened.submitter.clone(),
+			shelf,
+			checkpoint: offer.checkpoint,
+			config: config.clone(),
+			in_use,
+			threads: hardware::threads(self.threads),
 		};
 		let terms = Terms {
 			genesis,
 			session,
 			provider,
 			key: registered.info.ponw_key,
-			parameters: offer.checkpoint.root,
+			checkpoint: offer.checkpoint,
+			config,
 			class: offer.class,
 			prices: offer.prices,
 			card: Arc::new(card),
 		};
-		Ok(Options { address: self.listen, account: opened.account.clone(), terms, owed, endpoint, book, check })
+		Ok(Options { address: self.listen, account: opened.account.clone(), terms, owed, endpoint, book, check, court: Some(court) })
 	}
 
-	/// The checkpoint in the base folder, which is to be the offered one.
-	fn model(&self, opened: &Opened, run: RunId, root: &neuroshard_types::H256) -> Result<Model, CliError> {
-		let model = local::model(&opened.base, Some(run), hardware::threads(self.threads))?;
-		match model.root == *root {
-			true => Ok(model),
-			false => Err(CliError::Invalid(format!(
-				"--check needs the checkpoint that is offered, {root:?}, and the newest one of run {run} here is {:?}: \
-				 `neuroshard-worker run --serve-only` fetches the run's newest one",
-				model.root
-			))),
+	/// The checkpoint in the base folder, which is to be the offered one, and a copy of it for disputes.
+	fn model(&self, opened: &Opened, shelf: &Shelf, offered: &CheckpointId, class: Class) -> Result<(Model, InUse), CliError> {
+		let (run, root, threads) = (offered.run, offered.root, hardware::threads(self.threads));
+		let (_, config, newest) = local::find(&opened.base, Some(run), threads)?;
+		let layout = ParamLayout::new(&config).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
+		let found = newest.header.root();
+		let checkpoint = match found == root {
+			true => newest,
+			// It may be there from before.
+			false => shelf.checkpoint(run, root, &layout, threads).map_err(|_| {
+				CliError::Invalid(format!(
+					"--check needs the checkpoint that is offered, {root:?}, and the newest one of run {run} here is {found:?}: \
+					 `neuroshard-worker run --serve-only` fetches the run's newest one"
+				))
+			})?,
+		};
+		let in_use = shelf.keep_checkpoint(&checkpoint, &layout, threads)?;
+		Ok((Model::of_bytes(format!("run-{run}"), &config, &checkpoint.params, root.0, class, threads)?, in_use))
+	}
+}
+
+/// Whose answers `who` disputes: the provider of each open game.
+async fn accused(at: &ChainAt, who: &AccountId) -> Result<Vec<AccountId>, ChainError> {
+	let games = at.games_of(who).await?.into_iter();
+	let ours = games.filter(|(claim, challenger)| matches!(claim.kind, ClaimKind::Answer(_)) && challenger == who);
+	Ok(ours.map(|(claim, _)| claim.who).collect())
+}
+
+/// Waits until no game about an answer is open, in the best state and in a final one that is as far as block `since`, which had one.
+async fn decided(opened: &Opened, since: BlockNumber) {
+	let mut heads = opened.client.follow(Heads::default(), |_| {});
+	while heads.changed().await.is_ok() {
+		let Heads { best, finalized } = *heads.borrow_and_update();
+		let none = async {
+			for block in [best, finalized] {
+				if block.number < since || !accused(&opened.client.at(block).await?, &opened.who).await?.is_empty() {
+					return Ok(false);
+				}
+			}
+			Ok::<_, ChainError>(true)
+		};
+		// What is not known is asked again with the next block.
+		if none.await.unwrap_or(false) {
+			return;
 		}
 	}
 }

@@ -6,7 +6,7 @@ use crate::{
 	infer::{generate::generate, printable},
 };
 use clap::Args;
-use neuroshard_graph::sampler::Sampling;
+use neuroshard_graph::{sampler::Sampling, Class};
 use neuroshard_types::RunId;
 
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(super) struct Generate {
 impl Generate {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
 		let threads = hardware::threads(self.threads);
-		let mut model = local::model(&common.base()?, self.run, threads)?;
+		let mut model = local::model(&common.base()?, self.run, Class::ExactF32, threads)?;
 		let sampling = Sampling { temperature: self.temperature, seed: self.seed, ..Sampling::default() };
 		let text = generate(&mut model, &self.prompt, self.max_tokens, &sampling)?;
 		println!("{}{}", self.prompt, printable(&text));

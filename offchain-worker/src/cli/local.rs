@@ -8,15 +8,15 @@ use crate::{
 };
 use neuroshard_graph::{
 	exec::{Exec, Inference},
-	ParamLayout,
+	Class, ParamLayout,
 };
-use neuroshard_types::{inference::CheckpointId, ModelConfig, RunId, H256};
+use neuroshard_types::{ModelConfig, RunId, H256};
 use std::{path::Path, sync::Arc};
 
 /// The newest checkpoint of `run`, or of the newest run that there is, ready to answer.
-pub(super) fn model(base: &Path, run: Option<RunId>, threads: usize) -> Result<Model, CliError> {
+pub(super) fn model(base: &Path, run: Option<RunId>, class: Class, threads: usize) -> Result<Model, CliError> {
 	let (run, config, checkpoint) = find(base, run, threads)?;
-	Ok(Model::of_bytes(format!("run-{run}"), &config, &checkpoint.params, checkpoint.header.root().0, threads)?)
+	Ok(Model::of_bytes(format!("run-{run}"), &config, &checkpoint.params, checkpoint.header.root().0, class, threads)?)
 }
 
 /// The model in `folder`, or, without one, the newest checkpoint as for [`model`]; and where its parts come from.
@@ -54,7 +54,9 @@ fn part_of(
 	params: impl Fn() -> Result<Vec<f32>, String> + Send + Sync + 'static,
 ) -> Source {
 	let shape = config.clone();
-	Source::new(root, config, move |stage| Inference::stage(exec.clone(), &shape, &params()?, stage).map_err(|error| error.to_string()))
+	Source::new(root, config, move |stage, class| {
+		Inference::in_class(exec.clone(), &shape, &params()?, stage, class).map_err(|error| error.to_string())
+	})
 }
 
 /// Model and newest checkpoint of `run`, or of the newest run that there is.
@@ -63,14 +65,8 @@ pub(super) fn load(base: &Path, run: Option<RunId>, threads: usize) -> Result<(M
 	Ok((model, checkpoint))
 }
 
-/// The newest checkpoint of `run`, or of the newest run that there is, as the chain names it, and its layers.
-pub(super) fn checkpoint_id(base: &Path, run: Option<RunId>, threads: usize) -> Result<(CheckpointId, u32), CliError> {
-	let (run, config, Checkpoint { header, .. }) = find(base, run, threads)?;
-	Ok((CheckpointId { run, round: header.round, root: header.root() }, config.layers))
-}
-
 /// As [`load`], with the run's number.
-fn find(base: &Path, run: Option<RunId>, threads: usize) -> Result<(RunId, ModelConfig, Checkpoint), CliError> {
+pub(super) fn find(base: &Path, run: Option<RunId>, threads: usize) -> Result<(RunId, ModelConfig, Checkpoint), CliError> {
 	let run = run.or_else(|| newest_run(base)).ok_or_else(|| missing(base, None))?;
 	let folder = checkpoint_folder(base, run);
 	let model = read_model(&folder)?.ok_or_else(|| missing(base, Some(run)))?;

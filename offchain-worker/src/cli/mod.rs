@@ -11,6 +11,7 @@ mod check;
 mod dataset;
 mod dataset_chain;
 mod disk;
+mod dispute;
 mod doctor;
 mod error;
 mod export;
@@ -143,6 +144,8 @@ enum Command {
 	Hold(hold::Hold),
 	/// Compute an answer anew from its receipt, and name the first token that differs. Exits with 2 if one does.
 	Check(check::Check),
+	/// Dispute a false answer on chain by its receipt, and play until that is decided. Exits with 2 if it is lost.
+	Dispute(dispute::DisputeAnswer),
 	/// Check everything that a provider needs, and say in words what is missing.
 	Doctor(doctor::Doctor),
 	/// Measure training speed against candle autograd, and what commitments cost.
@@ -179,6 +182,7 @@ pub async fn run(cli: Cli) -> Result<u8, CliError> {
 		Command::Gateway(command) => command.run(&common).await,
 		Command::Hold(command) => command.run(&common).await,
 		Command::Check(command) => command.run(&common),
+		Command::Dispute(command) => command.run(&common).await,
 		Command::Doctor(command) => command.run(&common).await,
 		Command::Bench(command) => command.run(),
 	}

@@ -2,6 +2,7 @@
 
 use super::{local, open::create_base, owner, parse, CliError, Common};
 use crate::{
+	answers::{judge, longest_text, Parts, Player, Shelf},
 	hardware,
 	infer::Model,
 	ring::{
@@ -18,14 +19,15 @@ use crate::{
 use clap::Args;
 use neuroshard_chain_client::{
 	keys::{network_seed, Keys, PonwSigner},
-	ChainClient, Neuro, Submitter,
+	ChainAt, ChainClient, Neuro, Submitter,
 };
-use neuroshard_graph::exec::PAGE_TOKENS;
+use neuroshard_graph::{exec::PAGE_TOKENS, game::Side, ParamLayout};
 use neuroshard_network::{keypair_from_secret, PeerAddress, Streams};
 use neuroshard_types::{
-	inference::{Class, Offer, Prices, Span},
+	inference::{CheckpointId, Class, Offer, Prices, Span},
 	provider::Role,
-	AccountId, RunId, H256,
+	run::RunConfig,
+	AccountId, RoundIndex, RunId, H256,
 };
 use std::{
 	net::{Ipv4Addr, SocketAddr},
@@ -33,6 +35,9 @@ use std::{
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+
+/// Tokens of a text that a provider has to be able to defend: less is no use to anybody.
+const LEAST_TEXT: u32 = 64;
 
 #[derive(Debug, Args)]
 pub(super) struct Serve {
@@ -85,12 +90,19 @@ pub(super) struct Serve {
 	/// Address that users are told to ask at; that which is listened at, if not given.
 	#[arg(long, value_name = "URL", requires = "provider")]
 	endpoint: Option<String>,
+	/// How parameters are held and multiplied: `f32`, or `int8` for a quarter of the memory and of what is read for each token. Answers differ between them, and
+	/// each has the same bits on every machine.
+	#[arg(long, value_enum, default_value_t = Arithmetic::F32)]
+	class: Arithmetic,
 	/// Do not guess tokens from what a text has said before. Guessing changes no answer, only how fast it comes.
 	#[arg(long)]
 	no_lookup: bool,
 	/// Threads.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
+	#[cfg(any(feature = "faults", test))]
+	#[command(flatten)]
+	cheat: crate::faults::AnswerCheat,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -99,14 +111,30 @@ enum Splitting {
 	Memory,
 }
 
+/// A class of arithmetic, as options name it.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Arithmetic {
+	F32,
+	Int8,
+}
+
+impl From<Arithmetic> for Class {
+	fn from(arithmetic: Arithmetic) -> Self {
+		match arithmetic {
+			Arithmetic::F32 => Self::ExactF32,
+			Arithmetic::Int8 => Self::ExactInt8,
+		}
+	}
+}
+
 impl Serve {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let stop = CancellationToken::new();
 		super::start::stop_on_signals(&stop)?;
-		let threads = hardware::threads(self.threads);
+		let (class, threads) = (self.class.into(), hardware::threads(self.threads));
 		let (mut model, ring) = match (self.ring.is_empty(), &self.model) {
-			(true, Some(folder)) => (Model::of_folder(folder, threads)?, None),
-			(true, None) => (local::model(&common.base()?, self.run, threads)?, None),
+			(true, Some(folder)) => (Model::of_folder(folder, class, threads)?, None),
+			(true, None) => (local::model(&common.base()?, self.run, class, threads)?, None),
 			(false, _) => {
 				let (model, started) = self.ring(common, threads, &stop).await?;
 				(model, Some(started))
@@ -122,6 +150,11 @@ impl Serve {
 			}
 		}
 		model.name = self.name.clone().unwrap_or(model.name);
+		#[cfg(any(feature = "faults", test))]
+		if let Some(lie) = self.cheat.lie() {
+			let (config, checkpoint) = local::load(&common.base()?, self.run, threads)?;
+			model.engine = lie.engine(&config, &lie.parameters(&config, checkpoint.params)?, threads)?;
+		}
 		let limits = Limits {
 			active: self.parallel.into(),
 			waiting: self.queue.into(),
@@ -129,27 +162,36 @@ impl Serve {
 			lookup: !self.no_lookup,
 		};
 		let name = model.name.clone();
-		let (signer, paid, claims) = match self.provider {
-			false => (None, None, None),
+		let (signer, checkpoint, paid, paid_for) = match self.provider {
+			false => (None, None, None, None),
 			true => {
-				let Provided { signer, prices, business } = self.provide(common, model.root, threads).await?;
-				// It ends after the last answer, with all that is owed by then.
+				let Provided { signer, checkpoint, prices, business, player } = self.provide(common, model.root, threads).await?;
+				// They end after the last answer: with all that is owed by then, and with what can be defended until then.
 				let over = CancellationToken::new();
-				let claims = tokio::spawn(business.clone().claim(over.clone()));
-				(Some(signer), Some((prices, business)), Some((over, claims)))
+				let mut tasks = JoinSet::new();
+				tasks.spawn(business.clone().claim(over.clone()));
+				tasks.spawn(player.run(over.clone()));
+				(Some(signer), Some(checkpoint), Some((prices, business)), Some((over, tasks)))
 			}
 		};
-		let options =
-			Options { address: self.listen, keys: self.api_keys, limits, signer, paid, ring: ring.as_ref().map(|ring| ring.view.clone()) };
+		let options = Options {
+			address: self.listen,
+			keys: self.api_keys,
+			limits,
+			signer,
+			checkpoint,
+			paid,
+			ring: ring.as_ref().map(|ring| ring.view.clone()),
+		};
 		let ready = |address: SocketAddr| {
 			println!("{name} answers at http://{address}/v1; a page to chat on is at http://{address}/");
 			println!("curl http://{address}/v1/completions -H 'content-type: application/json' -d '{{\"model\": \"{name}\", \"prompt\": \"Once\"}}'");
 		};
 		serve(model, options, ready, stop).await?;
-		if let Some((over, claims)) = claims {
+		if let Some((over, mut tasks)) = paid_for {
 			over.cancel();
-			// It has said what it could not claim.
-			let _ = claims.await;
+			// They have said what they could not do.
+			while tasks.join_next().await.is_some() {}
 		}
 		Ok(0)
 	}
@@ -162,8 +204,9 @@ impl Serve {
 				"users have to be told where to ask: name that with --endpoint URL, or an address and a port with --listen".into(),
 			));
 		}
-		let (checkpoint, layers) = local::checkpoint_id(&base, self.run, threads)?;
-		if checkpoint.root != root {
+		let (run, model, checkpoint) = local::find(&base, self.run, threads)?;
+		let id = CheckpointId { run, round: checkpoint.header.round, root: checkpoint.header.root() };
+		if id.root != root {
 			return Err(CliError::Invalid("another checkpoint has come since this command was started: start it anew".into()));
 		}
 		let keys = Keys::unlock(&base, common.suri.as_deref(), &common.unlock())?;
@@ -183,22 +226,47 @@ impl Serve {
 		let prices = Prices { prompt: per_token(self.prompt_price), generated: per_token(self.price) };
 		let endpoint = self.endpoint.clone().unwrap_or_else(|| format!("http://{}", self.listen));
 		let endpoint = endpoint.into_bytes().try_into().map_err(|_| CliError::Invalid("the endpoint is longer than 256 bytes".into()))?;
-		let layers = u16::try_from(layers).map_err(|_| CliError::Invalid("the model has more layers than an offer can name".into()))?;
+		let config = now.run(run).await?.ok_or_else(|| CliError::Unknown(format!("run {run}")))?.config;
+		let shelf = Shelf::open(&base)?;
+		let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
+		let in_use = shelf.keep_checkpoint(&checkpoint, &layout, threads)?;
+		drop(checkpoint);
+		let longest = longest(&config, hardware::available_memory())?;
+		warn_poor(&now, &config, &keys.account.id()).await?;
+		let layers =
+			u16::try_from(model.layers).map_err(|_| CliError::Invalid("the model has more layers than an offer can name".into()))?;
 		let whole = Span { who: who.clone(), first: 0, layers };
 		let ring = vec![whole].try_into().map_err(|_| CliError::Invalid("the ring has too many spans".into()))?;
-		let offer = Offer { checkpoint, class: Class::ExactF32, prices, redundancy: 1, endpoint, ring };
+		let offer = Offer { checkpoint: id, class: self.class.into(), prices, redundancy: 1, endpoint, ring };
 		let folder = base.join("sessions");
 		create_base(&folder)?;
 		let genesis = client.genesis();
-		let accounts = Accounts::new(who.clone(), genesis, folder).map_err(BusinessError::from)?;
+		let accounts = Accounts::new(who.clone(), genesis, folder, shelf.clone(), longest).map_err(BusinessError::from)?;
 		let submitter = Submitter::spawn_for(client.clone(), keys.account, who.clone());
+		let parts = Parts {
+			client: client.clone(),
+			submitter: submitter.clone(),
+			shelf,
+			side: Side::Defender,
+			threads,
+			in_use: Some(in_use),
+			#[cfg(any(feature = "faults", test))]
+			lie: self.cheat.lie(),
+		};
+		let (player, _) = Player::new(parts);
 		let business = Business::begin(client, submitter, offer, accounts).await?;
-		println!("offered on chain: run {}, round {}, by {who}", checkpoint.run, checkpoint.round);
-		Ok(Provided { signer: (who, keys.ponw, genesis), prices, business })
+		println!("offered on chain: run {}, round {}, by {who}", id.run, id.round);
+		Ok(Provided { signer: (who, keys.ponw, genesis), checkpoint: (id.run, id.round), prices, business, player })
 	}
 
 	/// The model, computed by the workers that were named.
 	async fn ring(&self, common: &Common, threads: usize, stop: &CancellationToken) -> Result<(Model, Around), CliError> {
+		if self.provider && self.redundancy < 2 {
+			tracing::warn!(
+				"nobody compares what the workers of the ring compute, and this provider's stake answers for it: name only workers that you trust, or have each \
+				 layer held twice with --redundancy 2"
+			);
+		}
 		let base = common.base()?;
 		create_base(&base)?;
 		let (card, source) = local::card(&base, self.run, self.model.as_deref(), threads)?;
@@ -218,16 +286,69 @@ impl Serve {
 			pages: self.memory.saturating_mul(1 << 20) / page.max(1),
 			patience: Patience::default(),
 		};
-		let Started { engine, placement, reports, tasks } = start::start(&streams, source, options, stop.clone()).await?;
-		Ok((card.with(Box::new(engine)), Around { view: RingView { placement, reports }, _tasks: tasks, _streams: streams }))
+		let Started { engine, placement, reports, tasks } =
+			start::start(&streams, source.in_class(self.class.into()), options, stop.clone()).await?;
+		Ok((
+			card.with(self.class.into(), Box::new(engine)),
+			Around { view: RingView { placement, reports }, _tasks: tasks, _streams: streams },
+		))
 	}
+}
+
+/// Longest text, in tokens, that may be answered: one that a dispute can judge, and that this machine can defend with what is `available` of its memory.
+fn longest(config: &RunConfig, available: Option<u64>) -> Result<u32, CliError> {
+	let judged = longest_text(config, None).ok_or_else(|| {
+		CliError::Invalid(format!(
+			"no dispute can judge answers of a model with a vocabulary of {}, so that nobody would pay for them: serve it without --provider",
+			config.model.vocab
+		))
+	})?;
+	// A quarter is for what else comes.
+	let room = available.map(|bytes| bytes.saturating_sub(bytes / 4));
+	let longest = longest_text(config, room).unwrap_or(0);
+	let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+	let least = LEAST_TEXT.min(judged);
+	if longest < least {
+		let needed = judge::memory(config, least).unwrap_or(u64::MAX);
+		return Err(CliError::Invalid(format!(
+			"defending an answer takes {} MiB of free memory for a text of {least} tokens, and {} MiB are free: who cannot defend an answer loses its stake. \
+			 Make room, or serve it without --provider",
+			mib(needed.saturating_add(needed / 3)),
+			mib(available.unwrap_or(0))
+		)));
+	}
+	if longest < judged {
+		tracing::info!(
+			"prompt and answer may have {longest} tokens together, not {judged}: that is what this machine can defend with {} MiB of free memory",
+			mib(available.unwrap_or(0))
+		);
+	}
+	Ok(longest)
 }
 
 /// What a provider needs to be paid.
 struct Provided {
 	signer: (AccountId, PonwSigner, H256),
+	/// Run, and the round that starts from the checkpoint.
+	checkpoint: (RunId, RoundIndex),
 	prices: Prices,
 	business: Business,
+	/// Who defends its answers.
+	player: Player,
+}
+
+/// Says what an account is short of that might have to defend an answer: who cannot pay for a move loses what it has at stake.
+async fn warn_poor(at: &ChainAt, config: &RunConfig, who: &AccountId) -> Result<(), CliError> {
+	let needed = at.answer_fees(&config.model).await?.defence.saturating_add(at.existential_deposit()?);
+	let free = at.funds(who).await?.free;
+	if free < needed {
+		tracing::warn!(
+			"{who} has {} free, and a dispute about one answer can take {} in fees: who cannot pay for a move loses its stake. Send it some NEURO",
+			Neuro(free),
+			Neuro(needed)
+		);
+	}
+	Ok(())
 }
 
 /// What a ring needs beside its engine, as long as it is used.

@@ -4,12 +4,14 @@
 //! what a [`Fault`] names, such a worker does what every worker does. Everything that a fault draws follows from account, run and round,
 //! so that after a restart a cheater still knows what it did, and can defend it.
 
+mod answers;
 mod checkpoint;
 mod options;
 #[cfg(test)]
 mod tests;
 mod work;
 
+pub use answers::{AnswerCheat, AnswerKind, AnswerLie};
 pub use checkpoint::CheckpointLie;
 use neuroshard_graph::{config::ConfigError, graph::Op, merkle::blake2_256, plan::Plan, trace::Mistake, ModelConfig, TrainConfig};
 use neuroshard_types::{dispute::ClaimKind, AccountId, RoundIndex, RunId, H256};
@@ -70,6 +72,8 @@ impl Fault {
 			ClaimKind::Work | ClaimKind::Attestation => {
 				matches!(self.deed, Deed::Noise | Deed::FewerSteps | Deed::Copy(_) | Deed::Silence)
 			}
+			// See [`AnswerLie`].
+			ClaimKind::Answer(_) => false,
 		};
 		!(speechless && self.happens_in(round))
 	}

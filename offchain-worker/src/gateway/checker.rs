@@ -65,7 +65,7 @@ impl Work {
 				let Some(gateway) = gateway.upgrade().map(Gateway) else { return };
 				match verdict {
 					Ok(()) => tracing::debug!("an answer was computed anew, and is right"),
-					Err(why) => gateway.disputed(&transcript, &why),
+					Err(False { doubt, why }) => gateway.disputed(&transcript, doubt, &why),
 				}
 			}
 		};
@@ -73,17 +73,25 @@ impl Work {
 	}
 }
 
+/// An answer that the model does not give.
+struct False {
+	/// The first of its tokens, counted from 0, that is another one; `None` if that cannot be told.
+	doubt: Option<u32>,
+	why: String,
+}
+
 /// What is wrong with an answer by the model itself.
-fn judge(model: &mut Model, transcript: &Transcript) -> Result<(), String> {
+fn judge(model: &mut Model, transcript: &Transcript) -> Result<(), False> {
 	let (parameters, usable, text) = (model.root, model.usable(), &model.text);
-	let known = Known { parameters, usable, ends: &|token| text.is_end(token) };
+	let known = Known { parameters, class: model.class, usable, ends: &|token| text.is_end(token) };
 	match check(&mut *model.engine, known, transcript) {
 		Ok(Outcome::Equal) => Ok(()),
 		Ok(Outcome::Differs { index, told, own }) => {
 			let told = told.map_or_else(|| "the end".to_owned(), |token| token.to_string());
-			Err(format!("from token {index} of the answer on, the receipt has {told}, and the model gives {own}"))
+			let why = format!("from token {index} of the answer on, the receipt has {told}, and the model gives {own}");
+			Err(False { doubt: u32::try_from(index).ok(), why })
 		}
-		Err(error) => Err(format!("it cannot be computed anew: {error}")),
+		Err(error) => Err(False { doubt: None, why: format!("it cannot be computed anew: {error}") }),
 	}
 }
 
@@ -91,16 +99,19 @@ fn judge(model: &mut Model, transcript: &Transcript) -> Result<(), String> {
 mod tests {
 	use super::{super::testing::given, *};
 	use crate::train::{checkpoint::Checkpoint, presets};
+	use neuroshard_graph::Class;
 
 	#[test]
 	fn an_answer_that_the_model_does_not_give_is_told() {
 		let (config, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
-		let mut model = Model::of_bytes("run-0".into(), &config, &params, [5; 32], 1).unwrap();
-		let words = judge(&mut model, &given(0).transcript).unwrap_err();
-		assert!(words.contains("of the answer on, the receipt has"), "{words}");
+		let mut model = Model::of_bytes("run-0".into(), &config, &params, [5; 32], Class::ExactF32, 1).unwrap();
+		let verdict = |model: &mut Model| judge(model, &given(0).transcript).map_err(|found| (found.doubt, found.why)).unwrap_err();
+		let (doubt, why) = verdict(&mut model);
+		assert!(doubt.is_some() && why.contains("of the answer on, the receipt has"), "{why}");
 		model.root = Default::default();
-		assert!(judge(&mut model, &given(0).transcript).unwrap_err().contains("cannot be computed anew"));
+		let (doubt, why) = verdict(&mut model);
+		assert!(doubt.is_none() && why.contains("cannot be computed anew"), "{why}");
 	}
 
 	#[test]
@@ -108,7 +119,7 @@ mod tests {
 		let (config, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
 		for (share, expected) in [(0.0, 0), (1.0, 3)] {
-			let model = Model::of_bytes("run-0".into(), &config, &params, [5; 32], 1).unwrap();
+			let model = Model::of_bytes("run-0".into(), &config, &params, [5; 32], Class::ExactF32, 1).unwrap();
 			let (checker, work) = Checker::new(share, model);
 			(0..3).for_each(|index| checker.offer(&given(index).transcript));
 			drop(checker);

@@ -2,10 +2,7 @@
 
 use super::Endpoint;
 use neuroshard_chain_client::Neuro;
-use neuroshard_types::{
-	inference::{Class, OfferView},
-	AccountId, Balance, RunId,
-};
+use neuroshard_types::{inference::OfferView, AccountId, Balance, RunId};
 
 /// Why nobody can be asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -50,8 +47,6 @@ impl Wanted {
 		if let Some(run) = self.run.filter(|run| *run != offer.checkpoint.run) {
 			return Err(format!("it is for run {}, not {run}", offer.checkpoint.run));
 		}
-		// There is one class so far.
-		let Class::ExactF32 = offer.class;
 		if !view.ready {
 			return Err("not all of its ring have agreed to it".into());
 		}
@@ -98,7 +93,7 @@ impl Wanted {
 mod tests {
 	use super::*;
 	use neuroshard_types::{
-		inference::{CheckpointId, Offer, Prices},
+		inference::{CheckpointId, Class, Offer, Prices},
 		H256, NEURO,
 	};
 

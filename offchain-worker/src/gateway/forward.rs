@@ -97,6 +97,7 @@ async fn health(State(gateway): Shared) -> impl IntoResponse {
 		"provider": provider,
 		"answers": owed.answers,
 		"planck": owed.amount.to_string(),
+		"disputed": gateway.dispute().map(|disputed| disputed.json()),
 	}))
 }
 

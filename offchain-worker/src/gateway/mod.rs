@@ -4,7 +4,7 @@
 //! - `forward`, `refusal`: the API. `provider` is who is asked, `door` who may connect.
 //! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
 //! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it.
-//! - `checker`: computes some answers anew.
+//! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
 //! - `courier`: brings vouchers to the provider.
 //! - [`choice`]: which provider.
 
@@ -14,6 +14,7 @@ mod book;
 mod checker;
 pub mod choice;
 mod courier;
+mod court;
 mod door;
 mod forward;
 mod provider;
@@ -28,6 +29,7 @@ mod tests;
 pub use asker::Asker;
 pub use book::{Book, BookError};
 pub use courier::bring_last;
+pub use court::Court;
 pub use provider::{BadEndpoint, Endpoint};
 pub use purse::{Owed, Terms};
 
@@ -54,7 +56,8 @@ use std::{
 };
 use tokio::{
 	net::TcpListener,
-	sync::{watch, Semaphore},
+	sync::{mpsc, watch, Semaphore},
+	task::JoinSet,
 	time::timeout,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -80,6 +83,8 @@ pub struct Options {
 	pub book: Book,
 	/// The share of answers that is computed anew, and the model.
 	pub check: Option<(f64, Model)>,
+	/// What false answers are disputed with on chain; without it, nothing more is paid, and that is all.
+	pub court: Option<Court>,
 }
 
 /// Why the gateway does not run.
@@ -132,6 +137,9 @@ struct Inner {
 	book: Book,
 	vouchers: watch::Sender<Signed>,
 	checker: Option<Checker>,
+	/// Takes a false answer to the chain. One is enough.
+	accusations: Option<mpsc::Sender<court::Charge>>,
+	disputed: watch::Receiver<Option<court::Disputed>>,
 	places: Arc<Semaphore>,
 	tasks: TaskTracker,
 }
@@ -141,30 +149,38 @@ struct Inner {
 ///
 /// # Errors
 /// [`GatewayError`].
-pub async fn serve(options: Options, ready: impl FnOnce(SocketAddr), stop: CancellationToken) -> Result<(), GatewayError> {
+pub async fn serve(mut options: Options, ready: impl FnOnce(SocketAddr), stop: CancellationToken) -> Result<(), GatewayError> {
 	let address = options.address;
 	let failed = |source| GatewayError::Listen { address, source };
 	let listener = TcpListener::bind(address).await.map_err(failed)?;
 	let bound = listener.local_addr().map_err(failed)?;
-	let (gateway, courier) = Gateway::new(options)?;
+	let (court, (accusations, charges), (told, disputed)) = (options.court.take(), mpsc::channel(1), watch::channel(None));
+	let (gateway, courier) = Gateway::new(options, court.is_some().then_some(accusations), disputed)?;
 	ready(bound);
-	let done = CancellationToken::new();
-	let courier = tokio::spawn(courier.run(done.clone()));
+	let (done, mut tasks) = (CancellationToken::new(), JoinSet::new());
+	tasks.spawn(courier.run(done.clone()));
+	if let Some(court) = court {
+		court.start(&mut tasks, charges, told, done.clone());
+	}
 	door::listen(listener, forward::router(gateway.clone()), stop, DRAIN).await;
 	gateway.0.tasks.close();
 	if timeout(DRAIN, gateway.0.tasks.wait()).await.is_err() {
 		tracing::warn!("{} answers did not end in their time, and are not paid for", gateway.0.tasks.len());
 	}
 	done.cancel();
-	// It ends with the token, and its time is bounded.
-	let _ = courier.await;
+	// They end with the token, and their time is bounded.
+	while tasks.join_next().await.is_some() {}
 	let (session, owed, _) = gateway.status();
 	tracing::info!("session {session}: {} answers for {} in all", owed.answers, Neuro(owed.amount));
 	Ok(())
 }
 
 impl Gateway {
-	fn new(options: Options) -> Result<(Self, Courier), GatewayError> {
+	fn new(
+		options: Options,
+		accusations: Option<mpsc::Sender<court::Charge>>,
+		disputed: watch::Receiver<Option<court::Disputed>>,
+	) -> Result<(Self, Courier), GatewayError> {
 		let Options { account, terms, owed, endpoint, book, check, .. } = options;
 		let certificates = |source| GatewayError::Certificates { endpoint: endpoint.clone(), source };
 		let provider = Provider::new(endpoint.clone()).map_err(certificates)?;
@@ -188,6 +204,8 @@ impl Gateway {
 			book,
 			vouchers,
 			checker,
+			accusations,
+			disputed,
 			places: Arc::new(Semaphore::new(MOST_REQUESTS)),
 			tasks: TaskTracker::new(),
 		};
@@ -212,8 +230,10 @@ impl Gateway {
 	/// The session and the last voucher, if there is still somebody to be paid.
 	fn payment(&self) -> Result<(SessionId, Signed), Refusal> {
 		let purse = self.purse();
-		match purse.stopped() {
-			Some(why) => Err(Refusal::stopped(why)),
+		// After a restart, only the chain tells that an answer is disputed.
+		let disputed = self.dispute().and_then(|disputed| disputed.stops(purse.terms().session));
+		match purse.stopped().map(str::to_owned).or(disputed) {
+			Some(why) => Err(Refusal::stopped(&why)),
 			None => Ok((purse.terms().session, self.0.vouchers.borrow().clone())),
 		}
 	}
@@ -258,14 +278,23 @@ impl Gateway {
 		self.purse().stop(wrong.to_string());
 	}
 
-	/// Notes that the model gives another answer, and pays nothing from now on.
-	fn disputed(&self, transcript: &Transcript, why: &str) {
+	/// The answer that is disputed, if one is, and how that goes.
+	fn dispute(&self) -> Option<court::Disputed> {
+		self.0.disputed.borrow().clone()
+	}
+
+	/// Notes that the model gives another answer, from token `doubt` on if that is known, pays nothing from now on, and has it disputed.
+	fn disputed(&self, transcript: &Transcript, doubt: Option<u32>, why: &str) {
 		let index = transcript.receipt.paid.map(|(_, index)| index).unwrap_or_default();
-		let kept = match self.0.book.dispute(index, transcript) {
-			Ok(path) => format!("its receipt is in {}", path.display()),
-			Err(error) => format!("its receipt could not be kept: {error}"),
+		let (kept, file) = match self.0.book.dispute(index, transcript) {
+			Ok(path) => (format!("its receipt is in {}", path.display()), path),
+			Err(error) => (format!("its receipt could not be kept: {error}"), Default::default()),
 		};
 		tracing::error!("THE PROVIDER GAVE A FALSE ANSWER ({index} of the session): {why}. It is asked nothing more, and not paid; {kept}");
 		self.purse().stop(format!("answer {index} of the session is false: {why}"));
+		if let (Some(accusations), Some(doubt)) = (&self.0.accusations, doubt) {
+			// After one that was proven false, no other one of the session is disputed.
+			let _ = accusations.try_send(court::Charge { transcript: transcript.clone(), doubt, file });
+		}
 	}
 }

@@ -2,6 +2,7 @@
 
 use super::asked::Asked;
 use crate::{
+	answers::{check_disputable, Undisputable},
 	infer::{
 		text::{Growing, TextError},
 		Card,
@@ -9,8 +10,9 @@ use crate::{
 	receipt::{Malformed, Transcript},
 };
 use neuroshard_types::{
-	inference::{chained, Class, Prices, SessionId, Voucher},
+	inference::{chained, CheckpointId, Class, Prices, SessionId, Voucher},
 	provider::PonwKey,
+	run::RunConfig,
 	AccountId, Balance, H256,
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -29,8 +31,10 @@ pub struct Terms {
 	pub provider: AccountId,
 	/// Its registered key for proofs.
 	pub key: PonwKey,
-	/// Root of the offered checkpoint.
-	pub parameters: H256,
+	/// The offered checkpoint.
+	pub checkpoint: CheckpointId,
+	/// The run that it is of.
+	pub config: Arc<RunConfig>,
 	/// The offered arithmetic.
 	pub class: Class,
 	/// The offered prices.
@@ -73,6 +77,8 @@ pub(super) enum Wrong {
 		"the receipt is about parameters {told:?}, and {offered:?} are offered: if the provider offers something else by now, a restart uses that"
 	)]
 	OtherParameters { told: H256, offered: H256 },
+	#[error("the receipt names another round of a run than the offered one, or none: on chain it would be about another model")]
+	OtherRound,
 	#[error("the receipt is about another arithmetic than the offered one")]
 	OtherClass,
 	#[error("the receipt asks for {told} planck, and by the offered prices it is {agreed}")]
@@ -83,6 +89,8 @@ pub(super) enum Wrong {
 	OtherPrompt,
 	#[error("the receipt has another {0} than the request")]
 	Setting(&'static str),
+	#[error("if the answer were false, nobody could show it on chain: {0}")]
+	Undisputable(#[from] Undisputable),
 	#[error("the answer has {found} tokens, and at most {most} were asked for")]
 	TooLong { found: u32, most: u32 },
 	#[error("the text of the answer is not that of the receipt's tokens")]
@@ -182,8 +190,11 @@ impl Purse {
 			Some((session, index)) if session == terms.session => index,
 			_ => return Err(Wrong::OtherSession(terms.session)),
 		};
-		if receipt.parameters != terms.parameters {
-			return Err(Wrong::OtherParameters { told: receipt.parameters, offered: terms.parameters });
+		if receipt.parameters != terms.checkpoint.root {
+			return Err(Wrong::OtherParameters { told: receipt.parameters, offered: terms.checkpoint.root });
+		}
+		if receipt.checkpoint != Some((terms.checkpoint.run, terms.checkpoint.round)) {
+			return Err(Wrong::OtherRound);
 		}
 		if receipt.class != terms.class {
 			return Err(Wrong::OtherClass);
@@ -201,6 +212,7 @@ impl Purse {
 		if let Some(most) = asked.most.filter(|most| receipt.answer.count > *most) {
 			return Err(Wrong::TooLong { found: receipt.answer.count, most });
 		}
+		check_disputable(&terms.config, terms.checkpoint.round, receipt)?;
 		match written(&terms.card, transcript)? {
 			whole if whole == *text || asked.stops && whole.starts_with(text) => Ok(index),
 			_ => Err(Wrong::OtherText),
@@ -243,7 +255,7 @@ mod tests {
 		super::testing::{asked, given, receipt, resigned, terms},
 		*,
 	};
-	use neuroshard_types::inference::Voucher;
+	use neuroshard_types::inference::{Tokens, Voucher};
 
 	fn purse() -> Purse {
 		Purse::new(terms(), Owed::default())
@@ -330,8 +342,39 @@ mod tests {
 	}
 
 	#[test]
+	fn answers_that_nobody_could_dispute_are_not_paid() {
+		// Nothing was chosen.
+		let words = wrong(resigned(0, 1, |transcript| {
+			transcript.answer.clear();
+			transcript.receipt.answer = Tokens::of(&[]);
+			transcript.receipt.price = terms().prices.of(transcript.receipt.prompt.count, 0);
+		}));
+		assert!(words.contains("nobody could show it on chain"), "{words}");
+		// The text is longer than what the model reads.
+		let terms = terms();
+		let room = usize::try_from(terms.config.model.max_seq).unwrap();
+		let long = |generated: usize| {
+			let answer = vec![97; generated];
+			let mut given = resigned(0, 1, |transcript| {
+				transcript.receipt.answer = Tokens::of(&answer);
+				transcript.receipt.price = terms.prices.of(transcript.receipt.prompt.count, transcript.receipt.answer.count);
+				transcript.answer = answer;
+			});
+			given.text = "a".repeat(generated);
+			given
+		};
+		let mut asked = asked();
+		asked.most = None;
+		let prompt = asked.prompts[0].len();
+		assert!(purse().take(&long(room + 1 - prompt), &asked).is_ok());
+		assert!(matches!(purse().take(&long(room + 2 - prompt), &asked), Err(Wrong::Undisputable(_))));
+	}
+
+	#[test]
 	fn receipts_that_are_not_what_was_agreed_or_asked_are_not_paid() {
 		assert!(wrong(receipt(|receipt| receipt.parameters = H256::zero())).contains("about parameters"));
+		assert!(wrong(receipt(|receipt| receipt.checkpoint = None)).contains("another round"));
+		assert!(wrong(receipt(|receipt| receipt.usable = 288)).contains("were chosen from 288"));
 		assert!(wrong(receipt(|receipt| receipt.price += 1)).contains("by the offered prices"));
 		assert!(wrong(receipt(|receipt| receipt.price -= 1)).contains("by the offered prices"));
 		assert!(wrong(receipt(|receipt| receipt.sampling.seed += 1)).contains("another seed"));

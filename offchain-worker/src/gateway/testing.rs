@@ -12,12 +12,17 @@ use crate::{
 use neuroshard_chain_client::keys::{Account, PonwSigner, Seed};
 use neuroshard_graph::sampler::Sampling;
 use neuroshard_types::{
-	inference::{Class, Ending, Prices, Receipt},
+	inference::{CheckpointId, Class, Ending, Prices, Receipt},
 	AccountId, H256,
 };
 use std::sync::{Arc, LazyLock};
 
-const GENESIS: H256 = H256([6; 32]);
+/// First block of the chain, as nodes of tests have it.
+const GENESIS: H256 = {
+	let mut bytes = [0; 32];
+	bytes[31] = 1;
+	H256(bytes)
+};
 const PARAMETERS: H256 = H256([5; 32]);
 const PRICES: Prices = Prices { prompt: 2, generated: 5 };
 /// Keys of the provider, and of somebody else.
@@ -34,8 +39,9 @@ pub(super) fn user() -> Account {
 pub(super) fn terms() -> Terms {
 	let provider = AccountId::new([1; 32]);
 	let [key, _] = [&SIGNERS[0], &SIGNERS[1]].map(PonwSigner::public);
-	let card = Arc::new(card());
-	Terms { genesis: GENESIS, session: 7, provider, key, parameters: PARAMETERS, class: Class::ExactF32, prices: PRICES, card }
+	let (card, config) = (Arc::new(card()), Arc::new(crate::answers::tests::config()));
+	let checkpoint = CheckpointId { run: 0, round: 0, root: PARAMETERS };
+	Terms { genesis: GENESIS, session: 7, provider, key, checkpoint, config, class: Class::ExactF32, prices: PRICES, card }
 }
 
 /// A request for one answer of three tokens to `Hi`, with seed 9.
@@ -56,9 +62,16 @@ pub(super) fn receipt(change: impl FnOnce(&mut Receipt)) -> Given {
 
 /// An answer whose receipt was changed, and then signed with the provider's key (1), or another one (2).
 pub(super) fn resigned(index: u32, signer: usize, change: impl FnOnce(&mut Transcript)) -> Given {
-	let Terms { provider, parameters, prices, card, .. } = terms();
+	let Terms { provider, checkpoint, prices, card, .. } = terms();
 	let key = SIGNERS[signer - 1].clone();
-	let issuer = Issuer { parameters, usable: 257, signer: Some((provider, key.clone(), GENESIS)), prices };
+	let issuer = Issuer {
+		parameters: checkpoint.root,
+		checkpoint: Some((checkpoint.run, checkpoint.round)),
+		class: Class::ExactF32,
+		usable: 257,
+		signer: Some((provider, key.clone(), GENESIS)),
+		prices,
+	};
 	let prompt = card.text.prompt("Hi", false).unwrap();
 	let sampling = Sampling { seed: 9, ..Sampling::default() };
 	let mut transcript = issuer.issue(&prompt, &[97, 98, 99], Ending::Cut, sampling, Some((7, index)));

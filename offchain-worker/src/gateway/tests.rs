@@ -6,6 +6,7 @@ use super::{
 	testing::{given, resigned, terms, user},
 	*,
 };
+use crate::{answers::Shelf, testing::Connect};
 use axum::{
 	body::{to_bytes, Body, Bytes},
 	extract::State,
@@ -19,7 +20,14 @@ use axum::{
 	Json, Router,
 };
 use codec::DecodeAll;
-use neuroshard_types::inference::ClaimView;
+use neuroshard_chain_client::disputes::Act;
+use neuroshard_graph::game::{Position, Side};
+use neuroshard_mock_node::{Fate, MockNode, Script};
+use neuroshard_types::{
+	dispute::{AnswerClaim, ClaimId, GameView},
+	inference::ClaimView,
+	NEURO,
+};
 use serde_json::{json, Value};
 use std::{net::Ipv4Addr, path::Path};
 use tempfile::TempDir;
@@ -101,7 +109,7 @@ struct Scene {
 fn options(base: &Path, endpoint: Endpoint) -> Options {
 	let (book, terms) = (Book::open(base, 7).unwrap(), terms());
 	let owed = book.resume(&user().id(), &terms.provider, terms.genesis, &ClaimView::default()).unwrap();
-	Options { address: (Ipv4Addr::LOCALHOST, 0).into(), account: user(), terms, owed, endpoint, book, check: None }
+	Options { address: (Ipv4Addr::LOCALHOST, 0).into(), account: user(), terms, owed, endpoint, book, check: None, court: None }
 }
 
 async fn start(options: Options) -> (Provider, CancellationToken, JoinHandle<Result<(), GatewayError>>) {
@@ -278,22 +286,128 @@ async fn a_provider_that_is_away_is_told() {
 	scene.end().await;
 }
 
-#[tokio::test]
-async fn after_an_answer_that_the_model_does_not_give_nothing_is_paid_and_its_receipt_is_kept() {
-	let (base, played) = (tempfile::tempdir().unwrap(), Shared::default());
+/// A gateway that checks all answers, of which the first one is false, with a court or without.
+async fn checking(court: Option<(Court, TempDir)>) -> Scene {
+	let (court, base) = court.map_or_else(|| (None, tempfile::tempdir().unwrap()), |(court, base)| (Some(court), base));
+	let played = Shared::default();
 	let (endpoint, provider) = play(played.clone()).await;
 	let (config, train) = crate::train::presets::tiny();
 	let params = crate::train::checkpoint::Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
-	let model = Model::of_bytes("run-0".into(), &config, &params, terms().parameters.0, 1).unwrap();
-	let (client, stop, gateway) = start(Options { check: Some((1.0, model)), ..options(base.path(), endpoint) }).await;
+	let model = Model::of_bytes("run-0".into(), &config, &params, terms().checkpoint.root.0, terms().class, 1).unwrap();
+	let (client, stop, gateway) = start(Options { check: Some((1.0, model)), court, ..options(base.path(), endpoint) }).await;
 	let scene = Scene { base, played, provider, client, stop, gateway };
 	assert_eq!(scene.complete(false).await.0, StatusCode::OK);
-	let stopped = async {
-		while !scene.ask(Method::GET, "/health", "").await.1.contains("answer 0 of the session is false") {
-			tokio::time::sleep(Duration::from_millis(10)).await;
+	scene
+}
+
+impl Scene {
+	/// Asks for its health until it says this.
+	async fn says(&self, words: &str) -> Value {
+		let says = async {
+			loop {
+				let health = self.ask(Method::GET, "/health", "").await.1;
+				if health.contains(words) {
+					return serde_json::from_str(&health).unwrap();
+				}
+				tokio::time::sleep(Duration::from_millis(10)).await;
+			}
+		};
+		tokio::time::timeout(Duration::from_secs(60), says).await.unwrap()
+	}
+}
+
+/// A node, and a court that asks it.
+async fn court() -> (MockNode, Court, TempDir) {
+	let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+	node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
+	node.answer("Disputes", "game", &None::<GameView>);
+	node.answer("Disputes", "bond_against", &Some(100 * NEURO));
+	let (base, terms) = (tempfile::tempdir().unwrap(), terms());
+	let (client, submitter, shelf) = (node.client().await, node.submitter().await, Shelf::open(base.path()).unwrap());
+	let (checkpoint, config) = (terms.checkpoint, terms.config);
+	(node, Court { client, submitter, shelf, checkpoint, config, in_use: None, threads: 1 }, base)
+}
+
+#[tokio::test]
+async fn a_false_answer_is_disputed_on_chain_and_the_game_about_it_is_told() {
+	let (node, court, base) = court().await;
+	node.fund(200 * NEURO);
+	let client = node.client().await;
+	let mut sent = node.submitted();
+	let scene = checking(Some((court, base))).await;
+	sent.wait_for(|sent| !sent.is_empty()).await.unwrap();
+	let health = scene.says("is being disputed").await;
+	assert_eq!(
+		(&health["status"], &health["disputed"]["session"], &health["disputed"]["place"]),
+		(&json!("stopped"), &json!(7), &json!(0))
+	);
+	// What the game is played with was on disk before.
+	let transcript = given(0).transcript;
+	let shelf = Shelf::open(scene.base.path()).unwrap();
+	assert_eq!(shelf.transcript(&transcript.receipt, terms().genesis).unwrap(), transcript);
+	let mut acts = Vec::new();
+	while acts.is_empty() {
+		let last = client.now().await.unwrap().block().number;
+		for number in 0..=last {
+			acts.extend(client.posted(client.block_at(number).await.unwrap()).await.unwrap());
 		}
-	};
-	tokio::time::timeout(Duration::from_secs(60), stopped).await.unwrap();
+	}
+	assert!(matches!(&acts[..], [Act::ChallengeAnswer { claim, .. }] if claim.who == terms().provider), "{acts:?}");
+	// It is the provider's turn.
+	let claim = transcript.receipt.claim(terms().genesis).unwrap();
+	let position = Position::Read { index: 0 };
+	let view = GameView { position, turn: Side::Defender, deadline: 90_000, reserve: 9, moves: vec![1], bond: NEURO };
+	node.answer("Disputes", "answer_claim", &Some(AnswerClaim { config: (*terms().config).clone(), receipt: transcript.receipt }));
+	node.answer("Disputes", "game", &Some(view));
+	node.answer("Disputes", "games_of", &vec![(claim, user().id())]);
+	let health = scene.says("open: the other side moves until block 90000").await;
+	assert_eq!(health["disputed"]["place"], json!(0));
+	node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
+	node.answer("Disputes", "game", &None::<GameView>);
+	scene.says("ended").await;
+	scene.end().await;
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_started_again_goes_on_with_its_dispute_and_asks_nothing_in_that_session() {
+	let (node, court, base) = court().await;
+	let transcript = given(0).transcript;
+	let claim = transcript.receipt.claim(terms().genesis).unwrap();
+	let position = Position::Read { index: 0 };
+	let view = GameView { position, turn: Side::Defender, deadline: 90_000, reserve: 9, moves: vec![1], bond: NEURO };
+	node.answer("Disputes", "answer_claim", &Some(AnswerClaim { config: (*terms().config).clone(), receipt: transcript.receipt }));
+	node.answer("Disputes", "game", &Some(view));
+	node.answer("Disputes", "games_of", &vec![(claim, user().id())]);
+	let played = Shared::default();
+	let (endpoint, provider) = play(played.clone()).await;
+	let (client, stop, gateway) = start(Options { court: Some(court), ..options(base.path(), endpoint) }).await;
+	let scene = Scene { base, played, provider, client, stop, gateway };
+	scene.says("open: the other side moves").await;
+	let (status, body) = scene.complete(false).await;
+	assert!(status == StatusCode::BAD_GATEWAY && body.contains("answer 0 of the session was disputed"), "{body}");
+	assert!(scene.played.lock().unwrap().asked.is_empty());
+	scene.end().await;
+}
+
+#[tokio::test]
+async fn who_cannot_pay_the_bond_is_told_what_is_missing_and_how_to_dispute_later() {
+	let (node, court, base) = court().await;
+	node.fund(NEURO);
+	let scene = checking(Some((court, base))).await;
+	let health = scene.says("not disputed: ").await;
+	let state = health["disputed"]["state"].as_str().unwrap();
+	assert!(
+		state.contains("1 NEURO free") && state.contains("neuroshard-worker dispute ") && state.contains("disputed-7-0.json"),
+		"{state}"
+	);
+	assert!(node.submitted().borrow().is_empty());
+	scene.end().await;
+}
+
+#[tokio::test]
+async fn after_an_answer_that_the_model_does_not_give_nothing_is_paid_and_its_receipt_is_kept() {
+	let scene = checking(None).await;
+	assert_eq!(scene.says("answer 0 of the session is false").await["disputed"], Value::Null);
 	assert_eq!(scene.complete(false).await.0, StatusCode::BAD_GATEWAY);
 	let kept = std::fs::read(scene.base.path().join("gateway/disputed-7-0.json")).unwrap();
 	assert_eq!(serde_json::from_slice::<Transcript>(&kept).unwrap(), given(0).transcript);

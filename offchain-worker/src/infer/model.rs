@@ -9,9 +9,9 @@ use super::{
 use crate::data::tokenizer;
 use neuroshard_graph::{
 	config::ARITHMETIC_VERSION,
-	exec::{Exec, ExecError, Inference, InferenceError},
+	exec::{Exec, ExecError, Inference, InferenceError, Stage},
 	merkle::blake2_256,
-	Hash, ModelConfig,
+	Class, Hash, ModelConfig,
 };
 use neuroshard_types::H256;
 use std::{collections::BTreeSet, path::Path, sync::Arc};
@@ -57,6 +57,8 @@ pub struct Model {
 	pub name: String,
 	/// Of its parameters: the checkpoint's root, or the hash of the parameters in a folder.
 	pub root: H256,
+	/// The arithmetic that it is computed in.
+	pub class: Class,
 	/// What computes it.
 	pub engine: Box<dyn Engine>,
 	/// Its tokenizer.
@@ -95,10 +97,10 @@ impl Card {
 		Ok((Self { name, root: root(&params), text, chat: Chat::new(template, begin, end)? }, config, params))
 	}
 
-	/// The model, computed by `engine`.
-	pub fn with(self, engine: Box<dyn Engine>) -> Model {
+	/// The model, computed by `engine` in this arithmetic.
+	pub fn with(self, class: Class, engine: Box<dyn Engine>) -> Model {
 		let Self { name, root, text, chat } = self;
-		Model { name, root, engine, text, chat }
+		Model { name, root, class, engine, text, chat }
 	}
 }
 
@@ -113,23 +115,34 @@ impl Model {
 	///
 	/// # Errors
 	/// [`ModelError`].
-	pub fn of_bytes(name: String, config: &ModelConfig, params: &[f32], root: Hash, threads: usize) -> Result<Self, ModelError> {
-		Ok(Card::of_bytes(name, config, root)?.with(inference(config, params, threads)?))
+	pub fn of_bytes(
+		name: String,
+		config: &ModelConfig,
+		params: &[f32],
+		root: Hash,
+		class: Class,
+		threads: usize,
+	) -> Result<Self, ModelError> {
+		Ok(Card::of_bytes(name, config, root)?.with(class, inference(config, params, class, threads)?))
 	}
 
 	/// The model in a folder in Hugging Face Llama layout, under the folder's name.
 	///
 	/// # Errors
 	/// [`ModelError`].
-	pub fn of_folder(folder: &Path, threads: usize) -> Result<Self, ModelError> {
+	pub fn of_folder(folder: &Path, class: Class, threads: usize) -> Result<Self, ModelError> {
 		let (card, config, params) = Card::of_folder(folder)?;
-		Ok(card.with(inference(&config, &params, threads)?))
+		Ok(card.with(class, inference(&config, &params, class, threads)?))
 	}
 
 	/// What answers depend on: the arithmetic, and the parameters by the beginning of their root.
 	pub fn fingerprint(&self) -> String {
 		let [first, ..] = self.root.0.as_chunks::<8>().0 else { return String::new() };
-		format!("f32-{ARITHMETIC_VERSION}-{}", hex::encode(first))
+		let class = match self.class {
+			Class::ExactF32 => "f32",
+			Class::ExactInt8 => "int8",
+		};
+		format!("{class}-{ARITHMETIC_VERSION}-{}", hex::encode(first))
 	}
 
 	/// Tokens below this one are chosen from.
@@ -138,6 +151,7 @@ impl Model {
 	}
 }
 
-fn inference(config: &ModelConfig, params: &[f32], threads: usize) -> Result<Box<dyn Engine>, ModelError> {
-	Ok(Box::new(Inference::new(Arc::new(Exec::new(threads)?), config, params)?))
+fn inference(config: &ModelConfig, params: &[f32], class: Class, threads: usize) -> Result<Box<dyn Engine>, ModelError> {
+	let stage = Stage::whole(usize::try_from(config.layers).unwrap_or(usize::MAX));
+	Ok(Box::new(Inference::in_class(Arc::new(Exec::new(threads)?), config, params, &stage, class)?))
 }

@@ -2,12 +2,12 @@
 
 use neuroshard_graph::{
 	exec::{Inference, Stage},
-	ModelConfig,
+	Class, ModelConfig,
 };
 use neuroshard_types::H256;
 use std::{fmt, sync::Arc};
 
-type Load = dyn Fn(&Stage) -> Result<Inference, String> + Send + Sync;
+type Load = dyn Fn(&Stage, Class) -> Result<Inference, String> + Send + Sync;
 
 /// A model whose parts can be loaded. Clones share it.
 #[derive(Clone)]
@@ -16,13 +16,25 @@ pub struct Source {
 	pub parameters: H256,
 	/// The model.
 	pub config: ModelConfig,
+	/// The arithmetic that it is computed in.
+	pub class: Class,
 	load: Arc<Load>,
 }
 
 impl Source {
-	/// A model, and how a part of it is loaded.
-	pub fn new(parameters: H256, config: ModelConfig, load: impl Fn(&Stage) -> Result<Inference, String> + Send + Sync + 'static) -> Self {
-		Self { parameters, config, load: Arc::new(load) }
+	/// A model in exact f32, and how a part of it is loaded.
+	pub fn new(
+		parameters: H256,
+		config: ModelConfig,
+		load: impl Fn(&Stage, Class) -> Result<Inference, String> + Send + Sync + 'static,
+	) -> Self {
+		Self { parameters, config, class: Class::ExactF32, load: Arc::new(load) }
+	}
+
+	/// The same model in another arithmetic.
+	#[must_use]
+	pub fn in_class(self, class: Class) -> Self {
+		Self { class, ..self }
 	}
 
 	/// Loads a part.
@@ -30,7 +42,7 @@ impl Source {
 	/// # Errors
 	/// In words, what keeps it from being loaded.
 	pub fn load(&self, stage: &Stage) -> Result<Inference, String> {
-		(self.load)(stage)
+		(self.load)(stage, self.class)
 	}
 }
 

@@ -45,6 +45,14 @@ pub enum CheckError {
 		/// Of the model at hand.
 		own: H256,
 	},
+	/// It was computed in another arithmetic.
+	#[error("the answer was computed in {told:?}, and the model at hand computes in {own:?}")]
+	OtherClass {
+		/// Of the receipt.
+		told: Class,
+		/// Of the model at hand.
+		own: Class,
+	},
 	/// The provider chose from other tokens.
 	#[error("the provider chose from {told} tokens, and the model at hand has {own}")]
 	OtherVocabulary {
@@ -66,6 +74,8 @@ pub enum CheckError {
 pub struct Known<'a> {
 	/// Root of its parameters.
 	pub parameters: H256,
+	/// The arithmetic that it is computed in.
+	pub class: Class,
 	/// Tokens below this one are chosen from.
 	pub usable: usize,
 	/// Which tokens end a text.
@@ -79,10 +89,11 @@ pub struct Known<'a> {
 pub fn check(engine: &mut dyn Engine, known: Known, transcript: &Transcript) -> Result<Outcome, CheckError> {
 	transcript.validate()?;
 	let Transcript { receipt, prompt, answer, .. } = transcript;
-	// There is one class so far.
-	let Class::ExactF32 = receipt.class;
 	if receipt.parameters != known.parameters {
 		return Err(CheckError::OtherParameters { told: receipt.parameters, own: known.parameters });
+	}
+	if receipt.class != known.class {
+		return Err(CheckError::OtherClass { told: receipt.class, own: known.class });
 	}
 	if usize::try_from(receipt.usable).ok() != Some(known.usable) {
 		return Err(CheckError::OtherVocabulary { told: receipt.usable, own: known.usable });
@@ -92,6 +103,9 @@ pub fn check(engine: &mut dyn Engine, known: Known, transcript: &Transcript) -> 
 	let Some(before) = prompt.len().checked_sub(1) else { return Err(InferenceError::Empty.into()) };
 	// What comes after the last token of an answer that was cut is nobody's business.
 	let read = answer.len().saturating_sub(usize::from(receipt.ending == Ending::Cut));
+	// A token that is never chosen is false, so that nothing behind it is read.
+	let never = answer.iter().position(|token| usize::try_from(*token).map_or(true, |token| token >= known.usable));
+	let read = never.map_or(read, |never| read.min(never));
 	if receipt.ending == Ending::Cut && answer.is_empty() {
 		return Ok(Outcome::Equal);
 	}
@@ -151,13 +165,13 @@ pub(super) mod tests {
 	}
 
 	fn known() -> Known<'static> {
-		Known { parameters: H256::repeat_byte(5), usable: USABLE, ends: &|token| token == END }
+		Known { parameters: H256::repeat_byte(5), class: Class::ExactF32, usable: USABLE, ends: &|token| token == END }
 	}
 
 	fn issuer() -> Issuer {
 		let signer = (AccountId::new([1; 32]), PonwSigner::from_seed(&Seed::random()).unwrap(), H256::repeat_byte(6));
 		let prices = Prices { prompt: 2, generated: 5 };
-		Issuer { parameters: known().parameters, usable: 257, signer: Some(signer), prices }
+		Issuer { parameters: known().parameters, checkpoint: None, class: Class::ExactF32, usable: 257, signer: Some(signer), prices }
 	}
 
 	fn settings(seed: u64) -> Sampling {
@@ -223,11 +237,33 @@ pub(super) mod tests {
 	}
 
 	#[test]
+	fn a_token_that_no_model_gives_is_false_and_what_comes_before_is_compared() {
+		let transcript = answered(true);
+		let again = |answer: Vec<u32>, ending| {
+			let issued = issuer().issue(&transcript.prompt, &answer, ending, settings(transcript.receipt.sampling.seed), None);
+			check(&mut inference(), known(), &issued).unwrap()
+		};
+		let mut other = transcript.answer.clone();
+		other[7] = 70_000;
+		let own = transcript.answer[7];
+		for ending in [Ending::Cut, Ending::End] {
+			assert_eq!(again(other.clone(), ending), Outcome::Differs { index: 7, told: Some(70_000), own });
+		}
+		other[3] = (other[3] + 1) % 256;
+		assert_eq!(again(other.clone(), Ending::Cut), Outcome::Differs { index: 3, told: Some(other[3]), own: transcript.answer[3] });
+		assert_eq!(
+			again([&transcript.answer[..7], &[70_000]].concat(), Ending::Cut),
+			Outcome::Differs { index: 7, told: Some(70_000), own }
+		);
+	}
+
+	#[test]
 	fn an_answer_of_another_model_or_with_other_tokens_is_not_compared() {
 		let transcript = answered(true);
 		let refused = |known: Known| check(&mut inference(), known, &transcript).unwrap_err().to_string();
 		assert!(refused(Known { parameters: H256::zero(), ..known() }).contains("the receipt is about parameters 0x0505"));
 		assert!(refused(Known { usable: 258, ..known() }).contains("257 tokens"));
+		assert!(refused(Known { class: Class::ExactInt8, ..known() }).contains("computed in ExactF32"));
 		let huge = issuer().issue(&[97; 200], &[97], Ending::Cut, settings(0), None);
 		assert!(matches!(check(&mut inference(), known(), &huge), Err(CheckError::Inference(InferenceError::TooLong { .. }))));
 		let unknown = issuer().issue(&[300], &[97], Ending::Cut, settings(0), None);

@@ -5,7 +5,7 @@ use neuroshard_chain_client::keys::PonwSigner;
 use neuroshard_graph::sampler;
 use neuroshard_types::{
 	inference::{Class, Ending, Prices, Receipt, SessionId, Tokens},
-	AccountId, H256,
+	AccountId, RoundIndex, RunId, H256,
 };
 
 /// Who makes receipts, about which parameters.
@@ -13,6 +13,10 @@ use neuroshard_types::{
 pub struct Issuer {
 	/// Root of the parameters.
 	pub parameters: H256,
+	/// Run, and its round that starts from them; `None` for a model of no run.
+	pub checkpoint: Option<(RunId, RoundIndex)>,
+	/// The arithmetic that answers are computed in.
+	pub class: Class,
 	/// Tokens below this one are chosen from.
 	pub usable: u32,
 	/// The provider, its key, and the first block of its chain; without them, nobody vouches for the receipts.
@@ -40,7 +44,8 @@ impl Issuer {
 			provider,
 			paid,
 			parameters: self.parameters,
-			class: Class::ExactF32,
+			checkpoint: self.checkpoint,
+			class: self.class,
 			usable: self.usable,
 			prompt: asked,
 			answer: answered,

@@ -62,7 +62,7 @@ fn respond(holder: &mut Option<Holder>, source: &Source, profile: Profile, reque
 			if weights > profile.memory {
 				return refused(format!("these layers have {weights} bytes, and {} are lent here", profile.memory));
 			}
-			match source.load(&hold.stage()) {
+			match source.clone().in_class(hold.class).load(&hold.stage()) {
 				Ok(inference) => {
 					*holder = Some(Holder::new(inference, &hold, profile.memory.saturating_sub(weights)));
 					frame(&Reply::Holding, &[])

@@ -6,28 +6,27 @@
 
 use super::{
 	history::History,
-	link::{Event, Link},
-	message::{by_text, frame, root, told_rows, wanted_code, width, Done, Hold, Kind, Pass, Reply, Request, TextPart},
+	link::Event,
+	member::Member,
+	message::{by_text, root, told_rows, wanted_code, width, Done, Kind, Pass, Reply, Request, TextPart},
 	report::Reports,
+	settle::Computed,
+	span::Span,
 };
 use crate::infer::{Engine, Source};
-use neuroshard_graph::exec::{GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
+use neuroshard_graph::exec::{GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Stage, PAGE_TOKENS};
 use neuroshard_types::H256;
 use std::{
-	collections::{HashMap, HashSet},
+	collections::HashMap,
 	sync::mpsc::{Receiver, RecvTimeoutError},
 	time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
 
 /// Tokens that are computed anew in one pass: whole pages.
-const PORTION: usize = 4 * PAGE_TOKENS;
+pub(super) const PORTION: usize = 4 * PAGE_TOKENS;
 /// A holder whose place only one could take that has to read the texts again is waited for so many times longer.
 const COLD: u32 = 5;
-/// Between two texts that holders who lack them are given again.
-const MEND: Duration = Duration::from_secs(1);
-/// Longer than any of that takes.
-const LONG: Duration = Duration::from_secs(3_600);
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]
@@ -46,124 +45,34 @@ impl Default for Patience {
 	}
 }
 
-/// Somebody who holds a span, or will.
-pub(super) struct Member {
-	pub(super) name: String,
-	/// The connection, while there is one.
-	link: Option<Link>,
-	/// Whether it holds the span.
-	ready: bool,
-	/// Cancelled when it has told wrong rows: it is not asked again, and not connected to.
-	banned: CancellationToken,
-	/// It was late, and has answered nothing since: only if nobody else is there it is asked.
-	silent: bool,
-	/// Pages that it has as they should be.
-	known: HashSet<u64>,
-	/// Pages that it has, as they should be or not.
-	held: HashSet<u64>,
-	/// Pages given up that it was not told yet.
-	given_up: Vec<u64>,
-}
-
-impl Member {
-	fn usable(&self) -> bool {
-		self.ready && !self.banned.is_cancelled() && self.link.is_some()
-	}
-
-	/// Whether it has all keys and values before these tokens.
-	fn knows(&self, text: &TextPart) -> bool {
-		let begun = usize::try_from(text.first).unwrap_or(usize::MAX).div_ceil(PAGE_TOKENS);
-		text.pages.iter().take(begun).all(|page| self.known.contains(page))
-	}
-
-	/// Sends a pass of some texts of all, with their rows; whether it was sent.
-	fn send(&mut self, pass: &Pass, rows: &[f32]) -> bool {
-		let request = Request::Pass(Pass { given_up: self.given_up.clone(), ..pass.clone() });
-		let sent = self.link.as_ref().is_some_and(|link| link.send(frame(&request, rows).into()));
-		for page in pass.texts.iter().flat_map(|text| &text.pages) {
-			if sent {
-				self.known.insert(*page);
-				self.held.insert(*page);
-			} else {
-				// It goes on without these tokens.
-				self.known.remove(page);
-			}
-		}
-		if sent {
-			self.given_up.clear();
-		}
-		sent
-	}
-
-	fn lose(&mut self) {
-		self.link = None;
-		self.ready = false;
-		self.silent = false;
-		self.known.clear();
-		self.held.clear();
-		self.given_up.clear();
-	}
-}
-
-/// A part of the model, and who holds it, the preferred one first.
-pub(super) struct Span {
-	pub(super) hold: Hold,
-	pub(super) members: Vec<usize>,
-	/// Usual time of a pass, by the logarithm of its rows.
-	usual: HashMap<u32, Duration>,
-}
-
-impl Span {
-	/// A span, and its members by their numbers.
-	pub(super) fn new(hold: Hold, members: Vec<usize>) -> Self {
-		Self { hold, members, usual: HashMap::new() }
-	}
-
-	/// Usual time of a pass of so many numbers, or more than it; `None` before the first pass.
-	fn usual(&self, numbers: usize) -> Option<Duration> {
-		let wanted = bucket(numbers);
-		let (seen, time) = self.usual.iter().min_by_key(|(seen, _)| (wanted.saturating_sub(**seen), seen.abs_diff(wanted)))?;
-		// What is twice as large takes twice as long at most.
-		Some(time.saturating_mul(2u32.saturating_pow(wanted.saturating_sub(*seen))))
-	}
-}
-
 /// A ring of workers, as an engine.
 pub struct Ring {
-	source: Source,
-	embedding: Inference,
-	spans: Vec<Span>,
-	members: Vec<Member>,
+	pub(super) source: Source,
+	pub(super) embedding: Inference,
+	pub(super) spans: Vec<Span>,
+	pub(super) members: Vec<Member>,
 	events: Receiver<(usize, Event)>,
-	history: History,
+	pub(super) history: History,
 	given_up: GivenUp,
-	passes: u64,
-	patience: Patience,
-	reports: Reports,
+	pub(super) passes: u64,
+	pub(super) patience: Patience,
+	pub(super) reports: Reports,
 	/// When a holder was last brought up to date beside the passes.
-	mended: Option<Instant>,
+	pub(super) mended: Option<Instant>,
 	longest: usize,
 	page_bytes: usize,
 	out: Vec<f32>,
 }
 
 /// What a pass was answered with.
-struct Answered {
-	by: usize,
-	roots: Vec<H256>,
-	rows: Vec<f32>,
-}
-
-/// What was computed in a pass.
-struct Computed<'a> {
-	texts: &'a [TextPart],
-	kind: Kind,
-	/// Hashes of the rows that went in, by text.
-	entered: &'a [H256],
+pub(super) struct Answered {
+	pub(super) by: usize,
+	pub(super) roots: Vec<H256>,
+	pub(super) rows: Vec<f32>,
 }
 
 /// Why a pass has no answer.
-enum Failure {
+pub(super) enum Failure {
 	/// Somebody else is to be asked.
 	Again,
 	/// What went in was wrong.
@@ -171,7 +80,7 @@ enum Failure {
 }
 
 /// Why a member's answer is not used.
-enum Failed {
+pub(super) enum Failed {
 	Late,
 	Gone,
 	Refused(String),
@@ -203,16 +112,7 @@ impl Ring {
 		// Keys and values of each layer, for all tokens of a page.
 		let width = size(config.kv_heads).saturating_mul(size(config.head_dim()));
 		let page_bytes = [2, width, size(config.layers), PAGE_TOKENS, size_of::<f32>()];
-		let members = names.into_iter().map(|(name, banned)| Member {
-			name,
-			link: None,
-			ready: false,
-			banned,
-			silent: false,
-			known: HashSet::new(),
-			held: HashSet::new(),
-			given_up: Vec::new(),
-		});
+		let members = names.into_iter().map(|(name, banned)| Member::new(name, banned));
 		Ok(Self {
 			longest: size(config.max_seq),
 			page_bytes: page_bytes.into_iter().fold(1, usize::saturating_mul),
@@ -275,7 +175,7 @@ impl Ring {
 	}
 
 	/// Rows through the first `count` spans.
-	fn through(&mut self, count: usize, texts: &[TextPart], mut rows: Vec<f32>, kind: Kind) -> Result<Vec<f32>, InferenceError> {
+	pub(super) fn through(&mut self, count: usize, texts: &[TextPart], mut rows: Vec<f32>, kind: Kind) -> Result<Vec<f32>, InferenceError> {
 		for index in 0..count {
 			let kind = if index + 1 == self.spans.len() { kind } else { Kind::Rows };
 			rows = self.span(index, texts, &rows, kind)?;
@@ -318,7 +218,7 @@ impl Ring {
 					if failures > 0 {
 						self.reports.replaced(began.elapsed());
 					}
-					self.remember(index, rows.len(), asked.elapsed());
+					self.spans[index].remember(rows.len(), asked.elapsed());
 					return Ok(answered.rows);
 				}
 				Err(Failure::Again) => failures += 1,
@@ -332,26 +232,7 @@ impl Ring {
 		self.members.iter().filter(|member| member.banned.is_cancelled()).count()
 	}
 
-	/// Has a holder beside the first one read a text that it lacks: one now and then, so that all are compared again after a while.
-	fn mend(&mut self, span: usize, first: usize, texts: &[TextPart]) {
-		if self.mended.is_some_and(|at| at.elapsed() < MEND) {
-			return;
-		}
-		let others = self.spans[span].members.iter().copied().filter(|other| *other != first);
-		let lacking = others.filter(|other| self.members[*other].usable() && !self.members[*other].silent).find_map(|other| {
-			let text = texts.iter().find(|text| !self.members[other].knows(text))?;
-			Some((other, text.clone()))
-		});
-		let Some((other, text)) = lacking else { return };
-		// Spans before this one come to it as well: one at a time.
-		self.mended = Some(Instant::now() + LONG);
-		if let Err(error) = self.warm(span, other, &[text]) {
-			tracing::debug!("a holder could not be brought up to date: {error}");
-		}
-		self.mended = Some(Instant::now());
-	}
-
-	fn members_of(&self, span: usize) -> impl Iterator<Item = &Member> + '_ {
+	pub(super) fn members_of(&self, span: usize) -> impl Iterator<Item = &Member> + '_ {
 		self.spans[span].members.iter().map(|member| &self.members[*member])
 	}
 
@@ -456,129 +337,6 @@ impl Ring {
 		}
 	}
 
-	/// Compares what others have computed of the same with what was answered, and settles a difference.
-	fn compare(
-		&mut self,
-		span: usize,
-		computed: &Computed,
-		answered: Answered,
-		partly: HashMap<usize, Vec<usize>>,
-		hashes: &HashMap<usize, Vec<H256>>,
-	) -> Result<Answered, Failure> {
-		for (other, known) in partly {
-			let Some(roots) = hashes.get(&other) else { continue };
-			if roots.len() != known.len() {
-				self.ban(span, other, "told other hashes than those of the texts that it got".to_owned());
-				continue;
-			}
-			let differs = known.iter().zip(roots).find(|(text, root)| answered.roots.get(**text) != Some(root));
-			let Some((&text, told)) = differs else { continue };
-			let (entered, truth) = match self.truth(span, &computed.texts[text], computed.kind) {
-				Ok(truth) => truth,
-				Err(words) => {
-					self.reports.unsettled(&words);
-					self.members[other].known.clear();
-					continue;
-				}
-			};
-			if computed.entered.get(text) != Some(&entered) {
-				// Somebody before them was wrong, unnoticed: nothing that was computed from it can be trusted, and nobody here is to blame.
-				self.reports.unsettled("the rows that they got are wrong themselves; all texts are read again");
-				self.members.iter_mut().for_each(|member| member.known.clear());
-				return Err(Failure::Contradiction);
-			}
-			let layers = &self.spans[span].hold;
-			let words = format!("told wrong rows of layers {} to {}", layers.first, layers.first.saturating_add(layers.layers));
-			if *told != truth {
-				self.ban(span, other, words.clone());
-			}
-			if answered.roots.get(text) != Some(&truth) {
-				self.ban(span, answered.by, words);
-				return Err(Failure::Again);
-			}
-		}
-		Ok(answered)
-	}
-
-	/// The hashes of what goes into a span for a text, and of what comes out, computed here from its tokens.
-	fn truth(&mut self, span: usize, text: &TextPart, kind: Kind) -> Result<(H256, H256), String> {
-		let hold = self.spans[span].hold.stage();
-		let last = text.pages.last().ok_or("a text without pages")?;
-		let (_, tokens) = self.history.text(*last).ok_or("a text whose beginning is not known")?;
-		let before = Stage { embedding: true, layers: 0..hold.layers.start, head: false };
-		let (mut before, mut own) = (self.source.load(&before)?, self.source.load(&hold)?);
-		let count = tokens.len().div_ceil(PAGE_TOKENS);
-		let (pages, mut sequences) = (Pages::new(2 * count), [Sequence::default(), Sequence::default()]);
-		let first = usize::try_from(text.first).map_err(|error| error.to_string())?.min(tokens.len());
-		let mut read = |tokens: &[u32], wanted| {
-			let [one, other] = &mut sequences;
-			let mut piece = [Piece { sequence: one, tokens, wanted }];
-			let rows = before.pass(&pages, &mut piece, Input::Tokens, Output::Rows).map_err(|error| error.to_string())?;
-			let mut piece = [Piece { sequence: other, tokens, wanted }];
-			let out = own.pass(&pages, &mut piece, Input::Rows(rows), kind.into()).map_err(|error| error.to_string())?;
-			Ok::<_, String>((root(rows), root(out)))
-		};
-		for portion in tokens[..first].chunks(PORTION) {
-			read(portion, Wanted::Nothing)?;
-		}
-		read(&tokens[first..], super::message::wanted_of(text.wanted))
-	}
-
-	/// Has the texts read again by a member that lacks keys and values; whether it has them now.
-	fn warm(&mut self, span: usize, member: usize, texts: &[TextPart]) -> Result<bool, InferenceError> {
-		let lacking: Vec<&TextPart> = texts.iter().filter(|text| !self.members[member].knows(text)).collect();
-		for text in lacking {
-			let Some(last) = text.pages.last() else { continue };
-			// With the tokens of this pass: spans before this one have read them already, and pages are written whole.
-			let Some((pages, tokens)) = self.history.text(*last) else { return Err(InferenceError::Lost) };
-			let (mut sequence, scratch) = (Sequence::default(), Pages::new(usize::MAX));
-			let mut at = 0u32;
-			for portion in tokens.chunks(PORTION) {
-				let piece = Piece { sequence: &mut sequence, tokens: portion, wanted: Wanted::Nothing };
-				let rows = self.embedding.pass(&scratch, &mut [piece], Input::Tokens, Output::Rows)?.to_vec();
-				let count = u32::try_from(portion.len()).unwrap_or(u32::MAX);
-				let end = usize::try_from(at.saturating_add(count)).unwrap_or(usize::MAX);
-				let pages = pages[..end.div_ceil(PAGE_TOKENS).min(pages.len())].to_vec();
-				let part = [TextPart { first: at, count, tokens: Vec::new(), wanted: wanted_code(Wanted::Nothing), pages }];
-				let rows = self.through(span, &part, rows, Kind::Rows)?;
-				if self.single(span, member, &part, &rows).is_err() {
-					return Ok(false);
-				}
-				at = at.saturating_add(count);
-			}
-			self.reports.read_again(tokens.len());
-		}
-		Ok(true)
-	}
-
-	/// Has one member alone compute a pass, of which nothing is told.
-	fn single(&mut self, span: usize, member: usize, texts: &[TextPart], rows: &[f32]) -> Result<(), ()> {
-		self.passes += 1;
-		let pass = Pass {
-			number: self.passes,
-			kind: Kind::Rows,
-			told: false,
-			given_up: Vec::new(),
-			texts: texts.to_vec(),
-			rows: Some(root(rows)),
-		};
-		let until = Instant::now() + self.patience.unknown;
-		if self.members[member].send(&pass, rows) {
-			loop {
-				match self.reply(pass.number, until) {
-					Ok((by, ..)) if by == member => return Ok(()),
-					Err((by, failed)) if by.is_none_or(|by| by == member) => {
-						self.demote(span, member, &failed);
-						return Err(());
-					}
-					_ => {}
-				}
-			}
-		}
-		self.demote(span, member, &Failed::Late);
-		Err(())
-	}
-
 	/// The texts numbered in `known`, and their rows.
 	fn part(&self, pass: &Pass, rows: &[f32], known: &[usize]) -> (Pass, Vec<f32>) {
 		let counts: Vec<usize> = pass.texts.iter().map(|text| usize::try_from(text.count).unwrap_or(usize::MAX)).collect();
@@ -589,7 +347,7 @@ impl Ring {
 	}
 
 	/// The next answer to a pass, or what became of a member; of nobody, if nothing comes in time.
-	fn reply(&mut self, number: u64, until: Instant) -> Result<Told, Trouble> {
+	pub(super) fn reply(&mut self, number: u64, until: Instant) -> Result<Told, Trouble> {
 		loop {
 			let left = until.saturating_duration_since(Instant::now());
 			match self.events.recv_timeout(left) {
@@ -654,7 +412,7 @@ impl Ring {
 	}
 
 	/// Prefers all others.
-	fn demote(&mut self, span: usize, member: usize, failed: &Failed) {
+	pub(super) fn demote(&mut self, span: usize, member: usize, failed: &Failed) {
 		let members = &mut self.spans[span].members;
 		members.retain(|other| *other != member);
 		members.push(member);
@@ -672,23 +430,6 @@ impl Ring {
 		if matches!(failed, Failed::Late) && self.members_of(span).filter(|member| member.usable()).count() > 1 {
 			self.members[member].known.clear();
 		}
-	}
-
-	/// Asks a member of a span no more.
-	fn ban(&mut self, span: usize, member: usize, words: String) {
-		let liar = &mut self.members[member];
-		liar.banned.cancel();
-		liar.lose();
-		self.reports.lied(&liar.name, words);
-		// What others have computed from what it said before is computed anew.
-		let later: Vec<usize> = self.spans[span + 1..].iter().flat_map(|span| span.members.iter().copied()).collect();
-		later.into_iter().for_each(|member| self.members[member].known.clear());
-	}
-
-	fn remember(&mut self, span: usize, rows: usize, took: Duration) {
-		let usual = self.spans[span].usual.entry(bucket(rows)).or_insert(took);
-		// Slowly down, at once up: a time that was needed once may be needed again.
-		*usual = took.max(*usual * 7 / 8);
 	}
 
 	/// Waits a moment for something to happen.
@@ -713,10 +454,6 @@ impl Ring {
 			self.wait(left);
 		}
 	}
-}
-
-fn bucket(rows: usize) -> u32 {
-	rows.checked_ilog2().unwrap_or_default()
 }
 
 impl Engine for Ring {

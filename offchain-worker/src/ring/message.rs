@@ -5,7 +5,8 @@ use codec::{DecodeAll, Encode};
 use neuroshard_graph::{
 	exec::{Output, Stage, Wanted},
 	merkle::blake2_256,
-	ModelConfig,
+	tiles::bytes_of,
+	Class, ModelConfig,
 };
 use neuroshard_types::H256;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -34,6 +35,8 @@ pub(super) enum Request {
 pub(super) struct Hold {
 	/// Root of the parameters.
 	pub(super) parameters: H256,
+	/// The arithmetic.
+	pub(super) class: Class,
 	/// Whether tokens become rows here.
 	pub(super) embedding: bool,
 	/// First layer.
@@ -242,8 +245,8 @@ async fn bytes(from: &mut (impl AsyncRead + Unpin), length: u32) -> Result<Vec<u
 
 /// Hash of rows.
 pub(super) fn root(rows: &[f32]) -> H256 {
-	let bytes: Vec<u8> = rows.iter().flat_map(|value| value.to_le_bytes()).collect();
-	H256(blake2_256(&bytes))
+	// In canonical form: machines may differ in what a NaN carries, and in the sign of a zero.
+	H256(blake2_256(&bytes_of(rows)))
 }
 
 /// The rows of each text among `rows`, by how many there are of each and how wide they are.

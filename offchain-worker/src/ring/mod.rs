@@ -1,7 +1,8 @@
 //! Inference rings: a model that is split by its layers over several workers.
 //!
 //! - [`placement`]: who holds which layers, and why.
-//! - `driver`: has the spans computed one after the other, and is an engine like any other.
+//! - `driver`: has the spans computed one after the other, and is an engine like any other. `member`, `span`: whom it asks for which part. `reread`: what
+//!   holders lack is computed anew. `settle`: what they say is compared.
 //! - [`start`]: greets the workers, places the spans, and sets up the engine.
 //! - [`lend`], `answering`, `holder`: the other side, which computes a span.
 //! - `link`, `message`: what they say to each other. `history`: what is needed to compute keys and values anew. [`report`]: who was late, or lied;
@@ -13,9 +14,13 @@ mod history;
 mod holder;
 pub mod lend;
 mod link;
+mod member;
 mod message;
 pub mod placement;
 pub mod report;
+mod reread;
+mod settle;
+mod span;
 pub mod start;
 #[cfg(test)]
 mod tests;

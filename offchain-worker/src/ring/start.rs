@@ -1,11 +1,12 @@
 //! Setting up a ring: who is there, what they can do, who holds what, and the engine that has it computed.
 
 use super::{
-	driver::{Patience, Ring, Span},
+	driver::{Patience, Ring},
 	link::{keep, EVENTS},
 	message::{frame, receive, send, Hold, Profile, Reply, Request},
 	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split},
 	report::Reports,
+	span::Span,
 };
 use crate::infer::Source;
 use futures::future::join_all;
@@ -117,6 +118,7 @@ pub async fn start(streams: &Streams, source: Source, options: Options, stop: Ca
 		members.extend(holders.map(|holder| (holder.name.clone(), candidates[holder.node].address.clone())));
 		let hold = Hold {
 			parameters: source.parameters,
+			class: source.class,
 			embedding: false,
 			first: narrow(span.first),
 			layers: narrow(span.layers),

@@ -2,18 +2,19 @@
 
 use super::{
 	answering,
-	driver::{Patience, Ring, Span},
+	driver::{Patience, Ring},
 	link::{keep, EVENTS},
 	message::{frame, receive, send, Hold, Profile, Reply, Request},
 	placement::{place, Links, Node, Roles, Speed, Split},
 	report::{Report, Reports},
+	span::Span,
 	start::held,
 };
 use crate::infer::{Engine, Source};
 use crate::train::{checkpoint::Checkpoint, presets};
 use neuroshard_graph::{
 	exec::{Exec, Inference, InferenceError, Piece, Sequence, Wanted},
-	ModelConfig,
+	Class, ModelConfig,
 };
 use neuroshard_types::H256;
 use proptest::prelude::*;
@@ -34,14 +35,19 @@ use tokio_util::sync::CancellationToken;
 const LAYERS: u32 = 3;
 
 fn source() -> Source {
+	source_in(Class::ExactF32)
+}
+
+fn source_in(class: Class) -> Source {
 	let (model, train) = presets::tiny();
 	let model = ModelConfig { layers: LAYERS, ..model };
 	let mut params = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
 	params.iter_mut().enumerate().for_each(|(index, value)| *value *= 3.0 + (index % 11) as f32 * 0.1);
 	let config = model.clone();
-	Source::new(H256::repeat_byte(1), model, move |stage| {
-		Inference::stage(Arc::new(Exec::new(1).unwrap()), &config, &params, stage).map_err(|error| error.to_string())
+	Source::new(H256::repeat_byte(1), model, move |stage, class| {
+		Inference::in_class(Arc::new(Exec::new(1).unwrap()), &config, &params, stage, class).map_err(|error| error.to_string())
 	})
+	.in_class(class)
 }
 
 /// How a member behaves: as it should, or in one of the other ways.
@@ -80,7 +86,8 @@ async fn between(mut driver: DuplexStream, mut holder: DuplexStream, conduct: Co
 			(SLOW, Reply::Done(_)) => tokio::time::sleep(Duration::from_millis(60)).await,
 			(LIAR, Reply::Done(done)) => {
 				if let Some(last) = rows.last_mut() {
-					*last = f32::from_bits(last.to_bits() ^ 1);
+					// Much enough for all that is computed from it to differ.
+					*last = f32::from_bits(last.to_bits() ^ (1 << 22));
 				}
 				// As if it had computed that.
 				done.roots = match rows.is_empty() {
@@ -129,13 +136,25 @@ fn joined(reports: &Reports) -> usize {
 
 /// A ring whose spans end before these layers, each held by so many members, numbered span by span.
 fn ring(ends: &[u32], holders: usize, patience: Patience) -> TestRing {
+	ring_of(source(), ends, holders, patience)
+}
+
+/// [`ring`] of a model.
+fn ring_of(source: Source, ends: &[u32], holders: usize, patience: Patience) -> TestRing {
 	let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-	let (source, stop, reports) = (source(), CancellationToken::new(), Reports::default());
+	let (stop, reports) = (CancellationToken::new(), Reports::default());
 	let (sender, events) = sync_channel(EVENTS);
 	let (mut spans, mut first, mut conduct) = (Vec::new(), 0, Vec::new());
 	for (index, end) in ends.iter().enumerate() {
-		let hold =
-			Hold { parameters: source.parameters, embedding: false, first, layers: end - first, head: index + 1 == ends.len(), pages: 64 };
+		let hold = Hold {
+			parameters: source.parameters,
+			class: source.class,
+			embedding: false,
+			first,
+			layers: end - first,
+			head: index + 1 == ends.len(),
+			pages: 64,
+		};
 		spans.push(Span::new(hold, (index * holders..(index + 1) * holders).collect()));
 		first = *end;
 	}
@@ -183,7 +202,11 @@ fn bits(rows: &[f32]) -> Vec<u32> {
 }
 
 fn expected(text: &[u32]) -> Vec<u32> {
-	let mut inference = source().load(&neuroshard_graph::exec::Stage::whole(3)).unwrap();
+	expected_of(&source(), text)
+}
+
+fn expected_of(source: &Source, text: &[u32]) -> Vec<u32> {
+	let mut inference = source.load(&neuroshard_graph::exec::Stage::whole(3)).unwrap();
 	let mut sequence = Sequence::default();
 	let pages = neuroshard_graph::exec::Pages::new(8);
 	bits(inference.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens: text, wanted: Wanted::All }]).unwrap())
@@ -215,6 +238,15 @@ fn a_ring_answers_with_the_bits_of_one_machine() {
 			}
 		}
 	}
+}
+
+#[test]
+fn a_ring_in_int8_answers_with_the_bits_of_one_machine_in_int8() {
+	let source = source_in(Class::ExactInt8);
+	let mut ring = ring_of(source.clone(), &[1, 3], 2, Patience::default());
+	let text = text(70, 3);
+	let logits = read(&mut ring.ring, &text, 9, |_| {}).unwrap();
+	assert!(logits == expected_of(&source, &text) && logits != expected(&text));
 }
 
 #[test]
@@ -370,14 +402,57 @@ fn a_liar_is_found_whether_it_is_asked_first_or_not_and_nobody_else_is_blamed() 
 			}
 		});
 		assert_eq!(logits.unwrap(), expected(&text));
-		let liars: Vec<String> = ring
-			.reports
-			.all()
-			.into_iter()
-			.filter_map(|report| if let Report::Lied(name, _) = report { Some(name) } else { None })
-			.collect();
-		assert_eq!(liars, [format!("member {liar}")]);
+		assert_eq!(liars(&ring.reports), [format!("member {liar}")]);
 	}
+}
+
+/// Who was found to have lied.
+fn liars(reports: &Reports) -> Vec<String> {
+	let lied = |report| if let Report::Lied(name, _) = report { Some(name) } else { None };
+	reports.all().into_iter().filter_map(lied).collect()
+}
+
+#[test]
+fn a_liar_is_found_although_the_honest_one_is_slower() {
+	for liar in 0..2 {
+		let late = Duration::from_secs(2);
+		let mut ring = ring(&[3], 2, Patience { late, ..Patience::default() });
+		ring.conduct[liar].set(LIAR);
+		ring.conduct[1 - liar].set(SLOW);
+		let text = text(20, 8);
+		assert_eq!(read(&mut ring.ring, &text, 5, |_| {}).unwrap(), expected(&text));
+		assert_eq!(liars(&ring.reports), [format!("member {liar}")]);
+	}
+}
+
+#[test]
+fn a_holder_that_was_given_wrong_rows_by_a_liar_nobody_noticed_is_not_blamed() {
+	let mut ring = ring(&[1, 3], 2, Patience { late: Duration::from_secs(20), lost: Duration::from_secs(30), ..Patience::default() });
+	let text = text(40, 9);
+	let pages = ring.ring.pages(8);
+	let mut sequence = Sequence::default();
+	// The liar is alone with the first layer, and the others compute with what it tells: all but the last one, which is not there.
+	for away in [1, 3] {
+		ring.conduct[away].set(DEAD);
+	}
+	ring.conduct[0].set(LIAR);
+	let wrong = bits(ring.ring.logits(&pages, &mut [piece(&mut sequence, &text[..20])]).unwrap());
+	assert!(wrong != expected(&text[..20]));
+	while ring.reports.all().iter().filter(|report| matches!(report, Report::Gone(_))).count() < 2 {
+		ring.ring.news_for_test();
+	}
+	// From now on everybody is honest. The last one comes back, and reads the text again, as it should be.
+	[0, 3].into_iter().for_each(|member| ring.conduct[member].set(GOOD));
+	while joined(&ring.reports) < 5 {
+		ring.ring.news_for_test();
+	}
+	let mut last = Vec::new();
+	for tokens in text[20..].chunks(5) {
+		last = bits(ring.ring.logits(&pages, &mut [piece(&mut sequence, tokens)]).unwrap());
+	}
+	let expected = expected(&text);
+	assert!(last == expected[expected.len() - last.len()..]);
+	assert_eq!(liars(&ring.reports), Vec::<String>::new());
 }
 
 #[test]

@@ -74,6 +74,13 @@ impl ApiError {
 		Self { code: Some("model_halted"), ..refused }
 	}
 
+	/// What belongs to an answer cannot be kept.
+	pub(super) fn no_room() -> Self {
+		let words = "this provider cannot keep what belongs to an answer just now, and gives none: ask again later, or another one";
+		let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", words);
+		Self { code: Some("no_room"), ..refused }
+	}
+
 	/// Something failed here.
 	pub(super) fn internal(message: impl Into<String>) -> Self {
 		Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message)

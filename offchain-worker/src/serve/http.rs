@@ -162,6 +162,7 @@ impl Server {
 		let (mut jobs, mut answers) = (Vec::new(), Vec::new());
 		for prompt in prompts {
 			let room = self.batcher.longest().saturating_sub(prompt.len()).saturating_add(1);
+			let room = payer.map_or(Ok(room), |payer| payer.most(prompt.len(), ask.most, room))?;
 			let most = ask.most.map_or(room, |most| usize::try_from(most).unwrap_or(room).min(room));
 			for choice in 0..ask.choices {
 				let (reply, replies) = mpsc::channel(most.saturating_add(1));
@@ -474,9 +475,9 @@ async fn checked(State(server): Shared, Body(transcript): Body<Transcript>) -> R
 	if server.business.is_some() {
 		return Err(ApiError::payment("checks have no price here: `neuroshard-worker check` makes them"));
 	}
-	let (text, parameters) = (server.text.clone(), server.issuer.parameters);
+	let (text, parameters, class) = (server.text.clone(), server.issuer.parameters, server.issuer.class);
 	let work = move |engine: &mut dyn Engine| {
-		let known = Known { parameters, usable: text.usable().min(engine.vocab()), ends: &|token| text.is_end(token) };
+		let known = Known { parameters, class, usable: text.usable().min(engine.vocab()), ends: &|token| text.is_end(token) };
 		check(engine, known, &transcript)
 	};
 	let outcome = server.batcher.alone(work).await?.map_err(|error| ApiError::invalid(error.to_string()))?;

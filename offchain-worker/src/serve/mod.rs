@@ -29,7 +29,7 @@ use http::{now, router, Server};
 use keys::Keys;
 use listener::{listen, Bounds};
 use neuroshard_chain_client::keys::PonwSigner;
-use neuroshard_types::{inference::Prices, AccountId, H256};
+use neuroshard_types::{inference::Prices, AccountId, RoundIndex, RunId, H256};
 use paid::Business;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use tokio::{net::TcpListener, sync::Semaphore};
@@ -46,6 +46,8 @@ pub struct Options {
 	pub limits: Limits,
 	/// Who signs receipts, and the first block of the chain that its account is on; without it, receipts are not signed.
 	pub signer: Option<(AccountId, PonwSigner, H256)>,
+	/// Run, and its round that starts from the model's parameters; `None` for a model of no run.
+	pub checkpoint: Option<(RunId, RoundIndex)>,
 	/// What answers cost, and the business of the provider who is paid; without it, whoever may ask is answered.
 	pub paid: Option<(Prices, Business)>,
 	/// What is told of the ring that computes, if one does.
@@ -102,6 +104,8 @@ fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 	let (fingerprint, usable) = (model.fingerprint(), model.usable());
 	let issuer = Arc::new(Issuer {
 		parameters: model.root,
+		checkpoint: options.checkpoint,
+		class: model.class,
 		usable: u32::try_from(usable).unwrap_or(u32::MAX),
 		signer: options.signer,
 		prices: options.paid.as_ref().map(|(prices, _)| *prices).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::train::{checkpoint::Checkpoint, presets};
-use neuroshard_graph::ModelConfig;
+use neuroshard_graph::{Class, ModelConfig};
 use patience::Patience;
 use serde_json::{json, Value};
 use std::{
@@ -42,10 +42,11 @@ impl Running {
 		let config = ModelConfig { max_seq: 1 << 16, ..tiny };
 		let mut params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
 		params.iter_mut().enumerate().for_each(|(index, value)| *value *= 3.0 + (index % 11) as f32 * 0.1);
-		let model = Model::of_bytes("tiny".into(), &config, &params, [7; 32], 1).unwrap();
+		let model = Model::of_bytes("tiny".into(), &config, &params, [7; 32], Class::ExactF32, 1).unwrap();
 		let limits = Limits { active: 4, waiting: 16, memory: 64 << 20, lookup: true };
 		let address = (Ipv4Addr::LOCALHOST, 0).into();
-		let server = server(model, Options { address, keys: None, limits, signer: None, paid: None, ring: None }).unwrap();
+		let server =
+			server(model, Options { address, keys: None, limits, signer: None, checkpoint: None, paid: None, ring: None }).unwrap();
 		let socket = TcpSocket::new_v4().unwrap();
 		socket.set_send_buffer_size(HELD).unwrap();
 		socket.bind(address).unwrap();

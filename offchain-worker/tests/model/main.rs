@@ -5,7 +5,7 @@ mod reference;
 use neuroshard_graph::{
 	exec::{Exec, Inference, Pages, Piece, Sequence, Wanted},
 	sampler::Sampling,
-	ModelConfig, TrainConfig,
+	Class, ModelConfig, TrainConfig,
 };
 use neuroshard_worker::{
 	data::tokenizer,
@@ -37,7 +37,7 @@ fn inference(model: &ModelConfig, params: &[f32]) -> Inference {
 }
 
 fn model(config: &ModelConfig, params: &[f32]) -> Result<Model, ModelError> {
-	Model::of_bytes("model".into(), config, params, [0; 32], 1)
+	Model::of_bytes("model".into(), config, params, [0; 32], Class::ExactF32, 1)
 }
 
 #[test]

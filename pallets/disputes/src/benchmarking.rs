@@ -241,6 +241,19 @@ mod benchmarks {
 		assert!(Games::<T>::contains_key(ClaimId { kind: ClaimKind::Audit, who: auditor, ..claim }, who));
 	}
 
+	/// The first game against the provider.
+	#[benchmark]
+	fn challenge_answer() -> Result<(), BenchmarkError> {
+		let (receipt, signature) = answered::<T>()?;
+		let who = challenger::<T>(0);
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(who.clone()), receipt, signature, 0);
+
+		assert_eq!(Pallet::<T>::games_of(who).len(), 1);
+		Ok(())
+	}
+
 	/// A round waits for its epoch.
 	#[benchmark]
 	fn draw_idle() {

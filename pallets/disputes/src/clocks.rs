@@ -4,7 +4,7 @@ use crate::{Config, Deadlines, Dockets, Fallen, Game, Games, Pallet, SweptTo, We
 use frame_support::{traits::Get, weights::Weight};
 use neuroshard_graph::game::Side;
 use neuroshard_types::{
-	dispute::{ClaimId, Claims, Decision},
+	dispute::{ClaimId, ClaimKind, Claims, Decision},
 	AccountId,
 };
 
@@ -76,8 +76,11 @@ impl<T: Config> Pallet<T> {
 		Self::decide(claim, challenger, game, decision, 0);
 	}
 
-	/// Whether the records are there that moves are judged by: they go in the order of their rounds.
+	/// Whether the records are there that moves are judged by: they go in the order of their rounds. What an answer is judged by is kept with it.
 	fn can_be_judged(claim: &ClaimId, game: &Game) -> bool {
+		if let ClaimKind::Answer(_) = claim.kind {
+			return true;
+		}
 		[game.first_round, claim.round].into_iter().all(|round| T::Claims::adopted_at(claim.run, round).is_some())
 	}
 }

@@ -25,6 +25,12 @@ mod errors {
 		TooManyGames,
 		/// This is not what was revealed. Pass on the work of the `reveal` extrinsic as it is.
 		WrongWork,
+		/// The receipt has no valid signature by the key for proofs that its provider has registered, or names no provider or no checkpoint of a run. Pass
+		/// receipt and signature as the provider sent them.
+		NotSigned,
+		/// The receipt is of no session in which an answer could be disputed: it is settled, or never paid this provider; or the run is unknown. Dispute an
+		/// answer before its session is settled.
+		NoSuchAnswer,
 		/// There is no such game. The view functions `games` and `games_of` list the open ones.
 		NoGame,
 		/// It is the other side's turn, or somebody else's game. The view function `game` shows whose turn it is.

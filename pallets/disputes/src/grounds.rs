@@ -1,6 +1,6 @@
 //! What a claim is judged by, from the chain's records.
 
-use crate::{Config, Pallet};
+use crate::{Config, DisputedAnswers, Pallet};
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, Claims},
 	grounds::Grounds,
@@ -16,5 +16,6 @@ pub(crate) fn of<T: Config>(claim: &ClaimId) -> Option<Grounds> {
 			let claim = Pallet::<T>::sample_of(*run, *round, who)?.claim;
 			Some(Grounds::Work { round: *round, claim })
 		}
+		ClaimKind::Answer(_) => DisputedAnswers::<T>::get(claim).map(|claim| Grounds::Answer { round: *round, claim }),
 	}
 }

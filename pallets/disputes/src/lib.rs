@@ -31,6 +31,9 @@
 //! Auditors that the chain draws by lot run adopted rounds again and are paid for it; a sample of a state that is not committed shows whether they
 //! have. A sample is a claim as well. See `audit`.
 //!
+//! # Answers
+//! What a provider has signed for an answer is a claim as well, about a model of a run instead of a round of it: see `answers`.
+//!
 //! # Money
 //! A challenge holds a bond, the larger the more the claimant has at stake, and at most [`Config::MaxGamesPerDefender`] games are open
 //! against an account at once, but for those of auditors that were drawn, who hold the least bond: that bounds what an honest claimant is
@@ -53,6 +56,7 @@
 
 extern crate alloc;
 
+mod answers;
 mod audit;
 #[cfg(any(feature = "runtime-benchmarks", test))]
 mod benchmarking;
@@ -113,10 +117,12 @@ pub mod pallet {
 	use neuroshard_graph::game::{Doubt, Move, Side};
 	use neuroshard_types::{
 		audit::{AuditClaim, AuditTerms, AuditView, Report, MAX_VERIFIERS},
-		dispute::{ClaimId, ClaimKind, Claims, Decision, GameView, MoveKind, Terms},
+		dispute::{AnswerClaim, ClaimId, ClaimKind, Claims, Decision, GameView, MoveKind, Terms},
+		inference::Receipt,
+		proof::ProofSignature,
 		run::Work,
 		span::Span,
-		traits::{Providers, WorkCredits},
+		traits::{PaidAnswers, Providers, WorkCredits},
 		AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 	};
 	use sp_runtime::{Perbill, Permill, SaturatedConversion};
@@ -134,6 +140,8 @@ pub mod pallet {
 		type Claims: Claims;
 		/// Stakes of claimants.
 		type Providers: Providers<AccountId, Balance>;
+		/// Answers that can be disputed.
+		type PaidAnswers: PaidAnswers<AccountId>;
 		/// Where auditors are paid.
 		type Credits: WorkCredits<AccountId>;
 		/// Number of the current epoch.
@@ -231,6 +239,10 @@ pub mod pallet {
 	/// extrinsic from then on. See [`MovesAlone`].
 	#[pallet::storage]
 	pub type Missed<T: Config> = StorageDoubleMap<_, Blake2_128Concat, ClaimId, Blake2_128Concat, AccountId, ()>;
+
+	/// What the answers are judged by about which games are open.
+	#[pallet::storage]
+	pub type DisputedAnswers<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, AnswerClaim>;
 
 	/// What moves have taken of this block. Empty between blocks.
 	#[pallet::storage]
@@ -430,6 +442,15 @@ pub mod pallet {
 			let payer = ensure_signed(origin)?;
 			Self::do_challenge_audit(payer, ClaimId { run, round, kind: ClaimKind::Audit, who })
 		}
+
+		/// Disputes the answer with this receipt, which its provider has signed, and holds a bond of the caller. `doubt` is the first token of the answer,
+		/// counted from 0, that the model does not give; behind the last one, the end. The provider moves first.
+		#[pallet::call_index(8)]
+		#[pallet::weight(T::WeightInfo::challenge_answer())]
+		pub fn challenge_answer(origin: OriginFor<T>, receipt: Receipt, signature: ProofSignature, doubt: u32) -> DispatchResult {
+			let payer = ensure_signed(origin)?;
+			Self::do_challenge_answer(payer, receipt, &signature, doubt)
+		}
 	}
 
 	#[pallet::extra_constants]
@@ -485,6 +506,11 @@ pub mod pallet {
 			Self::sample_of(run, round, &auditor)
 		}
 
+		/// What a disputed answer is judged by, while a game about it is open.
+		pub fn answer_claim(claim: ClaimId) -> Option<AnswerClaim> {
+			DisputedAnswers::<T>::get(claim)
+		}
+
 		/// Accounts that are enrolled as auditors.
 		pub fn verifiers() -> Vec<AccountId> {
 			Self::list_verifiers()
@@ -505,7 +531,7 @@ pub mod pallet {
 		/// Most records that a claim of this kind can be judged by.
 		pub(crate) fn most_records(kind: ClaimKind) -> u32 {
 			match kind {
-				ClaimKind::Work | ClaimKind::Audit => 1,
+				ClaimKind::Work | ClaimKind::Audit | ClaimKind::Answer(_) => 1,
 				ClaimKind::Attestation => T::MaxReplay::get(),
 			}
 		}

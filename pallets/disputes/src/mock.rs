@@ -13,13 +13,15 @@ use frame_support::{
 };
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, WorkClaim},
+	inference::{CheckpointId, SessionId},
 	offence::Offence,
 	proof::ProofKind,
 	provider::{HardwareProfile, PonwKey, Role},
-	run::Act,
-	traits::{Providers, SlashTo, WorkCredits},
+	run::{Act, RunConfig},
+	traits::{PaidAnswers, Providers, SlashTo, WorkCredits},
 	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
+use sp_keystore::{testing::MemoryKeystore, KeystoreExt};
 use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult, Perbill, Permill};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -136,6 +138,14 @@ parameter_types! {
 	pub static Works: BTreeMap<(RunId, RoundIndex, AccountId), WorkClaim> = BTreeMap::new();
 	/// Claims about checkpoints of adopted rounds.
 	pub static Attestations: BTreeMap<(RunId, RoundIndex, AccountId), AttestationClaim> = BTreeMap::new();
+	/// Configurations of runs whose models answer.
+	pub static Configs: BTreeMap<RunId, RunConfig> = BTreeMap::new();
+	/// Who answers in which session.
+	pub static Answering: BTreeSet<(SessionId, AccountId)> = BTreeSet::new();
+	/// Who gave a false answer in which session.
+	pub static Lied: BTreeSet<(SessionId, AccountId)> = BTreeSet::new();
+	/// Keys for proofs.
+	pub static Keys: BTreeMap<AccountId, PonwKey> = BTreeMap::new();
 	/// When rounds were adopted, as long as their records are there.
 	pub static Adopted: BTreeMap<(RunId, RoundIndex), BlockNumber> = BTreeMap::new();
 	/// Accounts none of whose proofs becomes final.
@@ -220,6 +230,9 @@ impl Claims for MockClaims {
 		let claim = Attestations::get().get(&(run, round, who.clone())).cloned()?;
 		Adopted::get().contains_key(&(run, claim.job.first_round)).then_some(claim)
 	}
+	fn config(run: RunId) -> Option<RunConfig> {
+		Configs::get().remove(&run)
+	}
 	fn is_condemned(claim: &ClaimId) -> bool {
 		Condemned::get().contains(claim)
 	}
@@ -238,6 +251,21 @@ impl Claims for MockClaims {
 	fn condemn(claim: &ClaimId) {
 		assert!(!Condemned::get().contains(claim), "a claim is condemned once");
 		Condemned::mutate(|condemned| condemned.push(claim.clone()));
+	}
+}
+
+/// [`PaidAnswers`] of the mock.
+pub struct MockAnswers;
+
+impl PaidAnswers<AccountId> for MockAnswers {
+	fn can_dispute(session: SessionId, provider: &AccountId) -> bool {
+		Answering::get().contains(&(session, provider.clone()))
+	}
+	fn is_condemned(session: SessionId, provider: &AccountId) -> bool {
+		Lied::get().contains(&(session, provider.clone()))
+	}
+	fn condemn(session: SessionId, provider: &AccountId) {
+		Lied::mutate(|lied| lied.insert((session, provider.clone())));
 	}
 }
 
@@ -270,8 +298,8 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn slashable(who: &AccountId) -> Balance {
 		Balances::balance(&stake_of(who))
 	}
-	fn ponw_key(_: &AccountId) -> Option<PonwKey> {
-		None
+	fn ponw_key(who: &AccountId) -> Option<PonwKey> {
+		Keys::get().remove(who)
 	}
 	fn hardware(_: &AccountId) -> Option<HardwareProfile> {
 		None
@@ -366,6 +394,12 @@ impl crate::BenchmarkHelper for MockHelper {
 	fn epoch(epoch: u64) {
 		Epoch::set(epoch);
 	}
+	fn answered(who: &AccountId, key: PonwKey, checkpoint: &CheckpointId, config: RunConfig) -> SessionId {
+		Keys::mutate(|keys| keys.insert(who.clone(), key));
+		Configs::mutate(|configs| configs.insert(checkpoint.run, config));
+		Answering::mutate(|answering| answering.insert((7, who.clone())));
+		7
+	}
 	fn attestation(id: &ClaimId, claim: AttestationClaim) {
 		adopt(id.run, claim.job.first_round);
 		adopt(id.run, id.round);
@@ -378,6 +412,7 @@ impl pallet_neuro_disputes::Config for Test {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type Claims = MockClaims;
 	type Providers = MockProviders;
+	type PaidAnswers = MockAnswers;
 	type Credits = MockCredits;
 	type Epochs = Epoch;
 	type EpochLength = ConstU64<EPOCH_LENGTH>;
@@ -429,9 +464,14 @@ pub fn storage(clock: BlockNumber, extension: BlockNumber) -> sp_runtime::Storag
 /// The mock at block 1.
 pub fn new_test_ext() -> sp_io::TestExternalities {
 	let mut ext = sp_io::TestExternalities::new(storage(CLOCK, EXTENSION));
+	ext.register_extension(KeystoreExt::new(MemoryKeystore::new()));
 	ext.execute_with(|| {
 		Works::set(BTreeMap::new());
 		Attestations::set(BTreeMap::new());
+		Configs::set(BTreeMap::new());
+		Answering::set(BTreeSet::new());
+		Lied::set(BTreeSet::new());
+		Keys::set(BTreeMap::new());
 		Adopted::set(BTreeMap::new());
 		Held::set(BTreeSet::new());
 		Condemned::set(Vec::new());

@@ -52,6 +52,7 @@ impl<T: Config> Pallet<T> {
 			}
 		}
 		Self::close_overdue(&claim);
+		Self::forget_answer(&claim);
 		let Loss { rewarded, receiver, burned } = loss;
 		Self::deposit_event(Event::Decided {
 			claim,
@@ -72,6 +73,7 @@ impl<T: Config> Pallet<T> {
 		Self::return_bond(&Self::take_payer(&claim, &challenger), game.bond);
 		Self::leave(&claim, &challenger, game);
 		Self::close_overdue(&claim);
+		Self::forget_answer(&claim);
 		Self::deposit_event(Event::Moot { claim, challenger });
 	}
 

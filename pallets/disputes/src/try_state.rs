@@ -1,13 +1,17 @@
 //! Invariants of the storage.
 
 use crate::{
-	longest_game, Clock, Config, Deadlines, Dockets, Extension, Fallen, Game, Games, GamesAgainst, HoldReason, Load, Missed, PaidBy,
-	Pallet, SweptTo, Taken,
+	longest_game, Clock, Config, Deadlines, DisputedAnswers, Dockets, Extension, Fallen, Game, Games, GamesAgainst, HoldReason, Load,
+	Missed, PaidBy, Pallet, SweptTo, Taken,
 };
 use alloc::collections::BTreeMap;
 use frame_support::{ensure, traits::fungible::InspectHold};
-use neuroshard_types::{AccountId, Balance};
-use sp_runtime::TryRuntimeError;
+use frame_system::pallet_prelude::BlockNumberFor;
+use neuroshard_types::{
+	dispute::{ClaimId, ClaimKind},
+	AccountId, Balance,
+};
+use sp_runtime::{traits::Zero, TryRuntimeError};
 
 impl<T: Config> Pallet<T> {
 	/// Checks every invariant of this pallet's storage and names the first that is broken.
@@ -88,6 +92,19 @@ impl<T: Config> Pallet<T> {
 		}
 		ensure!(linked == Games::<T>::iter_keys().count(), "a game is in no docket");
 		ensure!(Fallen::<T>::iter_keys().all(Dockets::<T>::contains_key), "a fallen claim without a game");
+		let answer = |claim: &ClaimId| matches!(claim.kind, ClaimKind::Answer(_));
+		ensure!(
+			DisputedAnswers::<T>::iter_keys().all(|claim| answer(&claim) && Dockets::<T>::contains_key(claim)),
+			"a receipt that nobody disputes is kept"
+		);
+		ensure!(
+			Dockets::<T>::iter_keys().filter(answer).all(DisputedAnswers::<T>::contains_key),
+			"the receipt of a disputed answer is gone"
+		);
+		for (claim, answer) in DisputedAnswers::<T>::iter() {
+			let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
+			ensure!(answer.receipt.claim(genesis) == Some(claim), "a receipt is kept for another claim");
+		}
 		Ok(())
 	}
 }

@@ -51,6 +51,8 @@ pub trait WeightInfo {
 	fn report_audit() -> Weight;
 	/// `challenge_audit`.
 	fn challenge_audit() -> Weight;
+	/// `challenge_answer`.
+	fn challenge_answer() -> Weight;
 	/// Looking for a round that is to be drawn.
 	fn draw_idle() -> Weight;
 	/// Drawing so many audits of a round with 128 places, the list of verifiers being full.
@@ -74,6 +76,8 @@ const PLAN: Weight = micros(2_000);
 const VERDICT: Weight = micros(5_000);
 /// Blake2 in the runtime's WASM, picoseconds a byte.
 const HASH: u64 = 10_000;
+/// Checking a signature of a provider's key for proofs.
+const SIGNATURE: Weight = micros(200);
 /// Decoding and encoding a full list of verifiers, and looking through it.
 const LIST: Weight = micros(150);
 /// Decoding and encoding a game and what belongs to it.
@@ -93,10 +97,10 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_add(3), 0))
 	}
 
-	/// A game leaves. Reads: provider, the defender's load, two neighbours, docket twice, hold, an overdue proof, who paid. Writes: provider, load,
-	/// game, its refused move, deadline, two neighbours, docket, fallen claim, hold, released account, who paid.
+	/// A game leaves. Reads: provider, the defender's load, two neighbours, docket three times, hold, an overdue proof, who paid. Writes: provider, load,
+	/// game, its refused move, deadline, two neighbours, docket, fallen claim, hold, released account, who paid, receipt.
 	fn leave() -> Weight {
-		SMALL.saturating_add(Self::db(9, 12))
+		SMALL.saturating_add(Self::db(10, 13))
 	}
 
 	/// What a game's end does to the audit that its claim belongs to, which may close with it. Reads: auditor, audit twice, three dockets.
@@ -182,6 +186,11 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn challenge_audit() -> Weight {
 		Self::challenge_attestation(1).saturating_add(Self::db(6, 0))
 	}
+	// As another challenge, and a signature is checked and a plan made. Reads: genesis hash, session, claim and condemnation of the provider, offer, run,
+	// two records. Writes: receipt.
+	fn challenge_answer() -> Weight {
+		SIGNATURE.saturating_add(PLAN).saturating_add(Self::challenge_attestation(1)).saturating_add(Self::db(8, 1))
+	}
 	// Reads: numbers in use, oldest entry, epoch.
 	fn draw_idle() -> Weight {
 		micros(5).saturating_add(Self::db(3, 0))
@@ -255,6 +264,9 @@ impl WeightInfo for () {
 		SMALL
 	}
 	fn challenge_audit() -> Weight {
+		Self::challenge_work()
+	}
+	fn challenge_answer() -> Weight {
 		Self::challenge_work()
 	}
 	fn draw_idle() -> Weight {

@@ -73,6 +73,8 @@ mod errors {
 		/// The caller is not the provider that the voucher names, nor its operator; or the session is with another provider. Let the one claim that both
 		/// name.
 		NotPayee,
+		/// An answer of the provider in this session was proven false, or was not defended. Nothing more of the session is paid to it; answer in another one.
+		AnswerCondemned,
 		/// The voucher has no valid signature of the session's user for this chain. Have that account sign the bytes again, plain or as wallets wrap them.
 		BadSignature,
 		/// The voucher says no more than what was claimed before: amount and number of answers both grow from one to the next. Claim with a later one.

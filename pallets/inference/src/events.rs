@@ -78,6 +78,13 @@ mod events {
 			/// Receipts of the voucher.
 			receipts: H256,
 		},
+		/// An answer of a provider was proven false, or was not defended: it is paid nothing more of the session.
+		AnswerCondemned {
+			/// Session.
+			session: SessionId,
+			/// Provider.
+			provider: AccountId,
+		},
 		/// A session ends.
 		SessionClosed {
 			/// Session.

@@ -18,8 +18,11 @@
 //! without one is a prepaid balance: whoever has a voucher is paid first come, first served, so that providers claim often.
 //!
 //! # What the chain knows of answers
-//! Their number, and the root of their receipts, as the user signed it. Whether they are right cannot be disputed here. Whoever was paid for them
+//! Their number, and the root of their receipts, as the user signed it. Until a session is settled, whoever has a receipt can dispute it in `disputes`,
+//! which asks here whether it may ([`PaidAnswers`]). A provider one of whose answers was proven false claims nothing more of that session. Whoever was paid
 //! keeps its bond as long as other work of that block can be disputed.
+//!
+//! [`PaidAnswers`]: neuroshard_types::traits::PaidAnswers
 //!
 //! # Money
 //! At any time, for each session and exactly:
@@ -31,6 +34,7 @@
 
 extern crate alloc;
 
+mod answers;
 #[cfg(any(feature = "runtime-benchmarks", test))]
 mod benchmarking;
 mod errors;
@@ -150,6 +154,10 @@ pub mod pallet {
 	/// What providers have claimed of sessions.
 	#[pallet::storage]
 	pub type Claims<T: Config> = StorageDoubleMap<_, Twox64Concat, SessionId, Blake2_128Concat, AccountId, Claim>;
+
+	/// Providers that gave a false answer in a session: they are paid nothing more of it.
+	#[pallet::storage]
+	pub type Condemned<T: Config> = StorageDoubleMap<_, Twox64Concat, SessionId, Blake2_128Concat, AccountId, ()>;
 
 	/// Blocks from the end of a session until what is left may be returned: a day where genesis says nothing.
 	#[pallet::storage]
@@ -304,6 +312,11 @@ pub mod pallet {
 
 	#[pallet::view_functions]
 	impl<T: Config> Pallet<T> {
+		/// The number that the next session will have: those below it were given.
+		pub fn next_session() -> SessionId {
+			NextSession::<T>::get()
+		}
+
 		/// What `driver` offers; `None` if nothing.
 		pub fn offer_of(driver: AccountId) -> Option<OfferView> {
 			Some(Offers::<T>::get(&driver)?.shown(driver))

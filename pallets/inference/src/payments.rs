@@ -9,7 +9,7 @@
 //! to those who compute layers, to validators and treasury, as a fee of inference (see [`InferenceFees`]). The money leaves the hold first. Both
 //! ways leave the existential deposit to the user, which is there: while something is on hold, the account cannot be without it.
 
-use crate::{Claim, Claims, Config, Error, Event, HoldReason, Offers, Pallet, Sessions, Standing};
+use crate::{Claim, Claims, Condemned, Config, Error, Event, HoldReason, Offers, Pallet, Sessions, Standing};
 use alloc::vec::Vec;
 use frame_support::{ensure, storage::with_storage_layer, traits::Get};
 use frame_system::pallet_prelude::BlockNumberFor;
@@ -27,6 +27,7 @@ impl<T: Config> Pallet<T> {
 		ensure!(voucher.session == id, Error::<T>::WrongSession);
 		let is_payee = voucher.provider == provider && session.provider.as_ref().is_none_or(|one| *one == provider);
 		ensure!(is_payee, Error::<T>::NotPayee);
+		ensure!(!Condemned::<T>::contains_key(id, &provider), Error::<T>::AnswerCondemned);
 		let standing = Offers::<T>::get(&provider).ok_or(Error::<T>::NoOffer)?;
 		ensure!(T::Models::may_serve(standing.offer.checkpoint.run), Error::<T>::NotServed);
 		let claim = match Claims::<T>::get(id, &provider) {

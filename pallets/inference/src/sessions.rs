@@ -1,6 +1,6 @@
 //! Sessions: money that a user puts aside for answers, until it is paid or returned.
 
-use crate::{Claims, CloseDelay, Config, Error, Event, HoldReason, NextSession, Offers, Pallet, Session, Sessions, SessionsOf};
+use crate::{Claims, CloseDelay, Condemned, Config, Error, Event, HoldReason, NextSession, Offers, Pallet, Session, Sessions, SessionsOf};
 use frame_support::{
 	ensure,
 	traits::{
@@ -108,6 +108,8 @@ impl<T: Config> Pallet<T> {
 		});
 		// No more than the limit of payees.
 		let _ = Claims::<T>::clear_prefix(id, payees, None);
+		// They were paid, or the session is with one.
+		let _ = Condemned::<T>::clear_prefix(id, payees.max(1), None);
 		Sessions::<T>::remove(id);
 		Self::deposit_event(Event::SessionSettled { session: id, user, returned: escrow, paid });
 		Ok(payees)

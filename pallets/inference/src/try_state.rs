@@ -1,6 +1,6 @@
 //! Invariants of the storage.
 
-use crate::{Claims, Config, HoldReason, NextSession, Offers, Pallet, Session, Sessions, SessionsOf};
+use crate::{Claims, Condemned, Config, HoldReason, NextSession, Offers, Pallet, Session, Sessions, SessionsOf};
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
 	vec::Vec,
@@ -12,6 +12,7 @@ use sp_runtime::TryRuntimeError;
 impl<T: Config> Pallet<T> {
 	/// Checks every invariant of this pallet's storage and names the first that is broken.
 	///
+	/// - Only answers of providers whom a session pays are condemned in it.
 	/// - Sessions are older than the next identifier, and are listed for their user, each once.
 	/// - What is on hold of a user is what its sessions have.
 	/// - What a session has paid is what its providers have claimed, who are no more than allowed, and only its provider if it has one.
@@ -32,6 +33,10 @@ impl<T: Config> Pallet<T> {
 				let count = with.entry(driver).or_default();
 				*count = count.saturating_add(1);
 			}
+		}
+		for (id, provider) in Condemned::<T>::iter_keys() {
+			let session = Sessions::<T>::get(id).ok_or("an answer in an unknown session is condemned")?;
+			ensure!(Self::answers_in(id, &session, &provider), "an answer of somebody is condemned whom the session does not pay");
 		}
 		ensure!(Claims::<T>::iter_keys().all(|(id, _)| Sessions::<T>::contains_key(id)), "a claim of an unknown session");
 		for (who, sum) in &escrows {

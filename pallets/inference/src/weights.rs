@@ -78,19 +78,19 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn top_up() -> Weight {
 		Self::with(3, 3)
 	}
-	/// Reads: owner of an operator, offer, run, halt, genesis hash, author of the block, candidate and commission of the author. Reads and writes:
+	/// Reads: owner of an operator, offer, condemnation, run, halt, genesis hash, author of the block, candidate and commission of the author. Reads and writes:
 	/// session, claim, account and holds of the user; model, pot of the owners; driver, its provider, treasury; pot of the validators, rewards of the
 	/// author and those who stand behind it; issuance, inactive issuance, sum of what was burned. For each span: account and provider, read and written.
 	fn claim(m: u32) -> Weight {
-		let fixed = SIGNATURES.saturating_add(PAYMENT.saturating_mul(6)).saturating_add(Self::with(24, 16));
+		let fixed = SIGNATURES.saturating_add(PAYMENT.saturating_mul(6)).saturating_add(Self::with(25, 16));
 		fixed.saturating_add(Self::each(PAYMENT.saturating_add(MEMBER), 2, 2, m))
 	}
 	/// Reads: owner of an operator, session. Writes: session.
 	fn close_session() -> Weight {
 		Self::with(2, 1)
 	}
-	/// Reads and writes: session, offer, list of the user's sessions, account, holds; each claim.
+	/// Reads and writes: session, offer, list of the user's sessions, account, holds, a condemnation; each claim, and its condemnation.
 	fn settle(p: u32) -> Weight {
-		Self::with(5, 5).saturating_add(Self::each(Weight::zero(), 1, 1, p))
+		Self::with(6, 6).saturating_add(Self::each(Weight::zero(), 2, 2, p))
 	}
 }

@@ -34,7 +34,7 @@ mod errors {
 		AmountExceedsBond,
 		/// The list of unbonding chunks is full. Call `withdraw_unbonded` when one has unlocked.
 		TooManyChunks,
-		/// Claims of the provider are not settled yet. Wait until `open_claims` in the view function `provider` is zero; what it attests of datasets, its offer of
+		/// Claims of the provider are not settled yet, and its bond and its PoNW key answer for them. Wait until `open_claims` in the view function `provider` is zero; what it attests of datasets, its offer of
 		/// a model, and its consent to one count until they are withdrawn.
 		OpenClaims,
 		/// What the provider claimed in adopted rounds can still be disputed. Wait until block `disputable_until` of the view function

@@ -262,7 +262,7 @@ pub mod pallet {
 		}
 
 		/// Replaces what the caller registered: roles, hardware, PoNW key, peer id and addresses. Who takes the role of a verifier needs
-		/// the bond for it. For the operator as well.
+		/// the bond for it. The PoNW key stays while a claim is open or can be disputed. For the operator as well.
 		#[pallet::call_index(1)]
 		#[pallet::weight(T::WeightInfo::update_info())]
 		pub fn update_info(origin: OriginFor<T>, info: ProviderInfo) -> DispatchResult {
@@ -274,6 +274,10 @@ pub mod pallet {
 					Self::ensure_verifier_bond(info.roles, provider.bond.active)?;
 				}
 				Self::ensure_identity_free(&who, &info)?;
+				if info.ponw_key != provider.info.ponw_key {
+					// What is signed with it can be disputed by it.
+					Self::ensure_undisputed(provider)?;
+				}
 				Self::free_identity(&provider.info);
 				Self::claim_identity(&who, &info);
 				provider.info = info;

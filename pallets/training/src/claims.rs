@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use frame_support::traits::Get;
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
+	run::RunConfig,
 	traits::WorkProofs,
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
@@ -100,6 +101,10 @@ impl<T: Config> Claims for Pallet<T> {
 		Some(AttestationClaim { config: Runs::<T>::get(run)?.config, job, checkpoint })
 	}
 
+	fn config(run: RunId) -> Option<RunConfig> {
+		Runs::<T>::get(run).map(|run| run.config)
+	}
+
 	fn is_condemned(claim: &ClaimId) -> bool {
 		Records::<T>::get(claim.run, claim.round).is_some_and(|record| record.is_condemned(claim.kind, &claim.who))
 	}
@@ -142,7 +147,7 @@ impl<T: Config> Claims for Pallet<T> {
 		let run = Runs::<T>::get(id);
 		let redo = match Records::<T>::get(id, index) {
 			// It is in no record.
-			_ if *kind == ClaimKind::Audit => false,
+			_ if matches!(kind, ClaimKind::Audit | ClaimKind::Answer(_)) => false,
 			Some(mut record) => {
 				let next = run.as_ref().map_or(RoundIndex::MAX, |run| run.rounds_adopted);
 				let Some(redo) = record.condemn(*kind, who, next) else { return };
@@ -152,7 +157,7 @@ impl<T: Config> Claims for Pallet<T> {
 			// The dispute has outlived the record: the claim is punished, but the round cannot be redone.
 			None => false,
 		};
-		if *kind != ClaimKind::Audit {
+		if matches!(kind, ClaimKind::Work | ClaimKind::Attestation) {
 			T::Proofs::void(who, expected::proof_key(*id, *index));
 		}
 		T::Proofs::condemn(who);

@@ -110,7 +110,7 @@ impl Record {
 		self.place(who).is_some_and(|place| match kind {
 			ClaimKind::Work => place.condemned,
 			ClaimKind::Attestation => place.disqualified,
-			ClaimKind::Audit => false,
+			ClaimKind::Audit | ClaimKind::Answer(_) => false,
 		})
 	}
 
@@ -133,7 +133,7 @@ impl Record {
 		let index = self.index(who)?;
 		let place = self.places.get_mut(index)?;
 		match kind {
-			ClaimKind::Audit => None,
+			ClaimKind::Audit | ClaimKind::Answer(_) => None,
 			ClaimKind::Work => {
 				place.revealed?;
 				if core::mem::replace(&mut place.condemned, true) {

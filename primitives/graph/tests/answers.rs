@@ -442,17 +442,10 @@ fn game(lie: Lie, random: &mut Lcg) -> Option<Record> {
 			let count = case.answer.len().max(1);
 			let other = Case { theta: stale.clone(), ..case.clone() }.answered(count);
 			let case = Case { answer: other.answer, ended: other.ended, ..case };
-			let mut liar = Player::new(case.setting(), Side::Defender, case.story_of(stale), None);
+			// The roots of the true checkpoint are known to everybody.
 			let bold = below(random, 4) > 0;
-			let mut defender = |position: &Position, defence: &[Move]| {
-				let mut action = liar.play(position, defence).ok()?;
-				// The roots of the true checkpoint are known to everybody.
-				if let (true, Move::Read { start, .. }) = (bold, &mut action) {
-					*start = case.checkpoint;
-				}
-				Some(action)
-			};
-			case.prosecute(&mut defender)
+			let story = if bold { case.story().with_parameters(stale).unwrap() } else { case.story_of(stale) };
+			case.accuse(Player::new(case.setting(), Side::Defender, story, None))
 		}
 		Lie::Class => {
 			// A longer answer of a wide choice: the classes differ by little.

@@ -1,12 +1,12 @@
 //! Claims that can be disputed, and what they are judged by.
 
-use crate::{dataset::DatasetShape, run::RunConfig, AccountId, Balance, BlockNumber, RoundIndex, RunId, H256};
+use crate::{dataset::DatasetShape, inference::Receipt, run::RunConfig, AccountId, Balance, BlockNumber, RoundIndex, RunId, H256};
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use neuroshard_graph::game::{Move, Position, Ruling, Side};
 use scale_info::TypeInfo;
 
-/// What a participant claims in a round.
+/// What is claimed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum ClaimKind {
@@ -17,6 +17,8 @@ pub enum ClaimKind {
 	/// That the sample it reported as an auditor ([`crate::audit`]) is the state after the drawn inner step of the audited work. The
 	/// account is the auditor; it audits one claim of a round at most.
 	Audit,
+	/// That the answer with this receipt ([`Receipt::hash`]) is the one that the model gives. The account is the provider that signed it.
+	Answer(H256),
 }
 
 /// One claim.
@@ -25,7 +27,7 @@ pub enum ClaimKind {
 pub struct ClaimId {
 	/// Run.
 	pub run: RunId,
-	/// Round of that run; adopted.
+	/// Adopted round of that run; of an answer the round that starts from the checkpoint it was computed with.
 	pub round: RoundIndex,
 	/// What is claimed.
 	pub kind: ClaimKind,
@@ -78,9 +80,19 @@ pub struct AttestationClaim {
 	pub checkpoint: H256,
 }
 
+/// What a claim about an answer is judged by.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct AnswerClaim {
+	/// The run whose model answered.
+	pub config: RunConfig,
+	/// What the provider has signed.
+	pub receipt: Receipt,
+}
+
 /// Claims of adopted rounds. Implemented by `training`.
 ///
-/// Those of kind [`ClaimKind::Audit`] are none of them: `disputes` keeps them itself, and calls only [`Self::condemn`] for them.
+/// Those of the kinds [`ClaimKind::Audit`] and [`ClaimKind::Answer`] are none of them: `disputes` keeps them itself, and calls only
+/// [`Self::condemn`] for them.
 pub trait Claims {
 	/// Participants that revealed work in an adopted round, included or not, by account bytes ascending; none if the record is gone.
 	fn revealed(run: RunId, round: RoundIndex) -> Vec<AccountId>;
@@ -89,6 +101,8 @@ pub trait Claims {
 	/// A participant's claim about the checkpoint that an adopted round ended with, whether its root was adopted or not; `None` if it
 	/// attested none, or a record that is needed is gone.
 	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim>;
+	/// Configuration of a run; `None` for an unknown one.
+	fn config(run: RunId) -> Option<RunConfig>;
 	/// Whether [`Self::condemn`] was called for this claim.
 	fn is_condemned(claim: &ClaimId) -> bool;
 	/// Block in which the round was adopted: claims can be disputed from then on, in every block before this one plus the challenge window.

@@ -2,7 +2,7 @@
 
 use crate::{
 	assignment::{draw_index, training_window, training_windows, Permutation, Window},
-	dispute::{AttestationClaim, WorkClaim},
+	dispute::{AnswerClaim, AttestationClaim, WorkClaim},
 	run::RunConfig,
 	RoundIndex, H256,
 };
@@ -36,13 +36,20 @@ pub enum Grounds {
 		/// Checkpoint root that the last one is claimed to end with.
 		claimed: Hash,
 	},
+	/// An answer of the model.
+	Answer {
+		/// Round that starts from the checkpoint it was computed with.
+		round: RoundIndex,
+		/// The claim.
+		claim: AnswerClaim,
+	},
 }
 
 impl Grounds {
 	/// First round whose record they are read from.
 	pub fn first_round(&self) -> RoundIndex {
 		match self {
-			Self::Work { round, .. } => *round,
+			Self::Work { round, .. } | Self::Answer { round, .. } => *round,
 			Self::Attestation { first_round, .. } => *first_round,
 		}
 	}
@@ -50,7 +57,7 @@ impl Grounds {
 	/// Records that they are read from.
 	pub fn records(&self) -> u32 {
 		match self {
-			Self::Work { .. } => 1,
+			Self::Work { .. } | Self::Answer { .. } => 1,
 			Self::Attestation { deltas, .. } => u32::try_from(deltas.len()).unwrap_or(u32::MAX),
 		}
 	}
@@ -67,6 +74,10 @@ impl Grounds {
 			Self::Attestation { config, first_round, start, deltas, claimed } => {
 				let subject = Subject::Checkpoint { deltas, claimed: *claimed };
 				rule(&Setting { model: &config.model, train: &config.train, round: *first_round, start: *start, subject })
+			}
+			Self::Answer { round, claim: AnswerClaim { config, receipt } } => {
+				let (start, subject) = (receipt.parameters.0, Subject::Answer(receipt.claimed()));
+				rule(&Setting { model: &config.model, train: &config.train, round: *round, start, subject })
 			}
 		}
 	}

@@ -1,12 +1,28 @@
 //! Inference that is paid: who offers a model, what users owe, and what was answered.
 
-use crate::{AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, F32, H256};
+use crate::{
+	dispute::{ClaimId, ClaimKind},
+	proof::ProofSignature,
+	provider::PonwKey,
+	AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, F32, H256,
+};
 use alloc::{collections::BTreeSet, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
-use neuroshard_graph::{merkle::blake2_256, sampler};
+pub use neuroshard_graph::Class;
+use neuroshard_graph::{
+	answer::{Answer, TokenList},
+	merkle::blake2_256,
+	sampler,
+};
 use scale_info::TypeInfo;
-use sp_core::{bounded::BoundedVec, ConstU32};
+use sp_core::{bounded::BoundedVec, ecdsa, ConstU32};
 use sp_runtime::{traits::Verify, MultiSignature, Perbill};
+
+/// Answers of models of the chain's runs are chosen from the tokens below this one: a byte each, and the end of a text. What vocabularies have beyond is
+/// reserved.
+pub const USABLE_TOKENS: u32 = 257;
+/// The tokens that end texts of these models.
+pub const END_TOKENS: [u32; 1] = [256];
 
 /// Identifier of a session, counted from 0.
 pub type SessionId = u64;
@@ -16,14 +32,6 @@ pub type Endpoint = BoundedVec<u8, ConstU32<256>>;
 pub const MAX_SPANS: u32 = 32;
 /// Those who compute the answers of an offer.
 pub type Ring = BoundedVec<Span, ConstU32<MAX_SPANS>>;
-
-/// How parameters are held and multiplied: answers of different classes differ.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Class {
-	/// Exact f32, version 1 (`docs/arithmetic.md`).
-	ExactF32,
-}
 
 /// A checkpoint of a run: theta of `round`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
@@ -259,8 +267,14 @@ pub struct Tokens {
 impl Tokens {
 	/// Of these tokens.
 	pub fn of(tokens: &[u32]) -> Self {
-		let count = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
-		Self { count, root: H256(blake2_256(&(b"neuroshard/tokens/1", tokens).encode())) }
+		let TokenList { count, root } = TokenList::of(tokens);
+		Self { count, root: H256(root) }
+	}
+}
+
+impl From<Tokens> for TokenList {
+	fn from(Tokens { count, root }: Tokens) -> Self {
+		Self { count, root: root.0 }
 	}
 }
 
@@ -274,6 +288,8 @@ pub struct Receipt {
 	pub paid: Option<(SessionId, u32)>,
 	/// Root of the parameters.
 	pub parameters: H256,
+	/// Run, and its round that starts from these parameters; `None` for a model of no run.
+	pub checkpoint: Option<(RunId, RoundIndex)>,
 	/// Arithmetic.
 	pub class: Class,
 	/// Tokens below this one were chosen from.
@@ -293,7 +309,26 @@ pub struct Receipt {
 impl Receipt {
 	/// The bytes that the provider's key for proofs signs. `genesis` is the chain's first block; zero without a chain.
 	pub fn message(&self, genesis: H256) -> alloc::vec::Vec<u8> {
-		(b"neuroshard/receipt/1", genesis, self).encode()
+		(b"neuroshard/receipt/2", genesis, self).encode()
+	}
+
+	/// What it claims of a model of one of the chain's runs. There, no provider says which tokens there are to choose from, and which end texts.
+	pub fn claimed(&self) -> Answer<'static> {
+		let (prompt, answer, ended) = (self.prompt.into(), self.answer.into(), self.ending == Ending::End);
+		Answer { prompt, answer, ended, sampling: self.sampling.into(), usable: USABLE_TOKENS, ends: &END_TOKENS, class: self.class }
+	}
+
+	/// Whether the key has signed it for the chain with this genesis.
+	pub fn is_signed(&self, genesis: H256, key: PonwKey, signature: &ProofSignature) -> bool {
+		let (signature, key) = (ecdsa::Signature::from_raw(*signature), ecdsa::Public::from_raw(key));
+		// It hashes with Blake2-256 before it verifies.
+		signature.verify(&self.message(genesis)[..], &key)
+	}
+
+	/// The claim that it makes on the chain with this genesis; `None` if nobody vouches for it, or the model is of no run.
+	pub fn claim(&self, genesis: H256) -> Option<ClaimId> {
+		let ((run, round), who) = (self.checkpoint?, self.provider.clone()?);
+		Some(ClaimId { run, round, kind: ClaimKind::Answer(self.hash(genesis)), who })
 	}
 
 	/// What vouchers refer to: the hash that is signed.

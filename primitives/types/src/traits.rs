@@ -2,6 +2,7 @@
 
 use crate::{
 	dataset::DatasetShape,
+	inference::SessionId,
 	offence::Offence,
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
@@ -74,6 +75,17 @@ pub trait Models {
 	/// Whether round `round` of `run` starts, or has started, from the checkpoint with this root, and the chain still knows it. A checkpoint that has
 	/// lost the two thirds that attested it is none.
 	fn is_checkpoint(run: RunId, round: RoundIndex, root: H256) -> bool;
+}
+
+/// Answers that are paid for. Implemented by `inference`.
+pub trait PaidAnswers<AccountId> {
+	/// Whether answers of `provider` in `session` can be disputed: the session is not settled, and is with this provider or has paid it.
+	fn can_dispute(session: SessionId, provider: &AccountId) -> bool;
+	/// Whether [`Self::condemn`] was called, and the session is not settled.
+	fn is_condemned(session: SessionId, provider: &AccountId) -> bool;
+	/// An answer of `provider` in `session` was proven false, or not defended: it is paid nothing more of that session. Does nothing for a session that
+	/// is settled.
+	fn condemn(session: SessionId, provider: &AccountId);
 }
 
 /// Registered datasets. Implemented by `dataset`.

@@ -3,7 +3,8 @@
 use crate::{
 	answers, carriers, fees, origins, parameters,
 	sources::{ChainTime, Epochs, Outlasting, VrfRandomness},
-	AccountId, Balances, Dataset, Disputes, Ownership, Ponw, Rewards, Runtime, RuntimeHoldReason, Staking, Training, Treasury, DAYS, NEURO,
+	AccountId, Balances, Dataset, Disputes, Inference, Ownership, Ponw, Rewards, Runtime, RuntimeHoldReason, Staking, Training, Treasury,
+	DAYS, NEURO,
 };
 use frame_support::{
 	parameter_types,
@@ -103,6 +104,7 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type Claims = Training;
 	type Providers = Staking;
+	type PaidAnswers = Inference;
 	type Credits = Rewards;
 	type Epochs = Epochs;
 	type EpochLength = parameters::GetEpochLength<Runtime>;

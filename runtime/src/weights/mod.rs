@@ -65,7 +65,8 @@ larger!(
 larger!(
 	Disputes, pallet_neuro_disputes:
 	challenge_work(), challenge_attestation(r), play(b, r), decide(), end_due(p), end_moot(), end_late(), check_turn(), check_report(),
-	enroll(), resign(), sweep(), seal_audit(), report_audit(), challenge_audit(), draw_idle(), draw(n), close_idle(), close(),
+	enroll(), resign(), sweep(), seal_audit(), report_audit(), challenge_audit(), challenge_answer(),
+	draw_idle(), draw(n), close_idle(), close(),
 );
 // Its second ones are not measured yet: see there.
 larger!(

@@ -1,6 +1,6 @@
 //! Weights of `pallet_neuro_disputes`, measured by `scripts/weights.sh`: 8 steps, 6 repetitions, 2026-11-22, Intel(R) Xeon(R) Processor.
 //!
-//! Added by hand since: the read of whom a signer acts for, and what notes who paid a bond.
+//! Added by hand since: the read of whom a signer acts for, what notes who paid a bond, and `challenge_answer`.
 
 use core::marker::PhantomData;
 #[allow(unused_imports)] // `Get` prices accesses, which not everything makes.
@@ -89,6 +89,10 @@ impl<T: frame_system::Config> pallet_neuro_disputes::WeightInfo for WeightInfo<T
 	fn challenge_audit() -> Weight {
 		// Least time in nanoseconds: 161_756.
 		Weight::from_parts(184_534_000, 23440).saturating_add(T::DbWeight::get().reads(14)).saturating_add(T::DbWeight::get().writes(10))
+	}
+	// Not measured.
+	fn challenge_answer() -> Weight {
+		Weight::zero()
 	}
 	fn draw_idle() -> Weight {
 		// Least time in nanoseconds: 9_715.

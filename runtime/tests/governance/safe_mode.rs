@@ -44,7 +44,10 @@ fn spelled_out(calls: Calls) -> Vec<(&'static str, &'static str)> {
 
 /// What the chain promises to all who have money on it, whatever else is on the list.
 const DISPUTES_AND_EXITS: Calls = &[
-	("Disputes", &["challenge_work", "challenge_attestation", "challenge_audit", "play", "seal_audit", "report_audit", "resign"]),
+	(
+		"Disputes",
+		&["challenge_work", "challenge_attestation", "challenge_audit", "challenge_answer", "play", "seal_audit", "report_audit", "resign"],
+	),
 	("Dataset", &["answer_challenge", "conclude_challenge", "withdraw_attestation", "condemn", "remove"]),
 	("Staking", &["unbond", "withdraw_unbonded", "chill", "deregister", "set_operator", "serve"]),
 	("Validators", &["unbond", "withdraw_unbonded", "chill", "unnominate", "withdraw_nomination"]),

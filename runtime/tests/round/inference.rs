@@ -1,9 +1,11 @@
 //! Paid inference wired together: what a user puts aside is paid to the planck, and comes back.
 
 use super::*;
+use neuroshard_graph::sampler::Sampling;
 use neuroshard_runtime::Inference;
 use neuroshard_types::{
-	inference::{chained, CheckpointId, Class, Offer, Prices, Span, Voucher},
+	inference::{chained, CheckpointId, Class, Ending, Offer, Prices, Receipt, Span, Tokens, Voucher, USABLE_TOKENS},
+	proof::ProofSignature,
 	traits::FinalWork,
 };
 use sp_runtime::MultiSignature;
@@ -155,5 +157,79 @@ fn a_halted_model_is_neither_offered_nor_paid_for() {
 		assert_noop!(Inference::offer(signed(&eve), other).map_err(|error| error.error), refused);
 		assert_ok!(Training::lift_halt(RuntimeOrigin::root(), 0, Default::default()));
 		assert_ok!(claim(&eve, voucher));
+	});
+}
+
+/// A receipt of `provider` for the first answer of session 0, and its signature by the key with this seed.
+fn receipt(provider: &AccountId, seed: u8) -> (Receipt, ProofSignature) {
+	let receipt = Receipt {
+		provider: Some(provider.clone()),
+		paid: Some((0, 0)),
+		parameters: CHECKPOINT.root,
+		checkpoint: Some((CHECKPOINT.run, CHECKPOINT.round)),
+		class: Class::ExactF32,
+		usable: USABLE_TOKENS,
+		prompt: Tokens::of(&[1, 2, 3]),
+		answer: Tokens::of(&[4, 5]),
+		ending: Ending::Cut,
+		sampling: Sampling::default().into(),
+		price: 1_000,
+	};
+	let signature = provider::ponw_key(seed).sign(&receipt.message(GENESIS_HASH)).0;
+	(receipt, signature)
+}
+
+#[test]
+fn a_provider_that_does_not_defend_its_answer_loses_its_stake_its_role_and_the_rest_of_the_session() {
+	chain().execute_with(|| {
+		let [eve, bob, _, ferdie] = offered();
+		assert_ok!(Inference::open_session(signed(&ferdie), Some(eve.clone()), 2 * NEURO));
+		let first = Voucher { session: 0, provider: eve.clone(), amount: NEURO, answers: 1, receipts: H256::zero() };
+		assert_ok!(claim(&eve, first.clone()));
+		let (receipt, signature) = receipt(&eve, 4);
+		let answer = ClaimId { run: 0, round: 0, kind: ClaimKind::Answer(receipt.hash(GENESIS_HASH)), who: eve.clone() };
+		// A sixteenth of 10,000 NEURO.
+		let bond = 625 * NEURO;
+		assert_eq!(Disputes::bond_against(answer.clone(), ferdie.clone()), Some(bond));
+		let before = Balances::balance(&ferdie);
+		assert_ok!(Disputes::challenge_answer(signed(&ferdie), receipt.clone(), signature, 1));
+		assert_eq!(Balances::balance(&ferdie), before - bond);
+		assert_eq!(Staking::provider(eve.clone()).unwrap().open_claims, 2);
+		let key = provider::info(Roles::only(Role::Driver), 9);
+		assert_noop!(Staking::update_info(signed(&eve), key), pallet_neuro_staking::Error::<Runtime>::OpenClaims);
+		check_invariants();
+
+		let deadline = Disputes::game(answer.clone(), ferdie.clone()).expect("a game").deadline;
+		while System::block_number() <= deadline {
+			next_block();
+		}
+		assert_eq!(Disputes::games(), []);
+		let decided = System::events().into_iter().find_map(|record| match record.event {
+			RuntimeEvent::Disputes(pallet_neuro_disputes::Event::Decided { rewarded, receiver, burned, .. }) => {
+				Some((rewarded, receiver, burned))
+			}
+			_ => None,
+		});
+		assert_eq!(decided, Some((BOND / 2, Some(ferdie.clone()), BOND / 2)));
+		let provider = Staking::provider(eve.clone()).unwrap();
+		assert!(provider.bonded == 0 && provider.status != ProviderStatus::Active);
+
+		// The voucher for the next answer is worth nothing, and the user has back what was not paid.
+		let refused: DispatchError = pallet_neuro_inference::Error::<Runtime>::AnswerCondemned.into();
+		let next = Voucher { amount: 2 * NEURO, answers: 2, ..first };
+		assert_noop!(claim(&eve, next), refused);
+		let again = Disputes::challenge_answer(signed(&bob), receipt.clone(), signature, 0);
+		assert_eq!(again, Err(pallet_neuro_disputes::Error::<Runtime>::Condemned.into()));
+		let not_active: DispatchError = pallet_neuro_inference::Error::<Runtime>::ProviderNotActive.into();
+		assert_noop!(Inference::open_session(signed(&ferdie), Some(eve.clone()), NEURO), not_active);
+		assert_ok!(Inference::close_session(signed(&ferdie), 0));
+		(0..Inference::terms().close_delay).for_each(|_| next_block());
+		let before = Balances::balance(&ferdie);
+		assert_ok!(Inference::settle(signed(&bob), 0));
+		assert_eq!(Balances::balance(&ferdie), before + NEURO);
+		// After that, nobody disputes what was answered in it.
+		let late = Disputes::challenge_answer(signed(&bob), receipt, signature, 0);
+		assert_eq!(late, Err(pallet_neuro_disputes::Error::<Runtime>::NoSuchAnswer.into()));
+		check_invariants();
 	});
 }

@@ -152,7 +152,20 @@ const WORK: [(&str, &[&str]); 6] = [
 	("Staking", &["update_info", "chill", "activate", "prove_arithmetic"]),
 	("Training", &["join", "leave", "commit", "reveal", "vote_availability", "attest"]),
 	("Ponw", &["submit_uptime"]),
-	("Disputes", &["challenge_work", "challenge_attestation", "challenge_audit", "play", "enroll", "resign", "seal_audit", "report_audit"]),
+	(
+		"Disputes",
+		&[
+			"challenge_work",
+			"challenge_attestation",
+			"challenge_audit",
+			"challenge_answer",
+			"play",
+			"enroll",
+			"resign",
+			"seal_audit",
+			"report_audit",
+		],
+	),
 	("Dataset", &["attest", "withdraw_attestation", "answer_challenge"]),
 	("Inference", &["offer", "join", "leave", "withdraw_offer", "claim"]),
 ];

@@ -2,6 +2,7 @@
 //! native one. `cargo test --release -p neuroshard-runtime --test runtime verdict -- --nocapture` prints how long each takes.
 
 mod case;
+mod choice;
 mod sparse;
 
 use case::{Case, Data, Work};
@@ -13,6 +14,7 @@ use neuroshard_graph::{
 	witness::MAX_WITNESS,
 	Aggregator, ModelConfig, TrainConfig, MAX_LAYERS,
 };
+use neuroshard_runtime::kernels_api::Game;
 use sc_executor::WasmExecutor;
 use sp_core::traits::{CallContext, CodeExecutor, RuntimeCode, WrappedRuntimeCode};
 use std::{
@@ -33,9 +35,14 @@ impl Chain {
 
 	/// What a move leads to, and how long calls of it took: the fastest, the median and the slowest.
 	fn play(&self, case: &Case, action: &Move) -> (Result<Outcome, GameError>, [Duration; 3]) {
+		self.play_in(&case.game, &case.position, action)
+	}
+
+	/// [`Self::play`] in any game.
+	fn play_in(&self, game: &Game, position: &Position, action: &Move) -> (Result<Outcome, GameError>, [Duration; 3]) {
 		let wasm = neuroshard_runtime::WASM_BINARY.expect("this test needs the WASM runtime: unset SKIP_WASM_BUILD");
 		let code = RuntimeCode { code_fetcher: &WrappedRuntimeCode(wasm.into()), hash: vec![1], heap_pages: None };
-		let input = (&case.game, &case.position, action).encode();
+		let input = (game, position, action).encode();
 		let mut externalities = sp_io::TestExternalities::default();
 		let mut answer = Vec::new();
 		let mut times: Vec<Duration> = (0..CALLS)

@@ -100,6 +100,7 @@ async fn what_cannot_be_used_is_named_before_anything_starts() {
 	std::fs::write(&small, "Too little to learn from.").unwrap();
 	let cases = [
 		(vec!["--rounds", "1", "--summary", &missing], vec!["--summary", &missing]),
+		(vec!["--rounds", "1", "--cheat", "noise"], vec!["--rounds", "--cheat noise"]),
 		(vec!["--corpus", &missing], vec![missing.as_str(), "No such file"]),
 		(vec!["--corpus", small.to_str().unwrap()], vec!["add text"]),
 		(vec!["--port-base", &port], vec!["--port-base", &port, "in use"]),

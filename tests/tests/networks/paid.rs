@@ -31,7 +31,8 @@ async fn answers_of_a_ring_are_paid_from_the_escrow_of_a_user_to_the_driver_and_
 	let mut service = Service::start(&mut network, &training).await.unwrap();
 	let mut command = network.user_command("gateway");
 	command.args(["--escrow", &ESCROW.to_string()]);
-	let (mut gateway, address) = service.gateway(command).await.unwrap();
+	let mut gateway = service.gateway(command).await.unwrap();
+	let address = gateway.address;
 	let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
 	for (program, script) in [("node".into(), "openai/main.mjs"), (clients.join("venv/bin/python"), "openai/main.py")] {
 		let mut command = Command::new(program);
@@ -40,11 +41,11 @@ async fn answers_of_a_ring_are_paid_from_the_escrow_of_a_user_to_the_driver_and_
 		println!("{said}");
 	}
 	service.check().unwrap();
-	gateway.check().unwrap();
-	gateway.stop().await;
+	gateway.process.check().unwrap();
+	gateway.process.stop().await;
 
 	// The first session of the chain. The last voucher was sent when the gateway ended.
-	let (client, provider) = (network.client().clone(), service.provider.clone());
+	let (client, provider) = (network.client().clone(), service.driver.account.clone());
 	let before = client.now().await.unwrap().session(0).await.unwrap().unwrap();
 	assert_eq!((before.provider, before.escrow + before.paid), (Some(provider.clone()), ESCROW * NEURO));
 	let mut close = network.user_command("gateway");

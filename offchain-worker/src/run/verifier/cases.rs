@@ -70,6 +70,8 @@ impl Verifier {
 				}
 				None => Ok(None),
 			},
+			// Who gave the answer, and who asked for it, play these: see `answers`.
+			ClaimKind::Answer(_) => Ok(None),
 		}
 	}
 

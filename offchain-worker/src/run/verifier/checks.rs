@@ -133,6 +133,8 @@ impl Verifier {
 			ClaimKind::Attestation => self.check_attestation(at, heads, &due.claim).await?,
 			// Samples are checked by the auditor of the same work.
 			ClaimKind::Audit => Checked::Found(Finding::NoClaim),
+			// Nobody but who was answered has what it takes.
+			ClaimKind::Answer(_) => Checked::Found(Finding::NoClaim),
 		};
 		match checked {
 			Checked::PutOff => Ok(()),

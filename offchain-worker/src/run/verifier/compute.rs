@@ -89,7 +89,7 @@ impl Verifier {
 	/// deadline: it would throw the same work away again and again.
 	pub(super) async fn urgent_moves(&self, at: &ChainAt) -> Result<Vec<BlockNumber>, ChainError> {
 		let now = at.block().number;
-		let turns = self.our_turns(at, &at.games_of(&self.me).await?).await?;
+		let turns = self.our_turns(at, &self.games(at).await?).await?;
 		let urgent = turns.into_iter().filter_map(|(game, view)| {
 			let (id, left) = (move_of(&game, &view), view.deadline.saturating_sub(now));
 			let failed = self.failed_moves.contains(&id, now) || left > LAST_TRIES && self.failed_moves.has_failed(&id);

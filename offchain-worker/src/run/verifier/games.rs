@@ -11,7 +11,7 @@ use crate::{
 use neuroshard_chain_client::{disputes, BlockId, ChainAt, ChainError, Heads};
 use neuroshard_graph::{game::Side, player::PlayError};
 use neuroshard_types::{
-	dispute::{ClaimId, GameView, MoveKind},
+	dispute::{ClaimId, ClaimKind, GameView, MoveKind},
 	BlockNumber,
 };
 use std::{collections::BTreeSet, time::Duration};
@@ -21,6 +21,13 @@ use tokio::sync::watch;
 pub(super) const FETCHING: Duration = Duration::from_secs(120);
 
 impl Verifier {
+	/// Open games of this account about training. Those about answers are played elsewhere: see `answers`.
+	pub(super) async fn games(&self, at: &ChainAt) -> Result<Vec<GameId>, ChainError> {
+		let mut games = at.games_of(&self.me).await?;
+		games.retain(|(claim, _)| !matches!(claim.kind, ClaimKind::Answer(_)));
+		Ok(games)
+	}
+
 	/// Forgets what belongs to no open game, and what has rested long enough.
 	pub(super) fn tidy(&mut self, games: &[GameId], now: BlockNumber) {
 		self.records.retain(|game, _| games.contains(game));

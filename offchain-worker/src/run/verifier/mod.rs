@@ -154,7 +154,7 @@ impl Verifier {
 	/// Does the most urgent thing; `false` if there is none.
 	async fn turn(&mut self, heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
 		let at = self.client.now().await?;
-		let (games, now) = (at.games_of(&self.me).await?, at.block().number);
+		let (games, now) = (self.games(&at).await?, at.block().number);
 		self.tidy(&games, now);
 		if let Some((game, view)) = self.our_turn(&at, &games).await? {
 			let (failed, deadline) = (games::move_of(&game, &view), view.deadline);

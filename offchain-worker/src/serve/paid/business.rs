@@ -20,6 +20,8 @@ const FRESH: Duration = Duration::from_secs(3);
 const CLAIMS: Duration = Duration::from_secs(6);
 /// Longest time until a claim that has failed is tried again.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+/// Longer than any server runs.
+const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 /// What is owed before a claim is worth its fee, of sessions that stay open.
 const WORTH: Balance = NEURO / 10;
 /// Longest time in which last claims are made when the server stops.
@@ -180,7 +182,10 @@ impl Business {
 					tracing::info!("claimed {owed} planck of session {session}");
 				}
 				Err(error) => {
-					self.put_off(session);
+					match error.is_dispatch("Inference::AnswerCondemned") {
+						true => self.give_up(session),
+						false => self.put_off(session),
+					}
 					tracing::warn!("{owed} planck of session {session} could not be claimed: {error}");
 				}
 			}
@@ -195,6 +200,11 @@ impl Business {
 
 	fn is_put_off(&self, session: SessionId) -> bool {
 		locked(&self.0.put_off).get(&session).is_some_and(|(until, _)| *until > Instant::now())
+	}
+
+	/// Tries no claims of a session again that pays this provider nothing any more: each costs a fee.
+	fn give_up(&self, session: SessionId) {
+		locked(&self.0.put_off).insert(session, (Instant::now() + NEVER, LONGEST_WAIT));
 	}
 
 	/// Tries the claims of a session again later, and later each time.

@@ -10,7 +10,10 @@ mod ledger;
 pub use business::{Business, BusinessError};
 
 use super::error::ApiError;
-use crate::receipt::{Issuer, Transcript};
+use crate::{
+	answers::Shelf,
+	receipt::{Issuer, Transcript},
+};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use codec::{DecodeAll, Encode};
 use ledger::{Ledger, State, Unpaid};
@@ -53,6 +56,10 @@ struct Inner {
 	provider: AccountId,
 	genesis: H256,
 	folder: PathBuf,
+	/// What the provider defends its answers with.
+	shelf: Shelf,
+	/// Most tokens of a text that a dispute can judge.
+	longest: u32,
 	/// Held as long as the accounts are used.
 	_lock: File,
 	open: Mutex<HashMap<SessionId, Open>>,
@@ -88,14 +95,15 @@ impl From<Unpaid> for ApiError {
 }
 
 impl Accounts {
-	/// The accounts in `folder`, of sessions that pay `provider`.
+	/// The accounts in `folder`, of sessions that pay `provider`. Transcripts of its answers are kept on `shelf`; a dispute can judge texts of so many
+	/// tokens as `longest`.
 	///
 	/// # Errors
 	/// If the folder cannot be used, or another process uses it.
-	pub fn new(provider: AccountId, genesis: H256, folder: PathBuf) -> io::Result<Self> {
+	pub fn new(provider: AccountId, genesis: H256, folder: PathBuf, shelf: Shelf, longest: u32) -> io::Result<Self> {
 		let lock = File::create(folder.join("lock"))?;
 		lock.try_lock().map_err(|_| io::Error::other(format!("another process serves with the accounts in {}", folder.display())))?;
-		Ok(Self(Arc::new(Inner { provider, genesis, folder, _lock: lock, open: Mutex::default() })))
+		Ok(Self(Arc::new(Inner { provider, genesis, folder, shelf, longest, _lock: lock, open: Mutex::default() })))
 	}
 
 	fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
@@ -234,11 +242,35 @@ fn now_ms() -> Moment {
 }
 
 impl Payer {
+	/// Most tokens that an answer to a prompt of so many may have, of which `asked` were asked for at most, so that a dispute can judge it. `room` is what
+	/// the model has room for.
+	///
+	/// # Errors
+	/// If the text could get longer than that.
+	pub(super) fn most(&self, prompt: usize, asked: Option<u32>, room: usize) -> Result<usize, ApiError> {
+		let longest = usize::try_from(self.accounts.0.longest).unwrap_or(usize::MAX);
+		let left = longest.saturating_sub(prompt);
+		let wanted = asked.map_or(1, |asked| usize::try_from(asked).unwrap_or(usize::MAX).min(room));
+		match wanted > left {
+			true => Err(ApiError::field(
+				"max_tokens",
+				format!(
+					"a paid answer has to be one that a dispute can judge: prompt and answer together have at most {longest} tokens, and the prompt has {prompt}"
+				),
+			)),
+			false => Ok(left.min(room)),
+		}
+	}
+
 	/// Begins an answer that may cost `most`.
 	///
 	/// # Errors
-	/// If the session has less, or owes too much.
+	/// If the session has less, or owes too much, or there is no room for its transcript.
 	pub(super) fn reserve(&self, most: Balance) -> Result<Reserved, ApiError> {
+		self.accounts.0.shelf.check_room().map_err(|error| {
+			tracing::error!("no answers are given: {error}");
+			ApiError::no_room()
+		})?;
 		let mut open = self.accounts.open();
 		let account = open.get_mut(&self.session).ok_or_else(|| ApiError::internal("the account is gone"))?;
 		account.ledger.begin(most, account.whole)?;
@@ -273,6 +305,11 @@ impl Reserved {
 		let account = open.get_mut(&session).ok_or_else(|| ApiError::internal("the account is gone"))?;
 		let place = account.ledger.now().answers;
 		let transcript = issuer.issue(prompt, answer, ending, sampling, Some((session, place)));
+		// Who cannot defend an answer gives none.
+		accounts.0.shelf.keep(&transcript).map_err(|error| {
+			tracing::error!("an answer is not given, since its transcript cannot be kept: {error}");
+			ApiError::no_room()
+		})?;
 		let json = serde_json::to_vec(&transcript).map_err(|error| ApiError::internal(error.to_string()))?;
 		let mut ledger = account.ledger.clone();
 		ledger.end(self.most, transcript.receipt.price, transcript.receipt.hash(transcript.genesis), json);
@@ -290,5 +327,72 @@ impl Drop for Reserved {
 				account.ledger.give_up(self.most);
 			}
 		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_chain_client::keys::{PonwSigner, Seed};
+	use neuroshard_types::inference::{Class, Prices};
+	use std::path::Path;
+
+	const SESSION: SessionId = 7;
+	const GENESIS: H256 = H256([6; 32]);
+
+	/// Somebody who pays for answers of a provider with files in `base`, for texts of at most ten tokens.
+	fn payer(base: &Path, shelf: Shelf) -> Payer {
+		let provider = AccountId::new([1; 32]);
+		let accounts = Accounts::new(provider.clone(), GENESIS, base.to_owned(), shelf, 10).unwrap();
+		let open = Open { ledger: Ledger::new(SESSION, provider, State::default()), user: AccountId::new([2; 32]), whole: 1_000 };
+		accounts.open().insert(SESSION, open);
+		Payer { accounts, session: SESSION }
+	}
+
+	fn issuer() -> Issuer {
+		let signer = (AccountId::new([1; 32]), PonwSigner::from_seed(&Seed::random()).unwrap(), GENESIS);
+		Issuer {
+			parameters: H256::repeat_byte(5),
+			checkpoint: Some((0, 1)),
+			class: Class::ExactF32,
+			usable: 257,
+			signer: Some(signer),
+			prices: Prices { prompt: 1, generated: 1 },
+		}
+	}
+
+	#[test]
+	fn a_text_that_no_dispute_could_judge_is_not_begun() {
+		let base = tempfile::tempdir().unwrap();
+		let payer = payer(base.path(), Shelf::open(base.path()).unwrap());
+		let most = |prompt, asked, room| payer.most(prompt, asked, room).map_err(|error| error.json().to_string());
+		assert_eq!((most(4, Some(6), 50), most(4, None, 50), most(4, None, 3), most(4, Some(99), 3)), (Ok(6), Ok(6), Ok(3), Ok(3)));
+		for refused in [most(4, Some(7), 50), most(10, None, 50), most(11, Some(1), 50)] {
+			assert!(refused.unwrap_err().contains("at most 10 tokens"));
+		}
+	}
+
+	#[test]
+	fn the_transcript_of_an_answer_is_on_disk_before_anybody_has_its_receipt() {
+		let base = tempfile::tempdir().unwrap();
+		let shelf = Shelf::open(base.path()).unwrap();
+		let payer = payer(base.path(), shelf.clone());
+		let issue = || payer.reserve(100)?.issue(&issuer(), &[97], &[98, 99], Ending::Cut, Sampling::default());
+		let transcript = issue().unwrap();
+		assert_eq!(shelf.transcript(&transcript.receipt, GENESIS).unwrap(), transcript);
+		// Where that is not possible, there is no answer, and nothing is owed for it.
+		std::fs::remove_dir_all(base.path().join("answers")).unwrap();
+		std::fs::write(base.path().join("answers"), "in the way").unwrap();
+		let owed = payer.owes();
+		assert!(issue().unwrap_err().json().to_string().contains("no_room"));
+		assert_eq!(payer.owes(), owed);
+	}
+
+	#[test]
+	fn without_room_for_its_transcript_no_answer_is_begun() {
+		let base = tempfile::tempdir().unwrap();
+		let payer = payer(base.path(), Shelf::with_room(base.path(), 0, 0).unwrap());
+		let refused = payer.reserve(1).map(drop).unwrap_err();
+		assert!(refused.json().to_string().contains("no_room"));
 	}
 }

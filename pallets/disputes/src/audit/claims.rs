@@ -14,7 +14,7 @@ use sp_runtime::DispatchResult;
 /// What somebody has done whose claim fell.
 const fn offence_of(kind: ClaimKind) -> Offence {
 	match kind {
-		ClaimKind::Work => Offence::InvalidProof,
+		ClaimKind::Work | ClaimKind::Answer(_) => Offence::InvalidProof,
 		ClaimKind::Attestation | ClaimKind::Audit => Offence::Byzantine,
 	}
 }
@@ -44,6 +44,7 @@ impl<T: Config> Pallet<T> {
 				.and_then(|(_, audit)| Some(audit.part(&claim.who)?.condemned))
 				.unwrap_or(false),
 			ClaimKind::Work | ClaimKind::Attestation => T::Claims::is_condemned(claim),
+			ClaimKind::Answer(_) => Self::is_answer_condemned(claim),
 		}
 	}
 
@@ -52,7 +53,7 @@ impl<T: Config> Pallet<T> {
 		match claim.kind {
 			ClaimKind::Work => Audits::<T>::get(claim).map(|audit| (claim.clone(), audit)),
 			ClaimKind::Audit => Self::audit_by(claim.run, claim.round, &claim.who),
-			ClaimKind::Attestation => None,
+			ClaimKind::Attestation | ClaimKind::Answer(_) => None,
 		}
 	}
 
@@ -69,6 +70,7 @@ impl<T: Config> Pallet<T> {
 			}
 			Audits::<T>::insert(of, audit);
 		}
+		Self::condemn_answer(claim);
 		T::Claims::condemn(claim);
 		T::Providers::punish(&claim.who, offence_of(claim.kind));
 		Self::drop_verifier(&claim.who);

@@ -4,15 +4,18 @@ use crate::{AuditShare, Audits, Config, Game, Games, Pallet, ReportTime, SealTim
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
 use frame_support::{traits::Get, BoundedVec};
-use neuroshard_graph::{game::Doubt, merkle::blake2_256};
+use neuroshard_graph::{game::Doubt, merkle::blake2_256, sampler::Sampling};
 use neuroshard_types::{
 	audit::{seal_report, Report},
 	dataset::DatasetShape,
 	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
+	inference::{CheckpointId, Class, Ending, Receipt, SessionId, Tokens, USABLE_TOKENS},
+	proof::ProofSignature,
+	provider::PonwKey,
 	run::{PhaseDurations, RunConfig, Work},
 	AccountId, Balance, ModelConfig, RoundIndex, TrainConfig, H256, MAX_LAYERS, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
-use sp_runtime::Permill;
+use sp_runtime::{KeyTypeId, Permill};
 
 /// What the benchmarks need from the runtime.
 pub trait BenchmarkHelper {
@@ -30,6 +33,8 @@ pub trait BenchmarkHelper {
 	fn chill(who: &AccountId);
 	/// Makes this the current epoch.
 	fn epoch(epoch: u64);
+	/// Makes `who` a provider with this key for proofs, which answers with `checkpoint` of a run of this configuration in a session. Returns the session.
+	fn answered(who: &AccountId, key: PonwKey, checkpoint: &CheckpointId, config: RunConfig) -> SessionId;
 }
 
 pub(super) const SALT: [u8; 32] = [7; 32];
@@ -131,6 +136,35 @@ pub(super) fn reported<T: Config>(report: Report) -> (ClaimId, Work, [AccountId;
 		assert_eq!(Pallet::<T>::do_report(auditor.clone(), claim.run, claim.round, &SALT, report), Ok(()));
 	}
 	(claim, work, auditors)
+}
+
+/// Where the keys of the benchmarks' providers are kept.
+const KEYS: KeyTypeId = KeyTypeId(*b"ponw");
+
+/// A receipt of the answer with the longest text that a model as deep as can be reads, and its signature.
+pub(super) fn answered<T: Config>() -> Result<(Receipt, ProofSignature), BenchmarkError> {
+	let checkpoint = CheckpointId { run: 0, round: 0, root: H256::zero() };
+	let provider: AccountId = account("provider", 0, 0);
+	let key = sp_io::crypto::ecdsa_generate(KEYS, None);
+	let config = config(4);
+	let longest = config.model.max_seq;
+	let session = T::BenchmarkHelper::answered(&provider, key.0, &checkpoint, config);
+	let receipt = Receipt {
+		provider: Some(provider),
+		paid: Some((session, 0)),
+		parameters: checkpoint.root,
+		checkpoint: Some((checkpoint.run, checkpoint.round)),
+		class: Class::ExactF32,
+		usable: USABLE_TOKENS,
+		prompt: Tokens { count: 1, root: H256::zero() },
+		answer: Tokens { count: longest.saturating_sub(1), root: H256::zero() },
+		ending: Ending::Cut,
+		sampling: Sampling::default().into(),
+		price: 0,
+	};
+	let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
+	let signature = sp_io::crypto::ecdsa_sign(KEYS, &key, &receipt.message(genesis)).ok_or(BenchmarkError::Stop("no key"))?;
+	Ok((receipt, signature.0))
 }
 
 /// The only game about `claim`, with whose end its audit, if there is one, closes.

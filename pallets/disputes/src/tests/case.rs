@@ -7,19 +7,23 @@ use neuroshard_graph::{
 	exec::Exec,
 	game::{Doubt, Entry, Move, Position, Setting, Side, Site, Subject},
 	merkle::{blake2_256, merkle_root, prove, Hash},
-	player::{CheckpointStory, Job, PlayError, Player, Story, WorkStory},
+	player::{AnswerStory, CheckpointStory, Job, PlayError, Player, Story, Traced, WorkStory},
+	sampler::Sampling,
 	tiles::{leaf_hash, LEAF_BYTES},
 	trace::Mistake,
-	witness::{record, Chunk, Library, Tokens},
+	witness::{record, record_choice, Chunk, Library, Tokens},
 	ModelConfig, ParamKind, ParamLayout, TrainConfig, F32,
 };
 use neuroshard_types::{
 	assignment::{draw_index, training_window, training_windows, Permutation},
 	dataset::DatasetShape,
 	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
+	inference::{CheckpointId, Class, Ending, Receipt, Tokens as TokensOf, USABLE_TOKENS},
+	proof::ProofSignature,
 	run::{PhaseDurations, RunConfig, Work},
 	AccountId, H256,
 };
+use sp_core::{ecdsa, Pair};
 use std::sync::{Arc, OnceLock};
 
 /// Says what to do in a position, given what the defender did so far; nothing to stay silent.
@@ -316,4 +320,156 @@ pub fn attest(who: &AccountId, rate: f32, believed: f32) -> (ClaimId, Strategy, 
 	let judged = AttestationClaim { config: config(&outer.model, &outer.train), job, checkpoint: H256(claimed) };
 	<MockHelper as crate::BenchmarkHelper>::attestation(&id, judged);
 	(id, outer.player(rate, claimed, Side::Defender), outer.player(believed, claimed, Side::Challenger))
+}
+
+/// The session of all answers.
+pub const SESSION: u64 = 7;
+/// A wrong value behind the attention of the first layer, in the last row of the prompt.
+const WRONG_VALUE: Mistake = Mistake { step: 0, stage: 6, output: 0, element: 4 * 64 + 5, mask: 1 << 30 };
+
+/// What a provider tells.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Telling {
+	/// What the model gives.
+	Truth,
+	/// Another token in the second place.
+	WrongToken,
+	/// What the model gives with a wrong value in a layer.
+	WrongLayer,
+	/// Token 0 again and again, and that there is no other.
+	FromOneToken,
+}
+
+/// An answer of the model of rounds of work, as its provider has signed it.
+#[derive(Clone)]
+pub struct Answered {
+	pub claim: ClaimId,
+	pub receipt: Receipt,
+	pub signature: ProofSignature,
+	text: [Vec<u32>; 2],
+	mistake: Option<Mistake>,
+}
+
+/// `who` answers in [`SESSION`].
+pub fn answer(who: &AccountId, telling: Telling) -> Answered {
+	let round = round();
+	let checkpoint = CheckpointId { run: 0, round: ROUND, root: H256(round.start) };
+	let (key, config) = (key_of(who).public().0, config(&round.model, &round.train));
+	assert_eq!(<MockHelper as crate::BenchmarkHelper>::answered(who, key, &checkpoint, config), SESSION);
+	let mistake = (telling == Telling::WrongLayer).then_some(WRONG_VALUE);
+	// Each token is what the model says behind the text so far; the doubt is found with any token in its place.
+	let mut text = [vec![3, 1, 4, 1, 5], Vec::new()];
+	for place in 0..4 {
+		text[1].push(0);
+		let mut answered = Answered::of(who, text.clone(), 0, mistake);
+		let told = (0..64).find(|token| {
+			answered.text[1][place] = *token;
+			let answered = Answered::of(who, answered.text.clone(), 0, mistake);
+			answered.first_doubt(mistake).is_none()
+		});
+		text[1][place] = told.expect("the model gives one of its tokens");
+		if telling == Telling::WrongToken && place == 1 {
+			text[1][place] = (text[1][place] + 1) % 64;
+			break;
+		}
+	}
+	if telling == Telling::FromOneToken {
+		text[1] = vec![0; 4];
+	}
+	let answered = Answered::of(who, text, 0, mistake);
+	match telling {
+		Telling::FromOneToken => answered.changed(|receipt| receipt.usable = 1),
+		_ => answered,
+	}
+}
+
+fn key_of(who: &AccountId) -> ecdsa::Pair {
+	ecdsa::Pair::from_seed(who.as_ref())
+}
+
+impl Answered {
+	fn of(who: &AccountId, text: [Vec<u32>; 2], place: u32, mistake: Option<Mistake>) -> Self {
+		let receipt = Receipt {
+			provider: Some(who.clone()),
+			paid: Some((SESSION, place)),
+			parameters: H256(round().start),
+			checkpoint: Some((0, ROUND)),
+			class: Class::ExactF32,
+			usable: USABLE_TOKENS,
+			prompt: TokensOf::of(&text[0]),
+			answer: TokensOf::of(&text[1]),
+			ending: Ending::Cut,
+			sampling: Sampling { seed: 9, ..Sampling::default() }.into(),
+			price: 5,
+		};
+		let claim = claim(ClaimKind::Answer(receipt.hash(genesis())), ROUND, who);
+		let signature = key_of(who).sign(&receipt.message(genesis())).0;
+		Self { claim, receipt, signature, text, mistake }
+	}
+
+	/// The same with another receipt.
+	pub fn changed(&self, change: impl FnOnce(&mut Receipt)) -> Self {
+		let mut receipt = self.receipt.clone();
+		change(&mut receipt);
+		let claim = ClaimId { kind: ClaimKind::Answer(receipt.hash(genesis())), ..self.claim.clone() };
+		let signature = key_of(&claim.who).sign(&receipt.message(genesis())).0;
+		Self { claim, receipt, signature, ..self.clone() }
+	}
+
+	/// The same answer in another place of the session.
+	pub fn again(&self, place: u32) -> Self {
+		self.changed(|receipt| receipt.paid = Some((SESSION, place)))
+	}
+
+	fn setting(&self) -> Setting<'static> {
+		let Round { model, train, start, .. } = round();
+		Setting { model, train, round: ROUND, start: *start, subject: Subject::Answer(self.receipt.claimed()) }
+	}
+
+	fn story(&self, mistake: Option<Mistake>) -> AnswerStory {
+		let Round { model, train, theta, momentum, .. } = round();
+		let exec = Arc::new(Exec::new(1).expect("an executor"));
+		let start = (theta.clone(), *momentum);
+		let story = AnswerStory::new(exec, model, train, start, &self.receipt.claimed(), self.text.clone()).expect("a story");
+		match mistake {
+			Some(mistake) => story.with_mistake(mistake),
+			None => story,
+		}
+	}
+
+	fn first_doubt(&self, mistake: Option<Mistake>) -> Option<u32> {
+		self.story(mistake).doubt(&self.receipt.claimed()).expect("an answer")
+	}
+
+	/// What an honest challenger doubts.
+	pub fn doubt(&self) -> Option<u32> {
+		self.first_doubt(None)
+	}
+
+	/// The provider, who stands by what it computed.
+	pub fn provider(&self) -> Strategy {
+		truthful(Player::new(self.setting(), Side::Defender, self.story(self.mistake), None))
+	}
+
+	/// A challenger who computes the answer as it is.
+	pub fn checker(&self) -> Strategy {
+		truthful(Player::new(self.setting(), Side::Challenger, self.story(None), None))
+	}
+
+	/// A challenger without a case, who has the chain choose the token.
+	pub fn quibbler(&self) -> Strategy {
+		let (mut story, setting, text) = (self.story(None), self.setting(), self.text.clone());
+		Box::new(move |position, _| {
+			let Position::PickRead { index, .. } = *position else { return None };
+			let Subject::Answer(claim) = setting.subject else { return None };
+			let Traced { trace, nodes } = story.trace(Job::Read).ok()?;
+			let text = text.each_ref().map(Vec::as_slice);
+			let witness = record_choice(trace, nodes, text, claim.row(index)?).ok()?;
+			Some(Move::Choice { index, witness })
+		})
+	}
+}
+
+fn genesis() -> H256 {
+	System::block_hash(0)
 }

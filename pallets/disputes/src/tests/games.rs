@@ -4,15 +4,6 @@ use super::*;
 use frame_support::traits::fungible::Mutate;
 use neuroshard_types::{dispute::MoveKind, offence::Offence};
 
-/// Extrinsics and witness bytes of the only decision.
-fn effort() -> (u32, u32) {
-	let decided = |event| match event {
-		Event::Decided { extrinsics, witness_bytes, .. } => Some((extrinsics, witness_bytes)),
-		_ => None,
-	};
-	events().into_iter().find_map(decided).expect("a decision")
-}
-
 #[test]
 fn false_work_costs_the_claimant_everything_and_pays_the_challenger() {
 	build_and_execute(|| {

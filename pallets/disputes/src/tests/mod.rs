@@ -1,6 +1,7 @@
 //! Behaviour of the pallet, one file a subject.
 
 mod acts;
+mod answers;
 mod audits;
 mod case;
 mod clocks;
@@ -145,3 +146,12 @@ fn free(who: &AccountId) -> Balance {
 const REWARD: Balance = 25_000;
 /// Half of a lost bond; the odd planck is burned.
 const CONSOLATION: Balance = 500;
+
+/// Extrinsics and witness bytes of the only decision.
+fn effort() -> (u32, u32) {
+	let decided = |event| match event {
+		Event::Decided { extrinsics, witness_bytes, .. } => Some((extrinsics, witness_bytes)),
+		_ => None,
+	};
+	events().into_iter().find_map(decided).expect("a decision")
+}

@@ -1,5 +1,6 @@
 //! Tests.
 
+mod answers;
 mod claims;
 mod offers;
 mod properties;

@@ -4,11 +4,12 @@
 use crate::{mock::*, Call, NextSession};
 use neuroshard_types::{
 	inference::{SessionId, Voucher},
+	traits::PaidAnswers,
 	AccountId, Balance, BlockNumber,
 };
 use proptest::prelude::*;
 use sp_runtime::DispatchResult;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that two users, two drivers and others may do.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ enum Step {
 	Claim(u8, u8, Balance, u32, u8),
 	/// The last voucher of this session and provider once more.
 	Again(u8, u8),
+	/// Session, and whose answer is false.
+	Condemn(u8, u8),
 	/// Session, and who.
 	Close(u8, u8),
 	/// Session.
@@ -45,6 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
 			Step::Claim(session, provider, amount, answers, signer)
 		}),
 		3 => (session(), driver()).prop_map(|(session, provider)| Step::Again(session, provider)),
+		1 => (session(), driver()).prop_map(|(session, provider)| Step::Condemn(session, provider)),
 		3 => (session(), 0u8..4).prop_map(|(session, who)| Step::Close(session, who)),
 		3 => session().prop_map(Step::Settle),
 		2 => (1..DELAY).prop_map(Step::Pass),
@@ -73,6 +77,8 @@ struct Naive {
 	payments: Vec<(u8, Balance)>,
 	/// The last voucher of each.
 	last: BTreeMap<u8, Voucher>,
+	/// Who is paid nothing more.
+	condemned: BTreeSet<u8>,
 	closes_at: Option<BlockNumber>,
 }
 
@@ -123,7 +129,8 @@ impl World {
 			None => voucher.answers > 0,
 		};
 		let amount = voucher.amount.saturating_sub(before).min(session.left());
-		if halted || !named || signer != session.user || !later || amount == 0 {
+		let lied = session.condemned.contains(&provider);
+		if halted || !named || lied || signer != session.user || !later || amount == 0 {
 			return false;
 		}
 		session.payments.push((provider, amount));
@@ -146,8 +153,8 @@ impl World {
 				let usable = provider.is_none() || !self.halted;
 				let possible = escrow >= MIN_ESCROW && room && usable && escrow <= self.free(seed) - ED;
 				if possible {
-					let (payments, last) = Default::default();
-					self.sessions.insert(id, Naive { user: seed, provider, put: escrow, payments, last, closes_at: None });
+					let (payments, last, condemned) = Default::default();
+					self.sessions.insert(id, Naive { user: seed, provider, put: escrow, payments, last, condemned, closes_at: None });
 				}
 				(done(send(&user(seed), call)), possible)
 			}
@@ -169,6 +176,13 @@ impl World {
 				let last = self.sessions.get(&id).and_then(|session| Some((session.user, session.last.get(&provider)?.clone())));
 				let Some((signer, voucher)) = last else { return (true, true) };
 				(done(claim(signer, voucher.clone())), self.pay(id, provider, &voucher, signer))
+			}
+			Step::Condemn(number, provider) => {
+				let id = self.id(number);
+				Inference::condemn(id, &driver(provider));
+				let session = self.sessions.get_mut(&id);
+				let answered = session.filter(|session| session.provider == Some(provider) || session.last.contains_key(&provider));
+				(Inference::is_condemned(id, &driver(provider)), answered.map(|session| session.condemned.insert(provider)).is_some())
 			}
 			Step::Close(number, who) => {
 				let (id, who) = (self.id(number), somebody(who));

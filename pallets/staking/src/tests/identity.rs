@@ -9,7 +9,10 @@ use frame_support::{
 	assert_noop,
 	traits::fungible::{Inspect, InspectHold},
 };
-use neuroshard_types::provider::{ProviderInfo, ProviderStatus, Roles, Tier};
+use neuroshard_types::{
+	provider::{ProviderInfo, ProviderStatus, Roles, Tier},
+	traits::Providers,
+};
 use sp_runtime::{DispatchError, TokenError};
 
 /// Checks that both `register` and `update_info` refuse `change` with `error`.
@@ -162,6 +165,22 @@ fn an_update_replaces_the_info_and_frees_the_old_identity() {
 		assert_eq!(events().last(), Some(&Event::InfoUpdated { who: ALICE }));
 		assert_ok!(Staking::register(signed(BOB), info(1), MIN_BOND));
 		assert_noop!(Staking::update_info(signed(BOB), info(7)), Error::<Test>::PonwKeyTaken);
+	});
+}
+
+#[test]
+fn a_key_whose_signatures_can_be_disputed_stays_and_everything_else_may_change() {
+	build_and_execute(|| {
+		register(&ALICE, MIN_BOND);
+		assert_ok!(Staking::open_claim(&ALICE));
+		let other = ProviderInfo { ponw_key: info(1).ponw_key, ..info(7) };
+		assert_noop!(Staking::update_info(signed(ALICE), info(7)), Error::<Test>::OpenClaims);
+		assert_ok!(Staking::update_info(signed(ALICE), other));
+		Staking::close_claim(&ALICE);
+		Staking::note_disputable(&ALICE);
+		assert_noop!(Staking::update_info(signed(ALICE), info(7)), Error::<Test>::Disputable);
+		System::set_block_number(view(&ALICE).disputable_until);
+		assert_ok!(Staking::update_info(signed(ALICE), info(7)));
 	});
 }
 

@@ -62,6 +62,22 @@ impl AnswerStory {
 		Self { mistake: Some(mistake), traced: None, ..self }
 	}
 
+	/// The parameters that it is read with.
+	pub fn parameters(&self) -> &[f32] {
+		&self.params
+	}
+
+	/// The same answer read with these parameters, while the checkpoint's roots stay: what somebody says who answered with others than it names.
+	///
+	/// # Errors
+	/// [`TraceError`] for parameters of another model.
+	pub fn with_parameters(self, params: Vec<f32>) -> Result<Self, TraceError> {
+		if params.len() != self.params.len() {
+			return Err(ConfigError::Dimension.into());
+		}
+		Ok(Self { params: Arc::new(params), traced: None, ..self })
+	}
+
 	/// The first choice of `claim` that is not the one that the model makes; `None` if all are.
 	///
 	/// # Errors

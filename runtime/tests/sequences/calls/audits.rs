@@ -1,15 +1,22 @@
 //! Auditors, and challenges of what was claimed.
 
-use super::{claims, providers::genesis, signed, Act, Deed};
+use super::{
+	claims,
+	providers::{genesis, ponw_key},
+	signed, Act, Deed,
+};
 use codec::Encode;
-use neuroshard_graph::{game::Doubt, merkle::blake2_256};
+use neuroshard_graph::{game::Doubt, merkle::blake2_256, sampler::Sampling};
 use neuroshard_runtime::{AccountId, Disputes, Runtime, System};
 use neuroshard_types::{
 	audit::{seal_report, AuditPhase, AuditView, Report},
+	inference::{Class, Ending, Receipt, Tokens, USABLE_TOKENS},
 	RoundIndex, RunId, H256,
 };
 use pallet_neuro_disputes::{Audits, Call, Drawn};
+use pallet_neuro_inference::{Claims, Offers};
 use pallet_neuro_training::{Record, Records};
+use sp_core::Pair;
 
 /// What opens every report.
 const SALT: [u8; 32] = [8; 32];
@@ -30,6 +37,7 @@ pub fn deed(act: &Act) -> Deed {
 			let who = act.one_of(record.places.into_iter().filter(|place| place.attested.is_some()))?.account;
 			act.mine(Call::challenge_attestation { run, round, who })
 		}
+		14 => answer(act),
 		_ => {
 			let (run, round, record) = act.one_of(disputable())?;
 			let who = act.one_of(record.places.into_iter().filter(|place| place.revealed.is_some()))?.account;
@@ -42,6 +50,28 @@ pub fn deed(act: &Act) -> Deed {
 			act.mine(Call::challenge_work { run, round, who, work, doubt })
 		}
 	}
+}
+
+/// A challenge of an answer that was paid.
+fn answer(act: &Act) -> Deed {
+	let (session, provider) = act.one_of(Claims::<Runtime>::iter_keys())?;
+	let checkpoint = Offers::<Runtime>::get(&provider)?.offer.checkpoint;
+	let receipt = Receipt {
+		provider: Some(provider.clone()),
+		paid: Some((session, u32::from(act.small % 4))),
+		parameters: checkpoint.root,
+		checkpoint: Some((checkpoint.run, checkpoint.round)),
+		class: Class::ExactF32,
+		usable: USABLE_TOKENS,
+		prompt: Tokens::of(&[1]),
+		answer: Tokens::of(&[2, 3]),
+		ending: Ending::Cut,
+		sampling: Sampling::default().into(),
+		price: 0,
+	};
+	let signature = ponw_key(&provider)?.sign(&receipt.message(genesis())).0;
+	let doubt = u32::from(act.whom % 2);
+	act.mine(Call::challenge_answer { receipt, signature, doubt })
 }
 
 /// Rounds whose claims can be disputed.

@@ -41,6 +41,8 @@ fn answer(act: &Act, claim: &ClaimId, position: &Position) -> Option<Move> {
 		ClaimKind::Work => Grounds::Work { round, claim: Training::work_claim(run, round, who)? },
 		ClaimKind::Attestation => Training::attestation_claim(run, round, who)?.into(),
 		ClaimKind::Audit => Grounds::Work { round, claim: Disputes::audit_claim(run, round, who)?.claim },
+		// Nobody has signed a receipt here.
+		ClaimKind::Answer(_) => return None,
 	};
 	let (numbers, text) = (claims::numbers(run), text_of(Training::run(run)?.config.dataset));
 	grounds.judge(|setting| Player { act, setting, numbers: &numbers, text }.answer(position))

@@ -12,7 +12,7 @@ use neuroshard_types::{
 	H256,
 };
 use pallet_neuro_staking::{Call, Operators};
-use sp_core::Pair;
+use sp_core::{ecdsa, Pair};
 
 /// Milliseconds of an hour.
 const HOUR_MS: u64 = 3_600_000;
@@ -97,9 +97,13 @@ pub fn genesis() -> H256 {
 
 /// The signature of a provider; nothing if it is none.
 pub fn sign(who: &AccountId, proof: &Proof) -> Option<ProofSignature> {
+	Some(ponw_key(who)?.sign(&proof.message(genesis(), who)).0)
+}
+
+/// The key for proofs of a provider; nothing if it is none.
+pub fn ponw_key(who: &AccountId) -> Option<ecdsa::Pair> {
 	let registered = Staking::provider(who.clone())?.info.ponw_key;
-	let pair = (0..INFOS).map(provider::ponw_key).find(|pair| pair.public().0 == registered)?;
-	Some(pair.sign(&proof.message(genesis(), who)).0)
+	(0..INFOS).map(provider::ponw_key).find(|pair| pair.public().0 == registered)
 }
 
 /// What a provider registers.

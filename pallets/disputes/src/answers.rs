@@ -1,0 +1,68 @@
+//! Answers as claims: a provider's signed receipt says that the model of a run gives these tokens.
+//!
+//! The chain knows nothing of an answer before it is disputed: whoever has the receipt brings it. It is kept while games about it are open, with the
+//! run's configuration, so that no run that is removed ends a game. What tokens mean is not for the receipt to say.
+//!
+//! An answer can be disputed until its session is settled: so its user decides how long, and its provider can end a session, but not before the delay
+//! in which everybody is paid. One false answer is enough: after it, the provider is paid nothing more of that session, and no other answer in it is
+//! disputed anew.
+
+use crate::{Config, DisputedAnswers, Dockets, Error, Games, Pallet};
+use frame_support::ensure;
+use frame_system::pallet_prelude::BlockNumberFor;
+use neuroshard_graph::game::open_answer;
+use neuroshard_types::{
+	dispute::{AnswerClaim, ClaimId, ClaimKind, Claims},
+	grounds::Grounds,
+	inference::{Receipt, SessionId},
+	proof::ProofSignature,
+	traits::{PaidAnswers, Providers},
+	AccountId,
+};
+use sp_runtime::{traits::Zero, DispatchResult};
+
+impl<T: Config> Pallet<T> {
+	/// See [`crate::Call::challenge_answer`].
+	pub(crate) fn do_challenge_answer(payer: AccountId, receipt: Receipt, signature: &ProofSignature, doubt: u32) -> DispatchResult {
+		let challenger = T::Providers::acts_for(payer.clone());
+		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
+		// What the answer is judged by is all in what was signed: nobody else says which model it is of.
+		let claim = receipt.claim(genesis).ok_or(Error::<T>::NotSigned)?;
+		let (session, _) = receipt.paid.ok_or(Error::<T>::NoSuchAnswer)?;
+		ensure!(claim.who != challenger, Error::<T>::OwnClaim);
+		ensure!(!T::PaidAnswers::is_condemned(session, &claim.who), Error::<T>::Condemned);
+		ensure!(T::PaidAnswers::can_dispute(session, &claim.who), Error::<T>::NoSuchAnswer);
+		ensure!(!Games::<T>::contains_key(&claim, &challenger), Error::<T>::AlreadyOpen);
+		let config = T::Claims::config(claim.run).ok_or(Error::<T>::NoSuchAnswer)?;
+		let key = T::Providers::ponw_key(&claim.who).ok_or(Error::<T>::NotSigned)?;
+		ensure!(receipt.is_signed(genesis, key, signature), Error::<T>::NotSigned);
+		let answer = AnswerClaim { config, receipt };
+		DisputedAnswers::<T>::insert(&claim, &answer);
+		let grounds = Grounds::Answer { round: claim.round, claim: answer };
+		let position = grounds.judge(|setting| open_answer(setting, doubt)).map_err(Error::<T>::from)?;
+		Self::open(claim, challenger, payer, None, position, &grounds)
+	}
+
+	fn session_of(claim: &ClaimId) -> Option<SessionId> {
+		DisputedAnswers::<T>::get(claim)?.receipt.paid.map(|(session, _)| session)
+	}
+
+	/// Whether an answer of the provider was proven false in the session of the disputed answer `claim`.
+	pub(crate) fn is_answer_condemned(claim: &ClaimId) -> bool {
+		Self::session_of(claim).is_some_and(|session| T::PaidAnswers::is_condemned(session, &claim.who))
+	}
+
+	/// An answer was proven false, or not defended. Does nothing for another claim.
+	pub(crate) fn condemn_answer(claim: &ClaimId) {
+		if let Some(session) = Self::session_of(claim) {
+			T::PaidAnswers::condemn(session, &claim.who);
+		}
+	}
+
+	/// Forgets a receipt about which no game is open.
+	pub(crate) fn forget_answer(claim: &ClaimId) {
+		if matches!(claim.kind, ClaimKind::Answer(_)) && !Dockets::<T>::contains_key(claim) {
+			DisputedAnswers::<T>::remove(claim);
+		}
+	}
+}
