@@ -2,9 +2,10 @@
 
 use crate::{
 	call::{Call, Signature},
-	client::{BlockId, ChainAt, ChainClient},
+	client::{BlockId, ChainAt, ChainClient, Heads},
 	error::ChainError,
 	query::View,
+	submit::Submitter,
 };
 use codec::DecodeAll;
 use neuroshard_graph::game::{Doubt, Move, Position};
@@ -16,8 +17,9 @@ use neuroshard_types::{
 	AccountId, Balance, RoundIndex, RunId, H256,
 };
 use subxt::metadata::Metadata;
+use tokio::sync::watch;
 
-/// Run, round, receipt, its signature, and the choice that is doubted.
+/// A receipt, its signature, and the choice that is doubted.
 type AnswerFields = (Receipt, ProofSignature, u32);
 
 const PALLET: &str = "Disputes";
@@ -140,6 +142,37 @@ fn act(genesis: H256, call: &str, mut fields: &[u8]) -> Option<Act> {
 }
 
 impl ChainClient {
+	/// Sends a move in the game of a challenger about a claim, which had so many extrinsics before it. It is waited for only as long as the game waits for
+	/// it: a move in a game that another one has decided meanwhile gets into no block, and neither the next move nor anything else of this account must
+	/// wait for it.
+	///
+	/// # Errors
+	/// As [`Submitter::submit_urgent`].
+	pub async fn send_move(
+		&self,
+		submitter: &Submitter,
+		mut heads: watch::Receiver<Heads>,
+		(claim, challenger): &(ClaimId, AccountId),
+		moves: usize,
+		call: Call,
+	) -> Result<(), ChainError> {
+		let mut sending = std::pin::pin!(submitter.submit_urgent(call));
+		let mut followed = true;
+		loop {
+			tokio::select! {
+				sent = &mut sending => return sent.map(drop),
+				changed = heads.changed(), if followed => {
+					followed = changed.is_ok();
+					let now = async { self.now().await?.game(claim, challenger).await };
+					// Not knowing better is no reason to give a move up.
+					if now.await.is_ok_and(|now| now.is_none_or(|now| now.moves.len() != moves)) {
+						return Ok(());
+					}
+				},
+			}
+		}
+	}
+
 	/// What was posted in disputes in a block, in order. Blocks keep their bodies when their states are gone.
 	///
 	/// # Errors

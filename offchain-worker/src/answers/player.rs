@@ -11,7 +11,7 @@ use crate::cases::{
 	case::{Case, CaseError},
 	record::Record,
 };
-use neuroshard_chain_client::{disputes, Call, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
+use neuroshard_chain_client::{disputes, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
 use neuroshard_graph::{
 	exec::{Exec, ExecError},
 	game::{Move, Side},
@@ -325,7 +325,8 @@ impl Player {
 				let kind = MoveKind::from(&action);
 				tracing::info!(run = claim.run, who = %claim.who, ?side, ?kind, "move in a dispute about an answer");
 				let call = disputes::play(claim.clone(), challenger.clone(), &position, action);
-				self.send(heads, &game, view.moves.len(), call).await
+				let Parts { client, submitter, .. } = &self.parts;
+				Ok(client.send_move(submitter, heads, &game, view.moves.len(), call).await?)
 			}
 			Err(CaseError::Play(PlayError::Nothing)) => {
 				tracing::warn!(run = claim.run, who = %claim.who, "the answer is right by what is computed here: the dispute about it is given up");
@@ -367,31 +368,6 @@ impl Player {
 		match record.is_at(&view.position) {
 			true => Ok(record.defence().to_vec()),
 			false => Err(PlayerError::Elsewhere),
-		}
-	}
-
-	/// Sends a move, and waits for it only as long as the game waits for it: one in a game that was decided meanwhile gets into no block.
-	async fn send(
-		&self,
-		mut heads: watch::Receiver<Heads>,
-		(claim, challenger): &GameId,
-		moves: usize,
-		call: Call,
-	) -> Result<(), PlayerError> {
-		let mut sending = std::pin::pin!(self.parts.submitter.submit_urgent(call));
-		let mut followed = true;
-		loop {
-			tokio::select! {
-				sent = &mut sending => return sent.map(drop).map_err(Into::into),
-				changed = heads.changed(), if followed => {
-					followed = changed.is_ok();
-					let now = async { self.parts.client.now().await?.game(claim, challenger).await };
-					// Not knowing better is no reason to give a move up.
-					if now.await.is_ok_and(|now| now.is_none_or(|now| now.moves.len() != moves)) {
-						return Ok(());
-					}
-				},
-			}
 		}
 	}
 

@@ -244,7 +244,6 @@ impl Gateway {
 			client: opened.client.clone(),
 			submitter: opened.submitter.clone(),
 			shelf,
-			checkpoint: offer.checkpoint,
 			config: config.clone(),
 			in_use,
 			threads: hardware::threads(self.threads),

@@ -6,10 +6,7 @@ use crate::{
 };
 use neuroshard_chain_client::{ChainClient, Submitter};
 use neuroshard_graph::game::Side;
-use neuroshard_types::{
-	inference::{CheckpointId, SessionId},
-	run::RunConfig,
-};
+use neuroshard_types::{inference::SessionId, run::RunConfig};
 use serde_json::{json, Value};
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
@@ -30,11 +27,9 @@ pub struct Court {
 	pub submitter: Submitter,
 	/// Where transcripts and checkpoints are.
 	pub shelf: Shelf,
-	/// The offered checkpoint.
-	pub checkpoint: CheckpointId,
-	/// The run that it is of.
+	/// The run that the offered checkpoint is of.
 	pub config: Arc<RunConfig>,
-	/// Keeps a copy of that checkpoint; only with it, answers are checked.
+	/// Keeps a copy of the checkpoint; only with it, answers are checked.
 	pub in_use: Option<InUse>,
 	/// Compute threads.
 	pub threads: usize,

@@ -25,7 +25,7 @@ use neuroshard_graph::game::{Position, Side};
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_types::{
 	dispute::{AnswerClaim, ClaimId, GameView},
-	inference::ClaimView,
+	inference::{ClaimView, Receipt},
 	NEURO,
 };
 use serde_json::{json, Value};
@@ -324,8 +324,17 @@ async fn court() -> (MockNode, Court, TempDir) {
 	node.answer("Disputes", "bond_against", &Some(100 * NEURO));
 	let (base, terms) = (tempfile::tempdir().unwrap(), terms());
 	let (client, submitter, shelf) = (node.client().await, node.submitter().await, Shelf::open(base.path()).unwrap());
-	let (checkpoint, config) = (terms.checkpoint, terms.config);
-	(node, Court { client, submitter, shelf, checkpoint, config, in_use: None, threads: 1 }, base)
+	(node, Court { client, submitter, shelf, config: terms.config, in_use: None, threads: 1 }, base)
+}
+
+/// Has the user's game about the answer with this receipt be at its first turn, which is the provider's.
+fn waits_for_the_provider(node: &MockNode, receipt: Receipt) {
+	let claim = receipt.claim(terms().genesis).unwrap();
+	let position = Position::Read { index: 0 };
+	let view = GameView { position, turn: Side::Defender, deadline: 90_000, reserve: 9, moves: vec![1], bond: NEURO };
+	node.answer("Disputes", "answer_claim", &Some(AnswerClaim { config: (*terms().config).clone(), receipt }));
+	node.answer("Disputes", "game", &Some(view));
+	node.answer("Disputes", "games_of", &vec![(claim, user().id())]);
 }
 
 #[tokio::test]
@@ -353,13 +362,7 @@ async fn a_false_answer_is_disputed_on_chain_and_the_game_about_it_is_told() {
 		}
 	}
 	assert!(matches!(&acts[..], [Act::ChallengeAnswer { claim, .. }] if claim.who == terms().provider), "{acts:?}");
-	// It is the provider's turn.
-	let claim = transcript.receipt.claim(terms().genesis).unwrap();
-	let position = Position::Read { index: 0 };
-	let view = GameView { position, turn: Side::Defender, deadline: 90_000, reserve: 9, moves: vec![1], bond: NEURO };
-	node.answer("Disputes", "answer_claim", &Some(AnswerClaim { config: (*terms().config).clone(), receipt: transcript.receipt }));
-	node.answer("Disputes", "game", &Some(view));
-	node.answer("Disputes", "games_of", &vec![(claim, user().id())]);
+	waits_for_the_provider(&node, transcript.receipt);
 	let health = scene.says("open: the other side moves until block 90000").await;
 	assert_eq!(health["disputed"]["place"], json!(0));
 	node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
@@ -372,12 +375,7 @@ async fn a_false_answer_is_disputed_on_chain_and_the_game_about_it_is_told() {
 async fn a_gateway_that_is_started_again_goes_on_with_its_dispute_and_asks_nothing_in_that_session() {
 	let (node, court, base) = court().await;
 	let transcript = given(0).transcript;
-	let claim = transcript.receipt.claim(terms().genesis).unwrap();
-	let position = Position::Read { index: 0 };
-	let view = GameView { position, turn: Side::Defender, deadline: 90_000, reserve: 9, moves: vec![1], bond: NEURO };
-	node.answer("Disputes", "answer_claim", &Some(AnswerClaim { config: (*terms().config).clone(), receipt: transcript.receipt }));
-	node.answer("Disputes", "game", &Some(view));
-	node.answer("Disputes", "games_of", &vec![(claim, user().id())]);
+	waits_for_the_provider(&node, transcript.receipt);
 	let played = Shared::default();
 	let (endpoint, provider) = play(played.clone()).await;
 	let (client, stop, gateway) = start(Options { court: Some(court), ..options(base.path(), endpoint) }).await;

@@ -8,7 +8,6 @@ mod issuer;
 
 pub use issuer::Issuer;
 
-use neuroshard_chain_client::keys::signer_of;
 use neuroshard_types::{
 	inference::{Receipt, Tokens},
 	proof::ProofSignature,
@@ -63,7 +62,7 @@ impl Transcript {
 		}
 		match (self.key, self.signature) {
 			(None, None) => Ok(false),
-			(Some(key), Some(signature)) if signer_of(&self.receipt, self.genesis, signature) == Some(key) => Ok(true),
+			(Some(key), Some(signature)) if self.receipt.is_signed(self.genesis, key, &signature) => Ok(true),
 			(Some(_), Some(_)) => Err(Malformed::Forged),
 			_ => Err(Malformed::Unsigned),
 		}

@@ -3,11 +3,14 @@
 //!
 //! `cargo run --release -p neuroshard-kernels --example int8 [-- ROUNDS]`
 
+mod measure;
+
+use measure::{fill, time};
 use neuroshard_kernels::{
 	exec::{Exec, ExecError, Packed, PackedInt8, Quantized},
 	shape::Start,
 };
-use std::{hint::black_box, time::Instant};
+use std::hint::black_box;
 
 const LAYERS: usize = 12;
 const DIM: usize = 768;
@@ -109,20 +112,4 @@ fn main() -> Result<(), ExecError> {
 		}
 	}
 	Ok(())
-}
-
-fn time(f: impl FnOnce()) -> f64 {
-	let begin = Instant::now();
-	f();
-	begin.elapsed().as_secs_f64()
-}
-
-fn fill(len: usize, seed: u32) -> Vec<f32> {
-	let mut state = seed;
-	(0..len)
-		.map(|_| {
-			state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-			(state >> 8) as f32 / 8_388_608.0 - 1.0
-		})
-		.collect()
 }

@@ -2,6 +2,9 @@
 //!
 //! `cargo run --release -p neuroshard-kernels --example product [-- SECONDS_PER_SHAPE]`
 
+mod measure;
+
+use measure::{fill, time};
 use neuroshard_kernels::{
 	exec::{Exec, ExecError},
 	shape::{MatDims, Start},
@@ -61,22 +64,6 @@ fn main() -> Result<(), ExecError> {
 		println!("geometric mean of the ratios: {:.2}", product.powf(1.0 / shapes.len() as f64));
 	}
 	Ok(())
-}
-
-fn time(f: impl FnOnce()) -> f64 {
-	let begin = Instant::now();
-	f();
-	begin.elapsed().as_secs_f64()
-}
-
-fn fill(len: usize, seed: u32) -> Vec<f32> {
-	let mut state = seed;
-	(0..len)
-		.map(|_| {
-			state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-			(state >> 8) as f32 / 8_388_608.0 - 1.0
-		})
-		.collect()
 }
 
 fn peer(layout: Layout, MatDims { m, n, k }: MatDims, a: &[f32], b: &[f32], c: &mut [f32], threads: usize) {

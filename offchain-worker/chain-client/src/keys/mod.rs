@@ -11,7 +11,7 @@ mod secret_file;
 pub use account::Account;
 pub use error::KeyError;
 pub use passphrase::{Passphrase, Unlock};
-pub use ponw::{signer_of, PonwSigner};
+pub use ponw::PonwSigner;
 
 use rand::{rngs::OsRng, RngCore};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,6 @@ use neuroshard_types::{
 	provider::PonwKey,
 	AccountId, H256,
 };
-use sp_core::ecdsa;
 use subxt_signer::ecdsa::Keypair;
 
 /// Signs Proofs of Neural Work.
@@ -36,11 +35,6 @@ impl PonwSigner {
 	}
 }
 
-/// The key that signed a receipt; `None` if nobody did.
-pub fn signer_of(receipt: &Receipt, genesis: H256, signature: ProofSignature) -> Option<PonwKey> {
-	ecdsa::Signature::from_raw(signature).recover_prehashed(&receipt.hash(genesis).0).map(|key| key.0)
-}
-
 impl std::fmt::Debug for PonwSigner {
 	fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
 		write!(formatter, "PonwSigner({})", hex::encode(self.public()))
@@ -51,6 +45,7 @@ impl std::fmt::Debug for PonwSigner {
 mod tests {
 	use super::*;
 	use neuroshard_types::proof::{ProofKey, ProofKind};
+	use sp_core::ecdsa;
 	use sp_crypto_hashing::blake2_256;
 
 	#[test]

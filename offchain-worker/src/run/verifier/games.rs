@@ -110,7 +110,7 @@ impl Verifier {
 				let kind = MoveKind::from(&action);
 				tracing::info!(round = claim.round, who = %claim.who, ?side, ?kind, "move in a dispute");
 				let call = disputes::play(claim.clone(), challenger.clone(), &position, action);
-				self.send_move(heads, &game, view.moves.len(), call).await
+				Ok(self.client.send_move(&self.submitter, heads, &game, view.moves.len(), call).await?)
 			}
 			Err(CaseError::Play(PlayError::Nothing)) => {
 				tracing::warn!(round = claim.round, who = %claim.who, "nothing to object to in this dispute: it is given up");
@@ -118,32 +118,6 @@ impl Verifier {
 				Ok(())
 			}
 			Err(error) => Err(error.into()),
-		}
-	}
-
-	/// Sends a move, and waits for it only as long as the game waits for it: a move in a game that another one has decided meanwhile gets into
-	/// no block, and neither the next move nor anything else of this account must wait for it.
-	async fn send_move(
-		&self,
-		mut heads: watch::Receiver<Heads>,
-		(claim, challenger): &GameId,
-		moves: usize,
-		call: neuroshard_chain_client::Call,
-	) -> Result<(), WorkerError> {
-		let mut sending = std::pin::pin!(self.submitter.submit_urgent(call));
-		let mut followed = true;
-		loop {
-			tokio::select! {
-				sent = &mut sending => return sent.map(drop).map_err(Into::into),
-				changed = heads.changed(), if followed => {
-					followed = changed.is_ok();
-					let now = async { self.client.now().await?.game(claim, challenger).await };
-					// Not knowing better is no reason to give a move up.
-					if now.await.is_ok_and(|now| now.is_none_or(|now| now.moves.len() != moves)) {
-						return Ok(());
-					}
-				},
-			}
 		}
 	}
 
