@@ -23,7 +23,7 @@ use tokio_util::{
 };
 
 /// What is spoken on the streams.
-const PROTOCOL: StreamProtocol = StreamProtocol::new("/neuroshard/ring/1");
+const PROTOCOL: StreamProtocol = StreamProtocol::new("/neuroshard/ring/2");
 /// Peers that may wait to be dialled.
 const DIALS: usize = 64;
 /// A connection without a stream is closed after this time.

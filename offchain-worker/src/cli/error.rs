@@ -12,7 +12,7 @@ use crate::{
 	history::HistoryError,
 	infer::{generate::GenerateError, ModelError},
 	receipt::{check::CheckError, Malformed},
-	ring::start::RingError,
+	ring::{accounts::Unfit, start::RingError},
 	run::{JournalError, WorkerError},
 	serve::{paid::BusinessError, ServeError},
 	status::metrics::MetricsError,
@@ -230,6 +230,9 @@ pub enum CliError {
 	/// A ring.
 	#[error(transparent)]
 	Ring(#[from] RingError),
+	/// An account that cannot be a member of one.
+	#[error(transparent)]
+	Unfit(#[from] Unfit),
 	/// What is kept of answers.
 	#[error(transparent)]
 	Shelf(#[from] ShelfError),

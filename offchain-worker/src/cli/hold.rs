@@ -1,9 +1,19 @@
 //! `hold`.
 
-use super::{local, open::create_base, parse, CliError, Common};
+use super::{
+	local,
+	open::{create_base, open, Opened},
+	parse, CliError, Common,
+};
 use crate::{
 	hardware,
-	ring::lend::{lend, Lent},
+	ring::{
+		accounts::{
+			is_member,
+			member::{Member, Tasks},
+		},
+		lend::{lend, Lent},
+	},
 };
 use clap::Args;
 use neuroshard_chain_client::keys::network_seed;
@@ -27,6 +37,10 @@ pub(super) struct Hold {
 	/// Who may use this machine: the identity that `serve --ring` prints. May be given several times; without it, whoever reaches the address.
 	#[arg(long, value_name = "PEER")]
 	driver: Vec<PeerId>,
+	/// Be paid by the chain: agree to offers of drivers in which this account holds what it holds here, at the prices that they told, and to no others. Needs
+	/// an account that is registered with the role of a worker or of a predictor. Ctrl-C takes what was agreed to back.
+	#[arg(long, conflicts_with = "model")]
+	provider: bool,
 	/// Memory for parameters, keys and values, in MiB; half of what is free if not given.
 	#[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
 	memory: Option<u32>,
@@ -46,18 +60,36 @@ impl Hold {
 		}
 		let (base, threads) = (common.base()?, hardware::threads(self.threads));
 		create_base(&base)?;
+		let keypair = keypair_from_secret(&mut network_seed(&base, &common.unlock())?.expose().to_owned())?;
+		let account = match self.provider {
+			false => None,
+			true => {
+				let opened = open(common).await?;
+				let provider = opened.client.now().await?.provider(&opened.who).await?;
+				is_member(&opened.who, &keypair.public().to_peer_id(), provider.as_ref())?;
+				Some(opened)
+			}
+		};
 		let (card, source) = local::card(&base, self.run, self.model.as_deref(), threads)?;
 		let memory = self.memory.map(|mebibytes| u64::from(mebibytes) << 20);
 		let memory = memory.or_else(|| hardware::available_memory().map(|free| free / 2)).unwrap_or(1 << 30);
 		let exec = Exec::new(threads).map_err(crate::infer::ModelError::from)?;
 		let lent = Lent::measured(&source, &exec, memory);
 		drop(exec);
-		let keypair = keypair_from_secret(&mut network_seed(&base, &common.unlock())?.expose().to_owned())?;
 		let (streams, incoming, bound, task) = Streams::start(keypair, self.listen, stop.clone()).await?;
 		for address in bound {
 			println!("layers of {} are held at {address}", card.name);
 		}
-		lend(incoming, source, lent, self.driver.into_iter().collect(), stop).await;
+		let drivers = self.driver.into_iter().collect();
+		match account {
+			None => lend(incoming, source, lent, drivers, None, stop).await,
+			Some(Opened { who, client, submitter, .. }) => {
+				println!("drivers are told that {who} holds them, which agrees to what they offer with it");
+				let tasks = Tasks::default();
+				let member = Member::new(client, submitter, tasks.clone()).run(stop.clone());
+				tokio::join!(lend(incoming, source, lent.of(who), drivers, Some(tasks), stop), member);
+			}
+		}
 		drop(streams);
 		// It ends with the token.
 		let _ = task.await;

@@ -6,6 +6,7 @@ use crate::{
 	hardware,
 	infer::Model,
 	ring::{
+		accounts::{consent::Watch, is_of, Offering, Terms},
 		placement::Split,
 		start::{self, Started},
 		Patience, RingView,
@@ -24,7 +25,7 @@ use neuroshard_chain_client::{
 use neuroshard_graph::{exec::PAGE_TOKENS, game::Side, ParamLayout};
 use neuroshard_network::{keypair_from_secret, PeerAddress, Streams};
 use neuroshard_types::{
-	inference::{CheckpointId, Class, Offer, Prices, Span},
+	inference::{self, CheckpointId, Class, Offer, Prices, Span},
 	provider::Role,
 	run::RunConfig,
 	AccountId, RoundIndex, RunId, H256,
@@ -33,7 +34,7 @@ use std::{
 	net::{Ipv4Addr, SocketAddr},
 	path::PathBuf,
 };
-use tokio::task::JoinSet;
+use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 /// Tokens of a text that a provider has to be able to defend: less is no use to anybody.
@@ -78,7 +79,8 @@ pub(super) struct Serve {
 	#[arg(long, requires = "ring")]
 	explain: bool,
 	/// Be paid: offer the checkpoint on chain, answer only in sessions that pay this provider, and claim what they owe. Needs an account that is
-	/// registered with the role of a driver.
+	/// registered with the role of a driver. With a --ring of workers that `hold --provider`, they are on the offer, and the chain pays each of them; it is
+	/// waited until all have agreed.
 	#[arg(long, conflicts_with_all = ["model", "api_keys"])]
 	provider: bool,
 	/// Price of 1,000 tokens of answers, in NEURO.
@@ -132,11 +134,15 @@ impl Serve {
 		let stop = CancellationToken::new();
 		super::start::stop_on_signals(&stop)?;
 		let (class, threads) = (self.class.into(), hardware::threads(self.threads));
+		let registered = match self.provider && !self.explain {
+			true => Some(self.registered(common).await?),
+			false => None,
+		};
 		let (mut model, ring) = match (self.ring.is_empty(), &self.model) {
 			(true, Some(folder)) => (Model::of_folder(folder, class, threads)?, None),
 			(true, None) => (local::model(&common.base()?, self.run, class, threads)?, None),
 			(false, _) => {
-				let (model, started) = self.ring(common, threads, &stop).await?;
+				let (model, started) = self.ring(common, threads, registered.as_ref(), &stop).await?;
 				(model, Some(started))
 			}
 		};
@@ -162,15 +168,26 @@ impl Serve {
 			lookup: !self.no_lookup,
 		};
 		let name = model.name.clone();
-		let (signer, checkpoint, paid, paid_for) = match self.provider {
-			false => (None, None, None, None),
-			true => {
-				let Provided { signer, checkpoint, prices, business, player } = self.provide(common, model.root, threads).await?;
+		let (signer, checkpoint, paid, paid_for) = match registered {
+			None => (None, None, None, None),
+			Some(registered) => {
+				let members = ring.as_ref().and_then(|ring| ring.members.clone());
+				let Provided { signer, checkpoint, prices, business, player, consents } =
+					self.provide(common, registered, members, model.root, threads).await?;
 				// They end after the last answer: with all that is owed by then, and with what can be defended until then.
 				let over = CancellationToken::new();
 				let mut tasks = JoinSet::new();
 				tasks.spawn(business.clone().claim(over.clone()));
 				tasks.spawn(player.run(over.clone()));
+				if let Some(consents) = consents {
+					let (told, mut agreed) = watch::channel(false);
+					tasks.spawn(consents.run(told, over.clone()));
+					// Meanwhile what was answered before is claimed and defended.
+					if !matches!(stop.run_until_cancelled(agreed.wait_for(|agreed| *agreed)).await, Some(Ok(_))) {
+						finish(over, tasks).await;
+						return Ok(0);
+					}
+				}
 				(Some(signer), Some(checkpoint), Some((prices, business)), Some((over, tasks)))
 			}
 		};
@@ -188,26 +205,19 @@ impl Serve {
 			println!("curl http://{address}/v1/completions -H 'content-type: application/json' -d '{{\"model\": \"{name}\", \"prompt\": \"Once\"}}'");
 		};
 		serve(model, options, ready, stop).await?;
-		if let Some((over, mut tasks)) = paid_for {
-			over.cancel();
-			// They have said what they could not do.
-			while tasks.join_next().await.is_some() {}
+		if let Some((over, tasks)) = paid_for {
+			finish(over, tasks).await;
 		}
 		Ok(0)
 	}
 
-	/// Offers the checkpoint on chain.
-	async fn provide(&self, common: &Common, root: H256, threads: usize) -> Result<Provided, CliError> {
+	/// The account that is to be paid, and what it takes.
+	async fn registered(&self, common: &Common) -> Result<Registered, CliError> {
 		let base = common.base()?;
 		if self.endpoint.is_none() && (self.listen.port() == 0 || self.listen.ip().is_unspecified()) {
 			return Err(CliError::Invalid(
 				"users have to be told where to ask: name that with --endpoint URL, or an address and a port with --listen".into(),
 			));
-		}
-		let (run, model, checkpoint) = local::find(&base, self.run, threads)?;
-		let id = CheckpointId { run, round: checkpoint.header.round, root: checkpoint.header.root() };
-		if id.root != root {
-			return Err(CliError::Invalid("another checkpoint has come since this command was started: start it anew".into()));
 		}
 		let keys = Keys::unlock(&base, common.suri.as_deref(), &common.unlock())?;
 		let client = ChainClient::connect_all(&common.node).await?;
@@ -222,8 +232,32 @@ impl Serve {
 			let words = "the key for proofs in this folder is not the registered one: `neuroshard-worker update` registers it";
 			return Err(CliError::Invalid(words.into()));
 		}
+		if !self.ring.is_empty() {
+			// By it the workers of the ring know whose offer it is.
+			let identity = keypair_from_secret(&mut keys.network.expose().to_owned())?.public().to_peer_id();
+			is_of(&who, &identity, Some(&provider))?;
+		}
 		let per_token = |price: Neuro| price.0 / 1_000;
 		let prices = Prices { prompt: per_token(self.prompt_price), generated: per_token(self.price) };
+		Ok(Registered { keys, client, who, prices })
+	}
+
+	/// Offers the checkpoint on chain, with these members, or else with this provider's account alone.
+	async fn provide(
+		&self,
+		common: &Common,
+		registered: Registered,
+		members: Option<inference::Ring>,
+		root: H256,
+		threads: usize,
+	) -> Result<Provided, CliError> {
+		let Registered { keys, client, who, prices } = registered;
+		let (base, now) = (common.base()?, client.now().await?);
+		let (run, model, checkpoint) = local::find(&base, self.run, threads)?;
+		let id = CheckpointId { run, round: checkpoint.header.round, root: checkpoint.header.root() };
+		if id.root != root {
+			return Err(CliError::Invalid("another checkpoint has come since this command was started: start it anew".into()));
+		}
 		let endpoint = self.endpoint.clone().unwrap_or_else(|| format!("http://{}", self.listen));
 		let endpoint = endpoint.into_bytes().try_into().map_err(|_| CliError::Invalid("the endpoint is longer than 256 bytes".into()))?;
 		let config = now.run(run).await?.ok_or_else(|| CliError::Unknown(format!("run {run}")))?.config;
@@ -235,9 +269,14 @@ impl Serve {
 		warn_poor(&now, &config, &keys.account.id()).await?;
 		let layers =
 			u16::try_from(model.layers).map_err(|_| CliError::Invalid("the model has more layers than an offer can name".into()))?;
-		let whole = Span { who: who.clone(), first: 0, layers };
-		let ring = vec![whole].try_into().map_err(|_| CliError::Invalid("the ring has too many spans".into()))?;
-		let offer = Offer { checkpoint: id, class: self.class.into(), prices, redundancy: 1, endpoint, ring };
+		let (redundancy, ring) = match members {
+			Some(ring) => (self.redundancy, ring),
+			None => {
+				let whole = Span { who: who.clone(), first: 0, layers };
+				(1, vec![whole].try_into().map_err(|_| CliError::Invalid("the ring has too many spans".into()))?)
+			}
+		};
+		let offer = Offer { checkpoint: id, class: self.class.into(), prices, redundancy, endpoint, ring };
 		let folder = base.join("sessions");
 		create_base(&folder)?;
 		let genesis = client.genesis();
@@ -254,13 +293,20 @@ impl Serve {
 			lie: self.cheat.lie(),
 		};
 		let (player, _) = Player::new(parts);
-		let business = Business::begin(client, submitter, offer, accounts).await?;
+		let business = Business::begin(client.clone(), submitter, offer.clone(), accounts).await?;
 		println!("offered on chain: run {}, round {}, by {who}", id.run, id.round);
-		Ok(Provided { signer: (who, keys.ponw, genesis), checkpoint: (id.run, id.round), prices, business, player })
+		let consents = Some(Watch { client, driver: who.clone(), offer }).filter(|watch| !watch.offer.members(&who).is_empty());
+		Ok(Provided { signer: (who, keys.ponw, genesis), checkpoint: (id.run, id.round), prices, business, player, consents })
 	}
 
-	/// The model, computed by the workers that were named.
-	async fn ring(&self, common: &Common, threads: usize, stop: &CancellationToken) -> Result<(Model, Around), CliError> {
+	/// The model, computed by the workers that were named; for a provider's offer, if there is one.
+	async fn ring(
+		&self,
+		common: &Common,
+		threads: usize,
+		registered: Option<&Registered>,
+		stop: &CancellationToken,
+	) -> Result<(Model, Around), CliError> {
 		if self.provider && self.redundancy < 2 {
 			tracing::warn!(
 				"nobody compares what the workers of the ring compute, and this provider's stake answers for it: name only workers that you trust, or have each \
@@ -286,11 +332,19 @@ impl Serve {
 			pages: self.memory.saturating_mul(1 << 20) / page.max(1),
 			patience: Patience::default(),
 		};
-		let Started { engine, placement, reports, tasks } =
-			start::start(&streams, source.in_class(self.class.into()), options, stop.clone()).await?;
+		let offering = registered.map(|Registered { client, who, prices, .. }| Offering {
+			client: client.clone(),
+			terms: Terms { driver: who.clone(), prices: *prices, redundancy: self.redundancy },
+		});
+		let offers = offering.is_some();
+		let Started { engine, placement, reports, ring: members, tasks } =
+			start::start(&streams, source.in_class(self.class.into()), options, offering, stop.clone()).await?;
+		if offers && members.is_none() {
+			println!("no worker of the ring names an account (`hold --provider` does): this provider is alone on its offer, and pays them itself");
+		}
 		Ok((
 			card.with(self.class.into(), Box::new(engine)),
-			Around { view: RingView { placement, reports }, _tasks: tasks, _streams: streams },
+			Around { view: RingView { placement, reports }, members, _tasks: tasks, _streams: streams },
 		))
 	}
 }
@@ -326,6 +380,22 @@ fn longest(config: &RunConfig, available: Option<u64>) -> Result<u32, CliError> 
 	Ok(longest)
 }
 
+/// Ends what a provider does beside answering.
+async fn finish(over: CancellationToken, mut tasks: JoinSet<()>) {
+	over.cancel();
+	// They have said what they could not do.
+	while tasks.join_next().await.is_some() {}
+}
+
+/// The account of a provider, and what it takes.
+struct Registered {
+	keys: Keys,
+	client: ChainClient,
+	/// Who is paid: the account at hand, or the provider whose operator it is.
+	who: AccountId,
+	prices: Prices,
+}
+
 /// What a provider needs to be paid.
 struct Provided {
 	signer: (AccountId, PonwSigner, H256),
@@ -335,6 +405,8 @@ struct Provided {
 	business: Business,
 	/// Who defends its answers.
 	player: Player,
+	/// Who watches whether all members of the ring have agreed, if there are some.
+	consents: Option<Watch>,
 }
 
 /// Says what an account is short of that might have to defend an answer: who cannot pay for a move loses what it has at stake.
@@ -354,6 +426,8 @@ async fn warn_poor(at: &ChainAt, config: &RunConfig, who: &AccountId) -> Result<
 /// What a ring needs beside its engine, as long as it is used.
 struct Around {
 	view: RingView,
+	/// Its accounts, if it has them, and what each holds.
+	members: Option<inference::Ring>,
 	_tasks: JoinSet<()>,
 	_streams: Streams,
 }

@@ -1,26 +1,40 @@
 //! A holder's side of a stream: it answers one driver, request by request.
 
 use super::{
+	accounts::member::{Seat, Tasks},
 	holder::Holder,
 	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
 };
 use crate::infer::Source;
 use neuroshard_graph::ParamLayout;
+use neuroshard_network::PeerId;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Answers a driver until the stream ends.
+/// Answers a driver until the stream ends. What it has this worker hold, and offers, is among the tasks of that driver's identity meanwhile.
 ///
 /// A request is read when the one before is answered: a driver that asks for more waits.
-pub(super) async fn answer(stream: impl AsyncRead + AsyncWrite + Send, source: Source, profile: Profile) -> Result<(), FrameError> {
+pub(super) async fn answer(
+	stream: impl AsyncRead + AsyncWrite + Send,
+	source: Source,
+	profile: Profile,
+	tasks: Option<(Tasks, PeerId)>,
+) -> Result<(), FrameError> {
 	let (mut from, mut to) = tokio::io::split(Box::pin(stream));
-	let mut holder: Option<Holder> = None;
+	let (mut holder, mut seat): (Option<Holder>, Option<Seat>) = (None, None);
 	loop {
 		let (request, rows) = match receive::<Request>(&mut from).await {
 			Err(FrameError::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
 			other => other?,
 		};
+		let hold = if let Request::Hold(hold) = &request { Some(hold.clone()) } else { None };
 		// It takes time, and other streams go on meanwhile. On this thread: waking another one takes as long as a small span.
-		let bytes = tokio::task::block_in_place(|| respond(&mut holder, &source, profile, request, &rows));
+		let bytes = tokio::task::block_in_place(|| respond(&mut holder, &source, &profile, request, &rows));
+		if let Some(hold) = hold {
+			// The one before is not held any more.
+			drop(seat.take());
+			let held = tasks.as_ref().filter(|_| holder.is_some());
+			seat = held.and_then(|(tasks, peer)| tasks.take(*peer, &hold));
+		}
 		send(&mut to, &bytes).await?;
 	}
 }
@@ -43,15 +57,15 @@ fn weights(source: &Source, hold: &Hold) -> u64 {
 }
 
 /// What a request is answered with.
-fn respond(holder: &mut Option<Holder>, source: &Source, profile: Profile, request: Request, rows: &[f32]) -> Vec<u8> {
+fn respond(holder: &mut Option<Holder>, source: &Source, profile: &Profile, request: Request, rows: &[f32]) -> Vec<u8> {
 	let number = match &request {
 		Request::Pass(pass) => Some(pass.number),
 		Request::Again(number) => Some(*number),
-		Request::Profile | Request::Hold(_) => None,
+		Request::Profile | Request::Hold(_) | Request::Unfit(_) => None,
 	};
 	let refused = |words: String| frame(&Reply::Refused { number, words }, &[]);
 	match request {
-		Request::Profile => frame(&Reply::Profile(profile), &[]),
+		Request::Profile => frame(&Reply::Profile(profile.clone()), &[]),
 		Request::Hold(hold) if hold.parameters != source.parameters => {
 			refused(format!("the parameters here are {:?}, not {:?}", source.parameters, hold.parameters))
 		}
@@ -79,5 +93,9 @@ fn respond(holder: &mut Option<Holder>, source: &Source, profile: Profile, reque
 			Some((done, out)) => frame(&Reply::Done(done.clone()), out),
 			None => refused("that pass was not the last one here".to_owned()),
 		},
+		Request::Unfit(unfit) => {
+			tracing::error!("a driver does not use this worker, since its account cannot be on the offer: {unfit}");
+			frame(&Reply::Noted, &[])
+		}
 	}
 }

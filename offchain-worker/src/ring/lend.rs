@@ -1,9 +1,10 @@
 //! The holder's process: it takes streams of drivers, and holds for each what that asks for.
 
-use super::{answering::answer, message::Profile};
+use super::{accounts::member::Tasks, answering::answer, message::Profile};
 use crate::infer::Source;
 use neuroshard_kernels::{exec::Exec, shape::Start};
 use neuroshard_network::{Incoming, PeerId};
+use neuroshard_types::AccountId;
 use std::{
 	collections::HashSet,
 	time::{Duration, Instant},
@@ -21,7 +22,7 @@ const ROWS: usize = 64;
 const MEASURED: Duration = Duration::from_millis(300);
 
 /// What a machine lends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Lent(Profile);
 
 impl Lent {
@@ -43,12 +44,26 @@ impl Lent {
 		// Rates of machines are far below 2^53.
 		let bandwidth = (matrix * size_of::<f32>() as f64 / fastest(1)) as u64;
 		let flops = (2.0 * ROWS as f64 * matrix / fastest(ROWS)) as u64;
-		Self(Profile { parameters: source.parameters, memory, bandwidth: bandwidth.max(1), flops: flops.max(1) })
+		Self(Profile { parameters: source.parameters, memory, bandwidth: bandwidth.max(1), flops: flops.max(1), account: None })
+	}
+
+	/// The same, for an account of the chain, which can be on offers of drivers.
+	#[must_use]
+	pub fn of(mut self, account: AccountId) -> Self {
+		self.0.account = Some(account);
+		self
 	}
 }
 
-/// Answers drivers until `stop` is cancelled. With `drivers`, nobody else is answered.
-pub async fn lend(mut incoming: Incoming, source: Source, lent: Lent, drivers: HashSet<PeerId>, stop: CancellationToken) {
+/// Answers drivers until `stop` is cancelled. With `drivers`, nobody else is answered. With `tasks`, what is held for drivers that offer it is noted there.
+pub async fn lend(
+	mut incoming: Incoming,
+	source: Source,
+	lent: Lent,
+	drivers: HashSet<PeerId>,
+	tasks: Option<Tasks>,
+	stop: CancellationToken,
+) {
 	let mut answering = JoinSet::new();
 	loop {
 		tokio::select! {
@@ -64,9 +79,9 @@ pub async fn lend(mut incoming: Incoming, source: Source, lent: Lent, drivers: H
 					tracing::warn!("{DRIVERS} drivers are answered already; {peer} is not");
 					continue;
 				}
-				let (source, profile) = (source.clone(), lent.0);
+				let (source, profile, tasks) = (source.clone(), lent.0.clone(), tasks.clone().map(|tasks| (tasks, peer)));
 				answering.spawn(async move {
-					if let Err(error) = answer(stream, source, profile).await {
+					if let Err(error) = answer(stream, source, profile, tasks).await {
 						tracing::info!("the stream of {peer} has ended: {error}");
 					}
 				});

@@ -1,6 +1,7 @@
 //! What the driver of a ring and those who hold its spans say to each other: frames of a length and a SCALE-encoded message, and behind messages
 //! with rows the rows themselves, as bytes of f32, the lowest first.
 
+use super::accounts::{Terms, Unfit};
 use codec::{DecodeAll, Encode};
 use neuroshard_graph::{
 	exec::{Output, Stage, Wanted},
@@ -8,7 +9,7 @@ use neuroshard_graph::{
 	tiles::bytes_of,
 	Class, ModelConfig,
 };
-use neuroshard_types::H256;
+use neuroshard_types::{AccountId, H256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Bytes of a message, and of its rows, at most.
@@ -28,6 +29,8 @@ pub(super) enum Request {
 	Pass(Pass),
 	/// Tell the rows of the last pass, if it is this one.
 	Again(u64),
+	/// The account that you name is not used, and so you are not.
+	Unfit(Unfit),
 }
 
 /// A part of a model.
@@ -47,6 +50,8 @@ pub(super) struct Hold {
 	pub(super) head: bool,
 	/// Pages of keys and values, at most.
 	pub(super) pages: u32,
+	/// What is offered on chain with whoever holds it, if its account is to be on the offer.
+	pub(super) terms: Option<Terms>,
 }
 
 impl Hold {
@@ -153,10 +158,12 @@ pub(super) enum Reply {
 		/// Why.
 		words: String,
 	},
+	/// It has read why its account is not used.
+	Noted,
 }
 
 /// What a holder says of itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, codec::Decode)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, codec::Decode)]
 pub(super) struct Profile {
 	/// Root of the parameters that it has.
 	pub(super) parameters: H256,
@@ -166,6 +173,8 @@ pub(super) struct Profile {
 	pub(super) bandwidth: u64,
 	/// Measured operations a second in products of many rows.
 	pub(super) flops: u64,
+	/// The account that is to be paid for what it computes, if it is one of the chain.
+	pub(super) account: Option<AccountId>,
 }
 
 /// What came out of a pass.

@@ -3,11 +3,13 @@
 //! - [`placement`]: who holds which layers, and why.
 //! - `driver`: has the spans computed one after the other, and is an engine like any other. `member`, `span`: whom it asks for which part. `reread`: what
 //!   holders lack is computed anew. `settle`: what they say is compared.
+//! - [`accounts`]: rings whose members are accounts of the chain, which pays them.
 //! - [`start`]: greets the workers, places the spans, and sets up the engine.
 //! - [`lend`], `answering`, `holder`: the other side, which computes a span.
 //! - `link`, `message`: what they say to each other. `history`: what is needed to compute keys and values anew. [`report`]: who was late, or lied;
 //!   `view` tells it.
 
+pub mod accounts;
 mod answering;
 mod driver;
 mod history;

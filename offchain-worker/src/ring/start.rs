@@ -1,9 +1,10 @@
 //! Setting up a ring: who is there, what they can do, who holds what, and the engine that has it computed.
 
 use super::{
+	accounts::{self, AccountError, MembersError, Offering},
 	driver::{Patience, Ring},
 	link::{keep, EVENTS},
-	message::{frame, receive, send, Hold, Profile, Reply, Request},
+	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
 	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split},
 	report::Reports,
 	span::Span,
@@ -11,8 +12,8 @@ use super::{
 use crate::infer::Source;
 use futures::future::join_all;
 use neuroshard_graph::{exec::PAGE_TOKENS, ModelConfig};
-use neuroshard_network::{PeerAddress, Streams};
-use neuroshard_types::H256;
+use neuroshard_network::{ByteStream, PeerAddress, StreamError, Streams};
+use neuroshard_types::{inference, AccountId, H256};
 use std::{
 	sync::mpsc::sync_channel,
 	time::{Duration, Instant},
@@ -56,6 +57,8 @@ pub struct Started {
 	pub placement: Placement,
 	/// What is noticed about the members.
 	pub reports: Reports,
+	/// The ring of the driver's offer: the accounts of its members, and what each holds; `None` if they name none.
+	pub ring: Option<inference::Ring>,
 	/// What keeps them connected; it ends with the token that it was started with.
 	pub tasks: JoinSet<()>,
 }
@@ -66,6 +69,9 @@ pub enum RingError {
 	/// Nobody answers.
 	#[error("none of the workers named with --ring can be used: {}", .0.join("; "))]
 	Nobody(Vec<String>),
+	/// They cannot be on an offer together.
+	#[error(transparent)]
+	Members(#[from] MembersError),
 	/// They cannot hold the model.
 	#[error("the model does not fit the workers named with --ring: {0}")]
 	Placement(#[from] PlacementError),
@@ -80,6 +86,32 @@ pub enum RingError {
 	Interrupted,
 }
 
+/// Why a worker cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+	/// It cannot be reached.
+	#[error(transparent)]
+	Stream(#[from] StreamError),
+	/// What it says cannot be read.
+	#[error(transparent)]
+	Frame(#[from] FrameError),
+	/// It says why.
+	#[error("{0}")]
+	Refused(String),
+	/// It says something else than was asked.
+	#[error("it answers something else than it is asked")]
+	Strange,
+	/// It says nothing.
+	#[error("it does not answer")]
+	Silent,
+	/// It has another model.
+	#[error("it has other parameters, {0:?}")]
+	Parameters(H256),
+	/// Its account cannot be on the offer.
+	#[error(transparent)]
+	Account(#[from] AccountError),
+}
+
 /// A worker that could hold a span.
 struct Candidate {
 	address: PeerAddress,
@@ -90,24 +122,36 @@ struct Candidate {
 	bandwidth: f64,
 }
 
-/// Sets up a ring among those that `options` name.
+/// Sets up a ring among those that `options` name. With `offering`, they are to be accounts of the chain, or none of them is.
 ///
 /// # Errors
 /// [`RingError`].
-pub async fn start(streams: &Streams, source: Source, options: Options, stop: CancellationToken) -> Result<Started, RingError> {
-	let greeted = join_all(options.members.iter().map(|member| greet(streams, member, source.parameters))).await;
+pub async fn start(
+	streams: &Streams,
+	source: Source,
+	options: Options,
+	offering: Option<Offering>,
+	stop: CancellationToken,
+) -> Result<Started, RingError> {
+	let greeted = join_all(options.members.iter().map(|member| greet(streams, member, source.parameters, offering.as_ref()))).await;
 	let (mut candidates, mut failures) = (Vec::new(), Vec::new());
 	for (member, greeted) in options.members.iter().zip(greeted) {
 		match greeted {
 			Ok(candidate) => candidates.push(candidate),
-			Err(words) => failures.push(format!("{}: {words}", member.peer)),
+			Err(why) => failures.push(format!("{}: {why}", member.peer)),
 		}
 	}
 	failures.iter().for_each(|words| tracing::warn!("{words}"));
 	if candidates.is_empty() {
 		return Err(RingError::Nobody(failures));
 	}
-	let placement = placed(&source, &candidates, &options)?;
+	let members = match &offering {
+		Some(_) => accounts::of_all(candidates.iter().map(|candidate| (candidate.address.peer.to_string(), candidate.account())))?,
+		None => None,
+	};
+	let placement = placed(&source, &candidates, &options, members.is_some())?;
+	let ring = members.as_ref().map(|members| accounts::ring(&placement, members)).transpose()?;
+	let terms = offering.map(|offering| offering.terms).filter(|_| ring.is_some());
 	let pages = options.pages.saturating_add(4 * usize::try_from(source.config.max_seq).unwrap_or(usize::MAX).div_ceil(PAGE_TOKENS));
 	let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
 	let mut spans: Vec<Span> = Vec::new();
@@ -124,6 +168,7 @@ pub async fn start(streams: &Streams, source: Source, options: Options, stop: Ca
 			layers: narrow(span.layers),
 			head: span.head,
 			pages: narrow(pages),
+			terms: terms.clone(),
 		};
 		holds.resize(members.len(), hold.clone());
 		spans.push(Span::new(hold, (first..members.len()).collect()));
@@ -149,41 +194,66 @@ pub async fn start(streams: &Streams, source: Source, options: Options, stop: Ca
 		Ok::<_, RingError>(ring)
 	};
 	let engine = tokio::task::spawn_blocking(waiting).await.map_err(|_| RingError::Interrupted)??;
-	Ok(Started { engine, placement, reports, tasks })
+	Ok(Started { engine, placement, reports, ring, tasks })
 }
 
-/// Asks a worker who it is, and measures the way to it.
-async fn greet(streams: &Streams, address: &PeerAddress, parameters: H256) -> Result<Candidate, String> {
-	let talk = async {
-		let mut stream = streams.open(address).await.map_err(|error| error.to_string())?;
-		let mut ask = async |numbers: usize| {
-			let frame = frame(&Request::Profile, &vec![0.0; numbers]);
-			let mut fastest = f64::INFINITY;
-			let mut profile = None;
-			for _ in 0..MEASUREMENTS {
-				let began = Instant::now();
-				send(&mut stream, &frame).await.map_err(|error| error.to_string())?;
-				match receive::<Reply>(&mut stream).await.map_err(|error| error.to_string())? {
-					(Reply::Profile(answered), _) => profile = Some(answered),
-					(Reply::Refused { words, .. }, _) => return Err(words),
-					_ => return Err("it answers something else than it is asked".to_owned()),
-				}
-				fastest = fastest.min(began.elapsed().as_secs_f64());
+impl Candidate {
+	/// The account that it names.
+	fn account(&self) -> Option<&AccountId> {
+		self.profile.account.as_ref()
+	}
+}
+
+/// Asks a worker who it is, and measures the way to it. With `offering`, it is told if the account that it names is not its own, and is not used then.
+async fn greet(streams: &Streams, address: &PeerAddress, parameters: H256, offering: Option<&Offering>) -> Result<Candidate, Unusable> {
+	let greeting = tokio::time::timeout(GREETING, measure(streams, address, parameters)).await;
+	let (candidate, mut stream) = greeting.map_err(|_| Unusable::Silent)??;
+	let (Some(offering), Some(account)) = (offering, candidate.account()) else { return Ok(candidate) };
+	match offering.check(account, &address.peer).await {
+		Ok(()) => Ok(candidate),
+		Err(error) => {
+			if let AccountError::Unfit(unfit) = &error {
+				let tell = async {
+					send(&mut stream, &frame(&Request::Unfit(unfit.clone()), &[])).await?;
+					receive::<Reply>(&mut stream).await
+				};
+				// If it is not there any more, it need not know.
+				let _ = tokio::time::timeout(GREETING, tell).await;
 			}
-			Ok((profile, fastest))
-		};
-		let (_, short) = ask(0).await?;
-		let (profile, long) = ask(PROBE).await?;
-		let profile: Profile = profile.ok_or("it does not say who it is")?;
-		if profile.parameters != parameters {
-			return Err(format!("it has other parameters, {:?}", profile.parameters));
+			Err(error.into())
 		}
-		// Bytes of a probe, which f64 holds exactly.
-		let bytes = (PROBE * size_of::<f32>()) as f64;
-		let (latency, bandwidth) = ((short / 2.0).max(1e-6), bytes / (long - short).max(1e-6));
-		Ok(Candidate { address: address.clone(), profile, latency, bandwidth })
+	}
+}
+
+/// Asks a worker who it is, and measures the way to it; with the stream that was used.
+async fn measure(streams: &Streams, address: &PeerAddress, parameters: H256) -> Result<(Candidate, ByteStream), Unusable> {
+	let mut stream = streams.open(address).await?;
+	let mut ask = async |numbers: usize| {
+		let frame = frame(&Request::Profile, &vec![0.0; numbers]);
+		let mut fastest = f64::INFINITY;
+		let mut profile = None;
+		for _ in 0..MEASUREMENTS {
+			let began = Instant::now();
+			send(&mut stream, &frame).await?;
+			match receive::<Reply>(&mut stream).await? {
+				(Reply::Profile(answered), _) => profile = Some(answered),
+				(Reply::Refused { words, .. }, _) => return Err(Unusable::Refused(words)),
+				_ => return Err(Unusable::Strange),
+			}
+			fastest = fastest.min(began.elapsed().as_secs_f64());
+		}
+		Ok((profile, fastest))
 	};
-	tokio::time::timeout(GREETING, talk).await.map_err(|_| "it does not answer".to_owned())?
+	let (_, short) = ask(0).await?;
+	let (profile, long) = ask(PROBE).await?;
+	let profile: Profile = profile.ok_or(Unusable::Strange)?;
+	if profile.parameters != parameters {
+		return Err(Unusable::Parameters(profile.parameters));
+	}
+	// Bytes of a probe, which f64 holds exactly.
+	let bytes = (PROBE * size_of::<f32>()) as f64;
+	let (latency, bandwidth) = ((short / 2.0).max(1e-6), bytes / (long - short).max(1e-6));
+	Ok((Candidate { address: address.clone(), profile, latency, bandwidth }, stream))
 }
 
 /// What the holders of a model need together, if so many texts are answered at a time.
@@ -196,8 +266,8 @@ pub(super) fn held(config: &ModelConfig, texts: u32) -> Result<Model, PlacementE
 	Ok(model)
 }
 
-/// Who holds what.
-fn placed(source: &Source, candidates: &[Candidate], options: &Options) -> Result<Placement, PlacementError> {
+/// Who holds what, in as few spans as an offer has room for if it is `offered`.
+fn placed(source: &Source, candidates: &[Candidate], options: &Options, offered: bool) -> Result<Placement, PlacementError> {
 	let model = held(&source.config, options.texts)?;
 	let nodes: Vec<Node> = candidates
 		.iter()
@@ -217,7 +287,8 @@ fn placed(source: &Source, candidates: &[Candidate], options: &Options) -> Resul
 		let bandwidth = 1.0 / (1.0 / from.bandwidth + 1.0 / to.bandwidth);
 		Some(Link { latency: from.latency + to.latency, bandwidth })
 	})?;
-	let request =
-		super::placement::Request { split: options.split, redundancy: options.redundancy.max(1), ..super::placement::Request::default() };
+	let (redundancy, default) = (options.redundancy.max(1), super::placement::Request::default());
+	let most_spans = if offered { accounts::most_spans(redundancy).min(default.most_spans) } else { default.most_spans };
+	let request = super::placement::Request { split: options.split, redundancy, most_spans, ..default };
 	place(&model, &nodes, &links, &request)
 }

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 const LAYERS: u32 = 3;
 
-fn source() -> Source {
+pub(super) fn source() -> Source {
 	source_in(Class::ExactF32)
 }
 
@@ -154,6 +154,7 @@ fn ring_of(source: Source, ends: &[u32], holders: usize, patience: Patience) -> 
 			layers: end - first,
 			head: index + 1 == ends.len(),
 			pages: 64,
+			terms: None,
 		};
 		spans.push(Span::new(hold, (index * holders..(index + 1) * holders).collect()));
 		first = *end;
@@ -170,8 +171,8 @@ fn ring_of(source: Source, ends: &[u32], holders: usize, patience: Patience) -> 
 				}
 				let (ours, theirs) = duplex(1 << 20);
 				let (near, far) = duplex(1 << 20);
-				let profile = Profile { parameters: source.parameters, memory: 1 << 30, bandwidth: 0, flops: 0 };
-				handle.spawn(answering::answer(far, source, profile));
+				let profile = Profile { parameters: source.parameters, memory: 1 << 30, bandwidth: 0, flops: 0, account: None };
+				handle.spawn(answering::answer(far, source, profile, None));
 				handle.spawn(between(theirs, near, conduct));
 				Some(ours)
 			}
