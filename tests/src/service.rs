@@ -1,4 +1,4 @@
-//! The model that a network has trained, served by a ring of two of its workers and paid for over its chain.
+//! The model that a network has trained, served by a ring of two of its workers, whose accounts are on the offer, and paid for over its chain.
 
 use crate::{
 	serving::{said, word_behind, SOON},
@@ -21,11 +21,24 @@ pub struct Service {
 }
 
 impl Service {
-	/// Stops the workers of a network whose run is over, and has three of them serve its model: two hold layers, the third one answers.
+	/// Stops the workers of a network whose run is over, and has three of them serve its model: two hold layers, the third one answers. When this returns,
+	/// both have agreed to its offer.
 	///
 	/// # Errors
 	/// [`Error::Setup`] with fewer than three workers, [`Error::Command`] if one cannot become a driver, [`Error::Ended`] and [`Error::Late`].
 	pub async fn start(network: &mut Network, training: &Training) -> Result<Self, Error> {
+		let client = network.client().clone();
+		until("the model in the files of all workers", SOON, async || {
+			network.check()?;
+			let Some(run) = client.now().await?.run(training.run).await? else { return Ok(None) };
+			let mut all = true;
+			for worker in network.workers.iter().take(WORKERS) {
+				let there = worker.checkpoint(training.run, &training.model)?;
+				all &= there.is_some_and(|checkpoint| checkpoint.header.root() == run.checkpoint);
+			}
+			Ok(all.then_some(()))
+		})
+		.await?;
 		network.stop_workers().await;
 		let (logs, run) = (network.logs(), training.run.to_string());
 		let [one, other, driver, ..] = &network.workers[..] else {
@@ -34,7 +47,7 @@ impl Service {
 		let (mut holders, mut addresses) = (Vec::new(), Vec::new());
 		for worker in [one, other] {
 			let log = logs.join(format!("{}-holds.log", worker.name().replace(' ', "-")));
-			let mut process = Process::start(worker.name(), worker.command(["hold", "--threads", "1", "--run", &run]), &log)?;
+			let mut process = Process::start(worker.name(), worker.command(["hold", "--provider", "--threads", "1", "--run", &run]), &log)?;
 			let address = until("a holder's address", SOON, async || {
 				process.check()?;
 				Ok(word_behind(&said(&log)?, "are held at ").map(str::to_owned))
@@ -45,7 +58,7 @@ impl Service {
 		let options = ["--split", "memory", "--ring", &addresses.join(",")];
 		let driver = Provider::start(driver, &network.binaries().worker, training.run, &options, &logs).await?;
 		// What it logs begins with a time.
-		let explains = |line: &&str| line.contains(" hold") && !line.contains(" INFO ");
+		let explains = |line: &&str| line.contains(" hold") && ![" INFO ", " WARN "].iter().any(|level| line.contains(level));
 		let explained = driver.said()?.lines().filter(explains).map(str::to_owned).collect();
 		Ok(Self { holders, driver, explained, logs })
 	}
