@@ -4,6 +4,7 @@ use crate::{client::ChainAt, error::ChainError, query::View};
 use codec::{Decode, Encode};
 use neuroshard_types::{
 	inference::{ClaimView, InferenceTerms, Offer, OfferView, SessionId, SessionView},
+	ownership::ModelView,
 	AccountId, Balance, BlockNumber, RunId,
 };
 use scale_info::TypeInfo;
@@ -22,6 +23,7 @@ const SESSIONS_OF: View<(AccountId,), Vec<SessionId>> = View::new("Inference", "
 const CLAIMED: View<(SessionId, AccountId), ClaimView> = View::new("Inference", "claimed");
 const DEPOSIT_FOR: View<(AccountId, Offer), Balance> = View::new("Inference", "deposit_for");
 const TERMS: View<(), InferenceTerms> = View::new("Inference", "terms");
+const OWNED: View<(RunId,), Option<ModelView>> = View::new("Ownership", "model");
 const HALTED: View<(RunId,), Option<Halt>> = View::new("Training", "halted");
 
 /// Since when a model may not be used, and why.
@@ -121,6 +123,14 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn inference_terms(&self) -> Result<InferenceTerms, ChainError> {
 		self.view(&TERMS, ()).await
+	}
+
+	/// The shares of the model of a run, whose owners get a part of every payment; `None` if there are none. For those who watch a network.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn owned(&self, run: RunId) -> Result<Option<ModelView>, ChainError> {
+		self.view(&OWNED, (run,)).await
 	}
 
 	/// Since when the model of a run may not be used, and why; `None` if it may.
