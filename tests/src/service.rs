@@ -2,9 +2,13 @@
 
 use crate::{
 	serving::{said, word_behind, SOON},
-	until, Error, Gateway, Network, Process, Provider, Training,
+	until, Error, Gateway, Network, Ports, Process, Provider, Training, WorkerNode,
 };
-use std::{path::PathBuf, process::Command};
+use neuroshard_types::RunId;
+use std::{
+	path::{Path, PathBuf},
+	process::Command,
+};
 
 /// Workers of a network that serves: two that hold layers, and the driver.
 const WORKERS: usize = 3;
@@ -18,6 +22,21 @@ pub struct Service {
 	/// Who holds what, as the driver explains it.
 	pub explained: Vec<String>,
 	logs: PathBuf,
+	run: RunId,
+	/// Where each holder listens.
+	listen: Vec<String>,
+}
+
+/// Has a worker hold layers for whoever reaches this address; with its identity.
+async fn hold(worker: &WorkerNode, run: RunId, listen: &str, log: &Path) -> Result<(Process, String), Error> {
+	let command = worker.command(["hold", "--provider", "--threads", "1", "--run", &run.to_string(), "--listen", listen]);
+	let mut process = Process::start(worker.name(), command, log)?;
+	let address = until("a holder's address", SOON, async || {
+		process.check()?;
+		Ok(word_behind(&said(log)?, "are held at ").map(str::to_owned))
+	});
+	let address = address.await?;
+	Ok((process, address))
 }
 
 impl Service {
@@ -40,27 +59,41 @@ impl Service {
 		})
 		.await?;
 		network.stop_workers().await;
-		let (logs, run) = (network.logs(), training.run.to_string());
+		let (logs, run) = (network.logs(), training.run);
 		let [one, other, driver, ..] = &network.workers[..] else {
 			return Err(Error::Setup(format!("a model is served by {WORKERS} workers, and there are {}", network.workers.len())));
 		};
-		let (mut holders, mut addresses) = (Vec::new(), Vec::new());
+		let (mut holders, mut addresses, mut listen) = (Vec::new(), Vec::new(), Vec::new());
+		let mut ports = Ports::reserve(None, 2)?;
 		for worker in [one, other] {
 			let log = logs.join(format!("{}-holds.log", worker.name().replace(' ', "-")));
-			let mut process = Process::start(worker.name(), worker.command(["hold", "--provider", "--threads", "1", "--run", &run]), &log)?;
-			let address = until("a holder's address", SOON, async || {
-				process.check()?;
-				Ok(word_behind(&said(&log)?, "are held at ").map(str::to_owned))
-			});
-			addresses.push(address.await?);
+			let place = format!("/ip4/127.0.0.1/udp/{}/quic-v1", ports.take()?);
+			let (process, address) = hold(worker, run, &place, &log).await?;
+			addresses.push(address);
+			listen.push(place);
 			holders.push(process);
 		}
 		let options = ["--split", "memory", "--ring", &addresses.join(",")];
-		let driver = Provider::start(driver, &network.binaries().worker, training.run, &options, &logs).await?;
+		let driver = Provider::start(driver, &network.binaries().worker, run, &options, &logs).await?;
 		// What it logs begins with a time.
 		let explains = |line: &&str| line.contains(" hold") && ![" INFO ", " WARN "].iter().any(|level| line.contains(level));
 		let explained = driver.said()?.lines().filter(explains).map(str::to_owned).collect();
-		Ok(Self { holders, driver, explained, logs })
+		Ok(Self { holders, driver, explained, logs, run, listen })
+	}
+
+	/// Has a holder that has ended hold its layers again.
+	///
+	/// # Errors
+	/// [`Error::Setup`] if there is no such holder, [`Error::Ended`] and [`Error::Late`].
+	pub async fn hold_again(&mut self, network: &Network, holder: usize) -> Result<(), Error> {
+		let (Some(worker), Some(listen), Some(process)) =
+			(network.workers.get(holder), self.listen.get(holder), self.holders.get_mut(holder))
+		else {
+			return Err(Error::Setup(format!("there is no holder {holder}")));
+		};
+		let log = self.logs.join(format!("{}-holds-again.log", worker.name().replace(' ', "-")));
+		(*process, _) = hold(worker, self.run, listen, &log).await?;
+		Ok(())
 	}
 
 	/// Fails if a process of it has ended.

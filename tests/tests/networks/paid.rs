@@ -53,8 +53,15 @@ async fn answers_of_a_ring_are_paid_from_the_escrow_of_a_user_to_the_driver_and_
 	let mut service = Service::start(&mut network, &training).await.unwrap();
 	let (client, provider) = (network.client().clone(), service.driver.account.clone());
 	let workers = [0, 1].map(|worker| network.workers[worker].provider());
-	let OfferView { offer, consents, ready, .. } = client.now().await.unwrap().offer_of(&provider).await.unwrap().unwrap();
-	assert!(ready && consents.len() == workers.len() && workers.iter().all(|worker| consents.contains(worker)));
+	// A block in which somebody agrees can lose against another one.
+	let offered = async |what: &str, holds: fn(&OfferView, &[AccountId; 2]) -> bool| {
+		let found = until(what, SOON, async || Ok(client.now().await?.offer_of(&provider).await?.filter(|view| holds(view, &workers))));
+		found.await.unwrap().offer
+	};
+	let whole = |view: &OfferView, workers: &[AccountId; 2]| {
+		view.ready && view.consents.len() == workers.len() && workers.iter().all(|worker| view.consents.contains(worker))
+	};
+	let offer = offered("both workers to agree", whole).await;
 	assert_eq!((offer.members(&provider), offer.redundancy), (workers.iter().cloned().collect(), 1));
 	assert_eq!(offer.ring_problem(training.model.layers), None);
 	until("the model to have owners", SOON, async || {
@@ -97,17 +104,20 @@ async fn answers_of_a_ring_are_paid_from_the_escrow_of_a_user_to_the_driver_and_
 	// About two thousand tokens at a NEURO for a thousand of them.
 	assert!(paid > NEURO / 2 && paid < ESCROW * NEURO, "{paid}");
 
-	// A worker that ends agrees to nothing any more. What has begun goes on.
+	// A worker that ends agrees to nothing any more. What has begun goes on. When it comes back, it agrees again.
 	service.holders[0].ask_to_stop();
 	assert!(service.holders[0].ended_by_itself(SOON).await.unwrap().success());
-	let OfferView { offer: same, consents, ready, .. } = client.now().await.unwrap().offer_of(&provider).await.unwrap().unwrap();
-	assert_eq!((same, &consents[..], ready), (offer.clone(), &workers[1..], false));
+	let alone = |view: &OfferView, workers: &[AccountId; 2]| !view.ready && view.consents[..] == workers[1..];
+	assert_eq!(offered("one worker to agree no more", alone).await, offer);
 	until("the driver to say that it waits", SOON, async || {
-		let waits = format!("waiting for {} to agree", workers[0]);
+		let waits = format!("waiting for {} to agree to the offer;", workers[0]);
 		Ok(service.driver.said()?.contains(&waits).then_some(()))
 	})
 	.await
 	.unwrap();
+	service.hold_again(&network, 0).await.unwrap();
+	assert_eq!(offered("it to agree again", whole).await, offer);
+	service.check().unwrap();
 	until("the delay to be over, and the rest to come back", SOON, async || {
 		let mut settle = network.user_command("gateway");
 		settle.args(["--provider", &provider.to_string(), "--close"]);
@@ -179,14 +189,10 @@ async fn is_split(before: &ChainAt, after: &ChainAt, driver: &AccountId, offer: 
 		layers += Balance::from(span.layers);
 		let part = to_ring * layers / all - given;
 		given += part;
-		// It pays for the extrinsic with which it leaves.
+		// It pays for the extrinsic with which it leaves, or agrees.
 		let fee = (has(before, &span.who).await + part).checked_sub(has(after, &span.who).await);
-		let leaves = consents[0].contains(&span.who) && !consents[1].contains(&span.who);
-		assert!(
-			fee.is_some_and(|fee| if leaves { fee > 0 && fee < FEE } else { fee == 0 }),
-			"{}: {part} and {fee:?} of {amount}",
-			span.who
-		);
+		let signs = consents[0].contains(&span.who) != consents[1].contains(&span.who);
+		assert!(fee.is_some_and(|fee| if signs { fee > 0 && fee < FEE } else { fee == 0 }), "{}: {part} and {fee:?} of {amount}", span.who);
 	}
 	assert_eq!(given, to_ring);
 
