@@ -85,6 +85,9 @@ fn json_of(preset: Preset) -> Value {
 			"auditShare": 0,
 			"sealTime": 30,
 			"reportTime": 15,
+			// One answer of five. With three epochs, three times as long fits into the time in which claims can be disputed: window and longest game.
+			"answerAuditShare": 200_000,
+			"deliverTime": 20,
 		},
 		"ponw": { "challengeWindow": preset.challenge_window },
 		"staking": { "cooldown": preset.cooldown, "minBond": 100 * NEURO },

@@ -15,7 +15,7 @@ use frame_support::{
 };
 use pallet_assets::ExistenceReason;
 use pallet_neuro_dataset::{Attestations, Challenges, Datasets, HoldReason as Dataset};
-use pallet_neuro_disputes::{Games, HoldReason as Disputes};
+use pallet_neuro_disputes::{AnswerAudits, Games, HoldReason as Disputes};
 use pallet_neuro_inference::{HoldReason as Inference, Offers, Sessions};
 use pallet_neuro_ownership::Models;
 use pallet_neuro_staking::{HoldReason as Staking, Providers};
@@ -46,7 +46,7 @@ fn sum_of_tickets(tickets: impl Iterator<Item = impl Encode>) -> Option<Balance>
 pub fn are_all_known() -> Result<(), TryRuntimeError> {
 	let holds: Vec<_> = pallet_balances::Holds::<Runtime>::iter_values().flatten().collect();
 	let held = |reason: RuntimeHoldReason| sum(holds.iter().filter(|hold| hold.id == reason).map(|hold| hold.amount));
-	let known: [(RuntimeHoldReason, Option<Balance>); 12] = [
+	let known: [(RuntimeHoldReason, Option<Balance>); 13] = [
 		(Staking::Bond.into(), sum(Providers::<Runtime>::iter_values().map(|provider| provider.bond.total()))),
 		(Validators::SelfBond.into(), sum(Candidates::<Runtime>::iter_values().map(|candidate| candidate.own.stake.total()))),
 		(Validators::Nomination.into(), sum(Nominations::<Runtime>::iter_values().map(|nomination| nomination.stake.total()))),
@@ -55,6 +55,10 @@ pub fn are_all_known() -> Result<(), TryRuntimeError> {
 		(Dataset::Challenge.into(), sum(Challenges::<Runtime>::iter_values().map(|challenge| challenge.bond))),
 		(Training::Run.into(), sum(Runs::<Runtime>::iter_values().map(|run| run.deposit))),
 		(Disputes::Challenge.into(), sum(Games::<Runtime>::iter_values().map(|game| game.bond))),
+		(
+			Disputes::Demand.into(),
+			sum(AnswerAudits::<Runtime>::iter_values().filter_map(|audit| audit.demand().map(|demand| demand.deposit))),
+		),
 		(Inference::Offer.into(), sum(Offers::<Runtime>::iter_values().map(|standing| standing.deposit))),
 		(Inference::Escrow.into(), sum(Sessions::<Runtime>::iter_values().map(|session| session.escrow))),
 		(Preimage::Preimage.into(), deposits_of_preimages()),

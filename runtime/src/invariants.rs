@@ -102,8 +102,8 @@ fn disputes_hold_proofs() -> Result<(), TryRuntimeError> {
 	Ok(())
 }
 
-/// Whoever claims something that can be disputed is registered, and withdraws nothing before that is over, nor while it is disputed. Nor does who attests
-/// a dataset, offers a model, or has agreed to an offer.
+/// Whoever claims something that can be disputed is registered, and withdraws nothing before that is over, nor while it is disputed or audited. Nor does who
+/// attests a dataset, offers a model, or has agreed to an offer.
 fn claims_keep_their_stakes() -> Result<(), TryRuntimeError> {
 	let period: BlockNumber = pallet_neuro_disputes::GetDisputePeriod::<Runtime>::get();
 	let provider = |who: &AccountId| pallet_neuro_staking::Providers::<Runtime>::get(who);
@@ -124,6 +124,13 @@ fn claims_keep_their_stakes() -> Result<(), TryRuntimeError> {
 	for (driver, standing) in pallet_neuro_inference::Offers::<Runtime>::iter() {
 		if standing.consents.iter().chain([&driver]).any(|who| provider(who).is_none_or(|provider| provider.open_claims == 0)) {
 			return Err("a stake may leave while its account offers a model, or computes for who does".into());
+		}
+	}
+	// An audit of an answer opens no claim: the claim of pay binds the bond for longer.
+	for (answer, audit) in pallet_neuro_disputes::AnswerAudits::<Runtime>::iter() {
+		let bound = provider(&answer.provider).is_some_and(|provider| provider.disputable_until >= audit.bound_until);
+		if System::block_number() < audit.bound_until && !bound {
+			return Err("a stake may leave while an answer of its account is audited".into());
 		}
 	}
 	let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys();

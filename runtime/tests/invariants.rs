@@ -49,7 +49,7 @@ fn a_sound_state_is_sound_and_a_broken_invariant_is_named() {
 
 #[test]
 fn what_is_on_hold_of_somebody_no_pallet_knows_is_noticed() {
-	let reasons: [RuntimeHoldReason; 14] = [
+	let reasons: [RuntimeHoldReason; 15] = [
 		pallet_neuro_staking::HoldReason::Bond.into(),
 		pallet_neuro_validators::HoldReason::SelfBond.into(),
 		pallet_neuro_validators::HoldReason::Nomination.into(),
@@ -59,6 +59,7 @@ fn what_is_on_hold_of_somebody_no_pallet_knows_is_noticed() {
 		pallet_neuro_training::HoldReason::Run.into(),
 		pallet_neuro_training::HoldReason::Model.into(),
 		pallet_neuro_disputes::HoldReason::Challenge.into(),
+		pallet_neuro_disputes::HoldReason::Demand.into(),
 		pallet_neuro_inference::HoldReason::Offer.into(),
 		pallet_neuro_inference::HoldReason::Escrow.into(),
 		pallet_preimage::HoldReason::Preimage.into(),

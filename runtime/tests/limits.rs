@@ -11,6 +11,7 @@ use frame_support::{
 };
 use frame_system::{Call as SystemCall, CheckWeight};
 use neuroshard_graph::{
+	answer::MAX_TEXT,
 	game::{Contents, Entry, Move, MAX_LIST},
 	witness::MAX_WITNESS,
 };
@@ -19,10 +20,12 @@ use neuroshard_runtime::{
 	BalancesConfig, ByClass, Runtime, RuntimeCall, RuntimeGenesisConfig, RuntimeOrigin, System, TxExtension, NEURO,
 };
 use neuroshard_types::{
+	answer_audit::{Text, MAX_PROVEN},
 	audit::Report,
 	dataset::{ChunkOpening, CHUNK_BYTES, MAX_PROOF_HASHES},
 	dispute::{ClaimId, ClaimKind},
-	AccountId, Balance, H256,
+	inference::{Class, Ending, Receipt, Sampling, Tokens},
+	AccountId, Balance, F32, H256,
 };
 use pallet_neuro_disputes::MovesAlone;
 use sp_runtime::{
@@ -132,7 +135,32 @@ fn reports_of_auditors_and_answers_of_attesters_find_room_as_well_and_ordinary_e
 		assert_ok!(admit(&pallet_neuro_disputes::Call::seal_audit { run: 1, round: 1, sealed: H256([7; 32]) }.into()));
 		let report = Report::Sample(H256([7; 32]));
 		assert_ok!(admit(&pallet_neuro_disputes::Call::report_audit { run: 1, round: 1, salt: [7; 32], report }.into()));
+		assert_ok!(admit(&longest_delivery()));
 	});
+}
+
+/// A delivery of as many tokens and later receipts as there can be.
+fn longest_delivery() -> RuntimeCall {
+	let [temperature, top_p, min_p, repetition, presence, frequency] = [0.0; 6].map(F32::new);
+	let tokens = Tokens { count: MAX_TEXT / 2, root: H256([7; 32]) };
+	let receipt = Receipt {
+		provider: Some(SOMEBODY),
+		paid: Some((1, 1)),
+		parameters: H256([7; 32]),
+		checkpoint: Some((1, 1)),
+		class: Class::ExactF32,
+		usable: 257,
+		prompt: tokens,
+		answer: tokens,
+		ending: Ending::End,
+		sampling: Sampling { temperature, top_k: 1, top_p, min_p, repetition, presence, frequency, seed: 1 },
+		price: 1,
+	};
+	let text: Text = vec![u32::MAX; MAX_TEXT as usize / 2].try_into().expect("a text");
+	let later = vec![H256([7; 32]); MAX_PROVEN as usize].try_into().expect("hashes");
+	let (signature, before) = ([7; 65], H256([7; 32]));
+	let answer = text.clone();
+	pallet_neuro_disputes::Call::deliver_answer { session: 1, place: 1, receipt, signature, before, later, prompt: text, answer }.into()
 }
 
 /// Operational calls that everybody may sign, if only to see them fail.

@@ -1,5 +1,6 @@
 //! The pallets wired together: three providers train one round, its work becomes final, and NEURO is minted for it.
 
+mod answers;
 mod inference;
 mod operators;
 

@@ -4,14 +4,15 @@
 //! run's configuration, so that no run that is removed ends a game. What tokens mean is not for the receipt to say.
 //!
 //! An answer can be disputed until its session is settled: so its user decides how long, and its provider can end a session, but not before the delay
-//! in which everybody is paid. One false answer is enough: after it, the provider is paid nothing more of that session, and no other answer in it is
-//! disputed anew.
+//! in which everybody is paid. One that was drawn for an audit can be disputed as long as that is open, also when its session is settled. One false answer is
+//! enough: after it, the provider is paid nothing more of that session, and no other answer in it is disputed anew.
 
-use crate::{Config, DisputedAnswers, Dockets, Error, Games, Pallet};
+use crate::{AuditorOfAnswer, Config, DisputedAnswers, Dockets, Error, Games, Pallet};
 use frame_support::ensure;
 use frame_system::pallet_prelude::BlockNumberFor;
 use neuroshard_graph::game::open_answer;
 use neuroshard_types::{
+	answer_audit::AnswerId,
 	dispute::{AnswerClaim, ClaimId, ClaimKind, Claims},
 	grounds::Grounds,
 	inference::{Receipt, SessionId},
@@ -28,19 +29,29 @@ impl<T: Config> Pallet<T> {
 		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
 		// What the answer is judged by is all in what was signed: nobody else says which model it is of.
 		let claim = receipt.claim(genesis).ok_or(Error::<T>::NotSigned)?;
-		let (session, _) = receipt.paid.ok_or(Error::<T>::NoSuchAnswer)?;
+		let (session, place) = receipt.paid.ok_or(Error::<T>::NoSuchAnswer)?;
 		ensure!(claim.who != challenger, Error::<T>::OwnClaim);
-		ensure!(!T::PaidAnswers::is_condemned(session, &claim.who), Error::<T>::Condemned);
-		ensure!(T::PaidAnswers::can_dispute(session, &claim.who), Error::<T>::NoSuchAnswer);
+		ensure!(!Self::is_session_condemned(session, &claim.who), Error::<T>::Condemned);
+		// Whatever was signed for the place that was drawn is the provider's word, whether it was paid for it or for something else.
+		let audit = Self::open_answer_audit(&AnswerId { session, provider: claim.who.clone(), place });
+		ensure!(audit.is_some() || T::PaidAnswers::can_dispute(session, &claim.who), Error::<T>::NoSuchAnswer);
 		ensure!(!Games::<T>::contains_key(&claim, &challenger), Error::<T>::AlreadyOpen);
 		let config = T::Claims::config(claim.run).ok_or(Error::<T>::NoSuchAnswer)?;
 		let key = T::Providers::ponw_key(&claim.who).ok_or(Error::<T>::NotSigned)?;
 		ensure!(receipt.is_signed(genesis, key, signature), Error::<T>::NotSigned);
 		let answer = AnswerClaim { config, receipt };
 		DisputedAnswers::<T>::insert(&claim, &answer);
+		if let Some(audit) = audit {
+			AuditorOfAnswer::<T>::insert(&claim, audit.auditor);
+		}
 		let grounds = Grounds::Answer { round: claim.round, claim: answer };
 		let position = grounds.judge(|setting| open_answer(setting, doubt)).map_err(Error::<T>::from)?;
 		Self::open(claim, challenger, payer, None, position, &grounds)
+	}
+
+	/// Who was drawn to audit a disputed answer.
+	pub(crate) fn auditor_of_answer(claim: &ClaimId) -> Option<AccountId> {
+		AuditorOfAnswer::<T>::get(claim)
 	}
 
 	fn session_of(claim: &ClaimId) -> Option<SessionId> {
@@ -49,13 +60,13 @@ impl<T: Config> Pallet<T> {
 
 	/// Whether an answer of the provider was proven false in the session of the disputed answer `claim`.
 	pub(crate) fn is_answer_condemned(claim: &ClaimId) -> bool {
-		Self::session_of(claim).is_some_and(|session| T::PaidAnswers::is_condemned(session, &claim.who))
+		Self::session_of(claim).is_some_and(|session| Self::is_session_condemned(session, &claim.who))
 	}
 
 	/// An answer was proven false, or not defended. Does nothing for another claim.
 	pub(crate) fn condemn_answer(claim: &ClaimId) {
 		if let Some(session) = Self::session_of(claim) {
-			T::PaidAnswers::condemn(session, &claim.who);
+			Self::condemn_session(session, &claim.who);
 		}
 	}
 
@@ -63,6 +74,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn forget_answer(claim: &ClaimId) {
 		if matches!(claim.kind, ClaimKind::Answer(_)) && !Dockets::<T>::contains_key(claim) {
 			DisputedAnswers::<T>::remove(claim);
+			AuditorOfAnswer::<T>::remove(claim);
 		}
 	}
 }

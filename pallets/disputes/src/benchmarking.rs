@@ -3,7 +3,10 @@
 
 mod setup;
 
-use crate::{Audits, Call, Config, Deadlines, Games, Noted, Pallet, SweptTo, Undrawn, UndrawnSpan, Verifiers};
+use crate::{
+	answer_audit::Handed, AnswerAudits, AnswerClosings, Audits, Call, Config, Deadlines, Demands, Games, Noted, Pallet, SweptTo, TextOf,
+	Undrawn, UndrawnAnswers, UndrawnSpan, Verifiers,
+};
 use frame_benchmarking::v2::*;
 use frame_system::RawOrigin;
 use neuroshard_graph::game::{Anchor, Doubt, Move, Position};
@@ -252,6 +255,122 @@ mod benchmarks {
 
 		assert_eq!(Pallet::<T>::games_of(who).len(), 1);
 		Ok(())
+	}
+
+	/// Of a text with `t` tokens, behind which there are `l` answers.
+	#[benchmark]
+	fn check_delivery(t: Linear<1, 16384>, l: Linear<0, 255>) -> Result<(), BenchmarkError> {
+		let (answer, delivery) = demanded::<T>(t, l)?;
+		let Delivery { receipt, signature, before, later, prompt, answer: tokens } = &delivery;
+		let handed = Handed { receipt, signature, before: *before, later, prompt, answer: tokens };
+		let admitted;
+
+		#[block]
+		{
+			admitted = Pallet::<T>::to_deliver(&answer, &handed);
+		}
+
+		assert!(admitted.is_ok());
+		Ok(())
+	}
+
+	#[benchmark]
+	fn demand_answer() -> Result<(), BenchmarkError> {
+		let (answer, auditor, _) = drawn_answer::<T>(1, 0)?;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(auditor), answer.session, answer.provider.clone(), answer.place);
+
+		assert!(AnswerAudits::<T>::get(answer).is_some_and(|audit| audit.demand().is_some()));
+		Ok(())
+	}
+
+	/// A text with `t` tokens, behind which there are `l` answers.
+	#[benchmark]
+	fn deliver_answer(t: Linear<1, 16384>, l: Linear<0, 255>) -> Result<(), BenchmarkError> {
+		let (answer, delivery) = demanded::<T>(t, l)?;
+		let Delivery { receipt, signature, before, later, prompt, answer: tokens } = delivery;
+
+		#[extrinsic_call]
+		_(RawOrigin::Signed(answer.provider.clone()), answer.session, answer.place, receipt, signature, before, later, prompt, tokens);
+
+		assert!(AnswerAudits::<T>::get(answer).is_some_and(|audit| matches!(audit.text, TextOf::Delivered(_))));
+		Ok(())
+	}
+
+	/// Takes `n` demands that were met out of their queue.
+	#[benchmark]
+	fn end_demands(n: Linear<0, 16>) -> Result<(), BenchmarkError> {
+		let (answer, _, _) = drawn_answer::<T>(1, 0)?;
+		queue_met::<T>(&answer, n);
+
+		#[block]
+		{
+			Pallet::<T>::end_demands();
+		}
+
+		assert_eq!(Demands::<T>::iter_keys().count(), 0);
+		Ok(())
+	}
+
+	/// The provider loses its stake.
+	#[benchmark]
+	fn end_demand() -> Result<(), BenchmarkError> {
+		let (answer, _) = demanded::<T>(1, 0)?;
+		frame_system::Pallet::<T>::set_block_number(Pallet::<T>::now().saturating_add(2).into());
+
+		#[block]
+		{
+			Pallet::<T>::end_demands();
+		}
+
+		assert!(AnswerAudits::<T>::get(&answer).is_some_and(|audit| audit.text == TextOf::Withheld));
+		assert_eq!(T::Providers::slashable(&answer.provider), 0);
+		Ok(())
+	}
+
+	/// `n` audits, each of another session.
+	#[benchmark]
+	fn close_answers(n: Linear<0, 64>) {
+		audits_of_answers::<T>(n);
+		frame_system::Pallet::<T>::set_block_number(Pallet::<T>::now().saturating_add(3).into());
+
+		#[block]
+		{
+			Pallet::<T>::close_answers();
+		}
+
+		assert_eq!(AnswerClosings::<T>::iter_keys().count(), 0);
+	}
+
+	/// A claim of pay waits for its epoch.
+	#[benchmark]
+	fn draw_answers_idle() {
+		note_answers::<T>(1, u64::MAX);
+
+		#[block]
+		{
+			Pallet::<T>::draw_answers();
+		}
+
+		assert_eq!(UndrawnAnswers::<T>::iter_keys().count(), 1);
+	}
+
+	/// From `c` claims of pay, with 256 answers each, of which at most `d` are drawn: four from each of the first ones.
+	#[benchmark]
+	fn draw_answers(c: Linear<1, 64>, d: Linear<0, 256>) {
+		verifiers::<T>(512);
+		note_answers::<T>(c, 0);
+		leave_undrawn::<T>(d.div_ceil(4));
+
+		#[block]
+		{
+			Pallet::<T>::draw_answers();
+		}
+
+		assert_eq!(UndrawnAnswers::<T>::iter_keys().count(), 0);
+		let drawn = c.min(d.div_ceil(4)).saturating_mul(4);
+		assert_eq!(AnswerAudits::<T>::iter_keys().count(), usize::try_from(drawn).unwrap_or_default());
 	}
 
 	/// A round waits for its epoch.

@@ -1,6 +1,6 @@
 //! What ends by itself: games whose time is over, and those about claims that have fallen.
 
-use crate::{Config, Deadlines, Dockets, Fallen, Game, Games, Pallet, SweptTo, WeightInfo};
+use crate::{Config, Deadlines, DisputedAnswers, Dockets, Fallen, Game, Games, Pallet, SweptTo, WeightInfo};
 use frame_support::{traits::Get, weights::Weight};
 use neuroshard_graph::game::Side;
 use neuroshard_types::{
@@ -79,7 +79,7 @@ impl<T: Config> Pallet<T> {
 	/// Whether the records are there that moves are judged by: they go in the order of their rounds. What an answer is judged by is kept with it.
 	fn can_be_judged(claim: &ClaimId, game: &Game) -> bool {
 		if let ClaimKind::Answer(_) = claim.kind {
-			return true;
+			return DisputedAnswers::<T>::get(claim).is_some();
 		}
 		[game.first_round, claim.round].into_iter().all(|round| T::Claims::adopted_at(claim.run, round).is_some())
 	}

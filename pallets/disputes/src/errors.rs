@@ -28,8 +28,8 @@ mod errors {
 		/// The receipt has no valid signature by the key for proofs that its provider has registered, or names no provider or no checkpoint of a run. Pass
 		/// receipt and signature as the provider sent them.
 		NotSigned,
-		/// The receipt is of no session in which an answer could be disputed: it is settled, or never paid this provider; or the run is unknown. Dispute an
-		/// answer before its session is settled.
+		/// The receipt is of no session in which an answer could be disputed: it is settled, and the answer is not being audited; or it never paid this
+		/// provider; or the run is unknown. Dispute an answer before its session is settled.
 		NoSuchAnswer,
 		/// There is no such game. The view functions `games` and `games_of` list the open ones.
 		NoGame,
@@ -93,6 +93,23 @@ mod errors {
 		ReportingOver,
 		/// This is not the report that was sealed, or not with that salt. Send exactly what was sealed.
 		SealBroken,
+		/// The account was not drawn to audit this answer, or the audit is closed. The view function `answer_audits_of` lists what it was drawn for.
+		NotDrawnForAnswer,
+		/// The answer was demanded already. The view function `answer_audit` shows what has become of it, and the block whose body has it.
+		AlreadyDemanded,
+		/// It is too late to demand this answer. Demand the next one before the block `demand_by` of the view function `answer_audit`.
+		DemandOver,
+		/// Nobody demands this answer of the caller now: it was not demanded, or was delivered, or its time is over. The view function `answers_demanded_of`
+		/// lists what is demanded.
+		NotDemanded,
+		/// The tokens are not those of the receipt. Send prompt and answer as they were read and given, token by token.
+		WrongText,
+		/// No dispute could be opened about this answer: its receipt names no run of this chain, or its text or vocabulary is larger than a dispute can judge.
+		/// Answer nothing of that kind.
+		Undisputable,
+		/// This receipt is not the one that was paid for in this place. Send the receipt of that place, the root of those before it, and the hashes of all behind
+		/// it up to the last one that was claimed, which the view function `answer_audit` shows.
+		WrongReceipts,
 		/// The account has less left that could be slashed than the least bond of a provider, and so no say in audits. The view function `limits` of
 		/// `Staking` shows that bond. Bond more with `bond_extra`, and try again before the deadline that the view function `audit` shows.
 		TooLittleAtStake,

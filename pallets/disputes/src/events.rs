@@ -145,5 +145,57 @@ mod events {
 			/// Auditors that did not do what they were drawn for.
 			missed: Vec<AccountId>,
 		},
+		/// An auditor was drawn for an answer.
+		AnswerAuditDrawn {
+			/// The answer.
+			answer: AnswerId,
+			/// Who is to compute it again.
+			auditor: AccountId,
+			/// Last block for demanding its text.
+			demand_by: BlockNumber,
+			/// Block in which the audit closes.
+			closes_at: BlockNumber,
+		},
+		/// Nothing was drawn of a claim of pay: too little is left of the time in which the provider's bond is bound.
+		AnswerAuditsSkipped {
+			/// Session.
+			session: SessionId,
+			/// Who was paid.
+			provider: AccountId,
+			/// Answers of the voucher.
+			answers: u32,
+		},
+		/// An auditor demands the text of an answer.
+		AnswerDemanded {
+			/// The answer, which its provider is to deliver.
+			answer: AnswerId,
+			/// Who demands it.
+			auditor: AccountId,
+			/// Deposit held for it, in planck.
+			deposit: Balance,
+			/// Last block for delivering it.
+			deadline: BlockNumber,
+		},
+		/// A provider has delivered the text of an answer: this block's body has it.
+		AnswerDelivered {
+			/// The answer.
+			answer: AnswerId,
+			/// Who demanded it.
+			auditor: AccountId,
+			/// Deposit that was burned, in planck.
+			burned: Balance,
+		},
+		/// A provider has not delivered the text of an answer in time, and the deposit is free. The provider lost as if the answer were false; or it has lost because of
+		/// another answer of that session before, and nothing now.
+		AnswerWithheld {
+			/// The answer.
+			answer: AnswerId,
+			/// Who demanded it.
+			auditor: AccountId,
+			/// What the auditor received of the provider's stake, in planck.
+			rewarded: Balance,
+			/// What of it was burned, in planck.
+			burned: Balance,
+		},
 	}
 }

@@ -32,7 +32,8 @@
 //! have. A sample is a claim as well. See `audit`.
 //!
 //! # Answers
-//! What a provider has signed for an answer is a claim as well, about a model of a run instead of a round of it: see `answers`.
+//! What a provider has signed for an answer is a claim as well, about a model of a run instead of a round of it: see `answers`. Some of those that are paid for
+//! are drawn, with an auditor that computes them again, and to which the provider hands them over: see `answer_audit`.
 //!
 //! # Money
 //! A challenge holds a bond, the larger the more the claimant has at stake, and at most [`Config::MaxGamesPerDefender`] games are open
@@ -56,6 +57,7 @@
 
 extern crate alloc;
 
+mod answer_audit;
 mod answers;
 mod audit;
 #[cfg(any(feature = "runtime-benchmarks", test))]
@@ -81,6 +83,7 @@ mod types;
 mod views;
 pub mod weights;
 
+pub use answer_audit::{AnswerAudit, AuditedSession, Demand, NotedAnswers, TextOf};
 pub use audit::{Audit, Noted, Part, Verifier, EPOCHS, MISSED_POINTS};
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
@@ -97,13 +100,15 @@ pub use weights::WeightInfo;
 /// Most games that a view function lists.
 pub const MAX_LISTED: u32 = 1_000;
 
+#[import_section(answer_audit::storage::answer_storage)]
 #[import_section(audit::storage::storage)]
 #[import_section(errors::errors)]
 #[import_section(events::events)]
 #[frame_support::pallet]
-#[allow(clippy::large_enum_variant, reason = "calls are what they carry")]
+#[allow(clippy::large_enum_variant, clippy::too_many_arguments, reason = "calls are what they carry")]
 pub mod pallet {
 	use crate::{
+		answer_audit::{self, size, AnswerAudit, AuditedSession, Handed, NotedAnswers},
 		audit::{time_needed, Audit, Noted, Verifier},
 		longest_game, Answers, Carriers, Docket, Game, Load, Room, Rounds, Share, WeightInfo,
 	};
@@ -116,9 +121,10 @@ pub mod pallet {
 	use frame_system::pallet_prelude::*;
 	use neuroshard_graph::game::{Doubt, Move, Side};
 	use neuroshard_types::{
+		answer_audit::{AnswerAuditTerms, AnswerAuditView, AnswerId, LaterReceipts, Text},
 		audit::{AuditClaim, AuditTerms, AuditView, Report, MAX_VERIFIERS},
 		dispute::{AnswerClaim, ClaimId, ClaimKind, Claims, Decision, GameView, MoveKind, Terms},
-		inference::Receipt,
+		inference::{Receipt, SessionId},
 		proof::ProofSignature,
 		run::Work,
 		span::Span,
@@ -165,6 +171,9 @@ pub mod pallet {
 		type MaxGamesPerDefender: Get<u32>;
 		/// What an auditor has at stake at least, in planck, to seal, to report and to be paid: the least bond of any provider.
 		type LeastStake: Get<Balance>;
+		/// What a demand for the text of an answer holds of the auditor, in planck: it is burned if the provider delivers.
+		#[pallet::constant]
+		type DemandDeposit: Get<Balance>;
 		/// How much of what a claimant has at stake it loses with its claim.
 		#[pallet::constant]
 		type SlashShare: Get<Perbill>;
@@ -205,6 +214,9 @@ pub mod pallet {
 		/// Bond of a challenger for an open game.
 		#[codec(index = 0)]
 		Challenge,
+		/// Deposit of an auditor that demands the text of an answer.
+		#[codec(index = 1)]
+		Demand,
 	}
 
 	/// Open games by claim and challenger.
@@ -244,6 +256,10 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type DisputedAnswers<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, AnswerClaim>;
 
+	/// Who was drawn to audit an answer about which games are open, if that was known at one of the challenges: it comes first also when its audit is closed.
+	#[pallet::storage]
+	pub type AuditorOfAnswer<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, AccountId>;
+
 	/// What moves have taken of this block. Empty between blocks.
 	#[pallet::storage]
 	pub type Taken<T: Config> = StorageValue<_, Room, ValueQuery>;
@@ -270,6 +286,11 @@ pub mod pallet {
 		pub seal_time: BlockNumber,
 		/// Blocks that auditors have for opening them.
 		pub report_time: BlockNumber,
+		/// Probability with which an answer that is paid for is audited, in millionths. If it is not zero, the time in which claims can be disputed has
+		/// room for three epochs and three times [`Self::deliver_time`].
+		pub answer_audit_share: Permill,
+		/// Blocks that providers have for delivering an answer that is demanded; as many as auditors have for demanding it, and at least for disputing it.
+		pub deliver_time: BlockNumber,
 		/// Type marker.
 		#[serde(skip)]
 		pub _config: core::marker::PhantomData<T>,
@@ -277,10 +298,12 @@ pub mod pallet {
 
 	impl<T: Config> Default for GenesisConfig<T> {
 		/// Four hours and half an hour of 3-second blocks: no game lasts longer than 30 hours and a half. Auditors of one claim in five have
-		/// four hours and one hour.
+		/// four hours and one hour. One answer in a hundred is audited, and delivered in four hours.
 		fn default() -> Self {
 			let (audit_share, seal_time, report_time) = (Permill::from_percent(20), 4_800, 1_200);
-			Self { clock: 4_800, extension: 600, audit_share, seal_time, report_time, _config: PhantomData }
+			let (answer_audit_share, deliver_time) = (Permill::from_percent(1), 4_800);
+			let _config = PhantomData;
+			Self { clock: 4_800, extension: 600, audit_share, seal_time, report_time, answer_audit_share, deliver_time, _config }
 		}
 	}
 
@@ -298,7 +321,18 @@ pub mod pallet {
 			AuditShare::<T>::put(self.audit_share);
 			SealTime::<T>::put(self.seal_time);
 			ReportTime::<T>::put(self.report_time);
+			AnswerAuditShare::<T>::put(self.answer_audit_share);
+			DeliverTime::<T>::put(self.deliver_time);
 			let period = GetDisputePeriod::<T>::get();
+			if !self.answer_audit_share.is_zero() {
+				assert!(self.deliver_time > 0, "disputes: providers need time to deliver answers");
+				let time = answer_audit::time_needed(self.deliver_time);
+				let needed = T::EpochLength::get().saturating_mul(3).saturating_add(time.into());
+				assert!(
+					u64::from(period) >= needed,
+					"disputes: the {period} blocks in which claims can be disputed are too few for audits of answers, which take {needed}"
+				);
+			}
 			for (what, blocks) in T::Outlasting::get() {
 				assert!(
 					blocks > period,
@@ -320,10 +354,13 @@ pub mod pallet {
 
 	#[pallet::hooks]
 	impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
-		/// Ends games whose time is over, or whose claim has fallen; then closes audits, and draws those of one round.
+		/// Ends games whose time is over, or whose claim has fallen, and demands that were not met; then closes audits, and draws those of one round, and those of
+		/// answers.
 		fn on_initialize(_: BlockNumberFor<T>) -> Weight {
 			let at_the_end = T::DbWeight::get().writes(1);
-			Self::end_due().saturating_add(Self::close_due()).saturating_add(Self::draw_due()).saturating_add(at_the_end)
+			let work = Self::end_due().saturating_add(Self::close_due()).saturating_add(Self::draw_due());
+			let answers = Self::end_demands().saturating_add(Self::close_answers()).saturating_add(Self::draw_answers());
+			work.saturating_add(answers).saturating_add(at_the_end)
 		}
 
 		/// The next block has room again.
@@ -345,6 +382,7 @@ pub mod pallet {
 			assert!(T::Bond::get() > 0, "disputes: a challenge without a bond costs nothing");
 			assert!(T::MaxGamesPerDefender::get() > 0, "disputes: nobody could be challenged");
 			assert!(T::MaxEndsPerBlock::get() > 0, "disputes: no game would end by itself");
+			assert!(T::DemandDeposit::get() > 0, "disputes: a demand costs something");
 			assert!(T::MaxReplay::get() > 0, "disputes: an attestation is about one outer step at least");
 		}
 
@@ -451,6 +489,42 @@ pub mod pallet {
 			let payer = ensure_signed(origin)?;
 			Self::do_challenge_answer(payer, receipt, &signature, doubt)
 		}
+
+		/// Demands the text of an answer that the caller was drawn to audit, and that `provider` did not hand over off chain, and holds a deposit of the caller. If
+		/// the provider delivers it, the deposit is burned; else it comes back, and the provider loses as one that is late in a game.
+		///
+		/// # Errors
+		/// `NotDrawnForAnswer`, `AlreadyDemanded`, `DemandOver`, `Condemned`, `TooLittleAtStake`; those of the currency, if the caller has less than the deposit.
+		#[pallet::call_index(9)]
+		#[pallet::weight(T::WeightInfo::demand_answer())]
+		pub fn demand_answer(origin: OriginFor<T>, session: SessionId, provider: AccountId, place: u32) -> DispatchResult {
+			let payer = ensure_signed(origin)?;
+			Self::do_demand(payer, AnswerId { session, provider, place })
+		}
+
+		/// Delivers the text of an answer of the caller that is demanded. `receipt` is that of the place, with its signature; `before` is the root of the receipts of
+		/// the answers before, zero for the first one; `later` are the hashes of the receipts behind it, up to the last one that was claimed with it. What
+		/// nobody could dispute is not delivered, and so lost.
+		///
+		/// # Errors
+		/// `NotDemanded`, `WrongReceipts`, `WrongText`, `Undisputable`, `NotSigned`.
+		#[pallet::call_index(10)]
+		#[pallet::weight((Pallet::<T>::weight_of_delivery(prompt, answer, later), DispatchClass::Operational))]
+		pub fn deliver_answer(
+			origin: OriginFor<T>,
+			session: SessionId,
+			place: u32,
+			receipt: Receipt,
+			signature: ProofSignature,
+			before: H256,
+			later: LaterReceipts,
+			prompt: Text,
+			answer: Text,
+		) -> DispatchResult {
+			let provider = T::Providers::acts_for(ensure_signed(origin)?);
+			let handed = Handed { receipt: &receipt, signature: &signature, before, later: &later, prompt: &prompt, answer: &answer };
+			Self::do_deliver(AnswerId { session, provider, place }, &handed)
+		}
 	}
 
 	#[pallet::extra_constants]
@@ -481,7 +555,8 @@ pub mod pallet {
 		}
 
 		/// What a challenge of `claim` by `challenger` holds now, in planck; `None` while as many games are open against its account as it can be
-		/// asked to play at once, unless the challenger was drawn to audit the claim.
+		/// asked to play at once, unless the challenger was drawn to audit the claim. Of an answer that nobody has disputed the chain does not know who was drawn for
+		/// it: that one holds the bond of [`Self::terms`].
 		pub fn bond_against(claim: ClaimId, challenger: AccountId) -> Option<Balance> {
 			Self::price_of(&claim, &challenger).ok()
 		}
@@ -511,6 +586,26 @@ pub mod pallet {
 			DisputedAnswers::<T>::get(claim)
 		}
 
+		/// The audit of an answer, until it closes.
+		pub fn answer_audit(session: SessionId, provider: AccountId, place: u32) -> Option<AnswerAuditView> {
+			Self::read_answer_audit(AnswerId { session, provider, place })
+		}
+
+		/// Answers that `auditor` was drawn for, at most [`crate::MAX_LISTED`] of them.
+		pub fn answer_audits_of(auditor: AccountId) -> Vec<AnswerAuditView> {
+			Self::list_answer_audits(&auditor)
+		}
+
+		/// Answers of `provider` that are demanded and not delivered, at most [`crate::MAX_LISTED`] of them.
+		pub fn answers_demanded_of(provider: AccountId) -> Vec<AnswerAuditView> {
+			Self::list_demanded(&provider)
+		}
+
+		/// What holds for audits of all answers.
+		pub fn answer_audit_terms() -> AnswerAuditTerms {
+			Self::read_answer_audit_terms()
+		}
+
 		/// Accounts that are enrolled as auditors.
 		pub fn verifiers() -> Vec<AccountId> {
 			Self::list_verifiers()
@@ -534,6 +629,12 @@ pub mod pallet {
 				ClaimKind::Work | ClaimKind::Audit | ClaimKind::Answer(_) => 1,
 				ClaimKind::Attestation => T::MaxReplay::get(),
 			}
+		}
+
+		/// Weight of delivering so much.
+		pub(crate) fn weight_of_delivery(prompt: &[u32], answer: &[u32], later: &[H256]) -> Weight {
+			let (tokens, later) = size(prompt, answer, later);
+			T::WeightInfo::deliver_answer(tokens, later)
 		}
 
 		/// Weight of a move in a game about a claim that is judged by so many records.

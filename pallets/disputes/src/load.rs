@@ -11,7 +11,7 @@ use crate::{Clock, Config, Error, Extension, GamesAgainst, Load, Pallet};
 use frame_support::{ensure, traits::Get};
 use neuroshard_graph::game::Side;
 use neuroshard_types::{
-	dispute::{ClaimId, Claims},
+	dispute::{ClaimId, ClaimKind, Claims},
 	traits::Providers,
 	AccountId, Balance, BlockNumber,
 };
@@ -23,14 +23,17 @@ impl<T: Config> Pallet<T> {
 	/// # Errors
 	/// [`Error::TooManyGames`] if there is no room for one more: as many games as can be are open against the claimant, and they hold as
 	/// much as so many challenges would hold now. So an account that raises its stake makes room for more. For whoever was drawn to audit
-	/// the claim there is always room: these are two at most.
+	/// the claim of work there is always room: these are two at most. For auditors of answers, of which a user pays for as many as it likes, there is room for
+	/// as many games again.
 	pub(crate) fn price_of(claim: &ClaimId, challenger: &AccountId) -> Result<Balance, Error<T>> {
 		let least = T::Bond::get();
+		let (most, load) = (T::MaxGamesPerDefender::get(), GamesAgainst::<T>::get(&claim.who));
 		if Self::is_drawn_for(claim, challenger) {
+			let has_room = !matches!(claim.kind, ClaimKind::Answer(_)) || load.games < most.saturating_mul(2);
+			ensure!(has_room, Error::<T>::TooManyGames);
 			return Ok(least);
 		}
 		let bond = least.max(T::BondShare::get().mul_ceil(T::Providers::slashable(&claim.who)));
-		let (most, load) = (T::MaxGamesPerDefender::get(), GamesAgainst::<T>::get(&claim.who));
 		let full = load.games >= most && load.bonds >= bond.saturating_mul(most.into());
 		ensure!(!full, Error::<T>::TooManyGames);
 		Ok(bond)

@@ -62,6 +62,10 @@ pub const EPOCH_LENGTH: u64 = 4;
 pub const SEAL_TIME: BlockNumber = 5;
 /// Blocks for opening it.
 pub const REPORT_TIME: BlockNumber = 3;
+/// Blocks for delivering an answer.
+pub const DELIVER_TIME: BlockNumber = 6;
+/// What a demand holds.
+pub const DEPOSIT: Balance = 77;
 
 /// Account number `tag`. Those below 100 have [`FUNDS`] or, from 50 on, [`STAKE`].
 pub const fn account(tag: u8) -> AccountId {
@@ -265,7 +269,9 @@ impl PaidAnswers<AccountId> for MockAnswers {
 		Lied::get().contains(&(session, provider.clone()))
 	}
 	fn condemn(session: SessionId, provider: &AccountId) {
-		Lied::mutate(|lied| lied.insert((session, provider.clone())));
+		if Answering::get().contains(&(session, provider.clone())) {
+			Lied::mutate(|lied| lied.insert((session, provider.clone())));
+		}
 	}
 }
 
@@ -421,6 +427,7 @@ impl pallet_neuro_disputes::Config for Test {
 	type Bond = ConstU128<BOND>;
 	type BondShare = BondShare;
 	type MaxGamesPerDefender = MaxGames;
+	type DemandDeposit = ConstU128<DEPOSIT>;
 	type SlashShare = SlashShare;
 	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type MaxEndsPerBlock = ConstU32<MAX_ENDS>;
@@ -453,6 +460,8 @@ pub fn storage(clock: BlockNumber, extension: BlockNumber) -> sp_runtime::Storag
 			audit_share: Permill::one(),
 			seal_time: SEAL_TIME,
 			report_time: REPORT_TIME,
+			answer_audit_share: Permill::one(),
+			deliver_time: DELIVER_TIME,
 			..Default::default()
 		},
 		..Default::default()

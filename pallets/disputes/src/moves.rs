@@ -38,6 +38,8 @@ pub enum Refusal {
 	OtherPosition,
 	/// The sender has no report about this round to seal, or to open, now; or the report is not the sealed one.
 	NotToReport,
+	/// Nobody demands this answer of the sender now; or it is not what was paid for.
+	NotToDeliver,
 }
 
 impl Refusal {
@@ -52,6 +54,7 @@ impl Refusal {
 			Self::Carried => 105,
 			Self::OtherPosition => 106,
 			Self::NotToReport => 107,
+			Self::NotToDeliver => 108,
 		}
 	}
 }
@@ -66,6 +69,7 @@ impl<T> From<Refusal> for Error<T> {
 			Refusal::TooLong => Self::TooLong,
 			Refusal::OtherPosition => Self::OtherPosition,
 			Refusal::NotToReport => Self::NotDrawn,
+			Refusal::NotToDeliver => Self::NotDemanded,
 		}
 	}
 }

@@ -17,10 +17,10 @@ use neuroshard_types::{
 };
 
 /// What a side has lost, and where it went.
-struct Loss {
-	rewarded: Balance,
-	receiver: Option<AccountId>,
-	burned: Balance,
+pub(crate) struct Loss {
+	pub rewarded: Balance,
+	pub receiver: Option<AccountId>,
+	pub burned: Balance,
 }
 
 impl Loss {
@@ -90,7 +90,7 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Takes [`Config::SlashShare`] of what `who` has at stake: half of it goes to `receiver`, the other half is burned.
-	fn slash(who: &AccountId, receiver: &AccountId) -> Loss {
+	pub(crate) fn slash(who: &AccountId, receiver: &AccountId) -> Loss {
 		let amount = T::SlashShare::get().mul_floor(T::Providers::slashable(who));
 		let half = amount / 2;
 		let rewarded = T::Providers::slash(who, half, SlashTo::Account(receiver));

@@ -27,7 +27,8 @@ impl<T: Config> Pallet<T> {
 		Self::loads_are_the_open_games_of_their_defenders()?;
 		Self::every_game_has_its_deadline()?;
 		Self::dockets_link_the_open_games()?;
-		Self::audits_are_sound()
+		Self::audits_are_sound()?;
+		Self::answer_audits_are_sound()
 	}
 
 	/// What is held of everybody who challenged, or did so for another, is the sum of its bonds.

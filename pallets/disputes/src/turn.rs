@@ -1,6 +1,9 @@
 //! A transaction extension that keeps moves of everybody whose turn it is not out of blocks.
 
-use crate::{Call, Config, Games, Missed, Pallet, Refusal, Taken, WeightInfo};
+use crate::{
+	answer_audit::{size, Handed},
+	Call, Config, Games, Missed, Pallet, Refusal, Taken, WeightInfo,
+};
 use alloc::{vec, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode};
 use core::marker::PhantomData;
@@ -11,7 +14,7 @@ use frame_support::{
 	weights::Weight,
 	DefaultNoBound,
 };
-use neuroshard_types::{dispute::ClaimId, traits::Providers, AccountId, H256};
+use neuroshard_types::{answer_audit::AnswerId, dispute::ClaimId, traits::Providers, AccountId, H256};
 use scale_info::TypeInfo;
 use sp_runtime::{
 	traits::{
@@ -62,8 +65,8 @@ impl<RuntimeCall> Answers<RuntimeCall> for () {
 }
 
 /// Refuses transactions with a `play` that is not by the account whose turn it is, or its operator, in time, of a possible size and an answer to where the
-/// game stands, and with a `seal_audit` or `report_audit` by an account that has nothing to seal or to open now: see [`Refusal`] for the codes of
-/// [`InvalidTransaction::Custom`]. The same holds for [`Config::Answers`]. So nobody else gets such a call into the part of blocks that is kept for
+/// game stands, with a `seal_audit` or `report_audit` by an account that has nothing to seal or to open now, and with a `deliver_answer` that is not what is demanded of
+/// the account: see [`Refusal`] for the codes of [`InvalidTransaction::Custom`]. The same holds for [`Config::Answers`]. So nobody else gets such a call into the part of blocks that is kept for
 /// them, and [`MovesAlone`](crate::MovesAlone) keeps all other calls out of it. Calls of this pallet, and those, that another call carries are
 /// refused altogether: a game is read off the extrinsics of blocks, where both sides look for them.
 ///
@@ -87,7 +90,7 @@ where
 	T::RuntimeCall: IsSubType<Call<T>>,
 {
 	match call.is_sub_type() {
-		Some(Call::play { .. } | Call::seal_audit { .. } | Call::report_audit { .. }) => true,
+		Some(Call::play { .. } | Call::seal_audit { .. } | Call::report_audit { .. } | Call::deliver_answer { .. }) => true,
 		Some(_) => false,
 		None => T::Answers::weight(call).is_some(),
 	}
@@ -137,6 +140,10 @@ where
 		let check = match call.is_sub_type() {
 			Some(Call::play { .. }) => T::WeightInfo::check_turn(),
 			Some(Call::seal_audit { .. } | Call::report_audit { .. }) => T::WeightInfo::check_report(),
+			Some(Call::deliver_answer { later, prompt, answer, .. }) => {
+				let (tokens, later) = size(prompt, answer, later);
+				T::WeightInfo::check_delivery(tokens, later)
+			}
 			_ => match T::Answers::weight(call) {
 				Some(weight) => weight,
 				None => return Weight::zero(),
@@ -174,6 +181,13 @@ where
 				let auditor = player()?;
 				turn = Some(BlakeTwo256::hash_of(&("report", &auditor, run, round)));
 				Pallet::<T>::to_report(&auditor, *run, *round, salt, report).err().map(|_| Refusal::NotToReport.code())
+			}
+			Some(Call::deliver_answer { session, place, receipt, signature, before, later, prompt, answer }) => {
+				let provider = player()?;
+				turn = Some(BlakeTwo256::hash_of(&("deliver", &provider, session, place)));
+				let demanded = AnswerId { session: *session, provider, place: *place };
+				let handed = Handed { receipt, signature, before: *before, later, prompt, answer };
+				Pallet::<T>::to_deliver(&demanded, &handed).err().map(|_| Refusal::NotToDeliver.code())
 			}
 			Some(_) => None,
 			None if T::Answers::weight(call).is_some() => {

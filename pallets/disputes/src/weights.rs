@@ -53,6 +53,22 @@ pub trait WeightInfo {
 	fn challenge_audit() -> Weight;
 	/// `challenge_answer`.
 	fn challenge_answer() -> Weight;
+	/// The transaction extension, for a `deliver_answer` with so many tokens and hashes of later receipts.
+	fn check_delivery(tokens: u32, later: u32) -> Weight;
+	/// `demand_answer`.
+	fn demand_answer() -> Weight;
+	/// `deliver_answer` with so many tokens and hashes of later receipts.
+	fn deliver_answer(tokens: u32, later: u32) -> Weight;
+	/// Looking for demands that are to end, and taking so many out of their queue.
+	fn end_demands(seen: u32) -> Weight;
+	/// Ending a demand that was not met.
+	fn end_demand() -> Weight;
+	/// Looking for audits of answers that are to be closed, and closing so many.
+	fn close_answers(closed: u32) -> Weight;
+	/// Looking for claims of pay that are to be drawn from.
+	fn draw_answers_idle() -> Weight;
+	/// Drawing from so many claims of pay, 256 answers each, so many answers, the list of verifiers being full.
+	fn draw_answers(claims: u32, drawn: u32) -> Weight;
 	/// Looking for a round that is to be drawn.
 	fn draw_idle() -> Weight;
 	/// Drawing so many audits of a round with 128 places, the list of verifiers being full.
@@ -106,6 +122,12 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 	/// What a game's end does to the audit that its claim belongs to, which may close with it. Reads: auditor, audit twice, three dockets.
 	fn audit() -> Weight {
 		SMALL.saturating_add(Self::db(6, 0)).saturating_add(<Self as WeightInfo>::close())
+	}
+
+	/// A text is compared with its receipt, and that with the root of all receipts: four bytes a token are hashed, and copied twice, and each receipt is a hash.
+	fn text(tokens: u32, later: u32) -> Weight {
+		let tokens = Weight::from_parts(u64::from(tokens).saturating_mul(HASH.saturating_mul(8)), 0);
+		micros(30).saturating_add(SIGNATURE).saturating_add(tokens).saturating_add(micros(2).saturating_mul(later.into()))
 	}
 
 	/// A bond goes back. Reads and writes: account, hold.
@@ -186,10 +208,53 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn challenge_audit() -> Weight {
 		Self::challenge_attestation(1).saturating_add(Self::db(6, 0))
 	}
-	// As another challenge, and a signature is checked and a plan made. Reads: genesis hash, session, claim and condemnation of the provider, offer, run,
-	// two records. Writes: receipt.
+	// As another challenge, and a signature is checked and a plan made. Reads: genesis hash, session, claim and condemnation of the provider, its audited
+	// session and audit, receipt twice, offer, run, two records. Writes: receipt.
 	fn challenge_answer() -> Weight {
-		SIGNATURE.saturating_add(PLAN).saturating_add(Self::challenge_attestation(1)).saturating_add(Self::db(8, 1))
+		SIGNATURE.saturating_add(PLAN).saturating_add(Self::challenge_attestation(1)).saturating_add(Self::db(12, 1))
+	}
+	// Reads: owner of an operator, audit, condemnation, audited session, genesis hash, provider.
+	fn check_delivery(tokens: u32, later: u32) -> Weight {
+		Self::text(tokens, later).saturating_add(Self::db(6, 0))
+	}
+	// Reads: owner of an operator, audit, condemnation, audited session, provider, least stake, time for delivering, numbers in use, account, hold. Writes: audit,
+	// entry, numbers in use, account, hold.
+	fn demand_answer() -> Weight {
+		SMALL.saturating_add(Self::db(10, 5))
+	}
+	// Reads: as of its check, and account, hold, total issuance. Writes: audit, account, hold, total issuance.
+	fn deliver_answer(tokens: u32, later: u32) -> Weight {
+		SMALL.saturating_add(Self::text(tokens, later)).saturating_add(Self::db(6 + 3, 4))
+	}
+	// Reads: numbers in use, oldest entry, audit. Writes: numbers in use. For each: entry and audit of the next one read, entry written.
+	fn end_demands(seen: u32) -> Weight {
+		let seen = u64::from(seen);
+		micros(seen.saturating_mul(5).saturating_add(5))
+			.saturating_add(Self::db(seen.saturating_mul(2).saturating_add(3), seen.saturating_add(1)))
+	}
+	// As a decision. Reads besides: condemnation, session, claim of pay, audited session twice. Writes: audit, condemnation, audited session.
+	fn end_demand() -> Weight {
+		SMALL.saturating_add(Self::decide()).saturating_add(Self::db(5, 3))
+	}
+	// Reads: numbers in use, oldest entry, audit. Writes: numbers in use. For each: entry and audit of the next one, audited session read; entry, audit, auditor,
+	// audited session written.
+	fn close_answers(closed: u32) -> Weight {
+		let closed = u64::from(closed);
+		micros(closed.saturating_mul(10).saturating_add(5))
+			.saturating_add(Self::db(closed.saturating_mul(3).saturating_add(3), closed.saturating_mul(4).saturating_add(1)))
+	}
+	// Reads: numbers in use, oldest entry, epoch.
+	fn draw_answers_idle() -> Weight {
+		micros(5).saturating_add(Self::db(3, 0))
+	}
+	// Reads: verifiers, randomness, share, time for delivering, window, clock, extension, numbers in use of closes. Writes: numbers in use of both queues. For every
+	// claim of pay: entry, condemnation, audited session read; entry, audited session written; 264 numbers are drawn, each a hash. For every answer: auditor,
+	// entry, audit written.
+	fn draw_answers(claims: u32, drawn: u32) -> Weight {
+		let (claims, drawn) = (u64::from(claims), u64::from(drawn));
+		let lots = micros(claims.saturating_mul(600).saturating_add(drawn.saturating_mul(20)));
+		let writes = claims.saturating_mul(2).saturating_add(drawn.saturating_mul(3)).saturating_add(2);
+		lots.saturating_add(LIST).saturating_add(Self::db(claims.saturating_mul(3).saturating_add(8), writes))
 	}
 	// Reads: numbers in use, oldest entry, epoch.
 	fn draw_idle() -> Weight {
@@ -268,6 +333,30 @@ impl WeightInfo for () {
 	}
 	fn challenge_answer() -> Weight {
 		Self::challenge_work()
+	}
+	fn check_delivery(tokens: u32, _: u32) -> Weight {
+		SMALL.saturating_add(Weight::from_parts(u64::from(tokens).saturating_mul(HASH), 0))
+	}
+	fn demand_answer() -> Weight {
+		SMALL
+	}
+	fn deliver_answer(tokens: u32, later: u32) -> Weight {
+		Self::check_delivery(tokens, later)
+	}
+	fn end_demands(seen: u32) -> Weight {
+		SMALL.saturating_mul(seen.into())
+	}
+	fn end_demand() -> Weight {
+		SMALL
+	}
+	fn close_answers(closed: u32) -> Weight {
+		SMALL.saturating_mul(closed.into())
+	}
+	fn draw_answers_idle() -> Weight {
+		SMALL
+	}
+	fn draw_answers(claims: u32, drawn: u32) -> Weight {
+		SMALL.saturating_mul(claims.saturating_add(drawn).into())
 	}
 	fn draw_idle() -> Weight {
 		SMALL

@@ -20,9 +20,10 @@
 //! # What the chain knows of answers
 //! Their number, and the root of their receipts, as the user signed it. Until a session is settled, whoever has a receipt can dispute it in `disputes`,
 //! which asks here whether it may ([`PaidAnswers`]). A provider one of whose answers was proven false claims nothing more of that session. Whoever was paid
-//! keeps its bond as long as other work of that block can be disputed.
+//! keeps its bond as long as other work of that block can be disputed. Each claim tells `disputes` what was paid for ([`OnPaid`]), which has some of it audited.
 //!
 //! [`PaidAnswers`]: neuroshard_types::traits::PaidAnswers
+//! [`OnPaid`]: neuroshard_types::answer_audit::OnPaid
 //!
 //! # Money
 //! At any time, for each session and exactly:
@@ -71,6 +72,7 @@ pub mod pallet {
 	};
 	use frame_system::pallet_prelude::*;
 	use neuroshard_types::{
+		answer_audit::OnPaid,
 		inference::{CheckpointId, ClaimView, InferenceTerms, Offer, OfferView, SessionId, SessionView, Voucher, MAX_SPANS},
 		traits::{InferenceFees, ModelRevenue, Models, Providers},
 		AccountId, Balance, BlockNumber, H256,
@@ -94,6 +96,8 @@ pub mod pallet {
 		type Revenue: ModelRevenue<AccountId, Balance>;
 		/// Everybody else who is paid for answers.
 		type Fees: InferenceFees<AccountId, Balance>;
+		/// Told of answers that were paid for.
+		type OnPaid: OnPaid;
 		/// Part of every payment that is for the owners of the model.
 		#[pallet::constant]
 		type OwnersShare: Get<Perbill>;

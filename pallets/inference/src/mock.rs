@@ -11,6 +11,7 @@ use frame_support::{
 	weights::constants::RocksDbWeight,
 };
 use neuroshard_types::{
+	answer_audit::{OnPaid, PaidAnswersOf},
 	inference::{CheckpointId, Class, Offer, Prices, SessionId, Span, Voucher, MAX_SPANS},
 	offence::Offence,
 	provider::{HardwareProfile, PonwKey, Role, Roles},
@@ -123,6 +124,8 @@ parameter_types! {
 	pub static OpenClaims: BTreeMap<AccountId, u32> = BTreeMap::new();
 	/// Of whom something can be disputed, each time it was noted.
 	pub static Disputable: Vec<AccountId> = Vec::new();
+	/// Answers that were told as paid.
+	pub static Told: Vec<PaidAnswersOf> = Vec::new();
 	/// Models that may not be used.
 	pub static HaltedModels: BTreeSet<RunId> = BTreeSet::new();
 	/// Whether shares of models earn.
@@ -228,6 +231,16 @@ impl InferenceFees<AccountId, Balance> for MockFees {
 	}
 }
 
+/// [`OnPaid`] of the mock: remembers.
+pub struct MockAudits;
+
+impl OnPaid for MockAudits {
+	fn paid(answers: PaidAnswersOf) {
+		assert!(Disputable::get().contains(&answers.provider), "its bond is bound by then");
+		Told::mutate(|told| told.push(answers));
+	}
+}
+
 /// Makes providers and models for the benchmarks.
 pub struct MockHelper;
 
@@ -248,6 +261,7 @@ impl pallet_neuro_inference::Config for Test {
 	type Models = MockModels;
 	type Revenue = MockRevenue;
 	type Fees = MockFees;
+	type OnPaid = MockAudits;
 	type OwnersShare = OwnersShare;
 	type MinEscrow = ConstU128<MIN_ESCROW>;
 	type MaxSessions = ConstU32<MAX_SESSIONS>;
@@ -297,6 +311,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Active::set(providers.into());
 		OpenClaims::set(BTreeMap::new());
 		Disputable::set(Vec::new());
+		Told::set(Vec::new());
 		HaltedModels::set(BTreeSet::new());
 		SharesEarn::set(true);
 		Fees::set(Vec::new());

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use frame_support::{ensure, storage::with_storage_layer, traits::Get};
 use frame_system::pallet_prelude::BlockNumberFor;
 use neuroshard_types::{
+	answer_audit::{OnPaid, PaidAnswersOf},
 	inference::{SessionId, Voucher},
 	traits::{InferenceFees, ModelRevenue, Models, Providers},
 	AccountId, Balance,
@@ -57,6 +58,8 @@ impl<T: Config> Pallet<T> {
 
 		// Those who have not agreed are not bound by a driver that names them.
 		standing.consents.iter().chain([&provider]).for_each(T::Providers::note_disputable);
+		let (before, checkpoint) = (claim.answers, standing.offer.checkpoint);
+		T::OnPaid::paid(PaidAnswersOf { session: id, provider: provider.clone(), before, answers, receipts, checkpoint });
 		let missing = due.saturating_sub(amount);
 		Self::deposit_event(Event::Claimed { session: id, provider, amount, missing, owners, answers, receipts });
 		Ok(Self::count(standing.offer.ring.len()))

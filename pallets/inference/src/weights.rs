@@ -78,11 +78,11 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn top_up() -> Weight {
 		Self::with(3, 3)
 	}
-	/// Reads: owner of an operator, offer, condemnation, run, halt, genesis hash, author of the block, candidate and commission of the author. Reads and writes:
-	/// session, claim, account and holds of the user; model, pot of the owners; driver, its provider, treasury; pot of the validators, rewards of the
+	/// Reads: owner of an operator, offer, condemnation, run, halt, genesis hash, author of the block, candidate and commission of the author, share of audited
+	/// answers, epoch. Writes: what is noted for their draw. Reads and writes: numbers of the notes in use; session, claim, account and holds of the user; model, pot of the owners; driver, its provider, treasury; pot of the validators, rewards of the
 	/// author and those who stand behind it; issuance, inactive issuance, sum of what was burned. For each span: account and provider, read and written.
 	fn claim(m: u32) -> Weight {
-		let fixed = SIGNATURES.saturating_add(PAYMENT.saturating_mul(6)).saturating_add(Self::with(25, 16));
+		let fixed = SIGNATURES.saturating_add(PAYMENT.saturating_mul(6)).saturating_add(Self::with(28, 18));
 		fixed.saturating_add(Self::each(PAYMENT.saturating_add(MEMBER), 2, 2, m))
 	}
 	/// Reads: owner of an operator, session. Writes: session.

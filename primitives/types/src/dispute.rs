@@ -18,6 +18,7 @@ pub enum ClaimKind {
 	/// account is the auditor; it audits one claim of a round at most.
 	Audit,
 	/// That the answer with this receipt ([`Receipt::hash`]) is the one that the model gives. The account is the provider that signed it.
+	/// Where it has lost for not handing an answer over ([`crate::answer_audit`]), nobody knows that receipt: the root of all receipts is in its place.
 	Answer(H256),
 }
 

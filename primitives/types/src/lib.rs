@@ -2,6 +2,7 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 extern crate alloc;
 
+pub mod answer_audit;
 pub mod assignment;
 pub mod audit;
 pub mod dataset;

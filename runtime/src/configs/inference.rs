@@ -1,6 +1,6 @@
 //! Paid inference: what it costs to offer, and who is paid.
 
-use crate::{fees, Balance, Balances, Ownership, Rewards, Runtime, RuntimeHoldReason, Staking, Training, NEURO};
+use crate::{fees, Balance, Balances, Disputes, Ownership, Rewards, Runtime, RuntimeHoldReason, Staking, Training, NEURO};
 use frame_support::{
 	parameter_types,
 	traits::{ConstU128, ConstU32},
@@ -22,6 +22,7 @@ impl pallet_neuro_inference::Config for Runtime {
 	type Models = Training;
 	type Revenue = Ownership;
 	type Fees = Rewards;
+	type OnPaid = Disputes;
 	type OwnersShare = OwnersShare;
 	// While there is a session, this much was put aside for it, or was spent.
 	type MinEscrow = ConstU128<NEURO>;

@@ -114,6 +114,7 @@ impl pallet_neuro_disputes::Config for Runtime {
 	type BondShare = BondShare;
 	type MaxGamesPerDefender = ConstU32<32>;
 	type LeastStake = pallet_neuro_staking::GetMinBond<Runtime>;
+	type DemandDeposit = ConstU128<NEURO>;
 	type SlashShare = SlashShare;
 	type MaxReplay = ConstU32<MAX_REPLAY>;
 	type MaxEndsPerBlock = ConstU32<32>;

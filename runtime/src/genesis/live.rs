@@ -19,6 +19,8 @@ const CLOCK: BlockNumber = 4 * HOUR;
 const EXTENSION: BlockNumber = HOUR / 2;
 /// What an attester of a dataset has for its answer, in blocks. The least of a live network.
 const ANSWER: BlockNumber = 4 * HOUR;
+/// What a provider has for delivering an answer that is demanded, in blocks. The least of a live network.
+const DELIVER: BlockNumber = 4 * HOUR;
 /// What a provider has to claim when a session ends, in blocks. The least of a live network.
 const CLOSE: BlockNumber = 4 * HOUR;
 /// Blocks of the epochs for which an equivocation can be reported: almost a week.
@@ -48,6 +50,8 @@ pub(super) fn json() -> Value {
 			"auditShare": Permill::from_percent(20).deconstruct(),
 			"sealTime": 4 * HOUR,
 			"reportTime": HOUR,
+			"answerAuditShare": Permill::from_percent(1).deconstruct(),
+			"deliverTime": DELIVER,
 		},
 		"ponw": { "challengeWindow": WINDOW },
 		"staking": { "cooldown": 7 * 24 * HOUR, "minBond": 100 * NEURO },
@@ -94,7 +98,9 @@ fn durations(genesis: &RuntimeGenesisConfig) -> impl Iterator<Item = String> {
 		least("disputes.extension", disputes.extension.into(), EXTENSION.into()),
 		least("dataset.answerTime", if dataset.answer_time == 0 { ANSWER } else { dataset.answer_time }.into(), ANSWER.into()),
 		least("inference.closeDelay", if inference.close_delay == 0 { CLOSE } else { inference.close_delay }.into(), CLOSE.into()),
+		least("disputes.deliverTime", disputes.deliver_time.into(), DELIVER.into()),
 		disputes.audit_share.is_zero().then(|| "disputes.auditShare is 0, so that nobody has to check anything".into()),
+		disputes.answer_audit_share.is_zero().then(|| "disputes.answerAuditShare is 0, so that nobody has to look at any answer".into()),
 	]
 	.into_iter()
 	.flatten()

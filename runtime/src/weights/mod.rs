@@ -67,6 +67,8 @@ larger!(
 	challenge_work(), challenge_attestation(r), play(b, r), decide(), end_due(p), end_moot(), end_late(), check_turn(), check_report(),
 	enroll(), resign(), sweep(), seal_audit(), report_audit(), challenge_audit(), challenge_answer(),
 	draw_idle(), draw(n), close_idle(), close(),
+	check_delivery(t, l), demand_answer(), deliver_answer(t, l), end_demands(n), end_demand(), close_answers(n), draw_answers_idle(),
+	draw_answers(c, d),
 );
 // Its second ones are not measured yet: see there.
 larger!(

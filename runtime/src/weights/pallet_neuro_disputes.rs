@@ -1,6 +1,6 @@
 //! Weights of `pallet_neuro_disputes`, measured by `scripts/weights.sh`: 8 steps, 6 repetitions, 2026-11-22, Intel(R) Xeon(R) Processor.
 //!
-//! Added by hand since: the read of whom a signer acts for, what notes who paid a bond, and `challenge_answer`.
+//! Added by hand since: the read of whom a signer acts for, what notes who paid a bond, `challenge_answer`, and all of audits of answers.
 
 use core::marker::PhantomData;
 #[allow(unused_imports)] // `Get` prices accesses, which not everything makes.
@@ -92,6 +92,38 @@ impl<T: frame_system::Config> pallet_neuro_disputes::WeightInfo for WeightInfo<T
 	}
 	// Not measured.
 	fn challenge_answer() -> Weight {
+		Weight::zero()
+	}
+	// Not measured. t: 1 to 16384. l: 0 to 255.
+	fn check_delivery(_: u32, _: u32) -> Weight {
+		Weight::zero()
+	}
+	// Not measured.
+	fn demand_answer() -> Weight {
+		Weight::zero()
+	}
+	// Not measured. t: 1 to 16384. l: 0 to 255.
+	fn deliver_answer(_: u32, _: u32) -> Weight {
+		Weight::zero()
+	}
+	// Not measured. n: 0 to 16.
+	fn end_demands(_: u32) -> Weight {
+		Weight::zero()
+	}
+	// Not measured.
+	fn end_demand() -> Weight {
+		Weight::zero()
+	}
+	// Not measured. n: 0 to 64.
+	fn close_answers(_: u32) -> Weight {
+		Weight::zero()
+	}
+	// Not measured.
+	fn draw_answers_idle() -> Weight {
+		Weight::zero()
+	}
+	// Not measured. c: 1 to 64. d: 0 to 256.
+	fn draw_answers(_: u32, _: u32) -> Weight {
 		Weight::zero()
 	}
 	fn draw_idle() -> Weight {

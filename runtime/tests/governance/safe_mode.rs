@@ -46,7 +46,18 @@ fn spelled_out(calls: Calls) -> Vec<(&'static str, &'static str)> {
 const DISPUTES_AND_EXITS: Calls = &[
 	(
 		"Disputes",
-		&["challenge_work", "challenge_attestation", "challenge_audit", "challenge_answer", "play", "seal_audit", "report_audit", "resign"],
+		&[
+			"challenge_work",
+			"challenge_attestation",
+			"challenge_audit",
+			"challenge_answer",
+			"demand_answer",
+			"deliver_answer",
+			"play",
+			"seal_audit",
+			"report_audit",
+			"resign",
+		],
 	),
 	("Dataset", &["answer_challenge", "conclude_challenge", "withdraw_attestation", "condemn", "remove"]),
 	("Staking", &["unbond", "withdraw_unbonded", "chill", "deregister", "set_operator", "serve"]),

@@ -11,10 +11,10 @@ use neuroshard_types::{
 use sp_runtime::MultiSignature;
 
 /// The checkpoint that the run of these tests begins with.
-const CHECKPOINT: CheckpointId = CheckpointId { run: 0, round: 0, root: H256([5; 32]) };
+pub(super) const CHECKPOINT: CheckpointId = CheckpointId { run: 0, round: 0, root: H256([5; 32]) };
 
 /// A run, and Eve who offers its model, with Bob and Charlie who compute it once more each. Ferdie pays.
-fn offered() -> [AccountId; 4] {
+pub(super) fn offered() -> [AccountId; 4] {
 	let [eve, bob, charlie, ferdie] = [Eve, Bob, Charlie, Ferdie].map(|key| key.to_account_id());
 	create_dataset();
 	create_run(10);
@@ -41,7 +41,7 @@ fn offer(ring: [&AccountId; 3]) -> Offer {
 	}
 }
 
-fn claim(provider: &AccountId, voucher: Voucher) -> sp_runtime::DispatchResult {
+pub(super) fn claim(provider: &AccountId, voucher: Voucher) -> sp_runtime::DispatchResult {
 	let signature: MultiSignature = Ferdie.sign(&voucher.message(GENESIS_HASH)).into();
 	Inference::claim(signed(provider), voucher.session, voucher, signature).map(|_| ()).map_err(|error| error.error)
 }

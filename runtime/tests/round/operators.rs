@@ -159,6 +159,8 @@ const WORK: [(&str, &[&str]); 6] = [
 			"challenge_attestation",
 			"challenge_audit",
 			"challenge_answer",
+			"demand_answer",
+			"deliver_answer",
 			"play",
 			"enroll",
 			"resign",

@@ -12,7 +12,7 @@ use pallet_neuro_training::Event as Training;
 use pallet_neuro_validators::Event as Validators;
 
 /// All outcomes.
-pub const OUTCOMES: [&str; 18] = [
+pub const OUTCOMES: [&str; 19] = [
 	"a round is adopted",
 	"work is final",
 	"work is void",
@@ -23,6 +23,7 @@ pub const OUTCOMES: [&str; 18] = [
 	"a game is moot",
 	"a checkpoint is redone",
 	"an auditor is paid",
+	"an answer is withheld",
 	"a chunk is not opened",
 	"a fee of inference is paid",
 	"an escrow is too small",
@@ -48,6 +49,7 @@ pub fn outcome(event: &RuntimeEvent) -> Option<&'static str> {
 		RuntimeEvent::Disputes(Disputes::Moot { .. }) => "a game is moot",
 		RuntimeEvent::Training(Training::ClaimCondemned { replay: Some(_), .. }) => "a checkpoint is redone",
 		RuntimeEvent::Disputes(Disputes::AuditClosed { paid, .. }) if !paid.is_empty() => "an auditor is paid",
+		RuntimeEvent::Disputes(Disputes::AnswerWithheld { rewarded: 1.., .. }) => "an answer is withheld",
 		RuntimeEvent::Dataset(Dataset::Failed { .. }) => "a chunk is not opened",
 		RuntimeEvent::Rewards(Rewards::FeePaid { .. }) => "a fee of inference is paid",
 		RuntimeEvent::Inference(Inference::Claimed { missing: 1.., .. }) => "an escrow is too small",

@@ -59,6 +59,9 @@ impl<T: Config> Pallet<T> {
 
 	/// Whether `who` was drawn to audit `claim`, or the work that `claim` is a sample of.
 	pub(crate) fn is_drawn_for(claim: &ClaimId, who: &AccountId) -> bool {
+		if let ClaimKind::Answer(_) = claim.kind {
+			return Self::auditor_of_answer(claim).as_ref() == Some(who);
+		}
 		Self::audit_of(claim).is_some_and(|(_, audit)| audit.part(who).is_some())
 	}
 
@@ -79,6 +82,9 @@ impl<T: Config> Pallet<T> {
 	/// Among the auditors that were drawn for `claim`, or for the work that it is a sample of, and have an open game about it, the one that
 	/// opened first.
 	pub(crate) fn first_auditor(claim: &ClaimId) -> Option<AccountId> {
+		if let ClaimKind::Answer(_) = claim.kind {
+			return Self::auditor_of_answer(claim).filter(|auditor| Games::<T>::contains_key(claim, auditor));
+		}
 		let (_, audit) = Self::audit_of(claim)?;
 		let opened = audit.parts.into_iter().filter_map(|part| Some((Games::<T>::get(claim, &part.auditor)?.opened_at(), part.auditor)));
 		opened.min().map(|(_, auditor)| auditor)

@@ -19,14 +19,19 @@ pub struct Lot {
 }
 
 /// Numbers by a seed.
-struct Lots {
+pub(crate) struct Lots {
 	seed: H256,
 	number: u32,
 }
 
 impl Lots {
+	/// Those of this seed, from the first one.
+	pub(crate) const fn new(seed: H256) -> Self {
+		Self { seed, number: 0 }
+	}
+
 	/// A number below `bound`, which is small against 2^64: all are as likely as makes no difference. Zero if `bound` is.
-	fn below(&mut self, bound: usize) -> usize {
+	pub(crate) fn below(&mut self, bound: usize) -> usize {
 		let [a, b, c, d, e, f, g, h, ..] = blake2_256(&(self.seed, self.number).encode());
 		self.number = self.number.saturating_add(1);
 		let bound = u64::try_from(bound).unwrap_or(u64::MAX);
@@ -35,7 +40,7 @@ impl Lots {
 	}
 
 	/// Puts `count` of the items that were drawn first, in the order of the draw.
-	fn shuffle<I>(&mut self, items: &mut [I], count: usize) {
+	pub(crate) fn shuffle<I>(&mut self, items: &mut [I], count: usize) {
 		for place in 0..count.min(items.len()) {
 			let other = place.saturating_add(self.below(items.len().saturating_sub(place)));
 			items.swap(place, other);
@@ -53,7 +58,7 @@ fn count(lots: &mut Lots, share: Permill, claims: usize) -> usize {
 
 /// Draws `share` of the claimants, and for each of them two of the verifiers, as long as there are enough, and one of the steps.
 pub fn draw(seed: H256, share: Permill, mut claimants: Vec<AccountId>, mut verifiers: Vec<AccountId>, steps: Range<u32>) -> Vec<Lot> {
-	let mut lots = Lots { seed, number: 0 };
+	let mut lots = Lots::new(seed);
 	let count = count(&mut lots, share, claimants.len()).min(verifiers.len() / 2);
 	lots.shuffle(&mut claimants, count);
 	let all = verifiers.len();

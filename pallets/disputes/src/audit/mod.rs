@@ -35,6 +35,8 @@ mod verifiers;
 mod views;
 
 pub(crate) use drawing::time_needed;
+pub(crate) use lots::Lots;
+pub(crate) use try_state::entries;
 pub use types::{Audit, Noted, Part, Verifier, EPOCHS};
 
 /// Points of reputation that an audit costs whom it was not done by.

@@ -28,7 +28,7 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Whoever has too little at stake has no say, not even about what cannot be had.
-	fn ensure_has_say(auditor: &AccountId) -> Result<(), Error<T>> {
+	pub(crate) fn ensure_has_say(auditor: &AccountId) -> Result<(), Error<T>> {
 		ensure!(Self::has_enough_at_stake(auditor), Error::<T>::TooLittleAtStake);
 		Ok(())
 	}

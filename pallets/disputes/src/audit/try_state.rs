@@ -72,7 +72,7 @@ impl<T: Config> Pallet<T> {
 }
 
 /// The entries of a queue in their order, if they have the numbers of `span`.
-fn entries<E>(span: Span, entries: Vec<(u64, E)>) -> Result<Vec<E>, TryRuntimeError> {
+pub(crate) fn entries<E>(span: Span, entries: Vec<(u64, E)>) -> Result<Vec<E>, TryRuntimeError> {
 	let mut sorted: BTreeMap<u64, E> = entries.into_iter().collect();
 	let mut ordered = Vec::new();
 	for number in span.first..span.next {

@@ -1,18 +1,24 @@
 //! What the benchmarks begin with.
 
-use crate::{AuditShare, Audits, Config, Game, Games, Pallet, ReportTime, SealTime, Verifier, Verifiers};
+use crate::{
+	AnswerAudit, AnswerAuditShare, AnswerAudits, AnswerClosings, AnswerClosingsSpan, AuditShare, AuditedSession, AuditedSessions, Audits,
+	Config, DeliverTime, Demands, DemandsSpan, DrawnAnswers, Game, Games, NotedAnswers, Pallet, ReportTime, SealTime, TextOf,
+	UndrawnAnswers, UndrawnAnswersSpan, Verifier, Verifiers,
+};
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
 use frame_support::{traits::Get, BoundedVec};
 use neuroshard_graph::{game::Doubt, merkle::blake2_256, sampler::Sampling};
 use neuroshard_types::{
+	answer_audit::{AnswerId, LaterReceipts, PaidAnswersOf, Text, MAX_PROVEN},
 	audit::{seal_report, Report},
 	dataset::DatasetShape,
 	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
-	inference::{CheckpointId, Class, Ending, Receipt, SessionId, Tokens, USABLE_TOKENS},
+	inference::{chained, CheckpointId, Class, Ending, Receipt, SessionId, Tokens, USABLE_TOKENS},
 	proof::ProofSignature,
 	provider::PonwKey,
 	run::{PhaseDurations, RunConfig, Work},
+	span::Span,
 	AccountId, Balance, ModelConfig, RoundIndex, TrainConfig, H256, MAX_LAYERS, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use sp_runtime::{KeyTypeId, Permill};
@@ -143,11 +149,16 @@ const KEYS: KeyTypeId = KeyTypeId(*b"ponw");
 
 /// A receipt of the answer with the longest text that a model as deep as can be reads, and its signature.
 pub(super) fn answered<T: Config>() -> Result<(Receipt, ProofSignature), BenchmarkError> {
+	let answer = Tokens { count: config(4).model.max_seq.saturating_sub(1), root: H256::zero() };
+	answered_with::<T>(Tokens { count: 1, root: H256::zero() }, answer)
+}
+
+/// The receipt of an answer with this text, and its signature.
+fn answered_with<T: Config>(prompt: Tokens, answer: Tokens) -> Result<(Receipt, ProofSignature), BenchmarkError> {
 	let checkpoint = CheckpointId { run: 0, round: 0, root: H256::zero() };
 	let provider: AccountId = account("provider", 0, 0);
 	let key = sp_io::crypto::ecdsa_generate(KEYS, None);
 	let config = config(4);
-	let longest = config.model.max_seq;
 	let session = T::BenchmarkHelper::answered(&provider, key.0, &checkpoint, config);
 	let receipt = Receipt {
 		provider: Some(provider),
@@ -156,8 +167,8 @@ pub(super) fn answered<T: Config>() -> Result<(Receipt, ProofSignature), Benchma
 		checkpoint: Some((checkpoint.run, checkpoint.round)),
 		class: Class::ExactF32,
 		usable: USABLE_TOKENS,
-		prompt: Tokens { count: 1, root: H256::zero() },
-		answer: Tokens { count: longest.saturating_sub(1), root: H256::zero() },
+		prompt,
+		answer,
 		ending: Ending::Cut,
 		sampling: Sampling::default().into(),
 		price: 0,
@@ -165,6 +176,95 @@ pub(super) fn answered<T: Config>() -> Result<(Receipt, ProofSignature), Benchma
 	let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
 	let signature = sp_io::crypto::ecdsa_sign(KEYS, &key, &receipt.message(genesis)).ok_or(BenchmarkError::Stop("no key"))?;
 	Ok((receipt, signature.0))
+}
+
+/// What a provider delivers.
+pub(super) struct Delivery {
+	pub receipt: Receipt,
+	pub signature: ProofSignature,
+	pub before: H256,
+	pub later: LaterReceipts,
+	pub prompt: Text,
+	pub answer: Text,
+}
+
+/// Puts an audit where a draw puts it. Demands of its text take one block, and all of it three.
+fn put_audit<T: Config>(answer: &AnswerId, audit: AnswerAudit) {
+	DeliverTime::<T>::put(1);
+	DrawnAnswers::<T>::insert(&audit.auditor, answer, ());
+	AnswerAudits::<T>::insert(answer, audit);
+	AuditedSessions::<T>::insert(answer.session, &answer.provider, AuditedSession { audits: 1, condemned: false });
+	AnswerClosingsSpan::<T>::mutate(|span| AnswerClosings::<T>::insert(span.append(), answer));
+}
+
+fn audit_by<T: Config>(auditor: AccountId, checkpoint: CheckpointId, (answers, receipts): (u32, H256)) -> AnswerAudit {
+	let now = Pallet::<T>::now();
+	let (demand_by, closes_at) = (now.saturating_add(1), now.saturating_add(3));
+	AnswerAudit { auditor, answers, receipts, checkpoint, demand_by, closes_at, bound_until: closes_at, text: TextOf::Undemanded }
+}
+
+/// An answer with so many tokens and so many other answers behind it, which was drawn, its auditor, and what its provider delivers.
+pub(super) fn drawn_answer<T: Config>(tokens: u32, behind: u32) -> Result<(AnswerId, AccountId, Delivery), BenchmarkError> {
+	let text: Vec<u32> = (0..tokens).collect();
+	let (receipt, signature) = answered_with::<T>(Tokens::of(&text), Tokens::of(&[]))?;
+	let (session, place) = receipt.paid.ok_or(BenchmarkError::Stop("a place"))?;
+	let provider = receipt.provider.clone().ok_or(BenchmarkError::Stop("a provider"))?;
+	let later: Vec<H256> = (0..behind).map(|number| H256::from_low_u64_be(number.into())).collect();
+	let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
+	let root = later.iter().fold(chained(H256::zero(), receipt.hash(genesis)), |root, later| chained(root, *later));
+	let auditor = challenger::<T>(0);
+	T::BenchmarkHelper::verifier(&auditor);
+	let answer = AnswerId { session, provider, place };
+	let checkpoint = CheckpointId { run: 0, round: 0, root: receipt.parameters };
+	put_audit::<T>(&answer, audit_by::<T>(auditor.clone(), checkpoint, (behind.saturating_add(1), root)));
+	let later = LaterReceipts::truncate_from(later);
+	let delivery = Delivery { receipt, signature, before: H256::zero(), later, prompt: Text::truncate_from(text), answer: Text::default() };
+	Ok((answer, auditor, delivery))
+}
+
+/// The same, and its text is demanded.
+pub(super) fn demanded<T: Config>(tokens: u32, behind: u32) -> Result<(AnswerId, Delivery), BenchmarkError> {
+	let (answer, auditor, delivery) = drawn_answer::<T>(tokens, behind)?;
+	T::BenchmarkHelper::fund(&auditor, T::DemandDeposit::get().saturating_mul(2));
+	assert_eq!(Pallet::<T>::do_demand(auditor, answer.clone()), Ok(()));
+	Ok((answer, delivery))
+}
+
+/// So many demands of an answer that were met.
+pub(super) fn queue_met<T: Config>(answer: &AnswerId, count: u32) {
+	DemandsSpan::<T>::put(Span { first: 0, next: count.into() });
+	(0..count).for_each(|number| Demands::<T>::insert(u64::from(number), answer));
+	AnswerAudits::<T>::mutate(answer, |audit| audit.iter_mut().for_each(|audit| audit.text = TextOf::Delivered(0)));
+}
+
+/// So many audits, each of another session.
+pub(super) fn audits_of_answers<T: Config>(count: u32) {
+	let checkpoint = CheckpointId { run: 0, round: 0, root: H256::zero() };
+	for number in 0..count {
+		let answer = AnswerId { session: number.into(), provider: account("provider", 0, 0), place: 0 };
+		put_audit::<T>(&answer, audit_by::<T>(account("auditor", number, 0), checkpoint, (1, H256::zero())));
+	}
+}
+
+/// So many claims of pay, each of another session and with as many answers as can be drawn from, wait for their draw.
+pub(super) fn note_answers<T: Config>(count: u32, epoch: u64) {
+	let checkpoint = CheckpointId { run: 0, round: 0, root: H256::zero() };
+	AnswerAuditShare::<T>::put(Permill::one());
+	DeliverTime::<T>::put(1);
+	for number in 0..count {
+		let (session, provider) = (number.into(), account("provider", number, 0));
+		let answers = PaidAnswersOf { session, provider, before: 0, answers: MAX_PROVEN, receipts: H256::zero(), checkpoint };
+		let noted = NotedAnswers { answers, epoch, paid_at: Pallet::<T>::now() };
+		UndrawnAnswersSpan::<T>::mutate(|span| UndrawnAnswers::<T>::insert(span.append(), noted));
+	}
+}
+
+/// All claims of pay but the first ones have so many answers that none is drawn from: all of them are behind the last one that can be.
+pub(super) fn leave_undrawn<T: Config>(first: u32) {
+	let count = u64::try_from(UndrawnAnswers::<T>::iter_keys().count()).unwrap_or_default();
+	for number in u64::from(first)..count {
+		UndrawnAnswers::<T>::mutate(number, |noted| noted.iter_mut().for_each(|noted| noted.answers.before = MAX_PROVEN));
+	}
 }
 
 /// The only game about `claim`, with whose end its audit, if there is one, closes.

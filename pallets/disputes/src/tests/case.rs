@@ -346,14 +346,19 @@ pub struct Answered {
 	pub claim: ClaimId,
 	pub receipt: Receipt,
 	pub signature: ProofSignature,
-	text: [Vec<u32>; 2],
+	pub text: [Vec<u32>; 2],
 	mistake: Option<Mistake>,
+}
+
+/// What answers are computed with.
+pub fn checkpoint() -> CheckpointId {
+	CheckpointId { run: 0, round: ROUND, root: H256(round().start) }
 }
 
 /// `who` answers in [`SESSION`].
 pub fn answer(who: &AccountId, telling: Telling) -> Answered {
 	let round = round();
-	let checkpoint = CheckpointId { run: 0, round: ROUND, root: H256(round.start) };
+	let checkpoint = checkpoint();
 	let (key, config) = (key_of(who).public().0, config(&round.model, &round.train));
 	assert_eq!(<MockHelper as crate::BenchmarkHelper>::answered(who, key, &checkpoint, config), SESSION);
 	let mistake = (telling == Telling::WrongLayer).then_some(WRONG_VALUE);
@@ -381,6 +386,14 @@ pub fn answer(who: &AccountId, telling: Telling) -> Answered {
 		Telling::FromOneToken => answered.changed(|receipt| receipt.usable = 1),
 		_ => answered,
 	}
+}
+
+/// `who` says something in [`SESSION`], in this place, that nobody has computed.
+pub fn say(who: &AccountId, place: u32) -> Answered {
+	let round = round();
+	let config = config(&round.model, &round.train);
+	<MockHelper as crate::BenchmarkHelper>::answered(who, key_of(who).public().0, &checkpoint(), config);
+	Answered::of(who, [vec![3, place], vec![1, 5, 9]], place, None)
 }
 
 fn key_of(who: &AccountId) -> ecdsa::Pair {

@@ -1,6 +1,7 @@
 //! Behaviour of the pallet, one file a subject.
 
 mod acts;
+mod answer_audits;
 mod answers;
 mod audits;
 mod case;

@@ -2,7 +2,12 @@
 
 use crate::{mock::*, Call, Condemned, Error, Event};
 use frame_support::{assert_noop, assert_ok};
-use neuroshard_types::{inference::SessionId, traits::PaidAnswers, AccountId};
+use neuroshard_types::{
+	answer_audit::PaidAnswersOf,
+	inference::{CheckpointId, SessionId},
+	traits::PaidAnswers,
+	AccountId, H256,
+};
 
 fn can_dispute(session: SessionId, provider: &AccountId) -> bool {
 	Inference::can_dispute(session, provider)
@@ -82,5 +87,28 @@ fn nobody_is_condemned_in_a_session_that_is_over_or_does_not_pay_it() {
 		System::reset_events();
 		Inference::condemn(session, &DRIVER);
 		assert!(Condemned::<Test>::iter().next().is_none() && System::events().is_empty());
+	});
+}
+
+#[test]
+fn each_claim_tells_what_was_paid_for_and_with_what_it_was_answered() {
+	build_and_execute(|| {
+		offer_alone(&DRIVER);
+		let session = open(1, Some(&DRIVER), 1_000);
+		assert_ok!(claim(1, voucher(session, &DRIVER, 100, 3)));
+		assert_ok!(claim(1, voucher(session, &DRIVER, 2_000, 7)));
+		// The rest of the same voucher.
+		assert_ok!(send(&user(1), Call::top_up { session, amount: 5_000 }));
+		assert_ok!(claim(1, voucher(session, &DRIVER, 2_000, 7)));
+		assert_noop!(claim(1, voucher(session, &DRIVER, 2_500, 7)), Error::<Test>::StaleVoucher);
+		let told = |before, answers: u32| PaidAnswersOf {
+			session,
+			provider: DRIVER,
+			before,
+			answers,
+			receipts: H256::from_low_u64_be(answers.into()),
+			checkpoint: CheckpointId { run: RUN, round: 1, root: root_of(1) },
+		};
+		assert_eq!(Told::get(), [told(0, 3), told(3, 7), told(7, 7)]);
 	});
 }

@@ -1,12 +1,11 @@
 //! Paid inference: offers, those who agree to them, sessions, and vouchers.
 
-use super::{providers::genesis, signed, Act, Deed};
+use super::{answers, providers::genesis, signed, Act, Deed};
 use neuroshard_runtime::{AccountId, Inference, Runtime, Staking, Training};
 use neuroshard_types::{
-	inference::{chained, CheckpointId, Class, Offer, Prices, SessionId, Span, Voucher},
+	inference::{CheckpointId, Class, Offer, Prices, SessionId, Span, Voucher},
 	provider::Role,
 	traits::Providers as _,
-	H256,
 };
 use pallet_neuro_inference::{Call, Offers, Sessions};
 use pallet_neuro_staking::Providers;
@@ -14,7 +13,7 @@ use pallet_neuro_training::Runs;
 use sp_keyring::Sr25519Keyring;
 
 pub fn deed(act: &Act) -> Deed {
-	match act.what % 20 {
+	match act.what % 28 {
 		0..=2 => {
 			let driver = act.one_of(active(Role::Driver)).filter(|_| !act.is_one_in(8)).unwrap_or_else(|| act.me());
 			let offer = offer(act, driver.clone())?;
@@ -49,7 +48,8 @@ pub fn deed(act: &Act) -> Deed {
 				act.one_of(Sessions::<Runtime>::iter().map(|(id, session)| (id, session.user, session.provider)))?;
 			signed(provider.filter(|_| act.is_one_in(2)).unwrap_or(user), Call::close_session { session })
 		}
-		_ => act.mine(Call::settle { session: session(act)? }),
+		18 | 19 => act.mine(Call::settle { session: session(act)? }),
+		_ => answers::deed(act),
 	}
 }
 
@@ -86,7 +86,8 @@ fn claim(act: &Act) -> Deed {
 	let before = Inference::claimed(id, provider.clone());
 	let amount = before.paid.saturating_add(act.value());
 	let answers = before.answers.saturating_add(u32::from(act.small % 4));
-	let voucher = Voucher { session: id, provider: provider.clone(), amount, answers, receipts: chained(before.receipts, H256::zero()) };
+	let receipts = answers::root(&provider, id, answers);
+	let voucher = Voucher { session: id, provider: provider.clone(), amount, answers, receipts };
 	let signer = if act.is_one_in(8) { act.other() } else { session.user };
 	let signature = Sr25519Keyring::from_account_id(&signer)?.sign(&voucher.message(genesis())).into();
 	signed(provider, Call::claim { session: id, voucher, signature })

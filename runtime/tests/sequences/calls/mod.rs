@@ -1,6 +1,7 @@
 //! What somebody may want to do, drawn at random: most of it is what the state of the chain lets happen next.
 
 mod accounts;
+mod answers;
 mod audits;
 mod claims;
 mod datasets;
