@@ -377,7 +377,10 @@ impl ChainAt {
 	/// # Errors
 	/// As [`Self::check_compatible`].
 	pub fn check_defence(&self) -> Result<(), ChainError> {
-		super::disputes::check(self.at.metadata_ref()).and_then(|()| super::audits::check(self.at.metadata_ref()))
+		let metadata = self.at.metadata_ref();
+		super::disputes::check(metadata)?;
+		super::audits::check(metadata)?;
+		super::answer_audits::check(metadata)
 	}
 
 	/// Version of the runtime that made this state: with another one, calls and view functions may be others.

@@ -7,6 +7,7 @@
 #[cfg(test)]
 extern crate self as neuroshard_chain_client;
 
+pub mod answer_audits;
 mod archive;
 mod attempts;
 mod audited;

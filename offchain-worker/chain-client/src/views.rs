@@ -76,7 +76,8 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	super::disputes::check(metadata)?;
 	super::holdings::check(metadata)?;
 	super::paid::check(metadata)?;
-	super::audits::check(metadata)
+	super::audits::check(metadata)?;
+	super::answer_audits::check(metadata)
 }
 
 impl ChainAt {

@@ -2,7 +2,9 @@
 
 use crate::receipt::Transcript;
 use neuroshard_chain_client::{disputes::challenge_answer, BlockId, Call, ChainAt, ChainClient, ChainError, Neuro, Submitter};
-use neuroshard_types::{dispute::ClaimId, inference::Receipt, proof::ProofSignature, AccountId, Balance, ModelConfig, H256};
+use neuroshard_types::{
+	answer_audit::AnswerId, dispute::ClaimId, inference::Receipt, proof::ProofSignature, AccountId, Balance, ModelConfig, H256,
+};
 
 /// Why an answer is not disputed.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +96,13 @@ impl Accusation {
 		}
 	}
 
+	/// Whether `who` was drawn to audit the answer.
+	async fn is_audited_by(&self, at: &ChainAt, who: &AccountId) -> Result<bool, ChainError> {
+		let Some((session, place)) = self.receipt.paid else { return Ok(false) };
+		let answer = AnswerId { session, provider: self.claim.who.clone(), place };
+		Ok(at.answer_audit(&answer).await?.is_some_and(|audit| audit.auditor == *who))
+	}
+
 	fn call(&self) -> Call {
 		challenge_answer(self.receipt.clone(), self.signature, self.doubt)
 	}
@@ -104,7 +113,11 @@ impl Accusation {
 	/// # Errors
 	/// [`ChallengeError::Crowded`], [`ChallengeError::Chain`].
 	pub async fn needed(&self, at: &ChainAt, submitter: &Submitter, model: &ModelConfig) -> Result<(Balance, Balance), ChallengeError> {
-		let bond = at.needed_against(&self.claim, submitter.who()).await?;
+		let bond = match self.is_audited_by(at, submitter.who()).await? {
+			// The chain knows who was drawn when the game is opened, and not before.
+			true => Some(at.dispute_terms().await?.bond.saturating_add(at.existential_deposit()?)),
+			false => at.needed_against(&self.claim, submitter.who()).await?,
+		};
 		let bond = bond.ok_or_else(|| ChallengeError::Crowded(self.claim.who.clone()))?;
 		let fees = at.fee(&self.call()).await?.saturating_add(at.answer_fees(model).await?.challenge);
 		Ok((bond.saturating_add(fees), bond))

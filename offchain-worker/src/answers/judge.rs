@@ -45,6 +45,14 @@ pub fn check_disputable(config: &RunConfig, round: RoundIndex, receipt: &Receipt
 	if receipt.usable != expected {
 		return Err(Undisputable::Usable { told: receipt.usable, expected });
 	}
+	Ok(check_opens(config, round, receipt)?)
+}
+
+/// Whether the chain opens a game about the answer with this receipt, whatever it says of its vocabulary.
+///
+/// # Errors
+/// Why it opens none.
+pub fn check_opens(config: &RunConfig, round: RoundIndex, receipt: &Receipt) -> Result<(), GameError> {
 	let grounds = Grounds::Answer { round, claim: AnswerClaim { config: config.clone(), receipt: receipt.clone() } };
 	let last = receipt.claimed().choices().saturating_sub(1);
 	// Those between open as much.

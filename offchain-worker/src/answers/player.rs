@@ -7,9 +7,12 @@ use super::{
 	progress::{outcome, Dispute, State},
 	shelf::{InUse, Shelf, ShelfError},
 };
-use crate::cases::{
-	case::{Case, CaseError},
-	record::Record,
+use crate::{
+	cases::{
+		case::{Case, CaseError},
+		record::Record,
+	},
+	train::checkpoint::Checkpoint,
 };
 use neuroshard_chain_client::{disputes, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
 use neuroshard_graph::{
@@ -383,7 +386,8 @@ impl Player {
 		}
 	}
 
-	/// Deletes the transcripts of sessions that are settled for good, but for those in disputes, which go on.
+	/// Deletes the transcripts of sessions that are settled for good, and of whose answers no audit can be open any more, but for those in disputes, which go
+	/// on.
 	pub(super) async fn forget_settled(&self, at: &ChainAt) -> Result<(), PlayerError> {
 		let shelf = self.parts.shelf.clone();
 		let sessions = computed(move || shelf.sessions()).await??;
@@ -395,6 +399,7 @@ impl Player {
 				settled.push(session);
 			}
 		}
+		let (kept_for, now) = (last.answer_audit_terms().await?.kept_for(), last.block().number);
 		let mut disputed = BTreeSet::new();
 		for state in [at, &last] {
 			disputed.extend(state.games_of(&self.me).await?.into_iter().filter_map(|(claim, _)| match claim.kind {
@@ -405,7 +410,10 @@ impl Player {
 		let shelf = self.parts.shelf.clone();
 		let swept = computed(move || {
 			for session in settled {
-				shelf.forget(session, &disputed)?;
+				// Whatever was claimed of it was claimed before it was settled.
+				if now >= shelf.settled_since(session, now)?.saturating_add(kept_for) {
+					shelf.forget(session, &disputed)?;
+				}
 			}
 			shelf.forget_checkpoints()
 		});
@@ -430,6 +438,21 @@ pub fn case_of(
 	let checkpoint = shelf.checkpoint(run, judged.receipt.parameters, &layout, threads)?;
 	let start = (checkpoint.params, checkpoint.header.momentum.0);
 	Ok(Case::answer(exec, round, judged, start, [transcript.prompt, transcript.answer])?)
+}
+
+/// The first choice of an answer that `checkpoint` does not give; `None` if it gives all of them. Blocks.
+///
+/// # Errors
+/// [`PlayerError`].
+pub fn doubt_of(
+	exec: Arc<Exec>,
+	round: RoundIndex,
+	judged: AnswerClaim,
+	checkpoint: Checkpoint,
+	text: [Vec<u32>; 2],
+) -> Result<Option<u32>, PlayerError> {
+	let start = (checkpoint.params, checkpoint.header.momentum.0);
+	Ok(Case::answer(exec, round, judged, start, text)?.doubted_choice()?)
 }
 
 /// What `work`, which takes time, gives on a thread for that.

@@ -1,10 +1,12 @@
-//! What disputes about answers need, on disk: the transcript of every answer, until its session is settled, and the checkpoint that it was computed with.
+//! What disputes about answers and audits of them need, on disk: the transcript of every answer, until its session is settled and no audit of it is open, and
+//! the checkpoint that it was computed with.
 //!
 //! ```text
 //! answers/ROOT/                     what was answered with the checkpoint of this root
 //!   checkpoint.json, *.tiles        the checkpoint
 //!   lock                            held by who answers with it, or checks such answers
 //!   SESSION/RECEIPT.json            a transcript, by the hash of its receipt
+//! answers/settled-SESSION           the block at which the session was first seen to be settled for good
 //! ```
 //!
 //! A run replaces its checkpoint with every round, so that a copy is kept here. Whoever has no transcript of its answer loses a dispute about it, right or
@@ -20,7 +22,7 @@ use neuroshard_graph::{game::Side, ParamLayout};
 use neuroshard_store::{free_disk, LEFT_FREE};
 use neuroshard_types::{
 	inference::{Receipt, SessionId},
-	AccountId, RunId, H256,
+	AccountId, BlockNumber, RunId, H256,
 };
 use std::{
 	collections::BTreeSet,
@@ -49,7 +51,7 @@ pub enum ShelfError {
 		source: io::Error,
 	},
 	/// There is no room for transcripts.
-	#[error("there is no room for the transcripts of answers in {path}: {words}. They are deleted when their sessions are settled")]
+	#[error("there is no room for the transcripts of answers in {path}: {words}. They are deleted when nothing of their sessions can be disputed or audited any more")]
 	NoRoom {
 		/// The folder.
 		path: PathBuf,
@@ -187,17 +189,47 @@ impl Shelf {
 	/// [`ShelfError`].
 	pub fn transcript(&self, receipt: &Receipt, genesis: H256) -> Result<Transcript, ShelfError> {
 		let path = self.path(receipt, genesis)?;
-		let bytes = match fs::read(&path) {
-			Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(ShelfError::NoTranscript { path }),
-			bytes => bytes.map_err(failed(&path))?,
-		};
-		let wrong = |reason: String| ShelfError::Transcript { path: path.clone(), reason };
-		let transcript: Transcript = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
-		if transcript.receipt != *receipt || transcript.genesis != genesis {
-			return Err(wrong("it has another receipt".into()));
+		let transcript = read(&path)?;
+		match transcript.receipt == *receipt && transcript.genesis == genesis {
+			true => Ok(transcript),
+			false => Err(another(path)),
 		}
-		transcript.validate().map_err(|source| ShelfError::Malformed { path: path.clone(), source })?;
-		Ok(transcript)
+	}
+
+	/// The transcript of an answer in `session` with this hash of its receipt.
+	///
+	/// # Errors
+	/// [`ShelfError`].
+	pub fn find(&self, session: SessionId, receipt: H256) -> Result<Transcript, ShelfError> {
+		let name = format!("{}.json", hex::encode(receipt));
+		let places = sessions_in(&self.0.folder)?.into_iter().filter(|place| place.session == session);
+		let path = places.map(|place| place.path.join(&name)).find(|path| path.exists());
+		let path = path.ok_or_else(|| ShelfError::NoTranscript { path: self.0.folder.join(session.to_string()).join(name) })?;
+		let transcript = read(&path)?;
+		match transcript.receipt.hash(transcript.genesis) == receipt {
+			true => Ok(transcript),
+			false => Err(another(path)),
+		}
+	}
+
+	/// The final block at which a session was first told to be settled: `now`, unless it was told before.
+	///
+	/// # Errors
+	/// [`ShelfError::File`].
+	pub fn settled_since(&self, session: SessionId, now: BlockNumber) -> Result<BlockNumber, ShelfError> {
+		let path = self.settled(session);
+		match fs::read_to_string(&path) {
+			// One that cannot be read is written anew: the transcripts stay longer than they have to.
+			Ok(number) if number.trim().parse::<BlockNumber>().is_ok_and(|number| number <= now) => {
+				Ok(number.trim().parse().unwrap_or(now))
+			}
+			Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path)(error)),
+			Ok(_) | Err(_) => write_private(&path, now.to_string().as_bytes()).map(|()| now).map_err(failed(&path)),
+		}
+	}
+
+	fn settled(&self, session: SessionId) -> PathBuf {
+		self.0.folder.join(format!("settled-{session}"))
 	}
 
 	/// Keeps a copy of a checkpoint, as long as what this returns is there, or a transcript of an answer that was computed with it.
@@ -273,7 +305,7 @@ impl Shelf {
 		Ok(sessions_in(&self.0.folder)?.into_iter().map(|place| place.session).collect())
 	}
 
-	/// Deletes the transcripts of a session that is settled in a final state, which has also seen it opened, unless one of the `disputed` receipts is among
+	/// Deletes the transcripts of a session of which nothing is disputed or audited any more, unless one of the `disputed` receipts is among
 	/// them; and checkpoints that nobody needs any more. Returns whether the session is gone.
 	///
 	/// # Errors
@@ -290,6 +322,10 @@ impl Shelf {
 			// Somebody else may have deleted some of it, and counted that.
 			let less = |known: u64| Some(known.saturating_sub(bytes));
 			let _ = self.0.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+		}
+		match fs::remove_file(self.settled(session)) {
+			Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&self.settled(session))(error)),
+			Ok(()) | Err(_) => {}
 		}
 		Ok(true)
 	}
@@ -317,6 +353,23 @@ impl Shelf {
 struct Place {
 	session: SessionId,
 	path: PathBuf,
+}
+
+/// The transcript in a file, which does not contradict itself.
+fn read(path: &Path) -> Result<Transcript, ShelfError> {
+	let bytes = match fs::read(path) {
+		Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(ShelfError::NoTranscript { path: path.to_owned() }),
+		bytes => bytes.map_err(failed(path))?,
+	};
+	let parsed: Result<Transcript, _> = serde_json::from_slice(&bytes);
+	let transcript = parsed.map_err(|error| ShelfError::Transcript { path: path.to_owned(), reason: error.to_string() })?;
+	transcript.validate().map_err(|source| ShelfError::Malformed { path: path.to_owned(), source })?;
+	Ok(transcript)
+}
+
+/// A file has not the transcript that it is named after.
+fn another(path: PathBuf) -> ShelfError {
+	ShelfError::Transcript { path, reason: "it has another receipt".into() }
 }
 
 /// Makes a folder for its owner alone, if it is not there, so that it is there after a crash.

@@ -23,8 +23,9 @@ use neuroshard_graph::{
 };
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_types::{
-	dispute::{AnswerClaim, ClaimId, GameView},
-	inference::{Class, Ending, Prices, Receipt, SessionView, USABLE_TOKENS},
+	answer_audit::{AnswerAuditTerms, AnswerAuditView, AnswerId, Delivery},
+	dispute::{AnswerClaim, ClaimId, GameView, Terms},
+	inference::{CheckpointId, Class, Ending, Prices, Receipt, SessionView, USABLE_TOKENS},
 	run::{PhaseDurations, RunConfig},
 	AccountId, BlockNumber, H256, NEURO,
 };
@@ -32,7 +33,7 @@ use std::{collections::BTreeSet, os::unix::fs::PermissionsExt, path::Path, sync:
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-const SESSION: u64 = 7;
+pub(crate) const SESSION: u64 = 7;
 const ROUND: u32 = 0;
 
 /// A run of the small model.
@@ -54,24 +55,24 @@ pub(crate) fn config() -> RunConfig {
 	}
 }
 
-fn newest() -> Checkpoint {
+pub(crate) fn newest() -> Checkpoint {
 	let (model, train) = presets::tiny();
 	Checkpoint::genesis(0, &model, &train, 1).unwrap()
 }
 
-fn layout() -> ParamLayout {
+pub(crate) fn layout() -> ParamLayout {
 	ParamLayout::new(&presets::tiny().0).unwrap()
 }
 
 /// The first block of a node's chain.
-const GENESIS: H256 = {
+pub(crate) const GENESIS: H256 = {
 	let mut bytes = [0; 32];
 	bytes[31] = 1;
 	H256(bytes)
 };
 
 /// What `provider` answers with parameters of its choice, in its place of the session.
-fn answered(provider: AccountId, params: &[f32], place: u32, change: impl FnOnce(&mut [u32])) -> Transcript {
+pub(crate) fn answered(provider: AccountId, params: &[f32], place: u32, change: impl FnOnce(&mut [u32])) -> Transcript {
 	let (prompt, most, sampling) = (vec![97, 98, 99], 12, Sampling { seed: u64::from(place), ..Sampling::default() });
 	let engine = Inference::new(Arc::new(Exec::new(1).unwrap()), &presets::tiny().0, params).unwrap();
 	let limits = Limits { active: 1, waiting: 1, memory: 64 << 20, lookup: false };
@@ -97,7 +98,7 @@ fn answered(provider: AccountId, params: &[f32], place: u32, change: impl FnOnce
 }
 
 /// The same where nothing may block.
-async fn given(provider: AccountId, place: u32, change: impl FnOnce(&mut [u32]) + Send + 'static) -> Transcript {
+pub(crate) async fn given(provider: AccountId, place: u32, change: impl FnOnce(&mut [u32]) + Send + 'static) -> Transcript {
 	tokio::task::spawn_blocking(move || answered(provider, &newest().params, place, change)).await.unwrap()
 }
 
@@ -107,11 +108,11 @@ pub(crate) fn answer() -> (AnswerClaim, Transcript) {
 	(AnswerClaim { config: config(), receipt: transcript.receipt.clone() }, transcript)
 }
 
-fn somebody() -> AccountId {
+pub(crate) fn somebody() -> AccountId {
 	AccountId::new([1; 32])
 }
 
-fn other_token(answer: &mut [u32]) {
+pub(crate) fn other_token(answer: &mut [u32]) {
 	answer[5] = (answer[5] + 1) % 256;
 }
 
@@ -272,7 +273,7 @@ struct Bench {
 }
 
 /// Of the node's only account.
-fn alice() -> AccountId {
+pub(crate) fn alice() -> AccountId {
 	neuroshard_chain_client::keys::Account::from_secret("//Alice").unwrap().id()
 }
 
@@ -281,6 +282,8 @@ impl Bench {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
 		node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
 		node.answer("Inference", "session", &Some(session()));
+		node.answer("Disputes", "answer_audit", &None::<AnswerAuditView>);
+		node.answer("Disputes", "answer_audit_terms", &AnswerAuditTerms { share: 0, deliver_time: 1, deposit: NEURO, open_for: 50 });
 		node.answer("Inference", "next_session", &(SESSION + 1));
 		let base = tempfile::tempdir().unwrap();
 		let (shelf, submitter) = (Shelf::open(base.path()).unwrap(), node.submitter().await);
@@ -456,6 +459,29 @@ async fn transcripts_are_deleted_when_their_session_is_settled_for_good_and_no_g
 }
 
 #[tokio::test]
+async fn transcripts_of_a_settled_session_are_kept_as_long_as_audits_of_it_can_be_open() {
+	let bench = Bench::new(Side::Defender).await;
+	let transcript = given(alice(), 0, |_| {}).await;
+	bench.shelf.keep(&transcript).unwrap();
+	bench.node.answer("Disputes", "answer_audit_terms", &AnswerAuditTerms { share: 1, deliver_time: 1, deposit: NEURO, open_for: 50 });
+	bench.node.answer("Inference", "session", &None::<SessionView>);
+	let client = bench.node.client().await;
+	let sweep = async || {
+		let at = client.now().await.unwrap();
+		bench.player.forget_settled(&at).await.unwrap();
+		(client.heads().await.unwrap().finalized.number, bench.shelf.find(SESSION, transcript.receipt.hash(GENESIS)).is_ok())
+	};
+	let (first, kept) = sweep().await;
+	assert!(kept);
+	bench.node.grow(40);
+	assert!(sweep().await.1, "and what was noted first counts");
+	bench.node.grow(60);
+	let (last, kept) = sweep().await;
+	assert!(last >= first + 50 && !kept);
+	assert_eq!(bench.shelf.settled_since(SESSION, last).unwrap(), last, "nothing is left of it");
+}
+
+#[tokio::test]
 async fn a_player_ends_when_it_is_told_to() {
 	let bench = Bench::new(Side::Defender).await;
 	let stop = CancellationToken::new();
@@ -482,6 +508,27 @@ async fn an_answer_is_disputed_once_and_only_by_who_can_pay_for_it() {
 	let block = open().await.unwrap();
 	let posted = client.posted(block).await.unwrap();
 	assert_eq!(posted, [Act::ChallengeAnswer { claim: accusation.claim.clone(), doubt: 5 }]);
+	// Whoever was drawn holds the least bond, however much is at stake and however many games are open.
+	bench.node.answer("Disputes", "bond_against", &None::<u128>);
+	bench.node.answer("Disputes", "terms", &Terms { window: 30, clock: 5, extension: 5, bond: 3 * NEURO, most_games: 32 });
+	let audit = AnswerAuditView {
+		answer: AnswerId { session: SESSION, provider: somebody(), place: 0 },
+		auditor: alice(),
+		answers: 1,
+		receipts: H256::zero(),
+		checkpoint: CheckpointId { run: 0, round: 0, root: H256::zero() },
+		delivery: Delivery::Undemanded,
+		demand_by: 90_000,
+		closes_at: 90_000,
+		condemned: false,
+	};
+	bench.node.answer("Disputes", "answer_audit", &Some(&audit));
+	let at = client.now().await.unwrap();
+	let (needed, kept) = accusation.needed(&at, &bench.submitter, &model).await.unwrap();
+	assert_eq!(kept, 3 * NEURO + at.existential_deposit().unwrap());
+	assert!(needed > kept);
+	bench.node.answer("Disputes", "answer_audit", &Some(AnswerAuditView { auditor: somebody(), ..audit }));
+	assert!(matches!(accusation.needed(&at, &bench.submitter, &model).await, Err(ChallengeError::Crowded(_))));
 	// It is open already.
 	bench.show(&(accusation.claim.clone(), alice()), &transcript, case(&transcript).open_answer(5).unwrap(), &[block.number]);
 	open().await.unwrap();

@@ -6,14 +6,20 @@ use super::{
 	parse, CliError, Common,
 };
 use crate::{
-	answers::{challenge, check_disputable, player::computed, Accusation, Dispute, Parts, Player, PlayerError, Shelf, State},
-	cases::case::Case,
+	answers::{
+		challenge, check_disputable,
+		player::{computed, doubt_of},
+		Accusation, Dispute, Parts, Player, PlayerError, Shelf, State,
+	},
 	hardware,
 };
 use clap::Args;
 use neuroshard_chain_client::{BlockId, ChainAt, ChainError, Neuro};
 use neuroshard_graph::{exec::Exec, game::Side, ParamLayout};
-use neuroshard_types::dispute::{AnswerClaim, ClaimId};
+use neuroshard_types::{
+	answer_audit::AnswerId,
+	dispute::{AnswerClaim, ClaimId},
+};
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -37,7 +43,7 @@ impl DisputeAnswer {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let transcript = read(&self.receipt)?;
 		let signed = transcript.validate()? && transcript.receipt.provider.is_some();
-		let (true, Some((run, round)), Some((session, _))) = (signed, transcript.receipt.checkpoint, transcript.receipt.paid) else {
+		let (true, Some((run, round)), Some((session, place))) = (signed, transcript.receipt.checkpoint, transcript.receipt.paid) else {
 			let words = "only answers of a run's model that a provider has signed, in a paid session, can be disputed on chain";
 			return Err(CliError::Invalid(words.into()));
 		};
@@ -46,9 +52,14 @@ impl DisputeAnswer {
 		let opened = open(common).await?;
 		create_base(&opened.base)?;
 		let (at, genesis) = (opened.client.now().await?, opened.client.genesis());
-		if at.session(session).await?.is_none() {
-			let words =
-				format!("session {session} is settled, or was never opened: an answer can be disputed until its session is settled");
+		let audited = match &transcript.receipt.provider {
+			Some(provider) => at.answer_audit(&AnswerId { session, provider: provider.clone(), place }).await?.is_some(),
+			None => false,
+		};
+		if !audited && at.session(session).await?.is_none() {
+			let words = format!(
+				"session {session} is settled, or was never opened: an answer can be disputed until its session is settled, or as long as it is audited"
+			);
 			return Err(CliError::Invalid(words));
 		}
 		let shelf = Shelf::open(&opened.base)?;
@@ -66,8 +77,7 @@ impl DisputeAnswer {
 			let layout = ParamLayout::new(&judged.config.model)?;
 			let checkpoint = kept.checkpoint(run, root, &layout, threads)?;
 			let in_use = kept.keep_checkpoint(&checkpoint, &layout, threads)?;
-			let (exec, start) = (Arc::new(Exec::new(threads)?), (checkpoint.params, checkpoint.header.momentum.0));
-			let doubt = Case::answer(exec, round, judged, start, [told.prompt, told.answer])?.doubted_choice()?;
+			let doubt = doubt_of(Arc::new(Exec::new(threads)?), round, judged, checkpoint, [told.prompt, told.answer])?;
 			Ok::<_, PlayerError>((doubt, in_use))
 		});
 		let (doubt, in_use) = checked.await??;

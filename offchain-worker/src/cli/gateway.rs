@@ -8,8 +8,8 @@ use super::{
 	parse, CliError, Common,
 };
 use crate::{
-	answers::{InUse, Parts, Player, Shelf},
-	gateway::{bring_last, choice::Wanted, serve, Asker, Book, Court, Endpoint, GatewayError, Options, Terms},
+	answers::{Endpoint, InUse, Parts, Player, Shelf},
+	gateway::{bring_last, choice::Wanted, serve, Asker, Book, Court, GatewayError, Options, Terms},
 	hardware,
 	infer::{Card, Model},
 };

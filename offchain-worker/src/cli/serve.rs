@@ -2,7 +2,7 @@
 
 use super::{local, open::create_base, owner, parse, CliError, Common};
 use crate::{
-	answers::{judge, longest_text, Parts, Player, Shelf},
+	answers::{judge, longest_text, InUse, Parts, Player, Shelf},
 	hardware,
 	infer::Model,
 	ring::{
@@ -13,20 +13,20 @@ use crate::{
 	},
 	serve::{
 		batcher::Limits,
-		paid::{Accounts, Business, BusinessError},
+		paid::{Accounts, Business, BusinessError, Keeper},
 		serve, Options,
 	},
 };
 use clap::Args;
 use neuroshard_chain_client::{
-	keys::{network_seed, Keys, PonwSigner},
+	keys::{network_seed, Keys, PonwSigner, Seed},
 	ChainAt, ChainClient, Neuro, Submitter,
 };
 use neuroshard_graph::{exec::PAGE_TOKENS, game::Side, ParamLayout};
 use neuroshard_network::{keypair_from_secret, PeerAddress, Streams};
 use neuroshard_types::{
 	inference::{self, CheckpointId, Class, Offer, Prices, Span},
-	provider::Role,
+	provider::{ProviderView, Role},
 	run::RunConfig,
 	AccountId, RoundIndex, RunId, H256,
 };
@@ -133,16 +133,37 @@ impl Serve {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let stop = CancellationToken::new();
 		super::start::stop_on_signals(&stop)?;
-		let (class, threads) = (self.class.into(), hardware::threads(self.threads));
-		let registered = match self.provider && !self.explain {
-			true => Some(self.registered(common).await?),
-			false => None,
+		let threads = hardware::threads(self.threads);
+		if !self.provider || self.explain {
+			return self.serve(common, threads, None, &stop).await;
+		}
+		let mut kept = self.keep(common, threads).await?;
+		let served = self.serve(common, threads, Some(&mut kept), &stop).await;
+		if let Err(error) = &served {
+			if !stop.is_cancelled() && kept.has_answers()? {
+				println!("{error}");
+				println!(
+					"no answers are given. Those that were given are defended, and delivered to who audits them, until this is stopped"
+				);
+				stop.cancelled().await;
+			}
+		}
+		kept.finish().await;
+		served
+	}
+
+	/// Serves until `stop` is cancelled; as a provider, with what that keeps.
+	async fn serve(&self, common: &Common, threads: usize, mut kept: Option<&mut Kept>, stop: &CancellationToken) -> Result<u8, CliError> {
+		let class = self.class.into();
+		let registered = match &kept {
+			Some(kept) => Some(self.registered(kept)?),
+			None => None,
 		};
 		let (mut model, ring) = match (self.ring.is_empty(), &self.model) {
 			(true, Some(folder)) => (Model::of_folder(folder, class, threads)?, None),
 			(true, None) => (local::model(&common.base()?, self.run, class, threads)?, None),
 			(false, _) => {
-				let (model, started) = self.ring(common, threads, registered.as_ref(), &stop).await?;
+				let (model, started) = self.ring(common, threads, registered.as_ref(), stop).await?;
 				(model, Some(started))
 			}
 		};
@@ -168,32 +189,26 @@ impl Serve {
 			lookup: !self.no_lookup,
 		};
 		let name = model.name.clone();
-		let (signer, checkpoint, paid, paid_for) = match registered {
-			None => (None, None, None, None),
-			Some(registered) => {
-				let members = ring.as_ref().and_then(|ring| ring.members.clone());
-				let Provided { signer, checkpoint, prices, business, player, consents } =
-					self.provide(common, registered, members, model.root, threads).await?;
-				// They end after the last answer: with all that is owed by then, and with what can be defended until then.
-				let over = CancellationToken::new();
-				let mut tasks = JoinSet::new();
-				tasks.spawn(business.clone().claim(over.clone()));
-				tasks.spawn(player.run(over.clone()));
-				if let Some(consents) = consents {
-					let (told, mut agreed) = watch::channel(false);
-					tasks.spawn(consents.run(told, over.clone()));
-					// Meanwhile what was answered before is claimed and defended.
-					if !matches!(stop.run_until_cancelled(agreed.wait_for(|agreed| *agreed)).await, Some(Ok(_))) {
-						finish(over, tasks).await;
-						return Ok(0);
-					}
+		let (mut signer, mut checkpoint, mut paid, mut in_use) = (None, None, None, None);
+		if let (Some(registered), Some(kept)) = (registered, &mut kept) {
+			let members = ring.as_ref().and_then(|ring| ring.members.clone());
+			let provided = self.provide(common, registered, kept, members, model.root, threads).await?;
+			// It ends after the last answer: with all that is owed by then.
+			kept.tasks.spawn(provided.business.clone().claim(kept.over.clone()));
+			if let Some(consents) = provided.consents {
+				let (told, mut agreed) = watch::channel(false);
+				kept.tasks.spawn(consents.run(told, kept.over.clone()));
+				// Meanwhile what was answered before is claimed and defended.
+				if !matches!(stop.run_until_cancelled(agreed.wait_for(|agreed| *agreed)).await, Some(Ok(_))) {
+					return Ok(0);
 				}
-				(Some(signer), Some(checkpoint), Some((prices, business)), Some((over, tasks)))
 			}
-		};
+			signer = Some((kept.who.clone(), kept.ponw.clone(), kept.client.genesis()));
+			(checkpoint, paid, in_use) = (Some(provided.checkpoint), Some((provided.prices, provided.business)), Some(provided.in_use));
+		}
 		let options = Options {
 			address: self.listen,
-			keys: self.api_keys,
+			keys: self.api_keys.clone(),
 			limits,
 			signer,
 			checkpoint,
@@ -204,42 +219,68 @@ impl Serve {
 			println!("{name} answers at http://{address}/v1; a page to chat on is at http://{address}/");
 			println!("curl http://{address}/v1/completions -H 'content-type: application/json' -d '{{\"model\": \"{name}\", \"prompt\": \"Once\"}}'");
 		};
-		serve(model, options, ready, stop).await?;
-		if let Some((over, tasks)) = paid_for {
-			finish(over, tasks).await;
-		}
+		serve(model, options, ready, stop.clone()).await?;
+		drop(in_use);
 		Ok(0)
 	}
 
-	/// The account that is to be paid, and what it takes.
-	async fn registered(&self, common: &Common) -> Result<Registered, CliError> {
+	/// Starts what a provider does for answers that it gave, whether it gives more or not: it defends them, and delivers their texts.
+	async fn keep(&self, common: &Common, threads: usize) -> Result<Kept, CliError> {
 		let base = common.base()?;
-		if self.endpoint.is_none() && (self.listen.port() == 0 || self.listen.ip().is_unspecified()) {
-			return Err(CliError::Invalid(
-				"users have to be told where to ask: name that with --endpoint URL, or an address and a port with --listen".into(),
-			));
-		}
 		let keys = Keys::unlock(&base, common.suri.as_deref(), &common.unlock())?;
 		let client = ChainClient::connect_all(&common.node).await?;
 		let now = client.now().await?;
 		let who = owner::of(&now, &keys.account).await?;
 		let provider = now.provider(&who).await?.ok_or_else(|| CliError::NotRegistered { address: who.to_string() })?;
-		if !provider.info.roles.contains(Role::Driver) {
-			let words = format!("{who} does not offer the role of a driver: `neuroshard-worker update --roles worker,driver` changes that");
-			return Err(CliError::Invalid(words));
-		}
 		if provider.info.ponw_key != keys.ponw.public() {
 			let words = "the key for proofs in this folder is not the registered one: `neuroshard-worker update` registers it";
 			return Err(CliError::Invalid(words.into()));
 		}
+		let folder = base.join("sessions");
+		create_base(&folder)?;
+		let shelf = Shelf::open(&base)?;
+		let accounts = Accounts::new(who.clone(), client.genesis(), folder, shelf.clone()).map_err(BusinessError::from)?;
+		let Keys { account, ponw, network, .. } = keys;
+		let signs = account.id();
+		let submitter = Submitter::spawn_for(client.clone(), account, who.clone());
+		let parts = Parts {
+			client: client.clone(),
+			submitter: submitter.clone(),
+			shelf: shelf.clone(),
+			side: Side::Defender,
+			threads,
+			in_use: None,
+			#[cfg(any(feature = "faults", test))]
+			lie: self.cheat.lie(),
+		};
+		let (player, _) = Player::new(parts);
+		let keeper = Keeper::new(client.clone(), submitter, ponw.clone(), accounts.clone());
+		let (over, mut tasks) = (CancellationToken::new(), JoinSet::new());
+		tasks.spawn(player.run(over.clone()));
+		tasks.spawn(keeper.clone().deliver(over.clone()));
+		Ok(Kept { client, who, provider, signs, ponw, network, shelf, accounts, keeper, over, tasks })
+	}
+
+	/// What a provider's offer says, if it can make one.
+	fn registered(&self, kept: &Kept) -> Result<Registered, CliError> {
+		let Kept { client, who, provider, network, .. } = kept;
+		if self.endpoint.is_none() && (self.listen.port() == 0 || self.listen.ip().is_unspecified()) {
+			return Err(CliError::Invalid(
+				"users have to be told where to ask: name that with --endpoint URL, or an address and a port with --listen".into(),
+			));
+		}
+		if !provider.info.roles.contains(Role::Driver) {
+			let words = format!("{who} does not offer the role of a driver: `neuroshard-worker update --roles worker,driver` changes that");
+			return Err(CliError::Invalid(words));
+		}
 		if !self.ring.is_empty() {
 			// By it the workers of the ring know whose offer it is.
-			let identity = keypair_from_secret(&mut keys.network.expose().to_owned())?.public().to_peer_id();
-			is_of(&who, &identity, Some(&provider))?;
+			let identity = keypair_from_secret(&mut network.expose().to_owned())?.public().to_peer_id();
+			is_of(who, &identity, Some(provider))?;
 		}
 		let per_token = |price: Neuro| price.0 / 1_000;
 		let prices = Prices { prompt: per_token(self.prompt_price), generated: per_token(self.price) };
-		Ok(Registered { keys, client, who, prices })
+		Ok(Registered { client: client.clone(), who: who.clone(), prices })
 	}
 
 	/// Offers the checkpoint on chain, with these members, or else with this provider's account alone.
@@ -247,11 +288,12 @@ impl Serve {
 		&self,
 		common: &Common,
 		registered: Registered,
+		kept: &Kept,
 		members: Option<inference::Ring>,
 		root: H256,
 		threads: usize,
 	) -> Result<Provided, CliError> {
-		let Registered { keys, client, who, prices } = registered;
+		let Registered { client, who, prices } = registered;
 		let (base, now) = (common.base()?, client.now().await?);
 		let (run, model, checkpoint) = local::find(&base, self.run, threads)?;
 		let id = CheckpointId { run, round: checkpoint.header.round, root: checkpoint.header.root() };
@@ -261,12 +303,11 @@ impl Serve {
 		let endpoint = self.endpoint.clone().unwrap_or_else(|| format!("http://{}", self.listen));
 		let endpoint = endpoint.into_bytes().try_into().map_err(|_| CliError::Invalid("the endpoint is longer than 256 bytes".into()))?;
 		let config = now.run(run).await?.ok_or_else(|| CliError::Unknown(format!("run {run}")))?.config;
-		let shelf = Shelf::open(&base)?;
 		let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
-		let in_use = shelf.keep_checkpoint(&checkpoint, &layout, threads)?;
+		let in_use = kept.shelf.keep_checkpoint(&checkpoint, &layout, threads)?;
 		drop(checkpoint);
-		let longest = longest(&config, hardware::available_memory())?;
-		warn_poor(&now, &config, &keys.account.id()).await?;
+		kept.accounts.answer_up_to(longest(&config, hardware::available_memory())?);
+		warn_poor(&now, &config, &kept.signs).await?;
 		let layers =
 			u16::try_from(model.layers).map_err(|_| CliError::Invalid("the model has more layers than an offer can name".into()))?;
 		let (redundancy, ring) = match members {
@@ -277,26 +318,10 @@ impl Serve {
 			}
 		};
 		let offer = Offer { checkpoint: id, class: self.class.into(), prices, redundancy, endpoint, ring };
-		let folder = base.join("sessions");
-		create_base(&folder)?;
-		let genesis = client.genesis();
-		let accounts = Accounts::new(who.clone(), genesis, folder, shelf.clone(), longest).map_err(BusinessError::from)?;
-		let submitter = Submitter::spawn_for(client.clone(), keys.account, who.clone());
-		let parts = Parts {
-			client: client.clone(),
-			submitter: submitter.clone(),
-			shelf,
-			side: Side::Defender,
-			threads,
-			in_use: Some(in_use),
-			#[cfg(any(feature = "faults", test))]
-			lie: self.cheat.lie(),
-		};
-		let (player, _) = Player::new(parts);
-		let business = Business::begin(client.clone(), submitter, offer.clone(), accounts).await?;
+		let business = Business::begin(kept.keeper.clone(), offer.clone()).await?;
 		println!("offered on chain: run {}, round {}, by {who}", id.run, id.round);
 		let consents = Some(Watch { client, driver: who.clone(), offer }).filter(|watch| !watch.offer.members(&who).is_empty());
-		Ok(Provided { signer: (who, keys.ponw, genesis), checkpoint: (id.run, id.round), prices, business, player, consents })
+		Ok(Provided { checkpoint: (id.run, id.round), prices, business, in_use, consents })
 	}
 
 	/// The model, computed by the workers that were named; for a provider's offer, if there is one.
@@ -380,31 +405,54 @@ fn longest(config: &RunConfig, available: Option<u64>) -> Result<u32, CliError> 
 	Ok(longest)
 }
 
-/// Ends what a provider does beside answering.
-async fn finish(over: CancellationToken, mut tasks: JoinSet<()>) {
-	over.cancel();
-	// They have said what they could not do.
-	while tasks.join_next().await.is_some() {}
-}
-
-/// The account of a provider, and what it takes.
-struct Registered {
-	keys: Keys,
+/// What a provider does for answers that it gave, and what it takes to give more.
+struct Kept {
 	client: ChainClient,
 	/// Who is paid: the account at hand, or the provider whose operator it is.
+	who: AccountId,
+	provider: ProviderView,
+	/// The account at hand.
+	signs: AccountId,
+	ponw: PonwSigner,
+	network: Seed,
+	shelf: Shelf,
+	accounts: Accounts,
+	keeper: Keeper,
+	/// Ends the tasks.
+	over: CancellationToken,
+	tasks: JoinSet<()>,
+}
+
+impl Kept {
+	/// Whether there are answers that somebody can ask for.
+	fn has_answers(&self) -> Result<bool, CliError> {
+		Ok(!self.shelf.sessions()?.is_empty())
+	}
+
+	/// Ends what a provider does beside answering.
+	async fn finish(mut self) {
+		self.over.cancel();
+		// They have said what they could not do.
+		while self.tasks.join_next().await.is_some() {}
+	}
+}
+
+/// What a provider's offer says, and by whom.
+struct Registered {
+	client: ChainClient,
+	/// Who is paid.
 	who: AccountId,
 	prices: Prices,
 }
 
 /// What a provider needs to be paid.
 struct Provided {
-	signer: (AccountId, PonwSigner, H256),
 	/// Run, and the round that starts from the checkpoint.
 	checkpoint: (RunId, RoundIndex),
 	prices: Prices,
 	business: Business,
-	/// Who defends its answers.
-	player: Player,
+	/// Keeps a copy of the checkpoint.
+	in_use: InUse,
 	/// Who watches whether all members of the ring have agreed, if there are some.
 	consents: Option<Watch>,
 }

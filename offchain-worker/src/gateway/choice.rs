@@ -1,6 +1,6 @@
 //! Which provider is asked.
 
-use super::Endpoint;
+use crate::answers::Endpoint;
 use neuroshard_chain_client::Neuro;
 use neuroshard_types::{inference::OfferView, AccountId, Balance, RunId};
 

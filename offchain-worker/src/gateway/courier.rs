@@ -3,9 +3,11 @@
 use super::{
 	asker::{Asker, ASK},
 	book::{digits, Book, Signed},
-	provider::{Endpoint, Provider},
 };
-use crate::infer::printable_line;
+use crate::{
+	answers::provider::{Endpoint, Provider},
+	infer::printable_line,
+};
 use axum::{
 	body::{to_bytes, Body, Bytes},
 	http::{

@@ -4,7 +4,7 @@ use super::{
 	asked::{Asked, Kind},
 	asker::ASK,
 	book::digits,
-	provider::passed_on,
+	headers::passed_on,
 	purse::Wrong,
 	reader::Reader,
 	refusal::Refusal,

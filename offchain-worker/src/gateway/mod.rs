@@ -1,7 +1,7 @@
 //! The user's side of paid inference: a server on this machine that speaks the OpenAI API to clients as they are, has a provider answer, and pays for
 //! each answer with a voucher of the user's account.
 //!
-//! - `forward`, `refusal`: the API. `provider` is who is asked, `door` who may connect.
+//! - `forward`, `headers`, `refusal`: the API. `door` is who may connect.
 //! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
 //! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it.
 //! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
@@ -17,7 +17,7 @@ mod courier;
 mod court;
 mod door;
 mod forward;
-mod provider;
+mod headers;
 mod purse;
 mod reader;
 mod refusal;
@@ -30,10 +30,10 @@ pub use asker::Asker;
 pub use book::{Book, BookError};
 pub use courier::bring_last;
 pub use court::Court;
-pub use provider::{BadEndpoint, Endpoint};
 pub use purse::{Owed, Terms};
 
 use crate::{
+	answers::provider::{BadEndpoint, Endpoint, Provider},
 	infer::{Card, Model},
 	receipt::Transcript,
 };
@@ -46,7 +46,6 @@ use neuroshard_chain_client::{
 	Neuro,
 };
 use neuroshard_types::{inference::SessionId, AccountId};
-use provider::Provider;
 use purse::{Given, Purse, Wrong};
 use refusal::Refusal;
 use std::{

@@ -2,7 +2,6 @@
 
 use super::{
 	book::Signed,
-	provider::Provider,
 	testing::{given, resigned, terms, user},
 	*,
 };
@@ -24,6 +23,7 @@ use neuroshard_chain_client::disputes::Act;
 use neuroshard_graph::game::{Position, Side};
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_types::{
+	answer_audit::AnswerAuditView,
 	dispute::{AnswerClaim, ClaimId, GameView},
 	inference::{ClaimView, Receipt},
 	NEURO,
@@ -321,6 +321,7 @@ async fn court() -> (MockNode, Court, TempDir) {
 	let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
 	node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
 	node.answer("Disputes", "game", &None::<GameView>);
+	node.answer("Disputes", "answer_audit", &None::<AnswerAuditView>);
 	node.answer("Disputes", "bond_against", &Some(100 * NEURO));
 	let (base, terms) = (tempfile::tempdir().unwrap(), terms());
 	let (client, submitter, shelf) = (node.client().await, node.submitter().await, Shelf::open(base.path()).unwrap());

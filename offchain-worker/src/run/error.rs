@@ -2,6 +2,7 @@
 
 use super::journal::JournalError;
 use crate::{
+	answers::{ChallengeError, PlayerError, ShelfError},
 	arithmetic::Fault,
 	cases::case::CaseError,
 	data::DataError,
@@ -153,6 +154,18 @@ pub enum WorkerError {
 		/// What is in the way.
 		why: String,
 	},
+	/// The text of an answer that is audited.
+	#[error("its text is not here: {0}")]
+	NoText(String),
+	/// An answer cannot be computed anew.
+	#[error(transparent)]
+	Player(#[from] PlayerError),
+	/// Transcripts of answers.
+	#[error(transparent)]
+	Shelf(#[from] ShelfError),
+	/// An answer cannot be disputed.
+	#[error(transparent)]
+	Challenge(#[from] ChallengeError),
 	/// The checkpoint that a job needs is not in memory.
 	#[error("checkpoint {root:?} is not loaded")]
 	NotLoaded {

@@ -1,9 +1,10 @@
-//! The worker at work. Four roles of one account run side by side, each an actor with a folder of its own:
+//! The worker at work. Five roles of one account run side by side, each an actor with a folder of its own:
 //!
 //! - [`participant`] trains, and serves checkpoints. What it does next is decided in `participant/decide/plan.rs`, and nowhere else; where a bad
 //!   delta is refused is `participant/deltas/refuse.rs`.
 //! - [`verifier`] checks what others claim, computes what auditors report, and plays disputes.
 //! - [`auditor`] has the account drawn for audits, and reports what the verifier computed.
+//! - [`answers`] looks at answers that the account is drawn for, and disputes false ones.
 //! - [`holder`] attests the operator's dataset, and opens the chunks that it is asked for.
 //!
 //! [`worker`] starts them out of [`parts`]. None of them uses another one; what they share is:
@@ -16,6 +17,7 @@
 //! - [`memory`]: how much a run takes. [`obstacle`] and [`error`]: what is in the way, in words.
 
 mod actor;
+mod answers;
 mod auditor;
 mod content;
 pub mod defence;

@@ -1,6 +1,7 @@
 //! The worker: all roles of one account, side by side.
 
 use super::{
+	answers::{self, Answers},
 	auditor::Auditor,
 	desk::Desk,
 	holder::Holder,
@@ -9,6 +10,7 @@ use super::{
 	verifier::{self, Verifier},
 	WorkerError,
 };
+use neuroshard_chain_client::keys::PonwSigner;
 use tokio_util::sync::CancellationToken;
 
 /// A worker, ready to run.
@@ -16,6 +18,7 @@ pub struct Worker {
 	shared: Shared,
 	options: Options,
 	participant: Participant,
+	signer: PonwSigner,
 }
 
 impl Worker {
@@ -25,8 +28,9 @@ impl Worker {
 	/// [`WorkerError::Journal`] for a folder of another chain or account; [`WorkerError::File`] without threads.
 	pub fn new(parts: Parts, options: Options) -> Result<Self, WorkerError> {
 		let (shared, keys) = Shared::new(parts, &options);
+		let signer = keys.ponw.clone();
 		let participant = Participant::new(shared.clone(), keys, &options)?;
-		Ok(Self { shared, options, participant })
+		Ok(Self { shared, options, participant, signer })
 	}
 
 	/// Works until `stop` is cancelled, or until it has left because its operator asked for it.
@@ -36,10 +40,18 @@ impl Worker {
 	/// # Errors
 	/// Why training ended: only what trying again would not help, such as [`WorkerError::UnknownRun`]; everything else is reported and tried again.
 	pub async fn run(self, stop: CancellationToken) -> Result<(), WorkerError> {
-		let Self { shared, options, mut participant } = self;
+		let Self { shared, options, mut participant, signer } = self;
 		let Shared { base, client, submitter, content, dataset, reporter } = shared;
 		let desk = Desk::open(&base);
 		let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), desk.clone());
+		let answers = Answers::new(answers::Parts {
+			base: &base,
+			client: client.clone(),
+			submitter: submitter.clone(),
+			signer,
+			content: content.clone(),
+			threads: options.threads,
+		});
 		let verifier = Verifier::new(verifier::Parts {
 			base: &base,
 			client: client.clone(),
@@ -63,7 +75,13 @@ impl Worker {
 		});
 		let verifying = Box::pin(verifier.run(ending.clone()));
 		let (auditing, holding) = (Box::pin(auditor.run(ending.clone())), Box::pin(holder.run(ending.clone())));
-		let (ended, (), (), ()) = tokio::join!(working, verifying, auditing, holding);
+		let answering = Box::pin(async {
+			match answers {
+				Ok((looking, playing)) => _ = tokio::join!(looking.run(ending.clone()), playing.run(ending.clone())),
+				Err(error) => tracing::error!("answers that this account is drawn to audit are not looked at: {error}"),
+			}
+		});
+		let (ended, (), (), (), ()) = tokio::join!(working, verifying, auditing, holding, answering);
 		participant.end_asides().await;
 		// Whoever is asked to stop has not failed.
 		if stop.is_cancelled() {

@@ -68,6 +68,17 @@ impl ApiError {
 		Self { code: Some("payment_required"), ..refused }
 	}
 
+	/// Who asks may not have this.
+	pub(super) fn denied(message: impl Into<String>) -> Self {
+		Self::new(StatusCode::FORBIDDEN, "invalid_request_error", message)
+	}
+
+	/// As many are asked as can be.
+	pub(super) fn busy(message: impl Into<String>) -> Self {
+		let busy = Self::new(StatusCode::TOO_MANY_REQUESTS, "server_error", message);
+		Self { code: Some("server_overloaded"), retry: Some(RETRY), ..busy }
+	}
+
 	/// The model may not be used.
 	pub(super) fn halted() -> Self {
 		let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", "governance has halted this model: nobody may use it");
@@ -101,10 +112,7 @@ impl From<Refused> for ApiError {
 	fn from(refused: Refused) -> Self {
 		let message = refused.to_string();
 		match refused {
-			Refused::Busy => {
-				let busy = Self::new(StatusCode::TOO_MANY_REQUESTS, "server_error", message);
-				Self { code: Some("server_overloaded"), retry: Some(RETRY), ..busy }
-			}
+			Refused::Busy => Self::busy(message),
 			Refused::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message),
 			Refused::TooLong { .. } => Self { code: Some("context_length_exceeded"), ..Self::invalid(message) },
 			Refused::Vocabulary(_) | Refused::TooMany { .. } | Refused::Empty => Self::invalid(message),

@@ -10,6 +10,7 @@ use super::{
 	request::{Ask, ChatRequest, CompletionRequest, EmbeddingRequest, Prompt},
 };
 use crate::{
+	answers::{handed::TEXTS, Asking},
 	infer::{text::Text, Chat, Engine},
 	receipt::{
 		check::{check, Known, Outcome},
@@ -35,12 +36,17 @@ use serde_json::{json, Value};
 use std::{
 	convert::Infallible,
 	sync::Arc,
-	time::{Instant, SystemTime, UNIX_EPOCH},
+	time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
-use tokio::sync::{mpsc, Semaphore};
+use tokio::{
+	sync::{mpsc, Semaphore},
+	time::timeout,
+};
 
 /// Texts of one request for embeddings, and prompts of one for completions.
 const MOST_PROMPTS: usize = 64;
+/// For a place to be answered at.
+const AUDITORS_WAIT: Duration = Duration::from_secs(10);
 /// The page to chat on.
 const PAGE: &str = include_str!("page.html");
 /// The page runs what is in it, and asks this server.
@@ -63,6 +69,8 @@ pub(super) struct Server {
 	pub(super) ring: Option<RingView>,
 	/// Places for prompts that are read.
 	pub(super) readers: Arc<Semaphore>,
+	/// Places for auditors who ask for texts.
+	pub(super) auditors: Semaphore,
 	/// Seconds since 1970, of the start.
 	pub(super) started: u64,
 }
@@ -80,6 +88,7 @@ pub(super) fn router(server: Arc<Server>, bodies: Bodies) -> Router {
 		.route("/v1/check", post(checked))
 		.route("/v1/ring", get(ring))
 		.route("/v1/vouchers", post(voucher))
+		.route(TEXTS, post(text))
 		.route_layer(middleware::from_fn_with_state(bodies, bodies::whole))
 		.route_layer(middleware::from_fn_with_state(server.clone(), admit));
 	let open = Router::new().route("/", get(page)).route("/health", get(health)).route("/metrics", get(metrics));
@@ -463,6 +472,16 @@ async fn voucher(State(server): Shared, headers: HeaderMap, Body(Paying { vouche
 		session.and_then(|session| paid::headers(session, &voucher, &headers)).ok_or_else(|| ApiError::field("voucher", words))?;
 	let payer = business.accounts().admit(&headers, |session| business.session(session)).await?;
 	Ok(Json(payer.owes()).into_response())
+}
+
+/// Hands the text of an answer to who was drawn to audit it.
+async fn text(State(server): Shared, Body(asking): Body<Asking>) -> Result<Response, ApiError> {
+	let Some(business) = &server.business else { return Err(ApiError::path()) };
+	let words = "there is no request: 0x, and the SCALE encoding of what is asked and its signature";
+	let (ask, signature) = asking.read().ok_or_else(|| ApiError::field("ask", words))?;
+	let busy = |_| ApiError::busy("other auditors are answered: ask again");
+	let _place = timeout(AUDITORS_WAIT, server.auditors.acquire()).await.map_err(busy)?.map_err(|_| Refused::Stopping)?;
+	Ok(Json(business.keeper().hand_over(&ask, &signature).await?).into_response())
 }
 
 /// Who holds which layers, and why.

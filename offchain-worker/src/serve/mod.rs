@@ -35,6 +35,9 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 
+/// Auditors who are answered at a time.
+const AUDITORS: usize = 16;
+
 /// How to serve.
 #[derive(Clone)]
 pub struct Options {
@@ -122,7 +125,8 @@ fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 		Batcher::start(engine, usable, move |token| of_ends.is_end(token), options.limits).map_err(ServeError::Thread)?;
 	// A prompt takes one thread while it is read.
 	let readers = Arc::new(Semaphore::new(hardware::threads(None)));
-	Ok(Server { name, fingerprint, text, chat, batcher, keys, issuer, business, ring: options.ring, readers, started: now() })
+	let (ring, auditors) = (options.ring, Semaphore::new(AUDITORS));
+	Ok(Server { name, fingerprint, text, chat, batcher, keys, issuer, business, ring, readers, auditors, started: now() })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::Seed;
 use neuroshard_types::{
+	answer_audit::TextAsk,
 	inference::Receipt,
 	proof::{Proof, ProofSignature},
 	provider::PonwKey,
@@ -27,6 +28,11 @@ impl PonwSigner {
 	/// Signature (r, s, v) over the Blake2-256 hash of [`Proof::message`], as the chain recovers it.
 	pub fn sign(&self, proof: &Proof, genesis: H256, who: &AccountId) -> ProofSignature {
 		self.0.sign(&proof.message(genesis, who)).0
+	}
+
+	/// Signature (r, s, v) over the hash of a request for a text.
+	pub fn sign_text_ask(&self, ask: &TextAsk, genesis: H256) -> ProofSignature {
+		self.0.sign(&ask.message(genesis)).0
 	}
 
 	/// Signature (r, s, v) over the hash of a receipt.

@@ -45,7 +45,10 @@ impl<T: Send + 'static> Aside<T> {
 }
 
 /// Has `task` go on while `look` is under way, which is finished in any case: what `look` gives, and the task's result if it is over by then.
-pub(in crate::run) async fn beside<L, T>(look: impl Future<Output = L>, task: Pin<&mut impl Future<Output = T>>) -> (L, Option<T>) {
+pub(in crate::run) async fn beside<L, T>(
+	look: impl Future<Output = L>,
+	task: Pin<&mut (impl Future<Output = T> + ?Sized)>,
+) -> (L, Option<T>) {
 	let mut look = std::pin::pin!(look);
 	tokio::select! {
 		seen = &mut look => (seen, None),

@@ -12,7 +12,7 @@ use neuroshard_types::{
 /// What genesis has fixed of audits.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rules {
-	/// Whether anybody is drawn.
+	/// Whether anybody is drawn, for work or for answers.
 	pub(super) audited: bool,
 	/// Challenge window, in blocks.
 	pub(super) window: BlockNumber,
@@ -77,7 +77,8 @@ impl Auditor {
 		if let Some(known) = self.rules {
 			return Ok(known);
 		}
-		let rules = Rules { audited: at.audit_terms().await?.share > 0, window: at.dispute_terms().await?.window };
+		let audited = at.audit_terms().await?.share > 0 || at.answer_audit_terms().await?.share > 0;
+		let rules = Rules { audited, window: at.dispute_terms().await?.window };
 		self.rules = Some(rules);
 		Ok(rules)
 	}

@@ -1,10 +1,10 @@
 //! A provider's business with the chain: its offer, what the chain says of sessions, and claims.
 
-use super::{super::error::ApiError, ledger::State, Accounts, Known};
-use neuroshard_chain_client::{inference, ChainClient, ChainError, Submitter};
+use super::{super::error::ApiError, ledger::State, Accounts, Keeper, Known};
+use neuroshard_chain_client::{inference, ChainError};
 use neuroshard_types::{
 	inference::{Offer, SessionId},
-	AccountId, Balance, RunId, NEURO,
+	Balance, RunId, NEURO,
 };
 use std::{
 	collections::HashMap,
@@ -48,11 +48,8 @@ pub enum BusinessError {
 pub struct Business(Arc<Inner>);
 
 struct Inner {
-	client: ChainClient,
-	submitter: Submitter,
-	provider: AccountId,
+	keeper: Keeper,
 	run: RunId,
-	accounts: Accounts,
 	known: Mutex<HashMap<SessionId, (Instant, Known)>>,
 	halted: Mutex<Option<(Instant, bool)>>,
 	/// Sessions whose claims have failed: until when they are not tried again, and after which wait.
@@ -69,23 +66,27 @@ impl Business {
 	///
 	/// # Errors
 	/// [`BusinessError`].
-	pub async fn begin(client: ChainClient, submitter: Submitter, offer: Offer, accounts: Accounts) -> Result<Self, BusinessError> {
-		let (provider, run) = (submitter.who().clone(), offer.checkpoint.run);
-		let now = client.now().await?;
+	pub async fn begin(keeper: Keeper, offer: Offer) -> Result<Self, BusinessError> {
+		let (now, run) = (keeper.client().now().await?, offer.checkpoint.run);
 		if now.halted(run).await?.is_some() {
 			return Err(BusinessError::Halted(run));
 		}
-		let there = now.offer_of(&provider).await?;
+		let there = now.offer_of(keeper.provider()).await?;
 		if there.is_none_or(|there| there.offer != offer) {
-			submitter.submit(inference::offer(offer)).await?;
+			keeper.submitter().submit(inference::offer(offer)).await?;
 		}
 		let (known, halted, put_off) = (Mutex::default(), Mutex::default(), Mutex::default());
-		Ok(Self(Arc::new(Inner { client, submitter, provider, run, accounts, known, halted, put_off })))
+		Ok(Self(Arc::new(Inner { keeper, run, known, halted, put_off })))
+	}
+
+	/// What it keeps for those who audit its answers.
+	pub(in crate::serve) fn keeper(&self) -> &Keeper {
+		&self.0.keeper
 	}
 
 	/// The accounts of its sessions.
 	pub fn accounts(&self) -> &Accounts {
-		&self.0.accounts
+		self.0.keeper.accounts()
 	}
 
 	/// What the chain says of a session, now or a moment ago, if the model may be used.
@@ -114,16 +115,16 @@ impl Business {
 		if let Some((_, halted)) = before.filter(|(at, _)| at.elapsed() < FRESH) {
 			return Ok(halted);
 		}
-		let halted = self.0.client.now().await?.halted(self.0.run).await?.is_some();
+		let halted = self.0.keeper.client().now().await?.halted(self.0.run).await?.is_some();
 		*locked(&self.0.halted) = Some((Instant::now(), halted));
 		Ok(halted)
 	}
 
 	/// What the chain says of a session.
 	async fn look(&self, session: SessionId) -> Result<Option<Known>, ChainError> {
-		let now = self.0.client.now().await?;
+		let now = self.0.keeper.client().now().await?;
 		let Some(view) = now.session(session).await? else { return Ok(None) };
-		let claim = now.claimed(session, &self.0.provider).await?;
+		let claim = now.claimed(session, self.0.keeper.provider()).await?;
 		let claimed = State { answers: claim.answers, amount: claim.owed, receipts: claim.receipts };
 		Ok(Some(Known { view, claimed, paid: claim.paid }))
 	}
@@ -150,7 +151,7 @@ impl Business {
 
 	/// Claims of every session what is worth it, or all of it at the `last` chance.
 	async fn claim_all(&self, last: bool) {
-		let vouchers = match self.0.accounts.vouchers() {
+		let vouchers = match self.0.keeper.accounts().vouchers() {
 			Ok(vouchers) => vouchers,
 			Err(error) => return tracing::error!("the accounts of sessions cannot be read: {error}"),
 		};
@@ -163,7 +164,7 @@ impl Business {
 				Ok(Some(known)) => known,
 				Ok(None) => {
 					if self.is_settled(session).await.unwrap_or(false) {
-						self.0.accounts.forget(session);
+						self.0.keeper.accounts().forget(session);
 					}
 					continue;
 				}
@@ -176,7 +177,7 @@ impl Business {
 			if !due || self.is_put_off(session) {
 				continue;
 			}
-			match self.0.submitter.submit_once(inference::claim(voucher, signature)).await {
+			match self.0.keeper.submitter().submit_once(inference::claim(voucher, signature)).await {
 				Ok(_) => {
 					locked(&self.0.put_off).remove(&session);
 					tracing::info!("claimed {owed} planck of session {session}");
@@ -194,8 +195,8 @@ impl Business {
 
 	/// Whether a session is gone from a final state.
 	async fn is_settled(&self, session: SessionId) -> Result<bool, ChainError> {
-		let heads = self.0.client.heads().await?;
-		Ok(self.0.client.at(heads.finalized).await?.session(session).await?.is_none())
+		let heads = self.0.keeper.client().heads().await?;
+		Ok(self.0.keeper.client().at(heads.finalized).await?.session(session).await?.is_none())
 	}
 
 	fn is_put_off(&self, session: SessionId) -> bool {

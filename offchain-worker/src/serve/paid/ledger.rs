@@ -121,8 +121,8 @@ impl Ledger {
 		self.transcripts.clear();
 	}
 
-	/// Takes a voucher of `user`; whether anything has changed. One for fewer answers than the last one changes nothing, and one for more than are
-	/// known here, as after the loss of this account's file, is taken for what it is: money.
+	/// Takes a voucher of `user`; whether anything has changed. One for fewer answers than the last one changes nothing. One for more than are known here, as
+	/// after the loss of this account's file, is refused: whoever is paid for answers can be asked for their texts, and loses its stake without them.
 	///
 	/// # Errors
 	/// [`Unpaid::Foreign`], [`Unpaid::Other`].
@@ -134,12 +134,7 @@ impl Ledger {
 		if voucher.answers < self.paid().answers {
 			return Ok(false);
 		}
-		let (state, now) = (State::of(&voucher), self.now());
-		if voucher.answers > now.answers && voucher.amount >= now.amount {
-			self.go_on_from(state);
-			self.voucher = Some((voucher, signature));
-			return Ok(true);
-		}
+		let state = State::of(&voucher);
 		let Some(place) = self.states.iter().position(|known| *known == state) else {
 			let State { answers, amount, .. } = self.now();
 			return Err(Unpaid::Other { told_answers: voucher.answers, told_amount: voucher.amount, answers, amount });
@@ -262,16 +257,17 @@ mod tests {
 	}
 
 	#[test]
-	fn what_was_lost_here_is_taken_from_vouchers_and_from_the_chain() {
+	fn what_was_claimed_is_gone_on_from_and_nothing_else_is_paid_that_was_not_answered_here() {
 		let (mut ledger, ahead) = (ledger(), State { answers: 10, amount: 70, receipts: H256::repeat_byte(4) });
-		assert_eq!(take(&mut ledger, signed(ahead, &user())), Ok(true));
-		assert_eq!((ledger.now(), ledger.voucher().unwrap().0.amount), (ahead, 70));
+		let refused = Unpaid::Other { told_answers: 10, told_amount: 70, answers: 0, amount: 0 };
+		assert_eq!(take(&mut ledger, signed(ahead, &user())), Err(refused));
+		assert_eq!((ledger.now(), ledger.voucher()), (State::default(), None));
 		let further = State { answers: 12, amount: 90, receipts: H256::repeat_byte(5) };
 		ledger.catch_up(further);
 		ledger.catch_up(ahead);
 		assert_eq!((ledger.now(), ledger.paid()), (further, further));
-		// More answers for less money are none that were given.
-		assert!(matches!(take(&mut ledger, signed(State { answers: 13, amount: 80, ..ahead }, &user())), Err(Unpaid::Other { .. })));
+		assert_eq!(take(&mut ledger, signed(further, &user())), Ok(false), "it was claimed");
+		assert!(matches!(take(&mut ledger, signed(State { answers: 13, amount: 95, ..ahead }, &user())), Err(Unpaid::Other { .. })));
 	}
 
 	#[test]

@@ -6,12 +6,15 @@
 
 mod business;
 mod ledger;
+mod order;
+mod texts;
 
 pub use business::{Business, BusinessError};
+pub use texts::Keeper;
 
 use super::error::ApiError;
 use crate::{
-	answers::Shelf,
+	answers::{Shelf, ShelfError},
 	receipt::{Issuer, Transcript},
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -23,6 +26,7 @@ use neuroshard_types::{
 	inference::{Ask, Ending, SessionId, SessionView, Voucher},
 	AccountId, Balance, Moment, H256,
 };
+use order::Order;
 use serde_json::{json, Value};
 use sp_runtime::MultiSignature;
 use std::{
@@ -31,7 +35,10 @@ use std::{
 	future::Future,
 	io,
 	path::PathBuf,
-	sync::{Arc, Mutex, MutexGuard, PoisonError},
+	sync::{
+		atomic::{AtomicU32, Ordering},
+		Arc, Mutex, MutexGuard, PoisonError,
+	},
 };
 
 /// Header with the number of the session.
@@ -58,8 +65,10 @@ struct Inner {
 	folder: PathBuf,
 	/// What the provider defends its answers with.
 	shelf: Shelf,
-	/// Most tokens of a text that a dispute can judge.
-	longest: u32,
+	/// Which receipt is in which place.
+	order: Order,
+	/// Most tokens of a text that a dispute can judge; none are answered before that is known.
+	longest: AtomicU32,
 	/// Held as long as the accounts are used.
 	_lock: File,
 	open: Mutex<HashMap<SessionId, Open>>,
@@ -95,15 +104,29 @@ impl From<Unpaid> for ApiError {
 }
 
 impl Accounts {
-	/// The accounts in `folder`, of sessions that pay `provider`. Transcripts of its answers are kept on `shelf`; a dispute can judge texts of so many
-	/// tokens as `longest`.
+	/// The accounts in `folder`, of sessions that pay `provider`. Transcripts of its answers are kept on `shelf`.
 	///
 	/// # Errors
 	/// If the folder cannot be used, or another process uses it.
-	pub fn new(provider: AccountId, genesis: H256, folder: PathBuf, shelf: Shelf, longest: u32) -> io::Result<Self> {
+	pub fn new(provider: AccountId, genesis: H256, folder: PathBuf, shelf: Shelf) -> io::Result<Self> {
 		let lock = File::create(folder.join("lock"))?;
 		lock.try_lock().map_err(|_| io::Error::other(format!("another process serves with the accounts in {}", folder.display())))?;
-		Ok(Self(Arc::new(Inner { provider, genesis, folder, shelf, longest, _lock: lock, open: Mutex::default() })))
+		let order = Order::new(folder.clone());
+		Ok(Self(Arc::new(Inner {
+			provider,
+			genesis,
+			folder,
+			shelf,
+			order,
+			longest: AtomicU32::new(0),
+			_lock: lock,
+			open: Mutex::default(),
+		})))
+	}
+
+	/// A dispute can judge texts of so many tokens, and none that are longer are answered.
+	pub fn answer_up_to(&self, longest: u32) {
+		self.0.longest.store(longest, Ordering::Relaxed);
 	}
 
 	fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
@@ -134,8 +157,7 @@ impl Accounts {
 		let (ask, by) = text(ASK).and_then(decoded::<Ask>).ok_or_else(|| {
 			ApiError::payment(format!("the header {ASK} is missing: 0x, and the SCALE encoding of the user's word and signature"))
 		})?;
-		let now = now_ms();
-		if ask.session != session || ask.provider != self.0.provider || ask.until < now || ask.until > now.saturating_add(LONGEST_ASK) {
+		if ask.session != session || ask.provider != self.0.provider || !is_timely(ask.until) {
 			return Err(ApiError::payment(format!("the header {ASK} is not for this session and this provider, or its time is over")));
 		}
 		let Known { view, claimed, paid } = view(session).await?;
@@ -198,6 +220,17 @@ impl Accounts {
 		Ok(vouchers)
 	}
 
+	/// Deletes the order of receipts of sessions of which nobody can ask for a text any more. Blocks.
+	fn forget_orders(&self) -> Result<(), ShelfError> {
+		// No answer is given meanwhile: its place is noted before its account is written.
+		let open = self.open();
+		let kept = self.0.shelf.sessions()?;
+		// What is not known is kept.
+		let has_account = |session: SessionId| open.contains_key(&session) || self.path(session).try_exists().unwrap_or(true);
+		let is_kept = |session: SessionId| kept.contains(&session) || has_account(session);
+		self.0.order.keep_only(is_kept).map_err(|source| ShelfError::File { path: self.0.folder.clone(), source })
+	}
+
 	/// Puts the account of a session that is settled aside.
 	pub(super) fn forget(&self, session: SessionId) {
 		self.open().remove(&session);
@@ -235,10 +268,11 @@ fn decoded<T: codec::Decode>(digits: &str) -> Option<(T, MultiSignature)> {
 	<(T, MultiSignature)>::decode_all(&mut &bytes[..]).ok()
 }
 
-/// Milliseconds since the Unix epoch.
-fn now_ms() -> Moment {
+/// Whether something holds that is signed to hold `until` then, in milliseconds since the Unix epoch.
+fn is_timely(until: Moment) -> bool {
 	let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-	Moment::try_from(since.as_millis()).unwrap_or(Moment::MAX)
+	let now = Moment::try_from(since.as_millis()).unwrap_or(Moment::MAX);
+	(now..=now.saturating_add(LONGEST_ASK)).contains(&until)
 }
 
 impl Payer {
@@ -248,7 +282,7 @@ impl Payer {
 	/// # Errors
 	/// If the text could get longer than that.
 	pub(super) fn most(&self, prompt: usize, asked: Option<u32>, room: usize) -> Result<usize, ApiError> {
-		let longest = usize::try_from(self.accounts.0.longest).unwrap_or(usize::MAX);
+		let longest = usize::try_from(self.accounts.0.longest.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
 		let left = longest.saturating_sub(prompt);
 		let wanted = asked.map_or(1, |asked| usize::try_from(asked).unwrap_or(usize::MAX).min(room));
 		match wanted > left {
@@ -310,9 +344,14 @@ impl Reserved {
 			tracing::error!("an answer is not given, since its transcript cannot be kept: {error}");
 			ApiError::no_room()
 		})?;
+		let (receipt, before) = (transcript.receipt.hash(transcript.genesis), account.ledger.now().receipts);
+		accounts.0.order.note(session, place, before, receipt).map_err(|error| {
+			tracing::error!("an answer is not given, since its place cannot be noted: {error}");
+			ApiError::no_room()
+		})?;
 		let json = serde_json::to_vec(&transcript).map_err(|error| ApiError::internal(error.to_string()))?;
 		let mut ledger = account.ledger.clone();
-		ledger.end(self.most, transcript.receipt.price, transcript.receipt.hash(transcript.genesis), json);
+		ledger.end(self.most, transcript.receipt.price, receipt, json);
 		accounts.write(session, &ledger).map_err(|error| ApiError::internal(error.to_string()))?;
 		account.ledger = ledger;
 		self.ended = true;
@@ -343,7 +382,8 @@ mod tests {
 	/// Somebody who pays for answers of a provider with files in `base`, for texts of at most ten tokens.
 	fn payer(base: &Path, shelf: Shelf) -> Payer {
 		let provider = AccountId::new([1; 32]);
-		let accounts = Accounts::new(provider.clone(), GENESIS, base.to_owned(), shelf, 10).unwrap();
+		let accounts = Accounts::new(provider.clone(), GENESIS, base.to_owned(), shelf).unwrap();
+		accounts.answer_up_to(10);
 		let open = Open { ledger: Ledger::new(SESSION, provider, State::default()), user: AccountId::new([2; 32]), whole: 1_000 };
 		accounts.open().insert(SESSION, open);
 		Payer { accounts, session: SESSION }

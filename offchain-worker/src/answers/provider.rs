@@ -3,7 +3,7 @@
 use axum::{
 	body::{Body, Bytes},
 	http::{
-		header::{self, HeaderMap, HeaderName},
+		header::HeaderMap,
 		uri::{PathAndQuery, Scheme},
 		Method, Request, Response, Uri,
 	},
@@ -24,25 +24,6 @@ const ANSWER: Duration = Duration::from_secs(3_600);
 /// Connections that wait for the next request, and how long.
 const IDLE: usize = 8;
 const IDLE_TIME: Duration = Duration::from_secs(30);
-/// Headers about one connection, and those that this side writes itself: the answer is to be readable here, and the client's key for this gateway is
-/// nobody else's business.
-const OWN: [HeaderName; 14] = [
-	header::CONNECTION,
-	HeaderName::from_static("keep-alive"),
-	HeaderName::from_static("proxy-connection"),
-	header::PROXY_AUTHENTICATE,
-	header::PROXY_AUTHORIZATION,
-	header::TE,
-	header::TRAILER,
-	header::TRANSFER_ENCODING,
-	header::UPGRADE,
-	header::HOST,
-	header::EXPECT,
-	header::CONTENT_LENGTH,
-	header::ACCEPT_ENCODING,
-	header::AUTHORIZATION,
-];
-
 /// Why an address is none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{endpoint:?} is not an address that can be asked: expected http://HOST:PORT or https://HOST:PORT")]
@@ -89,7 +70,7 @@ impl std::fmt::Display for Endpoint {
 
 /// Why a provider did not answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Away {
+pub(crate) enum Away {
 	#[error("{0}")]
 	Client(#[from] hyper_util::client::legacy::Error),
 	#[error("it did not answer within {} seconds", ANSWER.as_secs())]
@@ -100,7 +81,7 @@ pub(super) enum Away {
 
 /// A provider.
 #[derive(Clone, Debug)]
-pub(super) struct Provider {
+pub(crate) struct Provider {
 	endpoint: Endpoint,
 	client: Client<HttpsConnector<HttpConnector>, Body>,
 }
@@ -110,7 +91,7 @@ impl Provider {
 	///
 	/// # Errors
 	/// If the system has no certificates that could be trusted, and one is needed.
-	pub(super) fn new(endpoint: Endpoint) -> io::Result<Self> {
+	pub(crate) fn new(endpoint: Endpoint) -> io::Result<Self> {
 		let mut http = HttpConnector::new();
 		http.enforce_http(false);
 		http.set_connect_timeout(Some(CONNECT));
@@ -133,7 +114,7 @@ impl Provider {
 	}
 
 	/// Its address.
-	pub(super) fn endpoint(&self) -> &Endpoint {
+	pub(crate) fn endpoint(&self) -> &Endpoint {
 		&self.endpoint
 	}
 
@@ -141,7 +122,7 @@ impl Provider {
 	///
 	/// # Errors
 	/// [`Away`].
-	pub(super) async fn ask(
+	pub(crate) async fn ask(
 		&self,
 		method: Method,
 		path: PathAndQuery,
@@ -152,25 +133,6 @@ impl Provider {
 		(*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, self.endpoint.uri(path)?, headers);
 		Ok(timeout(ANSWER, self.client.request(request)).await.map_err(|_| Away::Late)??)
 	}
-}
-
-/// Headers that are for the other side, too.
-pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
-	let named: Vec<String> = headers
-		.get_all(header::CONNECTION)
-		.iter()
-		.filter_map(|value| value.to_str().ok())
-		.flat_map(|value| value.split(','))
-		.map(|name| name.trim().to_ascii_lowercase())
-		.collect();
-	let mut passed = headers.clone();
-	for name in OWN {
-		passed.remove(name);
-	}
-	for name in named {
-		passed.remove(name);
-	}
-	passed
 }
 
 #[cfg(test)]
@@ -188,23 +150,5 @@ mod tests {
 			assert!(Endpoint::parse(bad.as_bytes()).unwrap_err().to_string().contains("http://HOST:PORT"), "{bad}");
 		}
 		assert!(Endpoint::parse(&[0xff, 0xfe]).is_err());
-	}
-
-	#[test]
-	fn headers_about_a_connection_and_keys_stay_here() {
-		let mut headers = HeaderMap::new();
-		for (name, value) in [
-			("connection", "close, X-Hop"),
-			("x-hop", "1"),
-			("transfer-encoding", "chunked"),
-			("authorization", "Bearer secret"),
-			("host", "127.0.0.1"),
-			("accept-encoding", "gzip"),
-			("x-request", "2"),
-		] {
-			headers.insert(name, value.parse().unwrap());
-		}
-		let passed = passed_on(&headers);
-		assert_eq!(passed.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["x-request"]);
 	}
 }
