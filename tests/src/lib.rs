@@ -58,7 +58,7 @@ pub use ports::Ports;
 pub use preset::{Preset, SLOT};
 pub use process::{Ended, Process};
 pub use provider::{Gateway, Provider};
-pub use rules::{AuditRules, Rules};
+pub use rules::{AnswerRules, AuditRules, Rules};
 pub use service::Service;
 pub use serving::{lively_model, Answers, Holder, Question, Reply, Ring, Server, Streamed};
 pub use sponsor::{Prepared, Text, Training};

@@ -49,8 +49,8 @@ impl Preset {
 	/// Durations for networks with cheaters: the window is about as long as it takes one machine to check what its workers have done.
 	pub fn rules(self) -> Rules {
 		match self {
-			Self::Devnet | Self::Large => Rules { window: 300, clock: 120, extension: 60, audits: None, patient: true },
-			Self::Tiny => Rules { window: 120, clock: 30, extension: 15, audits: None, patient: true },
+			Self::Devnet | Self::Large => Rules { window: 300, clock: 120, extension: 60, audits: None, answers: None, patient: true },
+			Self::Tiny => Rules { window: 120, clock: 30, extension: 15, audits: None, answers: None, patient: true },
 		}
 	}
 
@@ -73,7 +73,7 @@ impl Preset {
 		// Beside audits of all claims, moves take longer as well.
 		let times = if lazy { 2 } else { 1 };
 		let (clock, extension) = (rules.clock.saturating_mul(times), rules.extension.saturating_mul(times));
-		Rules { window: audits.window(), clock, extension, audits: Some(audits), patient: lazy }
+		Rules { window: audits.window(), clock, extension, audits: Some(audits), answers: None, patient: lazy }
 	}
 
 	/// How much text is read.

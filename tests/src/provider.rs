@@ -42,7 +42,7 @@ impl Provider {
 	/// # Errors
 	/// [`Error::Command`] if it cannot become a driver, [`Error::Ended`] and [`Error::Late`].
 	pub(crate) async fn start(worker: &WorkerNode, binary: &Path, run: RunId, options: &[&str], logs: &Path) -> Result<Self, Error> {
-		Ended::output_of(worker.command(["update", "--roles", "worker,verifier,driver"])).await?;
+		Ended::output_of(worker.command(["update", "--roles", "worker,driver"])).await?;
 		let log = logs.join(format!("{}-answers.log", worker.name().replace(' ', "-")));
 		// It is told to users on chain before it is listened at.
 		let listen = format!("127.0.0.1:{}", Ports::reserve(None, 1)?.take()?);

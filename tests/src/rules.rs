@@ -19,6 +19,8 @@ pub struct Rules {
 	pub extension: BlockNumber,
 	/// Audits; none if nothing is audited.
 	pub audits: Option<AuditRules>,
+	/// Audits of answers; none if no answer is audited.
+	pub answers: Option<AnswerRules>,
 	/// Whether phases of a round wait long enough for a machine that checks all work beside doing it.
 	pub patient: bool,
 }
@@ -34,6 +36,15 @@ pub struct AuditRules {
 	pub report_time: BlockNumber,
 }
 
+/// How many answers are audited, and how long that may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AnswerRules {
+	/// Probability for each answer, in millionths.
+	pub share: u32,
+	/// Blocks for delivering the text of one.
+	pub deliver_time: BlockNumber,
+}
+
 impl AuditRules {
 	/// The shortest window that has room for audits: for three epochs, for sealing twice, and for reporting.
 	pub(crate) fn window(self) -> BlockNumber {
@@ -47,7 +58,8 @@ impl Rules {
 	/// # Errors
 	/// [`Error::Setup`] for one without a place for them.
 	pub(crate) fn apply(self, spec: &mut Spec) -> Result<(), Error> {
-		let Self { window, clock, extension, audits, .. } = self;
+		let Self { window, clock, extension, audits, answers, .. } = self;
+		let answers = answers.unwrap_or(AnswerRules { share: 0, deliver_time: 1 });
 		let audits = audits.unwrap_or(AuditRules { share: 0, seal_time: 1, report_time: 1 });
 		// A defender of many games gains a whole clock.
 		let gained = extension.saturating_add(clock.max(extension)).saturating_mul(TURNS);
@@ -60,6 +72,8 @@ impl Rules {
 			("disputes/auditShare", audits.share),
 			("disputes/sealTime", audits.seal_time),
 			("disputes/reportTime", audits.report_time),
+			("disputes/answerAuditShare", answers.share),
+			("disputes/deliverTime", answers.deliver_time),
 			("staking/cooldown", cooldown),
 		];
 		for (place, number) in changes {
@@ -77,20 +91,23 @@ mod tests {
 	#[test]
 	fn rules_replace_those_of_the_spec_and_leave_time_to_unbond() {
 		let spec = json!({ "id": "x", "genesis": { "runtimeGenesis": { "patch": {
-			"ponw": { "challengeWindow": 1 }, "disputes": { "clock": 1, "extension": 1, "auditShare": 7, "sealTime": 1, "reportTime": 1 }, "staking": { "cooldown": 1, "minBond": 5 },
+			"ponw": { "challengeWindow": 1 }, "disputes": { "clock": 1, "extension": 1, "auditShare": 7, "sealTime": 1, "reportTime": 1, "answerAuditShare": 3, "deliverTime": 9 }, "staking": { "cooldown": 1, "minBond": 5 },
 		} } } });
 		let mut spec = Spec::parse(&spec.to_string()).unwrap();
-		let rules = Rules { window: 40, clock: 20, extension: 10, audits: None, patient: true };
+		let rules = Rules { window: 40, clock: 20, extension: 10, audits: None, answers: None, patient: true };
 		rules.apply(&mut spec).unwrap();
 		assert_eq!(*spec.genesis("ponw").unwrap(), json!({ "challengeWindow": 40 }));
-		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 0, "sealTime": 1, "reportTime": 1 });
+		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 0, "sealTime": 1, "reportTime": 1, "answerAuditShare": 0, "deliverTime": 1 });
 		assert_eq!(*spec.genesis("disputes").unwrap(), disputes);
 		// 40 for the window, 190 for the longest game, two epochs.
 		assert_eq!(*spec.genesis("staking").unwrap(), json!({ "cooldown": 250, "minBond": 5 }));
 		let audits = Some(AuditRules { share: 500_000, seal_time: 20, report_time: 10 });
 		assert_eq!(audits.map(AuditRules::window), Some(80));
-		Rules { audits, ..rules }.apply(&mut spec).unwrap();
-		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 500_000, "sealTime": 20, "reportTime": 10 });
+		let answers = Some(AnswerRules { share: 200_000, deliver_time: 8 });
+		Rules { audits, answers, ..rules }.apply(&mut spec).unwrap();
+		let disputes = json!({
+			"clock": 20, "extension": 10, "auditShare": 500_000, "sealTime": 20, "reportTime": 10, "answerAuditShare": 200_000, "deliverTime": 8
+		});
 		assert_eq!(*spec.genesis("disputes").unwrap(), disputes);
 		let error = rules.apply(&mut Spec::parse("{}").unwrap()).unwrap_err().to_string();
 		assert!(error.contains("challengeWindow"), "{error}");

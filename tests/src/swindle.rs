@@ -56,6 +56,20 @@ impl User {
 	pub async fn gateway(&self, network: &Network, provider: &AccountId) -> Result<Gateway, Error> {
 		let mut command = self.command(network, "gateway");
 		command.args(["--escrow", ESCROW, "--check", "1", "--threads", "1"]);
+		self.gateway_by(command, provider).await
+	}
+
+	/// The same for a user that checks nothing.
+	///
+	/// # Errors
+	/// [`Error::Ended`], [`Error::Late`].
+	pub async fn trusting_gateway(&self, network: &Network, provider: &AccountId) -> Result<Gateway, Error> {
+		let mut command = self.command(network, "gateway");
+		command.args(["--escrow", ESCROW]);
+		self.gateway_by(command, provider).await
+	}
+
+	async fn gateway_by(&self, command: Command, provider: &AccountId) -> Result<Gateway, Error> {
 		Gateway::start(command, provider, self.logs.join(format!("gateway-of-{}.log", self.secret.trim_start_matches('/')))).await
 	}
 }
@@ -80,20 +94,19 @@ impl Swindle {
 	/// [`Error::NotBuilt`] without a worker that can cheat; [`Error::Setup`] without such a worker, or without an older checkpoint in its files.
 	pub async fn start(network: &Network, training: &Training, worker: usize, cheat: Cheat, secret: &str) -> Result<Self, Error> {
 		let user = User::new(network, training, secret)?;
-		let node = network.workers.get(worker).ok_or_else(|| Error::Setup(format!("there is no worker {worker}")))?;
-		let mut options = vec!["--cheat".to_owned(), cheat.name().to_owned()];
-		if cheat == Cheat::StaleCheckpoint {
-			let folder = network.folder().join("older");
-			let layout = ParamLayout::new(&training.model).map_err(|error| Error::Setup(error.to_string()))?;
-			before_the_newest(network, training, node.base(), &layout).await?.save(&folder, &layout)?;
-			options.extend(["--cheat-checkpoint".to_owned(), folder.display().to_string()]);
-		}
-		let options: Vec<&str> = options.iter().map(String::as_str).collect();
-		let provider = Provider::start(node, network.binaries().cheat()?, training.run, &options, &network.logs()).await?;
-		let view = network.client().now().await?.run(training.run).await?;
-		let round = view.map_or(0, |view| view.rounds_adopted);
-		let cheater = Cheater { cheat, round, again: false, account: provider.account.clone() };
+		let (cheater, provider) = false_provider(network, training, worker, cheat).await?;
 		let gateway = user.gateway(network, &provider.account).await?;
+		Ok(Self { cheater, provider, user, gateway })
+	}
+
+	/// The same, where the user checks nothing.
+	///
+	/// # Errors
+	/// As [`Self::start`].
+	pub async fn start_unnoticed(network: &Network, training: &Training, worker: usize, cheat: Cheat, secret: &str) -> Result<Self, Error> {
+		let user = User::new(network, training, secret)?;
+		let (cheater, provider) = false_provider(network, training, worker, cheat).await?;
+		let gateway = user.trusting_gateway(network, &provider.account).await?;
 		Ok(Self { cheater, provider, user, gateway })
 	}
 
@@ -139,6 +152,23 @@ impl Swindle {
 		})
 		.await
 	}
+}
+
+/// Has a worker that is stopped answer falsely.
+async fn false_provider(network: &Network, training: &Training, worker: usize, cheat: Cheat) -> Result<(Cheater, Provider), Error> {
+	let node = network.workers.get(worker).ok_or_else(|| Error::Setup(format!("there is no worker {worker}")))?;
+	let mut options = vec!["--cheat".to_owned(), cheat.name().to_owned()];
+	if cheat == Cheat::StaleCheckpoint {
+		let folder = network.folder().join("older");
+		let layout = ParamLayout::new(&training.model).map_err(|error| Error::Setup(error.to_string()))?;
+		before_the_newest(network, training, node.base(), &layout).await?.save(&folder, &layout)?;
+		options.extend(["--cheat-checkpoint".to_owned(), folder.display().to_string()]);
+	}
+	let options: Vec<&str> = options.iter().map(String::as_str).collect();
+	let provider = Provider::start(node, network.binaries().cheat()?, training.run, &options, &network.logs()).await?;
+	let view = network.client().now().await?.run(training.run).await?;
+	let round = view.map_or(0, |view| view.rounds_adopted);
+	Ok((Cheater { cheat, round, again: false, account: provider.account.clone() }, provider))
 }
 
 /// The checkpoint before the newest one: the first one of the run, or as the worker with this base folder has it in its content store.

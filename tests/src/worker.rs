@@ -1,6 +1,6 @@
 //! A compute provider of a local network.
 
-use crate::{Ended, Error, Process};
+use crate::{serving::said, Ended, Error, Process};
 use neuroshard_chain_client::keys::{Account, Keys};
 use neuroshard_graph::ParamLayout;
 use neuroshard_types::{AccountId, ModelConfig, RunId};
@@ -193,6 +193,14 @@ impl WorkerNode {
 	/// Its process, while it runs.
 	pub(crate) fn process(&mut self) -> &mut Option<Process> {
 		&mut self.process
+	}
+
+	/// All that it has said.
+	///
+	/// # Errors
+	/// [`Error::File`] if its log cannot be read.
+	pub fn said(&self) -> Result<String, Error> {
+		said(&self.log)
 	}
 
 	/// What it says about itself; nothing before it has started.

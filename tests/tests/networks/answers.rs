@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(240);
 const ROUNDS: u32 = 1;
 const INNER_STEPS: u32 = 20;
 /// A user that says nothing is late within a minute.
-const RULES: Rules = Rules { window: 30, clock: 30, extension: 10, audits: None, patient: false };
+const RULES: Rules = Rules { window: 30, clock: 30, extension: 10, audits: None, answers: None, patient: false };
 /// Right answers that a provider is paid for before it lies: enough for a claim.
 const RIGHT: u64 = 4;
 /// What workers bond, and what is put aside for a session.

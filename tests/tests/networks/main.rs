@@ -1,5 +1,6 @@
 //! Networks of real processes. They wait much of the time, for windows, sessions and blocks: so two of them run beside each other.
 
+mod answer_audits;
 mod answers;
 mod audits;
 mod authorities;

@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(300);
 const ROUNDS: u32 = 2;
 const ESCROW: u128 = 20;
 /// Work is final within half a minute: then the model has owners, who are paid as well.
-const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, patient: false };
+const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, answers: None, patient: false };
 /// The first session of the chain.
 const SESSION: SessionId = 0;
 /// Pots of the owners of models, of the validators, and of the treasury.

@@ -14,7 +14,7 @@ pub(crate) const ROUND: Duration = Duration::from_secs(240);
 /// Something that takes a few blocks.
 pub(crate) const SOON: Duration = Duration::from_secs(120);
 /// A dispute in which one side says nothing takes seconds; a claim can be disputed long enough for workers that are started again meanwhile.
-const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, patient: false };
+const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, answers: None, patient: false };
 
 /// A network of three workers that train a tiny model.
 pub(crate) struct Scenario {
