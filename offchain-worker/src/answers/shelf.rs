@@ -129,10 +129,7 @@ impl Shelf {
 	pub(crate) fn with_room(base: &Path, most: u64, left: u64) -> Result<Self, ShelfError> {
 		let folder = base.join("answers");
 		create(&folder)?;
-		let mut bytes = 0_u64;
-		for session in sessions_in(&folder)? {
-			bytes = bytes.saturating_add(size(&session.path)?);
-		}
+		let bytes = all_bytes(&folder)?;
 		Ok(Self(Arc::new(Inner { base: base.to_owned(), folder, bytes: bytes.into(), most, left })))
 	}
 
@@ -156,7 +153,12 @@ impl Shelf {
 	/// [`ShelfError::NoRoom`], [`ShelfError::File`].
 	pub fn check_room(&self) -> Result<(), ShelfError> {
 		let Inner { folder, bytes, most, left, .. } = &*self.0;
-		let (used, free) = (bytes.load(Ordering::Relaxed), free_disk(folder).map_err(failed(folder))?);
+		let (mut used, free) = (bytes.load(Ordering::Relaxed), free_disk(folder).map_err(failed(folder))?);
+		if used >= *most {
+			// Another process may have deleted some.
+			used = all_bytes(folder)?;
+			bytes.store(used, Ordering::Relaxed);
+		}
 		let no_room = |words| Err(ShelfError::NoRoom { path: folder.clone(), words });
 		if used >= *most {
 			return no_room(format!("they have {} MiB, and may have {}", used >> 20, most >> 20));
@@ -406,6 +408,15 @@ fn sessions_in(folder: &Path) -> Result<Vec<Place>, ShelfError> {
 		places.extend(sessions_of(&root)?);
 	}
 	Ok(places)
+}
+
+/// Bytes of all transcripts.
+fn all_bytes(folder: &Path) -> Result<u64, ShelfError> {
+	let mut bytes = 0_u64;
+	for session in sessions_in(folder)? {
+		bytes = bytes.saturating_add(size(&session.path)?);
+	}
+	Ok(bytes)
 }
 
 /// Bytes of the files in a folder.

@@ -33,10 +33,14 @@ use neuroshard_types::{
 use std::{
 	net::{Ipv4Addr, SocketAddr},
 	path::PathBuf,
+	time::{Duration, Instant},
 };
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{sync::watch, task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
+/// Pause after which a provider tries again to offer what it has, and the longest one.
+const AGAIN: Duration = Duration::from_secs(15);
+const LONGEST_AGAIN: Duration = Duration::from_secs(600);
 /// Tokens of a text that a provider has to be able to defend: less is no use to anybody.
 const LEAST_TEXT: u32 = 64;
 
@@ -137,17 +141,29 @@ impl Serve {
 		if !self.provider || self.explain {
 			return self.serve(common, threads, None, &stop).await;
 		}
-		let mut kept = self.keep(common, threads).await?;
-		let served = self.serve(common, threads, Some(&mut kept), &stop).await;
-		if let Err(error) = &served {
-			if !stop.is_cancelled() && kept.has_answers()? {
-				println!("{error}");
-				println!(
-					"no answers are given. Those that were given are defended, and delivered to who audits them, until this is stopped"
-				);
-				stop.cancelled().await;
+		let (mut kept, mut wait) = (self.keep(common, threads).await?, AGAIN);
+		let served = loop {
+			let began = Instant::now();
+			let served = self.serve(common, threads, Some(&mut kept), &stop).await;
+			let Err(error) = &served else { break served };
+			// With the claims of what is owed by now.
+			kept.attempt.cancel();
+			kept.attempt = kept.over.child_token();
+			if stop.is_cancelled() || !kept.has_answers() {
+				break served;
 			}
-		}
+			wait = if began.elapsed() > LONGEST_AGAIN { AGAIN } else { wait };
+			println!("{error}");
+			println!(
+				"no answers are given now, which is tried again in {} seconds. Those that were given are defended, and delivered to who audits them, until this is \
+				 stopped",
+				wait.as_secs()
+			);
+			if stop.run_until_cancelled(sleep(wait)).await.is_none() {
+				break served;
+			}
+			wait = wait.saturating_mul(2).min(LONGEST_AGAIN);
+		};
 		kept.finish().await;
 		served
 	}
@@ -194,10 +210,10 @@ impl Serve {
 			let members = ring.as_ref().and_then(|ring| ring.members.clone());
 			let provided = self.provide(common, registered, kept, members, model.root, threads).await?;
 			// It ends after the last answer: with all that is owed by then.
-			kept.tasks.spawn(provided.business.clone().claim(kept.over.clone()));
+			kept.tasks.spawn(provided.business.clone().claim(kept.attempt.clone()));
 			if let Some(consents) = provided.consents {
 				let (told, mut agreed) = watch::channel(false);
-				kept.tasks.spawn(consents.run(told, kept.over.clone()));
+				kept.tasks.spawn(consents.run(told, kept.attempt.clone()));
 				// Meanwhile what was answered before is claimed and defended.
 				if !matches!(stop.run_until_cancelled(agreed.wait_for(|agreed| *agreed)).await, Some(Ok(_))) {
 					return Ok(0);
@@ -206,6 +222,7 @@ impl Serve {
 			signer = Some((kept.who.clone(), kept.ponw.clone(), kept.client.genesis()));
 			(checkpoint, paid, in_use) = (Some(provided.checkpoint), Some((provided.prices, provided.business)), Some(provided.in_use));
 		}
+		let is_paid = paid.is_some();
 		let options = Options {
 			address: self.listen,
 			keys: self.api_keys.clone(),
@@ -217,7 +234,10 @@ impl Serve {
 		};
 		let ready = |address: SocketAddr| {
 			println!("{name} answers at http://{address}/v1; a page to chat on is at http://{address}/");
-			println!("curl http://{address}/v1/completions -H 'content-type: application/json' -d '{{\"model\": \"{name}\", \"prompt\": \"Once\"}}'");
+			// Who pays asks by a gateway.
+			if !is_paid {
+				println!("curl http://{address}/v1/completions -H 'content-type: application/json' -d '{{\"model\": \"{name}\", \"prompt\": \"Once\"}}'");
+			}
 		};
 		serve(model, options, ready, stop.clone()).await?;
 		drop(in_use);
@@ -256,9 +276,10 @@ impl Serve {
 		let (player, _) = Player::new(parts);
 		let keeper = Keeper::new(client.clone(), submitter, ponw.clone(), accounts.clone());
 		let (over, mut tasks) = (CancellationToken::new(), JoinSet::new());
+		let attempt = over.child_token();
 		tasks.spawn(player.run(over.clone()));
 		tasks.spawn(keeper.clone().deliver(over.clone()));
-		Ok(Kept { client, who, provider, signs, ponw, network, shelf, accounts, keeper, over, tasks })
+		Ok(Kept { client, who, provider, signs, ponw, network, shelf, accounts, keeper, over, attempt, tasks })
 	}
 
 	/// What a provider's offer says, if it can make one.
@@ -420,13 +441,15 @@ struct Kept {
 	keeper: Keeper,
 	/// Ends the tasks.
 	over: CancellationToken,
+	/// Ends those that belong to what is offered now.
+	attempt: CancellationToken,
 	tasks: JoinSet<()>,
 }
 
 impl Kept {
-	/// Whether there are answers that somebody can ask for.
-	fn has_answers(&self) -> Result<bool, CliError> {
-		Ok(!self.shelf.sessions()?.is_empty())
+	/// Whether there are answers that somebody can ask for, as far as that is known.
+	fn has_answers(&self) -> bool {
+		self.shelf.sessions().map_or(true, |sessions| !sessions.is_empty())
 	}
 
 	/// Ends what a provider does beside answering.

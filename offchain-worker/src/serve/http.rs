@@ -481,7 +481,8 @@ async fn text(State(server): Shared, Body(asking): Body<Asking>) -> Result<Respo
 	let (ask, signature) = asking.read().ok_or_else(|| ApiError::field("ask", words))?;
 	let busy = |_| ApiError::busy("other auditors are answered: ask again");
 	let _place = timeout(AUDITORS_WAIT, server.auditors.acquire()).await.map_err(busy)?.map_err(|_| Refused::Stopping)?;
-	Ok(Json(business.keeper().hand_over(&ask, &signature).await?).into_response())
+	let handed = timeout(AUDITORS_WAIT, business.keeper().hand_over(&ask, &signature)).await.map_err(busy)?;
+	Ok(Json(handed?).into_response())
 }
 
 /// Who holds which layers, and why.

@@ -7,7 +7,7 @@
 //! in which everybody is paid. One that was drawn for an audit can be disputed as long as that is open, also when its session is settled. One false answer is
 //! enough: after it, the provider is paid nothing more of that session, and no other answer in it is disputed anew.
 
-use crate::{AuditorOfAnswer, Config, DisputedAnswers, Dockets, Error, Games, Pallet};
+use crate::{AnswerAudit, AnswerAudits, AuditorOfAnswer, Config, DisputedAnswers, Dockets, Error, Games, Pallet};
 use frame_support::ensure;
 use frame_system::pallet_prelude::BlockNumberFor;
 use neuroshard_graph::game::open_answer;
@@ -41,12 +41,22 @@ impl<T: Config> Pallet<T> {
 		ensure!(receipt.is_signed(genesis, key, signature), Error::<T>::NotSigned);
 		let answer = AnswerClaim { config, receipt };
 		DisputedAnswers::<T>::insert(&claim, &answer);
-		if let Some(audit) = audit {
-			AuditorOfAnswer::<T>::insert(&claim, audit.auditor);
+		if let Some(audit) = audit.filter(|audit| audit.auditor == challenger) {
+			Self::note_disputed(AnswerId { session, provider: claim.who.clone(), place }, audit, &claim);
 		}
 		let grounds = Grounds::Answer { round: claim.round, claim: answer };
 		let position = grounds.judge(|setting| open_answer(setting, doubt)).map_err(Error::<T>::from)?;
 		Self::open(claim, challenger, payer, None, position, &grounds)
+	}
+
+	/// Notes that who was drawn for a place disputes this answer in it. Of several receipts that a provider has signed for one place, that counts for one: else an
+	/// accomplice of a liar could fill the room of all its auditors, drawn once.
+	fn note_disputed(answer: AnswerId, mut audit: AnswerAudit, claim: &ClaimId) {
+		let ClaimKind::Answer(receipt) = claim.kind else { return };
+		if *audit.disputed.get_or_insert(receipt) == receipt {
+			AuditorOfAnswer::<T>::insert(claim, &audit.auditor);
+			AnswerAudits::<T>::insert(answer, audit);
+		}
 	}
 
 	/// Who was drawn to audit a disputed answer.

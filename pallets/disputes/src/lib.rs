@@ -256,7 +256,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type DisputedAnswers<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, AnswerClaim>;
 
-	/// Who was drawn to audit an answer about which games are open, if that was known at one of the challenges: it comes first also when its audit is closed.
+	/// Who was drawn to audit an answer about which games are open, and has opened one of them: it comes first also when its audit is closed.
 	#[pallet::storage]
 	pub type AuditorOfAnswer<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, AccountId>;
 

@@ -29,9 +29,11 @@ impl<T: Config> Pallet<T> {
 		let least = T::Bond::get();
 		let (most, load) = (T::MaxGamesPerDefender::get(), GamesAgainst::<T>::get(&claim.who));
 		if Self::is_drawn_for(claim, challenger) {
+			// Where that room is full, it holds what others hold.
 			let has_room = !matches!(claim.kind, ClaimKind::Answer(_)) || load.games < most.saturating_mul(2);
-			ensure!(has_room, Error::<T>::TooManyGames);
-			return Ok(least);
+			if has_room {
+				return Ok(least);
+			}
 		}
 		let bond = least.max(T::BondShare::get().mul_ceil(T::Providers::slashable(&claim.who)));
 		let full = load.games >= most && load.bonds >= bond.saturating_mul(most.into());

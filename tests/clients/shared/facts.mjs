@@ -101,6 +101,7 @@ export const TURNS = [
 	{ pallet: "Disputes", call: "play", code: 100 },
 	{ pallet: "Disputes", call: "seal_audit", code: 107 },
 	{ pallet: "Disputes", call: "report_audit", code: 107 },
+	{ pallet: "Disputes", call: "deliver_answer", code: 108 },
 	{ pallet: "Dataset", call: "answer_challenge", code: 110 },
 ];
 /** What a node answers to one that another call carries. */

@@ -22,7 +22,7 @@ use neuroshard_graph::{exec::Exec, ParamLayout};
 use neuroshard_types::{
 	answer_audit::AnswerId,
 	dispute::AnswerClaim,
-	inference::Receipt,
+	inference::{CheckpointId, Receipt},
 	run::{RunConfig, RunView},
 	AccountId, RoundIndex, RunId,
 };
@@ -45,8 +45,8 @@ pub(super) struct Judge {
 pub(super) struct Job {
 	pub(super) answer: AnswerId,
 	pub(super) transcript: Transcript,
-	/// Run of which its provider offered a model when it was paid.
-	pub(super) offered: RunId,
+	/// What its provider offered when it was paid.
+	pub(super) offered: CheckpointId,
 }
 
 /// What there is to say about an answer.
@@ -78,29 +78,54 @@ impl Judge {
 		(answer, guarded("computing an answer anew", self.judge(offered, transcript)).await)
 	}
 
-	async fn judge(&self, offered: RunId, transcript: Transcript) -> Result<Verdict, WorkerError> {
-		let (at, receipt) = (self.client.now().await?, &transcript.receipt);
-		let Some((run, round)) = receipt.checkpoint else { return Ok(Verdict::Undisputable("its receipt names no run".into())) };
+	/// The run of an answer, and the round that starts from its checkpoint; or what there is to say of it without that it is computed.
+	async fn run_of(
+		&self,
+		at: &ChainAt,
+		offered: CheckpointId,
+		receipt: &Receipt,
+	) -> Result<Result<(RunView, RoundIndex), Verdict>, WorkerError> {
+		let Some((run, round)) = receipt.checkpoint else { return Ok(Err(Verdict::Undisputable("its receipt names no run".into()))) };
 		let Some(view) = at.run(run).await? else {
 			let words = format!("there is no run {run}");
 			// One that was offered may have been removed since.
-			return Ok(if run == offered { Verdict::Unknown(words) } else { Verdict::Undisputable(words) });
+			return Ok(Err(if run == offered.run { Verdict::Unknown(words) } else { Verdict::Undisputable(words) }));
 		};
 		if receipt.claimed().choices() == 0 {
-			return Ok(Verdict::Right);
+			return Ok(Err(Verdict::Right));
 		}
 		// What it says of its vocabulary counts for nothing on chain.
-		if let Err(error) = judge::check_opens(&view.config, round, receipt) {
-			return Ok(Verdict::Undisputable(error.to_string()));
+		match judge::check_opens(&view.config, round, receipt) {
+			Ok(()) => Ok(Ok((view, round))),
+			Err(error) => Ok(Err(Verdict::Undisputable(error.to_string()))),
 		}
+	}
+
+	/// Whether no game can be opened about an answer, which is known at once; why.
+	pub(super) async fn refuses(&self, at: &ChainAt, offered: CheckpointId, receipt: &Receipt) -> Result<Option<String>, WorkerError> {
+		Ok(match self.run_of(at, offered, receipt).await? {
+			Err(Verdict::Undisputable(why)) => Some(why),
+			Ok(_) | Err(_) => None,
+		})
+	}
+
+	async fn judge(&self, offered: CheckpointId, transcript: Transcript) -> Result<Verdict, WorkerError> {
+		let (at, receipt) = (self.client.now().await?, &transcript.receipt);
+		let (view, round) = match self.run_of(&at, offered, receipt).await? {
+			Ok(found) => found,
+			Err(verdict) => return Ok(verdict),
+		};
+		let Some((run, _)) = receipt.checkpoint else { return Ok(Verdict::Undisputable("its receipt names no run".into())) };
 		check_memory(&view.config, receipt.prompt.count.saturating_add(receipt.answer.count))?;
-		let checkpoint = self.checkpoint(&at, (run, round), &view, receipt).await?;
+		let Some(checkpoint) = self.checkpoint(&at, (run, round), &view, offered, receipt).await? else {
+			return Ok(Verdict::Unknown("its receipt names parameters that are no checkpoint which the chain knows".into()));
+		};
 		let judged = AnswerClaim { config: view.config.clone(), receipt: receipt.clone() };
 		let (threads, text) = (self.threads, [transcript.prompt.clone(), transcript.answer.clone()]);
 		let doubt = computed(move || doubt_of(Arc::new(Exec::new(threads)?), round, judged, checkpoint, text)).await??;
 		let Some(doubt) = doubt else { return Ok(Verdict::Right) };
 		let accusation = Accusation::new(&transcript, doubt, &self.me, self.client.genesis())?;
-		let checkpoint = self.checkpoint(&at, (run, round), &view, receipt).await?;
+		let Some(checkpoint) = self.checkpoint(&at, (run, round), &view, offered, receipt).await? else { return Err(WorkerError::Stopped) };
 		let layout = ParamLayout::new(&view.config.model).map_err(CaseError::from)?;
 		let (shelf, told) = (self.shelf.clone(), transcript.clone());
 		let keep = move || {
@@ -111,24 +136,34 @@ impl Judge {
 		Ok(Verdict::False(Box::new(Charge { transcript, accusation, config: view.config, doubt })))
 	}
 
-	/// What an answer was computed with: the copy here, what the seed of the run gives, or what peers have.
+	/// What an answer was computed with: the copy here, what the seed of the run gives, or what peers have; `None` for what the chain does not know as a
+	/// checkpoint, since anybody could have this account fetch and keep what it likes otherwise.
 	async fn checkpoint(
 		&self,
 		at: &ChainAt,
 		(run, round): (RunId, RoundIndex),
 		view: &RunView,
+		offered: CheckpointId,
 		receipt: &Receipt,
-	) -> Result<Checkpoint, WorkerError> {
+	) -> Result<Option<Checkpoint>, WorkerError> {
 		let (shelf, threads, root) = (self.shelf.clone(), self.threads, receipt.parameters);
 		let layout = ParamLayout::new(&view.config.model).map_err(CaseError::from)?;
 		let of_shelf = layout.clone();
 		match computed(move || shelf.checkpoint(run, root, &of_shelf, threads)).await? {
 			Err(ShelfError::NoCheckpoint(_) | ShelfError::Checkpoint(_)) => {}
-			here => return Ok(here?),
+			here => return Ok(Some(here?)),
 		}
 		if root == view.config.genesis_root {
 			let config = view.config.clone();
-			return Ok(computed(move || Checkpoint::genesis(run, &config.model, &config.train, threads)).await??);
+			return Ok(Some(computed(move || Checkpoint::genesis(run, &config.model, &config.train, threads)).await??));
+		}
+		let made = match round.checked_sub(1) {
+			Some(before) => at.record(run, before).await?.map(|record| record.checkpoint),
+			None => None,
+		};
+		let starts = at.record(run, round).await?.map(|record| record.start);
+		if ![Some(view.checkpoint), Some(offered.root), made, starts].contains(&Some(root)) {
+			return Ok(None);
 		}
 		let mut peers = Vec::new();
 		// The round that starts from it, and the one that made it.
@@ -138,7 +173,7 @@ impl Judge {
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
 		within(FETCHING, "the checkpoint that an answer was computed with", self.content.checkpoint(run, root, leaves, &peers)).await??;
 		let store = self.content.store.clone();
-		computed(move || Content::read_checkpoint(&store, run, root, &layout, threads)).await?
+		computed(move || Content::read_checkpoint(&store, run, root, &layout, threads)).await?.map(Some)
 	}
 }
 

@@ -17,7 +17,7 @@ use super::{
 	WorkerError,
 };
 use crate::{
-	answers::{challenge, Handed, Parts as PlayerParts, Player, Shelf},
+	answers::{challenge, ChallengeError, Handed, Parts as PlayerParts, Player, Shelf},
 	receipt::Transcript,
 };
 use futures::{
@@ -25,7 +25,7 @@ use futures::{
 	FutureExt,
 };
 use judge::{Charge, Job, Judge, Verdict};
-use neuroshard_chain_client::{answer_audits, keys::PonwSigner, BlockId, ChainAt, ChainClient, Heads, Submitter};
+use neuroshard_chain_client::{answer_audits, keys::PonwSigner, BlockId, ChainAt, ChainClient, ChainError, Heads, Submitter};
 use neuroshard_graph::game::Side;
 use neuroshard_types::{
 	answer_audit::{AnswerAuditView, AnswerId},
@@ -35,14 +35,17 @@ use notes::Notes;
 use std::{
 	collections::{BTreeMap, BTreeSet},
 	path::Path,
+	time::Duration,
 };
 use step::{step, Known, Step};
-use text::{delivered, key_of, Asker};
+use text::{delivered, key_of, Asker, TextError};
 use tokio_util::sync::CancellationToken;
 
 /// Blocks until something that failed is tried again, and the most of them.
 const REST: BlockNumber = 2;
 const LONGEST_REST: BlockNumber = 100;
+/// For so long, texts are kept in any case: more than any audit lasts.
+const OLDEST: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Providers that are asked at a time.
 const AT_A_TIME: usize = 8;
 
@@ -109,6 +112,11 @@ impl Found {
 			Self::All => Known::All,
 		}
 	}
+}
+
+/// Whether pallet `Disputes` refuses a call once and for all, but for room that others leave.
+fn is_final(error: &ChainError) -> bool {
+	matches!(error, ChainError::Dispatch { name, .. } if name.starts_with("Disputes::")) && !error.is_dispatch("Disputes::TooManyGames")
 }
 
 impl Look {
@@ -230,7 +238,9 @@ impl Answers {
 			self.ask(&at, asks, now).await;
 			return Ok(Turn::Did);
 		}
-		let compute = due.into_iter().find(|(_, step)| *step == Step::Compute && !computing);
+		// What has failed before waits for what has not.
+		let computes = due.into_iter().filter(|(_, step)| *step == Step::Compute && !computing);
+		let compute = computes.min_by_key(|(audit, _)| self.looks.get(&audit.answer).map_or(0, |look| look.rests.1));
 		Ok(compute.and_then(|(audit, _)| self.job(audit, now)).map_or(Turn::Idle, |job| Turn::Compute(Box::new(job))))
 	}
 
@@ -263,7 +273,7 @@ impl Answers {
 		if self.looks.len() < known || !self.swept {
 			self.swept = true;
 			let notes = self.notes.clone();
-			let swept = blocking(move || Ok(notes.keep_only(open.iter()))).await?;
+			let swept = blocking(move || Ok(notes.keep_only(open.iter(), OLDEST))).await?;
 			if let Err(error) = swept {
 				tracing::warn!("texts of closed audits are kept for now: {error}");
 			}
@@ -280,6 +290,8 @@ impl Answers {
 		let found = match blocking(move || Ok(notes.read(&answer))).await? {
 			Some(handed) => match key_of(at, &audit.answer.provider).await {
 				Ok(key) if handed.check(audit, key, self.client.genesis()).is_ok() => Found::Text(Box::new(handed.transcript)),
+				// It is read again with the next block.
+				Err(TextError::Chain(error)) => return Err(error.into()),
 				_ => Found::Nothing { asked: false },
 			},
 			None => Found::Nothing { asked: false },
@@ -298,11 +310,18 @@ impl Answers {
 			match answer {
 				Ok(handed) => {
 					tracing::info!("{provider} handed over answer {place} of session {session}, which this account audits");
-					let kept = self.keep(&audit.answer, handed).await;
-					self.note(&audit, kept.map(Some));
+					let found = self.keep(at, &audit, handed).await;
+					self.note(&audit, found.map(Some));
 				}
 				Err(error) => {
+					let slow = matches!(error, TextError::Away(_) | TextError::Late);
 					self.note(&audit, Err(WorkerError::NoText(error.to_string())));
+					if let Found::Nothing { asked } = &mut self.look(&audit).found {
+						*asked = true;
+					}
+					if !slow {
+						continue;
+					}
 					// Who did not answer is not asked for its other answers in the same block: each would take as long.
 					let others = self.looks.iter_mut().filter(|(other, _)| other.provider == provider);
 					for (_, look) in others {
@@ -316,9 +335,16 @@ impl Answers {
 		}
 	}
 
-	/// Keeps a text on disk.
-	async fn keep(&self, answer: &AnswerId, handed: Handed) -> Result<Found, WorkerError> {
-		let (notes, answer) = (self.notes.clone(), answer.clone());
+	/// Keeps a text on disk, unless no game could be opened about it.
+	async fn keep(&self, at: &ChainAt, audit: &AnswerAuditView, handed: Handed) -> Result<Found, WorkerError> {
+		if let Some(why) = self.judge.refuses(at, audit.checkpoint, &handed.transcript.receipt).await? {
+			let AnswerId { session, provider, place } = &audit.answer;
+			tracing::warn!(
+				"nobody could dispute answer {place} of {provider} in session {session}, which this account audits: {why}. It is demanded"
+			);
+			return Ok(Found::Undisputable);
+		}
+		let (notes, answer) = (self.notes.clone(), audit.answer.clone());
 		let kept = move || {
 			notes.keep(&answer, &handed).map_err(|source| WorkerError::File { path: "answer-audits".into(), source })?;
 			Ok(Found::Text(Box::new(handed.transcript)))
@@ -331,7 +357,16 @@ impl Answers {
 		let AnswerId { session, provider, place } = &audit.answer;
 		match step {
 			Step::Demand => {
-				self.submitter.submit_once(answer_audits::demand(audit.answer.clone())).await?;
+				match self.submitter.submit_once(answer_audits::demand(audit.answer.clone())).await {
+					Ok(_) => {}
+					Err(error) if error.is_dispatch("Disputes::AlreadyDemanded") => return Ok(None),
+					// Each attempt costs a fee, and the chain will not say anything else.
+					Err(error) if is_final(&error) => {
+						tracing::error!("the text of answer {place} of {provider} in session {session} cannot be demanded: {error}");
+						return Ok(Some(Found::All));
+					}
+					Err(error) => return Err(error.into()),
+				}
 				tracing::warn!(
 					"the text of answer {place} of {provider} in session {session} is demanded on chain: it was not handed over"
 				);
@@ -340,7 +375,7 @@ impl Answers {
 			Step::Read(block) => {
 				let block = self.client.block_at(block).await?;
 				let read = delivered(&self.client, at, audit, block).await;
-				self.keep(&audit.answer, read.map_err(|error| WorkerError::NoText(error.to_string()))?).await.map(Some)
+				self.keep(at, audit, read.map_err(|error| WorkerError::NoText(error.to_string()))?).await.map(Some)
 			}
 			Step::Dispute => match self.looks.get(&audit.answer).map(|look| &look.found) {
 				Some(Found::False { charge, made }) => {
@@ -363,7 +398,15 @@ impl Answers {
 			}
 		}
 		self.shelf.keep(&charge.transcript)?;
-		let made = challenge(&self.client, &self.submitter, &charge.accusation, &charge.config.model).await?;
+		let made = match challenge(&self.client, &self.submitter, &charge.accusation, &charge.config.model).await {
+			Ok(made) => made,
+			// Each attempt costs a fee, and the chain will not say anything else.
+			Err(ChallengeError::Chain(error)) if is_final(&error) => {
+				tracing::error!("a false answer that this account audits cannot be disputed: {error}");
+				return Ok(Some(Found::All));
+			}
+			Err(error) => return Err(error.into()),
+		};
 		tracing::warn!("an answer that this account audits is disputed on chain, in block {}", made.number);
 		Ok(Some(Found::False { charge, made: Some(made) }))
 	}
@@ -373,7 +416,7 @@ impl Answers {
 		let look = self.look(&audit);
 		look.rest(now);
 		let Found::Text(transcript) = &look.found else { return None };
-		Some(Job { transcript: (**transcript).clone(), answer: audit.answer, offered: audit.checkpoint.run })
+		Some(Job { transcript: (**transcript).clone(), answer: audit.answer, offered: audit.checkpoint })
 	}
 
 	fn take_verdict(&mut self, answer: AnswerId, verdict: Result<Verdict, WorkerError>) {
@@ -399,8 +442,11 @@ impl Answers {
 					tracing::warn!("{which} is false from token {doubt} on: an audit has found that, and disputes it");
 					Found::False { charge, made: None }
 				}
-				// It rests.
-				Err(error) => return tracing::warn!("{which}, which this account audits: {error}"),
+				Err(error) => {
+					// From now on, or almost: when it began it was not known how long it takes.
+					look.rest(look.rests.0);
+					return tracing::warn!("{which}, which this account audits: {error}");
+				}
 			};
 		*look = Look::new(found);
 	}

@@ -8,6 +8,7 @@ use std::{
 	ffi::OsString,
 	fs, io,
 	path::{Path, PathBuf},
+	time::Duration,
 };
 
 /// The folder in the base folder.
@@ -40,8 +41,8 @@ impl Notes {
 		serde_json::from_slice(&fs::read(self.folder.join(Self::name(answer))).ok()?).ok()
 	}
 
-	/// Deletes all other texts. Blocks.
-	pub(super) fn keep_only<'a>(&self, answers: impl Iterator<Item = &'a AnswerId>) -> io::Result<()> {
+	/// Deletes all other texts that have not been written for so long that no audit of them is open, whatever a node says that is behind. Blocks.
+	pub(super) fn keep_only<'a>(&self, answers: impl Iterator<Item = &'a AnswerId>, oldest: Duration) -> io::Result<()> {
 		let kept: BTreeSet<OsString> = answers.map(|answer| Self::name(answer).into()).collect();
 		let entries = match fs::read_dir(&self.folder) {
 			Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -49,7 +50,8 @@ impl Notes {
 		};
 		for entry in entries {
 			let entry = entry?;
-			if !kept.contains(&entry.file_name()) {
+			let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
+			if !kept.contains(&entry.file_name()) && age > oldest {
 				fs::remove_file(entry.path())?;
 			}
 		}
@@ -69,12 +71,14 @@ mod tests {
 		let answer = |place| AnswerId { session: SESSION, provider: somebody(), place };
 		let transcript = answered(somebody(), &newest().params, 0, |_| {});
 		let handed = Handed { transcript, before: H256::zero(), later: vec![H256::repeat_byte(3)] };
-		Notes::new(base.path()).keep_only([].iter()).unwrap();
+		Notes::new(base.path()).keep_only([].iter(), Duration::ZERO).unwrap();
 		Notes::new(base.path()).keep(&answer(0), &handed).unwrap();
 		Notes::new(base.path()).keep(&answer(1), &handed).unwrap();
 		let notes = Notes::new(base.path());
 		assert_eq!((notes.read(&answer(0)), notes.read(&answer(2))), (Some(handed.clone()), None));
-		notes.keep_only([answer(1)].iter()).unwrap();
+		notes.keep_only([].iter(), Duration::from_secs(3_600)).unwrap();
+		assert_eq!(notes.read(&answer(0)), Some(handed.clone()), "it is fresh");
+		notes.keep_only([answer(1)].iter(), Duration::ZERO).unwrap();
 		assert_eq!((notes.read(&answer(0)), notes.read(&answer(1))), (None, Some(handed)));
 	}
 }

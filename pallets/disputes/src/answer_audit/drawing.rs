@@ -114,7 +114,17 @@ impl<T: Config> Pallet<T> {
 			DrawnAnswers::<T>::insert(&auditor, &answer, ());
 			AnswerClosings::<T>::insert(closings.append(), &answer);
 			let text = TextOf::Undemanded;
-			let audit = AnswerAudit { auditor: auditor.clone(), answers, receipts, checkpoint, demand_by, closes_at, bound_until, text };
+			let audit = AnswerAudit {
+				auditor: auditor.clone(),
+				answers,
+				receipts,
+				checkpoint,
+				demand_by,
+				closes_at,
+				bound_until,
+				text,
+				disputed: None,
+			};
 			AnswerAudits::<T>::insert(&answer, audit);
 			Self::deposit_event(Event::AnswerAuditDrawn { answer, auditor, demand_by, closes_at });
 			drawn = drawn.saturating_add(1);

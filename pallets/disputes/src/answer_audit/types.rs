@@ -62,6 +62,8 @@ pub struct AnswerAudit {
 	pub bound_until: BlockNumber,
 	/// What has become of the text.
 	pub text: TextOf,
+	/// The receipt of the place that the auditor has disputed as the one that was drawn: of several, one.
+	pub disputed: Option<H256>,
 }
 
 impl AnswerAudit {

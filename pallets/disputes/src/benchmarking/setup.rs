@@ -200,7 +200,17 @@ fn put_audit<T: Config>(answer: &AnswerId, audit: AnswerAudit) {
 fn audit_by<T: Config>(auditor: AccountId, checkpoint: CheckpointId, (answers, receipts): (u32, H256)) -> AnswerAudit {
 	let now = Pallet::<T>::now();
 	let (demand_by, closes_at) = (now.saturating_add(1), now.saturating_add(3));
-	AnswerAudit { auditor, answers, receipts, checkpoint, demand_by, closes_at, bound_until: closes_at, text: TextOf::Undemanded }
+	AnswerAudit {
+		auditor,
+		answers,
+		receipts,
+		checkpoint,
+		demand_by,
+		closes_at,
+		bound_until: closes_at,
+		text: TextOf::Undemanded,
+		disputed: None,
+	}
 }
 
 /// An answer with so many tokens and so many other answers behind it, which was drawn, its auditor, and what its provider delivers.

@@ -27,7 +27,6 @@ fn the_auditor_disputes_with_the_least_bond_and_comes_first_also_when_the_sessio
 		BondShare::set(Perbill::from_percent(10));
 		// Somebody else is earlier, and holds a tenth.
 		assert_ok!(challenge(&ALICE, &answer, doubt));
-		assert_eq!(Disputes::bond_against(answer.claim.clone(), auditor.clone()), Some(BOND));
 		assert_ok!(challenge(&auditor, &answer, doubt));
 		let bond = |who: &AccountId| Disputes::game(answer.claim.clone(), who.clone()).map(|game| game.bond);
 		assert_eq!((bond(&ALICE), bond(&auditor)), (Some(5_001), Some(BOND)));
@@ -38,6 +37,21 @@ fn the_auditor_disputes_with_the_least_bond_and_comes_first_also_when_the_sessio
 		// What is settled cannot be noted there any more, and is remembered here.
 		assert!(view(&answer).is_some_and(|view| view.condemned));
 		assert_noop!(challenge(&BOB, &answer, doubt), Error::<Test>::Condemned);
+	});
+}
+
+#[test]
+fn of_several_receipts_for_a_place_its_auditor_has_room_and_the_least_bond_for_one() {
+	build_and_execute(|| {
+		let (answer, doubt, auditor) = false_answer();
+		BondShare::set(Perbill::from_percent(10));
+		let others: Vec<_> = (1..4).map(|more| answer.changed(|receipt| receipt.price += more)).collect();
+		assert_ok!(challenge(&auditor, &others[0], doubt));
+		assert_ok!(challenge(&auditor, &others[1], doubt));
+		let bond = |answer: &Answered| Disputes::game(answer.claim.clone(), auditor.clone()).map(|game| game.bond);
+		assert_eq!((bond(&others[0]), bond(&others[1])), (Some(BOND), Some(5_001)));
+		MaxGames::set(1);
+		assert_noop!(challenge(&auditor, &others[2], doubt), Error::<Test>::TooManyGames);
 	});
 }
 
