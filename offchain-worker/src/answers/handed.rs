@@ -121,13 +121,15 @@ pub(crate) mod tests {
 		AccountId,
 	};
 
+	pub(crate) const AUDITOR: AccountId = AccountId::new([9; 32]);
+
 	/// What a claim of `answers` answers with this root of receipts has as its audit.
 	pub(crate) fn audit(transcript: &Transcript, answers: u32, receipts: H256) -> AnswerAuditView {
 		let receipt = &transcript.receipt;
 		let (provider, (session, place)) = (receipt.provider.clone().unwrap(), receipt.paid.unwrap());
 		AnswerAuditView {
 			answer: AnswerId { session, provider, place },
-			auditor: AccountId::new([9; 32]),
+			auditor: AUDITOR,
 			answers,
 			receipts,
 			checkpoint: CheckpointId { run: 0, round: 0, root: receipt.parameters },

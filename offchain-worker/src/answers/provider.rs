@@ -24,6 +24,7 @@ const ANSWER: Duration = Duration::from_secs(3_600);
 /// Connections that wait for the next request, and how long.
 const IDLE: usize = 8;
 const IDLE_TIME: Duration = Duration::from_secs(30);
+
 /// Why an address is none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{endpoint:?} is not an address that can be asked: expected http://HOST:PORT or https://HOST:PORT")]

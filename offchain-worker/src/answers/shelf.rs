@@ -220,13 +220,14 @@ impl Shelf {
 	/// [`ShelfError::File`].
 	pub fn settled_since(&self, session: SessionId, now: BlockNumber) -> Result<BlockNumber, ShelfError> {
 		let path = self.settled(session);
-		match fs::read_to_string(&path) {
-			// One that cannot be read is written anew: the transcripts stay longer than they have to.
-			Ok(number) if number.trim().parse::<BlockNumber>().is_ok_and(|number| number <= now) => {
-				Ok(number.trim().parse().unwrap_or(now))
-			}
-			Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path)(error)),
-			Ok(_) | Err(_) => write_private(&path, now.to_string().as_bytes()).map(|()| now).map_err(failed(&path)),
+		let told = match fs::read_to_string(&path) {
+			Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+			// One that makes no sense is written anew: the transcripts stay longer than they have to.
+			told => told.map_err(failed(&path))?.trim().parse().ok().filter(|block| *block <= now),
+		};
+		match told {
+			Some(block) => Ok(block),
+			None => write_private(&path, now.to_string().as_bytes()).map(|()| now).map_err(failed(&path)),
 		}
 	}
 

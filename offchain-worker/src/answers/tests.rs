@@ -23,9 +23,9 @@ use neuroshard_graph::{
 };
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_types::{
-	answer_audit::{AnswerAuditTerms, AnswerAuditView, AnswerId, Delivery},
+	answer_audit::{AnswerAuditTerms, AnswerAuditView},
 	dispute::{AnswerClaim, ClaimId, GameView, Terms},
-	inference::{CheckpointId, Class, Ending, Prices, Receipt, SessionView, USABLE_TOKENS},
+	inference::{Class, Ending, Prices, Receipt, SessionView, USABLE_TOKENS},
 	run::{PhaseDurations, RunConfig},
 	AccountId, BlockNumber, H256, NEURO,
 };
@@ -511,17 +511,7 @@ async fn an_answer_is_disputed_once_and_only_by_who_can_pay_for_it() {
 	// Whoever was drawn holds the least bond, however much is at stake and however many games are open.
 	bench.node.answer("Disputes", "bond_against", &None::<u128>);
 	bench.node.answer("Disputes", "terms", &Terms { window: 30, clock: 5, extension: 5, bond: 3 * NEURO, most_games: 32 });
-	let audit = AnswerAuditView {
-		answer: AnswerId { session: SESSION, provider: somebody(), place: 0 },
-		auditor: alice(),
-		answers: 1,
-		receipts: H256::zero(),
-		checkpoint: CheckpointId { run: 0, round: 0, root: H256::zero() },
-		delivery: Delivery::Undemanded,
-		demand_by: 90_000,
-		closes_at: 90_000,
-		condemned: false,
-	};
+	let audit = AnswerAuditView { auditor: alice(), ..handed::tests::audit(&transcript, 1, H256::zero()) };
 	bench.node.answer("Disputes", "answer_audit", &Some(&audit));
 	let at = client.now().await.unwrap();
 	let (needed, kept) = accusation.needed(&at, &bench.submitter, &model).await.unwrap();

@@ -84,7 +84,7 @@ impl Judge {
 		at: &ChainAt,
 		offered: CheckpointId,
 		receipt: &Receipt,
-	) -> Result<Result<(RunView, RoundIndex), Verdict>, WorkerError> {
+	) -> Result<Result<(RunId, RoundIndex, RunView), Verdict>, WorkerError> {
 		let Some((run, round)) = receipt.checkpoint else { return Ok(Err(Verdict::Undisputable("its receipt names no run".into()))) };
 		let Some(view) = at.run(run).await? else {
 			let words = format!("there is no run {run}");
@@ -96,7 +96,7 @@ impl Judge {
 		}
 		// What it says of its vocabulary counts for nothing on chain.
 		match judge::check_opens(&view.config, round, receipt) {
-			Ok(()) => Ok(Ok((view, round))),
+			Ok(()) => Ok(Ok((run, round, view))),
 			Err(error) => Ok(Err(Verdict::Undisputable(error.to_string()))),
 		}
 	}
@@ -111,11 +111,10 @@ impl Judge {
 
 	async fn judge(&self, offered: CheckpointId, transcript: Transcript) -> Result<Verdict, WorkerError> {
 		let (at, receipt) = (self.client.now().await?, &transcript.receipt);
-		let (view, round) = match self.run_of(&at, offered, receipt).await? {
+		let (run, round, view) = match self.run_of(&at, offered, receipt).await? {
 			Ok(found) => found,
 			Err(verdict) => return Ok(verdict),
 		};
-		let Some((run, _)) = receipt.checkpoint else { return Ok(Verdict::Undisputable("its receipt names no run".into())) };
 		check_memory(&view.config, receipt.prompt.count.saturating_add(receipt.answer.count))?;
 		let Some(checkpoint) = self.checkpoint(&at, (run, round), &view, offered, receipt).await? else {
 			return Ok(Verdict::Unknown("its receipt names parameters that are no checkpoint which the chain knows".into()));

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
 	answers::{
+		handed::tests::audit,
 		tests::{alice, answered, config, layout, newest, other_token, somebody, GENESIS, SESSION},
 		Handed,
 	},
@@ -84,17 +85,8 @@ impl Bench {
 	}
 
 	fn audit(&self, delivery: Delivery, demand_by: BlockNumber) -> AnswerAuditView {
-		AnswerAuditView {
-			answer: AnswerId { session: SESSION, provider: somebody(), place: 0 },
-			auditor: alice(),
-			answers: 1,
-			receipts: chained(H256::zero(), self.transcript.receipt.hash(GENESIS)),
-			checkpoint: CheckpointId { run: 0, round: 0, root: newest().header.root() },
-			delivery,
-			demand_by,
-			closes_at: 4 * DELIVER_TIME,
-			condemned: false,
-		}
+		let receipts = chained(H256::zero(), self.transcript.receipt.hash(GENESIS));
+		AnswerAuditView { auditor: alice(), delivery, demand_by, closes_at: 4 * DELIVER_TIME, ..audit(&self.transcript, 1, receipts) }
 	}
 
 	fn draw(&self, delivery: Delivery, demand_by: BlockNumber) {

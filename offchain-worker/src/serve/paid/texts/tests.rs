@@ -3,6 +3,7 @@
 use super::{super::Accounts, *};
 use crate::{
 	answers::{
+		handed::tests::{audit, AUDITOR},
 		tests::{answered, newest, GENESIS, SESSION},
 		Shelf,
 	},
@@ -13,12 +14,11 @@ use neuroshard_chain_client::keys::{PonwSigner, Seed};
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_types::{
 	answer_audit::Delivery,
-	inference::{chained, CheckpointId},
+	inference::chained,
 	provider::{ProviderInfo, ProviderView},
 	AccountId, H256,
 };
 
-const AUDITOR: AccountId = AccountId::new([9; 32]);
 /// Far behind now, and not too far.
 fn soon() -> u64 {
 	let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -63,17 +63,11 @@ impl Bench {
 	/// The audit of the first answer.
 	fn audit(&self) -> AnswerAuditView {
 		let root = self.transcripts.iter().fold(H256::zero(), |root, next| chained(root, next.receipt.hash(GENESIS)));
-		let answer = AnswerId { session: SESSION, provider: self.keeper.provider().clone(), place: 0 };
 		AnswerAuditView {
-			answer,
-			auditor: AUDITOR,
-			answers: 2,
-			receipts: root,
-			checkpoint: CheckpointId { run: 0, round: 0, root: H256::zero() },
 			delivery: Delivery::Demanded(90_000),
 			demand_by: 80_000,
 			closes_at: 100_000,
-			condemned: false,
+			..audit(&self.transcripts[0], 2, root)
 		}
 	}
 
