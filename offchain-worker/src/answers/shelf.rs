@@ -275,11 +275,20 @@ impl Shelf {
 	/// Keeps what belongs to a checkpoint from being deleted.
 	fn hold(&self, root: H256) -> Result<InUse, ShelfError> {
 		let folder = self.root(root);
+		// Until it is held, somebody else could delete it.
+		let _alone = self.alone()?;
 		create(&folder)?;
 		let path = folder.join("lock");
 		let file = File::create(&path).map_err(failed(&path))?;
 		file.lock_shared().map_err(failed(&path))?;
 		Ok(InUse { _lock: file })
+	}
+
+	/// While it is there, no folder of a checkpoint is made or deleted by anybody else.
+	fn alone(&self) -> Result<File, ShelfError> {
+		let folder = File::open(&self.0.folder).map_err(failed(&self.0.folder))?;
+		folder.lock().map_err(failed(&self.0.folder))?;
+		Ok(folder)
 	}
 
 	/// The right to play the games of `who` on this side from this base folder: one process has it. `None` if that is another one.
@@ -321,15 +330,12 @@ impl Shelf {
 		}
 		for Place { path, .. } in places {
 			let bytes = size(&path)?;
-			fs::remove_dir_all(&path).map_err(failed(&path))?;
+			there(fs::remove_dir_all(&path)).map_err(failed(&path))?;
 			// Somebody else may have deleted some of it, and counted that.
 			let less = |known: u64| Some(known.saturating_sub(bytes));
 			let _ = self.0.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
 		}
-		match fs::remove_file(self.settled(session)) {
-			Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&self.settled(session))(error)),
-			Ok(()) | Err(_) => {}
-		}
+		there(fs::remove_file(self.settled(session))).map_err(failed(&self.settled(session)))?;
 		Ok(true)
 	}
 
@@ -338,6 +344,7 @@ impl Shelf {
 	/// # Errors
 	/// [`ShelfError::File`].
 	pub fn forget_checkpoints(&self) -> Result<(), ShelfError> {
+		let _alone = self.alone()?;
 		for folder in folders(&self.0.folder)? {
 			if !sessions_of(&folder)?.is_empty() {
 				continue;
@@ -385,10 +392,18 @@ fn create(folder: &Path) -> Result<(), ShelfError> {
 	synced.map_err(failed(folder))
 }
 
+/// Nothing if a file or folder is not there: somebody else may have deleted it meanwhile.
+fn there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+	match result {
+		Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+		result => result.map(Some),
+	}
+}
+
 /// Folders in a folder.
 fn folders(folder: &Path) -> Result<Vec<PathBuf>, ShelfError> {
 	let mut found = Vec::new();
-	for entry in fs::read_dir(folder).map_err(failed(folder))? {
+	for entry in there(fs::read_dir(folder)).map_err(failed(folder))?.into_iter().flatten() {
 		let path = entry.map_err(failed(folder))?.path();
 		if path.is_dir() {
 			found.push(path);
@@ -423,7 +438,7 @@ fn all_bytes(folder: &Path) -> Result<u64, ShelfError> {
 /// Bytes of the files in a folder.
 fn size(folder: &Path) -> Result<u64, ShelfError> {
 	let mut bytes = 0_u64;
-	for entry in fs::read_dir(folder).map_err(failed(folder))? {
+	for entry in there(fs::read_dir(folder)).map_err(failed(folder))?.into_iter().flatten() {
 		let entry = entry.map_err(failed(folder))?;
 		bytes = bytes.saturating_add(entry.metadata().map_or(0, |file| file.len()));
 	}

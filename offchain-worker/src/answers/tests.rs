@@ -221,6 +221,23 @@ fn a_transcript_survives_a_restart_and_goes_with_its_session_unless_it_is_disput
 }
 
 #[test]
+fn a_checkpoint_can_be_kept_while_those_that_nobody_needs_are_deleted() {
+	const TIMES: usize = 200;
+	let base = tempfile::tempdir().unwrap();
+	let shelf = Shelf::open(base.path()).unwrap();
+	let transcript = answered(somebody(), &newest().params, 0, |_| {});
+	std::thread::scope(|scope| {
+		scope.spawn(|| (0..TIMES).for_each(|_| shelf.forget_checkpoints().unwrap()));
+		for _ in 0..TIMES {
+			shelf.keep(&transcript).unwrap();
+			assert!(shelf.forget(SESSION, &BTreeSet::new()).unwrap());
+		}
+	});
+	shelf.forget_checkpoints().unwrap();
+	assert_eq!(files(&base.path().join("answers")), 0);
+}
+
+#[test]
 fn what_was_changed_on_disk_is_not_used() {
 	let base = tempfile::tempdir().unwrap();
 	let shelf = Shelf::open(base.path()).unwrap();
