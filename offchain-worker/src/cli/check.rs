@@ -3,7 +3,6 @@
 use super::{local, CliError, Common};
 use crate::{
 	hardware,
-	infer::Model,
 	receipt::{
 		check::{check, Known, Outcome},
 		Transcript,
@@ -43,10 +42,8 @@ impl Check {
 		let transcript = read(&self.receipt)?;
 		let signed = transcript.validate()?;
 		let (class, threads) = (transcript.receipt.class, hardware::threads(self.threads));
-		let mut model = match &self.model {
-			Some(folder) => Model::of_folder(folder, class, threads)?,
-			None => local::model(&common.base()?, self.run, class, threads)?,
-		};
+		let mut model =
+			local::model(&common.base()?, local::Which { folder: self.model.as_deref(), run: self.run, context: None }, class, threads)?;
 		let (parameters, usable) = (model.root, model.usable());
 		let text = &model.text;
 		let known = Known { parameters, class, usable, ends: &|token| text.is_end(token) };

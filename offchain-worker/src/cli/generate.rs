@@ -34,7 +34,7 @@ pub(super) struct Generate {
 impl Generate {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
 		let threads = hardware::threads(self.threads);
-		let mut model = local::model(&common.base()?, self.run, Class::ExactF32, threads)?;
+		let mut model = local::model(&common.base()?, local::Which { run: self.run, ..local::Which::default() }, Class::ExactF32, threads)?;
 		let sampling = Sampling { temperature: self.temperature, seed: self.seed, ..Sampling::default() };
 		let text = generate(&mut model, &self.prompt, self.max_tokens, &sampling)?;
 		println!("{}{}", self.prompt, printable(&text));

@@ -70,7 +70,8 @@ impl Hold {
 				Some(opened)
 			}
 		};
-		let (card, source) = local::card(&base, self.run, self.model.as_deref(), threads)?;
+		let which = local::Which { folder: self.model.as_deref(), run: self.run, context: None };
+		let (card, source) = local::card(&base, which, threads)?;
 		let memory = self.memory.map(|mebibytes| u64::from(mebibytes) << 20);
 		let memory = memory.or_else(|| hardware::available_memory().map(|free| free / 2)).unwrap_or(1 << 30);
 		let exec = Exec::new(threads).map_err(crate::infer::ModelError::from)?;

@@ -2,61 +2,55 @@
 
 use super::CliError;
 use crate::{
-	infer::{Card, Model, ModelError, Source},
+	infer::{Card, Model, ModelError, Parameters, Shape, Source},
 	run::{checkpoint_folder, read_model},
 	train::checkpoint::Checkpoint,
 };
 use neuroshard_graph::{
-	exec::{Exec, Inference},
+	exec::{Exec, RopeScaling, Stage},
 	Class, ParamLayout,
 };
-use neuroshard_types::{ModelConfig, RunId, H256};
+use neuroshard_types::{ModelConfig, RunId};
 use std::{path::Path, sync::Arc};
 
-/// The newest checkpoint of `run`, or of the newest run that there is, ready to answer.
-pub(super) fn model(base: &Path, run: Option<RunId>, class: Class, threads: usize) -> Result<Model, CliError> {
-	let (run, config, checkpoint) = find(base, run, threads)?;
-	Ok(Model::of_bytes(format!("run-{run}"), &config, &checkpoint.params, checkpoint.header.root().0, class, threads)?)
+/// Which model.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Which<'a> {
+	/// The one in this folder.
+	pub folder: Option<&'a Path>,
+	/// Without a folder, the newest checkpoint of this run; without both, that of the newest run that there is.
+	pub run: Option<RunId>,
+	/// For texts of so many tokens at most.
+	pub context: Option<u32>,
 }
 
-/// The model in `folder`, or, without one, the newest checkpoint as for [`model`]; and where its parts come from.
-pub(super) fn card(base: &Path, run: Option<RunId>, folder: Option<&Path>, threads: usize) -> Result<(Card, Source), CliError> {
+/// A model, ready to answer.
+pub(super) fn model(base: &Path, which: Which, class: Class, threads: usize) -> Result<Model, CliError> {
+	let (card, source) = card(base, which, threads)?;
+	let stage = Stage::whole(usize::try_from(source.config.layers).unwrap_or(usize::MAX));
+	let engine = source.in_class(class).load(&stage).map_err(CliError::Invalid)?;
+	Ok(card.with(class, Box::new(engine)))
+}
+
+/// As [`model`], and where its parts come from.
+pub(super) fn card(base: &Path, which: Which, threads: usize) -> Result<(Card, Source), CliError> {
+	let Which { folder, run, context } = which;
+	let (card, mut shape, parameters) = match folder {
+		Some(folder) => Card::of_folder(folder, threads)?,
+		None => {
+			let (run, config) = shape(base, run)?;
+			let found = Parameters::of_checkpoint(&checkpoint_folder(base, run), &config, threads).map_err(ModelError::from)?;
+			let (_, parameters) = found.ok_or_else(|| missing(base, Some(run)))?;
+			let card = Card::of_bytes(format!("run-{run}"), &config, parameters.root.0)?;
+			(card, Shape { config, scaling: RopeScaling::None }, parameters)
+		}
+	};
 	let exec = Arc::new(Exec::new(threads).map_err(ModelError::from)?);
-	if let Some(folder) = folder {
-		let (card, config, _) = Card::of_folder(folder)?;
-		let (folder, expected) = (folder.to_owned(), card.root);
-		let params = move || {
-			let (card, _, params) = Card::of_folder(&folder).map_err(|error| error.to_string())?;
-			same(card.root, expected).map(|()| params)
-		};
-		let source = part_of(card.root, config, exec, params);
-		return Ok((card, source));
-	}
-	let (run, config, checkpoint) = find(base, run, threads)?;
-	let card = Card::of_bytes(format!("run-{run}"), &config, checkpoint.header.root().0)?;
-	// In memory: the folder has another one as soon as the run goes on.
-	let params = checkpoint.params;
-	let source = part_of(card.root, config, exec, move || Ok(params.clone()));
+	shape.config.max_seq = shape.config.max_seq.min(context.unwrap_or(u32::MAX));
+	let config = shape.config.clone();
+	let load = move |stage: &Stage, class| parameters.load(exec.clone(), &shape, stage, class).map_err(|error| error.to_string());
+	let source = Source::new(card.root, config, load);
 	Ok((card, source))
-}
-
-fn same(found: H256, expected: H256) -> Result<(), String> {
-	match found == expected {
-		true => Ok(()),
-		false => Err(format!("the model has changed since this command was started, from {expected:?} to {found:?}: start it anew")),
-	}
-}
-
-fn part_of(
-	root: H256,
-	config: ModelConfig,
-	exec: Arc<Exec>,
-	params: impl Fn() -> Result<Vec<f32>, String> + Send + Sync + 'static,
-) -> Source {
-	let shape = config.clone();
-	Source::new(root, config, move |stage, class| {
-		Inference::in_class(exec.clone(), &shape, &params()?, stage, class).map_err(|error| error.to_string())
-	})
 }
 
 /// Model and newest checkpoint of `run`, or of the newest run that there is.
@@ -67,12 +61,18 @@ pub(super) fn load(base: &Path, run: Option<RunId>, threads: usize) -> Result<(M
 
 /// As [`load`], with the run's number.
 pub(super) fn find(base: &Path, run: Option<RunId>, threads: usize) -> Result<(RunId, ModelConfig, Checkpoint), CliError> {
-	let run = run.or_else(|| newest_run(base)).ok_or_else(|| missing(base, None))?;
+	let (run, model) = shape(base, run)?;
 	let folder = checkpoint_folder(base, run);
-	let model = read_model(&folder)?.ok_or_else(|| missing(base, Some(run)))?;
 	let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
 	let checkpoint = Checkpoint::load(&folder, &layout, threads)?.ok_or_else(|| missing(base, Some(run)))?;
 	Ok((run, model, checkpoint))
+}
+
+/// `run`, or the newest run that there is, and its model.
+fn shape(base: &Path, run: Option<RunId>) -> Result<(RunId, ModelConfig), CliError> {
+	let run = run.or_else(|| newest_run(base)).ok_or_else(|| missing(base, None))?;
+	let model = read_model(&checkpoint_folder(base, run))?.ok_or_else(|| missing(base, Some(run)))?;
+	Ok((run, model))
 }
 
 fn newest_run(base: &Path) -> Option<RunId> {

@@ -67,6 +67,9 @@ pub(super) struct Serve {
 	/// Answers that wait beside them, each choice to each prompt counted; who asks for more is told to come back later.
 	#[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
 	queue: u16,
+	/// Tokens of the longest text, prompt and answer together; the model's longest if not given. Memory for keys and values has to have room for one.
+	#[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(64..))]
+	context: Option<u32>,
 	/// Memory for keys and values, in MiB. Answers wait for it.
 	#[arg(long, value_name = "MIB", default_value_t = 1_024)]
 	memory: usize,
@@ -175,10 +178,9 @@ impl Serve {
 			Some(kept) => Some(self.registered(kept)?),
 			None => None,
 		};
-		let (mut model, ring) = match (self.ring.is_empty(), &self.model) {
-			(true, Some(folder)) => (Model::of_folder(folder, class, threads)?, None),
-			(true, None) => (local::model(&common.base()?, self.run, class, threads)?, None),
-			(false, _) => {
+		let (mut model, ring) = match self.ring.is_empty() {
+			true => (local::model(&common.base()?, self.which(), class, threads)?, None),
+			false => {
 				let (model, started) = self.ring(common, threads, registered.as_ref(), stop).await?;
 				(model, Some(started))
 			}
@@ -242,6 +244,10 @@ impl Serve {
 		serve(model, options, ready, stop.clone()).await?;
 		drop(in_use);
 		Ok(0)
+	}
+
+	fn which(&self) -> local::Which<'_> {
+		local::Which { folder: self.model.as_deref(), run: self.run, context: self.context }
 	}
 
 	/// Starts what a provider does for answers that it gave, whether it gives more or not: it defends them, and delivers their texts.
@@ -361,7 +367,7 @@ impl Serve {
 		}
 		let base = common.base()?;
 		create_base(&base)?;
-		let (card, source) = local::card(&base, self.run, self.model.as_deref(), threads)?;
+		let (card, source) = local::card(&base, self.which(), threads)?;
 		let keypair = keypair_from_secret(&mut network_seed(&base, &common.unlock())?.expose().to_owned())?;
 		let (streams, _, _, _) = Streams::start(keypair, Vec::new(), stop.clone()).await?;
 		println!("this driver is {}", streams.local());

@@ -1,11 +1,13 @@
 //! Models in Hugging Face folders of the Llama family: `config.json`, safetensors, `tokenizer.json`.
 
-use super::text::{Text, TextError};
-use neuroshard_graph::{ConfigError, ModelConfig, ParamLayout, F32};
-use safetensors::{tensor::TensorView, Dtype, SafeTensorError, SafeTensors};
+use super::{
+	parameters::{Parameters, ParametersError, Shape},
+	text::{Text, TextError},
+};
+use neuroshard_graph::{exec::RopeScaling, ConfigError, ModelConfig, F32};
 use serde::Deserialize;
 use std::{
-	collections::{BTreeMap, BTreeSet},
+	collections::BTreeSet,
 	fs,
 	path::{Path, PathBuf},
 };
@@ -36,16 +38,8 @@ pub enum FolderError {
 	#[error("this model is not served: {0}")]
 	Config(#[from] ConfigError),
 	/// The weights.
-	#[error("{path}: {source}", path = path.display())]
-	Weights {
-		/// Which file.
-		path: PathBuf,
-		/// Why.
-		source: SafeTensorError,
-	},
-	/// A tensor that the model needs.
-	#[error("the weights have no tensor {0} of the shape that config.json says")]
-	Tensor(String),
+	#[error(transparent)]
+	Parameters(#[from] ParametersError),
 	/// The tokenizer.
 	#[error(transparent)]
 	Text(#[from] TextError),
@@ -54,9 +48,9 @@ pub enum FolderError {
 /// A model as it lies in a folder.
 pub struct Folder {
 	/// Shape.
-	pub config: ModelConfig,
-	/// Parameters in the order of [`ParamLayout`].
-	pub params: Vec<f32>,
+	pub shape: Shape,
+	/// Parameters.
+	pub parameters: Parameters,
 	/// Tokenizer.
 	pub text: Text,
 	/// Template that makes a prompt of a chat, in Jinja's language.
@@ -81,7 +75,7 @@ struct Config {
 	max_position_embeddings: u32,
 	rms_norm_eps: f64,
 	rope_theta: Option<f64>,
-	rope_scaling: Option<serde_json::Value>,
+	rope_scaling: Option<Rope>,
 	rope_parameters: Option<Rope>,
 	#[serde(default = "silu")]
 	hidden_act: String,
@@ -95,11 +89,31 @@ struct Config {
 	eos_token_id: Option<Tokens>,
 }
 
-/// Where newer files say what positions are.
-#[derive(Deserialize)]
+/// How positions are read: newer files have it in one place with `rope_theta`.
+#[derive(Clone, Deserialize)]
 struct Rope {
+	#[serde(alias = "type")]
 	rope_type: Option<String>,
 	rope_theta: Option<f64>,
+	factor: Option<f64>,
+	low_freq_factor: Option<f64>,
+	high_freq_factor: Option<f64>,
+	original_max_position_embeddings: Option<u32>,
+}
+
+impl Rope {
+	fn scaling(&self) -> Result<RopeScaling, FolderError> {
+		let kind = self.rope_type.as_deref().unwrap_or("default");
+		let factor = self.factor.filter(|factor| factor.is_finite() && *factor > 0.0);
+		let range = self.low_freq_factor.zip(self.high_freq_factor).filter(|(low, high)| low.is_finite() && high.is_finite() && low < high);
+		match (kind, factor, range, self.original_max_position_embeddings) {
+			("default", ..) => Ok(RopeScaling::None),
+			("linear", Some(factor), ..) => Ok(RopeScaling::Linear { factor }),
+			("llama3", Some(factor), Some((low, high)), Some(original)) => Ok(RopeScaling::Llama3 { factor, low, high, original }),
+			("linear" | "llama3", ..) => Err(FolderError::Unsupported(format!("its rope_scaling lacks numbers that {kind} takes"))),
+			_ => Err(FolderError::Unsupported(format!("its positions are scaled in another way (rope_scaling: {kind})"))),
+		}
+	}
 }
 
 fn silu() -> String {
@@ -155,14 +169,8 @@ impl Special {
 	}
 }
 
-/// What of `model.safetensors.index.json` matters.
-#[derive(Deserialize)]
-struct Index {
-	weight_map: BTreeMap<String, String>,
-}
-
 impl Config {
-	fn model(&self) -> Result<ModelConfig, FolderError> {
+	fn shape(&self) -> Result<Shape, FolderError> {
 		let refused = |words: String| Err(FolderError::Unsupported(words));
 		let heads = self.num_attention_heads;
 		if self.model_type != "llama" {
@@ -171,10 +179,8 @@ impl Config {
 		if self.hidden_act != "silu" || self.attention_bias || self.mlp_bias {
 			return refused("it has biases, or another activation than SiLU".into());
 		}
-		let scaled = self.rope_parameters.as_ref().and_then(|rope| rope.rope_type.as_deref()).is_some_and(|kind| kind != "default");
-		if scaled || self.rope_scaling.as_ref().is_some_and(|scaling| !scaling.is_null()) {
-			return refused("its positions are scaled (rope_scaling)".into());
-		}
+		let rope = self.rope_parameters.as_ref().or(self.rope_scaling.as_ref());
+		let scaling = rope.map_or(Ok(RopeScaling::None), Rope::scaling)?;
 		if heads == 0 || self.head_dim.is_some_and(|dim| dim.checked_mul(heads) != Some(self.hidden_size)) {
 			return refused("its heads are not hidden_size wide together".into());
 		}
@@ -197,18 +203,18 @@ impl Config {
 			norm_eps: F32::new(self.rms_norm_eps as f32),
 		};
 		config.validate()?;
-		Ok(config)
+		Ok(Shape { config, scaling })
 	}
 }
 
 impl Folder {
-	/// Reads the model in `folder`. Weights in 16 bits become f32, which holds each of them.
+	/// Reads the model in `folder`, all but its weights, which are hashed. In 16 bits, they become f32 when they are loaded, which holds each of them.
 	///
 	/// # Errors
 	/// [`FolderError`].
-	pub fn read(folder: &Path) -> Result<Self, FolderError> {
+	pub fn read(folder: &Path, threads: usize) -> Result<Self, FolderError> {
 		let needed: Config = json(&folder.join("config.json"))?;
-		let config = needed.model()?;
+		let shape = needed.shape()?;
 		let generation: Generation = json_if_there(&folder.join("generation_config.json"))?;
 		let tokenizing: Tokenizing = json_if_there(&folder.join("tokenizer_config.json"))?;
 		let ends = generation.eos_token_id.or(needed.eos_token_id.clone()).map(Tokens::all).unwrap_or_default();
@@ -217,7 +223,14 @@ impl Folder {
 		let template = tokenizing.chat_template.as_ref().and_then(|template| template.as_str()).map(str::to_owned);
 		let file = fs::read_to_string(folder.join("chat_template.jinja")).ok();
 		let [begin, end] = [tokenizing.bos_token, tokenizing.eos_token].map(|token| token.map(Special::text).unwrap_or_default());
-		Ok(Self { params: params(folder, &config)?, config, text, template: template.or(file), begin, end })
+		Ok(Self {
+			parameters: Parameters::of_folder(folder, &shape.config, threads)?,
+			shape,
+			text,
+			template: template.or(file),
+			begin,
+			end,
+		})
 	}
 }
 
@@ -236,70 +249,6 @@ fn json_if_there<T: for<'a> Deserialize<'a> + Default>(path: &Path) -> Result<T,
 	}
 }
 
-/// The parameters, from one file or from those that the index names.
-fn params(folder: &Path, config: &ModelConfig) -> Result<Vec<f32>, FolderError> {
-	let layout = ParamLayout::new(config)?;
-	let index = folder.join("model.safetensors.index.json");
-	let files: BTreeSet<String> = match index.exists() {
-		true => json::<Index>(&index)?.weight_map.into_values().collect(),
-		false => BTreeSet::from(["model.safetensors".to_owned()]),
-	};
-	let mut params = vec![0.0; layout.len()];
-	let mut missing: BTreeMap<&str, _> = layout.tensors().iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
-	for file in files {
-		// Names of files only: an index leads nowhere else.
-		let path = folder.join(Path::new(&file).file_name().unwrap_or_default());
-		let bytes = read(&path)?;
-		let tensors = SafeTensors::deserialize(&bytes).map_err(|source| FolderError::Weights { path, source })?;
-		for (name, view) in tensors.iter() {
-			let Some(tensor) = missing.remove(name) else { continue };
-			let shape = view.shape();
-			let fits = shape == [tensor.rows, tensor.cols] || (tensor.rows == 1 && shape == [tensor.cols]);
-			if !fits || !fill(&mut params[tensor.range()], &view) {
-				return Err(FolderError::Tensor(name.into()));
-			}
-		}
-	}
-	let first = missing.into_keys().next();
-	first.map_or(Ok(params), |name| Err(FolderError::Tensor(name.into())))
-}
-
-/// Writes a tensor's numbers as f32; whether it has a type of which each number is one.
-fn fill(out: &mut [f32], view: &TensorView) -> bool {
-	let data = view.data();
-	match view.dtype() {
-		Dtype::F32 => {
-			for (out, bytes) in out.iter_mut().zip(data.as_chunks().0) {
-				*out = f32::from_le_bytes(*bytes);
-			}
-		}
-		Dtype::BF16 => {
-			for (out, bytes) in out.iter_mut().zip(data.as_chunks().0) {
-				*out = f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16);
-			}
-		}
-		Dtype::F16 => {
-			for (out, bytes) in out.iter_mut().zip(data.as_chunks().0) {
-				*out = half(u16::from_le_bytes(*bytes));
-			}
-		}
-		_ => return false,
-	}
-	true
-}
-
-/// The f32 that is this IEEE-754 binary16.
-fn half(bits: u16) -> f32 {
-	let (sign, exponent, fraction) = (u32::from(bits >> 15) << 31, u32::from(bits >> 10 & 31), u32::from(bits & 1023));
-	let magnitude = match exponent {
-		// Multiples of 2^-24.
-		0 => (fraction as f32 / 16_777_216.0).to_bits(),
-		31 => 0x7f80_0000 | fraction << 13,
-		_ => (exponent + 112) << 23 | fraction << 13,
-	};
-	f32::from_bits(sign | magnitude)
-}
-
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -307,6 +256,7 @@ mod tests {
 		export::export,
 		train::{checkpoint::Checkpoint, presets},
 	};
+	use neuroshard_graph::merkle::blake2_256;
 
 	/// A folder with a model, and that model.
 	fn exported() -> (tempfile::TempDir, ModelConfig, Vec<f32>) {
@@ -320,10 +270,40 @@ mod tests {
 	#[test]
 	fn an_exported_model_is_read_as_it_was() {
 		let (folder, model, params) = exported();
-		let read = Folder::read(folder.path()).unwrap();
-		assert_eq!((read.config, read.params), (model, params));
+		let read = Folder::read(folder.path(), 1).unwrap();
+		let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+		assert_eq!((read.shape, read.parameters.root.0), (Shape { config: model, scaling: RopeScaling::None }, blake2_256(&bytes)));
 		assert_eq!(read.text.prompt("a", false).unwrap(), [256, 97]);
 		assert!(read.text.is_end(256) && read.template.is_none());
+	}
+
+	#[test]
+	fn scaled_positions_are_read_from_old_and_new_places() {
+		let (folder, model, _) = exported();
+		let config = folder.path().join("config.json");
+		let text = fs::read_to_string(&config).unwrap();
+		let numbers = "\"factor\": 32.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192";
+		let llama3 = RopeScaling::Llama3 { factor: 32.0, low: 1.0, high: 4.0, original: 8_192 };
+		for (from, to, scaling, rope_theta) in [
+			("\"rope_scaling\": null", format!("\"rope_scaling\": {{ \"rope_type\": \"llama3\", {numbers} }}"), llama3, model.rope_theta),
+			(
+				"\"rope_scaling\": null",
+				format!("\"rope_parameters\": {{ \"rope_type\": \"llama3\", {numbers}, \"rope_theta\": 500000.0 }}"),
+				llama3,
+				500_000,
+			),
+			(
+				"\"rope_scaling\": null",
+				"\"rope_scaling\": { \"type\": \"linear\", \"factor\": 2 }".into(),
+				RopeScaling::Linear { factor: 2.0 },
+				model.rope_theta,
+			),
+		] {
+			assert!(text.contains(from));
+			fs::write(&config, text.replace(from, &to)).unwrap();
+			let shape = Folder::read(folder.path(), 1).unwrap().shape;
+			assert_eq!(shape, Shape { config: ModelConfig { rope_theta, ..model.clone() }, scaling });
+		}
 	}
 
 	#[test]
@@ -334,31 +314,16 @@ mod tests {
 		let error = |from: &str, to: &str| {
 			assert!(text.contains(from), "{from}");
 			fs::write(&config, text.replace(from, to)).unwrap();
-			Folder::read(folder.path()).map(drop).unwrap_err().to_string()
+			Folder::read(folder.path(), 1).map(drop).unwrap_err().to_string()
 		};
 		assert!(error("\"llama\"", "\"gpt2\"").contains("its type is gpt2"));
-		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": {}").contains("rope_scaling"));
-		assert!(error("\"rope_theta\"", "\"rope_parameters\": { \"rope_type\": \"llama3\" }, \"x\"").contains("rope_scaling"));
+		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": { \"type\": \"yarn\" }").contains("rope_scaling: yarn"));
+		assert!(
+			error("\"rope_theta\"", "\"rope_parameters\": { \"rope_type\": \"llama3\", \"factor\": 8 }, \"x\"").contains("lacks numbers")
+		);
 		assert!(error("\"attention_bias\": false", "\"attention_bias\": true").contains("biases"));
 		assert!(error("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3").contains("no tensor model.layers.2."));
 		assert!(error("\"vocab_size\": 288", "\"vocab_size\": 289").contains("multiple"));
 		assert!(error("{", "").contains("not understood"));
-	}
-
-	#[test]
-	fn half_precision_is_converted_exactly() {
-		let known = [
-			(0x0000, 0.0),
-			(0x8000, -0.0),
-			(0x3c00, 1.0),
-			(0xc000, -2.0),
-			(0x7bff, 65_504.0),
-			(0x0001, 5.960_464_5e-8),
-			(0x0400, 6.103_515_6e-5),
-		];
-		for (bits, value) in known {
-			assert_eq!(half(bits).to_bits(), f32::to_bits(value), "{bits:#x}");
-		}
-		assert!(half(0x7c00).is_infinite() && half(0x7e00).is_nan());
 	}
 }

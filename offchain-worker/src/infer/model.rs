@@ -4,13 +4,13 @@ use super::{
 	chat::{Chat, ChatError},
 	engine::Engine,
 	folder::{Folder, FolderError},
+	parameters::{Parameters, ParametersError, Shape},
 	text::{Text, TextError},
 };
 use crate::data::tokenizer;
 use neuroshard_graph::{
 	config::ARITHMETIC_VERSION,
 	exec::{Exec, ExecError, Inference, InferenceError, Stage},
-	merkle::blake2_256,
 	Class, Hash, ModelConfig,
 };
 use neuroshard_types::H256;
@@ -22,6 +22,9 @@ pub enum ModelError {
 	/// The folder.
 	#[error(transparent)]
 	Folder(#[from] FolderError),
+	/// The parameters.
+	#[error(transparent)]
+	Parameters(#[from] ParametersError),
 	/// The tokenizer.
 	#[error(transparent)]
 	Text(#[from] TextError),
@@ -90,11 +93,11 @@ impl Card {
 	///
 	/// # Errors
 	/// [`ModelError`].
-	pub fn of_folder(folder: &Path) -> Result<(Self, ModelConfig, Vec<f32>), ModelError> {
-		let Folder { config, params, text, template, begin, end } = Folder::read(folder)?;
+	pub fn of_folder(folder: &Path, threads: usize) -> Result<(Self, Shape, Parameters), ModelError> {
+		let Folder { shape, parameters, text, template, begin, end } = Folder::read(folder, threads)?;
 		let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
 		let name = name.unwrap_or_else(|| "model".into());
-		Ok((Self { name, root: root(&params), text, chat: Chat::new(template, begin, end)? }, config, params))
+		Ok((Self { name, root: parameters.root, text, chat: Chat::new(template, begin, end)? }, shape, parameters))
 	}
 
 	/// The model, computed by `engine` in this arithmetic.
@@ -102,12 +105,6 @@ impl Card {
 		let Self { name, root, text, chat } = self;
 		Model { name, root, class, engine, text, chat }
 	}
-}
-
-/// Hash of the parameters of a folder.
-pub fn root(params: &[f32]) -> H256 {
-	let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
-	H256(blake2_256(&bytes))
 }
 
 impl Model {
@@ -123,16 +120,9 @@ impl Model {
 		class: Class,
 		threads: usize,
 	) -> Result<Self, ModelError> {
-		Ok(Card::of_bytes(name, config, root)?.with(class, inference(config, params, class, threads)?))
-	}
-
-	/// The model in a folder in Hugging Face Llama layout, under the folder's name.
-	///
-	/// # Errors
-	/// [`ModelError`].
-	pub fn of_folder(folder: &Path, class: Class, threads: usize) -> Result<Self, ModelError> {
-		let (card, config, params) = Card::of_folder(folder)?;
-		Ok(card.with(class, inference(&config, &params, class, threads)?))
+		let stage = Stage::whole(usize::try_from(config.layers).unwrap_or(usize::MAX));
+		let engine = Inference::in_class(Arc::new(Exec::new(threads)?), config, params, &stage, class)?;
+		Ok(Card::of_bytes(name, config, root)?.with(class, Box::new(engine)))
 	}
 
 	/// What answers depend on: the arithmetic, and the parameters by the beginning of their root.
@@ -149,9 +139,4 @@ impl Model {
 	pub fn usable(&self) -> usize {
 		self.text.usable().min(self.engine.vocab())
 	}
-}
-
-fn inference(config: &ModelConfig, params: &[f32], class: Class, threads: usize) -> Result<Box<dyn Engine>, ModelError> {
-	let stage = Stage::whole(usize::try_from(config.layers).unwrap_or(usize::MAX));
-	Ok(Box::new(Inference::in_class(Arc::new(Exec::new(threads)?), config, params, &stage, class)?))
 }

@@ -5,8 +5,10 @@ use super::{
 	holder::Holder,
 	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
 };
-use crate::infer::Source;
-use neuroshard_graph::ParamLayout;
+use crate::{
+	infer::Source,
+	ring::placement::{Load, Model},
+};
 use neuroshard_network::PeerId;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -41,19 +43,15 @@ pub(super) async fn answer(
 
 /// Bytes of the parameters of what is to be held; more than there are for layers that the model does not have.
 fn weights(source: &Source, hold: &Hold) -> u64 {
-	let Ok(layout) = ParamLayout::new(&source.config) else { return u64::MAX };
+	// For one text with one token, so that keys and values hardly count.
+	let load = Load { class: hold.class, context: 1, sequences: 1, batch: 1 };
+	let Ok(model) = Model::of(&source.config, load) else { return u64::MAX };
 	let stage = hold.stage();
-	// Beside those of layers there are the embedding, the last norm, and the head of a model that is not tied.
-	let ends = if source.config.tied { 2 } else { 3 };
-	let of_layers = layout.tensors().len().saturating_sub(ends);
-	let each = of_layers / usize::try_from(source.config.layers).unwrap_or(usize::MAX).max(1);
-	let numbers =
-		|range: std::ops::Range<usize>| layout.tensors().get(range).map(|some| some.iter().map(|tensor| tensor.range().len()).sum());
-	let at = |layer: usize| layer.saturating_mul(each).saturating_add(1);
-	let layers: Option<usize> = numbers(at(stage.layers.start)..at(stage.layers.end));
-	let ends = if stage.embedding || stage.head { numbers(0..1) } else { Some(0) };
-	let all = layers.zip(ends).map_or(usize::MAX, |(layers, ends)| layers.saturating_add(ends));
-	u64::try_from(all.saturating_mul(size_of::<f32>())).unwrap_or(u64::MAX)
+	let layers = model.layers.get(stage.layers).map(|layers| layers.iter().fold(0u64, |sum, layer| sum.saturating_add(layer.memory)));
+	let ends = [(stage.embedding, model.embedding.memory), (stage.head, model.head.memory)];
+	let ends = ends.into_iter().filter(|(held, _)| *held).fold(0u64, |sum, (_, bytes)| sum.saturating_add(bytes));
+	let shared = if stage.embedding && stage.head { model.shared } else { 0 };
+	layers.map_or(u64::MAX, |layers| layers.saturating_add(ends).saturating_sub(shared))
 }
 
 /// What a request is answered with.

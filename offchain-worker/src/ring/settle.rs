@@ -4,7 +4,7 @@ use super::{
 	driver::{Answered, Failure, Ring, PORTION},
 	message::{root, wanted_code, wanted_of, Kind, TextPart},
 };
-use neuroshard_graph::exec::{Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
+use neuroshard_graph::exec::{Inference, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
 use neuroshard_types::H256;
 use std::collections::HashMap;
 
@@ -91,36 +91,61 @@ impl Ring {
 		let hold = self.spans[span].hold.stage();
 		let last = text.pages.last().ok_or("a text without pages")?;
 		let (numbers, tokens) = self.history.text(*last).ok_or("a text whose beginning is not known")?;
-		let before = Stage { embedding: true, layers: 0..hold.layers.start, head: false };
-		let (mut before, mut own) = (self.source.load(&before)?, self.source.load(&hold)?);
-		let count = tokens.len().div_ceil(PAGE_TOKENS);
-		let (pages, mut sequences) = (Pages::new(2 * count), [Sequence::default(), Sequence::default()]);
+		let tokens = &tokens[..];
+		// One layer at a time: the driver need not have room for more.
+		let mut rows = embedded(&mut self.embedding, tokens)?;
+		for layer in 0..hold.layers.start {
+			rows = self.after(layer, tokens, rows)?;
+		}
 		let first = usize::try_from(text.first).map_err(|error| error.to_string())?.min(tokens.len());
+		let width = rows.len() / tokens.len().max(1);
 		let (mut at, mut settled) = (0usize, Settled::default());
-		let portions = tokens[..first].chunks(PORTION).map(|portion| (portion, Wanted::Nothing, Kind::Rows));
-		for (portion, wanted, kind) in portions.chain([(&tokens[first..], wanted_of(text.wanted), kind)]) {
-			let [one, other] = &mut sequences;
-			let mut piece = [Piece { sequence: one, tokens: portion, wanted: Wanted::All }];
-			let rows = before.pass(&pages, &mut piece, Input::Tokens, Output::Rows).map_err(|error| error.to_string())?;
+		let portions = || tokens[..first].chunks(PORTION).map(|portion| (portion, Wanted::Nothing, Kind::Rows));
+		let portions = || portions().chain([(&tokens[first..], wanted_of(text.wanted), kind)]);
+		for (portion, wanted, kind) in portions() {
 			let narrow = |value: usize| u32::try_from(value).map_err(|error| error.to_string());
 			let end = at.saturating_add(portion.len());
-			let numbers = numbers[..end.div_ceil(PAGE_TOKENS).min(numbers.len())].to_vec();
 			let part = TextPart {
 				first: narrow(at)?,
 				count: narrow(portion.len())?,
 				tokens: Vec::new(),
 				wanted: wanted_code(wanted),
-				pages: numbers,
+				pages: numbers[..end.div_ceil(PAGE_TOKENS).min(numbers.len())].to_vec(),
 			};
+			let entering = &rows[at * width..end * width];
 			for (again, suspect) in settled.again.iter_mut().zip(suspects) {
-				*again = self.single(span, suspect, (&part, kind), rows).ok().and_then(|roots| roots.first().copied());
+				*again = self.single(span, suspect, (&part, kind), entering).ok().and_then(|roots| roots.first().copied());
 			}
-			let mut piece = [Piece { sequence: other, tokens: portion, wanted }];
-			let out = own.pass(&pages, &mut piece, Input::Rows(rows), kind.into()).map_err(|error| error.to_string())?;
-			(settled.entered, settled.out) = (root(rows), root(out));
+			settled.entered = root(entering);
 			at = end;
 		}
+		let last = hold.layers.end.saturating_sub(1).max(hold.layers.start);
+		for layer in hold.layers.start..last {
+			rows = self.after(layer, tokens, rows)?;
+		}
+		let mut own = self.source.load(&Stage { embedding: false, layers: last..hold.layers.end, head: hold.head })?;
+		let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
+		let mut rows = &rows[..];
+		for (portion, wanted, kind) in portions() {
+			let (entering, rest) = rows.split_at(portion.len() * width);
+			let mut piece = [Piece { sequence: &mut sequence, tokens: portion, wanted }];
+			let out = own.pass(&pages, &mut piece, Input::Rows(entering), kind.into()).map_err(|error| error.to_string())?;
+			(settled.out, rows) = (root(out), rest);
+		}
 		Ok(settled)
+	}
+
+	/// What a layer makes of the rows of a text.
+	fn after(&self, layer: usize, tokens: &[u32], rows: Vec<f32>) -> Result<Vec<f32>, String> {
+		let mut layer = self.source.load(&Stage { embedding: false, layers: layer..layer.saturating_add(1), head: false })?;
+		let width = rows.len() / tokens.len().max(1);
+		let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
+		let mut out = Vec::with_capacity(rows.len());
+		for (tokens, rows) in tokens.chunks(PORTION).zip(rows.chunks(PORTION * width.max(1))) {
+			let mut piece = [Piece { sequence: &mut sequence, tokens, wanted: Wanted::All }];
+			out.extend_from_slice(layer.pass(&pages, &mut piece, Input::Rows(rows), Output::Rows).map_err(|error| error.to_string())?);
+		}
+		Ok(out)
 	}
 
 	/// Asks a member of a span no more.
@@ -133,4 +158,12 @@ impl Ring {
 		let later: Vec<usize> = self.spans[span + 1..].iter().flat_map(|span| span.members.iter().copied()).collect();
 		later.into_iter().for_each(|member| self.members[member].known.clear());
 	}
+}
+
+/// The rows of the tokens of a text, before the first layer.
+fn embedded(embedding: &mut Inference, tokens: &[u32]) -> Result<Vec<f32>, String> {
+	let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
+	let mut piece = [Piece { sequence: &mut sequence, tokens, wanted: Wanted::All }];
+	let rows = embedding.pass(&pages, &mut piece, Input::Tokens, Output::Rows).map_err(|error| error.to_string())?;
+	Ok(rows.to_vec())
 }

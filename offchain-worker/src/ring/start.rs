@@ -11,7 +11,7 @@ use super::{
 };
 use crate::infer::Source;
 use futures::future::join_all;
-use neuroshard_graph::{exec::PAGE_TOKENS, ModelConfig};
+use neuroshard_graph::{exec::PAGE_TOKENS, Class, ModelConfig};
 use neuroshard_network::{ByteStream, PeerAddress, StreamError, Streams};
 use neuroshard_types::{inference, AccountId, H256};
 use std::{
@@ -257,8 +257,8 @@ async fn measure(streams: &Streams, address: &PeerAddress, parameters: H256) -> 
 }
 
 /// What the holders of a model need together, if so many texts are answered at a time.
-pub(super) fn held(config: &ModelConfig, texts: u32) -> Result<Model, PlacementError> {
-	let mut model = Model::of(config, Load { context: config.max_seq, sequences: texts.max(1), batch: 1 })?;
+pub(super) fn held(config: &ModelConfig, class: Class, texts: u32) -> Result<Model, PlacementError> {
+	let mut model = Model::of(config, Load { class, context: config.max_seq, sequences: texts.max(1), batch: 1 })?;
 	// The driver turns tokens into rows, so that the head shares nothing with anything that is held.
 	model.embedding.memory = 0;
 	model.embedding.work.bytes = 0;
@@ -268,7 +268,7 @@ pub(super) fn held(config: &ModelConfig, texts: u32) -> Result<Model, PlacementE
 
 /// Who holds what, in as few spans as an offer has room for if it is `offered`.
 fn placed(source: &Source, candidates: &[Candidate], options: &Options, offered: bool) -> Result<Placement, PlacementError> {
-	let model = held(&source.config, options.texts)?;
+	let model = held(&source.config, source.class, options.texts)?;
 	let nodes: Vec<Node> = candidates
 		.iter()
 		.map(|candidate| Node {

@@ -486,7 +486,7 @@ fn a_model_whose_head_is_its_embedding_can_be_split_as_well() {
 		};
 		let links = Links::new(2, |_, _| Some(super::placement::Link { latency: 1e-4, bandwidth: 1e9 })).unwrap();
 		let request = super::placement::Request { split: Split::MemoryWeighted, ..super::placement::Request::default() };
-		let placement = place(&held(&config, 4).unwrap(), &[node("a"), node("b")], &links, &request).unwrap();
+		let placement = place(&held(&config, Class::ExactF32, 4).unwrap(), &[node("a"), node("b")], &links, &request).unwrap();
 		assert_eq!(placement.ring().count(), 2);
 	}
 }

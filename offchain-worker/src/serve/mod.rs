@@ -72,7 +72,7 @@ pub enum ServeError {
 	#[error(transparent)]
 	Keys(#[from] KeysError),
 	/// There is no room for a single text.
-	#[error("{given} MiB have no room for the keys and values of one text: name {needed} or more with --memory")]
+	#[error("{given} MiB have no room for the keys and values of one text: name {needed} or more with --memory, or a shorter text with --context")]
 	Memory {
 		/// Mebibytes given.
 		given: usize,

@@ -182,17 +182,25 @@ impl Checkpoint {
 		Ok(())
 	}
 
-	/// Reads the checkpoint in `folder`; `None` if there is none. Every root is recomputed from the bytes.
+	/// The header of the checkpoint in `folder`; `None` if there is none.
 	///
 	/// # Errors
-	/// [`CheckpointError`] if the files are damaged or belong to another model.
-	pub fn load(folder: &Path, layout: &ParamLayout, threads: usize) -> Result<Option<Self>, CheckpointError> {
+	/// [`CheckpointError::Io`] and [`CheckpointError::Header`].
+	pub fn header(folder: &Path) -> Result<Option<Header>, CheckpointError> {
 		let path = folder.join(HEADER_FILE);
 		let text = match fs::read_to_string(&path) {
 			Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
 			other => other.map_err(|error| io_error(&path, error))?,
 		};
-		let header: Header = serde_json::from_str(&text).map_err(|error| CheckpointError::Header { path, reason: error.to_string() })?;
+		serde_json::from_str(&text).map(Some).map_err(|error| CheckpointError::Header { path, reason: error.to_string() })
+	}
+
+	/// Reads the checkpoint in `folder`; `None` if there is none. Every root is recomputed from the bytes.
+	///
+	/// # Errors
+	/// [`CheckpointError`] if the files are damaged or belong to another model.
+	pub fn load(folder: &Path, layout: &ParamLayout, threads: usize) -> Result<Option<Self>, CheckpointError> {
+		let Some(header) = Self::header(folder)? else { return Ok(None) };
 		let data = data_path(folder, &header);
 		let bytes = fs::read(&data).map_err(|error| io_error(&data, error))?;
 		let (params, momentum) = bytes.split_at(bytes.len().min(layout.encoded_len()));
@@ -217,8 +225,8 @@ fn decode(part: &'static str, layout: &ParamLayout, bytes: &[u8], expected: H256
 	tiles::decode(layout, bytes).map_err(|source| CheckpointError::Encoding { part, source })
 }
 
-/// The name carries the root, so that a new checkpoint never overwrites the file that the header on disk names.
-fn data_path(folder: &Path, header: &Header) -> PathBuf {
+/// Where the tiles of a checkpoint in `folder` are. The name carries the root, so that a new checkpoint never overwrites the file that the header on disk names.
+pub(crate) fn data_path(folder: &Path, header: &Header) -> PathBuf {
 	folder.join(format!("checkpoint-{}.tiles", hex::encode(header.root())))
 }
 

@@ -6,8 +6,8 @@ mod reference;
 
 use common::{lively_theta, random_tokens, tiny_model};
 use neuroshard_graph::{
-	exec::{Exec, GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS},
-	Class, ModelConfig, ParamLayout,
+	exec::{Exec, GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, RopeScaling, Sequence, Stage, Wanted, PAGE_TOKENS},
+	Class, ModelConfig, ParamLayout, ParamTensor,
 };
 use neuroshard_kernels::exec::Level;
 use proptest::prelude::*;
@@ -221,6 +221,43 @@ proptest! {
 		let mut stages: Vec<_> = stages.collect();
 		prop_assert_eq!(through(&mut stages, &text, &portions), expected);
 	}
+}
+
+#[test]
+fn a_part_of_a_model_reads_only_the_tensors_that_it_computes_with() {
+	for tied in [true, false] {
+		let config = ModelConfig { layers: 3, tied, ..tiny_model() };
+		let theta = lively_theta(&ParamLayout::new(&config).unwrap(), 1);
+		let read = |embedding, layers, head| {
+			let mut names = Vec::new();
+			let exec = Arc::new(Exec::new(1).unwrap());
+			let part =
+				Inference::load(exec, &config, RopeScaling::None, &Stage { embedding, layers, head }, Class::ExactF32, |_, tensor| {
+					names.push(tensor.name.clone());
+					Ok::<_, InferenceError>(theta[tensor.range()].into())
+				});
+			assert!(part.is_ok());
+			names.sort();
+			names
+		};
+		// Nine tensors of a layer, and the last norm, which is small.
+		let middle = read(false, 1..2, false);
+		assert_eq!(middle.len(), 10);
+		assert!(middle.iter().all(|name| name.starts_with("model.layers.1.") || name == "model.norm.weight"), "{middle:?}");
+		assert_eq!(read(true, 0..0, false), ["model.embed_tokens.weight", "model.norm.weight"]);
+		let matrix = if tied { "model.embed_tokens.weight" } else { "lm_head.weight" };
+		assert_eq!(read(false, 3..3, true), {
+			let mut names = [matrix, "model.norm.weight"];
+			names.sort_unstable();
+			names
+		});
+		assert_eq!(read(true, 0..3, true).len(), ParamLayout::new(&config).unwrap().tensors().len());
+	}
+	let config = tiny_model();
+	let short = |_: usize, _: &ParamTensor| Ok::<_, InferenceError>(vec![0.0; 32].into());
+	let error =
+		Inference::load(Arc::new(Exec::new(1).unwrap()), &config, RopeScaling::None, &Stage::whole(1), Class::ExactF32, short).err();
+	assert!(matches!(error, Some(InferenceError::Parameters { found: 32, .. })));
 }
 
 #[test]

@@ -195,11 +195,65 @@ pub fn attention_scale(head_dim: usize) -> f32 {
 /// # Panics
 /// If the slices differ in length or are no multiple of `head_dim / 2`, or a position exceeds 2^20.
 pub fn rope_tables(theta: u32, head_dim: usize, first: usize, cos: &mut [f32], sin: &mut [f32]) {
+	scaled_rope_tables(theta, RopeScaling::None, head_dim, first, cos, sin);
+}
+
+/// How models that were made for short texts turn by smaller angles, to read longer ones.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum RopeScaling {
+	/// Not at all.
+	#[default]
+	None,
+	/// All frequencies are divided (position interpolation, Chen et al. 2023).
+	Linear {
+		/// By this.
+		factor: f64,
+	},
+	/// Frequencies that turn less than `low` times in a text of `original` tokens are divided by `factor`, those that turn more than `high` times stay,
+	/// and between them it is interpolated by the number of turns (Llama 3.1).
+	Llama3 {
+		/// Divisor of low frequencies.
+		factor: f64,
+		/// Turns of low frequencies, at most.
+		low: f64,
+		/// Turns of high frequencies, at least; more than `low`.
+		high: f64,
+		/// Tokens of the texts that the model was made for.
+		original: u32,
+	},
+}
+
+impl RopeScaling {
+	/// What becomes of an angle between neighbouring positions.
+	fn of(self, frequency: f64) -> f64 {
+		match self {
+			Self::None => frequency,
+			Self::Linear { factor } => frequency / factor,
+			Self::Llama3 { factor, low, high, original } => {
+				let turns = f64::from(original) * frequency / (2.0 * PI);
+				if turns < low {
+					frequency / factor
+				} else if turns > high {
+					frequency
+				} else {
+					let part = (turns - low) / (high - low);
+					(1.0 - part) * frequency / factor + part * frequency
+				}
+			}
+		}
+	}
+}
+
+/// As [`rope_tables`], with angles that are scaled.
+///
+/// # Panics
+/// As [`rope_tables`].
+pub fn scaled_rope_tables(theta: u32, scaling: RopeScaling, head_dim: usize, first: usize, cos: &mut [f32], sin: &mut [f32]) {
 	let half = head_dim / 2;
 	assert!(half > 0 && cos.len() == sin.len() && cos.len().is_multiple_of(half), "rope table shape");
 	assert!(first + cos.len() / half <= 1 << 20, "rope position");
 	for i in 0..half {
-		let frequency = rope_frequency(theta, head_dim, i);
+		let frequency = scaling.of(rope_frequency(theta, head_dim, i));
 		for (t, (c, s)) in cos.iter_mut().skip(i).step_by(half).zip(sin.iter_mut().skip(i).step_by(half)).enumerate() {
 			let (sine, cosine) = sin_cos((first + t) as f64 * frequency);
 			*c = cosine as f32;
@@ -283,6 +337,35 @@ mod tests {
 			}
 		}
 		assert_eq!(bias_correction(0.0, 1), 1.0);
+	}
+
+	#[test]
+	fn scaled_angles_are_those_of_the_models_that_use_them() {
+		// The values of Llama 3.2, whose implementation writes the same with wavelengths.
+		let (theta, half, original, factor, low, high) = (500_000, 32, 8_192, 32.0, 1.0, 4.0);
+		let scaling = RopeScaling::Llama3 { factor, low, high, original };
+		let (mut cos, mut sin) = (vec![0.0; 2 * half], vec![0.0; 2 * half]);
+		scaled_rope_tables(theta, scaling, 2 * half, 0, &mut cos, &mut sin);
+		let mut kinds = [0; 3];
+		for i in 0..half {
+			let frequency = f64::from(theta).powf(-(i as f64) / half as f64);
+			let wavelength = std::f64::consts::TAU / frequency;
+			let (shortest, longest) = (f64::from(original) / high, f64::from(original) / low);
+			let smooth = (f64::from(original) / wavelength - low) / (high - low);
+			let (kind, expected) = if wavelength < shortest {
+				(0, frequency)
+			} else if wavelength > longest {
+				(1, frequency / factor)
+			} else {
+				(2, (1.0 - smooth) * frequency / factor + smooth * frequency)
+			};
+			kinds[kind] += 1;
+			assert!((f64::from(sin[half + i]) - expected.sin()).abs() < 4e-8, "{i}");
+			assert!((f64::from(cos[half + i]) - expected.cos()).abs() < 4e-8, "{i}");
+		}
+		assert!(kinds.iter().all(|kind| *kind > 0), "{kinds:?}");
+		scaled_rope_tables(theta, RopeScaling::Linear { factor: 4.0 }, 2 * half, 0, &mut cos, &mut sin);
+		assert!((f64::from(sin[half + 1]) - (500_000f64.powf(-1.0 / 32.0) / 4.0).sin()).abs() < 4e-8);
 	}
 
 	#[test]

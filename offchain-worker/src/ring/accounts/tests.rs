@@ -131,7 +131,7 @@ fn placement(layers: u32, workers: usize, redundancy: usize) -> Placement {
 	let links = Links::new(workers, |_, _| Some(Link { latency: 1e-4, bandwidth: 1e9 })).unwrap();
 	let (split, most_spans) = (Split::MemoryWeighted, most_spans(redundancy));
 	let request = crate::ring::placement::Request { split, redundancy, most_spans, ..Default::default() };
-	place(&held(&config, 4).unwrap(), &nodes, &links, &request).unwrap()
+	place(&held(&config, Class::ExactF32, 4).unwrap(), &nodes, &links, &request).unwrap()
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What a model costs, and what nodes and the links between them can do.
 
 use super::PlacementError;
-use neuroshard_graph::{config::MAX_LAYERS, exec::PAGE_TOKENS, ModelConfig};
+use neuroshard_graph::{config::MAX_LAYERS, exec::PAGE_TOKENS, Class, ModelConfig};
 
-/// Bytes of a parameter, of a key's or value's channel, and of an activation: all are 32-bit floats.
+/// Bytes of a key's or value's channel, of an activation, of a norm's parameter and of one that tokens are looked up in: all are 32-bit floats.
 const FLOAT: u64 = 4;
 /// Bytes of a token that goes back to the ring's first node.
 const TOKEN: u64 = 4;
@@ -29,9 +29,19 @@ pub(super) fn wide(count: usize) -> u64 {
 	u64::try_from(count).unwrap_or(u64::MAX)
 }
 
+/// Bytes of so many parameters of linear maps. In 8 bits, 32 of them share a scale.
+pub fn linear_bytes(class: Class, parameters: u64) -> u64 {
+	match class {
+		Class::ExactF32 => parameters.saturating_mul(FLOAT),
+		Class::ExactInt8 => parameters.saturating_add(parameters.div_ceil(32).saturating_mul(FLOAT)),
+	}
+}
+
 /// What a ring is planned for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Load {
+	/// How parameters are held.
+	pub class: Class,
 	/// Tokens of a sequence, at least one: for so many, keys and values have room, and the last one attends to as many.
 	pub context: u32,
 	/// Sequences whose keys and values are held at a time, at least one.
@@ -96,7 +106,7 @@ pub struct Model {
 }
 
 impl Model {
-	/// What a model of the shape `config` costs under `load`, when everything is held as 32-bit floats.
+	/// What a model of the shape `config` costs under `load`.
 	///
 	/// Operations are those of the matrix products for one new token: two for each parameter of a linear map, and in each layer's attention
 	/// `4 * dim * context` for scores and values. The embedding reads one row, and multiplies nothing. What is read are the parameters, once
@@ -107,7 +117,8 @@ impl Model {
 	/// [`PlacementError::Config`] for a shape that is not accepted, [`PlacementError::Load`] for a load.
 	pub fn of(config: &ModelConfig, load: Load) -> Result<Self, PlacementError> {
 		config.validate()?;
-		let Load { context, sequences, batch } = load;
+		let Load { class, context, sequences, batch } = load;
+		let linear = |parameters| linear_bytes(class, parameters);
 		if context == 0 || context > config.max_seq || batch == 0 || batch > sequences {
 			return Err(PlacementError::Load { most: config.max_seq });
 		}
@@ -118,20 +129,21 @@ impl Model {
 		let cached = 2 * kv * FLOAT;
 		let pages = context.next_multiple_of(wide(PAGE_TOKENS));
 		let layer = Layer {
-			memory: (FLOAT * (projections + mlp + 2 * dim)).saturating_add((cached * pages).saturating_mul(sequences)),
+			memory: (linear(projections + mlp) + 2 * FLOAT * dim).saturating_add((cached * pages).saturating_mul(sequences)),
 			attention: Work {
 				flops: (2 * projections + 4 * dim * context).saturating_mul(steps),
-				bytes: (FLOAT * (projections + dim)).saturating_add((cached * context).saturating_mul(steps)),
+				bytes: (linear(projections) + FLOAT * dim).saturating_add((cached * context).saturating_mul(steps)),
 			},
-			mlp: Work { flops: (2 * mlp).saturating_mul(steps), bytes: FLOAT * (mlp + dim) },
+			mlp: Work { flops: (2 * mlp).saturating_mul(steps), bytes: linear(mlp) + FLOAT * dim },
 		};
 		let embedding = End { memory: FLOAT * matrix, work: Work { flops: 0, bytes: (FLOAT * dim).saturating_mul(steps) } };
-		let head = Work { flops: (2 * matrix).saturating_mul(steps), bytes: FLOAT * (matrix + dim) };
+		let head = Work { flops: (2 * matrix).saturating_mul(steps), bytes: linear(matrix) + FLOAT * dim };
 		Ok(Self {
 			embedding,
 			layers: (0..config.layers).map(|_| layer).collect(),
-			head: End { memory: FLOAT * (matrix + dim), work: head },
-			shared: if config.tied { FLOAT * matrix } else { 0 },
+			head: End { memory: linear(matrix) + FLOAT * dim, work: head },
+			// In another class the head has a matrix of its own.
+			shared: if config.tied && class == Class::ExactF32 { FLOAT * matrix } else { 0 },
 			row: (FLOAT * dim).saturating_mul(steps),
 			token: TOKEN.saturating_mul(steps),
 			batch,

@@ -5,7 +5,7 @@ use super::{
 	table::{Pool, Stage},
 	*,
 };
-use neuroshard_graph::ModelConfig;
+use neuroshard_graph::{Class, ModelConfig};
 use proptest::prelude::*;
 
 fn node(name: &str, memory: u64) -> Node {
@@ -421,7 +421,7 @@ fn layers_are_split_by_the_memory_that_the_ends_leave() {
 #[test]
 fn what_a_model_costs() {
 	let config = ModelConfig { layers: 2, kv_heads: 1, dim: 64, vocab: 96, max_seq: 64, ..ModelConfig::tiny() };
-	let model = Model::of(&config, Load { context: 33, sequences: 5, batch: 3 }).unwrap();
+	let model = Model::of(&config, Load { class: Class::ExactF32, context: 33, sequences: 5, batch: 3 }).unwrap();
 	// 2 heads of 32; q and o have 64 x 64 parameters, k and v 64 x 32, the MLP 3 x 64 x 64, norms 2 x 64.
 	let (projections, mlp) = (2 * 64 * 64 + 2 * 64 * 32, 3 * 64 * 64);
 	let pages = 33u64.div_ceil(u64::try_from(neuroshard_graph::exec::PAGE_TOKENS).unwrap());
@@ -435,13 +435,21 @@ fn what_a_model_costs() {
 	assert_eq!((model.shared, model.row, model.token), (4 * 96 * 64, 3 * 4 * 64, 12));
 	// All parameters, the tied matrix once.
 	assert_eq!(model.memory(), 4 * config.parameters() + 2 * cached);
-	let untied = Model::of(&ModelConfig { tied: false, ..config.clone() }, Load { context: 33, sequences: 5, batch: 3 }).unwrap();
+	let untied =
+		Model::of(&ModelConfig { tied: false, ..config.clone() }, Load { class: Class::ExactF32, context: 33, sequences: 5, batch: 3 })
+			.unwrap();
 	assert_eq!(untied.memory(), 4 * ModelConfig { tied: false, ..config.clone() }.parameters() + 2 * cached);
+	// In 8 bits with a scale for each 32, and an embedding in f32 beside the head's matrix.
+	let small = Model::of(&config, Load { class: Class::ExactInt8, context: 33, sequences: 5, batch: 3 }).unwrap();
+	let bytes = |parameters: u64| parameters + parameters / 8;
+	assert_eq!(small.layers[0].memory, bytes(projections + mlp) + 4 * 128 + cached);
+	assert_eq!(small.layers[0].mlp, Work { flops: 3 * 2 * mlp, bytes: bytes(mlp) + 4 * 64 });
+	assert_eq!((small.embedding.memory, small.head.memory, small.shared), (4 * 96 * 64, bytes(96 * 64) + 4 * 64, 0));
 	for (context, sequences, batch) in [(0, 1, 1), (65, 1, 1), (64, 1, 0), (64, 1, 2)] {
-		assert_eq!(Model::of(&config, Load { context, sequences, batch }), Err(PlacementError::Load { most: 64 }));
+		assert_eq!(Model::of(&config, Load { class: Class::ExactF32, context, sequences, batch }), Err(PlacementError::Load { most: 64 }));
 	}
 	let bad = ModelConfig { heads: 3, ..config };
-	assert!(matches!(Model::of(&bad, Load { context: 1, sequences: 1, batch: 1 }), Err(PlacementError::Config(_))));
+	assert!(matches!(Model::of(&bad, Load { class: Class::ExactF32, context: 1, sequences: 1, batch: 1 }), Err(PlacementError::Config(_))));
 }
 
 #[test]
@@ -693,7 +701,7 @@ fn a_thousand_nodes_are_placed() {
 	// A scatter of numbers that is the same each time.
 	let scatter = |seed: usize, below: usize| (seed.wrapping_mul(2_654_435_761) >> 7) % below;
 	let config = ModelConfig { layers: 128, dim: 256, ffn: 512, heads: 8, kv_heads: 8, vocab: 1024, max_seq: 1024, ..ModelConfig::tiny() };
-	let model = Model::of(&config, Load { context: 1024, sequences: 4, batch: 2 }).unwrap();
+	let model = Model::of(&config, Load { class: Class::ExactF32, context: 1024, sequences: 4, batch: 2 }).unwrap();
 	let nodes: Vec<Node> = (0..1000)
 		.map(|place| Node {
 			name: format!("n{place}"),

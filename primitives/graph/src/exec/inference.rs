@@ -6,14 +6,14 @@
 use super::{
 	pages::{Pages, Sequence},
 	weight::{Rows, Weight},
-	Exec, SetupError,
+	Exec, RopeScaling, SetupError,
 };
 use crate::{
 	class::Class,
 	config::ModelConfig,
-	layout::{ParamLayout, TENSORS_PER_LAYER},
+	layout::{ParamLayout, ParamTensor, TENSORS_PER_LAYER},
 };
-use alloc::{sync::Arc, vec, vec::Vec};
+use alloc::{borrow::Cow, sync::Arc, vec, vec::Vec};
 use core::ops::Range;
 use neuroshard_kernels::{
 	exec::{Packed, Quantized, Seen, PAGE},
@@ -238,11 +238,28 @@ impl Inference {
 	/// # Errors
 	/// As [`Self::stage`].
 	pub fn in_class(exec: Arc<Exec>, model: &ModelConfig, theta: &[f32], stage: &Stage, class: Class) -> Result<Self, InferenceError> {
-		let layout = ParamLayout::new(model).map_err(SetupError::Config)?;
-		if theta.len() != layout.len() {
-			return Err(InferenceError::Parameters { expected: layout.len(), found: theta.len() });
+		let expected = ParamLayout::new(model).map_err(SetupError::Config)?.len();
+		if theta.len() != expected {
+			return Err(InferenceError::Parameters { expected, found: theta.len() });
 		}
-		let size = |value: u32| usize::try_from(value).map_err(|_| SetupError::Memory);
+		Self::load(exec, model, RopeScaling::None, stage, class, |_, tensor| Ok(Cow::Borrowed(&theta[tensor.range()])))
+	}
+
+	/// As [`Self::in_class`], with parameters that are read tensor by tensor, and only those that the stage needs. `read` gets the number of the tensor in
+	/// [`ParamLayout`], and the tensor, and returns its values. Models of the chain have no `scaling`.
+	///
+	/// # Errors
+	/// Those of `read`, and as [`Self::in_class`].
+	pub fn load<'a, E: From<InferenceError>>(
+		exec: Arc<Exec>,
+		model: &ModelConfig,
+		scaling: RopeScaling,
+		stage: &Stage,
+		class: Class,
+		mut read: impl FnMut(usize, &ParamTensor) -> Result<Cow<'a, [f32]>, E>,
+	) -> Result<Self, E> {
+		let layout = ParamLayout::new(model).map_err(|error| InferenceError::from(SetupError::Config(error)))?;
+		let size = |value: u32| usize::try_from(value).map_err(|_| InferenceError::Setup(SetupError::Memory));
 		let dims = AttentionDims {
 			batch: 1,
 			seq: 1,
@@ -253,44 +270,52 @@ impl Inference {
 		let longest = size(model.max_seq)?;
 		let table = longest * dims.head_dim / 2;
 		let (mut cos, mut sin) = (vec![0.0; table], vec![0.0; table]);
-		schedule::rope_tables(model.rope_theta, dims.head_dim, 0, &mut cos, &mut sin);
-		let tensors = layout.tensors();
-		let vector = |index: usize| theta[tensors[index].range()].to_vec();
-		let matrix = |index: usize| (tensors[index].rows, tensors[index].cols, &theta[tensors[index].range()]);
-		let pack = |index: usize| {
-			let (rows, cols, values) = matrix(index);
-			Weight::pack(&exec, class, rows, cols, values)
-		};
+		schedule::scaled_rope_tables(model.rope_theta, scaling, dims.head_dim, 0, &mut cos, &mut sin);
 		let (Range { start: first, end }, all) = (stage.layers.clone(), size(model.layers)?);
 		if first > end || end > all {
-			return Err(InferenceError::Layers { first, end, layers: all });
+			return Err(InferenceError::Layers { first, end, layers: all }.into());
 		}
-		let layers = stage.layers.clone().map(|layer| {
-			let at = |tensor: usize| 1 + TENSORS_PER_LAYER * layer + tensor;
-			Layer {
-				norm1: vector(at(0)),
-				q: pack(at(1)),
-				k: pack(at(2)),
-				v: pack(at(3)),
-				o: pack(at(4)),
-				norm2: vector(at(5)),
-				gate: pack(at(6)),
-				up: pack(at(7)),
-				down: pack(at(8)),
+		let tensors = layout.tensors();
+		let mut values = |index: usize| -> Result<_, E> {
+			let tensor = &tensors[index];
+			let values = read(index, tensor)?;
+			match values.len() == tensor.len() {
+				true => Ok((tensor, values)),
+				false => Err(InferenceError::Parameters { expected: tensor.len(), found: values.len() }.into()),
 			}
-		});
-		let layers: Vec<_> = layers.collect();
+		};
+		let pack = |(tensor, values): (&ParamTensor, Cow<[f32]>)| Weight::pack(&exec, class, tensor.rows, tensor.cols, &values);
+		let mut layers = Vec::with_capacity(stage.layers.len());
+		for layer in stage.layers.clone() {
+			let mut at = |tensor: usize| values(1 + TENSORS_PER_LAYER * layer + tensor);
+			layers.push(Layer {
+				norm1: at(0)?.1.into_owned(),
+				q: pack(at(1)?),
+				k: pack(at(2)?),
+				v: pack(at(3)?),
+				o: pack(at(4)?),
+				norm2: at(5)?.1.into_owned(),
+				gate: pack(at(6)?),
+				up: pack(at(7)?),
+				down: pack(at(8)?),
+			});
+		}
 		// The final norm follows the layers, the head of an untied model is last.
 		let last = 1 + TENSORS_PER_LAYER * all;
-		let embedding = stage.embedding.then(|| {
-			let (rows, cols, values) = matrix(0);
-			Arc::new(exec.pack(rows, cols, values))
-		});
+		let norm = values(last)?.1.into_owned();
+		let embedding = match stage.embedding {
+			true => {
+				let (tensor, values) = values(0)?;
+				Some(Arc::new(exec.pack(tensor.rows, tensor.cols, &values)))
+			}
+			false => None,
+		};
 		let own = tensors.get(last + 1).map(|_| last + 1);
-		let head = stage.head.then(|| match (own, class, &embedding) {
-			(None, Class::ExactF32, Some(embedding)) => Weight::F32(embedding.clone()),
-			_ => pack(own.unwrap_or(0)),
-		});
+		let head = match (stage.head, own, class, &embedding) {
+			(false, ..) => None,
+			(true, None, Class::ExactF32, Some(embedding)) => Some(Weight::F32(embedding.clone())),
+			_ => Some(pack(values(own.unwrap_or(0))?)),
+		};
 		Ok(Self {
 			dims,
 			ffn: size(model.ffn)?,
@@ -301,7 +326,7 @@ impl Inference {
 			sin,
 			embedding,
 			layers,
-			norm: vector(last),
+			norm,
 			head,
 			scratch: Scratch::default(),
 			class,

@@ -12,7 +12,10 @@ mod weight;
 
 pub use arena::Arena;
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
-pub use neuroshard_kernels::exec::{Exec, ExecError};
+pub use neuroshard_kernels::{
+	exec::{Exec, ExecError},
+	schedule::RopeScaling,
+};
 pub use outer::{aggregate, outer_step, take_outer_step};
 pub use pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
 pub use trainer::{StepOutcome, Trainer};
