@@ -45,7 +45,8 @@ fn round(inference: &mut Inference) -> Result<[f64; 3], Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
 	let rounds = std::env::args().nth(1).map_or(Ok(7), |rounds| rounds.parse())?;
-	let small = ModelConfig { vocab: 288, dim: 384, layers: 8, heads: 6, kv_heads: 6, ffn: 960, max_seq: 256, tied: false, ..ModelConfig::tiny() };
+	let small =
+		ModelConfig { vocab: 288, dim: 384, layers: 8, heads: 6, kv_heads: 6, ffn: 960, max_seq: 256, tied: false, ..ModelConfig::tiny() };
 	let large = ModelConfig { vocab: 32_000, dim: 768, layers: 12, heads: 12, kv_heads: 12, ffn: 2_048, tied: true, ..small.clone() };
 	[small, large].iter().try_for_each(|shape| compare(shape, rounds))
 }

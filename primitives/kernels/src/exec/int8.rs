@@ -87,7 +87,7 @@ impl Exec {
 		if c.is_empty() {
 			return;
 		}
-		let threads = self.threads_for(c.len() * b.k / 16);
+		let threads = self.threads_for_product(c.len() * b.k, b.bytes());
 		let (c, load) = (Output { at: c.as_mut_ptr(), stride: n }, start == Start::Existing);
 		self.run(threads, |t| {
 			let lines = share(n, LANES, t, threads);

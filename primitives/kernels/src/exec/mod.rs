@@ -122,6 +122,12 @@ impl Exec {
 		}
 	}
 
+	/// Threads that are worth waking for so many multiply-adds of a vector unit, which does 16 in the time of one element of other operators, with weights of
+	/// so many bytes: of few rows, reading them takes longer.
+	fn threads_for_product(&self, multiplies: usize, bytes: usize) -> usize {
+		self.threads_for((multiplies / 16).max(bytes / size_of::<f32>()))
+	}
+
 	/// Runs `f(0)` to `f(threads - 1)`, where `threads` is 1 or all of the pool's.
 	fn run(&self, threads: usize, f: impl Fn(usize) + Sync) {
 		if threads == 1 {

@@ -82,7 +82,7 @@ impl Exec {
 		if m == 0 {
 			return;
 		}
-		let threads = self.threads_for(m * n * k / 16);
+		let threads = self.threads_for_product(m * n * k, n * k * size_of::<f32>());
 		let (width, data) = (self.level.tile_cols(), b.data.taken());
 		let c = Output { at: c.as_mut_ptr(), stride: n };
 		if m <= self.level.few() {
