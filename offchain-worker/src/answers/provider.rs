@@ -80,6 +80,17 @@ pub(crate) enum Away {
 	Request(#[from] axum::http::Error),
 }
 
+impl Away {
+	/// Whether the provider may have been asked all the same.
+	pub(crate) fn was_sent(&self) -> bool {
+		match self {
+			Self::Client(error) => !error.is_connect(),
+			Self::Late => true,
+			Self::Request(_) => false,
+		}
+	}
+}
+
 /// A provider.
 #[derive(Clone, Debug)]
 pub(crate) struct Provider {

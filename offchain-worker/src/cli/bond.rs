@@ -124,7 +124,9 @@ pub(super) fn unlocked(provider: &ProviderView, now: BlockNumber) -> Result<Bala
 			Err(format!("nothing is free yet: the next part is at block {next}, {} blocks from now", next.saturating_sub(now)))
 		}
 		Some(_) if *open_claims > 0 => {
-			Err(format!("{open_claims} proofs are not final, or disputed: try again when their challenge windows and disputes are over"))
+			Err(format!(
+				"{open_claims} claims are open: proofs that are not final or are disputed, which end by themselves, or offers of answers, which end with `neuroshard-worker offer --withdraw`"
+			))
 		}
 		Some(_) if *disputable_until > now => Err(format!(
 			"what was claimed in the last rounds can still be disputed: try again at block {disputable_until}, {} blocks from now",
@@ -147,7 +149,7 @@ mod tests {
 		let leaving = ProviderView { unbonding: vec![chunk(5, 10), chunk(7, 20)], ..staying.clone() };
 		assert!(unlocked(&staying, 100).unwrap_err().contains("unbond"));
 		assert!(unlocked(&leaving, 9).unwrap_err().contains("at block 10, 1 blocks from now"));
-		assert!(unlocked(&ProviderView { open_claims: 3, ..leaving.clone() }, 10).unwrap_err().contains("3 proofs"));
+		assert!(unlocked(&ProviderView { open_claims: 3, ..leaving.clone() }, 10).unwrap_err().contains("3 claims"));
 		let disputable = ProviderView { disputable_until: 15, ..leaving.clone() };
 		assert!(unlocked(&disputable, 12).unwrap_err().contains("at block 15, 3 blocks from now"));
 		assert_eq!(unlocked(&disputable, 15), Ok(5));

@@ -155,6 +155,21 @@ pub enum CliError {
 		/// Why.
 		source: ChainError,
 	},
+	/// The folder of a provider has no accounts of sessions.
+	#[error("{path} is not there, so it is not known what sessions owe: name the folder that `serve --provider` runs in with --base-path, or go on without it with --forgo")]
+	NoAccounts {
+		/// Where they would be.
+		path: PathBuf,
+	},
+	/// Sessions owe something that a provider would lose.
+	#[error("{amount} are owed by vouchers, and lost if they are not claimed before. `serve --provider` claims them in a minute if it runs, and this command if that is stopped. To go on without them, say --forgo")]
+	Unclaimed {
+		/// How much.
+		amount: Neuro,
+	},
+	/// An offer cannot be withdrawn while it is served.
+	#[error("`serve --provider` runs in this folder, and nothing that it answers could be claimed without the offer: stop it first, and call this again")]
+	Serving,
 	/// It is not known whether a block has a call that is not to be made twice.
 	#[error("{source}. It is not certain that nothing was done: look at what the chain has now before you do it again")]
 	Unsure {

@@ -23,6 +23,7 @@ mod leave;
 mod local;
 mod machine;
 mod money;
+mod offer;
 mod open;
 mod owner;
 mod parse;
@@ -138,6 +139,8 @@ enum Command {
 	Generate(generate::Generate),
 	/// Answer over HTTP, as clients of the OpenAI API ask, with a checkpoint or any model of the Llama family. Needs no chain.
 	Serve(serve::Serve),
+	/// Show this provider's offer and the sessions that pay for its answers, close and settle them, or withdraw the offer.
+	Offer(offer::OfferCommand),
 	/// Answer clients of the OpenAI API on this machine by a provider, and pay it for each answer with this account.
 	Gateway(gateway::Gateway),
 	/// Hold some layers of a model for drivers of rings: `serve --ring` on this or another machine.
@@ -179,6 +182,7 @@ pub async fn run(cli: Cli) -> Result<u8, CliError> {
 		Command::Export(command) => command.run(&common),
 		Command::Generate(command) => command.run(&common),
 		Command::Serve(command) => command.run(&common).await,
+		Command::Offer(command) => command.run(&common).await,
 		Command::Gateway(command) => command.run(&common).await,
 		Command::Hold(command) => command.run(&common).await,
 		Command::Check(command) => command.run(&common),

@@ -113,6 +113,11 @@ impl Asked {
 		Ok(Self { prompts, choices: n.unwrap_or(1), most, stops, seed: seed.map(i64::cast_unsigned), settings })
 	}
 
+	/// How many answers are asked for.
+	pub(super) fn answers(&self) -> u32 {
+		u32::try_from(self.prompts.len()).unwrap_or(u32::MAX).saturating_mul(self.choices)
+	}
+
 	/// The prompt that answer `choice` is to; `None` if nobody asked for that one.
 	pub(super) fn prompt(&self, choice: u32) -> Option<&[u32]> {
 		let place = usize::try_from(choice.checked_div(self.choices)?).ok()?;

@@ -1,12 +1,14 @@
-//! Brings the last voucher to the provider, beside the requests, which bring it as well.
+//! Brings the last voucher to the provider, beside the requests, which bring it as well; and hears which answers are not paid for, if receipts were lost.
 
 use super::{
 	asker::{Asker, ASK},
 	book::{digits, Book, Signed},
+	Gateway, Inner,
 };
 use crate::{
 	answers::provider::{Endpoint, Provider},
 	infer::printable_line,
+	receipt::Transcript,
 };
 use axum::{
 	body::{to_bytes, Body, Bytes},
@@ -16,6 +18,7 @@ use axum::{
 		Method,
 	},
 };
+use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
 use tokio::{
@@ -33,32 +36,46 @@ const ONCE: Duration = Duration::from_secs(10);
 const LAST: Duration = Duration::from_secs(20);
 /// Bytes of an answer that are told.
 const TOLD: usize = 4 << 10;
+/// How often the provider is asked for receipts that were lost, and that it has not told.
+const AGAIN: Duration = Duration::from_secs(30);
+/// Bytes of all receipts that a provider tells.
+const MOST: usize = 32 << 20;
 
 /// Brings vouchers.
 pub(super) struct Courier {
-	provider: Provider,
+	gateway: Gateway,
 	vouchers: watch::Receiver<Signed>,
-	asker: Asker,
+}
+
+/// What a provider tells.
+#[derive(Default, Deserialize)]
+struct Told {
+	/// Receipts of answers that are not paid for.
+	#[serde(default)]
+	receipts: Vec<Transcript>,
 }
 
 /// What came of it.
 enum Brought {
-	/// The provider has it, or does not want it.
-	Done,
+	/// The provider has it, and tells this.
+	Taken(Body),
+	/// The provider does not want it.
+	Refused,
 	/// It may take it later.
 	Later,
 }
 
 impl Courier {
 	/// Brings `vouchers`: also the first one, if it is for something, since the provider may not have got it before a restart.
-	pub(super) fn new(provider: Provider, mut vouchers: watch::Receiver<Signed>, asker: Asker) -> Self {
+	pub(super) fn new(gateway: Gateway, mut vouchers: watch::Receiver<Signed>) -> Self {
 		if vouchers.borrow().0.answers > 0 {
 			vouchers.mark_changed();
 		}
-		Self { provider, vouchers, asker }
+		Self { gateway, vouchers }
 	}
 
-	/// Brings each voucher, unless a later one is there before, until `done` is cancelled; and then the last one, if the provider does not have it.
+	/// Brings each voucher, unless a later one is there before, until `done` is cancelled; and then the last one, if the provider does not have it. While
+	/// receipts are missing, it is brought again and again.
 	pub(super) async fn run(mut self, done: CancellationToken) {
 		let mut left = false;
 		loop {
@@ -66,6 +83,8 @@ impl Courier {
 				biased;
 				() = done.cancelled() => break,
 				changed = self.vouchers.changed() => if changed.is_err() { break },
+				() = self.gateway.0.loses.notified() => {}
+				() = sleep(AGAIN), if self.gateway.lost() > 0 => {}
 			}
 			left = true;
 			tokio::select! {
@@ -75,34 +94,48 @@ impl Courier {
 			}
 		}
 		let changed = self.vouchers.has_changed().unwrap_or(false);
-		if (left || changed) && !timeout(LAST, self.bring()).await.unwrap_or(false) {
+		if (left || changed || self.gateway.lost() > 0) && !timeout(LAST, self.bring()).await.unwrap_or(false) {
 			tracing::warn!("the provider did not take the last voucher: it gets it with the first request of the next start");
 		}
 	}
 
-	/// Brings the last voucher. Returns whether the provider has answered.
+	/// Brings the last voucher, and those after it that receipts make which the provider tells. Returns whether the provider has the last one, or does not
+	/// want it.
 	async fn bring(&mut self) -> bool {
-		let mut pause = PAUSE;
+		let (mut pause, mut has) = (PAUSE, false);
 		for time in 0..TIMES {
 			if time > 0 {
 				sleep(pause).await;
 				pause = pause.saturating_mul(2);
 			}
+			has &= !self.vouchers.has_changed().unwrap_or(false);
 			let signed = self.vouchers.borrow_and_update().clone();
-			match timeout(ONCE, bring(&self.provider, &signed, &self.asker)).await {
-				Ok(Brought::Done) => return true,
-				Ok(Brought::Later) | Err(_) => {}
+			let Inner { provider, asker, .. } = &*self.gateway.0;
+			has = match timeout(ONCE, bring(provider, &signed, asker)).await {
+				Ok(Brought::Refused) => return true,
+				Ok(Brought::Taken(told)) => {
+					let told = if self.gateway.lost() > 0 { read(told).await } else { Told::default() };
+					self.gateway.recover(&told.receipts);
+					!self.vouchers.has_changed().unwrap_or(false)
+				}
+				Ok(Brought::Later) | Err(_) => has,
+			};
+			// The provider may not know yet that an answer broke off, and tell its receipt then.
+			if has && self.gateway.lost() == 0 {
+				return true;
 			}
 		}
-		tracing::debug!("the provider takes no vouchers now: the next request brings the last one");
-		false
+		if !has {
+			tracing::debug!("the provider takes no vouchers now: the next request brings the last one");
+		}
+		has
 	}
 }
 
 /// Brings the last voucher of a session that is to be closed, as far as that is possible.
 pub async fn bring_last(book: &Book, endpoint: Endpoint, asker: &Asker) {
 	let (Ok(Some(signed)), Ok(provider)) = (book.read(), Provider::new(endpoint)) else { return };
-	if !matches!(timeout(ONCE, bring(&provider, &signed, asker)).await, Ok(Brought::Done)) {
+	if !matches!(timeout(ONCE, bring(&provider, &signed, asker)).await, Ok(Brought::Taken(_) | Brought::Refused)) {
 		tracing::warn!("the provider does not take the last voucher: it can claim what it has");
 	}
 }
@@ -118,7 +151,7 @@ async fn bring(provider: &Provider, signed: &Signed, asker: &Asker) -> Brought {
 	let Ok(response) = asked else { return Brought::Later };
 	let status = response.status();
 	if status.is_success() {
-		return Brought::Done;
+		return Brought::Taken(Body::new(response.into_body()));
 	}
 	if status.is_server_error() {
 		return Brought::Later;
@@ -126,5 +159,14 @@ async fn bring(provider: &Provider, signed: &Signed, asker: &Asker) -> Brought {
 	let words = to_bytes(Body::new(response.into_body()), TOLD).await.unwrap_or_default();
 	let words = String::from_utf8_lossy(&words);
 	tracing::warn!("the provider does not take a voucher ({status}): {}", printable_line(&words));
-	Brought::Done
+	Brought::Refused
+}
+
+/// What a provider tells. What cannot be read tells nothing.
+async fn read(told: Body) -> Told {
+	let bytes = timeout(ONCE, to_bytes(told, MOST)).await.ok().and_then(Result::ok).unwrap_or_default();
+	serde_json::from_slice(&bytes).unwrap_or_else(|error| {
+		tracing::warn!("the provider tells no receipts that can be read: {}", printable_line(&error.to_string()));
+		Told::default()
+	})
 }

@@ -5,7 +5,7 @@ use super::{
 	asker::ASK,
 	book::digits,
 	headers::passed_on,
-	purse::Wrong,
+	purse::{Given, Wrong},
 	reader::Reader,
 	refusal::Refusal,
 	Gateway,
@@ -29,6 +29,7 @@ use futures::StreamExt;
 use hyper::body::Incoming;
 use serde_json::{json, Value};
 use std::{
+	collections::{BTreeMap, BTreeSet},
 	io,
 	net::{IpAddr, Ipv6Addr},
 	time::Duration,
@@ -97,6 +98,7 @@ async fn health(State(gateway): Shared) -> impl IntoResponse {
 		"provider": provider,
 		"answers": owed.answers,
 		"planck": owed.amount.to_string(),
+		"lost": gateway.lost(),
 		"disputed": gateway.dispute().map(|disputed| disputed.json()),
 	}))
 }
@@ -147,7 +149,7 @@ impl Gateway {
 	}
 
 	async fn attend(self, parts: Parts, body: Bytes, asked: Option<Asked>, _place: OwnedSemaphorePermit, answer: oneshot::Sender<Answer>) {
-		let response = match self.ask(parts, body).await {
+		let response = match self.ask(parts, body, asked.as_ref()).await {
 			Ok(response) => response,
 			Err(refusal) => return drop(answer.send(Err(refusal))),
 		};
@@ -169,7 +171,7 @@ impl Gateway {
 		self.pass_on(body, reader, &asked.unwrap_or_default(), there.then_some(pieces)).await;
 	}
 
-	async fn ask(&self, parts: Parts, body: Bytes) -> Result<Response<Incoming>, Refusal> {
+	async fn ask(&self, parts: Parts, body: Bytes, asked: Option<&Asked>) -> Result<Response<Incoming>, Refusal> {
 		let path = parts.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
 		let mut headers = passed_on(&parts.headers);
 		let (session, voucher) = self.payment()?;
@@ -182,6 +184,9 @@ impl Gateway {
 		provider.ask(parts.method, path, headers, body).await.map_err(|away| {
 			let words = format!("the provider at {} does not answer: {}", provider.endpoint(), reasons(&away));
 			tracing::warn!("{}", printable_line(&words));
+			if let Some(asked) = asked.filter(|_| away.was_sent()) {
+				self.lose(asked, BTreeMap::new());
+			}
 			Refusal::away(words)
 		})
 	}
@@ -200,20 +205,17 @@ impl Gateway {
 	/// Passes a body on, and takes the receipts in it. A client that has left, or takes nothing, is not waited for.
 	async fn pass_on(&self, body: Incoming, mut reader: Reader, asked: &Asked, client: Option<mpsc::Sender<io::Result<Bytes>>>) {
 		let (mut client, mut body) = (client, Body::new(body).into_data_stream());
-		let mut receipts = 0_usize;
-		loop {
+		let mut paid = BTreeSet::new();
+		let broken = loop {
 			let piece = match timeout(NEXT, body.next()).await {
-				Ok(None) => break,
+				Ok(None) => break None,
 				Ok(Some(piece)) => piece.map_err(io::Error::other),
 				Err(_) => Err(io::ErrorKind::TimedOut.into()),
 			};
 			let broken = piece.as_ref().err().map(ToString::to_string);
 			if let Ok(bytes) = &piece {
 				match reader.push(bytes) {
-					Ok(given) => {
-						receipts = receipts.saturating_add(given.len());
-						given.into_iter().for_each(|given| self.receive(&given, asked));
-					}
+					Ok(given) => self.receive_all(given, asked, &mut paid),
 					Err(wrong) => {
 						self.stop(&wrong);
 						reader = Reader::Nothing;
@@ -225,16 +227,35 @@ impl Gateway {
 				let taken = timeout(TAKEN, sender.send(piece)).await;
 				client = client.filter(|_| matches!(taken, Ok(Ok(()))));
 			}
-			if let Some(why) = broken {
-				return tracing::warn!("an answer broke off: {}", printable_line(&why));
+			if broken.is_some() {
+				break broken;
 			}
+		};
+		if broken.is_none() {
+			self.receive_all(reader.finish(), asked, &mut paid);
 		}
-		let was_paid = !matches!(reader, Reader::Nothing);
-		let given = reader.finish();
-		receipts = receipts.saturating_add(given.len());
-		given.into_iter().for_each(|given| self.receive(&given, asked));
-		if was_paid && receipts == 0 {
-			tracing::warn!("an answer came without a receipt, and is not paid for");
+		if let Some(why) = &broken {
+			tracing::warn!("an answer broke off: {}", printable_line(why));
+		}
+		let Some(texts) = reader.seen() else { return };
+		let whole = u32::try_from(paid.len()).is_ok_and(|paid| paid >= asked.answers());
+		if whole {
+			return;
+		}
+		if broken.is_none() {
+			tracing::warn!("an answer came without a receipt, and is not paid for before the provider tells it");
+		}
+		let seen = texts.into_iter().map(|(choice, text)| (choice, Some(text)));
+		self.lose(asked, seen.chain(paid.into_iter().map(|choice| (choice, None))).collect());
+	}
+
+	/// Pays for answers, each choice once: those in `paid` have been.
+	fn receive_all(&self, given: Vec<Given>, asked: &Asked, paid: &mut BTreeSet<u32>) {
+		for given in given {
+			match paid.insert(given.choice) {
+				true => self.receive(&given, asked),
+				false => self.stop(&Wrong::ChoiceAgain(given.choice)),
+			}
 		}
 	}
 }

@@ -3,9 +3,9 @@
 //!
 //! - `forward`, `headers`, `refusal`: the API. `door` is who may connect.
 //! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
-//! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it.
+//! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers whose receipts did not come.
 //! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
-//! - `courier`: brings vouchers to the provider.
+//! - `courier`: brings vouchers to the provider, and asks it for receipts that were lost.
 //! - [`choice`]: which provider.
 
 mod asked;
@@ -18,6 +18,7 @@ mod court;
 mod door;
 mod forward;
 mod headers;
+mod lost;
 mod purse;
 mod reader;
 mod refusal;
@@ -49,13 +50,14 @@ use neuroshard_types::{inference::SessionId, AccountId};
 use purse::{Given, Purse, Wrong};
 use refusal::Refusal;
 use std::{
+	collections::BTreeMap,
 	net::SocketAddr,
 	sync::{Arc, Mutex, MutexGuard, PoisonError},
-	time::Duration,
+	time::{Duration, Instant},
 };
 use tokio::{
 	net::TcpListener,
-	sync::{mpsc, watch, Semaphore},
+	sync::{mpsc, watch, Notify, Semaphore},
 	task::JoinSet,
 	time::timeout,
 };
@@ -135,6 +137,8 @@ struct Inner {
 	purse: Mutex<Purse>,
 	book: Book,
 	vouchers: watch::Sender<Signed>,
+	/// Told when a receipt did not come.
+	loses: Notify,
 	checker: Option<Checker>,
 	/// Takes a false answer to the chain. One is enough.
 	accusations: Option<mpsc::Sender<court::Charge>>,
@@ -192,7 +196,6 @@ impl Gateway {
 		let agreed = purse.terms();
 		let (genesis, session) = (agreed.genesis, agreed.session);
 		let asker = Asker { account: account.clone(), genesis, session, provider: provider_id.clone() };
-		let courier = Courier::new(provider.clone(), known, asker.clone());
 		let inner = Inner {
 			account,
 			asker,
@@ -202,6 +205,7 @@ impl Gateway {
 			purse: Mutex::new(purse),
 			book,
 			vouchers,
+			loses: Notify::new(),
 			checker,
 			accusations,
 			disputed,
@@ -212,7 +216,9 @@ impl Gateway {
 		if let Some(work) = work {
 			work.start(Arc::downgrade(&gateway)).map_err(GatewayError::Thread)?;
 		}
-		Ok((Self(gateway), courier))
+		let gateway = Self(gateway);
+		let courier = Courier::new(gateway.clone(), known);
+		Ok((gateway, courier))
 	}
 
 	fn purse(&self) -> MutexGuard<'_, Purse> {
@@ -253,8 +259,50 @@ impl Gateway {
 			Err(wrong) => return tracing::error!("an answer is not paid for, and the provider is asked nothing more: {wrong}"),
 		}
 		drop(purse);
+		self.check(&given.transcript);
+	}
+
+	/// Has an answer computed anew, or not.
+	fn check(&self, transcript: &Transcript) {
 		if let Some(checker) = &self.0.checker {
-			checker.offer(&given.transcript);
+			checker.offer(transcript);
+		}
+	}
+
+	/// Notes answers to `asked` whose receipts did not come, as [`Purse::lose`] does, and has the provider asked for them.
+	fn lose(&self, asked: &Asked, seen: BTreeMap<u32, Option<String>>) {
+		self.purse().lose(asked, seen, Instant::now());
+		self.0.loses.notify_one();
+	}
+
+	/// Answers whose receipts did not come, and are asked for.
+	fn lost(&self) -> usize {
+		self.purse().lost(Instant::now())
+	}
+
+	/// Pays for answers that broke off, by receipts that the provider tells, as far as these are theirs.
+	fn recover(&self, told: &[Transcript]) {
+		for transcript in told {
+			let mut purse = self.purse();
+			match purse.recover(transcript) {
+				Ok((false, _)) => {}
+				Ok((true, voucher)) => {
+					let (price, owed) = (transcript.receipt.price, purse.owed());
+					let prices = (Neuro(price), Neuro(owed.amount));
+					tracing::info!("an answer that broke off, for {}; {} answers for {} in all", prices.0, owed.answers, prices.1);
+					if let Some(voucher) = voucher {
+						self.pay(&mut purse, voucher);
+					}
+					drop(purse);
+					self.check(transcript);
+				}
+				// It is on its way with its answer, unless nothing is.
+				Err(wrong) if self.0.places.available_permits() < MOST_REQUESTS => {
+					tracing::debug!("a receipt waits for its answer: {wrong}")
+				}
+				Err(wrong) if purse.refuse(transcript) => tracing::warn!("the provider tells a receipt that is not paid for: {wrong}"),
+				Err(_) => {}
+			}
 		}
 	}
 

@@ -1,6 +1,6 @@
 //! What a session owes by the receipts of its answers: receipts in, vouchers out. Once a receipt is wrong, no more vouchers come out.
 
-use super::asked::Asked;
+use super::{asked::Asked, lost::Lost};
 use crate::{
 	answers::{check_disputable, Undisputable},
 	infer::{
@@ -15,7 +15,7 @@ use neuroshard_types::{
 	run::RunConfig,
 	AccountId, Balance, H256,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 /// Receipts that may come before their turn. Providers begin fewer answers without a voucher.
 const MOST_EARLY: usize = 64;
@@ -71,6 +71,10 @@ pub(super) enum Wrong {
 	OtherSession(SessionId),
 	#[error("there are two receipts for answer {0} of the session")]
 	Again(u32),
+	#[error("there are two receipts for choice {0} of one request")]
+	ChoiceAgain(u32),
+	#[error("the receipt is of no answer that broke off")]
+	NotLost,
 	#[error("the receipt for answer {0} of the session did not come, and too many did that follow it")]
 	Gap(u32),
 	#[error(
@@ -122,6 +126,8 @@ pub(super) struct Purse {
 	owed: Owed,
 	/// Prices and hashes of receipts before whose turn others have to come.
 	early: BTreeMap<u32, (Balance, H256)>,
+	/// Answers whose receipts did not come.
+	lost: Lost,
 	/// Why nothing is paid any more.
 	stopped: Option<String>,
 }
@@ -129,7 +135,7 @@ pub(super) struct Purse {
 impl Purse {
 	/// A session that goes on from `owed`.
 	pub(super) fn new(terms: Terms, owed: Owed) -> Self {
-		Self { terms, owed, early: BTreeMap::new(), stopped: None }
+		Self { terms, owed, early: BTreeMap::new(), lost: Lost::default(), stopped: None }
 	}
 
 	/// What is agreed.
@@ -166,14 +172,76 @@ impl Purse {
 		if let Some(why) = &self.stopped {
 			return Err(Wrong::Stopped(why.clone()));
 		}
-		let taken = self.judge(given, asked).and_then(|index| self.note(index, &given.transcript));
+		let Given { choice, text, transcript } = given;
+		let taken = self.judge(*choice, text, transcript, asked).and_then(|index| {
+			match self.lost.came(index, transcript.receipt.hash(transcript.genesis)) {
+				true => Ok(None),
+				false => self.note(index, transcript),
+			}
+		});
 		taken.inspect_err(|wrong| self.stop(wrong.to_string()))
 	}
 
+	/// Notes answers to `asked` whose receipts did not come: all that are not in `seen` with `None`. The rest of it is what came of their texts.
+	pub(super) fn lose(&mut self, asked: &Asked, seen: BTreeMap<u32, Option<String>>, now: Instant) {
+		if self.stopped.is_none() {
+			self.lost.add(asked, seen, now);
+		}
+	}
+
+	/// Answers whose receipts did not come, and are waited for at `now`; none where nothing is paid any more.
+	pub(super) fn lost(&mut self, now: Instant) -> usize {
+		self.lost.forget_old(now);
+		if self.stopped.is_none() {
+			self.lost.len()
+		} else {
+			0
+		}
+	}
+
+	/// Takes a receipt that the provider tells when it is asked, if it is that of an answer that broke off: then by all that an answer is held against, but for
+	/// the end of its text, which nobody saw. Returns whether it was taken, and the next voucher; none if other answers have to come before. One that is known
+	/// is passed over.
+	///
+	/// # Errors
+	/// [`Wrong`]: it is not taken, and that is all. It may be the receipt of an answer that is on its way.
+	pub(super) fn recover(&mut self, transcript: &Transcript) -> Result<(bool, Option<Voucher>), Wrong> {
+		if let Some(why) = &self.stopped {
+			return Err(Wrong::Stopped(why.clone()));
+		}
+		let index = self.agreed(transcript)?;
+		if index < self.owed.answers || self.early.contains_key(&index) {
+			return Ok((false, None));
+		}
+		check_disputable(&self.terms.config, self.terms.checkpoint.round, &transcript.receipt)?;
+		let whole = written(&self.terms.card, transcript)?;
+		let found =
+			self.lost.find(|missing| whole.starts_with(&missing.seen) && answers(missing.choice, transcript, &missing.asked).is_ok());
+		let place = found.ok_or(Wrong::NotLost)?;
+		let voucher = self.note(index, transcript)?;
+		self.lost.found(place, index, transcript.receipt.hash(transcript.genesis));
+		Ok((true, voucher))
+	}
+
+	/// Notes that a receipt that was told is not taken. Whether it was not noted before.
+	pub(super) fn refuse(&mut self, transcript: &Transcript) -> bool {
+		self.lost.refuse(transcript.receipt.hash(transcript.genesis))
+	}
+
 	/// Whether an answer is as it was asked and agreed, as far as can be seen without the model. Returns its place in the session.
-	fn judge(&self, given: &Given, asked: &Asked) -> Result<u32, Wrong> {
-		let (terms, Given { choice, text, transcript }) = (&self.terms, given);
-		let receipt = &transcript.receipt;
+	fn judge(&self, choice: u32, text: &str, transcript: &Transcript, asked: &Asked) -> Result<u32, Wrong> {
+		let (terms, index) = (&self.terms, self.agreed(transcript)?);
+		answers(choice, transcript, asked)?;
+		check_disputable(&terms.config, terms.checkpoint.round, &transcript.receipt)?;
+		match written(&terms.card, transcript)? {
+			whole if whole == text || asked.stops && whole.starts_with(text) => Ok(index),
+			_ => Err(Wrong::OtherText),
+		}
+	}
+
+	/// Whether a receipt is as was agreed, whatever was asked. Returns its place in the session.
+	fn agreed(&self, transcript: &Transcript) -> Result<u32, Wrong> {
+		let (terms, receipt) = (&self.terms, &transcript.receipt);
 		if !transcript.validate()? {
 			return Err(Wrong::Unsigned);
 		}
@@ -203,20 +271,7 @@ impl Purse {
 		if receipt.price != agreed {
 			return Err(Wrong::Price { told: receipt.price, agreed });
 		}
-		if asked.prompt(*choice).ok_or(Wrong::Choice(*choice))? != transcript.prompt {
-			return Err(Wrong::OtherPrompt);
-		}
-		if let Some(setting) = asked.other_setting(*choice, &receipt.sampling) {
-			return Err(Wrong::Setting(setting));
-		}
-		if let Some(most) = asked.most.filter(|most| receipt.answer.count > *most) {
-			return Err(Wrong::TooLong { found: receipt.answer.count, most });
-		}
-		check_disputable(&terms.config, terms.checkpoint.round, receipt)?;
-		match written(&terms.card, transcript)? {
-			whole if whole == *text || asked.stops && whole.starts_with(text) => Ok(index),
-			_ => Err(Wrong::OtherText),
-		}
+		Ok(index)
 	}
 
 	/// Adds the answer at `index`, and those that waited for it.
@@ -236,6 +291,21 @@ impl Purse {
 				Owed { answers: answers.saturating_add(1), amount: amount.saturating_add(price), receipts: chained(receipts, hash) };
 		}
 		Ok((self.owed.answers > before).then(|| self.voucher()))
+	}
+}
+
+/// Whether a receipt is of an answer that was asked for, as the `choice`th one to `asked`.
+fn answers(choice: u32, transcript: &Transcript, asked: &Asked) -> Result<(), Wrong> {
+	let receipt = &transcript.receipt;
+	if asked.prompt(choice).ok_or(Wrong::Choice(choice))? != transcript.prompt {
+		return Err(Wrong::OtherPrompt);
+	}
+	if let Some(setting) = asked.other_setting(choice, &receipt.sampling) {
+		return Err(Wrong::Setting(setting));
+	}
+	match asked.most.filter(|most| receipt.answer.count > *most) {
+		Some(most) => Err(Wrong::TooLong { found: receipt.answer.count, most }),
+		None => Ok(()),
 	}
 }
 
@@ -311,6 +381,80 @@ mod tests {
 		let mut purse = Purse::new(terms(), Owed::default());
 		purse.take(&given(1), &asked()).unwrap();
 		assert!(matches!(purse.take(&given(1), &asked()), Err(Wrong::Again(1))));
+	}
+
+	/// Has the answer to `asked` break off after `seen`.
+	fn lose(purse: &mut Purse, asked: &Asked, seen: &str) {
+		purse.lose(asked, [(0, Some(seen.into()))].into(), Instant::now());
+	}
+
+	#[test]
+	fn an_answer_that_broke_off_is_paid_for_once_by_the_receipt_that_is_told() {
+		let (mut ordered, mut purse) = (purse(), purse());
+		let all: Vec<_> = (0..2).map(|index| ordered.take(&given(index), &asked()).unwrap().unwrap()).collect();
+		lose(&mut purse, &asked(), "ab");
+		// Another answer has come behind it.
+		assert_eq!(purse.take(&given(1), &asked()).unwrap(), None);
+		assert_eq!(purse.recover(&given(1).transcript).unwrap(), (false, None), "it is known");
+		assert_eq!(purse.recover(&given(0).transcript).unwrap(), (true, Some(all[1].clone())));
+		assert_eq!(purse.recover(&given(0).transcript).unwrap(), (false, None));
+		assert!(matches!(purse.recover(&given(2).transcript), Err(Wrong::NotLost)), "one is lost, and one is paid");
+		assert_eq!((purse.lost(Instant::now()), purse.stopped(), purse.owed()), (0, None, ordered.owed()));
+	}
+
+	#[test]
+	fn a_receipt_that_is_told_while_its_answer_is_on_its_way_is_paid_once() {
+		// Two equal requests: the receipt of the second one is told first, and taken for that of the first one.
+		let mut purse = purse();
+		lose(&mut purse, &asked(), "");
+		assert_eq!(purse.recover(&given(1).transcript).unwrap(), (true, None));
+		assert_eq!(purse.take(&given(1), &asked()).unwrap(), None);
+		assert_eq!((purse.lost(Instant::now()), purse.stopped()), (1, None));
+		let (taken, voucher) = purse.recover(&given(0).transcript).unwrap();
+		assert_eq!((taken, voucher.unwrap().answers, purse.lost(Instant::now())), (true, 2, 0));
+		// Once more is once too often.
+		assert!(matches!(purse.take(&given(1), &asked()), Err(Wrong::Again(1))));
+	}
+
+	#[test]
+	fn a_receipt_that_is_told_is_held_against_all_that_was_asked_and_seen() {
+		let refused = |transcript: &Transcript, asked: &Asked, seen: &str| {
+			let mut purse = purse();
+			lose(&mut purse, asked, seen);
+			let words = purse.recover(transcript).unwrap_err().to_string();
+			assert_eq!((purse.lost(Instant::now()), purse.stopped(), purse.owed()), (1, None, Owed::default()));
+			words
+		};
+		let right = given(0).transcript;
+		assert_eq!(refused(&right, &asked(), "b"), Wrong::NotLost.to_string());
+		assert_eq!(refused(&right, &asked(), "abcd"), Wrong::NotLost.to_string());
+		let changed = |change: &dyn Fn(&mut Asked)| {
+			let mut asked = asked();
+			change(&mut asked);
+			asked
+		};
+		assert_eq!(refused(&right, &changed(&|asked| asked.prompts = vec![vec![1, 2]]), "ab"), Wrong::NotLost.to_string());
+		assert_eq!(refused(&right, &changed(&|asked| asked.most = Some(2)), "ab"), Wrong::NotLost.to_string());
+		let seed = receipt(|receipt| receipt.sampling.seed += 1).transcript;
+		assert_eq!(refused(&seed, &asked(), "ab"), Wrong::NotLost.to_string());
+		let told = |change: fn(&mut neuroshard_types::inference::Receipt)| refused(&receipt(change).transcript, &asked(), "ab");
+		assert!(told(|receipt| receipt.price += 1).contains("by the offered prices"));
+		assert!(told(|receipt| receipt.paid = Some((8, 0))).contains("not of session 7"));
+		assert!(told(|receipt| receipt.parameters = H256::zero()).contains("about parameters"));
+		assert!(told(|receipt| receipt.usable = 288).contains("were chosen from 288"));
+		assert!(refused(&resigned(0, 2, |_| {}).transcript, &asked(), "ab").contains("the key that the provider has registered"));
+		let nothing = |transcript: &mut Transcript| {
+			transcript.answer.clear();
+			transcript.receipt.answer = Tokens::of(&[]);
+			transcript.receipt.price = terms().prices.of(transcript.receipt.prompt.count, 0);
+		};
+		assert!(refused(&resigned(0, 1, nothing).transcript, &asked(), "").contains("nobody could show it on chain"));
+		// Nobody lost anything.
+		assert!(matches!(purse().recover(&right), Err(Wrong::NotLost)));
+		let mut stopped = purse();
+		lose(&mut stopped, &asked(), "ab");
+		stopped.stop("for a reason".into());
+		assert!(matches!(stopped.recover(&right), Err(Wrong::Stopped(_))));
 	}
 
 	#[test]

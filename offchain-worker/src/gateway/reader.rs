@@ -88,9 +88,20 @@ impl Reader {
 		}
 	}
 
+	/// What came of the texts of answers that have no receipt; `None` if none was to come.
+	pub(super) fn seen(self) -> Option<BTreeMap<u32, String>> {
+		match self {
+			Self::Events(events) => Some(events.texts),
+			// Nobody reads half a document.
+			Self::Document(_) => Some(BTreeMap::new()),
+			Self::Nothing => None,
+		}
+	}
+
 	/// What is complete at the end.
-	pub(super) fn finish(self) -> Vec<Given> {
+	pub(super) fn finish(&mut self) -> Vec<Given> {
 		let Self::Document(document) = self else { return Vec::new() };
+		let document = std::mem::take(document);
 		// What is no such document has no receipt, and is not paid for.
 		let choices = serde_json::from_slice::<Document>(&document).map(|document| document.choices).unwrap_or_default();
 		let given = choices.into_iter().filter_map(|mut choice| {
@@ -194,6 +205,20 @@ mod tests {
 			let found: Vec<_> = stream.as_bytes().chunks(size).flat_map(|piece| reader.push(piece).unwrap()).collect();
 			assert_eq!(found, [given(0), Given { choice: 1, ..given(1) }], "{size}");
 		}
+	}
+
+	#[test]
+	fn what_came_of_a_stream_without_a_receipt_is_told() {
+		let event = |choice: serde_json::Value| format!("data: {}\n\n", json!({ "choices": [choice] }));
+		let mut reader = Reader::of("text/event-stream");
+		reader.push(event(json!({ "index": 1, "text": "a" })).as_bytes()).unwrap();
+		reader.push(event(json!({ "index": 1, "text": "b" })).as_bytes()).unwrap();
+		reader.push(b"data: {").unwrap();
+		assert_eq!(reader.finish(), []);
+		assert_eq!(reader.seen(), Some([(1, "ab".to_owned())].into()));
+		let mut document = Reader::of("application/json");
+		document.push(b"{").unwrap();
+		assert_eq!((document.seen(), Reader::of("text/html").seen()), (Some(BTreeMap::new()), None));
 	}
 
 	#[test]

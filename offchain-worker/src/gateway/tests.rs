@@ -43,6 +43,14 @@ struct Played {
 	cheats: bool,
 	/// Waits so long before the last piece of a stream.
 	pause: Duration,
+	/// Breaks off before that piece, or before a document.
+	breaks: bool,
+	/// Has two receipts for one choice.
+	doubles: bool,
+	/// Tells the receipts of answers that broke off with another price.
+	forges: bool,
+	/// Receipts that did not come with their answers.
+	unpaid: Vec<Transcript>,
 	next: u32,
 }
 
@@ -53,7 +61,7 @@ fn voucher_of(text: &str) -> Signed {
 }
 
 async fn answer(State(shared): State<Shared>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
-	let (given, pause) = {
+	let (given, pause, breaks, doubles) = {
 		let mut played = shared.lock().unwrap();
 		played.asked.push((headers, body.clone()));
 		let index = played.next;
@@ -62,26 +70,48 @@ async fn answer(State(shared): State<Shared>, headers: HeaderMap, Json(body): Js
 			true => resigned(index, 1, |transcript| transcript.receipt.sampling.seed += 1),
 			false => given(index),
 		};
-		(given, played.pause)
+		if played.breaks {
+			let told = match played.forges {
+				true => resigned(index, 1, |transcript| transcript.receipt.price += 1),
+				false => given.clone(),
+			};
+			played.unpaid.push(told.transcript);
+		}
+		(given, played.pause, played.breaks, played.doubles)
 	};
 	let event = |choice: Value| format!("data: {}\n\n", json!({ "choices": [choice] }));
 	let whole = json!({ "index": 0, "text": "abc", "finish_reason": "length", "receipt": given.transcript });
+	if doubles {
+		let again = super::testing::given(given.transcript.receipt.paid.unwrap().1 + 1).transcript;
+		let again = json!({ "index": 0, "text": "abc", "receipt": again });
+		return Json(json!({ "choices": [whole, again] })).into_response();
+	}
 	if body["stream"] != true {
-		return Json(json!({ "choices": [whole] })).into_response();
+		let document = json!({ "choices": [whole] }).to_string();
+		let half = Ok::<_, std::io::Error>(document[..20].to_owned());
+		let broken = futures::stream::iter([half, Err(std::io::ErrorKind::ConnectionReset.into())]);
+		return match breaks {
+			true => ([("content-type", "application/json")], Body::from_stream(broken)).into_response(),
+			false => Json(json!({ "choices": [whole] })).into_response(),
+		};
 	}
 	let pieces = [event(json!({ "index": 0, "text": "ab" })), event(json!({ "index": 0, "text": "c", "receipt": given.transcript }))];
 	let pieces = pieces.into_iter().chain(["data: [DONE]\n\n".to_owned()]).enumerate();
 	let stream = futures::stream::unfold(pieces, move |mut pieces| async move {
 		let (place, piece) = pieces.next()?;
 		tokio::time::sleep(if place == 1 { pause } else { Duration::ZERO }).await;
-		Some((Ok::<_, std::io::Error>(piece), pieces))
+		let piece = if breaks && place == 1 { Err(std::io::ErrorKind::ConnectionReset.into()) } else { Ok::<_, std::io::Error>(piece) };
+		Some((piece, pieces))
 	});
 	([("content-type", "text/event-stream")], Body::from_stream(stream)).into_response()
 }
 
-async fn take(State(shared): State<Shared>, Json(body): Json<Value>) -> StatusCode {
-	shared.lock().unwrap().vouchers.push(voucher_of(body["voucher"].as_str().unwrap()));
-	StatusCode::NO_CONTENT
+async fn take(State(shared): State<Shared>, Json(body): Json<Value>) -> Response {
+	let (mut played, voucher) = (shared.lock().unwrap(), voucher_of(body["voucher"].as_str().unwrap()));
+	let paid = voucher.0.answers;
+	played.vouchers.push(voucher);
+	played.unpaid.retain(|transcript| transcript.receipt.paid.is_some_and(|(_, place)| place >= paid));
+	Json(json!({ "session": 7, "receipts": played.unpaid })).into_response()
 }
 
 async fn play(shared: Shared) -> (Endpoint, JoinHandle<()>) {
@@ -142,6 +172,17 @@ impl Scene {
 	async fn complete(&self, stream: bool) -> (StatusCode, String) {
 		let body = json!({ "model": "run-0", "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream });
 		self.ask(Method::POST, "/v1/completions", &body.to_string()).await
+	}
+
+	/// Asks for an answer that breaks off.
+	async fn gone(&self, stream: bool) {
+		let body = json!({ "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream }).to_string();
+		let json = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("application/json"))]);
+		let path = PathAndQuery::from_static("/v1/completions");
+		let response = self.client.ask(Method::POST, path, json, body.into()).await.unwrap();
+		// Of a document, not even its head has come.
+		let status = response.status();
+		assert!(to_bytes(Body::new(response.into_body()), 1 << 20).await.is_err() || status == StatusCode::BAD_GATEWAY);
 	}
 
 	/// The last voucher on disk.
@@ -210,6 +251,59 @@ async fn after_a_wrong_receipt_the_client_has_its_answer_and_the_provider_nothin
 	let (_, played) = scene.end().await;
 	let played = played.lock().unwrap();
 	assert!(played.asked.len() == 2 && played.vouchers.iter().all(|voucher| *voucher == paid));
+}
+
+#[tokio::test]
+async fn a_receipt_that_was_lost_on_its_way_is_asked_for_and_paid() {
+	for stream in [true, false] {
+		let scene = Scene::new().await;
+		scene.played.lock().unwrap().breaks = true;
+		scene.gone(stream).await;
+		let health = scene.says("\"answers\":1").await;
+		assert_eq!((&health["status"], &health["lost"]), (&json!("ok"), &json!(0)));
+		scene.played.lock().unwrap().breaks = false;
+		assert_eq!(scene.complete(stream).await.0, StatusCode::OK);
+		let mut owed = Purse::new(terms(), Owed::default());
+		let [_, two] = [0, 1].map(|index| owed.take(&given(index), &super::testing::asked()).unwrap().unwrap());
+		assert_eq!(scene.written().0, two);
+		let (_, played) = scene.end().await;
+		assert_eq!(played.lock().unwrap().vouchers.last().unwrap().0, two);
+	}
+}
+
+#[tokio::test]
+async fn a_false_receipt_that_is_told_for_a_lost_one_is_not_paid() {
+	let scene = Scene::new().await;
+	scene.complete(false).await;
+	let paid = scene.written();
+	{
+		let mut played = scene.played.lock().unwrap();
+		(played.breaks, played.forges) = (true, true);
+	}
+	tokio::time::timeout(Duration::from_secs(60), async {
+		scene.gone(true).await;
+		let told = scene.played.lock().unwrap().vouchers.len();
+		while scene.played.lock().unwrap().vouchers.len() < told + 2 {
+			tokio::time::sleep(Duration::from_millis(10)).await;
+		}
+	})
+	.await
+	.unwrap();
+	let health = scene.says("\"lost\":1").await;
+	assert_eq!((&health["status"], &health["answers"]), (&json!("ok"), &json!(1)));
+	assert_eq!(scene.written(), paid);
+	scene.end().await;
+}
+
+#[tokio::test]
+async fn one_choice_is_paid_once() {
+	let scene = Scene::new().await;
+	scene.played.lock().unwrap().doubles = true;
+	scene.complete(false).await;
+	let health = scene.says("\"stopped\"").await;
+	assert!(health["why"].as_str().unwrap().contains("two receipts for choice 0"), "{health}");
+	assert_eq!((&health["answers"], scene.written().0.answers), (&json!(1), 1));
+	scene.end().await;
 }
 
 #[tokio::test]

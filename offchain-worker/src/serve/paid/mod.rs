@@ -7,9 +7,13 @@
 mod business;
 mod ledger;
 mod order;
+mod owed;
 mod texts;
 
 pub use business::{Business, BusinessError};
+#[cfg(test)]
+pub(crate) use owed::tests::write as write_account;
+pub use owed::{owed, Lock, Owed};
 pub use texts::Keeper;
 
 use super::error::ApiError;
@@ -31,7 +35,6 @@ use serde_json::{json, Value};
 use sp_runtime::MultiSignature;
 use std::{
 	collections::HashMap,
-	fs::File,
 	future::Future,
 	io,
 	path::PathBuf,
@@ -53,7 +56,7 @@ const LONGEST_ASK: Moment = 15 * 60 * 1_000;
 const MOST_SESSIONS: usize = 10_000;
 
 /// A voucher and its signature.
-type Signed = (Voucher, MultiSignature);
+pub type Signed = (Voucher, MultiSignature);
 
 /// The accounts of all sessions. Clones share it.
 #[derive(Clone)]
@@ -70,7 +73,7 @@ struct Inner {
 	/// Most tokens of a text that a dispute can judge; none are answered before that is known.
 	longest: AtomicU32,
 	/// Held as long as the accounts are used.
-	_lock: File,
+	_lock: Lock,
 	open: Mutex<HashMap<SessionId, Open>>,
 }
 
@@ -109,8 +112,8 @@ impl Accounts {
 	/// # Errors
 	/// If the folder cannot be used, or another process uses it.
 	pub fn new(provider: AccountId, genesis: H256, folder: PathBuf, shelf: Shelf) -> io::Result<Self> {
-		let lock = File::create(folder.join("lock"))?;
-		lock.try_lock().map_err(|_| io::Error::other(format!("another process serves with the accounts in {}", folder.display())))?;
+		let in_use = || io::Error::other(format!("another process uses the accounts in {}", folder.display()));
+		let lock = Lock::take(&folder)?.ok_or_else(in_use)?;
 		let order = Order::new(folder.clone());
 		Ok(Self(Arc::new(Inner {
 			provider,
@@ -135,7 +138,7 @@ impl Accounts {
 	}
 
 	fn path(&self, session: SessionId) -> PathBuf {
-		self.0.folder.join(format!("{session}.session"))
+		owed::path(&self.0.folder, session)
 	}
 
 	/// The session and voucher in a request's headers, and what the chain says of the session, as `view` tells.
@@ -177,7 +180,7 @@ impl Accounts {
 			open.retain(|_, open| !open.ledger.is_idle());
 		}
 		if let std::collections::hash_map::Entry::Vacant(place) = open.entry(session) {
-			let ledger = self.read(session).map_err(failed)?;
+			let ledger = owed::read(&self.0.folder, session).map_err(failed)?;
 			let ledger = ledger.unwrap_or_else(|| Ledger::new(session, self.0.provider.clone(), claimed));
 			place.insert(Open { ledger, user: view.user.clone(), whole: 0 });
 		}
@@ -193,14 +196,6 @@ impl Accounts {
 		Ok(Payer { accounts: self.clone(), session })
 	}
 
-	fn read(&self, session: SessionId) -> io::Result<Option<Ledger>> {
-		match std::fs::read(self.path(session)) {
-			Ok(bytes) => Ledger::decode_all(&mut &bytes[..]).map(Some).map_err(|error| io::Error::other(error.to_string())),
-			Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-			Err(error) => Err(error),
-		}
-	}
-
 	fn write(&self, session: SessionId, ledger: &Ledger) -> io::Result<()> {
 		write_atomically(&self.path(session), &ledger.encode())
 	}
@@ -208,11 +203,8 @@ impl Accounts {
 	/// All sessions that have an account here, with their last vouchers.
 	pub(super) fn vouchers(&self) -> io::Result<Vec<(SessionId, Option<Signed>)>> {
 		let mut vouchers = Vec::new();
-		for entry in std::fs::read_dir(&self.0.folder)? {
-			let name = entry?.file_name();
-			let session = name.to_str().and_then(|name| name.strip_suffix(".session")?.parse().ok());
-			let Some(session) = session else { continue };
-			match self.read(session) {
+		for session in owed::sessions(&self.0.folder)? {
+			match owed::read(&self.0.folder, session) {
 				Ok(ledger) => vouchers.push((session, ledger.and_then(|ledger| ledger.voucher().cloned()))),
 				Err(error) => tracing::error!("the account of session {session} cannot be read, and nothing is claimed of it: {error}"),
 			}

@@ -1,0 +1,139 @@
+//! What sessions owe, as their accounts on disk say, also to those who do not serve.
+
+use super::{ledger::Ledger, Signed};
+use codec::DecodeAll;
+use neuroshard_types::{inference::SessionId, Balance};
+use std::{
+	fs::{File, TryLockError},
+	io,
+	path::{Path, PathBuf},
+};
+
+/// Held as long as a process uses the accounts in a folder. The system releases it with the process, however that ends.
+#[derive(Debug)]
+pub struct Lock {
+	_file: File,
+}
+
+impl Lock {
+	/// Takes the accounts in `folder`; `None` if another process uses them.
+	///
+	/// # Errors
+	/// If the folder cannot be used.
+	pub fn take(folder: &Path) -> io::Result<Option<Self>> {
+		let file = File::create(folder.join("lock"))?;
+		match file.try_lock() {
+			Ok(()) => Ok(Some(Self { _file: file })),
+			Err(TryLockError::WouldBlock) => Ok(None),
+			Err(TryLockError::Error(error)) => Err(error),
+		}
+	}
+}
+
+/// What a session owes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Owed {
+	/// The session.
+	pub session: SessionId,
+	/// The last voucher of its user.
+	pub voucher: Option<Signed>,
+	/// Planck of answers that the user has not signed for.
+	pub unsigned: Balance,
+}
+
+/// What all sessions owe that have an account in `folder`.
+///
+/// # Errors
+/// If the folder or an account cannot be read.
+pub fn owed(folder: &Path) -> io::Result<Vec<Owed>> {
+	let mut all = Vec::new();
+	for session in sessions(folder)? {
+		let Some(ledger) = read(folder, session).map_err(|error| unread(folder, session, &error))? else { continue };
+		let unsigned = ledger.now().amount.saturating_sub(ledger.paid().amount);
+		all.push(Owed { session, voucher: ledger.voucher().cloned(), unsigned });
+	}
+	Ok(all)
+}
+
+fn unread(folder: &Path, session: SessionId, error: &io::Error) -> io::Error {
+	let path = path(folder, session);
+	io::Error::other(format!("the account {} cannot be read ({error}): move it away to go on without what it says", path.display()))
+}
+
+/// Sessions that have an account in `folder`.
+pub(super) fn sessions(folder: &Path) -> io::Result<Vec<SessionId>> {
+	let mut sessions = Vec::new();
+	for entry in std::fs::read_dir(folder)? {
+		let name = entry?.file_name();
+		sessions.extend(name.to_str().and_then(|name| name.strip_suffix(".session")?.parse::<SessionId>().ok()));
+	}
+	Ok(sessions)
+}
+
+/// The file of a session's account.
+pub(super) fn path(folder: &Path, session: SessionId) -> PathBuf {
+	folder.join(format!("{session}.session"))
+}
+
+/// The account of a session, if there is one.
+pub(super) fn read(folder: &Path, session: SessionId) -> io::Result<Option<Ledger>> {
+	match std::fs::read(path(folder, session)) {
+		Ok(bytes) => Ledger::decode_all(&mut &bytes[..]).map(Some).map_err(|error| io::Error::other(error.to_string())),
+		Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+		Err(error) => Err(error),
+	}
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+	use super::{
+		super::{State, Voucher},
+		*,
+	};
+	use codec::Encode;
+	use neuroshard_types::{AccountId, H256};
+	use sp_core::{sr25519, Pair};
+
+	/// Has an account in `folder` of a session with `user`, who has signed for one answer and not for another one, at these prices.
+	pub(crate) fn write(folder: &Path, session: SessionId, provider: &AccountId, user: &sr25519::Pair, signed: Balance, unsigned: Balance) {
+		let mut ledger = Ledger::new(session, provider.clone(), State::default());
+		let mut answer = |price| {
+			ledger.begin(price, Balance::MAX).unwrap();
+			ledger.end(price, price, H256::repeat_byte(9), b"{}".to_vec());
+			ledger.now()
+		};
+		let State { answers, amount, receipts } = answer(signed);
+		answer(unsigned);
+		let voucher = Voucher { session, provider: provider.clone(), amount, answers, receipts };
+		let (genesis, user_id) = (H256::zero(), AccountId::new(user.public().0));
+		let signature = user.sign(&voucher.message(genesis)).into();
+		assert_eq!(ledger.take(voucher, signature, &user_id, genesis), Ok(true));
+		std::fs::write(path(folder, session), ledger.encode()).unwrap();
+	}
+
+	#[test]
+	fn what_is_not_signed_for_is_told_and_what_cannot_be_read_is_no_account_without_debts() {
+		let folder = tempfile::tempdir().unwrap();
+		assert_eq!(owed(folder.path()).unwrap(), []);
+		let mut ledger = Ledger::new(7, AccountId::new([1; 32]), State::default());
+		for price in [10, 20] {
+			ledger.begin(50, 1_000).unwrap();
+			ledger.end(50, price, H256::repeat_byte(9), b"{}".to_vec());
+		}
+		std::fs::write(path(folder.path(), 7), ledger.encode()).unwrap();
+		std::fs::write(folder.path().join("7.receipts"), b"").unwrap();
+		assert_eq!(owed(folder.path()).unwrap(), [Owed { session: 7, voucher: None, unsigned: 30 }]);
+		std::fs::write(path(folder.path(), 8), b"torn").unwrap();
+		let words = owed(folder.path()).unwrap_err().to_string();
+		assert!(words.contains("8.session") && words.contains("move it away"), "{words}");
+	}
+
+	#[test]
+	fn one_process_at_a_time_uses_the_accounts_of_a_folder() {
+		let folder = tempfile::tempdir().unwrap();
+		let first = Lock::take(folder.path()).unwrap();
+		assert!(first.is_some() && Lock::take(folder.path()).unwrap().is_none());
+		drop(first);
+		assert!(Lock::take(folder.path()).unwrap().is_some());
+	}
+}
