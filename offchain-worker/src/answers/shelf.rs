@@ -7,6 +7,7 @@
 //!   lock                            held by who answers with it, or checks such answers
 //!   SESSION/RECEIPT.json            a transcript, by the hash of its receipt
 //! answers/settled-SESSION           the block at which the session was first seen to be settled for good
+//! answers/folders.lock              held while folders of checkpoints are made or deleted
 //! ```
 //!
 //! A run replaces its checkpoint with every round, so that a copy is kept here. Whoever has no transcript of its answer loses a dispute about it, right or
@@ -286,9 +287,10 @@ impl Shelf {
 
 	/// While it is there, no folder of a checkpoint is made or deleted by anybody else.
 	fn alone(&self) -> Result<File, ShelfError> {
-		let folder = File::open(&self.0.folder).map_err(failed(&self.0.folder))?;
-		folder.lock().map_err(failed(&self.0.folder))?;
-		Ok(folder)
+		let path = self.0.folder.join("folders.lock");
+		let file = File::create(&path).map_err(failed(&path))?;
+		file.lock().map_err(failed(&path))?;
+		Ok(file)
 	}
 
 	/// The right to play the games of `who` on this side from this base folder: one process has it. `None` if that is another one.
@@ -403,7 +405,7 @@ fn there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 /// Folders in a folder.
 fn folders(folder: &Path) -> Result<Vec<PathBuf>, ShelfError> {
 	let mut found = Vec::new();
-	for entry in there(fs::read_dir(folder)).map_err(failed(folder))?.into_iter().flatten() {
+	for entry in fs::read_dir(folder).map_err(failed(folder))? {
 		let path = entry.map_err(failed(folder))?.path();
 		if path.is_dir() {
 			found.push(path);
@@ -414,8 +416,11 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, ShelfError> {
 
 fn sessions_of(folder: &Path) -> Result<Vec<Place>, ShelfError> {
 	let number = |path: &Path| path.file_name()?.to_str()?.parse().ok();
-	let places = folders(folder)?.into_iter().filter_map(|path| Some(Place { session: number(&path)?, path }));
-	Ok(places.collect())
+	let inside = match folders(folder) {
+		Err(ShelfError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+		inside => inside?,
+	};
+	Ok(inside.into_iter().filter_map(|path| Some(Place { session: number(&path)?, path })).collect())
 }
 
 fn sessions_in(folder: &Path) -> Result<Vec<Place>, ShelfError> {

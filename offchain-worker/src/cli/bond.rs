@@ -125,7 +125,7 @@ pub(super) fn unlocked(provider: &ProviderView, now: BlockNumber) -> Result<Bala
 		}
 		Some(_) if *open_claims > 0 => {
 			Err(format!(
-				"{open_claims} claims are open: proofs that are not final or are disputed, which end by themselves, or offers of answers, which end with `neuroshard-worker offer --withdraw`"
+				"{open_claims} claims are open: proofs that are not final or are disputed, which end by themselves, offers of answers, which end with `neuroshard-worker offer --withdraw`, or a place in the ring of one, which ends with `hold`"
 			))
 		}
 		Some(_) if *disputable_until > now => Err(format!(

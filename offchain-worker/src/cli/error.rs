@@ -162,7 +162,7 @@ pub enum CliError {
 		path: PathBuf,
 	},
 	/// Sessions owe something that a provider would lose.
-	#[error("{amount} are owed by vouchers, and lost if they are not claimed before. `serve --provider` claims them in a minute if it runs, and this command if that is stopped. To go on without them, say --forgo")]
+	#[error("{amount} are owed, and would be lost: by vouchers that could not be claimed, or for answers that are not signed for. Try again later, or go on without with --forgo")]
 	Unclaimed {
 		/// How much.
 		amount: Neuro,

@@ -46,7 +46,9 @@ pub(super) fn card(base: &Path, which: Which, threads: usize) -> Result<(Card, S
 		}
 	};
 	let exec = Arc::new(Exec::new(threads).map_err(ModelError::from)?);
-	shape.config.max_seq = shape.config.max_seq.min(context.unwrap_or(u32::MAX));
+	// The longest text of a model is a multiple of 32.
+	let context = context.map_or(u32::MAX, |context| context / 32 * 32);
+	shape.config.max_seq = shape.config.max_seq.min(context);
 	let config = shape.config.clone();
 	let load = move |stage: &Stage, class| parameters.load(exec.clone(), &shape, stage, class).map_err(|error| error.to_string());
 	let source = Source::new(card.root, config, load);

@@ -7,12 +7,15 @@ use super::{
 };
 use crate::serve::paid::{owed, Lock, Owed, Signed};
 use clap::{ArgGroup, Args};
-use neuroshard_chain_client::{inference, ChainAt, ChainError, Neuro};
+use neuroshard_chain_client::{inference, ChainError, Neuro};
 use neuroshard_types::{
 	inference::{OfferView, SessionId, SessionView},
 	AccountId, Balance, BlockNumber,
 };
 use std::{collections::BTreeMap, io, path::Path};
+
+/// Sessions that are looked at in one block.
+const A_BLOCK: SessionId = 64;
 
 #[derive(Debug, Default, Args)]
 #[command(group(ArgGroup::new("end").args(["close", "withdraw"])))]
@@ -108,7 +111,9 @@ impl OfferCommand {
 		let lock = if ends && folder.is_dir() { Lock::take(&folder).map_err(CliError::file(&folder)).map(Some)? } else { None };
 		let serves = matches!(lock, Some(None));
 		let (offer, accounts) = (at.offer_of(&opened.who).await?, accounts(&folder)?);
-		let sessions = sessions(&at, &opened.who, accounts, offer.as_ref().map_or(0, |view| view.sessions)).await?;
+		// All that are not settled are looked for, unless some are named.
+		let all = if self.close.is_empty() { offer.as_ref().map_or(0, |view| view.sessions) } else { 0 };
+		let sessions = sessions(opened, accounts, &self.close, all).await?;
 		if !ends {
 			show(&opened.who, offer.as_ref(), &sessions, now).iter().for_each(|line| println!("{line}"));
 			return Ok(());
@@ -120,7 +125,7 @@ impl OfferCommand {
 		}
 		let mut kept: Balance = 0;
 		for (session, known) in &chosen {
-			kept = kept.saturating_add(self.end(opened, *session, known, now, serves).await?);
+			kept = kept.saturating_add(self.end(opened, *session, known, now).await?);
 		}
 		if kept > 0 {
 			return Err(CliError::Unclaimed { amount: Neuro(kept) });
@@ -146,18 +151,24 @@ impl OfferCommand {
 	}
 
 	/// Takes the next step towards the end of a session. Returns what is owed, and keeps that step from being taken.
-	async fn end(&self, opened: &Opened, session: SessionId, known: &Known, now: BlockNumber, serves: bool) -> Result<Balance, CliError> {
-		// Who serves claims what is worth it, and all of a session that is closed.
-		let unclaimed = if serves { known.unclaimed() } else { claim(opened, session, known).await? };
+	async fn end(&self, opened: &Opened, session: SessionId, known: &Known, now: BlockNumber) -> Result<Balance, CliError> {
+		// Also while `serve` runs, which puts off what is worth little, and claims nothing before it can offer something.
+		let unclaimed = claim(opened, session, known).await?;
 		let keeps = unclaimed > 0 && !self.forgo;
 		match known.step(now) {
+			Step::Close if known.unsigned > 0 && !self.forgo => {
+				println!(
+					"{} of answers in session {session} are not signed for by its user, who does that with the next question",
+					Neuro(known.unsigned)
+				);
+				Ok(known.unsigned)
+			}
 			Step::Close => {
 				let included = opened.submitter.submit_once(inference::close_session(session)).await.map_err(unsent)?;
+				println!("session {session} is closed");
 				let closing = opened.client.at(included.block).await?.session(session).await?.and_then(|view| view.closes_at);
-				let due = closing.map_or_else(String::new, |block| format!(": it can be settled from block {block} on"));
-				println!("session {session} is closed{due}");
-				if known.unsigned > 0 {
-					println!("{} of answers in session {session} are not signed for by its user, and are lost", Neuro(known.unsigned));
+				if let Some(block) = closing {
+					println!("it can be settled from block {block} on");
 				}
 				Ok(0)
 			}
@@ -187,10 +198,14 @@ fn accounts(folder: &Path) -> Result<Vec<Owed>, CliError> {
 	}
 }
 
-/// Sessions that pay `who` and are not settled: those with `accounts`, and the others of the `offered` ones that the chain counts.
-async fn sessions(at: &ChainAt, who: &AccountId, accounts: Vec<Owed>, offered: u32) -> Result<Sessions, ChainError> {
-	let mut sessions = Sessions::new();
-	for Owed { session, voucher, unsigned } in accounts {
+/// Sessions that pay this provider and are not settled: those with `accounts`, those that are `named`, and the others of the `offered` ones that the chain
+/// counts.
+async fn sessions(opened: &Opened, accounts: Vec<Owed>, named: &[SessionId], offered: u32) -> Result<Sessions, ChainError> {
+	let (mut at, who, mut sessions) = (opened.client.now().await?, &opened.who, Sessions::new());
+	let known = |session: &SessionId| accounts.iter().any(|owed| owed.session == *session);
+	let named = named.iter().filter(|session| !known(session)).map(|session| Owed { session: *session, voucher: None, unsigned: 0 });
+	let named: Vec<Owed> = named.collect();
+	for Owed { session, voucher, unsigned } in accounts.into_iter().chain(named) {
 		let view = at.session(session).await?.filter(|view| view.provider.as_ref().is_none_or(|paid| paid == who));
 		if let Some(view) = view {
 			let paid = at.claimed(session, who).await?.paid;
@@ -205,6 +220,10 @@ async fn sessions(at: &ChainAt, who: &AccountId, accounts: Vec<Owed>, offered: u
 		session = before;
 		if sessions.contains_key(&session) {
 			continue;
+		}
+		if session.is_multiple_of(A_BLOCK) {
+			// Nodes forget what was in old blocks.
+			at = opened.client.now().await?;
 		}
 		let view = at.session(session).await?.filter(|view| view.provider.as_ref() == Some(who));
 		if let Some(view) = view {
@@ -250,9 +269,9 @@ async fn claim(opened: &Opened, session: SessionId, known: &Known) -> Result<Bal
 		}
 		Err(error @ ChainError::Dispatch { .. }) => {
 			println!("{} of session {session} could not be claimed: {error}", Neuro(unclaimed));
-			// Nothing of it ever can.
-			let never = error.is_dispatch("Inference::AnswerCondemned");
-			Ok(if never { 0 } else { unclaimed })
+			// Nothing of it ever can, or `serve` was sooner.
+			let none = error.is_dispatch("Inference::AnswerCondemned") || error.is_dispatch("Inference::StaleVoucher");
+			Ok(if none { 0 } else { unclaimed })
 		}
 		Err(error) => Err(unsent(error)),
 	}
@@ -430,8 +449,7 @@ mod tests {
 		for session in [4, 30, 31] {
 			bench.owes(session, NEURO, 0);
 		}
-		let at = bench.opened.client.now().await.unwrap();
-		let found = super::sessions(&at, &who(), accounts(&bench.folder()).unwrap(), 2).await.unwrap();
+		let found = super::sessions(&bench.opened, accounts(&bench.folder()).unwrap(), &[], 2).await.unwrap();
 		assert_eq!(found.keys().copied().collect::<Vec<_>>(), [4, 5, 30]);
 		let lines = show(&who(), Some(&offer(&who(), 2)), &found, 10);
 		assert!(
@@ -468,24 +486,32 @@ mod tests {
 	}
 
 	#[tokio::test]
-	async fn while_the_provider_serves_it_claims_itself_and_its_offer_stays() {
+	async fn while_the_provider_serves_what_is_owed_is_claimed_and_its_offer_stays() {
 		let bench = Bench::new(&[(6, view(Some(&who()), Some(1)))]).await;
 		bench.owes(6, NEURO, 0);
 		let serving = Lock::take(&bench.folder()).unwrap();
-		for command in [withdraw(), close(6)] {
-			let refused = bench.act(command).await.unwrap_err();
-			assert!(refused.starts_with("1 NEURO are owed by vouchers") && refused.contains("--forgo"), "{refused}");
-		}
-		bench.has_sent(&[]).await;
-		bench.node.answer("Inference", "claimed", &ClaimView { paid: NEURO, ..Default::default() });
 		bench.act(close(6)).await.unwrap();
-		bench.has_sent(&[inference::settle(6)]).await;
+		let mut calls = vec![bench.claim(6), inference::settle(6)];
+		bench.has_sent(&calls).await;
 		bench.chain_has(&[]);
 		let refused = bench.act(withdraw()).await.unwrap_err();
 		assert!(refused.contains("stop it first"), "{refused}");
 		drop(serving);
 		bench.act(withdraw()).await.unwrap();
-		bench.has_sent(&[inference::settle(6), inference::withdraw_offer()]).await;
+		calls.push(inference::withdraw_offer());
+		bench.has_sent(&calls).await;
+	}
+
+	#[tokio::test]
+	async fn a_session_with_answers_that_its_user_has_not_signed_for_is_closed_only_if_that_is_said() {
+		let bench = Bench::new(&[(6, view(Some(&who()), None))]).await;
+		bench.owes(6, NEURO, NEURO / 10);
+		let refused = bench.act(close(6)).await.unwrap_err();
+		assert!(refused.starts_with("0.1 NEURO are owed") && refused.contains("--forgo"), "{refused}");
+		bench.has_sent(&[bench.claim(6)]).await;
+		bench.node.answer("Inference", "claimed", &ClaimView { paid: NEURO, ..Default::default() });
+		bench.act(OfferCommand { forgo: true, ..close(6) }).await.unwrap();
+		bench.has_sent(&[bench.claim(6), inference::close_session(6)]).await;
 	}
 
 	#[tokio::test]
@@ -500,7 +526,7 @@ mod tests {
 		bench.owes(4, NEURO, 0);
 		bench.owes(6, NEURO, 0);
 		let refused = bench.act(withdraw()).await.unwrap_err();
-		assert!(refused.starts_with("2 NEURO are owed by vouchers"), "{refused}");
+		assert!(refused.starts_with("2 NEURO are owed"), "{refused}");
 		bench.has_sent(&[bench.claim(4), bench.claim(6)]).await;
 		// Of the account in another folder nothing is known.
 		std::fs::rename(bench.folder(), bench.opened.base.join("elsewhere")).unwrap();

@@ -65,6 +65,17 @@ enum Brought {
 	Later,
 }
 
+/// What the provider has of the vouchers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Has {
+	/// The last one.
+	Last,
+	/// It does not want it.
+	NotWanted,
+	/// It may take the last one later.
+	Not,
+}
+
 impl Courier {
 	/// Brings `vouchers`: also the first one, if it is for something, since the provider may not have got it before a restart.
 	pub(super) fn new(gateway: Gateway, mut vouchers: watch::Receiver<Signed>) -> Self {
@@ -77,33 +88,37 @@ impl Courier {
 	/// Brings each voucher, unless a later one is there before, until `done` is cancelled; and then the last one, if the provider does not have it. While
 	/// receipts are missing, it is brought again and again.
 	pub(super) async fn run(mut self, done: CancellationToken) {
-		let mut left = false;
+		let (mut left, mut wanted) = (false, true);
 		loop {
+			let mut times = TIMES;
 			tokio::select! {
 				biased;
 				() = done.cancelled() => break,
 				changed = self.vouchers.changed() => if changed.is_err() { break },
 				() = self.gateway.0.loses.notified() => {}
-				() = sleep(AGAIN), if self.gateway.lost() > 0 => {}
+				() = sleep(AGAIN), if wanted && self.gateway.lost() > 0 => times = 1,
 			}
 			left = true;
 			tokio::select! {
 				biased;
 				() = done.cancelled() => break,
-				brought = self.bring() => left = !brought,
+				brought = self.bring(times) => (left, wanted) = (brought == Has::Not, brought != Has::NotWanted),
 			}
 		}
 		let changed = self.vouchers.has_changed().unwrap_or(false);
-		if (left || changed || self.gateway.lost() > 0) && !timeout(LAST, self.bring()).await.unwrap_or(false) {
+		let asks = wanted && self.gateway.lost() > 0;
+		// Once for what is lost: what the provider has not told by now, it has not.
+		if (left || changed || asks)
+			&& timeout(LAST, self.bring(if left || changed { TIMES } else { 1 })).await.unwrap_or(Has::Not) == Has::Not
+		{
 			tracing::warn!("the provider did not take the last voucher: it gets it with the first request of the next start");
 		}
 	}
 
-	/// Brings the last voucher, and those after it that receipts make which the provider tells. Returns whether the provider has the last one, or does not
-	/// want it.
-	async fn bring(&mut self) -> bool {
+	/// Brings the last voucher, and those after it that receipts make which the provider tells: so many times at most.
+	async fn bring(&mut self, times: u32) -> Has {
 		let (mut pause, mut has) = (PAUSE, false);
-		for time in 0..TIMES {
+		for time in 0..times {
 			if time > 0 {
 				sleep(pause).await;
 				pause = pause.saturating_mul(2);
@@ -112,7 +127,7 @@ impl Courier {
 			let signed = self.vouchers.borrow_and_update().clone();
 			let Inner { provider, asker, .. } = &*self.gateway.0;
 			has = match timeout(ONCE, bring(provider, &signed, asker)).await {
-				Ok(Brought::Refused) => return true,
+				Ok(Brought::Refused) => return Has::NotWanted,
 				Ok(Brought::Taken(told)) => {
 					let told = if self.gateway.lost() > 0 { read(told).await } else { Told::default() };
 					self.gateway.recover(&told.receipts);
@@ -122,13 +137,14 @@ impl Courier {
 			};
 			// The provider may not know yet that an answer broke off, and tell its receipt then.
 			if has && self.gateway.lost() == 0 {
-				return true;
+				return Has::Last;
 			}
 		}
 		if !has {
 			tracing::debug!("the provider takes no vouchers now: the next request brings the last one");
+			return Has::Not;
 		}
-		has
+		Has::Last
 	}
 }
 

@@ -154,6 +154,10 @@ impl Gateway {
 			Err(refusal) => return drop(answer.send(Err(refusal))),
 		};
 		let (head, body) = response.into_parts();
+		if let Some(asked) = asked.as_ref().filter(|_| head.status.is_server_error()) {
+			// Some of it may have been computed, and have receipts.
+			self.lose(asked, BTreeMap::new());
+		}
 		let reader = match (&asked, self.reader(head.status, &head.headers)) {
 			(Some(_), Ok(reader)) => reader,
 			(Some(_), Err(wrong)) => {

@@ -3,6 +3,7 @@
 use super::asked::Asked;
 use neuroshard_types::H256;
 use std::{
+	cmp::Reverse,
 	collections::{BTreeMap, VecDeque},
 	sync::Arc,
 	time::{Duration, Instant},
@@ -10,6 +11,8 @@ use std::{
 
 /// Most answers that are waited for: providers give fewer without a voucher.
 const MOST: usize = 32;
+/// Bytes of a text that are kept: with as many of its beginning it is told from others.
+const SEEN: usize = 64 << 10;
 /// For so long the receipt of an answer is asked for. One that was never computed has none.
 const KEPT: Duration = Duration::from_secs(3_600);
 
@@ -42,7 +45,9 @@ impl Lost {
 	pub(super) fn add(&mut self, asked: &Asked, mut seen: BTreeMap<u32, Option<String>>, now: Instant) {
 		let (asked, all) = (Arc::new(asked.clone()), asked.answers());
 		let missing = (0..all).filter_map(|choice| {
-			let seen = seen.remove(&choice).unwrap_or_else(|| Some(String::new()))?;
+			let mut seen = seen.remove(&choice).unwrap_or_else(|| Some(String::new()))?;
+			seen.truncate(seen.floor_char_boundary(SEEN));
+			seen.shrink_to_fit();
 			Some(Missing { asked: asked.clone(), choice, seen, since: now })
 		});
 		self.waiting.extend(missing.take(MOST));
@@ -59,12 +64,16 @@ impl Lost {
 
 	/// Waits no more for those that broke off long before `now`.
 	pub(super) fn forget_old(&mut self, now: Instant) {
-		self.waiting.retain(|missing| now.saturating_duration_since(missing.since) < KEPT);
+		let is_new = |missing: &Missing| now.saturating_duration_since(missing.since) < KEPT;
+		self.waiting.retain(is_new);
+		self.found.retain(|_, (_, missing)| is_new(missing));
 	}
 
-	/// The first one for which this holds, by its place here.
+	/// The place here of one for which this holds. Of several it is that which fewest receipts fit: of which most came, and then the one that was to be shortest.
 	pub(super) fn find(&self, is: impl Fn(&Missing) -> bool) -> Option<usize> {
-		self.waiting.iter().position(is)
+		let fit = self.waiting.iter().enumerate().filter(|(_, missing)| is(missing));
+		let narrowest = fit.min_by_key(|(_, missing)| (Reverse(missing.seen.len()), missing.asked.most.unwrap_or(u32::MAX)));
+		narrowest.map(|(place, _)| place)
 	}
 
 	/// Notes that the receipt with this hash, of the answer at `index` of the session, is that of the missing one at `place` here.

@@ -92,8 +92,9 @@ struct Config {
 /// How positions are read: newer files have it in one place with `rope_theta`.
 #[derive(Clone, Deserialize)]
 struct Rope {
-	#[serde(alias = "type")]
 	rope_type: Option<String>,
+	/// Its name in old files; some have both.
+	r#type: Option<String>,
 	rope_theta: Option<f64>,
 	factor: Option<f64>,
 	low_freq_factor: Option<f64>,
@@ -103,8 +104,9 @@ struct Rope {
 
 impl Rope {
 	fn scaling(&self) -> Result<RopeScaling, FolderError> {
-		let kind = self.rope_type.as_deref().unwrap_or("default");
-		let factor = self.factor.filter(|factor| factor.is_finite() && *factor > 0.0);
+		let kind = self.rope_type.as_deref().or(self.r#type.as_deref());
+		let kind = kind.unwrap_or(if self.factor.is_some() { "without a type" } else { "default" });
+		let factor = self.factor.filter(|factor| factor.is_finite() && *factor >= 1.0);
 		let range = self.low_freq_factor.zip(self.high_freq_factor).filter(|(low, high)| low.is_finite() && high.is_finite() && low < high);
 		match (kind, factor, range, self.original_max_position_embeddings) {
 			("default", ..) => Ok(RopeScaling::None),
@@ -179,8 +181,14 @@ impl Config {
 		if self.hidden_act != "silu" || self.attention_bias || self.mlp_bias {
 			return refused("it has biases, or another activation than SiLU".into());
 		}
-		let rope = self.rope_parameters.as_ref().or(self.rope_scaling.as_ref());
-		let scaling = rope.map_or(Ok(RopeScaling::None), Rope::scaling)?;
+		let mut scaling = RopeScaling::None;
+		for told in [&self.rope_parameters, &self.rope_scaling].into_iter().flatten().map(Rope::scaling) {
+			let told = told?;
+			if scaling != RopeScaling::None && told != RopeScaling::None && scaling != told {
+				return refused("its rope_scaling and its rope_parameters differ".into());
+			}
+			scaling = if told == RopeScaling::None { scaling } else { told };
+		}
 		if heads == 0 || self.head_dim.is_some_and(|dim| dim.checked_mul(heads) != Some(self.hidden_size)) {
 			return refused("its heads are not hidden_size wide together".into());
 		}
@@ -202,6 +210,14 @@ impl Config {
 			rope_theta,
 			norm_eps: F32::new(self.rms_norm_eps as f32),
 		};
+		if config.validate() == Err(ConfigError::TooLarge) {
+			return refused(format!(
+				"it has {} parameters, {} layers and texts of {} tokens: at most 2^31, 128 and 2^20 are served",
+				config.parameters(),
+				config.layers,
+				config.max_seq
+			));
+		}
 		config.validate()?;
 		Ok(Shape { config, scaling })
 	}

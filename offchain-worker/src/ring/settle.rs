@@ -163,7 +163,10 @@ impl Ring {
 /// The rows of the tokens of a text, before the first layer.
 fn embedded(embedding: &mut Inference, tokens: &[u32]) -> Result<Vec<f32>, String> {
 	let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
-	let mut piece = [Piece { sequence: &mut sequence, tokens, wanted: Wanted::All }];
-	let rows = embedding.pass(&pages, &mut piece, Input::Tokens, Output::Rows).map_err(|error| error.to_string())?;
-	Ok(rows.to_vec())
+	let mut rows = Vec::new();
+	for tokens in tokens.chunks(PORTION) {
+		let mut piece = [Piece { sequence: &mut sequence, tokens, wanted: Wanted::All }];
+		rows.extend_from_slice(embedding.pass(&pages, &mut piece, Input::Tokens, Output::Rows).map_err(|error| error.to_string())?);
+	}
+	Ok(rows)
 }

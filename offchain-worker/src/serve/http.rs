@@ -195,7 +195,7 @@ impl Server {
 	/// Who pays for a request's answers; nobody, unless this is a provider's server.
 	async fn payer(&self, headers: &HeaderMap) -> Result<Option<Payer>, ApiError> {
 		let Some(business) = &self.business else { return Ok(None) };
-		business.accounts().admit(headers, |session| business.session(session)).await.map(Some)
+		business.accounts().admit(headers, |session| business.session(session)).await?.still_open().map(Some)
 	}
 
 	async fn tokens(self: &Arc<Self>, prompt: Prompt, field: &'static str) -> Result<Vec<u32>, ApiError> {

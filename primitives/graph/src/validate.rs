@@ -9,8 +9,10 @@ use crate::{
 
 /// Side of a tile; dimensions are multiples of it.
 const SIDE: u32 = 32;
-/// Token identifiers are 16 bits wide.
-const MAX_VOCAB: u32 = 65_536;
+/// Token identifiers of training are 16 bits wide.
+const MAX_TRAINED_VOCAB: u32 = 65_536;
+/// Of models that only answer, 32 bits: no vocabulary comes near it.
+const MAX_VOCAB: u32 = 1 << 20;
 /// Longest sequence that the RoPE tables' range reduction covers.
 const MAX_POSITIONS: u32 = 1 << 20;
 /// Most parameters of a model.
@@ -40,7 +42,7 @@ fn within(value: F32, low: f32, high: f32) -> Result<(), ConfigError> {
 }
 
 impl ModelConfig {
-	/// Accepts a model that this crate can lay out and train.
+	/// Accepts a model that this crate can lay out; [`TrainConfig::validate`] one that it can train.
 	///
 	/// # Errors
 	/// [`ConfigError::Dimension`], [`ConfigError::Heads`], [`ConfigError::TooLarge`] or, for `norm_eps` and
@@ -117,7 +119,7 @@ impl TrainConfig {
 		if counts.contains(&0) || !is_multiple(self.seq_len, SIDE) || self.seq_len > model.max_seq {
 			return Err(ConfigError::Dimension);
 		}
-		if self.tokens_per_step() > MAX_TOKENS {
+		if self.tokens_per_step() > MAX_TOKENS || model.vocab > MAX_TRAINED_VOCAB {
 			return Err(ConfigError::TooLarge);
 		}
 		if self.commit_interval == 0 || self.commit_interval.min(self.inner_steps) > MAX_INTERVAL || self.state_roots() > MAX_STATE_ROOTS {

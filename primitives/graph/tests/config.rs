@@ -35,7 +35,7 @@ fn bad_models_are_refused_for_the_right_reason() {
 	assert_eq!(model_error(|m| m.heads = 0), Some(Heads));
 	assert_eq!(model_error(|m| m.heads = 5), Some(Heads));
 	assert_eq!(model_error(|m| m.kv_heads = 3), Some(Heads));
-	assert_eq!(model_error(|m| m.vocab = 65_568), Some(TooLarge));
+	assert_eq!(model_error(|m| m.vocab = (1 << 20) + 32), Some(TooLarge));
 	// Few enough parameters, but more tensors than a chain should lay out.
 	assert_eq!(model_error(|m| m.layers = 128), None);
 	assert_eq!(model_error(|m| m.layers = 129), Some(TooLarge));
@@ -43,6 +43,14 @@ fn bad_models_are_refused_for_the_right_reason() {
 	assert_eq!(model_error(|m| m.layers = u32::MAX), Some(TooLarge));
 	assert_eq!(model_error(|m| m.norm_eps = F32::new(0.0)), Some(Hyperparameter));
 	assert_eq!(model_error(|m| m.rope_theta = 0), Some(Hyperparameter));
+}
+
+#[test]
+fn a_vocabulary_beyond_16_bits_answers_and_is_not_trained() {
+	let wide = ModelConfig { vocab: 65_568, ..tiny_model() };
+	assert_eq!((wide.validate(), tiny_train().validate(&wide)), (Ok(()), Err(ConfigError::TooLarge)));
+	let widest = ModelConfig { vocab: 65_536, ..wide };
+	assert_eq!(tiny_train().validate(&widest), Ok(()));
 }
 
 #[test]

@@ -90,6 +90,8 @@ struct Open {
 pub(super) struct Payer {
 	accounts: Accounts,
 	session: SessionId,
+	/// Whether it is being closed: it pays what was answered, and nothing new.
+	closing: bool,
 }
 
 /// An answer that is under way, for which there is enough in the session.
@@ -167,9 +169,6 @@ impl Accounts {
 		if !ask.is_signed(self.0.genesis, &view.user, &by) {
 			return Err(ApiError::payment(format!("the header {ASK} is not signed by the user of session {session}")));
 		}
-		if view.closes_at.is_some() {
-			return Err(ApiError::payment(format!("session {session} is being closed: open another one")));
-		}
 		if view.provider.as_ref().is_some_and(|paid| *paid != self.0.provider) {
 			return Err(ApiError::payment(format!("session {session} pays somebody else")));
 		}
@@ -193,7 +192,7 @@ impl Accounts {
 			self.write(session, &ledger).map_err(failed)?;
 			account.ledger = ledger;
 		}
-		Ok(Payer { accounts: self.clone(), session })
+		Ok(Payer { accounts: self.clone(), session, closing: view.closes_at.is_some() })
 	}
 
 	fn write(&self, session: SessionId, ledger: &Ledger) -> io::Result<()> {
@@ -268,6 +267,17 @@ fn is_timely(until: Moment) -> bool {
 }
 
 impl Payer {
+	/// The same, for new answers.
+	///
+	/// # Errors
+	/// In words for the client, if the session is being closed.
+	pub(super) fn still_open(self) -> Result<Self, ApiError> {
+		match self.closing {
+			true => Err(ApiError::payment(format!("session {} is being closed: open another one", self.session))),
+			false => Ok(self),
+		}
+	}
+
 	/// Most tokens that an answer to a prompt of so many may have, of which `asked` were asked for at most, so that a dispute can judge it. `room` is what
 	/// the model has room for.
 	///
@@ -378,7 +388,7 @@ mod tests {
 		accounts.answer_up_to(10);
 		let open = Open { ledger: Ledger::new(SESSION, provider, State::default()), user: AccountId::new([2; 32]), whole: 1_000 };
 		accounts.open().insert(SESSION, open);
-		Payer { accounts, session: SESSION }
+		Payer { accounts, session: SESSION, closing: false }
 	}
 
 	fn issuer() -> Issuer {
