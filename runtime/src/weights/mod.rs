@@ -70,7 +70,6 @@ larger!(
 	check_delivery(t, l), demand_answer(), deliver_answer(t, l), end_demands(n), end_demand(), close_answers(n), draw_answers_idle(),
 	draw_answers(c, d),
 );
-// Its second ones are not measured yet: see there.
 larger!(
 	Inference, pallet_neuro_inference:
 	offer(m), join(), leave(), withdraw_offer(m), open_session(), top_up(), claim(m), close_session(), settle(p),

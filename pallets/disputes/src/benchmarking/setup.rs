@@ -219,7 +219,7 @@ pub(super) fn drawn_answer<T: Config>(tokens: u32, behind: u32) -> Result<(Answe
 	let (receipt, signature) = answered_with::<T>(Tokens::of(&text), Tokens::of(&[]))?;
 	let (session, place) = receipt.paid.ok_or(BenchmarkError::Stop("a place"))?;
 	let provider = receipt.provider.clone().ok_or(BenchmarkError::Stop("a provider"))?;
-	let later: Vec<H256> = (0..behind).map(|number| H256::from_low_u64_be(number.into())).collect();
+	let later: Vec<H256> = (0..behind).map(|number| H256(blake2_256(&number.to_be_bytes()))).collect();
 	let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
 	let root = later.iter().fold(chained(H256::zero(), receipt.hash(genesis)), |root, later| chained(root, *later));
 	let auditor = challenger::<T>(0);
