@@ -162,7 +162,7 @@ pub enum CliError {
 		path: PathBuf,
 	},
 	/// Sessions owe something that a provider would lose.
-	#[error("{amount} are owed, and would be lost: by vouchers that could not be claimed, or for answers that are not signed for. Try again later, or go on without with --forgo")]
+	#[error("{amount} are owed, and would be lost: by vouchers that could not be claimed, or for answers that are not signed for. Try again later, or give up that of single sessions with --close SESSION --forgo")]
 	Unclaimed {
 		/// How much.
 		amount: Neuro,

@@ -26,7 +26,7 @@ pub(super) struct OfferCommand {
 	/// Withdraw the offer: close all sessions, and once they are settled, take it back. Called again later, goes on.
 	#[arg(long)]
 	withdraw: bool,
-	/// Go on without what is owed and cannot be claimed: it is lost.
+	/// Go on without what is owed and cannot be claimed, and without what users have not signed for: both are lost. With --close, of these sessions alone.
 	#[arg(long, requires = "end")]
 	forgo: bool,
 }

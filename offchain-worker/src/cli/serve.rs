@@ -67,7 +67,7 @@ pub(super) struct Serve {
 	/// Answers that wait beside them, each choice to each prompt counted; who asks for more is told to come back later.
 	#[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
 	queue: u16,
-	/// Tokens of the longest text, prompt and answer together; the model's longest if not given. Memory for keys and values has to have room for one.
+	/// Tokens of the longest text, prompt and answer together, in steps of 32; the model's longest if not given. Memory for keys and values has to have room for one.
 	#[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(64..))]
 	context: Option<u32>,
 	/// Memory for keys and values, in MiB. Answers wait for it.

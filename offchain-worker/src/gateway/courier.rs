@@ -15,7 +15,7 @@ use axum::{
 	http::{
 		header::{HeaderMap, HeaderValue, CONTENT_TYPE},
 		uri::PathAndQuery,
-		Method,
+		Method, StatusCode,
 	},
 };
 use serde::Deserialize;
@@ -36,8 +36,9 @@ const ONCE: Duration = Duration::from_secs(10);
 const LAST: Duration = Duration::from_secs(20);
 /// Bytes of an answer that are told.
 const TOLD: usize = 4 << 10;
-/// How often the provider is asked for receipts that were lost, and that it has not told.
+/// How often the provider is asked for receipts that were lost, and that it has not told; and if it does not want the last voucher.
 const AGAIN: Duration = Duration::from_secs(30);
+const SELDOM: Duration = Duration::from_secs(600);
 /// Bytes of all receipts that a provider tells.
 const MOST: usize = 32 << 20;
 
@@ -96,7 +97,7 @@ impl Courier {
 				() = done.cancelled() => break,
 				changed = self.vouchers.changed() => if changed.is_err() { break },
 				() = self.gateway.0.loses.notified() => {}
-				() = sleep(AGAIN), if wanted && self.gateway.lost() > 0 => times = 1,
+				() = sleep(if wanted { AGAIN } else { SELDOM }), if self.gateway.lost() > 0 => times = 1,
 			}
 			left = true;
 			tokio::select! {
@@ -118,7 +119,8 @@ impl Courier {
 	/// Brings the last voucher, and those after it that receipts make which the provider tells: so many times at most.
 	async fn bring(&mut self, times: u32) -> Has {
 		let (mut pause, mut has) = (PAUSE, false);
-		for time in 0..times {
+		let mut time = 0;
+		while time < times {
 			if time > 0 {
 				sleep(pause).await;
 				pause = pause.saturating_mul(2);
@@ -139,6 +141,8 @@ impl Courier {
 			if has && self.gateway.lost() == 0 {
 				return Has::Last;
 			}
+			// A voucher that was made meanwhile is brought at once.
+			time += u32::from(!self.vouchers.has_changed().unwrap_or(false));
 		}
 		if !has {
 			tracing::debug!("the provider takes no vouchers now: the next request brings the last one");
@@ -169,7 +173,8 @@ async fn bring(provider: &Provider, signed: &Signed, asker: &Asker) -> Brought {
 	if status.is_success() {
 		return Brought::Taken(Body::new(response.into_body()));
 	}
-	if status.is_server_error() {
+	// Others of these codes say that it is asked too much, or come from who stands between.
+	if !matches!(status, StatusCode::BAD_REQUEST | StatusCode::PAYMENT_REQUIRED) {
 		return Brought::Later;
 	}
 	let words = to_bytes(Body::new(response.into_body()), TOLD).await.unwrap_or_default();

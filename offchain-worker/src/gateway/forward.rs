@@ -156,6 +156,10 @@ impl Gateway {
 		let (head, body) = response.into_parts();
 		if let Some(asked) = asked.as_ref().filter(|_| head.status.is_server_error()) {
 			// Some of it may have been computed, and have receipts.
+			tracing::warn!(
+				"the provider answers with status {}: what of it was computed is paid for if the provider tells its receipt",
+				head.status
+			);
 			self.lose(asked, BTreeMap::new());
 		}
 		let reader = match (&asked, self.reader(head.status, &head.headers)) {

@@ -41,13 +41,18 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-	/// Notes that the answers to `asked` have broken off that are not in `seen` with `None`: what is in there came of their texts.
+	/// Notes that the answers to `asked` have broken off that are not in `seen` with `None`: what is in there came of their texts. Those of which nothing came
+	/// may never have been computed, and take nobody's place.
 	pub(super) fn add(&mut self, asked: &Asked, mut seen: BTreeMap<u32, Option<String>>, now: Instant) {
 		let (asked, all) = (Arc::new(asked.clone()), asked.answers());
+		let mut room = MOST.saturating_sub(self.waiting.len());
 		let missing = (0..all).filter_map(|choice| {
 			let mut seen = seen.remove(&choice).unwrap_or_else(|| Some(String::new()))?;
 			seen.truncate(seen.floor_char_boundary(SEEN));
 			seen.shrink_to_fit();
+			if seen.is_empty() {
+				room = room.checked_sub(1)?;
+			}
 			Some(Missing { asked: asked.clone(), choice, seen, since: now })
 		});
 		self.waiting.extend(missing.take(MOST));
@@ -64,9 +69,12 @@ impl Lost {
 
 	/// Waits no more for those that broke off long before `now`.
 	pub(super) fn forget_old(&mut self, now: Instant) {
-		let is_new = |missing: &Missing| now.saturating_duration_since(missing.since) < KEPT;
-		self.waiting.retain(is_new);
-		self.found.retain(|_, (_, missing)| is_new(missing));
+		self.waiting.retain(|missing| now.saturating_duration_since(missing.since) < KEPT);
+	}
+
+	/// For how many this holds.
+	pub(super) fn count(&self, is: impl Fn(&Missing) -> bool) -> usize {
+		self.waiting.iter().filter(|missing| is(missing)).count()
 	}
 
 	/// The place here of one for which this holds. Of several it is that which fewest receipts fit: of which most came, and then the one that was to be shortest.
@@ -140,6 +148,22 @@ mod tests {
 		lost.add(&choices(u32::MAX), BTreeMap::new(), now);
 		lost.add(&asked(), [(0, Some("last".into()))].into(), now);
 		assert_eq!((lost.len(), places(&lost)[0], places(&lost)[MOST - 1]), (MOST, (1, ""), (0, "last")));
+		lost.add(&choices(5), BTreeMap::new(), now);
+		assert_eq!((lost.len(), places(&lost)[0], places(&lost)[MOST - 1]), (MOST, (1, ""), (0, "last")), "of these nothing came");
+	}
+
+	#[test]
+	fn of_several_that_fit_it_is_that_which_fewest_receipts_fit() {
+		let (mut lost, now) = (Lost::default(), Instant::now());
+		let mut short = asked();
+		short.most = Some(2);
+		for (asked, seen) in [(asked(), ""), (asked(), "ab"), (short, "")] {
+			lost.add(&asked, [(0, Some(seen.into()))].into(), now);
+		}
+		assert_eq!(lost.find(|missing| "abc".starts_with(&missing.seen)), Some(1));
+		assert_eq!(lost.find(|missing| "xyz".starts_with(&missing.seen)), Some(2), "the shorter one");
+		lost.add(&asked(), [(0, Some("é".repeat(SEEN)))].into(), now);
+		assert_eq!(lost.waiting[3].seen, "é".repeat(SEEN / 2));
 	}
 
 	#[test]

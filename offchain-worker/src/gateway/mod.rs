@@ -251,8 +251,11 @@ impl Gateway {
 			Ok(voucher) => {
 				let (price, owed) = (given.transcript.receipt.price, purse.owed());
 				tracing::info!("an answer for {}; {} answers for {} in all", Neuro(price), owed.answers, Neuro(owed.amount));
-				if let Some(voucher) = voucher {
-					self.pay(&mut purse, voucher);
+				match voucher {
+					Some(voucher) => self.pay(&mut purse, voucher),
+					// It may have left another one missing.
+					None if purse.lost(Instant::now()) > 0 => self.0.loses.notify_one(),
+					None => {}
 				}
 			}
 			Err(wrong) if was_stopped => return tracing::warn!("an answer is not paid for: {wrong}"),
@@ -282,7 +285,13 @@ impl Gateway {
 
 	/// Pays for answers that broke off, by receipts that the provider tells, as far as these are theirs.
 	fn recover(&self, told: &[Transcript]) {
-		for transcript in told {
+		let mut told: Vec<_> = {
+			let purse = self.purse();
+			told.iter().map(|transcript| (purse.fits(transcript), transcript)).collect()
+		};
+		// One that can be of a single answer leaves the others theirs.
+		told.sort_by_key(|(fits, _)| *fits);
+		for (_, transcript) in told {
 			let mut purse = self.purse();
 			match purse.recover(transcript) {
 				Ok((false, _)) => {}

@@ -1,6 +1,9 @@
 //! What a session owes by the receipts of its answers: receipts in, vouchers out. Once a receipt is wrong, no more vouchers come out.
 
-use super::{asked::Asked, lost::Lost};
+use super::{
+	asked::Asked,
+	lost::{Lost, Missing},
+};
 use crate::{
 	answers::{check_disputable, Undisputable},
 	infer::{
@@ -215,12 +218,17 @@ impl Purse {
 		}
 		check_disputable(&self.terms.config, self.terms.checkpoint.round, &transcript.receipt)?;
 		let whole = written(&self.terms.card, transcript)?;
-		let found =
-			self.lost.find(|missing| whole.starts_with(&missing.seen) && answers(missing.choice, transcript, &missing.asked).is_ok());
+		let found = self.lost.find(|missing| fits(missing, &whole, transcript));
 		let place = found.ok_or(Wrong::NotLost)?;
 		let voucher = self.note(index, transcript)?;
 		self.lost.found(place, index, transcript.receipt.hash(transcript.genesis));
 		Ok((true, voucher))
+	}
+
+	/// How many answers that broke off a receipt could be of.
+	pub(super) fn fits(&self, transcript: &Transcript) -> usize {
+		let whole = written(&self.terms.card, transcript);
+		whole.map_or(0, |whole| self.lost.count(|missing| fits(missing, &whole, transcript)))
 	}
 
 	/// Notes that a receipt that was told is not taken. Whether it was not noted before.
@@ -307,6 +315,11 @@ fn answers(choice: u32, transcript: &Transcript, asked: &Asked) -> Result<(), Wr
 		Some(most) => Err(Wrong::TooLong { found: receipt.answer.count, most }),
 		None => Ok(()),
 	}
+}
+
+/// Whether a receipt, with this text, can be of an answer that broke off.
+fn fits(missing: &Missing, whole: &str, transcript: &Transcript) -> bool {
+	whole.starts_with(&missing.seen) && answers(missing.choice, transcript, &missing.asked).is_ok()
 }
 
 /// The text of an answer's tokens.

@@ -45,6 +45,8 @@ struct Played {
 	pause: Duration,
 	/// Breaks off before that piece, or before a document.
 	breaks: bool,
+	/// Where it breaks off, says so as an error instead.
+	fails: bool,
 	/// Has two receipts for one choice.
 	doubles: bool,
 	/// Tells the receipts of answers that broke off with another price.
@@ -61,7 +63,7 @@ fn voucher_of(text: &str) -> Signed {
 }
 
 async fn answer(State(shared): State<Shared>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
-	let (given, pause, breaks, doubles) = {
+	let (given, pause, breaks, fails, doubles) = {
 		let mut played = shared.lock().unwrap();
 		played.asked.push((headers, body.clone()));
 		let index = played.next;
@@ -77,8 +79,11 @@ async fn answer(State(shared): State<Shared>, headers: HeaderMap, Json(body): Js
 			};
 			played.unpaid.push(told.transcript);
 		}
-		(given, played.pause, played.breaks, played.doubles)
+		(given, played.pause, played.breaks, played.breaks && played.fails, played.doubles)
 	};
+	if fails {
+		return (StatusCode::INTERNAL_SERVER_ERROR, Json(json!({ "error": { "message": "the engine has stopped" } }))).into_response();
+	}
 	let event = |choice: Value| format!("data: {}\n\n", json!({ "choices": [choice] }));
 	let whole = json!({ "index": 0, "text": "abc", "finish_reason": "length", "receipt": given.transcript });
 	if doubles {
@@ -182,7 +187,7 @@ impl Scene {
 		let response = self.client.ask(Method::POST, path, json, body.into()).await.unwrap();
 		// Of a document, not even its head has come.
 		let status = response.status();
-		assert!(to_bytes(Body::new(response.into_body()), 1 << 20).await.is_err() || status == StatusCode::BAD_GATEWAY);
+		assert!(to_bytes(Body::new(response.into_body()), 1 << 20).await.is_err() || status.is_server_error());
 	}
 
 	/// The last voucher on disk.
@@ -255,9 +260,12 @@ async fn after_a_wrong_receipt_the_client_has_its_answer_and_the_provider_nothin
 
 #[tokio::test]
 async fn a_receipt_that_was_lost_on_its_way_is_asked_for_and_paid() {
-	for stream in [true, false] {
+	for (stream, fails) in [(true, false), (false, false), (true, true), (false, true)] {
 		let scene = Scene::new().await;
-		scene.played.lock().unwrap().breaks = true;
+		{
+			let mut played = scene.played.lock().unwrap();
+			(played.breaks, played.fails) = (true, fails);
+		}
 		scene.gone(stream).await;
 		let health = scene.says("\"answers\":1").await;
 		assert_eq!((&health["status"], &health["lost"]), (&json!("ok"), &json!(0)));

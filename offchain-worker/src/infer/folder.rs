@@ -212,9 +212,10 @@ impl Config {
 		};
 		if config.validate() == Err(ConfigError::TooLarge) {
 			return refused(format!(
-				"it has {} parameters, {} layers and texts of {} tokens: at most 2^31, 128 and 2^20 are served",
+				"it has {} parameters, {} layers, {} tokens and texts of {}: at most 2^31, 128, 2^20 and 2^20 are served",
 				config.parameters(),
 				config.layers,
+				config.vocab,
 				config.max_seq
 			));
 		}
@@ -340,6 +341,12 @@ mod tests {
 		assert!(error("\"attention_bias\": false", "\"attention_bias\": true").contains("biases"));
 		assert!(error("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3").contains("no tensor model.layers.2."));
 		assert!(error("\"vocab_size\": 288", "\"vocab_size\": 289").contains("multiple"));
+		assert!(error("\"vocab_size\": 288", "\"vocab_size\": 4194304").contains("4194304 tokens"));
+		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": { \"factor\": 2 }").contains("rope_scaling: without a type"));
+		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": { \"type\": \"linear\", \"factor\": 0.5 }").contains("lacks numbers"));
+		let differ =
+			"\"rope_scaling\": { \"type\": \"linear\", \"factor\": 2 }, \"rope_parameters\": { \"rope_type\": \"linear\", \"factor\": 4 }";
+		assert!(error("\"rope_scaling\": null", differ).contains("differ"));
 		assert!(error("{", "").contains("not understood"));
 	}
 }

@@ -120,9 +120,10 @@ impl Model {
 		class: Class,
 		threads: usize,
 	) -> Result<Self, ModelError> {
+		let card = Card::of_bytes(name, config, root)?;
 		let stage = Stage::whole(usize::try_from(config.layers).unwrap_or(usize::MAX));
 		let engine = Inference::in_class(Arc::new(Exec::new(threads)?), config, params, &stage, class)?;
-		Ok(Card::of_bytes(name, config, root)?.with(class, Box::new(engine)))
+		Ok(card.with(class, Box::new(engine)))
 	}
 
 	/// What answers depend on: the arithmetic, and the parameters by the beginning of their root.

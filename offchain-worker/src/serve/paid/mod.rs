@@ -391,6 +391,15 @@ mod tests {
 		Payer { accounts, session: SESSION, closing: false }
 	}
 
+	#[test]
+	fn a_session_that_is_being_closed_pays_for_nothing_new() {
+		let base = tempfile::tempdir().unwrap();
+		let open = payer(base.path(), Shelf::open(base.path()).unwrap());
+		assert!(open.clone().still_open().is_ok());
+		let error = Payer { closing: true, ..open }.still_open().map(drop).unwrap_err();
+		assert!(format!("{error:?}").contains("session 7 is being closed"), "{error:?}");
+	}
+
 	fn issuer() -> Issuer {
 		let signer = (AccountId::new([1; 32]), PonwSigner::from_seed(&Seed::random()).unwrap(), GENESIS);
 		Issuer {
