@@ -93,7 +93,7 @@ impl Ring {
 		let (numbers, tokens) = self.history.text(*last).ok_or("a text whose beginning is not known")?;
 		let tokens = &tokens[..];
 		// One layer at a time: the driver need not have room for more.
-		let mut rows = embedded(&mut self.embedding, tokens)?;
+		let mut rows = through(&mut self.embedding, tokens, None)?;
 		for layer in 0..hold.layers.start {
 			rows = self.after(layer, tokens, rows)?;
 		}
@@ -138,14 +138,7 @@ impl Ring {
 	/// What a layer makes of the rows of a text.
 	fn after(&self, layer: usize, tokens: &[u32], rows: Vec<f32>) -> Result<Vec<f32>, String> {
 		let mut layer = self.source.load(&Stage { embedding: false, layers: layer..layer.saturating_add(1), head: false })?;
-		let width = rows.len() / tokens.len().max(1);
-		let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
-		let mut out = Vec::with_capacity(rows.len());
-		for (tokens, rows) in tokens.chunks(PORTION).zip(rows.chunks(PORTION * width.max(1))) {
-			let mut piece = [Piece { sequence: &mut sequence, tokens, wanted: Wanted::All }];
-			out.extend_from_slice(layer.pass(&pages, &mut piece, Input::Rows(rows), Output::Rows).map_err(|error| error.to_string())?);
-		}
-		Ok(out)
+		through(&mut layer, tokens, Some(&rows))
 	}
 
 	/// Asks a member of a span no more.
@@ -160,13 +153,16 @@ impl Ring {
 	}
 }
 
-/// The rows of the tokens of a text, before the first layer.
-fn embedded(embedding: &mut Inference, tokens: &[u32]) -> Result<Vec<f32>, String> {
+/// What a part of the model makes of the rows of a text; without rows, of its tokens.
+fn through(part: &mut Inference, tokens: &[u32], rows: Option<&[f32]>) -> Result<Vec<f32>, String> {
+	let width = part.dim();
 	let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
-	let mut rows = Vec::new();
-	for tokens in tokens.chunks(PORTION) {
+	let mut out = Vec::with_capacity(tokens.len().saturating_mul(width));
+	for (index, tokens) in tokens.chunks(PORTION).enumerate() {
+		let first = index * PORTION;
+		let input = rows.map_or(Input::Tokens, |rows| Input::Rows(&rows[first * width..(first + tokens.len()) * width]));
 		let mut piece = [Piece { sequence: &mut sequence, tokens, wanted: Wanted::All }];
-		rows.extend_from_slice(embedding.pass(&pages, &mut piece, Input::Tokens, Output::Rows).map_err(|error| error.to_string())?);
+		out.extend_from_slice(part.pass(&pages, &mut piece, input, Output::Rows).map_err(|error| error.to_string())?);
 	}
-	Ok(rows)
+	Ok(out)
 }

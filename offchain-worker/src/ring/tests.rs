@@ -508,7 +508,7 @@ proptest! {
 		let expected: Vec<Vec<u32>> = texts.iter().map(|(text, _)| expected(text)).collect();
 		let mut sequences: Vec<Sequence> = texts.iter().map(|_| Sequence::default()).collect();
 		let vocab = ring.ring.vocab();
-		for pass in 0..200 {
+		for pass in 0..400 {
 			for (_, member) in mishaps.iter().filter(|(at, _)| *at == pass) {
 				if let Some(conduct) = ring.conduct.get(*member) {
 					conduct.set(DEAD);
