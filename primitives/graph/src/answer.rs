@@ -119,7 +119,7 @@ impl Answer<'_> {
 		told.map_or_else(|| self.ended && self.ends.contains(&own), |told| told == own)
 	}
 
-	/// The token of each row of the plan. One beyond 16 bits is beyond every vocabulary: see [`crate::corpus::known`].
+	/// The token of each row of the plan. One beyond 16 bits is beyond every vocabulary that a dispute judges: see [`crate::corpus::known`].
 	pub(crate) fn tokens(&self, [prompt, answer]: [&[u32]; 2]) -> Option<Vec<u16>> {
 		let (read, rows) = (usize::try_from(self.read()?).ok()?, usize::try_from(self.rows()?).ok()?);
 		let text = prompt.iter().chain(answer).take(read).map(|&token| u16::try_from(token).unwrap_or(u16::MAX));

@@ -26,11 +26,12 @@ use step::{steps, Attested, Basis, Intent, Seen, Step};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Blocks until a chunk that could not be opened, or whose opening was refused, is tried again.
+/// Blocks until a chunk that could not be opened, or whose opening was refused, is tried again, and whatever only the pool refused: that cost nothing, and
+/// says more about what else this account sends than about the call.
 const SHORT_REST: BlockNumber = 10;
 /// Blocks until what else the chain refused is tried again: every attempt costs a fee.
 const REST: BlockNumber = 20;
-/// The same for an attestation: what it takes may be missing for long.
+/// The same for an attestation: what it takes, such as a deposit, may be missing for long.
 const LONG_REST: BlockNumber = 200;
 
 /// What a turn came to.
@@ -295,9 +296,9 @@ fn rest(step: &Step, error: &WorkerError) -> Option<BlockNumber> {
 		_ => return None,
 	};
 	Some(match step {
-		// That costs nothing, and another extrinsic of this account may only have been faster.
 		Step::Answer { .. } if by_the_pool => 1,
 		Step::Answer { .. } => SHORT_REST,
+		_ if by_the_pool => SHORT_REST,
 		Step::Withdraw { .. } | Step::Conclude { .. } => REST,
 		Step::Attest { .. } => LONG_REST,
 	})

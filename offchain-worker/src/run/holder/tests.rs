@@ -131,6 +131,22 @@ async fn the_folders_dataset_is_attested_and_withdrawn_when_that_is_not_wanted_a
 }
 
 #[tokio::test]
+async fn an_attestation_that_only_the_pool_refused_is_sent_again_soon() {
+	let bench =
+		Bench::new(|number| if number == 0 { Fate::Refused(1010, "Transaction call is not expected") } else { Fate::Included }).await;
+	let (running, stop) = bench.start(true).await;
+	let attest = bench.attest().encode(&decoded_metadata()).unwrap();
+	let mut submitted = bench.node.submitted();
+	let both = submitted.wait_for(|all| all.len() == 2).await.unwrap();
+	assert!(both.iter().all(|one| one.ends_with(&attest)));
+	drop(both);
+	let heads = bench.node.client().await.heads().await.unwrap();
+	assert!(heads.best.number < LONG_REST, "{heads:?}");
+	stop.cancel();
+	running.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_chunk_that_cannot_be_opened_does_not_keep_others_from_being_answered() {
 	let bench = Bench::new(|_| Fate::Included).await;
 	let (lost, good) = (challenge(1, 0, LATE), challenge(2, 1, LATE + 1));
