@@ -103,6 +103,7 @@ fn longest_moves() -> Vec<Move> {
 		Move::States(list()),
 		Move::Nodes { before: Contents::Checkpoint([[7; 32]; 2]), after: [[7; 32]; 3], nodes: list() },
 		Move::Outer { before: [[7; 32]; 2], after: [[7; 32]; 2], gradient: [7; 32] },
+		Move::Aggregate { before: [[7; 32]; 2], after: [[7; 32]; 2], gradient: [7; 32], nodes: list() },
 		Move::Step { index: 1, before: Some(entry()), after: entry() },
 		Move::Piece { piece: 1, before: Some(entry()), after: Some(entry()), witness: vec![7; MAX_WITNESS] },
 	]

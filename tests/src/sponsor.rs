@@ -5,7 +5,7 @@ use neuroshard_chain_client::{dataset, training, Call};
 use neuroshard_types::{
 	assignment::training_windows,
 	run::{PhaseDurations, RunConfig, RunStatus},
-	Aggregator, BlockNumber, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, F32, H256, NEURO,
+	Aggregator, BlockNumber, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TrainConfig, F32, H256, NEURO,
 };
 use neuroshard_worker::{
 	data::{
@@ -65,9 +65,9 @@ impl Prepared {
 		self
 	}
 
-	/// Has the outer step take a trimmed mean of the deltas, and momentum.
-	pub fn with_trimmed_mean_and_momentum(mut self) -> Self {
-		self.train.aggregator = Aggregator::TrimmedMean { trim: 1 };
+	/// Has the outer step take the mean of those shortened deltas that Multi-Krum puts first, and momentum.
+	pub fn with_robust_rule_and_momentum(mut self) -> Self {
+		self.train.aggregator = Aggregator::Robust(Robust { clip: F32::new(2.0), rule: Rule::MultiKrum { liars: 1 } });
 		(self.train.outer_lr, self.train.outer_beta) = (F32::new(0.7), F32::new(0.9));
 		self
 	}

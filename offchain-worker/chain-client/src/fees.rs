@@ -12,9 +12,9 @@ use codec::DecodeAll;
 use neuroshard_graph::{
 	answer::MAX_TEXT,
 	game::{Contents, Entry, Move, Position, MAX_LIST},
-	plan::Plan,
+	plan::{Plan, MAX_DELTAS},
 	witness::MAX_WITNESS,
-	Class, ConfigError, ParamLayout,
+	Aggregator, Class, ConfigError, ParamLayout,
 };
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
@@ -253,15 +253,27 @@ fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], Conf
 	let pieces = train.batch.saturating_mul(train.seq_len).div_ceil(256).max(PIECES);
 	let nodes = list(Plan::training(model, train)?.listed_nodes());
 	let work = [Move::Steps(list(train.inner_steps)), Move::Nodes { before: Contents::State([[0; 32]; 3]), after: [[0; 32]; 3], nodes }];
-	let outer = Move::Outer { before: [[0; 32]; 2], after: [[0; 32]; 2], gradient: [0; 32] };
+	let (before, after, gradient) = ([[0; 32]; 2], [[0; 32]; 2], [0; 32]);
+	let outer = match train.aggregator {
+		Aggregator::Robust(_) => {
+			let nodes = list(Plan::outer(model, train, MAX_DELTAS)?.listed_nodes());
+			Move::Aggregate { before, after, gradient, nodes }
+		}
+		Aggregator::Mean | Aggregator::TrimmedMean { .. } => Move::Outer { before, after, gradient },
+	};
 	let checkpoint = [Move::Checkpoints(list(outer_steps)), outer];
+	// Distances of most deltas take so many.
+	let pieces_of_outer = match train.aggregator {
+		Aggregator::Robust(_) => pieces.max(2_048),
+		Aggregator::Mean | Aggregator::TrimmedMean { .. } => pieces,
+	};
 	// A list that does not fit a move takes another one.
 	let hashes = if tiles > MAX_LIST { 2 } else { 1 };
-	let game = |first: [Move; 2]| {
+	let game = |first: [Move; 2], pieces: u32| {
 		let hashes = (0..hashes).map(|_| Move::Hashes(list(tiles)));
 		first.into_iter().chain(hashes).chain([Move::States(list(pieces))]).collect()
 	};
-	Ok([game(work), game(checkpoint)])
+	Ok([game(work, pieces), game(checkpoint, pieces_of_outer)])
 }
 
 /// The moves of the defender, and of the challenger, in the longest game about an answer: about a tile of one of the largest nodes.

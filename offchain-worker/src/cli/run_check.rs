@@ -5,7 +5,7 @@ use crate::data::tokenizer;
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::Manifest,
-	BlockNumber, MAX_LAYERS, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+	BlockNumber, Robust, Rule, LEAST_LIMIT, MAX_CLIP, MAX_LAYERS, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_STATE_ROOTS,
 };
 
 /// Side of a tile: dimensions are multiples of it.
@@ -141,6 +141,10 @@ impl TrainFile {
 		above_zero("train.clip", self.clip, 1e6)?;
 		within("train.outer_lr", self.outer_lr, 0.0, 10.0)?;
 		within("train.outer_beta", self.outer_beta, 0.0, 0.9999)?;
+		if let Some(robust) = &self.robust {
+			require(self.trim == 0, "train.trim", || "must be 0 beside train.robust, whose rule says what is trimmed".into())?;
+			check_robust(robust)?;
+		}
 		whole("train.validation_sequences", self.validation_sequences, 1, u32::MAX)?;
 		let factors = [self.batch, model.heads, self.seq_len, self.seq_len].map(u128::from);
 		let probabilities = factors.into_iter().fold(1, u128::saturating_mul);
@@ -151,6 +155,19 @@ impl TrainFile {
 			)
 		})
 	}
+}
+
+fn check_robust(robust: &Robust) -> Checked {
+	if robust.clip.get() != 0.0 {
+		within("train.robust.clip", robust.clip.get(), LEAST_LIMIT, MAX_CLIP)?;
+	}
+	let (field, limit, most, steps) = match robust.rule {
+		Rule::CentredClipping { radius, steps, .. } => ("train.robust.rule.radius", radius, MAX_RADIUS, steps),
+		Rule::GeometricMedian { floor, steps, .. } => ("train.robust.rule.floor", floor, 1.0, steps),
+		Rule::Mean | Rule::Median | Rule::TrimmedMean { .. } | Rule::Krum { .. } | Rule::MultiKrum { .. } => return Ok(()),
+	};
+	within(field, limit.get(), LEAST_LIMIT, most)?;
+	require((1..=MAX_MOVES).contains(&steps), "train.robust.rule.steps", || format!("is {steps}, but must be 1 to {MAX_MOVES}"))
 }
 
 /// Checks what depends on the chain: its longest phase in blocks, and the dataset.

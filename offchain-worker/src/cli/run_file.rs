@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use neuroshard_chain_client::Neuro;
 use neuroshard_types::{
 	run::{PhaseDurations, RunConfig},
-	Aggregator, DatasetId, ModelConfig, RoundIndex, TrainConfig, F32, H256,
+	Aggregator, DatasetId, ModelConfig, Robust, RoundIndex, TrainConfig, F32, H256,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -122,6 +122,9 @@ pub struct TrainFile {
 	pub outer_beta: f32,
 	/// Values dropped at each end of a trimmed mean; 0 is the mean.
 	pub trim: u16,
+	/// A rule that compares whole deltas or shortens them; not with `trim`.
+	#[serde(default, skip_serializing_if = "Option::is_none")]
+	pub robust: Option<Robust>,
 	pub validation_sequences: u32,
 }
 
@@ -216,8 +219,12 @@ impl TrainFile {
 			outer_lr: train.outer_lr.get(),
 			outer_beta: train.outer_beta.get(),
 			trim: match train.aggregator {
-				Aggregator::Mean => 0,
+				Aggregator::Mean | Aggregator::Robust(_) => 0,
 				Aggregator::TrimmedMean { trim } => trim,
+			},
+			robust: match train.aggregator {
+				Aggregator::Mean | Aggregator::TrimmedMean { .. } => None,
+				Aggregator::Robust(robust) => Some(robust),
 			},
 			validation_sequences: train.validation_sequences,
 		}
@@ -250,9 +257,10 @@ impl TrainFile {
 			clip: F32::new(self.clip),
 			outer_lr: F32::new(self.outer_lr),
 			outer_beta: F32::new(self.outer_beta),
-			aggregator: match self.trim {
-				0 => Aggregator::Mean,
-				trim => Aggregator::TrimmedMean { trim },
+			aggregator: match (self.robust, self.trim) {
+				(Some(robust), _) => Aggregator::Robust(robust),
+				(None, 0) => Aggregator::Mean,
+				(None, trim) => Aggregator::TrimmedMean { trim },
 			},
 			validation_sequences: self.validation_sequences,
 		}
@@ -262,6 +270,7 @@ impl TrainFile {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_types::Rule;
 
 	fn tiny() -> RunFile {
 		let mut file = RunFile::of(Preset::Tiny);
@@ -288,6 +297,33 @@ mod tests {
 		let mut other = tiny();
 		other.train.seed = "another".into();
 		assert_ne!(other.config(3, 1).unwrap().genesis_root, config.genesis_root);
+	}
+
+	#[test]
+	fn a_robust_rule_is_read_as_the_chain_shows_it_and_checked_by_field() {
+		let with = |robust: &str| {
+			let mut value = serde_json::to_value(tiny()).unwrap();
+			value["train"]["robust"] = serde_json::from_str(robust).unwrap();
+			serde_json::from_value::<RunFile>(value)
+		};
+		let file = with(r#"{"clip": 2, "rule": {"MultiKrum": {"liars": 3}}}"#).unwrap();
+		let robust = Robust { clip: F32::new(2.0), rule: Rule::MultiKrum { liars: 3 } };
+		assert_eq!(file.config(0, 1).unwrap().train.aggregator, Aggregator::Robust(robust));
+		assert_eq!([10, 8, 2].map(|deltas| file.train.config().aggregator.liars(deltas)), [3, 2, 0]);
+		for wrong in [
+			r#"{"clip": 0, "rule": "Mode"}"#,
+			r#"{"clip": 0, "rule": {"Krum": {"liars": 3, "steps": 4}}}"#,
+			r#"{"clip": 0, "rule": "Median", "trim": 2}"#,
+		] {
+			assert!(with(wrong).is_err(), "{wrong}");
+		}
+		let reason = |robust: &str| with(robust).unwrap().check().unwrap_err().to_string();
+		assert!(reason(r#"{"clip": -1, "rule": "Median"}"#).contains("train.robust.clip is -1"));
+		let steps = reason(r#"{"clip": 0, "rule": {"CentredClipping": {"liars": 1, "radius": 1, "steps": 9}}}"#);
+		assert!(steps.contains("train.robust.rule.steps is 9, but must be 1 to 8"), "{steps}");
+		let mut both = with(r#"{"clip": 0, "rule": "Median"}"#).unwrap();
+		both.train.trim = 1;
+		assert!(both.check().unwrap_err().to_string().contains("train.trim must be 0"));
 	}
 
 	#[test]

@@ -19,6 +19,15 @@ pub(super) enum TrainCommand {
 		#[arg(long, value_enum, default_value = "devnet")]
 		preset: Preset,
 	},
+	/// Say what a run comes to, without creating it.
+	Plan {
+		/// Run file.
+		#[arg(long, value_name = "FILE", conflicts_with = "preset")]
+		file: Option<PathBuf>,
+		/// Configuration, if there is no run file.
+		#[arg(long, value_enum, default_value = "devnet")]
+		preset: Preset,
+	},
 	/// Create a training run on chain.
 	CreateRun(CreateRun),
 	/// Let a run draw issuance, with the sudo key of a development network.
@@ -81,6 +90,11 @@ impl TrainCommand {
 				let text = serde_json::to_string_pretty(&RunFile::of(preset)).map_err(|error| CliError::Invalid(error.to_string()))?;
 				println!("{text}");
 			}
+			Self::Plan { file, preset } => {
+				let file = file.as_deref().map_or_else(|| Ok(RunFile::of(preset)), RunFile::read)?;
+				file.check()?;
+				println!("{}\n{}", size(&file), liars(&file));
+			}
 			Self::CreateRun(command) => command.run(common).await?,
 			Self::Approve { run } => {
 				let opened = open(common).await?;
@@ -129,6 +143,9 @@ impl CreateRun {
 		let view = dataset_chain::usable(dataset, at.dataset(dataset).await?)?;
 		run_check::fits(&file, &view.manifest, at.longest_phase()?)?;
 		let terms = at.dispute_terms().await?;
+		if !self.quiet {
+			println!("{}", liars(&file));
+		}
 		if let Ok(need) = DiskNeed::new(&file.model.config(), file.max_participants, &view.manifest.shape, &terms) {
 			self.tell_disk(&need, &file);
 		}
@@ -167,6 +184,26 @@ impl CreateRun {
 		}
 		Ok(())
 	}
+}
+
+/// What the run trains, and how much.
+fn size(file: &RunFile) -> String {
+	let (model, train) = (file.model.config(), file.train.config());
+	let rounds = file.rounds.map_or("until it is stopped".to_owned(), |rounds| format!("for {rounds} rounds"));
+	format!(
+		"model: {} parameters; each participant trains on {} tokens in a round, {rounds}, and hands over {} bytes",
+		model.parameters(),
+		train.tokens_per_round(),
+		model.parameters().saturating_mul(4)
+	)
+}
+
+/// How many liars the run withstands.
+fn liars(file: &RunFile) -> String {
+	let aggregator = file.train.config().aggregator;
+	let of = |participants: u32| format!("{} of {participants}", aggregator.liars(participants));
+	let (few, many) = (of(file.min_participants), of(file.max_participants));
+	format!("aggregation: withstands {few} participants who hand over false deltas that audits have not found yet, and {many}")
 }
 
 /// Waits until it is decided whether a block is final.

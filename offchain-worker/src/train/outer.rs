@@ -42,7 +42,7 @@ pub(crate) fn apply_outer_as(
 	deltas: &[Vec<f32>],
 ) -> Result<Checkpoint, OuterError> {
 	let (mut params, mut momentum) = (previous.params.clone(), previous.momentum.clone());
-	take_outer_step(engine.exec(), train, &mut params, &mut momentum, deltas)?;
+	take_outer_step(engine.exec(), engine.layout(), train, &mut params, &mut momentum, deltas)?;
 	let header = previous.header;
 	let too_many = || CheckpointError::TooManyRounds(header.round);
 	let round = header.round.checked_add(1).ok_or_else(too_many)?;

@@ -95,7 +95,7 @@ fn fits(action: &Move) -> bool {
 	let entries = |pair: [&Option<Entry>; 2]| pair.into_iter().flatten().all(entry);
 	match action {
 		Move::Steps(hashes) | Move::Checkpoints(hashes) | Move::Hashes(hashes) | Move::States(hashes) => list(hashes),
-		Move::Nodes { nodes, .. } | Move::Read { nodes, .. } => list(nodes),
+		Move::Nodes { nodes, .. } | Move::Read { nodes, .. } | Move::Aggregate { nodes, .. } => list(nodes),
 		Move::Ends { .. } | Move::Outer { .. } | Move::Vector(_) => true,
 		Move::Step { before, after, .. } => entries([before, &None]) && entry(after),
 		Move::Node { root, .. } => entry(root),

@@ -105,6 +105,7 @@ fn kind(action: &Move) -> &'static str {
 		Move::Piece { .. } => "piece",
 		Move::Read { .. } => "read",
 		Move::Choice { .. } => "choice",
+		Move::Aggregate { .. } => "aggregate",
 	}
 }
 

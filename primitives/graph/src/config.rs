@@ -100,7 +100,74 @@ pub enum Aggregator {
 		/// Values dropped at each end. Lowered to `(n - 1) / 2` when fewer deltas arrive.
 		trim: u16,
 	},
+	/// A rule that compares whole deltas with each other, or shortens them first.
+	Robust(Robust),
 }
+
+/// A rule that bears liars, and what is done to deltas before it. Limits are multiples of a lower median over the deltas, so that they hold for a whole run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub struct Robust {
+	/// Longer deltas are shortened to this many times the median norm; 0 to leave them as they are.
+	pub clip: F32,
+	/// The rule.
+	pub rule: Rule,
+}
+
+/// How deltas are combined by [`Robust`]. So many liars as a rule names are lowered to what it bears when fewer deltas arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub enum Rule {
+	/// Arithmetic mean.
+	Mean,
+	/// Median of each coordinate; of an even number of deltas the mean of the two in the middle.
+	Median,
+	/// As [`Aggregator::TrimmedMean`].
+	TrimmedMean {
+		/// Values dropped at each end.
+		trim: u16,
+	},
+	/// The delta that is nearest to its n - liars - 1 nearest others, by the sum of squared distances
+	/// ([Blanchard et al. 2017](https://arxiv.org/abs/1703.02757)).
+	Krum {
+		/// Liars that it bears.
+		liars: u16,
+	},
+	/// The mean of the n - liars deltas that Krum puts first.
+	MultiKrum {
+		/// Liars that it bears.
+		liars: u16,
+	},
+	/// A centre that moves `steps` times by the mean of the ways to all deltas, long ones shortened
+	/// ([Karimireddy et al. 2021](https://arxiv.org/abs/2012.10333)). Each delta is mixed first: with the n - liars - 1 others that are nearest to it
+	/// ([Allouah et al. 2023](https://arxiv.org/abs/2302.01772)).
+	CentredClipping {
+		/// Liars that it bears.
+		liars: u16,
+		/// Longest way, in multiples of the median distance; up to [`MAX_RADIUS`].
+		radius: F32,
+		/// From 1 to [`MAX_MOVES`].
+		steps: u8,
+	},
+	/// `steps` steps of smoothed Weiszfeld towards the geometric median ([Pillutla et al. 2022](https://arxiv.org/abs/1912.13445)) of mixed deltas, as above.
+	GeometricMedian {
+		/// Liars that it bears.
+		liars: u16,
+		/// Distance below which deltas count alike, in multiples of the median distance; up to 1.
+		floor: F32,
+		/// From 1 to [`MAX_MOVES`].
+		steps: u8,
+	},
+}
+
+/// Most steps of a rule that moves a centre.
+pub const MAX_MOVES: u8 = 8;
+/// Smallest limit of a robust rule that is not 0.
+pub const LEAST_LIMIT: f32 = 1e-6;
+/// Largest clip of a robust rule.
+pub const MAX_CLIP: f32 = 1e6;
+/// Largest radius of centred clipping.
+pub const MAX_RADIUS: f32 = 8.0;
 
 /// Inner AdamW, its schedule, the batch, and the DiLoCo outer optimizer.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]

@@ -7,7 +7,9 @@
 //! Tensors are values: each is written by one stage and never changes. Two values may share memory when the second is
 //! only needed after the first, which is how operators work in place.
 
+use crate::outer::Weighing;
 use alloc::vec::Vec;
+pub use neuroshard_kernels::shape::Distance;
 
 /// Most tiles that a node outputs.
 pub const MAX_TILES_PER_NODE: u32 = 2_048;
@@ -155,6 +157,24 @@ pub enum Op {
 	Mean,
 	/// `deltas -> g`: `trimmed_mean`.
 	TrimmedMean {
+		/// Values dropped at each end.
+		trim: u32,
+	},
+	/// `[factors] -> sums`: `distance_sums` of the job's deltas, which are not listed.
+	DistanceSums(Distance),
+	/// `sums -> squares`: blocks of a segment each, added in ascending order.
+	Distances(Distance),
+	/// `[squares], [factors] -> w`: see [`Weighing`].
+	Weights(Weighing),
+	/// `w -> g`: `weighted_sum` of tensor `slot` of the job's deltas, which are not listed.
+	WeightedSum {
+		/// Number of the tensor in the layout.
+		slot: u32,
+	},
+	/// `factors -> g`: `trimmed_mean` of tensor `slot` of the job's deltas, which are not listed, times their factors.
+	ClippedTrimmedMean {
+		/// Number of the tensor in the layout.
+		slot: u32,
 		/// Values dropped at each end.
 		trim: u32,
 	},

@@ -2,6 +2,7 @@
 
 use crate::config::{ConfigError, ModelConfig};
 use alloc::{format, string::String, vec::Vec};
+use neuroshard_kernels::shape::Tiling;
 
 /// What a parameter tensor does; decides its initial values and where gradients come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,6 +126,11 @@ impl ParamLayout {
 			layout.tensors.push(tensor);
 		}
 		Ok(layout)
+	}
+
+	/// Its tensors, as operators on whole vectors ask for them.
+	pub fn tiling(&self) -> Tiling {
+		Tiling::new(self.tensors.iter().map(|tensor| (tensor.rows, tensor.cols)))
 	}
 
 	/// The tensors in order.

@@ -48,6 +48,6 @@ mod validate;
 pub mod witness;
 
 pub use class::Class;
-pub use config::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32, MAX_LAYERS};
+pub use config::{Aggregator, ConfigError, ModelConfig, Robust, Rule, TrainConfig, F32, MAX_LAYERS};
 pub use layout::{ParamKind, ParamLayout, ParamTensor};
 pub use merkle::Hash;

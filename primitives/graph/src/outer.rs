@@ -1,11 +1,37 @@
-//! Aggregation of deltas and DiLoCo's outer step.
+//! What aggregation makes of the number of deltas that arrive, and the weights that they get by their distances.
 
-use crate::config::Aggregator;
-use neuroshard_kernels::scalar;
+use crate::config::{Aggregator, Robust, Rule, F32};
+use alloc::vec::Vec;
+use neuroshard_kernels::{
+	scalar::{self, Move, Squares},
+	shape::Distance,
+};
 
 /// Values dropped at each end when `deltas` arrive and the configuration says `trim`: at most `(deltas - 1) / 2`.
 pub fn effective_trim(trim: u16, deltas: u32) -> u32 {
 	u32::from(trim).min(deltas.saturating_sub(1) / 2)
+}
+
+impl Aggregator {
+	/// Liars among `deltas` who cannot lead the result far from what the others' deltas give.
+	pub fn liars(self, deltas: u32) -> u32 {
+		match self {
+			Self::Mean => 0,
+			Self::TrimmedMean { trim } => effective_trim(trim, deltas),
+			Self::Robust(Robust { rule, .. }) => match rule {
+				Rule::Mean => 0,
+				Rule::TrimmedMean { trim } => effective_trim(trim, deltas),
+				Rule::Median => deltas.saturating_sub(1) / 2,
+				Rule::Krum { liars } | Rule::MultiKrum { liars } => krum_liars(liars, deltas),
+				Rule::CentredClipping { liars, .. } | Rule::GeometricMedian { liars, .. } => krum_liars(liars, deltas),
+			},
+		}
+	}
+}
+
+/// Liars that Krum's scores bear: the others are a majority by two more.
+fn krum_liars(liars: u16, deltas: u32) -> u32 {
+	u32::from(liars).min(deltas.saturating_sub(3) / 2)
 }
 
 /// Why a set of deltas cannot be aggregated.
@@ -19,54 +45,101 @@ pub enum AggregateError {
 	Length(usize, usize),
 }
 
-/// What is computed for `count` deltas: the mean, or the trimmed mean with this many values dropped at each end.
+/// What gives each delta its weight, by squared distances. Weights are multiplied by the factors that shorten deltas.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Rule {
+pub enum Weighing {
+	/// Factors that shorten deltas to so many times the median norm.
+	Clip(F32),
+	/// All alike: no distances are needed.
 	Mean,
-	TrimmedMean(usize),
+	/// Krum, by distances from each other.
+	Krum {
+		/// Others that count in a score.
+		near: u32,
+		/// Deltas that are kept.
+		keep: u32,
+	},
+	/// A centre that moves, by distances from each other.
+	Moved {
+		/// Others that a delta is mixed with.
+		near: u32,
+		/// How it moves.
+		step: Step,
+		/// How often.
+		steps: u8,
+	},
 }
 
-/// The rule for `deltas` and a result of `len` elements.
-pub(crate) fn rule(deltas: &[&[f32]], aggregator: Aggregator, len: usize) -> Result<Rule, AggregateError> {
-	let bad_count = AggregateError::Count(deltas.len());
-	let count = u32::try_from(deltas.len()).ok().filter(|&count| count > 0).ok_or(bad_count)?;
-	if let Some(delta) = deltas.iter().find(|delta| delta.len() != len) {
-		return Err(AggregateError::Length(len, delta.len()));
+/// How a centre moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+	/// Centred clipping.
+	Clipping(F32),
+	/// Towards the geometric median.
+	Weiszfeld(F32),
+}
+
+impl Weighing {
+	/// The distances that it needs.
+	pub fn distance(self) -> Option<Distance> {
+		match self {
+			Self::Mean => None,
+			Self::Clip(_) => Some(Distance::Norms),
+			Self::Krum { .. } | Self::Moved { .. } => Some(Distance::Pairs),
+		}
 	}
-	Ok(match aggregator {
-		Aggregator::Mean => Rule::Mean,
-		Aggregator::TrimmedMean { trim } => Rule::TrimmedMean(usize::try_from(effective_trim(trim, count)).map_err(|_| bad_count)?),
-	})
-}
 
-/// Whether parameters, momentum and pseudo-gradient have one length.
-pub(crate) fn same_length(theta: &[f32], momentum: &[f32], g: &[f32]) -> Result<(), AggregateError> {
-	let differs = [momentum.len(), g.len()].into_iter().find(|&len| len != theta.len());
-	differs.map_or(Ok(()), |len| Err(AggregateError::Length(theta.len(), len)))
-}
-
-/// The pseudo-gradient of one block: `deltas` are the same elements of each included delta, by account bytes ascending.
-///
-/// Blocks are independent: any number of elements at a time gives the same bits. `exec::aggregate` does the same
-/// on all cores.
-///
-/// # Errors
-/// [`AggregateError`] for no delta, or lengths that differ.
-pub fn aggregate(deltas: &[&[f32]], aggregator: Aggregator, out: &mut [f32]) -> Result<(), AggregateError> {
-	match rule(deltas, aggregator, out.len())? {
-		Rule::Mean => scalar::mean(deltas, out),
-		Rule::TrimmedMean(trim) => scalar::trimmed_mean(deltas, trim, out),
+	/// The weights of `count` deltas. `squares` are rows of so many numbers as [`Distance::block`] says.
+	pub fn weigh(self, squares: &[f32], count: usize, factors: &[f32]) -> Vec<f32> {
+		let rows = Squares { rows: squares, stride: Distance::Pairs.block(count).1, count };
+		let mut weights = match self {
+			Self::Clip(clip) => return scalar::clip_factors(squares.get(..count).unwrap_or_default(), clip.get()),
+			Self::Mean => alloc::vec![1.0 / count as f32; count],
+			Self::Krum { near, keep } => scalar::krum_weights(rows, near as usize, keep as usize),
+			Self::Moved { near, step, steps } => {
+				let step = match step {
+					Step::Clipping(radius) => Move::Clipping(radius.get()),
+					Step::Weiszfeld(floor) => Move::Weiszfeld(floor.get()),
+				};
+				scalar::moved_weights(rows, near as usize, step, steps)
+			}
+		};
+		weights.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
+		weights
 	}
-	Ok(())
 }
 
-/// One block of the outer Nesterov step on the pseudo-gradient `g`: `m <- beta m + g; theta <- theta - lr (beta m + g)`.
-/// `exec::outer_step` does the same on all cores.
-///
-/// # Errors
-/// [`AggregateError::Length`] for lengths that differ.
-pub fn outer_step(theta: &mut [f32], momentum: &mut [f32], g: &[f32], lr: f32, beta: f32) -> Result<(), AggregateError> {
-	same_length(theta, momentum, g)?;
-	scalar::nesterov(theta, momentum, g, lr, beta);
-	Ok(())
+/// What is computed of a number of deltas, after they were shortened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+	/// The mean without so many values at each end.
+	Trimmed(u32),
+	/// A weighted sum.
+	Weighted(Weighing),
+}
+
+impl Robust {
+	/// What shortens deltas, if anything does.
+	pub(crate) fn clipping(&self) -> Option<Weighing> {
+		(self.clip.get() > 0.0).then_some(Weighing::Clip(self.clip))
+	}
+
+	/// How `deltas` are combined.
+	pub(crate) fn way(&self, deltas: u32) -> Way {
+		let honest = |liars: u16| deltas.saturating_sub(krum_liars(liars, deltas));
+		let near = |liars: u16| honest(liars).saturating_sub(1);
+		match self.rule {
+			Rule::Mean => Way::Weighted(Weighing::Mean),
+			Rule::Median => Way::Trimmed(deltas.saturating_sub(1) / 2),
+			Rule::TrimmedMean { trim } => Way::Trimmed(effective_trim(trim, deltas)),
+			Rule::Krum { liars } => Way::Weighted(Weighing::Krum { near: near(liars), keep: 1 }),
+			Rule::MultiKrum { liars } => Way::Weighted(Weighing::Krum { near: near(liars), keep: honest(liars) }),
+			Rule::CentredClipping { liars, radius, steps } => {
+				Way::Weighted(Weighing::Moved { near: near(liars), step: Step::Clipping(radius), steps })
+			}
+			Rule::GeometricMedian { liars, floor, steps } => {
+				Way::Weighted(Weighing::Moved { near: near(liars), step: Step::Weiszfeld(floor), steps })
+			}
+		}
+	}
 }

@@ -3,7 +3,10 @@
 //! Everything here is integer arithmetic on 64 bits or more: the chain runs it on whatever a sponsor sends.
 
 use crate::{
-	config::{ConfigError, ModelConfig, TrainConfig, ARITHMETIC_VERSION, F32, MAX_LAYERS},
+	config::{
+		Aggregator, ConfigError, ModelConfig, Robust, Rule, TrainConfig, ARITHMETIC_VERSION, F32, LEAST_LIMIT, MAX_CLIP, MAX_LAYERS,
+		MAX_MOVES, MAX_RADIUS,
+	},
 	plan::Plan,
 };
 
@@ -138,6 +141,9 @@ impl TrainConfig {
 		within(self.clip, f32::MIN_POSITIVE, 1e6)?;
 		within(self.outer_lr, 0.0, 10.0)?;
 		within(self.outer_beta, 0.0, 0.9999)?;
+		if let Aggregator::Robust(robust) = self.aggregator {
+			robust.check_values()?;
+		}
 		let probabilities = [self.batch, model.heads, self.seq_len, self.seq_len]
 			.into_iter()
 			.try_fold(1u64, |product, factor| product.checked_mul(u64::from(factor)));
@@ -180,5 +186,24 @@ impl TrainConfig {
 	/// Whether the state is committed after inner step `step`, counted from 1.
 	pub const fn commits_after(&self, step: u32) -> bool {
 		step == self.inner_steps || (self.commit_interval != 0 && step != 0 && step.is_multiple_of(self.commit_interval))
+	}
+}
+
+impl Robust {
+	/// Accepts limits that mean something.
+	fn check_values(&self) -> Result<(), ConfigError> {
+		if self.clip.get() != 0.0 {
+			within(self.clip, LEAST_LIMIT, MAX_CLIP)?;
+		}
+		let ((limit, most), steps) = match self.rule {
+			Rule::CentredClipping { radius, steps, .. } => ((radius, MAX_RADIUS), steps),
+			Rule::GeometricMedian { floor, steps, .. } => ((floor, 1.0), steps),
+			_ => return Ok(()),
+		};
+		within(limit, LEAST_LIMIT, most)?;
+		match (1..=MAX_MOVES).contains(&steps) {
+			true => Ok(()),
+			false => Err(ConfigError::Hyperparameter),
+		}
 	}
 }

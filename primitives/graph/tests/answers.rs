@@ -720,7 +720,10 @@ fn what_is_stored_keeps_its_numbers() {
 	let index = |bytes: Vec<u8>| bytes[0];
 	let read = Site::Read { vectors: [[1; 32]], nodes: [2; 32] };
 	assert_eq!((index(read.encode()), read.encode().len()), (3, 65));
-	assert_eq!(index(Site::Step { step: 0, vectors: [[0; 32]; 3], nodes: [0; 32] }.encode()), 0);
+	let step = Site::Step { step: 0, vectors: [[0; 32]; 3], nodes: [0; 32] };
+	assert_eq!(index(step.encode()), 0);
+	let aggregate = Site::Aggregate { step: 0, vectors: [[0; 32]; 2], gradient: [0; 32], nodes: [0; 32] };
+	assert_eq!((index(aggregate.encode()), aggregate.encode().len()), (4, step.encode().len()));
 	assert_eq!(
 		index(
 			Position::PickPiece { site: read, target: neuroshard_graph::game::Target::Node(0), leaf: 0, tile: [0; 32], states: [0; 32] }
@@ -734,6 +737,8 @@ fn what_is_stored_keeps_its_numbers() {
 		(index(Move::Read { start: [[0; 32]; 2], nodes: vec![] }.encode()), index(Move::Choice { index: 0, witness: vec![] }.encode())),
 		(12, 13)
 	);
+	let aggregate = Move::Aggregate { before: [[0; 32]; 2], after: [[0; 32]; 2], gradient: [0; 32], nodes: vec![] };
+	assert_eq!(index(aggregate.encode()), 14);
 	assert_eq!((index(GameError::OtherClaim.encode()), index(GameError::Text.encode()), index(GameError::Vocabulary.encode())), (7, 8, 9));
 }
 

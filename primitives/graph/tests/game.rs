@@ -2,16 +2,15 @@
 
 mod common;
 
-use common::{lively_theta, text::Text, Lcg};
+use common::{every_rule, lively_theta, text::Text, Lcg};
 use neuroshard_graph::{
 	cell::Cell,
 	commit::{checkpoint_root, tensors_root},
 	corpus::{Corpus, Window},
-	exec::Exec,
+	exec::{aggregate, outer_step, Exec},
 	game::{open_checkpoint, open_work, Doubt, GameError, Move, Outcome, Position, Ruling, Setting, Side, Subject},
 	graph::Op,
 	merkle::Hash,
-	outer::{aggregate, outer_step},
 	player::{CheckpointStory, PlayError, Player, Story, WorkStory},
 	trace::Mistake,
 	witness::{Library, MAX_WITNESS},
@@ -445,8 +444,8 @@ proptest! {
 	}
 
 	#[test]
-	fn outer_steps_are_decided(seed: u64, rounds in 1usize..4, wrong in 0u32..5, trimmed: bool) {
-		let case = Outer::new(seed, rounds, trimmed);
+	fn outer_steps_are_decided(seed: u64, rounds in 1usize..4, wrong in 0u32..5, rule in 0usize..16) {
+		let case = Outer::new(seed, rounds, rule);
 		let (claimed, lie) = case.claim(wrong);
 		let setting = case.setting(claimed);
 		let first = open_checkpoint(&setting).unwrap();
@@ -527,9 +526,13 @@ struct Outer {
 }
 
 impl Outer {
-	fn new(seed: u64, rounds: usize, trimmed: bool) -> Self {
+	fn new(seed: u64, rounds: usize, rule: usize) -> Self {
 		let model = ModelConfig { vocab: 32, ffn: 32, ..ModelConfig::tiny() };
-		let aggregator = if trimmed { Aggregator::TrimmedMean { trim: 1 } } else { Aggregator::Mean };
+		let aggregator = match (rule, every_rule().get(rule.wrapping_sub(2))) {
+			(0, _) => Aggregator::Mean,
+			(_, Some(robust)) => Aggregator::Robust(*robust),
+			_ => Aggregator::TrimmedMean { trim: 1 },
+		};
 		let train = TrainConfig { aggregator, outer_lr: F32::new(0.7), outer_beta: F32::new(0.9), ..TrainConfig::tiny() };
 		let layout = ParamLayout::new(&model).unwrap();
 		let mut random = Lcg(seed);
@@ -587,13 +590,13 @@ impl Outer {
 
 #[test]
 fn the_outer_story_is_what_aggregation_and_outer_step_give() {
-	let case = Outer::new(1, 1, false);
+	let case = Outer::new(1, 1, 0);
 	let [mut params, mut momentum] = [case.vectors[0].clone(), case.vectors[1].clone()];
 	let deltas: Vec<&[f32]> = case.steps[0].iter().map(|&vector| case.vectors[vector].as_slice()).collect();
 	let mut gradient = vec![0.0; params.len()];
-	aggregate(&deltas, case.train.aggregator, &mut gradient).unwrap();
-	outer_step(&mut params, &mut momentum, &gradient, 0.7, 0.9).unwrap();
-	let layout = ParamLayout::new(&case.model).unwrap();
+	let (layout, exec) = (ParamLayout::new(&case.model).unwrap(), Exec::new(1).unwrap());
+	aggregate(&exec, &layout.tiling(), &deltas, case.train.aggregator, &mut gradient).unwrap();
+	outer_step(&exec, &mut params, &mut momentum, &gradient, 0.7, 0.9).unwrap();
 	let roots = [&params, &momentum].map(|vector| tensors_root(&layout, vector, 1));
 	let expected = checkpoint_root(&roots[0], &roots[1], 6, 6 * u64::from(case.train.inner_steps));
 	assert_eq!(case.claim(0).0, expected);

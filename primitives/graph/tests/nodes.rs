@@ -206,7 +206,10 @@ impl Interpreter<'_> {
 				scalar::adamw(&first_step(self.train, input(4)[0]), &mut p, &mut m, &mut v, input(3));
 				return vec![p, m, v];
 			}
-			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::Nesterov => panic!("not part of a step"),
+			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::ClippedTrimmedMean { .. } | Op::Nesterov => {
+				panic!("not part of a step")
+			}
+			Op::DistanceSums(_) | Op::Distances(_) | Op::Weights(_) | Op::WeightedSum { .. } => panic!("not part of a step"),
 		}
 		vec![out]
 	}

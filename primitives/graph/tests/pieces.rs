@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{lively_theta, random_tokens, tiny_model, tiny_train};
+use common::{every_rule, lively_theta, random_tokens, tiny_model, tiny_train};
 use neuroshard_graph::{
 	cell::{Address, Cell},
 	exec::{Arena, Exec, Trainer},
@@ -11,7 +11,7 @@ use neuroshard_graph::{
 	resume::{Leaves, NUMBERS},
 	tiles,
 	trace::Trace,
-	Aggregator, Class, ModelConfig, ParamLayout, TrainConfig,
+	Aggregator, Class, ModelConfig, ParamLayout, Robust, Rule, TrainConfig, F32,
 };
 use neuroshard_kernels::num::canon_bits;
 use std::{collections::BTreeSet, sync::Arc};
@@ -139,12 +139,31 @@ fn of_deltas_and_outer_steps() {
 	assert!(same_bits(&delta.result(0), &expected));
 	every_tile_is_what_its_pieces_give(&delta);
 	let deltas: Vec<&[f32]> = vectors[2..].iter().map(Vec::as_slice).collect();
-	for (aggregator, count) in [(Aggregator::Mean, 33), (Aggregator::Mean, 1), (Aggregator::TrimmedMean { trim: 2 }, 7)] {
+	let simple = [(Aggregator::Mean, 33), (Aggregator::Mean, 1), (Aggregator::TrimmedMean { trim: 2 }, 7)];
+	let robust = every_rule().into_iter().flat_map(|robust| [1, 7, 33].map(|count| (Aggregator::Robust(robust), count)));
+	for (aggregator, count) in simple.into_iter().chain(robust) {
 		let train = TrainConfig { aggregator, ..tiny_train() };
 		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &deltas[..count]).unwrap();
 		every_tile_is_what_its_pieces_give(&trace);
 		let mut gradient = vec![0.0; layout.len()];
-		neuroshard_graph::outer::aggregate(&deltas[..count], aggregator, &mut gradient).unwrap();
+		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &deltas[..count], aggregator, &mut gradient).unwrap();
+		assert!(same_bits(&trace.result(0), &gradient));
+	}
+}
+
+#[test]
+fn of_distances_over_several_segments() {
+	let model = ModelConfig { vocab: 320, dim: 640, heads: 2, kv_heads: 1, ffn: 320, layers: 1, tied: false, ..tiny_model() };
+	let (layout, exec) = (ParamLayout::new(&model).unwrap(), Arc::new(Exec::new(2).unwrap()));
+	assert!(layout.tiling().segments() > 5);
+	let vectors = noise(&layout, 7);
+	let deltas: Vec<&[f32]> = vectors[2..].iter().map(Vec::as_slice).collect();
+	for rule in [Rule::MultiKrum { liars: 1 }, Rule::CentredClipping { liars: 1, radius: F32::new(1.0), steps: 1 }] {
+		let train = TrainConfig { aggregator: Aggregator::Robust(Robust { clip: F32::new(1.0), rule }), ..tiny_train() };
+		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &deltas).unwrap();
+		every_tile_is_what_its_pieces_give(&trace);
+		let mut gradient = vec![0.0; layout.len()];
+		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &deltas, train.aggregator, &mut gradient).unwrap();
 		assert!(same_bits(&trace.result(0), &gradient));
 	}
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{lively_theta, text::Text, tiny_model, tiny_train, Lcg};
+use common::{every_rule, lively_theta, text::Text, tiny_model, tiny_train, Lcg};
 use neuroshard_graph::{
 	cell::Cell,
 	corpus::Window,
@@ -12,7 +12,7 @@ use neuroshard_graph::{
 	tiles::{bytes_of, leaf_hash},
 	trace::Trace,
 	witness::{check, record, state_hash, Agreed, Question, RecordError, Source, Tokens, Verdict, WitnessError, MAX_WITNESS},
-	Aggregator, ModelConfig, ParamKind, ParamLayout, TrainConfig,
+	Aggregator, ModelConfig, ParamKind, ParamLayout, Robust, Rule, TrainConfig, F32,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -166,10 +166,33 @@ fn every_piece_of_outer_steps_and_deltas_is_decided() {
 	let trimmed = TrainConfig { aggregator: Aggregator::TrimmedMean { trim: 30 }, ..tiny_train() };
 	let sizes = Case::outer(&trimmed, 128).all_questions_are_decided();
 	assert!(sizes.values().all(|&bytes| bytes < MAX_WITNESS), "{sizes:?}");
+	for robust in every_rule() {
+		Case::outer(&TrainConfig { aggregator: Aggregator::Robust(robust), ..tiny_train() }, 5).all_questions_are_decided();
+	}
 	let layout = ParamLayout::new(&tiny_model()).unwrap();
 	let (start, end) = (lively_theta(&layout, 1), lively_theta(&layout, 2));
 	let trace = Trace::delta(&Arc::new(Exec::new(1).unwrap()), &tiny_model(), &tiny_train(), &start, &end).unwrap();
 	Case::of(trace, 2, None).all_questions_are_decided();
+}
+
+#[test]
+fn the_largest_pieces_of_robust_rules_fit_a_witness() {
+	let rules = [Rule::MultiKrum { liars: 40 }, Rule::CentredClipping { liars: 40, radius: F32::new(1.0), steps: 2 }, Rule::Median];
+	for rule in rules {
+		let aggregator = Aggregator::Robust(Robust { clip: F32::new(2.0), rule });
+		let case = Case::outer(&TrainConfig { aggregator, ..tiny_train() }, 128);
+		let plan = case.trace.plan();
+		for (stage, info) in (0..).zip(plan.stages()) {
+			// The proofs of the largest trees are 21 hashes longer than those of this model.
+			let cell = Cell { stage, output: 0, row: 0, col: 0 };
+			for piece in [0, case.trace.job().pieces(cell).unwrap() - 1] {
+				let (question, witness) = (case.question(cell, piece), case.record(cell, piece));
+				assert_eq!(case.judge(&question, &witness), Ok(Verdict::Upheld), "{:?}", info.op);
+				let leaves = witness.len() / 1_024;
+				assert!(witness.len() + leaves.min(140) * 16 * 32 <= MAX_WITNESS, "{:?}: {} bytes", info.op, witness.len());
+			}
+		}
+	}
 }
 
 #[test]

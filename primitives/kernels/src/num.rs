@@ -85,6 +85,19 @@ pub fn sqrt(x: f32) -> f32 {
 	}
 }
 
+/// Correctly rounded square root in f64.
+#[inline(always)]
+pub fn sqrt_f64(x: f64) -> f64 {
+	#[cfg(feature = "std")]
+	{
+		x.sqrt()
+	}
+	#[cfg(not(feature = "std"))]
+	{
+		libm::sqrt(x)
+	}
+}
+
 /// Inverts the 31 lower bits of negative numbers; its own inverse.
 #[inline(always)]
 fn flip(bits: i32) -> i32 {

@@ -1,5 +1,8 @@
 //! Shapes and parameters of operators, shared by the scalar reference and [`crate::exec`].
 
+use alloc::vec::Vec;
+use core::ops::Range;
+
 /// Side of the square tiles that tensors are committed and reduced by.
 pub const TILE: usize = 32;
 /// Partial sums that one node of a whole-tensor reduction adds up.
@@ -9,6 +12,9 @@ pub const SEGMENT: usize = 4096;
 
 /// Neighbouring numbers along the chain of a product that share a scale where they are held in 8 bits.
 pub const GROUP: usize = 32;
+
+/// Tiles of a vector whose distances are one sum: a vector's list of tiles is cut into segments of this length.
+pub const SUMMED_TILES: usize = 256;
 
 /// What an accumulating operator starts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,4 +134,110 @@ pub struct AdamW {
 /// Tiles of a `[rows, cols]` tensor: edge tiles count as whole ones.
 pub fn tile_count(rows: usize, cols: usize) -> usize {
 	rows.div_ceil(TILE) * cols.div_ceil(TILE)
+}
+
+/// Tensors that follow each other in one vector, and their tiles: tensor after tensor, row by row.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tiling {
+	/// By tensor: first element, rows, columns, and first tile.
+	tensors: Vec<[usize; 4]>,
+	len: usize,
+	tiles: usize,
+}
+
+impl Tiling {
+	/// Of tensors with so many rows and columns.
+	pub fn new(shapes: impl IntoIterator<Item = (usize, usize)>) -> Self {
+		let mut tiling = Self::default();
+		for (rows, cols) in shapes {
+			tiling.tensors.push([tiling.len, rows, cols, tiling.tiles]);
+			tiling.len += rows * cols;
+			tiling.tiles += tile_count(rows, cols);
+		}
+		tiling
+	}
+
+	/// Elements of the vector.
+	pub fn len(&self) -> usize {
+		self.len
+	}
+
+	/// Whether there is no element.
+	pub fn is_empty(&self) -> bool {
+		self.len == 0
+	}
+
+	/// Number of tiles.
+	pub fn tiles(&self) -> usize {
+		self.tiles
+	}
+
+	/// Segments of [`SUMMED_TILES`] tiles; the last may be shorter.
+	pub fn segments(&self) -> usize {
+		self.tiles.div_ceil(SUMMED_TILES)
+	}
+
+	/// Tiles of a segment; none beyond the last.
+	pub fn segment(&self, segment: usize) -> Range<usize> {
+		let first = segment.saturating_mul(SUMMED_TILES).min(self.tiles);
+		first..first.saturating_add(SUMMED_TILES).min(self.tiles)
+	}
+
+	/// Copies tile `tile` of `vector`, of which there is one; +0 beyond its tensor's edge.
+	pub fn gather(&self, vector: &[f32], tile: usize, out: &mut [f32; TILE * TILE]) {
+		let after = self.tensors.partition_point(|&[.., first]| first <= tile);
+		let [start, rows, cols, first] = self.tensors[after - 1];
+		let across = cols.div_ceil(TILE);
+		let (top, left) = ((tile - first) / across * TILE, (tile - first) % across * TILE);
+		let (height, width) = (TILE.min(rows - top), TILE.min(cols - left));
+		if (height, width) != (TILE, TILE) {
+			out.fill(0.0);
+		}
+		for (row, out) in (top..top + height).zip(out.as_chunks_mut::<TILE>().0) {
+			let at = start + row * cols + left;
+			out[..width].copy_from_slice(&vector[at..at + width]);
+		}
+	}
+}
+
+/// What the distances of vectors are measured from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Distance {
+	/// From each other: a square of numbers for each segment.
+	Pairs,
+	/// From zero, so that they are norms: one row of numbers for each segment, and 31 of zeros.
+	Norms,
+}
+
+impl Distance {
+	/// Rows and columns that hold the distances of `count` vectors.
+	pub fn block(self, count: usize) -> (usize, usize) {
+		let side = count.next_multiple_of(TILE);
+		match self {
+			Self::Pairs => (side, side),
+			Self::Norms => (TILE, side),
+		}
+	}
+}
+
+/// Vectors whose distances are measured: the number at index e of vector i is `factors[i] * vectors[i][e]`, or as it is without factors.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+	/// Their tensors.
+	pub tiling: &'a Tiling,
+	/// The vectors.
+	pub vectors: &'a [&'a [f32]],
+	/// A factor of each, or nothing.
+	pub factors: &'a [f32],
+}
+
+impl Measured<'_> {
+	/// Asserts that the lengths match, `out` being that of all segments.
+	pub(crate) fn check(&self, from: Distance, out: &[f32]) {
+		let len = self.tiling.len();
+		assert!(!self.vectors.is_empty() && self.vectors.iter().all(|vector| vector.len() == len), "vectors");
+		assert!(self.factors.is_empty() || self.factors.len() == self.vectors.len(), "factors");
+		let (rows, cols) = from.block(self.vectors.len());
+		assert_eq!(out.len(), self.tiling.segments() * rows * cols, "sums");
+	}
 }

@@ -7,7 +7,7 @@ use common::{executors, same, Inputs, Kind, KINDS};
 use neuroshard_kernels::{
 	scalar::{self, RmsBackward},
 	schedule,
-	shape::{tile_count, AdamW, RopeDims, Start},
+	shape::{tile_count, AdamW, Distance, Measured, RopeDims, Start, Tiling},
 };
 
 /// Elements of each element-wise comparison: three kinds of numbers make it more than a million a function.
@@ -96,14 +96,22 @@ fn aggregators_agree_for_every_number_of_inputs() {
 				exec.mean(&views, &mut got);
 				same("mean", exec, &expected, &got);
 			}
+			let factors = inputs.tensor(n, kind);
+			scalar::weighted_sum(&views, &factors, &mut expected);
+			for exec in &execs {
+				exec.weighted_sum(&views, &factors, &mut got);
+				same("weighted_sum", exec, &expected, &got);
+			}
 			for trim in [0, 1, (n - 1) / 2] {
 				if 2 * trim >= n {
 					continue;
 				}
-				scalar::trimmed_mean(&views, trim, &mut expected);
-				for exec in &execs {
-					exec.trimmed_mean(&views, trim, &mut got);
-					same("trimmed_mean", exec, &expected, &got);
+				for factors in [&[][..], &factors] {
+					scalar::trimmed_mean(&views, factors, trim, &mut expected);
+					for exec in &execs {
+						exec.trimmed_mean(&views, factors, trim, &mut got);
+						same("trimmed_mean", exec, &expected, &got);
+					}
 				}
 			}
 		}
@@ -114,8 +122,97 @@ fn aggregators_agree_for_every_number_of_inputs() {
 fn a_trimmed_mean_ignores_what_lies_outside_even_nan() {
 	let inputs: [&[f32]; 5] = [&[1.0, f32::NAN], &[f32::INFINITY, 2.0], &[3.0, 4.0], &[-1e30, -5.0], &[2.0, 3.0]];
 	let mut out = [0.0; 2];
-	scalar::trimmed_mean(&inputs, 1, &mut out);
+	scalar::trimmed_mean(&inputs, &[], 1, &mut out);
 	assert_eq!(out, [2.0, 3.0]);
+}
+
+#[test]
+fn distances_agree_for_every_number_of_vectors_over_tensors_of_any_shape() {
+	let execs = executors();
+	let mut inputs = Inputs::new(12);
+	// The second has three segments.
+	for (shapes, counts) in [(vec![(1, 96), (70, 33), (32, 32), (5, 1)], vec![1, 2, 4, 5, 33]), (vec![(640, 1056)], vec![3, 10])] {
+		let tiling = Tiling::new(shapes);
+		for (count, kind) in counts.iter().flat_map(|count| KINDS.map(|kind| (*count, kind))) {
+			let tensors: Vec<Vec<f32>> = (0..count).map(|_| inputs.tensor(tiling.len(), kind)).collect();
+			let vectors: Vec<&[f32]> = tensors.iter().map(|tensor| &tensor[..]).collect();
+			let factors = inputs.tensor(count, kind);
+			for (from, factors) in [Distance::Pairs, Distance::Norms].into_iter().flat_map(|from| [(from, &[][..]), (from, &factors[..])]) {
+				let measured = Measured { tiling: &tiling, vectors: &vectors, factors };
+				let (rows, cols) = from.block(count);
+				let (mut expected, mut got) = (vec![1.0; tiling.segments() * rows * cols], vec![2.0; tiling.segments() * rows * cols]);
+				scalar::distance_sums(&measured, from, &mut expected);
+				for exec in &execs {
+					exec.distance_sums(&measured, from, &mut got);
+					same("distance_sums", exec, &expected, &got);
+				}
+			}
+		}
+	}
+}
+
+#[test]
+fn distances_are_those_of_the_vectors_whatever_their_tiles() {
+	let tiling = Tiling::new([(40, 40), (1, 64)]);
+	let vector = |value: f32| vec![value; tiling.len()];
+	let (one, two) = (vector(1.0), vector(3.0));
+	let mut sums = vec![0.0; 32 * 32];
+	let measured = Measured { tiling: &tiling, vectors: &[&one, &two], factors: &[] };
+	scalar::distance_sums(&measured, Distance::Pairs, &mut sums);
+	assert_eq!((tiling.tiles(), tiling.segments()), (6, 1));
+	assert_eq!([sums[0], sums[1], sums[32], sums[33], sums[2]], [0.0, 4.0 * 1_664.0, 4.0 * 1_664.0, 0.0, 0.0]);
+	scalar::distance_sums(&Measured { factors: &[2.0, 1.0], ..measured }, Distance::Norms, &mut sums);
+	assert_eq!(sums[..3], [4.0 * 1_664.0, 9.0 * 1_664.0, 0.0]);
+}
+
+#[test]
+fn weights_of_robust_aggregators_match_hand_computation() {
+	// Norms 1, 2, 4: the median is 2.
+	assert_eq!(scalar::clip_factors(&[1.0, 4.0, 16.0], 1.0), [1.0, 1.0, 0.5]);
+	assert_eq!(scalar::clip_factors(&[1.0, 4.0, f32::INFINITY], 1.0), [1.0, 1.0, 0.0]);
+	// Points 0, 1, 2 and 10 on a line: scores of the nearest two others 1+4, 1+1, 1+4, 64+81.
+	let of = |line: &[f32]| -> Vec<f32> { line.iter().flat_map(|a| line.iter().map(move |b| (a - b) * (a - b))).collect() };
+	let rows = of(&[0.0, 1.0, 2.0, 10.0]);
+	let line = scalar::Squares { rows: &rows, stride: 4, count: 4 };
+	assert_eq!(scalar::krum_weights(line, 2, 1), [0.0, 1.0, 0.0, 0.0]);
+	assert_eq!(scalar::krum_weights(line, 2, 2), [0.5, 0.5, 0.0, 0.0], "of equal scores the first");
+	// Not mixed, from the point 1, which has the best score: distances 1, 0, 1, 9 with the median 1.
+	let clipped = scalar::moved_weights(scalar::Squares { rows: &rows, ..line }, 0, scalar::Move::Clipping(1.0), 1);
+	assert_eq!(clipped, [0.25, 0.25 + 1.0 - 0.75 - 0.25 / 9.0, 0.25, 0.25 / 9.0].map(|weight| weight as f32));
+	let weights = [1.0f64, 1.0, 1.0, 1.0 / 9.0].map(|weight| (weight / (3.0 + 1.0 / 9.0)) as f32);
+	assert_eq!(scalar::moved_weights(line, 0, scalar::Move::Weiszfeld(1.0), 1), weights);
+	// Each of the first three mixed with the other two is their mean, and so is the start: the fourth is far from what most agree on.
+	for step in [scalar::Move::Clipping(1.0), scalar::Move::Weiszfeld(0.5)] {
+		let third = (1.0f64 / 3.0) as f32;
+		let found = scalar::moved_weights(line, 2, step, 3);
+		assert!(found[..3].iter().all(|weight| (weight - third).abs() < 1e-6) && found[3].abs() < 1e-6, "{step:?}: {found:?}");
+	}
+	assert_eq!(
+		scalar::moved_weights(scalar::Squares { rows: &[0.0; 4], stride: 2, count: 2 }, 0, scalar::Move::Weiszfeld(1.0), 2),
+		[0.5, 0.5]
+	);
+}
+
+#[test]
+fn vectors_that_are_too_far_away_for_a_float_do_not_count() {
+	let far = f32::INFINITY;
+	let rows = [
+		[0.0, 1.0, 1.0, 1.0, far],
+		[1.0, 0.0, 1.0, 1.0, far],
+		[1.0, 1.0, 0.0, 1.0, far],
+		[1.0, 1.0, 1.0, 0.0, far],
+		[far, far, far, far, 0.0],
+	];
+	let squares = scalar::Squares { rows: rows.as_flattened(), stride: 5, count: 5 };
+	for weights in [
+		scalar::krum_weights(squares, 3, 4),
+		scalar::moved_weights(squares, 3, scalar::Move::Clipping(1.0), 3),
+		scalar::moved_weights(squares, 3, scalar::Move::Weiszfeld(0.1), 3),
+		scalar::moved_weights(squares, 0, scalar::Move::Weiszfeld(0.1), 3),
+	] {
+		assert!(weights[4].abs() < 1e-15 && weights[..4].iter().all(|weight| weight.is_finite()), "{weights:?}");
+		assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-6, "{weights:?}");
+	}
 }
 
 #[test]

@@ -173,6 +173,7 @@ pub enum MoveKind {
 	Piece,
 	Read,
 	Choice,
+	Aggregate,
 }
 
 impl From<&Move> for MoveKind {
@@ -192,6 +193,7 @@ impl From<&Move> for MoveKind {
 			Move::Piece { .. } => Self::Piece,
 			Move::Read { .. } => Self::Read,
 			Move::Choice { .. } => Self::Choice,
+			Move::Aggregate { .. } => Self::Aggregate,
 		}
 	}
 }

@@ -20,7 +20,10 @@ pub mod span;
 pub mod traits;
 pub mod work;
 
-pub use neuroshard_graph::{Aggregator, ConfigError, ModelConfig, TrainConfig, F32, MAX_LAYERS};
+pub use neuroshard_graph::{
+	config::{LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS},
+	Aggregator, ConfigError, ModelConfig, Robust, Rule, TrainConfig, F32, MAX_LAYERS,
+};
 pub use sp_core::H256;
 
 /// Account of the chain: an sr25519, ed25519 or ecdsa public key's identifier.

@@ -12,7 +12,7 @@ use neuroshard_graph::{
 	resume::{Job, Leaves, Malformed, Parameters, Tile, NUMBERS},
 	tiles::{bytes_of, leaf_hash},
 	witness::state_hash,
-	ModelConfig, TrainConfig,
+	Aggregator, ModelConfig, TrainConfig,
 };
 use neuroshard_runtime::kernels_api::{Claim, Game};
 use std::collections::BTreeMap;
@@ -220,7 +220,13 @@ impl Case {
 
 		let root = |kind: u8, number: u32| lists.get(&(kind, number)).map_or(Hash::default(), Sparse::root);
 		let site = match (work.deltas, work.delta) {
-			(Some(_), _) => Site::Outer { step: 0, vectors: [root(1, 0), root(1, 1)], gradient: root(2, 0) },
+			(Some(_), _) => {
+				let (step, vectors, gradient) = (0, [root(1, 0), root(1, 1)], root(2, 0));
+				match work.train.aggregator {
+					Aggregator::Robust(_) => Site::Aggregate { step, vectors, gradient, nodes: nodes.root() },
+					Aggregator::Mean | Aggregator::TrimmedMean { .. } => Site::Outer { step, vectors, gradient },
+				}
+			}
 			(None, true) => Site::Delta { vectors: [root(1, 0), root(1, 1)] },
 			(None, false) => Site::Step { step: 1, vectors: [root(1, 0), root(1, 1), root(1, 2)], nodes: nodes.root() },
 		};

@@ -12,7 +12,7 @@ use neuroshard_graph::{
 	game::{GameError, Move, Outcome, Position, Ruling},
 	plan::Plan,
 	witness::MAX_WITNESS,
-	Aggregator, ModelConfig, TrainConfig, MAX_LAYERS,
+	Aggregator, ModelConfig, Robust, Rule, TrainConfig, F32, MAX_LAYERS,
 };
 use neuroshard_runtime::kernels_api::Game;
 use sc_executor::WasmExecutor;
@@ -104,6 +104,10 @@ fn works() -> Vec<Work> {
 	let short = TrainConfig { batch: 64, seq_len: 32, ..train.clone() };
 	let lines = TrainConfig { batch: 32, seq_len: 32, ..train.clone() };
 	let trimmed = TrainConfig { aggregator: Aggregator::TrimmedMean { trim: 1 }, ..train.clone() };
+	let robust = |clip, rule| TrainConfig { aggregator: Aggregator::Robust(Robust { clip: F32::new(clip), rule }), ..train.clone() };
+	let krum = robust(2.0, Rule::MultiKrum { liars: 40 });
+	let centred = robust(2.0, Rule::CentredClipping { liars: 40, radius: F32::new(1.0), steps: 8 });
+	let median = robust(2.0, Rule::Median);
 	let outer = |name, model: &ModelConfig, train: &TrainConfig| Work {
 		name,
 		model: model.clone(),
@@ -116,6 +120,11 @@ fn works() -> Vec<Work> {
 		outer("deep mean of 128", &deep, &train),
 		outer("trimmed mean of 128", &large, &trimmed),
 		outer("deep trimmed of 128", &deep, &trimmed),
+		outer("Multi-Krum of 128", &large, &krum),
+		outer("deep Multi-Krum of 128", &deep, &krum),
+		outer("centred clipping of 128", &large, &centred),
+		outer("deep centred clipping of 128", &deep, &centred),
+		outer("clipped median of 128", &large, &median),
 		Work { name: "delta", delta: true, ..step.clone() },
 		Work { name: "deep delta", model: deep.clone(), delta: true, ..step.clone() },
 		Work { name: "many tokens", model: small, train: long, ..step.clone() },
@@ -226,8 +235,9 @@ fn the_largest_pieces_of_every_operator_are_judged_in_wasm_as_natively() {
 	for (name, Row { text, .. }) in &rows {
 		println!("{name:18} {text}; {} bytes", largest[name]);
 	}
-	// A training step has 35 operators; then there are the delta, two ways to aggregate, and the outer step.
-	assert_eq!(rows.len(), 39, "{:?}", rows.keys());
+	// A training step has 35 operators; then there are the delta, two ways to aggregate, and the outer step; and of robust rules sums of distances and
+	// distances, each of two kinds, three kinds of weights, the weighted sum and the trimmed mean of shortened deltas.
+	assert_eq!(rows.len(), 39 + 9, "{:?}", rows.keys());
 }
 
 #[test]

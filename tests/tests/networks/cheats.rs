@@ -3,7 +3,7 @@
 use crate::trial;
 use neuroshard_e2e::{Cheat, Terms};
 
-/// Each of a kind that ends in another way. The outer step takes a trimmed mean of the deltas, and momentum, so that disputes are about these.
+/// Each of a kind that ends in another way. The outer step takes Multi-Krum of shortened deltas, and momentum, so that disputes are about these.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_who_claim_noise_or_defend_a_false_claim_are_caught_and_nobody_else_loses_anything() {
 	// One that does not answer, one that defends its work, one that defends its checkpoint.

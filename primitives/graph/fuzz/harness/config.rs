@@ -1,7 +1,7 @@
 //! Configurations of every shape: most of them accepted, many of them absurd.
 
 use super::source::Source;
-use neuroshard_graph::{Aggregator, ModelConfig, TrainConfig, F32};
+use neuroshard_graph::{Aggregator, ModelConfig, Robust, Rule, TrainConfig, F32};
 
 fn tiles(source: &mut Source, most: u32) -> u32 {
 	32 * (1 + source.either(most.min(8), most))
@@ -37,7 +37,21 @@ pub fn model(source: &mut Source) -> ModelConfig {
 
 pub fn train(source: &mut Source, model: &ModelConfig) -> TrainConfig {
 	let seq_tiles = (model.max_seq / 32).max(1);
-	let aggregator = if source.once_in(2) { Aggregator::TrimmedMean { trim: u16::from(source.byte()) } } else { Aggregator::Mean };
+	let few = |source: &mut Source| u16::from(source.byte());
+	let rule = match source.below(7) {
+		0 => Rule::Mean,
+		1 => Rule::Median,
+		2 => Rule::TrimmedMean { trim: few(source) },
+		3 => Rule::Krum { liars: few(source) },
+		4 => Rule::MultiKrum { liars: few(source) },
+		5 => Rule::CentredClipping { liars: few(source), radius: F32(source.word()), steps: source.byte() },
+		_ => Rule::GeometricMedian { liars: few(source), floor: F32(source.word()), steps: source.byte() },
+	};
+	let aggregator = match source.below(3) {
+		0 => Aggregator::Mean,
+		1 => Aggregator::TrimmedMean { trim: few(source) },
+		_ => Aggregator::Robust(Robust { clip: F32(source.word()), rule }),
+	};
 	let mut train = TrainConfig {
 		batch: 1 + source.either(4, 70_000),
 		seq_len: 32 * (1 + source.either(seq_tiles.min(4), seq_tiles)),

@@ -203,7 +203,7 @@ fn challenge(world: &World, source: &mut Source, position: &Position, posted: &[
 			let (job, step) = match site {
 				Site::Step { step, .. } => (Job::Step(step), step),
 				Site::Delta { .. } => (Job::Delta, 0),
-				Site::Outer { step, .. } => (Job::Outer(step), step),
+				Site::Outer { step, .. } | Site::Aggregate { step, .. } => (Job::Outer(step), step),
 				Site::Read { .. } => (Job::Read, 0),
 			};
 			let traced = world.traced(job)?;

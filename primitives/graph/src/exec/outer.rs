@@ -1,30 +1,81 @@
-//! Aggregation and the outer step on SIMD registers and threads, with the bits of [`crate::outer`].
+//! Aggregation and the outer step on SIMD registers and threads.
 
 use super::Exec;
 use crate::{
-	config::{Aggregator, TrainConfig},
-	outer::{rule, same_length, AggregateError, Rule},
+	config::{Aggregator, Robust, TrainConfig},
+	layout::ParamLayout,
+	outer::{effective_trim, AggregateError, Way, Weighing},
 };
 use alloc::{vec, vec::Vec};
+use neuroshard_kernels::{
+	scalar::add_assign,
+	shape::{Distance, Measured, Tiling},
+};
 
-/// As [`crate::outer::aggregate`].
+/// The pseudo-gradient `out` of `deltas`, by account bytes ascending, which are vectors with the tensors of `tiling`.
 ///
 /// # Errors
 /// [`AggregateError`] for no delta, or lengths that differ.
-pub fn aggregate(exec: &Exec, deltas: &[&[f32]], aggregator: Aggregator, out: &mut [f32]) -> Result<(), AggregateError> {
-	match rule(deltas, aggregator, out.len())? {
-		Rule::Mean => exec.mean(deltas, out),
-		Rule::TrimmedMean(trim) => exec.trimmed_mean(deltas, trim, out),
+pub fn aggregate(exec: &Exec, tiling: &Tiling, deltas: &[&[f32]], aggregator: Aggregator, out: &mut [f32]) -> Result<(), AggregateError> {
+	let bad_count = AggregateError::Count(deltas.len());
+	let count = u32::try_from(deltas.len()).ok().filter(|&count| count > 0).ok_or(bad_count)?;
+	let lengths = deltas.iter().map(|delta| delta.len()).chain([out.len()]);
+	if let Some(other) = lengths.into_iter().find(|&len| len != tiling.len()) {
+		return Err(AggregateError::Length(tiling.len(), other));
+	}
+	match aggregator {
+		Aggregator::Mean => exec.mean(deltas, out),
+		Aggregator::TrimmedMean { trim } => exec.trimmed_mean(deltas, &[], effective_trim(trim, count) as usize, out),
+		Aggregator::Robust(robust) => Aggregation { exec, tiling, deltas, factors: Vec::new() }.run(&robust, count, out),
 	}
 	Ok(())
 }
 
-/// As [`crate::outer::outer_step`].
+/// Deltas, and the factors that shorten them.
+struct Aggregation<'a> {
+	exec: &'a Exec,
+	tiling: &'a Tiling,
+	deltas: &'a [&'a [f32]],
+	factors: Vec<f32>,
+}
+
+impl Aggregation<'_> {
+	fn run(mut self, robust: &Robust, count: u32, out: &mut [f32]) {
+		if let Some(clipping) = robust.clipping() {
+			self.factors = self.weights(clipping);
+		}
+		match robust.way(count) {
+			Way::Trimmed(trim) => self.exec.trimmed_mean(self.deltas, &self.factors, trim as usize, out),
+			Way::Weighted(weighing) => self.exec.weighted_sum(self.deltas, &self.weights(weighing), out),
+		}
+	}
+
+	fn weights(&self, weighing: Weighing) -> Vec<f32> {
+		let squares = weighing.distance().map_or(Vec::new(), |distance| self.squares(distance));
+		weighing.weigh(&squares, self.deltas.len(), &self.factors)
+	}
+
+	/// Squared distances.
+	fn squares(&self, distance: Distance) -> Vec<f32> {
+		let (rows, cols) = distance.block(self.deltas.len());
+		let mut sums = vec![0.0; self.tiling.segments() * rows * cols];
+		let measured = Measured { tiling: self.tiling, vectors: self.deltas, factors: &self.factors };
+		self.exec.distance_sums(&measured, distance, &mut sums);
+		let mut squares = vec![0.0; rows * cols];
+		sums.chunks_exact(rows * cols).for_each(|block| add_assign(&mut squares, block));
+		squares
+	}
+}
+
+/// The outer Nesterov step on the pseudo-gradient `g`: `m <- beta m + g; theta <- theta - lr (beta m + g)`.
 ///
 /// # Errors
 /// [`AggregateError::Length`] for lengths that differ.
 pub fn outer_step(exec: &Exec, theta: &mut [f32], momentum: &mut [f32], g: &[f32], lr: f32, beta: f32) -> Result<(), AggregateError> {
-	same_length(theta, momentum, g)?;
+	let differs = [momentum.len(), g.len()].into_iter().find(|&len| len != theta.len());
+	if let Some(len) = differs {
+		return Err(AggregateError::Length(theta.len(), len));
+	}
 	exec.nesterov(theta, momentum, g, lr, beta);
 	Ok(())
 }
@@ -36,6 +87,7 @@ pub fn outer_step(exec: &Exec, theta: &mut [f32], momentum: &mut [f32], g: &[f32
 /// [`AggregateError`] for too many deltas, or lengths that differ.
 pub fn take_outer_step(
 	exec: &Exec,
+	layout: &ParamLayout,
 	train: &TrainConfig,
 	theta: &mut [f32],
 	momentum: &mut [f32],
@@ -46,6 +98,6 @@ pub fn take_outer_step(
 	}
 	let inputs: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
 	let mut gradient = vec![0.0; theta.len()];
-	aggregate(exec, &inputs, train.aggregator, &mut gradient)?;
+	aggregate(exec, &layout.tiling(), &inputs, train.aggregator, &mut gradient)?;
 	outer_step(exec, theta, momentum, &gradient, train.outer_lr.get(), train.outer_beta.get())
 }

@@ -8,6 +8,7 @@
 //! inner steps:  open - step roots - step - nodes - node or vector - tile hashes - tile - states - piece with its witness
 //! delta:        open - ends - tile hashes - tile - piece
 //! outer step:   open - [checkpoints - step -] ends - vector - tile hashes - tile - states - piece
+//!               with a robust rule: ends and nodes - node or vector - tile hashes - tile - states - piece
 //! answer:       open - nodes - choice with its witness
 //!               open - nodes - node - tile hashes - tile - states - piece
 //! ```

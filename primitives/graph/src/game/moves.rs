@@ -115,6 +115,18 @@ pub enum Move {
 		/// Roots of all nodes: see [`crate::plan::Plan::reading`].
 		nodes: Vec<Hash>,
 	},
+	/// Defender: as [`Move::Outer`], where the pseudo-gradient is computed in steps: with [`crate::config::Aggregator::Robust`].
+	#[codec(index = 14)]
+	Aggregate {
+		/// Roots of parameters and momentum before.
+		before: [Hash; 2],
+		/// Roots of parameters and momentum after.
+		after: [Hash; 2],
+		/// Root of the pseudo-gradient.
+		gradient: Hash,
+		/// Roots of all listed nodes.
+		nodes: Vec<Hash>,
+	},
 	/// Challenger: all nodes are right, and the choice that it doubted is not the one that follows from them.
 	#[codec(index = 13)]
 	Choice {
@@ -130,7 +142,7 @@ impl Move {
 	pub fn list(&self) -> &[Hash] {
 		match self {
 			Self::Steps(list) | Self::Checkpoints(list) | Self::Hashes(list) | Self::States(list) => list,
-			Self::Nodes { nodes: list, .. } | Self::Read { nodes: list, .. } => list,
+			Self::Nodes { nodes: list, .. } | Self::Read { nodes: list, .. } | Self::Aggregate { nodes: list, .. } => list,
 			_ => &[],
 		}
 	}
@@ -141,7 +153,7 @@ impl Move {
 		let entries = |entries: [Option<&Entry>; 2]| entries.into_iter().flatten().map(entry).sum::<usize>();
 		match self {
 			Self::Steps(list) | Self::Checkpoints(list) | Self::Hashes(list) | Self::States(list) => 64 * list.len(),
-			Self::Nodes { nodes, .. } | Self::Read { nodes, .. } => 64 * nodes.len(),
+			Self::Nodes { nodes, .. } | Self::Read { nodes, .. } | Self::Aggregate { nodes, .. } => 64 * nodes.len(),
 			Self::Ends { .. } | Self::Outer { .. } | Self::Vector(_) => 0,
 			Self::Step { before, after, .. } => entries([before.as_ref(), Some(after)]),
 			Self::Node { root, .. } => entry(root),

@@ -5,6 +5,7 @@ use crate::{
 	answer::Answer,
 	cell::Cell,
 	commit::{checkpoint_root, state_root},
+	config::Aggregator,
 	game::Entry,
 	merkle::{blake2_256, merkle_root, uniform_root, verify, Hash},
 	plan::Plan,
@@ -56,6 +57,17 @@ pub enum Site {
 		/// Root of the parameters.
 		vectors: [Hash; 1],
 		/// Root over the roots of its nodes.
+		nodes: Hash,
+	},
+	/// An outer step whose pseudo-gradient is computed in steps.
+	Aggregate {
+		/// Its number among the claim's steps, from 0.
+		step: u32,
+		/// Roots of parameters and momentum before it.
+		vectors: [Hash; 2],
+		/// Root of the pseudo-gradient.
+		gradient: Hash,
+		/// Root over the roots of its listed nodes.
 		nodes: Hash,
 	},
 }
@@ -284,6 +296,17 @@ impl Setting<'_> {
 		usize::try_from(step).ok().and_then(|step| deltas.get(step)).map(Vec::as_slice).ok_or(GameError::Place)
 	}
 
+	/// Whether the checkpoints around outer step `step` are what they are said to consist of.
+	fn check_outer(&self, step: u32, [before, after]: [Hash; 2], [from, to]: [&[Hash; 2]; 2]) -> Result<(), GameError> {
+		let next = step.checked_add(1).ok_or(GameError::Place)?;
+		expect(self.checkpoint(from, step)? == before && self.checkpoint(to, next)? == after, GameError::Root)
+	}
+
+	/// Whether nodes of an outer step are listed.
+	pub(crate) fn aggregates_in_steps(&self) -> bool {
+		matches!(self.train.aggregator, Aggregator::Robust(_))
+	}
+
 	/// The claim about an answer.
 	fn answer(&self) -> Result<Answer<'_>, GameError> {
 		match self.subject {
@@ -309,7 +332,7 @@ impl Setting<'_> {
 		Ok(match site {
 			Site::Step { .. } => Plan::training(self.model, self.train)?,
 			Site::Delta { .. } => Plan::delta(self.model)?,
-			Site::Outer { step, .. } => {
+			Site::Outer { step, .. } | Site::Aggregate { step, .. } => {
 				let deltas = u32::try_from(self.deltas(*step)?.len()).map_err(|_| GameError::Place)?;
 				Plan::outer(self.model, self.train, deltas)?
 			}
@@ -321,7 +344,7 @@ impl Setting<'_> {
 	fn parameters(&self, site: &Site) -> Result<Parameters, GameError> {
 		Ok(match site {
 			Site::Step { step, .. } => Parameters::new(self.model, self.train, self.round, *step)?,
-			Site::Delta { .. } | Site::Outer { .. } => Parameters::new(self.model, self.train, self.round, 0)?,
+			Site::Delta { .. } | Site::Outer { .. } | Site::Aggregate { .. } => Parameters::new(self.model, self.train, self.round, 0)?,
 			Site::Read { .. } => Parameters::reading(self.model, self.train, self.answer()?.rows().ok_or(GameError::Text)?)?,
 		})
 	}
@@ -410,7 +433,8 @@ impl Position {
 				return Ok(Outcome::Decided(ruling(verdict)));
 			}
 			(
-				P::PickNode { site: site @ Site::Step { nodes, .. }, .. } | P::PickRead { site: site @ Site::Read { nodes, .. }, .. },
+				P::PickNode { site: site @ (Site::Step { nodes, .. } | Site::Aggregate { nodes, .. }), .. }
+				| P::PickRead { site: site @ Site::Read { nodes, .. }, .. },
 				Move::Node { index, root },
 			) => {
 				let plan = setting.plan(&site)?;
@@ -442,13 +466,21 @@ impl Position {
 				P::Outer { step: *index, before, after: after.at(&list, count, *index)? }
 			}
 			(P::Outer { step, before, after }, Move::Outer { before: from, after: to, gradient }) => {
-				let next = step.checked_add(1).ok_or(GameError::Place)?;
-				expect(setting.checkpoint(from, step)? == before && setting.checkpoint(to, next)? == after, GameError::Root)?;
+				setting.check_outer(step, [before, after], [from, to])?;
 				if setting.deltas(step)?.is_empty() {
 					return Ok(Outcome::Decided(if from == to { Ruling::Unfounded } else { Ruling::Fraud }));
 				}
+				expect(!setting.aggregates_in_steps(), GameError::WrongMove)?;
 				let &[params, momentum] = to;
 				P::PickVector { site: Site::Outer { step, vectors: *from, gradient: *gradient }, results: [*gradient, params, momentum] }
+			}
+			(P::Outer { step, before, after }, Move::Aggregate { before: from, after: to, gradient, nodes }) => {
+				setting.check_outer(step, [before, after], [from, to])?;
+				expect(setting.aggregates_in_steps() && !setting.deltas(step)?.is_empty(), GameError::WrongMove)?;
+				let site = Site::Aggregate { step, vectors: *from, gradient: *gradient, nodes: merkle_root(nodes) };
+				expect_len(nodes, setting.plan(&site)?.listed_nodes())?;
+				let &[params, momentum] = to;
+				P::PickNode { site, results: [*gradient, params, momentum] }
 			}
 			(P::Hashes { site, target, root, first, count }, Move::Hashes(list)) => {
 				expect_len(list, width(count, posted_height(count)))?;
@@ -516,6 +548,10 @@ fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question,
 		Site::Outer { step, vectors, gradient } => {
 			let vectors: Vec<Hash> = vectors.into_iter().chain(setting.deltas(step)?.iter().copied()).collect();
 			check(job, &Agreed { vectors: &vectors, nodes: Hash::default(), results: &[gradient], tokens: None }, question, witness)
+		}
+		Site::Aggregate { step, vectors, gradient, nodes } => {
+			let vectors: Vec<Hash> = vectors.into_iter().chain(setting.deltas(step)?.iter().copied()).collect();
+			check(job, &Agreed { vectors: &vectors, nodes, results: &[gradient], tokens: None }, question, witness)
 		}
 		Site::Read { vectors, nodes } => {
 			let tokens = Some(Source::Text(setting.answer()?));

@@ -12,11 +12,15 @@ use crate::{
 };
 use alloc::vec::Vec;
 use builder::{rows, rows_and, whole, Builder, Vector};
+use neuroshard_kernels::shape::SUMMED_TILES;
 
 /// Elements that every buffer of the arena is aligned to: 64 bytes.
 pub const ALIGNMENT: u64 = 16;
 /// Rows of a tile.
 const TILE: u32 = 32;
+/// [`SUMMED_TILES`].
+const SUMMED: u32 = 256;
+const _: () = assert!(SUMMED as usize == SUMMED_TILES);
 /// Most deltas of an outer step.
 pub const MAX_DELTAS: u32 = 128;
 
@@ -218,6 +222,45 @@ impl Plan {
 	/// Tensors of the vectors that the job starts from.
 	fn given(&self) -> usize {
 		self.vectors.len().saturating_mul(self.slots.len())
+	}
+
+	/// Deltas of an outer step; their vectors come after parameters and momentum.
+	pub(crate) fn deltas(&self) -> u32 {
+		u32::try_from(self.vectors.len().saturating_sub(2)).unwrap_or(u32::MAX)
+	}
+
+	/// Tensor `slot` of delta `delta` of an outer step; `None` if there is none.
+	pub(crate) fn delta_tensor(&self, delta: u32, slot: u32) -> Option<TensorId> {
+		let slots = u32::try_from(self.slots.len()).ok()?;
+		if delta >= self.deltas() || slot >= slots {
+			return None;
+		}
+		delta.checked_add(2)?.checked_mul(slots)?.checked_add(slot).map(TensorId)
+	}
+
+	/// Segments that the tiles of a vector are summed in: see [`SUMMED_TILES`].
+	pub(crate) fn segments(&self) -> u32 {
+		self.vector_len().div_ceil(SUMMED)
+	}
+
+	/// Tiles of a segment.
+	pub(crate) fn segment(&self, segment: u32) -> core::ops::Range<u32> {
+		let first = segment.saturating_mul(SUMMED).min(self.vector_len());
+		first..first.saturating_add(SUMMED).min(self.vector_len())
+	}
+
+	/// Tile `tile` of a vector's list: number of the tensor, row and column.
+	pub(crate) fn slot_of(&self, tile: u32) -> Option<(u32, u32, u32)> {
+		let slot = self.vector_tiles.partition_point(|&first| first <= tile).checked_sub(1)?;
+		let width = self.slots.get(slot)?.cols.div_ceil(TILE);
+		let within = tile.checked_sub(*self.vector_tiles.get(slot)?)?;
+		Some((u32::try_from(slot).ok()?, within.checked_div(width)?, within % width))
+	}
+
+	/// The tensors of a vector.
+	#[cfg(feature = "std")]
+	pub(crate) fn tiling(&self) -> neuroshard_kernels::shape::Tiling {
+		neuroshard_kernels::shape::Tiling::new(self.slots.iter().map(|slot| (slot.rows as usize, slot.cols as usize)))
 	}
 
 	/// Number of tensors; they are numbered from 0.

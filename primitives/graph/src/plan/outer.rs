@@ -1,10 +1,10 @@
 //! Jobs on whole checkpoints, which run block by block outside the arena: theta_0, a delta, aggregation and the outer step.
 
-use super::{rows, Builder, Plan, MAX_DELTAS};
+use super::{rows, whole, Builder, Plan, Vector, MAX_DELTAS, TILE};
 use crate::{
-	config::{Aggregator, ConfigError, ModelConfig, TrainConfig},
-	graph::{Access, Op},
-	outer::effective_trim,
+	config::{Aggregator, ConfigError, ModelConfig, Robust, TrainConfig},
+	graph::{Access, Distance, Op, Place, TensorId},
+	outer::{effective_trim, Way, Weighing},
 };
 use alloc::vec::Vec;
 
@@ -34,18 +34,19 @@ pub(super) fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Re
 	if deltas == 0 || deltas > MAX_DELTAS {
 		return Err(ConfigError::TooLarge);
 	}
-	let op = match train.aggregator {
-		Aggregator::Mean => Op::Mean,
-		Aggregator::TrimmedMean { trim } => Op::TrimmedMean { trim: effective_trim(trim, deltas) },
-	};
 	let mut builder = Builder::new(model)?;
 	let (theta, momentum) = (builder.vector(None)?, builder.vector(None)?);
-	let deltas = (0..deltas).map(|_| builder.vector(None)).collect::<Result<Vec<_>, _>>()?;
+	let given = (0..deltas).map(|_| builder.vector(None)).collect::<Result<Vec<_>, _>>()?;
+	let aggregation = Aggregation { deltas: given, count: deltas };
+	let last = match train.aggregator {
+		Aggregator::Mean => Last::Listed(Op::Mean),
+		Aggregator::TrimmedMean { trim } => Last::Listed(Op::TrimmedMean { trim: effective_trim(trim, deltas) }),
+		Aggregator::Robust(robust) => aggregation.robust(&mut builder, &robust)?,
+	};
 	let gradient = builder.parameters(None)?;
 	let (mut new_theta, mut new_momentum) = (Vec::new(), Vec::new());
 	for (index, ((theta, momentum), &gradient)) in theta.ids().zip(momentum.ids()).zip(&gradient).enumerate() {
-		let inputs = deltas.iter().filter_map(|delta| delta.get(index)).map(|delta| (delta, Access::SameRows));
-		builder.stage(op, inputs, &[gradient])?;
+		aggregation.stage(&mut builder, &last, index, gradient)?;
 		let outputs = [builder.in_place(theta)?, builder.in_place(momentum)?];
 		builder.stage(Op::Nesterov, rows([theta, momentum, gradient]), &outputs)?;
 		let [theta, momentum] = outputs;
@@ -54,4 +55,66 @@ pub(super) fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Re
 	}
 	builder.plan.results = alloc::vec![gradient, new_theta, new_momentum];
 	Ok(builder.finish())
+}
+
+/// What makes the pseudo-gradient of the deltas, tensor by tensor.
+enum Last {
+	/// An operator whose inputs are the deltas.
+	Listed(Op),
+	/// The mean without so many values at each end, of deltas shortened by these factors.
+	Clipped(u32, TensorId),
+	/// A sum with these weights.
+	Weighted(TensorId),
+}
+
+/// The deltas of an outer step.
+struct Aggregation {
+	deltas: Vec<Vector>,
+	count: u32,
+}
+
+impl Aggregation {
+	/// The stages before those of the pseudo-gradient.
+	fn robust(&self, builder: &mut Builder, robust: &Robust) -> Result<Last, ConfigError> {
+		let factors = robust.clipping().map(|clipping| self.weights(builder, clipping, None)).transpose()?;
+		Ok(match (robust.way(self.count), factors) {
+			(Way::Trimmed(trim), None) => Last::Listed(Op::TrimmedMean { trim }),
+			(Way::Trimmed(trim), Some(factors)) => Last::Clipped(trim, factors),
+			(Way::Weighted(weighing), factors) => Last::Weighted(self.weights(builder, weighing, factors)?),
+		})
+	}
+
+	/// The stage that writes `output`, tensor `index` of the pseudo-gradient.
+	fn stage(&self, builder: &mut Builder, last: &Last, index: usize, output: TensorId) -> Result<(), ConfigError> {
+		let slot = u32::try_from(index).map_err(|_| ConfigError::TooLarge)?;
+		match *last {
+			Last::Listed(op) => {
+				let inputs = self.deltas.iter().filter_map(|delta| delta.get(index)).map(|delta| (delta, Access::SameRows));
+				builder.stage(op, inputs, &[output])
+			}
+			Last::Clipped(trim, factors) => builder.stage(Op::ClippedTrimmedMean { slot, trim }, whole([factors]), &[output]),
+			Last::Weighted(weights) => builder.stage(Op::WeightedSum { slot }, whole([weights]), &[output]),
+		}
+	}
+
+	/// The stages that weigh the deltas, which `factors` shorten.
+	fn weights(&self, builder: &mut Builder, weighing: Weighing, factors: Option<TensorId>) -> Result<TensorId, ConfigError> {
+		let squares = weighing.distance().map(|distance| self.squares(builder, distance, factors)).transpose()?;
+		let weights = builder.tensor(1, self.count, Place::External)?;
+		builder.stage(Op::Weights(weighing), squares.into_iter().chain(factors).flat_map(|tensor| whole([tensor])), &[weights])?;
+		Ok(weights)
+	}
+
+	fn squares(&self, builder: &mut Builder, distance: Distance, factors: Option<TensorId>) -> Result<TensorId, ConfigError> {
+		let cols = self.count.next_multiple_of(TILE);
+		let rows = match distance {
+			Distance::Pairs => cols,
+			Distance::Norms => TILE,
+		};
+		let sums = builder.tensor(builder.plan.segments().checked_mul(rows).ok_or(ConfigError::TooLarge)?, cols, Place::External)?;
+		builder.stage(Op::DistanceSums(distance), factors.into_iter().flat_map(|factors| whole([factors])), &[sums])?;
+		let squares = builder.tensor(rows, cols, Place::External)?;
+		builder.stage(Op::Distances(distance), whole([sums]), &[squares])?;
+		Ok(squares)
+	}
 }

@@ -64,7 +64,7 @@ impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> CheckpointStory<D> {
 		while self.done < steps {
 			let deltas = self.deltas(self.done)?;
 			let [params, momentum] = &mut self.state;
-			take_outer_step(&self.exec, &self.train, params, momentum, &deltas).map_err(|_| PlayError::Position)?;
+			take_outer_step(&self.exec, &self.layout, &self.train, params, momentum, &deltas).map_err(|_| PlayError::Position)?;
 			self.done += 1;
 		}
 		Ok(())

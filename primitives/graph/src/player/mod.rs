@@ -124,11 +124,15 @@ impl<'a, S: Story> Player<'a, S> {
 				let Contents::Checkpoint(before) = self.story.contents(step)? else { return Err(PlayError::Position) };
 				let after = step.checked_add(1).ok_or(PlayError::Position)?;
 				let Contents::Checkpoint(after) = self.story.contents(after)? else { return Err(PlayError::Position) };
-				let gradient = match self.skipped(step) {
-					true => Hash::default(),
-					false => self.story.trace(Job::Outer(step))?.trace.result_roots::<1>().ok_or(PlayError::Position)?[0],
-				};
-				Move::Outer { before, after, gradient }
+				if self.skipped(step) {
+					return Ok(Move::Outer { before, after, gradient: Hash::default() });
+				}
+				let Traced { trace, nodes } = self.story.trace(Job::Outer(step))?;
+				let [gradient] = trace.result_roots::<1>().ok_or(PlayError::Position)?;
+				match self.setting.aggregates_in_steps() {
+					true => Move::Aggregate { before, after, gradient, nodes: nodes.clone() },
+					false => Move::Outer { before, after, gradient },
+				}
 			}
 			Position::Read { .. } => {
 				let Contents::Checkpoint(start) = self.story.contents(0)? else { return Err(PlayError::Position) };
@@ -171,7 +175,7 @@ impl<'a, S: Story> Player<'a, S> {
 			Position::PickPiece { site, target, leaf, tile, .. } => {
 				// What was agreed on are the nodes that were posted: the own ones differ from the disputed one on.
 				let nodes = defence.iter().rev().find_map(|action| match action {
-					Move::Nodes { nodes, .. } | Move::Read { nodes, .. } => Some(nodes.as_slice()),
+					Move::Nodes { nodes, .. } | Move::Read { nodes, .. } | Move::Aggregate { nodes, .. } => Some(nodes.as_slice()),
 					_ => None,
 				});
 				self.pick_piece(&site, (target, leaf, tile), posted, nodes.unwrap_or(&[]))?

@@ -27,7 +27,7 @@ impl Job {
 		match *site {
 			Site::Step { step, .. } => Self::Step(step),
 			Site::Delta { .. } => Self::Delta,
-			Site::Outer { step, .. } => Self::Outer(step),
+			Site::Outer { step, .. } | Site::Aggregate { step, .. } => Self::Outer(step),
 			Site::Read { .. } => Self::Read,
 		}
 	}

@@ -7,6 +7,7 @@
 //! Which tiles a piece reads is decided in one place, by asking [`Leaves`] for them: whoever records a witness and whoever checks it
 //! run the same code.
 
+mod aggregate;
 mod attention;
 mod elementwise;
 mod parameters;
@@ -172,7 +173,11 @@ impl<'a> Job<'a> {
 				tiles.checked_sub(first)?.min(1_024).div_ceil(TILES)
 			}
 			Op::Mean => u32::try_from(self.plan.inputs(stage).len()).ok()?.div_ceil(DELTAS),
-			Op::TrimmedMean { .. } => 8,
+			Op::TrimmedMean { .. } | Op::ClippedTrimmedMean { .. } => 8,
+			Op::DistanceSums(distance) => aggregate::distance_pieces(self.plan, distance, cell.row, cell.col),
+			Op::Distances(_) => aggregate::segment_pieces(self.plan),
+			Op::Weights(_) => 1,
+			Op::WeightedSum { .. } => self.plan.deltas().div_ceil(DELTAS),
 		};
 		Some(count.max(1))
 	}
@@ -244,6 +249,11 @@ impl Piece<'_> {
 			Op::SquareTiles => self.sum_tiles(reduce::Sum::Squares, state, leaves),
 			Op::Mean => self.mean(state, leaves),
 			Op::TrimmedMean { trim } => self.trimmed_mean(trim, state, leaves),
+			Op::ClippedTrimmedMean { slot, trim } => self.clipped_trimmed_mean((slot, trim), state, leaves),
+			Op::DistanceSums(distance) => self.distance_sums(distance, state, leaves),
+			Op::Distances(distance) => self.distances(distance, state, leaves),
+			Op::Weights(weighing) => self.weights(weighing, leaves),
+			Op::WeightedSum { slot } => self.weighted_sum(slot, state, leaves),
 			_ => self.elementwise(leaves),
 		}
 	}

@@ -1,12 +1,9 @@
-//! Sums over tiles, and the aggregation of deltas.
+//! Sums over tiles.
 
-use super::{begun, Cached, Leaves, Malformed, Piece, DELTAS, NUMBERS, TILES};
+use super::{begun, Cached, Leaves, Malformed, Piece, NUMBERS, TILES};
 use crate::graph::TensorId;
 use alloc::vec::Vec;
-use neuroshard_kernels::scalar::{self, Lanes};
-
-/// Numbers that one piece of a trimmed mean computes.
-const PART: usize = NUMBERS / 8;
+use neuroshard_kernels::scalar::Lanes;
 
 /// What one number is made of one tile.
 #[derive(Clone, Copy)]
@@ -51,41 +48,6 @@ impl Piece<'_> {
 			}
 			*state.get_mut(slot as usize).ok_or(Malformed)? = lanes.finish();
 		}
-		Ok(state)
-	}
-
-	/// `deltas -> g`: added one after the other, then divided.
-	pub(super) fn mean<L: Leaves>(&self, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
-		let mut state = begun(self.piece, state, NUMBERS);
-		let count = u32::try_from(self.inputs().len()).map_err(|_| Malformed)?;
-		for delta in self.span(count, DELTAS) {
-			let tensor = self.input(delta as usize)?;
-			scalar::add_assign(&mut state, leaves.tile(tensor, self.cell.row, self.cell.col)?);
-		}
-		if self.last() {
-			let count = count as f32;
-			state.iter_mut().for_each(|sum| *sum /= count);
-		}
-		Ok(state)
-	}
-
-	/// `deltas -> g`: a piece is 4 rows of all deltas.
-	pub(super) fn trimmed_mean<L: Leaves>(&self, trim: u32, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
-		let mut state = begun(self.piece, state, NUMBERS);
-		// Half of what is proven: sorting costs as much as the proofs.
-		let (quarter, half) = (self.piece / 2, self.piece % 2);
-		let mut quarters = Vec::with_capacity(self.inputs().len());
-		for &(tensor, _) in self.inputs() {
-			quarters.push(leaves.leaves.quarter(tensor, self.cell.row, self.cell.col, quarter)?);
-		}
-		let rows = half as usize * PART..(half as usize + 1) * PART;
-		let inputs: Vec<&[f32]> = quarters.iter().map(|quarter| &quarter[rows.clone()]).collect();
-		let out = state.chunks_exact_mut(PART).nth(self.piece as usize).ok_or(Malformed)?;
-		let trim = usize::try_from(trim).map_err(|_| Malformed)?;
-		if inputs.len() <= 2 * trim {
-			return Err(Malformed.into());
-		}
-		scalar::trimmed_mean(&inputs, trim, out);
 		Ok(state)
 	}
 }

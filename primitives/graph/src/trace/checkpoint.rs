@@ -9,6 +9,7 @@ use crate::{
 	resume::Parameters,
 };
 use alloc::{sync::Arc, vec::Vec};
+use neuroshard_kernels::{scalar::add_assign, shape::Measured};
 
 impl Trace {
 	/// A participant's delta, from parameters at the start and at the end of its round.
@@ -42,13 +43,39 @@ impl Trace {
 		Ok(trace)
 	}
 
+	/// Tensor `slot` of all deltas.
+	fn deltas(&self, slot: u32) -> Vec<&[f32]> {
+		(0..self.plan.deltas()).filter_map(|delta| self.plan.delta_tensor(delta, slot)).map(|id| self.tensor(id)).collect()
+	}
+
 	/// Computes what a stage of such a job writes.
 	pub(super) fn checkpoint_stage(&self, stage: &Stage, inputs: &[&[f32]], outputs: &mut [&mut [f32]]) {
 		let (exec, parameters) = (&self.exec, &self.parameters);
 		match (stage.op, inputs, outputs) {
 			(Op::Delta, &[start, end], [delta]) => exec.sub(start, end, delta),
 			(Op::Mean, inputs, [mean]) => exec.mean(inputs, mean),
-			(Op::TrimmedMean { trim }, inputs, [mean]) => exec.trimmed_mean(inputs, trim as usize, mean),
+			(Op::TrimmedMean { trim }, inputs, [mean]) => exec.trimmed_mean(inputs, &[], trim as usize, mean),
+			(Op::ClippedTrimmedMean { slot, trim }, &[factors], [mean]) => {
+				exec.trimmed_mean(&self.deltas(slot), factors, trim as usize, mean);
+			}
+			(Op::DistanceSums(distance), inputs, [sums]) => {
+				let factors = inputs.first().copied().unwrap_or_default();
+				let vectors: Vec<&[f32]> = self.vectors.iter().skip(2).map(|vector| vector.as_slice()).collect();
+				exec.distance_sums(&Measured { tiling: &self.plan.tiling(), vectors: &vectors, factors }, distance, sums);
+			}
+			(Op::Distances(_), &[sums], [squares]) => {
+				squares.fill(0.0);
+				sums.chunks_exact(squares.len()).for_each(|block| add_assign(squares, block));
+			}
+			(Op::Weights(weighing), inputs, [weights]) => {
+				let (squares, factors) = match (weighing.distance(), inputs) {
+					(Some(_), &[squares, factors]) => (squares, factors),
+					(Some(_), &[squares]) => (squares, &[][..]),
+					(_, inputs) => (&[][..], inputs.first().copied().unwrap_or_default()),
+				};
+				weights.copy_from_slice(&weighing.weigh(squares, weights.len(), factors));
+			}
+			(Op::WeightedSum { slot }, &[weights], [sum]) => exec.weighted_sum(&self.deltas(slot), weights, sum),
 			(Op::Nesterov, &[theta, momentum, gradient], [new_theta, new_momentum]) => {
 				exec.copy(theta, new_theta);
 				exec.copy(momentum, new_momentum);

@@ -249,7 +249,8 @@ impl Trace {
 			// They write more than one tensor.
 			Op::SwigluBack | Op::AdamW => {}
 			// Jobs on whole checkpoints.
-			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::Nesterov => {}
+			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::ClippedTrimmedMean { .. } | Op::Nesterov => {}
+			Op::DistanceSums(_) | Op::Distances(_) | Op::Weights(_) | Op::WeightedSum { .. } => {}
 		}
 	}
 }

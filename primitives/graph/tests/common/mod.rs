@@ -3,7 +3,7 @@
 
 pub mod text;
 
-use neuroshard_graph::{ModelConfig, ParamKind, ParamLayout, TrainConfig, F32};
+use neuroshard_graph::{ModelConfig, ParamKind, ParamLayout, Robust, Rule, TrainConfig, F32};
 
 /// Two layers, grouped-query attention, tied head: 47,520 parameters.
 pub fn tiny_model() -> ModelConfig {
@@ -23,6 +23,21 @@ pub fn tiny_train() -> TrainConfig {
 		outer_beta: F32::new(0.9),
 		..TrainConfig::tiny()
 	}
+}
+
+/// Every rule that bears liars, with and without shortening what comes before it.
+pub fn every_rule() -> Vec<Robust> {
+	let (radius, floor) = (F32::new(1.0), F32::new(0.5));
+	let rules = [
+		Rule::Mean,
+		Rule::Median,
+		Rule::TrimmedMean { trim: 1 },
+		Rule::Krum { liars: 1 },
+		Rule::MultiKrum { liars: 2 },
+		Rule::CentredClipping { liars: 1, radius, steps: 2 },
+		Rule::GeometricMedian { liars: 2, floor, steps: 2 },
+	];
+	rules.into_iter().flat_map(|rule| [0.0, 1.0].map(|clip| Robust { clip: F32::new(clip), rule })).collect()
 }
 
 /// Reproducible numbers that have nothing to do with the crate's own generator.

@@ -1,5 +1,6 @@
 //! The operators of [`crate::scalar`] on this machine's SIMD registers and threads, with the same bits.
 
+mod aggregate;
 mod attention;
 mod environment;
 mod int8;

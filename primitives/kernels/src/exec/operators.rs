@@ -70,22 +70,6 @@ impl Exec {
 		});
 	}
 
-	/// As [`scalar::mean`].
-	pub fn mean(&self, inputs: &[&[f32]], out: &mut [f32]) {
-		assert!(!inputs.is_empty() && inputs.iter().all(|x| x.len() == out.len()), "inputs");
-		let (len, out) = (out.len(), Parts::new(out));
-		self.split(len, inputs.len(), |at| elementwise::mean(self.level, inputs, at.start, unsafe { out.get(at) }));
-	}
-
-	/// As [`scalar::trimmed_mean`].
-	pub fn trimmed_mean(&self, inputs: &[&[f32]], trim: usize, out: &mut [f32]) {
-		assert!(2 * trim < inputs.len() && inputs.iter().all(|x| x.len() == out.len()), "inputs");
-		let (len, out) = (out.len(), Parts::new(out));
-		self.split(len, inputs.len() * inputs.len(), |at| {
-			elementwise::trimmed_mean(self.level, inputs, trim, at.start, unsafe { out.get(at) });
-		});
-	}
-
 	/// As [`scalar::embedding_gather`].
 	pub fn embedding_gather(&self, table: &[f32], dim: usize, ids: &[u32], out: &mut [f32]) {
 		assert_eq!(out.len(), ids.len() * dim, "output");

@@ -183,7 +183,7 @@ macro_rules! suite {
 		$($target)* mean(&views, &mut out);
 		digest.add(&out);
 		for trim in [0, 1, 3] {
-			$($target)* trimmed_mean(&views, trim, &mut out);
+			$($target)* trimmed_mean(&views, &[], trim, &mut out);
 			digest.add(&out);
 		}
 		$answers.push(("aggregation", digest.finish()));

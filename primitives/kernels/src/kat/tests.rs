@@ -155,7 +155,7 @@ broken! {
 	adamw(step: &AdamW, p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32]) -> (p, m, v);
 	nesterov(theta: &mut [f32], m: &mut [f32], g: &[f32], lr: f32, beta: f32) -> (theta, m);
 	mean(inputs: &[&[f32]], out: &mut [f32]) -> (out);
-	trimmed_mean(inputs: &[&[f32]], trim: usize, out: &mut [f32]) -> (out);
+	trimmed_mean(inputs: &[&[f32]], factors: &[f32], trim: usize, out: &mut [f32]) -> (out);
 }
 
 #[cfg(feature = "std")]

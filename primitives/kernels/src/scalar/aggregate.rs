@@ -1,7 +1,14 @@
 //! Aggregators of pseudo-gradients. The caller orders the inputs: providers by account bytes, ascending.
 
-use crate::num::{from_order_key, order_key};
-use alloc::vec::Vec;
+use super::Lanes;
+use crate::{
+	num::{fma, from_order_key, order_key, sqrt, sqrt_f64},
+	shape::{Distance, Measured, TILE},
+};
+use alloc::{vec, vec::Vec};
+
+/// Numbers in a tile.
+const NUMBERS: usize = TILE * TILE;
 
 /// `out = (x_0 + x_1 + ...) / n`, added in ascending order from +0.
 ///
@@ -20,16 +27,21 @@ pub fn mean(inputs: &[&[f32]], out: &mut [f32]) {
 }
 
 /// Per coordinate: sorts the canonical values by the total order, drops `trim` at each end, and takes the mean of the rest, added in ascending order.
+/// With `factors`, one for each input, the values are multiplied by them first.
 ///
 /// # Panics
 /// If `2 * trim` is not below the number of inputs.
-pub fn trimmed_mean(inputs: &[&[f32]], trim: usize, out: &mut [f32]) {
+pub fn trimmed_mean(inputs: &[&[f32]], factors: &[f32], trim: usize, out: &mut [f32]) {
 	assert!(2 * trim < inputs.len() && inputs.iter().all(|x| x.len() == out.len()), "inputs");
+	assert!(factors.is_empty() || factors.len() == inputs.len(), "factors");
 	let n = (inputs.len() - 2 * trim) as f32;
 	let mut keys = Vec::with_capacity(inputs.len());
 	for (i, out) in out.iter_mut().enumerate() {
 		keys.clear();
-		keys.extend(inputs.iter().map(|x| order_key(x[i])));
+		match factors {
+			[] => keys.extend(inputs.iter().map(|x| order_key(x[i]))),
+			_ => keys.extend(inputs.iter().zip(factors).map(|(x, factor)| order_key(factor * x[i]))),
+		}
 		keys.sort_unstable();
 		let mut sum = 0.0;
 		for &key in &keys[trim..inputs.len() - trim] {
@@ -37,4 +49,209 @@ pub fn trimmed_mean(inputs: &[&[f32]], trim: usize, out: &mut [f32]) {
 		}
 		*out = sum / n;
 	}
+}
+
+/// `out = w_0 x_0 + w_1 x_1 + ...`, each in one rounding and in ascending order, from +0.
+pub fn weighted_sum(inputs: &[&[f32]], weights: &[f32], out: &mut [f32]) {
+	assert!(inputs.len() == weights.len() && inputs.iter().all(|x| x.len() == out.len()), "inputs");
+	out.fill(0.0);
+	for (x, &weight) in inputs.iter().zip(weights) {
+		out.iter_mut().zip(*x).for_each(|(out, &x)| *out = fma(weight, x, *out));
+	}
+}
+
+/// Squared distance of two tiles: squares of differences by lanes.
+pub fn tile_distance(a: &[f32], b: &[f32]) -> f32 {
+	let mut lanes = Lanes::default();
+	for (e, (a, b)) in a.iter().zip(b).enumerate() {
+		let difference = a - b;
+		lanes.add_product(e, difference, difference);
+	}
+	lanes.finish()
+}
+
+/// Squared distances, summed over the tiles of each segment in ascending order: block after block of [`Distance::block`]. A vector's from itself, and what stands beyond the vectors, is +0.
+///
+/// # Panics
+/// If lengths do not match.
+pub fn distance_sums(measured: &Measured<'_>, from: Distance, out: &mut [f32]) {
+	measured.check(from, out);
+	let (count, (rows, cols)) = (measured.vectors.len(), from.block(measured.vectors.len()));
+	let mut tiles = vec![[0.0; NUMBERS]; count];
+	out.fill(0.0);
+	for (segment, out) in out.chunks_exact_mut(rows * cols).enumerate() {
+		for tile in measured.tiling.segment(segment) {
+			for (number, (vector, slot)) in measured.vectors.iter().zip(&mut tiles).enumerate() {
+				measured.tiling.gather(vector, tile, slot);
+				if let Some(factor) = measured.factors.get(number) {
+					slot.iter_mut().for_each(|x| *x *= factor);
+				}
+			}
+			match from {
+				Distance::Pairs => {
+					for (row, a) in tiles.iter().enumerate() {
+						for (col, b) in tiles.iter().enumerate().filter(|&(col, _)| col != row) {
+							out[row * cols + col] += tile_distance(a, b);
+						}
+					}
+				}
+				Distance::Norms => tiles.iter().zip(&mut *out).for_each(|(tile, sum)| *sum += tile_distance(tile, &[0.0; NUMBERS])),
+			}
+		}
+	}
+}
+
+/// The lower median in the total order; `None` of nothing.
+fn lower_median(values: &[f32]) -> Option<f32> {
+	let mut keys: Vec<i32> = values.iter().map(|&value| order_key(value)).collect();
+	keys.sort_unstable();
+	keys.get(keys.len().checked_sub(1)? / 2).map(|&key| from_order_key(key))
+}
+
+/// Factors that shorten vectors to `clip` times the lower median of their norms, whose squares are `squares`.
+pub fn clip_factors(squares: &[f32], clip: f32) -> Vec<f32> {
+	let mut norms: Vec<f32> = squares.iter().map(|&square| sqrt(square)).collect();
+	let limit = clip * lower_median(&norms).unwrap_or(0.0);
+	norms.iter_mut().for_each(|norm| *norm = if *norm > limit { limit / *norm } else { 1.0 });
+	norms
+}
+
+/// Squared distances of vectors from each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Squares<'a> {
+	/// A row for each vector.
+	pub rows: &'a [f32],
+	/// Numbers in a row.
+	pub stride: usize,
+	/// Number of vectors.
+	pub count: usize,
+}
+
+impl Squares<'_> {
+	/// The distance of two vectors; one that is too large for a float counts as the largest.
+	fn at(&self, row: usize, col: usize) -> f32 {
+		let square = self.rows[row * self.stride + col];
+		if square < f32::MAX {
+			square
+		} else {
+			f32::MAX
+		}
+	}
+
+	/// The `count` vectors that are nearest to vector `row`, itself not among them: the nearest first, of equal ones the first.
+	fn nearest(&self, row: usize, count: usize) -> Vec<usize> {
+		let mut others: Vec<(i32, usize)> =
+			(0..self.count).filter(|&col| col != row).map(|col| (order_key(self.at(row, col)), col)).collect();
+		others.sort_unstable();
+		others.into_iter().take(count).map(|(_, col)| col).collect()
+	}
+
+	/// For every vector all others, as [`Self::nearest`].
+	fn all_nearest(&self) -> Vec<Vec<usize>> {
+		(0..self.count).map(|row| self.nearest(row, self.count)).collect()
+	}
+
+	/// The vectors in the order of their scores, of equal ones the first first. A score is the sum of squared distances from the `near` nearest others,
+	/// the nearest first.
+	fn by_score(&self, nearest: &[Vec<usize>], near: usize) -> Vec<usize> {
+		let score = |row: usize, others: &[usize]| others.iter().take(near).fold(0.0, |sum, &col| sum + self.at(row, col));
+		let mut scores: Vec<(i32, usize)> = nearest.iter().enumerate().map(|(row, others)| (order_key(score(row, others)), row)).collect();
+		scores.sort_unstable();
+		scores.into_iter().map(|(_, row)| row).collect()
+	}
+}
+
+/// Weights of [Krum and Multi-Krum](https://arxiv.org/abs/1703.02757): the mean of the first `keep` vectors by score.
+pub fn krum_weights(squares: Squares<'_>, near: usize, keep: usize) -> Vec<f32> {
+	let mut weights = vec![0.0; squares.count];
+	let weight = 1.0 / keep.min(squares.count) as f32;
+	squares.by_score(&squares.all_nearest(), near).into_iter().take(keep).for_each(|row| weights[row] = weight);
+	weights
+}
+
+/// How a centre moves between mixed vectors. Limits are multiples of the lower median of their distances from it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Move {
+	/// [Centred clipping](https://arxiv.org/abs/2012.10333): by the mean of the ways to all of them, none of which is longer than this.
+	Clipping(f32),
+	/// [Smoothed Weiszfeld](https://arxiv.org/abs/1912.13445), towards the geometric median: each weighs the inverse of its distance, and of no smaller one
+	/// than this.
+	Weiszfeld(f32),
+}
+
+/// Weights of a centre that starts at one of the mixed vectors and moves `steps` times. A vector is mixed with the `near` others that are nearest to it: that is
+/// their mean ([Allouah et al. 2023](https://arxiv.org/abs/2302.01772)). It starts at the first by Krum's score
+/// of half of the vectors.
+///
+/// All vectors are sums of the given ones, so that their distances follow from `squares`. This is computed in f64, every sum in ascending order.
+pub fn moved_weights(squares: Squares<'_>, near: usize, step: Move, steps: u8) -> Vec<f32> {
+	let (count, nearest) = (squares.count, squares.all_nearest());
+	let mut square = vec![0.0; count * count];
+	for (row, out) in square.chunks_exact_mut(count.max(1)).enumerate() {
+		let others = out.iter_mut().enumerate().filter(|(col, _)| *col != row);
+		others.for_each(|(col, out)| *out = f64::from(squares.at(row, col)));
+	}
+	let of_row = |row: usize| &square[row * count..(row + 1) * count];
+	let mixed: Vec<Vec<usize>> = nearest
+		.iter()
+		.enumerate()
+		.map(|(row, others)| {
+			let mut of: Vec<usize> = others.iter().copied().take(near).chain([row]).collect();
+			of.sort_unstable();
+			of
+		})
+		.collect();
+	let mean = |of: &[usize], values: &[f64]| of.iter().fold(0.0, |sum, &at| sum + values[at]) / of.len() as f64;
+	let spread: Vec<f64> = mixed.iter().map(|of| of.iter().fold(0.0, |sum, &row| sum + mean(of, of_row(row))) / of.len() as f64).collect();
+	let mut centre = vec![0.0; count];
+	let add = |centre: &mut [f64], weight: f64, of: &[usize]| of.iter().for_each(|&at| centre[at] += weight / of.len() as f64);
+	if let Some(&first) = squares.by_score(&nearest, count / 2).first() {
+		add(&mut centre, 1.0, &mixed[first]);
+	}
+	for _ in 0..steps {
+		let from: Vec<f64> =
+			(0..count).map(|row| of_row(row).iter().zip(&centre).fold(0.0, |sum, (square, weight)| sum + square * weight)).collect();
+		let own = from.iter().zip(&centre).fold(0.0, |sum, (from, weight)| sum + from * weight);
+		// With coefficients u that add up to zero, the square of the sum of u_i x_i is -1/2 of the sum of u_i u_j times their squared distances.
+		let distances: Vec<f64> = mixed
+			.iter()
+			.zip(&spread)
+			.map(|(of, spread)| {
+				let square = mean(of, &from) - 0.5 * (spread + own);
+				if square > 0.0 {
+					sqrt_f64(square)
+				} else {
+					0.0
+				}
+			})
+			.collect();
+		let mut sorted = distances.clone();
+		sorted.sort_unstable_by(f64::total_cmp);
+		let median = sorted.get(count.saturating_sub(1) / 2).copied().unwrap_or(0.0);
+		let (weights, rest) = match step {
+			Move::Clipping(radius) => {
+				let limit = f64::from(radius) * median;
+				let weights = distances.iter().map(|&distance| if distance > limit { limit / distance } else { 1.0 } / count as f64);
+				let weights: Vec<f64> = weights.collect();
+				let rest = 1.0 - weights.iter().fold(0.0, |sum, weight| sum + weight);
+				(weights, rest)
+			}
+			Move::Weiszfeld(floor) => {
+				let least = f64::from(floor) * median;
+				let inverse = |distance: f64| match (distance > least, least > 0.0) {
+					(true, true) => 1.0 / distance,
+					(false, true) => 1.0 / least,
+					// Most are where the centre is: the others do not count.
+					(far, false) => f64::from(u8::from(!far)),
+				};
+				let mut weights: Vec<f64> = distances.iter().map(|&distance| inverse(distance)).collect();
+				let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
+				weights.iter_mut().for_each(|weight| *weight /= sum);
+				(weights, 0.0)
+			}
+		};
+		centre.iter_mut().for_each(|weight| *weight *= rest);
+		weights.iter().zip(&mixed).for_each(|(&weight, of)| add(&mut centre, weight, of));
+	}
+	centre.into_iter().map(|weight| weight as f32).collect()
 }

@@ -14,7 +14,9 @@ mod rope;
 mod unfused;
 
 pub use activation::{add_assign, sub, swiglu_backward, swiglu_forward};
-pub use aggregate::{mean, trimmed_mean};
+pub use aggregate::{
+	clip_factors, distance_sums, krum_weights, mean, moved_weights, tile_distance, trimmed_mean, weighted_sum, Move, Squares,
+};
 pub use attention::{attention_backward, attention_decode, attention_forward, AttentionBackward};
 pub use embedding::{embedding_gather, embedding_scatter_add};
 pub use int8::{matmul_int8, Group};

@@ -81,14 +81,18 @@ kernels! {
 	}
 
 	/// As [`crate::scalar::trimmed_mean`], for the elements of `out`, which are those from `first` on of every input.
-	fn trimmed_mean<I>(inputs: &[&[f32]], trim: usize, first: usize, out: &mut [f32]) {
+	fn trimmed_mean<I>(inputs: &[&[f32]], factors: &[f32], trim: usize, first: usize, out: &mut [f32]) {
 		let n = I::splat((inputs.len() - 2 * trim) as f32);
 		let mut keys = Vec::with_capacity(inputs.len());
 		for i in (0..out.len()).step_by(LANES) {
 			keys.clear();
 			// Insertion by minima and maxima: lane by lane, the keys stay sorted.
-			for x in inputs {
-				let mut key = I::key(I::get(&x[first..first + out.len()], i));
+			for (number, x) in inputs.iter().enumerate() {
+				let x = I::get(&x[first..first + out.len()], i);
+				let mut key = I::key(match factors.get(number) {
+					None => x,
+					Some(&factor) => I::mul(I::splat(factor), x),
+				});
 				for sorted in keys.iter_mut() {
 					let greater = I::max_key(*sorted, key);
 					*sorted = I::min_key(*sorted, key);
@@ -101,6 +105,17 @@ kernels! {
 				sum = I::add(sum, I::from_key(key));
 			}
 			I::put(out, i, I::div(sum, n));
+		}
+	}
+
+	/// As [`crate::scalar::weighted_sum`], for the elements of `out`, which are those from `first` on of every input.
+	fn weighted_sum<I>(inputs: &[&[f32]], weights: &[f32], first: usize, out: &mut [f32]) {
+		for i in (0..out.len()).step_by(LANES) {
+			let mut sum = I::splat(0.0);
+			for (x, &weight) in inputs.iter().zip(weights) {
+				sum = I::fma(I::splat(weight), I::get(&x[first..first + out.len()], i), sum);
+			}
+			I::put(out, i, sum);
 		}
 	}
 }

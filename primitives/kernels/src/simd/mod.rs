@@ -11,6 +11,7 @@ mod portable;
 
 pub(crate) mod attention;
 pub(crate) mod columns;
+pub(crate) mod distances;
 pub(crate) mod elementwise;
 pub(crate) mod few;
 pub(crate) mod int8;

@@ -14,6 +14,7 @@ use neuroshard_graph::{
 	resume::{Job, Parameters},
 	tiles::bytes_of,
 	witness::state_hash,
+	Aggregator,
 };
 use neuroshard_runtime::{Disputes, Training};
 use neuroshard_types::{
@@ -116,7 +117,16 @@ impl Player<'_> {
 			Position::Outer { step, before, after } => {
 				let round = self.setting.round + step;
 				let vectors = |root, round| Some([vector(self.number(root, |number| claims::checkpoint(number, round).0)?), zeros]);
-				Move::Outer { before: vectors(*before, round)?, after: vectors(*after, round + 1)?, gradient: zeros }
+				let (before, after, gradient) = (vectors(*before, round)?, vectors(*after, round + 1)?, zeros);
+				let Subject::Checkpoint { deltas, .. } = self.setting.subject else { return None };
+				let deltas = deltas.get(usize::try_from(*step).ok()?)?.len();
+				match self.setting.train.aggregator {
+					Aggregator::Robust(_) if deltas > 0 => {
+						let plan = Plan::outer(self.setting.model, self.setting.train, u32::try_from(deltas).ok()?).ok()?;
+						Move::Aggregate { before, after, gradient, nodes: nodes(&plan)? }
+					}
+					_ => Move::Outer { before, after, gradient },
+				}
 			}
 			Position::Hashes { root, count, .. } => Move::Hashes(self.hashes(position, *root, *count)?),
 			Position::PickHash { root, count, .. } => {
@@ -175,6 +185,11 @@ impl Player<'_> {
 				let Subject::Checkpoint { deltas, .. } = subject else { return None };
 				let deltas = deltas.get(usize::try_from(step).ok()?)?;
 				(0, [&vectors[..], deltas].concat(), vec![gradient], Vec::new())
+			}
+			Site::Aggregate { step, vectors, gradient, .. } => {
+				let Subject::Checkpoint { deltas, .. } = subject else { return None };
+				let deltas = deltas.get(usize::try_from(step).ok()?)?;
+				(0, [&vectors[..], deltas].concat(), vec![gradient], nodes(&plan)?)
 			}
 			// No claim of these is about an answer.
 			Site::Read { .. } => return None,
