@@ -61,7 +61,12 @@ impl Trial {
 		let mut network = Network::start(Binaries::find()?, layout, SLOT, rules).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
-		let flood = if flooded { Some(Flood::of_network(&network).await?) } else { None };
+		let flood = if flooded {
+			all_take_part(&mut network, &run).await?;
+			Some(Flood::of_network(&network).await?)
+		} else {
+			None
+		};
 		let verdicts = all_judged(&mut network, &run).await?;
 		let flooded = match flood {
 			Some(flood) => Some(flood.stop(of_disputes(&verdicts)).await?),
@@ -83,6 +88,17 @@ fn of_disputes(verdicts: &Verdicts) -> RangeInclusive<BlockNumber> {
 	let first = blocks().map(|blocks| *blocks.start()).min();
 	let last = blocks().map(|blocks| *blocks.end()).max();
 	first.unwrap_or(1)..=last.unwrap_or(0)
+}
+
+/// Waits for a round in which all take part. Under a flood, what a worker has to prove before it may come too late for the round in which it cheats.
+async fn all_take_part(network: &mut Network, run: &Training) -> Result<(), Error> {
+	until("a round in which all take part", VERDICTS, async || {
+		network.check()?;
+		let Some(round) = network.client().now().await?.round(run.run).await? else { return Ok(None) };
+		let takes_part = |who| round.participants.iter().any(|one| one.account == who);
+		Ok(network.workers.iter().all(|worker| takes_part(worker.provider())).then_some(()))
+	})
+	.await
 }
 
 /// Waits until every cheater is condemned and a checkpoint is adopted after the last verdict.
