@@ -254,19 +254,15 @@ fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], Conf
 	let nodes = list(Plan::training(model, train)?.listed_nodes());
 	let work = [Move::Steps(list(train.inner_steps)), Move::Nodes { before: Contents::State([[0; 32]; 3]), after: [[0; 32]; 3], nodes }];
 	let (before, after, gradient) = ([[0; 32]; 2], [[0; 32]; 2], [0; 32]);
-	let outer = match train.aggregator {
+	let (outer, pieces_of_outer) = match train.aggregator {
 		Aggregator::Robust(_) => {
 			let nodes = list(Plan::outer(model, train, MAX_DELTAS)?.listed_nodes());
-			Move::Aggregate { before, after, gradient, nodes }
+			// Distances of most deltas take so many.
+			(Move::Aggregate { before, after, gradient, nodes }, pieces.max(2_048))
 		}
-		Aggregator::Mean | Aggregator::TrimmedMean { .. } => Move::Outer { before, after, gradient },
+		Aggregator::Mean | Aggregator::TrimmedMean { .. } => (Move::Outer { before, after, gradient }, pieces),
 	};
 	let checkpoint = [Move::Checkpoints(list(outer_steps)), outer];
-	// Distances of most deltas take so many.
-	let pieces_of_outer = match train.aggregator {
-		Aggregator::Robust(_) => pieces.max(2_048),
-		Aggregator::Mean | Aggregator::TrimmedMean { .. } => pieces,
-	};
 	// A list that does not fit a move takes another one.
 	let hashes = if tiles > MAX_LIST { 2 } else { 1 };
 	let game = |first: [Move; 2], pieces: u32| {

@@ -111,15 +111,10 @@ impl Plan {
 
 	/// Leaf `leaf` of result vector `result` (see [`Plan::results`]); `None` if there is none.
 	pub fn result_cell(&self, result: u32, leaf: u32) -> Option<Cell> {
-		if leaf >= self.vector_len() {
-			return None;
-		}
-		let tensor = self.vector_tiles().partition_point(|&first| first <= leaf).checked_sub(1)?;
-		let id = *self.results().get(index(result)?)?.get(tensor)?;
-		let width = self.tensor(id)?.cols.div_ceil(SIDE);
-		let within = leaf.checked_sub(*self.vector_tiles().get(tensor)?)?;
+		let (slot, row, col) = self.slot_of(leaf)?;
+		let id = *self.results().get(index(result)?)?.get(index(slot)?)?;
 		match self.origin(id)? {
-			Origin::Stage { stage, output } => Some(Cell { stage, output, row: within / width, col: within % width }),
+			Origin::Stage { stage, output } => Some(Cell { stage, output, row, col }),
 			Origin::Vector { .. } | Origin::Tokens => None,
 		}
 	}

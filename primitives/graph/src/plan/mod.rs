@@ -249,7 +249,7 @@ impl Plan {
 		first..first.saturating_add(SUMMED).min(self.vector_len())
 	}
 
-	/// Tile `tile` of a vector's list: number of the tensor, row and column.
+	/// Tile `tile` of a vector's list: number of the tensor, row and column; `None` beyond the last.
 	pub(crate) fn slot_of(&self, tile: u32) -> Option<(u32, u32, u32)> {
 		let slot = self.vector_tiles.partition_point(|&first| first <= tile).checked_sub(1)?;
 		let width = self.slots.get(slot)?.cols.div_ceil(TILE);

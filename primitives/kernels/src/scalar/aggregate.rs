@@ -138,21 +138,19 @@ impl Squares<'_> {
 		}
 	}
 
-	/// The `count` vectors that are nearest to vector `row`, itself not among them: the nearest first, of equal ones the first.
-	fn nearest(&self, row: usize, count: usize) -> Vec<usize> {
-		let mut others: Vec<(i32, usize)> =
-			(0..self.count).filter(|&col| col != row).map(|col| (order_key(self.at(row, col)), col)).collect();
-		others.sort_unstable();
-		others.into_iter().take(count).map(|(_, col)| col).collect()
+	/// For every vector all others: the nearest first, of equal ones the first.
+	fn nearest(&self) -> Vec<Vec<usize>> {
+		let others = |row: usize| {
+			let mut others: Vec<(i32, usize)> =
+				(0..self.count).filter(|&col| col != row).map(|col| (order_key(self.at(row, col)), col)).collect();
+			others.sort_unstable();
+			others.into_iter().map(|(_, col)| col).collect()
+		};
+		(0..self.count).map(others).collect()
 	}
 
-	/// For every vector all others, as [`Self::nearest`].
-	fn all_nearest(&self) -> Vec<Vec<usize>> {
-		(0..self.count).map(|row| self.nearest(row, self.count)).collect()
-	}
-
-	/// The vectors in the order of their scores, of equal ones the first first. A score is the sum of squared distances from the `near` nearest others,
-	/// the nearest first.
+	/// The vectors in the order of their scores, of equal ones the first first. A score is the sum of squared distances from the first `near` of
+	/// those that are `nearest`.
 	fn by_score(&self, nearest: &[Vec<usize>], near: usize) -> Vec<usize> {
 		let score = |row: usize, others: &[usize]| others.iter().take(near).fold(0.0, |sum, &col| sum + self.at(row, col));
 		let mut scores: Vec<(i32, usize)> = nearest.iter().enumerate().map(|(row, others)| (order_key(score(row, others)), row)).collect();
@@ -165,7 +163,7 @@ impl Squares<'_> {
 pub fn krum_weights(squares: Squares<'_>, near: usize, keep: usize) -> Vec<f32> {
 	let mut weights = vec![0.0; squares.count];
 	let weight = 1.0 / keep.min(squares.count) as f32;
-	squares.by_score(&squares.all_nearest(), near).into_iter().take(keep).for_each(|row| weights[row] = weight);
+	squares.by_score(&squares.nearest(), near).into_iter().take(keep).for_each(|row| weights[row] = weight);
 	weights
 }
 
@@ -185,7 +183,7 @@ pub enum Move {
 ///
 /// All vectors are sums of the given ones, so that their distances follow from `squares`. This is computed in f64, every sum in ascending order.
 pub fn moved_weights(squares: Squares<'_>, near: usize, step: Move, steps: u8) -> Vec<f32> {
-	let (count, nearest) = (squares.count, squares.all_nearest());
+	let (count, nearest) = (squares.count, squares.nearest());
 	let mut square = vec![0.0; count * count];
 	for (row, out) in square.chunks_exact_mut(count.max(1)).enumerate() {
 		let others = out.iter_mut().enumerate().filter(|(col, _)| *col != row);
