@@ -4,7 +4,7 @@ use crate::{
 	spec::{Spec, LOCAL},
 	until,
 	validator::{Identity, Keys, Validator},
-	AuthorityClient, Binaries, Cheat, Cheater, Error, Ports, Process, Rules, WorkerNode,
+	AuthorityClient, Binaries, Cheat, Cheater, Cloud, Error, Machine, Ports, Process, Rules, WorkerNode,
 };
 use neuroshard_chain_client::{balances, keys::Account, BlockId, Call, ChainClient, ChainError, Submitter};
 use neuroshard_types::{AccountId, Balance, RoundIndex, NEURO};
@@ -22,21 +22,21 @@ const VALIDATORS: [&str; 2] = ["alice", "bob"];
 const PORTS_OF_VALIDATOR: u16 = 2;
 /// Longest wait for the first finalized block.
 const FIRST_FINALITY: Duration = Duration::from_secs(180);
-/// What a new worker is given, in planck, and what it bonds of it, in NEURO.
+/// What a new worker is given, in planck.
 const GIFT: Balance = 2_000 * NEURO;
 /// Blocks within which the chain takes it.
 const GIFT_BLOCKS: u32 = 15;
-const BOND: &str = "1000";
 /// Options of honest workers in a network with cheaters: they check everything.
 const CHECKS: [&str; 2] = ["--audit", "1"];
 /// Account with money and the sudo key of a local network.
 const SPONSOR: &str = "//Alice";
 
 /// Where a network lives: a folder of its own, and ports that nobody else uses.
-#[derive(Debug)]
 pub struct Layout {
 	folder: PathBuf,
 	ports: Ports,
+	/// Machines of their own for its processes.
+	cloud: Option<Cloud>,
 }
 
 impl Layout {
@@ -57,7 +57,22 @@ impl Layout {
 		let of_validators = VALIDATORS.map(|_| PORTS_OF_VALIDATOR).iter().sum::<u16>();
 		let ports = Ports::reserve(port_base, workers.saturating_add(of_validators))?;
 		std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-		Ok(Self { folder, ports })
+		Ok(Self { folder, ports, cloud: None })
+	}
+
+	/// Gives each of its processes a machine of its own.
+	pub fn on(self, cloud: Cloud) -> Self {
+		Self { cloud: Some(cloud), ..self }
+	}
+
+	/// Machines that a network with so many workers takes.
+	pub fn machines(workers: u16) -> usize {
+		VALIDATORS.len().saturating_add(workers.into())
+	}
+
+	/// The machine of the next process.
+	fn machine(&mut self) -> Result<Machine, Error> {
+		self.cloud.as_mut().map_or_else(|| Ok(Machine::here()), Cloud::take)
 	}
 
 	/// Folder of everything the network writes.
@@ -88,6 +103,9 @@ pub struct Network {
 }
 
 impl Network {
+	/// What each worker bonds, in planck.
+	pub const BOND: Balance = 1_000 * NEURO;
+
 	/// Starts the validators of a network that makes a block in each `slot`, with these rules in place of those of the preset `local`, and returns when
 	/// they finalize blocks.
 	///
@@ -104,7 +122,14 @@ impl Network {
 		let mut identities = Vec::new();
 		for name in VALIDATORS {
 			let base = layout.folder.join("validators").join(name);
-			identities.push(Identity::create(name, Keys::WellKnown(name), base, layout.ports.take()?, layout.ports.take()?)?);
+			identities.push(Identity::create(
+				name,
+				Keys::WellKnown(name),
+				base,
+				layout.ports.take()?,
+				layout.ports.take()?,
+				layout.machine()?,
+			)?);
 		}
 		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &chain, &logs)).collect();
 		for validator in &mut validators {
@@ -130,6 +155,11 @@ impl Network {
 		self.layout.logs()
 	}
 
+	/// The machines of its processes, if they have any of their own: the validators', then the workers'.
+	pub(crate) fn cloud(&self) -> Option<&Cloud> {
+		self.layout.cloud.as_ref()
+	}
+
 	/// A connection to the first validator.
 	pub fn client(&self) -> &ChainClient {
 		&self.client
@@ -149,9 +179,9 @@ impl Network {
 		let base = self.layout.folder.join(format!("workers/{number}"));
 		let log = self.layout.logs().join(format!("worker-{number}.log"));
 		let validator = self.validators.iter().cycle().nth(number).map(|validator| validator.url().to_owned()).unwrap_or_default();
-		let port = self.layout.ports.take()?;
+		let (port, machine) = (self.layout.ports.take()?, self.layout.machine()?);
 		let worker = WorkerNode::create(&self.binaries.worker, format!("worker {number}"), base, log, validator, port)?;
-		Ok(worker.with_dataset(dataset).with_threads(threads))
+		Ok(worker.on(machine).with_dataset(dataset).with_threads(threads))
 	}
 
 	/// Adds `count` workers: makes their keys, gives them money, registers them with a bond, and starts them.
@@ -209,13 +239,14 @@ impl Network {
 	async fn enrol(&mut self, first: usize) -> Result<(), Error> {
 		let new = self.workers.get_mut(first..).unwrap_or_default();
 		give(&self.sponsor, new, GIFT).await?;
+		let bond = bond();
 		// Two at a time: it is waiting for blocks mostly, but measures how fast the machine is, too.
 		for some in new.chunks(2) {
 			match some {
-				[one, other] => tokio::try_join!(one.register(BOND), other.register(BOND)).map(drop)?,
+				[one, other] => tokio::try_join!(one.register(&bond), other.register(&bond)).map(drop)?,
 				rest => {
 					for worker in rest {
-						worker.register(BOND).await?;
+						worker.register(&bond).await?;
 					}
 				}
 			}
@@ -232,7 +263,7 @@ impl Network {
 	pub async fn add_operator(&mut self, owner: &Keypair, fees: Balance, dataset: Option<&Path>, threads: usize) -> Result<(), Error> {
 		let worker = self.create_worker(dataset, threads)?.with_owner(AccountId::new(owner.public_key().0));
 		give(&self.sponsor, std::slice::from_ref(&worker), fees).await?;
-		let call = worker.call_for_owner(BOND).await?;
+		let call = worker.call_for_owner(&bond()).await?;
 		AuthorityClient::connect(worker.node()).await?.submit_prepared(owner, &call).await?;
 		self.workers.push(worker);
 		self.workers.last_mut().map_or(Ok(()), WorkerNode::start)
@@ -307,6 +338,11 @@ impl Network {
 	pub async fn stop_workers(&mut self) {
 		stop_all(self.workers.iter_mut().filter_map(|worker| worker.process().take()).collect()).await;
 	}
+}
+
+/// What a worker bonds, in NEURO.
+fn bond() -> String {
+	Network::BOND.checked_div(NEURO).unwrap_or_default().to_string()
 }
 
 /// Gives each of these workers so much, and returns when their nodes have finalized it.

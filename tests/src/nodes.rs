@@ -5,7 +5,7 @@ use crate::{
 	spec::Spec,
 	until,
 	validator::{Identity, Keys, Validator},
-	Error, Ports, Process,
+	Error, Machine, Ports, Process,
 };
 use neuroshard_chain_client::{ChainClient, ChainError};
 use neuroshard_types::{AccountId, Balance};
@@ -136,7 +136,7 @@ async fn prepare(
 	let mut ports = Ports::reserve(None, count.saturating_mul(PORTS_OF_NODE))?;
 	let mut identities = Vec::new();
 	for (name, keys) in names {
-		identities.push(Identity::create(name, keys, folder.join("nodes").join(name), ports.take()?, ports.take()?)?);
+		identities.push(Identity::create(name, keys, folder.join("nodes").join(name), ports.take()?, ports.take()?, Machine::here())?);
 	}
 	let node_of = |own| Validator::new(node, own, &identities, &chain, &logs).with_options(&start.options);
 	Ok(identities.iter().map(node_of).collect())

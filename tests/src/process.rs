@@ -109,6 +109,16 @@ impl Process {
 		let _ = self.child.wait();
 	}
 
+	/// Has the process and its children do nothing until [`Self::thaw`], as SIGSTOP does.
+	pub(crate) fn freeze(&self) {
+		signal(&self.child, Signal::STOP);
+	}
+
+	/// Has them go on.
+	pub(crate) fn thaw(&self) {
+		signal(&self.child, Signal::CONT);
+	}
+
 	/// Asks the process to end, as Ctrl-C does.
 	pub fn ask_to_stop(&self) {
 		signal(&self.child, Signal::TERM);

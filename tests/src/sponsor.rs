@@ -42,6 +42,8 @@ pub struct Prepared {
 	manifest: neuroshard_types::dataset::Manifest,
 	preset: Preset,
 	train: TrainConfig,
+	/// How many times as long as in the preset phases may be.
+	patience: BlockNumber,
 	participants: RangeInclusive<u32>,
 	genesis_root: H256,
 	first_loss: f32,
@@ -63,6 +65,11 @@ impl Prepared {
 	pub fn with_inner_steps(mut self, steps: u32) -> Self {
 		self.train.inner_steps = steps;
 		self
+	}
+
+	/// Has phases last so many times as long, for those who come late: far from their node, or started again.
+	pub fn with_patience(self, patience: BlockNumber) -> Self {
+		Self { patience, ..self }
 	}
 
 	/// Has the outer step take the mean of those shortened deltas that Multi-Krum puts first, and momentum.
@@ -96,7 +103,7 @@ impl Training {
 	/// # Errors
 	/// [`Error::Chain`] if the chain refuses something.
 	pub async fn sponsor(network: &Network, prepared: Prepared, rounds: Option<RoundIndex>) -> Result<Self, Error> {
-		let Prepared { folder, manifest, preset, train, participants, genesis_root, first_loss, unigram_entropy } = prepared;
+		let Prepared { folder, manifest, preset, train, patience, participants, genesis_root, first_loss, unigram_entropy } = prepared;
 		let (model, _) = preset.configs();
 		let sponsor = network.sponsor();
 		let proposed = sponsor.submit(dataset::propose(manifest)).await?;
@@ -105,7 +112,7 @@ impl Training {
 			true => patient(preset.durations()),
 			false => preset.durations(),
 		};
-		let durations = in_blocks(durations, network.slot());
+		let durations = in_blocks(durations, network.slot().checked_div(patience).unwrap_or(network.slot()));
 		let name = b"local network".to_vec().try_into().map_err(|_| missing("name"))?;
 		let config = RunConfig {
 			name,
@@ -193,6 +200,7 @@ fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeIncl
 	Ok(Prepared {
 		manifest: built.manifest.on_chain()?,
 		preset,
+		patience: 1,
 		participants,
 		genesis_root: genesis.header.root(),
 		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),

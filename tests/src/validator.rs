@@ -1,6 +1,6 @@
 //! A validator of a local network.
 
-use crate::{Error, Process};
+use crate::{Error, Machine, Process};
 use std::{
 	fs::File,
 	io::{Read, Write},
@@ -17,6 +17,7 @@ pub struct Validator {
 	log: PathBuf,
 	url: String,
 	process: Option<Process>,
+	machine: Machine,
 }
 
 /// Which session keys a node has.
@@ -57,11 +58,12 @@ pub(crate) struct Identity {
 	/// Peer id that belongs to the key.
 	peer: String,
 	base: PathBuf,
+	machine: Machine,
 }
 
 impl Identity {
 	/// A validator with a fresh network key below `base`.
-	pub(crate) fn create(name: &str, keys: Keys, base: PathBuf, rpc: u16, p2p: u16) -> Result<Self, Error> {
+	pub(crate) fn create(name: &str, keys: Keys, base: PathBuf, rpc: u16, p2p: u16, machine: Machine) -> Result<Self, Error> {
 		std::fs::create_dir_all(&base).map_err(Error::file(&base))?;
 		let random = Path::new("/dev/urandom");
 		let mut secret = [0u8; 32];
@@ -69,11 +71,11 @@ impl Identity {
 		let key = base.join("network-key");
 		File::create(&key).and_then(|mut file| file.write_all(&secret)).map_err(Error::file(&key))?;
 		let pair = neuroshard_network::keypair_from_secret(&mut secret).map_err(|error| Error::Setup(error.to_string()))?;
-		Ok(Self { name: name.to_owned(), keys, rpc, p2p, key, peer: pair.public().to_peer_id().to_string(), base })
+		Ok(Self { name: name.to_owned(), keys, rpc, p2p, key, peer: pair.public().to_peer_id().to_string(), base, machine })
 	}
 
 	fn address(&self) -> String {
-		format!("/ip4/127.0.0.1/tcp/{}/p2p/{}", self.p2p, self.peer)
+		format!("/ip4/{}/tcp/{}/p2p/{}", self.machine.ip(), self.p2p, self.peer)
 	}
 }
 
@@ -95,10 +97,14 @@ impl Validator {
 			// Compiled once for all nodes of this binary.
 			format!("--wasm-cache={}", binary.with_file_name("wasm-cache").display()),
 			format!("--node-key-file={}", own.key.display()),
-			format!("--listen-addr=/ip4/127.0.0.1/tcp/{}", own.p2p),
+			format!("--listen-addr=/ip4/{}/tcp/{}", own.machine.ip(), own.p2p),
 			format!("--rpc-port={}", own.rpc),
 		]);
 		arguments.extend(own.keys.options());
+		if !own.machine.is_here() {
+			let network = format!("--rpc-rate-limit-whitelisted-ips={}", Machine::others());
+			arguments.extend(["--unsafe-rpc-external".into(), "--rpc-cors=all".into(), "--rpc-methods=safe".into(), network]);
+		}
 		for other in all.iter().filter(|other| other.peer != own.peer) {
 			arguments.extend(["--bootnodes".into(), other.address()]);
 		}
@@ -107,7 +113,8 @@ impl Validator {
 			binary: binary.to_path_buf(),
 			arguments,
 			log: logs.join(format!("validator-{}.log", own.name)),
-			url: format!("ws://127.0.0.1:{}", own.rpc),
+			url: format!("ws://{}:{}", own.machine.ip(), own.rpc),
+			machine: own.machine.clone(),
 			process: None,
 		}
 	}
@@ -139,7 +146,7 @@ impl Validator {
 
 	/// The command that starts it.
 	pub fn command(&self) -> Command {
-		let mut command = Command::new(&self.binary);
+		let mut command = self.machine.command(&self.binary);
 		command.args(&self.arguments);
 		command
 	}

@@ -65,6 +65,11 @@ impl Verdicts {
 		&self.list
 	}
 
+	/// What offences of validators burned, in planck.
+	pub fn burned_for_offences(&self) -> Balance {
+		self.offences.iter().fold(0, |sum, (_, burned)| sum.saturating_add(*burned))
+	}
+
 	/// What disputes and offences burned up to a block, in planck.
 	pub fn burned(&self, last: BlockNumber) -> Balance {
 		let disputes = self.list.iter().map(|one| (one.block.number, one.verdict.burned));

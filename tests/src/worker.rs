@@ -1,6 +1,6 @@
 //! A compute provider of a local network.
 
-use crate::{serving::said, Ended, Error, Process};
+use crate::{serving::said, Ended, Error, Machine, Process};
 use neuroshard_chain_client::keys::{Account, Keys};
 use neuroshard_graph::ParamLayout;
 use neuroshard_types::{AccountId, ModelConfig, RunId};
@@ -28,6 +28,7 @@ pub struct WorkerNode {
 	run: Option<RunId>,
 	/// Further options of `run`.
 	options: Vec<String>,
+	machine: Machine,
 	process: Option<Process>,
 }
 
@@ -51,8 +52,14 @@ impl WorkerNode {
 			dataset: None,
 			run: None,
 			options: Vec::new(),
+			machine: Machine::here(),
 			process: None,
 		})
+	}
+
+	/// Has it run on this machine.
+	pub(crate) fn on(self, machine: Machine) -> Self {
+		Self { machine, ..self }
 	}
 
 	/// Has it compute with so many threads.
@@ -128,15 +135,23 @@ impl WorkerNode {
 
 	/// A command of another binary, for its folder and its node.
 	pub(crate) fn command_of<'a>(&self, binary: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Command {
-		let mut command = Command::new(binary);
+		let mut command = self.machine.command(binary);
 		command.args(arguments).arg("--base-path").arg(&self.base).arg("--node").arg(&self.node);
 		command
 	}
 
 	/// The command that runs it.
 	pub fn run_command(&self) -> Command {
-		let mut command = self.command(["run", "--local"]);
-		command.arg("--port").arg(self.port.to_string()).arg("--threads").arg(self.threads.to_string());
+		let (mut command, port) = (self.command(["run"]), self.port);
+		match self.machine.is_here() {
+			true => command.args(["--local", "--port", &port.to_string()]),
+			false => {
+				let ip = self.machine.ip();
+				let addresses = [format!("/ip4/{ip}/udp/{port}/quic-v1"), format!("/ip4/{ip}/tcp/{port}")];
+				command.args(addresses.iter().flat_map(|address| ["--listen", address])).arg("--dial-private")
+			}
+		};
+		command.arg("--threads").arg(self.threads.to_string());
 		if let Some(folder) = &self.dataset {
 			command.arg("--dataset").arg(folder);
 		}
@@ -178,6 +193,13 @@ impl WorkerNode {
 	/// Ends it at once, as `kill -9` does.
 	pub fn kill(&mut self) {
 		self.process = None;
+	}
+
+	/// Asks it to end, as Ctrl-C does, and waits until it has.
+	pub async fn stop(&mut self) {
+		if let Some(process) = self.process.take() {
+			process.stop().await;
+		}
 	}
 
 	/// Waits until it has ended by itself, and returns whether that was a success.

@@ -8,7 +8,7 @@ pub use client::{AuthorityClient, SessionKeys};
 use crate::{
 	until,
 	validator::{Identity, Keys, Validator},
-	Error, Ports, Process,
+	Error, Machine, Ports, Process,
 };
 use std::{path::PathBuf, time::Duration};
 
@@ -96,7 +96,7 @@ impl Authorities {
 
 	fn identify(&mut self, name: &str, keys: Keys) -> Result<(), Error> {
 		let base = self.folder.join("nodes").join(name);
-		let identity = Identity::create(name, keys, base, self.ports.take()?, self.ports.take()?)?;
+		let identity = Identity::create(name, keys, base, self.ports.take()?, self.ports.take()?, Machine::here())?;
 		self.identities.push(identity);
 		Ok(())
 	}

@@ -1,0 +1,285 @@
+//! `neuroshard-chaos`: a network that trains while its processes are killed and its lines are cut.
+
+use clap::Parser;
+use neuroshard_chain_client::Neuro;
+use neuroshard_e2e::{
+	until, Binaries, Chaos, Cheat, Cloud, Error, Kinds, Layout, Line, Minted, Network, Prepared, Preset, Report, Rules, SmallDisk, Summary,
+	Text, Training, Verdicts, View, SLOT,
+};
+use rand::{rngs::StdRng, Rng, SeedableRng};
+use serde::Serialize;
+use std::{
+	path::{Path, PathBuf},
+	process::ExitCode,
+	time::{Duration, Instant},
+};
+
+/// Longest wait for a round that nothing disturbs.
+const ROUND_LIMIT: Duration = Duration::from_secs(600);
+
+/// The line of the worker that joins at the end: a round trip to a machine on a perfect line takes 50 ms.
+const NEWCOMER: Line = Line { delay_ms: 25, lost_of_a_million: 0, rate: 100_000_000 };
+/// Longest wait until it trains.
+const JOIN_LIMIT: Duration = Duration::from_secs(1_200);
+/// How many times as long as in a network on one machine phases may be: a look at a node that is far away takes a second.
+const PATIENCE: u32 = 6;
+/// The same of clocks and windows of disputes.
+const PATIENCE_IN_DISPUTES: u32 = 3;
+/// What liars do, one after the other, from this round on.
+const LIES: [Cheat; 3] = [Cheat::BitFlip, Cheat::WrongAggregate, Cheat::WrongOuterStep];
+const FIRST_LIE: u32 = 2;
+/// Longest wait for the verdicts about them.
+const VERDICT_LIMIT: Duration = Duration::from_secs(2_400);
+
+/// Starts two validators and some workers, each on a machine of its own: a network namespace with a line that delays and loses packets, and is
+/// thin on some. They train a model while they are killed, frozen and cut off from each other at random. At the end, everything must be as it must be.
+#[derive(Debug, Parser)]
+#[command(name = "neuroshard-chaos", version)]
+struct Arguments {
+	/// Stop after so many minutes of faults.
+	#[arg(long, value_name = "N", default_value_t = 10)]
+	minutes: u64,
+	/// Stop after so many kills, if that comes first.
+	#[arg(long, value_name = "N")]
+	kills: Option<usize>,
+	/// Only kill: freeze nothing, fill no disk and cut no line.
+	#[arg(long)]
+	only_kill: bool,
+	/// Seed of faults and lines.
+	#[arg(long, value_name = "S", default_value_t = 1)]
+	seed: u64,
+	/// Workers.
+	#[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
+	workers: u16,
+	/// Workers beside them that lie, each in a round of its own; the others check everything. Nobody kills the liars.
+	#[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=8))]
+	liars: u16,
+	/// Size of model and rounds.
+	#[arg(long, value_enum, default_value = "tiny")]
+	preset: Preset,
+	/// Inner steps of a round; without it, those of the preset, and of tiny twice as many.
+	#[arg(long, value_name = "N")]
+	inner_steps: Option<u32>,
+	/// All processes on the loopback interface, with perfect lines.
+	#[arg(long)]
+	loopback: bool,
+	/// Write the report to this file as JSON.
+	#[arg(long, value_name = "FILE")]
+	json: Option<PathBuf>,
+}
+
+/// All that is written.
+#[derive(Serialize)]
+struct Written {
+	/// Lines of the machines: the validators', the workers', and the newcomer's. Empty on the loopback interface.
+	lines: Vec<Line>,
+	/// Seconds from the start of a worker that never was in this network, and has no text, until it trains; all faults are over then.
+	newcomer_trains_after: f64,
+	#[serde(flatten)]
+	report: Report,
+	summary: Summary,
+}
+
+fn main() -> ExitCode {
+	tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
+	match run(&Arguments::parse()) {
+		Ok(()) => ExitCode::SUCCESS,
+		Err(error) => {
+			eprintln!("error: {error}");
+			ExitCode::FAILURE
+		}
+	}
+}
+
+/// Runs the network in a temporary folder, which stays if something went wrong.
+fn run(arguments: &Arguments) -> Result<(), Error> {
+	arguments.json.as_deref().map_or(Ok(()), Summary::check_file)?;
+	let path = std::env::temp_dir();
+	let folder = tempfile::Builder::new().prefix("neuroshard-chaos-").tempdir();
+	let folder = folder.map_err(|source| Error::File { path, source })?;
+	let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+	let runtime = runtime.map_err(|error| Error::Setup(format!("the system gives no threads: {error}")))?;
+	let result = runtime.block_on(chaos(arguments, folder.path()));
+	runtime.shutdown_timeout(Duration::from_millis(500));
+	if result.is_err() {
+		eprintln!("logs and data stay in {}", folder.keep().display());
+	}
+	result
+}
+
+/// Lines of so many machines: round trips of 50 to 150 ms between two of them, losses of 0 to 2% each way, and one of four with 10 Mbit/s, the
+/// others with 100.
+fn lines(count: usize, seed: u64) -> Vec<Line> {
+	let mut dice = StdRng::seed_from_u64(seed);
+	let line = |dice: &mut StdRng| Line {
+		delay_ms: dice.gen_range(12..=37),
+		lost_of_a_million: dice.gen_range(0..=20_000),
+		rate: if dice.gen_ratio(1, 4) { 10_000_000 } else { 100_000_000 },
+	};
+	(0..count).map(|_| line(&mut dice)).collect()
+}
+
+async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
+	let (started, workers) = (Instant::now(), arguments.workers.saturating_add(arguments.liars));
+	let all = workers.saturating_add(1);
+	let mut layout = Layout::create(folder.join("network"), None, all)?;
+	let mut lines = if arguments.loopback { Vec::new() } else { lines(Layout::machines(all), arguments.seed) };
+	if let Some(last) = lines.last_mut() {
+		*last = NEWCOMER;
+	}
+	if !lines.is_empty() {
+		let cloud = Cloud::create(&lines, arguments.seed);
+		layout = layout.on(cloud.map_err(|error| {
+			Error::Setup(format!("{error}; --loopback does without machines of their own, and without lines that can be cut"))
+		})?);
+	}
+	// Root has both or neither.
+	let disk = if lines.is_empty() { None } else { Some(SmallDisk::mount(layout.folder())?) };
+	println!("building a dataset");
+	let mut prepared = Prepared::new(&layout, arguments.preset, Text::Registry, 2..=u32::from(all)).await?.with_patience(PATIENCE);
+	let of_preset = arguments.preset.configs().1.inner_steps;
+	let twice = if arguments.preset == Preset::Tiny { 2 } else { 1 };
+	prepared = prepared.with_inner_steps(arguments.inner_steps.unwrap_or(of_preset.saturating_mul(twice)));
+	println!("starting two validators and {workers} workers in {}", folder.display());
+	let lies: Vec<_> = LIES.into_iter().cycle().zip(FIRST_LIE..).take(arguments.liars.into()).collect();
+	let mut network = Network::start(Binaries::find()?, layout, SLOT, rules(arguments.preset, &lies)).await?;
+	let training = Training::sponsor(&network, prepared, None).await?;
+	let (honest, dataset) = (usize::from(arguments.workers), Some(training.dataset.as_path()));
+	match lies.is_empty() {
+		true => network.add_workers(honest, dataset, 1).await?,
+		false => network.add_workers_and_cheaters(honest, &lies, dataset, 1).await?,
+	}
+	let interrupted = async {
+		tokio::signal::ctrl_c().await.map_err(|error| Error::Setup(error.to_string()))?;
+		Err(Error::Interrupted("all was done".into()))
+	};
+	let result = tokio::select! {
+		result = train(arguments, lines, disk.as_ref(), &mut network, &training, started) => result,
+		result = interrupted => result,
+	};
+	println!("stopping all processes");
+	network.stop().await;
+	if disk.is_some() && result.is_err() {
+		println!("what the first worker had on its small disk is gone");
+	}
+	result
+}
+
+/// Rules of a network with these liars: disputes take as long as nodes are far away.
+fn rules(preset: Preset, lies: &[(Cheat, u32)]) -> Rules {
+	let rules = preset.rules_for(lies, 1);
+	match lies.is_empty() {
+		true => rules,
+		false => {
+			let longer = |blocks: u32| blocks.saturating_mul(PATIENCE_IN_DISPUTES);
+			Rules { window: longer(rules.window), clock: longer(rules.clock), extension: longer(rules.extension), ..rules }
+		}
+	}
+}
+
+async fn train(
+	arguments: &Arguments,
+	lines: Vec<Line>,
+	disk: Option<&SmallDisk>,
+	network: &mut Network,
+	training: &Training,
+	started: Instant,
+) -> Result<(), Error> {
+	adopted(network, training, 1).await?;
+	println!("round 0 is adopted: faults begin");
+	let kinds = match (arguments.only_kill, lines.is_empty()) {
+		(true, _) => Kinds::Kills,
+		(false, true) => Kinds::Processes,
+		(false, false) => Kinds::All,
+	};
+	let (mut chaos, mut faults, begun) =
+		(Chaos::new(arguments.seed, kinds, (network.validators.len(), arguments.workers.into()), disk), Vec::new(), Instant::now());
+	let mut kills = 0;
+	while begun.elapsed() < Duration::from_secs(arguments.minutes.saturating_mul(60)) && arguments.kills.is_none_or(|most| kills < most) {
+		let mended = chaos.strike(network, training).await?;
+		kills += usize::from(mended.fault.is_kill());
+		println!("{:6.0} s  {:?}: back after {:.1} s", mended.at, mended.fault, mended.seconds);
+		faults.push(mended);
+	}
+	println!("no more faults: two more rounds, then all that was earned is minted");
+	chaos.all_are_back(network, training).await?;
+	judged(network, training).await?;
+	let done = View::look(network, training, None).await?.run.rounds_adopted;
+	adopted(network, training, done.saturating_add(2)).await?;
+	let newcomer_trains_after = join(network, training).await?;
+	println!("a newcomer trains {newcomer_trains_after:.1} s after its start");
+	training.stop(network).await?;
+	let last = View::look(network, training, None).await?.run.rounds_adopted.saturating_sub(1);
+	let minted = Minted::wait(network, training, last).await?;
+	let view = View::look(network, training, None).await?;
+	let report = Report::new(arguments.seed, faults, &view);
+	let summary = Summary::collect(network, training, &view, minted, started.elapsed()).await?;
+	if let Some((median, worst)) = report.recovery {
+		println!("{} kills: back after {median:.1} s (median), {worst:.1} s (worst)", report.kills);
+	}
+	println!("{} rounds, {} of {} places included", report.rounds, report.included, report.places);
+	let verified = summary.verify(None).and(unslashed(network, arguments.workers.into()).await);
+	if let Some(path) = &arguments.json {
+		let text = serde_json::to_string_pretty(&Written { lines, newcomer_trains_after, report, summary })
+			.map_err(|error| Error::Setup(error.to_string()))?;
+		std::fs::write(path, text + "\n").map_err(|source| Error::File { path: path.clone(), source })?;
+	}
+	verified
+}
+
+/// Fails if an honest worker, or a validator, has lost anything.
+async fn unslashed(network: &Network, honest: usize) -> Result<(), Error> {
+	let at = network.client().now().await?;
+	let mut verdicts = Verdicts::default();
+	verdicts.read(network.client(), network.client().heads().await?.finalized.number).await?;
+	let burned = verdicts.burned_for_offences();
+	if burned > 0 {
+		return Err(Error::Unsound(format!("{} were burned for offences of validators", Neuro(burned))));
+	}
+	for worker in network.workers.iter().take(honest) {
+		let bonded = at.provider(&worker.provider()).await?.map_or(0, |provider| provider.bonded);
+		if bonded != Network::BOND {
+			return Err(Error::Unsound(format!("{} has {} at stake, not {}", worker.name(), Neuro(bonded), Neuro(Network::BOND))));
+		}
+	}
+	Ok(())
+}
+
+/// Has one more worker join, which has no text, and returns the seconds from its start until it trains.
+async fn join(network: &mut Network, training: &Training) -> Result<f64, Error> {
+	network.add_workers(1, None, 1).await?;
+	let started = Instant::now();
+	until("the newcomer to train", JOIN_LIMIT, async || {
+		network.check()?;
+		let status = network.workers.last().and_then(|worker| worker.status()).filter(|status| status.run == Some(training.run));
+		Ok(status.and_then(|status| status.step).map(drop))
+	})
+	.await?;
+	Ok(started.elapsed().as_secs_f64())
+}
+
+/// Waits until every liar is judged, and what it did is out of the model.
+async fn judged(network: &mut Network, training: &Training) -> Result<(), Error> {
+	let mut verdicts = Verdicts::default();
+	until("the verdicts about all liars", VERDICT_LIMIT, async || {
+		network.check()?;
+		let view = View::look(network, training, None).await?;
+		verdicts.read(network.client(), view.heads.finalized.number).await?;
+		Ok(network.cheaters.iter().all(|cheater| cheater.is_dealt_with(&verdicts, &view)).then_some(()))
+	})
+	.await
+}
+
+/// Waits until so many rounds are adopted.
+async fn adopted(network: &mut Network, training: &Training, rounds: u32) -> Result<(), Error> {
+	let what = format!("round {rounds} to begin");
+	until(&what, ROUND_LIMIT, async || {
+		network.check()?;
+		match network.client().now().await {
+			Ok(at) => Ok(at.run(training.run).await?.filter(|run| run.rounds_adopted >= rounds).map(drop)),
+			Err(error) if error.passes() => Ok(None),
+			Err(error) => Err(error.into()),
+		}
+	})
+	.await
+}

@@ -1,0 +1,401 @@
+//! Faults at random, by a seed, in a network that trains: processes that are killed or frozen, lines that are cut. After each, how long it
+//! takes until whoever was hit is back.
+
+use crate::{until, Error, Network, Training};
+use neuroshard_chain_client::{ChainClient, ChainError, Heads};
+use neuroshard_store::LEFT_FREE;
+use neuroshard_worker::status::STATUS_FILE;
+use rand::{rngs::StdRng, Rng, SeedableRng};
+use serde::Serialize;
+use std::{
+	fs::File,
+	io::Write,
+	path::{Path, PathBuf},
+	process::Command,
+	time::{Duration, Instant, SystemTime},
+};
+
+/// Longest wait for whoever was hit to be back.
+const BACK_LIMIT: Duration = Duration::from_secs(300);
+/// Blocks that a node may be behind another one that is at its newest block.
+const BEHIND: u32 = 2;
+/// Longest time that a killed process is away, and longest pause between two faults.
+const AWAY_MS: u32 = 3_000;
+const PAUSE_MS: u32 = 3_000;
+/// Longest time that a process is frozen.
+const FROZEN_MS: u32 = 20_000;
+/// Time that a partition lasts.
+const CUT: Duration = Duration::from_secs(60);
+/// Bytes of the small disk: as many as a worker leaves free, and as many again.
+const SMALL_DISK: u64 = 2 * LEFT_FREE;
+
+/// What happens to whom. Workers and validators by their numbers in the network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub enum Fault {
+	/// A worker is killed, and started again after so many milliseconds.
+	KillWorker {
+		/// Which.
+		worker: usize,
+		/// Until it is started again.
+		away_ms: u32,
+	},
+	/// The same with a validator.
+	KillValidator {
+		/// Which.
+		validator: usize,
+		/// Until it is started again.
+		away_ms: u32,
+	},
+	/// A worker stands still for so many milliseconds.
+	FreezeWorker {
+		/// Which.
+		worker: usize,
+		/// For how long.
+		frozen_ms: u32,
+	},
+	/// The same with a validator.
+	FreezeValidator {
+		/// Which.
+		validator: usize,
+		/// For how long.
+		frozen_ms: u32,
+	},
+	/// The disk of the worker that has one of its own is full for so many milliseconds.
+	FillDisk {
+		/// For how long.
+		full_ms: u32,
+	},
+	/// Nothing passes between two parts of the machines for a minute.
+	Cut {
+		/// In which part each machine is: the validators', then the workers'.
+		parts: Vec<bool>,
+	},
+}
+
+impl Fault {
+	/// Whether a process is killed.
+	pub fn is_kill(&self) -> bool {
+		matches!(self, Self::KillWorker { .. } | Self::KillValidator { .. })
+	}
+}
+
+/// A fault, and how it went.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mended {
+	/// Seconds from the first fault on.
+	pub at: f64,
+	/// What happened.
+	pub fault: Fault,
+	/// Seconds from the start of the process, from its going on, or from the end of the partition, until whoever was hit is at the chain's newest
+	/// block and checkpoint.
+	pub seconds: f64,
+}
+
+/// What came of all faults.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+	/// Seed of the faults.
+	pub seed: u64,
+	/// All of them, in order.
+	pub faults: Vec<Mended>,
+	/// How many were killed.
+	pub kills: usize,
+	/// Median and worst time until a killed process was back, in seconds.
+	pub recovery: Option<(f64, f64)>,
+	/// Rounds that were adopted.
+	pub rounds: usize,
+	/// Places in these rounds, and how many of them were included.
+	pub places: usize,
+	/// See `places`.
+	pub included: usize,
+}
+
+impl Report {
+	/// Of these faults, and a network that is left alone since.
+	pub fn new(seed: u64, faults: Vec<Mended>, view: &crate::View) -> Self {
+		let mut kills: Vec<f64> = faults.iter().filter(|one| one.fault.is_kill()).map(|one| one.seconds).collect();
+		kills.sort_by(f64::total_cmp);
+		let median = kills.get(kills.len() / 2).copied();
+		let places = view.records.iter().map(|record| record.participants.len()).sum();
+		let included = view.records.iter().map(|record| record.included.len()).sum();
+		let recovery = median.zip(kills.last().copied());
+		Self { seed, kills: kills.len(), faults, recovery, rounds: view.records.len(), places, included }
+	}
+}
+
+/// A small disk of its own for the first worker of a network: memory of this machine. Gone when this is dropped.
+pub struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+	/// Mounts it in `network`, the folder of a network that has no workers yet.
+	///
+	/// # Errors
+	/// [`Error::Setup`] if that is not permitted, [`Error::File`].
+	pub fn mount(network: &Path) -> Result<Self, Error> {
+		let folder = network.join("workers/0");
+		std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
+		let size = format!("size={SMALL_DISK}");
+		let output =
+			Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&folder).output().map_err(Error::file(&folder))?;
+		match output.status.success() {
+			true => Ok(Self(folder)),
+			false => Err(Error::Setup(format!("cannot mount a small disk: {}", String::from_utf8_lossy(&output.stderr).trim()))),
+		}
+	}
+
+	fn filler(&self) -> PathBuf {
+		self.0.join("filler")
+	}
+
+	/// Writes until nothing more fits.
+	fn fill(&self) -> Result<(), Error> {
+		let path = self.filler();
+		let mut file = File::create(&path).map_err(Error::file(&path))?;
+		let (mut piece, zeros) = (1 << 20, vec![0; 1 << 20]);
+		while piece > 0 {
+			match file.write_all(zeros.get(..piece).unwrap_or_default()) {
+				Ok(()) => {}
+				// Then with smaller pieces, down to single bytes.
+				Err(_) => piece /= 16,
+			}
+		}
+		Ok(())
+	}
+
+	fn empty(&self) -> Result<(), Error> {
+		let path = self.filler();
+		std::fs::remove_file(&path).map_err(Error::file(&path))
+	}
+}
+
+impl Drop for SmallDisk {
+	fn drop(&mut self) {
+		if let Err(error) = Command::new("umount").arg("-l").arg(&self.0).status() {
+			tracing::warn!("cannot unmount {}: {error}", self.0.display());
+		}
+	}
+}
+
+/// Which kinds of faults there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kinds {
+	/// Kills only.
+	Kills,
+	/// Kills and frozen processes: lines cannot be cut.
+	Processes,
+	/// All.
+	All,
+}
+
+/// The dice.
+pub struct Chaos<'a> {
+	dice: StdRng,
+	kinds: Kinds,
+	validators: usize,
+	workers: usize,
+	/// Disk of the first worker, if it has one of its own.
+	disk: Option<&'a SmallDisk>,
+	begun: Instant,
+}
+
+impl<'a> Chaos<'a> {
+	/// The faults of `seed` for the first ones of a network: so many validators and workers.
+	pub fn new(seed: u64, kinds: Kinds, (validators, workers): (usize, usize), disk: Option<&'a SmallDisk>) -> Self {
+		Self { dice: StdRng::seed_from_u64(seed), kinds, validators, workers, disk, begun: Instant::now() }
+	}
+
+	fn draw(&mut self) -> Fault {
+		let machine = self.dice.gen_range(0..self.validators.saturating_add(self.workers).max(1));
+		let (away_ms, frozen_ms) = (self.dice.gen_range(0..AWAY_MS), self.dice.gen_range(1_000..FROZEN_MS));
+		let mut parts: Vec<bool> = (0..self.validators.saturating_add(self.workers)).map(|_| self.dice.gen()).collect();
+		// Not all in one part.
+		if let [first, others @ ..] = parts.as_mut_slice() {
+			*first = !others.last().copied().unwrap_or(*first);
+		}
+		let kind: u32 = self.dice.gen_range(0..100);
+		let worker = machine.checked_sub(self.validators);
+		match (self.kinds, kind, worker) {
+			(Kinds::All, 96.., _) => Fault::Cut { parts },
+			(Kinds::All, 92.., _) => Fault::FillDisk { full_ms: frozen_ms.saturating_mul(2) },
+			(Kinds::All | Kinds::Processes, 85.., Some(worker)) => Fault::FreezeWorker { worker, frozen_ms },
+			(Kinds::All | Kinds::Processes, 85.., None) => Fault::FreezeValidator { validator: machine, frozen_ms },
+			(_, _, Some(worker)) => Fault::KillWorker { worker, away_ms },
+			(_, _, None) => Fault::KillValidator { validator: machine, away_ms },
+		}
+	}
+
+	/// Does the next fault to `network`, and waits until whoever was hit is back.
+	///
+	/// # Errors
+	/// [`Error::Late`] if it does not come back.
+	pub async fn strike(&mut self, network: &mut Network, training: &Training) -> Result<Mended, Error> {
+		let (fault, at) = (self.draw(), self.begun.elapsed().as_secs_f64());
+		// Who has ended by itself must not pass for killed.
+		network.check()?;
+		let back_since = match &fault {
+			Fault::KillWorker { worker, away_ms } => {
+				let hit = network.workers.get_mut(*worker).ok_or_else(nobody)?;
+				hit.kill();
+				pause(*away_ms).await;
+				hit.start()?;
+				Instant::now()
+			}
+			Fault::KillValidator { validator, away_ms } => {
+				let hit = network.validators.get_mut(*validator).ok_or_else(nobody)?;
+				hit.kill();
+				pause(*away_ms).await;
+				hit.start()?;
+				Instant::now()
+			}
+			Fault::FreezeWorker { worker, frozen_ms } => {
+				let hit = network.workers.get_mut(*worker).and_then(|hit| hit.process().as_ref()).ok_or_else(nobody)?;
+				hit.freeze();
+				pause(*frozen_ms).await;
+				hit.thaw();
+				Instant::now()
+			}
+			Fault::FreezeValidator { validator, frozen_ms } => {
+				let hit = network.validators.get_mut(*validator).and_then(|hit| hit.process().as_ref()).ok_or_else(nobody)?;
+				hit.freeze();
+				pause(*frozen_ms).await;
+				hit.thaw();
+				Instant::now()
+			}
+			Fault::FillDisk { full_ms } => {
+				let disk = self.disk.ok_or_else(nobody)?;
+				disk.fill()?;
+				pause(*full_ms).await;
+				disk.empty()?;
+				Instant::now()
+			}
+			Fault::Cut { parts } => {
+				let cloud = network.cloud().ok_or_else(nobody)?;
+				cloud.cut(parts);
+				tokio::time::sleep(CUT).await;
+				cloud.join();
+				Instant::now()
+			}
+		};
+		match &fault {
+			Fault::KillWorker { worker, .. } | Fault::FreezeWorker { worker, .. } => worker_is_back(network, training, *worker).await?,
+			Fault::KillValidator { validator, .. } | Fault::FreezeValidator { validator, .. } => {
+				validator_is_back(network, *validator).await?;
+			}
+			Fault::FillDisk { .. } => worker_is_back(network, training, 0).await?,
+			Fault::Cut { .. } => self.all_are_back(network, training).await?,
+		}
+		let seconds = back_since.elapsed().as_secs_f64();
+		pause(self.dice.gen_range(0..PAUSE_MS)).await;
+		Ok(Mended { at, fault, seconds })
+	}
+
+	/// Waits until everybody whom something may happen to is back.
+	///
+	/// # Errors
+	/// [`Error::Late`] if one is not.
+	pub async fn all_are_back(&self, network: &mut Network, training: &Training) -> Result<(), Error> {
+		for validator in 0..self.validators {
+			validator_is_back(network, validator).await?;
+		}
+		for worker in 0..self.workers {
+			worker_is_back(network, training, worker).await?;
+		}
+		Ok(())
+	}
+}
+
+fn nobody() -> Error {
+	Error::Setup("there is nobody to be hit".into())
+}
+
+async fn pause(ms: u32) {
+	tokio::time::sleep(Duration::from_millis(ms.into())).await;
+}
+
+/// Waits until a worker says something new: that it has the chain's newest checkpoint.
+async fn worker_is_back(network: &mut Network, training: &Training, number: usize) -> Result<(), Error> {
+	let (what, since) = (format!("worker {number} to be back"), SystemTime::now());
+	until(&what, BACK_LIMIT, async || {
+		let Some(adopted) = adopted(network, training).await? else { return Ok(None) };
+		let worker = network.workers.get_mut(number).ok_or_else(nobody)?;
+		let pid = worker.process().as_mut().map(|process| process.check().map(|()| process.id())).transpose()?;
+		let written = std::fs::metadata(worker.base().join(STATUS_FILE)).and_then(|file| file.modified());
+		let status = worker.status().filter(|status| Some(status.pid) == pid && written.is_ok_and(|written| written >= since));
+		Ok(status.and_then(|status| status.checkpoint_round).filter(|round| *round >= adopted).map(drop))
+	})
+	.await
+}
+
+/// Rounds that were adopted, by any validator that answers.
+async fn adopted(network: &Network, training: &Training) -> Result<Option<u32>, Error> {
+	let look = async {
+		let at = network.client().now().await?;
+		Ok::<_, ChainError>(at.run(training.run).await?.map(|run| run.rounds_adopted))
+	};
+	match look.await {
+		Ok(adopted) => Ok(adopted),
+		Err(error) if error.passes() => Ok(None),
+		Err(error) => Err(error.into()),
+	}
+}
+
+/// Waits until a validator answers, is at the newest block of all, and has finalized one that nobody had before: blocks are finalized on one
+/// branch, by both.
+async fn validator_is_back(network: &mut Network, number: usize) -> Result<(), Error> {
+	let (what, mut before) = (format!("validator {number} to be back"), None);
+	until(&what, BACK_LIMIT, async || {
+		let mut heads = Vec::new();
+		for validator in &mut network.validators {
+			validator.process().as_mut().map_or(Ok(()), |process| process.check())?;
+			heads.push(heads_of(validator.url()).await);
+		}
+		let newest = heads.iter().flatten().map(|heads| heads.best.number).max();
+		let before = *before.get_or_insert(newest.unwrap_or_default());
+		let own = heads.get(number).and_then(Option::as_ref);
+		let back =
+			|own: &Heads| own.finalized.number > before && newest.is_some_and(|newest| own.best.number.saturating_add(BEHIND) >= newest);
+		Ok(own.is_some_and(back).then_some(()))
+	})
+	.await
+}
+
+/// Best and finalized block of the node at `url`, if it answers.
+async fn heads_of(url: &str) -> Option<Heads> {
+	let asked = async { ChainClient::connect(url).await.ok()?.heads().await.ok() };
+	tokio::time::timeout(Duration::from_secs(5), asked).await.ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	fn faults(seed: u64, kinds: Kinds) -> Vec<Fault> {
+		let mut chaos = Chaos::new(seed, kinds, (2, 4), None);
+		(0..200).map(|_| chaos.draw()).collect()
+	}
+
+	#[test]
+	fn faults_follow_from_the_seed_and_hit_everybody() {
+		assert_eq!(faults(7, Kinds::All), faults(7, Kinds::All));
+		assert_ne!(faults(7, Kinds::All), faults(8, Kinds::All));
+		let all = faults(7, Kinds::All);
+		for hit in 0..4 {
+			assert!(all.iter().any(|fault| matches!(fault, Fault::KillWorker { worker, .. } if *worker == hit)));
+		}
+		for hit in 0..2 {
+			assert!(all.iter().any(|fault| matches!(fault, Fault::KillValidator { validator, .. } if *validator == hit)));
+		}
+		let cut =
+			|fault: &&Fault| matches!(fault, Fault::Cut { parts } if parts.len() == 6 && parts.contains(&true) && parts.contains(&false));
+		assert_eq!(all.iter().filter(cut).count(), all.iter().filter(|fault| matches!(fault, Fault::Cut { .. })).count());
+		let cuts = all.iter().filter(cut).count();
+		assert!((1..40).contains(&cuts), "{cuts}");
+	}
+
+	#[test]
+	fn nothing_happens_that_cannot() {
+		assert!(faults(7, Kinds::Kills).iter().all(Fault::is_kill));
+		let cut = |fault: &Fault| matches!(fault, Fault::Cut { .. });
+		assert!(!faults(7, Kinds::Processes).iter().any(cut) && !faults(7, Kinds::Processes).iter().all(Fault::is_kill));
+	}
+}
