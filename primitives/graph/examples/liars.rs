@@ -14,8 +14,12 @@ use std::{convert::Infallible, error::Error, sync::Arc};
 const WORKERS: usize = 10;
 /// Those of them who lie: the last ones.
 const LIARS: usize = 3;
-/// Share of the text that only the loss is measured on.
+/// Of so many pieces of the text, the loss is measured on one, and nothing is learned from it.
 const HELD_OUT: usize = 10;
+/// Tokens of a piece.
+const PIECE: usize = 4_096;
+/// Runs of everything, each from other first parameters and on other windows.
+const SEEDS: u8 = 3;
 
 /// What liars hand over.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -78,9 +82,15 @@ struct World {
 	exec: Arc<Exec>,
 	text: Vec<u16>,
 	held_out: Vec<u16>,
+	seed: u8,
 }
 
 impl World {
+	/// Numbers of a worker in a round.
+	fn random(&self, round: u32, worker: u64) -> Random {
+		Random(u64::from(self.seed) << 56 | u64::from(round) << 32 | worker)
+	}
+
 	/// Tokens of a batch of worker `worker`.
 	fn batch(&self, random: &mut Random) -> Vec<u16> {
 		let (count, len) = (self.train.batch as usize, self.train.seq_len as usize + 1);
@@ -107,7 +117,7 @@ impl World {
 			if worker >= honest && !matches!(attack, Attack::SignFlip | Attack::Scaled) {
 				break;
 			}
-			let mut random = Random(u64::from(round) << 32 | worker as u64);
+			let mut random = self.random(round, worker as u64);
 			trainer.theta_mut(arena).copy_from_slice(theta);
 			trainer.reset_moments(arena);
 			for step in 0..self.train.inner_steps {
@@ -138,7 +148,7 @@ impl World {
 					.collect(),
 			}
 		};
-		let mut random = Random(u64::from(round) << 32 | 0xffff);
+		let mut random = self.random(round, 0xffff);
 		let lies: Vec<Vec<f32>> = (honest..WORKERS).map(|worker| lie(deltas.get(worker), &mut random)).collect();
 		deltas.truncate(honest);
 		deltas.extend(lies);
@@ -180,8 +190,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let threads: usize = arguments.next().map_or(Ok(2), |threads| threads.parse())?;
 	let inner_steps = arguments.next().map_or(Ok(40), |steps| steps.parse())?;
 	let only = arguments.next();
-	let mut text: Vec<u16> = std::fs::read(path)?.into_iter().map(u16::from).collect();
-	let held_out = text.split_off(text.len() - text.len() / HELD_OUT);
+	let (mut text, mut held_out) = (Vec::new(), Vec::new());
+	for (number, piece) in std::fs::read(path)?.chunks(PIECE).enumerate() {
+		if number % HELD_OUT == HELD_OUT - 1 { &mut held_out } else { &mut text }.extend(piece.iter().copied().map(u16::from));
+	}
 	let model = ModelConfig { vocab: 288, dim: 64, layers: 2, heads: 4, kv_heads: 2, ffn: 160, max_seq: 128, ..ModelConfig::tiny() };
 	let train = TrainConfig {
 		batch: 16,
@@ -190,21 +202,32 @@ fn main() -> Result<(), Box<dyn Error>> {
 		lr: F32::new(5e-3),
 		lr_min: F32::new(5e-4),
 		warmup_steps: 4,
-		validation_sequences: 64,
+		validation_sequences: 512,
 		..TrainConfig::tiny()
 	};
 	let layout = ParamLayout::new(&model)?;
-	let world = World { exec: Arc::new(Exec::new(threads)?), model, train, layout, text, held_out };
-	let clean = world.run(rounds, Attack::None, Aggregator::Mean)?;
-	println!("{rounds} rounds of {inner_steps} steps of {WORKERS} workers, {LIARS} of them lie; loss of the clean run {clean:.4}");
+	let mut world = World { exec: Arc::new(Exec::new(threads)?), model, train, layout, text, held_out, seed: 0 };
+	let mut losses = |attack, aggregator: Aggregator| -> Result<Vec<f32>, Box<dyn Error>> {
+		let runs = (0..SEEDS).map(|seed| {
+			(world.seed, world.train.seed) = (seed, [seed; 32]);
+			world.run(rounds, attack, aggregator)
+		});
+		runs.collect()
+	};
+	let clean = losses(Attack::None, Aggregator::Mean)?;
+	println!("{rounds} rounds of {inner_steps} steps of {WORKERS} workers, {LIARS} of them lie; losses of the clean runs {clean:.4?}");
+	println!("beyond them in percent: the mean of {SEEDS} seeds (least to most)");
 	print!("{:18}", "");
 	ATTACKS.iter().for_each(|attack| print!("{:>24}", format!("{attack:?}")));
 	println!();
 	for (name, aggregator) in rules().into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
 		print!("{name:18}");
 		for attack in ATTACKS {
-			let loss = world.run(rounds, attack, aggregator)?;
-			print!("{:>24}", format!("{loss:.4} ({:+.1}%)", 100.0 * (loss / clean - 1.0)));
+			let beyond = losses(attack, aggregator)?.into_iter().zip(&clean).map(|(loss, clean)| 100.0 * (loss / clean - 1.0));
+			let beyond: Vec<f32> = beyond.collect();
+			let [least, most] = [f32::min, f32::max].map(|best| beyond.iter().copied().reduce(best).unwrap_or(f32::NAN));
+			let mean = beyond.iter().sum::<f32>() / f32::from(SEEDS);
+			print!("{:>24}", format!("{mean:+.1} ({least:+.1} to {most:+.1})"));
 			std::io::Write::flush(&mut std::io::stdout())?;
 		}
 		println!();
