@@ -7,12 +7,7 @@ use neuroshard_types::{dataset::DatasetShape, H256};
 use neuroshard_worker::{
 	data::loader::Loader,
 	engine::Engine,
-	train::{
-		checkpoint::Checkpoint,
-		kept::{Keeper, OwnRound},
-		presets,
-		round::Training,
-	},
+	train::{checkpoint::Checkpoint, keeper::Keeper, kept::OwnRound, presets, round::Training},
 };
 use std::{error::Error, sync::atomic::AtomicBool, time::Instant};
 
@@ -46,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let (seed, elements) = (H256::repeat_byte(1), engine.layout().len());
 	println!("{elements} parameters, {} inner steps, a state every {}, {threads} threads", train.inner_steps, train.commit_interval);
 
-	let mut seconds = [Vec::new(), Vec::new()];
+	let (going, mut seconds) = (AtomicBool::new(false), [Vec::new(), Vec::new()]);
 	for round in 0..2 * rounds {
 		let keeping = usize::from(round % 2 == 1);
 		let training = Training::start(&mut engine, &checkpoint, &loader, 0, seed)?;
@@ -54,8 +49,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 		match keeping {
 			0 => training.run(&AtomicBool::new(false), |_| {})?,
 			_ => {
-				let keep = keeper.of(OwnRound { run: 0, round, seed }, &train, elements);
-				training.run_keeping(&AtomicBool::new(false), |_| {}, keep)?
+				let keep = keeper.of(OwnRound { run: 0, round, seed }, &train, elements, &going);
+				training.run_keeping(None, &going, |_| {}, keep)?
 			}
 		};
 		seconds[keeping].push(begun.elapsed().as_secs_f64());

@@ -119,6 +119,7 @@ fn trains(call: &RuntimeCall) -> bool {
 				| Training::reveal { .. }
 				| Training::vote_availability { .. }
 				| Training::attest { .. }
+				| Training::report_missing { .. }
 		),
 		_ => claims_revenue(call) || serves(call),
 	}

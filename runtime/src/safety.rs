@@ -48,7 +48,7 @@ pub const NEVER_STOPPED: Calls = &[
 ];
 
 /// What goes on in safe mode besides: a round under way is finished, or who trains would be punished for dropping out.
-pub const IN_SAFE_MODE: Calls = &[("Training", &["leave", "commit", "reveal", "vote_availability", "attest"])];
+pub const IN_SAFE_MODE: Calls = &[("Training", &["leave", "commit", "reveal", "vote_availability", "attest", "report_missing"])];
 
 /// Whether `calls` has this one.
 fn has(calls: Calls, pallet: &str, call: &str) -> bool {

@@ -11,7 +11,7 @@ use neuroshard_types::{
 	proof::{Proof, ProofSignature},
 	provider::ProviderInfo,
 	reward::EraIndex,
-	run::{Attestation, RunConfig, VoteBitmap, Work},
+	run::{Attestation, Phase, RunConfig, VoteBitmap, Work},
 	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, H256,
 };
 use sp_runtime::MultiSignature;
@@ -48,6 +48,7 @@ pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
 	training::REVEAL.check(metadata)?;
 	training::VOTE_AVAILABILITY.check(metadata)?;
 	training::ATTEST.check(metadata)?;
+	training::REPORT_MISSING.check(metadata)?;
 	ponw::SUBMIT_UPTIME.check(metadata)?;
 	inference::OFFER.check(metadata)?;
 	inference::JOIN.check(metadata)?;
@@ -190,6 +191,7 @@ pub mod training {
 	pub(super) const REVEAL: Signature<Reveal> = Signature::new("Training", "reveal");
 	pub(super) const VOTE_AVAILABILITY: Signature<(RunId, RoundIndex, u32, VoteBitmap)> = Signature::new("Training", "vote_availability");
 	pub(super) const ATTEST: Signature<(RunId, RoundIndex, u32, Attestation)> = Signature::new("Training", "attest");
+	pub(super) const REPORT_MISSING: Signature<(RunId, RoundIndex, u32, Phase, VoteBitmap)> = Signature::new("Training", "report_missing");
 
 	/// Creates a run.
 	pub fn create_run(config: RunConfig) -> Call {
@@ -247,6 +249,11 @@ pub mod training {
 	/// Says what the next checkpoint is.
 	pub fn attest(run: RunId, round: RoundIndex, attempt: u32, attestation: Attestation) -> Call {
 		ATTEST.with((run, round, attempt, attestation))
+	}
+
+	/// Says of whom nothing was heard for a while in a phase: one bit for each participant.
+	pub fn report_missing(run: RunId, round: RoundIndex, attempt: u32, phase: Phase, missing: VoteBitmap) -> Call {
+		REPORT_MISSING.with((run, round, attempt, phase, missing))
 	}
 }
 

@@ -7,7 +7,7 @@ use neuroshard_types::{
 	dispute::OuterJob,
 	provider::{Addresses, PeerIdBytes, ProviderView, VerifierTerms},
 	reward::{Earnings, EraIndex, EraView, IssuanceView},
-	run::{RoundRecord, RoundView, RunView},
+	run::{MissingReport, RoundRecord, RoundView, RunView},
 	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId,
 };
 use std::collections::BTreeMap;
@@ -38,6 +38,7 @@ pub(super) const OUTER_JOB: View<(RunId,), Option<OuterJob>> = View::new("Traini
 const REDO_FROM: View<(RunId, RoundIndex), Option<RoundIndex>> = View::new("Training", "redo_from");
 const MEMBERS: View<(RunId,), Vec<AccountId>> = View::new("Training", "members");
 const NEXT_JOIN: View<(RunId, AccountId), Option<BlockNumber>> = View::new("Training", "next_join");
+const REPORTED_MISSING: View<(RunId,), Vec<MissingReport>> = View::new("Training", "reported_missing");
 const EARNINGS: View<(AccountId,), Earnings> = View::new("Rewards", "earnings");
 const CLAIMABLE_ERAS: View<(AccountId,), Vec<(EraIndex, Balance)>> = View::new("Rewards", "claimable_eras");
 const WINDOW: View<(), BlockNumber> = View::new("Ponw", "window");
@@ -68,6 +69,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	REDO_FROM.check(metadata)?;
 	MEMBERS.check(metadata)?;
 	NEXT_JOIN.check(metadata)?;
+	REPORTED_MISSING.check(metadata)?;
 	EARNINGS.check(metadata)?;
 	CLAIMABLE_ERAS.check(metadata)?;
 	WINDOW.check(metadata)?;
@@ -243,6 +245,14 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn next_join(&self, id: RunId, who: &AccountId) -> Result<Option<BlockNumber>, ChainError> {
 		self.view(&NEXT_JOIN, (id, who.clone())).await
+	}
+
+	/// Who of the participants of the round under way reports whom as missing in its phase.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn reported_missing(&self, id: RunId) -> Result<Vec<MissingReport>, ChainError> {
+		self.view(&REPORTED_MISSING, (id,)).await
 	}
 
 	/// What `who` has earned.

@@ -2,9 +2,10 @@
 
 use crate::{
 	address::is_relayed,
-	behaviour::Behaviour,
+	behaviour::{Behaviour, BehaviourEvent},
 	links::{Links, Reply, Waiting},
 	message::{Answer, Incoming, Request},
+	pulse::{Pulse, Pulses},
 	reachability::Probed,
 	score::{Conduct, Ranking, Scores},
 	serve,
@@ -15,10 +16,10 @@ use futures::StreamExt;
 use libp2p::{
 	core::transport::ListenerId,
 	multiaddr::Protocol,
-	request_response::{InboundRequestId, OutboundRequestId, ResponseChannel},
+	request_response::{Event, InboundRequestId, Message, OutboundRequestId, ResponseChannel},
 	swarm::{
 		dial_opts::{DialOpts, PeerCondition},
-		DialError,
+		DialError, SwarmEvent,
 	},
 	Swarm,
 };
@@ -51,6 +52,8 @@ pub(crate) enum Command {
 	Book(oneshot::Sender<Vec<PeerAddress>>),
 	/// Describe the network.
 	Status(oneshot::Sender<NetworkStatus>),
+	/// Who is alive.
+	Pulses(oneshot::Sender<HashMap<PeerId, Pulse>>),
 }
 
 /// A request being answered.
@@ -75,6 +78,7 @@ pub(crate) struct Actor {
 	pub(super) inbound: HashMap<InboundRequestId, Serving>,
 	reading: JoinSet<(InboundRequestId, ResponseChannel<Answer>, Answer)>,
 	pub(super) probed: Probed,
+	pub(super) pulses: Pulses,
 	/// Listeners on relays, with the relay's place in the configuration.
 	pub(super) circuits: HashMap<ListenerId, usize>,
 }
@@ -93,6 +97,7 @@ impl Actor {
 			inbound: HashMap::new(),
 			reading: JoinSet::new(),
 			probed: Probed::Unknown,
+			pulses: Pulses::default(),
 			circuits: HashMap::new(),
 		}
 	}
@@ -124,8 +129,24 @@ impl Actor {
 		self.close().await;
 	}
 
+	/// Says farewell to everybody, and closes all connections.
 	async fn close(mut self) {
 		let peers: Vec<PeerId> = self.swarm.connected_peers().copied().collect();
+		let sent = peers.iter().map(|peer| self.swarm.behaviour_mut().content.send_request(peer, Ok(Request::Farewell)));
+		let mut unanswered: HashSet<OutboundRequestId> = sent.collect();
+		let parting = async {
+			while !unanswered.is_empty() {
+				if let SwarmEvent::Behaviour(BehaviourEvent::Content(
+					Event::Message { message: Message::Response { request_id, .. }, .. } | Event::OutboundFailure { request_id, .. },
+				)) = self.swarm.select_next_some().await
+				{
+					unanswered.remove(&request_id);
+				}
+			}
+		};
+		if tokio::time::timeout(self.config.timeouts.farewell, parting).await.is_err() {
+			tracing::debug!("some peers did not hear the farewell");
+		}
 		for peer in peers {
 			// Fails only for a peer that has just gone.
 			let _ = self.swarm.disconnect_peer_id(peer);
@@ -157,6 +178,9 @@ impl Actor {
 			Command::Status(reply) => {
 				let _ = reply.send(self.status());
 			}
+			Command::Pulses(reply) => {
+				let _ = reply.send(self.pulses.all(self.config.clock.now()));
+			}
 		}
 	}
 
@@ -164,6 +188,7 @@ impl Actor {
 		let local = *self.swarm.local_peer_id();
 		let mut known = HashSet::new();
 		self.book = peers.into_iter().filter(|peer| peer.peer != local && known.insert(peer.peer)).take(MAX_BOOK).collect();
+		self.pulses.know(known);
 		self.swarm.behaviour_mut().admission.set_known(self.book.iter().map(|peer| peer.peer).collect());
 		self.keep_connected();
 	}
@@ -288,7 +313,7 @@ impl Actor {
 		}
 	}
 
-	fn send_answer(&mut self, channel: ResponseChannel<Answer>, answer: Answer) {
+	pub(super) fn send_answer(&mut self, channel: ResponseChannel<Answer>, answer: Answer) {
 		if self.swarm.behaviour_mut().content.send_response(channel, answer).is_err() {
 			tracing::debug!("a peer left before its answer was ready");
 		}
@@ -297,6 +322,7 @@ impl Actor {
 	/// What is due from time to time.
 	fn keep_house(&mut self) {
 		let now = self.config.clock.now();
+		self.pulses.awake(now);
 		self.pardon();
 		if let Some(time) = now.checked_sub(self.config.timeouts.dial) {
 			for peer in self.links.stalled(time) {

@@ -4,6 +4,7 @@ use crate::{
 	admission::Admission,
 	codec::{ContentCodec, Pace},
 	message::CONTENT_PROTOCOL,
+	pulse::{DEAD_AFTER, HEARTBEAT},
 	traffic::Traffic,
 	transport::transport,
 	NetworkConfig, NetworkError,
@@ -50,7 +51,8 @@ pub(crate) fn build(config: &NetworkConfig, keypair: Keypair, traffic: Arc<Traff
 				banned: allow_block_list::Behaviour::default(),
 				limits: connection_limits::Behaviour::new(limits(config)),
 				admission: Admission::new(config.limits.stranger_connections),
-				ping: ping::Behaviour::default(),
+				// A heartbeat: whoever does not answer in time is not cut off, but taken for dead.
+				ping: ping::Behaviour::new(ping::Config::new().with_interval(HEARTBEAT).with_timeout(DEAD_AFTER)),
 				// Addresses come from the chain: those that peers tell are not kept.
 				identify: identify::Behaviour::new(
 					identify::Config::new("/neuroshard/1".to_owned(), keypair.public())

@@ -100,7 +100,8 @@ impl Default for Limits {
 			stranger_connections: 32,
 			connections_per_peer: 4,
 			pending_connections: 64,
-			kept_peers: 64,
+			// As many as take part in the largest round: they hear each other's heartbeats.
+			kept_peers: 128,
 			requests_per_peer: 4,
 			waiting_per_peer: 64,
 			serving: 64,
@@ -129,6 +130,8 @@ pub struct Timeouts {
 	pub idle: Duration,
 	/// Between looks at the address book, bans and relays.
 	pub housekeeping: Duration,
+	/// For peers to hear the farewell when the network stops.
+	pub farewell: Duration,
 	/// For connections to close when the network stops.
 	pub shutdown: Duration,
 }
@@ -143,6 +146,7 @@ impl Default for Timeouts {
 			busy: Duration::from_millis(500),
 			idle: Duration::from_secs(600),
 			housekeeping: Duration::from_secs(5),
+			farewell: Duration::from_millis(500),
 			shutdown: Duration::from_secs(1),
 		}
 	}

@@ -4,13 +4,13 @@ use crate::{
 	actor::Actor,
 	behaviour::BehaviourEvent,
 	codec::WireError,
-	message::{Answer, Incoming},
+	message::{Answer, Incoming, Request},
 	reachability::Probed,
 	score::Conduct,
 	PeerFailure,
 };
 use libp2p::{
-	autonat, dcutr,
+	autonat, dcutr, ping,
 	request_response::{self, InboundFailure, OutboundFailure},
 	swarm::SwarmEvent,
 };
@@ -21,6 +21,7 @@ impl Actor {
 		match event {
 			SwarmEvent::Behaviour(event) => self.on_behaviour(event),
 			SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
+				self.pulses.connected(peer_id, self.config.clock.now());
 				let link = self.links.entry(peer_id);
 				link.connections.insert(connection_id, endpoint);
 				link.reached();
@@ -57,6 +58,7 @@ impl Actor {
 	fn on_behaviour(&mut self, event: BehaviourEvent) {
 		match event {
 			BehaviourEvent::Content(event) => self.on_content(event),
+			BehaviourEvent::Ping(ping::Event { peer, result: Ok(_), .. }) => self.pulses.heard(peer, self.config.clock.now()),
 			BehaviourEvent::Autonat(autonat::Event::StatusChanged { new, .. }) => {
 				self.probed = match new {
 					autonat::NatStatus::Public(address) => Probed::Public(address),
@@ -78,6 +80,10 @@ impl Actor {
 	fn on_content(&mut self, event: request_response::Event<Incoming, Answer>) {
 		use request_response::{Event, Message};
 		match event {
+			Event::Message { peer, message: Message::Request { request: Ok(Request::Farewell), channel, .. }, .. } => {
+				self.pulses.left(peer, self.config.clock.now());
+				self.send_answer(channel, Answer::Data(Vec::new()));
+			}
 			Event::Message { peer, message: Message::Request { request_id, request, channel }, .. } => {
 				self.answer(peer, request_id, request, channel);
 			}

@@ -7,7 +7,7 @@ use crate::{
 	message::{Answer, Request},
 	score::{Conduct, Ranking},
 	traffic::Traffic,
-	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Reachability, Stopped, TrafficTotals,
+	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Pulse, Reachability, Stopped, TrafficTotals,
 };
 use libp2p::{core::ConnectedPoint, multiaddr::Protocol};
 use neuroshard_store::{Blob, ContentDescriptor, Store};
@@ -150,6 +150,11 @@ impl Handle {
 	/// Replaces the address book, and connects to its first peers as far as the limits allow.
 	pub async fn set_peers(&self, peers: Vec<PeerAddress>) -> Result<(), Stopped> {
 		self.send(Command::SetPeers(peers)).await
+	}
+
+	/// What is known of the life of peers in the address book; nothing of those that were never heard.
+	pub async fn pulses(&self) -> Result<HashMap<PeerId, Pulse>, Stopped> {
+		self.query(Command::Pulses).await
 	}
 
 	/// The network's state.

@@ -44,6 +44,8 @@ pub enum Request {
 		/// The root.
 		root: H256,
 	},
+	/// Nothing: whoever sends it is about to stop, and answers no more.
+	Farewell,
 }
 
 /// Why a peer does not give what was asked for.

@@ -10,7 +10,7 @@ use arena::ArenaTensor;
 use candle_core::Device;
 use neuroshard_graph::{
 	exec::{Exec, ExecError, SetupError, StepError, StepOutcome, Trainer, ValidationError, Validator},
-	round::{run_round, Committed, Progress, RoundError, RoundOutcome},
+	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart},
 	ModelConfig, ParamLayout, TrainConfig,
 };
 use std::{ops::ControlFlow, sync::Arc};
@@ -157,21 +157,20 @@ impl Engine {
 		})?)
 	}
 
-	/// A participant's round from `theta`; arguments as [`run_round`].
+	/// A participant's round; arguments as [`run_round`].
 	///
 	/// # Errors
 	/// [`JobError::Round`] or [`JobError::Engine`].
 	pub fn run_round<E>(
 		&mut self,
-		theta: &[f32],
-		adopted_rounds: u32,
+		start: RoundStart<'_>,
 		tokens: impl FnMut(u32, u32, &mut [u16]) -> Result<(), E>,
 		progress: impl FnMut(Progress) -> ControlFlow<()>,
-		committed: impl FnMut(Committed<'_>),
+		inner_state: impl FnMut(InnerState<'_>),
 	) -> Result<RoundOutcome, JobError<E>> {
-		self.check(theta)?;
+		self.check(start.theta)?;
 		let trainer = &mut self.trainer;
-		let outcome = self.arena.apply("round", |arena| run_round(trainer, arena, theta, adopted_rounds, tokens, progress, committed));
+		let outcome = self.arena.apply("round", |arena| run_round(trainer, arena, start, tokens, progress, inner_state));
 		outcome.map_err(EngineError::from)?.map_err(JobError::Round)
 	}
 

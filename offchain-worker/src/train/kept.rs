@@ -1,34 +1,27 @@
 //! Inner states that a worker keeps of its own rounds, so that it can defend a claim without running the round again from its start.
 //!
-//! They are spare files of the content store: written beside training by a thread of their own, and the first to go when there is no room.
+//! They are spare files of the content store, written by the [keeper](super::keeper), and the first to go when there is no room.
 //! Those of a round take at most a sixteenth of the store's limit, so that of a large model only every k-th committed state is kept; all
-//! together take at most a quarter. A state that cannot be written soon enough, because the one before is still on its way, is not kept: so
-//! beside training they take 12 bytes of memory for every parameter, the copy that is being written, and nothing more.
+//! together take at most a quarter.
 
-use super::priority::lower_thread_priority;
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
+	merkle::Hash,
 	player::States,
-	round::Committed,
 	ParamLayout, TrainConfig,
 };
 use neuroshard_store::{Store, StoreError};
 use neuroshard_types::{RoundIndex, RunId, H256};
-use std::{
-	io,
-	sync::{
-		atomic::{AtomicBool, Ordering},
-		mpsc::{sync_channel, SyncSender},
-		Arc,
-	},
-};
 
-/// Part of the store's limit that the states of all rounds may take.
-const SHARE: u64 = 4;
-/// Part of it that those of one round may take.
-const ROUND_SHARE: u64 = 16;
+/// Part of the store's limit that the states of one round may take.
+pub(super) const ROUND_SHARE: u64 = 16;
 /// Bytes before the vectors: seed and state root.
-const HEADER: usize = 64;
+pub(super) const HEADER: usize = 64;
+
+/// What stands before the vectors of a state.
+pub(super) fn header(round: OwnRound, root: Hash) -> Vec<u8> {
+	[round.seed.0, root].concat()
+}
 
 /// A round of this worker: a round that is started anew has another seed, and other states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +36,7 @@ pub struct OwnRound {
 
 impl OwnRound {
 	/// Its states' names are ordered like runs, rounds and steps.
-	fn name(self, step: u32) -> String {
+	pub(super) fn name(self, step: u32) -> String {
 		format!("{}{step:010}", prefix(self.run, self.round))
 	}
 }
@@ -65,89 +58,10 @@ pub fn forget(store: &Store, run: RunId, round: RoundIndex) -> Result<(), StoreE
 }
 
 /// How many commits apart states of a round are kept where the store has `limit` bytes; `None` if not even one has room.
-fn commits_apart(train: &TrainConfig, elements: usize, limit: u64) -> Option<u32> {
+pub(super) fn commits_apart(train: &TrainConfig, elements: usize, limit: u64) -> Option<u32> {
 	let bytes = u64::try_from(elements).ok()?.saturating_mul(12).saturating_add(u64::try_from(HEADER).ok()?);
 	let states = (limit / ROUND_SHARE).checked_div(bytes).filter(|states| *states > 0)?;
 	Some(train.state_roots().div_ceil(u32::try_from(states).unwrap_or(u32::MAX)).max(1))
-}
-
-/// A state to write. It is encoded while it is copied, so that there is never a second copy: 12 bytes for every parameter.
-struct Job {
-	name: String,
-	/// Header and vectors, as in the file.
-	parts: [Vec<u8>; 4],
-}
-
-impl Job {
-	fn new(round: OwnRound, Committed { step, root, vectors }: Committed<'_>) -> Self {
-		let [params, first, second] = vectors.map(encode);
-		Self { name: round.name(step), parts: [[round.seed.0, root].concat(), params, first, second] }
-	}
-}
-
-/// Training waits for this: it is as fast as a copy.
-fn encode(values: &[f32]) -> Vec<u8> {
-	let mut bytes = vec![0; size_of_val(values)];
-	bytes.as_chunks_mut().0.iter_mut().zip(values).for_each(|(bytes, value)| *bytes = value.to_le_bytes());
-	bytes
-}
-
-/// Handle of the thread that writes states, which ends with the last of them.
-#[derive(Clone)]
-pub struct Keeper {
-	store: Store,
-	jobs: SyncSender<Job>,
-	busy: Arc<AtomicBool>,
-}
-
-impl Keeper {
-	/// Starts the thread.
-	///
-	/// # Errors
-	/// The system has no thread to give.
-	pub fn start(store: Store) -> io::Result<Self> {
-		let (jobs, incoming) = sync_channel::<Job>(1);
-		let (busy, kept) = (Arc::new(AtomicBool::new(false)), store.clone());
-		let done = busy.clone();
-		std::thread::Builder::new().name("keeper".into()).spawn(move || {
-			lower_thread_priority();
-			for job in incoming {
-				if let Err(error) = write(&kept, &job) {
-					tracing::warn!("an inner state is not kept, a dispute about it would take longer: {error}");
-				}
-				drop(job);
-				done.store(false, Ordering::Release);
-			}
-		})?;
-		Ok(Self { store, jobs, busy })
-	}
-
-	/// What takes the states of a round of a model with so many `elements` while it is trained.
-	pub fn of(&self, round: OwnRound, train: &TrainConfig, elements: usize) -> impl FnMut(Committed<'_>) {
-		let (keeper, train) = (self.clone(), train.clone());
-		let apart = commits_apart(&train, elements, self.store.usage().limit);
-		move |state| {
-			// Counted from the end: a dispute about the delta needs the last one.
-			let left = train.inner_steps.saturating_sub(state.step).div_ceil(train.commit_interval.max(1));
-			if apart.is_some_and(|apart| left % apart == 0) {
-				keeper.keep(round, state);
-			}
-		}
-	}
-
-	fn keep(&self, round: OwnRound, state: Committed<'_>) {
-		// One state at a time: more could be more than the machine has.
-		if self.busy.swap(true, Ordering::Acquire) {
-			return;
-		}
-		if self.jobs.try_send(Job::new(round, state)).is_err() {
-			self.busy.store(false, Ordering::Release);
-		}
-	}
-}
-
-fn write(store: &Store, Job { name, parts }: &Job) -> Result<bool, StoreError> {
-	store.put_spare(name, &parts.each_ref().map(Vec::as_slice), store.usage().limit / SHARE)
 }
 
 /// What [`neuroshard_graph::player::WorkStory::with_states`] takes: the states of `round` in `store`, each compared with the root that it
@@ -186,21 +100,10 @@ fn read(bytes: &[u8], seed: H256, step: u32, layout: &ParamLayout, batch: u32, t
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_graph::ModelConfig;
-
-	const ROUND: OwnRound = OwnRound { run: 3, round: 7, seed: H256::repeat_byte(5) };
-
-	fn layout() -> ParamLayout {
-		ParamLayout::new(&ModelConfig::tiny()).unwrap()
-	}
-
-	fn train() -> TrainConfig {
-		TrainConfig { inner_steps: 10, commit_interval: 3, ..TrainConfig::tiny() }
-	}
-
-	fn vectors(step: u32) -> [Vec<f32>; 3] {
-		[1.0, 2.0, 3.0].map(|part| (0..layout().len()).map(|at| part + at as f32 * step as f32).collect())
-	}
+	use crate::train::{
+		keeper::Job,
+		testing::{layout, open, state, train, vectors, ROUND},
+	};
 
 	/// Stores the state after `step` steps under another root if `damaged`.
 	fn put(store: &Store, step: u32, damaged: bool) {
@@ -208,14 +111,7 @@ mod tests {
 		let [params, first, second] = vectors.each_ref().map(|values| tensors_root(&layout(), values, 1));
 		let mut root = state_root(&params, &first, &second, step, u64::from(step) * 2);
 		root[0] ^= u8::from(damaged);
-		let vectors = vectors.each_ref().map(Vec::as_slice);
-		assert!(write(store, &Job::new(ROUND, Committed { step, root, vectors })).unwrap());
-	}
-
-	fn open(limit: u64) -> (tempfile::TempDir, Store) {
-		let dir = tempfile::tempdir().unwrap();
-		let store = Store::open(dir.path(), limit).unwrap();
-		(dir, store)
+		assert!(Job::kept(ROUND, &state(step, &vectors), root).write(store).unwrap());
 	}
 
 	#[test]
@@ -250,39 +146,5 @@ mod tests {
 		let apart = |states: u64| commits_apart(&train(), 100, ROUND_SHARE * bytes * states);
 		// States after 3, 6, 9 and 10 steps.
 		assert_eq!((apart(0), apart(1), apart(2), apart(3), apart(4), apart(99)), (None, Some(4), Some(2), Some(2), Some(1), Some(1)));
-
-		let model_bytes = 12 * layout().len() as u64 + 64;
-		let (_dir, store) = open(ROUND_SHARE * 2 * model_bytes);
-		let keeper = Keeper::start(store.clone()).unwrap();
-		let mut keep = keeper.of(ROUND, &train(), layout().len());
-		for step in [3, 6, 9, 10] {
-			let vectors = vectors(step);
-			keep(Committed { step, root: [0; 32], vectors: vectors.each_ref().map(Vec::as_slice) });
-			while keeper.busy.load(Ordering::Acquire) {
-				std::thread::yield_now();
-			}
-		}
-		assert_eq!(store.spares(""), [ROUND.name(6), ROUND.name(10)]);
-	}
-
-	#[test]
-	fn a_state_that_waits_for_the_disk_takes_12_bytes_for_every_parameter() {
-		let vectors = vectors(3);
-		let job = Job::new(ROUND, Committed { step: 3, root: [9; 32], vectors: vectors.each_ref().map(Vec::as_slice) });
-		assert_eq!(job.parts.iter().map(Vec::capacity).sum::<usize>(), 12 * layout().len() + HEADER);
-		let values = vectors.iter().flatten().flat_map(|value| value.to_le_bytes());
-		let expected: Vec<u8> = [[5; 32], [9; 32]].concat().into_iter().chain(values).collect();
-		assert_eq!(job.parts.concat(), expected);
-	}
-
-	#[test]
-	fn training_never_waits_for_the_disk() {
-		let (_dir, store) = open(1 << 30);
-		let keeper = Keeper::start(store.clone()).unwrap();
-		keeper.busy.store(true, Ordering::Release);
-		let vectors = vectors(3);
-		keeper.of(ROUND, &train(), layout().len())(Committed { step: 3, root: [0; 32], vectors: vectors.each_ref().map(Vec::as_slice) });
-		drop(keeper);
-		assert_eq!(store.spares(""), [""; 0]);
 	}
 }

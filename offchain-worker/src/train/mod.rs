@@ -4,6 +4,8 @@
 //! [`round::Training`] -> [`round::Trained`] (revealed by the caller) -> [`outer::apply_outer`] -> next [`checkpoint::Checkpoint`].
 
 pub mod checkpoint;
+pub mod hot;
+pub mod keeper;
 pub mod kept;
 pub mod need;
 pub mod outer;
@@ -13,3 +15,5 @@ pub mod reach;
 pub mod replay;
 pub mod round;
 pub mod shelf;
+#[cfg(test)]
+mod testing;

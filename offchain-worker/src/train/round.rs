@@ -10,7 +10,7 @@ use crate::{
 };
 use neuroshard_graph::{
 	exec::{StepError, ValidationError},
-	round::{Committed, Progress, RoundError},
+	round::{InnerState, Progress, Reached, RoundError, RoundStart},
 	tiles,
 };
 use neuroshard_types::{assignment::Window, run::Work, F32, H256};
@@ -50,6 +50,9 @@ pub enum TrainError {
 	/// The caller cancelled it.
 	#[error("the round was cancelled")]
 	Cancelled,
+	/// The inner state to go on from is none of this round's.
+	#[error("the inner state after {0} steps is none of this round's")]
+	State(u32),
 	/// Work of other bounds than the chain's; a validated configuration has none.
 	#[error("the round gave {0} state roots, more than a reveal may carry")]
 	StateRoots(usize),
@@ -101,18 +104,19 @@ impl<'a> Training<'a> {
 	/// # Errors
 	/// [`TrainError`]; [`TrainError::Diverged`] and [`TrainError::Cancelled`] are outcomes, not faults.
 	pub fn run(self, cancel: &AtomicBool, progress: impl FnMut(&Progress)) -> Result<Trained, TrainError> {
-		self.run_keeping(cancel, progress, |_| {})
+		self.run_keeping(None, cancel, progress, |_| {})
 	}
 
-	/// [`Self::run`]; `keep` is given every state that is committed.
+	/// [`Self::run`] from where this round was before, if it goes on; `keep` is given the state after every step.
 	///
 	/// # Errors
 	/// As [`Self::run`].
 	pub fn run_keeping(
 		self,
+		reached: Option<Reached>,
 		cancel: &AtomicBool,
 		mut progress: impl FnMut(&Progress),
-		keep: impl FnMut(Committed<'_>),
+		keep: impl FnMut(InnerState<'_>),
 	) -> Result<Trained, TrainError> {
 		let Self { engine, checkpoint, loader, windows } = self;
 		let window = |step: u32, sequence: u32| windows.get(step as usize)?.get(sequence as usize).copied();
@@ -127,7 +131,8 @@ impl<'a> Training<'a> {
 				false => ControlFlow::Continue(()),
 			}
 		};
-		let outcome = engine.run_round(&checkpoint.params, checkpoint.header.round, read, heard, keep);
+		let start = RoundStart { theta: &checkpoint.params, adopted_rounds: checkpoint.header.round, reached };
+		let outcome = engine.run_round(start, read, heard, keep);
 		let outcome = outcome.map_err(round_error)?;
 		let delta = tiles::encode(engine.layout(), &outcome.delta);
 		let roots: Vec<H256> = outcome.state_roots.into_iter().map(H256).collect();
@@ -172,6 +177,7 @@ fn round_error(error: JobError<DataError>) -> TrainError {
 		JobError::Round(RoundError::Diverged) | JobError::Validation(ValidationError::Step(StepError::Diverged)) => {
 			TrainError::Diverged(None)
 		}
+		JobError::Round(RoundError::State(step)) => TrainError::State(step),
 		JobError::Round(RoundError::Length { expected, found }) => EngineError::Parameters { expected, found }.into(),
 		JobError::Validation(ValidationError::Source { sequence, source }) => TrainError::Validation { sequence, source },
 		JobError::Validation(ValidationError::Step(source)) => EngineError::Step(source).into(),

@@ -119,9 +119,11 @@ impl Index {
 			return Err(StoreError::OverLimit { needed: bytes, limit: share.min(self.limit), pinned: self.kept() });
 		}
 		let limit = self.room(bytes, space)?;
-		let mut spares: Vec<String> = self.spares.remove(name).map(|_| name.to_owned()).into_iter().collect();
-		while self.spare_bytes().saturating_add(bytes) > share {
-			let Some((oldest, _)) = self.spares.pop_first() else { break };
+		// What it replaces stays until it is there, unless there is no room for both.
+		let (replaced, mut spares) = (self.spares.get(name).copied().unwrap_or(0), Vec::new());
+		while self.spare_bytes().saturating_sub(replaced).saturating_add(bytes) > share {
+			let Some(oldest) = self.spares.keys().find(|other| *other != name).cloned() else { break };
+			self.spares.remove(&oldest);
 			spares.push(oldest);
 		}
 		self.reserved += bytes;

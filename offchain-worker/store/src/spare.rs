@@ -8,7 +8,10 @@ use crate::{
 	storage::{Room, Store},
 	StoreError,
 };
-use std::io;
+use std::{
+	fs::File,
+	io::{self, Read},
+};
 
 impl Store {
 	/// Writes a spare in place of an older one of this name, so that all spares together take at most `share` bytes. `false` if there is no
@@ -51,13 +54,24 @@ impl Store {
 	/// # Errors
 	/// The disk's.
 	pub fn spare(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+		let Some(mut file) = self.open_spare(name)? else { return Ok(None) };
+		let mut bytes = Vec::new();
+		let read = file.read_to_end(&mut bytes);
+		read.map(|_| Some(bytes)).map_err(|error| StoreError::io("read", &self.layout().spare_file(name), error))
+	}
+
+	/// A spare to be read piece by piece; `None` if there is none (any more).
+	///
+	/// # Errors
+	/// The disk's.
+	pub fn open_spare(&self, name: &str) -> Result<Option<File>, StoreError> {
 		if !self.index().spares.contains_key(name) {
 			return Ok(None);
 		}
 		let path = self.layout().spare_file(name);
-		match std::fs::read(&path) {
+		match File::open(&path) {
 			Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-			outcome => outcome.map(Some).map_err(|error| StoreError::io("read", &path, error)),
+			outcome => outcome.map(Some).map_err(|error| StoreError::io("open", &path, error)),
 		}
 	}
 
@@ -129,5 +143,19 @@ mod tests {
 		assert_eq!(store.spares(""), [""; 0]);
 		assert!(!store.put_spare("2", &[&[0; 4000]], blob).unwrap(), "all that is there is kept");
 		assert_eq!(store.usage().bytes, 3 * blob);
+	}
+
+	#[test]
+	fn what_is_replaced_stays_until_the_new_one_is_there() {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), 1 << 20).unwrap();
+		for name in ["1", "9"] {
+			assert!(store.put_spare(name, &[&[1; 40]], 100).unwrap());
+		}
+		let space = Space { folder: store.folder(), free: u64::MAX };
+		let evicted = store.index().reserve_spare("9", 60, 100, &space).unwrap();
+		assert_eq!((evicted.spares.as_slice(), store.spares("")), (&[][..], vec!["1".to_owned(), "9".to_owned()]));
+		let evicted = store.index().reserve_spare("9", 70, 100, &space).unwrap();
+		assert_eq!((evicted.spares, store.spares("")), (vec!["1".to_owned()], vec!["9".to_owned()]));
 	}
 }

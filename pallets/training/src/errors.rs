@@ -109,5 +109,7 @@ mod errors {
 		WrongProof,
 		/// The vote is not one for this round. It needs one bit for each revealed participant, and zeros beyond them.
 		BadVote,
+		/// Only who has done what a phase asks for may report others as missing in it. Do that first.
+		NotActed,
 	}
 }

@@ -235,5 +235,18 @@ mod events {
 			/// more than [`Config::MaxReplay`] outer steps would have to be redone.
 			replay: Option<RoundIndex>,
 		},
+		/// A participant has not heard for a while of some of those whom a phase waits for.
+		ReportedMissing {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The participant.
+			who: AccountId,
+			/// The phase.
+			phase: Phase,
+			/// One bit per participant.
+			missing: VoteBitmap,
+		},
 	}
 }

@@ -7,7 +7,7 @@
 //! Joining -> Training -> Revealing -> Availability -> Checkpointing -> Training of the next round ...
 //! ```
 //!
-//! - A phase ends early when everybody acted, else at its deadline. Who misses a deadline is a *dropout*: it no longer
+//! - A phase ends early when everybody acted, or two thirds of the stake report all others missing (the module `missing`), else at its deadline. Who misses a deadline is a *dropout*: it no longer
 //!   counts in this round's denominators, loses one point of reputation and its membership, and joins again when it is back.
 //!   The first time that is at once; from the second dropout in a row on, it waits once, 3, 7, .. 63 times the time for training. A
 //!   deadline that more than a third miss is nobody's fault, and adds to no row.
@@ -52,6 +52,7 @@ mod errors;
 mod events;
 pub mod expected;
 pub mod migrations;
+mod missing;
 #[cfg(test)]
 mod mock;
 mod record;
@@ -73,6 +74,7 @@ pub use absences::{Absence, AbsenceList, MAX_ABSENCES};
 #[cfg(any(feature = "runtime-benchmarks", test))]
 pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
+pub use missing::Reports;
 pub use pallet::*;
 pub use record::{Place, Record, Revealed};
 pub use room::Refused;
@@ -88,6 +90,7 @@ pub use weights::WeightInfo;
 pub mod pallet {
 	use crate::{
 		absences::AbsenceList,
+		missing::Reports,
 		room::Refused,
 		round::{Accounts, Refusal},
 		transition::AbortReason,
@@ -104,7 +107,7 @@ pub mod pallet {
 		audit::OnAdopted,
 		dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
 		proof::{Proof, ProofSignature},
-		run::{Attestation, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
+		run::{Attestation, MissingReport, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
 		traits::{Clock, Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
 		AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, F32, H256, MAX_PARTICIPANTS,
 	};
@@ -229,6 +232,10 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Refusals<T: Config> = StorageMap<_, Twox64Concat, RunId, Refused>;
 
+	/// Of every active run, whom participants reported missing in the newest phase in which somebody was.
+	#[pallet::storage]
+	pub type Missing<T: Config> = StorageMap<_, Twox64Concat, RunId, Reports>;
+
 	/// Adopted rounds, the last [`Config::RecordsKept`] of each run.
 	#[pallet::storage]
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
@@ -308,11 +315,11 @@ pub mod pallet {
 
 		/// Ends a run. For its sponsor. The round under way is void; adopted ones stand.
 		#[pallet::call_index(2)]
-		#[pallet::weight(T::WeightInfo::stop_run(MAX_PARTICIPANTS))]
+		#[pallet::weight(T::WeightInfo::stop_run(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().writes(1)))]
 		pub fn stop_run(origin: OriginFor<T>, run: RunId) -> DispatchResultWithPostInfo {
 			let sponsor = ensure_signed(origin)?;
 			let participants = Self::do_stop_run(sponsor, run)?;
-			Ok(Some(T::WeightInfo::stop_run(participants)).into())
+			Ok(Some(T::WeightInfo::stop_run(participants).saturating_add(T::DbWeight::get().writes(1))).into())
 		}
 
 		/// Takes part in a run from the next round on; from the one after it if Checkpointing has begun.
@@ -405,11 +412,11 @@ pub mod pallet {
 		/// Ends a run whatever its sponsor wants. For [`Config::StopOrigin`]. As with `stop_run`, the round under way is void; what was adopted
 		/// stays earned, and can be disputed as before; the deposit goes back with the history.
 		#[pallet::call_index(10)]
-		#[pallet::weight(T::WeightInfo::force_stop_run(MAX_PARTICIPANTS))]
+		#[pallet::weight(T::WeightInfo::force_stop_run(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().writes(1)))]
 		pub fn force_stop_run(origin: OriginFor<T>, run: RunId, reason: Reason) -> DispatchResultWithPostInfo {
 			T::StopOrigin::ensure_origin(origin)?;
 			let participants = Self::do_force_stop_run(run, reason)?;
-			Ok(Some(T::WeightInfo::force_stop_run(participants)).into())
+			Ok(Some(T::WeightInfo::force_stop_run(participants).saturating_add(T::DbWeight::get().writes(1))).into())
 		}
 
 		/// Forbids to use the model of a run, active or finished. For [`Config::StopOrigin`]. Training goes on unless it is stopped as well.
@@ -426,6 +433,25 @@ pub mod pallet {
 		pub fn lift_halt(origin: OriginFor<T>, run: RunId, reason: Reason) -> DispatchResult {
 			T::StopOrigin::ensure_origin(origin)?;
 			Self::do_lift_halt(run, reason)
+		}
+
+		/// Says of whom nothing was heard for a while, one bit for each participant in the order of accounts. For participants that have done what
+		/// `phase` asks for, which is Training, Revealing or Availability; the newest report of each counts, for
+		/// [`neuroshard_types::run::REPORTED_FOR`] blocks. When two thirds of the stake report everybody who is waited for, the deadline of the phase is
+		/// the next block.
+		#[pallet::call_index(13)]
+		#[pallet::weight(T::WeightInfo::vote_availability(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().reads_writes(1, 1)))]
+		pub fn report_missing(
+			origin: OriginFor<T>,
+			run: RunId,
+			round: RoundIndex,
+			attempt: u32,
+			phase: Phase,
+			missing: VoteBitmap,
+		) -> DispatchResultWithPostInfo {
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
+			let participants = Self::do_report_missing(who, run, (round, attempt), phase, missing)?;
+			Ok(Some(T::WeightInfo::vote_availability(participants).saturating_add(T::DbWeight::get().reads_writes(1, 1))).into())
 		}
 	}
 
@@ -481,6 +507,11 @@ pub mod pallet {
 		/// First block in which `who` may join the run again after dropouts; `None` if nothing keeps it.
 		pub fn next_join(id: RunId, who: AccountId) -> Option<BlockNumber> {
 			Self::waits_until(id, &who).filter(|until| *until > Self::now())
+		}
+
+		/// Who of the participants reports whom as missing in the phase that the round under way is in.
+		pub fn reported_missing(id: RunId) -> Vec<MissingReport> {
+			Self::reported(id)
 		}
 
 		/// Since when the model of a run may not be used, and why; `None` if it is not halted.

@@ -175,8 +175,8 @@ impl Round {
 		self.participants.get(place)
 	}
 
-	/// The place of `who`, if it may do now what `phase` of this attempt of `round` asks for.
-	pub fn actor(&mut self, who: &AccountId, (round, attempt): (RoundIndex, u32), phase: Phase) -> Result<&mut Participant, Refusal> {
+	/// The place of `who`, if it counts in this attempt of `round`, which is in `phase`.
+	pub fn place(&mut self, who: &AccountId, (round, attempt): (RoundIndex, u32), phase: Phase) -> Result<&mut Participant, Refusal> {
 		if self.round != round {
 			return Err(Refusal::WrongRound);
 		}
@@ -190,8 +190,15 @@ impl Round {
 		match self.participants.get_mut(place) {
 			None => Err(Refusal::NotParticipant),
 			Some(participant) if !participant.counted => Err(Refusal::NotCounted),
-			Some(participant) if participant.has_acted(phase) => Err(Refusal::AlreadyActed),
 			Some(participant) => Ok(participant),
+		}
+	}
+
+	/// The same, if it may do now what `phase` asks for.
+	pub fn actor(&mut self, who: &AccountId, at: (RoundIndex, u32), phase: Phase) -> Result<&mut Participant, Refusal> {
+		match self.place(who, at, phase)? {
+			participant if participant.has_acted(phase) => Err(Refusal::AlreadyActed),
+			participant => Ok(participant),
 		}
 	}
 

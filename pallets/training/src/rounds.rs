@@ -358,7 +358,7 @@ impl<T: Config> Pallet<T> {
 		let next = run.rounds_adopted;
 		if run.config.rounds.is_some_and(|rounds| next >= rounds) || next == RoundIndex::MAX {
 			Self::finish(id, run, false);
-			return weight;
+			return weight.saturating_add(T::DbWeight::get().writes(1));
 		}
 		let weight = weight.saturating_add(Self::begin(id, &run, next, 0, next_places));
 		Runs::<T>::insert(id, run);

@@ -4,7 +4,8 @@ use crate::{
 	expected::{self, Unfit},
 	replay::{self, Spans},
 	round::Accounts,
-	Absences, Active, Config, Error, Event, Halted, HoldReason, Members, NextRun, Pallet, Records, Refusals, Round, Rounds, Runs, Stage,
+	Absences, Active, Config, Error, Event, Halted, HoldReason, Members, Missing, NextRun, Pallet, Records, Refusals, Round, Rounds, Runs,
+	Stage,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -196,6 +197,7 @@ impl<T: Config> Pallet<T> {
 		Members::<T>::remove(id);
 		Absences::<T>::remove(id);
 		Refusals::<T>::remove(id);
+		Missing::<T>::remove(id);
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);
 		T::Proofs::finish_run(id);

@@ -10,7 +10,8 @@ pub fn two_thirds(part: Balance, whole: Balance) -> bool {
 	whole > 0 && part >= whole.saturating_sub(whole / 3)
 }
 
-fn stake_of<'a>(participants: impl Iterator<Item = &'a Participant>) -> Balance {
+/// Stake of all of them.
+pub fn stake_of<'a>(participants: impl Iterator<Item = &'a Participant>) -> Balance {
 	participants.fold(0, |sum, participant| sum.saturating_add(participant.stake))
 }
 

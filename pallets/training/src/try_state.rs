@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	replay, round::Accounts, Absences, Active, Config, Halted, Members, NextRun, Pallet, Participant, Place, Record, Records, Refusals,
-	Round, Rounds, Run, Runs, Stage, Works,
+	replay, round::Accounts, Absences, Active, Config, Halted, Members, Missing, NextRun, Pallet, Participant, Place, Record, Records,
+	Refusals, Round, Rounds, Run, Runs, Stage, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -30,6 +30,7 @@ impl<T: Config> Pallet<T> {
 		ensure!(Absences::<T>::iter_keys().all(|id| unfinished.contains(&id)), "dropouts of a run that is not active");
 		ensure!(Refusals::<T>::iter_keys().all(|id| unfinished.contains(&id)), "something refused in a run that is not active");
 		ensure!(Refusals::<T>::iter().all(|(id, refused)| refused.is_sound(id)), "what was refused is of another run, or noted twice");
+		ensure!(Missing::<T>::iter_keys().all(|id| unfinished.contains(&id)), "somebody missing in a run that is not active");
 		for absences in Absences::<T>::iter_values() {
 			ensure!(!absences.is_empty() && absences.windows(2).all(|pair| pair[0].who < pair[1].who), "dropouts out of order, or none");
 			ensure!(absences.iter().all(|absence| absence.dropouts > 0), "an account that did not drop out has to wait");
@@ -53,6 +54,8 @@ impl<T: Config> Pallet<T> {
 			Self::try_members(&run, &round, &members)?;
 			Self::try_places(&run, &round)?;
 			Self::try_progress(&round)?;
+			let reports = Missing::<T>::get(entry.run);
+			ensure!(reports.is_none_or(|reports| reports.is_sound(&round)), "reports that no participant can have made");
 			Self::try_works(entry.run, &round)?;
 		}
 		Ok(())

@@ -15,7 +15,7 @@ use neuroshard_graph::{
 	merkle::{merkle_root, prove, Hash},
 	plan::Plan,
 	player::{PlayError, Player, Story, WorkStory},
-	round::run_round,
+	round::{run_round, RoundStart},
 	tiles::{leaf_hash, LEAF_BYTES},
 	trace::Mistake,
 	witness::{Chunk, Library},
@@ -143,7 +143,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let mut trainer = Trainer::new(exec.clone(), &model, &train)?;
 	let mut arena = Arena::new(trainer.arena_len());
 	let begun = Since::now();
-	let truth = run_round(&mut trainer, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()), |_| {})?;
+	let truth = run_round(&mut trainer, &mut arena, RoundStart::new(&theta, 0), read, |_| ControlFlow::Continue(()), |_| {})?;
 	let work = begun.elapsed();
 	drop(arena);
 
@@ -198,7 +198,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	if first_step > 0 {
 		let mut keeper = Trainer::new(exec.clone(), &model, &TrainConfig { inner_steps: first_step, ..train.clone() })?;
 		let mut arena = Arena::new(keeper.arena_len());
-		run_round(&mut keeper, &mut arena, &theta, 0, read, |_| ControlFlow::Continue(()), |_| {})?;
+		run_round(&mut keeper, &mut arena, RoundStart::new(&theta, 0), read, |_| ControlFlow::Continue(()), |_| {})?;
 		state = Some([keeper.theta(&arena), keeper.first_moment(&arena), keeper.second_moment(&arena)].map(<[f32]>::to_vec));
 	}
 	drop(claimant);

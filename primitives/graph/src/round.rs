@@ -6,6 +6,7 @@ use crate::{
 	commit::{state_root, tensors_root},
 	exec::{StepError, StepOutcome, Trainer},
 	merkle::Hash,
+	TrainConfig,
 };
 use alloc::{vec, vec::Vec};
 use core::ops::ControlFlow;
@@ -59,6 +60,9 @@ pub enum RoundError<E> {
 	/// The delta is not finite.
 	#[error("diverged: the parameters left the finite numbers")]
 	Diverged,
+	/// The inner state to go on from is none of this round's.
+	#[error("the inner state after {0} steps is none of this round's")]
+	State(u32),
 	/// Parameters or arena have a wrong length.
 	#[error("{found} elements where {expected} are needed")]
 	Length {
@@ -69,48 +73,106 @@ pub enum RoundError<E> {
 	},
 }
 
-/// A state that was committed.
+/// Where a round is after some inner steps: all that its other steps depend on, and what it has given so far.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Committed<'a> {
+pub struct InnerState<'a> {
 	/// Inner steps done.
 	pub step: u32,
-	/// Its root.
-	pub root: Hash,
 	/// Parameters, first and second moments, in parameter layout.
 	pub vectors: [&'a [f32]; 3],
+	/// Roots of the states that were committed, this one among them if it is one of them.
+	pub state_roots: &'a [Hash],
+	/// Loss of each step.
+	pub losses: &'a [f32],
 }
 
-/// Runs a round from `theta` (theta_r) after `adopted_rounds` adopted rounds.
+impl InnerState<'_> {
+	/// Its root, if it is one that is committed.
+	pub fn root(&self, config: &TrainConfig) -> Option<Hash> {
+		self.state_roots.last().filter(|_| config.commits_after(self.step)).copied()
+	}
+}
+
+/// An [`InnerState`] to go on from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reached {
+	/// Inner steps done.
+	pub step: u32,
+	/// Parameters, first and second moments.
+	pub vectors: [Vec<f32>; 3],
+	/// Roots of the states that were committed.
+	pub state_roots: Vec<Hash>,
+	/// Loss of each step.
+	pub losses: Vec<f32>,
+}
+
+impl Reached {
+	/// Whether a round of this configuration and so many parameters can be there.
+	pub fn is_of(&self, config: &TrainConfig, parameters: usize) -> bool {
+		let committed = (1..=self.step.min(config.inner_steps)).filter(|step| config.commits_after(*step)).count();
+		(1..=config.inner_steps).contains(&self.step)
+			&& self.vectors.iter().all(|vector| vector.len() == parameters)
+			&& (self.state_roots.len(), u32::try_from(self.losses.len())) == (committed, Ok(self.step))
+	}
+}
+
+/// What a round starts from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RoundStart<'a> {
+	/// Parameters of the checkpoint, theta_r.
+	pub theta: &'a [f32],
+	/// Rounds that were adopted before it.
+	pub adopted_rounds: u32,
+	/// Where this round was before, if it goes on. It gives the same as from its first step if this was its state there.
+	pub reached: Option<Reached>,
+}
+
+impl<'a> RoundStart<'a> {
+	/// A round from its first step on.
+	pub fn new(theta: &'a [f32], adopted_rounds: u32) -> Self {
+		Self { theta, adopted_rounds, reached: None }
+	}
+}
+
+/// Runs a round from `start`.
 ///
 /// `tokens(step, sequence, buffer)` fills in the `seq_len + 1` tokens of a sequence of an inner step, both from 0.
-/// `progress` hears of every step and may stop the round, `committed` of every state that is committed. Moments start at zero, t at 1; the schedule index of a step is
-/// `adopted_rounds * inner_steps + step`. Afterwards the arena holds the last inner state.
+/// `inner_state` sees the state after every step; then `progress` hears of the step, and may stop the round. Moments start at zero, t at 1; the schedule
+/// index of a step is `adopted_rounds * inner_steps + step`. Afterwards the arena holds the last inner state.
 ///
 /// # Errors
 /// [`RoundError`].
 pub fn run_round<E>(
 	trainer: &mut Trainer,
 	arena: &mut [f32],
-	theta: &[f32],
-	adopted_rounds: u32,
+	start: RoundStart<'_>,
 	mut tokens: impl FnMut(u32, u32, &mut [u16]) -> Result<(), E>,
 	mut progress: impl FnMut(Progress) -> ControlFlow<()>,
-	mut committed: impl FnMut(Committed<'_>),
+	mut inner_state: impl FnMut(InnerState<'_>),
 ) -> Result<RoundOutcome, RoundError<E>> {
+	let RoundStart { theta, adopted_rounds, reached } = start;
 	let expect = |expected: usize, found: usize, good: bool| if good { Ok(()) } else { Err(RoundError::Length { expected, found }) };
 	expect(trainer.layout().len(), theta.len(), theta.len() == trainer.layout().len())?;
 	expect(trainer.arena_len(), arena.len(), arena.len() >= trainer.arena_len())?;
 	let config = trainer.config().clone();
 	let threads = trainer.exec().threads();
-	trainer.theta_mut(arena).copy_from_slice(theta);
-	trainer.reset_moments(arena);
+	let (done_before, mut state_roots, mut losses) = match reached {
+		None => {
+			trainer.theta_mut(arena).copy_from_slice(theta);
+			trainer.reset_moments(arena);
+			(0, Vec::new(), Vec::new())
+		}
+		Some(state) if state.is_of(&config, theta.len()) => {
+			trainer.set_state(arena, state.vectors.each_ref().map(Vec::as_slice));
+			(state.step, state.state_roots, state.losses)
+		}
+		Some(state) => return Err(RoundError::State(state.step)),
+	};
 
 	let first_index = u64::from(adopted_rounds) * u64::from(config.inner_steps);
 	let mut batch = vec![0; trainer.batch_tokens()];
 	let per_sequence = batch.len() / config.batch as usize;
-	let mut state_roots = Vec::new();
-	let mut losses = Vec::new();
-	for step in 0..config.inner_steps {
+	for step in done_before..config.inner_steps {
 		for (sequence, buffer) in (0..).zip(batch.chunks_exact_mut(per_sequence)) {
 			tokens(step, sequence, buffer).map_err(|source| RoundError::Source { step, source })?;
 		}
@@ -118,16 +180,13 @@ pub fn run_round<E>(
 		let outcome =
 			trainer.train_step(arena, &batch, first_index + u64::from(step), t).map_err(|source| RoundError::Step { step, source })?;
 		losses.push(outcome.loss);
+		let vectors = [trainer.theta(arena), trainer.first_moment(arena), trainer.second_moment(arena)];
 		let state_root = config.commits_after(done).then(|| {
-			let root = |values| tensors_root(trainer.layout(), values, threads);
-			let cursor = u64::from(done) * u64::from(config.batch);
-			let vectors = [trainer.theta(arena), trainer.first_moment(arena), trainer.second_moment(arena)];
-			let [params, first, second] = vectors.map(root);
-			let root = state_root(&params, &first, &second, done, cursor);
-			committed(Committed { step: done, root, vectors });
-			root
+			let [params, first, second] = vectors.map(|values| tensors_root(trainer.layout(), values, threads));
+			state_root(&params, &first, &second, done, u64::from(done) * u64::from(config.batch))
 		});
 		state_roots.extend(state_root);
+		inner_state(InnerState { step: done, vectors, state_roots: &state_roots, losses: &losses });
 		if progress(Progress { step: done, outcome, state_root }).is_break() {
 			return Err(RoundError::Stopped);
 		}

@@ -10,7 +10,7 @@ use neuroshard_graph::{
 	exec::{Arena, Exec, Trainer},
 	game::{Anchor, Move, Position, Setting, Side, Subject},
 	player::{Player, Story, WorkStory},
-	round::run_round,
+	round::{run_round, RoundStart},
 	TrainConfig,
 };
 use std::{
@@ -38,8 +38,7 @@ fn a_kept_state_saves_the_steps_before_it_and_those_of_other_intervals() {
 	run_round(
 		&mut trainer,
 		&mut arena,
-		&theta,
-		0,
+		RoundStart::new(&theta, 0),
 		tokens,
 		|_| ControlFlow::Continue(()),
 		|state| {

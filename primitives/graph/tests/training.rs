@@ -10,7 +10,7 @@ use neuroshard_graph::{
 	commit,
 	exec::{Arena, Exec, StepError, Trainer, ValidationError, Validator},
 	init::theta_0,
-	round::{run_round, RoundError, RoundOutcome},
+	round::{run_round, InnerState, Reached, RoundError, RoundOutcome, RoundStart},
 	ModelConfig, ParamLayout, TrainConfig, F32,
 };
 use reference::Reference;
@@ -136,7 +136,7 @@ fn round(threads: usize, adopted: u32) -> RoundOutcome {
 		buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
 		Ok::<_, Infallible>(())
 	};
-	run_round(&mut trainer, &mut arena, &theta, adopted, tokens, |_| ControlFlow::Continue(()), |_| {}).unwrap()
+	run_round(&mut trainer, &mut arena, RoundStart::new(&theta, adopted), tokens, |_| ControlFlow::Continue(()), |_| {}).unwrap()
 }
 
 #[test]
@@ -178,6 +178,60 @@ fn a_round_commits_to_the_states_that_single_steps_reach() {
 }
 
 #[test]
+fn a_round_that_goes_on_from_any_of_its_states_gives_the_same() {
+	let (model, train) = (tiny_model(), tiny_train());
+	let (mut trainer, mut arena) = trainer(&model, &train, 2);
+	let theta = theta_0(&model, trainer.layout(), &train.seed);
+	let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+		buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
+		Ok::<_, Infallible>(())
+	};
+	let mut states = Vec::new();
+	let whole = run_round(
+		&mut trainer,
+		&mut arena,
+		RoundStart::new(&theta, 1),
+		tokens,
+		|_| ControlFlow::Continue(()),
+		|InnerState { step, vectors, state_roots, losses }| {
+			let vectors = vectors.map(<[f32]>::to_vec);
+			states.push(Reached { step, vectors, state_roots: state_roots.to_vec(), losses: losses.to_vec() });
+		},
+	);
+	assert_eq!(states.iter().map(|state| state.step).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+	let mut rest = |state: Reached| {
+		let mut steps = Vec::new();
+		arena.fill(f32::NAN);
+		let outcome = run_round(
+			&mut trainer,
+			&mut arena,
+			RoundStart { reached: Some(state), ..RoundStart::new(&theta, 1) },
+			tokens,
+			|progress| {
+				steps.push(progress.step);
+				ControlFlow::Continue(())
+			},
+			|_| {},
+		);
+		(outcome, steps)
+	};
+	for state in states {
+		assert_eq!(rest(state.clone()), (whole.clone(), (state.step + 1..=6).collect()), "from the state after {} steps", state.step);
+		let [params, first, _] = state.vectors.clone();
+		let foreign = [
+			Reached { step: 7, ..state.clone() },
+			Reached { step: 0, ..state.clone() },
+			Reached { losses: state.losses[1..].to_vec(), ..state.clone() },
+			Reached { state_roots: vec![[0; 32]; 4], ..state.clone() },
+			Reached { vectors: [params, first, vec![]], ..state },
+		];
+		for state in foreign {
+			assert_eq!(rest(state.clone()), (Err(RoundError::State(state.step)), vec![]));
+		}
+	}
+}
+
+#[test]
 fn a_round_stops_when_asked_and_says_why_it_failed() {
 	let (model, train) = (tiny_model(), tiny_train());
 	let (mut trainer, mut arena) = trainer(&model, &train, 1);
@@ -187,8 +241,7 @@ fn a_round_stops_when_asked_and_says_why_it_failed() {
 	let stopped = run_round(
 		&mut trainer,
 		&mut arena,
-		&theta,
-		0,
+		RoundStart::new(&theta, 0),
 		good,
 		|progress| {
 			seen.push((progress.step, progress.state_root.is_some()));
@@ -198,31 +251,30 @@ fn a_round_stops_when_asked_and_says_why_it_failed() {
 				ControlFlow::Continue(())
 			}
 		},
-		|committed| states.push((committed.step, committed.root, committed.vectors.map(<[f32]>::to_vec))),
+		|state| states.push((state.step, state.root(&train), state.vectors.map(<[f32]>::to_vec))),
 	);
 	assert_eq!(stopped, Err(RoundError::Stopped));
 	assert_eq!(seen, [(1, false), (2, true)]);
-	let [(step, root, vectors)] = states.as_slice() else { panic!("one state was committed") };
+	let [(1, None, _), (step, root, vectors)] = states.as_slice() else { panic!("the second one is committed") };
 	let [params, first, second] = vectors.each_ref().map(|values| commit::tensors_root(trainer.layout(), values, 1));
-	assert_eq!((*step, *root), (2, commit::state_root(&params, &first, &second, 2, 2 * u64::from(train.batch))));
+	assert_eq!((*step, *root), (2, Some(commit::state_root(&params, &first, &second, 2, 2 * u64::from(train.batch)))));
 
 	let missing = run_round(
 		&mut trainer,
 		&mut arena,
-		&theta,
-		0,
+		RoundStart::new(&theta, 0),
 		|step, _, _| if step == 1 { Err("gone") } else { Ok(()) },
 		|_| ControlFlow::Continue(()),
 		|_| {},
 	);
 	assert_eq!(missing, Err(RoundError::Source { step: 1, source: "gone" }));
 
-	let short = run_round(&mut trainer, &mut arena, &theta[1..], 0, good, |_| ControlFlow::Continue(()), |_| {});
+	let short = run_round(&mut trainer, &mut arena, RoundStart::new(&theta[1..], 0), good, |_| ControlFlow::Continue(()), |_| {});
 	assert_eq!(short, Err(RoundError::Length { expected: theta.len(), found: theta.len() - 1 }));
 
 	let mut broken = theta.clone();
 	broken[0] = f32::INFINITY;
-	let diverged = run_round(&mut trainer, &mut arena, &broken, 0, good, |_| ControlFlow::Continue(()), |_| {});
+	let diverged = run_round(&mut trainer, &mut arena, RoundStart::new(&broken, 0), good, |_| ControlFlow::Continue(()), |_| {});
 	assert_eq!(diverged, Err(RoundError::Step { step: 0, source: StepError::Diverged }));
 }
 

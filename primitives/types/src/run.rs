@@ -186,6 +186,27 @@ pub struct ParticipantView {
 	pub counted: bool,
 }
 
+/// Blocks for which the report of a participant counts that others are missing.
+pub const REPORTED_FOR: BlockNumber = 30;
+
+/// A participant's report that others are missing in a phase.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct MissingReport {
+	/// Who reports it.
+	pub who: AccountId,
+	/// Block in which it did.
+	pub at: BlockNumber,
+	/// One bit for each participant of the round, in the order of accounts.
+	pub missing: VoteBitmap,
+}
+
+impl MissingReport {
+	/// Whether it counts in block `now`.
+	pub fn counts(&self, now: BlockNumber) -> bool {
+		now < self.at.saturating_add(REPORTED_FOR)
+	}
+}
+
 /// The current round as the view function `Training::round` shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct RoundView {

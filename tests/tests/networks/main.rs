@@ -10,5 +10,6 @@ mod crashes;
 mod defence;
 mod devnet;
 mod paid;
+mod restarts;
 mod scenario;
 mod trial;

@@ -27,7 +27,18 @@ impl Scenario {
 	pub(crate) async fn start(folder: &Path, workers: u16) -> Self {
 		let layout = Layout::create(folder.join("network"), None, workers).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=8).await.unwrap();
-		let mut network = Network::start(Binaries::find().unwrap(), layout, SLOT, RULES).await.unwrap();
+		Self::of(layout, prepared, RULES).await
+	}
+
+	/// The same with rounds of so many inner steps, which may take longer.
+	pub(crate) async fn with_long_rounds(folder: &Path, inner_steps: u32) -> Self {
+		let layout = Layout::create(folder.join("network"), None, 3).unwrap();
+		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 2..=3).await.unwrap();
+		Self::of(layout, prepared.with_inner_steps(inner_steps), Rules { patient: true, ..RULES }).await
+	}
+
+	async fn of(layout: Layout, prepared: Prepared, rules: Rules) -> Self {
+		let mut network = Network::start(Binaries::find().unwrap(), layout, SLOT, rules).await.unwrap();
 		let training = Training::sponsor(&network, prepared, None).await.unwrap();
 		network.add_workers(3, Some(&training.dataset), 1).await.unwrap();
 		Self { network, training }

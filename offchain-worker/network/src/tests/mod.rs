@@ -2,6 +2,7 @@
 
 mod conduct;
 mod discovery;
+mod life;
 mod notes;
 mod strangers;
 mod transfer;
@@ -138,7 +139,7 @@ fn honest(data: &[u8], request: &Request) -> Vec<u8> {
 		Request::Hashes { start, count, .. } => {
 			LeafList::of(data).unwrap().hashes()[start as usize..][..count as usize].as_flattened().to_vec()
 		}
-		Request::Note { .. } => Vec::new(),
+		Request::Note { .. } | Request::Farewell => Vec::new(),
 		Request::Leaves { start, count, .. } => data[start as usize * LEAF_BYTES..][..count as usize * LEAF_BYTES].to_vec(),
 	}
 }

@@ -5,6 +5,7 @@
 //! of others, and refuses bad ones.
 
 mod adopted;
+mod alive;
 mod announce;
 mod book;
 mod chores;
@@ -27,7 +28,7 @@ use super::{
 	parts::{Options, Shared},
 	WorkerError,
 };
-use crate::train::kept::Keeper;
+use crate::train::keeper::Keeper;
 use announce::{Announcer, Outcome};
 use book::Book;
 use chores::Chore;
@@ -106,6 +107,7 @@ impl Participant {
 			deltas: Default::default(),
 			next: None,
 			diverged: None,
+			missing: Default::default(),
 			uptime: journal.uptime(),
 			claim_from: options.claim_from,
 			leaving: false,

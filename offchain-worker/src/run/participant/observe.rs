@@ -2,6 +2,7 @@
 
 use super::decide::{
 	choice::Choice,
+	plan::has_acted,
 	view::{ChainView, RunState},
 };
 use crate::{
@@ -13,7 +14,7 @@ use neuroshard_types::{
 	dispute::OuterJob,
 	provider::{ProviderStatus, ProviderView, Role},
 	reward::{Earnings, EraIndex},
-	run::{Phase, RoundView, RunView},
+	run::{MissingReport, Phase, RoundView, RunView},
 	AccountId, Balance, BlockNumber, Moment, RunId, H256,
 };
 
@@ -83,12 +84,13 @@ struct Rest {
 	members: Vec<AccountId>,
 	finalized_seal: Option<H256>,
 	next_join: Option<BlockNumber>,
+	reported: Vec<MissingReport>,
 }
 
 impl Rest {
 	fn with(self, id: RunId, view: RunView) -> RunState {
-		let Self { round, job, members, finalized_seal, next_join } = self;
-		RunState { id, view, round, job, members, finalized_seal, next_join }
+		let Self { round, job, members, finalized_seal, next_join, reported } = self;
+		RunState { id, view, round, job, members, finalized_seal, next_join, reported }
 	}
 }
 
@@ -106,5 +108,11 @@ async fn run_state(at: &ChainAt, finalized: &ChainAt, me: &AccountId, id: RunId)
 		None => None,
 	};
 	let next_join = next_join.filter(|_| !members.contains(me));
-	Ok(Rest { round, job, members, finalized_seal, next_join })
+	// Asked only of a phase that this account waits in.
+	let waits = round.as_ref().is_some_and(|round| {
+		let me = round.participants.iter().find(|one| one.account == *me && one.counted);
+		me.is_some_and(|me| has_acted(me, round.phase))
+	});
+	let reported = if waits { at.reported_missing(id).await? } else { Vec::new() };
+	Ok(Rest { round, job, members, finalized_seal, next_join, reported })
 }

@@ -125,7 +125,7 @@ mod tests {
 		},
 		status::Reporter,
 		testing::Connect,
-		train::kept::Keeper,
+		train::keeper::Keeper,
 	};
 	use neuroshard_chain_client::keys::Keys;
 	use neuroshard_mock_node::{Fate, MockNode, Script};

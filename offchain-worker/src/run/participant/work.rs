@@ -19,9 +19,15 @@ use crate::run::{
 	WorkerError,
 };
 use neuroshard_chain_client::{ChainAt, Heads};
-use std::{sync::Arc, time::Instant};
+use std::{
+	sync::Arc,
+	time::{Duration, Instant},
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+/// Longest wait for training to end with the step under way when the worker is stopped.
+const LAST_STEP: Duration = Duration::from_secs(10);
 
 /// How a task ended.
 enum Ended {
@@ -153,6 +159,7 @@ impl Participant {
 			self.book.refresh(&seen.at, seen.chain.run.as_ref(), &me, &self.tasks.content.net).await?;
 		}
 		self.note_rounds(&seen).await?;
+		self.local.missing = self.missing(&seen).await?;
 		self.noticed.tell(notice(&seen.chain, &self.local));
 		self.tell_obstacle(&seen);
 		self.show(&seen).await;
@@ -180,7 +187,7 @@ impl Participant {
 		}
 		self.tasks.reporter.update(|status| status.task = Some(task.to_string()));
 		let pending = self.journal.pending().cloned();
-		let moment = Moment { seen, book: self.book.clone(), pending, cancel: Arc::default() };
+		let moment = Moment { seen, book: self.book.clone(), pending, cancel: Arc::default(), stopping: Arc::default() };
 		let tasks = self.tasks.clone();
 		let mut doing = Box::pin(tasks.perform(task.clone(), &moment));
 		let mut followed = true;
@@ -188,8 +195,15 @@ impl Participant {
 			tokio::select! {
 				result = &mut doing => return self.ended(task, result, &moment),
 				() = stop.cancelled() => {
-					moment.cancel();
-					return Ended::Stopped;
+					moment.stop();
+					if !matches!(task, Task::Train { .. }) {
+						return Ended::Stopped;
+					}
+					// It leaves its state on disk, or has just ended.
+					return match tokio::time::timeout(LAST_STEP, &mut doing).await {
+						Ok(Ok(effect @ Effect::Trained(_))) => Ended::Done(effect),
+						_ => Ended::Stopped,
+					};
 				},
 				changed = heads.changed(), if followed && task.is_long() => {
 					followed = changed.is_ok();

@@ -8,6 +8,7 @@ mod history;
 mod masses;
 mod membership;
 mod migration;
+mod missing;
 mod operators;
 mod replays;
 mod room;

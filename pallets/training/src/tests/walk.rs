@@ -1,10 +1,10 @@
 //! Random walks: whatever is called in whatever order, the invariants hold.
 
 use super::*;
-use crate::{Rounds, Runs};
+use crate::{Participant, Rounds, Runs};
 use neuroshard_types::{
 	dispute::{ClaimKind, Claims as _},
-	run::{Attestation, RunStatus, VoteBitmap},
+	run::{vote_bitmap, Attestation, RunStatus, VoteBitmap},
 	traits::Providers,
 	H256,
 };
@@ -22,6 +22,8 @@ enum Move {
 	All(u32),
 	/// Somebody votes or attests something else than the others.
 	Dissent(u8, u32, u8),
+	/// Those who may report those who are waited for as missing, or others.
+	Report(u32, u8),
 	Join(u8, u32),
 	Leave(u8, u32),
 	/// Work, or an attestation, of the last rounds is proven false.
@@ -46,6 +48,7 @@ fn steps() -> impl Strategy<Value = Move> {
 		30 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Act(who, run)),
 		12 => run.clone().prop_map(Move::All),
 		6 => (who.clone(), run.clone(), any::<u8>()).prop_map(|(who, run, bits)| Move::Dissent(who, run, bits)),
+		8 => (run.clone(), any::<u8>()).prop_map(|(run, bits)| Move::Report(run, bits)),
 		16 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Join(who, run)),
 		1 => (who.clone(), run.clone()).prop_map(|(who, run)| Move::Leave(who, run)),
 		2 => (who.clone(), run.clone(), 1u32..4, any::<bool>()).prop_map(|(who, run, ago, work)| Move::Condemn(who, run, ago, work)),
@@ -85,12 +88,26 @@ fn dissent(who: &AccountId, run: RunId, bits: u8) {
 	let _ = Training::attest(origin(), run, round.round, round.attempt, attestation);
 }
 
+/// Everybody who may reports those who are waited for, or others.
+fn report(run: RunId, bits: u8) {
+	let Some(round) = Rounds::<Test>::get(run) else { return };
+	let phase = round.stage.phase();
+	let waited_for = |participant: &Participant| participant.counted && !participant.has_acted(phase);
+	let named = round.participants.iter().enumerate().map(|(place, one)| waited_for(one) != (bits >> (place % 8) & 1 == 1 && bits > 200));
+	let missing = vote_bitmap(named).unwrap();
+	for who in 1..=WORKERS {
+		let origin = RuntimeOrigin::signed(worker(who));
+		let _ = Training::report_missing(origin, run, round.round, round.attempt, phase, missing.clone());
+	}
+}
+
 fn perform(step: Move) {
 	match step {
 		Move::Blocks(blocks) => skip(blocks),
 		Move::Act(who, run) => act(&worker(who), pick(run)),
 		Move::All(run) => (1..=WORKERS).for_each(|who| act(&worker(who), pick(run))),
 		Move::Dissent(who, run, bits) => dissent(&worker(who), pick(run), bits),
+		Move::Report(run, bits) => report(pick(run), bits),
 		Move::Join(who, run) => {
 			let _ = join(&worker(who), pick(run));
 		}

@@ -118,6 +118,17 @@ impl Trainer {
 		arena[self.runner.region(self.update.second_moment)].fill(0.0);
 	}
 
+	/// Copies parameters, first and second moments into the arena.
+	///
+	/// # Panics
+	/// If one of them is not of the model's size.
+	pub fn set_state(&self, arena: &mut [f32], vectors: [&[f32]; 3]) {
+		let regions = [0, self.update.first_moment, self.update.second_moment].map(|slot| self.runner.region(slot));
+		for (region, vector) in regions.into_iter().zip(vectors) {
+			arena[region].copy_from_slice(vector);
+		}
+	}
+
 	/// Forward and backward pass, without an update.
 	///
 	/// # Errors

@@ -65,6 +65,7 @@ pub fn signer(who: AccountId, call: &RuntimeCall) -> AccountId {
 				| Training::reveal { .. }
 				| Training::vote_availability { .. }
 				| Training::attest { .. }
+				| Training::report_missing { .. }
 		),
 		RuntimeCall::Inference(call) => matches!(
 			call,

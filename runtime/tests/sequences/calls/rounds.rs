@@ -63,9 +63,12 @@ fn switch(run: RunId) -> Deed {
 	}
 }
 
-/// What one of those who are waited for does.
+/// What one of those who are waited for does, or what somebody says of them.
 fn step(act: &Act, id: RunId) -> Deed {
 	let round = Training::round(id)?;
+	if act.is_one_in(8) {
+		return report(act, id, &round);
+	}
 	let waits = |participant: &&ParticipantView| {
 		participant.counted
 			&& match round.phase {
@@ -98,6 +101,21 @@ fn step(act: &Act, id: RunId) -> Deed {
 			signed(who, Call::attest { run, round: number, attempt, attestation })
 		}
 	}
+}
+
+/// One of those who have acted reports those who have not.
+fn report(act: &Act, run: RunId, round: &RoundView) -> Deed {
+	let has_acted = |one: &ParticipantView| match round.phase {
+		Phase::Joining => false,
+		Phase::Training => one.sealed.is_some(),
+		Phase::Revealing => one.work.is_some(),
+		Phase::Availability => one.vote.is_some(),
+		Phase::Checkpointing => one.attestation.is_some(),
+	};
+	let who = act.one_of(round.participants.iter().filter(|one| has_acted(one)).map(|one| one.account.clone()))?;
+	let missing = vote_bitmap(round.participants.iter().map(|one| one.counted && !has_acted(one)))?;
+	let (round, attempt, phase) = (round.round, round.attempt, round.phase);
+	signed(who, Call::report_missing { run, round, attempt, phase, missing })
 }
 
 fn reveal(who: AccountId, run: RunId, round: &RoundView, work: neuroshard_types::run::Work) -> Deed {

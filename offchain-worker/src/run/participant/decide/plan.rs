@@ -109,7 +109,7 @@ fn in_round(
 	local: &LocalState,
 ) -> Option<Task> {
 	let pending = local.pending.as_ref().filter(|work| work.run == run.id && work.round == round.round && work.seed == round.seed);
-	match round.phase {
+	let own = match round.phase {
 		Phase::Joining => None,
 		Phase::Training => match (me.sealed, pending) {
 			(Some(_), _) => None,
@@ -133,7 +133,33 @@ fn in_round(
 		}
 		Phase::Checkpointing if me.work.is_none() || me.attestation.is_some() => None,
 		Phase::Checkpointing => run.job.as_ref().and_then(|job| checkpoint(run, job, local)),
+	};
+	own.or_else(|| report_missing(chain, run, round, me, local).filter(|_| !chain.is_short()))
+}
+
+/// Whether a participant has done what `phase` asks for.
+pub(in crate::run::participant) fn has_acted(one: &ParticipantView, phase: Phase) -> bool {
+	match phase {
+		Phase::Joining => true,
+		Phase::Training => one.sealed.is_some(),
+		Phase::Revealing => one.work.is_some(),
+		Phase::Availability => one.vote.is_some(),
+		Phase::Checkpointing => one.attestation.is_some(),
 	}
+}
+
+/// Nobody waits for the dead: once all whom a phase waits for are missing, this worker says so, if it has done its own part. A checkpoint
+/// needs no more than two thirds anyway.
+fn report_missing(chain: &ChainView, run: &RunState, round: &RoundView, me: &ParticipantView, local: &LocalState) -> Option<Task> {
+	let is_waited_for = |one: &ParticipantView| one.counted && !has_acted(one, round.phase);
+	let mut waited_for = round.participants.iter().filter(|one| is_waited_for(one)).peekable();
+	if matches!(round.phase, Phase::Joining | Phase::Checkpointing) || is_waited_for(me) || waited_for.peek().is_none() {
+		return None;
+	}
+	let all_missing = waited_for.all(|one| local.missing.contains(&one.account));
+	let missing = vote_bitmap(round.participants.iter().map(is_waited_for)).filter(|_| all_missing)?;
+	let said = run.reported.iter().any(|said| said.who == me.account && said.missing == missing && said.counts(chain.best));
+	(!said).then_some(Task::ReportMissing { missing })
 }
 
 /// Whether a reveal waits for finality no longer at block `best`, in a phase of this `duration`. No commitment is later than the phase's

@@ -64,6 +64,11 @@ pub enum Task {
 		/// What is attested.
 		attestation: Attestation,
 	},
+	/// Say that nothing is heard any more of those whom the phase waits for.
+	ReportMissing {
+		/// One bit for each participant.
+		missing: VoteBitmap,
+	},
 	/// Answer the chain's test of arithmetic, without which the provider does not become active.
 	ProveArithmetic {
 		/// Seed of the test's inputs.
@@ -84,9 +89,9 @@ impl Task {
 		!matches!(self, Self::ProveArithmetic { .. } | Self::ProveUptime { .. } | Self::Claim)
 	}
 
-	/// Whether it is what a phase asks of a participant. When the plan does not want it any more, it was done, or came too late.
+	/// Whether it is what a participant says to the chain in a phase. When the plan does not want it any more, it was done, or came too late.
 	pub fn is_act(&self) -> bool {
-		matches!(self, Self::Commit | Self::Reveal | Self::Vote { .. } | Self::Attest { .. })
+		matches!(self, Self::Commit | Self::Reveal | Self::Vote { .. } | Self::Attest { .. } | Self::ReportMissing { .. })
 	}
 
 	/// Whether it only waits for a block to take it, and the round does not wait for it: the worker goes on meanwhile.
@@ -147,6 +152,7 @@ impl std::fmt::Display for Task {
 				}
 			}
 			Self::Attest { .. } => formatter.write_str("attesting the checkpoint"),
+			Self::ReportMissing { .. } => formatter.write_str("reporting whom the round waits for and nobody hears"),
 			Self::ProveArithmetic { .. } => formatter.write_str("answering the chain's test of this machine's arithmetic"),
 			Self::ProveUptime { .. } => formatter.write_str("proving uptime"),
 			Self::Claim => formatter.write_str("claiming earnings"),

@@ -3,10 +3,10 @@
 use crate::run::{journal::PendingWork, parts::Mode};
 use neuroshard_types::{
 	dispute::OuterJob,
-	run::{Attestation, RoundView, RunView},
+	run::{Attestation, MissingReport, RoundView, RunView},
 	AccountId, Balance, BlockNumber, DatasetId, RunId, H256,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the chain says at its best block (and where noted, at its finalized one).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,6 +57,8 @@ pub struct RunState {
 	pub finalized_seal: Option<H256>,
 	/// First block in which this account may join again after dropouts in a row; `None` if it need not wait, or is a member.
 	pub next_join: Option<BlockNumber>,
+	/// Who reports whom as missing in this phase. Empty unless this account has acted in it.
+	pub reported: Vec<MissingReport>,
 }
 
 /// The result of outer steps.
@@ -101,6 +103,8 @@ pub struct LocalState {
 	pub next: Option<NextCheckpoint>,
 	/// A round, by its seed, that ended in divergence here: it is not tried again.
 	pub diverged: Option<H256>,
+	/// Participants that this worker does not wait for: they said farewell, or nothing was heard of them for longer than a restart takes.
+	pub missing: BTreeSet<AccountId>,
 	/// Hour of the newest uptime proof.
 	pub uptime: Option<u32>,
 	/// Earnings below this stay on chain: a claim costs a fee.

@@ -26,7 +26,7 @@ use crate::{
 		WorkerError,
 	},
 	status::Reporter,
-	train::kept::Keeper,
+	train::keeper::Keeper,
 };
 use act::act;
 use neuroshard_chain_client::{keys::Keys, ponw, rewards, staking, training, Call, ChainError, Submitter};
@@ -107,6 +107,8 @@ pub(super) struct Moment {
 	pub(super) pending: Option<Pending>,
 	/// Raised when the task is not wanted any more.
 	pub(super) cancel: Arc<AtomicBool>,
+	/// Raised before that when the worker is stopped.
+	pub(super) stopping: Arc<AtomicBool>,
 }
 
 impl Moment {
@@ -142,6 +144,10 @@ impl Tasks {
 			Task::Attest { attestation } => {
 				let (run, round) = moment.round()?;
 				self.act(moment, training::attest(run.id, round.round, round.attempt, attestation)).await
+			}
+			Task::ReportMissing { missing } => {
+				let (run, round) = moment.round()?;
+				self.act(moment, training::report_missing(run.id, round.round, round.attempt, round.phase, missing)).await
 			}
 			Task::ProveArithmetic { challenge } => self.prove_arithmetic(moment, challenge).await,
 			Task::Leave | Task::ProveUptime { .. } | Task::Claim => self.chore(&task, moment).await,
@@ -221,6 +227,12 @@ impl Tasks {
 }
 
 impl Moment {
+	/// Asks a running job to end at its next step, and to leave on disk where it is.
+	pub(super) fn stop(&self) {
+		self.stopping.store(true, Ordering::Relaxed);
+		self.cancel();
+	}
+
 	/// Asks a running job to end at its next step.
 	pub(super) fn cancel(&self) {
 		self.cancel.store(true, Ordering::Relaxed);

@@ -5,6 +5,7 @@ use crate::{
 	data::loader::Assignment,
 	run::{content::rounds::round_label, journal::Pending, WorkerError},
 	train::{
+		hot,
 		kept::OwnRound,
 		round::{TrainError, Training},
 	},
@@ -30,14 +31,21 @@ impl Tasks {
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 
-		let (store, reporter, cancel) = (self.content.store.clone(), self.reporter.clone(), moment.cancel.clone());
+		let (store, reporter) = (self.content.store.clone(), self.reporter.clone());
+		let (cancel, stopping) = (moment.cancel.clone(), moment.stopping.clone());
 		let keeper = self.keeper.clone();
 		let job = self.compute.run(move |bench| {
 			let steps = config.train.inner_steps;
 			let mut prepared = bench.prepare(run, &config)?;
 			let (engine, checkpoint) = prepared.at(root)?;
 			let started = Instant::now();
-			let keep = keeper.of(OwnRound { run, round: index, seed }, &config.train, engine.layout().len());
+			let own = OwnRound { run, round: index, seed };
+			let reached = hot::read(&store, own, engine.layout(), &config.train);
+			let begun_at = reached.as_ref().map_or(0, |reached| reached.step);
+			if begun_at > 0 {
+				tracing::info!("goes on with round {index} after inner step {begun_at} of {steps}, from the hot checkpoint");
+			}
+			let keep = keeper.of(own, &config.train, engine.layout().len(), &stopping);
 			let progress = |progress: &Progress| {
 				reporter.update(|status| {
 					status.step = Some((progress.step, steps));
@@ -45,9 +53,9 @@ impl Tasks {
 				});
 			};
 			let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?;
-			let trained = training.run_keeping(&cancel, progress, keep)?;
+			let trained = training.run_keeping(reached, &cancel, progress, keep)?;
 			let seconds = started.elapsed().as_secs_f64();
-			let tokens = trained.work.tokens;
+			let tokens = trained.work.tokens / u64::from(steps.max(1)) * u64::from(steps.saturating_sub(begun_at));
 			reporter.update(|status| {
 				status.step = None;
 				status.tokens = status.tokens.saturating_add(tokens);

@@ -3,10 +3,10 @@
 use super::*;
 use crate::run::{journal::PendingWork, participant::decide::view::NextCheckpoint};
 use neuroshard_types::{
-	run::{Attestation, PhaseDurations, RunConfig, RunView, Work},
+	run::{Attestation, MissingReport, PhaseDurations, RunConfig, RunView, Work, REPORTED_FOR},
 	AccountId, Aggregator, ModelConfig, TrainConfig, F32, NEURO,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 mod redone;
 mod round;
@@ -119,6 +119,7 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 			members: [1, ME, 3].map(account).to_vec(),
 			finalized_seal: None,
 			next_join: None,
+			reported: vec![],
 		}),
 		hour: 10,
 		claimable: 0,
@@ -134,6 +135,7 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 		deltas: BTreeMap::new(),
 		next: None,
 		diverged: None,
+		missing: Default::default(),
 		uptime: Some(10),
 		claim_from: NEURO / 100,
 		leaving: false,
@@ -467,4 +469,47 @@ fn a_long_task_goes_on_while_the_plan_wants_some_of_it() {
 	assert!(!train.is_part_of(None));
 	assert!(train.is_part_of(Some(&Task::Leave)), "whoever leaves finishes its round");
 	assert!(Task::Join.is_long() && !Task::Join.is_part_of(None), "it would pay for a refusal");
+}
+
+#[test]
+fn whoever_has_acted_reports_those_whom_a_phase_waits_for_once_all_of_them_are_missing() {
+	for phase in [Phase::Training, Phase::Revealing, Phase::Availability] {
+		let (mut chain, mut local) = training();
+		round(&mut chain).phase = phase;
+		local.deltas.insert(H256::repeat_byte(7), Delta::Held);
+		let act = |one: &mut ParticipantView| {
+			let delta_root = H256::repeat_byte(7);
+			let work = Work { state_roots: Default::default(), delta_root, delta_bytes: 0, tokens: 0 };
+			(one.sealed, one.work) = (Some(SEAL), (phase != Phase::Training).then_some(work));
+			one.vote = (phase == Phase::Availability).then(VoteBitmap::default);
+		};
+		local.missing = BTreeSet::from([account(1)]);
+		// Its own part comes first.
+		assert!(!matches!(plan(&chain, &local), Some(Task::ReportMissing { .. })), "{phase:?}");
+		act(me(&mut chain));
+		assert_eq!(plan(&chain, &local), None, "the third is at work");
+		local.missing.insert(account(3));
+		let both = vote_bitmap([true, false, true]).unwrap();
+		assert_eq!(plan(&chain, &local), Some(Task::ReportMissing { missing: both.clone() }));
+		let report = |byte: u8| MissingReport { who: account(byte), at: 45, missing: both.clone() };
+		run(&mut chain).reported = vec![report(3)];
+		assert_eq!(plan(&chain, &local), Some(Task::ReportMissing { missing: both.clone() }));
+		run(&mut chain).reported = vec![report(3), report(ME)];
+		assert_eq!(plan(&chain, &local), None, "it has said so");
+		chain.best = 45 + REPORTED_FOR;
+		assert_eq!(plan(&chain, &local), Some(Task::ReportMissing { missing: both.clone() }), "that counts no more");
+		(chain.best, chain.free) = (50, chain.reserve - 1);
+		run(&mut chain).reported = vec![];
+		assert!(!matches!(plan(&chain, &local), Some(Task::ReportMissing { .. })), "disputes come first");
+		chain.free = chain.reserve;
+		act(&mut round(&mut chain).participants[2]);
+		let missing = vote_bitmap([true, false, false]).unwrap();
+		assert_eq!(plan(&chain, &local), Some(Task::ReportMissing { missing }));
+		round(&mut chain).participants[0].counted = false;
+		assert_eq!(plan(&chain, &local), None, "nobody is waited for");
+	}
+	let (mut chain, mut local) = training();
+	local.missing = BTreeSet::from([account(1), account(3)]);
+	round(&mut chain).phase = Phase::Joining;
+	assert_eq!(plan(&chain, &local), None);
 }
