@@ -16,7 +16,7 @@ use futures::StreamExt;
 use libp2p::{
 	core::transport::ListenerId,
 	multiaddr::Protocol,
-	request_response::{Event, InboundRequestId, Message, OutboundRequestId, ResponseChannel},
+	request_response::{Event, InboundRequestId, Message, OutboundFailure, OutboundRequestId, ResponseChannel},
 	swarm::{
 		dial_opts::{DialOpts, PeerCondition},
 		DialError, SwarmEvent,
@@ -136,11 +136,21 @@ impl Actor {
 		let mut unanswered: HashSet<OutboundRequestId> = sent.collect();
 		let parting = async {
 			while !unanswered.is_empty() {
-				if let SwarmEvent::Behaviour(BehaviourEvent::Content(
-					Event::Message { message: Message::Response { request_id, .. }, .. } | Event::OutboundFailure { request_id, .. },
-				)) = self.swarm.select_next_some().await
-				{
-					unanswered.remove(&request_id);
+				match self.swarm.select_next_some().await {
+					SwarmEvent::Behaviour(BehaviourEvent::Content(Event::Message {
+						message: Message::Response { request_id, .. },
+						..
+					})) => {
+						unanswered.remove(&request_id);
+					}
+					SwarmEvent::Behaviour(BehaviourEvent::Content(Event::OutboundFailure { request_id, peer, error, .. })) => {
+						unanswered.remove(&request_id);
+						// It went over one of two connections, which the other side has just closed.
+						if matches!(error, OutboundFailure::ConnectionClosed) && self.swarm.is_connected(&peer) {
+							unanswered.insert(self.swarm.behaviour_mut().content.send_request(&peer, Ok(Request::Farewell)));
+						}
+					}
+					_ => {}
 				}
 			}
 		};

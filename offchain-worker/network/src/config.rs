@@ -146,7 +146,7 @@ impl Default for Timeouts {
 			busy: Duration::from_millis(500),
 			idle: Duration::from_secs(600),
 			housekeeping: Duration::from_secs(5),
-			farewell: Duration::from_millis(500),
+			farewell: Duration::from_secs(1),
 			shutdown: Duration::from_secs(1),
 		}
 	}

@@ -21,7 +21,7 @@ impl Actor {
 		match event {
 			SwarmEvent::Behaviour(event) => self.on_behaviour(event),
 			SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
-				self.pulses.connected(peer_id, self.config.clock.now());
+				self.pulses.heard(peer_id, self.config.clock.now());
 				let link = self.links.entry(peer_id);
 				link.connections.insert(connection_id, endpoint);
 				link.reached();

@@ -1,7 +1,7 @@
 //! Who is alive: the last sign of life of each peer, and who said farewell.
 //!
 //! Peers ping each other every two seconds. One of which nothing was heard for six is taken for dead (seed 002, on PRIME), as is one that said
-//! farewell, until it connects again. Of a peer that was never heard nothing is known: routers may be between the two.
+//! farewell, until it is heard of again a few seconds later. Of a peer that was never heard nothing is known: routers may be between the two.
 
 use libp2p::PeerId;
 use std::{
@@ -14,6 +14,8 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Silence after which a peer is taken for dead.
 pub const DEAD_AFTER: Duration = Duration::from_secs(6);
 
+/// Longest time from a farewell until its process is gone.
+const PARTING: Duration = Duration::from_secs(3);
 /// A process that did nothing for so long was suspended.
 const ASLEEP: Duration = Duration::from_secs(20);
 
@@ -62,14 +64,10 @@ impl Pulses {
 		self.awake = Some(now);
 	}
 
-	/// Notes that it has connected.
-	pub(crate) fn connected(&mut self, peer: PeerId, now: Instant) {
-		self.note(peer, Heard { at: now, left: false });
-	}
-
-	/// Notes a sign of life. One that said farewell may still answer.
+	/// Notes a sign of life. One that said farewell may still answer while it closes its connections.
 	pub(crate) fn heard(&mut self, peer: PeerId, now: Instant) {
-		if self.heard.get(&peer).is_none_or(|heard| !heard.left) {
+		let parting = |heard: &Heard| heard.left && now.saturating_duration_since(heard.at) < PARTING;
+		if !self.heard.get(&peer).is_some_and(parting) {
 			self.note(peer, Heard { at: now, left: false });
 		}
 	}
@@ -111,14 +109,15 @@ mod tests {
 		let dead = |pulses: &mut Pulses, seconds| [heard, gone].map(|peer| pulses.all(after(seconds))[&peer].is_dead());
 		assert_eq!(dead(&mut pulses, 5), [false, true]);
 		assert_eq!(dead(&mut pulses, 6), [true, true]);
-		for peer in [heard, gone] {
-			pulses.heard(peer, after(9));
-		}
-		// An answer that was on its way when it said farewell, and another farewell, change nothing.
+		pulses.heard(heard, after(9));
 		pulses.left(gone, after(9));
+		// Another farewell changes nothing, nor does an answer on its way when it said farewell.
 		assert_eq!((dead(&mut pulses, 10), pulses.all(after(10))[&gone].silent_for), ([false, true], Duration::from_secs(10)));
-		pulses.connected(gone, after(11));
-		assert_eq!(dead(&mut pulses, 12), [false, false]);
+		pulses.heard(gone, after(10));
+		assert_eq!(dead(&mut pulses, 11), [false, false]);
+		pulses.left(gone, after(11));
+		pulses.heard(gone, after(13));
+		assert_eq!(dead(&mut pulses, 13), [false, true]);
 		// A stranger, and others that are not in the address book any more.
 		pulses.heard(PeerId::random(), after(12));
 		pulses.know(HashSet::from([gone]));

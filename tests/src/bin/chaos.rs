@@ -3,8 +3,8 @@
 use clap::Parser;
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
-	until, Binaries, Chaos, Cheat, Cloud, Error, Kinds, Layout, Line, Minted, Network, Prepared, Preset, Report, Rules, SmallDisk, Summary,
-	Text, Training, Verdicts, View, SLOT,
+	until, AuditRules, Binaries, Chaos, Cheat, Cloud, Error, Kinds, Layout, Line, Minted, Network, Prepared, Preset, Report, Rules,
+	SmallDisk, Summary, Text, Training, Verdicts, View, SLOT,
 };
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use serde::Serialize;
@@ -19,11 +19,13 @@ const ROUND_LIMIT: Duration = Duration::from_secs(600);
 
 /// The line of the worker that joins at the end: a round trip to a machine on a perfect line takes 50 ms.
 const NEWCOMER: Line = Line { delay_ms: 25, lost_of_a_million: 0, rate: 100_000_000 };
+/// Rounds without faults at the end; the first of them is not measured.
+const UNDISTURBED: u32 = 3;
 /// Longest wait until it trains.
 const JOIN_LIMIT: Duration = Duration::from_secs(1_200);
 /// How many times as long as in a network on one machine phases may be: a look at a node that is far away takes a second.
 const PATIENCE: u32 = 6;
-/// The same of clocks and windows of disputes.
+/// The same of disputes and audits.
 const PATIENCE_IN_DISPUTES: u32 = 3;
 /// What liars do, one after the other, from this round on.
 const LIES: [Cheat; 3] = [Cheat::BitFlip, Cheat::WrongAggregate, Cheat::WrongOuterStep];
@@ -73,6 +75,8 @@ struct Arguments {
 struct Written {
 	/// Lines of the machines: the validators', the workers', and the newcomer's. Empty on the loopback interface.
 	lines: Vec<Line>,
+	/// Share of the time of undisturbed rounds that workers computed.
+	utilisation: f64,
 	/// Seconds from the start of a worker that never was in this network, and has no text, until it trains; all faults are over then.
 	newcomer_trains_after: f64,
 	#[serde(flatten)]
@@ -165,16 +169,13 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	result
 }
 
-/// Rules of a network with these liars: disputes take as long as nodes are far away.
+/// Rules of a network with these liars: disputes and audits may take longer where nodes are far away, and where whoever is to act is just being killed.
 fn rules(preset: Preset, lies: &[(Cheat, u32)]) -> Rules {
 	let rules = preset.rules_for(lies, 1);
-	match lies.is_empty() {
-		true => rules,
-		false => {
-			let longer = |blocks: u32| blocks.saturating_mul(PATIENCE_IN_DISPUTES);
-			Rules { window: longer(rules.window), clock: longer(rules.clock), extension: longer(rules.extension), ..rules }
-		}
-	}
+	let longer = |blocks: u32| blocks.saturating_mul(PATIENCE_IN_DISPUTES);
+	let audits =
+		rules.audits.map(|audits| AuditRules { seal_time: longer(audits.seal_time), report_time: longer(audits.report_time), ..audits });
+	Rules { window: longer(rules.window), clock: longer(rules.clock), extension: longer(rules.extension), audits, ..rules }
 }
 
 async fn train(
@@ -201,11 +202,16 @@ async fn train(
 		println!("{:6.0} s  {:?}: back after {:.1} s", mended.at, mended.fault, mended.seconds);
 		faults.push(mended);
 	}
-	println!("no more faults: two more rounds, then all that was earned is minted");
+	println!("no more faults: three more rounds, then all that was earned is minted");
 	chaos.all_are_back(network, training).await?;
 	judged(network, training).await?;
 	let done = View::look(network, training, None).await?.run.rounds_adopted;
-	adopted(network, training, done.saturating_add(2)).await?;
+	// From one adoption to another one.
+	adopted(network, training, done.saturating_add(1)).await?;
+	let (before, since) = (computed(network), Instant::now());
+	adopted(network, training, done.saturating_add(UNDISTURBED)).await?;
+	let utilisation = utilisation(&before, &computed(network), since.elapsed());
+	println!("workers computed {:.0}% of the time of undisturbed rounds", 100.0 * utilisation);
 	let newcomer_trains_after = join(network, training).await?;
 	println!("a newcomer trains {newcomer_trains_after:.1} s after its start");
 	training.stop(network).await?;
@@ -220,7 +226,7 @@ async fn train(
 	println!("{} rounds, {} of {} places included", report.rounds, report.included, report.places);
 	let verified = summary.verify(None).and(unslashed(network, arguments.workers.into()).await);
 	if let Some(path) = &arguments.json {
-		let text = serde_json::to_string_pretty(&Written { lines, newcomer_trains_after, report, summary })
+		let text = serde_json::to_string_pretty(&Written { lines, utilisation, newcomer_trains_after, report, summary })
 			.map_err(|error| Error::Setup(error.to_string()))?;
 		std::fs::write(path, text + "\n").map_err(|source| Error::File { path: path.clone(), source })?;
 	}
@@ -243,6 +249,17 @@ async fn unslashed(network: &Network, honest: usize) -> Result<(), Error> {
 		}
 	}
 	Ok(())
+}
+
+/// Seconds that each worker has computed.
+fn computed(network: &Network) -> Vec<f64> {
+	network.workers.iter().map(|worker| worker.status().map_or(0.0, |status| status.computing_seconds)).collect()
+}
+
+/// Share of `time` that workers computed, in the mean.
+fn utilisation(before: &[f64], after: &[f64], time: Duration) -> f64 {
+	let computed: f64 = before.iter().zip(after).map(|(before, after)| after - before).sum();
+	computed / (before.len() as f64 * time.as_secs_f64())
 }
 
 /// Has one more worker join, which has no text, and returns the seconds from its start until it trains.

@@ -4,7 +4,8 @@ use super::*;
 
 /// Two nodes that have each other in their books, and are connected.
 async fn pair() -> (Node, Node) {
-	let (one, two) = (Node::start(1).await, Node::start(2).await);
+	let patient = |config: &mut NetworkConfig| config.timeouts.farewell = PATIENCE;
+	let (one, two) = (Node::configured(1, patient).await, Node::configured(2, patient).await);
 	let (first, second) = (one.address().await, two.address().await);
 	one.handle.set_peers(vec![second.clone()]).await.unwrap();
 	two.handle.set_peers(vec![first.clone()]).await.unwrap();

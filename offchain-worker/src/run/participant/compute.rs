@@ -7,7 +7,14 @@ use crate::{
 	train::{checkpoint::Checkpoint, priority::lower_thread_priority},
 };
 use neuroshard_types::{run::RunConfig, RunId, H256};
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::{
+	panic::{catch_unwind, AssertUnwindSafe},
+	sync::{
+		atomic::{AtomicU64, Ordering},
+		Arc,
+	},
+	time::{Duration, Instant},
+};
 use tokio::sync::{mpsc, oneshot};
 
 /// What the compute thread holds between jobs.
@@ -76,22 +83,35 @@ type Job = Box<dyn FnOnce(&mut Bench) + Send>;
 
 /// Handle of the compute thread, which ends with the last of them.
 #[derive(Clone)]
-pub(super) struct Compute(mpsc::Sender<Job>);
+pub(super) struct Compute {
+	jobs: mpsc::Sender<Job>,
+	/// Microseconds that finished jobs took.
+	busy: Arc<AtomicU64>,
+}
 
 impl Compute {
 	/// Starts the thread; jobs compute with `threads` threads.
 	pub(super) fn start(threads: usize) -> std::io::Result<Self> {
 		let (jobs, mut incoming) = mpsc::channel::<Job>(1);
+		let busy = Arc::new(AtomicU64::new(0));
+		let noted = busy.clone();
 		std::thread::Builder::new().name("compute".into()).spawn(move || {
 			if !lower_thread_priority() {
 				tracing::debug!("the system keeps the compute thread at normal priority");
 			}
 			let mut bench = Bench::new(threads, available_memory);
 			while let Some(job) = incoming.blocking_recv() {
+				let begun = Instant::now();
 				job(&mut bench);
+				noted.fetch_add(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
 			}
 		})?;
-		Ok(Self(jobs))
+		Ok(Self { jobs, busy })
+	}
+
+	/// Time that jobs took which are over.
+	pub(super) fn busy(&self) -> Duration {
+		Duration::from_micros(self.busy.load(Ordering::Relaxed))
 	}
 
 	/// Runs `job` when those before it are done. If the caller stops waiting, the job still runs to its end.
@@ -111,7 +131,7 @@ impl Compute {
 			});
 			let _ = answer.send(done);
 		});
-		self.0.send(job).await.map_err(|_| WorkerError::Stopped)?;
+		self.jobs.send(job).await.map_err(|_| WorkerError::Stopped)?;
 		result.await.map_err(|_| WorkerError::Stopped)?
 	}
 }
@@ -125,7 +145,12 @@ mod tests {
 	#[tokio::test]
 	async fn jobs_run_one_after_the_other_and_share_what_the_thread_holds() {
 		let compute = Compute::start(2).unwrap();
-		assert_eq!(compute.run(|bench| Ok(bench.threads())).await.unwrap(), 2);
+		assert_eq!((compute.busy(), compute.run(|bench| Ok(bench.threads())).await.unwrap()), (Duration::ZERO, 2));
+		let job = || Ok((0..1 << 20).fold(Instant::now(), |begun, _| std::hint::black_box(begun)).elapsed());
+		let took = compute.run(move |_| job()).await.unwrap();
+		// It is noted before the next one begins.
+		compute.run(|_| Ok(())).await.unwrap();
+		assert!(compute.busy() >= Duration::from_micros(u64::try_from(took.as_micros()).unwrap()));
 		let missing = compute.run(|bench| Ok(bench.current.is_none())).await.unwrap();
 		assert!(missing);
 	}

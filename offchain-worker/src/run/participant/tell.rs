@@ -54,6 +54,7 @@ impl Participant {
 			status.phase_deadline = round.and_then(|round| round.deadline);
 			status.checkpoint = loaded.map(|root| format!("{root:?}"));
 			status.checkpoint_round = run.filter(|run| loaded == Some(run.view.checkpoint)).map(|run| run.view.rounds_adopted);
+			status.computing_seconds = self.tasks.compute.busy().as_secs_f64();
 			status.bytes_in = traffic.received;
 			status.bytes_out = traffic.sent;
 			status.earned = seen.earnings.claimed.to_string();
