@@ -1,7 +1,7 @@
 //! Faults at random, by a seed, in a network that trains: processes that are killed or frozen, lines that are cut. After each, how long it
 //! takes until whoever was hit is back.
 
-use crate::{until, Error, Network, Training};
+use crate::{until, Error, Network, Process, Training};
 use neuroshard_chain_client::{ChainClient, ChainError, Heads};
 use neuroshard_store::LEFT_FREE;
 use neuroshard_worker::status::STATUS_FILE;
@@ -232,50 +232,41 @@ impl<'a> Chaos<'a> {
 		let (fault, at) = (self.draw(), self.begun.elapsed().as_secs_f64());
 		// Who has ended by itself must not pass for killed.
 		network.check()?;
-		let back_since = match &fault {
+		match &fault {
 			Fault::KillWorker { worker, away_ms } => {
 				let hit = network.workers.get_mut(*worker).ok_or_else(nobody)?;
 				hit.kill();
 				pause(*away_ms).await;
 				hit.start()?;
-				Instant::now()
 			}
 			Fault::KillValidator { validator, away_ms } => {
 				let hit = network.validators.get_mut(*validator).ok_or_else(nobody)?;
 				hit.kill();
 				pause(*away_ms).await;
 				hit.start()?;
-				Instant::now()
 			}
 			Fault::FreezeWorker { worker, frozen_ms } => {
-				let hit = network.workers.get_mut(*worker).and_then(|hit| hit.process().as_ref()).ok_or_else(nobody)?;
-				hit.freeze();
-				pause(*frozen_ms).await;
-				hit.thaw();
-				Instant::now()
+				let hit = network.workers.get_mut(*worker).and_then(|hit| hit.process().as_ref());
+				freeze(hit, *frozen_ms).await?;
 			}
 			Fault::FreezeValidator { validator, frozen_ms } => {
-				let hit = network.validators.get_mut(*validator).and_then(|hit| hit.process().as_ref()).ok_or_else(nobody)?;
-				hit.freeze();
-				pause(*frozen_ms).await;
-				hit.thaw();
-				Instant::now()
+				let hit = network.validators.get_mut(*validator).and_then(|hit| hit.process().as_ref());
+				freeze(hit, *frozen_ms).await?;
 			}
 			Fault::FillDisk { full_ms } => {
 				let disk = self.disk.ok_or_else(nobody)?;
 				disk.fill()?;
 				pause(*full_ms).await;
 				disk.empty()?;
-				Instant::now()
 			}
 			Fault::Cut { parts } => {
 				let cloud = network.cloud().ok_or_else(nobody)?;
 				cloud.cut(parts);
 				tokio::time::sleep(CUT).await;
 				cloud.join();
-				Instant::now()
 			}
-		};
+		}
+		let back_since = Instant::now();
 		match &fault {
 			Fault::KillWorker { worker, .. } | Fault::FreezeWorker { worker, .. } => worker_is_back(network, training, *worker).await?,
 			Fault::KillValidator { validator, .. } | Fault::FreezeValidator { validator, .. } => {
@@ -306,6 +297,14 @@ impl<'a> Chaos<'a> {
 
 fn nobody() -> Error {
 	Error::Setup("there is nobody to be hit".into())
+}
+
+async fn freeze(hit: Option<&Process>, ms: u32) -> Result<(), Error> {
+	let hit = hit.ok_or_else(nobody)?;
+	hit.freeze();
+	pause(ms).await;
+	hit.thaw();
+	Ok(())
 }
 
 async fn pause(ms: u32) {

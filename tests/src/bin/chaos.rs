@@ -3,8 +3,8 @@
 use clap::Parser;
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
-	until, AuditRules, Binaries, Chaos, Cheat, Cloud, Error, Kinds, Layout, Line, Minted, Network, Prepared, Preset, Report, Rules,
-	SmallDisk, Summary, Text, Training, Verdicts, View, SLOT,
+	exit_code, in_temporary_folder, until, AuditRules, Binaries, Chaos, Cheat, Cloud, Error, Kinds, Layout, Line, Minted, Network,
+	Prepared, Preset, Report, Rules, SmallDisk, Summary, Text, Training, Verdicts, View, SLOT,
 };
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use serde::Serialize;
@@ -86,29 +86,9 @@ struct Written {
 
 fn main() -> ExitCode {
 	tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
-	match run(&Arguments::parse()) {
-		Ok(()) => ExitCode::SUCCESS,
-		Err(error) => {
-			eprintln!("error: {error}");
-			ExitCode::FAILURE
-		}
-	}
-}
-
-/// Runs the network in a temporary folder, which stays if something went wrong.
-fn run(arguments: &Arguments) -> Result<(), Error> {
-	arguments.json.as_deref().map_or(Ok(()), Summary::check_file)?;
-	let path = std::env::temp_dir();
-	let folder = tempfile::Builder::new().prefix("neuroshard-chaos-").tempdir();
-	let folder = folder.map_err(|source| Error::File { path, source })?;
-	let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-	let runtime = runtime.map_err(|error| Error::Setup(format!("the system gives no threads: {error}")))?;
-	let result = runtime.block_on(chaos(arguments, folder.path()));
-	runtime.shutdown_timeout(Duration::from_millis(500));
-	if result.is_err() {
-		eprintln!("logs and data stay in {}", folder.keep().display());
-	}
-	result
+	let arguments = Arguments::parse();
+	let writable = arguments.json.as_deref().map_or(Ok(()), Summary::check_file);
+	exit_code(writable.and_then(|()| in_temporary_folder("neuroshard-chaos-", async |folder| chaos(&arguments, folder).await)))
 }
 
 /// Lines of so many machines: round trips of 50 to 150 ms between two of them, losses of 0 to 2% each way, and one of four with 10 Mbit/s, the

@@ -1,11 +1,11 @@
 //! `neuroshard-load`: how much a chain on this machine takes.
 
 use clap::Parser;
-use neuroshard_e2e::{Binaries, Error, Load, Measurement};
+use neuroshard_e2e::{exit_code, in_temporary_folder, Binaries, Error, Load, Measurement};
 use std::{
 	path::{Path, PathBuf},
 	process::ExitCode,
-	time::{Duration, Instant},
+	time::Instant,
 };
 
 /// Starts one or two validators on this machine, hands them transfers and Proofs of Neural Work that were signed before, and says how many of
@@ -32,29 +32,8 @@ struct Arguments {
 
 fn main() -> ExitCode {
 	tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
-	match run(Arguments::parse()) {
-		Ok(()) => ExitCode::SUCCESS,
-		Err(error) => {
-			eprintln!("error: {error}");
-			ExitCode::FAILURE
-		}
-	}
-}
-
-/// Runs the chain in a temporary folder, which stays if something went wrong.
-fn run(arguments: Arguments) -> Result<(), Error> {
-	let path = std::env::temp_dir();
-	let folder = tempfile::Builder::new().prefix("neuroshard-load-").tempdir();
-	let folder = folder.map_err(|source| Error::File { path, source })?;
-	let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-	let runtime = runtime.map_err(|error| Error::Setup(format!("the system gives no threads: {error}")))?;
-	let result = runtime.block_on(measure(arguments, folder.path()));
-	// Before the folder goes, so that nothing is written to it any more.
-	runtime.shutdown_timeout(Duration::from_millis(500));
-	if result.is_err() {
-		eprintln!("logs and data stay in {}", folder.keep().display());
-	}
-	result
+	let arguments = Arguments::parse();
+	exit_code(in_temporary_folder("neuroshard-load-", async |folder| measure(arguments, folder).await))
 }
 
 async fn measure(arguments: Arguments, folder: &Path) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! `neuroshard-load-serve`: how a ring of workers bears load.
 
 use clap::Parser;
-use neuroshard_e2e::{Binaries, Error, ServeLoad};
+use neuroshard_e2e::{exit_code, in_temporary_folder, Binaries, Error, ServeLoad};
 use std::{
 	path::{Path, PathBuf},
 	process::ExitCode,
@@ -26,28 +26,8 @@ struct Arguments {
 
 fn main() -> ExitCode {
 	tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
-	match run(&Arguments::parse()) {
-		Ok(()) => ExitCode::SUCCESS,
-		Err(error) => {
-			eprintln!("error: {error}");
-			ExitCode::FAILURE
-		}
-	}
-}
-
-/// Runs everything in a temporary folder, which stays if something went wrong.
-fn run(arguments: &Arguments) -> Result<(), Error> {
-	let path = std::env::temp_dir();
-	let folder = tempfile::Builder::new().prefix("neuroshard-load-serve-").tempdir();
-	let folder = folder.map_err(|source| Error::File { path, source })?;
-	let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-	let runtime = runtime.map_err(|error| Error::Setup(format!("the system gives no threads: {error}")))?;
-	let result = runtime.block_on(measure(arguments, folder.path()));
-	runtime.shutdown_timeout(Duration::from_millis(500));
-	if result.is_err() {
-		eprintln!("logs and data stay in {}", folder.keep().display());
-	}
-	result
+	let arguments = Arguments::parse();
+	exit_code(in_temporary_folder("neuroshard-load-serve-", async |folder| measure(&arguments, folder).await))
 }
 
 async fn measure(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
