@@ -6,7 +6,7 @@ use neuroshard_store::Store;
 use neuroshard_types::{
 	dispute::OuterJob,
 	run::{PhaseDurations, RoundRecord, RunConfig},
-	AccountId, TrainConfig, F32, H256, NEURO,
+	AccountId, Aggregator, Code, Compressed, Robust, Rule, TopK, TrainConfig, F32, H256, NEURO,
 };
 use neuroshard_worker::{
 	data::{
@@ -44,6 +44,8 @@ enum Fraud {
 	Delta,
 	/// The adopted checkpoint.
 	Checkpoint,
+	/// Nothing, but the delta of the second provider was not included.
+	LeftOut,
 }
 
 const RUN: u32 = 3;
@@ -54,8 +56,12 @@ fn run() -> Run {
 }
 
 fn run_with(fraud: Fraud, rounds_count: u8) -> Run {
+	run_of(Aggregator::Mean, fraud, rounds_count)
+}
+
+fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 	let (model, train) = presets::tiny();
-	let train = TrainConfig { inner_steps: 4, commit_interval: 2, batch: 4, warmup_steps: 2, ..train };
+	let train = TrainConfig { inner_steps: 4, commit_interval: 2, batch: 4, warmup_steps: 2, aggregator, ..train };
 	let document = |number: u32| format!("document {number} says that {} is a number.\n", number * 7).repeat(30).into_bytes();
 	let folder = tempfile::tempdir().unwrap();
 	let text = tempfile::tempdir().unwrap();
@@ -83,22 +89,26 @@ fn run_with(fraud: Fraud, rounds_count: u8) -> Run {
 	let kept = Store::open(kept_folder.path(), 1 << 30).unwrap();
 	let genesis = last.clone();
 	let (mut rounds, mut lists) = (Vec::new(), Vec::<Vec<(H256, Vec<f32>)>>::new());
+	let mut residuals: Vec<Option<Vec<f32>>> = vec![None; participants.len()];
 	for round in 0..rounds_count {
 		let (seed, start) = (H256([round; 32]), last.header.root());
 		let (mut works, mut deltas) = (Vec::new(), Vec::new());
-		for (position, account) in (0..).zip(&participants) {
-			let training = Training::start(&mut engine, &last, &loader, position, seed).unwrap();
+		for ((position, account), residual) in (0..).zip(&participants).zip(&mut residuals) {
+			let training = Training::start(&mut engine, &last, &loader, position, seed).unwrap().with_residual(residual.take());
 			let mut trained = training.run(&AtomicBool::new(false), |_| ()).unwrap();
-			let mut delta = decode_delta(engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap();
+			*residual = trained.residual.as_ref().map(|bytes| tiles::decode(engine.layout(), bytes).unwrap());
+			let mut delta = decode_delta(&engine, &trained.delta, trained.work.delta_root).unwrap();
 			if (fraud, round, position) == (Fraud::Delta, 0, 1) {
 				delta.iter_mut().for_each(|value| *value *= 2.0);
 				trained.work.delta_root = kept.put(&tiles::encode(engine.layout(), &delta)).unwrap().root;
 			}
-			deltas.push((trained.work.delta_root, delta));
+			if (fraud, round, position) != (Fraud::LeftOut, 0, 1) {
+				deltas.push((trained.work.delta_root, delta));
+			}
 			works.push((account.clone(), trained.work));
 		}
 		lists.push(deltas);
-		let redone = fraud != Fraud::None && round + 1 == rounds_count;
+		let redone = !matches!(fraud, Fraud::None | Fraud::LeftOut) && round + 1 == rounds_count;
 		let steps = if redone {
 			let mut steps = lists.clone();
 			if fraud == Fraud::Delta {
@@ -126,7 +136,11 @@ fn run_with(fraud: Fraud, rounds_count: u8) -> Run {
 		let record = RoundRecord {
 			seed,
 			participants: participants.clone(),
-			included: works.iter().map(|(account, work)| (account.clone(), work.delta_root)).collect(),
+			included: works
+				.iter()
+				.take(lists[usize::from(round)].len())
+				.map(|(account, work)| (account.clone(), work.delta_root))
+				.collect(),
 			checkpoint: attested.checkpoint,
 			validation_loss: attested.validation_loss,
 			adopted_at: 9,
@@ -259,4 +273,36 @@ fn a_checkpoint_that_fell_is_no_difference_for_who_has_its_bytes() {
 	run.rounds[0].record.fallen = false;
 	let (outcome, _) = run.replay_with_kept();
 	assert!(matches!(outcome, Err(ReplayError::Checkpoint { round: 0, .. })));
+}
+
+/// Deltas that are sent as a code that leaves a residual.
+fn coded() -> Aggregator {
+	let code = Code::TopK(TopK { numbers: 8, decay: F32::new(0.9), cosine: true });
+	Aggregator::Compressed(Compressed { code, robust: Robust { clip: F32::new(0.0), rule: Rule::Mean } })
+}
+
+#[test]
+fn a_run_whose_deltas_leave_residuals_is_replayed_with_them() {
+	let Run { folder: _text, loader, config, mut rounds, last, .. } = run_of(coded(), Fraud::None, 3);
+	let replay = |rounds: &[AdoptedRound]| replay_run(RUN, &config, rounds, &loader, None, 2, |_| ());
+	assert_eq!(replay(&rounds).unwrap(), last);
+	let residuals = |round: usize| rounds[round].works[0].1.residuals(&config.train).unwrap();
+	assert!(residuals(0)[1] == residuals(1)[0] && residuals(1)[1] == residuals(2)[0] && residuals(0)[1] != residuals(1)[1]);
+
+	// Whoever was not included begins with what its delta has left all the same.
+	let Run { folder: _other_text, loader: other, config: same, rounds: left_out, last: end, .. } = run_of(coded(), Fraud::LeftOut, 3);
+	assert_eq!(replay_run(RUN, &same, &left_out, &other, None, 2, |_| ()).unwrap(), end);
+	assert_ne!(end, last);
+
+	// A residual that was not left by the round, and one that nobody left.
+	let honest = rounds.clone();
+	*rounds[1].works[0].1.state_roots.last_mut().unwrap() = H256([9; 32]);
+	let found = replay(&rounds).unwrap_err();
+	assert!(found.is_difference() && found.to_string().contains("a state root (number 4 of 4)"), "{found}");
+	rounds.clone_from(&honest);
+	let roots = &mut rounds[2].works[0].1.state_roots;
+	let before = roots.len() - 2;
+	roots[before] = H256([9; 32]);
+	let absent = replay(&rounds).unwrap_err();
+	assert!(!absent.is_difference() && absent.to_string().contains("the residual 0x0909"), "{absent}");
 }

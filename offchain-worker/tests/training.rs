@@ -77,7 +77,7 @@ impl Network {
 		let (mut works, mut deltas, mut included) = (Vec::new(), Vec::new(), Vec::new());
 		for (position, account) in (0..2).zip(&participants) {
 			let Trained { work, delta, .. } = self.train(&genesis, position, seed);
-			deltas.push(decode_delta(self.engine.layout(), &delta, work.delta_root, 1).unwrap());
+			deltas.push(decode_delta(&self.engine, &delta, work.delta_root).unwrap());
 			included.push((account.clone(), work.delta_root));
 			works.push((account.clone(), work));
 		}
@@ -103,8 +103,8 @@ impl Network {
 		let steps = vec![record.included.iter().map(|(_, root)| *root).collect()];
 		let job = OuterJob { first_round: record.first_round, start: record.start, steps };
 		let adopted = AdoptedRound { record: record.clone(), job, works: works.to_vec() };
-		let shelf = Shelf::new([&adopted.job], None).unwrap();
-		replay_round(&mut self.engine, &self.genesis, &adopted, &self.loader, &shelf, |_| ())
+		let mut shelf = Shelf::new([&adopted.job], None).unwrap();
+		replay_round(&mut self.engine, &self.genesis, &adopted, &self.loader, &mut shelf, |_| ())
 	}
 }
 
@@ -131,7 +131,7 @@ fn three_workers_learn_together() {
 		let deltas: Vec<_> = (0..3)
 			.map(|position| {
 				let trained = network.train(&checkpoint, position, H256([round; 32]));
-				decode_delta(network.engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap()
+				decode_delta(&network.engine, &trained.delta, trained.work.delta_root).unwrap()
 			})
 			.collect();
 		checkpoint = apply_outer(&network.engine, &checkpoint, &deltas).unwrap();
@@ -162,10 +162,10 @@ fn what_workers_train_is_within_reach_and_a_huge_delta_is_not() {
 	let mut network = network(1);
 	let genesis = network.genesis.clone();
 	let trained = network.train(&genesis, 0, H256([5; 32]));
-	let mut delta = decode_delta(network.engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap();
-	assert!(within_reach(network.engine.train_config(), &genesis.params, &delta));
+	let mut delta = decode_delta(&network.engine, &trained.delta, trained.work.delta_root).unwrap();
+	assert!(within_reach(network.engine.train_config(), &network.engine.layout().tiling(), &genesis.params, &delta));
 	delta[7] = 1e38;
-	assert!(!within_reach(network.engine.train_config(), &genesis.params, &delta));
+	assert!(!within_reach(network.engine.train_config(), &network.engine.layout().tiling(), &genesis.params, &delta));
 }
 
 #[test]

@@ -5,7 +5,8 @@ use neuroshard_chain_client::{dataset, training, Call};
 use neuroshard_types::{
 	assignment::training_windows,
 	run::{PhaseDurations, RunConfig, RunStatus},
-	Aggregator, BlockNumber, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TrainConfig, F32, H256, NEURO,
+	Aggregator, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TopK, TrainConfig, F32, H256,
+	NEURO,
 };
 use neuroshard_worker::{
 	data::{
@@ -72,9 +73,11 @@ impl Prepared {
 		Self { patience, ..self }
 	}
 
-	/// Has the outer step take the mean of those shortened deltas that Multi-Krum puts first, and momentum.
-	pub fn with_robust_rule_and_momentum(mut self) -> Self {
-		self.train.aggregator = Aggregator::Robust(Robust { clip: F32::new(2.0), rule: Rule::MultiKrum { liars: 1 } });
+	/// Has deltas sent as codes that leave residuals, and the outer step take the mean of those shortened deltas that Multi-Krum puts first, and momentum.
+	pub fn with_codes_robust_rule_and_momentum(mut self) -> Self {
+		let robust = Robust { clip: F32::new(2.0), rule: Rule::MultiKrum { liars: 1 } };
+		let code = Code::TopK(TopK { numbers: 32, decay: F32::new(0.9), cosine: true });
+		self.train.aggregator = Aggregator::Compressed(Compressed { code, robust });
 		(self.train.outer_lr, self.train.outer_beta) = (F32::new(0.7), F32::new(0.9));
 		self
 	}

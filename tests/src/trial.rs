@@ -57,7 +57,7 @@ impl Trial {
 		let rules = if flooded { FLOODED } else { Preset::Tiny.rules_for(cheats, 1) };
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)..=u32::from(all)).await?;
 		let prepared = prepared.with_inner_steps(INNER_STEPS);
-		let prepared = if terms == Terms::Robust { prepared.with_robust_rule_and_momentum() } else { prepared };
+		let prepared = if terms == Terms::Robust { prepared.with_codes_robust_rule_and_momentum() } else { prepared };
 		let mut network = Network::start(Binaries::find()?, layout, SLOT, rules).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;

@@ -61,7 +61,7 @@ impl RoundSize {
 	}
 
 	fn new(train: &TrainConfig, participants: u32) -> Self {
-		Self { state_roots: train.state_roots().min(MAX_STATE_ROOTS), participants: participants.min(MAX_PARTICIPANTS) }
+		Self { state_roots: train.revealed_roots().min(MAX_STATE_ROOTS), participants: participants.min(MAX_PARTICIPANTS) }
 	}
 }
 
@@ -255,7 +255,7 @@ fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], Conf
 	let work = [Move::Steps(list(train.inner_steps)), Move::Nodes { before: Contents::State([[0; 32]; 3]), after: [[0; 32]; 3], nodes }];
 	let (before, after, gradient) = ([[0; 32]; 2], [[0; 32]; 2], [0; 32]);
 	let (outer, pieces_of_outer) = match train.aggregator {
-		Aggregator::Robust(_) => {
+		Aggregator::Robust(_) | Aggregator::Compressed(_) => {
 			let nodes = list(Plan::outer(model, train, MAX_DELTAS)?.listed_nodes());
 			// Distances of most deltas take so many.
 			(Move::Aggregate { before, after, gradient, nodes }, pieces.max(2_048))

@@ -8,7 +8,7 @@ use neuroshard_types::{
 	provider::{Addresses, PeerIdBytes, ProviderView, VerifierTerms},
 	reward::{Earnings, EraIndex, EraView, IssuanceView},
 	run::{MissingReport, RoundRecord, RoundView, RunView},
-	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId,
+	AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, H256,
 };
 use std::collections::BTreeMap;
 use subxt::metadata::Metadata;
@@ -39,6 +39,7 @@ const REDO_FROM: View<(RunId, RoundIndex), Option<RoundIndex>> = View::new("Trai
 const MEMBERS: View<(RunId,), Vec<AccountId>> = View::new("Training", "members");
 const NEXT_JOIN: View<(RunId, AccountId), Option<BlockNumber>> = View::new("Training", "next_join");
 const REPORTED_MISSING: View<(RunId,), Vec<MissingReport>> = View::new("Training", "reported_missing");
+const RESIDUAL: View<(RunId, AccountId), Option<H256>> = View::new("Training", "residual");
 const EARNINGS: View<(AccountId,), Earnings> = View::new("Rewards", "earnings");
 const CLAIMABLE_ERAS: View<(AccountId,), Vec<(EraIndex, Balance)>> = View::new("Rewards", "claimable_eras");
 const WINDOW: View<(), BlockNumber> = View::new("Ponw", "window");
@@ -70,6 +71,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	MEMBERS.check(metadata)?;
 	NEXT_JOIN.check(metadata)?;
 	REPORTED_MISSING.check(metadata)?;
+	RESIDUAL.check(metadata)?;
 	EARNINGS.check(metadata)?;
 	CLAIMABLE_ERAS.check(metadata)?;
 	WINDOW.check(metadata)?;
@@ -253,6 +255,14 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn reported_missing(&self, id: RunId) -> Result<Vec<MissingReport>, ChainError> {
 		self.view(&REPORTED_MISSING, (id,)).await
+	}
+
+	/// Root of what the code of the delta of `who` left unsaid in the last adopted round of a run, with which its next delta may begin.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn residual(&self, id: RunId, who: &AccountId) -> Result<Option<H256>, ChainError> {
+		self.view(&RESIDUAL, (id, who.clone())).await
 	}
 
 	/// What `who` has earned.

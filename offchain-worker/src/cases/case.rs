@@ -16,7 +16,7 @@ use neuroshard_types::{
 	assignment::Window,
 	dispute::{AnswerClaim, AttestationClaim, WorkClaim},
 	grounds::Grounds,
-	run::Work,
+	run::{RunConfig, Work},
 	RoundIndex, H256,
 };
 use std::{
@@ -105,6 +105,8 @@ pub struct Case {
 	/// The inner step and the root of the state after it that are claimed, if that is what is claimed.
 	sample: Option<(u32, H256)>,
 	told: Told,
+	/// Root of the residual that its delta began with, once that is at hand.
+	residual: Option<H256>,
 	/// Ends a computation at its next step.
 	cancel: Arc<AtomicBool>,
 	/// Given back with the case.
@@ -137,7 +139,14 @@ impl Case {
 		});
 		let (model, train) = (&claim.config.model, &claim.config.train);
 		let story = WorkStory::new(exec, model, train, round, start, read)?;
-		Ok(Self { grounds: Grounds::Work { round, claim }, sample: None, told: Told::Work(Box::new(story), shards), cancel, _room: None })
+		Ok(Self {
+			grounds: Grounds::Work { round, claim },
+			sample: None,
+			told: Told::Work(Box::new(story), shards),
+			residual: None,
+			cancel,
+			_room: None,
+		})
 	}
 
 	/// A claim about outer steps, from parameters and momentum of the checkpoint that they start from. `deltas` gives those of a step, by
@@ -160,7 +169,7 @@ impl Case {
 			false => deltas(step),
 		});
 		let story = CheckpointStory::new(exec, model, train, first, start, deltas)?;
-		Ok(Self { grounds: claim.into(), sample: None, told: Told::Attestation(Box::new(story)), cancel, _room: None })
+		Ok(Self { grounds: claim.into(), sample: None, told: Told::Attestation(Box::new(story)), residual: None, cancel, _room: None })
 	}
 
 	/// A claim about an answer, from the parameters of the checkpoint that it was computed with and the root of that checkpoint's momentum, which
@@ -178,7 +187,7 @@ impl Case {
 		let (model, train) = (&claim.config.model, &claim.config.train);
 		let story = AnswerStory::new(exec, model, train, start, &claim.receipt.claimed(), text)?;
 		let (grounds, told) = (Grounds::Answer { round, claim }, Told::Answer(Box::new(story)));
-		Ok(Self { grounds, sample: None, told, cancel: Arc::default(), _room: None })
+		Ok(Self { grounds, sample: None, told, residual: None, cancel: Arc::default(), _room: None })
 	}
 
 	/// Recomputed with a mistake, as a cheater who made it on purpose defends its claim.
@@ -218,6 +227,30 @@ impl Case {
 	/// What ends a computation at its next step.
 	pub fn cancel(&self) -> Arc<AtomicBool> {
 		self.cancel.clone()
+	}
+
+	/// With the residual with this root that the delta began with, where it is sent as a code that leaves one: see [`WorkStory::with_residual`]. Other claims
+	/// have none.
+	#[must_use]
+	pub fn with_residual(self, root: H256, residual: Option<Vec<f32>>) -> Self {
+		let told = match self.told {
+			Told::Work(story, shards) => Told::Work(Box::new(story.with_residual(residual)), shards),
+			told @ (Told::Attestation(_) | Told::Answer(_)) => told,
+		};
+		Self { told, residual: Some(root), ..self }
+	}
+
+	/// Root of the residual that it was given.
+	pub fn residual(&self) -> Option<H256> {
+		self.residual
+	}
+
+	/// The run's configuration, of a claim about work.
+	pub fn config(&self) -> Option<&RunConfig> {
+		match &self.grounds {
+			Grounds::Work { claim, .. } => Some(&claim.config),
+			Grounds::Attestation { .. } | Grounds::Answer { .. } => None,
+		}
 	}
 
 	/// With states known that its steps go through: see [`WorkStory::with_states`]. Other claims have none.

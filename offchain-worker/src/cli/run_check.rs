@@ -5,7 +5,7 @@ use crate::data::tokenizer;
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::Manifest,
-	BlockNumber, Robust, Rule, LEAST_LIMIT, MAX_CLIP, MAX_LAYERS, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_STATE_ROOTS,
+	BlockNumber, Code, Robust, Rule, TopK, LEAST_LIMIT, MAX_CLIP, MAX_LAYERS, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_STATE_ROOTS,
 };
 
 /// Side of a tile: dimensions are multiples of it.
@@ -120,7 +120,8 @@ impl TrainFile {
 			format!("is {}, but must be at most model.max_seq, {}", self.seq_len, model.max_seq)
 		})?;
 		whole("train.inner_steps", self.inner_steps, 1, u32::MAX)?;
-		let most = MAX_STATE_ROOTS;
+		// A residual takes two roots.
+		let most = if self.code.is_some_and(|code| code.decay().is_some()) { MAX_STATE_ROOTS - 2 } else { MAX_STATE_ROOTS };
 		let roots = self.state_roots();
 		require(roots.is_some_and(|roots| roots <= most), "train.commit_interval", || {
 			let least = self.inner_steps.div_ceil(most);
@@ -145,6 +146,7 @@ impl TrainFile {
 			require(self.trim == 0, "train.trim", || "must be 0 beside train.robust, whose rule says what is trimmed".into())?;
 			check_robust(robust)?;
 		}
+		self.check_code()?;
 		whole("train.validation_sequences", self.validation_sequences, 1, u32::MAX)?;
 		let factors = [self.batch, model.heads, self.seq_len, self.seq_len].map(u128::from);
 		let probabilities = factors.into_iter().fold(1, u128::saturating_mul);
@@ -153,6 +155,26 @@ impl TrainFile {
 				"is {}, too large for these sequences: batch * heads * seq_len^2 is {probabilities}, at most {MAX_PROBABILITIES}",
 				self.batch
 			)
+		})
+	}
+}
+
+impl TrainFile {
+	fn check_code(&self) -> Checked {
+		let Some(code) = self.code else { return Ok(()) };
+		let sorts = self.trim > 0 || self.robust.is_some_and(|robust| matches!(robust.rule, Rule::Median | Rule::TrimmedMean { .. }));
+		let cosine = match code {
+			Code::Int8 => true,
+			Code::TopK(TopK { numbers, decay, cosine }) => {
+				require(matches!(numbers, 4 | 8 | 16 | 32 | 64), "train.code.TopK.numbers", || {
+					format!("is {numbers}, but must be 4, 8, 16, 32 or 64")
+				})?;
+				within("train.code.TopK.decay", decay.get(), 0.0, 1.0)?;
+				cosine
+			}
+		};
+		require(!(sorts && cosine), "train.code", || {
+			"must be TopK without cosine, or none, where a rule sorts numbers: train.trim, Median and TrimmedMean do".into()
 		})
 	}
 }

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use neuroshard_chain_client::Neuro;
 use neuroshard_types::{
 	run::{PhaseDurations, RunConfig},
-	Aggregator, DatasetId, ModelConfig, Robust, RoundIndex, TrainConfig, F32, H256,
+	Aggregator, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, TrainConfig, F32, H256,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -125,6 +125,9 @@ pub struct TrainFile {
 	/// A rule that compares whole deltas or shortens them; not with `trim`.
 	#[serde(default, skip_serializing_if = "Option::is_none")]
 	pub robust: Option<Robust>,
+	/// What deltas are sent as; without it as they are.
+	#[serde(default, skip_serializing_if = "Option::is_none")]
+	pub code: Option<Code>,
 	pub validation_sequences: u32,
 }
 
@@ -219,13 +222,14 @@ impl TrainFile {
 			outer_lr: train.outer_lr.get(),
 			outer_beta: train.outer_beta.get(),
 			trim: match train.aggregator {
-				Aggregator::Mean | Aggregator::Robust(_) => 0,
+				Aggregator::Mean | Aggregator::Robust(_) | Aggregator::Compressed(_) => 0,
 				Aggregator::TrimmedMean { trim } => trim,
 			},
 			robust: match train.aggregator {
 				Aggregator::Mean | Aggregator::TrimmedMean { .. } => None,
-				Aggregator::Robust(robust) => Some(robust),
+				Aggregator::Robust(robust) | Aggregator::Compressed(Compressed { robust, .. }) => Some(robust),
 			},
+			code: train.code(),
 			validation_sequences: train.validation_sequences,
 		}
 	}
@@ -257,10 +261,14 @@ impl TrainFile {
 			clip: F32::new(self.clip),
 			outer_lr: F32::new(self.outer_lr),
 			outer_beta: F32::new(self.outer_beta),
-			aggregator: match (self.robust, self.trim) {
-				(Some(robust), _) => Aggregator::Robust(robust),
-				(None, 0) => Aggregator::Mean,
-				(None, trim) => Aggregator::TrimmedMean { trim },
+			aggregator: match (self.code, self.robust, self.trim) {
+				(Some(code), robust, trim) => {
+					let rule = if trim == 0 { Rule::Mean } else { Rule::TrimmedMean { trim } };
+					Aggregator::Compressed(Compressed { code, robust: robust.unwrap_or(Robust { clip: F32::new(0.0), rule }) })
+				}
+				(None, Some(robust), _) => Aggregator::Robust(robust),
+				(None, None, 0) => Aggregator::Mean,
+				(None, None, trim) => Aggregator::TrimmedMean { trim },
 			},
 			validation_sequences: self.validation_sequences,
 		}
@@ -270,7 +278,7 @@ impl TrainFile {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_types::Rule;
+	use neuroshard_types::TopK;
 
 	fn tiny() -> RunFile {
 		let mut file = RunFile::of(Preset::Tiny);
@@ -324,6 +332,35 @@ mod tests {
 		let mut both = with(r#"{"clip": 0, "rule": "Median"}"#).unwrap();
 		both.train.trim = 1;
 		assert!(both.check().unwrap_err().to_string().contains("train.trim must be 0"));
+	}
+
+	#[test]
+	fn a_code_is_read_as_the_chain_shows_it_and_checked_by_field() {
+		let with = |code: &str, robust: Option<&str>| {
+			let mut value = serde_json::to_value(tiny()).unwrap();
+			value["train"]["code"] = serde_json::from_str(code).unwrap();
+			if let Some(robust) = robust {
+				value["train"]["robust"] = serde_json::from_str(robust).unwrap();
+			}
+			serde_json::from_value::<RunFile>(value)
+		};
+		let top = r#"{"TopK": {"numbers": 8, "decay": 0.95, "cosine": false}}"#;
+		let code = Code::TopK(TopK { numbers: 8, decay: F32::new(0.95), cosine: false });
+		let mean = Robust { clip: F32::new(0.0), rule: Rule::Mean };
+		let file = with(top, None).unwrap();
+		assert_eq!(file.config(0, 1).unwrap().train.aggregator, Aggregator::Compressed(Compressed { code, robust: mean }));
+		let median = r#"{"clip": 0, "rule": "Median"}"#;
+		with(top, Some(median)).unwrap().config(0, 1).unwrap();
+		let again = TrainFile::of(&file.train.config());
+		assert_eq!(again.config(), file.train.config());
+		let reason = |code: &str, robust: Option<&str>| with(code, robust).unwrap().check().unwrap_err().to_string();
+		assert!(reason(r#"{"TopK": {"numbers": 5, "decay": 0.9, "cosine": false}}"#, None).contains("train.code.TopK.numbers is 5"));
+		assert!(reason(r#"{"TopK": {"numbers": 8, "decay": 1.5, "cosine": false}}"#, None).contains("train.code.TopK.decay is 1.5"));
+		assert!(reason(r#""Int8""#, Some(median)).contains("train.code"));
+		assert!(with(r#""Int4""#, None).is_err());
+		let mut many = with(top, None).unwrap();
+		(many.train.inner_steps, many.train.commit_interval) = (63, 1);
+		assert!(many.check().unwrap_err().to_string().contains("train.commit_interval"), "two roots are those of residuals");
 	}
 
 	#[test]

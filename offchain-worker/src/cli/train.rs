@@ -8,6 +8,7 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use neuroshard_chain_client::{keys::Account, training, BlockId, Call, ChainClient, ChainError, Neuro};
+use neuroshard_graph::ParamLayout;
 use neuroshard_types::{run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
 use std::{path::PathBuf, time::Duration};
 
@@ -146,7 +147,7 @@ impl CreateRun {
 		if !self.quiet {
 			println!("{}", liars(&file));
 		}
-		if let Ok(need) = DiskNeed::new(&file.model.config(), file.max_participants, &view.manifest.shape, &terms) {
+		if let Ok(need) = DiskNeed::new(&file.model.config(), &file.train.config(), file.max_participants, &view.manifest.shape, &terms) {
 			self.tell_disk(&need, &file);
 		}
 		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, hardware::threads(None))).await;
@@ -189,12 +190,13 @@ impl CreateRun {
 /// What the run trains, and how much.
 fn size(file: &RunFile) -> String {
 	let (model, train) = (file.model.config(), file.train.config());
+	let delta = ParamLayout::of_deltas(&model, &train).ok().and_then(|layout| u64::try_from(layout.encoded_len()).ok());
 	let rounds = file.rounds.map_or("until it is stopped".to_owned(), |rounds| format!("for {rounds} rounds"));
 	format!(
 		"model: {} parameters; each participant trains on {} tokens in a round, {rounds}, and hands over {} bytes",
 		model.parameters(),
 		train.tokens_per_round(),
-		model.parameters().saturating_mul(4)
+		delta.unwrap_or_else(|| model.parameters().saturating_mul(4))
 	)
 }
 

@@ -61,6 +61,7 @@ pub struct Engine {
 	validator: Validator,
 	arena: ArenaTensor,
 	model: ModelConfig,
+	delta_layout: ParamLayout,
 }
 
 impl Engine {
@@ -73,7 +74,8 @@ impl Engine {
 		let trainer = Trainer::new(exec.clone(), model, train)?;
 		let validator = Validator::new(exec.clone(), model, train)?;
 		let arena = ArenaTensor::new(trainer.arena_len().max(validator.arena_len()), &Device::Cpu)?;
-		Ok(Self { exec, trainer, validator, arena, model: model.clone() })
+		let delta_layout = ParamLayout::of_deltas(model, train).map_err(SetupError::from)?;
+		Ok(Self { exec, trainer, validator, arena, model: model.clone(), delta_layout })
 	}
 
 	/// The model.
@@ -86,7 +88,12 @@ impl Engine {
 		self.trainer.config()
 	}
 
-	/// Layout of parameters, moments, gradients and deltas.
+	/// Layout of deltas as they are sent.
+	pub fn delta_layout(&self) -> &ParamLayout {
+		&self.delta_layout
+	}
+
+	/// Layout of parameters, moments, gradients and residuals.
 	pub fn layout(&self) -> &ParamLayout {
 		self.trainer.layout()
 	}

@@ -84,13 +84,19 @@ impl Fault {
 	}
 
 	/// The wrong bit of `round`; `None` if there is none. A bit of the upper half of the mantissa: it changes the weight by up to a half,
-	/// and neither vanishes in later rounding nor makes the training diverge at once.
+	/// and neither vanishes in later rounding nor makes the training diverge at once. Where deltas are sent as codes, [`Deed::BitFlip`] is in the code.
 	///
 	/// # Errors
 	/// [`ConfigError`] for a configuration that is refused.
 	pub fn mistake(&self, run: RunId, round: RoundIndex, model: &ModelConfig, train: &TrainConfig) -> Result<Option<Mistake>, ConfigError> {
 		if !matches!(self.deed, Deed::BitFlip | Deed::Silence) || !self.happens_in(round) {
 			return Ok(None);
+		}
+		if self.deed == Deed::BitFlip && train.code().is_some() {
+			let mut random = self.random(run, round);
+			// The first stage is the one that encodes.
+			let (element, mask) = (random.gen(), 1 << random.gen_range(12..23));
+			return Ok(Some(Mistake { step: train.inner_steps, stage: 0, output: 0, element, mask }));
 		}
 		let plan = Plan::training(model, train)?;
 		let updates: Vec<u32> = (0..).zip(plan.stages()).filter(|(_, stage)| stage.op == Op::AdamW).map(|(number, _)| number).collect();

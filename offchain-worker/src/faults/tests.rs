@@ -20,6 +20,7 @@ use clap::{Parser, ValueEnum};
 use neuroshard_graph::{
 	game::Doubt,
 	player::{CheckpointStory, Story, WorkStory},
+	Aggregator, Code, Compressed, Robust, Rule, TopK, F32,
 };
 use std::{convert::Infallible, sync::atomic::AtomicBool};
 
@@ -41,7 +42,18 @@ fn config(inner_steps: u32) -> (ModelConfig, TrainConfig) {
 }
 
 fn bench(inner_steps: u32) -> Bench {
+	bench_of(Aggregator::Mean, inner_steps)
+}
+
+/// Deltas that are sent as a code that leaves a residual.
+fn coded() -> Aggregator {
+	let code = Code::TopK(TopK { numbers: 8, decay: F32::new(0.9), cosine: false });
+	Aggregator::Compressed(Compressed { code, robust: Robust { clip: F32::new(0.0), rule: Rule::Mean } })
+}
+
+fn bench_of(aggregator: Aggregator, inner_steps: u32) -> Bench {
 	let (model, train) = config(inner_steps);
+	let train = TrainConfig { aggregator, ..train };
 	let sentence =
 		|number: u32| format!("Worker {} trains step {number} of shard {}.\n", number % 7, number.wrapping_mul(2_654_435_761) >> 20);
 	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect::<String>().into_bytes();
@@ -63,12 +75,12 @@ impl Bench {
 
 	/// What the cheater reveals in round 0, in which it has the first place.
 	fn cheated(&mut self, deed: Deed) -> Trained {
-		let due = Position { run: RUN, round: 0, windows: (SEED, 0) };
+		let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
 		false_work(&fault(deed), due, &mut self.engine, &self.genesis, &self.loader).unwrap().unwrap()
 	}
 
 	fn delta(&self, trained: &Trained) -> Vec<f32> {
-		decode_delta(self.engine.layout(), &trained.delta, trained.work.delta_root, 1).unwrap()
+		decode_delta(&self.engine, &trained.delta, trained.work.delta_root).unwrap()
 	}
 
 	/// What an honest verifier says of work that is due in the first place.
@@ -96,7 +108,12 @@ fn right_roots(cheated: &Trained, honest: &Trained) -> usize {
 
 #[test]
 fn false_work_looks_like_work_is_the_same_again_and_is_found_false() {
-	let mut bench = bench(STEPS);
+	for aggregator in [Aggregator::Mean, coded()] {
+		false_work_is_found(bench_of(aggregator, STEPS));
+	}
+}
+
+fn false_work_is_found(mut bench: Bench) {
 	let honest = bench.honest(0, SEED);
 	assert_eq!(bench.doubt(&honest), None);
 	for deed in [Deed::Noise, Deed::FewerSteps, Deed::WrongShard, Deed::BitFlip, Deed::Silence] {
@@ -108,7 +125,8 @@ fn false_work_looks_like_work_is_the_same_again_and_is_found_false() {
 		assert!(bench.delta(&cheated).iter().all(|value| value.abs() < 1.0), "{deed:?}: a delta that others can apply");
 		assert_eq!(bench.cheated(deed.clone()), cheated, "{deed:?}");
 		let first = u32::try_from(right_roots(&cheated, &honest)).unwrap();
-		assert_eq!(bench.doubt(&cheated), Some(Doubt::Interval(first)), "{deed:?}");
+		let in_code = deed == Deed::BitFlip && bench.engine.train_config().code().is_some();
+		assert_eq!(bench.doubt(&cheated), Some(if in_code { Doubt::Delta } else { Doubt::Interval(first) }), "{deed:?}");
 	}
 }
 
@@ -118,7 +136,7 @@ fn noise_has_no_right_root_and_depends_on_the_account() {
 	let (honest, noise) = (bench.honest(0, SEED), bench.cheated(Deed::Noise));
 	assert!(noise.work.state_roots.iter().all(|root| !honest.work.state_roots.contains(root)));
 	let other = Fault { who: AccountId::new([8; 32]), ..fault(Deed::Noise) };
-	let due = Position { run: RUN, round: 0, windows: (SEED, 0) };
+	let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
 	let other = false_work(&other, due, &mut bench.engine, &bench.genesis, &bench.loader).unwrap().unwrap();
 	assert_ne!(other.work.delta_root, noise.work.delta_root, "the chain takes no delta twice");
 }
@@ -157,7 +175,7 @@ fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
 		assert_eq!((mistake.mask.count_ones(), mistake.output), (1, 0));
 		let plan = Plan::training(&model, &train).unwrap();
 		assert_eq!(plan.stages()[mistake.stage as usize].op, Op::AdamW);
-		let due = Position { run: RUN, round: 0, windows: (SEED, 0) };
+		let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
 		let cheated = false_work(&fault, due, &mut bench.engine, &bench.genesis, &bench.loader).unwrap().unwrap();
 		assert_eq!(right_roots(&cheated, &honest), (mistake.step / INTERVAL) as usize, "{mistake:?}");
 		steps.insert(mistake.step);
@@ -240,7 +258,7 @@ fn a_fault_happens_in_its_round_or_from_then_on() {
 	let accomplice = Fault { deed: Deed::HandOver, ..once.clone() };
 	assert!(accomplice.keeps_work_back(2) && !accomplice.keeps_work_back(3) && !once.keeps_work_back(2));
 	let mut bench = bench(STEPS);
-	let due = Position { run: RUN, round: 1, windows: (SEED, 0) };
+	let due = Position { run: RUN, round: 1, windows: (SEED, 0), residual: None };
 	let before = false_work(&Fault { round: 2, ..fault(Deed::Noise) }, due, &mut bench.engine, &bench.genesis, &bench.loader);
 	assert_eq!(before.unwrap(), None);
 }

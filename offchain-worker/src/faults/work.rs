@@ -16,15 +16,16 @@ use neuroshard_graph::{
 	commit::{state_root, tensors_root},
 	exec::StepError,
 	player::{PlayError, Story, WorkStory},
-	tiles,
+	round::{Residual, Sent},
 	trace::TraceError,
+	Hash,
 };
-use neuroshard_types::{run::Work, RoundIndex, RunId, H256};
+use neuroshard_types::{RoundIndex, RunId, H256};
 use rand::Rng;
 use std::sync::atomic::AtomicBool;
 
 /// Where in a run the work is due.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Position {
 	/// The run.
 	pub run: RunId,
@@ -32,6 +33,8 @@ pub struct Position {
 	pub round: RoundIndex,
 	/// Seed of the round's windows, and place among the participants.
 	pub windows: (H256, u32),
+	/// Residual of the rounds before, where deltas are sent as a code that leaves one; `None` is one of zeros.
+	pub residual: Option<Vec<f32>>,
 }
 
 /// What `fault` has its worker reveal in place of the work that is due at `position`; `None` if that is to be done as it should be, or
@@ -46,23 +49,23 @@ pub fn false_work(
 	checkpoint: &Checkpoint,
 	loader: &Loader,
 ) -> Result<Option<Trained>, TrainError> {
-	let Position { run, round, windows: (seed, place) } = position;
+	let Position { run, round, windows: (seed, place), residual } = position;
 	if !fault.happens_in(round) {
 		return Ok(None);
 	}
 	match fault.deed {
-		Deed::Noise => noise(fault, (run, round), engine).map(Some),
+		Deed::Noise => noise(fault, (run, round), engine, residual.as_deref()).map(Some),
 		Deed::FewerSteps => {
 			let windows = Windows::new(engine, loader, seed, place);
-			fewer_steps(engine, checkpoint, &windows).map(Some)
+			fewer_steps(engine, checkpoint, &windows, residual.as_deref()).map(Some)
 		}
 		Deed::WrongShard => {
 			let training = Training::start(engine, checkpoint, loader, place, fault.window_seed(run, round, seed))?;
-			training.run(&AtomicBool::new(false), |_| {}).map(Some)
+			training.with_residual(residual).run(&AtomicBool::new(false), |_| {}).map(Some)
 		}
 		Deed::BitFlip | Deed::Silence => {
 			let windows = Windows::new(engine, loader, seed, place);
-			flipped(fault, (run, round), engine, checkpoint, &windows).map(Some)
+			flipped(fault, (run, round), engine, checkpoint, &windows, residual).map(Some)
 		}
 		Deed::Copy(_) | Deed::HandOver | Deed::WrongAggregate | Deed::WrongOuterStep | Deed::LazyAudit => Ok(None),
 	}
@@ -105,35 +108,34 @@ fn committed(engine: &Engine) -> impl Iterator<Item = u32> {
 	(1..=train.inner_steps).filter(move |&done| train.commits_after(done))
 }
 
-fn trained(engine: &Engine, roots: Vec<H256>, delta: &[f32]) -> Result<Trained, TrainError> {
-	let bytes = tiles::encode(engine.layout(), delta);
-	let count = roots.len();
-	let work = Work {
-		state_roots: roots.try_into().map_err(|_| TrainError::StateRoots(count))?,
-		delta_root: H256(tensors_root(engine.layout(), delta, engine.exec().threads())),
-		delta_bytes: bytes.len() as u64,
-		tokens: engine.train_config().tokens_per_round(),
-	};
-	Ok(Trained { work, delta: bytes, losses: Vec::new() })
+/// What is revealed of a round with these state roots and this delta.
+fn trained(engine: &Engine, roots: Vec<Hash>, delta: Vec<f32>, residual: Option<&[f32]>) -> Result<Trained, TrainError> {
+	let sent = Sent::new(engine.exec(), engine.layout(), engine.train_config(), delta, residual);
+	Trained::new(engine, roots, sent.map_err(|_| TrainError::Diverged(None))?, Vec::new())
 }
 
 /// Numbers as small as those of a delta, and roots of nothing.
-fn noise(fault: &Fault, (run, round): (RunId, RoundIndex), engine: &Engine) -> Result<Trained, TrainError> {
+fn noise(fault: &Fault, (run, round): (RunId, RoundIndex), engine: &Engine, residual: Option<&[f32]>) -> Result<Trained, TrainError> {
 	let mut random = fault.random(run, round);
-	let roots = committed(engine).map(|_| H256(random.gen())).collect();
+	let roots = committed(engine).map(|_| random.gen()).collect();
 	let delta: Vec<f32> = (0..engine.layout().len()).map(|_| random.gen_range(-1e-3f32..1e-3)).collect();
-	trained(engine, roots, &delta)
+	trained(engine, roots, delta, residual)
 }
 
 /// Stops half way, and goes on committing to that state as if steps were still done.
-fn fewer_steps(engine: &mut Engine, checkpoint: &Checkpoint, windows: &Windows<'_>) -> Result<Trained, TrainError> {
+fn fewer_steps(
+	engine: &mut Engine,
+	checkpoint: &Checkpoint,
+	windows: &Windows<'_>,
+	residual: Option<&[f32]>,
+) -> Result<Trained, TrainError> {
 	let train = engine.train_config().clone();
 	let half = train.inner_steps.div_ceil(2);
 	let first_index = u64::from(checkpoint.header.round).saturating_mul(train.inner_steps.into());
 	let mut roots = Vec::new();
 	let mut commit = |engine: &Engine, done: u32| -> Result<(), TrainError> {
 		let [params, first, second] = engine.state_roots()?;
-		roots.push(H256(state_root(&params, &first, &second, done, u64::from(done).saturating_mul(train.batch.into()))));
+		roots.push(state_root(&params, &first, &second, done, u64::from(done).saturating_mul(train.batch.into())));
 		Ok(())
 	};
 	engine.load(&checkpoint.params)?;
@@ -152,7 +154,7 @@ fn fewer_steps(engine: &mut Engine, checkpoint: &Checkpoint, windows: &Windows<'
 	let end = engine.theta()?;
 	let mut delta = vec![0.0; end.len()];
 	engine.exec().sub(&checkpoint.params, &end, &mut delta);
-	trained(engine, roots, &delta)
+	trained(engine, roots, delta, residual)
 }
 
 /// The round with one wrong bit.
@@ -162,6 +164,7 @@ fn flipped(
 	engine: &Engine,
 	checkpoint: &Checkpoint,
 	windows: &Windows<'_>,
+	residual: Option<Vec<f32>>,
 ) -> Result<Trained, TrainError> {
 	let (model, train) = (engine.model(), engine.train_config());
 	let mistake = fault.mistake(run, round, model, train).map_err(|error| EngineError::Setup(error.into()))?;
@@ -169,16 +172,23 @@ fn flipped(
 	let start = (checkpoint.params.clone(), checkpoint.header.momentum.0);
 	let read = |step: u32, sequence: u32, tokens: &mut [u16]| windows.read(step, sequence, tokens);
 	let story = WorkStory::new(engine.exec().clone(), model, train, checkpoint.header.round, start, read).map_err(EngineError::from)?;
+	let before = residual.clone();
+	let story = story.with_residual(residual);
 	let mut story = match mistake {
 		Some(mistake) => story.with_mistake(mistake),
 		None => story,
 	};
 	let mut roots = Vec::new();
 	for done in committed(engine) {
-		roots.extend(story.roots(done.saturating_sub(1), 1).map_err(untold)?.into_iter().map(H256));
+		roots.extend(story.roots(done.saturating_sub(1), 1).map_err(untold)?);
 	}
-	let (delta, _) = story.delta().map_err(untold)?.ok_or(TrainError::Diverged(None))?;
-	trained(engine, roots, &delta)
+	let (delta, delta_root) = story.delta().map_err(untold)?.ok_or(TrainError::Diverged(None))?;
+	let residual = story.residual().map_err(untold)?.map(|(after, root)| {
+		let zeros = vec![0.0; after.len()];
+		let before = tensors_root(engine.layout(), before.as_deref().unwrap_or(&zeros), engine.exec().threads());
+		Residual { after, roots: [before, root] }
+	});
+	Trained::new(engine, roots, Sent { delta, delta_root, residual }, Vec::new())
 }
 
 /// Why there is no story to be told.

@@ -10,6 +10,7 @@ use crate::{
 	train::{checkpoint::CheckpointError, outer::OuterError, round::TrainError},
 };
 use neuroshard_chain_client::ChainError;
+use neuroshard_graph::tiles::DecodeError;
 use neuroshard_kernels::exec::ExecError;
 use neuroshard_network::{FetchError, NetworkError, Stopped};
 use neuroshard_store::{StoreError, LEFT_FREE};
@@ -28,6 +29,14 @@ pub enum WorkerError {
 	/// Content could not be fetched.
 	#[error(transparent)]
 	Fetch(#[from] FetchError),
+	/// What a delta is said to begin with is nothing that anybody can have computed with.
+	#[error("the residual {root:?}, which a delta is said to begin with, is none: {source}")]
+	NoResidual {
+		/// Its root.
+		root: H256,
+		/// What is wrong.
+		source: DecodeError,
+	},
 	/// The content store.
 	#[error(transparent)]
 	Store(#[from] StoreError),
@@ -233,7 +242,7 @@ impl WorkerError {
 
 	/// Whether something could not be fetched from anybody.
 	pub(super) fn is_out_of_reach(&self) -> bool {
-		matches!(self, Self::Fetch(_) | Self::Slow { .. }) || self.lacks_dataset()
+		matches!(self, Self::Fetch(_) | Self::Slow { .. } | Self::NoResidual { .. }) || self.lacks_dataset()
 	}
 }
 

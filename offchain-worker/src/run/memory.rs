@@ -9,6 +9,8 @@ const F32_BYTES: u64 = 4;
 /// Vectors of the model's size beside the arena of somebody who trains: two of the loaded checkpoint and two of the next one, three of the state
 /// that is being kept, and the delta.
 const TRAINING_VECTORS: u64 = 8;
+/// More of them where deltas are sent as a code that leaves a residual: that before the round, and the one after it.
+const RESIDUAL_VECTORS: u64 = 2;
 /// The same of somebody who recomputes a claim: the parameters that it started from, and a state to go back to.
 const CASE_VECTORS: u64 = 4;
 /// The same while outer steps are taken, besides the deltas: the loaded checkpoint, the last one that was computed, and the one that comes out.
@@ -41,10 +43,11 @@ impl Needs {
 		let (steps, validation) = (bytes(Plan::training(model, train)?), bytes(Plan::validation(model, train)?));
 		let vectors = |count: u64| vector.saturating_mul(count);
 		let deltas = u64::from(config.min_participants);
-		let training = steps.max(validation).saturating_add(vectors(TRAINING_VECTORS.saturating_add(deltas)));
+		let residuals = if train.leaves_residual() { RESIDUAL_VECTORS } else { 0 };
+		let training = steps.max(validation).saturating_add(vectors(TRAINING_VECTORS.saturating_add(deltas).saturating_add(residuals)));
 		Ok(Self {
 			training: training.saturating_add(blob.saturating_mul(2)),
-			case: steps.saturating_add(vectors(CASE_VECTORS)),
+			case: steps.saturating_add(vectors(CASE_VECTORS.saturating_add(residuals))),
 			vector,
 			blob,
 		})

@@ -4,10 +4,12 @@
 //! the two roots in its [`Header`]; a header is right if it hashes to the checkpoint root on chain. On disk both blobs
 //! lie in one file, parameters first, beside a small JSON file that is written last.
 
+use crate::engine::Engine;
 use codec::{Decode, Encode};
 use neuroshard_atomic_write::{write_atomically, write_atomically_with};
 use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
+	exec::CodeError,
 	init::theta_0,
 	merkle::merkle_root,
 	tiles::{self, leaf_hashes, DecodeError},
@@ -54,6 +56,9 @@ pub enum CheckpointError {
 		/// What is wrong.
 		source: DecodeError,
 	},
+	/// A code of a delta stands for no numbers that can be used.
+	#[error("delta: {0}")]
+	Code(#[from] CodeError),
 	/// A blob or a whole checkpoint has another root than it should.
 	#[error("{part} has root {found:?} instead of {expected:?}")]
 	Root {
@@ -211,8 +216,17 @@ impl Checkpoint {
 /// Decodes a delta that a participant revealed under `root`.
 ///
 /// # Errors
-/// [`CheckpointError::Root`] if the bytes are others, [`CheckpointError::Encoding`] if they are no delta of this model.
-pub fn decode_delta(layout: &ParamLayout, bytes: &[u8], root: H256, threads: usize) -> Result<Vec<f32>, CheckpointError> {
+/// [`CheckpointError::Root`] if the bytes are others, [`CheckpointError::Encoding`] or [`CheckpointError::Code`] if they are no delta of this model.
+pub fn decode_delta(engine: &Engine, bytes: &[u8], root: H256) -> Result<Vec<f32>, CheckpointError> {
+	let sent = decode_sent(engine.delta_layout(), bytes, root, engine.exec().threads())?;
+	Ok(engine.train_config().decode_delta(engine.exec(), engine.layout(), sent)?)
+}
+
+/// Decodes a delta that a participant revealed under `root` to the numbers that it sent: those of the delta, or of its code. `layout` is that of deltas.
+///
+/// # Errors
+/// [`CheckpointError::Root`] if the bytes are others, [`CheckpointError::Encoding`] if they are none of this model.
+pub fn decode_sent(layout: &ParamLayout, bytes: &[u8], root: H256, threads: usize) -> Result<Vec<f32>, CheckpointError> {
 	decode("delta", layout, bytes, root, threads)
 }
 
@@ -335,11 +349,11 @@ mod tests {
 		let (layout, checkpoint) = genesis();
 		let good = tiles::encode(&layout, &checkpoint.params);
 		let root = |bytes: &[u8]| H256(tiles::content_id(bytes, 1));
-		assert_eq!(decode_delta(&layout, &good, root(&good), 1).unwrap(), checkpoint.params);
+		assert_eq!(decode_sent(&layout, &good, root(&good), 1).unwrap(), checkpoint.params);
 		let short = &good[..good.len() - 4096];
-		assert!(matches!(decode_delta(&layout, short, root(short), 1), Err(CheckpointError::Encoding { part: "delta", .. })));
+		assert!(matches!(decode_sent(&layout, short, root(short), 1), Err(CheckpointError::Encoding { part: "delta", .. })));
 		let mut infinite = good.clone();
 		infinite[..4].copy_from_slice(&f32::INFINITY.to_le_bytes());
-		assert!(matches!(decode_delta(&layout, &infinite, root(&infinite), 1), Err(CheckpointError::Encoding { .. })));
+		assert!(matches!(decode_sent(&layout, &infinite, root(&infinite), 1), Err(CheckpointError::Encoding { .. })));
 	}
 }

@@ -1,7 +1,7 @@
 //! How much disk a run takes of each worker that takes part in it.
 
 use crate::data::dataset::shard_bytes;
-use neuroshard_graph::{ConfigError, ModelConfig, ParamLayout};
+use neuroshard_graph::{ConfigError, ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_store::{ContentDescriptor, LEAF_BYTES};
 use neuroshard_types::{
 	dataset::DatasetShape,
@@ -21,9 +21,33 @@ pub fn kept_for(terms: &Terms) -> BlockNumber {
 	terms.period().saturating_add(LATE)
 }
 
-/// Bytes on disk that a round leaves behind: `deltas` of them, and parameters and outer momentum of a checkpoint, each of `leaves` leaves.
-pub fn round_bytes(leaves: u32, deltas: u64) -> u64 {
-	blob_bytes(leaves).saturating_mul(deltas.saturating_add(2))
+/// Leaves of what a round leaves behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundLeaves {
+	/// Of a vector in parameter layout.
+	pub vector: u32,
+	/// Of a delta as it is sent.
+	pub delta: u32,
+	/// Whether a residual is left beside it.
+	pub residual: bool,
+}
+
+impl RoundLeaves {
+	/// Those of a run with this configuration.
+	///
+	/// # Errors
+	/// A model that the chain would refuse.
+	pub fn of(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
+		let leaves = |layout: ParamLayout| u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge);
+		let (vector, delta) = (leaves(ParamLayout::new(model)?)?, leaves(ParamLayout::of_deltas(model, train)?)?);
+		Ok(Self { vector, delta, residual: train.leaves_residual() })
+	}
+
+	/// Bytes on disk of a round: `deltas` of them, parameters and outer momentum of a checkpoint, and a residual.
+	pub fn bytes(&self, deltas: u64) -> u64 {
+		let vectors = if self.residual { 3 } else { 2 };
+		blob_bytes(self.vector).saturating_mul(vectors).saturating_add(blob_bytes(self.delta).saturating_mul(deltas))
+	}
 }
 
 /// A blob with the hashes of its leaves.
@@ -51,16 +75,16 @@ pub struct DiskNeed {
 }
 
 impl DiskNeed {
-	/// That of a run of `model` on a dataset of this shape with so many `members`, where disputes have these `terms`.
+	/// That of a run that trains `model` like this on a dataset of this shape with so many `members`, where disputes have these `terms`.
 	///
 	/// # Errors
 	/// A model that the chain would refuse.
-	pub fn new(model: &ModelConfig, members: u32, shape: &DatasetShape, terms: &Terms) -> Result<Self, ConfigError> {
-		let leaves = u32::try_from(ParamLayout::new(model)?.tile_count()).map_err(|_| ConfigError::TooLarge)?;
+	pub fn new(model: &ModelConfig, train: &TrainConfig, members: u32, shape: &DatasetShape, terms: &Terms) -> Result<Self, ConfigError> {
+		let leaves = RoundLeaves::of(model, train)?;
 		let shard = u32::try_from(shard_bytes(shape) / LEAF_BYTES as u64).unwrap_or(u32::MAX);
 		Ok(Self {
-			delta: blob_bytes(leaves),
-			round: round_bytes(leaves, members.into()),
+			delta: blob_bytes(leaves.delta),
+			round: leaves.bytes(members.into()),
 			shards: blob_bytes(shard).saturating_mul(shape.shard_count.into()),
 			kept_for: kept_for(terms),
 		})
@@ -71,7 +95,7 @@ impl DiskNeed {
 	/// # Errors
 	/// As [`Self::new`].
 	pub fn of(config: &RunConfig, shape: &DatasetShape, terms: &Terms) -> Result<Self, ConfigError> {
-		Self::new(&config.model, config.max_participants, shape, terms)
+		Self::new(&config.model, &config.train, config.max_participants, shape, terms)
 	}
 
 	/// Rounds that are there at once where one takes `blocks` blocks.
@@ -108,7 +132,7 @@ mod tests {
 
 	#[test]
 	fn eight_members_of_13_8_million_parameters_take_what_was_worked_out_by_hand() {
-		let need = DiskNeed::new(&model(), 8, &SHAPE, &TERMS).unwrap();
+		let need = DiskNeed::new(&model(), &TrainConfig::tiny(), 8, &SHAPE, &TERMS).unwrap();
 		// A tile has 4,096 bytes, and 32 of its hash.
 		assert_eq!(need.delta, 13_668 * 4_128);
 		assert_eq!(need.round, 10 * 56_421_504);
@@ -125,7 +149,7 @@ mod tests {
 
 	#[test]
 	fn the_shortest_round_that_fits_is_said_and_one_block_less_does_not_fit() {
-		let need = DiskNeed::new(&model(), 8, &SHAPE, &TERMS).unwrap();
+		let need = DiskNeed::new(&model(), &TrainConfig::tiny(), 8, &SHAPE, &TERMS).unwrap();
 		// 50 GiB hold 95 rounds beside the shards, 93 of them for disputes: 65,500 / 93 = 704.3.
 		let limit = 50 << 30;
 		assert_eq!(need.shortest_round(limit), Some(705));
@@ -137,7 +161,11 @@ mod tests {
 
 	#[test]
 	fn rounds_without_end_are_counted_without_overflow() {
-		let need = DiskNeed { round: u64::MAX, kept_for: BlockNumber::MAX, ..DiskNeed::new(&model(), 128, &SHAPE, &TERMS).unwrap() };
+		let need = DiskNeed {
+			round: u64::MAX,
+			kept_for: BlockNumber::MAX,
+			..DiskNeed::new(&model(), &TrainConfig::tiny(), 128, &SHAPE, &TERMS).unwrap()
+		};
 		assert_eq!((need.total(0), need.rounds(0)), (u64::MAX, u64::from(u32::MAX) + 2));
 	}
 

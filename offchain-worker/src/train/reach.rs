@@ -15,17 +15,46 @@
 //! `(1 + beta2 + .. beta2^(t-1)) / (1 + beta1 + .. beta1^(t-1)) <= t`. So H steps change a parameter theta by at most
 //! `|theta| + lr * H * sqrt(H)`. The rule is twice and four times that, for rounding: what 32 bits lose of the squares of tiny gradients is
 //! small against `eps`, of which at least 1e-16 is asked.
+//!
+//! What a code says is that of several deltas: with a decay of b a residual holds up to `1 / (1 - b)` of them, and a number waits for no more rounds than
+//! there are numbers in its tile before it is said. Of a tile the largest numbers are compared: the levels of a code are means of several. A number of a
+//! cosine transform's tile can have all that is in the tile: 32 times the largest.
 
-use neuroshard_types::TrainConfig;
+use neuroshard_graph::resume::NUMBERS;
+use neuroshard_kernels::shape::Tiling;
+use neuroshard_types::{Code, TopK, TrainConfig};
 
-/// Whether inner steps from the parameters `start` can have made `delta`, which has their length. Computed from numbers of 64 bits by
+/// Whether inner steps from the parameters `start` can have made `delta`, which has their length and tiles. Computed from numbers of 64 bits by
 /// additions, multiplications and a root, so that all machines agree.
-pub fn within_reach(train: &TrainConfig, start: &[f32], delta: &[f32]) -> bool {
+pub fn within_reach(train: &TrainConfig, tiling: &Tiling, start: &[f32], delta: &[f32]) -> bool {
 	let steps = f64::from(train.inner_steps);
 	let reach = 4.0 * f64::from(train.lr.get()) * steps * steps.sqrt();
-	let within = |(theta, change): (&f32, &f32)| f64::from(*change).abs() <= 2.0 * f64::from(*theta).abs() + reach;
-	start.len() == delta.len() && start.iter().zip(delta).all(within)
+	let within = |theta: f64, change: f32| f64::from(change).abs() <= 2.0 * theta + reach;
+	let Some(code) = train.code() else {
+		return start.len() == delta.len() && start.iter().zip(delta).all(|(theta, &change)| within(f64::from(*theta).abs(), change));
+	};
+	let more = match code {
+		Code::Int8 => 1.0,
+		Code::TopK(TopK { decay, cosine, .. }) => {
+			let rounds = (1.0 / (1.0 - f64::from(decay.get()))).min(WAITED);
+			rounds * if cosine { SIDE } else { 1.0 }
+		}
+	};
+	let tile_within = |tile: usize| {
+		let (mut before, mut change) = ([0.0; NUMBERS], [0.0; NUMBERS]);
+		tiling.gather(start, tile, &mut before);
+		tiling.gather(delta, tile, &mut change);
+		let largest = |tile: &[f32]| tile.iter().fold(0.0, |most: f64, x| most.max(f64::from(x.abs())));
+		largest(&change) <= more * (2.0 * largest(&before) + reach)
+	};
+	// A NaN is never the larger one, but no number of a delta that was decoded.
+	[start.len(), delta.len()] == [tiling.len(); 2] && (0..tiling.tiles()).all(tile_within)
 }
+
+/// Rounds that a number waits at most until a code says it: as many as a tile has numbers.
+const WAITED: f64 = 1_024.0;
+/// Side of a tile.
+const SIDE: f64 = 32.0;
 
 #[cfg(test)]
 mod tests {
@@ -102,7 +131,7 @@ mod tests {
 			let train = config(gradients.len(), [lr, betas[0], betas[1], eps, weight_decay]);
 			prop_assert_eq!(train.validate(&ModelConfig::tiny()), Ok(()));
 			let delta = start - trained(&train, start, &gradients);
-			prop_assert!(within_reach(&train, &[start], &[delta]), "{delta} from {start}");
+			prop_assert!(within_reach(&train, &Tiling::default(), &[start], &[delta]), "{delta} from {start}");
 		}
 	}
 
@@ -120,12 +149,14 @@ mod tests {
 		// 4 * 0.01 * 100 * 10.
 		let train = config(100, [0.01, 0.9, 0.95, 1e-8, 0.1]);
 		let start = [0.0, 0.5, -2.0];
-		assert!(within_reach(&train, &start, &[39.9, -40.9, 43.9]));
+		assert!(within_reach(&train, &Tiling::default(), &start, &[39.9, -40.9, 43.9]));
 		for (place, value) in [(0, 40.1), (1, -41.1), (2, 44.1), (2, -44.1), (1, 1e38)] {
 			let mut delta = [0.0; 3];
 			delta[place] = value;
-			assert!(!within_reach(&train, &start, &delta), "{value} in place {place}");
+			assert!(!within_reach(&train, &Tiling::default(), &start, &delta), "{value} in place {place}");
 		}
-		assert!(!within_reach(&train, &start, &[0.0; 2]) && !within_reach(&train, &[0.0], &[f32::NAN]));
+		assert!(
+			!within_reach(&train, &Tiling::default(), &start, &[0.0; 2]) && !within_reach(&train, &Tiling::default(), &[0.0], &[f32::NAN])
+		);
 	}
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 use neuroshard_types::{
 	dispute::OuterJob,
-	run::{RoundRecord, RunConfig, Work},
+	run::{zeros_root, RoundRecord, RunConfig, Work},
 	AccountId, RoundIndex, RunId, H256,
 };
 use std::{path::PathBuf, sync::atomic::AtomicBool};
@@ -225,15 +225,15 @@ pub fn replay_run(
 	progress(Progress::Genesis(found));
 	let mut engine = Engine::new(&config.model, &config.train, threads)?;
 	let shelf = Shelf::new(rounds.iter().map(|round| &round.job), store);
-	let shelf = shelf.map_err(|source| ReplayError::Shelf { round: 0, source: Box::new(source) })?;
+	let mut shelf = shelf.map_err(|source| ReplayError::Shelf { round: 0, source: Box::new(source) })?;
 	for adopted in rounds {
-		checkpoint = replay_round(&mut engine, &checkpoint, adopted, loader, &shelf, &mut progress)?;
+		checkpoint = replay_round(&mut engine, &checkpoint, adopted, loader, &mut shelf, &mut progress)?;
 	}
 	Ok(checkpoint)
 }
 
 /// Recomputes the round that starts from `previous` and compares it with its record: the delta of every included
-/// provider in the record's order, which must be that of its revealed work, then the checkpoint that the outer steps of its
+/// provider in the record's order, which must be that of its revealed work, and with what the rounds before have left on the `shelf`, then the checkpoint that the outer steps of its
 /// Checkpointing give and its validation loss. Returns the checkpoint. `progress` hears of every provider before its round is trained.
 ///
 /// # Errors
@@ -243,7 +243,7 @@ pub fn replay_round(
 	previous: &Checkpoint,
 	adopted: &AdoptedRound,
 	loader: &Loader,
-	shelf: &Shelf,
+	shelf: &mut Shelf,
 	mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Checkpoint, ReplayError> {
 	let (round, threads) = (previous.header.round, engine.exec().threads());
@@ -253,15 +253,17 @@ pub fn replay_round(
 	let mut deltas = Vec::with_capacity(record.included.len());
 	for (account, expected) in &record.included {
 		progress(Progress::Provider(round, account));
-		let (delta, doubt) = match train_provider(engine, previous, adopted, loader, account) {
+		let (delta, doubt) = match train_provider(engine, previous, adopted, loader, account, shelf) {
 			Ok((trained, revealed)) => {
 				let doubt = compare(round, account, &trained, *expected, revealed).err();
+				shelf.keep_residual(&trained).map_err(set_aside)?;
 				((trained.work.delta_root == *expected).then_some(trained.delta), doubt)
 			}
 			Err(error) => (None, Some(error)),
 		};
 		if let Some(error) = doubt {
-			if !error.is_of_work() || !record.excluded.contains(account) {
+			// Of work that was left out, nobody may have what it began with.
+			if !(error.is_of_work() || matches!(error, ReplayError::Absent { .. })) || !record.excluded.contains(account) {
 				return Err(error);
 			}
 			progress(Progress::Excluded(round, account));
@@ -269,9 +271,12 @@ pub fn replay_round(
 		let absent = || ReplayError::Absent { round, what: format!("the delta of {account}") };
 		let delta = delta.or_else(|| shelf.revealed(*expected)).ok_or_else(absent)?;
 		shelf.keep_delta(*expected, &delta).map_err(set_aside)?;
-		let delta = decode_delta(engine.layout(), &delta, *expected, threads);
+		let delta = decode_delta(engine, &delta, *expected);
 		deltas.push(delta.map_err(|source| ReplayError::Decode { round, source: Box::new(source) })?);
 	}
+	// What the next round may begin with: what this one has left, or began with where it was not included.
+	let residuals = adopted.works.iter().filter_map(|(_, work)| work.residuals(engine.train_config()));
+	shelf.keep_residuals(&residuals.flatten().collect());
 	let outer = |source| ReplayError::Outer { round, source: Box::new(source) };
 	let run = previous.header.run;
 	let next = match job.steps.split_last().filter(|(_, redone)| !redone.is_empty()) {
@@ -279,7 +284,7 @@ pub fn replay_round(
 			let start = shelf.checkpoint(run, job.start, engine.layout(), threads).map_err(set_aside)?;
 			let start = start.ok_or_else(|| ReplayError::Absent { round, what: format!("checkpoint {:?}", job.start) })?;
 			let before = redone.iter().map(|step| {
-				let deltas = step.iter().map(|root| shelf.delta(engine.layout(), *root, threads));
+				let deltas = step.iter().map(|root| shelf.delta(engine, *root));
 				deltas.collect::<Result<Vec<_>, _>>().map_err(OuterError::from)
 			});
 			apply_outer_steps(engine, &start, before.chain([Ok(deltas)])).map_err(outer)?
@@ -311,13 +316,19 @@ fn train_provider<'a>(
 	adopted: &'a AdoptedRound,
 	loader: &Loader,
 	account: &AccountId,
+	shelf: &Shelf,
 ) -> Result<(Trained, &'a Work), ReplayError> {
 	let (round, AdoptedRound { record, works, .. }) = (previous.header.round, adopted);
 	let position = (0u32..).zip(&record.participants).find(|(_, other)| *other == account);
 	let Some((position, _)) = position else { return Err(ReplayError::Stranger { round, account: account.clone() }) };
 	let revealed = works.iter().find(|(other, _)| other == account);
 	let Some((_, revealed)) = revealed else { return Err(ReplayError::NotRevealed { round, account: account.clone() }) };
+	let tiles = u32::try_from(engine.layout().tile_count()).unwrap_or(u32::MAX);
+	let before = revealed.residuals(engine.train_config()).map(|[before, _]| before).filter(|before| *before != zeros_root(tiles));
+	let absent = |before| ReplayError::Absent { round, what: format!("the residual {before:?} of {account}") };
+	let residual = before.map(|before| shelf.residual(engine.layout(), before).ok_or_else(|| absent(before))).transpose()?;
 	let trained = Training::start(engine, previous, loader, position, record.seed)
+		.map(|training| training.with_residual(residual))
 		.and_then(|training| training.run(&AtomicBool::new(false), |_| ()))
 		.map_err(|source| ReplayError::Train { round, account: account.clone(), source: Box::new(source) })?;
 	Ok((trained, revealed))

@@ -10,8 +10,8 @@ use crate::{
 };
 use neuroshard_graph::{
 	exec::{StepError, ValidationError},
-	round::{InnerState, Progress, Reached, RoundError, RoundStart},
-	tiles,
+	round::{InnerState, Progress, Reached, Residual, RoundError, RoundOutcome, RoundStart, Sent},
+	tiles, Hash,
 };
 use neuroshard_types::{assignment::Window, run::Work, F32, H256};
 use std::{
@@ -64,6 +64,7 @@ pub struct Training<'a> {
 	checkpoint: &'a Checkpoint,
 	loader: &'a Loader,
 	windows: Vec<Vec<Window>>,
+	residual: Option<Vec<f32>>,
 }
 
 /// A trained round: what is committed to, revealed, and handed to the others.
@@ -71,10 +72,34 @@ pub struct Training<'a> {
 pub struct Trained {
 	/// What is sealed and later revealed.
 	pub work: Work,
-	/// The encoded delta; its content identifier is `work.delta_root`.
+	/// The encoded delta, as it is sent; its content identifier is `work.delta_root`.
 	pub delta: Vec<u8>,
+	/// The encoded residual after the round, where deltas are sent as a code that leaves one; its content identifier is the last of `work.state_roots`.
+	pub residual: Option<Vec<u8>>,
 	/// Loss of each inner step.
 	pub losses: Vec<f32>,
+}
+
+impl Trained {
+	/// What is revealed of a round with these state roots that sends `sent`.
+	///
+	/// # Errors
+	/// [`TrainError::StateRoots`] for more roots than a reveal carries.
+	pub fn new(engine: &Engine, state_roots: Vec<Hash>, sent: Sent, losses: Vec<f32>) -> Result<Self, TrainError> {
+		let Sent { delta, delta_root, residual } = sent;
+		let delta = tiles::encode(engine.delta_layout(), &delta);
+		let of_residual = residual.iter().flat_map(|residual| residual.roots);
+		let roots: Vec<H256> = state_roots.into_iter().chain(of_residual).map(H256).collect();
+		let count = roots.len();
+		let work = Work {
+			state_roots: roots.try_into().map_err(|_| TrainError::StateRoots(count))?,
+			delta_root: H256(delta_root),
+			delta_bytes: delta.len() as u64,
+			tokens: engine.train_config().tokens_per_round(),
+		};
+		let residual = residual.map(|Residual { after, .. }| tiles::encode(engine.layout(), &after));
+		Ok(Self { work, delta, residual, losses })
+	}
 }
 
 impl<'a> Training<'a> {
@@ -96,7 +121,13 @@ impl<'a> Training<'a> {
 			return Err(EngineError::Parameters { expected, found }.into());
 		}
 		let windows = (0..assignment.inner_steps).map(|step| loader.step_windows(&assignment, step)).collect::<Result<_, _>>()?;
-		Ok(Self { engine, checkpoint, loader, windows })
+		Ok(Self { engine, checkpoint, loader, windows, residual: None })
+	}
+
+	/// The same round with this residual of the rounds before it; without, it is one of zeros where deltas are sent as a code that leaves one.
+	#[must_use]
+	pub fn with_residual(self, residual: Option<Vec<f32>>) -> Self {
+		Self { residual, ..self }
 	}
 
 	/// Runs all inner steps. `progress` hears of each; raising `cancel` ends the round after the current step.
@@ -118,7 +149,7 @@ impl<'a> Training<'a> {
 		mut progress: impl FnMut(&Progress),
 		keep: impl FnMut(InnerState<'_>),
 	) -> Result<Trained, TrainError> {
-		let Self { engine, checkpoint, loader, windows } = self;
+		let Self { engine, checkpoint, loader, windows, residual } = self;
 		let window = |step: u32, sequence: u32| windows.get(step as usize)?.get(sequence as usize).copied();
 		let read = |step: u32, sequence: u32, tokens: &mut [u16]| match window(step, sequence) {
 			Some(window) => loader.read(window, tokens),
@@ -131,19 +162,12 @@ impl<'a> Training<'a> {
 				false => ControlFlow::Continue(()),
 			}
 		};
-		let start = RoundStart { theta: &checkpoint.params, adopted_rounds: checkpoint.header.round, reached };
+		let start =
+			RoundStart { theta: &checkpoint.params, adopted_rounds: checkpoint.header.round, residual: residual.as_deref(), reached };
 		let outcome = engine.run_round(start, read, heard, keep);
 		let outcome = outcome.map_err(round_error)?;
-		let delta = tiles::encode(engine.layout(), &outcome.delta);
-		let roots: Vec<H256> = outcome.state_roots.into_iter().map(H256).collect();
-		let count = roots.len();
-		let work = Work {
-			state_roots: roots.try_into().map_err(|_| TrainError::StateRoots(count))?,
-			delta_root: H256(outcome.delta_root),
-			delta_bytes: delta.len() as u64,
-			tokens: engine.train_config().tokens_per_round(),
-		};
-		Ok(Trained { work, delta, losses: outcome.losses })
+		let RoundOutcome { delta, delta_root, residual, state_roots, losses } = outcome;
+		Trained::new(engine, state_roots, Sent { delta, delta_root, residual }, losses)
 	}
 }
 

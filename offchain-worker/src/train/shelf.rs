@@ -1,8 +1,12 @@
 //! What a replay sets aside for outer steps that are redone later, and where it finds what nobody can recompute.
 
-use super::checkpoint::{decode_delta, Checkpoint, CheckpointError, Header};
+use super::{
+	checkpoint::{decode_delta, Checkpoint, CheckpointError, Header},
+	round::Trained,
+};
+use crate::engine::Engine;
 use codec::DecodeAll;
-use neuroshard_graph::ParamLayout;
+use neuroshard_graph::{tiles, ParamLayout};
 use neuroshard_store::{read_blob, read_note};
 use neuroshard_types::{dispute::OuterJob, RunId, H256};
 use std::{
@@ -19,6 +23,8 @@ use tempfile::TempDir;
 pub struct Shelf {
 	folder: TempDir,
 	wanted: BTreeSet<H256>,
+	/// Residuals that were set aside.
+	residuals: BTreeSet<H256>,
 	store: Option<PathBuf>,
 }
 
@@ -35,7 +41,7 @@ impl Shelf {
 		};
 		let wanted = jobs.into_iter().flat_map(redone).collect();
 		let folder = tempfile::tempdir().map_err(|source| CheckpointError::Io { path: std::env::temp_dir(), source })?;
-		Ok(Self { folder, wanted, store })
+		Ok(Self { folder, wanted, residuals: Default::default(), store })
 	}
 
 	/// Sets the encoded delta with this root aside, if it will be needed.
@@ -48,6 +54,33 @@ impl Shelf {
 		}
 		let path = self.path(root);
 		fs::write(&path, bytes).map_err(|source| CheckpointError::Io { path, source })
+	}
+
+	/// Sets aside what a delta has left unsaid, if anything: the next round of that provider begins with it.
+	///
+	/// # Errors
+	/// [`CheckpointError::Io`].
+	pub fn keep_residual(&mut self, trained: &Trained) -> Result<(), CheckpointError> {
+		let (Some(bytes), Some(root)) = (&trained.residual, trained.work.state_roots.last()) else { return Ok(()) };
+		let path = self.path(*root);
+		fs::write(&path, bytes).map_err(|source| CheckpointError::Io { path, source })?;
+		self.residuals.insert(*root);
+		Ok(())
+	}
+
+	/// Forgets all residuals but these.
+	pub fn keep_residuals(&mut self, kept: &BTreeSet<H256>) {
+		for root in self.residuals.difference(kept) {
+			// One that stays only costs space, until the replay is over.
+			let _ = fs::remove_file(self.path(*root));
+		}
+		self.residuals.retain(|root| kept.contains(root));
+	}
+
+	/// A residual that was set aside, or is in the content store: that of work which is false follows from nothing.
+	pub fn residual(&self, layout: &ParamLayout, root: H256) -> Option<Vec<f32>> {
+		let bytes = fs::read(self.path(root)).ok().or_else(|| self.revealed(root))?;
+		tiles::decode(layout, &bytes).ok()
 	}
 
 	/// Sets a checkpoint aside, if it will be needed.
@@ -66,13 +99,13 @@ impl Shelf {
 	///
 	/// # Errors
 	/// [`CheckpointError`] if it was not, or is damaged.
-	pub fn delta(&self, layout: &ParamLayout, root: H256, threads: usize) -> Result<Vec<f32>, CheckpointError> {
+	pub fn delta(&self, engine: &Engine, root: H256) -> Result<Vec<f32>, CheckpointError> {
 		let path = self.path(root);
 		let bytes = fs::read(&path).map_err(|source| CheckpointError::Io { path, source })?;
-		decode_delta(layout, &bytes, root, threads)
+		decode_delta(engine, &bytes, root)
 	}
 
-	/// The encoded delta with this root as the content store has it.
+	/// The encoded delta or residual with this root as the content store has it.
 	pub fn revealed(&self, root: H256) -> Option<Vec<u8>> {
 		read_blob(self.store.as_deref()?, root).ok()
 	}
@@ -107,13 +140,12 @@ mod tests {
 	use super::*;
 	use crate::train::presets;
 	use codec::Encode;
-	use neuroshard_graph::tiles;
 	use neuroshard_store::Store;
 
 	#[test]
 	fn only_what_is_redone_is_kept_and_the_rest_comes_from_a_store_if_there_is_one() {
 		let (model, train) = presets::tiny();
-		let layout = ParamLayout::new(&model).unwrap();
+		let (layout, engine) = (ParamLayout::new(&model).unwrap(), Engine::new(&model, &train, 1).unwrap());
 		let start = Checkpoint::genesis(7, &model, &train, 1).unwrap();
 		let root = start.header.root();
 		let bytes = tiles::encode(&layout, &start.params);
@@ -127,11 +159,11 @@ mod tests {
 			shelf
 		};
 		let shelf = keep(&single, None);
-		assert!(shelf.delta(&layout, delta, 1).is_err() && shelf.revealed(delta).is_none());
+		assert!(shelf.delta(&engine, delta).is_err() && shelf.revealed(delta).is_none());
 		assert_eq!(shelf.checkpoint(7, root, &layout, 1).unwrap(), None);
 
 		let shelf = keep(&redone, None);
-		assert_eq!(shelf.delta(&layout, delta, 1).unwrap(), start.params);
+		assert_eq!(shelf.delta(&engine, delta).unwrap(), start.params);
 		assert_eq!(shelf.checkpoint(7, root, &layout, 1).unwrap(), Some(start.clone()));
 
 		let folder = tempfile::tempdir().unwrap();

@@ -137,6 +137,7 @@ impl<T: Config> Claims for Pallet<T> {
 			None => false,
 		};
 		T::Proofs::void(who, expected::proof_key(*id, *index));
+		Self::forget_residual(*id, who);
 		let run = run.filter(|run| redo && run.finished_at.is_none());
 		let replay = run.and_then(|run| Self::redo(*id, run, *index));
 		Self::deposit_event(Event::WorkExcluded { claim: claim.clone(), replay });
@@ -161,6 +162,9 @@ impl<T: Config> Claims for Pallet<T> {
 			T::Proofs::void(who, expected::proof_key(*id, *index));
 		}
 		T::Proofs::condemn(who);
+		if *kind == ClaimKind::Work {
+			Self::forget_residual(*id, who);
+		}
 		let mut replay = None;
 		if let Some(run) = run.filter(|run| run.finished_at.is_none()) {
 			Self::remove_member(*id, &run, who.clone());

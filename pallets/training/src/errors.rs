@@ -111,5 +111,11 @@ mod errors {
 		BadVote,
 		/// Only who has done what a phase asks for may report others as missing in it. Do that first.
 		NotActed,
+		/// The work does not begin with the residual that the account's last delta has left in this run, nor with one of zeros. The view function
+		/// `residual` shows its root; begin with that, or with zeros.
+		WrongResidual,
+		/// There is no code of so many numbers, or the rule sorts numbers of all deltas, which goes with TopK without cosine only. Choose 4, 8, 16, 32 or
+		/// 64 numbers, or another rule.
+		BadCode,
 	}
 }

@@ -5,7 +5,7 @@ use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::DatasetShape,
 	proof::{ProofKey, ProofKind, WorkClaim},
-	run::{PhaseDurations, RunConfig, Work},
+	run::{zeros_root, PhaseDurations, RunConfig, Work},
 	ConfigError, ModelConfig, RoundIndex, RunId, TrainConfig, H256, MAX_LAYERS, MAX_PARTICIPANTS,
 };
 
@@ -60,14 +60,26 @@ pub fn enough_to_validate(config: &RunConfig, shape: &DatasetShape) -> bool {
 	u64::from(config.train.validation_sequences) <= windows
 }
 
-/// Bytes of an encoded delta: 4 KiB for every 32x32 tile of every parameter tensor.
+/// Bytes of an encoded delta: 4 KiB for every 32x32 tile of what is sent, which is every parameter tensor, or their code.
+pub fn delta_bytes(model: &ModelConfig, train: &TrainConfig) -> u64 {
+	let tiles = vector_tiles(model);
+	train.code().map_or(tiles, |code| code.tiles(tiles)).saturating_mul(4_096)
+}
+
+/// Root of a residual of zeros.
+pub fn no_residual(model: &ModelConfig) -> H256 {
+	let tiles = u32::try_from(vector_tiles(model)).unwrap_or(u32::MAX);
+	zeros_root(tiles)
+}
+
+/// Tiles of all parameter tensors.
 ///
 /// All matrices consist of whole tiles; a norm's vector is one row, padded to 32. In closed form, because the list of
 /// tensors of a deep model is long. `model` must be valid.
-pub fn delta_bytes(model: &ModelConfig) -> u64 {
+fn vector_tiles(model: &ModelConfig) -> u64 {
 	let norms = u64::from(model.layers).saturating_mul(2).saturating_add(1).saturating_mul(u64::from(model.dim));
 	let padded = norms.saturating_mul(SIDE - 1);
-	model.parameters().saturating_add(padded).saturating_mul(4)
+	model.parameters().saturating_add(padded).div_ceil(SIDE * SIDE)
 }
 
 /// How a reveal differs from what its run asks for.
@@ -83,13 +95,13 @@ pub enum Mismatch {
 
 /// Checks the figures of revealed work, all of which follow from the run.
 pub fn check_work(work: &Work, model: &ModelConfig, train: &TrainConfig) -> Result<(), Mismatch> {
-	if u32::try_from(work.state_roots.len()) != Ok(train.state_roots()) {
+	if u32::try_from(work.state_roots.len()) != Ok(train.revealed_roots()) {
 		return Err(Mismatch::StateRoots);
 	}
 	if work.tokens != train.tokens_per_round() {
 		return Err(Mismatch::Tokens);
 	}
-	if work.delta_bytes != delta_bytes(model) {
+	if work.delta_bytes != delta_bytes(model, train) {
 		return Err(Mismatch::DeltaBytes);
 	}
 	Ok(())

@@ -57,6 +57,7 @@ mod missing;
 mod mock;
 mod record;
 pub mod replay;
+mod residuals;
 mod room;
 pub mod round;
 mod rounds;
@@ -77,6 +78,7 @@ use frame_support::pallet_macros::import_section;
 pub use missing::Reports;
 pub use pallet::*;
 pub use record::{Place, Record, Revealed};
+pub use residuals::ResidualRoots;
 pub use room::Refused;
 pub use round::{Accounts, Commitment, Participant, Round, Stage};
 pub use runs::{ActiveRun, Run};
@@ -91,6 +93,7 @@ pub mod pallet {
 	use crate::{
 		absences::AbsenceList,
 		missing::Reports,
+		residuals::ResidualRoots,
 		room::Refused,
 		round::{Accounts, Refusal},
 		transition::AbortReason,
@@ -235,6 +238,10 @@ pub mod pallet {
 	/// Of every active run, whom participants reported missing in the newest phase in which somebody was.
 	#[pallet::storage]
 	pub type Missing<T: Config> = StorageMap<_, Twox64Concat, RunId, Reports>;
+
+	/// Of every active run whose deltas are sent as a code that leaves a residual: what each participant's left in the last adopted round.
+	#[pallet::storage]
+	pub type Residuals<T: Config> = StorageMap<_, Twox64Concat, RunId, ResidualRoots>;
 
 	/// Adopted rounds, the last [`Config::RecordsKept`] of each run.
 	#[pallet::storage]
@@ -512,6 +519,11 @@ pub mod pallet {
 		/// Who of the participants reports whom as missing in the phase that the round under way is in.
 		pub fn reported_missing(id: RunId) -> Vec<MissingReport> {
 			Self::reported(id)
+		}
+
+		/// Root of what the code of the delta of `who` left unsaid in the last adopted round: what its next delta begins with, or else with nothing.
+		pub fn residual(id: RunId, who: AccountId) -> Option<H256> {
+			Self::residual_of(id, &who)
 		}
 
 		/// Since when the model of a run may not be used, and why; `None` if it is not halted.

@@ -16,7 +16,8 @@ use neuroshard_types::{
 	provider::{HardwareProfile, PonwKey, Role},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
 	traits::{Clock, Datasets, ModelShares, Providers, SlashTo, WorkProofs, WorkUnits},
-	AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
+	AccountId, Aggregator, Balance, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Moment, Robust, RoundIndex, Rule, RunId, TopK,
+	TrainConfig, F32, H256,
 };
 use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchError, DispatchResult};
 use std::collections::{BTreeMap, BTreeSet};
@@ -520,13 +521,24 @@ pub fn phase(run: RunId) -> Phase {
 pub fn work(who: &AccountId, run: RunId) -> Work {
 	let round = round(run);
 	let digest = |part: u32| H256(sp_io::hashing::blake2_256(&(who, run, round.round, round.attempt, part).encode()));
-	let train = config().train;
+	let train = crate::Runs::<Test>::get(run).expect("a run").config.train;
 	Work {
-		state_roots: (0..train.state_roots()).map(digest).collect::<Vec<_>>().try_into().expect("few roots"),
+		state_roots: (0..train.revealed_roots()).map(digest).collect::<Vec<_>>().try_into().expect("few roots"),
 		delta_root: digest(99),
-		delta_bytes: crate::expected::delta_bytes(&config().model),
+		delta_bytes: crate::expected::delta_bytes(&config().model, &train),
 		tokens: train.tokens_per_round(),
 	}
+}
+
+/// Deltas that are sent as `code`, and their mean.
+pub fn sent_as(code: Code) -> Aggregator {
+	let robust = Robust { clip: F32::new(0.0), rule: Rule::Mean };
+	Aggregator::Compressed(Compressed { code, robust })
+}
+
+/// A code that leaves a residual.
+pub fn top_k() -> Code {
+	Code::TopK(TopK { numbers: 8, decay: F32::new(0.9), cosine: false })
 }
 
 /// The proof of `work`.
@@ -591,6 +603,11 @@ pub fn claim(run: RunId, round: RoundIndex, kind: ClaimKind, who: &AccountId) ->
 /// Condemns the work of `who` in an adopted round.
 pub fn condemn_work(run: RunId, round: RoundIndex, who: &AccountId) {
 	<Training as ClaimsOfRounds>::condemn(&claim(run, round, ClaimKind::Work, who));
+}
+
+/// Leaves the work of `who` in an adopted round out.
+pub fn exclude_work(run: RunId, round: RoundIndex, who: &AccountId) {
+	<Training as ClaimsOfRounds>::exclude(&claim(run, round, ClaimKind::Work, who));
 }
 
 /// Condemns what `who` attested in an adopted round.

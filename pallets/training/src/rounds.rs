@@ -89,6 +89,7 @@ impl<T: Config> Pallet<T> {
 		let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
 		ensure!(seal(genesis, id, index, attempt, &who, salt, &work) == commitment.sealed, Error::<T>::SealBroken);
 		expected::check_work(&work, &run.config.model, &run.config.train).map_err(Error::<T>::from)?;
+		Self::ensure_residual(id, &run.config, &who, &work)?;
 		let work_hash = expected::work_hash(&work);
 		ensure!(proof.key == expected::proof_key(id, index) && proof.work_hash == work_hash, Error::<T>::WrongProof);
 		let claim = expected::claim(&run.config, started_ms, commitment.at);
@@ -300,10 +301,15 @@ impl<T: Config> Pallet<T> {
 		let key = expected::proof_key(id, index);
 		let (units, paid_units) = (run.units::<T::Units>(), run.paid_units::<T::Units>());
 		let mut places = Vec::with_capacity(round.participants.len());
+		let mut residuals = Vec::new();
 		for participant in &round.participants {
 			let who = &participant.account;
 			let revealed = participant.delta_root.and_then(|delta_root| {
-				let work_hash = expected::work_hash(&Works::<T>::take(id, who)?);
+				let work = Works::<T>::take(id, who)?;
+				let left = work.residuals(&run.config.train).filter(|_| participant.stake > 0);
+				// What the code of a delta says that is not included is not part of the model: it goes on with what it began with.
+				residuals.extend(left.map(|[before, after]| (who.clone(), if participant.included { after } else { before })));
+				let work_hash = expected::work_hash(&work);
 				Some(Revealed { delta_root, work_hash })
 			});
 			// The open claim of its proof has kept the stake so far. It ends, or may end, before the claims of this round.
@@ -322,6 +328,7 @@ impl<T: Config> Pallet<T> {
 			places.push(Place::new(participant, revealed));
 		}
 		Self::forgive(id, &round);
+		Self::keep_residuals(id, &run.config, residuals);
 		let included = round.participants.iter().filter(|participant| participant.included).count();
 		// Whoever attests `root` attests a loss, and there is a quorum of them.
 		let validation_loss = tally::median_loss(&round.participants, root).unwrap_or_default();

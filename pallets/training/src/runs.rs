@@ -4,8 +4,8 @@ use crate::{
 	expected::{self, Unfit},
 	replay::{self, Spans},
 	round::Accounts,
-	Absences, Active, Config, Error, Event, Halted, HoldReason, Members, Missing, NextRun, Pallet, Records, Refusals, Round, Rounds, Runs,
-	Stage,
+	Absences, Active, Config, Error, Event, Halted, HoldReason, Members, Missing, NextRun, Pallet, Records, Refusals, Residuals, Round,
+	Rounds, Runs, Stage,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -108,6 +108,7 @@ impl<T> From<Unfit> for Error<T> {
 			Unfit::Config(ConfigError::ArithmeticVersion) => Self::ArithmeticVersion,
 			Unfit::Config(ConfigError::CommitInterval) => Self::CommitInterval,
 			Unfit::Config(ConfigError::Hyperparameter) => Self::BadHyperparameter,
+			Unfit::Config(ConfigError::Code) => Self::BadCode,
 		}
 	}
 }
@@ -198,6 +199,7 @@ impl<T: Config> Pallet<T> {
 		Absences::<T>::remove(id);
 		Refusals::<T>::remove(id);
 		Missing::<T>::remove(id);
+		Residuals::<T>::remove(id);
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);
 		T::Proofs::finish_run(id);

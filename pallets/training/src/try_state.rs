@@ -2,7 +2,7 @@
 
 use crate::{
 	replay, round::Accounts, Absences, Active, Config, Halted, Members, Missing, NextRun, Pallet, Participant, Place, Record, Records,
-	Refusals, Round, Rounds, Run, Runs, Stage, Works,
+	Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -31,6 +31,12 @@ impl<T: Config> Pallet<T> {
 		ensure!(Refusals::<T>::iter_keys().all(|id| unfinished.contains(&id)), "something refused in a run that is not active");
 		ensure!(Refusals::<T>::iter().all(|(id, refused)| refused.is_sound(id)), "what was refused is of another run, or noted twice");
 		ensure!(Missing::<T>::iter_keys().all(|id| unfinished.contains(&id)), "somebody missing in a run that is not active");
+		for (id, residuals) in Residuals::<T>::iter() {
+			ensure!(unfinished.contains(&id), "residuals of a run that is not active");
+			ensure!(residuals.windows(2).all(|pair| pair[0].0 < pair[1].0), "residuals out of order");
+			let leaves = Runs::<T>::get(id).is_some_and(|run| run.config.train.leaves_residual() && run.rounds_adopted > 0);
+			ensure!(leaves, "residuals of a run whose deltas leave none, or that has no adopted round");
+		}
 		for absences in Absences::<T>::iter_values() {
 			ensure!(!absences.is_empty() && absences.windows(2).all(|pair| pair[0].who < pair[1].who), "dropouts out of order, or none");
 			ensure!(absences.iter().all(|absence| absence.dropouts > 0), "an account that did not drop out has to wait");

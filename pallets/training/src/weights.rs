@@ -115,9 +115,9 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn commit(p: u32) -> Weight {
 		micros(30).saturating_add(places(p, 3)).saturating_add(Self::db(7, 2))
 	}
-	// As `commit`, with the work written, two hashes of up to 2.1 KiB, and the submitted proof.
+	// As `commit`, with the residuals read, the work written, two hashes of up to 2.1 KiB, and the submitted proof.
 	fn reveal(p: u32) -> Weight {
-		micros(50 + 150).saturating_add(places(p, 4)).saturating_add(Self::db(7 + 8, 3 + 4))
+		micros(50 + 150).saturating_add(places(p, 5)).saturating_add(Self::db(8 + 8, 3 + 4))
 	}
 	// As `attest`, and members move into the round; for the last voter the provider of each place is read for its stake.
 	fn vote_availability(p: u32) -> Weight {
@@ -152,14 +152,14 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 			.saturating_add(Self::db(each.saturating_mul(2).saturating_add(5), each.saturating_add(4)))
 	}
 	// For each proof: settled, work read, hashed and removed, reputation noted, and the provider's claims. Once: the three durations that the
-	// time of disputes consists of; run, record, the oldest record and dropouts written, and what
-	// the end of a run writes: round, members, refusals, active list, replay guards, and a dataset that leaves with its last user, with
+	// time of disputes consists of; run, record, the oldest record, dropouts and residuals written, and what
+	// the end of a run writes: round, members, refusals, residuals, active list, replay guards, and a dataset that leaves with its last user, with
 	// counter, hold and account. An audit of the round is noted: share, epoch and bounds read, bounds and entry written.
 	fn settle(p: u32) -> Weight {
 		let each = u64::from(p);
 		micros(each.saturating_mul(10).saturating_add(50))
 			.saturating_add(places(p, 50).saturating_add(places(MAX_ABSENCES, 2)))
-			.saturating_add(Self::db(each.saturating_mul(8).saturating_add(14), each.saturating_mul(7).saturating_add(15)))
+			.saturating_add(Self::db(each.saturating_mul(8).saturating_add(14), each.saturating_mul(7).saturating_add(17)))
 	}
 	// Reads: members, randomness, time, active list, the three durations that the time of disputes consists of, and two of each member's provider.
 	// Writes: round, members, active list.
@@ -173,10 +173,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		let steps = places(MAX_PARTICIPANTS.saturating_mul(r.saturating_add(2)), 4);
 		micros(30).saturating_add(steps).saturating_add(Self::db(records.saturating_add(1), 0))
 	}
-	// Reads: run, record, members, round and active list three times; a proof with its account's standing, twice; provider twice. Writes:
-	// record, members, round and active list three times, run; proof, standing twice; provider twice.
+	// Reads: run, record, residuals, members, round and active list three times; a proof with its account's standing, twice; provider twice. Writes:
+	// record, residuals, members, round and active list three times, run; proof, standing twice; provider twice.
 	fn condemn() -> Weight {
-		micros(60).saturating_add(places(MAX_PARTICIPANTS, 24)).saturating_add(Self::db(15, 14))
+		micros(60).saturating_add(places(MAX_PARTICIPANTS, 26)).saturating_add(Self::db(16, 15))
 	}
 }
 

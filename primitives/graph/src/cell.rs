@@ -109,9 +109,35 @@ impl Plan {
 		self.vector_tiles().last().copied().unwrap_or(0)
 	}
 
+	/// Tiles of a code.
+	fn code_len(&self) -> Option<u32> {
+		self.coded.map(|coded| coded.rows.div_ceil(SIDE))
+	}
+
+	/// Whether result vector `result` is a code.
+	fn is_code(&self, result: u32) -> bool {
+		result == 0 && self.coded.is_some_and(|coded| coded.written)
+	}
+
+	/// Tiles of result vector `result` (see [`Plan::results`]); `None` if there is none.
+	pub fn result_len(&self, result: u32) -> Option<u32> {
+		self.results().get(index(result)?)?;
+		if self.is_code(result) {
+			self.code_len()
+		} else {
+			Some(self.vector_len())
+		}
+	}
+
 	/// Leaf `leaf` of result vector `result` (see [`Plan::results`]); `None` if there is none.
 	pub fn result_cell(&self, result: u32, leaf: u32) -> Option<Cell> {
-		let (slot, row, col) = self.slot_of(leaf)?;
+		let (slot, row, col) = match self.is_code(result) {
+			true => (0, leaf, 0),
+			false => self.slot_of(leaf)?,
+		};
+		if leaf >= self.result_len(result)? {
+			return None;
+		}
 		let id = *self.results().get(index(result)?)?.get(index(slot)?)?;
 		match self.origin(id)? {
 			Origin::Stage { stage, output } => Some(Cell { stage, output, row, col }),
@@ -131,7 +157,9 @@ impl Plan {
 			Origin::Vector { vector, tensor } => {
 				let first = *self.vector_tiles().get(index(tensor)?)?;
 				let leaf = first.checked_add(row.checked_mul(width)?)?.checked_add(col)?;
-				Some(Address::Vector { vector, leaf, leaves: self.vector_len() })
+				let code = self.coded.is_some_and(|coded| self.vectors_given().saturating_sub(coded.given) <= vector);
+				let leaves = if code { self.code_len()? } else { self.vector_len() };
+				Some(Address::Vector { vector, leaf, leaves })
 			}
 			Origin::Stage { stage, output } => {
 				let writer = self.stages().get(index(stage)?)?;
@@ -141,7 +169,7 @@ impl Plan {
 				if let Some((result, place)) = found {
 					let first = *self.vector_tiles().get(place)?;
 					let leaf = first.checked_add(row.checked_mul(width)?)?.checked_add(col)?;
-					return Some(Address::Result { result, leaf, leaves: self.vector_len() });
+					return Some(Address::Result { result, leaf, leaves: self.result_len(result)? });
 				}
 				let within = row / (writer.rows_per_node / SIDE);
 				let (first, bands) = bands(writer, within)?;

@@ -102,6 +102,42 @@ pub enum Aggregator {
 	},
 	/// A rule that compares whole deltas with each other, or shortens them first.
 	Robust(Robust),
+	/// Deltas travel as codes, and a rule combines what these stand for.
+	Compressed(Compressed),
+}
+
+/// How deltas travel, and how what arrives is combined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub struct Compressed {
+	/// The code.
+	pub code: Code,
+	/// The rule.
+	pub robust: Robust,
+}
+
+/// What a delta is sent as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub enum Code {
+	/// 8 bits a number, in multiples of the 126th part of its tile's largest: a fourth of the bytes, as
+	/// [INTELLECT-1](https://arxiv.org/abs/2412.01152) sends them. Not with a rule that sorts.
+	Int8,
+	/// The largest numbers of each tile, 12 bits each. What they do not say is a participant's *residual*, which it adds to its next delta: error
+	/// feedback, as in [SparseLoCo](https://arxiv.org/abs/2508.15706).
+	TopK(TopK),
+}
+
+/// See [`Code::TopK`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub struct TopK {
+	/// Numbers of 4 bytes that the code of a tile takes, of the tile's 1,024: 4, 8, 16, 32 or 64. They hold the 7, 17, 37, 77 or 157 largest.
+	pub numbers: u8,
+	/// What the residual is multiplied by before a delta is added; up to 1.
+	pub decay: F32,
+	/// Whether the largest of the tile's cosine transform are sent, as in [DeMo](https://arxiv.org/abs/2411.19870). Not with a rule that sorts.
+	pub cosine: bool,
 }
 
 /// A rule that bears liars, and what is done to deltas before it. Limits are multiples of a lower median over the deltas, so that they hold for a whole run.
@@ -263,4 +299,9 @@ pub enum ConfigError {
 	/// A float is not finite or outside its range.
 	#[error("a learning rate, decay, epsilon, clip or schedule value is out of range")]
 	Hyperparameter,
+	/// A code of a length that there is none of, or whose tiles a rule that sorts cannot be judged with.
+	#[error(
+		"numbers of a code must be 4, 8, 16, 32 or 64; Median and TrimmedMean sort numbers of all deltas, and go with TopK without cosine only"
+	)]
+	Code,
 }

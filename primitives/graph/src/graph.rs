@@ -7,7 +7,7 @@
 //! Tensors are values: each is written by one stage and never changes. Two values may share memory when the second is
 //! only needed after the first, which is how operators work in place.
 
-use crate::outer::Weighing;
+use crate::{config::Code, outer::Weighing};
 use alloc::vec::Vec;
 pub use neuroshard_kernels::shape::Distance;
 
@@ -153,6 +153,10 @@ pub enum Op {
 	AdamW,
 	/// `theta_r, theta_h -> delta`: `sub`.
 	Delta,
+	/// `-> code`: see [`crate::code`]. Its inputs, those of [`Op::Delta`] and the residual before if the code leaves one, are not listed.
+	Encode(Code),
+	/// `theta_r, theta_h, residual -> residual'`: what the code does not say.
+	Residual(Code),
 	/// `deltas -> g`: `mean`.
 	Mean,
 	/// `deltas -> g`: `trimmed_mean`.
@@ -171,7 +175,7 @@ pub enum Op {
 		/// Number of the tensor in the layout.
 		slot: u32,
 	},
-	/// `factors -> g`: `trimmed_mean` of tensor `slot` of the job's deltas, which are not listed, times their factors.
+	/// `[factors] -> g`: `trimmed_mean` of tensor `slot` of the job's deltas, which are not listed, times their factors.
 	ClippedTrimmedMean {
 		/// Number of the tensor in the layout.
 		slot: u32,
@@ -193,7 +197,8 @@ pub enum Origin {
 		output: u32,
 	},
 	/// Tensor of a vector in parameter layout that the job starts from. Training: 0 parameters, 1 first and 2 second moments. Delta:
-	/// 0 the round's start, 1 its end. Outer step: 0 parameters, 1 momentum, then the deltas.
+	/// 0 the round's start, 1 its end, 2 the residual before. Outer step: 0 parameters, 1 momentum, then the deltas, or their codes of one tensor
+	/// each.
 	Vector {
 		/// Which vector.
 		vector: u32,

@@ -30,6 +30,7 @@ pub fn theta_0(model: &ModelConfig, layout: &ParamLayout, seed: &[u8; 32]) -> Ve
 		let values = &mut theta[tensor.range()];
 		match tensor.kind {
 			ParamKind::Norm => values.fill(1.0),
+			ParamKind::Code => {}
 			ParamKind::ResidualLinear => fill(values, key(seed, index), residual_std),
 			ParamKind::Embedding | ParamKind::Linear | ParamKind::Head => fill(values, key(seed, index), STD),
 		}

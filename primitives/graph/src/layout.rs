@@ -17,6 +17,8 @@ pub enum ParamKind {
 	Norm,
 	/// Output head of an untied model.
 	Head,
+	/// No parameter, but what deltas are sent as: see [`crate::code`].
+	Code,
 }
 
 /// One parameter tensor, row-major `[out, in]`; a vector is one row.
@@ -126,6 +128,13 @@ impl ParamLayout {
 			layout.tensors.push(tensor);
 		}
 		Ok(layout)
+	}
+
+	/// The layout of a code of so many rows.
+	pub(crate) fn of_code(rows: usize) -> Self {
+		let tensor = ParamTensor { name: "code".into(), rows, cols: crate::tiles::TILE, offset: 0, kind: ParamKind::Code };
+		let len = tensor.len();
+		Self { tensors: alloc::vec![tensor], len }
 	}
 
 	/// Its tensors, as operators on whole vectors ask for them.

@@ -8,7 +8,7 @@
 //! - [`cell`], [`resume`]: single tiles, where each is committed to, and how one is computed piece by piece.
 //! - [`witness`], [`corpus`]: judging one such piece by what its inputs are committed to.
 //! - [`game`]: the dispute that comes down to such a piece.
-//! - [`outer`]: aggregation of deltas and the outer step.
+//! - [`outer`], [`code`]: aggregation of deltas and the outer step; what deltas are sent as.
 //! - [`sampler`], [`class`], [`answer`]: choosing the next token from logits, the arithmetic that these are computed in, and claims about what was
 //!   chosen.
 //! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation, and models that answer.
@@ -21,6 +21,7 @@ extern crate alloc;
 pub mod answer;
 pub mod cell;
 pub mod class;
+pub mod code;
 pub mod commit;
 pub mod config;
 pub mod corpus;
@@ -48,6 +49,6 @@ mod validate;
 pub mod witness;
 
 pub use class::Class;
-pub use config::{Aggregator, ConfigError, ModelConfig, Robust, Rule, TrainConfig, F32, MAX_LAYERS};
+pub use config::{Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, MAX_LAYERS};
 pub use layout::{ParamKind, ParamLayout, ParamTensor};
 pub use merkle::Hash;

@@ -1,6 +1,6 @@
 //! What aggregation makes of the number of deltas that arrive, and the weights that they get by their distances.
 
-use crate::config::{Aggregator, Robust, Rule, F32};
+use crate::config::{Aggregator, Compressed, Robust, Rule, F32};
 use alloc::vec::Vec;
 use neuroshard_kernels::{
 	scalar::{self, Move, Squares},
@@ -18,13 +18,15 @@ impl Aggregator {
 		match self {
 			Self::Mean => 0,
 			Self::TrimmedMean { trim } => effective_trim(trim, deltas),
-			Self::Robust(Robust { rule, .. }) => match rule {
-				Rule::Mean => 0,
-				Rule::TrimmedMean { trim } => effective_trim(trim, deltas),
-				Rule::Median => deltas.saturating_sub(1) / 2,
-				Rule::Krum { liars } | Rule::MultiKrum { liars } => krum_liars(liars, deltas),
-				Rule::CentredClipping { liars, .. } | Rule::GeometricMedian { liars, .. } => krum_liars(liars, deltas),
-			},
+			Self::Robust(robust) | Self::Compressed(Compressed { robust, .. }) => robust.liars(deltas),
+		}
+	}
+
+	/// The rule that compares deltas or shortens them, if one does.
+	pub(crate) const fn robust(self) -> Option<Robust> {
+		match self {
+			Self::Mean | Self::TrimmedMean { .. } => None,
+			Self::Robust(robust) | Self::Compressed(Compressed { robust, .. }) => Some(robust),
 		}
 	}
 }
@@ -119,6 +121,17 @@ pub(crate) enum Way {
 }
 
 impl Robust {
+	/// As [`Aggregator::liars`].
+	fn liars(&self, deltas: u32) -> u32 {
+		match self.rule {
+			Rule::Mean => 0,
+			Rule::TrimmedMean { trim } => effective_trim(trim, deltas),
+			Rule::Median => deltas.saturating_sub(1) / 2,
+			Rule::Krum { liars } | Rule::MultiKrum { liars } => krum_liars(liars, deltas),
+			Rule::CentredClipping { liars, .. } | Rule::GeometricMedian { liars, .. } => krum_liars(liars, deltas),
+		}
+	}
+
 	/// What shortens deltas, if anything does.
 	pub(crate) fn clipping(&self) -> Option<Weighing> {
 		(self.clip.get() > 0.0).then_some(Weighing::Clip(self.clip))

@@ -4,8 +4,10 @@
 
 use crate::{
 	commit::{state_root, tensors_root},
-	exec::{StepError, StepOutcome, Trainer},
+	exec::{CodeError, Exec, StepError, StepOutcome, Trainer},
+	layout::ParamLayout,
 	merkle::Hash,
+	tiles::TILE,
 	TrainConfig,
 };
 use alloc::{vec, vec::Vec};
@@ -14,14 +16,63 @@ use core::ops::ControlFlow;
 /// What a round produced.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RoundOutcome {
-	/// `theta_r - theta_H`, in parameter layout.
+	/// `theta_r - theta_H`, or its code: what is sent, in [`ParamLayout::of_deltas`].
 	pub delta: Vec<f32>,
 	/// Merkle root over its tiles.
 	pub delta_root: Hash,
+	/// What the code does not say, if it leaves that to the next round.
+	pub residual: Option<Residual>,
 	/// State root after every `commit_interval` steps and after the last one.
 	pub state_roots: Vec<Hash>,
 	/// Loss of each step.
 	pub losses: Vec<f32>,
+}
+
+/// The residual that a round leaves.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Residual {
+	/// After the round, in parameter layout.
+	pub after: Vec<f32>,
+	/// Merkle roots over the tiles of the one before the round and of the one after it.
+	pub roots: [Hash; 2],
+}
+
+/// What a participant sends of its delta.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sent {
+	/// The delta or its code, in [`ParamLayout::of_deltas`].
+	pub delta: Vec<f32>,
+	/// Merkle root over its tiles.
+	pub delta_root: Hash,
+	/// What the code does not say, if it leaves that to the next round.
+	pub residual: Option<Residual>,
+}
+
+impl Sent {
+	/// Of `delta`, with the residual of the rounds before; for a code that leaves one, `None` is one of zeros.
+	///
+	/// # Errors
+	/// [`CodeError::Length`] for vectors of another model, or a residual where there is none; [`CodeError::Value`] if what is left is not finite.
+	pub fn new(
+		exec: &Exec,
+		layout: &ParamLayout,
+		train: &TrainConfig,
+		mut delta: Vec<f32>,
+		residual: Option<&[f32]>,
+	) -> Result<Self, CodeError> {
+		let root = |layout: &ParamLayout, values: &[f32]| tensors_root(layout, values, exec.threads());
+		let Some(code) = train.code() else { return Ok(Self { delta_root: root(layout, &delta), delta, residual: None }) };
+		let zeros = if code.decay().is_some() && residual.is_none() { vec![0.0; delta.len()] } else { Vec::new() };
+		let before = residual.or(code.decay().map(|_| &*zeros));
+		code.add_residual(before, &mut delta)?;
+		let numbers = code.encode_vector(exec, &layout.tiling(), &mut delta)?;
+		if delta.iter().any(|value| !value.is_finite()) {
+			return Err(CodeError::Value);
+		}
+		let delta_root = root(&ParamLayout::of_code(numbers.len() / TILE), &numbers);
+		let residual = before.map(|before| Residual { roots: [root(layout, before), root(layout, &delta)], after: delta });
+		Ok(Self { delta: numbers, delta_root, residual })
+	}
 }
 
 /// A step that has just ended.
@@ -71,6 +122,15 @@ pub enum RoundError<E> {
 		/// Elements given.
 		found: usize,
 	},
+}
+
+impl<E> From<CodeError> for RoundError<E> {
+	fn from(error: CodeError) -> Self {
+		match error {
+			CodeError::Length { expected, found } => Self::Length { expected, found },
+			CodeError::Value => Self::Diverged,
+		}
+	}
 }
 
 /// Where a round is after some inner steps: all that its other steps depend on, and what it has given so far.
@@ -123,6 +183,8 @@ pub struct RoundStart<'a> {
 	pub theta: &'a [f32],
 	/// Rounds that were adopted before it.
 	pub adopted_rounds: u32,
+	/// Residual of the rounds before; for a code that leaves one, `None` is one of zeros.
+	pub residual: Option<&'a [f32]>,
 	/// Where this round was before, if it goes on. It gives the same as from its first step if this was its state there.
 	pub reached: Option<Reached>,
 }
@@ -130,7 +192,7 @@ pub struct RoundStart<'a> {
 impl<'a> RoundStart<'a> {
 	/// A round from its first step on.
 	pub fn new(theta: &'a [f32], adopted_rounds: u32) -> Self {
-		Self { theta, adopted_rounds, reached: None }
+		Self { theta, adopted_rounds, residual: None, reached: None }
 	}
 }
 
@@ -150,7 +212,7 @@ pub fn run_round<E>(
 	mut progress: impl FnMut(Progress) -> ControlFlow<()>,
 	mut inner_state: impl FnMut(InnerState<'_>),
 ) -> Result<RoundOutcome, RoundError<E>> {
-	let RoundStart { theta, adopted_rounds, reached } = start;
+	let RoundStart { theta, adopted_rounds, residual, reached } = start;
 	let expect = |expected: usize, found: usize, good: bool| if good { Ok(()) } else { Err(RoundError::Length { expected, found }) };
 	expect(trainer.layout().len(), theta.len(), theta.len() == trainer.layout().len())?;
 	expect(trainer.arena_len(), arena.len(), arena.len() >= trainer.arena_len())?;
@@ -196,6 +258,6 @@ pub fn run_round<E>(
 	if delta.iter().any(|value| !value.is_finite()) {
 		return Err(RoundError::Diverged);
 	}
-	let delta_root = tensors_root(trainer.layout(), &delta, threads);
-	Ok(RoundOutcome { delta, delta_root, state_roots, losses })
+	let Sent { delta, delta_root, residual } = Sent::new(trainer.exec(), trainer.layout(), &config, delta, residual)?;
+	Ok(RoundOutcome { delta, delta_root, residual, state_roots, losses })
 }

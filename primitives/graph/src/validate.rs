@@ -4,8 +4,8 @@
 
 use crate::{
 	config::{
-		Aggregator, ConfigError, ModelConfig, Robust, Rule, TrainConfig, ARITHMETIC_VERSION, F32, LEAST_LIMIT, MAX_CLIP, MAX_LAYERS,
-		MAX_MOVES, MAX_RADIUS,
+		Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, Rule, TopK, TrainConfig, ARITHMETIC_VERSION, F32, LEAST_LIMIT,
+		MAX_CLIP, MAX_LAYERS, MAX_MOVES, MAX_RADIUS,
 	},
 	plan::Plan,
 };
@@ -125,7 +125,8 @@ impl TrainConfig {
 		if self.tokens_per_step() > MAX_TOKENS || model.vocab > MAX_TRAINED_VOCAB {
 			return Err(ConfigError::TooLarge);
 		}
-		if self.commit_interval == 0 || self.commit_interval.min(self.inner_steps) > MAX_INTERVAL || self.state_roots() > MAX_STATE_ROOTS {
+		if self.commit_interval == 0 || self.commit_interval.min(self.inner_steps) > MAX_INTERVAL || self.revealed_roots() > MAX_STATE_ROOTS
+		{
 			return Err(ConfigError::CommitInterval);
 		}
 		if self.total_steps != 0 && self.total_steps < self.warmup_steps {
@@ -141,8 +142,10 @@ impl TrainConfig {
 		within(self.clip, f32::MIN_POSITIVE, 1e6)?;
 		within(self.outer_lr, 0.0, 10.0)?;
 		within(self.outer_beta, 0.0, 0.9999)?;
-		if let Aggregator::Robust(robust) = self.aggregator {
-			robust.check_values()?;
+		match self.aggregator {
+			Aggregator::Mean | Aggregator::TrimmedMean { .. } => {}
+			Aggregator::Robust(robust) => robust.check_values()?,
+			Aggregator::Compressed(compressed) => compressed.check_values()?,
 		}
 		let probabilities = [self.batch, model.heads, self.seq_len, self.seq_len]
 			.into_iter()
@@ -176,6 +179,26 @@ impl TrainConfig {
 		}
 	}
 
+	/// Roots that a participant reveals beside that of its delta: [`TrainConfig::state_roots`], and of a code that leaves a residual those of the
+	/// residual before the round and after it.
+	pub fn revealed_roots(&self) -> u32 {
+		let residuals = if self.leaves_residual() { 2 } else { 0 };
+		self.state_roots().saturating_add(residuals)
+	}
+
+	/// Whether deltas are sent as a code that leaves a residual to the next one.
+	pub fn leaves_residual(&self) -> bool {
+		self.code().and_then(Code::decay).is_some()
+	}
+
+	/// What deltas are sent as, if not as they are.
+	pub const fn code(&self) -> Option<Code> {
+		match self.aggregator {
+			Aggregator::Compressed(Compressed { code, .. }) => Some(code),
+			_ => None,
+		}
+	}
+
 	/// Held-out sequences that are evaluated together: the largest divisor of `validation_sequences` up to `batch`; at
 	/// least 1. How they are grouped does not change the validation loss.
 	pub fn validation_batch(&self) -> u32 {
@@ -189,7 +212,29 @@ impl TrainConfig {
 	}
 }
 
+impl Compressed {
+	fn check_values(&self) -> Result<(), ConfigError> {
+		self.robust.check_values()?;
+		let good = match self.code {
+			Code::Int8 => !self.robust.sorts(),
+			Code::TopK(TopK { numbers, decay, cosine }) => {
+				within(decay, 0.0, 1.0)?;
+				matches!(numbers, 4 | 8 | 16 | 32 | 64) && !(cosine && self.robust.sorts())
+			}
+		};
+		match good {
+			true => Ok(()),
+			false => Err(ConfigError::Code),
+		}
+	}
+}
+
 impl Robust {
+	/// Whether numbers of all deltas are sorted.
+	fn sorts(&self) -> bool {
+		matches!(self.rule, Rule::Median | Rule::TrimmedMean { .. })
+	}
+
 	/// Accepts limits that mean something.
 	fn check_values(&self) -> Result<(), ConfigError> {
 		if self.clip.get() != 0.0 {

@@ -210,6 +210,7 @@ impl Interpreter<'_> {
 				panic!("not part of a step")
 			}
 			Op::DistanceSums(_) | Op::Distances(_) | Op::Weights(_) | Op::WeightedSum { .. } => panic!("not part of a step"),
+			Op::Encode(_) | Op::Residual(_) => panic!("not part of a step"),
 		}
 		vec![out]
 	}

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{every_rule, lively_theta, random_tokens, tiny_model, tiny_train};
+use common::{every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, tiny_model, tiny_train};
 use neuroshard_graph::{
 	cell::{Address, Cell},
 	exec::{Arena, Exec, Trainer},
@@ -134,7 +134,7 @@ fn of_deltas_and_outer_steps() {
 	let (model, exec) = (tiny_model(), Arc::new(Exec::new(2).unwrap()));
 	let layout = ParamLayout::new(&model).unwrap();
 	let vectors = noise(&layout, 35);
-	let delta = Trace::delta(&exec, &model, &tiny_train(), &vectors[0], &vectors[1]).unwrap();
+	let delta = Trace::delta(&exec, &model, &tiny_train(), [&vectors[0], &vectors[1]], None).unwrap();
 	let expected: Vec<f32> = vectors[0].iter().zip(&vectors[1]).map(|(a, b)| a - b).collect();
 	assert!(same_bits(&delta.result(0), &expected));
 	every_tile_is_what_its_pieces_give(&delta);
@@ -148,6 +148,59 @@ fn of_deltas_and_outer_steps() {
 		let mut gradient = vec![0.0; layout.len()];
 		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &deltas[..count], aggregator, &mut gradient).unwrap();
 		assert!(same_bits(&trace.result(0), &gradient));
+	}
+}
+
+#[test]
+fn of_codes_and_residuals() {
+	let (model, exec) = (tiny_model(), Arc::new(Exec::new(2).unwrap()));
+	let layout = ParamLayout::new(&model).unwrap();
+	let vectors = noise(&layout, 3);
+	let ends = [vectors[0].as_slice(), &vectors[1]];
+	for code in every_code() {
+		let train = sent_as(code);
+		let residual = code.decay().map(|_| vectors[2].as_slice());
+		let trace = Trace::delta(&exec, &model, &train, ends, residual).unwrap();
+		every_tile_is_what_its_pieces_give(&trace);
+		assert_eq!(trace.result(0).len(), ParamLayout::of_deltas(&model, &train).unwrap().len(), "{code:?}");
+		let mut encoded: Vec<f32> = vectors[0].iter().zip(&vectors[1]).map(|(a, b)| a - b).collect();
+		if let Some(decay) = code.decay() {
+			encoded.iter_mut().zip(&vectors[2]).for_each(|(x, &e)| *x = decay.get().mul_add(e, *x));
+		}
+		let said = train.decode_delta(&exec, &layout, trace.result(0)).unwrap();
+		if code.decay().is_some() {
+			let rest: Vec<f32> = encoded.iter().zip(&said).map(|(x, said)| x - said).collect();
+			assert!(same_bits(&trace.result(1), &rest), "{code:?}");
+		} else {
+			assert!(encoded.iter().zip(&said).all(|(x, said)| (x - said).abs() < 0.01), "{code:?}");
+		}
+		// Nothing beside a residual of zeros is one of zeros.
+		let zeros = vec![0.0; layout.len()];
+		let without = Trace::delta(&exec, &model, &train, ends, None).unwrap();
+		if code.decay().is_some() {
+			assert_eq!(without.all_result_roots(), Trace::delta(&exec, &model, &train, ends, Some(&zeros)).unwrap().all_result_roots());
+		}
+	}
+}
+
+#[test]
+fn of_outer_steps_on_codes() {
+	let (model, exec) = (tiny_model(), Arc::new(Exec::new(2).unwrap()));
+	let layout = ParamLayout::new(&model).unwrap();
+	let vectors = noise(&layout, 7);
+	let aggregators = every_compressed();
+	assert_eq!(aggregators.len(), 5 * 14 - 3 * 4, "three codes do not go with the rules that sort");
+	for aggregator in aggregators {
+		let train = TrainConfig { aggregator, ..tiny_train() };
+		let sent: Vec<Vec<f32>> = vectors[2..].iter().map(|delta| sent(&train, &layout, delta)).collect();
+		let inputs: Vec<&[f32]> = sent.iter().map(Vec::as_slice).collect();
+		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &inputs).unwrap();
+		every_tile_is_what_its_pieces_give(&trace);
+		let said: Vec<Vec<f32>> = sent.into_iter().map(|sent| train.decode_delta(&exec, &layout, sent).unwrap()).collect();
+		let said: Vec<&[f32]> = said.iter().map(Vec::as_slice).collect();
+		let mut gradient = vec![0.0; layout.len()];
+		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &said, aggregator, &mut gradient).unwrap();
+		assert!(same_bits(&trace.result(0), &gradient), "{aggregator:?}");
 	}
 }
 

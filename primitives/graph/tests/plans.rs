@@ -29,7 +29,7 @@ fn plans() -> Vec<Plan> {
 		Plan::reading(&model, 224, Class::ExactF32).unwrap(),
 		Plan::reading(&model, 224, Class::ExactInt8).unwrap(),
 		Plan::init(&model).unwrap(),
-		Plan::delta(&model).unwrap(),
+		Plan::delta(&model, &train).unwrap(),
 		Plan::outer(&model, &train, 3).unwrap(),
 	]
 }

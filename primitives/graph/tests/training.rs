@@ -4,7 +4,7 @@ mod common;
 #[path = "common/reference.rs"]
 mod reference;
 
-use common::{lively_theta, random_tokens, tiny_model, tiny_train};
+use common::{every_code, lively_theta, random_tokens, sent_as, tiny_model, tiny_train};
 use core::{convert::Infallible, ops::ControlFlow};
 use neuroshard_graph::{
 	commit,
@@ -175,6 +175,45 @@ fn a_round_commits_to_the_states_that_single_steps_reach() {
 	let delta: Vec<f32> = theta.iter().zip(trainer.theta(&arena)).map(|(a, b)| a - b).collect();
 	assert_eq!(bits(&expected.delta), bits(&delta));
 	assert_eq!(expected.delta_root, root(&delta));
+}
+
+#[test]
+fn what_a_code_does_not_say_is_added_to_the_next_delta() {
+	let model = tiny_model();
+	for code in every_code() {
+		let train = sent_as(code);
+		let (mut trainer, mut arena) = trainer(&model, &train, 2);
+		let (exec, layout) = (trainer.exec().clone(), trainer.layout().clone());
+		let theta = theta_0(&model, &layout, &train.seed);
+		let mut coded = |residual: Option<&[f32]>, adopted: u32| {
+			let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+				buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
+				Ok::<_, Infallible>(())
+			};
+			let start = RoundStart { residual, ..RoundStart::new(&theta, adopted) };
+			run_round(&mut trainer, &mut arena, start, tokens, |_| ControlFlow::Continue(()), |_| {}).unwrap()
+		};
+		let plain = round(1, 2).delta;
+		let first = coded(None, 2);
+		let said = train.decode_delta(&exec, &layout, first.delta.clone()).unwrap();
+		let root = |values: &[f32]| commit::tensors_root(&layout, values, 1);
+		assert_eq!(first.delta_root, commit::tensors_root(&ParamLayout::of_deltas(&model, &train).unwrap(), &first.delta, 1));
+		let Some(decay) = code.decay() else {
+			assert_eq!(first.residual, None);
+			let most = plain.iter().map(|x| x.abs()).fold(0.0, f32::max);
+			assert!(plain.iter().zip(&said).all(|(x, said)| (x - said).abs() <= most / 250.0), "half a step of the largest tile");
+			continue;
+		};
+		let residual = first.residual.unwrap();
+		assert_eq!(residual.roots, [root(&vec![0.0; layout.len()]), root(&residual.after)]);
+		assert!(plain.iter().zip(&said).zip(&residual.after).all(|((x, said), rest)| x - said == *rest));
+		let second = coded(Some(&residual.after), 2);
+		let encoded: Vec<f32> = plain.iter().zip(&residual.after).map(|(x, e)| decay.get().mul_add(*e, *x)).collect();
+		let said = train.decode_delta(&exec, &layout, second.delta).unwrap();
+		let after = second.residual.unwrap();
+		assert!(encoded.iter().zip(&said).zip(&after.after).all(|((x, said), rest)| x - said == *rest));
+		assert_eq!(after.roots, [root(&residual.after), root(&after.after)]);
+	}
 }
 
 #[test]

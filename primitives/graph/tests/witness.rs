@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{every_rule, lively_theta, text::Text, tiny_model, tiny_train, Lcg};
+use common::{every_code, every_compressed, every_rule, lively_theta, sent, sent_as, text::Text, tiny_model, tiny_train, Lcg};
 use neuroshard_graph::{
 	cell::Cell,
 	corpus::Window,
@@ -12,7 +12,7 @@ use neuroshard_graph::{
 	tiles::{bytes_of, leaf_hash},
 	trace::Trace,
 	witness::{check, record, state_hash, Agreed, Question, RecordError, Source, Tokens, Verdict, WitnessError, MAX_WITNESS},
-	Aggregator, ModelConfig, ParamKind, ParamLayout, Robust, Rule, TrainConfig, F32,
+	Aggregator, Compressed, ModelConfig, ParamKind, ParamLayout, Robust, Rule, TrainConfig, F32,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -56,7 +56,8 @@ impl Case {
 	fn outer(train: &TrainConfig, count: u64) -> Self {
 		let (model, layout) = (tiny_model(), ParamLayout::new(&tiny_model()).unwrap());
 		let vectors: Vec<Vec<f32>> = (0..count + 2).map(|seed| lively_theta(&layout, seed)).collect();
-		let deltas: Vec<&[f32]> = vectors[2..].iter().map(Vec::as_slice).collect();
+		let deltas: Vec<Vec<f32>> = vectors[2..].iter().map(|delta| sent(train, &layout, delta)).collect();
+		let deltas: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
 		let trace = Trace::outer(&Arc::new(Exec::new(1).unwrap()), &model, train, [&vectors[0], &vectors[1]], &deltas).unwrap();
 		Self::of(trace, count as u32 + 2, None)
 	}
@@ -171,15 +172,35 @@ fn every_piece_of_outer_steps_and_deltas_is_decided() {
 	}
 	let layout = ParamLayout::new(&tiny_model()).unwrap();
 	let (start, end) = (lively_theta(&layout, 1), lively_theta(&layout, 2));
-	let trace = Trace::delta(&Arc::new(Exec::new(1).unwrap()), &tiny_model(), &tiny_train(), &start, &end).unwrap();
+	let trace = Trace::delta(&Arc::new(Exec::new(1).unwrap()), &tiny_model(), &tiny_train(), [&start, &end], None).unwrap();
 	Case::of(trace, 2, None).all_questions_are_decided();
+}
+
+#[test]
+fn every_piece_of_codes_and_residuals_is_decided() {
+	let layout = ParamLayout::new(&tiny_model()).unwrap();
+	let vectors = [1, 2, 3].map(|seed| lively_theta(&layout, seed));
+	for code in every_code() {
+		let train = sent_as(code);
+		let residual = code.decay().map(|_| vectors[2].as_slice());
+		let exec = Arc::new(Exec::new(1).unwrap());
+		let trace = Trace::delta(&exec, &tiny_model(), &train, [&vectors[0], &vectors[1]], residual).unwrap();
+		let sizes = Case::of(trace, if residual.is_some() { 3 } else { 2 }, None).all_questions_are_decided();
+		// The proofs of the largest trees are 16 hashes longer than those of this model; a piece reads up to 16 tiles of each of two vectors.
+		assert!(sizes.values().all(|&bytes| bytes + 32 * 16 * 32 < MAX_WITNESS), "{sizes:?}");
+	}
+	for aggregator in every_compressed().into_iter().step_by(5) {
+		Case::outer(&TrainConfig { aggregator, ..tiny_train() }, 3).all_questions_are_decided();
+	}
 }
 
 #[test]
 fn the_largest_pieces_of_robust_rules_fit_a_witness() {
 	let rules = [Rule::MultiKrum { liars: 40 }, Rule::CentredClipping { liars: 40, radius: F32::new(1.0), steps: 2 }, Rule::Median];
-	for rule in rules {
-		let aggregator = Aggregator::Robust(Robust { clip: F32::new(2.0), rule });
+	let robust = rules.map(|rule| Robust { clip: F32::new(2.0), rule });
+	let codes = every_code().into_iter().flat_map(|code| robust.map(|robust| Aggregator::Compressed(Compressed { code, robust })));
+	let possible = |aggregator: &Aggregator| TrainConfig { aggregator: *aggregator, ..tiny_train() }.validate(&tiny_model()).is_ok();
+	for aggregator in robust.map(Aggregator::Robust).into_iter().chain(codes.filter(possible)) {
 		let case = Case::outer(&TrainConfig { aggregator, ..tiny_train() }, 128);
 		let plan = case.trace.plan();
 		for (stage, info) in (0..).zip(plan.stages()) {

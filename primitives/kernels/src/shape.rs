@@ -172,6 +172,11 @@ impl Tiling {
 		self.tiles
 	}
 
+	/// Rows and columns of each tensor.
+	pub fn shapes(&self) -> impl Iterator<Item = [usize; 2]> + '_ {
+		self.tensors.iter().map(|&[_, rows, cols, _]| [rows, cols])
+	}
+
 	/// Segments of [`SUMMED_TILES`] tiles; the last may be shorter.
 	pub fn segments(&self) -> usize {
 		self.tiles.div_ceil(SUMMED_TILES)

@@ -10,7 +10,10 @@ use crate::{
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
-use neuroshard_graph::merkle::blake2_256;
+use neuroshard_graph::{
+	merkle::{blake2_256, uniform_root},
+	tiles::leaf_hash,
+};
 use scale_info::TypeInfo;
 use sp_core::{bounded::BoundedVec, ConstU32};
 
@@ -97,14 +100,28 @@ pub struct Act {
 /// What a participant did in a round. The sealed commitment is [`seal`] of it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Work {
-	/// State root after every `commit_interval` inner steps, and after the last one.
+	/// State root after every `commit_interval` inner steps, and after the last one. Where deltas are sent as a code that leaves a residual, the roots of
+	/// the residual before the round and after it follow.
 	pub state_roots: BoundedVec<H256, ConstU32<MAX_STATE_ROOTS>>,
-	/// Merkle root over the tiles of theta_r - theta_H.
+	/// Merkle root over the tiles of what is sent: theta_r - theta_H, or its code.
 	pub delta_root: H256,
 	/// Bytes of the encoded delta.
 	pub delta_bytes: u64,
 	/// Tokens trained on: `inner_steps * batch * seq_len` of the run.
 	pub tokens: u64,
+}
+
+impl Work {
+	/// Roots of the residual before the round and after it, under a configuration whose deltas are sent as a code that leaves one.
+	pub fn residuals(&self, train: &TrainConfig) -> Option<[H256; 2]> {
+		let first = usize::try_from(train.state_roots()).ok().filter(|_| train.leaves_residual())?;
+		self.state_roots.get(first..)?.first_chunk().copied()
+	}
+}
+
+/// Merkle root over so many tiles of zeros.
+pub fn zeros_root(tiles: u32) -> H256 {
+	H256(uniform_root(leaf_hash(&[]), tiles))
 }
 
 /// Commitment that binds a participant to its work before anybody reveals.

@@ -48,7 +48,7 @@ impl Work {
 	pub fn plan(&self) -> Plan {
 		match (self.deltas, self.delta) {
 			(Some(deltas), _) => Plan::outer(&self.model, &self.train, deltas),
-			(None, true) => Plan::delta(&self.model),
+			(None, true) => Plan::delta(&self.model, &self.train),
 			(None, false) => Plan::training(&self.model, &self.train),
 		}
 		.unwrap_or_else(|error| panic!("{}: {error}", self.name))
@@ -223,10 +223,11 @@ impl Case {
 			(Some(_), _) => {
 				let (step, vectors, gradient) = (0, [root(1, 0), root(1, 1)], root(2, 0));
 				match work.train.aggregator {
-					Aggregator::Robust(_) => Site::Aggregate { step, vectors, gradient, nodes: nodes.root() },
+					Aggregator::Robust(_) | Aggregator::Compressed(_) => Site::Aggregate { step, vectors, gradient, nodes: nodes.root() },
 					Aggregator::Mean | Aggregator::TrimmedMean { .. } => Site::Outer { step, vectors, gradient },
 				}
 			}
+			(None, true) if work.train.leaves_residual() => Site::Code { vectors: [0, 1, 2].map(|vector| root(1, vector)) },
 			(None, true) => Site::Delta { vectors: [root(1, 0), root(1, 1)] },
 			(None, false) => Site::Step { step: 1, vectors: [root(1, 0), root(1, 1), root(1, 2)], nodes: nodes.root() },
 		};

@@ -12,7 +12,7 @@ use neuroshard_graph::{
 	game::{GameError, Move, Outcome, Position, Ruling},
 	plan::Plan,
 	witness::MAX_WITNESS,
-	Aggregator, ModelConfig, Robust, Rule, TrainConfig, F32, MAX_LAYERS,
+	Aggregator, Code, Compressed, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
 };
 use neuroshard_runtime::kernels_api::Game;
 use sc_executor::WasmExecutor;
@@ -108,6 +108,16 @@ fn works() -> Vec<Work> {
 	let krum = robust(2.0, Rule::MultiKrum { liars: 40 });
 	let centred = robust(2.0, Rule::CentredClipping { liars: 40, radius: F32::new(1.0), steps: 8 });
 	let median = robust(2.0, Rule::Median);
+	let sent = |code, clip, rule| {
+		let robust = Robust { clip: F32::new(clip), rule };
+		TrainConfig { aggregator: Aggregator::Compressed(Compressed { code, robust }), ..train.clone() }
+	};
+	let top = |numbers, cosine| Code::TopK(TopK { numbers, decay: F32::new(0.9), cosine });
+	// Four tiles to a piece, and the most numbers of a tile.
+	let (cosines, many) = (sent(top(4, true), 0.0, Rule::Mean), sent(top(64, true), 2.0, Rule::MultiKrum { liars: 40 }));
+	let (int8, int8_krum) = (sent(Code::Int8, 0.0, Rule::Mean), sent(Code::Int8, 2.0, Rule::MultiKrum { liars: 40 }));
+	let median_of_codes = sent(top(64, false), 2.0, Rule::Median);
+	let code = |name, train: &TrainConfig| Work { name, train: train.clone(), delta: true, ..step.clone() };
 	let outer = |name, model: &ModelConfig, train: &TrainConfig| Work {
 		name,
 		model: model.clone(),
@@ -125,6 +135,12 @@ fn works() -> Vec<Work> {
 		outer("centred clipping of 128", &large, &centred),
 		outer("deep centred clipping of 128", &deep, &centred),
 		outer("clipped median of 128", &large, &median),
+		outer("Multi-Krum of 128 codes", &large, &many),
+		outer("Multi-Krum of 128 in 8 bits", &large, &int8_krum),
+		outer("clipped median of 128 codes", &large, &median_of_codes),
+		code("cosines", &cosines),
+		code("many cosines", &many),
+		code("8 bits", &int8),
 		Work { name: "delta", delta: true, ..step.clone() },
 		Work { name: "deep delta", model: deep.clone(), delta: true, ..step.clone() },
 		Work { name: "many tokens", model: small, train: long, ..step.clone() },

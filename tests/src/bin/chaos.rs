@@ -150,12 +150,13 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 }
 
 /// Rules of a network with these liars: disputes and audits may take longer where nodes are far away, and where whoever is to act is just being killed.
+/// Phases are patient enough, and nobody lies in the first round.
 fn rules(preset: Preset, lies: &[(Cheat, u32)]) -> Rules {
 	let rules = preset.rules_for(lies, 1);
 	let longer = |blocks: u32| blocks.saturating_mul(PATIENCE_IN_DISPUTES);
 	let audits =
 		rules.audits.map(|audits| AuditRules { seal_time: longer(audits.seal_time), report_time: longer(audits.report_time), ..audits });
-	Rules { window: longer(rules.window), clock: longer(rules.clock), extension: longer(rules.extension), audits, ..rules }
+	Rules { window: longer(rules.window), clock: longer(rules.clock), extension: longer(rules.extension), audits, patient: false, ..rules }
 }
 
 async fn train(

@@ -17,7 +17,7 @@ use crate::{
 	engine::Engine,
 	train::{
 		checkpoint::{Checkpoint, Header},
-		need::round_bytes,
+		need::RoundLeaves,
 	},
 };
 use codec::{DecodeAll, Encode};
@@ -56,14 +56,14 @@ impl Content {
 		checkpoint_folder(&self.base, run)
 	}
 
-	/// Whether there is room for what a round leaves behind that takes this many deltas, of so many leaves each, and makes a checkpoint: below
+	/// Whether there is room for what a round leaves behind that takes this many deltas and makes a checkpoint, of so many leaves: below
 	/// the store's limit, and on its file system. What is there and must stay is never pushed out for it.
 	///
 	/// # Errors
 	/// [`WorkerError::NoRoom`], [`WorkerError::DiskFull`].
-	pub(super) fn check_room(store: &Store, leaves: u32, deltas: usize) -> Result<(), WorkerError> {
+	pub(super) fn check_room(store: &Store, leaves: RoundLeaves, deltas: usize) -> Result<(), WorkerError> {
 		let (Usage { bytes, kept, limit, .. }, free) = (store.usage(), store.free());
-		let needed = round_bytes(leaves, u64::try_from(deltas).unwrap_or(u64::MAX));
+		let needed = leaves.bytes(u64::try_from(deltas).unwrap_or(u64::MAX));
 		if kept.saturating_add(needed) > limit {
 			return Err(WorkerError::NoRoom { needed, kept, limit });
 		}
@@ -240,19 +240,24 @@ mod tests {
 		files
 	}
 
+	/// A round whose vectors and deltas have so many leaves.
+	fn of(leaves: u32) -> RoundLeaves {
+		RoundLeaves { vector: leaves, delta: leaves, residual: false }
+	}
+
 	#[test]
 	fn a_round_finds_room_beside_what_must_stay() {
 		let dir = tempfile::tempdir().unwrap();
 		let leaf = ContentDescriptor { root: H256::zero(), leaves: 1 }.disk_bytes();
 		let store = Store::open(dir.path(), 6 * leaf).unwrap();
 		store.put(&[1; 4096]).unwrap();
-		Content::check_room(&store, 1, 4).unwrap();
-		assert!(Content::check_room(&store, 1, 5).is_err() && Content::check_room(&store, u32::MAX, usize::MAX).is_err());
+		Content::check_room(&store, of(1), 4).unwrap();
+		assert!(Content::check_room(&store, of(1), 5).is_err() && Content::check_room(&store, of(u32::MAX), usize::MAX).is_err());
 		store.put_pinned(&[1; 4096], "kept").unwrap();
-		let error = Content::check_room(&store, 1, 4).unwrap_err();
+		let error = Content::check_room(&store, of(1), 4).unwrap_err();
 		assert!(matches!(error, WorkerError::NoRoom { needed, kept, limit } if (needed, kept, limit) == (6 * leaf, leaf, 6 * leaf)));
 		assert!(error.to_string().contains("--max-disk"), "{error}");
-		Content::check_room(&store, 1, 3).unwrap();
+		Content::check_room(&store, of(1), 3).unwrap();
 	}
 
 	#[test]
@@ -268,8 +273,8 @@ mod tests {
 		store.set_note(header.root(), &header.encode()).unwrap();
 
 		free.store(LEFT_FREE + 3 * leaf, Ordering::Relaxed);
-		Content::check_room(&store, 1, 2).unwrap();
-		let error = Content::check_room(&store, 1, 3).unwrap_err();
+		Content::check_room(&store, of(1), 2).unwrap();
+		let error = Content::check_room(&store, of(1), 3).unwrap_err();
 		assert!(matches!(error, WorkerError::DiskFull { needed, evictable, .. } if (needed, evictable) == (5 * leaf, leaf)), "{error}");
 		assert!(error.to_string().contains("goes on to defend") && !error.is_fatal(), "{error}");
 

@@ -14,6 +14,11 @@ pub(in crate::run) fn round_label(run: RunId, round: RoundIndex) -> String {
 	format!("run-{run}-round-{round}")
 }
 
+/// Label under which a participant keeps the residuals that its own delta of a round begins with and leaves.
+pub(in crate::run) fn residual_label(run: RunId, round: RoundIndex) -> String {
+	format!("residual-of-run-{run}-round-{round}")
+}
+
 /// Run and round of a label that [`round_label`] made.
 pub(in crate::run) fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
 	let (run, round) = label.strip_prefix("run-")?.split_once("-round-")?;
@@ -47,12 +52,13 @@ pub(in crate::run) async fn first_open(
 	Ok(until)
 }
 
-/// Unpins all blobs of a round, and removes its inner states and the note on the checkpoint that it started from. Blocks.
+/// Unpins all blobs of a round and its residuals, and removes its inner states and the note on the checkpoint that it started from. Blocks.
 pub(in crate::run) fn forget_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
 	if let Some(record) = record {
 		store.remove_note(record.start)?;
 	}
 	kept::forget(store, run, round)?;
+	store.unpin_label(&residual_label(run, round))?;
 	Ok(store.unpin_label(&round_label(run, round))?)
 }
 

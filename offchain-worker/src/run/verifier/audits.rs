@@ -71,8 +71,12 @@ impl Verifier {
 			let Some(record) = at.record(run, round).await? else { return Err(gone(audit)) };
 			let case = within(FETCHING, "what is audited", self.case_of(at, &claim, held)).await??;
 			let Some(case) = case else { return Err(gone(audit)) };
-			self.desk.note_reach(audit, true);
 			let work = self.revealed(&record, &claim, at).await?;
+			let case = match &work {
+				Some(work) => within(FETCHING, "what is audited", self.with_residual_of(at, &claim, case, work)).await??,
+				None => case,
+			};
+			self.desk.note_reach(audit, true);
 			tracing::info!(round, subject = %claim.who, step, "auditing");
 			let revealed = work.clone();
 			let (case, (doubt, sample)) = Running::start(case, move |case| case.audit(revealed.as_ref(), step))?.done().await?;

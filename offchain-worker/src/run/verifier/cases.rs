@@ -8,11 +8,11 @@ use crate::{
 	run::{
 		content::{read, rounds::round_label},
 		memory::Needs,
-		peers::peers_of_round,
+		peers::{addresses, peers_of_round},
 		WorkerError,
 	},
 	train::{
-		checkpoint::{decode_delta, CheckpointError},
+		checkpoint::{decode_sent, CheckpointError},
 		kept::{self, OwnRound},
 	},
 };
@@ -23,7 +23,7 @@ use neuroshard_store::{ContentDescriptor, Store};
 use neuroshard_types::{
 	audit::AuditClaim,
 	dispute::{ClaimId, ClaimKind, WorkClaim},
-	run::RunConfig,
+	run::{zeros_root, RunConfig},
 	RunId, H256,
 };
 use std::sync::{
@@ -123,6 +123,7 @@ impl Verifier {
 		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
 		let (theta, momentum) = self.start(*run, &layout, judged.job.start, &peers).await?;
 		let start = [theta, self.vector(&layout, momentum)?];
+		let layout = ParamLayout::of_deltas(&judged.config.model, &judged.config.train).map_err(CaseError::from)?;
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
 		for delta in judged.job.steps.iter().flatten() {
 			let content = ContentDescriptor { root: *delta, leaves };
@@ -153,6 +154,29 @@ impl Verifier {
 		}
 	}
 
+	/// The case with the residual that the delta of `claim` begins with, whose root is `before`: what its last one has left unsaid. Only that participant
+	/// has it, and whoever checked its work.
+	pub(super) async fn with_residual(&self, at: &ChainAt, claim: &ClaimId, case: Case, before: H256) -> Result<Case, WorkerError> {
+		if case.residual() == Some(before) {
+			return Ok(case);
+		}
+		let Some(config) = case.config().cloned() else { return Ok(case) };
+		let layout = ParamLayout::new(&config.model).map_err(CaseError::from)?;
+		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
+		if before == zeros_root(leaves) {
+			return Ok(case.with_residual(before, None));
+		}
+		let owner = addresses(at, [claim.who.clone()].into(), &self.me).await?.into_values();
+		let others = peers_of_round(at, (claim.run, claim.round), config.dataset, &self.me).await?;
+		let peers: Vec<PeerAddress> = owner.chain(others).collect();
+		self.content.store.pin(before, &round_label(claim.run, claim.round))?;
+		self.content.net.fetch(ContentDescriptor { root: before, leaves }, &peers).await?;
+		let residual = tiles::decode(&layout, &read(&self.content.store, before)?);
+		// As good as one that nobody hands out: nobody can have computed with it.
+		let residual = residual.map_err(|source| WorkerError::NoResidual { root: before, source })?;
+		Ok(case.with_residual(before, Some(residual)))
+	}
+
 	/// Parameters of a checkpoint, and the root of its momentum.
 	async fn start(&self, run: RunId, layout: &ParamLayout, root: H256, peers: &[PeerAddress]) -> Result<(Vec<f32>, H256), WorkerError> {
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
@@ -169,5 +193,5 @@ impl Verifier {
 
 fn read_delta(store: &Store, layout: &ParamLayout, root: H256, threads: usize) -> Result<Vec<f32>, SourceError> {
 	let bytes = read(store, root).map_err(|_| SourceError::Missing(root))?;
-	Ok(decode_delta(layout, &bytes, root, threads)?)
+	Ok(decode_sent(layout, &bytes, root, threads)?)
 }

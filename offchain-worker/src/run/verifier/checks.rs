@@ -167,6 +167,7 @@ impl Verifier {
 		let checking = async {
 			let Some(work) = self.revealed(&due.record, claim, at).await? else { return Ok(Err(Finding::Unknown)) };
 			let Some(case) = self.case_of(at, claim, held).await? else { return Ok(Err(Finding::NoClaim)) };
+			let case = self.with_residual_of(at, claim, case, &work).await?;
 			let revealed = work.clone();
 			let (case, doubt) = Running::start(case, move |case| case.doubt(&revealed))?.done().await?;
 			Ok(Ok((case, work, doubt)))
@@ -210,6 +211,14 @@ impl Verifier {
 		}
 		tracing::warn!(round, %who, ours = ?root, "attested another checkpoint: disputing it");
 		Ok(Checked::False(disputes::challenge_attestation(*run, *round, who.clone())))
+	}
+
+	/// The case with the residual that `work` says it began with, if its run's deltas leave any.
+	pub(super) async fn with_residual_of(&self, at: &ChainAt, claim: &ClaimId, case: Case, work: &Work) -> Result<Case, WorkerError> {
+		match case.config().and_then(|config| work.residuals(&config.train)) {
+			Some([before, _]) => self.with_residual(at, claim, case, before).await,
+			None => Ok(case),
+		}
 	}
 
 	/// What a participant revealed in a round that was adopted since; `None` if that is nowhere to be found any more.

@@ -12,7 +12,7 @@ use neuroshard_chain_client::{disputes, BlockId, ChainAt, ChainError, Heads};
 use neuroshard_graph::{game::Side, player::PlayError};
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, GameView, MoveKind},
-	BlockNumber,
+	BlockNumber, H256,
 };
 use std::{collections::BTreeSet, time::Duration};
 use tokio::sync::watch;
@@ -88,6 +88,10 @@ impl Verifier {
 			// Without a record nobody can judge the claim, and nobody loses.
 			self.resigned.insert(game, view.moves.len());
 			return Ok(());
+		};
+		let case = match view.position.residual() {
+			Some(before) => within(FETCHING, "what a dispute is about", self.with_residual(at, claim, case, H256(before))).await??,
+			None => case,
 		};
 		// What the defender says follows from the position alone. It must not depend on what the challenger posted beside its moves.
 		let defence = match side {

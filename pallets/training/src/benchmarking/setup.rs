@@ -123,7 +123,12 @@ pub(super) fn work<T: Config>(place: usize) -> Work {
 	let config = config::<T>(1);
 	let root = H256(sp_io::hashing::blake2_256(&place.to_le_bytes()));
 	let state_roots = BoundedVec::truncate_from(vec![root; 64]);
-	Work { state_roots, delta_root: root, delta_bytes: expected::delta_bytes(&config.model), tokens: config.train.tokens_per_round() }
+	Work {
+		state_roots,
+		delta_root: root,
+		delta_bytes: expected::delta_bytes(&config.model, &config.train),
+		tokens: config.train.tokens_per_round(),
+	}
 }
 
 pub(super) fn sealed<T: Config>(run: RunId, who: &AccountId, work: &Work) -> H256 {

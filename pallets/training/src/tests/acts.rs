@@ -6,7 +6,7 @@ use frame_support::{assert_noop, assert_ok};
 use neuroshard_types::{
 	proof::{Proof, ProofKind},
 	run::{vote_bitmap, Attestation, VoteBitmap, Work},
-	ModelConfig, RoundIndex, H256,
+	Code, ModelConfig, RoundIndex, TrainConfig, H256,
 };
 use sp_runtime::DispatchError;
 
@@ -268,10 +268,17 @@ fn a_vote_has_one_bit_for_each_that_revealed() {
 
 #[test]
 fn the_size_of_a_delta_is_that_of_the_models_layout() {
-	let tiny = config().model;
+	let (tiny, train) = (config().model, config().train);
 	let deep = ModelConfig { layers: 7, dim: 96, heads: 6, kv_heads: 2, ffn: 160, vocab: 512, tied: false, ..tiny.clone() };
 	for model in [tiny, deep] {
 		let layout = neuroshard_graph::ParamLayout::new(&model).unwrap();
-		assert_eq!(u64::try_from(layout.encoded_len()), Ok(expected::delta_bytes(&model)));
+		assert_eq!(u64::try_from(layout.encoded_len()), Ok(expected::delta_bytes(&model, &train)));
+		let zeros = neuroshard_graph::commit::tensors_root(&layout, &vec![0.0; layout.len()], 1);
+		assert_eq!(expected::no_residual(&model), H256(zeros));
+		for code in [Code::Int8, top_k()] {
+			let train = TrainConfig { aggregator: sent_as(code), ..train.clone() };
+			let layout = neuroshard_graph::ParamLayout::of_deltas(&model, &train).unwrap();
+			assert_eq!(u64::try_from(layout.encoded_len()), Ok(expected::delta_bytes(&model, &train)), "{code:?}");
+		}
 	}
 }

@@ -11,6 +11,7 @@ mod migration;
 mod missing;
 mod operators;
 mod replays;
+mod residuals;
 mod room;
 mod rounds;
 mod runs;

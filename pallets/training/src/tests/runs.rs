@@ -5,7 +5,7 @@ use crate::{Error, Event, HoldReason, Records, Runs};
 use frame_support::{assert_noop, assert_ok, traits::fungible::InspectHold};
 use neuroshard_types::{
 	run::{PhaseDurations, RunStatus},
-	ConfigError, ModelConfig, TrainConfig, F32, H256,
+	Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, H256,
 };
 use sp_runtime::{DispatchError, TokenError};
 
@@ -86,6 +86,10 @@ fn unfit_configurations_are_refused_with_their_reason() {
 		refused(|c| c.train.arithmetic_version = 2, Error::ArithmeticVersion);
 		refused(|c| c.train.commit_interval = 0, Error::CommitInterval);
 		refused(|c| c.train.lr = F32::new(f32::NAN), Error::BadHyperparameter);
+		let odd = Code::TopK(TopK { numbers: 5, decay: F32::new(0.9), cosine: false });
+		refused(|c| c.train.aggregator = sent_as(odd), Error::BadCode);
+		let sorted = Robust { clip: F32::new(0.0), rule: Rule::Median };
+		refused(|c| c.train.aggregator = Aggregator::Compressed(Compressed { code: Code::Int8, robust: sorted }), Error::BadCode);
 	});
 }
 

@@ -1,7 +1,7 @@
 //! Configurations of every shape: most of them accepted, many of them absurd.
 
 use super::source::Source;
-use neuroshard_graph::{Aggregator, ModelConfig, Robust, Rule, TrainConfig, F32};
+use neuroshard_graph::{Aggregator, Code, Compressed, ModelConfig, Robust, Rule, TopK, TrainConfig, F32};
 
 fn tiles(source: &mut Source, most: u32) -> u32 {
 	32 * (1 + source.either(most.min(8), most))
@@ -47,10 +47,20 @@ pub fn train(source: &mut Source, model: &ModelConfig) -> TrainConfig {
 		5 => Rule::CentredClipping { liars: few(source), radius: F32(source.word()), steps: source.byte() },
 		_ => Rule::GeometricMedian { liars: few(source), floor: F32(source.word()), steps: source.byte() },
 	};
-	let aggregator = match source.below(3) {
+	let robust = |source: &mut Source| Robust { clip: F32(if source.once_in(2) { 0 } else { source.word() }), rule };
+	let aggregator = match source.below(4) {
 		0 => Aggregator::Mean,
 		1 => Aggregator::TrimmedMean { trim: few(source) },
-		_ => Aggregator::Robust(Robust { clip: F32(source.word()), rule }),
+		2 => Aggregator::Robust(robust(source)),
+		_ => {
+			let numbers = if source.once_in(8) { source.byte() } else { 4 << source.below(5) };
+			let decay = if source.once_in(8) { F32(source.word()) } else { F32::new(0.5) };
+			let code = match source.below(4) {
+				0 => Code::Int8,
+				kind => Code::TopK(TopK { numbers, decay, cosine: kind == 1 }),
+			};
+			Aggregator::Compressed(Compressed { code, robust: robust(source) })
+		}
 	};
 	let mut train = TrainConfig {
 		batch: 1 + source.either(4, 70_000),

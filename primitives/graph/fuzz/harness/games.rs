@@ -87,7 +87,7 @@ impl World {
 			roots[0].push(state_root(&after[0], &after[1], &after[2], step + 1, u64::from(step + 1)));
 			steps.push(Traced::new(trace));
 		}
-		let delta = Traced::new(Trace::delta(&exec, &model, &train, &theta, &state[0]).unwrap());
+		let delta = Traced::new(Trace::delta(&exec, &model, &train, [&theta, &state[0]], None).unwrap());
 		let (mut outer, mut deltas, mut vectors) = (Vec::new(), Vec::new(), [theta, zeros]);
 		for step in 0..2 {
 			let inputs: Vec<Vec<f32>> = (0..4).map(|delta| lively_theta(&layout, 7 + 4 * step + delta)).collect();
@@ -202,7 +202,7 @@ fn challenge(world: &World, source: &mut Source, position: &Position, posted: &[
 			let piece = source.below(posted.len() as u32 + 1);
 			let (job, step) = match site {
 				Site::Step { step, .. } => (Job::Step(step), step),
-				Site::Delta { .. } => (Job::Delta, 0),
+				Site::Delta { .. } | Site::Code { .. } => (Job::Delta, 0),
 				Site::Outer { step, .. } | Site::Aggregate { step, .. } => (Job::Outer(step), step),
 				Site::Read { .. } => (Job::Read, 0),
 			};

@@ -74,7 +74,7 @@ pub fn run(source: &mut Source) {
 	let (round, step) = (source.about(100), source.about(train.inner_steps));
 	let plan = match source.below(4) {
 		0 | 1 => Plan::training(&model, &train),
-		2 => Plan::delta(&model),
+		2 => Plan::delta(&model, &train),
 		_ => Plan::outer(&model, &train, 1 + source.below(128)),
 	};
 	let (Ok(plan), Ok(parameters)) = (plan, Parameters::new(&model, &train, round, step)) else { return };

@@ -2,6 +2,7 @@
 //! answer. Results do not depend on the number of threads.
 
 mod arena;
+mod code;
 mod inference;
 mod outer;
 mod pages;
@@ -11,6 +12,7 @@ mod validator;
 mod weight;
 
 pub use arena::Arena;
+pub use code::CodeError;
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use neuroshard_kernels::{
 	exec::{Exec, ExecError},

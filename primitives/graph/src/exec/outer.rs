@@ -2,7 +2,7 @@
 
 use super::Exec;
 use crate::{
-	config::{Aggregator, Robust, TrainConfig},
+	config::{Aggregator, Compressed, Robust, TrainConfig},
 	layout::ParamLayout,
 	outer::{effective_trim, AggregateError, Way, Weighing},
 };
@@ -12,7 +12,7 @@ use neuroshard_kernels::{
 	shape::{Distance, Measured, Tiling},
 };
 
-/// The pseudo-gradient `out` of `deltas`, by account bytes ascending, which are vectors with the tensors of `tiling`.
+/// The pseudo-gradient `out` of `deltas`, decoded and by account bytes ascending, which are vectors with the tensors of `tiling`.
 ///
 /// # Errors
 /// [`AggregateError`] for no delta, or lengths that differ.
@@ -26,7 +26,9 @@ pub fn aggregate(exec: &Exec, tiling: &Tiling, deltas: &[&[f32]], aggregator: Ag
 	match aggregator {
 		Aggregator::Mean => exec.mean(deltas, out),
 		Aggregator::TrimmedMean { trim } => exec.trimmed_mean(deltas, &[], effective_trim(trim, count) as usize, out),
-		Aggregator::Robust(robust) => Aggregation { exec, tiling, deltas, factors: Vec::new() }.run(&robust, count, out),
+		Aggregator::Robust(robust) | Aggregator::Compressed(Compressed { robust, .. }) => {
+			Aggregation { exec, tiling, deltas, factors: Vec::new() }.run(&robust, count, out)
+		}
 	}
 	Ok(())
 }
@@ -80,7 +82,7 @@ pub fn outer_step(exec: &Exec, theta: &mut [f32], momentum: &mut [f32], g: &[f32
 	Ok(())
 }
 
-/// A whole outer step on a checkpoint's parameters and momentum: aggregation of `deltas`, by account bytes ascending, and the Nesterov step.
+/// A whole outer step on a checkpoint's parameters and momentum: aggregation of `deltas`, decoded and by account bytes ascending, and the Nesterov step.
 /// Without deltas both stay as they are.
 ///
 /// # Errors

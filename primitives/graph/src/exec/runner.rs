@@ -241,7 +241,14 @@ impl Runner {
 			// Always fused.
 			Op::Scores | Op::Softmax | Op::HeadDots | Op::ProbabilityBack | Op::ScoreBack => {}
 			// Jobs on checkpoints, which have no arena.
-			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::ClippedTrimmedMean { .. } | Op::Nesterov => {}
+			Op::Init
+			| Op::Delta
+			| Op::Encode(_)
+			| Op::Residual(_)
+			| Op::Mean
+			| Op::TrimmedMean { .. }
+			| Op::ClippedTrimmedMean { .. }
+			| Op::Nesterov => {}
 			Op::DistanceSums(_) | Op::Distances(_) | Op::Weights(_) | Op::WeightedSum { .. } => {}
 		}
 	}

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! inner steps:  open - step roots - step - nodes - node or vector - tile hashes - tile - states - piece with its witness
-//! delta:        open - ends - tile hashes - tile - piece
+//! delta:        open - ends - tile hashes - tile - [states -] piece
+//!               as a code with a residual: open - ends - vector - tile hashes - tile - [states -] piece
 //! outer step:   open - [checkpoints - step -] ends - vector - tile hashes - tile - states - piece
 //!               with a robust rule: ends and nodes - node or vector - tile hashes - tile - states - piece
 //! answer:       open - nodes - choice with its witness
@@ -195,7 +196,7 @@ pub enum GameError {
 	Vocabulary,
 }
 
-/// The first position of a game about inner steps: `state_roots` and `delta_root` are what was revealed.
+/// The first position of a game about inner steps: `state_roots` and `delta_root` are what was revealed, the roots of residuals last.
 ///
 /// # Errors
 /// [`GameError::Place`] for an interval that the work does not have, [`GameError::OtherClaim`] for a claim about a checkpoint.
@@ -207,8 +208,13 @@ pub fn open_work(setting: &Setting<'_>, state_roots: &[Hash], delta_root: Hash, 
 	let (interval, steps) = (setting.train.commit_interval, setting.train.inner_steps);
 	match doubt {
 		Doubt::Delta => {
-			let last = setting.train.state_roots().checked_sub(1).ok_or(GameError::Place)?;
-			Ok(Position::Ends { end: root(last)?, delta: delta_root })
+			let states = setting.train.state_roots();
+			let end = root(states.checked_sub(1).ok_or(GameError::Place)?)?;
+			if setting.train.revealed_roots() == states {
+				return Ok(Position::Ends { end, delta: delta_root });
+			}
+			let after = states.checked_add(1).ok_or(GameError::Place)?;
+			Ok(Position::CodedEnds { end, residual: root(states)?, results: [delta_root, root(after)?] })
 		}
 		Doubt::Interval(number) => {
 			let first = number.checked_mul(interval).filter(|&first| first < steps).ok_or(GameError::Place)?;

@@ -5,7 +5,6 @@ use crate::{
 	answer::Answer,
 	cell::Cell,
 	commit::{checkpoint_root, state_root},
-	config::Aggregator,
 	game::Entry,
 	merkle::{blake2_256, merkle_root, uniform_root, verify, Hash},
 	plan::Plan,
@@ -69,6 +68,11 @@ pub enum Site {
 		gradient: Hash,
 		/// Root over the roots of its listed nodes.
 		nodes: Hash,
+	},
+	/// The delta of the round as a code that leaves a residual.
+	Code {
+		/// Roots of the parameters at its start and at its end, and of the residual before.
+		vectors: [Hash; 3],
 	},
 }
 
@@ -221,6 +225,15 @@ pub enum Position {
 		/// The choice.
 		index: u32,
 	},
+	/// Defender: the two ends of a round whose delta is a code that leaves a residual.
+	CodedEnds {
+		/// State root after the last step.
+		end: Hash,
+		/// Root of the residual before the round.
+		residual: Hash,
+		/// Roots of the code and of the residual after the round, as claimed.
+		results: [Hash; 2],
+	},
 }
 
 /// Number of entries of a tree of `count` leaves at `height` above them.
@@ -302,9 +315,17 @@ impl Setting<'_> {
 		expect(self.checkpoint(from, step)? == before && self.checkpoint(to, next)? == after, GameError::Root)
 	}
 
+	/// Roots of the parameters at the ends of a round, if these are what checkpoint and last state consist of.
+	fn ends(&self, end: Hash, start: &[Hash; 2], last: &[Hash; 3]) -> Result<[Hash; 2], GameError> {
+		expect(self.checkpoint(start, 0)? == self.start, GameError::Root)?;
+		expect(self.state(last, self.train.inner_steps) == end, GameError::Root)?;
+		let (&[from, _], &[to, ..]) = (start, last);
+		Ok([from, to])
+	}
+
 	/// Whether nodes of an outer step are listed.
 	pub(crate) fn aggregates_in_steps(&self) -> bool {
-		matches!(self.train.aggregator, Aggregator::Robust(_))
+		self.train.aggregator.robust().is_some()
 	}
 
 	/// The claim about an answer.
@@ -331,7 +352,7 @@ impl Setting<'_> {
 	pub fn plan(&self, site: &Site) -> Result<Plan, GameError> {
 		Ok(match site {
 			Site::Step { .. } => Plan::training(self.model, self.train)?,
-			Site::Delta { .. } => Plan::delta(self.model)?,
+			Site::Delta { .. } | Site::Code { .. } => Plan::delta(self.model, self.train)?,
 			Site::Outer { step, .. } | Site::Aggregate { step, .. } => {
 				let deltas = u32::try_from(self.deltas(*step)?.len()).map_err(|_| GameError::Place)?;
 				Plan::outer(self.model, self.train, deltas)?
@@ -344,7 +365,9 @@ impl Setting<'_> {
 	fn parameters(&self, site: &Site) -> Result<Parameters, GameError> {
 		Ok(match site {
 			Site::Step { step, .. } => Parameters::new(self.model, self.train, self.round, *step)?,
-			Site::Delta { .. } | Site::Outer { .. } | Site::Aggregate { .. } => Parameters::new(self.model, self.train, self.round, 0)?,
+			Site::Delta { .. } | Site::Code { .. } | Site::Outer { .. } | Site::Aggregate { .. } => {
+				Parameters::new(self.model, self.train, self.round, 0)?
+			}
 			Site::Read { .. } => Parameters::reading(self.model, self.train, self.answer()?.rows().ok_or(GameError::Text)?)?,
 		})
 	}
@@ -370,9 +393,23 @@ impl Position {
 	pub fn turn(&self) -> Side {
 		match self {
 			Self::Steps { .. } | Self::Nodes { .. } | Self::Ends { .. } | Self::Checkpoints { .. } | Self::Outer { .. } => Side::Defender,
-			Self::Hashes { .. } | Self::States { .. } | Self::Read { .. } => Side::Defender,
+			Self::Hashes { .. } | Self::States { .. } | Self::Read { .. } | Self::CodedEnds { .. } => Side::Defender,
 			Self::PickStep { .. } | Self::PickNode { .. } | Self::PickCheckpoint { .. } | Self::PickVector { .. } => Side::Challenger,
 			Self::PickHash { .. } | Self::PickPiece { .. } | Self::PickRead { .. } => Side::Challenger,
+		}
+	}
+
+	/// Root of the residual that the disputed delta begins with, where a game is about its code.
+	pub fn residual(&self) -> Option<Hash> {
+		let site = match self {
+			Self::CodedEnds { residual, .. } => return Some(*residual),
+			Self::PickNode { site, .. } | Self::PickVector { site, .. } | Self::PickRead { site, .. } => site,
+			Self::Hashes { site, .. } | Self::PickHash { site, .. } | Self::States { site, .. } | Self::PickPiece { site, .. } => site,
+			_ => return None,
+		};
+		match site {
+			Site::Code { vectors: [.., residual] } => Some(*residual),
+			_ => None,
 		}
 	}
 
@@ -445,15 +482,18 @@ impl Position {
 			(P::PickNode { site, results } | P::PickVector { site, results }, Move::Vector(vector)) => {
 				let plan = setting.plan(&site)?;
 				let root = *usize::try_from(*vector).ok().and_then(|vector| results.get(vector)).ok_or(GameError::Place)?;
-				return Self::list(setting, &plan, site, Target::Vector(*vector), root, 0, plan.vector_len()).map(Outcome::Next);
+				let count = plan.result_len(*vector).ok_or(GameError::Place)?;
+				return Self::list(setting, &plan, site, Target::Vector(*vector), root, 0, count).map(Outcome::Next);
 			}
 			(P::Ends { end, delta }, Move::Ends { start, end: last }) => {
-				expect(setting.checkpoint(start, 0)? == setting.start, GameError::Root)?;
-				expect(setting.state(last, setting.train.inner_steps) == end, GameError::Root)?;
-				let (&[from, _], &[to, ..]) = (start, last);
-				let site = Site::Delta { vectors: [from, to] };
+				let site = Site::Delta { vectors: setting.ends(end, start, last)? };
 				let plan = setting.plan(&site)?;
-				return Self::list(setting, &plan, site, Target::Vector(0), delta, 0, plan.vector_len()).map(Outcome::Next);
+				let count = plan.result_len(0).ok_or(GameError::Place)?;
+				return Self::list(setting, &plan, site, Target::Vector(0), delta, 0, count).map(Outcome::Next);
+			}
+			(P::CodedEnds { end, residual, results: [code, after] }, Move::Ends { start, end: last }) => {
+				let [from, to] = setting.ends(end, start, last)?;
+				P::PickVector { site: Site::Code { vectors: [from, to, residual] }, results: [code, after, Hash::default()] }
 			}
 			(P::Checkpoints { count }, Move::Checkpoints(list)) => {
 				let Subject::Checkpoint { claimed, .. } = setting.subject else { return Err(GameError::OtherClaim) };
@@ -541,6 +581,9 @@ fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question,
 			let windows = setting.subject.windows(step);
 			let tokens = Some(Source::Dataset(Tokens { corpus, window: &windows }));
 			check(job, &Agreed { vectors: &vectors, nodes, results: &[], tokens }, question, witness)
+		}
+		Site::Code { vectors } => {
+			check(job, &Agreed { vectors: &vectors, nodes: Hash::default(), results: &[], tokens: None }, question, witness)
 		}
 		Site::Delta { vectors } => {
 			check(job, &Agreed { vectors: &vectors, nodes: Hash::default(), results: &[], tokens: None }, question, witness)

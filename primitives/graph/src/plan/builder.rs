@@ -1,8 +1,8 @@
 //! How the stages of a plan are put together, and its nodes counted.
 
-use super::{Plan, Slot, ALIGNMENT, TILE};
+use super::{Coded, Plan, Slot, ALIGNMENT, TILE};
 use crate::{
-	config::{ConfigError, ModelConfig},
+	config::{Code, ConfigError, ModelConfig},
 	graph::{Access, Op, Origin, Place, Product, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE},
 	layout::{parts, Part},
 };
@@ -47,6 +47,7 @@ impl Builder {
 			slots,
 			vector_tiles,
 			vectors: Vec::new(),
+			coded: None,
 			tensors: Vec::new(),
 			results: Vec::new(),
 			stages: Vec::new(),
@@ -69,6 +70,14 @@ impl Builder {
 		self.plan.vectors.push(base);
 		let end = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
 		Ok(Vector(first..end))
+	}
+
+	/// Deltas are sent as `code`: the job starts from `given` of them, after all other vectors, or writes one as its first result.
+	pub fn coded(&mut self, code: Code, given: u32, written: bool) -> Result<u32, ConfigError> {
+		let rows = u32::try_from(code.rows(self.plan.vector_len())).map_err(|_| ConfigError::TooLarge)?;
+		self.plan.coded = Some(Coded { code, rows, given, written });
+		self.plan.vectors.extend((0..given).map(|_| None));
+		Ok(rows)
 	}
 
 	/// One value for each parameter tensor, consecutive from `base` on or with the caller, which stages will write.

@@ -7,7 +7,7 @@ mod outer;
 
 use crate::{
 	class::Class,
-	config::{ConfigError, ModelConfig, TrainConfig},
+	config::{Code, ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Node, Origin, Place, RowSlice, Stage, TensorId, TensorInfo},
 };
 use alloc::vec::Vec;
@@ -110,6 +110,18 @@ impl Slot {
 	}
 }
 
+/// Deltas that are sent as codes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Coded {
+	pub code: Code,
+	/// Rows of a code.
+	pub rows: u32,
+	/// How many of the job's last vectors are codes.
+	pub given: u32,
+	/// Whether the first vector that the job ends with is one.
+	pub written: bool,
+}
+
 /// Stages, nodes and tensors of one job.
 ///
 /// Every move of a dispute makes one on chain: it has no names and few allocations, and vectors that the job starts from, of which an outer
@@ -123,6 +135,8 @@ pub struct Plan {
 	/// Where the vectors lie in the arena that the job starts from; `None` for one that is with the caller. Their tensors are numbered first,
 	/// vector after vector.
 	vectors: Vec<Option<u64>>,
+	/// If deltas are sent as codes.
+	pub(crate) coded: Option<Coded>,
 	/// All other tensors, and where their values come from.
 	tensors: Vec<(TensorInfo, Origin)>,
 	/// Vectors in parameter layout that the job ends with.
@@ -186,12 +200,14 @@ impl Plan {
 		outer::init(model)
 	}
 
-	/// A participant's delta: `theta_r - theta_H`, one stage per parameter tensor.
+	/// A participant's delta as it is sent: `theta_r - theta_H`, one stage per parameter tensor; or its code, and then the residual after it if the
+	/// code leaves one.
 	///
 	/// # Errors
-	/// Those of [`ModelConfig::validate`], and [`ConfigError::TooLarge`] for too many nodes.
-	pub fn delta(model: &ModelConfig) -> Result<Self, ConfigError> {
-		outer::delta(model)
+	/// Those of [`TrainConfig::validate`] but for the number of a training step's nodes, and [`ConfigError::TooLarge`] for too many nodes.
+	pub fn delta(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
+		train.check_values(model)?;
+		outer::delta(model, train)
 	}
 
 	/// Aggregation of `deltas` deltas into the pseudo-gradient and the outer step, per parameter tensor.
@@ -219,23 +235,48 @@ impl Plan {
 		part(&self.outputs, stage.outputs)
 	}
 
-	/// Tensors of the vectors that the job starts from.
+	/// Tensors of the vectors in parameter layout that the job starts from.
+	fn wide(&self) -> usize {
+		self.vectors.len().saturating_sub(self.codes()).saturating_mul(self.slots.len())
+	}
+
+	/// Codes that the job starts from, one tensor each.
+	fn codes(&self) -> usize {
+		self.coded.and_then(|coded| usize::try_from(coded.given).ok()).unwrap_or_default()
+	}
+
+	/// Tensors of all vectors that the job starts from.
 	fn given(&self) -> usize {
-		self.vectors.len().saturating_mul(self.slots.len())
+		self.wide().saturating_add(self.codes())
+	}
+
+	/// Vectors that the job starts from.
+	pub(crate) fn vectors_given(&self) -> u32 {
+		u32::try_from(self.vectors.len()).unwrap_or(u32::MAX)
 	}
 
 	/// Deltas of an outer step; their vectors come after parameters and momentum.
 	pub(crate) fn deltas(&self) -> u32 {
-		u32::try_from(self.vectors.len().saturating_sub(2)).unwrap_or(u32::MAX)
+		self.vectors_given().saturating_sub(2)
 	}
 
-	/// Tensor `slot` of delta `delta` of an outer step; `None` if there is none.
-	pub(crate) fn delta_tensor(&self, delta: u32, slot: u32) -> Option<TensorId> {
+	/// Tensor `slot` of vector `vector` in parameter layout that the job starts from; `None` if there is none.
+	pub(crate) fn vector_tensor(&self, vector: u32, slot: u32) -> Option<TensorId> {
 		let slots = u32::try_from(self.slots.len()).ok()?;
-		if delta >= self.deltas() || slot >= slots {
-			return None;
-		}
-		delta.checked_add(2)?.checked_mul(slots)?.checked_add(slot).map(TensorId)
+		let id = vector.checked_mul(slots)?.checked_add(slot)?;
+		let inside = slot < slots && usize::try_from(id).is_ok_and(|id| id < self.wide());
+		inside.then_some(TensorId(id))
+	}
+
+	/// The code of delta `delta` of an outer step; `None` if there is none.
+	pub(crate) fn delta_code(&self, delta: u32) -> Option<TensorId> {
+		let inside = self.coded.is_some_and(|coded| delta < coded.given);
+		inside.then(|| u32::try_from(self.wide()).ok()?.checked_add(delta).map(TensorId))?
+	}
+
+	/// Tensor `slot` of delta `delta` of an outer step; `None` if there is none, or it is a code.
+	pub(crate) fn delta_tensor(&self, delta: u32, slot: u32) -> Option<TensorId> {
+		self.vector_tensor(delta.checked_add(2)?, slot)
 	}
 
 	/// Segments that the tiles of a vector are summed in: see [`SUMMED_TILES`].
@@ -249,12 +290,33 @@ impl Plan {
 		first..first.saturating_add(SUMMED).min(self.vector_len())
 	}
 
+	/// Rows of tile row `row` of tensor `slot` that are inside it.
+	pub(crate) fn rows_inside(&self, slot: u32, row: u32) -> Option<usize> {
+		let rows = self.slots.get(usize::try_from(slot).ok()?)?.rows;
+		usize::try_from(rows.checked_sub(row.checked_mul(TILE)?)?.min(TILE)).ok()
+	}
+
+	/// Number of a tile in a vector's list; `None` if there is none.
+	pub(crate) fn tile_of(&self, slot: u32, row: u32, col: u32) -> Option<u32> {
+		let index = usize::try_from(slot).ok()?;
+		let width = self.slots.get(index)?.cols.div_ceil(TILE);
+		self.vector_tiles.get(index)?.checked_add(row.checked_mul(width)?)?.checked_add(col)
+	}
+
 	/// Tile `tile` of a vector's list: number of the tensor, row and column; `None` beyond the last.
 	pub(crate) fn slot_of(&self, tile: u32) -> Option<(u32, u32, u32)> {
 		let slot = self.vector_tiles.partition_point(|&first| first <= tile).checked_sub(1)?;
 		let width = self.slots.get(slot)?.cols.div_ceil(TILE);
 		let within = tile.checked_sub(*self.vector_tiles.get(slot)?)?;
 		Some((u32::try_from(slot).ok()?, within.checked_div(width)?, within % width))
+	}
+
+	/// Elements of a vector that belong to tensor `slot`.
+	#[cfg(feature = "std")]
+	pub(crate) fn slot_range(&self, slot: u32) -> Option<core::ops::Range<usize>> {
+		let Slot { rows, cols, offset } = *self.slots.get(usize::try_from(slot).ok()?)?;
+		let first = usize::try_from(offset).ok()?;
+		Some(first..first.checked_add(rows as usize * cols as usize)?)
 	}
 
 	/// The tensors of a vector.
@@ -274,6 +336,9 @@ impl Plan {
 		if let Some(other) = index.checked_sub(self.given()) {
 			return self.tensors.get(other).map(|&(info, _)| info);
 		}
+		if let Some(coded) = self.coded.filter(|_| index >= self.wide()) {
+			return Some(TensorInfo { rows: coded.rows, cols: TILE, place: Place::External });
+		}
 		let slot = self.slots.get(index % self.slots.len())?;
 		let base = *self.vectors.get(index / self.slots.len())?;
 		Some(TensorInfo { rows: slot.rows, cols: slot.cols, place: slot.place(base) })
@@ -290,7 +355,10 @@ impl Plan {
 		if let Some(other) = index.checked_sub(self.given()) {
 			return self.tensors.get(other).map(|&(_, origin)| origin);
 		}
-		let (vector, tensor) = (index / self.slots.len(), index % self.slots.len());
+		let (vector, tensor) = match index.checked_sub(self.wide()) {
+			Some(code) => (self.vectors.len().checked_sub(self.codes())?.checked_add(code)?, 0),
+			None => (index / self.slots.len(), index % self.slots.len()),
+		};
 		Some(Origin::Vector { vector: u32::try_from(vector).ok()?, tensor: u32::try_from(tensor).ok()? })
 	}
 
@@ -300,7 +368,7 @@ impl Plan {
 	}
 
 	/// Vectors in parameter layout that the job ends with, as tensors in layout order. Training: parameters, first and second moments.
-	/// Delta: the delta. Outer step: pseudo-gradient, parameters, momentum. Others have none.
+	/// Delta: the delta, or its code and the residual after it. Outer step: pseudo-gradient, parameters, momentum. Others have none.
 	pub fn results(&self) -> &[Vec<TensorId>] {
 		&self.results
 	}

@@ -2,7 +2,7 @@
 
 use super::{rows, whole, Builder, Plan, Vector, MAX_DELTAS, TILE};
 use crate::{
-	config::{Aggregator, ConfigError, ModelConfig, Robust, TrainConfig},
+	config::{Aggregator, Compressed, ConfigError, ModelConfig, Robust, TrainConfig},
 	graph::{Access, Distance, Op, Place, TensorId},
 	outer::{effective_trim, Way, Weighing},
 };
@@ -18,14 +18,29 @@ pub(super) fn init(model: &ModelConfig) -> Result<Plan, ConfigError> {
 }
 
 /// See [`Plan::delta`].
-pub(super) fn delta(model: &ModelConfig) -> Result<Plan, ConfigError> {
+pub(super) fn delta(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
 	let mut builder = Builder::new(model)?;
 	let (start, end) = (builder.vector(None)?, builder.vector(None)?);
-	let delta = builder.parameters(None)?;
-	for ((start, end), &delta) in start.ids().zip(end.ids()).zip(&delta) {
-		builder.stage(Op::Delta, rows([start, end]), &[delta])?;
+	let Some(code) = train.code() else {
+		let delta = builder.parameters(None)?;
+		for ((start, end), &delta) in start.ids().zip(end.ids()).zip(&delta) {
+			builder.stage(Op::Delta, rows([start, end]), &[delta])?;
+		}
+		builder.plan.results.push(delta);
+		return Ok(builder.finish());
+	};
+	let residual = code.decay().map(|_| builder.vector(None)).transpose()?;
+	let code_rows = builder.coded(code, 0, true)?;
+	let encoded = builder.tensor(code_rows, TILE, Place::External)?;
+	builder.stage(Op::Encode(code), [], &[encoded])?;
+	builder.plan.results.push(alloc::vec![encoded]);
+	if let Some(residual) = residual {
+		let after = builder.parameters(None)?;
+		for (((start, end), before), &after) in start.ids().zip(end.ids()).zip(residual.ids()).zip(&after) {
+			builder.stage(Op::Residual(code), rows([start, end, before]), &[after])?;
+		}
+		builder.plan.results.push(after);
 	}
-	builder.plan.results.push(delta);
 	Ok(builder.finish())
 }
 
@@ -36,12 +51,18 @@ pub(super) fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Re
 	}
 	let mut builder = Builder::new(model)?;
 	let (theta, momentum) = (builder.vector(None)?, builder.vector(None)?);
-	let given = (0..deltas).map(|_| builder.vector(None)).collect::<Result<Vec<_>, _>>()?;
+	let given = match train.code() {
+		None => (0..deltas).map(|_| builder.vector(None)).collect::<Result<Vec<_>, _>>()?,
+		Some(code) => {
+			builder.coded(code, deltas, false)?;
+			Vec::new()
+		}
+	};
 	let aggregation = Aggregation { deltas: given, count: deltas };
 	let last = match train.aggregator {
 		Aggregator::Mean => Last::Listed(Op::Mean),
 		Aggregator::TrimmedMean { trim } => Last::Listed(Op::TrimmedMean { trim: effective_trim(trim, deltas) }),
-		Aggregator::Robust(robust) => aggregation.robust(&mut builder, &robust)?,
+		Aggregator::Robust(robust) | Aggregator::Compressed(Compressed { robust, .. }) => aggregation.robust(&mut builder, &robust)?,
 	};
 	let gradient = builder.parameters(None)?;
 	let (mut new_theta, mut new_momentum) = (Vec::new(), Vec::new());
@@ -61,8 +82,8 @@ pub(super) fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Re
 enum Last {
 	/// An operator whose inputs are the deltas.
 	Listed(Op),
-	/// The mean without so many values at each end, of deltas shortened by these factors.
-	Clipped(u32, TensorId),
+	/// The mean without so many values at each end, of deltas that are not listed and which these factors shorten.
+	Trimmed(u32, Option<TensorId>),
 	/// A sum with these weights.
 	Weighted(TensorId),
 }
@@ -78,8 +99,8 @@ impl Aggregation {
 	fn robust(&self, builder: &mut Builder, robust: &Robust) -> Result<Last, ConfigError> {
 		let factors = robust.clipping().map(|clipping| self.weights(builder, clipping, None)).transpose()?;
 		Ok(match (robust.way(self.count), factors) {
-			(Way::Trimmed(trim), None) => Last::Listed(Op::TrimmedMean { trim }),
-			(Way::Trimmed(trim), Some(factors)) => Last::Clipped(trim, factors),
+			(Way::Trimmed(trim), None) if builder.plan.coded.is_none() => Last::Listed(Op::TrimmedMean { trim }),
+			(Way::Trimmed(trim), factors) => Last::Trimmed(trim, factors),
 			(Way::Weighted(weighing), factors) => Last::Weighted(self.weights(builder, weighing, factors)?),
 		})
 	}
@@ -92,7 +113,10 @@ impl Aggregation {
 				let inputs = self.deltas.iter().filter_map(|delta| delta.get(index)).map(|delta| (delta, Access::SameRows));
 				builder.stage(op, inputs, &[output])
 			}
-			Last::Clipped(trim, factors) => builder.stage(Op::ClippedTrimmedMean { slot, trim }, whole([factors]), &[output]),
+			Last::Trimmed(trim, factors) => {
+				let inputs = factors.into_iter().flat_map(|factors| whole([factors]));
+				builder.stage(Op::ClippedTrimmedMean { slot, trim }, inputs, &[output])
+			}
 			Last::Weighted(weights) => builder.stage(Op::WeightedSum { slot }, whole([weights]), &[output]),
 		}
 	}

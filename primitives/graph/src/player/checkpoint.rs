@@ -17,6 +17,8 @@ pub struct CheckpointStory<D> {
 	model: ModelConfig,
 	train: TrainConfig,
 	layout: ParamLayout,
+	/// Numbers of a delta as it is sent.
+	sent_len: usize,
 	round: u32,
 	exec: Arc<Exec>,
 	start: [Vec<f32>; 2],
@@ -28,7 +30,8 @@ pub struct CheckpointStory<D> {
 }
 
 impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> CheckpointStory<D> {
-	/// Outer steps from parameters and momentum `start` of round `round`. `deltas(step)` are those of a step, by account bytes ascending.
+	/// Outer steps from parameters and momentum `start` of round `round`. `deltas(step)` are those of a step as they were sent, by account bytes
+	/// ascending.
 	///
 	/// # Errors
 	/// [`TraceError::Setup`] for a configuration that is refused, or vectors of another model.
@@ -44,13 +47,14 @@ impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> CheckpointStory<D> {
 		if start.iter().any(|vector| vector.len() != layout.len()) {
 			return Err(crate::config::ConfigError::Dimension.into());
 		}
+		let sent_len = ParamLayout::of_deltas(model, train)?.len();
 		let (model, train, state) = (model.clone(), train.clone(), start.clone());
-		Ok(Self { model, train, layout, round, exec, start, state, done: 0, deltas, traced: None })
+		Ok(Self { model, train, layout, sent_len, round, exec, start, state, done: 0, deltas, traced: None })
 	}
 
 	fn deltas(&mut self, step: u32) -> Result<Vec<Vec<f32>>, PlayError<E>> {
 		let deltas = (self.deltas)(step).map_err(PlayError::Source)?;
-		match deltas.iter().all(|delta| delta.len() == self.layout.len()) {
+		match deltas.iter().all(|delta| delta.len() == self.sent_len) {
 			true => Ok(deltas),
 			false => Err(PlayError::Position),
 		}
@@ -62,7 +66,9 @@ impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> CheckpointStory<D> {
 			self.done = 0;
 		}
 		while self.done < steps {
-			let deltas = self.deltas(self.done)?;
+			let sent = self.deltas(self.done)?;
+			let decoded = sent.into_iter().map(|sent| self.train.decode_delta(&self.exec, &self.layout, sent));
+			let deltas = decoded.collect::<Result<Vec<_>, _>>().map_err(|_| PlayError::Position)?;
 			let [params, momentum] = &mut self.state;
 			take_outer_step(&self.exec, &self.layout, &self.train, params, momentum, &deltas).map_err(|_| PlayError::Position)?;
 			self.done += 1;

@@ -115,7 +115,7 @@ impl<'a, S: Story> Player<'a, S> {
 				let Traced { trace, nodes } = self.story.trace(Job::Step(step))?;
 				Move::Nodes { before, after: trace.result_roots::<3>().ok_or(PlayError::Position)?, nodes: nodes.clone() }
 			}
-			Position::Ends { .. } => {
+			Position::Ends { .. } | Position::CodedEnds { .. } => {
 				let Contents::Checkpoint(start) = self.story.contents(0)? else { return Err(PlayError::Position) };
 				let Contents::State(end) = self.story.contents(self.setting.train.inner_steps)? else { return Err(PlayError::Position) };
 				Move::Ends { start, end }
@@ -270,6 +270,6 @@ impl<'a, S: Story> Player<'a, S> {
 
 /// The first vector of a job's results that differs.
 fn pick_vector<E>(trace: &Trace, results: &[Hash; 3]) -> Result<Move, PlayError<E>> {
-	let own = trace.result_roots::<3>().ok_or(PlayError::Position)?;
-	first_difference(&own, results).map(Move::Vector).ok_or(PlayError::Nothing)
+	let own = trace.all_result_roots();
+	first_difference(own, results.get(..own.len()).unwrap_or(results)).map(Move::Vector).ok_or(PlayError::Nothing)
 }

@@ -26,7 +26,7 @@ impl Job {
 	pub(super) fn of(site: &Site) -> Self {
 		match *site {
 			Site::Step { step, .. } => Self::Step(step),
-			Site::Delta { .. } => Self::Delta,
+			Site::Delta { .. } | Site::Code { .. } => Self::Delta,
 			Site::Outer { step, .. } | Site::Aggregate { step, .. } => Self::Outer(step),
 			Site::Read { .. } => Self::Read,
 		}

@@ -31,6 +31,8 @@ pub struct WorkStory<R> {
 	arena: Arena,
 	theta: Vec<f32>,
 	momentum: Hash,
+	/// Residual before the round, for a code that leaves one.
+	residual: Option<Vec<f32>>,
 	read: R,
 	/// Inner steps that the arena's state is after.
 	done: u32,
@@ -80,6 +82,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 			arena,
 			theta,
 			momentum,
+			residual: None,
 			read,
 			done,
 			kept,
@@ -103,6 +106,13 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		}
 		self.kept.insert(steps, state.map(Arc::new));
 		Ok(self)
+	}
+
+	/// The same round with this residual of the rounds before it; without, it is one of zeros where deltas are sent as a code that leaves one.
+	#[must_use]
+	pub fn with_residual(self, residual: Option<Vec<f32>>) -> Self {
+		let traced = self.traced.filter(|(job, _)| *job != Job::Delta);
+		Self { residual, traced, ..self }
 	}
 
 	/// The same round with states known that are read when they save steps: `states(known, most)` gives the last one after more than `known`
@@ -139,7 +149,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	) -> Result<(Option<Doubt>, Option<Hash>), PlayError<E>> {
 		let until = sampled.map(|step| step.saturating_add(1)).filter(|&until| until <= self.train.inner_steps);
 		let mut sample = None;
-		for (number, claimed) in (0..).zip(state_roots) {
+		for (number, claimed) in (0..self.train.state_roots()).zip(state_roots) {
 			let first = self.train.commit_interval.saturating_mul(number);
 			let end = self.train.inner_steps.min(first.saturating_add(self.train.commit_interval));
 			if self.seek(first)? {
@@ -159,8 +169,11 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		if !self.seek(self.train.inner_steps)? {
 			return Ok((None, sample));
 		}
-		let delta = self.trace(Job::Delta)?.trace.result_roots::<1>().ok_or(PlayError::Position)?;
-		Ok(((delta != [delta_root]).then_some(Doubt::Delta), sample))
+		// After the states come the residual before the round, which is agreed on, and the one after it.
+		let residual = state_roots.iter().skip(self.train.state_roots() as usize).nth(1);
+		let claimed = core::iter::once(&delta_root).chain(residual);
+		let differs = !self.trace(Job::Delta)?.trace.all_result_roots().iter().eq(claimed);
+		Ok((differs.then_some(Doubt::Delta), sample))
 	}
 
 	/// Root of the state after `steps` inner steps; `None` if the round diverges before.
@@ -185,7 +198,20 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		Ok(Some(roots))
 	}
 
-	/// Delta of the whole round, in parameter layout, and its root; `None` if it diverges.
+	/// What the code of the delta leaves as the residual, and its root; `None` if the round diverges, or the code leaves none.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	pub fn residual(&mut self) -> Result<Option<(Vec<f32>, Hash)>, PlayError<E>> {
+		if !self.seek(self.train.inner_steps)? {
+			return Ok(None);
+		}
+		let trace = &self.trace(Job::Delta)?.trace;
+		let root = trace.all_result_roots().get(1).copied();
+		Ok(root.map(|root| (trace.result(1), root)))
+	}
+
+	/// Delta of the whole round as it is sent, and its root; `None` if it diverges.
 	///
 	/// # Errors
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
@@ -356,7 +382,9 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 					}
 				}
 				Job::Delta if self.seek(self.train.inner_steps)? => {
-					Trace::delta(&self.exec, &self.model, &self.train, &self.theta, self.trainer.theta(&self.arena))?
+					let ends = [&*self.theta, self.trainer.theta(&self.arena)];
+					let mistake = self.mistake.filter(|mistake| mistake.step == self.train.inner_steps);
+					Trace::of_delta(&self.exec, &self.model, &self.train, ends, self.residual.as_deref(), mistake)?
 				}
 				Job::Delta | Job::Outer(_) | Job::Read => return Err(PlayError::Position),
 			};

@@ -63,38 +63,38 @@ impl Piece<'_> {
 
 	/// `deltas -> g`.
 	pub(super) fn trimmed_mean<L: Leaves>(&self, trim: u32, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
-		let deltas: Vec<TensorId> = self.inputs().iter().map(|&(tensor, _)| tensor).collect();
-		self.sorted(&deltas, &[], trim, state, leaves)
+		let count = u32::try_from(self.inputs().len()).map_err(|_| Malformed)?;
+		let (row, col) = (self.cell.row, self.cell.col);
+		self.sorted(count, &[], trim, state, |delta, quarter| leaves.leaves.quarter(self.input(delta as usize)?, row, col, quarter))
 	}
 
-	/// `factors -> g`.
+	/// `[factors] -> g`.
 	pub(super) fn clipped_trimmed_mean<L: Leaves>(
 		&self,
 		(slot, trim): (u32, u32),
 		state: Vec<f32>,
 		leaves: &mut Cached<'_, L>,
 	) -> Result<Vec<f32>, L::Error> {
-		let deltas =
-			(0..self.plan.deltas()).map(|delta| self.plan.delta_tensor(delta, slot)).collect::<Option<Vec<_>>>().ok_or(Malformed)?;
-		let factors = self.factors(Some(self.input(0)?), leaves)?;
-		self.sorted(&deltas, &factors, trim, state, leaves)
+		let factors = self.factors(self.optional(0), leaves)?;
+		let place = (slot, self.cell.row, self.cell.col);
+		self.sorted(self.plan.deltas(), &factors, trim, state, |delta, quarter| self.delta_quarter(delta, place, quarter, leaves))
 	}
 
-	/// A piece is 4 rows of all deltas.
-	fn sorted<L: Leaves>(
+	/// A piece is 4 rows of all deltas, of which `quarter_of` gives 8.
+	fn sorted<E: From<Malformed>>(
 		&self,
-		deltas: &[TensorId],
+		deltas: u32,
 		factors: &[f32],
 		trim: u32,
 		state: Vec<f32>,
-		leaves: &mut Cached<'_, L>,
-	) -> Result<Vec<f32>, L::Error> {
+		mut quarter_of: impl FnMut(u32, u32) -> Result<[f32; NUMBERS / 4], E>,
+	) -> Result<Vec<f32>, E> {
 		let mut state = begun(self.piece, state, NUMBERS);
 		// Half of what is proven: sorting costs as much as the proofs.
 		let (quarter, half) = (self.piece / 2, self.piece % 2);
-		let mut quarters = Vec::with_capacity(deltas.len());
-		for &tensor in deltas {
-			quarters.push(leaves.leaves.quarter(tensor, self.cell.row, self.cell.col, quarter)?);
+		let mut quarters = Vec::new();
+		for delta in 0..deltas {
+			quarters.push(quarter_of(delta, quarter)?);
 		}
 		let rows = half as usize * PART..(half as usize + 1) * PART;
 		let inputs: Vec<&[f32]> = quarters.iter().map(|quarter| &quarter[rows.clone()]).collect();
@@ -134,8 +134,7 @@ impl Piece<'_> {
 
 	/// Tile `tile` of a vector's list of `delta`, times its factor.
 	fn delta<L: Leaves>(&self, delta: u32, tile: u32, factors: &[f32], leaves: &mut Cached<'_, L>) -> Result<Tile, L::Error> {
-		let (slot, row, col) = self.plan.slot_of(tile).ok_or(Malformed)?;
-		let mut values = *leaves.tile(self.plan.delta_tensor(delta, slot).ok_or(Malformed)?, row, col)?;
+		let mut values = self.delta_at(delta, self.plan.slot_of(tile).ok_or(Malformed)?, leaves)?;
 		if let Some(factor) = factors.get(delta as usize) {
 			values.iter_mut().for_each(|value| *value *= factor);
 		}
@@ -234,9 +233,9 @@ impl Piece<'_> {
 		let mut state = begun(self.piece, state, NUMBERS);
 		let weights = self.line(self.input(0)?, leaves)?;
 		for delta in self.span(self.plan.deltas(), DELTAS) {
-			let values = leaves.tile(self.plan.delta_tensor(delta, slot).ok_or(Malformed)?, self.cell.row, self.cell.col)?;
+			let values = self.delta_at(delta, (slot, self.cell.row, self.cell.col), leaves)?;
 			let weight = *weights.get(delta as usize).ok_or(Malformed)?;
-			state.iter_mut().zip(values).for_each(|(sum, &value)| *sum = fma(weight, value, *sum));
+			state.iter_mut().zip(&values).for_each(|(sum, &value)| *sum = fma(weight, value, *sum));
 		}
 		Ok(state)
 	}

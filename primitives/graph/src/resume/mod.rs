@@ -9,6 +9,7 @@
 
 mod aggregate;
 mod attention;
+mod code;
 mod elementwise;
 mod parameters;
 mod reduce;
@@ -154,7 +155,8 @@ impl<'a> Job<'a> {
 		let count = match stage.op {
 			Op::Init | Op::RmsApply | Op::Rope { .. } | Op::RopeBack { .. } | Op::Softmax | Op::Swiglu | Op::SwigluBack => 1,
 			Op::Gather | Op::LossRows | Op::MeanLoss | Op::LossBack | Op::RmsBackApply | Op::ScoreBack => 1,
-			Op::ClipScale | Op::AdamW | Op::Delta | Op::Nesterov => 1,
+			Op::ClipScale | Op::AdamW | Op::Delta | Op::Residual(_) | Op::Nesterov => 1,
+			Op::Encode(_) => code::PIECES,
 			Op::RmsStats | Op::RmsBackStats => input(0)?.1.div_ceil(WIDTH),
 			Op::RowMax(Extent::Row) | Op::ExpSum(Extent::Row) => input(0)?.1.div_ceil(WIDTH),
 			Op::RowMax(Extent::Causal) | Op::ExpSum(Extent::Causal) => (cell.row % sequence + 1).div_ceil(WIDTH),
@@ -253,6 +255,8 @@ impl Piece<'_> {
 			Op::DistanceSums(distance) => self.distance_sums(distance, state, leaves),
 			Op::Distances(distance) => self.distances(distance, state, leaves),
 			Op::Weights(weighing) => self.weights(weighing, leaves),
+			Op::Encode(code) => self.encode(code, state, leaves),
+			Op::Residual(code) => self.residual(code, leaves),
 			Op::WeightedSum { slot } => self.weighted_sum(slot, state, leaves),
 			_ => self.elementwise(leaves),
 		}

@@ -32,6 +32,8 @@ pub struct Trace {
 	vectors: Vec<Arc<Vec<f32>>>,
 	/// By number of the tensors of these vectors: which one, and where in it.
 	given: Vec<(usize, Range<usize>)>,
+	/// What the codes say that an outer step starts from, if it was asked for.
+	decoded: OnceLock<Vec<Vec<f32>>>,
 	/// Of a training step, or of reading a text.
 	batch: Option<Batch>,
 	mistake: Option<Mistake>,
@@ -77,7 +79,8 @@ impl Trace {
 		let tensors = (0..count).map(|_| OnceLock::new()).collect();
 		let hashes = (0..count).map(|_| OnceLock::new()).collect();
 		let (exec, batch, mistake, results, spare) = (exec.clone(), None, None, OnceLock::new(), Mutex::default());
-		Ok(Self { exec, plan, parameters, vectors, given, batch, mistake, arena, places, tensors, hashes, results, spare })
+		let decoded = OnceLock::new();
+		Ok(Self { exec, plan, parameters, vectors, given, decoded, batch, mistake, arena, places, tensors, hashes, results, spare })
 	}
 
 	/// Computes and hashes what the first `count` stages write, into `arena` from element `used` on, which is one of [`ALIGNMENT`], and where
@@ -305,9 +308,13 @@ impl Trace {
 
 	/// Roots of the first `N` vectors that the job ends with; `None` if there are fewer.
 	pub fn result_roots<const N: usize>(&self) -> Option<[Hash; N]> {
-		let count = u32::try_from(self.plan.results().len()).ok()?;
-		let roots = self.results.get_or_init(|| (0..count).map(|result| merkle_root(&self.result_hashes(result))).collect());
-		roots.first_chunk().copied()
+		self.all_result_roots().first_chunk().copied()
+	}
+
+	/// Roots of the vectors that the job ends with.
+	pub fn all_result_roots(&self) -> &[Hash] {
+		let results = || (0..).zip(self.plan.results()).map(|(result, _)| merkle_root(&self.result_hashes(result)));
+		self.results.get_or_init(|| results().collect())
 	}
 
 	/// The same trace, whose results are known to have these roots.

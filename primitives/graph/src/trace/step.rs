@@ -37,7 +37,7 @@ impl From<crate::config::ConfigError> for TraceError {
 /// ends up with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mistake {
-	/// Inner step, from 0; 0 if the mistake is in reading a text.
+	/// Inner step, from 0; as many as the round has if the mistake is in its delta; 0 if it is in reading a text.
 	pub step: u32,
 	/// Number of the stage.
 	pub stage: u32,
@@ -250,7 +250,7 @@ impl Trace {
 			Op::SwigluBack | Op::AdamW => {}
 			// Jobs on whole checkpoints.
 			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::ClippedTrimmedMean { .. } | Op::Nesterov => {}
-			Op::DistanceSums(_) | Op::Distances(_) | Op::Weights(_) | Op::WeightedSum { .. } => {}
+			Op::DistanceSums(_) | Op::Distances(_) | Op::Weights(_) | Op::WeightedSum { .. } | Op::Encode(_) | Op::Residual(_) => {}
 		}
 	}
 }

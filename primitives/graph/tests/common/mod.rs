@@ -3,7 +3,9 @@
 
 pub mod text;
 
-use neuroshard_graph::{ModelConfig, ParamKind, ParamLayout, Robust, Rule, TrainConfig, F32};
+use neuroshard_graph::{
+	exec::Exec, Aggregator, Code, Compressed, ModelConfig, ParamKind, ParamLayout, Robust, Rule, TopK, TrainConfig, F32,
+};
 
 /// Two layers, grouped-query attention, tied head: 47,520 parameters.
 pub fn tiny_model() -> ModelConfig {
@@ -38,6 +40,34 @@ pub fn every_rule() -> Vec<Robust> {
 		Rule::GeometricMedian { liars: 2, floor, steps: 2 },
 	];
 	rules.into_iter().flat_map(|rule| [0.0, 1.0].map(|clip| Robust { clip: F32::new(clip), rule })).collect()
+}
+
+/// Codes of all kinds.
+pub fn every_code() -> Vec<Code> {
+	let top = |numbers, cosine| Code::TopK(TopK { numbers, decay: F32::new(0.9), cosine });
+	vec![Code::Int8, top(8, false), top(4, true), top(64, false), top(32, true)]
+}
+
+/// A code, and the mean of what arrives.
+pub fn sent_as(code: Code) -> TrainConfig {
+	let robust = Robust { clip: F32::new(0.0), rule: Rule::Mean };
+	TrainConfig { aggregator: Aggregator::Compressed(Compressed { code, robust }), ..tiny_train() }
+}
+
+/// What is sent of a delta.
+pub fn sent(train: &TrainConfig, layout: &ParamLayout, delta: &[f32]) -> Vec<f32> {
+	let mut delta = delta.to_vec();
+	match train.code() {
+		Some(code) => code.encode_vector(&Exec::new(1).unwrap(), &layout.tiling(), &mut delta).unwrap(),
+		None => delta,
+	}
+}
+
+/// Every code with every rule that it goes with.
+pub fn every_compressed() -> Vec<Aggregator> {
+	let pairs = every_code().into_iter().flat_map(|code| every_rule().into_iter().map(move |robust| Compressed { code, robust }));
+	let aggregators = pairs.map(Aggregator::Compressed);
+	aggregators.filter(|&aggregator| TrainConfig { aggregator, ..tiny_train() }.validate(&tiny_model()).is_ok()).collect()
 }
 
 /// Reproducible numbers that have nothing to do with the crate's own generator.

@@ -3,6 +3,7 @@
 mod activation;
 mod aggregate;
 mod attention;
+mod code;
 mod embedding;
 mod int8;
 mod loss;
@@ -18,6 +19,7 @@ pub use aggregate::{
 	clip_factors, distance_sums, krum_weights, mean, moved_weights, tile_distance, trimmed_mean, weighted_sum, Move, Squares,
 };
 pub use attention::{attention_backward, attention_decode, attention_forward, AttentionBackward};
+pub use code::{cosine_forward, cosine_inverse, int8_decode, int8_encode, int8_scale, top_decode, top_encode, top_entries, INT8_CODE};
 pub use embedding::{embedding_gather, embedding_scatter_add};
 pub use int8::{matmul_int8, Group};
 pub use loss::{cross_entropy_backward, cross_entropy_loss, cross_entropy_stats};

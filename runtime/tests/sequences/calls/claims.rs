@@ -31,7 +31,7 @@ pub fn tile(value: f32) -> Hash {
 /// Root of a vector full of a number: parameters, moments, momentum, a delta.
 pub fn vector(value: f32) -> Hash {
 	static TILES: OnceLock<u32> = OnceLock::new();
-	uniform_root(tile(value), *TILES.get_or_init(|| Plan::delta(&model()).expect("a plan").vector_len()))
+	uniform_root(tile(value), *TILES.get_or_init(|| Plan::delta(&model(), &train()).expect("a plan").vector_len()))
 }
 
 /// Root of a checkpoint that `round` starts from.
@@ -73,7 +73,7 @@ pub fn work(who: &AccountId, run: RunId, round: RoundIndex, from: H256) -> Work 
 	Work {
 		state_roots: roots.try_into().expect("few roots"),
 		delta_root: H256(vector(delta)),
-		delta_bytes: delta_bytes(&model()),
+		delta_bytes: delta_bytes(&model(), &train),
 		tokens: train.tokens_per_round(),
 	}
 }

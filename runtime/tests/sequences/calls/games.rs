@@ -108,7 +108,7 @@ impl Player<'_> {
 				Move::Node { index, root: entry(&nodes, index)? }
 			}
 			Position::PickNode { .. } | Position::PickVector { .. } => Move::Vector(self.below(3)?),
-			Position::Ends { end, .. } => {
+			Position::Ends { end, .. } | Position::CodedEnds { end, .. } => {
 				let last = self.number(*end, |number| state(number, self.setting.train.inner_steps))?;
 				Move::Ends { start: [vector(self.start()), zeros], end: [vector(last), zeros, zeros] }
 			}
@@ -121,7 +121,7 @@ impl Player<'_> {
 				let Subject::Checkpoint { deltas, .. } = self.setting.subject else { return None };
 				let deltas = deltas.get(usize::try_from(*step).ok()?)?.len();
 				match self.setting.train.aggregator {
-					Aggregator::Robust(_) if deltas > 0 => {
+					Aggregator::Robust(_) | Aggregator::Compressed(_) if deltas > 0 => {
 						let plan = Plan::outer(self.setting.model, self.setting.train, u32::try_from(deltas).ok()?).ok()?;
 						Move::Aggregate { before, after, gradient, nodes: nodes(&plan)? }
 					}
@@ -181,6 +181,7 @@ impl Player<'_> {
 		let (step, vectors, results, nodes) = match *site {
 			Site::Step { step, vectors, .. } => (step, vectors.to_vec(), Vec::new(), nodes(&plan)?),
 			Site::Delta { vectors } => (0, vectors.to_vec(), Vec::new(), Vec::new()),
+			Site::Code { vectors } => (0, vectors.to_vec(), Vec::new(), Vec::new()),
 			Site::Outer { step, vectors, gradient } => {
 				let Subject::Checkpoint { deltas, .. } = subject else { return None };
 				let deltas = deltas.get(usize::try_from(step).ok()?)?;

@@ -4,7 +4,7 @@
 use super::patience::until_patience_ends;
 use crate::run::{
 	content::rounds::round_label,
-	participant::tasks::{Effect, Moment, Tasks},
+	participant::tasks::{leaves, Effect, Moment, Tasks},
 	WorkerError,
 };
 use neuroshard_store::ContentDescriptor;
@@ -30,7 +30,7 @@ impl Tasks {
 		let (state, round) = moment.round()?;
 		let (run, config) = (state.id, state.view.config.clone());
 		wanted.truncate(AT_A_TIME);
-		let leaves = self.leaves(run, &config).await?;
+		let leaves = leaves(&config)?.delta;
 		let owners = owners(moment, run, round, &wanted).await?;
 		let peers = moment.book.all();
 		let fetches = wanted.into_iter().map(|(index, root)| {

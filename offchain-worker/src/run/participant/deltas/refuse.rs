@@ -21,12 +21,12 @@ impl Tasks {
 	) -> Result<(), WorkerError> {
 		let checked = self.checked.clone();
 		let job = self.compute.run(move |bench| {
-			let threads = bench.threads();
 			let mut prepared = bench.prepare(run, &config)?;
-			let decoded = decode_delta(prepared.engine.layout(), &bytes, root, threads);
+			let tiling = prepared.engine.layout().tiling();
+			let decoded = decode_delta(prepared.engine, &bytes, root);
 			let known = match (&decoded, start) {
 				(Err(_), _) => Delta::Unsound,
-				(Ok(delta), Some(start)) if !within_reach(&config.train, &prepared.at(start)?.1.params, delta) => Delta::Excessive,
+				(Ok(delta), Some(start)) if !within_reach(&config.train, &tiling, &prepared.at(start)?.1.params, delta) => Delta::Excessive,
 				(Ok(_), _) => Delta::Held,
 			};
 			checked.note(root, known);

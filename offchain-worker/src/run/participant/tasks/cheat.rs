@@ -1,6 +1,9 @@
 //! Where a worker with a [`Fault`] departs from what every worker does.
 
-use super::{Effect, Moment, Tasks};
+use super::{
+	round::{hand_out, residual},
+	Effect, Moment, Tasks,
+};
 use crate::{
 	data::loader::Assignment,
 	faults::{false_work, CheckpointLie, Deed, Fault, Position},
@@ -38,12 +41,15 @@ impl Tasks {
 		let assignment = Assignment { position, seed: drawn, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
+		let left = self.left_unsaid(moment, run, &config).await?;
 		let job = self.compute.run(move |bench| {
 			let mut prepared = bench.prepare(run, &config)?;
 			let (engine, checkpoint) = prepared.at(root)?;
-			let due = Position { run, round: index, windows: (seed, position) };
-			let Some(Trained { work, delta, .. }) = false_work(&fault, due, engine, checkpoint, &dataset.loader)? else { return Ok(None) };
-			store.put_pinned(&delta, &label)?;
+			let residual = left.and_then(|root| residual(&store, engine.layout(), root));
+			let due = Position { run, round: index, windows: (seed, position), residual };
+			let Some(trained) = false_work(&fault, due, engine, checkpoint, &dataset.loader)? else { return Ok(None) };
+			hand_out(&store, (run, index), left, &trained)?;
+			let Trained { work, .. } = trained;
 			Ok(Some(Pending::new(run, (index, attempt), seed, work)))
 		});
 		Ok(job.await?.map(Effect::Trained))

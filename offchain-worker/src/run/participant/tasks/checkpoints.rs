@@ -1,6 +1,6 @@
 //! Getting the checkpoint to train from: made from the run's seed, from disk, from peers, or out of the own outer steps.
 
-use super::{Effect, Moment, Tasks};
+use super::{leaves, Effect, Moment, Tasks};
 use crate::{
 	run::{
 		content::{save, Content},
@@ -58,7 +58,7 @@ impl Tasks {
 		if loaded.await? {
 			return Ok(Effect::Loaded(root));
 		}
-		let leaves = self.leaves(run, &config).await?;
+		let leaves = leaves(&config)?.vector;
 		self.content.checkpoint(run, root, leaves, &moment.book.all()).await?;
 		let store = self.content.store.clone();
 		let job = self.compute.run(move |bench| {
@@ -90,7 +90,7 @@ impl Tasks {
 	pub(super) async fn fetch_start(&self, moment: &Moment, root: H256) -> Result<Effect, WorkerError> {
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		if root != config.genesis_root {
-			let leaves = self.leaves(run, &config).await?;
+			let leaves = leaves(&config)?.vector;
 			self.content.checkpoint(run, root, leaves, &moment.book.all()).await?;
 			return Ok(Effect::StoredStart(root));
 		}

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
 	arithmetic,
+	engine::EngineError,
 	run::{
 		content::{supply::Cached, Content},
 		journal::Pending,
@@ -26,7 +27,7 @@ use crate::{
 		WorkerError,
 	},
 	status::Reporter,
-	train::keeper::Keeper,
+	train::{keeper::Keeper, need::RoundLeaves},
 };
 use act::act;
 use neuroshard_chain_client::{keys::Keys, ponw, rewards, staking, training, Call, ChainError, Submitter};
@@ -34,7 +35,7 @@ use neuroshard_kernels::exec::Exec;
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	run::{RoundView, RunConfig},
-	DatasetId, RunId, H256,
+	DatasetId, H256,
 };
 use std::sync::{
 	atomic::{AtomicBool, Ordering},
@@ -65,6 +66,11 @@ pub(super) enum Effect {
 	Stepped(NextCheckpoint),
 	/// Uptime of an hour is proven, or refused for good.
 	Uptime(u32),
+}
+
+/// Leaves of what a round of a run with this configuration leaves behind.
+pub(super) fn leaves(config: &RunConfig) -> Result<RoundLeaves, WorkerError> {
+	Ok(RoundLeaves::of(&config.model, &config.train).map_err(|error| EngineError::Setup(error.into()))?)
 }
 
 /// Everything that tasks need. Clones share it.
@@ -189,20 +195,13 @@ impl Tasks {
 	/// Sees to it that there is room for a round with this many deltas, before anybody counts on this worker.
 	async fn make_room(&self, moment: &Moment, deltas: usize) -> Result<(), WorkerError> {
 		let run = moment.run()?;
-		let leaves = self.leaves(run.id, &run.view.config).await?;
+		let leaves = leaves(&run.view.config)?;
 		if Content::check_room(&self.content.store, leaves, deltas).is_ok() {
 			return Ok(());
 		}
 		// More may be too old by now than when the last round was adopted: no other one might ever be.
 		self.prune(&moment.seen, Mode::Train).await?;
 		Content::check_room(&self.content.store, leaves, deltas)
-	}
-
-	/// Leaves of an encoded parameter vector of the run's model.
-	pub(super) async fn leaves(&self, run: RunId, config: &RunConfig) -> Result<u32, WorkerError> {
-		let config = config.clone();
-		let job = self.compute.run(move |bench| Ok(bench.prepare(run, &config)?.engine.layout().tile_count()));
-		u32::try_from(job.await?).map_err(|_| WorkerError::Stopped)
 	}
 
 	async fn prove_arithmetic(&self, moment: &Moment, challenge: H256) -> Result<Effect, WorkerError> {

@@ -49,7 +49,7 @@ impl Tasks {
 			};
 			let start = loaded.or(stored.as_ref()).ok_or(WorkerError::NotLoaded { root: todo.start })?;
 			let steps = todo.steps.iter().map(|step| {
-				let deltas = step.iter().map(|root| Ok(decode_delta(engine.layout(), &read(&store, *root)?, *root, threads)?));
+				let deltas = step.iter().map(|root| Ok(decode_delta(engine, &read(&store, *root)?, *root)?));
 				deltas.collect::<Result<Vec<_>, WorkerError>>()
 			});
 			#[cfg(not(any(feature = "faults", test)))]

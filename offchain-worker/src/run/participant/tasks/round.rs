@@ -3,16 +3,28 @@
 use super::{Effect, Moment, Tasks};
 use crate::{
 	data::loader::Assignment,
-	run::{content::rounds::round_label, journal::Pending, WorkerError},
+	run::{
+		content::{
+			read,
+			rounds::{residual_label, round_label},
+		},
+		journal::Pending,
+		WorkerError,
+	},
 	train::{
 		hot,
 		kept::OwnRound,
-		round::{TrainError, Training},
+		round::{TrainError, Trained, Training},
 	},
 };
 use neuroshard_chain_client::{training, work_hash};
-use neuroshard_graph::round::Progress;
-use neuroshard_types::proof::{Proof, ProofKey, ProofKind};
+use neuroshard_graph::{round::Progress, tiles, ParamLayout};
+use neuroshard_store::{Store, StoreError};
+use neuroshard_types::{
+	proof::{Proof, ProofKey, ProofKind},
+	run::RunConfig,
+	RoundIndex, RunId, H256,
+};
 use std::time::Instant;
 
 impl Tasks {
@@ -31,6 +43,7 @@ impl Tasks {
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 
+		let left = self.left_unsaid(moment, run, &config).await?;
 		let (store, reporter) = (self.content.store.clone(), self.reporter.clone());
 		let (cancel, stopping) = (moment.cancel.clone(), moment.stopping.clone());
 		let keeper = self.keeper.clone();
@@ -52,7 +65,8 @@ impl Tasks {
 					status.training_loss = Some(progress.outcome.loss);
 				});
 			};
-			let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?;
+			let residual = left.and_then(|root| residual(&store, engine.layout(), root));
+			let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?.with_residual(residual);
 			let trained = training.run_keeping(reached, &cancel, progress, keep)?;
 			let seconds = started.elapsed().as_secs_f64();
 			let tokens = trained.work.tokens / u64::from(steps.max(1)) * u64::from(steps.saturating_sub(begun_at));
@@ -61,7 +75,7 @@ impl Tasks {
 				status.tokens = status.tokens.saturating_add(tokens);
 				status.tokens_per_second = (seconds > 0.0).then(|| tokens as f64 / seconds);
 			});
-			store.put_pinned(&trained.delta, &round_label(run, index))?;
+			hand_out(&store, (run, index), left, &trained)?;
 			Ok(Pending::new(run, (index, attempt), seed, trained.work))
 		});
 		match job.await {
@@ -71,6 +85,14 @@ impl Tasks {
 				Ok(Effect::Diverged(seed))
 			}
 			Err(error) => Err(error),
+		}
+	}
+
+	/// Root of what this account's last delta in a run has left unsaid.
+	pub(super) async fn left_unsaid(&self, moment: &Moment, run: RunId, config: &RunConfig) -> Result<Option<H256>, WorkerError> {
+		match config.train.leaves_residual() {
+			true => Ok(moment.seen.at.residual(run, &moment.seen.chain.me).await?),
+			false => Ok(None),
 		}
 	}
 
@@ -91,4 +113,30 @@ impl Tasks {
 		let signature = self.keys.ponw.sign(&proof, self.genesis, &moment.seen.chain.me);
 		self.act(moment, training::reveal(run, round, attempt, salt, work, proof, signature)).await
 	}
+}
+
+/// Keeps what others are handed of a round: its delta, and for those who audit it the residual that it began with, whose root is `left`, and the one
+/// that it leaves. Blocks.
+pub(super) fn hand_out(store: &Store, (run, round): (RunId, RoundIndex), left: Option<H256>, trained: &Trained) -> Result<(), StoreError> {
+	store.put_pinned(&trained.delta, &round_label(run, round))?;
+	let Some(residual) = &trained.residual else { return Ok(()) };
+	let label = residual_label(run, round);
+	if let Some(left) = left.filter(|left| store.contains(*left)) {
+		store.pin(left, &label)?;
+	}
+	store.put_pinned(residual, &label)?;
+	Ok(())
+}
+
+/// The residual with this root that an earlier round has left; `None`, which is one of zeros, if it is not here any more. Blocks.
+pub(super) fn residual(store: &Store, layout: &ParamLayout, root: H256) -> Option<Vec<f32>> {
+	let bytes = match read(store, root) {
+		Ok(bytes) => bytes,
+		Err(error) => {
+			tracing::warn!("what the last delta has left unsaid is not here any more, the next one begins without it: {error}");
+			return None;
+		}
+	};
+	// Blobs are checked when they come: it is the one with this root.
+	tiles::decode(layout, &bytes).ok()
 }

@@ -1,0 +1,219 @@
+//! What codes cost and save: the validation loss after some rounds of DiLoCo on a text, and the bytes that a worker receives, for every code of deltas.
+//!
+//! `cargo run --release -p neuroshard-graph --example compression -- TEXT [ROUNDS [THREADS [INNER_STEPS [METHOD]]]]`. Eight workers train a small model on
+//! windows of the text, drawn for each. All methods see the same windows. Bytes are those that a worker receives for an inner step: the deltas of all
+//! others, once a round; in an all-reduce, by the ring, all gradients less an eighth, twice.
+
+use neuroshard_graph::{
+	exec::{take_outer_step, Arena, Exec, Trainer, Validator},
+	init::theta_0,
+	Aggregator, Code, Compressed, ModelConfig, ParamLayout, Robust, Rule, TopK, TrainConfig, F32,
+};
+use std::{convert::Infallible, error::Error, sync::Arc, time::Instant};
+
+/// Workers.
+const WORKERS: u16 = 8;
+/// Of so many pieces of the text, the loss is measured on one, and nothing is learned from it.
+const HELD_OUT: usize = 10;
+/// Tokens of a piece.
+const PIECE: usize = 4_096;
+/// Runs of everything, each from other first parameters and on other windows.
+const SEEDS: u8 = 3;
+
+/// How workers learn together.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Method {
+	/// Every step has the gradient of all workers' sequences.
+	AllReduce,
+	/// Deltas of rounds, sent as they are or as a code, with an outer step of this rate and momentum.
+	Rounds { code: Option<Code>, rate: f32, momentum: f32 },
+}
+
+fn methods() -> Vec<(String, Method)> {
+	let rounds = |code, rate, momentum| Method::Rounds { code, rate, momentum };
+	let mut methods = vec![
+		("f32 all-reduce".into(), Method::AllReduce),
+		("f32 deltas".into(), rounds(None, 1.0, 0.0)),
+		("f32 deltas, Nesterov".into(), rounds(None, 0.7, 0.9)),
+		("Int8".into(), rounds(Some(Code::Int8), 1.0, 0.0)),
+		("Int8, Nesterov".into(), rounds(Some(Code::Int8), 0.7, 0.9)),
+	];
+	for cosine in [false, true] {
+		for numbers in [64, 32, 16, 8, 4] {
+			let name = format!("TopK {numbers}{}", if cosine { " cosine" } else { "" });
+			methods.push((name, rounds(Some(Code::TopK(TopK { numbers, decay: F32::new(DECAY), cosine })), 1.0, 0.0)));
+		}
+	}
+	methods
+}
+
+/// What a residual is multiplied by, as in SparseLoCo.
+const DECAY: f32 = 0.95;
+
+/// Numbers of a seed, by Knuth's 64-bit generator.
+struct Random(u64);
+
+impl Random {
+	fn next(&mut self) -> u64 {
+		self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+		self.0 >> 33
+	}
+}
+
+/// The text, and what trains.
+struct World {
+	model: ModelConfig,
+	train: TrainConfig,
+	layout: ParamLayout,
+	exec: Arc<Exec>,
+	text: Vec<u16>,
+	held_out: Vec<u16>,
+	seed: u8,
+}
+
+impl World {
+	/// Tokens of the batch of an inner step of a worker.
+	fn batch(&self, step: u32, worker: u16) -> Vec<u16> {
+		let mut random = Random(u64::from(self.seed) << 56 | u64::from(step) << 16 | u64::from(worker));
+		// Seeds are neighbours: their first numbers are, too.
+		for _ in 0..8 {
+			random.next();
+		}
+		let (count, len) = (self.train.batch as usize, self.train.seq_len as usize + 1);
+		let window = |_| {
+			let start = random.next() as usize % (self.text.len() - len);
+			self.text[start..start + len].iter().copied()
+		};
+		(0..count).flat_map(window).collect()
+	}
+
+	fn loss(&self, theta: &[f32]) -> Result<f32, Box<dyn Error>> {
+		let mut validator = Validator::new(self.exec.clone(), &self.model, &self.train)?;
+		let mut arena = Arena::new(validator.arena_len());
+		arena[..theta.len()].copy_from_slice(theta);
+		let len = self.train.seq_len as usize + 1;
+		let stride = (self.held_out.len() - len) / self.train.validation_sequences as usize;
+		let sequence = |number: u32, tokens: &mut [u16]| {
+			tokens.copy_from_slice(&self.held_out[number as usize * stride..][..len]);
+			Ok::<_, Infallible>(())
+		};
+		Ok(validator.loss(&mut arena, sequence)?)
+	}
+
+	/// The validation loss after so many rounds.
+	fn run(&self, rounds: u32, method: Method) -> Result<f32, Box<dyn Error>> {
+		match method {
+			Method::AllReduce => self.all_reduce(rounds),
+			Method::Rounds { .. } => self.rounds(rounds, &of(method, &self.train)),
+		}
+	}
+
+	fn all_reduce(&self, rounds: u32) -> Result<f32, Box<dyn Error>> {
+		let train = TrainConfig { batch: self.train.batch * u32::from(WORKERS), ..self.train.clone() };
+		let mut trainer = Trainer::new(self.exec.clone(), &self.model, &train)?;
+		let mut arena = Arena::new(trainer.arena_len());
+		trainer.theta_mut(&mut arena).copy_from_slice(&theta_0(&self.model, &self.layout, &train.seed));
+		trainer.reset_moments(&mut arena);
+		for step in 0..rounds * train.inner_steps {
+			let tokens: Vec<u16> = (0..WORKERS).flat_map(|worker| self.batch(step, worker)).collect();
+			trainer.train_step(&mut arena, &tokens, u64::from(step), u64::from(step) + 1)?;
+		}
+		self.loss(trainer.theta(&arena))
+	}
+
+	fn rounds(&self, rounds: u32, train: &TrainConfig) -> Result<f32, Box<dyn Error>> {
+		let mut theta = theta_0(&self.model, &self.layout, &train.seed);
+		let mut momentum = vec![0.0; theta.len()];
+		let mut residuals = vec![vec![0.0; theta.len()]; usize::from(WORKERS)];
+		let mut trainer = Trainer::new(self.exec.clone(), &self.model, train)?;
+		let mut arena = Arena::new(trainer.arena_len());
+		for round in 0..rounds {
+			let mut deltas = Vec::new();
+			for (worker, residual) in (0..WORKERS).zip(&mut residuals) {
+				trainer.theta_mut(&mut arena).copy_from_slice(&theta);
+				trainer.reset_moments(&mut arena);
+				for step in 0..train.inner_steps {
+					let index = round * train.inner_steps + step;
+					trainer.train_step(&mut arena, &self.batch(index, worker), u64::from(index), u64::from(step) + 1)?;
+				}
+				let mut delta: Vec<f32> = theta.iter().zip(trainer.theta(&arena)).map(|(start, end)| start - end).collect();
+				if let Some(code) = train.code() {
+					code.add_residual(code.decay().map(|_| residual.as_slice()), &mut delta)?;
+					let sent = code.encode_vector(&self.exec, &self.layout.tiling(), &mut delta)?;
+					let said = train.decode_delta(&self.exec, &self.layout, sent)?;
+					// What was not said is left in the vector.
+					*residual = std::mem::replace(&mut delta, said);
+				}
+				deltas.push(delta);
+			}
+			take_outer_step(&self.exec, &self.layout, train, &mut theta, &mut momentum, &deltas)?;
+		}
+		self.loss(&theta)
+	}
+
+	/// Bytes that a worker receives for an inner step.
+	fn bytes(&self, method: Method) -> Result<f64, Box<dyn Error>> {
+		let (workers, vector) = (f64::from(WORKERS), 4.0 * self.layout.len() as f64);
+		Ok(match method {
+			Method::AllReduce => 2.0 * vector * (workers - 1.0) / workers,
+			Method::Rounds { .. } => {
+				let sent = ParamLayout::of_deltas(&self.model, &of(method, &self.train))?.encoded_len();
+				sent as f64 * (workers - 1.0) / f64::from(self.train.inner_steps)
+			}
+		})
+	}
+}
+
+/// The configuration of a method with rounds.
+fn of(method: Method, train: &TrainConfig) -> TrainConfig {
+	let Method::Rounds { code, rate, momentum } = method else { return train.clone() };
+	let robust = Robust { clip: F32::new(0.0), rule: Rule::Mean };
+	let aggregator = code.map_or(Aggregator::Mean, |code| Aggregator::Compressed(Compressed { code, robust }));
+	TrainConfig { aggregator, outer_lr: F32::new(rate), outer_beta: F32::new(momentum), ..train.clone() }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+	let mut arguments = std::env::args().skip(1);
+	let path = arguments.next().ok_or("the text is missing")?;
+	let rounds: u32 = arguments.next().map_or(Ok(8), |rounds| rounds.parse())?;
+	let threads: usize = arguments.next().map_or(Ok(2), |threads| threads.parse())?;
+	let inner_steps = arguments.next().map_or(Ok(40), |steps| steps.parse())?;
+	let only = arguments.next();
+	let (mut text, mut held_out) = (Vec::new(), Vec::new());
+	for (number, piece) in std::fs::read(path)?.chunks(PIECE).enumerate() {
+		if number % HELD_OUT == HELD_OUT - 1 { &mut held_out } else { &mut text }.extend(piece.iter().copied().map(u16::from));
+	}
+	let model = ModelConfig { vocab: 288, dim: 64, layers: 2, heads: 2, kv_heads: 1, ffn: 160, max_seq: 64, ..ModelConfig::tiny() };
+	let train = TrainConfig {
+		batch: 2,
+		seq_len: 64,
+		inner_steps,
+		commit_interval: inner_steps,
+		lr: F32::new(3e-3),
+		lr_min: F32::new(3e-4),
+		warmup_steps: 20,
+		total_steps: rounds * inner_steps,
+		validation_sequences: 512,
+		..TrainConfig::tiny()
+	};
+	let layout = ParamLayout::new(&model)?;
+	println!("{} parameters, {rounds} rounds of {inner_steps} inner steps of {WORKERS} workers, {SEEDS} seeds", layout.len());
+	println!("{:22}{:>14}{:>12}{:>10}{:>26}{:>10}", "", "bytes a step", "all-reduce", "f32", "validation loss", "seconds");
+	let mut world = World { exec: Arc::new(Exec::new(threads)?), model, train, layout, text, held_out, seed: 0 };
+	let full = world.bytes(Method::AllReduce)?;
+	let deltas = world.bytes(Method::Rounds { code: None, rate: 1.0, momentum: 0.0 })?;
+	for (name, method) in methods().into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| name.contains(only.as_str()))) {
+		let (bytes, begun) = (world.bytes(method)?, Instant::now());
+		let mut losses = Vec::new();
+		for seed in 0..SEEDS {
+			(world.seed, world.train.seed) = (seed, [seed; 32]);
+			losses.push(world.run(rounds, method)?);
+		}
+		let mean = losses.iter().sum::<f32>() / f32::from(SEEDS);
+		let [least, most] = [f32::min, f32::max].map(|best| losses.iter().copied().reduce(best).unwrap_or(f32::NAN));
+		let loss = format!("{mean:.4} ({least:.4} to {most:.4})");
+		let seconds = begun.elapsed().as_secs_f64();
+		println!("{name:22}{bytes:>14.0}{:>11.0}x{:>9.1}x{loss:>26}{seconds:>10.0}", full / bytes, deltas / bytes);
+	}
+	Ok(())
+}
