@@ -42,3 +42,16 @@ pub use leave::{forget_request, LEAVE_FILE};
 pub use participant::{choose_run, KnownRun};
 pub use parts::{Mode, Options, Parts};
 pub use worker::Worker;
+
+/// What a participant decides, and out of what: for simulations.
+pub mod decide {
+	pub use super::{
+		journal::PendingWork,
+		participant::decide::{
+			plan::plan_without,
+			task::Task,
+			view::{ChainView, Delta, LocalState, NextCheckpoint, RunState},
+		},
+		parts::Mode,
+	};
+}

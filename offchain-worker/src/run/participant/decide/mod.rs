@@ -10,5 +10,5 @@ pub(super) mod notice;
 pub(super) mod obstacle;
 pub(crate) mod plan;
 pub(super) mod refusals;
-pub(super) mod task;
-pub(super) mod view;
+pub(crate) mod task;
+pub(crate) mod view;

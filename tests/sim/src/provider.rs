@@ -1,0 +1,238 @@
+//! A provider: its machine and its line, what it has, and what its tasks give.
+
+use crate::chain::{account, ponw_key, FINALITY};
+use neuroshard_types::{
+	proof::{Proof, ProofKey, ProofKind},
+	reward::EraIndex,
+	run::{seal, Attestation, Work},
+	AccountId, Balance, BlockNumber, RoundIndex, RunId, TrainConfig, F32, H256,
+};
+use neuroshard_worker::run::decide::{plan_without, ChainView, LocalState, Mode, NextCheckpoint, PendingWork, Task};
+use sp_core::{ecdsa, Pair};
+use sp_io::hashing::blake2_256;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A machine and its line.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+	/// Milliseconds of an inner step.
+	pub step_ms: u64,
+	/// Milliseconds to its node, and to a peer, one way.
+	pub delay_ms: u64,
+	/// Bytes that it receives in a second.
+	pub bytes_per_s: u64,
+}
+
+/// What a provider is doing.
+#[derive(Clone, Debug)]
+pub struct Running {
+	/// The task.
+	pub task: Task,
+	/// Number of this attempt, which tells it from those that were given up.
+	pub attempt: u64,
+	/// When it began, in milliseconds.
+	pub since_ms: u64,
+	/// Newest block when it began.
+	pub since: BlockNumber,
+}
+
+/// Finished training, with what opens its seal.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+	/// Attempt at the round.
+	pub attempt: u32,
+	/// Salt.
+	pub salt: [u8; 32],
+	/// The work.
+	pub work: Work,
+}
+
+/// A provider.
+pub struct Provider {
+	/// Its number.
+	pub number: u32,
+	/// Its account.
+	pub account: AccountId,
+	/// The run that it takes part in.
+	pub run: RunId,
+	/// Its machine.
+	pub machine: Machine,
+	/// What it has, as its worker's planner sees it.
+	pub local: LocalState,
+	/// Of [`LocalState::pending`].
+	pub sealed: Option<Sealed>,
+	/// Whether its process runs.
+	pub alive: bool,
+	/// Whether it is cut off from everybody.
+	pub cut_off: bool,
+	/// What it is doing.
+	pub running: Option<Running>,
+	/// Eras that it can claim, with what they owe it, in planck.
+	pub claimable: Vec<(EraIndex, Balance)>,
+	/// The round that it trains, by its seed, and milliseconds of it that are on disk.
+	trained: Option<(H256, u64)>,
+	/// Its newest commitment on chain, and the block in which it was seen first.
+	committed: Option<(H256, BlockNumber)>,
+	/// The checkpoint that is on its disk.
+	on_disk: Option<H256>,
+	key: ecdsa::Pair,
+}
+
+impl Provider {
+	/// Provider `number`, which takes part in `run`.
+	pub fn new(number: u32, run: RunId, machine: Machine) -> Self {
+		let local = LocalState {
+			mode: Mode::Train,
+			checkpoint: None,
+			dataset: None,
+			pending: None,
+			stored: None,
+			deltas: BTreeMap::new(),
+			next: None,
+			diverged: None,
+			missing: BTreeSet::new(),
+			uptime: None,
+			claim_from: 1,
+			leaving: false,
+		};
+		let (account, key) = (account(number), ponw_key(number));
+		let (trained, committed, on_disk) = (None, None, None);
+		Self {
+			number,
+			account,
+			run,
+			machine,
+			local,
+			sealed: None,
+			alive: true,
+			cut_off: false,
+			running: None,
+			claimable: Vec::new(),
+			trained,
+			committed,
+			on_disk,
+			key,
+		}
+	}
+
+	/// What the worker's planner says next. The view is the run's; what of it is this provider's own is filled in.
+	pub fn plan(&mut self, view: &mut ChainView, next_join: Option<BlockNumber>) -> Option<Task> {
+		view.me.clone_from(&self.account);
+		view.claimable = self.claimable.iter().fold(0, |sum, (_, amount)| sum.saturating_add(*amount));
+		let best = view.best;
+		if let Some(run) = &mut view.run {
+			let me = run.round.iter().flat_map(|round| &round.participants).find(|one| one.account == self.account);
+			if let Some(sealed) = me.and_then(|me| me.sealed).filter(|sealed| self.committed.is_none_or(|(known, _)| known != *sealed)) {
+				self.committed = Some((sealed, best));
+			}
+			let deep = |(_, at): &(H256, BlockNumber)| at.saturating_add(FINALITY) <= best;
+			run.finalized_seal = self.committed.filter(deep).map(|(sealed, _)| sealed);
+			run.next_join = next_join;
+		}
+		plan_without(view, &self.local, |_| false)
+	}
+
+	/// Milliseconds that `task` takes; `None` for one that waits for the chain.
+	pub fn takes_ms(&self, task: &Task, view: &ChainView) -> Option<u64> {
+		let Machine { step_ms, delay_ms, bytes_per_s } = self.machine;
+		let config = view.run.as_ref().map(|run| &run.view.config);
+		let vector = config.map_or(0, |config| config.model.parameters().saturating_mul(4));
+		let fetched = |bytes: u64| {
+			let on_line = bytes.saturating_mul(1_000).checked_div(bytes_per_s).unwrap_or(u64::MAX);
+			on_line.saturating_add(delay_ms.saturating_mul(2))
+		};
+		match task {
+			Task::BuildGenesis => Some(500),
+			Task::FetchCheckpoint { root } if self.on_disk == Some(*root) => Some(300),
+			Task::FetchCheckpoint { .. } | Task::FetchStart { .. } => Some(fetched(vector.saturating_mul(2))),
+			Task::Adopt { .. } => Some(50),
+			Task::FindDataset { .. } => Some(fetched(100_000)),
+			Task::Train { .. } => {
+				let all = config.map_or(0, |config| u64::from(config.train.inner_steps).saturating_mul(step_ms));
+				let seed = view.run.as_ref().and_then(|run| run.round.as_ref()).map(|round| round.seed);
+				let done = self.trained.filter(|(of, _)| Some(*of) == seed).map_or(0, |(_, done)| done);
+				Some(all.saturating_sub(done))
+			}
+			Task::FetchDeltas { wanted } => Some(fetched(vector.saturating_mul(u64::try_from(wanted.len()).unwrap_or(u64::MAX)))),
+			Task::OuterSteps { .. } => Some(2_000),
+			_ => None,
+		}
+	}
+
+	/// What it has after `task`. Deltas are the world's to give.
+	pub fn finish(&mut self, task: Task, view: &ChainView, genesis: H256) {
+		let run = view.run.as_ref();
+		match task {
+			Task::BuildGenesis => self.load(run.map(|run| run.view.config.genesis_root)),
+			Task::FetchCheckpoint { root } | Task::Adopt { root } => self.load(Some(root)),
+			Task::FindDataset { id } => self.local.dataset = Some(id),
+			Task::FetchStart { root } => self.local.stored = Some(root),
+			Task::Train { .. } => {
+				if let Some((run, round)) = run.and_then(|run| Some((run, run.round.as_ref()?))) {
+					self.seal((run.id, round.round, round.attempt), round.seed, &run.view.config.train, genesis);
+				}
+			}
+			Task::OuterSteps { job } => {
+				// The same for everybody, as exact arithmetic has it.
+				let checkpoint = H256(blake2_256(&codec::Encode::encode(&job)));
+				let attestation = Attestation { checkpoint, validation_loss: F32::new(2.0) };
+				self.local.next = Some(NextCheckpoint { run: self.run, job, attestation });
+			}
+			_ => {}
+		}
+	}
+
+	fn load(&mut self, root: Option<H256>) {
+		self.local.checkpoint = root;
+		self.on_disk = root;
+		// What belongs to earlier rounds is needed no more.
+		self.local.deltas.clear();
+	}
+
+	/// What it reveals of a round with this seed: hashes of who did it where.
+	fn seal(&mut self, (run, round, attempt): (RunId, RoundIndex, u32), seed: H256, train: &TrainConfig, genesis: H256) {
+		let hash = |what: &str| H256(blake2_256(&codec::Encode::encode(&(what, &self.account, seed, attempt))));
+		let roots: Vec<H256> = (0..train.revealed_roots()).map(|number| hash(&format!("state {number}"))).collect();
+		let work = Work {
+			state_roots: roots.try_into().unwrap_or_default(),
+			delta_root: hash("delta"),
+			delta_bytes: DELTA_BYTES,
+			tokens: train.tokens_per_round(),
+		};
+		let salt = hash("salt").0;
+		let sealed = seal(genesis, run, round, attempt, &self.account, &salt, &work);
+		self.local.pending = Some(PendingWork { run, round, seed, seal: sealed });
+		self.sealed = Some(Sealed { attempt, salt, work });
+	}
+
+	/// Its signature under a proof.
+	pub fn prove(&self, key: ProofKey, timestamp: u64, work_hash: H256, genesis: H256) -> (Proof, [u8; 65]) {
+		let proof = Proof { key, timestamp, work_hash };
+		let signature = self.key.sign(&proof.message(genesis, &self.account)).0;
+		(proof, signature)
+	}
+
+	/// A proof of uptime in `hour`.
+	pub fn prove_uptime(&self, hour: u32, timestamp: u64, genesis: H256) -> (Proof, [u8; 65]) {
+		self.prove(ProofKey { run: hour, round: 0, kind: ProofKind::Uptime }, timestamp, H256::zero(), genesis)
+	}
+
+	/// Its process ends at once. Of inner steps under way, those up to `lost_ms` ago are on disk.
+	pub fn die(&mut self, view: &ChainView, now_ms: u64, lost_ms: u64) {
+		self.alive = false;
+		let seed = view.run.as_ref().and_then(|run| run.round.as_ref()).map(|round| round.seed);
+		if let (Some(Running { task: Task::Train { .. }, since_ms, .. }), Some(seed)) = (self.running.take(), seed) {
+			let before = self.trained.filter(|(of, _)| *of == seed).map_or(0, |(_, done)| done);
+			self.trained = Some((seed, before.saturating_add(now_ms.saturating_sub(since_ms).saturating_sub(lost_ms))));
+		}
+	}
+
+	/// Its process starts again, with what is on disk.
+	pub fn start(&mut self) {
+		self.alive = true;
+		self.local.unloaded();
+	}
+}
+
+/// Bytes of a delta of the simulated model.
+const DELTA_BYTES: u64 = 4 * (288 * 32 + 4 * 32 * 32 + 3 * 32 * 64 + 3 * 32 * 32);

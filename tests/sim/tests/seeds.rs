@@ -1,0 +1,57 @@
+//! What holds in every simulated network, for a fixed number of seeds.
+
+use neuroshard_sim::{
+	chain::Terms,
+	report::Report,
+	world::{Plan, World},
+};
+use neuroshard_types::run::PhaseDurations;
+
+/// Seeds of networks in which things go wrong.
+const SEEDS: u64 = 24;
+
+fn plan(providers: u32, places: u32, rounds: u32, seed: u64) -> Plan {
+	let durations = PhaseDurations { joining: 20, training: 70, revealing: 20, availability: 20, checkpointing: 20 };
+	let terms = Terms { inner_steps: 500, rounds, durations };
+	Plan { providers, places, terms, seed, faults_every_ms: None, checked_every: 10 }
+}
+
+fn run(plan: Plan) -> Report {
+	World::new(plan).expect("a network").run(5_000)
+}
+
+fn with_faults(seed: u64) -> Report {
+	run(Plan { faults_every_ms: Some(20_000), ..plan(12, 6, 5, seed) })
+}
+
+#[test]
+fn whatever_goes_wrong_every_run_goes_on_to_its_end_and_nobody_loses_anything() {
+	let (mut kills, mut partitions, mut stalls, mut reports) = (0, 0, 0, 0);
+	for seed in 1..=SEEDS {
+		let report = with_faults(seed);
+		assert_eq!(report.check(), Ok(()), "seed {seed}: {report:?}");
+		(kills, partitions, stalls) = (kills + report.kills, partitions + report.partitions, stalls + report.stalls);
+		reports += report.reports;
+	}
+	assert!(kills > 5 * SEEDS as u32 && partitions > SEEDS as u32 && stalls > SEEDS as u32 / 2, "{kills}, {partitions}, {stalls}");
+	assert!(reports > 0, "nobody was reported missing");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_blocks_and_another_one_others() {
+	let [one, again, other] = [7, 7, 8].map(with_faults);
+	assert_eq!(one, again);
+	assert_ne!(one.digest, other.digest);
+}
+
+#[test]
+fn without_faults_a_provider_sends_four_extrinsics_a_round_however_many_there_are() {
+	for providers in [10, 100, 300] {
+		let report = run(plan(providers, 128, 2, 1));
+		assert_eq!(report.check(), Ok(()), "{providers} providers");
+		assert_eq!((report.acts_per_round(), report.reports), (4.0, 0), "{providers} providers: {report:?}");
+		// A checkpoint needs two thirds: attestations that come after them are refused.
+		assert!(report.extrinsics[1] <= u64::from(providers * report.rounds / 3), "{providers} providers: {report:?}");
+		assert!(report.most_used < 0.5, "{providers} providers take {} of a block", report.most_used);
+	}
+}
