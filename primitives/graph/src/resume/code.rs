@@ -83,7 +83,7 @@ impl Piece<'_> {
 			let row = u32::try_from(first / NUMBERS as u64).map_err(|_| Malformed)?;
 			let within = (first % NUMBERS as u64) as usize;
 			let quarter = u32::try_from(within / QUARTER).map_err(|_| Malformed)?;
-			let numbers = leaves.leaves.quarter(sent, row, 0, quarter)?;
+			let numbers = leaves.quarter(sent, row, quarter)?;
 			out.iter_mut().zip(&numbers[within % QUARTER..]).for_each(|(out, &number)| *out = number);
 			Ok(())
 		})

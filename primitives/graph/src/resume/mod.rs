@@ -81,10 +81,11 @@ pub struct Job<'a> {
 	parameters: Parameters,
 }
 
-/// Reads every tile once for a piece.
+/// Reads every tile once for a piece, and of codes every quarter.
 struct Cached<'a, L> {
 	leaves: &'a mut L,
 	tiles: BTreeMap<(u32, u32, u32), Box<Tile>>,
+	quarters: BTreeMap<(u32, u32, u32), [f32; NUMBERS / 4]>,
 }
 
 impl<L: Leaves> Cached<'_, L> {
@@ -95,6 +96,16 @@ impl<L: Leaves> Cached<'_, L> {
 			self.tiles.insert(key, tile);
 		}
 		self.tiles.get(&key).map(|tile| &**tile).ok_or(Malformed.into())
+	}
+
+	/// Quarter `quarter` of tile `row` of a code, whose tiles stand in one column.
+	fn quarter(&mut self, code: TensorId, row: u32, quarter: u32) -> Result<&[f32; NUMBERS / 4], L::Error> {
+		let key = (code.0, row, quarter);
+		if !self.quarters.contains_key(&key) {
+			let numbers = self.leaves.quarter(code, row, 0, quarter)?;
+			self.quarters.insert(key, numbers);
+		}
+		self.quarters.get(&key).ok_or(Malformed.into())
 	}
 
 	/// Columns `first..first + count` of the 32 rows of a row of tiles, row by row.
@@ -207,7 +218,7 @@ impl<'a> Job<'a> {
 		if piece >= pieces || (piece > 0 && Some(state.len()) != self.state_len(cell)) {
 			return Err(Malformed.into());
 		}
-		let mut leaves = Cached { leaves, tiles: BTreeMap::new() };
+		let mut leaves = Cached { leaves, tiles: BTreeMap::new(), quarters: BTreeMap::new() };
 		let at = Piece { plan: self.plan, parameters: &self.parameters, stage, cell, piece, pieces };
 		let next = at.run(state, &mut leaves)?;
 		debug_assert!(next.len() == if piece + 1 == pieces { NUMBERS } else { self.state_len(cell).unwrap_or(0) });
