@@ -94,15 +94,18 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 		let (seed, start) = (H256([round; 32]), last.header.root());
 		let (mut works, mut deltas) = (Vec::new(), Vec::new());
 		for ((position, account), residual) in (0..).zip(&participants).zip(&mut residuals) {
-			let training = Training::start(&mut engine, &last, &loader, position, seed).unwrap().with_residual(residual.take());
+			let training = Training::start(&mut engine, &last, &loader, position, seed).unwrap().with_residual(residual.clone());
 			let mut trained = training.run(&AtomicBool::new(false), |_| ()).unwrap();
-			*residual = trained.residual.as_ref().map(|bytes| tiles::decode(engine.layout(), bytes).unwrap());
+			let included = (fraud, round, position) != (Fraud::LeftOut, 0, 1);
+			if included {
+				*residual = trained.residual.as_ref().map(|bytes| tiles::decode(engine.layout(), bytes).unwrap());
+			}
 			let mut delta = decode_delta(&engine, &trained.delta, trained.work.delta_root).unwrap();
 			if (fraud, round, position) == (Fraud::Delta, 0, 1) {
 				delta.iter_mut().for_each(|value| *value *= 2.0);
 				trained.work.delta_root = kept.put(&tiles::encode(engine.layout(), &delta)).unwrap().root;
 			}
-			if (fraud, round, position) != (Fraud::LeftOut, 0, 1) {
+			if included {
 				deltas.push((trained.work.delta_root, delta));
 			}
 			works.push((account.clone(), trained.work));
@@ -289,7 +292,7 @@ fn a_run_whose_deltas_leave_residuals_is_replayed_with_them() {
 	let residuals = |round: usize| rounds[round].works[0].1.residuals(&config.train).unwrap();
 	assert!(residuals(0)[1] == residuals(1)[0] && residuals(1)[1] == residuals(2)[0] && residuals(0)[1] != residuals(1)[1]);
 
-	// Whoever was not included begins with what its delta has left all the same.
+	// Whoever was not included goes on with what its delta began with.
 	let Run { folder: _other_text, loader: other, config: same, rounds: left_out, last: end, .. } = run_of(coded(), Fraud::LeftOut, 3);
 	assert_eq!(replay_run(RUN, &same, &left_out, &other, None, 2, |_| ()).unwrap(), end);
 	assert_ne!(end, last);
