@@ -4,19 +4,18 @@
 //! windows of the text, drawn for each. All methods see the same windows. Bytes are those that a worker receives for an inner step: the deltas of all
 //! others, once a round; in an all-reduce, by the ring, all gradients less an eighth, twice.
 
+mod text;
+
 use neuroshard_graph::{
-	exec::{take_outer_step, Arena, Exec, Trainer, Validator},
+	exec::{take_outer_step, Arena, Exec, Trainer},
 	init::theta_0,
 	Aggregator, Code, Compressed, ModelConfig, ParamLayout, Robust, Rule, TopK, TrainConfig, F32,
 };
-use std::{convert::Infallible, error::Error, sync::Arc, time::Instant};
+use std::{error::Error, sync::Arc, time::Instant};
+use text::{extremes, Random, Text};
 
 /// Workers.
 const WORKERS: u16 = 8;
-/// Of so many pieces of the text, the loss is measured on one, and nothing is learned from it.
-const HELD_OUT: usize = 10;
-/// Tokens of a piece.
-const PIECE: usize = 4_096;
 /// Runs of everything, each from other first parameters and on other windows.
 const SEEDS: u8 = 3;
 
@@ -50,24 +49,13 @@ fn methods() -> Vec<(String, Method)> {
 /// What a residual is multiplied by, as in SparseLoCo.
 const DECAY: f32 = 0.95;
 
-/// Numbers of a seed, by Knuth's 64-bit generator.
-struct Random(u64);
-
-impl Random {
-	fn next(&mut self) -> u64 {
-		self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-		self.0 >> 33
-	}
-}
-
 /// The text, and what trains.
 struct World {
 	model: ModelConfig,
 	train: TrainConfig,
 	layout: ParamLayout,
 	exec: Arc<Exec>,
-	text: Vec<u16>,
-	held_out: Vec<u16>,
+	text: Text,
 	seed: u8,
 }
 
@@ -79,25 +67,11 @@ impl World {
 		for _ in 0..8 {
 			random.next();
 		}
-		let (count, len) = (self.train.batch as usize, self.train.seq_len as usize + 1);
-		let window = |_| {
-			let start = random.next() as usize % (self.text.len() - len);
-			self.text[start..start + len].iter().copied()
-		};
-		(0..count).flat_map(window).collect()
+		self.text.batch(&self.train, &mut random)
 	}
 
 	fn loss(&self, theta: &[f32]) -> Result<f32, Box<dyn Error>> {
-		let mut validator = Validator::new(self.exec.clone(), &self.model, &self.train)?;
-		let mut arena = Arena::new(validator.arena_len());
-		arena[..theta.len()].copy_from_slice(theta);
-		let len = self.train.seq_len as usize + 1;
-		let stride = (self.held_out.len() - len) / self.train.validation_sequences as usize;
-		let sequence = |number: u32, tokens: &mut [u16]| {
-			tokens.copy_from_slice(&self.held_out[number as usize * stride..][..len]);
-			Ok::<_, Infallible>(())
-		};
-		Ok(validator.loss(&mut arena, sequence)?)
+		self.text.loss(&self.exec, &self.model, &self.train, theta)
 	}
 
 	/// The validation loss after so many rounds.
@@ -179,10 +153,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let threads: usize = arguments.next().map_or(Ok(2), |threads| threads.parse())?;
 	let inner_steps = arguments.next().map_or(Ok(40), |steps| steps.parse())?;
 	let only = arguments.next();
-	let (mut text, mut held_out) = (Vec::new(), Vec::new());
-	for (number, piece) in std::fs::read(path)?.chunks(PIECE).enumerate() {
-		if number % HELD_OUT == HELD_OUT - 1 { &mut held_out } else { &mut text }.extend(piece.iter().copied().map(u16::from));
-	}
+	let text = Text::read(&path)?;
 	let model = ModelConfig { vocab: 288, dim: 64, layers: 2, heads: 2, kv_heads: 1, ffn: 160, max_seq: 64, ..ModelConfig::tiny() };
 	let train = TrainConfig {
 		batch: 2,
@@ -199,7 +170,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let layout = ParamLayout::new(&model)?;
 	println!("{} parameters, {rounds} rounds of {inner_steps} inner steps of {WORKERS} workers, {SEEDS} seeds", layout.len());
 	println!("{:22}{:>14}{:>12}{:>10}{:>26}{:>10}", "", "bytes a step", "all-reduce", "f32", "validation loss", "seconds");
-	let mut world = World { exec: Arc::new(Exec::new(threads)?), model, train, layout, text, held_out, seed: 0 };
+	let mut world = World { exec: Arc::new(Exec::new(threads)?), model, train, layout, text, seed: 0 };
 	let full = world.bytes(Method::AllReduce)?;
 	let deltas = world.bytes(Method::Rounds { code: None, rate: 1.0, momentum: 0.0 })?;
 	for (name, method) in methods().into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| name.contains(only.as_str()))) {
@@ -210,7 +181,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 			losses.push(world.run(rounds, method)?);
 		}
 		let mean = losses.iter().sum::<f32>() / f32::from(SEEDS);
-		let [least, most] = [f32::min, f32::max].map(|best| losses.iter().copied().reduce(best).unwrap_or(f32::NAN));
+		let [least, most] = extremes(&losses);
 		let loss = format!("{mean:.4} ({least:.4} to {most:.4})");
 		let seconds = begun.elapsed().as_secs_f64();
 		println!("{name:22}{bytes:>14.0}{:>11.0}x{:>9.1}x{loss:>26}{seconds:>10.0}", full / bytes, deltas / bytes);

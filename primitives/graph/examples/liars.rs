@@ -3,21 +3,20 @@
 //! `cargo run --release -p neuroshard-graph --example liars -- TEXT [ROUNDS [THREADS [INNER_STEPS [RULE]]]]`. Ten workers train a small model on windows of the text, drawn for each.
 //! Three of them lie in every round. They know what the others hand over. The clean run has no liars and takes the mean.
 
+mod text;
+
 use neuroshard_graph::{
-	exec::{take_outer_step, Arena, Exec, Trainer, Validator},
+	exec::{take_outer_step, Arena, Exec, Trainer},
 	init::theta_0,
 	Aggregator, ModelConfig, ParamLayout, Robust, Rule, TrainConfig, F32,
 };
-use std::{convert::Infallible, error::Error, sync::Arc};
+use std::{error::Error, sync::Arc};
+use text::{extremes, Random, Text};
 
 /// Workers.
 const WORKERS: usize = 10;
 /// Those of them who lie: the last ones.
 const LIARS: usize = 3;
-/// Of so many pieces of the text, the loss is measured on one, and nothing is learned from it.
-const HELD_OUT: usize = 10;
-/// Tokens of a piece.
-const PIECE: usize = 4_096;
 /// Runs of everything, each from other first parameters and on other windows.
 const SEEDS: u8 = 3;
 
@@ -59,19 +58,9 @@ fn rules() -> Vec<(&'static str, Aggregator)> {
 	]
 }
 
-/// Numbers of a seed, by Knuth's 64-bit generator.
-struct Random(u64);
-
-impl Random {
-	fn next(&mut self) -> u64 {
-		self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-		self.0 >> 33
-	}
-
-	/// Nearly normal: twelve uniform numbers.
-	fn normal(&mut self) -> f32 {
-		(0..12).map(|_| self.next() as f32 / (1u64 << 31) as f32).sum::<f32>() - 6.0
-	}
+/// Nearly normal: twelve uniform numbers.
+fn normal(random: &mut Random) -> f32 {
+	(0..12).map(|_| random.next() as f32 / (1u64 << 31) as f32).sum::<f32>() - 6.0
 }
 
 /// The first parameters, the text, and what trains.
@@ -80,8 +69,7 @@ struct World {
 	train: TrainConfig,
 	layout: ParamLayout,
 	exec: Arc<Exec>,
-	text: Vec<u16>,
-	held_out: Vec<u16>,
+	text: Text,
 	seed: u8,
 }
 
@@ -89,16 +77,6 @@ impl World {
 	/// Numbers of a worker in a round.
 	fn random(&self, round: u32, worker: u64) -> Random {
 		Random(u64::from(self.seed) << 56 | u64::from(round) << 32 | worker)
-	}
-
-	/// Tokens of a batch of worker `worker`.
-	fn batch(&self, random: &mut Random) -> Vec<u16> {
-		let (count, len) = (self.train.batch as usize, self.train.seq_len as usize + 1);
-		let window = |_| {
-			let start = random.next() as usize % (self.text.len() - len);
-			self.text[start..start + len].iter().copied()
-		};
-		(0..count).flat_map(window).collect()
 	}
 
 	/// Deltas of a round that starts from `theta`.
@@ -121,7 +99,7 @@ impl World {
 			trainer.theta_mut(arena).copy_from_slice(theta);
 			trainer.reset_moments(arena);
 			for step in 0..self.train.inner_steps {
-				let tokens = self.batch(&mut random);
+				let tokens = self.text.batch(&self.train, &mut random);
 				trainer.train_step(arena, &tokens, u64::from(round * self.train.inner_steps + step), u64::from(step) + 1)?;
 			}
 			deltas.push(theta.iter().zip(trainer.theta(arena)).map(|(start, end)| start - end).collect());
@@ -135,7 +113,7 @@ impl World {
 				(Attack::Scaled, Some(own)) => own.iter().map(|x| -100.0 * x).collect(),
 				(Attack::Noise, _) => {
 					let size = size(&others[0]);
-					(0..theta.len()).map(|_| size * random.normal()).collect()
+					(0..theta.len()).map(|_| size * normal(random)).collect()
 				}
 				(Attack::InnerProduct, _) => (0..theta.len()).map(|at| -0.5 * mean(at)).collect(),
 				_ => (0..theta.len())
@@ -156,16 +134,7 @@ impl World {
 	}
 
 	fn loss(&self, theta: &[f32]) -> Result<f32, Box<dyn Error>> {
-		let mut validator = Validator::new(self.exec.clone(), &self.model, &self.train)?;
-		let mut arena = Arena::new(validator.arena_len());
-		arena[..theta.len()].copy_from_slice(theta);
-		let len = self.train.seq_len as usize + 1;
-		let stride = (self.held_out.len() - len) / self.train.validation_sequences as usize;
-		let sequence = |number: u32, tokens: &mut [u16]| {
-			tokens.copy_from_slice(&self.held_out[number as usize * stride..][..len]);
-			Ok::<_, Infallible>(())
-		};
-		Ok(validator.loss(&mut arena, sequence)?)
+		self.text.loss(&self.exec, &self.model, &self.train, theta)
 	}
 
 	/// The validation loss after so many rounds; infinite if it diverges.
@@ -190,10 +159,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let threads: usize = arguments.next().map_or(Ok(2), |threads| threads.parse())?;
 	let inner_steps = arguments.next().map_or(Ok(40), |steps| steps.parse())?;
 	let only = arguments.next();
-	let (mut text, mut held_out) = (Vec::new(), Vec::new());
-	for (number, piece) in std::fs::read(path)?.chunks(PIECE).enumerate() {
-		if number % HELD_OUT == HELD_OUT - 1 { &mut held_out } else { &mut text }.extend(piece.iter().copied().map(u16::from));
-	}
+	let text = Text::read(&path)?;
 	let model = ModelConfig { vocab: 288, dim: 64, layers: 2, heads: 4, kv_heads: 2, ffn: 160, max_seq: 128, ..ModelConfig::tiny() };
 	let train = TrainConfig {
 		batch: 16,
@@ -206,7 +172,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 		..TrainConfig::tiny()
 	};
 	let layout = ParamLayout::new(&model)?;
-	let mut world = World { exec: Arc::new(Exec::new(threads)?), model, train, layout, text, held_out, seed: 0 };
+	let mut world = World { exec: Arc::new(Exec::new(threads)?), model, train, layout, text, seed: 0 };
 	let mut losses = |attack, aggregator: Aggregator| -> Result<Vec<f32>, Box<dyn Error>> {
 		let runs = (0..SEEDS).map(|seed| {
 			(world.seed, world.train.seed) = (seed, [seed; 32]);
@@ -225,7 +191,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 		for attack in ATTACKS {
 			let beyond = losses(attack, aggregator)?.into_iter().zip(&clean).map(|(loss, clean)| 100.0 * (loss / clean - 1.0));
 			let beyond: Vec<f32> = beyond.collect();
-			let [least, most] = [f32::min, f32::max].map(|best| beyond.iter().copied().reduce(best).unwrap_or(f32::NAN));
+			let [least, most] = extremes(&beyond);
 			let mean = beyond.iter().sum::<f32>() / f32::from(SEEDS);
 			print!("{:>24}", format!("{mean:+.1} ({least:+.1} to {most:+.1})"));
 			std::io::Write::flush(&mut std::io::stdout())?;

@@ -29,6 +29,16 @@ fn reveal_works(run: RunId, workers: &[AccountId], works: &[Work]) -> Vec<sp_run
 	workers.iter().zip(works).map(|(who, work)| reveal_work(who, run, work.clone())).collect()
 }
 
+/// A run after its first round, which has left worker 1 the residual 1, and worker 2 the residual 2.
+fn after_a_round() -> (RunId, Vec<AccountId>) {
+	let (run, workers) = coded(top_k());
+	let works = [1, 2].map(|place| work_with(&workers[place - 1], run, zeros(), root(place as u8)));
+	assert!(reveal_works(run, &workers, &works).iter().all(|result| result.is_ok()));
+	vote_all(run, &workers);
+	attest_all(run, &workers, 1);
+	(run, workers)
+}
+
 fn zeros() -> H256 {
 	expected::no_residual(&config().model)
 }
@@ -79,11 +89,7 @@ fn another_ones_residual_or_an_older_one_is_refused() {
 #[test]
 fn an_attempt_that_is_aborted_leaves_residuals_as_they_were() {
 	build_and_execute(|| {
-		let (run, workers) = coded(top_k());
-		let works = [1, 2].map(|place| work_with(&workers[place - 1], run, zeros(), root(place as u8)));
-		assert!(reveal_works(run, &workers, &works).iter().all(|result| result.is_ok()));
-		vote_all(run, &workers);
-		attest_all(run, &workers, 1);
+		let (run, workers) = after_a_round();
 		// Nobody votes in the next round, until its attempt is over.
 		let works = [1, 2].map(|place| work_with(&workers[place - 1], run, root(place as u8), root(9)));
 		assert!(reveal_works(run, &workers, &works).iter().all(|result| result.is_ok()));
@@ -97,11 +103,7 @@ fn an_attempt_that_is_aborted_leaves_residuals_as_they_were() {
 #[test]
 fn whose_work_is_condemned_begins_anew() {
 	build_and_execute(|| {
-		let (run, workers) = coded(top_k());
-		let works = [1, 2].map(|place| work_with(&workers[place - 1], run, zeros(), root(place as u8)));
-		assert!(reveal_works(run, &workers, &works).iter().all(|result| result.is_ok()));
-		vote_all(run, &workers);
-		attest_all(run, &workers, 1);
+		let (run, workers) = after_a_round();
 		condemn_work(run, 0, &workers[0]);
 		assert_eq!([0, 1].map(|who: usize| Training::residual(run, workers[who].clone())), [None, Some(root(2))]);
 	});
@@ -126,11 +128,7 @@ fn whose_delta_is_not_included_goes_on_with_what_it_began_with() {
 #[test]
 fn work_that_is_left_out_leaves_no_residual_either_and_nothing_comes_back_of_what_was_condemned() {
 	build_and_execute(|| {
-		let (run, workers) = coded(top_k());
-		let works = [1, 2].map(|place| work_with(&workers[place - 1], run, zeros(), root(place as u8)));
-		assert!(reveal_works(run, &workers, &works).iter().all(|result| result.is_ok()));
-		vote_all(run, &workers);
-		attest_all(run, &workers, 1);
+		let (run, workers) = after_a_round();
 		// In the middle of the next round, with the work for it revealed.
 		let works = [1, 2].map(|place| work_with(&workers[place - 1], run, root(place as u8), root(place as u8 + 2)));
 		assert!(reveal_works(run, &workers, &works).iter().all(|result| result.is_ok()));
