@@ -17,7 +17,7 @@ use neuroshard_worker::{
 	engine::Engine,
 	train::{
 		checkpoint::{decode_delta, Checkpoint},
-		outer::{apply_outer, apply_outer_steps, attest, OuterError},
+		outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
 		presets,
 		replay::{replay_run, AdoptedRound, Progress, ReplayError},
 		round::Training,
@@ -121,17 +121,18 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 		} else {
 			vec![lists[usize::from(round)].clone()]
 		};
-		let vectors = |step: &Vec<(H256, Vec<f32>)>| step.iter().map(|(_, delta)| delta.clone()).collect::<Vec<_>>();
+		let vectors = |step: &[(H256, Vec<f32>)]| Included::from(step.iter().map(|(_, delta)| delta.clone()).collect::<Vec<_>>());
 		let from = if redone { &genesis } else { &last };
 		let job = OuterJob {
 			first_round: if redone { 0 } else { round.into() },
 			start: from.header.root(),
 			steps: steps.iter().map(|step| step.iter().map(|(root, _)| *root).collect()).collect(),
+			inner_steps: Vec::new(),
 		};
 		last = apply_outer_steps(&engine, from, steps.iter().map(|step| Ok::<_, OuterError>(vectors(step)))).unwrap();
 		let fallen = (fraud, round) == (Fraud::Checkpoint, 0);
 		if fallen {
-			last = apply_outer(&engine, &genesis, &vectors(&lists[0])[..1]).unwrap();
+			last = apply_outer(&engine, &genesis, &vectors(&lists[0][..1])).unwrap();
 			last.to_blobs(engine.layout()).iter().for_each(|blob| assert!(kept.put(blob).unwrap().leaves > 0));
 			kept.set_note(last.header.root(), &last.header.encode()).unwrap();
 		}

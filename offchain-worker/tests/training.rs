@@ -1,6 +1,6 @@
 //! Rounds, the outer step and replay on a small model and text: what must agree agrees bit for bit.
 
-use neuroshard_graph::{ModelConfig, TrainConfig};
+use neuroshard_graph::{Aggregator, ModelConfig, Robust, Rule, TrainConfig};
 use neuroshard_types::{
 	dispute::OuterJob,
 	run::{RoundRecord, Work},
@@ -15,7 +15,7 @@ use neuroshard_worker::{
 	engine::Engine,
 	train::{
 		checkpoint::{decode_delta, Checkpoint, CheckpointError},
-		outer::{apply_outer, apply_outer_steps, attest, OuterError},
+		outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
 		presets,
 		reach::within_reach,
 		replay::{replay_round, AdoptedRound, ReplayError},
@@ -53,7 +53,11 @@ fn configuration() -> (ModelConfig, TrainConfig) {
 }
 
 fn network(threads: usize) -> Network {
-	let (model, train) = configuration();
+	network_of(configuration().1, threads)
+}
+
+fn network_of(train: TrainConfig, threads: usize) -> Network {
+	let (model, _) = configuration();
 	let folder = tempfile::tempdir().unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
 	let dataset = build(&corpus(), &options, folder.path()).unwrap();
@@ -71,17 +75,26 @@ impl Network {
 
 	/// A round of three, of whom the first two are included, and what chain and reveals then say of it.
 	fn round(&mut self) -> (RoundRecord, Vec<(AccountId, Work)>, Checkpoint) {
+		self.round_of([u32::MAX; 2])
+	}
+
+	/// The same, in which the first two end after so many inner steps, if their rounds may.
+	fn round_of(&mut self, ends: [u32; 2]) -> (RoundRecord, Vec<(AccountId, Work)>, Checkpoint) {
 		let seed = H256([9; 32]);
 		let participants: Vec<AccountId> = [10, 20, 30].map(|byte| AccountId::from([byte; 32])).to_vec();
 		let genesis = self.genesis.clone();
-		let (mut works, mut deltas, mut included) = (Vec::new(), Vec::new(), Vec::new());
+		let (mut works, mut deltas, mut included, mut inner_steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
 		for (position, account) in (0..2).zip(&participants) {
-			let Trained { work, delta, .. } = self.train(&genesis, position, seed);
+			let end = ends[position as usize];
+			let training = Training::start(&mut self.engine, &genesis, &self.loader, position, seed).unwrap();
+			let trained = training.ending(|done| done >= end).run(&AtomicBool::new(false), |_| ()).unwrap();
+			let Trained { work, delta, .. } = trained;
+			inner_steps.extend(work.steps(self.engine.train_config()).filter(|_| self.engine.train_config().weighs_steps()));
 			deltas.push(decode_delta(&self.engine, &delta, work.delta_root).unwrap());
 			included.push((account.clone(), work.delta_root));
 			works.push((account.clone(), work));
 		}
-		let next = apply_outer(&self.engine, &genesis, &deltas).unwrap();
+		let next = apply_outer(&self.engine, &genesis, &Included { deltas, inner_steps }).unwrap();
 		let attested = attest(&mut self.engine, &next, &self.loader).unwrap();
 		let record = RoundRecord {
 			seed,
@@ -101,7 +114,11 @@ impl Network {
 
 	fn replay(&mut self, record: &RoundRecord, works: &[(AccountId, Work)]) -> Result<Checkpoint, ReplayError> {
 		let steps = vec![record.included.iter().map(|(_, root)| *root).collect()];
-		let job = OuterJob { first_round: record.first_round, start: record.start, steps };
+		let train = self.engine.train_config();
+		let of = |who: &AccountId| works.iter().find(|(other, _)| other == who).and_then(|(_, work)| work.steps(train));
+		let behind: Vec<u32> = record.included.iter().filter_map(|(who, _)| of(who)).collect();
+		let inner_steps = if train.weighs_steps() { vec![behind] } else { vec![] };
+		let job = OuterJob { first_round: record.first_round, start: record.start, steps, inner_steps };
 		let adopted = AdoptedRound { record: record.clone(), job, works: works.to_vec() };
 		let mut shelf = Shelf::new([&adopted.job], None).unwrap();
 		replay_round(&mut self.engine, &self.genesis, &adopted, &self.loader, &mut shelf, |_| ())
@@ -123,6 +140,24 @@ fn work_is_the_same_with_one_thread_and_with_two() {
 }
 
 #[test]
+fn rounds_of_different_length_weigh_by_their_steps_and_are_replayed_by_what_was_revealed() {
+	let aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps: 3 } });
+	let mut network = network_of(TrainConfig { aggregator, ..configuration().1 }, 2);
+	let (record, works, next) = network.round_of([3, 10]);
+	// A state is committed after every third step, and 10 is none of them.
+	let steps: Vec<_> = works.iter().map(|(_, work)| (work.state_roots.len(), work.tokens / (8 * 64))).collect();
+	assert_eq!(steps, [(1, 3), (4, 12)]);
+	assert_eq!(network.replay(&record, &works).unwrap(), next);
+
+	// Whoever says to have taken more steps is not believed, and what is said decides the weights.
+	let [mut more, mut fewer] = [works.clone(), works];
+	more[0].1.tokens = 2 * more[0].1.tokens;
+	assert!(matches!(network.replay(&record, &more), Err(ReplayError::Delta { .. })), "its delta is that of three steps");
+	fewer[1].1.tokens = fewer[1].1.tokens / 2;
+	assert!(network.replay(&record, &fewer).is_err());
+}
+
+#[test]
 fn three_workers_learn_together() {
 	let mut network = network(2);
 	let start = validation_loss(&mut network.engine, &network.genesis.params.clone(), &network.loader).unwrap().get();
@@ -134,7 +169,7 @@ fn three_workers_learn_together() {
 				decode_delta(&network.engine, &trained.delta, trained.work.delta_root).unwrap()
 			})
 			.collect();
-		checkpoint = apply_outer(&network.engine, &checkpoint, &deltas).unwrap();
+		checkpoint = apply_outer(&network.engine, &checkpoint, &deltas.into()).unwrap();
 	}
 	assert_eq!((checkpoint.header.round, checkpoint.header.adopted_steps), (4, 4 * u64::from(configuration().1.inner_steps)));
 	let end = validation_loss(&mut network.engine, &checkpoint.params, &network.loader).unwrap().get();
@@ -147,7 +182,7 @@ fn a_checkpoint_whose_loss_is_not_finite_is_attested_with_an_infinite_one() {
 	let attested = [1, 2].map(|threads| {
 		let mut network = network(threads);
 		let huge = vec![-1e10; network.genesis.params.len()];
-		let next = apply_outer(&network.engine, &network.genesis, &[huge]).unwrap();
+		let next = apply_outer(&network.engine, &network.genesis, &vec![huge].into()).unwrap();
 		let loss = validation_loss(&mut network.engine, &next.params, &network.loader);
 		assert!(matches!(loss, Err(TrainError::Diverged(None))), "{loss:?}");
 		let attested = attest(&mut network.engine, &next, &network.loader).unwrap();
@@ -173,8 +208,8 @@ fn with_outer_learning_rate_one_the_workers_parameters_are_averaged() {
 	let network = network(1);
 	let n = network.genesis.params.len();
 	let delta = |value: f32| vec![value; n];
-	let deltas = [delta(0.25), delta(0.75)];
-	let next = apply_outer(&network.engine, &network.genesis, &deltas).unwrap();
+	let deltas = vec![delta(0.25), delta(0.75)];
+	let next = apply_outer(&network.engine, &network.genesis, &deltas.into()).unwrap();
 	assert!(next.params.iter().zip(&network.genesis.params).all(|(next, before)| *next == before - 0.5));
 	assert!(next.momentum.iter().all(|value| *value == 0.5));
 }
@@ -182,14 +217,14 @@ fn with_outer_learning_rate_one_the_workers_parameters_are_averaged() {
 #[test]
 fn deltas_of_another_model_are_refused() {
 	let network = network(1);
-	assert!(matches!(apply_outer(&network.engine, &network.genesis, &[vec![0.0; 5]]), Err(OuterError::Aggregate(_))));
+	assert!(matches!(apply_outer(&network.engine, &network.genesis, &vec![vec![0.0; 5]].into()), Err(OuterError::Aggregate(_))));
 }
 
 #[test]
 fn a_step_without_deltas_counts_its_round_and_changes_nothing_else() {
 	let mut network = network(1);
 	network.genesis.momentum.fill(0.5);
-	let next = apply_outer(&network.engine, &network.genesis, &[]).unwrap();
+	let next = apply_outer(&network.engine, &network.genesis, &Included::default()).unwrap();
 	assert_eq!((&next.params, &next.momentum), (&network.genesis.params, &network.genesis.momentum));
 	let (_, train) = configuration();
 	assert_eq!((next.header.round, next.header.adopted_steps), (1, u64::from(train.inner_steps)));
@@ -203,10 +238,9 @@ fn several_outer_steps_are_single_ones_one_after_the_other() {
 	let (model, train) = configuration();
 	let engine = Engine::new(&model, &TrainConfig { outer_beta: F32::new(0.5), ..train }, 2).unwrap();
 	let delta = |value: f32| vec![value; network.genesis.params.len()];
-	let steps = [vec![delta(0.25), delta(0.5)], vec![], vec![delta(-1.0)]];
+	let steps = [vec![delta(0.25), delta(0.5)], vec![], vec![delta(-1.0)]].map(Included::from);
 	let single = steps.iter().fold(network.genesis.clone(), |last, step| apply_outer(&engine, &last, step).unwrap());
-	let all =
-		|steps: &[Vec<Vec<f32>>]| apply_outer_steps(&engine, &network.genesis, steps.iter().cloned().map(Ok::<_, OuterError>)).unwrap();
+	let all = |steps: &[Included]| apply_outer_steps(&engine, &network.genesis, steps.iter().cloned().map(Ok::<_, OuterError>)).unwrap();
 	assert_eq!(all(&steps), single);
 	assert_eq!(single.header.round, 3);
 	assert_eq!(all(&[]), network.genesis);

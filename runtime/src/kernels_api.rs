@@ -39,11 +39,15 @@ pub enum Claim {
 		tokens_per_shard: u32,
 		/// Shard and first token of every sequence of the disputed step's batch.
 		windows: Vec<(u32, u32)>,
+		/// Inner steps of the work.
+		steps: u32,
 	},
 	/// Outer steps.
 	Checkpoint {
 		/// Delta roots of each step, by account bytes ascending.
 		deltas: Vec<Vec<Hash>>,
+		/// Inner steps behind each, where deltas weigh by them.
+		inner_steps: Vec<Vec<u32>>,
 		/// Root of the checkpoint that they are claimed to end with.
 		claimed: Hash,
 	},
@@ -65,10 +69,10 @@ impl Game {
 			Claim::Checkpoint { .. } | Claim::Answer(_) => None,
 		};
 		let subject = match &self.claim {
-			&Claim::Work { dataset, shards, tokens_per_shard, .. } => {
-				Subject::Work { corpus: Corpus { root: dataset, shards, tokens_per_shard }, window: &window }
+			&Claim::Work { dataset, shards, tokens_per_shard, steps, .. } => {
+				Subject::Work { corpus: Corpus { root: dataset, shards, tokens_per_shard }, window: &window, steps }
 			}
-			Claim::Checkpoint { deltas, claimed } => Subject::Checkpoint { deltas, claimed: *claimed },
+			Claim::Checkpoint { deltas, inner_steps, claimed } => Subject::Checkpoint { deltas, inner_steps, claimed: *claimed },
 			Claim::Answer(receipt) => Subject::Answer(receipt.claimed()),
 		};
 		let setting = Setting { model: &self.model, train: &self.train, round: self.round, start: self.start, subject };

@@ -438,7 +438,7 @@ fn a_round_is_trained_and_its_work_is_paid_exactly_once() {
 		// They own a third of the model each, as wallets see it, and get a third of what it earns, rounded down.
 		let third = NEURO - 1;
 		assert_ok!(Ownership::deposit_revenue(signed(&Alice.to_account_id()), 0, 3 * NEURO));
-		let units = <Rewards as WorkUnits>::of_round(&model(), &train());
+		let units = <Rewards as WorkUnits>::of_round(&model(), &train(), train().inner_steps);
 		assert_ok!(Assets::touch(signed(&Alice.to_account_id()), 0.into()));
 		for (who, _) in &workers {
 			let owned = Ownership::shares(who.clone(), 0);

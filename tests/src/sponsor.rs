@@ -68,6 +68,12 @@ impl Prepared {
 		self
 	}
 
+	/// Has everybody take as many inner steps as its machine does in time, up to those of a round, and deltas weigh by them.
+	pub fn with_steps_by_speed(mut self, least_steps: u32) -> Self {
+		self.train.aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps } });
+		self
+	}
+
 	/// Has phases last so many times as long, for those who come late: far from their node, or started again.
 	pub fn with_patience(self, patience: BlockNumber) -> Self {
 		Self { patience, ..self }

@@ -195,6 +195,16 @@ impl WorkerNode {
 		self.process = None;
 	}
 
+	/// Has it do nothing until [`Self::thaw`], as SIGSTOP does.
+	pub fn freeze(&self) {
+		self.process.iter().for_each(Process::freeze);
+	}
+
+	/// Has it go on.
+	pub fn thaw(&self) {
+		self.process.iter().for_each(Process::thaw);
+	}
+
 	/// Asks it to end, as Ctrl-C does, and waits until it has.
 	pub async fn stop(&mut self) {
 		if let Some(process) = self.process.take() {

@@ -138,7 +138,7 @@ impl Case {
 			Ok(loader.read(window.ok_or_else(missing)?, tokens)?)
 		});
 		let (model, train) = (&claim.config.model, &claim.config.train);
-		let story = WorkStory::new(exec, model, train, round, start, read)?;
+		let story = WorkStory::new(exec, model, train, round, start, read)?.with_steps(claim.steps);
 		Ok(Self {
 			grounds: Grounds::Work { round, claim },
 			sample: None,
@@ -168,7 +168,7 @@ impl Case {
 			true => Err(SourceError::Cancelled),
 			false => deltas(step),
 		});
-		let story = CheckpointStory::new(exec, model, train, first, start, deltas)?;
+		let story = CheckpointStory::new(exec, model, train, first, start, deltas)?.with_inner_steps(claim.job.inner_steps.clone());
 		Ok(Self { grounds: claim.into(), sample: None, told: Told::Attestation(Box::new(story)), residual: None, cancel, _room: None })
 	}
 
@@ -341,7 +341,7 @@ impl Case {
 		let Grounds::Work { claim, .. } = &self.grounds else { return Err(GameError::OtherClaim.into()) };
 		let Told::Work(story, _) = &mut self.told else { return Err(GameError::OtherClaim.into()) };
 		let train = &claim.config.train;
-		let roots = story.roots(0, train.inner_steps)?;
+		let roots = story.roots(0, claim.steps)?;
 		let committed = (1..).zip(roots).filter(|(step, _)| train.commits_after(*step)).map(|(_, root)| root).collect();
 		Ok(story.delta()?.map(|(_, delta)| (committed, delta)))
 	}

@@ -145,6 +145,9 @@ impl TrainFile {
 		if let Some(robust) = &self.robust {
 			require(self.trim == 0, "train.trim", || "must be 0 beside train.robust, whose rule says what is trimmed".into())?;
 			check_robust(robust)?;
+			if let Rule::WeightedMean { least_steps } = robust.rule {
+				whole("train.robust.rule.least_steps", least_steps, 1, self.inner_steps)?;
+			}
 		}
 		self.check_code()?;
 		whole("train.validation_sequences", self.validation_sequences, 1, u32::MAX)?;
@@ -186,7 +189,9 @@ fn check_robust(robust: &Robust) -> Checked {
 	let (field, limit, most, steps) = match robust.rule {
 		Rule::CentredClipping { radius, steps, .. } => ("train.robust.rule.radius", radius, MAX_RADIUS, steps),
 		Rule::GeometricMedian { floor, steps, .. } => ("train.robust.rule.floor", floor, 1.0, steps),
-		Rule::Mean | Rule::Median | Rule::TrimmedMean { .. } | Rule::Krum { .. } | Rule::MultiKrum { .. } => return Ok(()),
+		Rule::Mean | Rule::WeightedMean { .. } | Rule::Median | Rule::TrimmedMean { .. } | Rule::Krum { .. } | Rule::MultiKrum { .. } => {
+			return Ok(())
+		}
 	};
 	within(field, limit.get(), LEAST_LIMIT, most)?;
 	require((1..=MAX_MOVES).contains(&steps), "train.robust.rule.steps", || format!("is {steps}, but must be 1 to {MAX_MOVES}"))

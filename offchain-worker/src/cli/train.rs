@@ -191,11 +191,15 @@ impl CreateRun {
 fn size(file: &RunFile) -> String {
 	let (model, train) = (file.model.config(), file.train.config());
 	let delta = ParamLayout::of_deltas(&model, &train).ok().and_then(|layout| u64::try_from(layout.encoded_len()).ok());
+	let tokens = match train.weighs_steps() {
+		true => format!("{} to {}", train.tokens_after(train.least_steps()), train.tokens_per_round()),
+		false => train.tokens_per_round().to_string(),
+	};
 	let rounds = file.rounds.map_or("until it is stopped".to_owned(), |rounds| format!("for {rounds} rounds"));
 	format!(
 		"model: {} parameters; each participant trains on {} tokens in a round, {rounds}, and hands over {} bytes",
 		model.parameters(),
-		train.tokens_per_round(),
+		tokens,
 		delta.unwrap_or_else(|| model.parameters().saturating_mul(4))
 	)
 }

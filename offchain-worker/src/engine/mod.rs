@@ -10,7 +10,7 @@ use arena::ArenaTensor;
 use candle_core::Device;
 use neuroshard_graph::{
 	exec::{Exec, ExecError, SetupError, StepError, StepOutcome, Trainer, ValidationError, Validator},
-	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart},
+	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart, Stop},
 	ModelConfig, ParamLayout, TrainConfig,
 };
 use std::{ops::ControlFlow, sync::Arc};
@@ -172,7 +172,7 @@ impl Engine {
 		&mut self,
 		start: RoundStart<'_>,
 		tokens: impl FnMut(u32, u32, &mut [u16]) -> Result<(), E>,
-		progress: impl FnMut(Progress) -> ControlFlow<()>,
+		progress: impl FnMut(Progress) -> ControlFlow<Stop>,
 		inner_state: impl FnMut(InnerState<'_>),
 	) -> Result<RoundOutcome, JobError<E>> {
 		self.check(start.theta)?;

@@ -4,7 +4,7 @@ use crate::{
 	engine::Engine,
 	train::{
 		checkpoint::Checkpoint,
-		outer::{apply_outer_as, apply_outer_steps_as, OuterError},
+		outer::{apply_outer_as, apply_outer_steps_as, Included, OuterError},
 	},
 };
 use neuroshard_graph::{TrainConfig, F32};
@@ -46,7 +46,7 @@ impl CheckpointLie {
 	/// # Errors
 	/// [`OuterError`] as there.
 	pub fn apply_outer(self, engine: &Engine, previous: &Checkpoint, deltas: Vec<Vec<f32>>) -> Result<Checkpoint, OuterError> {
-		apply_outer_as(engine, &self.train(engine.train_config()), previous, &self.deltas(deltas))
+		apply_outer_as(engine, &self.train(engine.train_config()), previous, &self.deltas(deltas).into())
 	}
 
 	/// What is attested of such a checkpoint. Nothing is validated: only what comes before two thirds agree on something else counts, so that who
@@ -63,9 +63,9 @@ impl CheckpointLie {
 		self,
 		engine: &Engine,
 		start: &Checkpoint,
-		steps: impl IntoIterator<Item = Result<Vec<Vec<f32>>, E>>,
+		steps: impl IntoIterator<Item = Result<Included, E>>,
 	) -> Result<Checkpoint, E> {
-		let lies = steps.into_iter().map(|step| step.map(|deltas| self.deltas(deltas)));
+		let lies = steps.into_iter().map(|step| step.map(|step| Included { deltas: self.deltas(step.deltas), ..step }));
 		apply_outer_steps_as(engine, &self.train(engine.train_config()), start, lies)
 	}
 }

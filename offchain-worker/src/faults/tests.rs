@@ -11,7 +11,7 @@ use crate::{
 	engine::Engine,
 	train::{
 		checkpoint::{decode_delta, Checkpoint},
-		outer::OuterError,
+		outer::{Included, OuterError},
 		presets,
 		round::{assignment, Trained, Training},
 	},
@@ -238,9 +238,9 @@ fn a_liar_can_tell_the_story_of_its_checkpoint() {
 	let (exec, model, train) = (bench.engine.exec().clone(), bench.engine.model().clone(), bench.engine.train_config().clone());
 	for lie in [CheckpointLie::Aggregate, CheckpointLie::OuterStep] {
 		// A step without deltas between two with some, as outer steps that are redone may have.
-		let steps = [right.clone(), Vec::new(), right[1..].to_vec()];
+		let steps = [right.clone(), Vec::new(), right[1..].to_vec()].map(Included::from);
 		let attested = lie.apply_outer_steps(&bench.engine, &bench.genesis, steps.clone().map(Ok::<_, OuterError>)).unwrap();
-		let told = |step: u32| Ok::<_, Infallible>(lie.deltas(steps[step as usize].clone()));
+		let told = |step: u32| Ok::<_, Infallible>(lie.deltas(steps[step as usize].deltas.clone()));
 		let start = [bench.genesis.params.clone(), bench.genesis.momentum.clone()];
 		let mut story = CheckpointStory::new(exec.clone(), &model, &lie.train(&train), 0, start, told).unwrap();
 		assert_eq!(story.roots(0, 3).unwrap().last().copied(), Some(attested.header.root().0), "{lie:?}");

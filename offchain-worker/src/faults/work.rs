@@ -111,7 +111,7 @@ fn committed(engine: &Engine) -> impl Iterator<Item = u32> {
 /// What is revealed of a round with these state roots and this delta.
 fn trained(engine: &Engine, roots: Vec<Hash>, delta: Vec<f32>, residual: Option<&[f32]>) -> Result<Trained, TrainError> {
 	let sent = Sent::new(engine.exec(), engine.layout(), engine.train_config(), delta, residual);
-	Trained::new(engine, roots, sent.map_err(|_| TrainError::Diverged(None))?, Vec::new())
+	Trained::new(engine, engine.train_config().inner_steps, roots, sent.map_err(|_| TrainError::Diverged(None))?, Vec::new())
 }
 
 /// Numbers as small as those of a delta, and roots of nothing.
@@ -188,7 +188,7 @@ fn flipped(
 		let before = tensors_root(engine.layout(), before.as_deref().unwrap_or(&zeros), engine.exec().threads());
 		Residual { after, roots: [before, root] }
 	});
-	Trained::new(engine, roots, Sent { delta, delta_root, residual }, Vec::new())
+	Trained::new(engine, engine.train_config().inner_steps, roots, Sent { delta, delta_root, residual }, Vec::new())
 }
 
 /// Why there is no story to be told.

@@ -4,6 +4,7 @@
 //! [`round::Training`] -> [`round::Trained`] (revealed by the caller) -> [`outer::apply_outer`] -> next [`checkpoint::Checkpoint`].
 
 pub mod checkpoint;
+pub mod ending;
 pub mod hot;
 pub mod keeper;
 pub mod kept;

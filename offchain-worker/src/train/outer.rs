@@ -22,7 +22,23 @@ pub enum OuterError {
 	Train(#[from] TrainError),
 }
 
-/// The checkpoint that follows `previous` when `deltas` are included, in this order, which is that of the chain (by account bytes
+/// The deltas of an outer step, by account bytes ascending.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Included {
+	/// Decoded.
+	pub deltas: Vec<Vec<f32>>,
+	/// Inner steps behind each, in a run whose deltas weigh by them; else empty.
+	pub inner_steps: Vec<u32>,
+}
+
+impl From<Vec<Vec<f32>>> for Included {
+	/// Of a run whose deltas do not weigh by inner steps.
+	fn from(deltas: Vec<Vec<f32>>) -> Self {
+		Self { deltas, inner_steps: Vec::new() }
+	}
+}
+
+/// The checkpoint that follows `previous` when these deltas are included, in this order, which is that of the chain (by account bytes
 /// ascending): aggregate, then the Nesterov outer step. Exact, so that honest attestations agree.
 ///
 /// Without deltas, which happens if all of a round were proven false since, parameters and momentum stay as they are; the round and its
@@ -30,8 +46,8 @@ pub enum OuterError {
 ///
 /// # Errors
 /// [`OuterError`] for vectors of other lengths than the model's.
-pub fn apply_outer(engine: &Engine, previous: &Checkpoint, deltas: &[Vec<f32>]) -> Result<Checkpoint, OuterError> {
-	apply_outer_as(engine, engine.train_config(), previous, deltas)
+pub fn apply_outer(engine: &Engine, previous: &Checkpoint, included: &Included) -> Result<Checkpoint, OuterError> {
+	apply_outer_as(engine, engine.train_config(), previous, included)
 }
 
 /// [`apply_outer`] under the configuration `train`.
@@ -39,10 +55,10 @@ pub(crate) fn apply_outer_as(
 	engine: &Engine,
 	train: &TrainConfig,
 	previous: &Checkpoint,
-	deltas: &[Vec<f32>],
+	included: &Included,
 ) -> Result<Checkpoint, OuterError> {
 	let (mut params, mut momentum) = (previous.params.clone(), previous.momentum.clone());
-	take_outer_step(engine.exec(), engine.layout(), train, &mut params, &mut momentum, deltas)?;
+	take_outer_step(engine.exec(), engine.layout(), train, &mut params, &mut momentum, &included.deltas, &included.inner_steps)?;
 	let header = previous.header;
 	let too_many = || CheckpointError::TooManyRounds(header.round);
 	let round = header.round.checked_add(1).ok_or_else(too_many)?;
@@ -58,7 +74,7 @@ pub(crate) fn apply_outer_as(
 pub fn apply_outer_steps<E: From<OuterError>>(
 	engine: &Engine,
 	start: &Checkpoint,
-	steps: impl IntoIterator<Item = Result<Vec<Vec<f32>>, E>>,
+	steps: impl IntoIterator<Item = Result<Included, E>>,
 ) -> Result<Checkpoint, E> {
 	apply_outer_steps_as(engine, engine.train_config(), start, steps)
 }
@@ -68,11 +84,11 @@ pub(crate) fn apply_outer_steps_as<E: From<OuterError>>(
 	engine: &Engine,
 	train: &TrainConfig,
 	start: &Checkpoint,
-	steps: impl IntoIterator<Item = Result<Vec<Vec<f32>>, E>>,
+	steps: impl IntoIterator<Item = Result<Included, E>>,
 ) -> Result<Checkpoint, E> {
 	let mut last = None;
-	for deltas in steps {
-		last = Some(apply_outer_as(engine, train, last.as_ref().unwrap_or(start), &deltas?)?);
+	for included in steps {
+		last = Some(apply_outer_as(engine, train, last.as_ref().unwrap_or(start), &included?)?);
 	}
 	Ok(last.unwrap_or_else(|| start.clone()))
 }

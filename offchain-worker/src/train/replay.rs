@@ -2,7 +2,7 @@
 
 use super::{
 	checkpoint::{decode_delta, Checkpoint, CheckpointError},
-	outer::{apply_outer, apply_outer_steps, attest, OuterError},
+	outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
 	round::{TrainError, Trained, Training},
 	shelf::Shelf,
 };
@@ -279,17 +279,19 @@ pub fn replay_round(
 	shelf.keep_residuals(&residuals.flatten().collect());
 	let outer = |source| ReplayError::Outer { round, source: Box::new(source) };
 	let run = previous.header.run;
+	let behind = |step: usize| job.inner_steps.get(step).cloned().unwrap_or_default();
+	let last = Included { deltas, inner_steps: behind(job.steps.len().saturating_sub(1)) };
 	let next = match job.steps.split_last().filter(|(_, redone)| !redone.is_empty()) {
 		Some((_, redone)) => {
 			let start = shelf.checkpoint(run, job.start, engine.layout(), threads).map_err(set_aside)?;
 			let start = start.ok_or_else(|| ReplayError::Absent { round, what: format!("checkpoint {:?}", job.start) })?;
-			let before = redone.iter().map(|step| {
+			let before = (0..).zip(redone).map(|(number, step)| {
 				let deltas = step.iter().map(|root| shelf.delta(engine, *root));
-				deltas.collect::<Result<Vec<_>, _>>().map_err(OuterError::from)
+				Ok::<_, OuterError>(Included { deltas: deltas.collect::<Result<_, _>>()?, inner_steps: behind(number) })
 			});
-			apply_outer_steps(engine, &start, before.chain([Ok(deltas)])).map_err(outer)?
+			apply_outer_steps(engine, &start, before.chain([Ok(last)])).map_err(outer)?
 		}
-		None => apply_outer(engine, previous, &deltas).map_err(outer)?,
+		None => apply_outer(engine, previous, &last).map_err(outer)?,
 	};
 	let (found, expected) = (next.header.root(), record.checkpoint);
 	if found != expected {
@@ -327,8 +329,9 @@ fn train_provider<'a>(
 	let before = revealed.residuals(engine.train_config()).map(|[before, _]| before).filter(|before| *before != zeros_root(tiles));
 	let absent = |before| ReplayError::Absent { round, what: format!("the residual {before:?} of {account}") };
 	let residual = before.map(|before| shelf.residual(engine.layout(), before).ok_or_else(|| absent(before))).transpose()?;
+	let steps = revealed.steps(engine.train_config()).unwrap_or(u32::MAX);
 	let trained = Training::start(engine, previous, loader, position, record.seed)
-		.map(|training| training.with_residual(residual))
+		.map(|training| training.with_residual(residual).ending(move |done| done >= steps))
 		.and_then(|training| training.run(&AtomicBool::new(false), |_| ()))
 		.map_err(|source| ReplayError::Train { round, account: account.clone(), source: Box::new(source) })?;
 	Ok((trained, revealed))

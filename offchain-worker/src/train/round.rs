@@ -10,7 +10,7 @@ use crate::{
 };
 use neuroshard_graph::{
 	exec::{StepError, ValidationError},
-	round::{InnerState, Progress, Reached, Residual, RoundError, RoundOutcome, RoundStart, Sent},
+	round::{InnerState, Progress, Reached, Residual, RoundError, RoundOutcome, RoundStart, Sent, Stop},
 	tiles, Hash,
 };
 use neuroshard_types::{assignment::Window, run::Work, F32, H256};
@@ -65,6 +65,8 @@ pub struct Training<'a> {
 	loader: &'a Loader,
 	windows: Vec<Vec<Window>>,
 	residual: Option<Vec<f32>>,
+	/// Whether the round ends after so many inner steps; asked where it may.
+	ends: Box<dyn FnMut(u32) -> bool + 'a>,
 }
 
 /// A trained round: what is committed to, revealed, and handed to the others.
@@ -81,11 +83,11 @@ pub struct Trained {
 }
 
 impl Trained {
-	/// What is revealed of a round with these state roots that sends `sent`.
+	/// What is revealed of a round of so many inner steps with these state roots that sends `sent`.
 	///
 	/// # Errors
 	/// [`TrainError::StateRoots`] for more roots than a reveal carries.
-	pub fn new(engine: &Engine, state_roots: Vec<Hash>, sent: Sent, losses: Vec<f32>) -> Result<Self, TrainError> {
+	pub fn new(engine: &Engine, steps: u32, state_roots: Vec<Hash>, sent: Sent, losses: Vec<f32>) -> Result<Self, TrainError> {
 		let Sent { delta, delta_root, residual } = sent;
 		let delta = tiles::encode(engine.delta_layout(), &delta);
 		let of_residual = residual.iter().flat_map(|residual| residual.roots);
@@ -95,7 +97,7 @@ impl Trained {
 			state_roots: roots.try_into().map_err(|_| TrainError::StateRoots(count))?,
 			delta_root: H256(delta_root),
 			delta_bytes: delta.len() as u64,
-			tokens: engine.train_config().tokens_per_round(),
+			tokens: engine.train_config().tokens_after(steps),
 		};
 		let residual = residual.map(|Residual { after, .. }| tiles::encode(engine.layout(), &after));
 		Ok(Self { work, delta, residual, losses })
@@ -121,7 +123,7 @@ impl<'a> Training<'a> {
 			return Err(EngineError::Parameters { expected, found }.into());
 		}
 		let windows = (0..assignment.inner_steps).map(|step| loader.step_windows(&assignment, step)).collect::<Result<_, _>>()?;
-		Ok(Self { engine, checkpoint, loader, windows, residual: None })
+		Ok(Self { engine, checkpoint, loader, windows, residual: None, ends: Box::new(|_| false) })
 	}
 
 	/// The same round with this residual of the rounds before it; without, it is one of zeros where deltas are sent as a code that leaves one.
@@ -130,7 +132,13 @@ impl<'a> Training<'a> {
 		Self { residual, ..self }
 	}
 
-	/// Runs all inner steps. `progress` hears of each; raising `cancel` ends the round after the current step.
+	/// The same round, which `ends` is asked about after every inner step after which it may end: whether it does.
+	#[must_use]
+	pub fn ending(self, ends: impl FnMut(u32) -> bool + 'a) -> Self {
+		Self { ends: Box::new(ends), ..self }
+	}
+
+	/// Runs the inner steps. `progress` hears of each; raising `cancel` ends the round after the current step.
 	///
 	/// # Errors
 	/// [`TrainError`]; [`TrainError::Diverged`] and [`TrainError::Cancelled`] are outcomes, not faults.
@@ -149,16 +157,20 @@ impl<'a> Training<'a> {
 		mut progress: impl FnMut(&Progress),
 		keep: impl FnMut(InnerState<'_>),
 	) -> Result<Trained, TrainError> {
-		let Self { engine, checkpoint, loader, windows, residual } = self;
+		let Self { engine, checkpoint, loader, windows, residual, mut ends } = self;
+		let train = engine.train_config().clone();
 		let window = |step: u32, sequence: u32| windows.get(step as usize)?.get(sequence as usize).copied();
 		let read = |step: u32, sequence: u32, tokens: &mut [u16]| match window(step, sequence) {
 			Some(window) => loader.read(window, tokens),
 			None => Err(DataError::Invalid(format!("no window was drawn for sequence {sequence}"))),
 		};
-		let heard = |step| {
+		let heard = |step: Progress| {
 			progress(&step);
-			match cancel.load(Ordering::Relaxed) {
-				true => ControlFlow::Break(()),
+			if cancel.load(Ordering::Relaxed) {
+				return ControlFlow::Break(Stop::Abandoned);
+			}
+			match train.may_end_after(step.step) && ends(step.step) {
+				true => ControlFlow::Break(Stop::Ends),
 				false => ControlFlow::Continue(()),
 			}
 		};
@@ -167,7 +179,8 @@ impl<'a> Training<'a> {
 		let outcome = engine.run_round(start, read, heard, keep);
 		let outcome = outcome.map_err(round_error)?;
 		let RoundOutcome { delta, delta_root, residual, state_roots, losses } = outcome;
-		Trained::new(engine, state_roots, Sent { delta, delta_root, residual }, losses)
+		let steps = u32::try_from(losses.len()).unwrap_or(u32::MAX);
+		Trained::new(engine, steps, state_roots, Sent { delta, delta_root, residual }, losses)
 	}
 }
 
@@ -201,7 +214,7 @@ fn round_error(error: JobError<DataError>) -> TrainError {
 		JobError::Round(RoundError::Diverged) | JobError::Validation(ValidationError::Step(StepError::Diverged)) => {
 			TrainError::Diverged(None)
 		}
-		JobError::Round(RoundError::State(step)) => TrainError::State(step),
+		JobError::Round(RoundError::State(step) | RoundError::Early(step)) => TrainError::State(step),
 		JobError::Round(RoundError::Length { expected, found }) => EngineError::Parameters { expected, found }.into(),
 		JobError::Validation(ValidationError::Source { sequence, source }) => TrainError::Validation { sequence, source },
 		JobError::Validation(ValidationError::Step(source)) => EngineError::Step(source).into(),

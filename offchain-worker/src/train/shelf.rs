@@ -150,7 +150,7 @@ mod tests {
 		let root = start.header.root();
 		let bytes = tiles::encode(&layout, &start.params);
 		let delta = H256(tiles::content_id(&bytes, 1));
-		let single = OuterJob { first_round: 0, start: root, steps: vec![vec![delta]] };
+		let single = OuterJob { first_round: 0, start: root, steps: vec![vec![delta]], inner_steps: vec![] };
 		let redone = OuterJob { steps: vec![vec![delta], vec![]], ..single.clone() };
 		let keep = |job: &OuterJob, store: Option<PathBuf>| {
 			let shelf = Shelf::new([job], store).unwrap();

@@ -218,11 +218,11 @@ impl crate::Rounds<RuntimeCall> for MockRounds {
 pub struct MockClaims;
 
 impl Claims for MockClaims {
-	fn revealed(run: RunId, round: RoundIndex) -> Vec<AccountId> {
-		let works = Works::get().into_keys().filter(|(of, at, _)| (*of, *at) == (run, round));
-		works.filter(|_| Adopted::get().contains_key(&(run, round))).map(|(.., who)| who).collect()
+	fn revealed(run: RunId, round: RoundIndex) -> Vec<(AccountId, u32)> {
+		let works = Works::get().into_iter().filter(|((of, at, _), _)| (*of, *at) == (run, round));
+		works.filter(|_| Adopted::get().contains_key(&(run, round))).map(|((.., who), claim)| (who, claim.steps)).collect()
 	}
-	fn audit_units(_: RunId) -> u128 {
+	fn audit_units(_: RunId, _: u32) -> u128 {
 		AuditUnits::get()
 	}
 	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim> {
@@ -235,7 +235,8 @@ impl Claims for MockClaims {
 		Adopted::get().contains_key(&(run, claim.job.first_round)).then_some(claim)
 	}
 	fn config(run: RunId) -> Option<RunConfig> {
-		Configs::get().remove(&run)
+		let of_works = || Works::get().into_iter().find(|((of, ..), _)| *of == run).map(|(_, claim)| claim.config);
+		Configs::get().remove(&run).or_else(of_works)
 	}
 	fn is_condemned(claim: &ClaimId) -> bool {
 		Condemned::get().contains(claim)

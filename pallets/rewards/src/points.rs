@@ -114,8 +114,8 @@ impl AccountPoints {
 }
 
 impl<T: Config> WorkUnits for Pallet<T> {
-	fn of_round(model: &ModelConfig, train: &TrainConfig) -> u128 {
-		Operations::<T>::get().of_round(model, train)
+	fn of_round(model: &ModelConfig, train: &TrainConfig, steps: u32) -> u128 {
+		Operations::<T>::get().of_round(model, train, steps)
 	}
 }
 

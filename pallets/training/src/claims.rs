@@ -3,7 +3,7 @@
 use crate::{
 	expected,
 	round::{Round, Stage},
-	transition, Config, Event, Pallet, Records, Rounds, Run, Runs,
+	transition, Config, Event, InnerSteps, Pallet, Record, Records, Rounds, Run, Runs, Works,
 };
 use alloc::vec::Vec;
 use frame_support::traits::Get;
@@ -14,7 +14,35 @@ use neuroshard_types::{
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
 
+/// An outer step of a job.
+struct Step {
+	/// Roots of its deltas, by account bytes ascending.
+	deltas: Vec<H256>,
+	/// Inner steps behind each, where deltas weigh by them.
+	inner_steps: Option<Vec<u32>>,
+}
+
+impl Step {
+	/// Of deltas, and inner steps behind them that count if they `weigh`.
+	fn of(deltas: impl Iterator<Item = (H256, u32)>, weigh: bool) -> Self {
+		let (deltas, inner_steps) = deltas.unzip();
+		Self { deltas, inner_steps: weigh.then_some(inner_steps) }
+	}
+
+	/// A job of this step alone, from the checkpoint `start`.
+	fn alone(self, first_round: RoundIndex, start: H256) -> OuterJob {
+		OuterJob { first_round, start, steps: [self.deltas].into(), inner_steps: self.inner_steps.into_iter().collect() }
+	}
+}
+
 impl<T: Config> Pallet<T> {
+	/// Inner steps behind the work of a place, by its number, in an adopted round.
+	fn steps_of_places(id: RunId, round: RoundIndex) -> impl Fn(usize) -> Option<u32> {
+		let known = InnerSteps::<T>::get(id, round);
+		let all = Runs::<T>::get(id).map(|run| run.config.train.inner_steps);
+		move |place| known.as_ref().map_or(all, |steps| steps.get(place).copied())
+	}
+
 	/// Outer steps of the round under way, if it is in Checkpointing.
 	pub(crate) fn job_under_way(id: RunId) -> Option<OuterJob> {
 		let (run, round) = (Runs::<T>::get(id)?, Rounds::<T>::get(id)?);
@@ -22,21 +50,34 @@ impl<T: Config> Pallet<T> {
 			return None;
 		}
 		let included = round.participants.iter().filter(|participant| participant.included);
-		let own = included.filter_map(|participant| participant.delta_root).collect();
+		let train = &run.config.train;
+		let weighed = |who: &AccountId| Some(if train.weighs_steps() { Works::<T>::get(id, who)?.steps(train)? } else { 0 });
+		let own = included.filter_map(|participant| Some((participant.delta_root?, weighed(&participant.account)?)));
+		let own = Step::of(own, train.weighs_steps());
 		match run.replay {
-			None => Some(OuterJob { first_round: round.round, start: run.checkpoint, steps: [own].into() }),
+			None => Some(own.alone(round.round, run.checkpoint)),
 			Some(first) => Self::job(id, first, round.round, own),
 		}
 	}
 
-	/// Outer steps of rounds `first` to `last` as the Checkpointing of `last` takes them, whose own step takes the deltas `own`.
+	/// The outer step of `record`, that of round `index`, as the Checkpointing of `last` takes it. `None` if it takes inner steps that are gone.
+	fn step(id: RunId, index: RoundIndex, record: &Record, last: RoundIndex) -> Option<Step> {
+		let known = InnerSteps::<T>::get(id, index);
+		let weighed = |place: usize| known.as_ref().map_or(Some(0), |steps| steps.get(place).copied());
+		let deltas = record.deltas(last).map(|(place, root)| Some((root, weighed(place)?)));
+		let deltas = deltas.collect::<Option<Vec<_>>>()?;
+		Some(Step::of(deltas.into_iter(), known.is_some()))
+	}
+
+	/// Outer steps of rounds `first` to `last` as the Checkpointing of `last` takes them, whose own step is `own`.
 	/// `first` is before `last`. `None` if a record is gone.
-	fn job(id: RunId, first: RoundIndex, last: RoundIndex, own: Vec<H256>) -> Option<OuterJob> {
+	fn job(id: RunId, first: RoundIndex, last: RoundIndex, own: Step) -> Option<OuterJob> {
 		let start = Records::<T>::get(id, first)?.start;
-		let redone = (first..last).map(|round| Some(Records::<T>::get(id, round)?.deltas(last).collect()));
-		let mut steps = redone.collect::<Option<Vec<Vec<H256>>>>()?;
+		let redone = (first..last).map(|round| Self::step(id, round, &Records::<T>::get(id, round)?, last));
+		let mut steps = redone.collect::<Option<Vec<Step>>>()?;
 		steps.push(own);
-		Some(OuterJob { first_round: first, start, steps })
+		let inner_steps = steps.iter_mut().filter_map(|step| step.inner_steps.take()).collect();
+		Some(OuterJob { first_round: first, start, steps: steps.into_iter().map(|step| step.deltas).collect(), inner_steps })
 	}
 
 	/// Has the outer steps since `index` redone by the next Checkpointing of an active run, and returns the round that they are redone
@@ -72,32 +113,31 @@ impl<T: Config> Pallet<T> {
 }
 
 impl<T: Config> Claims for Pallet<T> {
-	fn revealed(run: RunId, round: RoundIndex) -> Vec<AccountId> {
+	fn revealed(run: RunId, round: RoundIndex) -> Vec<(AccountId, u32)> {
 		let places = Records::<T>::get(run, round).map(|record| record.places).unwrap_or_default();
-		places.into_iter().filter(|place| place.revealed.is_some()).map(|place| place.account).collect()
+		let steps = Self::steps_of_places(run, round);
+		let places = places.into_iter().enumerate().filter(|(_, place)| place.revealed.is_some());
+		places.filter_map(|(number, place)| Some((place.account, steps(number)?))).collect()
 	}
 
-	fn audit_units(run: RunId) -> u128 {
-		Runs::<T>::get(run).map_or(0, |run| run.paid_units::<T::Units>())
+	fn audit_units(run: RunId, steps: u32) -> u128 {
+		Runs::<T>::get(run).map_or(0, |run| run.paid_units::<T::Units>(steps))
 	}
 
 	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim> {
 		let record = Records::<T>::get(run, round)?;
 		let work_hash = record.place(who)?.revealed?.work_hash;
-		let position = u32::try_from(record.index(who)?).ok()?;
+		let number = record.index(who)?;
+		let (position, steps) = (u32::try_from(number).ok()?, Self::steps_of_places(run, round)(number)?);
 		let Run { config, shape, dataset_root, .. } = Runs::<T>::get(run)?;
-		Some(WorkClaim { config, shape, dataset_root, start: record.start, seed: record.seed, position, work_hash })
+		Some(WorkClaim { config, shape, dataset_root, start: record.start, seed: record.seed, position, work_hash, steps })
 	}
 
 	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim> {
 		let record = Records::<T>::get(run, round)?;
 		let checkpoint = record.place(who)?.attested?;
-		let own = record.deltas(round).collect();
-		let job = if record.first_round < round {
-			Self::job(run, record.first_round, round, own)?
-		} else {
-			OuterJob { first_round: round, start: record.start, steps: [own].into() }
-		};
+		let own = Self::step(run, round, &record, round)?;
+		let job = if record.first_round < round { Self::job(run, record.first_round, round, own)? } else { own.alone(round, record.start) };
 		Some(AttestationClaim { config: Runs::<T>::get(run)?.config, job, checkpoint })
 	}
 

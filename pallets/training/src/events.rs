@@ -206,7 +206,8 @@ mod events {
 			validation_loss: F32,
 			/// Deltas in it.
 			included: u32,
-			/// Work units that each included participant was credited with as pending; 0 unless the run is approved.
+			/// Work units that each included participant was credited with as pending; 0 unless the run is approved. Where deltas weigh by inner steps,
+			/// those of one with all of them: the others have as many less as they took fewer steps.
 			units: u128,
 		},
 		/// An attempt ended without a checkpoint and all its proofs are void.

@@ -87,19 +87,17 @@ fn vector_tiles(model: &ModelConfig) -> u64 {
 pub enum Mismatch {
 	/// Number of state roots.
 	StateRoots,
-	/// Tokens.
+	/// Tokens, or inner steps after which no round of the run ends.
 	Tokens,
 	/// Size of the delta.
 	DeltaBytes,
 }
 
-/// Checks the figures of revealed work, all of which follow from the run.
+/// Checks the figures of revealed work, all of which follow from the run and the inner steps that the work tells.
 pub fn check_work(work: &Work, model: &ModelConfig, train: &TrainConfig) -> Result<(), Mismatch> {
-	if u32::try_from(work.state_roots.len()) != Ok(train.revealed_roots()) {
+	let steps = work.steps(train).ok_or(Mismatch::Tokens)?;
+	if u32::try_from(work.state_roots.len()) != Ok(train.revealed_roots_after(steps)) {
 		return Err(Mismatch::StateRoots);
-	}
-	if work.tokens != train.tokens_per_round() {
-		return Err(Mismatch::Tokens);
 	}
 	if work.delta_bytes != delta_bytes(model, train) {
 		return Err(Mismatch::DeltaBytes);
@@ -107,9 +105,9 @@ pub fn check_work(work: &Work, model: &ModelConfig, train: &TrainConfig) -> Resu
 	Ok(())
 }
 
-/// What the chain knows of a participant's work before it sees any of it.
-pub fn claim(config: &RunConfig, started_ms: u64, committed_ms: u64) -> WorkClaim {
-	WorkClaim { flops: config.train.flops_per_round(&config.model), elapsed_ms: committed_ms.saturating_sub(started_ms) }
+/// What a participant claims to have computed of so many tokens, and in what time.
+pub fn claim(config: &RunConfig, tokens: u64, started_ms: u64, committed_ms: u64) -> WorkClaim {
+	WorkClaim { flops: config.train.flops_of(&config.model, tokens), elapsed_ms: committed_ms.saturating_sub(started_ms) }
 }
 
 /// What a proof says of the work that it is about.

@@ -77,7 +77,7 @@ pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
 pub use missing::Reports;
 pub use pallet::*;
-pub use record::{Place, Record, Revealed};
+pub use record::{Place, Record, Revealed, StepsOfPlaces};
 pub use residuals::ResidualRoots;
 pub use room::Refused;
 pub use round::{Accounts, Commitment, Participant, Round, Stage};
@@ -97,7 +97,7 @@ pub mod pallet {
 		room::Refused,
 		round::{Accounts, Refusal},
 		transition::AbortReason,
-		ActiveRun, Halt, Reason, Record, Round, Run, WeightInfo,
+		ActiveRun, Halt, Reason, Record, Round, Run, StepsOfPlaces, WeightInfo,
 	};
 	use alloc::vec::Vec;
 	use frame_support::{
@@ -243,6 +243,10 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Residuals<T: Config> = StorageMap<_, Twox64Concat, RunId, ResidualRoots>;
 
+	/// Inner steps behind what was revealed in adopted rounds of runs whose deltas weigh by them, by place: as long as the record of the round.
+	#[pallet::storage]
+	pub type InnerSteps<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, StepsOfPlaces>;
+
 	/// Adopted rounds, the last [`Config::RecordsKept`] of each run.
 	#[pallet::storage]
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
@@ -352,8 +356,8 @@ pub mod pallet {
 		#[pallet::weight(T::WeightInfo::commit(MAX_PARTICIPANTS))]
 		pub fn commit(origin: OriginFor<T>, run: RunId, round: RoundIndex, attempt: u32, sealed: H256) -> DispatchResultWithPostInfo {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
-			let participants = Self::do_commit(who, run, (round, attempt), sealed)?;
-			Ok(Some(T::WeightInfo::commit(participants)).into())
+			let acted = Self::do_commit(who, run, (round, attempt), sealed)?;
+			Ok(Some(T::WeightInfo::commit(acted.places)).into())
 		}
 
 		/// Shows the work that was committed to, with its Proof of Neural Work. The proof's key is
@@ -372,8 +376,8 @@ pub mod pallet {
 			proof_signature: ProofSignature,
 		) -> DispatchResultWithPostInfo {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
-			let participants = Self::do_reveal(who, run, (round, attempt), &salt, work, &proof, &proof_signature)?;
-			Ok(Some(T::WeightInfo::reveal(participants)).into())
+			let acted = Self::do_reveal(who, run, (round, attempt), &salt, work, &proof, &proof_signature)?;
+			Ok(Some(T::WeightInfo::reveal(acted.places)).into())
 		}
 
 		/// Says whose deltas could be fetched and agree with their roots: one bit for each participant that revealed, in the
@@ -388,8 +392,10 @@ pub mod pallet {
 			vote: VoteBitmap,
 		) -> DispatchResultWithPostInfo {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
-			let participants = Self::do_vote(who, run, (round, attempt), vote)?;
-			Ok(Some(T::WeightInfo::vote_availability(participants)).into())
+			let acted = Self::do_vote(who, run, (round, attempt), vote)?;
+			// Only the last vote of a phase looks at the stakes of all.
+			let weight = if acted.stakes_read { T::WeightInfo::vote_availability } else { T::WeightInfo::attest };
+			Ok(Some(weight(acted.places)).into())
 		}
 
 		/// Says what the next checkpoint is, and its validation loss.
@@ -403,8 +409,8 @@ pub mod pallet {
 			attestation: Attestation,
 		) -> DispatchResultWithPostInfo {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
-			let participants = Self::do_attest(who, run, (round, attempt), attestation)?;
-			Ok(Some(T::WeightInfo::attest(participants)).into())
+			let acted = Self::do_attest(who, run, (round, attempt), attestation)?;
+			Ok(Some(T::WeightInfo::attest(acted.places)).into())
 		}
 
 		/// Removes up to `limit` records of a finished run, and the run itself, with its deposit, once none is left. For its sponsor.

@@ -354,8 +354,8 @@ ord_parameter_types! {
 pub struct MockUnits;
 
 impl WorkUnits for MockUnits {
-	fn of_round(_: &ModelConfig, train: &TrainConfig) -> u128 {
-		train.tokens_per_round().into()
+	fn of_round(_: &ModelConfig, train: &TrainConfig, steps: u32) -> u128 {
+		train.tokens_after(steps).into()
 	}
 }
 
@@ -364,7 +364,7 @@ pub struct MockAudits;
 
 impl OnAdopted for MockAudits {
 	fn adopted(run: RunId, round: RoundIndex) {
-		Told::mutate(|told| told.push((run, round, Training::revealed(run, round))));
+		Told::mutate(|told| told.push((run, round, Training::revealed(run, round).into_iter().map(|(who, _)| who).collect())));
 	}
 
 	fn can_audit(_: &TrainConfig) -> bool {

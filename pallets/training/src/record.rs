@@ -58,6 +58,9 @@ impl Place {
 	}
 }
 
+/// Inner steps behind the work of each place of a record; 0 for one that revealed none.
+pub type StepsOfPlaces = BoundedVec<u32, ConstU32<MAX_PARTICIPANTS>>;
+
 /// A [`RoundRecord`] in bounded form, with what claims are judged and tallied by.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Record {
@@ -91,10 +94,11 @@ impl Record {
 		self.places.binary_search_by(|place| place.account.cmp(who)).ok()
 	}
 
-	/// Delta roots that the outer step of this round takes in the Checkpointing of `round`, this one or a later one.
-	pub fn deltas(&self, round: RoundIndex) -> impl Iterator<Item = H256> + '_ {
-		let counts = move |place: &&Place| place.included && place.excluded_from.is_none_or(|from| round < from);
-		self.places.iter().filter(counts).filter_map(|place| Some(place.revealed?.delta_root))
+	/// Delta roots that the outer step of this round takes in the Checkpointing of `round`, this one or a later one, with the numbers of their places.
+	pub fn deltas(&self, round: RoundIndex) -> impl Iterator<Item = (usize, H256)> + '_ {
+		let counts = move |place: &Place| place.included && place.excluded_from.is_none_or(|from| round < from);
+		let places = self.places.iter().enumerate().filter(move |(_, place)| counts(place));
+		places.filter_map(|(number, place)| Some((number, place.revealed?.delta_root)))
 	}
 
 	/// Whether those who attested the checkpoint, without the condemned, have two thirds of the electorate that is left.

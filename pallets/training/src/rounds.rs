@@ -2,12 +2,12 @@
 
 use crate::{
 	expected::{self, Mismatch},
-	record::{Place, Record, Revealed},
+	record::{Place, Record, Revealed, StepsOfPlaces},
 	replay::{self, Span},
 	round::{Accounts, Commitment},
 	tally,
 	transition::{self, AbortReason, Limits, Outcome},
-	Active, Config, Error, Event, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs, Stage, WeightInfo, Works,
+	Active, Config, Error, Event, InnerSteps, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs, Stage, WeightInfo, Works,
 };
 use alloc::vec::Vec;
 use frame_support::{
@@ -43,7 +43,16 @@ impl<T> From<Mismatch> for Error<T> {
 	}
 }
 
-// What participants do; `at` is the round and its attempt. Each returns the number of places, by which the call is weighed.
+/// What an act is weighed by.
+#[derive(Clone, Copy)]
+pub(crate) struct Acted {
+	/// Places of the round.
+	pub(crate) places: u32,
+	/// Whether the stake behind each of them was read.
+	pub(crate) stakes_read: bool,
+}
+
+// What participants do; `at` is the round and its attempt.
 impl<T: Config> Pallet<T> {
 	pub(crate) fn open(id: RunId) -> Result<(Run, Round), Error<T>> {
 		let run = Self::active(id)?;
@@ -64,7 +73,7 @@ impl<T: Config> Pallet<T> {
 		Ok(participant)
 	}
 
-	pub(crate) fn do_commit(who: AccountId, id: RunId, at: (RoundIndex, u32), sealed: H256) -> Result<u32, DispatchError> {
+	pub(crate) fn do_commit(who: AccountId, id: RunId, at: (RoundIndex, u32), sealed: H256) -> Result<Acted, DispatchError> {
 		let (run, mut round) = Self::open(id)?;
 		let participant = Self::actor(&mut round, &who, at, Phase::Training)?;
 		participant.commitment = Some(Commitment { sealed, at: T::Clock::now() });
@@ -80,7 +89,7 @@ impl<T: Config> Pallet<T> {
 		work: Work,
 		proof: &Proof,
 		signature: &ProofSignature,
-	) -> Result<u32, DispatchError> {
+	) -> Result<Acted, DispatchError> {
 		let (index, attempt) = at;
 		let (run, mut round) = Self::open(id)?;
 		let started_ms = round.started_at.1;
@@ -92,7 +101,7 @@ impl<T: Config> Pallet<T> {
 		Self::ensure_residual(id, &run.config, &who, &work)?;
 		let work_hash = expected::work_hash(&work);
 		ensure!(proof.key == expected::proof_key(id, index) && proof.work_hash == work_hash, Error::<T>::WrongProof);
-		let claim = expected::claim(&run.config, started_ms, commitment.at);
+		let claim = expected::claim(&run.config, work.tokens, started_ms, commitment.at);
 		T::Proofs::submit(&who, proof, signature, claim)?;
 
 		let delta_root = work.delta_root;
@@ -102,7 +111,7 @@ impl<T: Config> Pallet<T> {
 		Ok(Self::acted(id, run, round))
 	}
 
-	pub(crate) fn do_vote(who: AccountId, id: RunId, at: (RoundIndex, u32), vote: VoteBitmap) -> Result<u32, DispatchError> {
+	pub(crate) fn do_vote(who: AccountId, id: RunId, at: (RoundIndex, u32), vote: VoteBitmap) -> Result<Acted, DispatchError> {
 		let (run, mut round) = Self::open(id)?;
 		let revealed = round.revealed().count();
 		let participant = Self::actor(&mut round, &who, at, Phase::Availability)?;
@@ -112,7 +121,7 @@ impl<T: Config> Pallet<T> {
 		Ok(Self::acted(id, run, round))
 	}
 
-	pub(crate) fn do_attest(who: AccountId, id: RunId, at: (RoundIndex, u32), attestation: Attestation) -> Result<u32, DispatchError> {
+	pub(crate) fn do_attest(who: AccountId, id: RunId, at: (RoundIndex, u32), attestation: Attestation) -> Result<Acted, DispatchError> {
 		let (run, mut round) = Self::open(id)?;
 		let participant = Self::actor(&mut round, &who, at, Phase::Checkpointing)?;
 		participant.attestation = Some(attestation);
@@ -121,10 +130,11 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Stores `round` after somebody acted; moves it on if that is cheap, else has it looked at in the next block.
-	fn acted(id: RunId, run: Run, mut round: Round) -> u32 {
+	fn acted(id: RunId, run: Run, mut round: Round) -> Acted {
 		let places = count(round.participants.len());
 		// First, since what it decides is cheap only as long as nobody else is to go.
-		if round.stage.phase() == Phase::Availability && round.all_acted() {
+		let stakes_read = round.stage.phase() == Phase::Availability && round.all_acted();
+		if stakes_read {
 			Self::strike_gone(&mut round);
 		}
 		if transition::moves_lightly(&round) {
@@ -132,7 +142,7 @@ impl<T: Config> Pallet<T> {
 		} else {
 			Self::keep(id, round);
 		}
-		places
+		Acted { places, stakes_read }
 	}
 }
 
@@ -299,14 +309,18 @@ impl<T: Config> Pallet<T> {
 		let weight = T::WeightInfo::settle(count(round.participants.len()));
 		let index = round.round;
 		let key = expected::proof_key(id, index);
-		let (units, paid_units) = (run.units::<T::Units>(), run.paid_units::<T::Units>());
+		let train = &run.config.train;
+		let paid_units = run.paid_units::<T::Units>(train.inner_steps);
 		let mut places = Vec::with_capacity(round.participants.len());
+		let mut inner_steps = Vec::with_capacity(round.participants.len());
 		let mut residuals = Vec::new();
 		for participant in &round.participants {
 			let who = &participant.account;
+			let mut steps = 0;
 			let revealed = participant.delta_root.and_then(|delta_root| {
 				let work = Works::<T>::take(id, who)?;
-				let left = work.residuals(&run.config.train).filter(|_| participant.stake > 0);
+				steps = work.steps(train)?;
+				let left = work.residuals(train).filter(|_| participant.stake > 0);
 				// What the code of a delta says that is not included is not part of the model: it goes on with what it began with.
 				residuals.extend(left.map(|[before, after]| (who.clone(), if participant.included { after } else { before })));
 				let work_hash = expected::work_hash(&work);
@@ -317,7 +331,7 @@ impl<T: Config> Pallet<T> {
 				T::Providers::note_disputable(who);
 			}
 			if participant.included {
-				T::Proofs::confirm(who, key, units, run.approved);
+				T::Proofs::confirm(who, key, run.units::<T::Units>(steps), run.approved);
 			} else if revealed.is_some() {
 				T::Proofs::void(who, key);
 				// A dropout's failure was noted when it dropped out; a success is noted when the proof becomes final.
@@ -326,6 +340,10 @@ impl<T: Config> Pallet<T> {
 				}
 			}
 			places.push(Place::new(participant, revealed));
+			inner_steps.push(steps);
+		}
+		if train.weighs_steps() {
+			InnerSteps::<T>::insert(id, index, StepsOfPlaces::truncate_from(inner_steps));
 		}
 		Self::forgive(id, &round);
 		Self::keep_residuals(id, &run.config, residuals);
@@ -347,6 +365,7 @@ impl<T: Config> Pallet<T> {
 		T::OnAdopted::adopted(id, index);
 		if let Some(old) = index.checked_sub(T::RecordsKept::get()) {
 			Records::<T>::remove(id, old);
+			InnerSteps::<T>::remove(id, old);
 		}
 		if first_round < index {
 			// Longer ago, nothing can be redone any more.

@@ -4,8 +4,8 @@ use crate::{
 	expected::{self, Unfit},
 	replay::{self, Spans},
 	round::Accounts,
-	Absences, Active, Config, Error, Event, Halted, HoldReason, Members, Missing, NextRun, Pallet, Records, Refusals, Residuals, Round,
-	Rounds, Runs, Stage,
+	Absences, Active, Config, Error, Event, Halted, HoldReason, InnerSteps, Members, Missing, NextRun, Pallet, Records, Refusals,
+	Residuals, Round, Rounds, Runs, Stage,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -65,15 +65,15 @@ impl Run {
 		}
 	}
 
-	/// Work units of one participant's round.
-	pub fn units<U: WorkUnits>(&self) -> u128 {
-		U::of_round(&self.config.model, &self.config.train)
+	/// Work units of one participant's round of so many inner steps.
+	pub fn units<U: WorkUnits>(&self, steps: u32) -> u128 {
+		U::of_round(&self.config.model, &self.config.train, steps)
 	}
 
-	/// Work units that one participant's round is paid by; zero unless the run's work draws issuance.
-	pub fn paid_units<U: WorkUnits>(&self) -> u128 {
+	/// Work units that one participant's round of so many inner steps is paid by; zero unless the run's work draws issuance.
+	pub fn paid_units<U: WorkUnits>(&self, steps: u32) -> u128 {
 		if self.approved {
-			self.units::<U>()
+			self.units::<U>(steps)
 		} else {
 			0
 		}
@@ -109,6 +109,7 @@ impl<T> From<Unfit> for Error<T> {
 			Unfit::Config(ConfigError::CommitInterval) => Self::CommitInterval,
 			Unfit::Config(ConfigError::Hyperparameter) => Self::BadHyperparameter,
 			Unfit::Config(ConfigError::Code) => Self::BadCode,
+			Unfit::Config(ConfigError::LeastSteps) => Self::BadLeastSteps,
 		}
 	}
 }
@@ -222,6 +223,7 @@ impl<T: Config> Pallet<T> {
 		let records = u32::try_from(rounds.len()).unwrap_or(u32::MAX).min(limit);
 		for round in rounds.iter().take(wanted) {
 			Records::<T>::remove(id, round);
+			InnerSteps::<T>::remove(id, round);
 		}
 		if rounds.len() > wanted {
 			Self::deposit_event(Event::HistoryRemoved { run: id, records });

@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	replay, round::Accounts, Absences, Active, Config, Halted, Members, Missing, NextRun, Pallet, Participant, Place, Record, Records,
-	Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Works,
+	replay, round::Accounts, Absences, Active, Config, Halted, InnerSteps, Members, Missing, NextRun, Pallet, Participant, Place, Record,
+	Records, Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -43,6 +43,7 @@ impl<T: Config> Pallet<T> {
 		}
 		ensure!(Works::<T>::iter_keys().all(|(id, _)| unfinished.contains(&id)), "work of a run that is not active");
 		ensure!(Records::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "record of an unknown run");
+		ensure!(InnerSteps::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "inner steps of an unknown run");
 		ensure!(Halted::<T>::iter_keys().all(Runs::<T>::contains_key), "the model of an unknown run is halted");
 		Self::try_deposits()?;
 		for (id, run) in Runs::<T>::iter() {
@@ -85,6 +86,9 @@ impl<T: Config> Pallet<T> {
 		let kept = rounds.len() <= usize::try_from(T::RecordsKept::get()).unwrap_or(usize::MAX);
 		ensure!(kept, "more records than are kept");
 		Self::try_replay(id, run)?;
+		let known: BTreeSet<RoundIndex> = InnerSteps::<T>::iter_key_prefix(id).collect();
+		let weighed = if run.config.train.weighs_steps() { rounds.iter().copied().collect() } else { BTreeSet::new() };
+		ensure!(known == weighed, "inner steps are not kept of exactly the records whose deltas weigh by them");
 		Records::<T>::iter_prefix(id).try_for_each(|(index, record)| Self::try_record(id, run, index, &record))
 	}
 
@@ -109,6 +113,13 @@ impl<T: Config> Pallet<T> {
 		let places = &record.places;
 		ensure!(places.windows(2).all(|pair| pair[0].account < pair[1].account), "places of a record out of order");
 		ensure!(places.iter().all(|place| !place.included || place.revealed.is_some()), "included without a revealed delta");
+		if let Some(steps) = InnerSteps::<T>::get(id, index) {
+			let good = |(place, steps): (&Place, &u32)| match place.revealed {
+				Some(_) => run.config.train.may_end_after(*steps),
+				None => *steps == 0,
+			};
+			ensure!(steps.len() == places.len() && places.iter().zip(&steps).all(good), "inner steps after which no round ends");
+		}
 		let attested = |place: &Place| place.attested.is_none_or(|_| place.counted && place.revealed.is_some());
 		ensure!(places.iter().all(attested), "attested without a vote");
 		ensure!(places.iter().all(|place| !place.disqualified || place.attested.is_some()), "an attestation is condemned that is none");

@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 		let mut seconds = String::new();
 		for turn in 0..repeat {
 			let begun = Instant::now();
-			aggregate(&exec, &tiling, &vectors, aggregator, &mut out)?;
+			aggregate(&exec, &tiling, &vectors, &[], aggregator, &mut out)?;
 			let separator = if turn == 0 { "" } else { ", " };
 			write!(seconds, "{separator}{:.6}", begun.elapsed().as_secs_f64())?;
 		}

@@ -120,7 +120,7 @@ impl World {
 				}
 				deltas.push(delta);
 			}
-			take_outer_step(&self.exec, &self.layout, train, &mut theta, &mut momentum, &deltas)?;
+			take_outer_step(&self.exec, &self.layout, train, &mut theta, &mut momentum, &deltas, &[])?;
 		}
 		self.loss(&theta)
 	}

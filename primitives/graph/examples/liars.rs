@@ -1,6 +1,6 @@
 //! What liars do to training: the validation loss after some rounds of DiLoCo on a text, for every attack and every rule of aggregation.
 //!
-//! `cargo run --release -p neuroshard-graph --example liars -- TEXT [ROUNDS [THREADS [INNER_STEPS [RULE]]]]`. Ten workers train a small model on windows of the text, drawn for each.
+//! `cargo run --release -p neuroshard-graph --example liars -- TEXT [ROUNDS [THREADS [INNER_STEPS [RULE [ATTACK]]]]]`. Ten workers train a small model on windows of the text, drawn for each.
 //! Three of them lie in every round. They know what the others hand over. The clean run has no liars and takes the mean.
 
 mod text;
@@ -146,7 +146,7 @@ impl World {
 		let mut arena = Arena::new(trainer.arena_len());
 		for round in 0..rounds {
 			let Ok(deltas) = self.deltas(&mut trainer, &mut arena, &theta, round, attack) else { return Ok(f32::INFINITY) };
-			take_outer_step(&self.exec, &self.layout, &train, &mut theta, &mut momentum, &deltas)?;
+			take_outer_step(&self.exec, &self.layout, &train, &mut theta, &mut momentum, &deltas, &[])?;
 		}
 		Ok(self.loss(&theta).unwrap_or(f32::INFINITY))
 	}
@@ -159,6 +159,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let threads: usize = arguments.next().map_or(Ok(2), |threads| threads.parse())?;
 	let inner_steps = arguments.next().map_or(Ok(40), |steps| steps.parse())?;
 	let only = arguments.next();
+	let attack = arguments.next();
+	let attacks: Vec<Attack> = ATTACKS.into_iter().filter(|one| attack.as_ref().is_none_or(|name| *name == format!("{one:?}"))).collect();
 	let text = Text::read(&path)?;
 	let model = ModelConfig { vocab: 288, dim: 64, layers: 2, heads: 4, kv_heads: 2, ffn: 160, max_seq: 128, ..ModelConfig::tiny() };
 	let train = TrainConfig {
@@ -184,11 +186,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 	println!("{rounds} rounds of {inner_steps} steps of {WORKERS} workers, {LIARS} of them lie; losses of the clean runs {clean:.4?}");
 	println!("beyond them in percent: the mean of {SEEDS} seeds (least to most)");
 	print!("{:18}", "");
-	ATTACKS.iter().for_each(|attack| print!("{:>24}", format!("{attack:?}")));
+	attacks.iter().for_each(|attack| print!("{:>24}", format!("{attack:?}")));
 	println!();
 	for (name, aggregator) in rules().into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
 		print!("{name:18}");
-		for attack in ATTACKS {
+		for &attack in &attacks {
 			let beyond = losses(attack, aggregator)?.into_iter().zip(&clean).map(|(loss, clean)| 100.0 * (loss / clean - 1.0));
 			let beyond: Vec<f32> = beyond.collect();
 			let [least, most] = extremes(&beyond);

@@ -194,6 +194,12 @@ pub enum Rule {
 		/// From 1 to [`MAX_MOVES`].
 		steps: u8,
 	},
+	/// The mean by inner steps, for machines of different speed: a participant takes as many as its machine does in time, and its delta weighs, and is paid,
+	/// by them.
+	WeightedMean {
+		/// Fewest inner steps of a participant; up to [`TrainConfig::inner_steps`], which are the most.
+		least_steps: u32,
+	},
 }
 
 /// Most steps of a rule that moves a centre.
@@ -218,7 +224,7 @@ pub struct TrainConfig {
 	pub batch: u32,
 	/// Tokens per sequence, a multiple of 32 and at most the model's `max_seq`.
 	pub seq_len: u32,
-	/// Inner steps of a round (H).
+	/// Inner steps of a round (H); with [`Rule::WeightedMean`] the most of them.
 	pub inner_steps: u32,
 	/// Inner steps between two committed states (S); at most 64 roots a round.
 	pub commit_interval: u32,
@@ -304,4 +310,7 @@ pub enum ConfigError {
 		"numbers of a code must be 4, 8, 16, 32 or 64; Median and TrimmedMean sort numbers of all deltas, and go with TopK without cosine only"
 	)]
 	Code,
+	/// A weighted mean's fewest inner steps are none, or more than the most.
+	#[error("least_steps of WeightedMean must be from 1 to inner_steps")]
+	LeastSteps,
 }

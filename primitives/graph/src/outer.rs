@@ -22,6 +22,11 @@ impl Aggregator {
 		}
 	}
 
+	/// Whether deltas weigh by the inner steps behind them.
+	pub const fn weighs_steps(self) -> bool {
+		matches!(self.robust(), Some(Robust { rule: Rule::WeightedMean { .. }, .. }))
+	}
+
 	/// The rule that compares deltas or shortens them, if one does.
 	pub(crate) const fn robust(self) -> Option<Robust> {
 		match self {
@@ -42,6 +47,14 @@ pub enum AggregateError {
 	/// There is no delta, or more than the protocol has participants.
 	#[error("{0} deltas cannot be aggregated")]
 	Count(usize),
+	/// Not as many numbers of inner steps as deltas, where deltas weigh by them; or some where they do not.
+	#[error("inner steps of {steps} deltas for {deltas}")]
+	Steps {
+		/// Numbers of inner steps.
+		steps: usize,
+		/// Deltas.
+		deltas: usize,
+	},
 	/// Deltas, result, parameters or momentum differ in length.
 	#[error("vectors of different lengths: {0} and {1}")]
 	Length(usize, usize),
@@ -54,6 +67,8 @@ pub enum Weighing {
 	Clip(F32),
 	/// All alike: no distances are needed.
 	Mean,
+	/// By the inner steps behind them: no distances are needed.
+	Steps,
 	/// Krum, by distances from each other.
 	Krum {
 		/// Others that count in a score.
@@ -85,18 +100,20 @@ impl Weighing {
 	/// The distances that it needs.
 	pub fn distance(self) -> Option<Distance> {
 		match self {
-			Self::Mean => None,
+			Self::Mean | Self::Steps => None,
 			Self::Clip(_) => Some(Distance::Norms),
 			Self::Krum { .. } | Self::Moved { .. } => Some(Distance::Pairs),
 		}
 	}
 
-	/// The weights of `count` deltas. `squares` are rows of so many numbers as [`Distance::block`] says.
-	pub fn weigh(self, squares: &[f32], count: usize, factors: &[f32]) -> Vec<f32> {
+	/// The weights of `count` deltas, behind each of which are so many inner `steps` where these count. `squares` are rows of so many numbers as
+	/// [`Distance::block`] says.
+	pub fn weigh(self, squares: &[f32], count: usize, factors: &[f32], steps: &[u32]) -> Vec<f32> {
 		let rows = Squares { rows: squares, stride: Distance::Pairs.block(count).1, count };
 		let mut weights = match self {
 			Self::Clip(clip) => return scalar::clip_factors(squares.get(..count).unwrap_or_default(), clip.get()),
 			Self::Mean => alloc::vec![1.0 / count as f32; count],
+			Self::Steps => scalar::step_weights(steps),
 			Self::Krum { near, keep } => scalar::krum_weights(rows, near as usize, keep as usize),
 			Self::Moved { near, step, steps } => {
 				let step = match step {
@@ -124,7 +141,7 @@ impl Robust {
 	/// As [`Aggregator::liars`].
 	fn liars(&self, deltas: u32) -> u32 {
 		match self.rule {
-			Rule::Mean => 0,
+			Rule::Mean | Rule::WeightedMean { .. } => 0,
 			Rule::TrimmedMean { trim } => effective_trim(trim, deltas),
 			Rule::Median => deltas.saturating_sub(1) / 2,
 			Rule::Krum { liars } | Rule::MultiKrum { liars } => krum_liars(liars, deltas),
@@ -143,6 +160,7 @@ impl Robust {
 		let near = |liars: u16| honest(liars).saturating_sub(1);
 		match self.rule {
 			Rule::Mean => Way::Weighted(Weighing::Mean),
+			Rule::WeightedMean { .. } => Way::Weighted(Weighing::Steps),
 			Rule::Median => Way::Trimmed(deltas.saturating_sub(1) / 2),
 			Rule::TrimmedMean { trim } => Way::Trimmed(effective_trim(trim, deltas)),
 			Rule::Krum { liars } => Way::Weighted(Weighing::Krum { near: near(liars), keep: 1 }),

@@ -28,6 +28,13 @@ pub struct RoundOutcome {
 	pub losses: Vec<f32>,
 }
 
+impl RoundOutcome {
+	/// Inner steps that were taken.
+	pub fn steps(&self) -> u32 {
+		u32::try_from(self.losses.len()).unwrap_or(u32::MAX)
+	}
+}
+
 /// The residual that a round leaves.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Residual {
@@ -86,6 +93,15 @@ pub struct Progress {
 	pub state_root: Option<Hash>,
 }
 
+/// Why a round goes on no further.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+	/// It is complete: its time is over, and it may end here ([`TrainConfig::may_end_after`]).
+	Ends,
+	/// It is given up.
+	Abandoned,
+}
+
 /// Why a round has no outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RoundError<E> {
@@ -105,9 +121,12 @@ pub enum RoundError<E> {
 		/// Why.
 		source: StepError,
 	},
-	/// The progress callback asked to stop.
+	/// The progress callback gave it up.
 	#[error("stopped before the round was complete")]
 	Stopped,
+	/// The progress callback ended it after so many steps, where no round may end.
+	#[error("a round of this run cannot end after {0} inner steps")]
+	Early(u32),
 	/// The delta is not finite.
 	#[error("diverged: the parameters left the finite numbers")]
 	Diverged,
@@ -199,7 +218,7 @@ impl<'a> RoundStart<'a> {
 /// Runs a round from `start`.
 ///
 /// `tokens(step, sequence, buffer)` fills in the `seq_len + 1` tokens of a sequence of an inner step, both from 0.
-/// `inner_state` sees the state after every step; then `progress` hears of the step, and may stop the round. Moments start at zero, t at 1; the schedule
+/// `inner_state` sees the state after every step; then `progress` hears of the step, and may end the round there or give it up. Moments start at zero, t at 1; the schedule
 /// index of a step is `adopted_rounds * inner_steps + step`. Afterwards the arena holds the last inner state.
 ///
 /// # Errors
@@ -209,7 +228,7 @@ pub fn run_round<E>(
 	arena: &mut [f32],
 	start: RoundStart<'_>,
 	mut tokens: impl FnMut(u32, u32, &mut [u16]) -> Result<(), E>,
-	mut progress: impl FnMut(Progress) -> ControlFlow<()>,
+	mut progress: impl FnMut(Progress) -> ControlFlow<Stop>,
 	mut inner_state: impl FnMut(InnerState<'_>),
 ) -> Result<RoundOutcome, RoundError<E>> {
 	let RoundStart { theta, adopted_rounds, residual, reached } = start;
@@ -249,8 +268,11 @@ pub fn run_round<E>(
 		});
 		state_roots.extend(state_root);
 		inner_state(InnerState { step: done, vectors, state_roots: &state_roots, losses: &losses });
-		if progress(Progress { step: done, outcome, state_root }).is_break() {
-			return Err(RoundError::Stopped);
+		match progress(Progress { step: done, outcome, state_root }) {
+			ControlFlow::Continue(()) => {}
+			ControlFlow::Break(Stop::Abandoned) => return Err(RoundError::Stopped),
+			ControlFlow::Break(Stop::Ends) if config.may_end_after(done) => break,
+			ControlFlow::Break(Stop::Ends) => return Err(RoundError::Early(done)),
 		}
 	}
 	let mut delta = vec![0.0; theta.len()];

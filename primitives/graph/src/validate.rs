@@ -147,6 +147,9 @@ impl TrainConfig {
 			Aggregator::Robust(robust) => robust.check_values()?,
 			Aggregator::Compressed(compressed) => compressed.check_values()?,
 		}
+		if !(1..=self.inner_steps).contains(&self.least_steps()) {
+			return Err(ConfigError::LeastSteps);
+		}
 		let probabilities = [self.batch, model.heads, self.seq_len, self.seq_len]
 			.into_iter()
 			.try_fold(1u64, |product, factor| product.checked_mul(u64::from(factor)));
@@ -161,29 +164,73 @@ impl TrainConfig {
 		u64::from(self.batch) * u64::from(self.seq_len)
 	}
 
-	/// Tokens that one participant trains on in a round; saturates.
+	/// Tokens that one participant trains on in a round of all inner steps; saturates.
 	pub fn tokens_per_round(&self) -> u64 {
-		self.tokens_per_step().saturating_mul(u64::from(self.inner_steps))
+		self.tokens_after(self.inner_steps)
+	}
+
+	/// Tokens of so many inner steps; saturates.
+	pub fn tokens_after(&self, steps: u32) -> u64 {
+		self.tokens_per_step().saturating_mul(u64::from(steps))
+	}
+
+	/// Inner steps that so many tokens take, if a participant's round can end after them.
+	pub fn steps_of(&self, tokens: u64) -> Option<u32> {
+		let steps = u32::try_from(tokens.checked_div(self.tokens_per_step())?).ok()?;
+		(self.tokens_after(steps) == tokens && self.may_end_after(steps)).then_some(steps)
+	}
+
+	/// Fewest inner steps of a participant's round.
+	pub fn least_steps(&self) -> u32 {
+		match self.aggregator.robust() {
+			Some(Robust { rule: Rule::WeightedMean { least_steps }, .. }) => least_steps,
+			_ => self.inner_steps,
+		}
+	}
+
+	/// Whether deltas weigh by the inner steps behind them.
+	pub fn weighs_steps(&self) -> bool {
+		self.aggregator.weighs_steps()
+	}
+
+	/// Whether a participant's round can end after so many inner steps: the state there is one that is committed.
+	pub fn may_end_after(&self, steps: u32) -> bool {
+		(self.least_steps()..=self.inner_steps).contains(&steps) && self.commits_after(steps)
 	}
 
 	/// Floating-point operations of one participant's round on `model`; saturates.
 	pub fn flops_per_round(&self, model: &ModelConfig) -> u128 {
-		u128::from(self.tokens_per_round()).saturating_mul(u128::from(model.flops_per_token(self.seq_len)))
+		self.flops_of(model, self.tokens_per_round())
 	}
 
-	/// State roots of one round: one every `commit_interval` inner steps, and one after the last; 0 for an interval of 0.
+	/// Floating-point operations of training `model` on so many tokens; saturates.
+	pub fn flops_of(&self, model: &ModelConfig, tokens: u64) -> u128 {
+		u128::from(tokens).saturating_mul(u128::from(model.flops_per_token(self.seq_len)))
+	}
+
+	/// State roots of a round of all inner steps: one every `commit_interval` of them, and one after the last; 0 for an interval of 0.
 	pub const fn state_roots(&self) -> u32 {
+		self.state_roots_after(self.inner_steps)
+	}
+
+	/// State roots of a round of so many inner steps.
+	pub const fn state_roots_after(&self, steps: u32) -> u32 {
 		match self.commit_interval {
 			0 => 0,
-			interval => self.inner_steps.div_ceil(interval),
+			interval => steps.div_ceil(interval),
 		}
 	}
 
-	/// Roots that a participant reveals beside that of its delta: [`TrainConfig::state_roots`], and of a code that leaves a residual those of the
-	/// residual before the round and after it.
+	/// Roots that a participant reveals beside that of its delta after a round of all inner steps: [`TrainConfig::state_roots`], and of a code that leaves
+	/// a residual those of the residual before the round and after it.
 	pub fn revealed_roots(&self) -> u32 {
+		self.revealed_roots_after(self.inner_steps)
+	}
+
+	/// The same after so many inner steps.
+	pub fn revealed_roots_after(&self, steps: u32) -> u32 {
 		let residuals = if self.leaves_residual() { 2 } else { 0 };
-		self.state_roots().saturating_add(residuals)
+		self.state_roots_after(steps).saturating_add(residuals)
 	}
 
 	/// Whether deltas are sent as a code that leaves a residual to the next one.

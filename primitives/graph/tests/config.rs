@@ -3,7 +3,7 @@
 mod common;
 
 use common::{tiny_model, tiny_train};
-use neuroshard_graph::{ConfigError, ModelConfig, ParamLayout, TrainConfig, F32};
+use neuroshard_graph::{Aggregator, ConfigError, ModelConfig, ParamLayout, Robust, Rule, TrainConfig, F32};
 
 fn model_error(change: impl FnOnce(&mut ModelConfig)) -> Option<ConfigError> {
 	let mut model = tiny_model();
@@ -135,6 +135,25 @@ fn derived_numbers_match_a_count_by_hand() {
 	assert_eq!(train.state_roots(), 3);
 	let uneven = TrainConfig { inner_steps: 7, ..train };
 	assert_eq!(uneven.state_roots(), 4);
+	assert_eq!([2, 3, 4, 6].map(|steps| uneven.state_roots_after(steps)), [1, 2, 2, 3]);
 	let committed: Vec<u32> = (0..=7).filter(|&step| uneven.commits_after(step)).collect();
 	assert_eq!(committed, [2, 4, 6, 7]);
+}
+
+#[test]
+fn rounds_of_a_weighted_mean_end_after_committed_states_from_the_least_steps_on() {
+	let of = |least_steps| {
+		let aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps } });
+		TrainConfig { batch: 2, seq_len: 32, inner_steps: 11, commit_interval: 3, aggregator, ..TrainConfig::tiny() }
+	};
+	let model = ModelConfig::tiny();
+	let ends = |train: &TrainConfig| (0..20).filter(|steps| train.may_end_after(*steps)).collect::<Vec<_>>();
+	assert_eq!((ends(&of(1)), ends(&of(4)), ends(&of(11))), (vec![3, 6, 9, 11], vec![6, 9, 11], vec![11]));
+	assert_eq!(ends(&TrainConfig { aggregator: Aggregator::Mean, ..of(1) }), [11], "others take all steps");
+	assert_eq!(
+		[0, 63, 64, 192, 193, 384, 704, 768].map(|tokens| of(4).steps_of(tokens)),
+		[None, None, None, None, None, Some(6), Some(11), None]
+	);
+	assert_eq!((of(1).validate(&model), of(11).validate(&model)), (Ok(()), Ok(())));
+	assert_eq!([0, 12].map(|least| of(least).validate(&model)), [Err(ConfigError::LeastSteps); 2]);
 }

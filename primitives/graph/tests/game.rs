@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{every_code, every_compressed, every_rule, lively_theta, sent, sent_as, text::Text, Lcg};
+use common::{every_code, every_compressed, every_rule, lively_theta, sent, sent_as, steps_behind, text::Text, Lcg};
 use neuroshard_graph::{
 	cell::Cell,
 	commit::{checkpoint_root, tensors_root},
@@ -14,7 +14,7 @@ use neuroshard_graph::{
 	player::{CheckpointStory, PlayError, Player, Story, WorkStory},
 	trace::Mistake,
 	witness::{Library, MAX_WITNESS},
-	Aggregator, Code, ModelConfig, ParamLayout, TrainConfig, F32,
+	Aggregator, Code, ModelConfig, ParamLayout, Robust, Rule, TrainConfig, F32,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
@@ -89,6 +89,8 @@ struct Round {
 	theta: Vec<f32>,
 	momentum: Hash,
 	start: Hash,
+	/// Inner steps of the work.
+	steps: u32,
 }
 
 const ADOPTED: u32 = 2;
@@ -105,7 +107,8 @@ impl Round {
 		let steps = u64::from(ADOPTED) * u64::from(train.inner_steps);
 		let start = checkpoint_root(&tensors_root(&layout, &theta, 1), &momentum, ADOPTED, steps);
 		let text = Text::random(3, 6_000, model.vocab, 3);
-		Self { model, train, text, theta, momentum, start }
+		let steps = train.inner_steps;
+		Self { model, train, text, theta, momentum, start, steps }
 	}
 
 	/// One layer, two steps to an interval, a last interval of one step.
@@ -124,7 +127,7 @@ impl Round {
 			train: &self.train,
 			round: ADOPTED,
 			start: self.start,
-			subject: Subject::Work { corpus, window: &window_of },
+			subject: Subject::Work { corpus, window: &window_of, steps: self.steps },
 		}
 	}
 
@@ -135,7 +138,7 @@ impl Round {
 			Ok(())
 		};
 		let start = (self.theta.clone(), self.momentum);
-		WorkStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &self.train, ADOPTED, start, read).unwrap()
+		WorkStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &self.train, ADOPTED, start, read).unwrap().with_steps(self.steps)
 	}
 
 	fn story_with(&self, mistake: Mistake) -> WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), String> + '_> {
@@ -144,7 +147,7 @@ impl Round {
 
 	/// What is revealed of a story.
 	fn reveal(&self, story: &mut WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), String>>) -> Option<(Vec<Hash>, Hash)> {
-		let roots = story.roots(0, self.train.inner_steps).unwrap();
+		let roots = story.roots(0, self.steps).unwrap();
 		let (_, delta) = story.delta().unwrap()?;
 		let committed = (1..).zip(roots).filter(|(step, _)| self.train.commits_after(*step)).map(|(_, root)| root).collect();
 		Some((committed, delta))
@@ -284,6 +287,45 @@ fn a_wrong_delta_alone_is_decided_at_its_tile() {
 	let record = referee(&setting, first, &mut defender, &mut honest(&mut challenger));
 	assert_eq!(record.end, End::Ruled(Ruling::Fraud));
 	assert_eq!(round.operator(&record), Some(Op::Delta));
+}
+
+/// As [`Round::small`], of four inner steps where there may be up to nine.
+fn short_round() -> Round {
+	let Round { model, train, .. } = Round::small();
+	let aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps: 2 } });
+	Round { steps: 4, ..Round::new(model, TrainConfig { inner_steps: 9, aggregator, ..train }) }
+}
+
+#[test]
+fn a_mistake_in_a_round_that_ended_early_is_decided_where_it_is() {
+	let round = short_round();
+	let (setting, (roots, delta)) = (round.setting(round.corpus()), round.reveal(&mut round.story()).unwrap());
+	assert_eq!((roots.len(), round.story().doubt(&roots, delta)), (2, Ok(None)));
+	assert_eq!(open_work(&setting, &roots, delta, Doubt::Interval(2)), Err(GameError::Place), "it has no third interval");
+	for step in 0..4 {
+		let stages = setting.plan(&neuroshard_graph::game::Site::Step { step, vectors: [[0; 32]; 3], nodes: [0; 32] }).unwrap();
+		let stage = stages.stages().iter().position(|stage| stage.op == Op::AdamW).unwrap() as u32;
+		let record = round.dispute(Mistake { step, stage, output: 0, element: 9, mask: 1 << 22 }).expect("it changes the state");
+		assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(Op::AdamW)), "in step {step}");
+	}
+	let record = round.dispute(Mistake { step: 4, stage: 0, output: 0, element: 9, mask: 1 << 22 }).expect("it changes the delta");
+	assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(Op::Delta)));
+}
+
+#[test]
+fn who_says_to_have_taken_more_steps_loses() {
+	let round = short_round();
+	let (mut roots, delta) = round.reveal(&mut round.story()).unwrap();
+	// Two more steps are claimed, whose state is that after four.
+	roots.push(roots[1]);
+	let more = Round { steps: 6, ..short_round() };
+	let setting = more.setting(more.corpus());
+	let mut challenger = Player::new(setting, Side::Challenger, more.story(), Some(&more.text as &dyn Library));
+	assert_eq!(challenger.story().doubt(&roots, delta), Ok(Some(Doubt::Interval(2))));
+	let first = open_work(&setting, &roots, delta, Doubt::Interval(2)).unwrap();
+	let mut defender = Player::new(setting, Side::Defender, more.story(), None);
+	let record = referee(&setting, first, &mut honest(&mut defender), &mut honest(&mut challenger));
+	assert_ne!(record.end, End::Ruled(Ruling::Unfounded));
 }
 
 /// As [`Round::small`], with deltas that are sent as `code`.
@@ -583,6 +625,8 @@ struct Outer {
 	/// Which vectors are deltas of each step.
 	steps: Vec<Vec<usize>>,
 	roots: Vec<Vec<Hash>>,
+	/// Inner steps behind deltas, where they count.
+	inner_steps: Vec<Vec<u32>>,
 	start: Hash,
 }
 
@@ -607,7 +651,8 @@ impl Outer {
 		let root = |vector: usize| tensors_root(if vector < 2 { &layout } else { &of_deltas }, &vectors[vector], 1);
 		let roots = steps.iter().map(|step| step.iter().map(|&vector| root(vector)).collect()).collect();
 		let start = checkpoint_root(&root(0), &root(1), 5, 5 * u64::from(train.inner_steps));
-		Self { model, train, vectors, steps, roots, start }
+		let inner_steps = steps.iter().map(|step| steps_behind(aggregator, step.len())).collect();
+		Self { model, train, vectors, steps, roots, inner_steps, start }
 	}
 
 	fn setting(&self, claimed: Hash) -> Setting<'_> {
@@ -616,7 +661,7 @@ impl Outer {
 			train: &self.train,
 			round: 5,
 			start: self.start,
-			subject: Subject::Checkpoint { deltas: &self.roots, claimed },
+			subject: Subject::Checkpoint { deltas: &self.roots, inner_steps: &self.inner_steps, claimed },
 		}
 	}
 
@@ -634,7 +679,8 @@ impl Outer {
 			Ok(deltas)
 		};
 		let start = [self.vectors[0].clone(), self.vectors[1].clone()];
-		CheckpointStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &train, 5, start, deltas).unwrap()
+		let story = CheckpointStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &train, 5, start, deltas).unwrap();
+		story.with_inner_steps(self.inner_steps.clone())
 	}
 
 	fn claim(&self, wrong: u32) -> (Hash, Lie) {
@@ -658,7 +704,7 @@ fn the_outer_story_is_what_aggregation_and_outer_step_give() {
 	let deltas: Vec<&[f32]> = case.steps[0].iter().map(|&vector| case.vectors[vector].as_slice()).collect();
 	let mut gradient = vec![0.0; params.len()];
 	let (layout, exec) = (ParamLayout::new(&case.model).unwrap(), Exec::new(1).unwrap());
-	aggregate(&exec, &layout.tiling(), &deltas, case.train.aggregator, &mut gradient).unwrap();
+	aggregate(&exec, &layout.tiling(), &deltas, &[], case.train.aggregator, &mut gradient).unwrap();
 	outer_step(&exec, &mut params, &mut momentum, &gradient, 0.7, 0.9).unwrap();
 	let roots = [&params, &momentum].map(|vector| tensors_root(&layout, vector, 1));
 	let expected = checkpoint_root(&roots[0], &roots[1], 6, 6 * u64::from(case.train.inner_steps));

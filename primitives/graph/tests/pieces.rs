@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, tiny_model, tiny_train};
+use common::{every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, steps_behind, tiny_model, tiny_train};
 use neuroshard_graph::{
 	cell::{Address, Cell},
 	exec::{Arena, Exec, Trainer},
@@ -143,10 +143,11 @@ fn of_deltas_and_outer_steps() {
 	let robust = every_rule().into_iter().flat_map(|robust| [1, 7, 33].map(|count| (Aggregator::Robust(robust), count)));
 	for (aggregator, count) in simple.into_iter().chain(robust) {
 		let train = TrainConfig { aggregator, ..tiny_train() };
-		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &deltas[..count]).unwrap();
+		let steps = steps_behind(aggregator, count);
+		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &deltas[..count], &steps).unwrap();
 		every_tile_is_what_its_pieces_give(&trace);
 		let mut gradient = vec![0.0; layout.len()];
-		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &deltas[..count], aggregator, &mut gradient).unwrap();
+		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &deltas[..count], &steps, aggregator, &mut gradient).unwrap();
 		assert!(same_bits(&trace.result(0), &gradient));
 	}
 }
@@ -189,17 +190,18 @@ fn of_outer_steps_on_codes() {
 	let layout = ParamLayout::new(&model).unwrap();
 	let vectors = noise(&layout, 7);
 	let aggregators = every_compressed();
-	assert_eq!(aggregators.len(), 5 * 14 - 3 * 4, "three codes do not go with the rules that sort");
+	assert_eq!(aggregators.len(), 5 * 16 - 3 * 4, "three codes do not go with the rules that sort");
 	for aggregator in aggregators {
 		let train = TrainConfig { aggregator, ..tiny_train() };
 		let sent: Vec<Vec<f32>> = vectors[2..].iter().map(|delta| sent(&train, &layout, delta)).collect();
 		let inputs: Vec<&[f32]> = sent.iter().map(Vec::as_slice).collect();
-		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &inputs).unwrap();
+		let steps = steps_behind(aggregator, inputs.len());
+		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &inputs, &steps).unwrap();
 		every_tile_is_what_its_pieces_give(&trace);
 		let said: Vec<Vec<f32>> = sent.into_iter().map(|sent| train.decode_delta(&exec, &layout, sent).unwrap()).collect();
 		let said: Vec<&[f32]> = said.iter().map(Vec::as_slice).collect();
 		let mut gradient = vec![0.0; layout.len()];
-		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &said, aggregator, &mut gradient).unwrap();
+		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &said, &steps, aggregator, &mut gradient).unwrap();
 		assert!(same_bits(&trace.result(0), &gradient), "{aggregator:?}");
 	}
 }
@@ -213,10 +215,10 @@ fn of_distances_over_several_segments() {
 	let deltas: Vec<&[f32]> = vectors[2..].iter().map(Vec::as_slice).collect();
 	for rule in [Rule::MultiKrum { liars: 1 }, Rule::CentredClipping { liars: 1, radius: F32::new(1.0), steps: 1 }] {
 		let train = TrainConfig { aggregator: Aggregator::Robust(Robust { clip: F32::new(1.0), rule }), ..tiny_train() };
-		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &deltas).unwrap();
+		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &deltas, &[]).unwrap();
 		every_tile_is_what_its_pieces_give(&trace);
 		let mut gradient = vec![0.0; layout.len()];
-		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &deltas, train.aggregator, &mut gradient).unwrap();
+		neuroshard_graph::exec::aggregate(&exec, &layout.tiling(), &deltas, &[], train.aggregator, &mut gradient).unwrap();
 		assert!(same_bits(&trace.result(0), &gradient));
 	}
 }

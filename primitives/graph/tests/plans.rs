@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{every_rule, tiny_model, tiny_train};
+use common::{every_rule, steps_behind, tiny_model, tiny_train};
 use neuroshard_graph::{
 	exec,
 	graph::{Op, Place, RowSlice, MAX_NODES, MAX_TILES_PER_NODE},
@@ -152,7 +152,7 @@ fn an_outer_step_of_more_than_128_deltas_is_refused_however_many_layers_it_is_ab
 fn aggregated(deltas: &[&[f32]], aggregator: Aggregator) -> Vec<f32> {
 	let mut out = vec![0.0; deltas[0].len()];
 	let executor = exec::Exec::new(1).unwrap();
-	exec::aggregate(&executor, &Tiling::new([(1, out.len())]), deltas, aggregator, &mut out).unwrap();
+	exec::aggregate(&executor, &Tiling::new([(1, out.len())]), deltas, &[], aggregator, &mut out).unwrap();
 	out
 }
 
@@ -239,13 +239,14 @@ proptest! {
 	#[test]
 	fn all_cores_give_the_bits_of_one_without_vectors(
 		deltas in prop::collection::vec(prop::collection::vec(-1e3f32..1e3, 70 * 40), 1..7),
-		rule in 0usize..16,
+		rule in 0usize..18,
 	) {
 		let deltas: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
 		let aggregator = every_rule().get(rule).map_or(Aggregator::Mean, |&robust| Aggregator::Robust(robust));
 		let bits = |executor: exec::Exec| {
 			let mut out = vec![0.0; 70 * 40];
-			exec::aggregate(&executor, &Tiling::new([(70, 40)]), &deltas, aggregator, &mut out).unwrap();
+			let steps = steps_behind(aggregator, deltas.len());
+			exec::aggregate(&executor, &Tiling::new([(70, 40)]), &deltas, &steps, aggregator, &mut out).unwrap();
 			out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
 		};
 		let portable = exec::Exec::with_level(1, Level::Portable).unwrap();
@@ -254,12 +255,31 @@ proptest! {
 }
 
 #[test]
+fn deltas_weigh_by_the_inner_steps_behind_them() {
+	let aggregate = |clip: f32, deltas: &[&[f32]], steps: &[u32]| {
+		let aggregator = Aggregator::Robust(Robust { clip: F32::new(clip), rule: Rule::WeightedMean { least_steps: 1 } });
+		let mut out = [0.0; 2];
+		exec::aggregate(&exec::Exec::new(1).unwrap(), &Tiling::new([(1, 2)]), deltas, steps, aggregator, &mut out).unwrap();
+		out
+	};
+	// 100 of 400 steps, and 300.
+	assert_eq!(aggregate(0.0, &[&[4.0, -8.0], &[8.0, 0.0]], &[100, 300]), [7.0, -2.0]);
+	assert_eq!(aggregate(0.0, &[&[4.0, -8.0]], &[100]), [4.0, -8.0]);
+	// Norms 3, 4 and 8: the last one is halved first.
+	assert_eq!(aggregate(1.0, &[&[3.0, 0.0], &[0.0, 4.0], &[8.0, 0.0]], &[10, 10, 20]), [2.75, 1.0]);
+}
+
+#[test]
 fn aggregation_refuses_mismatched_vectors() {
 	let executor = exec::Exec::new(1).unwrap();
 	let mut out = [0.0; 2];
 	let tiling = Tiling::new([(1, 2)]);
-	let mut aggregate = |deltas: &[&[f32]]| exec::aggregate(&executor, &tiling, deltas, Aggregator::Mean, &mut out);
-	assert_eq!(aggregate(&[]), Err(AggregateError::Count(0)));
-	assert_eq!(aggregate(&[&[1.0]]), Err(AggregateError::Length(2, 1)));
+	let mut aggregate =
+		|deltas: &[&[f32]], steps: &[u32], aggregator| exec::aggregate(&executor, &tiling, deltas, steps, aggregator, &mut out);
+	assert_eq!(aggregate(&[], &[], Aggregator::Mean), Err(AggregateError::Count(0)));
+	assert_eq!(aggregate(&[&[1.0]], &[], Aggregator::Mean), Err(AggregateError::Length(2, 1)));
+	let weighted = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps: 1 } });
+	assert_eq!(aggregate(&[&[1.0, 1.0], &[1.0, 1.0]], &[3], weighted), Err(AggregateError::Steps { steps: 1, deltas: 2 }));
+	assert_eq!(aggregate(&[&[1.0, 1.0], &[1.0, 1.0]], &[3, 3], Aggregator::Mean), Err(AggregateError::Steps { steps: 2, deltas: 2 }));
 	assert_eq!(exec::outer_step(&executor, &mut out, &mut [0.0], &[0.0; 2], 1.0, 0.0), Err(AggregateError::Length(2, 1)));
 }

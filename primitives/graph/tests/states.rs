@@ -76,7 +76,13 @@ fn a_kept_state_saves_the_steps_before_it_and_those_of_other_intervals() {
 	// A defence from a kept state: the interval but for its last step, whose end was claimed, and the one step that is traced.
 	let start = checkpoint_root(&tensors_root(trainer.layout(), &theta, 1), &momentum, 0, 0);
 	let corpus = Corpus { root: [0; 32], shards: 1, tokens_per_shard: 1 };
-	let setting = Setting { model: &model, train: &train, round: 0, start, subject: Subject::Work { corpus, window: &|_, _| None } };
+	let setting = Setting {
+		model: &model,
+		train: &train,
+		round: 0,
+		start,
+		subject: Subject::Work { corpus, window: &|_, _| None, steps: train.inner_steps },
+	};
 	let roots: Vec<_> = story().roots(0, 12).unwrap();
 	for step in 3..6 {
 		ran.lock().unwrap().clear();

@@ -10,8 +10,8 @@ use neuroshard_graph::{
 	commit,
 	exec::{Arena, Exec, StepError, Trainer, ValidationError, Validator},
 	init::theta_0,
-	round::{run_round, InnerState, Reached, RoundError, RoundOutcome, RoundStart},
-	ModelConfig, ParamLayout, TrainConfig, F32,
+	round::{run_round, InnerState, Progress, Reached, RoundError, RoundOutcome, RoundStart, Stop},
+	Aggregator, ModelConfig, ParamLayout, Robust, Rule, TrainConfig, F32,
 };
 use reference::Reference;
 use std::sync::Arc;
@@ -271,6 +271,35 @@ fn a_round_that_goes_on_from_any_of_its_states_gives_the_same() {
 }
 
 #[test]
+fn a_round_that_ends_early_is_the_beginning_of_a_longer_one() {
+	let weighted = |inner_steps| {
+		let aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps: 3 } });
+		TrainConfig { inner_steps, commit_interval: 2, aggregator, ..tiny_train() }
+	};
+	let model = tiny_model();
+	let run = |train: &TrainConfig, last: u32| {
+		let (mut trainer, mut arena) = trainer(&model, train, 1);
+		let theta = theta_0(&model, trainer.layout(), &train.seed);
+		let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+			buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
+			Ok::<_, Infallible>(())
+		};
+		let ends = |progress: Progress| match progress.step == last {
+			true => ControlFlow::Break(Stop::Ends),
+			false => ControlFlow::Continue(()),
+		};
+		run_round(&mut trainer, &mut arena, RoundStart::new(&theta, 0), tokens, ends, |_| {})
+	};
+	// The first round: the place in the schedule does not depend on how many steps a round has at most.
+	let [whole, early] = [weighted(4), weighted(9)].map(|train| run(&train, 4).unwrap());
+	assert_eq!((early.steps(), &early), (4, &whole));
+	assert_eq!(run(&weighted(9), 10).unwrap().steps(), 9);
+	// After three steps no state is committed, and two are too few.
+	assert_eq!(run(&weighted(9), 3), Err(RoundError::Early(3)));
+	assert_eq!(run(&weighted(9), 2), Err(RoundError::Early(2)));
+}
+
+#[test]
 fn a_round_stops_when_asked_and_says_why_it_failed() {
 	let (model, train) = (tiny_model(), tiny_train());
 	let (mut trainer, mut arena) = trainer(&model, &train, 1);
@@ -285,7 +314,7 @@ fn a_round_stops_when_asked_and_says_why_it_failed() {
 		|progress| {
 			seen.push((progress.step, progress.state_root.is_some()));
 			if progress.step == 2 {
-				ControlFlow::Break(())
+				ControlFlow::Break(Stop::Abandoned)
 			} else {
 				ControlFlow::Continue(())
 			}

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{every_code, every_compressed, every_rule, lively_theta, sent, sent_as, text::Text, tiny_model, tiny_train, Lcg};
+use common::{
+	every_code, every_compressed, every_rule, lively_theta, sent, sent_as, steps_behind, text::Text, tiny_model, tiny_train, Lcg,
+};
 use neuroshard_graph::{
 	cell::Cell,
 	corpus::Window,
@@ -58,7 +60,15 @@ impl Case {
 		let vectors: Vec<Vec<f32>> = (0..count + 2).map(|seed| lively_theta(&layout, seed)).collect();
 		let deltas: Vec<Vec<f32>> = vectors[2..].iter().map(|delta| sent(train, &layout, delta)).collect();
 		let deltas: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
-		let trace = Trace::outer(&Arc::new(Exec::new(1).unwrap()), &model, train, [&vectors[0], &vectors[1]], &deltas).unwrap();
+		let trace = Trace::outer(
+			&Arc::new(Exec::new(1).unwrap()),
+			&model,
+			train,
+			[&vectors[0], &vectors[1]],
+			&deltas,
+			&steps_behind(train.aggregator, deltas.len()),
+		)
+		.unwrap();
 		Self::of(trace, count as u32 + 2, None)
 	}
 

@@ -194,6 +194,14 @@ fn weights_of_robust_aggregators_match_hand_computation() {
 }
 
 #[test]
+fn vectors_weigh_by_their_share_of_all_steps() {
+	assert_eq!(scalar::step_weights(&[1, 3]), [0.25, 0.75]);
+	assert_eq!(scalar::step_weights(&[u32::MAX; 128]), [1.0 / 128.0; 128], "their sum is more than a u32 holds");
+	assert_eq!(scalar::step_weights(&[]), []);
+	assert_eq!(scalar::step_weights(&[0, 0]), [0.0, 0.0]);
+}
+
+#[test]
 fn vectors_that_are_too_far_away_for_a_float_do_not_count() {
 	let far = f32::INFINITY;
 	let rows = [

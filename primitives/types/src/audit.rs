@@ -34,17 +34,17 @@ pub fn seal_report(genesis: H256, run: RunId, round: RoundIndex, auditor: &Accou
 	H256(blake2_256(&(b"neuroshard/audit-report/1", genesis, run, round, auditor, salt, report).encode()))
 }
 
-/// Inner steps, counted from 0, that a sample can be drawn after: those of the last interval with any whose end state is not committed, so
+/// Inner steps of work of `steps`, counted from 0, that a sample can be drawn after: those of the last interval with any whose end state is not committed, so
 /// that whoever has the sample has run nearly all of the round. Empty if every state is committed: there is nothing to sample then.
 ///
 /// Only the first [`MAX_LIST`] steps count: the roots of all states up to the sample are one list of a game about it.
-pub fn sampled_steps(train: &TrainConfig) -> Range<u32> {
-	let (interval, limit) = (train.commit_interval, train.inner_steps.min(MAX_LIST));
+pub fn sampled_steps(train: &TrainConfig, steps: u32) -> Range<u32> {
+	let (interval, limit) = (train.commit_interval, steps.min(MAX_LIST));
 	let Some(number) = limit.saturating_sub(1).checked_div(interval) else { return 0..0 };
 	let within = |number: u32| {
 		let first = number.saturating_mul(interval);
 		// Without the last step of the interval, after which the state is committed.
-		first..first.saturating_add(interval).min(train.inner_steps).saturating_sub(1).min(limit)
+		first..first.saturating_add(interval).min(steps).saturating_sub(1).min(limit)
 	};
 	let last = within(number);
 	match number.checked_sub(1) {
@@ -145,28 +145,35 @@ mod tests {
 	#[test]
 	fn samples_are_taken_in_the_last_interval_that_has_an_uncommitted_state() {
 		// States are committed after steps 3, 7 and 9, counted from 0.
-		assert_eq!(sampled_steps(&train(10, 4)), 8..9);
+		assert_eq!(sampled_steps(&train(10, 4), 10), 8..9);
 		// After 3, 7 and 8: the last interval is one step.
-		assert_eq!(sampled_steps(&train(9, 4)), 4..7);
-		assert_eq!(sampled_steps(&train(8, 4)), 4..7);
-		assert_eq!(sampled_steps(&train(5, 100)), 0..4);
+		assert_eq!(sampled_steps(&train(9, 4), 9), 4..7);
+		assert_eq!(sampled_steps(&train(8, 4), 8), 4..7);
+		assert_eq!(sampled_steps(&train(5, 100), 5), 0..4);
 		// Longer than a list of a game.
-		assert_eq!(sampled_steps(&train(40_000, 10_000)), 10_000..16_384);
+		assert_eq!(sampled_steps(&train(40_000, 10_000), 40_000), 10_000..16_384);
+	}
+
+	#[test]
+	fn samples_of_a_shorter_round_are_of_its_own_last_interval() {
+		// Of 10 inner steps at most, states are committed after every fourth.
+		assert_eq!(sampled_steps(&train(10, 4), 4), 0..3);
+		assert_eq!(sampled_steps(&train(10, 4), 8), 4..7);
 	}
 
 	#[test]
 	fn nothing_is_sampled_where_every_state_is_committed() {
-		assert!(sampled_steps(&train(8, 1)).is_empty());
-		assert!(sampled_steps(&train(1, 4)).is_empty());
-		assert!(sampled_steps(&train(4, 0)).is_empty());
-		assert!(sampled_steps(&train(0, 4)).is_empty());
+		assert!(sampled_steps(&train(8, 1), 8).is_empty());
+		assert!(sampled_steps(&train(1, 4), 1).is_empty());
+		assert!(sampled_steps(&train(4, 0), 4).is_empty());
+		assert!(sampled_steps(&train(0, 4), 0).is_empty());
 	}
 
 	proptest! {
 		#[test]
 		fn no_sampled_state_is_committed_and_no_later_one_is_uncommitted(steps in 1u32..200, interval in 1u32..50) {
 			let train = train(steps, interval);
-			let sampled = sampled_steps(&train);
+			let sampled = sampled_steps(&train, steps);
 			let uncommitted: Vec<u32> = (0..steps).filter(|step| !train.commits_after(step + 1)).collect();
 			prop_assert_eq!(sampled.is_empty(), uncommitted.is_empty());
 			prop_assert!(sampled.clone().all(|step| uncommitted.contains(&step)));

@@ -53,6 +53,8 @@ pub struct WorkClaim {
 	pub position: u32,
 	/// Blake2-256 of the encoded [`crate::run::Work`].
 	pub work_hash: H256,
+	/// Its inner steps.
+	pub steps: u32,
 }
 
 /// Outer steps that one Checkpointing takes, one after the other: that of its own round, and after a fraud again those of the rounds
@@ -68,6 +70,8 @@ pub struct OuterJob {
 	/// A step without deltas (all of a redone round's were proven false) leaves parameters and outer momentum as they are, and
 	/// counts the round and its inner steps in the checkpoint's header like any other.
 	pub steps: Vec<Vec<H256>>,
+	/// Inner steps behind each of them in a run whose deltas weigh by them; else empty.
+	pub inner_steps: Vec<Vec<u32>>,
 }
 
 /// What a claim about a checkpoint is judged by.
@@ -95,8 +99,8 @@ pub struct AnswerClaim {
 /// Those of the kinds [`ClaimKind::Audit`] and [`ClaimKind::Answer`] are none of them: `disputes` keeps them itself, and calls only
 /// [`Self::condemn`] for them.
 pub trait Claims {
-	/// Participants that revealed work in an adopted round, included or not, by account bytes ascending; none if the record is gone.
-	fn revealed(run: RunId, round: RoundIndex) -> Vec<AccountId>;
+	/// Participants that revealed work in an adopted round, included or not, by account bytes ascending, and its inner steps; none if the record is gone.
+	fn revealed(run: RunId, round: RoundIndex) -> Vec<(AccountId, u32)>;
 	/// A participant's claim about its inner steps in an adopted round, included or not; `None` if it revealed none, or the record is gone.
 	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim>;
 	/// A participant's claim about the checkpoint that an adopted round ended with, whether its root was adopted or not; `None` if it
@@ -116,9 +120,9 @@ pub trait Claims {
 	/// round's proof is void. Everything else of the account stays as it is, and the claim may still be condemned. Does nothing for a
 	/// claim of another kind, or if it was excluded or condemned before.
 	fn exclude(claim: &ClaimId);
-	/// Work units that the audited work of this run is worth to whoever runs it again: those of a round of it, if the run draws issuance;
+	/// Work units that audited work of so many inner steps is worth to whoever runs it again: those of a round of it, if the run draws issuance;
 	/// zero otherwise, and for an unknown run.
-	fn audit_units(run: RunId) -> u128;
+	fn audit_units(run: RunId, steps: u32) -> u128;
 	/// The claim was proven false, or not defended. Its delta leaves the model with the next checkpoint, or its attestation the tally; all
 	/// pending proofs of the account are void, and its membership in the run ends. Does nothing if it was called for this claim before.
 	fn condemn(claim: &ClaimId);

@@ -33,6 +33,8 @@ pub enum Grounds {
 		start: Hash,
 		/// Delta roots of each step.
 		deltas: Vec<Vec<Hash>>,
+		/// Inner steps behind each, where deltas weigh by them.
+		inner_steps: Vec<Vec<u32>>,
 		/// Checkpoint root that the last one is claimed to end with.
 		claimed: Hash,
 	},
@@ -68,11 +70,11 @@ impl Grounds {
 			Self::Work { round, claim } => {
 				let (model, train) = (&claim.config.model, &claim.config.train);
 				let window = claim.windows();
-				let subject = Subject::Work { corpus: claim.corpus(), window: &window };
+				let subject = Subject::Work { corpus: claim.corpus(), window: &window, steps: claim.steps };
 				rule(&Setting { model, train, round: *round, start: claim.start.0, subject })
 			}
-			Self::Attestation { config, first_round, start, deltas, claimed } => {
-				let subject = Subject::Checkpoint { deltas, claimed: *claimed };
+			Self::Attestation { config, first_round, start, deltas, inner_steps, claimed } => {
+				let subject = Subject::Checkpoint { deltas, inner_steps, claimed: *claimed };
 				rule(&Setting { model: &config.model, train: &config.train, round: *first_round, start: *start, subject })
 			}
 			Self::Answer { round, claim: AnswerClaim { config, receipt } } => {
@@ -87,7 +89,8 @@ impl From<AttestationClaim> for Grounds {
 	fn from(AttestationClaim { config, job, checkpoint }: AttestationClaim) -> Self {
 		let roots = |roots: Vec<H256>| roots.into_iter().map(|root| root.0).collect();
 		let deltas = job.steps.into_iter().map(roots).collect();
-		Self::Attestation { config, first_round: job.first_round, start: job.start.0, deltas, claimed: checkpoint.0 }
+		let (first_round, start, inner_steps) = (job.first_round, job.start.0, job.inner_steps);
+		Self::Attestation { config, first_round, start, deltas, inner_steps, claimed: checkpoint.0 }
 	}
 }
 

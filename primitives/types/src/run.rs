@@ -107,14 +107,20 @@ pub struct Work {
 	pub delta_root: H256,
 	/// Bytes of the encoded delta.
 	pub delta_bytes: u64,
-	/// Tokens trained on: `inner_steps * batch * seq_len` of the run.
+	/// Tokens trained on, which tell the inner steps: so many times `batch * seq_len` of the run.
 	pub tokens: u64,
 }
 
 impl Work {
+	/// Inner steps; `None` for tokens that no round of such a run can have.
+	pub fn steps(&self, train: &TrainConfig) -> Option<u32> {
+		train.steps_of(self.tokens)
+	}
+
 	/// Roots of the residual before the round and after it, under a configuration whose deltas are sent as a code that leaves one.
 	pub fn residuals(&self, train: &TrainConfig) -> Option<[H256; 2]> {
-		let first = usize::try_from(train.state_roots()).ok().filter(|_| train.leaves_residual())?;
+		let states = train.state_roots_after(self.steps(train)?);
+		let first = usize::try_from(states).ok().filter(|_| train.leaves_residual())?;
 		self.state_roots.get(first..)?.first_chunk().copied()
 	}
 }

@@ -171,8 +171,8 @@ pub trait BlockRewards<AccountId, Balance> {
 
 /// What work counts. Implemented by `rewards`.
 pub trait WorkUnits {
-	/// Work units of one participant's round of such a run: the same for all participants.
-	fn of_round(model: &ModelConfig, train: &TrainConfig) -> u128;
+	/// Work units of one participant's round of such a run, of so many inner steps.
+	fn of_round(model: &ModelConfig, train: &TrainConfig, steps: u32) -> u128;
 }
 
 /// Fees of inference on their way to those who earned them. Implemented by `rewards`.

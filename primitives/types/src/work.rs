@@ -37,18 +37,18 @@ impl OperationUnits {
 		[self.forward, self.backward, self.sync, self.validation, self.checkpoint].iter().all(|units| *units <= MAX_OPERATION)
 	}
 
-	/// Units of one participant's round, rounded down; saturates. All participants of a round have the same.
+	/// Units of one participant's round of `steps` inner steps, rounded down; saturates.
 	///
 	/// ```text
 	/// layers x (tokens of the round x (forward + backward) + tokens of a step x (sync + checkpoint) + held-out tokens x validation)
 	/// ```
-	pub fn of_round(&self, model: &ModelConfig, train: &TrainConfig) -> u128 {
+	pub fn of_round(&self, model: &ModelConfig, train: &TrainConfig, steps: u32) -> u128 {
 		let times = |tokens: u128, units: [u32; 2]| {
 			let [one, other] = units.map(u128::from);
 			tokens.saturating_mul(one.saturating_add(other))
 		};
 		let held_out = u128::from(train.validation_sequences).saturating_mul(train.seq_len.into());
-		let training = times(train.tokens_per_round().into(), [self.forward, self.backward]);
+		let training = times(train.tokens_after(steps).into(), [self.forward, self.backward]);
 		let exchange = times(train.tokens_per_step().into(), [self.sync, self.checkpoint]);
 		let validation = times(held_out, [self.validation, 0]);
 		let per_layer = training.saturating_add(exchange).saturating_add(validation);
@@ -76,7 +76,7 @@ mod tests {
 		];
 		for (layers, batch, seq_len, steps, held_out, units) in table {
 			let model = ModelConfig { layers, ..ModelConfig::tiny() };
-			let found = OperationUnits::default().of_round(&model, &train(batch, seq_len, steps, held_out));
+			let found = OperationUnits::default().of_round(&model, &train(batch, seq_len, steps, held_out), steps);
 			assert_eq!(found, units, "{layers} layers of {batch} x {seq_len}, {steps} steps");
 		}
 	}
@@ -85,13 +85,15 @@ mod tests {
 	fn each_operation_counts_its_own_tokens() {
 		let nothing = OperationUnits { forward: 0, backward: 0, sync: 0, validation: 0, checkpoint: 0 };
 		let model = ModelConfig { layers: 3, ..ModelConfig::tiny() };
-		let units = |operations: OperationUnits| operations.of_round(&model, &train(2, 32, 5, 7));
+		let units = |operations: OperationUnits| operations.of_round(&model, &train(2, 32, 5, 7), 5);
 		assert_eq!(units(nothing), 0);
 		assert_eq!(units(OperationUnits { forward: 1_000, ..nothing }), 3 * 2 * 32 * 5);
 		assert_eq!(units(OperationUnits { backward: 1_000, ..nothing }), 3 * 2 * 32 * 5);
 		assert_eq!(units(OperationUnits { sync: 1_000, ..nothing }), 3 * 2 * 32);
 		assert_eq!(units(OperationUnits { checkpoint: 1_000, ..nothing }), 3 * 2 * 32);
 		assert_eq!(units(OperationUnits { validation: 1_000, ..nothing }), 3 * 7 * 32);
+		let shorter = OperationUnits { forward: 1_000, sync: 1_000, ..nothing };
+		assert_eq!(shorter.of_round(&model, &train(2, 32, 5, 7), 2), 3 * (2 * 32 * 2 + 2 * 32), "of two of five steps");
 	}
 
 	#[test]
@@ -102,6 +104,9 @@ mod tests {
 		assert!(most.is_valid());
 		assert!(!OperationUnits { sync: MAX_OPERATION + 1, ..most }.is_valid());
 		let model = ModelConfig { layers: u32::MAX, ..ModelConfig::tiny() };
-		assert_eq!(most.of_round(&model, &train(u32::MAX, u32::MAX, u32::MAX, u32::MAX)), 396_140_812_368_407_503_186_979_454_975_000);
+		assert_eq!(
+			most.of_round(&model, &train(u32::MAX, u32::MAX, u32::MAX, u32::MAX), u32::MAX),
+			396_140_812_368_407_503_186_979_454_975_000
+		);
 	}
 }

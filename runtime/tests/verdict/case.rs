@@ -45,6 +45,20 @@ pub struct Work {
 }
 
 impl Work {
+	/// What operators need beside their inputs.
+	pub fn parameters(&self) -> Parameters {
+		match self.deltas {
+			Some(_) => Parameters::outer(&self.model, &self.train, &self.inner_steps()),
+			None => Parameters::new(&self.model, &self.train, 3, 1),
+		}
+		.unwrap()
+	}
+
+	/// Inner steps behind each delta, where they count.
+	pub fn inner_steps(&self) -> Vec<u32> {
+		(1..=self.deltas.unwrap_or(0)).filter(|_| self.train.weighs_steps()).collect()
+	}
+
 	pub fn plan(&self) -> Plan {
 		match (self.deltas, self.delta) {
 			(Some(deltas), _) => Plan::outer(&self.model, &self.train, deltas),
@@ -163,7 +177,7 @@ pub struct Case {
 impl Case {
 	/// The last move about `piece` of `cell`, whose claim is right.
 	pub fn new(work: &Work, plan: &Plan, cell: Cell, piece: u32, data: Data) -> Self {
-		let job = Job::new(plan, Parameters::new(&work.model, &work.train, 3, 1).unwrap());
+		let job = Job::new(plan, work.parameters());
 		let pieces = job.pieces(cell).unwrap();
 		let seen = Vec::new();
 		let mut author = Author { plan, data, token: work.token, random: 7, seen, leaves: Vec::new() };
@@ -232,12 +246,17 @@ impl Case {
 			(None, false) => Site::Step { step: 1, vectors: [root(1, 0), root(1, 1), root(1, 2)], nodes: nodes.root() },
 		};
 		let claim = match work.deltas {
-			Some(count) => Claim::Checkpoint { deltas: vec![(0..count).map(|delta| root(1, 2 + delta)).collect()], claimed: [1; 32] },
+			Some(count) => Claim::Checkpoint {
+				deltas: vec![(0..count).map(|delta| root(1, 2 + delta)).collect()],
+				inner_steps: vec![work.inner_steps()],
+				claimed: [1; 32],
+			},
 			None => Claim::Work {
 				dataset: dataset.root(),
 				shards: SHARDS,
 				tokens_per_shard: TOKENS_PER_SHARD,
 				windows: (0..work.train.batch).map(window).collect(),
+				steps: work.train.inner_steps,
 			},
 		};
 		let (target, leaf) = match plan.address(plan.cell_tensor(cell).unwrap(), cell.row, cell.col).unwrap() {

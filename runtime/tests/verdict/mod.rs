@@ -108,6 +108,7 @@ fn works() -> Vec<Work> {
 	let krum = robust(2.0, Rule::MultiKrum { liars: 40 });
 	let centred = robust(2.0, Rule::CentredClipping { liars: 40, radius: F32::new(1.0), steps: 8 });
 	let median = robust(2.0, Rule::Median);
+	let weighted = robust(2.0, Rule::WeightedMean { least_steps: 1 });
 	let sent = |code, clip, rule| {
 		let robust = Robust { clip: F32::new(clip), rule };
 		TrainConfig { aggregator: Aggregator::Compressed(Compressed { code, robust }), ..train.clone() }
@@ -135,6 +136,7 @@ fn works() -> Vec<Work> {
 		outer("centred clipping of 128", &large, &centred),
 		outer("deep centred clipping of 128", &deep, &centred),
 		outer("clipped median of 128", &large, &median),
+		outer("mean of 128 by inner steps", &large, &weighted),
 		outer("Multi-Krum of 128 codes", &large, &many),
 		outer("Multi-Krum of 128 in 8 bits", &large, &int8_krum),
 		outer("clipped median of 128 codes", &large, &median_of_codes),
@@ -154,7 +156,7 @@ fn works() -> Vec<Work> {
 
 /// Cells and pieces of every stage that differs from those before it.
 fn questions(work: &Work, plan: &Plan) -> Vec<(Cell, u32)> {
-	let job = neuroshard_graph::resume::Job::new(plan, neuroshard_graph::resume::Parameters::new(&work.model, &work.train, 3, 1).unwrap());
+	let job = neuroshard_graph::resume::Job::new(plan, work.parameters());
 	let mut known = BTreeMap::new();
 	for (number, stage) in (0..).zip(plan.stages()) {
 		let inputs = plan.inputs(stage);
@@ -252,9 +254,9 @@ fn the_largest_pieces_of_every_operator_are_judged_in_wasm_as_natively() {
 		println!("{name:18} {text}; {} bytes", largest[name]);
 	}
 	// A training step has 35 operators; then there are the delta, two ways to aggregate, and the outer step; and of robust rules sums of distances and
-	// distances, each of two kinds, three kinds of weights, the weighted sum and the trimmed mean of shortened deltas.
+	// distances, each of two kinds, four kinds of weights, the weighted sum and the trimmed mean of shortened deltas.
 	// Of codes there are two kinds, and what one of them leaves.
-	assert_eq!(rows.len(), 39 + 9 + 3, "{:?}", rows.keys());
+	assert_eq!(rows.len(), 39 + 10 + 3, "{:?}", rows.keys());
 }
 
 #[test]

@@ -14,10 +14,11 @@ use neuroshard_runtime::{
 };
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
+	dispute::Claims,
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 	reward::EraIndex,
 	run::{PhaseDurations, RunConfig},
-	AccountId, Balance, BlockNumber, DatasetId, ModelConfig, RunId, TrainConfig, H256,
+	AccountId, Aggregator, Balance, BlockNumber, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TrainConfig, F32, H256,
 };
 use neuroshard_worker::run::decide::{ChainView, RunState};
 use sp_consensus_babe::{
@@ -60,6 +61,8 @@ pub struct Block {
 	pub number: BlockNumber,
 	/// Share of the block's weight that was used, by the larger of its two dimensions.
 	pub used: f64,
+	/// Share that the chain's own work took: what is done at the beginning of a block.
+	pub own: f64,
 	/// Extrinsics in it.
 	pub extrinsics: u32,
 	/// Of them those that failed.
@@ -126,8 +129,10 @@ fn info(number: u32) -> ProviderInfo {
 /// What a run of the simulation trains.
 #[derive(Clone, Debug)]
 pub struct Terms {
-	/// Inner steps of a round.
+	/// Inner steps of a round; with [`Self::least_steps`] the most of them.
 	pub inner_steps: u32,
+	/// Fewest, if deltas weigh by inner steps, and everybody takes as many as its machine does in time. A state is committed after every tenth of the most.
+	pub least_steps: Option<u32>,
 	/// Rounds of each run.
 	pub rounds: u32,
 	/// Longest phases, in blocks.
@@ -205,7 +210,7 @@ impl Chain {
 
 	/// Looks at all runs.
 	fn look(&mut self) {
-		let (best, hour) = (self.number, u32::try_from(self.time() / 3_600_000).unwrap_or(u32::MAX));
+		let best = self.number;
 		let views = &mut self.views;
 		self.state.execute_with(|| {
 			for (run, view) in (0..).zip(views) {
@@ -216,7 +221,7 @@ impl Chain {
 					challenge: None,
 					bond: BOND,
 					run: Some(run),
-					hour,
+					hour: None,
 					claimable: 0,
 					free: ENDOWMENT,
 					reserve: RESERVE,
@@ -274,8 +279,14 @@ fn manifest() -> Manifest {
 
 fn config(dataset: DatasetId, places: u32, terms: &Terms) -> RunConfig {
 	let model = ModelConfig { vocab: 288, ..ModelConfig::tiny() };
-	let train =
-		TrainConfig { inner_steps: terms.inner_steps, commit_interval: terms.inner_steps, validation_sequences: 2, ..TrainConfig::tiny() };
+	let (aggregator, commit_interval) = match terms.least_steps {
+		None => (Aggregator::Mean, terms.inner_steps),
+		Some(least_steps) => {
+			let rule = Rule::WeightedMean { least_steps };
+			(Aggregator::Robust(Robust { clip: F32::new(0.0), rule }), terms.inner_steps.div_ceil(10))
+		}
+	};
+	let train = TrainConfig { inner_steps: terms.inner_steps, commit_interval, aggregator, validation_sequences: 2, ..TrainConfig::tiny() };
 	RunConfig {
 		name: b"run".to_vec().try_into().unwrap_or_default(),
 		dataset,
@@ -307,7 +318,8 @@ fn make_block(number: BlockNumber, pool: &mut VecDeque<Waiting>) -> Block {
 	System::register_extra_weight_unchecked(hooks.saturating_add(limits.base_block), DispatchClass::Mandatory);
 	// Refused only for a time that goes backwards.
 	let _ = Timestamp::set(RuntimeOrigin::none(), slot.saturating_mul(SLOT_MS));
-	let mut block = Block { number, ..Block::default() };
+	let own = share(System::block_weight().total(), limits.max_block);
+	let mut block = Block { number, own, ..Block::default() };
 	let mut left = VecDeque::new();
 	while let Some(waiting) = pool.pop_front() {
 		match apply(&waiting) {
@@ -358,6 +370,15 @@ fn author(number: BlockNumber) -> u32 {
 	let free: Vec<_> = (0..all).filter(|place| !disabled.contains(place)).collect();
 	let place = usize::try_from(number).unwrap_or_default().checked_rem(free.len()).unwrap_or_default();
 	free.get(place).copied().unwrap_or_default()
+}
+
+/// Places of an adopted round, and the inner steps behind each delta that it includes; `None` for a round that was not adopted.
+pub fn included(run: RunId, round: RoundIndex) -> Option<(usize, Vec<u32>)> {
+	let record = Training::record(run, round)?;
+	let revealed = <Training as Claims>::revealed(run, round);
+	let is_included = |who: &AccountId| record.included.iter().any(|(other, _)| other == who);
+	let steps = revealed.into_iter().filter(|(who, _)| is_included(who)).map(|(_, steps)| steps).collect();
+	Some((record.participants.len(), steps))
 }
 
 /// Eras that `who` can claim, with what they owe it, in planck.

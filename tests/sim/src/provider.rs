@@ -1,16 +1,20 @@
 //! A provider: its machine and its line, what it has, and what its tasks give.
 
-use crate::chain::{account, ponw_key, FINALITY};
+use crate::chain::{account, ponw_key, FINALITY, SLOT_MS};
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	reward::EraIndex,
-	run::{seal, Attestation, Work},
-	AccountId, Balance, BlockNumber, RoundIndex, RunId, TrainConfig, F32, H256,
+	run::{seal, Attestation, RoundView, RunConfig, Work},
+	AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
 };
-use neuroshard_worker::run::decide::{plan_without, ChainView, LocalState, Mode, NextCheckpoint, PendingWork, Task};
+use neuroshard_worker::run::decide::{plan_without, uptime_hour, ChainView, LocalState, Mode, NextCheckpoint, PendingWork, Task};
+use neuroshard_worker::train::ending::{Ending, Now};
 use sp_core::{ecdsa, Pair};
 use sp_io::hashing::blake2_256;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+	collections::{BTreeMap, BTreeSet},
+	time::{Duration, Instant},
+};
 
 /// A machine and its line.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +75,8 @@ pub struct Provider {
 	pub claimable: Vec<(EraIndex, Balance)>,
 	/// The round that it trains, by its seed, and milliseconds of it that are on disk.
 	trained: Option<(H256, u64)>,
+	/// Inner steps that it takes of the round that it trains.
+	steps: u32,
 	/// Its newest commitment on chain, and the block in which it was seen first.
 	committed: Option<(H256, BlockNumber)>,
 	/// The checkpoint that is on its disk.
@@ -96,7 +102,7 @@ impl Provider {
 			leaving: false,
 		};
 		let (account, key) = (account(number), ponw_key(number));
-		let (trained, committed, on_disk) = (None, None, None);
+		let (trained, steps, committed, on_disk) = (None, 0, None, None);
 		Self {
 			number,
 			account,
@@ -109,6 +115,7 @@ impl Provider {
 			running: None,
 			claimable: Vec::new(),
 			trained,
+			steps,
 			committed,
 			on_disk,
 			key,
@@ -116,8 +123,9 @@ impl Provider {
 	}
 
 	/// What the worker's planner says next. The view is the run's; what of it is this provider's own is filled in.
-	pub fn plan(&mut self, view: &mut ChainView, next_join: Option<BlockNumber>) -> Option<Task> {
+	pub fn plan(&mut self, view: &mut ChainView, next_join: Option<BlockNumber>, time: Moment) -> Option<Task> {
 		view.me.clone_from(&self.account);
+		view.hour = uptime_hour(time, &self.account);
 		view.claimable = self.claimable.iter().fold(0, |sum, (_, amount)| sum.saturating_add(*amount));
 		let best = view.best;
 		if let Some(run) = &mut view.run {
@@ -133,7 +141,7 @@ impl Provider {
 	}
 
 	/// Milliseconds that `task` takes; `None` for one that waits for the chain.
-	pub fn takes_ms(&self, task: &Task, view: &ChainView) -> Option<u64> {
+	pub fn takes_ms(&mut self, task: &Task, view: &ChainView) -> Option<u64> {
 		let Machine { step_ms, delay_ms, bytes_per_s } = self.machine;
 		let config = view.run.as_ref().map(|run| &run.view.config);
 		let vector = config.map_or(0, |config| config.model.parameters().saturating_mul(4));
@@ -148,15 +156,31 @@ impl Provider {
 			Task::Adopt { .. } => Some(50),
 			Task::FindDataset { .. } => Some(fetched(100_000)),
 			Task::Train { .. } => {
-				let all = config.map_or(0, |config| u64::from(config.train.inner_steps).saturating_mul(step_ms));
-				let seed = view.run.as_ref().and_then(|run| run.round.as_ref()).map(|round| round.seed);
-				let done = self.trained.filter(|(of, _)| Some(*of) == seed).map_or(0, |(_, done)| done);
-				Some(all.saturating_sub(done))
+				let round = view.run.as_ref().and_then(|run| run.round.as_ref());
+				let done = self.trained.filter(|(of, _)| Some(*of) == round.map(|round| round.seed)).map_or(0, |(_, done)| done);
+				let steps = config.zip(round).map_or(0, |(config, round)| self.steps(config, round, view.best, done));
+				self.steps = steps;
+				Some(u64::from(steps).saturating_mul(step_ms).saturating_sub(done))
 			}
 			Task::FetchDeltas { wanted } => Some(fetched(vector.saturating_mul(u64::try_from(wanted.len()).unwrap_or(u64::MAX)))),
 			Task::OuterSteps { .. } => Some(2_000),
 			_ => None,
 		}
+	}
+
+	/// Inner steps that it takes of a round, as the worker decides it, on a chain whose blocks come in time. It has done `done` milliseconds of them.
+	fn steps(&self, config: &RunConfig, round: &RoundView, best: BlockNumber, done: u64) -> u32 {
+		let (train, step_ms) = (&config.train, self.machine.step_ms.max(1));
+		let done_before = u32::try_from(done / step_ms).unwrap_or(u32::MAX).min(train.inner_steps);
+		let begun = Now { clock: Instant::now(), best };
+		let ending = Ending::new(train, &config.durations, round.deadline.unwrap_or(BlockNumber::MAX), begun, done_before);
+		let ends = |steps: &u32| {
+			let ms = u64::from(steps.saturating_sub(done_before)).saturating_mul(step_ms);
+			let blocks = u32::try_from(ms / SLOT_MS).unwrap_or(u32::MAX);
+			let now = Now { clock: begun.clock + Duration::from_millis(ms), best: best.saturating_add(blocks) };
+			train.may_end_after(*steps) && ending.ends_after(*steps, now)
+		};
+		(done_before.saturating_add(1)..=train.inner_steps).find(ends).unwrap_or(train.inner_steps)
 	}
 
 	/// What it has after `task`. Deltas are the world's to give.
@@ -192,12 +216,12 @@ impl Provider {
 	/// What it reveals of a round with this seed: hashes of who did it where.
 	fn seal(&mut self, (run, round, attempt): (RunId, RoundIndex, u32), seed: H256, train: &TrainConfig, genesis: H256) {
 		let hash = |what: &str| H256(blake2_256(&codec::Encode::encode(&(what, &self.account, seed, attempt))));
-		let roots: Vec<H256> = (0..train.revealed_roots()).map(|number| hash(&format!("state {number}"))).collect();
+		let roots: Vec<H256> = (0..train.revealed_roots_after(self.steps)).map(|number| hash(&format!("state {number}"))).collect();
 		let work = Work {
 			state_roots: roots.try_into().unwrap_or_default(),
 			delta_root: hash("delta"),
 			delta_bytes: DELTA_BYTES,
-			tokens: train.tokens_per_round(),
+			tokens: train.tokens_after(self.steps),
 		};
 		let salt = hash("salt").0;
 		let sealed = seal(genesis, run, round, attempt, &self.account, &salt, &work);

@@ -20,7 +20,9 @@ pub struct Report {
 	pub blocks_per_round: f64,
 	/// Largest share of a block's weight that was used.
 	pub most_used: f64,
-	/// Mean of it.
+	/// Largest share that the chain's own work took.
+	pub most_own: f64,
+	/// Mean share of a block's weight that was used.
 	pub mean_used: f64,
 	/// Most extrinsics that waited when a block was made.
 	pub most_waiting: usize,
@@ -32,6 +34,12 @@ pub struct Report {
 	pub reports: u64,
 	/// Other things that they sent: joining, uptime, claims.
 	pub chores: u64,
+	/// Places in adopted rounds.
+	pub places: u64,
+	/// Deltas that these rounds include.
+	pub included: u64,
+	/// Fewest and most inner steps behind one of them.
+	pub inner_steps: Option<[u32; 2]>,
 	/// Faults: killed processes, partitions, stalls of the chain.
 	pub kills: u32,
 	/// Partitions.
@@ -88,6 +96,7 @@ impl Report {
 		self.blocks = self.blocks.saturating_add(1);
 		self.mean_used = (self.mean_used * share + block.used) / f64::from(self.blocks);
 		self.most_used = self.most_used.max(block.used);
+		self.most_own = self.most_own.max(block.own);
 		self.most_waiting = self.most_waiting.max(waiting);
 		let [all, failed] = &mut self.extrinsics;
 		(*all, *failed) = (all.saturating_add(block.extrinsics.into()), failed.saturating_add(block.failed.into()));
@@ -107,6 +116,17 @@ impl Report {
 		let spans = self.span.iter().flatten().map(|[first, last]| f64::from(last.saturating_sub(*first)));
 		let rounds: f64 = self.adopted.iter().map(|adopted| f64::from(adopted.saturating_sub(1))).sum();
 		self.blocks_per_round = if rounds > 0.0 { spans.sum::<f64>() / rounds } else { 0.0 };
+	}
+
+	/// Notes an adopted round of so many places, and the inner steps behind each delta that it includes.
+	pub(crate) fn note_round(&mut self, places: usize, inner_steps: &[u32]) {
+		let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
+		self.places = self.places.saturating_add(count(places));
+		self.included = self.included.saturating_add(count(inner_steps.len()));
+		for &steps in inner_steps {
+			let [fewest, most] = self.inner_steps.unwrap_or([steps; 2]);
+			self.inner_steps = Some([fewest.min(steps), most.max(steps)]);
+		}
 	}
 
 	pub(crate) fn note_call(&mut self, task: &Task) {

@@ -23,7 +23,7 @@ use std::{
 const SILENCE_MS: u64 = 30_000;
 /// Blocks after which an act that is still wanted, and is in no pool, is sent again.
 const RESENT: BlockNumber = 5;
-/// Blocks between two looks at what can be claimed.
+/// Blocks between two looks of a provider at what it can claim.
 const CLAIMS_EVERY: BlockNumber = 600;
 
 /// What is simulated.
@@ -35,6 +35,8 @@ pub struct Plan {
 	pub places: u32,
 	/// What each run trains.
 	pub terms: Terms,
+	/// Milliseconds from when the members of a run come to when those of the next one do.
+	pub apart_ms: u64,
 	/// Everything that is drawn follows from it.
 	pub seed: u64,
 	/// Mean time between faults, in milliseconds; `None` for none.
@@ -202,7 +204,11 @@ impl World {
 
 	/// Whether a process runs that others can reach.
 	fn is_up(&self, who: u32) -> bool {
-		usize::try_from(who).ok().and_then(|who| self.providers.get(who)).is_some_and(|one| one.alive && !one.cut_off)
+		usize::try_from(who).ok().and_then(|who| self.providers.get(who)).is_some_and(|one| self.reaches(one))
+	}
+
+	fn reaches(&self, one: &Provider) -> bool {
+		one.alive && !one.cut_off && u64::from(one.run).saturating_mul(self.plan.apart_ms) <= self.now_ms
 	}
 
 	fn block(&mut self) {
@@ -216,13 +222,13 @@ impl World {
 			let adopted = self.chain.view(run).and_then(|view| view.run.as_ref()).map_or(0, |run| run.view.rounds_adopted);
 			self.report.note_run(run, adopted, block.number);
 		}
-		if block.number.is_multiple_of(CLAIMS_EVERY) {
-			let accounts: Vec<AccountId> = self.providers.iter().map(|one| one.account.clone()).collect();
-			let amounts = self.chain.read(|| accounts.iter().map(claimable).collect::<Vec<_>>());
-			self.providers.iter_mut().zip(amounts).for_each(|(one, amount)| one.claimable = amount);
+		// Earnings reach what each provider has set at different times.
+		let looks = |one: &&mut Provider| one.number % CLAIMS_EVERY == block.number % CLAIMS_EVERY;
+		for one in self.providers.iter_mut().filter(looks) {
+			one.claimable = self.chain.read(|| claimable(&one.account));
 		}
 		let heard: Vec<(u32, u64)> =
-			self.providers.iter().filter(|one| one.alive && !one.cut_off).map(|one| (one.number, one.machine.delay_ms)).collect();
+			self.providers.iter().filter(|one| self.reaches(one)).map(|one| (one.number, one.machine.delay_ms)).collect();
 		for (who, delay) in heard {
 			self.at(self.now_ms.saturating_add(delay), Event::Look(who));
 		}
@@ -253,13 +259,13 @@ impl World {
 				chain.read(|| Training::next_join(run, account)).filter(|block| *block > best)
 			}
 		};
-		let best = chain.number();
+		let (best, time) = (chain.number(), chain.time());
 		// Looked up only for an act that should have come.
 		let since = provider.running.as_ref().filter(|running| running.task.is_act()).map(|running| running.since);
 		let waits = since.is_some_and(|since| best >= since.saturating_add(RESENT)) && chain.waits(&provider.account);
 		let Some(view) = chain.view(run) else { return };
 		provider.local.missing = missing;
-		let plan = provider.plan(view, next_join);
+		let plan = provider.plan(view, next_join, time);
 		if let Some(running) = &provider.running {
 			let stale = running.task.is_act() && best >= running.since.saturating_add(RESENT) && !waits;
 			if !stale && (running.task.is_part_of(plan.as_ref()) || !(running.task.is_long() || running.task.is_act())) {
@@ -413,6 +419,14 @@ impl World {
 	fn finish(mut self) -> Report {
 		let broken = self.chain.broken();
 		self.report.broken = self.report.broken.take().or(broken);
+		for run in 0..self.report.runs() {
+			for round in 0..self.plan.terms.rounds {
+				let included = self.chain.read(|| crate::chain::included(run, round));
+				if let Some((places, inner_steps)) = included {
+					self.report.note_round(places, &inner_steps);
+				}
+			}
+		}
 		let accounts: Vec<AccountId> = self.providers.iter().map(|one| one.account.clone()).collect();
 		let bond = |who: &AccountId| Staking::provider(who.clone()).map_or(0, |one| one.bonded);
 		let bonded = self.chain.read(|| accounts.iter().map(bond).collect::<Vec<_>>());

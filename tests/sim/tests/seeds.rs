@@ -12,8 +12,8 @@ const SEEDS: u64 = 24;
 
 fn plan(providers: u32, places: u32, rounds: u32, seed: u64) -> Plan {
 	let durations = PhaseDurations { joining: 20, training: 70, revealing: 20, availability: 20, checkpointing: 20 };
-	let terms = Terms { inner_steps: 500, rounds, durations };
-	Plan { providers, places, terms, seed, faults_every_ms: None, checked_every: 10 }
+	let terms = Terms { inner_steps: 500, least_steps: None, rounds, durations };
+	Plan { providers, places, terms, apart_ms: 0, seed, faults_every_ms: None, checked_every: 10 }
 }
 
 fn run(plan: Plan) -> Report {
@@ -42,6 +42,21 @@ fn the_same_seed_gives_the_same_blocks_and_another_one_others() {
 	let [one, again, other] = [7, 7, 8].map(with_faults);
 	assert_eq!(one, again);
 	assert_ne!(one.digest, other.digest);
+}
+
+#[test]
+fn where_deltas_weigh_by_inner_steps_machines_four_times_slower_are_in_every_round() {
+	let plan = plan(40, 40, 3, 1);
+	let durations = PhaseDurations { training: 20, ..plan.terms.durations };
+	let report = run(Plan { terms: Terms { least_steps: Some(50), durations, ..plan.terms.clone() }, ..plan.clone() });
+	assert_eq!(report.check(), Ok(()));
+	assert_eq!((report.places, report.included), (3 * 40, 3 * 40), "{report:?}");
+	// 12 of 20 blocks are for training: 36 seconds of steps of 50 to 200 ms, in whole intervals of 50.
+	assert_eq!(report.inner_steps, Some([150, 500]), "{report:?}");
+
+	// Where all have to take as many, the slow ones drop out.
+	let equal = run(Plan { terms: Terms { durations, ..plan.terms.clone() }, ..plan });
+	assert!(equal.included < 2 * 40, "{equal:?}");
 }
 
 #[test]

@@ -13,3 +13,4 @@ mod paid;
 mod restarts;
 mod scenario;
 mod trial;
+mod unequal;

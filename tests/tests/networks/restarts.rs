@@ -1,8 +1,8 @@
 //! A worker that is killed in the middle of its inner steps goes on where it was, and nobody waits for one that said farewell.
 
 use crate::scenario::{included, Scenario, SOON};
-use neuroshard_e2e::{kept_unless_passed, until, Ended};
-use neuroshard_types::{run::Phase, RoundIndex, H256};
+use neuroshard_e2e::{kept_unless_passed, until};
+use neuroshard_types::{run::Phase, RoundIndex};
 use std::time::{Duration, Instant};
 
 /// So many that a round takes several times as long as a worker takes to start.
@@ -67,13 +67,5 @@ impl Scenario {
 		println!("Training of round {round} was over in block {now} at the latest, its deadline is {deadline}");
 		assert!(now < deadline, "nobody waits for the deadline {deadline}: it is block {now}");
 		assert_eq!(included(&self.adopted(round).await), self.accounts([0, 1]));
-	}
-
-	async fn a_replay_agrees(&mut self) {
-		self.network.stop_workers().await;
-		let root: H256 = self.view().await.unwrap().run.checkpoint;
-		let (run, dataset) = (self.training.run.to_string(), self.training.dataset.to_string_lossy().into_owned());
-		let output = Ended::output_of(self.network.workers[1].command(["replay", "--run", &run, "--dataset", &dataset])).await.unwrap();
-		assert!(output.contains("bit for bit") && output.contains(&format!("{root:?}")), "{output}");
 	}
 }

@@ -1,11 +1,11 @@
 //! What scenarios of a network without cheaters share. Each is one test, because starting a network costs more than any part of it. Every wait has a
 //! deadline and is for something that the chain or a process says.
 
-use neuroshard_e2e::{until, Binaries, Error, Layout, Network, Prepared, Preset, Rules, Text, Training, View, SLOT};
+use neuroshard_e2e::{until, Binaries, Ended, Error, Layout, Network, Prepared, Preset, Rules, Text, Training, View, SLOT};
 use neuroshard_types::{
 	provider::ProviderView,
 	run::{ParticipantView, Phase, RoundRecord, RunStatus},
-	AccountId, RoundIndex,
+	AccountId, RoundIndex, H256,
 };
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -35,6 +35,13 @@ impl Scenario {
 		let layout = Layout::create(folder.join("network"), None, 3).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 2..=3).await.unwrap();
 		Self::of(layout, prepared.with_inner_steps(inner_steps), Rules { patient: true, ..RULES }).await
+	}
+
+	/// The same with rounds of up to so many inner steps, of which each takes as many as it does in time.
+	pub(crate) async fn with_unequal_rounds(folder: &Path, inner_steps: u32, least_steps: u32) -> Self {
+		let layout = Layout::create(folder.join("network"), None, 3).unwrap();
+		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=3).await.unwrap();
+		Self::of(layout, prepared.with_inner_steps(inner_steps).with_steps_by_speed(least_steps), RULES).await
 	}
 
 	async fn of(layout: Layout, prepared: Prepared, rules: Rules) -> Self {
@@ -152,6 +159,17 @@ impl Scenario {
 		let after = self.provider(worker).await;
 		assert_eq!((&after.info.peer_id, after.info.ponw_key, after.bonded), (&before.info.peer_id, before.info.ponw_key, before.bonded));
 		round
+	}
+}
+
+impl Scenario {
+	/// Whether a replay of the run so far gives the chain's checkpoint. Workers are stopped for it.
+	pub(crate) async fn a_replay_agrees(&mut self) {
+		self.network.stop_workers().await;
+		let root: H256 = self.view().await.unwrap().run.checkpoint;
+		let (run, dataset) = (self.training.run.to_string(), self.training.dataset.to_string_lossy().into_owned());
+		let output = Ended::output_of(self.network.workers[1].command(["replay", "--run", &run, "--dataset", &dataset])).await.unwrap();
+		assert!(output.contains("bit for bit") && output.contains(&format!("{root:?}")), "{output}");
 	}
 }
 

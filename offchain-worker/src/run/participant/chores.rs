@@ -37,8 +37,8 @@ impl Participant {
 		let Some(task) = planned.clone().filter(Task::is_chore) else { return planned };
 		tracing::info!("{task}");
 		let pending = self.journal.pending().cloned();
-		let (cancel, stopping) = Default::default();
-		let moment = Moment { seen: seen.clone(), book: self.book.clone(), pending, cancel, stopping };
+		let (cancel, stopping, best) = Default::default();
+		let moment = Moment { seen: seen.clone(), book: self.book.clone(), pending, cancel, stopping, best };
 		let tasks = self.tasks.clone();
 		self.chore.start(async move {
 			let result = tasks.chore(&task, &moment).await;

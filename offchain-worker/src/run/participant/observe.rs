@@ -3,7 +3,7 @@
 use super::decide::{
 	choice::Choice,
 	plan::has_acted,
-	view::{ChainView, RunState},
+	view::{uptime_hour, ChainView, RunState},
 };
 use crate::{
 	arithmetic::open_challenge,
@@ -17,9 +17,6 @@ use neuroshard_types::{
 	run::{MissingReport, Phase, RoundView, RunView},
 	AccountId, Balance, BlockNumber, Moment, RunId, H256,
 };
-
-/// Milliseconds of an hour: uptime proofs are numbered by hours of chain time.
-const HOUR_MS: Moment = 3_600_000;
 
 /// The chain at one moment.
 #[derive(Clone)]
@@ -71,8 +68,7 @@ pub(super) async fn observe(
 	let eras = eras.into_iter().filter(|(era, _)| final_eras.iter().any(|(other, _)| other == era));
 	let (eras, amounts): (Vec<EraIndex>, Vec<Balance>) = eras.unzip();
 	let claimable = amounts.into_iter().fold(0, Balance::saturating_add);
-	let hour = u32::try_from(time / HOUR_MS).unwrap_or(u32::MAX);
-	let (best, me, free) = (heads.best.number, me.clone(), funds.free);
+	let (best, me, free, hour) = (heads.best.number, me.clone(), funds.free, uptime_hour(time, me));
 	let chain = ChainView { best, me, active, challenge, bond, run, hour, claimable, free, reserve };
 	Ok(Observed { heads, at, chain, time, provider, least_bond, earnings, eras })
 }

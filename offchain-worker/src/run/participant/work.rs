@@ -20,7 +20,10 @@ use crate::run::{
 };
 use neuroshard_chain_client::{ChainAt, Heads};
 use std::{
-	sync::Arc,
+	sync::{
+		atomic::{AtomicU32, Ordering},
+		Arc,
+	},
 	time::{Duration, Instant},
 };
 use tokio::sync::watch;
@@ -187,7 +190,8 @@ impl Participant {
 		}
 		self.tasks.reporter.update(|status| status.task = Some(task.to_string()));
 		let pending = self.journal.pending().cloned();
-		let moment = Moment { seen, book: self.book.clone(), pending, cancel: Arc::default(), stopping: Arc::default() };
+		let best = Arc::new(AtomicU32::new(seen.chain.best));
+		let moment = Moment { seen, book: self.book.clone(), pending, cancel: Arc::default(), stopping: Arc::default(), best };
 		let tasks = self.tasks.clone();
 		let mut doing = Box::pin(tasks.perform(task.clone(), &moment));
 		let mut followed = true;
@@ -211,6 +215,9 @@ impl Participant {
 					let Some((seen, result)) = stop.run_until_cancelled(beside(self.observe(), doing.as_mut())).await else { continue };
 					if let Some(result) = result {
 						return self.ended(task, result, &moment);
+					}
+					if let Ok(seen) = &seen {
+						moment.best.store(seen.chain.best, Ordering::Relaxed);
 					}
 					// Not knowing better is no reason to throw work away.
 					let wanted = seen.map_or(true, |seen| task.is_part_of(self.plan(&seen).as_ref()));

@@ -23,7 +23,7 @@ use neuroshard_types::{
 
 impl<T: Config> OnAdopted for Pallet<T> {
 	fn adopted(run: RunId, round: RoundIndex) {
-		if AuditShare::<T>::get().is_zero() || T::Claims::audit_units(run) == 0 {
+		if AuditShare::<T>::get().is_zero() || T::Claims::audit_units(run, u32::MAX) == 0 {
 			return;
 		}
 		let noted = Noted { run, round, epoch: T::Epochs::get() };
@@ -31,7 +31,7 @@ impl<T: Config> OnAdopted for Pallet<T> {
 	}
 
 	fn can_audit(train: &TrainConfig) -> bool {
-		AuditShare::<T>::get().is_zero() || !sampled_steps(train).is_empty()
+		AuditShare::<T>::get().is_zero() || !sampled_steps(train, train.inner_steps).is_empty()
 	}
 }
 
@@ -66,10 +66,10 @@ impl<T: Config> Pallet<T> {
 		let drawn_at = Self::now();
 		let seal_by = drawn_at.saturating_add(SealTime::<T>::get());
 		let report_by = seal_by.saturating_add(ReportTime::<T>::get());
-		let units = T::Claims::audit_units(run);
 		let mut span = ClosingsSpan::<T>::get();
 		let mut drawn = 0u32;
-		for Lot { subject, auditors, step } in lots {
+		for Lot { subject, auditors, step, steps } in lots {
+			let units = T::Claims::audit_units(run, steps);
 			for auditor in &auditors {
 				Drawn::<T>::insert(auditor, (run, round), &subject);
 			}
@@ -94,8 +94,8 @@ impl<T: Config> Pallet<T> {
 			return None;
 		}
 		let claimants = T::Claims::revealed(run, round);
-		let steps = sampled_steps(&T::Claims::work(run, round, claimants.first()?)?.config.train);
-		if steps.is_empty() {
+		let train = T::Claims::config(run)?.train;
+		if claimants.iter().all(|(_, steps)| sampled_steps(&train, *steps).is_empty()) {
 			return None;
 		}
 		let epoch = T::Epochs::get();
@@ -103,6 +103,6 @@ impl<T: Config> Pallet<T> {
 		let verifiers = verifiers.map(|verifier| verifier.account).collect();
 		let (randomness, _) = T::AuditRandomness::random(b"neuroshard/audit");
 		let seed = H256(blake2_256(&(b"neuroshard/audit-draw/1", randomness, run, round).encode()));
-		Some((closes_at, draw(seed, AuditShare::<T>::get(), claimants, verifiers, steps)))
+		Some((closes_at, draw(seed, AuditShare::<T>::get(), claimants, verifiers, |steps| sampled_steps(&train, steps))))
 	}
 }

@@ -16,6 +16,8 @@ pub struct Lot {
 	pub auditors: [AccountId; 2],
 	/// Inner step after which the sample is taken.
 	pub step: u32,
+	/// Inner steps of the work.
+	pub steps: u32,
 }
 
 /// Numbers by a seed.
@@ -56,19 +58,27 @@ fn count(lots: &mut Lots, share: Permill, claims: usize) -> usize {
 	(parts / WHOLE).saturating_add(usize::from(more))
 }
 
-/// Draws `share` of the claimants, and for each of them two of the verifiers, as long as there are enough, and one of the steps.
-pub fn draw(seed: H256, share: Permill, mut claimants: Vec<AccountId>, mut verifiers: Vec<AccountId>, steps: Range<u32>) -> Vec<Lot> {
+/// Draws `share` of the claimants, who come with the inner steps of their work, and for each of them two of the verifiers, as long as there are enough, and
+/// one of the steps that `sampled` gives for those of its work.
+pub fn draw(
+	seed: H256,
+	share: Permill,
+	mut claimants: Vec<(AccountId, u32)>,
+	mut verifiers: Vec<AccountId>,
+	sampled: impl Fn(u32) -> Range<u32>,
+) -> Vec<Lot> {
 	let mut lots = Lots::new(seed);
 	let count = count(&mut lots, share, claimants.len()).min(verifiers.len() / 2);
 	lots.shuffle(&mut claimants, count);
 	let all = verifiers.len();
 	lots.shuffle(&mut verifiers, all);
 	let mut pool = VecDeque::from(verifiers);
-	let lot = |subject: AccountId| {
+	let lot = |(subject, steps): (AccountId, u32)| {
+		let sampled = sampled(steps);
 		let mut other = || pool.remove(pool.iter().position(|who| *who != subject)?);
 		let auditors = [other()?, other()?];
-		let offset = u32::try_from(lots.below(steps.len())).unwrap_or(0);
-		Some(Lot { step: steps.start.saturating_add(offset), auditors, subject })
+		let offset = u32::try_from(lots.below(sampled.len())).unwrap_or(0);
+		Some(Lot { step: sampled.start.saturating_add(offset), auditors, subject, steps })
 	};
 	claimants.into_iter().take(count).filter_map(lot).collect()
 }
@@ -88,13 +98,18 @@ mod tests {
 		(first..first + count).map(account).collect()
 	}
 
+	/// Their claims, of 20 inner steps each.
+	fn claims_of(first: u16, count: u16) -> Vec<(AccountId, u32)> {
+		accounts(first, count).into_iter().map(|who| (who, 20)).collect()
+	}
+
 	fn seed(number: u64) -> H256 {
 		H256::from_low_u64_be(number)
 	}
 
 	/// How many of `claims` are drawn, by seed.
 	fn counts(share: Permill, claims: u16) -> Vec<usize> {
-		(0..2_000).map(|number| draw(seed(number), share, accounts(0, claims), accounts(500, 300), 0..4).len()).collect()
+		(0..2_000).map(|number| draw(seed(number), share, claims_of(0, claims), accounts(500, 300), |_| 0..4).len()).collect()
 	}
 
 	#[test]
@@ -116,7 +131,7 @@ mod tests {
 	fn every_claim_step_and_auditor_is_drawn_as_often_as_any_other() {
 		let (mut subjects, mut auditors, mut steps) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
 		for number in 0..3_000 {
-			let lots = draw(seed(number), Permill::from_percent(50), accounts(0, 4), accounts(500, 6), 10..13);
+			let lots = draw(seed(number), Permill::from_percent(50), claims_of(0, 4), accounts(500, 6), |_| 10..13);
 			assert_eq!(lots.len(), 2);
 			for lot in lots {
 				*subjects.entry(lot.subject).or_insert(0) += 1;
@@ -132,21 +147,32 @@ mod tests {
 	}
 
 	#[test]
+	fn a_step_is_drawn_of_those_that_the_work_has() {
+		let claims: Vec<_> = accounts(0, 8).into_iter().zip(1..).collect();
+		let lots = draw(seed(1), Permill::one(), claims.clone(), accounts(500, 16), |steps| 10 * steps..10 * steps + 3);
+		assert_eq!(lots.len(), 8);
+		for Lot { subject, step, steps, .. } in lots {
+			assert!(claims.contains(&(subject, steps)));
+			assert_eq!(step / 10, steps);
+		}
+	}
+
+	#[test]
 	fn claims_are_drawn_as_long_as_there_are_auditors() {
-		let all = |verifiers| draw(seed(1), Permill::one(), accounts(0, 10), verifiers, 0..1);
+		let all = |verifiers| draw(seed(1), Permill::one(), claims_of(0, 10), verifiers, |_| 0..1);
 		assert_eq!(all(accounts(500, 7)).len(), 3);
 		assert_eq!(all(accounts(500, 1)), []);
 		assert_eq!(all(Vec::new()), []);
-		assert_eq!(draw(seed(1), Permill::one(), Vec::new(), accounts(500, 7), 0..1), []);
+		assert_eq!(draw(seed(1), Permill::one(), Vec::new(), accounts(500, 7), |_| 0..1), []);
 		// Nobody audits itself, so that one alone beside the claimant is too few.
-		assert_eq!(draw(seed(1), Permill::one(), accounts(500, 1), accounts(500, 2), 0..1), []);
+		assert_eq!(draw(seed(1), Permill::one(), claims_of(500, 1), accounts(500, 2), |_| 0..1), []);
 	}
 
 	proptest! {
 		#[test]
 		fn nobody_audits_itself_or_twice(seed: [u8; 32], share in 0u32..=1_000_000, claims in 0u16..=128, first in 0u16..200, verifiers in 0u16..=512) {
 			let share = Permill::from_parts(share);
-			let lots = draw(H256(seed), share, accounts(0, claims), accounts(first, verifiers), 3..17);
+			let lots = draw(H256(seed), share, claims_of(0, claims), accounts(first, verifiers), |_| 3..17);
 			let parts = u64::from(share.deconstruct()) * u64::from(claims);
 			let most = usize::try_from(parts.div_ceil(1_000_000)).unwrap().min(usize::from(verifiers) / 2);
 			// The last pair may be the claimant and one other.
@@ -157,7 +183,7 @@ mod tests {
 			prop_assert_eq!(auditors.len(), 2 * lots.len());
 			let subjects: BTreeSet<_> = lots.iter().map(|lot| lot.subject.clone()).collect();
 			prop_assert_eq!(subjects.len(), lots.len());
-			prop_assert_eq!(draw(H256(seed), share, accounts(0, claims), accounts(first, verifiers), 3..17), lots);
+			prop_assert_eq!(draw(H256(seed), share, claims_of(0, claims), accounts(first, verifiers), |_| 3..17), lots);
 		}
 	}
 }

@@ -79,6 +79,7 @@ pub(super) fn work<T: Config>(number: u32) -> (ClaimId, Work) {
 		seed: H256::zero(),
 		position: 0,
 		work_hash: H256(blake2_256(&codec::Encode::encode(&work))),
+		steps: 4,
 	};
 	T::BenchmarkHelper::work(&claim, judged);
 	T::BenchmarkHelper::verifier(&claim.who);
@@ -91,7 +92,7 @@ pub(super) fn attestation<T: Config>(steps: u32) -> ClaimId {
 	let deltas = vec![H256::zero(); usize::try_from(MAX_PARTICIPANTS).unwrap_or_default()];
 	let steps = vec![deltas; usize::try_from(steps).unwrap_or_default()];
 	let claim = ClaimId { run: 0, round, kind: ClaimKind::Attestation, who: account("claimant", 0, 0) };
-	let job = OuterJob { first_round: 0, start: H256::zero(), steps };
+	let job = OuterJob { first_round: 0, start: H256::zero(), steps, inner_steps: vec![] };
 	T::BenchmarkHelper::attestation(&claim, AttestationClaim { config: config(4), job, checkpoint: H256::zero() });
 	T::BenchmarkHelper::verifier(&claim.who);
 	claim

@@ -146,7 +146,7 @@ impl Round {
 
 	fn setting(&'static self) -> Setting<'static> {
 		let window: &'static dyn Fn(u32, u32) -> Option<Window> = &|step, sequence| window_of(&round().train, step, sequence);
-		let subject = Subject::Work { corpus: self.corpus(), window };
+		let subject = Subject::Work { corpus: self.corpus(), window, steps: self.train.inner_steps };
 		Setting { model: &self.model, train: &self.train, round: ROUND, start: self.start, subject }
 	}
 
@@ -189,7 +189,7 @@ pub fn work(mistake: Option<Mistake>) -> Work {
 pub fn sample(mistake: Option<Mistake>) -> H256 {
 	let story = round().story();
 	let mut story = if let Some(mistake) = mistake { story.with_mistake(mistake) } else { story };
-	let sampled = neuroshard_types::audit::sampled_steps(&round().train);
+	let sampled = neuroshard_types::audit::sampled_steps(&round().train, round().train.inner_steps);
 	assert_eq!(sampled, 2..3, "there is one step to sample");
 	H256(*story.roots(0, 3).expect("a round").last().expect("three roots"))
 }
@@ -211,6 +211,7 @@ pub fn reveal(who: &AccountId, work: &Work) -> ClaimId {
 		seed: SEED,
 		position: PLACE,
 		work_hash: H256(blake2_256(&codec::Encode::encode(work))),
+		steps: round.train.inner_steps,
 	};
 	let id = claim(ClaimKind::Work, ROUND, who);
 	<MockHelper as crate::BenchmarkHelper>::work(&id, judged);
@@ -297,7 +298,7 @@ impl Outer {
 	}
 
 	fn player(&'static self, rate: f32, claimed: Hash, side: Side) -> Strategy {
-		let subject = Subject::Checkpoint { deltas: &self.roots, claimed };
+		let subject = Subject::Checkpoint { deltas: &self.roots, inner_steps: &[], claimed };
 		let setting = Setting { model: &self.model, train: &self.train, round: FIRST_ROUND, start: self.start, subject };
 		truthful(Player::new(setting, side, self.story(rate), None))
 	}
@@ -314,7 +315,7 @@ pub fn attest(who: &AccountId, rate: f32, believed: f32) -> (ClaimId, Strategy, 
 	let outer = outer();
 	let claimed = *outer.story(rate).roots(0, 2).expect("two steps").last().expect("two steps");
 	let steps = outer.roots.iter().map(|step| step.iter().map(|root| H256(*root)).collect()).collect();
-	let job = OuterJob { first_round: FIRST_ROUND, start: H256(outer.start), steps };
+	let job = OuterJob { first_round: FIRST_ROUND, start: H256(outer.start), steps, inner_steps: vec![] };
 	let id = claim(ClaimKind::Attestation, FIRST_ROUND + 1, who);
 	adopt(id.run, FIRST_ROUND);
 	let judged = AttestationClaim { config: config(&outer.model, &outer.train), job, checkpoint: H256(claimed) };

@@ -94,9 +94,9 @@ fn one_proof_brings_at_most_the_cap() {
 fn work_units_follow_the_table_of_the_chain() {
 	let (model, train) = (ModelConfig::tiny(), TrainConfig::tiny());
 	// One layer, 2 x 32 tokens a step, 4 steps, 4 held-out sequences: 256 x 2.5 + 64 x 0.8 + 128 x 2.
-	build_and_execute(|| assert_eq!(Rewards::of_round(&model, &train), 947));
+	build_and_execute(|| assert_eq!(Rewards::of_round(&model, &train, train.inner_steps), 947));
 	execute_with(GenesisConfig { operation_units: [1_000, 0, 0, 0, 0], ..genesis() }, || {
-		assert_eq!(Rewards::of_round(&model, &train), 256);
+		assert_eq!(Rewards::of_round(&model, &train, train.inner_steps), 256);
 	});
 }
 

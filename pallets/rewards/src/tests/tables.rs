@@ -176,7 +176,7 @@ fn a_rounds_units_become_the_tables_points() {
 	let model = ModelConfig { layers: 4, ..ModelConfig::tiny() };
 	let train = TrainConfig { batch: 8, seq_len: 128, inner_steps: 30, validation_sequences: 16, ..TrainConfig::tiny() };
 	build_and_execute(|| {
-		let units = Rewards::of_round(&model, &train);
+		let units = Rewards::of_round(&model, &train, train.inner_steps);
 		let standing = Standing { stake: 1_000 * NEURO, reputation: 101, active: 3 };
 		assert_eq!(RATES.points(ProofKind::Training, Role::Worker, units, standing), 2_270_030_317_480_905);
 	});

@@ -17,7 +17,8 @@ fn whoever_is_told_of_an_adoption_can_read_its_claims() {
 		attest_all(run, &workers[1..], 1);
 		// In the order of their accounts, at the time of the call already.
 		assert_eq!(Told::get(), [(run, 0, workers[1..].to_vec())]);
-		assert_eq!(Training::revealed(run, 0), workers[1..]);
+		let steps = config().train.inner_steps;
+		assert_eq!(Training::revealed(run, 0), workers[1..].iter().map(|who| (who.clone(), steps)).collect::<Vec<_>>());
 		assert_eq!((Training::revealed(run, 1), Training::revealed(9, 0)), (vec![], vec![]));
 	});
 }
@@ -26,9 +27,10 @@ fn whoever_is_told_of_an_adoption_can_read_its_claims() {
 fn an_audit_is_worth_a_round_of_an_approved_run() {
 	build_and_execute(|| {
 		let (run, _) = training(3);
-		assert_eq!((Training::audit_units(run), Training::audit_units(9)), (0, 0));
+		assert_eq!((Training::audit_units(run, 4), Training::audit_units(9, 4)), (0, 0));
 		Training::approve_run(RuntimeOrigin::root(), run).expect("root approves");
-		assert_eq!(Training::audit_units(run), u128::from(config().train.tokens_per_round()));
+		assert_eq!(Training::audit_units(run, config().train.inner_steps), u128::from(config().train.tokens_per_round()));
+		assert_eq!(Training::audit_units(run, 1), u128::from(config().train.tokens_per_step()));
 	});
 }
 

@@ -38,7 +38,7 @@ fn a_claim_tells_what_it_is_judged_by() {
 		assert_eq!((claim.config, claim.start, claim.seed, claim.position), (config(), H256::repeat_byte(1), seed, 1));
 		assert_eq!(claim.work_hash, expected::work_hash(&expected_work));
 		assert_eq!((Some((claim.shape, 64)), claim.dataset_root), (MockDatasets::active(DATASET), DATASET_ROOT));
-		let job = OuterJob { first_round: 1, start: H256::repeat_byte(1), steps: vec![roots] };
+		let job = OuterJob { first_round: 1, start: H256::repeat_byte(1), steps: vec![roots], inner_steps: vec![] };
 		// The root that was not adopted is a claim like any other.
 		for (who, root) in workers.iter().zip([2, 2, 9]) {
 			let claim = Training::attestation(run, 1, who).expect("it attested");
@@ -212,7 +212,7 @@ fn a_checkpoint_that_loses_its_two_thirds_falls_and_its_outer_step_is_redone_onc
 		assert!(fallen(run, 0));
 		let next = deltas(run, &workers[1..]);
 		to_checkpointing(run, &workers[1..]);
-		let job = OuterJob { first_round: 0, start: H256::repeat_byte(0xff), steps: vec![roots, next] };
+		let job = OuterJob { first_round: 0, start: H256::repeat_byte(0xff), steps: vec![roots, next], inner_steps: vec![] };
 		assert_eq!(Training::outer_job(run), Some(job.clone()));
 		// The other attestation would give the root its two thirds back. It stays fallen.
 		attest_all(run, &workers[1..], 2);

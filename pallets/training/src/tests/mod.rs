@@ -17,6 +17,7 @@ mod rounds;
 mod runs;
 mod struck;
 mod switch;
+mod unequal;
 mod votes;
 mod walk;
 

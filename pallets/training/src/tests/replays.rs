@@ -37,7 +37,7 @@ fn without_a_fraud_there_is_one_step_and_only_in_checkpointing() {
 		let (run, workers) = training(2);
 		let job = play(run, &workers, 1);
 		let all = included(run, 0, &[&workers[0], &workers[1]]);
-		assert_eq!(job, OuterJob { first_round: 0, start: H256::repeat_byte(0xff), steps: vec![all] });
+		assert_eq!(job, OuterJob { first_round: 0, start: H256::repeat_byte(0xff), steps: vec![all], inner_steps: vec![] });
 		assert_eq!((Training::outer_job(run), Training::outer_job(99)), (None, None));
 	});
 }
@@ -51,7 +51,7 @@ fn a_false_delta_leaves_the_outer_steps_since_and_no_earlier_attestation_is_judg
 		let job = play(run, &[workers[0].clone(), workers[2].clone()], 3);
 		let (honest, all) = ([&workers[0], &workers[2]], [&workers[0], &workers[1], &workers[2]]);
 		let steps = vec![included(run, 0, &honest), included(run, 1, &all), included(run, 2, &honest)];
-		assert_eq!(job, OuterJob { first_round: 0, start: H256::repeat_byte(0xff), steps });
+		assert_eq!(job, OuterJob { first_round: 0, start: H256::repeat_byte(0xff), steps, inner_steps: vec![] });
 		assert_eq!(Training::record(run, 2).expect("adopted").first_round, 0);
 		// What was included then is told as before.
 		assert_eq!(Training::record(run, 0).expect("adopted").included.len(), 3);

@@ -92,7 +92,7 @@ impl World {
 		for step in 0..2 {
 			let inputs: Vec<Vec<f32>> = (0..4).map(|delta| lively_theta(&layout, 7 + 4 * step + delta)).collect();
 			let slices: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
-			let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &slices).unwrap();
+			let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &slices, &[]).unwrap();
 			let [_, params, momentum] = trace.result_roots::<3>().unwrap();
 			vectors = [trace.result(1), trace.result(2)];
 			let round = ROUND + step as u32 + 1;
@@ -240,8 +240,8 @@ pub fn run(source: &mut Source) {
 	let which = source.below(3) as usize;
 	let window = window_of;
 	let subject = match which {
-		0 => Subject::Work { corpus: world.text.corpus(), window: &window },
-		1 => Subject::Checkpoint { deltas: &world.deltas, claimed: world.roots[1][1] },
+		0 => Subject::Work { corpus: world.text.corpus(), window: &window, steps: world.train.inner_steps },
+		1 => Subject::Checkpoint { deltas: &world.deltas, inner_steps: &[], claimed: world.roots[1][1] },
 		_ => Subject::Answer(world.claim()),
 	};
 	let setting = Setting { model: &world.model, train: &world.train, round: ROUND, start: world.start, subject };

@@ -12,22 +12,33 @@ use neuroshard_kernels::{
 	shape::{Distance, Measured, Tiling},
 };
 
-/// The pseudo-gradient `out` of `deltas`, decoded and by account bytes ascending, which are vectors with the tensors of `tiling`.
+/// The pseudo-gradient `out` of `deltas`, decoded and by account bytes ascending, which are vectors with the tensors of `tiling`. `steps` are the inner
+/// steps behind each where deltas weigh by them, and none elsewhere.
 ///
 /// # Errors
 /// [`AggregateError`] for no delta, or lengths that differ.
-pub fn aggregate(exec: &Exec, tiling: &Tiling, deltas: &[&[f32]], aggregator: Aggregator, out: &mut [f32]) -> Result<(), AggregateError> {
+pub fn aggregate(
+	exec: &Exec,
+	tiling: &Tiling,
+	deltas: &[&[f32]],
+	steps: &[u32],
+	aggregator: Aggregator,
+	out: &mut [f32],
+) -> Result<(), AggregateError> {
 	let bad_count = AggregateError::Count(deltas.len());
 	let count = u32::try_from(deltas.len()).ok().filter(|&count| count > 0).ok_or(bad_count)?;
 	let lengths = deltas.iter().map(|delta| delta.len()).chain([out.len()]);
 	if let Some(other) = lengths.into_iter().find(|&len| len != tiling.len()) {
 		return Err(AggregateError::Length(tiling.len(), other));
 	}
+	if steps.len() != if aggregator.weighs_steps() { deltas.len() } else { 0 } {
+		return Err(AggregateError::Steps { steps: steps.len(), deltas: deltas.len() });
+	}
 	match aggregator {
 		Aggregator::Mean => exec.mean(deltas, out),
 		Aggregator::TrimmedMean { trim } => exec.trimmed_mean(deltas, &[], effective_trim(trim, count) as usize, out),
 		Aggregator::Robust(robust) | Aggregator::Compressed(Compressed { robust, .. }) => {
-			Aggregation { exec, tiling, deltas, factors: Vec::new() }.run(&robust, count, out)
+			Aggregation { exec, tiling, deltas, steps, factors: Vec::new() }.run(&robust, count, out)
 		}
 	}
 	Ok(())
@@ -38,6 +49,7 @@ struct Aggregation<'a> {
 	exec: &'a Exec,
 	tiling: &'a Tiling,
 	deltas: &'a [&'a [f32]],
+	steps: &'a [u32],
 	factors: Vec<f32>,
 }
 
@@ -54,7 +66,7 @@ impl Aggregation<'_> {
 
 	fn weights(&self, weighing: Weighing) -> Vec<f32> {
 		let squares = weighing.distance().map_or(Vec::new(), |distance| self.squares(distance));
-		weighing.weigh(&squares, self.deltas.len(), &self.factors)
+		weighing.weigh(&squares, self.deltas.len(), &self.factors, self.steps)
 	}
 
 	/// Squared distances.
@@ -82,8 +94,8 @@ pub fn outer_step(exec: &Exec, theta: &mut [f32], momentum: &mut [f32], g: &[f32
 	Ok(())
 }
 
-/// A whole outer step on a checkpoint's parameters and momentum: aggregation of `deltas`, decoded and by account bytes ascending, and the Nesterov step.
-/// Without deltas both stay as they are.
+/// A whole outer step on a checkpoint's parameters and momentum: aggregation of `deltas`, decoded and by account bytes ascending, with the inner `steps`
+/// behind each where deltas weigh by them, and the Nesterov step. Without deltas both stay as they are.
 ///
 /// # Errors
 /// [`AggregateError`] for too many deltas, or lengths that differ.
@@ -94,12 +106,13 @@ pub fn take_outer_step(
 	theta: &mut [f32],
 	momentum: &mut [f32],
 	deltas: &[Vec<f32>],
+	steps: &[u32],
 ) -> Result<(), AggregateError> {
 	if deltas.is_empty() {
 		return Ok(());
 	}
 	let inputs: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
 	let mut gradient = vec![0.0; theta.len()];
-	aggregate(exec, &layout.tiling(), &inputs, train.aggregator, &mut gradient)?;
+	aggregate(exec, &layout.tiling(), &inputs, steps, train.aggregator, &mut gradient)?;
 	outer_step(exec, theta, momentum, &gradient, train.outer_lr.get(), train.outer_beta.get())
 }

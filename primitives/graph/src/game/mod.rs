@@ -63,11 +63,15 @@ pub enum Subject<'a> {
 		corpus: Corpus,
 		/// The window of a sequence (second) of an inner step (first).
 		window: &'a dyn Fn(u32, u32) -> Option<Window>,
+		/// Inner steps of the work.
+		steps: u32,
 	},
 	/// Outer steps.
 	Checkpoint {
 		/// Delta roots of each step, by account bytes ascending. A step without any leaves parameters and momentum as they are.
 		deltas: &'a [Vec<Hash>],
+		/// Inner steps behind each of them, if deltas weigh by them; else for no delta of any step.
+		inner_steps: &'a [Vec<u32>],
 		/// Root of the checkpoint that they are claimed to end with.
 		claimed: Hash,
 	},
@@ -201,16 +205,14 @@ pub enum GameError {
 /// # Errors
 /// [`GameError::Place`] for an interval that the work does not have, [`GameError::OtherClaim`] for a claim about a checkpoint.
 pub fn open_work(setting: &Setting<'_>, state_roots: &[Hash], delta_root: Hash, doubt: Doubt) -> Result<Position, GameError> {
-	if !matches!(setting.subject, Subject::Work { .. }) {
-		return Err(GameError::OtherClaim);
-	}
+	let Subject::Work { steps, .. } = setting.subject else { return Err(GameError::OtherClaim) };
 	let root = |number: u32| usize::try_from(number).ok().and_then(|number| state_roots.get(number)).copied().ok_or(GameError::Place);
-	let (interval, steps) = (setting.train.commit_interval, setting.train.inner_steps);
+	let interval = setting.train.commit_interval;
 	match doubt {
 		Doubt::Delta => {
-			let states = setting.train.state_roots();
+			let states = setting.train.state_roots_after(steps);
 			let end = root(states.checked_sub(1).ok_or(GameError::Place)?)?;
-			if setting.train.revealed_roots() == states {
+			if !setting.train.leaves_residual() {
 				return Ok(Position::Ends { end, delta: delta_root });
 			}
 			let after = states.checked_add(1).ok_or(GameError::Place)?;
@@ -238,10 +240,8 @@ pub fn open_work(setting: &Setting<'_>, state_roots: &[Hash], delta_root: Hash, 
 /// [`GameError::Place`] for a step that the round does not have, or behind more steps than a list has hashes, [`GameError::OtherClaim`]
 /// for a claim about a checkpoint.
 pub fn open_sample(setting: &Setting<'_>, step: u32, sample: Hash) -> Result<Position, GameError> {
-	if !matches!(setting.subject, Subject::Work { .. }) {
-		return Err(GameError::OtherClaim);
-	}
-	if step >= setting.train.inner_steps.min(MAX_LIST) {
+	let Subject::Work { steps, .. } = setting.subject else { return Err(GameError::OtherClaim) };
+	if step >= steps.min(MAX_LIST) {
 		return Err(GameError::Place);
 	}
 	Ok(match step {
@@ -255,7 +255,7 @@ pub fn open_sample(setting: &Setting<'_>, step: u32, sample: Hash) -> Result<Pos
 /// # Errors
 /// [`GameError::OtherClaim`] for a claim about inner steps, [`GameError::Place`] for one about no step at all.
 pub fn open_checkpoint(setting: &Setting<'_>) -> Result<Position, GameError> {
-	let Subject::Checkpoint { deltas, claimed } = setting.subject else { return Err(GameError::OtherClaim) };
+	let Subject::Checkpoint { deltas, claimed, .. } = setting.subject else { return Err(GameError::OtherClaim) };
 	match u32::try_from(deltas.len()).map_err(|_| GameError::Place)? {
 		0 => Err(GameError::Place),
 		1 => Ok(Position::Outer { step: 0, before: setting.start, after: claimed }),

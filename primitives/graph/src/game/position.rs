@@ -309,6 +309,23 @@ impl Setting<'_> {
 		usize::try_from(step).ok().and_then(|step| deltas.get(step)).map(Vec::as_slice).ok_or(GameError::Place)
 	}
 
+	/// Inner steps behind each delta of outer step `step`; none where deltas do not weigh by them.
+	fn steps_behind(&self, step: u32) -> Result<&[u32], GameError> {
+		let Subject::Checkpoint { inner_steps, .. } = self.subject else { return Err(GameError::OtherClaim) };
+		match self.train.weighs_steps() {
+			true => usize::try_from(step).ok().and_then(|step| inner_steps.get(step)).map(Vec::as_slice).ok_or(GameError::Place),
+			false => Ok(&[]),
+		}
+	}
+
+	/// Inner steps of the work that is claimed.
+	pub(crate) fn inner_steps(&self) -> Result<u32, GameError> {
+		match self.subject {
+			Subject::Work { steps, .. } => Ok(steps),
+			Subject::Checkpoint { .. } | Subject::Answer(_) => Err(GameError::OtherClaim),
+		}
+	}
+
 	/// Whether the checkpoints around outer step `step` are what they are said to consist of.
 	fn check_outer(&self, step: u32, [before, after]: [Hash; 2], [from, to]: [&[Hash; 2]; 2]) -> Result<(), GameError> {
 		let next = step.checked_add(1).ok_or(GameError::Place)?;
@@ -318,7 +335,7 @@ impl Setting<'_> {
 	/// Roots of the parameters at the ends of a round, if these are what checkpoint and last state consist of.
 	fn ends(&self, end: Hash, start: &[Hash; 2], last: &[Hash; 3]) -> Result<[Hash; 2], GameError> {
 		expect(self.checkpoint(start, 0)? == self.start, GameError::Root)?;
-		expect(self.state(last, self.train.inner_steps) == end, GameError::Root)?;
+		expect(self.state(last, self.inner_steps()?) == end, GameError::Root)?;
 		let (&[from, _], &[to, ..]) = (start, last);
 		Ok([from, to])
 	}
@@ -365,8 +382,9 @@ impl Setting<'_> {
 	fn parameters(&self, site: &Site) -> Result<Parameters, GameError> {
 		Ok(match site {
 			Site::Step { step, .. } => Parameters::new(self.model, self.train, self.round, *step)?,
-			Site::Delta { .. } | Site::Code { .. } | Site::Outer { .. } | Site::Aggregate { .. } => {
-				Parameters::new(self.model, self.train, self.round, 0)?
+			Site::Delta { .. } | Site::Code { .. } => Parameters::new(self.model, self.train, self.round, 0)?,
+			Site::Outer { step, .. } | Site::Aggregate { step, .. } => {
+				Parameters::outer(self.model, self.train, self.steps_behind(*step)?)?
 			}
 			Site::Read { .. } => Parameters::reading(self.model, self.train, self.answer()?.rows().ok_or(GameError::Text)?)?,
 		})

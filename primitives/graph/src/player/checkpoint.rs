@@ -26,6 +26,8 @@ pub struct CheckpointStory<D> {
 	state: [Vec<f32>; 2],
 	done: u32,
 	deltas: D,
+	/// Inner steps behind the deltas of each step, where deltas weigh by them.
+	inner_steps: Vec<Vec<u32>>,
 	traced: Option<(Job, Traced)>,
 }
 
@@ -49,7 +51,18 @@ impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> CheckpointStory<D> {
 		}
 		let sent_len = ParamLayout::of_deltas(model, train)?.len();
 		let (model, train, state) = (model.clone(), train.clone(), start.clone());
-		Ok(Self { model, train, layout, sent_len, round, exec, start, state, done: 0, deltas, traced: None })
+		Ok(Self { model, train, layout, sent_len, round, exec, start, state, done: 0, deltas, inner_steps: Vec::new(), traced: None })
+	}
+
+	/// The same steps of a run whose deltas weigh by the inner steps behind them: so many behind each of a step.
+	#[must_use]
+	pub fn with_inner_steps(self, inner_steps: Vec<Vec<u32>>) -> Self {
+		Self { inner_steps, ..self }
+	}
+
+	/// Inner steps behind the deltas of outer step `step`.
+	fn steps_behind(&self, step: u32) -> &[u32] {
+		self.inner_steps.get(step as usize).map_or(&[], Vec::as_slice)
 	}
 
 	fn deltas(&mut self, step: u32) -> Result<Vec<Vec<f32>>, PlayError<E>> {
@@ -69,8 +82,9 @@ impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> CheckpointStory<D> {
 			let sent = self.deltas(self.done)?;
 			let decoded = sent.into_iter().map(|sent| self.train.decode_delta(&self.exec, &self.layout, sent));
 			let deltas = decoded.collect::<Result<Vec<_>, _>>().map_err(|_| PlayError::Position)?;
+			let steps = self.inner_steps.get(self.done as usize).map_or(&[][..], Vec::as_slice);
 			let [params, momentum] = &mut self.state;
-			take_outer_step(&self.exec, &self.layout, &self.train, params, momentum, &deltas).map_err(|_| PlayError::Position)?;
+			take_outer_step(&self.exec, &self.layout, &self.train, params, momentum, &deltas, steps).map_err(|_| PlayError::Position)?;
 			self.done += 1;
 		}
 		Ok(())
@@ -108,7 +122,7 @@ impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> Story for CheckpointStory<D> 
 			let deltas = self.deltas(step)?;
 			let inputs: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
 			let [params, momentum] = &self.state;
-			let trace = Trace::outer(&self.exec, &self.model, &self.train, [params, momentum], &inputs)?;
+			let trace = Trace::outer(&self.exec, &self.model, &self.train, [params, momentum], &inputs, self.steps_behind(step))?;
 			self.traced = Some((job, Traced::new(trace)));
 		}
 		self.traced.as_ref().map(|(_, traced)| traced).ok_or(PlayError::Position)

@@ -117,7 +117,9 @@ impl<'a, S: Story> Player<'a, S> {
 			}
 			Position::Ends { .. } | Position::CodedEnds { .. } => {
 				let Contents::Checkpoint(start) = self.story.contents(0)? else { return Err(PlayError::Position) };
-				let Contents::State(end) = self.story.contents(self.setting.train.inner_steps)? else { return Err(PlayError::Position) };
+				let Contents::State(end) = self.story.contents(self.setting.inner_steps().map_err(|_| PlayError::Position)?)? else {
+					return Err(PlayError::Position);
+				};
 				Move::Ends { start, end }
 			}
 			Position::Outer { step, .. } => {

@@ -24,6 +24,8 @@ pub type States = dyn FnMut(u32, u32) -> Option<(u32, [Vec<f32>; 3])> + Send + S
 pub struct WorkStory<R> {
 	model: ModelConfig,
 	train: TrainConfig,
+	/// Inner steps of the round.
+	steps: u32,
 	round: u32,
 	exec: Arc<Exec>,
 	trainer: Trainer,
@@ -75,6 +77,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		let (stored, diverged, traced, mistake) = (None, None, None, None);
 		Ok(Self {
 			model,
+			steps: train.inner_steps,
 			train,
 			round,
 			exec,
@@ -93,6 +96,12 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 			traced,
 			mistake,
 		})
+	}
+
+	/// The same round, ended after so many inner steps.
+	#[must_use]
+	pub fn with_steps(self, steps: u32) -> Self {
+		Self { steps, ..self }
 	}
 
 	/// The same round with parameters, first and second moments known after `steps` of its inner steps: what follows can be recomputed
@@ -147,11 +156,11 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		delta_root: Hash,
 		sampled: Option<u32>,
 	) -> Result<(Option<Doubt>, Option<Hash>), PlayError<E>> {
-		let until = sampled.map(|step| step.saturating_add(1)).filter(|&until| until <= self.train.inner_steps);
+		let until = sampled.map(|step| step.saturating_add(1)).filter(|&until| until <= self.steps);
 		let mut sample = None;
-		for (number, claimed) in (0..self.train.state_roots()).zip(state_roots) {
+		for (number, claimed) in (0..self.train.state_roots_after(self.steps)).zip(state_roots) {
 			let first = self.train.commit_interval.saturating_mul(number);
-			let end = self.train.inner_steps.min(first.saturating_add(self.train.commit_interval));
+			let end = self.steps.min(first.saturating_add(self.train.commit_interval));
 			if self.seek(first)? {
 				self.keep_only_before(first);
 				self.keep();
@@ -166,11 +175,11 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 				return Ok((Some(Doubt::Interval(number)), sample));
 			}
 		}
-		if !self.seek(self.train.inner_steps)? {
+		if !self.seek(self.steps)? {
 			return Ok((None, sample));
 		}
 		// After the states come the residual before the round, which is agreed on, and the one after it.
-		let residual = state_roots.iter().skip(self.train.state_roots() as usize).nth(1);
+		let residual = state_roots.iter().skip(self.train.state_roots_after(self.steps) as usize).nth(1);
 		let claimed = core::iter::once(&delta_root).chain(residual);
 		let differs = !self.trace(Job::Delta)?.trace.all_result_roots().iter().eq(claimed);
 		Ok((differs.then_some(Doubt::Delta), sample))
@@ -203,7 +212,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	/// # Errors
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	pub fn residual(&mut self) -> Result<Option<(Vec<f32>, Hash)>, PlayError<E>> {
-		if !self.seek(self.train.inner_steps)? {
+		if !self.seek(self.steps)? {
 			return Ok(None);
 		}
 		let trace = &self.trace(Job::Delta)?.trace;
@@ -216,7 +225,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	/// # Errors
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	pub fn delta(&mut self) -> Result<Option<(Vec<f32>, Hash)>, PlayError<E>> {
-		if !self.seek(self.train.inner_steps)? {
+		if !self.seek(self.steps)? {
 			return Ok(None);
 		}
 		let trace = &self.trace(Job::Delta)?.trace;
@@ -381,9 +390,9 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 						None => trace,
 					}
 				}
-				Job::Delta if self.seek(self.train.inner_steps)? => {
+				Job::Delta if self.seek(self.steps)? => {
 					let ends = [&*self.theta, self.trainer.theta(&self.arena)];
-					let mistake = self.mistake.filter(|mistake| mistake.step == self.train.inner_steps);
+					let mistake = self.mistake.filter(|mistake| mistake.step == self.steps);
 					Trace::of_delta(&self.exec, &self.model, &self.train, ends, self.residual.as_deref(), mistake)?
 				}
 				Job::Delta | Job::Outer(_) | Job::Read => return Err(PlayError::Position),

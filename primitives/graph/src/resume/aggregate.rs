@@ -221,7 +221,11 @@ impl Piece<'_> {
 			Some(Distance::Norms) => self.line(self.input(0)?, leaves)?,
 		};
 		let factors = self.factors(self.optional(usize::from(weighing.distance().is_some())), leaves)?;
-		let weights = weighing.weigh(&squares, count, &factors);
+		let steps = &self.parameters.inner_steps;
+		if weighing == Weighing::Steps && steps.len() != count {
+			return Err(Malformed.into());
+		}
+		let weights = weighing.weigh(&squares, count, &factors, steps);
 		let mut out = vec![0.0; NUMBERS];
 		let own = weights.iter().skip(self.cell.col as usize * SIDE);
 		out.iter_mut().take(SIDE).zip(own).for_each(|(slot, &weight)| *slot = weight);

@@ -1,6 +1,7 @@
 //! The numbers that operators need beside their inputs.
 
 use crate::config::{ConfigError, ModelConfig, TrainConfig};
+use alloc::vec::Vec;
 use neuroshard_kernels::{
 	schedule::{bias_correction, complement, decay_factor, reciprocal, LearningRate},
 	shape::AdamW,
@@ -22,6 +23,8 @@ pub struct Parameters {
 	pub(crate) adamw: AdamW,
 	pub(crate) outer_lr: f32,
 	pub(crate) outer_beta: f32,
+	/// Behind each delta of an outer step, where deltas weigh by them.
+	pub(crate) inner_steps: Vec<u32>,
 }
 
 /// AdamW's scalars but for the clip factor, which is 1. `schedule_index` counts the steps of the whole run from 0, `t` those since the
@@ -79,7 +82,16 @@ impl Parameters {
 			adamw: adamw(train, index, u64::from(step) + 1),
 			outer_lr: train.outer_lr.get(),
 			outer_beta: train.outer_beta.get(),
+			inner_steps: Vec::new(),
 		})
+	}
+
+	/// For an outer step whose deltas have so many inner steps behind them; none where deltas do not weigh by them.
+	///
+	/// # Errors
+	/// Those of [`Parameters::new`].
+	pub fn outer(model: &ModelConfig, train: &TrainConfig, inner_steps: &[u32]) -> Result<Self, ConfigError> {
+		Ok(Self { inner_steps: inner_steps.to_vec(), ..Self::new(model, train, 0, 0)? })
 	}
 
 	/// For reading `tokens` tokens: see [`crate::plan::Plan::reading`]. How the model was trained does not matter.

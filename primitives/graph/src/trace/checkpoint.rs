@@ -47,20 +47,26 @@ impl Trace {
 		Self::whole(exec, Plan::delta(model, train)?, Parameters::new(model, train, 0, 0)?, &vectors, mistake)
 	}
 
-	/// Aggregation of `deltas`, as they were sent, by account bytes ascending, and the outer step.
+	/// Aggregation of `deltas`, as they were sent, by account bytes ascending, with the inner `steps` behind each where deltas weigh by them, and the
+	/// outer step.
 	///
 	/// # Errors
-	/// [`TraceError::Setup`] for a configuration that is refused, no delta, or vectors of other lengths than the model's.
+	/// [`TraceError::Setup`] for a configuration that is refused, no delta, other than one number of `steps` for each where they count, or vectors of other
+	/// lengths than the model's.
 	pub fn outer(
 		exec: &Arc<Exec>,
 		model: &ModelConfig,
 		train: &TrainConfig,
 		[params, momentum]: [&[f32]; 2],
 		deltas: &[&[f32]],
+		steps: &[u32],
 	) -> Result<Self, TraceError> {
+		if steps.len() != if train.weighs_steps() { deltas.len() } else { 0 } {
+			return Err(ConfigError::LeastSteps.into());
+		}
 		let count = u32::try_from(deltas.len()).map_err(|_| ConfigError::TooLarge)?;
 		let vectors: Vec<&[f32]> = [params, momentum].into_iter().chain(deltas.iter().copied()).collect();
-		Self::whole(exec, Plan::outer(model, train, count)?, Parameters::new(model, train, 0, 0)?, &vectors, None)
+		Self::whole(exec, Plan::outer(model, train, count)?, Parameters::outer(model, train, steps)?, &vectors, None)
 	}
 
 	/// A trace of all stages.
@@ -133,7 +139,7 @@ impl Trace {
 					(Some(_), &[squares]) => (squares, &[][..]),
 					(_, inputs) => (&[][..], inputs.first().copied().unwrap_or_default()),
 				};
-				weights.copy_from_slice(&weighing.weigh(squares, weights.len(), factors));
+				weights.copy_from_slice(&weighing.weigh(squares, weights.len(), factors, &parameters.inner_steps));
 			}
 			(Op::WeightedSum { slot }, &[weights], [sum]) => exec.weighted_sum(&self.deltas(slot), weights, sum),
 			(Op::Nesterov, &[theta, momentum, gradient], [new_theta, new_momentum]) => {

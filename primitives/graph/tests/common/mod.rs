@@ -38,8 +38,14 @@ pub fn every_rule() -> Vec<Robust> {
 		Rule::MultiKrum { liars: 2 },
 		Rule::CentredClipping { liars: 1, radius, steps: 2 },
 		Rule::GeometricMedian { liars: 2, floor, steps: 2 },
+		Rule::WeightedMean { least_steps: 1 },
 	];
 	rules.into_iter().flat_map(|rule| [0.0, 1.0].map(|clip| Robust { clip: F32::new(clip), rule })).collect()
+}
+
+/// Inner steps behind so many deltas, where they count: 2, 7, 12 and so on.
+pub fn steps_behind(aggregator: Aggregator, count: usize) -> Vec<u32> {
+	(0..count as u32).map(|delta| 2 + 5 * delta).filter(|_| aggregator.weighs_steps()).collect()
 }
 
 /// Codes of all kinds.

@@ -167,6 +167,12 @@ pub fn krum_weights(squares: Squares<'_>, near: usize, keep: usize) -> Vec<f32> 
 	weights
 }
 
+/// Weights of vectors that so many steps made: their shares of all steps.
+pub fn step_weights(steps: &[u32]) -> Vec<f32> {
+	let all: u64 = steps.iter().copied().map(u64::from).sum();
+	steps.iter().map(|&steps| steps as f32 / all.max(1) as f32).collect()
+}
+
 /// How a centre moves between mixed vectors. Limits are multiples of the lower median of their distances from it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Move {

@@ -24,6 +24,12 @@ struct Arguments {
 	/// Inner steps of a round, of 50 to 200 ms.
 	#[arg(long, default_value_t = 1_000)]
 	inner_steps: u32,
+	/// Fewest inner steps of a round, if everybody takes as many as its machine does in time; without it, all take as many.
+	#[arg(long)]
+	least_steps: Option<u32>,
+	/// Seconds from when the members of a run come to when those of the next one do.
+	#[arg(long, default_value_t = 3)]
+	apart: u64,
 	/// First seed.
 	#[arg(long, default_value_t = 1)]
 	seed: u64,
@@ -57,17 +63,22 @@ fn main() -> ExitCode {
 }
 
 fn simulate(arguments: &Arguments) -> Result<bool, String> {
-	println!("providers     seed   blocks  a round   weight: mean    most   waited   acts a round  failed   seconds");
+	println!("providers     seed   blocks  a round   weight: mean    most     own   waited   acts a round  failed   seconds");
 	let (mut reports, mut sound) = (Vec::new(), true);
 	for &providers in &arguments.providers {
 		for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
 			let terms = Terms {
 				inner_steps: arguments.inner_steps,
+				least_steps: arguments.least_steps,
 				rounds: arguments.rounds,
-				// Twice what the slowest machine takes.
+				// Twice what the slowest machine takes; with steps of their own, as long as the fastest takes, so that it takes all and the slowest a fourth.
 				durations: PhaseDurations {
 					joining: 20,
-					training: arguments.inner_steps.saturating_mul(400).div_ceil(u32::try_from(SLOT_MS).unwrap_or(u32::MAX)).max(5),
+					training: arguments
+						.inner_steps
+						.saturating_mul(if arguments.least_steps.is_some() { 75 } else { 400 })
+						.div_ceil(u32::try_from(SLOT_MS).unwrap_or(u32::MAX))
+						.max(5),
 					revealing: 20,
 					availability: 20,
 					checkpointing: 20,
@@ -79,17 +90,19 @@ fn simulate(arguments: &Arguments) -> Result<bool, String> {
 				providers,
 				places: arguments.places,
 				terms,
+				apart_ms: arguments.apart.saturating_mul(1_000),
 				seed,
 				faults_every_ms,
 				checked_every: arguments.checked_every,
 			})?;
 			let report = world.run(arguments.most_blocks);
 			println!(
-				"{providers:9} {seed:8} {:8} {:8.1} {:14.2}% {:6.1}% {:8} {:14.2} {:7} {:9.1}",
+				"{providers:9} {seed:8} {:8} {:8.1} {:14.2}% {:6.1}% {:6.1}% {:8} {:14.2} {:7} {:9.1}",
 				report.blocks,
 				report.blocks_per_round,
 				100.0 * report.mean_used,
 				100.0 * report.most_used,
+				100.0 * report.most_own,
 				report.most_waiting,
 				report.acts_per_round(),
 				report.extrinsics[1],

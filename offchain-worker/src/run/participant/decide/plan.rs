@@ -212,8 +212,8 @@ fn ballot(round: &RoundView, local: &LocalState) -> Option<VoteBitmap> {
 
 fn housekeeping(chain: &ChainView, local: &LocalState) -> impl Iterator<Item = Task> {
 	let claim = (chain.claimable > 0 && chain.claimable >= local.claim_from).then_some(Task::Claim);
-	let due = chain.active && !chain.is_short() && local.uptime.is_none_or(|proven| proven < chain.hour);
-	claim.into_iter().chain(due.then_some(Task::ProveUptime { hour: chain.hour }))
+	let due = chain.hour.filter(|hour| chain.active && !chain.is_short() && local.uptime.is_none_or(|proven| proven < *hour));
+	claim.into_iter().chain(due.map(|hour| Task::ProveUptime { hour }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::run::{journal::PendingWork, parts::Mode};
 use neuroshard_types::{
 	dispute::OuterJob,
 	run::{Attestation, MissingReport, RoundView, RunView},
-	AccountId, Balance, BlockNumber, DatasetId, RunId, H256,
+	AccountId, Balance, BlockNumber, DatasetId, Moment, RunId, H256,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,14 +23,27 @@ pub struct ChainView {
 	pub bond: Balance,
 	/// The run this worker takes part in, if there is one.
 	pub run: Option<RunState>,
-	/// Chain time in whole hours since the epoch: the number of an uptime proof.
-	pub hour: u32,
+	/// Hour whose uptime this account may prove now; see [`uptime_hour`].
+	pub hour: Option<u32>,
 	/// What can be claimed according to both the best and the *finalized* block, in planck.
 	pub claimable: Balance,
 	/// Its free balance, in planck.
 	pub free: Balance,
 	/// What of it must stay for the fees of a dispute; see [`neuroshard_chain_client::ChainAt::reserve`].
 	pub reserve: Balance,
+}
+
+/// Milliseconds of an hour: uptime proofs are numbered by hours of chain time.
+const HOUR_MS: u64 = 3_600_000;
+/// Part of an hour in which accounts begin to prove their uptime.
+const SPREAD_MS: u64 = 3_000_000;
+
+/// Chain time in whole hours since the epoch, the number of an uptime proof, when `who` may prove its uptime. Each account has a moment of its own in an
+/// hour: thousands that prove theirs as an hour begins fill blocks.
+pub fn uptime_hour(time: Moment, who: &AccountId) -> Option<u32> {
+	let bytes: &[u8; 32] = who.as_ref();
+	let own = bytes.first_chunk().map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes))) % SPREAD_MS;
+	u32::try_from(time / HOUR_MS).ok().filter(|_| time % HOUR_MS >= own)
 }
 
 impl ChainView {

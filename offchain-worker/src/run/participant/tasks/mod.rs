@@ -38,7 +38,7 @@ use neuroshard_types::{
 	DatasetId, H256,
 };
 use std::sync::{
-	atomic::{AtomicBool, Ordering},
+	atomic::{AtomicBool, AtomicU32, Ordering},
 	Arc, PoisonError,
 };
 use tokio::sync::Mutex;
@@ -115,6 +115,8 @@ pub(super) struct Moment {
 	pub(super) cancel: Arc<AtomicBool>,
 	/// Raised before that when the worker is stopped.
 	pub(super) stopping: Arc<AtomicBool>,
+	/// Newest block that was seen since.
+	pub(super) best: Arc<AtomicU32>,
 }
 
 impl Moment {

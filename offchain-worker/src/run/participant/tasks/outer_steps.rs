@@ -13,7 +13,7 @@ use crate::{
 	},
 	train::{
 		checkpoint::decode_delta,
-		outer::{apply_outer_steps, attest},
+		outer::{apply_outer_steps, attest, Included},
 	},
 };
 use neuroshard_types::dispute::OuterJob;
@@ -48,9 +48,10 @@ impl Tasks {
 				None => Some(Content::read_checkpoint(&store, run, todo.start, engine.layout(), threads)?),
 			};
 			let start = loaded.or(stored.as_ref()).ok_or(WorkerError::NotLoaded { root: todo.start })?;
-			let steps = todo.steps.iter().map(|step| {
+			let steps = (0..).zip(&todo.steps).map(|(number, step): (usize, _)| {
 				let deltas = step.iter().map(|root| Ok(decode_delta(engine, &read(&store, *root)?, *root)?));
-				deltas.collect::<Result<Vec<_>, WorkerError>>()
+				let inner_steps = todo.inner_steps.get(number).cloned().unwrap_or_default();
+				Ok::<_, WorkerError>(Included { deltas: deltas.collect::<Result<_, WorkerError>>()?, inner_steps })
 			});
 			#[cfg(not(any(feature = "faults", test)))]
 			let next = apply_outer_steps(engine, start, steps)?;

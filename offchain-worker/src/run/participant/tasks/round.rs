@@ -12,6 +12,7 @@ use crate::{
 		WorkerError,
 	},
 	train::{
+		ending::{Ending, Now},
 		hot,
 		kept::OwnRound,
 		round::{TrainError, Trained, Training},
@@ -25,7 +26,7 @@ use neuroshard_types::{
 	run::RunConfig,
 	RoundIndex, RunId, H256,
 };
-use std::time::Instant;
+use std::{sync::atomic::Ordering, time::Instant};
 
 impl Tasks {
 	pub(super) async fn train(&self, moment: &Moment, position: u32) -> Result<Effect, WorkerError> {
@@ -34,7 +35,7 @@ impl Tasks {
 			return Ok(effect);
 		}
 		let (state, round) = moment.round()?;
-		let attempt = round.attempt;
+		let (attempt, deadline) = (round.attempt, round.deadline);
 		let (run, config, index, seed, root) = (state.id, state.view.config.clone(), round.round, round.seed, round.checkpoint);
 		self.make_room(moment, round.participants.len()).await?;
 		let dataset = self.dataset(moment).await?;
@@ -45,7 +46,7 @@ impl Tasks {
 
 		let left = self.left_unsaid(moment, run, &config).await?;
 		let (store, reporter) = (self.content.store.clone(), self.reporter.clone());
-		let (cancel, stopping) = (moment.cancel.clone(), moment.stopping.clone());
+		let (cancel, stopping, best) = (moment.cancel.clone(), moment.stopping.clone(), moment.best.clone());
 		let keeper = self.keeper.clone();
 		let job = self.compute.run(move |bench| {
 			let steps = config.train.inner_steps;
@@ -66,10 +67,17 @@ impl Tasks {
 				});
 			};
 			let residual = left.and_then(|root| residual(&store, engine.layout(), root));
-			let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?.with_residual(residual);
+			let now = || Now { clock: Instant::now(), best: best.load(Ordering::Relaxed) };
+			let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, deadline, now(), begun_at));
+			let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?
+				.with_residual(residual)
+				.ending(|done| ending.as_ref().is_some_and(|ending| ending.ends_after(done, now())));
 			let trained = training.run_keeping(reached, &cancel, progress, keep)?;
 			let seconds = started.elapsed().as_secs_f64();
-			let tokens = trained.work.tokens / u64::from(steps.max(1)) * u64::from(steps.saturating_sub(begun_at));
+			let tokens = trained.work.tokens.saturating_sub(config.train.tokens_after(begun_at));
+			if let Some(taken) = trained.work.steps(&config.train).filter(|taken| *taken < steps) {
+				tracing::info!("{taken} inner steps of round {index} were done in time, of {steps} at most");
+			}
 			reporter.update(|status| {
 				status.step = None;
 				status.tokens = status.tokens.saturating_add(tokens);

@@ -125,12 +125,11 @@ fn a_round_is_skipped_if_nothing_can_be_drawn_of_it() {
 		// The record is gone.
 		adopted(7, &[HONEST]);
 		Adopted::mutate(|adopted| adopted.remove(&(0, 7)));
-		// All states are committed.
 		adopted(8, &[HONEST]);
-		let key = (0, 8, HONEST);
-		Works::mutate(|works| works.get_mut(&key).expect("work").config.train.commit_interval = 1);
 		// The epoch comes too late: sealing, reporting and a challenge take 13 blocks of 30.
 		adopted(9, &[HONEST]);
+		// All states are committed.
+		Works::mutate(|works| works.values_mut().for_each(|work| work.config.train.commit_interval = 1));
 		Epoch::mutate(|epoch| *epoch += 2);
 		next_block();
 		next_block();

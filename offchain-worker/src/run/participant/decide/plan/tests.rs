@@ -1,7 +1,10 @@
 //! Who joins, and what a worker does when it is late, dropped or leaving.
 
 use super::*;
-use crate::run::{journal::PendingWork, participant::decide::view::NextCheckpoint};
+use crate::run::{
+	journal::PendingWork,
+	participant::decide::view::{uptime_hour, NextCheckpoint},
+};
 use neuroshard_types::{
 	run::{Attestation, MissingReport, PhaseDurations, RunConfig, RunView, Work, REPORTED_FOR},
 	AccountId, Aggregator, ModelConfig, TrainConfig, F32, NEURO,
@@ -121,7 +124,7 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 			next_join: None,
 			reported: vec![],
 		}),
-		hour: 10,
+		hour: Some(10),
 		claimable: 0,
 		free: NEURO,
 		reserve: NEURO,
@@ -150,7 +153,7 @@ fn who_could_not_pay_for_a_dispute_claims_nothing_new_and_spends_nothing_it_need
 	assert_eq!(plan(&chain, &local), Some(Task::Leave));
 	let me = chain.me.clone();
 	run(&mut chain).members.retain(|member| *member != me);
-	local.uptime = Some(chain.hour - 1);
+	local.uptime = chain.hour.map(|hour| hour - 1);
 	assert_eq!(plan(&chain, &local), None, "neither trains nor joins nor proves uptime");
 	chain.claimable = NEURO;
 	assert_eq!(plan(&chain, &local), Some(Task::Claim), "that is what it needs");
@@ -194,7 +197,7 @@ fn revealed_by_all(phase: Phase) -> (ChainView, LocalState) {
 
 /// The outer step of the round with these deltas.
 fn single(included: Vec<H256>) -> OuterJob {
-	OuterJob { first_round: 1, start: CHECKPOINT, steps: vec![included] }
+	OuterJob { first_round: 1, start: CHECKPOINT, steps: vec![included], inner_steps: vec![] }
 }
 
 /// Everybody is included, and all deltas are held.
@@ -388,10 +391,26 @@ fn a_serving_node_keeps_up_with_checkpoints_and_takes_no_part() {
 }
 
 #[test]
+fn each_account_proves_its_uptime_at_a_moment_of_its_own_in_every_hour() {
+	const HOUR: u64 = 3_600_000;
+	// The first four bytes are its moment in milliseconds, up to 50 minutes.
+	let account = |own: u32| {
+		let mut bytes = [9; 32];
+		bytes[..4].copy_from_slice(&own.to_le_bytes());
+		AccountId::new(bytes)
+	};
+	for (own, moment) in [(0, 0_u64), (1, 1), (2_999_999, 2_999_999), (3_000_000, 0), (3_000_007, 7)] {
+		let hour = |in_hour| uptime_hour(5 * HOUR + in_hour, &account(own));
+		assert_eq!(moment.checked_sub(1).and_then(hour), None, "{own}");
+		assert_eq!((hour(moment), hour(HOUR - 1), hour(HOUR + moment)), (Some(5), Some(5), Some(6)), "{own}");
+	}
+}
+
+#[test]
 fn money_and_uptime_wait_for_the_round() {
 	let (mut chain, mut local) = training();
 	chain.claimable = NEURO;
-	chain.hour = 11;
+	chain.hour = Some(11);
 	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
 	me(&mut chain).sealed = Some(SEAL);
 	assert_eq!(plan(&chain, &local), Some(Task::Claim));
@@ -407,7 +426,7 @@ fn what_the_chain_refuses_does_not_hold_up_the_rest() {
 	me(&mut chain).counted = false;
 	run(&mut chain).members.remove(1);
 	chain.claimable = NEURO;
-	chain.hour = 11;
+	chain.hour = Some(11);
 	assert_eq!(plan(&chain, &local), Some(Task::Join));
 	let without_join = |task: &Task| *task == Task::Join;
 	assert_eq!(plan_without(&chain, &local, without_join), Some(Task::Claim));

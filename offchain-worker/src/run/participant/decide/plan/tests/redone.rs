@@ -12,7 +12,12 @@ fn old(byte: u8) -> H256 {
 
 /// The round at hand is the fourth one, and outer steps are to be redone from the second one on. Of the third one, every delta is false.
 fn job() -> OuterJob {
-	OuterJob { first_round: 1, start: START, steps: vec![vec![old(1), old(2)], vec![], [1, ME, 3].map(delta).to_vec()] }
+	OuterJob {
+		first_round: 1,
+		start: START,
+		steps: vec![vec![old(1), old(2)], vec![], [1, ME, 3].map(delta).to_vec()],
+		inner_steps: vec![],
+	}
 }
 
 fn redoing() -> (ChainView, LocalState) {
@@ -46,7 +51,7 @@ fn the_start_and_the_deltas_of_all_steps_are_fetched_before_they_are_taken() {
 #[test]
 fn a_start_that_is_loaded_is_not_fetched() {
 	let (mut chain, local) = redoing();
-	let job = OuterJob { start: CHECKPOINT, steps: vec![vec![delta(1)], vec![delta(3)]], first_round: 2 };
+	let job = OuterJob { start: CHECKPOINT, steps: vec![vec![delta(1)], vec![delta(3)]], first_round: 2, inner_steps: vec![] };
 	run(&mut chain).job = Some(job.clone());
 	assert_eq!(plan(&chain, &local), Some(Task::OuterSteps { job }));
 }
