@@ -189,9 +189,13 @@ fn check_robust(robust: &Robust) -> Checked {
 	let (field, limit, most, steps) = match robust.rule {
 		Rule::CentredClipping { radius, steps, .. } => ("train.robust.rule.radius", radius, MAX_RADIUS, steps),
 		Rule::GeometricMedian { floor, steps, .. } => ("train.robust.rule.floor", floor, 1.0, steps),
-		Rule::Mean | Rule::WeightedMean { .. } | Rule::Median | Rule::TrimmedMean { .. } | Rule::Krum { .. } | Rule::MultiKrum { .. } => {
-			return Ok(())
-		}
+		Rule::Mean
+		| Rule::WeightedMean { .. }
+		| Rule::Median
+		| Rule::TrimmedMean { .. }
+		| Rule::Krum { .. }
+		| Rule::MultiKrum { .. }
+		| Rule::MixedKrum { .. } => return Ok(()),
 	};
 	within(field, limit.get(), LEAST_LIMIT, most)?;
 	require((1..=MAX_MOVES).contains(&steps), "train.robust.rule.steps", || format!("is {steps}, but must be 1 to {MAX_MOVES}"))

@@ -49,6 +49,7 @@ fn rules() -> Vec<(&'static str, Aggregator)> {
 	vec![
 		("mean", Aggregator::Mean),
 		("Multi-Krum", robust(0.0, Rule::MultiKrum { liars })),
+		("Multi-Krum, mixed", robust(0.0, Rule::MixedKrum { liars })),
 		("centred clipping", robust(0.0, Rule::CentredClipping { liars, radius: one, steps: 5 })),
 		("geometric median", robust(0.0, Rule::GeometricMedian { liars, floor: F32::new(0.1), steps: 5 })),
 		("clipped mean", robust(1.0, Rule::Mean)),

@@ -200,6 +200,12 @@ pub enum Rule {
 		/// Fewest inner steps of a participant; up to [`TrainConfig::inner_steps`], which are the most.
 		least_steps: u32,
 	},
+	/// As [`Rule::MultiKrum`], of mixed deltas, as above: lies that hide among the others' deltas keep closer to each other than to those, and honest deltas
+	/// mix with honest ones.
+	MixedKrum {
+		/// Liars that it bears.
+		liars: u16,
+	},
 }
 
 /// Most steps of a rule that moves a centre.

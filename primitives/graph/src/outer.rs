@@ -76,6 +76,13 @@ pub enum Weighing {
 		/// Deltas that are kept.
 		keep: u32,
 	},
+	/// Krum of mixed deltas, by distances from each other.
+	MixedKrum {
+		/// Others that a delta is mixed with, and that count in a score.
+		near: u32,
+		/// Mixed deltas that are kept.
+		keep: u32,
+	},
 	/// A centre that moves, by distances from each other.
 	Moved {
 		/// Others that a delta is mixed with.
@@ -102,7 +109,7 @@ impl Weighing {
 		match self {
 			Self::Mean | Self::Steps => None,
 			Self::Clip(_) => Some(Distance::Norms),
-			Self::Krum { .. } | Self::Moved { .. } => Some(Distance::Pairs),
+			Self::Krum { .. } | Self::MixedKrum { .. } | Self::Moved { .. } => Some(Distance::Pairs),
 		}
 	}
 
@@ -115,6 +122,7 @@ impl Weighing {
 			Self::Mean => alloc::vec![1.0 / count as f32; count],
 			Self::Steps => scalar::step_weights(steps),
 			Self::Krum { near, keep } => scalar::krum_weights(rows, near as usize, keep as usize),
+			Self::MixedKrum { near, keep } => scalar::mixed_krum_weights(rows, near as usize, keep as usize),
 			Self::Moved { near, step, steps } => {
 				let step = match step {
 					Step::Clipping(radius) => Move::Clipping(radius.get()),
@@ -144,7 +152,7 @@ impl Robust {
 			Rule::Mean | Rule::WeightedMean { .. } => 0,
 			Rule::TrimmedMean { trim } => effective_trim(trim, deltas),
 			Rule::Median => deltas.saturating_sub(1) / 2,
-			Rule::Krum { liars } | Rule::MultiKrum { liars } => krum_liars(liars, deltas),
+			Rule::Krum { liars } | Rule::MultiKrum { liars } | Rule::MixedKrum { liars } => krum_liars(liars, deltas),
 			Rule::CentredClipping { liars, .. } | Rule::GeometricMedian { liars, .. } => krum_liars(liars, deltas),
 		}
 	}
@@ -165,6 +173,7 @@ impl Robust {
 			Rule::TrimmedMean { trim } => Way::Trimmed(effective_trim(trim, deltas)),
 			Rule::Krum { liars } => Way::Weighted(Weighing::Krum { near: near(liars), keep: 1 }),
 			Rule::MultiKrum { liars } => Way::Weighted(Weighing::Krum { near: near(liars), keep: honest(liars) }),
+			Rule::MixedKrum { liars } => Way::Weighted(Weighing::MixedKrum { near: near(liars), keep: honest(liars) }),
 			Rule::CentredClipping { liars, radius, steps } => {
 				Way::Weighted(Weighing::Moved { near: near(liars), step: Step::Clipping(radius), steps })
 			}

@@ -239,7 +239,7 @@ proptest! {
 	#[test]
 	fn all_cores_give_the_bits_of_one_without_vectors(
 		deltas in prop::collection::vec(prop::collection::vec(-1e3f32..1e3, 70 * 40), 1..7),
-		rule in 0usize..18,
+		rule in 0usize..20,
 	) {
 		let deltas: Vec<&[f32]> = deltas.iter().map(Vec::as_slice).collect();
 		let aggregator = every_rule().get(rule).map_or(Aggregator::Mean, |&robust| Aggregator::Robust(robust));

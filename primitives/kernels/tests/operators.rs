@@ -181,6 +181,27 @@ fn weights_of_robust_aggregators_match_hand_computation() {
 	assert_eq!(clipped, [0.25, 0.25 + 1.0 - 0.75 - 0.25 / 9.0, 0.25, 0.25 / 9.0].map(|weight| weight as f32));
 	let weights = [1.0f64, 1.0, 1.0, 1.0 / 9.0].map(|weight| (weight / (3.0 + 1.0 / 9.0)) as f32);
 	assert_eq!(scalar::moved_weights(line, 0, scalar::Move::Weiszfeld(1.0), 1), weights);
+	// The same three are the best of the mixed ones, and the fourth is mixed with two of them: it is the last.
+	let mixed = scalar::mixed_krum_weights(line, 2, 3);
+	assert_eq!(mixed, [1.0, 1.0, 1.0, 0.0].map(|weight: f32| weight / 3.0));
+	// Five corners of a simplex, and twice the same lie, off its centre: the lies are nearest to each other, but the corners mix with corners.
+	let rows: Vec<f32> = (0..49)
+		.map(|at| (at / 7, at % 7))
+		.map(|(row, col)| match (row < 5, col < 5) {
+			(true, true) => {
+				if row == col {
+					0.0
+				} else {
+					2.0
+				}
+			}
+			(false, false) => 0.0,
+			_ => 2.2,
+		})
+		.collect();
+	let hidden = scalar::Squares { rows: &rows, stride: 7, count: 7 };
+	assert!(scalar::krum_weights(hidden, 4, 5)[5..].iter().all(|weight| *weight > 0.0), "both lies are among the best five");
+	assert_eq!(scalar::mixed_krum_weights(hidden, 4, 5), [0.2, 0.2, 0.2, 0.2, 0.2, 0.0, 0.0]);
 	// Each of the first three mixed with the other two is their mean, and so is the start: the fourth is far from what most agree on.
 	for step in [scalar::Move::Clipping(1.0), scalar::Move::Weiszfeld(0.5)] {
 		let third = (1.0f64 / 3.0) as f32;
@@ -214,6 +235,7 @@ fn vectors_that_are_too_far_away_for_a_float_do_not_count() {
 	let squares = scalar::Squares { rows: rows.as_flattened(), stride: 5, count: 5 };
 	for weights in [
 		scalar::krum_weights(squares, 3, 4),
+		scalar::mixed_krum_weights(squares, 3, 4),
 		scalar::moved_weights(squares, 3, scalar::Move::Clipping(1.0), 3),
 		scalar::moved_weights(squares, 3, scalar::Move::Weiszfeld(0.1), 3),
 		scalar::moved_weights(squares, 0, scalar::Move::Weiszfeld(0.1), 3),

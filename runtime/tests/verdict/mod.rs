@@ -108,6 +108,7 @@ fn works() -> Vec<Work> {
 	let krum = robust(2.0, Rule::MultiKrum { liars: 40 });
 	let centred = robust(2.0, Rule::CentredClipping { liars: 40, radius: F32::new(1.0), steps: 8 });
 	let median = robust(2.0, Rule::Median);
+	let mixed = robust(2.0, Rule::MixedKrum { liars: 40 });
 	let weighted = robust(2.0, Rule::WeightedMean { least_steps: 1 });
 	let sent = |code, clip, rule| {
 		let robust = Robust { clip: F32::new(clip), rule };
@@ -136,6 +137,7 @@ fn works() -> Vec<Work> {
 		outer("centred clipping of 128", &large, &centred),
 		outer("deep centred clipping of 128", &deep, &centred),
 		outer("clipped median of 128", &large, &median),
+		outer("Multi-Krum of 128 mixed", &large, &mixed),
 		outer("mean of 128 by inner steps", &large, &weighted),
 		outer("Multi-Krum of 128 codes", &large, &many),
 		outer("Multi-Krum of 128 in 8 bits", &large, &int8_krum),
@@ -254,9 +256,9 @@ fn the_largest_pieces_of_every_operator_are_judged_in_wasm_as_natively() {
 		println!("{name:18} {text}; {} bytes", largest[name]);
 	}
 	// A training step has 35 operators; then there are the delta, two ways to aggregate, and the outer step; and of robust rules sums of distances and
-	// distances, each of two kinds, four kinds of weights, the weighted sum and the trimmed mean of shortened deltas.
+	// distances, each of two kinds, five kinds of weights, the weighted sum and the trimmed mean of shortened deltas.
 	// Of codes there are two kinds, and what one of them leaves.
-	assert_eq!(rows.len(), 39 + 10 + 3, "{:?}", rows.keys());
+	assert_eq!(rows.len(), 39 + 11 + 3, "{:?}", rows.keys());
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub fn every_rule() -> Vec<Robust> {
 		Rule::CentredClipping { liars: 1, radius, steps: 2 },
 		Rule::GeometricMedian { liars: 2, floor, steps: 2 },
 		Rule::WeightedMean { least_steps: 1 },
+		Rule::MixedKrum { liars: 2 },
 	];
 	rules.into_iter().flat_map(|rule| [0.0, 1.0].map(|clip| Robust { clip: F32::new(clip), rule })).collect()
 }

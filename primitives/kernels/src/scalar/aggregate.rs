@@ -183,45 +183,104 @@ pub enum Move {
 	Weiszfeld(f32),
 }
 
-/// Weights of a centre that starts at one of the mixed vectors and moves `steps` times. A vector is mixed with the `near` others that are nearest to it: that is
-/// their mean ([Allouah et al. 2023](https://arxiv.org/abs/2302.01772)). It starts at the first by Krum's score
-/// of half of the vectors.
+/// Vectors that are mixed: each is the mean of itself and the others that are nearest to it
+/// ([Allouah et al. 2023](https://arxiv.org/abs/2302.01772)).
 ///
-/// All vectors are sums of the given ones, so that their distances follow from `squares`. This is computed in f64, every sum in ascending order.
-pub fn moved_weights(squares: Squares<'_>, near: usize, step: Move, steps: u8) -> Vec<f32> {
-	let (count, nearest) = (squares.count, squares.nearest());
-	let mut square = vec![0.0; count * count];
-	for (row, out) in square.chunks_exact_mut(count.max(1)).enumerate() {
-		let others = out.iter_mut().enumerate().filter(|(col, _)| *col != row);
-		others.for_each(|(col, out)| *out = f64::from(squares.at(row, col)));
-	}
-	let of_row = |row: usize| &square[row * count..(row + 1) * count];
-	let mixed: Vec<Vec<usize>> = nearest
-		.iter()
-		.enumerate()
-		.map(|(row, others)| {
+/// All of them are sums of the given ones, so that their distances follow from those of the given ones. This is computed in f64, every sum in ascending order.
+struct Mixed {
+	/// Squared distances of the given ones, row by row.
+	square: Vec<f64>,
+	/// Which each is the mean of, ascending.
+	of: Vec<Vec<usize>>,
+	/// Mean squared distance of those from each other.
+	spread: Vec<f64>,
+}
+
+/// The mean of those `values` that `of` names.
+fn mean_of(of: &[usize], values: &[f64]) -> f64 {
+	of.iter().fold(0.0, |sum, &at| sum + values[at]) / of.len() as f64
+}
+
+/// Adds a mixed vector to the weights of a sum.
+fn add_mixed(sum: &mut [f64], weight: f64, of: &[usize]) {
+	of.iter().for_each(|&at| sum[at] += weight / of.len() as f64);
+}
+
+impl Mixed {
+	/// Each with the `near` first of those that are `nearest` to it.
+	fn new(squares: Squares<'_>, nearest: &[Vec<usize>], near: usize) -> Self {
+		let count = squares.count;
+		let mut square = vec![0.0; count * count];
+		for (row, out) in square.chunks_exact_mut(count.max(1)).enumerate() {
+			let others = out.iter_mut().enumerate().filter(|(col, _)| *col != row);
+			others.for_each(|(col, out)| *out = f64::from(squares.at(row, col)));
+		}
+		let mixed = |(row, others): (usize, &Vec<usize>)| {
 			let mut of: Vec<usize> = others.iter().copied().take(near).chain([row]).collect();
 			of.sort_unstable();
 			of
-		})
-		.collect();
-	let mean = |of: &[usize], values: &[f64]| of.iter().fold(0.0, |sum, &at| sum + values[at]) / of.len() as f64;
-	let spread: Vec<f64> = mixed.iter().map(|of| of.iter().fold(0.0, |sum, &row| sum + mean(of, of_row(row))) / of.len() as f64).collect();
+		};
+		let of: Vec<Vec<usize>> = nearest.iter().enumerate().map(mixed).collect();
+		let row = |row: usize| &square[row * count..(row + 1) * count];
+		let spread = of.iter().map(|of| of.iter().fold(0.0, |sum, &one| sum + mean_of(of, row(one))) / of.len() as f64).collect();
+		Self { square, of, spread }
+	}
+
+	/// Squared distances of the given vectors from one.
+	fn row(&self, row: usize) -> &[f64] {
+		let count = self.of.len();
+		&self.square[row * count..(row + 1) * count]
+	}
+
+	/// Squared distances of the mixed vectors from each other, row by row.
+	fn squares(&self) -> Vec<f32> {
+		let mut squares = Vec::new();
+		for (one, spread) in self.of.iter().zip(&self.spread) {
+			let from: Vec<f64> =
+				(0..self.of.len()).map(|col| one.iter().fold(0.0, |sum, &row| sum + self.row(row)[col]) / one.len() as f64).collect();
+			for (other, other_spread) in self.of.iter().zip(&self.spread) {
+				let square = mean_of(other, &from) - 0.5 * (spread + other_spread);
+				squares.push(if square > 0.0 { square as f32 } else { 0.0 });
+			}
+		}
+		squares
+	}
+}
+
+/// Weights of Multi-Krum of mixed vectors: each is mixed with the `near` others that are nearest to it, and of these means the first `keep` by
+/// Krum's score of `near` others count.
+pub fn mixed_krum_weights(squares: Squares<'_>, near: usize, keep: usize) -> Vec<f32> {
+	let count = squares.count;
+	let mixed = Mixed::new(squares, &squares.nearest(), near);
+	let rows = mixed.squares();
+	let between = Squares { rows: &rows, stride: count, count };
+	let mut weights = vec![0.0; count];
+	let weight = 1.0 / keep.min(count) as f64;
+	let kept = between.by_score(&between.nearest(), near);
+	kept.into_iter().take(keep).for_each(|row| add_mixed(&mut weights, weight, &mixed.of[row]));
+	weights.into_iter().map(|weight| weight as f32).collect()
+}
+
+/// Weights of a centre that starts at one of the mixed vectors and moves `steps` times. A vector is mixed with the `near` others that are nearest to it. It
+/// starts at the first by Krum's score of half of the vectors.
+pub fn moved_weights(squares: Squares<'_>, near: usize, step: Move, steps: u8) -> Vec<f32> {
+	let (count, nearest) = (squares.count, squares.nearest());
+	let mixed = Mixed::new(squares, &nearest, near);
 	let mut centre = vec![0.0; count];
-	let add = |centre: &mut [f64], weight: f64, of: &[usize]| of.iter().for_each(|&at| centre[at] += weight / of.len() as f64);
 	if let Some(&first) = squares.by_score(&nearest, count / 2).first() {
-		add(&mut centre, 1.0, &mixed[first]);
+		add_mixed(&mut centre, 1.0, &mixed.of[first]);
 	}
 	for _ in 0..steps {
 		let from: Vec<f64> =
-			(0..count).map(|row| of_row(row).iter().zip(&centre).fold(0.0, |sum, (square, weight)| sum + square * weight)).collect();
+			(0..count).map(|row| mixed.row(row).iter().zip(&centre).fold(0.0, |sum, (square, weight)| sum + square * weight)).collect();
 		let own = from.iter().zip(&centre).fold(0.0, |sum, (from, weight)| sum + from * weight);
 		// With coefficients u that add up to zero, the square of the sum of u_i x_i is -1/2 of the sum of u_i u_j times their squared distances.
 		let distances: Vec<f64> = mixed
+			.of
 			.iter()
-			.zip(&spread)
+			.zip(&mixed.spread)
 			.map(|(of, spread)| {
-				let square = mean(of, &from) - 0.5 * (spread + own);
+				let square = mean_of(of, &from) - 0.5 * (spread + own);
 				if square > 0.0 {
 					sqrt_f64(square)
 				} else {
@@ -255,7 +314,7 @@ pub fn moved_weights(squares: Squares<'_>, near: usize, step: Move, steps: u8) -
 			}
 		};
 		centre.iter_mut().for_each(|weight| *weight *= rest);
-		weights.iter().zip(&mixed).for_each(|(&weight, of)| add(&mut centre, weight, of));
+		weights.iter().zip(&mixed.of).for_each(|(&weight, of)| add_mixed(&mut centre, weight, of));
 	}
 	centre.into_iter().map(|weight| weight as f32).collect()
 }

@@ -16,7 +16,8 @@ mod unfused;
 
 pub use activation::{add_assign, sub, swiglu_backward, swiglu_forward};
 pub use aggregate::{
-	clip_factors, distance_sums, krum_weights, mean, moved_weights, step_weights, tile_distance, trimmed_mean, weighted_sum, Move, Squares,
+	clip_factors, distance_sums, krum_weights, mean, mixed_krum_weights, moved_weights, step_weights, tile_distance, trimmed_mean,
+	weighted_sum, Move, Squares,
 };
 pub use attention::{attention_backward, attention_decode, attention_forward, AttentionBackward};
 pub use code::{cosine_forward, cosine_inverse, int8_decode, int8_encode, int8_scale, top_decode, top_encode, top_entries, INT8_CODE};
