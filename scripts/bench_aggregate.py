@@ -35,6 +35,7 @@ def peers(made):
     yield "median", lambda: byzfl.TrMean(f=(len(made) - 1) // 2)(made)
     yield "krum", lambda: byzfl.Krum(f=LIARS)(made)
     yield "multi-krum", lambda: byzfl.MultiKrum(f=LIARS)(made)
+    yield "mixed-krum", lambda: byzfl.MultiKrum(f=LIARS)(byzfl.NNM(f=LIARS)(made))
     yield "centred-clipping", lambda: moved(made, lambda median: byzfl.CenteredClipping(L=1, tau=median))
     yield "geometric-median", lambda: moved(made, lambda median: byzfl.GeometricMedian(nu=1e-3 * median, T=3))
     yield "clipping", lambda: byzfl.Average()(byzfl.Clipping(c=float(torch.median(norms)))(made.clone()))

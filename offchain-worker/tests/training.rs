@@ -151,9 +151,9 @@ fn rounds_of_different_length_weigh_by_their_steps_and_are_replayed_by_what_was_
 
 	// Whoever says to have taken more steps is not believed, and what is said decides the weights.
 	let [mut more, mut fewer] = [works.clone(), works];
-	more[0].1.tokens = 2 * more[0].1.tokens;
+	more[0].1.tokens *= 2;
 	assert!(matches!(network.replay(&record, &more), Err(ReplayError::Delta { .. })), "its delta is that of three steps");
-	fewer[1].1.tokens = fewer[1].1.tokens / 2;
+	fewer[1].1.tokens /= 2;
 	assert!(network.replay(&record, &fewer).is_err());
 }
 

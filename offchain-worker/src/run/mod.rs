@@ -39,7 +39,7 @@ pub use error::WorkerError;
 pub use holder::end_attestations;
 pub use journal::JournalError;
 pub use leave::{forget_request, LEAVE_FILE};
-pub use participant::{choose_run, KnownRun};
+pub use participant::{choose_run, KnownRun, Prospect};
 pub use parts::{Mode, Options, Parts};
 pub use worker::Worker;
 

@@ -15,7 +15,7 @@ const LIARS: u16 = 3;
 /// Columns of the tensor that the vectors are.
 const COLS: usize = 1_000;
 
-fn rules() -> [(&'static str, Aggregator); 8] {
+fn rules() -> [(&'static str, Aggregator); 9] {
 	let robust = |rule| Aggregator::Robust(Robust { clip: F32::new(0.0), rule });
 	let one = F32::new(1.0);
 	[
@@ -24,6 +24,7 @@ fn rules() -> [(&'static str, Aggregator); 8] {
 		("median", robust(Rule::Median)),
 		("krum", robust(Rule::Krum { liars: LIARS })),
 		("multi-krum", robust(Rule::MultiKrum { liars: LIARS })),
+		("mixed-krum", robust(Rule::MixedKrum { liars: LIARS })),
 		("centred-clipping", robust(Rule::CentredClipping { liars: LIARS, radius: one, steps: 1 })),
 		("geometric-median", robust(Rule::GeometricMedian { liars: LIARS, floor: F32::new(1e-3), steps: 3 })),
 		("clipping", Aggregator::Robust(Robust { clip: one, rule: Rule::Mean })),

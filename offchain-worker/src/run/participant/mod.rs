@@ -33,8 +33,11 @@ use announce::{Announcer, Outcome};
 use book::Book;
 use chores::Chore;
 use compute::Compute;
-pub use decide::choice::{choose_run, KnownRun};
 use decide::{choice::Choice, notice::Noticed, refusals::Refusals, view::LocalState};
+pub use decide::{
+	choice::{choose_run, KnownRun},
+	prospect::Prospect,
+};
 use neuroshard_chain_client::{keys::Keys, ChainClient};
 use neuroshard_network::TrafficTotals;
 use neuroshard_types::{run::RunStatus, BlockNumber, RoundIndex, RunId, H256};

@@ -54,7 +54,8 @@ pub(super) async fn observe(
 		Ok::<_, ChainError>((provider, active, least_bond))
 	};
 	let chosen = async {
-		let Some((id, view)) = choice.find(&at, at_hand).await? else { return Ok::<_, WorkerError>((None, 0)) };
+		let gflops = async || Ok(at.provider(me).await?.map_or(0, |provider| u64::from(provider.info.hardware.gflops)));
+		let Some((id, view)) = choice.find(&at, at_hand, gflops).await? else { return Ok::<_, WorkerError>((None, 0)) };
 		let (state, reserve) = tokio::try_join!(run_state(&at, &finalized, me, id), async { reserves.of(&at, id, &view.config).await })?;
 		Ok((Some(state.with(id, view)), reserve))
 	};

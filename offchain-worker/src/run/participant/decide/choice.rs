@@ -1,10 +1,12 @@
 //! Which run this worker takes part in: the one that the operator named, or an approved one; and none that cannot be trained here.
 //!
 //! Anybody may create a run, with a false first checkpoint or a model of any size. Work for a run that nobody approved is paid nothing, so that
-//! such a run is never chosen unless it is named.
+//! such a run is never chosen unless it is named. Among several approved ones it is the one that [promises](super::prospect) this machine most.
 
+use super::prospect::{self, Machine, Prospect};
 use crate::{
 	engine::EngineError,
+	hardware::available_memory,
 	run::WorkerError,
 	train::{checkpoint::CheckpointError, outer::OuterError, round::TrainError},
 };
@@ -15,6 +17,8 @@ use neuroshard_types::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Milliseconds between blocks of an ordinary chain, by which the time for training is judged before a run is joined.
+const BLOCK_MS: u64 = 3_000;
 /// Blocks until a run is tried again that did not fit, or failed in a way that may pass.
 const REST: BlockNumber = 100;
 
@@ -27,17 +31,20 @@ pub struct KnownRun {
 	pub status: RunStatus,
 	/// Whether its work draws issuance.
 	pub approved: bool,
+	/// What it promises this machine, if that was looked at.
+	pub prospect: Option<Prospect>,
 }
 
 /// Of these runs, by number ascending, the one to take part in: the one asked for; else, of those that are approved, the one at hand while it
-/// lasts; else the first active one; else the one at hand, whose last checkpoint is still to be had and served; else the newest. One that is
+/// lasts; else the active one that promises most, of equal ones the first; else the one at hand, whose last checkpoint is still to be had and served; else the newest. One that is
 /// `barred` is none of them.
 pub fn choose_run(runs: &[KnownRun], asked: Option<RunId>, at_hand: Option<RunId>, barred: impl Fn(RunId) -> bool) -> Option<RunId> {
 	let is_open = |run: &&KnownRun| asked.map_or(run.approved, |id| run.id == id) && !barred(run.id);
 	let open = || runs.iter().filter(is_open);
 	let is_active = |run: &&KnownRun| run.status == RunStatus::Active;
 	let at_hand = at_hand.and_then(|id| open().find(|run| run.id == id));
-	at_hand.filter(is_active).or_else(|| open().find(is_active)).or(at_hand).or_else(|| open().last()).map(|run| run.id)
+	let best = || open().filter(is_active).rev().max_by_key(|run| run.prospect);
+	at_hand.filter(is_active).or_else(best).or(at_hand).or_else(|| open().last()).map(|run| run.id)
 }
 
 /// For how long a run is barred.
@@ -63,6 +70,8 @@ pub(in crate::run::participant) struct Choice {
 	barred: BTreeMap<RunId, Barred>,
 	/// Finished runs that nobody had approved: they stay as they are.
 	passed_over: BTreeSet<RunId>,
+	/// What was said of the last choice.
+	told: Option<String>,
 }
 
 impl Choice {
@@ -104,7 +113,8 @@ impl Choice {
 		barred.map(|(run, barred)| barred.words(*run)).collect()
 	}
 
-	/// The run to take part in. The other runs are looked at only if there is neither one that was named nor one at hand that goes on.
+	/// The run to take part in, for a machine of so many GFLOP/s. The other runs are looked at only if there is neither one that was named nor one at hand
+	/// that goes on.
 	///
 	/// # Errors
 	/// [`WorkerError::UnknownRun`] for one that was named and does not exist, and if the node gives no answer.
@@ -112,6 +122,7 @@ impl Choice {
 		&mut self,
 		at: &ChainAt,
 		at_hand: Option<RunId>,
+		gflops: impl AsyncFnOnce() -> Result<u64, WorkerError>,
 	) -> Result<Option<(RunId, RunView)>, WorkerError> {
 		let now = at.block().number;
 		if let Some(asked) = self.asked {
@@ -127,9 +138,25 @@ impl Choice {
 		self.passed_over.retain(|id| ids.binary_search(id).is_ok());
 		let new = ids.into_iter().filter(|id| !self.passed_over.contains(id));
 		let mut views = at.run_views(new).await?;
-		let known: Vec<_> = views.iter().map(|(id, view)| KnownRun { id: *id, status: view.status, approved: view.approved }).collect();
+		let of = |(id, view): (&RunId, &RunView)| KnownRun { id: *id, status: view.status, approved: view.approved, prospect: None };
+		let mut known: Vec<_> = views.iter().map(of).collect();
 		self.passed_over.extend(known.iter().filter(|run| !run.approved && run.status == RunStatus::Finished).map(|run| run.id));
+		let mut prospects = Vec::new();
+		let waits = |run: &KnownRun| run.approved && run.status == RunStatus::Active && !self.is_barred(run.id, now);
+		if known.iter().filter(|run| waits(run)).count() > 1 {
+			let machine = Machine { gflops: gflops().await?, memory: available_memory(), block_ms: BLOCK_MS };
+			for run in known.iter_mut().filter(|run| waits(run)) {
+				let members = at.members(run.id).await?.len();
+				run.prospect = views.get(&run.id).map(|view| Prospect::new(view, members, machine));
+				prospects.extend(run.prospect.map(|prospect| (run.id, prospect)));
+			}
+		}
 		let chosen = choose_run(&known, None, at_hand, |id| self.is_barred(id, now));
+		let told = chosen.and_then(|id| prospect::words(id, &prospects));
+		if let Some(words) = told.as_ref().filter(|_| self.told != told) {
+			tracing::info!("{words}");
+		}
+		self.told = told;
 		Ok(chosen.and_then(|id| views.remove_entry(&id)))
 	}
 }
@@ -204,7 +231,7 @@ mod tests {
 	#[test]
 	fn an_approved_run_is_kept_while_it_lasts_and_none_that_nobody_approved_is_taken_unless_it_is_named() {
 		use RunStatus::{Active, Finished};
-		let known = |(id, status, approved)| KnownRun { id, status, approved };
+		let known = |(id, status, approved)| KnownRun { id, status, approved, prospect: None };
 		let runs = [(0, Finished, true), (1, Active, false), (2, Active, true), (3, Active, true), (4, Finished, false)].map(known);
 		let choose = |runs, asked, at_hand| choose_run(runs, asked, at_hand, |_| false);
 		assert_eq!(choose(&runs, None, None), Some(2));
@@ -227,13 +254,25 @@ mod tests {
 	#[test]
 	fn a_barred_run_is_passed_over_for_the_next_one() {
 		use RunStatus::{Active, Finished};
-		let known = |(id, status)| KnownRun { id, status, approved: true };
+		let known = |(id, status)| KnownRun { id, status, approved: true, prospect: None };
 		let runs = [(0, Finished), (1, Active), (2, Active)].map(known);
 		let choose = |asked, at_hand, bars: &[RunId]| choose_run(&runs, asked, at_hand, |id| bars.contains(&id));
 		assert_eq!(choose(None, Some(1), &[1]), Some(2));
 		assert_eq!(choose(None, None, &[1, 2]), Some(0));
 		assert_eq!(choose(None, None, &[0, 1, 2]), None);
 		assert_eq!(choose(Some(1), Some(1), &[1]), None, "no other one than the one that was named");
+	}
+
+	#[test]
+	fn of_several_runs_the_one_that_promises_most_is_taken_and_one_at_hand_is_kept() {
+		let pays = |units_per_hour| Some(Prospect::Pays { units_per_hour });
+		let runs = [(1, Some(Prospect::Full)), (2, pays(5)), (3, pays(7)), (4, pays(7)), (5, None)];
+		let runs = runs.map(|(id, prospect)| KnownRun { id, status: RunStatus::Active, approved: true, prospect });
+		assert_eq!(choose_run(&runs, None, None, |_| false), Some(3), "of equal ones the first");
+		assert_eq!(choose_run(&runs, None, None, |id| id == 3), Some(4));
+		assert_eq!(choose_run(&runs, None, Some(2), |_| false), Some(2), "nobody leaves a run for another one");
+		assert_eq!(choose_run(&runs, Some(1), None, |_| false), Some(1), "the operator's word counts");
+		assert_eq!(choose_run(&runs[..1], None, None, |_| false), Some(1), "a place may become free");
 	}
 
 	proptest::proptest! {
@@ -244,7 +283,7 @@ mod tests {
 			at_hand in proptest::option::of(0u32..12),
 		) {
 			let status = |active| if active { RunStatus::Active } else { RunStatus::Finished };
-			let known: Vec<_> = (0..).zip(&runs).map(|(id, (active, approved, _))| KnownRun { id, status: status(*active), approved: *approved }).collect();
+			let known: Vec<_> = (0..).zip(&runs).map(|(id, (active, approved, _))| KnownRun { id, status: status(*active), approved: *approved, prospect: None }).collect();
 			let is_barred = |id: RunId| runs[id as usize].2;
 			let chosen = choose_run(&known, asked, at_hand, is_barred);
 			// Whoever has no money for an approval changes nothing.

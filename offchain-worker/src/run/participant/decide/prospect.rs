@@ -1,0 +1,199 @@
+//! What a run promises this machine: pay for an hour of computing, if it fits. By that a worker chooses among several runs.
+
+use crate::run::{memory::Needs, WorkerError};
+use neuroshard_types::{
+	run::{RunConfig, RunView},
+	work::OperationUnits,
+	RunId, TrainConfig,
+};
+use std::fmt;
+
+/// Milliseconds of an hour.
+const HOUR_MS: u128 = 3_600_000;
+/// Floating-point operations of a GFLOP/s in a millisecond.
+const FLOPS_PER_MS: u128 = 1_000_000;
+
+/// This machine, as far as a run's promise depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Machine {
+	/// GFLOP/s that are registered.
+	pub gflops: u64,
+	/// Bytes of memory that are free; `None` if nobody knows.
+	pub memory: Option<u64>,
+	/// Milliseconds from block to block.
+	pub block_ms: u64,
+}
+
+/// What a run promises; the best last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Prospect {
+	/// It does not fit into memory.
+	TooLarge {
+		/// Bytes that it takes.
+		needed: u64,
+		/// Bytes that there are.
+		available: u64,
+	},
+	/// All places are held.
+	Full,
+	/// Its rounds are over before this machine has done its inner steps.
+	TooSlow {
+		/// Milliseconds that the fewest steps take.
+		takes_ms: u64,
+		/// Milliseconds of Training.
+		has_ms: u64,
+	},
+	/// Its pay.
+	Pays {
+		/// Work units for an hour of computing.
+		units_per_hour: u128,
+	},
+}
+
+impl Prospect {
+	/// Of a run with so many members, on `machine`. Weights of operations are those that a chain begins with: all runs are measured by the same.
+	pub fn new(view: &RunView, members: usize, machine: Machine) -> Self {
+		let config = &view.config;
+		if let Some(Err(WorkerError::TooLittleMemory { needed, available })) =
+			Needs::of(config).ok().map(|needs| needs.check_participant(machine.memory))
+		{
+			return Self::TooLarge { needed, available };
+		}
+		if u32::try_from(members).is_ok_and(|members| members >= config.max_participants) {
+			return Self::Full;
+		}
+		let (train, has_ms) = (&config.train, u64::from(config.durations.training).saturating_mul(machine.block_ms));
+		let takes_ms = |steps: u32| time_ms(config, steps, machine.gflops);
+		let fits = |steps: u32| takes_ms(steps) <= u128::from(has_ms);
+		let Some(steps) = ends(train).find(|steps| fits(*steps)) else {
+			let least = ends(train).last().unwrap_or(train.inner_steps);
+			return Self::TooSlow { takes_ms: u64::try_from(takes_ms(least)).unwrap_or(u64::MAX), has_ms };
+		};
+		let units = OperationUnits::default().of_round(&config.model, train, steps);
+		Self::Pays { units_per_hour: units.saturating_mul(HOUR_MS).checked_div(takes_ms(steps)).unwrap_or(u128::MAX) }
+	}
+}
+
+/// Inner steps after which a round may end, the most first.
+fn ends(train: &TrainConfig) -> impl Iterator<Item = u32> + '_ {
+	let interval = train.commit_interval.max(1);
+	let committed = (1..=train.inner_steps / interval).rev().map(move |number| number.saturating_mul(interval));
+	let all = std::iter::once(train.inner_steps).chain(committed.filter(|steps| *steps != train.inner_steps));
+	all.filter(|steps| train.may_end_after(*steps))
+}
+
+/// Milliseconds of so many inner steps, at least one.
+fn time_ms(config: &RunConfig, steps: u32, gflops: u64) -> u128 {
+	let flops = config.train.flops_of(&config.model, config.train.tokens_after(steps));
+	flops.div_ceil(u128::from(gflops.max(1)).saturating_mul(FLOPS_PER_MS)).max(1)
+}
+
+impl fmt::Display for Prospect {
+	fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+		const MIB: u64 = 1 << 20;
+		let seconds = |ms: u64| ms.div_ceil(1_000);
+		match *self {
+			Self::Pays { units_per_hour } => write!(formatter, "{units_per_hour} work units for an hour of computing"),
+			Self::Full => formatter.write_str("all places are held"),
+			Self::TooSlow { takes_ms, has_ms } => {
+				write!(formatter, "its rounds take {} s on this machine, and may last {} s", seconds(takes_ms), seconds(has_ms))
+			}
+			Self::TooLarge { needed, available } => {
+				write!(formatter, "it takes {} MiB of memory, and {} are free", needed.div_ceil(MIB), available / MIB)
+			}
+		}
+	}
+}
+
+/// What was chosen among several runs, for people. `None` if there was no choice.
+pub fn words(chosen: RunId, prospects: &[(RunId, Prospect)]) -> Option<String> {
+	let own = prospects.iter().find(|(id, _)| *id == chosen).map(|(_, prospect)| prospect)?;
+	let others = prospects.iter().filter(|(id, _)| *id != chosen).map(|(id, prospect)| format!("run {id}: {prospect}"));
+	let others: Vec<String> = others.collect();
+	(!others.is_empty()).then(|| format!("run {chosen} is chosen: {own}; {}", others.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::run::participant::decide::plan::tests::training;
+	use neuroshard_types::{Aggregator, ModelConfig, Robust, Rule, F32};
+
+	/// 10 GFLOP/s, as much memory as it takes, a block a second.
+	const MACHINE: Machine = Machine { gflops: 10, memory: None, block_ms: 1_000 };
+
+	/// A run with ten places, and 30 blocks for 100 inner steps of 4 sequences of 32 tokens.
+	fn run(dim: u32, layers: u32) -> RunView {
+		let mut view = training().0.run.unwrap().view;
+		view.config.model = ModelConfig { dim, layers, ..ModelConfig::tiny() };
+		view.config.train = TrainConfig { batch: 4, seq_len: 32, inner_steps: 100, commit_interval: 10, ..TrainConfig::tiny() };
+		(view.config.min_participants, view.config.max_participants, view.config.durations.training) = (2, 10, 30);
+		view
+	}
+
+	fn pay(prospect: Prospect) -> u128 {
+		match prospect {
+			Prospect::Pays { units_per_hour } => units_per_hour,
+			other => panic!("it pays nothing: {other}"),
+		}
+	}
+
+	#[test]
+	fn pay_is_that_of_a_round_by_the_time_that_it_takes_here() {
+		let view = run(32, 2);
+		let (model, train) = (&view.config.model, &view.config.train);
+		let ms = train.flops_per_round(model).div_ceil(10 * 1_000_000);
+		let expected = OperationUnits::default().of_round(model, train, 100) * 3_600_000 / ms;
+		assert_eq!(pay(Prospect::new(&view, 3, MACHINE)), expected);
+		// Twice as fast, twice the pay, but for the rounding of milliseconds.
+		let twice = pay(Prospect::new(&view, 3, Machine { gflops: 20, ..MACHINE }));
+		assert!(twice > expected * 19 / 10 && twice < expected * 21 / 10, "{expected}, {twice}");
+	}
+
+	#[test]
+	fn layers_are_paid_alike_so_that_narrow_ones_pay_more_by_the_hour() {
+		let [narrow, wide] = [32, 128].map(|dim| Prospect::new(&run(dim, 4), 3, MACHINE));
+		assert!(pay(narrow) > 2 * pay(wide), "{narrow} {wide}");
+		assert!(narrow > wide);
+	}
+
+	#[test]
+	fn a_machine_that_is_too_slow_takes_fewer_steps_where_that_is_allowed_and_else_none() {
+		let slow = Machine { gflops: 1, block_ms: 10, ..MACHINE };
+		let mut view = run(32, 2);
+		let takes_ms = time_ms(&view.config, 100, 1);
+		assert!((300..3_000).contains(&takes_ms), "{takes_ms}");
+		assert_eq!(Prospect::new(&view, 3, slow), Prospect::TooSlow { takes_ms: takes_ms as u64, has_ms: 300 });
+		let rule = |least_steps| Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps } });
+		view.config.train.aggregator = rule(10);
+		assert!(matches!(Prospect::new(&view, 3, slow), Prospect::Pays { .. }));
+		view.config.train.aggregator = rule(91);
+		assert_eq!(Prospect::new(&view, 3, slow), Prospect::TooSlow { takes_ms: takes_ms as u64, has_ms: 300 });
+	}
+
+	#[test]
+	fn whatever_pays_is_better_than_what_does_not_fit() {
+		let view = run(32, 2);
+		let full = Prospect::new(&view, 10, MACHINE);
+		let large = Prospect::new(&view, 3, Machine { memory: Some(1_000), ..MACHINE });
+		assert_eq!(full, Prospect::Full);
+		assert!(matches!(large, Prospect::TooLarge { available: 1_000, .. }), "{large:?}");
+		let slow = Prospect::TooSlow { takes_ms: 2, has_ms: 1 };
+		let mut all = vec![Prospect::Pays { units_per_hour: 1 }, slow, full, large];
+		all.sort_unstable();
+		assert_eq!(all, [large, full, slow, Prospect::Pays { units_per_hour: 1 }]);
+	}
+
+	#[test]
+	fn a_choice_is_told_in_words_and_no_choice_is_not() {
+		let pays = |units_per_hour| Prospect::Pays { units_per_hour };
+		assert_eq!(words(7, &[(7, pays(5))]), None);
+		assert_eq!(words(7, &[]), None);
+		let slow = Prospect::TooSlow { takes_ms: 61_500, has_ms: 30_000 };
+		assert_eq!(
+			words(7, &[(2, slow), (7, pays(500)), (9, Prospect::TooLarge { needed: 3 << 20, available: 1 << 20 })]).unwrap(),
+			"run 7 is chosen: 500 work units for an hour of computing; run 2: its rounds take 62 s on this machine, and may last 30 s; \
+			 run 9: it takes 3 MiB of memory, and 1 are free"
+		);
+	}
+}
