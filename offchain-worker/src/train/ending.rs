@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 const LEAST_RESERVE: BlockNumber = 8;
 /// The same as a part of the time for training.
 const RESERVE_PART: BlockNumber = 16;
-/// Blocks after which the time between two is known well enough.
+/// Blocks after which the time between two is known well enough; until then it is taken to be that of the fastest chains, or longer if none came.
 const KNOWN_AFTER: BlockNumber = 3;
+const LEAST_APART: Duration = Duration::from_secs(1);
 
 /// A moment, on this machine's clock and on the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,11 +50,15 @@ impl Ending {
 		let elapsed = now.clock.saturating_duration_since(self.begun.clock);
 		let blocks = now.best.saturating_sub(self.begun.best);
 		let taken = done.saturating_sub(self.done_before);
-		if blocks < KNOWN_AFTER || taken == 0 {
+		// Nothing is known of the pace where the round goes on from: it ends there only if its time is over.
+		if taken == 0 {
 			return now.best;
 		}
 		let needed = elapsed.checked_div(taken).unwrap_or(elapsed).saturating_mul(steps);
-		let apart = elapsed.checked_div(blocks).unwrap_or(elapsed).max(Duration::from_millis(1));
+		let apart = match blocks {
+			0..KNOWN_AFTER => elapsed.checked_div(blocks.saturating_add(1)).unwrap_or(elapsed).max(LEAST_APART),
+			_ => elapsed.checked_div(blocks).unwrap_or(elapsed).max(Duration::from_millis(1)),
+		};
 		let more = needed.as_millis().div_ceil(apart.as_millis().max(1));
 		now.best.saturating_add(u32::try_from(more).unwrap_or(u32::MAX))
 	}
@@ -87,7 +92,7 @@ mod tests {
 
 	#[test]
 	fn a_machine_takes_as_many_steps_as_it_does_in_time_and_a_slower_one_fewer() {
-		// A tenth of 160 blocks is reserved, so that 150 are left.
+		// A sixteenth of 160 blocks is reserved, so that 150 are left.
 		let train = train(10, 10_000, 10);
 		let (fast, slow) = (steps(&train, 50, 0), steps(&train, 200, 0));
 		// 3,000 and 750 steps fit; the next state would be one interval later.
@@ -109,6 +114,31 @@ mod tests {
 		let whole = train(10, 10_000, 10);
 		let rest = steps(&whole, 100, 400);
 		assert!((400 + 1_480..=400 + 1_500).contains(&rest), "{rest}");
+	}
+
+	#[test]
+	fn a_round_that_goes_on_when_its_time_is_over_ends_where_it_is() {
+		let train = train(10, 10_000, 10);
+		let at = |best| Now { clock: Instant::now(), best };
+		let ends = |best, done| Ending::new(&train, &DURATIONS, 260, at(best), done).ends_after(done, at(best));
+		// Time is until block 250.
+		assert_eq!([ends(249, 400), ends(250, 400), ends(250, 405), ends(250, 0)], [false, true, false, false]);
+	}
+
+	#[test]
+	fn shortly_before_the_end_nobody_relies_on_blocks_that_were_not_seen_yet() {
+		let train = train(10, 10_000, 10);
+		let begun = Now { clock: Instant::now(), best: 240 };
+		let ending = Ending::new(&train, &DURATIONS, 260, begun, 400);
+		// Ten steps took 9 seconds, in which two blocks came. Ten more may take as long as the other eight blocks: two of 4.5 seconds, or nine of one.
+		let now = Now { clock: begun.clock + Duration::from_secs(9), best: 242 };
+		assert!(!ending.ends_after(410, now));
+		assert!(ending.ends_after(410, Now { best: 247, ..now }));
+		// Within the first block nothing says that blocks are not a second apart.
+		let early = Now { clock: begun.clock + Duration::from_millis(900), best: 240 };
+		assert!(!ending.ends_after(410, early));
+		let late = Ending::new(&train, &DURATIONS, 260, Now { best: 249, ..begun }, 400);
+		assert!(late.ends_after(410, Now { best: 249, ..early }));
 	}
 
 	#[test]

@@ -128,9 +128,11 @@ impl Keeper {
 		let (keeper, train) = (self.clone(), train.clone());
 		let apart = kept::commits_apart(&train, elements, self.store.usage().limit);
 		move |state| {
-			// Counted from the end: a dispute about the delta needs the last one.
-			let left = train.inner_steps.saturating_sub(state.step).div_ceil(train.commit_interval.max(1));
-			let root = state.root(&train).filter(|_| apart.is_some_and(|apart| left % apart == 0));
+			let intervals = |steps: u32| steps.div_ceil(train.commit_interval.max(1));
+			let left = intervals(train.inner_steps.saturating_sub(state.step));
+			// Counted from the end: a dispute about the delta needs the last one. Where nobody knows which that is, from the beginning.
+			let number = if train.weighs_steps() { intervals(state.step) } else { left };
+			let root = state.root(&train).filter(|_| apart.is_some_and(|apart| number % apart == 0));
 			let now = Instant::now();
 			let due = left > 0 && pace.is_due(now, Duration::from_micros(keeper.cost.load(Ordering::Relaxed)));
 			if due {

@@ -164,6 +164,7 @@ impl<'a> Training<'a> {
 			Some(window) => loader.read(window, tokens),
 			None => Err(DataError::Invalid(format!("no window was drawn for sequence {sequence}"))),
 		};
+		let is_over = reached.as_ref().is_some_and(|reached| train.may_end_after(reached.step) && ends(reached.step));
 		let heard = |step: Progress| {
 			progress(&step);
 			if cancel.load(Ordering::Relaxed) {
@@ -174,8 +175,8 @@ impl<'a> Training<'a> {
 				false => ControlFlow::Continue(()),
 			}
 		};
-		let start =
-			RoundStart { theta: &checkpoint.params, adopted_rounds: checkpoint.header.round, residual: residual.as_deref(), reached };
+		let (theta, adopted_rounds, residual) = (checkpoint.params.as_slice(), checkpoint.header.round, residual.as_deref());
+		let start = RoundStart { theta, adopted_rounds, residual, reached, ends: is_over };
 		let outcome = engine.run_round(start, read, heard, keep);
 		let outcome = outcome.map_err(round_error)?;
 		let RoundOutcome { delta, delta_root, residual, state_roots, losses } = outcome;

@@ -5,7 +5,7 @@ use crate::{turn::is_first, Call, Config, Taken};
 use codec::{Decode, DecodeWithMemTracking, Encode};
 use core::marker::PhantomData;
 use frame_support::{
-	dispatch::{DispatchClass, DispatchInfo},
+	dispatch::{DispatchClass, DispatchInfo, PostDispatchInfo},
 	pallet_prelude::{Get, TransactionSource},
 	traits::IsSubType,
 	weights::Weight,
@@ -60,7 +60,7 @@ impl<RuntimeCall> Rounds<RuntimeCall> for () {
 /// another account's clock, or a phase, runs out. Among them, as among others, the one that pays more comes first. Whoever makes a move that is
 /// refused has no such place any more until the game stands elsewhere, or the round is in another phase.
 ///
-/// All acts of a block have at most [`Config::ActsShare`] of it, so that neither they nor moves take the room of the others. One account has one
+/// All acts of a block take at most [`Config::ActsShare`] of it, and there is room for one that declares no more than what is left, so that neither they nor moves take the room of the others. One account has one
 /// in the pool for each phase. An act for which there is no room is an extrinsic like any other, as is one that another call carries.
 ///
 /// In metadata and in the extrinsic, this is nothing beside `E`. Bare extrinsics, which nobody signs, stay what they are.
@@ -113,6 +113,13 @@ impl Place {
 		DispatchInfo { class, ..*info }
 	}
 
+	/// What an act did not need of the room of acts is there for others: most declare more than they take.
+	fn give_back<T: Config>(&self, info: &DispatchInfo, post_info: &PostDispatchInfo) {
+		if let Self::Act(..) = self {
+			Taken::<T>::mutate(|taken| taken.acts.give_back(post_info.calc_unspent(info)));
+		}
+	}
+
 	/// Notes an act that was refused.
 	fn note<T: Config>(self, result: &DispatchResult) {
 		if let (Self::Act(who, act, deadline), Err(_)) = (self, result) {
@@ -125,7 +132,7 @@ impl<T, E> TransactionExtension<T::RuntimeCall> for MovesAlone<T, E>
 where
 	T: Config + Send + Sync,
 	E: TransactionExtension<T::RuntimeCall>,
-	T::RuntimeCall: IsSubType<Call<T>> + Dispatchable<Info = DispatchInfo>,
+	T::RuntimeCall: IsSubType<Call<T>> + Dispatchable<Info = DispatchInfo, PostInfo = PostDispatchInfo>,
 	T::RuntimeOrigin: AsSystemOriginSigner<AccountId>,
 {
 	const IDENTIFIER: &'static str = E::IDENTIFIER;
@@ -193,6 +200,7 @@ where
 		result: &DispatchResult,
 	) -> Result<Weight, TransactionValidityError> {
 		let told = place.told(info);
+		place.give_back::<T>(info, post_info);
 		place.note::<T>(result);
 		E::post_dispatch_details(pre, &told, post_info, len, result)
 	}
@@ -205,6 +213,7 @@ where
 		result: &DispatchResult,
 	) -> Result<(), TransactionValidityError> {
 		let told = place.told(info);
+		place.give_back::<T>(info, post_info);
 		place.note::<T>(result);
 		E::post_dispatch(pre, &told, post_info, len, result)
 	}

@@ -31,6 +31,11 @@ impl Share {
 		*self = Self { bytes, time };
 		Ok(())
 	}
+
+	/// Gives back the time that an extrinsic has not needed.
+	pub(crate) fn give_back(&mut self, unneeded: Weight) {
+		self.time = self.time.saturating_sub(unneeded.ref_time());
+	}
 }
 
 /// What the moves and acts of a block have taken of it, good or not.

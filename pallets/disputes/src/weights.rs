@@ -107,10 +107,11 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 		T::DbWeight::get().reads_writes(reads, writes)
 	}
 
-	/// What a claim is judged by. Reads: run, and the records; the first and the last one twice. For a sample its auditor and audit besides.
+	/// What a claim is judged by. Reads: run twice, and the records with the inner steps behind them; the first and the last one twice. For a sample its
+	/// auditor and audit besides.
 	fn grounds(records: u32) -> Weight {
 		let records = u64::from(records).saturating_add(2);
-		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_add(3), 0))
+		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_mul(2).saturating_add(4), 0))
 	}
 
 	/// A game leaves. Reads: provider, the defender's load, two neighbours, docket three times, hold, an overdue proof, who paid. Writes: provider, load,
@@ -260,14 +261,14 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn draw_idle() -> Weight {
 		micros(5).saturating_add(Self::db(3, 0))
 	}
-	// Reads: record three times, run twice, window, both times, share, verifiers, randomness, numbers in use. Writes: entry, numbers in use of
+	// Reads: record three times, run three times and for every audit, inner steps, window, both times, share, verifiers, randomness, numbers in use. Writes: entry, numbers in use of
 	// both queues. For every audit: two auditors, audit, entry written. 770 numbers are drawn, each a hash.
 	fn draw(audits: u32) -> Weight {
 		let each = u64::from(audits);
 		let lots = micros(each.saturating_mul(20).saturating_add(3_000));
 		lots.saturating_add(LIST)
 			.saturating_add(RECORD.saturating_mul(3))
-			.saturating_add(Self::db(12, each.saturating_mul(4).saturating_add(3)))
+			.saturating_add(Self::db(each.saturating_add(14), each.saturating_mul(4).saturating_add(3)))
 	}
 	// Reads: numbers in use, oldest entry, audit. Writes: numbers in use.
 	fn close_idle() -> Weight {

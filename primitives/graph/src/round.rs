@@ -206,12 +206,14 @@ pub struct RoundStart<'a> {
 	pub residual: Option<&'a [f32]>,
 	/// Where this round was before, if it goes on. It gives the same as from its first step if this was its state there.
 	pub reached: Option<Reached>,
+	/// Whether it ends where it was, if it may.
+	pub ends: bool,
 }
 
 impl<'a> RoundStart<'a> {
 	/// A round from its first step on.
 	pub fn new(theta: &'a [f32], adopted_rounds: u32) -> Self {
-		Self { theta, adopted_rounds, residual: None, reached: None }
+		Self { theta, adopted_rounds, residual: None, reached: None, ends: false }
 	}
 }
 
@@ -231,7 +233,7 @@ pub fn run_round<E>(
 	mut progress: impl FnMut(Progress) -> ControlFlow<Stop>,
 	mut inner_state: impl FnMut(InnerState<'_>),
 ) -> Result<RoundOutcome, RoundError<E>> {
-	let RoundStart { theta, adopted_rounds, residual, reached } = start;
+	let RoundStart { theta, adopted_rounds, residual, reached, ends } = start;
 	let expect = |expected: usize, found: usize, good: bool| if good { Ok(()) } else { Err(RoundError::Length { expected, found }) };
 	expect(trainer.layout().len(), theta.len(), theta.len() == trainer.layout().len())?;
 	expect(trainer.arena_len(), arena.len(), arena.len() >= trainer.arena_len())?;
@@ -253,7 +255,8 @@ pub fn run_round<E>(
 	let first_index = u64::from(adopted_rounds) * u64::from(config.inner_steps);
 	let mut batch = vec![0; trainer.batch_tokens()];
 	let per_sequence = batch.len() / config.batch as usize;
-	for step in done_before..config.inner_steps {
+	let last = if ends && config.may_end_after(done_before) { done_before } else { config.inner_steps };
+	for step in done_before..last {
 		for (sequence, buffer) in (0..).zip(batch.chunks_exact_mut(per_sequence)) {
 			tokens(step, sequence, buffer).map_err(|source| RoundError::Source { step, source })?;
 		}

@@ -294,6 +294,30 @@ fn a_round_that_ends_early_is_the_beginning_of_a_longer_one() {
 	let [whole, early] = [weighted(4), weighted(9)].map(|train| run(&train, 4).unwrap());
 	assert_eq!((early.steps(), &early), (4, &whole));
 	assert_eq!(run(&weighted(9), 10).unwrap().steps(), 9);
+	// What goes on after four steps may end there, or go on.
+	let train = weighted(9);
+	let (mut trainer, mut arena) = trainer(&model, &train, 1);
+	let theta = theta_0(&model, trainer.layout(), &train.seed);
+	let mut reached = None;
+	let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+		buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
+		Ok::<_, Infallible>(())
+	};
+	let keep = |state: InnerState<'_>| {
+		let vectors = state.vectors.map(<[f32]>::to_vec);
+		let (state_roots, losses) = (state.state_roots.to_vec(), state.losses.to_vec());
+		reached = Some(Reached { step: state.step, vectors, state_roots, losses });
+	};
+	let stops = |progress: Progress| match progress.step {
+		4 => ControlFlow::Break(Stop::Abandoned),
+		_ => ControlFlow::Continue(()),
+	};
+	assert_eq!(run_round(&mut trainer, &mut arena, RoundStart::new(&theta, 0), tokens, stops, keep), Err(RoundError::Stopped));
+	for (ends, steps) in [(true, 4), (false, 9)] {
+		let start = RoundStart { reached: reached.clone(), ends, ..RoundStart::new(&theta, 0) };
+		let outcome = run_round(&mut trainer, &mut arena, start, tokens, |_| ControlFlow::Continue(()), |_| {}).unwrap();
+		assert_eq!(outcome, run(&train, steps).unwrap());
+	}
 	// After three steps no state is committed, and two are too few.
 	assert_eq!(run(&weighted(9), 3), Err(RoundError::Early(3)));
 	assert_eq!(run(&weighted(9), 2), Err(RoundError::Early(2)));

@@ -321,7 +321,9 @@ fn make_block(number: BlockNumber, pool: &mut VecDeque<Waiting>) -> Block {
 	let own = share(System::block_weight().total(), limits.max_block);
 	let mut block = Block { number, own, ..Block::default() };
 	let mut left = VecDeque::new();
-	while let Some(waiting) = pool.pop_front() {
+	// As from a pool: acts before all else.
+	let (acts, others): (VecDeque<_>, VecDeque<_>) = pool.drain(..).partition(|waiting: &Waiting| is_act(&waiting.call));
+	for waiting in acts.into_iter().chain(others) {
 		match apply(&waiting) {
 			Some(succeeded) => {
 				block.extrinsics = block.extrinsics.saturating_add(1);
@@ -337,6 +339,12 @@ fn make_block(number: BlockNumber, pool: &mut VecDeque<Waiting>) -> Block {
 	AllPalletsWithSystem::on_idle(number, limits.max_block.saturating_sub(used));
 	AllPalletsWithSystem::on_finalize(number);
 	block
+}
+
+/// Whether a call is one that participants have to make in a phase.
+fn is_act(call: &RuntimeCall) -> bool {
+	use pallet_neuro_training::Call::{attest, commit, reveal, vote_availability};
+	matches!(call, RuntimeCall::Training(commit { .. } | reveal { .. } | vote_availability { .. } | attest { .. }))
 }
 
 /// The larger share of the two dimensions.

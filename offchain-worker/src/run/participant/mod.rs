@@ -60,6 +60,8 @@ pub(super) struct Participant {
 	usable: Option<u32>,
 	/// Run that the worker is in, and its newest adopted round that was noted.
 	at_hand: Option<(RunId, RoundIndex)>,
+	/// Whether this account takes part in that run, or may.
+	placed: bool,
 	/// Seed of the round whose deltas are counted.
 	seed: Option<H256>,
 	/// Bytes moved when the last round was noted.
@@ -101,11 +103,12 @@ impl Participant {
 		let compute = Compute::start(options.threads).map_err(|source| WorkerError::File { path: "the compute thread".into(), source })?;
 		let keeper =
 			Keeper::start(content.store.clone()).map_err(|source| WorkerError::File { path: "the keeper thread".into(), source })?;
+		let pending = journal.pending_work();
 		let local = LocalState {
 			mode: options.mode,
 			checkpoint: None,
 			dataset: None,
-			pending: journal.pending_work(),
+			pending,
 			stored: None,
 			deltas: Default::default(),
 			next: None,
@@ -138,7 +141,9 @@ impl Participant {
 			local,
 			book: Book::default(),
 			usable: None,
-			at_hand: None,
+			// A worker that is started again goes on with what it committed to.
+			at_hand: pending.map(|pending| (pending.run, pending.round)),
+			placed: true,
 			seed: None,
 			traffic: TrafficTotals::default(),
 			reserves: Reserves::default(),

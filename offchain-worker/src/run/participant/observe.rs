@@ -55,7 +55,7 @@ pub(super) async fn observe(
 	};
 	let chosen = async {
 		let gflops = async || Ok(at.provider(me).await?.map_or(0, |provider| u64::from(provider.info.hardware.gflops)));
-		let Some((id, view)) = choice.find(&at, at_hand, gflops).await? else { return Ok::<_, WorkerError>((None, 0)) };
+		let Some((id, view)) = choice.find(&at, at_hand, me, gflops).await? else { return Ok::<_, WorkerError>((None, 0)) };
 		let (state, reserve) = tokio::try_join!(run_state(&at, &finalized, me, id), async { reserves.of(&at, id, &view.config).await })?;
 		Ok((Some(state.with(id, view)), reserve))
 	};

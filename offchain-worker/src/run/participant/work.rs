@@ -129,7 +129,8 @@ impl Participant {
 	/// Looks at the chain and brings memory and status up to date.
 	async fn observe(&mut self) -> Result<Observed, WorkerError> {
 		let (me, payer) = (self.tasks.submitter.who().clone(), self.tasks.submitter.signer());
-		let at_hand = self.at_hand.map(|(run, _)| run);
+		// Whoever came too late for a place looks for another run.
+		let at_hand = self.at_hand.filter(|_| self.placed).map(|(run, _)| run);
 		let seen = observe(&self.client, (&me, payer), &mut self.choice, at_hand, &mut self.reserves).await;
 		// What cannot be used may fail in any way: whether this is the chain's release is said first.
 		let seen = match seen {
@@ -140,6 +141,7 @@ impl Participant {
 			seen => seen?,
 		};
 		self.check_release(&seen.at)?;
+		self.placed = seen.chain.run.as_ref().is_none_or(|run| run.has_place_for(&me));
 		if !self.leaving && self.base.join(LEAVE_FILE).exists() {
 			self.leaving = true;
 			let request = self.base.join(LEAVE_FILE);

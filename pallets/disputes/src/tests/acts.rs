@@ -4,7 +4,7 @@ use super::*;
 use crate::{MovesAlone, FIRST};
 use codec::Decode;
 use frame_support::{
-	dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo},
+	dispatch::{DispatchClass, DispatchInfo, GetDispatchInfo, PostDispatchInfo},
 	traits::Hooks,
 	weights::Weight,
 };
@@ -82,6 +82,26 @@ fn the_acts_of_a_block_have_so_many_bytes_and_so_much_time_and_no_more() {
 		assert_eq!([taken(&ALICE, &call, 1, ACTS_TIME + 1), taken(&ALICE, &call, 1, ACTS_TIME)], [full, Ok(())]);
 		assert_eq!(taken(&ALICE, &call, 1, 1), full);
 		Disputes::on_finalize(2);
+	});
+}
+
+#[test]
+fn what_an_act_does_not_need_is_room_for_the_next_one() {
+	build_and_execute(|| {
+		Acts::set(vec![(ALICE, act(0))]);
+		let (call, full) = (call(act(0)), Err(InvalidTransaction::ExhaustsResources.into()));
+		let run = |who: &AccountId, declared: u64, needed: u64| {
+			let post = PostDispatchInfo { actual_weight: Some(Weight::from_parts(needed, 0)), ..Default::default() };
+			extension().test_run(signed(who), &call, &info(&call, declared), 1, 0, |_| Ok(post)).expect("a place in the block").is_ok()
+		};
+		assert!(run(&ALICE, ACTS_TIME, ACTS_TIME / 10));
+		// What needs nothing of the room gives nothing back.
+		assert!(run(&BOB, 50, 0));
+		assert_eq!(
+			[taken(&ALICE, &call, 1, ACTS_TIME - ACTS_TIME / 10 + 1), taken(&ALICE, &call, 1, ACTS_TIME - ACTS_TIME / 10)],
+			[full, Ok(())]
+		);
+		Disputes::on_finalize(1);
 	});
 }
 

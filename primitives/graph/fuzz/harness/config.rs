@@ -38,13 +38,15 @@ pub fn model(source: &mut Source) -> ModelConfig {
 pub fn train(source: &mut Source, model: &ModelConfig) -> TrainConfig {
 	let seq_tiles = (model.max_seq / 32).max(1);
 	let few = |source: &mut Source| u16::from(source.byte());
-	let rule = match source.below(7) {
+	let rule = match source.below(9) {
 		0 => Rule::Mean,
 		1 => Rule::Median,
 		2 => Rule::TrimmedMean { trim: few(source) },
 		3 => Rule::Krum { liars: few(source) },
 		4 => Rule::MultiKrum { liars: few(source) },
 		5 => Rule::CentredClipping { liars: few(source), radius: F32(source.word()), steps: source.byte() },
+		6 => Rule::WeightedMean { least_steps: 1 + source.below(4) },
+		7 => Rule::MixedKrum { liars: few(source) },
 		_ => Rule::GeometricMedian { liars: few(source), floor: F32(source.word()), steps: source.byte() },
 	};
 	let robust = |source: &mut Source| Robust { clip: F32(if source.once_in(2) { 0 } else { source.word() }), rule };

@@ -192,13 +192,16 @@ struct Mixed {
 	square: Vec<f64>,
 	/// Which each is the mean of, ascending.
 	of: Vec<Vec<usize>>,
-	/// Mean squared distance of those from each other.
-	spread: Vec<f64>,
 }
 
 /// The mean of those `values` that `of` names.
 fn mean_of(of: &[usize], values: &[f64]) -> f64 {
 	of.iter().fold(0.0, |sum, &at| sum + values[at]) / of.len() as f64
+}
+
+/// Adds `row` to `sum`, number by number.
+fn add_row(sum: &mut [f64], row: &[f64]) {
+	sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
 }
 
 /// Adds a mixed vector to the weights of a sum.
@@ -221,9 +224,13 @@ impl Mixed {
 			of
 		};
 		let of: Vec<Vec<usize>> = nearest.iter().enumerate().map(mixed).collect();
-		let row = |row: usize| &square[row * count..(row + 1) * count];
-		let spread = of.iter().map(|of| of.iter().fold(0.0, |sum, &one| sum + mean_of(of, row(one))) / of.len() as f64).collect();
-		Self { square, of, spread }
+		Self { square, of }
+	}
+
+	/// Of each mixed vector the mean squared distance of those that it is the mean of from each other.
+	fn spread(&self) -> Vec<f64> {
+		let spread = |of: &Vec<usize>| of.iter().fold(0.0, |sum, &one| sum + mean_of(of, self.row(one))) / of.len() as f64;
+		self.of.iter().map(spread).collect()
 	}
 
 	/// Squared distances of the given vectors from one.
@@ -234,16 +241,31 @@ impl Mixed {
 
 	/// Squared distances of the mixed vectors from each other, row by row.
 	fn squares(&self) -> Vec<f32> {
-		let mut squares = Vec::new();
-		for (one, spread) in self.of.iter().zip(&self.spread) {
-			let from: Vec<f64> =
-				(0..self.of.len()).map(|col| one.iter().fold(0.0, |sum, &row| sum + self.row(row)[col]) / one.len() as f64).collect();
-			for (other, other_spread) in self.of.iter().zip(&self.spread) {
-				let square = mean_of(other, &from) - 0.5 * (spread + other_spread);
-				squares.push(if square > 0.0 { square as f32 } else { 0.0 });
-			}
+		let count = self.of.len();
+		// The mean distance of each given vector from those of a mixed one; of these the means over those of another. Whole rows are added, since each number of
+		// a sum waits for the one before.
+		let mut from = vec![0.0; count * count];
+		for (one, of) in self.of.iter().enumerate() {
+			let mut sum = vec![0.0; count];
+			of.iter().for_each(|&row| add_row(&mut sum, self.row(row)));
+			// Number `col` stands in row `col`, so that those of all mixed vectors are next to each other.
+			sum.iter().enumerate().for_each(|(col, sum)| from[col * count + one] = sum / of.len() as f64);
 		}
-		squares
+		let mut between = vec![0.0; count * count];
+		for (of, out) in self.of.iter().zip(between.chunks_exact_mut(count.max(1))) {
+			of.iter().for_each(|&row| add_row(out, &from[row * count..(row + 1) * count]));
+			out.iter_mut().for_each(|sum| *sum /= of.len() as f64);
+		}
+		let own: Vec<f64> = (0..count).map(|one| between[one * count + one]).collect();
+		let square = |(at, &between): (usize, &f64)| {
+			let square = between - 0.5 * (own[at / count] + own[at % count]);
+			if square > 0.0 {
+				square as f32
+			} else {
+				0.0
+			}
+		};
+		between.iter().enumerate().map(square).collect()
 	}
 }
 
@@ -266,6 +288,7 @@ pub fn mixed_krum_weights(squares: Squares<'_>, near: usize, keep: usize) -> Vec
 pub fn moved_weights(squares: Squares<'_>, near: usize, step: Move, steps: u8) -> Vec<f32> {
 	let (count, nearest) = (squares.count, squares.nearest());
 	let mixed = Mixed::new(squares, &nearest, near);
+	let spread = mixed.spread();
 	let mut centre = vec![0.0; count];
 	if let Some(&first) = squares.by_score(&nearest, count / 2).first() {
 		add_mixed(&mut centre, 1.0, &mixed.of[first]);
@@ -278,7 +301,7 @@ pub fn moved_weights(squares: Squares<'_>, near: usize, step: Move, steps: u8) -
 		let distances: Vec<f64> = mixed
 			.of
 			.iter()
-			.zip(&mixed.spread)
+			.zip(&spread)
 			.map(|(of, spread)| {
 				let square = mean_of(of, &from) - 0.5 * (spread + own);
 				if square > 0.0 {

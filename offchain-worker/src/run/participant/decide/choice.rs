@@ -13,7 +13,7 @@ use crate::{
 use neuroshard_chain_client::ChainAt;
 use neuroshard_types::{
 	run::{RunStatus, RunView},
-	BlockNumber, RunId,
+	AccountId, BlockNumber, RunId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ pub fn choose_run(runs: &[KnownRun], asked: Option<RunId>, at_hand: Option<RunId
 	let open = || runs.iter().filter(is_open);
 	let is_active = |run: &&KnownRun| run.status == RunStatus::Active;
 	let at_hand = at_hand.and_then(|id| open().find(|run| run.id == id));
-	let best = || open().filter(is_active).rev().max_by_key(|run| run.prospect);
+	let best = || open().filter(is_active).rev().max_by_key(|run| run.prospect.map(Prospect::rank));
 	at_hand.filter(is_active).or_else(best).or(at_hand).or_else(|| open().last()).map(|run| run.id)
 }
 
@@ -113,8 +113,8 @@ impl Choice {
 		barred.map(|(run, barred)| barred.words(*run)).collect()
 	}
 
-	/// The run to take part in, for a machine of so many GFLOP/s. The other runs are looked at only if there is neither one that was named nor one at hand
-	/// that goes on.
+	/// The run for `me` to take part in, whose machine has so many GFLOP/s: the one that it is a member of, if it is of any. The other runs are looked at only
+	/// if there is neither one that was named nor one at hand that goes on.
 	///
 	/// # Errors
 	/// [`WorkerError::UnknownRun`] for one that was named and does not exist, and if the node gives no answer.
@@ -122,6 +122,7 @@ impl Choice {
 		&mut self,
 		at: &ChainAt,
 		at_hand: Option<RunId>,
+		me: &AccountId,
 		gflops: impl AsyncFnOnce() -> Result<u64, WorkerError>,
 	) -> Result<Option<(RunId, RunView)>, WorkerError> {
 		let now = at.block().number;
@@ -146,8 +147,11 @@ impl Choice {
 		if known.iter().filter(|run| waits(run)).count() > 1 {
 			let machine = Machine { gflops: gflops().await?, memory: available_memory(), block_ms: BLOCK_MS };
 			for run in known.iter_mut().filter(|run| waits(run)) {
-				let members = at.members(run.id).await?.len();
-				run.prospect = views.get(&run.id).map(|view| Prospect::new(view, members, machine));
+				let members = at.members(run.id).await?;
+				if members.binary_search(me).is_ok() {
+					return Ok(views.remove_entry(&run.id));
+				}
+				run.prospect = views.get(&run.id).map(|view| Prospect::new(view, members.len(), machine));
 				prospects.extend(run.prospect.map(|prospect| (run.id, prospect)));
 			}
 		}

@@ -24,8 +24,8 @@ pub struct Machine {
 	pub block_ms: u64,
 }
 
-/// What a run promises; the best last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// What a run promises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Prospect {
 	/// It does not fit into memory.
 	TooLarge {
@@ -51,6 +51,20 @@ pub enum Prospect {
 }
 
 impl Prospect {
+	/// What is greater is better: first the kind, then what it says of itself.
+	pub fn rank(self) -> (u8, u128) {
+		match self {
+			Self::Pays { units_per_hour } => (3, units_per_hour),
+			// Machines are sooner a little faster than registered than much faster.
+			Self::TooSlow { takes_ms, has_ms } => {
+				let thousandths = u128::from(takes_ms).saturating_mul(1_000).checked_div(has_ms.into());
+				(2, u128::MAX.saturating_sub(thousandths.unwrap_or(u128::MAX)))
+			}
+			Self::Full => (1, 0),
+			Self::TooLarge { needed, .. } => (0, u128::MAX.saturating_sub(needed.into())),
+		}
+	}
+
 	/// Of a run with so many members, on `machine`. Weights of operations are those that a chain begins with: all runs are measured by the same.
 	pub fn new(view: &RunView, members: usize, machine: Machine) -> Self {
 		let config = &view.config;
@@ -82,9 +96,11 @@ fn ends(train: &TrainConfig) -> impl Iterator<Item = u32> + '_ {
 	all.filter(|steps| train.may_end_after(*steps))
 }
 
-/// Milliseconds of so many inner steps, at least one.
+/// Milliseconds of so many inner steps and the validation after them, at least one. A forward pass is a third of a step.
 fn time_ms(config: &RunConfig, steps: u32, gflops: u64) -> u128 {
-	let flops = config.train.flops_of(&config.model, config.train.tokens_after(steps));
+	let train = &config.train;
+	let validation = u64::from(train.validation_sequences).saturating_mul(train.seq_len.into()).div_ceil(3);
+	let flops = train.flops_of(&config.model, train.tokens_after(steps).saturating_add(validation));
 	flops.div_ceil(u128::from(gflops.max(1)).saturating_mul(FLOPS_PER_MS)).max(1)
 }
 
@@ -142,7 +158,8 @@ mod tests {
 	fn pay_is_that_of_a_round_by_the_time_that_it_takes_here() {
 		let view = run(32, 2);
 		let (model, train) = (&view.config.model, &view.config.train);
-		let ms = train.flops_per_round(model).div_ceil(10 * 1_000_000);
+		// 100 steps of 128 tokens, and a third of what 4 sequences of 32 take.
+		let ms = train.flops_of(model, 12_800 + 43).div_ceil(10 * 1_000_000);
 		let expected = OperationUnits::default().of_round(model, train, 100) * 3_600_000 / ms;
 		assert_eq!(pay(Prospect::new(&view, 3, MACHINE)), expected);
 		// Twice as fast, twice the pay, but for the rounding of milliseconds.
@@ -154,7 +171,7 @@ mod tests {
 	fn layers_are_paid_alike_so_that_narrow_ones_pay_more_by_the_hour() {
 		let [narrow, wide] = [32, 128].map(|dim| Prospect::new(&run(dim, 4), 3, MACHINE));
 		assert!(pay(narrow) > 2 * pay(wide), "{narrow} {wide}");
-		assert!(narrow > wide);
+		assert!(narrow.rank() > wide.rank());
 	}
 
 	#[test]
@@ -178,10 +195,12 @@ mod tests {
 		let large = Prospect::new(&view, 3, Machine { memory: Some(1_000), ..MACHINE });
 		assert_eq!(full, Prospect::Full);
 		assert!(matches!(large, Prospect::TooLarge { available: 1_000, .. }), "{large:?}");
-		let slow = Prospect::TooSlow { takes_ms: 2, has_ms: 1 };
-		let mut all = vec![Prospect::Pays { units_per_hour: 1 }, slow, full, large];
-		all.sort_unstable();
-		assert_eq!(all, [large, full, slow, Prospect::Pays { units_per_hour: 1 }]);
+		let slow = |takes_ms| Prospect::TooSlow { takes_ms, has_ms: 10 };
+		let pays = |units_per_hour| Prospect::Pays { units_per_hour };
+		let larger = Prospect::TooLarge { needed: u64::MAX, available: 1 };
+		let mut all = vec![pays(1), slow(11), full, large, pays(2), slow(99), larger];
+		all.sort_unstable_by_key(|prospect| prospect.rank());
+		assert_eq!(all, [larger, large, full, slow(99), slow(11), pays(1), pays(2)], "of what does not fit, what comes nearest");
 	}
 
 	#[test]

@@ -3,7 +3,7 @@
 use crate::run::{journal::PendingWork, parts::Mode};
 use neuroshard_types::{
 	dispute::OuterJob,
-	run::{Attestation, MissingReport, RoundView, RunView},
+	run::{Attestation, MissingReport, RoundView, RunStatus, RunView},
 	AccountId, Balance, BlockNumber, DatasetId, Moment, RunId, H256,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ pub struct ChainView {
 /// Milliseconds of an hour: uptime proofs are numbered by hours of chain time.
 const HOUR_MS: u64 = 3_600_000;
 /// Part of an hour in which accounts begin to prove their uptime.
-const SPREAD_MS: u64 = 3_000_000;
+const SPREAD_MS: u64 = 600_000;
 
 /// Chain time in whole hours since the epoch, the number of an uptime proof, when `who` may prove its uptime. Each account has a moment of its own in an
 /// hour: thousands that prove theirs as an hour begins fill blocks.
@@ -50,6 +50,16 @@ impl ChainView {
 	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake.
 	pub fn is_short(&self) -> bool {
 		self.free < self.reserve
+	}
+}
+
+impl RunState {
+	/// Whether `who` takes part, or may: an active run without a free place has nothing for anybody else.
+	pub fn has_place_for(&self, who: &AccountId) -> bool {
+		let members = &self.members;
+		let acts = || self.round.iter().flat_map(|round| &round.participants).any(|one| one.account == *who);
+		let free = u32::try_from(members.len()).is_ok_and(|count| count < self.view.config.max_participants);
+		self.view.status != RunStatus::Active || free || members.binary_search(who).is_ok() || acts()
 	}
 }
 
