@@ -33,11 +33,11 @@ pub struct AuditSummary {
 }
 
 impl AuditSummary {
-	/// What is not as it must be, where these accounts cheat: honest auditors do what they are drawn for.
-	pub(crate) fn broken<'a>(&'a self, cheaters: &'a [CheaterSummary]) -> impl Iterator<Item = String> + 'a {
+	/// What is not as it must be, where these accounts cheat: honest auditors do what they are drawn for, unless they were `killed` meanwhile.
+	pub(crate) fn broken<'a>(&'a self, cheaters: &'a [CheaterSummary], killed: bool) -> impl Iterator<Item = String> + 'a {
 		let Self { round, subject, auditors, .. } = self;
 		let honest = auditors.iter().filter(|auditor| cheaters.iter().all(|cheater| cheater.who != auditor.who));
-		let missed = honest.clone().filter(|auditor| auditor.outcome == "missed");
+		let missed = honest.clone().filter(move |auditor| !killed && auditor.outcome == "missed");
 		let missed =
 			missed.map(move |auditor| format!("the honest auditor {} missed the audit of {subject} in round {round}", auditor.who));
 		let mut samples = honest.filter_map(AuditorSummary::sample);
@@ -48,6 +48,11 @@ impl AuditSummary {
 	/// Whether one of its auditors has run the round again.
 	pub fn has_samples(&self) -> bool {
 		self.auditors.iter().any(|auditor| auditor.sample().is_some())
+	}
+
+	/// How many of its auditors missed it.
+	pub fn missed(&self) -> usize {
+		self.auditors.iter().filter(|auditor| auditor.outcome == "missed").count()
 	}
 
 	/// How many of its auditors have reported.

@@ -251,6 +251,11 @@ impl Summary {
 		})
 	}
 
+	/// How many parts in audits auditors missed.
+	pub fn missed_audits(&self) -> usize {
+		self.audits.iter().map(AuditSummary::missed).sum()
+	}
+
 	/// How many audits were drawn, and how many reports of their auditors are there.
 	pub fn audited(&self) -> (usize, usize) {
 		(self.audits.len(), self.audits.iter().map(AuditSummary::reports).sum())
@@ -284,6 +289,18 @@ impl Summary {
 	/// # Errors
 	/// [`Error::Unsound`].
 	pub fn verify(&self, rounds: Option<usize>) -> Result<(), Error> {
+		self.check(rounds, false)
+	}
+
+	/// [`Self::verify`] of a network whose processes were killed: who is away when it is to audit is not paid for that, and loses nothing.
+	///
+	/// # Errors
+	/// As [`Self::verify`].
+	pub fn verify_killed(&self) -> Result<(), Error> {
+		self.check(None, true)
+	}
+
+	fn check(&self, rounds: Option<usize>, killed: bool) -> Result<(), Error> {
 		let (start, end) = (f64::from(self.validation_loss_start), f64::from(self.validation_loss_end));
 		let short = rounds.is_none();
 		let rounds = rounds.unwrap_or(self.rounds.len());
@@ -317,7 +334,8 @@ impl Summary {
 		let broken = claims.into_iter().filter(|(holds, _)| !holds).map(|(_, words)| words);
 		let outcomes = || self.audits.iter().flat_map(|audit| &audit.auditors).map(|auditor| auditor.outcome.as_str());
 		let unpaid = outcomes().any(|outcome| outcome != "open") && !outcomes().any(|outcome| outcome == "paid");
-		let audits = self.audits.iter().flat_map(|audit| audit.broken(&self.cheaters)).chain(unpaid.then(|| "no auditor was paid".into()));
+		let audits =
+			self.audits.iter().flat_map(|audit| audit.broken(&self.cheaters, killed)).chain(unpaid.then(|| "no auditor was paid".into()));
 		let cheaters = self.cheaters.iter().flat_map(CheaterSummary::broken);
 		let broken: Vec<String> = broken.chain(honest).chain(audits).chain(cheaters).collect();
 		match broken.is_empty() {

@@ -55,7 +55,7 @@ impl RunFile {
 	/// [`RunFileError::Value`] names the first field that the chain would refuse, and what it may be.
 	pub fn check(&self) -> Result<(), RunFileError> {
 		require(!self.name.is_empty(), "name", || "is empty".into())?;
-		whole("max_participants", self.max_participants, 1, MAX_PARTICIPANTS)?;
+		whole("max_participants", self.max_participants, 1, MAX_PARTICIPANTS.min(self.train.config().aggregator.most_deltas()))?;
 		require((1..=self.max_participants).contains(&self.min_participants), "min_participants", || {
 			format!("is {}, but must be 1 to max_participants, {}", self.min_participants, self.max_participants)
 		})?;

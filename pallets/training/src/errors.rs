@@ -34,7 +34,7 @@ mod errors {
 		NotHalted,
 		/// The name is empty or not UTF-8. Choose another one.
 		BadName,
-		/// The numbers of participants cannot be. Take at least 1 and at most 128, and a minimum that is not above the maximum.
+		/// The numbers of participants cannot be. Take at least 1 and at most 128, or 64 with Multi-Krum of mixed deltas, and a minimum that is not above the maximum.
 		BadParticipants,
 		/// A phase is too short or too long. Each needs at least one block and at most as many as the constant
 		/// `MaxPhaseDuration` says.

@@ -17,7 +17,7 @@ const SIDE: u64 = 32;
 pub enum Unfit {
 	/// The name is empty or not UTF-8.
 	Name,
-	/// Participants are not `1 <= min <= max <= MAX_PARTICIPANTS`.
+	/// Participants are not `1 <= min <= max <= MAX_PARTICIPANTS`, or more than the rule of aggregation combines.
 	Participants,
 	/// A phase takes no block, or more than allowed.
 	Durations,
@@ -32,7 +32,10 @@ pub fn check(config: &RunConfig, longest_phase: u32) -> Result<(), Unfit> {
 	if config.name.is_empty() || core::str::from_utf8(&config.name).is_err() {
 		return Err(Unfit::Name);
 	}
-	if config.min_participants == 0 || config.min_participants > config.max_participants || config.max_participants > MAX_PARTICIPANTS {
+	if config.min_participants == 0
+		|| config.min_participants > config.max_participants
+		|| config.max_participants > MAX_PARTICIPANTS.min(config.train.aggregator.most_deltas())
+	{
 		return Err(Unfit::Participants);
 	}
 	let PhaseDurations { joining, training, revealing, availability, checkpointing } = config.durations;

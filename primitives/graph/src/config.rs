@@ -201,13 +201,15 @@ pub enum Rule {
 		least_steps: u32,
 	},
 	/// As [`Rule::MultiKrum`], of mixed deltas, as above: lies that hide among the others' deltas keep closer to each other than to those, and honest deltas
-	/// mix with honest ones.
+	/// mix with honest ones. For at most [`MAX_MIXED`] deltas.
 	MixedKrum {
 		/// Liars that it bears.
 		liars: u16,
 	},
 }
 
+/// Most deltas of [`Rule::MixedKrum`], whose distances from each other are judged in one piece: its time grows with the cube of their number.
+pub const MAX_MIXED: u32 = 64;
 /// Most steps of a rule that moves a centre.
 pub const MAX_MOVES: u8 = 8;
 /// Smallest limit of a robust rule that is not 0.

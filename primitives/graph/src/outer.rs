@@ -1,6 +1,9 @@
 //! What aggregation makes of the number of deltas that arrive, and the weights that they get by their distances.
 
-use crate::config::{Aggregator, Compressed, Robust, Rule, F32};
+use crate::{
+	config::{Aggregator, Compressed, Robust, Rule, F32, MAX_MIXED},
+	plan::MAX_DELTAS,
+};
 use alloc::vec::Vec;
 use neuroshard_kernels::{
 	scalar::{self, Move, Squares},
@@ -19,6 +22,14 @@ impl Aggregator {
 			Self::Mean => 0,
 			Self::TrimmedMean { trim } => effective_trim(trim, deltas),
 			Self::Robust(robust) | Self::Compressed(Compressed { robust, .. }) => robust.liars(deltas),
+		}
+	}
+
+	/// Most deltas that the rule combines.
+	pub const fn most_deltas(self) -> u32 {
+		match self.robust() {
+			Some(Robust { rule: Rule::MixedKrum { .. }, .. }) => MAX_MIXED,
+			_ => MAX_DELTAS,
 		}
 	}
 

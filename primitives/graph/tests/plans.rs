@@ -213,13 +213,22 @@ fn plans_of_robust_rules_take_few_nodes_beside_those_of_the_mean() {
 		let model = ModelConfig { layers, dim, heads: 2, kv_heads: 2, ffn: 3 * dim, vocab: 65_536, ..tiny_model() };
 		let mean = |deltas| Plan::outer(&model, &tiny_train(), deltas).map(|plan| plan.node_count());
 		for (robust, deltas) in every_rule().into_iter().flat_map(|robust| [1, 32, 33, 128].map(|deltas| (robust, deltas))) {
-			let plan = Plan::outer(&model, &TrainConfig { aggregator: Aggregator::Robust(robust), ..tiny_train() }, deltas);
-			match mean(deltas) {
+			let aggregator = Aggregator::Robust(robust);
+			let plan = Plan::outer(&model, &TrainConfig { aggregator, ..tiny_train() }, deltas);
+			match mean(deltas).ok().filter(|_| deltas <= aggregator.most_deltas()).ok_or(()) {
 				Ok(nodes) => assert!(plan.unwrap().node_count() <= nodes + nodes / 16 + 8, "{robust:?}"),
 				Err(_) => assert!(plan.is_err()),
 			}
 		}
 	}
+}
+
+#[test]
+fn multi_krum_of_mixed_deltas_combines_at_most_64() {
+	let aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::MixedKrum { liars: 2 } });
+	let train = TrainConfig { aggregator, ..tiny_train() };
+	assert!(Plan::outer(&tiny_model(), &train, 64).is_ok());
+	assert_eq!(Plan::outer(&tiny_model(), &train, 65), Err(ConfigError::TooLarge));
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn works() -> Vec<Work> {
 		outer("centred clipping of 128", &large, &centred),
 		outer("deep centred clipping of 128", &deep, &centred),
 		outer("clipped median of 128", &large, &median),
-		outer("Multi-Krum of 128 mixed", &large, &mixed),
+		Work { deltas: Some(64), ..outer("Multi-Krum of 64 mixed", &large, &mixed) },
 		outer("mean of 128 by inner steps", &large, &weighted),
 		outer("Multi-Krum of 128 codes", &large, &many),
 		outer("Multi-Krum of 128 in 8 bits", &large, &int8_krum),

@@ -204,8 +204,14 @@ async fn train(
 	if let Some((median, worst)) = report.recovery {
 		println!("{} kills: back after {median:.1} s (median), {worst:.1} s (worst)", report.kills);
 	}
-	println!("{} rounds, {} of {} places included", report.rounds, report.included, report.places);
-	let verified = summary.verify(None).and(unslashed(network, arguments.workers.into()).await);
+	println!(
+		"{} rounds, {} of {} places included; {} parts in audits missed",
+		report.rounds,
+		report.included,
+		report.places,
+		summary.missed_audits()
+	);
+	let verified = summary.verify_killed().and(unslashed(network, arguments.workers.into()).await);
 	if let Some(path) = &arguments.json {
 		let text = serde_json::to_string_pretty(&Written { lines, utilisation, newcomer_trains_after, report, summary })
 			.map_err(|error| Error::Setup(error.to_string()))?;

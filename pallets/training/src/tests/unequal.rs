@@ -150,6 +150,19 @@ fn a_run_whose_least_steps_nobody_can_take_is_refused() {
 }
 
 #[test]
+fn a_run_with_more_places_than_its_rule_combines_deltas_is_refused() {
+	build_and_execute(|| {
+		let aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::MixedKrum { liars: 1 } });
+		let of = |max_participants| {
+			let train = TrainConfig { batch: 1, inner_steps: 1, commit_interval: 1, aggregator, ..config().train };
+			RunConfig { train, max_participants, ..config() }
+		};
+		assert_ok!(Training::create_run(RuntimeOrigin::signed(SPONSOR), of(64)));
+		assert_noop!(Training::create_run(RuntimeOrigin::signed(SPONSOR), of(65)), Error::<Test>::BadParticipants);
+	});
+}
+
+#[test]
 fn the_steps_of_a_round_go_with_its_record() {
 	build_and_execute(|| {
 		let (run, workers) = training_with(RunConfig { rounds: Some(2), ..unequal(3) }, 2);

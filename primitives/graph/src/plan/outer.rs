@@ -1,6 +1,6 @@
 //! Jobs on whole checkpoints, which run block by block outside the arena: theta_0, a delta, aggregation and the outer step.
 
-use super::{rows, whole, Builder, Plan, Vector, MAX_DELTAS, TILE};
+use super::{rows, whole, Builder, Plan, Vector, TILE};
 use crate::{
 	config::{Aggregator, Compressed, ConfigError, ModelConfig, Robust, TrainConfig},
 	graph::{Access, Distance, Op, Place, TensorId},
@@ -46,7 +46,7 @@ pub(super) fn delta(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, Co
 
 /// See [`Plan::outer`].
 pub(super) fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Result<Plan, ConfigError> {
-	if deltas == 0 || deltas > MAX_DELTAS {
+	if deltas == 0 || deltas > train.aggregator.most_deltas() {
 		return Err(ConfigError::TooLarge);
 	}
 	let mut builder = Builder::new(model)?;
