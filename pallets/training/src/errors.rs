@@ -117,7 +117,7 @@ mod errors {
 		/// There is no code of so many numbers, or the rule sorts numbers of all deltas, which goes with TopK without cosine only. Choose 4, 8, 16, 32 or
 		/// 64 numbers, or another rule.
 		BadCode,
-		/// The fewest inner steps of a weighted mean are none, or more than the run's inner steps.
+		/// The fewest inner steps of a weighted mean are none, or more than the run's inner steps. Take at least 1, and at most as many.
 		BadLeastSteps,
 	}
 }
