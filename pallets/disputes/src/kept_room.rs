@@ -60,8 +60,8 @@ impl<RuntimeCall> Rounds<RuntimeCall> for () {
 /// another account's clock, or a phase, runs out. Among them, as among others, the one that pays more comes first. Whoever makes a move that is
 /// refused has no such place any more until the game stands elsewhere, or the round is in another phase.
 ///
-/// All acts of a block take at most [`Config::ActsShare`] of it, and there is room for one that declares no more than what is left, so that neither they nor moves take the room of the others. One account has one
-/// in the pool for each phase. An act for which there is no room is an extrinsic like any other, as is one that another call carries.
+/// All acts of a block take at most [`Config::ActsShare`] of it, and there is room for one that declares no more than what is left, so that neither they
+/// nor moves take the room of the others. One account has one in the pool for each phase. An act for which there is no room is an extrinsic like any other, as is one that another call carries.
 ///
 /// In metadata and in the extrinsic, this is nothing beside `E`. Bare extrinsics, which nobody signs, stay what they are.
 #[derive(Encode, Decode, DecodeWithMemTracking, Clone, Eq, PartialEq, TypeInfo)]
