@@ -83,6 +83,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 		min_bond: NEURO,
 		rounds: Some(2),
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+		overlaps: false,
 	};
 	let participants = [10, 20].map(|byte| AccountId::from([byte; 32])).to_vec();
 	let kept_folder = tempfile::tempdir().unwrap();
@@ -149,6 +150,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 			validation_loss: attested.validation_loss,
 			adopted_at: 9,
 			start,
+			inner_start: start,
 			first_round: job.first_round,
 			excluded: if (fraud, round) == (Fraud::Delta, 0) { vec![participants[1].clone()] } else { Vec::new() },
 			fallen,

@@ -104,6 +104,7 @@ impl Network {
 			validation_loss: attested.validation_loss,
 			adopted_at: 77,
 			start: genesis.header.root(),
+			inner_start: genesis.header.root(),
 			first_round: 0,
 			excluded: Vec::new(),
 			fallen: false,
@@ -120,7 +121,7 @@ impl Network {
 		let inner_steps = if train.weighs_steps() { vec![behind] } else { vec![] };
 		let job = OuterJob { first_round: record.first_round, start: record.start, steps, inner_steps };
 		let adopted = AdoptedRound { record: record.clone(), job, works: works.to_vec() };
-		let mut shelf = Shelf::new([&adopted.job], None).unwrap();
+		let mut shelf = Shelf::new([&adopted.job], [], None).unwrap();
 		replay_round(&mut self.engine, &self.genesis, &adopted, &self.loader, &mut shelf, |_| ())
 	}
 }

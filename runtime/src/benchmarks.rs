@@ -294,6 +294,7 @@ impl pallet_neuro_inference::BenchmarkHelper for Helper {
 			min_bond: NEURO,
 			rounds: None,
 			durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+			overlaps: false,
 		};
 		// A round that is over, and the one before: both are looked at.
 		let id = ClaimId { run: 0, round: 1, kind: ClaimKind::Work, who: frame_benchmarking::account("sponsor", 0, 0) };

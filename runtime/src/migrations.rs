@@ -22,14 +22,17 @@ parameter_types! {
 /// A chain that began before there were validators to elect, shares of models and parts of budgets is not among what can be upgraded: these
 /// have values of genesis that no step makes. It needs a new genesis.
 pub type SingleBlock = (
-	KeepsArithmetic,
 	pallet_neuro_staking::migrations::MigrateV1ToV2<Runtime>,
 	RemovePallet<Historical, ParityDbWeight>,
 	pallet_neuro_validators::migrations::MigrateV1ToV2<Runtime, RunningKeys>,
 	pallet_neuro_dataset::migrations::MigrateV1ToV2<Runtime>,
 	pallet_neuro_training::migrations::MigrateV1ToV2<Runtime, UnownedModels>,
+	pallet_neuro_training::migrations::MigrateV2ToV3<Runtime>,
+	pallet_neuro_disputes::migrations::MigrateV1ToV2<Runtime>,
 	GetsVersion<parameters::Pallet<Runtime>>,
 	GetsVersion<enactment::Pallet<Runtime>>,
+	// It reads runs as they are then.
+	KeepsArithmetic,
 );
 
 /// A pallet whose storage had no version, 0 on chain, has the first one. What it stores stays as it is.

@@ -130,6 +130,7 @@ fn create_run(training: u32) {
 		min_bond: 100 * NEURO,
 		rounds: Some(1),
 		durations: PhaseDurations { joining: 2, training, revealing: 5, availability: 5, checkpointing: 5 },
+		overlaps: false,
 	};
 	assert_ok!(Training::create_run(RuntimeOrigin::signed(Alice.to_account_id()), config));
 	assert_ok!(Training::approve_run(RuntimeOrigin::root(), 0));

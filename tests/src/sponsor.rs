@@ -45,6 +45,7 @@ pub struct Prepared {
 	train: TrainConfig,
 	/// How many times as long as in the preset phases may be.
 	patience: BlockNumber,
+	overlaps: bool,
 	participants: RangeInclusive<u32>,
 	genesis_root: H256,
 	first_loss: f32,
@@ -72,6 +73,13 @@ impl Prepared {
 	pub fn with_steps_by_speed(mut self, least_steps: u32) -> Self {
 		self.train.aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps } });
 		self
+	}
+
+	/// Has the inner steps of a round begin while the round before is exchanged.
+	pub fn with_overlap(mut self) -> Self {
+		// What a round learns is corrected one round later: a whole step would swing.
+		(self.train.outer_lr, self.train.outer_beta) = (F32::new(0.5), F32::new(0.0));
+		Self { overlaps: true, ..self }
 	}
 
 	/// Has phases last so many times as long, for those who come late: far from their node, or started again.
@@ -112,7 +120,8 @@ impl Training {
 	/// # Errors
 	/// [`Error::Chain`] if the chain refuses something.
 	pub async fn sponsor(network: &Network, prepared: Prepared, rounds: Option<RoundIndex>) -> Result<Self, Error> {
-		let Prepared { folder, manifest, preset, train, patience, participants, genesis_root, first_loss, unigram_entropy } = prepared;
+		let Prepared { folder, manifest, preset, train, patience, overlaps, participants, genesis_root, first_loss, unigram_entropy } =
+			prepared;
 		let (model, _) = preset.configs();
 		let sponsor = network.sponsor();
 		let proposed = sponsor.submit(dataset::propose(manifest)).await?;
@@ -134,6 +143,7 @@ impl Training {
 			min_bond: LEAST_BOND,
 			rounds,
 			durations,
+			overlaps,
 		};
 		let created = sponsor.submit(Call::all(vec![dataset::activate(id), training::create_run(config)])).await?;
 		let run: RunId = created.first_field("Training", "RunCreated").ok_or_else(|| missing("run"))?;
@@ -210,6 +220,7 @@ fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeIncl
 		manifest: built.manifest.on_chain()?,
 		preset,
 		patience: 1,
+		overlaps: false,
 		participants,
 		genesis_root: genesis.header.root(),
 		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),

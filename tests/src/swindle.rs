@@ -178,6 +178,6 @@ async fn before_the_newest(network: &Network, training: &Training, base: &Path, 
 	let Some(before) = adopted.checked_sub(2) else { return Ok(Checkpoint::genesis(run, &training.model, &training.train, 1)?) };
 	let missing = || Error::Setup(format!("the checkpoint that round {before} ended with is not at hand any more"));
 	let root = at.record(run, before).await?.ok_or_else(missing)?.checkpoint;
-	let shelf = Shelf::new(std::iter::empty::<&OuterJob>(), Some(base.join("store")))?;
+	let shelf = Shelf::new(std::iter::empty::<&OuterJob>(), [], Some(base.join("store")))?;
 	shelf.checkpoint(run, root, layout, 1)?.ok_or_else(missing)
 }

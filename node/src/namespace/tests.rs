@@ -62,6 +62,7 @@ fn run() -> RunView {
 		min_bond: 100 * NEURO,
 		rounds: None,
 		durations: PhaseDurations { joining: 1, training: 2, revealing: 3, availability: 4, checkpointing: 5 },
+		overlaps: false,
 	};
 	RunView {
 		sponsor: ALICE,
@@ -136,9 +137,11 @@ async fn a_round_tells_what_each_participant_has_done() {
 		phase: Phase::Checkpointing,
 		deadline: Some(46),
 		checkpoint: Hash::repeat_byte(2),
+		start: Hash::repeat_byte(2),
 		seed: Hash::repeat_byte(9),
 		started_at: (40, 123_000),
 		participants: vec![nothing_done, all_done],
+		ahead: None,
 	};
 	let chain = Answers::default().with(RoundViewFunction::<Runtime>::new(3), Some(round)).with(RoundViewFunction::<Runtime>::new(4), None);
 	let answer = chain.clone().call("neuroshard_currentRound", json!([3])).await.unwrap();

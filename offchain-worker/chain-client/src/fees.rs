@@ -332,6 +332,7 @@ mod tests {
 			min_bond: 0,
 			rounds: Some(4),
 			durations: PhaseDurations { joining: 5, training: 50, revealing: 10, availability: 20, checkpointing: 20 },
+			overlaps: false,
 		}
 	}
 

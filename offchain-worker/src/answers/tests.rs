@@ -52,6 +52,7 @@ pub(crate) fn config() -> RunConfig {
 		min_bond: 1,
 		rounds: None,
 		durations,
+		overlaps: false,
 	}
 }
 

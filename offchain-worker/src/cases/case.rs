@@ -138,7 +138,7 @@ impl Case {
 			Ok(loader.read(window.ok_or_else(missing)?, tokens)?)
 		});
 		let (model, train) = (&claim.config.model, &claim.config.train);
-		let story = WorkStory::new(exec, model, train, round, start, read)?.with_steps(claim.steps);
+		let story = WorkStory::new(exec, model, train, claim.start_round, start, read)?.with_steps(claim.steps);
 		Ok(Self {
 			grounds: Grounds::Work { round, claim },
 			sample: None,

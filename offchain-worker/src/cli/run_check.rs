@@ -64,7 +64,11 @@ impl RunFile {
 			whole(field, blocks, 1, u32::MAX)?;
 		}
 		self.model.check()?;
-		self.train.check(&self.model)
+		self.train.check(&self.model)?;
+		let train = self.train.config();
+		require(!self.overlaps || !(train.weighs_steps() || train.leaves_residual()), "overlaps", || {
+			"is true, but must be false with WeightedMean, and with TopK: what ends the inner steps depends on the round before".into()
+		})
 	}
 
 	fn phases(&self) -> [(&'static str, BlockNumber); 5] {

@@ -79,6 +79,9 @@ pub struct RunFile {
 	pub rounds: Option<RoundIndex>,
 	/// Longest duration of each phase, in blocks.
 	pub durations: PhaseDurations,
+	/// Whether the inner steps of a round begin while the round before is exchanged.
+	#[serde(default, skip_serializing_if = "std::ops::Not::not")]
+	pub overlaps: bool,
 }
 
 /// [`ModelConfig`] with floats as numbers.
@@ -161,6 +164,7 @@ impl RunFile {
 			min_bond: "100".into(),
 			rounds: None,
 			durations,
+			overlaps: false,
 		}
 	}
 
@@ -186,6 +190,7 @@ impl RunFile {
 			min_bond: bond.0,
 			rounds: self.rounds,
 			durations: self.durations,
+			overlaps: self.overlaps,
 		})
 	}
 }

@@ -201,7 +201,19 @@ mod tests {
 			(0, 1, PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 });
 		let genesis_root = Checkpoint::genesis(0, &model, &train, 1).unwrap().header.root();
 		let (name, rounds) = (b"tiny".to_vec().try_into().unwrap(), None);
-		RunConfig { name, dataset, model, train, genesis_root, min_participants: 1, max_participants: 2, min_bond, rounds, durations }
+		RunConfig {
+			name,
+			dataset,
+			model,
+			train,
+			genesis_root,
+			min_participants: 1,
+			max_participants: 2,
+			min_bond,
+			rounds,
+			durations,
+			overlaps: false,
+		}
 	}
 
 	fn newest() -> Checkpoint {

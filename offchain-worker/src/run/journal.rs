@@ -89,13 +89,18 @@ pub struct PendingWork {
 }
 
 /// First byte of the file.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The same of files with at most one finished training.
+const VERSION_OF_ONE: u8 = 1;
+/// Finished trainings that are kept: that of a round, and that of the next one, which may be finished before the first is revealed.
+const KEPT: usize = 2;
 
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 struct Content {
 	genesis: H256,
 	who: AccountId,
-	pending: Option<Pending>,
+	/// The newest last.
+	pending: Vec<Pending>,
 	uptime: Option<u32>,
 }
 
@@ -103,16 +108,20 @@ impl Content {
 	fn read(bytes: &[u8]) -> Option<Self> {
 		match bytes.split_first() {
 			Some((&VERSION, mut rest)) => Self::decode_all(&mut rest).ok(),
+			Some((&VERSION_OF_ONE, mut rest)) => {
+				let (genesis, who, pending, uptime) = <(H256, AccountId, Option<Pending>, Option<u32>)>::decode_all(&mut rest).ok()?;
+				Some(Self { genesis, who, pending: pending.into_iter().collect(), uptime })
+			}
 			_ => None,
 		}
 	}
 }
 
-/// Finished training in the journal of another worker's folder; `None` if there is nothing of it.
+/// Finished training in the journal of another worker's folder; none if there is nothing of it.
 #[cfg(any(feature = "faults", test))]
-pub fn pending_in(base: &Path) -> Option<Pending> {
-	let bytes = std::fs::read(base.join("journal")).ok()?;
-	Content::read(&bytes)?.pending
+pub fn pending_in(base: &Path) -> Vec<Pending> {
+	let content = std::fs::read(base.join("journal")).ok().and_then(|bytes| Content::read(&bytes));
+	content.map(|content| content.pending).unwrap_or_default()
 }
 
 /// The journal of one account on one chain.
@@ -151,22 +160,28 @@ impl Journal {
 
 	/// A journal of `base` with nothing in it, whatever is on disk: for who writes nothing into it.
 	pub fn empty(base: &Path, genesis: H256, who: AccountId) -> Self {
-		Self { path: base.join("journal"), content: Content { genesis, who, pending: None, uptime: None } }
+		Self { path: base.join("journal"), content: Content { genesis, who, pending: Vec::new(), uptime: None } }
 	}
 
-	/// Finished training that may not be revealed yet.
-	pub fn pending(&self) -> Option<&Pending> {
-		self.content.pending.as_ref()
+	/// Finished training that may not be revealed yet: of two rounds at most, the older one first.
+	pub fn pending(&self) -> &[Pending] {
+		&self.content.pending
 	}
 
-	/// The same for the planner.
-	pub fn pending_work(&self) -> Option<PendingWork> {
-		self.pending().map(|pending| PendingWork {
+	/// That of the round with this seed.
+	pub fn pending_of(&self, seed: H256) -> Option<&Pending> {
+		self.pending().iter().find(|pending| pending.seed == seed)
+	}
+
+	/// All of them for the planner.
+	pub fn pending_work(&self) -> Vec<PendingWork> {
+		let of = |pending: &Pending| PendingWork {
 			run: pending.run,
 			round: pending.round,
 			seed: pending.seed,
 			seal: pending.seal(self.content.genesis, &self.content.who),
-		})
+		};
+		self.pending().iter().map(of).collect()
 	}
 
 	/// Hour of the newest uptime proof.
@@ -174,12 +189,17 @@ impl Journal {
 		self.content.uptime
 	}
 
-	/// Notes finished training. On return it is on disk; only then may the commitment be sent.
+	/// Notes finished training, beside that of one earlier round. On return it is on disk; only then may the commitment be sent.
 	///
 	/// # Errors
 	/// [`JournalError::Io`], for instance on a full disk; the journal is then as before.
 	pub fn set_pending(&mut self, pending: Pending) -> Result<(), JournalError> {
-		self.change(|content| content.pending = Some(pending))
+		self.change(|content| {
+			content.pending.retain(|earlier| earlier.seed != pending.seed);
+			content.pending.push(pending);
+			let gone = content.pending.len().saturating_sub(KEPT);
+			content.pending.drain(..gone);
+		})
 	}
 
 	/// Notes an uptime proof.
@@ -227,18 +247,45 @@ mod tests {
 		let seal = pending.seal(GENESIS, &who());
 		Journal::open(base.path(), GENESIS, who()).unwrap().set_pending(pending.clone()).unwrap();
 		let journal = Journal::open(base.path(), GENESIS, who()).unwrap();
-		assert_eq!(journal.pending(), Some(&pending));
-		assert_eq!(journal.pending_work().unwrap().seal, seal);
+		assert_eq!(journal.pending(), [pending]);
+		assert_eq!(journal.pending_work()[0].seal, seal);
+	}
+
+	#[test]
+	fn the_salt_of_a_round_stays_when_the_next_one_is_finished_and_goes_with_the_one_after() {
+		let base = tempfile::tempdir().unwrap();
+		let mut journal = Journal::open(base.path(), GENESIS, who()).unwrap();
+		let of = |round: u8| Pending { round: round.into(), seed: H256::repeat_byte(round), ..pending() };
+		let [first, second, third] = [1, 2, 3].map(of);
+		for pending in [&first, &second] {
+			journal.set_pending(pending.clone()).unwrap();
+		}
+		assert_eq!(Journal::open(base.path(), GENESIS, who()).unwrap().pending(), [first.clone(), second.clone()]);
+		assert_eq!((journal.pending_of(first.seed), journal.pending_of(third.seed)), (Some(&first), None));
+		// Of a round that is done once more, the newest counts.
+		let again = Pending { salt: [9; 32], ..second.clone() };
+		journal.set_pending(again.clone()).unwrap();
+		journal.set_pending(third.clone()).unwrap();
+		assert_eq!(journal.pending(), [again, third]);
+	}
+
+	#[test]
+	fn a_journal_of_an_earlier_release_is_read() {
+		let (base, pending) = (tempfile::tempdir().unwrap(), pending());
+		let before = (VERSION_OF_ONE, GENESIS, who(), Some(pending.clone()), Some(7u32)).encode();
+		std::fs::write(base.path().join("journal"), before).unwrap();
+		let journal = Journal::open(base.path(), GENESIS, who()).unwrap();
+		assert_eq!((journal.pending(), journal.uptime()), ([pending].as_slice(), Some(7)));
 	}
 
 	#[test]
 	fn an_accomplice_reads_what_is_in_the_journal() {
 		let base = tempfile::tempdir().unwrap();
-		assert_eq!(pending_in(base.path()), None);
+		assert_eq!(pending_in(base.path()), []);
 		let mut journal = Journal::open(base.path(), GENESIS, who()).unwrap();
-		assert_eq!(pending_in(base.path()), None);
+		assert_eq!(pending_in(base.path()), []);
 		journal.set_pending(pending()).unwrap();
-		assert_eq!(pending_in(base.path()).as_ref(), journal.pending());
+		assert_eq!(pending_in(base.path()), journal.pending());
 	}
 
 	#[test]
@@ -281,6 +328,6 @@ mod tests {
 		drop(base);
 		assert!(!folder.exists());
 		assert!(matches!(journal.set_pending(pending()), Err(JournalError::Io { .. })));
-		assert_eq!(journal.pending(), None, "the commitment must not be sent");
+		assert_eq!(journal.pending(), [], "the commitment must not be sent");
 	}
 }

@@ -11,6 +11,8 @@ const F32_BYTES: u64 = 4;
 const TRAINING_VECTORS: u64 = 8;
 /// More of them where deltas are sent as a code that leaves a residual: that before the round, and the one after it.
 const RESIDUAL_VECTORS: u64 = 2;
+/// More of them where rounds overlap: two of an earlier checkpoint, and three of the state that inner steps go on from.
+const OVERLAP_VECTORS: u64 = 5;
 /// The same of somebody who recomputes a claim: the parameters that it started from, and a state to go back to.
 const CASE_VECTORS: u64 = 4;
 /// The same while outer steps are taken, besides the deltas: the loaded checkpoint, the last one that was computed, and the one that comes out.
@@ -44,7 +46,9 @@ impl Needs {
 		let vectors = |count: u64| vector.saturating_mul(count);
 		let deltas = u64::from(config.min_participants);
 		let residuals = if train.leaves_residual() { RESIDUAL_VECTORS } else { 0 };
-		let training = steps.max(validation).saturating_add(vectors(TRAINING_VECTORS.saturating_add(deltas).saturating_add(residuals)));
+		let overlap = if config.overlaps { OVERLAP_VECTORS } else { 0 };
+		let beside = [deltas, residuals, overlap].into_iter().fold(TRAINING_VECTORS, u64::saturating_add);
+		let training = steps.max(validation).saturating_add(vectors(beside));
 		Ok(Self {
 			training: training.saturating_add(blob.saturating_mul(2)),
 			case: steps.saturating_add(vectors(CASE_VECTORS.saturating_add(residuals))),

@@ -224,7 +224,8 @@ pub fn replay_run(
 	}
 	progress(Progress::Genesis(found));
 	let mut engine = Engine::new(&config.model, &config.train, threads)?;
-	let shelf = Shelf::new(rounds.iter().map(|round| &round.job), store);
+	let earlier = rounds.iter().map(|round| &round.record).filter(|record| record.inner_start != record.start);
+	let shelf = Shelf::new(rounds.iter().map(|round| &round.job), earlier.map(|record| record.inner_start), store);
 	let mut shelf = shelf.map_err(|source| ReplayError::Shelf { round: 0, source: Box::new(source) })?;
 	for adopted in rounds {
 		checkpoint = replay_round(&mut engine, &checkpoint, adopted, loader, &mut shelf, &mut progress)?;
@@ -232,7 +233,7 @@ pub fn replay_run(
 	Ok(checkpoint)
 }
 
-/// Recomputes the round that starts from `previous` and compares it with its record: the delta of every included
+/// Recomputes the round whose outer step starts from `previous` and compares it with its record: the delta of every included
 /// provider in the record's order, which must be that of its revealed work, and with what the rounds before have left on the `shelf`, then the checkpoint that the outer steps of its
 /// Checkpointing give and its validation loss. Returns the checkpoint. `progress` hears of every provider before its round is trained.
 ///
@@ -251,9 +252,18 @@ pub fn replay_round(
 	let set_aside = |source| ReplayError::Shelf { round, source: Box::new(source) };
 	shelf.keep_checkpoint(previous, engine.layout()).map_err(set_aside)?;
 	let mut deltas = Vec::with_capacity(record.included.len());
+	let earlier = match record.inner_start == record.start {
+		true => None,
+		false => {
+			let found = shelf.checkpoint(previous.header.run, record.inner_start, engine.layout(), threads).map_err(set_aside)?;
+			let absent = || ReplayError::Absent { round, what: format!("checkpoint {:?}", record.inner_start) };
+			Some(found.ok_or_else(absent)?)
+		}
+	};
+	let start = earlier.as_ref().unwrap_or(previous);
 	for (account, expected) in &record.included {
 		progress(Progress::Provider(round, account));
-		let (delta, doubt) = match train_provider(engine, previous, adopted, loader, account, shelf) {
+		let (delta, doubt) = match train_provider(engine, (round, start), adopted, loader, account, shelf) {
 			Ok((trained, revealed)) => {
 				let doubt = compare(round, account, &trained, *expected, revealed).err();
 				shelf.keep_residual(&trained).map_err(set_aside)?;
@@ -311,16 +321,16 @@ pub fn replay_round(
 	Ok(next)
 }
 
-/// Trains the round of `account` anew; with what it revealed.
+/// Trains the round of `account` anew from the checkpoint `start`; with what it revealed.
 fn train_provider<'a>(
 	engine: &mut Engine,
-	previous: &Checkpoint,
+	(round, start): (RoundIndex, &Checkpoint),
 	adopted: &'a AdoptedRound,
 	loader: &Loader,
 	account: &AccountId,
 	shelf: &Shelf,
 ) -> Result<(Trained, &'a Work), ReplayError> {
-	let (round, AdoptedRound { record, works, .. }) = (previous.header.round, adopted);
+	let AdoptedRound { record, works, .. } = adopted;
 	let position = (0u32..).zip(&record.participants).find(|(_, other)| *other == account);
 	let Some((position, _)) = position else { return Err(ReplayError::Stranger { round, account: account.clone() }) };
 	let revealed = works.iter().find(|(other, _)| other == account);
@@ -330,7 +340,7 @@ fn train_provider<'a>(
 	let absent = |before| ReplayError::Absent { round, what: format!("the residual {before:?} of {account}") };
 	let residual = before.map(|before| shelf.residual(engine.layout(), before).ok_or_else(|| absent(before))).transpose()?;
 	let steps = revealed.steps(engine.train_config()).unwrap_or(u32::MAX);
-	let trained = Training::start(engine, previous, loader, position, record.seed)
+	let trained = Training::start(engine, start, loader, position, record.seed)
 		.map(|training| training.with_residual(residual).ending(move |done| done >= steps))
 		.and_then(|training| training.run(&AtomicBool::new(false), |_| ()))
 		.map_err(|source| ReplayError::Train { round, account: account.clone(), source: Box::new(source) })?;

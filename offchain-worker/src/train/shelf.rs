@@ -29,17 +29,21 @@ pub struct Shelf {
 }
 
 impl Shelf {
-	/// For what `jobs` redo. `store` is the folder of a content store, which another process may be using.
+	/// For what `jobs` redo, and with these checkpoints, which later inner steps start from. `store` is the folder of a content store, which another process may be using.
 	///
 	/// # Errors
 	/// [`CheckpointError::Io`] if there can be no temporary folder.
-	pub fn new<'a>(jobs: impl IntoIterator<Item = &'a OuterJob>, store: Option<PathBuf>) -> Result<Self, CheckpointError> {
+	pub fn new<'a>(
+		jobs: impl IntoIterator<Item = &'a OuterJob>,
+		starts: impl IntoIterator<Item = H256>,
+		store: Option<PathBuf>,
+	) -> Result<Self, CheckpointError> {
 		let redone = |job: &OuterJob| {
 			let steps = job.steps.split_last().map_or(&[][..], |(_, before)| before);
 			let deltas = steps.iter().flatten().copied().collect::<Vec<_>>();
 			(!steps.is_empty()).then_some(job.start).into_iter().chain(deltas).collect::<Vec<_>>()
 		};
-		let wanted = jobs.into_iter().flat_map(redone).collect();
+		let wanted = jobs.into_iter().flat_map(redone).chain(starts).collect();
 		let folder = tempfile::tempdir().map_err(|source| CheckpointError::Io { path: std::env::temp_dir(), source })?;
 		Ok(Self { folder, wanted, residuals: Default::default(), store })
 	}
@@ -153,7 +157,7 @@ mod tests {
 		let single = OuterJob { first_round: 0, start: root, steps: vec![vec![delta]], inner_steps: vec![] };
 		let redone = OuterJob { steps: vec![vec![delta], vec![]], ..single.clone() };
 		let keep = |job: &OuterJob, store: Option<PathBuf>| {
-			let shelf = Shelf::new([job], store).unwrap();
+			let shelf = Shelf::new([job], [], store).unwrap();
 			shelf.keep_delta(delta, &bytes).unwrap();
 			shelf.keep_checkpoint(&start, &layout).unwrap();
 			shelf

@@ -59,6 +59,7 @@ fn config() -> RunConfig {
 		min_bond: 100 * NEURO,
 		rounds: Some(1),
 		durations: PhaseDurations { joining: 2, training: 2, revealing: 2, availability: 2, checkpointing: 2 },
+		overlaps: false,
 	}
 }
 

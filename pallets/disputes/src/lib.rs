@@ -69,6 +69,7 @@ mod events;
 mod grounds;
 mod kept_room;
 mod load;
+pub mod migrations;
 #[cfg(test)]
 mod mock;
 mod moves;
@@ -133,7 +134,7 @@ pub mod pallet {
 	};
 	use sp_runtime::{Perbill, Permill, SaturatedConversion};
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
 	/// What the runtime wires in.
 	#[pallet::config]

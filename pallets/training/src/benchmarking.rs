@@ -284,7 +284,7 @@ mod benchmarks {
 	fn begin(p: Linear<1, 128>) -> Result<(), BenchmarkError> {
 		let (run, members) = joined::<T>(p)?;
 		members.iter().skip(1).for_each(T::BenchmarkHelper::impoverish);
-		Runs::<T>::mutate_extant(run, |run| (run.config.min_participants, run.config.min_bond) = (1, 2));
+		Runs::<T>::mutate_extant(run, |run| (run.config.min_participants, run.config.min_bond, run.config.overlaps) = (1, 2, true));
 		let others = (1..p).map(|number| account("place", number, 0));
 		let mut places: Vec<AccountId> = members.first().cloned().into_iter().chain(others).collect();
 		places.sort();

@@ -130,7 +130,8 @@ impl<T: Config> Claims for Pallet<T> {
 		let number = record.index(who)?;
 		let (position, steps) = (u32::try_from(number).ok()?, Self::steps_of_places(run, round)(number)?);
 		let Run { config, shape, dataset_root, .. } = Runs::<T>::get(run)?;
-		Some(WorkClaim { config, shape, dataset_root, start: record.start, seed: record.seed, position, work_hash, steps })
+		let (start, start_round) = Self::inner_start(run, round, record.start);
+		Some(WorkClaim { config, shape, dataset_root, start, start_round, seed: record.seed, position, work_hash, steps })
 	}
 
 	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim> {

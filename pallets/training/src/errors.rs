@@ -119,5 +119,8 @@ mod errors {
 		BadCode,
 		/// The fewest inner steps of a weighted mean are none, or more than the run's inner steps. Take at least 1, and at most as many.
 		BadLeastSteps,
+		/// Rounds overlap in a run whose deltas weigh by inner steps, or are sent as a code that leaves a residual. Let rounds not overlap, or choose
+		/// another rule or code.
+		BadOverlap,
 	}
 }

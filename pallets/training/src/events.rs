@@ -104,7 +104,7 @@ mod events {
 			round: RoundIndex,
 			/// How often it was started before.
 			attempt: u32,
-			/// Checkpoint it starts from.
+			/// Checkpoint that its outer step starts from, and where rounds do not overlap its inner steps.
 			checkpoint: H256,
 			/// Seed of the window permutation.
 			seed: H256,
@@ -112,6 +112,19 @@ mod events {
 			participants: Vec<AccountId>,
 			/// First block in which Training is over.
 			deadline: BlockNumber,
+		},
+		/// The next round is drawn, in a run whose rounds overlap: its inner steps can begin.
+		RoundDrawn {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// Checkpoint that its inner steps start from.
+			checkpoint: H256,
+			/// Seed of the window permutation.
+			seed: H256,
+			/// Places by account bytes ascending.
+			participants: Vec<AccountId>,
 		},
 		/// A phase other than Training began; or Checkpointing began anew, because other outer steps are to be taken.
 		PhaseStarted {

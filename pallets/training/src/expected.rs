@@ -23,6 +23,8 @@ pub enum Unfit {
 	Durations,
 	/// Zero rounds, or no bond at all.
 	Limits,
+	/// Rounds overlap that cannot: the end of their inner steps depends on the round before.
+	Overlap,
 	/// The model or the training configuration is refused.
 	Config(ConfigError),
 }
@@ -44,6 +46,9 @@ pub fn check(config: &RunConfig, longest_phase: u32) -> Result<(), Unfit> {
 	}
 	if config.rounds == Some(0) || config.min_bond == 0 {
 		return Err(Unfit::Limits);
+	}
+	if config.overlaps && (config.train.weighs_steps() || config.train.leaves_residual()) {
+		return Err(Unfit::Overlap);
 	}
 	if config.model.layers > MAX_LAYERS {
 		return Err(Unfit::Config(ConfigError::TooLarge));

@@ -55,6 +55,7 @@ pub mod migrations;
 mod missing;
 #[cfg(test)]
 mod mock;
+pub mod overlap;
 mod record;
 pub mod replay;
 mod residuals;
@@ -76,6 +77,7 @@ pub use absences::{Absence, AbsenceList, MAX_ABSENCES};
 pub use benchmarking::BenchmarkHelper;
 use frame_support::pallet_macros::import_section;
 pub use missing::Reports;
+pub use overlap::{Draw, Start};
 pub use pallet::*;
 pub use record::{Place, Record, Revealed, StepsOfPlaces};
 pub use residuals::ResidualRoots;
@@ -93,6 +95,7 @@ pub mod pallet {
 	use crate::{
 		absences::AbsenceList,
 		missing::Reports,
+		overlap::{Draw, Start},
 		residuals::ResidualRoots,
 		room::Refused,
 		round::{Accounts, Refusal},
@@ -116,7 +119,7 @@ pub mod pallet {
 	};
 	use sp_runtime::traits::SaturatedConversion;
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
 
 	/// What the runtime wires in.
 	#[pallet::config]
@@ -246,6 +249,14 @@ pub mod pallet {
 	/// Inner steps behind what was revealed in adopted rounds of runs whose deltas weigh by them, by place: as long as the record of the round.
 	#[pallet::storage]
 	pub type InnerSteps<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, StepsOfPlaces>;
+
+	/// What the inner steps of the round under way and of adopted rounds started from, in runs whose rounds overlap: as long as the record of the round.
+	#[pallet::storage]
+	pub type Starts<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Start>;
+
+	/// The next round of active runs whose rounds overlap, drawn when the round under way began; none while Joining.
+	#[pallet::storage]
+	pub type Drawn<T: Config> = StorageMap<_, Twox64Concat, RunId, Draw>;
 
 	/// Adopted rounds, the last [`Config::RecordsKept`] of each run.
 	#[pallet::storage]
@@ -487,7 +498,7 @@ pub mod pallet {
 
 		/// What is kept of an adopted round.
 		pub fn record(id: RunId, round: RoundIndex) -> Option<RoundRecord> {
-			Records::<T>::get(id, round).map(Into::into)
+			Self::record_view(id, round)
 		}
 
 		/// Outer steps that are to be attested, while the round under way is in Checkpointing: one, or after a fraud several.
@@ -499,7 +510,9 @@ pub mod pallet {
 		/// that is earlier. Claims of `round` are judged by nothing older either, so that the checkpoint that this round started from
 		/// and all deltas since are needed as long as claims of `round` can be. `None` for an unknown run.
 		pub fn redo_from(id: RunId, round: RoundIndex) -> Option<RoundIndex> {
-			Runs::<T>::get(id).map(|run| run.redo_from(round))
+			let run = Runs::<T>::get(id)?;
+			let from = run.redo_from(round);
+			Some(Starts::<T>::get(id, round).map_or(from, |start| from.min(start.round)))
 		}
 
 		/// What the claim of `who` about its work in an adopted round is judged by; `None` if it revealed none, or the record is gone.

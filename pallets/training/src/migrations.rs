@@ -1,7 +1,8 @@
 //! What makes stored state of earlier versions that of this one.
 
-use crate::{Config, HoldReason, Pallet};
+use crate::{replay::Spans, Config, HoldReason, Pallet, Run, Runs};
 use alloc::vec::Vec;
+use codec::{Decode, Encode};
 use core::marker::PhantomData;
 use frame_support::{
 	defensive,
@@ -9,7 +10,7 @@ use frame_support::{
 	traits::{fungible::MutateHold, tokens::Precision, Get, UncheckedOnRuntimeUpgrade},
 	weights::Weight,
 };
-use neuroshard_types::AccountId;
+use neuroshard_types::{dataset::DatasetShape, run::OldRunConfig, AccountId, Balance, BlockNumber, RoundIndex, H256};
 
 /// From version 1 to 2: deposits that stayed on hold for models without shares go back. No stored value changes.
 ///
@@ -33,9 +34,61 @@ impl<T: Config, Unowned: Get<(u64, Vec<AccountId>)>> UncheckedOnRuntimeUpgrade f
 		}
 		T::DbWeight::get().reads_writes(read.saturating_add(touched), touched)
 	}
+}
+
+/// From version 2 to 3: runs say whether their rounds overlap. Those of before do not.
+pub type MigrateV2ToV3<T> = VersionedMigration<2, 3, V2ToV3<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
+
+/// What [`MigrateV2ToV3`] does to a state of version 2, whatever its version is said to be.
+pub struct V2ToV3<T>(PhantomData<T>);
+
+/// A [`Run`] of version 2.
+#[derive(Encode, Decode)]
+struct RunV2 {
+	sponsor: AccountId,
+	deposit: Balance,
+	config: OldRunConfig,
+	shape: DatasetShape,
+	dataset_root: H256,
+	approved: bool,
+	rounds_adopted: RoundIndex,
+	checkpoint: H256,
+	replay: Option<RoundIndex>,
+	spans: Spans,
+	finished_at: Option<BlockNumber>,
+}
+
+impl From<RunV2> for Run {
+	fn from(run: RunV2) -> Self {
+		let RunV2 { sponsor, deposit, config, shape, dataset_root, approved, rounds_adopted, checkpoint, replay, spans, finished_at } = run;
+		let config = config.into();
+		Self { sponsor, deposit, config, shape, dataset_root, approved, rounds_adopted, checkpoint, replay, spans, finished_at }
+	}
+}
+
+impl<T: Config> UncheckedOnRuntimeUpgrade for V2ToV3<T> {
+	/// Costs a read and a write for each run that is kept, which each has paid a deposit for.
+	fn on_runtime_upgrade() -> Weight {
+		let mut runs = 0u64;
+		Runs::<T>::translate_values(|run: RunV2| {
+			runs = runs.saturating_add(1);
+			Some(run.into())
+		});
+		T::DbWeight::get().reads_writes(runs.saturating_add(1), runs)
+	}
 
 	#[cfg(feature = "try-runtime")]
-	fn post_upgrade(_: Vec<u8>) -> Result<(), sp_runtime::TryRuntimeError> {
+	fn pre_upgrade() -> Result<Vec<u8>, sp_runtime::TryRuntimeError> {
+		let runs = Runs::<T>::iter_keys().count();
+		Ok(u64::try_from(runs).unwrap_or(u64::MAX).encode())
+	}
+
+	#[cfg(feature = "try-runtime")]
+	fn post_upgrade(before: Vec<u8>) -> Result<(), sp_runtime::TryRuntimeError> {
+		// A value that cannot be decoded would be skipped.
+		let decoded = Runs::<T>::iter_values().count();
+		let before = u64::decode(&mut before.as_slice()).map_err(|_| "the number of runs is lost")?;
+		frame_support::ensure!(u64::try_from(decoded) == Ok(before), "a run of before cannot be read");
 		Pallet::<T>::do_try_state()
 	}
 }

@@ -472,6 +472,7 @@ pub fn config() -> RunConfig {
 		min_bond: 100,
 		rounds: None,
 		durations: PhaseDurations { joining: 3, training: 10, revealing: 5, availability: 6, checkpointing: 7 },
+		overlaps: false,
 	}
 }
 

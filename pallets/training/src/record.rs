@@ -157,26 +157,26 @@ impl Record {
 			}
 		}
 	}
-}
 
-impl From<Record> for RoundRecord {
-	fn from(record: Record) -> Self {
+	/// As clients see it, of a round whose inner steps started from `inner_start`.
+	pub fn view(self, inner_start: H256) -> RoundRecord {
 		let of = |place: &Place| place.account.clone();
-		let places = record.places.iter();
+		let places = self.places.iter();
 		let included = places.clone().filter(|place| place.included).filter_map(|place| Some((of(place), place.revealed?.delta_root)));
 		let attested = places.clone().filter_map(|place| Some((of(place), place.attested?)));
-		Self {
-			seed: record.seed,
-			start: record.start,
-			first_round: record.first_round,
+		RoundRecord {
+			seed: self.seed,
+			start: self.start,
+			inner_start,
+			first_round: self.first_round,
 			participants: places.clone().map(of).collect(),
 			included: included.collect(),
 			excluded: places.clone().filter(|place| place.excluded_from.is_some()).map(of).collect(),
 			attested: attested.collect(),
-			checkpoint: record.checkpoint,
-			fallen: record.fallen,
-			validation_loss: record.validation_loss,
-			adopted_at: record.adopted_at,
+			checkpoint: self.checkpoint,
+			fallen: self.fallen,
+			validation_loss: self.validation_loss,
+			adopted_at: self.adopted_at,
 		}
 	}
 }

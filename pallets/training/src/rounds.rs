@@ -7,15 +7,11 @@ use crate::{
 	round::{Accounts, Commitment},
 	tally,
 	transition::{self, AbortReason, Limits, Outcome},
-	Active, Config, Error, Event, InnerSteps, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs, Stage, WeightInfo, Works,
+	Active, Config, Drawn, Error, Event, InnerSteps, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs, Stage, Starts,
+	WeightInfo, Works,
 };
 use alloc::vec::Vec;
-use frame_support::{
-	ensure,
-	traits::{Get, Randomness},
-	weights::Weight,
-	BoundedVec,
-};
+use frame_support::{ensure, traits::Get, weights::Weight, BoundedVec};
 use neuroshard_types::{
 	audit::OnAdopted,
 	proof::{Proof, ProofSignature},
@@ -92,7 +88,7 @@ impl<T: Config> Pallet<T> {
 	) -> Result<Acted, DispatchError> {
 		let (index, attempt) = at;
 		let (run, mut round) = Self::open(id)?;
-		let started_ms = round.started_at.1;
+		let started_ms = Starts::<T>::get(id, index).map_or(round.started_at.1, |start| start.drawn_at);
 		let participant = Self::actor(&mut round, &who, at, Phase::Revealing)?;
 		let commitment = participant.commitment.ok_or(Error::<T>::DroppedOut)?;
 		let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
@@ -248,10 +244,13 @@ impl<T: Config> Pallet<T> {
 
 // How a round starts and ends.
 impl<T: Config> Pallet<T> {
-	/// Starts an attempt with the holders of `places`, or with all members, or waits for more.
+	/// Starts an attempt with the holders of `places`, or with all members, or waits for more. Where rounds overlap, those of a round that was drawn
+	/// hold its places, and `places` are those of the next one.
 	///
 	/// Members that are no longer eligible lose their membership. A given place whose holder is no member stays, uncounted.
 	pub(crate) fn begin(id: RunId, run: &Run, index: RoundIndex, attempt: u32, places: Option<Accounts>) -> Weight {
+		// An attempt after an aborted one is another than was drawn.
+		let drawn = Drawn::<T>::take(id).filter(|_| attempt == 0);
 		let mut members = Members::<T>::get(id);
 		let mut stakes = Vec::new();
 		members.retain(|who| match Self::stake(who, run.config.min_bond) {
@@ -264,8 +263,10 @@ impl<T: Config> Pallet<T> {
 				false
 			}
 		});
+		let next = places.unwrap_or_else(|| members.clone());
+		let places = drawn.as_ref().map_or_else(|| next.clone(), |drawn| drawn.places.clone());
 		let mut participants = BoundedVec::new();
-		for account in places.unwrap_or_else(|| members.clone()) {
+		for account in places {
 			let stake = members.binary_search(&account).ok().and_then(|member| stakes.get(member));
 			let counted = stake.is_some();
 			// As many as in `places`, which has the same bound.
@@ -277,15 +278,19 @@ impl<T: Config> Pallet<T> {
 		let counted = participants.iter().filter(|participant| participant.counted).count();
 		if count(counted) >= run.config.min_participants {
 			let checkpoint = run.checkpoint;
-			let (randomness, _) = T::Randomness::random(b"neuroshard/seed");
-			let seed = expected::seed(checkpoint, randomness, id, index, attempt);
+			let seed = drawn.as_ref().map_or_else(|| Self::draw_seed(id, run, index, attempt), |drawn| drawn.seed);
 			let deadline = now.saturating_add(run.config.durations.training);
 			let names = participants.iter().map(|participant| participant.account.clone()).collect();
 			Self::deposit_event(Event::RoundStarted { run: id, round: index, attempt, checkpoint, seed, participants: names, deadline });
 			let (adoptable_at, started_at) = (now.saturating_add(Self::shortest_round()), (now, T::Clock::now()));
 			let (stage, deadline) = (Stage::Training, Some(deadline));
+			if run.config.overlaps {
+				Starts::<T>::insert(id, index, drawn.map_or_else(|| Self::start_now(run), |drawn| drawn.start));
+				Self::draw_ahead(id, run, (index, attempt), next);
+			}
 			Self::keep(id, Round { round: index, attempt, stage, deadline, adoptable_at, seed, started_at, participants });
 		} else {
+			Starts::<T>::remove(id, index);
 			let enough = count(members.len()) >= run.config.min_participants;
 			let round = Round::joining(index, attempt, enough.then(|| now.saturating_add(run.config.durations.joining)));
 			Self::deposit_event(Event::phase_started(id, &round));
@@ -366,6 +371,7 @@ impl<T: Config> Pallet<T> {
 		if let Some(old) = index.checked_sub(T::RecordsKept::get()) {
 			Records::<T>::remove(id, old);
 			InnerSteps::<T>::remove(id, old);
+			Starts::<T>::remove(id, old);
 		}
 		if first_round < index {
 			// Longer ago, nothing can be redone any more.
@@ -382,7 +388,7 @@ impl<T: Config> Pallet<T> {
 		run.rounds_adopted = run.rounds_adopted.saturating_add(1);
 		run.checkpoint = root;
 		let next = run.rounds_adopted;
-		if run.config.rounds.is_some_and(|rounds| next >= rounds) || next == RoundIndex::MAX {
+		if !Self::has_round(&run, next) {
 			Self::finish(id, run, false);
 			return weight.saturating_add(T::DbWeight::get().writes(1));
 		}

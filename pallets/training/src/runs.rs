@@ -4,8 +4,8 @@ use crate::{
 	expected::{self, Unfit},
 	replay::{self, Spans},
 	round::Accounts,
-	Absences, Active, Config, Error, Event, Halted, HoldReason, InnerSteps, Members, Missing, NextRun, Pallet, Records, Refusals,
-	Residuals, Round, Rounds, Runs, Stage,
+	Absences, Active, Config, Drawn, Error, Event, Halted, HoldReason, InnerSteps, Members, Missing, NextRun, Pallet, Records, Refusals,
+	Residuals, Round, Rounds, Runs, Stage, Starts,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -102,6 +102,7 @@ impl<T> From<Unfit> for Error<T> {
 			Unfit::Participants => Self::BadParticipants,
 			Unfit::Durations => Self::BadDurations,
 			Unfit::Limits => Self::BadLimits,
+			Unfit::Overlap => Self::BadOverlap,
 			Unfit::Config(ConfigError::Dimension) => Self::BadDimension,
 			Unfit::Config(ConfigError::Heads) => Self::BadHeads,
 			Unfit::Config(ConfigError::TooLarge) => Self::ModelTooLarge,
@@ -201,6 +202,9 @@ impl<T: Config> Pallet<T> {
 		Refusals::<T>::remove(id);
 		Missing::<T>::remove(id);
 		Residuals::<T>::remove(id);
+		Drawn::<T>::remove(id);
+		// Of the round under way: what adopted ones started from stays as long as their records.
+		Starts::<T>::remove(id, run.rounds_adopted);
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);
 		T::Proofs::finish_run(id);
@@ -224,6 +228,7 @@ impl<T: Config> Pallet<T> {
 		for round in rounds.iter().take(wanted) {
 			Records::<T>::remove(id, round);
 			InnerSteps::<T>::remove(id, round);
+			Starts::<T>::remove(id, round);
 		}
 		if rounds.len() > wanted {
 			Self::deposit_event(Event::HistoryRemoved { run: id, records });

@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	replay, round::Accounts, Absences, Active, Config, Halted, InnerSteps, Members, Missing, NextRun, Pallet, Participant, Place, Record,
-	Records, Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Works,
+	overlap::Start, replay, round::Accounts, Absences, Active, Config, Drawn, Halted, InnerSteps, Members, Missing, NextRun, Pallet,
+	Participant, Place, Record, Records, Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Starts, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -44,6 +44,8 @@ impl<T: Config> Pallet<T> {
 		ensure!(Works::<T>::iter_keys().all(|(id, _)| unfinished.contains(&id)), "work of a run that is not active");
 		ensure!(Records::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "record of an unknown run");
 		ensure!(InnerSteps::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "inner steps of an unknown run");
+		ensure!(Starts::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "starts of an unknown run");
+		ensure!(Drawn::<T>::iter_keys().all(|id| unfinished.contains(&id)), "a round is drawn in a run that is not active");
 		ensure!(Halted::<T>::iter_keys().all(Runs::<T>::contains_key), "the model of an unknown run is halted");
 		Self::try_deposits()?;
 		for (id, run) in Runs::<T>::iter() {
@@ -64,6 +66,7 @@ impl<T: Config> Pallet<T> {
 			let reports = Missing::<T>::get(entry.run);
 			ensure!(reports.is_none_or(|reports| reports.is_sound(&round)), "reports that no participant can have made");
 			Self::try_works(entry.run, &round)?;
+			Self::try_drawn(entry.run, &run, &round)?;
 		}
 		Ok(())
 	}
@@ -89,7 +92,38 @@ impl<T: Config> Pallet<T> {
 		let known: BTreeSet<RoundIndex> = InnerSteps::<T>::iter_key_prefix(id).collect();
 		let weighed = if run.config.train.weighs_steps() { rounds.iter().copied().collect() } else { BTreeSet::new() };
 		ensure!(known == weighed, "inner steps are not kept of exactly the records whose deltas weigh by them");
+		let mut started: BTreeSet<RoundIndex> = Starts::<T>::iter_key_prefix(id).collect();
+		let under_way = Rounds::<T>::get(id).filter(|round| round.stage != Stage::Joining);
+		if let Some(round) = under_way.filter(|_| run.config.overlaps) {
+			ensure!(started.remove(&round.round), "it is not kept what the round under way started from");
+		}
+		let overlapping = if run.config.overlaps { rounds.iter().copied().collect() } else { BTreeSet::new() };
+		ensure!(started == overlapping, "starts are not kept of exactly the records of a run whose rounds overlap");
+		Starts::<T>::iter_prefix(id).try_for_each(|(index, start)| Self::try_start(id, run, index, &start))?;
 		Records::<T>::iter_prefix(id).try_for_each(|(index, record)| Self::try_record(id, run, index, &record))
+	}
+
+	/// Inner steps start from the checkpoint of their round, or of the one before.
+	fn try_start(id: RunId, run: &Run, index: RoundIndex, start: &Start) -> Result<(), TryRuntimeError> {
+		ensure!(start.round <= index && index <= start.round.saturating_add(1), "inner steps start from an older checkpoint");
+		let checkpoint = match start.round == run.rounds_adopted {
+			true => Some(run.checkpoint),
+			false => Records::<T>::get(id, start.round).map(|record| record.start),
+		};
+		ensure!(checkpoint.is_none_or(|checkpoint| checkpoint == start.checkpoint), "inner steps start from no checkpoint of the run");
+		Ok(())
+	}
+
+	/// The next round is drawn exactly where rounds overlap and one is under way that is not the last. It starts from the newest checkpoint, and has places that ascend.
+	fn try_drawn(id: RunId, run: &Run, round: &Round) -> Result<(), TryRuntimeError> {
+		let drawn = Drawn::<T>::get(id);
+		let comes = run.config.overlaps && round.stage != Stage::Joining && Self::has_round(run, round.round.saturating_add(1));
+		ensure!(drawn.is_some() == comes, "a round is drawn that cannot be, or none is");
+		let Some(drawn) = drawn else { return Ok(()) };
+		let newest = (drawn.start.checkpoint, drawn.start.round) == (run.checkpoint, run.rounds_adopted);
+		ensure!(newest, "a round is drawn that starts from an older checkpoint");
+		ensure!(drawn.places.windows(2).all(|pair| pair[0] < pair[1]), "places that are drawn are out of order");
+		Ok(())
 	}
 
 	/// A replay that is due begins before the round under way, not too long ago, at a good checkpoint, and its records are there. Spans

@@ -1,10 +1,10 @@
 //! What the view functions show.
 
-use crate::{Config, Members, Pallet, Rounds, Runs, Works};
+use crate::{Config, Members, Pallet, Records, Rounds, Runs, Works};
 use alloc::vec::Vec;
 use neuroshard_types::{
-	run::{ParticipantView, RoundView, RunView},
-	AccountId, RunId,
+	run::{ParticipantView, RoundRecord, RoundView, RunView},
+	AccountId, RoundIndex, RunId,
 };
 
 impl<T: Config> Pallet<T> {
@@ -48,9 +48,17 @@ impl<T: Config> Pallet<T> {
 			phase: round.stage.phase(),
 			deadline: round.deadline,
 			checkpoint: run.checkpoint,
+			start: Self::inner_start(id, round.round, run.checkpoint).0,
 			seed: round.seed,
 			started_at: round.started_at,
 			participants: participants.collect(),
+			ahead: Self::ahead_view(id, round.round),
 		})
+	}
+
+	pub(crate) fn record_view(id: RunId, round: RoundIndex) -> Option<RoundRecord> {
+		let record = Records::<T>::get(id, round)?;
+		let (inner_start, _) = Self::inner_start(id, round, record.start);
+		Some(record.view(inner_start))
 	}
 }

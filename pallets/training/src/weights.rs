@@ -115,9 +115,9 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn commit(p: u32) -> Weight {
 		micros(30).saturating_add(places(p, 3)).saturating_add(Self::db(7, 2))
 	}
-	// As `commit`, with the residuals read, the work written, two hashes of up to 2.1 KiB, and the submitted proof.
+	// As `commit`, with the residuals and what inner steps started from read, the work written, two hashes of up to 2.1 KiB, and the submitted proof.
 	fn reveal(p: u32) -> Weight {
-		micros(50 + 150).saturating_add(places(p, 5)).saturating_add(Self::db(8 + 8, 3 + 4))
+		micros(50 + 150).saturating_add(places(p, 5)).saturating_add(Self::db(9 + 8, 3 + 4))
 	}
 	// As `attest`, and members move into the round; for the last voter the provider of each place is read for its stake.
 	fn vote_availability(p: u32) -> Weight {
@@ -133,12 +133,12 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		micros(20).saturating_add(places(MAX_PARTICIPANTS, 3)).saturating_add(Self::db(5, 1))
 	}
 	// Reads: run, hold, account, whether the model has shares, and one record more than is removed. Writes: run, hold, account, and the records with the
-	// inner steps behind them.
+	// inner steps behind them and what these started from.
 	fn remove_run(r: u32) -> Weight {
 		let records = u64::from(r);
 		micros(40)
 			.saturating_add(places(r, 3))
-			.saturating_add(Self::db(records.saturating_add(5), records.saturating_mul(2).saturating_add(3)))
+			.saturating_add(Self::db(records.saturating_add(5), records.saturating_mul(3).saturating_add(3)))
 	}
 	fn on_initialize() -> Weight {
 		micros(5).saturating_add(Self::db(1, 0))
@@ -157,25 +157,26 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	// For each proof: settled, work read, hashed and removed, reputation noted, and the provider's claims. Once: the three durations that the
 	// time of disputes consists of; run, record, the oldest record, dropouts and residuals written, and what
 	// the end of a run writes: round, members, refusals, residuals, active list, replay guards, and a dataset that leaves with its last user, with
-	// counter, hold and account. Inner steps are written and the oldest removed. An audit of the round is noted: share, run, epoch and bounds read, bounds and
+	// counter, hold and account, the round that is drawn and what the one under way started from. Inner steps are written and the oldest removed, with what
+	// they started from. An audit of the round is noted: share, run, epoch and bounds read, bounds and
 	// entry written.
 	fn settle(p: u32) -> Weight {
 		let each = u64::from(p);
 		micros(each.saturating_mul(10).saturating_add(50))
 			.saturating_add(places(p, 50).saturating_add(places(MAX_ABSENCES, 2)))
-			.saturating_add(Self::db(each.saturating_mul(8).saturating_add(15), each.saturating_mul(7).saturating_add(19)))
+			.saturating_add(Self::db(each.saturating_mul(8).saturating_add(15), each.saturating_mul(7).saturating_add(22)))
 	}
-	// Reads: members, randomness, time, active list, the three durations that the time of disputes consists of, and two of each member's provider.
-	// Writes: round, members, active list.
+	// Reads: members, randomness, time, active list, the round that was drawn, the three durations that the time of disputes consists of, and two of each
+	// member's provider. Writes: round, members, active list, the round that is drawn twice, and what the one that begins starts from.
 	fn begin(p: u32) -> Weight {
 		let each = u64::from(p);
-		micros(50).saturating_add(places(p, 8)).saturating_add(Self::db(each.saturating_mul(2).saturating_add(7), 3))
+		micros(50).saturating_add(places(p, 12)).saturating_add(Self::db(each.saturating_mul(2).saturating_add(8), 6))
 	}
-	// Reads: run twice, and the records of all steps with the inner steps behind them; the first and the last one twice.
+	// Reads: run twice, what inner steps started from, and the records of all steps with the inner steps behind them; the first and the last one twice.
 	fn claim(r: u32) -> Weight {
 		let records = u64::from(r).saturating_add(2);
 		let steps = places(MAX_PARTICIPANTS.saturating_mul(r.saturating_add(2)), 4);
-		micros(30).saturating_add(steps).saturating_add(Self::db(records.saturating_mul(2).saturating_add(2), 0))
+		micros(30).saturating_add(steps).saturating_add(Self::db(records.saturating_mul(2).saturating_add(3), 0))
 	}
 	// Reads: run, record, residuals, members, round and active list three times; a proof with its account's standing, twice; provider twice. Writes:
 	// record, residuals, members, round and active list three times, run; proof, standing twice; provider twice.

@@ -24,12 +24,14 @@ const SEEDS: u8 = 3;
 enum Method {
 	/// Every step has the gradient of all workers' sequences.
 	AllReduce,
-	/// Deltas of rounds, sent as they are or as a code, with an outer step of this rate and momentum.
-	Rounds { code: Option<Code>, rate: f32, momentum: f32 },
+	/// Deltas of rounds, sent as they are or as a code, with an outer step of this rate and momentum. Where rounds overlap, inner steps start from the
+	/// checkpoint before the newest one.
+	Rounds { code: Option<Code>, rate: f32, momentum: f32, overlap: bool },
 }
 
 fn methods() -> Vec<(String, Method)> {
-	let rounds = |code, rate, momentum| Method::Rounds { code, rate, momentum };
+	let rounds = |code, rate, momentum| Method::Rounds { code, rate, momentum, overlap: false };
+	let overlapping = |rate, momentum| Method::Rounds { code: None, rate, momentum, overlap: true };
 	let mut methods = vec![
 		("f32 all-reduce".into(), Method::AllReduce),
 		("f32 deltas".into(), rounds(None, 1.0, 0.0)),
@@ -42,6 +44,9 @@ fn methods() -> Vec<(String, Method)> {
 			let name = format!("TopK {numbers}{}", if cosine { " cosine" } else { "" });
 			methods.push((name, rounds(Some(Code::TopK(TopK { numbers, decay: F32::new(DECAY), cosine })), 1.0, 0.0)));
 		}
+	}
+	for (rate, momentum) in [(1.0, 0.0), (0.7, 0.0), (0.5, 0.0), (0.35, 0.5), (0.2, 0.8), (0.7, 0.9)] {
+		methods.push((format!("overlap {rate} {momentum}"), overlapping(rate, momentum)));
 	}
 	methods
 }
@@ -78,7 +83,7 @@ impl World {
 	fn run(&self, rounds: u32, method: Method) -> Result<f32, Box<dyn Error>> {
 		match method {
 			Method::AllReduce => self.all_reduce(rounds),
-			Method::Rounds { .. } => self.rounds(rounds, &of(method, &self.train)),
+			Method::Rounds { overlap, .. } => self.rounds(rounds, &of(method, &self.train), overlap),
 		}
 	}
 
@@ -95,22 +100,24 @@ impl World {
 		self.loss(trainer.theta(&arena))
 	}
 
-	fn rounds(&self, rounds: u32, train: &TrainConfig) -> Result<f32, Box<dyn Error>> {
+	fn rounds(&self, rounds: u32, train: &TrainConfig, overlap: bool) -> Result<f32, Box<dyn Error>> {
 		let mut theta = theta_0(&self.model, &self.layout, &train.seed);
+		let mut before = theta.clone();
 		let mut momentum = vec![0.0; theta.len()];
 		let mut residuals = vec![vec![0.0; theta.len()]; usize::from(WORKERS)];
 		let mut trainer = Trainer::new(self.exec.clone(), &self.model, train)?;
 		let mut arena = Arena::new(trainer.arena_len());
 		for round in 0..rounds {
 			let mut deltas = Vec::new();
+			let start = if overlap { &before } else { &theta };
 			for (worker, residual) in (0..WORKERS).zip(&mut residuals) {
-				trainer.theta_mut(&mut arena).copy_from_slice(&theta);
+				trainer.theta_mut(&mut arena).copy_from_slice(start);
 				trainer.reset_moments(&mut arena);
 				for step in 0..train.inner_steps {
 					let index = round * train.inner_steps + step;
 					trainer.train_step(&mut arena, &self.batch(index, worker), u64::from(index), u64::from(step) + 1)?;
 				}
-				let mut delta: Vec<f32> = theta.iter().zip(trainer.theta(&arena)).map(|(start, end)| start - end).collect();
+				let mut delta: Vec<f32> = start.iter().zip(trainer.theta(&arena)).map(|(start, end)| start - end).collect();
 				if let Some(code) = train.code() {
 					code.add_residual(code.decay().map(|_| residual.as_slice()), &mut delta)?;
 					let sent = code.encode_vector(&self.exec, &self.layout.tiling(), &mut delta)?;
@@ -120,6 +127,7 @@ impl World {
 				}
 				deltas.push(delta);
 			}
+			before.clone_from(&theta);
 			take_outer_step(&self.exec, &self.layout, train, &mut theta, &mut momentum, &deltas, &[])?;
 		}
 		self.loss(&theta)
@@ -140,7 +148,7 @@ impl World {
 
 /// The configuration of a method with rounds.
 fn of(method: Method, train: &TrainConfig) -> TrainConfig {
-	let Method::Rounds { code, rate, momentum } = method else { return train.clone() };
+	let Method::Rounds { code, rate, momentum, .. } = method else { return train.clone() };
 	let robust = Robust { clip: F32::new(0.0), rule: Rule::Mean };
 	let aggregator = code.map_or(Aggregator::Mean, |code| Aggregator::Compressed(Compressed { code, robust }));
 	TrainConfig { aggregator, outer_lr: F32::new(rate), outer_beta: F32::new(momentum), ..train.clone() }
@@ -172,7 +180,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	println!("{:22}{:>14}{:>12}{:>10}{:>26}{:>10}", "", "bytes a step", "all-reduce", "f32", "validation loss", "seconds");
 	let mut world = World { exec: Arc::new(Exec::new(threads)?), model, train, layout, text, seed: 0 };
 	let full = world.bytes(Method::AllReduce)?;
-	let deltas = world.bytes(Method::Rounds { code: None, rate: 1.0, momentum: 0.0 })?;
+	let deltas = world.bytes(Method::Rounds { code: None, rate: 1.0, momentum: 0.0, overlap: false })?;
 	for (name, method) in methods().into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| name.contains(only.as_str()))) {
 		let (bytes, begun) = (world.bytes(method)?, Instant::now());
 		let mut losses = Vec::new();

@@ -166,6 +166,12 @@ pub struct InnerState<'a> {
 }
 
 impl InnerState<'_> {
+	/// A copy to go on from.
+	pub fn to_owned(&self) -> Reached {
+		let (state_roots, losses) = (self.state_roots.to_vec(), self.losses.to_vec());
+		Reached { step: self.step, vectors: self.vectors.map(<[f32]>::to_vec), state_roots, losses }
+	}
+
 	/// Its root, if it is one that is committed.
 	pub fn root(&self, config: &TrainConfig) -> Option<Hash> {
 		self.state_roots.last().filter(|_| config.commits_after(self.step)).copied()

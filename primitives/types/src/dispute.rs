@@ -45,8 +45,10 @@ pub struct WorkClaim {
 	pub shape: DatasetShape,
 	/// Root of its dataset.
 	pub dataset_root: H256,
-	/// Root of the checkpoint that the round started from.
+	/// Root of the checkpoint that the inner steps started from.
 	pub start: H256,
+	/// Round that starts from this checkpoint: the claim's, or where rounds overlap an earlier one. The learning rates are those of that round.
+	pub start_round: RoundIndex,
 	/// Seed of the round's window permutation.
 	pub seed: H256,
 	/// Place among the round's participants, which gives the windows.

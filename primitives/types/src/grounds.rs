@@ -67,11 +67,11 @@ impl Grounds {
 	/// Applies `rule` to the setting of a game about the claim.
 	pub fn judge<R>(&self, rule: impl FnOnce(&Setting<'_>) -> R) -> R {
 		match self {
-			Self::Work { round, claim } => {
+			Self::Work { claim, .. } => {
 				let (model, train) = (&claim.config.model, &claim.config.train);
 				let window = claim.windows();
 				let subject = Subject::Work { corpus: claim.corpus(), window: &window, steps: claim.steps };
-				rule(&Setting { model, train, round: *round, start: claim.start.0, subject })
+				rule(&Setting { model, train, round: claim.start_round, start: claim.start.0, subject })
 			}
 			Self::Attestation { config, first_round, start, deltas, inner_steps, claimed } => {
 				let subject = Subject::Checkpoint { deltas, inner_steps, claimed: *claimed };

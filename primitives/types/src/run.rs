@@ -56,6 +56,32 @@ pub struct RunConfig {
 	pub rounds: Option<RoundIndex>,
 	/// Deadlines.
 	pub durations: PhaseDurations,
+	/// Whether the inner steps of a round begin while the round before is under way, so that nobody waits for what is exchanged. They then start from the
+	/// checkpoint before the newest one. Not where deltas weigh by inner steps, or leave a residual.
+	pub overlaps: bool,
+}
+
+/// A [`RunConfig`] as it was stored before runs said whether their rounds overlap, for migrations.
+#[derive(Encode, Decode)]
+pub struct OldRunConfig {
+	name: BoundedVec<u8, ConstU32<64>>,
+	dataset: DatasetId,
+	model: ModelConfig,
+	train: TrainConfig,
+	genesis_root: H256,
+	min_participants: u32,
+	max_participants: u32,
+	min_bond: Balance,
+	rounds: Option<RoundIndex>,
+	durations: PhaseDurations,
+}
+
+impl From<OldRunConfig> for RunConfig {
+	fn from(old: OldRunConfig) -> Self {
+		let OldRunConfig { name, dataset, model, train, genesis_root, min_participants, max_participants, min_bond, rounds, durations } =
+			old;
+		Self { name, dataset, model, train, genesis_root, min_participants, max_participants, min_bond, rounds, durations, overlaps: false }
+	}
 }
 
 /// Life of a run.
@@ -242,14 +268,31 @@ pub struct RoundView {
 	pub phase: Phase,
 	/// Block at which the phase ends at the latest; `None` while too few have joined.
 	pub deadline: Option<BlockNumber>,
-	/// Checkpoint that the round starts from.
+	/// Checkpoint that the round's outer step starts from.
 	pub checkpoint: H256,
+	/// Checkpoint that its inner steps start from: the same, or where rounds overlap the one before.
+	pub start: H256,
 	/// Seed of the window permutation.
 	pub seed: H256,
 	/// Block and chain time at which Training began.
 	pub started_at: (BlockNumber, Moment),
 	/// Participants by account bytes ascending: the order of windows, votes and aggregation.
 	pub participants: Vec<ParticipantView>,
+	/// What is known of the next round, where rounds overlap: its inner steps can begin.
+	pub ahead: Option<AheadView>,
+}
+
+/// A round that is drawn while the one before is under way, in a run whose rounds overlap.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct AheadView {
+	/// Round number.
+	pub round: RoundIndex,
+	/// Checkpoint that its inner steps start from.
+	pub start: H256,
+	/// Seed of the window permutation.
+	pub seed: H256,
+	/// Places by account bytes ascending, which give the windows. Whoever is no member when the round begins does not take part.
+	pub places: Vec<AccountId>,
 }
 
 /// What stays on chain of an adopted round.
@@ -257,8 +300,10 @@ pub struct RoundView {
 pub struct RoundRecord {
 	/// Seed of the window permutation.
 	pub seed: H256,
-	/// Root of the checkpoint that the round's inner steps started from.
+	/// Root of the checkpoint that the round's outer step started from.
 	pub start: H256,
+	/// Root of the checkpoint that its inner steps started from: the same, or where rounds overlap an earlier one.
+	pub inner_start: H256,
 	/// Round of the first outer step that its Checkpointing took: its own, or an earlier one if outer steps were redone. That step
 	/// starts from [`Self::start`] of that round's record.
 	pub first_round: RoundIndex,

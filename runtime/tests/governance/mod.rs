@@ -134,6 +134,7 @@ fn create_run() {
 		min_bond: 100 * NEURO,
 		rounds: Some(1),
 		durations: PhaseDurations { joining: 2, training: 5, revealing: 5, availability: 5, checkpointing: 5 },
+		overlaps: false,
 	};
 	assert_ok!(Training::create_run(signed(Ferdie), config));
 }

@@ -38,6 +38,7 @@ fn in_a_round(phase: Phase) {
 		min_bond: BOND,
 		rounds: None,
 		durations: PhaseDurations { joining: 1, training: 9, revealing: 9, availability: 9, checkpointing: 9 },
+		overlaps: false,
 	};
 	let run = Run {
 		sponsor: SOMEBODY,

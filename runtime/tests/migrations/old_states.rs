@@ -8,6 +8,7 @@ use frame_support::{
 	traits::{
 		fungible::{Inspect, InspectHold, Mutate, MutateHold},
 		Get, GetStorageVersion, PalletsInfoAccess, StorageVersion, TryDecodeEntireStorage, TryState, TryStateSelect,
+		UncheckedOnRuntimeUpgrade,
 	},
 };
 use neuroshard_runtime::{
@@ -19,7 +20,7 @@ use neuroshard_types::{dataset::ShardRange, provider::ProviderStatus, H256};
 use pallet_neuro_dataset::{Attestations, AttestedBy, Attesters, Challenges, Datasets, HoldReason as OfDataset};
 use pallet_neuro_ownership::{Holding, Holdings, Model, Models, FRACTION_BITS};
 use pallet_neuro_staking::{HoldReason as OfStaking, PeerIdOwner, PonwKeyOwner, Providers};
-use pallet_neuro_training::{HoldReason as OfTraining, Rounds, Runs};
+use pallet_neuro_training::{migrations::V2ToV3, HoldReason as OfTraining, Rounds, Runs};
 use sp_consensus_babe::{
 	digests::{PreDigest, SecondaryPlainPreDigest},
 	BABE_ENGINE_ID,
@@ -93,8 +94,9 @@ fn states_of_all_releases_that_can_be_upgraded_go_on() {
 	for (json, spec_version) in [(SPEC_2, 2), (SPEC_3, 3), (SPEC_4, 4), (SPEC_5, 5)] {
 		state(json).execute_with(|| {
 			assert_eq!(release(), spec_version);
-			// The last releases store everything alike, but for a pallet that they did not have.
-			let known = |mut versions: BTreeMap<_, _>| versions.remove("Inference").map(|_| versions);
+			// The last releases store everything alike, but for a pallet that they did not have, and configurations of runs.
+			let changed = ["Inference", "Training", "Disputes"];
+			let known = |mut versions: BTreeMap<_, _>| changed.iter().all(|name| versions.remove(name).is_some()).then_some(versions);
 			assert_eq!(known(versions()) == known(newest_versions()), spec_version >= 5);
 			let issuance = Balances::total_issuance();
 			assert!(issuance > 1_000_000 * NEURO, "it is all there");
@@ -224,6 +226,8 @@ fn holders() -> u64 {
 fn an_upgrade_has_to_keep_the_arithmetic_of_runs_until_nothing_of_them_can_be_disputed() {
 	state(SPEC_3).execute_with(|| {
 		fill();
+		// It is asked when runs are as this runtime stores them.
+		V2ToV3::<Runtime>::on_runtime_upgrade();
 		assert_ok!(migrations::keeps_arithmetic());
 		let change = |finished_at| {
 			Runs::<Runtime>::mutate(0, |run| {

@@ -298,6 +298,7 @@ fn config(dataset: DatasetId, places: u32, terms: &Terms) -> RunConfig {
 		min_bond: 100 * NEURO,
 		rounds: Some(terms.rounds),
 		durations: terms.durations,
+		overlaps: false,
 	}
 }
 

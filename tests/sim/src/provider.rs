@@ -91,11 +91,11 @@ impl Provider {
 			mode: Mode::Train,
 			checkpoint: None,
 			dataset: None,
-			pending: None,
+			pending: Vec::new(),
 			stored: None,
 			deltas: BTreeMap::new(),
 			next: None,
-			diverged: None,
+			diverged: Vec::new(),
 			missing: BTreeSet::new(),
 			uptime: None,
 			claim_from: 1,
@@ -191,9 +191,9 @@ impl Provider {
 			Task::FetchCheckpoint { root } | Task::Adopt { root } => self.load(Some(root)),
 			Task::FindDataset { id } => self.local.dataset = Some(id),
 			Task::FetchStart { root } => self.local.stored = Some(root),
-			Task::Train { .. } => {
-				if let Some((run, round)) = run.and_then(|run| Some((run, run.round.as_ref()?))) {
-					self.seal((run.id, round.round, round.attempt), round.seed, &run.view.config.train, genesis);
+			Task::Train { drawn } => {
+				if let Some(run) = run {
+					self.seal((run.id, drawn.round, drawn.attempt), drawn.seed, &run.view.config.train, genesis);
 				}
 			}
 			Task::OuterSteps { job } => {
@@ -225,7 +225,7 @@ impl Provider {
 		};
 		let salt = hash("salt").0;
 		let sealed = seal(genesis, run, round, attempt, &self.account, &salt, &work);
-		self.local.pending = Some(PendingWork { run, round, seed, seal: sealed });
+		self.local.pending = vec![PendingWork { run, round, seed, seal: sealed }];
 		self.sealed = Some(Sealed { attempt, salt, work });
 	}
 

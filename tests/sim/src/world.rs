@@ -330,6 +330,7 @@ impl World {
 			Task::Commit => provider
 				.local
 				.pending
+				.last()
 				.map(|pending| pallet_neuro_training::Call::commit { run, round, attempt, sealed: pending.seal }.into()),
 			Task::Reveal => provider.sealed.clone().map(|Sealed { attempt, salt, work }| {
 				let work_hash = H256(blake2_256(&codec::Encode::encode(&work)));

@@ -15,10 +15,12 @@ use std::{
 };
 
 /// Longest wait for a round that nothing disturbs.
-const ROUND_LIMIT: Duration = Duration::from_secs(600);
+const ROUND_LIMIT: Duration = Duration::from_secs(1_800);
 
 /// The line of the worker that joins at the end: a round trip to a machine on a perfect line takes 50 ms.
 const NEWCOMER: Line = Line { delay_ms: 25, lost_of_a_million: 0, rate: 100_000_000 };
+/// The line of every machine where all are equal: a round trip between two takes 52 ms.
+const EQUAL: Line = Line { delay_ms: 13, lost_of_a_million: 0, rate: 100_000_000 };
 /// Rounds without faults at the end; the first of them is not measured.
 const UNDISTURBED: u32 = 3;
 /// Longest wait until it trains.
@@ -62,6 +64,12 @@ struct Arguments {
 	/// Inner steps of a round; without it, those of the preset, and of tiny twice as many.
 	#[arg(long, value_name = "N")]
 	inner_steps: Option<u32>,
+	/// Have the inner steps of a round begin while the round before is exchanged.
+	#[arg(long)]
+	overlap: bool,
+	/// Give all machines the same line: 100 Mbit/s, round trips of 52 ms, and nothing lost.
+	#[arg(long, conflicts_with = "loopback")]
+	equal_lines: bool,
 	/// All processes on the loopback interface, with perfect lines.
 	#[arg(long)]
 	loopback: bool,
@@ -93,8 +101,11 @@ fn main() -> ExitCode {
 
 /// Lines of so many machines: round trips of 50 to 150 ms between two of them, losses of 0 to 2% each way, and one of four with 10 Mbit/s, the
 /// others with 100.
-fn lines(count: usize, seed: u64) -> Vec<Line> {
-	let mut dice = StdRng::seed_from_u64(seed);
+fn lines(count: usize, arguments: &Arguments) -> Vec<Line> {
+	if arguments.equal_lines {
+		return vec![EQUAL; count];
+	}
+	let mut dice = StdRng::seed_from_u64(arguments.seed);
 	let line = |dice: &mut StdRng| Line {
 		delay_ms: dice.gen_range(12..=37),
 		lost_of_a_million: dice.gen_range(0..=20_000),
@@ -107,8 +118,8 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let (started, workers) = (Instant::now(), arguments.workers.saturating_add(arguments.liars));
 	let all = workers.saturating_add(1);
 	let mut layout = Layout::create(folder.join("network"), None, all)?;
-	let mut lines = if arguments.loopback { Vec::new() } else { lines(Layout::machines(all), arguments.seed) };
-	if let Some(last) = lines.last_mut() {
+	let mut lines = if arguments.loopback { Vec::new() } else { lines(Layout::machines(all), arguments) };
+	if let Some(last) = lines.last_mut().filter(|_| !arguments.equal_lines) {
 		*last = NEWCOMER;
 	}
 	if !lines.is_empty() {
@@ -124,6 +135,9 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let of_preset = arguments.preset.configs().1.inner_steps;
 	let twice = if arguments.preset == Preset::Tiny { 2 } else { 1 };
 	prepared = prepared.with_inner_steps(arguments.inner_steps.unwrap_or(of_preset.saturating_mul(twice)));
+	if arguments.overlap {
+		prepared = prepared.with_overlap();
+	}
 	println!("starting two validators and {workers} workers in {}", folder.display());
 	let lies: Vec<_> = LIES.into_iter().cycle().zip(FIRST_LIE..).take(arguments.liars.into()).collect();
 	let mut network = Network::start(Binaries::find()?, layout, SLOT, rules(arguments.preset, &lies)).await?;

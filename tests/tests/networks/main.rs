@@ -9,6 +9,7 @@ mod clients;
 mod crashes;
 mod defence;
 mod devnet;
+mod overlap;
 mod paid;
 mod restarts;
 mod scenario;

@@ -26,7 +26,8 @@ impl Scenario {
 	/// Starts it in `folder`, with room for `workers`.
 	pub(crate) async fn start(folder: &Path, workers: u16) -> Self {
 		let layout = Layout::create(folder.join("network"), None, workers).unwrap();
-		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=8).await.unwrap();
+		// Whoever is started again on a busy machine is back before a phase is over.
+		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=8).await.unwrap().with_patience(2);
 		Self::of(layout, prepared, RULES).await
 	}
 
@@ -35,6 +36,13 @@ impl Scenario {
 		let layout = Layout::create(folder.join("network"), None, 3).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 2..=3).await.unwrap();
 		Self::of(layout, prepared.with_inner_steps(inner_steps), Rules { patient: true, ..RULES }).await
+	}
+
+	/// The same with rounds of so many inner steps, each of which is trained while the one before is exchanged.
+	pub(crate) async fn with_overlap(folder: &Path, inner_steps: u32) -> Self {
+		let layout = Layout::create(folder.join("network"), None, 3).unwrap();
+		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=3).await.unwrap();
+		Self::of(layout, prepared.with_inner_steps(inner_steps).with_overlap(), Rules { patient: true, ..RULES }).await
 	}
 
 	/// The same with rounds of up to so many inner steps, of which each takes as many as it does in time.

@@ -88,6 +88,7 @@ pub(in crate::run) mod tests {
 		RoundRecord {
 			seed: H256::zero(),
 			start,
+			inner_start: start,
 			first_round: 0,
 			participants: Vec::new(),
 			included: deltas.iter().map(|root| (AccountId::new([1; 32]), *root)).collect(),

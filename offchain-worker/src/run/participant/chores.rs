@@ -36,7 +36,7 @@ impl Participant {
 		let planned = self.plan(seen);
 		let Some(task) = planned.clone().filter(Task::is_chore) else { return planned };
 		tracing::info!("{task}");
-		let pending = self.journal.pending().cloned();
+		let pending = self.pending_of(seen);
 		let (cancel, stopping, best) = Default::default();
 		let moment = Moment { seen: seen.clone(), book: self.book.clone(), pending, cancel, stopping, best };
 		let tasks = self.tasks.clone();

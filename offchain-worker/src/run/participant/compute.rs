@@ -3,15 +3,16 @@
 use crate::{
 	engine::{Engine, EngineError},
 	hardware::available_memory,
-	run::{actor::guarded::panicked, memory::Needs, WorkerError},
+	run::{actor::guarded::panicked, content::Content, memory::Needs, WorkerError},
 	train::{checkpoint::Checkpoint, priority::lower_thread_priority},
 };
+use neuroshard_store::Store;
 use neuroshard_types::{run::RunConfig, RunId, H256};
 use std::{
 	panic::{catch_unwind, AssertUnwindSafe},
 	sync::{
-		atomic::{AtomicU64, Ordering},
-		Arc,
+		atomic::{AtomicUsize, Ordering},
+		Arc, Mutex, MutexGuard, PoisonError,
 	},
 	time::{Duration, Instant},
 };
@@ -25,13 +26,15 @@ pub(super) struct Bench {
 	engine: Option<(RunId, Engine)>,
 	/// The newest adopted checkpoint.
 	pub(super) current: Option<Checkpoint>,
+	/// An earlier one, which inner steps start from where rounds overlap.
+	pub(super) before: Option<Checkpoint>,
 	/// The result of the newest outer step.
 	pub(super) next: Option<Checkpoint>,
 }
 
 impl Bench {
 	fn new(threads: usize, available: fn() -> Option<u64>) -> Self {
-		Self { threads, available, engine: None, current: None, next: None }
+		Self { threads, available, engine: None, current: None, before: None, next: None }
 	}
 
 	/// Threads of a job.
@@ -41,7 +44,7 @@ impl Bench {
 
 	/// Lets go of everything that has a model's size.
 	fn clear(&mut self) {
-		(self.engine, self.current, self.next) = (None, None, None);
+		(self.engine, self.current, self.before, self.next) = (None, None, None, None);
 	}
 
 	/// The engine of `run`, made anew if the one at hand is another run's; with it, the checkpoints. Nothing is made that does not fit into memory.
@@ -56,7 +59,7 @@ impl Bench {
 			self.engine = Some((run, Engine::new(&config.model, &config.train, self.threads)?));
 		}
 		match &mut self.engine {
-			Some((_, engine)) => Ok(Prepared { engine, current: &mut self.current, next: &mut self.next }),
+			Some((_, engine)) => Ok(Prepared { engine, current: &mut self.current, before: &mut self.before, next: &mut self.next }),
 			None => Err(WorkerError::Stopped),
 		}
 	}
@@ -66,14 +69,33 @@ impl Bench {
 pub(super) struct Prepared<'a> {
 	pub(super) engine: &'a mut Engine,
 	pub(super) current: &'a mut Option<Checkpoint>,
+	pub(super) before: &'a mut Option<Checkpoint>,
 	pub(super) next: &'a mut Option<Checkpoint>,
 }
 
 impl Prepared<'_> {
-	/// Engine and the loaded checkpoint, which must have this root.
-	pub(super) fn at(&mut self, root: H256) -> Result<(&mut Engine, &Checkpoint), WorkerError> {
-		match self.current.as_ref().filter(|checkpoint| checkpoint.header.root() == root) {
-			Some(checkpoint) => Ok((self.engine, checkpoint)),
+	/// Engine and the checkpoint with this root, from which inner steps start: the loaded one or, where rounds overlap, an earlier one, which is read from
+	/// the store if need be.
+	///
+	/// # Errors
+	/// [`WorkerError::NotLoaded`] if it is neither, or damaged.
+	pub(super) fn starting_at(
+		&mut self,
+		(run, config): (RunId, &RunConfig),
+		root: H256,
+		store: &Store,
+	) -> Result<(&mut Engine, &Checkpoint), WorkerError> {
+		let is_it = |checkpoint: &&Checkpoint| checkpoint.header.root() == root;
+		if let Some(current) = self.current.as_ref().filter(is_it) {
+			return Ok((self.engine, current));
+		}
+		if config.overlaps && self.before.as_ref().filter(is_it).is_none() {
+			let threads = self.engine.exec().threads();
+			let read = Content::read_checkpoint(store, run, root, self.engine.layout(), threads);
+			*self.before = read.inspect_err(|error| tracing::warn!("{error}")).ok();
+		}
+		match self.before.as_ref().filter(is_it) {
+			Some(before) => Ok((self.engine, before)),
 			None => Err(WorkerError::NotLoaded { root }),
 		}
 	}
@@ -85,15 +107,25 @@ type Job = Box<dyn FnOnce(&mut Bench) + Send>;
 #[derive(Clone)]
 pub(super) struct Compute {
 	jobs: mpsc::Sender<Job>,
-	/// Microseconds that finished jobs took.
-	busy: Arc<AtomicU64>,
+	/// Jobs that wait for the one under way.
+	waiting: Arc<AtomicUsize>,
+	busy: Arc<Mutex<Busy>>,
+}
+
+/// What time jobs took.
+#[derive(Default)]
+struct Busy {
+	/// Those that are over.
+	over: Duration,
+	/// When the one under way began.
+	since: Option<Instant>,
 }
 
 impl Compute {
 	/// Starts the thread; jobs compute with `threads` threads.
 	pub(super) fn start(threads: usize) -> std::io::Result<Self> {
 		let (jobs, mut incoming) = mpsc::channel::<Job>(1);
-		let busy = Arc::new(AtomicU64::new(0));
+		let (waiting, busy) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Busy::default())));
 		let noted = busy.clone();
 		std::thread::Builder::new().name("compute".into()).spawn(move || {
 			if !lower_thread_priority() {
@@ -102,16 +134,25 @@ impl Compute {
 			let mut bench = Bench::new(threads, available_memory);
 			while let Some(job) = incoming.blocking_recv() {
 				let begun = Instant::now();
+				lock(&noted).since = Some(begun);
 				job(&mut bench);
-				noted.fetch_add(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+				let mut busy = lock(&noted);
+				(busy.over, busy.since) = (busy.over.saturating_add(begun.elapsed()), None);
 			}
 		})?;
-		Ok(Self { jobs, busy })
+		Ok(Self { jobs, waiting, busy })
 	}
 
-	/// Time that jobs took which are over.
+	/// Whether another job waits for the one under way, which may let it go first.
+	pub(super) fn is_wanted(&self) -> impl Fn() -> bool + Send + 'static {
+		let waiting = self.waiting.clone();
+		move || waiting.load(Ordering::Relaxed) > 0
+	}
+
+	/// Time that jobs took, the one under way included.
 	pub(super) fn busy(&self) -> Duration {
-		Duration::from_micros(self.busy.load(Ordering::Relaxed))
+		let busy = lock(&self.busy);
+		busy.over.saturating_add(busy.since.map_or(Duration::ZERO, |since| since.elapsed()))
 	}
 
 	/// Runs `job` when those before it are done. If the caller stops waiting, the job still runs to its end.
@@ -124,7 +165,9 @@ impl Compute {
 		job: impl FnOnce(&mut Bench) -> Result<T, WorkerError> + Send + 'static,
 	) -> Result<T, WorkerError> {
 		let (answer, result) = oneshot::channel();
+		let waits = Waits::begin(&self.waiting);
 		let job: Job = Box::new(move |bench| {
+			drop(waits);
 			let done = catch_unwind(AssertUnwindSafe(|| job(bench))).unwrap_or_else(|panic| {
 				bench.clear();
 				Err(panicked("a computation", panic.as_ref()))
@@ -133,6 +176,26 @@ impl Compute {
 		});
 		self.jobs.send(job).await.map_err(|_| WorkerError::Stopped)?;
 		result.await.map_err(|_| WorkerError::Stopped)?
+	}
+}
+
+fn lock(busy: &Mutex<Busy>) -> MutexGuard<'_, Busy> {
+	busy.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A job that waits; until it begins, or is given up before it is handed over.
+struct Waits(Arc<AtomicUsize>);
+
+impl Waits {
+	fn begin(waiting: &Arc<AtomicUsize>) -> Self {
+		waiting.fetch_add(1, Ordering::Relaxed);
+		Self(waiting.clone())
+	}
+}
+
+impl Drop for Waits {
+	fn drop(&mut self) {
+		self.0.fetch_sub(1, Ordering::Relaxed);
 	}
 }
 

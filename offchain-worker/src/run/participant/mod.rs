@@ -7,6 +7,7 @@
 mod adopted;
 mod alive;
 mod announce;
+mod beside;
 mod book;
 mod chores;
 mod compute;
@@ -30,6 +31,7 @@ use super::{
 };
 use crate::train::keeper::Keeper;
 use announce::{Announcer, Outcome};
+use beside::Beside;
 use book::Book;
 use chores::Chore;
 use compute::Compute;
@@ -74,6 +76,8 @@ pub(super) struct Participant {
 	registration: Aside<Outcome>,
 	/// What else is on its way that no round waits for.
 	chore: Aside<Chore>,
+	/// Inner steps under way, in a run whose rounds overlap.
+	beside: Option<Beside>,
 	/// The run at hand and its status when datasets were let go of last, and the block.
 	released: Option<((RunId, RunStatus), BlockNumber)>,
 	/// What keeps this worker from taking part, as it was said last.
@@ -104,6 +108,7 @@ impl Participant {
 		let keeper =
 			Keeper::start(content.store.clone()).map_err(|source| WorkerError::File { path: "the keeper thread".into(), source })?;
 		let pending = journal.pending_work();
+		let at_hand = pending.first().map(|pending| (pending.run, pending.round));
 		let local = LocalState {
 			mode: options.mode,
 			checkpoint: None,
@@ -112,7 +117,7 @@ impl Participant {
 			stored: None,
 			deltas: Default::default(),
 			next: None,
-			diverged: None,
+			diverged: Vec::new(),
 			missing: Default::default(),
 			uptime: journal.uptime(),
 			claim_from: options.claim_from,
@@ -142,7 +147,7 @@ impl Participant {
 			book: Book::default(),
 			usable: None,
 			// A worker that is started again goes on with what it committed to.
-			at_hand: pending.map(|pending| (pending.run, pending.round)),
+			at_hand,
 			placed: true,
 			seed: None,
 			traffic: TrafficTotals::default(),
@@ -151,6 +156,7 @@ impl Participant {
 			announcer: Announcer::default(),
 			registration: Aside::default(),
 			chore: Aside::default(),
+			beside: None,
 			released: None,
 			waiting: None,
 			lacking: None,
@@ -172,6 +178,7 @@ impl Participant {
 			None => guarded("training", self.work(stop)).await,
 			Some(error) => Err(error),
 		};
+		self.end_training().await;
 		if let Err(error) = &ended {
 			self.outlive(error, stop).await;
 		}

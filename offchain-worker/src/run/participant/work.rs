@@ -1,6 +1,7 @@
 //! The main loop of a participant: look at the chain, decide, do, remember.
 
 use super::{
+	beside::Beside,
 	decide::{
 		choice::Bar,
 		notice::notice,
@@ -15,9 +16,11 @@ use super::{
 };
 use crate::run::{
 	actor::{aside::beside, wait::wait},
+	journal::Pending,
 	leave::LEAVE_FILE,
 	WorkerError,
 };
+use futures::future::OptionFuture;
 use neuroshard_chain_client::{ChainAt, Heads};
 use std::{
 	sync::{
@@ -30,10 +33,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// Longest wait for training to end with the step under way when the worker is stopped.
-const LAST_STEP: Duration = Duration::from_secs(10);
+pub(super) const LAST_STEP: Duration = Duration::from_secs(10);
 
 /// How a task ended.
-enum Ended {
+pub(super) enum Ended {
 	Done(Effect),
 	Failed(WorkerError),
 	/// Training cannot go on.
@@ -59,6 +62,7 @@ impl Participant {
 					if stop.run_until_cancelled(self.announce(&seen)).await.is_none() {
 						return Ok(());
 					}
+					let trained = self.settle_training(&seen).await;
 					if self.leaving && has_left(&seen.chain) && self.tasks.reporter.current().audits.open == 0 {
 						match stop.run_until_cancelled(self.leave(&seen)).await {
 							Some(Ok(false)) => wait(&mut heads, stop).await,
@@ -73,11 +77,17 @@ impl Participant {
 						}
 						continue;
 					}
-					match self.begin_chore(&seen) {
-						Some(task) => self.perform(task, seen, &mut heads, stop).await,
-						None => {
-							self.tasks.reporter.update(|status| status.task = None);
-							wait(&mut heads, stop).await;
+					let next = if trained.is_some() { None } else { self.begin_chore(&seen) };
+					match (trained, next) {
+						(Some(ended), _) => ended,
+						(None, Some(task)) => self.perform(task, seen, &mut heads, stop).await,
+						(None, None) => {
+							let task = self.beside.as_ref().filter(|beside| beside.trains()).map(Beside::words);
+							self.tasks.reporter.update(|status| status.task = task);
+							tokio::select! {
+								() = wait(&mut heads, stop) => {},
+								() = self.training_over() => {},
+							}
 							continue;
 						}
 					}
@@ -100,18 +110,7 @@ impl Participant {
 				}
 				Ended::Fatal(error) if !stop.is_cancelled() => return Err(error),
 				Ended::Failed(error) | Ended::Fatal(error) => {
-					self.report(&error);
-					match error {
-						WorkerError::Fetch(_) | WorkerError::Slow { .. } => self.book.expire(),
-						// Another run's work, or a reorganisation, took its place in memory.
-						WorkerError::NotLoaded { .. } => self.local.unloaded(),
-						// What was here may be damaged or gone: it is checked, and fetched if need be, again.
-						WorkerError::Store(_) | WorkerError::Checkpoint(_) => {
-							self.local.deltas.clear();
-							self.local.stored = None;
-						}
-						_ => {}
-					}
+					self.failed(&error);
 					wait(&mut heads, stop).await;
 				}
 				Ended::Abandoned => {}
@@ -120,10 +119,37 @@ impl Participant {
 		}
 	}
 
+	/// Says that a task has failed, and looks anew for what may be gone.
+	pub(super) fn failed(&mut self, error: &WorkerError) {
+		self.report(error);
+		match error {
+			WorkerError::Fetch(_) | WorkerError::Slow { .. } => self.book.expire(),
+			// Another run's work, or a reorganisation, took its place in memory.
+			WorkerError::NotLoaded { .. } => self.local.unloaded(),
+			// What was here may be damaged or gone: it is checked, and fetched if need be, again.
+			WorkerError::Store(_) | WorkerError::Checkpoint(_) => {
+				self.local.deltas.clear();
+				self.local.stored = None;
+			}
+			_ => {}
+		}
+	}
+
 	/// What to do now, but for what was refused just before, and for what goes on aside.
 	pub(super) fn plan(&self, seen: &Observed) -> Option<Task> {
-		let barred = |task: &Task| self.refusals.bars(task, seen.chain.best) || (task.is_chore() && self.chore.is_busy());
+		let goes_on = |task: &Task| match task {
+			Task::Train { .. } => self.beside.is_some(),
+			task => task.is_chore() && self.chore.is_busy(),
+		};
+		let barred = |task: &Task| self.refusals.bars(task, seen.chain.best) || goes_on(task);
 		plan_without(&seen.chain, &self.local, barred)
+	}
+
+	/// What to train beside an act that waits for a block, in a run whose rounds overlap.
+	fn plan_training(&self, seen: &Observed) -> Option<Task> {
+		let overlaps = seen.chain.run.as_ref().is_some_and(|run| run.view.config.overlaps) && self.beside.is_none();
+		let barred = |task: &Task| !matches!(task, Task::Train { .. }) || self.refusals.bars(task, seen.chain.best);
+		plan_without(&seen.chain, &self.local, barred).filter(|_| overlaps)
 	}
 
 	/// Looks at the chain and brings memory and status up to date.
@@ -153,7 +179,7 @@ impl Participant {
 			// Another round, or another attempt: other deltas.
 			self.seed = seed;
 			self.local.deltas.clear();
-			if let Some(pending) = self.journal.pending().filter(|pending| Some(pending.seed) == seed) {
+			if let Some(pending) = seed.and_then(|seed| self.journal.pending_of(seed)) {
 				if self.tasks.content.store.contains(pending.work.delta_root) {
 					self.local.deltas.insert(pending.work.delta_root, Delta::Held);
 				}
@@ -182,6 +208,12 @@ impl Participant {
 		Ok(())
 	}
 
+	/// Finished training of the round at hand.
+	pub(super) fn pending_of(&self, seen: &Observed) -> Option<Pending> {
+		let round = seen.chain.run.as_ref()?.round.as_ref()?;
+		self.journal.pending_of(round.seed).cloned()
+	}
+
 	/// Does `task`; a long one is given up when a newer plan does not want it any more.
 	async fn perform(&mut self, task: Task, seen: Observed, heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) -> Ended {
 		// What is tried again and again is said once.
@@ -191,15 +223,29 @@ impl Participant {
 			false => tracing::debug!("{task}"),
 		}
 		self.tasks.reporter.update(|status| status.task = Some(task.to_string()));
-		let pending = self.journal.pending().cloned();
+		let pending = self.pending_of(&seen);
 		let best = Arc::new(AtomicU32::new(seen.chain.best));
 		let moment = Moment { seen, book: self.book.clone(), pending, cancel: Arc::default(), stopping: Arc::default(), best };
 		let tasks = self.tasks.clone();
 		let mut doing = Box::pin(tasks.perform(task.clone(), &moment));
+		// Processors do not wait for a block that takes an act.
+		let trains = self.plan_training(&moment.seen).filter(|_| task.is_act());
+		let apart = moment.apart();
+		let mut preparing = std::pin::pin!(OptionFuture::from(trains.map(|train| tasks.perform(train, &apart))));
+		let mut prepared = false;
 		let mut followed = true;
 		loop {
 			tokio::select! {
 				result = &mut doing => return self.ended(task, result, &moment),
+				ready = &mut preparing, if !prepared => {
+					prepared = true;
+					// What fails is tried again when nothing else is to be done.
+					if let Some(Ok(effect)) = ready {
+						if let Err(error) = self.remember(effect) {
+							self.report(&error);
+						}
+					}
+				},
 				() = stop.cancelled() => {
 					moment.stop();
 					if !matches!(task, Task::Train { .. }) {
@@ -238,8 +284,8 @@ impl Participant {
 
 	/// What the end of `task` means. A run that is to blame for a failure is not taken again, or not soon; if it is the one that the operator
 	/// named, and the same would happen again, there is nothing left to train.
-	fn ended(&mut self, task: Task, result: Result<Effect, WorkerError>, moment: &Moment) -> Ended {
-		let best = moment.seen.chain.best;
+	pub(super) fn ended(&mut self, task: Task, result: Result<Effect, WorkerError>, moment: &Moment) -> Ended {
+		let best = moment.best.load(Ordering::Relaxed);
 		let error = match result {
 			Ok(effect) => return Ended::Done(effect),
 			Err(error) if error.is_fatal() => return Ended::Fatal(error),
@@ -269,7 +315,12 @@ impl Participant {
 		match effect {
 			Effect::Sent | Effect::Fetched | Effect::Incomplete => {}
 			Effect::Dataset(id) => self.local.dataset = Some(id),
+			Effect::Ready(ready) => self.begin_training(*ready),
 			Effect::Loaded(root) => self.local.checkpoint = Some(root),
+			Effect::Adopted { root, before } => {
+				self.local.checkpoint = Some(root);
+				self.local.stored = before.or(self.local.stored);
+			}
 			Effect::StoredStart(root) => self.local.stored = Some(root),
 			Effect::Trained(pending) => {
 				let root = pending.work.delta_root;
@@ -277,7 +328,12 @@ impl Participant {
 				self.local.pending = self.journal.pending_work();
 				self.local.deltas.insert(root, Delta::Held);
 			}
-			Effect::Diverged(seed) => self.local.diverged = Some(seed),
+			Effect::Diverged(seed) => {
+				self.local.diverged.push(seed);
+				// One of the round at hand, and one of the next.
+				let gone = self.local.diverged.len().saturating_sub(2);
+				self.local.diverged.drain(..gone);
+			}
 			Effect::Stepped(next) => self.local.next = Some(next),
 			Effect::Uptime(hour) => {
 				self.local.uptime = Some(hour);

@@ -58,6 +58,7 @@ fn config(steps: u32) -> RunConfig {
 		min_bond: 1,
 		rounds: None,
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+		overlaps: false,
 	}
 }
 
@@ -76,6 +77,7 @@ pub(super) fn work<T: Config>(number: u32) -> (ClaimId, Work) {
 		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 		dataset_root: H256::zero(),
 		start: H256::zero(),
+		start_round: 0,
 		seed: H256::zero(),
 		position: 0,
 		work_hash: H256(blake2_256(&codec::Encode::encode(&work))),

@@ -106,6 +106,7 @@ fn config(model: &ModelConfig, train: &TrainConfig) -> RunConfig {
 		min_bond: 1,
 		rounds: None,
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+		overlaps: false,
 	}
 }
 
@@ -208,6 +209,7 @@ pub fn reveal(who: &AccountId, work: &Work) -> ClaimId {
 		shape: SHAPE,
 		dataset_root: H256(round.corpus().root),
 		start: H256(round.start),
+		start_round: ROUND,
 		seed: SEED,
 		position: PLACE,
 		work_hash: H256(blake2_256(&codec::Encode::encode(work))),

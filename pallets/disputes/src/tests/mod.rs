@@ -8,6 +8,7 @@ mod case;
 mod clocks;
 mod games;
 mod load;
+mod migration;
 mod moves;
 mod opening;
 mod operators;

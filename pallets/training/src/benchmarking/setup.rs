@@ -67,6 +67,7 @@ pub(super) fn config<T: Config>(p: u32) -> RunConfig {
 		min_bond: 1,
 		rounds: None,
 		durations: PhaseDurations { joining: phase, training: phase, revealing: phase, availability: phase, checkpointing: phase },
+		overlaps: false,
 	}
 }
 

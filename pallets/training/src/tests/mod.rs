@@ -10,6 +10,7 @@ mod membership;
 mod migration;
 mod missing;
 mod operators;
+mod overlap;
 mod replays;
 mod residuals;
 mod room;

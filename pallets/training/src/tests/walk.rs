@@ -135,7 +135,7 @@ fn perform(step: Move) {
 			provider.bond = 50 + 10 * u128::from(bond);
 		}),
 		Move::Create(short) => {
-			let config = RunConfig { rounds: short.then_some(4), ..config() };
+			let config = RunConfig { rounds: short.then_some(4), overlaps: short, ..config() };
 			let _ = Training::create_run(RuntimeOrigin::signed(SPONSOR), config);
 		}
 		Move::Approve(run) => {
@@ -190,7 +190,7 @@ fn walk(steps: Vec<Move>) -> u32 {
 	let mut adopted = 0;
 	new_test_ext().execute_with(|| {
 		create(config());
-		create(RunConfig { min_participants: 1, max_participants: 6, ..config() });
+		create(RunConfig { min_participants: 1, max_participants: 6, overlaps: true, ..config() });
 		for step in steps {
 			let (before, started) = (progress(), System::block_number());
 			let blocks = matches!(step, Move::Blocks(_));

@@ -141,6 +141,7 @@ fn config(dataset: DatasetId, rounds: Option<u32>) -> RunConfig {
 		min_bond: 100 * NEURO,
 		rounds,
 		durations: PhaseDurations { joining: 2, training: 8, revealing: 8, availability: 8, checkpointing: 8 },
+		overlaps: false,
 	}
 }
 

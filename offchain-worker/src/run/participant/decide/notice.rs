@@ -59,7 +59,7 @@ pub(in crate::run::participant) fn notice(chain: &ChainView, local: &LocalState)
 	let round = run.round.as_ref()?;
 	let sealed = round.participants.iter().find(|one| one.account == chain.me).and_then(|me| me.sealed)?;
 	// The journal has a commitment before the chain can have it.
-	let own = local.pending.as_ref().is_some_and(|work| work.run == run.id && work.seal == sealed);
+	let own = local.pending.iter().any(|work| work.run == run.id && work.seal == sealed);
 	(!own).then_some(Notice::Stranger { run: run.id, round: round.round })
 }
 
@@ -100,9 +100,9 @@ mod tests {
 		round.participants[1].sealed = Some(SEAL);
 		let stranger = Some(Notice::Stranger { run: 7, round: index });
 		assert_eq!(notice(&chain, &local), stranger);
-		local.pending = Some(PendingWork { run: 7, round: index, seed, seal: SEAL });
+		local.pending = vec![PendingWork { run: 7, round: index, seed, seal: SEAL }];
 		assert_eq!(notice(&chain, &local), None);
-		local.pending = Some(PendingWork { run: 7, round: index, seed, seal: H256::zero() });
+		local.pending = vec![PendingWork { run: 7, round: index, seed, seal: H256::zero() }];
 		assert_eq!(notice(&chain, &local), stranger, "both trained, and the other one was first");
 	}
 

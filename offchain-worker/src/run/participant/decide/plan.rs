@@ -5,7 +5,7 @@
 //! is simply asked for again with the next block.
 
 use super::{
-	task::Task,
+	task::{Drawn, Task},
 	view::{ChainView, Delta, LocalState, RunState},
 };
 use crate::run::parts::Mode;
@@ -27,7 +27,36 @@ pub fn plan_without(chain: &ChainView, local: &LocalState, barred: impl Fn(&Task
 	let test = chain.challenge.filter(|_| local.mode == Mode::Train && !local.leaving).map(|challenge| Task::ProveArithmetic { challenge });
 	let leave = chain.run.as_ref().and_then(|run| leave(chain, run, local));
 	let for_run = chain.run.as_ref().and_then(|run| for_run(chain, run, local));
-	test.into_iter().chain(leave).chain(for_run).chain(housekeeping(chain, local)).find(|task| !barred(task))
+	let ahead = chain.run.as_ref().and_then(|run| ahead(chain, run, local)).map(|drawn| Task::Train { drawn });
+	test.into_iter().chain(leave).chain(for_run).chain(housekeeping(chain, local)).chain(ahead).find(|task| !barred(task))
+}
+
+/// Whether inner steps of the round with this `seed`, which are under way beside all else, still lead to something.
+pub fn is_drawn(chain: &ChainView, seed: H256) -> bool {
+	let Some(run) = &chain.run else { return false };
+	let waits = |one: &ParticipantView| one.account == chain.me && one.counted && one.sealed.is_none();
+	let at_hand = run.round.as_ref().filter(|round| round.seed == seed && round.phase == Phase::Training);
+	let drawn = run.round.as_ref().and_then(|round| round.ahead.as_ref()).filter(|ahead| ahead.seed == seed);
+	let is_member = run.members.contains(&chain.me);
+	at_hand.is_some_and(|round| round.participants.iter().any(waits))
+		|| drawn.is_some_and(|ahead| is_member && ahead.places.contains(&chain.me))
+}
+
+/// The next round's inner steps, once those of the round at hand are done, if this worker has a place there.
+fn ahead(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Drawn> {
+	let round = run.round.as_ref()?;
+	let ahead = round.ahead.as_ref()?;
+	let position = ahead.places.binary_search(&chain.me).ok().and_then(|position| u32::try_from(position).ok())?;
+	let begins =
+		takes_part(run, local) && !is_leaving(chain, local) && run.members.contains(&chain.me) && local.checkpoint == Some(ahead.start);
+	let drawn = Drawn { round: ahead.round, attempt: 0, seed: ahead.seed, start: ahead.start, position };
+	(begins && !local.has_trained(ahead.seed) && !trains_first(chain, round, local)).then_some(drawn)
+}
+
+/// Whether inner steps of the round at hand are still to be taken.
+fn trains_first(chain: &ChainView, round: &RoundView, local: &LocalState) -> bool {
+	let waits = |one: &ParticipantView| one.account == chain.me && one.counted && one.sealed.is_none();
+	round.phase == Phase::Training && round.participants.iter().any(waits) && !local.has_trained(round.seed)
 }
 
 /// Whether nothing more is expected of this worker in its run: it is no member, and has no part in the round at hand.
@@ -108,14 +137,20 @@ fn in_round(
 	me: &ParticipantView,
 	local: &LocalState,
 ) -> Option<Task> {
-	let pending = local.pending.as_ref().filter(|work| work.run == run.id && work.round == round.round && work.seed == round.seed);
+	let pending = local.pending_of(round.seed).filter(|work| work.run == run.id && work.round == round.round);
+	let start = ![local.checkpoint, local.stored].contains(&Some(round.start));
+	let start = start.then_some(Task::FetchStart { root: round.start });
 	let own = match round.phase {
 		Phase::Joining => None,
 		Phase::Training => match (me.sealed, pending) {
 			(Some(_), _) => None,
 			(None, Some(_)) => Some(Task::Commit),
-			(None, None) if local.diverged == Some(round.seed) || chain.is_short() => None,
-			(None, None) => u32::try_from(position).ok().map(|position| Task::Train { position }),
+			(None, None) if local.diverged.contains(&round.seed) || chain.is_short() => None,
+			(None, None) => start.or_else(|| {
+				let position = u32::try_from(position).ok()?;
+				let (attempt, seed, start) = (round.attempt, round.seed, round.start);
+				Some(Task::Train { drawn: Drawn { round: round.round, attempt, seed, start, position } })
+			}),
 		},
 		Phase::Revealing if me.work.is_none() => {
 			// The salt leaves this machine only when the commitment can no longer be reorganised away: otherwise somebody could
@@ -124,11 +159,11 @@ fn in_round(
 			let last_call = is_last_call(chain.best, round.deadline, run.view.config.durations.revealing);
 			mine.filter(|work| last_call || run.finalized_seal == Some(work.seal)).map(|_| Task::Reveal)
 		}
-		Phase::Revealing => fetch(of(round), local),
+		Phase::Revealing => start.or_else(|| fetch(of(round), local)),
 		Phase::Availability if me.work.is_none() || me.vote.is_some() => None,
 		Phase::Availability => {
 			let urgent = round.deadline.is_some_and(|deadline| chain.best.saturating_add(VOTE_MARGIN) >= deadline);
-			let missing = if urgent { None } else { fetch(of(round), local) };
+			let missing = if urgent { None } else { start.or_else(|| fetch(of(round), local)) };
 			missing.or_else(|| ballot(round, local).map(|vote| Task::Vote { vote }))
 		}
 		Phase::Checkpointing if me.work.is_none() || me.attestation.is_some() => None,

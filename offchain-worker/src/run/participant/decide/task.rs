@@ -6,6 +6,21 @@ use neuroshard_types::{
 	DatasetId, RoundIndex, H256,
 };
 
+/// A round whose inner steps this worker is to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drawn {
+	/// Its number.
+	pub round: RoundIndex,
+	/// Its attempt.
+	pub attempt: u32,
+	/// Seed of the window permutation. Every attempt has another one.
+	pub seed: H256,
+	/// Checkpoint that the inner steps start from.
+	pub start: H256,
+	/// Place among the participants: decides the windows.
+	pub position: u32,
+}
+
 /// One thing to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Task {
@@ -32,8 +47,8 @@ pub enum Task {
 	Leave,
 	/// Run the inner steps and store salt, work and delta.
 	Train {
-		/// Place among the participants: decides the windows.
-		position: u32,
+		/// Of this round.
+		drawn: Drawn,
 	},
 	/// Send the sealed commitment.
 	Commit,
@@ -49,7 +64,7 @@ pub enum Task {
 		/// One bit per revealed delta.
 		vote: VoteBitmap,
 	},
-	/// Get the checkpoint with this root into the store, to redo outer steps from it. The loaded one stays.
+	/// Get the checkpoint with this root into the store, to redo outer steps from it, or to take inner steps from it. The loaded one stays.
 	FetchStart {
 		/// Its root.
 		root: H256,
@@ -143,7 +158,7 @@ impl std::fmt::Display for Task {
 			Self::Reveal => formatter.write_str("revealing"),
 			Self::FetchDeltas { wanted } => write!(formatter, "fetching {} deltas", wanted.len()),
 			Self::Vote { .. } => formatter.write_str("voting on the deltas"),
-			Self::FetchStart { root } => write!(formatter, "fetching checkpoint {root}, to redo outer steps from it"),
+			Self::FetchStart { root } => write!(formatter, "fetching checkpoint {root}, which steps start from"),
 			Self::OuterSteps { job } => {
 				let deltas = job.steps.iter().map(Vec::len).fold(0, usize::saturating_add);
 				match job.steps.len() {

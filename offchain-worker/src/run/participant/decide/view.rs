@@ -115,8 +115,8 @@ pub struct LocalState {
 	pub checkpoint: Option<H256>,
 	/// Dataset whose list of shards is at hand, so that its shards can be had.
 	pub dataset: Option<DatasetId>,
-	/// Finished training.
-	pub pending: Option<PendingWork>,
+	/// Finished training: of a round, and where rounds overlap of the next one.
+	pub pending: Vec<PendingWork>,
 	/// A checkpoint besides the loaded one that is in the store, for outer steps to be redone from.
 	pub stored: Option<H256>,
 	/// What is known of the deltas of the current round, and of those that are redone in it, by root. One that is not listed has not come
@@ -124,8 +124,8 @@ pub struct LocalState {
 	pub deltas: BTreeMap<H256, Delta>,
 	/// Result of the newest outer steps.
 	pub next: Option<NextCheckpoint>,
-	/// A round, by its seed, that ended in divergence here: it is not tried again.
-	pub diverged: Option<H256>,
+	/// Rounds, by their seeds, that ended in divergence here, the newest last: they are not tried again.
+	pub diverged: Vec<H256>,
 	/// Participants that this worker does not wait for: they said farewell, or nothing was heard of them for longer than a restart takes.
 	pub missing: BTreeSet<AccountId>,
 	/// Hour of the newest uptime proof.
@@ -139,6 +139,16 @@ pub struct LocalState {
 impl LocalState {
 	/// Checkpoints that were in memory are not there any more: those that are needed are loaded again.
 	pub fn unloaded(&mut self) {
-		(self.checkpoint, self.next) = (None, None);
+		(self.checkpoint, self.stored, self.next) = (None, None, None);
+	}
+
+	/// Finished training of the round with this seed.
+	pub fn pending_of(&self, seed: H256) -> Option<&PendingWork> {
+		self.pending.iter().find(|work| work.seed == seed)
+	}
+
+	/// Whether the inner steps of the round with this seed are over, whatever came of them.
+	pub fn has_trained(&self, seed: H256) -> bool {
+		self.diverged.contains(&seed) || self.pending_of(seed).is_some()
 	}
 }

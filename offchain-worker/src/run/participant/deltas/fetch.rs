@@ -39,14 +39,15 @@ impl Tasks {
 			let fetched = self.content.delta(round_label(run, index), content, owner, &peers);
 			let config = config.clone();
 			// What is redone was voted on when it was new.
-			let voted_on = (index == round.round).then_some(round.checkpoint);
+			let voted_on = (index == round.round).then_some(round.start);
 			async move { (root, async { self.check_delta((run, config), voted_on, root, fetched.await?).await }.await) }
 		});
 		let mut missing = false;
 		for (root, result) in until_patience_ends(fetches, PATIENCE).await {
 			match result {
 				Ok(()) => {}
-				Err(WorkerError::Stopped) => return Err(WorkerError::Stopped),
+				// Without the checkpoint that they start from, none can be checked.
+				Err(error @ (WorkerError::Stopped | WorkerError::NotLoaded { .. })) => return Err(error),
 				Err(error) => {
 					tracing::warn!("delta {root}: {error}");
 					missing = true;

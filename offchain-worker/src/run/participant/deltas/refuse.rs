@@ -19,15 +19,22 @@ impl Tasks {
 		root: H256,
 		bytes: Vec<u8>,
 	) -> Result<(), WorkerError> {
-		let checked = self.checked.clone();
+		let (checked, store) = (self.checked.clone(), self.content.store.clone());
 		let job = self.compute.run(move |bench| {
 			let mut prepared = bench.prepare(run, &config)?;
 			let tiling = prepared.engine.layout().tiling();
 			let decoded = decode_delta(prepared.engine, &bytes, root);
 			let known = match (&decoded, start) {
 				(Err(_), _) => Delta::Unsound,
-				(Ok(delta), Some(start)) if !within_reach(&config.train, &tiling, &prepared.at(start)?.1.params, delta) => Delta::Excessive,
-				(Ok(_), _) => Delta::Held,
+				(Ok(delta), Some(start)) => {
+					let (_, start) = prepared.starting_at((run, &config), start, &store)?;
+					if within_reach(&config.train, &tiling, &start.params, delta) {
+						Delta::Held
+					} else {
+						Delta::Excessive
+					}
+				}
+				(Ok(_), None) => Delta::Held,
 			};
 			checked.note(root, known);
 			if known == Delta::Excessive {

@@ -11,6 +11,7 @@ use crate::{
 		actor::blocking::blocking,
 		content::rounds::round_label,
 		journal::{pending_in, Pending},
+		participant::decide::task::Drawn,
 		WorkerError,
 	},
 	train::round::Trained,
@@ -24,11 +25,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 
 impl Tasks {
 	/// What is committed to in place of work, if this is a round to cheat in like that.
-	pub(super) async fn false_work(&self, moment: &Moment, position: u32) -> Result<Option<Effect>, WorkerError> {
-		let (state, round) = moment.round()?;
-		let Some(fault) = self.fault.clone().filter(|fault| fault.happens_in(round.round)) else { return Ok(None) };
-		let (run, config, root) = (state.id, state.view.config.clone(), round.checkpoint);
-		let (index, attempt, seed) = (round.round, round.attempt, round.seed);
+	pub(super) async fn false_work(&self, moment: &Moment, drawn: Drawn) -> Result<Option<Effect>, WorkerError> {
+		let state = moment.run()?;
+		let Drawn { round: index, attempt, seed, start: root, position } = drawn;
+		let Some(fault) = self.fault.clone().filter(|fault| fault.happens_in(index)) else { return Ok(None) };
+		let (run, config) = (state.id, state.view.config.clone());
 		tracing::warn!("cheating in round {index}: {:?}", fault.deed);
 		let (store, label) = (self.content.store.clone(), round_label(run, index));
 		if let Deed::Copy(from) = &fault.deed {
@@ -37,14 +38,14 @@ impl Tasks {
 			return Ok(Some(Effect::Trained(Pending::new(run, (index, attempt), seed, work))));
 		}
 		let dataset = self.dataset(moment).await?;
-		let (train, drawn) = (&config.train, fault.window_seed(run, index, seed));
-		let assignment = Assignment { position, seed: drawn, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
+		let (train, told) = (&config.train, fault.window_seed(run, index, seed));
+		let assignment = Assignment { position, seed: told, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 		let left = self.left_unsaid(moment, run, &config).await?;
 		let job = self.compute.run(move |bench| {
 			let mut prepared = bench.prepare(run, &config)?;
-			let (engine, checkpoint) = prepared.at(root)?;
+			let (engine, checkpoint) = prepared.starting_at((run, &config), root, &store)?;
 			let residual = left.and_then(|root| residual(&store, engine.layout(), root));
 			let due = Position { run, round: index, windows: (seed, position), residual };
 			let Some(trained) = false_work(&fault, due, engine, checkpoint, &dataset.loader)? else { return Ok(None) };
@@ -84,7 +85,7 @@ async fn taken_over(from: &Path, run: RunId, seed: H256) -> Result<(Work, Vec<u8
 
 /// What the accomplice with base folder `from` has ready for the round with this seed: its work, and its delta. `None` until it has.
 fn handed_over(from: &Path, run: RunId, seed: H256) -> Result<Option<(Work, Vec<u8>)>, StoreError> {
-	match pending_in(from).filter(|pending| pending.run == run && pending.seed == seed) {
+	match pending_in(from).into_iter().find(|pending| pending.run == run && pending.seed == seed) {
 		Some(pending) => Ok(Some((pending.work.clone(), read_blob(&from.join("store"), pending.work.delta_root)?))),
 		None => Ok(None),
 	}

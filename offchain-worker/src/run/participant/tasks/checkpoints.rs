@@ -79,10 +79,12 @@ impl Tasks {
 			let prepared = bench.prepare(run, &config)?;
 			let next = prepared.next.as_ref().filter(|next| next.header.root() == root).ok_or(WorkerError::NotLoaded { root })?;
 			save(&folder, next, prepared.engine)?;
-			*prepared.current = prepared.next.take();
-			Ok(root)
+			let before = std::mem::replace(prepared.current, prepared.next.take()).filter(|_| config.overlaps);
+			let stored = before.as_ref().map(|before| before.header.root());
+			*prepared.before = before;
+			Ok(Effect::Adopted { root, before: stored })
 		});
-		job.await.map(Effect::Loaded)
+		job.await
 	}
 
 	/// Gets an earlier checkpoint into the store, beside the one that is loaded. That of round 0 is made from the run's seed: everybody

@@ -37,6 +37,7 @@ use neuroshard_types::{
 	run::{RoundView, RunConfig},
 	DatasetId, H256,
 };
+pub(super) use round::Ready;
 use std::sync::{
 	atomic::{AtomicBool, AtomicU32, Ordering},
 	Arc, PoisonError,
@@ -50,10 +51,19 @@ pub(super) enum Effect {
 	Sent,
 	/// A checkpoint is loaded.
 	Loaded(H256),
-	/// A checkpoint to redo outer steps from is in the store.
+	/// The checkpoint with this root is loaded; the one before, where inner steps still start from that, is in the store.
+	Adopted {
+		/// Its root.
+		root: H256,
+		/// Root of the one before.
+		before: Option<H256>,
+	},
+	/// An earlier checkpoint is in the store.
 	StoredStart(H256),
 	/// The list of a dataset's shards is at hand.
 	Dataset(DatasetId),
+	/// What the inner steps of a round need is here; they are taken beside all else.
+	Ready(Box<Ready>),
 	/// Training is finished; to be journalled before it is committed to.
 	Trained(Pending),
 	/// Training left the finite numbers in the round of this seed.
@@ -139,7 +149,7 @@ impl Tasks {
 			Task::Adopt { root } => self.adopt(moment, root).await,
 			Task::FindDataset { id } => self.dataset(moment).await.map(|_| Effect::Dataset(id)),
 			Task::Join => self.join(moment).await,
-			Task::Train { position } => self.train(moment, position).await,
+			Task::Train { drawn } => self.train(moment, drawn).await,
 			Task::Commit => self.commit(moment).await,
 			Task::Reveal => self.reveal(moment).await,
 			Task::FetchDeltas { wanted } => self.fetch_deltas(moment, wanted).await,
@@ -228,6 +238,12 @@ impl Tasks {
 }
 
 impl Moment {
+	/// The same moment for another task, which is given up by itself.
+	pub(super) fn apart(&self) -> Self {
+		let best = Arc::new(AtomicU32::new(self.best.load(Ordering::Relaxed)));
+		Self { cancel: Arc::default(), stopping: Arc::default(), best, ..self.clone() }
+	}
+
 	/// Asks a running job to end at its next step, and to leave on disk where it is.
 	pub(super) fn stop(&self) {
 		self.stopping.store(true, Ordering::Relaxed);

@@ -5,10 +5,12 @@ use crate::{
 	data::loader::Assignment,
 	run::{
 		content::{
+			dataset::Dataset,
 			read,
 			rounds::{residual_label, round_label},
 		},
 		journal::Pending,
+		participant::decide::task::Drawn,
 		WorkerError,
 	},
 	train::{
@@ -19,25 +21,62 @@ use crate::{
 	},
 };
 use neuroshard_chain_client::{training, work_hash};
-use neuroshard_graph::{round::Progress, tiles, ParamLayout};
+use neuroshard_graph::{
+	round::{InnerState, Progress, Reached},
+	tiles, ParamLayout,
+};
 use neuroshard_store::{Store, StoreError};
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	run::RunConfig,
 	RoundIndex, RunId, H256,
 };
-use std::{sync::atomic::Ordering, time::Instant};
+use std::{
+	sync::atomic::{AtomicBool, Ordering},
+	time::Instant,
+};
+
+/// A round whose inner steps can be taken: all that they need is here.
+#[derive(Clone)]
+pub(in crate::run::participant) struct Ready {
+	/// The round.
+	pub(in crate::run::participant) drawn: Drawn,
+	/// When it was planned.
+	pub(in crate::run::participant) moment: Moment,
+	run: RunId,
+	config: RunConfig,
+	dataset: Dataset,
+	left: Option<H256>,
+}
+
+impl std::fmt::Debug for Ready {
+	fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+		formatter.debug_struct("Ready").field("drawn", &self.drawn).finish_non_exhaustive()
+	}
+}
+
+/// What came of inner steps on the compute thread.
+enum Stepped {
+	/// All are done.
+	Done(Box<Pending>),
+	/// Another job goes first: they go on from here.
+	Reached(Box<Reached>),
+}
 
 impl Tasks {
-	pub(super) async fn train(&self, moment: &Moment, position: u32) -> Result<Effect, WorkerError> {
+	/// Takes the inner steps of `drawn`, or gets what they need, if they are taken beside all else because rounds overlap.
+	pub(super) async fn train(&self, moment: &Moment, drawn: Drawn) -> Result<Effect, WorkerError> {
 		#[cfg(any(feature = "faults", test))]
-		if let Some(effect) = self.false_work(moment, position).await? {
+		if let Some(effect) = self.false_work(moment, drawn).await? {
 			return Ok(effect);
 		}
-		let (state, round) = moment.round()?;
-		let (attempt, deadline) = (round.attempt, round.deadline);
-		let (run, config, index, seed, root) = (state.id, state.view.config.clone(), round.round, round.seed, round.checkpoint);
-		self.make_room(moment, round.participants.len()).await?;
+		let Drawn { seed, position, .. } = drawn;
+		let state = moment.run()?;
+		let (run, config) = (state.id, state.view.config.clone());
+		let at_hand = state.round.as_ref().filter(|round| round.seed == seed);
+		// The next one comes on top of the one at hand.
+		let ahead = if at_hand.is_some() { 0 } else { state.members.len() };
+		self.make_room(moment, state.round.as_ref().map_or(0, |round| round.participants.len()).saturating_add(ahead)).await?;
 		let dataset = self.dataset(moment).await?;
 		let train = &config.train;
 		let assignment = Assignment { position, seed, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
@@ -45,54 +84,92 @@ impl Tasks {
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 
 		let left = self.left_unsaid(moment, run, &config).await?;
-		let (store, reporter) = (self.content.store.clone(), self.reporter.clone());
-		let (cancel, stopping, best) = (moment.cancel.clone(), moment.stopping.clone(), moment.best.clone());
-		let keeper = self.keeper.clone();
-		let job = self.compute.run(move |bench| {
-			let steps = config.train.inner_steps;
-			let mut prepared = bench.prepare(run, &config)?;
-			let (engine, checkpoint) = prepared.at(root)?;
-			let started = Instant::now();
-			let own = OwnRound { run, round: index, seed };
-			let reached = hot::read(&store, own, engine.layout(), &config.train);
-			let begun_at = reached.as_ref().map_or(0, |reached| reached.step);
-			if begun_at > 0 {
-				tracing::info!("goes on with round {index} after inner step {begun_at} of {steps}, from the hot checkpoint");
-			}
-			let keep = keeper.of(own, &config.train, engine.layout().len(), &stopping);
-			let progress = |progress: &Progress| {
-				reporter.update(|status| {
-					status.step = Some((progress.step, steps));
-					status.training_loss = Some(progress.outcome.loss);
-				});
-			};
-			let residual = left.and_then(|root| residual(&store, engine.layout(), root));
-			let now = || Now { clock: Instant::now(), best: best.load(Ordering::Relaxed) };
-			let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, deadline, now(), begun_at));
-			let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?
-				.with_residual(residual)
-				.ending(|done| ending.as_ref().is_some_and(|ending| ending.ends_after(done, now())));
-			let trained = training.run_keeping(reached, &cancel, progress, keep)?;
-			let seconds = started.elapsed().as_secs_f64();
-			let tokens = trained.work.tokens.saturating_sub(config.train.tokens_after(begun_at));
-			if let Some(taken) = trained.work.steps(&config.train).filter(|taken| *taken < steps) {
-				tracing::info!("{taken} inner steps of round {index} were done in time, of {steps} at most");
-			}
-			reporter.update(|status| {
-				status.step = None;
-				status.tokens = status.tokens.saturating_add(tokens);
-				status.tokens_per_second = (seconds > 0.0).then(|| tokens as f64 / seconds);
+		let overlaps = config.overlaps;
+		let ready = Box::new(Ready { drawn, moment: moment.clone(), run, config, dataset, left });
+		if overlaps {
+			Ok(Effect::Ready(ready))
+		} else {
+			self.take_steps(*ready).await
+		}
+	}
+
+	/// Takes the inner steps of a round. Where rounds overlap, jobs that come meanwhile go first, between two steps.
+	pub(in crate::run::participant) async fn take_steps(&self, ready: Ready) -> Result<Effect, WorkerError> {
+		let Ready { drawn, moment, run, config, dataset, left } = ready;
+		let Drawn { round: index, attempt, seed, start: root, position } = drawn;
+		let at_hand = moment.run()?.round.as_ref().filter(|round| round.seed == seed);
+		let deadline = at_hand.and_then(|round| round.deadline);
+		let own = OwnRound { run, round: index, seed };
+		let mut reached: Option<Box<Reached>> = None;
+		loop {
+			let (store, reporter, keeper) = (self.content.store.clone(), self.reporter.clone(), self.keeper.clone());
+			let (cancel, stopping, best) = (moment.cancel.clone(), moment.stopping.clone(), moment.best.clone());
+			let (config, dataset, is_wanted, before) = (config.clone(), dataset.clone(), self.compute.is_wanted(), reached.take());
+			let job = self.compute.run(move |bench| {
+				let steps = config.train.inner_steps;
+				let mut prepared = bench.prepare(run, &config)?;
+				let (engine, checkpoint) = prepared.starting_at((run, &config), root, &store)?;
+				let started = Instant::now();
+				let goes_on = before.is_some();
+				let reached = before.map(|reached| *reached).or_else(|| hot::read(&store, own, engine.layout(), &config.train));
+				let begun_at = reached.as_ref().map_or(0, |reached: &Reached| reached.step);
+				if begun_at > 0 && !goes_on {
+					tracing::info!("goes on with round {index} after inner step {begun_at} of {steps}, from the hot checkpoint");
+				}
+				let (halt, mut left_at) = (AtomicBool::new(false), None);
+				let mut keep = keeper.of(own, &config.train, engine.layout().len(), &stopping);
+				let keep = |state: InnerState<'_>| {
+					keep(state);
+					if cancel.load(Ordering::Relaxed) {
+						halt.store(true, Ordering::Relaxed);
+					} else if config.overlaps && is_wanted() && state.step < steps {
+						left_at = Some(Box::new(state.to_owned()));
+						halt.store(true, Ordering::Relaxed);
+					}
+				};
+				let progress = |progress: &Progress| {
+					reporter.update(|status| {
+						status.step = Some((progress.step, steps));
+						status.training_loss = Some(progress.outcome.loss);
+					});
+				};
+				let residual = left.and_then(|root| residual(&store, engine.layout(), root));
+				let now = || Now { clock: Instant::now(), best: best.load(Ordering::Relaxed) };
+				let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, deadline, now(), begun_at));
+				let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?
+					.with_residual(residual)
+					.ending(|done| ending.as_ref().is_some_and(|ending| ending.ends_after(done, now())));
+				let trained = training.run_keeping(reached, &halt, progress, keep);
+				let seconds = started.elapsed().as_secs_f64();
+				let note = |tokens: u64| {
+					reporter.update(|status| {
+						status.tokens = status.tokens.saturating_add(tokens);
+						status.tokens_per_second = (seconds > 0.0).then(|| tokens as f64 / seconds);
+					});
+				};
+				let since = |tokens: u64| tokens.saturating_sub(config.train.tokens_after(begun_at));
+				if let Some(reached) = left_at {
+					note(since(config.train.tokens_after(reached.step)));
+					return Ok(Stepped::Reached(reached));
+				}
+				let trained = trained?;
+				if let Some(taken) = trained.work.steps(&config.train).filter(|taken| *taken < steps) {
+					tracing::info!("{taken} inner steps of round {index} were done in time, of {steps} at most");
+				}
+				reporter.update(|status| status.step = None);
+				note(since(trained.work.tokens));
+				hand_out(&store, (run, index), left, &trained)?;
+				Ok(Stepped::Done(Box::new(Pending::new(run, (index, attempt), seed, trained.work))))
 			});
-			hand_out(&store, (run, index), left, &trained)?;
-			Ok(Pending::new(run, (index, attempt), seed, trained.work))
-		});
-		match job.await {
-			Ok(pending) => Ok(Effect::Trained(pending)),
-			Err(WorkerError::Train(TrainError::Diverged(step))) => {
-				tracing::warn!("training diverged in step {step:?} of round {index}: it is sat out");
-				Ok(Effect::Diverged(seed))
+			match job.await {
+				Ok(Stepped::Done(pending)) => return Ok(Effect::Trained(*pending)),
+				Ok(Stepped::Reached(state)) => reached = Some(state),
+				Err(WorkerError::Train(TrainError::Diverged(step))) => {
+					tracing::warn!("training diverged in step {step:?} of round {index}: it is sat out");
+					return Ok(Effect::Diverged(seed));
+				}
+				Err(error) => return Err(error),
 			}
-			Err(error) => Err(error),
 		}
 	}
 

@@ -11,6 +11,7 @@ use neuroshard_types::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+mod overlap;
 mod redone;
 mod round;
 
@@ -79,12 +80,19 @@ fn config() -> RunConfig {
 		min_bond: NEURO,
 		rounds: Some(4),
 		durations: PhaseDurations { joining: 5, training: 50, revealing: 10, availability: 20, checkpointing: 20 },
+		overlaps: false,
 	}
 }
 
 /// What to do where nothing is barred.
 pub(crate) fn plan(chain: &ChainView, local: &LocalState) -> Option<Task> {
 	plan_without(chain, local, |_| false)
+}
+
+/// Training of the round at hand, in this place.
+fn train(chain: &ChainView, position: u32) -> Task {
+	let round = chain.run.as_ref().and_then(|run| run.round.as_ref()).unwrap();
+	Task::Train { drawn: Drawn { round: round.round, attempt: round.attempt, seed: round.seed, start: round.start, position } }
 }
 
 /// Three participants of whom the second is this worker, with the checkpoint in hand and nothing done yet.
@@ -95,9 +103,11 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 		phase: Phase::Training,
 		deadline: Some(100),
 		checkpoint: CHECKPOINT,
+		start: CHECKPOINT,
 		seed: SEED,
 		started_at: (40, 0),
 		participants: vec![participant(1), participant(ME), participant(3)],
+		ahead: None,
 	};
 	let view = RunView {
 		sponsor: account(9),
@@ -133,11 +143,11 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 		mode: Mode::Train,
 		checkpoint: Some(CHECKPOINT),
 		dataset: Some(0),
-		pending: None,
+		pending: Vec::new(),
 		stored: None,
 		deltas: BTreeMap::new(),
 		next: None,
-		diverged: None,
+		diverged: Vec::new(),
 		missing: Default::default(),
 		uptime: Some(10),
 		claim_from: NEURO / 100,
@@ -158,7 +168,7 @@ fn who_could_not_pay_for_a_dispute_claims_nothing_new_and_spends_nothing_it_need
 	chain.claimable = NEURO;
 	assert_eq!(plan(&chain, &local), Some(Task::Claim), "that is what it needs");
 	// What is committed to is finished: it would be missed.
-	local.pending = Some(PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL });
+	local.pending = vec![PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL }];
 	assert_eq!(plan(&chain, &local), Some(Task::Commit));
 	chain.free = chain.reserve;
 	round(&mut chain).participants.clear();
@@ -179,7 +189,7 @@ fn me(chain: &mut ChainView) -> &mut ParticipantView {
 
 /// Its work of the round is done, and sealed with [`SEAL`].
 pub(crate) fn trained(local: &mut LocalState) {
-	local.pending = Some(PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL });
+	local.pending = vec![PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL }];
 	local.deltas.insert(delta(ME), Delta::Held);
 }
 
@@ -234,11 +244,12 @@ fn a_new_provider_answers_the_chains_test_before_all_else_unless_it_only_serves_
 
 #[test]
 fn what_a_phase_asks_for_is_given_up_when_the_phase_is_over_and_not_for_what_can_wait() {
+	let (chain, _) = training();
 	let vote = |bits: u8| Task::Vote { vote: vec![bits].try_into().unwrap() };
 	let attest = Task::Attest { attestation: Attestation { checkpoint: H256::zero(), validation_loss: F32::new(1.0) } };
 	for act in [Task::Commit, Task::Reveal, vote(1), attest] {
 		assert!(act.is_long() && act.is_part_of(Some(&act)) && act.is_part_of(Some(&Task::Leave)));
-		assert!(!act.is_part_of(None) && !act.is_part_of(Some(&Task::Train { position: 1 })));
+		assert!(!act.is_part_of(None) && !act.is_part_of(Some(&train(&chain, 1))));
 	}
 	assert!(vote(1).is_part_of(Some(&vote(3))), "a delta that came since makes no other vote of it");
 }
@@ -355,7 +366,7 @@ fn leaving_ends_the_membership_at_once_and_finishes_the_round_at_hand() {
 	local.leaving = true;
 	assert_eq!(plan(&chain, &local), Some(Task::Leave));
 	run(&mut chain).members.remove(1);
-	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	assert_eq!(plan(&chain, &local), Some(train(&chain, 1)));
 	round(&mut chain).participants.remove(1);
 	assert_eq!(plan(&chain, &local), None, "it does not join again");
 }
@@ -374,7 +385,7 @@ fn a_finished_run_leaves_only_its_last_checkpoint_to_get() {
 fn a_round_of_a_run_that_is_stopped_is_given_up_at_once() {
 	let (mut chain, local) = training();
 	let task = plan(&chain, &local).expect("it trains");
-	assert_eq!(task, Task::Train { position: 1 });
+	assert_eq!(task, train(&chain, 1));
 	run(&mut chain).view.status = RunStatus::Finished;
 	run(&mut chain).round = None;
 	let now = plan(&chain, &local);
@@ -411,7 +422,7 @@ fn money_and_uptime_wait_for_the_round() {
 	let (mut chain, mut local) = training();
 	chain.claimable = NEURO;
 	chain.hour = Some(11);
-	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	assert_eq!(plan(&chain, &local), Some(train(&chain, 1)));
 	me(&mut chain).sealed = Some(SEAL);
 	assert_eq!(plan(&chain, &local), Some(Task::Claim));
 	chain.claimable = NEURO / 1000;
@@ -482,9 +493,10 @@ fn a_long_task_goes_on_while_the_plan_wants_some_of_it() {
 	assert!(!fetch(&[one]).is_part_of(Some(&both)), "the second one does not wait for the first");
 	assert!(both.is_part_of(Some(&fetch(&[one]))), "the other one has come meanwhile");
 	assert!(!fetch(&[one]).is_part_of(Some(&fetch(&[two]))));
-	let train = Task::Train { position: 1 };
+	let (chain, _) = training();
+	let [other, train] = [0, 1].map(|position| train(&chain, position));
 	assert!(train.is_long() && train.is_part_of(Some(&train)));
-	assert!(!train.is_part_of(Some(&Task::Train { position: 0 })));
+	assert!(!train.is_part_of(Some(&other)));
 	assert!(!train.is_part_of(None));
 	assert!(train.is_part_of(Some(&Task::Leave)), "whoever leaves finishes its round");
 	assert!(Task::Join.is_long() && !Task::Join.is_part_of(None), "it would pay for a refusal");

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn training_uses_the_place_among_the_participants() {
 	let (chain, local) = training();
-	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	assert_eq!(plan(&chain, &local), Some(train(&chain, 1)));
 }
 
 #[test]
@@ -32,19 +32,19 @@ fn work_of_an_earlier_attempt_is_not_committed_to_the_next() {
 	let (mut chain, mut local) = training();
 	trained(&mut local);
 	round(&mut chain).seed = H256::repeat_byte(0x5f);
-	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	assert_eq!(plan(&chain, &local), Some(train(&chain, 1)));
 	round(&mut chain).seed = SEED;
 	run(&mut chain).id = 8;
-	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	assert_eq!(plan(&chain, &local), Some(train(&chain, 1)));
 }
 
 #[test]
 fn a_diverged_round_is_sat_out() {
 	let (mut chain, mut local) = training();
-	local.diverged = Some(SEED);
+	local.diverged = vec![SEED];
 	assert_eq!(plan(&chain, &local), None);
 	round(&mut chain).seed = H256::repeat_byte(0x5f);
-	assert_eq!(plan(&chain, &local), Some(Task::Train { position: 1 }));
+	assert_eq!(plan(&chain, &local), Some(train(&chain, 1)));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_last_call_reveals_only_what_the_best_chain_has_a_commitment_to() {
 	me(&mut chain).sealed = None;
 	assert_eq!(plan(&chain, &local), None);
 	me(&mut chain).sealed = Some(SEAL);
-	local.pending = None;
+	local.pending.clear();
 	assert_eq!(plan(&chain, &local), None, "the salt is lost");
 	let (mut chain, local) = unfinalized(99);
 	me(&mut chain).work = Some(work(ME));
@@ -138,7 +138,7 @@ fn deltas_are_fetched_while_others_still_reveal() {
 #[test]
 fn after_a_crash_between_reveal_and_vote_the_own_delta_is_fetched_like_any_other() {
 	let (chain, mut local) = revealed_by_all(Phase::Availability);
-	local.pending = None;
+	local.pending.clear();
 	local.deltas.clear();
 	let wanted = [1, ME, 3].map(|byte| (1, delta(byte))).to_vec();
 	assert_eq!(plan(&chain, &local), Some(Task::FetchDeltas { wanted }));
