@@ -119,10 +119,13 @@ pub struct Status {
 	/// Training speed: tokens that this worker trained on in the newest round that it finished training, per second of wall time from the
 	/// first inner step until its delta was ready. Fetching, votes, and waiting for others are not part of it.
 	pub tokens_per_second: Option<f64>,
-	/// Time that this worker computed for rounds of its run since the start of the process, in seconds: inner and outer steps, and validation. What is
-	/// under way is not part of it.
+	/// Time that this worker computed for rounds of its run since the start of the process, in seconds: inner and outer steps, and validation, what
+	/// is under way included.
 	#[serde(default)]
 	pub computing_seconds: f64,
+	/// The time in which it did, up to the same moment, in seconds.
+	#[serde(default)]
+	pub running_seconds: f64,
 	/// Tokens trained on since the start of the process.
 	pub tokens: u64,
 	/// Bytes received from peers since the start of the process.

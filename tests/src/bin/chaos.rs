@@ -203,9 +203,9 @@ async fn train(
 	let done = View::look(network, training, None).await?.run.rounds_adopted;
 	// From one adoption to another one.
 	adopted(network, training, done.saturating_add(1)).await?;
-	let (before, since) = (computed(network), Instant::now());
+	let before = times(network);
 	adopted(network, training, done.saturating_add(UNDISTURBED)).await?;
-	let utilisation = utilisation(&before, &computed(network), since.elapsed());
+	let utilisation = utilisation(&before, &times(network));
 	println!("workers computed {:.0}% of the time of undisturbed rounds", 100.0 * utilisation);
 	let newcomer_trains_after = join(network, training).await?;
 	println!("a newcomer trains {newcomer_trains_after:.1} s after its start");
@@ -252,15 +252,16 @@ async fn unslashed(network: &Network, honest: usize) -> Result<(), Error> {
 	Ok(())
 }
 
-/// Seconds that each worker has computed.
-fn computed(network: &Network) -> Vec<f64> {
-	network.workers.iter().map(|worker| worker.status().map_or(0.0, |status| status.computing_seconds)).collect()
+/// Seconds that each worker has computed, and seconds since its start, at the same moment.
+fn times(network: &Network) -> Vec<[f64; 2]> {
+	let of = |status: neuroshard_worker::status::Status| [status.computing_seconds, status.running_seconds];
+	network.workers.iter().map(|worker| worker.status().map_or([0.0; 2], of)).collect()
 }
 
-/// Share of `time` that workers computed, in the mean.
-fn utilisation(before: &[f64], after: &[f64], time: Duration) -> f64 {
-	let computed: f64 = before.iter().zip(after).map(|(before, after)| after - before).sum();
-	computed / (before.len() as f64 * time.as_secs_f64())
+/// Share of the time between two looks that workers computed, in the mean.
+fn utilisation(before: &[[f64; 2]], after: &[[f64; 2]]) -> f64 {
+	let share = |(before, after): (&[f64; 2], &[f64; 2])| (after[0] - before[0]) / (after[1] - before[1]);
+	before.iter().zip(after).map(share).sum::<f64>() / before.len() as f64
 }
 
 /// Has one more worker join, which has no text, and returns the seconds from its start until it trains.

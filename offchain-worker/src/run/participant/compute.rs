@@ -110,6 +110,7 @@ pub(super) struct Compute {
 	/// Jobs that wait for the one under way.
 	waiting: Arc<AtomicUsize>,
 	busy: Arc<Mutex<Busy>>,
+	started: Instant,
 }
 
 /// What time jobs took.
@@ -140,7 +141,7 @@ impl Compute {
 				(busy.over, busy.since) = (busy.over.saturating_add(begun.elapsed()), None);
 			}
 		})?;
-		Ok(Self { jobs, waiting, busy })
+		Ok(Self { jobs, waiting, busy, started: Instant::now() })
 	}
 
 	/// Whether another job waits for the one under way, which may let it go first.
@@ -149,10 +150,11 @@ impl Compute {
 		move || waiting.load(Ordering::Relaxed) > 0
 	}
 
-	/// Time that jobs took, the one under way included.
-	pub(super) fn busy(&self) -> Duration {
-		let busy = lock(&self.busy);
-		busy.over.saturating_add(busy.since.map_or(Duration::ZERO, |since| since.elapsed()))
+	/// Time that jobs took, the one under way included, and time since the thread was started.
+	pub(super) fn times(&self) -> (Duration, Duration) {
+		let (busy, now) = (lock(&self.busy), Instant::now());
+		let under_way = busy.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+		(busy.over.saturating_add(under_way), now.saturating_duration_since(self.started))
 	}
 
 	/// Runs `job` when those before it are done. If the caller stops waiting, the job still runs to its end.
@@ -208,12 +210,13 @@ mod tests {
 	#[tokio::test]
 	async fn jobs_run_one_after_the_other_and_share_what_the_thread_holds() {
 		let compute = Compute::start(2).unwrap();
-		assert_eq!((compute.busy(), compute.run(|bench| Ok(bench.threads())).await.unwrap()), (Duration::ZERO, 2));
+		assert_eq!((compute.times().0, compute.run(|bench| Ok(bench.threads())).await.unwrap()), (Duration::ZERO, 2));
 		let job = || Ok((0..1 << 20).fold(Instant::now(), |begun, _| std::hint::black_box(begun)).elapsed());
 		let took = compute.run(move |_| job()).await.unwrap();
 		// It is noted before the next one begins.
 		compute.run(|_| Ok(())).await.unwrap();
-		assert!(compute.busy() >= Duration::from_micros(u64::try_from(took.as_micros()).unwrap()));
+		let (computing, running) = compute.times();
+		assert!(took <= computing && computing <= running);
 		let missing = compute.run(|bench| Ok(bench.current.is_none())).await.unwrap();
 		assert!(missing);
 	}

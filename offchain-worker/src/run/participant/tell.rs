@@ -43,6 +43,7 @@ impl Participant {
 		let run = seen.chain.run.as_ref();
 		let round = run.and_then(|run| run.round.as_ref());
 		let loaded = self.local.checkpoint;
+		let (computing, running) = self.tasks.compute.times();
 		self.tasks.reporter.update(|status| {
 			status.best_block = seen.heads.best.number;
 			status.finalized_block = seen.heads.finalized.number;
@@ -54,7 +55,7 @@ impl Participant {
 			status.phase_deadline = round.and_then(|round| round.deadline);
 			status.checkpoint = loaded.map(|root| format!("{root:?}"));
 			status.checkpoint_round = run.filter(|run| loaded == Some(run.view.checkpoint)).map(|run| run.view.rounds_adopted);
-			status.computing_seconds = self.tasks.compute.busy().as_secs_f64();
+			(status.computing_seconds, status.running_seconds) = (computing.as_secs_f64(), running.as_secs_f64());
 			status.bytes_in = traffic.received;
 			status.bytes_out = traffic.sent;
 			status.earned = seen.earnings.claimed.to_string();
