@@ -15,7 +15,7 @@ cut off from each other for a minute. Faults and lines follow from the seed. Exi
 that was earned is minted, no invariant of the chain was broken in any block, nobody was slashed, and every worker ends with
 the chain's checkpoint. Namespaces take root; --loopback does without.
 
-  --minutes N      stop after N minutes of faults [default: 10]
+  --minutes N      stop after N minutes of faults; with 0 there are none [default: 10]
   --kills N        stop after N kills, if that comes first
   --only-kill      only kill: freeze nothing, fill no disk and cut no line
   --seed S         seed of faults and lines [default: 1]
@@ -24,6 +24,8 @@ the chain's checkpoint. Namespaces take root; --loopback does without.
                    lose its stake, and nobody else [default: 0]
   --preset NAME    tiny: rounds of a minute [default]; large: 13.8 million parameters; devnet
   --inner-steps N  inner steps of a round [default: those of the preset, and of tiny twice as many]
+  --overlap        inner steps of a round begin while the round before is exchanged
+  --equal-lines    100 Mbit/s, round trips of 52 ms and no losses on every machine; not with --loopback
   --loopback       all processes on the loopback interface, with perfect lines that nobody cuts
   --json FILE      write the report to FILE as JSON
 HELP

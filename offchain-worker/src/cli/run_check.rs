@@ -67,7 +67,7 @@ impl RunFile {
 		self.train.check(&self.model)?;
 		let train = self.train.config();
 		require(!self.overlaps || !(train.weighs_steps() || train.leaves_residual()), "overlaps", || {
-			"is true, but must be false with WeightedMean, and with TopK: what ends the inner steps depends on the round before".into()
+			"is true, but must be false with WeightedMean, whose inner steps end when the round's time does, and with TopK, whose deltas begin with what the last one left".into()
 		})
 	}
 

@@ -97,7 +97,7 @@ fn text(status: &Status) -> String {
 	gauge("training_loss", "Loss of the newest inner step, nats per token", status.training_loss.map(f64::from));
 	gauge("validation_loss", "Held-out loss of the newest checkpoint, nats per token", status.validation_loss.map(f64::from));
 	gauge("tokens_per_second", "Tokens of the newest finished training per second of its inner steps", status.tokens_per_second);
-	gauge("computing_seconds", "Seconds that it computed for rounds of its run", Some(status.computing_seconds));
+	gauge("computing_seconds", "Seconds in which its compute thread was at work", Some(status.computing_seconds));
 	gauge("earned_neuro", "Claimed so far, in NEURO", neuro(&status.earned));
 	gauge("claimable_neuro", "Ready to be claimed, in NEURO", neuro(&status.claimable));
 	nodes(&mut registry, status);

@@ -119,8 +119,8 @@ pub struct Status {
 	/// Training speed: tokens that this worker trained on in the newest round that it finished training, per second of wall time from the
 	/// first inner step until its delta was ready. Fetching, votes, and waiting for others are not part of it.
 	pub tokens_per_second: Option<f64>,
-	/// Time that this worker computed for rounds of its run since the start of the process, in seconds: inner and outer steps, and validation, what
-	/// is under way included.
+	/// Time in which the compute thread was at work since the start of the process, in seconds: inner and outer steps, validation, checks of deltas and
+	/// the like, what is under way included.
 	#[serde(default)]
 	pub computing_seconds: f64,
 	/// The time in which it did, up to the same moment, in seconds.

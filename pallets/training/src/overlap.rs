@@ -2,8 +2,8 @@
 //!
 //! In a run whose rounds overlap, the next round is drawn when a round begins: its seed, its places, and the checkpoint that its inner steps start from,
 //! which is the newest one at that moment. So whoever has done its inner steps goes on with those of the next round at once, and what is exchanged, voted
-//! on and attested meanwhile costs no time. The price is that inner steps start from a checkpoint that is one outer step older. The first round of a run,
-//! and an attempt after an aborted one, have nothing to overlap: their inner steps start from the newest checkpoint.
+//! on and attested meanwhile costs no time. The price is that inner steps start from a checkpoint that is one outer step older. A round that begins out of
+//! Joining, and an attempt after an aborted one, have nothing to overlap: their inner steps start from the newest checkpoint.
 
 use crate::{expected, round::Accounts, Config, Drawn, Event, Pallet, Run, Starts};
 use codec::{Decode, Encode, MaxEncodedLen};

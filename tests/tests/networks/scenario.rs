@@ -42,7 +42,7 @@ impl Scenario {
 	pub(crate) async fn with_overlap(folder: &Path, inner_steps: u32) -> Self {
 		let layout = Layout::create(folder.join("network"), None, 3).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=3).await.unwrap();
-		Self::of(layout, prepared.with_inner_steps(inner_steps).with_overlap(), Rules { patient: true, ..RULES }).await
+		Self::of(layout, prepared.with_inner_steps(inner_steps).with_overlap().with_patience(2), Rules { patient: true, ..RULES }).await
 	}
 
 	/// The same with rounds of up to so many inner steps, of which each takes as many as it does in time.
