@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds the binaries: what the other scripts run first. With --cheat, also a worker that can be told to cheat (neuroshard-cheat), which is none
+# Builds binaries and libraries: what the other scripts run first. With --cheat, also a worker that can be told to cheat (neuroshard-cheat), which is none
 # of the binaries that anybody should run. With --tests, also all tests.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 . "$root/scripts/env.sh"
-targets=--bins
+targets=(--lib --bins)
 cheat=
 for argument in "$@"; do
 	case "$argument" in
-	--tests) targets=--all-targets ;;
+	--tests) targets=(--all-targets) ;;
 	--cheat) cheat=yes ;;
 	*) echo "build: there is no option $argument" >&2 && exit 2 ;;
 	esac
@@ -24,7 +24,7 @@ if [ "$(cat "$last" 2>/dev/null || true)" != "$root" ]; then
 	rm -rf "$CARGO_TARGET_DIR"/*/.fingerprint/{neuroshard,pallet-neuro}-*
 	printf '%s\n' "$root" >"$last"
 fi
-cargo build --release --workspace "$targets"
+cargo build --release --workspace "${targets[@]}"
 if [ -n "$cheat" ]; then
 	# As an example, it is compiled with the dependencies that have just been built; nothing else is compiled with its feature.
 	cargo build --release --workspace --features neuroshard-worker/faults --example neuroshard-cheat

@@ -12,6 +12,8 @@ pub struct Binaries {
 	pub worker: PathBuf,
 	/// `neuroshard-cheat`; only networks with cheaters need it.
 	cheat: PathBuf,
+	/// The library of `neuroshard-clock`; only machines with clocks of their own need it.
+	clock: PathBuf,
 }
 
 impl Binaries {
@@ -33,7 +35,12 @@ impl Binaries {
 			}
 		};
 		let cheat = folder.join("examples/neuroshard-cheat");
-		Ok(Self { node: binary("neuroshard-node")?, worker: binary("neuroshard-worker")?, cheat })
+		Ok(Self {
+			node: binary("neuroshard-node")?,
+			worker: binary("neuroshard-worker")?,
+			cheat,
+			clock: folder.join("libneuroshard_clock.so"),
+		})
 	}
 
 	/// `neuroshard-cheat`: a worker that can be told to cheat.
@@ -41,9 +48,22 @@ impl Binaries {
 	/// # Errors
 	/// [`Error::NotBuilt`] if it is missing.
 	pub fn cheat(&self) -> Result<&Path, Error> {
-		match self.cheat.is_file() {
-			true => Ok(&self.cheat),
-			false => Err(Error::NotBuilt { path: self.cheat.clone() }),
-		}
+		built(&self.cheat)
+	}
+
+	/// The library of `neuroshard-clock`: a clock that can be set wrong.
+	///
+	/// # Errors
+	/// [`Error::NotBuilt`] if it is missing.
+	pub fn clock(&self) -> Result<&Path, Error> {
+		built(&self.clock)
+	}
+}
+
+/// `path`, if something is there.
+fn built(path: &Path) -> Result<&Path, Error> {
+	match path.is_file() {
+		true => Ok(path),
+		false => Err(Error::NotBuilt { path: path.to_path_buf() }),
 	}
 }

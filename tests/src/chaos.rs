@@ -1,4 +1,4 @@
-//! Faults at random, by a seed, in a network that trains: processes that are killed or frozen, lines that are cut. After each, how long it
+//! Faults at random, by a seed, in a network that trains: processes that are killed or frozen, clocks that are wrong, lines that are cut. After each, how long it
 //! takes until whoever was hit is back.
 
 use crate::{until, Error, Network, Process, Training};
@@ -10,6 +10,7 @@ use serde::Serialize;
 use std::{
 	fs::File,
 	io::Write,
+	ops::RangeInclusive,
 	path::{Path, PathBuf},
 	process::Command,
 	time::{Duration, Instant, SystemTime},
@@ -24,6 +25,9 @@ const AWAY_MS: u32 = 3_000;
 const PAUSE_MS: u32 = 3_000;
 /// Longest time that a process is frozen.
 const FROZEN_MS: u32 = 20_000;
+/// Least and most seconds that a clock is wrong by, and longest time that it is.
+const WRONG_S: RangeInclusive<i64> = 30..=300;
+const WRONG_MS: u32 = 60_000;
 /// Time that a partition lasts.
 const CUT: Duration = Duration::from_secs(60);
 /// Bytes of the small disk: as many as a worker leaves free, and as many again.
@@ -65,6 +69,15 @@ pub enum Fault {
 		/// For how long.
 		full_ms: u32,
 	},
+	/// The clock of a machine is wrong by so many seconds for so many milliseconds, while its process runs.
+	WrongClock {
+		/// Which: the validators', then the workers'.
+		machine: usize,
+		/// Seconds that it is ahead, or behind.
+		by_s: i64,
+		/// For how long.
+		wrong_ms: u32,
+	},
 	/// Nothing passes between two parts of the machines for a minute.
 	Cut {
 		/// In which part each machine is: the validators', then the workers'.
@@ -86,7 +99,7 @@ pub struct Mended {
 	pub at: f64,
 	/// What happened.
 	pub fault: Fault,
-	/// Seconds from the start of the process, from its going on, or from the end of the partition, until whoever was hit is at the chain's newest
+	/// Seconds from the start of the process, from its going on, or from the end of the partition or of the wrong time, until whoever was hit is at the chain's newest
 	/// block and checkpoint.
 	pub seconds: f64,
 }
@@ -181,7 +194,7 @@ impl Drop for SmallDisk {
 pub enum Kinds {
 	/// Kills only.
 	Kills,
-	/// Kills and frozen processes: lines cannot be cut.
+	/// Kills and frozen processes: lines cannot be cut, and clocks not be set.
 	Processes,
 	/// All.
 	All,
@@ -207,6 +220,8 @@ impl<'a> Chaos<'a> {
 	fn draw(&mut self) -> Fault {
 		let machine = self.dice.gen_range(0..self.validators.saturating_add(self.workers).max(1));
 		let (away_ms, frozen_ms) = (self.dice.gen_range(0..AWAY_MS), self.dice.gen_range(1_000..FROZEN_MS));
+		let (by_s, wrong_ms) = (self.dice.gen_range(WRONG_S), self.dice.gen_range(1_000..WRONG_MS));
+		let by_s = if self.dice.gen() { by_s } else { -by_s };
 		let mut parts: Vec<bool> = (0..self.validators.saturating_add(self.workers)).map(|_| self.dice.gen()).collect();
 		// Not all in one part.
 		if let [first, others @ ..] = parts.as_mut_slice() {
@@ -217,8 +232,9 @@ impl<'a> Chaos<'a> {
 		match (self.kinds, kind, worker) {
 			(Kinds::All, 96.., _) => Fault::Cut { parts },
 			(Kinds::All, 92.., _) => Fault::FillDisk { full_ms: frozen_ms.saturating_mul(2) },
-			(Kinds::All | Kinds::Processes, 85.., Some(worker)) => Fault::FreezeWorker { worker, frozen_ms },
-			(Kinds::All | Kinds::Processes, 85.., None) => Fault::FreezeValidator { validator: machine, frozen_ms },
+			(Kinds::All, 88.., _) => Fault::WrongClock { machine, by_s, wrong_ms },
+			(Kinds::All | Kinds::Processes, 81.., Some(worker)) => Fault::FreezeWorker { worker, frozen_ms },
+			(Kinds::All | Kinds::Processes, 81.., None) => Fault::FreezeValidator { validator: machine, frozen_ms },
 			(_, _, Some(worker)) => Fault::KillWorker { worker, away_ms },
 			(_, _, None) => Fault::KillValidator { validator: machine, away_ms },
 		}
@@ -259,6 +275,17 @@ impl<'a> Chaos<'a> {
 				pause(*full_ms).await;
 				disk.empty()?;
 			}
+			Fault::WrongClock { machine, by_s, wrong_ms } => {
+				let clock = network.cloud().and_then(|cloud| cloud.clock(*machine)).cloned().ok_or_else(nobody)?;
+				let hit = match machine.checked_sub(self.validators) {
+					Some(worker) => network.workers.get_mut(worker).and_then(|hit| hit.process().as_ref()),
+					None => network.validators.get_mut(*machine).and_then(|hit| hit.process().as_ref()),
+				};
+				let hit = hit.ok_or_else(nobody)?;
+				clock.set_wrong(*by_s, hit)?;
+				pause(*wrong_ms).await;
+				clock.set_wrong(0, hit)?;
+			}
 			Fault::Cut { parts } => {
 				let cloud = network.cloud().ok_or_else(nobody)?;
 				cloud.cut(parts);
@@ -270,9 +297,17 @@ impl<'a> Chaos<'a> {
 		match &fault {
 			Fault::KillWorker { worker, .. } | Fault::FreezeWorker { worker, .. } => worker_is_back(network, training, *worker).await?,
 			Fault::KillValidator { validator, .. } | Fault::FreezeValidator { validator, .. } => {
-				validator_is_back(network, *validator).await?;
+				validator_is_back(network, *validator, BACK_LIMIT).await?;
 			}
 			Fault::FillDisk { .. } => worker_is_back(network, training, 0).await?,
+			Fault::WrongClock { machine, by_s, .. } => match machine.checked_sub(self.validators) {
+				Some(worker) => worker_is_back(network, training, worker).await?,
+				// A block of the future is taken when its time has come: others refuse it, and whoever sends it, until then.
+				None => {
+					let ahead = Duration::from_secs(u64::try_from(*by_s).unwrap_or_default());
+					validator_is_back(network, *machine, BACK_LIMIT.saturating_add(ahead)).await?;
+				}
+			},
 			Fault::Cut { .. } => self.all_are_back(network, training).await?,
 		}
 		let seconds = back_since.elapsed().as_secs_f64();
@@ -286,7 +321,7 @@ impl<'a> Chaos<'a> {
 	/// [`Error::Late`] if one is not.
 	pub async fn all_are_back(&self, network: &mut Network, training: &Training) -> Result<(), Error> {
 		for validator in 0..self.validators {
-			validator_is_back(network, validator).await?;
+			validator_is_back(network, validator, BACK_LIMIT).await?;
 		}
 		for worker in 0..self.workers {
 			worker_is_back(network, training, worker).await?;
@@ -340,9 +375,9 @@ async fn adopted(network: &Network, training: &Training) -> Result<Option<u32>, 
 
 /// Waits until a validator answers, is at the newest block of all, and has finalized one that nobody had before: blocks are finalized on one
 /// branch, by both.
-async fn validator_is_back(network: &mut Network, number: usize) -> Result<(), Error> {
+async fn validator_is_back(network: &mut Network, number: usize, limit: Duration) -> Result<(), Error> {
 	let (what, mut before) = (format!("validator {number} to be back"), None);
-	until(&what, BACK_LIMIT, async || {
+	until(&what, limit, async || {
 		let mut heads = Vec::new();
 		for validator in &mut network.validators {
 			validator.process().as_mut().map_or(Ok(()), |process| process.check())?;
@@ -389,12 +424,23 @@ mod tests {
 		assert_eq!(all.iter().filter(cut).count(), all.iter().filter(|fault| matches!(fault, Fault::Cut { .. })).count());
 		let cuts = all.iter().filter(cut).count();
 		assert!((1..40).contains(&cuts), "{cuts}");
+		let clocks: Vec<_> = all
+			.iter()
+			.filter_map(|fault| match fault {
+				Fault::WrongClock { machine, by_s, wrong_ms } => Some((*machine, *by_s, *wrong_ms)),
+				_ => None,
+			})
+			.collect();
+		assert!(clocks.iter().any(|(machine, ..)| *machine < 2) && clocks.iter().any(|(machine, ..)| *machine >= 2), "{clocks:?}");
+		assert!(clocks.iter().any(|(_, by_s, _)| *by_s > 0) && clocks.iter().any(|(_, by_s, _)| *by_s < 0), "{clocks:?}");
+		assert!(clocks.iter().all(|(_, by_s, wrong_ms)| (30..=300).contains(&by_s.abs()) && *wrong_ms <= 60_000), "{clocks:?}");
 	}
 
 	#[test]
 	fn nothing_happens_that_cannot() {
 		assert!(faults(7, Kinds::Kills).iter().all(Fault::is_kill));
-		let cut = |fault: &Fault| matches!(fault, Fault::Cut { .. });
-		assert!(!faults(7, Kinds::Processes).iter().any(cut) && !faults(7, Kinds::Processes).iter().all(Fault::is_kill));
+		let frozen = |fault: &Fault| matches!(fault, Fault::FreezeWorker { .. } | Fault::FreezeValidator { .. });
+		let processes = faults(7, Kinds::Processes);
+		assert!(processes.iter().all(|fault| fault.is_kill() || frozen(fault)) && processes.iter().any(frozen));
 	}
 }

@@ -77,7 +77,7 @@ fn what_one_package_needs_is_compiled_as_for_the_whole_workspace() {
 	let folders: Vec<_> = members.filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix("\",")).collect();
 	assert!(folders.len() > 10, "{folders:?}");
 	let manifests: Vec<String> = folders.iter().map(|folder| workspace().join(folder).join("Cargo.toml").display().to_string()).collect();
-	let mut selections = vec![vec!["--workspace", "--bins"], vec!["-p", "neuroshard-node"], vec!["-p", "neuroshard-worker"]];
+	let mut selections = vec![vec!["--workspace", "--lib", "--bins"], vec!["-p", "neuroshard-node"], vec!["-p", "neuroshard-worker"]];
 	selections.extend(manifests.iter().map(|manifest| vec!["--tests", "--manifest-path", manifest]));
 	for selection in selections {
 		let some = libraries(&selection);

@@ -1,4 +1,4 @@
-//! `neuroshard-chaos`: a network that trains while its processes are killed and its lines are cut.
+//! `neuroshard-chaos`: a network that trains while its processes are killed, its clocks are wrong and its lines are cut.
 
 use clap::Parser;
 use neuroshard_chain_client::Neuro;
@@ -36,7 +36,7 @@ const FIRST_LIE: u32 = 2;
 const VERDICT_LIMIT: Duration = Duration::from_secs(2_400);
 
 /// Starts two validators and some workers, each on a machine of its own: a network namespace with a line that delays and loses packets, and is
-/// thin on some. They train a model while they are killed, frozen and cut off from each other at random. At the end, everything must be as it must be.
+/// thin on some. They train a model while they are killed, frozen, told a wrong time and cut off from each other at random. At the end, everything must be as it must be.
 #[derive(Debug, Parser)]
 #[command(name = "neuroshard-chaos", version)]
 struct Arguments {
@@ -46,7 +46,7 @@ struct Arguments {
 	/// Stop after so many kills, if that comes first.
 	#[arg(long, value_name = "N")]
 	kills: Option<usize>,
-	/// Only kill: freeze nothing, fill no disk and cut no line.
+	/// Only kill: freeze nothing, fill no disk, set no clock and cut no line.
 	#[arg(long)]
 	only_kill: bool,
 	/// Seed of faults and lines.
@@ -70,7 +70,7 @@ struct Arguments {
 	/// Give all machines the same line: 100 Mbit/s, round trips of 52 ms, and nothing lost.
 	#[arg(long, conflicts_with = "loopback")]
 	equal_lines: bool,
-	/// All processes on the loopback interface, with perfect lines.
+	/// All processes on the loopback interface, with perfect lines and right clocks.
 	#[arg(long)]
 	loopback: bool,
 	/// Write the report to this file as JSON.
@@ -85,7 +85,9 @@ struct Written {
 	lines: Vec<Line>,
 	/// Share of the time of undisturbed rounds that workers computed.
 	utilisation: f64,
-	/// Seconds from the start of a worker that never was in this network, and has no text, until it trains; all faults are over then.
+	/// Seconds from the start of a worker that never was in this network, and has no text, until it has the run's checkpoint; all faults are over then.
+	newcomer_has_checkpoint_after: Option<f64>,
+	/// The same until it trains: it waits for a round to be drawn.
 	newcomer_trains_after: f64,
 	#[serde(flatten)]
 	report: Report,
@@ -116,6 +118,7 @@ fn lines(count: usize, arguments: &Arguments) -> Vec<Line> {
 
 async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let (started, workers) = (Instant::now(), arguments.workers.saturating_add(arguments.liars));
+	let binaries = Binaries::find()?;
 	let all = workers.saturating_add(1);
 	let mut layout = Layout::create(folder.join("network"), None, all)?;
 	let mut lines = if arguments.loopback { Vec::new() } else { lines(Layout::machines(all), arguments) };
@@ -123,7 +126,7 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 		*last = NEWCOMER;
 	}
 	if !lines.is_empty() {
-		let cloud = Cloud::create(&lines, arguments.seed);
+		let cloud = Cloud::create(&lines, arguments.seed, folder, binaries.clock()?);
 		layout = layout.on(cloud.map_err(|error| {
 			Error::Setup(format!("{error}; --loopback does without machines of their own, and without lines that can be cut"))
 		})?);
@@ -140,7 +143,7 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	}
 	println!("starting two validators and {workers} workers in {}", folder.display());
 	let lies: Vec<_> = LIES.into_iter().cycle().zip(FIRST_LIE..).take(arguments.liars.into()).collect();
-	let mut network = Network::start(Binaries::find()?, layout, SLOT, rules(arguments.preset, &lies)).await?;
+	let mut network = Network::start(binaries, layout, SLOT, rules(arguments.preset, &lies)).await?;
 	let training = Training::sponsor(&network, prepared, None).await?;
 	let (honest, dataset) = (usize::from(arguments.workers), Some(training.dataset.as_path()));
 	match lies.is_empty() {
@@ -207,7 +210,10 @@ async fn train(
 	adopted(network, training, done.saturating_add(UNDISTURBED)).await?;
 	let utilisation = utilisation(&before, &times(network));
 	println!("workers computed {:.0}% of the time of undisturbed rounds", 100.0 * utilisation);
-	let newcomer_trains_after = join(network, training).await?;
+	let (newcomer_has_checkpoint_after, newcomer_trains_after) = join(network, training).await?;
+	if let Some(seconds) = newcomer_has_checkpoint_after {
+		println!("a newcomer has the checkpoint {seconds:.1} s after its start");
+	}
 	println!("a newcomer trains {newcomer_trains_after:.1} s after its start");
 	training.stop(network).await?;
 	let last = View::look(network, training, None).await?.run.rounds_adopted.saturating_sub(1);
@@ -227,8 +233,15 @@ async fn train(
 	);
 	let verified = summary.verify_killed().and(unslashed(network, arguments.workers.into()).await);
 	if let Some(path) = &arguments.json {
-		let text = serde_json::to_string_pretty(&Written { lines, utilisation, newcomer_trains_after, report, summary })
-			.map_err(|error| Error::Setup(error.to_string()))?;
+		let text = serde_json::to_string_pretty(&Written {
+			lines,
+			utilisation,
+			newcomer_has_checkpoint_after,
+			newcomer_trains_after,
+			report,
+			summary,
+		})
+		.map_err(|error| Error::Setup(error.to_string()))?;
 		std::fs::write(path, text + "\n").map_err(|source| Error::File { path: path.clone(), source })?;
 	}
 	verified
@@ -264,17 +277,20 @@ fn utilisation(before: &[[f64; 2]], after: &[[f64; 2]]) -> f64 {
 	before.iter().zip(after).map(share).sum::<f64>() / before.len() as f64
 }
 
-/// Has one more worker join, which has no text, and returns the seconds from its start until it trains.
-async fn join(network: &mut Network, training: &Training) -> Result<f64, Error> {
+/// Has one more worker join, which has no text, and returns the seconds from its start until it was seen to have the checkpoint, and until it trains.
+async fn join(network: &mut Network, training: &Training) -> Result<(Option<f64>, f64), Error> {
 	network.add_workers(1, None, 1).await?;
-	let started = Instant::now();
+	let (started, mut has_checkpoint) = (Instant::now(), None);
 	until("the newcomer to train", JOIN_LIMIT, async || {
 		network.check()?;
 		let status = network.workers.last().and_then(|worker| worker.status()).filter(|status| status.run == Some(training.run));
+		if status.as_ref().is_some_and(|status| status.checkpoint_round.is_some()) {
+			has_checkpoint.get_or_insert_with(|| started.elapsed().as_secs_f64());
+		}
 		Ok(status.and_then(|status| status.step).map(drop))
 	})
 	.await?;
-	Ok(started.elapsed().as_secs_f64())
+	Ok((has_checkpoint, started.elapsed().as_secs_f64()))
 }
 
 /// Waits until every liar is judged, and what it did is out of the model.

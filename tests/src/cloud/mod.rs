@@ -1,17 +1,19 @@
 //! Machines of their own on this one: network namespaces whose only line is a TUN device, and a router in this process that delays, loses
-//! and holds up what passes between them, as told. No kernel has to know `netem`, and a partition is one assignment.
+//! and holds up what passes between them, as told. No kernel has to know `netem`, and a partition is one assignment. Each has a clock that can be set wrong.
 //!
 //! It takes the right to make namespaces and devices: root, mostly.
 
+mod clock;
 mod line;
 mod machine;
 mod router;
 
 use crate::Error;
+pub(crate) use clock::Clock;
 pub use line::Line;
 pub use machine::Machine;
 use router::Router;
-use std::{net::Ipv4Addr, process::Command};
+use std::{net::Ipv4Addr, path::Path, process::Command};
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
 /// The network that all machines are in, this process's own address first.
@@ -32,11 +34,12 @@ pub struct Cloud {
 }
 
 impl Cloud {
-	/// Makes a machine for each of `lines`, with a router whose dice begin with `seed`. This process itself is on a perfect line.
+	/// Makes a machine for each of `lines`, with a router whose dice begin with `seed`. This process itself is on a perfect line. Files of the clocks come
+	/// to `folder`; `clock` is the library of `neuroshard-clock`.
 	///
 	/// # Errors
-	/// [`Error::Setup`] if that is not permitted here, or another such network is there already.
-	pub fn create(lines: &[Line], seed: u64) -> Result<Self, Error> {
+	/// [`Error::Setup`] if that is not permitted here, or another such network is there already; [`Error::File`].
+	pub fn create(lines: &[Line], seed: u64, folder: &Path, clock: &Path) -> Result<Self, Error> {
 		if lines.len() > MOST {
 			return Err(Error::Setup(format!("at most {MOST} machines have addresses here, not {}", lines.len())));
 		}
@@ -59,7 +62,8 @@ impl Cloud {
 			let inside = ["netns", "exec", &name, "ip"];
 			ip(&[inside.as_slice(), &["link", "set", "lo", "up"]].concat())?;
 			configure(&inside, &device_name, address(number))?;
-			machines.push(Machine::elsewhere(address(number), name));
+			let clock = Clock::create(folder.join(format!("clock-{number}")), clock)?;
+			machines.push(Machine::elsewhere(address(number), name, clock));
 		}
 		let all = [[Line::PERFECT].as_slice(), lines].concat();
 		Ok(Self { _namespaces: namespaces, machines, taken: 0, router: Router::start(devices, all, seed)? })
@@ -73,6 +77,11 @@ impl Cloud {
 		let machine = self.machines.get(self.taken).cloned();
 		self.taken = self.taken.saturating_add(1);
 		machine.ok_or_else(|| Error::Setup("all machines are taken: make more".into()))
+	}
+
+	/// The clock of the machine with this number, in the order in which they were taken.
+	pub(crate) fn clock(&self, number: usize) -> Option<&Clock> {
+		self.machines.get(number).and_then(Machine::clock)
 	}
 
 	/// Cuts the machines in two parts, in the order in which they were taken; this process reaches both.
