@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod equivocation;
 pub mod gossip;
+pub mod last_peer;
 pub mod namespace;
 pub mod reports;
 pub mod server;

@@ -5,16 +5,18 @@ use futures::FutureExt;
 use neuroshard_node::{
 	equivocation::{Announcements, Equivocations, Watch},
 	gossip::Gossip,
+	last_peer::LastPeer,
 	reports::Reports,
 	server,
 };
 use neuroshard_runtime::{configs::MAX_BLOCK_LENGTH, opaque::Block, RuntimeApi};
 use sc_client_api::{Backend as _, BlockBackend};
-use sc_consensus::{BoxBlockImport, LongestChain};
+use sc_consensus::{BoxBlockImport, ImportQueue, LongestChain};
 use sc_consensus_babe::{BabeLink, BabeWorkerHandle, SlotProportion};
 use sc_consensus_grandpa::{FinalityProofProvider, LinkHalf, SharedVoterState};
 use sc_executor::{HeapAllocStrategy, DEFAULT_HEAP_ALLOC_STRATEGY};
-use sc_network::NetworkBackend;
+use sc_network::{NetworkBackend, Roles};
+use sc_network_sync::{engine::SyncingEngine, service::network::NetworkServiceProvider};
 use sc_service::{Configuration, Error, PartialComponents, TaskManager, WarpSyncConfig};
 use sc_telemetry::{Telemetry, TelemetryWorker};
 use sc_transaction_pool::TransactionPoolHandle;
@@ -170,20 +172,63 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(
 	let authority_set = grandpa_link.shared_authority_set().clone();
 	let warp_sync = Arc::new(sc_consensus_grandpa::warp_proof::NetworkProvider::new(backend.clone(), authority_set.clone(), Vec::new()));
 
+	let network_service = NetworkServiceProvider::new();
+	let protocol_id = config.protocol_id();
+	let fork_id = config.chain_spec.fork_id();
+	let peers = &config.network.default_peers_set;
+	let downloader = sc_service::build_default_block_downloader(
+		&protocol_id,
+		fork_id,
+		&mut net_config,
+		network_service.handle(),
+		client.clone(),
+		peers.in_peers.saturating_add(peers.out_peers).try_into().unwrap_or(usize::MAX),
+		&task_manager.spawn_handle(),
+	);
+	let strategy = sc_service::build_polkadot_syncing_strategy(
+		protocol_id.clone(),
+		fork_id,
+		&mut net_config,
+		Some(WarpSyncConfig::WithProvider(warp_sync)),
+		downloader,
+		client.clone(),
+		&task_manager.spawn_handle(),
+		config.prometheus_registry(),
+		sc_service::default_gap_sync_body_policy(config.blocks_pruning),
+	)?;
+	let (syncing, sync_service, block_announce_config) = SyncingEngine::new(
+		Roles::from(&config.role),
+		client.clone(),
+		config.prometheus_registry(),
+		metrics.clone(),
+		&net_config,
+		protocol_id.clone(),
+		fork_id,
+		Box::new(Announcements::new(watch, tokio::time::sleep)),
+		Box::new(LastPeer::new(strategy, client.clone())),
+		network_service.handle(),
+		import_queue.service(),
+		net_config.peer_store_handle(),
+	)?;
+	task_manager.spawn_essential_handle().spawn_blocking("syncing", None, syncing.run());
 	let (network, system_rpc_tx, tx_handler_controller, sync_service, _bitswap) =
-		sc_service::build_network(sc_service::BuildNetworkParams {
-			config: &config,
+		sc_service::build_network_advanced(sc_service::BuildNetworkAdvancedParams {
+			role: config.role,
+			protocol_id,
+			fork_id,
+			announce_block: config.announce_block,
 			net_config,
 			client: client.clone(),
 			transaction_pool: Arc::new(Gossip::new(transaction_pool.clone())),
 			spawn_handle: task_manager.spawn_handle(),
 			spawn_essential_handle: task_manager.spawn_essential_handle(),
 			import_queue,
-			block_announce_validator_builder: Some(Box::new(|_| Box::new(Announcements::new(watch, tokio::time::sleep)))),
-			warp_sync_config: Some(WarpSyncConfig::WithProvider(warp_sync)),
-			block_relay: None,
+			sync_service,
+			block_announce_config,
+			network_service_provider: network_service,
+			metrics_registry: config.prometheus_registry(),
 			metrics,
-			gap_sync_body_policy: None,
+			blocks_pruning: config.blocks_pruning,
 		})?;
 
 	let again = crate::offences::report_again(client.clone(), reports.clone());
