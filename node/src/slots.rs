@@ -11,7 +11,8 @@ use sp_runtime::traits::Header as _;
 /// Slots before the running one whose blocks are compared.
 pub const REMEMBERED: u64 = 1_000;
 /// Slots that are stored. A slot takes the place of the one so many slots before it, so that nothing has to be looked for and removed; it is more
-/// than [`REMEMBERED`] and the slot that may come next.
+/// than [`REMEMBERED`] and the slot that may come next. It does not take that of a later one, which was stored while this node's clock was ahead: when
+/// that slot comes, its author must not make another block for it.
 const PLACES: u64 = 1_024;
 /// Longest header in bytes that is remembered: what its author may put there, and as much for an epoch's first block with as many authorities
 /// as there can be. Longer ones are of no valid block.
@@ -22,7 +23,7 @@ const PREFIX: &[u8] = b"sealed_headers_of_slot_";
 /// What is known of the slot and the author of a header.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sight {
-	/// It is not compared: its slot is too old or in the future, or it is too long.
+	/// It is not compared: its slot is too old or in the future, or has no place, or it is too long.
 	Ignored,
 	/// It is not compared: none of its authors sealed it. It took signatures to see that.
 	Unsealed,
@@ -69,7 +70,7 @@ pub fn look<S: AuxStore>(
 	if !is_near || header.encoded_size() > MAX_HEADER {
 		return Ok(Sight::Ignored);
 	}
-	let mut known = load(store, slot)?;
+	let Some(mut known) = load(store, slot)? else { return Ok(Sight::Ignored) };
 	let hash = header.hash();
 	if known.iter().any(|sealed| sealed.header.hash() == hash) {
 		return Ok(Sight::Again);
@@ -93,7 +94,7 @@ pub fn look<S: AuxStore>(
 /// # Errors
 /// What the storage says.
 pub fn set_reported<S: AuxStore>(store: &S, slot: Slot, author: &AuthorityId) -> sp_blockchain::Result<()> {
-	let mut known = load(store, slot)?;
+	let Some(mut known) = load(store, slot)? else { return Ok(()) };
 	for sealed in known.iter_mut().filter(|sealed| sealed.author == *author) {
 		sealed.reported = true;
 	}
@@ -107,11 +108,15 @@ fn is_sealed_by(header: &Header, author: &AuthorityId) -> bool {
 	seal.is_some_and(|seal| AuthorityPair::verify(&seal, header.hash(), author))
 }
 
-/// What is remembered of a slot. What cannot be read is another slot's, or none's.
-fn load<S: AuxStore>(store: &S, slot: Slot) -> sp_blockchain::Result<Vec<Sealed>> {
+/// What is remembered of a slot; nothing if a later one has its place. What cannot be read is an earlier slot's, or none's.
+fn load<S: AuxStore>(store: &S, slot: Slot) -> sp_blockchain::Result<Option<Vec<Sealed>>> {
 	let place = store.get_aux(&key(slot))?;
 	let place = place.and_then(|bytes| <(Slot, Vec<Sealed>)>::decode(&mut &bytes[..]).ok());
-	Ok(place.filter(|(stored, _)| *stored == slot).map(|(_, sealed)| sealed).unwrap_or_default())
+	Ok(match place {
+		Some((stored, _)) if stored > slot => None,
+		Some((stored, sealed)) if stored == slot => Some(sealed),
+		_ => Some(Vec::new()),
+	})
 }
 
 fn save<S: AuxStore>(store: &S, slot: Slot, known: &[Sealed]) -> sp_blockchain::Result<()> {
@@ -176,6 +181,21 @@ pub(crate) mod tests {
 		set_reported(&store, SLOT.into(), &one.public()).expect("a store");
 		assert!(matches!(look(&one, SLOT, 2), Sight::Second { reported: true, .. }));
 		assert_eq!(look_at(&store, &first, &[&one]), Sight::Again, "the first one is still the first");
+	}
+
+	#[test]
+	fn what_a_clock_that_was_ahead_by_hours_has_sealed_is_remembered_until_its_slot_comes() {
+		let store = Blockchain::<Block>::new();
+		let one = author(1);
+		let look = |now: u64, slot, state| look(&store, now.into(), &header(&one, slot, state), |_| vec![one.public()]).expect("a store");
+		let ahead = SLOT + 3 * PLACES;
+		assert_eq!(look(ahead, ahead, 1), Sight::First);
+		for slot in [SLOT, SLOT + PLACES, SLOT + 2 * PLACES] {
+			assert_eq!(look(slot, slot, 1), Sight::Ignored, "its place is taken");
+		}
+		assert_eq!(look(SLOT + 1, SLOT + 1, 1), Sight::First, "the next one has a place of its own");
+		assert!(matches!(look(ahead, ahead, 2), Sight::Second { .. }));
+		assert_eq!(look(ahead + PLACES, ahead + PLACES, 1), Sight::First, "and then the place is free again");
 	}
 
 	#[test]
