@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p neuroshard-graph --example compression -- TEXT [ROUNDS [THREADS [INNER_STEPS [METHOD]]]]`. Eight workers train a small model on
 //! windows of the text, drawn for each. All methods see the same windows. Bytes are those that a worker receives for an inner step: the deltas of all
-//! others, once a round; in an all-reduce, by the ring, all gradients less an eighth, twice.
+//! others, once a round; in an all-reduce, by the ring, all gradients less an eighth, twice. A thread does one method with one seed at a time; seconds
+//! are those of all seeds together. With METHOD, only those whose names have it within.
 
 mod text;
 
@@ -11,7 +12,15 @@ use neuroshard_graph::{
 	init::theta_0,
 	Aggregator, Code, Compressed, ModelConfig, ParamLayout, Robust, Rule, TopK, TrainConfig, F32,
 };
-use std::{error::Error, sync::Arc, time::Instant};
+use std::{
+	error::Error,
+	num::NonZeroUsize,
+	sync::{
+		atomic::{AtomicUsize, Ordering},
+		mpsc, Arc,
+	},
+	time::{Duration, Instant},
+};
 use text::{extremes, Random, Text};
 
 /// Workers.
@@ -31,22 +40,20 @@ enum Method {
 
 fn methods() -> Vec<(String, Method)> {
 	let rounds = |code, rate, momentum| Method::Rounds { code, rate, momentum, overlap: false };
-	let overlapping = |rate, momentum| Method::Rounds { code: None, rate, momentum, overlap: true };
-	let mut methods = vec![
-		("f32 all-reduce".into(), Method::AllReduce),
-		("f32 deltas".into(), rounds(None, 1.0, 0.0)),
-		("f32 deltas, Nesterov".into(), rounds(None, 0.7, 0.9)),
-		("Int8".into(), rounds(Some(Code::Int8), 1.0, 0.0)),
-		("Int8, Nesterov".into(), rounds(Some(Code::Int8), 0.7, 0.9)),
-	];
-	for cosine in [false, true] {
-		for numbers in [64, 32, 16, 8, 4] {
-			let name = format!("TopK {numbers}{}", if cosine { " cosine" } else { "" });
-			methods.push((name, rounds(Some(Code::TopK(TopK { numbers, decay: F32::new(DECAY), cosine })), 1.0, 0.0)));
-		}
+	let coded = |numbers, cosine, rate| rounds(Some(Code::TopK(TopK { numbers, decay: F32::new(DECAY), cosine })), rate, 0.0);
+	let mut methods = vec![("f32 all-reduce".into(), Method::AllReduce)];
+	for (rate, momentum) in [(1.0, 0.0), (0.7, 0.5), (0.7, 0.7), (0.7, 0.9)] {
+		methods.push((format!("f32 deltas {rate} {momentum}"), rounds(None, rate, momentum)));
+	}
+	methods.push(("Int8".into(), rounds(Some(Code::Int8), 1.0, 0.0)));
+	for (numbers, rates) in [(64, [1.0].as_slice()), (32, &[1.0, 1.5]), (16, &[1.0, 1.6, 2.0]), (8, &[1.0, 2.0, 3.0, 4.0])] {
+		methods.extend(rates.iter().map(|rate| (format!("TopK {numbers} {rate}"), coded(numbers, false, *rate))));
+	}
+	for numbers in [64, 32, 16, 8] {
+		methods.push((format!("TopK {numbers} cosine"), coded(numbers, true, 1.0)));
 	}
 	for (rate, momentum) in [(1.0, 0.0), (0.7, 0.0), (0.5, 0.0), (0.35, 0.5), (0.2, 0.8), (0.7, 0.9)] {
-		methods.push((format!("overlap {rate} {momentum}"), overlapping(rate, momentum)));
+		methods.push((format!("overlap {rate} {momentum}"), Method::Rounds { code: None, rate, momentum, overlap: true }));
 	}
 	methods
 }
@@ -55,12 +62,13 @@ fn methods() -> Vec<(String, Method)> {
 const DECAY: f32 = 0.95;
 
 /// The text, and what trains.
+#[derive(Clone)]
 struct World {
 	model: ModelConfig,
 	train: TrainConfig,
 	layout: ParamLayout,
 	exec: Arc<Exec>,
-	text: Text,
+	text: Arc<Text>,
 	seed: u8,
 }
 
@@ -158,7 +166,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let mut arguments = std::env::args().skip(1);
 	let path = arguments.next().ok_or("the text is missing")?;
 	let rounds: u32 = arguments.next().map_or(Ok(8), |rounds| rounds.parse())?;
-	let threads: usize = arguments.next().map_or(Ok(2), |threads| threads.parse())?;
+	let threads: NonZeroUsize = arguments.next().map_or(Ok(NonZeroUsize::MIN), |threads| threads.parse())?;
 	let inner_steps = arguments.next().map_or(Ok(40), |steps| steps.parse())?;
 	let only = arguments.next();
 	let text = Text::read(&path)?;
@@ -178,21 +186,41 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let layout = ParamLayout::new(&model)?;
 	println!("{} parameters, {rounds} rounds of {inner_steps} inner steps of {WORKERS} workers, {SEEDS} seeds", layout.len());
 	println!("{:22}{:>14}{:>12}{:>10}{:>26}{:>10}", "", "bytes a step", "all-reduce", "f32", "validation loss", "seconds");
-	let mut world = World { exec: Arc::new(Exec::new(threads)?), model, train, layout, text, seed: 0 };
+	let mut world = World { exec: Arc::new(Exec::new(1)?), model, train, layout, text: Arc::new(text), seed: 0 };
 	let full = world.bytes(Method::AllReduce)?;
 	let deltas = world.bytes(Method::Rounds { code: None, rate: 1.0, momentum: 0.0, overlap: false })?;
-	for (name, method) in methods().into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| name.contains(only.as_str()))) {
-		let (bytes, begun) = (world.bytes(method)?, Instant::now());
-		let mut losses = Vec::new();
-		for seed in 0..SEEDS {
-			(world.seed, world.train.seed) = (seed, [seed; 32]);
-			losses.push(world.run(rounds, method)?);
+	let methods: Vec<_> = methods().into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| name.contains(only.as_str()))).collect();
+	let jobs: Vec<_> = (0..methods.len()).flat_map(|number| (0..SEEDS).map(move |seed| (number, seed))).collect();
+	let (next, (done, results)) = (AtomicUsize::new(0), mpsc::channel());
+	std::thread::scope(|scope| {
+		for _ in 0..threads.get() {
+			world.exec = Arc::new(Exec::new(1)?);
+			let (mut world, methods, jobs, next, done) = (world.clone(), &methods, &jobs, &next, done.clone());
+			scope.spawn(move || {
+				while let Some(&(number, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+					(world.seed, world.train.seed) = (seed, [seed; 32]);
+					let (name, method) = &methods[number];
+					let begun = Instant::now();
+					let loss = world.run(rounds, *method).map_err(|error| format!("{name}, seed {seed}: {error}"));
+					// Nobody is there to be told any more if another one has failed.
+					if done.send((number, loss, begun.elapsed())).is_err() {
+						break;
+					}
+				}
+			});
 		}
-		let mean = losses.iter().sum::<f32>() / f32::from(SEEDS);
-		let [least, most] = extremes(&losses);
-		let loss = format!("{mean:.4} ({least:.4} to {most:.4})");
-		let seconds = begun.elapsed().as_secs_f64();
-		println!("{name:22}{bytes:>14.0}{:>11.0}x{:>9.1}x{loss:>26}{seconds:>10.0}", full / bytes, deltas / bytes);
-	}
-	Ok(())
+		drop(done);
+		let mut told: Vec<(Vec<f32>, Duration)> = vec![Default::default(); methods.len()];
+		for (number, loss, took) in results {
+			let ((name, method), (losses, seconds)) = (&methods[number], &mut told[number]);
+			losses.push(loss?);
+			*seconds += took;
+			if losses.len() == usize::from(SEEDS) {
+				let (mean, [least, most]) = (losses.iter().sum::<f32>() / f32::from(SEEDS), extremes(losses));
+				let (bytes, loss, seconds) = (world.bytes(*method)?, format!("{mean:.4} ({least:.4} to {most:.4})"), seconds.as_secs_f64());
+				println!("{name:22}{bytes:>14.0}{:>11.0}x{:>9.1}x{loss:>26}{seconds:>10.0}", full / bytes, deltas / bytes);
+			}
+		}
+		Ok(())
+	})
 }
