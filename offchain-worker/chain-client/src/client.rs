@@ -108,6 +108,20 @@ impl ChainClient {
 		}
 	}
 
+	/// Waits until it is decided whether `block` is final, also while nodes are away.
+	///
+	/// # Errors
+	/// Those of [`Self::is_final`] that do not pass.
+	pub async fn becomes_final(&self, block: BlockId) -> Result<bool, ChainError> {
+		loop {
+			match self.is_final(block).await {
+				Ok(Some(is_final)) => return Ok(is_final),
+				Err(error) if !error.passes() => return Err(error),
+				Ok(None) | Err(_) => tokio::time::sleep(HEAD_INTERVAL).await,
+			}
+		}
+	}
+
 	/// Hash of the chain's first block: which chain this is.
 	pub fn genesis(&self) -> H256 {
 		H256(self.api.genesis_hash().0)

@@ -129,6 +129,9 @@ pub enum CliError {
 		/// What its number was.
 		run: RunId,
 	},
+	/// A session was opened in a block that another branch of the chain has won over, and is not open there.
+	#[error("the block in which the session was opened did not become final. It may be opened in another block by now: start the command again, which goes on with the one that is open, or opens one")]
+	SessionMoved,
 	/// The bond is below the chain's minimum.
 	#[error("the bond must be at least {minimum}: name more with --bond")]
 	BondTooSmall {

@@ -207,7 +207,14 @@ impl Gateway {
 		let call = inference::open_session(Some(offer.driver.clone()), escrow);
 		let included = pay(escrow, call, "the escrow of a session").await?;
 		let session = included.first_field::<SessionId>("Inference", "SessionOpened");
-		let session = session.ok_or_else(|| CliError::Unknown("session in the block that opened it: start the command again".into()))?;
+		let mut session =
+			session.ok_or_else(|| CliError::Unknown("session in the block that opened it: start the command again".into()))?;
+		// On another branch, somebody else's session may have that number, or none has it.
+		if !opened.client.becomes_final(included.block).await? {
+			let open = sessions(&opened.client.now().await?, &opened.account.id()).await?;
+			let moved = open.into_iter().find(|(_, view, provider)| *provider == offer.driver && view.closes_at.is_none());
+			session = moved.ok_or(CliError::SessionMoved)?.0;
+		}
 		println!("session {session} is open, with {} put aside", Neuro(escrow));
 		Ok(session)
 	}

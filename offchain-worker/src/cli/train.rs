@@ -7,10 +7,10 @@ use crate::{
 	train::need::{longest_round, DiskNeed},
 };
 use clap::{Args, Subcommand};
-use neuroshard_chain_client::{keys::Account, training, BlockId, Call, ChainClient, ChainError, Neuro};
+use neuroshard_chain_client::{keys::Account, training, Call, ChainClient, Neuro};
 use neuroshard_graph::ParamLayout;
 use neuroshard_types::{run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TrainCommand {
@@ -49,9 +49,6 @@ pub(super) enum TrainCommand {
 	/// Show all runs of the chain.
 	List,
 }
-
-/// Pause between two looks at the chain.
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Records that one extrinsic removes: a small part of a block.
 const RECORDS: u32 = 256;
@@ -173,7 +170,7 @@ impl CreateRun {
 		}
 		if self.approve {
 			// On another branch, somebody else's run may have that number.
-			if !becomes_final(&opened.client, included.block).await? {
+			if !opened.client.becomes_final(included.block).await? {
 				return Err(CliError::RunMoved { run });
 			}
 			let approved = opened.submitter.submit(Call::sudo(training::approve_run(run))).await;
@@ -210,17 +207,6 @@ fn liars(file: &RunFile) -> String {
 	let of = |participants: u32| format!("{} of {participants}", aggregator.liars(participants));
 	let (few, many) = (of(file.min_participants), of(file.max_participants));
 	format!("aggregation: withstands {few} participants who hand over false deltas that audits have not found yet, and {many}")
-}
-
-/// Waits until it is decided whether a block is final.
-async fn becomes_final(client: &ChainClient, block: BlockId) -> Result<bool, ChainError> {
-	loop {
-		match client.is_final(block).await {
-			Ok(Some(is_final)) => return Ok(is_final),
-			Err(error) if !error.passes() => return Err(error),
-			Ok(None) | Err(_) => tokio::time::sleep(LOOK_INTERVAL).await,
-		}
-	}
 }
 
 /// Refuses an account that does not have the chain's sudo key.
@@ -297,7 +283,7 @@ mod tests {
 
 	#[test]
 	fn a_failed_approval_says_that_the_run_is_there_and_what_approves_it() {
-		let words = CliError::NotApproved { run: 7, source: ChainError::Stopped }.to_string();
+		let words = CliError::NotApproved { run: 7, source: neuroshard_chain_client::ChainError::Stopped }.to_string();
 		assert!(words.starts_with("run 7 is created") && words.contains("`neuroshard-worker train approve 7`"), "{words}");
 	}
 }
