@@ -39,10 +39,12 @@ impl<C: HeaderBackend<Block> + Send + Sync> SyncingStrategy<Block> for LastPeer<
 
 	/// A peer that comes with a block that is known is asked for nothing yet: so what was under way with the last one is forgotten before it goes.
 	fn remove_peer(&mut self, peer_id: &PeerId) {
-		let status = self.inner.status();
-		if self.inner.num_peers() == 1 && status.warp_sync.is_none() && status.state_sync.is_none() {
-			let own = self.client.info();
-			self.inner.add_peer(*peer_id, own.best_hash, own.best_number);
+		if self.inner.num_peers() == 1 {
+			let status = self.inner.status();
+			if status.warp_sync.is_none() && status.state_sync.is_none() {
+				let own = self.client.info();
+				self.inner.add_peer(*peer_id, own.best_hash, own.best_number);
+			}
 		}
 		self.inner.remove_peer(peer_id);
 	}

@@ -262,12 +262,10 @@ impl<'a> Chaos<'a> {
 				hit.start()?;
 			}
 			Fault::FreezeWorker { worker, frozen_ms } => {
-				let hit = network.workers.get_mut(*worker).and_then(|hit| hit.process().as_ref());
-				freeze(hit, *frozen_ms).await?;
+				freeze(worker_of(network, *worker)?, *frozen_ms).await;
 			}
 			Fault::FreezeValidator { validator, frozen_ms } => {
-				let hit = network.validators.get_mut(*validator).and_then(|hit| hit.process().as_ref());
-				freeze(hit, *frozen_ms).await?;
+				freeze(validator_of(network, *validator)?, *frozen_ms).await;
 			}
 			Fault::FillDisk { full_ms } => {
 				let disk = self.disk.ok_or_else(nobody)?;
@@ -278,10 +276,9 @@ impl<'a> Chaos<'a> {
 			Fault::WrongClock { machine, by_s, wrong_ms } => {
 				let clock = network.cloud().and_then(|cloud| cloud.clock(*machine)).cloned().ok_or_else(nobody)?;
 				let hit = match machine.checked_sub(self.validators) {
-					Some(worker) => network.workers.get_mut(worker).and_then(|hit| hit.process().as_ref()),
-					None => network.validators.get_mut(*machine).and_then(|hit| hit.process().as_ref()),
+					Some(worker) => worker_of(network, worker)?,
+					None => validator_of(network, *machine)?,
 				};
-				let hit = hit.ok_or_else(nobody)?;
 				clock.set_wrong(*by_s, hit)?;
 				pause(*wrong_ms).await;
 				clock.set_wrong(0, hit)?;
@@ -334,12 +331,20 @@ fn nobody() -> Error {
 	Error::Setup("there is nobody to be hit".into())
 }
 
-async fn freeze(hit: Option<&Process>, ms: u32) -> Result<(), Error> {
-	let hit = hit.ok_or_else(nobody)?;
+/// The process of a worker.
+fn worker_of(network: &mut Network, number: usize) -> Result<&Process, Error> {
+	network.workers.get_mut(number).and_then(|hit| hit.process().as_ref()).ok_or_else(nobody)
+}
+
+/// The process of a validator.
+fn validator_of(network: &mut Network, number: usize) -> Result<&Process, Error> {
+	network.validators.get_mut(number).and_then(|hit| hit.process().as_ref()).ok_or_else(nobody)
+}
+
+async fn freeze(hit: &Process, ms: u32) {
 	hit.freeze();
 	pause(ms).await;
 	hit.thaw();
-	Ok(())
 }
 
 async fn pause(ms: u32) {
