@@ -26,6 +26,8 @@ root; --loopback does without.
   --preset NAME    tiny: rounds of a minute [default]; large: 13.8 million parameters; devnet
   --inner-steps N  inner steps of a round [default: those of the preset, and of tiny twice as many]
   --overlap        inner steps of a round begin while the round before is exchanged
+  --least-steps N  each takes as many inner steps as its machine does in time, N at least: whoever comes while a round is trained
+                   takes part at once; not with --overlap
   --equal-lines    100 Mbit/s, round trips of 52 ms and no losses on every machine; not with --loopback
   --loopback       all processes on the loopback interface, with perfect lines that nobody cuts, and one right clock
   --json FILE      write the report to FILE as JSON

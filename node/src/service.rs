@@ -78,7 +78,9 @@ pub fn partial(config: &Configuration, wasm_cache: Option<PathBuf>) -> Result<Pa
 			Ok((worker, telemetry))
 		})
 		.transpose()?;
-	let executor = executor(config, wasm_cache.unwrap_or_else(|| config.base_path.path().join("wasm-cache")));
+	let cache = wasm_cache.unwrap_or_else(|| config.base_path.path().join("wasm-cache"));
+	// The executor refuses a relative path, and would compile the runtime at every start.
+	let executor = executor(config, std::path::absolute(cache)?);
 	let (client, backend, keystore_container, task_manager) = sc_service::new_full_parts::<Block, RuntimeApi, _>(
 		config,
 		telemetry.as_ref().map(|(_, telemetry)| telemetry.handle()),

@@ -141,6 +141,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 		let record = RoundRecord {
 			seed,
 			participants: participants.clone(),
+			late: Vec::new(),
 			included: works
 				.iter()
 				.take(lists[usize::from(round)].len())

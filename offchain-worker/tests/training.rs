@@ -99,6 +99,7 @@ impl Network {
 		let record = RoundRecord {
 			seed,
 			participants,
+			late: Vec::new(),
 			included,
 			checkpoint: attested.checkpoint,
 			validation_loss: attested.validation_loss,

@@ -197,6 +197,19 @@ impl Network {
 		self.enrol(first).await
 	}
 
+	/// As [`Self::add_workers`], of workers that train and are never drawn to audit: a worker that was killed stays on the list of auditors for epochs.
+	///
+	/// # Errors
+	/// As [`Self::add_workers`].
+	pub async fn add_workers_without_audits(&mut self, count: usize, dataset: Option<&Path>, threads: usize) -> Result<(), Error> {
+		let first = self.workers.len();
+		for _ in 0..count {
+			let worker = self.create_worker(dataset, threads)?;
+			self.workers.push(worker.without_audits());
+		}
+		self.enrol(first).await
+	}
+
 	/// Adds `count` honest workers, and one cheater for each of `cheats`, which cheats in its round, with its accomplices. The honest ones
 	/// check everything, unless something is audited: then they do what they are drawn for, and cheaters go on until they are found.
 	///

@@ -11,6 +11,9 @@ use std::{
 	time::Duration,
 };
 
+const TRAINS: &str = "worker";
+const TRAINS_AND_AUDITS: &str = "worker,verifier";
+
 /// A worker: its folder with keys and data, and its process while it runs.
 pub struct WorkerNode {
 	name: String,
@@ -24,6 +27,8 @@ pub struct WorkerNode {
 	port: u16,
 	threads: usize,
 	dataset: Option<PathBuf>,
+	/// The roles that it registers with.
+	roles: &'static str,
 	/// Run that it takes part in, if it is named.
 	run: Option<RunId>,
 	/// Further options of `run`.
@@ -50,6 +55,7 @@ impl WorkerNode {
 			port,
 			threads: 1,
 			dataset: None,
+			roles: TRAINS_AND_AUDITS,
 			run: None,
 			options: Vec::new(),
 			machine: Machine::here(),
@@ -71,6 +77,12 @@ impl WorkerNode {
 	/// Has it read the dataset from a folder instead of fetching it from peers.
 	pub(crate) fn with_dataset(mut self, folder: Option<&Path>) -> Self {
 		self.dataset = folder.map(Path::to_path_buf);
+		self
+	}
+
+	/// Has it train only: it is never drawn to audit what others do.
+	pub(crate) fn without_audits(mut self) -> Self {
+		self.roles = TRAINS;
 		self
 	}
 
@@ -162,12 +174,12 @@ impl WorkerNode {
 		command
 	}
 
-	/// Registers it as a provider that trains and audits, with a bond in NEURO.
+	/// Registers it as a provider that trains, and audits unless it is [without](Self::without_audits), with a bond in NEURO.
 	///
 	/// # Errors
 	/// [`Error::Command`] with what the worker said.
 	pub async fn register(&self, bond: &str) -> Result<(), Error> {
-		Ended::output_of(self.command(["register", "--roles", "worker,verifier", "--bond", bond])).await.map(drop)
+		Ended::output_of(self.command(["register", "--roles", self.roles, "--bond", bond])).await.map(drop)
 	}
 
 	/// The call, in hexadecimal, that its owner signs to be a provider that trains, with a bond in NEURO, and to name it as its operator.
@@ -176,7 +188,7 @@ impl WorkerNode {
 	/// [`Error::Command`] with what the worker said, [`Error::Setup`] if that is no call.
 	pub(crate) async fn call_for_owner(&self, bond: &str) -> Result<String, Error> {
 		let owner = self.provider().to_string();
-		let told = Ended::output_of(self.command(["register", "--roles", "worker", "--bond", bond, "--owner", &owner])).await?;
+		let told = Ended::output_of(self.command(["register", "--roles", TRAINS, "--bond", bond, "--owner", &owner])).await?;
 		let call = told.lines().map(str::trim).find(|line| line.starts_with("0x"));
 		call.map(str::to_owned).ok_or_else(|| Error::Setup(format!("no call for an owner: {told}")))
 	}

@@ -141,6 +141,7 @@ async fn a_round_tells_what_each_participant_has_done() {
 		seed: Hash::repeat_byte(9),
 		started_at: (40, 123_000),
 		participants: vec![nothing_done, all_done],
+		late: Vec::new(),
 		ahead: None,
 	};
 	let chain = Answers::default().with(RoundViewFunction::<Runtime>::new(3), Some(round)).with(RoundViewFunction::<Runtime>::new(4), None);

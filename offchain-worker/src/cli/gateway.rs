@@ -82,7 +82,7 @@ impl Gateway {
 		if let (true, Some(provider)) = (self.close, &self.provider) {
 			return close(&opened, &submitter, &at, provider, known).await;
 		}
-		let open: Vec<_> = known.into_iter().filter(|(_, view, _)| view.closes_at.is_none()).collect();
+		let open = only_open(known);
 		let (shelf, accused) = (Shelf::open(&opened.base)?, accused(&at, &opened.who).await?);
 		let (over, mut playing) = (stop.child_token(), JoinSet::new());
 		if !accused.is_empty() {
@@ -192,12 +192,12 @@ impl Gateway {
 			Bill::of(at, amount, std::slice::from_ref(&call)).await?.check(opened, at, what).await?;
 			submitter.submit_once(call).await.map_err(unsent)
 		};
-		if let Some((session, view, _)) = open.iter().find(|(_, _, provider)| *provider == offer.driver) {
+		if let Some((session, view)) = session_with(&offer.driver, open) {
 			if more > 0 {
-				pay(more, inference::top_up(*session, more), "the session").await?;
+				pay(more, inference::top_up(session, more), "the session").await?;
 			}
 			println!("session {session} has {} put aside", Neuro(view.escrow.saturating_add(more)));
-			return Ok(*session);
+			return Ok(session);
 		}
 		let escrow = self.escrow.0.saturating_add(more);
 		let least = at.inference_terms().await?.min_escrow;
@@ -211,9 +211,8 @@ impl Gateway {
 			session.ok_or_else(|| CliError::Unknown("session in the block that opened it: start the command again".into()))?;
 		// On another branch, somebody else's session may have that number, or none has it.
 		if !opened.client.becomes_final(included.block).await? {
-			let open = sessions(&opened.client.now().await?, &opened.account.id()).await?;
-			let moved = open.into_iter().find(|(_, view, provider)| *provider == offer.driver && view.closes_at.is_none());
-			session = moved.ok_or(CliError::SessionMoved)?.0;
+			let open = only_open(sessions(&opened.client.now().await?, &opened.account.id()).await?);
+			session = session_with(&offer.driver, &open).ok_or(CliError::SessionMoved)?.0;
 		}
 		println!("session {session} is open, with {} put aside", Neuro(escrow));
 		Ok(session)
@@ -326,6 +325,17 @@ async fn sessions(at: &ChainAt, user: &AccountId) -> Result<Vec<Known>, CliError
 		}
 	}
 	Ok(known)
+}
+
+/// Those that nobody has closed.
+fn only_open(mut known: Vec<Known>) -> Vec<Known> {
+	known.retain(|(_, view, _)| view.closes_at.is_none());
+	known
+}
+
+/// The first session that pays `provider`.
+fn session_with<'a>(provider: &AccountId, known: &'a [Known]) -> Option<(SessionId, &'a SessionView)> {
+	known.iter().find(|(_, _, paid)| paid == provider).map(|(session, view, _)| (*session, view))
 }
 
 /// Closes the sessions with `provider`, and settles those whose delay is over.

@@ -24,6 +24,8 @@ pub struct Now {
 #[derive(Clone, Debug)]
 pub struct Ending {
 	train: TrainConfig,
+	/// Block in which the round began, of one that this participant came late to.
+	began: Option<BlockNumber>,
 	/// Block in which they are to be done.
 	until: BlockNumber,
 	begun: Now,
@@ -32,17 +34,36 @@ pub struct Ending {
 }
 
 impl Ending {
-	/// Of a round that goes on from `done_before` inner steps, whose training is over in block `deadline`.
-	pub fn new(train: &TrainConfig, durations: &PhaseDurations, deadline: BlockNumber, begun: Now, done_before: u32) -> Self {
+	/// Of a round that goes on from `done_before` inner steps, whose training is over in block `deadline`. Whoever came late to it ends when a machine like
+	/// this one does that was there when it `began`, so that nobody waits for a newcomer.
+	pub fn new(
+		train: &TrainConfig,
+		durations: &PhaseDurations,
+		(began, deadline): (Option<BlockNumber>, BlockNumber),
+		begun: Now,
+		done_before: u32,
+	) -> Self {
 		let reserve = LEAST_RESERVE.max(durations.training / RESERVE_PART).min(durations.training / 2);
-		Self { train: train.clone(), until: deadline.saturating_sub(reserve), begun, done_before }
+		Self { train: train.clone(), began, until: deadline.saturating_sub(reserve), begun, done_before }
 	}
 
 	/// Whether the round ends with `done` inner steps: it may, and at the pace so far it would not get in time to the next state after which it may.
 	pub fn ends_after(&self, done: u32, now: Now) -> bool {
 		let next = done.saturating_add(1)..=self.train.inner_steps;
 		let Some(next) = next.into_iter().find(|&step| self.train.may_end_after(step)) else { return self.train.may_end_after(done) };
-		self.train.may_end_after(done) && self.block_after(next.saturating_sub(done), done, now) >= self.until
+		self.train.may_end_after(done)
+			&& self.block_after(next.saturating_sub(done), done, now) >= self.until.min(self.others_end(done, now))
+	}
+
+	/// Block in which a machine like this one ends that took all steps from the beginning of the round on, if this participant came late.
+	fn others_end(&self, done: u32, now: Now) -> BlockNumber {
+		match self.began.filter(|_| done > self.done_before) {
+			Some(began) => {
+				let round = self.block_after(self.train.inner_steps, done, now).saturating_sub(now.best);
+				began.saturating_add(round)
+			}
+			None => BlockNumber::MAX,
+		}
 	}
 
 	/// Block in which `steps` more will be done.
@@ -80,8 +101,13 @@ mod tests {
 
 	/// Steps that a machine takes, of so many milliseconds each, which begins in block 100 with `done_before`, with a deadline in block 260.
 	fn steps(train: &TrainConfig, step_ms: u64, done_before: u32) -> u32 {
+		steps_of(train, step_ms, done_before, false)
+	}
+
+	/// The same, of one that perhaps `came` late: the round began in block 20.
+	fn steps_of(train: &TrainConfig, step_ms: u64, done_before: u32, came: bool) -> u32 {
 		let begun = Now { clock: Instant::now(), best: 100 };
-		let ending = Ending::new(train, &DURATIONS, 260, begun, done_before);
+		let ending = Ending::new(train, &DURATIONS, (came.then_some(20), 260), begun, done_before);
 		let ends = |done: &u32| {
 			let ms = u64::from(done - done_before) * step_ms;
 			let best = 100 + u32::try_from(ms / BLOCK).unwrap();
@@ -99,6 +125,20 @@ mod tests {
 		assert!((2_970..=3_000).contains(&fast), "{fast}");
 		assert!((740..=750).contains(&slow), "{slow}");
 		assert!([fast, slow].iter().all(|steps| steps.is_multiple_of(10)));
+	}
+
+	#[test]
+	fn whoever_comes_late_ends_when_others_of_its_speed_do() {
+		// 1,000 steps of 200 ms take 200 blocks, 80 of which are over: 600 steps are left until block 220.
+		let train = train(10, 1_000, 10);
+		assert!((590..=600).contains(&steps_of(&train, 200, 0, true)));
+		// It would have 750 until the deadline.
+		assert!((740..=750).contains(&steps_of(&train, 200, 0, false)));
+		// One that is so slow that others like it end at the deadline does, too; and one that comes when they are done takes the least.
+		assert!((290..=300).contains(&steps_of(&train, 500, 0, true)));
+		assert_eq!(steps_of(&train, 50, 0, true), 10);
+		// After a restart at step 300 the pace is that of the steps since.
+		assert!((890..=900).contains(&steps_of(&train, 200, 300, true)));
 	}
 
 	#[test]
@@ -120,7 +160,7 @@ mod tests {
 	fn a_round_that_goes_on_when_its_time_is_over_ends_where_it_is() {
 		let train = train(10, 10_000, 10);
 		let at = |best| Now { clock: Instant::now(), best };
-		let ends = |best, done| Ending::new(&train, &DURATIONS, 260, at(best), done).ends_after(done, at(best));
+		let ends = |best, done| Ending::new(&train, &DURATIONS, (None, 260), at(best), done).ends_after(done, at(best));
 		// Time is until block 250.
 		assert_eq!([ends(249, 400), ends(250, 400), ends(250, 405), ends(250, 0)], [false, true, false, false]);
 	}
@@ -129,7 +169,7 @@ mod tests {
 	fn shortly_before_the_end_nobody_relies_on_blocks_that_were_not_seen_yet() {
 		let train = train(10, 10_000, 10);
 		let begun = Now { clock: Instant::now(), best: 240 };
-		let ending = Ending::new(&train, &DURATIONS, 260, begun, 400);
+		let ending = Ending::new(&train, &DURATIONS, (None, 260), begun, 400);
 		// Ten steps took 9 seconds, in which two blocks came. Ten more may take as long as the other eight blocks: two of 4.5 seconds, or nine of one.
 		let now = Now { clock: begun.clock + Duration::from_secs(9), best: 242 };
 		assert!(!ending.ends_after(410, now));
@@ -137,7 +177,7 @@ mod tests {
 		// Within the first block nothing says that blocks are not a second apart.
 		let early = Now { clock: begun.clock + Duration::from_millis(900), best: 240 };
 		assert!(!ending.ends_after(410, early));
-		let late = Ending::new(&train, &DURATIONS, 260, Now { best: 249, ..begun }, 400);
+		let late = Ending::new(&train, &DURATIONS, (None, 260), Now { best: 249, ..begun }, 400);
 		assert!(late.ends_after(410, Now { best: 249, ..early }));
 	}
 
@@ -145,7 +185,7 @@ mod tests {
 	fn while_no_blocks_come_a_round_goes_on_to_its_last_step() {
 		let train = train(10, 50, 10);
 		let begun = Now { clock: Instant::now(), best: 100 };
-		let ending = Ending::new(&train, &DURATIONS, 260, begun, 0);
+		let ending = Ending::new(&train, &DURATIONS, (None, 260), begun, 0);
 		let hour = |done: u32| Now { clock: begun.clock + Duration::from_secs(3_600 * u64::from(done)), best: 100 };
 		assert!((1..50).all(|done| !ending.ends_after(done, hour(done))));
 		assert!(ending.ends_after(50, hour(50)));

@@ -331,8 +331,7 @@ fn train_provider<'a>(
 	shelf: &Shelf,
 ) -> Result<(Trained, &'a Work), ReplayError> {
 	let AdoptedRound { record, works, .. } = adopted;
-	let position = (0u32..).zip(&record.participants).find(|(_, other)| *other == account);
-	let Some((position, _)) = position else { return Err(ReplayError::Stranger { round, account: account.clone() }) };
+	let Some(position) = record.position(account) else { return Err(ReplayError::Stranger { round, account: account.clone() }) };
 	let revealed = works.iter().find(|(other, _)| other == account);
 	let Some((_, revealed)) = revealed else { return Err(ReplayError::NotRevealed { round, account: account.clone() }) };
 	let tiles = u32::try_from(engine.layout().tile_count()).unwrap_or(u32::MAX);

@@ -3,11 +3,12 @@
 use crate::{
 	expected,
 	round::{Round, Stage},
-	transition, Config, Event, InnerSteps, Pallet, Record, Records, Rounds, Run, Runs, Works,
+	transition, Config, Event, InnerSteps, Latecomers, Pallet, Record, Records, Rounds, Run, Runs, Works,
 };
 use alloc::vec::Vec;
 use frame_support::traits::Get;
 use neuroshard_types::{
+	assignment::place,
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
 	run::RunConfig,
 	traits::WorkProofs,
@@ -127,8 +128,8 @@ impl<T: Config> Claims for Pallet<T> {
 	fn work(run: RunId, round: RoundIndex, who: &AccountId) -> Option<WorkClaim> {
 		let record = Records::<T>::get(run, round)?;
 		let work_hash = record.place(who)?.revealed?.work_hash;
-		let number = record.index(who)?;
-		let (position, steps) = (u32::try_from(number).ok()?, Self::steps_of_places(run, round)(number)?);
+		let steps = Self::steps_of_places(run, round)(record.index(who)?)?;
+		let position = place(record.places.iter().map(|place| &place.account), &Latecomers::<T>::get(run, round), who)?;
 		let Run { config, shape, dataset_root, .. } = Runs::<T>::get(run)?;
 		let (start, start_round) = Self::inner_start(run, round, record.start);
 		Some(WorkClaim { config, shape, dataset_root, start, start_round, seed: record.seed, position, work_hash, steps })

@@ -78,6 +78,19 @@ mod events {
 			/// The new member.
 			who: AccountId,
 		},
+		/// A new member takes part in the round under way, which is being trained.
+		CameLate {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// How often it was started before.
+			attempt: u32,
+			/// The participant.
+			who: AccountId,
+			/// Its place, which gives its windows.
+			position: u32,
+		},
 		/// A member left, or is no longer eligible at the start of a round.
 		Left {
 			/// The run.

@@ -51,6 +51,7 @@ mod claims;
 mod errors;
 mod events;
 pub mod expected;
+mod latecomers;
 pub mod migrations;
 mod missing;
 #[cfg(test)]
@@ -82,7 +83,7 @@ pub use pallet::*;
 pub use record::{Place, Record, Revealed, StepsOfPlaces};
 pub use residuals::ResidualRoots;
 pub use room::Refused;
-pub use round::{Accounts, Commitment, Participant, Round, Stage};
+pub use round::{Accounts, Commitment, LateAccounts, Participant, Round, Stage};
 pub use runs::{ActiveRun, Run};
 pub use switch::{Halt, Reason};
 pub use transition::AbortReason;
@@ -98,7 +99,7 @@ pub mod pallet {
 		overlap::{Draw, Start},
 		residuals::ResidualRoots,
 		room::Refused,
-		round::{Accounts, Refusal},
+		round::{Accounts, LateAccounts, Refusal},
 		transition::AbortReason,
 		ActiveRun, Halt, Reason, Record, Round, Run, StepsOfPlaces, WeightInfo,
 	};
@@ -250,6 +251,10 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type InnerSteps<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, StepsOfPlaces>;
 
+	/// Who came while the round under way or an adopted one was trained, in the order in which they did: as long as the record of the round.
+	#[pallet::storage]
+	pub type Latecomers<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, LateAccounts, ValueQuery>;
+
 	/// What the inner steps of the round under way and of adopted rounds started from, in runs whose rounds overlap: as long as the record of the round.
 	#[pallet::storage]
 	pub type Starts<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Start>;
@@ -337,18 +342,19 @@ pub mod pallet {
 
 		/// Ends a run. For its sponsor. The round under way is void; adopted ones stand.
 		#[pallet::call_index(2)]
-		#[pallet::weight(T::WeightInfo::stop_run(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().writes(1)))]
+		#[pallet::weight(T::WeightInfo::stop_run(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().writes(2)))]
 		pub fn stop_run(origin: OriginFor<T>, run: RunId) -> DispatchResultWithPostInfo {
 			let sponsor = ensure_signed(origin)?;
 			let participants = Self::do_stop_run(sponsor, run)?;
-			Ok(Some(T::WeightInfo::stop_run(participants).saturating_add(T::DbWeight::get().writes(1))).into())
+			Ok(Some(T::WeightInfo::stop_run(participants).saturating_add(T::DbWeight::get().writes(2))).into())
 		}
 
-		/// Takes part in a run from the next round on; from the one after it if Checkpointing has begun.
+		/// Takes part in a run from the next round on; from the one after it if Checkpointing has begun. Where deltas weigh by inner steps, from the round under way on, in the first
+		/// half of the time for its training and before anybody has committed.
 		///
 		/// Who dropped out more than once in a row waits before: the view function `next_join` says how long.
 		#[pallet::call_index(3)]
-		#[pallet::weight(T::WeightInfo::join())]
+		#[pallet::weight(T::WeightInfo::join().saturating_add(T::WeightInfo::commit(MAX_PARTICIPANTS)))]
 		pub fn join(origin: OriginFor<T>, run: RunId) -> DispatchResult {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_join(who, run)
@@ -426,21 +432,21 @@ pub mod pallet {
 
 		/// Removes up to `limit` records of a finished run, and the run itself, with its deposit, once none is left. For its sponsor.
 		#[pallet::call_index(9)]
-		#[pallet::weight(T::WeightInfo::remove_run(*limit))]
+		#[pallet::weight(T::WeightInfo::remove_run(*limit).saturating_add(T::DbWeight::get().writes(u64::from(*limit))))]
 		pub fn remove_run(origin: OriginFor<T>, run: RunId, limit: u32) -> DispatchResultWithPostInfo {
 			let who = ensure_signed(origin)?;
 			let removed = Self::do_remove_run(who, run, limit)?;
-			Ok(Some(T::WeightInfo::remove_run(removed)).into())
+			Ok(Some(T::WeightInfo::remove_run(removed).saturating_add(T::DbWeight::get().writes(removed.into()))).into())
 		}
 
 		/// Ends a run whatever its sponsor wants. For [`Config::StopOrigin`]. As with `stop_run`, the round under way is void; what was adopted
 		/// stays earned, and can be disputed as before; the deposit goes back with the history.
 		#[pallet::call_index(10)]
-		#[pallet::weight(T::WeightInfo::force_stop_run(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().writes(1)))]
+		#[pallet::weight(T::WeightInfo::force_stop_run(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().writes(2)))]
 		pub fn force_stop_run(origin: OriginFor<T>, run: RunId, reason: Reason) -> DispatchResultWithPostInfo {
 			T::StopOrigin::ensure_origin(origin)?;
 			let participants = Self::do_force_stop_run(run, reason)?;
-			Ok(Some(T::WeightInfo::force_stop_run(participants).saturating_add(T::DbWeight::get().writes(1))).into())
+			Ok(Some(T::WeightInfo::force_stop_run(participants).saturating_add(T::DbWeight::get().writes(2))).into())
 		}
 
 		/// Forbids to use the model of a run, active or finished. For [`Config::StopOrigin`]. Training goes on unless it is stopped as well.

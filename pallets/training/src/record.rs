@@ -1,6 +1,7 @@
 //! What stays on chain of an adopted round, and what verdicts do to it.
 
 use crate::{round::Participant, tally::two_thirds};
+use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
 use frame_support::{traits::ConstU32, BoundedVec};
 use neuroshard_types::{dispute::ClaimKind, run::RoundRecord, AccountId, Balance, BlockNumber, RoundIndex, F32, H256, MAX_PARTICIPANTS};
@@ -89,7 +90,7 @@ impl Record {
 		self.places.get(index)
 	}
 
-	/// Number of the place of `who`, which gives its windows.
+	/// Number of the place of `who`, by account bytes ascending.
 	pub fn index(&self, who: &AccountId) -> Option<usize> {
 		self.places.binary_search_by(|place| place.account.cmp(who)).ok()
 	}
@@ -159,7 +160,8 @@ impl Record {
 	}
 
 	/// As clients see it, of a round whose inner steps started from `inner_start`.
-	pub fn view(self, inner_start: H256) -> RoundRecord {
+	/// `late` are those who came while it was trained.
+	pub fn view(self, inner_start: H256, late: Vec<AccountId>) -> RoundRecord {
 		let of = |place: &Place| place.account.clone();
 		let places = self.places.iter();
 		let included = places.clone().filter(|place| place.included).filter_map(|place| Some((of(place), place.revealed?.delta_root)));
@@ -170,6 +172,7 @@ impl Record {
 			inner_start,
 			first_round: self.first_round,
 			participants: places.clone().map(of).collect(),
+			late,
 			included: included.collect(),
 			excluded: places.clone().filter(|place| place.excluded_from.is_some()).map(of).collect(),
 			attested: attested.collect(),

@@ -12,6 +12,9 @@ use scale_info::TypeInfo;
 /// Accounts by bytes ascending, each once.
 pub type Accounts = BoundedVec<AccountId, ConstU32<MAX_PARTICIPANTS>>;
 
+/// Accounts in the order in which they came, each once.
+pub type LateAccounts = BoundedVec<AccountId, ConstU32<MAX_PARTICIPANTS>>;
+
 /// Where a round stands, with what only that phase needs.
 ///
 /// ```text
@@ -158,7 +161,7 @@ pub struct Round {
 	pub seed: H256,
 	/// Block and chain time at which Training began; zeros while Joining.
 	pub started_at: (BlockNumber, Moment),
-	/// Places by account bytes ascending; empty while Joining.
+	/// Participants by account bytes ascending, which but for [`crate::Latecomers`] are their places; empty while Joining.
 	pub participants: BoundedVec<Participant, ConstU32<MAX_PARTICIPANTS>>,
 }
 

@@ -7,8 +7,8 @@ use crate::{
 	round::{Accounts, Commitment},
 	tally,
 	transition::{self, AbortReason, Limits, Outcome},
-	Active, Config, Drawn, Error, Event, InnerSteps, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs, Stage, Starts,
-	WeightInfo, Works,
+	Active, Config, Drawn, Error, Event, InnerSteps, Latecomers, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs, Stage,
+	Starts, WeightInfo, Works,
 };
 use alloc::vec::Vec;
 use frame_support::{ensure, traits::Get, weights::Weight, BoundedVec};
@@ -249,6 +249,8 @@ impl<T: Config> Pallet<T> {
 	///
 	/// Members that are no longer eligible lose their membership. A given place whose holder is no member stays, uncounted.
 	pub(crate) fn begin(id: RunId, run: &Run, index: RoundIndex, attempt: u32, places: Option<Accounts>) -> Weight {
+		// Whoever came late to an aborted attempt is there from the beginning of the next one.
+		Latecomers::<T>::remove(id, index);
 		// An attempt after an aborted one is another than was drawn.
 		let drawn = Drawn::<T>::take(id).filter(|_| attempt == 0);
 		let mut members = Members::<T>::get(id);
@@ -272,7 +274,7 @@ impl<T: Config> Pallet<T> {
 			// As many as in `places`, which has the same bound.
 			let _ = participants.try_push(Participant::new(account, stake.copied().unwrap_or(0), counted));
 		}
-		let weight = T::WeightInfo::begin(count(participants.len().max(members.len())));
+		let weight = T::WeightInfo::begin(count(participants.len().max(members.len()))).saturating_add(T::DbWeight::get().writes(1));
 
 		let now = Self::now();
 		let counted = participants.iter().filter(|participant| participant.counted).count();
@@ -311,7 +313,7 @@ impl<T: Config> Pallet<T> {
 
 	/// Ends a round with the checkpoint `root`, settles all proofs, and starts the next round.
 	fn adopt(id: RunId, mut run: Run, round: Round, root: H256) -> Weight {
-		let weight = T::WeightInfo::settle(count(round.participants.len()));
+		let weight = T::WeightInfo::settle(count(round.participants.len())).saturating_add(T::DbWeight::get().writes(1));
 		let index = round.round;
 		let key = expected::proof_key(id, index);
 		let train = &run.config.train;
@@ -372,6 +374,7 @@ impl<T: Config> Pallet<T> {
 			Records::<T>::remove(id, old);
 			InnerSteps::<T>::remove(id, old);
 			Starts::<T>::remove(id, old);
+			Latecomers::<T>::remove(id, old);
 		}
 		if first_round < index {
 			// Longer ago, nothing can be redone any more.
@@ -390,7 +393,7 @@ impl<T: Config> Pallet<T> {
 		let next = run.rounds_adopted;
 		if !Self::has_round(&run, next) {
 			Self::finish(id, run, false);
-			return weight.saturating_add(T::DbWeight::get().writes(1));
+			return weight.saturating_add(T::DbWeight::get().writes(2));
 		}
 		let weight = weight.saturating_add(Self::begin(id, &run, next, 0, next_places));
 		Runs::<T>::insert(id, run);

@@ -4,8 +4,8 @@ use crate::{
 	expected::{self, Unfit},
 	replay::{self, Spans},
 	round::Accounts,
-	Absences, Active, Config, Drawn, Error, Event, Halted, HoldReason, InnerSteps, Members, Missing, NextRun, Pallet, Records, Refusals,
-	Residuals, Round, Rounds, Runs, Stage, Starts,
+	Absences, Active, Config, Drawn, Error, Event, Halted, HoldReason, InnerSteps, Latecomers, Members, Missing, NextRun, Pallet, Records,
+	Refusals, Residuals, Round, Rounds, Runs, Stage, Starts,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -205,6 +205,7 @@ impl<T: Config> Pallet<T> {
 		Drawn::<T>::remove(id);
 		// Of the round under way: what adopted ones started from stays as long as their records.
 		Starts::<T>::remove(id, run.rounds_adopted);
+		Latecomers::<T>::remove(id, run.rounds_adopted);
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);
 		T::Proofs::finish_run(id);
@@ -229,6 +230,7 @@ impl<T: Config> Pallet<T> {
 			Records::<T>::remove(id, round);
 			InnerSteps::<T>::remove(id, round);
 			Starts::<T>::remove(id, round);
+			Latecomers::<T>::remove(id, round);
 		}
 		if rounds.len() > wanted {
 			Self::deposit_event(Event::HistoryRemoved { run: id, records });
@@ -254,13 +256,14 @@ impl<T: Config> Pallet<T> {
 
 	pub(crate) fn do_join(who: AccountId, id: RunId) -> DispatchResult {
 		let run = Self::active(id)?;
-		Self::stake(&who, run.config.min_bond)?;
+		let stake = Self::stake(&who, run.config.min_bond)?;
 		Self::ensure_waited(id, &who)?;
 		let mut members = Members::<T>::get(id);
 		let place = members.binary_search(&who).err().ok_or(Error::<T>::AlreadyMember)?;
 		ensure!(count(&members) < run.config.max_participants, Error::<T>::RunFull);
 		members.try_insert(place, who.clone()).map_err(|_| Error::<T>::RunFull)?;
-		Self::deposit_event(Event::Joined { run: id, who });
+		Self::deposit_event(Event::Joined { run: id, who: who.clone() });
+		Self::let_in(id, &run, &who, stake);
 		Self::members_changed(id, &run, members);
 		Ok(())
 	}

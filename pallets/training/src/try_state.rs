@@ -1,8 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	overlap::Start, replay, round::Accounts, Absences, Active, Config, Drawn, Halted, InnerSteps, Members, Missing, NextRun, Pallet,
-	Participant, Place, Record, Records, Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Starts, Works,
+	overlap::Start, replay, round::Accounts, Absences, Active, Config, Drawn, Halted, InnerSteps, Latecomers, Members, Missing, NextRun,
+	Pallet, Participant, Place, Record, Records, Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Starts, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -43,6 +43,7 @@ impl<T: Config> Pallet<T> {
 		}
 		ensure!(Works::<T>::iter_keys().all(|(id, _)| unfinished.contains(&id)), "work of a run that is not active");
 		ensure!(Records::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "record of an unknown run");
+		ensure!(Latecomers::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "latecomers of an unknown run");
 		ensure!(InnerSteps::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "inner steps of an unknown run");
 		ensure!(Starts::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "starts of an unknown run");
 		ensure!(Drawn::<T>::iter_keys().all(|id| unfinished.contains(&id)), "a round is drawn in a run that is not active");
@@ -97,10 +98,31 @@ impl<T: Config> Pallet<T> {
 		if let Some(round) = under_way.filter(|_| run.config.overlaps) {
 			ensure!(started.remove(&round.round), "it is not kept what the round under way started from");
 		}
+		Self::try_latecomers(id, run, &rounds)?;
 		let overlapping = if run.config.overlaps { rounds.iter().copied().collect() } else { BTreeSet::new() };
 		ensure!(started == overlapping, "starts are not kept of exactly the records of a run whose rounds overlap");
 		Starts::<T>::iter_prefix(id).try_for_each(|(index, start)| Self::try_start(id, run, index, &start))?;
 		Records::<T>::iter_prefix(id).try_for_each(|(index, record)| Self::try_record(id, run, index, &record))
+	}
+
+	/// Whoever came late has a place, once, in the round under way or in an adopted one of a run in which somebody may.
+	fn try_latecomers(id: RunId, run: &Run, rounds: &[RoundIndex]) -> Result<(), TryRuntimeError> {
+		for (index, late) in Latecomers::<T>::iter_prefix(id) {
+			let accounts: Vec<AccountId> = match rounds.contains(&index) {
+				true => Records::<T>::get(id, index).map(|record| record.places.into_iter().map(|place| place.account).collect()),
+				false => Rounds::<T>::get(id)
+					.filter(|round| round.round == index)
+					.map(|round| round.participants.into_iter().map(|one| one.account).collect()),
+			}
+			.unwrap_or_default();
+			let distinct: BTreeSet<&AccountId> = late.iter().collect();
+			ensure!(run.config.train.weighs_steps() && !late.is_empty(), "somebody came late to a run that lets nobody in, or nobody did");
+			ensure!(distinct.len() == late.len() && late.len() < accounts.len(), "somebody came late twice, or nobody was there");
+			ensure!(late.iter().all(|who| accounts.binary_search(who).is_ok()), "somebody came late who has no place");
+			let most = usize::try_from(run.config.max_participants).unwrap_or(usize::MAX);
+			ensure!(accounts.len() <= most, "more places than windows are drawn for");
+		}
+		Ok(())
 	}
 
 	/// Inner steps start from the checkpoint of their round, or of the one before.

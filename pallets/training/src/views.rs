@@ -1,6 +1,6 @@
 //! What the view functions show.
 
-use crate::{Config, Members, Pallet, Records, Rounds, Runs, Works};
+use crate::{Config, Latecomers, Members, Pallet, Records, Rounds, Runs, Works};
 use alloc::vec::Vec;
 use neuroshard_types::{
 	run::{ParticipantView, RoundRecord, RoundView, RunView},
@@ -52,6 +52,7 @@ impl<T: Config> Pallet<T> {
 			seed: round.seed,
 			started_at: round.started_at,
 			participants: participants.collect(),
+			late: Latecomers::<T>::get(id, round.round).into_inner(),
 			ahead: Self::ahead_view(id, round.round),
 		})
 	}
@@ -59,6 +60,6 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn record_view(id: RunId, round: RoundIndex) -> Option<RoundRecord> {
 		let record = Records::<T>::get(id, round)?;
 		let (inner_start, _) = Self::inner_start(id, round, record.start);
-		Some(record.view(inner_start))
+		Some(record.view(inner_start, Latecomers::<T>::get(id, round).into_inner()))
 	}
 }

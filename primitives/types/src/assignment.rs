@@ -3,7 +3,8 @@
 //! The windows of a dataset are numbered 0..N. A round's seed keys a permutation of 0..N; participant `p`, inner step
 //! `s`, sequence `b` reads window `permutation((p * H + s) * B + b)`. Chain and worker share this code.
 
-use crate::{dataset::DatasetShape, H256};
+use crate::{dataset::DatasetShape, AccountId, H256};
+use alloc::vec::Vec;
 pub use neuroshard_graph::corpus::Window;
 use neuroshard_graph::merkle::blake2_256;
 
@@ -110,9 +111,22 @@ impl Permutation {
 	}
 }
 
+/// Place in a round of `who` among its `participants`, which stand here by account bytes ascending: `late` of them came while the round was trained, and have the
+/// places behind all others, in the order in which they came. `None` if it is no participant.
+pub fn place<'a>(participants: impl IntoIterator<Item = &'a AccountId>, late: &[AccountId], who: &AccountId) -> Option<u32> {
+	let mut sorted: Vec<&AccountId> = late.iter().collect();
+	sorted.sort_unstable();
+	let mut early = participants.into_iter().filter(|one| sorted.binary_search(one).is_err());
+	let place = match late.iter().position(|one| one == who) {
+		Some(number) => early.count().checked_add(number),
+		None => early.position(|one| one == who),
+	};
+	u32::try_from(place?).ok()
+}
+
 /// The number, before permutation, of the window that a participant reads.
 ///
-/// `position` is the participant's place among the round's participants (account bytes ascending).
+/// `position` is the participant's place in the round; see [`place`].
 pub fn draw_index(position: u32, inner_steps: u32, step: u32, batch: u32, sequence: u32) -> u64 {
 	(u64::from(position) * u64::from(inner_steps) + u64::from(step)) * u64::from(batch) + u64::from(sequence)
 }
@@ -159,6 +173,17 @@ mod tests {
 		assert_eq!(draw(3), Some(Window { shard: 4, start: 50 }));
 		assert_eq!(draw(4), None);
 		assert_eq!(validation_draw(&SHAPE, 25, 0, 9), None);
+	}
+
+	#[test]
+	fn whoever_comes_late_has_a_place_behind_all_others_and_moves_nobody() {
+		let account = |byte| AccountId::new([byte; 32]);
+		let (all, late) = ([1, 2, 3, 4, 5].map(account), [4, 1].map(account));
+		let places = |late: &[AccountId]| [1, 2, 3, 4, 5].map(|byte| place(&all, late, &account(byte)).unwrap());
+		assert_eq!(places(&[]), [0, 1, 2, 3, 4]);
+		// Of 2, 3 and 5 nothing changes when 4 comes, and then 1.
+		assert_eq!(places(&late), [4, 0, 1, 3, 2]);
+		assert_eq!(place(&all, &late, &account(6)), None);
 	}
 
 	#[test]

@@ -5,8 +5,8 @@
 //! ```
 
 use crate::{
-	AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, F32, H256, MAX_PARTICIPANTS,
-	MAX_STATE_ROOTS,
+	assignment::place, AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
+	MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -276,10 +276,26 @@ pub struct RoundView {
 	pub seed: H256,
 	/// Block and chain time at which Training began.
 	pub started_at: (BlockNumber, Moment),
-	/// Participants by account bytes ascending: the order of windows, votes and aggregation.
+	/// Participants by account bytes ascending: the order of votes and aggregation, and but for [`Self::late`] of windows.
 	pub participants: Vec<ParticipantView>,
+	/// Participants that came while the round was trained, in the order in which they did: their places are behind those of all others.
+	pub late: Vec<AccountId>,
 	/// What is known of the next round, where rounds overlap: its inner steps can begin.
 	pub ahead: Option<AheadView>,
+}
+
+impl RoundView {
+	/// Place of `who`, which gives its windows.
+	pub fn position(&self, who: &AccountId) -> Option<u32> {
+		place(self.participants.iter().map(|one| &one.account), &self.late, who)
+	}
+}
+
+impl RoundRecord {
+	/// Place that `who` had, which gave its windows.
+	pub fn position(&self, who: &AccountId) -> Option<u32> {
+		place(&self.participants, &self.late, who)
+	}
 }
 
 /// A round that is drawn while the one before is under way, in a run whose rounds overlap.
@@ -307,8 +323,10 @@ pub struct RoundRecord {
 	/// Round of the first outer step that its Checkpointing took: its own, or an earlier one if outer steps were redone. That step
 	/// starts from [`Self::start`] of that round's record.
 	pub first_round: RoundIndex,
-	/// All participants by account bytes ascending, which gives the windows.
+	/// All participants by account bytes ascending, which but for [`Self::late`] gives the windows.
 	pub participants: Vec<AccountId>,
+	/// Participants that came while the round was trained, in the order in which they did: their places are behind those of all others.
+	pub late: Vec<AccountId>,
 	/// Participants whose deltas were included when the round was adopted, and their delta roots, by account bytes ascending.
 	pub included: Vec<(AccountId, H256)>,
 	/// Participants whose work was proven false since: outer steps that are redone leave their deltas out. By account bytes ascending.

@@ -173,7 +173,8 @@ impl Provider {
 		let (train, step_ms) = (&config.train, self.machine.step_ms.max(1));
 		let done_before = u32::try_from(done / step_ms).unwrap_or(u32::MAX).min(train.inner_steps);
 		let begun = Now { clock: Instant::now(), best };
-		let ending = Ending::new(train, &config.durations, round.deadline.unwrap_or(BlockNumber::MAX), begun, done_before);
+		let began = round.late.contains(&self.account).then_some(round.started_at.0);
+		let ending = Ending::new(train, &config.durations, (began, round.deadline.unwrap_or(BlockNumber::MAX)), begun, done_before);
 		let ends = |steps: &u32| {
 			let ms = u64::from(steps.saturating_sub(done_before)).saturating_mul(step_ms);
 			let blocks = u32::try_from(ms / SLOT_MS).unwrap_or(u32::MAX);

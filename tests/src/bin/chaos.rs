@@ -67,6 +67,9 @@ struct Arguments {
 	/// Have the inner steps of a round begin while the round before is exchanged.
 	#[arg(long)]
 	overlap: bool,
+	/// Have each take as many inner steps of a round as its machine does in time, so many at least: whoever comes meanwhile takes part at once.
+	#[arg(long, value_name = "N", conflicts_with = "overlap")]
+	least_steps: Option<u32>,
 	/// Give all machines the same line: 100 Mbit/s, round trips of 52 ms, and nothing lost.
 	#[arg(long, conflicts_with = "loopback")]
 	equal_lines: bool,
@@ -87,7 +90,7 @@ struct Written {
 	utilisation: f64,
 	/// Seconds from the start of a worker that never was in this network, and has no text, until it has the run's checkpoint; all faults are over then.
 	newcomer_has_checkpoint_after: Option<f64>,
-	/// The same until it trains: it waits for a round to be drawn.
+	/// The same until it trains: it waits for a round to be drawn, unless it can come late to one.
 	newcomer_trains_after: f64,
 	#[serde(flatten)]
 	report: Report,
@@ -140,6 +143,9 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	prepared = prepared.with_inner_steps(arguments.inner_steps.unwrap_or(of_preset.saturating_mul(twice)));
 	if arguments.overlap {
 		prepared = prepared.with_overlap();
+	}
+	if let Some(least_steps) = arguments.least_steps {
+		prepared = prepared.with_steps_by_speed(least_steps);
 	}
 	println!("starting two validators and {workers} workers in {}", folder.display());
 	let lies: Vec<_> = LIES.into_iter().cycle().zip(FIRST_LIE..).take(arguments.liars.into()).collect();

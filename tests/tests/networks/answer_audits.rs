@@ -27,6 +27,7 @@ const USER_OF_HONEST: &str = "//Ferdie";
 /// Which worker does what.
 const HONEST: usize = 0;
 const LIAR: usize = 1;
+/// The last: those before it audit nothing.
 const AUDITOR: usize = 2;
 const WORKERS: u16 = 3;
 
@@ -52,7 +53,7 @@ struct Scene {
 }
 
 impl Scene {
-	/// Starts a network whose workers have trained a tiny model. One of them goes on, and is the only one that can be drawn.
+	/// Starts a network whose workers have trained a tiny model. One of them goes on, and is the only one that is ever drawn.
 	async fn start(folder: &std::path::Path) -> Self {
 		let started = Instant::now();
 		let layout = Layout::create(folder.join("network"), None, WORKERS).unwrap();
@@ -60,14 +61,15 @@ impl Scene {
 		let prepared = prepared.with_inner_steps(INNER_STEPS);
 		let mut network = Network::start(Binaries::find().unwrap(), layout, SLOT, RULES).await.unwrap();
 		let training = Training::sponsor(&network, prepared, Some(1)).await.unwrap();
-		network.add_workers(WORKERS.into(), Some(&training.dataset), 1).await.unwrap();
+		network.add_workers_without_audits(AUDITOR, Some(&training.dataset), 1).await.unwrap();
+		network.add_workers(1, Some(&training.dataset), 1).await.unwrap();
 		let (client, auditor) = (network.client().clone(), network.workers[AUDITOR].provider());
 		until("the model in the files of all workers, and a place on the list", SOON, async || {
 			network.check()?;
 			let newest = |view: neuroshard_types::run::RunView| (view.rounds_adopted == 1).then_some(view.checkpoint);
 			let at = client.at(client.heads().await?.finalized).await?;
 			let Some(root) = at.run(training.run).await?.and_then(newest) else { return Ok(None) };
-			let mut all = at.verifiers().await?.contains(&auditor);
+			let mut all = at.verifiers().await? == [auditor.clone()];
 			for worker in &network.workers {
 				let there = worker.checkpoint(training.run, &training.model)?;
 				all &= there.is_some_and(|checkpoint| checkpoint.header.root() == root);

@@ -45,17 +45,21 @@ impl Scenario {
 		Self::of(layout, prepared.with_inner_steps(inner_steps).with_overlap().with_patience(2), Rules { patient: true, ..RULES }).await
 	}
 
-	/// The same with rounds of up to so many inner steps, of which each takes as many as it does in time.
+	/// Two workers with rounds of up to so many inner steps, of which each takes as many as it does in time, and room for a third one.
 	pub(crate) async fn with_unequal_rounds(folder: &Path, inner_steps: u32, least_steps: u32) -> Self {
 		let layout = Layout::create(folder.join("network"), None, 3).unwrap();
-		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=3).await.unwrap();
-		Self::of(layout, prepared.with_inner_steps(inner_steps).with_steps_by_speed(least_steps), RULES).await
+		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 2..=3).await.unwrap();
+		Self::with_workers(2, layout, prepared.with_inner_steps(inner_steps).with_steps_by_speed(least_steps), RULES).await
 	}
 
 	async fn of(layout: Layout, prepared: Prepared, rules: Rules) -> Self {
+		Self::with_workers(3, layout, prepared, rules).await
+	}
+
+	async fn with_workers(count: usize, layout: Layout, prepared: Prepared, rules: Rules) -> Self {
 		let mut network = Network::start(Binaries::find().unwrap(), layout, SLOT, rules).await.unwrap();
 		let training = Training::sponsor(&network, prepared, None).await.unwrap();
-		network.add_workers(3, Some(&training.dataset), 1).await.unwrap();
+		network.add_workers(count, Some(&training.dataset), 1).await.unwrap();
 		Self { network, training }
 	}
 

@@ -91,6 +91,7 @@ pub(in crate::run) mod tests {
 			inner_start: start,
 			first_round: 0,
 			participants: Vec::new(),
+			late: Vec::new(),
 			included: deltas.iter().map(|root| (AccountId::new([1; 32]), *root)).collect(),
 			excluded: Vec::new(),
 			attested: Vec::new(),

@@ -5,6 +5,7 @@ mod audits;
 mod claims;
 mod dropouts;
 mod history;
+mod latecomers;
 mod masses;
 mod membership;
 mod migration;

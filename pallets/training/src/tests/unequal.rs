@@ -11,7 +11,7 @@ use neuroshard_types::{
 };
 
 /// Up to nine inner steps of 32 tokens, three at least, with a state every three.
-fn unequal(least_steps: u32) -> RunConfig {
+pub(super) fn unequal(least_steps: u32) -> RunConfig {
 	let aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps } });
 	RunConfig { train: TrainConfig { batch: 1, inner_steps: 9, commit_interval: 3, aggregator, ..config().train }, ..config() }
 }
@@ -24,7 +24,7 @@ fn started(count: u8) -> (RunId, Vec<AccountId>) {
 }
 
 /// Work of so many inner steps.
-fn work_of(who: &AccountId, run: RunId, steps: u32) -> Work {
+pub(super) fn work_of(who: &AccountId, run: RunId, steps: u32) -> Work {
 	let mut work = work(who, run);
 	work.state_roots.truncate(steps.div_ceil(3) as usize);
 	work.tokens = 32 * u64::from(steps);
@@ -32,7 +32,7 @@ fn work_of(who: &AccountId, run: RunId, steps: u32) -> Work {
 }
 
 /// A round up to Checkpointing in which the workers take so many steps, in their order.
-fn round_of(run: RunId, workers: &[AccountId], steps: &[u32]) {
+pub(super) fn round_of(run: RunId, workers: &[AccountId], steps: &[u32]) {
 	let works: Vec<_> = workers.iter().zip(steps).map(|(who, &steps)| work_of(who, run, steps)).collect();
 	workers.iter().zip(&works).for_each(|(who, work)| commit_to(who, run, work).expect("a commitment"));
 	workers.iter().zip(works).for_each(|(who, work)| reveal_work(who, run, work).expect("a reveal"));

@@ -32,7 +32,7 @@ enum Move {
 	Exclude(u8, u32, u32),
 	/// A provider chills or activates, with another bond.
 	Change(u8, bool, u8),
-	Create(bool),
+	Create(u8),
 	Approve(u32),
 	Stop(u32),
 	Remove(u32, u32),
@@ -54,7 +54,7 @@ fn steps() -> impl Strategy<Value = Move> {
 		2 => (who.clone(), run.clone(), 1u32..4, any::<bool>()).prop_map(|(who, run, ago, work)| Move::Condemn(who, run, ago, work)),
 		1 => (who.clone(), run.clone(), 1u32..4).prop_map(|(who, run, ago)| Move::Exclude(who, run, ago)),
 		2 => (who, prop::bool::weighted(0.8), any::<u8>()).prop_map(|(who, active, bond)| Move::Change(who, active, bond)),
-		1 => any::<bool>().prop_map(Move::Create),
+		1 => (0u8..3).prop_map(Move::Create),
 		1 => run.clone().prop_map(Move::Approve),
 		1 => (0u32..6).prop_map(Move::Stop),
 		1 => (run, 0u32..3).prop_map(|(run, limit)| Move::Remove(run, limit)),
@@ -109,7 +109,12 @@ fn perform(step: Move) {
 		Move::Dissent(who, run, bits) => dissent(&worker(who), pick(run), bits),
 		Move::Report(run, bits) => report(pick(run), bits),
 		Move::Join(who, run) => {
+			let before = Training::round(pick(run));
 			let _ = join(&worker(who), pick(run));
+			let (Some(before), Some(after)) = (before, Training::round(pick(run))) else { return };
+			for one in before.participants.iter().map(|one| &one.account) {
+				assert_eq!(before.position(one), after.position(one), "somebody who joins moves the windows of others");
+			}
 		}
 		Move::Leave(who, run) => {
 			let _ = leave(&worker(who), pick(run));
@@ -134,8 +139,12 @@ fn perform(step: Move) {
 			provider.active = active;
 			provider.bond = 50 + 10 * u128::from(bond);
 		}),
-		Move::Create(short) => {
-			let config = RunConfig { rounds: short.then_some(4), overlaps: short, ..config() };
+		Move::Create(kind) => {
+			let config = match kind {
+				0 => config(),
+				1 => RunConfig { rounds: Some(4), overlaps: true, ..config() },
+				_ => RunConfig { max_participants: 5, ..unequal::unequal(3) },
+			};
 			let _ = Training::create_run(RuntimeOrigin::signed(SPONSOR), config);
 		}
 		Move::Approve(run) => {
@@ -186,10 +195,12 @@ fn every_claim_keeps_its_stake() {
 	}
 }
 
-fn walk(steps: Vec<Move>) -> u32 {
-	let mut adopted = 0;
+/// Walks, and returns how many rounds were adopted, and how often somebody came late to one.
+fn walk(steps: Vec<Move>) -> (u32, usize) {
+	let (mut adopted, mut late) = (0, 0);
 	new_test_ext().execute_with(|| {
 		create(config());
+		create(RunConfig { max_participants: 5, ..unequal::unequal(3) });
 		create(RunConfig { min_participants: 1, max_participants: 6, overlaps: true, ..config() });
 		for step in steps {
 			let (before, started) = (progress(), System::block_number());
@@ -205,6 +216,8 @@ fn walk(steps: Vec<Move>) -> u32 {
 			assert_eq!(u32::try_from(pending), Ok(Submitted::get() - Settled::get()));
 		}
 		adopted = Runs::<Test>::iter_values().map(|run| run.rounds_adopted).sum();
+		let came = |event: &RuntimeEvent| matches!(event, RuntimeEvent::Training(crate::Event::CameLate { .. }));
+		late = System::events().iter().filter(|record| came(&record.event)).count();
 		for run in Training::runs() {
 			if Training::run(run).is_some_and(|run| run.status == RunStatus::Active) {
 				Training::force_stop_run(RuntimeOrigin::signed(STOPPER), run, Default::default()).expect("an active run");
@@ -214,7 +227,7 @@ fn walk(steps: Vec<Move>) -> u32 {
 		assert_eq!(Submitted::get(), Settled::get());
 		Training::do_try_state().expect("invariants hold at the end");
 	});
-	adopted
+	(adopted, late)
 }
 
 proptest! {
@@ -226,7 +239,7 @@ proptest! {
 	}
 }
 
-/// The walks above are worth something only if rounds are adopted in them.
+/// The walks above are worth something only if rounds are adopted in them, and somebody comes late.
 #[test]
 fn a_long_walk_adopts_rounds() {
 	use proptest::{
@@ -235,5 +248,6 @@ fn a_long_walk_adopts_rounds() {
 	};
 	let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
 	let steps = prop::collection::vec(steps(), 3_000).new_tree(&mut runner).expect("a walk").current();
-	assert!(walk(steps) >= 20);
+	let (adopted, late) = walk(steps);
+	assert!(adopted >= 20 && late >= 3, "{adopted} rounds, {late} latecomers");
 }

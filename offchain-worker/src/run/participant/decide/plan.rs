@@ -34,12 +34,10 @@ pub fn plan_without(chain: &ChainView, local: &LocalState, barred: impl Fn(&Task
 /// Whether inner steps of the round with this `seed`, which are under way beside all else, still lead to something.
 pub fn is_drawn(chain: &ChainView, seed: H256) -> bool {
 	let Some(run) = &chain.run else { return false };
-	let waits = |one: &ParticipantView| one.account == chain.me && one.counted && one.sealed.is_none();
 	let at_hand = run.round.as_ref().filter(|round| round.seed == seed && round.phase == Phase::Training);
 	let drawn = run.round.as_ref().and_then(|round| round.ahead.as_ref()).filter(|ahead| ahead.seed == seed);
 	let is_member = run.members.contains(&chain.me);
-	at_hand.is_some_and(|round| round.participants.iter().any(waits))
-		|| drawn.is_some_and(|ahead| is_member && ahead.places.contains(&chain.me))
+	at_hand.is_some_and(|round| is_to_commit(chain, round)) || drawn.is_some_and(|ahead| is_member && ahead.places.contains(&chain.me))
 }
 
 /// The next round's inner steps, once those of the round at hand are done, if this worker has a place there.
@@ -55,8 +53,12 @@ fn ahead(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Drawn>
 
 /// Whether inner steps of the round at hand are still to be taken.
 fn trains_first(chain: &ChainView, round: &RoundView, local: &LocalState) -> bool {
-	let waits = |one: &ParticipantView| one.account == chain.me && one.counted && one.sealed.is_none();
-	round.phase == Phase::Training && round.participants.iter().any(waits) && !local.has_trained(round.seed)
+	round.phase == Phase::Training && is_to_commit(chain, round) && !local.has_trained(round.seed)
+}
+
+/// Whether this worker has a place in `round` that counts, and has not committed to anything.
+fn is_to_commit(chain: &ChainView, round: &RoundView) -> bool {
+	round.participants.iter().any(|one| one.account == chain.me && one.counted && one.sealed.is_none())
 }
 
 /// Whether nothing more is expected of this worker in its run: it is no member, and has no part in the round at hand.
@@ -101,10 +103,9 @@ fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task
 	}
 	let (member, leaving) = (run.members.contains(&chain.me), is_leaving(chain, local));
 	let round = run.round.as_ref()?;
-	let position = round.participants.iter().position(|one| one.account == chain.me);
-	let acting = position.and_then(|position| round.participants.get(position).map(|me| (position, me))).filter(|(_, me)| me.counted);
+	let acting = round.participants.iter().find(|one| one.account == chain.me && one.counted);
 	match acting {
-		Some((position, me)) if member || leaving => in_round(chain, run, round, position, me, local),
+		Some(me) if member || leaving => in_round(chain, run, round, me, local),
 		_ if member || leaving || !may_join(chain, run) => None,
 		// Joins with the checkpoint in hand and the dataset in reach, so that nobody waits for a newcomer's download.
 		_ if local.dataset == Some(run.view.config.dataset) => Some(Task::Join),
@@ -129,14 +130,7 @@ fn catch_up(run: &RunState, local: &LocalState) -> Task {
 	}
 }
 
-fn in_round(
-	chain: &ChainView,
-	run: &RunState,
-	round: &RoundView,
-	position: usize,
-	me: &ParticipantView,
-	local: &LocalState,
-) -> Option<Task> {
+fn in_round(chain: &ChainView, run: &RunState, round: &RoundView, me: &ParticipantView, local: &LocalState) -> Option<Task> {
 	let pending = local.pending_of(round.seed).filter(|work| work.run == run.id && work.round == round.round);
 	let start = ![local.checkpoint, local.stored].contains(&Some(round.start));
 	let start = start.then_some(Task::FetchStart { root: round.start });
@@ -147,7 +141,7 @@ fn in_round(
 			(None, Some(_)) => Some(Task::Commit),
 			(None, None) if local.diverged.contains(&round.seed) || chain.is_short() => None,
 			(None, None) => start.or_else(|| {
-				let position = u32::try_from(position).ok()?;
+				let position = round.position(&me.account)?;
 				let (attempt, seed, start) = (round.attempt, round.seed, round.start);
 				Some(Task::Train { drawn: Drawn { round: round.round, attempt, seed, start, position } })
 			}),

@@ -17,7 +17,7 @@ pub struct Drawn {
 	pub seed: H256,
 	/// Checkpoint that the inner steps start from.
 	pub start: H256,
-	/// Place among the participants: decides the windows.
+	/// Place in the round: decides the windows.
 	pub position: u32,
 }
 
@@ -41,7 +41,7 @@ pub enum Task {
 		/// The run's dataset.
 		id: DatasetId,
 	},
-	/// Become a member: take part from the next round on.
+	/// Become a member: take part from the next round on, or from this one.
 	Join,
 	/// Be no member any more; the round at hand is finished all the same.
 	Leave,

@@ -99,6 +99,7 @@ impl Tasks {
 		let Drawn { round: index, attempt, seed, start: root, position } = drawn;
 		let at_hand = moment.run()?.round.as_ref().filter(|round| round.seed == seed);
 		let deadline = at_hand.and_then(|round| round.deadline);
+		let began = at_hand.filter(|round| round.late.contains(&moment.seen.chain.me)).map(|round| round.started_at.0);
 		let own = OwnRound { run, round: index, seed };
 		let mut reached: Option<Box<Reached>> = None;
 		loop {
@@ -135,7 +136,7 @@ impl Tasks {
 				};
 				let residual = left.and_then(|root| residual(&store, engine.layout(), root));
 				let now = || Now { clock: Instant::now(), best: best.load(Ordering::Relaxed) };
-				let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, deadline, now(), begun_at));
+				let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, (began, deadline), now(), begun_at));
 				let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?
 					.with_residual(residual)
 					.ending(|done| ending.as_ref().is_some_and(|ending| ending.ends_after(done, now())));

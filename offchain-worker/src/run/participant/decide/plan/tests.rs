@@ -107,6 +107,7 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 		seed: SEED,
 		started_at: (40, 0),
 		participants: vec![participant(1), participant(ME), participant(3)],
+		late: Vec::new(),
 		ahead: None,
 	};
 	let view = RunView {

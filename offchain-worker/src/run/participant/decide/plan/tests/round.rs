@@ -9,6 +9,13 @@ fn training_uses_the_place_among_the_participants() {
 }
 
 #[test]
+fn a_place_in_a_round_that_is_being_trained_is_behind_all_others() {
+	let (mut chain, local) = training();
+	round(&mut chain).late = vec![account(ME)];
+	assert_eq!(plan(&chain, &local), Some(train(&chain, 2)));
+}
+
+#[test]
 fn finished_training_is_committed_once_also_after_a_restart() {
 	let (mut chain, mut local) = training();
 	trained(&mut local);
