@@ -24,8 +24,8 @@ pub struct Now {
 #[derive(Clone, Debug)]
 pub struct Ending {
 	train: TrainConfig,
-	/// Block in which the round began, of one that this participant came late to.
-	began: Option<BlockNumber>,
+	/// How long after the round's beginning that was, of one that this participant came late to.
+	late: Option<Duration>,
 	/// Block in which they are to be done.
 	until: BlockNumber,
 	begun: Now,
@@ -34,36 +34,32 @@ pub struct Ending {
 }
 
 impl Ending {
-	/// Of a round that goes on from `done_before` inner steps, whose training is over in block `deadline`. Whoever came late to it ends when a machine like
-	/// this one does that was there when it `began`, so that nobody waits for a newcomer.
+	/// Of a round that goes on from `done_before` inner steps, whose training is over in block `deadline`. Whoever begins so `late` in one that it
+	/// came late to ends when a machine like this one does that was there from the beginning, so that nobody waits for a newcomer.
 	pub fn new(
 		train: &TrainConfig,
 		durations: &PhaseDurations,
-		(began, deadline): (Option<BlockNumber>, BlockNumber),
+		(late, deadline): (Option<Duration>, BlockNumber),
 		begun: Now,
 		done_before: u32,
 	) -> Self {
 		let reserve = LEAST_RESERVE.max(durations.training / RESERVE_PART).min(durations.training / 2);
-		Self { train: train.clone(), began, until: deadline.saturating_sub(reserve), begun, done_before }
+		Self { train: train.clone(), late, until: deadline.saturating_sub(reserve), begun, done_before }
 	}
 
 	/// Whether the round ends with `done` inner steps: it may, and at the pace so far it would not get in time to the next state after which it may.
 	pub fn ends_after(&self, done: u32, now: Now) -> bool {
 		let next = done.saturating_add(1)..=self.train.inner_steps;
 		let Some(next) = next.into_iter().find(|&step| self.train.may_end_after(step)) else { return self.train.may_end_after(done) };
-		self.train.may_end_after(done)
-			&& self.block_after(next.saturating_sub(done), done, now) >= self.until.min(self.others_end(done, now))
+		let more = next.saturating_sub(done);
+		self.train.may_end_after(done) && (self.block_after(more, done, now) >= self.until || self.others_end_before(more, done, now))
 	}
 
-	/// Block in which a machine like this one ends that took all steps from the beginning of the round on, if this participant came late.
-	fn others_end(&self, done: u32, now: Now) -> BlockNumber {
-		match self.began.filter(|_| done > self.done_before) {
-			Some(began) => {
-				let round = self.block_after(self.train.inner_steps, done, now).saturating_sub(now.best);
-				began.saturating_add(round)
-			}
-			None => BlockNumber::MAX,
-		}
+	/// Whether a machine like this one that took all steps from the beginning of the round on is done before this one has taken `more`, if it came late.
+	fn others_end_before(&self, more: u32, done: u32, now: Now) -> bool {
+		let elapsed = now.clock.saturating_duration_since(self.begun.clock);
+		let (Some(late), Some(step)) = (self.late, elapsed.checked_div(done.saturating_sub(self.done_before))) else { return false };
+		late.saturating_add(elapsed).saturating_add(step.saturating_mul(more)) > step.saturating_mul(self.train.inner_steps)
 	}
 
 	/// Block in which `steps` more will be done.
@@ -104,10 +100,10 @@ mod tests {
 		steps_of(train, step_ms, done_before, false)
 	}
 
-	/// The same, of one that perhaps `came` late: the round began in block 20.
+	/// The same, of one that perhaps `came` late: the round began 80 seconds before.
 	fn steps_of(train: &TrainConfig, step_ms: u64, done_before: u32, came: bool) -> u32 {
 		let begun = Now { clock: Instant::now(), best: 100 };
-		let ending = Ending::new(train, &DURATIONS, (came.then_some(20), 260), begun, done_before);
+		let ending = Ending::new(train, &DURATIONS, (came.then_some(Duration::from_secs(80)), 260), begun, done_before);
 		let ends = |done: &u32| {
 			let ms = u64::from(done - done_before) * step_ms;
 			let best = 100 + u32::try_from(ms / BLOCK).unwrap();
@@ -129,7 +125,7 @@ mod tests {
 
 	#[test]
 	fn whoever_comes_late_ends_when_others_of_its_speed_do() {
-		// 1,000 steps of 200 ms take 200 blocks, 80 of which are over: 600 steps are left until block 220.
+		// 1,000 steps of 200 ms take 200 seconds, 80 of which are over: 600 steps are left.
 		let train = train(10, 1_000, 10);
 		assert!((590..=600).contains(&steps_of(&train, 200, 0, true)));
 		// It would have 750 until the deadline.
@@ -139,6 +135,14 @@ mod tests {
 		assert_eq!(steps_of(&train, 50, 0, true), 10);
 		// After a restart at step 300 the pace is that of the steps since.
 		assert!((890..=900).contains(&steps_of(&train, 200, 300, true)));
+	}
+
+	#[test]
+	fn whoever_comes_late_waits_for_no_blocks() {
+		let (train, begun) = (train(10, 1_000, 10), Now { clock: Instant::now(), best: 100 });
+		let ending = Ending::new(&train, &DURATIONS, (Some(Duration::from_secs(80)), 260), begun, 0);
+		let after = |done: u32| Now { clock: begun.clock + Duration::from_millis(200 * u64::from(done)), best: 100 };
+		assert_eq!((1..=1_000).find(|done| ending.ends_after(*done, after(*done))), Some(600));
 	}
 
 	#[test]

@@ -236,7 +236,7 @@ fn run_state(id: RunId) -> Option<RunState> {
 	let (view, round) = (Training::run(id)?, Training::round(id));
 	let job = Training::outer_job(id);
 	let (members, reported) = (Training::members(id), Training::reported_missing(id));
-	Some(RunState { id, view, round, job, members, finalized_seal: None, next_join: None, reported })
+	Some(RunState { id, view, round, job, members, finalized_seal: None, finalized_place: None, next_join: None, reported })
 }
 
 /// Registers providers, a dataset and runs, in a block without limits.
@@ -381,13 +381,13 @@ fn author(number: BlockNumber) -> u32 {
 	free.get(place).copied().unwrap_or_default()
 }
 
-/// Places of an adopted round, and the inner steps behind each delta that it includes; `None` for a round that was not adopted.
-pub fn included(run: RunId, round: RoundIndex) -> Option<(usize, Vec<u32>)> {
+/// Places of an adopted round and those of who came late, and the inner steps behind each delta that it includes; `None` for a round that was not adopted.
+pub fn included(run: RunId, round: RoundIndex) -> Option<([usize; 2], Vec<u32>)> {
 	let record = Training::record(run, round)?;
 	let revealed = <Training as Claims>::revealed(run, round);
 	let is_included = |who: &AccountId| record.included.iter().any(|(other, _)| other == who);
 	let steps = revealed.into_iter().filter(|(who, _)| is_included(who)).map(|(_, steps)| steps).collect();
-	Some((record.participants.len(), steps))
+	Some(([record.participants.len(), record.late.len()], steps))
 }
 
 /// Eras that `who` can claim, with what they owe it, in planck.

@@ -135,6 +135,7 @@ impl Provider {
 			}
 			let deep = |(_, at): &(H256, BlockNumber)| at.saturating_add(FINALITY) <= best;
 			run.finalized_seal = self.committed.filter(deep).map(|(sealed, _)| sealed);
+			run.finalized_place = run.round.as_ref().and_then(|round| round.position(&self.account));
 			run.next_join = next_join;
 		}
 		plan_without(view, &self.local, |_| false)
@@ -173,8 +174,9 @@ impl Provider {
 		let (train, step_ms) = (&config.train, self.machine.step_ms.max(1));
 		let done_before = u32::try_from(done / step_ms).unwrap_or(u32::MAX).min(train.inner_steps);
 		let begun = Now { clock: Instant::now(), best };
-		let began = round.late.contains(&self.account).then_some(round.started_at.0);
-		let ending = Ending::new(train, &config.durations, (began, round.deadline.unwrap_or(BlockNumber::MAX)), begun, done_before);
+		let after = u64::from(best.saturating_sub(round.started_at.0)).saturating_mul(SLOT_MS);
+		let late = round.late.contains(&self.account).then_some(Duration::from_millis(after));
+		let ending = Ending::new(train, &config.durations, (late, round.deadline.unwrap_or(BlockNumber::MAX)), begun, done_before);
 		let ends = |steps: &u32| {
 			let ms = u64::from(steps.saturating_sub(done_before)).saturating_mul(step_ms);
 			let blocks = u32::try_from(ms / SLOT_MS).unwrap_or(u32::MAX);

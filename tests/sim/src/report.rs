@@ -36,6 +36,8 @@ pub struct Report {
 	pub chores: u64,
 	/// Places in adopted rounds.
 	pub places: u64,
+	/// Of these, the places of who came while the round was trained.
+	pub late: u64,
 	/// Deltas that these rounds include.
 	pub included: u64,
 	/// Fewest and most inner steps behind one of them.
@@ -118,10 +120,11 @@ impl Report {
 		self.blocks_per_round = if rounds > 0.0 { spans.sum::<f64>() / rounds } else { 0.0 };
 	}
 
-	/// Notes an adopted round of so many places, and the inner steps behind each delta that it includes.
-	pub(crate) fn note_round(&mut self, places: usize, inner_steps: &[u32]) {
+	/// Notes an adopted round of so many places, as many of who came late, and the inner steps behind each delta that it includes.
+	pub(crate) fn note_round(&mut self, [places, late]: [usize; 2], inner_steps: &[u32]) {
 		let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
 		self.places = self.places.saturating_add(count(places));
+		self.late = self.late.saturating_add(count(late));
 		self.included = self.included.saturating_add(count(inner_steps.len()));
 		for &steps in inner_steps {
 			let [fewest, most] = self.inner_steps.unwrap_or([steps; 2]);

@@ -80,14 +80,15 @@ struct Rest {
 	job: Option<OuterJob>,
 	members: Vec<AccountId>,
 	finalized_seal: Option<H256>,
+	finalized_place: Option<u32>,
 	next_join: Option<BlockNumber>,
 	reported: Vec<MissingReport>,
 }
 
 impl Rest {
 	fn with(self, id: RunId, view: RunView) -> RunState {
-		let Self { round, job, members, finalized_seal, next_join, reported } = self;
-		RunState { id, view, round, job, members, finalized_seal, next_join, reported }
+		let Self { round, job, members, finalized_seal, finalized_place, next_join, reported } = self;
+		RunState { id, view, round, job, members, finalized_seal, finalized_place, next_join, reported }
 	}
 }
 
@@ -95,15 +96,17 @@ async fn run_state(at: &ChainAt, finalized: &ChainAt, me: &AccountId, id: RunId)
 	let (round, members, next_join) = tokio::try_join!(at.round(id), at.members(id), at.next_join(id, me))?;
 	let phase = round.as_ref().map(|round| round.phase);
 	let job = if phase == Some(Phase::Checkpointing) { at.outer_job(id).await? } else { None };
-	// Asked only when the answer decides whether a salt may be revealed.
-	let revealing = round.as_ref().filter(|round| round.phase == Phase::Revealing);
-	let finalized_seal = match revealing {
-		Some(round) => {
-			let there = finalized.round(id).await?.filter(|there| (there.round, there.seed) == (round.round, round.seed));
-			there.and_then(|there| there.participants.into_iter().find(|one| one.account == *me)).and_then(|one| one.sealed)
-		}
+	// Asked only when the answer decides whether a salt may be revealed, or a late place is to be trained in.
+	let decides = |round: &&RoundView| match round.phase {
+		Phase::Training => round.late.contains(me),
+		phase => phase == Phase::Revealing,
+	};
+	let there = match round.as_ref().filter(decides) {
+		Some(round) => finalized.round(id).await?.filter(|there| (there.round, there.seed) == (round.round, round.seed)),
 		None => None,
 	};
+	let finalized_place = there.as_ref().and_then(|there| there.position(me));
+	let finalized_seal = there.and_then(|there| there.participants.into_iter().find(|one| one.account == *me)).and_then(|one| one.sealed);
 	let next_join = next_join.filter(|_| !members.contains(me));
 	// Asked only of a phase that this account waits in.
 	let waits = round.as_ref().is_some_and(|round| {
@@ -111,5 +114,5 @@ async fn run_state(at: &ChainAt, finalized: &ChainAt, me: &AccountId, id: RunId)
 		me.is_some_and(|me| has_acted(me, round.phase))
 	});
 	let reported = if waits { at.reported_missing(id).await? } else { Vec::new() };
-	Ok(Rest { round, job, members, finalized_seal, next_join, reported })
+	Ok(Rest { round, job, members, finalized_seal, finalized_place, next_join, reported })
 }

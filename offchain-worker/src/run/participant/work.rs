@@ -6,6 +6,7 @@ use super::{
 		choice::Bar,
 		notice::notice,
 		plan::{farewell, has_left, plan_without},
+		prospect::comes_too_late,
 		refusals::Rest,
 		task::Task,
 		view::Delta,
@@ -141,7 +142,9 @@ impl Participant {
 			Task::Train { .. } => self.beside.is_some(),
 			task => task.is_chore() && self.chore.is_busy(),
 		};
-		let barred = |task: &Task| self.refusals.bars(task, seen.chain.best) || goes_on(task);
+		let gflops = seen.provider.as_ref().map_or(0, |provider| u64::from(provider.info.hardware.gflops));
+		let too_late = || seen.chain.run.as_ref().is_some_and(|run| comes_too_late(run, (seen.chain.best, seen.time), gflops));
+		let barred = |task: &Task| self.refusals.bars(task, seen.chain.best) || goes_on(task) || (*task == Task::Join && too_late());
 		plan_without(&seen.chain, &self.local, barred)
 	}
 

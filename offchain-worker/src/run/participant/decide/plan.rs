@@ -142,6 +142,10 @@ fn in_round(chain: &ChainView, run: &RunState, round: &RoundView, me: &Participa
 			(None, None) if local.diverged.contains(&round.seed) || chain.is_short() => None,
 			(None, None) => start.or_else(|| {
 				let position = round.position(&me.account)?;
+				// Work in another place would be false, and what is known of a round goes by its seed.
+				if round.late.contains(&me.account) && run.finalized_place != Some(position) {
+					return None;
+				}
 				let (attempt, seed, start) = (round.attempt, round.seed, round.start);
 				Some(Task::Train { drawn: Drawn { round: round.round, attempt, seed, start, position } })
 			}),

@@ -1,10 +1,11 @@
 //! What a run promises this machine: pay for an hour of computing, if it fits. By that a worker chooses among several runs.
 
+use super::view::RunState;
 use crate::run::{memory::Needs, WorkerError};
 use neuroshard_types::{
-	run::{RunConfig, RunView},
+	run::{Phase, RunConfig, RunView},
 	work::OperationUnits,
-	RunId, TrainConfig,
+	BlockNumber, Moment, RunId, TrainConfig,
 };
 use std::fmt;
 
@@ -86,6 +87,21 @@ impl Prospect {
 		let units = OperationUnits::default().of_round(&config.model, train, steps);
 		Self::Pays { units_per_hour: units.saturating_mul(HOUR_MS).checked_div(takes_ms(steps)).unwrap_or(u128::MAX) }
 	}
+}
+
+/// Whether a machine with so many GFLOP/s that joined in the block after `best`, whose chain time is `time`, would get a place in the round under way and not take the fewest steps
+/// in time. A while later it joins for the next round.
+pub fn comes_too_late(run: &RunState, (best, time): (BlockNumber, Moment), gflops: u64) -> bool {
+	let config = &run.view.config;
+	let trained = run.round.as_ref().filter(|round| config.train.weighs_steps() && round.phase == Phase::Training);
+	let Some((round, deadline)) = trained.and_then(|round| Some((round, round.deadline?))) else { return false };
+	let (began, began_ms) = round.started_at;
+	let blocks = best.saturating_sub(began);
+	if blocks == 0 || blocks > deadline.saturating_sub(began) / 2 {
+		return false;
+	}
+	let left_ms = u128::from(time.saturating_sub(began_ms)).saturating_mul(deadline.saturating_sub(best).into()) / u128::from(blocks);
+	ends(&config.train).last().is_some_and(|least| time_ms(config, least, gflops) > left_ms)
 }
 
 /// Inner steps after which a round may end, the most first.
@@ -186,6 +202,23 @@ mod tests {
 		assert!(matches!(Prospect::new(&view, 3, slow), Prospect::Pays { .. }));
 		view.config.train.aggregator = rule(91);
 		assert_eq!(Prospect::new(&view, 3, slow), Prospect::TooSlow { takes_ms: takes_ms as u64, has_ms: 300 });
+	}
+
+	#[test]
+	fn a_machine_joins_no_round_that_it_could_not_take_the_fewest_steps_of() {
+		let (mut chain, _) = training();
+		let state = chain.run.as_mut().unwrap();
+		let train = &mut state.view.config.train;
+		train.aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps: train.inner_steps } });
+		let (config, round) = (state.view.config.clone(), state.round.as_mut().unwrap());
+		(round.started_at, round.deadline) = ((1_000, 0), Some(1_100));
+		let least = ends(&config.train).last().unwrap();
+		let block_ms = u64::try_from(time_ms(&config, least, 1)).unwrap() / 60;
+		let late = |state: &RunState, blocks: u32| comes_too_late(state, (1_000 + blocks, u64::from(blocks) * block_ms), 1);
+		// 60 of 100 blocks are needed. In the second half nobody gets a place.
+		assert_eq!([0, 1, 39, 42, 50, 51].map(|blocks| late(state, blocks)), [false, false, false, true, true, false]);
+		state.round.as_mut().unwrap().phase = Phase::Revealing;
+		assert!(!late(state, 42));
 	}
 
 	#[test]

@@ -78,6 +78,8 @@ pub struct RunState {
 	pub members: Vec<AccountId>,
 	/// This account's sealed commitment to the current round, as of the *finalized* block.
 	pub finalized_seal: Option<H256>,
+	/// This account's place in the current round, as of the *finalized* block, if it came late to it: on another branch others may have come before.
+	pub finalized_place: Option<u32>,
 	/// First block in which this account may join again after dropouts in a row; `None` if it need not wait, or is a member.
 	pub next_join: Option<BlockNumber>,
 	/// Who reports whom as missing in this phase. Empty unless this account has acted in it.

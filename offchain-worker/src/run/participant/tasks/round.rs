@@ -33,7 +33,7 @@ use neuroshard_types::{
 };
 use std::{
 	sync::atomic::{AtomicBool, Ordering},
-	time::Instant,
+	time::{Duration, Instant},
 };
 
 /// A round whose inner steps can be taken: all that they need is here.
@@ -76,7 +76,12 @@ impl Tasks {
 		let at_hand = state.round.as_ref().filter(|round| round.seed == seed);
 		// The next one comes on top of the one at hand.
 		let ahead = if at_hand.is_some() { 0 } else { state.members.len() };
-		self.make_room(moment, state.round.as_ref().map_or(0, |round| round.participants.len()).saturating_add(ahead)).await?;
+		let deltas = match config.train.weighs_steps() {
+			// Others may come late.
+			true => usize::try_from(config.max_participants).unwrap_or(usize::MAX),
+			false => state.round.as_ref().map_or(0, |round| round.participants.len()),
+		};
+		self.make_room(moment, deltas.saturating_add(ahead)).await?;
 		let dataset = self.dataset(moment).await?;
 		let train = &config.train;
 		let assignment = Assignment { position, seed, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
@@ -99,7 +104,8 @@ impl Tasks {
 		let Drawn { round: index, attempt, seed, start: root, position } = drawn;
 		let at_hand = moment.run()?.round.as_ref().filter(|round| round.seed == seed);
 		let deadline = at_hand.and_then(|round| round.deadline);
-		let began = at_hand.filter(|round| round.late.contains(&moment.seen.chain.me)).map(|round| round.started_at.0);
+		let late = at_hand.filter(|round| round.late.contains(&moment.seen.chain.me));
+		let late = late.map(|round| Duration::from_millis(moment.seen.time.saturating_sub(round.started_at.1)));
 		let own = OwnRound { run, round: index, seed };
 		let mut reached: Option<Box<Reached>> = None;
 		loop {
@@ -136,7 +142,7 @@ impl Tasks {
 				};
 				let residual = left.and_then(|root| residual(&store, engine.layout(), root));
 				let now = || Now { clock: Instant::now(), best: best.load(Ordering::Relaxed) };
-				let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, (began, deadline), now(), begun_at));
+				let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, (late, deadline), now(), begun_at));
 				let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?
 					.with_residual(residual)
 					.ending(|done| ending.as_ref().is_some_and(|ending| ending.ends_after(done, now())));

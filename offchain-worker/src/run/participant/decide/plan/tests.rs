@@ -132,6 +132,7 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 			job: None,
 			members: [1, ME, 3].map(account).to_vec(),
 			finalized_seal: None,
+			finalized_place: None,
 			next_join: None,
 			reported: vec![],
 		}),

@@ -12,6 +12,10 @@ fn training_uses_the_place_among_the_participants() {
 fn a_place_in_a_round_that_is_being_trained_is_behind_all_others() {
 	let (mut chain, local) = training();
 	round(&mut chain).late = vec![account(ME)];
+	assert_eq!(plan(&chain, &local), None, "on another branch others may have come before");
+	run(&mut chain).finalized_place = Some(1);
+	assert_eq!(plan(&chain, &local), None);
+	run(&mut chain).finalized_place = Some(2);
 	assert_eq!(plan(&chain, &local), Some(train(&chain, 2)));
 }
 
