@@ -208,17 +208,21 @@ mod tests {
 	fn a_machine_joins_no_round_that_it_could_not_take_the_fewest_steps_of() {
 		let (mut chain, _) = training();
 		let state = chain.run.as_mut().unwrap();
+		state.view = run(32, 2);
 		let train = &mut state.view.config.train;
 		train.aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps: train.inner_steps } });
 		let (config, round) = (state.view.config.clone(), state.round.as_mut().unwrap());
-		(round.started_at, round.deadline) = ((1_000, 0), Some(1_100));
-		let least = ends(&config.train).last().unwrap();
-		let block_ms = u64::try_from(time_ms(&config, least, 1)).unwrap() / 60;
-		let late = |state: &RunState, blocks: u32| comes_too_late(state, (1_000 + blocks, u64::from(blocks) * block_ms), 1);
-		// 60 of 100 blocks are needed. In the second half nobody gets a place.
-		assert_eq!([0, 1, 39, 42, 50, 51].map(|blocks| late(state, blocks)), [false, false, false, true, true, false]);
+		let least_ms = u32::try_from(time_ms(&config, ends(&config.train).last().unwrap(), 1)).unwrap();
+		assert!(least_ms > 30, "{least_ms}");
+		// With a block in each millisecond, the fewest steps take 60% of the time.
+		(round.started_at, round.deadline) = ((1_000, 0), Some(1_000 + least_ms * 5 / 3));
+		let late = |state: &RunState, blocks: u32| comes_too_late(state, (1_000 + blocks, blocks.into()), 1);
+		let (last, half) = (least_ms * 2 / 3, least_ms * 5 / 6);
+		// In the second half nobody gets a place.
+		let blocks = [0, 1, last - 2, last + 2, half - 2, half + 2];
+		assert_eq!(blocks.map(|blocks| late(state, blocks)), [false, false, false, true, true, false]);
 		state.round.as_mut().unwrap().phase = Phase::Revealing;
-		assert!(!late(state, 42));
+		assert!(!late(state, last + 2));
 	}
 
 	#[test]
