@@ -4,7 +4,7 @@
 //! others, so that nobody's windows move.
 
 use crate::{Config, Event, Latecomers, Pallet, Participant, Round, Rounds, Run, Stage};
-use neuroshard_types::{assignment::place, AccountId, Balance, BlockNumber, RunId};
+use neuroshard_types::{AccountId, Balance, BlockNumber, RunId, MAX_PARTICIPANTS};
 
 /// Whether a place can be had in block `now` in `round` of `run`: in the first half of the time for training, and before anybody has committed to its work. Later, all would wait
 /// for the newcomer.
@@ -22,17 +22,16 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn let_in(id: RunId, run: &Run, who: &AccountId, stake: Balance) {
 		let Some(mut round) = Rounds::<T>::get(id).filter(|round| is_open(run, round, Self::now())) else { return };
 		let Err(number) = round.participants.binary_search_by(|other| other.account.cmp(who)) else { return };
+		// Behind all others; see `assignment::place`.
+		let position = u32::try_from(round.participants.len()).unwrap_or(MAX_PARTICIPANTS);
 		// Both have room for `MAX_PARTICIPANTS`, which no run exceeds.
 		if round.participants.try_insert(number, Participant::new(who.clone(), stake, true)).is_err() {
 			return;
 		}
-		let late = Latecomers::<T>::mutate(id, round.round, |late| {
+		Latecomers::<T>::mutate(id, round.round, |late| {
 			let _ = late.try_push(who.clone());
-			late.clone()
 		});
-		if let Some(position) = place(round.participants.iter().map(|one| &one.account), &late, who) {
-			Self::deposit_event(Event::CameLate { run: id, round: round.round, attempt: round.attempt, who: who.clone(), position });
-		}
+		Self::deposit_event(Event::CameLate { run: id, round: round.round, attempt: round.attempt, who: who.clone(), position });
 		Rounds::<T>::insert(id, round);
 	}
 }
