@@ -5,7 +5,7 @@ use neuroshard_graph::tiles;
 use neuroshard_store::Store;
 use neuroshard_types::{
 	dispute::OuterJob,
-	run::{PhaseDurations, RoundRecord, RunConfig},
+	run::{Bridge, PhaseDurations, RoundRecord, RunConfig},
 	AccountId, Aggregator, Code, Compressed, Robust, Rule, TopK, TrainConfig, F32, H256, NEURO,
 };
 use neuroshard_worker::{
@@ -46,6 +46,8 @@ enum Fraud {
 	Checkpoint,
 	/// Nothing, but the delta of the second provider was not included.
 	LeftOut,
+	/// Nothing, but the second provider started the second round from the checkpoint of another cohort.
+	Bridge,
 }
 
 const RUN: u32 = 3;
@@ -89,13 +91,29 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 	let kept_folder = tempfile::tempdir().unwrap();
 	let kept = Store::open(kept_folder.path(), 1 << 30).unwrap();
 	let genesis = last.clone();
+	// Where another cohort is after a round.
+	let sibling = {
+		let trained =
+			Training::start(&mut engine, &genesis, &loader, 0, H256([99; 32])).unwrap().run(&AtomicBool::new(false), |_| ()).unwrap();
+		let deltas = (aggregator == Aggregator::Mean).then(|| decode_delta(&engine, &trained.delta, trained.work.delta_root).unwrap());
+		apply_outer(&engine, &genesis, &Included::from(deltas.into_iter().collect::<Vec<_>>())).unwrap()
+	};
+	if fraud == Fraud::Bridge {
+		sibling.to_blobs(engine.layout()).iter().for_each(|blob| assert!(kept.put(blob).unwrap().leaves > 0));
+		kept.set_note(sibling.header.root(), &sibling.header.encode()).unwrap();
+	}
 	let (mut rounds, mut lists) = (Vec::new(), Vec::<Vec<(H256, Vec<f32>)>>::new());
 	let mut residuals: Vec<Option<Vec<f32>>> = vec![None; participants.len()];
 	for round in 0..rounds_count {
 		let (seed, start) = (H256([round; 32]), last.header.root());
 		let (mut works, mut deltas) = (Vec::new(), Vec::new());
 		for ((position, account), residual) in (0..).zip(&participants).zip(&mut residuals) {
-			let training = Training::start(&mut engine, &last, &loader, position, seed).unwrap().with_residual(residual.clone());
+			let (from, base) = match (fraud, round, position) {
+				(Fraud::Bridge, 1, 1) => (&sibling, Some(last.params.as_slice())),
+				_ => (&last, None),
+			};
+			let training = Training::start(&mut engine, from, &loader, position, seed).unwrap().with_residual(residual.clone());
+			let training = training.with_base(base);
 			let mut trained = training.run(&AtomicBool::new(false), |_| ()).unwrap();
 			let included = (fraud, round, position) != (Fraud::LeftOut, 0, 1);
 			if included {
@@ -112,7 +130,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 			works.push((account.clone(), trained.work));
 		}
 		lists.push(deltas);
-		let redone = !matches!(fraud, Fraud::None | Fraud::LeftOut) && round + 1 == rounds_count;
+		let redone = !matches!(fraud, Fraud::None | Fraud::LeftOut | Fraud::Bridge) && round + 1 == rounds_count;
 		let steps = if redone {
 			let mut steps = lists.clone();
 			if fraud == Fraud::Delta {
@@ -142,6 +160,13 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 			seed,
 			participants: participants.clone(),
 			late: Vec::new(),
+			bridge: ((fraud, round) == (Fraud::Bridge, 1)).then(|| Bridge {
+				who: participants[1].clone(),
+				run: 9,
+				round: 1,
+				checkpoint: sibling.header.root(),
+				taken: true,
+			}),
 			included: works
 				.iter()
 				.take(lists[usize::from(round)].len())
@@ -280,6 +305,26 @@ fn a_checkpoint_that_fell_is_no_difference_for_who_has_its_bytes() {
 	run.rounds[0].record.fallen = false;
 	let (outcome, _) = run.replay_with_kept();
 	assert!(matches!(outcome, Err(ReplayError::Checkpoint { round: 0, .. })));
+}
+
+#[test]
+fn work_that_started_from_the_checkpoint_of_another_cohort_is_replayed_by_who_has_its_bytes() {
+	let mut run = run_with(Fraud::Bridge, 3);
+	let (last, told) = run.replay_with_kept();
+	assert_eq!((last.unwrap(), told), (run.last.clone(), Vec::new()));
+	assert_ne!(run.last, run_with(Fraud::None, 3).last);
+
+	let Err(error) = run.replay(&run.rounds) else { panic!("agreed") };
+	assert!(matches!(&error, ReplayError::Elsewhere { round: 1, .. }) && !error.is_difference(), "{error:?}");
+	let words = error.to_string();
+	assert!(words.contains("of run 9, another cohort") && words.contains("--base-path"), "{words}");
+
+	// Had it started from its own cohort's checkpoint, as a bridge may, its work would be false.
+	let bridge = run.rounds[1].record.bridge.as_mut().unwrap();
+	let cheat = bridge.who.clone();
+	bridge.taken = false;
+	let (outcome, _) = run.replay_with_kept();
+	assert!(matches!(outcome, Err(ReplayError::Delta { round: 1, account, .. }) if account == cheat));
 }
 
 /// Deltas that are sent as a code that leaves a residual.

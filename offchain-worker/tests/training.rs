@@ -100,6 +100,7 @@ impl Network {
 			seed,
 			participants,
 			late: Vec::new(),
+			bridge: None,
 			included,
 			checkpoint: attested.checkpoint,
 			validation_loss: attested.validation_loss,

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use codec::{Decode, Encode};
 use neuroshard_graph::{
 	corpus::{Corpus, Window},
-	game::{GameError, Move, Outcome, Position, Setting, Subject},
+	game::{Base, GameError, Move, Outcome, Position, Setting, Subject},
 	merkle::Hash,
 	ModelConfig, TrainConfig,
 };
@@ -41,6 +41,8 @@ pub enum Claim {
 		windows: Vec<(u32, u32)>,
 		/// Inner steps of the work.
 		steps: u32,
+		/// Root of the checkpoint that the delta is the difference from, and the round that starts from it, if it is not that of the claim's start.
+		base: Option<(Hash, u32)>,
 	},
 	/// Outer steps.
 	Checkpoint {
@@ -69,8 +71,9 @@ impl Game {
 			Claim::Checkpoint { .. } | Claim::Answer(_) => None,
 		};
 		let subject = match &self.claim {
-			&Claim::Work { dataset, shards, tokens_per_shard, steps, .. } => {
-				Subject::Work { corpus: Corpus { root: dataset, shards, tokens_per_shard }, window: &window, steps }
+			&Claim::Work { dataset, shards, tokens_per_shard, steps, base, .. } => {
+				let base = base.map(|(checkpoint, round)| Base { checkpoint, round });
+				Subject::Work { corpus: Corpus { root: dataset, shards, tokens_per_shard }, window: &window, steps, base }
 			}
 			Claim::Checkpoint { deltas, inner_steps, claimed } => Subject::Checkpoint { deltas, inner_steps, claimed: *claimed },
 			Claim::Answer(receipt) => Subject::Answer(receipt.claimed()),

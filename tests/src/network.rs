@@ -7,7 +7,7 @@ use crate::{
 	AuthorityClient, Binaries, Cheat, Cheater, Cloud, Error, Machine, Ports, Process, Rules, WorkerNode,
 };
 use neuroshard_chain_client::{balances, keys::Account, BlockId, Call, ChainClient, ChainError, Submitter};
-use neuroshard_types::{AccountId, Balance, RoundIndex, NEURO};
+use neuroshard_types::{AccountId, Balance, RoundIndex, RunId, NEURO};
 use std::{
 	collections::BTreeSet,
 	path::{Path, PathBuf},
@@ -26,7 +26,7 @@ const FIRST_FINALITY: Duration = Duration::from_secs(180);
 const GIFT: Balance = 2_000 * NEURO;
 /// Blocks within which the chain takes it.
 const GIFT_BLOCKS: u32 = 15;
-/// Options of honest workers in a network with cheaters: they check everything.
+/// Options of honest workers where all work is checked, as in a network with cheaters: they check everything.
 const CHECKS: [&str; 2] = ["--audit", "1"];
 /// Account with money and the sudo key of a local network.
 const SPONSOR: &str = "//Alice";
@@ -206,6 +206,28 @@ impl Network {
 		for _ in 0..count {
 			let worker = self.create_worker(dataset, threads)?;
 			self.workers.push(worker.without_audits());
+		}
+		self.enrol(first).await
+	}
+
+	/// As [`Self::add_workers`], of `count` workers for each of these `runs`: they take part in that one and no other, and check all that is claimed in it.
+	///
+	/// # Errors
+	/// As [`Self::add_workers`].
+	pub async fn add_checking_workers(
+		&mut self,
+		runs: &[RunId],
+		count: usize,
+		dataset: Option<&Path>,
+		threads: usize,
+	) -> Result<(), Error> {
+		let first = self.workers.len();
+		for run in runs {
+			for _ in 0..count {
+				let mut worker = self.create_worker(dataset, threads)?.with_options(CHECKS);
+				worker.take(Some(*run));
+				self.workers.push(worker);
+			}
 		}
 		self.enrol(first).await
 	}

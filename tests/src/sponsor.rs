@@ -1,7 +1,7 @@
 //! What a network trains: a dataset made of text that is at hand, and a run.
 
 use crate::{until, Error, Layout, Network, Preset};
-use neuroshard_chain_client::{dataset, training, Call};
+use neuroshard_chain_client::{dataset, training, Call, Submitter};
 use neuroshard_types::{
 	assignment::training_windows,
 	run::{PhaseDurations, RunConfig, RunStatus},
@@ -145,10 +145,19 @@ impl Training {
 			durations,
 			overlaps,
 		};
-		let created = sponsor.submit(Call::all(vec![dataset::activate(id), training::create_run(config)])).await?;
-		let run: RunId = created.first_field("Training", "RunCreated").ok_or_else(|| missing("run"))?;
-		sponsor.submit(Call::sudo(training::approve_run(run))).await?;
+		let run = create(sponsor, vec![dataset::activate(id), training::create_run(config)]).await?;
 		Ok(Self { run, dataset: folder, model, train, first_loss, unigram_entropy })
+	}
+
+	/// Creates another run with the configuration of this one, and approves it: they can be cohorts of one family.
+	///
+	/// # Errors
+	/// [`Error::Chain`] if the chain refuses it.
+	pub async fn another(&self, network: &Network) -> Result<Self, Error> {
+		let view = network.client().now().await?.run(self.run).await?;
+		let config = view.ok_or_else(|| Error::Setup(format!("the chain has no run {}", self.run)))?.config;
+		let run = create(network.sponsor(), vec![training::create_run(config)]).await?;
+		Ok(Self { run, ..self.clone() })
 	}
 
 	/// Stops the run, and waits until that is finalized: the first block that has it may be on a branch that is given up.
@@ -172,6 +181,14 @@ impl Training {
 		})
 		.await
 	}
+}
+
+/// Makes `calls`, one of which creates a run, and approves that.
+async fn create(sponsor: &Submitter, calls: Vec<Call>) -> Result<RunId, Error> {
+	let created = sponsor.submit(Call::all(calls)).await?;
+	let run = created.first_field("Training", "RunCreated").ok_or_else(|| missing("run"))?;
+	sponsor.submit(Call::sudo(training::approve_run(run))).await?;
+	Ok(run)
 }
 
 /// Longest phases where a machine checks all work beside doing it, and where the first round must not begin without those who cheat in an

@@ -143,6 +143,7 @@ async fn a_round_tells_what_each_participant_has_done() {
 		participants: vec![nothing_done, all_done],
 		late: Vec::new(),
 		ahead: None,
+		bridge: None,
 	};
 	let chain = Answers::default().with(RoundViewFunction::<Runtime>::new(3), Some(round)).with(RoundViewFunction::<Runtime>::new(4), None);
 	let answer = chain.clone().call("neuroshard_currentRound", json!([3])).await.unwrap();

@@ -49,6 +49,7 @@ pub fn check_calls(metadata: &Metadata) -> Result<(), ChainError> {
 	training::VOTE_AVAILABILITY.check(metadata)?;
 	training::ATTEST.check(metadata)?;
 	training::REPORT_MISSING.check(metadata)?;
+	training::ADD_COHORT.check(metadata)?;
 	ponw::SUBMIT_UPTIME.check(metadata)?;
 	inference::OFFER.check(metadata)?;
 	inference::JOIN.check(metadata)?;
@@ -192,6 +193,7 @@ pub mod training {
 	pub(super) const VOTE_AVAILABILITY: Signature<(RunId, RoundIndex, u32, VoteBitmap)> = Signature::new("Training", "vote_availability");
 	pub(super) const ATTEST: Signature<(RunId, RoundIndex, u32, Attestation)> = Signature::new("Training", "attest");
 	pub(super) const REPORT_MISSING: Signature<(RunId, RoundIndex, u32, Phase, VoteBitmap)> = Signature::new("Training", "report_missing");
+	pub(super) const ADD_COHORT: Signature<(RunId, RunId)> = Signature::new("Training", "add_cohort");
 
 	/// Creates a run.
 	pub fn create_run(config: RunConfig) -> Call {
@@ -254,6 +256,11 @@ pub mod training {
 	/// Says of whom nothing was heard for a while in a phase: one bit for each participant.
 	pub fn report_missing(run: RunId, round: RoundIndex, attempt: u32, phase: Phase, missing: VoteBitmap) -> Call {
 		REPORT_MISSING.with((run, round, attempt, phase, missing))
+	}
+
+	/// Makes `run` a cohort of the family of the run `beside`, which founds one if it is in none.
+	pub fn add_cohort(beside: RunId, run: RunId) -> Call {
+		ADD_COHORT.with((beside, run))
 	}
 }
 

@@ -37,6 +37,7 @@ pub(super) const RECORD: View<(RunId, RoundIndex), Option<RoundRecord>> = View::
 pub(super) const OUTER_JOB: View<(RunId,), Option<OuterJob>> = View::new("Training", "outer_job");
 const REDO_FROM: View<(RunId, RoundIndex), Option<RoundIndex>> = View::new("Training", "redo_from");
 const MEMBERS: View<(RunId,), Vec<AccountId>> = View::new("Training", "members");
+const COHORTS: View<(RunId,), Vec<RunId>> = View::new("Training", "cohorts");
 const NEXT_JOIN: View<(RunId, AccountId), Option<BlockNumber>> = View::new("Training", "next_join");
 const REPORTED_MISSING: View<(RunId,), Vec<MissingReport>> = View::new("Training", "reported_missing");
 const RESIDUAL: View<(RunId, AccountId), Option<H256>> = View::new("Training", "residual");
@@ -69,6 +70,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	OUTER_JOB.check(metadata)?;
 	REDO_FROM.check(metadata)?;
 	MEMBERS.check(metadata)?;
+	COHORTS.check(metadata)?;
 	NEXT_JOIN.check(metadata)?;
 	REPORTED_MISSING.check(metadata)?;
 	RESIDUAL.check(metadata)?;
@@ -239,6 +241,14 @@ impl ChainAt {
 	/// The node is away, or its answer cannot be used.
 	pub async fn members(&self, id: RunId) -> Result<Vec<AccountId>, ChainError> {
 		self.view(&MEMBERS, (id,)).await
+	}
+
+	/// Active runs of the family that an active run is in, itself among them; none if it is in no family.
+	///
+	/// # Errors
+	/// The node is away, or its answer cannot be used.
+	pub async fn cohorts(&self, id: RunId) -> Result<Vec<RunId>, ChainError> {
+		self.view(&COHORTS, (id,)).await
 	}
 
 	/// First block in which `who`, which missed deadlines in a row, may join a run again; `None` if it need not wait (any more).

@@ -229,6 +229,19 @@ impl Case {
 		self.cancel.clone()
 	}
 
+	/// With the parameters that the delta is the difference from, and the root of the momentum in their checkpoint: see [`WorkStory::with_base`]. Other
+	/// claims have none.
+	///
+	/// # Errors
+	/// [`CaseError::Setup`] for parameters of another model.
+	pub fn with_base(self, base: (Vec<f32>, Hash)) -> Result<Self, CaseError> {
+		let told = match self.told {
+			Told::Work(story, shards) => Told::Work(Box::new(story.with_base(base)?), shards),
+			told @ (Told::Attestation(_) | Told::Answer(_)) => told,
+		};
+		Ok(Self { told, ..self })
+	}
+
 	/// With the residual with this root that the delta began with, where it is sent as a code that leaves one: see [`WorkStory::with_residual`]. Other claims
 	/// have none.
 	#[must_use]

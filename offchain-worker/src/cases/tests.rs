@@ -72,7 +72,8 @@ impl Claimed {
 		let shape = neuroshard_types::dataset::DatasetShape { tokens_per_shard: 3_000, shard_count: 3, held_out: 1 };
 		let (seed, dataset_root) = (H256::repeat_byte(3), dataset_root(&roots));
 		let steps = config.train.inner_steps;
-		let claim = WorkClaim { config, shape, dataset_root, start, start_round: 0, seed, position: 1, work_hash: H256::zero(), steps };
+		let claim =
+			WorkClaim { config, shape, dataset_root, start, start_round: 0, base: None, seed, position: 1, work_hash: H256::zero(), steps };
 		Self { folder, claim, theta, momentum, roots }
 	}
 

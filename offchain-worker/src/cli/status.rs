@@ -134,7 +134,8 @@ impl Report {
 				views.push((id, view));
 			}
 		}
-		let of = |(id, view): &(RunId, RunView)| KnownRun { id: *id, status: view.status, approved: view.approved, prospect: None };
+		let of =
+			|(id, view): &(RunId, RunView)| KnownRun { id: *id, status: view.status, approved: view.approved, prospect: None, spread: 0 };
 		let known: Vec<_> = views.iter().map(of).collect();
 		// The worker's may be one that was named.
 		let at_hand = worker.as_ref().and_then(|worker| worker.run).filter(|id| known.iter().any(|run| run.id == *id));

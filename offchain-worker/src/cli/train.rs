@@ -1,4 +1,4 @@
-//! `train template|create-run|approve|stop|remove-run|list`.
+//! `train template|plan|create-run|approve|stop|add-cohort|remove-run|list`.
 
 use super::{bill::Bill, dataset_chain, disk, money::unsent, open::open, parse, run_check, run_file::Preset, CliError, Common, RunFile};
 use crate::{
@@ -39,6 +39,13 @@ pub(super) enum TrainCommand {
 	/// End a run that this account created.
 	Stop {
 		/// The run.
+		run: RunId,
+	},
+	/// Make a run a cohort of the family of another one that this account created: participants of all its cohorts train one model.
+	AddCohort {
+		/// A run of the family, or one that is to found it.
+		beside: RunId,
+		/// The run that joins it.
 		run: RunId,
 	},
 	/// Remove a finished run that this account created, with its records, and get its deposit back.
@@ -103,6 +110,12 @@ impl TrainCommand {
 			Self::Stop { run } => {
 				open(common).await?.submitter.submit(training::stop_run(run)).await?;
 				println!("run {run} is over");
+			}
+			Self::AddCohort { beside, run } => {
+				open(common).await?.submitter.submit(training::add_cohort(beside, run)).await?;
+				println!(
+					"run {run} is a cohort of the family of run {beside}: their rounds draw each other together from the next ones on"
+				);
 			}
 			Self::RemoveRun { run } => remove_run(common, run).await?,
 			Self::List => list(common).await?,
@@ -260,6 +273,11 @@ async fn list(common: &Common) -> Result<(), CliError> {
 		println!("run {id}, {:?}, {issuance}: {}", run.status, printable_line(&String::from_utf8_lossy(&run.config.name)));
 		println!("    {} rounds done, {rounds}; dataset {}, checkpoint {:?}", run.rounds_adopted, run.config.dataset, run.checkpoint);
 		println!("    by {}", run.sponsor);
+		let cohorts = at.cohorts(*id).await?;
+		if !cohorts.is_empty() {
+			let cohorts: Vec<String> = cohorts.iter().map(ToString::to_string).collect();
+			println!("    a cohort of runs {}", cohorts.join(", "));
+		}
 	}
 	if runs.is_empty() {
 		println!("there is no run on this chain");

@@ -76,7 +76,7 @@ impl Bench {
 	/// What the cheater reveals in round 0, in which it has the first place.
 	fn cheated(&mut self, deed: Deed) -> Trained {
 		let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
-		false_work(&fault(deed), due, &mut self.engine, &self.genesis, &self.loader).unwrap().unwrap()
+		false_work(&fault(deed), due, &mut self.engine, (&self.genesis, None), &self.loader).unwrap().unwrap()
 	}
 
 	fn delta(&self, trained: &Trained) -> Vec<f32> {
@@ -130,6 +130,41 @@ fn false_work_is_found(mut bench: Bench) {
 	}
 }
 
+/// A bridge that lies starts from another checkpoint, and hands over a delta from its own, like one that does not.
+#[test]
+fn false_work_of_a_bridge_is_found_false_too() {
+	let mut bench = bench(STEPS);
+	let base = {
+		let params = bench.genesis.params.iter().map(|value| value * 1.5).collect();
+		Checkpoint { params, ..bench.genesis.clone() }
+	};
+	let Bench { engine, genesis, loader, .. } = &mut bench;
+	let training = Training::start(engine, genesis, loader, 0, SEED).unwrap().with_base(Some(&base.params));
+	let honest = training.run(&AtomicBool::new(false), |_| ()).unwrap();
+	let windows = assignment(engine, 0, SEED);
+	let doubt = |engine: &Engine, trained: &Trained| {
+		let read = |step: u32, sequence: u32, tokens: &mut [u16]| -> Result<(), DataError> {
+			loader.read(loader.step_windows(&windows, step)?[sequence as usize], tokens)
+		};
+		let start = (genesis.params.clone(), genesis.header.momentum.0);
+		let story = WorkStory::new(engine.exec().clone(), engine.model(), engine.train_config(), 0, start, read).unwrap();
+		let mut story = story.with_base((base.params.clone(), base.header.momentum.0)).unwrap();
+		let roots: Vec<_> = trained.work.state_roots.iter().map(|root| root.0).collect();
+		story.doubt(&roots, trained.work.delta_root.0).unwrap()
+	};
+	assert_eq!(doubt(engine, &honest), None);
+	for deed in [Deed::FewerSteps, Deed::WrongShard, Deed::BitFlip] {
+		let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
+		let cheated = false_work(&fault(deed.clone()), due, engine, (genesis, Some(&base)), loader).unwrap().unwrap();
+		let first = u32::try_from(right_roots(&cheated, &honest)).unwrap();
+		assert_eq!(doubt(engine, &cheated), Some(Doubt::Interval(first)), "{deed:?}");
+		let delta = decode_delta(engine, &cheated.delta, cheated.work.delta_root).unwrap();
+		let own = decode_delta(engine, &honest.delta, honest.work.delta_root).unwrap();
+		let apart = |delta: &[f32]| delta.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>().sqrt();
+		assert!((apart(&delta) / apart(&own) - 1.0).abs() < 0.2, "{deed:?}: it says where the other checkpoint is");
+	}
+}
+
 #[test]
 fn noise_has_no_right_root_and_depends_on_the_account() {
 	let mut bench = bench(STEPS);
@@ -137,7 +172,7 @@ fn noise_has_no_right_root_and_depends_on_the_account() {
 	assert!(noise.work.state_roots.iter().all(|root| !honest.work.state_roots.contains(root)));
 	let other = Fault { who: AccountId::new([8; 32]), ..fault(Deed::Noise) };
 	let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
-	let other = false_work(&other, due, &mut bench.engine, &bench.genesis, &bench.loader).unwrap().unwrap();
+	let other = false_work(&other, due, &mut bench.engine, (&bench.genesis, None), &bench.loader).unwrap().unwrap();
 	assert_ne!(other.work.delta_root, noise.work.delta_root, "the chain takes no delta twice");
 }
 
@@ -176,7 +211,7 @@ fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
 		let plan = Plan::training(&model, &train).unwrap();
 		assert_eq!(plan.stages()[mistake.stage as usize].op, Op::AdamW);
 		let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
-		let cheated = false_work(&fault, due, &mut bench.engine, &bench.genesis, &bench.loader).unwrap().unwrap();
+		let cheated = false_work(&fault, due, &mut bench.engine, (&bench.genesis, None), &bench.loader).unwrap().unwrap();
 		assert_eq!(right_roots(&cheated, &honest), (mistake.step / INTERVAL) as usize, "{mistake:?}");
 		steps.insert(mistake.step);
 	}
@@ -259,7 +294,7 @@ fn a_fault_happens_in_its_round_or_from_then_on() {
 	assert!(accomplice.keeps_work_back(2) && !accomplice.keeps_work_back(3) && !once.keeps_work_back(2));
 	let mut bench = bench(STEPS);
 	let due = Position { run: RUN, round: 1, windows: (SEED, 0), residual: None };
-	let before = false_work(&Fault { round: 2, ..fault(Deed::Noise) }, due, &mut bench.engine, &bench.genesis, &bench.loader);
+	let before = false_work(&Fault { round: 2, ..fault(Deed::Noise) }, due, &mut bench.engine, (&bench.genesis, None), &bench.loader);
 	assert_eq!(before.unwrap(), None);
 }
 

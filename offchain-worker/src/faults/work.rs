@@ -37,8 +37,8 @@ pub struct Position {
 	pub residual: Option<Vec<f32>>,
 }
 
-/// What `fault` has its worker reveal in place of the work that is due at `position`; `None` if that is to be done as it should be, or
-/// is an accomplice's.
+/// What `fault` has its worker reveal in place of the work that is due at `position`, from a checkpoint and with a delta from another one if it is a bridge;
+/// `None` if that is to be done as it should be, or is an accomplice's.
 ///
 /// # Errors
 /// [`TrainError`] as for honest work.
@@ -46,7 +46,7 @@ pub fn false_work(
 	fault: &Fault,
 	position: Position,
 	engine: &mut Engine,
-	checkpoint: &Checkpoint,
+	(checkpoint, base): (&Checkpoint, Option<&Checkpoint>),
 	loader: &Loader,
 ) -> Result<Option<Trained>, TrainError> {
 	let Position { run, round, windows: (seed, place), residual } = position;
@@ -57,15 +57,19 @@ pub fn false_work(
 		Deed::Noise => noise(fault, (run, round), engine, residual.as_deref()).map(Some),
 		Deed::FewerSteps => {
 			let windows = Windows::new(engine, loader, seed, place);
-			fewer_steps(engine, checkpoint, &windows, residual.as_deref()).map(Some)
+			fewer_steps(engine, (checkpoint, base), &windows, residual.as_deref()).map(Some)
 		}
 		Deed::WrongShard => {
 			let training = Training::start(engine, checkpoint, loader, place, fault.window_seed(run, round, seed))?;
-			training.with_residual(residual).run(&AtomicBool::new(false), |_| {}).map(Some)
+			training
+				.with_base(base.map(|base| base.params.as_slice()))
+				.with_residual(residual)
+				.run(&AtomicBool::new(false), |_| {})
+				.map(Some)
 		}
 		Deed::BitFlip | Deed::Silence => {
 			let windows = Windows::new(engine, loader, seed, place);
-			flipped(fault, (run, round), engine, checkpoint, &windows, residual).map(Some)
+			flipped(fault, (run, round), engine, (checkpoint, base), &windows, residual).map(Some)
 		}
 		Deed::Copy(_) | Deed::HandOver | Deed::WrongAggregate | Deed::WrongOuterStep | Deed::LazyAudit => Ok(None),
 	}
@@ -125,7 +129,7 @@ fn noise(fault: &Fault, (run, round): (RunId, RoundIndex), engine: &Engine, resi
 /// Stops half way, and goes on committing to that state as if steps were still done.
 fn fewer_steps(
 	engine: &mut Engine,
-	checkpoint: &Checkpoint,
+	(checkpoint, base): (&Checkpoint, Option<&Checkpoint>),
 	windows: &Windows<'_>,
 	residual: Option<&[f32]>,
 ) -> Result<Trained, TrainError> {
@@ -153,7 +157,7 @@ fn fewer_steps(
 	}
 	let end = engine.theta()?;
 	let mut delta = vec![0.0; end.len()];
-	engine.exec().sub(&checkpoint.params, &end, &mut delta);
+	engine.exec().sub(&base.unwrap_or(checkpoint).params, &end, &mut delta);
 	trained(engine, roots, delta, residual)
 }
 
@@ -162,7 +166,7 @@ fn flipped(
 	fault: &Fault,
 	(run, round): (RunId, RoundIndex),
 	engine: &Engine,
-	checkpoint: &Checkpoint,
+	(checkpoint, base): (&Checkpoint, Option<&Checkpoint>),
 	windows: &Windows<'_>,
 	residual: Option<Vec<f32>>,
 ) -> Result<Trained, TrainError> {
@@ -172,6 +176,10 @@ fn flipped(
 	let start = (checkpoint.params.clone(), checkpoint.header.momentum.0);
 	let read = |step: u32, sequence: u32, tokens: &mut [u16]| windows.read(step, sequence, tokens);
 	let story = WorkStory::new(engine.exec().clone(), model, train, checkpoint.header.round, start, read).map_err(EngineError::from)?;
+	let story = match base {
+		Some(base) => story.with_base((base.params.clone(), base.header.momentum.0)).map_err(EngineError::from)?,
+		None => story,
+	};
 	let before = residual.clone();
 	let story = story.with_residual(residual);
 	let mut story = match mistake {

@@ -37,6 +37,14 @@ pub enum WorkerError {
 		/// What is wrong.
 		source: DecodeError,
 	},
+	/// What inner steps are said to have started from is nothing that anybody can have started from.
+	#[error("checkpoint {root:?} of another cohort, which inner steps are said to have started from, {what}")]
+	NoStart {
+		/// Its root.
+		root: H256,
+		/// What is wrong.
+		what: String,
+	},
 	/// The content store.
 	#[error(transparent)]
 	Store(#[from] StoreError),
@@ -242,7 +250,7 @@ impl WorkerError {
 
 	/// Whether something could not be fetched from anybody.
 	pub(super) fn is_out_of_reach(&self) -> bool {
-		matches!(self, Self::Fetch(_) | Self::Slow { .. } | Self::NoResidual { .. }) || self.lacks_dataset()
+		matches!(self, Self::Fetch(_) | Self::Slow { .. } | Self::NoResidual { .. } | Self::NoStart { .. }) || self.lacks_dataset()
 	}
 }
 

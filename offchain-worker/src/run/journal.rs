@@ -3,7 +3,7 @@
 use codec::{Decode, DecodeAll, Encode};
 use neuroshard_atomic_write::write_private;
 use neuroshard_types::{
-	run::{seal, Work},
+	run::{seal, seal_bridged, Work},
 	AccountId, RoundIndex, RunId, H256,
 };
 use rand::{rngs::OsRng, RngCore};
@@ -59,6 +59,8 @@ pub struct Pending {
 	pub salt: [u8; 32],
 	/// The work.
 	pub work: Work,
+	/// Checkpoint of another cohort that it started from, if it did.
+	pub bridged: Option<H256>,
 }
 
 impl Pending {
@@ -66,12 +68,19 @@ impl Pending {
 	pub fn new(run: RunId, (round, attempt): (RoundIndex, u32), seed: H256, work: Work) -> Self {
 		let mut salt = [0; 32];
 		OsRng.fill_bytes(&mut salt);
-		Self { run, round, attempt, seed, salt, work }
+		Self { run, round, attempt, seed, salt, work, bridged: None }
+	}
+
+	/// The same work, whose inner steps started from a checkpoint of another cohort, if there is one.
+	#[must_use]
+	pub fn bridged(self, checkpoint: Option<H256>) -> Self {
+		Self { bridged: checkpoint, ..self }
 	}
 
 	/// The commitment.
 	pub fn seal(&self, genesis: H256, who: &AccountId) -> H256 {
-		seal(genesis, self.run, self.round, self.attempt, who, &self.salt, &self.work)
+		let seal = seal(genesis, self.run, self.round, self.attempt, who, &self.salt, &self.work);
+		self.bridged.map_or(seal, |checkpoint| seal_bridged(seal, checkpoint))
 	}
 }
 
@@ -86,12 +95,33 @@ pub struct PendingWork {
 	pub seed: H256,
 	/// The commitment.
 	pub seal: H256,
+	/// Checkpoint of another cohort that it started from, if it did.
+	pub bridged: Option<H256>,
 }
 
 /// First byte of the file.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// The same of files in which no work started from the checkpoint of another cohort.
+const VERSION_WITHOUT_BRIDGES: u8 = 2;
 /// The same of files with at most one finished training.
 const VERSION_OF_ONE: u8 = 1;
+
+/// A [`Pending`] of those files.
+#[derive(Encode, Decode)]
+struct OldPending {
+	run: RunId,
+	round: RoundIndex,
+	attempt: u32,
+	seed: H256,
+	salt: [u8; 32],
+	work: Work,
+}
+
+impl From<OldPending> for Pending {
+	fn from(OldPending { run, round, attempt, seed, salt, work }: OldPending) -> Self {
+		Self { run, round, attempt, seed, salt, work, bridged: None }
+	}
+}
 /// Finished trainings that are kept: that of a round, and that of the next one, which may be finished before the first is revealed.
 const KEPT: usize = 2;
 
@@ -108,9 +138,13 @@ impl Content {
 	fn read(bytes: &[u8]) -> Option<Self> {
 		match bytes.split_first() {
 			Some((&VERSION, mut rest)) => Self::decode_all(&mut rest).ok(),
+			Some((&VERSION_WITHOUT_BRIDGES, mut rest)) => {
+				let (genesis, who, pending, uptime) = <(H256, AccountId, Vec<OldPending>, Option<u32>)>::decode_all(&mut rest).ok()?;
+				Some(Self { genesis, who, pending: pending.into_iter().map(Into::into).collect(), uptime })
+			}
 			Some((&VERSION_OF_ONE, mut rest)) => {
-				let (genesis, who, pending, uptime) = <(H256, AccountId, Option<Pending>, Option<u32>)>::decode_all(&mut rest).ok()?;
-				Some(Self { genesis, who, pending: pending.into_iter().collect(), uptime })
+				let (genesis, who, pending, uptime) = <(H256, AccountId, Option<OldPending>, Option<u32>)>::decode_all(&mut rest).ok()?;
+				Some(Self { genesis, who, pending: pending.into_iter().map(Into::into).collect(), uptime })
 			}
 			_ => None,
 		}
@@ -180,6 +214,7 @@ impl Journal {
 			round: pending.round,
 			seed: pending.seed,
 			seal: pending.seal(self.content.genesis, &self.content.who),
+			bridged: pending.bridged,
 		};
 		self.pending().iter().map(of).collect()
 	}
@@ -272,10 +307,31 @@ mod tests {
 	#[test]
 	fn a_journal_of_an_earlier_release_is_read() {
 		let (base, pending) = (tempfile::tempdir().unwrap(), pending());
-		let before = (VERSION_OF_ONE, GENESIS, who(), Some(pending.clone()), Some(7u32)).encode();
-		std::fs::write(base.path().join("journal"), before).unwrap();
+		let old = || {
+			let Pending { run, round, attempt, seed, salt, work, .. } = pending.clone();
+			OldPending { run, round, attempt, seed, salt, work }
+		};
+		let one = (VERSION_OF_ONE, GENESIS, who(), Some(old()), Some(7u32)).encode();
+		let two = (VERSION_WITHOUT_BRIDGES, GENESIS, who(), vec![old(), old()], Some(7u32)).encode();
+		for (before, count) in [(one, 1), (two, 2)] {
+			std::fs::write(base.path().join("journal"), before).unwrap();
+			let journal = Journal::open(base.path(), GENESIS, who()).unwrap();
+			assert_eq!((journal.pending(), journal.uptime()), (vec![pending.clone(); count].as_slice(), Some(7)));
+		}
+	}
+
+	#[test]
+	fn the_commitment_of_a_bridge_tells_where_its_steps_started() {
+		let own = pending();
+		let bridged = |root| own.clone().bridged(Some(H256::repeat_byte(root))).seal(GENESIS, &who());
+		let seals = [own.seal(GENESIS, &who()), bridged(1), bridged(2)];
+		assert!(seals[0] != seals[1] && seals[1] != seals[2] && seals[0] != seals[2]);
+		assert_eq!(seals[1], seal_bridged(seals[0], H256::repeat_byte(1)));
+		let base = tempfile::tempdir().unwrap();
+		let kept = own.bridged(Some(H256::repeat_byte(1)));
+		Journal::open(base.path(), GENESIS, who()).unwrap().set_pending(kept.clone()).unwrap();
 		let journal = Journal::open(base.path(), GENESIS, who()).unwrap();
-		assert_eq!((journal.pending(), journal.uptime()), ([pending].as_slice(), Some(7)));
+		assert_eq!((journal.pending(), journal.pending_work()[0].seal), ([kept].as_slice(), seals[1]));
 	}
 
 	#[test]

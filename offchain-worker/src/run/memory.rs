@@ -13,8 +13,10 @@ const TRAINING_VECTORS: u64 = 8;
 const RESIDUAL_VECTORS: u64 = 2;
 /// More of them where rounds overlap: two of an earlier checkpoint, and three of the state that inner steps go on from.
 const OVERLAP_VECTORS: u64 = 5;
-/// The same of somebody who recomputes a claim: the parameters that it started from, and a state to go back to.
-const CASE_VECTORS: u64 = 4;
+/// More of them where another cohort's checkpoint may be started from: two.
+const BRIDGE_VECTORS: u64 = 2;
+/// The same of somebody who recomputes a claim: the parameters that it started from, those that the delta is the difference from, and a state to go back to.
+const CASE_VECTORS: u64 = 5;
 /// The same while outer steps are taken, besides the deltas: the loaded checkpoint, the last one that was computed, and the one that comes out.
 const OUTER_VECTORS: u64 = 6;
 
@@ -47,7 +49,8 @@ impl Needs {
 		let deltas = u64::from(config.min_participants);
 		let residuals = if train.leaves_residual() { RESIDUAL_VECTORS } else { 0 };
 		let overlap = if config.overlaps { OVERLAP_VECTORS } else { 0 };
-		let beside = [deltas, residuals, overlap].into_iter().fold(TRAINING_VECTORS, u64::saturating_add);
+		let bridge = if config.overlaps || train.leaves_residual() { 0 } else { BRIDGE_VECTORS };
+		let beside = [deltas, residuals, overlap, bridge].into_iter().fold(TRAINING_VECTORS, u64::saturating_add);
 		let training = steps.max(validation).saturating_add(vectors(beside));
 		Ok(Self {
 			training: training.saturating_add(blob.saturating_mul(2)),
@@ -114,10 +117,10 @@ mod tests {
 		let needs = Needs::of(&config).unwrap();
 		let engine = Engine::new(&config.model, &config.train, 1).unwrap();
 		let (arena, vector) = (engine.arena_bytes() as u64, 4 * engine.layout().len() as u64);
-		// Two participants at least.
-		let training = arena + 10 * vector + 2 * engine.layout().encoded_len() as u64;
+		// Two participants at least, and a bridge.
+		let training = arena + 12 * vector + 2 * engine.layout().encoded_len() as u64;
 		assert_eq!(needs.training, training);
-		assert!(needs.case <= arena + 4 * vector && needs.case > 4 * vector);
+		assert!(needs.case <= arena + 5 * vector && needs.case > 5 * vector);
 		let whole = needs.training + needs.case;
 		needs.check_participant(Some(whole)).unwrap();
 		let refused = needs.check_participant(Some(whole - 1));

@@ -50,7 +50,7 @@ pub mod decide {
 		participant::decide::{
 			plan::plan_without,
 			task::Task,
-			view::{uptime_hour, ChainView, Delta, LocalState, NextCheckpoint, RunState},
+			view::{uptime_hour, ChainView, Delta, LocalState, NextCheckpoint, RunState, Sibling},
 		},
 		parts::Mode,
 	};

@@ -97,6 +97,12 @@ impl Header {
 	pub fn root(&self) -> H256 {
 		H256(checkpoint_root(&self.params.0, &self.momentum.0, self.round, self.adopted_steps))
 	}
+
+	/// Whether `round` starts from it: a checkpoint that was falsely attested may say of itself what it likes, and work that starts from it is judged by the
+	/// round that the chain says.
+	pub fn is_of(&self, round: RoundIndex, train: &TrainConfig) -> bool {
+		(self.round, self.adopted_steps) == (round, u64::from(round).saturating_mul(train.inner_steps.into()))
+	}
 }
 
 /// Parameters and outer momentum, in the layout of their model.
@@ -283,6 +289,17 @@ mod tests {
 		let (model, train) = presets::tiny();
 		let expected = neuroshard_graph::commit::genesis_root(&model, &train, 2).unwrap();
 		assert_eq!(genesis().1.header.root(), H256(expected));
+	}
+
+	#[test]
+	fn a_checkpoint_that_says_it_is_of_another_round_is_not_of_the_one_that_the_chain_says() {
+		let (_, train) = presets::tiny();
+		let steps = u64::from(train.inner_steps);
+		let header = |round, adopted_steps| Header { round, adopted_steps, ..genesis().1.header };
+		assert!(header(3, 3 * steps).is_of(3, &train) && header(0, 0).is_of(0, &train));
+		assert!(
+			!header(3, 3 * steps).is_of(2, &train) && !header(3, 3 * steps + 1).is_of(3, &train) && !header(2, 3 * steps).is_of(3, &train)
+		);
 	}
 
 	#[test]

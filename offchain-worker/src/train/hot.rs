@@ -128,7 +128,12 @@ pub fn read(store: &Store, round: OwnRound, layout: &ParamLayout, train: &TrainC
 	None
 }
 
-fn open(store: &Store, round: OwnRound, parameters: usize) -> Result<Reached, Useless> {
+/// Whether the hot checkpoint is one of `round`, by its beginning.
+pub fn is_of(store: &Store, round: OwnRound) -> bool {
+	begin(store, round).is_ok()
+}
+
+fn begin(store: &Store, round: OwnRound) -> Result<(Hashed, Header), Useless> {
 	let file = store.open_spare(NAME)?.ok_or(Useless::Other)?;
 	let mut reader = Hashed { file, hasher: hasher() };
 	let length = u64::from_le_bytes(reader.bytes(8)?.try_into().map_err(|_| Useless::Damaged)?);
@@ -137,6 +142,11 @@ fn open(store: &Store, round: OwnRound, parameters: usize) -> Result<Reached, Us
 	if (header.version, header.run, header.round, header.seed) != (VERSION, round.run, round.round, round.seed.0) {
 		return Err(Useless::Other);
 	}
+	Ok((reader, header))
+}
+
+fn open(store: &Store, round: OwnRound, parameters: usize) -> Result<Reached, Useless> {
+	let (mut reader, header) = begin(store, round)?;
 	let vectors = [reader.floats(parameters)?, reader.floats(parameters)?, reader.floats(parameters)?];
 	let (expected, mut found) = (finish(&reader.hasher), Vec::new());
 	reader.file.read_to_end(&mut found)?;
@@ -189,6 +199,18 @@ mod tests {
 		assert!(!due(1_999, 0) && due(2_000, 0) && due(2_000, 20));
 		assert!(!due(39_999, 400) && due(40_000, 400));
 		assert!(!due(119_999, 5_000) && due(120_000, 5_000));
+	}
+
+	#[test]
+	fn whose_hot_checkpoint_it_is_is_known_without_reading_all_of_it() {
+		let (_dir, store, _) = stored();
+		assert!(is_of(&store, ROUND));
+		// Inner steps that start from another cohort's checkpoint go through other states.
+		let bridged = OwnRound::new(ROUND.run, ROUND.round, ROUND.seed, Some(H256::repeat_byte(7)));
+		assert!(!is_of(&store, bridged) && !is_of(&store, OwnRound { round: ROUND.round + 1, ..ROUND }));
+		assert_eq!(OwnRound::new(ROUND.run, ROUND.round, ROUND.seed, None), ROUND);
+		let (_dir, empty) = open_store(1 << 30);
+		assert!(!is_of(&empty, ROUND));
 	}
 
 	/// A store with the hot checkpoint of step 5, and the roots in it.

@@ -11,7 +11,7 @@ use neuroshard_graph::{
 	ParamLayout, TrainConfig,
 };
 use neuroshard_store::{Store, StoreError};
-use neuroshard_types::{RoundIndex, RunId, H256};
+use neuroshard_types::{run::seal_bridged, RoundIndex, RunId, H256};
 
 /// Part of the store's limit that the states of one round may take.
 pub(super) const ROUND_SHARE: u64 = 16;
@@ -30,11 +30,16 @@ pub struct OwnRound {
 	pub run: RunId,
 	/// Round.
 	pub round: RoundIndex,
-	/// Seed of its windows.
+	/// Seed of its windows; of a bridge, hashed with where it starts.
 	pub seed: H256,
 }
 
 impl OwnRound {
+	/// The round with this seed. Inner steps that start from the `checkpoint` of another cohort go through other states.
+	pub fn new(run: RunId, round: RoundIndex, seed: H256, bridged: Option<H256>) -> Self {
+		Self { run, round, seed: bridged.map_or(seed, |checkpoint| seal_bridged(seed, checkpoint)) }
+	}
+
 	/// Its states' names are ordered like runs, rounds and steps.
 	pub(super) fn name(self, step: u32) -> String {
 		format!("{}{step:010}", prefix(self.run, self.round))

@@ -20,6 +20,7 @@
 //! there are numbers in its tile before it is said. Of a tile the largest numbers are compared: the levels of a code are means of several. A number of a
 //! cosine transform's tile can have all that is in the tile: 32 times the largest.
 
+use super::checkpoint::Checkpoint;
 use neuroshard_graph::resume::NUMBERS;
 use neuroshard_kernels::shape::Tiling;
 use neuroshard_types::{Code, TopK, TrainConfig};
@@ -51,6 +52,19 @@ pub fn within_reach(train: &TrainConfig, tiling: &Tiling, start: &[f32], delta: 
 	[start.len(), delta.len()] == [tiling.len(); 2] && (0..tiling.tiles()).all(tile_within)
 }
 
+/// Whether two checkpoints of a family can have been trained: their parameters are no further apart than all inner steps since the first checkpoint can have taken them. Others vote
+/// on the delta of a bridge by that, so that none is to start from one that lies further away.
+pub fn can_be_siblings(train: &TrainConfig, tiling: &Tiling, [own, other]: [&Checkpoint; 2]) -> bool {
+	let apart: Vec<f32> = own.params.iter().zip(&other.params).map(|(own, other)| own - other).collect();
+	let rounds = own.header.round.max(other.header.round);
+	own.params.len() == other.params.len() && within_reach(&over_rounds(train, rounds), tiling, &own.params, &apart)
+}
+
+/// The same training with the inner steps of so many rounds in one.
+pub fn over_rounds(train: &TrainConfig, rounds: u32) -> TrainConfig {
+	TrainConfig { inner_steps: train.inner_steps.saturating_mul(rounds), ..train.clone() }
+}
+
 /// Rounds that a number waits at most until a code says it: as many as a tile has numbers.
 const WAITED: f64 = 1_024.0;
 /// Side of a tile.
@@ -59,12 +73,13 @@ const SIDE: f64 = 32.0;
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use crate::train::checkpoint::Header;
 	use neuroshard_kernels::{
 		scalar,
 		schedule::{bias_correction, complement, decay_factor},
 		shape::AdamW,
 	};
-	use neuroshard_types::{ModelConfig, F32};
+	use neuroshard_types::{Aggregator, ModelConfig, F32, H256};
 	use proptest::prelude::*;
 
 	/// What AdamW at its peak learning rate makes of one parameter, by these gradients.
@@ -142,6 +157,23 @@ mod tests {
 		gradients[99] = 1.0;
 		let change = trained(&train, 0.0, &gradients).abs();
 		assert!((0.0099..0.0101).contains(&change), "{change}: ten times the learning rate");
+	}
+
+	#[test]
+	fn checkpoints_of_a_family_are_no_further_apart_than_all_their_steps_can_have_taken_them() {
+		let train = TrainConfig { inner_steps: 4, lr: F32::new(0.5), aggregator: Aggregator::Mean, ..TrainConfig::tiny() };
+		let checkpoint = |round: u32, values: [f32; 2]| {
+			let header = Header { run: 0, round, adopted_steps: 4 * u64::from(round), params: H256::zero(), momentum: H256::zero() };
+			Checkpoint { header, params: values.to_vec(), momentum: vec![0.0; 2] }
+		};
+		let own = checkpoint(2, [1.0, -1.0]);
+		let siblings = |round, values| can_be_siblings(&train, &Tiling::default(), [&own, &checkpoint(round, values)]);
+		// Three rounds of four steps: 4 * 0.5 * 12 * sqrt(12) = 83.1, and twice the own parameter.
+		assert!(siblings(3, [-84.0, 84.0]) && siblings(3, [86.0, -1.0]));
+		assert!(!siblings(3, [-84.2, -1.0]) && !siblings(3, [1.0, -86.2]));
+		// Two: 45.3. What is no number is nowhere.
+		assert!(siblings(1, [48.0, -1.0]) && !siblings(1, [48.5, -1.0]));
+		assert!(!siblings(3, [f32::NAN, 0.0]) && !siblings(3, [0.0, f32::INFINITY]));
 	}
 
 	#[test]

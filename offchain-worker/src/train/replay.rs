@@ -10,12 +10,13 @@ use crate::{
 	data::loader::Loader,
 	engine::{Engine, EngineError},
 };
+use neuroshard_graph::ParamLayout;
 use neuroshard_types::{
 	dispute::OuterJob,
 	run::{zeros_root, RoundRecord, RunConfig, Work},
 	AccountId, RoundIndex, RunId, H256,
 };
-use std::{path::PathBuf, sync::atomic::AtomicBool};
+use std::{collections::BTreeSet, path::PathBuf, sync::atomic::AtomicBool};
 
 /// An adopted round, as the chain has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -139,6 +140,14 @@ pub enum ReplayError {
 		/// What it is, in words.
 		what: String,
 	},
+	/// What another run gave is needed to go on.
+	#[error("round {round}: {what} is needed. Name with --base-path the base path of a worker that has it: the one that started from it, or one that checked its work (with --audit 1 all), for as long as that can be disputed")]
+	Elsewhere {
+		/// Round.
+		round: RoundIndex,
+		/// What it is, in words.
+		what: String,
+	},
 	/// What is needed again later cannot be set aside, or read back.
 	#[error("round {round}: {source}")]
 	Shelf {
@@ -182,6 +191,7 @@ impl ReplayError {
 			| Self::Engine(_)
 			| Self::Train { .. }
 			| Self::Absent { .. }
+			| Self::Elsewhere { .. }
 			| Self::Shelf { .. }
 			| Self::Decode { .. }
 			| Self::Outer { .. } => false,
@@ -263,7 +273,12 @@ pub fn replay_round(
 	let start = earlier.as_ref().unwrap_or(previous);
 	for (account, expected) in &record.included {
 		progress(Progress::Provider(round, account));
-		let (delta, doubt) = match train_provider(engine, (round, start), adopted, loader, account, shelf) {
+		let crossed = started_elsewhere((round, previous.header.run), record, account, shelf, (engine.layout(), threads));
+		let trained = crossed.and_then(|crossed| {
+			let starts = crossed.as_ref().map_or((start, None), |crossed| (crossed, Some(previous)));
+			train_provider(engine, (round, starts), adopted, loader, account, shelf)
+		});
+		let (delta, doubt) = match trained {
 			Ok((trained, revealed)) => {
 				let doubt = compare(round, account, &trained, *expected, revealed).err();
 				shelf.keep_residual(&trained).map_err(set_aside)?;
@@ -273,7 +288,8 @@ pub fn replay_round(
 		};
 		if let Some(error) = doubt {
 			// Of work that was left out, nobody may have what it began with.
-			if !(error.is_of_work() || matches!(error, ReplayError::Absent { .. })) || !record.excluded.contains(account) {
+			let lost = matches!(error, ReplayError::Absent { .. } | ReplayError::Elsewhere { .. });
+			if !(error.is_of_work() || lost) || !record.excluded.contains(account) {
 				return Err(error);
 			}
 			progress(Progress::Excluded(round, account));
@@ -282,7 +298,7 @@ pub fn replay_round(
 		let delta = delta.or_else(|| shelf.revealed(*expected)).ok_or_else(absent)?;
 		shelf.keep_delta(*expected, &delta).map_err(set_aside)?;
 		let delta = decode_delta(engine, &delta, *expected);
-		deltas.push(delta.map_err(|source| ReplayError::Decode { round, source: Box::new(source) })?);
+		deltas.push((*expected, delta.map_err(|source| ReplayError::Decode { round, source: Box::new(source) })?));
 	}
 	// What the next round may begin with: what this one has left, or began with where it was not included.
 	let residuals = adopted.works.iter().filter_map(|(_, work)| work.residuals(engine.train_config()));
@@ -290,6 +306,9 @@ pub fn replay_round(
 	let outer = |source| ReplayError::Outer { round, source: Box::new(source) };
 	let run = previous.header.run;
 	let behind = |step: usize| job.inner_steps.get(step).cloned().unwrap_or_default();
+	// Where outer steps are redone, the last one may take fewer than were included.
+	let taken: BTreeSet<H256> = job.steps.last().into_iter().flatten().copied().collect();
+	let deltas = deltas.into_iter().filter(|(root, _)| taken.contains(root)).map(|(_, delta)| delta).collect();
 	let last = Included { deltas, inner_steps: behind(job.steps.len().saturating_sub(1)) };
 	let next = match job.steps.split_last().filter(|(_, redone)| !redone.is_empty()) {
 		Some((_, redone)) => {
@@ -321,10 +340,25 @@ pub fn replay_round(
 	Ok(next)
 }
 
-/// Trains the round of `account` anew from the checkpoint `start`; with what it revealed.
+/// The checkpoint of another cohort that the work of `account` started from, if it did.
+fn started_elsewhere(
+	(round, run): (RoundIndex, RunId),
+	record: &RoundRecord,
+	account: &AccountId,
+	shelf: &Shelf,
+	(layout, threads): (&ParamLayout, usize),
+) -> Result<Option<Checkpoint>, ReplayError> {
+	let Some(bridge) = record.bridged(account) else { return Ok(None) };
+	// One that cannot be read is as good as none.
+	let found = shelf.checkpoint(run, bridge.checkpoint, layout, threads).ok().flatten();
+	let what = || format!("checkpoint {:?} of run {}, another cohort, from which {account} started,", bridge.checkpoint, bridge.run);
+	found.map(Some).ok_or_else(|| ReplayError::Elsewhere { round, what: what() })
+}
+
+/// Trains the round of `account` anew from the checkpoint `start`, with a delta from `base` if it is a bridge; with what it revealed.
 fn train_provider<'a>(
 	engine: &mut Engine,
-	(round, start): (RoundIndex, &Checkpoint),
+	(round, (start, base)): (RoundIndex, (&Checkpoint, Option<&Checkpoint>)),
 	adopted: &'a AdoptedRound,
 	loader: &Loader,
 	account: &AccountId,
@@ -340,7 +374,9 @@ fn train_provider<'a>(
 	let residual = before.map(|before| shelf.residual(engine.layout(), before).ok_or_else(|| absent(before))).transpose()?;
 	let steps = revealed.steps(engine.train_config()).unwrap_or(u32::MAX);
 	let trained = Training::start(engine, start, loader, position, record.seed)
-		.map(|training| training.with_residual(residual).ending(move |done| done >= steps))
+		.map(|training| {
+			training.with_base(base.map(|base| base.params.as_slice())).with_residual(residual).ending(move |done| done >= steps)
+		})
 		.and_then(|training| training.run(&AtomicBool::new(false), |_| ()))
 		.map_err(|source| ReplayError::Train { round, account: account.clone(), source: Box::new(source) })?;
 	Ok((trained, revealed))

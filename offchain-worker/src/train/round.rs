@@ -64,6 +64,8 @@ pub struct Training<'a> {
 	checkpoint: &'a Checkpoint,
 	loader: &'a Loader,
 	windows: Vec<Vec<Window>>,
+	/// What the delta is the difference from, if not from the checkpoint.
+	base: Option<&'a [f32]>,
 	residual: Option<Vec<f32>>,
 	/// Whether the round ends after so many inner steps; asked where it may.
 	ends: Box<dyn FnMut(u32) -> bool + 'a>,
@@ -123,7 +125,13 @@ impl<'a> Training<'a> {
 			return Err(EngineError::Parameters { expected, found }.into());
 		}
 		let windows = (0..assignment.inner_steps).map(|step| loader.step_windows(&assignment, step)).collect::<Result<_, _>>()?;
-		Ok(Self { engine, checkpoint, loader, windows, residual: None, ends: Box::new(|_| false) })
+		Ok(Self { engine, checkpoint, loader, windows, base: None, residual: None, ends: Box::new(|_| false) })
+	}
+
+	/// The same round, whose delta is the difference from these parameters, if there are any; otherwise it is from those that it starts from.
+	#[must_use]
+	pub fn with_base(self, base: Option<&'a [f32]>) -> Self {
+		Self { base, ..self }
 	}
 
 	/// The same round with this residual of the rounds before it; without, it is one of zeros where deltas are sent as a code that leaves one.
@@ -157,7 +165,7 @@ impl<'a> Training<'a> {
 		mut progress: impl FnMut(&Progress),
 		keep: impl FnMut(InnerState<'_>),
 	) -> Result<Trained, TrainError> {
-		let Self { engine, checkpoint, loader, windows, residual, mut ends } = self;
+		let Self { engine, checkpoint, loader, windows, base, residual, mut ends } = self;
 		let train = engine.train_config().clone();
 		let window = |step: u32, sequence: u32| windows.get(step as usize)?.get(sequence as usize).copied();
 		let read = |step: u32, sequence: u32, tokens: &mut [u16]| match window(step, sequence) {
@@ -176,7 +184,7 @@ impl<'a> Training<'a> {
 			}
 		};
 		let (theta, adopted_rounds, residual) = (checkpoint.params.as_slice(), checkpoint.header.round, residual.as_deref());
-		let start = RoundStart { theta, adopted_rounds, residual, reached, ends: is_over };
+		let start = RoundStart { theta, adopted_rounds, base, residual, reached, ends: is_over };
 		let outcome = engine.run_round(start, read, heard, keep);
 		let outcome = outcome.map_err(round_error)?;
 		let RoundOutcome { delta, delta_root, residual, state_roots, losses } = outcome;

@@ -3,13 +3,13 @@
 use crate::{
 	expected,
 	round::{Round, Stage},
-	transition, Config, Event, InnerSteps, Latecomers, Pallet, Record, Records, Rounds, Run, Runs, Works,
+	transition, Bridges, Config, Event, InnerSteps, Latecomers, Pallet, Participant, Record, Records, Rounds, Run, Runs, Works,
 };
 use alloc::vec::Vec;
 use frame_support::traits::Get;
 use neuroshard_types::{
 	assignment::place,
-	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
+	dispute::{AttestationClaim, Base, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
 	run::RunConfig,
 	traits::WorkProofs,
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
@@ -50,7 +50,9 @@ impl<T: Config> Pallet<T> {
 		if !matches!(round.stage, Stage::Checkpointing { .. }) {
 			return None;
 		}
-		let included = round.participants.iter().filter(|participant| participant.included);
+		let crossed = run.replay.and_then(|_| Self::crossed(id, round.round));
+		let counts = |one: &&Participant| one.included && crossed.as_ref() != Some(&one.account);
+		let included = round.participants.iter().filter(counts);
 		let train = &run.config.train;
 		let weighed = |who: &AccountId| Some(if train.weighs_steps() { Works::<T>::get(id, who)?.steps(train)? } else { 0 });
 		let own = included.filter_map(|participant| Some((participant.delta_root?, weighed(&participant.account)?)));
@@ -61,11 +63,15 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// The outer step of `record`, that of round `index`, as the Checkpointing of `last` takes it. `None` if it takes inner steps that are gone.
-	fn step(id: RunId, index: RoundIndex, record: &Record, last: RoundIndex) -> Option<Step> {
+	/// The outer step of `record`, that of round `index`, as the Checkpointing of `last` takes it, whose first step is that of `first`. `None` if it takes inner steps that
+	/// are gone.
+	///
+	/// Behind the first step, deltas of bridges are left out: they are the difference from a checkpoint with the fraud in it, and would put that back with the opposite sign.
+	fn step(id: RunId, index: RoundIndex, record: &Record, (first, last): (RoundIndex, RoundIndex)) -> Option<Step> {
 		let known = InnerSteps::<T>::get(id, index);
 		let weighed = |place: usize| known.as_ref().map_or(Some(0), |steps| steps.get(place).copied());
-		let deltas = record.deltas(last).map(|(place, root)| Some((root, weighed(place)?)));
+		let crossed = Self::crossed(id, index).filter(|_| first < index).and_then(|who| record.index(&who));
+		let deltas = record.deltas(last).filter(|(place, _)| Some(*place) != crossed).map(|(place, root)| Some((root, weighed(place)?)));
 		let deltas = deltas.collect::<Option<Vec<_>>>()?;
 		Some(Step::of(deltas.into_iter(), known.is_some()))
 	}
@@ -74,7 +80,7 @@ impl<T: Config> Pallet<T> {
 	/// `first` is before `last`. `None` if a record is gone.
 	fn job(id: RunId, first: RoundIndex, last: RoundIndex, own: Step) -> Option<OuterJob> {
 		let start = Records::<T>::get(id, first)?.start;
-		let redone = (first..last).map(|round| Self::step(id, round, &Records::<T>::get(id, round)?, last));
+		let redone = (first..last).map(|round| Self::step(id, round, &Records::<T>::get(id, round)?, (first, last)));
 		let mut steps = redone.collect::<Option<Vec<Step>>>()?;
 		steps.push(own);
 		let inner_steps = steps.iter_mut().filter_map(|step| step.inner_steps.take()).collect();
@@ -131,14 +137,17 @@ impl<T: Config> Claims for Pallet<T> {
 		let steps = Self::steps_of_places(run, round)(record.index(who)?)?;
 		let position = place(record.places.iter().map(|place| &place.account), &Latecomers::<T>::get(run, round), who)?;
 		let Run { config, shape, dataset_root, .. } = Runs::<T>::get(run)?;
-		let (start, start_round) = Self::inner_start(run, round, record.start);
-		Some(WorkClaim { config, shape, dataset_root, start, start_round, seed: record.seed, position, work_hash, steps })
+		let bridge = Bridges::<T>::get(run, round).filter(|bridge| bridge.taken && bridge.who == *who);
+		let base = bridge.as_ref().map(|_| Base { checkpoint: record.start, round });
+		let start = bridge.map(|bridge| (bridge.checkpoint, bridge.round));
+		let (start, start_round) = start.unwrap_or_else(|| Self::inner_start(run, round, record.start));
+		Some(WorkClaim { config, shape, dataset_root, start, start_round, base, seed: record.seed, position, work_hash, steps })
 	}
 
 	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim> {
 		let record = Records::<T>::get(run, round)?;
 		let checkpoint = record.place(who)?.attested?;
-		let own = Self::step(run, round, &record, round)?;
+		let own = Self::step(run, round, &record, (record.first_round, round))?;
 		let job = if record.first_round < round { Self::job(run, record.first_round, round, own)? } else { own.alone(round, record.start) };
 		Some(AttestationClaim { config: Runs::<T>::get(run)?.config, job, checkpoint })
 	}

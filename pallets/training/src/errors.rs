@@ -122,5 +122,12 @@ mod errors {
 		/// Rounds overlap in a run whose deltas weigh by inner steps, or are sent as a code that leaves a residual. Let rounds not overlap, or choose
 		/// another rule or code.
 		BadOverlap,
+		/// The runs are one, or differ in dataset, model, training or first checkpoint; or rounds overlap, or deltas leave a residual. Create a run with
+		/// the same run file, without overlap and without a code that leaves a residual.
+		NotAlike,
+		/// The run is a cohort of a family already. Name one that is in none second.
+		InFamily,
+		/// The family has as many cohorts as can be. Wait until one ends, or found another family.
+		FamilyFull,
 	}
 }

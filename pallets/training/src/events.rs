@@ -275,5 +275,27 @@ mod events {
 			/// One bit per participant.
 			missing: VoteBitmap,
 		},
+		/// A run is a cohort of a family from now on.
+		CohortAdded {
+			/// The run that the family began with.
+			family: RunId,
+			/// The cohort.
+			run: RunId,
+		},
+		/// A round began in which one participant may start from the newest checkpoint of another cohort.
+		BridgeDrawn {
+			/// The run.
+			run: RunId,
+			/// The round.
+			round: RoundIndex,
+			/// The participant.
+			who: AccountId,
+			/// The other cohort.
+			other: RunId,
+			/// Round of the other cohort that starts from the checkpoint.
+			other_round: RoundIndex,
+			/// Root of the checkpoint.
+			checkpoint: H256,
+		},
 	}
 }

@@ -48,6 +48,7 @@ mod absences;
 #[cfg(any(feature = "runtime-benchmarks", test))]
 mod benchmarking;
 mod claims;
+pub mod cohorts;
 mod errors;
 mod events;
 pub mod expected;
@@ -95,6 +96,7 @@ pub use weights::WeightInfo;
 pub mod pallet {
 	use crate::{
 		absences::AbsenceList,
+		cohorts::{self, CohortList},
 		missing::Reports,
 		overlap::{Draw, Start},
 		residuals::ResidualRoots,
@@ -114,7 +116,7 @@ pub mod pallet {
 		audit::OnAdopted,
 		dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
 		proof::{Proof, ProofSignature},
-		run::{Attestation, MissingReport, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
+		run::{Attestation, Bridge, MissingReport, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
 		traits::{Clock, Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
 		AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, F32, H256, MAX_PARTICIPANTS,
 	};
@@ -263,6 +265,18 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Drawn<T: Config> = StorageMap<_, Twox64Concat, RunId, Draw>;
 
+	/// The family of every active run that is in one, named by the run that it began with.
+	#[pallet::storage]
+	pub type Families<T: Config> = StorageMap<_, Twox64Concat, RunId, RunId>;
+
+	/// The active runs of every family, by identifier ascending.
+	#[pallet::storage]
+	pub type Cohorts<T: Config> = StorageMap<_, Twox64Concat, RunId, CohortList, ValueQuery>;
+
+	/// Who may start from the checkpoint of another cohort in the round under way, or might in an adopted one: as long as the record of the round.
+	#[pallet::storage]
+	pub type Bridges<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Bridge>;
+
 	/// Adopted rounds, the last [`Config::RecordsKept`] of each run.
 	#[pallet::storage]
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
@@ -342,11 +356,11 @@ pub mod pallet {
 
 		/// Ends a run. For its sponsor. The round under way is void; adopted ones stand.
 		#[pallet::call_index(2)]
-		#[pallet::weight(T::WeightInfo::stop_run(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().writes(2)))]
+		#[pallet::weight(T::WeightInfo::stop_run(MAX_PARTICIPANTS).saturating_add(cohorts::at_end::<T>()))]
 		pub fn stop_run(origin: OriginFor<T>, run: RunId) -> DispatchResultWithPostInfo {
 			let sponsor = ensure_signed(origin)?;
 			let participants = Self::do_stop_run(sponsor, run)?;
-			Ok(Some(T::WeightInfo::stop_run(participants).saturating_add(T::DbWeight::get().writes(2))).into())
+			Ok(Some(T::WeightInfo::stop_run(participants).saturating_add(cohorts::at_end::<T>())).into())
 		}
 
 		/// Takes part in a run from the next round on; from the one after it if Checkpointing has begun. Where deltas weigh by inner steps, from the round under way on, in the first
@@ -380,7 +394,7 @@ pub mod pallet {
 		/// Shows the work that was committed to, with its Proof of Neural Work. The proof's key is
 		/// [`crate::expected::proof_key`], its work hash the Blake2-256 of the encoded work.
 		#[pallet::call_index(6)]
-		#[pallet::weight(T::WeightInfo::reveal(MAX_PARTICIPANTS))]
+		#[pallet::weight(T::WeightInfo::reveal(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().reads_writes(1, 1)))]
 		#[allow(clippy::too_many_arguments, reason = "the arguments of a call are its wire format")]
 		pub fn reveal(
 			origin: OriginFor<T>,
@@ -394,7 +408,7 @@ pub mod pallet {
 		) -> DispatchResultWithPostInfo {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			let acted = Self::do_reveal(who, run, (round, attempt), &salt, work, &proof, &proof_signature)?;
-			Ok(Some(T::WeightInfo::reveal(acted.places)).into())
+			Ok(Some(T::WeightInfo::reveal(acted.places).saturating_add(T::DbWeight::get().reads_writes(1, 1))).into())
 		}
 
 		/// Says whose deltas could be fetched and agree with their roots: one bit for each participant that revealed, in the
@@ -432,21 +446,22 @@ pub mod pallet {
 
 		/// Removes up to `limit` records of a finished run, and the run itself, with its deposit, once none is left. For its sponsor.
 		#[pallet::call_index(9)]
-		#[pallet::weight(T::WeightInfo::remove_run(*limit).saturating_add(T::DbWeight::get().writes(u64::from(*limit))))]
+		#[pallet::weight(T::WeightInfo::remove_run(*limit).saturating_add(T::DbWeight::get().writes(u64::from(*limit).saturating_mul(2))))]
 		pub fn remove_run(origin: OriginFor<T>, run: RunId, limit: u32) -> DispatchResultWithPostInfo {
 			let who = ensure_signed(origin)?;
 			let removed = Self::do_remove_run(who, run, limit)?;
-			Ok(Some(T::WeightInfo::remove_run(removed).saturating_add(T::DbWeight::get().writes(removed.into()))).into())
+			Ok(Some(T::WeightInfo::remove_run(removed).saturating_add(T::DbWeight::get().writes(u64::from(removed).saturating_mul(2))))
+				.into())
 		}
 
 		/// Ends a run whatever its sponsor wants. For [`Config::StopOrigin`]. As with `stop_run`, the round under way is void; what was adopted
 		/// stays earned, and can be disputed as before; the deposit goes back with the history.
 		#[pallet::call_index(10)]
-		#[pallet::weight(T::WeightInfo::force_stop_run(MAX_PARTICIPANTS).saturating_add(T::DbWeight::get().writes(2)))]
+		#[pallet::weight(T::WeightInfo::force_stop_run(MAX_PARTICIPANTS).saturating_add(cohorts::at_end::<T>()))]
 		pub fn force_stop_run(origin: OriginFor<T>, run: RunId, reason: Reason) -> DispatchResultWithPostInfo {
 			T::StopOrigin::ensure_origin(origin)?;
 			let participants = Self::do_force_stop_run(run, reason)?;
-			Ok(Some(T::WeightInfo::force_stop_run(participants).saturating_add(T::DbWeight::get().writes(2))).into())
+			Ok(Some(T::WeightInfo::force_stop_run(participants).saturating_add(cohorts::at_end::<T>())).into())
 		}
 
 		/// Forbids to use the model of a run, active or finished. For [`Config::StopOrigin`]. Training goes on unless it is stopped as well.
@@ -482,6 +497,16 @@ pub mod pallet {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			let participants = Self::do_report_missing(who, run, (round, attempt), phase, missing)?;
 			Ok(Some(T::WeightInfo::vote_availability(participants).saturating_add(T::DbWeight::get().reads_writes(1, 1))).into())
+		}
+
+		/// Makes the run `run` a cohort of the family of the run `beside`, which founds one if it is in none. For the sponsor of both, which train the same
+		/// model in the same way, from the same checkpoint and on the same data, with rounds that do not overlap and deltas that leave no residual. A run
+		/// leaves its family when it ends.
+		#[pallet::call_index(14)]
+		#[pallet::weight(T::WeightInfo::approve_run().saturating_add(T::DbWeight::get().reads_writes(4, 3)))]
+		pub fn add_cohort(origin: OriginFor<T>, beside: RunId, run: RunId) -> DispatchResult {
+			let sponsor = ensure_signed(origin)?;
+			Self::do_add_cohort(&sponsor, beside, run)
 		}
 	}
 
@@ -554,6 +579,11 @@ pub mod pallet {
 		/// Since when the model of a run may not be used, and why; `None` if it is not halted.
 		pub fn halted(id: RunId) -> Option<Halt> {
 			Halted::<T>::get(id)
+		}
+
+		/// Active runs of the family that an active run is in, itself among them; none if it is in no family.
+		pub fn cohorts(id: RunId) -> Vec<RunId> {
+			Self::cohorts_of(id)
 		}
 
 		/// Members of an active run by account bytes ascending.

@@ -14,7 +14,7 @@ use neuroshard_types::{
 	offence::Offence,
 	proof::{Proof, ProofKey, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
-	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
+	run::{seal, seal_bridged, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
 	traits::{Clock, Datasets, ModelShares, Providers, SlashTo, WorkProofs, WorkUnits},
 	AccountId, Aggregator, Balance, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Moment, Robust, RoundIndex, Rule, RunId, TopK,
 	TrainConfig, F32, H256,
@@ -138,7 +138,7 @@ parameter_types! {
 	pub static Owned: BTreeSet<RunId> = BTreeSet::new();
 	pub static DisputePeriod: BlockNumber = 1;
 	pub static HistoryPeriod: BlockNumber = 20;
-	pub const MaxActiveRuns: u32 = 3;
+	pub static MaxActiveRuns: u32 = 3;
 	pub const MaxPhaseDuration: BlockNumber = 100;
 	pub const MaxRepeats: u32 = 2;
 	pub static MaxReplay: u32 = 3;
@@ -447,6 +447,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		HistoryPeriod::set(20);
 		RecordsKept::set(3);
 		MaxReplay::set(3);
+		MaxActiveRuns::set(3);
 	});
 	ext
 }
@@ -558,6 +559,13 @@ pub fn commit_to(who: &AccountId, run: RunId, work: &Work) -> DispatchResult {
 /// Commits to [`work`].
 pub fn commit(who: &AccountId, run: RunId) -> DispatchResult {
 	commit_to(who, run, &work(who, run))
+}
+
+/// Commits to `work` that started from this checkpoint of another cohort.
+pub fn commit_bridged_to(who: &AccountId, run: RunId, work: &Work, checkpoint: H256) -> DispatchResult {
+	let (index, attempt) = at(run);
+	let sealed = seal_bridged(seal(H256::repeat_byte(0xaa), run, index, attempt, who, &[3; 32], work), checkpoint);
+	Training::commit(RuntimeOrigin::signed(who.clone()), run, index, attempt, sealed).map(|_| ()).map_err(|error| error.error)
 }
 
 /// Reveals `work`.

@@ -4,7 +4,11 @@ use crate::{round::Participant, tally::two_thirds};
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
 use frame_support::{traits::ConstU32, BoundedVec};
-use neuroshard_types::{dispute::ClaimKind, run::RoundRecord, AccountId, Balance, BlockNumber, RoundIndex, F32, H256, MAX_PARTICIPANTS};
+use neuroshard_types::{
+	dispute::ClaimKind,
+	run::{Bridge, RoundRecord},
+	AccountId, Balance, BlockNumber, RoundIndex, F32, H256, MAX_PARTICIPANTS,
+};
 use scale_info::TypeInfo;
 
 /// What a participant revealed.
@@ -160,8 +164,8 @@ impl Record {
 	}
 
 	/// As clients see it, of a round whose inner steps started from `inner_start`.
-	/// `late` are those who came while it was trained.
-	pub fn view(self, inner_start: H256, late: Vec<AccountId>) -> RoundRecord {
+	/// `late` are those who came while it was trained, and `bridge` may have started from another checkpoint.
+	pub fn view(self, inner_start: H256, late: Vec<AccountId>, bridge: Option<Bridge>) -> RoundRecord {
 		let of = |place: &Place| place.account.clone();
 		let places = self.places.iter();
 		let included = places.clone().filter(|place| place.included).filter_map(|place| Some((of(place), place.revealed?.delta_root)));
@@ -173,6 +177,7 @@ impl Record {
 			first_round: self.first_round,
 			participants: places.clone().map(of).collect(),
 			late,
+			bridge,
 			included: included.collect(),
 			excluded: places.clone().filter(|place| place.excluded_from.is_some()).map(of).collect(),
 			attested: attested.collect(),

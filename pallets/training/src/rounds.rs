@@ -1,21 +1,22 @@
 //! Life of a round: what participants do in it, how it moves on, how it starts and ends.
 
 use crate::{
+	cohorts::{self, Sealed},
 	expected::{self, Mismatch},
 	record::{Place, Record, Revealed, StepsOfPlaces},
 	replay::{self, Span},
 	round::{Accounts, Commitment},
 	tally,
 	transition::{self, AbortReason, Limits, Outcome},
-	Active, Config, Drawn, Error, Event, InnerSteps, Latecomers, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs, Stage,
-	Starts, WeightInfo, Works,
+	Active, Bridges, Config, Drawn, Error, Event, InnerSteps, Latecomers, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs,
+	Stage, Starts, WeightInfo, Works,
 };
 use alloc::vec::Vec;
 use frame_support::{ensure, traits::Get, weights::Weight, BoundedVec};
 use neuroshard_types::{
 	audit::OnAdopted,
 	proof::{Proof, ProofSignature},
-	run::{is_vote_for, seal, Attestation, Phase, VoteBitmap, Work},
+	run::{is_vote_for, Attestation, Phase, VoteBitmap, Work},
 	traits::{Clock, Providers, WorkProofs},
 	AccountId, BlockNumber, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
 };
@@ -86,13 +87,14 @@ impl<T: Config> Pallet<T> {
 		proof: &Proof,
 		signature: &ProofSignature,
 	) -> Result<Acted, DispatchError> {
-		let (index, attempt) = at;
+		let (index, _) = at;
 		let (run, mut round) = Self::open(id)?;
 		let started_ms = Starts::<T>::get(id, index).map_or(round.started_at.1, |start| start.drawn_at);
 		let participant = Self::actor(&mut round, &who, at, Phase::Revealing)?;
 		let commitment = participant.commitment.ok_or(Error::<T>::DroppedOut)?;
 		let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
-		ensure!(seal(genesis, id, index, attempt, &who, salt, &work) == commitment.sealed, Error::<T>::SealBroken);
+		let sealed = Sealed { genesis, who: &who, salt, work: &work };
+		ensure!(Self::opens(id, at, commitment.sealed, sealed), Error::<T>::SealBroken);
 		expected::check_work(&work, &run.config.model, &run.config.train).map_err(Error::<T>::from)?;
 		Self::ensure_residual(id, &run.config, &who, &work)?;
 		let work_hash = expected::work_hash(&work);
@@ -274,7 +276,9 @@ impl<T: Config> Pallet<T> {
 			// As many as in `places`, which has the same bound.
 			let _ = participants.try_push(Participant::new(account, stake.copied().unwrap_or(0), counted));
 		}
-		let weight = T::WeightInfo::begin(count(participants.len().max(members.len()))).saturating_add(T::DbWeight::get().writes(1));
+		let weight = T::WeightInfo::begin(count(participants.len().max(members.len())))
+			.saturating_add(T::DbWeight::get().writes(1))
+			.saturating_add(cohorts::at_begin::<T>());
 
 		let now = Self::now();
 		let counted = participants.iter().filter(|participant| participant.counted).count();
@@ -290,9 +294,12 @@ impl<T: Config> Pallet<T> {
 				Starts::<T>::insert(id, index, drawn.map_or_else(|| Self::start_now(run), |drawn| drawn.start));
 				Self::draw_ahead(id, run, (index, attempt), next);
 			}
-			Self::keep(id, Round { round: index, attempt, stage, deadline, adoptable_at, seed, started_at, participants });
+			let round = Round { round: index, attempt, stage, deadline, adoptable_at, seed, started_at, participants };
+			Self::draw_bridge(id, run, &round);
+			Self::keep(id, round);
 		} else {
 			Starts::<T>::remove(id, index);
+			Bridges::<T>::remove(id, index);
 			let enough = count(members.len()) >= run.config.min_participants;
 			let round = Round::joining(index, attempt, enough.then(|| now.saturating_add(run.config.durations.joining)));
 			Self::deposit_event(Event::phase_started(id, &round));
@@ -313,7 +320,7 @@ impl<T: Config> Pallet<T> {
 
 	/// Ends a round with the checkpoint `root`, settles all proofs, and starts the next round.
 	fn adopt(id: RunId, mut run: Run, round: Round, root: H256) -> Weight {
-		let weight = T::WeightInfo::settle(count(round.participants.len())).saturating_add(T::DbWeight::get().writes(1));
+		let weight = T::WeightInfo::settle(count(round.participants.len())).saturating_add(T::DbWeight::get().writes(2));
 		let index = round.round;
 		let key = expected::proof_key(id, index);
 		let train = &run.config.train;
@@ -375,6 +382,7 @@ impl<T: Config> Pallet<T> {
 			InnerSteps::<T>::remove(id, old);
 			Starts::<T>::remove(id, old);
 			Latecomers::<T>::remove(id, old);
+			Bridges::<T>::remove(id, old);
 		}
 		if first_round < index {
 			// Longer ago, nothing can be redone any more.
@@ -393,7 +401,7 @@ impl<T: Config> Pallet<T> {
 		let next = run.rounds_adopted;
 		if !Self::has_round(&run, next) {
 			Self::finish(id, run, false);
-			return weight.saturating_add(T::DbWeight::get().writes(2));
+			return weight.saturating_add(cohorts::at_end::<T>());
 		}
 		let weight = weight.saturating_add(Self::begin(id, &run, next, 0, next_places));
 		Runs::<T>::insert(id, run);

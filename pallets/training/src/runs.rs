@@ -4,8 +4,8 @@ use crate::{
 	expected::{self, Unfit},
 	replay::{self, Spans},
 	round::Accounts,
-	Absences, Active, Config, Drawn, Error, Event, Halted, HoldReason, InnerSteps, Latecomers, Members, Missing, NextRun, Pallet, Records,
-	Refusals, Residuals, Round, Rounds, Runs, Stage, Starts,
+	Absences, Active, Bridges, Config, Drawn, Error, Event, Halted, HoldReason, InnerSteps, Latecomers, Members, Missing, NextRun, Pallet,
+	Records, Refusals, Residuals, Round, Rounds, Runs, Stage, Starts,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -206,6 +206,8 @@ impl<T: Config> Pallet<T> {
 		// Of the round under way: what adopted ones started from stays as long as their records.
 		Starts::<T>::remove(id, run.rounds_adopted);
 		Latecomers::<T>::remove(id, run.rounds_adopted);
+		Bridges::<T>::remove(id, run.rounds_adopted);
+		Self::leave_family(id);
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);
 		T::Proofs::finish_run(id);
@@ -231,6 +233,7 @@ impl<T: Config> Pallet<T> {
 			InnerSteps::<T>::remove(id, round);
 			Starts::<T>::remove(id, round);
 			Latecomers::<T>::remove(id, round);
+			Bridges::<T>::remove(id, round);
 		}
 		if rounds.len() > wanted {
 			Self::deposit_event(Event::HistoryRemoved { run: id, records });

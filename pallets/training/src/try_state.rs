@@ -1,8 +1,12 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	overlap::Start, replay, round::Accounts, Absences, Active, Config, Drawn, Halted, InnerSteps, Latecomers, Members, Missing, NextRun,
-	Pallet, Participant, Place, Record, Records, Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Starts, Works,
+	cohorts::{is_alike, is_fit},
+	overlap::Start,
+	replay,
+	round::Accounts,
+	Absences, Active, Bridges, Cohorts, Config, Drawn, Families, Halted, InnerSteps, Latecomers, Members, Missing, NextRun, Pallet,
+	Participant, Place, Record, Records, Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Starts, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -47,6 +51,7 @@ impl<T: Config> Pallet<T> {
 		ensure!(InnerSteps::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "inner steps of an unknown run");
 		ensure!(Starts::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "starts of an unknown run");
 		ensure!(Drawn::<T>::iter_keys().all(|id| unfinished.contains(&id)), "a round is drawn in a run that is not active");
+		Self::try_families(&unfinished)?;
 		ensure!(Halted::<T>::iter_keys().all(Runs::<T>::contains_key), "the model of an unknown run is halted");
 		Self::try_deposits()?;
 		for (id, run) in Runs::<T>::iter() {
@@ -68,6 +73,34 @@ impl<T: Config> Pallet<T> {
 			ensure!(reports.is_none_or(|reports| reports.is_sound(&round)), "reports that no participant can have made");
 			Self::try_works(entry.run, &round)?;
 			Self::try_drawn(entry.run, &run, &round)?;
+		}
+		Ok(())
+	}
+
+	/// Families and their cohorts name each other, and every cohort is an active run that is like the others. Bridges are of rounds that are kept, or of the one under way.
+	fn try_families(unfinished: &BTreeSet<RunId>) -> Result<(), TryRuntimeError> {
+		let mut in_family = BTreeMap::new();
+		for (family, cohorts) in Cohorts::<T>::iter() {
+			ensure!(!cohorts.is_empty() && cohorts.windows(2).all(|pair| pair[0] < pair[1]), "cohorts out of order, or none");
+			ensure!(cohorts.iter().all(|id| unfinished.contains(id)), "a cohort that is not active");
+			let runs: Vec<Run> = cohorts.iter().filter_map(Runs::<T>::get).collect();
+			ensure!(runs.iter().all(is_fit) && runs.windows(2).all(|pair| is_alike(&pair[0], &pair[1])), "cohorts that differ");
+			ensure!(runs.windows(2).all(|pair| pair[0].sponsor == pair[1].sponsor), "cohorts of different sponsors");
+			in_family.extend(cohorts.into_iter().map(|id| (id, family)));
+		}
+		ensure!(Families::<T>::iter().collect::<BTreeMap<_, _>>() == in_family, "families differ from their cohorts");
+		for (id, index, bridge) in Bridges::<T>::iter() {
+			let run = Runs::<T>::get(id).ok_or("a bridge of an unknown run")?;
+			let under_way = Rounds::<T>::get(id).filter(|round| round.round == index && round.stage != Stage::Joining);
+			let record = Records::<T>::get(id, index);
+			ensure!(under_way.is_some() != record.is_some(), "a bridge of no round that is kept");
+			let holds = under_way.as_ref().map(|round| round.participant(&bridge.who).map(|one| one.delta_root.is_some()));
+			let held = record.as_ref().map(|record| record.place(&bridge.who).map(|place| place.revealed.is_some()));
+			let revealed = holds.or(held).flatten().ok_or("a bridge without a place")?;
+			ensure!(bridge.run != id && is_fit(&run), "a bridge to the same run, or where there is none");
+			ensure!(revealed || !bridge.taken, "a bridge was taken by work that was not revealed");
+			let other = Records::<T>::get(bridge.run, bridge.round).map(|record| record.start);
+			ensure!(other.is_none_or(|start| start == bridge.checkpoint), "a bridge to no checkpoint of the other cohort");
 		}
 		Ok(())
 	}

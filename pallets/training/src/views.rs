@@ -1,6 +1,6 @@
 //! What the view functions show.
 
-use crate::{Config, Latecomers, Members, Pallet, Records, Rounds, Runs, Works};
+use crate::{Bridges, Config, Latecomers, Members, Pallet, Records, Rounds, Runs, Works};
 use alloc::vec::Vec;
 use neuroshard_types::{
 	run::{ParticipantView, RoundRecord, RoundView, RunView},
@@ -54,12 +54,13 @@ impl<T: Config> Pallet<T> {
 			participants: participants.collect(),
 			late: Latecomers::<T>::get(id, round.round).into_inner(),
 			ahead: Self::ahead_view(id, round.round),
+			bridge: Bridges::<T>::get(id, round.round),
 		})
 	}
 
 	pub(crate) fn record_view(id: RunId, round: RoundIndex) -> Option<RoundRecord> {
 		let record = Records::<T>::get(id, round)?;
 		let (inner_start, _) = Self::inner_start(id, round, record.start);
-		Some(record.view(inner_start, Latecomers::<T>::get(id, round).into_inner()))
+		Some(record.view(inner_start, Latecomers::<T>::get(id, round).into_inner(), Bridges::<T>::get(id, round)))
 	}
 }

@@ -172,11 +172,11 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		let each = u64::from(p);
 		micros(50).saturating_add(places(p, 12)).saturating_add(Self::db(each.saturating_mul(2).saturating_add(8), 6))
 	}
-	// Reads: run twice, what inner steps started from, and the records of all steps with the inner steps behind them; the first and the last one twice.
+	// Reads: run twice, what inner steps started from, and the records of all steps with the inner steps behind them and their bridges; the first and the last one twice.
 	fn claim(r: u32) -> Weight {
 		let records = u64::from(r).saturating_add(2);
 		let steps = places(MAX_PARTICIPANTS.saturating_mul(r.saturating_add(2)), 4);
-		micros(30).saturating_add(steps).saturating_add(Self::db(records.saturating_mul(2).saturating_add(3), 0))
+		micros(30).saturating_add(steps).saturating_add(Self::db(records.saturating_mul(3).saturating_add(4), 0))
 	}
 	// Reads: run, record, residuals, members, round and active list three times; a proof with its account's standing, twice; provider twice. Writes:
 	// record, residuals, members, round and active list three times, run; proof, standing twice; provider twice.

@@ -172,6 +172,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 			corpus: Corpus { root: merkle_root(&text.hashes()), shards: 1, tokens_per_shard: u32::try_from(text.0.len())? },
 			window: &|step, sequence| Some(window(step, sequence)),
 			steps: inner_steps,
+			base: None,
 		},
 	};
 	let interval = step / commit_interval;

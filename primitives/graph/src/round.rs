@@ -16,7 +16,7 @@ use core::ops::ControlFlow;
 /// What a round produced.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RoundOutcome {
-	/// `theta_r - theta_H`, or its code: what is sent, in [`ParamLayout::of_deltas`].
+	/// `theta_r - theta_H`, or the difference of another base, or its code: what is sent, in [`ParamLayout::of_deltas`].
 	pub delta: Vec<f32>,
 	/// Merkle root over its tiles.
 	pub delta_root: Hash,
@@ -208,6 +208,8 @@ pub struct RoundStart<'a> {
 	pub theta: &'a [f32],
 	/// Rounds that were adopted before it.
 	pub adopted_rounds: u32,
+	/// Parameters that the delta is the difference from, if not from [`Self::theta`].
+	pub base: Option<&'a [f32]>,
 	/// Residual of the rounds before; for a code that leaves one, `None` is one of zeros.
 	pub residual: Option<&'a [f32]>,
 	/// Where this round was before, if it goes on. It gives the same as from its first step if this was its state there.
@@ -219,7 +221,7 @@ pub struct RoundStart<'a> {
 impl<'a> RoundStart<'a> {
 	/// A round from its first step on.
 	pub fn new(theta: &'a [f32], adopted_rounds: u32) -> Self {
-		Self { theta, adopted_rounds, residual: None, reached: None, ends: false }
+		Self { theta, adopted_rounds, base: None, residual: None, reached: None, ends: false }
 	}
 }
 
@@ -239,9 +241,11 @@ pub fn run_round<E>(
 	mut progress: impl FnMut(Progress) -> ControlFlow<Stop>,
 	mut inner_state: impl FnMut(InnerState<'_>),
 ) -> Result<RoundOutcome, RoundError<E>> {
-	let RoundStart { theta, adopted_rounds, residual, reached, ends } = start;
+	let RoundStart { theta, adopted_rounds, base, residual, reached, ends } = start;
+	let base = base.unwrap_or(theta);
 	let expect = |expected: usize, found: usize, good: bool| if good { Ok(()) } else { Err(RoundError::Length { expected, found }) };
 	expect(trainer.layout().len(), theta.len(), theta.len() == trainer.layout().len())?;
+	expect(theta.len(), base.len(), base.len() == theta.len())?;
 	expect(trainer.arena_len(), arena.len(), arena.len() >= trainer.arena_len())?;
 	let config = trainer.config().clone();
 	let threads = trainer.exec().threads();
@@ -285,7 +289,7 @@ pub fn run_round<E>(
 		}
 	}
 	let mut delta = vec![0.0; theta.len()];
-	trainer.exec().sub(theta, trainer.theta(arena), &mut delta);
+	trainer.exec().sub(base, trainer.theta(arena), &mut delta);
 	if delta.iter().any(|value| !value.is_finite()) {
 		return Err(RoundError::Diverged);
 	}

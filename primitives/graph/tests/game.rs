@@ -8,7 +8,7 @@ use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
 	corpus::{Corpus, Window},
 	exec::{aggregate, outer_step, Exec},
-	game::{open_checkpoint, open_work, Doubt, GameError, Move, Outcome, Position, Ruling, Setting, Side, Subject},
+	game::{open_checkpoint, open_work, Base, Doubt, GameError, Move, Outcome, Position, Ruling, Setting, Side, Subject},
 	graph::Op,
 	merkle::Hash,
 	player::{CheckpointStory, PlayError, Player, Story, WorkStory},
@@ -91,6 +91,8 @@ struct Round {
 	start: Hash,
 	/// Inner steps of the work.
 	steps: u32,
+	/// Parameters that the delta is the difference from, if not from those that it starts from, and the round that starts from their checkpoint.
+	base: Option<(Vec<f32>, u32)>,
 }
 
 const ADOPTED: u32 = 2;
@@ -108,13 +110,28 @@ impl Round {
 		let start = checkpoint_root(&tensors_root(&layout, &theta, 1), &momentum, ADOPTED, steps);
 		let text = Text::random(3, 6_000, model.vocab, 3);
 		let steps = train.inner_steps;
-		Self { model, train, text, theta, momentum, start, steps }
+		Self { model, train, text, theta, momentum, start, steps, base: None }
 	}
 
 	/// One layer, two steps to an interval, a last interval of one step.
 	fn small() -> Self {
 		let model = ModelConfig { vocab: 64, dim: 64, heads: 2, kv_heads: 1, ffn: 32, max_seq: 64, ..ModelConfig::tiny() };
 		Self::new(model, TrainConfig { batch: 1, inner_steps: 5, commit_interval: 2, ..TrainConfig::tiny() })
+	}
+
+	/// The same round, whose delta is the difference from another checkpoint than its inner steps start from.
+	fn with_base(self) -> Self {
+		let base = lively_theta(&ParamLayout::new(&self.model).unwrap(), 9);
+		assert_ne!(base, self.theta);
+		Self { base: Some((base, ADOPTED + 1)), ..self }
+	}
+
+	/// The checkpoint that the delta is the difference from.
+	fn base(&self) -> Option<Base> {
+		let (params, round) = self.base.as_ref()?;
+		let params = tensors_root(&ParamLayout::new(&self.model).unwrap(), params, 1);
+		let steps = u64::from(*round) * u64::from(self.train.inner_steps);
+		Some(Base { checkpoint: checkpoint_root(&params, &self.momentum, *round, steps), round: *round })
 	}
 
 	fn corpus(&self) -> Corpus {
@@ -127,7 +144,7 @@ impl Round {
 			train: &self.train,
 			round: ADOPTED,
 			start: self.start,
-			subject: Subject::Work { corpus, window: &window_of, steps: self.steps },
+			subject: Subject::Work { corpus, window: &window_of, steps: self.steps, base: self.base() },
 		}
 	}
 
@@ -138,7 +155,12 @@ impl Round {
 			Ok(())
 		};
 		let start = (self.theta.clone(), self.momentum);
-		WorkStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &self.train, ADOPTED, start, read).unwrap().with_steps(self.steps)
+		let story = WorkStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &self.train, ADOPTED, start, read).unwrap();
+		let story = story.with_steps(self.steps);
+		match &self.base {
+			Some((params, _)) => story.with_base((params.clone(), self.momentum)).unwrap(),
+			None => story,
+		}
 	}
 
 	fn story_with(&self, mistake: Mistake) -> WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), String> + '_> {
@@ -203,6 +225,53 @@ fn a_mistake_in_any_operator_of_a_step_is_found_and_decided_at_that_operator() {
 	}
 	// The loss is reported, and nothing is computed from it: see the next test.
 	assert_eq!(silent.into_iter().collect::<Vec<_>>(), ["LossRows", "MeanLoss", "TileSums", "TreeSum"]);
+}
+
+#[test]
+fn a_delta_from_another_checkpoint_than_the_inner_steps_start_from_is_judged_by_both() {
+	let round = Round::small().with_base();
+	let setting = round.setting(round.corpus());
+	let player = |side| Player::new(setting, side, round.story(), Some(&round.text as &dyn Library));
+	// What an honest participant reveals is what the difference by hand gives.
+	let (roots, delta) = round.reveal(player(Side::Defender).story()).unwrap();
+	let layout = ParamLayout::new(&round.model).unwrap();
+	let (sent, _) = round.story().delta().unwrap().unwrap();
+	let (from_start, _) = Round::small().story().delta().unwrap().unwrap();
+	let (base, _) = round.base.as_ref().unwrap();
+	let ends: Vec<f32> = round.theta.iter().zip(&from_start).map(|(start, delta)| start - delta).collect();
+	assert!(sent.iter().zip(base).zip(&ends).all(|((sent, base), end)| (sent - (base - end)).abs() <= 1e-6));
+	assert_eq!(tensors_root(&layout, &sent, 1), delta);
+	assert_eq!(player(Side::Challenger).story().doubt(&roots, delta).unwrap(), None);
+
+	// Whoever sends the difference from where its inner steps started is found out, and so is whoever names its start as the base.
+	let own = tensors_root(&layout, &from_start, 1);
+	let mut challenger = player(Side::Challenger);
+	assert_eq!(challenger.story().doubt(&roots, own).unwrap(), Some(Doubt::Delta));
+	let first = open_work(&setting, &roots, own, Doubt::Delta).unwrap();
+	let from_start = Round::small();
+	let liar = || Player::new(setting, Side::Defender, from_start.story(), None);
+	let Move::Ends { start, end } = liar().play(&first, &[]).unwrap() else { panic!("the ends are asked for") };
+	assert_eq!(first.play(&setting, &Move::Ends { start, end }), Err(GameError::Root));
+	let (mut honest_ends, mut liar) = (player(Side::Defender), liar());
+	let mut defender = |position: &Position, defence: &[Move]| match position {
+		Position::Ends { .. } => honest_ends.play(position, defence).ok(),
+		_ => liar.play(position, defence).ok(),
+	};
+	let record = referee(&setting, first, &mut defender, &mut honest(&mut challenger));
+	assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(Op::Delta)));
+}
+
+#[test]
+fn a_mistake_in_inner_steps_is_found_whatever_the_delta_is_the_difference_from() {
+	let round = Round::small().with_base();
+	let plan = neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap();
+	let update = plan.stages().iter().position(|stage| stage.op == Op::AdamW).unwrap() as u32;
+	for step in [0, 3] {
+		let record = round.dispute(Mistake { step, stage: update, output: 0, element: 5_003, mask: 1 << 22 }).unwrap();
+		assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(Op::AdamW)));
+	}
+	let record = round.dispute(Mistake { step: round.steps, stage: 0, output: 0, element: 7, mask: 1 << 22 }).unwrap();
+	assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(Op::Delta)));
 }
 
 #[test]

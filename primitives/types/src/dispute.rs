@@ -36,6 +36,15 @@ pub struct ClaimId {
 	pub who: AccountId,
 }
 
+/// A checkpoint that a delta is the difference from, beside the one that its inner steps start from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct Base {
+	/// Its root.
+	pub checkpoint: H256,
+	/// Round that starts from it.
+	pub round: RoundIndex,
+}
+
 /// What a claim about inner steps is judged by.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct WorkClaim {
@@ -47,8 +56,11 @@ pub struct WorkClaim {
 	pub dataset_root: H256,
 	/// Root of the checkpoint that the inner steps started from.
 	pub start: H256,
-	/// Round that starts from this checkpoint: the claim's, or where rounds overlap an earlier one. The learning rates are those of that round.
+	/// Round that starts from this checkpoint: the claim's, or where rounds overlap an earlier one; of work that was [bridged](crate::run::Bridge) one of
+	/// another cohort. The learning rates are those of that round.
 	pub start_round: RoundIndex,
+	/// What the delta is the difference from, if that is not [`Self::start`]: of work that was bridged, the checkpoint that the round started from.
+	pub base: Option<Base>,
 	/// Seed of the round's window permutation.
 	pub seed: H256,
 	/// Place among the round's participants, which gives the windows.
@@ -68,6 +80,9 @@ pub struct OuterJob {
 	/// Root of the checkpoint that the first step starts from.
 	pub start: H256,
 	/// Delta roots of each step, by account bytes ascending; one step a round, the last one that of the round in Checkpointing.
+	///
+	/// Where several are taken, those after the first leave out deltas of [bridges](crate::run::Bridge), which are the difference from a checkpoint that the fraud
+	/// has touched.
 	///
 	/// A step without deltas (all of a redone round's were proven false) leaves parameters and outer momentum as they are, and
 	/// counts the round and its inner steps in the checkpoint's header like any other.

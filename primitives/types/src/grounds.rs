@@ -9,7 +9,7 @@ use crate::{
 use alloc::vec::Vec;
 use neuroshard_graph::{
 	corpus::Corpus,
-	game::{Setting, Subject},
+	game::{Base, Setting, Subject},
 	Hash,
 };
 
@@ -70,7 +70,8 @@ impl Grounds {
 			Self::Work { claim, .. } => {
 				let (model, train) = (&claim.config.model, &claim.config.train);
 				let window = claim.windows();
-				let subject = Subject::Work { corpus: claim.corpus(), window: &window, steps: claim.steps };
+				let base = claim.base.map(|base| Base { checkpoint: base.checkpoint.0, round: base.round });
+				let subject = Subject::Work { corpus: claim.corpus(), window: &window, steps: claim.steps, base };
 				rule(&Setting { model, train, round: claim.start_round, start: claim.start.0, subject })
 			}
 			Self::Attestation { config, first_round, start, deltas, inner_steps, claimed } => {

@@ -163,6 +163,34 @@ pub fn seal(genesis: H256, run: RunId, round: RoundIndex, attempt: u32, who: &Ac
 	H256(blake2_256(&(b"neuroshard/commit/1", genesis, run, round, attempt, who, salt, work).encode()))
 }
 
+/// Commitment to work that was [bridged](Bridge): what [`seal`] gives, and the `checkpoint` of the other cohort that its inner steps started from.
+///
+/// So it is known before anybody reveals which one it was; and on a branch of the chain where another one was drawn, it opens nothing, instead of being false.
+pub fn seal_bridged(seal: H256, checkpoint: H256) -> H256 {
+	H256(blake2_256(&(b"neuroshard/commit/bridged/1", seal, checkpoint).encode()))
+}
+
+/// Most runs of a family.
+pub const MAX_COHORTS: u32 = 128;
+
+/// A participant whose inner steps may start from the newest checkpoint of another cohort of the family, drawn when the round began. Its delta is the
+/// difference from the checkpoint that its own cohort's round starts from, as everybody's: so the outer step draws the cohorts together.
+///
+/// It may start from its own cohort's checkpoint as well, for instance because it cannot get the other one: what it did is in its commitment.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
+pub struct Bridge {
+	/// Who it is.
+	pub who: AccountId,
+	/// The other cohort.
+	pub run: RunId,
+	/// Round of that cohort that starts from the checkpoint.
+	pub round: RoundIndex,
+	/// Root of the checkpoint.
+	pub checkpoint: H256,
+	/// Whether its work started from there; known once it has revealed.
+	pub taken: bool,
+}
+
 /// One bit per revealed participant, in the order of [`RoundView::participants`]: bit `i % 8` of byte `i / 8`.
 pub type VoteBitmap = BoundedVec<u8, ConstU32<{ MAX_PARTICIPANTS / 8 }>>;
 
@@ -282,6 +310,8 @@ pub struct RoundView {
 	pub late: Vec<AccountId>,
 	/// What is known of the next round, where rounds overlap: its inner steps can begin.
 	pub ahead: Option<AheadView>,
+	/// Who may start from the checkpoint of another cohort, in a run that has any.
+	pub bridge: Option<Bridge>,
 }
 
 impl RoundView {
@@ -292,6 +322,11 @@ impl RoundView {
 }
 
 impl RoundRecord {
+	/// Checkpoint of another cohort that the inner steps of `who` started from.
+	pub fn bridged(&self, who: &AccountId) -> Option<&Bridge> {
+		self.bridge.as_ref().filter(|bridge| bridge.taken && bridge.who == *who)
+	}
+
 	/// Place that `who` had, which gave its windows.
 	pub fn position(&self, who: &AccountId) -> Option<u32> {
 		place(&self.participants, &self.late, who)
@@ -327,6 +362,8 @@ pub struct RoundRecord {
 	pub participants: Vec<AccountId>,
 	/// Participants that came while the round was trained, in the order in which they did: their places are behind those of all others.
 	pub late: Vec<AccountId>,
+	/// Who may have started from the checkpoint of another cohort, in a run that had any.
+	pub bridge: Option<Bridge>,
 	/// Participants whose deltas were included when the round was adopted, and their delta roots, by account bytes ascending.
 	pub included: Vec<(AccountId, H256)>,
 	/// Participants whose work was proven false since: outer steps that are redone leave their deltas out. By account bytes ascending.

@@ -257,6 +257,7 @@ impl Case {
 				tokens_per_shard: TOKENS_PER_SHARD,
 				windows: (0..work.train.batch).map(window).collect(),
 				steps: work.train.inner_steps,
+				base: None,
 			},
 		};
 		let (target, leaf) = match plan.address(plan.cell_tensor(cell).unwrap(), cell.row, cell.col).unwrap() {

@@ -137,6 +137,8 @@ pub struct Terms {
 	pub rounds: u32,
 	/// Longest phases, in blocks.
 	pub durations: PhaseDurations,
+	/// Whether all runs are cohorts of one family.
+	pub family: bool,
 }
 
 impl Chain {
@@ -260,6 +262,9 @@ fn set_up(providers: u32, places: &[u32], terms: &Terms) -> Result<(), String> {
 	for (run, &places) in (0..).zip(places) {
 		Training::create_run(by(&sponsor), config(dataset, places, terms)).map_err(refused("run"))?;
 		Training::approve_run(RuntimeOrigin::root(), run).map_err(refused("approval"))?;
+		if terms.family && run > 0 {
+			Training::add_cohort(by(&sponsor), 0, run).map_err(refused("cohort"))?;
+		}
 	}
 	Ok(())
 }
@@ -381,13 +386,15 @@ fn author(number: BlockNumber) -> u32 {
 	free.get(place).copied().unwrap_or_default()
 }
 
-/// Places of an adopted round and those of who came late, and the inner steps behind each delta that it includes; `None` for a round that was not adopted.
-pub fn included(run: RunId, round: RoundIndex) -> Option<([usize; 2], Vec<u32>)> {
+/// Places of an adopted round, those of who came late and of a bridge that was taken, and the inner steps behind each delta that it includes; `None` for a round that was not
+/// adopted.
+pub fn included(run: RunId, round: RoundIndex) -> Option<([usize; 3], Vec<u32>)> {
 	let record = Training::record(run, round)?;
 	let revealed = <Training as Claims>::revealed(run, round);
 	let is_included = |who: &AccountId| record.included.iter().any(|(other, _)| other == who);
 	let steps = revealed.into_iter().filter(|(who, _)| is_included(who)).map(|(_, steps)| steps).collect();
-	Some(([record.participants.len(), record.late.len()], steps))
+	let bridged = record.bridge.iter().filter(|bridge| bridge.taken && is_included(&bridge.who)).count();
+	Some(([record.participants.len(), record.late.len(), bridged], steps))
 }
 
 /// Eras that `who` can claim, with what they owe it, in planck.

@@ -4,10 +4,10 @@ use crate::chain::{account, ponw_key, FINALITY, SLOT_MS};
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	reward::EraIndex,
-	run::{seal, Attestation, RoundView, RunConfig, Work},
+	run::{seal, seal_bridged, Attestation, RoundView, RunConfig, Work},
 	AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
 };
-use neuroshard_worker::run::decide::{plan_without, uptime_hour, ChainView, LocalState, Mode, NextCheckpoint, PendingWork, Task};
+use neuroshard_worker::run::decide::{plan_without, uptime_hour, ChainView, LocalState, Mode, NextCheckpoint, PendingWork, Sibling, Task};
 use neuroshard_worker::train::ending::{Ending, Now};
 use sp_core::{ecdsa, Pair};
 use sp_io::hashing::blake2_256;
@@ -79,8 +79,9 @@ pub struct Provider {
 	steps: u32,
 	/// Its newest commitment on chain, and the block in which it was seen first.
 	committed: Option<(H256, BlockNumber)>,
-	/// The checkpoint that is on its disk.
+	/// The checkpoint that is on its disk, and the last one of another cohort.
 	on_disk: Option<H256>,
+	sibling_on_disk: Option<H256>,
 	key: ecdsa::Pair,
 }
 
@@ -93,6 +94,7 @@ impl Provider {
 			dataset: None,
 			pending: Vec::new(),
 			stored: None,
+			sibling: None,
 			deltas: BTreeMap::new(),
 			next: None,
 			diverged: Vec::new(),
@@ -102,7 +104,7 @@ impl Provider {
 			leaving: false,
 		};
 		let (account, key) = (account(number), ponw_key(number));
-		let (trained, steps, committed, on_disk) = (None, 0, None, None);
+		let (trained, steps, committed, on_disk, sibling_on_disk) = (None, 0, None, None, None);
 		Self {
 			number,
 			account,
@@ -118,6 +120,7 @@ impl Provider {
 			steps,
 			committed,
 			on_disk,
+			sibling_on_disk,
 			key,
 		}
 	}
@@ -153,7 +156,7 @@ impl Provider {
 		match task {
 			Task::BuildGenesis => Some(500),
 			Task::FetchCheckpoint { root } if self.on_disk == Some(*root) => Some(300),
-			Task::FetchCheckpoint { .. } | Task::FetchStart { .. } => Some(fetched(vector.saturating_mul(2))),
+			Task::FetchCheckpoint { .. } | Task::FetchStart { .. } | Task::FetchSibling { .. } => Some(fetched(vector.saturating_mul(2))),
 			Task::Adopt { .. } => Some(50),
 			Task::FindDataset { .. } => Some(fetched(100_000)),
 			Task::Train { .. } => {
@@ -194,9 +197,13 @@ impl Provider {
 			Task::FetchCheckpoint { root } | Task::Adopt { root } => self.load(Some(root)),
 			Task::FindDataset { id } => self.local.dataset = Some(id),
 			Task::FetchStart { root } => self.local.stored = Some(root),
+			Task::FetchSibling { root, .. } => {
+				self.local.sibling = Some(Sibling::Here(root));
+				self.sibling_on_disk = Some(root);
+			}
 			Task::Train { drawn } => {
 				if let Some(run) = run {
-					self.seal((run.id, drawn.round, drawn.attempt), drawn.seed, &run.view.config.train, genesis);
+					self.seal((run.id, drawn.round, drawn.attempt), (drawn.seed, drawn.bridged()), &run.view.config.train, genesis);
 				}
 			}
 			Task::OuterSteps { job } => {
@@ -216,8 +223,14 @@ impl Provider {
 		self.local.deltas.clear();
 	}
 
-	/// What it reveals of a round with this seed: hashes of who did it where.
-	fn seal(&mut self, (run, round, attempt): (RunId, RoundIndex, u32), seed: H256, train: &TrainConfig, genesis: H256) {
+	/// What it reveals of a round with this seed, `bridged` from the checkpoint of another cohort: hashes of who did it where.
+	fn seal(
+		&mut self,
+		(run, round, attempt): (RunId, RoundIndex, u32),
+		(seed, bridged): (H256, Option<H256>),
+		train: &TrainConfig,
+		genesis: H256,
+	) {
 		let hash = |what: &str| H256(blake2_256(&codec::Encode::encode(&(what, &self.account, seed, attempt))));
 		let roots: Vec<H256> = (0..train.revealed_roots_after(self.steps)).map(|number| hash(&format!("state {number}"))).collect();
 		let work = Work {
@@ -228,7 +241,8 @@ impl Provider {
 		};
 		let salt = hash("salt").0;
 		let sealed = seal(genesis, run, round, attempt, &self.account, &salt, &work);
-		self.local.pending = vec![PendingWork { run, round, seed, seal: sealed }];
+		let sealed = bridged.map_or(sealed, |checkpoint| seal_bridged(sealed, checkpoint));
+		self.local.pending = vec![PendingWork { run, round, seed, seal: sealed, bridged }];
 		self.sealed = Some(Sealed { attempt, salt, work });
 	}
 
@@ -258,6 +272,7 @@ impl Provider {
 	pub fn start(&mut self) {
 		self.alive = true;
 		self.local.unloaded();
+		self.local.sibling = self.sibling_on_disk.map(Sibling::Here);
 	}
 }
 

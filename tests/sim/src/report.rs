@@ -40,6 +40,8 @@ pub struct Report {
 	pub late: u64,
 	/// Deltas that these rounds include.
 	pub included: u64,
+	/// Of these, the deltas of who started from the checkpoint of another cohort.
+	pub bridged: u64,
 	/// Fewest and most inner steps behind one of them.
 	pub inner_steps: Option<[u32; 2]>,
 	/// Faults: killed processes, partitions, stalls of the chain.
@@ -120,11 +122,12 @@ impl Report {
 		self.blocks_per_round = if rounds > 0.0 { spans.sum::<f64>() / rounds } else { 0.0 };
 	}
 
-	/// Notes an adopted round of so many places, as many of who came late, and the inner steps behind each delta that it includes.
-	pub(crate) fn note_round(&mut self, [places, late]: [usize; 2], inner_steps: &[u32]) {
+	/// Notes an adopted round of so many places, as many of who came late and of bridges, and the inner steps behind each delta that it includes.
+	pub(crate) fn note_round(&mut self, [places, late, bridged]: [usize; 3], inner_steps: &[u32]) {
 		let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
 		self.places = self.places.saturating_add(count(places));
 		self.late = self.late.saturating_add(count(late));
+		self.bridged = self.bridged.saturating_add(count(bridged));
 		self.included = self.included.saturating_add(count(inner_steps.len()));
 		for &steps in inner_steps {
 			let [fewest, most] = self.inner_steps.unwrap_or([steps; 2]);

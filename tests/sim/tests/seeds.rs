@@ -12,7 +12,7 @@ const SEEDS: u64 = 24;
 
 fn plan(providers: u32, places: u32, rounds: u32, seed: u64) -> Plan {
 	let durations = PhaseDurations { joining: 20, training: 70, revealing: 20, availability: 20, checkpointing: 20 };
-	let terms = Terms { inner_steps: 500, least_steps: None, rounds, durations };
+	let terms = Terms { inner_steps: 500, least_steps: None, rounds, durations, family: false };
 	Plan { providers, places, terms, apart_ms: 0, seed, faults_every_ms: None, checked_every: 10 }
 }
 
@@ -20,25 +20,28 @@ fn run(plan: Plan) -> Report {
 	World::new(plan).expect("a network").run(5_000)
 }
 
-/// With every second seed, each provider takes as many inner steps as its machine does in time.
+/// With every second seed, each provider takes as many inner steps as its machine does in time; with every third one, the runs are cohorts of a family.
 fn with_faults(seed: u64) -> Report {
 	let plan = plan(12, 6, 5, seed);
 	let least_steps = seed.is_multiple_of(2).then_some(50);
-	run(Plan { faults_every_ms: Some(20_000), terms: Terms { least_steps, ..plan.terms.clone() }, ..plan })
+	let family = seed.is_multiple_of(3);
+	run(Plan { faults_every_ms: Some(20_000), terms: Terms { least_steps, family, ..plan.terms.clone() }, ..plan })
 }
 
 #[test]
 fn whatever_goes_wrong_every_run_goes_on_to_its_end_and_nobody_loses_anything() {
-	let (mut kills, mut partitions, mut stalls, mut reports, mut late) = (0, 0, 0, 0, 0);
+	let (mut kills, mut partitions, mut stalls, mut reports, mut late, mut bridged) = (0, 0, 0, 0, 0, 0);
 	for seed in 1..=SEEDS {
 		let report = with_faults(seed);
 		assert_eq!(report.check(), Ok(()), "seed {seed}: {report:?}");
 		(kills, partitions, stalls) = (kills + report.kills, partitions + report.partitions, stalls + report.stalls);
 		reports += report.reports;
 		late += report.late;
+		bridged += report.bridged;
 	}
 	assert!(kills > 5 * SEEDS as u32 && partitions > SEEDS as u32 && stalls > SEEDS as u32 / 2, "{kills}, {partitions}, {stalls}");
 	assert!(reports > 0, "nobody was reported missing");
+	assert!(bridged > SEEDS, "nobody started from the checkpoint of another cohort: {bridged}");
 	assert!(late > 0, "nobody took part in a round that was being trained when it came back");
 }
 
@@ -72,6 +75,24 @@ fn without_faults_a_provider_sends_four_extrinsics_a_round_however_many_there_ar
 		assert_eq!((report.acts_per_round(), report.reports), (4.0, 0), "{providers} providers: {report:?}");
 		// A checkpoint needs two thirds: attestations that come after them are refused.
 		assert!(report.extrinsics[1] <= u64::from(providers * report.rounds / 3), "{providers} providers: {report:?}");
+		assert!(report.most_used < 0.5, "{providers} providers take {} of a block", report.most_used);
+	}
+}
+
+#[test]
+fn more_than_a_thousand_train_one_model_in_cohorts_of_which_each_round_takes_in_another_one() {
+	let family = |providers, places| {
+		let plan = plan(providers, places, 3, 1);
+		// As with any runs, not all come in one block.
+		run(Plan { terms: Terms { family: true, ..plan.terms.clone() }, apart_ms: 3_000, checked_every: 1_000, ..plan })
+	};
+	for (providers, places, cohorts) in [(60, 6, 10), (1_280, 128, 10)] {
+		let report = family(providers, places);
+		assert_eq!(report.check(), Ok(()), "{providers} providers");
+		assert_eq!(report.included, u64::from(3 * providers), "everybody is included, bridges among them");
+		// When their second rounds begin, the first ones find nobody who has adopted one, or do not meet who has.
+		assert!((3 * cohorts / 2..=2 * cohorts - 1).contains(&report.bridged), "{} bridges", report.bridged);
+		assert_eq!((report.acts_per_round(), report.reports), (4.0, 0), "as much for each as in one cohort");
 		assert!(report.most_used < 0.5, "{providers} providers take {} of a block", report.most_used);
 	}
 }

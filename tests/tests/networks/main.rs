@@ -6,6 +6,7 @@ mod audits;
 mod authorities;
 mod cheats;
 mod clients;
+mod cohorts;
 mod crashes;
 mod defence;
 mod devnet;

@@ -89,13 +89,25 @@ impl Content {
 	/// Brings the two blobs of checkpoint `root` of `run`, each of `leaves` leaves, into the store, unless they are there, and keeps them
 	/// with the round that starts from it; with the header that names them. Whoever has the note on the root is asked.
 	pub(super) async fn checkpoint(&self, run: RunId, root: H256, leaves: u32, peers: &[PeerAddress]) -> Result<Header, WorkerError> {
+		self.checkpoint_for(run, root, leaves, peers, |header| round_label(run, header.round)).await
+	}
+
+	/// The same, kept for the sake of another label.
+	pub(super) async fn checkpoint_for(
+		&self,
+		run: RunId,
+		root: H256,
+		leaves: u32,
+		peers: &[PeerAddress],
+		label: impl FnOnce(&Header) -> String,
+	) -> Result<Header, WorkerError> {
 		let stored = Self::stored_header(&self.store, run, root)?;
 		let header = match stored {
 			Some(header) => header,
 			None => self.net.note(root, peers, |note| header(run, root, note)).await?,
 		};
 		// Pinned first: the second blob must not push the first one out.
-		self.store.pin_all([header.params, header.momentum], &round_label(run, header.round))?;
+		self.store.pin_all([header.params, header.momentum], &label(&header))?;
 		for blob in [header.params, header.momentum] {
 			self.net.fetch(ContentDescriptor { root: blob, leaves }, peers).await?;
 		}

@@ -19,6 +19,11 @@ pub(in crate::run) fn residual_label(run: RunId, round: RoundIndex) -> String {
 	format!("residual-of-run-{run}-round-{round}")
 }
 
+/// Label under which whoever is a bridge in a round, or judges its work, keeps the checkpoint of another cohort that the work started from.
+pub(in crate::run) fn bridge_label(run: RunId, round: RoundIndex) -> String {
+	format!("bridge-of-run-{run}-round-{round}")
+}
+
 /// Run and round of a label that [`round_label`] made.
 pub(in crate::run) fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
 	let (run, round) = label.strip_prefix("run-")?.split_once("-round-")?;
@@ -52,14 +57,24 @@ pub(in crate::run) async fn first_open(
 	Ok(until)
 }
 
-/// Unpins all blobs of a round and its residuals, and removes its inner states and the note on the checkpoint that it started from. Blocks.
+/// Unpins all blobs of a round, its residuals and its bridge, and removes its inner states and the notes on the checkpoints that it started from. Blocks.
 pub(in crate::run) fn forget_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
-	if let Some(record) = record {
-		store.remove_note(record.start)?;
+	let labels = [round_label, residual_label, bridge_label].map(|label| label(run, round));
+	for root in record.into_iter().flat_map(|record| [Some(record.start), record.bridge.map(|bridge| bridge.checkpoint)]).flatten() {
+		// Another cohort's round may have started from it as well, or a bridge to this one.
+		if !is_kept_beside(store, run, root, &labels)? {
+			store.remove_note(root)?;
+		}
 	}
 	kept::forget(store, run, round)?;
-	store.unpin_label(&residual_label(run, round))?;
-	Ok(store.unpin_label(&round_label(run, round))?)
+	labels.iter().try_for_each(|label| Ok(store.unpin_label(label)?))
+}
+
+/// Whether the parameters of checkpoint `root` are kept for the sake of another label than these. Blocks.
+fn is_kept_beside(store: &Store, run: RunId, root: H256, labels: &[String]) -> Result<bool, WorkerError> {
+	let Some(header) = Content::stored_header(store, run, root)? else { return Ok(false) };
+	let others = store.labels().into_iter().filter(|label| !labels.contains(label));
+	Ok(others.into_iter().any(|label| store.pinned(&label).contains(&header.params)))
 }
 
 /// Unpins what is no included delta of an adopted round, nor part of the checkpoint that it started from: deltas of aborted attempts, and
@@ -80,7 +95,7 @@ pub(in crate::run) mod tests {
 	use super::*;
 	use crate::train::checkpoint::Header;
 	use codec::Encode;
-	use neuroshard_types::{AccountId, F32};
+	use neuroshard_types::{run::Bridge, AccountId, F32};
 	use std::cell::Cell;
 
 	/// A record of a round that started from `start` and included `deltas`.
@@ -92,6 +107,7 @@ pub(in crate::run) mod tests {
 			first_round: 0,
 			participants: Vec::new(),
 			late: Vec::new(),
+			bridge: None,
 			included: deltas.iter().map(|root| (AccountId::new([1; 32]), *root)).collect(),
 			excluded: Vec::new(),
 			attested: Vec::new(),
@@ -138,6 +154,29 @@ pub(in crate::run) mod tests {
 		forget_round(&store, 3, 5, adopted()).unwrap();
 		assert_eq!((store.pinned(&label), store.note(header.root()).unwrap()), (vec![], None));
 		assert_eq!(store.pinned(&round_label(3, 6)), [elsewhere]);
+	}
+
+	#[test]
+	fn a_checkpoint_that_a_bridge_started_from_is_kept_as_long_as_any_round_needs_it() {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), 1 << 20).unwrap();
+		let [params, momentum] = [1, 2].map(|byte| store.put(&[byte; 4096]).unwrap().root);
+		let header = Header { run: 9, round: 5, adopted_steps: 50, params, momentum };
+		let other = header.root();
+		store.set_note(other, &header.encode()).unwrap();
+		// Two rounds of run 3 had a bridge to it, and round 5 of its own run starts from it.
+		let labels = [bridge_label(3, 6), bridge_label(3, 7), round_label(9, 5)];
+		labels.iter().for_each(|label| store.pin_all([params, momentum], label).unwrap());
+		let bridge = Bridge { who: AccountId::new([1; 32]), run: 9, round: 5, checkpoint: other, taken: true };
+		let of = |start| RoundRecord { bridge: Some(bridge.clone()), ..record(start, &[]) };
+		let known = || Content::stored_header(&store, 3, other).unwrap().is_some();
+		for (run, round, gone) in [(3, 6, of(H256::zero())), (9, 5, record(other, &[]))] {
+			forget_round(&store, run, round, Some(gone)).unwrap();
+			assert!(known(), "round 7 needs it");
+		}
+		assert_eq!(store.labels(), [bridge_label(3, 7)]);
+		forget_round(&store, 3, 7, Some(of(H256::zero()))).unwrap();
+		assert!(!known() && store.labels().is_empty());
 	}
 
 	#[tokio::test]

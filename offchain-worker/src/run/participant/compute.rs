@@ -3,7 +3,7 @@
 use crate::{
 	engine::{Engine, EngineError},
 	hardware::available_memory,
-	run::{actor::guarded::panicked, content::Content, memory::Needs, WorkerError},
+	run::{actor::guarded::panicked, content::Content, memory::Needs, participant::decide::task::Drawn, WorkerError},
 	train::{checkpoint::Checkpoint, priority::lower_thread_priority},
 };
 use neuroshard_store::Store;
@@ -26,7 +26,7 @@ pub(super) struct Bench {
 	engine: Option<(RunId, Engine)>,
 	/// The newest adopted checkpoint.
 	pub(super) current: Option<Checkpoint>,
-	/// An earlier one, which inner steps start from where rounds overlap.
+	/// Another one that inner steps start from: an earlier one where rounds overlap, one of another cohort at a bridge.
 	pub(super) before: Option<Checkpoint>,
 	/// The result of the newest outer step.
 	pub(super) next: Option<Checkpoint>,
@@ -73,31 +73,58 @@ pub(super) struct Prepared<'a> {
 	pub(super) next: &'a mut Option<Checkpoint>,
 }
 
+/// Whether a checkpoint has this root.
+fn is(root: H256) -> impl Fn(&&Checkpoint) -> bool {
+	move |checkpoint| checkpoint.header.root() == root
+}
+
 impl Prepared<'_> {
-	/// Engine and the checkpoint with this root, from which inner steps start: the loaded one or, where rounds overlap, an earlier one, which is read from
-	/// the store if need be.
+	/// Engine and the checkpoint with this root: the loaded one or, where rounds overlap, an earlier one, which is read from the store if need be.
 	///
 	/// # Errors
 	/// [`WorkerError::NotLoaded`] if it is neither, or damaged.
-	pub(super) fn starting_at(
+	pub(super) fn at(
 		&mut self,
 		(run, config): (RunId, &RunConfig),
 		root: H256,
 		store: &Store,
 	) -> Result<(&mut Engine, &Checkpoint), WorkerError> {
-		let is_it = |checkpoint: &&Checkpoint| checkpoint.header.root() == root;
-		if let Some(current) = self.current.as_ref().filter(is_it) {
-			return Ok((self.engine, current));
-		}
-		if config.overlaps && self.before.as_ref().filter(is_it).is_none() {
+		let (engine, checkpoint, _) = self.found(run, (root, None), config.overlaps, store)?;
+		Ok((engine, checkpoint))
+	}
+
+	/// Engine and the checkpoint that the inner steps of `drawn` start from: as [`Self::at`], and at a bridge one of another cohort, with the one that the
+	/// delta is the difference from.
+	///
+	/// # Errors
+	/// [`WorkerError::NotLoaded`] if one is not here, or damaged.
+	pub(super) fn starting_at(
+		&mut self,
+		(run, config): (RunId, &RunConfig),
+		drawn: &Drawn,
+		store: &Store,
+	) -> Result<(&mut Engine, &Checkpoint, Option<&Checkpoint>), WorkerError> {
+		self.found(run, (drawn.start, drawn.base), config.overlaps || drawn.base.is_some(), store)
+	}
+
+	/// The checkpoint with this root, read from the `store` if it `may_be_read`, and the loaded one if `base` is its root.
+	fn found(
+		&mut self,
+		run: RunId,
+		(root, base): (H256, Option<H256>),
+		may_be_read: bool,
+		store: &Store,
+	) -> Result<(&mut Engine, &Checkpoint, Option<&Checkpoint>), WorkerError> {
+		let here = [&*self.current, &*self.before].into_iter().flatten().any(|one| is(root)(&one));
+		if may_be_read && !here {
 			let threads = self.engine.exec().threads();
 			let read = Content::read_checkpoint(store, run, root, self.engine.layout(), threads);
 			*self.before = read.inspect_err(|error| tracing::warn!("{error}")).ok();
 		}
-		match self.before.as_ref().filter(is_it) {
-			Some(before) => Ok((self.engine, before)),
-			None => Err(WorkerError::NotLoaded { root }),
-		}
+		let (current, before) = (self.current.as_ref(), self.before.as_ref());
+		let start = [current, before].into_iter().flatten().find(is(root)).ok_or(WorkerError::NotLoaded { root })?;
+		let loaded = |root| current.filter(is(root)).ok_or(WorkerError::NotLoaded { root });
+		Ok((self.engine, start, base.map(loaded).transpose()?))
 	}
 }
 

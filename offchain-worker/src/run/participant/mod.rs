@@ -115,6 +115,7 @@ impl Participant {
 			dataset: None,
 			pending,
 			stored: None,
+			sibling: None,
 			deltas: Default::default(),
 			next: None,
 			diverged: Vec::new(),

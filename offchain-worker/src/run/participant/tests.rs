@@ -54,6 +54,7 @@ impl Bench {
 		node.answer("Training", "run", &None::<RunView>);
 		node.answer("Training", "round", &None::<RoundView>);
 		node.answer("Training", "members", &Vec::<AccountId>::new());
+		node.answer("Training", "cohorts", &Vec::<RunId>::new());
 		node.answer("Training", "next_join", &None::<BlockNumber>);
 		node.answer("Rewards", "claimable_eras", &Vec::<(EraIndex, Balance)>::new());
 		node.answer("Rewards", "earnings", &Earnings::default());

@@ -5,11 +5,11 @@ use super::{
 	decide::{
 		choice::Bar,
 		notice::notice,
-		plan::{farewell, has_left, plan_without},
+		plan::{farewell, has_left, may_wait, plan_without},
 		prospect::comes_too_late,
 		refusals::Rest,
 		task::Task,
-		view::Delta,
+		view::{Delta, Sibling},
 	},
 	observe::{observe, Observed},
 	tasks::{Effect, Moment},
@@ -17,12 +17,15 @@ use super::{
 };
 use crate::run::{
 	actor::{aside::beside, wait::wait},
+	content::{rounds::bridge_label, Content},
 	journal::Pending,
 	leave::LEAVE_FILE,
 	WorkerError,
 };
+use crate::train::{hot, kept::OwnRound};
 use futures::future::OptionFuture;
 use neuroshard_chain_client::{ChainAt, Heads};
+use neuroshard_types::run::Phase;
 use std::{
 	sync::{
 		atomic::{AtomicU32, Ordering},
@@ -131,6 +134,7 @@ impl Participant {
 			WorkerError::Store(_) | WorkerError::Checkpoint(_) => {
 				self.local.deltas.clear();
 				self.local.stored = None;
+				self.local.let_sibling_go();
 			}
 			_ => {}
 		}
@@ -181,6 +185,7 @@ impl Participant {
 		if self.seed != seed {
 			// Another round, or another attempt: other deltas.
 			self.seed = seed;
+			self.local.let_sibling_go();
 			self.local.deltas.clear();
 			if let Some(pending) = seed.and_then(|seed| self.journal.pending_of(seed)) {
 				if self.tasks.content.store.contains(pending.work.delta_root) {
@@ -188,6 +193,7 @@ impl Participant {
 				}
 			}
 		}
+		self.find_sibling(&seen)?;
 		self.local.deltas.extend(self.tasks.checked.take());
 		if self.book.is_old(seen.heads.best.number) {
 			self.book.refresh(&seen.at, seen.chain.run.as_ref(), &me, &self.tasks.content.net).await?;
@@ -198,6 +204,30 @@ impl Participant {
 		self.tell_obstacle(&seen);
 		self.show(&seen).await;
 		Ok(seen)
+	}
+
+	/// Finds the checkpoint of another cohort that this worker is to start from, if it is here already, and keeps it for the round at hand. Late in a round, only where its inner
+	/// steps have begun there: others are not given up for it.
+	fn find_sibling(&mut self, seen: &Observed) -> Result<(), WorkerError> {
+		let run = seen.chain.run.as_ref();
+		let round = run.and_then(|run| run.round.as_ref()).filter(|round| round.phase == Phase::Training);
+		let (Some(run), Some(round)) = (run, round) else { return Ok(()) };
+		let Some(bridge) = round.bridge.as_ref().filter(|bridge| bridge.who == seen.chain.me) else { return Ok(()) };
+		let (root, store) = (bridge.checkpoint, &self.tasks.content.store);
+		if [Sibling::Here(root), Sibling::Unfit(root)].map(Some).contains(&self.local.sibling) {
+			return Ok(());
+		}
+		let goes_on = || hot::is_of(store, OwnRound::new(run.id, round.round, round.seed, Some(root)));
+		if !may_wait(seen.chain.best, &run.view.config, round) && !goes_on() {
+			return Ok(());
+		}
+		let header = Content::stored_header(store, run.id, root)?;
+		if let Some(header) = header.filter(|header| store.contains(header.params) && store.contains(header.momentum)) {
+			let fits = header.is_of(bridge.round, &run.view.config.train);
+			self.local.sibling = Some(if fits { Sibling::Here(root) } else { Sibling::Unfit(root) });
+			store.pin_all([header.params, header.momentum], &bridge_label(run.id, round.round))?;
+		}
+		Ok(())
 	}
 
 	/// Whether this worker knows all calls and view functions that it uses as the chain has them now. It is looked at again whenever the runtime
@@ -325,6 +355,7 @@ impl Participant {
 				self.local.stored = before.or(self.local.stored);
 			}
 			Effect::StoredStart(root) => self.local.stored = Some(root),
+			Effect::Sibling(known) => self.local.sibling = Some(known),
 			Effect::Trained(pending) => {
 				let root = pending.work.delta_root;
 				self.journal.set_pending(pending)?;

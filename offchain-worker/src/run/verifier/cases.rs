@@ -6,9 +6,12 @@ use crate::{
 	data::loader::Assignment,
 	hardware::available_memory,
 	run::{
-		content::{read, rounds::round_label},
+		content::{
+			read,
+			rounds::{bridge_label, round_label},
+		},
 		memory::Needs,
-		peers::{addresses, peers_of_round},
+		peers::{addresses, participants, peers_of_round},
 		WorkerError,
 	},
 	train::{
@@ -86,7 +89,16 @@ impl Verifier {
 		let train = &judged.config.train;
 		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
 		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
-		let (theta, momentum) = self.start(*run, &layout, judged.start, &peers).await?;
+		let (theta, momentum, base) = match judged.base {
+			None => {
+				let (theta, momentum) = self.start(*run, &layout, judged.start, &peers).await?;
+				(theta, momentum, None)
+			}
+			Some(base) => {
+				let (theta, momentum) = self.start_elsewhere(at, claim, &judged, &layout, &peers).await?;
+				(theta, momentum, Some(self.start(*run, &layout, base.checkpoint, &peers).await?))
+			}
+		};
 		let dataset = self.content.dataset(at, judged.config.dataset, &self.dataset, &peers).await?;
 		let assignment = Assignment {
 			position: told.position,
@@ -102,10 +114,14 @@ impl Verifier {
 		let mistake = self.mistake(claim, &judged)?;
 		// Of what this worker trained itself there are states on disk.
 		let own = (*kind == ClaimKind::Work && *who == self.me).then(|| {
-			let own = OwnRound { run: *run, round: *round, seed: judged.seed };
+			let own = OwnRound::new(*run, *round, judged.seed, judged.base.map(|_| judged.start));
 			kept::states(self.content.store.clone(), own, layout, train.batch, self.threads)
 		});
 		let case = Case::work(self.exec()?, *round, judged, told.windows(), (theta, momentum.0), source, Arc::default())?;
+		let case = match base {
+			Some((params, momentum)) => case.with_base((params, momentum.0))?,
+			None => case,
+		};
 		#[cfg(any(feature = "faults", test))]
 		let case = case.with_mistake(mistake);
 		let case = match own {
@@ -182,6 +198,31 @@ impl Verifier {
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
 		let header = self.content.checkpoint(run, root, leaves, peers).await?;
 		Ok((self.vector(layout, header.params)?, header.momentum))
+	}
+
+	/// The same of the checkpoint of another cohort that the work of `claim` started from. Members of that cohort are asked as well. One that nobody can have started from is as good as
+	/// one that nobody hands out.
+	async fn start_elsewhere(
+		&self,
+		at: &ChainAt,
+		claim: &ClaimId,
+		judged: &WorkClaim,
+		layout: &ParamLayout,
+		peers: &[PeerAddress],
+	) -> Result<(Vec<f32>, H256), WorkerError> {
+		let ClaimId { run, round, .. } = claim;
+		let mut peers = peers.to_vec();
+		if let Some(bridge) = at.record(*run, *round).await?.and_then(|record| record.bridge) {
+			let members = at.members(bridge.run).await?.into_iter().chain(participants(at, bridge.run, bridge.round).await?);
+			peers.extend(addresses(at, members.collect(), &self.me).await?.into_values());
+		}
+		let (root, leaves) = (judged.start, u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?);
+		let header = self.content.checkpoint_for(*run, root, leaves, &peers, |_| bridge_label(*run, *round)).await?;
+		if !header.is_of(judged.start_round, &judged.config.train) {
+			return Err(WorkerError::NoStart { root, what: format!("says that it is of round {}", header.round) });
+		}
+		let theta = tiles::decode(layout, &read(&self.content.store, header.params)?);
+		Ok((theta.map_err(|source| WorkerError::NoStart { root, what: source.to_string() })?, header.momentum))
 	}
 
 	/// A vector from the store.

@@ -78,6 +78,7 @@ pub(super) fn work<T: Config>(number: u32) -> (ClaimId, Work) {
 		dataset_root: H256::zero(),
 		start: H256::zero(),
 		start_round: 0,
+		base: None,
 		seed: H256::zero(),
 		position: 0,
 		work_hash: H256(blake2_256(&codec::Encode::encode(&work))),

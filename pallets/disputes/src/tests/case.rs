@@ -147,7 +147,7 @@ impl Round {
 
 	fn setting(&'static self) -> Setting<'static> {
 		let window: &'static dyn Fn(u32, u32) -> Option<Window> = &|step, sequence| window_of(&round().train, step, sequence);
-		let subject = Subject::Work { corpus: self.corpus(), window, steps: self.train.inner_steps };
+		let subject = Subject::Work { corpus: self.corpus(), window, steps: self.train.inner_steps, base: None };
 		Setting { model: &self.model, train: &self.train, round: ROUND, start: self.start, subject }
 	}
 
@@ -210,6 +210,7 @@ pub fn reveal(who: &AccountId, work: &Work) -> ClaimId {
 		dataset_root: H256(round.corpus().root),
 		start: H256(round.start),
 		start_round: ROUND,
+		base: None,
 		seed: SEED,
 		position: PLACE,
 		work_hash: H256(blake2_256(&codec::Encode::encode(work))),

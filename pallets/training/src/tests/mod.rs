@@ -3,6 +3,7 @@
 mod acts;
 mod audits;
 mod claims;
+mod cohorts;
 mod dropouts;
 mod history;
 mod latecomers;

@@ -1,7 +1,7 @@
 //! Random walks: whatever is called in whatever order, the invariants hold.
 
 use super::*;
-use crate::{Participant, Rounds, Runs};
+use crate::{Bridges, Participant, Rounds, Runs};
 use neuroshard_types::{
 	dispute::{ClaimKind, Claims as _},
 	run::{vote_bitmap, Attestation, RunStatus, VoteBitmap},
@@ -9,7 +9,7 @@ use neuroshard_types::{
 	H256,
 };
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One step of a walk. Workers and runs are taken modulo how many there are.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ enum Move {
 	Condemn(u8, u32, u32, bool),
 	/// Work of the last rounds has no result.
 	Exclude(u8, u32, u32),
+	/// Two runs become cohorts of one family.
+	Family(u32, u32),
 	/// A provider chills or activates, with another bond.
 	Change(u8, bool, u8),
 	Create(u8),
@@ -41,7 +43,7 @@ enum Move {
 const WORKERS: u8 = 6;
 
 fn steps() -> impl Strategy<Value = Move> {
-	let (who, run) = (1..=WORKERS, 0u32..3);
+	let (who, run) = (1..=WORKERS, 0u32..4);
 	prop_oneof![
 		12 => (1u32..4).prop_map(Move::Blocks),
 		1 => (5u32..12).prop_map(Move::Blocks),
@@ -55,6 +57,7 @@ fn steps() -> impl Strategy<Value = Move> {
 		1 => (who.clone(), run.clone(), 1u32..4).prop_map(|(who, run, ago)| Move::Exclude(who, run, ago)),
 		2 => (who, prop::bool::weighted(0.8), any::<u8>()).prop_map(|(who, active, bond)| Move::Change(who, active, bond)),
 		1 => (0u8..3).prop_map(Move::Create),
+		1 => (run.clone(), run.clone()).prop_map(|(first, run)| Move::Family(first, run)),
 		1 => run.clone().prop_map(Move::Approve),
 		1 => (0u32..6).prop_map(Move::Stop),
 		1 => (run, 0u32..3).prop_map(|(run, limit)| Move::Remove(run, limit)),
@@ -70,7 +73,10 @@ fn act(who: &AccountId, run: RunId) {
 	let Some(round) = Rounds::<Test>::get(run) else { return };
 	let revealed = round.revealed().count();
 	// Any of these may be refused: of the wrong phase, or by who has no part in it.
-	let _ = commit(who, run);
+	let _ = match Bridges::<Test>::get(run, round.round).filter(|bridge| bridge.who == *who && round.seed.0[0] % 4 > 0) {
+		Some(bridge) => commit_bridged_to(who, run, &work(who, run), bridge.checkpoint),
+		None => commit(who, run),
+	};
 	let _ = reveal(who, run);
 	let _ = vote(who, run, &ALL[..revealed]);
 	if Rounds::<Test>::contains_key(run) {
@@ -135,6 +141,9 @@ fn perform(step: Move) {
 			let Some(round) = Runs::<Test>::get(pick(run)).and_then(|run| run.rounds_adopted.checked_sub(ago)) else { return };
 			Training::exclude(&claim(pick(run), round, ClaimKind::Work, &worker(who)));
 		}
+		Move::Family(first, run) => {
+			let _ = Training::add_cohort(RuntimeOrigin::signed(SPONSOR), pick(first), pick(run));
+		}
 		Move::Change(who, active, bond) => provider(&worker(who), |provider| {
 			provider.active = active;
 			provider.bond = 50 + 10 * u128::from(bond);
@@ -195,13 +204,41 @@ fn every_claim_keeps_its_stake() {
 	}
 }
 
-/// Walks, and returns how many rounds were adopted, and how often somebody came late to one.
-fn walk(steps: Vec<Move>) -> (u32, usize) {
-	let (mut adopted, mut late) = (0, 0);
+/// Work is judged by another checkpoint than that of its round exactly if it is that of a bridge which started from there. Returns where there are any.
+fn bridges_and_no_others_have_a_base() -> Vec<(RunId, u32)> {
+	let mut bridged = Vec::new();
+	for (run, round, record) in crate::Records::<Test>::iter() {
+		let taken = Bridges::<Test>::get(run, round).filter(|bridge| bridge.taken);
+		for place in record.places {
+			let Some(claim) = Training::work(run, round, &place.account) else { continue };
+			let bridge = taken.as_ref().filter(|bridge| bridge.who == place.account);
+			assert_eq!(claim.base.map(|base| (base.checkpoint, base.round)), bridge.map(|_| (record.start, round)));
+			assert!(bridge.is_none_or(|bridge| (bridge.checkpoint, bridge.round) == (claim.start, claim.start_round)));
+			bridged.extend(bridge.map(|_| (run, round)));
+		}
+	}
+	bridged
+}
+
+/// What came to pass in a walk.
+#[derive(Debug, Default)]
+struct Seen {
+	/// Rounds that were adopted.
+	adopted: usize,
+	/// Times that somebody came late to one.
+	late: usize,
+	/// Rounds in which somebody started from the checkpoint of another cohort.
+	bridged: usize,
+}
+
+fn walk(steps: Vec<Move>) -> Seen {
+	let (mut seen, mut bridged) = (Seen::default(), BTreeSet::new());
 	new_test_ext().execute_with(|| {
-		create(config());
+		MaxActiveRuns::set(4);
 		create(RunConfig { max_participants: 5, ..unequal::unequal(3) });
 		create(RunConfig { min_participants: 1, max_participants: 6, overlaps: true, ..config() });
+		let [one, other] = [(); 2].map(|()| create(config()));
+		Training::add_cohort(RuntimeOrigin::signed(SPONSOR), one, other).expect("runs that are alike");
 		for step in steps {
 			let (before, started) = (progress(), System::block_number());
 			let blocks = matches!(step, Move::Blocks(_));
@@ -212,12 +249,15 @@ fn walk(steps: Vec<Move>) -> (u32, usize) {
 			}
 			Training::do_try_state().expect("invariants hold after every step");
 			every_claim_keeps_its_stake();
+			bridged.extend(bridges_and_no_others_have_a_base());
 			let pending = Fates::get().values().filter(|fate| **fate == Fate::Pending).count();
 			assert_eq!(u32::try_from(pending), Ok(Submitted::get() - Settled::get()));
 		}
-		adopted = Runs::<Test>::iter_values().map(|run| run.rounds_adopted).sum();
-		let came = |event: &RuntimeEvent| matches!(event, RuntimeEvent::Training(crate::Event::CameLate { .. }));
-		late = System::events().iter().filter(|record| came(&record.event)).count();
+		for record in System::events() {
+			let RuntimeEvent::Training(event) = record.event else { continue };
+			seen.adopted += usize::from(matches!(event, crate::Event::RoundAdopted { .. }));
+			seen.late += usize::from(matches!(event, crate::Event::CameLate { .. }));
+		}
 		for run in Training::runs() {
 			if Training::run(run).is_some_and(|run| run.status == RunStatus::Active) {
 				Training::force_stop_run(RuntimeOrigin::signed(STOPPER), run, Default::default()).expect("an active run");
@@ -227,7 +267,7 @@ fn walk(steps: Vec<Move>) -> (u32, usize) {
 		assert_eq!(Submitted::get(), Settled::get());
 		Training::do_try_state().expect("invariants hold at the end");
 	});
-	(adopted, late)
+	Seen { bridged: bridged.len(), ..seen }
 }
 
 proptest! {
@@ -239,15 +279,19 @@ proptest! {
 	}
 }
 
-/// The walks above are worth something only if rounds are adopted in them, and somebody comes late.
+/// The walks above are worth something only if rounds are adopted in them, somebody comes late, and somebody starts from the checkpoint of another cohort.
 #[test]
-fn a_long_walk_adopts_rounds() {
+fn long_walks_adopt_rounds_with_latecomers_and_bridges() {
 	use proptest::{
 		strategy::ValueTree,
 		test_runner::{RngAlgorithm, TestRng, TestRunner},
 	};
 	let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-	let steps = prop::collection::vec(steps(), 3_000).new_tree(&mut runner).expect("a walk").current();
-	let (adopted, late) = walk(steps);
-	assert!(adopted >= 20 && late >= 3, "{adopted} rounds, {late} latecomers");
+	let mut seen = Seen::default();
+	for _ in 0..5 {
+		let steps = prop::collection::vec(steps(), 3_000).new_tree(&mut runner).expect("a walk").current();
+		let Seen { adopted, late, bridged } = walk(steps);
+		(seen.adopted, seen.late, seen.bridged) = (seen.adopted + adopted, seen.late + late, seen.bridged + bridged);
+	}
+	assert!(seen.adopted >= 100 && seen.late >= 6 && seen.bridged >= 6, "{seen:?}");
 }

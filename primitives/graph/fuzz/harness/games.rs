@@ -240,7 +240,7 @@ pub fn run(source: &mut Source) {
 	let which = source.below(3) as usize;
 	let window = window_of;
 	let subject = match which {
-		0 => Subject::Work { corpus: world.text.corpus(), window: &window, steps: world.train.inner_steps },
+		0 => Subject::Work { corpus: world.text.corpus(), window: &window, steps: world.train.inner_steps, base: None },
 		1 => Subject::Checkpoint { deltas: &world.deltas, inner_steps: &[], claimed: world.roots[1][1] },
 		_ => Subject::Answer(world.claim()),
 	};

@@ -54,6 +54,15 @@ pub struct Setting<'a> {
 	pub subject: Subject<'a>,
 }
 
+/// A checkpoint that a delta is the difference from, beside the one that its inner steps start from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Base {
+	/// Its root.
+	pub checkpoint: Hash,
+	/// Round that starts from it.
+	pub round: u32,
+}
+
 /// What is claimed.
 #[derive(Clone, Copy)]
 pub enum Subject<'a> {
@@ -65,6 +74,8 @@ pub enum Subject<'a> {
 		window: &'a dyn Fn(u32, u32) -> Option<Window>,
 		/// Inner steps of the work.
 		steps: u32,
+		/// What the delta is the difference from, if that is another checkpoint than the one that the inner steps start from.
+		base: Option<Base>,
 	},
 	/// Outer steps.
 	Checkpoint {

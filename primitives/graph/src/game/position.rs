@@ -1,6 +1,6 @@
 //! Where a game stands, and what a move makes of it.
 
-use super::{Contents, GameError, Move, Outcome, Ruling, Setting, Side, Subject, MAX_LIST};
+use super::{Base, Contents, GameError, Move, Outcome, Ruling, Setting, Side, Subject, MAX_LIST};
 use crate::{
 	answer::Answer,
 	cell::Cell,
@@ -292,10 +292,22 @@ fn zeros(plan: &Plan) -> Hash {
 
 impl Setting<'_> {
 	/// Root of the checkpoint that round `self.round + offset` starts from.
-	fn checkpoint(&self, [params, momentum]: &[Hash; 2], offset: u32) -> Result<Hash, GameError> {
-		let round = self.round.checked_add(offset).ok_or(GameError::Place)?;
+	fn checkpoint(&self, contents: &[Hash; 2], offset: u32) -> Result<Hash, GameError> {
+		Ok(self.checkpoint_of(contents, self.round.checked_add(offset).ok_or(GameError::Place)?))
+	}
+
+	/// Root of the checkpoint that `round` starts from.
+	fn checkpoint_of(&self, [params, momentum]: &[Hash; 2], round: u32) -> Hash {
 		let adopted_steps = u64::from(round).saturating_mul(u64::from(self.train.inner_steps));
-		Ok(checkpoint_root(params, momentum, round, adopted_steps))
+		checkpoint_root(params, momentum, round, adopted_steps)
+	}
+
+	/// What the delta of work is the difference from.
+	fn base(&self) -> Result<Base, GameError> {
+		match self.subject {
+			Subject::Work { base, .. } => Ok(base.unwrap_or(Base { checkpoint: self.start, round: self.round })),
+			Subject::Checkpoint { .. } | Subject::Answer(_) => Err(GameError::OtherClaim),
+		}
 	}
 
 	/// Root of the state after `steps` inner steps.
@@ -332,9 +344,10 @@ impl Setting<'_> {
 		expect(self.checkpoint(from, step)? == before && self.checkpoint(to, next)? == after, GameError::Root)
 	}
 
-	/// Roots of the parameters at the ends of a round, if these are what checkpoint and last state consist of.
+	/// Roots of the parameters at the ends of a round's delta, if these are what checkpoint and last state consist of.
 	fn ends(&self, end: Hash, start: &[Hash; 2], last: &[Hash; 3]) -> Result<[Hash; 2], GameError> {
-		expect(self.checkpoint(start, 0)? == self.start, GameError::Root)?;
+		let Base { checkpoint, round } = self.base()?;
+		expect(self.checkpoint_of(start, round) == checkpoint, GameError::Root)?;
 		expect(self.state(last, self.inner_steps()?) == end, GameError::Root)?;
 		let (&[from, _], &[to, ..]) = (start, last);
 		Ok([from, to])

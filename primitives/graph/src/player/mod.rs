@@ -116,7 +116,7 @@ impl<'a, S: Story> Player<'a, S> {
 				Move::Nodes { before, after: trace.result_roots::<3>().ok_or(PlayError::Position)?, nodes: nodes.clone() }
 			}
 			Position::Ends { .. } | Position::CodedEnds { .. } => {
-				let Contents::Checkpoint(start) = self.story.contents(0)? else { return Err(PlayError::Position) };
+				let start = self.story.base()?;
 				let Contents::State(end) = self.story.contents(self.setting.inner_steps().map_err(|_| PlayError::Position)?)? else {
 					return Err(PlayError::Position);
 				};

@@ -67,6 +67,17 @@ pub trait Story {
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	fn contents(&mut self, step: u32) -> Result<Contents, PlayError<Self::Error>>;
 
+	/// Roots of parameters and momentum of the checkpoint that the delta is the difference from: the one that the claim begins with, if it is no other.
+	///
+	/// # Errors
+	/// [`PlayError::Position`] for a claim that begins with no checkpoint.
+	fn base(&mut self) -> Result<[Hash; 2], PlayError<Self::Error>> {
+		match self.contents(0)? {
+			Contents::Checkpoint(contents) => Ok(contents),
+			_ => Err(PlayError::Position),
+		}
+	}
+
 	/// The trace of a job.
 	///
 	/// # Errors

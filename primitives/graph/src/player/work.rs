@@ -33,6 +33,8 @@ pub struct WorkStory<R> {
 	arena: Arena,
 	theta: Vec<f32>,
 	momentum: Hash,
+	/// What the delta is the difference from, with the root of its outer momentum, if it is not what the inner steps start from.
+	base: Option<(Vec<f32>, Hash)>,
 	/// Residual before the round, for a code that leaves one.
 	residual: Option<Vec<f32>>,
 	read: R,
@@ -85,6 +87,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 			arena,
 			theta,
 			momentum,
+			base: None,
 			residual: None,
 			read,
 			done,
@@ -96,6 +99,17 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 			traced,
 			mistake,
 		})
+	}
+
+	/// The same round, whose delta is the difference from other parameters than it starts from; with the root of the outer momentum in their checkpoint.
+	///
+	/// # Errors
+	/// [`SetupError`] for parameters of another model.
+	pub fn with_base(self, base: (Vec<f32>, Hash)) -> Result<Self, SetupError> {
+		if base.0.len() != self.theta.len() {
+			return Err(crate::config::ConfigError::Dimension.into());
+		}
+		Ok(Self { base: Some(base), ..self })
 	}
 
 	/// The same round, ended after so many inner steps.
@@ -367,6 +381,11 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 		self.vector_roots(step)?.map(Contents::State).ok_or(PlayError::Position)
 	}
 
+	fn base(&mut self) -> Result<[Hash; 2], PlayError<E>> {
+		let (params, momentum) = self.base.as_ref().map_or((&self.theta, self.momentum), |(params, momentum)| (params, *momentum));
+		Ok([tensors_root(self.trainer.layout(), params, self.exec.threads()), momentum])
+	}
+
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<E>> {
 		if self.traced.as_ref().is_none_or(|(traced, _)| *traced != job) {
 			// Two traces at a time could be more than the machine has.
@@ -391,7 +410,8 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> 
 					}
 				}
 				Job::Delta if self.seek(self.steps)? => {
-					let ends = [&*self.theta, self.trainer.theta(&self.arena)];
+					let base = self.base.as_ref().map_or(&self.theta, |(params, _)| params);
+					let ends = [&**base, self.trainer.theta(&self.arena)];
 					let mistake = self.mistake.filter(|mistake| mistake.step == self.steps);
 					Trace::of_delta(&self.exec, &self.model, &self.train, ends, self.residual.as_deref(), mistake)?
 				}

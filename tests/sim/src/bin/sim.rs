@@ -27,6 +27,9 @@ struct Arguments {
 	/// Fewest inner steps of a round, if everybody takes as many as its machine does in time; without it, all take as many.
 	#[arg(long)]
 	least_steps: Option<u32>,
+	/// All runs are cohorts of one family.
+	#[arg(long)]
+	family: bool,
 	/// Seconds from when the members of a run come to when those of the next one do.
 	#[arg(long, default_value_t = 3)]
 	apart: u64,
@@ -63,7 +66,7 @@ fn main() -> ExitCode {
 }
 
 fn simulate(arguments: &Arguments) -> Result<bool, String> {
-	println!("providers     seed   blocks  a round   weight: mean    most     own   waited   acts a round  failed   seconds");
+	println!("providers     seed   blocks  a round   weight: mean    most     own   waited   acts a round  failed  bridged   seconds");
 	let (mut reports, mut sound) = (Vec::new(), true);
 	for &providers in &arguments.providers {
 		for seed in arguments.seed..arguments.seed.saturating_add(arguments.seeds) {
@@ -83,6 +86,7 @@ fn simulate(arguments: &Arguments) -> Result<bool, String> {
 					availability: 20,
 					checkpointing: 20,
 				},
+				family: arguments.family,
 			};
 			let faults_every_ms = arguments.faults_every.map(|seconds| seconds.saturating_mul(1_000));
 			let begun = Instant::now();
@@ -97,7 +101,7 @@ fn simulate(arguments: &Arguments) -> Result<bool, String> {
 			})?;
 			let report = world.run(arguments.most_blocks);
 			println!(
-				"{providers:9} {seed:8} {:8} {:8.1} {:14.2}% {:6.1}% {:6.1}% {:8} {:14.2} {:7} {:9.1}",
+				"{providers:9} {seed:8} {:8} {:8.1} {:14.2}% {:6.1}% {:6.1}% {:8} {:14.2} {:7} {:8} {:9.1}",
 				report.blocks,
 				report.blocks_per_round,
 				100.0 * report.mean_used,
@@ -106,6 +110,7 @@ fn simulate(arguments: &Arguments) -> Result<bool, String> {
 				report.most_waiting,
 				report.acts_per_round(),
 				report.extrinsics[1],
+				report.bridged,
 				begun.elapsed().as_secs_f64(),
 			);
 			if let Err(error) = report.check() {

@@ -10,7 +10,9 @@ use crate::{
 	run::WorkerError,
 	train::{checkpoint::CheckpointError, outer::OuterError, round::TrainError},
 };
+use codec::Encode;
 use neuroshard_chain_client::ChainAt;
+use neuroshard_graph::merkle::blake2_256;
 use neuroshard_types::{
 	run::{RunStatus, RunView},
 	AccountId, BlockNumber, RunId,
@@ -33,17 +35,27 @@ pub struct KnownRun {
 	pub approved: bool,
 	/// What it promises this machine, if that was looked at.
 	pub prospect: Option<Prospect>,
+	/// Of cohorts of a family, which promise the same, the one with the largest is taken: see [`spread`].
+	pub spread: u64,
+}
+
+/// A number by which workers spread over the cohorts of a family: larger for those with fewer members, and of equal ones another order for every account, since many join
+/// at a time.
+fn spread(run: RunId, members: usize, who: &AccountId) -> u64 {
+	let [a, b, c, d, ..] = blake2_256(&(b"neuroshard/cohort/1", run, who).encode());
+	let free = u32::MAX.saturating_sub(u32::try_from(members).unwrap_or(u32::MAX));
+	u64::from(free) << 32 | u64::from(u32::from_le_bytes([a, b, c, d]))
 }
 
 /// Of these runs, by number ascending, the one to take part in: the one asked for; else, of those that are approved, the one at hand while it
-/// lasts; else the active one that promises most, of equal ones the first; else the one at hand, whose last checkpoint is still to be had and served; else the newest. One that is
+/// lasts; else the active one that promises most, of equal ones the cohort that it is [`spread`] to, or the first; else the one at hand, whose last checkpoint is still to be had and served; else the newest. One that is
 /// `barred` is none of them.
 pub fn choose_run(runs: &[KnownRun], asked: Option<RunId>, at_hand: Option<RunId>, barred: impl Fn(RunId) -> bool) -> Option<RunId> {
 	let is_open = |run: &&KnownRun| asked.map_or(run.approved, |id| run.id == id) && !barred(run.id);
 	let open = || runs.iter().filter(is_open);
 	let is_active = |run: &&KnownRun| run.status == RunStatus::Active;
 	let at_hand = at_hand.and_then(|id| open().find(|run| run.id == id));
-	let best = || open().filter(is_active).rev().max_by_key(|run| run.prospect.map(Prospect::rank));
+	let best = || open().filter(is_active).rev().max_by_key(|run| (run.prospect.map(Prospect::rank), run.spread));
 	at_hand.filter(is_active).or_else(best).or(at_hand).or_else(|| open().last()).map(|run| run.id)
 }
 
@@ -139,7 +151,8 @@ impl Choice {
 		self.passed_over.retain(|id| ids.binary_search(id).is_ok());
 		let new = ids.into_iter().filter(|id| !self.passed_over.contains(id));
 		let mut views = at.run_views(new).await?;
-		let of = |(id, view): (&RunId, &RunView)| KnownRun { id: *id, status: view.status, approved: view.approved, prospect: None };
+		let of =
+			|(id, view): (&RunId, &RunView)| KnownRun { id: *id, status: view.status, approved: view.approved, prospect: None, spread: 0 };
 		let mut known: Vec<_> = views.iter().map(of).collect();
 		self.passed_over.extend(known.iter().filter(|run| !run.approved && run.status == RunStatus::Finished).map(|run| run.id));
 		let mut prospects = Vec::new();
@@ -152,6 +165,10 @@ impl Choice {
 					return Ok(views.remove_entry(&run.id));
 				}
 				run.prospect = views.get(&run.id).map(|view| Prospect::new(view, members.len(), machine));
+				// A run in no family is alone.
+				if !at.cohorts(run.id).await?.is_empty() {
+					run.spread = spread(run.id, members.len(), me);
+				}
 				prospects.extend(run.prospect.map(|prospect| (run.id, prospect)));
 			}
 		}
@@ -235,7 +252,7 @@ mod tests {
 	#[test]
 	fn an_approved_run_is_kept_while_it_lasts_and_none_that_nobody_approved_is_taken_unless_it_is_named() {
 		use RunStatus::{Active, Finished};
-		let known = |(id, status, approved)| KnownRun { id, status, approved, prospect: None };
+		let known = |(id, status, approved)| KnownRun { id, status, approved, prospect: None, spread: 0 };
 		let runs = [(0, Finished, true), (1, Active, false), (2, Active, true), (3, Active, true), (4, Finished, false)].map(known);
 		let choose = |runs, asked, at_hand| choose_run(runs, asked, at_hand, |_| false);
 		assert_eq!(choose(&runs, None, None), Some(2));
@@ -258,7 +275,7 @@ mod tests {
 	#[test]
 	fn a_barred_run_is_passed_over_for_the_next_one() {
 		use RunStatus::{Active, Finished};
-		let known = |(id, status)| KnownRun { id, status, approved: true, prospect: None };
+		let known = |(id, status)| KnownRun { id, status, approved: true, prospect: None, spread: 0 };
 		let runs = [(0, Finished), (1, Active), (2, Active)].map(known);
 		let choose = |asked, at_hand, bars: &[RunId]| choose_run(&runs, asked, at_hand, |id| bars.contains(&id));
 		assert_eq!(choose(None, Some(1), &[1]), Some(2));
@@ -271,12 +288,30 @@ mod tests {
 	fn of_several_runs_the_one_that_promises_most_is_taken_and_one_at_hand_is_kept() {
 		let pays = |units_per_hour| Some(Prospect::Pays { units_per_hour });
 		let runs = [(1, Some(Prospect::Full)), (2, pays(5)), (3, pays(7)), (4, pays(7)), (5, None)];
-		let runs = runs.map(|(id, prospect)| KnownRun { id, status: RunStatus::Active, approved: true, prospect });
+		let runs = runs.map(|(id, prospect)| KnownRun { id, status: RunStatus::Active, approved: true, prospect, spread: 0 });
 		assert_eq!(choose_run(&runs, None, None, |_| false), Some(3), "of equal ones the first");
 		assert_eq!(choose_run(&runs, None, None, |id| id == 3), Some(4));
 		assert_eq!(choose_run(&runs, None, Some(2), |_| false), Some(2), "nobody leaves a run for another one");
 		assert_eq!(choose_run(&runs, Some(1), None, |_| false), Some(1), "the operator's word counts");
 		assert_eq!(choose_run(&runs[..1], None, None, |_| false), Some(1), "a place may become free");
+	}
+
+	#[test]
+	fn workers_spread_over_the_cohorts_of_a_family() {
+		let pays = Some(Prospect::Pays { units_per_hour: 7 });
+		let choose = |members: [usize; 4], who: &AccountId| {
+			let runs = [2, 3, 5, 8].iter().zip(members);
+			let runs = runs.map(|(&id, members)| (id, spread(id, members, who)));
+			let runs: Vec<_> =
+				runs.map(|(id, spread)| KnownRun { id, status: RunStatus::Active, approved: true, prospect: pays, spread }).collect();
+			choose_run(&runs, None, None, |_| false)
+		};
+		let workers: Vec<_> = (0..=255).map(|number| AccountId::new([number; 32])).collect();
+		// Whoever sees them empty, as all do who come at a time, goes to each alike.
+		let chosen = |id| workers.iter().filter(|who| choose([0; 4], who) == Some(id)).count();
+		assert!([2, 3, 5, 8].map(chosen).iter().all(|count| (40..=90).contains(count)), "{:?}", [2, 3, 5, 8].map(chosen));
+		// Later the emptiest one is taken, whoever comes.
+		assert!(workers.iter().all(|who| choose([3, 3, 2, 3], who) == Some(5)));
 	}
 
 	proptest::proptest! {
@@ -287,7 +322,7 @@ mod tests {
 			at_hand in proptest::option::of(0u32..12),
 		) {
 			let status = |active| if active { RunStatus::Active } else { RunStatus::Finished };
-			let known: Vec<_> = (0..).zip(&runs).map(|(id, (active, approved, _))| KnownRun { id, status: status(*active), approved: *approved, prospect: None }).collect();
+			let known: Vec<_> = (0..).zip(&runs).map(|(id, (active, approved, _))| KnownRun { id, status: status(*active), approved: *approved, prospect: None, spread: 0 }).collect();
 			let is_barred = |id: RunId| runs[id as usize].2;
 			let chosen = choose_run(&known, asked, at_hand, is_barred);
 			// Whoever has no money for an approval changes nothing.

@@ -100,9 +100,9 @@ mod tests {
 		round.participants[1].sealed = Some(SEAL);
 		let stranger = Some(Notice::Stranger { run: 7, round: index });
 		assert_eq!(notice(&chain, &local), stranger);
-		local.pending = vec![PendingWork { run: 7, round: index, seed, seal: SEAL }];
+		local.pending = vec![PendingWork { run: 7, round: index, seed, seal: SEAL, bridged: None }];
 		assert_eq!(notice(&chain, &local), None);
-		local.pending = vec![PendingWork { run: 7, round: index, seed, seal: H256::zero() }];
+		local.pending = vec![PendingWork { run: 7, round: index, seed, seal: H256::zero(), bridged: None }];
 		assert_eq!(notice(&chain, &local), stranger, "both trained, and the other one was first");
 	}
 

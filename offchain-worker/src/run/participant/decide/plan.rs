@@ -6,12 +6,12 @@
 
 use super::{
 	task::{Drawn, Task},
-	view::{ChainView, Delta, LocalState, RunState},
+	view::{ChainView, Delta, LocalState, RunState, Sibling},
 };
-use crate::run::parts::Mode;
+use crate::run::{journal::PendingWork, parts::Mode};
 use neuroshard_types::{
 	dispute::OuterJob,
-	run::{vote_bitmap, ParticipantView, Phase, RoundView, RunStatus, VoteBitmap},
+	run::{vote_bitmap, Bridge, ParticipantView, Phase, RoundView, RunConfig, RunStatus, VoteBitmap},
 	BlockNumber, RoundIndex, H256,
 };
 
@@ -47,7 +47,7 @@ fn ahead(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Drawn>
 	let position = ahead.places.binary_search(&chain.me).ok().and_then(|position| u32::try_from(position).ok())?;
 	let begins =
 		takes_part(run, local) && !is_leaving(chain, local) && run.members.contains(&chain.me) && local.checkpoint == Some(ahead.start);
-	let drawn = Drawn { round: ahead.round, attempt: 0, seed: ahead.seed, start: ahead.start, position };
+	let drawn = Drawn { round: ahead.round, attempt: 0, seed: ahead.seed, start: ahead.start, base: None, position };
 	(begins && !local.has_trained(ahead.seed) && !trains_first(chain, round, local)).then_some(drawn)
 }
 
@@ -131,7 +131,10 @@ fn catch_up(run: &RunState, local: &LocalState) -> Task {
 }
 
 fn in_round(chain: &ChainView, run: &RunState, round: &RoundView, me: &ParticipantView, local: &LocalState) -> Option<Task> {
-	let pending = local.pending_of(round.seed).filter(|work| work.run == run.id && work.round == round.round);
+	let bridge = round.bridge.as_ref().filter(|bridge| bridge.who == me.account);
+	// On another branch of the chain, another checkpoint may have been drawn.
+	let fits = |work: &&PendingWork| work.bridged.is_none_or(|root| bridge.is_some_and(|bridge| bridge.checkpoint == root));
+	let pending = local.pending_of(round.seed).filter(|work| work.run == run.id && work.round == round.round).filter(fits);
 	let start = ![local.checkpoint, local.stored].contains(&Some(round.start));
 	let start = start.then_some(Task::FetchStart { root: round.start });
 	let own = match round.phase {
@@ -146,8 +149,18 @@ fn in_round(chain: &ChainView, run: &RunState, round: &RoundView, me: &Participa
 				if round.late.contains(&me.account) && run.finalized_place != Some(position) {
 					return None;
 				}
-				let (attempt, seed, start) = (round.attempt, round.seed, round.start);
-				Some(Task::Train { drawn: Drawn { round: round.round, attempt, seed, start, position } })
+				let (attempt, seed) = (round.attempt, round.seed);
+				let (start, base) = match bridge {
+					Some(bridge) if local.sibling == Some(Sibling::Here(bridge.checkpoint)) => (bridge.checkpoint, Some(round.start)),
+					Some(bridge)
+						if local.sibling != Some(Sibling::Unfit(bridge.checkpoint)) && may_wait(chain.best, &run.view.config, round) =>
+					{
+						let Bridge { run, round, checkpoint, .. } = *bridge;
+						return Some(Task::FetchSibling { run, round, root: checkpoint });
+					}
+					_ => (round.start, None),
+				};
+				Some(Task::Train { drawn: Drawn { round: round.round, attempt, seed, start, base, position } })
 			}),
 		},
 		Phase::Revealing if me.work.is_none() => {
@@ -168,6 +181,22 @@ fn in_round(chain: &ChainView, run: &RunState, round: &RoundView, me: &Participa
 		Phase::Checkpointing => run.job.as_ref().and_then(|job| checkpoint(run, job, local)),
 	};
 	own.or_else(|| report_missing(chain, run, round, me, local).filter(|_| !chain.is_short()))
+}
+
+/// Bytes of a checkpoint that come between two blocks over a slow line, one of 10 Mbit/s.
+const BYTES_A_BLOCK: u64 = 3_750_000;
+/// Blocks that whoever has it takes to answer.
+const ANSWERING: BlockNumber = 10;
+
+/// Whether a bridge goes on trying to get the checkpoint of another cohort: as long as a slow line takes for it, and in the first quarter of the time for training at most. Then it
+/// starts from its own, so that its cohort hardly waits for another one.
+pub(in crate::run::participant) fn may_wait(best: BlockNumber, config: &RunConfig, round: &RoundView) -> bool {
+	let (began, _) = round.started_at;
+	let quarter = round.deadline.map_or(0, |deadline| deadline.saturating_sub(began) / 4);
+	// Parameters and momentum.
+	let bytes = config.model.parameters().saturating_mul(8);
+	let takes = ANSWERING.saturating_add(BlockNumber::try_from(bytes / BYTES_A_BLOCK).unwrap_or(BlockNumber::MAX));
+	best < began.saturating_add(quarter.min(takes))
 }
 
 /// Whether a participant has done what `phase` asks for.

@@ -3,7 +3,7 @@
 use neuroshard_types::{
 	dispute::OuterJob,
 	run::{Attestation, VoteBitmap},
-	DatasetId, RoundIndex, H256,
+	DatasetId, RoundIndex, RunId, H256,
 };
 
 /// A round whose inner steps this worker is to take.
@@ -17,6 +17,8 @@ pub struct Drawn {
 	pub seed: H256,
 	/// Checkpoint that the inner steps start from.
 	pub start: H256,
+	/// Checkpoint that the delta is the difference from, if this worker is the bridge to another cohort, where the steps start from.
+	pub base: Option<H256>,
 	/// Place in the round: decides the windows.
 	pub position: u32,
 }
@@ -69,6 +71,15 @@ pub enum Task {
 		/// Its root.
 		root: H256,
 	},
+	/// Get the checkpoint of another cohort into the store, to take inner steps from it.
+	FetchSibling {
+		/// The other cohort.
+		run: RunId,
+		/// Its round that starts from the checkpoint.
+		round: RoundIndex,
+		/// Root of the checkpoint.
+		root: H256,
+	},
 	/// Take the outer steps, and measure the validation loss of what they end with.
 	OuterSteps {
 		/// The steps.
@@ -96,6 +107,13 @@ pub enum Task {
 	},
 	/// Collect earnings.
 	Claim,
+}
+
+impl Drawn {
+	/// Checkpoint of another cohort that the inner steps start from.
+	pub fn bridged(&self) -> Option<H256> {
+		self.base.map(|_| self.start)
+	}
 }
 
 impl Task {
@@ -126,6 +144,7 @@ impl Task {
 					| Self::Train { .. }
 					| Self::FetchDeltas { .. }
 					| Self::FetchStart { .. }
+					| Self::FetchSibling { .. }
 			)
 	}
 
@@ -159,6 +178,9 @@ impl std::fmt::Display for Task {
 			Self::FetchDeltas { wanted } => write!(formatter, "fetching {} deltas", wanted.len()),
 			Self::Vote { .. } => formatter.write_str("voting on the deltas"),
 			Self::FetchStart { root } => write!(formatter, "fetching checkpoint {root}, which steps start from"),
+			Self::FetchSibling { run, root, .. } => {
+				write!(formatter, "fetching checkpoint {root} of run {run}, another cohort, to start from")
+			}
 			Self::OuterSteps { job } => {
 				let deltas = job.steps.iter().map(Vec::len).fold(0, usize::saturating_add);
 				match job.steps.len() {

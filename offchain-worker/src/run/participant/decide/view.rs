@@ -108,6 +108,15 @@ pub enum Delta {
 	Unsound,
 }
 
+/// What this machine knows of a checkpoint of another cohort, by its root.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sibling {
+	/// It is in the store, for inner steps to start from.
+	Here(H256),
+	/// It is none that anybody can have trained, or nothing can be trained from it: inner steps start from the own cohort's.
+	Unfit(H256),
+}
+
 /// What this machine has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocalState {
@@ -121,6 +130,8 @@ pub struct LocalState {
 	pub pending: Vec<PendingWork>,
 	/// A checkpoint besides the loaded one that is in the store, for outer steps to be redone from.
 	pub stored: Option<H256>,
+	/// The checkpoint of another cohort that was got last.
+	pub sibling: Option<Sibling>,
 	/// What is known of the deltas of the current round, and of those that are redone in it, by root. One that is not listed has not come
 	/// yet.
 	pub deltas: BTreeMap<H256, Delta>,
@@ -142,6 +153,12 @@ impl LocalState {
 	/// Checkpoints that were in memory are not there any more: those that are needed are loaded again.
 	pub fn unloaded(&mut self) {
 		(self.checkpoint, self.stored, self.next) = (None, None, None);
+		self.let_sibling_go();
+	}
+
+	/// What is known of a checkpoint of another cohort has to be looked at again, unless that is of no use.
+	pub fn let_sibling_go(&mut self) {
+		self.sibling = self.sibling.filter(|sibling| matches!(sibling, Sibling::Unfit(_)));
 	}
 
 	/// Finished training of the round with this seed.

@@ -39,7 +39,7 @@ impl Tasks {
 			let fetched = self.content.delta(round_label(run, index), content, owner, &peers);
 			let config = config.clone();
 			// What is redone was voted on when it was new.
-			let voted_on = (index == round.round).then_some(round.start);
+			let voted_on = (index == round.round).then_some((round.start, rounds_between(round, root)));
 			async move { (root, async { self.check_delta((run, config), voted_on, root, fetched.await?).await }.await) }
 		});
 		let mut missing = false;
@@ -56,6 +56,16 @@ impl Tasks {
 		}
 		Ok(if missing { Effect::Incomplete } else { Effect::Fetched })
 	}
+}
+
+/// How many rounds' inner steps may lie between what a round starts from and what the delta with this root leads to. Cohorts have one first checkpoint: a bridge
+/// says where another one is by now.
+fn rounds_between(round: &RoundView, root: H256) -> u32 {
+	let bridge = round.bridge.as_ref().filter(|bridge| bridge.taken);
+	let revealed = |who: &AccountId| {
+		round.participants.iter().any(|one| one.account == *who && one.work.as_ref().is_some_and(|work| work.delta_root == root))
+	};
+	bridge.filter(|bridge| revealed(&bridge.who)).map_or(1, |bridge| bridge.round.max(round.round).saturating_add(1))
 }
 
 /// Who revealed these deltas: according to the round at hand, or to the records of those before it.
@@ -76,4 +86,31 @@ async fn owners(
 		owners.extend(revealed.into_iter().map(|(account, root)| ((index, root), account)));
 	}
 	Ok(owners)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::run::participant::decide::plan::tests::training;
+	use neuroshard_types::run::{Bridge, Work};
+
+	#[test]
+	fn the_delta_of_a_bridge_may_lead_as_far_as_both_cohorts_rounds_have_led() {
+		let (chain, _) = training();
+		let mut round = chain.run.and_then(|run| run.round).unwrap();
+		let root = |place: u8| H256::repeat_byte(0xd0 + place);
+		for (place, one) in (0..).zip(&mut round.participants) {
+			one.work = Some(Work { state_roots: Default::default(), delta_root: root(place), delta_bytes: 0, tokens: 0 });
+		}
+		let far = |round: &RoundView| [0, 1, 2].map(|place| rounds_between(round, root(place)));
+		assert_eq!(far(&round), [1, 1, 1]);
+		let who = round.participants[1].account.clone();
+		round.bridge = Some(Bridge { who, run: 9, round: 6, checkpoint: H256::zero(), taken: false });
+		assert_eq!(far(&round), [1, 1, 1], "it has started from its own cohort's");
+		round.bridge.as_mut().unwrap().taken = true;
+		assert_eq!((round.round, far(&round)), (1, [1, 7, 1]));
+		// Whoever hands over the same takes nothing from it.
+		round.participants[2].work.as_mut().unwrap().delta_root = root(1);
+		assert_eq!(far(&round), [1, 7, 1]);
+	}
 }

@@ -5,17 +5,20 @@ use crate::{
 		participant::{decide::view::Delta, tasks::Tasks},
 		WorkerError,
 	},
-	train::{checkpoint::decode_delta, reach::within_reach},
+	train::{
+		checkpoint::decode_delta,
+		reach::{over_rounds, within_reach},
+	},
 };
 use neuroshard_types::{run::RunConfig, RunId, H256};
 
 impl Tasks {
 	/// Checks that a delta is one of this model; and if it is to be voted on, that inner steps from the checkpoint that it started from can
-	/// have made it. A vote says both.
+	/// have made it. A vote says both. `start` is that checkpoint, and how many rounds' inner steps may lie between it and what the delta leads to.
 	pub(super) async fn check_delta(
 		&self,
 		(run, config): (RunId, RunConfig),
-		start: Option<H256>,
+		start: Option<(H256, u32)>,
 		root: H256,
 		bytes: Vec<u8>,
 	) -> Result<(), WorkerError> {
@@ -26,9 +29,9 @@ impl Tasks {
 			let decoded = decode_delta(prepared.engine, &bytes, root);
 			let known = match (&decoded, start) {
 				(Err(_), _) => Delta::Unsound,
-				(Ok(delta), Some(start)) => {
-					let (_, start) = prepared.starting_at((run, &config), start, &store)?;
-					if within_reach(&config.train, &tiling, &start.params, delta) {
+				(Ok(delta), Some((start, rounds))) => {
+					let (_, start) = prepared.at((run, &config), start, &store)?;
+					if within_reach(&over_rounds(&config.train, rounds), &tiling, &start.params, delta) {
 						Delta::Held
 					} else {
 						Delta::Excessive

@@ -27,7 +27,7 @@ impl Tasks {
 	/// What is committed to in place of work, if this is a round to cheat in like that.
 	pub(super) async fn false_work(&self, moment: &Moment, drawn: Drawn) -> Result<Option<Effect>, WorkerError> {
 		let state = moment.run()?;
-		let Drawn { round: index, attempt, seed, start: root, position } = drawn;
+		let Drawn { round: index, attempt, seed, position, .. } = drawn;
 		let Some(fault) = self.fault.clone().filter(|fault| fault.happens_in(index)) else { return Ok(None) };
 		let (run, config) = (state.id, state.view.config.clone());
 		tracing::warn!("cheating in round {index}: {:?}", fault.deed);
@@ -45,13 +45,13 @@ impl Tasks {
 		let left = self.left_unsaid(moment, run, &config).await?;
 		let job = self.compute.run(move |bench| {
 			let mut prepared = bench.prepare(run, &config)?;
-			let (engine, checkpoint) = prepared.starting_at((run, &config), root, &store)?;
+			let (engine, checkpoint, base) = prepared.starting_at((run, &config), &drawn, &store)?;
 			let residual = left.and_then(|root| residual(&store, engine.layout(), root));
 			let due = Position { run, round: index, windows: (seed, position), residual };
-			let Some(trained) = false_work(&fault, due, engine, checkpoint, &dataset.loader)? else { return Ok(None) };
+			let Some(trained) = false_work(&fault, due, engine, (checkpoint, base), &dataset.loader)? else { return Ok(None) };
 			hand_out(&store, (run, index), left, &trained)?;
 			let Trained { work, .. } = trained;
-			Ok(Some(Pending::new(run, (index, attempt), seed, work)))
+			Ok(Some(Pending::new(run, (index, attempt), seed, work).bridged(drawn.bridged())))
 		});
 		Ok(job.await?.map(Effect::Trained))
 	}

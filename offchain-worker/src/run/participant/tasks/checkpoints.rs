@@ -3,12 +3,14 @@
 use super::{leaves, Effect, Moment, Tasks};
 use crate::{
 	run::{
-		content::{save, Content},
+		content::{rounds::bridge_label, save, Content},
+		participant::decide::view::Sibling,
+		peers::addresses,
 		WorkerError,
 	},
 	train::checkpoint::Checkpoint,
 };
-use neuroshard_types::H256;
+use neuroshard_types::{RoundIndex, RunId, H256};
 
 impl Tasks {
 	pub(super) async fn build_genesis(&self, moment: &Moment) -> Result<Effect, WorkerError> {
@@ -103,5 +105,35 @@ impl Tasks {
 			Content::publish(&store, &Checkpoint::genesis(run, &config.model, &config.train, threads)?, layout)
 		});
 		job.await.map(|()| Effect::StoredStart(root))
+	}
+
+	/// Gets the newest checkpoint of another cohort, from which its round `number` starts, into the store, and keeps it as long as the round at hand: work that starts
+	/// from it is judged by it.
+	pub(super) async fn fetch_sibling(
+		&self,
+		moment: &Moment,
+		(other, number): (RunId, RoundIndex),
+		root: H256,
+	) -> Result<Effect, WorkerError> {
+		let (run, round) = moment.round()?;
+		let (id, leaves) = (run.id, leaves(&run.view.config)?);
+		// Deltas of the round come first.
+		let more = leaves.vector.saturating_mul(2).div_ceil(leaves.delta.max(1));
+		let deltas = round.participants.len().saturating_add(usize::try_from(more).unwrap_or(usize::MAX));
+		if let Err(error) = Content::check_room(&self.content.store, leaves, deltas) {
+			tracing::warn!("there is no room for the checkpoint of another cohort, this round starts from the own: {error}");
+			return Ok(Effect::Sibling(Sibling::Unfit(root)));
+		}
+		let members = moment.seen.at.members(other).await?.into_iter().collect();
+		let theirs = addresses(&moment.seen.at, members, &moment.seen.chain.me).await?.into_values();
+		let peers: Vec<_> = theirs.chain(moment.book.all()).collect();
+		let header = self.content.checkpoint_for(id, root, leaves.vector, &peers, |_| bridge_label(id, round.round)).await?;
+		match header.is_of(number, &run.view.config.train) {
+			true => Ok(Effect::Sibling(Sibling::Here(root))),
+			false => {
+				tracing::warn!("checkpoint {root:?} of run {other} says that it is of another round: this round starts from the own");
+				Ok(Effect::Sibling(Sibling::Unfit(root)))
+			}
+		}
 	}
 }

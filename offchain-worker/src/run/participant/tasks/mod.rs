@@ -13,7 +13,7 @@ use super::{
 	compute::Compute,
 	decide::{
 		task::Task,
-		view::{Delta, NextCheckpoint, RunState},
+		view::{Delta, NextCheckpoint, RunState, Sibling},
 	},
 	observe::Observed,
 };
@@ -60,6 +60,8 @@ pub(super) enum Effect {
 	},
 	/// An earlier checkpoint is in the store.
 	StoredStart(H256),
+	/// A checkpoint of another cohort is in the store, or was found to be of no use.
+	Sibling(Sibling),
 	/// The list of a dataset's shards is at hand.
 	Dataset(DatasetId),
 	/// What the inner steps of a round need is here; they are taken beside all else.
@@ -158,6 +160,7 @@ impl Tasks {
 				self.act(moment, training::vote_availability(run.id, round.round, round.attempt, vote)).await
 			}
 			Task::FetchStart { root } => self.fetch_start(moment, root).await,
+			Task::FetchSibling { run, round, root } => self.fetch_sibling(moment, (run, round), root).await,
 			Task::OuterSteps { job } => self.outer_steps(moment, job).await,
 			Task::Attest { attestation } => {
 				let (run, round) = moment.round()?;

@@ -10,13 +10,14 @@ use crate::{
 			rounds::{residual_label, round_label},
 		},
 		journal::Pending,
-		participant::decide::task::Drawn,
+		participant::decide::{task::Drawn, view::Sibling},
 		WorkerError,
 	},
 	train::{
 		ending::{Ending, Now},
 		hot,
 		kept::OwnRound,
+		reach::can_be_siblings,
 		round::{TrainError, Trained, Training},
 	},
 };
@@ -61,6 +62,8 @@ enum Stepped {
 	Done(Box<Pending>),
 	/// Another job goes first: they go on from here.
 	Reached(Box<Reached>),
+	/// The checkpoint of another cohort cannot be started from.
+	Unfit,
 }
 
 impl Tasks {
@@ -101,12 +104,12 @@ impl Tasks {
 	/// Takes the inner steps of a round. Where rounds overlap, jobs that come meanwhile go first, between two steps.
 	pub(in crate::run::participant) async fn take_steps(&self, ready: Ready) -> Result<Effect, WorkerError> {
 		let Ready { drawn, moment, run, config, dataset, left } = ready;
-		let Drawn { round: index, attempt, seed, start: root, position } = drawn;
+		let Drawn { round: index, attempt, seed, position, .. } = drawn;
 		let at_hand = moment.run()?.round.as_ref().filter(|round| round.seed == seed);
 		let deadline = at_hand.and_then(|round| round.deadline);
 		let late = at_hand.filter(|round| round.late.contains(&moment.seen.chain.me));
 		let late = late.map(|round| Duration::from_millis(moment.seen.time.saturating_sub(round.started_at.1)));
-		let own = OwnRound { run, round: index, seed };
+		let own = OwnRound::new(run, index, seed, drawn.bridged());
 		let mut reached: Option<Box<Reached>> = None;
 		loop {
 			let (store, reporter, keeper) = (self.content.store.clone(), self.reporter.clone(), self.keeper.clone());
@@ -115,7 +118,14 @@ impl Tasks {
 			let job = self.compute.run(move |bench| {
 				let steps = config.train.inner_steps;
 				let mut prepared = bench.prepare(run, &config)?;
-				let (engine, checkpoint) = prepared.starting_at((run, &config), root, &store)?;
+				let (engine, checkpoint, base) = match prepared.starting_at((run, &config), &drawn, &store) {
+					// It has the root that others attested, and is nothing that can be read.
+					Err(WorkerError::NotLoaded { root }) if drawn.bridged() == Some(root) => return Ok(Stepped::Unfit),
+					found => found?,
+				};
+				if base.is_some_and(|base| !can_be_siblings(&config.train, &engine.layout().tiling(), [base, checkpoint])) {
+					return Ok(Stepped::Unfit);
+				}
 				let started = Instant::now();
 				let goes_on = before.is_some();
 				let reached = before.map(|reached| *reached).or_else(|| hot::read(&store, own, engine.layout(), &config.train));
@@ -144,6 +154,7 @@ impl Tasks {
 				let now = || Now { clock: Instant::now(), best: best.load(Ordering::Relaxed) };
 				let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, (late, deadline), now(), begun_at));
 				let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?
+					.with_base(base.map(|base| base.params.as_slice()))
 					.with_residual(residual)
 					.ending(|done| ending.as_ref().is_some_and(|ending| ending.ends_after(done, now())));
 				let trained = training.run_keeping(reached, &halt, progress, keep);
@@ -166,11 +177,24 @@ impl Tasks {
 				reporter.update(|status| status.step = None);
 				note(since(trained.work.tokens));
 				hand_out(&store, (run, index), left, &trained)?;
-				Ok(Stepped::Done(Box::new(Pending::new(run, (index, attempt), seed, trained.work))))
+				Ok(Stepped::Done(Box::new(Pending::new(run, (index, attempt), seed, trained.work).bridged(drawn.bridged()))))
 			});
 			match job.await {
 				Ok(Stepped::Done(pending)) => return Ok(Effect::Trained(*pending)),
 				Ok(Stepped::Reached(state)) => reached = Some(state),
+				Ok(Stepped::Unfit) => {
+					tracing::warn!(
+						"checkpoint {:?} of another cohort is none that can have been trained: this round starts from the own",
+						drawn.start
+					);
+					return Ok(Effect::Sibling(Sibling::Unfit(drawn.start)));
+				}
+				Err(WorkerError::Train(TrainError::Diverged(step))) if drawn.base.is_some() => {
+					tracing::warn!(
+						"training from another cohort's checkpoint diverged in step {step:?}: this round starts anew from the own"
+					);
+					return Ok(Effect::Sibling(Sibling::Unfit(drawn.start)));
+				}
 				Err(WorkerError::Train(TrainError::Diverged(step))) => {
 					tracing::warn!("training diverged in step {step:?} of round {index}: it is sat out");
 					return Ok(Effect::Diverged(seed));

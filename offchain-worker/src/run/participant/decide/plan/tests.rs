@@ -11,6 +11,7 @@ use neuroshard_types::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+mod bridge;
 mod overlap;
 mod redone;
 mod round;
@@ -18,6 +19,7 @@ mod round;
 const ME: u8 = 2;
 const CHECKPOINT: H256 = H256::repeat_byte(0xc0);
 const SEED: H256 = H256::repeat_byte(0x5e);
+const EARLIER: H256 = H256::repeat_byte(0x91);
 pub(crate) const SEAL: H256 = H256::repeat_byte(0x5a);
 
 fn account(byte: u8) -> AccountId {
@@ -92,7 +94,7 @@ pub(crate) fn plan(chain: &ChainView, local: &LocalState) -> Option<Task> {
 /// Training of the round at hand, in this place.
 fn train(chain: &ChainView, position: u32) -> Task {
 	let round = chain.run.as_ref().and_then(|run| run.round.as_ref()).unwrap();
-	Task::Train { drawn: Drawn { round: round.round, attempt: round.attempt, seed: round.seed, start: round.start, position } }
+	Task::Train { drawn: Drawn { round: round.round, attempt: round.attempt, seed: round.seed, start: round.start, base: None, position } }
 }
 
 /// Three participants of whom the second is this worker, with the checkpoint in hand and nothing done yet.
@@ -109,6 +111,7 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 		participants: vec![participant(1), participant(ME), participant(3)],
 		late: Vec::new(),
 		ahead: None,
+		bridge: None,
 	};
 	let view = RunView {
 		sponsor: account(9),
@@ -147,6 +150,7 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 		dataset: Some(0),
 		pending: Vec::new(),
 		stored: None,
+		sibling: None,
 		deltas: BTreeMap::new(),
 		next: None,
 		diverged: Vec::new(),
@@ -170,7 +174,7 @@ fn who_could_not_pay_for_a_dispute_claims_nothing_new_and_spends_nothing_it_need
 	chain.claimable = NEURO;
 	assert_eq!(plan(&chain, &local), Some(Task::Claim), "that is what it needs");
 	// What is committed to is finished: it would be missed.
-	local.pending = vec![PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL }];
+	local.pending = vec![PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL, bridged: None }];
 	assert_eq!(plan(&chain, &local), Some(Task::Commit));
 	chain.free = chain.reserve;
 	round(&mut chain).participants.clear();
@@ -191,7 +195,7 @@ fn me(chain: &mut ChainView) -> &mut ParticipantView {
 
 /// Its work of the round is done, and sealed with [`SEAL`].
 pub(crate) fn trained(local: &mut LocalState) {
-	local.pending = vec![PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL }];
+	local.pending = vec![PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL, bridged: None }];
 	local.deltas.insert(delta(ME), Delta::Held);
 }
 

@@ -5,7 +5,6 @@ use crate::run::participant::decide::plan::is_drawn;
 use neuroshard_types::run::AheadView;
 
 const NEXT_SEED: H256 = H256::repeat_byte(0x77);
-const EARLIER: H256 = H256::repeat_byte(0x91);
 
 /// [`training`] of a run whose rounds overlap: inner steps of the round at hand start from an earlier checkpoint, which is in the store.
 fn overlapping() -> (ChainView, LocalState) {
@@ -19,7 +18,7 @@ fn overlapping() -> (ChainView, LocalState) {
 }
 
 fn next(position: u32) -> Task {
-	Task::Train { drawn: Drawn { round: 2, attempt: 0, seed: NEXT_SEED, start: CHECKPOINT, position } }
+	Task::Train { drawn: Drawn { round: 2, attempt: 0, seed: NEXT_SEED, start: CHECKPOINT, base: None, position } }
 }
 
 #[test]
@@ -41,7 +40,7 @@ fn the_next_round_is_trained_whenever_nothing_else_is_to_be_done() {
 		round(&mut chain).phase = phase;
 		assert_eq!(plan(&chain, &local), Some(next(1)), "{phase:?}");
 	}
-	local.pending = vec![PendingWork { run: 7, round: 2, seed: NEXT_SEED, seal: SEAL }];
+	local.pending = vec![PendingWork { run: 7, round: 2, seed: NEXT_SEED, seal: SEAL, bridged: None }];
 	assert_eq!(plan(&chain, &local), None, "it is trained");
 	(local.pending, local.diverged) = (Vec::new(), vec![NEXT_SEED]);
 	assert_eq!(plan(&chain, &local), None, "it has no result");
@@ -94,7 +93,7 @@ fn training_goes_on_while_its_round_is_drawn_or_waits_for_it() {
 fn work_of_both_rounds_is_at_hand_and_each_round_gets_its_own() {
 	let (mut chain, mut local) = overlapping();
 	trained(&mut local);
-	local.pending.push(PendingWork { run: 7, round: 2, seed: NEXT_SEED, seal: H256::repeat_byte(0x5b) });
+	local.pending.push(PendingWork { run: 7, round: 2, seed: NEXT_SEED, seal: H256::repeat_byte(0x5b), bridged: None });
 	assert_eq!(plan(&chain, &local), Some(Task::Commit));
 	me(&mut chain).sealed = Some(SEAL);
 	round(&mut chain).phase = Phase::Revealing;
