@@ -217,6 +217,7 @@ fn not_work(owner: &AccountId, operator: &AccountId, info: ProviderInfo) -> Vec<
 		Shares::transfer { model: 0, to: operator.clone(), shares: 1 }.into(),
 		Runs::create_run { config: run }.into(),
 		Runs::approve_run { run: 0 }.into(),
+		Runs::add_cohort { beside: 0, run: 1 }.into(),
 		Runs::stop_run { run: 0 }.into(),
 		Runs::force_stop_run { run: 0, reason: Default::default() }.into(),
 		Runs::remove_run { run: 0, limit: 1 }.into(),

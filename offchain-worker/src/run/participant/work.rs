@@ -15,14 +15,16 @@ use super::{
 	tasks::{Effect, Moment},
 	Participant,
 };
-use crate::run::{
-	actor::{aside::beside, wait::wait},
-	content::{rounds::bridge_label, Content},
-	journal::Pending,
-	leave::LEAVE_FILE,
-	WorkerError,
+use crate::{
+	run::{
+		actor::{aside::beside, wait::wait},
+		content::{rounds::bridge_label, Content},
+		journal::Pending,
+		leave::LEAVE_FILE,
+		WorkerError,
+	},
+	train::{hot, kept::OwnRound},
 };
-use crate::train::{hot, kept::OwnRound};
 use futures::future::OptionFuture;
 use neuroshard_chain_client::{ChainAt, Heads};
 use neuroshard_types::run::Phase;

@@ -28,12 +28,18 @@ pub fn deed(act: &Act) -> Deed {
 	match act.what % 32 {
 		0 | 1 if Active::<Runtime>::get().len() < RUNS => {
 			let rounds = (!act.is_one_in(4)).then_some(3 + u32::from(act.small % 4));
+			// Now and then one like that which is there, as for a family.
+			let there = Active::<Runtime>::get().first().and_then(|active| Training::run(active.run)).filter(|_| act.is_one_in(2));
+			if let Some(there) = there {
+				return signed(there.sponsor, Call::create_run { config: config(there.config.dataset, rounds) });
+			}
 			act.mine(Call::create_run { config: config(act.one_of(active_datasets())?, rounds) })
 		}
 		2 | 3 => at_once(Body::Council, Call::approve_run { run }),
 		4 if act.is_one_in(4) => act.mine(Call::leave { run }),
 		5 if act.is_one_in(16) => signed(Training::run(run)?.sponsor, Call::stop_run { run }),
 		6 if act.is_one_in(32) => at_once(Body::Committee, Call::force_stop_run { run, reason: Default::default() }),
+		6 => family(act),
 		7 => switch(act.one_of(Runs::<Runtime>::iter_keys())?),
 		8 if act.is_one_in(8) => {
 			let (run, sponsor) = act.one_of(Runs::<Runtime>::iter().map(|(id, run)| (id, run.sponsor)))?;
@@ -47,6 +53,13 @@ pub fn deed(act: &Act) -> Deed {
 /// An active run, if there is any.
 fn run(act: &Act) -> RunId {
 	act.one_of(Active::<Runtime>::get()).map_or_else(|| (act.small % 4).into(), |active| active.run)
+}
+
+/// One of two active runs of a sponsor becomes a cohort beside the other.
+fn family(act: &Act) -> Deed {
+	let runs: Vec<RunId> = Active::<Runtime>::get().iter().map(|active| active.run).collect();
+	let (beside, run) = (act.one_of(runs.clone())?, *runs.last()?);
+	signed(Training::run(run)?.sponsor, Call::add_cohort { beside, run })
 }
 
 fn active_datasets() -> impl Iterator<Item = DatasetId> {
