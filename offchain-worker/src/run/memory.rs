@@ -49,7 +49,7 @@ impl Needs {
 		let deltas = u64::from(config.min_participants);
 		let residuals = if train.leaves_residual() { RESIDUAL_VECTORS } else { 0 };
 		let overlap = if config.overlaps { OVERLAP_VECTORS } else { 0 };
-		let bridge = if config.overlaps || train.leaves_residual() { 0 } else { BRIDGE_VECTORS };
+		let bridge = if config.takes_bridges() { BRIDGE_VECTORS } else { 0 };
 		let beside = [deltas, residuals, overlap, bridge].into_iter().fold(TRAINING_VECTORS, u64::saturating_add);
 		let training = steps.max(validation).saturating_add(vectors(beside));
 		Ok(Self {

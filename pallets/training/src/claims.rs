@@ -3,7 +3,7 @@
 use crate::{
 	expected,
 	round::{Round, Stage},
-	transition, Bridges, Config, Event, InnerSteps, Latecomers, Pallet, Participant, Record, Records, Rounds, Run, Runs, Works,
+	transition, Config, Event, InnerSteps, Latecomers, Pallet, Participant, Record, Records, Rounds, Run, Runs, Works,
 };
 use alloc::vec::Vec;
 use frame_support::traits::Get;
@@ -51,7 +51,7 @@ impl<T: Config> Pallet<T> {
 			return None;
 		}
 		let crossed = run.replay.and_then(|_| Self::crossed(id, round.round));
-		let counts = |one: &&Participant| one.included && crossed.as_ref() != Some(&one.account);
+		let counts = |one: &&Participant| one.included && crossed.as_ref().is_none_or(|bridge| bridge.who != one.account);
 		let included = round.participants.iter().filter(counts);
 		let train = &run.config.train;
 		let weighed = |who: &AccountId| Some(if train.weighs_steps() { Works::<T>::get(id, who)?.steps(train)? } else { 0 });
@@ -70,7 +70,7 @@ impl<T: Config> Pallet<T> {
 	fn step(id: RunId, index: RoundIndex, record: &Record, (first, last): (RoundIndex, RoundIndex)) -> Option<Step> {
 		let known = InnerSteps::<T>::get(id, index);
 		let weighed = |place: usize| known.as_ref().map_or(Some(0), |steps| steps.get(place).copied());
-		let crossed = Self::crossed(id, index).filter(|_| first < index).and_then(|who| record.index(&who));
+		let crossed = Self::crossed(id, index).filter(|_| first < index).and_then(|bridge| record.index(&bridge.who));
 		let deltas = record.deltas(last).filter(|(place, _)| Some(*place) != crossed).map(|(place, root)| Some((root, weighed(place)?)));
 		let deltas = deltas.collect::<Option<Vec<_>>>()?;
 		Some(Step::of(deltas.into_iter(), known.is_some()))
@@ -137,7 +137,7 @@ impl<T: Config> Claims for Pallet<T> {
 		let steps = Self::steps_of_places(run, round)(record.index(who)?)?;
 		let position = place(record.places.iter().map(|place| &place.account), &Latecomers::<T>::get(run, round), who)?;
 		let Run { config, shape, dataset_root, .. } = Runs::<T>::get(run)?;
-		let bridge = Bridges::<T>::get(run, round).filter(|bridge| bridge.taken && bridge.who == *who);
+		let bridge = Self::crossed(run, round).filter(|bridge| bridge.who == *who);
 		let base = bridge.as_ref().map(|_| Base { checkpoint: record.start, round });
 		let start = bridge.map(|bridge| (bridge.checkpoint, bridge.round));
 		let (start, start_round) = start.unwrap_or_else(|| Self::inner_start(run, round, record.start));

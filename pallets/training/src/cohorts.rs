@@ -49,7 +49,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn do_add_cohort(sponsor: &AccountId, beside: RunId, run: RunId) -> DispatchResult {
 		let (one, cohort) = (Self::active(beside)?, Self::active(run)?);
 		ensure!([&one.sponsor, &cohort.sponsor] == [sponsor; 2], Error::<T>::NotSponsor);
-		ensure!(beside != run && is_fit(&one) && is_alike(&one, &cohort), Error::<T>::NotAlike);
+		ensure!(beside != run && one.config.takes_bridges() && is_alike(&one, &cohort), Error::<T>::NotAlike);
 		ensure!(!Families::<T>::contains_key(run), Error::<T>::InFamily);
 		let family = Families::<T>::get(beside).unwrap_or(beside);
 		Cohorts::<T>::try_mutate(family, |cohorts| {
@@ -110,9 +110,9 @@ impl<T: Config> Pallet<T> {
 		Bridges::<T>::insert(id, round.round, bridge);
 	}
 
-	/// Who started a round from the checkpoint of another cohort.
-	pub(crate) fn crossed(id: RunId, round: RoundIndex) -> Option<AccountId> {
-		Bridges::<T>::get(id, round).filter(|bridge| bridge.taken).map(|bridge| bridge.who)
+	/// The bridge of a round, if its work started from the checkpoint of another cohort.
+	pub(crate) fn crossed(id: RunId, round: RoundIndex) -> Option<Bridge> {
+		Bridges::<T>::get(id, round).filter(|bridge| bridge.taken)
 	}
 
 	/// Whether this opens the commitment `to` in `round` of run `id`, and notes it if its work started from the checkpoint of another cohort.
@@ -145,11 +145,6 @@ pub(crate) fn at_end<T: Config>() -> Weight {
 fn drawn_of(bytes: [u8; 8], count: usize) -> Option<usize> {
 	let count = u64::try_from(count).ok()?;
 	usize::try_from(u64::from_le_bytes(bytes).checked_rem(count)?).ok()
-}
-
-/// Whether a run can have bridges. Where rounds overlap, and where codes leave residuals, what a bridge says would be said again later, when it is old.
-pub(crate) fn is_fit(run: &Run) -> bool {
-	!run.config.overlaps && !run.config.train.leaves_residual()
 }
 
 /// Whether two runs train one model in one way, from one checkpoint and on the same data.

@@ -1,12 +1,9 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	cohorts::{is_alike, is_fit},
-	overlap::Start,
-	replay,
-	round::Accounts,
-	Absences, Active, Bridges, Cohorts, Config, Drawn, Families, Halted, InnerSteps, Latecomers, Members, Missing, NextRun, Pallet,
-	Participant, Place, Record, Records, Refusals, Residuals, Round, Rounds, Run, Runs, Stage, Starts, Works,
+	cohorts::is_alike, overlap::Start, replay, round::Accounts, Absences, Active, Bridges, Cohorts, Config, Drawn, Families, Halted,
+	InnerSteps, Latecomers, Members, Missing, NextRun, Pallet, Participant, Place, Record, Records, Refusals, Residuals, Round, Rounds,
+	Run, Runs, Stage, Starts, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
@@ -84,7 +81,10 @@ impl<T: Config> Pallet<T> {
 			ensure!(!cohorts.is_empty() && cohorts.windows(2).all(|pair| pair[0] < pair[1]), "cohorts out of order, or none");
 			ensure!(cohorts.iter().all(|id| unfinished.contains(id)), "a cohort that is not active");
 			let runs: Vec<Run> = cohorts.iter().filter_map(Runs::<T>::get).collect();
-			ensure!(runs.iter().all(is_fit) && runs.windows(2).all(|pair| is_alike(&pair[0], &pair[1])), "cohorts that differ");
+			ensure!(
+				runs.iter().all(|run| run.config.takes_bridges()) && runs.windows(2).all(|pair| is_alike(&pair[0], &pair[1])),
+				"cohorts that differ"
+			);
 			ensure!(runs.windows(2).all(|pair| pair[0].sponsor == pair[1].sponsor), "cohorts of different sponsors");
 			in_family.extend(cohorts.into_iter().map(|id| (id, family)));
 		}
@@ -97,7 +97,7 @@ impl<T: Config> Pallet<T> {
 			let holds = under_way.as_ref().map(|round| round.participant(&bridge.who).map(|one| one.delta_root.is_some()));
 			let held = record.as_ref().map(|record| record.place(&bridge.who).map(|place| place.revealed.is_some()));
 			let revealed = holds.or(held).flatten().ok_or("a bridge without a place")?;
-			ensure!(bridge.run != id && is_fit(&run), "a bridge to the same run, or where there is none");
+			ensure!(bridge.run != id && run.config.takes_bridges(), "a bridge to the same run, or where there is none");
 			ensure!(revealed || !bridge.taken, "a bridge was taken by work that was not revealed");
 			let other = Records::<T>::get(bridge.run, bridge.round).map(|record| record.start);
 			ensure!(other.is_none_or(|start| start == bridge.checkpoint), "a bridge to no checkpoint of the other cohort");

@@ -61,6 +61,14 @@ pub struct RunConfig {
 	pub overlaps: bool,
 }
 
+impl RunConfig {
+	/// Whether a run can have [bridges](Bridge). Where rounds overlap, and where codes leave residuals, what a bridge says would be said again later, when it is
+	/// old.
+	pub fn takes_bridges(&self) -> bool {
+		!self.overlaps && !self.train.leaves_residual()
+	}
+}
+
 /// A [`RunConfig`] as it was stored before runs said whether their rounds overlap, for migrations.
 #[derive(Encode, Decode)]
 pub struct OldRunConfig {
