@@ -152,7 +152,7 @@ impl RunFile {
 	pub fn of(preset: Preset) -> Self {
 		let (model, train) = preset.configs();
 		let (name, durations) = match preset {
-			Preset::Devnet => ("devnet", PhaseDurations { joining: 5, training: 60, revealing: 12, availability: 15, checkpointing: 25 }),
+			Preset::Devnet => ("devnet", PhaseDurations { joining: 5, training: 300, revealing: 12, availability: 30, checkpointing: 60 }),
 			Preset::Tiny => ("tiny", PhaseDurations { joining: 4, training: 25, revealing: 10, availability: 10, checkpointing: 12 }),
 		};
 		Self {

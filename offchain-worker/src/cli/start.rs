@@ -37,7 +37,7 @@ pub(super) struct Run {
 	/// Needed once: afterwards the chain says so.
 	#[arg(long, value_name = "ADDRESS", value_parser = parse::address)]
 	owner: Option<AccountId>,
-	/// Run to take part in; without it, the first one that is approved to draw issuance. One that nobody approved is paid nothing.
+	/// Run to take part in; without it, of the approved ones the one that promises most for this machine's time. One that nobody approved is paid nothing.
 	#[arg(long, value_name = "ID")]
 	run: Option<RunId>,
 	/// Folder of the run's dataset; without it, shards come from peers.

@@ -23,7 +23,7 @@
 use super::checkpoint::Checkpoint;
 use neuroshard_graph::resume::NUMBERS;
 use neuroshard_kernels::shape::Tiling;
-use neuroshard_types::{Code, TopK, TrainConfig};
+use neuroshard_types::{Code, RoundIndex, TopK, TrainConfig};
 
 /// Whether inner steps from the parameters `start` can have made `delta`, which has their length and tiles. Computed from numbers of 64 bits by
 /// additions, multiplications and a root, so that all machines agree.
@@ -52,12 +52,17 @@ pub fn within_reach(train: &TrainConfig, tiling: &Tiling, start: &[f32], delta: 
 	[start.len(), delta.len()] == [tiling.len(); 2] && (0..tiling.tiles()).all(tile_within)
 }
 
-/// Whether two checkpoints of a family can have been trained: their parameters are no further apart than all inner steps since the first checkpoint can have taken them. Others vote
-/// on the delta of a bridge by that, so that none is to start from one that lies further away.
+/// Whether a bridge is to start from the checkpoint of another cohort: it lies no further from the own one than the inner steps of [`rounds_apart`] can have led. Others vote on the delta
+/// of a bridge by that, so that none is to start from one that lies further away.
 pub fn can_be_siblings(train: &TrainConfig, tiling: &Tiling, [own, other]: [&Checkpoint; 2]) -> bool {
 	let apart: Vec<f32> = own.params.iter().zip(&other.params).map(|(own, other)| own - other).collect();
-	let rounds = own.header.round.max(other.header.round);
+	let rounds = rounds_apart(own.header.round, other.header.round);
 	own.params.len() == other.params.len() && within_reach(&over_rounds(train, rounds), tiling, &own.params, &apart)
+}
+
+/// By how many rounds' inner steps checkpoints of two cohorts may be apart: by all rounds since the first checkpoint, which they have in common, but by [`APART`] at most.
+pub fn rounds_apart(own: RoundIndex, other: RoundIndex) -> u32 {
+	own.max(other).min(APART)
 }
 
 /// The same training with the inner steps of so many rounds in one.
@@ -65,6 +70,9 @@ pub fn over_rounds(train: &TrainConfig, rounds: u32) -> TrainConfig {
 	TrainConfig { inner_steps: train.inner_steps.saturating_mul(rounds), ..train.clone() }
 }
 
+/// Rounds by whose inner steps cohorts are apart at most. What steps can reach is far more than what they make of a model, and bridges hold cohorts together; the more is allowed,
+/// the larger a delta a false bridge may hand over.
+const APART: u32 = 4;
 /// Rounds that a number waits at most until a code says it: as many as a tile has numbers.
 const WAITED: f64 = 1_024.0;
 /// Side of a tile.
@@ -160,7 +168,7 @@ mod tests {
 	}
 
 	#[test]
-	fn checkpoints_of_a_family_are_no_further_apart_than_all_their_steps_can_have_taken_them() {
+	fn a_bridge_starts_from_no_checkpoint_that_lies_further_away_than_steps_can_have_led() {
 		let train = TrainConfig { inner_steps: 4, lr: F32::new(0.5), aggregator: Aggregator::Mean, ..TrainConfig::tiny() };
 		let checkpoint = |round: u32, values: [f32; 2]| {
 			let header = Header { run: 0, round, adopted_steps: 4 * u64::from(round), params: H256::zero(), momentum: H256::zero() };
@@ -174,6 +182,10 @@ mod tests {
 		// Two: 45.3. What is no number is nowhere.
 		assert!(siblings(1, [48.0, -1.0]) && !siblings(1, [48.5, -1.0]));
 		assert!(!siblings(3, [f32::NAN, 0.0]) && !siblings(3, [0.0, f32::INFINITY]));
+		// However many rounds it were, those of four: 4 * 0.5 * 16 * sqrt(16) = 128, and twice the own parameter.
+		for round in [4, 5, 1_000_000] {
+			assert!(siblings(round, [130.9, -1.0]) && !siblings(round, [131.1, -1.0]), "round {round}");
+		}
 	}
 
 	#[test]

@@ -16,7 +16,7 @@ use neuroshard_types::{
 	run::{zeros_root, RoundRecord, RunConfig, Work},
 	AccountId, RoundIndex, RunId, H256,
 };
-use std::{collections::BTreeSet, path::PathBuf, sync::atomic::AtomicBool};
+use std::{path::PathBuf, sync::atomic::AtomicBool};
 
 /// An adopted round, as the chain has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -307,8 +307,10 @@ pub fn replay_round(
 	let run = previous.header.run;
 	let behind = |step: usize| job.inner_steps.get(step).cloned().unwrap_or_default();
 	// Where outer steps are redone, the last one may take fewer than were included.
-	let taken: BTreeSet<H256> = job.steps.last().into_iter().flatten().copied().collect();
-	let deltas = deltas.into_iter().filter(|(root, _)| taken.contains(root)).map(|(_, delta)| delta).collect();
+	// Two may be equal, and one of them left out.
+	let mut taken: Vec<H256> = job.steps.last().into_iter().flatten().copied().collect();
+	let mut takes = |root: H256| taken.iter().position(|one| *one == root).map(|place| taken.swap_remove(place));
+	let deltas = deltas.into_iter().filter_map(|(root, delta)| takes(root).map(|_| delta)).collect();
 	let last = Included { deltas, inner_steps: behind(job.steps.len().saturating_sub(1)) };
 	let next = match job.steps.split_last().filter(|(_, redone)| !redone.is_empty()) {
 		Some((_, redone)) => {

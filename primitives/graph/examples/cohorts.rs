@@ -5,6 +5,7 @@
 //! in cohorts of SIZE. Deltas are f32, and their mean is taken; RATE and MOMENTUM are those of the outer step. All methods see the same windows. The loss is the mean of all cohorts' and
 //! seeds'. There is a thread for every worker.
 
+mod small;
 mod text;
 
 use neuroshard_graph::{
@@ -51,16 +52,6 @@ struct World {
 type State = (Vec<f32>, Vec<f32>);
 
 impl World {
-	/// Tokens of the batch of an inner step of a worker.
-	fn batch(&self, step: u32, worker: usize) -> Vec<u16> {
-		let mut random = Random(u64::from(self.seed) << 56 | u64::from(step) << 16 | worker as u64);
-		// Seeds are neighbours: their first numbers are, too.
-		for _ in 0..8 {
-			random.next();
-		}
-		self.text.batch(&self.train, &mut random)
-	}
-
 	/// The delta of a worker that starts from `start`, as the difference from `base`.
 	fn delta(&self, round: u32, worker: usize, [start, base]: [&[f32]; 2]) -> Result<Vec<f32>, Failed> {
 		let mut trainer = Trainer::new(Arc::new(Exec::new(1)?), &self.model, &self.train)?;
@@ -69,7 +60,8 @@ impl World {
 		trainer.reset_moments(&mut arena);
 		for step in 0..self.train.inner_steps {
 			let index = round * self.train.inner_steps + step;
-			trainer.train_step(&mut arena, &self.batch(index, worker), u64::from(index), u64::from(step) + 1)?;
+			let tokens = small::batch(&self.text, &self.train, self.seed, index, worker as u64);
+			trainer.train_step(&mut arena, &tokens, u64::from(index), u64::from(step) + 1)?;
 		}
 		Ok(base.iter().zip(trainer.theta(&arena)).map(|(base, end)| base - end).collect())
 	}
@@ -137,21 +129,12 @@ fn main() -> Result<(), Failed> {
 		return Err("WORKERS must be a multiple of SIZE".into());
 	}
 	let text = Arc::new(Text::read(&path).map_err(|error| error.to_string())?);
-	let model = ModelConfig { vocab: 288, dim: 64, layers: 2, heads: 2, kv_heads: 1, ffn: 160, max_seq: 64, ..ModelConfig::tiny() };
+	let model = small::model();
 	let train = TrainConfig {
-		batch: 2,
-		seq_len: 64,
-		inner_steps,
-		commit_interval: inner_steps,
-		lr: F32::new(3e-3),
-		lr_min: F32::new(3e-4),
-		warmup_steps: 20,
-		total_steps: rounds * inner_steps,
-		validation_sequences: 512,
 		outer_lr: F32::new(rate),
 		outer_beta: F32::new(momentum),
 		aggregator: Aggregator::Mean,
-		..TrainConfig::tiny()
+		..small::train(rounds, inner_steps)
 	};
 	let layout = ParamLayout::new(&model)?;
 	println!("{} parameters, {rounds} rounds of {inner_steps} inner steps of {workers} workers, {seeds} seeds", layout.len());

@@ -5,6 +5,7 @@
 //! others, once a round; in an all-reduce, by the ring, all gradients less an eighth, twice. A thread does one method with one seed at a time; seconds
 //! are those of all seeds together. With METHOD, only those whose names have it within.
 
+mod small;
 mod text;
 
 use neuroshard_graph::{
@@ -21,7 +22,7 @@ use std::{
 	},
 	time::{Duration, Instant},
 };
-use text::{extremes, Random, Text};
+use text::{extremes, Text};
 
 /// Workers.
 const WORKERS: u16 = 8;
@@ -73,14 +74,8 @@ struct World {
 }
 
 impl World {
-	/// Tokens of the batch of an inner step of a worker.
 	fn batch(&self, step: u32, worker: u16) -> Vec<u16> {
-		let mut random = Random(u64::from(self.seed) << 56 | u64::from(step) << 16 | u64::from(worker));
-		// Seeds are neighbours: their first numbers are, too.
-		for _ in 0..8 {
-			random.next();
-		}
-		self.text.batch(&self.train, &mut random)
+		small::batch(&self.text, &self.train, self.seed, step, worker.into())
 	}
 
 	fn loss(&self, theta: &[f32]) -> Result<f32, Box<dyn Error>> {
@@ -170,19 +165,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let inner_steps = arguments.next().map_or(Ok(40), |steps| steps.parse())?;
 	let only = arguments.next();
 	let text = Text::read(&path)?;
-	let model = ModelConfig { vocab: 288, dim: 64, layers: 2, heads: 2, kv_heads: 1, ffn: 160, max_seq: 64, ..ModelConfig::tiny() };
-	let train = TrainConfig {
-		batch: 2,
-		seq_len: 64,
-		inner_steps,
-		commit_interval: inner_steps,
-		lr: F32::new(3e-3),
-		lr_min: F32::new(3e-4),
-		warmup_steps: 20,
-		total_steps: rounds * inner_steps,
-		validation_sequences: 512,
-		..TrainConfig::tiny()
-	};
+	let (model, train) = (small::model(), small::train(rounds, inner_steps));
 	let layout = ParamLayout::new(&model)?;
 	println!("{} parameters, {rounds} rounds of {inner_steps} inner steps of {WORKERS} workers, {SEEDS} seeds", layout.len());
 	println!("{:22}{:>14}{:>12}{:>10}{:>26}{:>10}", "", "bytes a step", "all-reduce", "f32", "validation loss", "seconds");

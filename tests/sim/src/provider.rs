@@ -101,6 +101,7 @@ impl Provider {
 			missing: BTreeSet::new(),
 			uptime: None,
 			claim_from: 1,
+			in_a_hurry: false,
 			leaving: false,
 		};
 		let (account, key) = (account(number), ponw_key(number));

@@ -24,8 +24,9 @@ pub(in crate::run) fn bridge_label(run: RunId, round: RoundIndex) -> String {
 	format!("bridge-of-run-{run}-round-{round}")
 }
 
-/// Run and round of a label that [`round_label`] made.
+/// Run and round of a label that [`round_label`] or [`bridge_label`] made. Whoever could not judge the work of a bridge may have nothing of the round but what that started from.
 pub(in crate::run) fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
+	let label = label.strip_prefix("bridge-of-").unwrap_or(label);
 	let (run, round) = label.strip_prefix("run-")?.split_once("-round-")?;
 	let (run, round) = (run.parse().ok()?, round.parse().ok()?);
 	(round_label(run, round) == label).then_some((run, round))
@@ -77,17 +78,26 @@ fn is_kept_beside(store: &Store, run: RunId, root: H256, labels: &[String]) -> R
 	Ok(others.into_iter().any(|label| store.pinned(&label).contains(&header.params)))
 }
 
-/// Unpins what is no included delta of an adopted round, nor part of the checkpoint that it started from: deltas of aborted attempts, and
-/// checkpoints that were computed and not adopted. Blocks.
+/// Unpins what is no included delta of an adopted round, nor part of the checkpoint that it started from, or that its bridge did: deltas of aborted attempts, checkpoints that were
+/// computed and not adopted, and those of other cohorts that no work started from. Blocks.
 pub(in crate::run) fn trim_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
 	let Some(record) = record else { return Ok(()) };
+	match record.bridge.filter(|bridge| bridge.taken) {
+		None => store.unpin_label(&bridge_label(run, round))?,
+		Some(bridge) => {
+			if let Some(start) = Content::stored_header(store, run, bridge.checkpoint)? {
+				keep_only(store, &bridge_label(run, round), &BTreeSet::from([start.params, start.momentum]))?;
+			}
+		}
+	}
 	let Some(start) = Content::stored_header(store, run, record.start)? else { return Ok(()) };
 	let taken: BTreeSet<H256> = record.included.iter().map(|(_, root)| *root).chain([start.params, start.momentum]).collect();
-	let label = round_label(run, round);
-	for root in store.pinned(&label).into_iter().filter(|root| !taken.contains(root)) {
-		store.unpin(root, &label)?;
-	}
-	Ok(())
+	keep_only(store, &round_label(run, round), &taken)
+}
+
+/// Unpins what is under `label` but is none of these.
+fn keep_only(store: &Store, label: &str, kept: &BTreeSet<H256>) -> Result<(), WorkerError> {
+	store.pinned(label).into_iter().filter(|root| !kept.contains(root)).try_for_each(|root| Ok(store.unpin(root, label)?))
 }
 
 #[cfg(test)]
@@ -179,6 +189,26 @@ pub(in crate::run) mod tests {
 		assert!(!known() && store.labels().is_empty());
 	}
 
+	#[test]
+	fn of_checkpoints_of_other_cohorts_only_the_one_that_work_started_from_is_kept() {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), 1 << 20).unwrap();
+		let label = bridge_label(3, 6);
+		let [params, momentum, of_an_aborted_attempt] = [1, 2, 3].map(|byte| store.put_pinned(&[byte; 4096], &label).unwrap().root);
+		let header = Header { run: 9, round: 5, adopted_steps: 50, params, momentum };
+		let bridge = |taken| Some(Bridge { who: AccountId::new([1; 32]), run: 9, round: 5, checkpoint: header.root(), taken });
+		let trim = |taken| trim_round(&store, 3, 6, Some(RoundRecord { bridge: bridge(taken), ..record(H256::zero(), &[]) })).unwrap();
+		let kept = || store.pinned(&label).into_iter().collect::<BTreeSet<_>>();
+		trim(true);
+		assert_eq!(kept().len(), 3, "without the note it is not known what the checkpoint is made of");
+		store.set_note(header.root(), &header.encode()).unwrap();
+		trim(true);
+		assert_eq!(kept(), BTreeSet::from([params, momentum]));
+		assert!(store.contains(of_an_aborted_attempt), "it is only not kept any more");
+		trim(false);
+		assert!(kept().is_empty());
+	}
+
 	#[tokio::test]
 	async fn the_first_open_round_is_found_with_few_questions() {
 		for first in 0..40 {
@@ -197,16 +227,16 @@ pub(in crate::run) mod tests {
 
 	#[test]
 	fn rounds_of_all_runs_are_pruned_oldest_first_however_many_there_are() {
-		let labels = (0..200).rev().map(|round| round_label(3, round)).chain([round_label(1, 9), "dataset-0".into()]);
+		let labels = (0..200).rev().map(|round| round_label(3, round)).chain([round_label(1, 9), bridge_label(5, 2), "dataset-0".into()]);
 		let rounds = rounds_by_run(labels);
-		assert_eq!(rounds.keys().copied().collect::<Vec<_>>(), [1, 3]);
+		assert_eq!(rounds.keys().copied().collect::<Vec<_>>(), [1, 3, 5]);
 		assert!(rounds[&3].iter().copied().eq(0..200));
 	}
 
 	#[test]
 	fn labels_of_rounds_are_read_back_and_others_are_not() {
-		assert_eq!(labelled_round(&round_label(3, 14)), Some((3, 14)));
-		for other in ["dataset-3", "run-3", "run-3-round-", "run--round-4", "run-3-round-4-", "run-+3-round-4", ""] {
+		assert_eq!([round_label(3, 14), bridge_label(3, 15)].map(|label| labelled_round(&label)), [Some((3, 14)), Some((3, 15))]);
+		for other in ["bridge-of-dataset-3", "dataset-3", "run-3", "run-3-round-", "run--round-4", "run-3-round-4-", "run-+3-round-4", ""] {
 			assert_eq!(labelled_round(other), None, "{other}");
 		}
 	}

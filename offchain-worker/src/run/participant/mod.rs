@@ -122,6 +122,7 @@ impl Participant {
 			missing: Default::default(),
 			uptime: journal.uptime(),
 			claim_from: options.claim_from,
+			in_a_hurry: false,
 			leaving: false,
 		};
 		let tasks = Tasks {

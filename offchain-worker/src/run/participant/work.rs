@@ -6,7 +6,7 @@ use super::{
 		choice::Bar,
 		notice::notice,
 		plan::{farewell, has_left, may_wait, plan_without},
-		prospect::comes_too_late,
+		prospect::{comes_too_late, has_no_time_to_wait},
 		refusals::Rest,
 		task::Task,
 		view::{Delta, Sibling},
@@ -148,8 +148,7 @@ impl Participant {
 			Task::Train { .. } => self.beside.is_some(),
 			task => task.is_chore() && self.chore.is_busy(),
 		};
-		let gflops = seen.provider.as_ref().map_or(0, |provider| u64::from(provider.info.hardware.gflops));
-		let too_late = || seen.chain.run.as_ref().is_some_and(|run| comes_too_late(run, (seen.chain.best, seen.time), gflops));
+		let too_late = || seen.chain.run.as_ref().is_some_and(|run| comes_too_late(run, (seen.chain.best, seen.time), gflops(seen)));
 		let barred = |task: &Task| self.refusals.bars(task, seen.chain.best) || goes_on(task) || (*task == Task::Join && too_late());
 		plan_without(&seen.chain, &self.local, barred)
 	}
@@ -195,6 +194,8 @@ impl Participant {
 				}
 			}
 		}
+		self.local.in_a_hurry =
+			seen.chain.run.as_ref().is_some_and(|run| has_no_time_to_wait(run, (seen.chain.best, seen.time), gflops(&seen)));
 		self.find_sibling(&seen)?;
 		self.local.deltas.extend(self.tasks.checked.take());
 		if self.book.is_old(seen.heads.best.number) {
@@ -378,4 +379,9 @@ impl Participant {
 		}
 		Ok(())
 	}
+}
+
+/// What the chain knows of this machine's speed.
+fn gflops(seen: &Observed) -> u64 {
+	seen.provider.as_ref().map_or(0, |provider| provider.info.hardware.gflops.into())
 }

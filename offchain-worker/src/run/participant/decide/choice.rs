@@ -39,11 +39,17 @@ pub struct KnownRun {
 	pub spread: u64,
 }
 
-/// A number by which workers spread over the cohorts of a family: larger for those with fewer members, and of equal ones another order for every account, since many join
-/// at a time.
-fn spread(run: RunId, members: usize, who: &AccountId) -> u64 {
+/// A number by which workers spread over the cohorts of a family, whose rounds start with no `fewest` members or more: larger for those with fewer members, and of equal ones another
+/// order for every account, since many join at a time. But cohorts that have too few for a round come before them, by number, so that workers wait for others in one of them, and not a
+/// few in each.
+fn spread(run: RunId, (members, fewest): (usize, u32), who: &AccountId) -> u64 {
+	let members = u32::try_from(members).unwrap_or(u32::MAX);
+	if members < fewest {
+		// Below stand those with a member: less than `u32::MAX` in the upper half.
+		return u64::MAX.saturating_sub(run.into());
+	}
 	let [a, b, c, d, ..] = blake2_256(&(b"neuroshard/cohort/1", run, who).encode());
-	let free = u32::MAX.saturating_sub(u32::try_from(members).unwrap_or(u32::MAX));
+	let free = u32::MAX.saturating_sub(members);
 	u64::from(free) << 32 | u64::from(u32::from_le_bytes([a, b, c, d]))
 }
 
@@ -166,8 +172,9 @@ impl Choice {
 				}
 				run.prospect = views.get(&run.id).map(|view| Prospect::new(view, members.len(), machine));
 				// A run in no family is alone.
-				if !at.cohorts(run.id).await?.is_empty() {
-					run.spread = spread(run.id, members.len(), me);
+				let in_family = !at.cohorts(run.id).await?.is_empty();
+				if let Some(view) = views.get(&run.id).filter(|_| in_family) {
+					run.spread = spread(run.id, (members.len(), view.config.min_participants), me);
 				}
 				prospects.extend(run.prospect.map(|prospect| (run.id, prospect)));
 			}
@@ -301,17 +308,21 @@ mod tests {
 		let pays = Some(Prospect::Pays { units_per_hour: 7 });
 		let choose = |members: [usize; 4], who: &AccountId| {
 			let runs = [2, 3, 5, 8].iter().zip(members);
-			let runs = runs.map(|(&id, members)| (id, spread(id, members, who)));
+			let runs = runs.map(|(&id, members)| (id, spread(id, (members, 2), who)));
 			let runs: Vec<_> =
 				runs.map(|(id, spread)| KnownRun { id, status: RunStatus::Active, approved: true, prospect: pays, spread }).collect();
 			choose_run(&runs, None, None, |_| false)
 		};
 		let workers: Vec<_> = (0..=255).map(|number| AccountId::new([number; 32])).collect();
-		// Whoever sees them empty, as all do who come at a time, goes to each alike.
-		let chosen = |id| workers.iter().filter(|who| choose([0; 4], who) == Some(id)).count();
+		// Whoever sees them alike, as all do who come at a time, goes to each alike.
+		let chosen = |id| workers.iter().filter(|who| choose([2; 4], who) == Some(id)).count();
 		assert!([2, 3, 5, 8].map(chosen).iter().all(|count| (40..=90).contains(count)), "{:?}", [2, 3, 5, 8].map(chosen));
 		// Later the emptiest one is taken, whoever comes.
 		assert!(workers.iter().all(|who| choose([3, 3, 2, 3], who) == Some(5)));
+		// But first of all each has so many that its rounds can start, one cohort after the other: else six workers in three cohorts that take three would wait for ever.
+		for (members, chosen) in [([0; 4], 2), ([1, 0, 0, 0], 2), ([2, 0, 0, 0], 3), ([9, 1, 0, 1], 3), ([9, 9, 1, 0], 5)] {
+			assert!(workers.iter().all(|who| choose(members, who) == Some(chosen)), "{members:?}");
+		}
 	}
 
 	proptest::proptest! {

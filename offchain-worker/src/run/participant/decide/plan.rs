@@ -153,7 +153,8 @@ fn in_round(chain: &ChainView, run: &RunState, round: &RoundView, me: &Participa
 				let (start, base) = match bridge {
 					Some(bridge) if local.sibling == Some(Sibling::Here(bridge.checkpoint)) => (bridge.checkpoint, Some(round.start)),
 					Some(bridge)
-						if local.sibling != Some(Sibling::Unfit(bridge.checkpoint)) && may_wait(chain.best, &run.view.config, round) =>
+						if local.sibling != Some(Sibling::Unfit(bridge.checkpoint))
+							&& !local.in_a_hurry && may_wait(chain.best, &run.view.config, round) =>
 					{
 						let Bridge { run, round, checkpoint, .. } = *bridge;
 						return Some(Task::FetchSibling { run, round, root: checkpoint });
@@ -188,8 +189,8 @@ const BYTES_A_BLOCK: u64 = 3_750_000;
 /// Blocks that whoever has it takes to answer.
 const ANSWERING: BlockNumber = 10;
 
-/// Whether a bridge goes on trying to get the checkpoint of another cohort: as long as a slow line takes for it, and in the first quarter of the time for training at most. Then it
-/// starts from its own, so that its cohort hardly waits for another one.
+/// Whether a bridge that is in no hurry goes on trying to get the checkpoint of another cohort: as long as a slow line takes for it, and in the first quarter of the time for training at
+/// most. Then it starts from its own, so that its cohort hardly waits for another one.
 pub(in crate::run::participant) fn may_wait(best: BlockNumber, config: &RunConfig, round: &RoundView) -> bool {
 	let (began, _) = round.started_at;
 	let quarter = round.deadline.map_or(0, |deadline| deadline.saturating_sub(began) / 4);

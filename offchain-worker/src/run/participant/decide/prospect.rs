@@ -3,7 +3,7 @@
 use super::view::RunState;
 use crate::run::{memory::Needs, WorkerError};
 use neuroshard_types::{
-	run::{Phase, RunConfig, RunView},
+	run::{Phase, RoundView, RunConfig, RunView},
 	work::OperationUnits,
 	BlockNumber, Moment, RunId, TrainConfig,
 };
@@ -95,13 +95,27 @@ pub fn comes_too_late(run: &RunState, (best, time): (BlockNumber, Moment), gflop
 	let config = &run.view.config;
 	let trained = run.round.as_ref().filter(|round| config.train.weighs_steps() && round.phase == Phase::Training);
 	let Some((round, deadline)) = trained.and_then(|round| Some((round, round.deadline?))) else { return false };
-	let (began, began_ms) = round.started_at;
-	let blocks = best.saturating_sub(began);
-	if blocks == 0 || blocks > deadline.saturating_sub(began) / 2 {
-		return false;
-	}
-	let left_ms = u128::from(time.saturating_sub(began_ms)).saturating_mul(deadline.saturating_sub(best).into()) / u128::from(blocks);
+	let (began, _) = round.started_at;
+	let in_first_half = best.saturating_sub(began) <= deadline.saturating_sub(began) / 2;
+	let Some(left_ms) = left_ms(round, (best, time)).filter(|_| in_first_half) else { return false };
 	ends(&config.train).last().is_some_and(|least| time_ms(config, least, gflops) > left_ms)
+}
+
+/// Whether a machine with so many GFLOP/s would not take all inner steps of the round under way, and an eighth more for what else there is to do, if it waited for anything before it
+/// began. Not in runs where each takes as many as it does in time.
+pub fn has_no_time_to_wait(run: &RunState, now: (BlockNumber, Moment), gflops: u64) -> bool {
+	let config = &run.view.config;
+	let trained = run.round.as_ref().filter(|round| !config.train.weighs_steps() && round.phase == Phase::Training);
+	let Some(left_ms) = trained.and_then(|round| left_ms(round, now)) else { return false };
+	let takes_ms = time_ms(config, config.train.inner_steps, gflops);
+	takes_ms.saturating_add(takes_ms / 8) > left_ms
+}
+
+/// Milliseconds until the deadline of a phase, by its blocks so far; `None` without a deadline, or before its second block.
+fn left_ms(round: &RoundView, (best, time): (BlockNumber, Moment)) -> Option<u128> {
+	let (began, began_ms) = round.started_at;
+	let left = u128::from(round.deadline?.saturating_sub(best));
+	u128::from(time.saturating_sub(began_ms)).saturating_mul(left).checked_div(best.saturating_sub(began).into())
 }
 
 /// Inner steps after which a round may end, the most first.
@@ -223,6 +237,29 @@ mod tests {
 		assert_eq!(blocks.map(|blocks| late(state, blocks)), [false, false, false, true, true, false]);
 		state.round.as_mut().unwrap().phase = Phase::Revealing;
 		assert!(!late(state, last + 2));
+	}
+
+	#[test]
+	fn a_machine_that_needs_most_of_the_time_for_its_steps_waits_for_nothing() {
+		let (mut chain, _) = training();
+		let state = chain.run.as_mut().unwrap();
+		state.view = run(32, 2);
+		let takes_ms = u32::try_from(time_ms(&state.view.config, 100, 1)).unwrap();
+		let round = state.round.as_mut().unwrap();
+		// With a block in each millisecond, all steps take half of the time.
+		(round.started_at, round.deadline) = ((1_000, 0), Some(1_000 + 2 * takes_ms));
+		let no_time = |state: &RunState, blocks: u32, gflops| has_no_time_to_wait(state, (1_000 + blocks, blocks.into()), gflops);
+		// An eighth more than half of it: from 7 / 16 of the time on.
+		let last = takes_ms * 7 / 8;
+		let blocks = [0, 1, last - 2, last + 2];
+		assert_eq!(blocks.map(|blocks| no_time(state, blocks, 1)), [false, false, false, true]);
+		assert!(!no_time(state, last + 2, 2), "a machine twice as fast waits longer");
+		let train = &mut state.view.config.train;
+		train.aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::WeightedMean { least_steps: 10 } });
+		assert!(!no_time(state, last + 2, 1), "it takes as many as it does in time");
+		state.view.config.train.aggregator = Aggregator::Mean;
+		state.round.as_mut().unwrap().phase = Phase::Revealing;
+		assert!(!no_time(state, last + 2, 1));
 	}
 
 	#[test]

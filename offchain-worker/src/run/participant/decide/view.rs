@@ -145,6 +145,8 @@ pub struct LocalState {
 	pub uptime: Option<u32>,
 	/// Earnings below this stay on chain: a claim costs a fee.
 	pub claim_from: Balance,
+	/// This machine needs all that is left of the time for training for its inner steps.
+	pub in_a_hurry: bool,
 	/// The operator asked to leave: the round is finished, no new one is begun.
 	pub leaving: bool,
 }

@@ -2,10 +2,13 @@
 //! once more.
 
 use super::patience::until_patience_ends;
-use crate::run::{
-	content::rounds::round_label,
-	participant::tasks::{leaves, Effect, Moment, Tasks},
-	WorkerError,
+use crate::{
+	run::{
+		content::rounds::round_label,
+		participant::tasks::{leaves, Effect, Moment, Tasks},
+		WorkerError,
+	},
+	train::reach::rounds_apart,
 };
 use neuroshard_store::ContentDescriptor;
 use neuroshard_types::{run::RoundView, AccountId, RoundIndex, RunId, H256, MAX_PARTICIPANTS};
@@ -58,14 +61,14 @@ impl Tasks {
 	}
 }
 
-/// How many rounds' inner steps may lie between what a round starts from and what the delta with this root leads to. Cohorts have one first checkpoint: a bridge
-/// says where another one is by now.
+/// How many rounds' inner steps may lie between what a round starts from and what the delta with this root leads to: those of the round, and of a bridge also those by which the other
+/// cohort may be away.
 fn rounds_between(round: &RoundView, root: H256) -> u32 {
 	let bridge = round.bridge.as_ref().filter(|bridge| bridge.taken);
 	let revealed = |who: &AccountId| {
 		round.participants.iter().any(|one| one.account == *who && one.work.as_ref().is_some_and(|work| work.delta_root == root))
 	};
-	bridge.filter(|bridge| revealed(&bridge.who)).map_or(1, |bridge| bridge.round.max(round.round).saturating_add(1))
+	bridge.filter(|bridge| revealed(&bridge.who)).map_or(1, |bridge| rounds_apart(round.round, bridge.round).saturating_add(1))
 }
 
 /// Who revealed these deltas: according to the round at hand, or to the records of those before it.
@@ -95,7 +98,7 @@ mod tests {
 	use neuroshard_types::run::{Bridge, Work};
 
 	#[test]
-	fn the_delta_of_a_bridge_may_lead_as_far_as_both_cohorts_rounds_have_led() {
+	fn the_delta_of_a_bridge_may_lead_as_far_as_cohorts_may_be_apart_and_a_round_further() {
 		let (chain, _) = training();
 		let mut round = chain.run.and_then(|run| run.round).unwrap();
 		let root = |place: u8| H256::repeat_byte(0xd0 + place);
@@ -105,12 +108,14 @@ mod tests {
 		let far = |round: &RoundView| [0, 1, 2].map(|place| rounds_between(round, root(place)));
 		assert_eq!(far(&round), [1, 1, 1]);
 		let who = round.participants[1].account.clone();
-		round.bridge = Some(Bridge { who, run: 9, round: 6, checkpoint: H256::zero(), taken: false });
+		round.bridge = Some(Bridge { who, run: 9, round: 3, checkpoint: H256::zero(), taken: false });
 		assert_eq!(far(&round), [1, 1, 1], "it has started from its own cohort's");
 		round.bridge.as_mut().unwrap().taken = true;
-		assert_eq!((round.round, far(&round)), (1, [1, 7, 1]));
+		assert_eq!((round.round, far(&round)), (1, [1, 4, 1]));
 		// Whoever hands over the same takes nothing from it.
 		round.participants[2].work.as_mut().unwrap().delta_root = root(1);
-		assert_eq!(far(&round), [1, 7, 1]);
+		assert_eq!(far(&round), [1, 4, 1]);
+		round.bridge.as_mut().unwrap().round = 6_000;
+		assert_eq!(far(&round), [1, 5, 1], "a false bridge hands over no more the longer a run lasts");
 	}
 }

@@ -157,6 +157,7 @@ pub(crate) fn training() -> (ChainView, LocalState) {
 		missing: Default::default(),
 		uptime: Some(10),
 		claim_from: NEURO / 100,
+		in_a_hurry: false,
 		leaving: false,
 	};
 	(chain, local)

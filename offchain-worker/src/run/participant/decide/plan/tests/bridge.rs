@@ -55,6 +55,15 @@ fn a_bridge_that_cannot_get_the_other_checkpoint_in_time_starts_from_its_own() {
 }
 
 #[test]
+fn a_bridge_in_a_hurry_starts_from_its_own_checkpoint_unless_the_other_one_is_here() {
+	let (mut chain, mut local) = bridged(ME);
+	(chain.best, local.in_a_hurry) = (45, true);
+	assert_eq!(plan(&chain, &local), Some(train(&chain, 1)));
+	local.sibling = Some(Sibling::Here(SIBLING));
+	assert_eq!(plan(&chain, &local), Some(across()));
+}
+
+#[test]
 fn nobody_but_the_bridge_starts_elsewhere() {
 	let (chain, mut local) = bridged(1);
 	local.sibling = Some(Sibling::Here(SIBLING));
