@@ -45,7 +45,7 @@ pub struct KnownRun {
 fn spread(run: RunId, (members, fewest): (usize, u32), who: &AccountId) -> u64 {
 	let members = u32::try_from(members).unwrap_or(u32::MAX);
 	if members < fewest {
-		// Below stand those with a member: less than `u32::MAX` in the upper half.
+		// More than any number below: a cohort with a member has less than `u32::MAX` in the upper half.
 		return u64::MAX.saturating_sub(run.into());
 	}
 	let [a, b, c, d, ..] = blake2_256(&(b"neuroshard/cohort/1", run, who).encode());
