@@ -44,11 +44,14 @@ of_units() {
 	[ -z "$failed" ]
 }
 stage "tests of units" of_units 2>&1 | tee "$folder/units"
-# Two networks at a time: their workers compute, at low priority, and have to check what the others did before its window is over.
-stage "tests of networks" cargo test --release -p neuroshard-e2e --test networks -- --test-threads=2 2>&1 | tee "$folder/networks"
+networks() { cargo test --release -p neuroshard-e2e --test networks -- "$@"; }
+# Two networks at a time: their workers compute, at low priority, and have to check what the others did before its window is over. Under the flood
+# there are eight of them, so that is alone.
+stage "tests of networks" networks --test-threads=2 --skip under_a_flood 2>&1 | tee "$folder/networks"
+stage "test under a flood" networks under_a_flood 2>&1 | tee "$folder/flood"
 if [ -n "$timings" ]; then
 	printf '\nThe slowest tests:\n'
-	sed -n 's/^test \(.*\) \.\.\. ok <\([0-9.]*\)s>$/\2 \1/p' "$folder/units" "$folder/networks" | sort -rn | sed -n 1,20p |
+	sed -n 's/^test \(.*\) \.\.\. ok <\([0-9.]*\)s>$/\2 \1/p' "$folder/units" "$folder/networks" "$folder/flood" | sort -rn | sed -n 1,20p |
 		while read -r seconds name; do printf '%6.0f s  %s\n' "$seconds" "$name"; done
 fi
 printf '\nThe stages:\n'

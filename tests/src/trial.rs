@@ -13,7 +13,7 @@ use std::{
 
 /// Longest wait for the last verdict, and for the checkpoint after it.
 const VERDICTS: Duration = Duration::from_secs(900);
-/// Under a flood, where there are the most workers: it takes minutes until they have checked a round, beside another network on two slow cores.
+/// Under a flood, where there are the most workers: it takes minutes until they have checked a round on two slow cores.
 const FLOODED: Rules = Rules { window: 240, clock: 60, extension: 30, audits: None, answers: None, patient: true };
 /// Inner steps of a round: a third of those of the preset, because everybody runs everybody's again.
 const INNER_STEPS: u32 = 40;
