@@ -74,5 +74,5 @@ pub use trial::{Terms, Trial};
 pub use validator::{Keys, Validator};
 pub use verdicts::{ClaimSummary, Decided, DisputeSummary, Verdicts};
 pub use view::View;
-pub use wait::until;
+pub use wait::{unless_away, until};
 pub use worker::WorkerNode;

@@ -2,11 +2,11 @@
 
 use crate::{
 	spec::{Spec, LOCAL},
-	until,
+	unless_away, until,
 	validator::{Identity, Keys, Validator},
 	AuthorityClient, Binaries, Cheat, Cheater, Cloud, Error, Machine, Ports, Process, Rules, WorkerNode,
 };
-use neuroshard_chain_client::{balances, keys::Account, BlockId, Call, ChainClient, ChainError, Submitter};
+use neuroshard_chain_client::{balances, keys::Account, BlockId, Call, ChainClient, Submitter};
 use neuroshard_types::{AccountId, Balance, RoundIndex, RunId, NEURO};
 use std::{
 	collections::BTreeSet,
@@ -447,18 +447,13 @@ pub(crate) async fn first_finality(validators: &mut [Validator]) -> Result<Chain
 		}
 		let client = match &connected {
 			Some(client) => client.clone(),
-			None => match ChainClient::connect(&url).await {
-				Ok(client) => connected.insert(client).clone(),
-				Err(ChainError::NodeAway { .. }) => return Ok(None),
-				Err(error) => return Err(error.into()),
+			None => match unless_away(ChainClient::connect(&url).await)? {
+				Some(client) => connected.insert(client).clone(),
+				None => return Ok(None),
 			},
 		};
-		match client.heads().await {
-			Ok(heads) => Ok((heads.finalized.number > 0).then_some(client)),
-			// It compiles the runtime before it answers, and that can take longer than a question may.
-			Err(ChainError::NodeAway { .. }) => Ok(None),
-			Err(error) => Err(error.into()),
-		}
+		let heads = unless_away(client.heads().await)?;
+		Ok(heads.is_some_and(|heads| heads.finalized.number > 0).then_some(client))
 	})
 	.await
 }

@@ -3,11 +3,11 @@
 use crate::{
 	network::{first_finality, stop_all},
 	spec::Spec,
-	until,
+	unless_away, until,
 	validator::{Identity, Keys, Validator},
 	Error, Machine, Ports, Process,
 };
-use neuroshard_chain_client::{ChainClient, ChainError};
+use neuroshard_chain_client::ChainClient;
 use neuroshard_types::{AccountId, Balance};
 use serde_json::json;
 use std::{path::Path, time::Duration};
@@ -108,11 +108,7 @@ async fn first_answer(nodes: &mut [Validator]) -> Result<ChainClient, Error> {
 	let first = nodes.first_mut().ok_or_else(|| Error::Setup("there is no node".into()))?;
 	until("a node to answer", FIRST_ANSWER, async || {
 		first.process().as_mut().map_or(Ok(()), Process::check)?;
-		match ChainClient::connect(first.url()).await {
-			Ok(client) => Ok(Some(client)),
-			Err(ChainError::NodeAway { .. }) => Ok(None),
-			Err(error) => Err(error.into()),
-		}
+		unless_away(ChainClient::connect(first.url()).await)
 	})
 	.await
 }

@@ -1,6 +1,7 @@
 //! Waiting for something that other processes do.
 
 use crate::Error;
+use neuroshard_chain_client::ChainError;
 use std::time::{Duration, Instant};
 
 /// Pause between two looks.
@@ -23,6 +24,19 @@ pub async fn until<T>(what: &str, limit: Duration, mut look: impl AsyncFnMut() -
 	}
 }
 
+/// What a node answered, or `None` while it is away. One that starts compiles the runtime before it answers, which on a busy machine takes longer than a
+/// question may.
+///
+/// # Errors
+/// [`Error::Chain`] for every other failure.
+pub fn unless_away<T>(answer: Result<T, ChainError>) -> Result<Option<T>, Error> {
+	match answer {
+		Ok(answer) => Ok(Some(answer)),
+		Err(ChainError::NodeAway { .. }) => Ok(None),
+		Err(error) => Err(error.into()),
+	}
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -37,5 +51,14 @@ mod tests {
 		assert_eq!(found.await.unwrap(), 3);
 		let error = until("a miracle", Duration::ZERO, async || Ok(None::<()>)).await.unwrap_err();
 		assert!(error.to_string().contains("a miracle"), "{error}");
+	}
+
+	#[test]
+	fn only_a_node_that_is_away_is_waited_for() {
+		assert_eq!(unless_away(Ok(7)).unwrap(), Some(7));
+		let away = ChainError::NodeAway { url: "ws://127.0.0.1:1".into(), reason: "no answer".into() };
+		assert_eq!(unless_away::<()>(Err(away)).unwrap(), None);
+		let error = unless_away::<()>(Err(ChainError::BadUrl { url: "nowhere".into() })).unwrap_err();
+		assert!(matches!(error, Error::Chain(ChainError::BadUrl { .. })), "{error}");
 	}
 }

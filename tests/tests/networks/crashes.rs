@@ -1,8 +1,7 @@
 //! A network lives through killed workers and a killed validator, and whoever has its blocks and the text can compute all of it again.
 
 use crate::scenario::{included, Scenario, SOON};
-use neuroshard_chain_client::ChainError;
-use neuroshard_e2e::{kept_unless_passed, until, Ended, Minted};
+use neuroshard_e2e::{kept_unless_passed, unless_away, until, Ended, Minted};
 use neuroshard_types::{run::Phase, RoundIndex, H256};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,23 +52,17 @@ impl Scenario {
 		let processes: Vec<u32> = self.statuses();
 		self.network.validators[0].kill();
 		self.network.validators[0].start().unwrap();
-		self.validator_answers().await;
+		until("an answer of the validator that was started again", SOON, async || {
+			self.network.check()?;
+			Ok(unless_away(self.network.client().heads().await)?.map(drop))
+		})
+		.await
+		.unwrap();
 		assert_eq!(included(&self.adopted(round).await), self.accounts([0, 1, 2]), "nobody lost its work");
 		assert_eq!(self.statuses(), processes, "no worker was started again");
 		let adopted_at = self.adopted(round).await.adopted_at;
 		until("finality after the restart", SOON, async || {
 			Ok((self.network.client().heads().await?.finalized.number >= adopted_at).then_some(()))
-		})
-		.await
-		.unwrap();
-	}
-
-	/// A validator that is started again compiles the runtime before it answers: on a busy machine, longer than a question may take.
-	async fn validator_answers(&self) {
-		until("an answer of the validator that was started again", SOON, async || match self.network.client().heads().await {
-			Ok(_) => Ok(Some(())),
-			Err(ChainError::NodeAway { .. }) => Ok(None),
-			Err(error) => Err(error.into()),
 		})
 		.await
 		.unwrap();
