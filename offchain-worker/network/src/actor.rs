@@ -178,7 +178,10 @@ impl Actor {
 			Command::Rank { peers, first, root, reply } => {
 				let local = *self.swarm.local_peer_id();
 				let peers: Vec<PeerId> = peers.into_iter().filter(|peer| *peer != local).collect();
-				let _ = reply.send(self.scores.rank(&peers, first, local, root, self.config.clock.now()));
+				let now = self.config.clock.now();
+				let mut ranking = self.scores.rank(&peers, first, local, root, now);
+				self.pulses.living_first(&mut ranking.usable, now);
+				let _ = reply.send(ranking);
 			}
 			Command::Judge { peer, conduct } => self.judge(peer, conduct),
 			Command::SetPeers(peers) => self.set_peers(peers),

@@ -2,6 +2,9 @@
 //!
 //! Peers ping each other every two seconds. One of which nothing was heard for six is taken for dead (seed 002, on PRIME), as is one that said
 //! farewell, until it is heard of again a few seconds later. Of a peer that was never heard nothing is known: routers may be between the two.
+//!
+//! What follows from six seconds costs nobody anything, since a busy machine may be silent for longer: who is taken for dead is asked for content after all
+//! others. It is asked all the same, an answer that it owes is waited for, and nobody says of it on chain that it is missing.
 
 use libp2p::PeerId;
 use std::{
@@ -85,6 +88,12 @@ impl Pulses {
 		}
 	}
 
+	/// Puts those who are taken for dead at `now` behind all others, and leaves the order as it is otherwise.
+	pub(crate) fn living_first(&mut self, peers: &mut [PeerId], now: Instant) {
+		let pulses = self.all(now);
+		peers.sort_by_key(|peer| pulses.get(peer).is_some_and(Pulse::is_dead));
+	}
+
 	/// What is known at `now`.
 	pub(crate) fn all(&mut self, now: Instant) -> HashMap<PeerId, Pulse> {
 		self.awake(now);
@@ -122,6 +131,27 @@ mod tests {
 		pulses.heard(PeerId::random(), after(12));
 		pulses.know(HashSet::from([gone]));
 		assert_eq!(pulses.all(after(12)).into_keys().collect::<Vec<_>>(), [gone]);
+	}
+
+	#[test]
+	fn the_dead_come_after_all_others_and_strangers_are_not_dead() {
+		let (mut pulses, begun) = (Pulses::default(), Instant::now());
+		let [gone, silent, stranger, alive] = [1, 2, 3, 4].map(|_| PeerId::random());
+		pulses.know(HashSet::from([gone, silent, alive]));
+		let after = |seconds: u64| begun + Duration::from_secs(seconds);
+		[gone, silent, alive].into_iter().for_each(|peer| pulses.heard(peer, begun));
+		let order = |pulses: &mut Pulses, seconds| {
+			let mut peers = [gone, silent, stranger, alive];
+			pulses.living_first(&mut peers, after(seconds));
+			peers
+		};
+		assert_eq!(order(&mut pulses, 5), [gone, silent, stranger, alive]);
+		pulses.left(gone, after(5));
+		pulses.heard(alive, after(5));
+		assert_eq!(order(&mut pulses, 5), [silent, stranger, alive, gone]);
+		assert_eq!(order(&mut pulses, 6), [stranger, alive, gone, silent]);
+		pulses.heard(silent, after(7));
+		assert_eq!(order(&mut pulses, 8), [silent, stranger, alive, gone]);
 	}
 
 	#[test]

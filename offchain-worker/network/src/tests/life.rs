@@ -57,6 +57,9 @@ async fn a_peer_that_vanishes_is_dead_after_six_seconds_and_one_that_lives_never
 	assert!(!pulse.left && pulse.silent_for >= DEAD_AFTER, "{pulse:?}");
 	let pulses = one.handle.pulses().await.unwrap();
 	assert!(!pulses[&alive.peer].is_dead(), "{pulses:?}");
+	// Also if it surely has what is fetched.
+	let ranking = one.handle.rank(vec![hidden, alive.peer], Some(hidden), H256::zero()).await.unwrap();
+	assert_eq!(ranking.usable, [alive.peer, hidden]);
 	// Whoever is not in the book any more is forgotten.
 	book.remove(0);
 	one.handle.set_peers(book).await.unwrap();

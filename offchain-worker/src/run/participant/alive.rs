@@ -6,7 +6,9 @@ use neuroshard_network::{Pulse, DEAD_AFTER};
 use neuroshard_types::AccountId;
 use std::{collections::BTreeSet, time::Duration};
 
-/// A worker that is killed is back within so long, and goes on with its round: until then it is waited for.
+/// A worker that is killed is back within so long, and goes on with its round: until then it is waited for. Not only as long as it is asked for content first
+/// ([`DEAD_AFTER`]): whoever two thirds report as missing loses its place in the round, and a point of reputation, and a machine that computes with all that
+/// it has can be silent for some seconds.
 const RESTART: Duration = Duration::from_secs(30);
 
 /// Whether somebody is not waited for any more: who said farewell needs no time for a restart.
