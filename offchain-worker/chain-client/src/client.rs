@@ -140,6 +140,15 @@ impl ChainClient {
 		Ok(self.ask("system_health", self.rpc.system_health()).await?.is_syncing)
 	}
 
+	/// Whether the node's chain is one for development or of one machine, as its chain spec says.
+	///
+	/// # Errors
+	/// [`ChainError::NodeAway`] or [`ChainError::Rpc`].
+	pub async fn is_for_development(&self) -> Result<bool, ChainError> {
+		let kind = self.ask("system_chainType", self.rpc.system_chain_type()).await?;
+		Ok(matches!(kind.as_str(), "Development" | "Local"))
+	}
+
 	/// How the node is.
 	///
 	/// # Errors

@@ -99,6 +99,8 @@ struct Chain {
 	answers: BTreeMap<[u8; 32], Answer>,
 	/// Free balance of every account.
 	free: u128,
+	/// What the chain is for, if it is said.
+	kind: Option<&'static str>,
 	/// Questions for headers that are not answered for now.
 	busy: u32,
 	/// The first block that is another one than on other nodes, and what its hash begins with.
@@ -327,6 +329,12 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 			|_, _, _| json!({ "specName": "neuroshard", "specVersion": neuroshard_runtime::VERSION.spec_version, "transactionVersion": 1 }),
 		)
 		.unwrap();
+	module
+		.register_method("system_chainType", |_, chain, _| {
+			let unknown = || ErrorObjectOwned::owned(-32_601, "Method not found", None::<()>);
+			chain.lock().unwrap().kind.map(|kind| json!(kind)).ok_or_else(unknown)
+		})
+		.unwrap();
 	module.register_method("system_health", |_, _, _| json!({ "peers": 0, "isSyncing": false, "shouldHavePeers": false })).unwrap();
 	module
 		.register_method("system_accountNextIndex", |_, chain, _| {
@@ -355,8 +363,8 @@ impl MockNode {
 	pub async fn start(script: Script) -> Self {
 		let (submitted, _) = watch::channel(Vec::new());
 		let (blocks, pool, kept, restarted) = (vec![Vec::new()], Vec::new(), None, false);
-		let (answers, free, busy, branch) = (BTreeMap::new(), 0, 0, None);
-		let chain = Arc::new(Mutex::new(Chain { script, blocks, pool, kept, restarted, submitted, answers, free, busy, branch }));
+		let (answers, free, kind, busy, branch) = (BTreeMap::new(), 0, None, 0, None);
+		let chain = Arc::new(Mutex::new(Chain { script, blocks, pool, kept, restarted, submitted, answers, free, kind, busy, branch }));
 		let reserved = shared("127.0.0.1:0".parse().unwrap());
 		let address = reserved.local_addr().unwrap();
 		Self { server: serve(&chain, address), chain, address, _reserved: reserved }
@@ -408,6 +416,11 @@ impl MockNode {
 	/// Has every account have so much from now on.
 	pub fn fund(&self, free: u128) {
 		self.chain.lock().unwrap().free = free;
+	}
+
+	/// Has the chain be of this type from now on.
+	pub fn chain_type(&self, kind: &'static str) {
+		self.chain.lock().unwrap().kind = Some(kind);
 	}
 
 	/// Has the next questions for headers be refused, as a node does that limits them.

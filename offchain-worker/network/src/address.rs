@@ -1,11 +1,8 @@
 //! Who a peer is and where it can be reached.
 
+use crate::reach::is_global_ip;
 use libp2p::{multiaddr::Protocol, Multiaddr, PeerId};
-use std::{
-	fmt,
-	net::{Ipv4Addr, Ipv6Addr},
-	str::FromStr,
-};
+use std::{fmt, str::FromStr};
 
 /// Most addresses of one peer that are tried.
 const MAX_ADDRESSES: usize = 8;
@@ -95,33 +92,13 @@ pub(crate) fn is_loopback(address: &Multiaddr) -> bool {
 	})
 }
 
-/// Whether every IP address in this one belongs to one machine of the internet: none of a private network, of this machine, of a link, of
-/// many machines, or for examples and later use. Names are judged when they are resolved.
+/// Whether every IP address in this one is [global](is_global_ip). Names are judged when they are resolved.
 pub(crate) fn is_global(address: &Multiaddr) -> bool {
 	address.iter().all(|part| match part {
-		Protocol::Ip4(ip) => is_global_v4(ip),
-		Protocol::Ip6(ip) => is_global_v6(ip),
+		Protocol::Ip4(ip) => is_global_ip(ip.into()),
+		Protocol::Ip6(ip) => is_global_ip(ip.into()),
 		_ => true,
 	})
-}
-
-/// By the special-purpose registry of IANA.
-fn is_global_v4(ip: Ipv4Addr) -> bool {
-	let special = match ip.octets() {
-		// This network, addresses behind a carrier's router, protocol assignments, benchmarks, later use.
-		[0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18..=19, ..] | [240..=255, ..] => true,
-		_ => false,
-	};
-	!(special || ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_multicast() || ip.is_documentation())
-}
-
-/// By the special-purpose registry of IANA. Nothing outside 2000::/3 is given to machines; what contains an IPv4 address is not taken.
-fn is_global_v6(ip: Ipv6Addr) -> bool {
-	match ip.segments() {
-		// Protocol assignments (Teredo among them), examples, 6to4.
-		[0x2001, 0..=0x01ff, ..] | [0x2001, 0x0db8, ..] | [0x2002, ..] | [0x3fff, 0..=0x0fff, ..] => false,
-		[first, ..] => first & 0xe000 == 0x2000,
-	}
 }
 
 /// Whether this address leads through a relay.
@@ -194,6 +171,7 @@ mod tests {
 			"/ip4/172.31.255.255/tcp/1",
 			"/ip4/192.0.0.8/tcp/1",
 			"/ip4/192.0.2.1/tcp/1",
+			"/ip4/192.88.99.1/tcp/1",
 			"/ip4/192.168.0.1/tcp/1",
 			"/ip4/198.18.0.1/tcp/1",
 			"/ip4/198.51.100.1/tcp/1",
@@ -204,8 +182,10 @@ mod tests {
 			"/ip6/::/tcp/1",
 			"/ip6/::1/tcp/1",
 			"/ip6/::ffff:10.0.0.1/tcp/1",
+			"/ip6/::ffff:1.1.1.1/tcp/1",
 			"/ip6/::10.0.0.1/tcp/1",
 			"/ip6/64:ff9b::a00:1/tcp/1",
+			"/ip6/64:ff9b:1::a9fe:a9fe/tcp/1",
 			"/ip6/100::1/tcp/1",
 			"/ip6/2001::1/tcp/1",
 			"/ip6/2001:db8::1/tcp/1",

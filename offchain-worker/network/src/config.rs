@@ -1,6 +1,6 @@
 //! Settings of the network, with everything that time or chance would decide passed in.
 
-use crate::PeerAddress;
+use crate::{PeerAddress, Reach};
 use libp2p::Multiaddr;
 use std::{fmt, sync::Arc, time::Duration, time::Instant};
 
@@ -49,6 +49,14 @@ impl Default for NetworkConfig {
 }
 
 impl NetworkConfig {
+	/// Where addresses that others have named may lead.
+	pub fn reach(&self) -> Reach {
+		match self.dial_private {
+			true => Reach::Anywhere,
+			false => Reach::Internet,
+		}
+	}
+
 	/// Listens for QUIC and TCP on `port` of every interface; 0 lets the system choose.
 	pub fn listen_everywhere(port: u16) -> Vec<Multiaddr> {
 		listen_addresses("0.0.0.0", port)

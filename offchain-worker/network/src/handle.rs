@@ -7,7 +7,7 @@ use crate::{
 	message::{Answer, Request},
 	score::{Conduct, Ranking},
 	traffic::Traffic,
-	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Pulse, Reachability, Stopped, TrafficTotals,
+	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Pulse, Reach, Reachability, Stopped, TrafficTotals,
 };
 use libp2p::{core::ConnectedPoint, multiaddr::Protocol};
 use neuroshard_store::{Blob, ContentDescriptor, Store};
@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot, OwnedMutexGuard};
 #[derive(Clone)]
 pub struct Handle {
 	local: PeerId,
+	reach: Reach,
 	commands: mpsc::Sender<Command>,
 	pub(super) store: Store,
 	traffic: Arc<Traffic>,
@@ -110,6 +111,7 @@ impl Handle {
 	pub(super) fn new(local: PeerId, commands: mpsc::Sender<Command>, store: Store, traffic: Arc<Traffic>, config: &NetworkConfig) -> Self {
 		Self {
 			local,
+			reach: config.reach(),
 			commands,
 			store,
 			traffic,
@@ -122,6 +124,11 @@ impl Handle {
 	/// Our identity.
 	pub fn peer_id(&self) -> PeerId {
 		self.local
+	}
+
+	/// Where addresses that others have named may lead: the rule of this network, and of whatever else its worker connects to.
+	pub fn reach(&self) -> Reach {
+		self.reach
 	}
 
 	/// Bytes moved so far.

@@ -1,6 +1,6 @@
 //! Connections: QUIC, and TCP with Noise and yamux; and where they may lead.
 
-use crate::{address::is_global, NetworkConfig};
+use crate::{address::is_global, NetworkConfig, Reach};
 use libp2p::{
 	core::{
 		muxing::StreamMuxerBox,
@@ -22,7 +22,7 @@ type Connections = Boxed<(PeerId, StreamMuxerBox)>;
 /// All transports, and the one place where an address that was registered, learned from a peer or resolved from a name is refused.
 pub(super) struct Dialler {
 	connections: Connections,
-	dial_private: bool,
+	reach: Reach,
 }
 
 /// The transports that `config` asks for.
@@ -34,7 +34,7 @@ pub(super) fn transport(keypair: &Keypair, config: &NetworkConfig) -> Result<Dia
 		.map(|(peer, muxer), _| (peer, StreamMuxerBox::new(muxer)));
 	let quic = quic::tokio::Transport::new(quic::Config::new(keypair)).map(|(peer, muxer), _| (peer, StreamMuxerBox::new(muxer)));
 	let connections = tcp.or_transport(quic).map(|either, _| either.into_inner()).boxed();
-	Ok(Dialler { connections, dial_private: config.dial_private })
+	Ok(Dialler { connections, reach: config.reach() })
 }
 
 impl Transport for Dialler {
@@ -52,7 +52,7 @@ impl Transport for Dialler {
 	}
 
 	fn dial(&mut self, address: Multiaddr, options: DialOpts) -> Result<Self::Dial, TransportError<io::Error>> {
-		match self.dial_private || is_global(&address) {
+		match self.reach == Reach::Anywhere || is_global(&address) {
 			true => self.connections.dial(address, options),
 			false => {
 				Err(TransportError::Other(io::Error::other("not a global address: only a worker with --dial-private or --local dials it")))

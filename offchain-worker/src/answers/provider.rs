@@ -1,4 +1,9 @@
 //! The provider's address, and requests to it.
+//!
+//! The address is what the provider's offer says, so anybody may have chosen it: it leads where [`Reach`] says, whatever its name resolves to, and redirects
+//! are not followed.
+
+mod resolver;
 
 use axum::{
 	body::{Body, Bytes},
@@ -14,7 +19,10 @@ use hyper_util::{
 	client::legacy::{connect::HttpConnector, Client},
 	rt::{TokioExecutor, TokioTimer},
 };
-use std::{io, time::Duration};
+use neuroshard_network::Reach;
+pub use resolver::Elsewhere;
+use resolver::Resolver;
+use std::{error::Error, io, net::IpAddr, time::Duration};
 use tokio::time::timeout;
 
 /// For a connection to be there.
@@ -37,10 +45,11 @@ pub struct BadEndpoint {
 pub struct Endpoint {
 	scheme: Scheme,
 	authority: axum::http::uri::Authority,
+	reach: Reach,
 }
 
 impl Endpoint {
-	/// The address in an offer.
+	/// The address in an offer. It leads into the internet only; see [`Self::reaching`].
 	///
 	/// # Errors
 	/// [`BadEndpoint`].
@@ -52,9 +61,28 @@ impl Endpoint {
 			(Some(scheme), Some(authority))
 				if plain && (scheme == Scheme::HTTP || scheme == Scheme::HTTPS) && !authority.as_str().contains('@') =>
 			{
-				Ok(Self { scheme, authority })
+				Ok(Self { scheme, authority, reach: Reach::Internet })
 			}
 			_ => Err(bad()),
+		}
+	}
+
+	/// The same, where it may lead to.
+	#[must_use]
+	pub fn reaching(self, reach: Reach) -> Self {
+		Self { reach, ..self }
+	}
+
+	/// Refuses an IP address that it may not lead to. What a name leads to is known when it is resolved.
+	///
+	/// # Errors
+	/// [`Elsewhere`].
+	pub fn check(&self) -> Result<(), Elsewhere> {
+		let host = self.authority.host();
+		let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+		match host.parse::<IpAddr>() {
+			Ok(ip) if !self.reach.covers(ip) => Err(Elsewhere),
+			_ => Ok(()),
 		}
 	}
 
@@ -73,7 +101,9 @@ impl std::fmt::Display for Endpoint {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Away {
 	#[error("{0}")]
-	Client(#[from] hyper_util::client::legacy::Error),
+	Client(#[source] hyper_util::client::legacy::Error),
+	#[error(transparent)]
+	Elsewhere(#[from] Elsewhere),
 	#[error("it did not answer within {} seconds", ANSWER.as_secs())]
 	Late,
 	#[error("the request cannot be written: {0}")]
@@ -86,7 +116,17 @@ impl Away {
 		match self {
 			Self::Client(error) => !error.is_connect(),
 			Self::Late => true,
-			Self::Request(_) => false,
+			Self::Elsewhere(_) | Self::Request(_) => false,
+		}
+	}
+}
+
+impl From<hyper_util::client::legacy::Error> for Away {
+	fn from(error: hyper_util::client::legacy::Error) -> Self {
+		let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
+		match causes.any(|cause| cause.is::<Elsewhere>()) {
+			true => Self::Elsewhere(Elsewhere),
+			false => Self::Client(error),
 		}
 	}
 }
@@ -95,7 +135,7 @@ impl Away {
 #[derive(Clone, Debug)]
 pub(crate) struct Provider {
 	endpoint: Endpoint,
-	client: Client<HttpsConnector<HttpConnector>, Body>,
+	client: Client<HttpsConnector<HttpConnector<Resolver>>, Body>,
 }
 
 impl Provider {
@@ -104,7 +144,7 @@ impl Provider {
 	/// # Errors
 	/// If the system has no certificates that could be trusted, and one is needed.
 	pub(crate) fn new(endpoint: Endpoint) -> io::Result<Self> {
-		let mut http = HttpConnector::new();
+		let mut http = HttpConnector::new_with_resolver(Resolver::new(endpoint.reach));
 		http.enforce_http(false);
 		http.set_connect_timeout(Some(CONNECT));
 		http.set_nodelay(true);
@@ -141,6 +181,7 @@ impl Provider {
 		headers: HeaderMap,
 		body: Bytes,
 	) -> Result<Response<Incoming>, Away> {
+		self.endpoint.check()?;
 		let mut request = Request::new(Body::from(body));
 		(*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, self.endpoint.uri(path)?, headers);
 		Ok(timeout(ANSWER, self.client.request(request)).await.map_err(|_| Away::Late)??)
@@ -162,5 +203,61 @@ mod tests {
 			assert!(Endpoint::parse(bad.as_bytes()).unwrap_err().to_string().contains("http://HOST:PORT"), "{bad}");
 		}
 		assert!(Endpoint::parse(&[0xff, 0xfe]).is_err());
+	}
+
+	/// What asking at this address comes to.
+	async fn ask(endpoint: &str, reach: Reach) -> Result<axum::http::StatusCode, Away> {
+		let provider = Provider::new(Endpoint::parse(endpoint.as_bytes()).unwrap().reaching(reach)).unwrap();
+		let asked = provider.ask(Method::GET, PathAndQuery::from_static("/v1/models"), HeaderMap::new(), Bytes::new());
+		asked.await.map(|response| response.status())
+	}
+
+	/// A listener on loopback that notes whether anybody has connected, and sends those who do elsewhere.
+	async fn listener(elsewhere: &str) -> (u16, std::sync::Arc<std::sync::atomic::AtomicUsize>) {
+		let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+		let (counted, location) = (asked.clone(), elsewhere.to_owned());
+		let answer = move || {
+			counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+			let headers = [(axum::http::header::LOCATION, location.clone())];
+			async move { (axum::http::StatusCode::TEMPORARY_REDIRECT, headers) }
+		};
+		let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+		let port = listener.local_addr().unwrap().port();
+		tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(answer)).await });
+		(port, asked)
+	}
+
+	#[tokio::test]
+	async fn an_address_in_an_offer_leads_into_the_internet_and_to_nothing_of_this_machine_or_its_network() {
+		let (port, asked) = listener("/").await;
+		let here = ["127.0.0.1", "[::ffff:127.0.0.1]", "localhost", "0.0.0.0", "127.1", "2130706433", "0x7f.0.0.1", "[::1]", "[::]"];
+		let elsewhere = [
+			"169.254.169.254",
+			"10.0.0.1",
+			"192.168.1.1",
+			"[fe80::1]",
+			"[fd00::1]",
+			"224.0.0.1",
+			"[64:ff9b::a9fe:a9fe]",
+			"[2002:a9fe:a9fe::]",
+		];
+		for host in here.into_iter().chain(elsewhere) {
+			let endpoint = format!("http://{host}:{port}");
+			let error = ask(&endpoint, Reach::Internet).await.unwrap_err();
+			assert!(matches!(error, Away::Elsewhere(_)), "{endpoint}: {error:?}");
+			assert!(error.to_string().contains("--dial-private") && !error.was_sent());
+		}
+		assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 0);
+		for host in ["127.0.0.1", "localhost"] {
+			assert!(ask(&format!("http://{host}:{port}"), Reach::Anywhere).await.is_ok());
+		}
+	}
+
+	#[tokio::test]
+	async fn nobody_is_sent_elsewhere() {
+		let (other, asked) = listener("/").await;
+		let (port, _) = listener(&format!("http://127.0.0.1:{other}/")).await;
+		let status = ask(&format!("http://127.0.0.1:{port}"), Reach::Anywhere).await.unwrap();
+		assert_eq!((status, asked.load(std::sync::atomic::Ordering::SeqCst)), (axum::http::StatusCode::TEMPORARY_REDIRECT, 0));
 	}
 }

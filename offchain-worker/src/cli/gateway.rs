@@ -5,7 +5,9 @@ use super::{
 	local,
 	money::unsent,
 	open::{create_base, open, Opened},
-	parse, CliError, Common,
+	parse,
+	reach::reach,
+	CliError, Common,
 };
 use crate::{
 	answers::{Endpoint, InUse, Parts, Player, Shelf},
@@ -16,6 +18,7 @@ use crate::{
 use clap::Args;
 use neuroshard_chain_client::{inference, Call, ChainAt, ChainError, Heads, Neuro, Submitter};
 use neuroshard_graph::{game::Side, ParamLayout};
+use neuroshard_network::Reach;
 use neuroshard_types::{
 	dispute::ClaimKind,
 	inference::{CheckpointId, Class, OfferView, SessionId, SessionView},
@@ -55,6 +58,10 @@ pub(super) struct Gateway {
 	/// Close the session with that provider, or settle it if its delay is over, and end.
 	#[arg(long, requires = "provider", conflicts_with_all = ["top_up", "check"])]
 	close: bool,
+	/// Ask providers at private addresses as well, such as 192.168.1.2: for networks without the internet. Goes without saying with a node of a development or
+	/// local chain on this machine.
+	#[arg(long)]
+	dial_private: bool,
 	/// Threads for --check.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
@@ -80,7 +87,8 @@ impl Gateway {
 		let submitter = Submitter::spawn(opened.client.clone(), opened.account.clone());
 		let known = sessions(&at, &opened.account.id()).await?;
 		if let (true, Some(provider)) = (self.close, &self.provider) {
-			return close(&opened, &submitter, &at, provider, known).await;
+			let reach = reach(&opened.client, &common.node, self.dial_private).await;
+			return close(&opened, &submitter, &at, (provider, reach), known).await;
 		}
 		let open = only_open(known);
 		let (shelf, accused) = (Shelf::open(&opened.base)?, accused(&at, &opened.who).await?);
@@ -89,7 +97,8 @@ impl Gateway {
 			println!("{} disputes of this account about answers are open: their moves are made", accused.len());
 			playing.spawn(self.player(&opened, &shelf).run(over.clone()));
 		}
-		let begun = self.begin(&opened, &submitter, &at, &open, &accused, shelf).await;
+		let reach = reach(&opened.client, &common.node, self.dial_private).await;
+		let begun = self.begin(&opened, &submitter, &at, &open, (&accused, reach), shelf).await;
 		// Whoever does not move in time loses its bond, whether there is somebody to be asked or not.
 		if let (Err(error), false) = (&begun, accused.is_empty()) {
 			tracing::error!("nobody is asked: {error}. This command goes on with the open disputes, and ends with them");
@@ -130,22 +139,22 @@ impl Gateway {
 		submitter: &Submitter,
 		at: &ChainAt,
 		open: &[Known],
-		accused: &[AccountId],
+		(accused, reach): (&[AccountId], Reach),
 		shelf: Shelf,
 	) -> Result<Options, CliError> {
-		let (offer, endpoint) = self.choose(at, open, accused).await?;
+		let (offer, endpoint) = self.choose(at, open, accused, reach).await?;
 		let session = self.session(opened, submitter, at, &offer, open).await?;
 		self.options(opened, session, offer, endpoint, shelf).await
 	}
 
 	/// The offer that is taken, and where its provider answers. None of those in `accused`.
-	async fn choose(&self, at: &ChainAt, open: &[Known], accused: &[AccountId]) -> Result<(OfferView, Endpoint), CliError> {
+	async fn choose(&self, at: &ChainAt, open: &[Known], accused: &[AccountId], reach: Reach) -> Result<(OfferView, Endpoint), CliError> {
 		if let Some(provider) = self.provider.as_ref().filter(|provider| accused.contains(provider)) {
 			return Err(CliError::Invalid(format!(
 				"a dispute of this account about an answer of {provider} is open, and nothing is asked or paid there until it has ended: name another provider"
 			)));
 		}
-		let wanted = Wanted { run: self.run, most: self.most_price.map(|most| most.0) };
+		let wanted = Wanted { run: self.run, most: self.most_price.map(|most| most.0), reach };
 		let chosen = match (&self.provider, self.run) {
 			(Some(provider), _) => wanted.of(provider, at.offer_of(provider).await?),
 			(None, Some(run)) => {
@@ -339,7 +348,13 @@ fn session_with<'a>(provider: &AccountId, known: &'a [Known]) -> Option<(Session
 }
 
 /// Closes the sessions with `provider`, and settles those whose delay is over.
-async fn close(opened: &Opened, submitter: &Submitter, at: &ChainAt, provider: &AccountId, known: Vec<Known>) -> Result<u8, CliError> {
+async fn close(
+	opened: &Opened,
+	submitter: &Submitter,
+	at: &ChainAt,
+	(provider, reach): (&AccountId, Reach),
+	known: Vec<Known>,
+) -> Result<u8, CliError> {
 	let ours: Vec<_> = known.into_iter().filter(|(_, _, paid)| paid == provider).collect();
 	if ours.is_empty() {
 		return Err(CliError::Unknown(format!("session of {} with {provider}", opened.account.address())));
@@ -354,7 +369,7 @@ async fn close(opened: &Opened, submitter: &Submitter, at: &ChainAt, provider: &
 				if let Some(endpoint) = endpoint {
 					let (account, genesis) = (opened.account.clone(), opened.client.genesis());
 					let asker = Asker { account, genesis, session, provider: provider.clone() };
-					bring_last(&book, endpoint, &asker).await;
+					bring_last(&book, endpoint.reaching(reach), &asker).await;
 				}
 				let included = submitter.submit_once(inference::close_session(session)).await.map_err(unsent)?;
 				let closing = opened.client.at(included.block).await?.session(session).await?.and_then(|view| view.closes_at);

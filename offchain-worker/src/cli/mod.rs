@@ -28,6 +28,7 @@ mod open;
 mod owner;
 mod parse;
 mod process;
+mod reach;
 mod register;
 mod replay;
 mod run_check;

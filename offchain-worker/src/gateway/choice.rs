@@ -2,6 +2,7 @@
 
 use crate::answers::Endpoint;
 use neuroshard_chain_client::Neuro;
+use neuroshard_network::Reach;
 use neuroshard_types::{inference::OfferView, AccountId, Balance, RunId};
 
 /// Why nobody can be asked.
@@ -35,6 +36,8 @@ pub struct Wanted {
 	pub run: Option<RunId>,
 	/// The dearest price of a thousand tokens, of a prompt or of an answer, in planck.
 	pub most: Option<Balance>,
+	/// Where addresses of offers may lead.
+	pub reach: Reach,
 }
 
 impl Wanted {
@@ -54,7 +57,9 @@ impl Wanted {
 		if let Some(most) = self.most.filter(|most| dearest > *most) {
 			return Err(format!("it takes {} for 1000 tokens, and --most-price is {}", Neuro(dearest), Neuro(most)));
 		}
-		Endpoint::parse(&offer.endpoint).map_err(|error| error.to_string())
+		let endpoint = Endpoint::parse(&offer.endpoint).map_err(|error| error.to_string())?.reaching(self.reach);
+		endpoint.check().map_err(|error| error.to_string())?;
+		Ok(endpoint)
 	}
 
 	/// The offer of a named provider, with its address.
@@ -122,7 +127,7 @@ mod tests {
 
 	#[test]
 	fn what_is_too_dear_or_cannot_be_asked_is_told() {
-		let wanted = Wanted { run: Some(0), most: Some(NEURO) };
+		let wanted = Wanted { run: Some(0), most: Some(NEURO), reach: Reach::Internet };
 		let refused = |view: OfferView| wanted.of(&view.driver.clone(), Some(view)).unwrap_err().to_string();
 		assert!(wanted.of(&AccountId::new([1; 32]), Some(offer(1, 0, NEURO / 1_000))).is_ok());
 		assert!(refused(offer(1, 0, NEURO / 1_000 + 1)).contains("--most-price is 1 NEURO"));
@@ -131,6 +136,13 @@ mod tests {
 		let mut other = offer(1, 0, 1);
 		other.offer.endpoint = b"/ip4/1.2.3.4".to_vec().try_into().unwrap();
 		assert!(refused(other.clone()).contains("http://HOST:PORT"));
+		let mut private = offer(2, 0, 1);
+		private.offer.endpoint = b"http://192.168.0.1:8000".to_vec().try_into().unwrap();
+		assert!(refused(private.clone()).contains("--dial-private"));
+		let (dearer, endpoint) = wanted.cheapest(0, vec![private.clone(), offer(3, 0, 2)], &[]).unwrap();
+		assert_eq!((dearer.driver, endpoint.to_string()), (AccountId::new([3; 32]), "http://host:1".to_owned()));
+		let anywhere = Wanted { reach: Reach::Anywhere, ..wanted.clone() };
+		assert_eq!(anywhere.cheapest(0, vec![private.clone()], &[]).unwrap().0.driver, private.driver);
 		let none = wanted.cheapest(0, vec![other], &[]).unwrap_err();
 		assert!(none.to_string().contains("as is wanted"), "{none}");
 		assert_eq!(wanted.of(&AccountId::new([1; 32]), None), Err(NoOffer::OfProvider(AccountId::new([1; 32]))));

@@ -22,6 +22,7 @@ use codec::DecodeAll;
 use neuroshard_chain_client::disputes::Act;
 use neuroshard_graph::game::{Position, Side};
 use neuroshard_mock_node::{Fate, MockNode, Script};
+use neuroshard_network::Reach;
 use neuroshard_types::{
 	answer_audit::AnswerAuditView,
 	dispute::{AnswerClaim, ClaimId, GameView},
@@ -121,7 +122,7 @@ async fn take(State(shared): State<Shared>, Json(body): Json<Value>) -> Response
 
 async fn play(shared: Shared) -> (Endpoint, JoinHandle<()>) {
 	let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-	let endpoint = Endpoint::parse(format!("http://{}", listener.local_addr().unwrap()).as_bytes()).unwrap();
+	let endpoint = Endpoint::parse(format!("http://{}", listener.local_addr().unwrap()).as_bytes()).unwrap().reaching(Reach::Anywhere);
 	let router = Router::new()
 		.route("/v1/models", get(async || Json(json!({ "data": ["run-0"] }))))
 		.route("/v1/completions", post(answer))
@@ -150,7 +151,7 @@ fn options(base: &Path, endpoint: Endpoint) -> Options {
 async fn start(options: Options) -> (Provider, CancellationToken, JoinHandle<Result<(), GatewayError>>) {
 	let (stop, (ready, bound)) = (CancellationToken::new(), tokio::sync::oneshot::channel());
 	let gateway = tokio::spawn(serve(options, |address| ready.send(address).unwrap(), stop.clone()));
-	let endpoint = Endpoint::parse(format!("http://{}", bound.await.unwrap()).as_bytes()).unwrap();
+	let endpoint = Endpoint::parse(format!("http://{}", bound.await.unwrap()).as_bytes()).unwrap().reaching(Reach::Anywhere);
 	(Provider::new(endpoint).unwrap(), stop, gateway)
 }
 
@@ -377,7 +378,8 @@ async fn what_cannot_be_asked_or_paid_is_refused_in_words() {
 async fn a_provider_that_is_away_is_told() {
 	let base = tempfile::tempdir().unwrap();
 	// Port 9 (discard) has nobody.
-	let (client, stop, gateway) = start(options(base.path(), Endpoint::parse(b"http://127.0.0.1:9").unwrap())).await;
+	let (client, stop, gateway) =
+		start(options(base.path(), Endpoint::parse(b"http://127.0.0.1:9").unwrap().reaching(Reach::Anywhere))).await;
 	let played = Shared::default();
 	let provider = tokio::spawn(async {});
 	let scene = Scene { base, played, provider, client, stop, gateway };

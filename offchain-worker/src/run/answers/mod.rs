@@ -302,7 +302,8 @@ impl Answers {
 
 	/// Asks these providers at the same time.
 	async fn ask(&mut self, at: &ChainAt, audits: Vec<AnswerAuditView>, now: BlockNumber) {
-		let asker = Asker { me: &self.me, signer: &self.signer, genesis: self.client.genesis() };
+		let (genesis, reach) = (self.client.genesis(), self.judge.content.net.reach());
+		let asker = Asker { me: &self.me, signer: &self.signer, genesis, reach };
 		let answers = join_all(audits.iter().map(|audit| asker.ask(at, audit))).await;
 		for (audit, answer) in audits.into_iter().zip(answers) {
 			self.look(&audit).rest(now);

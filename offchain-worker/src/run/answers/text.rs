@@ -14,6 +14,7 @@ use axum::{
 	},
 };
 use neuroshard_chain_client::{keys::PonwSigner, BlockId, ChainAt, ChainClient, ChainError};
+use neuroshard_network::Reach;
 use neuroshard_types::{
 	answer_audit::{AnswerAuditView, TextAsk},
 	provider::PonwKey,
@@ -61,6 +62,8 @@ pub(super) struct Asker<'a> {
 	pub(super) me: &'a AccountId,
 	pub(super) signer: &'a PonwSigner,
 	pub(super) genesis: H256,
+	/// Where addresses of offers may lead.
+	pub(super) reach: Reach,
 }
 
 /// The provider's key for proofs.
@@ -73,7 +76,7 @@ impl Asker<'_> {
 	pub(super) async fn ask(&self, at: &ChainAt, audit: &AnswerAuditView) -> Result<Handed, TextError> {
 		let key = key_of(at, &audit.answer.provider).await?;
 		let offer = at.offer_of(&audit.answer.provider).await?.ok_or(TextError::NoOffer)?.offer;
-		let provider = Provider::new(Endpoint::parse(&offer.endpoint)?)?;
+		let provider = Provider::new(Endpoint::parse(&offer.endpoint)?.reaching(self.reach))?;
 		let asked = timeout(ANSWER, self.ask_at(&provider, audit));
 		let handed = asked.await.map_err(|_| TextError::Late)??;
 		handed.check(audit, key, self.genesis)?;
