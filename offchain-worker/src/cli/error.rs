@@ -53,6 +53,11 @@ pub enum CliError {
 		/// Its address.
 		address: String,
 	},
+	/// A ring on the offer has a liar.
+	#[error(
+		"a worker of the ring has told wrong rows: a ring is made anew without it, and offered, and what is not claimed yet is paid to that one"
+	)]
+	RingLied,
 	/// The account at hand is the operator of another provider.
 	#[error("account {operator} is the operator of {known} already, not of {owner}: use another account, in a folder of its own, with --base-path")]
 	OtherOwner {

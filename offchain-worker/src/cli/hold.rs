@@ -3,7 +3,9 @@
 use super::{
 	local,
 	open::{create_base, open, Opened},
-	parse, CliError, Common,
+	parse,
+	ports::Ports,
+	CliError, Common,
 };
 use crate::{
 	hardware,
@@ -18,7 +20,7 @@ use crate::{
 use clap::Args;
 use neuroshard_chain_client::keys::network_seed;
 use neuroshard_graph::exec::Exec;
-use neuroshard_network::{keypair_from_secret, Multiaddr, PeerId, Streams};
+use neuroshard_network::{keypair_from_secret, Multiaddr, PeerId};
 use neuroshard_types::RunId;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +33,8 @@ pub(super) struct Hold {
 	/// Hold layers of the model in this folder, which is in Hugging Face Llama layout.
 	#[arg(long, value_name = "DIR")]
 	model: Option<PathBuf>,
-	/// Address to listen at. With another one than 127.0.0.1, name who may use this machine with --driver.
+	/// Address to listen at. With another one than 127.0.0.1, name who may use this machine with --driver. Port 0 is one that the system chooses, and the same
+	/// each time that this command is started with this base path.
 	#[arg(long, value_name = "MULTIADDR", default_value = "/ip4/127.0.0.1/udp/0/quic-v1")]
 	listen: Vec<Multiaddr>,
 	/// Who may use this machine: the identity that `serve --ring` prints. May be given several times; without it, whoever reaches the address.
@@ -77,7 +80,11 @@ impl Hold {
 		let exec = Exec::new(threads).map_err(crate::infer::ModelError::from)?;
 		let lent = Lent::measured(&source, &exec, memory);
 		drop(exec);
-		let (streams, incoming, bound, task) = Streams::start(keypair, self.listen, stop.clone()).await?;
+		let ports = Ports::read(&base);
+		let (streams, incoming, bound, task) = ports.listen(keypair, self.listen.clone(), &stop).await?;
+		if let Err(error) = ports.keep(&self.listen, &bound) {
+			tracing::warn!("where this worker listens cannot be kept ({error}): started again, it may be at another port, where no driver looks for it");
+		}
 		for address in bound {
 			println!("layers of {} are held at {address}", card.name);
 		}

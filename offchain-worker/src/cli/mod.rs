@@ -27,6 +27,7 @@ mod offer;
 mod open;
 mod owner;
 mod parse;
+mod ports;
 mod process;
 mod reach;
 mod register;

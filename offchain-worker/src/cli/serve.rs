@@ -7,6 +7,7 @@ use crate::{
 	infer::Model,
 	ring::{
 		accounts::{consent::Watch, is_of, Offering, Terms},
+		liars::Liars,
 		placement::Split,
 		start::{self, Started},
 		Patience, RingView,
@@ -36,7 +37,7 @@ use std::{
 	time::{Duration, Instant},
 };
 use tokio::{sync::watch, task::JoinSet, time::sleep};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 /// Pause after which a provider tries again to offer what it has, and the longest one.
 const AGAIN: Duration = Duration::from_secs(15);
@@ -152,7 +153,7 @@ impl Serve {
 			// With the claims of what is owed by now.
 			kept.attempt.cancel();
 			kept.attempt = kept.over.child_token();
-			if stop.is_cancelled() || !kept.has_answers() {
+			if stop.is_cancelled() || !kept.has_answers() && !matches!(error, CliError::RingLied) {
 				break served;
 			}
 			wait = if began.elapsed() > LONGEST_AGAIN { AGAIN } else { wait };
@@ -208,11 +209,16 @@ impl Serve {
 		};
 		let name = model.name.clone();
 		let (mut signer, mut checkpoint, mut paid, mut in_use) = (None, None, None, None);
+		// Of a ring on the offer.
+		let on_offer = ring.as_ref().filter(|ring| ring.members.is_some());
+		let lie = on_offer.map_or_else(CancellationToken::new, |ring| ring.view.reports.lie().clone());
 		if let (Some(registered), Some(kept)) = (registered, &mut kept) {
 			let members = ring.as_ref().and_then(|ring| ring.members.clone());
 			let provided = self.provide(common, registered, kept, members, model.root, threads).await?;
-			// It ends after the last answer: with all that is owed by then.
-			kept.tasks.spawn(provided.business.clone().claim(kept.attempt.clone()));
+			// It ends after the last answer: with all that is owed by then. With a liar on the offer it ends without that, since each claim pays it.
+			let claims = provided.business.clone().claim(kept.attempt.clone());
+			let lie = lie.clone();
+			kept.tasks.spawn(async move { _ = lie.run_until_cancelled(claims).await });
 			if let Some(consents) = provided.consents {
 				let (told, mut agreed) = watch::channel(false);
 				kept.tasks.spawn(consents.run(told, kept.attempt.clone()));
@@ -241,9 +247,18 @@ impl Serve {
 				println!("curl http://{address}/v1/completions -H 'content-type: application/json' -d '{{\"model\": \"{name}\", \"prompt\": \"Once\"}}'");
 			}
 		};
-		serve(model, options, ready, stop.clone()).await?;
+		let serving = stop.child_token();
+		let (ending, found) = (serving.clone(), lie.clone());
+		let _watch = AbortOnDropHandle::new(tokio::spawn(async move {
+			found.cancelled().await;
+			ending.cancel();
+		}));
+		serve(model, options, ready, serving).await?;
 		drop(in_use);
-		Ok(0)
+		match lie.is_cancelled() && !stop.is_cancelled() {
+			true => Err(CliError::RingLied),
+			false => Ok(0),
+		}
 	}
 
 	fn which(&self) -> local::Which<'_> {
@@ -389,8 +404,9 @@ impl Serve {
 			terms: Terms { driver: who.clone(), prices: *prices, redundancy: self.redundancy },
 		});
 		let offers = offering.is_some();
+		let liars = Liars::read(&base).map_err(|source| CliError::File { path: base.clone(), source })?;
 		let Started { engine, placement, reports, ring: members, tasks } =
-			start::start(&streams, source.in_class(self.class.into()), options, offering, stop.clone()).await?;
+			start::start(&streams, source.in_class(self.class.into()), options, liars, offering, stop.clone()).await?;
 		if offers && members.is_none() {
 			println!("no worker of the ring names an account (`hold --provider` does): this provider is alone on its offer, and pays them itself");
 		}

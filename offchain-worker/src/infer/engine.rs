@@ -1,6 +1,7 @@
 //! Whatever computes logits: a model on this machine, or a ring of workers.
 
 use neuroshard_graph::exec::{Inference, InferenceError, Input, Output, Pages, Piece};
+use std::sync::Arc;
 
 /// Computes logits. Equal texts get equal bits from every engine.
 pub trait Engine: Send {
@@ -12,6 +13,10 @@ pub trait Engine: Send {
 	fn dim(&self) -> usize;
 	/// Bytes that a page of keys and values takes, with all who hold one together.
 	fn page_bytes(&self) -> usize;
+	/// Whether it can compute, as it is seen from other threads.
+	fn readiness(&self) -> Readiness {
+		Readiness::default()
+	}
 	/// Room for so many pages.
 	fn pages(&self, limit: usize) -> Pages;
 	/// Has every text read its tokens; returns the wanted rows of logits, `[wanted, vocab]`, in the order of the pieces.
@@ -24,6 +29,29 @@ pub trait Engine: Send {
 	/// # Errors
 	/// As [`Self::logits`].
 	fn hidden(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<&[f32], InferenceError>;
+}
+
+/// Says whether an engine can compute now. Clones share it.
+#[derive(Clone)]
+pub struct Readiness(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Readiness {
+	/// Asks `is_ready`.
+	pub fn new(is_ready: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+		Self(Arc::new(is_ready))
+	}
+
+	/// Whether it can compute now.
+	pub fn is_ready(&self) -> bool {
+		(self.0)()
+	}
+}
+
+impl Default for Readiness {
+	/// Of an engine that always can.
+	fn default() -> Self {
+		Self::new(|| true)
+	}
 }
 
 impl Engine for Inference {

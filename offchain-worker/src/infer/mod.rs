@@ -11,7 +11,7 @@ mod source;
 pub mod text;
 
 pub use chat::{Chat, ChatError, Message};
-pub use engine::Engine;
+pub use engine::{Engine, Readiness};
 pub use model::{Card, Model, ModelError};
 pub use parameters::{Parameters, ParametersError, Shape};
 pub use printable::{printable, printable_line};

@@ -5,19 +5,21 @@
 //! since it came later or was restarted, is computed anew from the tokens when it is needed.
 
 use super::{
-	history::History,
+	history::{History, Tellers},
 	link::Event,
 	member::Member,
 	message::{by_text, root, told_rows, wanted_code, width, Done, Kind, Pass, Reply, Request, TextPart},
+	presence::Presence,
 	report::Reports,
 	settle::Computed,
 	span::Span,
 };
-use crate::infer::{Engine, Source};
+use crate::infer::{Engine, Readiness, Source};
 use neuroshard_graph::exec::{GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Stage, PAGE_TOKENS};
 use neuroshard_types::H256;
 use std::{
 	collections::HashMap,
+	ops::Range,
 	sync::mpsc::{Receiver, RecvTimeoutError},
 	time::{Duration, Instant},
 };
@@ -52,6 +54,7 @@ pub struct Ring {
 	pub(super) spans: Vec<Span>,
 	pub(super) members: Vec<Member>,
 	events: Receiver<(usize, Event)>,
+	presence: Presence,
 	pub(super) history: History,
 	given_up: GivenUp,
 	pub(super) passes: u64,
@@ -71,19 +74,43 @@ pub(super) struct Answered {
 	pub(super) rows: Vec<f32>,
 }
 
+/// Rows on their way through the ring, and who has told those of each text: nobody, if they come from here.
+pub(super) struct Rows {
+	pub(super) values: Vec<f32>,
+	pub(super) by: Vec<Tellers>,
+}
+
+impl Rows {
+	/// Rows of so many texts that were computed here.
+	pub(super) fn own(values: Vec<f32>, texts: usize) -> Self {
+		Self { values, by: vec![Tellers::default(); texts] }
+	}
+}
+
+/// Why rows do not come through the ring.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Stopped {
+	/// Somebody was found to have told wrong rows to a later span, and is not asked again: what follows from them begins anew.
+	#[error("somebody has told wrong rows to a later span")]
+	Contradiction,
+	/// For another reason.
+	#[error(transparent)]
+	Inference(#[from] InferenceError),
+}
+
 /// Why a pass has no answer.
 pub(super) enum Failure {
 	/// Somebody else is to be asked.
 	Again,
-	/// What went in was wrong.
-	Contradiction,
+	/// Nobody else is.
+	Stopped(Stopped),
 }
 
 /// Why a member's answer is not used.
 pub(super) enum Failed {
 	Late,
 	Gone,
-	Refused(String),
+	Refused,
 }
 
 /// Who has answered a pass, and what.
@@ -92,8 +119,8 @@ type Told = (usize, Done, Vec<f32>);
 type Trouble = (Option<usize>, Failed);
 
 impl Ring {
-	/// A ring of `names`, each with what is cancelled when it is banned, whose connections come as events with their numbers, and in which each span
-	/// is held by its members. The driver turns tokens
+	/// A ring of `names`, each with what is cancelled when it is banned, whose connections come as events with their numbers and are seen in
+	/// the presence, and in which each span is held by its members. The driver turns tokens
 	/// into rows; the first span begins with the first layer.
 	///
 	/// # Errors
@@ -102,7 +129,7 @@ impl Ring {
 		source: Source,
 		spans: Vec<Span>,
 		names: Vec<(String, CancellationToken)>,
-		events: Receiver<(usize, Event)>,
+		(events, presence): (Receiver<(usize, Event)>, Presence),
 		patience: Patience,
 		reports: Reports,
 	) -> Result<Self, String> {
@@ -126,6 +153,7 @@ impl Ring {
 			embedding,
 			spans,
 			events,
+			presence,
 			patience,
 			reports,
 		})
@@ -148,8 +176,17 @@ impl Ring {
 			self.history.note(&text.pages, *first, piece.tokens);
 		}
 		self.forget();
-		match self.through(self.spans.len(), &texts, rows, kind) {
-			Ok(out) => self.out = out,
+		let rows = Rows::own(rows, texts.len());
+		let out = loop {
+			match self.through(self.spans.len(), &texts, &rows, kind) {
+				// Whoever told wrong rows is not asked again, so that this ends.
+				Err(Stopped::Contradiction) => {}
+				Err(Stopped::Inference(error)) => break Err(error),
+				Ok(out) => break Ok(out),
+			}
+		};
+		match out {
+			Ok(out) => self.out = out.values,
 			Err(error) => {
 				// As before. Their last pages may hold more than they say, which is written over.
 				pieces.iter_mut().zip(before).for_each(|(piece, first)| piece.sequence.truncate(first));
@@ -175,26 +212,34 @@ impl Ring {
 	}
 
 	/// Rows through the first `count` spans.
-	pub(super) fn through(&mut self, count: usize, texts: &[TextPart], mut rows: Vec<f32>, kind: Kind) -> Result<Vec<f32>, InferenceError> {
+	pub(super) fn through(&mut self, count: usize, texts: &[TextPart], rows: &Rows, kind: Kind) -> Result<Rows, Stopped> {
+		let mut through: Option<Rows> = None;
 		for index in 0..count {
 			let kind = if index + 1 == self.spans.len() { kind } else { Kind::Rows };
-			rows = self.span(index, texts, &rows, kind)?;
+			through = Some(self.span(index, texts, through.as_ref().unwrap_or(rows), kind)?);
 		}
-		Ok(rows)
+		Ok(through.unwrap_or_else(|| Rows { values: rows.values.clone(), by: rows.by.clone() }))
 	}
 
 	/// Rows through one span.
-	fn span(&mut self, index: usize, texts: &[TextPart], rows: &[f32], kind: Kind) -> Result<Vec<f32>, InferenceError> {
+	fn span(&mut self, index: usize, texts: &[TextPart], rows: &Rows, kind: Kind) -> Result<Rows, Stopped> {
 		let mut began = Instant::now();
-		let (mut failures, mut banned) = (0usize, self.banned());
+		let mut failures = 0usize;
+		let (mut banned, before) = (self.banned(0..self.spans.len()), self.banned(0..index));
+		self.enter(index, texts, rows)?;
 		loop {
 			self.news();
-			if self.banned() > banned {
+			if self.banned(0..index) > before {
+				// These rows may be what that one has told.
+				return Err(Stopped::Contradiction);
+			}
+			let all = self.banned(0..self.spans.len());
+			if all > banned {
 				// What was spent to find a liar is not the others' fault.
-				(began, banned) = (Instant::now(), self.banned());
+				(began, banned) = (Instant::now(), all);
 			}
 			if began.elapsed() > self.patience.lost {
-				return Err(InferenceError::Lost);
+				return Err(InferenceError::Lost.into());
 			}
 			if failures > 1 {
 				self.wait(self.patience.late / 10);
@@ -202,34 +247,36 @@ impl Ring {
 			let Some(first) = self.preferred(index, texts) else {
 				// Nobody is there: somebody may come back.
 				if self.members_of(index).all(|member| member.banned.is_cancelled()) {
-					return Err(InferenceError::Lost);
+					return Err(InferenceError::Lost.into());
 				}
 				self.wait(self.patience.late);
 				continue;
 			};
-			if !texts.iter().all(|text| self.members[first].knows(text)) && !self.warm(index, first, texts)? {
-				failures += 1;
+			if !texts.iter().all(|text| self.members[first].knows(text)) {
+				if !self.warm(index, first, texts)? {
+					failures += 1;
+				}
 				continue;
 			}
-			self.mend(index, first, texts);
+			self.mend(index, first, texts)?;
 			let asked = Instant::now();
 			match self.ask(index, first, texts, rows, kind) {
 				Ok(answered) => {
 					if failures > 0 {
 						self.reports.replaced(began.elapsed());
 					}
-					self.spans[index].remember(rows.len(), asked.elapsed());
-					return Ok(answered.rows);
+					self.spans[index].remember(rows.values.len(), asked.elapsed());
+					return Ok(answered);
 				}
 				Err(Failure::Again) => failures += 1,
-				Err(Failure::Contradiction) => return Err(InferenceError::Lost),
+				Err(Failure::Stopped(why)) => return Err(why),
 			}
 		}
 	}
 
-	/// How many members are banned.
-	fn banned(&self) -> usize {
-		self.members.iter().filter(|member| member.banned.is_cancelled()).count()
+	/// How many members of some spans are banned.
+	pub(super) fn banned(&self, spans: Range<usize>) -> usize {
+		spans.flat_map(|span| self.members_of(span)).filter(|member| member.banned.is_cancelled()).count()
 	}
 
 	pub(super) fn members_of(&self, span: usize) -> impl Iterator<Item = &Member> + '_ {
@@ -243,8 +290,9 @@ impl Ring {
 	}
 
 	/// Asks `first` for the rows, and the others for their hashes. With an error, somebody else is to be asked.
-	fn ask(&mut self, span: usize, first: usize, texts: &[TextPart], rows: &[f32], kind: Kind) -> Result<Answered, Failure> {
+	fn ask(&mut self, span: usize, first: usize, texts: &[TextPart], rows: &Rows, kind: Kind) -> Result<Rows, Failure> {
 		self.passes += 1;
+		let rows = &rows.values[..];
 		let pass = Pass { number: self.passes, kind, told: true, given_up: Vec::new(), texts: texts.to_vec(), rows: Some(root(rows)) };
 		if !self.members[first].send(&pass, rows) {
 			self.demote(span, first, &Failed::Late);
@@ -315,9 +363,7 @@ impl Ring {
 		// The others may be slower, and one that has nothing to compute is soonest.
 		let until = (asked + patience).max(Instant::now() + self.patience.late);
 		self.collect(span, &partly, &mut hashes, until);
-		let counts: Vec<usize> = texts.iter().map(|text| usize::try_from(text.count).unwrap_or(usize::MAX)).collect();
-		let entered: Vec<H256> = by_text(rows, &counts, self.embedding.dim()).map(root).collect();
-		self.compare(span, &Computed { texts, kind, entered: &entered }, answered, partly, &hashes)
+		self.compare(span, &Computed { texts, kind }, answered, &partly, &hashes)
 	}
 
 	/// Waits for the hashes of those who computed the same.
@@ -353,11 +399,14 @@ impl Ring {
 			match self.events.recv_timeout(left) {
 				Ok((by, Event::Reply(Reply::Done(done), rows))) if done.number == number && self.members[by].usable() => {
 					self.members[by].silent = false;
+					if done.number <= self.members[by].stale {
+						return Err((Some(by), Failed::Refused));
+					}
 					return Ok((by, done, rows));
 				}
 				Ok((by, Event::Reply(Reply::Refused { number: Some(refused), words }, _))) if refused == number => {
-					self.members[by].known.clear();
-					return Err((Some(by), Failed::Refused(words)));
+					self.refused(by, &words);
+					return Err((Some(by), Failed::Refused));
 				}
 				Ok((by, Event::Gone)) => {
 					self.happened(by, Event::Gone);
@@ -397,8 +446,8 @@ impl Ring {
 				self.reports.joined(&member.name);
 			}
 			Event::Refused(words) => self.reports.refused(&member.name, &words),
-			// Of a pass that is over. It lacks what that was to give it.
-			Event::Reply(Reply::Refused { .. }, _) => member.known.clear(),
+			// Of a pass that is over.
+			Event::Reply(Reply::Refused { words, .. }, _) => self.refused(by, &words),
 			// An answer that came too late.
 			Event::Reply(Reply::Done(_), _) => member.silent = false,
 			Event::Reply(..) => {}
@@ -409,6 +458,13 @@ impl Ring {
 				member.lose();
 			}
 		}
+	}
+
+	/// A member has refused a pass: it lacks what that was to give it.
+	fn refused(&mut self, member: usize, words: &str) {
+		let member = &mut self.members[member];
+		member.refused(self.passes);
+		self.reports.refused(&member.name, words);
 	}
 
 	/// Prefers all others.
@@ -422,9 +478,8 @@ impl Ring {
 				self.reports.late(name);
 				self.members[member].silent = true;
 			}
-			Failed::Refused(words) => self.reports.refused(name, words),
-			// That was reported when it went.
-			Failed::Gone => {}
+			// That was reported when it happened.
+			Failed::Gone | Failed::Refused => {}
 		}
 		// It is not waited for in texts that are under way: others have what it has.
 		if matches!(failed, Failed::Late) && self.members_of(span).filter(|member| member.usable()).count() > 1 {
@@ -471,6 +526,11 @@ impl Engine for Ring {
 
 	fn page_bytes(&self) -> usize {
 		self.page_bytes
+	}
+
+	fn readiness(&self) -> Readiness {
+		let presence = self.presence.clone();
+		Readiness::new(move || presence.is_complete())
 	}
 
 	fn pages(&self, limit: usize) -> Pages {

@@ -1,6 +1,9 @@
 //! The driver's side of a stream to a holder: frames go out through a bounded queue, replies come in as events of one queue for all holders.
 
-use super::message::{frame, receive, send, Hold, Reply, Request};
+use super::{
+	message::{frame, receive, send, Hold, Reply, Request},
+	presence::Presence,
+};
 use std::{
 	future::Future,
 	sync::{
@@ -60,12 +63,12 @@ impl Link {
 	}
 }
 
-/// Keeps holder number `index` connected, and has it hold `hold`: whatever `open` opens is used until it ends, and then opened anew. It ends with the
+/// Keeps holder number `index` connected, and has it hold `hold`, which others see in `presence`: whatever `open` opens is used until it ends, and then opened anew. It ends with the
 /// tokens `stop`, or `banned` of this holder.
 pub(super) async fn keep<S, F>(
 	index: usize,
 	hold: Hold,
-	events: SyncSender<(usize, Event)>,
+	(events, presence): (SyncSender<(usize, Event)>, Presence),
 	[stop, banned]: [CancellationToken; 2],
 	mut open: impl FnMut() -> F,
 ) where
@@ -84,8 +87,10 @@ pub(super) async fn keep<S, F>(
 				Ok(stream) => {
 					pause = RETRY;
 					let ((frames, queue), asked) = (mpsc::channel(QUEUE), Arc::new(AtomicUsize::new(0)));
+					let here = presence.enter(index);
 					if tell(Event::Connected(Link { frames, asked: asked.clone() })) {
 						talk(stream, queue, &asked, &tell).await;
+						drop(here);
 						tell(Event::Gone);
 					}
 				}

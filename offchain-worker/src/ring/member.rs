@@ -15,7 +15,7 @@ pub(super) struct Member {
 	pub(super) link: Option<Link>,
 	/// Whether it holds the span.
 	pub(super) ready: bool,
-	/// Cancelled when it has told wrong rows: it is not asked again, and not connected to.
+	/// Cancelled when it has told wrong rows, or was part of too many cases that could not be settled: it is not asked again, and not connected to.
 	pub(super) banned: CancellationToken,
 	/// It was late, and has answered nothing since: only if nobody else is there it is asked.
 	pub(super) silent: bool,
@@ -25,13 +25,18 @@ pub(super) struct Member {
 	pub(super) held: HashSet<u64>,
 	/// Pages given up that it was not told yet.
 	pub(super) given_up: Vec<u64>,
+	/// The last pass that may have been asked of it before it refused one. What it tells of passes up to this one may follow from what it did not
+	/// compute, and is not used.
+	pub(super) stale: u64,
+	/// How often another holder told something else than it, and it could not be found out who was right.
+	pub(super) unsettled: u32,
 }
 
 impl Member {
 	/// One that is not there yet.
 	pub(super) fn new(name: String, banned: CancellationToken) -> Self {
 		let (known, held) = Default::default();
-		Self { name, link: None, ready: false, banned, silent: false, known, held, given_up: Vec::new() }
+		Self { name, link: None, ready: false, banned, silent: false, known, held, given_up: Vec::new(), stale: 0, unsettled: 0 }
 	}
 
 	/// Whether it can be asked.
@@ -62,6 +67,12 @@ impl Member {
 			self.given_up.clear();
 		}
 		sent
+	}
+
+	/// It has refused a pass, when `passes` had been asked: it may lack what that was to give it, and all that was to follow.
+	pub(super) fn refused(&mut self, passes: u64) {
+		self.known.clear();
+		self.stale = passes;
 	}
 
 	/// Its connection has ended, and all that it had with it.

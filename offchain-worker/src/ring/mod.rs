@@ -6,8 +6,8 @@
 //! - [`accounts`]: rings whose members are accounts of the chain, which pays them.
 //! - [`start`]: greets the workers, places the spans, and sets up the engine.
 //! - [`lend`], `answering`, `holder`: the other side, which computes a span.
-//! - `link`, `message`: what they say to each other. `history`: what is needed to compute keys and values anew. [`report`]: who was late, or lied;
-//!   `view` tells it.
+//! - `link`, `message`: what they say to each other. `history`: what is needed to compute keys and values anew, and to say who has lied. `presence`: who is
+//!   there. [`report`]: who was late, or lied; `view` tells it. [`liars`]: who lied is not used after a restart either.
 
 pub mod accounts;
 mod answering;
@@ -15,10 +15,12 @@ mod driver;
 mod history;
 mod holder;
 pub mod lend;
+pub mod liars;
 mod link;
 mod member;
 mod message;
 pub mod placement;
+mod presence;
 pub mod report;
 mod reread;
 mod settle;

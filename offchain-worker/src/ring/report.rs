@@ -1,5 +1,6 @@
 //! What a driver notices about the members of its ring. Clones share it.
 
+use super::liars::Liars;
 use crate::infer::printable_line;
 use prometheus_client::metrics::counter::Counter;
 use std::{
@@ -7,6 +8,7 @@ use std::{
 	sync::{Arc, Mutex, MutexGuard, PoisonError},
 	time::Duration,
 };
+use tokio_util::sync::CancellationToken;
 
 /// Reports that are kept.
 const KEPT: usize = 1_000;
@@ -27,6 +29,8 @@ pub enum Report {
 	Refused(String, String),
 	/// It told wrong rows, as a computation here showed, and is not asked again.
 	Lied(String, String),
+	/// Others told something else than it too often without its being found out who was right: it is not asked again.
+	Doubtful(String),
 }
 
 /// The last reports.
@@ -39,6 +43,8 @@ struct Inner {
 	/// Microseconds that each replacement took, of the last ones.
 	replacements: Mutex<VecDeque<u64>>,
 	read_again: Counter,
+	liars: Mutex<Option<Liars>>,
+	lie: CancellationToken,
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -47,11 +53,21 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Reports {
+	/// Reports that keep on disk who lied.
+	pub(super) fn keeping(liars: Liars) -> Self {
+		Self(Arc::new(Inner { liars: Mutex::new(Some(liars)), ..Inner::default() }))
+	}
+
+	/// Cancelled as soon as somebody was found to have lied.
+	pub fn lie(&self) -> &CancellationToken {
+		&self.0.lie
+	}
+
 	fn push(&self, report: Report) {
 		let mut last = locked(&self.0.last);
 		if last.len() == KEPT {
-			// Who lied is not forgotten for who comes and goes.
-			let first = last.iter().position(|report| !matches!(report, Report::Lied(..)));
+			// Who is not asked again is not forgotten for who comes and goes.
+			let first = last.iter().position(|report| !matches!(report, Report::Lied(..) | Report::Doubtful(_)));
 			last.remove(first.unwrap_or_default());
 		}
 		last.push_back(report);
@@ -73,7 +89,7 @@ impl Reports {
 	}
 
 	pub(super) fn gone(&self, name: &str) {
-		tracing::warn!("{name} is gone; it is used again when it is back");
+		tracing::warn!("{name} is gone; it is used again when it is back at the address that it had");
 		self.push(Report::Gone(name.to_owned()));
 	}
 
@@ -90,7 +106,21 @@ impl Reports {
 
 	pub(super) fn lied(&self, name: &str, words: String) {
 		tracing::error!("{name} {words}; it is not asked again");
+		if let Some(liars) = &mut *locked(&self.0.liars) {
+			if let Err(error) = liars.note(name, &words) {
+				tracing::error!(
+					"that {name} has lied cannot be kept in {}, so that it is asked again after a restart: {error}",
+					liars.path().display()
+				);
+			}
+		}
+		self.0.lie.cancel();
 		self.push(Report::Lied(name.to_owned(), words));
+	}
+
+	pub(super) fn doubtful(&self, name: &str) {
+		tracing::error!("{name} was part of too many cases that could not be settled; it is not asked again");
+		self.push(Report::Doubtful(name.to_owned()));
 	}
 
 	pub(super) fn unsettled(&self, words: &str) {

@@ -1,138 +1,175 @@
-//! What holders of the same span have computed is compared, and a difference is settled by computing it here.
+//! What holders of the same span have computed is compared, and so is what is sent into a span with what was sent into it before. A difference is
+//! settled by computing the text here: who was given right rows and has told wrong ones has lied, whatever it says later.
 
 use super::{
-	driver::{Answered, Failure, Ring, PORTION},
-	message::{root, wanted_code, wanted_of, Kind, TextPart},
+	driver::{Answered, Failure, Ring, Rows, Stopped, PORTION},
+	history::Tellers,
+	message::{by_text, root, wanted_of, Kind, TextPart},
 };
-use neuroshard_graph::exec::{Inference, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
+use neuroshard_graph::exec::{Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
 use neuroshard_types::H256;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+/// Cases that could not be settled in which a member is still asked.
+const MOST_UNSETTLED: u32 = 3;
 
 /// What was computed in a pass.
 pub(super) struct Computed<'a> {
 	pub(super) texts: &'a [TextPart],
 	pub(super) kind: Kind,
-	/// Hashes of the rows that went in, by text.
-	pub(super) entered: &'a [H256],
 }
 
-/// How a difference is settled.
-#[derive(Default)]
-struct Settled {
-	/// Hash of the rows that go in.
-	entered: H256,
-	/// Of what comes out.
-	out: H256,
-	/// Of what each suspect makes of the whole text; `None` if it does not say.
-	again: [Option<H256>; 2],
+/// A text, computed here from its tokens up to a span.
+struct Truth {
+	/// Its last page.
+	last: u64,
+	tokens: Vec<u32>,
+	/// The rows that go into the span.
+	rows: Vec<f32>,
+	/// Hashes of the rows that go into each span up to that one; none for the first one, which gets them from here.
+	entering: Vec<Vec<H256>>,
 }
 
 impl Ring {
+	/// Notes that these rows go into a span, and compares them with what went into it before.
+	///
+	/// # Errors
+	/// [`Stopped::Contradiction`] once who told wrong rows is banned; [`InferenceError::Lost`] if it could not be found out who that is.
+	pub(super) fn enter(&mut self, span: usize, texts: &[TextPart], rows: &Rows) -> Result<(), Stopped> {
+		if span == 0 {
+			return Ok(());
+		}
+		let size = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+		let counts: Vec<usize> = texts.iter().map(|text| size(text.count)).collect();
+		let width = self.embedding.dim().max(1);
+		for ((text, rows), by) in texts.iter().zip(by_text(&rows.values, &counts, width)).zip(&rows.by) {
+			let hashes = hashes(rows, width);
+			if self.history.enter(span, &text.pages, size(text.first), &hashes, by) {
+				continue;
+			}
+			let truth = match self.truth(span, text) {
+				Ok(truth) => truth,
+				Err(words) => {
+					self.unsettled(&by.iter().map(|member| (span - 1, *member)).collect::<Vec<_>>(), &words);
+					self.members.iter_mut().for_each(|member| member.known.clear());
+					self.history.forget_entered(0);
+					return Err(InferenceError::Lost.into());
+				}
+			};
+			// If what went in before is right, and all before that, then these rows are wrong, although who told them was given right ones.
+			if !self.judge(span, &truth) {
+				by.iter().for_each(|member| self.lied(span - 1, *member));
+			}
+			return Err(Stopped::Contradiction);
+		}
+		Ok(())
+	}
+
 	/// Compares what others have computed of the same with what was answered, and settles a difference.
 	pub(super) fn compare(
 		&mut self,
 		span: usize,
 		computed: &Computed,
 		answered: Answered,
-		partly: HashMap<usize, Vec<usize>>,
+		partly: &HashMap<usize, Vec<usize>>,
 		hashes: &HashMap<usize, Vec<H256>>,
-	) -> Result<Answered, Failure> {
+	) -> Result<Rows, Failure> {
+		let mut by: Vec<Vec<usize>> = vec![vec![answered.by]; computed.texts.len()];
+		let mut differs = None;
 		for (other, known) in partly {
-			let Some(roots) = hashes.get(&other) else { continue };
+			let Some(roots) = hashes.get(other) else { continue };
 			if roots.len() != known.len() {
-				self.ban(span, other, "told other hashes than those of the texts that it got".to_owned());
+				self.ban(span, *other, "told other hashes than those of the texts that it got".to_owned());
 				continue;
 			}
-			let differs = known.iter().zip(roots).find(|(text, root)| answered.roots.get(**text) != Some(root));
-			let Some((&text, told)) = differs else { continue };
-			let (answered_by, before) = (answered.by, answered.roots.get(text).copied());
-			let settled = match self.truth(span, &computed.texts[text], computed.kind, [answered_by, other]) {
-				Ok(settled) => settled,
-				Err(words) => {
-					// What somebody contradicts is not given: who signs it answers for it.
-					self.reports.unsettled(&words);
-					[answered_by, other].into_iter().for_each(|member| self.members[member].known.clear());
-					return Err(Failure::Contradiction);
-				}
-			};
-			if computed.entered.get(text) != Some(&settled.entered) {
-				// Somebody before them was wrong, unnoticed: nothing that was computed from it can be trusted, and nobody here is to blame.
-				self.reports.unsettled("the rows that they got are wrong themselves; all texts are read again");
-				self.members.iter_mut().for_each(|member| member.known.clear());
-				return Err(Failure::Contradiction);
-			}
-			for (member, told, again) in [(other, Some(*told), settled.again[1]), (answered_by, before, settled.again[0])] {
-				if told != Some(settled.out) {
-					self.judge(span, member, again == Some(settled.out));
+			for (text, root) in known.iter().zip(roots) {
+				match (answered.roots.get(*text) == Some(root), by.get_mut(*text)) {
+					(true, Some(by)) => by.push(*other),
+					_ => differs = Some(*text),
 				}
 			}
-			if before != Some(settled.out) {
-				return Err(Failure::Again);
+		}
+		let Some(text) = differs else {
+			return Ok(Rows { values: answered.rows, by: by.into_iter().map(Tellers::from).collect() });
+		};
+		// What each has told of this text.
+		let of_others = partly.iter().filter_map(|(other, known)| {
+			let place = known.iter().position(|known| *known == text)?;
+			Some((*other, hashes.get(other)?.get(place).copied()))
+		});
+		let told: Vec<(usize, Option<H256>)> = of_others.chain([(answered.by, answered.roots.get(text).copied())]).collect();
+		let part = &computed.texts[text];
+		let settled = self.truth(span, part).and_then(|truth| Ok((self.out(span, part, computed.kind, &truth)?, truth)));
+		let (out, truth) = match settled {
+			Ok(settled) => settled,
+			Err(words) => {
+				// What somebody contradicts is not given: who signs it answers for it.
+				let suspects: Vec<(usize, usize)> = told.iter().map(|(member, _)| (span, *member)).collect();
+				self.unsettled(&suspects, &words);
+				suspects.iter().for_each(|(_, member)| self.members[*member].known.clear());
+				return Err(Failure::Stopped(InferenceError::Lost.into()));
+			}
+		};
+		if self.judge(span, &truth) {
+			// They were given wrong rows themselves.
+			return Err(Failure::Stopped(Stopped::Contradiction));
+		}
+		told.into_iter().filter(|(_, told)| *told != Some(out)).for_each(|(member, _)| self.lied(span, member));
+		Err(Failure::Again)
+	}
+
+	/// Bans who has told rows of a text which went into the first span where they are not the truth: they were given right ones. Whether there is
+	/// such a span, up to `span`.
+	fn judge(&mut self, span: usize, truth: &Truth) -> bool {
+		for span in 1..=span {
+			let wrong = truth.entering.get(span).map(|hashes| self.history.wrong(span, truth.last, hashes)).unwrap_or_default();
+			if !wrong.is_empty() {
+				wrong.into_iter().for_each(|member| self.lied(span - 1, member));
+				return true;
 			}
 		}
-		Ok(answered)
+		false
 	}
 
-	/// A member has told something else than the truth. If it tells the truth now, with all the rows from here, it was given wrong ones before.
-	fn judge(&mut self, span: usize, member: usize, honest: bool) {
-		if honest {
-			self.reports.unsettled("a holder was given wrong rows before, and reads all of its texts again");
-			self.members[member].known.clear();
-		} else if self.members[member].usable() {
-			let layers = &self.spans[span].hold;
-			let words = format!("told wrong rows of layers {} to {}", layers.first, layers.first.saturating_add(layers.layers));
-			self.ban(span, member, words);
-		}
-	}
-
-	/// What goes into a span for a text, and what comes out, computed here from its tokens; and what the `suspects` make of it, who get all the rows of the
-	/// text from here.
-	fn truth(&mut self, span: usize, text: &TextPart, kind: Kind, suspects: [usize; 2]) -> Result<Settled, String> {
-		let hold = self.spans[span].hold.stage();
-		let last = text.pages.last().ok_or("a text without pages")?;
-		let (numbers, tokens) = self.history.text(*last).ok_or("a text whose beginning is not known")?;
-		let tokens = &tokens[..];
+	/// A text from its tokens, computed here up to where it goes into a span.
+	fn truth(&mut self, span: usize, text: &TextPart) -> Result<Truth, String> {
+		let last = *text.pages.last().ok_or("a text without pages")?;
+		let (_, tokens) = self.history.text(last).ok_or("a text whose beginning is not known")?;
+		let width = self.embedding.dim().max(1);
+		let mut rows = through(&mut self.embedding, &tokens, None)?;
+		let mut entering = vec![Vec::new()];
 		// One layer at a time: the driver need not have room for more.
-		let mut rows = through(&mut self.embedding, tokens, None)?;
-		for layer in 0..hold.layers.start {
-			rows = self.after(layer, tokens, rows)?;
-		}
-		let first = usize::try_from(text.first).map_err(|error| error.to_string())?.min(tokens.len());
-		let width = rows.len() / tokens.len().max(1);
-		let (mut at, mut settled) = (0usize, Settled::default());
-		let portions = || tokens[..first].chunks(PORTION).map(|portion| (portion, Wanted::Nothing, Kind::Rows));
-		let portions = || portions().chain([(&tokens[first..], wanted_of(text.wanted), kind)]);
-		for (portion, wanted, kind) in portions() {
-			let narrow = |value: usize| u32::try_from(value).map_err(|error| error.to_string());
-			let end = at.saturating_add(portion.len());
-			let part = TextPart {
-				first: narrow(at)?,
-				count: narrow(portion.len())?,
-				tokens: Vec::new(),
-				wanted: wanted_code(wanted),
-				pages: numbers[..end.div_ceil(PAGE_TOKENS).min(numbers.len())].to_vec(),
-			};
-			let entering = &rows[at * width..end * width];
-			for (again, suspect) in settled.again.iter_mut().zip(suspects) {
-				*again = self.single(span, suspect, (&part, kind), entering).ok().and_then(|roots| roots.first().copied());
+		for before in 0..span {
+			for layer in self.spans[before].hold.stage().layers {
+				rows = self.after(layer, &tokens, rows)?;
 			}
-			settled.entered = root(entering);
-			at = end;
+			entering.push(hashes(&rows, width));
 		}
+		Ok(Truth { last, tokens, rows, entering })
+	}
+
+	/// Hash of what a span makes of a part of a text, computed here.
+	fn out(&self, span: usize, text: &TextPart, kind: Kind, truth: &Truth) -> Result<H256, String> {
+		let Truth { tokens, rows, .. } = truth;
+		let hold = self.spans[span].hold.stage();
+		let width = rows.len() / tokens.len().max(1);
+		let first = usize::try_from(text.first).map_err(|error| error.to_string())?.min(tokens.len());
 		let last = hold.layers.end.saturating_sub(1).max(hold.layers.start);
+		let mut rows = rows.clone();
 		for layer in hold.layers.start..last {
 			rows = self.after(layer, tokens, rows)?;
 		}
 		let mut own = self.source.load(&Stage { embedding: false, layers: last..hold.layers.end, head: hold.head })?;
 		let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
-		let mut rows = &rows[..];
-		for (portion, wanted, kind) in portions() {
+		let (mut rows, mut out) = (&rows[..], H256::default());
+		let portions = tokens[..first].chunks(PORTION).map(|portion| (portion, Wanted::Nothing, Kind::Rows));
+		for (portion, wanted, kind) in portions.chain([(&tokens[first..], wanted_of(text.wanted), kind)]) {
 			let (entering, rest) = rows.split_at(portion.len() * width);
 			let mut piece = [Piece { sequence: &mut sequence, tokens: portion, wanted }];
-			let out = own.pass(&pages, &mut piece, Input::Rows(entering), kind.into()).map_err(|error| error.to_string())?;
-			(settled.out, rows) = (root(out), rest);
+			let made = own.pass(&pages, &mut piece, Input::Rows(entering), kind.into()).map_err(|error| error.to_string())?;
+			(out, rows) = (root(made), rest);
 		}
-		Ok(settled)
+		Ok(out)
 	}
 
 	/// What a layer makes of the rows of a text.
@@ -141,16 +178,48 @@ impl Ring {
 		through(&mut layer, tokens, Some(&rows))
 	}
 
-	/// Asks a member of a span no more.
-	pub(super) fn ban(&mut self, span: usize, member: usize, words: String) {
-		let liar = &mut self.members[member];
-		liar.banned.cancel();
-		liar.lose();
-		self.reports.lied(&liar.name, words);
-		// What others have computed from what it said before is computed anew.
-		let later: Vec<usize> = self.spans[span + 1..].iter().flat_map(|span| span.members.iter().copied()).collect();
-		later.into_iter().for_each(|member| self.members[member].known.clear());
+	/// Members of spans have told what cannot be settled. Whoever is among them too often is asked no more: each time, somebody's answer is lost.
+	fn unsettled(&mut self, suspects: &[(usize, usize)], words: &str) {
+		self.reports.unsettled(words);
+		for (span, member) in suspects {
+			let suspect = &mut self.members[*member];
+			suspect.unsettled = suspect.unsettled.saturating_add(1);
+			if suspect.unsettled >= MOST_UNSETTLED && !suspect.banned.is_cancelled() {
+				self.reports.doubtful(&suspect.name);
+				self.dismiss(*span, *member);
+			}
+		}
 	}
+
+	/// A member has told wrong rows, although it was given right ones.
+	fn lied(&mut self, span: usize, member: usize) {
+		let layers = &self.spans[span].hold;
+		let words = format!("told wrong rows of layers {} to {}", layers.first, layers.first.saturating_add(layers.layers));
+		self.ban(span, member, words);
+	}
+
+	/// Asks a member of a span no more, since it has lied.
+	pub(super) fn ban(&mut self, span: usize, member: usize, words: String) {
+		let liar = &self.members[member];
+		if !liar.banned.is_cancelled() {
+			self.reports.lied(&liar.name, words);
+		}
+		self.dismiss(span, member);
+	}
+
+	/// Asks a member of a span no more. What others have computed from what it said before is computed anew.
+	fn dismiss(&mut self, span: usize, member: usize) {
+		self.members[member].banned.cancel();
+		self.members[member].lose();
+		let later: BTreeSet<usize> = self.spans[span + 1..].iter().flat_map(|span| span.members.iter().copied()).collect();
+		later.into_iter().for_each(|member| self.members[member].known.clear());
+		self.history.forget_entered(span + 1);
+	}
+}
+
+/// Hash of each row.
+fn hashes(rows: &[f32], width: usize) -> Vec<H256> {
+	rows.chunks_exact(width).map(root).collect()
 }
 
 /// What a part of the model makes of the rows of a text; without rows, of its tokens.

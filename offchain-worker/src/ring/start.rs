@@ -3,9 +3,11 @@
 use super::{
 	accounts::{self, AccountError, MembersError, Offering},
 	driver::{Patience, Ring},
+	liars::Liars,
 	link::{keep, EVENTS},
 	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
 	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split},
+	presence::Presence,
 	report::Reports,
 	span::Span,
 };
@@ -15,6 +17,7 @@ use neuroshard_graph::{exec::PAGE_TOKENS, Class, ModelConfig};
 use neuroshard_network::{ByteStream, PeerAddress, StreamError, Streams};
 use neuroshard_types::{inference, AccountId, H256};
 use std::{
+	path::PathBuf,
 	sync::mpsc::sync_channel,
 	time::{Duration, Instant},
 };
@@ -107,6 +110,14 @@ enum Unusable {
 	/// It has another model.
 	#[error("it has other parameters, {0:?}")]
 	Parameters(H256),
+	/// It has told this driver wrong rows.
+	#[error("it {words}, as a computation here has shown: delete its line in {} to use it all the same", path.display())]
+	Liar {
+		/// What it did.
+		words: String,
+		/// Where that is noted.
+		path: PathBuf,
+	},
 	/// Its account cannot be on the offer.
 	#[error(transparent)]
 	Account(#[from] AccountError),
@@ -122,7 +133,8 @@ struct Candidate {
 	bandwidth: f64,
 }
 
-/// Sets up a ring among those that `options` name. With `offering`, they are to be accounts of the chain, or none of them is.
+/// Sets up a ring among those that `options` name, but for `liars`, who are noted there. With `offering`, they are to be accounts of the chain, or none of
+/// them is.
 ///
 /// # Errors
 /// [`RingError`].
@@ -130,10 +142,15 @@ pub async fn start(
 	streams: &Streams,
 	source: Source,
 	options: Options,
+	liars: Liars,
 	offering: Option<Offering>,
 	stop: CancellationToken,
 ) -> Result<Started, RingError> {
-	let greeted = join_all(options.members.iter().map(|member| greet(streams, member, source.parameters, offering.as_ref()))).await;
+	let greeting = options.members.iter().map(async |member| match liars.what(&member.peer.to_string()) {
+		Some(words) => Err(Unusable::Liar { words: words.to_owned(), path: liars.path().to_owned() }),
+		None => greet(streams, member, source.parameters, offering.as_ref()).await,
+	});
+	let greeted = join_all(greeting).await;
 	let (mut candidates, mut failures) = (Vec::new(), Vec::new());
 	for (member, greeted) in options.members.iter().zip(greeted) {
 		match greeted {
@@ -175,6 +192,7 @@ pub async fn start(
 	}
 	let banned: Vec<CancellationToken> = members.iter().map(|_| CancellationToken::new()).collect();
 	let (sender, events) = sync_channel(EVENTS);
+	let presence = Presence::new(spans.iter().map(|span| span.members.clone()).collect(), members.len());
 	let mut tasks = JoinSet::new();
 	for (index, (_, address)) in members.iter().enumerate() {
 		let (streams, address) = (streams.clone(), address.clone());
@@ -183,13 +201,13 @@ pub async fn start(
 			async move { streams.open(&address).await.ok() }
 		};
 		let hold = holds[index].clone();
-		tasks.spawn(keep(index, hold, sender.clone(), [stop.clone(), banned[index].clone()], open));
+		tasks.spawn(keep(index, hold, (sender.clone(), presence.clone()), [stop.clone(), banned[index].clone()], open));
 	}
-	let reports = Reports::default();
+	let reports = Reports::keeping(liars);
 	let names = members.into_iter().map(|(name, _)| name).zip(banned).collect();
 	let (patience, told) = (options.patience, reports.clone());
 	let waiting = move || {
-		let mut ring = Ring::new(source, spans, names, events, patience, told).map_err(RingError::Load)?;
+		let mut ring = Ring::new(source, spans, names, (events, presence), patience, told).map_err(RingError::Load)?;
 		ring.ready(Instant::now() + LOADING).map_err(RingError::NotReady)?;
 		Ok::<_, RingError>(ring)
 	};

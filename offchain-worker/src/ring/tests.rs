@@ -6,6 +6,7 @@ use super::{
 	link::{keep, EVENTS},
 	message::{frame, receive, send, Hold, Profile, Reply, Request},
 	placement::{place, Links, Node, Roles, Speed, Split},
+	presence::Presence,
 	report::{Report, Reports},
 	span::Span,
 	start::held,
@@ -63,6 +64,10 @@ const SILENT: u32 = 2;
 const SLOW: u32 = 9;
 /// It changes a bit of what it computed, and vouches for it.
 const LIAR: u32 = 3;
+/// The same once; from then on it behaves as it should.
+const LIAR_ONCE: u32 = 4;
+/// It refuses the next pass, and behaves as it should from then on.
+const REFUSES_ONCE: u32 = 5;
 
 impl Conduct {
 	fn is(&self) -> u32 {
@@ -78,13 +83,22 @@ impl Conduct {
 async fn between(mut driver: DuplexStream, mut holder: DuplexStream, conduct: Conduct) {
 	loop {
 		let Ok((request, rows)) = receive::<Request>(&mut driver).await else { return };
+		if let (REFUSES_ONCE, Request::Pass(pass)) = (conduct.is(), &request) {
+			conduct.set(GOOD);
+			let refused = Reply::Refused { number: Some(pass.number), words: "no".to_owned() };
+			send(&mut driver, &frame(&refused, &[])).await.unwrap();
+			continue;
+		}
 		send(&mut holder, &frame(&request, &rows)).await.unwrap();
 		let Ok((mut reply, mut rows)) = receive::<Reply>(&mut holder).await else { return };
 		match (conduct.is(), &mut reply) {
 			(DEAD, _) => return,
 			(SILENT, _) => continue,
 			(SLOW, Reply::Done(_)) => tokio::time::sleep(Duration::from_millis(60)).await,
-			(LIAR, Reply::Done(done)) => {
+			(LIAR | LIAR_ONCE, Reply::Done(done)) => {
+				if conduct.is() == LIAR_ONCE {
+					conduct.set(GOOD);
+				}
 				if let Some(last) = rows.last_mut() {
 					// Much enough for all that is computed from it to differ.
 					*last = f32::from_bits(last.to_bits() ^ (1 << 22));
@@ -159,6 +173,7 @@ fn ring_of(source: Source, ends: &[u32], holders: usize, patience: Patience) -> 
 		spans.push(Span::new(hold, (index * holders..(index + 1) * holders).collect()));
 		first = *end;
 	}
+	let presence = Presence::new(spans.iter().map(|span| span.members.clone()).collect(), spans.len() * holders);
 	let mut names = Vec::new();
 	for index in 0..spans.len() * holders {
 		let (of_member, conduct_of, handle) = (source.clone(), Conduct::default(), runtime.handle().clone());
@@ -179,10 +194,10 @@ fn ring_of(source: Source, ends: &[u32], holders: usize, patience: Patience) -> 
 		};
 		let banned = CancellationToken::new();
 		let hold = spans[index / holders].hold.clone();
-		runtime.spawn(keep(index, hold, sender.clone(), [stop.clone(), banned.clone()], open));
+		runtime.spawn(keep(index, hold, (sender.clone(), presence.clone()), [stop.clone(), banned.clone()], open));
 		names.push((format!("member {index}"), banned));
 	}
-	let mut ring = Ring::new(source, spans, names, events, patience, reports.clone()).unwrap();
+	let mut ring = Ring::new(source, spans, names, (events, presence), patience, reports.clone()).unwrap();
 	ring.ready(Instant::now() + Duration::from_secs(20)).unwrap();
 	while joined(&reports) < conduct.len() {
 		ring.news_for_test();
@@ -261,6 +276,7 @@ fn a_holder_that_dies_is_replaced_by_another_of_the_same_span() {
 	});
 	assert_eq!(logits.unwrap(), expected(&text));
 	assert!(ring.reports.all().contains(&Report::Gone("member 0".into())));
+	assert_eq!(liars(&ring.reports), Vec::<String>::new(), "a lost connection is no lie");
 	// Both are back, and know nothing of the text: the others die.
 	let pages = ring.ring.pages(8);
 	let mut sequence = Sequence::default();
@@ -427,7 +443,25 @@ fn a_liar_is_found_although_the_honest_one_is_slower() {
 }
 
 #[test]
-fn a_holder_that_was_given_wrong_rows_by_a_liar_nobody_noticed_is_not_blamed() {
+fn who_lies_once_is_excluded_although_it_tells_the_truth_from_then_on_and_nobody_beside_it_is_blamed() {
+	for liar in 0..4 {
+		let mut ring = ring(&[1, 3], 2, Patience { late: Duration::from_secs(20), ..Patience::default() });
+		let (text, conduct) = (text(50, 5), ring.conduct.clone());
+		let logits = read(&mut ring.ring, &text, 5, |number| {
+			if number == 4 {
+				conduct[liar].set(LIAR_ONCE)
+			}
+		});
+		assert_eq!(logits.unwrap(), expected(&text));
+		assert_eq!(liars(&ring.reports), [format!("member {liar}")]);
+		for (index, member) in ring.ring.members.iter().enumerate() {
+			assert_eq!(member.banned.is_cancelled(), index == liar, "{index}");
+		}
+	}
+}
+
+#[test]
+fn a_liar_that_nobody_could_compare_is_found_by_what_was_sent_on_and_whoever_got_that_is_not_blamed() {
 	let mut ring = ring(&[1, 3], 2, Patience { late: Duration::from_secs(20), lost: Duration::from_secs(30), ..Patience::default() });
 	let text = text(40, 9);
 	let pages = ring.ring.pages(8);
@@ -442,18 +476,73 @@ fn a_holder_that_was_given_wrong_rows_by_a_liar_nobody_noticed_is_not_blamed() {
 	while ring.reports.all().iter().filter(|report| matches!(report, Report::Gone(_))).count() < 2 {
 		ring.ring.news_for_test();
 	}
-	// From now on everybody is honest. The last one comes back, and reads the text again, as it should be.
-	[0, 3].into_iter().for_each(|member| ring.conduct[member].set(GOOD));
-	while joined(&ring.reports) < 5 {
+	// From now on everybody is honest. The others come back, and read the text again, as it should be.
+	[0, 1, 3].into_iter().for_each(|member| ring.conduct[member].set(GOOD));
+	while joined(&ring.reports) < 6 {
 		ring.ring.news_for_test();
 	}
 	let mut last = Vec::new();
 	for tokens in text[20..].chunks(5) {
+		// Holders that lack something read one text a pass.
+		ring.ring.mended = None;
 		last = bits(ring.ring.logits(&pages, &mut [piece(&mut sequence, tokens)]).unwrap());
 	}
 	let expected = expected(&text);
 	assert!(last == expected[expected.len() - last.len()..]);
-	assert_eq!(liars(&ring.reports), Vec::<String>::new());
+	assert_eq!(liars(&ring.reports), ["member 0"]);
+	assert_eq!(ring.ring.members.iter().map(|member| member.banned.is_cancelled()).collect::<Vec<_>>(), [true, false, false, false]);
+}
+
+#[test]
+fn who_refuses_a_pass_has_not_lied_and_what_follows_in_it_from_that_is_not_used() {
+	for member in 0..4 {
+		let mut ring = ring(&[1, 3], 2, Patience { late: Duration::from_secs(20), ..Patience::default() });
+		let (text, conduct) = (text(60, 3), ring.conduct.clone());
+		let logits = read(&mut ring.ring, &text, 5, |number| {
+			if number % 4 == 2 {
+				conduct[member].set(REFUSES_ONCE)
+			}
+		});
+		assert_eq!(logits.unwrap(), expected(&text));
+		assert!(ring.reports.all().iter().any(|report| matches!(report, Report::Refused(..))));
+		assert_eq!(liars(&ring.reports), Vec::<String>::new());
+	}
+}
+
+#[test]
+fn members_that_contradict_each_other_are_asked_no_more_after_some_cases_that_cannot_be_settled() {
+	let broken = Arc::new(std::sync::atomic::AtomicBool::new(false));
+	let (whole, is_broken) = (source(), broken.clone());
+	let (parameters, config) = (whole.parameters, whole.config.clone());
+	// The driver's own parameters cannot be read any more, once it has begun.
+	let source = Source::new(parameters, config, move |stage, class| match is_broken.load(Ordering::SeqCst) {
+		true => Err("the file is gone".to_owned()),
+		false => whole.clone().in_class(class).load(stage),
+	});
+	let mut ring = ring_of(source, &[3], 3, Patience { late: Duration::from_secs(20), ..Patience::default() });
+	broken.store(true, Ordering::SeqCst);
+	ring.conduct[0].set(LIAR);
+	let mut failures = 0;
+	while !ring.ring.members[0].banned.is_cancelled() {
+		assert_eq!(read(&mut ring.ring, &text(10, failures), 10, |_| {}).err(), Some(InferenceError::Lost));
+		failures += 1;
+	}
+	assert_eq!(failures, 3);
+	assert!(ring.reports.all().contains(&Report::Doubtful("member 0".into())));
+	assert_eq!(liars(&ring.reports), Vec::<String>::new(), "nothing is proven");
+}
+
+#[test]
+fn a_ring_is_not_ready_while_nobody_holds_a_span() {
+	let mut ring = ring(&[1, 3], 1, Patience { lost: Duration::from_millis(300), ..impatient() });
+	let readiness = ring.ring.readiness();
+	assert!(readiness.is_ready());
+	ring.conduct[1].set(DEAD);
+	assert_eq!(read(&mut ring.ring, &text(3, 1), 3, |_| {}).err(), Some(InferenceError::Lost));
+	assert!(!readiness.is_ready());
+	ring.conduct[1].set(GOOD);
+	ring.ring.ready(Instant::now() + Duration::from_secs(20)).unwrap();
+	assert!(readiness.is_ready());
 }
 
 #[test]
@@ -549,5 +638,6 @@ proptest! {
 			}
 		}
 		prop_assert!(sequences.iter().zip(&texts).all(|(sequence, (text, _))| sequence.len() == text.len()));
+		prop_assert_eq!(liars(&ring.reports), Vec::<String>::new());
 	}
 }

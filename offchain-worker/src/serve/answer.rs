@@ -103,7 +103,7 @@ impl Answer {
 						_ if self.stops.found() => "stop",
 						End::Stop => "stop",
 						End::Length => "length",
-						End::Failed(error) => return Err(ApiError::internal(error.to_string())),
+						End::Failed(error) => return Err(error.into()),
 					});
 					return Ok(Some(piece));
 				}

@@ -3,7 +3,7 @@
 //! What a text gets does not depend on the others: see [`neuroshard_graph::exec`].
 
 use super::{prefixes::Prefixes, stats::Stats};
-use crate::infer::Engine;
+use crate::infer::{Engine, Readiness};
 use neuroshard_graph::{
 	exec::{InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
 	sampler::{sample, Counts, LogProbabilities, Sampling},
@@ -103,6 +103,9 @@ pub enum Refused {
 	/// Too many wait.
 	#[error("too many requests are waiting; try again in some seconds")]
 	Busy,
+	/// Nobody holds a part of the model.
+	#[error("nobody who holds a part of the model can be reached now; try again in some seconds")]
+	Away,
 	/// It is being shut down.
 	#[error("the server is shutting down")]
 	Stopping,
@@ -131,6 +134,7 @@ pub struct Batcher {
 	waiting: usize,
 	longest: usize,
 	vocab: usize,
+	readiness: Readiness,
 	stats: Arc<Stats>,
 }
 
@@ -148,7 +152,7 @@ impl Batcher {
 	) -> io::Result<(Self, thread::JoinHandle<()>)> {
 		let pages = limits.memory / engine.page_bytes().max(1);
 		let (longest, vocab) = (engine.longest().min(pages.saturating_mul(PAGE_TOKENS)), engine.vocab());
-		let stats = Arc::new(Stats::default());
+		let (stats, readiness) = (Arc::new(Stats::default()), engine.readiness());
 		let (work, queue) = mpsc::unbounded_channel();
 		let places = Arc::new(Semaphore::new(limits.waiting));
 		let state = State {
@@ -165,7 +169,7 @@ impl Batcher {
 			stats: stats.clone(),
 		};
 		let thread = thread::Builder::new().name("inference".into()).spawn(move || state.run(queue))?;
-		Ok((Self { work, places, waiting: limits.waiting, longest, vocab, stats }, thread))
+		Ok((Self { work, places, waiting: limits.waiting, longest, vocab, readiness, stats }, thread))
 	}
 
 	/// Tokens of the longest text, prompt and answer together.
@@ -231,6 +235,9 @@ impl Batcher {
 	}
 
 	fn places(&self, count: usize) -> Result<OwnedSemaphorePermit, Refused> {
+		if !self.readiness.is_ready() {
+			return Err(Refused::Away);
+		}
 		let (answers, most) = (count, self.waiting);
 		let count = u32::try_from(count).ok().filter(|_| answers <= most).ok_or(Refused::TooMany { answers, most })?;
 		self.places.clone().try_acquire_many_owned(count).map_err(|_| Refused::Busy)
@@ -603,6 +610,43 @@ mod tests {
 		// All of a request or nothing.
 		let many: Vec<_> = (0..3).map(|_| job(&[97], 1, Sampling::default()).0).collect();
 		assert_eq!(batcher.submit(many), Err(Refused::TooMany { answers: 3, most: 2 }));
+	}
+
+	/// An engine that lacks a part.
+	struct Parted(Inference);
+
+	impl Engine for Parted {
+		fn vocab(&self) -> usize {
+			self.0.vocab()
+		}
+		fn longest(&self) -> usize {
+			self.0.longest()
+		}
+		fn dim(&self) -> usize {
+			self.0.dim()
+		}
+		fn page_bytes(&self) -> usize {
+			self.0.page_bytes()
+		}
+		fn readiness(&self) -> Readiness {
+			Readiness::new(|| false)
+		}
+		fn pages(&self, limit: usize) -> Pages {
+			Pages::new(limit)
+		}
+		fn logits(&mut self, _: &Pages, _: &mut [Piece]) -> Result<&[f32], InferenceError> {
+			Err(InferenceError::Lost)
+		}
+		fn hidden(&mut self, _: &Pages, _: &mut [Piece]) -> Result<&[f32], InferenceError> {
+			Err(InferenceError::Lost)
+		}
+	}
+
+	#[tokio::test]
+	async fn nothing_is_taken_that_nobody_can_compute_now() {
+		let (batcher, _) = Batcher::start(Box::new(Parted(inference())), 257, |token| token == END, limits()).unwrap();
+		assert_eq!(batcher.submit(vec![job(&[97], 1, Sampling::default()).0]), Err(Refused::Away));
+		assert_eq!(batcher.embed(vec![97]).await, Err(Refused::Away));
 	}
 
 	#[test]

@@ -6,6 +6,7 @@ use axum::{
 	response::{IntoResponse, Response},
 	Json,
 };
+use neuroshard_graph::exec::InferenceError;
 use serde_json::json;
 
 /// Seconds after which a client that was refused may try again.
@@ -92,6 +93,12 @@ impl ApiError {
 		Self { code: Some("no_room"), ..refused }
 	}
 
+	/// Nobody can compute an answer for now.
+	fn away(message: impl Into<String>) -> Self {
+		let away = Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message);
+		Self { code: Some("model_not_held"), retry: Some(RETRY), ..away }
+	}
+
 	/// Something failed here.
 	pub(super) fn internal(message: impl Into<String>) -> Self {
 		Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message)
@@ -113,9 +120,19 @@ impl From<Refused> for ApiError {
 		let message = refused.to_string();
 		match refused {
 			Refused::Busy => Self::busy(message),
+			Refused::Away => Self::away(message),
 			Refused::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message),
 			Refused::TooLong { .. } => Self { code: Some("context_length_exceeded"), ..Self::invalid(message) },
 			Refused::Vocabulary(_) | Refused::TooMany { .. } | Refused::Empty => Self::invalid(message),
+		}
+	}
+}
+
+impl From<InferenceError> for ApiError {
+	fn from(error: InferenceError) -> Self {
+		match error {
+			InferenceError::Lost => Self::away(error.to_string()),
+			error => Self::internal(error.to_string()),
 		}
 	}
 }
@@ -127,5 +144,19 @@ impl IntoResponse for ApiError {
 			response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
 		}
 		response
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn who_asks_while_nobody_holds_a_part_of_the_model_is_told_when_to_come_back() {
+		for error in [ApiError::from(Refused::Away), InferenceError::Lost.into()] {
+			let response = error.into_response();
+			assert_eq!((response.status(), &response.headers()[RETRY_AFTER]), (StatusCode::SERVICE_UNAVAILABLE, &HeaderValue::from(RETRY)));
+		}
+		assert_eq!(ApiError::from(InferenceError::Empty).into_response().status(), StatusCode::INTERNAL_SERVER_ERROR);
 	}
 }

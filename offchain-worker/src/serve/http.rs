@@ -446,7 +446,7 @@ async fn embeddings(State(server): Shared, Body(request): Body<EmbeddingRequest>
 	for (index, input) in inputs.into_iter().enumerate() {
 		let tokens = server.tokens(input, "input").await?;
 		total = total.saturating_add(tokens.len());
-		let vector = server.batcher.embed(tokens).await?.map_err(|error| ApiError::internal(error.to_string()))?;
+		let vector = server.batcher.embed(tokens).await??;
 		let embedding = match base64 {
 			false => json!(vector),
 			true => json!(encoded(&vector)),

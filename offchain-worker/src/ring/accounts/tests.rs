@@ -5,6 +5,7 @@ use super::{
 		answering::answer,
 		driver::Patience,
 		lend::{lend, Lent},
+		liars::Liars,
 		message::{frame, receive, send, Hold, Profile, Reply, Request},
 		placement::{place, Link, Links, Node, Placement, Roles, Speed, Split},
 		start::{held, start, Options, RingError, Started},
@@ -252,6 +253,17 @@ async fn chain(providers: Vec<(AccountId, ProviderView)>) -> MockNode {
 	node
 }
 
+fn options_of(workers: &[&Worker]) -> Options {
+	Options {
+		members: workers.iter().map(|worker| worker.address.clone()).collect(),
+		redundancy: 1,
+		split: Split::MemoryWeighted,
+		texts: 1,
+		pages: 8,
+		patience: Patience::default(),
+	}
+}
+
 /// Sets up a ring of these workers, as `driver`.
 async fn ring_of(
 	workers: &[&Worker],
@@ -259,15 +271,37 @@ async fn ring_of(
 	streams: &Streams,
 	stop: &CancellationToken,
 ) -> Result<Started, RingError> {
-	let options = Options {
-		members: workers.iter().map(|worker| worker.address.clone()).collect(),
-		redundancy: 1,
-		split: Split::MemoryWeighted,
-		texts: 1,
-		pages: 8,
-		patience: Patience::default(),
+	let options = options_of(workers);
+	// Nothing is noted anywhere.
+	let base = tempfile::tempdir().unwrap();
+	start(streams, source(), options, Liars::read(base.path()).unwrap(), offering, stop.clone()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_lied_to_a_driver_is_in_none_of_its_rings_and_paid_by_none_of_its_offers() {
+	let [driver_account, one, other] = [account(1), account(2), account(3)];
+	let (first, second) = (Worker::start(Some(one.clone())).await, Worker::start(Some(other.clone())).await);
+	let providers = vec![(one.clone(), registered(&first.address.peer)), (other.clone(), registered(&second.address.peer))];
+	let node = chain(providers).await;
+	let offering = Some(Offering { client: node.client().await, terms: terms(&driver_account) });
+	let (streams, stop) = driver().await;
+	let base = tempfile::tempdir().unwrap();
+	let ring = async || {
+		let options = options_of(&[&first, &second]);
+		start(&streams, source(), options, Liars::read(base.path()).unwrap(), offering.clone(), stop.clone()).await
 	};
-	start(streams, source(), options, offering, stop.clone()).await
+	let started = ring().await.unwrap();
+	assert_eq!(Offer { ring: started.ring.unwrap(), ..offer(&[]) }.members(&driver_account), [one.clone(), other.clone()].into());
+	assert!(!started.reports.lie().is_cancelled());
+	started.reports.lied(&second.address.peer.to_string(), "told wrong rows of layers 1 to 3".to_owned());
+	assert!(started.reports.lie().is_cancelled());
+	// Started again.
+	let again = ring().await.unwrap();
+	assert_eq!(Offer { ring: again.ring.unwrap(), ..offer(&[]) }.members(&driver_account), [one].into());
+	again.reports.lied(&first.address.peer.to_string(), "told wrong rows of layers 0 to 3".to_owned());
+	let words = ring().await.err().unwrap().to_string();
+	assert!(words.contains("told wrong rows of layers 1 to 3") && words.contains("ring-liars"), "{words}");
+	stop.cancel();
 }
 
 async fn driver() -> (Streams, CancellationToken) {
