@@ -11,12 +11,20 @@ const UNLIMITED: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 /// Calls of one batch.
 const BATCH: &str = "100";
 
+const METHODS_HELP: &str = "RPC methods to expose. Whatever is said here, web pages are served safe ones only";
+const CORS_HELP: &str = "Origins of web pages that may use JSON-RPC over HTTP and WebSocket, with commas between them: scheme://host, with :PORT if that is \
+	not the scheme's own and :* for any; null; or all. Pages of other origins are refused. So are requests for a host that is neither an address nor \
+	localhost, unless all are allowed.\n\n\
+	By default, pages of localhost and 127.0.0.1 (http and https, any port) and of https://polkadot.js.org may; with --dev, all";
+
 /// Validator and full node of the NeuroShard chain.
 // The SDK limits neither rate nor batches.
 #[derive(Debug, clap::Parser)]
 #[command(mut_arg("rpc_rate_limit", |option| option.default_value(RATE_LIMIT).long_help(RATE_HELP)))]
 #[command(mut_arg("rpc_rate_limit_whitelisted_ips", |option| option.default_values(UNLIMITED)))]
 #[command(mut_arg("rpc_max_batch_request_len", |option| option.default_value(BATCH)))]
+#[command(mut_arg("rpc_methods", |option| option.long_help(METHODS_HELP)))]
+#[command(mut_arg("rpc_cors", |option| option.long_help(CORS_HELP)))]
 pub struct Cli {
 	/// A tool instead of the node itself.
 	#[command(subcommand)]
@@ -55,6 +63,7 @@ pub enum Subcommand {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use crate::server::origin::Origins;
 	use clap::{CommandFactory, Parser};
 
 	fn limits(options: &[&str]) -> (Option<u32>, Vec<String>, Option<u32>) {
@@ -71,6 +80,31 @@ mod tests {
 		assert_eq!(limits(&[]), (Some(6_000), loopback.clone(), Some(100)));
 		assert_eq!(limits(&["--rpc-rate-limit=7", "--rpc-max-batch-request-len=8"]), (Some(7), loopback, Some(8)));
 		assert_eq!(limits(&["--rpc-rate-limit-whitelisted-ips=10.0.0.0/8"]).1, ["10.0.0.0/8"]);
+	}
+
+	#[test]
+	fn the_origins_that_are_allowed_by_default_are_those_that_the_help_names() {
+		let help = Cli::command().render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+		assert!(
+			help.contains(
+				"pages of localhost and 127.0.0.1 (http and https, any port) and of https://polkadot.js.org may; with --dev, all"
+			),
+			"{help}"
+		);
+		assert!(help.contains("web pages are served safe ones only"), "{help}");
+		let allowed = |options: &[&str]| {
+			let cli = Cli::try_parse_from(["neuroshard-node"].iter().chain(options)).unwrap();
+			let origins = Origins::parse(cli.run.rpc_params.rpc_cors(cli.run.shared_params.dev).unwrap().as_deref()).unwrap();
+			move |origin: &str| origins.allow(origin.as_bytes())
+		};
+		let default = allowed(&[]);
+		for host in ["localhost", "localhost:3000", "127.0.0.1:8080"] {
+			assert!(default(&format!("http://{host}")) && default(&format!("https://{host}")), "{host}");
+		}
+		assert!(default("https://polkadot.js.org") && !default("https://evil.example") && !default("null"));
+		assert!(allowed(&["--dev"])("https://evil.example") && allowed(&["--rpc-cors=all"])("null"));
+		let named = allowed(&["--dev", "--rpc-cors=https://app.example,null"]);
+		assert!(named("https://app.example") && named("null") && !named("http://localhost"));
 	}
 
 	#[test]

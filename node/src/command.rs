@@ -5,6 +5,7 @@ use crate::{
 	cli::{Cli, Subcommand},
 	service,
 };
+use neuroshard_node::listening::Listening;
 use sc_cli::{RunCmd, SubstrateCli};
 use sc_service::PartialComponents;
 
@@ -38,8 +39,15 @@ pub fn run() -> sc_cli::Result<()> {
 	match &cli.subcommand {
 		None => {
 			let runner = cli.create_runner(&cli.run).map_err(|error| with_remedy(error, &cli.run))?;
-			let cache = cli.wasm_cache.clone();
-			runner.run_node_until_exit(|config| async move { service::start(config, cache).map_err(sc_cli::Error::Service) })
+			let (run, cache) = (cli.run.clone(), cli.wasm_cache.clone());
+			runner.run_node_until_exit(|config| async move {
+				let listening = Listening::bind(&run, &config).map_err(|error| sc_cli::Error::Application(error.into()))?;
+				service::start(config, cache, listening).map_err(|error| match error {
+					// As it is, without the name of the layer.
+					sc_service::Error::Application(error) => sc_cli::Error::Application(error),
+					error => sc_cli::Error::Service(error),
+				})
+			})
 		}
 		Some(Subcommand::Key(command)) => command.run(&cli),
 		Some(Subcommand::ExportChainSpec(command)) => {

@@ -1,12 +1,15 @@
-//! The parts of the node that need none of its services: its JSON-RPC namespace, what becomes of equivocation, and what goes to peers. They are a library so that
-//! they are tested without compiling the binary a second time.
+//! The parts of the node that need none of its services: where it listens, its JSON-RPC server and namespace, what becomes of equivocation, and what goes to
+//! peers. They are a library so that they are tested without compiling the binary a second time.
 
+pub mod bound;
 /// The binary's command line, compiled here for its tests.
 #[cfg(test)]
 pub mod cli;
 pub mod equivocation;
+pub mod exporter;
 pub mod gossip;
 pub mod last_peer;
+pub mod listening;
 pub mod namespace;
 pub mod reports;
 pub mod server;

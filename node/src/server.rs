@@ -5,25 +5,38 @@
 //! limits are the SDK's, and here is what lies between: connections are counted, each of them makes one call at a time, and requests and answers have
 //! memory from a budget, that of clients on this machine apart from that of all others.
 
+mod browser;
 mod budget;
 mod calls;
 mod coming;
 mod connection;
 mod metrics;
+pub mod origin;
 mod patient;
 mod websocket;
 
+pub use browser::BrowserLayer;
+pub use patient::Patient;
+
+use crate::bound::{Bound, Purpose, Unavailable};
 use budget::Kind;
 use connection::Connection;
 use futures::{future::BoxFuture, FutureExt};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn, Request};
+use hyper::{
+	body::Incoming,
+	header::{HeaderValue, CONTENT_TYPE},
+	http::request::Parts,
+	server::conn::http1,
+	service::service_fn,
+	Method, Request,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use jsonrpsee::{
 	core::BoxError,
-	server::{middleware::http::HostFilterLayer, BatchRequestConfig, HttpResponse},
+	server::{BatchRequestConfig, HttpResponse},
 	Methods, RpcModule,
 };
-use patient::Patient;
+use origin::{NoOrigin, Origins};
 use sc_rpc_server::{MiddlewareLayer, NodeHealthProxyLayer, RpcEndpoint, RpcMethods, RpcMetrics};
 use std::{
 	io,
@@ -34,7 +47,7 @@ use std::{
 use substrate_prometheus_endpoint::{PrometheusError, Registry};
 use tokio::{net::TcpListener, runtime::Runtime, sync::Semaphore};
 use tower::Service;
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowOrigin, AllowPrivateNetwork, CorsLayer};
 
 const MIB: u32 = 1 << 20;
 /// Bytes that requests and answers may take, of clients on this machine, such as a worker, and of all others.
@@ -94,21 +107,24 @@ impl Drop for Server {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
 	/// The system does not allow what the server needs.
-	#[error("the JSON-RPC server has no {what}: {error}. Is the address this machine's, and the port free?")]
+	#[error("the JSON-RPC server has no {what}: {error}")]
 	System {
 		/// What is missing.
-		what: String,
+		what: &'static str,
 		/// The system's reason.
 		error: io::Error,
 	},
+	/// An address is not to be had.
+	#[error(transparent)]
+	Unavailable(#[from] Unavailable),
 	/// The metrics of the server are not to be had.
 	#[error("the JSON-RPC server has no metrics: {0}. Start with --no-prometheus, and report this")]
 	Metrics(#[from] PrometheusError),
 	/// An origin that no browser could send.
-	#[error("`{0}` is no origin: give --rpc-cors origins such as https://polkadot.js.org, or all")]
-	Origin(String),
-	/// No endpoint has an address that could be listened on.
-	#[error("no address for JSON-RPC could be listened on: all were optional, and all failed")]
+	#[error(transparent)]
+	Origin(#[from] NoOrigin),
+	/// This machine has none of the addresses.
+	#[error("cannot listen for JSON-RPC: all addresses are optional, and this machine has none of them")]
 	NoAddress,
 }
 
@@ -132,19 +148,44 @@ pub fn nobody() -> RpcEndpoint {
 	}
 }
 
+/// An address of the server, and what is served there.
+#[derive(Debug)]
+pub struct Endpoint {
+	options: RpcEndpoint,
+	origins: Arc<Origins>,
+	bound: Bound,
+}
+
+/// Takes the addresses of `endpoints`. Optional ones that this machine does not have are left out; one that somebody else has is an error.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Origin`], [`Error::NoAddress`].
+pub fn bind(endpoints: impl IntoIterator<Item = RpcEndpoint>, purpose: Purpose) -> Result<Vec<Endpoint>, Error> {
+	let mut all = Vec::new();
+	for options in endpoints {
+		let origins = Arc::new(Origins::parse(options.cors.as_deref())?);
+		let mut bound = Bound::tcp(options.listen_addr, purpose);
+		if bound.as_ref().is_err_and(|error| !error.is_missing()) && options.retry_random_port {
+			bound = Bound::tcp((options.listen_addr.ip(), 0).into(), purpose);
+		}
+		match bound {
+			Ok(bound) => all.push(Endpoint { options, origins, bound }),
+			Err(error) if options.is_optional && error.is_missing() => tracing::debug!(target: "rpc", %error, "left out"),
+			Err(error) => return Err(error.into()),
+		}
+	}
+	if all.is_empty() {
+		return Err(Error::NoAddress);
+	}
+	Ok(all)
+}
+
 /// Serves `methods` at `endpoints`, with metrics if there is a registry for them. Also says which addresses these came to be.
 ///
 /// # Errors
-/// Every [`Error`].
-pub fn start(
-	endpoints: Vec<RpcEndpoint>,
-	methods: &RpcModule<()>,
-	registry: Option<&Registry>,
-) -> Result<(Server, Vec<SocketAddr>), Error> {
-	let system = |what: &str| {
-		let what = what.to_owned();
-		|error| Error::System { what, error }
-	};
+/// [`Error::System`], [`Error::Metrics`], [`Error::Unavailable`].
+pub fn start(endpoints: Vec<Endpoint>, methods: &RpcModule<()>, registry: Option<&Registry>) -> Result<(Server, Vec<SocketAddr>), Error> {
+	let system = |what| move |error| Error::System { what, error };
 	let runtime = sc_rpc_server::create_rpc_runtime(THREADS).map_err(system("threads"))?;
 	let tasks = runtime.handle().clone();
 	// From here on an error stops the runtime without waiting for it.
@@ -159,21 +200,13 @@ pub fn start(
 		None => None,
 	};
 	let mut addresses = Vec::new();
-	for endpoint in endpoints {
+	for Endpoint { options, origins, bound } in endpoints {
 		let _inside = tasks.enter();
-		let listener = match bind(&endpoint) {
-			Ok(listener) => listener,
-			Err(_) if endpoint.is_optional => continue,
-			Err(error) => return Err(system(&format!("address {}", endpoint.listen_addr))(error)),
-		};
+		let listener = bound.listen()?;
 		let address = listener.local_addr().map_err(system("address"))?;
 		addresses.push(address);
-		let cors = cors(&endpoint)?;
 		let (local, others, methods, metrics) = (local.clone(), others.clone(), methods.clone(), metrics.clone());
-		tasks.spawn(accept(listener, cors, Door { endpoint, address, local, others, methods, metrics }));
-	}
-	if addresses.is_empty() {
-		return Err(Error::NoAddress);
+		tasks.spawn(accept(listener, origins, Door { endpoint: options, address, local, others, methods, metrics }));
 	}
 	Ok((server, addresses))
 }
@@ -191,20 +224,17 @@ fn with_list(methods: &RpcModule<()>) -> Methods {
 	all
 }
 
-fn bind(endpoint: &RpcEndpoint) -> io::Result<TcpListener> {
-	let mut bound = std::net::TcpListener::bind(endpoint.listen_addr);
-	if bound.is_err() && endpoint.retry_random_port {
-		bound = std::net::TcpListener::bind((endpoint.listen_addr.ip(), 0));
+/// Tells browsers what pages of `origins` may ask for and read. [`BrowserLayer`] has refused all others.
+fn cors(origins: &Arc<Origins>) -> CorsLayer {
+	if **origins == Origins::All {
+		return CorsLayer::permissive().allow_private_network(AllowPrivateNetwork::yes());
 	}
-	let listener = bound?;
-	listener.set_nonblocking(true)?;
-	TcpListener::from_std(listener)
-}
-
-fn cors(endpoint: &RpcEndpoint) -> Result<CorsLayer, Error> {
-	let Some(origins) = &endpoint.cors else { return Ok(CorsLayer::permissive()) };
-	let origins: Result<Vec<_>, _> = origins.iter().map(|origin| origin.parse().map_err(|_| Error::Origin(origin.clone()))).collect();
-	Ok(CorsLayer::new().allow_origin(AllowOrigin::list(origins?)))
+	let origins = origins.clone();
+	CorsLayer::new()
+		.allow_origin(AllowOrigin::predicate(move |origin: &HeaderValue, _: &Parts| origins.allow(origin.as_bytes())))
+		.allow_methods([Method::GET, Method::POST])
+		.allow_headers([CONTENT_TYPE])
+		.allow_private_network(AllowPrivateNetwork::yes())
 }
 
 /// An address at which the server listens.
@@ -218,13 +248,13 @@ struct Door {
 }
 
 /// Serves all who come.
-async fn accept(listener: TcpListener, cors: CorsLayer, door: Door) {
+async fn accept(listener: TcpListener, origins: Arc<Origins>, door: Door) {
 	// Nobody else takes the places of clients on this machine.
 	let places = [(), ()].map(|()| Arc::new(Semaphore::new(door.endpoint.max_connections as usize)));
-	// The hosts that a browser on this machine names. Without CORS, all are allowed.
-	let hosts = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("{host}:{}", door.address.port()));
-	let host_filter = door.endpoint.cors.as_ref().and_then(|_| HostFilterLayer::new(hosts).ok());
-	let layers = tower::ServiceBuilder::new().option_layer(host_filter).layer(NodeHealthProxyLayer).layer(cors);
+	let cors = cors(&origins);
+	// Where all pages are let in, no name keeps one out.
+	let by_address = *origins != Origins::All;
+	let layers = tower::ServiceBuilder::new().layer(BrowserLayer::new(origins, by_address)).layer(cors).layer(NodeHealthProxyLayer);
 	let (door, mut connections) = (Arc::new(door), 0_usize);
 	loop {
 		let (socket, client) = match listener.accept().await {

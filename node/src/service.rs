@@ -4,8 +4,10 @@ use crate::{offences::LocalChain, rpc};
 use futures::FutureExt;
 use neuroshard_node::{
 	equivocation::{Announcements, Equivocations, Watch},
+	exporter,
 	gossip::Gossip,
 	last_peer::LastPeer,
+	listening::Listening,
 	reports::Reports,
 	server,
 };
@@ -17,12 +19,16 @@ use sc_consensus_grandpa::{FinalityProofProvider, LinkHalf, SharedVoterState};
 use sc_executor::{HeapAllocStrategy, DEFAULT_HEAP_ALLOC_STRATEGY};
 use sc_network::{NetworkBackend, Roles};
 use sc_network_sync::{engine::SyncingEngine, service::network::NetworkServiceProvider};
-use sc_service::{Configuration, Error, PartialComponents, TaskManager, WarpSyncConfig};
+use sc_service::{Configuration, Error, MetricsService, PartialComponents, TaskManager, WarpSyncConfig};
 use sc_telemetry::{Telemetry, TelemetryWorker};
 use sc_transaction_pool::TransactionPoolHandle;
 use sc_transaction_pool_api::OffchainTransactionPoolFactory;
 use sp_runtime::traits::Block as BlockT;
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+	path::PathBuf,
+	sync::Arc,
+	time::{Duration, Instant},
+};
 
 type Executor = sc_executor::WasmExecutor<sp_io::SubstrateHostFunctions>;
 /// Full client.
@@ -80,7 +86,13 @@ pub fn partial(config: &Configuration, wasm_cache: Option<PathBuf>) -> Result<Pa
 		.transpose()?;
 	let cache = wasm_cache.unwrap_or_else(|| config.base_path.path().join("wasm-cache"));
 	// The executor refuses a relative path, and would compile the runtime at every start.
-	let executor = executor(config, std::path::absolute(cache)?);
+	let cache = std::path::absolute(cache)?;
+	tracing::info!(
+		"Preparing the runtime. Where it has to be compiled, this takes seconds to some minutes, by the machine. Compiled code is kept in {}",
+		cache.display()
+	);
+	let started = Instant::now();
+	let executor = executor(config, cache);
 	let (client, backend, keystore_container, task_manager) = sc_service::new_full_parts::<Block, RuntimeApi, _>(
 		config,
 		telemetry.as_ref().map(|(_, telemetry)| telemetry.handle()),
@@ -88,6 +100,9 @@ pub fn partial(config: &Configuration, wasm_cache: Option<PathBuf>) -> Result<Pa
 		Vec::new(),
 	)?;
 	let client = Arc::new(client);
+	// Asked of the runtime, which is compiled for that at the latest.
+	let babe_config = sc_consensus_babe::configuration(&*client)?;
+	tracing::info!("The runtime is ready after {:.1} s", started.elapsed().as_secs_f64());
 	let telemetry = telemetry.map(|(worker, telemetry)| {
 		task_manager.spawn_handle().spawn("telemetry", None, worker.run());
 		telemetry
@@ -107,7 +122,6 @@ pub fn partial(config: &Configuration, wasm_cache: Option<PathBuf>) -> Result<Pa
 		telemetry.as_ref().map(Telemetry::handle),
 	)?;
 	let justification_import = Box::new(grandpa_import.clone());
-	let babe_config = sc_consensus_babe::configuration(&*client)?;
 	let slot_duration = babe_config.slot_duration();
 	let (block_import, babe_link) = sc_consensus_babe::block_import(
 		babe_config,
@@ -139,16 +153,17 @@ pub fn partial(config: &Configuration, wasm_cache: Option<PathBuf>) -> Result<Pa
 }
 
 /// Starts the node on the network backend that the configuration names.
-pub fn start(config: Configuration, wasm_cache: Option<PathBuf>) -> Result<TaskManager, Error> {
+pub fn start(config: Configuration, wasm_cache: Option<PathBuf>, listening: Listening) -> Result<TaskManager, Error> {
 	match config.network.network_backend {
-		sc_network::config::NetworkBackendType::Libp2p => start_with::<sc_network::NetworkWorker<_, _>>(config, wasm_cache),
-		sc_network::config::NetworkBackendType::Litep2p => start_with::<sc_network::Litep2pNetworkBackend>(config, wasm_cache),
+		sc_network::config::NetworkBackendType::Libp2p => start_with::<sc_network::NetworkWorker<_, _>>(config, wasm_cache, listening),
+		sc_network::config::NetworkBackendType::Litep2p => start_with::<sc_network::Litep2pNetworkBackend>(config, wasm_cache, listening),
 	}
 }
 
 fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(
 	mut config: Configuration,
 	wasm_cache: Option<PathBuf>,
+	listening: Listening,
 ) -> Result<TaskManager, Error> {
 	let PartialComponents {
 		client,
@@ -213,6 +228,8 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(
 		net_config.peer_store_handle(),
 	)?;
 	task_manager.spawn_essential_handle().spawn_blocking("syncing", None, syncing.run());
+	// Another node may have begun to listen there meanwhile.
+	listening.peers.check().map_err(|error| Error::Application(error.into()))?;
 	let (network, system_rpc_tx, tx_handler_controller, sync_service, _bitswap) =
 		sc_service::build_network_advanced(sc_service::BuildNetworkAdvancedParams {
 			role: config.role,
@@ -276,7 +293,16 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(
 		};
 		Box::new(move |executor| rpc::create(&dependencies, executor).map_err(Into::into))
 	};
-	let rpc_endpoints = config.rpc.addr.replace(vec![server::nobody()]).unwrap_or_default();
+	config.rpc.addr = Some(vec![server::nobody()]);
+	// The SDK would start an exporter of its own.
+	if let (Some(metrics), Some(bound)) = (config.prometheus_config.take(), listening.metrics) {
+		let updates = MetricsService::with_prometheus(None, &metrics.registry, role, &name, &config.impl_version)?;
+		let updates = updates.run(client.clone(), transaction_pool.clone(), network.clone(), sync_service.clone());
+		task_manager.spawn_handle().spawn("metrics-updates", None, updates);
+		let listener = bound.listen().map_err(|error| Error::Application(error.into()))?;
+		tracing::info!(target: "prometheus", "Metrics for Prometheus at http://{}/metrics", listener.local_addr()?);
+		task_manager.spawn_handle().spawn("prometheus-endpoint", None, exporter::serve(listener, metrics.registry));
+	}
 	let rpc_handlers = sc_service::spawn_tasks(sc_service::SpawnTasksParams {
 		config,
 		client: client.clone(),
@@ -292,7 +318,7 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(
 		telemetry: telemetry.as_mut(),
 		tracing_execute_block: None,
 	})?;
-	let (rpc_server, addresses) = server::start(rpc_endpoints, &rpc_handlers.handle(), prometheus_registry.as_ref())
+	let (rpc_server, addresses) = server::start(listening.rpc, &rpc_handlers.handle(), prometheus_registry.as_ref())
 		.map_err(|error| Error::Application(error.into()))?;
 	// In the form of the SDK's own line about its server, which comes before, so that scripts that look for the port find this one last.
 	let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();

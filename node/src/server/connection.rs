@@ -20,6 +20,7 @@ use jsonrpsee::{
 	},
 	Extensions,
 };
+use sc_rpc_api::DenyUnsafe;
 use sc_rpc_server::{utils::deny_unsafe, Metrics, MiddlewareLayer};
 use std::{io, net::IpAddr, sync::Arc, time::Instant};
 use tokio::{
@@ -63,7 +64,7 @@ impl Connection {
 		if !content_type_is_json(&request) {
 			return Ok(response::unsupported_content_type());
 		}
-		let caller = Arc::new(self.caller(request.headers(), None));
+		let caller = Arc::new(self.caller(&request, None));
 		let mut body = request.into_body();
 		if body.size_hint().lower() > caller.limits.request.into() {
 			return Ok(response::too_large(caller.limits.request));
@@ -108,7 +109,7 @@ impl Connection {
 			sink: MethodSink::new(sink),
 			ids: Box::new(RandomStringIdProvider::new(16)),
 		};
-		let caller = Arc::new(self.caller(request.headers(), Some(subscriptions)));
+		let caller = Arc::new(self.caller(&request, Some(subscriptions)));
 		tokio::spawn(async move {
 			let Ok(upgraded) = hyper::upgrade::on(request).await else { return };
 			let start = Instant::now();
@@ -121,8 +122,9 @@ impl Connection {
 		response
 	}
 
-	/// What makes the calls of a request with these headers, or of the WebSocket that it begins.
-	fn caller(&self, headers: &HeaderMap, subscriptions: Option<Subscriptions>) -> Caller {
+	/// What makes the calls of a request, or of the WebSocket that it begins.
+	fn caller(&self, request: &HttpRequest, subscriptions: Option<Subscriptions>) -> Caller {
+		let headers = request.headers();
 		let Door { endpoint, address, local, others, methods, metrics } = &*self.door;
 		let trusting = endpoint.rate_limit_trust_proxy_headers;
 		let named = trusting.then(|| named_client(headers)).flatten();
@@ -138,7 +140,8 @@ impl Connection {
 			layer = layer.with_metrics(Metrics::new(metrics.clone(), transport));
 		}
 		let mut extensions = Extensions::new();
-		extensions.insert(deny_unsafe(address, &endpoint.rpc_methods));
+		let denied = request.extensions().get::<DenyUnsafe>().copied();
+		extensions.insert(denied.unwrap_or_else(|| deny_unsafe(address, &endpoint.rpc_methods)));
 		extensions.insert(ConnectionId(self.id));
 		let bytes = |megabytes: u32| megabytes.saturating_mul(MIB);
 		Caller {

@@ -1,4 +1,4 @@
-//! Metrics of the server. The SDK's own server has registered its metrics under the names that ours would have, so all of these have a prefix.
+//! Metrics of the server. They have a prefix that tells them from those of the SDK's own server.
 
 use super::budget::{Budget, Kind};
 use sc_rpc_server::RpcMetrics;

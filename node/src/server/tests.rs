@@ -17,6 +17,9 @@ use tokio::{
 	sync::Notify,
 };
 
+mod pages;
+
+const PURPOSE: Purpose = Purpose { visitors: "JSON-RPC", option: "--rpc-port" };
 /// Bytes of a large answer.
 const LARGE: usize = MIB as usize;
 /// Calls for a large answer that nobody reads.
@@ -84,9 +87,7 @@ impl Tested {
 		};
 		methods.register_blocking_method("waits", waits).unwrap();
 		let registry = Registry::new();
-		// As the SDK's own server does before.
-		RpcMetrics::new(Some(&registry)).unwrap();
-		let (_server, addresses) = start(vec![endpoint], &methods, Some(&registry)).unwrap();
+		let (_server, addresses) = start(bind([endpoint], PURPOSE).unwrap(), &methods, Some(&registry)).unwrap();
 		Self { _server, address: addresses[0], registry, executed, many, waiting, _go: go }
 	}
 
@@ -254,7 +255,10 @@ async fn connections_that_say_nothing_are_counted_and_their_places_given_back() 
 
 /// A call by HTTP.
 fn posted(address: SocketAddr, method: &str) -> String {
-	let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+	posted_text(address, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#))
+}
+
+fn posted_text(address: SocketAddr, text: &str) -> String {
 	let length = text.len();
 	format!("POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{text}")
 }
@@ -404,7 +408,7 @@ async fn all_methods_are_named_and_unsafe_ones_refused_where_they_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_and_what_they_hold_are_shown_beside_the_metrics_of_the_other_server() {
+async fn calls_and_what_they_hold_are_shown() {
 	let tested = Tested::new(endpoint());
 	let client = tested.client().await;
 	for _ in 0..3 {
@@ -414,7 +418,6 @@ async fn calls_and_what_they_hold_are_shown_beside_the_metrics_of_the_other_serv
 	assert_eq!([0, 1].map(|label| tested.value("neuroshard_substrate_rpc_calls_finished", label)), [3.0, 1.0]);
 	// The client may have an answer before the server has noticed that.
 	tested.holds(0.0..1.0).await;
-	assert_eq!(tested.value("substrate_rpc_sessions_opened", 0), 0.0, "the other one serves nobody");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -423,13 +426,29 @@ async fn nobody_is_served_at_the_endpoint_for_nobody() {
 	assert!(WsClientBuilder::default().build(format!("ws://{}", tested.address)).await.is_err());
 }
 
-#[tokio::test]
-async fn an_address_in_use_is_an_error_that_names_it_unless_it_is_optional() {
+#[test]
+fn an_address_in_use_is_an_error_that_names_it_also_if_it_is_optional() {
 	let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
 	let listen_addr = taken.local_addr().unwrap();
-	let methods = RpcModule::new(());
-	let error = start(vec![RpcEndpoint { listen_addr, ..endpoint() }], &methods, None).err().unwrap();
-	assert!(error.to_string().contains(&listen_addr.to_string()), "{error}");
-	let optional = RpcEndpoint { listen_addr, is_optional: true, ..endpoint() };
-	assert!(matches!(start(vec![optional], &methods, None), Err(Error::NoAddress)));
+	for is_optional in [false, true] {
+		let error = bind([RpcEndpoint { listen_addr, is_optional, ..endpoint() }], PURPOSE).unwrap_err().to_string();
+		assert!(error.contains(&listen_addr.to_string()) && error.contains("--rpc-port") && error.contains("taken"), "{error}");
+	}
+	let elsewhere = RpcEndpoint { listen_addr, retry_random_port: true, ..endpoint() };
+	assert!(bind([elsewhere], PURPOSE).is_ok(), "it was asked for");
+}
+
+#[test]
+fn an_optional_address_that_this_machine_lacks_is_left_out() {
+	// Reserved for documentation (RFC 5737).
+	let missing = RpcEndpoint { listen_addr: "192.0.2.1:0".parse().unwrap(), is_optional: true, ..endpoint() };
+	assert_eq!(bind([missing.clone(), endpoint()], PURPOSE).unwrap().len(), 1);
+	assert!(matches!(bind([missing.clone()], PURPOSE), Err(Error::NoAddress)));
+	assert!(matches!(bind([RpcEndpoint { is_optional: false, ..missing }], PURPOSE), Err(Error::Unavailable(_))));
+}
+
+#[test]
+fn an_origin_that_is_none_is_an_error_before_anything_listens() {
+	let error = bind([RpcEndpoint { cors: Some(vec!["https://*.example".into()]), ..endpoint() }], PURPOSE).unwrap_err().to_string();
+	assert!(error.contains("`https://*.example`") && error.contains("--rpc-cors"), "{error}");
 }

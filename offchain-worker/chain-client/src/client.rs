@@ -73,7 +73,7 @@ impl ChainClient {
 	/// Connects to the node at `url`.
 	///
 	/// # Errors
-	/// [`ChainError::BadUrl`], or [`ChainError::NodeAway`] if nobody answers there.
+	/// [`ChainError::BadUrl`], [`ChainError::NodeAway`] if nobody answers there, or [`ChainError::Refused`] if somebody does not want to.
 	pub async fn connect(url: &str) -> Result<Self, ChainError> {
 		Self::connect_all(&[url.to_owned()]).await
 	}

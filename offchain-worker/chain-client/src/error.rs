@@ -14,6 +14,18 @@ pub enum ChainError {
 		/// What the connection said.
 		reason: String,
 	},
+	/// Somebody answers at the node's address, and lets nobody in who asks like this.
+	#[error(
+		"the node at {url} refuses the connection (HTTP {status}: {words}). Name it as it wants to be asked, or another one, with --node"
+	)]
+	Refused {
+		/// The address.
+		url: String,
+		/// Status of the answer.
+		status: u16,
+		/// What the answer said.
+		words: String,
+	},
 	/// The node answers no more calls for now.
 	#[error("the node at {url} answers no more calls for now ({reason}): try again soon, or raise its limits")]
 	NodeBusy {

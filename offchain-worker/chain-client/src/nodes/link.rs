@@ -1,5 +1,6 @@
 //! One node: the connection to it, and what it is asked to be compared with others.
 
+use super::refusal;
 use crate::{client::Hash, error::ChainError, explain::reason, BlockId, Heads};
 use neuroshard_types::{BlockNumber, H256};
 use std::{future::Future, sync::OnceLock, time::Duration};
@@ -66,16 +67,18 @@ impl Link {
 	/// Connects, unless that was done before.
 	///
 	/// # Errors
-	/// [`ChainError::NodeAway`] if nobody answers.
+	/// [`ChainError::NodeAway`] if nobody answers, [`ChainError::Refused`] if somebody does not want to.
 	pub(super) async fn connect(&self) -> Result<(), ChainError> {
 		if self.client().is_some() {
 			return Ok(());
 		}
-		let away = |reason: String| ChainError::NodeAway { url: self.url.clone(), reason };
 		// The reconnecting client tries for ever, also the first time: whether there is a node at all is asked before.
-		timed(&self.url, RpcClient::from_insecure_url(&self.url)).await?.map_err(|error| away(reason(&error)))?;
+		if let Err(error) = timed(&self.url, RpcClient::from_insecure_url(&self.url)).await? {
+			return Err(refusal::failed(&self.url, reason(&error)).await);
+		}
 		let policy = reconnecting_rpc_client::ExponentialBackoff::from_millis(50).max_delay(RECONNECT_DELAY);
 		let building = reconnecting_rpc_client::RpcClient::builder().max_response_size(MAX_ANSWER).retry_policy(policy).build(&self.url);
+		let away = |reason| ChainError::NodeAway { url: self.url.clone(), reason };
 		let connection = timed(&self.url, building).await?.map_err(|error| away(reason(&error)))?;
 		self.client.get_or_init(|| RpcClient::new(connection));
 		Ok(())

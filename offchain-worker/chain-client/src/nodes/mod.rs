@@ -5,6 +5,7 @@
 
 mod choice;
 mod link;
+mod refusal;
 mod switch;
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,7 @@ impl Nodes {
 	/// Connects to those at `urls` that answer.
 	///
 	/// # Errors
-	/// [`ChainError::BadUrl`]; [`ChainError::NodeAway`] if none answers, [`ChainError::OtherChain`] if two are on different chains.
+	/// [`ChainError::BadUrl`]; [`ChainError::NodeAway`] or [`ChainError::Refused`] if none answers, [`ChainError::OtherChain`] if two are on different chains.
 	pub(super) async fn connect(urls: &[String]) -> Result<Self, ChainError> {
 		let mut links: Vec<Link> = Vec::new();
 		for url in urls {
