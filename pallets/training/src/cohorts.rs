@@ -86,8 +86,8 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn draw_bridge(id: RunId, run: &Run, round: &Round) {
 		Bridges::<T>::remove(id, round.round);
 		let counted: Vec<&AccountId> = round.counted().map(|one| &one.account).collect();
-		// Alone, it would take the cohort all the way.
-		if counted.len() < 2 {
+		// Alone, it would take the cohort all the way. And where outer steps are redone, its delta would be left out.
+		if counted.len() < 2 || run.replay.is_some() {
 			return;
 		}
 		let others: Vec<RunId> = Self::cohorts_of(id).into_iter().filter(|other| *other != id).collect();

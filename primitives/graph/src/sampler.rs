@@ -47,7 +47,8 @@ pub struct SamplingError {
 }
 
 impl Sampling {
-	/// Checks the ranges.
+	/// Checks the ranges: outside of them, nobody can claim that tokens were chosen so. Within them the choice is the model's: each token is the one that
+	/// some logits lead to, whatever the text. Without bounds, large numbers or those that are none would choose in its place.
 	///
 	/// # Errors
 	/// [`SamplingError`] names the first setting that is out of its range.
@@ -200,6 +201,61 @@ fn uniform(seed: u64, position: u32) -> f32 {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use proptest::prelude::*;
+
+	/// Numbers from `least` to `most`, the bounds and `plain` often.
+	fn within(least: f32, most: f32, plain: f32) -> impl Strategy<Value = f32> {
+		prop_oneof![least..=most, prop::sample::select(vec![least, most, plain])]
+	}
+
+	prop_compose! {
+		/// All that can be claimed.
+		fn valid()(
+			temperature in prop_oneof![within(0.01, 10.0, 1.0), Just(0.0), Just(-0.0)],
+			top_k in prop_oneof![0u32..20, any::<u32>()],
+			top_p in within(f32::from_bits(1), 1.0, 0.9),
+			min_p in within(0.0, 1.0, 0.05),
+			repetition in within(0.1, 10.0, 1.0),
+			presence in within(-2.0, 2.0, 0.0),
+			frequency in within(-2.0, 2.0, 0.0),
+			seed: u64,
+		) -> Sampling {
+			Sampling { temperature, top_k, top_p, min_p, repetition, presence, frequency, seed }
+		}
+	}
+
+	proptest! {
+		#[test]
+		fn within_the_ranges_every_token_is_the_one_that_some_logits_lead_to(
+			settings in valid(),
+			text in prop::collection::btree_map(0u32..8, 0u32..=16_384, 0..8),
+			wanted in 0u32..8,
+			position: u32,
+		) {
+			prop_assert_eq!(settings.validate(), Ok(()));
+			let mut logits = [0.0; 8];
+			logits[usize::try_from(wanted).unwrap()] = 1_048_576.0;
+			prop_assert_eq!(sample(&logits, 8, &Counts(text), &settings, position), wanted);
+		}
+	}
+
+	#[test]
+	fn settings_that_choose_in_the_models_place_are_out_of_range() {
+		let mut counts = Counts::default();
+		counts.generated(2);
+		let plain = Sampling::default();
+		for settings in [
+			Sampling { temperature: 3e38, ..plain },
+			Sampling { presence: -1e38, ..plain },
+			Sampling { frequency: -1e38, ..plain },
+			Sampling { repetition: f32::NAN, ..plain },
+			Sampling { temperature: f32::NAN, ..plain },
+		] {
+			let chosen = |logits: [f32; 4]| sample(&logits, 4, &counts, &settings, 7);
+			assert_eq!(chosen([1e6, 0.0, 0.0, -1e6]), chosen([-1e6, 0.0, 0.0, 1e6]), "{settings:?}");
+			assert!(settings.validate().is_err(), "{settings:?}");
+		}
+	}
 
 	fn draw(logits: &[f32], settings: &Sampling, times: u32) -> Vec<u32> {
 		(0..times).map(|position| sample(logits, logits.len(), &Counts::default(), settings, position)).collect()

@@ -12,7 +12,7 @@ pub use neuroshard_graph::Class;
 use neuroshard_graph::{
 	answer::{Answer, TokenList},
 	merkle::blake2_256,
-	sampler,
+	sampler::{self, SamplingError},
 };
 use scale_info::TypeInfo;
 use sp_core::{bounded::BoundedVec, ecdsa, ConstU32};
@@ -224,6 +224,17 @@ pub struct Sampling {
 	pub frequency: F32,
 	/// Of the random choices.
 	pub seed: u64,
+}
+
+impl Sampling {
+	/// Whether it can be claimed that tokens were chosen so, by [`sampler::Sampling::validate`]: for chain, auditors, checkers and users alike. A receipt with
+	/// other settings is false, whatever the model says.
+	///
+	/// # Errors
+	/// [`SamplingError`] names the first setting that is out of its range.
+	pub fn validate(&self) -> Result<(), SamplingError> {
+		sampler::Sampling::from(*self).validate()
+	}
 }
 
 impl From<sampler::Sampling> for Sampling {

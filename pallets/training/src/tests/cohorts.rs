@@ -756,6 +756,28 @@ fn an_attempt_after_an_aborted_one_draws_anew_and_leads_to_what_is_newest_then()
 }
 
 #[test]
+fn an_attempt_in_which_outer_steps_are_redone_has_no_bridge() {
+	build_and_execute(|| {
+		let [one, other] = with_a_bridge([4, 2]);
+		one.reveal_bridged();
+		let liar = one.workers[0].clone();
+		condemn_work(one.run, 0, &liar);
+		// Nobody votes, and nobody is left.
+		run_to_deadline(one.run);
+		let left = one.without(&liar);
+		left.iter().for_each(|who| join(who, one.run).expect("a free place"));
+		skip(3);
+		assert_eq!((phase(one.run), at(one.run)), (Phase::Training, (1, 1)));
+		assert_eq!(Runs::<Test>::get(one.run).expect("a run").replay, Some(0));
+		assert_eq!((bridge(one.run), one.bridges()), (None, BTreeSet::new()));
+		// All deltas count.
+		full_round(one.run, &left, 5);
+		assert_eq!(Training::record(one.run, 1).expect("a record").included.len(), 3);
+		assert_eq!(leads_to(one.run), Some((other.run, 1, checkpoint(2))));
+	});
+}
+
+#[test]
 fn an_attempt_that_begins_at_once_draws_anew_for_whoever_is_left() {
 	build_and_execute(|| {
 		let mut seen = BTreeSet::new();
