@@ -8,12 +8,15 @@ use serde::Serialize;
 /// Report of an auditor who could not fetch what the round is run from.
 const UNAVAILABLE: &str = "unavailable";
 
+/// Report of an auditor whose machine could not run the round again in time.
+const TOO_SLOW: &str = "too slow";
+
 /// What an auditor did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditorSummary {
 	/// Its address.
 	pub who: String,
-	/// What it reported: the root of the sampled state, `unavailable`, or nothing.
+	/// What it reported: the root of the sampled state, `unavailable`, `too slow`, or nothing.
 	pub report: Option<String>,
 	/// `open` until the audit is closed; then `paid`, `missed` for one that did not do what it was drawn for, or `unpaid`.
 	pub outcome: String,
@@ -64,7 +67,7 @@ impl AuditSummary {
 impl AuditorSummary {
 	/// The sample that it reported, if it did.
 	pub fn sample(&self) -> Option<&str> {
-		self.report.as_deref().filter(|report| *report != UNAVAILABLE)
+		self.report.as_deref().filter(|report| ![UNAVAILABLE, TOO_SLOW].contains(report))
 	}
 }
 
@@ -96,6 +99,7 @@ fn note(audits: &mut Vec<AuditSummary>, run: RunId, happened: Audited) {
 				auditor.report = Some(match report {
 					Report::Sample(root) => format!("{root:?}"),
 					Report::Unavailable => UNAVAILABLE.into(),
+					Report::TooSlow => TOO_SLOW.into(),
 				});
 			}
 		}
@@ -149,7 +153,9 @@ mod tests {
 		note(&mut audits, 0, closed(&subject, &other));
 		assert_eq!(audits[0].auditors[1].outcome, "unpaid");
 		assert_eq!((audits[0].reports(), audits[0].has_samples()), (1, true));
-		audits[0].auditors[0].report = Some(UNAVAILABLE.into());
-		assert_eq!((audits[0].reports(), audits[0].has_samples()), (1, false));
+		for report in [Report::Unavailable, Report::TooSlow] {
+			note(&mut audits, 0, Audited::Reported { run: 0, round: 3, auditor: honest.clone(), report });
+			assert_eq!((audits[0].reports(), audits[0].has_samples()), (1, false));
+		}
 	}
 }

@@ -38,12 +38,16 @@ impl Desk {
 		self.lock().reports.of(audit).cloned()
 	}
 
-	/// Notes what is to be reported in `audit`, unless it is known already: `None` if there is no such state.
+	/// Notes the sample that is to be reported in `audit`, unless it is known already what is: `None` if there is no such state.
 	pub(super) fn note_sample(&self, audit: &AuditView, sample: Option<H256>, now: BlockNumber) -> Result<(), WorkerError> {
+		// Work that goes on where the round ends without a result is false, and the dispute about it shows that there is no sample.
+		self.note_report(audit, sample.map_or(Report::Unavailable, Report::Sample), now)
+	}
+
+	/// Notes what is to be reported in `audit`, unless it is known already.
+	pub(super) fn note_report(&self, audit: &AuditView, report: Report, now: BlockNumber) -> Result<(), WorkerError> {
 		let mut salt = [0; 32];
 		OsRng.fill_bytes(&mut salt);
-		// Work that goes on where the round ends without a result is false, and the dispute about it shows that there is no sample.
-		let report = sample.map_or(Report::Unavailable, Report::Sample);
 		let noted = self.lock().reports.note(audit, report, salt, now);
 		noted.map_err(|source| WorkerError::File { path: "reports.json".into(), source })
 	}

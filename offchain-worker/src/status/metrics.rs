@@ -77,6 +77,7 @@ fn text(status: &Status) -> String {
 		None,
 		status.audits.unavailable,
 	);
+	counter(&mut registry, "audits_too_slow", "Audits without a sample: this machine is too slow", None, status.audits.too_slow);
 	counter(&mut registry, "audits_challenged", "Samples of other auditors that were disputed", None, status.audits.challenged);
 	let mut gauge = |name: &str, help: &str, value: Option<f64>| {
 		if let Some(value) = value {

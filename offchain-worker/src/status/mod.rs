@@ -59,6 +59,9 @@ pub struct Audits {
 	pub reported: u64,
 	/// Audits in which it reported since the start of the process that something could not be fetched, or that there is nothing to sample.
 	pub unavailable: u64,
+	/// Audits in which it reported since the start of the process that this machine is too slow.
+	#[serde(default)]
+	pub too_slow: u64,
 	/// Samples of other auditors that it disputed since the start of the process.
 	pub challenged: u64,
 }

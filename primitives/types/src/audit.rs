@@ -27,6 +27,9 @@ pub enum Report {
 	/// What the round is to be run from could not be fetched from anybody. If both auditors say so, the work is not paid, and nobody loses
 	/// for it. Auditors are not paid for this report.
 	Unavailable,
+	/// The auditor's machine cannot run the round again in the time for sealing. Nothing follows from that but that it is not paid, and drawn no more
+	/// until it enrolls again.
+	TooSlow,
 }
 
 /// Commitment of an auditor to its report. It binds the account, so that a copied one opens with nothing.

@@ -159,7 +159,11 @@ impl Auditor {
 			audits.open = u32::try_from(open.count()).unwrap_or(u32::MAX);
 			audits.sealed = u32::try_from(sealed).unwrap_or(u32::MAX);
 			for audit in &fresh {
-				let count = if audit.report == Some(Report::Unavailable) { &mut audits.unavailable } else { &mut audits.reported };
+				let count = match audit.report {
+					Some(Report::Unavailable) => &mut audits.unavailable,
+					Some(Report::TooSlow) => &mut audits.too_slow,
+					Some(Report::Sample(_)) | None => &mut audits.reported,
+				};
 				*count = count.saturating_add(1);
 			}
 		});
@@ -279,12 +283,13 @@ fn rest(step: &Step, error: &ChainError, window: BlockNumber) -> BlockNumber {
 	}
 }
 
-/// Has it reported that something could not be fetched, if that is so and the time for it is nearly over.
+/// Has it reported that something could not be fetched, or else that this machine is too slow, if there is no sample and the time for it is nearly over.
 fn give_up(desk: &Desk, audit: &AuditView, now: BlockNumber) -> Result<(), WorkerError> {
-	match is_last_call(audit, now) && desk.is_out_of_reach(audit) {
-		true => desk.note_sample(audit, None, now),
-		false => Ok(()),
+	if !is_last_call(audit, now) || desk.note_of(audit).is_some() {
+		return Ok(());
 	}
+	let report = if desk.is_out_of_reach(audit) { Report::Unavailable } else { Report::TooSlow };
+	desk.note_report(audit, report, now)
 }
 
 #[cfg(test)]

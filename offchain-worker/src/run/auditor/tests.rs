@@ -324,13 +324,10 @@ async fn whoever_was_demoted_seals_what_it_was_drawn_for_and_then_resigns() {
 }
 
 #[test]
-fn what_cannot_be_fetched_is_reported_as_such_when_the_time_is_nearly_over() {
+fn what_is_not_there_when_the_time_is_nearly_over_is_reported_with_its_reason() {
 	let base = tempfile::tempdir().unwrap();
 	let desk = Desk::open(base.path());
 	let audit = AuditView { deadline: 120, closes_at: 200, ..drawn() };
-	// Not computed yet is not out of reach.
-	give_up(&desk, &audit, 118).unwrap();
-	assert_eq!(desk.note_of(&audit), None);
 	desk.note_reach(&audit, false);
 	give_up(&desk, &audit, 110).unwrap();
 	assert_eq!(desk.note_of(&audit), None, "somebody may have it yet");
@@ -343,10 +340,15 @@ fn what_cannot_be_fetched_is_reported_as_such_when_the_time_is_nearly_over() {
 	let other = AuditView { round: 3, ..audit };
 	desk.note_reach(&other, false);
 	desk.note_reach(&other, true);
+	give_up(&desk, &other, 110).unwrap();
+	assert_eq!(desk.note_of(&other), None, "it came in the end, and there is time left");
 	give_up(&desk, &other, 117).unwrap();
-	assert_eq!(desk.note_of(&other), None, "it came in the end");
-	desk.note_sample(&other, Some(OWN), 118).unwrap();
-	assert_eq!(desk.note_of(&other).map(|note| note.report), Some(Report::Sample(OWN)));
+	assert_eq!(desk.note_of(&other).map(|note| note.report), Some(Report::TooSlow), "it was not computed in time");
+
+	let third = AuditView { round: 4, ..other };
+	desk.note_sample(&third, Some(OWN), 116).unwrap();
+	give_up(&desk, &third, 117).unwrap();
+	assert_eq!(desk.note_of(&third).map(|note| note.report), Some(Report::Sample(OWN)));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{Audit, MISSED_POINTS};
 use crate::{Audits, Closings, ClosingsSpan, Config, Dockets, Drawn, Event, Pallet, WeightInfo};
 use frame_support::weights::Weight;
 use neuroshard_types::{
+	audit::Report,
 	dispute::{ClaimId, ClaimKind, Claims},
 	proof::ProofKind,
 	provider::Role,
@@ -68,8 +69,11 @@ impl<T: Config> Pallet<T> {
 			T::Providers::note_failure(auditor, MISSED_POINTS);
 			Self::drop_verifier(auditor);
 		}
+		// They are to enroll again when their machines are fast enough.
+		audit.too_slow().for_each(Self::drop_verifier);
 		for part in &audit.parts {
 			match part.report {
+				Some(Report::TooSlow) => {}
 				Some(_) => T::Providers::note_audit_reported(&part.auditor),
 				None if missed.contains(&part.auditor) => T::Providers::note_audit_missed(&part.auditor, audit.drawn_at),
 				None => {}

@@ -155,18 +155,23 @@ impl Audit {
 	}
 
 	/// Who has not done what it was drawn for: not reported, or said that something cannot be had that the other one has worked with. Two
-	/// who say that cost a participant its pay, so that they are not to say so again at once.
+	/// who say that cost a participant its pay, so that they are not to say so again at once. Whoever says that it is too slow has not failed.
 	pub fn missed(&self) -> Vec<AccountId> {
 		let fails = |[own, other]: [&Part; 2]| {
 			let failed = match own.report {
 				None => true,
 				Some(Report::Unavailable) => other.standing().is_some() || other.report == own.report,
-				Some(Report::Sample(_)) => false,
+				Some(Report::Sample(_) | Report::TooSlow) => false,
 			};
 			failed.then(|| own.auditor.clone())
 		};
 		let [first, second] = &self.parts;
 		[[first, second], [second, first]].into_iter().filter_map(fails).collect()
+	}
+
+	/// Who has said that its machine is too slow.
+	pub fn too_slow(&self) -> impl Iterator<Item = &AccountId> {
+		self.parts.iter().filter(|part| part.report == Some(Report::TooSlow)).map(|part| &part.auditor)
 	}
 }
 
@@ -188,7 +193,7 @@ mod tests {
 	#[test]
 	fn who_is_paid_and_who_has_missed_its_audit() {
 		let sample = |tag: u8| Some(Report::Sample(H256::repeat_byte(tag)));
-		let (none, away) = ((None, false), (Some(Report::Unavailable), false));
+		let (none, away, slow) = ((None, false), (Some(Report::Unavailable), false), (Some(Report::TooSlow), false));
 		let (right, other) = ((sample(1), false), (sample(2), false));
 		let (fell, other_fell) = ((sample(1), true), (sample(2), true));
 		// Reports, the paid and the missing; 1 for the first auditor and 2 for the second.
@@ -207,6 +212,10 @@ mod tests {
 			([fell, none], vec![], vec![2]),
 			// What was not to be had may well be so if the only sample is false.
 			([fell, away], vec![], vec![]),
+			([right, slow], vec![1], vec![]),
+			([slow, none], vec![], vec![2]),
+			([slow, away], vec![], vec![]),
+			([slow, slow], vec![], vec![]),
 		];
 		for (reports, paid, missed) in cases {
 			let tags = |who: Vec<AccountId>| who.into_iter().map(|who| <[u8; 32]>::from(who)[0]).collect::<Vec<_>>();

@@ -38,7 +38,7 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Step> {
 	prop_oneof![
-		6 => (0usize..4, 0u8..3).prop_map(|(auditor, report)| Step::Seal { auditor, report }),
+		6 => (0usize..4, 0u8..4).prop_map(|(auditor, report)| Step::Seal { auditor, report }),
 		8 => (0usize..4, prop::bool::weighted(0.2)).prop_map(|(auditor, other)| Step::Open { auditor, other }),
 		4 => (1u8..6, 0usize..4).prop_map(|(challenger, auditor)| Step::Challenge { challenger, auditor }),
 		1 => (1u8..6).prop_map(|challenger| Step::ChallengeWork { challenger }),
@@ -74,7 +74,8 @@ impl Walk {
 	fn take(&mut self, step: Step) {
 		match step {
 			Step::Seal { auditor, report } => {
-				let (who, report) = (self.auditors[auditor].clone(), [truth(), mistaken(), Report::Unavailable][usize::from(report)]);
+				let (who, report) =
+					(self.auditors[auditor].clone(), [truth(), mistaken(), Report::Unavailable, Report::TooSlow][usize::from(report)]);
 				if seal(&who, 1, report).is_ok() {
 					assert_eq!(self.sealed.insert(who, report), None);
 				}

@@ -218,6 +218,33 @@ fn work_is_left_out_if_both_say_that_it_cannot_be_had() {
 }
 
 #[test]
+fn whoever_is_too_slow_says_so_and_loses_its_place_and_nothing_else() {
+	build_and_execute(|| {
+		let (_, auditors) = drawn();
+		report_both(&auditors, [Report::TooSlow, truth()]);
+		let [slow, paid] = auditors;
+		run_to(31);
+		assert_eq!(closed(), [(HONEST, vec![paid.clone()], vec![])]);
+		assert_eq!(credits(), [(paid.clone(), UNITS)]);
+		// Neither a missed report nor one that was made.
+		assert_eq!((Missed::get().len(), Reported::get()), (0, vec![paid.clone()]));
+		assert!(!Disputes::verifiers().contains(&slow) && Disputes::verifiers().contains(&paid));
+		assert!(Excluded::get().is_empty());
+	});
+}
+
+#[test]
+fn two_who_are_too_slow_leave_the_work_in_the_model() {
+	build_and_execute(|| {
+		let (_, auditors) = drawn();
+		report_both(&auditors, [Report::TooSlow, Report::TooSlow]);
+		run_to(31);
+		assert_eq!((closed(), credits()), (vec![(HONEST, vec![], vec![])], vec![]));
+		assert!(Excluded::get().is_empty() && auditors.iter().all(|auditor| !Disputes::verifiers().contains(auditor)));
+	});
+}
+
+#[test]
 fn work_stays_if_one_of_them_has_had_it() {
 	build_and_execute(|| {
 		let (_, auditors) = drawn();
