@@ -4,7 +4,10 @@ use super::{bill::Bill, dataset_chain, disk, money::unsent, open::open, parse, r
 use crate::{
 	hardware,
 	infer::printable_line,
-	train::need::{longest_round, DiskNeed},
+	train::{
+		need::{longest_round, DiskNeed},
+		slowest::{longest_check, too_short},
+	},
 };
 use clap::{Args, Subcommand};
 use neuroshard_chain_client::{keys::Account, training, Call, ChainClient, Neuro};
@@ -98,7 +101,7 @@ impl TrainCommand {
 			Self::Plan { file, preset } => {
 				let file = file.as_deref().map_or_else(|| Ok(RunFile::of(preset)), RunFile::read)?;
 				file.check()?;
-				println!("{}\n{}", size(&file), liars(&file));
+				println!("{}\n{}\n{}", size(&file), liars(&file), checks(&file));
 			}
 			Self::CreateRun(command) => command.run(common).await?,
 			Self::Approve { run } => {
@@ -155,7 +158,10 @@ impl CreateRun {
 		run_check::fits(&file, &view.manifest, at.longest_phase()?)?;
 		let terms = at.dispute_terms().await?;
 		if !self.quiet {
-			println!("{}", liars(&file));
+			println!("{}\n{}", liars(&file), checks(&file));
+		}
+		for time in too_short(&file.durations, &file.train.config(), &at.audit_terms().await?, &terms) {
+			tracing::warn!("{time}");
 		}
 		if let Ok(need) = DiskNeed::new(&file.model.config(), &file.train.config(), file.max_participants, &view.manifest.shape, &terms) {
 			self.tell_disk(&need, &file);
@@ -220,6 +226,12 @@ fn liars(file: &RunFile) -> String {
 	let of = |participants: u32| format!("{} of {participants}", aggregator.liars(participants));
 	let (few, many) = (of(file.min_participants), of(file.max_participants));
 	format!("aggregation: withstands {few} participants who hand over false deltas that audits have not found yet, and {many}")
+}
+
+/// What checking a round takes of whom it takes the most.
+fn checks(file: &RunFile) -> String {
+	let blocks = longest_check(&file.durations, &file.train.config());
+	format!("checks: the slowest machine that can take part runs a round again in {blocks} blocks; a chain's sealTime and clock should be longer")
 }
 
 /// Refuses an account that does not have the chain's sudo key.

@@ -16,5 +16,6 @@ pub mod reach;
 pub mod replay;
 pub mod round;
 pub mod shelf;
+pub mod slowest;
 #[cfg(test)]
 mod testing;
