@@ -147,6 +147,24 @@ pub fn bench(model: &ModelConfig, train: &TrainConfig, threads: usize, repetitio
 	})
 }
 
+/// Inner steps a second that this machine takes with `threads` threads, measured for `time` after one untimed step.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn steps_within(model: &ModelConfig, train: &TrainConfig, threads: usize, time: Duration) -> Result<f64, BenchError> {
+	let mut engine = Engine::new(model, train, threads)?;
+	engine.load(&Checkpoint::genesis(0, model, train, threads)?.params)?;
+	let tokens = pseudo_text(train.batch as usize * (train.seq_len as usize + 1), model.vocab);
+	engine.train_step(&tokens, 0, 1)?;
+	let begin = Instant::now();
+	let mut steps = 0u32;
+	while begin.elapsed() < time {
+		steps = steps.saturating_add(1);
+		engine.train_step(&tokens, u64::from(steps), u64::from(steps).saturating_add(1))?;
+	}
+	Ok(f64::from(steps) / begin.elapsed().as_secs_f64())
+}
+
 /// Tokens that look like nothing in particular: speed does not depend on them.
 fn pseudo_text(length: usize, vocab: u32) -> Vec<u16> {
 	let mut state = 1u32;

@@ -3,9 +3,7 @@
 //!
 //! `scripts/build.sh --cheat` first; then `cargo run --release -p neuroshard-e2e --example large_dispute`.
 
-use neuroshard_e2e::{
-	until, Binaries, Cheat, DisputeSummary, Error, Layout, Network, Prepared, Preset, Text, Training, Verdicts, View, SLOT,
-};
+use neuroshard_e2e::{until, Binaries, Cheat, DisputeSummary, Error, Layout, Network, Prepared, Preset, Text, Training, Verdicts, View};
 use neuroshard_types::run::RunStatus;
 use std::time::{Duration, Instant};
 
@@ -20,7 +18,7 @@ async fn main() -> Result<(), Error> {
 	let layout = Layout::create(folder.path().join("network"), None, 2)?;
 	let preset = Preset::Large;
 	let prepared = Prepared::new(&layout, preset, Text::Registry, 2..=2).await?;
-	let mut network = Network::start(Binaries::find()?, layout, SLOT, preset.rules()).await?;
+	let mut network = Network::start(Binaries::find()?, layout, preset.rules()).await?;
 	let training = Training::sponsor(&network, prepared, Some(ROUNDS)).await?;
 	network.add_workers_and_cheaters(1, &[(Cheat::BitFlip, ROUNDS - 1)], Some(&training.dataset), 1).await?;
 	let (started, mut verdicts) = (Instant::now(), Verdicts::default());

@@ -3,8 +3,8 @@
 use clap::{error::ErrorKind, CommandFactory, Parser};
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
-	kept_folder, newest_sample, until, Binaries, Cheat, Dashboard, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared, Preset,
-	Service, Summary, Swindle, Text, Training, Verdicts, View, SLOT,
+	kept_folder, newest_sample, slot, until, Binaries, Cheat, Dashboard, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared,
+	Preset, Service, Summary, Swindle, Text, Training, Verdicts, View,
 };
 use neuroshard_types::{run::RunStatus, RoundIndex};
 use neuroshard_worker::{infer::printable, status::Status};
@@ -160,9 +160,11 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let prepared = stop.unless(Prepared::new(&layout, arguments.preset, text, u32::from(workers)..=u32::from(most))).await;
 	let Some(prepared) = prepared else { return interrupted(arguments) };
 	let prepared = prepared?;
-	dashboard.say(&format!("starting two validators in {}", folder.display()));
-	let Some(network) =
-		stop.unless(Network::start(binaries, layout, SLOT, arguments.preset.rules_for(&cheats, crowd(arguments.workers)))).await
+	dashboard.say("measuring how fast this machine trains");
+	let Some(Ok(slot)) = stop.unless(tokio::task::spawn_blocking(slot)).await else { return interrupted(arguments) };
+	let folder = folder.display();
+	dashboard.say(&format!("starting two validators, which make a block every {:.1} s, in {folder}", slot.as_secs_f64()));
+	let Some(network) = stop.unless(Network::start(binaries, layout, arguments.preset.rules_for(&cheats, crowd(arguments.workers)))).await
 	else {
 		return interrupted(arguments);
 	};
@@ -349,33 +351,29 @@ async fn answer_falsely(network: &mut Network, training: &Training, cheat: Cheat
 
 /// Shows the training until every cheater is judged and the next checkpoint is adopted, and ends the run then.
 async fn watch_until_judged(network: &mut Network, training: &Training, dashboard: &mut Dashboard) -> Result<(), Error> {
-	let (started, mut verdicts, mut told, mut known) = (Instant::now(), Verdicts::default(), 0, None);
-	loop {
-		if let Some(view) = look(network, training, known.clone(), dashboard).await? {
-			match verdicts.read(network.client(), view.heads.finalized.number).await {
-				Ok(()) | Err(Error::Chain(_)) => {}
-				Err(error) => return Err(error),
-			}
-			for decided in verdicts.list().iter().skip(told) {
-				let one = DisputeSummary::new(decided, &network.cheaters);
-				let (kind, verdict, slashed, extrinsics) = (&one.kind, &one.verdict, Neuro(decided.verdict.slashed), one.extrinsics);
-				dashboard.say(&format!(
-					"dispute about {kind}: {verdict}, {slashed} slashed, after {extrinsics} extrinsics and {:.0} s",
-					one.seconds
-				));
-			}
-			told = verdicts.list().len();
-			if network.cheaters.iter().all(|cheater| cheater.is_dealt_with(&verdicts, &view)) {
-				dashboard.say("judged, and the next checkpoint is adopted: ending the run");
-				return training.stop(network).await;
-			}
-			known = Some(view);
+	let (mut verdicts, mut told, mut known) = (Verdicts::default(), 0, None);
+	until("the verdict and the checkpoint after it", VERDICT_LIMIT, async || {
+		let Some(view) = look(network, training, known.clone(), dashboard).await? else { return Ok(None) };
+		match verdicts.read(network.client(), view.heads.finalized.number).await {
+			Ok(()) | Err(Error::Chain(_)) => {}
+			Err(error) => return Err(error),
 		}
-		if started.elapsed() > VERDICT_LIMIT {
-			return Err(Error::Late { what: "the verdict and the checkpoint after it".into(), seconds: VERDICT_LIMIT.as_secs() });
+		for decided in verdicts.list().iter().skip(told) {
+			let one = DisputeSummary::new(decided, &network.cheaters);
+			let (kind, verdict, slashed, extrinsics) = (&one.kind, &one.verdict, Neuro(decided.verdict.slashed), one.extrinsics);
+			dashboard.say(&format!(
+				"dispute about {kind}: {verdict}, {slashed} slashed, after {extrinsics} extrinsics and {:.0} s",
+				one.seconds
+			));
 		}
-		tokio::time::sleep(LOOK_INTERVAL).await;
-	}
+		told = verdicts.list().len();
+		let judged = network.cheaters.iter().all(|cheater| cheater.is_dealt_with(&verdicts, &view));
+		known = Some(view);
+		Ok(judged.then_some(()))
+	})
+	.await?;
+	dashboard.say("judged, and the next checkpoint is adopted: ending the run");
+	training.stop(network).await
 }
 
 async fn watch_until_finished(network: &mut Network, training: &Training, dashboard: &mut Dashboard) -> Result<View, Error> {

@@ -1,6 +1,7 @@
 //! A local network: two validators and any number of workers.
 
 use crate::{
+	slot,
 	spec::{Spec, LOCAL},
 	unless_away, until,
 	validator::{Identity, Keys, Validator},
@@ -94,7 +95,6 @@ pub struct Network {
 	pub workers: Vec<WorkerNode>,
 	/// Those of them that cheat. Accomplices are no cheaters: they have nothing to lose.
 	pub cheaters: Vec<Cheater>,
-	slot: Duration,
 	rules: Rules,
 	binaries: Binaries,
 	layout: Layout,
@@ -106,15 +106,15 @@ impl Network {
 	/// What each worker bonds, in planck.
 	pub const BOND: Balance = 1_000 * NEURO;
 
-	/// Starts the validators of a network that makes a block in each `slot`, with these rules in place of those of the preset `local`, and returns when
-	/// they finalize blocks.
+	/// Starts the validators of a network that makes blocks as fast as [this machine](crate::pace) bears, with these rules in place of those of the preset
+	/// `local`, and returns when they finalize blocks.
 	///
 	/// # Errors
 	/// [`Error::Command`] if the node prints no chain spec, [`Error::Setup`] for one without a place for what changes, [`Error::File`],
 	/// [`Error::Ended`] if a validator ends, [`Error::Late`] if nothing gets finalized.
-	pub async fn start(binaries: Binaries, mut layout: Layout, slot: Duration, rules: Rules) -> Result<Self, Error> {
+	pub async fn start(binaries: Binaries, mut layout: Layout, rules: Rules) -> Result<Self, Error> {
 		let mut spec = Spec::export(&binaries.node, LOCAL).await?;
-		spec.pace(slot)?;
+		spec.pace(slot())?;
 		rules.apply(&mut spec)?;
 		let chain = spec.write(&layout.folder)?.display().to_string();
 		let logs = layout.logs();
@@ -137,12 +137,7 @@ impl Network {
 		}
 		let client = first_finality(&mut validators).await?;
 		let sponsor = Submitter::spawn(client.clone(), Account::from_secret(SPONSOR)?);
-		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), slot, rules, binaries, layout, client, sponsor })
-	}
-
-	/// Time from block to block.
-	pub(crate) fn slot(&self) -> Duration {
-		self.slot
+		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), rules, binaries, layout, client, sponsor })
 	}
 
 	/// The rules that it has in place of those of the preset `local`.

@@ -9,10 +9,7 @@ use neuroshard_worker::{
 	},
 	train::presets,
 };
-use std::time::Duration;
 
-/// Time from block to block in networks of workers: their durations in blocks are those in seconds.
-pub const SLOT: Duration = Duration::from_secs(1);
 /// One claim of three is audited where nobody cheats: of a round of three workers, one. Each audit runs the round again, twice.
 const ONE_OF_THREE: u32 = 333_334;
 const ALL: u32 = 1_000_000;
@@ -46,11 +43,11 @@ impl Preset {
 		}
 	}
 
-	/// Durations for networks with cheaters: the window is about as long as it takes one machine to check what its workers have done.
+	/// Durations for networks with cheaters: the window is [three times](crate::pace) as long as it takes one machine to check what its workers have done.
 	pub fn rules(self) -> Rules {
 		match self {
-			Self::Devnet | Self::Large => Rules { window: 300, clock: 120, extension: 60, audits: None, answers: None, patient: true },
-			Self::Tiny => Rules { window: 120, clock: 30, extension: 15, audits: None, answers: None, patient: true },
+			Self::Devnet | Self::Large => Rules { window: 560, clock: 140, extension: 60, audits: None, answers: None, patient: true },
+			Self::Tiny => Rules { window: 180, clock: 30, extension: 15, audits: None, answers: None, patient: true },
 		}
 	}
 
@@ -60,8 +57,8 @@ impl Preset {
 	pub fn rules_for(self, cheats: &[(Cheat, RoundIndex)], crowd: BlockNumber) -> Rules {
 		let lazy = cheats.iter().any(|(cheat, _)| cheat.needs_audits());
 		let (share, seal_time, report_time): (_, BlockNumber, _) = match (self, lazy) {
-			(Self::Devnet | Self::Large, false) => (ONE_OF_THREE, 100, 15),
-			(Self::Devnet | Self::Large, true) => (ALL, 180, 60),
+			(Self::Devnet | Self::Large, false) => (ONE_OF_THREE, 180, 15),
+			(Self::Devnet | Self::Large, true) => (ALL, 300, 60),
 			(Self::Tiny, false) => (ONE_OF_THREE, 40, 10),
 			(Self::Tiny, true) => (ALL, 60, 20),
 		};
@@ -104,9 +101,9 @@ mod tests {
 		assert_eq!(audits(&[]).map(|share| 3 * share / 1_000_000), Some(1));
 		assert_eq!(audits(&[(Cheat::BitFlip, 1)]), None);
 		assert_eq!(audits(&[(Cheat::BitFlip, 1), (Cheat::LazyAuditor, 1)]), Some(1_000_000));
-		// Three epochs of ten blocks, 100 to seal, 15 to report, and 100 to dispute samples.
-		assert_eq!(Preset::Devnet.rules_for(&[], 1).window, 245);
+		// Three epochs of ten blocks, 180 to seal, 15 to report, and 180 to dispute samples.
+		assert_eq!(Preset::Devnet.rules_for(&[], 1).window, 405);
 		// Twice as long to seal, twice.
-		assert_eq!(Preset::Devnet.rules_for(&[], 2).window, 445);
+		assert_eq!(Preset::Devnet.rules_for(&[], 2).window, 765);
 	}
 }

@@ -1,6 +1,6 @@
 //! What a network trains: a dataset made of text that is at hand, and a run.
 
-use crate::{until, Error, Layout, Network, Preset};
+use crate::{until, Error, Layout, Network, Preset, SLOT};
 use neuroshard_chain_client::{dataset, training, Call, Submitter};
 use neuroshard_types::{
 	assignment::training_windows,
@@ -130,7 +130,7 @@ impl Training {
 			true => patient(preset.durations()),
 			false => preset.durations(),
 		};
-		let durations = in_blocks(durations, network.slot().checked_div(patience).unwrap_or(network.slot()));
+		let durations = in_blocks(durations, SLOT.checked_div(patience).unwrap_or(SLOT));
 		let name = b"local network".to_vec().try_into().map_err(|_| missing("name"))?;
 		let config = RunConfig {
 			name,

@@ -1,7 +1,7 @@
 //! What a finished training amounts to, and whether it is what it must be.
 
 use crate::{
-	audits, invariants::first_broken, until, AuditSummary, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View,
+	audits, invariants::first_broken, until, AuditSummary, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View, SLOT,
 };
 use neuroshard_chain_client::ChainAt;
 use neuroshard_graph::{sampler::Sampling, Class};
@@ -135,7 +135,7 @@ impl Minted {
 		let credited = record.adopted_at.saturating_add(window).saturating_add(CREDIT_SLACK);
 		let finalized = async || Ok::<_, Error>(client.at(client.heads().await?.finalized).await?);
 		let what = format!("the challenge window of round {round}");
-		let limit = MINT_LIMIT.saturating_add(network.slot().saturating_mul(window));
+		let limit = MINT_LIMIT.saturating_add(SLOT.saturating_mul(window));
 		until(&what, limit, async || Ok((finalized().await?.block().number >= credited).then_some(()))).await?;
 		let newest = now.run(training.run).await?.and_then(|run| run.rounds_adopted.checked_sub(1)).unwrap_or(round);
 		let newest = now.record(training.run, newest).await?.map_or(credited, |record| record.adopted_at);

@@ -2,7 +2,7 @@
 
 use crate::{
 	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Rules, Summary, Text,
-	Training, Verdicts, View, SLOT,
+	Training, Verdicts, View,
 };
 use neuroshard_types::{BlockNumber, RoundIndex};
 use std::{
@@ -58,7 +58,7 @@ impl Trial {
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)..=u32::from(all)).await?;
 		let prepared = prepared.with_inner_steps(INNER_STEPS);
 		let prepared = if terms == Terms::Robust { prepared.with_codes_robust_rule_and_momentum() } else { prepared };
-		let mut network = Network::start(Binaries::find()?, layout, SLOT, rules).await?;
+		let mut network = Network::start(Binaries::find()?, layout, rules).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
 		let flood = if flooded {

@@ -1,6 +1,6 @@
 //! A ring of workers that holds each half of a model twice, as processes: it answers as one process does, whoever is killed.
 
-use neuroshard_e2e::{kept_unless_passed, lively_model, told_by, until, Binaries, Ended, Question, Reply, Ring, Server, Streamed};
+use neuroshard_e2e::{kept_unless_passed, lively_model, told_by, until, within, Binaries, Ended, Question, Reply, Ring, Server, Streamed};
 use std::{
 	path::Path,
 	process::Command,
@@ -64,7 +64,7 @@ async fn a_ring_answers_as_one_process_does_whoever_is_killed() {
 			asked.spawn(async move { (number, question.ask(address, MODEL).await.unwrap()) });
 		}
 	}
-	let mut answers = tokio::time::timeout(SOON, asked.join_all()).await.unwrap();
+	let mut answers = within("all answers", SOON, asked.join_all()).await.unwrap();
 	answers.sort();
 	for pair in answers.chunks(2) {
 		assert_eq!(pair[0], pair[1]);
@@ -76,7 +76,7 @@ async fn a_ring_answers_as_one_process_does_whoever_is_killed() {
 	let mut answering = stream.begin(ring.driver.address, MODEL).await.unwrap();
 	pieces(&mut answering, BEGUN).await;
 	first.iter().for_each(|holder| ring.holders[*holder].kill());
-	let (answered, expected) = tokio::join!(tokio::time::timeout(SOON, answering.all()), stream.ask(alone.address, MODEL));
+	let (answered, expected) = tokio::join!(within("the rest of a stream", SOON, answering.all()), stream.ask(alone.address, MODEL));
 	assert_eq!(answered.unwrap().unwrap(), expected.unwrap());
 	for holder in &first {
 		assert!(ring.late(*holder).unwrap() > 0, "holder {holder} was not asked");
@@ -113,7 +113,7 @@ async fn a_ring_answers_as_one_process_does_whoever_is_killed() {
 	let before = told.load(Ordering::SeqCst);
 	until("the stream to go on", SOON, async || Ok((told.load(Ordering::SeqCst) > before + BEGUN).then_some(()))).await.unwrap();
 	stop.store(true, Ordering::SeqCst);
-	let told = tokio::time::timeout(SOON, reading).await.unwrap().unwrap();
+	let told = within("the reader of a stream", SOON, reading).await.unwrap().unwrap();
 	let mut alones = long.begin(alone.address, MODEL).await.unwrap();
 	while alones.texts()[0].len() < told.len() {
 		pieces(&mut alones, 1).await;

@@ -1,7 +1,7 @@
 //! A worker that serves a model, as processes: the clients of the OpenAI API that others wrote, unchanged. What each of them does is in
 //! `tests/clients/openai`.
 
-use neuroshard_e2e::{kept_unless_passed, lively_model, until, Binaries, Ended, Process, Question, Reply, Server};
+use neuroshard_e2e::{kept_unless_passed, lively_model, until, within, Binaries, Ended, Process, Question, Reply, Server};
 use neuroshard_worker::train::presets;
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};
 
@@ -30,7 +30,7 @@ async fn official_clients_chat_stream_stop_count_and_read_errors() {
 	for (program, script) in [("node".into(), "openai/main.mjs"), (clients.join("venv/bin/python"), "openai/main.py")] {
 		let mut command = Command::new(program);
 		command.arg(clients.join(script)).args([&url, "tiny", KEY, LIMITED]);
-		let said = tokio::time::timeout(SOON, Ended::output_of(command)).await.unwrap().unwrap();
+		let said = within(script, SOON, Ended::output_of(command)).await.unwrap().unwrap();
 		println!("{said}");
 	}
 	server.stop().await;

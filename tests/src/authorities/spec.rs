@@ -1,8 +1,9 @@
 //! The chain spec of a network with other validators than those of the ordinary one.
 
 use crate::{
+	slot,
 	spec::{Spec, LOCAL},
-	Ended, Error, SLOT,
+	Ended, Error,
 };
 use neuroshard_types::{Balance, NEURO};
 use serde_json::{json, Value};
@@ -22,7 +23,7 @@ const EPOCH_LENGTH: u64 = 6;
 /// [`Error::Command`] if the node prints no spec or no key, [`Error::Setup`] for a spec without a place for them, [`Error::File`].
 pub(super) async fn write(node: &Path, folder: &Path, names: &[&str]) -> Result<PathBuf, Error> {
 	let mut spec = Spec::export(node, LOCAL).await?;
-	spec.pace(SLOT)?;
+	spec.pace(slot())?;
 	let (mut keys, mut candidates) = (Vec::new(), Vec::new());
 	for name in names {
 		let (account, finality) = (address(node, name, "sr25519").await?, address(node, name, "ed25519").await?);

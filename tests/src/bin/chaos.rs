@@ -4,7 +4,7 @@ use clap::Parser;
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
 	exit_code, in_temporary_folder, until, AuditRules, Binaries, Chaos, Cheat, Cloud, Error, Kinds, Layout, Line, Minted, Network,
-	Prepared, Preset, Report, Rules, SmallDisk, Summary, Text, Training, Verdicts, View, SLOT,
+	Prepared, Preset, Report, Rules, SmallDisk, Summary, Text, Training, Verdicts, View,
 };
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use serde::Serialize;
@@ -149,7 +149,7 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	}
 	println!("starting two validators and {workers} workers in {}", folder.display());
 	let lies: Vec<_> = LIES.into_iter().cycle().zip(FIRST_LIE..).take(arguments.liars.into()).collect();
-	let mut network = Network::start(binaries, layout, SLOT, rules(arguments.preset, &lies)).await?;
+	let mut network = Network::start(binaries, layout, rules(arguments.preset, &lies)).await?;
 	let training = Training::sponsor(&network, prepared, None).await?;
 	let (honest, dataset) = (usize::from(arguments.workers), Some(training.dataset.as_path()));
 	match lies.is_empty() {

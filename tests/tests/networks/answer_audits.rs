@@ -3,7 +3,7 @@
 use neuroshard_chain_client::keys::Account;
 use neuroshard_e2e::{
 	kept_unless_passed, until, AnswerRules, Binaries, Cheat, Error, Gateway, Layout, Network, Prepared, Preset, Provider, Question, Rules,
-	Swindle, Text, Training, User, Verdicts, SLOT,
+	Swindle, Text, Training, User, Verdicts,
 };
 use neuroshard_types::{
 	answer_audit::Delivery,
@@ -59,7 +59,7 @@ impl Scene {
 		let layout = Layout::create(folder.join("network"), None, WORKERS).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, WORKERS.into()..=WORKERS.into()).await.unwrap();
 		let prepared = prepared.with_inner_steps(INNER_STEPS);
-		let mut network = Network::start(Binaries::find().unwrap(), layout, SLOT, RULES).await.unwrap();
+		let mut network = Network::start(Binaries::find().unwrap(), layout, RULES).await.unwrap();
 		let training = Training::sponsor(&network, prepared, Some(1)).await.unwrap();
 		network.add_workers_without_audits(AUDITOR, Some(&training.dataset), 1).await.unwrap();
 		network.add_workers(1, Some(&training.dataset), 1).await.unwrap();

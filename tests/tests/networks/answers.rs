@@ -4,7 +4,7 @@
 use neuroshard_chain_client::{disputes, keys::Account, ChainClient, Submitter, Verdict};
 use neuroshard_e2e::{
 	kept_unless_passed, until, Binaries, Cheat, Ended, Error, Gateway, Layout, Network, Prepared, Preset, Provider, Question, Reply, Rules,
-	Swindle, Text, Training, User, Verdicts, SLOT,
+	Swindle, Text, Training, User, Verdicts,
 };
 use neuroshard_types::{
 	dispute::{ClaimKind, Decision},
@@ -78,7 +78,7 @@ impl Scene {
 		let layout = Layout::create(folder.join("network"), None, workers).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, workers.into()..=workers.into()).await.unwrap();
 		let prepared = prepared.with_inner_steps(INNER_STEPS);
-		let mut network = Network::start(Binaries::find().unwrap(), layout, SLOT, RULES).await.unwrap();
+		let mut network = Network::start(Binaries::find().unwrap(), layout, RULES).await.unwrap();
 		let training = Training::sponsor(&network, prepared, Some(ROUNDS)).await.unwrap();
 		println!("the network stands after {:.0} s", started.elapsed().as_secs_f64());
 		network.add_workers(workers.into(), Some(&training.dataset), 1).await.unwrap();

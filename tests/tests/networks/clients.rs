@@ -1,6 +1,6 @@
 //! Clients that others wrote, from the package registry of JavaScript, against nodes. What each of them does is in `tests/clients`.
 
-use neuroshard_e2e::{kept_unless_passed, Binaries, Ended, Error, Nodes, Start, SLOT};
+use neuroshard_e2e::{kept_unless_passed, slot, within, Binaries, Ended, Error, Nodes, Start};
 use std::{path::Path, process::Command, time::Duration};
 
 /// Longest time for one client. It has a shorter limit of its own, and says then what it was about.
@@ -22,13 +22,13 @@ async fn clients_of_others_decode_everything_move_money_and_explain_errors() {
 async fn say(folder: &Path, clients: &[&str]) -> Result<String, Error> {
 	let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
 	assert!(scripts.join("node_modules").is_dir(), "the clients are not installed: run scripts/clients.sh first");
-	let start = Start { slot: Some(SLOT), ..Start::default() };
+	let start = Start { slot: Some(slot()), ..Start::default() };
 	let network = Nodes::start(&Binaries::find()?.node, folder, 1, &start).await?;
 	let mut said = String::new();
 	for client in clients {
 		let mut command = Command::new("node");
 		command.arg(scripts.join(client)).arg(network.validators[0].url());
-		let shown = tokio::time::timeout(LIMIT, Ended::output_of(command)).await.expect("a client ends in time")?;
+		let shown = within(client, LIMIT, Ended::output_of(command)).await??;
 		said.push_str(&format!("{client}:\n{shown}\n"));
 	}
 	network.stop().await;

@@ -2,9 +2,7 @@
 
 use crate::scenario::{included, ROUND, SOON};
 use neuroshard_chain_client::{training, Call, ChainAt};
-use neuroshard_e2e::{
-	kept_unless_passed, until, Binaries, Ended, Error, Layout, Network, Prepared, Preset, Text, Training, WorkerNode, SLOT,
-};
+use neuroshard_e2e::{kept_unless_passed, until, Binaries, Ended, Error, Layout, Network, Prepared, Preset, Text, Training, WorkerNode};
 use neuroshard_types::{dispute::Base, run::RoundRecord, RunId, H256};
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -44,7 +42,7 @@ impl Family {
 	async fn start(folder: &Path) -> Self {
 		let layout = Layout::create(folder.join("network"), None, 4).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 2..=2).await.unwrap().with_inner_steps(INNER_STEPS);
-		let mut network = Network::start(Binaries::find().unwrap(), layout, SLOT, Preset::Tiny.rules()).await.unwrap();
+		let mut network = Network::start(Binaries::find().unwrap(), layout, Preset::Tiny.rules()).await.unwrap();
 		let first = Training::sponsor(&network, prepared, None).await.unwrap();
 		let second = first.another(&network).await.unwrap();
 		let (runs, dataset) = ([first.run, second.run], first.dataset.clone());

@@ -3,7 +3,7 @@
 
 use neuroshard_chain_client::{ChainAt, ChainClient};
 use neuroshard_e2e::{
-	kept_unless_passed, until, Binaries, Ended, Layout, Network, Prepared, Preset, Rules, Service, Text, Training, View, SLOT,
+	kept_unless_passed, until, within, Binaries, Ended, Layout, Network, Prepared, Preset, Rules, Service, Text, Training, View,
 };
 use neuroshard_types::{
 	inference::{Offer, OfferView, SessionId},
@@ -30,7 +30,7 @@ async fn answers_of_a_ring_are_paid_from_the_escrow_of_a_user_to_the_driver_and_
 	let mut folder = kept_unless_passed("paid").unwrap();
 	let layout = Layout::create(folder.path().join("network"), None, 3).unwrap();
 	let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=3).await.unwrap().with_inner_steps(40);
-	let mut network = Network::start(Binaries::find().unwrap(), layout, SLOT, RULES).await.unwrap();
+	let mut network = Network::start(Binaries::find().unwrap(), layout, RULES).await.unwrap();
 	let training = Training::sponsor(&network, prepared, Some(ROUNDS)).await.unwrap();
 	network.add_workers(3, Some(&training.dataset), 1).await.unwrap();
 	let mut known = None;
@@ -80,7 +80,7 @@ async fn answers_of_a_ring_are_paid_from_the_escrow_of_a_user_to_the_driver_and_
 	for (program, script) in [("node".into(), "openai/main.mjs"), (clients.join("venv/bin/python"), "openai/main.py")] {
 		let mut command = Command::new(program);
 		command.arg(clients.join(script)).args([format!("http://{address}/v1"), format!("run-{}", training.run)]);
-		let said = tokio::time::timeout(SOON, Ended::output_of(command)).await.unwrap().unwrap();
+		let said = within(script, SOON, Ended::output_of(command)).await.unwrap().unwrap();
 		println!("{said}");
 	}
 	service.check().unwrap();

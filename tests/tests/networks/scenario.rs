@@ -1,7 +1,7 @@
 //! What scenarios of a network without cheaters share. Each is one test, because starting a network costs more than any part of it. Every wait has a
 //! deadline and is for something that the chain or a process says.
 
-use neuroshard_e2e::{until, Binaries, Ended, Error, Layout, Network, Prepared, Preset, Rules, Text, Training, View, SLOT};
+use neuroshard_e2e::{until, Binaries, Ended, Error, Layout, Network, Prepared, Preset, Rules, Text, Training, View};
 use neuroshard_types::{
 	provider::ProviderView,
 	run::{ParticipantView, Phase, RoundRecord, RunStatus},
@@ -57,7 +57,7 @@ impl Scenario {
 	}
 
 	async fn with_workers(count: usize, layout: Layout, prepared: Prepared, rules: Rules) -> Self {
-		let mut network = Network::start(Binaries::find().unwrap(), layout, SLOT, rules).await.unwrap();
+		let mut network = Network::start(Binaries::find().unwrap(), layout, rules).await.unwrap();
 		let training = Training::sponsor(&network, prepared, None).await.unwrap();
 		network.add_workers(count, Some(&training.dataset), 1).await.unwrap();
 		Self { network, training }

@@ -6,7 +6,7 @@ use neuroshard_types::{
 	run::{Phase, RoundRecord, RoundView},
 	RoundIndex,
 };
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// More than a worker that shares two cores with another one takes in the time for training, or not many fewer.
 const MOST_STEPS: u32 = 600;
@@ -42,18 +42,16 @@ async fn a_machine_four_times_slower_takes_fewer_steps_and_is_included_all_the_s
 impl Scenario {
 	/// The record of `round`, during which `slow` stands still most of the time.
 	async fn adopted_beside_a_slow_worker(&mut self, slow: usize, round: RoundIndex) -> RoundRecord {
-		let (run, begun) = (self.training.run, Instant::now());
-		loop {
+		let run = self.training.run;
+		let adopted = until(&format!("the end of round {round}"), ROUND, async || {
 			self.network.workers[slow].freeze();
 			tokio::time::sleep(STANDS).await;
 			self.network.workers[slow].thaw();
 			tokio::time::sleep(GOES).await;
-			self.network.check().unwrap();
-			if let Some(record) = self.network.client().now().await.unwrap().record(run, round).await.unwrap() {
-				return record;
-			}
-			assert!(begun.elapsed() < ROUND, "round {round} is not adopted");
-		}
+			self.network.check()?;
+			Ok(self.network.client().now().await?.record(run, round).await?)
+		});
+		adopted.await.unwrap()
 	}
 
 	/// A third worker comes while a round is trained, and is included in it with windows of its own.

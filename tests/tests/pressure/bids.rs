@@ -2,7 +2,7 @@
 
 use crate::SOON;
 use neuroshard_chain_client::{keys::Account, system, Included, Submitter};
-use neuroshard_e2e::{kept_unless_passed, until, Binaries, Flood, Nodes, Start};
+use neuroshard_e2e::{kept_unless_passed, until, within, Binaries, Flood, Nodes, Start};
 use neuroshard_types::{Balance, NEURO};
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ async fn what_has_a_deadline_gets_into_blocks_that_an_account_fills_and_pays_mor
 	// One may find a block that the flood had no time to fill.
 	let (tip, end) = loop {
 		let sent = submitter.submit_prompt(system::remark(Vec::new()), 0);
-		let included = tokio::time::timeout(SOON, sent).await.expect("a place in time").unwrap();
+		let included = within("a place in a block", SOON, sent).await.unwrap().unwrap();
 		match tip(&included) {
 			0 => free += 1,
 			tip => break (tip, included.block.number),

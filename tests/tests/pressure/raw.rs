@@ -1,5 +1,6 @@
 //! Clients without manners: what they send is not checked, and they read when they like.
 
+use neuroshard_e2e::within;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::{
@@ -25,7 +26,7 @@ impl Socket {
 		stream.write_all(request.as_bytes()).await.ok()?;
 		let mut head = Vec::new();
 		while !head.ends_with(b"\r\n\r\n") {
-			match tokio::time::timeout(ANSWER, stream.read_u8()).await {
+			match within("a byte", ANSWER, stream.read_u8()).await {
 				Ok(Ok(byte)) => head.push(byte),
 				_ => return None,
 			}
@@ -56,8 +57,7 @@ impl Socket {
 
 	/// The next message; nothing if the connection is closed.
 	pub async fn receive(&mut self) -> Option<Value> {
-		let answer = tokio::time::timeout(ANSWER, self.message());
-		answer.await.expect("an answer in time")
+		within("an answer", ANSWER, self.message()).await.unwrap()
 	}
 
 	/// What the node says to one message.
@@ -102,7 +102,7 @@ pub async fn post(url: &str, body: &[u8]) -> Option<(u16, String)> {
 	// What is refused by its length is not read to its end.
 	let _ = stream.write_all(body).await;
 	let mut answer = Vec::new();
-	let _ = tokio::time::timeout(ANSWER, stream.read_to_end(&mut answer)).await.expect("an answer in time");
+	let _ = within("an answer", ANSWER, stream.read_to_end(&mut answer)).await.unwrap();
 	let answer = String::from_utf8_lossy(&answer).into_owned();
 	let status = answer.split(' ').nth(1)?.parse().ok()?;
 	Some((status, answer.split_once("\r\n\r\n")?.1.to_owned()))
