@@ -87,6 +87,7 @@ fn json_of(preset: Preset) -> Value {
 			"reportTime": 15,
 			// One answer of five. With three epochs, three times as long fits into the time in which claims can be disputed: window and longest game.
 			"answerAuditShare": 200_000,
+			"answerDrawPrice": NEURO / 100,
 			"deliverTime": 20,
 		},
 		"ponw": { "challengeWindow": preset.challenge_window },

@@ -203,7 +203,7 @@ fn a_provider_that_does_not_defend_its_answer_loses_its_stake_its_role_and_the_r
 		while System::block_number() <= deadline {
 			next_block();
 		}
-		assert_eq!(Disputes::games(), []);
+		assert_eq!(Disputes::games(None), []);
 		let decided = System::events().into_iter().find_map(|record| match record.event {
 			RuntimeEvent::Disputes(pallet_neuro_disputes::Event::Decided { rewarded, receiver, burned, .. }) => {
 				Some((rewarded, receiver, burned))

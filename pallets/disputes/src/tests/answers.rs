@@ -38,7 +38,7 @@ fn a_false_token_costs_the_provider_everything_in_three_extrinsics() {
 		assert_eq!(decisions(), [(ALICE, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
 		assert_eq!((free(&ALICE), free(&stake_of(&LIAR))), (FUNDS + REWARD, 0));
 		assert_eq!(Balances::total_issuance(), issuance - REWARD - 1);
-		assert_eq!((Condemned::get(), Disputes::games()), (vec![answer.claim.clone()], vec![]));
+		assert_eq!((Condemned::get(), Disputes::games(None)), (vec![answer.claim.clone()], vec![]));
 		assert_eq!((Lied::get(), Punished::get()), ([(SESSION, LIAR)].into(), vec![(LIAR, Offence::InvalidProof)]));
 		let (extrinsics, witness) = effort();
 		assert!(extrinsics == 3 && witness > 0, "{extrinsics} extrinsics, {witness} bytes");
@@ -116,7 +116,7 @@ fn several_may_dispute_an_answer_and_the_receipt_is_kept_until_the_last_game_is_
 		// Alice was first.
 		assert_eq!(decisions(), [(BOB, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
 		run_to(System::block_number() + 1);
-		assert_eq!((Disputes::games(), Disputes::answer_claim(answer.claim)), (vec![], None));
+		assert_eq!((Disputes::games(None), Disputes::answer_claim(answer.claim)), (vec![], None));
 		assert_eq!((free(&ALICE), free(&BOB)), (FUNDS + REWARD, FUNDS));
 	});
 }
@@ -147,7 +147,7 @@ fn only_signed_receipts_of_sessions_that_are_not_settled_are_disputed() {
 		assert_noop!(challenge_receipt(&ALICE, receipt.clone(), [7; 65], 0), Error::<Test>::NotSigned);
 		let choices = receipt.answer.count + u32::from(receipt.ending == Ending::End);
 		assert_noop!(challenge(&ALICE, &answer, choices), Error::<Test>::NoSuchPlace);
-		assert_eq!(Disputes::games(), []);
+		assert_eq!(Disputes::games(None), []);
 		Answering::set(Default::default());
 		assert_noop!(challenge(&ALICE, &answer, 0), Error::<Test>::NoSuchAnswer);
 	});

@@ -33,11 +33,11 @@ fn a_text_that_is_delivered_costs_the_auditor_its_deposit_and_nobody_else() {
 			assert_eq!((free(auditor), deposit_of(auditor)), (had.0 - DEPOSIT, had.1 + DEPOSIT));
 			let deadline = System::block_number() + DELIVER_TIME;
 			assert_eq!(view(&answers[place]).map(|view| view.delivery), Some(Delivery::Demanded(deadline)));
-			assert_eq!(Disputes::answers_demanded_of(HONEST).len(), 1);
+			assert_eq!(Disputes::answers_demanded_of(HONEST, None).len(), 1);
 			next_block();
 			assert_ok!(send(&HONEST, delivery(&answers, place)));
 			assert_eq!(view(&answers[place]).map(|view| view.delivery), Some(Delivery::Delivered(System::block_number())));
-			assert_eq!((Disputes::answers_demanded_of(HONEST), deposit_of(auditor)), (vec![], had.1));
+			assert_eq!((Disputes::answers_demanded_of(HONEST, None), deposit_of(auditor)), (vec![], had.1));
 		}
 		assert_eq!(Balances::total_issuance(), issuance - 4 * DEPOSIT);
 		run_to(System::block_number() + LASTS);
