@@ -484,12 +484,20 @@ pub mod pallet {
 		}
 
 		/// Disputes the answer with this receipt, which its provider has signed, and holds a bond of the caller. `doubt` is the first token of the answer,
-		/// counted from 0, that the model does not give; behind the last one, the end. The provider moves first.
+		/// counted from 0, that the model does not give; behind the last one, the end. The provider moves first. A receipt whose settings are out of range
+		/// is false whatever `doubt` says: the provider loses at once, nothing is held, and the caller is rewarded.
 		#[pallet::call_index(8)]
-		#[pallet::weight(T::WeightInfo::challenge_answer())]
-		pub fn challenge_answer(origin: OriginFor<T>, receipt: Receipt, signature: ProofSignature, doubt: u32) -> DispatchResult {
+		#[pallet::weight(T::WeightInfo::challenge_answer().saturating_add(T::WeightInfo::decide()))]
+		pub fn challenge_answer(
+			origin: OriginFor<T>,
+			receipt: Receipt,
+			signature: ProofSignature,
+			doubt: u32,
+		) -> DispatchResultWithPostInfo {
 			let payer = ensure_signed(origin)?;
-			Self::do_challenge_answer(payer, receipt, &signature, doubt)
+			let fell = Self::do_challenge_answer(payer, receipt, &signature, doubt)?;
+			// A game is decided later.
+			Ok(if fell { ().into() } else { Some(T::WeightInfo::challenge_answer()).into() })
 		}
 
 		/// Demands the text of an answer that the caller was drawn to audit, and that `provider` did not hand over off chain, and holds a deposit of the caller. If

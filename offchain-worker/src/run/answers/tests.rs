@@ -209,6 +209,26 @@ async fn a_false_answer_is_disputed_once_from_its_first_false_token_on_with_all_
 }
 
 #[tokio::test]
+async fn settings_out_of_range_are_disputed_without_a_model_or_a_bond() {
+	let mut bench = Bench::new(|_| {}).await;
+	let mut receipt = bench.transcript.receipt.clone();
+	receipt.sampling.temperature = neuroshard_types::F32::new(3e38);
+	// Nobody has such parameters.
+	receipt.parameters = H256::repeat_byte(9);
+	let key = PonwSigner::from_seed(&Seed::random()).unwrap();
+	(bench.transcript.key, bench.transcript.signature) = (Some(key.public()), Some(key.sign_receipt(&receipt, GENESIS)));
+	bench.transcript.receipt = receipt;
+	let info = ProviderInfo { ponw_key: key.public(), ..testing::provider().info };
+	bench.node.answer("Staking", "provider", &Some(ProviderView { info, ..testing::provider() }));
+	bench.draw(Delivery::Undemanded, 2 * DELIVER_TIME);
+	bench.node.fund(NEURO);
+	bench.provider_with(bench.handed()).await;
+	assert!(bench.turns(2).await);
+	assert_eq!(bench.known(), Some(Known::False));
+	assert!(bench.turns(1).await && bench.sent() == 1);
+}
+
+#[tokio::test]
 async fn another_text_than_the_one_that_was_paid_for_is_none_and_the_right_one_is_demanded_in_time() {
 	let mut bench = Bench::new(|_| {}).await;
 	let other = tokio::task::spawn_blocking(|| answered(somebody(), &newest().params, 1, |_| {})).await.unwrap();

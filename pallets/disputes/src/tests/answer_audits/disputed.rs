@@ -8,7 +8,8 @@ use sp_runtime::Perbill;
 const REWARD: Balance = STAKE / 2;
 
 fn challenge(challenger: &AccountId, answer: &Answered, doubt: u32) -> DispatchResult {
-	Disputes::challenge_answer(signed(challenger), answer.receipt.clone(), answer.signature, doubt)
+	let called = Disputes::challenge_answer(signed(challenger), answer.receipt.clone(), answer.signature, doubt);
+	called.map(|_| ()).map_err(|error| error.error)
 }
 
 /// A false answer that was drawn, its doubt and its auditor.
