@@ -20,7 +20,7 @@ use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, WorkClaim},
 	inference::{CheckpointId, SessionId},
 	proof::{Proof, ProofSignature},
-	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles},
+	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles, MAX_GFLOPS},
 	run::{Attestation, PhaseDurations, RunConfig},
 	traits::FinalWork,
 	DatasetId, ModelConfig, Moment, RunId, TrainConfig, F32, H256, MAX_LAYERS, MAX_PARTICIPANTS,
@@ -117,7 +117,7 @@ fn enroll(who: &AccountId, ponw_key: PonwKey) {
 	let address: BoundedVec<u8, _> = BoundedVec::truncate_from(vec![0; 128]);
 	let info = ProviderInfo {
 		roles: Roles::only(Role::Worker).with(Role::Verifier),
-		hardware: HardwareProfile { gflops: u32::MAX, memory_mib: u32::MAX, bandwidth_kib_s: u32::MAX },
+		hardware: HardwareProfile { gflops: MAX_GFLOPS, memory_mib: u32::MAX, bandwidth_kib_s: u32::MAX },
 		ponw_key,
 		peer_id: BoundedVec::truncate_from(vec![0; 44]),
 		addresses: BoundedVec::truncate_from(vec![address; 8]),

@@ -87,6 +87,7 @@ fn json_of(preset: Preset) -> Value {
 			"reportTime": 15,
 			// One answer of five. With three epochs, three times as long fits into the time in which claims can be disputed: window and longest game.
 			"answerAuditShare": 200_000,
+			"answerDrawPrice": NEURO / 100,
 			"deliverTime": 20,
 		},
 		"ponw": { "challengeWindow": preset.challenge_window },
@@ -110,7 +111,7 @@ fn rewards(era_length: BlockNumber) -> Value {
 		"decayRatio": 999_881_398_686_573_512_u64,
 		"erasPerStep": 1,
 		"issuanceCap": 100_000_000,
-		"budgetShares": [600_000, 150_000, 50_000, 150_000, 50_000],
+		"budgetShares": [800_000, 150_000, 50_000],
 		"operationUnits": [1_000, 1_500, 500, 2_000, 300],
 		"trainingRate": 1_000,
 		"roleRates": [1_200, 1_000, 1_100, 1_100],

@@ -29,6 +29,8 @@ pub type SingleBlock = (
 	pallet_neuro_training::migrations::MigrateV1ToV2<Runtime, UnownedModels>,
 	pallet_neuro_training::migrations::MigrateV2ToV3<Runtime>,
 	pallet_neuro_disputes::migrations::MigrateV1ToV2<Runtime>,
+	pallet_neuro_disputes::migrations::MigrateV2ToV3<Runtime>,
+	pallet_neuro_rewards::migrations::MigrateV2ToV3<Runtime>,
 	GetsVersion<parameters::Pallet<Runtime>>,
 	GetsVersion<enactment::Pallet<Runtime>>,
 	// It reads runs as they are then.

@@ -42,7 +42,7 @@ fn without_its_operators_it_says_what_is_missing() {
 fn a_live_network_is_not_begun_with_any_value_of_a_devnet() {
 	type Change = fn(&mut RuntimeGenesisConfig);
 	let alice = || Sr25519Keyring::Alice.to_account_id();
-	let changes: [(&str, Change); 16] = [
+	let changes: [(&str, Change); 17] = [
 		("parameters.slotDuration is 1000", |genesis| genesis.parameters.slot_duration = 1_000),
 		("parameters.epochLength is 10", |genesis| genesis.parameters.epoch_length = 10),
 		("ponw.challengeWindow is 10", |genesis| genesis.ponw.challenge_window = 10),
@@ -50,6 +50,7 @@ fn a_live_network_is_not_begun_with_any_value_of_a_devnet() {
 		("disputes.extension is 20", |genesis| genesis.disputes.extension = 20),
 		("disputes.auditShare is 0", |genesis| genesis.disputes.audit_share = Permill::zero()),
 		("disputes.answerAuditShare is 0", |genesis| genesis.disputes.answer_audit_share = Permill::zero()),
+		("disputes.answerDrawPrice is 1,", |genesis| genesis.disputes.answer_draw_price = 1),
 		("disputes.deliverTime is 20", |genesis| genesis.disputes.deliver_time = 20),
 		("dataset.answerTime is 40", |genesis| genesis.dataset.answer_time = 40),
 		("inference.closeDelay is 40", |genesis| genesis.inference.close_delay = 40),

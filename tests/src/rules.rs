@@ -73,6 +73,8 @@ impl Rules {
 			("disputes/sealTime", audits.seal_time),
 			("disputes/reportTime", audits.report_time),
 			("disputes/answerAuditShare", answers.share),
+			// What is answered in tests costs next to nothing.
+			("disputes/answerDrawPrice", 0),
 			("disputes/deliverTime", answers.deliver_time),
 			("staking/cooldown", cooldown),
 		];
@@ -91,13 +93,13 @@ mod tests {
 	#[test]
 	fn rules_replace_those_of_the_spec_and_leave_time_to_unbond() {
 		let spec = json!({ "id": "x", "genesis": { "runtimeGenesis": { "patch": {
-			"ponw": { "challengeWindow": 1 }, "disputes": { "clock": 1, "extension": 1, "auditShare": 7, "sealTime": 1, "reportTime": 1, "answerAuditShare": 3, "deliverTime": 9 }, "staking": { "cooldown": 1, "minBond": 5 },
+			"ponw": { "challengeWindow": 1 }, "disputes": { "clock": 1, "extension": 1, "auditShare": 7, "sealTime": 1, "reportTime": 1, "answerAuditShare": 3, "answerDrawPrice": 7, "deliverTime": 9 }, "staking": { "cooldown": 1, "minBond": 5 },
 		} } } });
 		let mut spec = Spec::parse(&spec.to_string()).unwrap();
 		let rules = Rules { window: 40, clock: 20, extension: 10, audits: None, answers: None, patient: true };
 		rules.apply(&mut spec).unwrap();
 		assert_eq!(*spec.genesis("ponw").unwrap(), json!({ "challengeWindow": 40 }));
-		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 0, "sealTime": 1, "reportTime": 1, "answerAuditShare": 0, "deliverTime": 1 });
+		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 0, "sealTime": 1, "reportTime": 1, "answerAuditShare": 0, "answerDrawPrice": 0, "deliverTime": 1 });
 		assert_eq!(*spec.genesis("disputes").unwrap(), disputes);
 		// 40 for the window, 190 for the longest game, two epochs.
 		assert_eq!(*spec.genesis("staking").unwrap(), json!({ "cooldown": 250, "minBond": 5 }));
@@ -106,7 +108,7 @@ mod tests {
 		let answers = Some(AnswerRules { share: 200_000, deliver_time: 8 });
 		Rules { audits, answers, ..rules }.apply(&mut spec).unwrap();
 		let disputes = json!({
-			"clock": 20, "extension": 10, "auditShare": 500_000, "sealTime": 20, "reportTime": 10, "answerAuditShare": 200_000, "deliverTime": 8
+			"clock": 20, "extension": 10, "auditShare": 500_000, "sealTime": 20, "reportTime": 10, "answerAuditShare": 200_000, "answerDrawPrice": 0, "deliverTime": 8
 		});
 		assert_eq!(*spec.genesis("disputes").unwrap(), disputes);
 		let error = rules.apply(&mut Spec::parse("{}").unwrap()).unwrap_err().to_string();

@@ -9,9 +9,10 @@ use crate::{
 use codec::DecodeAll;
 use neuroshard_types::{
 	answer_audit::{AnswerAuditTerms, AnswerAuditView, AnswerId, LaterReceipts, Text},
+	dispute::PAGE,
 	inference::{Receipt, SessionId},
 	proof::ProofSignature,
-	AccountId, H256,
+	AccountId, BlockNumber, H256,
 };
 use subxt::metadata::Metadata;
 
@@ -22,9 +23,9 @@ const PALLET: &str = "Disputes";
 const DEMAND: Signature<(SessionId, AccountId, u32)> = Signature::new(PALLET, "demand_answer");
 const DELIVER: Signature<Delivery> = Signature::new(PALLET, "deliver_answer");
 
-const AUDITS_OF: View<(AccountId,), Vec<AnswerAuditView>> = View::new(PALLET, "answer_audits_of");
+const AUDITS_OF: View<(AccountId, Option<(BlockNumber, AnswerId)>), Vec<AnswerAuditView>> = View::new(PALLET, "answer_audits_of");
 const AUDIT: View<(SessionId, AccountId, u32), Option<AnswerAuditView>> = View::new(PALLET, "answer_audit");
-const DEMANDED_OF: View<(AccountId,), Vec<AnswerAuditView>> = View::new(PALLET, "answers_demanded_of");
+const DEMANDED_OF: View<(AccountId, Option<AnswerId>), Vec<AnswerAuditView>> = View::new(PALLET, "answers_demanded_of");
 const TERMS: View<(), AnswerAuditTerms> = View::new(PALLET, "answer_audit_terms");
 
 /// Whether the chain has these calls and view functions with the same types.
@@ -77,12 +78,13 @@ fn delivered(call: &str, mut fields: &[u8]) -> Option<Delivered> {
 }
 
 impl ChainAt {
-	/// Audits of answers that `auditor` was drawn for and that are not closed, at most 1,000 of them.
+	/// All audits of answers that `auditor` was drawn for and in which something is left to do, those first that close first.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
 	pub async fn answer_audits_of(&self, auditor: &AccountId) -> Result<Vec<AnswerAuditView>, ChainError> {
-		self.view(&AUDITS_OF, (auditor.clone(),)).await
+		let after = |last: &AnswerAuditView| (last.closes_at, last.answer.clone());
+		self.pages(&AUDITS_OF, PAGE, |last| (auditor.clone(), last.map(after))).await
 	}
 
 	/// The audit of an answer; `None` if it is not drawn, or closed.
@@ -94,12 +96,12 @@ impl ChainAt {
 		self.view(&AUDIT, (session, provider, place)).await
 	}
 
-	/// Answers whose texts `provider` has to deliver, at most 1,000 of them.
+	/// All answers whose texts `provider` has to deliver, those first whose time ends first.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
 	pub async fn answers_demanded_of(&self, provider: &AccountId) -> Result<Vec<AnswerAuditView>, ChainError> {
-		self.view(&DEMANDED_OF, (provider.clone(),)).await
+		self.pages(&DEMANDED_OF, PAGE, |last| (provider.clone(), last.map(|last| last.answer.clone()))).await
 	}
 
 	/// What holds for audits of all answers.

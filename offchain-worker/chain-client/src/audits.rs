@@ -8,6 +8,7 @@ use crate::{
 };
 use neuroshard_types::{
 	audit::{AuditClaim, AuditTerms, AuditView, Report},
+	dispute::PAGE,
 	AccountId, RoundIndex, RunId, H256,
 };
 use subxt::metadata::Metadata;
@@ -20,7 +21,7 @@ const REPORT: Signature<(RunId, RoundIndex, [u8; 32], Report)> = Signature::new(
 const CHALLENGE: Signature<(RunId, RoundIndex, AccountId)> = Signature::new(PALLET, "challenge_audit");
 
 const VERIFIERS: View<(), Vec<AccountId>> = View::new(PALLET, "verifiers");
-const AUDITS_OF: View<(AccountId,), Vec<AuditView>> = View::new(PALLET, "audits_of");
+const AUDITS_OF: View<(AccountId, Option<(RunId, RoundIndex)>), Vec<AuditView>> = View::new(PALLET, "audits_of");
 const AUDIT_CLAIM: View<(RunId, RoundIndex, AccountId), Option<AuditClaim>> = View::new(PALLET, "audit_claim");
 const TERMS: View<(), AuditTerms> = View::new(PALLET, "audit_terms");
 
@@ -74,12 +75,14 @@ impl ChainAt {
 		self.view(&VERIFIERS, ()).await
 	}
 
-	/// Audits that `who` was drawn for and that are not closed.
+	/// All audits that `who` was drawn for and that are not closed, by run and round ascending.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
 	pub async fn audits_of(&self, who: &AccountId) -> Result<Vec<AuditView>, ChainError> {
-		self.view(&AUDITS_OF, (who.clone(),)).await
+		let mut audits = self.pages(&AUDITS_OF, PAGE, |last| (who.clone(), last.map(|last| (last.run, last.round)))).await?;
+		audits.sort_by_key(|audit| (audit.run, audit.round));
+		Ok(audits)
 	}
 
 	/// What the sample that auditor `who` reported is judged by; `None` if it reported none.

@@ -369,6 +369,31 @@ impl ChainAt {
 		view.decode(&output)
 	}
 
+	/// All that a view function lists, which answers with pages of at most `size`. `arguments` are those of the page behind an entry, `None` for the first one.
+	///
+	/// # Errors
+	/// As [`Self::view`].
+	pub(super) async fn pages<A, R>(
+		&self,
+		view: &View<A, Vec<R>>,
+		size: u32,
+		arguments: impl Fn(Option<&R>) -> A,
+	) -> Result<Vec<R>, ChainError>
+	where
+		A: Encode + TypeInfo + 'static,
+		R: Decode + TypeInfo + 'static,
+	{
+		let (mut all, size) = (Vec::new(), usize::try_from(size).unwrap_or(usize::MAX));
+		loop {
+			let page = self.view(view, arguments(all.last())).await?;
+			let was_last = page.len() < size;
+			all.extend(page);
+			if was_last {
+				return Ok(all);
+			}
+		}
+	}
+
 	/// Next nonce of an account in this state, whatever is in a pool.
 	///
 	/// # Errors

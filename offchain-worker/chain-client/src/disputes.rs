@@ -10,7 +10,7 @@ use crate::{
 use codec::DecodeAll;
 use neuroshard_graph::game::{Doubt, Move, Position};
 use neuroshard_types::{
-	dispute::{AnswerClaim, AttestationClaim, ClaimId, ClaimKind, GameView, Terms, WorkClaim},
+	dispute::{AnswerClaim, AttestationClaim, ClaimId, ClaimKind, GameView, Terms, WorkClaim, PAGE},
 	inference::Receipt,
 	proof::ProofSignature,
 	run::Work,
@@ -19,6 +19,8 @@ use neuroshard_types::{
 use subxt::metadata::Metadata;
 use tokio::sync::watch;
 
+/// A game by claim and challenger.
+type GameId = (ClaimId, AccountId);
 /// A receipt, its signature, and the choice that is doubted.
 type AnswerFields = (Receipt, ProofSignature, u32);
 
@@ -29,7 +31,7 @@ const CHALLENGE_ANSWER: Signature<AnswerFields> = Signature::new(PALLET, "challe
 const PLAY: Signature<(ClaimId, AccountId, H256, Move)> = Signature::new(PALLET, "play");
 
 const GAME: View<(ClaimId, AccountId), Option<GameView>> = View::new(PALLET, "game");
-const GAMES_OF: View<(AccountId,), Vec<(ClaimId, AccountId)>> = View::new(PALLET, "games_of");
+const GAMES_OF: View<(AccountId, Option<GameId>), Vec<GameId>> = View::new(PALLET, "games_of");
 const TERMS: View<(), Terms> = View::new(PALLET, "terms");
 const BOND_AGAINST: View<(ClaimId, AccountId), Option<Balance>> = View::new(PALLET, "bond_against");
 const WORK_CLAIM: View<(RunId, RoundIndex, AccountId), Option<WorkClaim>> = View::new("Training", "work_claim");
@@ -184,12 +186,14 @@ impl ChainClient {
 }
 
 impl ChainAt {
-	/// Open games in which `who` defends or challenges: claims and challengers.
+	/// All open games in which `who` defends or challenges: claims and challengers, in their order.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
 	pub async fn games_of(&self, who: &AccountId) -> Result<Vec<(ClaimId, AccountId)>, ChainError> {
-		self.view(&GAMES_OF, (who.clone(),)).await
+		let mut games = self.pages(&GAMES_OF, PAGE, |last| (who.clone(), last.cloned())).await?;
+		games.sort();
+		Ok(games)
 	}
 
 	/// An open game.

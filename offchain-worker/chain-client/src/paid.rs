@@ -11,9 +11,7 @@ use scale_info::TypeInfo;
 use subxt::metadata::Metadata;
 
 /// Most offers of one page: those of the pallet. A chain that lists fewer would seem to have no more.
-const PAGE: usize = 100;
-/// Most pages that are asked for: so many offers are more than anybody chooses from.
-const MOST_PAGES: usize = 100;
+const PAGE: u32 = 100;
 
 const OFFER_OF: View<(AccountId,), Option<OfferView>> = View::new("Inference", "offer_of");
 const OFFERS: View<(Option<AccountId>,), Vec<OfferView>> = View::new("Inference", "offers");
@@ -59,22 +57,12 @@ impl ChainAt {
 		self.view(&OFFER_OF, (driver.clone(),)).await
 	}
 
-	/// All offers, ready or not, in no order of meaning; the first ten thousand, if there are more.
+	/// All offers, ready or not, in no order of meaning.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
 	pub async fn offers(&self) -> Result<Vec<OfferView>, ChainError> {
-		let mut offers: Vec<OfferView> = Vec::new();
-		for _ in 0..MOST_PAGES {
-			let after = offers.last().map(|last| last.driver.clone());
-			let page = self.view(&OFFERS, (after,)).await?;
-			let was_last = page.len() < PAGE;
-			offers.extend(page);
-			if was_last {
-				break;
-			}
-		}
-		Ok(offers)
+		self.pages(&OFFERS, PAGE, |last| (last.map(|last| last.driver.clone()),)).await
 	}
 
 	/// The number that the next session will have: those below it were given.

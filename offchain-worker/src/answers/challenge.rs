@@ -96,6 +96,11 @@ impl Accusation {
 		}
 	}
 
+	/// Whether it is false by what was signed alone, so that no game is played about it.
+	pub fn is_plain(&self) -> bool {
+		self.receipt.sampling.validate().is_err()
+	}
+
 	/// Whether `who` was drawn to audit the answer.
 	async fn is_audited_by(&self, at: &ChainAt, who: &AccountId) -> Result<bool, ChainError> {
 		let Some((session, place)) = self.receipt.paid else { return Ok(false) };
@@ -113,6 +118,11 @@ impl Accusation {
 	/// # Errors
 	/// [`ChallengeError::Crowded`], [`ChallengeError::Chain`].
 	pub async fn needed(&self, at: &ChainAt, submitter: &Submitter, model: &ModelConfig) -> Result<(Balance, Balance), ChallengeError> {
+		// The chain decides at once.
+		if self.is_plain() {
+			let kept = at.existential_deposit()?;
+			return Ok((kept.saturating_add(at.fee(&self.call()).await?), kept));
+		}
 		let bond = match self.is_audited_by(at, submitter.who()).await? {
 			// The chain knows who was drawn when the game is opened, and not before.
 			true => Some(at.dispute_terms().await?.bond.saturating_add(at.existential_deposit()?)),

@@ -301,7 +301,11 @@ impl Bench {
 		node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
 		node.answer("Inference", "session", &Some(session()));
 		node.answer("Disputes", "answer_audit", &None::<AnswerAuditView>);
-		node.answer("Disputes", "answer_audit_terms", &AnswerAuditTerms { share: 0, deliver_time: 1, deposit: NEURO, open_for: 50 });
+		node.answer(
+			"Disputes",
+			"answer_audit_terms",
+			&AnswerAuditTerms { share: 0, draw_price: 0, deliver_time: 1, deposit: NEURO, open_for: 50 },
+		);
 		node.answer("Inference", "next_session", &(SESSION + 1));
 		let base = tempfile::tempdir().unwrap();
 		let (shelf, submitter) = (Shelf::open(base.path()).unwrap(), node.submitter().await);
@@ -481,7 +485,11 @@ async fn transcripts_of_a_settled_session_are_kept_as_long_as_audits_of_it_can_b
 	let bench = Bench::new(Side::Defender).await;
 	let transcript = given(alice(), 0, |_| {}).await;
 	bench.shelf.keep(&transcript).unwrap();
-	bench.node.answer("Disputes", "answer_audit_terms", &AnswerAuditTerms { share: 1, deliver_time: 1, deposit: NEURO, open_for: 50 });
+	bench.node.answer(
+		"Disputes",
+		"answer_audit_terms",
+		&AnswerAuditTerms { share: 1, draw_price: 0, deliver_time: 1, deposit: NEURO, open_for: 50 },
+	);
 	bench.node.answer("Inference", "session", &None::<SessionView>);
 	let client = bench.node.client().await;
 	let sweep = async || {

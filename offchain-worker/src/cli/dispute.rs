@@ -71,6 +71,10 @@ impl DisputeAnswer {
 		let config = view.config;
 		let (judged, threads) =
 			(AnswerClaim { config: config.clone(), receipt: transcript.receipt.clone() }, hardware::threads(self.threads));
+		if let Err(error) = transcript.receipt.sampling.validate() {
+			println!("false whatever the model gives, since nobody can claim the receipt's settings: {error}");
+			return self.at_once(&opened, &accusation(0)?, &config.model).await;
+		}
 		check_disputable(&config, round, &transcript.receipt).map_err(|error| CliError::Invalid(error.to_string()))?;
 		let (kept, told) = (shelf.clone(), transcript.clone());
 		let checked = computed(move || {
@@ -110,6 +114,16 @@ impl DisputeAnswer {
 		stop.cancel();
 		while playing.join_next().await.is_some() {}
 		verdict(ended, &opened)
+	}
+
+	/// Disputes an answer that is false by what was signed alone: the chain decides in the same block.
+	async fn at_once(&self, opened: &Opened, accusation: &Accusation, model: &neuroshard_types::ModelConfig) -> Result<u8, CliError> {
+		let made = challenge(&opened.client, &opened.submitter, accusation, model).await?;
+		let verdicts = opened.client.at(made).await?.verdicts().await?;
+		let found = verdicts.into_iter().find(|verdict| verdict.claim == accusation.claim && verdict.challenger == opened.who);
+		let (claim, challenger) = (accusation.claim.clone(), opened.who.clone());
+		let dispute = Dispute { claim, challenger, paid: None, state: State::Ended(found.map(Box::new)) };
+		verdict(Some(Some(dispute)), opened)
 	}
 
 	/// Says what disputing takes.

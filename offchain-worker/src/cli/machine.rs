@@ -27,6 +27,11 @@ impl Machine {
 		Ok(exec)
 	}
 
+	/// Whether anything is said of the machine.
+	pub(super) fn is_told(&self) -> bool {
+		self.bandwidth.is_some() || self.threads.is_some()
+	}
+
 	/// Measures the machine, and says what it found.
 	pub(super) fn measure(&self, exec: &Exec) -> HardwareProfile {
 		let (bandwidth, source) = declared_bandwidth(self.bandwidth, hardware::link());

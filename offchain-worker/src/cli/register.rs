@@ -10,7 +10,7 @@ use clap::Args;
 use neuroshard_chain_client::{keys::Keys, staking, Call, ChainAt, ChainClient, ChainError, Heads, Included, Neuro, RoundSize, Submitter};
 use neuroshard_kernels::exec::Exec;
 use neuroshard_types::{
-	provider::{ProviderInfo, Role},
+	provider::{HardwareProfile, ProviderInfo, Role},
 	AccountId, BlockNumber,
 };
 
@@ -167,7 +167,7 @@ pub(super) struct Update {
 }
 
 impl Update {
-	/// Registers what the machine does now. Keys and addresses stay: a worker registers these itself when it starts.
+	/// Registers what the machine does now, or other roles alone. Keys and addresses stay: a worker registers these itself when it starts.
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let opened = open(common).await?;
 		create_base(&opened.base)?;
@@ -175,19 +175,37 @@ impl Update {
 		let _lock = RunLock::take(&opened.base)?;
 		let provider = opened.client.now().await?.provider(&opened.who).await?;
 		let Some(provider) = provider else { return Err(CliError::NotRegistered { address: opened.who.to_string() }) };
-		let hardware = self.machine.measure(&self.machine.exec()?);
+		// Roles say nothing of the machine, which may be busy just now.
+		let exec = if self.roles.is_empty() || self.machine.is_told() { Some(self.machine.exec()?) } else { None };
+		let measured = exec.as_ref().map(|exec| self.machine.measure(exec));
+		let hardware = measured.map_or(provider.info.hardware, |measured| changed(provider.info.hardware, measured));
 		let roles = if self.roles.is_empty() { provider.info.roles } else { roles(&self.roles) };
 		let included = opened.submitter.submit(staking::update_info(ProviderInfo { roles, hardware, ..provider.info })).await?;
 		println!("updated {} in block {}", opened.who, included.block.number);
+		let updated = opened.client.at(included.block).await?;
+		let exec = exec.filter(|_| hardware.gflops > provider.info.hardware.gflops);
+		match exec {
+			// A faster machine is tested like a new one.
+			Some(exec) => prove(&opened.client, &updated, &opened.submitter, &exec).await?,
+			None => {}
+		}
 		Ok(0)
 	}
+}
+
+/// What is registered where `known` is, and `measured` was found. A speed that is no more than a quarter higher is the same one, measured at a better moment: it is
+/// not worth another test, before which nothing may be open that the provider has claimed.
+fn changed(known: HardwareProfile, measured: HardwareProfile) -> HardwareProfile {
+	let same = known.gflops..=known.gflops.saturating_add(known.gflops / 4);
+	let gflops = if same.contains(&measured.gflops) { known.gflops } else { measured.gflops };
+	HardwareProfile { gflops, ..measured }
 }
 
 #[cfg(test)]
 mod tests {
 	use super::*;
 	use crate::testing::{provider, Connect};
-	use neuroshard_mock_node::{nonce_of, Fate, MockNode, Script};
+	use neuroshard_mock_node::{decoded_metadata, nonce_of, Fate, MockNode, Script};
 	use neuroshard_types::{
 		provider::{ProviderStatus, ProviderView},
 		H256,
@@ -198,6 +216,32 @@ mod tests {
 		let status = ProviderStatus::Unproven { challenge: H256::repeat_byte(7) };
 		let provider = ProviderView { status, bonded: 0, ..provider() };
 		node.answer("Staking", "provider", &Some(provider));
+	}
+
+	#[test]
+	fn a_speed_is_raised_only_where_the_machine_is_clearly_faster() {
+		let profile = |gflops| HardwareProfile { gflops, memory_mib: 7, bandwidth_kib_s: 9 };
+		let speed = |measured| changed(HardwareProfile { gflops: 100, memory_mib: 1, bandwidth_kib_s: 1 }, profile(measured));
+		assert_eq!([100, 101, 125].map(speed), [profile(100); 3]);
+		assert_eq!([126, 99, 1].map(speed), [126, 99, 1].map(profile));
+	}
+
+	#[tokio::test]
+	async fn other_roles_alone_leave_the_registered_machine_as_it_is() {
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		let (base, hardware) = (tempfile::tempdir().unwrap(), HardwareProfile { gflops: 123, memory_mib: 45, bandwidth_kib_s: 67 });
+		let known = ProviderInfo { hardware, ..provider().info };
+		node.answer("Staking", "provider", &Some(ProviderView { info: known.clone(), ..provider() }));
+		node.answer("Staking", "owner_of", &None::<AccountId>);
+		node.fund(1_000 * neuroshard_types::NEURO);
+		let (url, base) = (node.url(), base.path().to_str().unwrap().to_owned());
+		let arguments = ["neuroshard-worker", "update", "--roles", "worker,driver", "--node", &url, "--base-path", &base, "--suri", "//Alice"];
+		let cli = <super::super::Cli as clap::Parser>::try_parse_from(arguments).unwrap();
+		assert_eq!(super::super::run(cli).await.unwrap(), 0);
+		let expected = ProviderInfo { roles: roles(&[RoleName::Worker, RoleName::Driver]), ..known };
+		let call = staking::update_info(expected).encode(&decoded_metadata()).unwrap();
+		let sent = node.submitted().borrow().clone();
+		assert!(sent.len() == 1 && sent[0].ends_with(&call), "{sent:?}");
 	}
 
 	#[tokio::test]

@@ -255,6 +255,7 @@ mod tests {
 		match check(&mut honest, known, transcript).unwrap() {
 			Checked::Equal => None,
 			Checked::Differs { index, .. } => Some(index),
+			Checked::OutOfRange(error) => panic!("{error}"),
 		}
 	}
 

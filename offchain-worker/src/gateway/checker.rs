@@ -91,6 +91,8 @@ fn judge(model: &mut Model, transcript: &Transcript) -> Result<(), False> {
 			let why = format!("from token {index} of the answer on, the receipt has {told}, and the model gives {own}");
 			Err(False { doubt: u32::try_from(index).ok(), why })
 		}
+		// The chain asks for no token.
+		Ok(Outcome::OutOfRange(error)) => Err(False { doubt: Some(0), why: format!("nobody can claim its settings: {error}") }),
 		Err(error) => Err(False { doubt: None, why: format!("it cannot be computed anew: {error}") }),
 	}
 }
@@ -112,6 +114,18 @@ mod tests {
 		model.root = Default::default();
 		let (doubt, why) = verdict(&mut model);
 		assert!(doubt.is_none() && why.contains("cannot be computed anew"), "{why}");
+	}
+
+	#[test]
+	fn settings_out_of_range_are_disputed() {
+		let (config, train) = presets::tiny();
+		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
+		let mut model = Model::of_bytes("run-0".into(), &config, &params, [5; 32], Class::ExactF32, 1).unwrap();
+		let mut transcript = given(0).transcript;
+		transcript.receipt.sampling.temperature = neuroshard_types::F32::new(3e38);
+		(transcript.key, transcript.signature) = (None, None);
+		let found = judge(&mut model, &transcript).unwrap_err();
+		assert!(found.doubt == Some(0) && found.why.contains("temperature must be"), "{}", found.why);
 	}
 
 	#[test]

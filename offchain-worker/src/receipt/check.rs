@@ -29,6 +29,8 @@ pub enum Outcome {
 		/// The token that the model gives.
 		own: u32,
 	},
+	/// Nobody can claim that tokens were chosen by these settings: false whatever the model gives.
+	OutOfRange(SamplingError),
 }
 
 /// Why an answer cannot be checked.
@@ -61,9 +63,6 @@ pub enum CheckError {
 		/// Of the model at hand.
 		own: usize,
 	},
-	/// The settings.
-	#[error(transparent)]
-	Sampling(#[from] SamplingError),
 	/// The engine.
 	#[error(transparent)]
 	Inference(#[from] InferenceError),
@@ -98,8 +97,10 @@ pub fn check(engine: &mut dyn Engine, known: Known, transcript: &Transcript) -> 
 	if usize::try_from(receipt.usable).ok() != Some(known.usable) {
 		return Err(CheckError::OtherVocabulary { told: receipt.usable, own: known.usable });
 	}
+	if let Err(error) = receipt.sampling.validate() {
+		return Ok(Outcome::OutOfRange(error));
+	}
 	let sampling = sampler::Sampling::from(receipt.sampling);
-	sampling.validate()?;
 	let Some(before) = prompt.len().checked_sub(1) else { return Err(InferenceError::Empty.into()) };
 	// What comes after the last token of an answer that was cut is nobody's business.
 	let read = answer.len().saturating_sub(usize::from(receipt.ending == Ending::Cut));
@@ -255,6 +256,25 @@ pub(super) mod tests {
 			again([&transcript.answer[..7], &[70_000]].concat(), Ending::Cut),
 			Outcome::Differs { index: 7, told: Some(70_000), own }
 		);
+	}
+
+	#[test]
+	fn settings_out_of_range_are_false_whatever_was_answered() {
+		let transcript = answered(true);
+		let plain = settings(transcript.receipt.sampling.seed);
+		let out_of_range = [
+			Sampling { temperature: 3e38, ..plain },
+			Sampling { presence: -1e38, ..plain },
+			Sampling { repetition: f32::NAN, ..plain },
+			Sampling { top_p: 0.0, ..plain },
+		];
+		for sampling in out_of_range {
+			for answer in [&transcript.answer[..], &[]] {
+				let issued = issuer().issue(&transcript.prompt, answer, Ending::Cut, sampling, None);
+				let Err(error) = sampling.validate() else { panic!("{sampling:?}") };
+				assert_eq!(check(&mut inference(), known(), &issued).unwrap(), Outcome::OutOfRange(error));
+			}
+		}
 	}
 
 	#[test]

@@ -504,6 +504,7 @@ async fn checked(State(server): Shared, Body(transcript): Body<Transcript>) -> R
 	Ok(Json(match outcome {
 		Outcome::Equal => json!({ "equal": true }),
 		Outcome::Differs { index, told, own } => json!({ "equal": false, "index": index, "told": told, "own": own }),
+		Outcome::OutOfRange(error) => json!({ "equal": false, "reason": error.to_string() }),
 	})
 	.into_response())
 }

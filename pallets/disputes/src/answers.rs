@@ -7,24 +7,31 @@
 //! in which everybody is paid. One that was drawn for an audit can be disputed as long as that is open, also when its session is settled. One false answer is
 //! enough: after it, the provider is paid nothing more of that session, and no other answer in it is disputed anew.
 
-use crate::{AnswerAudit, AnswerAudits, AuditorOfAnswer, Config, DisputedAnswers, Dockets, Error, Games, Pallet};
+use crate::{
+	settlement::Loss, AnswerAudit, AnswerAudits, AuditorOfAnswer, Config, DisputedAnswers, Dockets, Error, Event, Fallen, Games, Pallet,
+};
 use frame_support::ensure;
 use frame_system::pallet_prelude::BlockNumberFor;
 use neuroshard_graph::game::open_answer;
 use neuroshard_types::{
 	answer_audit::AnswerId,
-	dispute::{AnswerClaim, ClaimId, ClaimKind, Claims},
+	dispute::{AnswerClaim, ClaimId, ClaimKind, Claims, Decision},
 	grounds::Grounds,
 	inference::{Receipt, SessionId},
 	proof::ProofSignature,
 	traits::{PaidAnswers, Providers},
 	AccountId,
 };
-use sp_runtime::{traits::Zero, DispatchResult};
+use sp_runtime::{traits::Zero, DispatchError};
 
 impl<T: Config> Pallet<T> {
-	/// See [`crate::Call::challenge_answer`].
-	pub(crate) fn do_challenge_answer(payer: AccountId, receipt: Receipt, signature: &ProofSignature, doubt: u32) -> DispatchResult {
+	/// See [`crate::Call::challenge_answer`]. Returns whether the answer has fallen at once.
+	pub(crate) fn do_challenge_answer(
+		payer: AccountId,
+		receipt: Receipt,
+		signature: &ProofSignature,
+		doubt: u32,
+	) -> Result<bool, DispatchError> {
 		let challenger = T::Providers::acts_for(payer.clone());
 		let genesis = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
 		// What the answer is judged by is all in what was signed: nobody else says which model it is of.
@@ -36,9 +43,13 @@ impl<T: Config> Pallet<T> {
 		let audit = Self::open_answer_audit(&AnswerId { session, provider: claim.who.clone(), place });
 		ensure!(audit.is_some() || T::PaidAnswers::can_dispute(session, &claim.who), Error::<T>::NoSuchAnswer);
 		ensure!(!Games::<T>::contains_key(&claim, &challenger), Error::<T>::AlreadyOpen);
-		let config = T::Claims::config(claim.run).ok_or(Error::<T>::NoSuchAnswer)?;
 		let key = T::Providers::ponw_key(&claim.who).ok_or(Error::<T>::NotSigned)?;
 		ensure!(receipt.is_signed(genesis, key, signature), Error::<T>::NotSigned);
+		if receipt.sampling.validate().is_err() {
+			Self::fall(claim, challenger, session);
+			return Ok(true);
+		}
+		let config = T::Claims::config(claim.run).ok_or(Error::<T>::NoSuchAnswer)?;
 		let answer = AnswerClaim { config, receipt };
 		DisputedAnswers::<T>::insert(&claim, &answer);
 		if let Some(audit) = audit.filter(|audit| audit.auditor == challenger) {
@@ -46,7 +57,30 @@ impl<T: Config> Pallet<T> {
 		}
 		let grounds = Grounds::Answer { round: claim.round, claim: answer };
 		let position = grounds.judge(|setting| open_answer(setting, doubt)).map_err(Error::<T>::from)?;
-		Self::open(claim, challenger, payer, None, position, &grounds)
+		Self::open(claim, challenger, payer, None, position, &grounds)?;
+		Ok(false)
+	}
+
+	/// An answer is false by what was signed alone: `challenger` has nothing to prove, and nothing to lose.
+	fn fall(claim: ClaimId, challenger: AccountId, session: SessionId) {
+		let Loss { rewarded, receiver, burned } = Self::slash(&claim.who, &challenger);
+		Self::condemn_session(session, &claim.who);
+		Self::condemn(&claim);
+		if Dockets::<T>::contains_key(&claim) {
+			Fallen::<T>::insert(&claim, ());
+		}
+		Self::deposit_event(Event::Decided {
+			claim,
+			challenger,
+			decision: Decision::Fraud,
+			slashed: rewarded.saturating_add(burned),
+			rewarded,
+			receiver,
+			burned,
+			extrinsics: 1,
+			witness_bytes: 0,
+			blocks: 0,
+		});
 	}
 
 	/// Notes that who was drawn for a place disputes this answer in it. Of several receipts that a provider has signed for one place, that counts for one: else an

@@ -253,7 +253,7 @@ mod benchmarks {
 		#[extrinsic_call]
 		_(RawOrigin::Signed(who.clone()), receipt, signature, 0);
 
-		assert_eq!(Pallet::<T>::games_of(who).len(), 1);
+		assert_eq!(Pallet::<T>::games_of(who, None).len(), 1);
 		Ok(())
 	}
 

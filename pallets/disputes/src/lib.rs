@@ -98,9 +98,6 @@ pub use turn::{Answers, Carriers, CheckTurn};
 pub use types::{Docket, Game, Load};
 pub use weights::WeightInfo;
 
-/// Most games that a view function lists.
-pub const MAX_LISTED: u32 = 1_000;
-
 #[import_section(answer_audit::storage::answer_storage)]
 #[import_section(audit::storage::storage)]
 #[import_section(errors::errors)]
@@ -130,11 +127,11 @@ pub mod pallet {
 		run::Work,
 		span::Span,
 		traits::{PaidAnswers, Providers, WorkCredits},
-		AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
+		AccountId, Balance, BlockNumber, RoundIndex, RunId, H256, NEURO,
 	};
 	use sp_runtime::{Perbill, Permill, SaturatedConversion};
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
 
 	/// What the runtime wires in.
 	#[pallet::config]
@@ -290,6 +287,9 @@ pub mod pallet {
 		/// Probability with which an answer that is paid for is audited, in millionths. If it is not zero, the time in which claims can be disputed has
 		/// room for three epochs and three times [`Self::deliver_time`].
 		pub answer_audit_share: Permill,
+		/// Planck that are paid for answers for each audit that is drawn of them, at least and on average: what costs less is drawn more rarely. If it is zero,
+		/// everything is drawn with the same probability, so that audits can be made for nothing.
+		pub answer_draw_price: Balance,
 		/// Blocks that providers have for delivering an answer that is demanded; as many as auditors have for demanding it, and at least for disputing it.
 		pub deliver_time: BlockNumber,
 		/// Type marker.
@@ -299,12 +299,12 @@ pub mod pallet {
 
 	impl<T: Config> Default for GenesisConfig<T> {
 		/// Four hours and half an hour of 3-second blocks: no game lasts longer than 30 hours and a half. Auditors of one claim in five have
-		/// four hours and one hour. One answer in a hundred is audited, and delivered in four hours.
+		/// four hours and one hour. One answer in a hundred is audited, or one for each NEURO, and delivered in four hours.
 		fn default() -> Self {
 			let (audit_share, seal_time, report_time) = (Permill::from_percent(20), 4_800, 1_200);
-			let (answer_audit_share, deliver_time) = (Permill::from_percent(1), 4_800);
-			let _config = PhantomData;
-			Self { clock: 4_800, extension: 600, audit_share, seal_time, report_time, answer_audit_share, deliver_time, _config }
+			let (answer_audit_share, answer_draw_price, deliver_time) = (Permill::from_percent(1), NEURO, 4_800);
+			let (clock, extension, _config) = (4_800, 600, PhantomData);
+			Self { clock, extension, audit_share, seal_time, report_time, answer_audit_share, answer_draw_price, deliver_time, _config }
 		}
 	}
 
@@ -323,6 +323,7 @@ pub mod pallet {
 			SealTime::<T>::put(self.seal_time);
 			ReportTime::<T>::put(self.report_time);
 			AnswerAuditShare::<T>::put(self.answer_audit_share);
+			AnswerDrawPrice::<T>::put(self.answer_draw_price);
 			DeliverTime::<T>::put(self.deliver_time);
 			let period = GetDisputePeriod::<T>::get();
 			if !self.answer_audit_share.is_zero() {
@@ -483,12 +484,20 @@ pub mod pallet {
 		}
 
 		/// Disputes the answer with this receipt, which its provider has signed, and holds a bond of the caller. `doubt` is the first token of the answer,
-		/// counted from 0, that the model does not give; behind the last one, the end. The provider moves first.
+		/// counted from 0, that the model does not give; behind the last one, the end. The provider moves first. A receipt whose settings are out of range
+		/// is false whatever `doubt` says: the provider loses at once, nothing is held, and the caller is rewarded.
 		#[pallet::call_index(8)]
-		#[pallet::weight(T::WeightInfo::challenge_answer())]
-		pub fn challenge_answer(origin: OriginFor<T>, receipt: Receipt, signature: ProofSignature, doubt: u32) -> DispatchResult {
+		#[pallet::weight(T::WeightInfo::challenge_answer().saturating_add(T::WeightInfo::decide()))]
+		pub fn challenge_answer(
+			origin: OriginFor<T>,
+			receipt: Receipt,
+			signature: ProofSignature,
+			doubt: u32,
+		) -> DispatchResultWithPostInfo {
 			let payer = ensure_signed(origin)?;
-			Self::do_challenge_answer(payer, receipt, &signature, doubt)
+			let fell = Self::do_challenge_answer(payer, receipt, &signature, doubt)?;
+			// A game is decided later.
+			Ok(if fell { ().into() } else { Some(T::WeightInfo::challenge_answer()).into() })
 		}
 
 		/// Demands the text of an answer that the caller was drawn to audit, and that `provider` did not hand over off chain, and holds a deposit of the caller. If
@@ -545,14 +554,15 @@ pub mod pallet {
 			Games::<T>::get(claim, challenger).map(Into::into)
 		}
 
-		/// Open games, at most [`crate::MAX_LISTED`] of them: claims and challengers.
-		pub fn games() -> Vec<(ClaimId, AccountId)> {
-			Self::list(|_, _| true)
+		/// Open games: claims and challengers, in no order of meaning, a page of at most [`PAGE`](neuroshard_types::dispute::PAGE). Pass the last one of a page to get
+		/// the next page.
+		pub fn games(after: Option<(ClaimId, AccountId)>) -> Vec<(ClaimId, AccountId)> {
+			Self::list(after, |_, _| true)
 		}
 
-		/// Open games in which `who` defends or challenges, at most [`crate::MAX_LISTED`] of them: claims and challengers.
-		pub fn games_of(who: AccountId) -> Vec<(ClaimId, AccountId)> {
-			Self::list(|claim, challenger| claim.who == who || *challenger == who)
+		/// Open games in which `who` defends or challenges, as [`Self::games`] lists them.
+		pub fn games_of(who: AccountId, after: Option<(ClaimId, AccountId)>) -> Vec<(ClaimId, AccountId)> {
+			Self::list(after, |claim, challenger| claim.who == who || *challenger == who)
 		}
 
 		/// What a challenge of `claim` by `challenger` holds now, in planck; `None` while as many games are open against its account as it can be
@@ -572,9 +582,10 @@ pub mod pallet {
 			Self::read_audit(run, round, &auditor)
 		}
 
-		/// What `auditor` was drawn for in all rounds, at most [`crate::MAX_LISTED`] of them.
-		pub fn audits_of(auditor: AccountId) -> Vec<AuditView> {
-			Self::list_audits(&auditor)
+		/// What `auditor` was drawn for in all rounds, in no order of meaning, a page of at most [`PAGE`](neuroshard_types::dispute::PAGE). Pass run and round of the
+		/// last one of a page to get the next page.
+		pub fn audits_of(auditor: AccountId, after: Option<(RunId, RoundIndex)>) -> Vec<AuditView> {
+			Self::list_audits(&auditor, after)
 		}
 
 		/// What the sample that `auditor` reported in this round is judged by, until the audit closes.
@@ -592,14 +603,16 @@ pub mod pallet {
 			Self::read_answer_audit(AnswerId { session, provider, place })
 		}
 
-		/// Answers that `auditor` was drawn for, at most [`crate::MAX_LISTED`] of them.
-		pub fn answer_audits_of(auditor: AccountId) -> Vec<AnswerAuditView> {
-			Self::list_answer_audits(&auditor)
+		/// Answers that `auditor` was drawn for and about which something is left to do, those first whose audits close first, a page of at most
+		/// [`PAGE`](neuroshard_types::dispute::PAGE). Pass close and answer of the last one of a page to get the next page.
+		pub fn answer_audits_of(auditor: AccountId, after: Option<(BlockNumber, AnswerId)>) -> Vec<AnswerAuditView> {
+			Self::list_answer_audits(&auditor, after)
 		}
 
-		/// Answers of `provider` that are demanded and not delivered, at most [`crate::MAX_LISTED`] of them.
-		pub fn answers_demanded_of(provider: AccountId) -> Vec<AnswerAuditView> {
-			Self::list_demanded(&provider)
+		/// Answers of `provider` that are demanded and can be delivered, those first whose time ends first, a page of at most
+		/// [`PAGE`](neuroshard_types::dispute::PAGE). Pass the last one of a page to get the next page.
+		pub fn answers_demanded_of(provider: AccountId, after: Option<AnswerId>) -> Vec<AnswerAuditView> {
+			Self::list_demanded(&provider, after)
 		}
 
 		/// What holds for audits of all answers.

@@ -462,6 +462,7 @@ pub fn storage(clock: BlockNumber, extension: BlockNumber) -> sp_runtime::Storag
 			seal_time: SEAL_TIME,
 			report_time: REPORT_TIME,
 			answer_audit_share: Permill::one(),
+			answer_draw_price: 0,
 			deliver_time: DELIVER_TIME,
 			..Default::default()
 		},

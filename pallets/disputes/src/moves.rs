@@ -83,7 +83,9 @@ impl<T> From<GameError> for Error<T> {
 			GameError::Entry => Self::WrongEntry,
 			GameError::Place => Self::NoSuchPlace,
 			GameError::Witness(_) => Self::BadWitness,
-			GameError::Config(_) | GameError::OtherClaim | GameError::Text | GameError::Vocabulary => Self::Unjudgeable,
+			GameError::Config(_) | GameError::OtherClaim | GameError::Text | GameError::Vocabulary | GameError::Settings => {
+				Self::Unjudgeable
+			}
 		}
 	}
 }

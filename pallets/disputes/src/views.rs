@@ -1,6 +1,6 @@
 //! What the view functions answer.
 
-use crate::{Clock, Config, Extension, Games, Pallet, MAX_LISTED};
+use crate::{answer_audit::page, Clock, Config, Extension, Games, Pallet};
 use alloc::vec::Vec;
 use frame_support::traits::Get;
 use neuroshard_types::{
@@ -9,12 +9,13 @@ use neuroshard_types::{
 };
 
 impl<T: Config> Pallet<T> {
-	/// Open games for which `wanted` holds, at most [`MAX_LISTED`] of them.
-	pub(crate) fn list(wanted: impl Fn(&ClaimId, &AccountId) -> bool) -> Vec<(ClaimId, AccountId)> {
-		let limit = usize::try_from(MAX_LISTED).unwrap_or(usize::MAX);
-		let mut games: Vec<_> = Games::<T>::iter_keys().filter(|(claim, challenger)| wanted(claim, challenger)).take(limit).collect();
-		games.sort();
-		games
+	/// Open games for which `wanted` holds, a page of them behind this one.
+	pub(crate) fn list(after: Option<(ClaimId, AccountId)>, wanted: impl Fn(&ClaimId, &AccountId) -> bool) -> Vec<(ClaimId, AccountId)> {
+		let games = match after {
+			Some((claim, challenger)) => Games::<T>::iter_keys_from(Games::<T>::hashed_key_for(claim, challenger)),
+			None => Games::<T>::iter_keys(),
+		};
+		games.filter(|(claim, challenger)| wanted(claim, challenger)).take(page()).collect()
 	}
 
 	pub(crate) fn read_terms() -> Terms {

@@ -248,14 +248,15 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn draw_answers_idle() -> Weight {
 		micros(5).saturating_add(Self::db(3, 0))
 	}
-	// Reads: verifiers, randomness, share, time for delivering, window, clock, extension, numbers in use of closes. Writes: numbers in use of both queues. For every
-	// claim of pay: entry, condemnation, audited session read; entry, audited session written; 264 numbers are drawn, each a hash. For every answer: auditor,
-	// entry, audit written.
+	// Reads: verifiers, randomness, share, price, time for delivering, window, clock, extension, numbers in use of closes. Writes: numbers in use of both queues. For every
+	// claim of pay: entry, condemnation, audited session read; entry, audited session written; 264 numbers are drawn, each a hash. For every answer: audit read;
+	// auditor, entry, audit written.
 	fn draw_answers(claims: u32, drawn: u32) -> Weight {
 		let (claims, drawn) = (u64::from(claims), u64::from(drawn));
 		let lots = micros(claims.saturating_mul(600).saturating_add(drawn.saturating_mul(20)));
 		let writes = claims.saturating_mul(2).saturating_add(drawn.saturating_mul(3)).saturating_add(2);
-		lots.saturating_add(LIST).saturating_add(Self::db(claims.saturating_mul(3).saturating_add(8), writes))
+		let reads = claims.saturating_mul(3).saturating_add(drawn).saturating_add(9);
+		lots.saturating_add(LIST).saturating_add(Self::db(reads, writes))
 	}
 	// Reads: numbers in use, oldest entry, epoch.
 	fn draw_idle() -> Weight {

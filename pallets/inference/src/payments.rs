@@ -59,7 +59,8 @@ impl<T: Config> Pallet<T> {
 		// Those who have not agreed are not bound by a driver that names them.
 		standing.consents.iter().chain([&provider]).for_each(T::Providers::note_disputable);
 		let (before, checkpoint) = (claim.answers, standing.offer.checkpoint);
-		T::OnPaid::paid(PaidAnswersOf { session: id, provider: provider.clone(), before, answers, receipts, checkpoint });
+		let told = PaidAnswersOf { session: id, provider: provider.clone(), before, answers, receipts, checkpoint, paid: amount };
+		T::OnPaid::paid(told);
 		let missing = due.saturating_sub(amount);
 		Self::deposit_event(Event::Claimed { session: id, provider, amount, missing, owners, answers, receipts });
 		Ok(Self::count(standing.offer.ring.len()))

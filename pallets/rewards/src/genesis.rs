@@ -22,8 +22,8 @@ mod genesis {
 		pub eras_per_step: EraIndex,
 		/// Most that all budgets together ever come to, in whole NEURO, since JSON numbers have no room for so many planck.
 		pub issuance_cap: u64,
-		/// Parts of a budget in parts per million, which add up to 1,000,000: training, inference, data, validation, treasury.
-		pub budget_shares: [u32; 5],
+		/// Parts of a budget in parts per million, which add up to 1,000,000: training, validation, treasury.
+		pub budget_shares: [u32; 3],
 		/// What operations count in thousandths of a work unit: forward, backward, gradient exchange, validation, checkpoint.
 		pub operation_units: [u32; 5],
 		/// Base rate of training, in thousandths of a point per unit.
@@ -54,7 +54,7 @@ mod genesis {
 				decay_ratio: 998_102_768_651_594_634,
 				eras_per_step: 1,
 				issuance_cap: 100_000_000,
-				budget_shares: [600_000, 150_000, 50_000, 150_000, 50_000],
+				budget_shares: [800_000, 150_000, 50_000],
 				operation_units: [1_000, 1_500, 500, 2_000, 300],
 				training_rate: 1_000,
 				role_rates: [1_000; 4],
@@ -76,8 +76,8 @@ mod genesis {
 				eras_per_step: self.eras_per_step,
 				cap: NEURO.saturating_mul(self.issuance_cap.into()),
 			};
-			let [training, inference, data, validation, treasury] = self.budget_shares;
-			let shares = BudgetShares { training, inference, data, validation, treasury };
+			let [training, validation, treasury] = self.budget_shares;
+			let shares = BudgetShares { training, validation, treasury };
 			let [forward, backward, sync, validation, checkpoint] = self.operation_units;
 			let operations = OperationUnits { forward, backward, sync, validation, checkpoint };
 			let rates = Rates {

@@ -33,6 +33,7 @@ pub mod factors;
 pub mod fees;
 mod genesis;
 mod history;
+pub mod migrations;
 #[cfg(test)]
 mod mock;
 pub mod multiplier;
@@ -75,7 +76,7 @@ pub mod pallet {
 	use sp_runtime::SaturatedConversion;
 
 	/// Chains of version 1 need a new genesis: budgets have parts since version 2.
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
 
 	/// What the runtime wires in.
 	#[pallet::config]

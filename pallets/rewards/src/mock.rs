@@ -192,14 +192,14 @@ pub fn genesis() -> pallet_neuro_rewards::GenesisConfig<Test> {
 		budget_floor: INITIAL / 2,
 		decay_ratio: 900_000_000_000_000_000,
 		eras_per_step: 1,
-		budget_shares: [1_000_000, 0, 0, 0, 0],
+		budget_shares: [1_000_000, 0, 0],
 		..Default::default()
 	}
 }
 
-/// [`genesis`] with budgets of which 60% are for training, 15% for inference, 5% for data, 15% for validation and 5% for the treasury.
+/// [`genesis`] with budgets of which 80% are for training, 15% for validation and 5% for the treasury.
 pub fn with_shares() -> pallet_neuro_rewards::GenesisConfig<Test> {
-	pallet_neuro_rewards::GenesisConfig { budget_shares: [600_000, 150_000, 50_000, 150_000, 50_000], ..genesis() }
+	pallet_neuro_rewards::GenesisConfig { budget_shares: [800_000, 150_000, 50_000], ..genesis() }
 }
 
 /// Genesis storage of the mock with these reward values.

@@ -14,7 +14,7 @@ mod errors {
 		NotRegistered,
 		/// The role set is empty or has unknown bits. Offer at least one of driver 1, worker 2, verifier 4, predictor 8.
 		InvalidRoles,
-		/// Speed or memory is zero, so that no work would ever be plausible. Measure the machine and register what it does.
+		/// Speed or memory is zero, so that no work would ever be plausible, or the speed is more than 1,000,000 GFLOP/s. Measure the machine and register what it does.
 		InvalidHardware,
 		/// Not a compressed secp256k1 key. Its first byte is 2 or 3, and 32 more follow.
 		InvalidPonwKey,
@@ -34,7 +34,7 @@ mod errors {
 		AmountExceedsBond,
 		/// The list of unbonding chunks is full. Call `withdraw_unbonded` when one has unlocked.
 		TooManyChunks,
-		/// Claims of the provider are not settled yet, and its bond and its PoNW key answer for them. Wait until `open_claims` in the view function `provider` is zero; what it attests of datasets, its offer of
+		/// Claims of the provider are not settled yet, and its bond, its PoNW key and the speed that was tested answer for them. Wait until `open_claims` in the view function `provider` is zero; what it attests of datasets, its offer of
 		/// a model, and its consent to one count until they are withdrawn.
 		OpenClaims,
 		/// What the provider claimed in adopted rounds can still be disputed. Wait until block `disputable_until` of the view function

@@ -18,7 +18,14 @@ mod events {
 			/// Seed of the inputs that its machine is tested with.
 			challenge: H256,
 		},
-		/// A new provider computes what the chain computes, and is active.
+		/// A provider has registered a higher speed than was tested. It takes part again once it has answered the challenge.
+		TestDrawn {
+			/// The provider.
+			who: AccountId,
+			/// Seed of the inputs that its machine is tested with.
+			challenge: H256,
+		},
+		/// A provider computes what the chain computes, and is active.
 		ArithmeticProven {
 			/// The provider.
 			who: AccountId,

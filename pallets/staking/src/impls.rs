@@ -2,6 +2,7 @@
 
 use crate::{
 	ActiveCounts, BondError, Config, Cooldown, Error, Event, HoldReason, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers,
+	TestedSpeeds,
 };
 use frame_support::{
 	ensure,
@@ -57,6 +58,30 @@ impl<T: Config> Pallet<T> {
 		H256((randomness, who.clone(), Self::now()).blake2_256())
 	}
 
+	/// Notes that `provider` registers this speed, in GFLOP/s. One that is higher than what was tested needs another test, which nothing that is judged by its
+	/// speed may be open for: else a provider could write down the speed that its work takes when the work is done.
+	pub(crate) fn change_speed(who: &AccountId, provider: &mut Provider, gflops: u32) -> DispatchResult {
+		let known = TestedSpeeds::<T>::get(who);
+		let is_tested = !matches!(provider.status, ProviderStatus::Unproven { .. });
+		if known.is_none() && !is_tested {
+			// It was never tested.
+			return Ok(());
+		}
+		let tested = known.unwrap_or(provider.info.hardware.gflops);
+		if is_tested && gflops > tested {
+			Self::ensure_undisputed(provider)?;
+			let challenge = Self::draw_challenge(who);
+			provider.status = ProviderStatus::Unproven { challenge };
+			Self::deposit_event(Event::TestDrawn { who: who.clone(), challenge });
+		}
+		if is_tested && gflops == tested {
+			TestedSpeeds::<T>::remove(who);
+		} else {
+			TestedSpeeds::<T>::insert(who, tested);
+		}
+		Ok(())
+	}
+
 	/// Puts `amount` of the free balance of `who` on hold.
 	pub(crate) fn hold(who: &AccountId, amount: Balance) -> DispatchResult {
 		T::Currency::hold(&HoldReason::Bond.into(), who, amount)
@@ -109,6 +134,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn remove(who: AccountId, provider: &Provider) {
 		Self::free_identity(&provider.info);
 		Self::dismiss(&who);
+		TestedSpeeds::<T>::remove(&who);
 		Self::recount(provider.active_roles(), Roles::default());
 		Providers::<T>::remove(&who);
 		Self::deposit_event(Event::Deregistered { who });

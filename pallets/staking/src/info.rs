@@ -1,7 +1,7 @@
 //! What a provider may register.
 
 use crate::Error;
-use neuroshard_types::provider::ProviderInfo;
+use neuroshard_types::provider::{ProviderInfo, MAX_GFLOPS};
 
 /// What is wrong with what a provider wants to register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +29,7 @@ impl<T> From<InfoProblem> for Error<T> {
 pub(crate) fn info_problem(info: &ProviderInfo) -> Option<InfoProblem> {
 	if !info.roles.is_valid() {
 		Some(InfoProblem::Roles)
-	} else if info.hardware.gflops == 0 || info.hardware.memory_mib == 0 {
+	} else if !(1..=MAX_GFLOPS).contains(&info.hardware.gflops) || info.hardware.memory_mib == 0 {
 		Some(InfoProblem::Hardware)
 	} else if !matches!(info.ponw_key[0], 2 | 3) {
 		Some(InfoProblem::PonwKey)

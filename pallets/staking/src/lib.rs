@@ -149,6 +149,11 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type OwnerOf<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, AccountId>;
 
+	/// Speeds with which providers have passed the test of arithmetic, in GFLOP/s, where they have registered another one since: none is taken to be faster
+	/// than it was tested.
+	#[pallet::storage]
+	pub type TestedSpeeds<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, u32>;
+
 	/// How many active providers offer each role.
 	#[pallet::storage]
 	pub type ActiveCounts<T: Config> = StorageValue<_, RoleCounts, ValueQuery>;
@@ -262,7 +267,8 @@ pub mod pallet {
 		}
 
 		/// Replaces what the caller registered: roles, hardware, PoNW key, peer id and addresses. Who takes the role of a verifier needs
-		/// the bond for it. The PoNW key stays while a claim is open or can be disputed. For the operator as well.
+		/// the bond for it. The PoNW key stays while a claim is open or can be disputed, and so does the speed from being raised above the one that was tested.
+		/// A provider that raises it is another machine: it gets a new challenge, and takes part again when it has answered that. For the operator as well.
 		#[pallet::call_index(1)]
 		#[pallet::weight(T::WeightInfo::update_info())]
 		pub fn update_info(origin: OriginFor<T>, info: ProviderInfo) -> DispatchResult {
@@ -278,6 +284,7 @@ pub mod pallet {
 					// What is signed with it can be disputed by it.
 					Self::ensure_undisputed(provider)?;
 				}
+				Self::change_speed(&who, provider, info.hardware.gflops)?;
 				Self::free_identity(&provider.info);
 				Self::claim_identity(&who, &info);
 				provider.info = info;
@@ -404,6 +411,7 @@ pub mod pallet {
 				Self::ensure_may_start(provider)?;
 				ensure!(digest.0 == neuroshard_kernels::kat::drawn(challenge.0), Error::<T>::WrongAnswer);
 				provider.status = ProviderStatus::Active;
+				TestedSpeeds::<T>::remove(&who);
 				Ok(())
 			})?;
 			Self::deposit_event(Event::ArithmeticProven { who });

@@ -1,6 +1,8 @@
 //! The trait through which other pallets see, slash and rate providers.
 
-use crate::{ActiveCounts, Config, Event, HoldReason, OwnerOf, Pallet, Providers as ProviderMap, INITIAL_REPUTATION, MAX_REPUTATION};
+use crate::{
+	ActiveCounts, Config, Event, HoldReason, OwnerOf, Pallet, Providers as ProviderMap, TestedSpeeds, INITIAL_REPUTATION, MAX_REPUTATION,
+};
 use frame_support::{
 	storage::with_storage_layer,
 	traits::{
@@ -67,7 +69,9 @@ impl<T: Config> Providers<AccountId, Balance> for Pallet<T> {
 	}
 
 	fn hardware(who: &AccountId) -> Option<HardwareProfile> {
-		ProviderMap::<T>::get(who).map(|provider| provider.info.hardware)
+		let mut hardware = ProviderMap::<T>::get(who)?.info.hardware;
+		hardware.gflops = hardware.gflops.min(TestedSpeeds::<T>::get(who).unwrap_or(hardware.gflops));
+		Some(hardware)
 	}
 
 	fn slash(who: &AccountId, amount: Balance, to: SlashTo<'_, AccountId>) -> Balance {

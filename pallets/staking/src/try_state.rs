@@ -2,7 +2,7 @@
 
 use crate::{
 	ActiveCounts, Config, Cooldown, MinBond, Operators, OwnerOf, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers, RoleCounts,
-	VerifierMinimums, MAX_LOCK_DAYS, MAX_REPUTATION, MISSES,
+	TestedSpeeds, VerifierMinimums, MAX_LOCK_DAYS, MAX_REPUTATION, MISSES,
 };
 use frame_support::{ensure, traits::Get};
 use neuroshard_types::{
@@ -21,6 +21,7 @@ impl<T: Config> Pallet<T> {
 	/// - Who is suspended is not active, no stake is locked for more than a year, and a row of missed audits is punished.
 	/// - Nothing can be disputed for longer than disputes about what is claimed now take.
 	/// - As many active providers are counted for each role as there are.
+	/// - No active or chilled provider has registered a higher speed than was tested.
 	/// - PoNW keys and peer ids map to exactly the providers that registered them.
 	/// - Only providers have operators, every operator that serves is the one that its provider has named, and none is a provider.
 	pub fn do_try_state() -> Result<(), TryRuntimeError> {
@@ -37,6 +38,11 @@ impl<T: Config> Pallet<T> {
 		// Every provider owns its key and peer id (checked above); equal counts mean that nobody else owns one.
 		ensure!(PonwKeyOwner::<T>::iter_keys().count() == count, "a PoNW key without a provider");
 		ensure!(PeerIdOwner::<T>::iter_keys().count() == count, "a peer id without a provider");
+		for (who, tested) in TestedSpeeds::<T>::iter() {
+			let provider = Providers::<T>::get(who).ok_or("a tested speed without a provider")?;
+			let is_tested = !matches!(provider.status, ProviderStatus::Unproven { .. });
+			ensure!(!is_tested || provider.info.hardware.gflops < tested, "a provider is faster than it was tested");
+		}
 		ensure!(Operators::<T>::iter_keys().all(Providers::<T>::contains_key), "an operator is named by nobody");
 		for (operator, owner) in OwnerOf::<T>::iter() {
 			ensure!(Operators::<T>::get(owner).as_ref() == Some(&operator), "an operator serves somebody who has not named it");

@@ -63,10 +63,10 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn register() -> Weight {
 		Self::with(12, 5)
 	}
-	/// Reads: owner of an operator, provider, verifiers' bonds and number, two owners of the new identity. Writes: provider, number, two owners removed,
-	/// two added.
+	/// Reads: owner of an operator, provider, verifiers' bonds and number, two owners of the new identity, tested speed, randomness. Writes: provider, number, two
+	/// owners removed, two added, tested speed.
 	fn update_info() -> Weight {
-		Self::with(6, 6)
+		Self::with(8, 7)
 	}
 	/// Reads and writes: provider, account, holds.
 	fn bond_extra() -> Weight {
@@ -76,9 +76,9 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn unbond() -> Weight {
 		Self::with(5, 2)
 	}
-	/// Reads: provider, account, holds, its operator and the owner of that. Writes: the same, key owner, peer id owner.
+	/// Reads: provider, account, holds, its operator and the owner of that. Writes: the same, key owner, peer id owner, tested speed.
 	fn withdraw_unbonded() -> Weight {
-		Self::with(5, 7)
+		Self::with(5, 8)
 	}
 	/// Reads: owner of an operator, provider, number of active ones. Writes: provider, number.
 	fn chill() -> Weight {
@@ -89,13 +89,13 @@ impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 		Self::with(5, 2)
 	}
 	/// Reads: provider, cooldown, minimum bond, verifiers' bonds and number, its operator and the owner of that. Writes: provider, number, key owner,
-	/// peer id owner, operator, its owner.
+	/// peer id owner, operator, its owner, tested speed.
 	fn deregister() -> Weight {
-		Self::with(7, 6)
+		Self::with(7, 7)
 	}
-	/// Reads: owner of an operator, provider, minimum bond, verifiers' bonds and number. Writes: provider, number. And the answer.
+	/// Reads: owner of an operator, provider, minimum bond, verifiers' bonds and number. Writes: provider, number, tested speed. And the answer.
 	fn prove_arithmetic() -> Weight {
-		Self::with(5, 2).saturating_add(ANSWER)
+		Self::with(5, 3).saturating_add(ANSWER)
 	}
 	/// Reads: provider, minimum bond. Writes: provider.
 	fn lock() -> Weight {

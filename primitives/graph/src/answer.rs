@@ -65,7 +65,7 @@ pub struct Answer<'a> {
 	pub answer: TokenList,
 	/// Whether the next token would have been one that ends texts. Otherwise nothing is said about it.
 	pub ended: bool,
-	/// How tokens were chosen. Settings out of range are judged like any others: the formulas give one token for each.
+	/// How tokens were chosen. No game is opened about settings out of range, but the formulas give one token for each.
 	pub sampling: Sampling,
 	/// Tokens below this one were chosen from.
 	pub usable: u32,

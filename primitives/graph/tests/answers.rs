@@ -663,6 +663,8 @@ fn claims_that_cannot_be_judged_are_not_opened() {
 	assert_eq!(open(&Case { ended: true, ..case.clone() }, 6), Ok(Position::Read { index: 6 }));
 	assert_eq!(open(&Case { prompt: vec![], ..case.clone() }, 0), Err(GameError::Text));
 	assert_eq!(open(&Case { answer: vec![], ..case.clone() }, 0), Err(GameError::Text));
+	let warm = Sampling { temperature: 3e38, ..case.sampling };
+	assert_eq!(open(&Case { sampling: warm, ..case.clone() }, 0), Err(GameError::Settings));
 	assert_eq!(open_checkpoint(&case.setting()), Err(GameError::OtherClaim));
 	// The last token of a cut answer is chosen with the longest text that the model reads, and not read itself.
 	let full = Case { prompt: vec![1; 60], ..case.clone() }.answered(9);
@@ -739,7 +741,8 @@ fn what_is_stored_keeps_its_numbers() {
 	);
 	let aggregate = Move::Aggregate { before: [[0; 32]; 2], after: [[0; 32]; 2], gradient: [0; 32], nodes: vec![] };
 	assert_eq!(index(aggregate.encode()), 14);
-	assert_eq!((index(GameError::OtherClaim.encode()), index(GameError::Text.encode()), index(GameError::Vocabulary.encode())), (7, 8, 9));
+	let errors = [GameError::OtherClaim, GameError::Text, GameError::Vocabulary, GameError::Settings];
+	assert_eq!(errors.map(|error| index(error.encode())), [7, 8, 9, 10]);
 }
 
 #[test]

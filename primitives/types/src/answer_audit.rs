@@ -43,8 +43,8 @@ pub struct AnswerId {
 	pub place: u32,
 }
 
-/// Answers that a provider is paid for by one claim of pay: those in places from `before` up to, but without, `answers`. None, if a voucher for the same
-/// answers is paid once more.
+/// Answers that a provider is paid for by one claim of pay: those in places from `before` up to, but without, `answers`. If what an escrow had too little
+/// for is paid later, for the same answers, `before` is `answers`.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct PaidAnswersOf {
 	/// Session.
@@ -59,12 +59,19 @@ pub struct PaidAnswersOf {
 	pub receipts: H256,
 	/// What the provider offers to answer with.
 	pub checkpoint: CheckpointId,
+	/// Planck that left the escrow by this claim.
+	pub paid: Balance,
 }
 
 impl PaidAnswersOf {
-	/// The first place that can be drawn.
+	/// The first place that can be drawn. Where nothing but a rest is paid, nobody knows which answers it is for: any that can be proven.
 	pub fn first(&self) -> u32 {
-		self.before.max(self.answers.saturating_sub(MAX_PROVEN))
+		let proven = self.answers.saturating_sub(MAX_PROVEN);
+		if self.before < self.answers {
+			self.before.max(proven)
+		} else {
+			proven
+		}
 	}
 }
 
@@ -115,11 +122,20 @@ pub struct AnswerAuditView {
 	pub condemned: bool,
 }
 
+impl AnswerAuditView {
+	/// Whether anything is left to do about it in block `now` or later.
+	pub fn is_due(&self, now: BlockNumber) -> bool {
+		now < self.closes_at && !self.condemned && self.delivery != Delivery::Withheld
+	}
+}
+
 /// Rules that hold for audits of all answers, as the view function `Disputes::answer_audit_terms` shows them. Fixed at genesis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct AnswerAuditTerms {
 	/// Probability with which an answer is drawn, in millionths; no audits if zero.
 	pub share: u32,
+	/// Planck that are paid for answers for each audit that is drawn of them, at least and on average: answers that cost less are drawn more rarely.
+	pub draw_price: Balance,
 	/// Blocks from the demand for a text in which it is delivered; as many to demand it in, from the draw, and to dispute it in at the end.
 	pub deliver_time: BlockNumber,
 	/// What a demand holds of the auditor, in planck.
@@ -174,10 +190,12 @@ mod tests {
 		let checkpoint = CheckpointId { run: 0, round: 0, root: H256::zero() };
 		let first = |before, answers| {
 			let provider = AccountId::new([1; 32]);
-			PaidAnswersOf { session: 0, provider, before, answers, receipts: H256::zero(), checkpoint }.first()
+			PaidAnswersOf { session: 0, provider, before, answers, receipts: H256::zero(), checkpoint, paid: 1 }.first()
 		};
 		assert_eq!([first(0, 1), first(0, 256), first(0, 257), first(0, 1_000)], [0, 0, 1, 744]);
-		assert_eq!([first(7, 8), first(700, 1_000), first(800, 1_000), first(9, 9)], [7, 744, 800, 9]);
+		assert_eq!([first(7, 8), first(700, 1_000), first(800, 1_000)], [7, 744, 800]);
+		// The rest for answers of before.
+		assert_eq!([first(9, 9), first(1_000, 1_000), first(0, 0)], [0, 744, 0]);
 		assert_eq!(first(0, u32::MAX), u32::MAX - 256);
 	}
 }

@@ -259,6 +259,10 @@ impl Terms {
 	}
 }
 
+/// Most entries of a page of the view functions `games`, `games_of`, `audits_of`, `answer_audits_of` and `answers_demanded_of` of `Disputes`. Whoever depends on
+/// what is listed asks for pages until one has fewer.
+pub const PAGE: u32 = 256;
+
 /// Most moves of a game: opening, steps, step, nodes, node, hashes, hash, hashes, hash, states, piece; about outer steps as many.
 pub const MAX_MOVES: u32 = 11;
 

@@ -66,13 +66,16 @@ impl Roles {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct HardwareProfile {
-	/// Sustained exact-f32 matrix-product speed, GFLOP/s.
+	/// Sustained exact-f32 matrix-product speed, GFLOP/s: at least 1, and at most [`MAX_GFLOPS`].
 	pub gflops: u32,
 	/// Memory the worker may use, MiB.
 	pub memory_mib: u32,
 	/// Network bandwidth, KiB/s.
 	pub bandwidth_kib_s: u32,
 }
+
+/// The largest speed that can be registered, GFLOP/s: more than any one machine has in exact f32.
+pub const MAX_GFLOPS: u32 = 1_000_000;
 
 /// Class of a machine by its measured speed. Nothing is paid or allowed by it: it tells wallets and sponsors whom they deal with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]

@@ -24,10 +24,6 @@ pub struct Earnings {
 pub struct BudgetShares {
 	/// Training, and audits of it.
 	pub training: u32,
-	/// Inference.
-	pub inference: u32,
-	/// Data.
-	pub data: u32,
 	/// Validators: those who author blocks.
 	pub validation: u32,
 	/// Treasury.
@@ -40,7 +36,7 @@ impl BudgetShares {
 
 	/// Whether the shares add up to exactly [`Self::WHOLE`].
 	pub fn is_valid(&self) -> bool {
-		let sum = [self.training, self.inference, self.data, self.validation, self.treasury].map(u64::from).iter().sum::<u64>();
+		let sum = [self.training, self.validation, self.treasury].map(u64::from).iter().sum::<u64>();
 		sum == u64::from(Self::WHOLE)
 	}
 
@@ -53,8 +49,8 @@ impl BudgetShares {
 			rest = rest.saturating_sub(part);
 			part
 		};
-		let [training, inference, data, validation] = [self.training, self.inference, self.data, self.validation].map(&mut take);
-		BudgetParts { training, inference, data, validation, treasury: rest }
+		let [training, validation] = [self.training, self.validation].map(&mut take);
+		BudgetParts { training, validation, treasury: rest }
 	}
 }
 
@@ -63,10 +59,6 @@ impl BudgetShares {
 pub struct BudgetParts {
 	/// Training, and audits of it.
 	pub training: Balance,
-	/// Inference. No work earns it yet, so it is never minted.
-	pub inference: Balance,
-	/// Data. No work earns it yet, so it is never minted.
-	pub data: Balance,
 	/// Validators: those who author blocks.
 	pub validation: Balance,
 	/// Treasury.
@@ -76,7 +68,7 @@ pub struct BudgetParts {
 impl BudgetParts {
 	/// The budget. Saturates.
 	pub fn total(&self) -> Balance {
-		[self.training, self.inference, self.data, self.validation, self.treasury].into_iter().fold(0, Balance::saturating_add)
+		[self.training, self.validation, self.treasury].into_iter().fold(0, Balance::saturating_add)
 	}
 }
 
@@ -182,30 +174,26 @@ impl IssuanceView {
 mod tests {
 	use super::*;
 
-	const SHARES: BudgetShares =
-		BudgetShares { training: 600_000, inference: 150_000, data: 50_000, validation: 150_000, treasury: 50_000 };
+	const SHARES: BudgetShares = BudgetShares { training: 800_000, validation: 150_000, treasury: 50_000 };
 
-	fn parts(parts: [Balance; 5]) -> BudgetParts {
-		let [training, inference, data, validation, treasury] = parts;
-		BudgetParts { training, inference, data, validation, treasury }
+	fn parts([training, validation, treasury]: [Balance; 3]) -> BudgetParts {
+		BudgetParts { training, validation, treasury }
 	}
 
 	#[test]
 	fn a_budget_is_split_to_the_planck_with_the_remainder_for_the_treasury() {
 		// By Python's integers.
 		let most = [
-			204_169_420_152_563_078_078_024_764_459_060_926_873,
+			272_225_893_536_750_770_770_699_685_945_414_569_164,
 			51_042_355_038_140_769_519_506_191_114_765_231_718,
-			17_014_118_346_046_923_173_168_730_371_588_410_572,
-			51_042_355_038_140_769_519_506_191_114_765_231_718,
-			17_014_118_346_046_923_173_168_730_371_588_410_574,
+			17_014_118_346_046_923_173_168_730_371_588_410_573,
 		];
 		let table = [
-			(0, [0; 5]),
-			(1, [0, 0, 0, 0, 1]),
-			(19, [11, 2, 0, 2, 4]),
-			(100, [60, 15, 5, 15, 5]),
-			(999_999, [599_999, 149_999, 49_999, 149_999, 50_003]),
+			(0, [0; 3]),
+			(1, [0, 0, 1]),
+			(19, [15, 2, 2]),
+			(100, [80, 15, 5]),
+			(999_999, [799_999, 149_999, 50_001]),
 			(u128::MAX, most),
 		];
 		for (budget, expected) in table {
@@ -219,10 +207,10 @@ mod tests {
 		assert!(SHARES.is_valid());
 		assert!(BudgetShares { training: 1_000_000, ..Default::default() }.is_valid());
 		assert!(!BudgetShares::default().is_valid());
-		assert!(!BudgetShares { training: 600_001, ..SHARES }.is_valid());
+		assert!(!BudgetShares { training: 800_001, ..SHARES }.is_valid());
 		assert!(!BudgetShares { treasury: 49_999, ..SHARES }.is_valid());
 		// Adds up to 1,000,000 in 32 bits.
-		assert!(!BudgetShares { training: u32::MAX, inference: 1_000_001, ..Default::default() }.is_valid());
+		assert!(!BudgetShares { training: u32::MAX, validation: 1_000_001, ..Default::default() }.is_valid());
 	}
 
 	#[test]

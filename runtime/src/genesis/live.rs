@@ -51,6 +51,7 @@ pub(super) fn json() -> Value {
 			"sealTime": 4 * HOUR,
 			"reportTime": HOUR,
 			"answerAuditShare": Permill::from_percent(1).deconstruct(),
+			"answerDrawPrice": NEURO,
 			"deliverTime": DELIVER,
 		},
 		"ponw": { "challengeWindow": WINDOW },
@@ -100,6 +101,8 @@ fn durations(genesis: &RuntimeGenesisConfig) -> impl Iterator<Item = String> {
 		least("inference.closeDelay", if inference.close_delay == 0 { CLOSE } else { inference.close_delay }.into(), CLOSE.into()),
 		least("disputes.deliverTime", disputes.deliver_time.into(), DELIVER.into()),
 		disputes.audit_share.is_zero().then(|| "disputes.auditShare is 0, so that nobody has to check anything".into()),
+		(disputes.answer_draw_price < NEURO)
+			.then(|| format!("disputes.answerDrawPrice is {}, and must be at least {NEURO}", disputes.answer_draw_price)),
 		disputes.answer_audit_share.is_zero().then(|| "disputes.answerAuditShare is 0, so that nobody has to look at any answer".into()),
 	]
 	.into_iter()

@@ -1,4 +1,5 @@
 //! Weights of `pallet_neuro_disputes`, measured by `scripts/weights.sh`: 20 steps, 10 repetitions, 2026-11-26, Intel(R) Xeon(R) Processor.
+//! Added by hand, from what is accessed: in `draw_answers` the price of a draw, and for each answer whether it is audited already.
 
 use core::marker::PhantomData;
 #[allow(unused_imports)] // `Get` prices accesses, which not everything makes.
@@ -152,12 +153,14 @@ impl<T: frame_system::Config> pallet_neuro_disputes::WeightInfo for WeightInfo<T
 		Weight::from_parts(428_601_000, 26575)
 			.saturating_add(Weight::from_parts(132_555_918, 0).saturating_mul(c.into()))
 			.saturating_add(Weight::from_parts(29_218_919, 0).saturating_mul(d.into()))
-			.saturating_add(T::DbWeight::get().reads(11))
+			.saturating_add(T::DbWeight::get().reads(12))
 			.saturating_add(T::DbWeight::get().reads(u64::from(c).saturating_mul(3)))
+			.saturating_add(T::DbWeight::get().reads(u64::from(d)))
 			.saturating_add(T::DbWeight::get().writes(16))
 			.saturating_add(T::DbWeight::get().writes(u64::from(c).saturating_mul(5)))
 			.saturating_add(T::DbWeight::get().writes(u64::from(d).saturating_mul(1)))
 			.saturating_add(Weight::from_parts(0, 2623).saturating_mul(c.into()))
+			.saturating_add(Weight::from_parts(0, 2741).saturating_mul(d.into()))
 	}
 	fn draw_idle() -> Weight {
 		// Least time in nanoseconds: 17_187.

@@ -95,7 +95,7 @@ fn states_of_all_releases_that_can_be_upgraded_go_on() {
 		state(json).execute_with(|| {
 			assert_eq!(release(), spec_version);
 			// The last releases store everything alike, but for a pallet that they did not have, and configurations of runs.
-			let changed = ["Inference", "Training", "Disputes"];
+			let changed = ["Inference", "Training", "Disputes", "Rewards"];
 			let known = |mut versions: BTreeMap<_, _>| changed.iter().all(|name| versions.remove(name).is_some()).then_some(versions);
 			assert_eq!(known(versions()) == known(newest_versions()), spec_version >= 5);
 			let issuance = Balances::total_issuance();

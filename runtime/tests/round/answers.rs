@@ -47,7 +47,7 @@ fn deliver(place: u32) -> sp_runtime::DispatchResult {
 #[test]
 fn an_answer_is_drawn_and_demanded_also_when_its_session_is_settled_and_who_withholds_it_loses_its_stake() {
 	let mut genesis = genesis_of(genesis::DEVELOPMENT);
-	genesis.disputes.answer_audit_share = Permill::one();
+	(genesis.disputes.answer_audit_share, genesis.disputes.answer_draw_price) = (Permill::one(), 0);
 	chain_of(genesis).execute_with(|| {
 		let dave = Dave.to_account_id();
 		register_as(&dave, 3, Role::Verifier);
@@ -64,10 +64,10 @@ fn an_answer_is_drawn_and_demanded_also_when_its_session_is_settled_and_who_with
 		// Eve offers nothing any more, and has its whole bond unbonding.
 		assert_ok!(Inference::withdraw_offer(signed(&eve)));
 		assert_ok!(Staking::unbond(signed(&eve), BOND));
-		assert_eq!(Disputes::answer_audits_of(dave.clone()), []);
+		assert_eq!(Disputes::answer_audits_of(dave.clone(), None), []);
 		pallet_babe::EpochIndex::<Runtime>::put(4);
 		next_block();
-		let audits = Disputes::answer_audits_of(dave.clone());
+		let audits = Disputes::answer_audits_of(dave.clone(), None);
 		assert_eq!(audits.iter().map(|view| (view.answer.place, view.checkpoint)).collect::<Vec<_>>(), [(0, CHECKPOINT), (1, CHECKPOINT)]);
 
 		// What is handed over costs the deposit, and can be disputed by who was drawn.
@@ -75,7 +75,7 @@ fn an_answer_is_drawn_and_demanded_also_when_its_session_is_settled_and_who_with
 		assert_ok!(Disputes::demand_answer(signed(&dave), 0, eve.clone(), 0));
 		check_invariants();
 		assert_ok!(deliver(0));
-		assert_eq!(Disputes::answer_audits_of(dave.clone())[0].delivery, Delivery::Delivered(System::block_number()));
+		assert_eq!(Disputes::answer_audits_of(dave.clone(), None)[0].delivery, Delivery::Delivered(System::block_number()));
 		assert_eq!((Balances::balance(&dave), Balances::total_issuance()), (before - NEURO, issuance - NEURO));
 		let (receipt, signature) = signed_by_eve(0);
 		assert_ok!(Disputes::challenge_answer(signed(&dave), receipt, signature, 0));
@@ -97,7 +97,7 @@ fn an_answer_is_drawn_and_demanded_also_when_its_session_is_settled_and_who_with
 		assert_noop!(Disputes::challenge_answer(signed(&dave), receipt, signature, 0), condemned);
 		assert_eq!(Ponw::window(), 10, "the bond is bound for longer than work can be challenged");
 		(0..200).for_each(|_| next_block());
-		assert_eq!((Disputes::answer_audits_of(dave.clone()), Disputes::games()), (vec![], vec![]));
+		assert_eq!((Disputes::answer_audits_of(dave.clone(), None), Disputes::games(None)), (vec![], vec![]));
 		assert_eq!(Balances::balance(&dave), before - NEURO + BOND / 2);
 	});
 }

@@ -203,7 +203,7 @@ fn a_provider_that_does_not_defend_its_answer_loses_its_stake_its_role_and_the_r
 		while System::block_number() <= deadline {
 			next_block();
 		}
-		assert_eq!(Disputes::games(), []);
+		assert_eq!(Disputes::games(None), []);
 		let decided = System::events().into_iter().find_map(|record| match record.event {
 			RuntimeEvent::Disputes(pallet_neuro_disputes::Event::Decided { rewarded, receiver, burned, .. }) => {
 				Some((rewarded, receiver, burned))
@@ -219,7 +219,7 @@ fn a_provider_that_does_not_defend_its_answer_loses_its_stake_its_role_and_the_r
 		let next = Voucher { amount: 2 * NEURO, answers: 2, ..first };
 		assert_noop!(claim(&eve, next), refused);
 		let again = Disputes::challenge_answer(signed(&bob), receipt.clone(), signature, 0);
-		assert_eq!(again, Err(pallet_neuro_disputes::Error::<Runtime>::Condemned.into()));
+		assert_eq!(again.map_err(|error| error.error), Err(pallet_neuro_disputes::Error::<Runtime>::Condemned.into()));
 		let not_active: DispatchError = pallet_neuro_inference::Error::<Runtime>::ProviderNotActive.into();
 		assert_noop!(Inference::open_session(signed(&ferdie), Some(eve.clone()), NEURO), not_active);
 		assert_ok!(Inference::close_session(signed(&ferdie), 0));
@@ -229,7 +229,7 @@ fn a_provider_that_does_not_defend_its_answer_loses_its_stake_its_role_and_the_r
 		assert_eq!(Balances::balance(&ferdie), before + NEURO);
 		// After that, nobody disputes what was answered in it.
 		let late = Disputes::challenge_answer(signed(&bob), receipt, signature, 0);
-		assert_eq!(late, Err(pallet_neuro_disputes::Error::<Runtime>::NoSuchAnswer.into()));
+		assert_eq!(late.map_err(|error| error.error), Err(pallet_neuro_disputes::Error::<Runtime>::NoSuchAnswer.into()));
 		check_invariants();
 	});
 }

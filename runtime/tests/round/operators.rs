@@ -126,7 +126,7 @@ fn operators_do_a_round_and_win_its_disputes_for_owners_who_sign_nothing_after_t
 		for _ in 0..2 * (terms.clock + terms.extension) {
 			next_block();
 		}
-		assert_eq!(Disputes::games(), vec![]);
+		assert_eq!(Disputes::games(None), vec![]);
 		// Half of Bob's stake, and half of Eve's bond, which is a sixteenth of Charlie's.
 		let gained: Vec<u128> = workers.iter().zip(&before).map(|((owner, _), before)| free(owner) - before).collect();
 		assert_eq!(gained, [0, BOND / 32, BOND / 2]);

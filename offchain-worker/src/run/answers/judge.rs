@@ -91,6 +91,10 @@ impl Judge {
 			// One that was offered may have been removed since.
 			return Ok(Err(if run == offered.run { Verdict::Unknown(words) } else { Verdict::Undisputable(words) }));
 		};
+		// It is false, and no game is played about it.
+		if receipt.sampling.validate().is_err() {
+			return Ok(Ok((run, round, view)));
+		}
 		if receipt.claimed().choices() == 0 {
 			return Ok(Err(Verdict::Right));
 		}
@@ -115,6 +119,10 @@ impl Judge {
 			Ok(found) => found,
 			Err(verdict) => return Ok(verdict),
 		};
+		if receipt.sampling.validate().is_err() {
+			let accusation = Accusation::new(&transcript, 0, &self.me, self.client.genesis())?;
+			return Ok(Verdict::False(Box::new(Charge { transcript, accusation, config: view.config, doubt: 0 })));
+		}
 		check_memory(&view.config, receipt.prompt.count.saturating_add(receipt.answer.count))?;
 		let Some(checkpoint) = self.checkpoint(&at, (run, round), &view, offered, receipt).await? else {
 			return Ok(Verdict::Unknown("its receipt names parameters that are no checkpoint which the chain knows".into()));

@@ -37,7 +37,7 @@ use std::{
 	path::Path,
 	time::Duration,
 };
-use step::{step, Known, Step};
+use step::{due_by, step, Known, Step};
 use text::{delivered, key_of, Asker, TextError};
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +48,8 @@ const LONGEST_REST: BlockNumber = 100;
 const OLDEST: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Providers that are asked at a time.
 const AT_A_TIME: usize = 8;
+/// What is known of an answer that nobody was asked for.
+const NOTHING: Known = Known::Nothing { asked: false };
 
 /// What it works with.
 pub(super) struct Parts<'a> {
@@ -92,6 +94,8 @@ struct Look {
 	found: Found,
 	/// The first block in which something is tried again that failed, and after how many blocks that was.
 	rests: (BlockNumber, BlockNumber),
+	/// When the audit closes.
+	closes_at: BlockNumber,
 }
 
 enum Found {
@@ -120,8 +124,13 @@ fn is_final(error: &ChainError) -> bool {
 }
 
 impl Look {
-	fn new(found: Found) -> Self {
-		Self { found, rests: (0, 0) }
+	fn new(audit: &AnswerAuditView, found: Found) -> Self {
+		Self { found, rests: (0, 0), closes_at: audit.closes_at }
+	}
+
+	/// Something has come of it: what is next was never tried.
+	fn becomes(&mut self, found: Found) {
+		(self.found, self.rests) = (found, (0, 0));
 	}
 
 	/// What failed is tried again later, and later each time.
@@ -205,8 +214,7 @@ impl Answers {
 		let at = self.client.now().await?;
 		let now = at.block().number;
 		let mut audits = at.answer_audits_of(&self.me).await?;
-		audits.sort_by_key(|audit| audit.closes_at);
-		self.forget(&audits).await?;
+		self.forget(&audits, now).await?;
 		if audits.is_empty() {
 			return Ok(Turn::Idle);
 		}
@@ -217,6 +225,8 @@ impl Answers {
 		for audit in &audits {
 			self.remember(&at, audit).await?;
 		}
+		let known = |audit: &AnswerAuditView| self.looks.get(&audit.answer).map_or(NOTHING, |look| look.found.known());
+		audits.sort_by_key(|audit| due_by(audit, known(audit), now));
 		let due = |audit: &AnswerAuditView| {
 			let look = self.looks.get(&audit.answer)?;
 			// One false answer is enough for a session.
@@ -251,24 +261,25 @@ impl Answers {
 	}
 
 	fn look(&mut self, audit: &AnswerAuditView) -> &mut Look {
-		self.looks.entry(audit.answer.clone()).or_insert_with(|| Look::new(Found::Nothing { asked: false }))
+		self.looks.entry(audit.answer.clone()).or_insert_with(|| Look::new(audit, Found::Nothing { asked: false }))
 	}
 
 	/// Notes what came of a step, or says why nothing did.
 	fn note(&mut self, audit: &AnswerAuditView, taken: Result<Option<Found>, WorkerError>) {
 		let AnswerId { session, provider, place } = &audit.answer;
 		match taken {
-			Ok(Some(found)) => *self.look(audit) = Look::new(found),
+			Ok(Some(found)) => self.look(audit).becomes(found),
 			Ok(None) => {}
 			Err(error) => tracing::warn!("answer {place} of {provider} in session {session}, which this account audits: {error}"),
 		}
 	}
 
-	/// Forgets what belongs to audits that are closed.
-	async fn forget(&mut self, audits: &[AnswerAuditView]) -> Result<(), WorkerError> {
-		let open: BTreeSet<AnswerId> = audits.iter().map(|audit| audit.answer.clone()).collect();
+	/// Forgets what belongs to audits that are closed. What is not listed because another answer of the session has fallen comes back with another branch.
+	async fn forget(&mut self, audits: &[AnswerAuditView], now: BlockNumber) -> Result<(), WorkerError> {
+		let mut open: BTreeSet<AnswerId> = audits.iter().map(|audit| audit.answer.clone()).collect();
 		let known = self.looks.len();
-		self.looks.retain(|answer, _| open.contains(answer));
+		self.looks.retain(|answer, look| open.contains(answer) || now < look.closes_at);
+		open.extend(self.looks.keys().cloned());
 		// Once after a start, too.
 		if self.looks.len() < known || !self.swept {
 			self.swept = true;
@@ -296,7 +307,7 @@ impl Answers {
 			},
 			None => Found::Nothing { asked: false },
 		};
-		self.looks.insert(audit.answer.clone(), Look::new(found));
+		self.looks.insert(audit.answer.clone(), Look::new(audit, found));
 		Ok(())
 	}
 
@@ -449,6 +460,6 @@ impl Answers {
 					return tracing::warn!("{which}, which this account audits: {error}");
 				}
 			};
-		*look = Look::new(found);
+		look.becomes(found);
 	}
 }

@@ -61,6 +61,16 @@ pub(super) fn step(audit: &AnswerAuditView, known: Known, now: BlockNumber, deli
 	}
 }
 
+/// The last block in which what is next about an answer can be done: until it is demanded, as long as that is possible, that of the demand, and else that of a
+/// dispute. What is due first is done first.
+pub(super) fn due_by(audit: &AnswerAuditView, known: Known, now: BlockNumber) -> BlockNumber {
+	let is_demand = matches!(known, Known::Nothing { .. } | Known::Undisputable) && audit.delivery == Delivery::Undemanded;
+	match is_demand && now <= audit.demand_by {
+		true => audit.demand_by,
+		false => audit.closes_at,
+	}
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -91,6 +101,15 @@ mod tests {
 		assert_eq!((undemanded(ASKED, 90), undemanded(ASKED, 99)), (Some(Step::Demand), Some(Step::Demand)));
 		// Who comes late asks first; and when it is too late for a demand, it can still be handed over.
 		assert_eq!((undemanded(NEW, 95), undemanded(ASKED, 100)), (Some(Step::Ask), Some(Step::Ask)));
+	}
+
+	#[test]
+	fn what_can_still_be_demanded_is_due_before_what_is_computed_or_disputed() {
+		let undemanded = audit(Delivery::Undemanded);
+		assert_eq!([NEW, ASKED, Known::Undisputable].map(|known| due_by(&undemanded, known, 100)), [100; 3]);
+		assert_eq!([NEW, Known::Text, Known::False, Known::All].map(|known| due_by(&undemanded, known, 101)), [140; 4]);
+		assert_eq!([Known::Text, Known::False].map(|known| due_by(&undemanded, known, 80)), [140; 2]);
+		assert_eq!(due_by(&audit(Delivery::Delivered(90)), ASKED, 95), 140);
 	}
 
 	#[test]

@@ -10,13 +10,14 @@ use crate::{
 	testing::{self, Connect},
 };
 use axum::{routing::post, Json, Router};
+use codec::{Decode, Encode};
 use neuroshard_chain_client::{disputes::Act, keys::Seed, ChainAt};
 use neuroshard_mock_node::{decoded_metadata, Fate, MockNode, Script};
 use neuroshard_network::{keypair_from_secret, Network, NetworkConfig};
 use neuroshard_store::Store;
 use neuroshard_types::{
 	answer_audit::{AnswerAuditTerms, Delivery},
-	dispute::{ClaimId, GameView, Terms},
+	dispute::{ClaimId, GameView, Terms, PAGE},
 	inference::{chained, CheckpointId, Class, Offer, OfferView, Prices},
 	provider::{ProviderInfo, ProviderView},
 	run::{RunStatus, RunView},
@@ -49,7 +50,7 @@ impl Bench {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
 		let given = tokio::task::spawn_blocking(move || answered(somebody(), &newest().params, 0, change));
 		let transcript = given.await.unwrap();
-		let terms = AnswerAuditTerms { share: 1, deliver_time: DELIVER_TIME, deposit: NEURO, open_for: 9_000 };
+		let terms = AnswerAuditTerms { share: 1, draw_price: 0, deliver_time: DELIVER_TIME, deposit: NEURO, open_for: 9_000 };
 		node.answer("Disputes", "answer_audit_terms", &terms);
 		let info = ProviderInfo { ponw_key: transcript.key.unwrap(), ..testing::provider().info };
 		node.answer("Staking", "provider", &Some(ProviderView { info, ..testing::provider() }));
@@ -175,8 +176,10 @@ async fn a_right_answer_is_computed_once_and_nothing_is_sent() {
 	assert!(bench.turns(1).await);
 	assert_eq!(bench.known(), Some(Known::All));
 	assert!(!bench.turns(1).await && bench.sent() == 0);
-	// What is closed is forgotten.
+	// What is not listed may come back with another branch; what is closed is forgotten.
 	bench.node.answer("Disputes", "answer_audits_of", &Vec::<AnswerAuditView>::new());
+	assert!(!bench.turns(1).await && bench.known() == Some(Known::All));
+	bench.node.grow(4 * DELIVER_TIME);
 	assert!(!bench.turns(1).await && bench.known().is_none());
 }
 
@@ -203,6 +206,26 @@ async fn a_false_answer_is_disputed_once_from_its_first_false_token_on_with_all_
 		bench.turns(1).await;
 	}
 	assert_eq!((bench.known(), bench.sent()), (Some(Known::False), 1));
+}
+
+#[tokio::test]
+async fn settings_out_of_range_are_disputed_without_a_model_or_a_bond() {
+	let mut bench = Bench::new(|_| {}).await;
+	let mut receipt = bench.transcript.receipt.clone();
+	receipt.sampling.temperature = neuroshard_types::F32::new(3e38);
+	// Nobody has such parameters.
+	receipt.parameters = H256::repeat_byte(9);
+	let key = PonwSigner::from_seed(&Seed::random()).unwrap();
+	(bench.transcript.key, bench.transcript.signature) = (Some(key.public()), Some(key.sign_receipt(&receipt, GENESIS)));
+	bench.transcript.receipt = receipt;
+	let info = ProviderInfo { ponw_key: key.public(), ..testing::provider().info };
+	bench.node.answer("Staking", "provider", &Some(ProviderView { info, ..testing::provider() }));
+	bench.draw(Delivery::Undemanded, 2 * DELIVER_TIME);
+	bench.node.fund(NEURO);
+	bench.provider_with(bench.handed()).await;
+	assert!(bench.turns(2).await);
+	assert_eq!(bench.known(), Some(Known::False));
+	assert!(bench.turns(1).await && bench.sent() == 1);
 }
 
 #[tokio::test]
@@ -240,4 +263,29 @@ async fn a_provider_that_offers_nothing_is_no_reason_to_do_nothing() {
 	bench.draw(Delivery::Undemanded, now + LONGEST_REST + DELIVER_TIME / 2);
 	bench.node.grow(LONGEST_REST);
 	assert!(bench.turns(1).await && bench.sent() == 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_drawn_after_a_thousand_others_is_demanded_in_time() {
+	let mut bench = Bench::new(|_| {}).await;
+	let now = bench.now().await.block().number;
+	// Their texts can be demanded no more, and nobody hands them over.
+	let others = (1_000..=2_000).map(|session| {
+		let mut audit = bench.audit(Delivery::Undemanded, now);
+		(audit.answer.session, audit.closes_at) = (session, 3 * DELIVER_TIME);
+		audit
+	});
+	let all: Vec<AnswerAuditView> = others.chain([bench.audit(Delivery::Undemanded, now + DELIVER_TIME / 2)]).collect();
+	bench.node.answer_by("Disputes", "answer_audits_of", move |mut input| {
+		let (_, after) = <(AccountId, Option<(BlockNumber, AnswerId)>)>::decode(&mut input).unwrap();
+		let behind = after.map_or(0, |(_, after)| all.iter().position(|audit| audit.answer == after).unwrap() + 1);
+		all[behind..].iter().take(PAGE as usize).collect::<Vec<_>>().encode()
+	});
+	let demand = answer_audits::demand(bench.audit(Delivery::Undemanded, 0).answer).encode(&decoded_metadata()).unwrap();
+	// It is asked for, and then demanded, before all others.
+	for _ in 0..2 {
+		assert!(bench.turns(1).await);
+		bench.node.grow(LONGEST_REST);
+	}
+	assert!(bench.node.submitted().borrow().iter().any(|sent| sent.ends_with(&demand)) && bench.sent() == 1);
 }

@@ -49,7 +49,11 @@ impl Bench {
 		node.answer("Disputes", "audits_of", &Vec::<AuditView>::new());
 		node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
 		node.answer("Disputes", "audit_terms", &AuditTerms { share: 1, seal_time: 20, report_time: 10 });
-		node.answer("Disputes", "answer_audit_terms", &AnswerAuditTerms { share: 0, deliver_time: 1, deposit: NEURO, open_for: 1 });
+		node.answer(
+			"Disputes",
+			"answer_audit_terms",
+			&AnswerAuditTerms { share: 0, draw_price: 0, deliver_time: 1, deposit: NEURO, open_for: 1 },
+		);
 		node.answer("Disputes", "terms", &Terms { window: WINDOW, clock: 5, extension: 5, bond: NEURO, most_games: 32 });
 		node.answer("Disputes", "bond_against", &Some(NEURO));
 		node.answer("Training", "runs", &Vec::<RunId>::new());

@@ -1,8 +1,9 @@
 //! How audits of answers end.
 
+use super::AnswerAudit;
 use crate::{AnswerAudits, AnswerClosings, AnswerClosingsSpan, AuditedSessions, Config, DrawnAnswers, Pallet, WeightInfo};
 use frame_support::weights::Weight;
-use neuroshard_types::{answer_audit::AnswerId, AccountId};
+use neuroshard_types::answer_audit::AnswerId;
 
 /// Most audits of answers that are closed in one block; the rest follows in the next blocks.
 pub(crate) const MAX_CLOSED: u32 = 64;
@@ -19,7 +20,7 @@ impl<T: Config> Pallet<T> {
 				if now < audit.closes_at || audit.demand().is_some() {
 					break;
 				}
-				Self::forget_audit(&answer, &audit.auditor);
+				Self::forget_audit(&answer, &audit);
 			}
 			AnswerClosings::<T>::remove(number);
 			span.pass();
@@ -32,9 +33,9 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Forgets an audit, and with the last one of its session what is known of that.
-	fn forget_audit(answer: &AnswerId, auditor: &AccountId) {
+	fn forget_audit(answer: &AnswerId, audit: &AnswerAudit) {
 		AnswerAudits::<T>::remove(answer);
-		DrawnAnswers::<T>::remove(auditor, answer);
+		DrawnAnswers::<T>::remove((&audit.auditor, audit.closes_at.to_be_bytes(), answer));
 		AuditedSessions::<T>::mutate_exists(answer.session, &answer.provider, |entry| {
 			let left = entry.take().map(|mut session| {
 				session.audits = session.audits.saturating_sub(1);

@@ -104,9 +104,12 @@ impl<T: Config> Pallet<T> {
 		Ok((audit, demand))
 	}
 
-	/// Whether a game can be opened about an answer, if it has any choice to doubt. The run that is `offered` may have been removed since.
+	/// Whether an answer is not false by its settings alone, and a game can be opened about it, if it has any choice to doubt. The run that is `offered` may have been removed since.
 	fn is_disputable(receipt: &Receipt, offered: RunId, genesis: H256) -> bool {
 		let Some(ClaimId { run, round, .. }) = receipt.claim(genesis) else { return false };
+		if receipt.sampling.validate().is_err() {
+			return false;
+		}
 		let Some(config) = T::Claims::config(run) else { return run == offered };
 		if receipt.claimed().choices() == 0 {
 			return true;

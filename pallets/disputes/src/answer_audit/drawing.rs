@@ -1,12 +1,12 @@
 //! Draws: which claims of pay wait for theirs, and what comes of it.
 
 use super::{
-	lots::{draw, Lot},
+	lots::{draw, weighed, Lot},
 	AnswerAudit, NotedAnswers, TextOf,
 };
 use crate::{
-	AnswerAuditShare, AnswerAudits, AnswerClosings, AnswerClosingsSpan, AuditedSessions, Config, DeliverTime, DrawnAnswers, Event,
-	GetDisputePeriod, Pallet, UndrawnAnswers, UndrawnAnswersSpan, Verifiers, WeightInfo, EPOCHS,
+	AnswerAuditShare, AnswerAudits, AnswerClosings, AnswerClosingsSpan, AnswerDrawPrice, AuditedSessions, Config, DeliverTime,
+	DrawnAnswers, Event, GetDisputePeriod, Pallet, UndrawnAnswers, UndrawnAnswersSpan, Verifiers, WeightInfo, EPOCHS,
 };
 use alloc::vec::Vec;
 use codec::Encode;
@@ -20,7 +20,7 @@ use neuroshard_types::{
 	inference::SessionId,
 	span::Span,
 	traits::PaidAnswers,
-	AccountId, BlockNumber, H256,
+	AccountId, Balance, BlockNumber, H256,
 };
 use sp_runtime::Permill;
 
@@ -47,6 +47,8 @@ impl<T: Config> OnPaid for Pallet<T> {
 struct Urn {
 	randomness: H256,
 	share: Permill,
+	/// Planck that are paid for a draw, at least and on average.
+	price: Balance,
 	/// By account bytes ascending.
 	verifiers: Vec<AccountId>,
 	deliver_time: BlockNumber,
@@ -86,6 +88,7 @@ impl<T: Config> Pallet<T> {
 		Urn {
 			randomness,
 			share: AnswerAuditShare::<T>::get(),
+			price: AnswerDrawPrice::<T>::get(),
 			verifiers: verifiers.map(|verifier| verifier.account).collect(),
 			deliver_time: DeliverTime::<T>::get(),
 			period: GetDisputePeriod::<T>::get(),
@@ -96,7 +99,7 @@ impl<T: Config> Pallet<T> {
 	fn draw_claim(urn: &Urn, noted: NotedAnswers, closings: &mut Span) -> u32 {
 		let NotedAnswers { answers, paid_at, .. } = noted;
 		let places = answers.first()..answers.answers;
-		let PaidAnswersOf { session, provider, answers, receipts, checkpoint, .. } = answers;
+		let PaidAnswersOf { session, provider, answers, receipts, checkpoint, paid, .. } = answers;
 		let demand_by = Self::now().saturating_add(urn.deliver_time);
 		let closes_at = Self::now().saturating_add(time_needed(urn.deliver_time));
 		let bound_until = paid_at.saturating_add(urn.period);
@@ -108,10 +111,15 @@ impl<T: Config> Pallet<T> {
 			return 0;
 		}
 		let seed = H256(blake2_256(&(b"neuroshard/answer-draw/1", urn.randomness, session, &provider, answers).encode()));
+		let share = weighed(urn.share, urn.price, paid, answers.saturating_sub(places.start));
 		let mut drawn = 0u32;
-		for Lot { place, auditor } in draw(seed, urn.share, places, &provider, &urn.verifiers) {
+		for Lot { place, auditor } in draw(seed, share, places, &provider, &urn.verifiers) {
 			let answer = AnswerId { session, provider: provider.clone(), place };
-			DrawnAnswers::<T>::insert(&auditor, &answer, ());
+			// Only where a rest is paid for answers of before.
+			if AnswerAudits::<T>::contains_key(&answer) {
+				continue;
+			}
+			DrawnAnswers::<T>::insert((&auditor, closes_at.to_be_bytes(), &answer), ());
 			AnswerClosings::<T>::insert(closings.append(), &answer);
 			let text = TextOf::Undemanded;
 			let audit = AnswerAudit {

@@ -3,7 +3,7 @@
 use crate::audit::Lots;
 use alloc::vec::Vec;
 use core::ops::Range;
-use neuroshard_types::{answer_audit::MAX_DRAWN, AccountId, H256};
+use neuroshard_types::{answer_audit::MAX_DRAWN, AccountId, Balance, H256};
 use sp_runtime::Permill;
 
 /// One answer that is audited.
@@ -13,6 +13,15 @@ pub struct Lot {
 	pub place: u32,
 	/// Who audits it.
 	pub auditor: AccountId,
+}
+
+/// The probability with which each of so many answers is drawn for which `paid` was paid together: `share`, but no more than that one is drawn of all of them for
+/// each `price`, on average. So audits cost money to make, and none is drawn for nothing.
+pub fn weighed(share: Permill, price: Balance, paid: Balance, answers: u32) -> Permill {
+	match price.saturating_mul(answers.into()) {
+		0 => share,
+		all => share.min(Permill::from_rational(paid, all)),
+	}
 }
 
 /// Draws each of `places` with the probability `share`, at most [`MAX_DRAWN`] of them, and for each one of the `verifiers`, by account bytes ascending, which is
@@ -80,6 +89,18 @@ mod tests {
 		assert!((116..=284).contains(&rare), "{rare}");
 		assert!(drawn(100, 0, 0..256).into_iter().flatten().next().is_none());
 		assert!(drawn(100, 1_000_000, 5..9).into_iter().all(|lots| lots.iter().map(|lot| lot.place).eq(5..9)));
+	}
+
+	#[test]
+	fn answers_that_cost_little_are_drawn_more_rarely() {
+		let weighed = |paid, answers| weighed(Permill::from_parts(10_000), 1_000_000, paid, answers).deconstruct();
+		// A hundredth of the price for each answer: one in a hundred. Half of that: one in two hundred.
+		assert_eq!([weighed(10_000, 1), weighed(2_560_000, 256), weighed(Balance::MAX, 1), weighed(Balance::MAX, u32::MAX)], [10_000; 4]);
+		assert_eq!([weighed(5_000, 1), weighed(1_280_000, 256)], [5_000; 2]);
+		assert_eq!([weighed(1, 256), weighed(0, 1), weighed(255, 256), weighed(256, 256)], [0, 0, 0, 1]);
+		// Where a draw has no price, or there is no answer.
+		assert_eq!(super::weighed(Permill::one(), 0, 0, 256), Permill::one());
+		assert_eq!(super::weighed(Permill::one(), 1, 0, 0), Permill::one());
 	}
 
 	#[test]

@@ -41,3 +41,4 @@ mod views;
 pub(crate) use demands::{size, Handed};
 pub(crate) use drawing::time_needed;
 pub use types::{AnswerAudit, AuditedSession, Demand, NotedAnswers, TextOf};
+pub(crate) use views::page;

@@ -17,9 +17,11 @@ mod answer_storage {
 	#[pallet::storage]
 	pub type AnswerAudits<T: Config> = StorageMap<_, Blake2_128Concat, AnswerId, AnswerAudit>;
 
-	/// Which answers each auditor was drawn for.
+	/// Which answers each auditor was drawn for, those first whose audits close first: by auditor, the block of the close with its highest byte first, and
+	/// answer.
 	#[pallet::storage]
-	pub type DrawnAnswers<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Blake2_128Concat, AnswerId, ()>;
+	pub type DrawnAnswers<T: Config> =
+		StorageNMap<_, (NMapKey<Blake2_128Concat, AccountId>, NMapKey<Identity, [u8; 4]>, NMapKey<Blake2_128Concat, AnswerId>), ()>;
 
 	/// Sessions with open audits of a provider's answers, by session and provider.
 	#[pallet::storage]
@@ -44,6 +46,10 @@ mod answer_storage {
 	/// Probability with which an answer is drawn. Fixed at genesis; zero on a chain that began before there was one.
 	#[pallet::storage]
 	pub type AnswerAuditShare<T: Config> = StorageValue<_, Permill, ValueQuery>;
+
+	/// Planck that are paid for answers for each audit that is drawn of them, at least and on average. Fixed at genesis.
+	#[pallet::storage]
+	pub type AnswerDrawPrice<T: Config> = StorageValue<_, Balance, ValueQuery>;
 
 	/// Blocks for delivering an answer that is demanded. Fixed at genesis.
 	#[pallet::storage]

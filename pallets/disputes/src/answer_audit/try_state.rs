@@ -38,7 +38,8 @@ impl<T: Config> Pallet<T> {
 			let behind = audit.answers.checked_sub(answer.place);
 			ensure!(behind.is_some_and(|behind| behind > 0 && behind <= MAX_PROVEN), "an answer was drawn that nobody can prove");
 			ensure!(audit.demand_by <= audit.closes_at && audit.closes_at <= audit.bound_until, "an audit of an answer has no time");
-			ensure!(DrawnAnswers::<T>::contains_key(&audit.auditor, &answer), "an auditor of an answer is not listed");
+			let listed_as = (&audit.auditor, audit.closes_at.to_be_bytes(), &answer);
+			ensure!(DrawnAnswers::<T>::contains_key(listed_as), "an auditor of an answer is not listed");
 			let count = counts.entry((answer.session, answer.provider)).or_default();
 			*count = count.saturating_add(1);
 			listed = listed.saturating_add(1);

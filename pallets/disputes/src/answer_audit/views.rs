@@ -1,14 +1,15 @@
 //! What the view functions answer about audits of answers.
 
 use crate::{
-	AnswerAuditShare, AnswerAudits, Config, DeliverTime, Demands, DemandsSpan, DrawnAnswers, GetDisputePeriod, Pallet, MAX_LISTED,
+	AnswerAuditShare, AnswerAudits, AnswerDrawPrice, Config, DeliverTime, Demands, DemandsSpan, DrawnAnswers, GetDisputePeriod, Pallet,
 };
 use alloc::vec::Vec;
 use frame_support::traits::Get;
 use neuroshard_types::{
 	answer_audit::{AnswerAuditTerms, AnswerAuditView, AnswerId},
+	dispute::PAGE,
 	span::Span,
-	AccountId,
+	AccountId, BlockNumber,
 };
 
 impl<T: Config> Pallet<T> {
@@ -17,24 +18,38 @@ impl<T: Config> Pallet<T> {
 		Some(AnswerAudits::<T>::get(&answer)?.shown(answer, condemned))
 	}
 
-	pub(crate) fn list_answer_audits(auditor: &AccountId) -> Vec<AnswerAuditView> {
-		let mut audits: Vec<_> = DrawnAnswers::<T>::iter_key_prefix(auditor).filter_map(Self::read_answer_audit).collect();
-		audits.sort_by_key(|audit| audit.closes_at);
-		audits.truncate(usize::try_from(MAX_LISTED).unwrap_or(usize::MAX));
-		audits
+	/// Audits in which `auditor` has something left to do, in the order of their closes, a page of them behind the one with this close and answer.
+	pub(crate) fn list_answer_audits(auditor: &AccountId, after: Option<(BlockNumber, AnswerId)>) -> Vec<AnswerAuditView> {
+		let now = Self::now();
+		let drawn = match after {
+			Some((closes_at, answer)) => {
+				let key = DrawnAnswers::<T>::hashed_key_for((auditor, closes_at.to_be_bytes(), answer));
+				DrawnAnswers::<T>::iter_key_prefix_from((auditor,), key)
+			}
+			None => DrawnAnswers::<T>::iter_key_prefix((auditor,)),
+		};
+		let audits = drawn.filter_map(|(_, answer)| Self::read_answer_audit(answer));
+		audits.filter(|audit| audit.is_due(now)).take(page()).collect()
 	}
 
-	pub(crate) fn list_demanded(provider: &AccountId) -> Vec<AnswerAuditView> {
-		let Span { first, next } = DemandsSpan::<T>::get();
+	/// Answers that `provider` has to deliver, in the order of their deadlines, a page of them behind this one.
+	pub(crate) fn list_demanded(provider: &AccountId, after: Option<AnswerId>) -> Vec<AnswerAuditView> {
+		let (now, Span { first, next }) = (Self::now(), DemandsSpan::<T>::get());
+		let own = (first..next).filter_map(Demands::<T>::get).filter(|answer| answer.provider == *provider);
+		let rest = own.skip_while(|answer| after.as_ref().is_some_and(|after| after != answer)).skip(usize::from(after.is_some()));
 		let waits = |answer: &AnswerId| AnswerAudits::<T>::get(answer).is_some_and(|audit| audit.demand().is_some());
-		let demanded = (first..next).filter_map(Demands::<T>::get).filter(|answer| answer.provider == *provider && waits(answer));
-		let limit = usize::try_from(MAX_LISTED).unwrap_or(usize::MAX);
-		demanded.take(limit).filter_map(Self::read_answer_audit).collect()
+		let audits = rest.filter(waits).filter_map(Self::read_answer_audit);
+		audits.filter(|audit| audit.is_due(now)).take(page()).collect()
 	}
 
 	pub(crate) fn read_answer_audit_terms() -> AnswerAuditTerms {
-		let share = AnswerAuditShare::<T>::get().deconstruct();
+		let (share, draw_price) = (AnswerAuditShare::<T>::get().deconstruct(), AnswerDrawPrice::<T>::get());
 		let (deliver_time, open_for) = (DeliverTime::<T>::get(), GetDisputePeriod::<T>::get());
-		AnswerAuditTerms { share, deliver_time, deposit: T::DemandDeposit::get(), open_for }
+		AnswerAuditTerms { share, draw_price, deliver_time, deposit: T::DemandDeposit::get(), open_for }
 	}
+}
+
+/// Most entries that are listed at once.
+pub(crate) fn page() -> usize {
+	usize::try_from(PAGE).unwrap_or(usize::MAX)
 }

@@ -1,6 +1,6 @@
 //! What the view functions answer about audits.
 
-use crate::{AuditShare, Config, Drawn, Pallet, ReportTime, SealTime, Verifiers, MAX_LISTED};
+use crate::{answer_audit::page, AuditShare, Config, Drawn, Pallet, ReportTime, SealTime, Verifiers};
 use alloc::vec::Vec;
 use neuroshard_types::{
 	audit::{AuditTerms, AuditView},
@@ -28,11 +28,12 @@ impl<T: Config> Pallet<T> {
 		})
 	}
 
-	pub(crate) fn list_audits(auditor: &AccountId) -> Vec<AuditView> {
-		let limit = usize::try_from(MAX_LISTED).unwrap_or(usize::MAX);
-		let mut rounds: Vec<_> = Drawn::<T>::iter_key_prefix(auditor).take(limit).collect();
-		rounds.sort_unstable();
-		rounds.into_iter().filter_map(|(run, round)| Self::read_audit(run, round, auditor)).collect()
+	pub(crate) fn list_audits(auditor: &AccountId, after: Option<(RunId, RoundIndex)>) -> Vec<AuditView> {
+		let rounds = match after {
+			Some(after) => Drawn::<T>::iter_key_prefix_from(auditor, Drawn::<T>::hashed_key_for(auditor, after)),
+			None => Drawn::<T>::iter_key_prefix(auditor),
+		};
+		rounds.filter_map(|(run, round)| Self::read_audit(run, round, auditor)).take(page()).collect()
 	}
 
 	pub(crate) fn list_verifiers() -> Vec<AccountId> {

@@ -1,9 +1,9 @@
 //! What the benchmarks begin with.
 
 use crate::{
-	AnswerAudit, AnswerAuditShare, AnswerAudits, AnswerClosings, AnswerClosingsSpan, AuditShare, AuditedSession, AuditedSessions, Audits,
-	Config, DeliverTime, Demands, DemandsSpan, DrawnAnswers, Game, Games, NotedAnswers, Pallet, ReportTime, SealTime, TextOf,
-	UndrawnAnswers, UndrawnAnswersSpan, Verifier, Verifiers,
+	AnswerAudit, AnswerAuditShare, AnswerAudits, AnswerClosings, AnswerClosingsSpan, AnswerDrawPrice, AuditShare, AuditedSession,
+	AuditedSessions, Audits, Config, DeliverTime, Demands, DemandsSpan, DrawnAnswers, Game, Games, NotedAnswers, Pallet, ReportTime,
+	SealTime, TextOf, UndrawnAnswers, UndrawnAnswersSpan, Verifier, Verifiers,
 };
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
@@ -195,7 +195,7 @@ pub(super) struct Delivery {
 /// Puts an audit where a draw puts it. Demands of its text take one block, and all of it three.
 fn put_audit<T: Config>(answer: &AnswerId, audit: AnswerAudit) {
 	DeliverTime::<T>::put(1);
-	DrawnAnswers::<T>::insert(&audit.auditor, answer, ());
+	DrawnAnswers::<T>::insert((&audit.auditor, audit.closes_at.to_be_bytes(), answer), ());
 	AnswerAudits::<T>::insert(answer, audit);
 	AuditedSessions::<T>::insert(answer.session, &answer.provider, AuditedSession { audits: 1, condemned: false });
 	AnswerClosingsSpan::<T>::mutate(|span| AnswerClosings::<T>::insert(span.append(), answer));
@@ -264,20 +264,22 @@ pub(super) fn audits_of_answers<T: Config>(count: u32) {
 pub(super) fn note_answers<T: Config>(count: u32, epoch: u64) {
 	let checkpoint = CheckpointId { run: 0, round: 0, root: H256::zero() };
 	AnswerAuditShare::<T>::put(Permill::one());
+	AnswerDrawPrice::<T>::put(1);
 	DeliverTime::<T>::put(1);
 	for number in 0..count {
 		let (session, provider) = (number.into(), account("provider", number, 0));
-		let answers = PaidAnswersOf { session, provider, before: 0, answers: MAX_PROVEN, receipts: H256::zero(), checkpoint };
+		let paid = MAX_PROVEN.into();
+		let answers = PaidAnswersOf { session, provider, before: 0, answers: MAX_PROVEN, receipts: H256::zero(), checkpoint, paid };
 		let noted = NotedAnswers { answers, epoch, paid_at: Pallet::<T>::now() };
 		UndrawnAnswersSpan::<T>::mutate(|span| UndrawnAnswers::<T>::insert(span.append(), noted));
 	}
 }
 
-/// All claims of pay but the first ones have so many answers that none is drawn from: all of them are behind the last one that can be.
+/// Of all claims of pay but the first ones nothing is drawn: nothing was paid.
 pub(super) fn leave_undrawn<T: Config>(first: u32) {
 	let count = u64::try_from(UndrawnAnswers::<T>::iter_keys().count()).unwrap_or_default();
 	for number in u64::from(first)..count {
-		UndrawnAnswers::<T>::mutate(number, |noted| noted.iter_mut().for_each(|noted| noted.answers.before = MAX_PROVEN));
+		UndrawnAnswers::<T>::mutate(number, |noted| noted.iter_mut().for_each(|noted| noted.answers.paid = 0));
 	}
 }
 

@@ -3,11 +3,13 @@
 use super::*;
 use crate::{DisputedAnswers, Error};
 use case::Telling;
+use frame_support::traits::fungible::Mutate;
 use neuroshard_types::{
 	dispute::ClaimKind,
-	inference::{Ending, Receipt},
+	inference::{Ending, Receipt, Tokens},
 	offence::Offence,
 	proof::ProofSignature,
+	F32,
 };
 
 /// Half of the stake, rounded down: to the challenger.
@@ -23,7 +25,8 @@ fn challenge(challenger: &AccountId, answer: &case::Answered, doubt: u32) -> Dis
 }
 
 fn challenge_receipt(challenger: &AccountId, receipt: Receipt, signature: ProofSignature, doubt: u32) -> DispatchResult {
-	Disputes::challenge_answer(signed(challenger), receipt, signature, doubt)
+	let called = Disputes::challenge_answer(signed(challenger), receipt, signature, doubt);
+	called.map(|_| ()).map_err(|error| error.error)
 }
 
 #[test]
@@ -38,7 +41,7 @@ fn a_false_token_costs_the_provider_everything_in_three_extrinsics() {
 		assert_eq!(decisions(), [(ALICE, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
 		assert_eq!((free(&ALICE), free(&stake_of(&LIAR))), (FUNDS + REWARD, 0));
 		assert_eq!(Balances::total_issuance(), issuance - REWARD - 1);
-		assert_eq!((Condemned::get(), Disputes::games()), (vec![answer.claim.clone()], vec![]));
+		assert_eq!((Condemned::get(), Disputes::games(None)), (vec![answer.claim.clone()], vec![]));
 		assert_eq!((Lied::get(), Punished::get()), ([(SESSION, LIAR)].into(), vec![(LIAR, Offence::InvalidProof)]));
 		let (extrinsics, witness) = effort();
 		assert!(extrinsics == 3 && witness > 0, "{extrinsics} extrinsics, {witness} bytes");
@@ -116,7 +119,7 @@ fn several_may_dispute_an_answer_and_the_receipt_is_kept_until_the_last_game_is_
 		// Alice was first.
 		assert_eq!(decisions(), [(BOB, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
 		run_to(System::block_number() + 1);
-		assert_eq!((Disputes::games(), Disputes::answer_claim(answer.claim)), (vec![], None));
+		assert_eq!((Disputes::games(None), Disputes::answer_claim(answer.claim)), (vec![], None));
 		assert_eq!((free(&ALICE), free(&BOB)), (FUNDS + REWARD, FUNDS));
 	});
 }
@@ -147,7 +150,7 @@ fn only_signed_receipts_of_sessions_that_are_not_settled_are_disputed() {
 		assert_noop!(challenge_receipt(&ALICE, receipt.clone(), [7; 65], 0), Error::<Test>::NotSigned);
 		let choices = receipt.answer.count + u32::from(receipt.ending == Ending::End);
 		assert_noop!(challenge(&ALICE, &answer, choices), Error::<Test>::NoSuchPlace);
-		assert_eq!(Disputes::games(), []);
+		assert_eq!(Disputes::games(None), []);
 		Answering::set(Default::default());
 		assert_noop!(challenge(&ALICE, &answer, 0), Error::<Test>::NoSuchAnswer);
 	});
@@ -185,5 +188,64 @@ fn what_is_judged_is_what_the_chain_knows_of_tokens_and_not_what_the_receipt_say
 		Match::new(&answer.claim, &ALICE, answer.provider(), answer.checker()).finish();
 		assert_eq!(decisions(), [(ALICE, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
 		assert!(matches!(answer.claim.kind, ClaimKind::Answer(_)));
+	});
+}
+
+/// Settings that choose in the model's place.
+pub(super) fn settings_out_of_range() -> [fn(&mut Receipt); 5] {
+	[
+		|receipt| receipt.sampling.temperature = F32::new(3e38),
+		|receipt| receipt.sampling.presence = F32::new(-1e38),
+		|receipt| receipt.sampling.repetition = F32::new(f32::NAN),
+		|receipt| receipt.sampling.top_p = F32::new(0.0),
+		|receipt| receipt.sampling.frequency = F32::new(2.5),
+	]
+}
+
+#[test]
+fn an_answer_by_settings_out_of_range_falls_at_once_and_nothing_is_held_of_who_shows_it() {
+	for change in settings_out_of_range() {
+		build_and_execute(|| {
+			let answer = case::answer(&LIAR, Telling::Truth).changed(change);
+			Balances::set_balance(&ALICE, ED);
+			let issuance = Balances::total_issuance();
+			// Whatever is doubted, and also where the run is gone.
+			Configs::set(Default::default());
+			let called = Disputes::challenge_answer(signed(&ALICE), answer.receipt.clone(), answer.signature, 1_000);
+			assert_eq!(called, Ok(().into()));
+			assert_eq!(decisions(), [(ALICE, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
+			assert_eq!((free(&ALICE), free(&stake_of(&LIAR)), effort()), (ED + REWARD, 0, (1, 0)));
+			assert_eq!(Balances::total_issuance(), issuance - REWARD - 1);
+			assert_eq!((Condemned::get(), Disputes::games(None), Held::get()), (vec![answer.claim.clone()], vec![], Default::default()));
+			assert_eq!((Lied::get(), Punished::get()), ([(SESSION, LIAR)].into(), vec![(LIAR, Offence::InvalidProof)]));
+			assert_noop!(challenge(&BOB, &answer, 0), Error::<Test>::Condemned);
+		});
+	}
+}
+
+#[test]
+fn settings_out_of_range_are_false_also_where_nothing_was_answered_and_only_as_they_were_signed() {
+	build_and_execute(|| {
+		let nothing = case::answer(&LIAR, Telling::Truth).changed(|receipt| {
+			(receipt.answer, receipt.ending) = (Tokens::of(&[]), Ending::Cut);
+			receipt.sampling.temperature = F32::new(-1.0);
+		});
+		let right = case::answer(&LIAR, Telling::Truth);
+		let mut forged = right.receipt.clone();
+		forged.sampling.temperature = F32::new(-1.0);
+		assert_noop!(challenge_receipt(&ALICE, forged, right.signature, 0), Error::<Test>::NotSigned);
+		assert_noop!(challenge(&LIAR, &nothing, 0), Error::<Test>::OwnClaim);
+		assert_ok!(challenge(&ALICE, &nothing, 0));
+		assert_eq!(decisions(), [(ALICE, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
+	});
+}
+
+#[test]
+fn a_game_costs_its_own_weight_and_not_that_of_a_decision() {
+	use crate::WeightInfo;
+	build_and_execute(|| {
+		let answer = case::answer(&LIAR, Telling::WrongToken);
+		let called = Disputes::challenge_answer(signed(&ALICE), answer.receipt.clone(), answer.signature, 1);
+		assert_eq!(called.map(|post| post.actual_weight), Ok(Some(<Test as crate::Config>::WeightInfo::challenge_answer())));
 	});
 }

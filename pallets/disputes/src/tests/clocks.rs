@@ -123,7 +123,7 @@ fn games_that_are_late_together_end_one_block_after_the_other() {
 		}
 		let deadline = first_deadline(1);
 		run_to(deadline);
-		let open = || Disputes::games().len();
+		let open = || Disputes::games(None).len();
 		let left: Vec<_> = (0..4).map(|_| (open(), next_block()).0).collect();
 		assert_eq!((left, MAX_ENDS), (vec![5, 3, 1, 0], 2));
 		assert_eq!((free(&ALICE), Condemned::get().len()), (FUNDS + 5 * REWARD, 5));

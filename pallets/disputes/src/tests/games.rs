@@ -14,7 +14,7 @@ fn false_work_costs_the_claimant_everything_and_pays_the_challenger() {
 		assert_eq!(decisions(), [(ALICE, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
 		assert_eq!((free(&ALICE), free(&stake_of(&LIAR))), (FUNDS + REWARD, 0));
 		assert_eq!(Balances::total_issuance(), issuance - REWARD - 1);
-		assert_eq!((Condemned::get(), Disputes::games()), (vec![claim], vec![]));
+		assert_eq!((Condemned::get(), Disputes::games(None)), (vec![claim], vec![]));
 		assert_eq!(Punished::get(), [(LIAR, Offence::InvalidProof)]);
 		let (extrinsics, witness) = effort();
 		assert!(extrinsics <= 9 && witness > 0, "{extrinsics} extrinsics, {witness} bytes");
@@ -68,7 +68,7 @@ fn an_unfounded_challenge_costs_its_bond_and_pays_the_defender() {
 			Match::new(&claim, &BOB, case::claimant(None), case::quibbler()).finish();
 			assert_eq!(decisions(), [(BOB, Decision::Unfounded, CONSOLATION, Some(HONEST), CONSOLATION + 1)], "{doubt:?}");
 			assert_eq!((free(&BOB), free(&HONEST)), (before.0 - BOND, before.1 + CONSOLATION));
-			assert_eq!((Held::get().len(), Disputes::games()), (0, vec![]));
+			assert_eq!((Held::get().len(), Disputes::games(None)), (0, vec![]));
 		}
 		assert_eq!((Condemned::get(), Punished::get(), free(&stake_of(&HONEST))), (vec![], vec![], STAKE));
 		assert_eq!(Balances::total_issuance(), issuance - 3 * (CONSOLATION + 1));

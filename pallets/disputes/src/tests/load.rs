@@ -134,7 +134,7 @@ fn no_proof_of_an_account_becomes_final_before_the_last_of_its_games_has_ended_w
 		}
 		// Nobody plays the third game: it ends by itself, and with fraud as far as the chain can see.
 		run_to(System::block_number() + longest_game(CLOCK, EXTENSION));
-		assert!(!held() && Disputes::games().is_empty());
+		assert!(!held() && Disputes::games(None).is_empty());
 	});
 }
 
@@ -177,7 +177,7 @@ fn no_game_among_many_lasts_longer_than_the_longest_one() {
 		};
 		let mut games: Vec<_> = challengers.iter().map(open).collect();
 		// Everybody takes all the time that it has.
-		while !Disputes::games().is_empty() {
+		while !Disputes::games(None).is_empty() {
 			for game in &mut games {
 				// A side that moves twice in a row has one clock for both.
 				let view = |game: &Match| Disputes::game(claim.clone(), game.challenger.clone());

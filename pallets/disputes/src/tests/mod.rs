@@ -7,6 +7,7 @@ mod audits;
 mod case;
 mod clocks;
 mod games;
+mod lists;
 mod load;
 mod migration;
 mod moves;

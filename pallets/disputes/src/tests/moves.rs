@@ -84,7 +84,7 @@ fn a_move_counts_once() {
 		while let Some((who, action)) = game.next() {
 			made.push((who, action));
 			assert!(game.step());
-			if Disputes::games().is_empty() {
+			if Disputes::games(None).is_empty() {
 				break;
 			}
 			for (who, action) in &made {

@@ -27,9 +27,9 @@ fn an_opened_game_holds_the_bond_and_waits_for_the_defender() {
 		assert_eq!((turn, shown, reserve, moves, bond), (Side::Defender, deadline, CLOCK, vec![4], BOND));
 		assert_eq!(Held::get(), [claim.who.clone()].into());
 		for who in [&ALICE, &LIAR] {
-			assert_eq!(Disputes::games_of(who.clone()), [(claim.clone(), ALICE)]);
+			assert_eq!(Disputes::games_of(who.clone(), None), [(claim.clone(), ALICE)]);
 		}
-		assert_eq!((Disputes::games().len(), Disputes::games_of(BOB).len()), (1, 0));
+		assert_eq!((Disputes::games(None).len(), Disputes::games_of(BOB, None).len()), (1, 0));
 	});
 }
 

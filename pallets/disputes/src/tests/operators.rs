@@ -51,7 +51,7 @@ fn a_game_that_operators_play_is_won_by_the_owner_and_the_bond_goes_back_to_the_
 		operators(&[(OPERATOR, ALICE), (KEEPER, LIAR)]);
 		let (claim, work, doubt) = false_work();
 		assert_ok!(challenge(&OPERATOR, &claim, &work, doubt));
-		assert_eq!(Disputes::games(), [(claim.clone(), ALICE)]);
+		assert_eq!(Disputes::games(None), [(claim.clone(), ALICE)]);
 		assert_eq!((on_hold(&ALICE), on_hold(&OPERATOR), free(&OPERATOR)), (0, BOND, FUNDS - BOND));
 		assert_noop!(challenge(&ALICE, &claim, &work, doubt), Error::<Test>::AlreadyOpen);
 		finish_by_operators(Match::new(&claim, &ALICE, case::claimant(Some(case::MISTAKE)), case::checker()));
@@ -107,7 +107,7 @@ fn a_game_that_ends_without_a_decision_gives_the_bond_back_to_whom_it_is_of() {
 		operators(&[]);
 		Match::new(&claim, &BOB, case::claimant(Some(case::MISTAKE)), case::checker()).finish();
 		next_block();
-		assert_eq!(Disputes::games(), []);
+		assert_eq!(Disputes::games(None), []);
 		assert_eq!((free(&OPERATOR), on_hold(&OPERATOR), free(&ALICE)), (FUNDS, 0, FUNDS));
 	});
 }

@@ -50,12 +50,12 @@ impl Walk {
 
 	/// Open games against `who`.
 	fn against(who: &AccountId) -> Vec<GameView> {
-		let games = Disputes::games().into_iter().filter(|(claim, _)| claim.who == *who);
+		let games = Disputes::games(None).into_iter().filter(|(claim, _)| claim.who == *who);
 		games.filter_map(|(claim, challenger)| Disputes::game(claim, challenger)).collect()
 	}
 
 	fn pick(&self, number: usize) -> Option<(ClaimId, AccountId)> {
-		let games = Disputes::games();
+		let games = Disputes::games(None);
 		(!games.is_empty()).then(|| games[number % games.len()].clone())
 	}
 
@@ -130,9 +130,9 @@ proptest! {
 			let mut walk = Walk::begin();
 			walked.into_iter().for_each(|step| walk.take(step));
 			// Nobody moves any more. Leftovers take a few blocks.
-			let games = Disputes::games().len() as u32;
+			let games = Disputes::games(None).len() as u32;
 			run_to(System::block_number() + longest_game(CLOCK, EXTENSION) + games + 1);
-			assert_eq!(Disputes::games(), []);
+			assert_eq!(Disputes::games(None), []);
 			walk.check();
 			assert_eq!(crate::Dockets::<Test>::iter().count() + crate::Deadlines::<Test>::iter().count(), 0);
 			for event in events() {

@@ -19,7 +19,7 @@ fn two_challengers_play_their_own_games_and_the_first_proof_decides_both() {
 		assert_eq!(decisions(), [(BOB, Decision::Fraud, REWARD, Some(ALICE), REWARD + 1)]);
 		assert_eq!((free(&ALICE), free(&BOB)), (FUNDS + REWARD, FUNDS));
 		assert_eq!(events().last(), Some(&Event::Moot { claim: claim.clone(), challenger: ALICE }));
-		assert_eq!((Disputes::games(), Condemned::get()), (vec![], vec![claim]));
+		assert_eq!((Disputes::games(None), Condemned::get()), (vec![], vec![claim]));
 		assert_eq!(Balances::total_issuance(), issuance - REWARD - 1);
 	});
 }
@@ -37,7 +37,7 @@ fn nothing_is_played_about_a_claim_that_has_fallen() {
 		assert_noop!(play(&who, &claim, &BOB, action), Error::<Test>::ClaimFell);
 		assert_noop!(challenge(&CHARLIE, &claim, &work, doubt), Error::<Test>::Condemned);
 		next_block();
-		assert_eq!((free(&BOB), Disputes::games()), (FUNDS, vec![]));
+		assert_eq!((free(&BOB), Disputes::games(None)), (FUNDS, vec![]));
 	});
 }
 
@@ -50,7 +50,7 @@ fn many_moot_games_end_one_block_after_the_other() {
 		}
 		let mut game = Match::new(&claim, &account(4), case::claimant(Some(case::MISTAKE)), case::checker());
 		while game.step() {}
-		let open = || Disputes::games().len();
+		let open = || Disputes::games(None).len();
 		let left: Vec<_> = (0..4).map(|_| (open(), next_block()).0).collect();
 		assert_eq!(left, [5, 3, 1, 0]);
 		assert_eq!((1..=6).map(|tag| free(&account(tag))).collect::<Vec<_>>(), [FUNDS + REWARD, FUNDS, FUNDS, FUNDS, FUNDS, FUNDS]);

@@ -101,14 +101,15 @@ fn each_claim_tells_what_was_paid_for_and_with_what_it_was_answered() {
 		assert_ok!(send(&user(1), Call::top_up { session, amount: 5_000 }));
 		assert_ok!(claim(1, voucher(session, &DRIVER, 2_000, 7)));
 		assert_noop!(claim(1, voucher(session, &DRIVER, 2_500, 7)), Error::<Test>::StaleVoucher);
-		let told = |before, answers: u32| PaidAnswersOf {
+		let told = |before, answers: u32, paid| PaidAnswersOf {
 			session,
 			provider: DRIVER,
 			before,
 			answers,
 			receipts: H256::from_low_u64_be(answers.into()),
 			checkpoint: CheckpointId { run: RUN, round: 1, root: root_of(1) },
+			paid,
 		};
-		assert_eq!(Told::get(), [told(0, 3), told(3, 7), told(7, 7)]);
+		assert_eq!(Told::get(), [told(0, 3, 100), told(3, 7, 900), told(7, 7, 1_000)]);
 	});
 }

@@ -19,7 +19,7 @@ fn author_to(to: BlockNumber) {
 }
 
 /// 1,000,000 planck by [`with_shares`].
-const PARTS: BudgetParts = BudgetParts { training: 600_000, inference: 150_000, data: 50_000, validation: 150_000, treasury: 50_000 };
+const PARTS: BudgetParts = BudgetParts { training: 800_000, validation: 150_000, treasury: 50_000 };
 
 #[test]
 fn work_shares_the_part_for_training() {
@@ -27,10 +27,10 @@ fn work_shares_the_part_for_training() {
 		work(&ALICE, 3);
 		work(&BOB, 1);
 		run_to_era(1);
-		assert_eq!(Rewards::claimable_eras(ALICE), [(0, 450_000)]);
+		assert_eq!(Rewards::claimable_eras(ALICE), [(0, 600_000)]);
 		assert_ok!(Rewards::claim(RuntimeOrigin::signed(ALICE), 0));
 		assert_ok!(Rewards::claim(RuntimeOrigin::signed(BOB), 0));
-		assert_eq!((Balances::free_balance(ALICE), Balances::free_balance(BOB)), (FUNDS + 450_000, FUNDS + 150_000));
+		assert_eq!((Balances::free_balance(ALICE), Balances::free_balance(BOB)), (FUNDS + 600_000, FUNDS + 200_000));
 		assert_eq!(Eras::<Test>::get(0).map(|era| era.open()), Some(0));
 	});
 }
@@ -92,6 +92,21 @@ fn what_an_account_cannot_hold_is_not_minted() {
 }
 
 #[test]
+fn all_of_a_budget_can_be_earned() {
+	execute_with(GenesisConfig { budget_floor: 0, ..with_shares() }, || {
+		work(&ALICE, 3);
+		// The mock begins with block 1: the block before had no author.
+		assert_eq!(Rewards::pay_block(&VALIDATOR), 15_000);
+		author_to(ERA);
+		assert_ok!(Rewards::claim(RuntimeOrigin::signed(ALICE), 0));
+		let era = Eras::<Test>::get(0).expect("an era");
+		assert_eq!((era.claimed, era.to_validators, era.to_treasury), (800_000, 150_000, 50_000));
+		assert_eq!((era.parts.total(), TotalBudget::<Test>::get(), Unminted::<Test>::get()), (INITIAL, INITIAL, 0));
+		assert_eq!(Rewards::do_try_state(), Ok(()));
+	});
+}
+
+#[test]
 fn an_era_that_nobody_worked_for_mints_for_blocks_and_treasury_only() {
 	execute_with(with_shares(), || {
 		author_to(ERA);
@@ -108,12 +123,12 @@ fn an_era_that_nobody_worked_for_mints_for_blocks_and_treasury_only() {
 #[test]
 fn other_shares_hold_from_the_next_era_on() {
 	execute_with(with_shares(), || {
-		let shares = BudgetShares { training: 333_333, inference: 0, data: 0, validation: 333_333, treasury: 333_334 };
+		let shares = BudgetShares { training: 333_333, validation: 333_333, treasury: 333_334 };
 		assert_ok!(Rewards::set_shares(RuntimeOrigin::root(), shares));
 		System::assert_last_event(Event::SharesSet { shares }.into());
 		assert_eq!((Rewards::shares(), Rewards::era().parts), (shares, PARTS));
 		run_to_era(1);
-		let parts = BudgetParts { training: 299_999, inference: 0, data: 0, validation: 299_999, treasury: 300_002 };
+		let parts = BudgetParts { training: 299_999, validation: 299_999, treasury: 300_002 };
 		assert_eq!(Rewards::era().parts, parts);
 	});
 }
@@ -121,7 +136,7 @@ fn other_shares_hold_from_the_next_era_on() {
 #[test]
 fn shares_that_are_not_the_whole_are_refused() {
 	execute_with(with_shares(), || {
-		for training in [0, 599_999, 600_001, u32::MAX] {
+		for training in [0, 799_999, 800_001, u32::MAX] {
 			let shares = BudgetShares { training, ..Shares::<Test>::get() };
 			assert_noop!(Rewards::set_shares(RuntimeOrigin::root(), shares), Error::<Test>::SharesNotWhole);
 		}
@@ -174,17 +189,15 @@ fn a_cap_beyond_all_planck_is_all_planck() {
 
 proptest! {
 	#[test]
-	fn parts_add_up_for_any_budget_and_shares(budget: Balance, cuts in prop::array::uniform4(0..=BudgetShares::WHOLE)) {
+	fn parts_add_up_for_any_budget_and_shares(budget: Balance, cuts in prop::array::uniform2(0..=BudgetShares::WHOLE)) {
 		let mut cuts = cuts;
 		cuts.sort_unstable();
-		let [a, b, c, d] = cuts;
-		let shares = BudgetShares {
-			training: a, inference: b - a, data: c - b, validation: d - c, treasury: BudgetShares::WHOLE - d,
-		};
+		let [a, b] = cuts;
+		let shares = BudgetShares { training: a, validation: b - a, treasury: BudgetShares::WHOLE - b };
 		prop_assert!(shares.is_valid());
 		let parts = shares.split(budget);
 		prop_assert_eq!(parts.total(), budget);
-		// The treasury gets no less than its share, and less than four planck more.
+		// The treasury gets no less than its share, and less than two planck more.
 		let least = (budget / 1_000_000) * Balance::from(shares.treasury);
 		prop_assert!(parts.treasury >= least);
 		prop_assert!(parts.training <= budget && parts.validation <= budget);

@@ -199,7 +199,7 @@ fn genesis_refuses_a_history_that_views_could_not_read() {
 #[test]
 #[should_panic(expected = "shares of a budget")]
 fn genesis_refuses_shares_that_are_not_the_whole() {
-	storage(GenesisConfig { budget_shares: [600_000, 150_000, 50_000, 150_000, 49_999], ..genesis() });
+	storage(GenesisConfig { budget_shares: [800_000, 150_000, 49_999], ..genesis() });
 }
 
 #[test]

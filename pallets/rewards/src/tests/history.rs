@@ -70,25 +70,25 @@ fn an_account_sees_what_it_did_and_got_in_each_era() {
 fn an_estimate_is_the_share_of_the_part_for_training() {
 	execute_with(with_shares(), || {
 		bond(&BOB, 0, Balance::MAX);
-		assert_eq!(Rewards::estimate(INITIAL, Role::Worker, 100, 5), 600_000);
+		assert_eq!(Rewards::estimate(INITIAL, Role::Worker, 100, 5), 800_000);
 		work(&BOB, 3);
 		// A quarter; no more than the stake; nothing for nothing.
-		assert_eq!(Rewards::estimate(INITIAL, Role::Worker, 100, 1), 150_000);
+		assert_eq!(Rewards::estimate(INITIAL, Role::Worker, 100, 1), 200_000);
 		assert_eq!(Rewards::estimate(1_000, Role::Worker, 100, 1), 1_000);
 		assert_eq!(Rewards::estimate(0, Role::Worker, 100, 1), 0);
 		assert_eq!(Rewards::estimate(INITIAL, Role::Worker, 100, 0), 0);
 		// Half a point of 3.5.
-		assert_eq!(Rewards::estimate(INITIAL, Role::Worker, 0, 1), 85_714);
+		assert_eq!(Rewards::estimate(INITIAL, Role::Worker, 0, 1), 114_285);
 	});
 }
 
 #[test]
 fn an_estimate_of_extremes_stays_within_the_part() {
 	execute_with(with_shares(), || {
-		assert_eq!(Rewards::estimate(Balance::MAX, Role::Driver, u32::MAX, u128::MAX), 600_000);
+		assert_eq!(Rewards::estimate(Balance::MAX, Role::Driver, u32::MAX, u128::MAX), 800_000);
 		work(&ALICE, 1);
 		let most = Rewards::estimate(Balance::MAX, Role::Predictor, 1_000, u128::MAX);
-		assert!((599_999..=600_000).contains(&most), "{most}");
+		assert!((799_999..=800_000).contains(&most), "{most}");
 	});
 }
 

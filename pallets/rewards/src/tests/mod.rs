@@ -8,5 +8,6 @@ mod factors;
 mod fees;
 mod formula;
 mod history;
+mod migration;
 mod tables;
 mod views;

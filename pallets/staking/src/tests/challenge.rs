@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
 	mock::{build_and_execute, Balances, Random, ALICE, BOB, COOLDOWN, FUNDS, MIN_BOND},
-	Error, HoldReason,
+	Error, HoldReason, TestedSpeeds,
 };
 use frame_support::{
 	assert_noop,
@@ -136,5 +136,74 @@ fn an_unproven_provider_without_anything_left_is_removed_at_once() {
 		assert_eq!(Staking::slash(&ALICE, MIN_BOND, SlashTo::Burn), MIN_BOND);
 		assert_ok!(Staking::deregister(signed(ALICE)));
 		assert_eq!(Pallet::<Test>::provider(ALICE), None);
+	});
+}
+
+/// `info(1)` with this speed.
+fn fast(gflops: u32) -> ProviderInfo {
+	let mut info = info(1);
+	info.hardware.gflops = gflops;
+	info
+}
+
+/// What the chain takes for its speed.
+fn speed(who: &AccountId) -> Option<u32> {
+	Staking::hardware(who).map(|hardware| hardware.gflops)
+}
+
+#[test]
+fn a_speed_above_the_tested_one_counts_after_another_test_only() {
+	build_and_execute(|| {
+		register(&ALICE, MIN_BOND);
+		assert_eq!(speed(&ALICE), Some(200));
+		assert_ok!(Staking::update_info(signed(ALICE), fast(150)));
+		assert_eq!((speed(&ALICE), Staking::is_active(&ALICE, Role::Worker)), (Some(150), true));
+		// It was tested with that.
+		assert_ok!(Staking::update_info(signed(ALICE), fast(200)));
+		assert_eq!((speed(&ALICE), Staking::is_active(&ALICE, Role::Worker)), (Some(200), true));
+		assert_ok!(Staking::update_info(signed(ALICE), fast(150)));
+		assert_ok!(Staking::update_info(signed(ALICE), fast(1_000_000)));
+		let drawn = challenge(&ALICE);
+		assert!(events().contains(&Event::TestDrawn { who: ALICE, challenge: drawn }));
+		assert_eq!((speed(&ALICE), Staking::is_active(&ALICE, Role::Worker)), (Some(200), false));
+		// Nor does it count while it is not tested yet, whatever is registered meanwhile.
+		for gflops in [300, 200, 100, 400] {
+			assert_ok!(Staking::update_info(signed(ALICE), fast(gflops)));
+			assert_eq!((speed(&ALICE), challenge(&ALICE)), (Some(gflops.min(200)), drawn));
+		}
+		prove(&ALICE);
+		assert_eq!((speed(&ALICE), Staking::is_active(&ALICE, Role::Worker)), (Some(400), true));
+		assert_eq!(TestedSpeeds::<Test>::iter().count(), 0);
+	});
+}
+
+#[test]
+fn nobody_raises_its_speed_while_what_it_claimed_is_judged() {
+	build_and_execute(|| {
+		register(&ALICE, MIN_BOND);
+		assert_ok!(Staking::open_claim(&ALICE));
+		assert_noop!(Staking::update_info(signed(ALICE), fast(201)), Error::<Test>::OpenClaims);
+		assert_ok!(Staking::update_info(signed(ALICE), fast(199)));
+		assert_ok!(Staking::update_info(signed(ALICE), fast(200)));
+		Staking::close_claim(&ALICE);
+		Staking::note_disputable(&ALICE);
+		assert_noop!(Staking::update_info(signed(ALICE), fast(201)), Error::<Test>::Disputable);
+		System::set_block_number(view(&ALICE).disputable_until);
+		assert_ok!(Staking::update_info(signed(ALICE), fast(201)));
+	});
+}
+
+#[test]
+fn a_provider_that_was_never_tested_may_register_any_speed_and_leaves_nothing_behind() {
+	build_and_execute(|| {
+		register_unproven(&ALICE, MIN_BOND);
+		assert_ok!(Staking::update_info(signed(ALICE), fast(900)));
+		prove(&ALICE);
+		assert_eq!(speed(&ALICE), Some(900));
+		assert_ok!(Staking::update_info(signed(ALICE), fast(1)));
+		assert_ok!(Staking::deregister(signed(ALICE)));
+		System::set_block_number(1 + COOLDOWN);
+		assert_ok!(Staking::withdraw_unbonded(signed(ALICE)));
+		assert_eq!(TestedSpeeds::<Test>::iter().count(), 0);
 	});
 }

@@ -104,6 +104,7 @@ fn a_provider_needs_a_known_role() {
 #[test]
 fn a_provider_needs_speed_and_memory() {
 	refused(|info| info.hardware.gflops = 0, Error::InvalidHardware);
+	refused(|info| info.hardware.gflops = 1_000_001, Error::InvalidHardware);
 	refused(|info| info.hardware.memory_mib = 0, Error::InvalidHardware);
 }
 

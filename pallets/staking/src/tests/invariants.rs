@@ -86,7 +86,9 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 fn offering(tag: u8, roles: u8) -> ProviderInfo {
-	ProviderInfo { roles: Roles(roles), ..info(tag) }
+	let mut info = ProviderInfo { roles: Roles(roles), ..info(tag) };
+	info.hardware.gflops = 100 + u32::from(tag % 4);
+	info
 }
 
 /// Carries `action` out for `who`; a refused call must leave no trace, as the dispatcher guarantees on chain.

@@ -209,6 +209,9 @@ pub enum GameError {
 	/// The vocabulary of an answer cannot be judged.
 	#[error("the vocabulary is too large: with the text, a row of logits does not fit a witness")]
 	Vocabulary,
+	/// The tokens of an answer were chosen by settings that nobody can claim: it is false without a game.
+	#[error("the settings that tokens were chosen by are out of range")]
+	Settings,
 }
 
 /// The first position of a game about inner steps: `state_roots` and `delta_root` are what was revealed, the roots of residuals last.
@@ -281,9 +284,11 @@ pub fn open_checkpoint(setting: &Setting<'_>) -> Result<Position, GameError> {
 ///
 /// # Errors
 /// [`GameError::OtherClaim`] for a claim about training, [`GameError::Text`] for a text without a prompt or a choice, or one that is too long,
-/// [`GameError::Vocabulary`] for a vocabulary that is too large, [`GameError::Place`] for a choice that is not claimed.
+/// [`GameError::Vocabulary`] for a vocabulary that is too large, [`GameError::Place`] for a choice that is not claimed, [`GameError::Settings`] for settings
+/// out of range.
 pub fn open_answer(setting: &Setting<'_>, doubt: u32) -> Result<Position, GameError> {
 	let Subject::Answer(claim) = setting.subject else { return Err(GameError::OtherClaim) };
+	claim.sampling.validate().map_err(|_| GameError::Settings)?;
 	let plan = setting.reading()?;
 	if doubt >= claim.choices() {
 		return Err(GameError::Place);

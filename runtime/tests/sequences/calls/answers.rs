@@ -22,7 +22,7 @@ pub fn deed(act: &Act) -> Deed {
 	match act.what % 4 {
 		0 if act.is_one_in(2) => challenge(act),
 		0 | 1 => {
-			let undemanded = |(auditor, answer): (AccountId, AnswerId)| {
+			let undemanded = |(auditor, _, answer): (AccountId, [u8; 4], AnswerId)| {
 				let view = Disputes::answer_audit(answer.session, answer.provider.clone(), answer.place)?;
 				(view.delivery == Delivery::Undemanded).then_some((auditor, answer))
 			};

@@ -25,7 +25,7 @@ use neuroshard_types::{
 use pallet_neuro_disputes::Call;
 
 pub fn deed(act: &Act) -> Deed {
-	let (claim, challenger) = act.one_of(Disputes::games())?;
+	let (claim, challenger) = act.one_of(Disputes::games(None))?;
 	let game = Disputes::game(claim.clone(), challenger.clone())?;
 	let who = match game.turn {
 		Side::Defender => claim.who.clone(),

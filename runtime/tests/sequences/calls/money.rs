@@ -84,7 +84,7 @@ fn earned(act: &Act) -> Option<(AccountId, u32)> {
 fn shares(act: &Act) -> BudgetShares {
 	let more = u32::from(act.small) * 1_000;
 	let odd = u32::from(act.is_one_in(4));
-	BudgetShares { training: 600_000 - more, inference: 100_000 + more, data: 50_000, validation: 200_000, treasury: 50_000 + odd }
+	BudgetShares { training: 600_000 - more, validation: 200_000 + more, treasury: 200_000 + odd }
 }
 
 /// A fee as inference pays it: there is no call for that.

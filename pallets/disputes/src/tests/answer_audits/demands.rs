@@ -33,11 +33,11 @@ fn a_text_that_is_delivered_costs_the_auditor_its_deposit_and_nobody_else() {
 			assert_eq!((free(auditor), deposit_of(auditor)), (had.0 - DEPOSIT, had.1 + DEPOSIT));
 			let deadline = System::block_number() + DELIVER_TIME;
 			assert_eq!(view(&answers[place]).map(|view| view.delivery), Some(Delivery::Demanded(deadline)));
-			assert_eq!(Disputes::answers_demanded_of(HONEST).len(), 1);
+			assert_eq!(Disputes::answers_demanded_of(HONEST, None).len(), 1);
 			next_block();
 			assert_ok!(send(&HONEST, delivery(&answers, place)));
 			assert_eq!(view(&answers[place]).map(|view| view.delivery), Some(Delivery::Delivered(System::block_number())));
-			assert_eq!((Disputes::answers_demanded_of(HONEST), deposit_of(auditor)), (vec![], had.1));
+			assert_eq!((Disputes::answers_demanded_of(HONEST, None), deposit_of(auditor)), (vec![], had.1));
 		}
 		assert_eq!(Balances::total_issuance(), issuance - 4 * DEPOSIT);
 		run_to(System::block_number() + LASTS);
@@ -198,7 +198,10 @@ fn another_receipt_for_the_place_that_was_not_paid_for_is_not_delivered() {
 
 #[test]
 fn an_answer_that_nobody_could_dispute_is_not_delivered() {
-	let changes: [fn(&mut Receipt); 4] = [
+	let [first, second, ..] = super::super::answers::settings_out_of_range();
+	let changes: [fn(&mut Receipt); 6] = [
+		first,
+		second,
 		|receipt| receipt.checkpoint = None,
 		|receipt| receipt.checkpoint = Some((1, case::ROUND)),
 		|receipt| receipt.prompt.count = 16_382,
@@ -222,6 +225,20 @@ fn an_answer_that_nobody_could_dispute_is_not_delivered() {
 		let answers = [answer.changed(|receipt| receipt.prompt = prompt)];
 		let auditors = drawn(&answers);
 		assert_ok!(demand(&auditors[0], &answers[0]));
+		assert_noop!(send(&LIAR, delivery(&answers, 0)), Error::<Test>::Undisputable);
+	});
+	// Settings out of range are false by themselves, also where nothing was answered, or the run is gone.
+	build_and_execute(|| {
+		let mut answer = case::say(&LIAR, 0);
+		answer.text[1].clear();
+		let answers = [answer.changed(|receipt| {
+			receipt.answer = Tokens::of(&[]);
+			first(receipt);
+		})];
+		let auditors = drawn(&answers);
+		assert_ok!(demand(&auditors[0], &answers[0]));
+		assert_noop!(send(&LIAR, delivery(&answers, 0)), Error::<Test>::Undisputable);
+		Configs::set(Default::default());
 		assert_noop!(send(&LIAR, delivery(&answers, 0)), Error::<Test>::Undisputable);
 	});
 	// Nothing of an answer without tokens could be false, and a run that was offered may be gone.

@@ -8,7 +8,8 @@ use sp_runtime::Perbill;
 const REWARD: Balance = STAKE / 2;
 
 fn challenge(challenger: &AccountId, answer: &Answered, doubt: u32) -> DispatchResult {
-	Disputes::challenge_answer(signed(challenger), answer.receipt.clone(), answer.signature, doubt)
+	let called = Disputes::challenge_answer(signed(challenger), answer.receipt.clone(), answer.signature, doubt);
+	called.map(|_| ()).map_err(|error| error.error)
 }
 
 /// A false answer that was drawn, its doubt and its auditor.
@@ -33,7 +34,7 @@ fn the_auditor_disputes_with_the_least_bond_and_comes_first_also_when_the_sessio
 		Match::new(&answer.claim, &ALICE, answer.provider(), answer.checker()).finish();
 		assert_eq!(decisions(), [(ALICE, Decision::Fraud, REWARD, Some(auditor.clone()), REWARD + 1)]);
 		next_block();
-		assert_eq!((free(&auditor), free(&ALICE), Disputes::games()), (FUNDS + REWARD, FUNDS, vec![]));
+		assert_eq!((free(&auditor), free(&ALICE), Disputes::games(None)), (FUNDS + REWARD, FUNDS, vec![]));
 		// What is settled cannot be noted there any more, and is remembered here.
 		assert!(view(&answer).is_some_and(|view| view.condemned));
 		assert_noop!(challenge(&BOB, &answer, doubt), Error::<Test>::Condemned);

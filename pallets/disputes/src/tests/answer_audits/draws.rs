@@ -1,7 +1,8 @@
 //! When answers are drawn, and which.
 
 use super::*;
-use crate::{AnswerAuditShare, UndrawnAnswers};
+use crate::{AnswerAuditShare, AnswerDrawPrice, UndrawnAnswers};
+use neuroshard_types::NEURO;
 use sp_runtime::{BuildStorage, Permill};
 
 /// Places of answers that were drawn, by session.
@@ -44,7 +45,7 @@ fn answers_are_drawn_two_epochs_after_they_were_paid_for_and_not_before() {
 		assert_eq!((shown.demand_by, shown.closes_at, shown.delivery, shown.condemned), (10, 22, Delivery::Undemanded, false));
 		assert_eq!((shown.answers, shown.receipts, shown.checkpoint.run), (2, root(&answers), 0));
 		assert!((0..3).any(|number| verifier(number) == shown.auditor));
-		assert!(Disputes::answer_audits_of(shown.auditor.clone()).contains(&shown));
+		assert!(Disputes::answer_audits_of(shown.auditor.clone(), None).contains(&shown));
 		let event = |event| matches!(event, Event::AnswerAuditDrawn { answer, closes_at: 22, .. } if answer == id(&answers[1]));
 		assert!(events().into_iter().any(event));
 	});
@@ -72,8 +73,8 @@ fn nobody_audits_its_own_answers() {
 			pay(&verifier(0), session, [0, 4], H256::zero());
 		}
 		draw();
-		assert_eq!(Disputes::answer_audits_of(verifier(0)), []);
-		assert_eq!(Disputes::answer_audits_of(verifier(1)).len(), 80);
+		assert_eq!(Disputes::answer_audits_of(verifier(0), None), []);
+		assert_eq!(Disputes::answer_audits_of(verifier(1), None).len(), 80);
 	});
 }
 
@@ -86,7 +87,7 @@ fn who_enrolled_later_than_the_answers_were_paid_for_audits_none() {
 		assert_ok!(Disputes::enroll(signed(&verifier(1))));
 		Epoch::mutate(|epoch| *epoch += 1);
 		next_block();
-		assert_eq!((Disputes::answer_audits_of(verifier(0)).len(), Disputes::answer_audits_of(verifier(1)).len()), (4, 0));
+		assert_eq!((Disputes::answer_audits_of(verifier(0), None).len(), Disputes::answer_audits_of(verifier(1), None).len()), (4, 0));
 	});
 }
 
@@ -104,13 +105,52 @@ fn the_share_of_the_answers_is_drawn() {
 }
 
 #[test]
-fn nothing_is_noted_where_nothing_is_drawn_or_nothing_new_was_paid_for() {
+fn nothing_is_noted_where_nothing_is_drawn_or_nothing_was_answered() {
 	build_and_execute(|| {
 		enrolled(3);
-		pay(&HONEST, 1, [3, 3], H256::zero());
+		pay(&HONEST, 1, [0, 0], H256::zero());
 		AnswerAuditShare::<Test>::kill();
 		pay(&HONEST, 1, [3, 9], H256::zero());
 		assert_eq!(waiting(), 0);
+	});
+}
+
+#[test]
+fn answers_are_drawn_by_what_is_paid_for_them_and_never_for_nothing() {
+	build_and_execute(|| {
+		enrolled(3);
+		AnswerDrawPrice::<Test>::put(NEURO);
+		// 256 answers for a planck each time.
+		(0..100).for_each(|session| pay_for(&LIAR, session, [0, 256], H256::zero(), 1));
+		// One in 256 of 256 answers, each time: 100 on average, and six standard deviations are 60.
+		(100..200).for_each(|session| pay_for(&LIAR, session, [0, 256], H256::zero(), NEURO));
+		// As dear as draws are, or dearer.
+		(200..210).for_each(|session| pay_for(&HONEST, session, [0, 3], H256::zero(), 3 * NEURO));
+		pay_for(&HONEST, 210, [0, 3], H256::zero(), Balance::MAX);
+		draw();
+		(0..4).for_each(|_| next_block());
+		let count = |sessions: core::ops::Range<u64>| sessions.map(places).map(|places| places.len()).sum::<usize>();
+		assert_eq!((count(0..100), count(200..211), waiting()), (0, 33, 0));
+		assert!((40..=160).contains(&count(100..200)), "{}", count(100..200));
+	});
+}
+
+#[test]
+fn what_an_escrow_had_too_little_for_is_drawn_from_when_it_is_paid() {
+	build_and_execute(|| {
+		enrolled(3);
+		AnswerDrawPrice::<Test>::put(NEURO);
+		pay_for(&LIAR, 1, [0, 3], H256::zero(), 1);
+		draw();
+		assert!(places(1).is_empty());
+		pay_for(&LIAR, 1, [3, 3], H256::zero(), 3 * NEURO);
+		draw();
+		assert_eq!(places(1), [0, 1, 2]);
+		// What is audited already is not drawn again.
+		let audits: Vec<_> = AnswerAudits::<Test>::iter().collect();
+		pay_for(&LIAR, 1, [3, 3], H256::zero(), 3 * NEURO);
+		draw();
+		assert_eq!(AnswerAudits::<Test>::iter().collect::<Vec<_>>(), audits);
 	});
 }
 

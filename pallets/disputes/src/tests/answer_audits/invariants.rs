@@ -20,6 +20,11 @@ fn broken(change: impl FnOnce(&AnswerId, &AccountId)) -> Option<&'static str> {
 	})
 }
 
+/// The close of an audit, as auditors are listed by it.
+fn close_of(answer: &AnswerId) -> [u8; 4] {
+	AnswerAudits::<Test>::get(answer).expect("an audit").closes_at.to_be_bytes()
+}
+
 fn change(answer: &AnswerId, change: impl FnOnce(&mut crate::AnswerAudit)) {
 	AnswerAudits::<Test>::mutate(answer, |audit| change(audit.as_mut().expect("an audit")));
 }
@@ -36,7 +41,10 @@ fn states_that_should_never_be_are_noticed() {
 		Some("what is held differs from the deposits of demands")
 	);
 	assert_eq!(broken(|answer, _| AnswerAudits::<Test>::remove(answer)), Some("an auditor is listed without an answer"));
-	assert_eq!(broken(|answer, auditor| DrawnAnswers::<Test>::remove(auditor, answer)), Some("an auditor of an answer is not listed"));
+	assert_eq!(
+		broken(|answer, auditor| DrawnAnswers::<Test>::remove((auditor, close_of(answer), answer))),
+		Some("an auditor of an answer is not listed")
+	);
 	assert_eq!(broken(|_, _| AuditedSessions::<Test>::remove(SESSION, HONEST)), Some("audits of a session are counted wrongly"));
 	let more = AuditedSession { audits: 3, condemned: false };
 	assert_eq!(broken(|_, _| AuditedSessions::<Test>::insert(SESSION, HONEST, more)), Some("audits of a session are counted wrongly"));

@@ -4,6 +4,7 @@ mod demands;
 mod disputed;
 mod draws;
 mod invariants;
+mod lists;
 mod pool;
 mod properties;
 
@@ -32,19 +33,24 @@ fn root(answers: &[Answered]) -> H256 {
 	answers.iter().fold(H256::zero(), |root, answer| chained(root, hash(answer)))
 }
 
-fn id(answer: &Answered) -> AnswerId {
+pub(super) fn id(answer: &Answered) -> AnswerId {
 	let (session, place) = answer.receipt.paid.expect("a place");
 	AnswerId { session, provider: answer.claim.who.clone(), place }
 }
 
 /// `who` is paid for so many answers, where it was paid for fewer before.
-fn pay(who: &AccountId, session: u64, [before, answers]: [u32; 2], receipts: H256) {
+pub(super) fn pay(who: &AccountId, session: u64, places: [u32; 2], receipts: H256) {
+	pay_for(who, session, places, receipts, 0);
+}
+
+/// The same, with so much.
+fn pay_for(who: &AccountId, session: u64, [before, answers]: [u32; 2], receipts: H256, paid: Balance) {
 	let checkpoint = case::checkpoint();
-	<Disputes as OnPaid>::paid(PaidAnswersOf { session, provider: who.clone(), before, answers, receipts, checkpoint });
+	<Disputes as OnPaid>::paid(PaidAnswersOf { session, provider: who.clone(), before, answers, receipts, checkpoint, paid });
 }
 
 /// What was paid for is drawn in the next block.
-fn draw() {
+pub(super) fn draw() {
 	Epoch::mutate(|epoch| *epoch += 2);
 	next_block();
 }
@@ -57,7 +63,7 @@ fn give(amount: Balance) {
 }
 
 /// These answers of one provider are paid for and drawn: all of them, by one of four verifiers each, who have money.
-fn drawn(answers: &[Answered]) -> Vec<AccountId> {
+pub(super) fn drawn(answers: &[Answered]) -> Vec<AccountId> {
 	enrolled(4);
 	give(FUNDS);
 	let who = &answers[0].claim.who;
@@ -67,11 +73,11 @@ fn drawn(answers: &[Answered]) -> Vec<AccountId> {
 }
 
 /// What so many answers say that nobody has computed.
-fn said(who: &AccountId, count: u32) -> Vec<Answered> {
+pub(super) fn said(who: &AccountId, count: u32) -> Vec<Answered> {
 	(0..count).map(|place| case::say(who, place)).collect()
 }
 
-fn view(answer: &Answered) -> Option<AnswerAuditView> {
+pub(super) fn view(answer: &Answered) -> Option<AnswerAuditView> {
 	let AnswerId { session, provider, place } = id(answer);
 	Disputes::answer_audit(session, provider, place)
 }

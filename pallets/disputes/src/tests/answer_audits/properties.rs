@@ -70,7 +70,7 @@ impl Walk {
 	}
 
 	fn audits() -> Vec<AnswerAuditView> {
-		let mut all: Vec<_> = (0..4).flat_map(|number| Disputes::answer_audits_of(verifier(number))).collect();
+		let mut all: Vec<_> = (0..4).flat_map(|number| Disputes::answer_audits_of(verifier(number), None)).collect();
 		all.sort_by(|a, b| a.answer.cmp(&b.answer));
 		all
 	}
@@ -99,7 +99,7 @@ impl Walk {
 	/// The honest provider delivers in time.
 	fn next_block(&self) {
 		next_block();
-		for view in Disputes::answers_demanded_of(HONEST) {
+		for view in Disputes::answers_demanded_of(HONEST, None) {
 			let delivered = send(&HONEST, self.delivery(&view));
 			assert!(delivered.is_ok() || view.condemned, "{view:?} {delivered:?}");
 		}
@@ -193,7 +193,7 @@ proptest! {
 			}
 			walk.check();
 			assert_forgotten();
-			assert_eq!((Disputes::games(), crate::UndrawnAnswers::<Test>::iter().count()), (vec![], 0));
+			assert_eq!((Disputes::games(None), crate::UndrawnAnswers::<Test>::iter().count()), (vec![], 0));
 			assert!((0..4).all(|number| deposit_of(&verifier(number)) == 0));
 			assert!(OpenClaims::get().values().all(|claims| *claims == 0));
 			// A text is withheld once for each demand at most, and costs something once for each session at most.

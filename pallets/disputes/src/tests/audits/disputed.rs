@@ -126,7 +126,7 @@ fn an_audit_waits_for_a_sample_that_falls_late() {
 		// The other game is moot a block later.
 		run_to(System::block_number() + 2);
 		assert_eq!(closed(), [(HONEST, vec![auditors[1].clone()], vec![])]);
-		assert_eq!((free(&BOB), Disputes::games()), (FUNDS, vec![]));
+		assert_eq!((free(&BOB), Disputes::games(None)), (FUNDS, vec![]));
 		assert_forgotten();
 	});
 }

@@ -95,7 +95,7 @@ fn nobody_is_drawn_for_its_own_work_or_twice_in_a_round() {
 			}
 		}
 		assert_eq!(
-			Disputes::audits_of(account(57)).len(),
+			Disputes::audits_of(account(57), None).len(),
 			Audits::<Test>::iter().filter(|(_, audit)| audit.part(&account(57)).is_some()).count()
 		);
 	});

@@ -104,7 +104,7 @@ impl Walk {
 				}
 			}
 			Step::Play(number) => {
-				let games = Disputes::games();
+				let games = Disputes::games(None);
 				let game = games.get(number.checked_rem(games.len()).unwrap_or(0)).and_then(|key| self.matches.get_mut(key));
 				if let Some(game) = game.filter(|game| game.is_on()) {
 					game.step();
@@ -144,9 +144,9 @@ proptest! {
 			let mut walk = Walk::begin(seed);
 			walked.into_iter().for_each(|step| walk.take(step));
 			// Nobody does anything any more. Leftovers take a few blocks.
-			let games = Disputes::games().len() as u32;
+			let games = Disputes::games(None).len() as u32;
 			run_to(System::block_number().max(WINDOW + 1) + longest_game(CLOCK, EXTENSION) + games + 1);
-			assert_eq!(Disputes::games(), []);
+			assert_eq!(Disputes::games(None), []);
 			assert_forgotten();
 			assert_eq!(closed().len(), 2);
 			assert!(OpenClaims::get().values().all(|claims| *claims == 0));
