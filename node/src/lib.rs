@@ -1,5 +1,5 @@
-//! The parts of the node that need none of its services: where it listens, its JSON-RPC server and namespace, what becomes of equivocation, and what goes to
-//! peers. They are a library so that they are tested without compiling the binary a second time.
+//! The parts of the node that need none of its services: where it listens, its JSON-RPC server and namespace, what becomes of equivocation, what goes to
+//! peers, and where compiled code is kept. They are a library so that they are tested without compiling the binary a second time.
 
 pub mod bound;
 /// The binary's command line, compiled here for its tests.
@@ -14,3 +14,4 @@ pub mod namespace;
 pub mod reports;
 pub mod server;
 pub mod slots;
+pub mod wasm_cache;

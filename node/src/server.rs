@@ -10,6 +10,7 @@ mod budget;
 mod calls;
 mod coming;
 mod connection;
+mod explain;
 mod metrics;
 pub mod origin;
 mod patient;

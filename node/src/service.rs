@@ -9,7 +9,7 @@ use neuroshard_node::{
 	last_peer::LastPeer,
 	listening::Listening,
 	reports::Reports,
-	server,
+	server, wasm_cache,
 };
 use neuroshard_runtime::{configs::MAX_BLOCK_LENGTH, opaque::Block, RuntimeApi};
 use sc_client_api::{Backend as _, BlockBackend};
@@ -87,6 +87,7 @@ pub fn partial(config: &Configuration, wasm_cache: Option<PathBuf>) -> Result<Pa
 	let cache = wasm_cache.unwrap_or_else(|| config.base_path.path().join("wasm-cache"));
 	// The executor refuses a relative path, and would compile the runtime at every start.
 	let cache = std::path::absolute(cache)?;
+	wasm_cache::prepare(&cache).map_err(|error| Error::Application(error.into()))?;
 	tracing::info!(
 		"Preparing the runtime. Where it has to be compiled, this takes seconds to some minutes, by the machine. Compiled code is kept in {}",
 		cache.display()

@@ -25,4 +25,24 @@ async function runs({ found }) {
 	return `${found.length} snippets`;
 }
 
-await run(snippets, [["runs what docs/rpc.md shows", runs]]);
+/** What the transfer in docs/rpc.md is replaced by: extrinsics that succeed though a call in them fails, and one that fails. */
+const POOR = 'api.tx.balances.transferKeepAlive("5FZ3qvLt9K9DFGXtFCYCATvnqyFSTe8uKzFMEPHb2cr4vobq", 2n ** 100n)';
+const FAILING = [`api.tx.utility.batch([${POOR}])`, `api.tx.utility.forceBatch([${POOR}, api.tx.system.remark("")])`, POOR];
+
+async function reports({ found }) {
+	const transfer = /await send\(.*\);/;
+	const code = found.find((code) => transfer.test(code));
+	if (!code) throw new Error("docs/rpc.md sends no extrinsic");
+	for (const [place, failing] of FAILING.entries()) {
+		const file = new URL(`failing-${place}.mjs`, FOLDER);
+		await writeFile(file, code.replace(transfer, `await send(${failing});`));
+		const words = await import(file).then(() => "no error", (error) => error.message);
+		if (!/Funds|balance/i.test(words)) throw new Error(`${failing}: ${words}`);
+	}
+	return `${FAILING.length} failing calls`;
+}
+
+await run(snippets, [
+	["runs what docs/rpc.md shows", runs],
+	["tells by what docs/rpc.md shows that a call failed, also in a batch that did not", reports],
+]);

@@ -9,7 +9,7 @@
 use super::origin::Origins;
 use futures::future::{ready, Either, Ready};
 use hyper::{
-	header::{HeaderMap, HeaderValue, CONTENT_TYPE, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS},
+	header::{HeaderMap, HeaderValue, CONNECTION, CONTENT_TYPE, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS},
 	http::uri::Authority,
 	Request, Response, StatusCode,
 };
@@ -101,6 +101,8 @@ where
 fn forbidden<Answer: From<String>>(why: String) -> Response<Answer> {
 	let mut refused = Response::new(why.into());
 	*refused.status_mut() = StatusCode::FORBIDDEN;
+	// Who is refused keeps no place.
+	refused.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
 	refused.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
 	refused.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 	refused
@@ -142,7 +144,7 @@ mod tests {
 		}
 		let (head, said) = layer.layer(service).oneshot(request).await.unwrap().into_parts();
 		if head.status == StatusCode::FORBIDDEN {
-			assert_eq!(head.headers[X_CONTENT_TYPE_OPTIONS], "nosniff");
+			assert_eq!([&head.headers[X_CONTENT_TYPE_OPTIONS], &head.headers[CONNECTION]], ["nosniff", "close"]);
 		}
 		(head.status.as_u16(), said)
 	}

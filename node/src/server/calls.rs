@@ -5,6 +5,7 @@
 use super::{
 	budget::{Kind, Share},
 	coming::{slow, Coming},
+	explain::explained,
 	Limits, LOGGED,
 };
 use futures::{future::BoxFuture, FutureExt};
@@ -256,6 +257,6 @@ impl<'a> RpcServiceT<'a> for Calls {
 	type Future = BoxFuture<'a, MethodResponse>;
 
 	fn call(&self, request: Request<'a>) -> Self::Future {
-		self.clone().respond(request).boxed()
+		self.clone().respond(request).map(explained).boxed()
 	}
 }

@@ -129,10 +129,12 @@ impl Connection {
 		let trusting = endpoint.rate_limit_trust_proxy_headers;
 		let named = trusting.then(|| named_client(headers)).flatten();
 		let from = named.unwrap_or(self.client);
+		// A web page is somebody else's, whoever has it open.
+		let page = request.extensions().get::<DenyUnsafe>().copied();
 		// Nobody who comes over a proxy is on this machine, whatever the name.
-		let unlimited = &endpoint.rate_limit_whitelisted_ips;
-		let is_unlimited = unlimited.iter().any(|network| network.contains(from)) && !named.is_some_and(|name| name.is_loopback());
-		let is_local = self.client.is_loopback() && !is_forwarded(headers);
+		let is_elsewhere = page.is_some() || named.is_some_and(|name| name.is_loopback());
+		let is_unlimited = !is_elsewhere && endpoint.rate_limit_whitelisted_ips.iter().any(|network| network.contains(from));
+		let is_local = self.client.is_loopback() && page.is_none() && !is_forwarded(headers);
 		// Over a proxy's connection, HTTP comes from several clients.
 		let (transport, shared) = if subscriptions.is_some() { ("ws", false) } else { ("http", trusting) };
 		let mut layer = self.limit.clone().filter(|_| !shared && !is_unlimited).unwrap_or_default();
@@ -140,8 +142,7 @@ impl Connection {
 			layer = layer.with_metrics(Metrics::new(metrics.clone(), transport));
 		}
 		let mut extensions = Extensions::new();
-		let denied = request.extensions().get::<DenyUnsafe>().copied();
-		extensions.insert(denied.unwrap_or_else(|| deny_unsafe(address, &endpoint.rpc_methods)));
+		extensions.insert(page.unwrap_or_else(|| deny_unsafe(address, &endpoint.rpc_methods)));
 		extensions.insert(ConnectionId(self.id));
 		let bytes = |megabytes: u32| megabytes.saturating_mul(MIB);
 		Caller {

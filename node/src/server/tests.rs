@@ -1,11 +1,16 @@
 use super::*;
 use jsonrpsee::{
-	core::{client::ClientT, params::ArrayParams},
+	core::{
+		client::{ClientT, SubscriptionClientT},
+		params::ArrayParams,
+	},
 	rpc_params,
 	server::ConnectionId,
+	types::ErrorObjectOwned,
 	ws_client::{WsClient, WsClientBuilder},
 };
 use sc_rpc_api::DenyUnsafe;
+use sc_transaction_pool_api::error::Error::TooLowPriority;
 use std::{
 	num::NonZeroU32,
 	sync::atomic::{AtomicUsize, Ordering},
@@ -68,6 +73,16 @@ impl Tested {
 			.register_subscription("state_subscribeStorage", "state_storage", "state_unsubscribeStorage", |_, pending, _, _| async {
 				let _ = pending.accept().await;
 			})
+			.unwrap();
+		let taken = || ErrorObjectOwned::from(sc_rpc_api::author::error::Error::Pool(TooLowPriority { old: 1, new: 1 }));
+		methods.register_method("author_submitExtrinsic", move |_, _, _| Err::<u32, _>(taken())).unwrap();
+		methods
+			.register_subscription(
+				"author_submitAndWatchExtrinsic",
+				"author_extrinsicUpdate",
+				"author_unwatchExtrinsic",
+				move |_, pending, _, _| async move { pending.reject(taken()).await },
+			)
 			.unwrap();
 		methods.register_method("unsafe", |_, _, extensions| sc_rpc_api::check_if_safe(extensions).map(|()| 1)).unwrap();
 		// As the SDK's own module for callers inside the node has it.
@@ -400,7 +415,7 @@ async fn all_methods_are_named_and_unsafe_ones_refused_where_they_should_be() {
 		assert_eq!(
 			names,
 			serde_json::json!({ "methods": [
-				"connection", "large", "rpc_methods", "small", "state_subscribeStorage", "state_unsubscribeStorage", "unsafe", "waits"
+				"author_submitAndWatchExtrinsic", "author_submitExtrinsic", "author_unwatchExtrinsic", "connection", "large", "rpc_methods", "small", "state_subscribeStorage", "state_unsubscribeStorage", "unsafe", "waits"
 			] })
 		);
 		assert_eq!(client.request::<u32, _>("unsafe", rpc_params![]).await.is_ok(), allowed, "{rpc_methods:?}");
@@ -418,6 +433,23 @@ async fn calls_and_what_they_hold_are_shown() {
 	assert_eq!([0, 1].map(|label| tested.value("neuroshard_substrate_rpc_calls_finished", label)), [3.0, 1.0]);
 	// The client may have an answer before the server has noticed that.
 	tested.holds(0.0..1.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_extrinsic_whose_nonce_is_taken_is_told_about_nonces_whichever_way_it_was_sent() {
+	let tested = Tested::new(endpoint());
+	let client = tested.client().await;
+	let mut told: Vec<_> = Vec::new();
+	told.push(client.request::<u32, _>("author_submitExtrinsic", rpc_params![]).await.unwrap_err().to_string());
+	let mut batch = jsonrpsee::core::params::BatchRequestBuilder::new();
+	batch.insert("author_submitExtrinsic", rpc_params![]).unwrap();
+	told.extend(client.batch_request::<u32>(batch).await.unwrap().into_iter().map(|answer| answer.unwrap_err().to_string()));
+	let watch = client.subscribe::<u32, _>("author_submitAndWatchExtrinsic", rpc_params![], "author_unwatchExtrinsic");
+	told.push(watch.await.err().unwrap().to_string());
+	assert_eq!(told.len(), 3);
+	for words in told {
+		assert!(words.contains("1014") && words.contains("system_accountNextIndex"), "{words}");
+	}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,6 +6,7 @@
 use super::{
 	calls::Caller,
 	coming::{slow, Coming},
+	explain::explained_text,
 };
 use hyper::body::Buf;
 use jsonrpsee::{
@@ -53,7 +54,7 @@ pub async fn serve(io: impl AsyncRead + AsyncWrite, caller: Arc<Caller>, mut not
 					let answer = loop {
 						select! {
 							answer = &mut answering => break answer?,
-							Some(notification) = notifications.recv() => writer.text(notification.as_bytes()).await?,
+							Some(notification) = notifications.recv() => writer.text(explained_text(notification).as_bytes()).await?,
 						}
 					};
 					if let Some(answer) = answer {
@@ -67,7 +68,7 @@ pub async fn serve(io: impl AsyncRead + AsyncWrite, caller: Arc<Caller>, mut not
 				None => return Ok(()),
 			},
 			Some(notification) = notifications.recv() => {
-				writer.text(notification.as_bytes()).await?;
+				writer.text(explained_text(notification).as_bytes()).await?;
 				continue;
 			}
 			_ = pings.tick() => {

@@ -89,7 +89,7 @@ async fn no_page_calls_what_is_unsafe_whatever_its_origin_and_whatever_is_allowe
 	] {
 		for origin in origins {
 			let answer = tested.from_page(origin, &asks_for("unsafe")).await;
-			assert!(answer.contains(REFUSED), "{answer}");
+			assert!(answer.contains(REFUSED) && answer.contains("web page"), "{answer}");
 			assert!(tested.from_page(origin, &asks_for("small")).await.contains(r#""result":1"#));
 			let header = format!("Origin: {origin}\r\n");
 			let answer = tested.told(with(posted(tested.address, "unsafe"), &header)).await;
@@ -147,4 +147,49 @@ async fn a_tunnel_is_served_whatever_its_port_and_a_name_is_told_why_it_is_not()
 	let all = Tested::new(endpoint());
 	let request = posted(all.address, "small").replace(&format!("Host: {}", all.address), "Host: node.example");
 	assert!(all.told(request).await.starts_with("HTTP/1.1 200"), "where all pages are let in, no name keeps one out");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_leave_memory_and_threads_for_clients_on_this_machine() {
+	let tested = tested(RpcMethods::Auto);
+	let client = tested.client().await;
+	let mut pages = Vec::new();
+	for _ in 0..CROWD {
+		let mut socket = tested.websocket(handshake(tested.address).replace("Upgrade: ", &format!("Origin: {APP}\r\nUpgrade: "))).await;
+		socket.write_all(&asks_for("waits")).await.unwrap();
+		pages.push(socket);
+	}
+	let executed = async {
+		while tested.waiting.load(Ordering::SeqCst) < THREADS_OF_OTHERS {
+			tokio::task::yield_now().await;
+		}
+	};
+	tokio::time::timeout(SOON, executed).await.expect("pages are served");
+	let large = client.request::<String, _>("large", rpc_params![]);
+	assert_eq!(tokio::time::timeout(SOON, large).await.expect("in threads of their own").unwrap().len(), LARGE);
+	assert_eq!(tested.waiting.load(Ordering::SeqCst), THREADS_OF_OTHERS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rate_of_a_page_is_limited_though_that_of_this_machine_is_not() {
+	let endpoint = RpcEndpoint {
+		rate_limit: NonZeroU32::new(60),
+		rate_limit_whitelisted_ips: vec!["127.0.0.0/8".parse().unwrap()],
+		max_connections: 100,
+		..endpoint()
+	};
+	let tested = Tested::new(endpoint);
+	let many = async |header: &str| {
+		let mut socket = TcpStream::connect(tested.address).await.unwrap();
+		let (request, start) = (with(posted(tested.address, "small"), header), Instant::now());
+		for _ in 0..62 {
+			socket.write_all(request.as_bytes()).await.unwrap();
+			assert!(until(&mut socket, b'}').await.contains(r#""result":1"#));
+		}
+		start.elapsed()
+	};
+	many("").await;
+	// What one minute may take comes at once, and then one in a second.
+	let limited = many(&format!("Origin: {EVIL}\r\n")).await;
+	assert!(limited >= Duration::from_secs(1), "{limited:?}");
 }

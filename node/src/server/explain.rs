@@ -1,0 +1,100 @@
+//! What to do about errors of which the SDK says too little: added to their `data`.
+
+use jsonrpsee::{
+	types::{ErrorObject, ErrorObjectOwned, Id},
+	MethodResponse,
+};
+use sc_rpc_api::UnsafeRpcError;
+use serde::Deserialize;
+
+/// Code of an extrinsic whose place in the pool another one has (`sc_rpc_api::author::error`).
+const TOO_LOW_PRIORITY: i32 = 1014;
+/// Bytes of the longest error that is explained.
+const MOST: usize = 4_096;
+
+const PLACE: &str = "The transaction has too low priority to replace another transaction already in the pool. That one is of the same account and has \
+	the same nonce: each extrinsic needs a nonce of its own. To send several, read system_accountNextIndex once and count up from it. A nonce of -1 asks \
+	for each of them, and gets the same answer for all that are signed before the pool has the first one. To replace the other one instead, raise the tip.";
+const UNSAFE: &str =
+	"A web page (a request with an Origin header) is served safe methods only. Call this one without a browser, on the machine of the \
+	node, unless --rpc-methods says otherwise.";
+
+/// An error as it is answered.
+#[derive(Deserialize)]
+struct Said<'a> {
+	#[serde(borrow)]
+	id: Id<'a>,
+	#[serde(borrow)]
+	error: ErrorObject<'a>,
+}
+
+fn advice(error: &ErrorObject<'_>) -> Option<&'static str> {
+	match error.code() {
+		TOO_LOW_PRIORITY => Some(PLACE),
+		_ if error.message() == UnsafeRpcError.to_string() => Some(UNSAFE),
+		_ => None,
+	}
+}
+
+/// The answer to a single call, with advice if it is an error that needs some.
+pub fn explained(response: MethodResponse) -> MethodResponse {
+	match response.is_error().then(|| with_advice(response.as_result())).flatten() {
+		Some(advised) => advised,
+		None => response,
+	}
+}
+
+/// What is sent outside of answers, with advice if it is an error that needs some: subscriptions that are refused.
+pub fn explained_text(text: String) -> String {
+	// What a subscription says has no error at its top.
+	match text.contains(r#""error":{"code":"#).then(|| with_advice(&text)).flatten() {
+		Some(advised) => advised.into_result(),
+		None => text,
+	}
+}
+
+fn with_advice(text: &str) -> Option<MethodResponse> {
+	let said: Said<'_> = (text.len() <= MOST).then(|| serde_json::from_str(text).ok()).flatten()?;
+	let advice = advice(&said.error)?;
+	Some(MethodResponse::error(said.id, ErrorObjectOwned::owned(said.error.code(), said.error.message(), Some(advice))))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use sc_rpc_api::author::error::Error;
+
+	fn taken() -> ErrorObjectOwned {
+		Error::Pool(sc_transaction_pool_api::error::Error::TooLowPriority { old: 2, new: 1 }).into()
+	}
+
+	#[test]
+	fn a_place_that_is_taken_is_explained_by_nonces_in_answers_and_refused_subscriptions() {
+		let told = explained(MethodResponse::error(Id::Number(7), taken())).into_result();
+		assert_eq!(explained_text(MethodResponse::subscription_error(Id::Number(7), taken()).into_result()), told);
+		let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+		assert_eq!((&told["id"], &told["error"]["code"]), (&7.into(), &1014.into()));
+		assert_eq!(told["error"]["message"], "Priority is too low: (2 vs 1)");
+		let advice = told["error"]["data"].as_str().unwrap();
+		assert!(["nonce", "system_accountNextIndex", "tip"].iter().all(|word| advice.contains(word)), "{advice}");
+	}
+
+	#[test]
+	fn a_method_that_pages_are_not_served_says_so() {
+		let told = explained(MethodResponse::error(Id::Null, UnsafeRpcError)).into_result();
+		assert!(told.contains("-32601") && told.contains("Origin"), "{told}");
+	}
+
+	#[test]
+	fn all_else_is_passed_on_as_it_is() {
+		let other: ErrorObjectOwned = Error::Pool(sc_transaction_pool_api::error::Error::ImmediatelyDropped).into();
+		let said = MethodResponse::error(Id::Number(1), other).into_result();
+		assert_eq!(explained_text(said.clone()), said);
+		for text in [
+			r#"{"jsonrpc":"2.0","method":"x","params":{"subscription":"y","result":{"error":{"code":1014,"message":"a"}}}}"#,
+			r#"{"jsonrpc":"2.0","id":1,"result":"\"error\":{\"code\":1014"}"#,
+		] {
+			assert_eq!(explained_text(text.into()), text);
+		}
+	}
+}
