@@ -1,8 +1,8 @@
 //! The user's side of paid inference: a server on this machine that speaks the OpenAI API to clients as they are, has a provider answer, and pays for
 //! each answer with a voucher of the user's account.
 //!
-//! - `forward`, `headers`, `refusal`: the API. `door` is who may connect.
-//! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
+//! - `forward`, `refusal`: the API. `door` is who may connect, and `browser` what pages may do: nothing.
+//! - `asked`, `fields`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
 //! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers whose receipts did not come.
 //! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
 //! - `courier`: brings vouchers to the provider, and asks it for receipts that were lost.
@@ -11,13 +11,14 @@
 mod asked;
 mod asker;
 mod book;
+mod browser;
 mod checker;
 pub mod choice;
 mod courier;
 mod court;
 mod door;
+mod fields;
 mod forward;
-mod headers;
 mod lost;
 mod purse;
 mod reader;
@@ -53,7 +54,7 @@ use std::{
 	collections::BTreeMap,
 	net::SocketAddr,
 	sync::{Arc, Mutex, MutexGuard, PoisonError},
-	time::{Duration, Instant},
+	time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use tokio::{
 	net::TcpListener,
@@ -145,6 +146,8 @@ struct Inner {
 	disputed: watch::Receiver<Option<court::Disputed>>,
 	places: Arc<Semaphore>,
 	tasks: TaskTracker,
+	/// Seconds since 1970, of the start.
+	started: u64,
 }
 
 /// Answers until `stop` is cancelled; answers that are under way end first, if they do within a minute, and the provider gets the last voucher. `ready` is
@@ -211,6 +214,7 @@ impl Gateway {
 			disputed,
 			places: Arc::new(Semaphore::new(MOST_REQUESTS)),
 			tasks: TaskTracker::new(),
+			started: SystemTime::now().duration_since(UNIX_EPOCH).map(|time| time.as_secs()).unwrap_or_default(),
 		};
 		let gateway = Arc::new(inner);
 		if let Some(work) = work {
@@ -259,6 +263,10 @@ impl Gateway {
 				}
 			}
 			Err(wrong) if was_stopped => return tracing::warn!("an answer is not paid for: {wrong}"),
+			Err(wrong) if wrong.is_false() => {
+				drop(purse);
+				return self.disputed(&given.transcript, Some(0), &wrong.to_string());
+			}
 			Err(wrong) => return tracing::error!("an answer is not paid for, and the provider is asked nothing more: {wrong}"),
 		}
 		drop(purse);
@@ -304,6 +312,10 @@ impl Gateway {
 					}
 					drop(purse);
 					self.check(transcript);
+				}
+				Err(wrong) if wrong.is_false() => {
+					drop(purse);
+					self.disputed(transcript, Some(0), &wrong.to_string());
 				}
 				// It is on its way with its answer, unless nothing is.
 				Err(wrong) if self.0.places.available_permits() < MOST_REQUESTS => {

@@ -36,8 +36,11 @@ pub(super) struct Answer {
 	tokens: Vec<u32>,
 	/// Why it has ended, if it has.
 	ended: Option<Ending>,
-	/// Its place in a session, and who makes receipts, if it is paid for.
+	/// Its place in a session, and who makes receipts, if it is paid for and has not ended.
 	reserved: Option<(Reserved, Arc<Issuer>)>,
+	/// The receipt of one that is paid for and has ended.
+	issued: Option<Transcript>,
+	is_paid: bool,
 }
 
 impl Answer {
@@ -51,7 +54,8 @@ impl Answer {
 		reserved: Option<(Reserved, Arc<Issuer>)>,
 	) -> Self {
 		let (growing, stops) = (Growing::after(&prompt), Stops::new(stops));
-		Self { text, replies, growing, stops, sampling, prompt, tokens: Vec::new(), ended: None, reserved }
+		let (is_paid, tokens) = (reserved.is_some(), Vec::new());
+		Self { text, replies, growing, stops, sampling, prompt, tokens, ended: None, reserved, issued: None, is_paid }
 	}
 
 	/// Tokens that were generated for it so far.
@@ -59,15 +63,14 @@ impl Answer {
 		self.tokens.len()
 	}
 
-	/// The receipt for what was taken of it. Ends it.
+	/// The receipt, when it has ended.
 	///
 	/// # Errors
-	/// If an answer that is paid for cannot be noted.
+	/// If an answer that is paid for has none.
 	pub(super) fn receipt(&mut self, issuer: &Issuer) -> Result<Transcript, ApiError> {
-		let ending = self.ended.unwrap_or(Ending::Cut);
-		match self.reserved.take() {
-			Some((mut reserved, _)) => reserved.issue(issuer, &self.prompt, &self.tokens, ending, self.sampling),
-			None => Ok(issuer.issue(&self.prompt, &self.tokens, ending, self.sampling, None)),
+		match self.is_paid {
+			true => self.issued.take().ok_or_else(|| ApiError::internal("the answer has no receipt")),
+			false => Ok(issuer.issue(&self.prompt, &self.tokens, self.ended.unwrap_or(Ending::Cut), self.sampling, None)),
 		}
 	}
 
@@ -86,7 +89,7 @@ impl Answer {
 					piece.text += &self.stops.push(&new);
 					piece.tokens.push(token);
 					if self.stops.found() {
-						self.end(Ending::Cut);
+						self.end(Ending::Cut).await?;
 						piece.finish = Some("stop");
 						return Ok(Some(piece));
 					}
@@ -94,16 +97,16 @@ impl Answer {
 						return Ok(Some(piece));
 					}
 				}
+				Reply::End(End::Failed(error)) => return Err(error.into()),
 				Reply::End(end) => {
-					self.end(if end == End::Stop { Ending::End } else { Ending::Cut });
+					self.end(if end == End::Stop { Ending::End } else { Ending::Cut }).await?;
 					let left = std::mem::take(&mut self.growing).finish(&self.text);
 					piece.text += &self.stops.push(&left.map_err(|error| ApiError::internal(error.to_string()))?);
 					piece.text += &self.stops.finish();
 					piece.finish = Some(match end {
 						_ if self.stops.found() => "stop",
 						End::Stop => "stop",
-						End::Length => "length",
-						End::Failed(error) => return Err(error.into()),
+						End::Length | End::Failed(_) => "length",
 					});
 					return Ok(Some(piece));
 				}
@@ -126,19 +129,23 @@ impl Answer {
 		Ok(all)
 	}
 
-	fn end(&mut self, ending: Ending) {
+	/// Ends it: nothing more is computed. One that is paid for has its receipt then, which is noted.
+	async fn end(&mut self, ending: Ending) -> Result<(), ApiError> {
 		self.ended = Some(ending);
 		self.replies.close();
+		if let Some((reserved, issuer)) = self.reserved.take() {
+			self.issued = Some(reserved.issue(issuer, self.prompt.clone(), self.tokens.clone(), ending, self.sampling).await?);
+		}
+		Ok(())
 	}
 }
 
 impl Drop for Answer {
 	/// Whoever goes away owes what it has taken.
 	fn drop(&mut self) {
-		let Some((mut reserved, issuer)) = self.reserved.take().filter(|_| !self.tokens.is_empty()) else { return };
-		if let Err(error) = reserved.issue(&issuer, &self.prompt, &self.tokens, self.ended.unwrap_or(Ending::Cut), self.sampling) {
-			tracing::error!("an answer that was given up is not charged: {error:?}");
-		}
+		let Some((reserved, issuer)) = self.reserved.take().filter(|_| !self.tokens.is_empty()) else { return };
+		// It is noted without anybody who waits for it.
+		drop(reserved.issue(issuer, std::mem::take(&mut self.prompt), std::mem::take(&mut self.tokens), Ending::Cut, self.sampling));
 	}
 }
 

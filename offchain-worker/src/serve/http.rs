@@ -3,7 +3,8 @@
 use super::{
 	answer::{chat_logprobs, completion_logprobs, Answer, Piece},
 	batcher::{Batcher, Job, Refused},
-	bodies::{self, Bodies},
+	bodies::{self, beside, Bodies},
+	entry::{self, VOUCHERS},
 	error::ApiError,
 	keys::Keys,
 	paid::{self, Business, Payer},
@@ -20,8 +21,9 @@ use crate::{
 	status::metrics::CONTENT_TYPE,
 };
 use axum::{
-	extract::{rejection::JsonRejection, DefaultBodyLimit, FromRequest, Request, State},
-	http::{header, HeaderMap, HeaderValue},
+	body::Bytes,
+	extract::{rejection::JsonRejection, DefaultBodyLimit, FromRequest, FromRequestParts, Request, State},
+	http::{header, request::Parts, HeaderMap, HeaderValue, StatusCode},
 	middleware::{self, Next},
 	response::{
 		sse::{Event, KeepAlive, Sse},
@@ -87,9 +89,10 @@ pub(super) fn router(server: Arc<Server>, bodies: Bodies) -> Router {
 		.route("/v1/embeddings", post(embeddings))
 		.route("/v1/check", post(checked))
 		.route("/v1/ring", get(ring))
-		.route("/v1/vouchers", post(voucher))
+		.route(VOUCHERS, post(voucher))
 		.route(TEXTS, post(text))
-		.route_layer(middleware::from_fn_with_state(bodies, bodies::whole))
+		.route_layer(middleware::from_fn_with_state(bodies.clone(), bodies::whole))
+		.route_layer(middleware::from_fn_with_state((server.clone(), bodies), entry::paying))
 		.route_layer(middleware::from_fn_with_state(server.clone(), admit));
 	let open = Router::new().route("/", get(page)).route("/health", get(health)).route("/metrics", get(metrics));
 	api.merge(open).fallback(async || ApiError::path()).layer(DefaultBodyLimit::max(bodies::MOST)).with_state(server)
@@ -115,13 +118,31 @@ async fn admit(State(server): Shared, request: Request, next: Next) -> Response 
 /// A body as JSON; what is wrong with one is told as clients of this API read it.
 struct Body<T>(T);
 
-impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: serde::de::DeserializeOwned + Send + 'static> FromRequest<S> for Body<T> {
 	type Rejection = ApiError;
 
 	async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-		let Json(body) =
-			Json::from_request(request, state).await.map_err(|error: JsonRejection| ApiError::body(error.status(), error.body_text()))?;
+		let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+		let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+		if kind != "application/json" && !(kind.starts_with("application/") && kind.ends_with("+json")) {
+			let words = "the header content-type must be application/json";
+			return Err(ApiError::body(StatusCode::UNSUPPORTED_MEDIA_TYPE, words.into()));
+		}
+		let bytes = Bytes::from_request(request, state).await.map_err(|error| ApiError::body(error.status(), error.body_text()))?;
+		let read = beside(bytes.len(), move || Json::from_bytes(&bytes)).await?;
+		let Json(body) = read.map_err(|error: JsonRejection| ApiError::body(error.status(), error.body_text()))?;
 		Ok(Self(body))
+	}
+}
+
+/// Who pays, if anybody does.
+struct PaidBy(Option<Payer>);
+
+impl<S: Sync> FromRequestParts<S> for PaidBy {
+	type Rejection = Infallible;
+
+	async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+		Ok(Self(parts.extensions.remove()))
 	}
 }
 
@@ -193,9 +214,11 @@ impl Server {
 	}
 
 	/// Who pays for a request's answers; nobody, unless this is a provider's server.
-	async fn payer(&self, headers: &HeaderMap) -> Result<Option<Payer>, ApiError> {
-		let Some(business) = &self.business else { return Ok(None) };
-		business.accounts().admit(headers, |session| business.session(session)).await?.still_open().map(Some)
+	fn payer(&self, PaidBy(payer): PaidBy) -> Result<Option<Payer>, ApiError> {
+		match self.business.is_some() == payer.is_some() {
+			true => Ok(payer),
+			false => Err(ApiError::internal("who pays is not known")),
+		}
 	}
 
 	async fn tokens(self: &Arc<Self>, prompt: Prompt, field: &'static str) -> Result<Vec<u32>, ApiError> {
@@ -335,9 +358,9 @@ impl Frame {
 	}
 }
 
-async fn completions(State(server): Shared, headers: HeaderMap, Body(request): Body<CompletionRequest>) -> Result<Response, ApiError> {
+async fn completions(State(server): Shared, paid_by: PaidBy, Body(request): Body<CompletionRequest>) -> Result<Response, ApiError> {
 	server.is_served(&request.common.model)?;
-	let payer = server.payer(&headers).await?;
+	let payer = server.payer(paid_by)?;
 	let (prompts, ask) = request.ask()?;
 	if prompts.is_empty() || prompts.len() > MOST_PROMPTS {
 		return Err(ApiError::field("prompt", format!("there must be from 1 to {MOST_PROMPTS} prompts")));
@@ -349,9 +372,9 @@ async fn completions(State(server): Shared, headers: HeaderMap, Body(request): B
 	answer(server, Kind::Completion, tokens, ask, payer).await
 }
 
-async fn chat(State(server): Shared, headers: HeaderMap, Body(request): Body<ChatRequest>) -> Result<Response, ApiError> {
+async fn chat(State(server): Shared, paid_by: PaidBy, Body(request): Body<ChatRequest>) -> Result<Response, ApiError> {
 	server.is_served(&request.common.model)?;
-	let payer = server.payer(&headers).await?;
+	let payer = server.payer(paid_by)?;
 	let (messages, ask) = request.ask()?;
 	let prompt = move |server: &Server| server.chat.prompt(&messages).map_err(|error| ApiError::field("messages", error.to_string()));
 	let tokens = server.read("messages", prompt, server.chat.is_marked()).await?;
@@ -471,7 +494,7 @@ async fn voucher(State(server): Shared, headers: HeaderMap, Body(Paying { vouche
 	let headers =
 		session.and_then(|session| paid::headers(session, &voucher, &headers)).ok_or_else(|| ApiError::field("voucher", words))?;
 	let payer = business.accounts().admit(&headers, |session| business.session(session)).await?;
-	Ok(Json(payer.owes()).into_response())
+	Ok(Json(payer.owes()?).into_response())
 }
 
 /// Hands the text of an answer to who was drawn to audit it.

@@ -1,13 +1,15 @@
 //! A model that answers over HTTP, as the clients of the OpenAI API ask it.
 //!
 //! - [`batcher`]: the thread that computes, for all requests together; `prefixes` are beginnings of texts that it has read before.
-//! - `http`, `request`, `answer`, `error`: the API. `keys` says who may ask.
+//! - `http`, `request`, `elements`, `answer`, `error`: the API. `keys` says who may ask, and `entry` who pays, before a body is read.
 //! - [`paid`]: sessions of users who pay, and the provider's business with the chain.
 //! - `listener`, `patience`, `bodies`: what clients may take of connections, time and memory.
 
 mod answer;
 pub mod batcher;
 mod bodies;
+mod elements;
+mod entry;
 mod error;
 mod http;
 mod keys;
@@ -91,6 +93,7 @@ pub enum ServeError {
 /// [`ServeError`].
 pub async fn serve(model: Model, options: Options, ready: impl FnOnce(SocketAddr), stop: CancellationToken) -> Result<(), ServeError> {
 	let address = options.address;
+	let accounts = options.paid.as_ref().map(|(_, business)| business.accounts().clone());
 	let server = server(model, options)?;
 	let failed = |source| ServeError::Listen { address, source };
 	let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -98,6 +101,9 @@ pub async fn serve(model: Model, options: Options, ready: impl FnOnce(SocketAddr
 	let bounds = Bounds::default();
 	let (stats, bodies) = (server.batcher.stats().clone(), Bodies::new(bounds.patience.body));
 	listen(listener, router(Arc::new(server), bodies), bounds, &stats.connections, stop).await;
+	if let Some(accounts) = accounts {
+		accounts.settled().await;
+	}
 	Ok(())
 }
 

@@ -1,9 +1,9 @@
 //! Requests of the OpenAI API, as its clients send them, and what they ask of the engine.
 
-use super::error::ApiError;
+use super::{elements::Elements, error::ApiError};
 use crate::infer::Message;
 use neuroshard_graph::sampler::Sampling;
-use serde::{Deserialize, Deserializer};
+use serde::{de::IgnoredAny, Deserialize, Deserializer};
 use std::sync::Arc;
 
 /// Answers to one prompt, at most.
@@ -85,7 +85,7 @@ pub(super) struct Common {
 	frequency_penalty: Option<f32>,
 	ignore_eos: Option<bool>,
 	receipt: Option<bool>,
-	logit_bias: Option<serde_json::Map<String, serde_json::Value>>,
+	logit_bias: Option<Elements>,
 }
 
 /// A number of any digits. Within a flattened structure, serde hands those with a fraction on as what `serde_json` makes of them.
@@ -193,9 +193,9 @@ pub(super) struct ChatRequest {
 	max_completion_tokens: Option<u32>,
 	logprobs: Option<bool>,
 	top_logprobs: Option<usize>,
-	tools: Option<Vec<serde_json::Value>>,
-	functions: Option<Vec<serde_json::Value>>,
-	audio: Option<serde_json::Value>,
+	tools: Option<Elements>,
+	functions: Option<Elements>,
+	audio: Option<IgnoredAny>,
 	response_format: Option<ResponseFormat>,
 }
 
