@@ -1,6 +1,7 @@
 //! The NeuroShard worker: lends compute to train language models with others, exactly checkable, and earns NEURO for it.
 
 pub mod answers;
+pub mod api;
 pub mod arithmetic;
 pub mod bench;
 pub mod cases;
@@ -22,3 +23,4 @@ pub mod status;
 #[cfg(test)]
 mod testing;
 pub mod train;
+pub mod web;
