@@ -6,6 +6,7 @@ pub mod arithmetic;
 pub mod bench;
 pub mod cases;
 pub mod cli;
+pub mod counted;
 pub mod data;
 pub mod engine;
 pub mod export;
