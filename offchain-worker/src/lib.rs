@@ -1,10 +1,12 @@
 //! The NeuroShard worker: lends compute to train language models with others, exactly checkable, and earns NEURO for it.
 
 pub mod answers;
+pub mod api;
 pub mod arithmetic;
 pub mod bench;
 pub mod cases;
 pub mod cli;
+pub mod counted;
 pub mod data;
 pub mod engine;
 pub mod export;
@@ -22,3 +24,4 @@ pub mod status;
 #[cfg(test)]
 mod testing;
 pub mod train;
+pub mod web;

@@ -1,5 +1,5 @@
-//! A worker that serves a model, as processes: the clients of the OpenAI API that others wrote, unchanged. What each of them does is in
-//! `tests/clients/openai`.
+//! A worker that serves a model, as processes: the clients of the OpenAI API that others wrote, unchanged (`tests/clients/openai`), and its own page in a
+//! browser's place (`tests/clients/page`).
 
 use neuroshard_e2e::{kept_unless_passed, lively_model, until, within, Binaries, Ended, Process, Question, Reply, Server};
 use neuroshard_worker::train::presets;
@@ -11,7 +11,7 @@ const KEY: &str = "a-key-without-limit";
 const LIMITED: &str = "a-key-with-a-limit";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn official_clients_chat_stream_stop_count_and_read_errors() {
+async fn official_clients_chat_stream_stop_count_and_read_errors_and_the_page_chats() {
 	let mut folder = kept_unless_passed("serving").unwrap();
 	let (files, keys, log) = (folder.path().join("tiny"), folder.path().join("keys"), folder.path().join("log"));
 	lively_model(&files, presets::tiny().0.max_seq).unwrap();
@@ -33,6 +33,10 @@ async fn official_clients_chat_stream_stop_count_and_read_errors() {
 		let said = within(script, SOON, Ended::output_of(command)).await.unwrap().unwrap();
 		println!("{said}");
 	}
+	let mut page = Command::new("node");
+	page.arg(clients.join("page/main.mjs")).arg(format!("{}/", url.trim_end_matches("/v1")));
+	let said = tokio::time::timeout(SOON, Ended::output_of(page)).await.unwrap().unwrap();
+	println!("{said}");
 	server.stop().await;
 	folder.disable_cleanup(false);
 }

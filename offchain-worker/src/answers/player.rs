@@ -12,6 +12,7 @@ use crate::{
 		case::{Case, CaseError},
 		record::Record,
 	},
+	counted::counted,
 	train::checkpoint::Checkpoint,
 };
 use neuroshard_chain_client::{disputes, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
@@ -150,8 +151,8 @@ impl Player {
 		let deadlines: Vec<BlockNumber> = self.told.borrow().iter().filter_map(deadline).collect();
 		if let Some(first) = deadlines.iter().min() {
 			tracing::warn!(
-				"{} disputes about answers are open: start this again before block {first}. Who does not move in time loses what it has at stake",
-				deadlines.len()
+				"{} about answers open: start this again before block {first}. Who does not move in time loses what it has at stake",
+				counted(deadlines.len(), "dispute")
 			);
 		}
 	}

@@ -1,6 +1,7 @@
 //! `bond-extra`, `unbond`, `withdraw`, `chill` and `activate`: what a provider does with its bond while it stays one.
 
 use super::{money::unsent, open::open, parse, print, CliError, Common};
+use crate::counted::counted;
 use clap::Args;
 use neuroshard_chain_client::{staking, Call, Neuro};
 use neuroshard_types::{provider::ProviderView, Balance, BlockNumber};
@@ -109,7 +110,9 @@ async fn change(
 pub(super) fn unlocked_stake(provider: &ProviderView, now: BlockNumber) -> Result<(), CliError> {
 	let until = provider.locked_until;
 	match until.checked_sub(now).filter(|blocks| *blocks > 0) {
-		Some(blocks) => Err(CliError::Invalid(format!("the stake is locked: try again at block {until}, {blocks} blocks from now"))),
+		Some(blocks) => {
+			Err(CliError::Invalid(format!("the stake is locked: try again at block {until}, {} from now", counted(blocks, "block"))))
+		}
 		None => Ok(()),
 	}
 }
@@ -121,16 +124,16 @@ pub(super) fn unlocked(provider: &ProviderView, now: BlockNumber) -> Result<Bala
 	match unbonding.iter().map(|chunk| chunk.unlocks_at).min() {
 		None => Err("nothing is on its way out: start with `neuroshard-worker unbond` or `leave`".into()),
 		Some(next) if ready == 0 => {
-			Err(format!("nothing is free yet: the next part is at block {next}, {} blocks from now", next.saturating_sub(now)))
+			Err(format!("nothing is free yet: the next part is at block {next}, {} from now", counted(next.saturating_sub(now), "block")))
 		}
 		Some(_) if *open_claims > 0 => {
 			Err(format!(
-				"{open_claims} claims are open: proofs that are not final or are disputed, which end by themselves, offers of answers, which end with `neuroshard-worker offer --withdraw`, or a place in the ring of one, which ends with `hold`"
+				"claims are open ({open_claims}): proofs that are not final or are disputed, which end by themselves, offers of answers, which end with `neuroshard-worker offer --withdraw`, or a place in the ring of one, which ends with `hold`"
 			))
 		}
 		Some(_) if *disputable_until > now => Err(format!(
-			"what was claimed in the last rounds can still be disputed: try again at block {disputable_until}, {} blocks from now",
-			disputable_until.saturating_sub(now)
+			"what was claimed in the last rounds can still be disputed: try again at block {disputable_until}, {} from now",
+			counted(disputable_until.saturating_sub(now), "block")
 		)),
 		Some(_) => Ok(ready),
 	}
@@ -148,7 +151,7 @@ mod tests {
 		let staying = ProviderView { status: ProviderStatus::Chilled, bonded: 1, ..provider() };
 		let leaving = ProviderView { unbonding: vec![chunk(5, 10), chunk(7, 20)], ..staying.clone() };
 		assert!(unlocked(&staying, 100).unwrap_err().contains("unbond"));
-		assert!(unlocked(&leaving, 9).unwrap_err().contains("at block 10, 1 blocks from now"));
+		assert!(unlocked(&leaving, 9).unwrap_err().contains("at block 10, 1 block from now"));
 		assert!(unlocked(&ProviderView { open_claims: 3, ..leaving.clone() }, 10).unwrap_err().contains("3 claims"));
 		let disputable = ProviderView { disputable_until: 15, ..leaving.clone() };
 		assert!(unlocked(&disputable, 12).unwrap_err().contains("at block 15, 3 blocks from now"));

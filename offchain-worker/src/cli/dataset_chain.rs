@@ -6,7 +6,7 @@ use super::{
 	open::{open, Opened},
 	CliError, Common,
 };
-use crate::{data::dataset, infer::printable_line};
+use crate::{counted::counted, data::dataset, infer::printable_line};
 use clap::Args;
 use futures::{stream, StreamExt, TryStreamExt};
 use neuroshard_chain_client::{ChainAt, ChainClient, ChainError, Neuro};
@@ -127,7 +127,10 @@ fn removable(id: DatasetId, at: Option<BlockNumber>, now: BlockNumber) -> Result
 	let why = match at {
 		Some(block) if block <= now => return Ok(()),
 		Some(block) => {
-			format!("stays until block {block}, so that it can still be condemned: try again in {} blocks", block.saturating_sub(now))
+			format!(
+				"stays until block {block}, so that it can still be condemned: try again in {}",
+				counted(block.saturating_sub(now), "block")
+			)
 		}
 		None => "takes new runs, or a run uses it: its proposer takes it back with `dataset retire`, and its runs end before".into(),
 	};
@@ -142,11 +145,13 @@ pub(super) async fn list(common: &Common) -> Result<u8, CliError> {
 		let (manifest, text) = (&view.manifest, |bytes: &[u8]| printable_line(&String::from_utf8_lossy(bytes)).into_owned());
 		println!("dataset {id}, {:?}: {} ({})", view.status, text(&manifest.name), text(&manifest.licence));
 		println!(
-			"    {} shards of {} tokens, {} held out",
-			manifest.shape.shard_count, manifest.shape.tokens_per_shard, manifest.shape.held_out
+			"    {} of {} tokens, {} held out",
+			counted(manifest.shape.shard_count, "shard"),
+			manifest.shape.tokens_per_shard,
+			manifest.shape.held_out
 		);
 		println!("    root {:?}", manifest.root);
-		println!("    by {}, deposit {}, used by {} runs", view.proposer, Neuro(view.deposit), view.users);
+		println!("    by {}, deposit {}, used by {}", view.proposer, Neuro(view.deposit), counted(view.users, "run"));
 	}
 	if known.is_empty() {
 		println!("there is no dataset on this chain");

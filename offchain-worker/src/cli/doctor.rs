@@ -6,6 +6,7 @@ use super::{
 	owner, parse, print, CliError, Common,
 };
 use crate::{
+	counted::counted,
 	hardware,
 	infer::printable_line,
 	status::Status,
@@ -146,7 +147,7 @@ async fn room(findings: &mut Findings, at: &ChainAt, id: RunId, run: &RunView, m
 
 fn ports(findings: &mut Findings, port: u16, worker: Option<&Status>) {
 	if let Some(worker) = worker {
-		findings.note("reach", Verdict::Good, format!("{} peers. {}", worker.peers, worker.reachability));
+		findings.note("reach", Verdict::Good, format!("{}. {}", counted(worker.peers, "peer"), worker.reachability));
 		return;
 	}
 	let taken = TcpListener::bind(("0.0.0.0", port)).err().or_else(|| UdpSocket::bind(("0.0.0.0", port)).err());
@@ -318,7 +319,9 @@ fn funds(free: Balance, bond: Option<Balance>, costs: &Costs) -> (Verdict, Strin
 	let rounds = (free - needed).checked_div(costs.round).map_or(Balance::MAX, |more| more.saturating_add(1));
 	let lasting = if bond.is_some() { ", beside the smallest bond" } else { "" };
 	match rounds < FEW_ROUNDS {
-		true => (Verdict::Weak, format!("{has}: fees of {rounds} rounds (up to {round} each){lasting}; send it some NEURO soon")),
+		true => {
+			(Verdict::Weak, format!("{has}: fees of {} (up to {round} each){lasting}; send it some NEURO soon", counted(rounds, "round")))
+		}
 		false => (Verdict::Good, format!("{has}; a round's fees are at most {round}")),
 	}
 }

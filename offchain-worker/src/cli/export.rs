@@ -1,7 +1,7 @@
 //! `export`.
 
 use super::{local, CliError, Common};
-use crate::{export::export, hardware};
+use crate::{counted::counted, export::export, hardware};
 use clap::Args;
 use neuroshard_types::RunId;
 use std::{
@@ -30,7 +30,13 @@ impl Export {
 		let (model, checkpoint) = local::load(&common.base()?, self.run, hardware::threads(None))?;
 		export(&self.out, &model, &checkpoint.params)?;
 		let header = checkpoint.header;
-		println!("checkpoint {:?} of run {} after {} rounds, in {}", header.root(), header.run, header.round, self.out.display());
+		println!(
+			"checkpoint {:?} of run {} after {}, in {}",
+			header.root(),
+			header.run,
+			counted(header.round, "round"),
+			self.out.display()
+		);
 		Ok(0)
 	}
 }

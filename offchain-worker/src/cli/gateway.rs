@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
 	answers::{Endpoint, InUse, Parts, Player, Shelf},
+	counted::counted,
 	gateway::{bring_last, choice::Wanted, serve, Asker, Book, Court, GatewayError, Options, Terms},
 	hardware,
 	infer::{Card, Model},
@@ -49,7 +50,7 @@ pub(super) struct Gateway {
 	#[arg(long, value_name = "NEURO", value_parser = parse::amount, allow_negative_numbers = true)]
 	most_price: Option<Neuro>,
 	/// Address of this machine to listen at. Whoever reaches it can spend what the session has.
-	#[arg(long, value_name = "HOST:PORT", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)))]
+	#[arg(long, value_name = "HOST:PORT", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)), value_parser = parse::listen)]
 	listen: SocketAddr,
 	/// Share of the answers to compute anew with the checkpoint in the base folder, from 0 to 1. After a false one, nothing is paid any more, and it is
 	/// disputed on chain if this account has the bond.
@@ -94,7 +95,7 @@ impl Gateway {
 		let (shelf, accused) = (Shelf::open(&opened.base)?, accused(&at, &opened.who).await?);
 		let (over, mut playing) = (stop.child_token(), JoinSet::new());
 		if !accused.is_empty() {
-			println!("{} disputes of this account about answers are open: their moves are made", accused.len());
+			println!("{} of this account about answers open: the moves are made", counted(accused.len(), "dispute"));
 			playing.spawn(self.player(&opened, &shelf).run(over.clone()));
 		}
 		let reach = reach(&opened.client, &common.node, self.dial_private).await;

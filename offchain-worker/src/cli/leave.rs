@@ -6,7 +6,10 @@ use super::{
 	start::check_dataset,
 	CliError, Common,
 };
-use crate::run::{end_attestations, forget_request, LEAVE_FILE};
+use crate::{
+	counted::counted,
+	run::{end_attestations, forget_request, LEAVE_FILE},
+};
 use clap::Args;
 use neuroshard_chain_client::{audits, rewards, staking, training, Neuro};
 use neuroshard_types::run::RunStatus;
@@ -61,10 +64,15 @@ impl Leave {
 		}
 		let (_, blocks) = at.bond_limits().await?;
 		match left {
-			true => println!("{} of bond on its way out; call `leave` again in {blocks} blocks to withdraw it", Neuro(provider.bonded)),
+			true => println!(
+				"{} of bond on its way out; call `leave` again in {} to withdraw it",
+				Neuro(provider.bonded),
+				counted(blocks, "block")
+			),
 			false => println!(
-				"when that is in a block, {} of bond are on their way out: call `leave` {blocks} blocks later",
-				Neuro(provider.bonded)
+				"when that is in a block, {} of bond are on their way out: call `leave` {} later",
+				Neuro(provider.bonded),
+				counted(blocks, "block")
 			),
 		}
 		if at.attestations_of(&opened.who).await?.is_empty() {
@@ -94,7 +102,9 @@ impl Leave {
 		}
 		let (count, blocks) = (attested.len(), at.attestation_terms().await?.answer_time);
 		println!(
-			"ending {count} attestations of datasets, which takes about {blocks} blocks: what is asked for meanwhile must be answered"
+			"ending {} of datasets, which takes about {}: what is asked for meanwhile must be answered",
+			counted(count, "attestation"),
+			counted(blocks, "block")
 		);
 		if self.dataset.is_none() {
 			println!("name the folder of the dataset with --dataset DIR, so that it is; if this is interrupted, call `leave` again");

@@ -4,13 +4,14 @@ use super::CliError;
 use crate::{
 	infer::{Card, Model, ModelError, Parameters, Shape, Source},
 	run::{checkpoint_folder, read_model},
+	serve::Served,
 	train::checkpoint::Checkpoint,
 };
 use neuroshard_graph::{
 	exec::{Exec, RopeScaling, Stage},
 	Class, ParamLayout,
 };
-use neuroshard_types::{ModelConfig, RunId};
+use neuroshard_types::{ModelConfig, RunId, H256};
 use std::{path::Path, sync::Arc};
 
 /// Which model.
@@ -46,13 +47,29 @@ pub(super) fn card(base: &Path, which: Which, threads: usize) -> Result<(Card, S
 		}
 	};
 	let exec = Arc::new(Exec::new(threads).map_err(ModelError::from)?);
-	// The longest text of a model is a multiple of 32.
-	let context = context.map_or(u32::MAX, |context| context / 32 * 32);
-	shape.config.max_seq = shape.config.max_seq.min(context);
+	if let Some(context) = context {
+		shape.config.max_seq = longest(context, shape.config.max_seq)?;
+	}
 	let config = shape.config.clone();
 	let load = move |stage: &Stage, class| parameters.load(exec.clone(), &shape, stage, class).map_err(|error| error.to_string());
 	let source = Source::new(card.root, config, load);
 	Ok((card, source))
+}
+
+/// The longest text in tokens, if `context` is asked for and the model reads `most`.
+fn longest(context: u32, most: u32) -> Result<u32, CliError> {
+	if context > most {
+		let words = format!(
+			"--context {context} is more than the {most} tokens that this model can read: name {most} at most, or leave the option out"
+		);
+		return Err(CliError::Invalid(words));
+	}
+	// It is a multiple of 32, as the model's is.
+	let longest = context / 32 * 32;
+	if longest != context {
+		println!("texts have {longest} tokens at most, not {context}: their bound is a multiple of 32");
+	}
+	Ok(longest)
 }
 
 /// Model and newest checkpoint of `run`, or of the newest run that there is.
@@ -68,6 +85,15 @@ pub(super) fn find(base: &Path, run: Option<RunId>, threads: usize) -> Result<(R
 	let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
 	let checkpoint = Checkpoint::load(&folder, &layout, threads)?.ok_or_else(|| missing(base, Some(run)))?;
 	Ok((run, model, checkpoint))
+}
+
+/// The run and the round of the newest checkpoint with this root, which was just read for `which`; `None` for a folder.
+pub(super) fn served(base: &Path, which: Which, root: H256) -> Option<Served> {
+	let run = which.run.or_else(|| newest_run(base)).filter(|_| which.folder.is_none())?;
+	let folder = checkpoint_folder(base, run);
+	let newest = move || Checkpoint::header(&folder).ok().flatten();
+	let round = newest().filter(|header| header.root() == root)?.round;
+	Some(Served::new(run, round, move || newest().map(|header| header.round)))
 }
 
 /// `run`, or the newest run that there is, and its model.
@@ -90,6 +116,7 @@ fn missing(base: &Path, run: Option<RunId>) -> CliError {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use crate::train::presets;
 
 	#[test]
 	fn without_a_checkpoint_the_error_says_where_one_comes_from() {
@@ -98,6 +125,31 @@ mod tests {
 			let error = load(base.path(), run, 1).map(drop).unwrap_err();
 			assert!(error.to_string().contains("neuroshard-worker run"), "{error}");
 		}
+	}
+
+	#[test]
+	fn the_checkpoint_that_is_served_is_told_and_a_newer_one_when_it_comes() {
+		let base = tempfile::tempdir().unwrap();
+		let folder = checkpoint_folder(base.path(), 3);
+		std::fs::create_dir_all(&folder).unwrap();
+		let (model, train) = presets::tiny();
+		let (mut checkpoint, layout) = (Checkpoint::genesis(3, &model, &train, 1).unwrap(), ParamLayout::new(&model).unwrap());
+		checkpoint.save(&folder, &layout).unwrap();
+		let root = checkpoint.header.root();
+		let told = served(base.path(), Which::default(), root).unwrap();
+		let newer = |told: &Served| told.json()["newer_round"].clone();
+		assert!(newer(&told).is_null());
+		checkpoint.header.round = 1;
+		checkpoint.save(&folder, &layout).unwrap();
+		assert_eq!(newer(&told), 1);
+		assert!(served(base.path(), Which { folder: Some(&folder), ..Which::default() }, root).is_none());
+	}
+
+	#[test]
+	fn more_text_than_the_model_can_read_is_refused() {
+		assert_eq!([64, 100, 1_024].map(|context| longest(context, 1_024).unwrap()), [64, 96, 1_024]);
+		let error = longest(100_000, 1_024).unwrap_err().to_string();
+		assert!(error.contains("--context 100000") && error.contains("1024 at most"), "{error}");
 	}
 
 	#[test]

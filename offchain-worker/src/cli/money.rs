@@ -1,6 +1,7 @@
 //! `transfer` and `claim`.
 
 use super::{bill::Bill, open::open, parse, CliError, Common};
+use crate::counted::counted;
 use clap::Args;
 use neuroshard_chain_client::{balances, rewards, Call, ChainError, Neuro};
 use neuroshard_types::{AccountId, Balance};
@@ -54,7 +55,7 @@ impl Claim {
 		let earned = eras.iter().fold(0, |sum: Balance, (_, amount)| sum.saturating_add(*amount));
 		match eras.is_empty() {
 			true => println!("nothing is ready to claim"),
-			false => println!("claimed {} of {} eras for {who}", Neuro(earned), eras.len()),
+			false => println!("claimed {} of {} for {who}", Neuro(earned), counted(eras.len(), "era")),
 		}
 		Ok(0)
 	}

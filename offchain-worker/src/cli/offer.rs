@@ -5,7 +5,10 @@ use super::{
 	open::{open, Opened},
 	CliError, Common,
 };
-use crate::serve::paid::{owed, Lock, Owed, Signed};
+use crate::{
+	counted::counted,
+	serve::paid::{owed, Lock, Owed, Signed},
+};
 use clap::{ArgGroup, Args};
 use neuroshard_chain_client::{inference, ChainError, Neuro};
 use neuroshard_types::{
@@ -282,7 +285,7 @@ async fn withdraw(opened: &Opened, serves: bool) -> Result<(), CliError> {
 	let at = opened.client.now().await?;
 	let Some(view) = at.offer_of(&opened.who).await? else { return Ok(()) };
 	if view.sessions > 0 {
-		println!("{} sessions are not settled: call `offer --withdraw` again when their delay is over", view.sessions);
+		println!("{} not settled: call `offer --withdraw` again when the delay is over", counted(view.sessions, "session"));
 		println!(
 			"users can open others until the offer is withdrawn; `neuroshard-worker update` with --roles, without `driver`, keeps them from it"
 		);

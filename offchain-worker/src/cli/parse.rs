@@ -3,6 +3,7 @@
 use neuroshard_chain_client::Neuro;
 use neuroshard_types::{AccountId, NEURO};
 use sp_core::crypto::{Ss58AddressFormat, Ss58Codec};
+use std::net::{SocketAddr, ToSocketAddrs};
 
 /// The chain's prefix of addresses: the generic one.
 const PREFIX: u16 = 42;
@@ -37,6 +38,20 @@ pub(super) fn threads(text: &str) -> Result<usize, String> {
 	}
 }
 
+/// An address of this machine, `HOST:PORT`; of a host's addresses the first one of IPv4, if it has one.
+pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
+	if text.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err()) {
+		return Err(format!(
+			"{text:?} is not HOST:PORT: expected an address or a name and a port, such as 127.0.0.1:8080 or localhost:8080"
+		));
+	}
+	let found = text.to_socket_addrs().map_err(|error| format!("no address of the host in {text:?} is known: {error}"))?;
+	let mut all: Vec<SocketAddr> = found.collect();
+	// The order among others stays.
+	all.sort_by_key(SocketAddr::is_ipv6);
+	all.first().copied().ok_or_else(|| format!("the host in {text:?} has no address"))
+}
+
 /// A share from 0 to 1.
 pub(super) fn share(text: &str) -> Result<f64, String> {
 	match text.parse() {
@@ -61,6 +76,22 @@ pub(super) fn disk(text: &str) -> Result<u64, String> {
 mod tests {
 	use super::*;
 	use neuroshard_chain_client::keys::Account;
+
+	#[test]
+	fn hosts_to_listen_at_are_addresses_or_names() {
+		for (text, expected) in [
+			("localhost:18080", "127.0.0.1:18080"),
+			("127.0.0.1:0", "127.0.0.1:0"),
+			("[::1]:80", "[::1]:80"),
+			("0.0.0.0:8080", "0.0.0.0:8080"),
+		] {
+			assert_eq!(listen(text).map(|address| address.to_string()), Ok(expected.to_owned()));
+		}
+		for wrong in ["localhost", ":8080", "8080", "localhost:", "localhost:http", "localhost:65536", "http://localhost"] {
+			assert!(listen(wrong).unwrap_err().contains("HOST:PORT"), "{wrong}");
+		}
+		assert!(listen("nobody.invalid:8080").unwrap_err().contains("nobody.invalid"));
+	}
 
 	#[test]
 	fn a_share_is_between_nothing_and_everything() {

@@ -2,6 +2,7 @@
 
 use super::{CliError, Common};
 use crate::{
+	counted::counted,
 	data::{dataset, loader::Loader},
 	hardware,
 	history::{self, HistoryError, RunHistory, State},
@@ -134,13 +135,14 @@ fn follow(
 		run.observe(&state)?;
 		if reported.elapsed() >= REPORT {
 			reported = Instant::now();
-			println!("block {} of {last}, {} rounds", state.head().number, run.rounds().len());
+			println!("block {} of {last}, {}", state.head().number, counted(run.rounds().len(), "round"));
 		}
 	}
 	run.note_findings(&state)?;
 	let count = state.head().number.saturating_sub(first);
 	println!(
-		"executed {count} blocks in {:.2} s, {} of the run; the last one is {:?}",
+		"executed {} in {:.2} s, {} of the run; the last one is {:?}",
+		counted(count, "block"),
 		started.elapsed().as_secs_f64(),
 		run.changes(),
 		state.head().hash

@@ -17,7 +17,9 @@ use crate::{
 		paid::{Accounts, Business, BusinessError, Keeper},
 		serve, Options,
 	},
+	web::Origin,
 };
+use axum::http::Uri;
 use clap::Args;
 use neuroshard_chain_client::{
 	keys::{network_seed, Keys, PonwSigner, Seed},
@@ -57,8 +59,12 @@ pub(super) struct Serve {
 	#[arg(long)]
 	name: Option<String>,
 	/// Address to listen at. With another one than 127.0.0.1, whoever reaches it may ask: use --api-keys.
-	#[arg(long, value_name = "HOST:PORT", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
+	#[arg(long, value_name = "HOST:PORT", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)), value_parser = parse::listen)]
 	listen: SocketAddr,
+	/// Let pages of this site ask from browsers, such as https://chat.example or http://localhost:3000. May be given several times; without it, no page of
+	/// another site is answered.
+	#[arg(long, value_name = "ORIGIN")]
+	cors: Vec<Origin>,
 	/// File with an API key of 16 characters or more in each line, and behind it, if there is a limit, requests per minute.
 	#[arg(long, value_name = "FILE")]
 	api_keys: Option<PathBuf>,
@@ -230,6 +236,10 @@ impl Serve {
 			signer = Some((kept.who.clone(), kept.ponw.clone(), kept.client.genesis()));
 			(checkpoint, paid, in_use) = (Some(provided.checkpoint), Some((provided.prices, provided.business)), Some(provided.in_use));
 		}
+		let served = local::served(&common.base()?, self.which(), model.root);
+		if let Some(served) = &served {
+			println!("{served}");
+		}
 		let is_paid = paid.is_some();
 		let options = Options {
 			address: self.listen,
@@ -239,6 +249,10 @@ impl Serve {
 			checkpoint,
 			paid,
 			ring: ring.as_ref().map(|ring| ring.view.clone()),
+			served,
+			origins: self.cors.clone(),
+			// By that name a proxy before this server is asked.
+			hosts: self.endpoint.iter().filter_map(|url| Some(url.parse::<Uri>().ok()?.host()?.to_owned())).collect(),
 		};
 		let ready = |address: SocketAddr| {
 			println!("{name} answers at http://{address}/v1; a page to chat on is at http://{address}/");

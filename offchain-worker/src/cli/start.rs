@@ -76,7 +76,7 @@ pub(super) struct Run {
 	#[arg(long)]
 	dial_private: bool,
 	/// Serve Prometheus metrics at this address.
-	#[arg(long, value_name = "HOST:PORT")]
+	#[arg(long, value_name = "HOST:PORT", value_parser = parse::listen)]
 	metrics: Option<SocketAddr>,
 	/// Share of the others' work to check, from 0 to 1; what is false is disputed with a bond. Disputes of this account's own work are
 	/// played in any case.

@@ -2,6 +2,7 @@
 
 use super::{owner, print, CliError, Common};
 use crate::{
+	counted::counted,
 	infer::printable_line,
 	run::{
 		choose_run,
@@ -249,16 +250,26 @@ impl Report {
 			Some((id, run, round)) => {
 				let name = String::from_utf8_lossy(&run.config.name);
 				let name = printable_line(&name);
-				println!("run        {id} ({name}), {:?}, {} rounds done, checkpoint {:?}", run.status, run.rounds_adopted, run.checkpoint);
+				println!(
+					"run        {id} ({name}), {:?}, {} done, checkpoint {:?}",
+					run.status,
+					counted(run.rounds_adopted, "round"),
+					run.checkpoint
+				);
 				if let Some(round) = round {
 					let deadline = round.deadline.map_or("open".to_owned(), |block| format!("until block {block}"));
-					println!("round      {}, {:?} ({deadline}), {} participants", round.round, round.phase, round.participants.len());
+					println!(
+						"round      {}, {:?} ({deadline}), {}",
+						round.round,
+						round.phase,
+						counted(round.participants.len(), "participant")
+					);
 				}
 			}
 		}
 		if let Some(turn) = &self.turn {
 			let left = turn.blocks_left(self.heads.best.number);
-			println!("dispute    {left} blocks left for a move about round {} of run {}", turn.claim.round, turn.claim.run);
+			println!("dispute    {} left for a move about round {} of run {}", counted(left, "block"), turn.claim.round, turn.claim.run);
 		}
 		if let Some(worker) = &self.worker {
 			println!("worker     {}", worker.task.as_deref().map_or("idle".into(), printable_line));

@@ -2,6 +2,7 @@
 
 use super::{bill::Bill, dataset_chain, disk, money::unsent, open::open, parse, run_check, run_file::Preset, CliError, Common, RunFile};
 use crate::{
+	counted::counted,
 	hardware,
 	infer::printable_line,
 	train::{
@@ -211,7 +212,7 @@ fn size(file: &RunFile) -> String {
 		true => format!("{} to {}", train.tokens_after(train.least_steps()), train.tokens_per_round()),
 		false => train.tokens_per_round().to_string(),
 	};
-	let rounds = file.rounds.map_or("until it is stopped".to_owned(), |rounds| format!("for {rounds} rounds"));
+	let rounds = file.rounds.map_or("until it is stopped".to_owned(), |rounds| format!("for {}", counted(rounds, "round")));
 	format!(
 		"model: {} parameters; each participant trains on {} tokens in a round, {rounds}, and hands over {} bytes",
 		model.parameters(),
@@ -251,15 +252,15 @@ async fn remove_run(common: &Common, run: RunId) -> Result<(), CliError> {
 	}
 	if view.status == RunStatus::Active {
 		return Err(CliError::Invalid(format!(
-			"run {run} is still going on: `neuroshard-worker train stop {run}` ends it, and {} blocks later it can be removed",
-			at.history_period()?
+			"run {run} is still going on: `neuroshard-worker train stop {run}` ends it, and {} later it can be removed",
+			counted(at.history_period()?, "block")
 		)));
 	}
 	loop {
 		let included = match opened.submitter.submit(training::remove_run(run, RECORDS)).await {
 			Err(error) if error.is_dispatch("Training::HistoryNeeded") => {
 				let blocks = at.history_period()?;
-				return Err(CliError::Invalid(format!("run {run} cannot be removed until {blocks} blocks after its end")));
+				return Err(CliError::Invalid(format!("run {run} cannot be removed until {} after its end", counted(blocks, "block"))));
 			}
 			removed => removed?,
 		};
@@ -283,7 +284,12 @@ async fn list(common: &Common) -> Result<(), CliError> {
 		let rounds = run.config.rounds.map_or("without end".to_owned(), |rounds| format!("of {rounds}"));
 		let issuance = if run.approved { "draws issuance" } else { "not approved" };
 		println!("run {id}, {:?}, {issuance}: {}", run.status, printable_line(&String::from_utf8_lossy(&run.config.name)));
-		println!("    {} rounds done, {rounds}; dataset {}, checkpoint {:?}", run.rounds_adopted, run.config.dataset, run.checkpoint);
+		println!(
+			"    {} done, {rounds}; dataset {}, checkpoint {:?}",
+			counted(run.rounds_adopted, "round"),
+			run.config.dataset,
+			run.checkpoint
+		);
 		println!("    by {}", run.sponsor);
 		let cohorts = at.cohorts(*id).await?;
 		if !cohorts.is_empty() {

@@ -4,10 +4,12 @@ mod chat;
 mod engine;
 pub mod folder;
 pub mod generate;
+mod identity;
 mod model;
 mod parameters;
 mod printable;
 mod source;
+mod spelling;
 pub mod text;
 
 pub use chat::{Chat, ChatError, Message};
@@ -16,3 +18,4 @@ pub use model::{Card, Model, ModelError};
 pub use parameters::{Parameters, ParametersError, Shape};
 pub use printable::{printable, printable_line};
 pub use source::Source;
+pub use spelling::{escaped, Offsets};

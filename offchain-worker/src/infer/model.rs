@@ -10,7 +10,7 @@ use super::{
 use crate::data::tokenizer;
 use neuroshard_graph::{
 	config::ARITHMETIC_VERSION,
-	exec::{Exec, ExecError, Inference, InferenceError, Stage},
+	exec::{Exec, ExecError, Inference, InferenceError, RopeScaling, Stage},
 	Class, Hash, ModelConfig,
 };
 use neuroshard_types::H256;
@@ -46,8 +46,10 @@ pub enum ModelError {
 pub struct Card {
 	/// Its name.
 	pub name: String,
-	/// Of its parameters: the checkpoint's root, or the hash of the parameters in a folder.
+	/// Which one it is: the checkpoint's root, or of a folder a hash of parameters and shape.
 	pub root: H256,
+	/// Hash of its shape.
+	pub shape: Hash,
 	/// Its tokenizer.
 	pub text: Text,
 	/// How a chat becomes a prompt.
@@ -58,8 +60,10 @@ pub struct Card {
 pub struct Model {
 	/// Its name.
 	pub name: String,
-	/// Of its parameters: the checkpoint's root, or the hash of the parameters in a folder.
+	/// Which one it is: the checkpoint's root, or of a folder a hash of parameters and shape.
 	pub root: H256,
+	/// Hash of its shape.
+	pub shape: Hash,
 	/// The arithmetic that it is computed in.
 	pub class: Class,
 	/// What computes it.
@@ -84,6 +88,7 @@ impl Card {
 		Ok(Self {
 			name,
 			root: H256(root),
+			shape: Shape { config: config.clone(), scaling: RopeScaling::None }.hash(),
 			text: Text::new(&tokenizer::tokenizer_json(), Some(end), BTreeSet::from([end]))?,
 			chat: Chat::new(None, mark(), mark())?,
 		})
@@ -97,13 +102,14 @@ impl Card {
 		let Folder { shape, parameters, text, template, begin, end } = Folder::read(folder, threads)?;
 		let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
 		let name = name.unwrap_or_else(|| "model".into());
-		Ok((Self { name, root: parameters.root, text, chat: Chat::new(template, begin, end)? }, shape, parameters))
+		let (root, hash) = (H256(shape.of(parameters.root.0)), shape.hash());
+		Ok((Self { name, root, shape: hash, text, chat: Chat::new(template, begin, end)? }, shape, parameters))
 	}
 
 	/// The model, computed by `engine` in this arithmetic.
 	pub fn with(self, class: Class, engine: Box<dyn Engine>) -> Model {
-		let Self { name, root, text, chat } = self;
-		Model { name, root, class, engine, text, chat }
+		let Self { name, root, shape, text, chat } = self;
+		Model { name, root, shape, class, engine, text, chat }
 	}
 }
 
@@ -126,14 +132,14 @@ impl Model {
 		Ok(card.with(class, Box::new(engine)))
 	}
 
-	/// What answers depend on: the arithmetic, and the parameters by the beginning of their root.
+	/// What answers depend on: the arithmetic, the parameters by the beginning of the root, and the shape by that of its hash.
 	pub fn fingerprint(&self) -> String {
-		let [first, ..] = self.root.0.as_chunks::<8>().0 else { return String::new() };
+		let ([root, ..], [shape, ..]) = (self.root.0.as_chunks::<8>().0, self.shape.as_chunks::<4>().0) else { return String::new() };
 		let class = match self.class {
 			Class::ExactF32 => "f32",
 			Class::ExactInt8 => "int8",
 		};
-		format!("{class}-{ARITHMETIC_VERSION}-{}", hex::encode(first))
+		format!("{class}-{ARITHMETIC_VERSION}-{}-{}", hex::encode(root), hex::encode(shape))
 	}
 
 	/// Tokens below this one are chosen from.

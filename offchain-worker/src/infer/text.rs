@@ -107,9 +107,23 @@ impl Text {
 
 	/// The text of one token by itself, special ones included.
 	pub fn token(&self, token: u32) -> String {
-		let decode = |tokens: &[u32]| self.tokenizer.decode(tokens, false).unwrap_or_default();
+		self.behind(token, false)
+	}
+
+	/// What of a token is in a text, behind another one: nothing of special ones.
+	pub(super) fn written(&self, token: u32) -> String {
+		self.behind(token, true)
+	}
+
+	fn behind(&self, token: u32, without_special: bool) -> String {
+		let decode = |tokens: &[u32]| self.tokenizer.decode(tokens, without_special).unwrap_or_default();
 		let (before, all) = (decode(&self.before), decode(&[&self.before[..], &[token]].concat()));
 		all.strip_prefix(&before).map_or_else(|| decode(&[token]), str::to_owned)
+	}
+
+	/// How the tokenizer's file writes a token.
+	pub(super) fn piece(&self, token: u32) -> Option<String> {
+		self.tokenizer.id_to_token(token)
 	}
 }
 

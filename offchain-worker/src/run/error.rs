@@ -5,6 +5,7 @@ use crate::{
 	answers::{ChallengeError, PlayerError, ShelfError},
 	arithmetic::Fault,
 	cases::case::CaseError,
+	counted::counted,
 	data::DataError,
 	engine::EngineError,
 	train::{checkpoint::CheckpointError, outer::OuterError, round::TrainError},
@@ -150,7 +151,7 @@ pub enum WorkerError {
 		evictable: u64,
 	},
 	/// The folder of a dataset is not what its manifest says.
-	#[error("{what}. Nothing of it is attested until that is mended; it is read again in {blocks} blocks, and `neuroshard-worker dataset verify` tells before")]
+	#[error("{what}. Nothing of it is attested until that is mended; it is read again in {}, and `neuroshard-worker dataset verify` tells before", counted(*blocks, "block"))]
 	Folder {
 		/// What is wrong with which file.
 		what: String,

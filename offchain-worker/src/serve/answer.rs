@@ -1,26 +1,30 @@
 //! One answer: tokens from the engine become text, up to a stop string, and what is told about them.
 
 use super::{
-	batcher::{End, Reply, Token},
+	batcher::{End, Reply},
 	error::ApiError,
+	logprobs::Told,
 	paid::Reserved,
 	stops::Stops,
 };
 use crate::{
-	infer::text::{Growing, Text},
+	infer::{
+		text::{Growing, Text},
+		Offsets,
+	},
 	receipt::{Issuer, Transcript},
 };
 use neuroshard_graph::sampler::Sampling;
 use neuroshard_types::inference::Ending;
-use serde_json::{json, Value};
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::mpsc;
 
 /// A piece of an answer.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Piece {
 	pub(super) text: String,
-	pub(super) tokens: Vec<Token>,
+	/// The tokens that begin in it, if their probabilities are asked for.
+	pub(super) tokens: Vec<Told>,
 	/// Why the answer ends, with the last piece.
 	pub(super) finish: Option<&'static str>,
 }
@@ -31,6 +35,11 @@ pub(super) struct Answer {
 	replies: mpsc::Receiver<Reply>,
 	growing: Growing,
 	stops: Stops,
+	offsets: Offsets,
+	/// Tokens whose probabilities are asked for, and whose text is not told.
+	waiting: VecDeque<Told>,
+	/// Characters that are told.
+	characters: usize,
 	sampling: Sampling,
 	prompt: Vec<u32>,
 	tokens: Vec<u32>,
@@ -54,8 +63,9 @@ impl Answer {
 		reserved: Option<(Reserved, Arc<Issuer>)>,
 	) -> Self {
 		let (growing, stops) = (Growing::after(&prompt), Stops::new(stops));
-		let (is_paid, tokens) = (reserved.is_some(), Vec::new());
-		Self { text, replies, growing, stops, sampling, prompt, tokens, ended: None, reserved, issued: None, is_paid }
+		let (offsets, waiting, tokens, is_paid) = (Offsets::default(), VecDeque::new(), Vec::new(), reserved.is_some());
+		let (ended, issued) = (None, None);
+		Self { text, replies, growing, stops, offsets, waiting, characters: 0, sampling, prompt, tokens, ended, reserved, issued, is_paid }
 	}
 
 	/// Tokens that were generated for it so far.
@@ -79,40 +89,46 @@ impl Answer {
 	/// # Errors
 	/// If the engine or the tokenizer fails.
 	pub(super) async fn next(&mut self) -> Result<Option<Piece>, ApiError> {
-		let mut piece = Piece::default();
 		while self.ended.is_none() {
 			let reply = self.replies.recv().await.ok_or_else(|| ApiError::internal("the engine has stopped"))?;
 			match reply {
 				Reply::Token(token) => {
 					self.tokens.push(token.id);
 					let new = self.growing.push(&self.text, token.id).map_err(|error| ApiError::internal(error.to_string()))?;
-					piece.text += &self.stops.push(&new);
-					piece.tokens.push(token);
+					self.waiting.extend(Told::new(token, &self.text, &mut self.offsets));
+					let text = self.stops.push(&new);
 					if self.stops.found() {
 						self.end(Ending::Cut).await?;
-						piece.finish = Some("stop");
-						return Ok(Some(piece));
+						return Ok(Some(self.piece(text, Some("stop"))));
 					}
-					if !piece.text.is_empty() {
-						return Ok(Some(piece));
+					if !text.is_empty() {
+						return Ok(Some(self.piece(text, None)));
 					}
 				}
 				Reply::End(End::Failed(error)) => return Err(error.into()),
 				Reply::End(end) => {
 					self.end(if end == End::Stop { Ending::End } else { Ending::Cut }).await?;
 					let left = std::mem::take(&mut self.growing).finish(&self.text);
-					piece.text += &self.stops.push(&left.map_err(|error| ApiError::internal(error.to_string()))?);
-					piece.text += &self.stops.finish();
-					piece.finish = Some(match end {
+					let mut text = self.stops.push(&left.map_err(|error| ApiError::internal(error.to_string()))?);
+					text += &self.stops.finish();
+					let finish = match end {
 						_ if self.stops.found() => "stop",
 						End::Stop => "stop",
 						End::Length | End::Failed(_) => "length",
-					});
-					return Ok(Some(piece));
+					};
+					return Ok(Some(self.piece(text, Some(finish))));
 				}
 			}
 		}
 		Ok(None)
+	}
+
+	/// A piece with this text, and with the tokens that begin in it. Those behind a stop string are in none.
+	fn piece(&mut self, text: String, finish: Option<&'static str>) -> Piece {
+		self.characters = self.characters.saturating_add(text.chars().count());
+		let all = finish.is_some() && !self.stops.found();
+		let count = self.waiting.iter().take_while(|told| all || told.offset < self.characters).count();
+		Piece { text, tokens: self.waiting.drain(..count).collect(), finish }
 	}
 
 	/// All of it.
@@ -149,35 +165,58 @@ impl Drop for Answer {
 	}
 }
 
-/// Probabilities as chats tell them.
-pub(super) fn chat_logprobs(text: &Text, tokens: &[Token]) -> Value {
-	let entry = |id: u32, log: f32| {
-		let token = text.token(id);
-		// A part of a character has no bytes that could be told as text.
-		let bytes = (!token.contains(char::REPLACEMENT_CHARACTER)).then(|| token.as_bytes().to_vec());
-		json!({ "token": token, "logprob": log, "bytes": bytes })
-	};
-	let content = tokens.iter().map(|token| {
-		let mut of = entry(token.id, token.log.unwrap_or_default());
-		of["top_logprobs"] = token.top.iter().map(|(id, log)| entry(*id, *log)).collect();
-		of
-	});
-	json!({ "content": content.collect::<Vec<_>>(), "refusal": null })
-}
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::{data::tokenizer::tokenizer_json, serve::batcher::Token, serve::logprobs};
+	use serde_json::{json, Value};
+	use std::collections::BTreeSet;
 
-/// Probabilities as completions tell them; the answer's text begins `offset` characters after its beginning.
-pub(super) fn completion_logprobs(text: &Text, tokens: &[Token], mut offset: usize) -> Value {
-	let words: Vec<String> = tokens.iter().map(|token| text.token(token.id)).collect();
-	let offsets = words.iter().map(|word| {
-		let at = offset;
-		offset += word.chars().count();
-		at
-	});
-	let top = |token: &Token| Value::Object(token.top.iter().map(|(id, log)| (text.token(*id), (*log).into())).collect());
-	json!({
-		"text_offset": offsets.collect::<Vec<_>>(),
-		"tokens": words,
-		"token_logprobs": tokens.iter().map(|token| token.log).collect::<Vec<_>>(),
-		"top_logprobs": tokens.iter().map(top).collect::<Vec<_>>(),
-	})
+	/// The pieces of an answer of these tokens, and the probabilities of each.
+	async fn pieces(tokens: &[u32], stops: &[&str], end: End) -> Vec<(String, Value)> {
+		let text = Arc::new(Text::new(&tokenizer_json(), None, BTreeSet::new()).unwrap());
+		let (reply, replies) = mpsc::channel(tokens.len() + 1);
+		for id in tokens {
+			reply.try_send(Reply::Token(Token { id: *id, log: Some(-1.0), top: Vec::new() })).unwrap();
+		}
+		reply.try_send(Reply::End(end)).unwrap();
+		let stops = stops.iter().map(|stop| (*stop).to_owned()).collect();
+		let mut answer = Answer::new(text.clone(), Vec::new(), Sampling::default(), replies, stops, None);
+		let mut pieces = Vec::new();
+		while let Some(piece) = answer.next().await.unwrap() {
+			pieces.push((piece.text, logprobs::of_completion(&text, &piece.tokens)));
+		}
+		pieces
+	}
+
+	fn bytes(text: &str) -> Vec<u32> {
+		text.bytes().map(u32::from).collect()
+	}
+
+	/// Text, offsets and tokens of all pieces together.
+	fn joined(pieces: &[(String, Value)]) -> (String, Value, Value) {
+		let all = |name: &str| pieces.iter().flat_map(|(_, of)| of[name].as_array().unwrap().clone()).collect();
+		(pieces.iter().map(|(text, _)| text.as_str()).collect(), all("text_offset"), all("tokens"))
+	}
+
+	#[tokio::test]
+	async fn places_of_tokens_are_those_in_the_whole_text_however_it_is_told() {
+		let told = pieces(&bytes("😀ab"), &[], End::Length).await;
+		assert_eq!(
+			told.iter().map(|(text, of)| (text.as_str(), of["text_offset"].clone())).collect::<Vec<_>>(),
+			[("😀", json!([0, 0, 0, 0])), ("a", json!([1])), ("b", json!([2])), ("", json!([]))]
+		);
+		// Half a character, and a token that texts leave out.
+		let told = joined(&pieces(&[0xf0, 97, 256, 98, 0xc3], &[], End::Stop).await);
+		let names = json!([r"bytes:\xf0", "a", "<|endoftext|>", "b", r"bytes:\xc3"]);
+		assert_eq!(told, ("\u{fffd}ab\u{fffd}".into(), json!([0, 1, 2, 2, 3]), names));
+	}
+
+	#[tokio::test]
+	async fn tokens_of_a_stop_string_are_not_told_and_those_that_only_waited_for_it_are() {
+		let told = joined(&pieces(&bytes("aENDb"), &["END"], End::Length).await);
+		assert_eq!(told, ("a".into(), json!([0]), json!(["a"])));
+		let told = joined(&pieces(&bytes("aENEEN"), &["END"], End::Length).await);
+		assert_eq!(told, ("aENEEN".into(), json!([0, 1, 2, 3, 4, 5]), json!(["a", "E", "N", "E", "E", "N"])));
+	}
 }

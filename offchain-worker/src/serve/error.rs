@@ -1,6 +1,7 @@
 //! Errors as the clients of the OpenAI API read them.
 
 use super::batcher::Refused;
+use crate::api::Fault;
 use axum::{
 	http::{header::RETRY_AFTER, HeaderValue, StatusCode},
 	response::{IntoResponse, Response},
@@ -18,7 +19,7 @@ pub(super) struct ApiError {
 	status: StatusCode,
 	kind: &'static str,
 	code: Option<&'static str>,
-	param: Option<&'static str>,
+	param: Option<String>,
 	message: String,
 	retry: Option<u16>,
 }
@@ -35,19 +36,44 @@ impl ApiError {
 
 	/// One field of the request is wrong.
 	pub(super) fn field(param: &'static str, message: impl Into<String>) -> Self {
-		Self { param: Some(param), ..Self::invalid(message) }
+		Self::invalid(message).of(param)
+	}
+
+	/// The same, of one field of the request, if it is about the request at all.
+	pub(super) fn of(self, param: &'static str) -> Self {
+		let param = self.param.or_else(|| (self.status == StatusCode::BAD_REQUEST).then(|| param.to_owned()));
+		Self { param, ..self }
 	}
 
 	/// There is no such model.
 	pub(super) fn model(asked: &str, served: &str) -> Self {
 		let message = format!("the model {asked:?} is not served here; {served:?} is");
 		let not_found = Self::new(StatusCode::NOT_FOUND, "invalid_request_error", message);
-		Self { code: Some("model_not_found"), param: Some("model"), ..not_found }
+		Self { code: Some("model_not_found"), param: Some("model".into()), ..not_found }
 	}
 
 	/// No such address.
 	pub(super) fn path() -> Self {
 		Self::new(StatusCode::NOT_FOUND, "invalid_request_error", "there is nothing at this address")
+	}
+
+	/// The address is asked in another way.
+	pub(super) fn method() -> Self {
+		let words = "this address is not asked in this way: the header allow says how it is. Pages of other sites may ask if the server is started with \
+		             --cors ORIGIN";
+		Self::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error", words)
+	}
+
+	/// The body is no JSON by its header.
+	pub(super) fn content_type() -> Self {
+		let words = "the header content-type must be application/json";
+		Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", words)
+	}
+
+	/// The body is compressed.
+	pub(super) fn encoding() -> Self {
+		let words = "compressed requests are not read: send the body as it is, without the header content-encoding";
+		Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", words)
 	}
 
 	/// The key is missing or unknown.
@@ -112,6 +138,12 @@ impl ApiError {
 	/// The error as JSON.
 	pub(super) fn json(&self) -> serde_json::Value {
 		json!({ "error": { "message": self.message, "type": self.kind, "param": self.param, "code": self.code } })
+	}
+}
+
+impl From<Fault> for ApiError {
+	fn from(Fault { param, code, message }: Fault) -> Self {
+		Self { param, code, ..Self::invalid(message) }
 	}
 }
 

@@ -1,17 +1,19 @@
 //! The HTTP side: what the clients of the OpenAI API ask for, and a page to chat on.
 
 use super::{
-	answer::{chat_logprobs, completion_logprobs, Answer, Piece},
+	answer::{Answer, Piece},
 	batcher::{Batcher, Job, Refused},
 	bodies::{self, beside, Bodies},
 	entry::{self, VOUCHERS},
 	error::ApiError,
 	keys::Keys,
+	logprobs,
 	paid::{self, Business, Payer},
-	request::{Ask, ChatRequest, CompletionRequest, EmbeddingRequest, Prompt},
+	Served,
 };
 use crate::{
 	answers::{handed::TEXTS, Asking},
+	api::{Embedding, Input, Kind, Prompt, Request as Asked, Settings},
 	infer::{text::Text, Chat, Engine},
 	receipt::{
 		check::{check, Known, Outcome},
@@ -19,11 +21,12 @@ use crate::{
 	},
 	ring::RingView,
 	status::metrics::CONTENT_TYPE,
+	web::Guard,
 };
 use axum::{
 	body::Bytes,
-	extract::{rejection::JsonRejection, DefaultBodyLimit, FromRequest, FromRequestParts, Request, State},
-	http::{header, request::Parts, HeaderMap, HeaderValue, StatusCode},
+	extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Request, State},
+	http::{header, request::Parts, HeaderMap, HeaderValue, Method},
 	middleware::{self, Next},
 	response::{
 		sse::{Event, KeepAlive, Sse},
@@ -45,14 +48,14 @@ use tokio::{
 	time::timeout,
 };
 
-/// Texts of one request for embeddings, and prompts of one for completions.
-const MOST_PROMPTS: usize = 64;
 /// For a place to be answered at.
 const AUDITORS_WAIT: Duration = Duration::from_secs(10);
-/// The page to chat on.
-const PAGE: &str = include_str!("page.html");
-/// The page runs what is in it, and asks this server.
-const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
+/// Where the page to chat on is, and the page.
+pub(super) const PAGE: &str = "/";
+const PAGE_TEXT: &str = include_str!("page.html");
+/// The page runs what is in it, and asks this server. No other page shows it as a part of itself.
+const PAGE_POLICY: &str =
+	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// What requests are answered with.
 pub(super) struct Server {
@@ -69,6 +72,8 @@ pub(super) struct Server {
 	pub(super) business: Option<Business>,
 	/// What is told of the ring that computes, if one does.
 	pub(super) ring: Option<RingView>,
+	/// Which checkpoint is served, if it is one.
+	pub(super) served: Option<Served>,
 	/// Places for prompts that are read.
 	pub(super) readers: Arc<Semaphore>,
 	/// Places for auditors who ask for texts.
@@ -80,7 +85,7 @@ pub(super) struct Server {
 type Shared = State<Arc<Server>>;
 
 /// All addresses.
-pub(super) fn router(server: Arc<Server>, bodies: Bodies) -> Router {
+pub(super) fn router(server: Arc<Server>, bodies: Bodies, guard: Guard) -> Router {
 	let api = Router::new()
 		.route("/v1/models", get(models))
 		.route("/v1/models/{*name}", get(model))
@@ -94,8 +99,9 @@ pub(super) fn router(server: Arc<Server>, bodies: Bodies) -> Router {
 		.route_layer(middleware::from_fn_with_state(bodies.clone(), bodies::whole))
 		.route_layer(middleware::from_fn_with_state((server.clone(), bodies), entry::paying))
 		.route_layer(middleware::from_fn_with_state(server.clone(), admit));
-	let open = Router::new().route("/", get(page)).route("/health", get(health)).route("/metrics", get(metrics));
-	api.merge(open).fallback(async || ApiError::path()).layer(DefaultBodyLimit::max(bodies::MOST)).with_state(server)
+	let open = Router::new().route(PAGE, get(page)).route("/health", get(health)).route("/metrics", get(metrics));
+	let all = api.merge(open).fallback(async || ApiError::path()).method_not_allowed_fallback(async || ApiError::method());
+	guard.before(all.layer(DefaultBodyLimit::max(bodies::MOST)).with_state(server))
 }
 
 /// Seconds since 1970.
@@ -104,6 +110,10 @@ pub(super) fn now() -> u64 {
 }
 
 async fn admit(State(server): Shared, request: Request, next: Next) -> Response {
+	if request.method() == Method::OPTIONS {
+		// No address is asked so: it is told how it is, for which nobody needs a key.
+		return next.run(request).await;
+	}
 	let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
 	let admitted = server.keys.as_ref().map_or(Ok(()), |keys| keys.admit(header, Instant::now()));
 	let response = match admitted {
@@ -115,23 +125,47 @@ async fn admit(State(server): Shared, request: Request, next: Next) -> Response 
 	response
 }
 
-/// A body as JSON; what is wrong with one is told as clients of this API read it.
-struct Body<T>(T);
+/// A body that is said to be JSON.
+struct Body(Bytes);
 
-impl<S: Send + Sync, T: serde::de::DeserializeOwned + Send + 'static> FromRequest<S> for Body<T> {
+impl<S: Send + Sync> FromRequest<S> for Body {
 	type Rejection = ApiError;
 
 	async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-		let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-		let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+		let told = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+		let kind = told.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+		// A page in a browser could send other types to any address unasked.
 		if kind != "application/json" && !(kind.starts_with("application/") && kind.ends_with("+json")) {
-			let words = "the header content-type must be application/json";
-			return Err(ApiError::body(StatusCode::UNSUPPORTED_MEDIA_TYPE, words.into()));
+			return Err(ApiError::content_type());
 		}
-		let bytes = Bytes::from_request(request, state).await.map_err(|error| ApiError::body(error.status(), error.body_text()))?;
-		let read = beside(bytes.len(), move || Json::from_bytes(&bytes)).await?;
-		let Json(body) = read.map_err(|error: JsonRejection| ApiError::body(error.status(), error.body_text()))?;
-		Ok(Self(body))
+		if request.headers().get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+			return Err(ApiError::encoding());
+		}
+		let bytes = Bytes::from_request(request, state).await;
+		bytes.map(Self).map_err(|error| ApiError::body(error.status(), error.body_text()))
+	}
+}
+
+impl Body {
+	/// What is in it. Large ones are read on a thread for work that takes time.
+	async fn read<T: Send + 'static>(self, read: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static) -> Result<T, ApiError> {
+		let Self(bytes) = self;
+		beside(bytes.len(), move || read(&bytes)).await?
+	}
+
+	async fn request(self, kind: Kind) -> Result<Asked, ApiError> {
+		self.read(move |bytes| Ok(Asked::read(kind, bytes)?)).await
+	}
+
+	/// A value that programs of this project write; `what` is its name.
+	async fn own<T: serde::de::DeserializeOwned + Send + 'static>(self, what: &'static str) -> Result<T, ApiError> {
+		let read = move |bytes: &[u8]| {
+			serde_json::from_slice(bytes).map_err(|error| match error.is_data() {
+				true => ApiError::invalid(format!("the request's body is not {what}")),
+				false => ApiError::invalid(format!("the request's body is no JSON: {error}")),
+			})
+		};
+		self.read(read).await
 	}
 }
 
@@ -148,11 +182,11 @@ impl<S: Sync> FromRequestParts<S> for PaidBy {
 
 async fn page() -> impl IntoResponse {
 	let policy = HeaderValue::from_static(PAGE_POLICY);
-	([(header::CONTENT_SECURITY_POLICY, policy)], Html(PAGE))
+	([(header::CONTENT_SECURITY_POLICY, policy)], Html(PAGE_TEXT))
 }
 
 async fn health(State(server): Shared) -> impl IntoResponse {
-	Json(json!({ "status": "ok", "model": server.name }))
+	Json(json!({ "status": "ok", "model": server.name, "checkpoint": server.served.as_ref().map(Served::json) }))
 }
 
 async fn metrics(State(server): Shared) -> impl IntoResponse {
@@ -187,8 +221,15 @@ impl Server {
 	}
 
 	/// Has each prompt continued as often as is asked; the answers to the first prompt come first.
-	fn begin(&self, prompts: Vec<Vec<u32>>, ask: &Ask, payer: Option<&Payer>) -> Result<Vec<Answer>, ApiError> {
-		self.batcher.check(&prompts, ask.choices)?;
+	fn begin(
+		&self,
+		prompts: Vec<Vec<u32>>,
+		field: &'static str,
+		ask: &Settings,
+		seed: u64,
+		payer: Option<&Payer>,
+	) -> Result<Vec<Answer>, ApiError> {
+		self.batcher.check(&prompts, ask.choices).map_err(|refused| ApiError::from(refused).of(field))?;
 		let (mut jobs, mut answers) = (Vec::new(), Vec::new());
 		for prompt in prompts {
 			let room = self.batcher.longest().saturating_sub(prompt.len()).saturating_add(1);
@@ -196,7 +237,7 @@ impl Server {
 			let most = ask.most.map_or(room, |most| usize::try_from(most).unwrap_or(room).min(room));
 			for choice in 0..ask.choices {
 				let (reply, replies) = mpsc::channel(most.saturating_add(1));
-				let sampling = Sampling { seed: ask.sampling.seed.wrapping_add(choice.into()), ..ask.sampling };
+				let sampling = Sampling { seed: seed.wrapping_add(choice.into()), ..ask.sampling };
 				let top = ask.log.unwrap_or(0);
 				// Room for one token at least, so that most is.
 				let most = u32::try_from(most).unwrap_or(u32::MAX);
@@ -242,7 +283,7 @@ impl Server {
 			let _place = place;
 			let (text, most) = (text(&server)?, server.batcher.longest());
 			if text.len() > server.text.most_bytes(most) {
-				return Err(Refused::TooLong { tokens: None, most }.into());
+				return Err(ApiError::from(Refused::TooLong { tokens: None, most }).of(field));
 			}
 			server.text.prompt(&text, marked).map_err(|error| ApiError::field(field, error.to_string()))
 		};
@@ -250,26 +291,17 @@ impl Server {
 	}
 }
 
-/// How one kind of answer is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-	Completion,
-	Chat,
+fn object(kind: Kind, stream: bool) -> &'static str {
+	match (kind, stream) {
+		(Kind::Chat, false) => "chat.completion",
+		(Kind::Chat, true) => "chat.completion.chunk",
+		_ => "text_completion",
+	}
 }
 
-impl Kind {
-	fn object(self, stream: bool) -> &'static str {
-		match (self, stream) {
-			(Self::Completion, _) => "text_completion",
-			(Self::Chat, false) => "chat.completion",
-			(Self::Chat, true) => "chat.completion.chunk",
-		}
-	}
-
-	fn id(self) -> String {
-		let prefix = if self == Self::Chat { "chatcmpl" } else { "cmpl" };
-		format!("{prefix}-{:032x}", rand::random::<u128>())
-	}
+fn id(kind: Kind) -> String {
+	let prefix = if kind == Kind::Chat { "chatcmpl" } else { "cmpl" };
+	format!("{prefix}-{:032x}", rand::random::<u128>())
 }
 
 /// What all parts of an answer to one request have in common.
@@ -288,7 +320,7 @@ impl Frame {
 	fn wrap(&self, stream: bool, choices: Value, usage: Option<Value>) -> Value {
 		let mut document = json!({
 			"id": self.id,
-			"object": self.kind.object(stream),
+			"object": object(self.kind, stream),
 			"created": self.created,
 			"model": self.server.name,
 			"system_fingerprint": self.server.fingerprint,
@@ -306,11 +338,11 @@ impl Frame {
 		json!({ "prompt_tokens": self.prompt, "completion_tokens": generated, "total_tokens": self.prompt.saturating_add(generated) })
 	}
 
-	fn logprobs(&self, piece: &Piece, offset: usize) -> Value {
+	fn logprobs(&self, piece: &Piece) -> Value {
 		match (self.log, self.kind) {
 			(false, _) => Value::Null,
-			(true, Kind::Chat) => chat_logprobs(&self.server.text, &piece.tokens),
-			(true, Kind::Completion) => completion_logprobs(&self.server.text, &piece.tokens, offset),
+			(true, Kind::Chat) => logprobs::of_chat(&self.server.text, &piece.tokens),
+			(true, _) => logprobs::of_completion(&self.server.text, &piece.tokens),
 		}
 	}
 
@@ -327,25 +359,25 @@ impl Frame {
 
 	/// A whole answer.
 	fn choice(&self, index: usize, piece: &Piece, answer: &mut Answer) -> Result<Value, ApiError> {
-		let logprobs = self.logprobs(piece, 0);
+		let logprobs = self.logprobs(piece);
 		let choice = match self.kind {
-			Kind::Completion => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
 			Kind::Chat => {
 				let message = json!({ "role": "assistant", "content": piece.text, "refusal": null });
 				json!({ "index": index, "message": message, "logprobs": logprobs, "finish_reason": piece.finish })
 			}
+			_ => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
 		};
 		self.with_receipt(choice, piece, answer)
 	}
 
-	/// A piece of a stream, whose text begins `offset` characters after the answer's beginning.
-	fn delta(&self, index: usize, piece: &Piece, offset: usize, answer: &mut Answer) -> Result<Value, ApiError> {
-		let logprobs = self.logprobs(piece, offset);
+	/// A piece of a stream.
+	fn delta(&self, index: usize, piece: &Piece, answer: &mut Answer) -> Result<Value, ApiError> {
+		let logprobs = self.logprobs(piece);
 		let choice = match self.kind {
-			Kind::Completion => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
 			Kind::Chat => {
 				json!({ "index": index, "delta": { "content": piece.text }, "logprobs": logprobs, "finish_reason": piece.finish })
 			}
+			_ => json!({ "index": index, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.finish }),
 		};
 		Ok(self.wrap(true, json!([self.with_receipt(choice, piece, answer)?]), None))
 	}
@@ -358,37 +390,40 @@ impl Frame {
 	}
 }
 
-async fn completions(State(server): Shared, paid_by: PaidBy, Body(request): Body<CompletionRequest>) -> Result<Response, ApiError> {
-	server.is_served(&request.common.model)?;
-	let payer = server.payer(paid_by)?;
-	let (prompts, ask) = request.ask()?;
-	if prompts.is_empty() || prompts.len() > MOST_PROMPTS {
-		return Err(ApiError::field("prompt", format!("there must be from 1 to {MOST_PROMPTS} prompts")));
-	}
-	let mut tokens = Vec::with_capacity(prompts.len());
-	for prompt in prompts {
-		tokens.push(server.tokens(prompt, "prompt").await?);
-	}
-	answer(server, Kind::Completion, tokens, ask, payer).await
+async fn completions(State(server): Shared, paid_by: PaidBy, body: Body) -> Result<Response, ApiError> {
+	answer(server, Kind::Completion, paid_by, body).await
 }
 
-async fn chat(State(server): Shared, paid_by: PaidBy, Body(request): Body<ChatRequest>) -> Result<Response, ApiError> {
-	server.is_served(&request.common.model)?;
-	let payer = server.payer(paid_by)?;
-	let (messages, ask) = request.ask()?;
-	let prompt = move |server: &Server| server.chat.prompt(&messages).map_err(|error| ApiError::field("messages", error.to_string()));
-	let tokens = server.read("messages", prompt, server.chat.is_marked()).await?;
-	answer(server, Kind::Chat, vec![tokens], ask, payer).await
+async fn chat(State(server): Shared, paid_by: PaidBy, body: Body) -> Result<Response, ApiError> {
+	answer(server, Kind::Chat, paid_by, body).await
 }
 
-async fn answer(server: Arc<Server>, kind: Kind, prompts: Vec<Vec<u32>>, ask: Ask, payer: Option<Payer>) -> Result<Response, ApiError> {
+async fn answer(server: Arc<Server>, kind: Kind, paid_by: PaidBy, body: Body) -> Result<Response, ApiError> {
+	let Asked { model, input, settings } = body.request(kind).await?;
+	server.is_served(&model)?;
+	let payer = server.payer(paid_by)?;
+	let (field, prompts) = match input {
+		Input::Prompts(prompts) => {
+			let mut tokens = Vec::with_capacity(prompts.len());
+			for prompt in prompts {
+				tokens.push(server.tokens(prompt, "prompt").await?);
+			}
+			("prompt", tokens)
+		}
+		Input::Chat(messages) => {
+			let field = "messages";
+			let prompt = move |server: &Server| server.chat.prompt(&messages).map_err(|error| ApiError::field(field, error.to_string()));
+			(field, vec![server.read(field, prompt, server.chat.is_marked()).await?])
+		}
+	};
 	let prompt = prompts.iter().map(Vec::len).sum();
-	let mut answers = server.begin(prompts, &ask, payer.as_ref())?;
-	let Ask { log, usage, .. } = ask;
+	let seed = settings.seed.unwrap_or_else(rand::random);
+	let mut answers = server.begin(prompts, field, &settings, seed, payer.as_ref())?;
+	let Settings { log, usage, stream, .. } = settings;
 	// Without one, nobody could pay.
-	let receipt = ask.receipt || payer.is_some();
-	let frame = Frame { kind, id: kind.id(), created: now(), server, log: log.is_some(), usage, receipt, prompt };
-	if ask.stream {
+	let receipt = settings.receipt || payer.is_some();
+	let frame = Frame { kind, id: id(kind), created: now(), server, log: log.is_some(), usage, receipt, prompt };
+	if stream {
 		let events = streamed(frame, answers).map(|data| Ok::<_, Infallible>(Event::default().data(data)));
 		return Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response());
 	}
@@ -403,7 +438,6 @@ async fn answer(server: Arc<Server>, kind: Kind, prompts: Vec<Vec<u32>>, ask: As
 struct Streaming {
 	answer: Answer,
 	index: usize,
-	offset: usize,
 }
 
 /// The data of all events: the pieces of all answers as they come, the usage if it is asked for, and the end.
@@ -416,17 +450,14 @@ fn streamed(frame: Frame, answers: Vec<Answer>) -> impl Stream<Item = String> {
 		.enumerate()
 		.map(|(index, answer)| {
 			let (frame, generated) = (frame.clone(), generated.clone());
-			let state = Some(Streaming { answer, index, offset: 0 });
+			let state = Some(Streaming { answer, index });
 			stream::unfold(state, move |state| {
 				let (frame, generated) = (frame.clone(), generated.clone());
 				async move {
 					let mut state = state?;
 					match state.answer.next().await {
-						Ok(Some(piece)) => match frame.delta(state.index, &piece, state.offset, &mut state.answer) {
-							Ok(data) => {
-								state.offset += piece.text.chars().count();
-								Some((data.to_string(), Some(state)))
-							}
+						Ok(Some(piece)) => match frame.delta(state.index, &piece, &mut state.answer) {
+							Ok(data) => Some((data.to_string(), Some(state))),
 							Err(error) => Some((error.json().to_string(), None)),
 						},
 						Ok(None) => {
@@ -448,28 +479,23 @@ fn streamed(frame: Frame, answers: Vec<Answer>) -> impl Stream<Item = String> {
 	stream::iter(opening).chain(stream::select_all(pieces)).chain(closing.flatten())
 }
 
-async fn embeddings(State(server): Shared, Body(request): Body<EmbeddingRequest>) -> Result<Response, ApiError> {
-	server.is_served(&request.model)?;
+async fn embeddings(State(server): Shared, body: Body) -> Result<Response, ApiError> {
+	let field = "input";
+	let Embedding { model, input, base64 } = body.read(|bytes| Ok(Embedding::read(bytes)?)).await?;
+	server.is_served(&model)?;
 	if server.business.is_some() {
 		return Err(ApiError::payment("embeddings have no price here"));
 	}
-	let base64 = match request.encoding_format.as_deref() {
-		None | Some("float") => false,
-		Some("base64") => true,
-		Some(_) => return Err(ApiError::field("encoding_format", "encoding_format must be float or base64")),
-	};
-	if request.dimensions.is_some() {
-		return Err(ApiError::field("dimensions", "dimensions cannot be chosen"));
-	}
-	let inputs = request.input.all();
-	if inputs.is_empty() || inputs.len() > MOST_PROMPTS {
-		return Err(ApiError::field("input", format!("there must be from 1 to {MOST_PROMPTS} texts")));
-	}
 	let (mut data, mut total) = (Vec::new(), 0usize);
-	for (index, input) in inputs.into_iter().enumerate() {
-		let tokens = server.tokens(input, "input").await?;
+	for (index, input) in input.into_iter().enumerate() {
+		let tokens = server.tokens(input, field).await?;
 		total = total.saturating_add(tokens.len());
-		let vector = server.batcher.embed(tokens).await??;
+		let vector = server
+			.batcher
+			.embed(tokens)
+			.await
+			.map_err(|refused| ApiError::from(refused).of(field))?
+			.map_err(|error| ApiError::internal(error.to_string()))?;
 		let embedding = match base64 {
 			false => json!(vector),
 			true => json!(encoded(&vector)),
@@ -487,8 +513,9 @@ struct Paying {
 }
 
 /// Takes a voucher for answers that were given; tells what is not paid for.
-async fn voucher(State(server): Shared, headers: HeaderMap, Body(Paying { voucher }): Body<Paying>) -> Result<Response, ApiError> {
+async fn voucher(State(server): Shared, headers: HeaderMap, body: Body) -> Result<Response, ApiError> {
 	let Some(business) = &server.business else { return Err(ApiError::path()) };
+	let Paying { voucher } = body.own("an object with a voucher").await?;
 	let session = paid::voucher_of(&voucher).map(|(of, _)| of.session);
 	let words = "there is no voucher: 0x, and the SCALE encoding of voucher and signature";
 	let headers =
@@ -498,8 +525,9 @@ async fn voucher(State(server): Shared, headers: HeaderMap, Body(Paying { vouche
 }
 
 /// Hands the text of an answer to who was drawn to audit it.
-async fn text(State(server): Shared, Body(asking): Body<Asking>) -> Result<Response, ApiError> {
+async fn text(State(server): Shared, body: Body) -> Result<Response, ApiError> {
 	let Some(business) = &server.business else { return Err(ApiError::path()) };
+	let asking: Asking = body.own("an auditor's request").await?;
 	let words = "there is no request: 0x, and the SCALE encoding of what is asked and its signature";
 	let (ask, signature) = asking.read().ok_or_else(|| ApiError::field("ask", words))?;
 	let busy = |_| ApiError::busy("other auditors are answered: ask again");
@@ -514,10 +542,11 @@ async fn ring(State(server): Shared) -> Response {
 }
 
 /// Computes the answer of a receipt anew.
-async fn checked(State(server): Shared, Body(transcript): Body<Transcript>) -> Result<Response, ApiError> {
+async fn checked(State(server): Shared, body: Body) -> Result<Response, ApiError> {
 	if server.business.is_some() {
 		return Err(ApiError::payment("checks have no price here: `neuroshard-worker check` makes them"));
 	}
+	let transcript: Transcript = body.own("a receipt with its tokens").await?;
 	let (text, parameters, class) = (server.text.clone(), server.issuer.parameters, server.issuer.class);
 	let work = move |engine: &mut dyn Engine| {
 		let known = Known { parameters, class, usable: text.usable().min(engine.vocab()), ends: &|token| text.is_end(token) };

@@ -1,40 +1,49 @@
 //! A model that answers over HTTP, as the clients of the OpenAI API ask it.
 //!
 //! - [`batcher`]: the thread that computes, for all requests together; `prefixes` are beginnings of texts that it has read before.
-//! - `http`, `request`, `elements`, `answer`, `error`: the API. `keys` says who may ask, and `entry` who pays, before a body is read.
+//! - `http`, `answer`, `logprobs`, `error`: the API; what a request says is read in `crate::api`. `keys` says who may ask, and `entry` who pays, before a
+//!   body is read.
 //! - [`paid`]: sessions of users who pay, and the provider's business with the chain.
+//! - `served`: which checkpoint of a run it is.
 //! - `listener`, `patience`, `bodies`: what clients may take of connections, time and memory.
 
 mod answer;
 pub mod batcher;
 mod bodies;
-mod elements;
 mod entry;
 mod error;
 mod http;
 mod keys;
 mod listener;
+mod logprobs;
 pub mod paid;
 mod patience;
 mod prefixes;
-mod request;
+mod served;
 mod stats;
 mod stops;
 
 pub use keys::KeysError;
+pub use served::Served;
 pub use stats::Stats;
 
-use crate::{hardware, infer::Model, receipt::Issuer, ring::RingView};
+use crate::{
+	hardware,
+	infer::Model,
+	receipt::Issuer,
+	ring::RingView,
+	web::{Guard, Origin},
+};
 use batcher::{Batcher, Limits};
 use bodies::Bodies;
-use http::{now, router, Server};
+use http::{now, router, Server, PAGE};
 use keys::Keys;
 use listener::{listen, Bounds};
 use neuroshard_chain_client::keys::PonwSigner;
 use neuroshard_types::{inference::Prices, AccountId, RoundIndex, RunId, H256};
 use paid::Business;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{net::TcpListener, sync::Semaphore, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 /// Auditors who are answered at a time.
@@ -57,6 +66,12 @@ pub struct Options {
 	pub paid: Option<(Prices, Business)>,
 	/// What is told of the ring that computes, if one does.
 	pub ring: Option<RingView>,
+	/// Which checkpoint is served; `None` for a model of no run.
+	pub served: Option<Served>,
+	/// Pages of other sites that may ask.
+	pub origins: Vec<Origin>,
+	/// Names by which the server is asked, besides its address: a proxy before it may leave them in the requests.
+	pub hosts: Vec<String>,
 }
 
 /// Why a model is not served.
@@ -92,15 +107,21 @@ pub enum ServeError {
 /// # Errors
 /// [`ServeError`].
 pub async fn serve(model: Model, options: Options, ready: impl FnOnce(SocketAddr), stop: CancellationToken) -> Result<(), ServeError> {
-	let address = options.address;
+	let (address, origins, hosts) = (options.address, options.origins.clone(), options.hosts.clone());
 	let accounts = options.paid.as_ref().map(|(_, business)| business.accounts().clone());
 	let server = server(model, options)?;
 	let failed = |source| ServeError::Listen { address, source };
 	let listener = TcpListener::bind(address).await.map_err(failed)?;
-	ready(listener.local_addr().map_err(failed)?);
-	let bounds = Bounds::default();
+	let bound = listener.local_addr().map_err(failed)?;
+	let guard = Guard::new(bound, origins, hosts).with_page(PAGE);
+	ready(bound);
+	let (bounds, mut watching) = (Bounds::default(), JoinSet::new());
+	if let Some(served) = server.served.clone() {
+		// It ends with the server.
+		watching.spawn(served.watch());
+	}
 	let (stats, bodies) = (server.batcher.stats().clone(), Bodies::new(bounds.patience.body));
-	listen(listener, router(Arc::new(server), bodies), bounds, &stats.connections, stop).await;
+	listen(listener, router(Arc::new(server), bodies, guard), bounds, &stats.connections, stop).await;
 	if let Some(accounts) = accounts {
 		accounts.settled().await;
 	}
@@ -131,8 +152,8 @@ fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 		Batcher::start(engine, usable, move |token| of_ends.is_end(token), options.limits).map_err(ServeError::Thread)?;
 	// A prompt takes one thread while it is read.
 	let readers = Arc::new(Semaphore::new(hardware::threads(None)));
-	let (ring, auditors) = (options.ring, Semaphore::new(AUDITORS));
-	Ok(Server { name, fingerprint, text, chat, batcher, keys, issuer, business, ring, readers, auditors, started: now() })
+	let (ring, served, auditors) = (options.ring, options.served, Semaphore::new(AUDITORS));
+	Ok(Server { name, fingerprint, text, chat, batcher, keys, issuer, business, ring, served, readers, auditors, started: now() })
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Clients that take more than their share, over sockets.
 
+mod browsers;
+mod requests;
+
 use super::*;
 use crate::train::{checkpoint::Checkpoint, presets};
 use neuroshard_graph::{Class, ModelConfig};
@@ -38,6 +41,10 @@ struct Running {
 
 impl Running {
 	fn start(bounds: Bounds) -> Self {
+		Self::with(bounds, Vec::new(), None)
+	}
+
+	fn with(bounds: Bounds, origins: Vec<Origin>, keys: Option<PathBuf>) -> Self {
 		let (tiny, train) = presets::tiny();
 		let config = ModelConfig { max_seq: 1 << 16, ..tiny };
 		let mut params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
@@ -45,15 +52,30 @@ impl Running {
 		let model = Model::of_bytes("tiny".into(), &config, &params, [7; 32], Class::ExactF32, 1).unwrap();
 		let limits = Limits { active: 4, waiting: 16, memory: 64 << 20, lookup: true };
 		let address = (Ipv4Addr::LOCALHOST, 0).into();
-		let server =
-			server(model, Options { address, keys: None, limits, signer: None, checkpoint: None, paid: None, ring: None }).unwrap();
+		let server = server(
+			model,
+			Options {
+				address,
+				keys,
+				limits,
+				signer: None,
+				checkpoint: None,
+				paid: None,
+				ring: None,
+				served: None,
+				origins: Vec::new(),
+				hosts: Vec::new(),
+			},
+		)
+		.unwrap();
+		let guard = Guard::new(address, origins, Vec::new()).with_page(PAGE);
 		let socket = TcpSocket::new_v4().unwrap();
 		socket.set_send_buffer_size(HELD).unwrap();
 		socket.bind(address).unwrap();
 		let listener = socket.listen(64).unwrap();
 		let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
 		let (stats, readers) = (server.batcher.stats().clone(), server.readers.clone());
-		let router = router(Arc::new(server), Bodies::new(bounds.patience.body));
+		let router = router(Arc::new(server), Bodies::new(bounds.patience.body), guard);
 		let (told, stopped) = (stats.clone(), stop.clone());
 		let listening = tokio::spawn(async move { listen(listener, router, bounds, &told.connections, stopped).await });
 		Self { address, stop, stats, readers, listening }
@@ -69,7 +91,7 @@ impl Running {
 	async fn says(&self, metric: &str) {
 		let mut client = self.client().await;
 		let line = format!("neuroshard_serve_{metric}\n");
-		while !client.ask("GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").await.1.contains(&line) {}
+		while !client.ask("GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await.1.contains(&line) {}
 	}
 
 	/// Stops it. No connection is left.
@@ -122,10 +144,10 @@ impl Client {
 	}
 }
 
-const HEALTH: &str = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
+const HEALTH: &str = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 fn post(body: &[u8]) -> Vec<u8> {
-	let head = "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length";
+	let head = "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length";
 	[format!("{head}: {}\r\n\r\n", body.len()).as_bytes(), body].concat()
 }
 
@@ -178,7 +200,8 @@ async fn bodies_that_do_not_come_are_too_large_or_broken_are_refused_as_clients_
 	assert_eq!(client.refused(post(b"{\"model\": \"\xff\", \"prompt\": \"\"}")).await, refused("400"));
 	assert_eq!(client.refused(post(b"{\"model\": \"tiny\", \"prompt")).await, refused("400"));
 	// Without a body that it has to wait for, it is refused at once.
-	let ahead = format!("POST /v1/completions HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n", 1u64 << 40);
+	let ahead =
+		format!("POST /v1/completions HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n", 1u64 << 40);
 	assert_eq!(client.refused(ahead).await, refused("413"));
 	let long = format!("GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", "x".repeat(20_000));
 	let many = format!("GET /health HTTP/1.1\r\n{}\r\n", "x: x\r\n".repeat(200));

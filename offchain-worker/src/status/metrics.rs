@@ -1,6 +1,7 @@
 //! Prometheus metrics, on the address that the operator names.
 
 use super::{Reporter, Status};
+use crate::web::Guard;
 use axum::{extract::State, http::header, response::IntoResponse, routing::get, Router};
 use neuroshard_chain_client::NodeReport;
 use prometheus_client::{
@@ -41,7 +42,8 @@ pub async fn serve(address: SocketAddr, reporter: Reporter, stop: CancellationTo
 	let failed = |source| MetricsError::Listen { address, source };
 	let listener = TcpListener::bind(address).await.map_err(failed)?;
 	let bound = listener.local_addr().map_err(failed)?;
-	let router = Router::new().route("/metrics", get(scrape)).with_state(reporter);
+	let guard = Guard::new(bound, Vec::new(), Vec::new());
+	let router = guard.before(Router::new().route("/metrics", get(scrape)).with_state(reporter));
 	tokio::spawn(async move {
 		let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
 		if let Err(error) = served {
@@ -148,15 +150,32 @@ mod tests {
 	use super::*;
 	use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+	async fn scraped(address: SocketAddr, headers: &str) -> String {
+		let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+		stream.write_all(format!("GET /metrics HTTP/1.1\r\n{headers}\r\nConnection: close\r\n\r\n").as_bytes()).await.unwrap();
+		let mut answer = String::new();
+		stream.read_to_string(&mut answer).await.unwrap();
+		answer
+	}
+
+	#[tokio::test]
+	async fn pages_in_browsers_and_names_of_others_are_refused() {
+		let stop = CancellationToken::new();
+		let address = serve("127.0.0.1:0".parse().unwrap(), Reporter::new(Status::default()), stop.clone()).await.unwrap();
+		for headers in
+			["Host: evil.example", "Host: localhost\r\nSec-Fetch-Site: cross-site", "Host: localhost\r\nOrigin: https://evil.example"]
+		{
+			assert!(scraped(address, headers).await.starts_with("HTTP/1.1 403"), "{headers}");
+		}
+		stop.cancel();
+	}
+
 	#[tokio::test]
 	async fn a_scraper_reads_the_status() {
 		let status = Status { account: "5Grw".into(), best_block: 42, bytes_in: 7, earned: "1500000000000".into(), ..Default::default() };
 		let stop = CancellationToken::new();
 		let address = serve("127.0.0.1:0".parse().unwrap(), Reporter::new(status), stop.clone()).await.unwrap();
-		let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-		stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
-		let mut answer = String::new();
-		stream.read_to_string(&mut answer).await.unwrap();
+		let answer = scraped(address, "Host: localhost").await;
 		stop.cancel();
 		assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 		for line in [

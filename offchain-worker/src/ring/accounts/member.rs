@@ -4,6 +4,7 @@ use super::{
 	super::message::Hold,
 	{is_of, Terms, Unfit},
 };
+use crate::counted::counted;
 use neuroshard_chain_client::{inference, ChainClient, ChainError, Heads, Neuro, Submitter};
 use neuroshard_network::PeerId;
 use neuroshard_types::{
@@ -106,7 +107,7 @@ pub(super) enum Difference {
 
 /// Spans in words: first layers, and how many.
 fn spans(spans: &BTreeSet<(u32, u32)>) -> String {
-	let words: Vec<String> = spans.iter().map(|(first, layers)| format!("{layers} layers from layer {first} on")).collect();
+	let words: Vec<String> = spans.iter().map(|(first, layers)| format!("{} from layer {first} on", counted(*layers, "layer"))).collect();
 	match words.is_empty() {
 		true => "nothing".into(),
 		false => words.join(" and "),

@@ -1,6 +1,6 @@
 //! How long this account still has for its moves in disputes, told in status, metrics and log beside whatever makes the moves: that may be what hangs.
 
-use crate::{run::actor::told::Told, status::Reporter};
+use crate::{counted::counted, run::actor::told::Told, status::Reporter};
 use neuroshard_chain_client::{ChainAt, ChainClient, ChainError};
 use neuroshard_graph::game::Side;
 use neuroshard_types::{
@@ -85,7 +85,10 @@ async fn look(
 	};
 	let words = format!("round {} of run {} by {}, disputed by {}", turn.claim.round, turn.claim.run, turn.claim.who, turn.challenger);
 	if is_little(left, clock) && told.is_new(&words, Instant::now()) {
-		tracing::warn!("{left} blocks are left for this account's move in a dispute about {words}: whoever is silent then loses it");
+		tracing::warn!(
+			"{} left for this account's move in a dispute about {words}: whoever is silent then loses it",
+			counted(left, "block")
+		);
 	}
 	Ok(())
 }

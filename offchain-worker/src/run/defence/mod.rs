@@ -5,6 +5,7 @@ pub mod clocks;
 pub(super) mod reserves;
 
 use super::actor::{told::Told, wait::wait};
+use crate::counted::counted;
 use neuroshard_chain_client::{ChainAt, ChainClient, ChainError, Heads};
 use neuroshard_types::{AccountId, BlockNumber};
 use std::time::Instant;
@@ -56,8 +57,11 @@ impl AtStake {
 	fn words(&self) -> String {
 		let Self { games, audits, disputable_until, open_claims, attested } = self;
 		format!(
-			"trains no more, and stays to defend: {games} disputes and {audits} audits are open, {open_claims} claims are not final, what it claimed \
-			can be disputed until block {disputable_until}, {attested} datasets are attested"
+			"trains no more, and stays to defend: {} and {} open, {} not final, what it claimed can be disputed until block {disputable_until}, {} attested",
+			counted(*games, "dispute"),
+			counted(*audits, "audit"),
+			counted(*open_claims, "claim"),
+			counted(*attested, "dataset")
 		)
 	}
 }

@@ -13,6 +13,7 @@ use super::{
 	leave::LEAVE_FILE,
 	WorkerError,
 };
+use crate::counted::counted;
 use choice::Choice;
 use folder::Folder;
 use neuroshard_chain_client::{holdings, BlockId, Call, ChainClient, ChainError, Heads, Submitter};
@@ -309,7 +310,7 @@ fn tell(step: &Step, seen: &Seen) {
 		Step::Attest { dataset, .. } => tracing::info!("attested dataset {dataset}"),
 		Step::Withdraw { dataset } => match seen.attested.iter().find(|one| one.dataset == *dataset) {
 			Some(one) if one.basis != Basis::Gone && one.expires_at > seen.now => {
-				tracing::info!("withdrew the attestation of dataset {dataset}: it ends in {} blocks", seen.answer_time);
+				tracing::info!("withdrew the attestation of dataset {dataset}: it ends in {}", counted(seen.answer_time, "block"));
 			}
 			_ => tracing::info!("the attestation of dataset {dataset} has ended"),
 		},

@@ -1,0 +1,176 @@
+//! Which requests of browsers are answered.
+
+use super::Origin;
+use axum::{
+	body::Body,
+	extract::Request,
+	http::{
+		header::{self, HeaderMap, HeaderName, HeaderValue},
+		uri::Authority,
+		Method, StatusCode,
+	},
+	middleware::{self, Next},
+	response::{IntoResponse, Response},
+	Json, Router,
+};
+use serde_json::json;
+use std::{
+	net::{IpAddr, Ipv6Addr, SocketAddr},
+	sync::Arc,
+};
+
+/// Headers by which browsers say from where and how a page asks.
+const SITE: &str = "sec-fetch-site";
+const MODE: &str = "sec-fetch-mode";
+const DEST: &str = "sec-fetch-dest";
+/// What browsers ask before a page of the network may reach this machine, and what they are told.
+const PRIVATE_ASKED: &str = "access-control-request-private-network";
+const PRIVATE: HeaderName = HeaderName::from_static("access-control-allow-private-network");
+/// Seconds for which a browser need not ask again.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+/// Proxies hand the pieces of a stream on as they come.
+const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Who may ask a service.
+#[derive(Clone, Debug)]
+pub struct Guard(Arc<Rules>);
+
+#[derive(Debug)]
+struct Rules {
+	/// Whether only this machine reaches it.
+	is_local: bool,
+	/// Names by which it may be asked, besides its address.
+	hosts: Vec<String>,
+	/// Pages that may ask.
+	origins: Vec<Origin>,
+	/// A page that any other may lead to, if there is one.
+	page: Option<&'static str>,
+}
+
+impl Guard {
+	/// For a service that listens at `address`, for pages of these `origins` and for none besides its own. Where only this machine reaches it, it is asked by
+	/// its address, and as one of these `hosts` or of those of the origins: a proxy before it may leave the name in that clients know.
+	pub fn new(address: SocketAddr, origins: Vec<Origin>, hosts: Vec<String>) -> Self {
+		Self(Arc::new(Rules { is_local: address.ip().to_canonical().is_loopback(), hosts, origins, page: None }))
+	}
+
+	/// The same, for a service that has a page at this path.
+	pub fn with_page(self, path: &'static str) -> Self {
+		let Rules { is_local, hosts, origins, .. } = &*self.0;
+		Self(Arc::new(Rules { is_local: *is_local, hosts: hosts.clone(), origins: origins.clone(), page: Some(path) }))
+	}
+
+	/// Puts it before all that the router answers.
+	pub fn before<S: Clone + Send + Sync + 'static>(self, router: Router<S>) -> Router<S> {
+		router.layer(middleware::from_fn(move |request: Request, next: Next| {
+			let guard = self.clone();
+			async move { guard.answer(request, next).await }
+		}))
+	}
+
+	async fn answer(&self, request: Request, next: Next) -> Response {
+		let rules = &self.0;
+		let origin = Origin::of(request.headers());
+		let allowed = origin.as_ref().and_then(|origin| rules.origins.iter().find(|allowed| origin.as_ref() == Ok(allowed)));
+		let mut response = match rules.refused(&request, allowed.is_some()) {
+			Some(refused) => refused,
+			None if allowed.is_some() && is_preflight(&request) => preflight(request.headers()),
+			None => next.run(request).await,
+		};
+		let headers = response.headers_mut();
+		if !rules.origins.is_empty() {
+			headers.append(header::VARY, HeaderValue::from_static("origin"));
+		}
+		if let Some(origin) = allowed.and_then(Origin::value) {
+			headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+			headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("retry-after"));
+		}
+		if headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+			headers.insert(UNBUFFERED, HeaderValue::from_static("no"));
+			headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+		}
+		response
+	}
+}
+
+impl Rules {
+	fn refused(&self, request: &Request, is_allowed: bool) -> Option<Response> {
+		let headers = request.headers();
+		let host = headers.get(header::HOST).map(|host| host.to_str().ok()?.parse::<Authority>().ok());
+		let is_here = match &host {
+			None => true,
+			Some(Some(host)) => !self.is_local || self.is_own(host),
+			Some(None) => false,
+		};
+		if !is_here {
+			let words = "this service is asked by the address of this machine, such as http://127.0.0.1 and the port, or as localhost, and by no other name. \
+			             A proxy before it has to write that into the header host, or the service is started with --cors and the origin that users know";
+			return Some(refusal("other_host", words));
+		}
+		// What a browser may ask before it asks does nothing.
+		if is_allowed || request.method() == Method::OPTIONS || !self.is_foreign(request, host.flatten().as_ref()) {
+			return None;
+		}
+		let words = "pages of other sites may not ask here: their origin has to be named with --cors ORIGIN when the service is started";
+		Some(refusal("cross_origin", words))
+	}
+
+	/// Whether this is one of the names of the service.
+	fn is_own(&self, host: &Authority) -> bool {
+		let name = host.host();
+		let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+		let mut known = self.hosts.iter().map(String::as_str).chain(self.origins.iter().map(Origin::host)).chain(["localhost"]);
+		name.parse::<IpAddr>().is_ok()
+			|| bare.is_some_and(|name| name.parse::<Ipv6Addr>().is_ok())
+			|| known.any(|known| known.eq_ignore_ascii_case(name))
+	}
+
+	/// Whether a page of another site has a browser ask this. Other clients send none of these headers.
+	fn is_foreign(&self, request: &Request, host: Option<&Authority>) -> bool {
+		let headers = request.headers();
+		let told = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+		match told(SITE) {
+			Some(b"same-origin" | b"none") => false,
+			Some(_) => {
+				let is_led_to = told(MODE) == Some(b"navigate") && told(DEST) == Some(b"document") && request.method() == Method::GET;
+				!(is_led_to && self.page == Some(request.uri().path()))
+			}
+			// Browsers that send none of these tell the origin of a page, when it sends something.
+			None => match Origin::of(headers) {
+				None => false,
+				Some(Ok(origin)) => !host.is_some_and(|host| origin.is_at(host)),
+				Some(Err(_)) => true,
+			},
+		}
+	}
+}
+
+fn is_preflight(request: &Request) -> bool {
+	request.method() == Method::OPTIONS && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// Tells a browser that a page may ask as it means to. What it sends then is looked at when it comes.
+fn preflight(asked: &HeaderMap) -> Response {
+	let mut response = Response::new(Body::empty());
+	*response.status_mut() = StatusCode::NO_CONTENT;
+	let headers = response.headers_mut();
+	headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
+	headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+	// Clients of the API send headers of their own.
+	if let Some(names) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+		headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
+	}
+	if asked.contains_key(PRIVATE_ASKED) {
+		headers.insert(PRIVATE, HeaderValue::from_static("true"));
+	}
+	response
+}
+
+/// As the clients of the OpenAI API read it.
+fn refusal(code: &str, message: &str) -> Response {
+	let error = json!({ "error": { "message": message, "type": "invalid_request_error", "param": null, "code": code } });
+	(StatusCode::FORBIDDEN, Json(error)).into_response()
+}
+
+#[cfg(test)]
+mod tests;
