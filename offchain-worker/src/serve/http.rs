@@ -490,12 +490,7 @@ async fn embeddings(State(server): Shared, body: Body) -> Result<Response, ApiEr
 	for (index, input) in input.into_iter().enumerate() {
 		let tokens = server.tokens(input, field).await?;
 		total = total.saturating_add(tokens.len());
-		let vector = server
-			.batcher
-			.embed(tokens)
-			.await
-			.map_err(|refused| ApiError::from(refused).of(field))?
-			.map_err(|error| ApiError::internal(error.to_string()))?;
+		let vector = server.batcher.embed(tokens).await.map_err(|refused| ApiError::from(refused).of(field))??;
 		let embedding = match base64 {
 			false => json!(vector),
 			true => json!(encoded(&vector)),
