@@ -101,6 +101,8 @@ struct Chain {
 	free: u128,
 	/// What the chain is for, if it is said.
 	kind: Option<&'static str>,
+	/// Milliseconds from block to block; the chain has no time if zero.
+	block_ms: u64,
 	/// Questions for headers that are not answered for now.
 	busy: u32,
 	/// The first block that is another one than on other nodes, and what its hash begins with.
@@ -297,6 +299,9 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 			let entry = |name: &[u8]| [twox_128(b"System"), twox_128(name)].concat();
 			let (key, chain) = (bytes_of(values.first()), chain.lock().unwrap());
 			match key {
+				key if key == [twox_128(b"Timestamp"), twox_128(b"Now")].concat() && chain.block_ms > 0 => {
+					hex_of(&u64::from(number_of(values.get(1))).saturating_mul(chain.block_ms).encode())
+				}
 				key if key == entry(b"Events") => hex_of(&chain.events(number_of(values.get(1)))),
 				// Counters, then the free balance, and three more numbers of its size.
 				key if key.starts_with(&entry(b"Account")) && chain.free > 0 => hex_of(&([0u32; 4], [chain.free, 0, 0, 0]).encode()),
@@ -363,8 +368,9 @@ impl MockNode {
 	pub async fn start(script: Script) -> Self {
 		let (submitted, _) = watch::channel(Vec::new());
 		let (blocks, pool, kept, restarted) = (vec![Vec::new()], Vec::new(), None, false);
-		let (answers, free, kind, busy, branch) = (BTreeMap::new(), 0, None, 0, None);
-		let chain = Arc::new(Mutex::new(Chain { script, blocks, pool, kept, restarted, submitted, answers, free, kind, busy, branch }));
+		let (answers, free, kind, block_ms, busy, branch) = (BTreeMap::new(), 0, None, 0, 0, None);
+		let chain =
+			Arc::new(Mutex::new(Chain { script, blocks, pool, kept, restarted, submitted, answers, free, kind, block_ms, busy, branch }));
 		let reserved = shared("127.0.0.1:0".parse().unwrap());
 		let address = reserved.local_addr().unwrap();
 		Self { server: serve(&chain, address), chain, address, _reserved: reserved }
@@ -416,6 +422,11 @@ impl MockNode {
 	/// Has every account have so much from now on.
 	pub fn fund(&self, free: u128) {
 		self.chain.lock().unwrap().free = free;
+	}
+
+	/// Has blocks be so many milliseconds apart, by the chain's own time, since genesis.
+	pub fn block_ms(&self, ms: u64) {
+		self.chain.lock().unwrap().block_ms = ms;
 	}
 
 	/// Has the chain be of this type from now on.

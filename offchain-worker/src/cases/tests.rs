@@ -27,7 +27,7 @@ use std::{path::Path, sync::Arc};
 /// The claim of a participant on a dataset in `folder`.
 pub(crate) struct Claimed {
 	folder: tempfile::TempDir,
-	claim: WorkClaim,
+	pub(crate) claim: WorkClaim,
 	theta: Vec<f32>,
 	momentum: [u8; 32],
 	roots: Arc<[H256]>,

@@ -1,6 +1,6 @@
 //! What the verifier, which computes samples, and the auditor, which sends them, share.
 
-use super::WorkerError;
+use super::{pace::Pace, WorkerError};
 use crate::cases::reports::{Note, Reports};
 use neuroshard_types::{
 	audit::{AuditView, Report},
@@ -17,20 +17,28 @@ struct Inner {
 	reports: Reports,
 	/// Audited rounds of which something could not be fetched at the last attempt.
 	out_of_reach: BTreeSet<(RunId, RoundIndex)>,
+	/// Audits of which was said that they cannot be done in time.
+	too_late: BTreeSet<(RunId, RoundIndex)>,
 }
 
 /// Reports, on disk, and what keeps others from being made. Clones share them.
 #[derive(Clone)]
-pub(super) struct Desk(Arc<Mutex<Inner>>);
+pub(super) struct Desk {
+	inner: Arc<Mutex<Inner>>,
+	/// How long audits take here.
+	pub(super) pace: Pace,
+}
 
 impl Desk {
 	/// The reports in `base`.
 	pub(super) fn open(base: &Path) -> Self {
-		Self(Arc::new(Mutex::new(Inner { reports: Reports::open(base), out_of_reach: BTreeSet::new() })))
+		let (out_of_reach, too_late) = Default::default();
+		let inner = Inner { reports: Reports::open(base), out_of_reach, too_late };
+		Self { inner: Arc::new(Mutex::new(inner)), pace: Pace::default() }
 	}
 
 	fn lock(&self) -> MutexGuard<'_, Inner> {
-		self.0.lock().unwrap_or_else(PoisonError::into_inner)
+		self.inner.lock().unwrap_or_else(PoisonError::into_inner)
 	}
 
 	/// What is to be reported in `audit`, if that is known.
@@ -67,9 +75,17 @@ impl Desk {
 		missing && self.note_of(audit).is_none()
 	}
 
-	/// Forgets what could not be fetched for audits that are no more.
+	/// Notes that `audit` cannot be done in time; whether that is new.
+	pub(super) fn note_too_late(&self, audit: &AuditView) -> bool {
+		self.lock().too_late.insert((audit.run, audit.round))
+	}
+
+	/// Forgets what was noted of audits that are no more.
 	pub(super) fn keep_only(&self, audits: &[AuditView]) {
-		self.lock().out_of_reach.retain(|round| audits.iter().any(|audit| (audit.run, audit.round) == *round));
+		let mut inner = self.lock();
+		let is_open = |round: &(RunId, RoundIndex)| audits.iter().any(|audit| (audit.run, audit.round) == *round);
+		inner.out_of_reach.retain(is_open);
+		inner.too_late.retain(is_open);
 	}
 
 	/// Notes that the partner's sample need not be disputed (any more).

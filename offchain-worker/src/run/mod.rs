@@ -14,7 +14,7 @@
 //! - [`defence`]: what is at stake, how long this account has for its moves, and what they may cost.
 //! - [`desk`]: what the verifier leaves for the auditor.
 //! - [`journal`]: what a restart must not forget. [`leave`]: the request to leave.
-//! - [`memory`]: how much a run takes. [`obstacle`] and [`error`]: what is in the way, in words.
+//! - [`memory`]: how much a run takes; [`pace`]: how long. [`obstacle`] and [`error`]: what is in the way, in words.
 
 mod actor;
 mod answers;
@@ -28,6 +28,7 @@ mod journal;
 mod leave;
 mod memory;
 mod obstacle;
+mod pace;
 pub(crate) mod participant;
 mod parts;
 mod peers;

@@ -61,6 +61,24 @@ pub(super) enum Obstacle {
 		/// What must be free, in planck.
 		reserve: Balance,
 	},
+	/// A round that it could be drawn for takes longer here than there is time to seal a report on it.
+	SlowForAudits {
+		/// Of this run.
+		run: RunId,
+		/// Milliseconds that it takes.
+		takes_ms: u64,
+		/// Milliseconds that there are.
+		has_ms: u64,
+	},
+	/// There is no memory for a round that it could be drawn for.
+	LargeForAudits {
+		/// Of this run.
+		run: RunId,
+		/// Bytes that it takes.
+		needed: u64,
+		/// Bytes that are available.
+		available: u64,
+	},
 	/// It has left the list of auditors.
 	OffTheList {
 		/// First block in which it enrolls again.
@@ -136,6 +154,19 @@ impl fmt::Display for Obstacle {
 				Neuro(*free),
 				Neuro(*reserve),
 				missing(*free, *reserve)
+			),
+			Self::SlowForAudits { run, takes_ms, has_ms } => write!(
+				formatter,
+				"is drawn for no audits: running a round of run {run} again takes this machine about {} s, and an auditor has {} s; if the machine was busy \
+				when it was measured, `neuroshard-worker update` measures it again",
+				takes_ms.div_ceil(1_000),
+				has_ms / 1_000
+			),
+			Self::LargeForAudits { run, needed, available } => write!(
+				formatter,
+				"is drawn for no audits: running a round of run {run} again takes {} MiB of memory, and {} MiB are available",
+				needed.div_ceil(1 << 20),
+				available >> 20
 			),
 			Self::OffTheList { until } => write!(formatter, "is not on the list of auditors: enrolls again at block {until}"),
 			Self::CoolingOff { run, until } => {

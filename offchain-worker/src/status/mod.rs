@@ -122,6 +122,9 @@ pub struct Status {
 	/// Training speed: tokens that this worker trained on in the newest round that it finished training, per second of wall time from the
 	/// first inner step until its delta was ready. Fetching, votes, and waiting for others are not part of it.
 	pub tokens_per_second: Option<f64>,
+	/// The same as it would be with nothing beside it on the machine, by the time that its threads had a processor; `None` where the system does not say.
+	#[serde(default)]
+	pub tokens_per_second_alone: Option<f64>,
 	/// Time in which the compute thread was at work since the start of the process, in seconds: inner and outer steps, validation, checks of deltas and
 	/// the like, what is under way included.
 	#[serde(default)]

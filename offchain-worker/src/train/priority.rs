@@ -10,6 +10,24 @@ pub fn lower_thread_priority() -> bool {
 	current >= NICENESS || rustix::process::setpriority_process(None, NICENESS).is_ok()
 }
 
+/// How much of the processor a computation gets beside others of this worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Priority {
+	/// As much as training: both step back for everything else on the machine.
+	Low,
+	/// Most of it, while training has what is left.
+	Normal,
+}
+
+impl Priority {
+	/// Gives the calling thread this priority, and thereby threads that it starts from now on.
+	pub fn take(self) {
+		if self == Self::Low && !lower_thread_priority() {
+			tracing::debug!("the system keeps a compute thread at normal priority");
+		}
+	}
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -27,5 +45,18 @@ mod tests {
 		});
 		assert_eq!(inside.join().unwrap(), (NICENESS.max(before), NICENESS.max(before)));
 		assert_eq!(niceness(), before);
+	}
+
+	#[test]
+	fn what_has_normal_priority_keeps_that_of_the_process() {
+		let before = niceness();
+		let of = |priority: Priority| {
+			let inside = move || {
+				priority.take();
+				niceness()
+			};
+			std::thread::spawn(inside).join().unwrap()
+		};
+		assert_eq!((of(Priority::Normal), of(Priority::Low)), (before, NICENESS.max(before)));
 	}
 }

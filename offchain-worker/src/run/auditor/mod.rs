@@ -132,10 +132,10 @@ impl Auditor {
 	}
 
 	fn standing<'a>(&self, seen: &'a Seen) -> Option<Standing<'a>> {
-		let Seen { now, rules: Rules { audited, .. }, free, reserve, challenging, ref verifiers, .. } = *seen;
+		let Seen { now, rules: Rules { audited, .. }, free, reserve, efforts, challenging, ref verifiers, .. } = *seen;
 		let (provider, rests) = (seen.provider.as_ref()?, self.place.rests(now));
 		let (enrolled, leaving) = (verifiers.contains(&self.me), self.base.join(LEAVE_FILE).exists());
-		Some(Standing { provider, verifiers: verifiers.len(), enrolled, audited, rests, leaving, free, reserve, challenging })
+		Some(Standing { provider, verifiers: verifiers.len(), enrolled, audited, rests, leaving, free, reserve, efforts, challenging })
 	}
 
 	fn seal(&self, note: &Note) -> H256 {

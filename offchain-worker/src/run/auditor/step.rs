@@ -1,5 +1,6 @@
 //! What an auditor sends next. Pure.
 
+use super::look::{Efforts, Longest, TooLarge};
 use crate::{cases::reports::Note, run::obstacle::Obstacle};
 use neuroshard_chain_client::{audits, Call};
 use neuroshard_types::{
@@ -57,6 +58,8 @@ pub(super) struct Standing<'a> {
 	pub(super) free: Balance,
 	/// What of it must stay for the fees of disputes about its reports, in planck; see [`neuroshard_chain_client::ChainAt::reserve`].
 	pub(super) reserve: Balance,
+	/// What audits that it can be drawn for take of its machine.
+	pub(super) efforts: Efforts,
 	/// Whether a dispute is open that it opened: the bond comes back with it.
 	pub(super) challenging: bool,
 }
@@ -65,8 +68,8 @@ impl Standing<'_> {
 	/// Whether to have it drawn, or drawn no more. What it was drawn for is done all the same.
 	pub(super) fn enrolment(&self) -> Option<Step> {
 		let room = u32::try_from(self.verifiers).is_ok_and(|verifiers| verifiers < MAX_VERIFIERS);
-		match (self.enrolled, self.offers() && !self.is_short()) {
-			(false, true) if room && self.rests.is_none() => Some(Step::Enroll),
+		match (self.enrolled, self.offers() && !self.is_short() && self.too_slow_for().is_none()) {
+			(false, true) if room && self.rests.is_none() && self.efforts.too_large.is_none() => Some(Step::Enroll),
 			(true, false) => Some(Step::Resign),
 			_ => None,
 		}
@@ -78,6 +81,12 @@ impl Standing<'_> {
 		match self.rests.filter(|_| !self.enrolled) {
 			_ if !self.offers() => None,
 			_ if self.is_short() => Some(Obstacle::ShortForAudits { free, reserve }),
+			_ if self.too_slow_for().is_some() => {
+				self.too_slow_for().map(|Longest { run, takes_ms, has_ms }| Obstacle::SlowForAudits { run, takes_ms, has_ms })
+			}
+			_ if self.too_large_for().is_some() => {
+				self.too_large_for().map(|TooLarge { run, needed, available }| Obstacle::LargeForAudits { run, needed, available })
+			}
 			rests => rests.map(|until| Obstacle::OffTheList { until }),
 		}
 	}
@@ -91,6 +100,18 @@ impl Standing<'_> {
 	fn offers(&self) -> bool {
 		let may = self.provider.status == ProviderStatus::Active && self.provider.info.roles.contains(Role::Verifier);
 		self.audited && may && !self.leaving
+	}
+
+	/// The audit that it could be drawn for and not do in time, if there is one. Whoever is on the list stays there somewhat longer, so that an estimate that
+	/// changes a little changes nothing.
+	fn too_slow_for(&self) -> Option<Longest> {
+		let most = |takes: u64| if self.enrolled { takes } else { takes.saturating_add(takes / 4) };
+		self.efforts.longest.filter(|Longest { takes_ms, has_ms, .. }| most(*takes_ms) > *has_ms)
+	}
+
+	/// The audit that it could be drawn for and has no memory for. Whoever is on the list stays there: memory that is taken now may be free by then.
+	fn too_large_for(&self) -> Option<TooLarge> {
+		self.efforts.too_large.filter(|_| !self.enrolled)
 	}
 
 	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake. The bond of a dispute that it opened

@@ -222,6 +222,39 @@ async fn an_account_that_cannot_pay_for_disputes_resigns_seals_what_it_was_drawn
 	running.await.unwrap();
 }
 
+#[tokio::test]
+async fn a_machine_that_could_not_run_a_round_again_in_time_resigns_and_says_so_before_it_is_drawn() {
+	let bench = Bench::new().await;
+	bench.lack(0).await;
+	bench.node.block_ms(1_000);
+	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	// 20 blocks for sealing. It trains 1 token in a second, and a round has more than 20 of them.
+	bench.reporter.update(|status| (status.run, status.tokens_per_second_alone) = (Some(1), Some(1.0)));
+	let (running, stop) = bench.start().await;
+	assert_eq!(bench.sent(&audits::resign()).await, 1);
+	let waiting = |status: &Status| status.audits.waiting.clone();
+	let mut status = bench.reporter.subscribe();
+	let words = waiting(&status.wait_for(|status| waiting(status).is_some()).await.unwrap()).unwrap();
+	assert!(words.contains("run 1 again takes this machine about") && words.contains("has 20 s"), "{words}");
+	stop.cancel();
+	running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_machine_that_is_fast_enough_enrolls() {
+	let bench = Bench::new().await;
+	bench.lack(0).await;
+	bench.node.block_ms(1_000);
+	bench.reporter.update(|status| (status.run, status.tokens_per_second_alone) = (Some(1), Some(1e9)));
+	let mut fast = provider();
+	fast.info.hardware.gflops = 1_000_000;
+	bench.node.answer("Staking", "provider", &Some(fast));
+	let (running, stop) = bench.start().await;
+	assert_eq!(bench.sent(&audits::enroll()).await, 1);
+	stop.cancel();
+	running.await.unwrap();
+}
+
 async fn best(auditor: &Auditor) -> BlockNumber {
 	auditor.client.heads().await.unwrap().best.number
 }

@@ -10,15 +10,19 @@ use crate::{
 	cases::ledger::Finding,
 	run::{
 		actor::{blocking::within, guarded::guarded},
+		pace::is_near,
 		WorkerError,
 	},
+	train::priority::Priority,
 };
 use neuroshard_chain_client::{disputes, ChainAt, ChainError, Heads};
 use neuroshard_types::{
 	audit::{AuditPhase, AuditView},
 	dispute::{ClaimId, ClaimKind},
+	grounds::Grounds,
 	BlockNumber,
 };
+use std::time::Instant;
 use tokio::sync::watch;
 
 impl Verifier {
@@ -66,10 +70,13 @@ impl Verifier {
 
 	async fn audit(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, audit: &AuditView) -> Result<(), WorkerError> {
 		let (&AuditView { run, round, step, .. }, claim) = (audit, audited(audit));
+		let priority = self.priority_of(at, audit).await?;
 		let held = self.take_case(&claim);
 		let auditing = async {
+			// That a machine has much to do is no sign that something cannot be fetched.
+			self.wait_for_room().await?;
 			let Some(record) = at.record(run, round).await? else { return Err(gone(audit)) };
-			let case = within(FETCHING, "what is audited", self.case_of(at, &claim, held)).await??;
+			let case = within(FETCHING, "what is audited", self.case_of(at, &claim, held, priority)).await??;
 			let Some(case) = case else { return Err(gone(audit)) };
 			let work = self.revealed(&record, &claim, at).await?;
 			let case = match &work {
@@ -79,7 +86,11 @@ impl Verifier {
 			self.desk.note_reach(audit, true);
 			tracing::info!(round, subject = %claim.who, step, "auditing");
 			let revealed = work.clone();
-			let (case, (doubt, sample)) = Running::start(case, move |case| case.audit(revealed.as_ref(), step))?.done().await?;
+			let begun = Instant::now();
+			let (case, (doubt, sample)) = Running::start(priority, case, move |case| case.audit(revealed.as_ref(), step))?.done().await?;
+			if let Grounds::Work { claim, .. } = case.grounds() {
+				self.desk.pace.note_audit(&claim.config, claim.steps, begun.elapsed());
+			}
 			Ok((case, work, doubt, sample))
 		};
 		// Put off.
@@ -101,6 +112,30 @@ impl Verifier {
 		};
 		self.found(finding);
 		self.note(claim, finding, audit.closes_at, at.block().number)
+	}
+}
+
+impl Verifier {
+	/// How much of the machine an audit gets: most of it if its window is near, while training, which costs less when it is late, has the rest. Says so if
+	/// it cannot be done in time.
+	pub(super) async fn priority_of(&self, at: &ChainAt, audit: &AuditView) -> Result<Priority, WorkerError> {
+		let now = at.block().number;
+		let (Some(judged), true) = (at.work_claim(audit.run, audit.round, &audit.subject).await?, is_sealing(audit, now)) else {
+			return Ok(Priority::Low);
+		};
+		let gflops = at.provider(&self.me).await?.map_or(0, |provider| u64::from(provider.info.hardware.gflops));
+		let takes_ms = self.desk.pace.audit_ms(&judged.config, judged.steps, gflops);
+		let left_ms = self.desk.pace.blocks_ms(audit.deadline.saturating_sub(now));
+		if let Some(left_ms) = left_ms.filter(|left| takes_ms > *left && self.desk.note_too_late(audit)) {
+			tracing::warn!(
+				round = audit.round,
+				subject = %audit.subject,
+				"this machine will probably not finish an audit in time: it takes about {} s, and {} s are left. It is tried before anything else",
+				takes_ms.div_ceil(1_000),
+				left_ms / 1_000
+			);
+		}
+		Ok(if is_near(takes_ms, left_ms) { Priority::Normal } else { Priority::Low })
 	}
 }
 

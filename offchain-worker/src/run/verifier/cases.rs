@@ -6,6 +6,7 @@ use crate::{
 	data::loader::Assignment,
 	hardware::available_memory,
 	run::{
+		actor::guarded::panicked,
 		content::{
 			read,
 			rounds::{bridge_label, round_label},
@@ -17,6 +18,7 @@ use crate::{
 	train::{
 		checkpoint::{decode_sent, CheckpointError},
 		kept::{self, OwnRound},
+		priority::Priority,
 	},
 };
 use neuroshard_chain_client::ChainAt;
@@ -42,12 +44,23 @@ impl Verifier {
 
 	/// The claim with what it takes to recompute it, unless it is at hand; `None` if there is no such claim. There is one case at a time: it
 	/// is waited until the one before, which may be on its thread still, is gone.
-	pub(super) async fn case_of(&self, at: &ChainAt, claim: &ClaimId, held: Option<Case>) -> Result<Option<Case>, WorkerError> {
+	pub(super) async fn case_of(
+		&self,
+		at: &ChainAt,
+		claim: &ClaimId,
+		held: Option<Case>,
+		priority: Priority,
+	) -> Result<Option<Case>, WorkerError> {
 		if held.is_some() {
 			return Ok(held);
 		}
 		let room = self.room.clone().acquire_owned().await.map_err(|_| WorkerError::Stopped)?;
-		Ok(self.new_case(at, claim).await?.map(|case| case.in_room(room)))
+		Ok(self.new_case(at, claim, priority).await?.map(|case| case.in_room(room)))
+	}
+
+	/// Waits until no case is on its thread any more.
+	pub(super) async fn wait_for_room(&self) -> Result<(), WorkerError> {
+		self.room.acquire().await.map(drop).map_err(|_| WorkerError::Stopped)
 	}
 
 	/// Whether a claim about the work of a run with this configuration fits into memory. What this account claimed itself is recomputed in any
@@ -59,17 +72,17 @@ impl Verifier {
 		Needs::of(config).map_err(CaseError::from)?.check_case(available_memory())
 	}
 
-	async fn new_case(&self, at: &ChainAt, claim: &ClaimId) -> Result<Option<Case>, WorkerError> {
+	async fn new_case(&self, at: &ChainAt, claim: &ClaimId, priority: Priority) -> Result<Option<Case>, WorkerError> {
 		let ClaimId { run, round, kind, who } = claim;
 		match kind {
 			ClaimKind::Work => match at.work_claim(*run, *round, who).await? {
-				Some(judged) => self.work_case(at, claim, judged).await.map(Some),
+				Some(judged) => self.work_case(at, claim, judged, priority).await.map(Some),
 				None => Ok(None),
 			},
-			ClaimKind::Attestation => self.attestation_case(at, claim).await,
+			ClaimKind::Attestation => self.attestation_case(at, claim, priority).await,
 			ClaimKind::Audit => match at.audit_claim(*run, *round, who).await? {
 				Some(AuditClaim { claim: judged, step, sample }) => {
-					Ok(Some(self.work_case(at, claim, judged).await?.with_sample(step, sample)))
+					Ok(Some(self.work_case(at, claim, judged, priority).await?.with_sample(step, sample)))
 				}
 				None => Ok(None),
 			},
@@ -79,7 +92,7 @@ impl Verifier {
 	}
 
 	/// A claim about a participant's inner steps, or about a state between them.
-	async fn work_case(&self, at: &ChainAt, claim: &ClaimId, judged: WorkClaim) -> Result<Case, WorkerError> {
+	async fn work_case(&self, at: &ChainAt, claim: &ClaimId, judged: WorkClaim, priority: Priority) -> Result<Case, WorkerError> {
 		let ClaimId { run, round, kind, who } = claim;
 		// What the claimant read: the windows that were drawn for it.
 		let told = judged.clone();
@@ -117,7 +130,7 @@ impl Verifier {
 			let own = OwnRound::new(*run, *round, judged.seed, judged.base.map(|_| judged.start));
 			kept::states(self.content.store.clone(), own, layout, train.batch, self.threads)
 		});
-		let case = Case::work(self.exec()?, *round, judged, told.windows(), (theta, momentum.0), source, Arc::default())?;
+		let case = Case::work(self.exec(priority)?, *round, judged, told.windows(), (theta, momentum.0), source, Arc::default())?;
 		let case = match base {
 			Some((params, momentum)) => case.with_base((params, momentum.0))?,
 			None => case,
@@ -131,7 +144,7 @@ impl Verifier {
 		Ok(case)
 	}
 
-	async fn attestation_case(&self, at: &ChainAt, claim: &ClaimId) -> Result<Option<Case>, WorkerError> {
+	async fn attestation_case(&self, at: &ChainAt, claim: &ClaimId, priority: Priority) -> Result<Option<Case>, WorkerError> {
 		let ClaimId { run, round, who, .. } = claim;
 		let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(None) };
 		self.check_memory(claim, &judged.config)?;
@@ -153,7 +166,7 @@ impl Verifier {
 			false => read_delta(&store, &layout, *root, threads),
 		};
 		let deltas = move |step: u32| steps.get(step as usize).into_iter().flatten().map(&read).collect::<Result<Vec<_>, _>>();
-		let (exec, train) = (self.exec()?, judged.config.train.clone());
+		let (exec, train) = (self.exec(priority)?, judged.config.train.clone());
 		#[cfg(any(feature = "faults", test))]
 		if let Some(lie) = self.own_fault(claim).and_then(|fault| fault.lie(*round)) {
 			let told = move |step| deltas(step).map(|deltas| lie.deltas(deltas));
@@ -162,12 +175,22 @@ impl Verifier {
 		Ok(Some(Case::attestation(exec, judged, &train, start, deltas, cancel)?))
 	}
 
-	fn exec(&self) -> Result<Arc<Exec>, WorkerError> {
-		let mut exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);
-		match &*exec {
-			Some(exec) => Ok(exec.clone()),
-			None => Ok(exec.insert(Arc::new(Exec::new(self.threads)?)).clone()),
+	/// The executor whose threads have this priority.
+	pub(super) fn exec(&self, priority: Priority) -> Result<Arc<Exec>, WorkerError> {
+		let mut execs = self.execs.lock().unwrap_or_else(PoisonError::into_inner);
+		if let Some((_, exec)) = execs.iter().find(|(known, _)| *known == priority) {
+			return Ok(exec.clone());
 		}
+		let threads = self.threads;
+		// Threads inherit the priority of the one that starts them.
+		let starting = std::thread::Builder::new().name("verify".into()).spawn(move || {
+			priority.take();
+			Exec::new(threads)
+		});
+		let starting = starting.map_err(|source| WorkerError::File { path: "the verifier's thread".into(), source })?;
+		let exec = Arc::new(starting.join().map_err(|panic| panicked("the verifier's executor", panic.as_ref()))??);
+		execs.push((priority, exec.clone()));
+		Ok(exec)
 	}
 
 	/// The case with the residual that the delta of `claim` begins with, whose root is `before`: what its last one has left unsaid. Only that participant

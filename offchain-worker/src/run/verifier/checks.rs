@@ -10,6 +10,7 @@ use crate::{
 		content::rounds::{first_open, rounds_by_run},
 		WorkerError,
 	},
+	train::priority::Priority,
 };
 use neuroshard_chain_client::{disputes, work_hash, Call, ChainAt, ChainError, Heads};
 use neuroshard_types::{
@@ -166,10 +167,10 @@ impl Verifier {
 		let (claim, held) = (&due.claim, self.take_case(&due.claim));
 		let checking = async {
 			let Some(work) = self.revealed(&due.record, claim, at).await? else { return Ok(Err(Finding::Unknown)) };
-			let Some(case) = self.case_of(at, claim, held).await? else { return Ok(Err(Finding::NoClaim)) };
+			let Some(case) = self.case_of(at, claim, held, Priority::Low).await? else { return Ok(Err(Finding::NoClaim)) };
 			let case = self.with_residual_of(at, claim, case, &work).await?;
 			let revealed = work.clone();
-			let (case, doubt) = Running::start(case, move |case| case.doubt(&revealed))?.done().await?;
+			let (case, doubt) = Running::start(Priority::Low, case, move |case| case.doubt(&revealed))?.done().await?;
 			Ok(Ok((case, work, doubt)))
 		};
 		let (case, work, doubt) = match self.unless_urgent(heads, Haste::Check, checking).await? {
@@ -192,8 +193,8 @@ impl Verifier {
 			None => {
 				let held = self.take_case(claim);
 				let checking = async {
-					let Some(case) = self.case_of(at, claim, held).await? else { return Ok(None) };
-					Running::start(case, Case::checkpoint)?.done().await.map(Some)
+					let Some(case) = self.case_of(at, claim, held, Priority::Low).await? else { return Ok(None) };
+					Running::start(Priority::Low, case, Case::checkpoint)?.done().await.map(Some)
 				};
 				let (case, root) = match self.unless_urgent(heads, Haste::Check, checking).await? {
 					None => return Ok(Checked::PutOff),

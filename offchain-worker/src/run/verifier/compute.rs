@@ -4,7 +4,7 @@ use super::{games::move_of, Verifier};
 use crate::{
 	cases::case::{Case, CaseError},
 	run::{actor::guarded::panicked, WorkerError},
-	train::priority::lower_thread_priority,
+	train::priority::Priority,
 };
 use neuroshard_chain_client::{ChainAt, ChainError, Heads};
 use neuroshard_types::BlockNumber;
@@ -111,13 +111,17 @@ pub(super) struct Running<T> {
 }
 
 impl<T: Send + 'static> Running<T> {
-	/// Runs `job` at low priority.
-	pub(super) fn start(mut case: Case, job: impl FnOnce(&mut Case) -> Result<T, CaseError> + Send + 'static) -> Result<Self, WorkerError> {
+	/// Runs `job`, with this priority of its thread.
+	pub(super) fn start(
+		priority: Priority,
+		mut case: Case,
+		job: impl FnOnce(&mut Case) -> Result<T, CaseError> + Send + 'static,
+	) -> Result<Self, WorkerError> {
 		let (answer, result) = oneshot::channel();
 		let cancel = case.cancel();
 		cancel.store(false, Ordering::Relaxed);
 		let spawned = std::thread::Builder::new().name("verify".into()).spawn(move || {
-			lower_thread_priority();
+			priority.take();
 			// What a panic left of the case is not used again.
 			let ended = catch_unwind(AssertUnwindSafe(move || {
 				let done = job(&mut case);

@@ -7,6 +7,7 @@ use crate::{
 		record::Record,
 	},
 	run::{actor::blocking::within, WorkerError},
+	train::priority::Priority,
 };
 use neuroshard_chain_client::{disputes, BlockId, ChainAt, ChainError, Heads};
 use neuroshard_graph::{game::Side, player::PlayError};
@@ -84,7 +85,7 @@ impl Verifier {
 		let side = if claim.who == self.me { Side::Defender } else { Side::Challenger };
 		let held = self.take_case(claim);
 		// Another game may be waiting for its move. What has arrived is kept.
-		let Some(case) = within(FETCHING, "what a dispute is about", self.case_of(at, claim, held)).await?? else {
+		let Some(case) = within(FETCHING, "what a dispute is about", self.case_of(at, claim, held, Priority::Low)).await?? else {
 			// Without a record nobody can judge the claim, and nobody loses.
 			self.resigned.insert(game, view.moves.len());
 			return Ok(());
@@ -107,7 +108,7 @@ impl Verifier {
 			}
 		};
 		let position = view.position;
-		let (case, answer) = Running::start(case, move |case| case.respond(side, &position, &defence))?.back().await?;
+		let (case, answer) = Running::start(Priority::Low, case, move |case| case.respond(side, &position, &defence))?.back().await?;
 		self.case = Some((claim.clone(), case));
 		match answer {
 			Ok(action) => {

@@ -26,6 +26,7 @@ use super::{
 use crate::{
 	cases::{case::Case, ledger::Ledger, record::Record},
 	status::Reporter,
+	train::priority::Priority,
 };
 use accusations::Accusation;
 use neuroshard_chain_client::{ChainClient, Heads, Submitter};
@@ -82,7 +83,7 @@ pub(super) struct Verifier {
 	#[cfg(any(feature = "faults", test))]
 	fault: Option<crate::faults::Fault>,
 	ledger: Ledger,
-	exec: std::sync::Mutex<Option<Arc<Exec>>>,
+	execs: std::sync::Mutex<Vec<(Priority, Arc<Exec>)>>,
 	/// The claim that was recomputed last: the next move in the same game goes on from there.
 	case: Option<(ClaimId, Case)>,
 	/// Room for one case.
@@ -119,7 +120,7 @@ impl Verifier {
 			audit,
 			desk,
 			ledger: Ledger::open(base),
-			exec: Default::default(),
+			execs: Default::default(),
 			case: None,
 			room: Arc::new(Semaphore::new(1)),
 			accusations: BTreeMap::new(),

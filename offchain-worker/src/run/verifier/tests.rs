@@ -19,7 +19,7 @@ use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_network::{keypair_from_secret, Network, NetworkConfig};
 use neuroshard_store::Store;
 use neuroshard_types::{
-	audit::AuditView,
+	audit::{AuditPhase, AuditView},
 	dispute::{ClaimKind, GameView, Terms},
 	run::{RoundRecord, RunStatus},
 	Balance, NEURO,
@@ -52,7 +52,7 @@ impl Bench {
 			content: Content::new(store, net, base.path(), None),
 			dataset: Default::default(),
 			reporter: Reporter::new(Status::default()),
-			threads: 1,
+			threads: 2,
 			audit: 1.0,
 			desk: Desk::open(base.path()),
 			fault: None,
@@ -269,11 +269,70 @@ async fn claims_of_a_run_are_checked_when_it_is_over_and_another_one_is_at_hand(
 }
 
 #[tokio::test]
+async fn an_audit_whose_window_is_near_comes_before_training_and_one_that_has_time_beside_it() {
+	let bench = Bench::new(|_| Fate::Included).await;
+	let judged = Claimed::new().claim;
+	bench.node.answer("Training", "work_claim", &Some(judged.clone()));
+	bench.node.answer("Staking", "provider", &Some(crate::testing::provider()));
+	let at = bench.verifier.client.now().await.unwrap();
+	let audit = |blocks| AuditView {
+		run: 0,
+		round: 2,
+		subject: AccountId::new([1; 32]),
+		partner: AccountId::new([2; 32]),
+		step: 1,
+		phase: AuditPhase::Sealing,
+		deadline: at.block().number + blocks,
+		sealed: None,
+		report: None,
+		partner_sealed: false,
+		partner_report: None,
+		closes_at: at.block().number + 100,
+	};
+	let priority = async |blocks| bench.verifier.priority_of(&at, &audit(blocks)).await.unwrap();
+	let pace = &bench.verifier.desk.pace;
+	assert_eq!(priority(50).await, Priority::Normal, "nobody knows how much time that is");
+	// Running the round again took 10 seconds, and so does a block.
+	pace.note_audit(&judged.config, judged.steps, std::time::Duration::from_secs(10));
+	pace.note_blocks((0, 0), (10, 100_500));
+	assert_eq!((priority(2).await, priority(3).await, priority(50).await), (Priority::Normal, Priority::Low, Priority::Low));
+	assert!(bench.verifier.desk.note_too_late(&audit(1)), "nothing was said of it");
+	bench.verifier.desk.keep_only(&[]);
+	// Blocks take half as long.
+	pace.note_blocks((0, 0), (10, 50_000));
+	assert_eq!(priority(1).await, Priority::Normal);
+	assert!(!bench.verifier.desk.note_too_late(&audit(1)), "it was said that it will not be in time");
+	// What is sealed, or too late to be, is computed beside training: only a dispute can follow from it.
+	let sealed = AuditView { sealed: Some(H256::zero()), ..audit(2) };
+	assert_eq!(bench.verifier.priority_of(&at, &sealed).await.unwrap(), Priority::Low);
+	assert_eq!(priority(0).await, Priority::Low);
+}
+
+#[tokio::test]
+async fn threads_of_an_audit_whose_window_is_near_step_back_for_nothing() {
+	let bench = Bench::new(|_| Fate::Included).await;
+	let niceness = || rustix::process::getpriority_process(None).unwrap();
+	let of = |priority| {
+		let all = std::sync::Mutex::new(Vec::new());
+		bench.verifier.exec(priority).unwrap().on_threads(|thread| {
+			// The first one is this thread.
+			if thread > 0 {
+				all.lock().unwrap().push(niceness());
+			}
+		});
+		all.into_inner().unwrap()
+	};
+	assert_eq!(of(Priority::Normal), [niceness()]);
+	assert_eq!(of(Priority::Low), [niceness().max(10)]);
+	assert_eq!(of(Priority::Normal), [niceness()], "each has its own");
+}
+
+#[tokio::test]
 async fn a_computation_that_nobody_waits_for_ends_and_makes_room_for_the_next() {
 	let claimed = Claimed::new();
 	let room = Arc::new(Semaphore::new(1));
 	let case = claimed.case(None).in_room(room.clone().try_acquire_owned().unwrap());
-	let running = Running::start(case, |case| {
+	let running = Running::start(Priority::Low, case, |case| {
 		let cancel = case.cancel();
 		while !cancel.load(Ordering::Relaxed) {
 			std::thread::yield_now();

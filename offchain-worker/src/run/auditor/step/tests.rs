@@ -155,7 +155,18 @@ pub(in crate::run) fn provider() -> ProviderView {
 /// Of an account that is not drawn, among five others, with all that disputes take.
 fn standing(provider: &ProviderView) -> Standing<'_> {
 	let (enrolled, audited, rests, leaving) = (false, true, None, false);
-	Standing { provider, verifiers: 5, enrolled, audited, rests, leaving, free: 7 * NEURO, reserve: 7 * NEURO, challenging: false }
+	Standing {
+		provider,
+		verifiers: 5,
+		enrolled,
+		audited,
+		rests,
+		leaving,
+		free: 7 * NEURO,
+		reserve: 7 * NEURO,
+		efforts: Efforts::default(),
+		challenging: false,
+	}
 }
 
 #[test]
@@ -196,6 +207,34 @@ fn who_rests_enrolls_afterwards_and_says_when() {
 	let enrolled = Standing { enrolled: true, ..rests() };
 	assert_eq!((enrolled.enrolment(), enrolled.obstacle()), (None, None));
 	assert_eq!(Standing { leaving: true, ..rests() }.obstacle(), None);
+}
+
+#[test]
+fn who_could_not_audit_in_time_is_not_drawn_and_says_so_before() {
+	let active = provider();
+	let slow = |enrolled, takes_ms| {
+		let efforts = Efforts { longest: Some(Longest { run: 7, takes_ms, has_ms: 60_000 }), ..Efforts::default() };
+		Standing { enrolled, efforts, ..standing(&active) }
+	};
+	// Who is not on the list needs some room; who is on it leaves it when there is not time enough at all.
+	assert_eq!((slow(false, 48_000).enrolment(), slow(false, 48_001).enrolment()), (Some(Step::Enroll), None));
+	assert_eq!((slow(true, 60_000).enrolment(), slow(true, 60_001).enrolment()), (None, Some(Step::Resign)));
+	let words = slow(false, 61_000).obstacle().unwrap().to_string();
+	assert!(words.contains("run 7") && words.contains("about 61 s") && words.contains("has 60 s"), "{words}");
+	assert_eq!(slow(true, 60_000).obstacle(), None);
+	// Nobody else has to hear of it.
+	assert_eq!(Standing { leaving: true, ..slow(false, 61_000) }.obstacle(), None);
+}
+
+#[test]
+fn who_has_no_memory_for_a_round_does_not_enroll_and_says_so_and_stays_if_it_is_on_the_list() {
+	let active = provider();
+	let efforts = Efforts { too_large: Some(TooLarge { run: 7, needed: 3 << 20, available: 1 << 20 }), ..Efforts::default() };
+	let large = |enrolled| Standing { enrolled, efforts, ..standing(&active) };
+	assert_eq!((large(false).enrolment(), large(true).enrolment()), (None, None));
+	let words = large(false).obstacle().unwrap().to_string();
+	assert!(words.contains("run 7") && words.contains("3 MiB") && words.contains("1 MiB"), "{words}");
+	assert_eq!(large(true).obstacle(), None);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What a run promises this machine: pay for an hour of computing, if it fits. By that a worker chooses among several runs.
 
 use super::view::RunState;
-use crate::run::{memory::Needs, WorkerError};
+use crate::run::{memory::Needs, pace::time_ms, WorkerError};
 use neuroshard_types::{
-	run::{Phase, RoundView, RunConfig, RunView},
+	run::{Phase, RoundView, RunView},
 	work::OperationUnits,
 	BlockNumber, Moment, RunId, TrainConfig,
 };
@@ -11,8 +11,6 @@ use std::fmt;
 
 /// Milliseconds of an hour.
 const HOUR_MS: u128 = 3_600_000;
-/// Floating-point operations of a GFLOP/s in a millisecond.
-const FLOPS_PER_MS: u128 = 1_000_000;
 
 /// This machine, as far as a run's promise depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,14 +122,6 @@ fn ends(train: &TrainConfig) -> impl Iterator<Item = u32> + '_ {
 	let committed = (1..=train.inner_steps / interval).rev().map(move |number| number.saturating_mul(interval));
 	let all = std::iter::once(train.inner_steps).chain(committed.filter(|steps| *steps != train.inner_steps));
 	all.filter(|steps| train.may_end_after(*steps))
-}
-
-/// Milliseconds of so many inner steps and the validation after them, at least one. A forward pass is a third of a step.
-fn time_ms(config: &RunConfig, steps: u32, gflops: u64) -> u128 {
-	let train = &config.train;
-	let validation = u64::from(train.validation_sequences).saturating_mul(train.seq_len.into()).div_ceil(3);
-	let flops = train.flops_of(&config.model, train.tokens_after(steps).saturating_add(validation));
-	flops.div_ceil(u128::from(gflops.max(1)).saturating_mul(FLOPS_PER_MS)).max(1)
 }
 
 impl fmt::Display for Prospect {

@@ -3,6 +3,7 @@
 use super::{Effect, Moment, Tasks};
 use crate::{
 	data::loader::Assignment,
+	hardware::processor_time,
 	run::{
 		content::{
 			dataset::Dataset,
@@ -117,6 +118,7 @@ impl Tasks {
 			let (config, dataset, is_wanted, before) = (config.clone(), dataset.clone(), self.compute.is_wanted(), reached.take());
 			let job = self.compute.run(move |bench| {
 				let steps = config.train.inner_steps;
+				let threads = bench.threads();
 				let mut prepared = bench.prepare(run, &config)?;
 				let (engine, checkpoint, base) = match prepared.starting_at((run, &config), &drawn, &store) {
 					// It has the root that others attested, and is nothing that can be read.
@@ -126,7 +128,8 @@ impl Tasks {
 				if base.is_some_and(|base| !can_be_siblings(&config.train, &engine.layout().tiling(), [base, checkpoint])) {
 					return Ok(Stepped::Unfit);
 				}
-				let started = Instant::now();
+				let (started, used) = (Instant::now(), processor_time());
+				let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(threads);
 				let goes_on = before.is_some();
 				let reached = before.map(|reached| *reached).or_else(|| hot::read(&store, own, engine.layout(), &config.train));
 				let begun_at = reached.as_ref().map_or(0, |reached: &Reached| reached.step);
@@ -159,10 +162,14 @@ impl Tasks {
 					.ending(|done| ending.as_ref().is_some_and(|ending| ending.ends_after(done, now())));
 				let trained = training.run_keeping(reached, &halt, progress, keep);
 				let seconds = started.elapsed().as_secs_f64();
+				let used = used.and_then(|before| Some(processor_time()?.saturating_sub(before).as_secs_f64()));
+				// As if all of the time were that of its threads: what else the process does makes it seem slower, and never faster.
+				let alone = used.map(|used| used / cores as f64).filter(|seconds| *seconds > 0.0);
 				let note = |tokens: u64| {
 					reporter.update(|status| {
 						status.tokens = status.tokens.saturating_add(tokens);
 						status.tokens_per_second = (seconds > 0.0).then(|| tokens as f64 / seconds);
+						status.tokens_per_second_alone = alone.map(|seconds| tokens as f64 / seconds);
 					});
 				};
 				let since = |tokens: u64| tokens.saturating_sub(config.train.tokens_after(begun_at));
