@@ -1,7 +1,8 @@
 //! Compute threads step back for everything else on the machine.
 
-/// Niceness of compute threads: a validator or anything interactive beside them keeps its share of the processor.
-const NICENESS: i32 = 10;
+/// Niceness of compute threads: a validator or anything interactive beside them gets three times the share of one of them, and whoever trains still
+/// makes its rounds on a machine that does other work all the time.
+const NICENESS: i32 = 5;
 
 /// Lowers the scheduling priority of the calling thread, and thereby of threads it starts from now on (on Linux,
 /// niceness belongs to threads): call it on a thread of its own before the engine is made there. Returns whether the system agreed; work is as correct without it.
