@@ -42,8 +42,8 @@ async fn a_machine_four_times_slower_takes_fewer_steps_and_is_included_all_the_s
 impl Scenario {
 	/// The record of `round`, during which `slow` stands still most of the time.
 	async fn adopted_beside_a_slow_worker(&mut self, slow: usize, round: RoundIndex) -> RoundRecord {
-		let run = self.training.run;
-		let adopted = until(&format!("the end of round {round}"), ROUND, async || {
+		let (run, what) = (self.training.run, format!("the end of round {round}"));
+		let adopted = until(&what, ROUND, async || {
 			self.network.workers[slow].freeze();
 			tokio::time::sleep(STANDS).await;
 			self.network.workers[slow].thaw();
