@@ -12,9 +12,9 @@ const TOO_LOW_PRIORITY: i32 = 1014;
 /// Bytes of the longest error that is explained.
 const MOST: usize = 4_096;
 
-const PLACE: &str = "The transaction has too low priority to replace another transaction already in the pool. That one is of the same account and has \
-	the same nonce: each extrinsic needs a nonce of its own. To send several, read system_accountNextIndex once and count up from it. A nonce of -1 asks \
-	for each of them, and gets the same answer for all that are signed before the pool has the first one. To replace the other one instead, raise the tip.";
+// Clients show no more than the first 250 characters.
+const PLACE: &str = "The account has another extrinsic with this nonce. To send several at once, read system_accountNextIndex once and count up: a nonce of \
+	-1 gives the same number to all that are signed together. To replace the other one, raise the tip.";
 const UNSAFE: &str =
 	"A web page (a request with an Origin header) is served safe methods only. Call this one without a browser, on the machine of the \
 	node, unless --rpc-methods says otherwise.";
@@ -76,6 +76,7 @@ mod tests {
 		assert_eq!((&told["id"], &told["error"]["code"]), (&7.into(), &1014.into()));
 		assert_eq!(told["error"]["message"], "Priority is too low: (2 vs 1)");
 		let advice = told["error"]["data"].as_str().unwrap();
+		assert!(advice.len() <= 250, "{advice}");
 		assert!(["nonce", "system_accountNextIndex", "tip"].iter().all(|word| advice.contains(word)), "{advice}");
 	}
 
