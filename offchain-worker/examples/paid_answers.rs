@@ -155,7 +155,7 @@ async fn main() -> Anyhow<()> {
 	let base = tempfile::tempdir_in(&folder)?;
 	let accounts = Accounts::new(provider.clone(), genesis, base.path().to_owned(), Shelf::open(base.path())?)?;
 	accounts.answer_up_to(LONGEST);
-	let signer = PonwSigner::from_seed(&Seed::random())?;
+	let signer = PonwSigner::from_seed(&Seed::random()).ok_or("no key")?;
 	let keeper = Keeper::new(client, submitter, signer.clone(), accounts);
 	let business = Business::begin(keeper, offer).await?;
 	let params = Checkpoint::genesis(0, &config, &train, 1)?.params;
@@ -171,7 +171,8 @@ async fn main() -> Anyhow<()> {
 	};
 	let (stop, (ready, bound)) = (CancellationToken::new(), tokio::sync::oneshot::channel());
 	let stopped = stop.clone();
-	let told = move |address| drop(ready.send(address));
+	// Whoever waits for it may have gone.
+	let told = move |address| _ = ready.send(address);
 	let serving = tokio::spawn(async move { serve(model, options, told, stopped).await });
 	let address = bound.await?;
 

@@ -182,7 +182,7 @@ mod events {
 			answer: AnswerId,
 			/// Who demanded it.
 			auditor: AccountId,
-			/// Deposit that was burned, in planck.
+			/// What was burned of both, in planck: half of the deposit, and as much of the provider.
 			burned: Balance,
 		},
 		/// A provider has not delivered the text of an answer in time, and the deposit is free. The provider lost as if the answer were false; or it has lost because of

@@ -501,7 +501,8 @@ pub mod pallet {
 		}
 
 		/// Demands the text of an answer that the caller was drawn to audit, and that `provider` did not hand over off chain, and holds a deposit of the caller. If
-		/// the provider delivers it, the deposit is burned; else it comes back, and the provider loses as one that is late in a game.
+		/// the provider delivers it, half of the deposit is burned and half comes back, and as much as the first half is burned of what the provider has at stake: of
+		/// the caller never more than of the provider. Else all of it comes back, and the provider loses as one that is late in a game.
 		///
 		/// # Errors
 		/// `NotDrawnForAnswer`, `AlreadyDemanded`, `DemandOver`, `Condemned`, `TooLittleAtStake`; those of the currency, if the caller has less than the deposit.
@@ -648,7 +649,9 @@ pub mod pallet {
 		/// Weight of delivering so much.
 		pub(crate) fn weight_of_delivery(prompt: &[u32], answer: &[u32], later: &[H256]) -> Weight {
 			let (tokens, later) = size(prompt, answer, later);
-			T::WeightInfo::deliver_answer(tokens, later)
+			// What both lose: of the provider as in a game, and of the auditor a part that is burned and one that is released.
+			let money = T::DbWeight::get().reads_writes(6, 6);
+			T::WeightInfo::deliver_answer(tokens, later).saturating_add(money)
 		}
 
 		/// Weight of a move in a game about a claim that is judged by so many records.

@@ -4,6 +4,7 @@
 //! nothing that a provider could refuse later. [`step`] says what is next, [`text`] gets texts, and [`judge`] computes beside all of that: neither a provider
 //! that is slow nor a long text keeps it from what others have to be asked in time. Games are played by [`Player`], which goes on in them.
 
+mod budget;
 mod judge;
 mod notes;
 mod step;
@@ -20,6 +21,7 @@ use crate::{
 	answers::{challenge, ChallengeError, Handed, Parts as PlayerParts, Player, Shelf},
 	receipt::Transcript,
 };
+use budget::Budget;
 use futures::{
 	future::{join_all, select, Either, LocalBoxFuture},
 	FutureExt,
@@ -84,6 +86,7 @@ pub(super) struct Answers {
 	notes: Notes,
 	judge: Judge,
 	deliver_time: Option<BlockNumber>,
+	budget: Budget,
 	looks: BTreeMap<AnswerId, Look>,
 	/// Whether texts of closed audits were looked for.
 	swept: bool,
@@ -161,7 +164,8 @@ impl Answers {
 		let me = submitter.who().clone();
 		let judge = Judge { client: client.clone(), me: me.clone(), content, shelf: shelf.clone(), threads };
 		let (notes, deliver_time, looks) = (Notes::new(base), None, BTreeMap::new());
-		Ok((Self { client, submitter, me, signer, shelf, notes, judge, deliver_time, looks, swept: false }, player))
+		let budget = Budget::default();
+		Ok((Self { client, submitter, me, signer, shelf, notes, judge, deliver_time, budget, looks, swept: false }, player))
 	}
 
 	/// Works until `stop` is cancelled.
@@ -369,8 +373,11 @@ impl Answers {
 		let AnswerId { session, provider, place } = &audit.answer;
 		match step {
 			Step::Demand => {
+				if !self.budget.allows(at, &self.submitter, audit).await? {
+					return Ok(None);
+				}
 				match self.submitter.submit_once(answer_audits::demand(audit.answer.clone())).await {
-					Ok(_) => {}
+					Ok(_) => self.budget.note(provider, at.block().number),
 					Err(error) if error.is_dispatch("Disputes::AlreadyDemanded") => return Ok(None),
 					// Each attempt costs a fee, and the chain will not say anything else.
 					Err(error) if is_final(&error) => {

@@ -289,3 +289,40 @@ async fn an_answer_that_was_drawn_after_a_thousand_others_is_demanded_in_time() 
 	}
 	assert!(bench.node.submitted().borrow().iter().any(|sent| sent.ends_with(&demand)) && bench.sent() == 1);
 }
+
+/// A provider that offers nothing, and whose text is due to be demanded.
+async fn due() -> Bench {
+	let mut bench = Bench::new(|_| {}).await;
+	assert!(bench.turns(1).await);
+	bench.node.grow(LONGEST_REST);
+	let now = bench.now().await.block().number;
+	bench.draw(Delivery::Undemanded, now + DELIVER_TIME / 4);
+	bench
+}
+
+#[tokio::test]
+async fn who_cannot_pay_the_deposit_demands_nothing_and_pays_no_fee_before_it_can() {
+	let mut bench = due().await;
+	bench.node.fund(NEURO);
+	for _ in 0..3 {
+		assert!(bench.turns(1).await && bench.sent() == 0);
+		let now = bench.now().await.block().number + LONGEST_REST;
+		bench.node.grow(LONGEST_REST);
+		bench.draw(Delivery::Undemanded, now + DELIVER_TIME / 4);
+	}
+	bench.node.fund(2 * NEURO);
+	assert!(bench.turns(1).await && bench.sent() == 1);
+}
+
+#[tokio::test]
+async fn no_more_is_spent_on_a_provider_than_its_stake_is_worth() {
+	let mut bench = due().await;
+	let now = bench.now().await.block().number;
+	bench.answers.budget.note(&somebody(), now);
+	assert!(bench.turns(1).await && bench.sent() == 0);
+	bench.answers.budget = Budget::default();
+	bench.node.grow(LONGEST_REST);
+	let now = bench.now().await.block().number;
+	bench.draw(Delivery::Undemanded, now + DELIVER_TIME / 4);
+	assert!(bench.turns(1).await && bench.sent() == 1);
+}

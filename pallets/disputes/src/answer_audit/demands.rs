@@ -8,7 +8,7 @@ use frame_support::{
 	traits::{
 		fungible::MutateHold,
 		tokens::{Fortitude, Precision},
-		Defensive, Get,
+		Get,
 	},
 	weights::Weight,
 };
@@ -20,7 +20,7 @@ use neuroshard_types::{
 	grounds::Grounds,
 	inference::{chained, Receipt, Tokens},
 	proof::ProofSignature,
-	traits::Providers,
+	traits::{Providers, SlashTo},
 	AccountId, RunId, H256,
 };
 use sp_runtime::{traits::Zero, DispatchResult};
@@ -121,9 +121,21 @@ impl<T: Config> Pallet<T> {
 	/// See [`crate::Call::deliver_answer`].
 	pub(crate) fn do_deliver(answer: AnswerId, handed: &Handed<'_>) -> DispatchResult {
 		let (mut audit, Demand { payer, deposit, .. }) = Self::to_deliver(&answer, handed)?;
-		let reason = HoldReason::Demand.into();
-		let burned = with_storage_layer(|| T::Currency::burn_held(&reason, &payer, deposit, Precision::Exact, Fortitude::Force));
-		let burned = burned.defensive_unwrap_or(0);
+		// Nobody can prove who of both has failed the other one before. So it costs both as much, and who demands never more than who has delivered.
+		let half = deposit.saturating_div(2);
+		let taken = T::Providers::slash(&answer.provider, deposit.saturating_sub(half), SlashTo::Burn);
+		let (reason, part) = (HoldReason::Demand.into(), half.min(taken));
+		let ended = with_storage_layer(|| {
+			T::Currency::burn_held(&reason, &payer, part, Precision::Exact, Fortitude::Force)?;
+			T::Currency::release(&reason, &payer, deposit.saturating_sub(part), Precision::Exact)
+		});
+		let burned = match ended {
+			Ok(_) => part.saturating_add(taken),
+			Err(_) => {
+				defensive!("a deposit that is on hold was not ended");
+				taken
+			}
+		};
 		audit.text = TextOf::Delivered(Self::now());
 		let auditor = audit.auditor.clone();
 		AnswerAudits::<T>::insert(&answer, audit);

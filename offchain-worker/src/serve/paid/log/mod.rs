@@ -155,7 +155,7 @@ pub(super) struct Pace {
 
 impl Default for Pace {
 	fn default() -> Self {
-		Self { length: 16 << 20, quiet: Duration::from_secs(1) }
+		Self { length: 16 << 20, quiet: Duration::from_secs(5) }
 	}
 }
 

@@ -12,6 +12,9 @@ use sp_runtime::TokenError;
 /// Half of the stake that a provider loses; the odd planck is burned.
 const HALF: Balance = STAKE / 2;
 
+/// What a delivery costs the provider: the odd planck is its own.
+const OF_PROVIDER: Balance = DEPOSIT - DEPOSIT / 2;
+
 /// What was rewarded and burned for each text that was not delivered.
 fn withheld() -> Vec<(AnswerId, AccountId, Balance, Balance)> {
 	let withheld = |event| match event {
@@ -22,13 +25,13 @@ fn withheld() -> Vec<(AnswerId, AccountId, Balance, Balance)> {
 }
 
 #[test]
-fn a_text_that_is_delivered_costs_the_auditor_its_deposit_and_nobody_else() {
+fn a_text_that_is_delivered_costs_who_demanded_it_and_who_delivers_it_the_same() {
 	build_and_execute(|| {
 		let answers = said(&HONEST, 4);
 		let auditors = drawn(&answers);
 		let issuance = Balances::total_issuance();
 		for (place, auditor) in auditors.iter().enumerate() {
-			let had = (free(auditor), deposit_of(auditor));
+			let (had, stake) = ((free(auditor), deposit_of(auditor)), free(&stake_of(&HONEST)));
 			assert_ok!(demand(auditor, &answers[place]));
 			assert_eq!((free(auditor), deposit_of(auditor)), (had.0 - DEPOSIT, had.1 + DEPOSIT));
 			let deadline = System::block_number() + DELIVER_TIME;
@@ -38,11 +41,31 @@ fn a_text_that_is_delivered_costs_the_auditor_its_deposit_and_nobody_else() {
 			assert_ok!(send(&HONEST, delivery(&answers, place)));
 			assert_eq!(view(&answers[place]).map(|view| view.delivery), Some(Delivery::Delivered(System::block_number())));
 			assert_eq!((Disputes::answers_demanded_of(HONEST, None), deposit_of(auditor)), (vec![], had.1));
+			assert_eq!((had.0 - free(auditor), stake - free(&stake_of(&HONEST))), (DEPOSIT / 2, OF_PROVIDER));
 		}
 		assert_eq!(Balances::total_issuance(), issuance - 4 * DEPOSIT);
 		run_to(System::block_number() + LASTS);
 		assert_forgotten();
-		assert_eq!((free(&stake_of(&HONEST)), Punished::get(), Condemned::get().len(), withheld()), (STAKE, vec![], 0, vec![]));
+		assert_eq!(
+			(free(&stake_of(&HONEST)), Punished::get(), Condemned::get().len(), withheld()),
+			(STAKE - 4 * OF_PROVIDER, vec![], 0, vec![])
+		);
+	});
+}
+
+#[test]
+fn who_demands_never_loses_more_than_who_delivers_has() {
+	build_and_execute(|| {
+		let answers = said(&HONEST, 2);
+		let auditors = drawn(&answers);
+		for (place, stake) in [(0, DEPOSIT / 4), (1, 0)] {
+			assert_ok!(demand(&auditors[place], &answers[place]));
+			Balances::set_balance(&stake_of(&HONEST), stake);
+			let (had, issuance) = (free(&auditors[place]), Balances::total_issuance());
+			assert_ok!(send(&HONEST, delivery(&answers, place)));
+			assert_eq!((free(&auditors[place]), free(&stake_of(&HONEST))), (had + DEPOSIT - stake, 0));
+			assert_eq!(Balances::total_issuance(), issuance - 2 * stake);
+		}
 	});
 }
 
@@ -284,13 +307,14 @@ fn operators_demand_with_their_own_money_and_deliver() {
 			assert_eq!((deposit_of(&by), deposit_of(&auditors[place])), (DEPOSIT, 0));
 			if ending {
 				assert_ok!(send(&keeper, delivery(&answers, place)));
-				assert_eq!((deposit_of(&by), free(&by)), (0, FUNDS - DEPOSIT));
+				assert_eq!((deposit_of(&by), free(&by)), (0, FUNDS - DEPOSIT / 2));
 			}
 		}
 		// Nobody delivers the other one: the owner is rewarded, and its operator has its deposit again.
 		run_to(System::block_number() + DELIVER_TIME + 1);
-		assert_eq!(withheld(), [(id(&answers[1]), auditors[1].clone(), HALF, HALF + 1)]);
-		assert_eq!((deposit_of(&by), free(&by)), (0, FUNDS - DEPOSIT));
+		let left = STAKE - OF_PROVIDER;
+		assert_eq!(withheld(), [(id(&answers[1]), auditors[1].clone(), left / 2, left - left / 2)]);
+		assert_eq!((deposit_of(&by), free(&by)), (0, FUNDS - DEPOSIT / 2));
 	});
 }
 
