@@ -26,6 +26,8 @@ use tokio_util::{
 const PROTOCOL: StreamProtocol = StreamProtocol::new("/neuroshard/ring/2");
 /// Peers that may wait to be dialled.
 const DIALS: usize = 64;
+/// For connections to close at the end.
+const CLOSING: Duration = Duration::from_secs(1);
 /// A connection without a stream is closed after this time.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -149,9 +151,9 @@ async fn run(mut swarm: Swarm<libp2p_stream::Behaviour>, mut dials: mpsc::Receiv
 	};
 	loop {
 		tokio::select! {
-			() = cancel.cancelled() => return,
+			() = cancel.cancelled() => break,
 			dial = dials.recv() => {
-				let Some(Dial { address: PeerAddress { peer, addresses }, reply }) = dial else { return };
+				let Some(Dial { address: PeerAddress { peer, addresses }, reply }) = dial else { break };
 				if swarm.is_connected(&peer) {
 					let _ = reply.send(Ok(()));
 					continue;
@@ -173,5 +175,23 @@ async fn run(mut swarm: Swarm<libp2p_stream::Behaviour>, mut dials: mpsc::Receiv
 				_ => {}
 			}
 		}
+	}
+	close(swarm).await;
+}
+
+/// Closes all connections: the other sides would go on waiting otherwise, until they notice that nothing comes any more.
+async fn close(mut swarm: Swarm<libp2p_stream::Behaviour>) {
+	let peers: Vec<PeerId> = swarm.connected_peers().copied().collect();
+	for peer in peers {
+		// Fails only for a peer that has just gone.
+		let _ = swarm.disconnect_peer_id(peer);
+	}
+	let closing = async {
+		while swarm.network_info().num_peers() > 0 {
+			swarm.select_next_some().await;
+		}
+	};
+	if tokio::time::timeout(CLOSING, closing).await.is_err() {
+		tracing::debug!("some connections did not close in time");
 	}
 }

@@ -39,11 +39,18 @@ pub struct Patience {
 	pub unknown: Duration,
 	/// For a holder of a span that nobody else holds, before the texts are given up.
 	pub lost: Duration,
+	/// The same where no text has begun: whoever asks can ask again.
+	pub begun: Duration,
 }
 
 impl Default for Patience {
 	fn default() -> Self {
-		Self { late: Duration::from_millis(200), unknown: Duration::from_secs(30), lost: Duration::from_secs(60) }
+		Self {
+			late: Duration::from_millis(200),
+			unknown: Duration::from_secs(30),
+			lost: Duration::from_secs(60),
+			begun: Duration::from_secs(2),
+		}
 	}
 }
 
@@ -224,7 +231,7 @@ impl Ring {
 	/// Rows through one span.
 	fn span(&mut self, index: usize, texts: &[TextPart], rows: &Rows, kind: Kind) -> Result<Rows, Stopped> {
 		let mut began = Instant::now();
-		let mut failures = 0usize;
+		let (mut failures, mut alone_since) = (0usize, None);
 		let (mut banned, before) = (self.banned(0..self.spans.len()), self.banned(0..index));
 		self.enter(index, texts, rows)?;
 		loop {
@@ -246,12 +253,15 @@ impl Ring {
 			}
 			let Some(first) = self.preferred(index, texts) else {
 				// Nobody is there: somebody may come back.
-				if self.members_of(index).all(|member| member.banned.is_cancelled()) {
+				let patience = if texts.iter().all(|text| text.first == 0) { self.patience.begun } else { self.patience.lost };
+				let alone = *alone_since.get_or_insert_with(Instant::now);
+				if alone.elapsed() > patience || self.members_of(index).all(|member| member.banned.is_cancelled()) {
 					return Err(InferenceError::Lost.into());
 				}
 				self.wait(self.patience.late);
 				continue;
 			};
+			alone_since = None;
 			if !texts.iter().all(|text| self.members[first].knows(text)) {
 				if !self.warm(index, first, texts)? {
 					failures += 1;

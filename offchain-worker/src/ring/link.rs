@@ -23,9 +23,10 @@ use tokio_util::sync::CancellationToken;
 const QUEUE: usize = 4;
 /// Events that wait for the engine.
 pub(super) const EVENTS: usize = 1_024;
-/// Between two attempts to reach a holder; twice as long each time that it does not hold its span, up to the second.
+/// Between two attempts to reach a holder; twice as long each time that it does not hold its span, up to the second, or the third if it said why.
 const RETRY: Duration = Duration::from_millis(500);
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+const LONGEST_RETRY: Duration = Duration::from_secs(4);
+const LONGEST_REST: Duration = Duration::from_secs(30);
 /// Longest time in which a holder loads its layers.
 const LOADING: Duration = Duration::from_secs(600);
 
@@ -95,10 +96,10 @@ pub(super) async fn keep<S, F>(
 					}
 				}
 				Err(words) => {
+					pause = pause.saturating_mul(2).min(if words.is_some() { LONGEST_REST } else { LONGEST_RETRY });
 					if let Some(words) = words {
 						tell(Event::Refused(words));
 					}
-					pause = pause.saturating_mul(2).min(LONGEST_RETRY);
 				}
 			}
 			tokio::time::sleep(pause).await;

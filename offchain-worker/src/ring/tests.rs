@@ -210,7 +210,12 @@ fn piece<'a>(sequence: &'a mut Sequence, tokens: &'a [u32]) -> Piece<'a> {
 }
 
 fn impatient() -> Patience {
-	Patience { late: Duration::from_millis(100), unknown: Duration::from_millis(500), lost: Duration::from_secs(20) }
+	Patience {
+		late: Duration::from_millis(100),
+		unknown: Duration::from_millis(500),
+		lost: Duration::from_secs(20),
+		begun: Duration::from_secs(20),
+	}
 }
 
 fn bits(rows: &[f32]) -> Vec<u32> {
@@ -533,8 +538,10 @@ fn members_that_contradict_each_other_are_asked_no_more_after_some_cases_that_ca
 }
 
 #[test]
-fn a_ring_is_not_ready_while_nobody_holds_a_span() {
-	let mut ring = ring(&[1, 3], 1, Patience { lost: Duration::from_millis(300), ..impatient() });
+fn a_ring_is_not_ready_while_nobody_holds_a_span_and_a_text_that_has_not_begun_does_not_wait_for_one_under_way() {
+	// Nobody would wait so long.
+	let patience = Patience { lost: Duration::from_secs(3_600), begun: Duration::from_millis(300), ..impatient() };
+	let mut ring = ring(&[1, 3], 1, patience);
 	let readiness = ring.ring.readiness();
 	assert!(readiness.is_ready());
 	ring.conduct[1].set(DEAD);
