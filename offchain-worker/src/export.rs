@@ -59,7 +59,7 @@ pub fn export(folder: &Path, model: &ModelConfig, params: &[f32]) -> Result<(), 
 		("model.safetensors", weights),
 		("config.json", config_json(model).into_bytes()),
 		("generation_config.json", generation_config_json().into_bytes()),
-		("tokenizer.json", tokenizer::tokenizer_json().into_bytes()),
+		("tokenizer.json", tokenizer::exported_tokenizer_json().into_bytes()),
 		("tokenizer_config.json", tokenizer::tokenizer_config_json(model.max_seq).into_bytes()),
 	];
 	for (name, bytes) in files {

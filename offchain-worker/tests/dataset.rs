@@ -6,7 +6,7 @@ use neuroshard_types::{
 	H256,
 };
 use neuroshard_worker::data::{
-	corpus::Corpus,
+	corpus::{corpus_beside, Corpus, CorpusLimits},
 	dataset::{build, dataset_root, entropy, rebuild, shard_path, verify, verify_against, BuildOptions, Dataset, LEAVES_FILE},
 	loader::{Assignment, Loader},
 	manifest::{DatasetManifest, MANIFEST_FILE},
@@ -17,7 +17,12 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 fn corpus(documents: u32) -> Corpus {
 	let text = |number: u32| format!("document {number} says {} and {}\n", number * 7919, number ^ 0x5a5a).into_bytes();
-	Corpus { source: "numbered lines".into(), documents: (0..documents).map(text).collect(), left_out: Default::default() }
+	Corpus {
+		source: "numbered lines".into(),
+		documents: (0..documents).map(text).collect(),
+		left_out: Default::default(),
+		raw: Default::default(),
+	}
 }
 
 fn options(tokens_per_shard: u32, held_out: u32) -> BuildOptions {
@@ -146,6 +151,56 @@ fn a_smaller_dataset_leaves_nothing_of_the_one_that_it_replaces() {
 	let shards = fs::read_dir(folder.join("shards")).unwrap().count();
 	assert_eq!(shards, new.manifest.shape.shard_count as usize);
 	assert!(new.manifest.shape.shard_count < old.manifest.shape.shard_count);
+}
+
+#[test]
+fn a_dataset_within_its_corpus_is_the_same_each_time_it_is_built() {
+	let folder = tempfile::tempdir().unwrap();
+	for (place, text) in corpus(500).documents.iter().enumerate() {
+		fs::write(folder.path().join(format!("{place}.txt")), text).unwrap();
+	}
+	let out = folder.path().join("ds");
+	let again = || {
+		let corpus = corpus_beside(folder.path(), CorpusLimits::default(), Some(&out)).unwrap();
+		rebuild(&corpus, &options(5_000, 1), &out).unwrap().manifest
+	};
+	let first = again();
+	assert_eq!((again(), again()), (first.clone(), first));
+}
+
+#[test]
+fn no_text_is_both_trained_on_and_held_out_however_its_files_are_saved() {
+	let folder = tempfile::tempdir().unwrap();
+	for (place, text) in corpus(600).documents.iter().enumerate() {
+		let text = String::from_utf8(text.clone()).unwrap();
+		let copies = [text.clone(), format!("\u{feff}{text}"), text.replace('\n', "\r\n"), text.trim_end().to_owned()];
+		for (copy, text) in copies.into_iter().enumerate() {
+			fs::write(folder.path().join(format!("{copy}-{place}.txt")), text).unwrap();
+		}
+	}
+	let out = folder.path().join("ds");
+	let corpus = corpus_beside(folder.path(), CorpusLimits::default(), Some(&out)).unwrap();
+	assert_eq!(corpus.documents.len(), 600);
+	let built = build(&corpus, &options(5_000, 1), &out).unwrap();
+	let tokens = |shard: u32| {
+		let bytes = fs::read(shard_path(&out, shard)).unwrap();
+		bytes.chunks_exact(2).take(5_000).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect::<Vec<u16>>()
+	};
+	let documents = |shards: std::ops::Range<u32>| {
+		let all: Vec<u16> = shards.flat_map(tokens).collect();
+		let texts = all
+			.split(|token| *token == tokenizer::END_OF_TEXT)
+			.map(|text| text.iter().map(|token| *token as u8 as char).collect::<String>());
+		// The first and the last may be cut.
+		texts
+			.filter(|text| text.starts_with("document") && text.ends_with('\n'))
+			.map(|text| text.trim_end().to_owned())
+			.collect::<BTreeSet<_>>()
+	};
+	let last = built.manifest.shape.shard_count - 1;
+	let (trained, held_out) = (documents(0..last), documents(last..last + 1));
+	assert!(trained.len() > 300 && held_out.len() > 50, "{} {}", trained.len(), held_out.len());
+	assert!(trained.is_disjoint(&held_out));
 }
 
 #[test]

@@ -35,7 +35,12 @@ fn corpus() -> Corpus {
 		format!("{subject} {verb} {object} in step {number}.\n")
 	};
 	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect::<String>().into_bytes();
-	Corpus { source: "a small grammar".into(), documents: (0..150).map(document).collect(), left_out: Default::default() }
+	Corpus {
+		source: "a small grammar".into(),
+		documents: (0..150).map(document).collect(),
+		left_out: Default::default(),
+		raw: Default::default(),
+	}
 }
 
 struct Network {

@@ -3,7 +3,7 @@
 use super::{dataset_chain, CliError, Common};
 use crate::{
 	data::{
-		corpus::{self, Amount, Corpus, CorpusLimits, LeftOut, DEFAULT_CORPUS_BYTES, DEFAULT_DOCUMENT_BYTES, LEAST_DOCUMENT_BYTES},
+		corpus::{self, Corpus, CorpusLimits, DEFAULT_CORPUS_BYTES, DEFAULT_DOCUMENT_BYTES, LEAST_DOCUMENT_BYTES},
 		dataset::{self, BuildOptions},
 		manifest::{DatasetManifest, MANIFEST_FILE},
 		DataError,
@@ -93,7 +93,7 @@ impl Build {
 		let most = if self.corpus.is_some() { u64::MAX } else { DEFAULT_CORPUS_BYTES };
 		let limits = CorpusLimits { total_bytes: self.max_bytes.unwrap_or(most), document_bytes: self.document_bytes };
 		let corpus = match &self.corpus {
-			Some(path) => corpus::path_corpus(path, limits).map_err(|error| match error {
+			Some(path) => corpus::corpus_beside(path, limits, Some(&self.out)).map_err(|error| match error {
 				DataError::Io { path: failed, source } if failed == *path => {
 					CliError::Invalid(format!("--corpus {}: {source}", path.display()))
 				}
@@ -108,27 +108,24 @@ impl Build {
 			false => dataset::build(&corpus, &options, &self.out)?,
 		};
 		describe(&built.manifest);
-		for line in left_out(&corpus, &built.manifest.shape) {
-			println!("left out  {line}");
+		for line in notices(&corpus, &built.manifest.shape) {
+			println!("{}", printable_line(&line));
 		}
 		Ok(0)
 	}
 }
 
-/// What of the text that was found is not in a dataset of this shape, a line for each reason.
-fn left_out(corpus: &Corpus, shape: &DatasetShape) -> Vec<String> {
-	let LeftOut { beyond, not_text, repeated } = corpus.left_out;
+/// What of the text that was found is not in a dataset of this shape, and what is in it that is hardly text, a line for each reason.
+fn notices(corpus: &Corpus, shape: &DatasetShape) -> Vec<String> {
 	// Every document has a token more than bytes, its end.
 	let tokens = corpus.bytes().saturating_add(corpus.documents.len() as u64);
 	let unused = tokens.saturating_sub(u64::from(shape.tokens_per_shard).saturating_mul(shape.shard_count.into()));
-	let amounts = [
-		(beyond, "files, whole or at their end, beyond --max-bytes or --document-bytes"),
-		(not_text, "files that are not UTF-8 text"),
-		(repeated, "documents that are blank, or equal to another one"),
-	];
-	let amounts = amounts.into_iter().filter(|(amount, _)| amount.count > 0);
-	let lines = amounts.map(|(Amount { count, bytes }, what)| format!("{bytes} bytes of {count} {what}"));
-	lines.chain((unused > 0).then(|| format!("{unused} tokens that do not fill another shard"))).collect()
+	let unused = (unused > 0).then(|| format!("{unused} tokens that do not fill another shard"));
+	let left_out = corpus.left_out.lines().into_iter().chain(unused).map(|line| format!("left out  {line}"));
+	let raw = (corpus.raw.amount.count > 0).then(|| {
+		format!("as it is  {} bytes of JSON, tables or markup {}: all of their marks are text", corpus.raw.amount.bytes, corpus.raw.named())
+	});
+	left_out.chain(raw).collect()
 }
 
 #[derive(Debug, Args)]
@@ -209,17 +206,34 @@ mod tests {
 	}
 
 	#[test]
-	fn all_that_a_dataset_leaves_out_is_said_in_bytes_and_files() {
-		let amount = |count, bytes| Amount { count, bytes };
-		let left = LeftOut { beyond: amount(2, 27), not_text: amount(1, 3), repeated: amount(4, 16) };
-		let corpus = Corpus { source: "here".into(), documents: vec![vec![b'a'; 50], vec![b'b'; 60]], left_out: left };
-		let shape = DatasetShape { tokens_per_shard: 50, shard_count: 2, held_out: 1 };
-		let lines = left_out(&corpus, &shape);
-		let begin =
-			["27 bytes of 2 files, whole", "3 bytes of 1 files that are not", "16 bytes of 4 documents", "12 tokens that do not fill"];
-		assert!(lines.len() == 4 && lines.iter().zip(begin).all(|(line, begin)| line.starts_with(begin)), "{lines:?}");
-		let whole = Corpus { left_out: LeftOut::default(), documents: vec![vec![b'a'; 99]], ..corpus };
-		assert!(left_out(&whole, &shape).is_empty());
+	fn all_that_a_dataset_leaves_out_is_said_with_its_reason_and_paths() {
+		let folder = tempfile::tempdir().unwrap();
+		let files: [(&str, &[u8]); 6] = [
+			("a.txt", b"0123456789"),
+			("b.txt", b"0123456789"),
+			("c.jsonl", b"{}\n"),
+			("d.csv", b"1,2\n"),
+			(".env", b"x"),
+			("e.bin", b"\xff"),
+		];
+		for (name, text) in files {
+			std::fs::write(folder.path().join(name), text).unwrap();
+		}
+		let corpus = corpus::path_corpus(folder.path(), CorpusLimits::default()).unwrap();
+		// 16 tokens: 10 and 4 bytes, and two ends.
+		let shape = DatasetShape { tokens_per_shard: 7, shard_count: 2, held_out: 1 };
+		let lines = notices(&corpus, &shape);
+		let expected = [
+			"left out  1 bytes of 1 file that is not UTF-8 text (e.bin)",
+			"left out  3 bytes of 1 file of records (c.jsonl): write the texts in them to files of text, as with `jq -r .text FILE > TEXT` for JSON lines",
+			"left out  10 bytes of 1 document that is blank, or equal to another one (b.txt)",
+			"left out  1 bytes of 1 hidden file or folder (.env)",
+			"left out  2 tokens that do not fill another shard",
+			"as it is  4 bytes of JSON, tables or markup (d.csv): all of their marks are text",
+		];
+		assert_eq!(lines, expected);
+		let whole = Corpus { left_out: Default::default(), raw: Default::default(), documents: vec![vec![b'a'; 13]], ..corpus };
+		assert!(notices(&whole, &shape).is_empty());
 	}
 
 	#[test]

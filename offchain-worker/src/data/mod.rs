@@ -31,12 +31,12 @@ pub enum DataError {
 		source: std::io::Error,
 	},
 	/// Nothing to train on.
-	#[error("no text was found in {path} (files that are not UTF-8 are skipped: {skipped}): give a file or folder with text", path = path.display())]
+	#[error("no text was found in {path} ({left_out}): give a file or folder with text", path = path.display())]
 	NoText {
 		/// Where it was looked for.
 		path: PathBuf,
-		/// Files that are not UTF-8.
-		skipped: u64,
+		/// What was there instead.
+		left_out: corpus::LeftOut,
 	},
 	/// Building would mix a dataset with other files.
 	#[error("{path} holds {found}, which is no part of a dataset: name a new or an empty folder", path = path.display())]

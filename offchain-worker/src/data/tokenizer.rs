@@ -42,6 +42,11 @@ fn special_text(id: u32) -> String {
 	}
 }
 
+/// Whether this project's vocabulary has the token `text` at `id` for later use only: no text has it.
+pub fn is_reserved(id: u32, text: &str) -> bool {
+	id > u32::from(END_OF_TEXT) && id < VOCAB && text == special_text(id)
+}
+
 /// `text` as a JSON string literal. The texts here need no other escapes.
 fn quoted(text: &str) -> String {
 	format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
@@ -96,7 +101,24 @@ pub fn tokenizer_json() -> String {
 	)
 }
 
-/// The Hugging Face `tokenizer_config.json` that goes with [`tokenizer_json`].
+/// As [`tokenizer_json`], with [`END_OF_TEXT`] before each text that is encoded with special tokens, as in training. Datasets have the other one, whose
+/// hash is theirs.
+pub fn exported_tokenizer_json() -> String {
+	let special = |kind: u32| format!("{{\"SpecialToken\": {{\"id\": \"{END_OF_TEXT_TEXT}\", \"type_id\": {kind}}}}}");
+	let text = |name: &str, kind: u32| format!("{{\"Sequence\": {{\"id\": \"{name}\", \"type_id\": {kind}}}}}");
+	let (single, second) = ([special(0), text("A", 0)].join(", "), [special(1), text("B", 1)].join(", "));
+	let processor = format!(
+		r#"{{
+    "type": "TemplateProcessing",
+    "single": [{single}],
+    "pair": [{single}, {second}],
+    "special_tokens": {{"{END_OF_TEXT_TEXT}": {{"id": "{END_OF_TEXT_TEXT}", "ids": [{END_OF_TEXT}], "tokens": ["{END_OF_TEXT_TEXT}"]}}}}
+  }}"#
+	);
+	tokenizer_json().replace("\"post_processor\": null", &format!("\"post_processor\": {processor}"))
+}
+
+/// The Hugging Face `tokenizer_config.json` that goes with [`exported_tokenizer_json`].
 pub fn tokenizer_config_json(max_seq: u32) -> String {
 	format!(
 		r#"{{
@@ -155,5 +177,22 @@ mod tests {
 		assert_eq!(ids, (0..u64::from(VOCAB)).collect());
 		assert_eq!(vocab["Ġ"], 32);
 		assert_eq!(vocab[END_OF_TEXT_TEXT], 256);
+	}
+
+	#[test]
+	fn the_exported_tokenizer_begins_texts_by_itself_and_is_else_the_same() {
+		let tokenizer: tokenizers::Tokenizer = exported_tokenizer_json().parse().unwrap();
+		let ids = |special| tokenizer.encode("hi", special).unwrap().get_ids().to_vec();
+		assert_eq!((ids(true), ids(false)), (vec![256, 104, 105], vec![104, 105]));
+		let [mut exported, own] = [exported_tokenizer_json(), tokenizer_json()].map(|text| serde_json::from_str::<Value>(&text).unwrap());
+		exported["post_processor"] = Value::Null;
+		assert_eq!(exported, own);
+	}
+
+	#[test]
+	fn only_tokens_of_this_vocabulary_are_reserved() {
+		assert!(is_reserved(257, "<|reserved_1|>") && is_reserved(287, "<|reserved_31|>"));
+		let others = [(256, END_OF_TEXT_TEXT), (288, "<|reserved_32|>"), (257, "<|reserved_2|>"), (260, "<|reserved_special_token_4|>")];
+		assert!(!others.into_iter().any(|(id, text)| is_reserved(id, text)));
 	}
 }

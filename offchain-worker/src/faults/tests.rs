@@ -57,7 +57,12 @@ fn bench_of(aggregator: Aggregator, inner_steps: u32) -> Bench {
 	let sentence =
 		|number: u32| format!("Worker {} trains step {number} of shard {}.\n", number % 7, number.wrapping_mul(2_654_435_761) >> 20);
 	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect::<String>().into_bytes();
-	let corpus = Corpus { source: "a small grammar".into(), documents: (0..150).map(document).collect(), left_out: Default::default() };
+	let corpus = Corpus {
+		source: "a small grammar".into(),
+		documents: (0..150).map(document).collect(),
+		left_out: Default::default(),
+		raw: Default::default(),
+	};
 	let folder = tempfile::tempdir().unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
 	let manifest = build(&corpus, &options, folder.path()).unwrap().manifest;

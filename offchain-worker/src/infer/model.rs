@@ -1,9 +1,10 @@
 //! A model that is ready to answer: its engine, its tokenizer, and how a chat becomes a prompt.
 
 use super::{
-	chat::{Chat, ChatError},
+	chat::Chat,
 	engine::Engine,
 	folder::{Folder, FolderError},
+	masked::Masked,
 	parameters::{Parameters, ParametersError, Shape},
 	text::{Text, TextError},
 };
@@ -28,9 +29,6 @@ pub enum ModelError {
 	/// The tokenizer.
 	#[error(transparent)]
 	Text(#[from] TextError),
-	/// The chat template.
-	#[error(transparent)]
-	Chat(#[from] ChatError),
 	/// The executor.
 	#[error(transparent)]
 	Exec(#[from] ExecError),
@@ -84,13 +82,12 @@ impl Card {
 			return Err(ModelError::Vocabulary(config.vocab));
 		}
 		let end = u32::from(tokenizer::END_OF_TEXT);
-		let mark = || tokenizer::END_OF_TEXT_TEXT.to_owned();
 		Ok(Self {
 			name,
 			root: H256(root),
 			shape: Shape { config: config.clone(), scaling: RopeScaling::None }.hash(),
-			text: Text::new(&tokenizer::tokenizer_json(), Some(end), BTreeSet::from([end]))?,
-			chat: Chat::new(None, mark(), mark())?,
+			text: Text::new(tokenizer::tokenizer_json().as_bytes(), Some(end), BTreeSet::from([end]))?,
+			chat: Chat::by_line(),
 		})
 	}
 
@@ -99,16 +96,17 @@ impl Card {
 	/// # Errors
 	/// [`ModelError`].
 	pub fn of_folder(folder: &Path, threads: usize) -> Result<(Self, Shape, Parameters), ModelError> {
-		let Folder { shape, parameters, text, template, begin, end } = Folder::read(folder, threads)?;
+		let Folder { shape, parameters, text, chat } = Folder::read(folder, threads)?;
 		let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
 		let name = name.unwrap_or_else(|| "model".into());
 		let (root, hash) = (H256(shape.of(parameters.root.0)), shape.hash());
-		Ok((Self { name, root, shape: hash, text, chat: Chat::new(template, begin, end)? }, shape, parameters))
+		Ok((Self { name, root, shape: hash, text, chat }, shape, parameters))
 	}
 
-	/// The model, computed by `engine` in this arithmetic.
+	/// The model, computed by `engine` in this arithmetic. Numbers of tokens that its tokenizer does not know are never chosen.
 	pub fn with(self, class: Class, engine: Box<dyn Engine>) -> Model {
 		let Self { name, root, shape, text, chat } = self;
+		let engine = Masked::over(engine, text.holes());
 		Model { name, root, shape, class, engine, text, chat }
 	}
 }
@@ -142,8 +140,48 @@ impl Model {
 		format!("{class}-{ARITHMETIC_VERSION}-{}-{}", hex::encode(root), hex::encode(shape))
 	}
 
-	/// Tokens below this one are chosen from.
+	/// Tokens below this one are chosen from, but for those that the tokenizer does not know.
 	pub fn usable(&self) -> usize {
 		self.text.usable().min(self.engine.vocab())
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::{
+		export::export,
+		infer::generate::generate,
+		train::{checkpoint::Checkpoint, presets},
+	};
+	use neuroshard_graph::sampler::Sampling;
+	use serde_json::{json, Value};
+	use std::fs;
+
+	/// A model that draws about any token, of a tokenizer that knows letters, token 258 and token 270.
+	#[test]
+	fn a_model_never_chooses_a_number_that_is_nobodys() {
+		let (config, train) = presets::tiny();
+		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
+		let folder = tempfile::tempdir().unwrap();
+		export(folder.path(), &config, &params).unwrap();
+		let path = folder.path().join("tokenizer.json");
+		let mut file: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+		file["post_processor"] = Value::Null;
+		file["model"]["vocab"].as_object_mut().unwrap().retain(|_, id| id.as_u64().is_some_and(|id| (97..123).contains(&id)));
+		let token = |id: u32| json!({ "id": id, "content": format!("<{id}>"), "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": false });
+		file["added_tokens"] = json!([token(270), token(258)]);
+		fs::write(&path, file.to_string()).unwrap();
+		let (card, shape, parameters) = Card::of_folder(folder.path(), 1).unwrap();
+		let stage = Stage::whole(2);
+		let engine = parameters.load(Arc::new(Exec::new(1).unwrap()), &shape, &stage, Class::ExactF32).unwrap();
+		let mut model = card.with(Class::ExactF32, Box::new(engine));
+		assert_eq!(model.usable(), 271);
+		let sampling = Sampling { temperature: 10.0, ..Sampling::default() };
+		let written = generate(&mut model, "a", 100, &sampling).unwrap();
+		// Each of the tokens that there are is written: no other was chosen.
+		let letters = written.replace("<258>", "A").replace("<270>", "B");
+		assert_eq!(letters.chars().count(), 100, "{written}");
+		assert!(letters.contains('A') && letters.contains('B'), "{written}");
 	}
 }

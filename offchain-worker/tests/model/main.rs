@@ -110,7 +110,7 @@ fn an_export_has_the_files_that_loaders_look_for() {
 	assert_eq!((config["head_dim"].as_u64(), config["tie_word_embeddings"].as_bool()), (Some(16), Some(true)));
 	assert_eq!(read("tokenizer_config.json")["eos_token"], tokenizer::END_OF_TEXT_TEXT);
 	assert_eq!(read("generation_config.json")["eos_token_id"], 256);
-	assert_eq!(fs::read_to_string(folder.path().join("tokenizer.json")).unwrap(), tokenizer::tokenizer_json());
+	assert_eq!(fs::read_to_string(folder.path().join("tokenizer.json")).unwrap(), tokenizer::exported_tokenizer_json());
 }
 
 #[test]

@@ -2,8 +2,12 @@
 //!
 //! All of a file is read once, for the root. What is read of it later has to be the same: a file may change meanwhile.
 
+mod header;
+
+use super::files::{self, missing, FileError, Kind};
 use crate::train::checkpoint::{data_path, Checkpoint, CheckpointError, Header};
 use blake2b_simd::Params;
+use header::{Entries, LONGEST};
 use neuroshard_graph::{
 	exec::{Exec, Inference, InferenceError, RopeScaling, Stage},
 	merkle::{merkle_root, Hash},
@@ -11,11 +15,11 @@ use neuroshard_graph::{
 	Class, ConfigError, ModelConfig, ParamLayout, ParamTensor,
 };
 use neuroshard_types::H256;
-use safetensors::{tensor::Metadata, Dtype};
+use safetensors::Dtype;
 use serde::Deserialize;
 use std::{
 	borrow::Cow,
-	collections::{BTreeMap, BTreeSet},
+	collections::BTreeMap,
 	fs::File,
 	io,
 	os::unix::fs::FileExt,
@@ -23,22 +27,17 @@ use std::{
 	sync::Arc,
 };
 
-/// Bytes before the header of a safetensors file, which are its length.
-const LENGTH_BYTES: u64 = 8;
-/// Bytes of the longest header, as the format says.
-const LONGEST_HEADER: u64 = 100_000_000;
+/// The weights of a model that has them in one file.
+const WHOLE: &str = "model.safetensors";
+/// The list of files of one that has several.
+const INDEX: &str = "model.safetensors.index.json";
 
 /// Why parameters cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ParametersError {
-	/// A file cannot be read.
-	#[error("cannot read {path}: {source}", path = path.display())]
-	File {
-		/// Which one.
-		path: PathBuf,
-		/// What the system said.
-		source: io::Error,
-	},
+	/// A file cannot be read, or is another one than it should be.
+	#[error(transparent)]
+	File(#[from] FileError),
 	/// The header of a checkpoint.
 	#[error(transparent)]
 	Checkpoint(#[from] CheckpointError),
@@ -50,17 +49,30 @@ pub enum ParametersError {
 		/// Why.
 		source: serde_json::Error,
 	},
-	/// A header that is longer than the format allows, or than its file.
-	#[error("{path} is no safetensors file: its header would have {length} bytes", path = path.display())]
-	Header {
+	/// A safetensors file that contradicts itself.
+	#[error("{path} is no whole safetensors file: {what}. Fetch it again", path = path.display())]
+	Broken {
 		/// Which file.
 		path: PathBuf,
-		/// Bytes that it would have.
-		length: u64,
+		/// What is wrong.
+		what: String,
+	},
+	/// An index that names something else than a file beside it.
+	#[error("{path} names {name:?}, which is no file of its folder", path = path.display())]
+	Elsewhere {
+		/// Which index.
+		path: PathBuf,
+		/// What it names.
+		name: String,
 	},
 	/// A tensor that the model needs.
-	#[error("the weights have no tensor {0} of the shape that config.json says, in f32 or in 16 bits")]
-	Tensor(String),
+	#[error("{path} has no tensor {tensor} of the shape that config.json says, in f32 or in 16 bits", path = path.display())]
+	Tensor {
+		/// The file or the index that should have it.
+		path: PathBuf,
+		/// Its name.
+		tensor: String,
+	},
 	/// Tiles that are no encoding of the tensor.
 	#[error("{path}, {tensor}: {source}", path = path.display())]
 	Tiles {
@@ -114,22 +126,18 @@ impl Form {
 struct Opened {
 	path: PathBuf,
 	file: File,
+	/// Bytes that it had when it was opened.
+	length: u64,
 }
 
 impl Opened {
 	fn open(path: PathBuf) -> Result<Arc<Self>, ParametersError> {
-		match File::open(&path) {
-			Ok(file) => Ok(Arc::new(Self { path, file })),
-			Err(source) => Err(ParametersError::File { path, source }),
-		}
+		let (file, length) = files::open(&path)?;
+		Ok(Arc::new(Self { path, file, length }))
 	}
 
 	fn failed(&self, source: io::Error) -> ParametersError {
-		ParametersError::File { path: self.path.clone(), source }
-	}
-
-	fn len(&self) -> Result<u64, ParametersError> {
-		Ok(self.file.metadata().map_err(|error| self.failed(error))?.len())
+		FileError::Io { path: self.path.clone(), source }.into()
 	}
 
 	fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>, ParametersError> {
@@ -188,7 +196,7 @@ fn half(bits: u16) -> f32 {
 /// What of `model.safetensors.index.json` matters.
 #[derive(Deserialize)]
 struct Index {
-	weight_map: BTreeMap<String, String>,
+	weight_map: Entries<String>,
 }
 
 /// What a model computes, but for its parameters.
@@ -237,32 +245,17 @@ impl Parameters {
 		}
 	}
 
-	/// Those in the safetensors files of a folder in Hugging Face Llama layout: one file, or those that the index names.
+	/// Those in the safetensors files of a folder in Hugging Face Llama layout: one file, or, without it, those that the index names.
 	///
 	/// # Errors
 	/// [`ParametersError`].
 	pub fn of_folder(folder: &Path, model: &ModelConfig, threads: usize) -> Result<Self, ParametersError> {
 		let layout = ParamLayout::new(model)?;
-		let index = folder.join("model.safetensors.index.json");
-		let files: BTreeSet<String> = match index.exists() {
-			true => {
-				let file = Opened::open(index)?;
-				let index = serde_json::from_reader::<_, Index>(io::BufReader::new(&file.file));
-				index.map_err(|source| ParametersError::Json { path: file.path.clone(), source })?.weight_map.into_values().collect()
-			}
-			false => BTreeSet::from(["model.safetensors".to_owned()]),
-		};
-		let mut places: BTreeMap<String, Place> = BTreeMap::new();
-		for file in files {
-			// Names of files only: an index leads nowhere else.
-			let file = Opened::open(folder.join(Path::new(&file).file_name().unwrap_or_default()))?;
-			for (name, place) in places_in(&file, &layout)? {
-				places.entry(name).or_insert(place);
-			}
-		}
+		let mut places = places_of(folder, &layout)?;
 		let (mut state, mut tensors) = (Params::new().hash_length(32).to_state(), Vec::with_capacity(layout.tensors().len()));
 		for tensor in layout.tensors() {
-			let place = places.remove(&tensor.name).ok_or_else(|| ParametersError::Tensor(tensor.name.clone()))?;
+			let none = || ParametersError::Tensor { path: folder.into(), tensor: tensor.name.clone() };
+			let place = places.remove(&tensor.name).ok_or_else(none)?;
 			let (bytes, hashes) = place.read(threads)?;
 			match place.form {
 				Form::F32 => _ = state.update(&bytes),
@@ -294,33 +287,57 @@ impl Parameters {
 	}
 }
 
-/// The tensors of `layout` that a safetensors file has, by their names.
-fn places_in(file: &Arc<Opened>, layout: &ParamLayout) -> Result<Vec<(String, Place)>, ParametersError> {
-	let mut length = [0; 8];
-	file.file.read_exact_at(&mut length, 0).map_err(|error| file.failed(error))?;
-	let length = u64::from_le_bytes(length);
-	let start = length.saturating_add(LENGTH_BYTES);
-	let header = match usize::try_from(length) {
-		Ok(header) if length <= LONGEST_HEADER && start <= file.len()? => file.read(LENGTH_BYTES, header)?,
-		_ => return Err(ParametersError::Header { path: file.path.clone(), length }),
-	};
-	let header: Metadata = serde_json::from_slice(&header).map_err(|source| ParametersError::Json { path: file.path.clone(), source })?;
-	let mut places = Vec::new();
-	for tensor in layout.tensors() {
-		let Some(told) = header.info(&tensor.name) else { continue };
-		let fits = told.shape == [tensor.rows, tensor.cols] || (tensor.rows == 1 && told.shape == [tensor.cols]);
-		// The header was checked: from the first to the second there are as many bytes as the shape takes.
-		let (first, end) = told.data_offsets;
-		let offset = u64::try_from(first).ok().and_then(|first| start.checked_add(first));
-		match (Form::of(told.dtype).filter(|_| fits), offset) {
-			(Some(form), Some(offset)) => {
-				let place = Place { file: file.clone(), offset, bytes: end.saturating_sub(first), form };
-				places.push((tensor.name.clone(), place));
+/// Where each tensor of `layout` is in the files of a folder.
+fn places_of(folder: &Path, layout: &ParamLayout) -> Result<BTreeMap<String, Place>, ParametersError> {
+	let (whole, index) = (folder.join(WHOLE), folder.join(INDEX));
+	let is_there = |path: &Path| path.symlink_metadata().is_ok();
+	let mut wanted: BTreeMap<String, Vec<&ParamTensor>> = BTreeMap::new();
+	if is_there(&whole) {
+		wanted.insert(WHOLE.into(), layout.tensors().iter().collect());
+	} else if is_there(&index) {
+		let json = files::read(&index, LONGEST)?;
+		let told: Index = serde_json::from_slice(&json).map_err(|source| ParametersError::Json { path: index.clone(), source })?;
+		let told: BTreeMap<String, String> = told.weight_map.0.into_iter().collect();
+		for tensor in layout.tensors() {
+			let none = || ParametersError::Tensor { path: index.clone(), tensor: tensor.name.clone() };
+			let file = told.get(&tensor.name).ok_or_else(none)?;
+			// An index leads nowhere else.
+			if Path::new(file).file_name().is_none_or(|name| name != file.as_str()) {
+				return Err(ParametersError::Elsewhere { path: index, name: file.clone() });
 			}
-			_ => return Err(ParametersError::Tensor(tensor.name.clone())),
+			wanted.entry(file.clone()).or_default().push(tensor);
+		}
+	} else {
+		return Err(missing(&whole, Kind::Weights).into());
+	}
+	let mut places = BTreeMap::new();
+	for (file, tensors) in wanted {
+		let path = folder.join(&file);
+		if !is_there(&path) {
+			return Err(missing(&path, Kind::Part).into());
+		}
+		let file = Opened::open(path)?;
+		let header = header::Header::read(&file)?;
+		for tensor in tensors {
+			let name = &tensor.name;
+			places.insert(name.clone(), place_in(&file, &header, tensor).ok_or_else(|| none_in(&file, name))?);
 		}
 	}
 	Ok(places)
+}
+
+fn none_in(file: &Opened, tensor: &str) -> ParametersError {
+	ParametersError::Tensor { path: file.path.clone(), tensor: tensor.to_owned() }
+}
+
+/// Where a safetensors file has a tensor; `None` if it has not, or has another one of that name.
+fn place_in(file: &Arc<Opened>, header: &header::Header, tensor: &ParamTensor) -> Option<Place> {
+	let (told, offset) = header.tensor(&tensor.name)?;
+	let fits = told.shape == [tensor.rows, tensor.cols] || (tensor.rows == 1 && told.shape == [tensor.cols]);
+	let form = Form::of(told.dtype).filter(|_| fits)?;
+	// The header was checked: from the first to the second there are as many bytes as the shape takes.
+	let (first, end) = told.data_offsets;
+	Some(Place { file: file.clone(), offset, bytes: end.saturating_sub(first), form })
 }
 
 #[cfg(test)]
@@ -370,7 +387,7 @@ mod tests {
 		let error = || Parameters::of_checkpoint(folder.path(), &model, 1).unwrap_err();
 		assert!(matches!(error(), ParametersError::Checkpoint(CheckpointError::Root { part: "parameters", .. })));
 		std::fs::write(&path, &bytes[..1_000]).unwrap();
-		assert!(matches!(error(), ParametersError::File { .. }));
+		assert!(matches!(error(), ParametersError::File(FileError::Io { .. })));
 	}
 
 	#[test]
@@ -391,6 +408,11 @@ mod tests {
 		assert!(error.contains("has changed"), "{error}");
 	}
 
+	/// A safetensors file of this header and so many bytes of tensors.
+	fn file_of(header: &str, bytes: usize) -> Vec<u8> {
+		[&(header.len() as u64).to_le_bytes(), header.as_bytes(), &vec![0; bytes]].concat()
+	}
+
 	#[test]
 	fn what_is_no_safetensors_file_is_refused() {
 		let folder = tempfile::tempdir().unwrap();
@@ -402,17 +424,108 @@ mod tests {
 			std::fs::write(&path, bytes).unwrap();
 			Parameters::of_folder(folder.path(), &model, 1).unwrap_err()
 		};
-		assert!(matches!(error(&[]), ParametersError::File { .. }));
-		assert!(matches!(error(&u64::MAX.to_le_bytes()), ParametersError::Header { length: u64::MAX, .. }));
-		assert!(matches!(error(&(bytes.len() as u64).to_le_bytes()), ParametersError::Header { .. }));
-		assert!(matches!(error(&bytes[..bytes.len() - 1]), ParametersError::File { .. }));
+		let broken = |bytes: &[u8], words: &str| {
+			let error = error(bytes);
+			assert!(matches!(&error, ParametersError::Broken { what, .. } if what.contains(words)), "{words}: {error}");
+			assert!(error.to_string().contains("model.safetensors"), "{error}");
+		};
+		assert!(matches!(error(&[]), ParametersError::File(FileError::Other { what: "empty", .. })));
+		let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 4096\n";
+		assert!(error(pointer).to_string().contains("model.safetensors is a Git LFS pointer"));
+		broken(&u64::MAX.to_le_bytes(), "its header would have 18446744073709551615 bytes");
+		broken(&[1, 0, 0], "does not begin with a header");
+		broken(&[&(bytes.len() as u64).to_le_bytes()[..], b"{"].concat(), "its header would have");
+		broken(&bytes[..bytes.len() - 1], "ends before its tensors do");
+		broken(&[&bytes[..], b"12"].concat(), "2 bytes follow its tensors");
+		// The length of this header begins like a pickle.
+		let like_a_pickle = file_of(&format!("{{{}}}", " ".repeat(638)), 0);
+		assert!(like_a_pickle.starts_with(b"\x80\x02") && matches!(error(&like_a_pickle), ParametersError::Tensor { .. }));
 		let header = String::from_utf8_lossy(&bytes[8..]).find("model.norm.weight").unwrap();
 		let mut renamed = bytes.clone();
 		renamed[8 + header] = b'n';
-		assert!(matches!(error(&renamed), ParametersError::Tensor(name) if name == "model.norm.weight"));
-		let mut broken = bytes.clone();
-		broken[8] = b'[';
-		assert!(matches!(error(&broken), ParametersError::Json { .. }));
+		assert!(matches!(error(&renamed), ParametersError::Tensor { tensor, .. } if tensor == "model.norm.weight"));
+		let mut cut = bytes.clone();
+		cut[9] = b'[';
+		assert!(matches!(error(&cut), ParametersError::Json { .. }));
+		assert!(error(&file_of("{\"a\": {\"dtype\": \"F31\", \"shape\": [], \"data_offsets\": [0, 0]}}", 0)).to_string().contains("F31"));
+	}
+
+	#[test]
+	fn tensors_follow_one_another_without_holes_and_no_two_have_a_name() {
+		let folder = tempfile::tempdir().unwrap();
+		let (model, _) = genesis();
+		let path = folder.path().join("model.safetensors");
+		let error = |entries: &[(&str, &str, [u64; 2])]| {
+			let entries = entries.iter().map(|(name, shape, [from, to])| {
+				format!("\"{name}\": {{\"dtype\": \"F32\", \"shape\": {shape}, \"data_offsets\": [{from}, {to}]}}")
+			});
+			std::fs::write(&path, file_of(&format!("{{{}}}", entries.collect::<Vec<_>>().join(", ")), 16)).unwrap();
+			Parameters::of_folder(folder.path(), &model, 1).unwrap_err().to_string()
+		};
+		assert!(error(&[("a", "[2]", [0, 8]), ("b", "[2]", [8, 16])]).contains("no tensor model."));
+		assert!(error(&[("a", "[2]", [0, 8]), ("b", "[3]", [4, 16])]).contains("no whole safetensors file"));
+		assert!(error(&[("a", "[1]", [0, 4]), ("b", "[2]", [8, 16])]).contains("no whole safetensors file"));
+		assert!(error(&[("a", "[3]", [4, 16])]).contains("no whole safetensors file"));
+		assert!(error(&[("a", "[3]", [0, 16])]).contains("no whole safetensors file"));
+		assert!(error(&[("a", "[2]", [16, 8])]).contains("no whole safetensors file"));
+		assert!(error(&[("a", "[4294967296, 4294967296, 4]", [0, 16])]).contains("no whole safetensors file"));
+		assert!(error(&[("a", "[2]", [0, 8]), ("a", "[2]", [8, 16])]).contains("\"a\" twice"));
+		assert!(error(&[("a", "[-1]", [0, 16])]).contains("not understood"));
+		assert!(error(&[("a", "[4]", [0, 16]), ("__metadata__", "[0]", [0, 0])]).contains("no tensor model."));
+	}
+
+	#[test]
+	fn a_header_of_many_entries_is_refused_before_they_are_kept() {
+		let folder = tempfile::tempdir().unwrap();
+		let (model, _) = genesis();
+		let path = folder.path().join("model.safetensors");
+		let mut header = String::from("{");
+		for index in 0..70_000 {
+			header += &format!("\"{index}\":{{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}},");
+		}
+		header.pop();
+		std::fs::write(&path, file_of(&(header.clone() + "}"), 0)).unwrap();
+		let error = || Parameters::of_folder(folder.path(), &model, 1).unwrap_err().to_string();
+		assert!(error().contains("more than 65536 entries"), "{}", error());
+		// It is not even read: all of it is a name that does not end.
+		std::fs::write(&path, file_of(&(String::from("{\"") + &"x".repeat(17 << 20)), 0)).unwrap();
+		assert!(error().contains("16777216 at most are read"), "{}", error());
+	}
+
+	#[test]
+	fn an_index_names_files_beside_it_that_have_what_it_says() {
+		let folder = tempfile::tempdir().unwrap();
+		let (model, checkpoint) = genesis();
+		export(folder.path(), &model, &checkpoint.params).unwrap();
+		let path = |name: &str| folder.path().join(name);
+		std::fs::rename(path("model.safetensors"), path("part-1.safetensors")).unwrap();
+		let layout = ParamLayout::new(&model).unwrap();
+		let named = |of: &dyn Fn(&str) -> Option<String>| {
+			let map = layout.tensors().iter().filter_map(|tensor| Some((tensor.name.clone(), of(&tensor.name)?)));
+			let map: BTreeMap<String, String> = map.collect();
+			std::fs::write(path("model.safetensors.index.json"), serde_json::json!({ "weight_map": map }).to_string()).unwrap();
+			Parameters::of_folder(folder.path(), &model, 1)
+		};
+		let whole = named(&|_| Some("part-1.safetensors".into())).unwrap();
+		assert_eq!(values(&whole, &model).unwrap(), checkpoint.params);
+		let error = |of: &dyn Fn(&str) -> Option<String>| named(of).unwrap_err().to_string();
+		let second = |norm: &'static str| {
+			move |tensor: &str| Some(if tensor == "model.norm.weight" { norm } else { "part-1.safetensors" }.to_owned())
+		};
+		assert!(
+			error(&second("part-2.safetensors")).contains("there is no")
+				&& error(&second("part-2.safetensors")).contains("part-2.safetensors")
+		);
+		assert!(error(&second("../part-1.safetensors")).contains("no file of its folder"));
+		assert!(error(&second("")).contains("no file of its folder"));
+		let without = |tensor: &str| (tensor != "model.norm.weight").then(|| "part-1.safetensors".to_owned());
+		assert!(error(&without).contains("index.json has no tensor model.norm.weight"));
+		// The other file has it not, though another one has.
+		std::fs::write(path("part-2.safetensors"), file_of("{}", 0)).unwrap();
+		assert!(error(&second("part-2.safetensors")).contains("part-2.safetensors has no tensor model.norm.weight"));
+		std::fs::write(path("model.safetensors.index.json"), "version https://git-lfs.github.com/spec/v1\n").unwrap();
+		let pointer = Parameters::of_folder(folder.path(), &model, 1).unwrap_err().to_string();
+		assert!(pointer.contains("index.json is a Git LFS pointer"), "{pointer}");
 	}
 
 	#[test]
