@@ -168,6 +168,9 @@ async fn main() -> Anyhow<()> {
 		checkpoint: Some((0, 1)),
 		paid: Some((prices, business)),
 		ring: None,
+		served: None,
+		origins: Vec::new(),
+		hosts: Vec::new(),
 	};
 	let (stop, (ready, bound)) = (CancellationToken::new(), tokio::sync::oneshot::channel());
 	let stopped = stop.clone();

@@ -93,12 +93,12 @@ mod tests {
 				{ "type": "ByteFallback" }, { "type": "Fuse" }, { "type": "Strip", "content": " ", "start": 1, "stop": 0 }] },
 			"model": { "type": "Unigram", "unk_id": 0, "byte_fallback": true, "vocab": vocab },
 		});
-		Text::new(&json.to_string(), None, BTreeSet::from([1])).unwrap()
+		Text::new(json.to_string().as_bytes(), None, BTreeSet::from([1])).unwrap()
 	}
 
 	#[test]
 	fn parts_of_characters_have_bytes_and_special_tokens_have_none() {
-		let text = Text::new(&crate::data::tokenizer::tokenizer_json(), None, BTreeSet::new()).unwrap();
+		let text = Text::new(crate::data::tokenizer::tokenizer_json().as_bytes(), None, BTreeSet::new()).unwrap();
 		for byte in 0..=255u8 {
 			assert_eq!(text.bytes(byte.into()), Some(vec![byte]));
 		}

@@ -174,7 +174,7 @@ mod tests {
 
 	/// The pieces of an answer of these tokens, and the probabilities of each.
 	async fn pieces(tokens: &[u32], stops: &[&str], end: End) -> Vec<(String, Value)> {
-		let text = Arc::new(Text::new(&tokenizer_json(), None, BTreeSet::new()).unwrap());
+		let text = Arc::new(Text::new(tokenizer_json().as_bytes(), None, BTreeSet::new()).unwrap());
 		let (reply, replies) = mpsc::channel(tokens.len() + 1);
 		for id in tokens {
 			reply.try_send(Reply::Token(Token { id: *id, log: Some(-1.0), top: Vec::new() })).unwrap();

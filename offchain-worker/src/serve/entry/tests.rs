@@ -105,6 +105,9 @@ impl Scene {
 			checkpoint: Some((0, 1)),
 			paid: Some((Prices { prompt: 1, generated: 1 }, self.business.clone())),
 			ring: None,
+			served: None,
+			origins: Vec::new(),
+			hosts: Vec::new(),
 		};
 		let (stop, (ready, bound)) = (CancellationToken::new(), tokio::sync::oneshot::channel());
 		let stopped = stop.clone();
