@@ -23,7 +23,10 @@ const PALLET: &str = "Disputes";
 const DEMAND: Signature<(SessionId, AccountId, u32)> = Signature::new(PALLET, "demand_answer");
 const DELIVER: Signature<Delivery> = Signature::new(PALLET, "deliver_answer");
 
-const AUDITS_OF: View<(AccountId, Option<(BlockNumber, AnswerId)>), Vec<AnswerAuditView>> = View::new(PALLET, "answer_audits_of");
+/// Close and answer of the last audit of a page.
+type AuditCursor = (BlockNumber, AnswerId);
+
+const AUDITS_OF: View<(AccountId, Option<AuditCursor>), Vec<AnswerAuditView>> = View::new(PALLET, "answer_audits_of");
 const AUDIT: View<(SessionId, AccountId, u32), Option<AnswerAuditView>> = View::new(PALLET, "answer_audit");
 const DEMANDED_OF: View<(AccountId, Option<AnswerId>), Vec<AnswerAuditView>> = View::new(PALLET, "answers_demanded_of");
 const TERMS: View<(), AnswerAuditTerms> = View::new(PALLET, "answer_audit_terms");

@@ -21,7 +21,10 @@ const REPORT: Signature<(RunId, RoundIndex, [u8; 32], Report)> = Signature::new(
 const CHALLENGE: Signature<(RunId, RoundIndex, AccountId)> = Signature::new(PALLET, "challenge_audit");
 
 const VERIFIERS: View<(), Vec<AccountId>> = View::new(PALLET, "verifiers");
-const AUDITS_OF: View<(AccountId, Option<(RunId, RoundIndex)>), Vec<AuditView>> = View::new(PALLET, "audits_of");
+/// Run and round of the last audit of a page.
+type AuditCursor = (RunId, RoundIndex);
+
+const AUDITS_OF: View<(AccountId, Option<AuditCursor>), Vec<AuditView>> = View::new(PALLET, "audits_of");
 const AUDIT_CLAIM: View<(RunId, RoundIndex, AccountId), Option<AuditClaim>> = View::new(PALLET, "audit_claim");
 const TERMS: View<(), AuditTerms> = View::new(PALLET, "audit_terms");
 

@@ -184,10 +184,9 @@ impl Update {
 		println!("updated {} in block {}", opened.who, included.block.number);
 		let updated = opened.client.at(included.block).await?;
 		let exec = exec.filter(|_| hardware.gflops > provider.info.hardware.gflops);
-		match exec {
-			// A faster machine is tested like a new one.
-			Some(exec) => prove(&opened.client, &updated, &opened.submitter, &exec).await?,
-			None => {}
+		// A faster machine is tested like a new one.
+		if let Some(exec) = exec {
+			prove(&opened.client, &updated, &opened.submitter, &exec).await?;
 		}
 		Ok(0)
 	}
@@ -235,7 +234,8 @@ mod tests {
 		node.answer("Staking", "owner_of", &None::<AccountId>);
 		node.fund(1_000 * neuroshard_types::NEURO);
 		let (url, base) = (node.url(), base.path().to_str().unwrap().to_owned());
-		let arguments = ["neuroshard-worker", "update", "--roles", "worker,driver", "--node", &url, "--base-path", &base, "--suri", "//Alice"];
+		let arguments =
+			["neuroshard-worker", "update", "--roles", "worker,driver", "--node", &url, "--base-path", &base, "--suri", "//Alice"];
 		let cli = <super::super::Cli as clap::Parser>::try_parse_from(arguments).unwrap();
 		assert_eq!(super::super::run(cli).await.unwrap(), 0);
 		let expected = ProviderInfo { roles: roles(&[RoleName::Worker, RoleName::Driver]), ..known };

@@ -18,7 +18,8 @@
 //! wrong answer costs its fee and nothing else. The challenge stays the same however often it is answered: 256 bits are not
 //! guessed, the fee of the weight bounds the attempts, and a failed call, which changes nothing, is a clearer answer than a
 //! successful one with bad news in an event. A provider that comes back after it had left is a new one, with a new challenge; one that was
-//! only chilled is not. Whoever cannot answer leaves as everybody else does.
+//! only chilled is not. Whoever cannot answer leaves as everybody else does. The speed that is registered when the test is passed is the most that counts: a higher
+//! one in `update_info` is that of another machine, which is tested as well, while nothing is open that is judged by the speed.
 //!
 //! Money leaves in two steps. `unbond` moves a part of the active bond into a chunk that unlocks after the cooldown;
 //! `withdraw_unbonded` releases unlocked chunks, and only while no claim of the provider is open, and nothing that it claimed in an

@@ -8,7 +8,7 @@
 //!
 //! # Drawing
 //! What is claimed in an epoch is drawn two epochs later, by the same randomness as audits of work: nobody knew any of it when the answers were given. Each of
-//! the answers is drawn with the probability of the genesis share; of one claim only from the last [`MAX_PROVEN`], and at most [`MAX_DRAWN`]. Each has one
+//! the answers is drawn with the probability of the genesis share, or a smaller one where little was paid for it; of one claim only from the last [`MAX_PROVEN`], and at most [`MAX_DRAWN`]. Each has one
 //! auditor of the list of verifiers, which is not the provider.
 //!
 //! [`MAX_PROVEN`]: neuroshard_types::answer_audit::MAX_PROVEN

@@ -74,7 +74,7 @@ proptest! {
 						run_to(System::block_number() + 1);
 					},
 					Step::Share { training, validation } => {
-						let shares = BudgetShares { training, validation, treasury: 1_000_000 - training - validation, ..Default::default() };
+						let shares = BudgetShares { training, validation, treasury: 1_000_000 - training - validation };
 						prop_assert!(Rewards::set_shares(RuntimeOrigin::root(), shares).is_ok());
 					},
 					Step::Fee { from, to, amount } => {
