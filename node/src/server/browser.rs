@@ -40,7 +40,7 @@ impl BrowserLayer {
 	/// Why a request with these headers is refused, if it is.
 	fn refusal(&self, headers: &HeaderMap) -> Option<String> {
 		if self.by_address {
-			if let Some(host) = headers.get_all(HOST).iter().find(|host| !is_address(host)) {
+			if let Some(host) = name_of(headers) {
 				return Some(format!(
 					"This service is asked by an address or as localhost, such as http://127.0.0.1, and not as {}: any web page could have its \
 					 own name stand for this machine. Use an address. A proxy can put one into the header Host.\n",
@@ -106,6 +106,11 @@ fn forbidden<Answer: From<String>>(why: String) -> Response<Answer> {
 	refused.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
 	refused.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 	refused
+}
+
+/// The host by which a request asks, if it is neither an address nor `localhost`.
+pub fn name_of(headers: &HeaderMap) -> Option<&HeaderValue> {
+	headers.get_all(HOST).iter().find(|host| !is_address(host))
 }
 
 /// Whether a host is an address or `localhost`, on any port: a tunnel has one of its own.

@@ -1,6 +1,7 @@
 //! A connection: which of its requests begin a WebSocket and which are calls, and what its client shares with others.
 
 use super::{
+	browser::name_of,
 	calls::{Caller, Subscriptions},
 	coming::{slow, Coming},
 	websocket, Door, Limits, LIMITS, MIB,
@@ -21,7 +22,7 @@ use jsonrpsee::{
 	Extensions,
 };
 use sc_rpc_api::DenyUnsafe;
-use sc_rpc_server::{utils::deny_unsafe, Metrics, MiddlewareLayer};
+use sc_rpc_server::{utils::deny_unsafe, Metrics, MiddlewareLayer, RpcMethods};
 use std::{io, net::IpAddr, sync::Arc, time::Instant};
 use tokio::{
 	sync::{mpsc, OwnedSemaphorePermit},
@@ -142,7 +143,10 @@ impl Connection {
 			layer = layer.with_metrics(Metrics::new(metrics.clone(), transport));
 		}
 		let mut extensions = Extensions::new();
-		extensions.insert(page.unwrap_or_else(|| deny_unsafe(address, &endpoint.rpc_methods)));
+		// Whoever comes over a proxy, or by a name that may be anybody's, is not on loopback, whatever the address.
+		let is_strange = is_forwarded(headers) || name_of(headers).is_some();
+		let strange = Some(DenyUnsafe::Yes).filter(|_| is_strange && !matches!(endpoint.rpc_methods, RpcMethods::Unsafe));
+		extensions.insert(page.or(strange).unwrap_or_else(|| deny_unsafe(address, &endpoint.rpc_methods)));
 		extensions.insert(ConnectionId(self.id));
 		let bytes = |megabytes: u32| megabytes.saturating_mul(MIB);
 		Caller {

@@ -15,9 +15,8 @@ const MOST: usize = 4_096;
 // Clients show no more than the first 250 characters.
 const PLACE: &str = "The account has another extrinsic with this nonce. To send several at once, read system_accountNextIndex once and count up: a nonce of \
 	-1 gives the same number to all that are signed together. To replace the other one, raise the tip.";
-const UNSAFE: &str =
-	"A web page (a request with an Origin header) is served safe methods only. Call this one without a browser, on the machine of the \
-	node, unless --rpc-methods says otherwise.";
+const UNSAFE: &str = "A web page (a request with an Origin header) is served safe methods only. So is, unless --rpc-methods says otherwise, who comes over a \
+	proxy or from another machine. Call this one on the machine of the node, without a browser.";
 
 /// An error as it is answered.
 #[derive(Deserialize)]

@@ -423,6 +423,30 @@ async fn all_methods_are_named_and_unsafe_ones_refused_where_they_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_to_loopback_over_a_proxy_or_by_a_name_is_not_served_what_is_unsafe_unless_that_was_asked_for() {
+	for (rpc_methods, allowed) in [(RpcMethods::Auto, false), (RpcMethods::Unsafe, true), (RpcMethods::Safe, false)] {
+		let tested = Tested::new(RpcEndpoint { rpc_methods, max_connections: 10, ..endpoint() });
+		let here = format!("Host: {}", tested.address);
+		let forwarded = |name: &str| format!("{here}\r\n{name}: 192.0.2.60");
+		for head in [
+			forwarded("X-Forwarded-For"),
+			forwarded("X-Real-IP"),
+			format!("{here}\r\nForwarded: for=192.0.2.60"),
+			"Host: node.example".into(),
+		] {
+			let mut socket = tested.websocket(handshake(tested.address).replace(&here, &head)).await;
+			socket.write_all(&asks_for("unsafe")).await.unwrap();
+			let answer = until(&mut socket, b'}').await;
+			assert_eq!(answer.contains(r#""result":1"#), allowed, "{rpc_methods:?} {head}: {answer}");
+			let mut socket = TcpStream::connect(tested.address).await.unwrap();
+			socket.write_all(posted(tested.address, "unsafe").replace(&here, &head).as_bytes()).await.unwrap();
+			let answer = until(&mut socket, b'}').await;
+			assert_eq!(answer.contains(r#""result":1"#), allowed, "{rpc_methods:?} {head}: {answer}");
+		}
+	}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_and_what_they_hold_are_shown() {
 	let tested = Tested::new(endpoint());
 	let client = tested.client().await;

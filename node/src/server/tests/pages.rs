@@ -30,7 +30,7 @@ impl Tested {
 	}
 
 	/// What a page of an origin is answered over a WebSocket.
-	async fn from_page(&self, origin: &str, call: &[u8]) -> String {
+	async fn page_is_told(&self, origin: &str, call: &[u8]) -> String {
 		let mut socket = self.websocket(handshake(self.address).replace("Upgrade: ", &format!("Origin: {origin}\r\nUpgrade: "))).await;
 		socket.write_all(call).await.unwrap();
 		until(&mut socket, b'}').await
@@ -88,9 +88,9 @@ async fn no_page_calls_what_is_unsafe_whatever_its_origin_and_whatever_is_allowe
 		(all(RpcMethods::Unsafe), [EVIL, "null"]),
 	] {
 		for origin in origins {
-			let answer = tested.from_page(origin, &asks_for("unsafe")).await;
+			let answer = tested.page_is_told(origin, &asks_for("unsafe")).await;
 			assert!(answer.contains(REFUSED) && answer.contains("web page"), "{answer}");
-			assert!(tested.from_page(origin, &asks_for("small")).await.contains(r#""result":1"#));
+			assert!(tested.page_is_told(origin, &asks_for("small")).await.contains(r#""result":1"#));
 			let header = format!("Origin: {origin}\r\n");
 			let answer = tested.told(with(posted(tested.address, "unsafe"), &header)).await;
 			assert!(answer.contains(REFUSED), "{answer}");
