@@ -120,7 +120,11 @@ fn notices(corpus: &Corpus, shape: &DatasetShape) -> Vec<String> {
 	// Every document has a token more than bytes, its end.
 	let tokens = corpus.bytes().saturating_add(corpus.documents.len() as u64);
 	let unused = tokens.saturating_sub(u64::from(shape.tokens_per_shard).saturating_mul(shape.shard_count.into()));
-	let unused = (unused > 0).then(|| format!("{unused} tokens that do not fill another shard"));
+	let unused = match unused {
+		0 => None,
+		1 => Some("1 token that does not fill another shard".to_owned()),
+		_ => Some(format!("{unused} tokens that do not fill another shard")),
+	};
 	let left_out = corpus.left_out.lines().into_iter().chain(unused).map(|line| format!("left out  {line}"));
 	let raw = (corpus.raw.amount.count > 0).then(|| {
 		format!("as it is  {} bytes of JSON, tables or markup {}: all of their marks are text", corpus.raw.amount.bytes, corpus.raw.named())
@@ -224,10 +228,10 @@ mod tests {
 		let shape = DatasetShape { tokens_per_shard: 7, shard_count: 2, held_out: 1 };
 		let lines = notices(&corpus, &shape);
 		let expected = [
-			"left out  1 bytes of 1 file that is not UTF-8 text (e.bin)",
+			"left out  1 byte of 1 file that is not UTF-8 text (e.bin)",
 			"left out  3 bytes of 1 file of records (c.jsonl): write the texts in them to files of text, as with `jq -r .text FILE > TEXT` for JSON lines",
 			"left out  10 bytes of 1 document that is blank, or equal to another one (b.txt)",
-			"left out  1 bytes of 1 hidden file or folder (.env)",
+			"left out  1 byte of 1 hidden file or folder (.env)",
 			"left out  2 tokens that do not fill another shard",
 			"as it is  4 bytes of JSON, tables or markup (d.csv): all of their marks are text",
 		];

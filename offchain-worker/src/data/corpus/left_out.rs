@@ -130,7 +130,11 @@ impl LeftOut {
 			let Amount { count, bytes } = left.amount;
 			let [one, several] = reason.words();
 			let what = if count == 1 { one } else { several };
-			let bytes = if bytes > 0 { format!("{bytes} bytes of ") } else { String::new() };
+			let bytes = match bytes {
+				0 => String::new(),
+				1 => "1 byte of ".to_owned(),
+				_ => format!("{bytes} bytes of "),
+			};
 			format!("{bytes}{count} {what} {}{}", left.named(), reason.remedy())
 		};
 		self.0.iter().map(line).collect()
