@@ -43,7 +43,9 @@ async fn enter(business: &Business, request: &mut Request) -> Result<(), ApiErro
 			request.extensions_mut().insert(payer);
 		}
 		// Its body has the voucher.
-		VOUCHERS => drop(accounts.asks(request.headers(), view).await?),
+		VOUCHERS => {
+			accounts.asks(request.headers(), view).await?;
+		}
 		"/v1/embeddings" => return Err(ApiError::payment("embeddings have no price here")),
 		"/v1/check" => return Err(ApiError::payment("checks have no price here: `neuroshard-worker check` makes them")),
 		_ => {}

@@ -46,8 +46,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Record>, Damaged> {
 		let damaged = Damaged { at };
 		let Some(found) = content(rest) else {
 			let behind = rest.windows(BEGIN.len()).enumerate().skip(1).filter(|(_, window)| *window == BEGIN);
-			let is_whole = |(place, _): (usize, _)| rest.get(place..).and_then(content).is_some();
-			return if behind.map(is_whole).any(|whole| whole) { Err(damaged) } else { Ok(records) };
+			let mut whole = behind.filter(|(place, _)| rest.get(*place..).and_then(content).is_some());
+			return if whole.next().is_some() { Err(damaged) } else { Ok(records) };
 		};
 		records.extend(Vec::<Record>::decode(&mut &*found).map_err(|_| damaged)?);
 		at = at.saturating_add(HEAD).saturating_add(found.len());
