@@ -27,9 +27,9 @@ use neuroshard_types::{
 };
 use std::{
 	collections::BTreeSet,
-	fs::{self, File, TryLockError},
-	io,
-	os::unix::fs::DirBuilderExt,
+	fs::{self, File, OpenOptions, TryLockError},
+	io::{self, Write},
+	os::unix::fs::{DirBuilderExt, OpenOptionsExt},
 	path::{Path, PathBuf},
 	sync::{
 		atomic::{AtomicU64, Ordering},
@@ -184,6 +184,34 @@ impl Shelf {
 		let more = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_sub(before);
 		self.0.bytes.fetch_add(more, Ordering::Relaxed);
 		Ok(path)
+	}
+
+	/// As [`Self::keep`], of an answer in `session` that was computed with these parameters and has a receipt with this hash, for whoever has `json` in another
+	/// place until the disk is synced: before that, it may be lost in a crash.
+	///
+	/// # Errors
+	/// [`ShelfError::File`].
+	pub(crate) fn put(&self, parameters: H256, session: SessionId, receipt: H256, json: &[u8]) -> Result<(), ShelfError> {
+		let folder = self.root(parameters).join(session.to_string());
+		let path = folder.join(format!("{}.json", hex::encode(receipt)));
+		let _in_use = self.hold(parameters)?;
+		fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed(&folder))?;
+		let before = fs::metadata(&path).map_or(0, |file| file.len());
+		let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path);
+		file.and_then(|mut file| file.write_all(json)).map_err(failed(&path))?;
+		let more = u64::try_from(json.len()).unwrap_or(u64::MAX).saturating_sub(before);
+		self.0.bytes.fetch_add(more, Ordering::Relaxed);
+		Ok(())
+	}
+
+	/// Has all that was put be on disk.
+	///
+	/// # Errors
+	/// [`ShelfError::File`].
+	pub(crate) fn sync(&self) -> Result<(), ShelfError> {
+		let folder = &self.0.folder;
+		let synced = File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
+		synced.map_err(failed(folder))
 	}
 
 	/// The transcript with this receipt.

@@ -66,6 +66,8 @@ async fn serve(socket: TcpStream, router: TowerToHyperService<Router>, stop: Can
 	let _ = socket.set_nodelay(true);
 	let mut builder = http1::Builder::new();
 	builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD);
+	// A client that has sent all that it asks may say so, and waits for its answer all the same. One that has gone is noticed by what is written to it.
+	builder.half_close(true);
 	let service = service_fn(|request: Request<Incoming>| router.call(request.map(Body::new)));
 	let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
 	let ended = tokio::select! {

@@ -1,26 +1,25 @@
 //! Requests on their way to the provider, and answers on their way back.
 
 use super::{
-	asked::{Asked, Kind},
+	asked::Asked,
 	asker::ASK,
 	book::digits,
-	headers::passed_on,
+	browser,
 	purse::{Given, Wrong},
 	reader::Reader,
 	refusal::Refusal,
 	Gateway,
 };
-use crate::infer::printable_line;
+use crate::{api::Kind, infer::printable_line, web::Guard};
 use axum::{
 	body::{to_bytes, Body, Bytes},
-	extract::{Request, State},
+	extract::{Path, Request, State},
 	http::{
-		header::{self, HeaderMap, HeaderValue},
-		request::Parts,
-		uri::{Authority, PathAndQuery},
-		Response, StatusCode,
+		header::{self, HeaderMap, HeaderName, HeaderValue},
+		uri::PathAndQuery,
+		Method, Response, StatusCode,
 	},
-	middleware::{self, Next},
+	middleware,
 	response::IntoResponse,
 	routing::{get, post},
 	Json, Router,
@@ -31,11 +30,11 @@ use serde_json::{json, Value};
 use std::{
 	collections::{BTreeMap, BTreeSet},
 	io,
-	net::{IpAddr, Ipv6Addr},
 	time::Duration,
 };
 use tokio::{
 	sync::{mpsc, oneshot, OwnedSemaphorePermit},
+	task::spawn_blocking,
 	time::timeout,
 };
 
@@ -43,6 +42,10 @@ use tokio::{
 const MOST: usize = 4 << 20;
 /// For a request's body to come.
 const BODY: Duration = Duration::from_secs(30);
+/// Bytes of an error that are read.
+const ERROR: usize = 64 << 10;
+/// For an error to come.
+const ERROR_TIME: Duration = Duration::from_secs(10);
 /// Pieces of an answer that wait for the client.
 const AHEAD: usize = 64;
 /// For a client to take a piece of its answer.
@@ -58,34 +61,18 @@ type Shared = State<Gateway>;
 type Answer = Result<axum::response::Response, Refusal>;
 
 /// All addresses.
-pub(super) fn router(gateway: Gateway) -> Router {
-	Router::new()
+pub(super) fn router(gateway: Gateway, guard: Guard) -> Router {
+	let all = Router::new()
 		.route("/v1/models", get(models))
-		.route("/v1/models/{*name}", get(models))
+		.route("/v1/models/{*name}", get(model))
 		.route("/v1/completions", post(completions))
 		.route("/v1/chat/completions", post(chat))
 		.route("/v1/embeddings", post(async || Refusal::embeddings()))
 		.route("/health", get(health))
 		.fallback(async || Refusal::path())
-		.layer(middleware::from_fn(by_address))
-		.with_state(gateway)
-}
-
-/// Refuses what a page of another site could have sent by a name that it had made to stand for this machine.
-async fn by_address(request: Request, next: Next) -> Answer {
-	let host = request.headers().get(header::HOST).map(|host| host.to_str().ok().and_then(|host| host.parse().ok()));
-	match host {
-		None => {}
-		Some(Some(host)) if is_address(&host) => {}
-		Some(_) => return Err(Refusal::host()),
-	}
-	Ok(next.run(request).await)
-}
-
-fn is_address(host: &Authority) -> bool {
-	let name = host.host();
-	let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
-	name == "localhost" || name.parse::<IpAddr>().is_ok() || bare.is_some_and(|name| name.parse::<Ipv6Addr>().is_ok())
+		.method_not_allowed_fallback(async || Refusal::method())
+		.with_state(gateway);
+	guard.before(all).layer(middleware::from_fn(browser::keep_out))
 }
 
 async fn health(State(gateway): Shared) -> impl IntoResponse {
@@ -103,9 +90,28 @@ async fn health(State(gateway): Shared) -> impl IntoResponse {
 	}))
 }
 
-async fn models(State(gateway): Shared, request: Request) -> Answer {
-	let (parts, _) = request.into_parts();
-	gateway.forward(parts, Bytes::new(), None).await
+/// The offered model, as the offer and the run on the chain tell it: nobody is asked.
+fn described(gateway: &Gateway) -> Value {
+	let purse = gateway.purse();
+	let terms = purse.terms();
+	json!({
+		"id": terms.card.name,
+		"object": "model",
+		"created": gateway.0.started,
+		"owned_by": "neuroshard",
+		"max_model_len": terms.config.model.max_seq,
+	})
+}
+
+async fn models(State(gateway): Shared) -> impl IntoResponse {
+	Json(json!({ "object": "list", "data": [described(&gateway)] }))
+}
+
+async fn model(State(gateway): Shared, Path(name): Path<String>) -> Answer {
+	match name == gateway.0.card.name {
+		true => Ok(Json(described(&gateway)).into_response()),
+		false => Err(Refusal::model(&gateway.0.card.name)),
+	}
 }
 
 async fn completions(State(gateway): Shared, request: Request) -> Answer {
@@ -121,13 +127,14 @@ async fn paid(gateway: Gateway, kind: Kind, request: Request) -> Answer {
 	if !is_json(&parts.headers) {
 		return Err(Refusal::content_type());
 	}
+	// As many bodies are in memory as there are requests.
+	let Ok(place) = gateway.0.places.clone().try_acquire_owned() else { return Err(Refusal::busy(super::MOST_REQUESTS)) };
 	let body = timeout(BODY, to_bytes(body, MOST)).await.ok().and_then(Result::ok).ok_or_else(|| Refusal::body(MOST))?;
-	let body: Value = serde_json::from_slice(&body).map_err(|error| Refusal::invalid(format!("the body is no JSON: {error}")))?;
-	let Value::Object(mut fields) = body else { return Err(Refusal::invalid("the body is no JSON object")) };
-	fields.insert("receipt".into(), true.into());
-	let body = Value::Object(fields);
-	let asked = Asked::of(kind, &body, &gateway.0.card).map_err(Refusal::invalid)?;
-	gateway.forward(parts, body.to_string().into(), Some(asked)).await
+	let card = gateway.0.card.clone();
+	// A long text has many tokens, and counting them takes time.
+	let read = spawn_blocking(move || Asked::of(kind, &body, &card)).await;
+	let (asked, body) = read.map_err(|_| Refusal::fault())?.map_err(Refusal::of_request)?;
+	gateway.forward(kind, body.into(), asked, place).await
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -137,81 +144,96 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 impl Gateway {
 	/// Has the provider answer. What it answers is read to its end even if the client leaves, since it is to be paid.
-	async fn forward(self, parts: Parts, body: Bytes, asked: Option<Asked>) -> Answer {
-		let Ok(place) = self.0.places.clone().try_acquire_owned() else { return Err(Refusal::busy(super::MOST_REQUESTS)) };
+	async fn forward(self, kind: Kind, body: Bytes, asked: Asked, place: OwnedSemaphorePermit) -> Answer {
 		if self.0.tasks.is_closed() {
 			return Err(Refusal::stopping());
 		}
 		let (answer, answered) = oneshot::channel();
 		let tasks = self.0.tasks.clone();
-		tasks.spawn(self.attend(parts, body, asked, place, answer));
-		answered.await.map_err(|_| Refusal::away("the request was given up by a fault of the program"))?
+		tasks.spawn(self.attend(kind, body, asked, place, answer));
+		answered.await.map_err(|_| Refusal::fault())?
 	}
 
-	async fn attend(self, parts: Parts, body: Bytes, asked: Option<Asked>, _place: OwnedSemaphorePermit, answer: oneshot::Sender<Answer>) {
-		let response = match self.ask(parts, body, asked.as_ref()).await {
+	async fn attend(self, kind: Kind, body: Bytes, asked: Asked, _place: OwnedSemaphorePermit, answer: oneshot::Sender<Answer>) {
+		let response = match self.ask(kind, body, &asked).await {
 			Ok(response) => response,
 			Err(refusal) => return drop(answer.send(Err(refusal))),
 		};
 		let (head, body) = response.into_parts();
-		if let Some(asked) = asked.as_ref().filter(|_| head.status.is_server_error()) {
-			// Some of it may have been computed, and have receipts.
-			tracing::warn!(
-				"the provider answers with status {}: what of it was computed is paid for if the provider tells its receipt",
-				head.status
-			);
-			self.lose(asked, BTreeMap::new());
-		}
-		let reader = match (&asked, self.reader(head.status, &head.headers)) {
-			(Some(_), Ok(reader)) => reader,
-			(Some(_), Err(wrong)) => {
-				self.stop(&wrong);
-				Reader::Nothing
+		let reader = match head.status {
+			StatusCode::OK => self.reader(&head.headers),
+			status if status.is_client_error() => return drop(answer.send(Err(refused(status, &head.headers, body).await))),
+			status => {
+				// Some of it may have been computed, and have receipts.
+				tracing::warn!(
+					"the provider answers with status {status}: what of it was computed is paid for if the provider tells its receipt"
+				);
+				self.lose(&asked, BTreeMap::new());
+				return drop(answer.send(Err(refused(status, &head.headers, body).await)));
 			}
-			(None, _) => Reader::Nothing,
 		};
+		let reader = match reader {
+			Ok(reader) => reader,
+			Err(wrong) => {
+				self.stop(&wrong);
+				return drop(answer.send(Err(Refusal::unreadable(&wrong.to_string()))));
+			}
+		};
+		if reader.is_document() {
+			let document = self.pass_on(body, reader, &asked, None).await.map_err(|why| Refusal::unreadable(&why));
+			return drop(answer.send(document.map(|document| told("application/json", document.into()))));
+		}
 		let (pieces, mut client) = mpsc::channel(AHEAD);
 		let stream = futures::stream::poll_fn(move |context| client.poll_recv(context));
-		let mut passed = Response::new(Body::from_stream(stream));
-		*passed.status_mut() = head.status;
-		*passed.headers_mut() = passed_on(&head.headers);
-		let there = answer.send(Ok(passed)).is_ok();
-		self.pass_on(body, reader, &asked.unwrap_or_default(), there.then_some(pieces)).await;
+		let there = answer.send(Ok(told("text/event-stream", Body::from_stream(stream)))).is_ok();
+		// What is wrong with a stream is in the log, and it ends.
+		let _ = self.pass_on(body, reader, &asked, there.then_some(pieces)).await;
 	}
 
-	async fn ask(&self, parts: Parts, body: Bytes, asked: Option<&Asked>) -> Result<Response<Incoming>, Refusal> {
-		let path = parts.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-		let mut headers = passed_on(&parts.headers);
+	/// Asks the provider. Of the request it gets what this gateway has read of the body, and nothing of its head.
+	async fn ask(&self, kind: Kind, body: Bytes, asked: &Asked) -> Result<Response<Incoming>, Refusal> {
 		let (session, voucher) = self.payment()?;
 		let value = |text: String| HeaderValue::try_from(text).map_err(|error| Refusal::invalid(error.to_string()));
-		headers.insert(SESSION, value(session.to_string())?);
-		headers.insert(VOUCHER, value(digits(&voucher))?);
 		let ask = self.0.asker.header().ok_or_else(|| Refusal::away("the clock of this machine is out of all bounds"))?;
-		headers.insert(ASK, ask);
+		let headers = HeaderMap::from_iter([
+			(header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+			(HeaderName::from_static(SESSION), value(session.to_string())?),
+			(HeaderName::from_static(VOUCHER), value(digits(&voucher))?),
+			(HeaderName::from_static(ASK), ask),
+		]);
 		let provider = &self.0.provider;
-		provider.ask(parts.method, path, headers, body).await.map_err(|away| {
+		provider.ask(Method::POST, PathAndQuery::from_static(kind.path()), headers, body).await.map_err(|away| {
 			let words = format!("the provider at {} does not answer: {}", provider.endpoint(), reasons(&away));
 			tracing::warn!("{}", printable_line(&words));
-			if let Some(asked) = asked.filter(|_| away.was_sent()) {
+			if away.was_sent() {
 				self.lose(asked, BTreeMap::new());
 			}
 			Refusal::away(words)
 		})
 	}
 
-	fn reader(&self, status: StatusCode, headers: &HeaderMap) -> Result<Reader, Wrong> {
-		if !status.is_success() {
-			return Ok(Reader::Nothing);
-		}
+	/// What reads a successful answer with these headers.
+	fn reader(&self, headers: &HeaderMap) -> Result<Reader, Wrong> {
 		let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
 		match text(header::CONTENT_ENCODING) {
-			"" | "identity" => Ok(Reader::of(text(header::CONTENT_TYPE))),
-			other => Err(Wrong::Encoding(other.to_owned())),
+			"" | "identity" => {}
+			other => return Err(Wrong::Encoding(other.to_owned())),
 		}
+		let kind = text(header::CONTENT_TYPE);
+		Reader::of(kind).ok_or_else(|| Wrong::ContentType(kind.to_owned()))
 	}
 
-	/// Passes a body on, and takes the receipts in it. A client that has left, or takes nothing, is not waited for.
-	async fn pass_on(&self, body: Incoming, mut reader: Reader, asked: &Asked, client: Option<mpsc::Sender<io::Result<Bytes>>>) {
+	/// Passes a body on, and takes the receipts in it. A client that has left, or takes nothing, is not waited for. Returns what is all of a document.
+	///
+	/// # Errors
+	/// In words, why there is no document.
+	async fn pass_on(
+		&self,
+		body: Incoming,
+		mut reader: Reader,
+		asked: &Asked,
+		client: Option<mpsc::Sender<io::Result<Bytes>>>,
+	) -> Result<Bytes, String> {
 		let (mut client, mut body) = (client, Body::new(body).into_data_stream());
 		let mut paid = BTreeSet::new();
 		let broken = loop {
@@ -226,6 +248,10 @@ impl Gateway {
 					Ok(given) => self.receive_all(given, asked, &mut paid),
 					Err(wrong) => {
 						self.stop(&wrong);
+						if reader.is_document() {
+							// Nobody gets any of it.
+							return Err(wrong.to_string());
+						}
 						reader = Reader::Nothing;
 					}
 				}
@@ -239,22 +265,27 @@ impl Gateway {
 				break broken;
 			}
 		};
+		let mut document = Err("it is no JSON object".to_owned());
 		if broken.is_none() {
-			self.receive_all(reader.finish(), asked, &mut paid);
+			let whole = reader.finish();
+			self.receive_all(whole.given, asked, &mut paid);
+			document = whole.document.ok_or("it is no JSON object".to_owned());
 		}
 		if let Some(why) = &broken {
 			tracing::warn!("an answer broke off: {}", printable_line(why));
+			document = Err(format!("it broke off: {why}"));
 		}
-		let Some(texts) = reader.seen() else { return };
+		let Some(texts) = reader.seen() else { return document };
 		let whole = u32::try_from(paid.len()).is_ok_and(|paid| paid >= asked.answers());
 		if whole {
-			return;
+			return document;
 		}
 		if broken.is_none() {
 			tracing::warn!("an answer came without a receipt, and is not paid for before the provider tells it");
 		}
 		let seen = texts.into_iter().map(|(choice, text)| (choice, Some(text)));
 		self.lose(asked, seen.chain(paid.into_iter().map(|choice| (choice, None))).collect());
+		document
 	}
 
 	/// Pays for answers, each choice once: those in `paid` have been.
@@ -266,6 +297,24 @@ impl Gateway {
 			}
 		}
 	}
+}
+
+/// An answer whose head is this gateway's own: of the provider's, the client gets nothing.
+fn told(kind: &'static str, body: Body) -> axum::response::Response {
+	let mut response = Response::new(body);
+	response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+	// Proxies hand the pieces of a stream on as they come.
+	response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+	response
+}
+
+/// What the provider refuses a request with, in its own words if it has some.
+async fn refused(status: StatusCode, headers: &HeaderMap, body: Incoming) -> Refusal {
+	let retry = headers.get(header::RETRY_AFTER).and_then(|seconds| seconds.to_str().ok()?.parse().ok());
+	let is_plain = headers.get(header::CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
+	let bytes =
+		timeout(ERROR_TIME, to_bytes(Body::new(body), ERROR)).await.ok().and_then(Result::ok).filter(|_| is_plain && is_json(headers));
+	Refusal::of_provider(status, bytes.as_deref().unwrap_or_default(), retry)
 }
 
 /// An error with what is behind it.
@@ -280,23 +329,4 @@ fn reasons(error: &dyn std::error::Error) -> String {
 		next = source.source();
 	}
 	words
-}
-
-#[cfg(test)]
-mod tests {
-	use super::*;
-
-	#[test]
-	fn only_addresses_and_this_machine_are_hosts() {
-		for (host, expected) in [
-			("127.0.0.1:8081", true),
-			("localhost:8081", true),
-			("localhost", true),
-			("[::1]:8081", true),
-			("evil.example:8081", false),
-			("localhost.evil.example", false),
-		] {
-			assert_eq!(is_address(&host.parse().unwrap()), expected, "{host}");
-		}
-	}
 }

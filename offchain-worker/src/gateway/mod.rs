@@ -1,7 +1,7 @@
 //! The user's side of paid inference: a server on this machine that speaks the OpenAI API to clients as they are, has a provider answer, and pays for
 //! each answer with a voucher of the user's account.
 //!
-//! - `forward`, `headers`, `refusal`: the API. `door` is who may connect.
+//! - `forward`, `refusal`: the API. `door` is who may connect, and `browser` what pages may do: nothing.
 //! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
 //! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers whose receipts did not come.
 //! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
@@ -10,14 +10,15 @@
 
 mod asked;
 mod asker;
+mod at_most;
 mod book;
+mod browser;
 mod checker;
 pub mod choice;
 mod courier;
 mod court;
 mod door;
 mod forward;
-mod headers;
 mod lost;
 mod purse;
 mod reader;
@@ -35,8 +36,10 @@ pub use purse::{Owed, Terms};
 
 use crate::{
 	answers::provider::{BadEndpoint, Endpoint, Provider},
+	counted::counted,
 	infer::{Card, Model},
 	receipt::Transcript,
+	web::Guard,
 };
 use asked::Asked;
 use book::Signed;
@@ -53,7 +56,7 @@ use std::{
 	collections::BTreeMap,
 	net::SocketAddr,
 	sync::{Arc, Mutex, MutexGuard, PoisonError},
-	time::{Duration, Instant},
+	time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use tokio::{
 	net::TcpListener,
@@ -145,6 +148,8 @@ struct Inner {
 	disputed: watch::Receiver<Option<court::Disputed>>,
 	places: Arc<Semaphore>,
 	tasks: TaskTracker,
+	/// Seconds since 1970, of the start.
+	started: u64,
 }
 
 /// Answers until `stop` is cancelled; answers that are under way end first, if they do within a minute, and the provider gets the last voucher. `ready` is
@@ -165,7 +170,9 @@ pub async fn serve(mut options: Options, ready: impl FnOnce(SocketAddr), stop: C
 	if let Some(court) = court {
 		court.start(&mut tasks, charges, told, done.clone());
 	}
-	door::listen(listener, forward::router(gateway.clone()), stop, DRAIN).await;
+	// Pages get nothing here, whoever's they are.
+	let guard = Guard::new(bound, Vec::new(), Vec::new());
+	door::listen(listener, forward::router(gateway.clone(), guard), stop, DRAIN).await;
 	gateway.0.tasks.close();
 	if timeout(DRAIN, gateway.0.tasks.wait()).await.is_err() {
 		tracing::warn!("{} answers did not end in their time, and are not paid for", gateway.0.tasks.len());
@@ -174,7 +181,7 @@ pub async fn serve(mut options: Options, ready: impl FnOnce(SocketAddr), stop: C
 	// They end with the token, and their time is bounded.
 	while tasks.join_next().await.is_some() {}
 	let (session, owed, _) = gateway.status();
-	tracing::info!("session {session}: {} answers for {} in all", owed.answers, Neuro(owed.amount));
+	tracing::info!("session {session}: {} for {} in all", counted(owed.answers, "answer"), Neuro(owed.amount));
 	Ok(())
 }
 
@@ -211,6 +218,7 @@ impl Gateway {
 			disputed,
 			places: Arc::new(Semaphore::new(MOST_REQUESTS)),
 			tasks: TaskTracker::new(),
+			started: SystemTime::now().duration_since(UNIX_EPOCH).map(|time| time.as_secs()).unwrap_or_default(),
 		};
 		let gateway = Arc::new(inner);
 		if let Some(work) = work {
@@ -250,7 +258,7 @@ impl Gateway {
 		match purse.take(given, asked) {
 			Ok(voucher) => {
 				let (price, owed) = (given.transcript.receipt.price, purse.owed());
-				tracing::info!("an answer for {}; {} answers for {} in all", Neuro(price), owed.answers, Neuro(owed.amount));
+				tracing::info!("an answer for {}; {} for {} in all", Neuro(price), counted(owed.answers, "answer"), Neuro(owed.amount));
 				match voucher {
 					Some(voucher) => self.pay(&mut purse, voucher),
 					// It may have left another one missing.
@@ -259,6 +267,10 @@ impl Gateway {
 				}
 			}
 			Err(wrong) if was_stopped => return tracing::warn!("an answer is not paid for: {wrong}"),
+			Err(wrong) if wrong.is_false() => {
+				drop(purse);
+				return self.disputed(&given.transcript, Some(0), &wrong.to_string());
+			}
 			Err(wrong) => return tracing::error!("an answer is not paid for, and the provider is asked nothing more: {wrong}"),
 		}
 		drop(purse);
@@ -298,12 +310,21 @@ impl Gateway {
 				Ok((true, voucher)) => {
 					let (price, owed) = (transcript.receipt.price, purse.owed());
 					let prices = (Neuro(price), Neuro(owed.amount));
-					tracing::info!("an answer that broke off, for {}; {} answers for {} in all", prices.0, owed.answers, prices.1);
+					tracing::info!(
+						"an answer that broke off, for {}; {} for {} in all",
+						prices.0,
+						counted(owed.answers, "answer"),
+						prices.1
+					);
 					if let Some(voucher) = voucher {
 						self.pay(&mut purse, voucher);
 					}
 					drop(purse);
 					self.check(transcript);
+				}
+				Err(wrong) if wrong.is_false() => {
+					drop(purse);
+					self.disputed(transcript, Some(0), &wrong.to_string());
 				}
 				// It is on its way with its answer, unless nothing is.
 				Err(wrong) if self.0.places.available_permits() < MOST_REQUESTS => {

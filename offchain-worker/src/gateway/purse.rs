@@ -12,6 +12,7 @@ use crate::{
 	},
 	receipt::{Malformed, Transcript},
 };
+use neuroshard_graph::sampler::{self, SamplingError};
 use neuroshard_types::{
 	inference::{chained, CheckpointId, Class, Prices, SessionId, Voucher},
 	provider::PonwKey,
@@ -94,22 +95,35 @@ pub(super) enum Wrong {
 	Choice(u32),
 	#[error("the receipt is about another prompt than the one that was asked")]
 	OtherPrompt,
-	#[error("the receipt has another {0} than the request")]
+	#[error("the receipt has another {0} than the request, or than the API's default where the request names none")]
 	Setting(&'static str),
+	#[error("the receipt claims what nobody can claim: its {0}")]
+	Impossible(#[from] SamplingError),
 	#[error("if the answer were false, nobody could show it on chain: {0}")]
 	Undisputable(#[from] Undisputable),
 	#[error("the answer has {found} tokens, and at most {most} were asked for")]
 	TooLong { found: u32, most: u32 },
+	#[error("the answer goes on behind its end, at token {0}")]
+	PastEnd(usize),
 	#[error("the text of the answer is not that of the receipt's tokens")]
 	OtherText,
 	#[error("the receipt's tokens cannot be read: {0}")]
 	Text(#[from] TextError),
 	#[error("the answer is larger than any answer should be")]
 	TooLarge,
-	#[error("the answer cannot be read, since it is encoded as {0}")]
+	#[error("the answer cannot be read, since it is encoded as {0:?}")]
 	Encoding(String),
+	#[error("the answer cannot be read, since its type is {0:?}")]
+	ContentType(String),
 	#[error("{0}")]
 	Stopped(String),
+}
+
+impl Wrong {
+	/// Whether the receipt is false whatever the model says, so that it can be disputed.
+	pub(super) fn is_false(&self) -> bool {
+		matches!(self, Self::Impossible(_))
+	}
 }
 
 /// An answer as the provider gave it.
@@ -217,8 +231,7 @@ impl Purse {
 			return Ok((false, None));
 		}
 		check_disputable(&self.terms.config, self.terms.checkpoint.round, &transcript.receipt)?;
-		let whole = written(&self.terms.card, transcript)?;
-		let found = self.lost.find(|missing| fits(missing, &whole, transcript));
+		let found = self.lost.find(|missing| fits(&self.terms.card, missing, transcript));
 		let place = found.ok_or(Wrong::NotLost)?;
 		let voucher = self.note(index, transcript)?;
 		self.lost.found(place, index, transcript.receipt.hash(transcript.genesis));
@@ -227,8 +240,7 @@ impl Purse {
 
 	/// How many answers that broke off a receipt could be of.
 	pub(super) fn fits(&self, transcript: &Transcript) -> usize {
-		let whole = written(&self.terms.card, transcript);
-		whole.map_or(0, |whole| self.lost.count(|missing| fits(missing, &whole, transcript)))
+		self.lost.count(|missing| fits(&self.terms.card, missing, transcript))
 	}
 
 	/// Notes that a receipt that was told is not taken. Whether it was not noted before.
@@ -241,9 +253,9 @@ impl Purse {
 		let (terms, index) = (&self.terms, self.agreed(transcript)?);
 		answers(choice, transcript, asked)?;
 		check_disputable(&terms.config, terms.checkpoint.round, &transcript.receipt)?;
-		match written(&terms.card, transcript)? {
-			whole if whole == text || asked.stops && whole.starts_with(text) => Ok(index),
-			_ => Err(Wrong::OtherText),
+		match written(&terms.card, transcript, asked)? == text {
+			true => Ok(index),
+			false => Err(Wrong::OtherText),
 		}
 	}
 
@@ -279,6 +291,7 @@ impl Purse {
 		if receipt.price != agreed {
 			return Err(Wrong::Price { told: receipt.price, agreed });
 		}
+		sampler::Sampling::from(receipt.sampling).validate()?;
 		Ok(index)
 	}
 
@@ -317,18 +330,30 @@ fn answers(choice: u32, transcript: &Transcript, asked: &Asked) -> Result<(), Wr
 	}
 }
 
-/// Whether a receipt, with this text, can be of an answer that broke off.
-fn fits(missing: &Missing, whole: &str, transcript: &Transcript) -> bool {
-	whole.starts_with(&missing.seen) && answers(missing.choice, transcript, &missing.asked).is_ok()
+/// Whether a receipt can be of an answer that broke off.
+fn fits(card: &Card, missing: &Missing, transcript: &Transcript) -> bool {
+	answers(missing.choice, transcript, &missing.asked).is_ok()
+		&& written(card, transcript, &missing.asked).is_ok_and(|text| text.starts_with(&missing.seen))
 }
 
-/// The text of an answer's tokens.
-fn written(card: &Card, transcript: &Transcript) -> Result<String, TextError> {
-	let (mut growing, mut whole) = (Growing::after(&transcript.prompt), String::new());
-	for token in &transcript.answer {
+/// The text of an answer as its client sees it, which is as long as what was asked: nothing behind a token that ends texts, nor behind the token with which a
+/// stop string is complete.
+fn written(card: &Card, transcript: &Transcript, asked: &Asked) -> Result<String, Wrong> {
+	let (mut growing, mut whole, mut stopped) = (Growing::after(&transcript.prompt), String::new(), None);
+	for (place, token) in transcript.answer.iter().enumerate() {
+		if stopped.is_some() || !asked.endless && card.text.is_end(*token) {
+			return Err(Wrong::PastEnd(place));
+		}
+		let known = whole.len();
 		whole += &growing.push(&card.text, *token)?;
+		stopped = asked.stop(&whole, known);
 	}
-	whole += &growing.finish(&card.text)?;
+	if stopped.is_none() {
+		let known = whole.len();
+		whole += &growing.finish(&card.text)?;
+		stopped = asked.stop(&whole, known);
+	}
+	whole.truncate(stopped.unwrap_or(whole.len()));
 	Ok(whole)
 }
 
@@ -538,18 +563,78 @@ mod tests {
 		assert!(wrong(Given { choice: 1, ..given(0) }).contains("nobody asked for choice 1"));
 		assert!(wrong(Given { text: "other".into(), ..given(0) }).contains("the text of the answer"));
 		assert!(wrong(Given { text: "ab".into(), ..given(0) }).contains("the text of the answer"));
+		assert!(wrong(receipt(|receipt| receipt.sampling.top_k = 1)).contains("another top_k"), "the request names none");
 		let mut purse = purse();
 		let changed = |change: &dyn Fn(&mut Asked)| {
 			let mut asked = asked();
 			change(&mut asked);
 			asked
 		};
-		let stops = changed(&|asked| asked.stops = true);
-		purse.take(&Given { text: "ab".into(), ..given(0) }, &stops).unwrap();
 		let longer = changed(&|asked| asked.prompts = vec![vec![1, 2]]);
-		assert!(matches!(purse.take(&given(1), &longer), Err(Wrong::OtherPrompt)));
+		assert!(matches!(purse.take(&given(0), &longer), Err(Wrong::OtherPrompt)));
 		let mut purse = Purse::new(terms(), Owed::default());
 		let shorter = changed(&|asked| asked.most = Some(2));
 		assert!(matches!(purse.take(&given(0), &shorter), Err(Wrong::TooLong { found: 3, most: 2 })));
+	}
+
+	#[test]
+	fn an_answer_that_goes_on_behind_its_end_is_not_paid() {
+		let end = u32::from(crate::data::tokenizer::END_OF_TEXT);
+		let with = |tokens: &[u32], text: &str| {
+			let mut given = resigned(0, 1, |transcript| {
+				transcript.answer = tokens.to_vec();
+				transcript.receipt.answer = Tokens::of(tokens);
+				transcript.receipt.price = terms().prices.of(transcript.receipt.prompt.count, transcript.receipt.answer.count);
+			});
+			given.text = text.into();
+			given
+		};
+		let stopping = |strings: &[&str]| {
+			let mut asked = asked();
+			asked.stops = strings.iter().map(|stop| (*stop).to_owned()).collect();
+			asked
+		};
+		for (answer, stops, is_paid) in [
+			(with(&[97, 98, 99], "a"), &["bc"][..], true),
+			(with(&[97, 98, 99], "ab"), &["c", "bcd"], true),
+			(with(&[97, 98, 99], "abc"), &["d"], true),
+			(with(&[97, 98, 99], "a"), &["b"], false),
+			(with(&[97, 98, 99], "ab"), &[], false),
+			(with(&[97, 98, 99], "ab"), &["bc"], false),
+			(with(&[97, end], "a"), &[], false),
+			(with(&[end, 97], "a"), &[], false),
+		] {
+			let taken = purse().take(&answer, &stopping(stops));
+			assert_eq!(taken.is_ok(), is_paid, "{:?} {stops:?}: {taken:?}", answer.transcript.answer);
+			let mut lost = purse();
+			lose(&mut lost, &stopping(stops), &answer.text);
+			// Of an answer that broke off, more may come than was seen.
+			let is_paid = is_paid || stops.is_empty() && answer.text == "ab";
+			assert_eq!(lost.recover(&answer.transcript).is_ok(), is_paid, "{:?} {stops:?}", answer.transcript.answer);
+		}
+		let mut endless = asked();
+		endless.endless = true;
+		assert!(purse().take(&with(&[97, end, 98], "ab"), &endless).is_ok());
+	}
+
+	#[test]
+	fn what_nobody_can_claim_is_false_and_not_only_other_than_asked() {
+		use neuroshard_types::F32;
+		for change in [
+			(|receipt| receipt.sampling.temperature = F32::from(3e38)) as fn(&mut neuroshard_types::inference::Receipt),
+			|receipt| receipt.sampling.presence = F32::from(-1e38),
+			|receipt| receipt.sampling.repetition = F32::from(f32::NAN),
+		] {
+			let mut purse = purse();
+			let told = receipt(change);
+			assert!(purse.take(&told, &asked()).unwrap_err().is_false());
+			assert_eq!(purse.owed(), Owed::default());
+			let mut lost = super::tests::purse();
+			lose(&mut lost, &asked(), "");
+			assert!(lost.recover(&told.transcript).unwrap_err().is_false());
+		}
+		let mut other = resigned(0, 2, |transcript| transcript.receipt.sampling.temperature = F32::from(3e38));
+		other.text = "abc".into();
+		assert!(!purse().take(&other, &asked()).unwrap_err().is_false(), "nobody of this session has signed it");
 	}
 }

@@ -1,7 +1,11 @@
 //! Finds receipts in what a provider sends, as it passes through: in a JSON document, or in server-sent events.
 
-use super::purse::{Given, Wrong};
+use super::{
+	at_most::AtMost,
+	purse::{Given, Wrong},
+};
 use crate::receipt::Transcript;
+use axum::body::Bytes;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -9,8 +13,8 @@ use std::collections::BTreeMap;
 const MOST: usize = 32 << 20;
 /// Bytes of the texts of one stream.
 const MOST_TEXT: usize = 32 << 20;
-/// Choices of one stream.
-const MOST_CHOICES: usize = 4_096;
+/// Choices of one document, event or stream: what can be asked for.
+const MOST_CHOICES: usize = 1_024;
 
 /// Reads one answer.
 pub(super) enum Reader {
@@ -18,8 +22,17 @@ pub(super) enum Reader {
 	Document(Vec<u8>),
 	/// Server-sent events.
 	Events(Events),
-	/// An error, or something else without receipts.
+	/// Nothing more: what came was wrong.
 	Nothing,
+}
+
+/// What a document was.
+#[derive(PartialEq, Debug)]
+pub(super) struct Whole {
+	/// Its answers.
+	pub(super) given: Vec<Given>,
+	/// All of it, if it is a JSON object.
+	pub(super) document: Option<Bytes>,
 }
 
 /// Server-sent events.
@@ -37,7 +50,7 @@ pub(super) struct Events {
 #[derive(Deserialize)]
 struct Document {
 	#[serde(default)]
-	choices: Vec<Choice>,
+	choices: AtMost<Choice, MOST_CHOICES>,
 }
 
 #[derive(Deserialize)]
@@ -63,13 +76,18 @@ impl Choice {
 }
 
 impl Reader {
-	/// Reads a successful answer of this content type.
-	pub(super) fn of(content_type: &str) -> Self {
+	/// Reads a successful answer of this content type; `None` if such a one is no answer.
+	pub(super) fn of(content_type: &str) -> Option<Self> {
 		match content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-			"application/json" => Self::Document(Vec::new()),
-			"text/event-stream" => Self::Events(Events::default()),
-			_ => Self::Nothing,
+			"application/json" => Some(Self::Document(Vec::new())),
+			"text/event-stream" => Some(Self::Events(Events::default())),
+			_ => None,
 		}
+	}
+
+	/// Whether it is read to its end before anybody gets some of it.
+	pub(super) fn is_document(&self) -> bool {
+		matches!(self, Self::Document(_))
 	}
 
 	/// What is complete with these bytes.
@@ -99,16 +117,20 @@ impl Reader {
 	}
 
 	/// What is complete at the end.
-	pub(super) fn finish(&mut self) -> Vec<Given> {
-		let Self::Document(document) = self else { return Vec::new() };
+	pub(super) fn finish(&mut self) -> Whole {
+		let Self::Document(document) = self else { return Whole { given: Vec::new(), document: None } };
 		let document = std::mem::take(document);
+		// What is passed over is not looked at otherwise.
+		let is_text = std::str::from_utf8(&document).is_ok();
+		let is_object = is_text && document.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
 		// What is no such document has no receipt, and is not paid for.
-		let choices = serde_json::from_slice::<Document>(&document).map(|document| document.choices).unwrap_or_default();
-		let given = choices.into_iter().filter_map(|mut choice| {
+		let read = serde_json::from_slice::<Document>(&document).ok().filter(|_| is_object);
+		let Some(Document { choices }) = read else { return Whole { given: Vec::new(), document: None } };
+		let given = choices.0.into_iter().filter_map(|mut choice| {
 			let text = choice.text();
 			Some(Given { choice: choice.index, text, transcript: choice.receipt? })
 		});
-		given.collect()
+		Whole { given: given.collect(), document: Some(document.into()) }
 	}
 }
 
@@ -140,7 +162,7 @@ impl Events {
 			let data = std::mem::take(&mut self.data);
 			// The end of a stream is no document.
 			if let Ok(document) = serde_json::from_slice::<Document>(&data) {
-				return self.choices(document.choices, given);
+				return self.choices(document.choices.0, given);
 			}
 		}
 		Ok(())
@@ -176,15 +198,38 @@ mod tests {
 			{ "index": 1, "text": "abc", "receipt": given(1).transcript },
 			{ "index": 2, "text": "without" },
 		] });
-		let mut reader = Reader::of("application/json; charset=utf-8");
-		for piece in document.to_string().as_bytes().chunks(7) {
+		let document = document.to_string();
+		let mut reader = Reader::of("application/json; charset=utf-8").unwrap();
+		for piece in document.as_bytes().chunks(7) {
 			assert_eq!(reader.push(piece).unwrap(), []);
 		}
-		assert_eq!(reader.finish(), [given(0), Given { choice: 1, ..given(1) }]);
-		let mut other = Reader::of("application/json");
-		other.push(b"{ \"error\": {} }").unwrap();
-		assert_eq!(other.finish(), []);
-		assert!(matches!(Reader::of("text/html"), Reader::Nothing));
+		let given = vec![given(0), Given { choice: 1, ..given(1) }];
+		assert_eq!(reader.finish(), Whole { given, document: Some(document.into()) });
+	}
+
+	/// What comes of a document.
+	fn document(bytes: impl AsRef<[u8]>) -> Whole {
+		let mut reader = Reader::of("application/json").unwrap();
+		reader.push(bytes.as_ref()).unwrap();
+		reader.finish()
+	}
+
+	#[test]
+	fn what_is_no_json_object_is_no_document_whatever_its_type_says() {
+		let other = b"{ \"error\": {} }";
+		assert_eq!(document(other), Whole { given: vec![], document: Some(other.to_vec().into()) });
+		for wrong in ["", "<html></html>", "[[]]", "\"text\"", "{", "{} <script>", "\u{feff}{}", "{\"choices\": 5}"] {
+			assert_eq!(document(wrong), Whole { given: vec![], document: None }, "{wrong}");
+		}
+		assert!(document(b"{\"a\": \"\xff\"}").document.is_none());
+		assert!(Reader::of("text/html").is_none() && Reader::of("").is_none() && Reader::of("image/svg+xml").is_none());
+	}
+
+	#[test]
+	fn no_more_choices_are_kept_than_can_be_asked_for() {
+		let choices = |count: usize| format!("{{\"choices\":[{}]}}", vec!["{}"; count].join(","));
+		assert!(document(choices(MOST_CHOICES)).document.is_some());
+		assert!(document(choices(MOST_CHOICES + 1)).document.is_none());
 	}
 
 	#[test]
@@ -201,7 +246,7 @@ mod tests {
 		];
 		let stream = stream.concat();
 		for size in [1, 5, 1_000, stream.len()] {
-			let mut reader = Reader::of("text/event-stream");
+			let mut reader = Reader::of("text/event-stream").unwrap();
 			let found: Vec<_> = stream.as_bytes().chunks(size).flat_map(|piece| reader.push(piece).unwrap()).collect();
 			assert_eq!(found, [given(0), Given { choice: 1, ..given(1) }], "{size}");
 		}
@@ -210,24 +255,24 @@ mod tests {
 	#[test]
 	fn what_came_of_a_stream_without_a_receipt_is_told() {
 		let event = |choice: serde_json::Value| format!("data: {}\n\n", json!({ "choices": [choice] }));
-		let mut reader = Reader::of("text/event-stream");
+		let mut reader = Reader::of("text/event-stream").unwrap();
 		reader.push(event(json!({ "index": 1, "text": "a" })).as_bytes()).unwrap();
 		reader.push(event(json!({ "index": 1, "text": "b" })).as_bytes()).unwrap();
 		reader.push(b"data: {").unwrap();
-		assert_eq!(reader.finish(), []);
+		assert_eq!(reader.finish(), Whole { given: vec![], document: None });
 		assert_eq!(reader.seen(), Some([(1, "ab".to_owned())].into()));
-		let mut document = Reader::of("application/json");
+		let mut document = Reader::of("application/json").unwrap();
 		document.push(b"{").unwrap();
-		assert_eq!((document.seen(), Reader::of("text/html").seen()), (Some(BTreeMap::new()), None));
+		assert_eq!((document.seen(), Reader::Nothing.seen()), (Some(BTreeMap::new()), None));
 	}
 
 	#[test]
 	fn no_event_takes_all_memory() {
-		let mut reader = Reader::of("text/event-stream");
+		let mut reader = Reader::of("text/event-stream").unwrap();
 		let line = vec![b'x'; MOST];
 		reader.push(&line).unwrap();
 		assert!(matches!(reader.push(b"x"), Err(Wrong::TooLarge)));
-		let mut reader = Reader::of("application/json");
+		let mut reader = Reader::of("application/json").unwrap();
 		reader.push(&line).unwrap();
 		assert!(matches!(reader.push(b"x"), Err(Wrong::TooLarge)));
 	}

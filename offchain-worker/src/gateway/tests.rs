@@ -15,7 +15,7 @@ use axum::{
 		Method, StatusCode,
 	},
 	response::{IntoResponse, Response},
-	routing::{get, post},
+	routing::post,
 	Json, Router,
 };
 use codec::DecodeAll;
@@ -31,7 +31,10 @@ use neuroshard_types::{
 use serde_json::{json, Value};
 use std::{net::Ipv4Addr, path::Path};
 use tempfile::TempDir;
-use tokio::task::JoinHandle;
+use tokio::{
+	io::{AsyncReadExt, AsyncWriteExt},
+	task::JoinHandle,
+};
 
 /// What the provider was asked and told, and how it answers.
 #[derive(Default)]
@@ -123,7 +126,6 @@ async fn play(shared: Shared) -> (Endpoint, JoinHandle<()>) {
 	let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
 	let endpoint = Endpoint::parse(format!("http://{}", listener.local_addr().unwrap()).as_bytes()).unwrap();
 	let router = Router::new()
-		.route("/v1/models", get(async || Json(json!({ "data": ["run-0"] }))))
 		.route("/v1/completions", post(answer))
 		.route("/v1/chat/completions", post(async || (StatusCode::PAYMENT_REQUIRED, Json(json!({ "error": { "message": "top up" } })))))
 		.route("/v1/vouchers", post(take))
@@ -181,7 +183,7 @@ impl Scene {
 
 	/// Asks for an answer that breaks off.
 	async fn gone(&self, stream: bool) {
-		let body = json!({ "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream }).to_string();
+		let body = json!({ "model": "run-0", "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream }).to_string();
 		let json = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("application/json"))]);
 		let path = PathAndQuery::from_static("/v1/completions");
 		let response = self.client.ask(Method::POST, path, json, body.into()).await.unwrap();
@@ -232,9 +234,12 @@ async fn answers_are_passed_on_and_paid_for_whether_they_are_streamed_or_not() {
 	assert_eq!((of(&last), played.vouchers.last().map(of)), (owed[2], Some(owed[2])));
 	for ((headers, body), owed) in played.asked.iter().zip(owed) {
 		assert_eq!((&body["receipt"], &body["prompt"]), (&json!(true), &json!("Hi")));
-		assert_eq!((headers["neuroshard-session"].as_bytes(), headers["x-request"].as_bytes()), (&b"7"[..], &b"1"[..]));
+		assert_eq!(headers["neuroshard-session"], "7");
 		assert_eq!(of(&voucher_of(headers["neuroshard-voucher"].to_str().unwrap())), owed);
-		assert!(!headers.contains_key("authorization"));
+		// Of the client's head, the provider gets nothing.
+		let mut names: Vec<_> = headers.keys().map(|name| name.as_str()).collect();
+		names.sort_unstable();
+		assert_eq!(names, ["content-length", "content-type", "host", "neuroshard-ask", "neuroshard-session", "neuroshard-voucher"]);
 	}
 }
 
@@ -246,9 +251,10 @@ async fn after_a_wrong_receipt_the_client_has_its_answer_and_the_provider_nothin
 	scene.played.lock().unwrap().cheats = true;
 	let (status, body) = scene.complete(false).await;
 	assert!(status == StatusCode::OK && body.contains("abc"), "{body}");
-	for path in ["/v1/completions", "/v1/chat/completions"] {
-		let (status, body) =
-			scene.ask(Method::POST, path, r#"{ "prompt": "Hi", "messages": [{ "role": "user", "content": "Hi" }] }"#).await;
+	for (path, input) in
+		[("/v1/completions", r#""prompt": "Hi""#), ("/v1/chat/completions", r#""messages": [{ "role": "user", "content": "Hi" }]"#)]
+	{
+		let (status, body) = scene.ask(Method::POST, path, &format!(r#"{{ "model": "run-0", {input} }}"#)).await;
 		assert!(status == StatusCode::BAD_GATEWAY && body.contains("another seed than the request"), "{body}");
 	}
 	assert!(scene.ask(Method::GET, "/health", "").await.1.contains("\"stopped\""));
@@ -349,7 +355,6 @@ async fn a_gateway_goes_on_where_it_was_stopped() {
 #[tokio::test]
 async fn what_cannot_be_asked_or_paid_is_refused_in_words() {
 	let scene = Scene::new().await;
-	assert!(scene.ask(Method::GET, "/v1/models", "").await.1.contains("run-0"));
 	let (status, body) = scene.ask(Method::GET, "/v1/files", "").await;
 	assert!(status == StatusCode::NOT_FOUND && body.contains("nothing at this address"), "{body}");
 	let (status, body) = scene.ask(Method::POST, "/v1/embeddings", "{}").await;
@@ -359,7 +364,7 @@ async fn what_cannot_be_asked_or_paid_is_refused_in_words() {
 	}
 	assert_eq!(scene.ask(Method::POST, "/v1/completions", &" ".repeat(5 << 20)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
 	// What the provider refuses is told as it says it.
-	let chat = r#"{ "messages": [{ "role": "user", "content": "Hi" }] }"#;
+	let chat = r#"{ "model": "run-0", "messages": [{ "role": "user", "content": "Hi" }] }"#;
 	let (status, body) = scene.ask(Method::POST, "/v1/chat/completions", chat).await;
 	assert!(status == StatusCode::PAYMENT_REQUIRED && body.contains("top up"), "{body}");
 	let plain = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("text/plain"))]);
@@ -371,6 +376,142 @@ async fn what_cannot_be_asked_or_paid_is_refused_in_words() {
 	assert_eq!(response.status(), StatusCode::FORBIDDEN);
 	let (_, played) = scene.end().await;
 	assert!(played.lock().unwrap().asked.is_empty());
+}
+
+/// A scene whose provider answers each request with these bytes.
+async fn answering(bytes: &'static [u8]) -> Scene {
+	let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+	let endpoint = Endpoint::parse(format!("http://{}", listener.local_addr().unwrap()).as_bytes()).unwrap();
+	let provider = tokio::spawn(async move {
+		loop {
+			let (mut socket, _) = listener.accept().await.unwrap();
+			let mut request = Vec::new();
+			// The body of all requests here ends so, and its last byte is read.
+			while !request.ends_with(b"}") {
+				request.push(socket.read_u8().await.unwrap());
+			}
+			socket.write_all(bytes).await.unwrap();
+		}
+	});
+	let base = tempfile::tempdir().unwrap();
+	let (client, stop, gateway) = start(options(base.path(), endpoint)).await;
+	Scene { base, played: Shared::default(), provider, client, stop, gateway }
+}
+
+/// Headers of all answers.
+const OWN: [&str; 8] = [
+	"cache-control",
+	"content-length",
+	"content-security-policy",
+	"content-type",
+	"cross-origin-resource-policy",
+	"date",
+	"referrer-policy",
+	"x-content-type-options",
+];
+
+#[tokio::test]
+async fn nothing_of_a_provider_reaches_a_browser_as_a_document() {
+	const HTML: &str = "<html><script>fetch('/v1/completions')</script></html>";
+	for bytes in [
+		"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nset-cookie: a=b\r\ncontent-length: 6\r\n\r\n<html>",
+		"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nset-cookie: a=b\r\ncontent-length: 6\r\n\r\n<html>",
+		"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}",
+		"HTTP/1.1 200 OK\r\nrefresh: 0; url=//evil.example\r\nlink: </x>; rel=preload\r\ncontent-length: 6\r\n\r\n<html>",
+		"HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\nHTTP/1.1 302 Found\r\nlocation: //evil.example\r\ncontent-length: 0\r\n\r\n",
+		"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n",
+		"HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Basic\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>",
+		"HTTP/1.1 500 No\r\ncontent-disposition: attachment\r\ncontent-type: image/svg+xml\r\ncontent-length: 6\r\n\r\n<html>",
+	] {
+		let scene = answering(bytes.as_bytes()).await;
+		let json = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("application/json"))]);
+		let path = PathAndQuery::from_static("/v1/completions?a=b");
+		let response = scene.client.ask(Method::POST, path, json, Bytes::from_static(br#"{"model":"run-0","prompt":"Hi"}"#)).await.unwrap();
+		assert!(!response.status().is_success() && !response.status().is_redirection(), "{bytes}");
+		let headers = response.headers().clone();
+		assert!(headers.keys().all(|name| OWN.contains(&name.as_str())), "{bytes}: {headers:?}");
+		assert_eq!((&headers["content-type"], &headers["x-content-type-options"]), (&"application/json".parse().unwrap(), &"nosniff".parse().unwrap()));
+		assert!(headers["content-security-policy"].to_str().unwrap().starts_with("sandbox"));
+		let body = to_bytes(Body::new(response.into_body()), 1 << 20).await.unwrap();
+		let body: Value = serde_json::from_slice(&body).unwrap();
+		assert!(body["error"]["message"].is_string() && !body.to_string().contains(HTML), "{body}");
+		scene.end().await;
+	}
+}
+
+#[tokio::test]
+async fn of_a_streams_head_the_client_gets_nothing_but_that_it_is_one() {
+	let stream = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; x=<script>\r\nset-cookie: a=b\r\nx-powered-by: x\r\nlocation: /\r\n\
+	              content-length: 14\r\n\r\ndata: [DONE]\n\n";
+	let scene = answering(stream.as_bytes()).await;
+	let json = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("application/json"))]);
+	let (path, body) = (PathAndQuery::from_static("/v1/completions"), Bytes::from_static(br#"{"model":"run-0","prompt":"Hi"}"#));
+	let response = scene.client.ask(Method::POST, path, json, body).await.unwrap();
+	assert_eq!(
+		(response.status(), &response.headers()["content-type"]),
+		(StatusCode::OK, &"text/event-stream".parse::<HeaderValue>().unwrap())
+	);
+	let other = response.headers().keys().filter(|name| !OWN.contains(&name.as_str())).map(|name| name.as_str());
+	assert_eq!(other.collect::<Vec<_>>(), ["x-accel-buffering", "transfer-encoding"]);
+	assert_eq!(to_bytes(Body::new(response.into_body()), 100).await.unwrap(), "data: [DONE]\n\n");
+	scene.end().await;
+}
+
+#[tokio::test]
+async fn models_are_told_by_what_the_gateway_knows() {
+	let scene = answering(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>").await;
+	let (status, body) = scene.ask(Method::GET, "/v1/models", "").await;
+	let models: Value = serde_json::from_str(&body).unwrap();
+	assert_eq!((status, &models["data"][0]["id"], models["data"].as_array().unwrap().len()), (StatusCode::OK, &json!("run-0"), 1));
+	let (status, body) = scene.ask(Method::GET, "/v1/models/run-0", "").await;
+	assert_eq!((status, serde_json::from_str::<Value>(&body).unwrap()), (StatusCode::OK, models["data"][0].clone()));
+	assert_eq!(models["data"][0]["max_model_len"], json!(terms().config.model.max_seq));
+	let (status, body) = scene.ask(Method::GET, "/v1/models/x", "").await;
+	assert!(status == StatusCode::NOT_FOUND && body.contains("model_not_found"), "{body}");
+	scene.end().await;
+}
+
+#[tokio::test]
+async fn pages_and_navigations_are_refused() {
+	let scene = Scene::new().await;
+	for (method, path) in [(Method::GET, "/v1/models/x"), (Method::POST, "/v1/completions"), (Method::GET, "/health")] {
+		for (name, value) in [
+			("sec-fetch-site", "cross-site"),
+			("sec-fetch-mode", "navigate"),
+			("sec-fetch-dest", "iframe"),
+			("origin", "http://evil.example"),
+		] {
+			let told = [("content-type", "application/json"), (name, value)];
+			let told = told.map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
+			let (path, body) = (PathAndQuery::from_static(path), Bytes::from_static(br#"{"model":"run-0","prompt":"Hi"}"#));
+			let response = scene.client.ask(method.clone(), path, told.into_iter().collect(), body).await.unwrap();
+			assert_eq!(response.status(), StatusCode::FORBIDDEN, "{name}: {value}");
+		}
+	}
+	let (_, played) = scene.end().await;
+	assert!(played.lock().unwrap().asked.is_empty());
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_half_of_the_connection_gets_its_answer() {
+	let scene = Scene::new().await;
+	scene.played.lock().unwrap().pause = Duration::from_millis(50);
+	let address = scene.client.endpoint().to_string();
+	for (version, stream) in [("1.1", false), ("1.1", true), ("1.0", false), ("1.0", true)] {
+		let body = json!({ "model": "run-0", "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream }).to_string();
+		let mut socket = tokio::net::TcpStream::connect(address.strip_prefix("http://").unwrap()).await.unwrap();
+		let head = format!(
+			"POST /v1/completions HTTP/{version}\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+			body.len()
+		);
+		socket.write_all([head, body].concat().as_bytes()).await.unwrap();
+		socket.shutdown().await.unwrap();
+		let mut answer = String::new();
+		socket.read_to_string(&mut answer).await.unwrap();
+		assert!(answer.starts_with(&format!("HTTP/{version} 200")) && answer.contains("\"receipt\""), "{version} {stream}: {answer}");
+	}
+	scene.says("\"answers\":4").await;
+	scene.end().await;
 }
 
 #[tokio::test]

@@ -45,8 +45,11 @@ pub(super) struct Answer {
 	tokens: Vec<u32>,
 	/// Why it has ended, if it has.
 	ended: Option<Ending>,
-	/// Its place in a session, and who makes receipts, if it is paid for.
+	/// Its place in a session, and who makes receipts, if it is paid for and has not ended.
 	reserved: Option<(Reserved, Arc<Issuer>)>,
+	/// The receipt of one that is paid for and has ended.
+	issued: Option<Transcript>,
+	is_paid: bool,
 }
 
 impl Answer {
@@ -60,8 +63,9 @@ impl Answer {
 		reserved: Option<(Reserved, Arc<Issuer>)>,
 	) -> Self {
 		let (growing, stops) = (Growing::after(&prompt), Stops::new(stops));
-		let (offsets, waiting, tokens) = (Offsets::default(), VecDeque::new(), Vec::new());
-		Self { text, replies, growing, stops, offsets, waiting, characters: 0, sampling, prompt, tokens, ended: None, reserved }
+		let (is_paid, offsets, waiting, tokens) = (reserved.is_some(), Offsets::default(), VecDeque::new(), Vec::new());
+		let (characters, ended, issued) = (0, None, None);
+		Self { text, replies, growing, stops, offsets, waiting, characters, sampling, prompt, tokens, ended, reserved, issued, is_paid }
 	}
 
 	/// Tokens that were generated for it so far.
@@ -69,15 +73,14 @@ impl Answer {
 		self.tokens.len()
 	}
 
-	/// The receipt for what was taken of it. Ends it.
+	/// The receipt, when it has ended.
 	///
 	/// # Errors
-	/// If an answer that is paid for cannot be noted.
+	/// If an answer that is paid for has none.
 	pub(super) fn receipt(&mut self, issuer: &Issuer) -> Result<Transcript, ApiError> {
-		let ending = self.ended.unwrap_or(Ending::Cut);
-		match self.reserved.take() {
-			Some((mut reserved, _)) => reserved.issue(issuer, &self.prompt, &self.tokens, ending, self.sampling),
-			None => Ok(issuer.issue(&self.prompt, &self.tokens, ending, self.sampling, None)),
+		match self.is_paid {
+			true => self.issued.take().ok_or_else(|| ApiError::internal("the answer has no receipt")),
+			false => Ok(issuer.issue(&self.prompt, &self.tokens, self.ended.unwrap_or(Ending::Cut), self.sampling, None)),
 		}
 	}
 
@@ -95,23 +98,23 @@ impl Answer {
 					self.waiting.extend(Told::new(token, &self.text, &mut self.offsets));
 					let text = self.stops.push(&new);
 					if self.stops.found() {
-						self.end(Ending::Cut);
+						self.end(Ending::Cut).await?;
 						return Ok(Some(self.piece(text, Some("stop"))));
 					}
 					if !text.is_empty() {
 						return Ok(Some(self.piece(text, None)));
 					}
 				}
+				Reply::End(End::Failed(error)) => return Err(ApiError::internal(error.to_string())),
 				Reply::End(end) => {
-					self.end(if end == End::Stop { Ending::End } else { Ending::Cut });
+					self.end(if end == End::Stop { Ending::End } else { Ending::Cut }).await?;
 					let left = std::mem::take(&mut self.growing).finish(&self.text);
 					let mut text = self.stops.push(&left.map_err(|error| ApiError::internal(error.to_string()))?);
 					text += &self.stops.finish();
 					let finish = match end {
 						_ if self.stops.found() => "stop",
 						End::Stop => "stop",
-						End::Length => "length",
-						End::Failed(error) => return Err(ApiError::internal(error.to_string())),
+						End::Length | End::Failed(_) => "length",
 					};
 					return Ok(Some(self.piece(text, Some(finish))));
 				}
@@ -142,19 +145,23 @@ impl Answer {
 		Ok(all)
 	}
 
-	fn end(&mut self, ending: Ending) {
+	/// Ends it: nothing more is computed. One that is paid for has its receipt then, which is noted.
+	async fn end(&mut self, ending: Ending) -> Result<(), ApiError> {
 		self.ended = Some(ending);
 		self.replies.close();
+		if let Some((reserved, issuer)) = self.reserved.take() {
+			self.issued = Some(reserved.issue(issuer, self.prompt.clone(), self.tokens.clone(), ending, self.sampling).await?);
+		}
+		Ok(())
 	}
 }
 
 impl Drop for Answer {
 	/// Whoever goes away owes what it has taken.
 	fn drop(&mut self) {
-		let Some((mut reserved, issuer)) = self.reserved.take().filter(|_| !self.tokens.is_empty()) else { return };
-		if let Err(error) = reserved.issue(&issuer, &self.prompt, &self.tokens, self.ended.unwrap_or(Ending::Cut), self.sampling) {
-			tracing::error!("an answer that was given up is not charged: {error:?}");
-		}
+		let Some((reserved, issuer)) = self.reserved.take().filter(|_| !self.tokens.is_empty()) else { return };
+		// It is noted without anybody who waits for it.
+		drop(reserved.issue(issuer, std::mem::take(&mut self.prompt), std::mem::take(&mut self.tokens), Ending::Cut, self.sampling));
 	}
 }
 

@@ -1,10 +1,12 @@
-//! The bodies of requests: each comes whole, within a time and a size, before anybody works on it, and all of them have a budget of memory.
+//! The bodies of requests: each comes whole, within a time and a size, before anybody works on it, and all of them have a budget of memory: for their bytes, and
+//! for what becomes of them when they are read.
 
-use super::{batcher::Refused, error::ApiError};
+use super::{batcher::Refused, entry::VOUCHERS, error::ApiError};
+use crate::answers::handed::TEXTS;
 use axum::{
 	body::{Body, Bytes, HttpBody},
 	extract::{Request, State},
-	http::{header::EXPECT, StatusCode},
+	http::{header::EXPECT, HeaderMap, StatusCode},
 	middleware::Next,
 	response::Response,
 };
@@ -12,11 +14,23 @@ use futures::StreamExt;
 use std::{sync::Arc, time::Duration};
 use tokio::{
 	sync::{OwnedSemaphorePermit, Semaphore},
+	task::spawn_blocking,
 	time::{timeout_at, Instant},
 };
 
 /// Bytes of a body.
 pub(super) const MOST: usize = 4 << 20;
+/// Bytes of a body that has nothing but something that is signed.
+const SIGNED: usize = 16 << 10;
+/// Bytes of memory that may become of a body: of a million numbers, or of a hundred thousand objects.
+const MOST_READ: usize = 64 << 20;
+/// Bytes of memory that an element of a list, a list and an object take while they are read, whatever they are read as: lists grow to twice their size, and
+/// have room for some elements when they have one.
+const ELEMENT: usize = 64;
+const LIST: usize = 160;
+const OBJECT: usize = 704;
+/// Bodies of more bytes are read on threads for work that takes time.
+const LARGE: usize = 64 << 10;
 /// Bytes of the bodies of all requests that are not answered.
 const ALL: usize = 256 << 20;
 /// Bytes that memory is counted in.
@@ -36,11 +50,34 @@ impl Bodies {
 		Self { time, memory: Arc::new(Semaphore::new(ALL / UNIT)) }
 	}
 
+	/// Takes a body that nobody reads, of a request that is refused: many clients read no answer before, and would find the connection broken.
+	pub(super) async fn leave(&self, body: Body) {
+		let (until, mut data, mut taken) = (Instant::now() + self.time, body.into_data_stream(), 0usize);
+		while taken <= MOST {
+			let Ok(Some(Ok(data))) = timeout_at(until, data.next()).await else { return };
+			taken = taken.saturating_add(data.len());
+		}
+	}
+
+	/// A whole body of at most so many bytes, with memory for it and for what becomes of it.
+	async fn read(&self, body: Body, most: usize, waits: bool) -> Result<(Bytes, OwnedSemaphorePermit), ApiError> {
+		let (bytes, mut memory) = self.take(body, most, waits).await?;
+		let counted = bytes.clone();
+		let needed = beside(bytes.len(), move || memory_of(&counted)).await?;
+		if needed > MOST_READ {
+			let words = format!("the request's body has too many lists and objects: they would take {} MiB of memory", needed >> 20);
+			return Err(ApiError::body(StatusCode::PAYLOAD_TOO_LARGE, words));
+		}
+		memory.merge(self.room(needed.div_ceil(UNIT))?);
+		Ok((bytes, memory))
+	}
+
 	/// A whole body, and its memory.
-	async fn read(&self, body: Body, waits: bool) -> Result<(Bytes, OwnedSemaphorePermit), ApiError> {
+	async fn take(&self, body: Body, most: usize, waits: bool) -> Result<(Bytes, OwnedSemaphorePermit), ApiError> {
 		let until = Instant::now() + self.time;
-		let too_large = || ApiError::body(StatusCode::PAYLOAD_TOO_LARGE, format!("the request's body has more than {MOST} bytes"));
-		let mut refused = (body.size_hint().lower() > MOST as u64).then(too_large);
+		let too_large = || ApiError::body(StatusCode::PAYLOAD_TOO_LARGE, format!("the request's body has more than {most} bytes"));
+		let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+		let mut refused = (declared > most).then(too_large);
 		if let Some(error) = refused.take_if(|_| waits) {
 			return Err(error);
 		}
@@ -60,7 +97,7 @@ impl Bodies {
 				continue;
 			}
 			let length = bytes.len().saturating_add(data.len());
-			let more = if length > MOST { Err(too_large()) } else { self.room(length.div_ceil(UNIT).saturating_sub(memory.num_permits())) };
+			let more = if length > most { Err(too_large()) } else { self.room(length.div_ceil(UNIT).saturating_sub(memory.num_permits())) };
 			match more {
 				Ok(more) => {
 					memory.merge(more);
@@ -78,12 +115,53 @@ impl Bodies {
 	}
 }
 
+/// Whether a client sends its body only when it is asked to.
+pub(super) fn waits(headers: &HeaderMap) -> bool {
+	headers.contains_key(EXPECT)
+}
+
+/// Does work on a body of so many bytes, on a thread for that if it may take time.
+///
+/// # Errors
+/// If the work panics.
+pub(super) async fn beside<R: Send + 'static>(bytes: usize, work: impl FnOnce() -> R + Send + 'static) -> Result<R, ApiError> {
+	match bytes > LARGE {
+		true => spawn_blocking(work).await.map_err(|_| ApiError::internal("the request's body could not be read")),
+		false => Ok(work()),
+	}
+}
+
+/// Bytes of memory that JSON may take while it is read.
+fn memory_of(json: &[u8]) -> usize {
+	let (mut needed, mut bytes) = (0usize, json.iter());
+	while let Some(byte) = bytes.next() {
+		needed = needed.saturating_add(match byte {
+			b'"' => {
+				// Up to its end, which no backslash stands before.
+				while let Some(byte) = bytes.next() {
+					match byte {
+						b'"' => break,
+						b'\\' => drop(bytes.next()),
+						_ => {}
+					}
+				}
+				0
+			}
+			b',' => ELEMENT,
+			b'[' => LIST,
+			b'{' => OBJECT,
+			_ => 0,
+		});
+	}
+	needed
+}
+
 /// Has a request answered when its body has come.
 pub(super) async fn whole(State(bodies): State<Bodies>, request: Request, next: Next) -> Result<Response, ApiError> {
 	let (parts, body) = request.into_parts();
-	// Such a client sends its body when it is asked to.
-	let waits = parts.headers.contains_key(EXPECT);
-	let (body, _memory) = bodies.read(body, waits).await?;
+	let waits = waits(&parts.headers);
+	let most = if matches!(parts.uri.path(), TEXTS | VOUCHERS) { SIGNED } else { MOST };
+	let (body, _memory) = bodies.read(body, most, waits).await?;
 	Ok(next.run(Request::from_parts(parts, body.into())).await)
 }
 
@@ -104,25 +182,58 @@ mod tests {
 	#[tokio::test]
 	async fn bodies_are_whole_and_small_and_have_memory_for_their_bytes_only() {
 		let bodies = Bodies::new(Duration::from_secs(60));
-		let (body, memory) = bodies.read(pieces(3_000, 1), false).await.unwrap();
+		let (body, memory) = bodies.read(pieces(3_000, 1), MOST, false).await.unwrap();
 		assert_eq!((body.len(), memory.num_permits()), (3_000, 3));
-		assert_eq!(bodies.read(Body::empty(), false).await.unwrap().1.num_permits(), 0);
-		let (body, memory) = bodies.read(pieces(4, 1 << 20), false).await.unwrap();
+		assert_eq!(bodies.read(Body::empty(), MOST, false).await.unwrap().1.num_permits(), 0);
+		let (body, memory) = bodies.read(pieces(4, 1 << 20), MOST, false).await.unwrap();
 		assert_eq!((body.len(), memory.num_permits()), (MOST, 4_096));
-		assert_eq!(status(bodies.read(pieces(5, 1 << 20), false).await), StatusCode::PAYLOAD_TOO_LARGE);
+		assert_eq!(status(bodies.read(pieces(5, 1 << 20), MOST, false).await), StatusCode::PAYLOAD_TOO_LARGE);
 		// One that waits to be asked for is not asked for.
 		let never = Body::new(Declared(MOST as u64 + 1));
-		assert_eq!(status(bodies.read(never, true).await), StatusCode::PAYLOAD_TOO_LARGE);
+		assert_eq!(status(bodies.read(never, MOST, true).await), StatusCode::PAYLOAD_TOO_LARGE);
 	}
 
 	#[tokio::test]
 	async fn without_memory_requests_are_put_off_and_memory_comes_back() {
 		let bodies = Bodies::new(Duration::from_secs(60));
 		let all = bodies.room(ALL / UNIT - 1).unwrap();
-		assert_eq!(bodies.read(pieces(1, UNIT), false).await.unwrap().0.len(), UNIT);
-		assert_eq!(status(bodies.read(pieces(2, UNIT), false).await), StatusCode::TOO_MANY_REQUESTS);
+		assert_eq!(bodies.read(pieces(1, UNIT), MOST, false).await.unwrap().0.len(), UNIT);
+		assert_eq!(status(bodies.read(pieces(2, UNIT), MOST, false).await), StatusCode::TOO_MANY_REQUESTS);
 		drop(all);
 		assert_eq!(bodies.memory.available_permits(), ALL / UNIT);
+	}
+
+	#[tokio::test]
+	async fn the_budget_counts_what_becomes_of_a_body() {
+		let bodies = Bodies::new(Duration::from_secs(60));
+		let kept = |json: String| async { bodies.read(json.into(), MOST, false).await.map(|(_, memory)| memory.num_permits()) };
+		// A list, whose room for elements is four times 32 bytes, and its place in another one.
+		let lists = |count: usize| format!("[{}]", vec!["[0]"; count].join(","));
+		let units = kept(lists(50_000)).await.unwrap();
+		assert!(units * UNIT >= 50_000 * (32 + 4 * 32), "{units}");
+		assert_eq!(status(bodies.read(lists(1_000_000).into(), MOST, false).await), StatusCode::PAYLOAD_TOO_LARGE);
+		let objects = format!("[{}]", vec!["{\"\":0}"; 500_000].join(","));
+		assert_eq!(status(bodies.read(objects.into(), MOST, false).await), StatusCode::PAYLOAD_TOO_LARGE);
+		// As many tokens as no model here reads, and any text.
+		assert!(kept(format!("{{\"prompt\":[{}]}}", vec!["255"; 500_000].join(","))).await.is_ok());
+		assert_eq!(kept(format!("\"{}\"", "[{,\\\"".repeat(500_000))).await.unwrap(), (2usize + 5 * 500_000).div_ceil(UNIT));
+		let all = bodies.room(ALL / UNIT - 100).unwrap();
+		assert_eq!(status(bodies.read(lists(5_000).into(), MOST, false).await), StatusCode::TOO_MANY_REQUESTS);
+		drop(all);
+		assert_eq!(bodies.memory.available_permits(), ALL / UNIT);
+	}
+
+	#[test]
+	fn strings_are_told_from_what_is_around_them() {
+		for (json, needed) in [
+			("", 0),
+			(r#""[{,""#, 0),
+			(r#"["\"", "\\\\", []]"#, 2 * LIST + 2 * ELEMENT),
+			(r#"{"a": [1, 2], "b,": {}}"#, 2 * OBJECT + LIST + 2 * ELEMENT),
+			(r#""unended \"#, 0),
+		] {
+			assert_eq!(memory_of(json.as_bytes()), needed, "{json}");
+		}
 	}
 
 	/// A body of so many bytes, which never come.

@@ -3,7 +3,8 @@
 use super::{
 	answer::{Answer, Piece},
 	batcher::{Batcher, Job, Refused},
-	bodies::{self, Bodies},
+	bodies::{self, beside, Bodies},
+	entry::{self, VOUCHERS},
 	error::ApiError,
 	keys::Keys,
 	logprobs,
@@ -24,8 +25,8 @@ use crate::{
 };
 use axum::{
 	body::Bytes,
-	extract::{DefaultBodyLimit, FromRequest, Request, State},
-	http::{header, HeaderMap, HeaderValue, Method},
+	extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Request, State},
+	http::{header, request::Parts, HeaderMap, HeaderValue, Method},
 	middleware::{self, Next},
 	response::{
 		sse::{Event, KeepAlive, Sse},
@@ -47,8 +48,6 @@ use tokio::{
 	time::timeout,
 };
 
-/// Bytes of a body that are read at once, beside all else that the thread does.
-const SMALL: usize = 64 << 10;
 /// For a place to be answered at.
 const AUDITORS_WAIT: Duration = Duration::from_secs(10);
 /// Where the page to chat on is, and the page.
@@ -95,9 +94,10 @@ pub(super) fn router(server: Arc<Server>, bodies: Bodies, guard: Guard) -> Route
 		.route("/v1/embeddings", post(embeddings))
 		.route("/v1/check", post(checked))
 		.route("/v1/ring", get(ring))
-		.route("/v1/vouchers", post(voucher))
+		.route(VOUCHERS, post(voucher))
 		.route(TEXTS, post(text))
-		.route_layer(middleware::from_fn_with_state(bodies, bodies::whole))
+		.route_layer(middleware::from_fn_with_state(bodies.clone(), bodies::whole))
+		.route_layer(middleware::from_fn_with_state((server.clone(), bodies), entry::paying))
 		.route_layer(middleware::from_fn_with_state(server.clone(), admit));
 	let open = Router::new().route(PAGE, get(page)).route("/health", get(health)).route("/metrics", get(metrics));
 	let all = api.merge(open).fallback(async || ApiError::path()).method_not_allowed_fallback(async || ApiError::method());
@@ -150,11 +150,7 @@ impl Body {
 	/// What is in it. Large ones are read on a thread for work that takes time.
 	async fn read<T: Send + 'static>(self, read: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static) -> Result<T, ApiError> {
 		let Self(bytes) = self;
-		if bytes.len() <= SMALL {
-			return read(&bytes);
-		}
-		let work = tokio::task::spawn_blocking(move || read(&bytes));
-		work.await.map_err(|_| ApiError::internal("the request could not be read"))?
+		beside(bytes.len(), move || read(&bytes)).await?
 	}
 
 	async fn request(self, kind: Kind) -> Result<Asked, ApiError> {
@@ -170,6 +166,17 @@ impl Body {
 			})
 		};
 		self.read(read).await
+	}
+}
+
+/// Who pays, if anybody does.
+struct PaidBy(Option<Payer>);
+
+impl<S: Sync> FromRequestParts<S> for PaidBy {
+	type Rejection = Infallible;
+
+	async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+		Ok(Self(parts.extensions.remove()))
 	}
 }
 
@@ -248,9 +255,11 @@ impl Server {
 	}
 
 	/// Who pays for a request's answers; nobody, unless this is a provider's server.
-	async fn payer(&self, headers: &HeaderMap) -> Result<Option<Payer>, ApiError> {
-		let Some(business) = &self.business else { return Ok(None) };
-		business.accounts().admit(headers, |session| business.session(session)).await?.still_open().map(Some)
+	fn payer(&self, PaidBy(payer): PaidBy) -> Result<Option<Payer>, ApiError> {
+		match self.business.is_some() == payer.is_some() {
+			true => Ok(payer),
+			false => Err(ApiError::internal("who pays is not known")),
+		}
 	}
 
 	async fn tokens(self: &Arc<Self>, prompt: Prompt, field: &'static str) -> Result<Vec<u32>, ApiError> {
@@ -381,18 +390,18 @@ impl Frame {
 	}
 }
 
-async fn completions(State(server): Shared, headers: HeaderMap, body: Body) -> Result<Response, ApiError> {
-	answer(server, Kind::Completion, headers, body).await
+async fn completions(State(server): Shared, paid_by: PaidBy, body: Body) -> Result<Response, ApiError> {
+	answer(server, Kind::Completion, paid_by, body).await
 }
 
-async fn chat(State(server): Shared, headers: HeaderMap, body: Body) -> Result<Response, ApiError> {
-	answer(server, Kind::Chat, headers, body).await
+async fn chat(State(server): Shared, paid_by: PaidBy, body: Body) -> Result<Response, ApiError> {
+	answer(server, Kind::Chat, paid_by, body).await
 }
 
-async fn answer(server: Arc<Server>, kind: Kind, headers: HeaderMap, body: Body) -> Result<Response, ApiError> {
+async fn answer(server: Arc<Server>, kind: Kind, paid_by: PaidBy, body: Body) -> Result<Response, ApiError> {
 	let Asked { model, input, settings } = body.request(kind).await?;
 	server.is_served(&model)?;
-	let payer = server.payer(&headers).await?;
+	let payer = server.payer(paid_by)?;
 	let (field, prompts) = match input {
 		Input::Prompts(prompts) => {
 			let mut tokens = Vec::with_capacity(prompts.len());
@@ -512,7 +521,7 @@ async fn voucher(State(server): Shared, headers: HeaderMap, body: Body) -> Resul
 	let headers =
 		session.and_then(|session| paid::headers(session, &voucher, &headers)).ok_or_else(|| ApiError::field("voucher", words))?;
 	let payer = business.accounts().admit(&headers, |session| business.session(session)).await?;
-	Ok(Json(payer.owes()).into_response())
+	Ok(Json(payer.owes()?).into_response())
 }
 
 /// Hands the text of an answer to who was drawn to audit it.

@@ -125,6 +125,9 @@ impl Door {
 		let mut builder = http1::Builder::new();
 		// A client that does not send is waited for by `Patient`.
 		builder.header_read_timeout(None).max_header_size(HEAD).max_headers(HEADERS).max_buf_size(AHEAD);
+		// A client that has sent all that it asks may close its half of the connection, and waits for its answer all the same. One that has gone looks like it
+		// until something is written to it.
+		builder.half_close(true);
 		let service = service_fn(|request| self.answer(request));
 		let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
 		let ended = tokio::select! {

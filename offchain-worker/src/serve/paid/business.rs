@@ -12,6 +12,7 @@ use std::{
 	sync::{Arc, Mutex, MutexGuard, PoisonError},
 	time::{Duration, Instant},
 };
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// For so long, what the chain said of a session is taken for what it says: about a block.
@@ -26,8 +27,13 @@ const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 const WORTH: Balance = NEURO / 10;
 /// Longest time in which last claims are made when the server stops.
 const LAST: Duration = Duration::from_secs(30);
-/// Sessions that are remembered.
+/// Sessions that are remembered, and those of which it is remembered that they are not there.
 const REMEMBERED: usize = 10_000;
+/// Looks at the chain at a time for sessions that were not asked in before, and how long such a request waits for its turn. Others do not wait for these.
+const STRANGERS: usize = 8;
+const STRANGERS_WAIT: Duration = Duration::from_secs(5);
+/// For so long, a session that was not there is not looked for again. Numbers are given once, so that it was settled; or another branch won since.
+const ABSENT: Duration = Duration::from_secs(60);
 
 /// Why a provider cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +57,10 @@ struct Inner {
 	keeper: Keeper,
 	run: RunId,
 	known: Mutex<HashMap<SessionId, (Instant, Known)>>,
+	/// Sessions that are not there, and the number below which all sessions are.
+	absent: Mutex<HashMap<SessionId, Instant>>,
+	next: Mutex<Option<(Instant, SessionId)>>,
+	strangers: Semaphore,
 	halted: Mutex<Option<(Instant, bool)>>,
 	/// Sessions whose claims have failed: until when they are not tried again, and after which wait.
 	put_off: Mutex<HashMap<SessionId, (Instant, Duration)>>,
@@ -59,6 +69,21 @@ struct Inner {
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 	// What is remembered is whole, or not there.
 	of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn absent(session: SessionId) -> ApiError {
+	ApiError::payment(format!("there is no session {session} on this chain"))
+}
+
+/// Notes what is known of a session, among so many at most. What is old goes first.
+fn remember<T>(all: &mut HashMap<SessionId, T>, session: SessionId, known: T, is_fresh: impl Fn(&T) -> bool) {
+	if all.len() >= REMEMBERED {
+		all.retain(|_, known| is_fresh(known));
+	}
+	if all.len() >= REMEMBERED {
+		all.clear();
+	}
+	all.insert(session, known);
 }
 
 impl Business {
@@ -75,8 +100,21 @@ impl Business {
 		if there.is_none_or(|there| there.offer != offer) {
 			keeper.submitter().submit(inference::offer(offer)).await?;
 		}
-		let (known, halted, put_off) = (Mutex::default(), Mutex::default(), Mutex::default());
-		Ok(Self(Arc::new(Inner { keeper, run, known, halted, put_off })))
+		Ok(Self::of(keeper, run))
+	}
+
+	/// The business of a provider whose offer of a model of this run is on the chain.
+	pub(in crate::serve) fn of(keeper: Keeper, run: RunId) -> Self {
+		Self(Arc::new(Inner {
+			keeper,
+			run,
+			known: Mutex::default(),
+			absent: Mutex::default(),
+			next: Mutex::default(),
+			strangers: Semaphore::new(STRANGERS),
+			halted: Mutex::default(),
+			put_off: Mutex::default(),
+		}))
 	}
 
 	/// What it keeps for those who audit its answers.
@@ -89,25 +127,68 @@ impl Business {
 		self.0.keeper.accounts()
 	}
 
-	/// What the chain says of a session, now or a moment ago, if the model may be used.
+	/// What the chain says of a session, now or a moment ago, if the model may be used. Whoever invents sessions takes no more than some places for that.
 	pub(in crate::serve) async fn session(&self, session: SessionId) -> Result<Known, ApiError> {
 		let away = |error: ChainError| ApiError::internal(format!("the chain cannot be asked just now: {error}"));
 		if self.is_halted().await.map_err(away)? {
 			return Err(ApiError::halted());
 		}
-		if let Some((at, known)) = locked(&self.0.known).get(&session) {
-			if at.elapsed() < FRESH {
-				return Ok(known.clone());
+		if let Some(known) = self.remembered(session) {
+			return known;
+		}
+		let _place = match self.0.keeper.accounts().is_open(session) {
+			true => None,
+			false => {
+				let place = tokio::time::timeout(STRANGERS_WAIT, self.0.strangers.acquire()).await;
+				let place = place.ok().and_then(Result::ok).ok_or_else(|| ApiError::busy("other sessions are looked for: ask again"))?;
+				// It may have been looked for meanwhile.
+				if let Some(known) = self.remembered(session) {
+					return known;
+				}
+				if session >= self.next().await.map_err(away)? {
+					return Err(absent(session));
+				}
+				Some(place)
+			}
+		};
+		let now = Instant::now();
+		match self.look(session).await.map_err(away)? {
+			Some(known) => {
+				remember(&mut locked(&self.0.known), session, (now, known.clone()), |(at, _)| at.elapsed() < FRESH);
+				Ok(known)
+			}
+			None => {
+				remember(&mut locked(&self.0.absent), session, now, |at| at.elapsed() < ABSENT);
+				Err(absent(session))
 			}
 		}
-		let known = self.look(session).await.map_err(away)?;
-		let known = known.ok_or_else(|| ApiError::payment(format!("there is no session {session} on this chain")))?;
-		let mut all = locked(&self.0.known);
-		if all.len() >= REMEMBERED {
-			all.retain(|_, (at, _)| at.elapsed() < FRESH);
+	}
+
+	/// What was said of a session a moment ago.
+	fn remembered(&self, session: SessionId) -> Option<Result<Known, ApiError>> {
+		if let Some((at, known)) = locked(&self.0.known).get(&session) {
+			if at.elapsed() < FRESH {
+				return Some(Ok(known.clone()));
+			}
 		}
-		all.insert(session, (Instant::now(), known.clone()));
-		Ok(known)
+		if let Some((_, next)) = locked(&self.0.next).filter(|(at, _)| at.elapsed() < FRESH) {
+			if session >= next {
+				return Some(Err(absent(session)));
+			}
+		}
+		let at = locked(&self.0.absent).get(&session).copied();
+		at.filter(|at| at.elapsed() < ABSENT).map(|_| Err(absent(session)))
+	}
+
+	/// The number that the next session will have, now or a moment ago.
+	async fn next(&self) -> Result<SessionId, ChainError> {
+		let before = *locked(&self.0.next);
+		if let Some((_, next)) = before.filter(|(at, _)| at.elapsed() < FRESH) {
+			return Ok(next);
+		}
+		let next = self.0.keeper.client().now().await?.next_session().await?;
+		*locked(&self.0.next) = Some((Instant::now(), next));
+		Ok(next)
 	}
 
 	async fn is_halted(&self) -> Result<bool, ChainError> {
@@ -151,7 +232,7 @@ impl Business {
 
 	/// Claims of every session what is worth it, or all of it at the `last` chance.
 	async fn claim_all(&self, last: bool) {
-		let vouchers = match self.0.keeper.accounts().vouchers() {
+		let vouchers = match self.0.keeper.accounts().vouchers().await {
 			Ok(vouchers) => vouchers,
 			Err(error) => return tracing::error!("the accounts of sessions cannot be read: {error}"),
 		};

@@ -6,7 +6,7 @@ use neuroshard_types::{
 	AccountId, Balance, H256,
 };
 use sp_runtime::MultiSignature;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 /// Answers that are begun, or given, without a voucher for them.
 pub(super) const CREDIT: usize = 16;
@@ -67,7 +67,7 @@ pub(super) struct Ledger {
 	/// From what the last voucher is for up to now. Never empty.
 	states: VecDeque<State>,
 	/// Receipts with their tokens, as JSON, of the answers after the first state: whoever lost one cannot pay without it.
-	transcripts: VecDeque<Vec<u8>>,
+	transcripts: VecDeque<Arc<Vec<u8>>>,
 	/// The last voucher and its signature.
 	voucher: Option<(Voucher, MultiSignature)>,
 	/// Answers that are under way, and what they may cost.
@@ -99,14 +99,9 @@ impl Ledger {
 		self.voucher.as_ref()
 	}
 
-	/// Whether no answer is under way.
-	pub(super) fn is_idle(&self) -> bool {
-		self.under_way == 0
-	}
-
 	/// Receipts of the answers that are not paid for, with their tokens, as JSON.
-	pub(super) fn transcripts(&self) -> impl Iterator<Item = &[u8]> {
-		self.transcripts.iter().map(Vec::as_slice)
+	pub(super) fn transcripts(&self) -> impl Iterator<Item = &Arc<Vec<u8>>> {
+		self.transcripts.iter()
 	}
 
 	/// Goes on from what the chain has paid, if that is more than is known here.
@@ -131,6 +126,14 @@ impl Ledger {
 		if !ours || !voucher.is_signed(genesis, user, &signature) {
 			return Err(Unpaid::Foreign);
 		}
+		self.note(voucher, signature)
+	}
+
+	/// Takes a voucher that the user has signed, as [`Self::take`].
+	///
+	/// # Errors
+	/// [`Unpaid::Other`].
+	pub(super) fn note(&mut self, voucher: Voucher, signature: MultiSignature) -> Result<bool, Unpaid> {
 		if voucher.answers < self.paid().answers {
 			return Ok(false);
 		}
@@ -172,8 +175,23 @@ impl Ledger {
 	}
 
 	/// Ends an answer that was to cost `most`, and costs `price`; `receipt` is its hash, and `transcript` all of it, as JSON.
-	pub(super) fn end(&mut self, most: Balance, price: Balance, receipt: H256, transcript: Vec<u8>) {
+	pub(super) fn end(&mut self, most: Balance, price: Balance, receipt: H256, transcript: Arc<Vec<u8>>) {
 		self.give_up(most);
+		self.add(price, receipt, transcript);
+	}
+
+	/// Adds an answer that was given after `before`, unless it is known. If it was not given after what is known, the chain had paid for what is between.
+	pub(super) fn again(&mut self, before: State, price: Balance, receipt: H256, transcript: Arc<Vec<u8>>) {
+		if before.answers < self.now().answers {
+			return;
+		}
+		if before != self.now() {
+			self.go_on_from(before);
+		}
+		self.add(price, receipt, transcript);
+	}
+
+	fn add(&mut self, price: Balance, receipt: H256, transcript: Arc<Vec<u8>>) {
 		let State { answers, amount, receipts } = self.now();
 		self.states.push_back(State {
 			answers: answers.saturating_add(1),
@@ -224,7 +242,7 @@ mod tests {
 		let mut states = vec![ledger.now()];
 		for price in [10, 20, 30] {
 			ledger.begin(50, 1_000).unwrap();
-			ledger.end(50, price, H256::repeat_byte(9), b"{}".to_vec());
+			ledger.end(50, price, H256::repeat_byte(9), b"{}".to_vec().into());
 			states.push(ledger.now());
 		}
 		assert_eq!((states[3].answers, states[3].amount), (3, 60));
@@ -242,7 +260,7 @@ mod tests {
 	fn what_was_not_answered_or_not_signed_by_the_user_is_not_taken() {
 		let mut ledger = ledger();
 		ledger.begin(50, 1_000).unwrap();
-		ledger.end(50, 10, H256::repeat_byte(9), b"{}".to_vec());
+		ledger.end(50, 10, H256::repeat_byte(9), b"{}".to_vec().into());
 		let (now, before) = (ledger.now(), ledger.clone());
 		let other = sr25519::Pair::from_seed(&[2; 32]);
 		assert_eq!(take(&mut ledger, signed(now, &other)), Err(Unpaid::Foreign));
@@ -276,7 +294,7 @@ mod tests {
 		ledger.begin(60, 100).unwrap();
 		assert_eq!(ledger.begin(41, 100), Err(Unpaid::Escrow { most: 41, left: 40 }));
 		ledger.begin(40, 100).unwrap();
-		ledger.end(60, 10, H256::zero(), b"{}".to_vec());
+		ledger.end(60, 10, H256::zero(), b"{}".to_vec().into());
 		assert_eq!(ledger.begin(51, 100), Err(Unpaid::Escrow { most: 51, left: 50 }));
 		ledger.give_up(40);
 		ledger.begin(90, 100).unwrap();
@@ -294,7 +312,7 @@ mod tests {
 	fn a_ledger_is_read_as_it_was_written_without_answers_that_were_under_way() {
 		let mut ledger = ledger();
 		ledger.begin(50, 1_000).unwrap();
-		ledger.end(50, 10, H256::repeat_byte(9), b"{}".to_vec());
+		ledger.end(50, 10, H256::repeat_byte(9), b"{}".to_vec().into());
 		let now = ledger.now();
 		take(&mut ledger, signed(now, &user())).unwrap();
 		let ended = ledger.clone();

@@ -44,7 +44,7 @@ pub(super) struct Shown {
 }
 
 /// The order of receipts of all sessions in a folder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Order {
 	folder: PathBuf,
 }
@@ -58,20 +58,13 @@ impl Order {
 		self.folder.join(format!("{session}.receipts"))
 	}
 
-	/// Notes that `receipt` is in this place of a session, behind receipts with the root `before`. It is on disk afterwards. A place can be noted again: then
-	/// its last answer was not given.
+	/// Notes that `receipt` is in this place of a session, behind receipts with the root `before`. It may be lost in a crash before the disk is synced. A place
+	/// can be noted again: then its last answer was not given.
 	pub(super) fn note(&self, session: SessionId, place: u32, before: H256, receipt: H256) -> io::Result<()> {
 		let mut bytes = before.0.to_vec();
 		bytes.extend(receipt.0);
-		let path = self.path(session);
-		let is_new = !path.exists();
-		let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
-		file.write_all_at(&bytes, u64::from(place).saturating_mul(PLACE))?;
-		file.sync_data()?;
-		match is_new {
-			true => File::open(&self.folder)?.sync_all(),
-			false => Ok(()),
-		}
+		let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.path(session))?;
+		file.write_all_at(&bytes, u64::from(place).saturating_mul(PLACE))
 	}
 
 	/// The answer in this place among so many `answers`, whose receipts have this `root`.

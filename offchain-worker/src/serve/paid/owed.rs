@@ -1,9 +1,10 @@
 //! What sessions owe, as their accounts on disk say, also to those who do not serve.
 
-use super::{ledger::Ledger, Signed};
+use super::{ledger::Ledger, log, Signed};
 use codec::DecodeAll;
 use neuroshard_types::{inference::SessionId, Balance};
 use std::{
+	collections::BTreeMap,
 	fs::{File, TryLockError},
 	io,
 	path::{Path, PathBuf},
@@ -41,21 +42,26 @@ pub struct Owed {
 	pub unsigned: Balance,
 }
 
-/// What all sessions owe that have an account in `folder`.
+/// What all sessions owe that have an account in `folder`, also as the log of it says that another process writes, or has left.
 ///
 /// # Errors
-/// If the folder or an account cannot be read.
+/// If the folder, an account or the log cannot be read.
 pub fn owed(folder: &Path) -> io::Result<Vec<Owed>> {
-	let mut all = Vec::new();
+	let mut known: BTreeMap<SessionId, Ledger> = log::accounts(folder)?.into_iter().collect();
 	for session in sessions(folder)? {
-		let Some(ledger) = read(folder, session).map_err(|error| unread(folder, session, &error))? else { continue };
-		let unsigned = ledger.now().amount.saturating_sub(ledger.paid().amount);
-		all.push(Owed { session, voucher: ledger.voucher().cloned(), unsigned });
+		if let std::collections::btree_map::Entry::Vacant(place) = known.entry(session) {
+			let ledger = read(folder, session).map_err(|error| unread(folder, session, &error))?;
+			ledger.map(|ledger| place.insert(ledger));
+		}
 	}
-	Ok(all)
+	let owed = known.into_iter().map(|(session, ledger)| {
+		let unsigned = ledger.now().amount.saturating_sub(ledger.paid().amount);
+		Owed { session, voucher: ledger.voucher().cloned(), unsigned }
+	});
+	Ok(owed.collect())
 }
 
-fn unread(folder: &Path, session: SessionId, error: &io::Error) -> io::Error {
+pub(super) fn unread(folder: &Path, session: SessionId, error: &io::Error) -> io::Error {
 	let path = path(folder, session);
 	io::Error::other(format!("the account {} cannot be read ({error}): move it away to go on without what it says", path.display()))
 }
@@ -99,7 +105,7 @@ pub(crate) mod tests {
 		let mut ledger = Ledger::new(session, provider.clone(), State::default());
 		let mut answer = |price| {
 			ledger.begin(price, Balance::MAX).unwrap();
-			ledger.end(price, price, H256::repeat_byte(9), b"{}".to_vec());
+			ledger.end(price, price, H256::repeat_byte(9), b"{}".to_vec().into());
 			ledger.now()
 		};
 		let State { answers, amount, receipts } = answer(signed);
@@ -118,7 +124,7 @@ pub(crate) mod tests {
 		let mut ledger = Ledger::new(7, AccountId::new([1; 32]), State::default());
 		for price in [10, 20] {
 			ledger.begin(50, 1_000).unwrap();
-			ledger.end(50, price, H256::repeat_byte(9), b"{}".to_vec());
+			ledger.end(50, price, H256::repeat_byte(9), b"{}".to_vec().into());
 		}
 		std::fs::write(path(folder.path(), 7), ledger.encode()).unwrap();
 		std::fs::write(folder.path().join("7.receipts"), b"").unwrap();
