@@ -128,7 +128,8 @@ pub(super) fn unlocked(provider: &ProviderView, now: BlockNumber) -> Result<Bala
 		}
 		Some(_) if *open_claims > 0 => {
 			Err(format!(
-				"claims are open ({open_claims}): proofs that are not final or are disputed, which end by themselves, offers of answers, which end with `neuroshard-worker offer --withdraw`, or a place in the ring of one, which ends with `hold`"
+				"{} open: proofs that are not final or are disputed, which end by themselves, offers of answers, which end with `neuroshard-worker offer --withdraw`, or a place in the ring of one, which ends with `hold`",
+				counted(*open_claims, "claim")
 			))
 		}
 		Some(_) if *disputable_until > now => Err(format!(

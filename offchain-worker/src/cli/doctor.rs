@@ -338,7 +338,7 @@ mod tests {
 		// 0.051 pays for one round and leaves what must stay.
 		assert_eq!(funds(NEURO / 1_000 * 51 - 1, None, &COSTS).0, Verdict::Bad);
 		let (verdict, text) = funds(NEURO / 1_000 * 51, None, &COSTS);
-		assert!(verdict == Verdict::Weak && text.contains("fees of 1 rounds (up to 0.05 NEURO each)"), "{text}");
+		assert!(verdict == Verdict::Weak && text.contains("fees of 1 round (up to 0.05 NEURO each)"), "{text}");
 		assert_eq!(funds(NEURO / 1_000 * 501 - 1, None, &COSTS).0, Verdict::Weak);
 		assert_eq!(funds(NEURO / 1_000 * 501, None, &COSTS).0, Verdict::Good);
 	}

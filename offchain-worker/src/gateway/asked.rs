@@ -1,40 +1,11 @@
 //! What a request asks of each of its answers, so that receipts can be held against it.
 
-use super::fields::{read, AtMost, Fields, Form};
-use crate::infer::{Card, Message};
+use crate::{
+	api::{with_receipt, Fault, Input, Kind, Prompt, Request, Settings},
+	infer::Card,
+};
 use neuroshard_graph::sampler;
 use neuroshard_types::{inference::Sampling, F32};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
-/// Tokens of a completion whose request says nothing.
-const DEFAULT_TOKENS: u32 = 16;
-/// Prompts of a request, answers to each, and strings at which those end: what providers take.
-const MOST_PROMPTS: usize = 64;
-const MOST_CHOICES: u32 = 16;
-const MOST_STOPS: usize = 16;
-/// Messages of a chat, and parts of one.
-const MOST_MESSAGES: usize = 16_384;
-const MOST_PARTS: usize = 16_384;
-
-/// Two kinds of requests that are paid for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-	/// A text, continued.
-	Completion,
-	/// A chat.
-	Chat,
-}
-
-impl Kind {
-	/// Where it is asked for.
-	pub(super) fn path(self) -> &'static str {
-		match self {
-			Self::Completion => "/v1/completions",
-			Self::Chat => "/v1/chat/completions",
-		}
-	}
-}
 
 /// What is asked of the answers to one request.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -55,65 +26,30 @@ pub(super) struct Asked {
 	settings: sampler::Sampling,
 }
 
-#[derive(Deserialize)]
-struct ChatMessage<'a> {
-	role: String,
-	#[serde(borrow)]
-	content: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Part {
-	text: String,
-}
-
 impl Asked {
 	/// What a request with this body asks of the model that is told by `card`, and the body for the provider, which asks for receipts as well.
 	///
 	/// # Errors
-	/// In words for the client, what cannot be read.
-	pub(super) fn of(kind: Kind, body: &[u8], card: &Card) -> Result<(Self, Vec<u8>), String> {
-		let fields = Fields::of(body)?;
-		let tokens = |text: &str, marked| card.text.prompt(text, marked).map_err(|error| error.to_string());
-		let limit = |name| fields.whole(name).map(|most| most.map(|most| u32::try_from(most.max(0)).unwrap_or(u32::MAX)));
-		let most = match limit("max_completion_tokens")? {
-			Some(most) => Some(most),
-			None => limit("max_tokens")?,
-		};
-		let (prompts, most) = match kind {
-			Kind::Completion => {
-				let prompt = fields.raw("prompt").ok_or("the request has no prompt")?;
-				let prompts = match Form::of(prompt) {
-					Form::Text => vec![tokens(&read::<String>("prompt", prompt)?, false)?],
-					Form::Texts => {
-						let texts: AtMost<String, MOST_PROMPTS> = read("prompt", prompt)?;
-						texts.0.iter().map(|text| tokens(text, false)).collect::<Result<_, _>>()?
-					}
-					Form::Lists => read::<AtMost<Vec<u32>, MOST_PROMPTS>>("prompt", prompt)?.0,
-					Form::List => vec![read("prompt", prompt)?],
-					Form::Other => return Err("prompt must be a text, a list of tokens, or a list of either".into()),
-				};
-				(prompts, Some(most.unwrap_or(DEFAULT_TOKENS)))
+	/// What cannot be read, or is not supported.
+	pub(super) fn of(kind: Kind, body: &[u8], card: &Card) -> Result<(Self, Vec<u8>), Fault> {
+		let Request { input, settings, .. } = Request::read(kind, body)?;
+		let wrong = |field: &str, error: &dyn ToString| Fault { param: Some(field.into()), code: None, message: error.to_string() };
+		let tokens = |field, text: &str, marked| card.text.prompt(text, marked).map_err(|error| wrong(field, &error));
+		let prompts = match input {
+			Input::Prompts(prompts) => {
+				let prompts = prompts.into_iter().map(|prompt| match prompt {
+					Prompt::Text(text) => tokens("prompt", &text, false),
+					Prompt::Tokens(tokens) => Ok(tokens),
+				});
+				prompts.collect::<Result<_, _>>()?
 			}
-			Kind::Chat => {
-				let messages = fields.raw("messages").ok_or("the request has no messages")?;
-				let messages: AtMost<ChatMessage<'_>, MOST_MESSAGES> = read("messages", messages)?;
-				let messages = messages.0.into_iter().map(ChatMessage::message).collect::<Result<Vec<Message>, _>>()?;
-				let text = card.chat.prompt(&messages).map_err(|error| error.to_string())?;
-				(vec![tokens(&text, card.chat.is_marked())?], most)
+			Input::Chat(messages) => {
+				let text = card.chat.prompt(&messages).map_err(|error| wrong("messages", &error))?;
+				vec![tokens("messages", &text, card.chat.is_marked())?]
 			}
 		};
-		let choices = fields.whole("n")?.map_or(Some(1), |n| u32::try_from(n).ok().filter(|n| (1..=MOST_CHOICES).contains(n)));
-		let asked = Self {
-			prompts,
-			choices: choices.ok_or_else(|| format!("n must be a number from 1 to {MOST_CHOICES}"))?,
-			most,
-			stops: stops(&fields)?,
-			endless: fields.get("ignore_eos")?.unwrap_or(false),
-			seed: fields.whole("seed")?.map(seed).transpose()?,
-			settings: settings(&fields)?,
-		};
-		Ok((asked, fields.with("receipt", "true")))
+		let Settings { sampling, seed, choices, most, stops, endless, .. } = settings;
+		Ok((Self { prompts, choices, most, stops: stops.to_vec(), endless, seed, settings: sampling }, with_receipt(body)?))
 	}
 
 	/// How many answers are asked for.
@@ -159,59 +95,13 @@ impl Asked {
 	}
 }
 
-/// The strings at which texts end.
-fn stops(fields: &Fields<'_>) -> Result<Vec<String>, String> {
-	let Some(stop) = fields.raw("stop") else { return Ok(Vec::new()) };
-	let stops = match Form::of(stop) {
-		Form::Text => vec![read("stop", stop)?],
-		_ => read::<AtMost<String, MOST_STOPS>>("stop", stop)?.0,
-	};
-	match stops.iter().any(String::is_empty) {
-		true => Err("stop must not be empty".into()),
-		false => Ok(stops),
-	}
-}
-
-fn seed(seed: i128) -> Result<u64, String> {
-	let whole = u64::try_from(seed).or_else(|_| i64::try_from(seed).map(i64::cast_unsigned));
-	whole.map_err(|_| "seed must be a number of 64 bits".into())
-}
-
-/// How tokens are to be chosen. The API's defaults are those of the sampler.
-fn settings(fields: &Fields<'_>) -> Result<sampler::Sampling, String> {
-	let plain = sampler::Sampling::default();
-	let number = |name, default: f32| fields.get::<f64>(name).map(|told| told.map_or(default, |told| told as f32));
-	let settings = sampler::Sampling {
-		temperature: number("temperature", plain.temperature)?,
-		top_p: number("top_p", plain.top_p)?,
-		// -1 stands for all, as 0 does.
-		top_k: fields.whole("top_k")?.map_or(plain.top_k, |k| u32::try_from(k.max(0)).unwrap_or(u32::MAX)),
-		min_p: number("min_p", plain.min_p)?,
-		repetition: number("repetition_penalty", plain.repetition)?,
-		presence: number("presence_penalty", plain.presence)?,
-		frequency: number("frequency_penalty", plain.frequency)?,
-		seed: plain.seed,
-	};
-	settings.validate().map(|()| settings).map_err(|error| error.to_string())
-}
-
-impl ChatMessage<'_> {
-	fn message(self) -> Result<Message, String> {
-		let content = match self.content.filter(|content| content.get() != "null") {
-			None => String::new(),
-			Some(content) if Form::of(content) == Form::Text => read("content", content)?,
-			Some(content) => read::<AtMost<Part, MOST_PARTS>>("content", content)?.0.into_iter().map(|part| part.text).collect(),
-		};
-		Ok(Message { role: self.role, content })
-	}
-}
-
 #[cfg(test)]
 mod tests {
 	use super::{super::testing::card, *};
 	use serde_json::{json, Value};
 
-	fn of(kind: Kind, body: Value) -> Result<Asked, String> {
+	fn of(kind: Kind, mut body: Value) -> Result<Asked, Fault> {
+		body["model"] = "run-0".into();
 		Asked::of(kind, body.to_string().as_bytes(), &card()).map(|(asked, _)| asked)
 	}
 
@@ -261,10 +151,14 @@ mod tests {
 	}
 
 	#[test]
-	fn what_cannot_be_read_is_refused_in_words() {
-		assert!(of(Kind::Completion, json!({ "n": 1 })).unwrap_err().contains("prompt"));
-		assert!(of(Kind::Chat, json!({ "prompt": "x" })).unwrap_err().contains("messages"));
-		assert!(of(Kind::Chat, json!({ "messages": [{ "role": "user", "content": [{ "image_url": "x" }] }] })).is_err());
+	fn what_cannot_be_read_is_refused_by_its_field_before_anybody_is_asked() {
+		let param = |kind, body| of(kind, body).unwrap_err().param.unwrap();
+		assert_eq!(param(Kind::Completion, json!({ "n": 1 })), "prompt");
+		assert_eq!(param(Kind::Chat, json!({ "n": 1 })), "messages");
+		let part = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": "x" }] }]);
+		assert_eq!(param(Kind::Chat, json!({ "messages": part })), "messages[0].content[0].type");
+		assert_eq!(param(Kind::Completion, json!({ "prompt": "x", "temprature": 1 })), "temprature");
+		assert_eq!(param(Kind::Completion, json!({ "prompt": "x", "tools": [{}] })), "tools");
 		for (field, value) in [
 			("temperature", json!("warm")),
 			("temperature", json!(3e38)),
@@ -281,15 +175,15 @@ mod tests {
 		] {
 			let mut body = json!({ "prompt": "x" });
 			body[field] = value.clone();
-			let words = of(Kind::Completion, body).unwrap_err();
-			assert!(words.contains(field), "{field} {value}: {words}");
+			assert!(param(Kind::Completion, body).starts_with(field), "{field} {value}");
 		}
 	}
 
 	#[test]
 	fn the_provider_gets_the_body_as_it_was_written_and_is_asked_for_receipts() {
-		let (_, body) = Asked::of(Kind::Completion, br#"{"prompt":"x", "extra":[[0],1.50], "receipt":false}"#, &card()).unwrap();
-		assert_eq!(body, br#"{"extra":[[0],1.50],"prompt":"x","receipt":true}"#);
+		let (_, body) =
+			Asked::of(Kind::Completion, br#"{"model": "m", "prompt":[[0], [1.0 ]], "top_p": 1.50e-1, "receipt":false}"#, &card()).unwrap();
+		assert_eq!(body, br#"{"receipt":true,"model":"m","prompt":[[0], [1.0 ]],"top_p":1.50e-1}"#);
 	}
 
 	#[test]

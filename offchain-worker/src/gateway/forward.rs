@@ -1,7 +1,7 @@
 //! Requests on their way to the provider, and answers on their way back.
 
 use super::{
-	asked::{Asked, Kind},
+	asked::Asked,
 	asker::ASK,
 	book::digits,
 	browser,
@@ -10,16 +10,16 @@ use super::{
 	refusal::Refusal,
 	Gateway,
 };
-use crate::infer::printable_line;
+use crate::{api::Kind, infer::printable_line, web::Guard};
 use axum::{
 	body::{to_bytes, Body, Bytes},
 	extract::{Path, Request, State},
 	http::{
 		header::{self, HeaderMap, HeaderName, HeaderValue},
-		uri::{Authority, PathAndQuery},
+		uri::PathAndQuery,
 		Method, Response, StatusCode,
 	},
-	middleware::{self, Next},
+	middleware,
 	response::IntoResponse,
 	routing::{get, post},
 	Json, Router,
@@ -30,7 +30,6 @@ use serde_json::{json, Value};
 use std::{
 	collections::{BTreeMap, BTreeSet},
 	io,
-	net::{IpAddr, Ipv6Addr},
 	time::Duration,
 };
 use tokio::{
@@ -62,8 +61,8 @@ type Shared = State<Gateway>;
 type Answer = Result<axum::response::Response, Refusal>;
 
 /// All addresses.
-pub(super) fn router(gateway: Gateway) -> Router {
-	Router::new()
+pub(super) fn router(gateway: Gateway, guard: Guard) -> Router {
+	let all = Router::new()
 		.route("/v1/models", get(models))
 		.route("/v1/models/{*name}", get(model))
 		.route("/v1/completions", post(completions))
@@ -72,26 +71,8 @@ pub(super) fn router(gateway: Gateway) -> Router {
 		.route("/health", get(health))
 		.fallback(async || Refusal::path())
 		.method_not_allowed_fallback(async || Refusal::method())
-		.layer(middleware::from_fn(by_address))
-		.layer(middleware::from_fn(browser::keep_out))
-		.with_state(gateway)
-}
-
-/// Refuses what a page of another site could have sent by a name that it had made to stand for this machine.
-async fn by_address(request: Request, next: Next) -> Answer {
-	let host = request.headers().get(header::HOST).map(|host| host.to_str().ok().and_then(|host| host.parse().ok()));
-	match host {
-		None => {}
-		Some(Some(host)) if is_address(&host) => {}
-		Some(_) => return Err(Refusal::host()),
-	}
-	Ok(next.run(request).await)
-}
-
-fn is_address(host: &Authority) -> bool {
-	let name = host.host();
-	let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
-	name == "localhost" || name.parse::<IpAddr>().is_ok() || bare.is_some_and(|name| name.parse::<Ipv6Addr>().is_ok())
+		.with_state(gateway);
+	guard.before(all).layer(middleware::from_fn(browser::keep_out))
 }
 
 async fn health(State(gateway): Shared) -> impl IntoResponse {
@@ -152,7 +133,7 @@ async fn paid(gateway: Gateway, kind: Kind, request: Request) -> Answer {
 	let card = gateway.0.card.clone();
 	// A long text has many tokens, and counting them takes time.
 	let read = spawn_blocking(move || Asked::of(kind, &body, &card)).await;
-	let (asked, body) = read.map_err(|_| Refusal::fault())?.map_err(Refusal::invalid)?;
+	let (asked, body) = read.map_err(|_| Refusal::fault())?.map_err(Refusal::of_request)?;
 	gateway.forward(kind, body.into(), asked, place).await
 }
 
@@ -348,23 +329,4 @@ fn reasons(error: &dyn std::error::Error) -> String {
 		next = source.source();
 	}
 	words
-}
-
-#[cfg(test)]
-mod tests {
-	use super::*;
-
-	#[test]
-	fn only_addresses_and_this_machine_are_hosts() {
-		for (host, expected) in [
-			("127.0.0.1:8081", true),
-			("localhost:8081", true),
-			("localhost", true),
-			("[::1]:8081", true),
-			("evil.example:8081", false),
-			("localhost.evil.example", false),
-		] {
-			assert_eq!(is_address(&host.parse().unwrap()), expected, "{host}");
-		}
-	}
 }

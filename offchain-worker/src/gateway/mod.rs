@@ -2,7 +2,7 @@
 //! each answer with a voucher of the user's account.
 //!
 //! - `forward`, `refusal`: the API. `door` is who may connect, and `browser` what pages may do: nothing.
-//! - `asked`, `fields`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
+//! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
 //! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers whose receipts did not come.
 //! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
 //! - `courier`: brings vouchers to the provider, and asks it for receipts that were lost.
@@ -10,6 +10,7 @@
 
 mod asked;
 mod asker;
+mod at_most;
 mod book;
 mod browser;
 mod checker;
@@ -17,7 +18,6 @@ pub mod choice;
 mod courier;
 mod court;
 mod door;
-mod fields;
 mod forward;
 mod lost;
 mod purse;
@@ -36,8 +36,10 @@ pub use purse::{Owed, Terms};
 
 use crate::{
 	answers::provider::{BadEndpoint, Endpoint, Provider},
+	counted::counted,
 	infer::{Card, Model},
 	receipt::Transcript,
+	web::Guard,
 };
 use asked::Asked;
 use book::Signed;
@@ -168,7 +170,9 @@ pub async fn serve(mut options: Options, ready: impl FnOnce(SocketAddr), stop: C
 	if let Some(court) = court {
 		court.start(&mut tasks, charges, told, done.clone());
 	}
-	door::listen(listener, forward::router(gateway.clone()), stop, DRAIN).await;
+	// Pages get nothing here, whoever's they are.
+	let guard = Guard::new(bound, Vec::new(), Vec::new());
+	door::listen(listener, forward::router(gateway.clone(), guard), stop, DRAIN).await;
 	gateway.0.tasks.close();
 	if timeout(DRAIN, gateway.0.tasks.wait()).await.is_err() {
 		tracing::warn!("{} answers did not end in their time, and are not paid for", gateway.0.tasks.len());
@@ -177,7 +181,7 @@ pub async fn serve(mut options: Options, ready: impl FnOnce(SocketAddr), stop: C
 	// They end with the token, and their time is bounded.
 	while tasks.join_next().await.is_some() {}
 	let (session, owed, _) = gateway.status();
-	tracing::info!("session {session}: {} answers for {} in all", owed.answers, Neuro(owed.amount));
+	tracing::info!("session {session}: {} for {} in all", counted(owed.answers, "answer"), Neuro(owed.amount));
 	Ok(())
 }
 
@@ -254,7 +258,7 @@ impl Gateway {
 		match purse.take(given, asked) {
 			Ok(voucher) => {
 				let (price, owed) = (given.transcript.receipt.price, purse.owed());
-				tracing::info!("an answer for {}; {} answers for {} in all", Neuro(price), owed.answers, Neuro(owed.amount));
+				tracing::info!("an answer for {}; {} for {} in all", Neuro(price), counted(owed.answers, "answer"), Neuro(owed.amount));
 				match voucher {
 					Some(voucher) => self.pay(&mut purse, voucher),
 					// It may have left another one missing.
@@ -306,7 +310,12 @@ impl Gateway {
 				Ok((true, voucher)) => {
 					let (price, owed) = (transcript.receipt.price, purse.owed());
 					let prices = (Neuro(price), Neuro(owed.amount));
-					tracing::info!("an answer that broke off, for {}; {} answers for {} in all", prices.0, owed.answers, prices.1);
+					tracing::info!(
+						"an answer that broke off, for {}; {} for {} in all",
+						prices.0,
+						counted(owed.answers, "answer"),
+						prices.1
+					);
 					if let Some(voucher) = voucher {
 						self.pay(&mut purse, voucher);
 					}

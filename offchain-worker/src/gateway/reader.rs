@@ -1,7 +1,7 @@
 //! Finds receipts in what a provider sends, as it passes through: in a JSON document, or in server-sent events.
 
 use super::{
-	fields::AtMost,
+	at_most::AtMost,
 	purse::{Given, Wrong},
 };
 use crate::receipt::Transcript;

@@ -1,6 +1,6 @@
 //! Errors as the clients of the OpenAI API read them.
 
-use crate::infer::printable_line;
+use crate::{api::Fault, infer::printable_line};
 use axum::{
 	http::{header::RETRY_AFTER, StatusCode},
 	response::{IntoResponse, Response},
@@ -98,6 +98,11 @@ impl Refusal {
 		Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
 	}
 
+	/// The request asks for something that is not to be had.
+	pub(super) fn of_request(Fault { param, code, message }: Fault) -> Self {
+		Self { param, ..Self::new(StatusCode::BAD_REQUEST, code.unwrap_or("invalid_request"), message) }
+	}
+
 	/// The body is no JSON by its header. A page in a browser could send such a request to this machine unasked.
 	pub(super) fn content_type() -> Self {
 		let words = "the header content-type must be application/json";
@@ -108,12 +113,6 @@ impl Refusal {
 	pub(super) fn body(most: usize) -> Self {
 		let words = format!("the request's body has more than {most} bytes, or did not come in its time");
 		Self::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_body", words)
-	}
-
-	/// The request was meant for another host.
-	pub(super) fn host() -> Self {
-		let words = "this gateway is asked by the address of this machine, such as http://127.0.0.1:8081, and by no other name";
-		Self::new(StatusCode::FORBIDDEN, "other_host", words)
 	}
 
 	/// There is nothing at this address.

@@ -46,8 +46,8 @@ pub(super) fn terms() -> Terms {
 
 /// A request for one answer of three tokens to `Hi`, with seed 9.
 pub(super) fn asked() -> Asked {
-	let body = br#"{ "prompt": "Hi", "max_tokens": 3, "seed": 9 }"#;
-	Asked::of(super::asked::Kind::Completion, body, &card()).unwrap().0
+	let body = br#"{ "model": "run-0", "prompt": "Hi", "max_tokens": 3, "seed": 9 }"#;
+	Asked::of(crate::api::Kind::Completion, body, &card()).unwrap().0
 }
 
 /// The answer to that request which has this place in the session.

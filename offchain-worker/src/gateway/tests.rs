@@ -184,7 +184,7 @@ impl Scene {
 
 	/// Asks for an answer that breaks off.
 	async fn gone(&self, stream: bool) {
-		let body = json!({ "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream }).to_string();
+		let body = json!({ "model": "run-0", "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream }).to_string();
 		let json = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("application/json"))]);
 		let path = PathAndQuery::from_static("/v1/completions");
 		let response = self.client.ask(Method::POST, path, json, body.into()).await.unwrap();
@@ -252,9 +252,10 @@ async fn after_a_wrong_receipt_the_client_has_its_answer_and_the_provider_nothin
 	scene.played.lock().unwrap().cheats = true;
 	let (status, body) = scene.complete(false).await;
 	assert!(status == StatusCode::OK && body.contains("abc"), "{body}");
-	for path in ["/v1/completions", "/v1/chat/completions"] {
-		let (status, body) =
-			scene.ask(Method::POST, path, r#"{ "prompt": "Hi", "messages": [{ "role": "user", "content": "Hi" }] }"#).await;
+	for (path, input) in
+		[("/v1/completions", r#""prompt": "Hi""#), ("/v1/chat/completions", r#""messages": [{ "role": "user", "content": "Hi" }]"#)]
+	{
+		let (status, body) = scene.ask(Method::POST, path, &format!(r#"{{ "model": "run-0", {input} }}"#)).await;
 		assert!(status == StatusCode::BAD_GATEWAY && body.contains("another seed than the request"), "{body}");
 	}
 	assert!(scene.ask(Method::GET, "/health", "").await.1.contains("\"stopped\""));
@@ -364,7 +365,7 @@ async fn what_cannot_be_asked_or_paid_is_refused_in_words() {
 	}
 	assert_eq!(scene.ask(Method::POST, "/v1/completions", &" ".repeat(5 << 20)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
 	// What the provider refuses is told as it says it.
-	let chat = r#"{ "messages": [{ "role": "user", "content": "Hi" }] }"#;
+	let chat = r#"{ "model": "run-0", "messages": [{ "role": "user", "content": "Hi" }] }"#;
 	let (status, body) = scene.ask(Method::POST, "/v1/chat/completions", chat).await;
 	assert!(status == StatusCode::PAYMENT_REQUIRED && body.contains("top up"), "{body}");
 	let plain = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("text/plain"))]);
@@ -426,7 +427,7 @@ async fn nothing_of_a_provider_reaches_a_browser_as_a_document() {
 		let scene = answering(bytes.as_bytes()).await;
 		let json = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("application/json"))]);
 		let path = PathAndQuery::from_static("/v1/completions?a=b");
-		let response = scene.client.ask(Method::POST, path, json, Bytes::from_static(br#"{"prompt":"Hi"}"#)).await.unwrap();
+		let response = scene.client.ask(Method::POST, path, json, Bytes::from_static(br#"{"model":"run-0","prompt":"Hi"}"#)).await.unwrap();
 		assert!(!response.status().is_success() && !response.status().is_redirection(), "{bytes}");
 		let headers = response.headers().clone();
 		assert!(headers.keys().all(|name| OWN.contains(&name.as_str())), "{bytes}: {headers:?}");
@@ -445,7 +446,7 @@ async fn of_a_streams_head_the_client_gets_nothing_but_that_it_is_one() {
 	              content-length: 14\r\n\r\ndata: [DONE]\n\n";
 	let scene = answering(stream.as_bytes()).await;
 	let json = HeaderMap::from_iter([("content-type".parse().unwrap(), HeaderValue::from_static("application/json"))]);
-	let (path, body) = (PathAndQuery::from_static("/v1/completions"), Bytes::from_static(br#"{"prompt":"Hi"}"#));
+	let (path, body) = (PathAndQuery::from_static("/v1/completions"), Bytes::from_static(br#"{"model":"run-0","prompt":"Hi"}"#));
 	let response = scene.client.ask(Method::POST, path, json, body).await.unwrap();
 	assert_eq!(
 		(response.status(), &response.headers()["content-type"]),
@@ -483,7 +484,7 @@ async fn pages_and_navigations_are_refused() {
 		] {
 			let told = [("content-type", "application/json"), (name, value)];
 			let told = told.map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
-			let (path, body) = (PathAndQuery::from_static(path), Bytes::from_static(br#"{"prompt":"Hi"}"#));
+			let (path, body) = (PathAndQuery::from_static(path), Bytes::from_static(br#"{"model":"run-0","prompt":"Hi"}"#));
 			let response = scene.client.ask(method.clone(), path, told.into_iter().collect(), body).await.unwrap();
 			assert_eq!(response.status(), StatusCode::FORBIDDEN, "{name}: {value}");
 		}
@@ -498,7 +499,7 @@ async fn a_client_that_closes_its_half_of_the_connection_gets_its_answer() {
 	scene.played.lock().unwrap().pause = Duration::from_millis(50);
 	let address = scene.client.endpoint().to_string();
 	for (version, stream) in [("1.1", false), ("1.1", true), ("1.0", false), ("1.0", true)] {
-		let body = json!({ "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream }).to_string();
+		let body = json!({ "model": "run-0", "prompt": "Hi", "max_tokens": 3, "seed": 9, "stream": stream }).to_string();
 		let mut socket = tokio::net::TcpStream::connect(address.strip_prefix("http://").unwrap()).await.unwrap();
 		let head = format!(
 			"POST /v1/completions HTTP/{version}\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",

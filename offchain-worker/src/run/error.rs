@@ -226,7 +226,7 @@ fn mebibytes(bytes: u64) -> u64 {
 fn nobody_has_shards(dataset: DatasetId, peers: usize) -> String {
 	match peers {
 		0 => format!("no peer is known that could have the list of shards of dataset {dataset}"),
-		_ => format!("nobody among {peers} peers has the list of shards of dataset {dataset}"),
+		_ => format!("nobody among {} has the list of shards of dataset {dataset}", counted(peers, "peer")),
 	}
 }
 

@@ -63,9 +63,9 @@ impl Answer {
 		reserved: Option<(Reserved, Arc<Issuer>)>,
 	) -> Self {
 		let (growing, stops) = (Growing::after(&prompt), Stops::new(stops));
-		let (offsets, waiting, tokens, is_paid) = (Offsets::default(), VecDeque::new(), Vec::new(), reserved.is_some());
-		let (ended, issued) = (None, None);
-		Self { text, replies, growing, stops, offsets, waiting, characters: 0, sampling, prompt, tokens, ended, reserved, issued, is_paid }
+		let (is_paid, offsets, waiting, tokens) = (reserved.is_some(), Offsets::default(), VecDeque::new(), Vec::new());
+		let (characters, ended, issued) = (0, None, None);
+		Self { text, replies, growing, stops, offsets, waiting, characters, sampling, prompt, tokens, ended, reserved, issued, is_paid }
 	}
 
 	/// Tokens that were generated for it so far.

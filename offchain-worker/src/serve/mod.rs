@@ -1,8 +1,8 @@
 //! A model that answers over HTTP, as the clients of the OpenAI API ask it.
 //!
 //! - [`batcher`]: the thread that computes, for all requests together; `prefixes` are beginnings of texts that it has read before.
-//! - `http`, `answer`, `logprobs`, `error`: the API; what a request says is read in `crate::api`. `keys` says who may ask, and `entry` who pays, before a
-//!   body is read.
+//! - `http`, `answer`, `logprobs`, `error`: the API; what a request says is read in `crate::api`. `keys` says who may ask, and `entry` who pays, before a body
+//!   is read.
 //! - [`paid`]: sessions of users who pay, and the provider's business with the chain.
 //! - `served`: which checkpoint of a run it is.
 //! - `listener`, `patience`, `bodies`: what clients may take of connections, time and memory.
@@ -113,7 +113,7 @@ pub async fn serve(model: Model, options: Options, ready: impl FnOnce(SocketAddr
 	let failed = |source| ServeError::Listen { address, source };
 	let listener = TcpListener::bind(address).await.map_err(failed)?;
 	let bound = listener.local_addr().map_err(failed)?;
-	let guard = Guard::new(bound, origins, hosts).with_page(PAGE);
+	let guard = Guard::new(bound, origins, hosts).with_short_names().with_page(PAGE);
 	ready(bound);
 	let (bounds, mut watching) = (Bounds::default(), JoinSet::new());
 	if let Some(served) = server.served.clone() {

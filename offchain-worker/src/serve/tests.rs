@@ -68,7 +68,7 @@ impl Running {
 			},
 		)
 		.unwrap();
-		let guard = Guard::new(address, origins, Vec::new()).with_page(PAGE);
+		let guard = Guard::new(address, origins, Vec::new()).with_short_names().with_page(PAGE);
 		let socket = TcpSocket::new_v4().unwrap();
 		socket.set_send_buffer_size(HELD).unwrap();
 		socket.bind(address).unwrap();

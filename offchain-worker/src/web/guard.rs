@@ -35,7 +35,7 @@ const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 #[derive(Clone, Debug)]
 pub struct Guard(Arc<Rules>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rules {
 	/// Whether only this machine reaches it.
 	is_local: bool,
@@ -43,6 +43,8 @@ struct Rules {
 	hosts: Vec<String>,
 	/// Pages that may ask.
 	origins: Vec<Origin>,
+	/// Whether it is asked by any name without a dot, too.
+	takes_short_names: bool,
 	/// A page that any other may lead to, if there is one.
 	page: Option<&'static str>,
 }
@@ -51,13 +53,21 @@ impl Guard {
 	/// For a service that listens at `address`, for pages of these `origins` and for none besides its own. Where only this machine reaches it, it is asked by
 	/// its address, and as one of these `hosts` or of those of the origins: a proxy before it may leave the name in that clients know.
 	pub fn new(address: SocketAddr, origins: Vec<Origin>, hosts: Vec<String>) -> Self {
-		Self(Arc::new(Rules { is_local: address.ip().to_canonical().is_loopback(), hosts, origins, page: None }))
+		let is_local = address.ip().to_canonical().is_loopback();
+		Self(Arc::new(Rules { is_local, hosts, origins, takes_short_names: false, page: None }))
+	}
+
+	/// The same, for a service that is asked by any name without a dot, too: nobody has such a name in the public domain system. But a neighbour in a network
+	/// can answer for one, so that no page may ask by it.
+	pub fn with_short_names(mut self) -> Self {
+		Arc::make_mut(&mut self.0).takes_short_names = true;
+		self
 	}
 
 	/// The same, for a service that has a page at this path.
-	pub fn with_page(self, path: &'static str) -> Self {
-		let Rules { is_local, hosts, origins, .. } = &*self.0;
-		Self(Arc::new(Rules { is_local: *is_local, hosts: hosts.clone(), origins: origins.clone(), page: Some(path) }))
+	pub fn with_page(mut self, path: &'static str) -> Self {
+		Arc::make_mut(&mut self.0).page = Some(path);
+		self
 	}
 
 	/// Puts it before all that the router answers.
@@ -99,7 +109,7 @@ impl Rules {
 		let host = headers.get(header::HOST).map(|host| host.to_str().ok()?.parse::<Authority>().ok());
 		let is_here = match &host {
 			None => true,
-			Some(Some(host)) => !self.is_local || self.is_own(host),
+			Some(Some(host)) => !self.is_local || self.is_own(host) || self.is_short(host, headers),
 			Some(None) => false,
 		};
 		if !is_here {
@@ -123,6 +133,11 @@ impl Rules {
 		name.parse::<IpAddr>().is_ok()
 			|| bare.is_some_and(|name| name.parse::<Ipv6Addr>().is_ok())
 			|| known.any(|known| known.eq_ignore_ascii_case(name))
+	}
+
+	fn is_short(&self, host: &Authority, headers: &HeaderMap) -> bool {
+		let is_page = [header::ORIGIN.as_str(), SITE].iter().any(|name| headers.contains_key(*name));
+		self.takes_short_names && !is_page && !host.host().is_empty() && !host.host().contains('.')
 	}
 
 	/// Whether a page of another site has a browser ask this. Other clients send none of these headers.

@@ -138,8 +138,9 @@ async fn the_defence_outlives_training_until_nothing_can_be_disputed_any_more() 
 	bench.dispute();
 	bench.status(|status| status.disputes.open == 1).await;
 	bench.disputable_until(0);
-	let stays =
-		bench.status(|status| status.task.as_ref().is_some_and(|task| task.contains("1 disputes") && task.contains("until block 0"))).await;
+	let stays = bench
+		.status(|status| status.task.as_ref().is_some_and(|task| task.contains("1 dispute and") && task.contains("until block 0")))
+		.await;
 	assert!(stays.task.unwrap().contains("stays to defend") && !worker.is_finished());
 	bench.node.answer("Disputes", "games_of", &Games::new());
 	let error = worker.await.unwrap().unwrap_err();

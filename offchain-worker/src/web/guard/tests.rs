@@ -59,6 +59,17 @@ async fn a_service_of_this_machine_is_asked_by_its_address_alone() {
 	}
 	// HTTP/1.0 knows no hosts.
 	assert_eq!(ask(&local, Method::GET, "/", &[]).await.status(), StatusCode::OK);
+	let named = router(Guard::new("127.0.0.1:8080".parse().unwrap(), Vec::new(), Vec::new()).with_short_names());
+	for (host, from, status) in [
+		("gpu:8080", None, StatusCode::OK),
+		("gpu.lan:8080", None, StatusCode::FORBIDDEN),
+		("gpu:8080", Some(("origin", "http://gpu:8080")), StatusCode::FORBIDDEN),
+		("gpu:8080", Some((SITE, "same-origin")), StatusCode::FORBIDDEN),
+	] {
+		let told: Vec<_> = from.into_iter().chain([("host", host)]).collect();
+		assert_eq!(ask(&named, Method::GET, "/", &told).await.status(), status, "{told:?}");
+		assert_eq!(ask(&local, Method::GET, "/", &told).await.status(), StatusCode::FORBIDDEN, "{told:?}");
+	}
 	let open = router(Guard::new("0.0.0.0:8080".parse().unwrap(), Vec::new(), Vec::new()));
 	assert_eq!(ask(&open, Method::GET, "/", &[("host", "gpu.example")]).await.status(), StatusCode::OK);
 	for local in ["[::1]:8080", "127.0.0.2:80", "[::ffff:127.0.0.1]:80"] {

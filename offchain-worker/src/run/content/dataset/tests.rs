@@ -98,7 +98,7 @@ async fn a_list_of_shards_that_nobody_has_is_missing_in_words() {
 	assert!(matches!(error, WorkerError::NoShardList { dataset: 3, peers: 0 }), "{error}");
 	let (other, _stop) = node(&base.path().join("other"), 1, None).await;
 	let error = lacks.remote_dataset(3, &manifest, &[address(&other.net).await]).await.unwrap_err();
-	let words = "nobody among 1 peers has the list of shards of dataset 3; give it with --dataset DIR";
+	let words = "nobody among 1 peer has the list of shards of dataset 3; give it with --dataset DIR";
 	assert_eq!(error.to_string(), words);
 }
 
