@@ -386,11 +386,15 @@ async fn answering(bytes: &'static [u8]) -> Scene {
 	let provider = tokio::spawn(async move {
 		loop {
 			let (mut socket, _) = listener.accept().await.unwrap();
-			let mut request = Vec::new();
-			// The body of all requests here ends so, and its last byte is read.
-			while !request.ends_with(b"}") {
-				request.push(socket.read_u8().await.unwrap());
+			let mut head = Vec::new();
+			while !head.ends_with(b"\r\n\r\n") {
+				head.push(socket.read_u8().await.unwrap());
 			}
+			let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+			let (_, length) = head.split_once("content-length: ").unwrap();
+			// What is left unread when a connection ends takes the answer with it.
+			let mut body = vec![0; length.split("\r\n").next().unwrap().parse().unwrap()];
+			socket.read_exact(&mut body).await.unwrap();
 			socket.write_all(bytes).await.unwrap();
 		}
 	});

@@ -323,7 +323,7 @@ async fn threads_of_an_audit_whose_window_is_near_step_back_for_nothing() {
 		all.into_inner().unwrap()
 	};
 	assert_eq!(of(Priority::Normal), [niceness()]);
-	assert_eq!(of(Priority::Low), [niceness().max(10)]);
+	assert_eq!(of(Priority::Low), [niceness().max(5)]);
 	assert_eq!(of(Priority::Normal), [niceness()], "each has its own");
 }
 
