@@ -382,7 +382,7 @@ async fn what_cannot_be_asked_or_paid_is_refused_in_words() {
 /// A scene whose provider answers each request with these bytes.
 async fn answering(bytes: &'static [u8]) -> Scene {
 	let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-	let endpoint = Endpoint::parse(format!("http://{}", listener.local_addr().unwrap()).as_bytes()).unwrap();
+	let endpoint = Endpoint::parse(format!("http://{}", listener.local_addr().unwrap()).as_bytes()).unwrap().reaching(Reach::Anywhere);
 	let provider = tokio::spawn(async move {
 		loop {
 			let (mut socket, _) = listener.accept().await.unwrap();
