@@ -45,14 +45,20 @@ pub(super) fn prompts(members: &Members, name: &'static str) -> Result<Vec<Promp
 	field.each(what, |entry| {
 		let kind = *first.get_or_insert(entry.kind());
 		match kind {
-			Type::Number => return Ok(tokens.push(token(entry)?)),
+			Type::Number => {
+				tokens.push(token(entry)?);
+				return Ok(());
+			}
 			_ if prompts.len() == MOST_PROMPTS => {
 				return Err(Fault::value(field.path, format!("{name} has more than {MOST_PROMPTS} elements")))
 			}
 			Type::Text => prompts.push(Prompt::Text(entry.text("a string, as the first one is")?)),
 			Type::List => {
 				let mut tokens = Vec::new();
-				entry.each("a list of tokens", |entry| Ok(tokens.push(token(entry)?)))?;
+				entry.each("a list of tokens", |entry| {
+					tokens.push(token(entry)?);
+					Ok(())
+				})?;
 				prompts.push(Prompt::Tokens(tokens));
 			}
 			_ => return Err(entry.wrong("a string, a token, or a list of tokens")),
@@ -80,7 +86,8 @@ pub(super) fn messages(members: &Members) -> Result<Vec<Message>, Fault> {
 		if messages.len() == MOST_MESSAGES {
 			return Err(Fault::value(field.path, format!("{name} has more than {MOST_MESSAGES} elements")));
 		}
-		Ok(messages.push(message(entry)?))
+		messages.push(message(entry)?);
+		Ok(())
 	})?;
 	if messages.is_empty() {
 		return Err(Fault::value(field.path, "messages is empty: there must be a message"));
