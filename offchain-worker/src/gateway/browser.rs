@@ -1,6 +1,7 @@
 //! What pages in a browser may do here, and what of the other side could become a page: nothing. Whoever reaches the gateway spends the escrow.
 
 use super::refusal::Refusal;
+use crate::web::{DEST, MODE, SITE};
 use axum::{
 	extract::Request,
 	http::{
@@ -11,10 +12,6 @@ use axum::{
 	response::{IntoResponse, Response},
 };
 
-/// Headers by which browsers say who asks, how, and what for. Other clients send none of them, but for `cors` as a mode.
-const SITE: &str = "sec-fetch-site";
-const MODE: &str = "sec-fetch-mode";
-const DEST: &str = "sec-fetch-dest";
 /// Headers of every answer: it is nothing but data, for who has asked.
 const DATA: [(HeaderName, HeaderValue); 5] = [
 	(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),

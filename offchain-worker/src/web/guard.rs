@@ -1,6 +1,6 @@
 //! Which requests of browsers are answered.
 
-use super::Origin;
+use super::{Origin, DEST, MODE, SITE};
 use axum::{
 	body::Body,
 	extract::Request,
@@ -19,10 +19,6 @@ use std::{
 	sync::Arc,
 };
 
-/// Headers by which browsers say from where and how a page asks.
-const SITE: &str = "sec-fetch-site";
-const MODE: &str = "sec-fetch-mode";
-const DEST: &str = "sec-fetch-dest";
 /// What browsers ask before a page of the network may reach this machine, and what they are told.
 const PRIVATE_ASKED: &str = "access-control-request-private-network";
 const PRIVATE: HeaderName = HeaderName::from_static("access-control-allow-private-network");

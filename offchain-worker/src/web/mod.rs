@@ -8,3 +8,8 @@ mod origin;
 
 pub use guard::Guard;
 pub use origin::{BadOrigin, Origin};
+
+/// Headers by which browsers say from where a page asks, how, and what for. Other clients send none of them, but for `cors` as a mode.
+pub(crate) const SITE: &str = "sec-fetch-site";
+pub(crate) const MODE: &str = "sec-fetch-mode";
+pub(crate) const DEST: &str = "sec-fetch-dest";

@@ -528,7 +528,7 @@ mod tests {
 	use std::path::Path;
 
 	const SESSION: SessionId = 7;
-	const GENESIS: H256 = H256([6; 32]);
+	pub(super) const GENESIS: H256 = H256([6; 32]);
 
 	/// Somebody who pays for answers of a provider with files in `base`, for texts of at most ten tokens.
 	fn payer(base: &Path, shelf: Shelf) -> Payer {
@@ -550,7 +550,8 @@ mod tests {
 		assert!(format!("{error:?}").contains("session 7 is being closed"), "{error:?}");
 	}
 
-	fn issuer() -> Issuer {
+	/// Who signs receipts of a provider of these tests.
+	pub(super) fn issuer() -> Issuer {
 		let signer = (AccountId::new([1; 32]), PonwSigner::from_seed(&Seed::random()).unwrap(), GENESIS);
 		Issuer {
 			parameters: H256::repeat_byte(5),

@@ -1,14 +1,19 @@
 //! Accounts whose process was stopped at any moment.
 
-use super::{super::*, recover::path, *};
+use super::{
+	super::{
+		tests::{issuer as signer, GENESIS},
+		*,
+	},
+	recover::path,
+	*,
+};
 use crate::answers::Shelf;
 use codec::Encode;
-use neuroshard_chain_client::keys::{PonwSigner, Seed};
-use neuroshard_types::inference::{chained, Class, Prices};
+use neuroshard_types::inference::chained;
 use sp_core::{sr25519, Pair};
 use std::{fs, path::Path};
 
-const GENESIS: H256 = H256([6; 32]);
 /// No log is settled before the end.
 const NEVER: Pace = Pace { length: u64::MAX, quiet: Duration::from_secs(1 << 30) };
 
@@ -28,15 +33,7 @@ pub(super) fn record(place: u32) -> Record {
 }
 
 fn issuer() -> Arc<Issuer> {
-	let signer = (provider(), PonwSigner::from_seed(&Seed::random()).unwrap(), GENESIS);
-	Arc::new(Issuer {
-		parameters: H256::repeat_byte(5),
-		checkpoint: Some((0, 1)),
-		class: Class::ExactF32,
-		usable: 257,
-		signer: Some(signer),
-		prices: Prices { prompt: 1, generated: 1 },
-	})
+	Arc::new(signer())
 }
 
 /// Accounts in `base`.
