@@ -120,6 +120,8 @@ fn default_port(scheme: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use crate::cli::Cli;
+	use clap::{CommandFactory, Parser};
 
 	fn listed(entries: &[&str]) -> Result<Origins, NoOrigin> {
 		Origins::parse(Some(&entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>()))
@@ -199,5 +201,30 @@ mod tests {
 		] {
 			assert_eq!(listed(&["null", entry]), Err(NoOrigin(entry.to_owned())), "{entry}");
 		}
+	}
+
+	#[test]
+	fn the_origins_that_are_allowed_by_default_are_those_that_the_help_names() {
+		let help = Cli::command().render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+		assert!(
+			help.contains(
+				"pages of localhost and 127.0.0.1 (http and https, any port) and of https://polkadot.js.org may; with --dev, all"
+			),
+			"{help}"
+		);
+		assert!(help.contains("web pages are served safe ones only"), "{help}");
+		let allowed = |options: &[&str]| {
+			let cli = Cli::try_parse_from(["neuroshard-node"].iter().chain(options)).unwrap();
+			let origins = Origins::parse(cli.run.rpc_params.rpc_cors(cli.run.shared_params.dev).unwrap().as_deref()).unwrap();
+			move |origin: &str| origins.allow(origin.as_bytes())
+		};
+		let default = allowed(&[]);
+		for host in ["localhost", "localhost:3000", "127.0.0.1:8080"] {
+			assert!(default(&format!("http://{host}")) && default(&format!("https://{host}")), "{host}");
+		}
+		assert!(default("https://polkadot.js.org") && !default("https://evil.example") && !default("null"));
+		assert!(allowed(&["--dev"])("https://evil.example") && allowed(&["--rpc-cors=all"])("null"));
+		let named = allowed(&["--dev", "--rpc-cors=https://app.example,null"]);
+		assert!(named("https://app.example") && named("null") && !named("http://localhost"));
 	}
 }
