@@ -1,7 +1,7 @@
 //! Model and training configurations that networks on one machine use.
 
 use crate::data::tokenizer;
-use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, TrainConfig, F32};
+use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, Robust, Rule, TrainConfig, F32};
 
 /// The configuration of a local network: three workers on two shared cores finish a round in about a minute, and four
 /// rounds show that the model learns.
@@ -27,6 +27,11 @@ pub fn devnet() -> (ModelConfig, TrainConfig) {
 		lr_min: F32::new(3e-4),
 		warmup_steps: 16,
 		validation_sequences: 64,
+		// Costs little in a run of a few rounds, and learns more in a long one (docs/testing.md, "The outer step").
+		outer_lr: F32::new(0.7),
+		outer_beta: F32::new(0.5),
+		// Bears one liar of five and two of seven or more; with fewer, it is the mean.
+		aggregator: Aggregator::Robust(Robust { clip: F32::new(0.0), rule: Rule::MixedKrum { liars: 2 } }),
 		..tiny().1
 	};
 	(model, train)
@@ -80,6 +85,13 @@ pub fn tiny() -> (ModelConfig, TrainConfig) {
 
 #[cfg(test)]
 mod tests {
+	#[test]
+	fn a_devnet_steps_with_momentum_and_bears_liars_where_there_are_enough_participants() {
+		let train = super::devnet().1;
+		assert_eq!((train.outer_lr.get(), train.outer_beta.get()), (0.7, 0.5));
+		assert_eq!([3, 4, 5, 6, 7, 8].map(|participants| train.aggregator.liars(participants)), [0, 0, 1, 1, 2, 2]);
+	}
+
 	#[test]
 	fn presets_are_accepted() {
 		for (model, train) in [super::devnet(), super::large(), super::tiny()] {

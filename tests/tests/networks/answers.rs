@@ -204,7 +204,8 @@ impl Scene {
 		let after = total(&self.client, &user.account).await;
 		let fees = (before + STAKE / 2).checked_sub(closed.paid + after);
 		println!("{name}: the user paid {} planck for answers, and {fees:?} for extrinsics", closed.paid);
-		assert_eq!(closed.paid > 0, swindle.cheater.cheat == Cheat::WrongToken, "{name}");
+		// What is owed for right answers was claimed before any was false; others may have claimed while the dispute went on, or not yet.
+		assert!(closed.paid > 0 || swindle.cheater.cheat != Cheat::WrongToken, "{name}");
 		assert!(fees.is_some_and(|fees| fees < FEES), "{name}: {before} {after}");
 	}
 

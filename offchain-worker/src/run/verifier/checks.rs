@@ -23,6 +23,8 @@ use tokio::sync::watch;
 
 /// A claim is not begun to be checked so shortly before nobody can dispute it any more.
 pub(super) const MARGIN: BlockNumber = 4;
+/// The last part of a window, as its divisor, is for challenges: blocks may be full. A machine that cannot check everything spends none of it on checks that come too late.
+const LAST_PART: BlockNumber = 4;
 /// Blocks before the adoption of a round that are searched for what was revealed in it.
 const SEARCHED: BlockNumber = 10_000;
 
@@ -30,9 +32,23 @@ const SEARCHED: BlockNumber = 10_000;
 pub(super) struct Due {
 	pub(super) claim: ClaimId,
 	/// Of its round.
-	record: RoundRecord,
+	pub(super) record: RoundRecord,
 	/// First block in which it cannot be disputed any more.
 	pub(super) until: BlockNumber,
+}
+
+impl Due {
+	/// What is to be checked first has the least of these. Where there is time enough for a challenge, whose time is over first; then what has the most time left.
+	pub(super) fn haste(&self, now: BlockNumber, window: BlockNumber) -> (bool, BlockNumber) {
+		let left = self.until.saturating_sub(now);
+		let late = is_late(left, window);
+		(late, if late { BlockNumber::MAX.saturating_sub(left) } else { left })
+	}
+}
+
+/// Whether so many blocks of a window are left for a challenge that it may come too late.
+fn is_late(left: BlockNumber, window: BlockNumber) -> bool {
+	left <= window / LAST_PART
 }
 
 /// What came of a check.
@@ -46,18 +62,18 @@ enum Checked {
 }
 
 impl Verifier {
-	/// The next claim to check: of every run the oldest ones first, and of all runs those whose time is over first.
+	/// The next claim to check: the one whose time is over first, of those that can be disputed in time as a rule.
 	pub(super) async fn next_claim(&mut self, at: &ChainAt) -> Result<Option<Due>, WorkerError> {
 		if self.audit <= 0.0 {
 			return Ok(None);
 		}
 		let runs = self.runs_to_check();
 		self.checked_to.retain(|run, _| runs.contains(run));
-		let window = at.dispute_terms().await?.window;
+		let (window, now) = (at.dispute_terms().await?.window, at.block().number);
 		let mut next: Option<Due> = None;
 		for run in runs {
 			let due = self.next_claim_of(at, run, window).await?;
-			next = next.into_iter().chain(due).min_by_key(|due| due.until);
+			next = next.into_iter().chain(due).min_by_key(|due| due.haste(now, window));
 		}
 		Ok(next)
 	}
@@ -80,18 +96,21 @@ impl Verifier {
 			}
 		};
 		// Whatever was put off or failed in a round keeps the search from beginning behind it.
-		let mut done = first;
+		let (mut done, mut late) = (first, None);
 		for round in first..view.rounds_adopted {
 			if let Some(record) = at.record(run, round).await?.filter(is_open) {
 				let until = record.adopted_at.saturating_add(window);
-				let mut open = self.unchecked(run, round, &record);
-				if let Some(claim) = open.find(|claim| !self.failed_claims.contains(claim, now)) {
-					drop(open);
-					self.checked_to.insert(run, done);
-					return Ok(Some(Due { claim, record, until }));
+				let open = self.unchecked(run, round, &record);
+				if let Some(claim) = open.iter().find(|claim| !self.failed_claims.contains(claim, now)).cloned() {
+					let due = Due { claim, record, until };
+					if !is_late(until.saturating_sub(now), window) {
+						self.checked_to.insert(run, done);
+						return Ok(Some(due));
+					}
+					// Those of later rounds have more time left.
+					late = Some(due);
 				}
-				drop(open);
-				if self.unchecked(run, round, &record).next().is_some() {
+				if !open.is_empty() {
 					continue;
 				}
 			}
@@ -100,26 +119,34 @@ impl Verifier {
 			}
 		}
 		self.checked_to.insert(run, done);
-		Ok(None)
+		Ok(late)
 	}
 
-	/// Claims of others in a round that are to be checked and were not yet.
-	fn unchecked<'a>(&'a self, run: RunId, round: RoundIndex, record: &'a RoundRecord) -> impl Iterator<Item = ClaimId> + 'a {
+	/// Claims of others in a round that are to be checked and were not yet, attestations first, in an order that is this worker's own: where nobody checks everything,
+	/// others check something else.
+	pub(super) fn unchecked(&self, run: RunId, round: RoundIndex, record: &RoundRecord) -> Vec<ClaimId> {
 		let others = record.participants.iter().filter(|who| **who != self.me);
 		let claims = others
 			.flat_map(move |who| [ClaimKind::Attestation, ClaimKind::Work].map(|kind| ClaimId { run, round, kind, who: who.clone() }));
-		claims.filter(|claim| {
+		let wanted = claims.filter(|claim| {
 			let wanted = claim.kind == ClaimKind::Attestation || self.is_drawn(claim);
 			wanted && self.ledger.finding(claim).is_none() && !self.accusations.contains_key(claim)
-		})
+		});
+		let mut claims: Vec<ClaimId> = wanted.collect();
+		claims.sort_by_cached_key(|claim| (claim.kind == ClaimKind::Work, self.draw(b"neuroshard/check/1", claim)));
+		claims
+	}
+
+	/// A number of a claim that nobody else can tell.
+	fn draw(&self, purpose: &[u8; 18], claim: &ClaimId) -> u32 {
+		let hash = neuroshard_graph::merkle::blake2_256(&codec::Encode::encode(&(purpose, self.ledger.secret(), &self.me, claim)));
+		let [a, b, c, d, ..] = hash;
+		u32::from_le_bytes([a, b, c, d])
 	}
 
 	/// Whether a claim is among the share that is checked: the same answer whenever it is asked, and one that nobody else can tell.
 	fn is_drawn(&self, claim: &ClaimId) -> bool {
-		let secret = self.ledger.secret();
-		let hash = neuroshard_graph::merkle::blake2_256(&codec::Encode::encode(&(b"neuroshard/audit/1", secret, &self.me, claim)));
-		let [a, b, c, d, ..] = hash;
-		f64::from(u32::from_le_bytes([a, b, c, d])) < self.audit * f64::from(u32::MAX) + 1.0
+		f64::from(self.draw(b"neuroshard/audit/1", claim)) < self.audit * f64::from(u32::MAX) + 1.0
 	}
 
 	pub(super) fn note(&mut self, claim: ClaimId, finding: Finding, until: BlockNumber, now: BlockNumber) -> Result<(), WorkerError> {

@@ -1,6 +1,7 @@
 //! What comes first, what is put off, and what is tried again, on a node of one's own.
 
 use super::{
+	checks::Due,
 	compute::{Haste, Running},
 	*,
 };
@@ -266,6 +267,54 @@ async fn claims_of_a_run_are_checked_when_it_is_over_and_another_one_is_at_hand(
 	let kinds = [ClaimKind::Attestation, ClaimKind::Work];
 	assert_eq!(checked, [(over, kinds[0]), (over, kinds[1]), (at_hand, kinds[0]), (at_hand, kinds[1])]);
 	assert!(bench.verifier.next_claim(&at).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_machine_that_cannot_check_everything_checks_what_can_still_be_disputed_in_time_first() {
+	let mut bench = Bench::new(|_| Fate::Included).await;
+	let mut view = training().0.run.unwrap().view;
+	view.rounds_adopted = 1;
+	bench.node.answer("Training", "run", &Some(view));
+	bench.verifier.reporter.update(|status| status.run = Some(6));
+	let window = 30;
+	let at = loop {
+		let at = bench.verifier.client.now().await.unwrap();
+		if at.block().number >= window {
+			break at;
+		}
+	};
+	let now = at.block().number;
+	let due = |left| Due { claim: claim(0), record: record(H256::zero(), &[]), until: now + left };
+	let first = |lefts: &[BlockNumber]| {
+		let of = lefts.iter().map(|left| due(*left));
+		of.min_by_key(|due| due.haste(now, window)).map(|due| due.until - now)
+	};
+	// A fourth of a window of 30 blocks, rounded down, is for challenges.
+	assert_eq!(first(&[29, 8, 20]), Some(8));
+	assert_eq!(first(&[7, 29, 8]), Some(8));
+	assert_eq!(first(&[5, 7, 6]), Some(7), "nothing else is left: what has the most time");
+
+	// One round whose claims are late is checked where there is nothing else.
+	let other = AccountId::new([1; 32]);
+	let adopted_at = now + 6 - window;
+	let late = RoundRecord { participants: vec![other], adopted_at, ..record(H256::zero(), &[]) };
+	bench.node.answer("Training", "record", &Some(late));
+	assert!(bench.verifier.next_claim(&at).await.unwrap().is_some_and(|due| due.claim.kind == ClaimKind::Attestation));
+}
+
+#[tokio::test]
+async fn each_worker_has_an_order_of_its_own_in_which_it_checks_a_round() {
+	let accounts: Vec<AccountId> = (1..=8).map(|number| AccountId::new([number; 32])).collect();
+	let round = RoundRecord { participants: accounts.clone(), ..record(H256::zero(), &[]) };
+	let (one, other) = (Bench::new(|_| Fate::Included).await, Bench::new(|_| Fate::Included).await);
+	let [first, second] = [&one, &other].map(|bench| bench.verifier.unchecked(0, 0, &round));
+	assert_eq!(first, one.verifier.unchecked(0, 0, &round), "the same whenever it is asked for");
+	assert_ne!(first, second);
+	let (attestations, works) = first.split_at(8);
+	assert!(attestations.iter().all(|claim| claim.kind == ClaimKind::Attestation));
+	let mut of: Vec<AccountId> = works.iter().filter(|claim| claim.kind == ClaimKind::Work).map(|claim| claim.who.clone()).collect();
+	of.sort();
+	assert_eq!(of, accounts);
 }
 
 #[tokio::test]
