@@ -1,7 +1,7 @@
 //! The user's side of paid inference: a server on this machine that speaks the OpenAI API to clients as they are, has a provider answer, and pays for
 //! each answer with a voucher of the user's account.
 //!
-//! - `forward`, `refusal`: the API. `door` is who may connect, and `browser` what pages may do: nothing.
+//! - `forward`, `refusal`: the API. `browser` is what pages may do: nothing.
 //! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
 //! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers whose receipts did not come.
 //! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
@@ -17,7 +17,6 @@ mod checker;
 pub mod choice;
 mod courier;
 mod court;
-mod door;
 mod forward;
 mod lost;
 mod purse;
@@ -39,7 +38,7 @@ use crate::{
 	counted::counted,
 	infer::{Card, Model},
 	receipt::Transcript,
-	web::Guard,
+	web::{listen, Guard},
 };
 use asked::Asked;
 use book::Signed;
@@ -172,7 +171,7 @@ pub async fn serve(mut options: Options, ready: impl FnOnce(SocketAddr), stop: C
 	}
 	// Pages get nothing here, whoever's they are.
 	let guard = Guard::new(bound, Vec::new(), Vec::new());
-	door::listen(listener, forward::router(gateway.clone(), guard), stop, DRAIN).await;
+	listen(listener, forward::router(gateway.clone(), guard), stop, DRAIN).await;
 	gateway.0.tasks.close();
 	if timeout(DRAIN, gateway.0.tasks.wait()).await.is_err() {
 		tracing::warn!("{} answers did not end in their time, and are not paid for", gateway.0.tasks.len());
