@@ -77,6 +77,10 @@ pub(super) enum Wrong {
 	Again(u32),
 	#[error("there are two receipts for choice {0} of one request")]
 	ChoiceAgain(u32),
+	#[error("there are two answers for choice {0} of one request")]
+	Twice(u32),
+	#[error("choice {0} of one request goes on behind its receipt")]
+	BehindReceipt(u32),
 	#[error("the receipt is of no answer that broke off")]
 	NotLost,
 	#[error("the receipt for answer {0} of the session did not come, and too many did that follow it")]
