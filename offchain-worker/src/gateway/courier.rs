@@ -134,7 +134,7 @@ impl Courier {
 				Ok(Brought::Refused) => return Has::NotWanted,
 				Ok(Brought::Taken(told)) => {
 					let told = if self.gateway.lost() > 0 { read(told).await } else { Told::default() };
-					self.gateway.recover(&told.receipts.0);
+					self.gateway.recover(&told.receipts.0).await;
 					!self.vouchers.has_changed().unwrap_or(false)
 				}
 				Ok(Brought::Later) | Err(_) => has,

@@ -249,7 +249,7 @@ impl Gateway {
 			let broken = piece.as_ref().err().map(ToString::to_string);
 			let (shown, wrong) = match piece.map(|bytes| reader.push(&bytes)) {
 				Ok(Ok(Piece { given, shown })) => {
-					self.receive_all(given, asked, &mut paid);
+					self.receive_all(given, asked, &mut paid).await;
 					(Ok(Bytes::from(shown)), None)
 				}
 				Ok(Err(wrong)) => {
@@ -274,7 +274,7 @@ impl Gateway {
 		let mut document = Err("it is no answer in JSON".to_owned());
 		if broken.is_none() {
 			let whole = reader.finish();
-			self.receive_all(whole.given, asked, &mut paid);
+			self.receive_all(whole.given, asked, &mut paid).await;
 			if let Some(wrong) = whole.wrong {
 				self.stop(&wrong);
 				return Err(wrong.to_string());
@@ -299,10 +299,10 @@ impl Gateway {
 	}
 
 	/// Pays for answers, each choice once: those in `paid` have been.
-	fn receive_all(&self, given: Vec<Given>, asked: &Asked, paid: &mut BTreeSet<u32>) {
+	async fn receive_all(&self, given: Vec<Given>, asked: &Asked, paid: &mut BTreeSet<u32>) {
 		for given in given {
 			match paid.insert(given.choice) {
-				true => self.receive(&given, asked),
+				true => self.receive(&given, asked).await,
 				false => self.stop(&Wrong::ChoiceAgain(given.choice)),
 			}
 		}
