@@ -5,7 +5,7 @@ use neuroshard_e2e::{kept_unless_passed, lively_model, until, within, Binaries, 
 use neuroshard_worker::train::presets;
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};
 
-/// Longest wait for the server, and for a client, which has a shorter limit of its own.
+/// Longest wait for the server, and for a client.
 const SOON: Duration = Duration::from_secs(180);
 const KEY: &str = "a-key-without-limit";
 const LIMITED: &str = "a-key-with-a-limit";
@@ -35,7 +35,7 @@ async fn official_clients_chat_stream_stop_count_and_read_errors_and_the_page_ch
 	}
 	let mut page = Command::new("node");
 	page.arg(clients.join("page/main.mjs")).arg(format!("{}/", url.trim_end_matches("/v1")));
-	let said = tokio::time::timeout(SOON, Ended::output_of(page)).await.unwrap().unwrap();
+	let said = within("page/main.mjs", SOON, Ended::output_of(page)).await.unwrap().unwrap();
 	println!("{said}");
 	server.stop().await;
 	folder.disable_cleanup(false);

@@ -25,10 +25,13 @@ use jsonrpsee::{
 	Extensions, MethodCallback, MethodResponse, Methods,
 };
 use sc_rpc_server::MiddlewareLayer;
-use serde::Deserialize;
+use serde::{
+	de::{SeqAccess, Visitor},
+	Deserialize, Deserializer,
+};
 use serde_json::value::RawValue;
 use sp_core::storage::StorageKey;
-use std::{collections::BTreeSet, io, sync::Arc};
+use std::{collections::BTreeSet, fmt, io, sync::Arc};
 use tokio::{
 	sync::{Mutex, OwnedSemaphorePermit},
 	time::timeout,
@@ -141,8 +144,8 @@ impl Caller {
 			BatchRequestConfig::Limit(most) => most as usize,
 			BatchRequestConfig::Unlimited => usize::MAX,
 		};
-		let Ok(calls) = serde_json::from_slice::<Vec<&'a RawValue>>(text) else { return refused(ErrorCode::ParseError.into()) };
-		if calls.len() > most {
+		let Ok((calls, more)) = listed(text, most) else { return refused(ErrorCode::ParseError.into()) };
+		if more {
 			return refused(reject_too_big_batch_request(most));
 		}
 		let (mut answers, mut unanswered) = (BatchResponseBuilder::new_with_limit(self.limits.answer as usize), false);
@@ -162,6 +165,34 @@ impl Caller {
 		}
 		(!unanswered || !answers.is_empty()).then(|| MethodResponse::from_batch(answers.finish()))
 	}
+}
+
+/// The elements of a list, and whether there are more than `most`: those are read, and not kept.
+fn listed(text: &[u8], most: usize) -> serde_json::Result<(Vec<&RawValue>, bool)> {
+	struct UpTo(usize);
+
+	impl<'a> Visitor<'a> for UpTo {
+		type Value = (Vec<&'a RawValue>, bool);
+
+		fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+			formatter.write_str("a list")
+		}
+
+		fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+			let (mut all, mut more) = (Vec::new(), false);
+			while let Some(next) = list.next_element()? {
+				match all.len() < self.0 {
+					true => all.push(next),
+					false => more = true,
+				}
+			}
+			Ok((all, more))
+		}
+	}
+
+	let mut from = serde_json::Deserializer::from_slice(text);
+	let all = from.deserialize_seq(UpTo(most))?;
+	from.end().map(|()| all)
 }
 
 /// Calls the methods that one request names.
@@ -258,5 +289,26 @@ impl<'a> RpcServiceT<'a> for Calls {
 
 	fn call(&self, request: Request<'a>) -> Self::Future {
 		self.clone().respond(request).map(explained).boxed()
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn of_a_batch_no_more_calls_are_kept_than_it_may_have() {
+		let read = |text: &'static str, most| {
+			listed(text.as_bytes(), most).ok().map(|(all, more)| (all.iter().map(|raw| raw.get()).collect::<Vec<_>>(), more))
+		};
+		assert_eq!(read(r#"[{"a":1}, 2 ,[3]] "#, 3), Some((vec![r#"{"a":1}"#, "2", "[3]"], false)));
+		assert_eq!(read("[1,2,3,4]", 2), Some((vec!["1", "2"], true)));
+		assert_eq!(read("[]", 0), Some((Vec::new(), false)));
+		let many = format!("[{}]", vec!["0"; 100_000].join(","));
+		let (kept, more) = listed(many.as_bytes(), 10).unwrap();
+		assert!(kept.capacity() < 100 && more);
+		for broken in ["[1,2", "[1,2]3", "[1,2,,3]", "{}", ""] {
+			assert_eq!(read(broken, 1), None, "{broken}");
+		}
 	}
 }

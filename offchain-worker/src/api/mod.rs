@@ -37,4 +37,13 @@ impl Kind {
 			Self::Embedding => "/v1/embeddings",
 		}
 	}
+
+	/// What an answer says that it is, or a piece of one that is streamed.
+	pub fn object(self, stream: bool) -> &'static str {
+		match (self, stream) {
+			(Self::Chat, false) => "chat.completion",
+			(Self::Chat, true) => "chat.completion.chunk",
+			_ => "text_completion",
+		}
+	}
 }

@@ -191,14 +191,14 @@ fn usage(members: &Members) -> Result<bool, Fault> {
 	options.within(&field.path, "include_usage").map_or(Ok(false), |field| field.flag())
 }
 
-/// The request in `body`, with a wish for receipts.
+/// The request in `body`, with a wish for receipts and for this seed.
 ///
 /// # Errors
 /// [`Fault`], if `body` is no object of JSON.
-pub fn with_receipt(body: &[u8]) -> Result<Vec<u8>, Fault> {
+pub fn with_receipt(body: &[u8], seed: u64) -> Result<Vec<u8>, Fault> {
 	let members = Members::of(body)?;
-	let mut wished = br#"{"receipt":true"#.to_vec();
-	for (name, raw) in members.iter().filter(|(name, _)| *name != "receipt") {
+	let mut wished = format!(r#"{{"receipt":true,"seed":{seed}"#).into_bytes();
+	for (name, raw) in members.iter().filter(|(name, _)| !matches!(*name, "receipt" | "seed")) {
 		wished.extend_from_slice(b",");
 		// A string is written as JSON without fail.
 		wished.extend(serde_json::to_vec(name).unwrap_or_default());

@@ -20,8 +20,8 @@ pub(super) struct Asked {
 	pub(super) stops: Vec<String>,
 	/// Whether texts go on behind a token that ends them.
 	pub(super) endless: bool,
-	/// Seed of the first answer to each prompt; `None` if the provider draws one.
-	seed: Option<u64>,
+	/// Seed of the first answer to each prompt.
+	seed: u64,
 	/// How tokens are to be chosen, but for the seed: by the API's defaults where the request says nothing.
 	settings: sampler::Sampling,
 }
@@ -49,7 +49,9 @@ impl Asked {
 			}
 		};
 		let Settings { sampling, seed, choices, most, stops, endless, .. } = settings;
-		Ok((Self { prompts, choices, most, stops: stops.to_vec(), endless, seed, settings: sampling }, with_receipt(body)?))
+		// Whoever draws it could draw until it likes the answer.
+		let seed = seed.unwrap_or_else(rand::random);
+		Ok((Self { prompts, choices, most, stops: stops.to_vec(), endless, seed, settings: sampling }, with_receipt(body, seed)?))
 	}
 
 	/// How many answers are asked for.
@@ -64,15 +66,15 @@ impl Asked {
 	}
 
 	/// The setting by which the tokens of answer `choice` were not chosen as was asked, if there is one: what the request does not name has the API's default,
-	/// and is not for the provider to choose, but for the seed.
+	/// or for the seed that which was drawn, and is not for the provider to choose.
 	pub(super) fn other_setting(&self, choice: u32, told: &Sampling) -> Option<&'static str> {
 		let asked = Sampling::from(self.settings);
 		// Of one prompt, each choice has the seed after the one before.
-		let seed = self.seed.map(|seed| seed.wrapping_add(choice.checked_rem(self.choices).unwrap_or_default().into()));
+		let seed = self.seed.wrapping_add(choice.checked_rem(self.choices).unwrap_or_default().into());
 		// Equal numbers, not equal bits: there are two zeros.
 		let differs = |asked: F32, told: F32| asked.get() != told.get();
 		let settings = [
-			("seed", seed.is_some_and(|seed| seed != told.seed)),
+			("seed", seed != told.seed),
 			("temperature", differs(asked.temperature, told.temperature)),
 			("top_p", differs(asked.top_p, told.top_p)),
 			("top_k", asked.top_k != told.top_k),
@@ -132,10 +134,8 @@ mod tests {
 	#[test]
 	fn settings_that_the_request_does_not_name_are_the_defaults_of_the_api() {
 		let asked = of(Kind::Completion, json!({ "prompt": "a", "top_p": null })).unwrap();
-		let plain = sampler::Sampling::default();
-		for seed in [0, 7] {
-			assert_eq!(asked.other_setting(0, &told(sampler::Sampling { seed, ..plain })), None);
-		}
+		let plain = sampler::Sampling { seed: asked.seed, ..Default::default() };
+		assert_eq!(asked.other_setting(0, &told(plain)), None);
 		for (changed, name) in [
 			(sampler::Sampling { temperature: 0.0, ..plain }, "temperature"),
 			(sampler::Sampling { top_p: 0.5, ..plain }, "top_p"),
@@ -148,6 +148,25 @@ mod tests {
 		] {
 			assert_eq!(asked.other_setting(0, &told(changed)), Some(name));
 		}
+	}
+
+	#[test]
+	fn the_seed_that_a_request_does_not_name_is_not_for_the_provider_to_choose() {
+		let body = |seed: &str| format!(r#"{{"model":"run-0","prompt":"a"{seed}}}"#);
+		let of = |seed: &str| Asked::of(Kind::Completion, body(seed).as_bytes(), &card()).unwrap();
+		let drawn: Vec<u64> = ["", "", r#","seed":null"#]
+			.into_iter()
+			.map(|none| {
+				let (asked, sent) = of(none);
+				let sent: Value = serde_json::from_slice(&sent).unwrap();
+				assert_eq!(sent["seed"], json!(asked.seed));
+				let other = sampler::Sampling { seed: asked.seed.wrapping_add(1), ..Default::default() };
+				assert_eq!(asked.other_setting(0, &told(other)), Some("seed"));
+				asked.seed
+			})
+			.collect();
+		assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2], "{drawn:?}");
+		assert_eq!(of(r#","seed":7"#).0.seed, 7);
 	}
 
 	#[test]
@@ -181,9 +200,9 @@ mod tests {
 
 	#[test]
 	fn the_provider_gets_the_body_as_it_was_written_and_is_asked_for_receipts() {
-		let (_, body) =
-			Asked::of(Kind::Completion, br#"{"model": "m", "prompt":[[0], [1.0 ]], "top_p": 1.50e-1, "receipt":false}"#, &card()).unwrap();
-		assert_eq!(body, br#"{"receipt":true,"model":"m","prompt":[[0], [1.0 ]],"top_p":1.50e-1}"#);
+		let asked = br#"{"model": "m", "prompt":[[0], [1.0 ]], "seed": -1, "top_p": 1.50e-1, "receipt":false}"#;
+		let (_, body) = Asked::of(Kind::Completion, asked, &card()).unwrap();
+		assert_eq!(body, br#"{"receipt":true,"seed":18446744073709551615,"model":"m","prompt":[[0], [1.0 ]],"top_p":1.50e-1}"#);
 	}
 
 	#[test]

@@ -40,7 +40,8 @@ fn is_page(method: &Method, path: &str, headers: &HeaderMap) -> bool {
 	if method == Method::GET && path == "/health" && headers.contains_key(SITE) && all(SITE, &["none"]) {
 		return false;
 	}
-	let told = all(SITE, &["none", "same-origin"]) && all(MODE, &["cors", "no-cors", "same-origin"]) && all(DEST, &["empty"]);
+	// No page is of the gateway's own origin: one that says so has another name for it, or was there before.
+	let told = all(SITE, &["none"]) && all(MODE, &["cors", "no-cors", "same-origin"]) && all(DEST, &["empty"]);
 	// Browsers that send none of these tell the origin of a page at least, when it sends something.
 	let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
 	!told || !all(header::ORIGIN.as_str(), &[&format!("http://{host}")])
@@ -68,6 +69,7 @@ mod tests {
 		for told in [
 			&[(SITE, "cross-site")][..],
 			&[(SITE, "same-site"), (MODE, "cors"), (DEST, "empty")],
+			&[(SITE, "same-origin"), (MODE, "cors"), (DEST, "empty"), ("origin", "http://127.0.0.1:8081")],
 			&[(SITE, "none"), (MODE, "navigate"), (DEST, "document")],
 			&[(SITE, "same-origin"), (MODE, "navigate"), (DEST, "iframe")],
 			&[(SITE, "none"), (SITE, "cross-site")],

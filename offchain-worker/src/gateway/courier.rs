@@ -2,6 +2,7 @@
 
 use super::{
 	asker::{Asker, ASK},
+	at_most::AtMost,
 	book::{digits, Book, Signed},
 	Gateway, Inner,
 };
@@ -39,8 +40,9 @@ const TOLD: usize = 4 << 10;
 /// How often the provider is asked for receipts that were lost, and that it has not told; and if it does not want the last voucher.
 const AGAIN: Duration = Duration::from_secs(30);
 const SELDOM: Duration = Duration::from_secs(600);
-/// Bytes of all receipts that a provider tells.
+/// Bytes of all receipts that a provider tells, and how many there may be: providers give fewer answers without a voucher.
 const MOST: usize = 32 << 20;
+const MOST_RECEIPTS: usize = 64;
 
 /// Brings vouchers.
 pub(super) struct Courier {
@@ -53,7 +55,7 @@ pub(super) struct Courier {
 struct Told {
 	/// Receipts of answers that are not paid for.
 	#[serde(default)]
-	receipts: Vec<Transcript>,
+	receipts: AtMost<Transcript, MOST_RECEIPTS>,
 }
 
 /// What came of it.
@@ -132,7 +134,7 @@ impl Courier {
 				Ok(Brought::Refused) => return Has::NotWanted,
 				Ok(Brought::Taken(told)) => {
 					let told = if self.gateway.lost() > 0 { read(told).await } else { Told::default() };
-					self.gateway.recover(&told.receipts);
+					self.gateway.recover(&told.receipts.0).await;
 					!self.vouchers.has_changed().unwrap_or(false)
 				}
 				Ok(Brought::Later) | Err(_) => has,
@@ -190,4 +192,16 @@ async fn read(told: Body) -> Told {
 		tracing::warn!("the provider tells no receipts that can be read: {}", printable_line(&error.to_string()));
 		Told::default()
 	})
+}
+
+#[cfg(test)]
+mod tests {
+	use super::{super::testing::given, *};
+
+	#[tokio::test]
+	async fn a_provider_tells_no_more_receipts_than_it_gives_answers_on_credit() {
+		let told = |count: usize| json!({ "receipts": vec![&given(0).transcript; count] }).to_string();
+		assert_eq!(read(told(MOST_RECEIPTS).into()).await.receipts.0.len(), MOST_RECEIPTS);
+		assert!(read(told(MOST_RECEIPTS + 1).into()).await.receipts.0.is_empty());
+	}
 }

@@ -6,8 +6,9 @@ use super::{
 	book::digits,
 	browser,
 	purse::{Given, Wrong},
-	reader::Reader,
+	reader::{Piece, Reader},
 	refusal::Refusal,
+	shown::Frame,
 	Gateway,
 };
 use crate::{api::Kind, infer::printable_line, web::Guard};
@@ -52,6 +53,8 @@ const AHEAD: usize = 64;
 const TAKEN: Duration = Duration::from_secs(60);
 /// For the next piece of an answer to come.
 const NEXT: Duration = Duration::from_secs(600);
+/// Characters of another type that are told.
+const TYPE: usize = 100;
 /// Header with the number of the session.
 const SESSION: &str = "neuroshard-session";
 /// Header with the last voucher.
@@ -161,7 +164,7 @@ impl Gateway {
 		};
 		let (head, body) = response.into_parts();
 		let reader = match head.status {
-			StatusCode::OK => self.reader(&head.headers),
+			StatusCode::OK => self.reader(kind, &head.headers, &asked),
 			status if status.is_client_error() => return drop(answer.send(Err(refused(status, &head.headers, body).await))),
 			status => {
 				// Some of it may have been computed, and have receipts.
@@ -213,17 +216,18 @@ impl Gateway {
 	}
 
 	/// What reads a successful answer with these headers.
-	fn reader(&self, headers: &HeaderMap) -> Result<Reader, Wrong> {
+	fn reader(&self, kind: Kind, headers: &HeaderMap, asked: &Asked) -> Result<Reader, Wrong> {
 		let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
 		match text(header::CONTENT_ENCODING) {
 			"" | "identity" => {}
-			other => return Err(Wrong::Encoding(other.to_owned())),
+			other => return Err(Wrong::Encoding(other.chars().take(TYPE).collect())),
 		}
-		let kind = text(header::CONTENT_TYPE);
-		Reader::of(kind).ok_or_else(|| Wrong::ContentType(kind.to_owned()))
+		let (told, frame) = (text(header::CONTENT_TYPE), Frame { kind, model: self.0.card.name.clone(), answers: asked.answers() });
+		Reader::of(told, frame).ok_or_else(|| Wrong::ContentType(told.chars().take(TYPE).collect()))
 	}
 
-	/// Passes a body on, and takes the receipts in it. A client that has left, or takes nothing, is not waited for. Returns what is all of a document.
+	/// Reads a body, takes the receipts in it, and shows the client what was read. A client that has left, or takes nothing, is not waited for. Returns what is
+	/// shown of a document.
 	///
 	/// # Errors
 	/// In words, why there is no document.
@@ -243,39 +247,45 @@ impl Gateway {
 				Err(_) => Err(io::ErrorKind::TimedOut.into()),
 			};
 			let broken = piece.as_ref().err().map(ToString::to_string);
-			if let Ok(bytes) = &piece {
-				match reader.push(bytes) {
-					Ok(given) => self.receive_all(given, asked, &mut paid),
-					Err(wrong) => {
-						self.stop(&wrong);
-						if reader.is_document() {
-							// Nobody gets any of it.
-							return Err(wrong.to_string());
-						}
-						reader = Reader::Nothing;
-					}
+			let (shown, wrong) = match piece.map(|bytes| reader.push(&bytes)) {
+				Ok(Ok(Piece { given, shown })) => {
+					self.receive_all(given, asked, &mut paid).await;
+					(Ok(Bytes::from(shown)), None)
 				}
-			}
-			if let Some(sender) = &client {
+				Ok(Err(wrong)) => {
+					self.stop(&wrong);
+					(Err(io::Error::other(wrong.to_string())), Some(wrong.to_string()))
+				}
+				Err(error) => (Err(error), None),
+			};
+			if let Some(sender) = client.take_if(|_| !matches!(&shown, Ok(shown) if shown.is_empty())) {
 				// Whoever does not take it will not take the rest either.
-				let taken = timeout(TAKEN, sender.send(piece)).await;
-				client = client.filter(|_| matches!(taken, Ok(Ok(()))));
+				let taken = timeout(TAKEN, sender.send(shown)).await;
+				client = Some(sender).filter(|_| matches!(taken, Ok(Ok(()))));
+			}
+			if let Some(wrong) = wrong {
+				// Nobody gets any more of it.
+				return Err(wrong);
 			}
 			if broken.is_some() {
 				break broken;
 			}
 		};
-		let mut document = Err("it is no JSON object".to_owned());
+		let mut document = Err("it is no answer in JSON".to_owned());
 		if broken.is_none() {
 			let whole = reader.finish();
-			self.receive_all(whole.given, asked, &mut paid);
-			document = whole.document.ok_or("it is no JSON object".to_owned());
+			self.receive_all(whole.given, asked, &mut paid).await;
+			if let Some(wrong) = whole.wrong {
+				self.stop(&wrong);
+				return Err(wrong.to_string());
+			}
+			document = whole.document.ok_or("it is no answer in JSON".to_owned());
 		}
 		if let Some(why) = &broken {
 			tracing::warn!("an answer broke off: {}", printable_line(why));
 			document = Err(format!("it broke off: {why}"));
 		}
-		let Some(texts) = reader.seen() else { return document };
+		let texts = reader.seen();
 		let whole = u32::try_from(paid.len()).is_ok_and(|paid| paid >= asked.answers());
 		if whole {
 			return document;
@@ -289,10 +299,10 @@ impl Gateway {
 	}
 
 	/// Pays for answers, each choice once: those in `paid` have been.
-	fn receive_all(&self, given: Vec<Given>, asked: &Asked, paid: &mut BTreeSet<u32>) {
+	async fn receive_all(&self, given: Vec<Given>, asked: &Asked, paid: &mut BTreeSet<u32>) {
 		for given in given {
 			match paid.insert(given.choice) {
-				true => self.receive(&given, asked),
+				true => self.receive(&given, asked).await,
 				false => self.stop(&Wrong::ChoiceAgain(given.choice)),
 			}
 		}

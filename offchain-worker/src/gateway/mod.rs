@@ -1,8 +1,8 @@
 //! The user's side of paid inference: a server on this machine that speaks the OpenAI API to clients as they are, has a provider answer, and pays for
 //! each answer with a voucher of the user's account.
 //!
-//! - `forward`, `refusal`: the API. `door` is who may connect, and `browser` what pages may do: nothing.
-//! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers.
+//! - `forward`, `refusal`: the API. `browser` is what pages may do: nothing.
+//! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers, and `shown` is what clients get of them.
 //! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers whose receipts did not come.
 //! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
 //! - `courier`: brings vouchers to the provider, and asks it for receipts that were lost.
@@ -17,12 +17,12 @@ mod checker;
 pub mod choice;
 mod courier;
 mod court;
-mod door;
 mod forward;
 mod lost;
 mod purse;
 mod reader;
 mod refusal;
+mod shown;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -39,7 +39,7 @@ use crate::{
 	counted::counted,
 	infer::{Card, Model},
 	receipt::Transcript,
-	web::Guard,
+	web::{listen, Guard},
 };
 use asked::Asked;
 use book::Signed;
@@ -61,7 +61,7 @@ use std::{
 use tokio::{
 	net::TcpListener,
 	sync::{mpsc, watch, Notify, Semaphore},
-	task::JoinSet,
+	task::{spawn_blocking, JoinSet},
 	time::timeout,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -140,6 +140,8 @@ struct Inner {
 	purse: Mutex<Purse>,
 	book: Book,
 	vouchers: watch::Sender<Signed>,
+	/// Held while a voucher is written.
+	paying: tokio::sync::Mutex<()>,
 	/// Told when a receipt did not come.
 	loses: Notify,
 	checker: Option<Checker>,
@@ -172,7 +174,7 @@ pub async fn serve(mut options: Options, ready: impl FnOnce(SocketAddr), stop: C
 	}
 	// Pages get nothing here, whoever's they are.
 	let guard = Guard::new(bound, Vec::new(), Vec::new());
-	door::listen(listener, forward::router(gateway.clone(), guard), stop, DRAIN).await;
+	listen(listener, forward::router(gateway.clone(), guard), stop, DRAIN).await;
 	gateway.0.tasks.close();
 	if timeout(DRAIN, gateway.0.tasks.wait()).await.is_err() {
 		tracing::warn!("{} answers did not end in their time, and are not paid for", gateway.0.tasks.len());
@@ -212,6 +214,7 @@ impl Gateway {
 			purse: Mutex::new(purse),
 			book,
 			vouchers,
+			paying: tokio::sync::Mutex::default(),
 			loses: Notify::new(),
 			checker,
 			accusations,
@@ -252,28 +255,28 @@ impl Gateway {
 	}
 
 	/// Pays for an answer, or says what is wrong with it.
-	fn receive(&self, given: &Given, asked: &Asked) {
-		let mut purse = self.purse();
-		let was_stopped = purse.stopped().is_some();
-		match purse.take(given, asked) {
+	async fn receive(&self, given: &Given, asked: &Asked) {
+		let (was_stopped, taken, owed, misses) = {
+			let mut purse = self.purse();
+			let was_stopped = purse.stopped().is_some();
+			let taken = purse.take(given, asked);
+			(was_stopped, taken, purse.owed(), purse.lost(Instant::now()) > 0)
+		};
+		match taken {
 			Ok(voucher) => {
-				let (price, owed) = (given.transcript.receipt.price, purse.owed());
+				let price = given.transcript.receipt.price;
 				tracing::info!("an answer for {}; {} for {} in all", Neuro(price), counted(owed.answers, "answer"), Neuro(owed.amount));
 				match voucher {
-					Some(voucher) => self.pay(&mut purse, voucher),
+					Some(_) => self.pay().await,
 					// It may have left another one missing.
-					None if purse.lost(Instant::now()) > 0 => self.0.loses.notify_one(),
+					None if misses => self.0.loses.notify_one(),
 					None => {}
 				}
 			}
 			Err(wrong) if was_stopped => return tracing::warn!("an answer is not paid for: {wrong}"),
-			Err(wrong) if wrong.is_false() => {
-				drop(purse);
-				return self.disputed(&given.transcript, Some(0), &wrong.to_string());
-			}
+			Err(wrong) if wrong.is_false() => return self.disputed(&given.transcript, Some(0), &wrong.to_string()),
 			Err(wrong) => return tracing::error!("an answer is not paid for, and the provider is asked nothing more: {wrong}"),
 		}
-		drop(purse);
 		self.check(&given.transcript);
 	}
 
@@ -296,7 +299,7 @@ impl Gateway {
 	}
 
 	/// Pays for answers that broke off, by receipts that the provider tells, as far as these are theirs.
-	fn recover(&self, told: &[Transcript]) {
+	async fn recover(&self, told: &[Transcript]) {
 		let mut told: Vec<_> = {
 			let purse = self.purse();
 			told.iter().map(|transcript| (purse.fits(transcript), transcript)).collect()
@@ -304,49 +307,54 @@ impl Gateway {
 		// One that can be of a single answer leaves the others theirs.
 		told.sort_by_key(|(fits, _)| *fits);
 		for (_, transcript) in told {
-			let mut purse = self.purse();
-			match purse.recover(transcript) {
+			let (taken, owed) = {
+				let mut purse = self.purse();
+				(purse.recover(transcript), purse.owed())
+			};
+			match taken {
 				Ok((false, _)) => {}
 				Ok((true, voucher)) => {
-					let (price, owed) = (transcript.receipt.price, purse.owed());
-					let prices = (Neuro(price), Neuro(owed.amount));
-					tracing::info!(
-						"an answer that broke off, for {}; {} for {} in all",
-						prices.0,
-						counted(owed.answers, "answer"),
-						prices.1
-					);
-					if let Some(voucher) = voucher {
-						self.pay(&mut purse, voucher);
+					let (price, in_all) = (Neuro(transcript.receipt.price), Neuro(owed.amount));
+					tracing::info!("an answer that broke off, for {price}; {} for {in_all} in all", counted(owed.answers, "answer"));
+					if voucher.is_some() {
+						self.pay().await;
 					}
-					drop(purse);
 					self.check(transcript);
 				}
-				Err(wrong) if wrong.is_false() => {
-					drop(purse);
-					self.disputed(transcript, Some(0), &wrong.to_string());
-				}
+				Err(wrong) if wrong.is_false() => self.disputed(transcript, Some(0), &wrong.to_string()),
 				// It is on its way with its answer, unless nothing is.
 				Err(wrong) if self.0.places.available_permits() < MOST_REQUESTS => {
 					tracing::debug!("a receipt waits for its answer: {wrong}")
 				}
-				Err(wrong) if purse.refuse(transcript) => tracing::warn!("the provider tells a receipt that is not paid for: {wrong}"),
+				Err(wrong) if self.purse().refuse(transcript) => {
+					tracing::warn!("the provider tells a receipt that is not paid for: {wrong}")
+				}
 				Err(_) => {}
 			}
 		}
 	}
 
-	/// Signs a voucher. It is on disk before anybody else has it.
-	fn pay(&self, purse: &mut Purse, voucher: neuroshard_types::inference::Voucher) {
-		let signature = self.0.account.sign_voucher(&voucher, purse.terms().genesis);
-		let signed = (voucher, signature);
-		match self.0.book.write(&signed) {
-			Ok(()) => drop(self.0.vouchers.send_replace(signed)),
-			Err(error) => {
-				tracing::error!("no voucher is given that cannot be kept: {error}");
-				purse.stop(error.to_string());
-			}
+	/// Signs a voucher for all answers so far. It is on disk before anybody else has it. One is written at a time, on a thread for work that takes time, and what
+	/// is answered meanwhile has the next one together.
+	async fn pay(&self) {
+		let _turn = self.0.paying.lock().await;
+		let (voucher, genesis) = {
+			let purse = self.purse();
+			(purse.voucher(), purse.terms().genesis)
+		};
+		if self.0.vouchers.borrow().0 == voucher {
+			return;
 		}
+		let signature = self.0.account.sign_voucher(&voucher, genesis);
+		let signed = (voucher, signature);
+		let (gateway, kept) = (self.clone(), signed.clone());
+		let why = match spawn_blocking(move || gateway.0.book.write(&kept)).await {
+			Ok(Ok(())) => return drop(self.0.vouchers.send_replace(signed)),
+			Ok(Err(error)) => error.to_string(),
+			Err(_) => "a voucher could not be written by a fault of the program: please report it".to_owned(),
+		};
+		tracing::error!("no voucher is given that cannot be kept: {why}");
+		self.purse().stop(why);
 	}
 
 	/// Pays nothing from now on.

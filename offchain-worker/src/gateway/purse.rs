@@ -77,6 +77,10 @@ pub(super) enum Wrong {
 	Again(u32),
 	#[error("there are two receipts for choice {0} of one request")]
 	ChoiceAgain(u32),
+	#[error("there are two answers for choice {0} of one request")]
+	Twice(u32),
+	#[error("choice {0} of one request goes on behind its receipt")]
+	BehindReceipt(u32),
 	#[error("the receipt is of no answer that broke off")]
 	NotLost,
 	#[error("the receipt for answer {0} of the session did not come, and too many did that follow it")]
@@ -240,7 +244,12 @@ impl Purse {
 
 	/// How many answers that broke off a receipt could be of.
 	pub(super) fn fits(&self, transcript: &Transcript) -> usize {
-		self.lost.count(|missing| fits(&self.terms.card, missing, transcript))
+		// Nothing is compared of what the provider has not signed, nor of a text that is longer than any.
+		let disputable = || check_disputable(&self.terms.config, self.terms.checkpoint.round, &transcript.receipt).is_ok();
+		match self.agreed(transcript).is_ok() && disputable() {
+			true => self.lost.count(|missing| fits(&self.terms.card, missing, transcript)),
+			false => 0,
+		}
 	}
 
 	/// Notes that a receipt that was told is not taken. Whether it was not noted before.
@@ -493,6 +502,15 @@ mod tests {
 		lose(&mut stopped, &asked(), "ab");
 		stopped.stop("for a reason".into());
 		assert!(matches!(stopped.recover(&right), Err(Wrong::Stopped(_))));
+	}
+
+	#[test]
+	fn no_receipt_fits_a_lost_answer_that_the_provider_has_not_signed() {
+		let mut purse = purse();
+		lose(&mut purse, &asked(), "ab");
+		assert_eq!(purse.fits(&given(0).transcript), 1);
+		let longer = Transcript { answer: vec![97, 98, 99, 100], ..given(0).transcript };
+		assert_eq!([purse.fits(&resigned(0, 2, |_| {}).transcript), purse.fits(&longer)], [0, 0]);
 	}
 
 	#[test]

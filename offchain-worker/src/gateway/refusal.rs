@@ -7,7 +7,7 @@ use axum::{
 	Json,
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{json, Value};
 
 /// Characters of what the provider says.
 const WORDS: usize = 2_000;
@@ -62,6 +62,12 @@ impl Refusal {
 			Err(_) => Self::new(status, "provider_refused", format!("the provider answers with status {status}, and does not say why")),
 		};
 		Self { retry, ..refusal }
+	}
+
+	/// An error that the provider tells in a stream, as JSON in one line; `None` if it is none.
+	pub(super) fn told(bytes: &[u8]) -> Option<Vec<u8>> {
+		serde_json::from_slice::<Told>(bytes).ok()?;
+		serde_json::to_vec(&Self::of_provider(StatusCode::BAD_GATEWAY, bytes, None).json()).ok()
 	}
 
 	/// The provider answers with something that is no answer.
@@ -151,11 +157,16 @@ impl Refusal {
 	}
 }
 
+impl Refusal {
+	fn json(&self) -> Value {
+		let kind = if self.status.is_client_error() { "invalid_request_error" } else { "server_error" };
+		json!({ "error": { "message": self.message, "type": kind, "param": self.param, "code": self.code } })
+	}
+}
+
 impl IntoResponse for Refusal {
 	fn into_response(self) -> Response {
-		let kind = if self.status.is_client_error() { "invalid_request_error" } else { "server_error" };
-		let error = json!({ "message": self.message, "type": kind, "param": self.param, "code": self.code });
-		let mut response = (self.status, Json(json!({ "error": error }))).into_response();
+		let mut response = (self.status, Json(self.json())).into_response();
 		if let Some(seconds) = self.retry {
 			response.headers_mut().insert(RETRY_AFTER, seconds.into());
 		}

@@ -322,6 +322,29 @@ async fn one_choice_is_paid_once() {
 }
 
 #[tokio::test]
+async fn while_a_voucher_is_written_answers_are_taken_and_have_the_next_one_together() {
+	let base = tempfile::tempdir().unwrap();
+	let endpoint = Endpoint::parse(b"http://127.0.0.1:9").unwrap();
+	let (gateway, _courier) = Gateway::new(options(base.path(), endpoint), None, watch::channel(None).1).unwrap();
+	let writing = gateway.0.paying.lock().await;
+	let receive = |index| {
+		let gateway = gateway.clone();
+		tokio::spawn(async move { gateway.receive(&given(index), &super::testing::asked()).await })
+	};
+	let both = [receive(0), receive(1)];
+	while gateway.status().1.answers < 2 {
+		tokio::task::yield_now().await;
+	}
+	assert!(gateway.0.book.read().unwrap().is_none());
+	drop(writing);
+	for one in both {
+		one.await.unwrap();
+	}
+	let last = gateway.0.book.read().unwrap().unwrap();
+	assert_eq!((last.0.answers, &*gateway.0.vouchers.borrow()), (2, &last));
+}
+
+#[tokio::test]
 async fn an_answer_that_the_client_does_not_wait_for_is_paid_for_all_the_same() {
 	let scene = Scene::new().await;
 	scene.played.lock().unwrap().pause = Duration::from_millis(300);

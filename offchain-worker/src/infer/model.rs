@@ -12,6 +12,7 @@ use crate::data::tokenizer;
 use neuroshard_graph::{
 	config::ARITHMETIC_VERSION,
 	exec::{Exec, ExecError, Inference, InferenceError, RopeScaling, Stage},
+	merkle::blake2_256,
 	Class, Hash, ModelConfig,
 };
 use neuroshard_types::H256;
@@ -130,14 +131,17 @@ impl Model {
 		Ok(card.with(class, Box::new(engine)))
 	}
 
-	/// What answers depend on: the arithmetic, the parameters by the beginning of the root, and the shape by that of its hash.
+	/// What answers depend on: the arithmetic, the parameters by the beginning of the root, the shape by that of its hash, and tokenizer, chat template and ends
+	/// of texts by that of theirs.
 	pub fn fingerprint(&self) -> String {
-		let ([root, ..], [shape, ..]) = (self.root.0.as_chunks::<8>().0, self.shape.as_chunks::<4>().0) else { return String::new() };
+		let words = blake2_256(&[self.text.hash(), self.chat.hash()].concat());
+		let of_hash = |hash: &Hash| hash.first_chunk::<4>().map(hex::encode).unwrap_or_default();
+		let root = self.root.0.first_chunk::<8>().map(hex::encode).unwrap_or_default();
 		let class = match self.class {
 			Class::ExactF32 => "f32",
 			Class::ExactInt8 => "int8",
 		};
-		format!("{class}-{ARITHMETIC_VERSION}-{}-{}", hex::encode(root), hex::encode(shape))
+		format!("{class}-{ARITHMETIC_VERSION}-{root}-{}-{}", of_hash(&self.shape), of_hash(&words))
 	}
 
 	/// Tokens below this one are chosen from, but for those that the tokenizer does not know.
@@ -183,5 +187,28 @@ mod tests {
 		let letters = written.replace("<258>", "A").replace("<270>", "B");
 		assert_eq!(letters.chars().count(), 100, "{written}");
 		assert!(letters.contains('A') && letters.contains('B'), "{written}");
+	}
+
+	#[test]
+	fn models_that_read_chats_or_end_texts_in_another_way_have_other_fingerprints() {
+		let (config, train) = presets::tiny();
+		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
+		let model = || Model::of_bytes("run-0".into(), &config, &params, [5; 32], Class::ExactF32, 1).unwrap();
+		let (mut template, mut name, mut ends, mut begin) = (model(), model(), model(), model());
+		let chat = |names: &[(&str, &str)]| {
+			let names: Vec<_> = names.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+			Chat::new("{{ messages[0].content }}".into(), &names, model().text.controls().clone())
+		};
+		(template.chat, name.chat) = (chat(&[]), chat(&[("bos_token", "x")]));
+		let text = |begin, ends: &[u32]| Text::new(tokenizer::tokenizer_json().as_bytes(), begin, ends.iter().copied().collect()).unwrap();
+		let end = u32::from(tokenizer::END_OF_TEXT);
+		(ends.text, begin.text) = (text(Some(end), &[97]), text(Some(97), &[end]));
+		let mut other = model();
+		other.shape = [0; 32];
+		let known: BTreeSet<_> = [model(), template, name, ends, begin, other].iter().map(Model::fingerprint).collect();
+		assert_eq!(known.len(), 6, "{known:?}");
+		assert_eq!(model().fingerprint(), model().fingerprint());
+		let root = hex::encode([5; 8]);
+		assert!(known.iter().all(|fingerprint| fingerprint.starts_with(&format!("f32-{ARITHMETIC_VERSION}-{root}-"))), "{known:?}");
 	}
 }

@@ -5,6 +5,8 @@ use super::{
 	tokenizer_file,
 };
 use crate::data::tokenizer::is_reserved;
+use codec::Encode;
+use neuroshard_graph::merkle::{blake2_256, Hash};
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 use tokenizers::{AddedToken, Tokenizer};
 
@@ -41,6 +43,8 @@ pub enum TextError {
 /// A tokenizer, and the tokens that begin and end texts.
 #[derive(Debug)]
 pub struct Text {
+	/// Hash of the tokenizer's file.
+	file: Hash,
 	/// Reads what a chat's template writes: control tokens in it are meant.
 	tokenizer: Arc<Tokenizer>,
 	/// Reads what users write: it knows no control tokens.
@@ -84,7 +88,7 @@ impl Text {
 		let tokenizer = Arc::new(tokenizer);
 		let controls = Controls::new(tokenizer.clone(), "");
 		let plain = plain(&tokenizer, &controls)?;
-		Ok(Self { tokenizer, plain, controls, around, ends, known, before, widest })
+		Ok(Self { file: blake2_256(json), tokenizer, plain, controls, around, ends, known, before, widest })
 	}
 
 	/// As it is, but the added tokens that `template`, the words of a chat's template, names are control tokens as well.
@@ -99,6 +103,11 @@ impl Text {
 	/// Has texts end with the token that is written like this as well, if there is one.
 	pub fn end_at(&mut self, token: &str) {
 		self.ends.extend(self.tokenizer.token_to_id(token));
+	}
+
+	/// A hash of what makes tokens of a text, and of those that end one.
+	pub fn hash(&self) -> Hash {
+		blake2_256(&(self.file, &self.around, &self.ends).encode())
 	}
 
 	/// Its control tokens.

@@ -7,6 +7,7 @@ use axum::{
 	response::{IntoResponse, Response},
 	Json,
 };
+use neuroshard_chain_client::ChainError;
 use neuroshard_graph::exec::InferenceError;
 use serde_json::json;
 
@@ -119,6 +120,14 @@ impl ApiError {
 		Self { code: Some("no_room"), ..refused }
 	}
 
+	/// The chain cannot be asked. Where the node is, and what is wrong with it, is nobody's business: addresses of nodes have keys in them.
+	pub(super) fn chain(error: &ChainError) -> Self {
+		tracing::debug!("a request is refused, since the chain cannot be asked: {error}");
+		let words = "the chain cannot be asked just now: ask again";
+		let away = Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", words);
+		Self { code: Some("chain_away"), retry: Some(RETRY), ..away }
+	}
+
 	/// Nobody can compute an answer for now.
 	fn away(message: impl Into<String>) -> Self {
 		let away = Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message);
@@ -182,6 +191,17 @@ impl IntoResponse for ApiError {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn nobody_is_told_where_the_node_of_a_provider_is() {
+		let (url, reason) = ("wss://me:word@host/key".to_owned(), "refused".to_owned());
+		for error in [ChainError::NodeAway { url: url.clone(), reason: reason.clone() }, ChainError::NodeBusy { url, reason }] {
+			let error = ApiError::chain(&error);
+			assert_eq!(error.status, StatusCode::SERVICE_UNAVAILABLE);
+			let told = error.json().to_string();
+			assert!(!told.contains("host") && !told.contains("key") && !told.contains("refused"), "{told}");
+		}
+	}
 
 	#[test]
 	fn who_asks_while_nobody_holds_a_part_of_the_model_is_told_when_to_come_back() {

@@ -291,14 +291,6 @@ impl Server {
 	}
 }
 
-fn object(kind: Kind, stream: bool) -> &'static str {
-	match (kind, stream) {
-		(Kind::Chat, false) => "chat.completion",
-		(Kind::Chat, true) => "chat.completion.chunk",
-		_ => "text_completion",
-	}
-}
-
 fn id(kind: Kind) -> String {
 	let prefix = if kind == Kind::Chat { "chatcmpl" } else { "cmpl" };
 	format!("{prefix}-{:032x}", rand::random::<u128>())
@@ -320,7 +312,7 @@ impl Frame {
 	fn wrap(&self, stream: bool, choices: Value, usage: Option<Value>) -> Value {
 		let mut document = json!({
 			"id": self.id,
-			"object": object(self.kind, stream),
+			"object": self.kind.object(stream),
 			"created": self.created,
 			"model": self.server.name,
 			"system_fingerprint": self.server.fingerprint,

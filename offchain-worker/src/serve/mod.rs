@@ -113,7 +113,7 @@ pub async fn serve(model: Model, options: Options, ready: impl FnOnce(SocketAddr
 	let failed = |source| ServeError::Listen { address, source };
 	let listener = TcpListener::bind(address).await.map_err(failed)?;
 	let bound = listener.local_addr().map_err(failed)?;
-	let guard = Guard::new(bound, origins, hosts).with_short_names().with_page(PAGE);
+	let guard = Guard::new(bound, origins, hosts).with_page(PAGE);
 	ready(bound);
 	let (bounds, mut watching) = (Bounds::default(), JoinSet::new());
 	if let Some(served) = server.served.clone() {

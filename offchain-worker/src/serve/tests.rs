@@ -68,7 +68,7 @@ impl Running {
 			},
 		)
 		.unwrap();
-		let guard = Guard::new(address, origins, Vec::new()).with_short_names().with_page(PAGE);
+		let guard = Guard::new(address, origins, Vec::new()).with_page(PAGE);
 		let socket = TcpSocket::new_v4().unwrap();
 		socket.set_send_buffer_size(HELD).unwrap();
 		socket.bind(address).unwrap();
@@ -238,7 +238,8 @@ async fn a_client_that_closes_its_half_of_the_connection_gets_its_answer() {
 	for version in ["1.1", "1.0"] {
 		for streams in [false, true] {
 			let body = json!({ "model": "tiny", "prompt": "fn", "max_tokens": 200, "ignore_eos": true, "stream": streams }).to_string();
-			let head = format!("POST /v1/completions HTTP/{version}\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length");
+			let head =
+				format!("POST /v1/completions HTTP/{version}\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length");
 			let mut client = server.client().await;
 			client.send(format!("{head}: {}\r\n\r\n{body}", body.len())).await;
 			client.0.shutdown().await.unwrap();

@@ -1,7 +1,7 @@
 //! Prometheus metrics, on the address that the operator names.
 
 use super::{Reporter, Status};
-use crate::web::Guard;
+use crate::web::{listen, Guard};
 use axum::{extract::State, http::header, response::IntoResponse, routing::get, Router};
 use neuroshard_chain_client::NodeReport;
 use prometheus_client::{
@@ -14,12 +14,15 @@ use prometheus_client::{
 	},
 	registry::{Registry, Unit},
 };
-use std::{net::SocketAddr, sync::atomic::AtomicU64};
+use std::{net::SocketAddr, sync::atomic::AtomicU64, time::Duration};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// Content type of the OpenMetrics text format.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// For answers that are under way when the worker stops.
+const DRAIN: Duration = Duration::from_secs(2);
 
 /// Why metrics cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -44,12 +47,7 @@ pub async fn serve(address: SocketAddr, reporter: Reporter, stop: CancellationTo
 	let bound = listener.local_addr().map_err(failed)?;
 	let guard = Guard::new(bound, Vec::new(), Vec::new());
 	let router = guard.before(Router::new().route("/metrics", get(scrape)).with_state(reporter));
-	tokio::spawn(async move {
-		let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
-		if let Err(error) = served {
-			tracing::warn!("metrics ended: {error}");
-		}
-	});
+	tokio::spawn(listen(listener, router, stop, DRAIN));
 	Ok(bound)
 }
 

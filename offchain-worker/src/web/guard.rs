@@ -39,8 +39,6 @@ struct Rules {
 	hosts: Vec<String>,
 	/// Pages that may ask.
 	origins: Vec<Origin>,
-	/// Whether it is asked by any name without a dot, too.
-	takes_short_names: bool,
 	/// A page that any other may lead to, if there is one.
 	page: Option<&'static str>,
 }
@@ -50,14 +48,7 @@ impl Guard {
 	/// its address, and as one of these `hosts` or of those of the origins: a proxy before it may leave the name in that clients know.
 	pub fn new(address: SocketAddr, origins: Vec<Origin>, hosts: Vec<String>) -> Self {
 		let is_local = address.ip().to_canonical().is_loopback();
-		Self(Arc::new(Rules { is_local, hosts, origins, takes_short_names: false, page: None }))
-	}
-
-	/// The same, for a service that is asked by any name without a dot, too: nobody has such a name in the public domain system. But a neighbour in a network
-	/// can answer for one, so that no page may ask by it.
-	pub fn with_short_names(mut self) -> Self {
-		Arc::make_mut(&mut self.0).takes_short_names = true;
-		self
+		Self(Arc::new(Rules { is_local, hosts, origins, page: None }))
 	}
 
 	/// The same, for a service that has a page at this path.
@@ -101,20 +92,18 @@ impl Guard {
 
 impl Rules {
 	fn refused(&self, request: &Request, is_allowed: bool) -> Option<Response> {
-		let headers = request.headers();
-		let host = headers.get(header::HOST).map(|host| host.to_str().ok()?.parse::<Authority>().ok());
-		let is_here = match &host {
-			None => true,
-			Some(Some(host)) => !self.is_local || self.is_own(host) || self.is_short(host, headers),
-			Some(None) => false,
-		};
+		// One name at most, which can be read.
+		let hosts: Option<Vec<Authority>> =
+			request.headers().get_all(header::HOST).iter().map(|host| host.to_str().ok()?.parse().ok()).collect();
+		let (host, is_one) = hosts.as_ref().map_or((None, false), |hosts| (hosts.first(), hosts.len() <= 1));
+		let is_here = is_one && host.is_none_or(|host| !self.is_local || self.is_own(host));
 		if !is_here {
 			let words = "this service is asked by the address of this machine, such as http://127.0.0.1 and the port, or as localhost, and by no other name. \
 			             A proxy before it has to write that into the header host, or the service is started with --cors and the origin that users know";
 			return Some(refusal("other_host", words));
 		}
 		// What a browser may ask before it asks does nothing.
-		if is_allowed || request.method() == Method::OPTIONS || !self.is_foreign(request, host.flatten().as_ref()) {
+		if is_allowed || request.method() == Method::OPTIONS || !self.is_foreign(request, host) {
 			return None;
 		}
 		let words = "pages of other sites may not ask here: their origin has to be named with --cors ORIGIN when the service is started";
@@ -131,27 +120,20 @@ impl Rules {
 			|| known.any(|known| known.eq_ignore_ascii_case(name))
 	}
 
-	fn is_short(&self, host: &Authority, headers: &HeaderMap) -> bool {
-		let is_page = [header::ORIGIN.as_str(), SITE].iter().any(|name| headers.contains_key(*name));
-		self.takes_short_names && !is_page && !host.host().is_empty() && !host.host().contains('.')
-	}
-
 	/// Whether a page of another site has a browser ask this. Other clients send none of these headers.
 	fn is_foreign(&self, request: &Request, host: Option<&Authority>) -> bool {
 		let headers = request.headers();
-		let told = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-		match told(SITE) {
-			Some(b"same-origin" | b"none") => false,
-			Some(_) => {
-				let is_led_to = told(MODE) == Some(b"navigate") && told(DEST) == Some(b"document") && request.method() == Method::GET;
-				!(is_led_to && self.page == Some(request.uri().path()))
-			}
-			// Browsers that send none of these tell the origin of a page, when it sends something.
-			None => match Origin::of(headers) {
-				None => false,
-				Some(Ok(origin)) => !host.is_some_and(|host| origin.is_at(host)),
-				Some(Err(_)) => true,
-			},
+		let told = |name: &str, value: &str| headers.get_all(name).iter().any(|told| told == value);
+		if headers.contains_key(SITE) {
+			let is_own = headers.get_all(SITE).iter().all(|site| site == "same-origin" || site == "none");
+			let is_led_to = told(MODE, "navigate") && told(DEST, "document") && request.method() == Method::GET;
+			return !is_own && !(is_led_to && self.page == Some(request.uri().path()));
+		}
+		// Browsers that send none of these, as to most addresses without TLS, tell the origin of a page when it sends something.
+		match Origin::of(headers) {
+			None => false,
+			Some(Ok(origin)) => !host.is_some_and(|host| origin.is_at(host)),
+			Some(Err(_)) => true,
 		}
 	}
 }

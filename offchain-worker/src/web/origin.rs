@@ -33,10 +33,11 @@ impl Origin {
 		bare(&self.authority) == bare(host)
 	}
 
-	/// That of the page that asks, if browsers say one.
+	/// That of the page that asks, if browsers say one. None says two.
 	pub(super) fn of(headers: &HeaderMap) -> Option<Result<Self, BadOrigin>> {
-		let told = headers.get(axum::http::header::ORIGIN)?;
-		Some(told.to_str().unwrap_or_default().parse())
+		let mut all = headers.get_all(axum::http::header::ORIGIN).iter();
+		let told = all.next()?.to_str().unwrap_or_default();
+		Some(if all.next().is_some() { Err(BadOrigin::Other(told.into())) } else { told.parse() })
 	}
 
 	/// As a header has it.

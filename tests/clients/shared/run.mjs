@@ -1,7 +1,10 @@
 // Runs what a client shows, step by step, and ends the process with a code.
 
-/** Longest time for all steps of one client, in milliseconds. Each wait is for an event of the chain; this bounds their sum. */
-const LIMIT = 480_000;
+/**
+ * Longest time for all steps of one client, in seconds: what the environment says, where somebody knows how slow this machine is. Each wait is for an event of
+ * the chain; this bounds their sum.
+ */
+const LIMIT = Number(process.env.CLIENT_SECONDS ?? 480);
 
 /**
  * Connects to the node that the command line names, runs the steps in their order, and exits: with 0 if all of them passed.
@@ -21,7 +24,7 @@ export async function run(connect, steps) {
 		process.exit(1);
 	};
 	process.on("unhandledRejection", fail);
-	setTimeout(() => fail(new Error(`not done after ${LIMIT / 1_000} seconds`)), LIMIT);
+	setTimeout(() => fail(new Error(`not done after ${LIMIT} seconds`)), LIMIT * 1_000);
 	try {
 		const chain = await connect(url);
 		for (const [what, show] of steps) {

@@ -307,13 +307,13 @@ fn fields_are_named_once() {
 }
 
 #[test]
-fn a_wish_for_a_receipt_replaces_another_one_and_leaves_the_rest() {
+fn a_wish_for_a_receipt_and_a_seed_replaces_others_and_leaves_the_rest() {
 	let body = r#"{"model": "m", "receipt": false, "prompt": "a\u0022b", "seed": 1e0, "max_tokens": null}"#;
-	let wished = with_receipt(body.as_bytes()).unwrap();
-	assert_eq!(String::from_utf8(wished.clone()).unwrap(), r#"{"receipt":true,"model":"m","prompt":"a\u0022b","seed":1e0}"#);
+	let wished = with_receipt(body.as_bytes(), 1).unwrap();
+	assert_eq!(String::from_utf8(wished.clone()).unwrap(), r#"{"receipt":true,"seed":1,"model":"m","prompt":"a\u0022b"}"#);
 	let (mut read, wished) = (Request::read(Kind::Completion, body.as_bytes()).unwrap(), Request::read(Kind::Completion, &wished).unwrap());
 	assert!(wished.settings.receipt && !read.settings.receipt);
 	read.settings.receipt = true;
 	assert_eq!(read, wished);
-	assert!(with_receipt(b"[]").is_err());
+	assert!(with_receipt(b"[]", 1).is_err());
 }

@@ -7,7 +7,9 @@ mod python;
 
 use super::controls::Controls;
 use chrono::{Local, NaiveDateTime};
+use codec::Encode;
 use minijinja::{context, Environment, Error, Value};
+use neuroshard_graph::merkle::{blake2_256, Hash};
 use serde::Serialize;
 
 pub(super) use dialect::literals;
@@ -37,6 +39,8 @@ pub struct Message {
 
 /// Makes prompts of messages.
 pub struct Chat {
+	/// Of the template.
+	hash: Hash,
 	/// Or why there is none.
 	environment: Result<Environment<'static>, String>,
 	/// For a template that writes control tokens, those that users must not write.
@@ -46,17 +50,22 @@ pub struct Chat {
 impl Chat {
 	/// By line, each message in one of its own.
 	pub fn by_line() -> Self {
-		Self { environment: environment(PLAIN.into(), &[], now), controls: None }
+		Self { hash: hash(PLAIN, &[]), environment: environment(PLAIN.into(), &[], now), controls: None }
 	}
 
 	/// By a template in Jinja's language, in which special tokens have names such as `bos_token`. If it is broken, chats are refused.
 	pub fn new(template: String, specials: &[(String, String)], controls: Controls) -> Self {
-		Self { environment: environment(template, specials, now), controls: Some(controls) }
+		Self { hash: hash(&template, specials), environment: environment(template, specials, now), controls: Some(controls) }
 	}
 
 	/// None, for this reason.
 	pub fn refused(reason: String) -> Self {
-		Self { environment: Err(reason), controls: None }
+		Self { hash: hash("", &[]), environment: Err(reason), controls: None }
+	}
+
+	/// A hash of what makes a prompt of a chat.
+	pub fn hash(&self) -> Hash {
+		self.hash
 	}
 
 	/// Why chats are refused, if they are.
@@ -87,6 +96,10 @@ impl Chat {
 		let values = context! { messages, tools => Value::from(()), documents => Value::from(()), add_generation_prompt => true };
 		template.render(values).map_err(ChatError::Messages)
 	}
+}
+
+fn hash(template: &str, specials: &[(String, String)]) -> Hash {
+	blake2_256(&(template, specials).encode())
 }
 
 fn now() -> NaiveDateTime {

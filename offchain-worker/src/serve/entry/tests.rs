@@ -138,7 +138,7 @@ async fn nobodys_body_is_read_before_its_head_says_who_pays() {
 	for path in ["completions", "chat/completions", "vouchers", "embeddings", "check"] {
 		for head in ["", &other, &unknown] {
 			let request = format!(
-				"POST /v1/{path} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-type: application/json\r\n{head}content-length: 4000000\r\n\r\n"
+				"POST /v1/{path} HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-type: application/json\r\n{head}content-length: 4000000\r\n\r\n"
 			);
 			let (head, _socket) = answered(address, request).await;
 			assert!(head.starts_with("HTTP/1.1 402 "), "{path}: {head}");
@@ -146,7 +146,7 @@ async fn nobodys_body_is_read_before_its_head_says_who_pays() {
 	}
 	let body = r#"{"model":"tiny","prompt":"x","max_tokens":2}"#;
 	let head = format!("expect: 100-continue\r\ncontent-type: application/json\r\n{user}content-length: {}", body.len());
-	let (head, mut socket) = answered(address, format!("POST /v1/completions HTTP/1.1\r\nhost: x\r\n{head}\r\n\r\n")).await;
+	let (head, mut socket) = answered(address, format!("POST /v1/completions HTTP/1.1\r\nhost: localhost\r\n{head}\r\n\r\n")).await;
 	assert!(head.starts_with("HTTP/1.1 100 "), "{head}");
 	socket.write_all(body.as_bytes()).await.unwrap();
 	let mut answer = [0; 15];

@@ -129,7 +129,7 @@ impl Business {
 
 	/// What the chain says of a session, now or a moment ago, if the model may be used. Whoever invents sessions takes no more than some places for that.
 	pub(in crate::serve) async fn session(&self, session: SessionId) -> Result<Known, ApiError> {
-		let away = |error: ChainError| ApiError::internal(format!("the chain cannot be asked just now: {error}"));
+		let away = |error: ChainError| ApiError::chain(&error);
 		if self.is_halted().await.map_err(away)? {
 			return Err(ApiError::halted());
 		}

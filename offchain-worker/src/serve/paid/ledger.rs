@@ -150,6 +150,11 @@ impl Ledger {
 		Ok(place > 0)
 	}
 
+	/// The same without the answers that are under way: those of whom nobody has it any more.
+	pub(super) fn at_rest(self) -> Self {
+		Self { under_way: 0, reserved: 0, ..self }
+	}
+
 	/// Begins an answer that may cost `most`, of a session with `whole` planck in all, paid ones included.
 	///
 	/// # Errors

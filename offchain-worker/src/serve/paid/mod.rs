@@ -435,7 +435,10 @@ impl Payer {
 	/// Takes a voucher, and what the chain says: that so much is or was in the session, and what it has paid this provider for.
 	async fn take(self, whole: Balance, claimed: State, voucher: Voucher, signature: MultiSignature) -> Result<(), ApiError> {
 		let Self { accounts, session, open, .. } = &self;
-		let failed = |error: String| ApiError::internal(format!("the account of session {session} cannot be used: {error}"));
+		let failed = |error: String| {
+			tracing::error!("the account of session {session} cannot be used: {error}");
+			ApiError::internal(format!("the account of session {session} cannot be used just now"))
+		};
 		let _turn = open.turn.lock().await;
 		if open.voucher().is_none() {
 			let ledger = accounts.read(*session).await.map_err(|error| failed(error.to_string()))?;

@@ -99,7 +99,7 @@ impl Keeper {
 	/// # Errors
 	/// In words for the auditor.
 	pub(in crate::serve) async fn hand_over(&self, ask: &TextAsk, signature: &ProofSignature) -> Result<Handed, ApiError> {
-		let away = |error: ChainError| ApiError::internal(format!("the chain cannot be asked just now: {error}"));
+		let away = |error: ChainError| ApiError::chain(&error);
 		if ask.answer.provider != *self.provider() || !is_timely(ask.until) {
 			return Err(ApiError::denied("the request is not for this provider, or its time is over"));
 		}

@@ -207,10 +207,10 @@ impl Log {
 		written.await.unwrap_or(Err(LogError::Ended))
 	}
 
-	/// The account of a session whose file may be behind.
+	/// The account of a session whose file may be behind, as that will have it.
 	pub(super) fn unsettled(&self, session: SessionId) -> Option<Ledger> {
 		let all = locked(&self.unsettled);
-		all.new.get(&session).or_else(|| all.old.get(&session)).cloned()
+		all.new.get(&session).or_else(|| all.old.get(&session)).cloned().map(Ledger::at_rest)
 	}
 
 	/// Sessions whose files may be behind.

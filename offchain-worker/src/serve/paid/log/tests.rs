@@ -100,6 +100,18 @@ fn crashed(base: &Path, log: &[u8]) -> tempfile::TempDir {
 }
 
 #[tokio::test]
+async fn an_account_that_is_read_again_has_no_answers_under_way() {
+	let base = tempfile::tempdir().unwrap();
+	let accounts = open(base.path(), NEVER).unwrap();
+	let payer = enter(&accounts, 7, first(State::default())).await;
+	let given_up = payer.reserve(100).unwrap();
+	answer(&payer, &issuer(), 98).await;
+	drop(given_up);
+	let mut account = accounts.read(7).await.unwrap().unwrap();
+	assert_eq!(account.begin(1_000 - account.now().amount, 1_000), Ok(()));
+}
+
+#[tokio::test]
 async fn nothing_that_was_promised_is_lost_at_a_crash_at_any_byte() {
 	let base = tempfile::tempdir().unwrap();
 	let (accounts, issuer) = (open(base.path(), NEVER).unwrap(), issuer());

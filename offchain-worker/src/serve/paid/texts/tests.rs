@@ -149,7 +149,8 @@ async fn a_text_that_is_gone_is_told_and_tried_again() {
 	let mut resting = BTreeMap::new();
 	bench.deliver(&mut resting).await;
 	assert!(bench.node.submitted().borrow().is_empty() && resting.len() == 1);
-	let asked = bench.asked(&bench.ask(), bench.signer.sign_text_ask(&bench.ask(), GENESIS)).await.unwrap_err();
+	let ask = bench.ask();
+	let asked = bench.asked(&ask, bench.signer.sign_text_ask(&ask, GENESIS)).await.unwrap_err();
 	assert!(asked.contains("cannot be read just now"), "{asked}");
 	std::fs::remove_dir(&answers).unwrap();
 	std::fs::rename(bench.base.path().join("away"), &answers).unwrap();

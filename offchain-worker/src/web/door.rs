@@ -1,4 +1,4 @@
-//! Connections of clients: so many at a time. They are those of this machine.
+//! Connections of clients of a service whose clients are few: so many at a time, none of which is waited for without end.
 
 use axum::{body::Body, Router};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn, Request};
@@ -24,7 +24,11 @@ const HEAD_TIME: Duration = Duration::from_secs(75);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves all who come until `stop` is cancelled, and then those whose answers are under way, for as long as `drain`.
-pub(super) async fn listen(listener: TcpListener, router: Router, stop: CancellationToken, drain: Duration) {
+pub(crate) async fn listen(listener: TcpListener, router: Router, stop: CancellationToken, drain: Duration) {
+	patiently(listener, router, stop, drain, HEAD_TIME).await;
+}
+
+async fn patiently(listener: TcpListener, router: Router, stop: CancellationToken, drain: Duration, head: Duration) {
 	let (places, mut connections) = (Arc::new(Semaphore::new(CONNECTIONS)), JoinSet::new());
 	loop {
 		let (socket, place) = tokio::select! {
@@ -36,7 +40,7 @@ pub(super) async fn listen(listener: TcpListener, router: Router, stop: Cancella
 		let (router, stop) = (TowerToHyperService::new(router.clone()), stop.clone());
 		connections.spawn(async move {
 			let _place = place;
-			serve(socket, router, stop).await;
+			serve(socket, router, stop, head).await;
 		});
 	}
 	drop(listener);
@@ -60,12 +64,12 @@ async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, Ow
 	}
 }
 
-async fn serve(socket: TcpStream, router: TowerToHyperService<Router>, stop: CancellationToken) {
+async fn serve(socket: TcpStream, router: TowerToHyperService<Router>, stop: CancellationToken, head: Duration) {
 	use hyper::service::Service;
 	// Pieces of a stream are small, and each is due.
 	let _ = socket.set_nodelay(true);
 	let mut builder = http1::Builder::new();
-	builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD);
+	builder.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(HEAD);
 	// A client that has sent all that it asks may say so, and waits for its answer all the same. One that has gone is noticed by what is written to it.
 	builder.half_close(true);
 	let service = service_fn(|request: Request<Incoming>| router.call(request.map(Body::new)));
@@ -79,5 +83,30 @@ async fn serve(socket: TcpStream, router: TowerToHyperService<Router>, stop: Can
 	};
 	if let Err(error) = ended {
 		tracing::debug!(%error, "a connection ended");
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use axum::routing::get;
+	use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+	#[tokio::test]
+	async fn a_client_that_sends_no_request_keeps_no_place() {
+		let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+		let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+		let router = Router::new().route("/", get(async || "x"));
+		let serving = tokio::spawn(patiently(listener, router, stop.clone(), Duration::ZERO, Duration::from_millis(20)));
+		for sent in [&b""[..], b"GET / HTTP/1.1\r\nhost: x\r\nx: "] {
+			let mut client = TcpStream::connect(address).await.unwrap();
+			client.write_all(sent).await.unwrap();
+			let mut told = Vec::new();
+			// It ends, perhaps by a reset of what was not read.
+			let _ = client.read_to_end(&mut told).await;
+			assert_eq!(told, b"");
+		}
+		stop.cancel();
+		serving.await.unwrap();
 	}
 }
