@@ -12,7 +12,7 @@ use codec::DecodeAll;
 use neuroshard_graph::{
 	answer::MAX_TEXT,
 	game::{Contents, Entry, Move, Position, MAX_LIST},
-	plan::{Plan, MAX_DELTAS},
+	plan::Plan,
 	witness::MAX_WITNESS,
 	Aggregator, Class, ConfigError, ParamLayout,
 };
@@ -256,7 +256,7 @@ fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], Conf
 	let (before, after, gradient) = ([[0; 32]; 2], [[0; 32]; 2], [0; 32]);
 	let (outer, pieces_of_outer) = match train.aggregator {
 		Aggregator::Robust(_) | Aggregator::Compressed(_) => {
-			let nodes = list(Plan::outer(model, train, MAX_DELTAS)?.listed_nodes());
+			let nodes = list(Plan::outer(model, train, train.aggregator.most_deltas())?.listed_nodes());
 			// Distances of most deltas take so many.
 			(Move::Aggregate { before, after, gradient, nodes }, pieces.max(2_048))
 		}
@@ -352,6 +352,28 @@ mod tests {
 		// 2,048 times 32 tiles in the embedding alone.
 		(config.model.vocab, config.model.dim) = (65_536, 1_024);
 		assert_eq!(lists(&config)[0], [20, 0, 16_384, 16_384, 1_024]);
+	}
+
+	#[test]
+	fn runs_of_every_rule_have_a_longest_game() {
+		let limit = F32::new(1.0);
+		let rules = [
+			Rule::Mean,
+			Rule::Median,
+			Rule::TrimmedMean { trim: 1 },
+			Rule::Krum { liars: 1 },
+			Rule::MultiKrum { liars: 1 },
+			Rule::CentredClipping { liars: 1, radius: limit, steps: 5 },
+			Rule::GeometricMedian { liars: 1, floor: limit, steps: 5 },
+			Rule::WeightedMean { least_steps: 1 },
+			Rule::MixedKrum { liars: 1 },
+		];
+		for rule in rules {
+			let mut config = config();
+			config.train.aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule });
+			let [_, outer] = defences(&config, 7).unwrap();
+			assert!(matches!(&outer[1], Move::Aggregate { nodes, .. } if !nodes.is_empty()), "{rule:?}");
+		}
 	}
 
 	#[tokio::test]
