@@ -23,6 +23,7 @@ parameter_types! {
 /// have values of genesis that no step makes. It needs a new genesis.
 pub type SingleBlock = (
 	pallet_neuro_staking::migrations::MigrateV1ToV2<Runtime>,
+	pallet_neuro_staking::migrations::MigrateV2ToV3<Runtime>,
 	RemovePallet<Historical, ParityDbWeight>,
 	pallet_neuro_validators::migrations::MigrateV1ToV2<Runtime, RunningKeys>,
 	pallet_neuro_dataset::migrations::MigrateV1ToV2<Runtime>,

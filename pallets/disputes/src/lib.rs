@@ -137,7 +137,8 @@ pub mod pallet {
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, Hash = H256, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO: bonds are holds on it.
-		type Currency: fungible::MutateHold<AccountId, Balance = Balance, Reason = Self::RuntimeHoldReason>;
+		type Currency: fungible::MutateHold<AccountId, Balance = Balance, Reason = Self::RuntimeHoldReason>
+			+ fungible::Mutate<AccountId, Balance = Balance>;
 		/// The runtime's hold reasons, [`HoldReason`] among them.
 		type RuntimeHoldReason: From<HoldReason>;
 		/// What can be disputed.
@@ -501,8 +502,8 @@ pub mod pallet {
 		}
 
 		/// Demands the text of an answer that the caller was drawn to audit, and that `provider` did not hand over off chain, and holds a deposit of the caller. If
-		/// the provider delivers it, half of the deposit is burned and half comes back, and as much as the first half is burned of what the provider has at stake: of
-		/// the caller never more than of the provider. Else all of it comes back, and the provider loses as one that is late in a game.
+		/// the provider delivers it, half of the deposit is burned and half comes back, and as much as the first half is burned of who delivers: of the caller never
+		/// more than of those. Else all of it comes back, and the provider loses as one that is late in a game.
 		///
 		/// # Errors
 		/// `NotDrawnForAnswer`, `AlreadyDemanded`, `DemandOver`, `Condemned`, `TooLittleAtStake`; those of the currency, if the caller has less than the deposit.
@@ -514,8 +515,9 @@ pub mod pallet {
 		}
 
 		/// Delivers the text of an answer of the caller that is demanded. `receipt` is that of the place, with its signature; `before` is the root of the receipts of
-		/// the answers before, zero for the first one; `later` are the hashes of the receipts behind it, up to the last one that was claimed with it. What
-		/// nobody could dispute is not delivered, and so lost.
+		/// the answers before, zero for the first one; `later` are the hashes of the receipts behind it, up to the last one that was claimed with it. Half of the
+		/// deposit of the demand is burned of what the caller can spend beyond a deposit; what is missing, of what the provider has at stake. What nobody could
+		/// dispute is not delivered, and so lost.
 		///
 		/// # Errors
 		/// `NotDemanded`, `WrongReceipts`, `WrongText`, `Undisputable`, `NotSigned`.
@@ -532,9 +534,10 @@ pub mod pallet {
 			prompt: Text,
 			answer: Text,
 		) -> DispatchResult {
-			let provider = T::Providers::acts_for(ensure_signed(origin)?);
+			let by = ensure_signed(origin)?;
+			let provider = T::Providers::acts_for(by.clone());
 			let handed = Handed { receipt: &receipt, signature: &signature, before, later: &later, prompt: &prompt, answer: &answer };
-			Self::do_deliver(AnswerId { session, provider, place }, &handed)
+			Self::do_deliver(&by, AnswerId { session, provider, place }, &handed)
 		}
 	}
 
@@ -649,8 +652,8 @@ pub mod pallet {
 		/// Weight of delivering so much.
 		pub(crate) fn weight_of_delivery(prompt: &[u32], answer: &[u32], later: &[H256]) -> Weight {
 			let (tokens, later) = size(prompt, answer, later);
-			// What both lose: of the provider as in a game, and of the auditor a part that is burned and one that is released.
-			let money = T::DbWeight::get().reads_writes(6, 6);
+			// What both lose: of the caller what it can spend, of the provider as in a game, and of the auditor a part that is burned and one that is released.
+			let money = T::DbWeight::get().reads_writes(7, 7);
 			T::WeightInfo::deliver_answer(tokens, later).saturating_add(money)
 		}
 

@@ -47,7 +47,7 @@ pub trait WeightInfo {
 	fn sweep() -> Weight;
 	/// `seal_audit`.
 	fn seal_audit() -> Weight;
-	/// `report_audit`, the work being excluded.
+	/// `report_audit`, the work being excluded: that costs more than leaving the list.
 	fn report_audit() -> Weight;
 	/// `challenge_audit`.
 	fn challenge_audit() -> Weight;

@@ -92,7 +92,7 @@ pub mod pallet {
 		AccountId, Balance, BlockNumber, H256, NEURO,
 	};
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
 
 	/// What the runtime wires in.
 	#[pallet::config]

@@ -9,7 +9,7 @@ use frame_support::{
 	weights::Weight,
 };
 use neuroshard_types::{
-	provider::{ProviderInfo, ProviderStatus, Roles},
+	provider::{ProviderInfo, ProviderStatus, Roles, MAX_GFLOPS},
 	BlockNumber,
 };
 
@@ -64,6 +64,37 @@ impl<T: Config> UncheckedOnRuntimeUpgrade for V1ToV2<T> {
 		let before = u64::decode(&mut &before[..]).map_err(|_| "the number of providers was not noted")?;
 		let after = u64::try_from(Providers::<T>::iter().count()).map_err(|_| "too many providers to be counted")?;
 		frame_support::ensure!(before == after, "a provider could not be migrated");
+		Ok(())
+	}
+}
+
+/// From version 2 to 3: no registered speed is above [`MAX_GFLOPS`]. What was registered before counts as tested, and would be plausible whatever it claims.
+pub type MigrateV2ToV3<T> = VersionedMigration<2, 3, V2ToV3<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
+
+/// What [`MigrateV2ToV3`] does to a state of version 2, whatever its version is said to be.
+pub struct V2ToV3<T>(PhantomData<T>);
+
+impl<T: Config> UncheckedOnRuntimeUpgrade for V2ToV3<T> {
+	/// Costs a read and a write for each provider.
+	fn on_runtime_upgrade() -> Weight {
+		let mut providers = 0u64;
+		Providers::<T>::translate_values(|mut provider: Provider| {
+			providers = providers.saturating_add(1);
+			let speed = &mut provider.info.hardware.gflops;
+			*speed = MAX_GFLOPS.min(*speed);
+			Some(provider)
+		});
+		T::DbWeight::get().reads_writes(providers, providers)
+	}
+
+	#[cfg(feature = "try-runtime")]
+	fn pre_upgrade() -> Result<alloc::vec::Vec<u8>, sp_runtime::TryRuntimeError> {
+		V1ToV2::<T>::pre_upgrade()
+	}
+
+	#[cfg(feature = "try-runtime")]
+	fn post_upgrade(before: alloc::vec::Vec<u8>) -> Result<(), sp_runtime::TryRuntimeError> {
+		V1ToV2::<T>::post_upgrade(before)?;
 		Pallet::<T>::do_try_state()
 	}
 }

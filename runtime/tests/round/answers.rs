@@ -70,15 +70,15 @@ fn an_answer_is_drawn_and_demanded_also_when_its_session_is_settled_and_who_with
 		let audits = Disputes::answer_audits_of(dave.clone(), None);
 		assert_eq!(audits.iter().map(|view| (view.answer.place, view.checkpoint)).collect::<Vec<_>>(), [(0, CHECKPOINT), (1, CHECKPOINT)]);
 
-		// What is delivered costs both half of the deposit, and can be disputed by who was drawn.
+		// What is delivered costs both half of the deposit, of what they can spend, and can be disputed by who was drawn.
 		let (before, issuance) = (Balances::balance(&dave), Balances::total_issuance());
+		let of_eve = Balances::balance(&eve);
 		assert_ok!(Disputes::demand_answer(signed(&dave), 0, eve.clone(), 0));
 		check_invariants();
 		assert_ok!(deliver(0));
 		assert_eq!(Disputes::answer_audits_of(dave.clone(), None)[0].delivery, Delivery::Delivered(System::block_number()));
 		assert_eq!((Balances::balance(&dave), Balances::total_issuance()), (before - NEURO / 2, issuance - NEURO));
-		let bond = BOND - NEURO / 2;
-		assert_eq!(Staking::slashable(&eve), bond);
+		assert_eq!((Balances::balance(&eve), Staking::slashable(&eve)), (of_eve - NEURO / 2, BOND));
 		let (receipt, signature) = signed_by_eve(0);
 		assert_ok!(Disputes::challenge_answer(signed(&dave), receipt, signature, 0));
 		assert_eq!(Balances::balance(&dave), before - NEURO / 2 - 100 * NEURO);
@@ -88,10 +88,10 @@ fn an_answer_is_drawn_and_demanded_also_when_its_session_is_settled_and_who_with
 		assert_ok!(Disputes::demand_answer(signed(&dave), 0, eve.clone(), 1));
 		let deadline = System::block_number() + Disputes::answer_audit_terms().deliver_time;
 		while System::block_number() <= deadline {
-			assert_eq!(Staking::slashable(&eve), bond);
+			assert_eq!(Staking::slashable(&eve), BOND);
 			next_block();
 		}
-		assert_eq!(Balances::balance(&dave), before - NEURO / 2 - 100 * NEURO + bond / 2);
+		assert_eq!(Balances::balance(&dave), before - NEURO / 2 - 100 * NEURO + BOND / 2);
 		assert_eq!(Staking::slashable(&eve), 0);
 		assert!(deliver(1).is_err());
 		let (receipt, signature) = signed_by_eve(1);
@@ -100,6 +100,6 @@ fn an_answer_is_drawn_and_demanded_also_when_its_session_is_settled_and_who_with
 		assert_eq!(Ponw::window(), 10, "the bond is bound for longer than work can be challenged");
 		(0..200).for_each(|_| next_block());
 		assert_eq!((Disputes::answer_audits_of(dave.clone(), None), Disputes::games(None)), (vec![], vec![]));
-		assert_eq!(Balances::balance(&dave), before - NEURO / 2 + bond / 2);
+		assert_eq!(Balances::balance(&dave), before - NEURO / 2 + BOND / 2);
 	});
 }

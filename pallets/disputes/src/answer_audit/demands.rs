@@ -6,8 +6,8 @@ use frame_support::{
 	defensive, ensure,
 	storage::with_storage_layer,
 	traits::{
-		fungible::MutateHold,
-		tokens::{Fortitude, Precision},
+		fungible::{Inspect, Mutate, MutateHold},
+		tokens::{Fortitude, Precision, Preservation},
 		Get,
 	},
 	weights::Weight,
@@ -21,7 +21,7 @@ use neuroshard_types::{
 	inference::{chained, Receipt, Tokens},
 	proof::ProofSignature,
 	traits::{Providers, SlashTo},
-	AccountId, RunId, H256,
+	AccountId, Balance, RunId, H256,
 };
 use sp_runtime::{traits::Zero, DispatchResult};
 
@@ -119,11 +119,11 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// See [`crate::Call::deliver_answer`].
-	pub(crate) fn do_deliver(answer: AnswerId, handed: &Handed<'_>) -> DispatchResult {
+	pub(crate) fn do_deliver(by: &AccountId, answer: AnswerId, handed: &Handed<'_>) -> DispatchResult {
 		let (mut audit, Demand { payer, deposit, .. }) = Self::to_deliver(&answer, handed)?;
 		// Nobody can prove who of both has failed the other one before. So it costs both as much, and who demands never more than who has delivered.
 		let half = deposit.saturating_div(2);
-		let taken = T::Providers::slash(&answer.provider, deposit.saturating_sub(half), SlashTo::Burn);
+		let taken = Self::charge(by, &answer.provider, deposit.saturating_sub(half));
 		let (reason, part) = (HoldReason::Demand.into(), half.min(taken));
 		let ended = with_storage_layer(|| {
 			T::Currency::burn_held(&reason, &payer, part, Precision::Exact, Fortitude::Force)?;
@@ -141,6 +141,21 @@ impl<T: Config> Pallet<T> {
 		AnswerAudits::<T>::insert(&answer, audit);
 		Self::deposit_event(Event::AnswerDelivered { answer, auditor, burned });
 		Ok(())
+	}
+
+	/// Burns `amount` of what `by` can spend, and of what `provider` has at stake only what is missing. A stake that falls below the least one costs the provider
+	/// its roles and an auditor its say: nobody is to bring that about by a demand. As much as a deposit is left to `by`, for the fees of what is demanded next:
+	/// who cannot pay for these loses all that is at stake. Returns what was burned.
+	fn charge(by: &AccountId, provider: &AccountId, amount: Balance) -> Balance {
+		let (preservation, precision, force) = (Preservation::Preserve, Precision::BestEffort, Fortitude::Polite);
+		let spendable = T::Currency::reducible_balance(by, preservation, force).saturating_sub(T::DemandDeposit::get());
+		let due = amount.min(spendable);
+		let paid = with_storage_layer(|| T::Currency::burn_from(by, due, preservation, precision, force)).unwrap_or(0);
+		let missing = amount.saturating_sub(paid);
+		if missing.is_zero() {
+			return paid;
+		}
+		paid.saturating_add(T::Providers::slash(provider, missing, SlashTo::Burn))
 	}
 
 	/// Ends demands whose time is over, earliest first. Returns the weight.

@@ -70,7 +70,7 @@ impl<T: Config> Pallet<T> {
 		while let Some(number) = span.oldest().filter(|_| claims < MAX_CLAIMS) {
 			match UndrawnAnswers::<T>::get(number) {
 				Some(noted) if !is_due(&noted) => break,
-				Some(noted) => drawn = drawn.saturating_add(Self::draw_claim(&urn, noted, &mut closings)),
+				Some(noted) => drawn = drawn.saturating_add(Self::draw_claim(&urn, number, noted, &mut closings)),
 				None => {}
 			}
 			UndrawnAnswers::<T>::remove(number);
@@ -95,8 +95,8 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// Draws audits of the answers of one claim of pay and returns how many.
-	fn draw_claim(urn: &Urn, noted: NotedAnswers, closings: &mut Span) -> u32 {
+	/// Draws audits of the answers of the claim of pay with this number, and returns how many.
+	fn draw_claim(urn: &Urn, number: u64, noted: NotedAnswers, closings: &mut Span) -> u32 {
 		let NotedAnswers { answers, paid_at, .. } = noted;
 		let places = answers.first()..answers.answers;
 		let PaidAnswersOf { session, provider, answers, receipts, checkpoint, paid, .. } = answers;
@@ -110,7 +110,9 @@ impl<T: Config> Pallet<T> {
 		if Self::is_session_condemned(session, &provider) {
 			return 0;
 		}
-		let seed = H256(blake2_256(&(b"neuroshard/answer-draw/1", urn.randomness, session, &provider, answers).encode()));
+		// With its number: claims that pay for the same answers in parts have lots of their own. Else answers would be drawn as rarely as the largest part alone
+		// says, however many there are.
+		let seed = H256(blake2_256(&(b"neuroshard/answer-draw/2", urn.randomness, session, &provider, answers, number).encode()));
 		let share = weighed(urn.share, urn.price, paid, answers.saturating_sub(places.start));
 		let mut drawn = 0u32;
 		for Lot { place, auditor } in draw(seed, share, places, &provider, &urn.verifiers) {

@@ -69,8 +69,6 @@ impl<T: Config> Pallet<T> {
 			T::Providers::note_failure(auditor, MISSED_POINTS);
 			Self::drop_verifier(auditor);
 		}
-		// They are to enroll again when their machines are fast enough.
-		audit.too_slow().for_each(Self::drop_verifier);
 		for part in &audit.parts {
 			match part.report {
 				Some(Report::TooSlow) => {}

@@ -84,6 +84,10 @@ impl<T: Config> Pallet<T> {
 			T::Providers::open_claim(&auditor)?;
 		}
 		audit.part_mut(&auditor).ok_or(Error::<T>::NotDrawn)?.report = Some(report);
+		if report == Report::TooSlow {
+			// It is to enroll again when its machine is fast enough. Until the close it would be drawn for more, in the place of others.
+			Self::drop_verifier(&auditor);
+		}
 		let unavailable = audit.is_unavailable();
 		Audits::<T>::insert(&claim, audit);
 		Self::deposit_event(Event::AuditReported { run, round, auditor, report });

@@ -168,11 +168,6 @@ impl Audit {
 		let [first, second] = &self.parts;
 		[[first, second], [second, first]].into_iter().filter_map(fails).collect()
 	}
-
-	/// Who has said that its machine is too slow.
-	pub fn too_slow(&self) -> impl Iterator<Item = &AccountId> {
-		self.parts.iter().filter(|part| part.report == Some(Report::TooSlow)).map(|part| &part.auditor)
-	}
 }
 
 #[cfg(test)]

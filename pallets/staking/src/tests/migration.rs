@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-	migrations::MigrateV1ToV2,
+	migrations::{MigrateV1ToV2, MigrateV2ToV3},
 	mock::{new_test_ext, ALICE, BOB, CHARLIE, MIN_BOND},
 	PeerIdOwner, PonwKeyOwner, Providers,
 };
@@ -11,7 +11,11 @@ use frame_support::{
 	storage::unhashed,
 	traits::{GetStorageVersion, OnRuntimeUpgrade, StorageVersion},
 };
-use neuroshard_types::{provider::Tier, BlockNumber};
+use neuroshard_types::{
+	provider::{Role, Tier},
+	traits::Providers as _,
+	BlockNumber,
+};
 
 /// Bytes of a provider in version 1, written down by hand: roles, three numbers of hardware, PoNW key, peer id and addresses; status; active
 /// bond and unbonding chunks; open claims, end of disputes, reputation.
@@ -60,7 +64,6 @@ fn providers_of_version_1_go_on_as_they_were_and_are_counted() {
 
 		MigrateV1ToV2::<Test>::on_runtime_upgrade();
 		assert_eq!(Staking::on_chain_storage_version(), 2);
-		assert_eq!(Staking::on_chain_storage_version(), Staking::in_code_storage_version());
 		assert_ok!(Staking::do_try_state());
 		let alice = view(&ALICE);
 		assert_eq!((alice.status, alice.bonded, alice.unbonding), (ProviderStatus::Active, 2_000, vec![chunk(300, 7), chunk(20, 8)]));
@@ -82,6 +85,27 @@ fn providers_of_version_1_go_on_as_they_were_and_are_counted() {
 }
 
 #[test]
+fn no_speed_of_before_is_above_the_largest_that_can_be_registered() {
+	new_test_ext().execute_with(|| {
+		StorageVersion::new(2).put::<Staking>();
+		System::set_block_number(2);
+		for (who, gflops) in [(&ALICE, u32::MAX), (&BOB, 7_000)] {
+			register(who, MIN_BOND);
+			Providers::<Test>::mutate_extant(who, |provider| provider.info.hardware.gflops = gflops);
+		}
+		assert!(Staking::do_try_state().is_err());
+
+		MigrateV2ToV3::<Test>::on_runtime_upgrade();
+		assert_eq!(Staking::on_chain_storage_version(), 3);
+		assert_eq!(Staking::on_chain_storage_version(), Staking::in_code_storage_version());
+		assert_ok!(Staking::do_try_state());
+		let speed = |who| Staking::hardware(who).map(|hardware| hardware.gflops);
+		assert_eq!((speed(&ALICE), speed(&BOB)), (Some(1_000_000), Some(7_000)));
+		assert!(Staking::is_active(&ALICE, Role::Worker) && Staking::is_active(&BOB, Role::Worker));
+	});
+}
+
+#[test]
 fn a_new_chain_begins_with_the_newest_version() {
-	new_test_ext().execute_with(|| assert_eq!(Staking::on_chain_storage_version(), 2));
+	new_test_ext().execute_with(|| assert_eq!(Staking::on_chain_storage_version(), 3));
 }

@@ -12,8 +12,13 @@ use sp_runtime::TokenError;
 /// Half of the stake that a provider loses; the odd planck is burned.
 const HALF: Balance = STAKE / 2;
 
-/// What a delivery costs the provider: the odd planck is its own.
+/// What a delivery costs who delivers: the odd planck is its own.
 const OF_PROVIDER: Balance = DEPOSIT - DEPOSIT / 2;
+
+/// `who` has nothing to spend.
+fn without_money(who: &AccountId) {
+	Balances::set_balance(who, ED);
+}
 
 /// What was rewarded and burned for each text that was not delivered.
 fn withheld() -> Vec<(AnswerId, AccountId, Balance, Balance)> {
@@ -29,6 +34,7 @@ fn a_text_that_is_delivered_costs_who_demanded_it_and_who_delivers_it_the_same()
 	build_and_execute(|| {
 		let answers = said(&HONEST, 4);
 		let auditors = drawn(&answers);
+		without_money(&HONEST);
 		let issuance = Balances::total_issuance();
 		for (place, auditor) in auditors.iter().enumerate() {
 			let (had, stake) = ((free(auditor), deposit_of(auditor)), free(&stake_of(&HONEST)));
@@ -54,10 +60,45 @@ fn a_text_that_is_delivered_costs_who_demanded_it_and_who_delivers_it_the_same()
 }
 
 #[test]
+fn a_demand_takes_nothing_of_a_stake_from_a_provider_that_can_pay_and_the_rest_from_one_that_cannot() {
+	build_and_execute(|| {
+		let answers = said(&HONEST, 3);
+		let auditors = drawn(&answers);
+		// As much as a deposit is left for fees.
+		let kept = ED + DEPOSIT;
+		for (place, (had, has, of_stake)) in
+			[(kept + OF_PROVIDER, kept, 0), (kept + 9, kept, OF_PROVIDER - 9), (kept - 1, kept - 1, OF_PROVIDER)].into_iter().enumerate()
+		{
+			assert_ok!(demand(&auditors[place], &answers[place]));
+			Balances::set_balance(&HONEST, had);
+			let (auditors_had, stake, issuance) = (free(&auditors[place]), free(&stake_of(&HONEST)), Balances::total_issuance());
+			assert_ok!(send(&HONEST, delivery(&answers, place)));
+			assert_eq!((free(&HONEST), stake - free(&stake_of(&HONEST))), (has, of_stake));
+			// The odd planck is the provider's: as much comes back as that one has lost.
+			assert_eq!((free(&auditors[place]) - auditors_had, issuance - Balances::total_issuance()), (OF_PROVIDER, DEPOSIT));
+		}
+	});
+}
+
+#[test]
+fn an_operator_that_delivers_pays_for_it() {
+	build_and_execute(|| {
+		let answers = said(&HONEST, 1);
+		let auditors = drawn(&answers);
+		Owners::set([(ALICE, HONEST)].into());
+		assert_ok!(demand(&auditors[0], &answers[0]));
+		let had = [&ALICE, &HONEST, &stake_of(&HONEST)].map(free);
+		assert_ok!(send(&ALICE, delivery(&answers, 0)));
+		assert_eq!([&ALICE, &HONEST, &stake_of(&HONEST)].map(free), [had[0] - OF_PROVIDER, had[1], had[2]]);
+	});
+}
+
+#[test]
 fn who_demands_never_loses_more_than_who_delivers_has() {
 	build_and_execute(|| {
 		let answers = said(&HONEST, 2);
 		let auditors = drawn(&answers);
+		without_money(&HONEST);
 		for (place, stake) in [(0, DEPOSIT / 4), (1, 0)] {
 			assert_ok!(demand(&auditors[place], &answers[place]));
 			Balances::set_balance(&stake_of(&HONEST), stake);
@@ -312,8 +353,7 @@ fn operators_demand_with_their_own_money_and_deliver() {
 		}
 		// Nobody delivers the other one: the owner is rewarded, and its operator has its deposit again.
 		run_to(System::block_number() + DELIVER_TIME + 1);
-		let left = STAKE - OF_PROVIDER;
-		assert_eq!(withheld(), [(id(&answers[1]), auditors[1].clone(), left / 2, left - left / 2)]);
+		assert_eq!(withheld(), [(id(&answers[1]), auditors[1].clone(), HALF, HALF + 1)]);
 		assert_eq!((deposit_of(&by), free(&by)), (0, FUNDS - DEPOSIT / 2));
 	});
 }

@@ -155,6 +155,24 @@ fn what_an_escrow_had_too_little_for_is_drawn_from_when_it_is_paid() {
 }
 
 #[test]
+fn answers_that_are_paid_for_in_parts_are_drawn_as_often_as_if_they_were_paid_for_at_once() {
+	build_and_execute(|| {
+		enrolled(3);
+		AnswerDrawPrice::<Test>::put(NEURO);
+		// By each half, every second answer.
+		for session in 0..200 {
+			pay_for(&LIAR, session, [0, 1], H256::zero(), NEURO / 2);
+			pay_for(&LIAR, session, [1, 1], H256::zero(), NEURO / 2);
+		}
+		draw();
+		(0..6).for_each(|_| next_block());
+		// Three of four by one of the halves at least: 150, and six standard deviations are 37.
+		let count = AnswerAudits::<Test>::iter().count();
+		assert!(waiting() == 0 && (113..=187).contains(&count), "{count}");
+	});
+}
+
+#[test]
 fn nothing_is_drawn_where_nobody_verifies_or_the_session_has_a_false_answer_already() {
 	build_and_execute(|| {
 		pay(&HONEST, 1, [0, 4], H256::zero());

@@ -234,6 +234,21 @@ fn whoever_is_too_slow_says_so_and_loses_its_place_and_nothing_else() {
 }
 
 #[test]
+fn whoever_is_too_slow_leaves_the_list_at_once_and_the_close_takes_no_place_that_it_has_since() {
+	build_and_execute(|| {
+		let (_, auditors) = drawn();
+		report_both(&auditors, [Report::TooSlow, truth()]);
+		let [slow, paid] = auditors;
+		assert!(!Disputes::verifiers().contains(&slow) && Disputes::verifiers().contains(&paid));
+		// It comes back with a faster machine.
+		Epoch::mutate(|epoch| *epoch += 2);
+		assert_ok!(Disputes::enroll(signed(&slow)));
+		run_to(31);
+		assert_eq!((closed().len(), Disputes::verifiers().contains(&slow)), (1, true));
+	});
+}
+
+#[test]
 fn two_who_are_too_slow_leave_the_work_in_the_model() {
 	build_and_execute(|| {
 		let (_, auditors) = drawn();
