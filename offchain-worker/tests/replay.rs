@@ -217,15 +217,17 @@ impl Run {
 #[test]
 fn an_honest_run_agrees_round_by_round() {
 	let run = run();
-	let mut told = Vec::new();
-	let tell = |progress: Progress<'_>| {
-		if let Progress::Round(round, root, _) = progress {
-			told.push((round, root));
-		}
+	let (mut told, mut steps) = (Vec::new(), Vec::new());
+	let tell = |progress: Progress<'_>| match progress {
+		Progress::Round(round, root, _) => told.push((round, root)),
+		Progress::Step(0, account, taken) if *account == run.rounds[0].record.included[0].0 => steps.push(taken),
+		_ => {}
 	};
 	let last = replay_run(RUN, &run.config, &run.rounds, &run.loader, None, 1, tell).unwrap();
 	assert_eq!(last, run.last);
 	assert_eq!(told, [(0, run.rounds[0].record.checkpoint), (1, run.rounds[1].record.checkpoint)]);
+	let most = run.config.train.inner_steps;
+	assert_eq!(steps, (1..=most).map(|taken| [taken, most]).collect::<Vec<_>>(), "each inner step of the first participant");
 }
 
 #[test]

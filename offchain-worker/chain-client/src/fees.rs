@@ -305,6 +305,7 @@ fn defence(kind: ClaimKind, action: Move) -> Call {
 mod tests {
 	use super::*;
 	use crate::testing::Connect;
+	use neuroshard_graph::{Robust, Rule};
 	use neuroshard_mock_node::{Fate, MockNode, Script};
 	use neuroshard_types::run::PhaseDurations;
 

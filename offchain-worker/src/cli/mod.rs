@@ -38,6 +38,7 @@ mod serve;
 mod start;
 mod status;
 mod train;
+mod until;
 
 pub use error::CliError;
 pub use process::main;

@@ -25,7 +25,7 @@ const DIFFERENT: u8 = 1;
 /// Exit code if there is no answer; a command line that cannot be read ends with the same one.
 const NO_ANSWER: u8 = 2;
 
-/// Pause between two lines on how far the blocks are.
+/// Pause between two lines on how far blocks or the inner steps of a round are.
 const REPORT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
@@ -96,7 +96,13 @@ impl Replay {
 		let (run, threads) = (self.run, hardware::threads(self.threads));
 		// What is in it is checked like everything else; there may be none.
 		let store = common.base().ok().map(|base| base.join("store"));
-		let replay = move || replay_run(run, &config, &rounds, &loader, store, threads, show);
+		let mut shown = Shown::new(Instant::now());
+		let tell = move |progress: Progress<'_>| {
+			if let Some(words) = shown.words(progress, Instant::now()) {
+				println!("{words}");
+			}
+		};
+		let replay = move || replay_run(run, &config, &rounds, &loader, store, threads, tell);
 		Ok(tokio::task::spawn_blocking(replay).await.map_err(broken)??.header.root())
 	}
 
@@ -167,17 +173,36 @@ fn is_difference(error: &CliError) -> bool {
 	}
 }
 
-fn show(progress: Progress<'_>) {
-	match progress {
-		Progress::Genesis(root) => println!("genesis    {root:?}"),
-		Progress::Provider(round, account) => println!("round {round}    recomputing {account}"),
-		Progress::Excluded(round, account) => {
-			println!("round {round}    {account}: not what its work gives, as the chain has found since; left out of what was redone")
-		}
-		Progress::Fallen(round, root) => {
-			println!("round {round}    {root:?}: not what its deltas give, as the chain has found since; it goes on from there until it was redone")
-		}
-		Progress::Round(round, root, loss) => println!("round {round}    {root:?}, validation loss {loss:.4}"),
+/// What was said of a replay.
+struct Shown {
+	/// When the last line was.
+	last: Instant,
+}
+
+impl Shown {
+	fn new(now: Instant) -> Self {
+		Self { last: now }
+	}
+
+	/// What to say at `now`, if it is not too soon for that.
+	fn words(&mut self, progress: Progress<'_>, now: Instant) -> Option<String> {
+		let words = match progress {
+			Progress::Step(..) if now.saturating_duration_since(self.last) < REPORT => return None,
+			Progress::Step(round, account, [taken, most]) => {
+				format!("round {round}    {account}: {taken} of {}", counted(most, "inner step"))
+			}
+			Progress::Genesis(root) => format!("genesis    {root:?}"),
+			Progress::Provider(round, account) => format!("round {round}    recomputing {account}"),
+			Progress::Excluded(round, account) => {
+				format!("round {round}    {account}: not what its work gives, as the chain has found since; left out of what was redone")
+			}
+			Progress::Fallen(round, root) => format!(
+				"round {round}    {root:?}: not what its deltas give, as the chain has found since; it goes on from there until it was redone"
+			),
+			Progress::Round(round, root, loss) => format!("round {round}    {root:?}, validation loss {loss:.4}"),
+		};
+		self.last = now;
+		Some(words)
 	}
 }
 
@@ -190,6 +215,7 @@ mod tests {
 	use super::*;
 	use crate::train::replay::ReplayError;
 	use clap::Parser;
+	use neuroshard_types::AccountId;
 
 	#[test]
 	fn an_answer_is_told_from_none() {
@@ -209,6 +235,16 @@ mod tests {
 		for error in none {
 			assert!(!is_difference(&error), "{error}");
 		}
+	}
+
+	#[test]
+	fn a_round_that_takes_long_says_how_far_it_is_every_few_seconds() {
+		let (start, account) = (Instant::now(), AccountId::new([1; 32]));
+		let mut shown = Shown::new(start);
+		let at = |seconds| start + Duration::from_secs(seconds);
+		assert!(shown.words(Progress::Provider(3, &account), at(1)).is_some_and(|words| words.contains("recomputing")));
+		let said = (2..13).filter_map(|second| shown.words(Progress::Step(3, &account, [second, 60]), at(second.into())));
+		assert_eq!(said.collect::<Vec<_>>(), [6, 11].map(|taken| format!("round 3    {account}: {taken} of 60 inner steps")));
 	}
 
 	#[tokio::test]

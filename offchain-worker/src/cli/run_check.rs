@@ -10,6 +10,8 @@ use neuroshard_types::{
 
 /// Side of a tile: dimensions are multiples of it.
 const SIDE: u32 = 32;
+/// Most bytes of a name.
+const LONGEST_NAME: usize = 64;
 /// Longest sequence.
 const MAX_SEQUENCE: u32 = 1 << 20;
 /// Most attention probabilities of one layer and step.
@@ -55,6 +57,11 @@ impl RunFile {
 	/// [`RunFileError::Value`] names the first field that the chain would refuse, and what it may be.
 	pub fn check(&self) -> Result<(), RunFileError> {
 		require(!self.name.is_empty(), "name", || "is empty".into())?;
+		require(self.name.len() <= LONGEST_NAME, "name", || {
+			format!("has {} bytes, but must have at most {LONGEST_NAME}", self.name.len())
+		})?;
+		require(!self.name.chars().any(char::is_control), "name", || "has control characters, such as line ends".into())?;
+		self.bond()?;
 		whole("max_participants", self.max_participants, 1, MAX_PARTICIPANTS.min(self.train.config().aggregator.most_deltas()))?;
 		require((1..=self.max_participants).contains(&self.min_participants), "min_participants", || {
 			format!("is {}, but must be 1 to max_participants, {}", self.min_participants, self.max_participants)
@@ -232,8 +239,21 @@ pub(super) fn fits(file: &RunFile, dataset: &Manifest, longest_phase: BlockNumbe
 	})
 }
 
+/// Why `text` is no run file, with the name of the field where it is not that of the message.
+pub(super) fn words(text: &str, error: &serde_json::Error) -> String {
+	let words = error.to_string();
+	let is_of_value = error.is_data() && words.starts_with("invalid ");
+	let words = [("u32", "a whole number from 0 to 4294967295"), ("u16", "a whole number from 0 to 65535"), ("f32", "a number")]
+		.into_iter()
+		.fold(words, |words, (name, plain)| words.replace(&format!("expected {name}"), &format!("expected {plain}")));
+	match field_before(text, error.line(), error.column()).filter(|_| is_of_value) {
+		Some(field) => format!("{field}: {words}"),
+		None => words,
+	}
+}
+
 /// Name of the last field before a place in JSON text, lines and columns (of bytes) counted from 1 as `serde_json` does.
-pub(super) fn field_before(text: &str, line: usize, column: usize) -> Option<&str> {
+fn field_before(text: &str, line: usize, column: usize) -> Option<&str> {
 	let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
 	let before = text.get(..start.saturating_add(column).min(text.len()))?;
 	let (name, _) = before.rsplit_once("\":")?;

@@ -9,7 +9,14 @@ use neuroshard_types::{
 	Aggregator, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, TrainConfig, F32, H256,
 };
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::{
+	fs::File,
+	io::Read,
+	path::{Path, PathBuf},
+};
+
+/// Most bytes of a run file: far more than one has.
+const LONGEST: u64 = 1 << 20;
 
 /// Why a run file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +113,7 @@ pub struct ModelFile {
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct TrainFile {
-	/// Seed of the first parameters: 32 bytes in hexadecimal digits, or any other text, which is hashed.
+	/// Seed of the first parameters: 32 bytes in hexadecimal digits, which may begin with `0x`, or any other text, which is hashed.
 	pub seed: String,
 	pub batch: u32,
 	pub seq_len: u32,
@@ -140,12 +147,17 @@ impl RunFile {
 	/// # Errors
 	/// [`RunFileError::Io`] and [`RunFileError::Malformed`].
 	pub fn read(path: &Path) -> Result<Self, RunFileError> {
-		let text = std::fs::read_to_string(path).map_err(|source| RunFileError::Io { path: path.to_path_buf(), source })?;
-		serde_json::from_str(&text).map_err(|error| {
-			let field = run_check::field_before(&text, error.line(), error.column());
-			let reason = field.map_or_else(|| error.to_string(), |field| format!("{field}: {error}"));
-			RunFileError::Malformed { path: path.to_path_buf(), reason }
-		})
+		let io = |source| RunFileError::Io { path: path.to_path_buf(), source };
+		let malformed = |reason: String| RunFileError::Malformed { path: path.to_path_buf(), reason };
+		let mut bytes = Vec::new();
+		File::open(path).and_then(|file| file.take(LONGEST.saturating_add(1)).read_to_end(&mut bytes)).map_err(io)?;
+		if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LONGEST {
+			return Err(malformed(format!("it is longer than {LONGEST} bytes")));
+		}
+		// Some editors begin a file with this.
+		let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+		let text = std::str::from_utf8(text).map_err(|_| malformed("it is not UTF-8 text: save it as that".to_owned()))?;
+		serde_json::from_str(text).map_err(|error| malformed(run_check::words(text, &error)))
 	}
 
 	/// A run of a preset's model that goes on until it is stopped.
@@ -168,6 +180,14 @@ impl RunFile {
 		}
 	}
 
+	/// Smallest bond of a participant.
+	///
+	/// # Errors
+	/// [`RunFileError::Value`] if it is no amount.
+	pub(super) fn bond(&self) -> Result<Neuro, RunFileError> {
+		self.min_bond.parse().map_err(|reason| RunFileError::Value { field: "min_bond", reason })
+	}
+
 	/// The chain's form, for `dataset`. The genesis root is computed with `threads` threads.
 	///
 	/// # Errors
@@ -177,10 +197,10 @@ impl RunFile {
 		let (model, train) = (self.model.config(), self.train.config());
 		let root = neuroshard_graph::commit::genesis_root(&model, &train, threads)
 			.map_err(|error| RunFileError::Value { field: "model or train", reason: format!("is refused: {error}") })?;
-		let bond: Neuro = self.min_bond.parse().map_err(|reason| RunFileError::Value { field: "min_bond", reason })?;
+		let bond = self.bond()?;
 		let name = self.name.clone().into_bytes().try_into();
 		Ok(RunConfig {
-			name: name.map_err(|_| RunFileError::Value { field: "name", reason: "is longer than 64 bytes".into() })?,
+			name: name.map_err(|_| RunFileError::Value { field: "name", reason: "is too long".into() })?,
 			dataset,
 			model,
 			train,
@@ -241,7 +261,7 @@ impl TrainFile {
 
 	fn seed(&self) -> [u8; 32] {
 		let mut seed = [0; 32];
-		match hex::decode_to_slice(&self.seed, &mut seed) {
+		match hex::decode_to_slice(self.seed.strip_prefix("0x").unwrap_or(&self.seed), &mut seed) {
 			Ok(()) => seed,
 			Err(_) => sp_crypto_hashing::blake2_256(self.seed.as_bytes()),
 		}
@@ -375,10 +395,24 @@ mod tests {
 		assert!(file.config(0, 1).unwrap_err().to_string().contains("model.dim is 33"));
 		let mut file = tiny();
 		file.min_bond = "-1".into();
-		assert!(file.config(0, 1).unwrap_err().to_string().contains("min_bond"));
-		let mut file = tiny();
-		file.name = "x".repeat(65);
-		assert!(file.config(0, 1).unwrap_err().to_string().contains("64 bytes"));
+		assert!(file.check().unwrap_err().to_string().contains("min_bond"), "before anything is computed");
+		for wrong in ["", "1e3", "1,000", "\u{663}"] {
+			let file = RunFile { min_bond: wrong.into(), ..tiny() };
+			assert!(file.check().unwrap_err().to_string().contains("min_bond"), "{wrong}");
+		}
+		for wrong in ["x".repeat(65), "\u{e4}".repeat(33), "a\nb".into(), "\u{1b}[31m".into()] {
+			let error = RunFile { name: wrong.clone(), ..tiny() }.check().unwrap_err().to_string();
+			assert!(error.starts_with("the run file's name ") && !error.contains('\u{1b}') && !error.contains('\n'), "{error}");
+		}
+		RunFile { name: "x".repeat(64), ..tiny() }.check().unwrap();
+	}
+
+	#[test]
+	fn a_seed_in_hexadecimal_digits_is_the_same_with_and_without_their_prefix() {
+		let seed = |seed: &str| TrainFile { seed: seed.into(), ..tiny().train }.seed();
+		let digits = "0f".repeat(32);
+		assert_eq!((seed(&digits), seed(&format!("0x{digits}"))), ([15; 32], [15; 32]));
+		assert_ne!(seed("0x0f"), [15; 32]);
 	}
 
 	#[test]
@@ -389,5 +423,41 @@ mod tests {
 		let error = RunFile::read(&path).unwrap_err();
 		assert!(error.to_string().contains("train template") && error.to_string().contains("name: invalid type"), "{error}");
 		assert!(matches!(RunFile::read(&folder.path().join("none")), Err(RunFileError::Io { .. })));
+	}
+
+	#[test]
+	fn a_run_file_may_be_saved_with_a_mark_or_other_line_ends_and_is_told_in_plain_words_if_it_is_none() {
+		let folder = tempfile::tempdir().unwrap();
+		let path = folder.path().join("run.json");
+		let read = |bytes: &[u8]| {
+			std::fs::write(&path, bytes).unwrap();
+			RunFile::read(&path)
+		};
+		let whole = serde_json::to_string_pretty(&tiny()).unwrap();
+		for text in [format!("\u{feff}{whole}"), whole.replace('\n', "\r\n")] {
+			assert_eq!(read(text.as_bytes()).unwrap(), tiny());
+		}
+		let wide: Vec<u8> = [0xfeff].into_iter().chain(whole.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+		let without = |field: &str| {
+			let mut value = serde_json::to_value(tiny()).unwrap();
+			value.as_object_mut().unwrap().remove(field);
+			value.to_string().into_bytes()
+		};
+		let with = |field: &str, value: serde_json::Value| {
+			let mut all = serde_json::to_value(tiny()).unwrap();
+			all["train"][field] = value;
+			all.to_string().into_bytes()
+		};
+		for (bytes, expected) in [
+			(wide, "it is not UTF-8 text"),
+			(vec![b' '; (1 << 20) + 1], "longer than"),
+			(format!("{whole} x").into_bytes(), "is not a run file: trailing characters"),
+			(without("model"), "is not a run file: missing field `model`"),
+			(with("batch", (-1).into()), "batch: invalid value: integer `-1`, expected a whole number from 0 to 4294967295"),
+			(with("lr", "NaN".into()), "lr: invalid type: string \"NaN\", expected a number"),
+		] {
+			let error = read(&bytes).unwrap_err().to_string();
+			assert!(error.contains(expected), "{error}");
+		}
 	}
 }

@@ -378,11 +378,13 @@ impl Ring {
 
 	/// Waits for the hashes of those who computed the same.
 	fn collect(&mut self, span: usize, partly: &HashMap<usize, Vec<usize>>, hashes: &mut HashMap<usize, Vec<H256>>, until: Instant) {
-		while partly.keys().any(|other| !hashes.contains_key(other) && self.members[*other].usable()) {
+		let mut waited: Vec<usize> = partly.keys().copied().collect();
+		while waited.iter().any(|other| !hashes.contains_key(other) && self.members[*other].usable()) {
 			match self.reply(self.passes, until) {
 				Ok((by, done, _)) => _ = hashes.insert(by, done.roots),
 				Err((None, _)) => break,
-				Err((Some(_), _)) => {}
+				// Whoever refuses tells nothing.
+				Err((Some(by), _)) => waited.retain(|other| *other != by),
 			}
 		}
 		// Whoever is late now is not waited for the next time.

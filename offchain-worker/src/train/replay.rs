@@ -36,6 +36,8 @@ pub enum Progress<'a> {
 	Genesis(H256),
 	/// A provider's round is about to be trained.
 	Provider(RoundIndex, &'a AccountId),
+	/// So many inner steps of the provider's round are taken, of at most so many.
+	Step(RoundIndex, &'a AccountId, [u32; 2]),
 	/// A provider claimed what is not so, or what has no result, and the chain has left its delta out since.
 	Excluded(RoundIndex, &'a AccountId),
 	/// The round's checkpoint is not what its deltas give, and the chain does not count on it any more.
@@ -245,7 +247,7 @@ pub fn replay_run(
 
 /// Recomputes the round whose outer step starts from `previous` and compares it with its record: the delta of every included
 /// provider in the record's order, which must be that of its revealed work, and with what the rounds before have left on the `shelf`, then the checkpoint that the outer steps of its
-/// Checkpointing give and its validation loss. Returns the checkpoint. `progress` hears of every provider before its round is trained.
+/// Checkpointing give and its validation loss. Returns the checkpoint. `progress` hears of every provider before its round is trained, and of its steps.
 ///
 /// # Errors
 /// [`ReplayError`]: the first difference, or what kept the replay from an answer.
@@ -276,7 +278,7 @@ pub fn replay_round(
 		let crossed = started_elsewhere((round, previous.header.run), record, account, shelf, (engine.layout(), threads));
 		let trained = crossed.and_then(|crossed| {
 			let starts = crossed.as_ref().map_or((start, None), |crossed| (crossed, Some(previous)));
-			train_provider(engine, (round, starts), adopted, loader, account, shelf)
+			train_provider(engine, (round, starts), adopted, loader, account, shelf, &mut progress)
 		});
 		let (delta, doubt) = match trained {
 			Ok((trained, revealed)) => {
@@ -365,6 +367,7 @@ fn train_provider<'a>(
 	loader: &Loader,
 	account: &AccountId,
 	shelf: &Shelf,
+	progress: &mut impl FnMut(Progress<'_>),
 ) -> Result<(Trained, &'a Work), ReplayError> {
 	let AdoptedRound { record, works, .. } = adopted;
 	let Some(position) = record.position(account) else { return Err(ReplayError::Stranger { round, account: account.clone() }) };
@@ -375,11 +378,12 @@ fn train_provider<'a>(
 	let absent = |before| ReplayError::Absent { round, what: format!("the residual {before:?} of {account}") };
 	let residual = before.map(|before| shelf.residual(engine.layout(), before).ok_or_else(|| absent(before))).transpose()?;
 	let steps = revealed.steps(engine.train_config()).unwrap_or(u32::MAX);
+	let most = steps.min(engine.train_config().inner_steps);
 	let trained = Training::start(engine, start, loader, position, record.seed)
 		.map(|training| {
 			training.with_base(base.map(|base| base.params.as_slice())).with_residual(residual).ending(move |done| done >= steps)
 		})
-		.and_then(|training| training.run(&AtomicBool::new(false), |_| ()))
+		.and_then(|training| training.run(&AtomicBool::new(false), |taken| progress(Progress::Step(round, account, [taken.step, most]))))
 		.map_err(|source| ReplayError::Train { round, account: account.clone(), source: Box::new(source) })?;
 	Ok((trained, revealed))
 }

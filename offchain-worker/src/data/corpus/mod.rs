@@ -28,6 +28,9 @@ pub const DEFAULT_DOCUMENT_BYTES: u64 = 8 << 10;
 /// Least that [`CorpusLimits::document_bytes`] counts as: any character has room in it.
 pub const LEAST_DOCUMENT_BYTES: u64 = 4;
 
+/// So much of a file is looked at before all of it is read.
+const FIRST_LOOK: u64 = 64 << 10;
+
 /// How much text to take.
 #[derive(Clone, Copy, Debug)]
 pub struct CorpusLimits {
@@ -194,6 +197,13 @@ impl<'a> Taken<'a> {
 			if size > 0 {
 				self.left_out.add(Reason::Beyond, size, name);
 			}
+			return Ok(());
+		}
+		// What is no text, such as the image of a disk, is not read to its end.
+		let look = most.saturating_add(1).min(FIRST_LOOK);
+		let beginning = read_prefix(path, look)?;
+		if let Err(reason) = text_in(&beginning, u64::try_from(beginning.len()).is_ok_and(|read| read == look)) {
+			self.left_out.add(reason, size, name);
 			return Ok(());
 		}
 		let prefix = read_prefix(path, most.saturating_add(1))?;
@@ -462,6 +472,22 @@ mod tests {
 		for name in ["b.jsonl", "c.txt.gz"] {
 			let error = path_corpus(&root.path().join(name), LIMITS).unwrap_err().to_string();
 			assert!(error.contains(name) && (error.contains("jq") || error.contains("unpack")), "{error}");
+		}
+	}
+
+	#[test]
+	fn what_is_no_text_is_known_by_its_beginning_and_not_read_to_its_end() {
+		let root = tree(&[("a.txt", b"text\n"), ("disk.img", b"")]);
+		// Nobody has memory for all of it, and none of it takes room on the disk.
+		fs::File::options().write(true).open(root.path().join("disk.img")).unwrap().set_len(1 << 36).unwrap();
+		let corpus = path_corpus(root.path(), CorpusLimits { total_bytes: u64::MAX, ..LIMITS }).unwrap();
+		assert_eq!((texts(&corpus), corpus.left_out.amount(Reason::Null).count), (vec!["text\n"], 1));
+		// A character that the first look breaks off is none that is missing.
+		let long = "\u{e4}".repeat(100_000);
+		for text in [long.clone(), format!("x{long}")] {
+			let root = tree(&[("a.txt", text.as_bytes())]);
+			let limits = CorpusLimits { total_bytes: u64::MAX, document_bytes: u64::MAX };
+			assert_eq!(texts(&path_corpus(root.path(), limits).unwrap()), [text.as_str()]);
 		}
 	}
 

@@ -7,8 +7,8 @@ use neuroshard_chain_client::{answer_audits::demand, ChainAt, ChainError, Neuro,
 use neuroshard_types::{answer_audit::AnswerAuditView, AccountId, Balance, BlockNumber};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Blocks in which so much is spent on a provider: a day of six seconds each.
-const PERIOD: BlockNumber = 14_400;
+/// Blocks in which so much is spent on a provider: a day of three seconds each.
+const PERIOD: BlockNumber = 28_800;
 /// The part of a provider's stake that is spent on demands of its texts in that time. One demand always is.
 const PART: Balance = 100;
 
@@ -87,5 +87,10 @@ mod tests {
 			assert_eq!(most(stake, NEURO), demands, "{stake}");
 		}
 		assert_eq!(most(NEURO, 0), Balance::MAX);
+	}
+
+	#[test]
+	fn a_budget_is_for_a_day_of_the_chain() {
+		assert_eq!(PERIOD, neuroshard_runtime::DAYS);
 	}
 }

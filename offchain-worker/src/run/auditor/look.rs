@@ -3,11 +3,7 @@
 use super::Auditor;
 use crate::{
 	hardware::available_memory,
-	run::{
-		memory::Needs,
-		pace::{FEWEST_BLOCKS, MEASURED_BLOCKS},
-		WorkerError,
-	},
+	run::{memory::Needs, pace::MEASURED_BLOCKS, WorkerError},
 };
 use neuroshard_chain_client::{ChainAt, ChainError};
 use neuroshard_types::{
@@ -148,7 +144,10 @@ impl Auditor {
 		(provider, rules): (&ProviderView, Rules),
 	) -> Result<(Balance, Efforts), ChainError> {
 		let (mut most, mut efforts) = (0, Efforts::default());
+		let now = at.block().number;
 		self.measure(at).await;
+		// Who is too slow stays off the list for as long, and tries again then.
+		self.desk.pace.forget_before(now.saturating_sub(rules.window));
 		let (has_ms, status) = (rules.seal_time.and_then(|blocks| self.desk.pace.blocks_ms(blocks)), self.reporter.current());
 		for (run, view) in at.run_views(at.runs().await?).await? {
 			let (config, can_be_drawn) = (&view.config, view.approved && view.status == RunStatus::Active);
@@ -156,10 +155,10 @@ impl Auditor {
 				most = most.max(self.reserves.of(at, run, config).await?);
 			}
 			if let Some(speed) = status.tokens_per_second_alone.filter(|_| status.run == Some(run)) {
-				self.desk.pace.note_training(config, speed);
+				self.desk.pace.note_training(run, config, speed, now);
 			}
 			if let Some(has_ms) = has_ms.filter(|_| can_be_drawn) {
-				let takes_ms = self.desk.pace.audit_ms(config, config.train.inner_steps, provider.info.hardware.gflops.into());
+				let takes_ms = self.desk.pace.audit_ms(run, config, config.train.inner_steps, provider.info.hardware.gflops.into());
 				let longest = efforts.longest.into_iter().chain([Longest { run, takes_ms, has_ms }]);
 				efforts.longest = longest.max_by_key(|audit| audit.takes_ms);
 			}
@@ -170,10 +169,10 @@ impl Auditor {
 		Ok((most, efforts))
 	}
 
-	/// Measures how long blocks take, if that is not known. A node may not have earlier states yet.
+	/// Measures how long blocks take, now and then. A node may not have earlier states yet.
 	async fn measure(&self, at: &ChainAt) {
 		let now = at.block().number;
-		if self.desk.pace.knows_blocks() || now <= FEWEST_BLOCKS {
+		if self.desk.pace.knows_blocks(now) {
 			return;
 		}
 		let times = async {

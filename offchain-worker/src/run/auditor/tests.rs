@@ -1,7 +1,7 @@
 //! The auditor against a node that answers what the test says, and remembers what was sent.
 
 use super::*;
-use crate::{run::participant::decide::plan, status::Status, testing::Connect};
+use crate::{run::participant::decide::plan, status::Status, testing::Connect, train::priority::Priority};
 use neuroshard_chain_client::{audits, keys::Account, Call};
 use neuroshard_mock_node::{decoded_metadata, Fate, MockNode, Script};
 use neuroshard_types::{
@@ -253,6 +253,28 @@ async fn a_machine_that_is_fast_enough_enrolls() {
 	assert_eq!(bench.sent(&audits::enroll()).await, 1);
 	stop.cancel();
 	running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_machine_that_was_busy_at_an_audit_enrolls_again_a_challenge_window_later() {
+	let bench = Bench::new().await;
+	bench.lack(0).await;
+	bench.node.block_ms(1_000);
+	let mut fast = provider();
+	fast.info.hardware.gflops = 1_000_000;
+	bench.node.answer("Staking", "provider", &Some(fast));
+	let mut auditor = bench.auditor().await;
+	let config = auditor.client.now().await.unwrap().run(1).await.unwrap().unwrap().config;
+	// Before that nobody knows how long blocks take.
+	while best(&auditor).await <= 2 * crate::run::pace::FEWEST_BLOCKS {}
+	let busy = best(&auditor).await;
+	auditor.desk.pace.note_audit((1, &config), config.train.inner_steps, Duration::from_secs(100_000), Priority::Normal, busy);
+	let heads = auditor.client.follow(Heads::default(), |_| {});
+	assert!(!auditor.turn(heads).await.unwrap(), "it is too slow");
+	assert!(bench.reporter.current().audits.waiting.unwrap().contains("run 1 again takes this machine about"));
+	let again = next_sent(&mut auditor).await;
+	assert!(again > busy + WINDOW, "{again} after {busy}");
+	assert_eq!(bench.sent(&audits::enroll()).await, 1);
 }
 
 async fn best(auditor: &Auditor) -> BlockNumber {

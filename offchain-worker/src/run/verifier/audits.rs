@@ -89,7 +89,8 @@ impl Verifier {
 			let begun = Instant::now();
 			let (case, (doubt, sample)) = Running::start(priority, case, move |case| case.audit(revealed.as_ref(), step))?.done().await?;
 			if let Grounds::Work { claim, .. } = case.grounds() {
-				self.desk.pace.note_audit(&claim.config, claim.steps, begun.elapsed());
+				let (took, now) = (begun.elapsed(), at.block().number);
+				self.desk.pace.note_audit((run, &claim.config), claim.steps, took, priority, now);
 			}
 			Ok((case, work, doubt, sample))
 		};
@@ -124,7 +125,7 @@ impl Verifier {
 			return Ok(Priority::Low);
 		};
 		let gflops = at.provider(&self.me).await?.map_or(0, |provider| u64::from(provider.info.hardware.gflops));
-		let takes_ms = self.desk.pace.audit_ms(&judged.config, judged.steps, gflops);
+		let takes_ms = self.desk.pace.audit_ms(audit.run, &judged.config, judged.steps, gflops);
 		let left_ms = self.desk.pace.blocks_ms(audit.deadline.saturating_sub(now));
 		if let Some(left_ms) = left_ms.filter(|left| takes_ms > *left && self.desk.note_too_late(audit)) {
 			tracing::warn!(
@@ -135,7 +136,8 @@ impl Verifier {
 				left_ms / 1_000
 			);
 		}
-		Ok(if is_near(takes_ms, left_ms) { Priority::Normal } else { Priority::Low })
+		let beside_ms = self.desk.pace.beside_ms(audit.run, &judged.config, judged.steps);
+		Ok(if is_near(takes_ms, beside_ms, left_ms) { Priority::Normal } else { Priority::Low })
 	}
 }
 

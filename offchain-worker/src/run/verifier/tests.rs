@@ -342,9 +342,13 @@ async fn an_audit_whose_window_is_near_comes_before_training_and_one_that_has_ti
 	let pace = &bench.verifier.desk.pace;
 	assert_eq!(priority(50).await, Priority::Normal, "nobody knows how much time that is");
 	// Running the round again took 10 seconds, and so does a block.
-	pace.note_audit(&judged.config, judged.steps, std::time::Duration::from_secs(10));
+	let took = |seconds, priority| pace.note_audit((0, &judged.config), judged.steps, std::time::Duration::from_secs(seconds), priority, 1);
+	took(10, Priority::Normal);
 	pace.note_blocks((0, 0), (10, 100_500));
 	assert_eq!((priority(2).await, priority(3).await, priority(50).await), (Priority::Normal, Priority::Low, Priority::Low));
+	// Beside training it took 20 seconds more than there are now.
+	took(50, Priority::Low);
+	assert_eq!((priority(3).await, priority(50).await), (Priority::Normal, Priority::Low));
 	assert!(bench.verifier.desk.note_too_late(&audit(1)), "nothing was said of it");
 	bench.verifier.desk.keep_only(&[]);
 	// Blocks take half as long.

@@ -11,6 +11,7 @@ use crate::{
 			rounds::{residual_label, round_label},
 		},
 		journal::Pending,
+		pace::tells_speed,
 		participant::decide::{task::Drawn, view::Sibling},
 		WorkerError,
 	},
@@ -169,7 +170,9 @@ impl Tasks {
 					reporter.update(|status| {
 						status.tokens = status.tokens.saturating_add(tokens);
 						status.tokens_per_second = (seconds > 0.0).then(|| tokens as f64 / seconds);
-						status.tokens_per_second_alone = alone.map(|seconds| tokens as f64 / seconds);
+						if tells_speed(&config.train, tokens) {
+							status.tokens_per_second_alone = alone.map(|seconds| tokens as f64 / seconds);
+						}
 					});
 				};
 				let since = |tokens: u64| tokens.saturating_sub(config.train.tokens_after(begun_at));
