@@ -5,7 +5,10 @@
 mod header;
 
 use super::files::{self, missing, FileError, Kind};
-use crate::train::checkpoint::{data_path, Checkpoint, CheckpointError, Header};
+use crate::{
+	json_file,
+	train::checkpoint::{data_path, Checkpoint, CheckpointError, Header},
+};
 use blake2b_simd::Params;
 use header::{Entries, LONGEST};
 use neuroshard_graph::{
@@ -42,12 +45,12 @@ pub enum ParametersError {
 	#[error(transparent)]
 	Checkpoint(#[from] CheckpointError),
 	/// The header of a safetensors file, or the index of several.
-	#[error("{path} is not understood: {source}", path = path.display())]
+	#[error("{path} is not understood: {reason}", path = path.display())]
 	Json {
 		/// Which file.
 		path: PathBuf,
 		/// Why.
-		source: serde_json::Error,
+		reason: String,
 	},
 	/// A safetensors file that contradicts itself.
 	#[error("{path} is no whole safetensors file: {what}. Fetch it again", path = path.display())]
@@ -314,7 +317,7 @@ fn places_of(folder: &Path, layout: &ParamLayout) -> Result<BTreeMap<String, Pla
 		wanted.insert(WHOLE.into(), layout.tensors().iter().collect());
 	} else if is_there(&index) {
 		let json = files::read(&index, LONGEST)?;
-		let told: Index = serde_json::from_slice(&json).map_err(|source| ParametersError::Json { path: index.clone(), source })?;
+		let told: Index = json_file::parse(&json).map_err(|reason| ParametersError::Json { path: index.clone(), reason })?;
 		let told: BTreeMap<String, String> = told.weight_map.0.into_iter().collect();
 		for tensor in layout.tensors() {
 			let none = || ParametersError::Tensor { path: index.clone(), tensor: tensor.name.clone() };
