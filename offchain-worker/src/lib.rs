@@ -16,6 +16,7 @@ pub mod gateway;
 pub mod hardware;
 pub mod history;
 pub mod infer;
+mod json_file;
 pub mod receipt;
 pub mod ring;
 pub mod run;

@@ -2,7 +2,7 @@
 
 use super::{local, CliError, Common};
 use crate::{
-	hardware,
+	hardware, json_file,
 	receipt::{
 		check::{check, Known, Outcome},
 		Transcript,
@@ -12,7 +12,7 @@ use clap::Args;
 use neuroshard_types::RunId;
 use std::{
 	fs::File,
-	io::{BufReader, Read},
+	io::Read,
 	path::{Path, PathBuf},
 };
 
@@ -81,6 +81,7 @@ pub(super) fn read(path: &Path) -> Result<Transcript, CliError> {
 		Some("-") => Box::new(std::io::stdin()),
 		_ => Box::new(File::open(path).map_err(CliError::file(path))?),
 	};
-	let transcript = serde_json::from_reader(BufReader::new(source.take(LONGEST)));
-	transcript.map_err(|error| CliError::Invalid(format!("{} has no receipt: {error}", path.display())))
+	let mut bytes = Vec::new();
+	source.take(LONGEST).read_to_end(&mut bytes).map_err(CliError::file(path))?;
+	json_file::parse(&bytes).map_err(|error| CliError::Invalid(format!("{} has no receipt: {error}", path.display())))
 }

@@ -1,6 +1,6 @@
 //! `dataset build|verify`, and the way to the commands that need a chain.
 
-use super::{dataset_chain, CliError, Common};
+use super::{dataset_chain, parse, CliError, Common};
 use crate::{
 	data::{
 		corpus::{self, Corpus, CorpusLimits, DEFAULT_CORPUS_BYTES, DEFAULT_DOCUMENT_BYTES, LEAST_DOCUMENT_BYTES},
@@ -77,8 +77,8 @@ pub(super) struct Build {
 	/// Name.
 	#[arg(long, default_value = "local text")]
 	name: String,
-	/// SPDX licence expression.
-	#[arg(long, default_value = "LicenseRef-mixed")]
+	/// SPDX licence expression, such as Apache-2.0, or MIT OR Apache-2.0.
+	#[arg(long, default_value = "LicenseRef-mixed", value_parser = parse::licence)]
 	licence: String,
 	/// Tokens of every shard.
 	#[arg(long, default_value_t = BuildOptions::default().tokens_per_shard)]

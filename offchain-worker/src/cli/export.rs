@@ -24,9 +24,7 @@ pub(super) struct Export {
 
 impl Export {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
-		if !self.force {
-			refuse_occupied(&self.out)?;
-		}
+		refuse_occupied(&self.out, self.force)?;
 		let (model, checkpoint) = local::load(&common.base()?, self.run, hardware::threads(None))?;
 		export(&self.out, &model, &checkpoint.params)?;
 		let header = checkpoint.header;
@@ -41,14 +39,19 @@ impl Export {
 	}
 }
 
-/// Refuses a folder with anything in it.
-fn refuse_occupied(out: &Path) -> Result<(), CliError> {
+/// Refuses what can be no folder, and, unless `forced`, a folder with anything in it.
+fn refuse_occupied(out: &Path, forced: bool) -> Result<(), CliError> {
 	match fs::read_dir(out).and_then(|mut entries| entries.next().transpose()) {
 		Ok(None) => Ok(()),
+		Ok(Some(_)) if forced => Ok(()),
 		Ok(Some(_)) => {
 			Err(CliError::Invalid(format!("{} is not empty: name another folder with --out, or write over it with --force", out.display())))
 		}
 		Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+		Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(CliError::Invalid(format!(
+			"{} cannot be a folder, since it is a file, or in one: name a new or an empty folder with --out",
+			out.display()
+		))),
 		Err(error) => Err(CliError::file(out)(error)),
 	}
 }
@@ -60,12 +63,16 @@ mod tests {
 	#[test]
 	fn a_model_goes_into_a_new_or_empty_folder_unless_forced() {
 		let base = tempfile::tempdir().unwrap();
-		refuse_occupied(base.path()).unwrap();
-		refuse_occupied(&base.path().join("new")).unwrap();
+		refuse_occupied(base.path(), false).unwrap();
+		refuse_occupied(&base.path().join("new"), false).unwrap();
 		let file = base.path().join("notes.txt");
 		fs::write(&file, "mine").unwrap();
-		let words = refuse_occupied(base.path()).unwrap_err().to_string();
+		let words = refuse_occupied(base.path(), false).unwrap_err().to_string();
 		assert!(words.contains("is not empty") && words.contains("--force"), "{words}");
-		assert!(matches!(refuse_occupied(&file), Err(CliError::File { .. })));
+		refuse_occupied(base.path(), true).unwrap();
+		for (out, forced) in [(&file, false), (&file, true), (&file.join("new"), true)] {
+			let words = refuse_occupied(out, forced).unwrap_err().to_string();
+			assert!(words.contains("notes.txt") && words.contains("--out") && words.contains("new or an empty folder"), "{words}");
+		}
 	}
 }

@@ -52,6 +52,38 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
 	all.first().copied().ok_or_else(|| format!("the host in {text:?} has no address"))
 }
 
+/// Text of the form of an SPDX licence expression. Whether there is such a licence is not looked up.
+pub(super) fn licence(text: &str) -> Result<String, String> {
+	let spaced = text.replace('(', " ( ").replace(')', " ) ");
+	// Open brackets, and whether an expression has just ended.
+	let (mut depth, mut ended) = (0_usize, false);
+	for word in spaced.split(' ').filter(|word| !word.is_empty()) {
+		match (word, ended) {
+			("(", false) => depth = depth.saturating_add(1),
+			(")", true) if depth > 0 => depth = depth.saturating_sub(1),
+			("AND" | "OR" | "WITH", true) => ended = false,
+			("AND" | "OR" | "WITH", false) => return Err(no_licence(text)),
+			(name, false) if is_licence(name) => ended = true,
+			_ => return Err(no_licence(text)),
+		}
+	}
+	match ended && depth == 0 {
+		true => Ok(text.to_owned()),
+		false => Err(no_licence(text)),
+	}
+}
+
+/// Whether this can name a licence, an exception, or one of somebody's own, `LicenseRef-..`, also in another document, `DocumentRef-..:LicenseRef-..`.
+fn is_licence(name: &str) -> bool {
+	let name = name.strip_suffix('+').unwrap_or(name);
+	name.starts_with(|first: char| first.is_ascii_alphanumeric())
+		&& name.chars().all(|character| character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | ':'))
+}
+
+fn no_licence(text: &str) -> String {
+	format!("{text:?} is no SPDX licence expression: expected one such as Apache-2.0, \"MIT OR Apache-2.0\" or LicenseRef-mine")
+}
+
 /// A share from 0 to 1.
 pub(super) fn share(text: &str) -> Result<f64, String> {
 	match text.parse() {
@@ -76,6 +108,40 @@ pub(super) fn disk(text: &str) -> Result<u64, String> {
 mod tests {
 	use super::*;
 	use neuroshard_chain_client::keys::Account;
+
+	#[test]
+	fn a_licence_has_the_form_of_an_spdx_expression() {
+		for right in [
+			"Apache-2.0",
+			"GPL-2.0+",
+			"LicenseRef-mixed",
+			"DocumentRef-a:LicenseRef-b",
+			"MIT OR Apache-2.0",
+			"(MIT AND (GPL-2.0-only WITH Classpath-exception-2.0))",
+		] {
+			assert_eq!(licence(right).as_deref(), Ok(right));
+		}
+		for wrong in [
+			"",
+			" ",
+			"my own licence",
+			"MIT,Apache-2.0",
+			"MIT OR",
+			"OR MIT",
+			"MIT AND OR MIT",
+			"(MIT",
+			"MIT)",
+			"()",
+			"MIT (MIT)",
+			"MIT\nOR MIT",
+			"+",
+			"\u{e4}",
+			"\u{1b}[31m",
+		] {
+			let words = licence(wrong).unwrap_err();
+			assert!(words.contains("Apache-2.0") && !words.contains('\u{1b}') && !words.contains('\n'), "{words}");
+		}
+	}
 
 	#[test]
 	fn hosts_to_listen_at_are_addresses_or_names() {

@@ -239,27 +239,6 @@ pub(super) fn fits(file: &RunFile, dataset: &Manifest, longest_phase: BlockNumbe
 	})
 }
 
-/// Why `text` is no run file, with the name of the field where it is not that of the message.
-pub(super) fn words(text: &str, error: &serde_json::Error) -> String {
-	let words = error.to_string();
-	let is_of_value = error.is_data() && words.starts_with("invalid ");
-	let words = [("u32", "a whole number from 0 to 4294967295"), ("u16", "a whole number from 0 to 65535"), ("f32", "a number")]
-		.into_iter()
-		.fold(words, |words, (name, plain)| words.replace(&format!("expected {name}"), &format!("expected {plain}")));
-	match field_before(text, error.line(), error.column()).filter(|_| is_of_value) {
-		Some(field) => format!("{field}: {words}"),
-		None => words,
-	}
-}
-
-/// Name of the last field before a place in JSON text, lines and columns (of bytes) counted from 1 as `serde_json` does.
-fn field_before(text: &str, line: usize, column: usize) -> Option<&str> {
-	let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
-	let before = text.get(..start.saturating_add(column).min(text.len()))?;
-	let (name, _) = before.rsplit_once("\":")?;
-	name.rsplit_once('"').map(|(_, name)| name)
-}
-
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -368,14 +347,5 @@ mod tests {
 		let mut much = file.clone();
 		much.train.validation_sequences = 257;
 		assert!(error(&much, dataset(288, 61), 100).contains("validation_sequences is 257"));
-	}
-
-	#[test]
-	fn the_field_at_which_reading_ends_is_found() {
-		let text = "{\n \"name\": \"a\",\n \"model\": {\"dim\": true}\n}";
-		let error = serde_json::from_str::<RunFile>(text).unwrap_err();
-		assert_eq!(field_before(text, error.line(), error.column()), Some("dim"));
-		assert_eq!(field_before("nothing", 1, 3), None);
-		assert_eq!(field_before("\"a\":", 9, 9), Some("a"));
 	}
 }

@@ -1,7 +1,6 @@
 //! A training run as its sponsor writes it: JSON with numbers that people read. The chain's form carries floats as bits.
 
-use super::run_check;
-use crate::train::presets;
+use crate::{json_file, train::presets};
 use clap::ValueEnum;
 use neuroshard_chain_client::Neuro;
 use neuroshard_types::{
@@ -154,10 +153,7 @@ impl RunFile {
 		if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LONGEST {
 			return Err(malformed(format!("it is longer than {LONGEST} bytes")));
 		}
-		// Some editors begin a file with this.
-		let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-		let text = std::str::from_utf8(text).map_err(|_| malformed("it is not UTF-8 text: save it as that".to_owned()))?;
-		serde_json::from_str(text).map_err(|error| malformed(run_check::words(text, &error)))
+		json_file::parse(&bytes).map_err(malformed)
 	}
 
 	/// A run of a preset's model that goes on until it is stopped.

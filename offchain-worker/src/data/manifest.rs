@@ -1,6 +1,7 @@
 //! The manifest file of a dataset, and its form on the chain.
 
 use super::DataError;
+use crate::json_file;
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest, MAX_SHARDS, MAX_TOKENS_PER_SHARD},
 	H256,
@@ -47,8 +48,8 @@ impl DatasetManifest {
 	/// [`DataError::Io`], [`DataError::NotAManifest`], [`DataError::Invalid`] or [`DataError::DatasetRoot`].
 	pub fn read(folder: &Path) -> Result<Self, DataError> {
 		let path = folder.join(MANIFEST_FILE);
-		let text = std::fs::read_to_string(&path).map_err(|error| DataError::io(&path, error))?;
-		let manifest: Self = serde_json::from_str(&text).map_err(|error| DataError::NotAManifest { path, reason: error.to_string() })?;
+		let bytes = std::fs::read(&path).map_err(|error| DataError::io(&path, error))?;
+		let manifest: Self = json_file::parse(&bytes).map_err(|reason| DataError::NotAManifest { path, reason })?;
 		manifest.check()?;
 		Ok(manifest)
 	}

@@ -46,6 +46,12 @@ pub enum DataError {
 		/// Name of an entry.
 		found: String,
 	},
+	/// A file is where a folder should go.
+	#[error("{path} cannot be a folder, since it is a file, or in one: name a new or an empty folder with --out", path = path.display())]
+	NoFolder {
+		/// Where.
+		path: PathBuf,
+	},
 	/// Building would replace a dataset.
 	#[error("{path} holds a dataset already: name another folder, or replace it with --force", path = path.display())]
 	Exists {

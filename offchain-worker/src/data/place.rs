@@ -16,7 +16,7 @@ use std::{
 /// Fills a new or empty folder.
 ///
 /// # Errors
-/// [`DataError::Exists`] or [`DataError::Occupied`] if there is something in it, [`DataError::Io`], or what `fill` says.
+/// [`DataError::Exists`] or [`DataError::Occupied`] if there is something in it, [`DataError::NoFolder`], [`DataError::Io`], or what `fill` says.
 pub(super) fn create<T>(target: &Path, fill: impl FnOnce(&Path) -> Result<T, DataError>) -> Result<T, DataError> {
 	match is_dataset(target)? {
 		true => Err(DataError::Exists { path: target.to_path_buf() }),
@@ -27,7 +27,7 @@ pub(super) fn create<T>(target: &Path, fill: impl FnOnce(&Path) -> Result<T, Dat
 /// Fills a folder anew that is new, empty, or holds a dataset, which goes when the new one is complete.
 ///
 /// # Errors
-/// [`DataError::Occupied`], [`DataError::Io`], or what `fill` says.
+/// [`DataError::Occupied`], [`DataError::NoFolder`], [`DataError::Io`], or what `fill` says.
 pub(super) fn replace<T>(target: &Path, fill: impl FnOnce(&Path) -> Result<T, DataError>) -> Result<T, DataError> {
 	let swap = is_dataset(target)?;
 	put(target, swap, fill)
@@ -38,6 +38,7 @@ fn is_dataset(target: &Path) -> Result<bool, DataError> {
 	let entries = match fs::read_dir(target) {
 		Ok(entries) => entries,
 		Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+		Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Err(DataError::NoFolder { path: target.to_path_buf() }),
 		Err(error) => return Err(DataError::io(target, error)),
 	};
 	let names = entries.map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()));
@@ -141,6 +142,19 @@ mod tests {
 		assert!(replace(&target, failing).is_err());
 		assert_eq!(names(&target), [LEAVES_FILE, MANIFEST_FILE]);
 		assert_eq!(names(base.path()), ["dataset"]);
+	}
+
+	#[test]
+	fn a_file_in_place_of_the_folder_stays_and_is_named_with_what_to_do() {
+		let base = folder(&["notes.txt"]);
+		let file = base.path().join("notes.txt");
+		for target in [&file, &file.join("dataset")] {
+			for error in [create(target, fill), replace(target, fill)].map(Result::unwrap_err) {
+				let words = error.to_string();
+				assert!(matches!(error, DataError::NoFolder { .. }) && words.contains("notes.txt") && words.contains("--out"), "{words}");
+			}
+		}
+		assert_eq!(fs::read(file).unwrap(), b"old");
 	}
 
 	#[test]

@@ -1,9 +1,10 @@
 //! Genesis from a raw chain spec, for nodes that have pruned it.
 
 use super::HistoryError;
+use crate::json_file;
 use neuroshard_chain_client::Entries;
 use serde::Deserialize;
-use std::{collections::BTreeMap, fs::File, io::BufReader, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 #[derive(Deserialize)]
 struct Spec {
@@ -27,8 +28,8 @@ struct Raw {
 /// [`HistoryError::Spec`] if the file cannot be read or is a plain spec.
 pub fn genesis_entries(path: &Path) -> Result<Entries, HistoryError> {
 	let bad = |reason: String| HistoryError::Spec { path: path.to_path_buf(), reason };
-	let file = File::open(path).map_err(|error| bad(error.to_string()))?;
-	let spec: Spec = serde_json::from_reader(BufReader::new(file)).map_err(|error| bad(error.to_string()))?;
+	let bytes = std::fs::read(path).map_err(|error| bad(error.to_string()))?;
+	let spec: Spec = json_file::parse(&bytes).map_err(bad)?;
 	let decode = |text: &str| hex::decode(text.trim_start_matches("0x")).map_err(|error| bad(error.to_string()));
 	spec.genesis.raw.top.iter().map(|(key, value)| Ok((decode(key)?, decode(value)?))).collect()
 }

@@ -22,7 +22,7 @@ const MOST_TOKENS: usize = 1 << 20;
 pub enum TextError {
 	/// The tokenizer's file is no JSON of the kind that it must be.
 	#[error("the tokenizer is not understood: {0}")]
-	Json(serde_json::Error),
+	Json(String),
 	/// The numbers of its tokens contradict each other.
 	#[error("the numbers of the tokenizer's tokens contradict each other: {0}")]
 	Ids(String),

@@ -4,16 +4,31 @@
 //! made into them by that: nothing is merged into them.
 
 use super::text::TextError;
+use crate::json_file;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tokenizers::Tokenizer;
+
+/// How the library names the parts of a file, and their names in it.
+const PARTS: [(&str, &str); 5] = [
+	("PreTokenizerWrapper", "pre_tokenizer"),
+	("PostProcessorWrapper", "post_processor"),
+	("NormalizerWrapper", "normalizer"),
+	("DecoderWrapper", "decoder"),
+	("ModelWrapper", "model"),
+];
+
+/// What is wrong, with the names that parts have in the file.
+fn with_parts(words: String) -> String {
+	PARTS.iter().fold(words, |words, (type_name, part)| words.replace(type_name, part))
+}
 
 /// The tokenizer in `json`, which neither cuts nor fills up prompts.
 ///
 /// # Errors
 /// [`TextError::Json`], [`TextError::Ids`] or [`TextError::Tokenizer`].
 pub(super) fn read(json: &[u8]) -> Result<Tokenizer, TextError> {
-	let mut file: Value = serde_json::from_slice(json).map_err(TextError::Json)?;
+	let mut file: Value = json_file::parse(json).map_err(TextError::Json)?;
 	let added = added(&file)?;
 	if let Some(vocab) = file.pointer_mut("/model/vocab").and_then(Value::as_object_mut) {
 		let others = vocab.iter().filter_map(|(text, id)| Some((u32::try_from(id.as_u64()?).ok()?, text)));
@@ -27,7 +42,7 @@ pub(super) fn read(json: &[u8]) -> Result<Tokenizer, TextError> {
 	if let Some(listed) = file.get_mut("added_tokens").and_then(Value::as_array_mut) {
 		listed.sort_by_key(|token| token.get("id").and_then(Value::as_u64));
 	}
-	let mut tokenizer: Tokenizer = serde_json::from_value(file).map_err(TextError::Json)?;
+	let mut tokenizer: Tokenizer = json_file::take(file).map_err(|words| TextError::Json(with_parts(words)))?;
 	for (id, text) in &added {
 		let own = tokenizer.token_to_id(text);
 		if own != Some(*id) {

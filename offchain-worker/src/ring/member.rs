@@ -28,15 +28,13 @@ pub(super) struct Member {
 	/// The last pass that may have been asked of it before it refused one. What it tells of passes up to this one may follow from what it did not
 	/// compute, and is not used.
 	pub(super) stale: u64,
-	/// How often another holder told something else than it, and it could not be found out who was right.
-	pub(super) unsettled: u32,
 }
 
 impl Member {
 	/// One that is not there yet.
 	pub(super) fn new(name: String, banned: CancellationToken) -> Self {
 		let (known, held) = Default::default();
-		Self { name, link: None, ready: false, banned, silent: false, known, held, given_up: Vec::new(), stale: 0, unsettled: 0 }
+		Self { name, link: None, ready: false, banned, silent: false, known, held, given_up: Vec::new(), stale: 0 }
 	}
 
 	/// Whether it can be asked.

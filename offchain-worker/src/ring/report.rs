@@ -29,8 +29,6 @@ pub enum Report {
 	Refused(String, String),
 	/// It told wrong rows, as a computation here showed, and is not asked again.
 	Lied(String, String),
-	/// Others told something else than it too often without its being found out who was right: it is not asked again.
-	Doubtful(String),
 }
 
 /// The last reports.
@@ -67,7 +65,7 @@ impl Reports {
 		let mut last = locked(&self.0.last);
 		if last.len() == KEPT {
 			// Who is not asked again is not forgotten for who comes and goes.
-			let first = last.iter().position(|report| !matches!(report, Report::Lied(..) | Report::Doubtful(_)));
+			let first = last.iter().position(|report| !matches!(report, Report::Lied(..)));
 			last.remove(first.unwrap_or_default());
 		}
 		last.push_back(report);
@@ -118,13 +116,8 @@ impl Reports {
 		self.push(Report::Lied(name.to_owned(), words));
 	}
 
-	pub(super) fn doubtful(&self, name: &str) {
-		tracing::error!("{name} was part of too many cases that could not be settled; it is not asked again");
-		self.push(Report::Doubtful(name.to_owned()));
-	}
-
 	pub(super) fn unsettled(&self, words: &str) {
-		tracing::error!("two holders differ, and it cannot be said who is wrong: {words}");
+		tracing::error!("holders contradict each other, and answers are lost: this driver cannot compute itself who is wrong: {words}");
 	}
 
 	pub(super) fn replaced(&self, took: Duration) {

@@ -10,9 +10,6 @@ use neuroshard_graph::exec::{Inference, InferenceError, Input, Output, Pages, Pi
 use neuroshard_types::H256;
 use std::collections::{BTreeSet, HashMap};
 
-/// Cases that could not be settled in which a member is still asked.
-const MOST_UNSETTLED: u32 = 3;
-
 /// What was computed in a pass.
 pub(super) struct Computed<'a> {
 	pub(super) texts: &'a [TextPart],
@@ -50,7 +47,7 @@ impl Ring {
 			let truth = match self.truth(span, text) {
 				Ok(truth) => truth,
 				Err(words) => {
-					self.unsettled(&by.iter().map(|member| (span - 1, *member)).collect::<Vec<_>>(), &words);
+					self.reports.unsettled(&words);
 					self.members.iter_mut().for_each(|member| member.known.clear());
 					self.history.forget_entered(0);
 					return Err(InferenceError::Lost.into());
@@ -104,9 +101,8 @@ impl Ring {
 			Ok(settled) => settled,
 			Err(words) => {
 				// What somebody contradicts is not given: who signs it answers for it.
-				let suspects: Vec<(usize, usize)> = told.iter().map(|(member, _)| (span, *member)).collect();
-				self.unsettled(&suspects, &words);
-				suspects.iter().for_each(|(_, member)| self.members[*member].known.clear());
+				self.reports.unsettled(&words);
+				told.iter().for_each(|(member, _)| self.members[*member].known.clear());
 				return Err(Failure::Stopped(InferenceError::Lost.into()));
 			}
 		};
@@ -131,7 +127,8 @@ impl Ring {
 		false
 	}
 
-	/// A text from its tokens, computed here up to where it goes into a span.
+	/// A text from its tokens, computed here up to where it goes into a span. What keeps it from being computed is the driver's own, and says nothing
+	/// of any member.
 	fn truth(&mut self, span: usize, text: &TextPart) -> Result<Truth, String> {
 		let last = *text.pages.last().ok_or("a text without pages")?;
 		let (_, tokens) = self.history.text(last).ok_or("a text whose beginning is not known")?;
@@ -176,19 +173,6 @@ impl Ring {
 	fn after(&self, layer: usize, tokens: &[u32], rows: Vec<f32>) -> Result<Vec<f32>, String> {
 		let mut layer = self.source.load(&Stage { embedding: false, layers: layer..layer.saturating_add(1), head: false })?;
 		through(&mut layer, tokens, Some(&rows))
-	}
-
-	/// Members of spans have told what cannot be settled. Whoever is among them too often is asked no more: each time, somebody's answer is lost.
-	fn unsettled(&mut self, suspects: &[(usize, usize)], words: &str) {
-		self.reports.unsettled(words);
-		for (span, member) in suspects {
-			let suspect = &mut self.members[*member];
-			suspect.unsettled = suspect.unsettled.saturating_add(1);
-			if suspect.unsettled >= MOST_UNSETTLED && !suspect.banned.is_cancelled() {
-				self.reports.doubtful(&suspect.name);
-				self.dismiss(*span, *member);
-			}
-		}
 	}
 
 	/// A member has told wrong rows, although it was given right ones.

@@ -35,7 +35,6 @@ impl RingView {
 				Report::Late(name) => ("late", name, None),
 				Report::Refused(name, words) => ("refused", name, Some(words)),
 				Report::Lied(name, words) => ("lied", name, Some(words)),
-				Report::Doubtful(name) => ("doubtful", name, None),
 			};
 			json!({ "what": what, "name": name, "words": words })
 		});

@@ -15,7 +15,7 @@ use neuroshard_graph::tiles::DecodeError;
 use neuroshard_kernels::exec::ExecError;
 use neuroshard_network::{FetchError, NetworkError, Stopped};
 use neuroshard_store::{StoreError, LEFT_FREE};
-use neuroshard_types::{BlockNumber, DatasetId, RunId, H256};
+use neuroshard_types::{AccountId, BlockNumber, DatasetId, RunId, H256};
 use std::path::PathBuf;
 
 /// Why a worker, or one of its tasks, cannot go on.
@@ -198,6 +198,16 @@ pub enum WorkerError {
 		/// How long was waited.
 		seconds: u64,
 	},
+	/// The same of the residual that audited work began with.
+	#[error("residual {root:?}, which {who} alone has, has not come in {seconds} s; what has arrived is kept")]
+	SlowResidual {
+		/// Its root.
+		root: H256,
+		/// Whose work it is.
+		who: AccountId,
+		/// How long was waited.
+		seconds: u64,
+	},
 	/// A file or folder.
 	#[error("cannot use {path}: {source}")]
 	File {
@@ -249,9 +259,11 @@ impl WorkerError {
 		matches!(self, Self::NoShardList { .. } | Self::UnknownDataset(_))
 	}
 
-	/// Whether something could not be fetched from anybody.
+	/// Whether something could not be fetched from anybody. What only takes long is in reach, but for what one account alone has: that of many
+	/// peers comes as fast as the own line is.
 	pub(super) fn is_out_of_reach(&self) -> bool {
-		matches!(self, Self::Fetch(_) | Self::Slow { .. } | Self::NoResidual { .. } | Self::NoStart { .. }) || self.lacks_dataset()
+		let missing = matches!(self, Self::Fetch(_) | Self::SlowResidual { .. } | Self::NoResidual { .. } | Self::NoStart { .. });
+		missing || self.lacks_dataset()
 	}
 }
 

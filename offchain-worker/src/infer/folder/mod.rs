@@ -9,10 +9,13 @@ use super::{
 	parameters::{Parameters, ParametersError, Shape},
 	text::{Text, TextError},
 };
-use crate::data::{blake2_256, tokenizer};
+use crate::{
+	data::{blake2_256, tokenizer},
+	json_file,
+};
 use config::Config;
 use neuroshard_graph::ConfigError;
-use serde::{Deserialize, Deserializer};
+use serde::{de::DeserializeOwned, Deserialize, Deserializer};
 use std::{
 	collections::BTreeSet,
 	path::{Path, PathBuf},
@@ -31,12 +34,12 @@ pub enum FolderError {
 	#[error(transparent)]
 	File(#[from] FileError),
 	/// A file is no JSON of the kind that it must be.
-	#[error("{path} is not understood: {source}", path = path.display())]
+	#[error("{path} is not understood: {reason}", path = path.display())]
 	Json {
 		/// Which one.
 		path: PathBuf,
 		/// Why.
-		source: serde_json::Error,
+		reason: String,
 	},
 	/// The model computes something that this engine does not.
 	#[error("this model is not served: {0}")]
@@ -137,12 +140,12 @@ fn is_there(path: &Path) -> bool {
 	path.symlink_metadata().is_ok()
 }
 
-fn json_if_there<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<T>, FolderError> {
+fn json_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
 	if !is_there(path) {
 		return Ok(None);
 	}
 	let json = files::read(path, LONGEST_CONFIG)?;
-	serde_json::from_slice(&json).map(Some).map_err(|source| FolderError::Json { path: path.into(), source })
+	json_file::parse(&json).map(Some).map_err(|reason| FolderError::Json { path: path.into(), reason })
 }
 
 #[cfg(test)]
@@ -293,6 +296,41 @@ mod tests {
 		put(base.path(), "tokenizer.json", json!({ "model": { "type": "BPE" } }));
 		let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
 		assert!(error.contains("tokenizer.json: the tokenizer is not understood"), "{error}");
+	}
+
+	#[test]
+	fn a_file_that_begins_with_a_mark_is_read_and_one_that_is_not_understood_is_told_with_the_field_in_plain_words() {
+		let (base, ..) = exported();
+		let path = |name: &str| base.path().join(name);
+		for name in ["config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json"] {
+			let text = fs::read_to_string(path(name)).unwrap();
+			fs::write(path(name), format!("\u{feff}{text}")).unwrap();
+			Folder::read(base.path(), 1).unwrap();
+			let wide: Vec<u8> = [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+			fs::write(path(name), wide).unwrap();
+			let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
+			assert!(error.contains(name) && error.contains("it is not UTF-8 text"), "{error}");
+			fs::write(path(name), text).unwrap();
+		}
+		for (name, fields, expected) in [
+			("config.json", json!({ "hidden_size": -1 }), "hidden_size: invalid value: integer `-1`, expected a whole number from 0 to"),
+			("config.json", json!({ "hidden_size": 32, "rope_theta": "x" }), "rope_theta: invalid type: string \"x\", expected a number"),
+			("generation_config.json", json!({ "eos_token_id": {} }), "eos_token_id: {} is no token"),
+		] {
+			let text = fs::read_to_string(path(name)).unwrap();
+			put(base.path(), name, fields);
+			let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
+			assert!(error.contains(&format!("{name} is not understood: {expected}")), "{error}");
+			fs::write(path(name), text).unwrap();
+		}
+		for part in ["model", "normalizer", "pre_tokenizer", "post_processor", "decoder"] {
+			let text = fs::read_to_string(path("tokenizer.json")).unwrap();
+			put(base.path(), "tokenizer.json", json!({ part: { "type": "Unheard" } }));
+			let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
+			assert!(error.contains("tokenizer.json: the tokenizer is not understood: "), "{error}");
+			assert!(!["enum", "Wrapper", "struct", "variant of"].iter().any(|word| error.contains(word)), "{part}: {error}");
+			fs::write(path("tokenizer.json"), text).unwrap();
+		}
 	}
 
 	#[test]

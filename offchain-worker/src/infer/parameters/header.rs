@@ -1,7 +1,10 @@
 //! Headers of safetensors files, and the index of several. Time and memory are bounded before anything is parsed.
 
 use super::{Opened, ParametersError};
-use crate::infer::files::{refuse_other, BEGINNING};
+use crate::{
+	infer::files::{refuse_other, BEGINNING},
+	json_file,
+};
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde::{
 	de::{Error, IgnoredAny, MapAccess, Visitor},
@@ -88,7 +91,7 @@ impl Header {
 		let mut header = vec![0; usize::try_from(length).unwrap_or_default()];
 		file.file.read_exact_at(&mut header, LENGTH_BYTES).map_err(|error| file.failed(error))?;
 		let Entries(mut tensors): Entries<TensorInfo> =
-			serde_json::from_slice(&header).map_err(|source| ParametersError::Json { path: file.path.clone(), source })?;
+			json_file::parse(&header).map_err(|reason| ParametersError::Json { path: file.path.clone(), reason })?;
 		tensors.sort_by_key(|(_, told)| told.data_offsets);
 		let tensors = Metadata::new(None, tensors).map_err(|error| broken(error.to_string()))?;
 		let end = u64::try_from(tensors.data_len()).ok().and_then(|bytes| start.checked_add(bytes));

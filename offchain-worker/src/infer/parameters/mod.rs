@@ -5,7 +5,10 @@
 mod header;
 
 use super::files::{self, missing, FileError, Kind};
-use crate::train::checkpoint::{data_path, Checkpoint, CheckpointError, Header};
+use crate::{
+	json_file,
+	train::checkpoint::{data_path, Checkpoint, CheckpointError, Header},
+};
 use blake2b_simd::Params;
 use header::{Entries, LONGEST};
 use neuroshard_graph::{
@@ -42,12 +45,12 @@ pub enum ParametersError {
 	#[error(transparent)]
 	Checkpoint(#[from] CheckpointError),
 	/// The header of a safetensors file, or the index of several.
-	#[error("{path} is not understood: {source}", path = path.display())]
+	#[error("{path} is not understood: {reason}", path = path.display())]
 	Json {
 		/// Which file.
 		path: PathBuf,
 		/// Why.
-		source: serde_json::Error,
+		reason: String,
 	},
 	/// A safetensors file that contradicts itself.
 	#[error("{path} is no whole safetensors file: {what}. Fetch it again", path = path.display())]
@@ -82,6 +85,14 @@ pub enum ParametersError {
 		tensor: String,
 		/// What is wrong.
 		source: DecodeError,
+	},
+	/// A weight that is infinite, or no number.
+	#[error("{path}, {tensor}: a weight is infinite, or no number, so that no answer would be of use: the file is damaged, or was written by a training that diverged", path = path.display())]
+	NotFinite {
+		/// Which file.
+		path: PathBuf,
+		/// Which tensor.
+		tensor: String,
 	},
 	/// The file has changed since its root was computed.
 	#[error("{path} has changed since this command was started: start it anew", path = path.display())]
@@ -257,9 +268,19 @@ impl Parameters {
 			let none = || ParametersError::Tensor { path: folder.into(), tensor: tensor.name.clone() };
 			let place = places.remove(&tensor.name).ok_or_else(none)?;
 			let (bytes, hashes) = place.read(threads)?;
-			match place.form {
-				Form::F32 => _ = state.update(&bytes),
-				_ => place.decode(tensor, &bytes)?.iter().for_each(|value| _ = state.update(&value.to_le_bytes())),
+			let is_finite = match place.form {
+				Form::F32 => {
+					state.update(&bytes);
+					bytes.as_chunks().0.iter().all(|value| f32::from_le_bytes(*value).is_finite())
+				}
+				_ => {
+					let values = place.decode(tensor, &bytes)?;
+					values.iter().for_each(|value| _ = state.update(&value.to_le_bytes()));
+					values.iter().all(|value| value.is_finite())
+				}
+			};
+			if !is_finite {
+				return Err(ParametersError::NotFinite { path: place.file.path.clone(), tensor: tensor.name.clone() });
 			}
 			tensors.push((place, merkle_root(&hashes)));
 		}
@@ -296,7 +317,7 @@ fn places_of(folder: &Path, layout: &ParamLayout) -> Result<BTreeMap<String, Pla
 		wanted.insert(WHOLE.into(), layout.tensors().iter().collect());
 	} else if is_there(&index) {
 		let json = files::read(&index, LONGEST)?;
-		let told: Index = serde_json::from_slice(&json).map_err(|source| ParametersError::Json { path: index.clone(), source })?;
+		let told: Index = json_file::parse(&json).map_err(|reason| ParametersError::Json { path: index.clone(), reason })?;
 		let told: BTreeMap<String, String> = told.weight_map.0.into_iter().collect();
 		for tensor in layout.tensors() {
 			let none = || ParametersError::Tensor { path: index.clone(), tensor: tensor.name.clone() };
@@ -406,6 +427,52 @@ mod tests {
 		std::fs::File::options().write(true).open(&path).unwrap().write_all_at(&bytes, 0).unwrap();
 		let error = values(&parameters, &model).unwrap_err().to_string();
 		assert!(error.contains("has changed"), "{error}");
+	}
+
+	/// A checkpoint cannot have such weights: its tiles are refused.
+	#[test]
+	fn a_weight_that_is_infinite_or_no_number_is_refused_with_its_file_and_tensor() {
+		let folder = tempfile::tempdir().unwrap();
+		let (model, checkpoint) = genesis();
+		let layout = ParamLayout::new(&model).unwrap();
+		// The file's tensors one after the other, in the order of the layout; each number in so many bytes.
+		let write = |dtype: &str, width: usize, numbers: &[u8]| {
+			let (mut entries, mut offset) = (Vec::new(), 0);
+			for tensor in layout.tensors() {
+				let end = offset + tensor.len() * width;
+				let (name, rows, cols) = (&tensor.name, tensor.rows, tensor.cols);
+				entries.push(format!(
+					"\"{name}\": {{\"dtype\": \"{dtype}\", \"shape\": [{rows}, {cols}], \"data_offsets\": [{offset}, {end}]}}"
+				));
+				offset = end;
+			}
+			let header = format!("{{{}}}", entries.join(", "));
+			let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), numbers].concat();
+			std::fs::write(folder.path().join("model.safetensors"), file).unwrap();
+			Parameters::of_folder(folder.path(), &model, 1)
+		};
+		let norm = layout.tensors().iter().find(|tensor| tensor.name == "model.norm.weight").unwrap();
+		let at = norm.range().end - 1;
+		for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::from_bits(0xff80_0001)] {
+			let mut params = checkpoint.params.clone();
+			params[at] = wrong;
+			let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+			let error = write("F32", 4, &bytes).unwrap_err();
+			assert!(matches!(&error, ParametersError::NotFinite { tensor, .. } if tensor == "model.norm.weight"), "{error}");
+			assert!(error.to_string().contains("model.safetensors, model.norm.weight: "), "{error}");
+		}
+		let halves = |dtype: &str, wrong: u16| {
+			let mut bytes = vec![0; 2 * layout.len()];
+			bytes[2 * at..2 * at + 2].copy_from_slice(&wrong.to_le_bytes());
+			write(dtype, 2, &bytes)
+		};
+		for (dtype, largest, infinite, none) in [("F16", 0x7bff, 0x7c00, 0xfe01), ("BF16", 0x7f7f, 0xff80, 0x7fc0)] {
+			halves(dtype, largest).unwrap();
+			for wrong in [infinite, none] {
+				let error = halves(dtype, wrong).unwrap_err();
+				assert!(matches!(&error, ParametersError::NotFinite { tensor, .. } if tensor == "model.norm.weight"), "{error}");
+			}
+		}
 	}
 
 	/// A safetensors file of this header and so many bytes of tensors.

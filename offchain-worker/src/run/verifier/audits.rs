@@ -3,16 +3,11 @@
 use super::{
 	checks::MARGIN,
 	compute::{Haste, Running},
-	games::FETCHING,
 	latest, Verifier,
 };
 use crate::{
 	cases::ledger::Finding,
-	run::{
-		actor::{blocking::within, guarded::guarded},
-		pace::is_near,
-		WorkerError,
-	},
+	run::{actor::guarded::guarded, pace::is_near, WorkerError},
 	train::priority::Priority,
 };
 use neuroshard_chain_client::{disputes, ChainAt, ChainError, Heads};
@@ -22,8 +17,14 @@ use neuroshard_types::{
 	grounds::Grounds,
 	BlockNumber,
 };
-use std::time::Instant;
+use std::{future::Future, time::Instant};
 use tokio::sync::watch;
+
+/// An attempt to fetch something for an audit ends when this part of the time that is left, as its divisor, is over: there is time for another
+/// attempt, and to report.
+const ATTEMPTS: BlockNumber = 4;
+/// It takes no more blocks than this: others get their turn.
+const LONGEST_ATTEMPT: BlockNumber = 40;
 
 impl Verifier {
 	/// The audit to work on next: the one whose time is over first.
@@ -62,8 +63,7 @@ impl Verifier {
 		if let Err(error) = &taken {
 			self.desk.note_reach(audit, !error.is_out_of_reach());
 			let now = latest(&heads, at.block().number);
-			let until = if is_sealing(audit, now) { audit.deadline } else { audit.closes_at };
-			self.failed_claims.note(self.report_on(audit), now, until);
+			self.failed_claims.note(self.report_on(audit), now, end(audit, now));
 		}
 		taken
 	}
@@ -76,11 +76,16 @@ impl Verifier {
 			// That a machine has much to do is no sign that something cannot be fetched.
 			self.wait_for_room().await?;
 			let Some(record) = at.record(run, round).await? else { return Err(gone(audit)) };
-			let case = within(FETCHING, "what is audited", self.case_of(at, &claim, held, priority)).await??;
+			let slow = |seconds| WorkerError::Slow { what: "what is audited".into(), seconds };
+			let case = attempt(heads.clone(), audit, slow, self.case_of(at, &claim, held, priority)).await?;
 			let Some(case) = case else { return Err(gone(audit)) };
 			let work = self.revealed(&record, &claim, at).await?;
 			let case = match &work {
-				Some(work) => within(FETCHING, "what is audited", self.with_residual_of(at, &claim, case, work)).await??,
+				Some(work) => {
+					let before = case.config().and_then(|config| work.residuals(&config.train)).map(|[before, _]| before);
+					let slow = |seconds| WorkerError::SlowResidual { root: before.unwrap_or_default(), who: claim.who.clone(), seconds };
+					attempt(heads.clone(), audit, slow, self.with_residual_of(at, &claim, case, work)).await?
+				}
 				None => case,
 			};
 			self.desk.note_reach(audit, true);
@@ -96,7 +101,7 @@ impl Verifier {
 		};
 		// Put off.
 		let haste = Haste::Audit { until: if is_sealing(audit, at.block().number) { audit.deadline } else { 0 } };
-		let Some((case, work, doubt, sample)) = self.unless_urgent(heads, haste, auditing).await? else { return Ok(()) };
+		let Some((case, work, doubt, sample)) = self.unless_urgent(heads.clone(), haste, auditing).await? else { return Ok(()) };
 		self.desk.note_sample(audit, sample, at.block().number)?;
 		let finding = match (work, doubt) {
 			(None, _) => Finding::Unknown,
@@ -146,6 +151,42 @@ fn is_sealing(audit: &AuditView, now: BlockNumber) -> bool {
 	audit.phase == AuditPhase::Sealing && audit.sealed.is_none() && now < audit.deadline
 }
 
+/// The last block in which what is computed for an audit at block `now` is of use: for its sample, or for a dispute.
+fn end(audit: &AuditView, now: BlockNumber) -> BlockNumber {
+	if is_sealing(audit, now) {
+		audit.deadline
+	} else {
+		audit.closes_at
+	}
+}
+
+/// The block that an attempt to fetch something for an audit, begun at block `now`, ends with.
+fn attempted_until(audit: &AuditView, now: BlockNumber) -> BlockNumber {
+	let left = end(audit, now).saturating_sub(now);
+	now.saturating_add((left / ATTEMPTS).clamp(1, LONGEST_ATTEMPT))
+}
+
+/// What `work` fetches for an audit, if it does so in one attempt: else what `slow` says of the seconds that it took.
+async fn attempt<T>(
+	mut heads: watch::Receiver<Heads>,
+	audit: &AuditView,
+	slow: impl FnOnce(u64) -> WorkerError,
+	work: impl Future<Output = Result<T, WorkerError>>,
+) -> Result<T, WorkerError> {
+	let (begun, until) = (Instant::now(), attempted_until(audit, latest(&heads, 0)));
+	let over = async {
+		// Nobody tells of blocks any more while the worker shuts down.
+		if heads.wait_for(|heads| heads.best.number >= until).await.is_err() {
+			std::future::pending::<()>().await;
+		}
+	};
+	tokio::select! {
+		biased;
+		done = work => done,
+		() = over => Err(slow(begun.elapsed().as_secs())),
+	}
+}
+
 /// The claim that is audited.
 fn audited(audit: &AuditView) -> ClaimId {
 	ClaimId { run: audit.run, round: audit.round, kind: ClaimKind::Work, who: audit.subject.clone() }
@@ -154,4 +195,78 @@ fn audited(audit: &AuditView) -> ClaimId {
 /// There is nothing to audit any more, whatever the chain still asks for.
 fn gone(audit: &AuditView) -> WorkerError {
 	ChainError::Missing { what: format!("the record of round {} of run {}, which is audited", audit.round, audit.run) }.into()
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::run::desk::Desk;
+	use futures::FutureExt;
+	use neuroshard_types::{AccountId, H256};
+	use std::future::pending;
+
+	/// An audit to be sealed by block 200.
+	fn audit() -> AuditView {
+		AuditView {
+			run: 1,
+			round: 2,
+			subject: AccountId::new([1; 32]),
+			partner: AccountId::new([2; 32]),
+			step: 3,
+			phase: AuditPhase::Sealing,
+			deadline: 200,
+			sealed: None,
+			report: None,
+			partner_sealed: false,
+			partner_report: None,
+			closes_at: 1_000,
+		}
+	}
+
+	/// What comes of an attempt that begins at the first of these blocks and never ends by itself, when the second one has come.
+	fn never_done(blocks: [BlockNumber; 2], slow: impl FnOnce(u64) -> WorkerError) -> Option<WorkerError> {
+		let mut heads = Heads::default();
+		heads.best.number = blocks[0];
+		let (chain, heads) = watch::channel(heads);
+		let audit = audit();
+		let mut attempt = std::pin::pin!(attempt(heads, &audit, slow, pending::<Result<(), WorkerError>>()));
+		assert!(attempt.as_mut().now_or_never().is_none(), "it has just begun");
+		chain.send_modify(|heads| heads.best.number = blocks[1]);
+		attempt.as_mut().now_or_never().map(Result::unwrap_err)
+	}
+
+	fn slow(seconds: u64) -> WorkerError {
+		WorkerError::Slow { what: "what is audited".into(), seconds }
+	}
+
+	fn slow_residual(seconds: u64) -> WorkerError {
+		WorkerError::SlowResidual { root: H256::zero(), who: AccountId::new([1; 32]), seconds }
+	}
+
+	#[tokio::test]
+	async fn an_attempt_to_fetch_ends_with_a_quarter_of_the_time_that_is_left_or_after_40_blocks() {
+		assert!(never_done([100, 124], slow).is_none());
+		assert!(matches!(never_done([100, 125], slow), Some(WorkerError::Slow { .. })));
+		// However short that is, it ends before the time is over: no clock counts.
+		assert!(matches!(never_done([190, 192], slow_residual), Some(WorkerError::SlowResidual { .. })));
+		assert!(matches!(never_done([199, 200], slow), Some(WorkerError::Slow { .. })));
+		// Of what is too late to be sealed, until it cannot be disputed any more.
+		assert!(never_done([200, 239], slow).is_none());
+		assert!(never_done([200, 240], slow).is_some());
+		let (_chain, heads) = watch::channel(Heads::default());
+		assert_eq!(attempt(heads, &audit(), slow, async { Ok(7) }).await.unwrap(), 7);
+	}
+
+	#[test]
+	fn only_what_the_audited_account_alone_has_is_out_of_reach_when_it_takes_long() {
+		let (base, audit) = (tempfile::tempdir().unwrap(), audit());
+		let desk = Desk::open(base.path());
+		let reported = |error: WorkerError| {
+			desk.note_reach(&audit, !error.is_out_of_reach());
+			desk.is_out_of_reach(&audit)
+		};
+		assert!(!reported(slow(30)), "a slow line");
+		assert!(reported(slow_residual(30)), "a subject that holds its residual back");
+		assert!(!reported(slow(30)) && reported(WorkerError::NoShardList { dataset: 1, peers: 0 }));
+	}
 }

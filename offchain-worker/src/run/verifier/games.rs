@@ -19,7 +19,7 @@ use std::{collections::BTreeSet, time::Duration};
 use tokio::sync::watch;
 
 /// Longest wait in one attempt for what a claim is judged by.
-pub(super) const FETCHING: Duration = Duration::from_secs(120);
+const FETCHING: Duration = Duration::from_secs(120);
 
 impl Verifier {
 	/// Open games of this account about training. Those about answers are played elsewhere: see `answers`.
