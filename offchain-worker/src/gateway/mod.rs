@@ -141,7 +141,7 @@ struct Inner {
 	book: Book,
 	vouchers: watch::Sender<Signed>,
 	/// Held while a voucher is written.
-	paying: tokio::sync::Mutex<()>,
+	paying: Arc<tokio::sync::Mutex<()>>,
 	/// Told when a receipt did not come.
 	loses: Notify,
 	checker: Option<Checker>,
@@ -214,7 +214,7 @@ impl Gateway {
 			purse: Mutex::new(purse),
 			book,
 			vouchers,
-			paying: tokio::sync::Mutex::default(),
+			paying: Arc::default(),
 			loses: Notify::new(),
 			checker,
 			accusations,
@@ -335,9 +335,9 @@ impl Gateway {
 	}
 
 	/// Signs a voucher for all answers so far. It is on disk before anybody else has it. One is written at a time, on a thread for work that takes time, and what
-	/// is answered meanwhile has the next one together.
+	/// is answered meanwhile has the next one together. Who does not wait until that is over keeps the next one from being written before.
 	async fn pay(&self) {
-		let _turn = self.0.paying.lock().await;
+		let turn = self.0.paying.clone().lock_owned().await;
 		let (voucher, genesis) = {
 			let purse = self.purse();
 			(purse.voucher(), purse.terms().genesis)
@@ -346,10 +346,15 @@ impl Gateway {
 			return;
 		}
 		let signature = self.0.account.sign_voucher(&voucher, genesis);
-		let signed = (voucher, signature);
-		let (gateway, kept) = (self.clone(), signed.clone());
-		let why = match spawn_blocking(move || gateway.0.book.write(&kept)).await {
-			Ok(Ok(())) => return drop(self.0.vouchers.send_replace(signed)),
+		let (gateway, signed) = (self.clone(), (voucher, signature));
+		let written = spawn_blocking(move || {
+			let _turn = turn;
+			gateway.0.book.write(&signed)?;
+			gateway.0.vouchers.send_replace(signed);
+			Ok::<_, BookError>(())
+		});
+		let why = match written.await {
+			Ok(Ok(())) => return,
 			Ok(Err(error)) => error.to_string(),
 			Err(_) => "a voucher could not be written by a fault of the program: please report it".to_owned(),
 		};

@@ -3,7 +3,7 @@
 
 use super::at_most::AtMost;
 use crate::{api::Kind, infer::printable_line, receipt::Transcript};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// Choices of one document or event: what can be asked for.
@@ -29,7 +29,14 @@ pub(super) struct Document {
 	created: Option<u64>,
 	system_fingerprint: Option<String>,
 	pub(super) choices: AtMost<Choice, MOST_CHOICES>,
-	usage: Option<Usage>,
+	/// Events of a stream have null where it is asked for and comes in the end.
+	#[serde(default, deserialize_with = "told")]
+	usage: Option<Option<Usage>>,
+}
+
+/// What is told, also if that is null.
+fn told<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Option<Option<Usage>>, D::Error> {
+	Option::deserialize(deserializer).map(Some)
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -80,7 +87,7 @@ struct Shown<'a> {
 	system_fingerprint: Option<String>,
 	choices: Vec<ShownChoice<'a>>,
 	#[serde(skip_serializing_if = "Option::is_none")]
-	usage: Option<Usage>,
+	usage: Option<Option<Usage>>,
 }
 
 #[derive(Serialize)]
@@ -198,6 +205,15 @@ mod tests {
 		] {
 			assert_eq!(shown(kind, stream, &told.to_string()), frame(object, choice), "{kind:?} {stream}");
 		}
+	}
+
+	#[test]
+	fn usage_that_comes_in_the_end_of_a_stream_is_null_before() {
+		let usage = |told: &str| shown(Kind::Completion, true, told).get("usage").cloned();
+		assert_eq!(usage(r#"{"choices":[]}"#), None);
+		assert_eq!(usage(r#"{"choices":[],"usage":null}"#), Some(Value::Null));
+		let told = r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}"#;
+		assert_eq!(usage(told).unwrap()["total_tokens"], 3);
 	}
 
 	#[test]

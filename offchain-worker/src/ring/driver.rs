@@ -387,10 +387,14 @@ impl Ring {
 				Err((Some(by), _)) => waited.retain(|other| *other != by),
 			}
 		}
-		// Whoever is late now is not waited for the next time.
-		let late: Vec<usize> = partly.keys().copied().filter(|other| !hashes.contains_key(other)).collect();
-		for other in late {
-			let failed = if self.members[other].usable() { Failed::Late } else { Failed::Gone };
+		// Whoever has told nothing comes last the next time.
+		let silent: Vec<usize> = partly.keys().copied().filter(|other| !hashes.contains_key(other)).collect();
+		for other in silent {
+			let failed = match self.members[other].usable() {
+				false => Failed::Gone,
+				true if waited.contains(&other) => Failed::Late,
+				true => Failed::Refused,
+			};
 			self.demote(span, other, &failed);
 		}
 	}

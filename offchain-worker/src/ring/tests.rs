@@ -508,6 +508,7 @@ fn who_refuses_a_pass_has_not_lied_and_what_follows_in_it_from_that_is_not_used(
 		});
 		assert_eq!(logits.unwrap(), expected(&text));
 		assert!(ring.reports.all().iter().any(|report| matches!(report, Report::Refused(..))));
+		assert!(!ring.reports.all().iter().any(|report| matches!(report, Report::Late(_))), "it was not waited for");
 		assert_eq!(liars(&ring.reports), Vec::<String>::new());
 	}
 }

@@ -17,6 +17,8 @@ struct Inner {
 	reports: Reports,
 	/// Audited rounds of which something could not be fetched at the last attempt.
 	out_of_reach: BTreeSet<(RunId, RoundIndex)>,
+	/// Audited rounds of which the participant has not handed out what it alone has, whatever became of later attempts.
+	withheld: BTreeSet<(RunId, RoundIndex)>,
 	/// Audits of which was said that they cannot be done in time.
 	too_late: BTreeSet<(RunId, RoundIndex)>,
 }
@@ -32,8 +34,8 @@ pub(super) struct Desk {
 impl Desk {
 	/// The reports in `base`.
 	pub(super) fn open(base: &Path) -> Self {
-		let (out_of_reach, too_late) = Default::default();
-		let inner = Inner { reports: Reports::open(base), out_of_reach, too_late };
+		let (out_of_reach, withheld, too_late) = Default::default();
+		let inner = Inner { reports: Reports::open(base), out_of_reach, withheld, too_late };
 		Self { inner: Arc::new(Mutex::new(inner)), pace: Pace::default() }
 	}
 
@@ -60,7 +62,18 @@ impl Desk {
 		noted.map_err(|source| WorkerError::File { path: "reports.json".into(), source })
 	}
 
-	/// Notes whether all that `audit` takes could be fetched.
+	/// Notes that what the audited account alone has did not come.
+	pub(super) fn note_withheld(&self, audit: &AuditView) {
+		self.lock().withheld.insert((audit.run, audit.round));
+	}
+
+	/// Notes that all that `audit` takes is here.
+	pub(super) fn note_complete(&self, audit: &AuditView) {
+		self.lock().withheld.remove(&(audit.run, audit.round));
+		self.note_reach(audit, true);
+	}
+
+	/// Notes whether an attempt has found something that nobody hands out.
 	pub(super) fn note_reach(&self, audit: &AuditView, in_reach: bool) {
 		let (mut inner, round) = (self.lock(), (audit.run, audit.round));
 		match in_reach {
@@ -69,9 +82,11 @@ impl Desk {
 		};
 	}
 
-	/// Whether something that `audit` takes could not be fetched at the last attempt, and nothing is to be reported in it yet.
+	/// Whether something that `audit` takes could not be fetched at the last attempt, or is withheld, and nothing is to be reported in it yet.
 	pub(super) fn is_out_of_reach(&self, audit: &AuditView) -> bool {
-		let missing = self.lock().out_of_reach.contains(&(audit.run, audit.round));
+		let (inner, round) = (self.lock(), (audit.run, audit.round));
+		let missing = inner.out_of_reach.contains(&round) || inner.withheld.contains(&round);
+		drop(inner);
 		missing && self.note_of(audit).is_none()
 	}
 
@@ -85,6 +100,7 @@ impl Desk {
 		let mut inner = self.lock();
 		let is_open = |round: &(RunId, RoundIndex)| audits.iter().any(|audit| (audit.run, audit.round) == *round);
 		inner.out_of_reach.retain(is_open);
+		inner.withheld.retain(is_open);
 		inner.too_late.retain(is_open);
 	}
 

@@ -42,6 +42,8 @@ struct Measured {
 	/// The same of audits that stepped back for training.
 	beside: BTreeMap<RunId, Rate>,
 	trainings: BTreeMap<RunId, Rate>,
+	/// The training that was told last: it counts once, however often it is told.
+	told: Option<(RunId, f64)>,
 	/// Milliseconds from block to block, and the block at which that was measured.
 	block_ms: Option<(u64, BlockNumber)>,
 }
@@ -71,12 +73,13 @@ impl Pace {
 		rates.insert(run, Rate { rate, at });
 	}
 
-	/// Notes at block `at` how many tokens of a run are trained on in a second, with nothing beside that. No tokens say nothing.
+	/// Notes at block `at` how many tokens of a run are trained on in a second, with nothing beside that. No tokens say nothing, and neither does what was noted already.
 	pub(super) fn note_training(&self, run: RunId, config: &RunConfig, tokens_per_second: f64, at: BlockNumber) {
 		// Far below 2^64, and a part of a token does not count.
 		let rate = config.train.flops_of(&config.model, tokens_per_second.max(0.0) as u64) / 1_000;
-		if rate > 0 {
-			self.lock().trainings.insert(run, Rate { rate, at });
+		let mut measured = self.lock();
+		if rate > 0 && measured.told.replace((run, tokens_per_second)) != Some((run, tokens_per_second)) {
+			measured.trainings.insert(run, Rate { rate, at });
 		}
 	}
 
@@ -193,6 +196,22 @@ mod tests {
 		assert!(pace.audit_ms(7, &config, steps, 1) > 8 * registered);
 		pace.forget_before(11);
 		assert_eq!(pace.audit_ms(7, &config, steps, 1), registered);
+	}
+
+	#[test]
+	fn a_training_counts_once_however_often_it_is_told() {
+		let (pace, config) = (Pace::default(), config());
+		let steps = config.train.inner_steps;
+		let registered = pace.audit_ms(7, &config, steps, 1);
+		pace.note_training(7, &config, 1.0, 10);
+		assert!(pace.audit_ms(7, &config, steps, 1) > registered);
+		// It stands in the status until there is a newer one.
+		pace.note_training(7, &config, 1.0, 20);
+		pace.forget_before(11);
+		pace.note_training(7, &config, 1.0, 21);
+		assert_eq!(pace.audit_ms(7, &config, steps, 1), registered);
+		pace.note_training(7, &config, 2.0, 22);
+		assert!(pace.audit_ms(7, &config, steps, 1) > registered);
 	}
 
 	#[test]

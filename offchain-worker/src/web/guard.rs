@@ -127,7 +127,7 @@ impl Rules {
 		if headers.contains_key(SITE) {
 			let is_own = headers.get_all(SITE).iter().all(|site| site == "same-origin" || site == "none");
 			let is_led_to = told(MODE, "navigate") && told(DEST, "document") && request.method() == Method::GET;
-			return !is_own && !(is_led_to && self.page == Some(request.uri().path()));
+			return !(is_own || is_led_to && self.page == Some(request.uri().path()));
 		}
 		// Browsers that send none of these, as to most addresses without TLS, tell the origin of a page when it sends something.
 		match Origin::of(headers) {

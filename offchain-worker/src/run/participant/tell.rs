@@ -47,7 +47,12 @@ impl Participant {
 		self.tasks.reporter.update(|status| {
 			status.best_block = seen.heads.best.number;
 			status.finalized_block = seen.heads.finalized.number;
-			status.run = run.map(|run| run.id);
+			let run_id = run.map(|run| run.id);
+			if status.run != run_id {
+				// That of one run says nothing of another.
+				status.tokens_per_second_alone = None;
+			}
+			status.run = run_id;
 			status.round = round.map(|round| round.round);
 			status.waiting = self.waiting.clone().or_else(|| self.lacking.clone());
 			status.barred = barred;

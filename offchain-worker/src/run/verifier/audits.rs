@@ -84,11 +84,15 @@ impl Verifier {
 				Some(work) => {
 					let before = case.config().and_then(|config| work.residuals(&config.train)).map(|[before, _]| before);
 					let slow = |seconds| WorkerError::SlowResidual { root: before.unwrap_or_default(), who: claim.who.clone(), seconds };
-					attempt(heads.clone(), audit, slow, self.with_residual_of(at, &claim, case, work)).await?
+					let case = attempt(heads.clone(), audit, slow, self.with_residual_of(at, &claim, case, work)).await;
+					if case.as_ref().is_err_and(WorkerError::is_out_of_reach) {
+						self.desk.note_withheld(audit);
+					}
+					case?
 				}
 				None => case,
 			};
-			self.desk.note_reach(audit, true);
+			self.desk.note_complete(audit);
 			tracing::info!(round, subject = %claim.who, step, "auditing");
 			let revealed = work.clone();
 			let begun = Instant::now();
@@ -268,5 +272,10 @@ mod tests {
 		assert!(!reported(slow(30)), "a slow line");
 		assert!(reported(slow_residual(30)), "a subject that holds its residual back");
 		assert!(!reported(slow(30)) && reported(WorkerError::NoShardList { dataset: 1, peers: 0 }));
+		// A last attempt that is too short to find it missing again changes nothing, until it has come.
+		desk.note_withheld(&audit);
+		assert!(reported(slow(1)));
+		desk.note_complete(&audit);
+		assert!(!reported(slow(1)));
 	}
 }
