@@ -6,7 +6,7 @@ use neuroshard_e2e::{
 	Swindle, Text, Training, User, Verdicts,
 };
 use neuroshard_types::{
-	answer_audit::{AnswerId, Delivery},
+	answer_audit::Delivery,
 	dispute::{ClaimKind, Decision},
 	AccountId, Balance, NEURO,
 };
@@ -172,15 +172,7 @@ impl Scene {
 		})
 		.await
 		.unwrap();
-		let at = client.now().await.unwrap();
-		let mut delivered = Vec::new();
-		for place in 0..u32::try_from(2 * QUESTIONS).unwrap() {
-			let audit = at.answer_audit(&AnswerId { place, ..demanded.answer.clone() }).await.unwrap();
-			delivered.extend(audit.filter(|audit| matches!(audit.delivery, Delivery::Delivered(_))).map(|audit| audit.answer));
-		}
-		assert!(delivered.contains(&demanded.answer), "it was not closed before");
-		let left = at.provider(&provider).await.unwrap().map(|view| view.bonded);
-		assert_eq!(left, Some(STAKE - delivered.len() as u128 * (NEURO / 2)), "half of a deposit for each of {delivered:?}");
+		assert_eq!(self.stake(&provider).await, STAKE, "it pays its half of each deposit of what it can spend");
 	}
 
 	/// What a provider has at stake.
