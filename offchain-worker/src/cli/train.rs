@@ -232,7 +232,7 @@ fn liars(file: &RunFile) -> String {
 /// What checking a round takes of whom it takes the most.
 fn checks(file: &RunFile) -> String {
 	let blocks = longest_check(&file.durations, &file.train.config());
-	format!("checks: the slowest machine that can take part runs a round again in {blocks} blocks; a chain's sealTime and clock should be longer")
+	format!("checks: the slowest machine that can take part runs a round again in {blocks} blocks; a chain's sealTime and clock should be at least as long")
 }
 
 /// Refuses an account that does not have the chain's sudo key.
