@@ -373,7 +373,7 @@ mod tests {
 			let mut config = config();
 			config.train.aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule });
 			let [_, outer] = defences(&config, 7).unwrap();
-			assert!(matches!(&outer[1], Move::Aggregate { nodes, .. } if !nodes.is_empty()), "{rule:?}");
+			assert!(matches!(outer[1], Move::Aggregate { .. }), "{rule:?}");
 		}
 	}
 
