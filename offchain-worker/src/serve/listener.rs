@@ -1,6 +1,7 @@
 //! Connections: so many at a time, each for as long as its client is worth waiting for.
 
 use super::patience::{Patience, Patient, Turn, Turns};
+use crate::web::next_connection;
 use axum::{
 	body::{Body, Bytes, HttpBody},
 	http::{
@@ -21,13 +22,12 @@ use std::{
 	pin::{pin, Pin},
 	sync::Arc,
 	task::{Context, Poll},
-	time::Duration,
 };
 use tokio::{
 	net::{TcpListener, TcpStream},
-	sync::{OwnedSemaphorePermit, Semaphore},
+	sync::Semaphore,
 	task::JoinSet,
-	time::{sleep, timeout},
+	time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -37,8 +37,6 @@ const HEAD: usize = 16 << 10;
 const HEADERS: usize = 100;
 /// Bytes of a connection that are read ahead, and that are written and not taken, before more of an answer is made.
 const AHEAD: usize = 64 << 10;
-/// Pause after the system gave no connection, for want of something that others may give back.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// What clients may take.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +68,7 @@ pub(super) async fn listen(listener: TcpListener, router: Router, bounds: Bounds
 				tell(&connections);
 				continue;
 			}
-			next = next(&listener, &places) => next,
+			next = next_connection(&listener, &places) => next,
 		};
 		let door = Door { router: TowerToHyperService::new(router.clone()), bounds, places: places.clone(), turns: Turns::default() };
 		let stop = stop.clone();
@@ -92,21 +90,6 @@ pub(super) async fn listen(listener: TcpListener, router: Router, bounds: Bounds
 	}
 	connections.shutdown().await;
 	tell(&connections);
-}
-
-/// The next connection, when there is a place for it.
-async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
-	loop {
-		// The semaphore is never closed.
-		let Ok(place) = places.clone().acquire_owned().await else { continue };
-		match listener.accept().await {
-			Ok((socket, _)) => return (socket, place),
-			Err(error) => {
-				tracing::debug!(%error, "no connection");
-				sleep(PAUSE).await;
-			}
-		}
-	}
 }
 
 /// What a connection is served with.

@@ -20,7 +20,7 @@ const CONNECTIONS: usize = 256;
 /// Bytes of a request's head, and for how long it is waited for.
 const HEAD: usize = 32 << 10;
 const HEAD_TIME: Duration = Duration::from_secs(75);
-/// Pause after the system gave no connection.
+/// Pause after the system gave no connection, for want of something that others may give back.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves all who come until `stop` is cancelled, and then those whose answers are under way, for as long as `drain`.
@@ -35,7 +35,7 @@ async fn patiently(listener: TcpListener, router: Router, stop: CancellationToke
 			() = stop.cancelled() => break,
 			// What has ended is taken away. One that has panicked ends alone.
 			Some(_) = connections.join_next() => continue,
-			next = next(&listener, &places) => next,
+			next = next_connection(&listener, &places) => next,
 		};
 		let (router, stop) = (TowerToHyperService::new(router.clone()), stop.clone());
 		connections.spawn(async move {
@@ -50,7 +50,8 @@ async fn patiently(listener: TcpListener, router: Router, stop: CancellationToke
 	connections.shutdown().await;
 }
 
-async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
+/// The next connection, when there is a place for it.
+pub(crate) async fn next_connection(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
 	loop {
 		// The semaphore is never closed.
 		let Ok(place) = places.clone().acquire_owned().await else { continue };

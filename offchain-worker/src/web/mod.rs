@@ -8,7 +8,7 @@ mod door;
 mod guard;
 mod origin;
 
-pub(crate) use door::listen;
+pub(crate) use door::{listen, next_connection};
 pub use guard::Guard;
 pub use origin::{BadOrigin, Origin};
 

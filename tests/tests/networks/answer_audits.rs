@@ -145,8 +145,7 @@ impl Scene {
 		assert_eq!(self.stake(&swindle.cheater.account).await, 0);
 	}
 
-	/// The provider is paid once more and goes. When it is back, it delivers what was demanded meanwhile, and no more of its stake is lost than its half of
-	/// each deposit.
+	/// The provider is paid once more and goes. When it is back, it delivers what was demanded meanwhile, and nothing of its stake is lost.
 	async fn what_is_demanded_of_who_was_away_is_delivered(&mut self, honest: Provider, gateway: Gateway) {
 		let (client, provider) = (self.network.client().clone(), honest.account.clone());
 		let user = Account::from_secret(USER_OF_HONEST).unwrap().id();
@@ -172,6 +171,8 @@ impl Scene {
 		})
 		.await
 		.unwrap();
+		let audit = client.now().await.unwrap().answer_audit(&demanded.answer).await.unwrap();
+		assert!(audit.is_some_and(|audit| matches!(audit.delivery, Delivery::Delivered(_))), "it was not closed before");
 		assert_eq!(self.stake(&provider).await, STAKE, "it pays its half of each deposit of what it can spend");
 	}
 
