@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Builds binaries and libraries: what the other scripts run first. With --cheat, also a worker that can be told to cheat (neuroshard-cheat), which is none
-# of the binaries that anybody should run. With --tests, also all tests.
+# Builds what the other scripts run: the named binaries and what they need, or without names all binaries and libraries. With --tests, also all tests.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 . "$root/scripts/env.sh"
-targets=(--lib --bins)
-cheat=
+targets=()
 for argument in "$@"; do
 	case "$argument" in
 	--tests) targets=(--all-targets) ;;
-	--cheat) cheat=yes ;;
-	*) echo "build: there is no option $argument" >&2 && exit 2 ;;
+	-*) echo "build: there is no option $argument" >&2 && exit 2 ;;
+	*) targets+=(--bin "$argument") ;;
 	esac
 done
+[ "${#targets[@]}" -gt 0 ] || targets=(--lib --bins)
 "$root/scripts/setup.sh"
 . "$root/scripts/env.sh"
 cd "$root"
@@ -25,7 +24,3 @@ if [ "$(cat "$last" 2>/dev/null || true)" != "$root" ]; then
 	printf '%s\n' "$root" >"$last"
 fi
 cargo build --release --workspace "${targets[@]}"
-if [ -n "$cheat" ]; then
-	# As an example, it is compiled with the dependencies that have just been built; nothing else is compiled with its feature.
-	cargo build --release --workspace --features neuroshard-worker/faults --example neuroshard-cheat
-fi

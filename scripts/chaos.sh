@@ -2,10 +2,7 @@
 # Builds everything, and has a network train while its processes are killed and frozen, its clocks are wrong and its lines are cut.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-cheat=
-# Told here, not by the program: it may have to be built first.
 for argument in "$@"; do
-	case "$argument" in --liars | --liars=*) cheat=--cheat ;; esac
 	if [ "$argument" = -h ] || [ "$argument" = --help ]; then
 		cat <<'HELP'
 Usage: scripts/chaos.sh [OPTIONS]
@@ -37,6 +34,6 @@ HELP
 		exit 0
 	fi
 done
-"$root/scripts/build.sh" $cheat
+"$root/scripts/build.sh"
 . "$root/scripts/env.sh"
 exec "$CARGO_TARGET_DIR/release/neuroshard-chaos" "$@"

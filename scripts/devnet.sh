@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Builds everything and runs a whole network on this machine: two validators and three workers that train a model.
+# Builds what it takes, and runs a whole network on this machine: two validators and three workers that train a model.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-cheat=
+binaries=(neuroshard-node neuroshard-worker neuroshard-devnet)
 # Told here, not by the program: it may have to be built first.
 for argument in "$@"; do
-	case "$argument" in --cheat | --cheat=*) cheat=--cheat ;; esac
+	case "$argument" in --cheat | --cheat=*) binaries+=(neuroshard-cheat) ;; esac
 	if [ "$argument" = -h ] || [ "$argument" = --help ]; then
 		cat <<'HELP'
 Usage: scripts/devnet.sh [OPTIONS]
 
-Builds everything, the first time for a quarter of an hour and more, and runs two validators and some workers on this machine,
+Builds what it takes, the first time for a quarter of an hour and more, and runs two validators and some workers on this machine,
 which train a model. Ctrl-C stops every process that was started.
 
   --rounds N         stop after N rounds; exit code 0 only if everything is as it must be
@@ -43,6 +43,6 @@ HELP
 		exit 0
 	fi
 done
-"$root/scripts/build.sh" $cheat
+"$root/scripts/build.sh" "${binaries[@]}"
 . "$root/scripts/env.sh"
 exec "$CARGO_TARGET_DIR/release/neuroshard-devnet" "$@"

@@ -10,8 +10,6 @@ pub mod counted;
 pub mod data;
 pub mod engine;
 pub mod export;
-#[cfg(any(feature = "faults", test))]
-pub mod faults;
 pub mod gateway;
 pub mod hardware;
 pub mod history;

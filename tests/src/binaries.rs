@@ -34,11 +34,10 @@ impl Binaries {
 				Err(Error::NotBuilt { path })
 			}
 		};
-		let cheat = folder.join("examples/neuroshard-cheat");
 		Ok(Self {
 			node: binary("neuroshard-node")?,
 			worker: binary("neuroshard-worker")?,
-			cheat,
+			cheat: folder.join("neuroshard-cheat"),
 			clock: folder.join("libneuroshard_clock.so"),
 		})
 	}

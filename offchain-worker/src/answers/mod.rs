@@ -22,7 +22,7 @@ pub(crate) mod tests;
 pub use challenge::{challenge, Accusation, ChallengeError};
 pub use handed::{Asking, Handed, NotPaid};
 pub use judge::{check_disputable, longest_text, Undisputable};
-pub use player::{Parts, Player, PlayerError};
+pub use player::{Lie, Parts, Player, PlayerError};
 pub use progress::{Dispute, State};
 pub use provider::Endpoint;
 pub use shelf::{InUse, Shelf, ShelfError};

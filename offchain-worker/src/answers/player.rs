@@ -13,14 +13,15 @@ use crate::{
 		record::Record,
 	},
 	counted::counted,
-	train::checkpoint::Checkpoint,
+	infer::{Engine, ModelError},
+	train::checkpoint::{Checkpoint, CheckpointError},
 };
 use neuroshard_chain_client::{disputes, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
 use neuroshard_graph::{
 	exec::{Exec, ExecError},
 	game::{Move, Side},
 	player::PlayError,
-	ConfigError, ParamLayout,
+	ConfigError, ModelConfig, ParamLayout,
 };
 use neuroshard_types::{
 	dispute::{AnswerClaim, ClaimId, ClaimKind, GameView, MoveKind},
@@ -76,6 +77,21 @@ pub enum PlayerError {
 	Panicked,
 }
 
+/// What is false about every answer of a provider that cheats on purpose. No worker that is installed has any.
+pub trait Lie: std::fmt::Debug + Send + Sync {
+	/// Returns the parameters that are used in place of those of the checkpoint, which are `right`. A game is played with them as well.
+	///
+	/// # Errors
+	/// [`CheckpointError`] if they are not at hand.
+	fn parameters(&self, model: &ModelConfig, right: Vec<f32>) -> Result<Vec<f32>, CheckpointError>;
+
+	/// Returns what computes the answers, from the parameters that [`Self::parameters`] gives.
+	///
+	/// # Errors
+	/// [`ModelError`] for parameters of another model.
+	fn engine(&self, model: &ModelConfig, parameters: &[f32], threads: usize) -> Result<Box<dyn Engine>, ModelError>;
+}
+
 /// What a player works with.
 pub struct Parts {
 	/// The chain.
@@ -91,8 +107,7 @@ pub struct Parts {
 	/// What keeps the checkpoint that is used now.
 	pub in_use: Option<InUse>,
 	/// What is wrong on purpose with every answer, and then defended.
-	#[cfg(any(feature = "faults", test))]
-	pub lie: Option<crate::faults::AnswerLie>,
+	pub lie: Option<Arc<dyn Lie>>,
 }
 
 /// The actor.
@@ -349,13 +364,13 @@ impl Player {
 		};
 		let (shelf, genesis, threads) = (self.parts.shelf.clone(), self.parts.client.genesis(), self.parts.threads);
 		let (run, round) = (claim.run, claim.round);
-		#[cfg(any(feature = "faults", test))]
 		let lie = self.parts.lie.clone();
 		let made = move || {
 			let case = case_of(&shelf, exec, (run, round), judged, genesis, threads)?;
-			#[cfg(any(feature = "faults", test))]
-			let case = case.told_by(lie.as_ref())?;
-			Ok(case)
+			Ok(match lie {
+				Some(lie) => case.computed_with(|model, right| lie.parameters(model, right))?,
+				None => case,
+			})
 		};
 		computed(made).await?
 	}

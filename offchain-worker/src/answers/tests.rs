@@ -3,7 +3,6 @@
 use super::*;
 use crate::{
 	cases::{case::Case, record::Record},
-	faults::AnswerLie,
 	receipt::{Issuer, Transcript},
 	serve::batcher::{Batcher, Job, Limits, Reply},
 	testing::Connect,
@@ -19,7 +18,7 @@ use neuroshard_graph::{
 	game::{Move, Outcome, Position, Ruling, Side},
 	sampler::Sampling,
 	trace::Mistake,
-	ParamLayout,
+	ModelConfig, ParamLayout,
 };
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_types::{
@@ -168,10 +167,13 @@ fn a_false_answer_falls_and_a_right_one_stands() {
 	assert_eq!(case(&wrong).doubted_choice().unwrap(), Some(5));
 	assert_eq!(dispute(&wrong, 5, &mut case(&wrong), &mut case(&wrong)), Some((Ruling::Fraud, 3)));
 	// Who answered with other parameters says what follows from them.
-	let (lie, model) = (AnswerLie::Layer, presets::tiny().0);
-	let stranger = answered(somebody(), &lie.parameters(&model, newest().params).unwrap(), 0, |_| {});
+	let other = |_: &ModelConfig, mut right: Vec<f32>| {
+		right.iter_mut().for_each(|value| *value = -*value);
+		Ok(right)
+	};
+	let stranger = answered(somebody(), &other(&presets::tiny().0, newest().params).unwrap(), 0, |_| {});
 	let doubt = case(&stranger).doubted_choice().unwrap().unwrap();
-	let mut liar = case(&stranger).told_by(Some(&lie)).unwrap();
+	let mut liar = case(&stranger).computed_with(other).unwrap();
 	assert_eq!(dispute(&stranger, doubt, &mut liar, &mut case(&stranger)).unwrap().0, Ruling::Fraud);
 	// A challenger whose machine is wrong loses.
 	let (mut mistaken, doubt) = mistaken(&right);

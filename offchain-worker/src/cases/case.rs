@@ -10,7 +10,7 @@ use neuroshard_graph::{
 	game::{open_answer, open_checkpoint, open_sample, open_work, Doubt, GameError, Move, Position, Side},
 	player::{AnswerStory, CheckpointStory, PlayError, Player, States, Story, WorkStory},
 	trace::TraceError,
-	ConfigError, Hash, TrainConfig,
+	ConfigError, Hash, ModelConfig, TrainConfig,
 };
 use neuroshard_types::{
 	assignment::Window,
@@ -191,7 +191,6 @@ impl Case {
 	}
 
 	/// Recomputed with a mistake, as a cheater who made it on purpose defends its claim.
-	#[cfg(any(feature = "faults", test))]
 	#[must_use]
 	pub fn with_mistake(self, mistake: Option<neuroshard_graph::trace::Mistake>) -> Self {
 		let told = match (self.told, mistake) {
@@ -202,18 +201,17 @@ impl Case {
 		Self { told, ..self }
 	}
 
-	/// An answer as a provider defends it that has lied on purpose.
+	/// An answer as a provider defends it that has computed with other parameters than those of the checkpoint, which `used` makes of them.
 	///
 	/// # Errors
-	/// [`CaseError`] if what it used in place of the checkpoint's parameters is not at hand.
-	#[cfg(any(feature = "faults", test))]
-	pub fn told_by(self, lie: Option<&crate::faults::AnswerLie>) -> Result<Self, CaseError> {
-		let told = match (self.told, lie, &self.grounds) {
-			(Told::Answer(story), Some(lie), Grounds::Answer { claim, .. }) => {
-				let used = lie.parameters(&claim.config.model, story.parameters().to_vec());
+	/// [`CaseError`] if what it used is not at hand.
+	pub fn computed_with(self, used: impl FnOnce(&ModelConfig, Vec<f32>) -> Result<Vec<f32>, CheckpointError>) -> Result<Self, CaseError> {
+		let told = match (self.told, &self.grounds) {
+			(Told::Answer(story), Grounds::Answer { claim, .. }) => {
+				let used = used(&claim.config.model, story.parameters().to_vec());
 				Told::Answer(Box::new(story.with_parameters(used.map_err(|error| PlayError::Source(SourceError::Delta(error)))?)?))
 			}
-			(told, ..) => told,
+			(told, _) => told,
 		};
 		Ok(Self { told, ..self })
 	}

@@ -102,7 +102,6 @@ impl DisputeAnswer {
 			side: Side::Challenger,
 			threads,
 			in_use: Some(in_use),
-			#[cfg(any(feature = "faults", test))]
 			lie: None,
 		};
 		let (player, disputes) = Player::new(parts);

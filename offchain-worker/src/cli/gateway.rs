@@ -127,7 +127,6 @@ impl Gateway {
 			side: Side::Challenger,
 			threads: hardware::threads(self.threads),
 			in_use: None,
-			#[cfg(any(feature = "faults", test))]
 			lie: None,
 		};
 		Player::new(parts).0

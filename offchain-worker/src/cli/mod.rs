@@ -8,6 +8,7 @@ mod bench;
 mod bill;
 mod bond;
 mod check;
+mod conduct;
 mod dataset;
 mod dataset_chain;
 mod disk;
@@ -40,10 +41,12 @@ mod status;
 mod train;
 mod until;
 
+pub use conduct::{Conducts, NoOptions};
 pub use error::CliError;
 pub use process::main;
 pub use run_file::{ModelFile, Preset, RunFile, RunFileError, TrainFile};
 
+use crate::run::Honest;
 use clap::{Args, Parser, Subcommand};
 use neuroshard_chain_client::keys::Unlock;
 use std::path::PathBuf;
@@ -51,12 +54,15 @@ use std::path::PathBuf;
 /// Lends compute to train language models with others, exactly checkable, and earns NEURO for it.
 #[derive(Debug, Parser)]
 #[command(name = "neuroshard-worker", version, arg_required_else_help = true)]
-pub struct Cli {
+pub struct CliOf<C: Conducts> {
 	#[command(flatten)]
 	common: Common,
 	#[command(subcommand)]
-	command: Command,
+	command: Command<C>,
 }
+
+/// The command line of the worker that is installed.
+pub type Cli = CliOf<Honest>;
 
 /// Options of every command.
 #[derive(Clone, Debug, Args)]
@@ -98,7 +104,7 @@ impl Common {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-enum Command {
+enum Command<C: Conducts> {
 	/// Make, show or restore the keys.
 	#[command(subcommand)]
 	Key(key::KeyCommand),
@@ -123,7 +129,7 @@ enum Command {
 	/// Send NEURO to another account.
 	Transfer(money::Transfer),
 	/// Take part in training, or only serve checkpoints.
-	Run(start::Run),
+	Run(start::Run<C>),
 	/// Finish the round at hand, leave, and start to take the bond out. Called again later, withdraws it.
 	Leave(leave::Leave),
 	/// Show account, bond, run, round and earnings.
@@ -141,7 +147,7 @@ enum Command {
 	/// Sample text from a checkpoint.
 	Generate(generate::Generate),
 	/// Answer over HTTP, as clients of the OpenAI API ask, with a checkpoint or any model of the Llama family. Needs no chain.
-	Serve(serve::Serve),
+	Serve(serve::Serve<C>),
 	/// Show this provider's offer and the sessions that pay for its answers, close and settle them, or withdraw the offer.
 	Offer(offer::OfferCommand),
 	/// Answer clients of the OpenAI API on this machine by a provider, and pay it for each answer with this account.
@@ -162,8 +168,8 @@ enum Command {
 ///
 /// # Errors
 /// Whatever the command ran into, in words for people.
-pub async fn run(cli: Cli) -> Result<u8, CliError> {
-	let Cli { common, command } = cli;
+pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
+	let CliOf { common, command } = cli;
 	match command {
 		Command::Key(command) => command.run(&common),
 		Command::Register(command) => command.run(&common).await,

@@ -1,6 +1,6 @@
 //! The process around a command: log, threads, last words and exit code.
 
-use super::{run, Cli};
+use super::{run, CliOf, Conducts};
 use crate::infer::printable_line;
 use clap::Parser;
 use std::{
@@ -9,8 +9,8 @@ use std::{
 };
 use tracing_subscriber::EnvFilter;
 
-/// Does what the process was started for.
-pub fn main() -> ExitCode {
+/// Does what the process was started for, with workers that behave by `C`.
+pub fn main<C: Conducts>() -> ExitCode {
 	// All crates of our own have names that begin like this.
 	let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,libp2p_kad=error,neuroshard=info"));
 	tracing_subscriber::fmt()
@@ -21,7 +21,7 @@ pub fn main() -> ExitCode {
 		// Else a log on a full disk would end what logs by a panic.
 		.log_internal_errors(false)
 		.init();
-	let cli = Cli::parse();
+	let cli = CliOf::<C>::parse();
 	let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
 		Ok(runtime) => runtime,
 		Err(error) => {

@@ -1,6 +1,6 @@
 //! `serve`.
 
-use super::{local, open::create_base, owner, parse, CliError, Common};
+use super::{conduct::Conducts, local, open::create_base, owner, parse, CliError, Common};
 use crate::{
 	answers::{judge, longest_text, InUse, Parts, Player, Shelf},
 	hardware,
@@ -48,7 +48,7 @@ const LONGEST_AGAIN: Duration = Duration::from_secs(600);
 const LEAST_TEXT: u32 = 64;
 
 #[derive(Debug, Args)]
-pub(super) struct Serve {
+pub(super) struct Serve<C: Conducts> {
 	/// Serve the newest checkpoint of this run that is in the base folder; without it, that of the newest run.
 	#[arg(long, conflicts_with = "model")]
 	run: Option<RunId>,
@@ -116,9 +116,8 @@ pub(super) struct Serve {
 	/// Threads.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
-	#[cfg(any(feature = "faults", test))]
 	#[command(flatten)]
-	cheat: crate::faults::AnswerCheat,
+	conduct: C::OfServe,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -143,7 +142,7 @@ impl From<Arithmetic> for Class {
 	}
 }
 
-impl Serve {
+impl<C: Conducts> Serve<C> {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let stop = CancellationToken::new();
 		super::start::stop_on_signals(&stop)?;
@@ -202,8 +201,7 @@ impl Serve {
 			}
 		}
 		model.name = self.name.clone().unwrap_or(model.name);
-		#[cfg(any(feature = "faults", test))]
-		if let Some(lie) = self.cheat.lie() {
+		if let Some(lie) = C::of_serve(&self.conduct) {
 			let (config, checkpoint) = local::load(&common.base()?, self.run, threads)?;
 			model.engine = lie.engine(&config, &lie.parameters(&config, checkpoint.params)?, threads)?;
 		}
@@ -305,8 +303,7 @@ impl Serve {
 			side: Side::Defender,
 			threads,
 			in_use: None,
-			#[cfg(any(feature = "faults", test))]
-			lie: self.cheat.lie(),
+			lie: C::of_serve(&self.conduct),
 		};
 		let (player, _) = Player::new(parts);
 		let keeper = Keeper::new(client.clone(), submitter, ponw.clone(), accounts.clone());

@@ -1,6 +1,7 @@
 //! `run`.
 
 use super::{
+	conduct::Conducts,
 	open::{create_base, RunLock},
 	owner, parse, CliError, Common,
 };
@@ -29,7 +30,7 @@ const NODE_RETRY: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
-pub(super) struct Run {
+pub(super) struct Run<C: Conducts> {
 	/// Keep and serve checkpoints, and train nothing. Needs no bond.
 	#[arg(long)]
 	serve_only: bool,
@@ -85,12 +86,11 @@ pub(super) struct Run {
 	/// Leave earnings below this on chain: a claim costs a fee.
 	#[arg(long, value_name = "NEURO", default_value = "0.01")]
 	claim_from: Neuro,
-	#[cfg(any(feature = "faults", test))]
 	#[command(flatten)]
-	cheat: crate::faults::CheatOptions,
+	conduct: C::OfRun,
 }
 
-impl Run {
+impl<C: Conducts> Run<C> {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let base = common.base()?;
 		create_base(&base)?;
@@ -144,8 +144,7 @@ impl Run {
 			attest: self.attest,
 			threads: hardware::threads(self.threads),
 			claim_from: self.claim_from.0,
-			#[cfg(any(feature = "faults", test))]
-			fault: self.cheat.fault(who.clone()),
+			conduct: C::of_run(self.conduct, who.clone()),
 			audit: self.audit,
 		};
 		let parts = Parts { base, keys, owner: who, client, store, net, reporter: reporter.clone() };

@@ -104,7 +104,6 @@ impl Court {
 			side: Side::Challenger,
 			threads: self.threads,
 			in_use: self.in_use.take(),
-			#[cfg(any(feature = "faults", test))]
 			lie: None,
 		};
 		let (player, disputes) = Player::new(parts);

@@ -152,7 +152,6 @@ impl Content {
 }
 
 /// Finished training in the journal of another worker's folder; none if there is nothing of it.
-#[cfg(any(feature = "faults", test))]
 pub fn pending_in(base: &Path) -> Vec<Pending> {
 	let content = std::fs::read(base.join("journal")).ok().and_then(|bytes| Content::read(&bytes));
 	content.map(|content| content.pending).unwrap_or_default()

@@ -10,6 +10,7 @@
 //! [`worker`] starts them out of [`parts`]. None of them uses another one; what they share is:
 //!
 //! - [`actor`]: what their loops are made of.
+//! - [`conduct`]: what a worker does where it could do something else.
 //! - [`content`]: checkpoints, deltas and datasets, from disk or peers; [`peers`]: where those are, as the chain says it.
 //! - [`defence`]: what is at stake, how long this account has for its moves, and what they may cost.
 //! - [`desk`]: what the verifier leaves for the auditor.
@@ -19,6 +20,7 @@
 mod actor;
 mod answers;
 mod auditor;
+mod conduct;
 mod content;
 pub mod defence;
 mod desk;
@@ -35,10 +37,11 @@ mod peers;
 mod verifier;
 mod worker;
 
+pub use conduct::{Conduct, Due, Honest, Made};
 pub use content::{checkpoint_folder, read_model};
 pub use error::WorkerError;
 pub use holder::end_attestations;
-pub use journal::JournalError;
+pub use journal::{pending_in, Journal, JournalError, Pending};
 pub use leave::{forget_request, LEAVE_FILE};
 pub use participant::{choose_run, KnownRun, Prospect};
 pub use parts::{Mode, Options, Parts};

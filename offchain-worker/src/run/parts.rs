@@ -1,6 +1,9 @@
 //! What a worker is made of: what its operator decides, what it works with, and what its roles share.
 
-use super::content::{supply::Cached, Content};
+use super::{
+	conduct::Conduct,
+	content::{supply::Cached, Content},
+};
 use crate::status::Reporter;
 use neuroshard_chain_client::{keys::Keys, ChainClient, Submitter};
 use neuroshard_network::Handle;
@@ -33,9 +36,8 @@ pub struct Options {
 	pub threads: usize,
 	/// Earnings below this are not claimed.
 	pub claim_from: Balance,
-	/// What is done wrong on purpose.
-	#[cfg(any(feature = "faults", test))]
-	pub fault: Option<crate::faults::Fault>,
+	/// How the worker behaves.
+	pub conduct: Arc<dyn Conduct>,
 	/// Share of the others' work that is checked, from 0 to 1. With any at all, checkpoints that others attested are checked too.
 	pub audit: f64,
 }

@@ -62,8 +62,7 @@ impl Worker {
 			threads: options.threads,
 			audit: options.audit,
 			desk,
-			#[cfg(any(feature = "faults", test))]
-			fault: options.fault,
+			conduct: options.conduct,
 		});
 		let holder = Holder::new(base, client, submitter, options.dataset, options.attest);
 		let ending = stop.child_token();

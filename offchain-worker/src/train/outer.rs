@@ -51,7 +51,10 @@ pub fn apply_outer(engine: &Engine, previous: &Checkpoint, included: &Included) 
 }
 
 /// [`apply_outer`] under the configuration `train`.
-pub(crate) fn apply_outer_as(
+///
+/// # Errors
+/// As there.
+pub fn apply_outer_as(
 	engine: &Engine,
 	train: &TrainConfig,
 	previous: &Checkpoint,
@@ -80,7 +83,10 @@ pub fn apply_outer_steps<E: From<OuterError>>(
 }
 
 /// [`apply_outer_steps`] under the configuration `train`.
-pub(crate) fn apply_outer_steps_as<E: From<OuterError>>(
+///
+/// # Errors
+/// As there.
+pub fn apply_outer_steps_as<E: From<OuterError>>(
 	engine: &Engine,
 	train: &TrainConfig,
 	start: &Checkpoint,

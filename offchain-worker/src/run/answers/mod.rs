@@ -158,7 +158,6 @@ impl Answers {
 			side: Side::Challenger,
 			threads,
 			in_use: None,
-			#[cfg(any(feature = "faults", test))]
 			lie: None,
 		});
 		let me = submitter.who().clone();

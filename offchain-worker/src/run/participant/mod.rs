@@ -135,8 +135,7 @@ impl Participant {
 			reporter,
 			dataset,
 			checked: Default::default(),
-			#[cfg(any(feature = "faults", test))]
-			fault: options.fault.clone(),
+			conduct: options.conduct.clone(),
 		};
 		Ok(Self {
 			base,

@@ -4,6 +4,7 @@ use super::{decide::plan::tests::training, observe::observe, *};
 use crate::{
 	run::{
 		auditor::provider,
+		conduct::Honest,
 		parts::{Mode, Parts},
 		Worker,
 	},
@@ -118,7 +119,7 @@ impl Bench {
 			reporter: self.reporter.clone(),
 		};
 		let options =
-			Options { mode: Mode::Train, run, dataset: None, attest: false, threads: 1, claim_from: NEURO, fault: None, audit: 0.0 };
+			Options { mode: Mode::Train, run, dataset: None, attest: false, threads: 1, claim_from: NEURO, conduct: Arc::new(Honest), audit: 0.0 };
 		let (worker, stop, runtime) = (Worker::new(parts, options).unwrap(), self.stop.clone(), tokio::runtime::Handle::current());
 		tokio::task::spawn_blocking(move || runtime.block_on(worker.run(stop)))
 	}

@@ -94,11 +94,11 @@ impl Verifier {
 	/// A claim about a participant's inner steps, or about a state between them.
 	async fn work_case(&self, at: &ChainAt, claim: &ClaimId, judged: WorkClaim, priority: Priority) -> Result<Case, WorkerError> {
 		let ClaimId { run, round, kind, who } = claim;
-		// What the claimant read: the windows that were drawn for it.
-		let told = judged.clone();
 		self.check_memory(claim, &judged.config)?;
-		#[cfg(any(feature = "faults", test))]
-		let told = self.told_by(claim, told);
+		// What the claimant read: the windows that were drawn for it. What this account claimed itself is told as it was made.
+		let own = *kind == ClaimKind::Work && *who == self.me;
+		let seed = if own { self.conduct.window_seed(*run, *round, judged.seed) } else { judged.seed };
+		let told = WorkClaim { seed, ..judged.clone() };
 		let train = &judged.config.train;
 		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
 		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
@@ -123,10 +123,9 @@ impl Verifier {
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &peers).await?;
 		let source = (dataset.loader.clone(), dataset.library());
-		#[cfg(any(feature = "faults", test))]
-		let mistake = self.mistake(claim, &judged)?;
+		let mistake = if own { self.conduct.mistake(*run, *round, &judged.config.model, train).map_err(CaseError::from)? } else { None };
 		// Of what this worker trained itself there are states on disk.
-		let own = (*kind == ClaimKind::Work && *who == self.me).then(|| {
+		let states = own.then(|| {
 			let own = OwnRound::new(*run, *round, judged.seed, judged.base.map(|_| judged.start));
 			kept::states(self.content.store.clone(), own, layout, train.batch, self.threads)
 		});
@@ -135,9 +134,8 @@ impl Verifier {
 			Some((params, momentum)) => case.with_base((params, momentum.0))?,
 			None => case,
 		};
-		#[cfg(any(feature = "faults", test))]
 		let case = case.with_mistake(mistake);
-		let case = match own {
+		let case = match states {
 			Some(states) => case.with_states(states),
 			None => case,
 		};
@@ -167,10 +165,11 @@ impl Verifier {
 		};
 		let deltas = move |step: u32| steps.get(step as usize).into_iter().flatten().map(&read).collect::<Result<Vec<_>, _>>();
 		let (exec, train) = (self.exec(priority)?, judged.config.train.clone());
-		#[cfg(any(feature = "faults", test))]
-		if let Some(lie) = self.own_fault(claim).and_then(|fault| fault.lie(*round)) {
-			let told = move |step| deltas(step).map(|deltas| lie.deltas(deltas));
-			return Ok(Some(Case::attestation(exec, judged, &lie.train(&train), start, told, cancel)?));
+		if *who == self.me {
+			let (conduct, round) = (self.conduct.clone(), *round);
+			let train = conduct.outer_step(round, &train);
+			let told = move |step| deltas(step).map(|deltas| conduct.deltas(round, deltas));
+			return Ok(Some(Case::attestation(exec, judged, &train, start, told, cancel)?));
 		}
 		Ok(Some(Case::attestation(exec, judged, &train, start, deltas, cancel)?))
 	}

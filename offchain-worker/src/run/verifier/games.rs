@@ -65,12 +65,8 @@ impl Verifier {
 	}
 
 	/// Whether this worker lets a claim of its own fall without a word, on purpose.
-	fn keeps_silent(&self, _claim: &ClaimId) -> bool {
-		#[cfg(any(feature = "faults", test))]
-		if let Some(fault) = self.own_fault(_claim) {
-			return !fault.answers_disputes(_claim.kind, _claim.round);
-		}
-		false
+	fn keeps_silent(&self, claim: &ClaimId) -> bool {
+		claim.who == self.me && !self.conduct.answers_disputes(claim.kind, claim.round)
 	}
 
 	/// Makes the next move in a game.

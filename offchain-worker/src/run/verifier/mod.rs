@@ -10,8 +10,6 @@ mod audits;
 mod cases;
 mod checks;
 mod compute;
-#[cfg(any(feature = "faults", test))]
-mod faults;
 mod games;
 mod rests;
 #[cfg(test)]
@@ -19,6 +17,7 @@ mod tests;
 
 use super::{
 	actor::{guarded::guarded, wait::wait},
+	conduct::Conduct,
 	content::{supply::Cached, Content},
 	desk::Desk,
 	WorkerError,
@@ -64,9 +63,8 @@ pub(super) struct Parts<'a> {
 	pub audit: f64,
 	/// Where samples of audits are left.
 	pub desk: Desk,
-	/// What this worker does wrong on purpose, and then defends.
-	#[cfg(any(feature = "faults", test))]
-	pub fault: Option<crate::faults::Fault>,
+	/// How this worker behaves, and defends what it did.
+	pub conduct: Arc<dyn Conduct>,
 }
 
 /// The actor.
@@ -80,8 +78,7 @@ pub(super) struct Verifier {
 	threads: usize,
 	audit: f64,
 	desk: Desk,
-	#[cfg(any(feature = "faults", test))]
-	fault: Option<crate::faults::Fault>,
+	conduct: Arc<dyn Conduct>,
 	ledger: Ledger,
 	execs: std::sync::Mutex<Vec<(Priority, Arc<Exec>)>>,
 	/// The claim that was recomputed last: the next move in the same game goes on from there.
@@ -104,13 +101,10 @@ pub(super) struct Verifier {
 
 impl Verifier {
 	pub(super) fn new(parts: Parts<'_>) -> Self {
-		#[cfg(any(feature = "faults", test))]
-		let fault = parts.fault;
-		let Parts { base, client, submitter, content, dataset, reporter, threads, audit, desk, .. } = parts;
+		let Parts { base, client, submitter, content, dataset, reporter, threads, audit, desk, conduct } = parts;
 		Self {
 			me: submitter.who().clone(),
-			#[cfg(any(feature = "faults", test))]
-			fault,
+			conduct,
 			client,
 			submitter,
 			content,

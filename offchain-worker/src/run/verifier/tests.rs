@@ -8,6 +8,7 @@ use super::{
 use crate::{
 	cases::{ledger::Finding, tests::Claimed},
 	run::{
+		conduct::Honest,
 		content::rounds::{round_label, tests::record},
 		participant::decide::plan::tests::training,
 	},
@@ -56,7 +57,7 @@ impl Bench {
 			threads: 2,
 			audit: 1.0,
 			desk: Desk::open(base.path()),
-			fault: None,
+			conduct: Arc::new(Honest),
 		});
 		Self { node, verifier, _base: base, _stop: stop.drop_guard() }
 	}

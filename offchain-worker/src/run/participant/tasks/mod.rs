@@ -1,10 +1,9 @@
 //! Doing what the planner asks for. Tasks change nothing of the worker's memory themselves: they return what is to be remembered.
 
 mod act;
-#[cfg(any(feature = "faults", test))]
-mod cheat;
 mod checkpoints;
 mod dataset;
+mod departure;
 mod outer_steps;
 mod round;
 
@@ -21,6 +20,7 @@ use crate::{
 	arithmetic,
 	engine::EngineError,
 	run::{
+		conduct::Conduct,
 		content::{supply::Cached, Content},
 		journal::Pending,
 		parts::Mode,
@@ -98,8 +98,8 @@ pub(super) struct Tasks {
 	pub(super) reporter: Reporter,
 	pub(super) dataset: Arc<Mutex<Cached>>,
 	pub(super) checked: Checked,
-	#[cfg(any(feature = "faults", test))]
-	pub(super) fault: Option<crate::faults::Fault>,
+	/// How the worker behaves.
+	pub(super) conduct: Arc<dyn Conduct>,
 }
 
 /// Deltas that were looked at. It is noted here at once, so that what has come counts even if the task that asked for it is given up.

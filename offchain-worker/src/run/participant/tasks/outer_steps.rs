@@ -13,7 +13,7 @@ use crate::{
 	},
 	train::{
 		checkpoint::decode_delta,
-		outer::{apply_outer_steps, attest, Included},
+		outer::{apply_outer_steps_as, attest, Included},
 	},
 };
 use neuroshard_types::dispute::OuterJob;
@@ -33,8 +33,7 @@ impl Tasks {
 		// Nobody gives this task up while it computes, so that what it waits for must not take for ever.
 		let dataset = within(SHARDS_TIMEOUT, "the held-out shards", fetched).await??;
 
-		#[cfg(any(feature = "faults", test))]
-		let lie = self.lie(moment)?;
+		let (conduct, round) = (self.conduct.clone(), moment.round()?.1.round);
 		let (store, reporter, todo) = (self.content.store.clone(), self.reporter.clone(), job.clone());
 		let computed = self.compute.run(move |bench| {
 			let threads = bench.threads();
@@ -51,21 +50,13 @@ impl Tasks {
 			let steps = (0..).zip(&todo.steps).map(|(number, step): (usize, _)| {
 				let deltas = step.iter().map(|root| Ok(decode_delta(engine, &read(&store, *root)?, *root)?));
 				let inner_steps = todo.inner_steps.get(number).cloned().unwrap_or_default();
-				Ok::<_, WorkerError>(Included { deltas: deltas.collect::<Result<_, WorkerError>>()?, inner_steps })
+				let deltas = conduct.deltas(round, deltas.collect::<Result<_, WorkerError>>()?);
+				Ok::<_, WorkerError>(Included { deltas, inner_steps })
 			});
-			#[cfg(not(any(feature = "faults", test)))]
-			let next = apply_outer_steps(engine, start, steps)?;
-			#[cfg(any(feature = "faults", test))]
-			let next = match lie {
-				Some(lie) => lie.apply_outer_steps(engine, start, steps)?,
-				None => apply_outer_steps(engine, start, steps)?,
-			};
+			let next = apply_outer_steps_as(engine, &conduct.outer_step(round, &config.train), start, steps)?;
 			drop(stored);
-			#[cfg(not(any(feature = "faults", test)))]
-			let attestation = attest(engine, &next, &dataset.loader)?;
-			#[cfg(any(feature = "faults", test))]
-			let attestation = match lie {
-				Some(lie) => lie.attest(&next),
+			let attestation = match conduct.attest(round, &next) {
+				Some(attestation) => attestation,
 				None => attest(engine, &next, &dataset.loader)?,
 			};
 			// What was computed before and not adopted is nothing that anybody needs to find. Its blobs go with those of its round.

@@ -71,8 +71,7 @@ enum Stepped {
 impl Tasks {
 	/// Takes the inner steps of `drawn`, or gets what they need, if they are taken beside all else because rounds overlap.
 	pub(super) async fn train(&self, moment: &Moment, drawn: Drawn) -> Result<Effect, WorkerError> {
-		#[cfg(any(feature = "faults", test))]
-		if let Some(effect) = self.false_work(moment, drawn).await? {
+		if let Some(effect) = self.departure(moment, drawn).await? {
 			return Ok(effect);
 		}
 		let Drawn { seed, position, .. } = drawn;
@@ -229,8 +228,7 @@ impl Tasks {
 	}
 
 	pub(super) async fn reveal(&self, moment: &Moment) -> Result<Effect, WorkerError> {
-		#[cfg(any(feature = "faults", test))]
-		if moment.pending.as_ref().is_some_and(|pending| self.keeps_back(pending)) {
+		if moment.pending.as_ref().is_some_and(|pending| self.conduct.keeps_work_back(pending.round)) {
 			return Ok(Effect::Incomplete);
 		}
 		let Pending { run, round, attempt, salt, work, .. } = moment.pending.clone().ok_or(WorkerError::Stopped)?;

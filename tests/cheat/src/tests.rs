@@ -1,7 +1,7 @@
 //! What cheaters reveal and attest, against what they should.
 
 use super::*;
-use crate::{
+use neuroshard_worker::{
 	data::{
 		corpus::Corpus,
 		dataset::{build, BuildOptions},
@@ -11,7 +11,7 @@ use crate::{
 	engine::Engine,
 	train::{
 		checkpoint::{decode_delta, Checkpoint},
-		outer::{Included, OuterError},
+		outer::{apply_outer_as, apply_outer_steps_as, Included, OuterError},
 		presets,
 		round::{assignment, Trained, Training},
 	},
@@ -80,7 +80,7 @@ impl Bench {
 
 	/// What the cheater reveals in round 0, in which it has the first place.
 	fn cheated(&mut self, deed: Deed) -> Trained {
-		let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
+		let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
 		false_work(&fault(deed), due, &mut self.engine, (&self.genesis, None), &self.loader).unwrap().unwrap()
 	}
 
@@ -159,7 +159,7 @@ fn false_work_of_a_bridge_is_found_false_too() {
 	};
 	assert_eq!(doubt(engine, &honest), None);
 	for deed in [Deed::FewerSteps, Deed::WrongShard, Deed::BitFlip] {
-		let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
+		let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
 		let cheated = false_work(&fault(deed.clone()), due, engine, (genesis, Some(&base)), loader).unwrap().unwrap();
 		let first = u32::try_from(right_roots(&cheated, &honest)).unwrap();
 		assert_eq!(doubt(engine, &cheated), Some(Doubt::Interval(first)), "{deed:?}");
@@ -176,7 +176,7 @@ fn noise_has_no_right_root_and_depends_on_the_account() {
 	let (honest, noise) = (bench.honest(0, SEED), bench.cheated(Deed::Noise));
 	assert!(noise.work.state_roots.iter().all(|root| !honest.work.state_roots.contains(root)));
 	let other = Fault { who: AccountId::new([8; 32]), ..fault(Deed::Noise) };
-	let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
+	let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
 	let other = false_work(&other, due, &mut bench.engine, (&bench.genesis, None), &bench.loader).unwrap().unwrap();
 	assert_ne!(other.work.delta_root, noise.work.delta_root, "the chain takes no delta twice");
 }
@@ -215,7 +215,7 @@ fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
 		assert_eq!((mistake.mask.count_ones(), mistake.output), (1, 0));
 		let plan = Plan::training(&model, &train).unwrap();
 		assert_eq!(plan.stages()[mistake.stage as usize].op, Op::AdamW);
-		let due = Position { run: RUN, round: 0, windows: (SEED, 0), residual: None };
+		let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
 		let cheated = false_work(&fault, due, &mut bench.engine, (&bench.genesis, None), &bench.loader).unwrap().unwrap();
 		assert_eq!(right_roots(&cheated, &honest), (mistake.step / INTERVAL) as usize, "{mistake:?}");
 		steps.insert(mistake.step);
@@ -236,6 +236,12 @@ fn deltas(bench: &mut Bench) -> Vec<Vec<f32>> {
 	trained.iter().map(|trained| bench.delta(trained)).collect()
 }
 
+/// The outer step as a worker with this fault takes it in round 0.
+fn outer_step(bench: &Bench, fault: &Fault, deltas: Vec<Vec<f32>>) -> Result<Checkpoint, OuterError> {
+	let train = fault.outer_step(0, bench.engine.train_config());
+	apply_outer_as(&bench.engine, &train, &bench.genesis, &fault.deltas(0, deltas).into())
+}
+
 /// Root of the checkpoint after an outer step with these deltas, as a verifier computes it.
 fn right_root(bench: &Bench, deltas: &[Vec<f32>]) -> H256 {
 	let (engine, told) = (&bench.engine, |_| Ok::<_, Infallible>(deltas.to_vec()));
@@ -248,11 +254,10 @@ fn right_root(bench: &Bench, deltas: &[Vec<f32>]) -> H256 {
 fn a_wrong_aggregate_counts_one_delta_twice_and_leaves_one_out() {
 	let mut bench = bench(STEPS);
 	let right = deltas(&mut bench);
-	let lie = fault(Deed::WrongAggregate).lie(0).unwrap();
-	let attested = lie.apply_outer(&bench.engine, &bench.genesis, right.clone()).unwrap().header.root();
+	let attested = outer_step(&bench, &fault(Deed::WrongAggregate), right.clone()).unwrap().header.root();
 	assert_ne!(attested, right_root(&bench, &right));
 	assert_eq!(attested, right_root(&bench, &[right[1].clone(), right[1].clone(), right[2].clone()]));
-	let lone = lie.apply_outer(&bench.engine, &bench.genesis, vec![right[0].clone()]).unwrap().header.root();
+	let lone = outer_step(&bench, &fault(Deed::WrongAggregate), vec![right[0].clone()]).unwrap().header.root();
 	assert_ne!(lone, right_root(&bench, &right[..1]));
 }
 
@@ -260,8 +265,7 @@ fn a_wrong_aggregate_counts_one_delta_twice_and_leaves_one_out() {
 fn a_wrong_outer_step_goes_twice_as_far() {
 	let mut bench = bench(STEPS);
 	let right = deltas(&mut bench);
-	let lie = fault(Deed::WrongOuterStep).lie(0).unwrap();
-	let attested = lie.apply_outer(&bench.engine, &bench.genesis, right.clone()).unwrap();
+	let attested = outer_step(&bench, &fault(Deed::WrongOuterStep), right.clone()).unwrap();
 	assert_ne!(attested.header.root(), right_root(&bench, &right));
 	let train = bench.engine.train_config();
 	assert_eq!((train.outer_lr.get(), train.outer_beta.get()), (1.0, 0.0), "a step is as long as the mean of the deltas");
@@ -279,7 +283,8 @@ fn a_liar_can_tell_the_story_of_its_checkpoint() {
 	for lie in [CheckpointLie::Aggregate, CheckpointLie::OuterStep] {
 		// A step without deltas between two with some, as outer steps that are redone may have.
 		let steps = [right.clone(), Vec::new(), right[1..].to_vec()].map(Included::from);
-		let attested = lie.apply_outer_steps(&bench.engine, &bench.genesis, steps.clone().map(Ok::<_, OuterError>)).unwrap();
+		let lies = steps.clone().map(|step| Ok::<_, OuterError>(Included { deltas: lie.deltas(step.deltas), ..step }));
+		let attested = apply_outer_steps_as(&bench.engine, &lie.train(&train), &bench.genesis, lies).unwrap();
 		let told = |step: u32| Ok::<_, Infallible>(lie.deltas(steps[step as usize].deltas.clone()));
 		let start = [bench.genesis.params.clone(), bench.genesis.momentum.clone()];
 		let mut story = CheckpointStory::new(exec.clone(), &model, &lie.train(&train), 0, start, told).unwrap();
@@ -298,7 +303,7 @@ fn a_fault_happens_in_its_round_or_from_then_on() {
 	let accomplice = Fault { deed: Deed::HandOver, ..once.clone() };
 	assert!(accomplice.keeps_work_back(2) && !accomplice.keeps_work_back(3) && !once.keeps_work_back(2));
 	let mut bench = bench(STEPS);
-	let due = Position { run: RUN, round: 1, windows: (SEED, 0), residual: None };
+	let due = Due { run: RUN, round: 1, seed: SEED, position: 0, residual: None };
 	let before = false_work(&Fault { round: 2, ..fault(Deed::Noise) }, due, &mut bench.engine, (&bench.genesis, None), &bench.loader);
 	assert_eq!(before.unwrap(), None);
 }
@@ -319,13 +324,13 @@ fn only_what_has_a_story_is_defended() {
 #[test]
 fn a_lazy_auditor_makes_samples_up_from_its_round_on_and_nobody_else_does() {
 	let lazy = Fault { again: true, round: 2, ..fault(Deed::LazyAudit) };
-	let made_up: Vec<_> = (0..5).map(|round| lazy.made_up_sample(RUN, round)).collect();
+	let made_up: Vec<_> = (0..5).map(|round| lazy.sample(RUN, round)).collect();
 	assert!(made_up[..2].iter().all(Option::is_none) && made_up[2..].iter().all(Option::is_some));
-	assert_eq!(made_up[3], lazy.made_up_sample(RUN, 3), "it is the same after a restart");
+	assert_eq!(made_up[3], lazy.sample(RUN, 3), "it is the same after a restart");
 	assert_ne!(made_up[3], made_up[4]);
 	let partner = Fault { who: AccountId::new([8; 32]), ..lazy };
-	assert_ne!(made_up[3], partner.made_up_sample(RUN, 3));
-	assert_eq!(fault(Deed::Noise).made_up_sample(RUN, 0), None);
+	assert_ne!(made_up[3], partner.sample(RUN, 3));
+	assert_eq!(fault(Deed::Noise).sample(RUN, 0), None);
 }
 
 #[derive(Parser)]
@@ -336,22 +341,14 @@ struct Line {
 
 #[test]
 fn every_kind_is_asked_for_by_its_name() {
-	let names: Vec<String> = Kind::value_variants().iter().map(|kind| kind.to_possible_value().unwrap().get_name().to_owned()).collect();
-	let expected = [
-		"noise",
-		"fewer-steps",
-		"copied-delta",
-		"wrong-shard",
-		"bit-flip",
-		"wrong-aggregate",
-		"wrong-outer-step",
-		"silence",
-		"lazy-auditor",
-	];
-	assert_eq!(names, expected);
 	let who = AccountId::new([7; 32]);
 	let parse = |line: &[&str]| Line::try_parse_from([&["run"], line].concat()).map(|line| line.options.fault(who.clone()));
 	assert_eq!(parse(&[]).unwrap(), None);
+	for cheat in Cheat::value_variants().iter().filter(|cheat| !cheat.is_of_answers()) {
+		let asked = parse(&["--cheat", cheat.name(), "--cheat-from", "/base"]).unwrap();
+		assert!(asked.is_some(), "{cheat:?}");
+	}
+	assert!(parse(&["--cheat", "wrong-token"]).unwrap_err().to_string().contains("noise, fewer-steps"));
 	let asked = parse(&["--cheat", "bit-flip"]).unwrap();
 	assert_eq!(asked, Some(Fault { round: 1, ..fault(Deed::BitFlip) }));
 	let asked = parse(&["--cheat", "noise", "--cheat-round", "4", "--cheat-again"]).unwrap();

@@ -1,14 +1,8 @@
 //! Checkpoints that are not what the included deltas give.
 
-use crate::{
-	engine::Engine,
-	train::{
-		checkpoint::Checkpoint,
-		outer::{apply_outer_as, apply_outer_steps_as, Included, OuterError},
-	},
-};
 use neuroshard_graph::{TrainConfig, F32};
 use neuroshard_types::run::Attestation;
+use neuroshard_worker::train::checkpoint::Checkpoint;
 
 /// What is wrong with a checkpoint. A story that is told with [`Self::deltas`] and [`Self::train`] ends with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,31 +35,9 @@ impl CheckpointLie {
 		TrainConfig { outer_lr, ..train.clone() }
 	}
 
-	/// What `train::outer::apply_outer` does, and lies.
-	///
-	/// # Errors
-	/// [`OuterError`] as there.
-	pub fn apply_outer(self, engine: &Engine, previous: &Checkpoint, deltas: Vec<Vec<f32>>) -> Result<Checkpoint, OuterError> {
-		apply_outer_as(engine, &self.train(engine.train_config()), previous, &self.deltas(deltas).into())
-	}
-
 	/// What is attested of such a checkpoint. Nothing is validated: only what comes before two thirds agree on something else counts, so that who
 	/// lies wants to be first.
 	pub fn attest(self, checkpoint: &Checkpoint) -> Attestation {
 		Attestation { checkpoint: checkpoint.header.root(), validation_loss: F32::new(0.0) }
-	}
-
-	/// What `train::outer::apply_outer_steps` does, and lies in every step.
-	///
-	/// # Errors
-	/// As there.
-	pub fn apply_outer_steps<E: From<OuterError>>(
-		self,
-		engine: &Engine,
-		start: &Checkpoint,
-		steps: impl IntoIterator<Item = Result<Included, E>>,
-	) -> Result<Checkpoint, E> {
-		let lies = steps.into_iter().map(|step| step.map(|step| Included { deltas: self.deltas(step.deltas), ..step }));
-		apply_outer_steps_as(engine, &self.train(engine.train_config()), start, lies)
 	}
 }

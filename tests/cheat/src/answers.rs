@@ -1,13 +1,15 @@
 //! Answers that the offered checkpoint does not give.
 
-use crate::{
-	infer::{Engine, ModelError},
-	train::checkpoint::{Checkpoint, CheckpointError},
-};
-use clap::{Args, ValueEnum};
+use super::Cheat;
+use clap::Args;
 use neuroshard_graph::{
 	exec::{Exec, Inference, InferenceError, Pages, Piece, Wanted},
 	ModelConfig, ParamLayout,
+};
+use neuroshard_worker::{
+	answers::Lie,
+	infer::{Engine, ModelError},
+	train::checkpoint::{Checkpoint, CheckpointError},
 };
 use std::{io, path::PathBuf, sync::Arc};
 
@@ -32,12 +34,8 @@ pub enum AnswerLie {
 	Checkpoint(PathBuf),
 }
 
-impl AnswerLie {
-	/// The parameters that are used in place of those of the checkpoint, which are `right`. A game is played with them as well.
-	///
-	/// # Errors
-	/// [`CheckpointError`] without an older checkpoint of this model.
-	pub fn parameters(&self, model: &ModelConfig, mut right: Vec<f32>) -> Result<Vec<f32>, CheckpointError> {
+impl Lie for AnswerLie {
+	fn parameters(&self, model: &ModelConfig, mut right: Vec<f32>) -> Result<Vec<f32>, CheckpointError> {
 		let layout = ParamLayout::new(model).map_err(CheckpointError::Config)?;
 		match self {
 			Self::Token => Ok(right),
@@ -57,11 +55,7 @@ impl AnswerLie {
 		}
 	}
 
-	/// What computes the answers, from the parameters that [`Self::parameters`] gives.
-	///
-	/// # Errors
-	/// [`ModelError`] for parameters of another model.
-	pub fn engine(&self, model: &ModelConfig, parameters: &[f32], threads: usize) -> Result<Box<dyn Engine>, ModelError> {
+	fn engine(&self, model: &ModelConfig, parameters: &[f32], threads: usize) -> Result<Box<dyn Engine>, ModelError> {
 		let honest = Box::new(Inference::new(Arc::new(Exec::new(threads)?), model, parameters)?);
 		Ok(match self {
 			Self::Token => Box::new(FalseTokens { honest, rows: Vec::new() }),
@@ -134,23 +128,12 @@ fn say_the_least_likely(row: &mut [f32]) {
 	}
 }
 
-/// Ways to give false answers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum AnswerKind {
-	/// Each 32nd token of a text is another one than the model gives.
-	WrongToken,
-	/// One weight of a layer is wrong.
-	WrongLayer,
-	/// The parameters are those of an older checkpoint.
-	StaleCheckpoint,
-}
-
 /// Options of `serve` that make a provider cheat.
 #[derive(Clone, Debug, Args)]
 pub struct AnswerCheat {
 	/// Give false answers, to be caught. For networks that are there to watch that.
-	#[arg(long, value_name = "KIND", value_enum, requires = "provider", conflicts_with = "ring")]
-	cheat: Option<AnswerKind>,
+	#[arg(long, value_name = "KIND", value_parser = of_answers, requires = "provider", conflicts_with = "ring")]
+	cheat: Option<Cheat>,
 	/// With stale-checkpoint: folder of the older checkpoint.
 	#[arg(long, value_name = "DIR", required_if_eq("cheat", "stale-checkpoint"))]
 	cheat_checkpoint: Option<PathBuf>,
@@ -160,17 +143,23 @@ impl AnswerCheat {
 	/// What is to be wrong; `None` if nothing is.
 	pub fn lie(&self) -> Option<AnswerLie> {
 		match self.cheat? {
-			AnswerKind::WrongToken => Some(AnswerLie::Token),
-			AnswerKind::WrongLayer => Some(AnswerLie::Layer),
-			AnswerKind::StaleCheckpoint => self.cheat_checkpoint.clone().map(AnswerLie::Checkpoint),
+			Cheat::WrongToken => Some(AnswerLie::Token),
+			Cheat::WrongLayer => Some(AnswerLie::Layer),
+			Cheat::StaleCheckpoint => self.cheat_checkpoint.clone().map(AnswerLie::Checkpoint),
+			// No option of `serve` names the others.
+			_ => None,
 		}
 	}
+}
+
+fn of_answers(name: &str) -> Result<Cheat, String> {
+	Cheat::named(name, true)
 }
 
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::{
+	use neuroshard_worker::{
 		cases::case::Case,
 		receipt::{
 			check::{check, Known, Outcome as Checked},
@@ -267,7 +256,7 @@ mod tests {
 			let text = [transcript.prompt.clone(), transcript.answer.clone()];
 			Case::answer(Arc::new(Exec::new(1).unwrap()), 0, claim, (params, header.momentum.0), text).unwrap()
 		};
-		let (mut challenger, mut liar) = (case(), case().told_by(Some(lie)).unwrap());
+		let (mut challenger, mut liar) = (case(), case().computed_with(|model, right| lie.parameters(model, right)).unwrap());
 		let doubt = challenger.doubted_choice().unwrap().unwrap();
 		let (mut position, mut defence, mut extrinsics) = (challenger.open_answer(doubt).unwrap(), Vec::<Move>::new(), 1);
 		loop {

@@ -1,7 +1,7 @@
 //! Work that is not what a round's inner steps on its windows give.
 
 use super::{Deed, Fault};
-use crate::{
+use neuroshard_worker::{
 	data::{
 		loader::{Assignment, Loader},
 		DataError,
@@ -11,6 +11,7 @@ use crate::{
 		checkpoint::Checkpoint,
 		round::{TrainError, Trained, Training},
 	},
+	run::Due,
 };
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
@@ -24,32 +25,19 @@ use neuroshard_types::{RoundIndex, RunId, H256};
 use rand::Rng;
 use std::sync::atomic::AtomicBool;
 
-/// Where in a run the work is due.
-#[derive(Clone, Debug)]
-pub struct Position {
-	/// The run.
-	pub run: RunId,
-	/// Its round.
-	pub round: RoundIndex,
-	/// Seed of the round's windows, and place among the participants.
-	pub windows: (H256, u32),
-	/// Residual of the rounds before, where deltas are sent as a code that leaves one; `None` is one of zeros.
-	pub residual: Option<Vec<f32>>,
-}
-
-/// What `fault` has its worker reveal in place of the work that is due at `position`, from a checkpoint and with a delta from another one if it is a bridge;
+/// What `fault` has its worker reveal in place of the work that is `due`, from a checkpoint and with a delta from another one if it is a bridge;
 /// `None` if that is to be done as it should be, or is an accomplice's.
 ///
 /// # Errors
 /// [`TrainError`] as for honest work.
 pub fn false_work(
 	fault: &Fault,
-	position: Position,
+	due: Due,
 	engine: &mut Engine,
 	(checkpoint, base): (&Checkpoint, Option<&Checkpoint>),
 	loader: &Loader,
 ) -> Result<Option<Trained>, TrainError> {
-	let Position { run, round, windows: (seed, place), residual } = position;
+	let Due { run, round, seed, position: place, residual } = due;
 	if !fault.happens_in(round) {
 		return Ok(None);
 	}
@@ -83,7 +71,7 @@ struct Windows<'a> {
 
 impl<'a> Windows<'a> {
 	fn new(engine: &Engine, loader: &'a Loader, seed: H256, position: u32) -> Self {
-		Self { loader, assignment: crate::train::round::assignment(engine, position, seed) }
+		Self { loader, assignment: neuroshard_worker::train::round::assignment(engine, position, seed) }
 	}
 
 	fn read(&self, step: u32, sequence: u32, tokens: &mut [u16]) -> Result<(), DataError> {

@@ -1,0 +1,208 @@
+//! Cheating on purpose, for tests and demonstrations of what becomes of it.
+//!
+//! But for what a [`Fault`] or an [`AnswerLie`] names, such a worker does what every worker does. Everything that a fault draws follows from account,
+//! run and round, so that after a restart a cheater still knows what it did, and can defend it.
+
+mod accomplice;
+mod answers;
+mod cheat;
+mod checkpoint;
+mod options;
+#[cfg(test)]
+mod tests;
+mod work;
+
+pub use answers::{AnswerCheat, AnswerLie};
+pub use cheat::Cheat;
+pub use checkpoint::CheckpointLie;
+use neuroshard_graph::{config::ConfigError, graph::Op, merkle::blake2_256, plan::Plan, trace::Mistake, ModelConfig, TrainConfig};
+use neuroshard_types::{
+	dispute::ClaimKind,
+	run::Attestation,
+	AccountId, RoundIndex, RunId, H256,
+};
+use neuroshard_worker::{
+	answers::Lie,
+	cli::Conducts,
+	data::loader::Loader,
+	engine::Engine,
+	run::{Conduct, Due, Honest, Made, WorkerError},
+	train::{
+		checkpoint::Checkpoint,
+		round::{TrainError, Trained},
+	},
+};
+pub use options::CheatOptions;
+use futures::{future::BoxFuture, FutureExt};
+use rand::{rngs::StdRng, Rng, SeedableRng};
+use std::{path::PathBuf, sync::Arc};
+pub use work::false_work;
+
+/// What is done wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Deed {
+	/// Random numbers instead of work.
+	Noise,
+	/// Half of the inner steps, revealed as all of them.
+	FewerSteps,
+	/// The work of the accomplice whose base folder this is.
+	Copy(PathBuf),
+	/// The accomplice of [`Deed::Copy`]: commits to its own work, and does not reveal it.
+	HandOver,
+	/// Inner steps on other windows than those drawn.
+	WrongShard,
+	/// One wrong bit of one weight after one inner step, on which the rest of the round is built.
+	BitFlip,
+	/// A checkpoint in which one delta counts twice, and another one not at all.
+	WrongAggregate,
+	/// A checkpoint whose outer step is twice as long.
+	WrongOuterStep,
+	/// As [`Deed::BitFlip`], without a word in disputes.
+	Silence,
+	/// A random sample of work that it was drawn to audit, without running it.
+	LazyAudit,
+}
+
+/// What a worker does wrong, and when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+	/// The cheater.
+	pub who: AccountId,
+	/// What it does.
+	pub deed: Deed,
+	/// Round in which it does that.
+	pub round: RoundIndex,
+	/// Whether it does that in all later rounds too.
+	pub again: bool,
+}
+
+impl Fault {
+	/// Whether this is a round to cheat in.
+	pub fn happens_in(&self, round: RoundIndex) -> bool {
+		round == self.round || (self.again && round > self.round)
+	}
+
+	/// What is wrong with the checkpoint that the worker attests in `round`; `None` for a right one.
+	pub fn lie(&self, round: RoundIndex) -> Option<CheckpointLie> {
+		let lie = match self.deed {
+			Deed::WrongAggregate => Some(CheckpointLie::Aggregate),
+			Deed::WrongOuterStep => Some(CheckpointLie::OuterStep),
+			_ => None,
+		};
+		lie.filter(|_| self.happens_in(round))
+	}
+
+	fn draw(&self, run: RunId, round: RoundIndex) -> [u8; 32] {
+		blake2_256(&codec::Encode::encode(&(b"neuroshard/fault/1", &self.who, run, round)))
+	}
+
+	fn random(&self, run: RunId, round: RoundIndex) -> StdRng {
+		StdRng::from_seed(self.draw(run, round))
+	}
+}
+
+impl Conduct for Fault {
+	fn departs_in(&self, round: RoundIndex) -> bool {
+		self.happens_in(round)
+	}
+
+	fn made(&self, run: RunId, round: RoundIndex, seed: H256) -> Option<BoxFuture<'static, Result<Made, WorkerError>>> {
+		match &self.deed {
+			Deed::Copy(from) if self.happens_in(round) => Some(accomplice::taken_over(from.clone(), run, seed).boxed()),
+			_ => None,
+		}
+	}
+
+	fn work(
+		&self,
+		due: Due,
+		engine: &mut Engine,
+		checkpoint: &Checkpoint,
+		base: Option<&Checkpoint>,
+		loader: &Loader,
+	) -> Result<Option<Trained>, TrainError> {
+		false_work(self, due, engine, (checkpoint, base), loader)
+	}
+
+	fn deltas(&self, round: RoundIndex, deltas: Vec<Vec<f32>>) -> Vec<Vec<f32>> {
+		match self.lie(round) {
+			Some(lie) => lie.deltas(deltas),
+			None => deltas,
+		}
+	}
+
+	fn outer_step(&self, round: RoundIndex, train: &TrainConfig) -> TrainConfig {
+		self.lie(round).map_or_else(|| train.clone(), |lie| lie.train(train))
+	}
+
+	fn attest(&self, round: RoundIndex, checkpoint: &Checkpoint) -> Option<Attestation> {
+		self.lie(round).map(|lie| lie.attest(checkpoint))
+	}
+
+	fn keeps_work_back(&self, round: RoundIndex) -> bool {
+		self.deed == Deed::HandOver && self.happens_in(round)
+	}
+
+	fn answers_disputes(&self, kind: ClaimKind, round: RoundIndex) -> bool {
+		let speechless = match kind {
+			ClaimKind::Audit => self.deed == Deed::LazyAudit,
+			ClaimKind::Work | ClaimKind::Attestation => {
+				matches!(self.deed, Deed::Noise | Deed::FewerSteps | Deed::Copy(_) | Deed::Silence)
+			}
+			// See [`AnswerLie`].
+			ClaimKind::Answer(_) => false,
+		};
+		!(speechless && self.happens_in(round))
+	}
+
+	fn sample(&self, run: RunId, round: RoundIndex) -> Option<H256> {
+		(self.deed == Deed::LazyAudit && self.happens_in(round)).then(|| H256(self.draw(run, round)))
+	}
+
+	fn mistake(&self, run: RunId, round: RoundIndex, model: &ModelConfig, train: &TrainConfig) -> Result<Option<Mistake>, ConfigError> {
+		if !matches!(self.deed, Deed::BitFlip | Deed::Silence) || !self.happens_in(round) {
+			return Ok(None);
+		}
+		if self.deed == Deed::BitFlip && train.code().is_some() {
+			let mut random = self.random(run, round);
+			// The first stage is the one that encodes.
+			let (element, mask) = (random.gen(), 1 << random.gen_range(12..23));
+			return Ok(Some(Mistake { step: train.inner_steps, stage: 0, output: 0, element, mask }));
+		}
+		let plan = Plan::training(model, train)?;
+		let updates: Vec<u32> = (0..).zip(plan.stages()).filter(|(_, stage)| stage.op == Op::AdamW).map(|(number, _)| number).collect();
+		let mut random = self.random(run, round);
+		let step = random.gen_range(0..train.inner_steps);
+		let stage = updates.get(random.gen_range(0..updates.len().max(1))).copied().ok_or(ConfigError::Dimension)?;
+		// The first output of the update is the weights; the element is taken modulo their number.
+		let (output, element, mask) = (0, random.gen(), 1 << random.gen_range(12..23));
+		Ok(Some(Mistake { step, stage, output, element, mask }))
+	}
+
+	fn window_seed(&self, run: RunId, round: RoundIndex, seed: H256) -> H256 {
+		match self.deed == Deed::WrongShard && self.happens_in(round) {
+			true => H256(self.draw(run, round)),
+			false => seed,
+		}
+	}
+}
+
+/// The command line of `neuroshard-cheat`.
+#[derive(Clone, Copy, Debug)]
+pub struct Cheats;
+
+impl Conducts for Cheats {
+	type OfRun = CheatOptions;
+	type OfServe = AnswerCheat;
+
+	fn of_run(options: CheatOptions, who: AccountId) -> Arc<dyn Conduct> {
+		match options.fault(who) {
+			Some(fault) => Arc::new(fault),
+			None => Arc::new(Honest),
+		}
+	}
+
+	fn of_serve(options: &AnswerCheat) -> Option<Arc<dyn Lie>> {
+		options.lie().map(|lie| Arc::new(lie) as Arc<dyn Lie>)
+	}
+}
