@@ -11,7 +11,7 @@ use neuroshard_worker::{
 		checkpoint::Checkpoint,
 		round::{TrainError, Trained, Training},
 	},
-	run::Due,
+	run::{Conduct, Due},
 };
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
