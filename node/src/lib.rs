@@ -2,8 +2,6 @@
 //! peers, and where compiled code is kept. They are a library so that they are tested without compiling the binary a second time.
 
 pub mod bound;
-/// The binary's command line, compiled here for its tests.
-#[cfg(test)]
 pub mod cli;
 pub mod equivocation;
 pub mod exporter;

@@ -4,7 +4,6 @@
 #![allow(clippy::result_large_err)]
 
 mod chain_spec;
-mod cli;
 mod command;
 mod offences;
 mod rpc;
