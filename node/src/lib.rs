@@ -2,6 +2,7 @@
 //! peers, and where compiled code is kept. They are a library so that they are tested without compiling the binary a second time.
 
 pub mod bound;
+/// The binary's command line, compiled here too for tests and for its reference.
 pub mod cli;
 pub mod equivocation;
 pub mod exporter;

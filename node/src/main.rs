@@ -4,6 +4,7 @@
 #![allow(clippy::result_large_err)]
 
 mod chain_spec;
+mod cli;
 mod command;
 mod offences;
 mod rpc;
