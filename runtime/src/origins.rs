@@ -1,6 +1,6 @@
 //! Who decides what: the origins of governance, by name.
 //!
-//! "Half" always means more than half of the members. `docs/governance.md` lists what each of them may do.
+//! "Half" always means more than half of the members. `docs/spec/governance-datasets.md` lists what each of them may do.
 
 use crate::{AccountId, Balance, OriginCaller, NEURO};
 use core::cmp::Ordering;

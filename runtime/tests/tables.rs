@@ -87,7 +87,7 @@ fn a_transfer_costs_what_the_documents_say() {
 		let extension = TxExtension::decode(&mut [0; 16].as_slice()).expect("an extension");
 		let info = DispatchInfo { extension_weight: extension.weight(&call), ..call.get_dispatch_info() };
 		let fee = TransactionPayment::compute_fee(143, &info, 0);
-		// docs/economics.md: about 0.0036 NEURO.
+		// docs/spec/economics.md: about 0.0036 NEURO.
 		assert!((35 * NEURO / 10_000..37 * NEURO / 10_000).contains(&fee), "{fee}");
 	});
 }

@@ -27,7 +27,7 @@ pub fn devnet() -> (ModelConfig, TrainConfig) {
 		lr_min: F32::new(3e-4),
 		warmup_steps: 16,
 		validation_sequences: 64,
-		// Costs little in a run of a few rounds, and learns more in a long one (docs/testing.md, "The outer step").
+		// Costs little in a run of a few rounds, and learns more in a long one (docs/benchmarks.md, "The outer step").
 		outer_lr: F32::new(0.7),
 		outer_beta: F32::new(0.5),
 		// Bears one liar of five and two of seven or more; with fewer, it is the mean.

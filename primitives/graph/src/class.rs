@@ -6,7 +6,7 @@ use scale_info::TypeInfo;
 
 /// How a model multiplies by its weights when it answers. All else is exact f32 in every class, and the checkpoint is the same one.
 ///
-/// The classes give different answers, each with the same bits on every machine: `docs/arithmetic.md` specifies both.
+/// The classes give different answers, each with the same bits on every machine: `docs/spec/arithmetic.md` specifies both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Class {

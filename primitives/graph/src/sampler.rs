@@ -1,4 +1,4 @@
-//! Choosing the next token: the same logits, text, settings and seed give the same token on every machine (`docs/arithmetic.md`, section 7).
+//! Choosing the next token: the same logits, text, settings and seed give the same token on every machine (`docs/spec/arithmetic.md`, section 7).
 
 use crate::merkle::blake2_256;
 use alloc::{collections::BTreeMap, vec::Vec};

@@ -1,6 +1,6 @@
 //! Bit-reproducible f32 operators of a Llama training step, and for answers a product of numbers that are held in 8 bits.
 //!
-//! Every operator is defined once, as a sequence of correctly rounded IEEE-754 operations in a fixed order (`docs/arithmetic.md` is
+//! Every operator is defined once, as a sequence of correctly rounded IEEE-754 operations in a fixed order (`docs/spec/arithmetic.md` is
 //! the specification, version 1). Two implementations give the same bits, modulo the canonical form of zeros and NaNs:
 //!
 //! - [`scalar`]: the reference. It runs everywhere, also inside the chain's WASM runtime.

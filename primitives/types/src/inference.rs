@@ -204,7 +204,7 @@ pub fn chained(before: H256, receipt: H256) -> H256 {
 	H256(blake2_256(&(b"neuroshard/receipts/1", before, receipt).encode()))
 }
 
-/// How the tokens of an answer were chosen (`docs/arithmetic.md`, section 7).
+/// How the tokens of an answer were chosen (`docs/spec/arithmetic.md`, section 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sampling {

@@ -29,8 +29,8 @@ fn a_motion_of_two_thirds_of_the_council_approves_a_run_and_the_committee_and_on
 #[test]
 fn sponsors_read_who_approves_a_run_and_which_calls_there_are_for_it() {
 	use frame_support::traits::GetCallName;
-	let page = include_str!("../../../docs/sponsors.md");
-	assert!(page.contains("[two thirds of the council](governance.md#who-decides-what) or by root"));
+	let page = include_str!("../../../docs/guide/sponsor.md");
+	assert!(page.contains("[two thirds of the council](../spec/governance-datasets.md#who-decides-what) or by root"));
 	let calls = pallet_collective::Call::<Runtime, pallet_collective::Instance1>::get_call_names();
 	for name in ["propose", "vote", "close", "release_proposal_cost"] {
 		assert!(calls.contains(&name) && page.contains(&format!("`council.{name}`")), "{name}");

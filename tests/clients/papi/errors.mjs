@@ -16,7 +16,7 @@ function documented({ metadata }, pallet) {
 	return { path, docs: new Map(def.value.map(({ name, docs }) => [name, docs])) };
 }
 
-/** Every error of every pallet of this chain says what happened and what to do, and docs/rpc.md says it of those others that something raises. */
+/** Every error of every pallet of this chain says what happened and what to do, and docs/reference/errors.md says it of those others that something raises. */
 export async function everyErrorIsExplained(chain) {
 	const silent = [];
 	const foreign = chain.metadata.lookup.flatMap(({ path, def }) =>

@@ -8,7 +8,7 @@ import { CARRIED, NEURO, NO_SUCH, TURNS, explains, isOurs } from "../shared/fact
 import { send, sendAll, succeed } from "./chain.mjs";
 import { registration } from "./money.mjs";
 
-/** Every error of every pallet of this chain says what happened and what to do, and docs/rpc.md says it of those others that something raises. */
+/** Every error of every pallet of this chain says what happened and what to do, and docs/reference/errors.md says it of those others that something raises. */
 export async function everyErrorIsExplained({ api }) {
 	const silent = [];
 	const foreign = api.registry.lookup.types.flatMap(({ type: { path, def } }) =>

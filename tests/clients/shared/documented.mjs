@@ -1,9 +1,9 @@
-// What docs/rpc.md says about errors, as the names it gives them.
+// What docs/reference/errors.md says about errors, as the names it gives them.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
-const DOCS = new URL("../../../docs/rpc.md", import.meta.url);
+const DOCS = new URL("../../../docs/reference/errors.md", import.meta.url);
 const TITLE = "## Errors of the chain's own machinery and what to do\n";
 
 /** Types of errors that are no pallet's, by the last parts of their paths, and what their variants are called in the documentation: a
@@ -71,14 +71,14 @@ export function namesOf(path, variants) {
  * others. */
 export function assertDocumented(names) {
 	const [, section] = readFileSync(DOCS, "utf8").split(TITLE);
-	assert.ok(section, "docs/rpc.md has no section about errors");
+	assert.ok(section, "docs/reference/errors.md has no section about errors");
 	const rows = section.split(/^## /m)[0].split("\n").map((line) => line.split("|").map((cell) => cell.trim()));
 	const explained = rows.filter(([, named, meaning, remedy]) => named && meaning && remedy);
 	const known = new Set(explained.flatMap(([, named]) => [...named.matchAll(/`([A-Za-z.]+)`/g)].map(([, name]) => name)));
 	const prefixes = Object.values(TYPES).filter((pattern) => pattern !== "*").map((pattern) => pattern.split(".")[0]);
 	for (const prefix of prefixes) assert.ok(names.some((name) => name.startsWith(`${prefix}.`)), `the metadata has no errors ${prefix}.*`);
 	const raised = names.filter((name) => !NEVER_RAISED.includes(name));
-	assert.deepEqual(raised.filter((name) => !known.has(name)), [], "errors that docs/rpc.md does not name: add what to do");
-	assert.deepEqual([...known].filter((name) => !raised.includes(name)), [], "errors that nothing raises: take them out of docs/rpc.md");
+	assert.deepEqual(raised.filter((name) => !known.has(name)), [], "errors that tests/reference/remedies.md does not name: add what to do");
+	assert.deepEqual([...known].filter((name) => !raised.includes(name)), [], "errors that nothing raises: take them out of tests/reference/remedies.md");
 	assert.deepEqual(NEVER_RAISED.filter((name) => !names.includes(name)), [], "errors that the metadata does not have: take them off the list");
 }

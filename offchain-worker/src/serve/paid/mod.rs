@@ -1,7 +1,7 @@
 //! Answers that are paid for: who may ask, what a session owes, and the provider's business with the chain.
 //!
 //! A request says in headers in which session it is, that the user asks, and what the user has signed for so far. Its answers are given on credit, up
-//! to a bound, and each ends with a receipt, by which the user signs the next voucher (`docs/inference.md`). An answer that nobody takes to its end
+//! to a bound, and each ends with a receipt, by which the user signs the next voucher (`docs/spec/economics.md`). An answer that nobody takes to its end
 //! costs what was taken of it.
 //!
 //! What a session owes changes when it is in the [`log`] on disk, and the changes of one session come one after the other: each has its own turn, and none
