@@ -2,13 +2,10 @@
 //!
 //! `cargo run --release -p neuroshard-worker --example kept_states [-- tiny|devnet|large [ROUNDS [THREADS]]]`
 
+use neuroshard_data::loader::Loader;
 use neuroshard_store::Store;
+use neuroshard_training::{checkpoint::Checkpoint, engine::Engine, keeper::Keeper, kept::OwnRound, presets, round::Training};
 use neuroshard_types::{dataset::DatasetShape, H256};
-use neuroshard_worker::{
-	data::loader::Loader,
-	engine::Engine,
-	train::{checkpoint::Checkpoint, keeper::Keeper, kept::OwnRound, presets, round::Training},
-};
 use std::{error::Error, sync::atomic::AtomicBool, time::Instant};
 
 /// Bytes that the store may take: the default of `run --max-disk`.
@@ -31,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	for shard in 0..shape.shard_count {
 		let tokens = (0..shape.tokens_per_shard).map(|token| (token.wrapping_mul(7_919) ^ shard.wrapping_mul(31)) % model.vocab);
 		let bytes: Vec<u8> = tokens.flat_map(|token| (token as u16).to_le_bytes()).collect();
-		std::fs::write(neuroshard_worker::data::dataset::shard_path(folder.path(), shard), bytes)?;
+		std::fs::write(neuroshard_data::dataset::shard_path(folder.path(), shard), bytes)?;
 	}
 	let loader = Loader::new(folder.path(), shape)?;
 	let store = Store::open(&folder.path().join("store"), LIMIT)?;

@@ -4,17 +4,15 @@
 //! `4,8`, are those after which the loss is told; SEEDS, as in `0,1,2`, draw the first parameters and the windows. OUTER is rate and momentum, as in `0.7,0.9`. The preset's rule combines
 //! the deltas of three workers. All outer steps see the same windows. One thread.
 
-use neuroshard_types::{TrainConfig, F32, H256};
-use neuroshard_worker::{
-	data::{loader::Loader, manifest::DatasetManifest},
+use neuroshard_data::{loader::Loader, manifest::DatasetManifest};
+use neuroshard_training::{
+	checkpoint::{decode_delta, Checkpoint},
 	engine::Engine,
-	train::{
-		checkpoint::{decode_delta, Checkpoint},
-		outer::{apply_outer, attest, Included},
-		presets,
-		round::Training,
-	},
+	outer::{apply_outer, attest, Included},
+	presets,
+	round::Training,
 };
+use neuroshard_types::{TrainConfig, F32, H256};
 use std::{error::Error, path::PathBuf, str::FromStr, sync::atomic::AtomicBool};
 
 /// Workers of a round, as in a devnet.

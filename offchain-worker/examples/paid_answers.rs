@@ -8,22 +8,18 @@ use neuroshard_chain_client::{
 	keys::{Account, PonwSigner, Seed},
 	ChainClient, Halt, Submitter,
 };
+use neuroshard_disputes::answers::Shelf;
 use neuroshard_graph::Class;
+use neuroshard_inference::{batcher::Limits, receipt::Transcript, Model};
 use neuroshard_mock_node::{Fate, MockNode, Script};
+use neuroshard_provider::{
+	paid::{Accounts, Business, Keeper},
+	serve, Options,
+};
+use neuroshard_training::{checkpoint::Checkpoint, presets};
 use neuroshard_types::{
 	inference::{chained, Ask, CheckpointId, ClaimView, Offer, OfferView, Prices, SessionId, SessionView, Span, Voucher},
 	AccountId, Moment, H256, NEURO,
-};
-use neuroshard_worker::{
-	answers::Shelf,
-	infer::Model,
-	receipt::Transcript,
-	serve::{
-		batcher::Limits,
-		paid::{Accounts, Business, Keeper},
-		serve, Options,
-	},
-	train::{checkpoint::Checkpoint, presets},
 };
 use serde::Deserialize;
 use std::{

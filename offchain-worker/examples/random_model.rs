@@ -1,9 +1,6 @@
 //! Writes a model with random weights in Hugging Face layout, for benchmarks of serving: `random_model FOLDER 13.8M|110M`.
 
-use neuroshard_worker::{
-	export::export,
-	train::{checkpoint::Checkpoint, presets},
-};
+use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
 use std::{path::PathBuf, process::ExitCode};
 
 fn main() -> ExitCode {

@@ -1,10 +1,10 @@
 //! How fast this machine trains, against candle's autograd on the same model, and what committing states costs.
 
-use crate::{
-	engine::{autograd::AutogradTrainer, Engine, EngineError},
-	train::checkpoint::{Checkpoint, CheckpointError},
-};
 use neuroshard_graph::{ModelConfig, TrainConfig};
+use neuroshard_training::{
+	checkpoint::{Checkpoint, CheckpointError},
+	engine::{autograd::AutogradTrainer, Engine, EngineError},
+};
 use std::{
 	fmt,
 	time::{Duration, Instant},

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-	neuroshard_worker::cli::main::<neuroshard_worker::run::Honest>()
+	neuroshard_worker::cli::main::<neuroshard_roles::Honest>()
 }

@@ -1,16 +1,16 @@
 //! Datasets: built the same everywhere, refused when a byte differs, read only within bounds.
 
-use neuroshard_types::{
-	assignment::{training_windows, Window},
-	dataset::DatasetShape,
-	H256,
-};
-use neuroshard_worker::data::{
+use neuroshard_data::{
 	corpus::{corpus_beside, Corpus, CorpusLimits},
 	dataset::{build, dataset_root, entropy, rebuild, shard_path, verify, verify_against, BuildOptions, Dataset, LEAVES_FILE},
 	loader::{Assignment, Loader},
 	manifest::{DatasetManifest, MANIFEST_FILE},
 	tokenizer, DataError,
+};
+use neuroshard_types::{
+	assignment::{training_windows, Window},
+	dataset::DatasetShape,
+	H256,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeSet, fs, path::Path};

@@ -1,11 +1,12 @@
 //! The engine against candle's autograd: gradients of every parameter tensor, and a curve of 200 steps.
 
 use candle_core::Tensor;
+use neuroshard_data::tokenizer;
 use neuroshard_graph::{ModelConfig, TrainConfig, F32};
-use neuroshard_worker::{
-	data::tokenizer,
+use neuroshard_training::{
+	checkpoint::Checkpoint,
 	engine::{autograd::AutogradModel, Engine},
-	train::{checkpoint::Checkpoint, presets},
+	presets,
 };
 
 /// Text with something to learn, `count` sequences of `length` tokens.

@@ -1,27 +1,25 @@
 //! Replaying whole runs: agreement is claimed for rounds that were recomputed, and for nothing else.
 
 use codec::Encode;
+use neuroshard_data::{
+	corpus::{path_corpus, CorpusLimits},
+	dataset::{build, BuildOptions},
+	loader::Loader,
+};
 use neuroshard_graph::tiles;
 use neuroshard_store::Store;
+use neuroshard_training::{
+	checkpoint::{decode_delta, Checkpoint},
+	engine::Engine,
+	outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
+	presets,
+	replay::{replay_run, AdoptedRound, Progress, ReplayError},
+	round::Training,
+};
 use neuroshard_types::{
 	dispute::OuterJob,
 	run::{Bridge, PhaseDurations, RoundRecord, RunConfig},
 	AccountId, Aggregator, Code, Compressed, Robust, Rule, TopK, TrainConfig, F32, H256, NEURO,
-};
-use neuroshard_worker::{
-	data::{
-		corpus::{path_corpus, CorpusLimits},
-		dataset::{build, BuildOptions},
-		loader::Loader,
-	},
-	engine::Engine,
-	train::{
-		checkpoint::{decode_delta, Checkpoint},
-		outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
-		presets,
-		replay::{replay_run, AdoptedRound, Progress, ReplayError},
-		round::Training,
-	},
 };
 use std::sync::atomic::AtomicBool;
 

@@ -1,27 +1,25 @@
 //! Rounds, the outer step and replay on a small model and text: what must agree agrees bit for bit.
 
+use neuroshard_data::{
+	corpus::Corpus,
+	dataset::{build, BuildOptions, Dataset},
+	loader::Loader,
+};
 use neuroshard_graph::{Aggregator, ModelConfig, Robust, Rule, TrainConfig};
+use neuroshard_training::{
+	checkpoint::{decode_delta, Checkpoint, CheckpointError},
+	engine::Engine,
+	outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
+	presets,
+	reach::within_reach,
+	replay::{replay_round, AdoptedRound, ReplayError},
+	round::{validation_loss, TrainError, Trained, Training},
+	shelf::Shelf,
+};
 use neuroshard_types::{
 	dispute::OuterJob,
 	run::{RoundRecord, Work},
 	AccountId, F32, H256,
-};
-use neuroshard_worker::{
-	data::{
-		corpus::Corpus,
-		dataset::{build, BuildOptions, Dataset},
-		loader::Loader,
-	},
-	engine::Engine,
-	train::{
-		checkpoint::{decode_delta, Checkpoint, CheckpointError},
-		outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
-		presets,
-		reach::within_reach,
-		replay::{replay_round, AdoptedRound, ReplayError},
-		round::{validation_loss, TrainError, Trained, Training},
-		shelf::Shelf,
-	},
 };
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

@@ -3,8 +3,8 @@
 
 use crate::{until, Error, Network, Process, Training};
 use neuroshard_chain_client::{ChainClient, ChainError, Heads};
+use neuroshard_roles::status::STATUS_FILE;
 use neuroshard_store::LEFT_FREE;
-use neuroshard_worker::status::STATUS_FILE;
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use serde::Serialize;
 use std::{

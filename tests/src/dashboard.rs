@@ -2,7 +2,7 @@
 
 use crate::{Training, View};
 use neuroshard_chain_client::Neuro;
-use neuroshard_worker::status::Status;
+use neuroshard_roles::status::Status;
 use std::{
 	fmt::Write as _,
 	io::{IsTerminal, Write},

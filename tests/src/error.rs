@@ -1,7 +1,9 @@
 //! Why a local network does not do what it should.
 
 use neuroshard_chain_client::{keys::KeyError, ChainError};
-use neuroshard_worker::{data::DataError, engine::EngineError, train};
+use neuroshard_data::DataError;
+use neuroshard_training as train;
+use neuroshard_training::engine::EngineError;
 use std::path::{Path, PathBuf};
 
 /// Why a local network does not do what it should.

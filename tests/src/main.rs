@@ -6,8 +6,9 @@ use neuroshard_e2e::{
 	kept_folder, newest_sample, slot, until, Binaries, Cheat, Dashboard, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared,
 	Preset, Service, Summary, Swindle, Text, Training, Verdicts, View,
 };
+use neuroshard_roles::status::Status;
+use neuroshard_support::printable::printable;
 use neuroshard_types::{run::RunStatus, RoundIndex};
-use neuroshard_worker::{infer::printable, status::Status};
 use std::{
 	future::Future,
 	path::{Path, PathBuf},

@@ -1,8 +1,8 @@
 //! The model that a network has trained, for whoever wants text from it when the network is gone.
 
 use crate::{Error, Network, Training};
+use neuroshard_training::checkpoint::checkpoint_folder;
 use neuroshard_types::RunId;
-use neuroshard_worker::run::checkpoint_folder;
 use std::{
 	fs,
 	io::ErrorKind,
@@ -91,10 +91,8 @@ mod tests {
 	use super::*;
 	use clap::Parser;
 	use neuroshard_graph::ParamLayout;
-	use neuroshard_worker::{
-		cli::{self, Cli},
-		train::{checkpoint::Checkpoint, presets},
-	};
+	use neuroshard_training::{checkpoint::Checkpoint, presets};
+	use neuroshard_worker::cli::{self, Cli};
 
 	/// A model as a worker of `run` has it below `base`.
 	fn trained(base: &Path, run: RunId) -> Model {

@@ -3,10 +3,8 @@
 //! Every duration of a network is a number of blocks: windows, clocks, phases, epochs. They are chosen for a machine of [`REFERENCE`] speed, with room for
 //! one that gets [`ROOM`] times slower while a network runs. On a slower machine blocks take longer, so that all of it does, and so do waits.
 
-use neuroshard_worker::{
-	bench::steps_within,
-	train::{presets, priority::lower_thread_priority},
-};
+use neuroshard_training::{presets, priority::lower_thread_priority};
+use neuroshard_worker::bench::steps_within;
 use std::{
 	sync::{Barrier, OnceLock},
 	thread,

@@ -1,14 +1,12 @@
 //! How large a network's training is.
 
 use crate::{AuditRules, Cheat, Rules};
-use neuroshard_types::{run::PhaseDurations, BlockNumber, ModelConfig, RoundIndex, TrainConfig};
-use neuroshard_worker::{
-	data::{
-		corpus::{CorpusLimits, DEFAULT_CORPUS_BYTES},
-		dataset::BuildOptions,
-	},
-	train::presets,
+use neuroshard_data::{
+	corpus::{CorpusLimits, DEFAULT_CORPUS_BYTES},
+	dataset::BuildOptions,
 };
+use neuroshard_training::presets;
+use neuroshard_types::{run::PhaseDurations, BlockNumber, ModelConfig, RoundIndex, TrainConfig};
 
 /// One claim of three is audited where nobody cheats: of a round of three workers, one. Each audit runs the round again, twice.
 const ONE_OF_THREE: u32 = 333_334;

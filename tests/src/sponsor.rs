@@ -2,21 +2,18 @@
 
 use crate::{until, Error, Layout, Network, Preset, SLOT};
 use neuroshard_chain_client::{dataset, training, Call, Submitter};
+use neuroshard_data::{
+	corpus::{path_corpus, registry_corpus},
+	dataset::build,
+	loader::Loader,
+};
+use neuroshard_support::hardware;
+use neuroshard_training::{checkpoint::Checkpoint, engine::Engine, round::validation_loss};
 use neuroshard_types::{
 	assignment::training_windows,
 	run::{PhaseDurations, RunConfig, RunStatus},
 	Aggregator, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TopK, TrainConfig, F32, H256,
 	NEURO,
-};
-use neuroshard_worker::{
-	data::{
-		corpus::{path_corpus, registry_corpus},
-		dataset::build,
-		loader::Loader,
-	},
-	engine::Engine,
-	hardware,
-	train::{checkpoint::Checkpoint, round::validation_loss},
 };
 use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
 

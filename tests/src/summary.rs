@@ -5,12 +5,10 @@ use crate::{
 };
 use neuroshard_chain_client::ChainAt;
 use neuroshard_graph::{sampler::Sampling, Class};
+use neuroshard_inference::{generate::generate, Model};
+use neuroshard_support::hardware;
+use neuroshard_training::checkpoint::Checkpoint;
 use neuroshard_types::{Balance, BlockNumber, RoundIndex, H256};
-use neuroshard_worker::{
-	hardware,
-	infer::{generate::generate, Model},
-	train::checkpoint::Checkpoint,
-};
 use serde::Serialize;
 use std::{
 	fs::{remove_file, File},
@@ -391,7 +389,7 @@ fn rounds(view: &View) -> Vec<RoundSummary> {
 	(0u32..)
 		.zip(&view.records)
 		.map(|(round, record)| {
-			let of_round = |status: &neuroshard_worker::status::Status| {
+			let of_round = |status: &neuroshard_roles::status::Status| {
 				let noted = status.rounds.iter().find(|noted| noted.round == round);
 				noted.map(|noted| BytesOfWorker { received: noted.bytes_in, sent: noted.bytes_out }).unwrap_or_default()
 			};

@@ -3,8 +3,8 @@
 use crate::{until, Cheat, Cheater, Decided, Error, Gateway, Model, Network, Provider, Question, Training, Verdicts};
 use neuroshard_chain_client::keys::Account;
 use neuroshard_graph::ParamLayout;
+use neuroshard_training::{checkpoint::Checkpoint, shelf::Shelf};
 use neuroshard_types::{dispute::OuterJob, AccountId};
-use neuroshard_worker::train::{checkpoint::Checkpoint, shelf::Shelf};
 use std::{
 	path::{Path, PathBuf},
 	process::Command,

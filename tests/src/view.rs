@@ -2,8 +2,8 @@
 
 use crate::{speed::tokens_per_second, Error, Network, Training};
 use neuroshard_chain_client::Heads;
+use neuroshard_roles::status::Status;
 use neuroshard_types::run::{RoundRecord, RoundView, RunView};
-use neuroshard_worker::status::Status;
 
 /// A network at one moment.
 #[derive(Clone, Debug)]

@@ -3,8 +3,9 @@
 use crate::{serving::said, Ended, Error, Machine, Process};
 use neuroshard_chain_client::keys::{Account, Keys};
 use neuroshard_graph::ParamLayout;
+use neuroshard_roles::{checkpoint_folder, status::Status};
+use neuroshard_training::checkpoint::Checkpoint;
 use neuroshard_types::{AccountId, ModelConfig, RunId};
-use neuroshard_worker::{run::checkpoint_folder, status::Status, train::checkpoint::Checkpoint};
 use std::{
 	path::{Path, PathBuf},
 	process::Command,

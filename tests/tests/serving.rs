@@ -2,7 +2,7 @@
 //! browser's place (`tests/clients/page`).
 
 use neuroshard_e2e::{kept_unless_passed, lively_model, until, within, Binaries, Ended, Process, Question, Reply, Server};
-use neuroshard_worker::train::presets;
+use neuroshard_training::presets;
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};
 
 /// Longest wait for the server, and for a client.

@@ -1,10 +1,11 @@
-//! Connections to the mock node, for tests of this crate and of the worker, which compiles this file as its own.
+//! Connections to the mock node, for tests of this crate and of `fixtures`, which compiles this file as its own.
 
 use neuroshard_chain_client::{keys::Account, ChainClient, Submitter};
 use neuroshard_mock_node::MockNode;
 
 /// Connects to a node.
-pub(crate) trait Connect {
+#[allow(async_fn_in_trait)]
+pub trait Connect {
 	/// A connection to this node.
 	async fn client(&self) -> ChainClient;
 

@@ -1,8 +1,9 @@
 //! `bench`.
 
 use super::{run_file::Preset, CliError};
-use crate::{bench::bench, hardware};
+use crate::bench::bench;
 use clap::Args;
+use neuroshard_support::hardware;
 
 #[derive(Debug, Args)]
 pub(super) struct Bench {

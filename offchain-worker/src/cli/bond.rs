@@ -1,9 +1,9 @@
 //! `bond-extra`, `unbond`, `withdraw`, `chill` and `activate`: what a provider does with its bond while it stays one.
 
 use super::{money::unsent, open::open, parse, print, CliError, Common};
-use crate::counted::counted;
 use clap::Args;
 use neuroshard_chain_client::{staking, Call, Neuro};
+use neuroshard_support::counted::counted;
 use neuroshard_types::{provider::ProviderView, Balance, BlockNumber};
 
 #[derive(Debug, Args)]
@@ -143,7 +143,7 @@ pub(super) fn unlocked(provider: &ProviderView, now: BlockNumber) -> Result<Bala
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::testing::provider;
+	use neuroshard_fixtures::provider;
 	use neuroshard_types::provider::{ProviderStatus, UnbondingChunk};
 
 	#[test]

@@ -1,14 +1,12 @@
 //! `check`.
 
 use super::{local, CliError, Common};
-use crate::{
-	hardware, json_file,
-	receipt::{
-		check::{check, Known, Outcome},
-		Transcript,
-	},
-};
 use clap::Args;
+use neuroshard_inference::receipt::{
+	check::{check, Known, Outcome},
+	Transcript,
+};
+use neuroshard_support::{hardware, json_file};
 use neuroshard_types::RunId;
 use std::{
 	fs::File,

@@ -1,10 +1,8 @@
 //! Options that make a worker misbehave, for programs that have such.
 
-use crate::{
-	answers::Lie,
-	run::{Conduct, Honest},
-};
 use clap::Args;
+use neuroshard_disputes::answers::Lie;
+use neuroshard_roles::{Conduct, Honest};
 use neuroshard_types::AccountId;
 use std::{fmt::Debug, sync::Arc};
 

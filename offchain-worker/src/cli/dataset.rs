@@ -1,17 +1,15 @@
 //! `dataset build|verify`, and the way to the commands that need a chain.
 
 use super::{dataset_chain, parse, CliError, Common};
-use crate::{
-	data::{
-		corpus::{self, Corpus, CorpusLimits, DEFAULT_CORPUS_BYTES, DEFAULT_DOCUMENT_BYTES, LEAST_DOCUMENT_BYTES},
-		dataset::{self, BuildOptions},
-		manifest::{DatasetManifest, MANIFEST_FILE},
-		DataError,
-	},
-	infer::printable_line,
-};
 use clap::{Args, Subcommand};
 use neuroshard_chain_client::ChainClient;
+use neuroshard_data::{
+	corpus::{self, Corpus, CorpusLimits, DEFAULT_CORPUS_BYTES, DEFAULT_DOCUMENT_BYTES, LEAST_DOCUMENT_BYTES},
+	dataset::{self, BuildOptions},
+	manifest::{DatasetManifest, MANIFEST_FILE},
+	DataError,
+};
+use neuroshard_support::printable::printable_line;
 use neuroshard_types::{dataset::DatasetShape, DatasetId, H256};
 use std::path::{Path, PathBuf};
 

@@ -6,10 +6,11 @@ use super::{
 	open::{open, Opened},
 	CliError, Common,
 };
-use crate::{counted::counted, data::dataset, infer::printable_line};
 use clap::Args;
 use futures::{stream, StreamExt, TryStreamExt};
 use neuroshard_chain_client::{ChainAt, ChainClient, ChainError, Neuro};
+use neuroshard_data::dataset;
+use neuroshard_support::{counted::counted, printable::printable_line};
 use neuroshard_types::{
 	dataset::{DatasetStatus, DatasetView, Manifest},
 	AccountId, BlockNumber, DatasetId, H256,

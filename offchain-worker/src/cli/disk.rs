@@ -1,8 +1,8 @@
 //! What a run takes of a worker's disk, in words for people.
 
 use super::CliError;
-use crate::train::need::DiskNeed;
 use neuroshard_chain_client::ChainAt;
+use neuroshard_training::need::DiskNeed;
 use neuroshard_types::{run::RunView, BlockNumber, RoundIndex, RunId};
 
 /// Adopted rounds over which a run's pace is measured.

@@ -5,17 +5,15 @@ use super::{
 	open::{create_base, open, Opened},
 	parse, CliError, Common,
 };
-use crate::{
-	answers::{
-		challenge, check_disputable,
-		player::{computed, doubt_of},
-		Accusation, Dispute, Parts, Player, PlayerError, Shelf, State,
-	},
-	hardware,
-};
 use clap::Args;
 use neuroshard_chain_client::{BlockId, ChainAt, ChainError, Neuro};
+use neuroshard_disputes::answers::{
+	challenge, check_disputable,
+	player::{computed, doubt_of},
+	Accusation, Dispute, Parts, Player, PlayerError, Shelf, State,
+};
 use neuroshard_graph::{exec::Exec, game::Side, ParamLayout};
+use neuroshard_support::hardware;
 use neuroshard_types::{
 	answer_audit::AnswerId,
 	dispute::{AnswerClaim, ClaimId},
@@ -202,8 +200,9 @@ fn verdict(ended: Option<Option<Dispute>>, opened: &Opened) -> Result<u8, CliErr
 
 #[cfg(test)]
 mod tests {
-	use crate::{cli::Cli, receipt::Transcript};
+	use crate::cli::Cli;
 	use clap::Parser;
+	use neuroshard_inference::receipt::Transcript;
 
 	fn refused(receipt: &std::path::Path) -> String {
 		let base = tempfile::tempdir().unwrap();
@@ -220,7 +219,7 @@ mod tests {
 		std::fs::write(&file, "{}").unwrap();
 		assert!(refused(&file).contains("has no receipt"));
 		let write = |transcript: &Transcript| std::fs::write(&file, serde_json::to_vec(transcript).unwrap()).unwrap();
-		let transcript = crate::answers::tests::answer().1;
+		let transcript = neuroshard_fixtures::answers::answer().1;
 		write(&Transcript { key: None, signature: None, ..transcript.clone() });
 		assert!(refused(&file).contains("only answers of a run's model that a provider has signed"));
 		let mut changed = transcript.clone();

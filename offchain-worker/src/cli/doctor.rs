@@ -5,17 +5,13 @@ use super::{
 	open::{create_base, identity},
 	owner, parse, print, CliError, Common,
 };
-use crate::{
-	counted::counted,
-	hardware,
-	infer::printable_line,
-	status::Status,
-	train::need::{longest_round, DiskNeed},
-};
 use clap::Args;
 use neuroshard_chain_client::{keys::Keys, ChainAt, ChainClient, Costs, Neuro, RoundSize};
 use neuroshard_kernels::{exec::Exec, kat};
+use neuroshard_roles::status::Status;
 use neuroshard_store::{free_disk, LEFT_FREE};
+use neuroshard_support::{counted::counted, hardware, printable::printable_line};
+use neuroshard_training::need::{longest_round, DiskNeed};
 use neuroshard_types::{
 	provider::{ProviderStatus, Suspension},
 	run::{RunStatus, RunView},

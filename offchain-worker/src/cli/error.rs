@@ -1,26 +1,22 @@
 //! Why a command failed, in words for people.
 
 use super::run_file::RunFileError;
-use crate::{
-	answers::{ChallengeError, PlayerError, ShelfError},
-	arithmetic::Fault,
-	bench::BenchError,
-	data::DataError,
-	engine::EngineError,
-	export::ExportError,
-	gateway::GatewayError,
-	history::HistoryError,
-	infer::{generate::GenerateError, ModelError},
-	receipt::{check::CheckError, Malformed},
-	ring::{accounts::Unfit, start::RingError},
-	run::{JournalError, WorkerError},
-	serve::{paid::BusinessError, ServeError},
-	status::metrics::MetricsError,
-	train::{checkpoint::CheckpointError, replay::ReplayError},
-};
+use crate::{bench::BenchError, history::HistoryError};
 use neuroshard_chain_client::{keys::KeyError, ChainError, Neuro};
+use neuroshard_data::DataError;
+use neuroshard_disputes::answers::{ChallengeError, PlayerError, ShelfError};
+use neuroshard_gateway::GatewayError;
+use neuroshard_inference::{
+	generate::GenerateError,
+	receipt::{check::CheckError, Malformed},
+	ModelError,
+};
 use neuroshard_network::NetworkError;
+use neuroshard_provider::{paid::BusinessError, ServeError};
+use neuroshard_ring::{accounts::Unfit, start::RingError};
+use neuroshard_roles::{arithmetic::Fault, status::metrics::MetricsError, JournalError, WorkerError};
 use neuroshard_store::StoreError;
+use neuroshard_training::{checkpoint::CheckpointError, engine::EngineError, export::ExportError, replay::ReplayError};
 use neuroshard_types::{AccountId, RunId};
 use std::path::PathBuf;
 

@@ -1,8 +1,9 @@
 //! `export`.
 
 use super::{local, CliError, Common};
-use crate::{counted::counted, export::export, hardware};
 use clap::Args;
+use neuroshard_support::{counted::counted, hardware};
+use neuroshard_training::export::export;
 use neuroshard_types::RunId;
 use std::{
 	fs, io,

@@ -9,17 +9,14 @@ use super::{
 	reach::reach,
 	CliError, Common,
 };
-use crate::{
-	answers::{Endpoint, InUse, Parts, Player, Shelf},
-	counted::counted,
-	gateway::{bring_last, choice::Wanted, serve, Asker, Book, Court, GatewayError, Options, Terms},
-	hardware,
-	infer::{Card, Model},
-};
 use clap::Args;
 use neuroshard_chain_client::{inference, Call, ChainAt, ChainError, Heads, Neuro, Submitter};
+use neuroshard_disputes::answers::{Endpoint, InUse, Parts, Player, Shelf};
+use neuroshard_gateway::{bring_last, choice::Wanted, serve, Asker, Book, Court, GatewayError, Options, Terms};
 use neuroshard_graph::{game::Side, ParamLayout};
+use neuroshard_inference::{Card, Model};
 use neuroshard_network::Reach;
+use neuroshard_support::{counted::counted, hardware};
 use neuroshard_types::{
 	dispute::ClaimKind,
 	inference::{CheckpointId, Class, OfferView, SessionId, SessionView},

@@ -1,12 +1,10 @@
 //! `generate`.
 
 use super::{local, CliError, Common};
-use crate::{
-	hardware,
-	infer::{generate::generate, printable},
-};
 use clap::Args;
 use neuroshard_graph::{sampler::Sampling, Class};
+use neuroshard_inference::generate::generate;
+use neuroshard_support::{hardware, printable::printable};
 use neuroshard_types::RunId;
 
 #[derive(Debug, Args)]

@@ -7,20 +7,18 @@ use super::{
 	ports::Ports,
 	CliError, Common,
 };
-use crate::{
-	hardware,
-	ring::{
-		accounts::{
-			is_member,
-			member::{Member, Tasks},
-		},
-		lend::{lend, Lent},
-	},
-};
 use clap::Args;
 use neuroshard_chain_client::keys::network_seed;
 use neuroshard_graph::exec::Exec;
 use neuroshard_network::{keypair_from_secret, Multiaddr, PeerId};
+use neuroshard_ring::{
+	accounts::{
+		is_member,
+		member::{Member, Tasks},
+	},
+	lend::{lend, Lent},
+};
+use neuroshard_support::hardware;
 use neuroshard_types::RunId;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
@@ -77,7 +75,7 @@ impl Hold {
 		let (card, source) = local::card(&base, which, threads)?;
 		let memory = self.memory.map(|mebibytes| u64::from(mebibytes) << 20);
 		let memory = memory.or_else(|| hardware::available_memory().map(|free| free / 2)).unwrap_or(1 << 30);
-		let exec = Exec::new(threads).map_err(crate::infer::ModelError::from)?;
+		let exec = Exec::new(threads).map_err(neuroshard_inference::ModelError::from)?;
 		let lent = Lent::measured(&source, &exec, memory);
 		drop(exec);
 		let ports = Ports::read(&base);

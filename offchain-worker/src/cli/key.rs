@@ -1,10 +1,10 @@
 //! `key generate|show|import|encrypt|decrypt`.
 
 use super::{CliError, Common};
-use crate::json_file;
 use clap::{Args, Subcommand};
 use neuroshard_chain_client::keys::{self, Keys};
 use neuroshard_network::keypair_from_secret;
+use neuroshard_support::json_file;
 use std::{io::Read, path::PathBuf};
 use zeroize::Zeroizing;
 

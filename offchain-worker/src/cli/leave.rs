@@ -7,12 +7,10 @@ use super::{
 	until::BlockClock,
 	CliError, Common,
 };
-use crate::{
-	counted::counted,
-	run::{end_attestations, forget_request, LEAVE_FILE},
-};
 use clap::Args;
 use neuroshard_chain_client::{audits, rewards, staking, training, ChainAt, ChainError, Neuro};
+use neuroshard_roles::{end_attestations, forget_request, LEAVE_FILE};
+use neuroshard_support::counted::counted;
 use neuroshard_types::{
 	dispute::longest_game,
 	run::{Phase, PhaseDurations, RoundView, RunStatus},

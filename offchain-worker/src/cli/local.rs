@@ -1,16 +1,15 @@
 //! The newest checkpoint in the base folder, for commands that need no chain.
 
 use super::CliError;
-use crate::{
-	infer::{Card, Model, ModelError, Parameters, Shape, Source},
-	run::{checkpoint_folder, read_model},
-	serve::Served,
-	train::checkpoint::Checkpoint,
-};
 use neuroshard_graph::{
 	exec::{Exec, RopeScaling, Stage},
 	Class, ParamLayout,
 };
+use neuroshard_inference::{Card, Model, ModelError, Parameters, Shape, Source};
+use neuroshard_provider::Served;
+use neuroshard_roles::read_model;
+use neuroshard_training::checkpoint::checkpoint_folder;
+use neuroshard_training::checkpoint::Checkpoint;
 use neuroshard_types::{ModelConfig, RunId, H256};
 use std::{path::Path, sync::Arc};
 
@@ -116,7 +115,7 @@ fn missing(base: &Path, run: Option<RunId>) -> CliError {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::train::presets;
+	use neuroshard_training::presets;
 
 	#[test]
 	fn without_a_checkpoint_the_error_says_where_one_comes_from() {

@@ -1,9 +1,9 @@
 //! What a provider says of its machine when it registers or updates.
 
 use super::{parse, CliError};
-use crate::hardware::{self, ASSUMED_KIB_S};
 use clap::{Args, ValueEnum};
 use neuroshard_kernels::{exec::Exec, kat};
+use neuroshard_support::hardware::{self, ASSUMED_KIB_S};
 use neuroshard_types::provider::{HardwareProfile, Role, Roles};
 
 /// Options that describe a machine.

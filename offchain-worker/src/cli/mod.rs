@@ -46,9 +46,9 @@ pub use error::CliError;
 pub use process::main;
 pub use run_file::{ModelFile, Preset, RunFile, RunFileError, TrainFile};
 
-use crate::run::Honest;
 use clap::{Args, Parser, Subcommand};
 use neuroshard_chain_client::keys::Unlock;
+use neuroshard_roles::Honest;
 use std::path::PathBuf;
 
 /// Lends compute to train language models with others, exactly checkable, and earns NEURO for it.

@@ -1,9 +1,9 @@
 //! `transfer` and `claim`.
 
 use super::{bill::Bill, open::open, parse, CliError, Common};
-use crate::counted::counted;
 use clap::Args;
 use neuroshard_chain_client::{balances, rewards, Call, ChainError, Neuro};
+use neuroshard_support::counted::counted;
 use neuroshard_types::{AccountId, Balance};
 
 #[derive(Debug, Args)]

@@ -5,12 +5,10 @@ use super::{
 	open::{open, Opened},
 	CliError, Common,
 };
-use crate::{
-	counted::counted,
-	serve::paid::{owed, Lock, Owed, Signed},
-};
 use clap::{ArgGroup, Args};
 use neuroshard_chain_client::{inference, ChainError, Neuro};
+use neuroshard_provider::paid::{owed, Lock, Owed, Signed};
+use neuroshard_support::counted::counted;
 use neuroshard_types::{
 	inference::{OfferView, SessionId, SessionView},
 	AccountId, Balance, BlockNumber,
@@ -303,10 +301,11 @@ async fn withdraw(opened: &Opened, serves: bool) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::{serve::paid::write_account, testing::Connect};
 	use codec::{Decode, Encode};
 	use neuroshard_chain_client::{keys::Account, Call};
+	use neuroshard_fixtures::Connect;
 	use neuroshard_mock_node::{Fate, MockNode, Script};
+	use neuroshard_provider::paid::write_account;
 	use neuroshard_types::{
 		inference::{CheckpointId, ClaimView, Class, Offer, Prices},
 		H256, NEURO,

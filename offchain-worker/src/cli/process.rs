@@ -1,8 +1,8 @@
 //! The process around a command: log, threads, last words and exit code.
 
 use super::{run, CliOf, Conducts};
-use crate::infer::printable_line;
 use clap::Parser;
+use neuroshard_support::printable::printable_line;
 use std::{
 	io::{IsTerminal, Write},
 	process::ExitCode,

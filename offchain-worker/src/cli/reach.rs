@@ -27,7 +27,7 @@ fn is_here(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::testing::Connect;
+	use neuroshard_fixtures::Connect;
 	use neuroshard_mock_node::{Fate, MockNode, Script};
 
 	#[test]

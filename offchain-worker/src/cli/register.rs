@@ -5,10 +5,10 @@ use super::{
 	open::{create_base, identity, open, RunLock},
 	owner, parse, CliError, Common,
 };
-use crate::arithmetic::{self, open_challenge};
 use clap::Args;
 use neuroshard_chain_client::{keys::Keys, staking, Call, ChainAt, ChainClient, ChainError, Heads, Included, Neuro, RoundSize, Submitter};
 use neuroshard_kernels::exec::Exec;
+use neuroshard_roles::arithmetic::{self, open_challenge};
 use neuroshard_types::{
 	provider::{HardwareProfile, ProviderInfo, Role},
 	AccountId, BlockNumber,
@@ -203,7 +203,7 @@ fn changed(known: HardwareProfile, measured: HardwareProfile) -> HardwareProfile
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::testing::{provider, Connect};
+	use neuroshard_fixtures::{provider, Connect};
 	use neuroshard_mock_node::{decoded_metadata, nonce_of, Fate, MockNode, Script};
 	use neuroshard_types::{
 		provider::{ProviderStatus, ProviderView},

@@ -1,16 +1,12 @@
 //! `replay`: executes the chain's blocks anew and recomputes what a run says of itself in them.
 
 use super::{CliError, Common};
-use crate::{
-	counted::counted,
-	data::{dataset, loader::Loader},
-	hardware,
-	history::{self, HistoryError, RunHistory, State},
-	infer::printable_line,
-	train::replay::{replay_run, Progress},
-};
+use crate::history::{self, HistoryError, RunHistory, State};
 use clap::Args;
 use neuroshard_chain_client::{Block, BlockId, ChainClient};
+use neuroshard_data::{dataset, loader::Loader};
+use neuroshard_support::{counted::counted, hardware, printable::printable_line};
+use neuroshard_training::replay::{replay_run, Progress};
 use neuroshard_types::{BlockNumber, RoundIndex, RunId, H256};
 use std::{
 	path::PathBuf,
@@ -213,8 +209,8 @@ fn broken(error: tokio::task::JoinError) -> CliError {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::train::replay::ReplayError;
 	use clap::Parser;
+	use neuroshard_training::replay::ReplayError;
 	use neuroshard_types::AccountId;
 
 	#[test]

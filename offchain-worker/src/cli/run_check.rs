@@ -1,7 +1,7 @@
 //! Whether the chain takes a run file, field by field. The chain says no as well, but for a fee, and not which field it means.
 
 use super::{ModelFile, RunFile, RunFileError, TrainFile};
-use crate::data::tokenizer;
+use neuroshard_data::tokenizer;
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::Manifest,

@@ -1,8 +1,9 @@
 //! A training run as its sponsor writes it: JSON with numbers that people read. The chain's form carries floats as bits.
 
-use crate::{json_file, train::presets};
 use clap::ValueEnum;
 use neuroshard_chain_client::Neuro;
+use neuroshard_support::json_file;
+use neuroshard_training::presets;
 use neuroshard_types::{
 	run::{PhaseDurations, RunConfig},
 	Aggregator, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, TrainConfig, F32, H256,

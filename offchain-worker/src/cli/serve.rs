@@ -1,32 +1,29 @@
 //! `serve`.
 
 use super::{conduct::Conducts, local, open::create_base, owner, parse, CliError, Common};
-use crate::{
-	answers::{judge, longest_text, InUse, Parts, Player, Shelf},
-	hardware,
-	infer::Model,
-	ring::{
-		accounts::{consent::Watch, is_of, Offering, Terms},
-		liars::Liars,
-		placement::Split,
-		start::{self, Started},
-		Patience, RingView,
-	},
-	serve::{
-		batcher::Limits,
-		paid::{Accounts, Business, BusinessError, Keeper},
-		serve, Options,
-	},
-	web::Origin,
-};
 use axum::http::Uri;
 use clap::Args;
 use neuroshard_chain_client::{
 	keys::{network_seed, Keys, PonwSigner, Seed},
 	ChainAt, ChainClient, Neuro, Submitter,
 };
+use neuroshard_disputes::answers::{judge, longest_text, InUse, Parts, Player, Shelf};
 use neuroshard_graph::{exec::PAGE_TOKENS, game::Side, ParamLayout};
+use neuroshard_http::Origin;
+use neuroshard_inference::{batcher::Limits, Model};
 use neuroshard_network::{keypair_from_secret, PeerAddress, Streams};
+use neuroshard_provider::{
+	paid::{Accounts, Business, BusinessError, Keeper},
+	serve, Options,
+};
+use neuroshard_ring::{
+	accounts::{consent::Watch, is_of, Offering, Terms},
+	liars::Liars,
+	placement::Split,
+	start::{self, Started},
+	Patience, RingView,
+};
+use neuroshard_support::hardware;
 use neuroshard_types::{
 	inference::{self, CheckpointId, Class, Offer, Prices, Span},
 	provider::{ProviderView, Role},

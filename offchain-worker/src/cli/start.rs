@@ -5,16 +5,17 @@ use super::{
 	open::{create_base, RunLock},
 	owner, parse, CliError, Common,
 };
-use crate::{
-	data::manifest::{DatasetManifest, MANIFEST_FILE},
-	hardware,
-	run::{defence::clocks, Mode, Options, Parts, Worker},
-	status::{metrics, Reporter, Status},
-};
 use clap::Args;
 use neuroshard_chain_client::{keys::Keys, ChainClient, Neuro};
+use neuroshard_data::manifest::{DatasetManifest, MANIFEST_FILE};
 use neuroshard_network::{keypair_from_secret, Multiaddr, Network, NetworkConfig, PeerAddress};
+use neuroshard_roles::{
+	defence::clocks,
+	status::{metrics, Reporter, Status},
+	Mode, Options, Parts, Worker,
+};
 use neuroshard_store::{Store, LEFT_FREE};
+use neuroshard_support::hardware;
 use neuroshard_types::{AccountId, RunId};
 use std::{
 	net::SocketAddr,

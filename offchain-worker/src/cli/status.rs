@@ -1,21 +1,18 @@
 //! `status`.
 
 use super::{owner, print, CliError, Common};
-use crate::{
-	counted::counted,
-	infer::printable_line,
-	run::{
-		choose_run,
-		defence::clocks::{most_urgent, Turn},
-		KnownRun,
-	},
-	status::Status,
-};
 use clap::Args;
 use neuroshard_chain_client::{
 	keys::{Account, KeyError},
 	ChainAt, ChainClient, Heads, Neuro, Watched,
 };
+use neuroshard_roles::{
+	choose_run,
+	defence::clocks::{most_urgent, Turn},
+	status::Status,
+	KnownRun,
+};
+use neuroshard_support::{counted::counted, printable::printable_line};
 use neuroshard_types::{
 	provider::ProviderView,
 	reward::Earnings,
@@ -303,8 +300,8 @@ impl Report {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::run::participant::decide::plan::tests::training;
 	use neuroshard_mock_node::{Fate, MockNode, Script};
+	use neuroshard_roles::participant::decide::plan::tests::training;
 
 	#[tokio::test]
 	async fn a_run_is_shown_to_whoever_asks_also_without_a_key() {

@@ -1,18 +1,14 @@
 //! `train template|plan|create-run|approve|stop|add-cohort|remove-run|list`.
 
 use super::{bill::Bill, dataset_chain, disk, money::unsent, open::open, parse, run_check, run_file::Preset, CliError, Common, RunFile};
-use crate::{
-	counted::counted,
-	hardware,
-	infer::printable_line,
-	train::{
-		need::{longest_round, DiskNeed},
-		slowest::{longest_check, too_short},
-	},
-};
 use clap::{Args, Subcommand};
 use neuroshard_chain_client::{keys::Account, training, Call, ChainClient, Neuro};
 use neuroshard_graph::ParamLayout;
+use neuroshard_support::{counted::counted, hardware, printable::printable_line};
+use neuroshard_training::{
+	need::{longest_round, DiskNeed},
+	slowest::{longest_check, too_short},
+};
 use neuroshard_types::{run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! When a block will be, in words.
 
-use crate::counted::counted;
 use neuroshard_chain_client::{ChainAt, ChainClient};
+use neuroshard_support::counted::counted;
 use neuroshard_types::BlockNumber;
 
 /// Blocks over which it is measured how long one takes.

@@ -1,7 +1,7 @@
 //! What the blocks say of one run.
 
 use super::{HistoryError, State};
-use crate::train::replay::AdoptedRound;
+use neuroshard_training::replay::AdoptedRound;
 use neuroshard_types::{
 	dataset::Manifest,
 	dispute::OuterJob,

@@ -1,8 +1,8 @@
 //! Genesis from a raw chain spec, for nodes that have pruned it.
 
 use super::HistoryError;
-use crate::json_file;
 use neuroshard_chain_client::Entries;
+use neuroshard_support::json_file;
 use serde::Deserialize;
 use std::{collections::BTreeMap, path::Path};
 

@@ -9,7 +9,9 @@ use codec::Encode;
 use neuroshard_chain_client::{dataset, staking, training, work_hash, Block, Call, Header};
 use neuroshard_graph::layout::ParamLayout;
 use neuroshard_kernels::kat;
+use neuroshard_roles::arithmetic::open_challenge;
 use neuroshard_runtime::{Staking, Training};
+use neuroshard_training::presets;
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
 	proof::{Proof, ProofKey, ProofKind},
@@ -17,11 +19,7 @@ use neuroshard_types::{
 	run::{seal, vote_bitmap, Attestation, PhaseDurations, RunConfig, Work},
 	F32, H256, NEURO,
 };
-use neuroshard_worker::{
-	arithmetic::open_challenge,
-	history::{HistoryError, RunHistory, State},
-	train::presets,
-};
+use neuroshard_worker::history::{HistoryError, RunHistory, State};
 use sp_consensus_babe::{
 	digests::{CompatibleDigestItem, PreDigest, PrimaryPreDigest, SecondaryPlainPreDigest, SecondaryVRFPreDigest},
 	make_vrf_sign_data,

@@ -2,20 +2,21 @@
 
 mod reference;
 
+use neuroshard_data::tokenizer;
 use neuroshard_graph::{
 	exec::{Exec, Inference, Pages, Piece, Sequence, Wanted},
 	sampler::Sampling,
 	Class, ModelConfig, TrainConfig,
 };
-use neuroshard_worker::{
-	data::tokenizer,
+use neuroshard_inference::{
+	generate::{generate, GenerateError},
+	Model, ModelError,
+};
+use neuroshard_training::{
+	checkpoint::Checkpoint,
 	engine::Engine,
 	export::{export, ExportError},
-	infer::{
-		generate::{generate, GenerateError},
-		Model, ModelError,
-	},
-	train::{checkpoint::Checkpoint, presets},
+	presets,
 };
 use reference::Llama;
 use std::{fs, sync::Arc};

@@ -1,8 +1,8 @@
 //! Work that is taken over from an accomplice before its commitment.
 
+use neuroshard_roles::{pending_in, Made, WorkerError};
 use neuroshard_store::{read_blob, StoreError};
 use neuroshard_types::{run::Work, RunId, H256};
-use neuroshard_worker::run::{pending_in, Made, WorkerError};
 use std::{
 	path::{Path, PathBuf},
 	time::Duration,
@@ -34,9 +34,9 @@ fn handed_over(from: &Path, run: RunId, seed: H256) -> Result<Option<(Work, Vec<
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_roles::{Journal, Pending};
 	use neuroshard_store::Store;
 	use neuroshard_types::AccountId;
-	use neuroshard_worker::run::{Journal, Pending};
 
 	#[test]
 	fn a_copy_is_what_the_accomplice_has_ready_for_this_round() {

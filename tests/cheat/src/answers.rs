@@ -2,15 +2,13 @@
 
 use super::Cheat;
 use clap::Args;
+use neuroshard_disputes::answers::Lie;
 use neuroshard_graph::{
 	exec::{Exec, Inference, InferenceError, Pages, Piece, Wanted},
 	ModelConfig, ParamLayout,
 };
-use neuroshard_worker::{
-	answers::Lie,
-	infer::{Engine, ModelError},
-	train::checkpoint::{Checkpoint, CheckpointError},
-};
+use neuroshard_inference::{Engine, ModelError};
+use neuroshard_training::checkpoint::{Checkpoint, CheckpointError};
 use std::{io, path::PathBuf, sync::Arc};
 
 /// A false token comes at each place in a text that is a multiple of this, unless the place is the prompt's.
@@ -159,21 +157,21 @@ fn of_answers(name: &str) -> Result<Cheat, String> {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_worker::{
-		cases::case::Case,
-		receipt::{
-			check::{check, Known, Outcome as Checked},
-			Issuer, Transcript,
-		},
-		serve::batcher::{Batcher, Job, Limits, Reply},
-		train::presets,
-	};
 	use clap::Parser;
+	use neuroshard_disputes::cases::case::Case;
 	use neuroshard_graph::{
 		game::{Move, Outcome, Ruling, Side},
 		sampler::Sampling,
 		TrainConfig,
 	};
+	use neuroshard_inference::{
+		batcher::{Batcher, Job, Limits, Reply},
+		receipt::{
+			check::{check, Known, Outcome as Checked},
+			Issuer, Transcript,
+		},
+	};
+	use neuroshard_training::presets;
 	use neuroshard_types::{
 		dispute::AnswerClaim,
 		inference::{Class, Ending, Prices, USABLE_TOKENS},

@@ -1,8 +1,8 @@
 //! Checkpoints that are not what the included deltas give.
 
 use neuroshard_graph::{TrainConfig, F32};
+use neuroshard_training::checkpoint::Checkpoint;
 use neuroshard_types::run::Attestation;
-use neuroshard_worker::train::checkpoint::Checkpoint;
 
 /// What is wrong with a checkpoint. A story that is told with [`Self::deltas`] and [`Self::train`] ends with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

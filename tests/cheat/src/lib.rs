@@ -15,25 +15,19 @@ mod work;
 pub use answers::{AnswerCheat, AnswerLie};
 pub use cheat::Cheat;
 pub use checkpoint::CheckpointLie;
-use neuroshard_graph::{config::ConfigError, graph::Op, merkle::blake2_256, plan::Plan, trace::Mistake, ModelConfig, TrainConfig};
-use neuroshard_types::{
-	dispute::ClaimKind,
-	run::Attestation,
-	AccountId, RoundIndex, RunId, H256,
-};
-use neuroshard_worker::{
-	answers::Lie,
-	cli::Conducts,
-	data::loader::Loader,
-	engine::Engine,
-	run::{Conduct, Due, Honest, Made, WorkerError},
-	train::{
-		checkpoint::Checkpoint,
-		round::{TrainError, Trained},
-	},
-};
-pub use options::CheatOptions;
 use futures::{future::BoxFuture, FutureExt};
+use neuroshard_data::loader::Loader;
+use neuroshard_disputes::answers::Lie;
+use neuroshard_graph::{config::ConfigError, graph::Op, merkle::blake2_256, plan::Plan, trace::Mistake, ModelConfig, TrainConfig};
+use neuroshard_roles::{Conduct, Due, Honest, Made, WorkerError};
+use neuroshard_training::{
+	checkpoint::Checkpoint,
+	engine::Engine,
+	round::{TrainError, Trained},
+};
+use neuroshard_types::{dispute::ClaimKind, run::Attestation, AccountId, RoundIndex, RunId, H256};
+use neuroshard_worker::cli::Conducts;
+pub use options::CheatOptions;
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use std::{path::PathBuf, sync::Arc};
 pub use work::false_work;

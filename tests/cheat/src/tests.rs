@@ -1,26 +1,24 @@
 //! What cheaters reveal and attest, against what they should.
 
 use super::*;
-use neuroshard_worker::{
-	data::{
-		corpus::Corpus,
-		dataset::{build, BuildOptions},
-		loader::Loader,
-		DataError,
-	},
-	engine::Engine,
-	train::{
-		checkpoint::{decode_delta, Checkpoint},
-		outer::{apply_outer_as, apply_outer_steps_as, Included, OuterError},
-		presets,
-		round::{assignment, Trained, Training},
-	},
-};
 use clap::{Parser, ValueEnum};
+use neuroshard_data::{
+	corpus::Corpus,
+	dataset::{build, BuildOptions},
+	loader::Loader,
+	DataError,
+};
 use neuroshard_graph::{
 	game::Doubt,
 	player::{CheckpointStory, Story, WorkStory},
 	Aggregator, Code, Compressed, Robust, Rule, TopK, F32,
+};
+use neuroshard_training::{
+	checkpoint::{decode_delta, Checkpoint},
+	engine::Engine,
+	outer::{apply_outer_as, apply_outer_steps_as, Included, OuterError},
+	presets,
+	round::{assignment, Trained, Training},
 };
 use std::{convert::Infallible, sync::atomic::AtomicBool};
 

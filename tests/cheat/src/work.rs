@@ -1,17 +1,9 @@
 //! Work that is not what a round's inner steps on its windows give.
 
 use super::{Deed, Fault};
-use neuroshard_worker::{
-	data::{
-		loader::{Assignment, Loader},
-		DataError,
-	},
-	engine::{Engine, EngineError},
-	train::{
-		checkpoint::Checkpoint,
-		round::{TrainError, Trained, Training},
-	},
-	run::{Conduct, Due},
+use neuroshard_data::{
+	loader::{Assignment, Loader},
+	DataError,
 };
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
@@ -20,6 +12,12 @@ use neuroshard_graph::{
 	round::{Residual, Sent},
 	trace::TraceError,
 	Hash,
+};
+use neuroshard_roles::{Conduct, Due};
+use neuroshard_training::{
+	checkpoint::Checkpoint,
+	engine::{Engine, EngineError},
+	round::{TrainError, Trained, Training},
 };
 use neuroshard_types::{RoundIndex, RunId, H256};
 use rand::Rng;
@@ -71,7 +69,7 @@ struct Windows<'a> {
 
 impl<'a> Windows<'a> {
 	fn new(engine: &Engine, loader: &'a Loader, seed: H256, position: u32) -> Self {
-		Self { loader, assignment: neuroshard_worker::train::round::assignment(engine, position, seed) }
+		Self { loader, assignment: neuroshard_training::round::assignment(engine, position, seed) }
 	}
 
 	fn read(&self, step: u32, sequence: u32, tokens: &mut [u16]) -> Result<(), DataError> {

@@ -8,6 +8,7 @@ use frame_support::{
 	weights::Weight,
 };
 use neuroshard_kernels::kat::drawn;
+use neuroshard_roles::decide::{ChainView, RunState};
 use neuroshard_runtime::{
 	genesis, invariants, AllPalletsWithSystem, Dataset, Rewards, Runtime, RuntimeCall, RuntimeGenesisConfig, RuntimeOrigin, Staking,
 	System, Timestamp, Training, TxExtension, BLOCK_TIME_MS, NEURO,
@@ -20,7 +21,6 @@ use neuroshard_types::{
 	run::{PhaseDurations, RunConfig},
 	AccountId, Aggregator, Balance, BlockNumber, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TrainConfig, F32, H256,
 };
-use neuroshard_worker::run::decide::{ChainView, RunState};
 use sp_consensus_babe::{
 	digests::{PreDigest, SecondaryPlainPreDigest},
 	BABE_ENGINE_ID,

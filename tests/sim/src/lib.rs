@@ -1,5 +1,5 @@
 //! Networks of simulated providers, of any number: the chain's own runtime makes the blocks, and each provider does what the worker's own
-//! [`plan_without`](neuroshard_worker::run::decide::plan_without) says next. Time, the network and the machines are simulated, and everything follows
+//! [`plan_without`](neuroshard_roles::decide::plan_without) says next. Time, the network and the machines are simulated, and everything follows
 //! from a seed: the same arguments give the same run, block by block.
 //!
 //! - [`chain`]: blocks of the runtime in this process, with its limits of weight and length, and what providers see of them.

@@ -1,14 +1,14 @@
 //! A provider: its machine and its line, what it has, and what its tasks give.
 
 use crate::chain::{account, ponw_key, FINALITY, SLOT_MS};
+use neuroshard_roles::decide::{plan_without, uptime_hour, ChainView, LocalState, Mode, NextCheckpoint, PendingWork, Sibling, Task};
+use neuroshard_training::ending::{Ending, Now};
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	reward::EraIndex,
 	run::{seal, seal_bridged, Attestation, RoundView, RunConfig, Work},
 	AccountId, Balance, BlockNumber, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
 };
-use neuroshard_worker::run::decide::{plan_without, uptime_hour, ChainView, LocalState, Mode, NextCheckpoint, PendingWork, Sibling, Task};
-use neuroshard_worker::train::ending::{Ending, Now};
 use sp_core::{ecdsa, Pair};
 use sp_io::hashing::blake2_256;
 use std::{

@@ -1,8 +1,8 @@
 //! What came of a simulation.
 
 use crate::chain::Block;
+use neuroshard_roles::decide::Task;
 use neuroshard_types::{BlockNumber, RunId};
-use neuroshard_worker::run::decide::Task;
 use serde::Serialize;
 
 /// What came of a simulation. Shares are of a block's limits.

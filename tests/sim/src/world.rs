@@ -5,13 +5,13 @@ use crate::{
 	provider::{Machine, Provider, Running, Sealed},
 	report::Report,
 };
+use neuroshard_roles::decide::{ChainView, Delta, Task};
 use neuroshard_runtime::{RuntimeCall, Staking, Training};
 use neuroshard_types::{
 	proof::{ProofKey, ProofKind},
 	run::{vote_of, ParticipantView, Phase},
 	AccountId, BlockNumber, RunId, H256,
 };
-use neuroshard_worker::run::decide::{ChainView, Delta, Task};
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use sp_io::hashing::blake2_256;
 use std::{

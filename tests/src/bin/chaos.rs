@@ -273,7 +273,7 @@ async fn unslashed(network: &Network, honest: usize) -> Result<(), Error> {
 
 /// Seconds that each worker has computed, and seconds since its start, at the same moment.
 fn times(network: &Network) -> Vec<[f64; 2]> {
-	let of = |status: neuroshard_worker::status::Status| [status.computing_seconds, status.running_seconds];
+	let of = |status: neuroshard_roles::status::Status| [status.computing_seconds, status.running_seconds];
 	network.workers.iter().map(|worker| worker.status().map_or([0.0; 2], of)).collect()
 }
 

@@ -13,12 +13,12 @@ use neuroshard_chain_client::{
 };
 use neuroshard_kernels::kat;
 use neuroshard_network::keypair_from_secret;
+use neuroshard_roles::arithmetic::open_challenge;
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, Role, Roles},
 	Balance, Moment, H256, NEURO,
 };
-use neuroshard_worker::arithmetic::open_challenge;
 
 /// What a provider has in genesis, in planck: its bond, and fees.
 pub(super) const ENDOWMENT: Balance = 1_000 * NEURO;

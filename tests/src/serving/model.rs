@@ -2,10 +2,7 @@
 
 use crate::Error;
 use neuroshard_graph::ModelConfig;
-use neuroshard_worker::{
-	export::export,
-	train::{checkpoint::Checkpoint, presets},
-};
+use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
 use std::path::Path;
 
 /// Writes a small model with some life in it to a new folder; it reads texts of `longest` tokens. Its likeliest tokens are ASCII: the others have no

@@ -6,12 +6,12 @@ use neuroshard_e2e::{
 	kept_unless_passed, until, Binaries, Cheat, Ended, Error, Gateway, Layout, Network, Prepared, Preset, Provider, Question, Reply, Rules,
 	Swindle, Text, Training, User, Verdicts,
 };
+use neuroshard_inference::receipt::Transcript;
 use neuroshard_types::{
 	dispute::{ClaimKind, Decision},
 	inference::SessionId,
 	AccountId, Balance, NEURO,
 };
-use neuroshard_worker::receipt::Transcript;
 use std::time::{Duration, Instant};
 
 /// Longest wait for the training, and for what the chain does.

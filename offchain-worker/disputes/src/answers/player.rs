@@ -1,0 +1,475 @@
+//! Plays the open games of this account about answers, on one side.
+//!
+//! Whose turn it is is read from the chain with every block, and what was posted from the blocks, so that a restart in the middle of a game needs nothing
+//! but the [`Shelf`]. A move that fails rests for some blocks. One case at a time is in memory.
+
+use super::{
+	progress::{outcome, Dispute, State},
+	shelf::{InUse, Shelf, ShelfError},
+};
+use crate::cases::{
+	case::{Case, CaseError},
+	record::Record,
+};
+use neuroshard_chain_client::{disputes, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
+use neuroshard_graph::{
+	exec::{Exec, ExecError},
+	game::{Move, Side},
+	player::PlayError,
+	ConfigError, ModelConfig, ParamLayout,
+};
+use neuroshard_inference::{Engine, ModelError};
+use neuroshard_support::counted::counted;
+use neuroshard_training::checkpoint::{Checkpoint, CheckpointError};
+use neuroshard_types::{
+	dispute::{AnswerClaim, ClaimId, ClaimKind, GameView, MoveKind},
+	AccountId, BlockNumber, RoundIndex, RunId, H256,
+};
+use std::{
+	collections::{BTreeMap, BTreeSet},
+	sync::Arc,
+	time::Duration,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Blocks until a move that failed is tried again.
+const REST: BlockNumber = 3;
+/// Blocks from one look for settled sessions to the next.
+const SWEEP: BlockNumber = 100;
+/// Blocks that are searched for how a game ended.
+const SEARCHED: BlockNumber = 256;
+/// Games that have ended and are told of.
+const TOLD: usize = 64;
+/// Longest wait for a block.
+const RETRY: Duration = Duration::from_secs(6);
+
+/// A game by claim and challenger.
+type GameId = (ClaimId, AccountId);
+/// A move by its game and how many extrinsics that had before.
+type MoveId = (GameId, usize);
+
+/// Why there is no move.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayerError {
+	/// The chain.
+	#[error(transparent)]
+	Chain(#[from] ChainError),
+	/// Transcript or checkpoint.
+	#[error(transparent)]
+	Shelf(#[from] ShelfError),
+	/// The answer cannot be computed anew.
+	#[error("the answer cannot be computed anew: {0}")]
+	Case(#[from] CaseError),
+	/// The executor.
+	#[error(transparent)]
+	Exec(#[from] ExecError),
+	/// The model.
+	#[error("the model of the run is refused: {0}")]
+	Config(#[from] ConfigError),
+	/// What was posted and what the chain says differ, as long as a reorganisation lasts.
+	#[error("the moves in the blocks do not lead to where the game stands: the chain is changing its branch, it is tried again")]
+	Elsewhere,
+	/// A fault of the program.
+	#[error("computing a move failed unexpectedly: this is a fault of the program, please report it")]
+	Panicked,
+}
+
+/// What is false about every answer of a provider that cheats on purpose. No worker that is installed has any.
+pub trait Lie: std::fmt::Debug + Send + Sync {
+	/// Returns the parameters that are used in place of those of the checkpoint, which are `right`. A game is played with them as well.
+	///
+	/// # Errors
+	/// [`CheckpointError`] if they are not at hand.
+	fn parameters(&self, model: &ModelConfig, right: Vec<f32>) -> Result<Vec<f32>, CheckpointError>;
+
+	/// Returns what computes the answers, from the parameters that [`Self::parameters`] gives.
+	///
+	/// # Errors
+	/// [`ModelError`] for parameters of another model.
+	fn engine(&self, model: &ModelConfig, parameters: &[f32], threads: usize) -> Result<Box<dyn Engine>, ModelError>;
+}
+
+/// What a player works with.
+pub struct Parts {
+	/// The chain.
+	pub client: ChainClient,
+	/// Sends its moves.
+	pub submitter: Submitter,
+	/// Where transcripts and checkpoints are.
+	pub shelf: Shelf,
+	/// The side on which it plays.
+	pub side: Side,
+	/// Compute threads.
+	pub threads: usize,
+	/// What keeps the checkpoint that is used now.
+	pub in_use: Option<InUse>,
+	/// What is wrong on purpose with every answer, and then defended.
+	pub lie: Option<Arc<dyn Lie>>,
+}
+
+/// The actor.
+pub struct Player {
+	parts: Parts,
+	me: AccountId,
+	/// The right to play from this base folder, once it has it.
+	seat: Option<InUse>,
+	exec: Option<Arc<Exec>>,
+	/// The claim that was computed last: the next move in the same game goes on from there.
+	case: Option<(ClaimId, Case)>,
+	/// Games in which this side has nothing to say, and how many extrinsics they had.
+	resigned: BTreeMap<GameId, usize>,
+	/// Moves that have failed, and the first block in which they are tried again.
+	resting: BTreeMap<MoveId, BlockNumber>,
+	/// Games that were open and are not told as ended, and the last block that had them.
+	seen: BTreeMap<GameId, BlockNumber>,
+	swept: Option<BlockNumber>,
+	told: watch::Sender<Vec<Dispute>>,
+}
+
+impl Player {
+	/// A player, and what it tells of its games: open ones, and those that have ended since it began, the last ones last.
+	pub fn new(parts: Parts) -> (Self, watch::Receiver<Vec<Dispute>>) {
+		let (told, disputes) = watch::channel(Vec::new());
+		let me = parts.submitter.who().clone();
+		let (seat, exec, case) = (None, None, None);
+		let (resigned, resting, seen) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+		(Self { parts, me, seat, exec, case, resigned, resting, seen, swept: None, told }, disputes)
+	}
+
+	/// Plays until `stop` is cancelled. A move that is being computed then is not sent.
+	pub async fn run(mut self, stop: CancellationToken) {
+		let mut heads = self.parts.client.follow(Heads::default(), |_| {});
+		loop {
+			heads.mark_unchanged();
+			let Some(turn) = stop.run_until_cancelled(self.turn(&heads)).await else { break };
+			match turn {
+				Ok(true) => continue,
+				Ok(false) => {}
+				Err(error) => {
+					tracing::warn!("disputes about answers: {error}");
+					self.case = None;
+				}
+			}
+			tokio::select! {
+				() = stop.cancelled() => break,
+				changed = heads.changed() => if changed.is_err() { break },
+				() = tokio::time::sleep(RETRY) => {}
+			}
+		}
+		let deadline = |dispute: &Dispute| match dispute.state {
+			State::Open { deadline, .. } => Some(deadline),
+			State::Ended(_) => None,
+		};
+		let deadlines: Vec<BlockNumber> = self.told.borrow().iter().filter_map(deadline).collect();
+		if let Some(first) = deadlines.iter().min() {
+			tracing::warn!(
+				"{} about answers open: start this again before block {first}. Who does not move in time loses what it has at stake",
+				counted(deadlines.len(), "dispute")
+			);
+		}
+	}
+
+	/// Makes the most urgent move; `false` if there is none.
+	pub(super) async fn turn(&mut self, heads: &watch::Receiver<Heads>) -> Result<bool, PlayerError> {
+		let at = self.parts.client.now().await?;
+		let (games, now) = (self.games(&at).await?, at.block().number);
+		self.tell_ended(&games, now).await;
+		let views = self.tell_open(&at, &games).await?;
+		self.tidy(&games, now);
+		self.sweep(&at).await;
+		if self.seat.is_none() && !games.is_empty() {
+			self.seat = self.parts.shelf.seat(&self.me, self.parts.side)?;
+		}
+		if self.seat.is_none() {
+			return Ok(false);
+		}
+		let side = self.parts.side;
+		let due = views.into_iter().filter(|(game, view)| {
+			let move_id = (game.clone(), view.moves.len());
+			let rests = self.resting.get(&move_id).is_some_and(|until| *until > now);
+			view.turn == side && self.resigned.get(game) != Some(&view.moves.len()) && !rests
+		});
+		let Some((game, view)) = due.min_by_key(|(_, view)| view.deadline) else { return Ok(false) };
+		let move_id = (game.clone(), view.moves.len());
+		let played = self.play(&at, heads.clone(), game, view).await;
+		if played.is_err() {
+			let now = heads.borrow().best.number.max(now);
+			self.resting.insert(move_id, now.saturating_add(REST));
+		}
+		played.map(|()| true)
+	}
+
+	/// Open games of this account about answers, on this side.
+	async fn games(&self, at: &ChainAt) -> Result<Vec<GameId>, ChainError> {
+		let mut games = at.games_of(&self.me).await?;
+		games.retain(|(claim, challenger)| {
+			let who = match self.parts.side {
+				Side::Defender => &claim.who,
+				Side::Challenger => challenger,
+			};
+			matches!(claim.kind, ClaimKind::Answer(_)) && *who == self.me
+		});
+		Ok(games)
+	}
+
+	/// Tells what games stand where.
+	async fn tell_open(&mut self, at: &ChainAt, games: &[GameId]) -> Result<Vec<(GameId, GameView)>, ChainError> {
+		let mut views = Vec::new();
+		for game in games {
+			let Some(view) = at.game(&game.0, &game.1).await? else { continue };
+			self.seen.insert(game.clone(), at.block().number);
+			let known = self.told.borrow().iter().find(|told| told.claim == game.0 && told.challenger == game.1).and_then(|told| told.paid);
+			let paid = match known {
+				Some(paid) => Some(paid),
+				None => at.answer_claim(&game.0).await?.and_then(|claim| claim.receipt.paid),
+			};
+			let state = State::Open { ours: view.turn == self.parts.side, deadline: view.deadline };
+			let (claim, challenger) = game.clone();
+			self.tell(Dispute { claim, challenger, paid, state });
+			views.push((game.clone(), view));
+		}
+		Ok(views)
+	}
+
+	/// Tells how games ended that are not open any more at block `now`.
+	async fn tell_ended(&mut self, games: &[GameId], now: BlockNumber) {
+		let missing: Vec<(GameId, BlockNumber)> =
+			self.seen.iter().filter(|(game, _)| !games.contains(game)).map(|(game, seen)| (game.clone(), *seen)).collect();
+		let Some(first) = missing.iter().map(|(_, seen)| *seen).min() else { return };
+		// How they ended is for people: what cannot be read is not waited for.
+		let verdicts = self.verdicts(first, now).await.unwrap_or_default();
+		for (game, seen) in missing {
+			let verdict = verdicts.iter().find(|verdict| verdict.claim == game.0 && verdict.challenger == game.1);
+			if verdict.is_none() && !self.is_gone(&game, seen).await {
+				continue;
+			}
+			self.seen.remove(&game);
+			let known = self.told.borrow().iter().find(|told| told.claim == game.0 && told.challenger == game.1).cloned();
+			let Some(dispute) = known else { continue };
+			let place = dispute.paid.map_or_else(String::new, |(session, place)| format!(" (answer {place} of session {session})"));
+			tracing::info!("the dispute about an answer ended{place}: {}", outcome(verdict));
+			let state = State::Ended(verdict.cloned().map(Box::new));
+			self.tell(Dispute { state, ..dispute });
+		}
+	}
+
+	/// Whether a game that block `seen` had, and the best one has not, is gone for good. One that is missing after a short reorganisation may come back.
+	async fn is_gone(&self, (claim, challenger): &GameId, seen: BlockNumber) -> bool {
+		let gone = async {
+			let last = self.parts.client.heads().await?.finalized;
+			if last.number < seen {
+				return Ok(false);
+			}
+			Ok::<_, ChainError>(self.parts.client.at(last).await?.game(claim, challenger).await?.is_none())
+		};
+		// What is not known is asked again with the next block.
+		gone.await.unwrap_or(false)
+	}
+
+	/// Decisions in the blocks after `seen`, up to block `now`.
+	async fn verdicts(&self, seen: BlockNumber, now: BlockNumber) -> Result<Vec<Verdict>, ChainError> {
+		let first = seen.saturating_add(1).max(now.saturating_sub(SEARCHED));
+		let mut verdicts = Vec::new();
+		for number in first..=now {
+			let block = self.parts.client.block_at(number).await?;
+			verdicts.extend(self.parts.client.at(block).await?.verdicts().await?);
+		}
+		Ok(verdicts)
+	}
+
+	fn tell(&self, dispute: Dispute) {
+		self.told.send_if_modified(|all| {
+			let known = all.iter().position(|told| told.claim == dispute.claim && told.challenger == dispute.challenger);
+			if known.and_then(|place| all.get(place)) == Some(&dispute) {
+				return false;
+			}
+			if let Some(place) = known {
+				all.remove(place);
+			}
+			all.push(dispute);
+			let over = all.len().saturating_sub(TOLD);
+			let mut left = over;
+			all.retain(|told| {
+				let goes = left > 0 && matches!(told.state, State::Ended(_));
+				left -= usize::from(goes);
+				!goes
+			});
+			true
+		});
+	}
+
+	/// Forgets what belongs to no open game, and what has rested long enough.
+	fn tidy(&mut self, games: &[GameId], now: BlockNumber) {
+		self.resigned.retain(|game, _| games.contains(game));
+		self.resting.retain(|_, until| *until > now);
+		if self.case.as_ref().is_some_and(|(claim, _)| !games.iter().any(|(other, _)| other == claim)) {
+			self.case = None;
+		}
+	}
+
+	/// Makes the next move in a game.
+	async fn play(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, game: GameId, view: GameView) -> Result<(), PlayerError> {
+		let (claim, challenger) = &game;
+		let held = self.case.take().filter(|(known, _)| known == claim).map(|(_, case)| case);
+		let case = match held {
+			Some(case) => case,
+			// Without the receipt nobody can judge it: the game is over.
+			None => match at.answer_claim(claim).await? {
+				Some(judged) => self.new_case(claim, judged).await?,
+				None => {
+					self.resigned.insert(game, view.moves.len());
+					return Ok(());
+				}
+			},
+		};
+		let side = self.parts.side;
+		// What the defender says follows from the position alone. It must not depend on what the challenger posted beside its moves.
+		let defence = match side {
+			Side::Defender => Vec::new(),
+			Side::Challenger => self.defence(&game, &view, &case).await?,
+		};
+		let position = view.position;
+		let (case, answer) = computed(move || {
+			let mut case = case;
+			let answer = case.respond(side, &position, &defence);
+			(case, answer)
+		})
+		.await?;
+		self.case = Some((claim.clone(), case));
+		match answer {
+			Ok(action) => {
+				let kind = MoveKind::from(&action);
+				tracing::info!(run = claim.run, who = %claim.who, ?side, ?kind, "move in a dispute about an answer");
+				let call = disputes::play(claim.clone(), challenger.clone(), &position, action);
+				let Parts { client, submitter, .. } = &self.parts;
+				Ok(client.send_move(submitter, heads, &game, view.moves.len(), call).await?)
+			}
+			Err(CaseError::Play(PlayError::Nothing)) => {
+				tracing::warn!(run = claim.run, who = %claim.who, "the answer is right by what is computed here: the dispute about it is given up");
+				self.resigned.insert(game, view.moves.len());
+				Ok(())
+			}
+			Err(error) => Err(error.into()),
+		}
+	}
+
+	/// The answer with what it takes to compute it anew, from the shelf.
+	async fn new_case(&mut self, claim: &ClaimId, judged: AnswerClaim) -> Result<Case, PlayerError> {
+		let exec = match &self.exec {
+			Some(exec) => exec.clone(),
+			None => self.exec.insert(Arc::new(Exec::new(self.parts.threads)?)).clone(),
+		};
+		let (shelf, genesis, threads) = (self.parts.shelf.clone(), self.parts.client.genesis(), self.parts.threads);
+		let (run, round) = (claim.run, claim.round);
+		let lie = self.parts.lie.clone();
+		let made = move || {
+			let case = case_of(&shelf, exec, (run, round), judged, genesis, threads)?;
+			Ok(match lie {
+				Some(lie) => case.computed_with(|model, right| lie.parameters(model, right))?,
+				None => case,
+			})
+		};
+		computed(made).await?
+	}
+
+	/// The defender's moves so far, from the blocks.
+	async fn defence(&self, game: &GameId, view: &GameView, case: &Case) -> Result<Vec<Move>, PlayerError> {
+		let mut record = Record::new(game.0.clone(), game.1.clone());
+		// Several moves may be in one block.
+		let blocks: BTreeSet<BlockNumber> = view.moves.iter().copied().collect();
+		for number in blocks {
+			let block = self.parts.client.block_at(number).await?;
+			record.read(case, self.parts.client.posted(block).await?);
+		}
+		match record.is_at(&view.position) {
+			true => Ok(record.defence().to_vec()),
+			false => Err(PlayerError::Elsewhere),
+		}
+	}
+
+	/// Deletes now and then what nobody can ask for any more.
+	async fn sweep(&mut self, at: &ChainAt) {
+		let now = at.block().number;
+		if self.swept.is_some_and(|before| now < before.saturating_add(SWEEP)) {
+			return;
+		}
+		self.swept = Some(now);
+		if let Err(error) = self.forget_settled(at).await {
+			tracing::warn!("transcripts of settled sessions are kept for now: {error}");
+		}
+	}
+
+	/// Deletes the transcripts of sessions that are settled for good, and of whose answers no audit can be open any more, but for those in disputes, which go
+	/// on.
+	pub(super) async fn forget_settled(&self, at: &ChainAt) -> Result<(), PlayerError> {
+		let shelf = self.parts.shelf.clone();
+		let sessions = computed(move || shelf.sessions()).await??;
+		let last = self.parts.client.at(self.parts.client.heads().await?.finalized).await?;
+		let (next, mut settled) = (last.next_session().await?, Vec::new());
+		for session in sessions {
+			// One that the final state has not seen opened is not settled: it was just opened, or this node is behind.
+			if session < next && last.session(session).await?.is_none() {
+				settled.push(session);
+			}
+		}
+		let (kept_for, now) = (last.answer_audit_terms().await?.kept_for(), last.block().number);
+		let mut disputed = BTreeSet::new();
+		for state in [at, &last] {
+			disputed.extend(state.games_of(&self.me).await?.into_iter().filter_map(|(claim, _)| match claim.kind {
+				ClaimKind::Answer(receipt) => Some(receipt),
+				ClaimKind::Work | ClaimKind::Attestation | ClaimKind::Audit => None,
+			}));
+		}
+		let shelf = self.parts.shelf.clone();
+		let swept = computed(move || {
+			for session in settled {
+				// Whatever was claimed of it was claimed before it was settled.
+				if now >= shelf.settled_since(session, now)?.saturating_add(kept_for) {
+					shelf.forget(session, &disputed)?;
+				}
+			}
+			shelf.forget_checkpoints()
+		});
+		Ok(swept.await??)
+	}
+}
+
+/// The answer that `judged` is about, from the shelf, computed with the checkpoint that the round of the run starts from. Blocks.
+///
+/// # Errors
+/// [`PlayerError`].
+pub fn case_of(
+	shelf: &Shelf,
+	exec: Arc<Exec>,
+	(run, round): (RunId, RoundIndex),
+	judged: AnswerClaim,
+	genesis: H256,
+	threads: usize,
+) -> Result<Case, PlayerError> {
+	let layout = ParamLayout::new(&judged.config.model)?;
+	let transcript = shelf.transcript(&judged.receipt, genesis)?;
+	let checkpoint = shelf.checkpoint(run, judged.receipt.parameters, &layout, threads)?;
+	let start = (checkpoint.params, checkpoint.header.momentum.0);
+	Ok(Case::answer(exec, round, judged, start, [transcript.prompt, transcript.answer])?)
+}
+
+/// The first choice of an answer that `checkpoint` does not give; `None` if it gives all of them. Blocks.
+///
+/// # Errors
+/// [`PlayerError`].
+pub fn doubt_of(
+	exec: Arc<Exec>,
+	round: RoundIndex,
+	judged: AnswerClaim,
+	checkpoint: Checkpoint,
+	text: [Vec<u32>; 2],
+) -> Result<Option<u32>, PlayerError> {
+	let start = (checkpoint.params, checkpoint.header.momentum.0);
+	Ok(Case::answer(exec, round, judged, start, text)?.doubted_choice()?)
+}
+
+/// What `work`, which takes time, gives on a thread for that.
+pub(crate) async fn computed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, PlayerError> {
+	tokio::task::spawn_blocking(work).await.map_err(|_| PlayerError::Panicked)
+}

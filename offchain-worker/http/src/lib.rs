@@ -1,0 +1,22 @@
+//! What the HTTP services of the worker have in common: which pages in browsers may use them, how many connections there are, and that no proxy keeps a
+//! stream back.
+//!
+//! A page of any site can have its visitor's browser ask this machine. So a service that only this machine reaches is asked by its address, and by no name
+//! that somebody else could have stand for it (DNS rebinding); and no service answers pages of other sites, but for those that its owner names.
+
+pub mod api;
+mod door;
+mod guard;
+mod origin;
+
+pub use door::{listen, next_connection};
+pub use guard::Guard;
+pub use origin::{BadOrigin, Origin};
+
+/// Headers by which browsers say from where a page asks, how, and what for. Other clients send none of them, but for `cors` as a mode.
+pub const SITE: &str = "sec-fetch-site";
+pub const MODE: &str = "sec-fetch-mode";
+pub const DEST: &str = "sec-fetch-dest";
+
+/// Content type of the OpenMetrics text format.
+pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -1,0 +1,386 @@
+//! Models in Hugging Face folders of the Llama family: `config.json`, safetensors, `tokenizer.json`.
+
+mod config;
+mod words;
+
+use super::{
+	chat::{literals, Chat},
+	files::{self, missing, FileError, Kind},
+	parameters::{Parameters, ParametersError, Shape},
+	text::{Text, TextError},
+};
+use config::Config;
+use neuroshard_data::{blake2_256, tokenizer};
+use neuroshard_graph::ConfigError;
+use neuroshard_support::json_file;
+use serde::{de::DeserializeOwned, Deserialize, Deserializer};
+use std::{
+	collections::BTreeSet,
+	path::{Path, PathBuf},
+};
+use words::{Template, Words};
+
+/// Bytes of the longest `config.json` and of those like it.
+const LONGEST_CONFIG: u64 = 16 << 20;
+/// Bytes of the longest `tokenizer.json`.
+const LONGEST_TOKENIZER: u64 = 64 << 20;
+
+/// Why a folder has no model.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+	/// A file cannot be read, or is another one than it should be.
+	#[error(transparent)]
+	File(#[from] FileError),
+	/// A file is no JSON of the kind that it must be.
+	#[error("{path} is not understood: {reason}", path = path.display())]
+	Json {
+		/// Which one.
+		path: PathBuf,
+		/// Why.
+		reason: String,
+	},
+	/// The model computes something that this engine does not.
+	#[error("this model is not served: {0}")]
+	Unsupported(String),
+	/// The shape is refused.
+	#[error("this model is not served: {0}")]
+	Config(#[from] ConfigError),
+	/// The weights.
+	#[error(transparent)]
+	Parameters(#[from] ParametersError),
+	/// The tokenizer.
+	#[error("{path}: {source}", path = path.display())]
+	Text {
+		/// Its file.
+		path: PathBuf,
+		/// What is wrong.
+		source: TextError,
+	},
+}
+
+/// A model as it lies in a folder.
+pub struct Folder {
+	/// Shape.
+	pub shape: Shape,
+	/// Parameters.
+	pub parameters: Parameters,
+	/// Tokenizer.
+	pub text: Text,
+	/// How a chat becomes a prompt.
+	pub chat: Chat,
+}
+
+/// Tokens: a number, or several. What is null names none.
+#[derive(Clone, Default)]
+struct Tokens(Vec<u32>);
+
+impl<'de> Deserialize<'de> for Tokens {
+	fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+		let value = serde_json::Value::deserialize(deserializer)?;
+		let values = match &value {
+			serde_json::Value::Null => &[][..],
+			serde_json::Value::Array(values) => values,
+			one => std::slice::from_ref(one),
+		};
+		let token = |value: &serde_json::Value| value.as_u64().and_then(|token| u32::try_from(token).ok());
+		let tokens = values.iter().map(token).collect::<Option<_>>();
+		tokens.map(Self).ok_or_else(|| serde::de::Error::custom(format!("{value} is no token, and no list of tokens")))
+	}
+}
+
+/// What of `generation_config.json` matters.
+#[derive(Default, Deserialize)]
+struct Generation {
+	#[serde(default)]
+	eos_token_id: Tokens,
+}
+
+impl Folder {
+	/// Reads the model in `folder`, all but its weights, which are hashed. In 16 bits, they become f32 when they are loaded, which holds each of them.
+	///
+	/// # Errors
+	/// [`FolderError`].
+	pub fn read(folder: &Path, threads: usize) -> Result<Self, FolderError> {
+		let path = folder.join("config.json");
+		let needed: Config = json_if_there(&path)?.ok_or_else(|| missing(&path, Kind::Config))?;
+		let shape = needed.shape()?;
+		let generation: Generation = json_if_there(&folder.join("generation_config.json"))?.unwrap_or_default();
+		let words = Words::read(folder)?;
+		let path = folder.join("tokenizer.json");
+		if !is_there(&path) {
+			return Err(missing(&path, Kind::Tokenizer).into());
+		}
+		let file = files::read(&path, LONGEST_TOKENIZER)?;
+		let ends: BTreeSet<u32> = [needed.eos_token_id, generation.eos_token_id].into_iter().flat_map(|Tokens(tokens)| tokens).collect();
+		// Whose file does not say with what texts begin.
+		let own = blake2_256(&file) == tokenizer::tokenizer_hash();
+		let failed = |source| FolderError::Text { path: path.clone(), source };
+		let mut text = Text::new(&file, own.then(|| tokenizer::END_OF_TEXT.into()), ends).map_err(failed)?;
+		if let Some(end) = words.special("eos_token") {
+			text.end_at(end);
+		}
+		let chat = match words.template {
+			Template::None => Chat::by_line(),
+			Template::Refused(reason) => Chat::refused(reason),
+			Template::Is(template) => {
+				text = text.with_template(&literals(&template)).map_err(failed)?;
+				Chat::new(template, &words.specials, text.controls().clone())
+			}
+		};
+		if let Some(reason) = chat.refusal() {
+			tracing::warn!("chats are refused, completions are not: the chat template of {} is not used: {reason}", folder.display());
+		}
+		Ok(Self { parameters: Parameters::of_folder(folder, &shape.config, threads)?, shape, text, chat })
+	}
+}
+
+fn is_there(path: &Path) -> bool {
+	path.symlink_metadata().is_ok()
+}
+
+fn json_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
+	if !is_there(path) {
+		return Ok(None);
+	}
+	let json = files::read(path, LONGEST_CONFIG)?;
+	json_file::parse(&json).map(Some).map_err(|reason| FolderError::Json { path: path.into(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::Message;
+	use neuroshard_graph::{exec::RopeScaling, merkle, ModelConfig};
+	use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
+	use serde_json::{json, Value};
+	use std::fs;
+
+	/// A folder with a model, and that model.
+	fn exported() -> (tempfile::TempDir, ModelConfig, Vec<f32>) {
+		let (model, train) = presets::tiny();
+		let params = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
+		let folder = tempfile::tempdir().unwrap();
+		export(folder.path(), &model, &params).unwrap();
+		(folder, model, params)
+	}
+
+	#[test]
+	fn an_exported_model_is_read_as_it_was() {
+		let (folder, model, params) = exported();
+		let read = Folder::read(folder.path(), 1).unwrap();
+		let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+		assert_eq!((read.shape, read.parameters.root.0), (Shape { config: model, scaling: RopeScaling::None }, merkle::blake2_256(&bytes)));
+		assert_eq!(read.text.prompt("a", false).unwrap(), [256, 97]);
+		assert!(read.text.is_end(256) && !read.chat.is_marked());
+	}
+
+	/// Adds fields to a file of a folder, which is made if it is not there; null takes one away.
+	fn put(folder: &Path, name: &str, fields: Value) {
+		let path = folder.join(name);
+		let mut all: Value = fs::read(&path).map_or(json!({}), |bytes| serde_json::from_slice(&bytes).unwrap());
+		all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+		fs::write(path, all.to_string()).unwrap();
+	}
+
+	fn prompt(folder: &Path) -> Result<String, String> {
+		let chat = Folder::read(folder, 1).map_err(|error| error.to_string())?.chat;
+		chat.prompt(&[Message { role: "user".into(), content: "hi".into() }]).map_err(|error| error.to_string())
+	}
+
+	/// A template that says its name.
+	fn says(name: &str) -> String {
+		format!("{name}: {{{{ messages[0].content }}}}")
+	}
+
+	#[test]
+	fn of_several_templates_the_default_is_used_and_files_count_before_the_configuration() {
+		let (base, ..) = exported();
+		let folder = base.path();
+		assert_eq!(prompt(folder).unwrap(), "user: hi\nassistant:");
+		let named = |names: &[&str]| -> Vec<Value> { names.iter().map(|name| json!({ "name": name, "template": says(name) })).collect() };
+		put(folder, "tokenizer_config.json", json!({ "chat_template": named(&["tool_use", "default"]) }));
+		assert_eq!(prompt(folder).unwrap(), "default: hi");
+		put(folder, "tokenizer_config.json", json!({ "chat_template": named(&["tool_use", "rag"]) }));
+		let error = prompt(folder).unwrap_err();
+		assert!(error.contains("only completions") && error.contains("rag, tool_use"), "{error}");
+		put(folder, "tokenizer_config.json", json!({ "chat_template": 7 }));
+		assert!(prompt(folder).unwrap_err().contains("chat_template"));
+		put(folder, "tokenizer_config.json", json!({ "chat_template": [{ "name": "default" }] }));
+		assert!(prompt(folder).unwrap_err().contains("lacks a name or a template"));
+		put(folder, "tokenizer_config.json", json!({ "chat_template": says("config") }));
+		assert_eq!(prompt(folder).unwrap(), "config: hi");
+		for more in ["chat_templates", "additional_chat_templates"] {
+			fs::create_dir(folder.join(more)).unwrap();
+			fs::write(folder.join(more).join("tool_use.jinja"), says("tools")).unwrap();
+		}
+		let error = prompt(folder).unwrap_err();
+		assert!(error.contains("(tool_use)"), "{error}");
+		fs::write(folder.join("chat_template.jinja"), says("file")).unwrap();
+		assert_eq!(prompt(folder).unwrap(), "file: hi");
+		for (broken, words) in [("version https://git-lfs.github.com/spec/v1", "Git LFS pointer"), ("{% unheard of %}", "unheard")] {
+			fs::write(folder.join("chat_template.jinja"), broken).unwrap();
+			let error = prompt(folder).unwrap_err();
+			assert!(error.contains("only completions") && error.contains(words), "{error}");
+		}
+	}
+
+	/// As transformers does with `add_special_tokens=False`: chats begin with what the template says, completions with what `tokenizer.json` says.
+	#[test]
+	fn only_the_template_begins_a_chat_and_only_the_tokenizer_a_completion() {
+		let (base, ..) = exported();
+		let folder = base.path();
+		fs::write(folder.join("chat_template.jinja"), "{{ messages[0].content }}").unwrap();
+		let tokens = |marked| Folder::read(folder, 1).unwrap().text.prompt("hi", marked).unwrap();
+		assert_eq!((tokens(true), tokens(false)), (vec![104, 105], vec![256, 104, 105]));
+		// As transformers 5 saves it again.
+		for saved in [json!(null), json!(false), json!(true)] {
+			put(folder, "tokenizer_config.json", json!({ "add_bos_token": saved }));
+			assert_eq!((tokens(true), tokens(false)), (vec![104, 105], vec![256, 104, 105]));
+		}
+		put(folder, "tokenizer.json", json!({ "post_processor": null }));
+		put(folder, "tokenizer_config.json", json!({ "add_bos_token": true }));
+		assert_eq!((tokens(true), tokens(false)), (vec![104, 105], vec![104, 105]));
+		// What was exported before tokenizer.json said it.
+		fs::write(folder.join("tokenizer.json"), tokenizer::tokenizer_json()).unwrap();
+		assert_eq!((tokens(true), tokens(false)), (vec![104, 105], vec![256, 104, 105]));
+	}
+
+	#[test]
+	fn texts_end_with_every_token_that_a_file_names_for_it() {
+		let (base, ..) = exported();
+		let folder = base.path();
+		let ends = || {
+			let text = Folder::read(folder, 1).unwrap().text;
+			(0..288).filter(|token| text.is_end(*token)).collect::<Vec<u32>>()
+		};
+		put(folder, "config.json", json!({ "eos_token_id": [258, 259] }));
+		put(folder, "generation_config.json", json!({ "eos_token_id": 257 }));
+		put(folder, "tokenizer_config.json", json!({ "eos_token": { "content": "<|reserved_8|>", "special": true } }));
+		assert_eq!(ends(), [257, 258, 259, 264]);
+		put(folder, "config.json", json!({ "eos_token_id": null }));
+		put(folder, "generation_config.json", json!({ "eos_token_id": [] }));
+		put(folder, "tokenizer_config.json", json!({ "eos_token": null }));
+		assert!(ends().is_empty());
+		put(folder, "special_tokens_map.json", json!({ "eos_token": "<|reserved_9|>" }));
+		assert_eq!(ends(), [265]);
+		put(folder, "generation_config.json", json!({ "eos_token_id": "</s>" }));
+		let error = Folder::read(folder, 1).map(drop).unwrap_err().to_string();
+		assert!(error.contains("generation_config.json") && error.contains("\"</s>\" is no token"), "{error}");
+	}
+
+	#[test]
+	fn a_file_that_is_missing_or_another_one_is_named() {
+		let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
+		for name in ["config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "model.safetensors"] {
+			let (base, ..) = exported();
+			fs::write(base.path().join(name), pointer).unwrap();
+			let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
+			assert!(error.contains(&format!("{name} is a Git LFS pointer")) && error.contains("git lfs pull"), "{error}");
+		}
+		for (name, instead, words) in [
+			("tokenizer.json", "tokenizer.model", "AutoTokenizer"),
+			("model.safetensors", "pytorch_model.bin", "save_pretrained"),
+			("config.json", "model.gguf", "GGUF"),
+		] {
+			let (base, ..) = exported();
+			fs::rename(base.path().join(name), base.path().join(instead)).unwrap();
+			let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
+			assert!(error.contains(name) && error.contains(instead) && error.contains(words), "{error}");
+		}
+		let (base, ..) = exported();
+		put(base.path(), "tokenizer.json", json!({ "model": { "type": "BPE" } }));
+		let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
+		assert!(error.contains("tokenizer.json: the tokenizer is not understood"), "{error}");
+	}
+
+	#[test]
+	fn a_file_that_begins_with_a_mark_is_read_and_one_that_is_not_understood_is_told_with_the_field_in_plain_words() {
+		let (base, ..) = exported();
+		let path = |name: &str| base.path().join(name);
+		for name in ["config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json"] {
+			let text = fs::read_to_string(path(name)).unwrap();
+			fs::write(path(name), format!("\u{feff}{text}")).unwrap();
+			Folder::read(base.path(), 1).unwrap();
+			let wide: Vec<u8> = [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+			fs::write(path(name), wide).unwrap();
+			let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
+			assert!(error.contains(name) && error.contains("it is not UTF-8 text"), "{error}");
+			fs::write(path(name), text).unwrap();
+		}
+		for (name, fields, expected) in [
+			("config.json", json!({ "hidden_size": -1 }), "hidden_size: invalid value: integer `-1`, expected a whole number from 0 to"),
+			("config.json", json!({ "hidden_size": 32, "rope_theta": "x" }), "rope_theta: invalid type: string \"x\", expected a number"),
+			("generation_config.json", json!({ "eos_token_id": {} }), "eos_token_id: {} is no token"),
+		] {
+			let text = fs::read_to_string(path(name)).unwrap();
+			put(base.path(), name, fields);
+			let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
+			assert!(error.contains(&format!("{name} is not understood: {expected}")), "{error}");
+			fs::write(path(name), text).unwrap();
+		}
+		for part in ["model", "normalizer", "pre_tokenizer", "post_processor", "decoder"] {
+			let text = fs::read_to_string(path("tokenizer.json")).unwrap();
+			put(base.path(), "tokenizer.json", json!({ part: { "type": "Unheard" } }));
+			let error = Folder::read(base.path(), 1).map(drop).unwrap_err().to_string();
+			assert!(error.contains("tokenizer.json: the tokenizer is not understood: "), "{error}");
+			assert!(!["enum", "Wrapper", "struct", "variant of"].iter().any(|word| error.contains(word)), "{part}: {error}");
+			fs::write(path("tokenizer.json"), text).unwrap();
+		}
+	}
+
+	#[test]
+	fn scaled_positions_are_read_from_old_and_new_places() {
+		let (folder, model, _) = exported();
+		let config = folder.path().join("config.json");
+		let text = fs::read_to_string(&config).unwrap();
+		let numbers = "\"factor\": 32.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192";
+		let llama3 = RopeScaling::Llama3 { factor: 32.0, low: 1.0, high: 4.0, original: 8_192 };
+		for (from, to, scaling, rope_theta) in [
+			("\"rope_scaling\": null", format!("\"rope_scaling\": {{ \"rope_type\": \"llama3\", {numbers} }}"), llama3, model.rope_theta),
+			(
+				"\"rope_scaling\": null",
+				format!("\"rope_parameters\": {{ \"rope_type\": \"llama3\", {numbers}, \"rope_theta\": 500000.0 }}"),
+				llama3,
+				500_000,
+			),
+			(
+				"\"rope_scaling\": null",
+				"\"rope_scaling\": { \"type\": \"linear\", \"factor\": 2 }".into(),
+				RopeScaling::Linear { factor: 2.0 },
+				model.rope_theta,
+			),
+		] {
+			assert!(text.contains(from));
+			fs::write(&config, text.replace(from, &to)).unwrap();
+			let shape = Folder::read(folder.path(), 1).unwrap().shape;
+			assert_eq!(shape, Shape { config: ModelConfig { rope_theta, ..model.clone() }, scaling });
+		}
+	}
+
+	#[test]
+	fn what_is_not_served_is_said() {
+		let (folder, ..) = exported();
+		let config = folder.path().join("config.json");
+		let text = fs::read_to_string(&config).unwrap();
+		let error = |from: &str, to: &str| {
+			assert!(text.contains(from), "{from}");
+			fs::write(&config, text.replace(from, to)).unwrap();
+			Folder::read(folder.path(), 1).map(drop).unwrap_err().to_string()
+		};
+		assert!(error("\"llama\"", "\"gpt2\"").contains("its type is gpt2"));
+		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": { \"type\": \"yarn\" }").contains("rope_scaling: yarn"));
+		assert!(
+			error("\"rope_theta\"", "\"rope_parameters\": { \"rope_type\": \"llama3\", \"factor\": 8 }, \"x\"").contains("lacks numbers")
+		);
+		assert!(error("\"attention_bias\": false", "\"attention_bias\": true").contains("biases"));
+		assert!(error("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3").contains("model.safetensors has no tensor model.layers.2."));
+		assert!(error("\"vocab_size\": 288", "\"vocab_size\": 289").contains("multiple"));
+		assert!(error("\"vocab_size\": 288", "\"vocab_size\": 4194304").contains("4194304 tokens"));
+		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": { \"factor\": 2 }").contains("rope_scaling: without a type"));
+		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": { \"type\": \"linear\", \"factor\": 0.5 }").contains("lacks numbers"));
+		let differ =
+			"\"rope_scaling\": { \"type\": \"linear\", \"factor\": 2 }, \"rope_parameters\": { \"rope_type\": \"linear\", \"factor\": 4 }";
+		assert!(error("\"rope_scaling\": null", differ).contains("differ"));
+		assert!(error("{", "").contains("not understood"));
+	}
+}

@@ -1,0 +1,29 @@
+//! Text from a model.
+
+pub mod batcher;
+mod chat;
+mod controls;
+mod engine;
+mod files;
+pub mod folder;
+pub mod generate;
+mod identity;
+mod masked;
+mod model;
+mod parameters;
+mod prefixes;
+pub mod receipt;
+mod source;
+mod spelling;
+pub mod stats;
+pub mod text;
+mod tokenizer_file;
+
+pub use chat::{Chat, ChatError, Message};
+pub use controls::Controls;
+pub use engine::{Engine, Readiness};
+pub use files::FileError;
+pub use model::{Card, Model, ModelError};
+pub use parameters::{Parameters, ParametersError, Shape};
+pub use source::Source;
+pub use spelling::{escaped, Offsets};

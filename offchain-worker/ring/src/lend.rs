@@ -1,0 +1,92 @@
+//! The holder's process: it takes streams of drivers, and holds for each what that asks for.
+
+use super::{accounts::member::Tasks, answering::answer, message::Profile};
+use neuroshard_inference::Source;
+use neuroshard_kernels::{exec::Exec, shape::Start};
+use neuroshard_network::{Incoming, PeerId};
+use neuroshard_types::AccountId;
+use std::{
+	collections::HashSet,
+	time::{Duration, Instant},
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Drivers at a time.
+const DRIVERS: usize = 16;
+/// Side of the matrix that speed is measured with: it outgrows most caches.
+const SIDE: usize = 2_048;
+/// Rows of a product that is bound by operations.
+const ROWS: usize = 64;
+/// How long each speed is measured.
+const MEASURED: Duration = Duration::from_millis(300);
+
+/// What a machine lends.
+#[derive(Clone, Debug)]
+pub struct Lent(Profile);
+
+impl Lent {
+	/// Measures this machine, which lends `memory` bytes to hold parts of `source`.
+	pub fn measured(source: &Source, exec: &Exec, memory: u64) -> Self {
+		let weights: Vec<f32> = (0..SIDE * SIDE).map(|index| (index % 61) as f32 / 61.0 - 0.5).collect();
+		let packed = exec.pack(SIDE, SIDE, &weights);
+		let fastest = |rows: usize| {
+			let (a, mut c) = (vec![0.5; rows * SIDE], vec![0.0; rows * SIDE]);
+			let (began, mut fastest) = (Instant::now(), f64::INFINITY);
+			while began.elapsed() < MEASURED {
+				let begin = Instant::now();
+				exec.matmul_packed(&a, &packed, &mut c, Start::Zero);
+				fastest = fastest.min(begin.elapsed().as_secs_f64());
+			}
+			fastest
+		};
+		let matrix = (SIDE * SIDE) as f64;
+		// Rates of machines are far below 2^53.
+		let bandwidth = (matrix * size_of::<f32>() as f64 / fastest(1)) as u64;
+		let flops = (2.0 * ROWS as f64 * matrix / fastest(ROWS)) as u64;
+		Self(Profile { parameters: source.parameters, memory, bandwidth: bandwidth.max(1), flops: flops.max(1), account: None })
+	}
+
+	/// The same, for an account of the chain, which can be on offers of drivers.
+	#[must_use]
+	pub fn of(mut self, account: AccountId) -> Self {
+		self.0.account = Some(account);
+		self
+	}
+}
+
+/// Answers drivers until `stop` is cancelled. With `drivers`, nobody else is answered. With `tasks`, what is held for drivers that offer it is noted there.
+pub async fn lend(
+	mut incoming: Incoming,
+	source: Source,
+	lent: Lent,
+	drivers: HashSet<PeerId>,
+	tasks: Option<Tasks>,
+	stop: CancellationToken,
+) {
+	let mut answering = JoinSet::new();
+	loop {
+		tokio::select! {
+			() = stop.cancelled() => break,
+			Some(ended) = answering.join_next(), if !answering.is_empty() => drop(ended),
+			next = incoming.next() => {
+				let Some((peer, stream)) = next else { break };
+				if !drivers.is_empty() && !drivers.contains(&peer) {
+					tracing::warn!("{peer} is none of the drivers named with --driver; it is not answered");
+					continue;
+				}
+				if answering.len() >= DRIVERS {
+					tracing::warn!("{DRIVERS} drivers are answered already; {peer} is not");
+					continue;
+				}
+				let (source, profile, tasks) = (source.clone(), lent.0.clone(), tasks.clone().map(|tasks| (tasks, peer)));
+				answering.spawn(async move {
+					if let Err(error) = answer(stream, source, profile, tasks).await {
+						tracing::info!("the stream of {peer} has ended: {error}");
+					}
+				});
+			}
+		}
+	}
+	answering.shutdown().await;
+}

@@ -1,0 +1,312 @@
+//! Setting up a ring: who is there, what they can do, who holds what, and the engine that has it computed.
+
+use super::{
+	accounts::{self, AccountError, MembersError, Offering},
+	driver::{Patience, Ring},
+	liars::Liars,
+	link::{keep, EVENTS},
+	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
+	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split},
+	presence::Presence,
+	report::Reports,
+	span::Span,
+};
+use futures::future::join_all;
+use neuroshard_graph::{exec::PAGE_TOKENS, Class, ModelConfig};
+use neuroshard_inference::Source;
+use neuroshard_network::{ByteStream, PeerAddress, StreamError, Streams};
+use neuroshard_types::{inference, AccountId, H256};
+use std::{
+	path::PathBuf,
+	sync::mpsc::sync_channel,
+	time::{Duration, Instant},
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How often a way to a holder is measured; the fastest time counts.
+const MEASUREMENTS: u32 = 5;
+/// Numbers that are sent to measure bandwidth.
+const PROBE: usize = 256 << 10;
+/// Longest time in which a holder says who it is.
+const GREETING: Duration = Duration::from_secs(20);
+/// Longest time in which all spans are loaded.
+const LOADING: Duration = Duration::from_secs(600);
+/// Reputation of who is not known, of 1,000.
+const UNKNOWN: u16 = 500;
+
+/// How a ring is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+	/// Who may hold spans.
+	pub members: Vec<PeerAddress>,
+	/// How many hold each span.
+	pub redundancy: usize,
+	/// How layers are split.
+	pub split: Split,
+	/// Texts that are answered at a time.
+	pub texts: u32,
+	/// Pages of keys and values.
+	pub pages: usize,
+	/// How long is waited.
+	pub patience: Patience,
+}
+
+/// A ring that is set up.
+pub struct Started {
+	/// What computes.
+	pub engine: Ring,
+	/// Who holds what, and why.
+	pub placement: Placement,
+	/// What is noticed about the members.
+	pub reports: Reports,
+	/// The ring of the driver's offer: the accounts of its members, and what each holds; `None` if they name none.
+	pub ring: Option<inference::Ring>,
+	/// What keeps them connected; it ends with the token that it was started with.
+	pub tasks: JoinSet<()>,
+}
+
+/// Why there is no ring.
+#[derive(Debug, thiserror::Error)]
+pub enum RingError {
+	/// Nobody answers.
+	#[error("none of the workers named with --ring can be used: {}", .0.join("; "))]
+	Nobody(Vec<String>),
+	/// They cannot be on an offer together.
+	#[error(transparent)]
+	Members(#[from] MembersError),
+	/// They cannot hold the model.
+	#[error("the model does not fit the workers named with --ring: {0}")]
+	Placement(#[from] PlacementError),
+	/// A part of the model.
+	#[error("a part of the model cannot be loaded: {0}")]
+	Load(String),
+	/// Somebody did not load its part.
+	#[error("nobody has loaded the span that begins with layer {0} within ten minutes: their logs say why")]
+	NotReady(u32),
+	/// The thread that waits for them has ended.
+	#[error("waiting for the ring was interrupted")]
+	Interrupted,
+}
+
+/// Why a worker cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+	/// It cannot be reached.
+	#[error(transparent)]
+	Stream(#[from] StreamError),
+	/// What it says cannot be read.
+	#[error(transparent)]
+	Frame(#[from] FrameError),
+	/// It says why.
+	#[error("{0}")]
+	Refused(String),
+	/// It says something else than was asked.
+	#[error("it answers something else than it is asked")]
+	Strange,
+	/// It says nothing.
+	#[error("it does not answer")]
+	Silent,
+	/// It has another model.
+	#[error("it has other parameters, {0:?}")]
+	Parameters(H256),
+	/// It has told this driver wrong rows.
+	#[error("it {words}, as a computation here has shown: delete its line in {} to use it all the same", path.display())]
+	Liar {
+		/// What it did.
+		words: String,
+		/// Where that is noted.
+		path: PathBuf,
+	},
+	/// Its account cannot be on the offer.
+	#[error(transparent)]
+	Account(#[from] AccountError),
+}
+
+/// A worker that could hold a span.
+struct Candidate {
+	address: PeerAddress,
+	profile: Profile,
+	/// Seconds to it.
+	latency: f64,
+	/// Bytes a second to it.
+	bandwidth: f64,
+}
+
+/// Sets up a ring among those that `options` name, but for `liars`, who are noted there. With `offering`, they are to be accounts of the chain, or none of
+/// them is.
+///
+/// # Errors
+/// [`RingError`].
+pub async fn start(
+	streams: &Streams,
+	source: Source,
+	options: Options,
+	liars: Liars,
+	offering: Option<Offering>,
+	stop: CancellationToken,
+) -> Result<Started, RingError> {
+	let greeting = options.members.iter().map(async |member| match liars.what(&member.peer.to_string()) {
+		Some(words) => Err(Unusable::Liar { words: words.to_owned(), path: liars.path().to_owned() }),
+		None => greet(streams, member, source.parameters, offering.as_ref()).await,
+	});
+	let greeted = join_all(greeting).await;
+	let (mut candidates, mut failures) = (Vec::new(), Vec::new());
+	for (member, greeted) in options.members.iter().zip(greeted) {
+		match greeted {
+			Ok(candidate) => candidates.push(candidate),
+			Err(why) => failures.push(format!("{}: {why}", member.peer)),
+		}
+	}
+	failures.iter().for_each(|words| tracing::warn!("{words}"));
+	if candidates.is_empty() {
+		return Err(RingError::Nobody(failures));
+	}
+	let members = match &offering {
+		Some(_) => accounts::of_all(candidates.iter().map(|candidate| (candidate.address.peer.to_string(), candidate.account())))?,
+		None => None,
+	};
+	let placement = placed(&source, &candidates, &options, members.is_some())?;
+	let ring = members.as_ref().map(|members| accounts::ring(&placement, members)).transpose()?;
+	let terms = offering.map(|offering| offering.terms).filter(|_| ring.is_some());
+	let pages = options.pages.saturating_add(4 * usize::try_from(source.config.max_seq).unwrap_or(usize::MAX).div_ceil(PAGE_TOKENS));
+	let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+	let mut spans: Vec<Span> = Vec::new();
+	let (mut members, mut holds) = (Vec::new(), Vec::new());
+	for span in placement.ring() {
+		let holders = placement.spans.iter().filter(|other| other.first == span.first && other.layers == span.layers);
+		let first = members.len();
+		members.extend(holders.map(|holder| (holder.name.clone(), candidates[holder.node].address.clone())));
+		let hold = Hold {
+			parameters: source.parameters,
+			class: source.class,
+			embedding: false,
+			first: narrow(span.first),
+			layers: narrow(span.layers),
+			head: span.head,
+			pages: narrow(pages),
+			terms: terms.clone(),
+		};
+		holds.resize(members.len(), hold.clone());
+		spans.push(Span::new(hold, (first..members.len()).collect()));
+	}
+	let banned: Vec<CancellationToken> = members.iter().map(|_| CancellationToken::new()).collect();
+	let (sender, events) = sync_channel(EVENTS);
+	let presence = Presence::new(spans.iter().map(|span| span.members.clone()).collect(), members.len());
+	let mut tasks = JoinSet::new();
+	for (index, (_, address)) in members.iter().enumerate() {
+		let (streams, address) = (streams.clone(), address.clone());
+		let open = move || {
+			let (streams, address) = (streams.clone(), address.clone());
+			async move { streams.open(&address).await.ok() }
+		};
+		let hold = holds[index].clone();
+		tasks.spawn(keep(index, hold, (sender.clone(), presence.clone()), [stop.clone(), banned[index].clone()], open));
+	}
+	let reports = Reports::keeping(liars);
+	let names = members.into_iter().map(|(name, _)| name).zip(banned).collect();
+	let (patience, told) = (options.patience, reports.clone());
+	let waiting = move || {
+		let mut ring = Ring::new(source, spans, names, (events, presence), patience, told).map_err(RingError::Load)?;
+		ring.ready(Instant::now() + LOADING).map_err(RingError::NotReady)?;
+		Ok::<_, RingError>(ring)
+	};
+	let engine = tokio::task::spawn_blocking(waiting).await.map_err(|_| RingError::Interrupted)??;
+	Ok(Started { engine, placement, reports, ring, tasks })
+}
+
+impl Candidate {
+	/// The account that it names.
+	fn account(&self) -> Option<&AccountId> {
+		self.profile.account.as_ref()
+	}
+}
+
+/// Asks a worker who it is, and measures the way to it. With `offering`, it is told if the account that it names is not its own, and is not used then.
+async fn greet(streams: &Streams, address: &PeerAddress, parameters: H256, offering: Option<&Offering>) -> Result<Candidate, Unusable> {
+	let greeting = tokio::time::timeout(GREETING, measure(streams, address, parameters)).await;
+	let (candidate, mut stream) = greeting.map_err(|_| Unusable::Silent)??;
+	let (Some(offering), Some(account)) = (offering, candidate.account()) else { return Ok(candidate) };
+	match offering.check(account, &address.peer).await {
+		Ok(()) => Ok(candidate),
+		Err(error) => {
+			if let AccountError::Unfit(unfit) = &error {
+				let tell = async {
+					send(&mut stream, &frame(&Request::Unfit(unfit.clone()), &[])).await?;
+					receive::<Reply>(&mut stream).await
+				};
+				// If it is not there any more, it need not know.
+				let _ = tokio::time::timeout(GREETING, tell).await;
+			}
+			Err(error.into())
+		}
+	}
+}
+
+/// Asks a worker who it is, and measures the way to it; with the stream that was used.
+async fn measure(streams: &Streams, address: &PeerAddress, parameters: H256) -> Result<(Candidate, ByteStream), Unusable> {
+	let mut stream = streams.open(address).await?;
+	let mut ask = async |numbers: usize| {
+		let frame = frame(&Request::Profile, &vec![0.0; numbers]);
+		let mut fastest = f64::INFINITY;
+		let mut profile = None;
+		for _ in 0..MEASUREMENTS {
+			let began = Instant::now();
+			send(&mut stream, &frame).await?;
+			match receive::<Reply>(&mut stream).await? {
+				(Reply::Profile(answered), _) => profile = Some(answered),
+				(Reply::Refused { words, .. }, _) => return Err(Unusable::Refused(words)),
+				_ => return Err(Unusable::Strange),
+			}
+			fastest = fastest.min(began.elapsed().as_secs_f64());
+		}
+		Ok((profile, fastest))
+	};
+	let (_, short) = ask(0).await?;
+	let (profile, long) = ask(PROBE).await?;
+	let profile: Profile = profile.ok_or(Unusable::Strange)?;
+	if profile.parameters != parameters {
+		return Err(Unusable::Parameters(profile.parameters));
+	}
+	// Bytes of a probe, which f64 holds exactly.
+	let bytes = (PROBE * size_of::<f32>()) as f64;
+	let (latency, bandwidth) = ((short / 2.0).max(1e-6), bytes / (long - short).max(1e-6));
+	Ok((Candidate { address: address.clone(), profile, latency, bandwidth }, stream))
+}
+
+/// What the holders of a model need together, if so many texts are answered at a time.
+pub(super) fn held(config: &ModelConfig, class: Class, texts: u32) -> Result<Model, PlacementError> {
+	let mut model = Model::of(config, Load { class, context: config.max_seq, sequences: texts.max(1), batch: 1 })?;
+	// The driver turns tokens into rows, so that the head shares nothing with anything that is held.
+	model.embedding.memory = 0;
+	model.embedding.work.bytes = 0;
+	model.shared = 0;
+	Ok(model)
+}
+
+/// Who holds what, in as few spans as an offer has room for if it is `offered`.
+fn placed(source: &Source, candidates: &[Candidate], options: &Options, offered: bool) -> Result<Placement, PlacementError> {
+	let model = held(&source.config, source.class, options.texts)?;
+	let nodes: Vec<Node> = candidates
+		.iter()
+		.map(|candidate| Node {
+			name: candidate.address.peer.to_string(),
+			memory: candidate.profile.memory,
+			// Measured numbers are far below 2^53.
+			speed: Speed { flops: candidate.profile.flops as f64, bytes: candidate.profile.bandwidth as f64 },
+			reputation: UNKNOWN,
+			uptime: 1.0,
+			roles: Roles::ALL,
+		})
+		.collect();
+	// Rows go from each worker to the driver, and from there to the next one.
+	let links = Links::new(nodes.len(), |from, to| {
+		let (from, to) = (&candidates[from], &candidates[to]);
+		let bandwidth = 1.0 / (1.0 / from.bandwidth + 1.0 / to.bandwidth);
+		Some(Link { latency: from.latency + to.latency, bandwidth })
+	})?;
+	let (redundancy, default) = (options.redundancy.max(1), super::placement::Request::default());
+	let most_spans = if offered { accounts::most_spans(redundancy).min(default.most_spans) } else { default.most_spans };
+	let request = super::placement::Request { split: options.split, redundancy, most_spans, ..default };
+	place(&model, &nodes, &links, &request)
+}

@@ -1,0 +1,49 @@
+//! The dataset that a run takes, as the chain states it: the one that was used last, or from the operator's folder, or with shards from peers.
+
+use super::{dataset::Dataset, Content};
+use crate::WorkerError;
+use neuroshard_chain_client::ChainAt;
+use neuroshard_network::PeerAddress;
+use neuroshard_types::{dataset::Manifest, DatasetId};
+use std::time::Instant;
+use tokio::sync::Mutex;
+
+/// The dataset that was used last.
+pub(crate) type Cached = Option<(DatasetId, Dataset)>;
+
+impl Content {
+	/// Dataset `id`: the one that was used last, or from the operator's folder, or with the list of shards that peers give.
+	pub(crate) async fn dataset(
+		&self,
+		at: &ChainAt,
+		id: DatasetId,
+		last: &Mutex<Cached>,
+		peers: &[PeerAddress],
+	) -> Result<Dataset, WorkerError> {
+		let mut cached = last.lock().await;
+		if let Some(dataset) = self.dataset_at_hand(at, id, &mut cached).await? {
+			return Ok(dataset);
+		}
+		let dataset = self.remote_dataset(id, &manifest(at, id).await?, peers).await?;
+		*cached = Some((id, dataset.clone()));
+		Ok(dataset)
+	}
+
+	/// Dataset `id`, if it was used before or is in the operator's folder.
+	pub(crate) async fn dataset_at_hand(&self, at: &ChainAt, id: DatasetId, cached: &mut Cached) -> Result<Option<Dataset>, WorkerError> {
+		let at_hand = cached.as_ref().filter(|(known, _)| *known == id).map(|(_, dataset)| dataset.clone());
+		let look = self.local.of(id, Instant::now()).is_some() && at_hand.as_ref().is_none_or(|dataset| !dataset.foreign);
+		if !look {
+			return Ok(at_hand);
+		}
+		// The operator's folder may have become readable since peers' shards were used first.
+		let Some(dataset) = self.local_dataset(id, &manifest(at, id).await?).await? else { return Ok(at_hand) };
+		*cached = Some((id, dataset.clone()));
+		Ok(Some(dataset))
+	}
+}
+
+/// A dataset as the chain states it.
+async fn manifest(at: &ChainAt, id: DatasetId) -> Result<Manifest, WorkerError> {
+	Ok(at.dataset(id).await?.ok_or(WorkerError::UnknownDataset(id))?.manifest)
+}

@@ -1,0 +1,21 @@
+//! What an account must be able to pay in disputes: who cannot pay for a move loses its stake.
+
+use neuroshard_chain_client::{ChainAt, ChainError};
+use neuroshard_types::{run::RunConfig, Balance, RunId};
+use std::collections::BTreeMap;
+
+/// What must stay free for disputes in each run, in planck. That follows from its configuration, and is asked once.
+#[derive(Debug, Default)]
+pub(crate) struct Reserves(BTreeMap<RunId, Balance>);
+
+impl Reserves {
+	/// That of a run with this configuration.
+	pub(crate) async fn of(&mut self, at: &ChainAt, run: RunId, config: &RunConfig) -> Result<Balance, ChainError> {
+		if let Some(known) = self.0.get(&run) {
+			return Ok(*known);
+		}
+		let reserve = at.reserve(config).await?;
+		self.0.insert(run, reserve);
+		Ok(reserve)
+	}
+}

@@ -1,0 +1,273 @@
+//! Why a worker, or one of its tasks, cannot go on.
+
+use super::journal::JournalError;
+use crate::arithmetic::Fault;
+use neuroshard_chain_client::ChainError;
+use neuroshard_data::DataError;
+use neuroshard_disputes::{
+	answers::{ChallengeError, PlayerError, ShelfError},
+	cases::case::CaseError,
+};
+use neuroshard_graph::tiles::DecodeError;
+use neuroshard_kernels::exec::ExecError;
+use neuroshard_network::{FetchError, NetworkError, Stopped};
+use neuroshard_store::{StoreError, LEFT_FREE};
+use neuroshard_support::counted::counted;
+use neuroshard_training::{checkpoint::CheckpointError, engine::EngineError, outer::OuterError, round::TrainError};
+use neuroshard_types::{AccountId, BlockNumber, DatasetId, RunId, H256};
+use std::path::PathBuf;
+
+/// Why a worker, or one of its tasks, cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+	/// The chain.
+	#[error(transparent)]
+	Chain(#[from] ChainError),
+	/// The network could not be started.
+	#[error(transparent)]
+	Network(#[from] NetworkError),
+	/// Content could not be fetched.
+	#[error(transparent)]
+	Fetch(#[from] FetchError),
+	/// What a delta is said to begin with is nothing that anybody can have computed with.
+	#[error("the residual {root:?}, which a delta is said to begin with, is none: {source}")]
+	NoResidual {
+		/// Its root.
+		root: H256,
+		/// What is wrong.
+		source: DecodeError,
+	},
+	/// What inner steps are said to have started from is nothing that anybody can have started from.
+	#[error("checkpoint {root:?} of another cohort, which inner steps are said to have started from, {what}")]
+	NoStart {
+		/// Its root.
+		root: H256,
+		/// What is wrong.
+		what: String,
+	},
+	/// The content store.
+	#[error(transparent)]
+	Store(#[from] StoreError),
+	/// The journal.
+	#[error(transparent)]
+	Journal(#[from] JournalError),
+	/// The dataset.
+	#[error(transparent)]
+	Data(#[from] DataError),
+	/// A checkpoint.
+	#[error(transparent)]
+	Checkpoint(#[from] CheckpointError),
+	/// The engine.
+	#[error(transparent)]
+	Engine(#[from] EngineError),
+	/// The compute threads.
+	#[error(transparent)]
+	Exec(#[from] ExecError),
+	/// This machine has no answer to the chain's test of arithmetic.
+	#[error(transparent)]
+	Arithmetic(#[from] Fault),
+	/// Training.
+	#[error(transparent)]
+	Train(#[from] TrainError),
+	/// The outer step.
+	#[error(transparent)]
+	Outer(#[from] OuterError),
+	/// A claim cannot be recomputed.
+	#[error(transparent)]
+	Case(#[from] CaseError),
+	/// The run's first checkpoint is another one here: sponsor and worker do not compute the same.
+	#[error("run {run} states the genesis checkpoint {expected:?}, but its seed gives {found:?} here: this worker does not join it; is it of the chain's release?")]
+	Genesis {
+		/// Run.
+		run: RunId,
+		/// On chain.
+		expected: H256,
+		/// Recomputed.
+		found: H256,
+	},
+	/// The machine has less memory than something takes.
+	#[error("at least {} MiB of memory are needed, and {} MiB are available: use a machine with more, or take part in a smaller run (--run ID)", mebibytes(*needed), available >> 20)]
+	TooLittleMemory {
+		/// Bytes that it takes.
+		needed: u64,
+		/// Bytes that are available.
+		available: u64,
+	},
+	/// A computation ended in a panic.
+	#[error("{what} failed unexpectedly ({words}): that is a defect of this worker, please report it")]
+	Panicked {
+		/// What was under way.
+		what: &'static str,
+		/// What the panic said.
+		words: String,
+	},
+	/// The chain is not the one that this worker was made for.
+	#[error("{0}. This worker trains no more; it goes on defending what it claimed, as far as the chain lets it")]
+	Outdated(ChainError),
+	/// The run that was asked for does not exist.
+	#[error("there is no run {0} on this chain: `neuroshard-worker status` shows what there is")]
+	UnknownRun(RunId),
+	/// The run's dataset is not on chain any more: it was retired, and went with the last run that used it.
+	#[error("dataset {0} is retired and not on chain any more: nothing can be trained on it; take part in another run (--run ID)")]
+	UnknownDataset(DatasetId),
+	/// The dataset has more shards than can be described to peers.
+	#[error("dataset {0} has too many shards to be fetched from peers: get it elsewhere and name its folder with --dataset DIR")]
+	DatasetTooLarge(DatasetId),
+	/// Nobody at hand has the list of a dataset's shards, without which nothing of it can be fetched.
+	#[error("{}; give it with --dataset DIR", nobody_has_shards(*dataset, *peers))]
+	NoShardList {
+		/// The dataset.
+		dataset: DatasetId,
+		/// Peers that were asked.
+		peers: usize,
+	},
+	/// The place of shards from peers holds what somebody else put there.
+	#[error("shards of dataset {dataset} from peers would go to {path}, which holds a dataset that was built: name it with --dataset, or move it away if it is another one")]
+	OthersFolder {
+		/// The dataset.
+		dataset: DatasetId,
+		/// The folder.
+		path: PathBuf,
+	},
+	/// What a round leaves behind would not fit beside what must stay.
+	#[error("no room for a round: it takes {} MiB, and {} of the {} MiB of --max-disk are kept, above all for disputes about earlier rounds, until those are too old for any; this worker sits rounds out until enough of that may go, or --max-disk is raised", mebibytes(*needed), mebibytes(*kept), mebibytes(*limit))]
+	NoRoom {
+		/// Bytes that a round takes.
+		needed: u64,
+		/// Bytes that may not be evicted.
+		kept: u64,
+		/// Most bytes that the store may take.
+		limit: u64,
+	},
+	/// What a round leaves behind would not fit on the file system.
+	#[error("the disk is full: a round takes {} MiB, and its file system has {} MiB left, of which {} MiB stay free, and {} MiB more that may be evicted; free some space: this worker sits rounds out until then, and goes on to defend what it has claimed", mebibytes(*needed), mebibytes(*free), mebibytes(LEFT_FREE), mebibytes(*evictable))]
+	DiskFull {
+		/// Bytes that a round takes.
+		needed: u64,
+		/// Bytes that the file system has left.
+		free: u64,
+		/// Bytes of the store that may be evicted.
+		evictable: u64,
+	},
+	/// The folder of a dataset is not what its manifest says.
+	#[error("{what}. Nothing of it is attested until that is mended; it is read again in {}, and `neuroshard-worker dataset verify` tells before", counted(*blocks, "block"))]
+	Folder {
+		/// What is wrong with which file.
+		what: String,
+		/// Blocks until it is read again.
+		blocks: BlockNumber,
+	},
+	/// A chunk that this account attests cannot be opened.
+	#[error("chunk {chunk} of shard {shard} of dataset {dataset} is asked for and cannot be opened: {why}. Without an answer by block {deadline} a part of the stake is lost")]
+	Unanswerable {
+		/// The dataset.
+		dataset: DatasetId,
+		/// Shard, counted from 0.
+		shard: u32,
+		/// Chunk within the shard.
+		chunk: u32,
+		/// Last block for the answer.
+		deadline: BlockNumber,
+		/// What is in the way.
+		why: String,
+	},
+	/// The text of an answer that is audited.
+	#[error("its text is not here: {0}")]
+	NoText(String),
+	/// An answer cannot be computed anew.
+	#[error(transparent)]
+	Player(#[from] PlayerError),
+	/// Transcripts of answers.
+	#[error(transparent)]
+	Shelf(#[from] ShelfError),
+	/// An answer cannot be disputed.
+	#[error(transparent)]
+	Challenge(#[from] ChallengeError),
+	/// The checkpoint that a job needs is not in memory.
+	#[error("checkpoint {root:?} is not loaded")]
+	NotLoaded {
+		/// Its root.
+		root: H256,
+	},
+	/// Not enough time for one attempt; another one follows.
+	#[error("fetching {what} took longer than {seconds} s; what has arrived is kept")]
+	Slow {
+		/// What was fetched.
+		what: String,
+		/// How long was waited.
+		seconds: u64,
+	},
+	/// The same of the residual that audited work began with.
+	#[error("residual {root:?}, which {who} alone has, has not come in {seconds} s; what has arrived is kept")]
+	SlowResidual {
+		/// Its root.
+		root: H256,
+		/// Whose work it is.
+		who: AccountId,
+		/// How long was waited.
+		seconds: u64,
+	},
+	/// A file or folder.
+	#[error("cannot use {path}: {source}")]
+	File {
+		/// Which one.
+		path: PathBuf,
+		/// What the system said.
+		source: std::io::Error,
+	},
+	/// The worker is shutting down, or a part of it has ended unexpectedly.
+	#[error("a part of the worker has ended: it is shutting down, or has to be started again")]
+	Stopped,
+}
+
+impl WorkerError {
+	/// Whether training must end: trying again would not help. What else this worker does goes on.
+	pub(super) fn is_fatal(&self) -> bool {
+		matches!(self, Self::UnknownRun(_) | Self::Stopped | Self::Outdated(_) | Self::Chain(ChainError::Incompatible { .. }))
+	}
+}
+
+/// Rounded up.
+fn mebibytes(bytes: u64) -> u64 {
+	bytes.div_ceil(1 << 20)
+}
+
+fn nobody_has_shards(dataset: DatasetId, peers: usize) -> String {
+	match peers {
+		0 => format!("no peer is known that could have the list of shards of dataset {dataset}"),
+		_ => format!("nobody among {} has the list of shards of dataset {dataset}", counted(peers, "peer")),
+	}
+}
+
+impl WorkerError {
+	/// Whether another block only was faster: what it changed in the meantime is no problem of anybody.
+	pub(super) fn is_outrun(&self) -> bool {
+		let names = [
+			"Training::WrongPhase",
+			"Training::WrongRound",
+			"Training::WrongAttempt",
+			"Training::AlreadyActed",
+			"Training::AlreadyMember",
+			"Staking::AlreadyProven",
+		];
+		matches!(self, Self::Chain(chain) if names.iter().any(|name| chain.is_dispatch(name)))
+	}
+
+	/// Whether the run's dataset is out of reach. That stands in the status as long as it lasts.
+	pub(super) fn lacks_dataset(&self) -> bool {
+		matches!(self, Self::NoShardList { .. } | Self::UnknownDataset(_))
+	}
+
+	/// Whether something could not be fetched from anybody. What only takes long is in reach, but for what one account alone has: that of many
+	/// peers comes as fast as the own line is.
+	pub(super) fn is_out_of_reach(&self) -> bool {
+		let missing = matches!(self, Self::Fetch(_) | Self::SlowResidual { .. } | Self::NoResidual { .. } | Self::NoStart { .. });
+		missing || self.lacks_dataset()
+	}
+}
+
+impl From<Stopped> for WorkerError {
+	fn from(_: Stopped) -> Self {
+		Self::Stopped
+	}
+}

@@ -1,0 +1,63 @@
+//! The worker at work. Five roles of one account run side by side, each an actor with a folder of its own:
+//!
+//! - [`participant`] trains, and serves checkpoints. What it does next is decided in `participant/decide/plan.rs`, and nowhere else; where a bad
+//!   delta is refused is `participant/deltas/refuse.rs`.
+//! - [`verifier`] checks what others claim, computes what auditors report, and plays disputes.
+//! - [`auditor`] has the account drawn for audits, and reports what the verifier computed.
+//! - [`answers`] looks at answers that the account is drawn for, and disputes false ones.
+//! - [`holder`] attests the operator's dataset, and opens the chunks that it is asked for.
+//!
+//! [`worker`] starts them out of [`parts`]. None of them uses another one; what they share is:
+//!
+//! - [`actor`]: what their loops are made of.
+//! - [`conduct`]: what a worker does where it could do something else.
+//! - [`content`]: checkpoints, deltas and datasets, from disk or peers; [`peers`]: where those are, as the chain says it.
+//! - [`defence`]: what is at stake, how long this account has for its moves, and what they may cost.
+//! - [`desk`]: what the verifier leaves for the auditor.
+//! - [`journal`]: what a restart must not forget. [`leave`]: the request to leave.
+//! - [`memory`]: how much a run takes; [`pace`]: how long. [`obstacle`] and [`error`]: what is in the way, in words.
+
+mod actor;
+mod answers;
+pub mod arithmetic;
+mod auditor;
+mod conduct;
+mod content;
+pub mod defence;
+mod desk;
+mod error;
+mod holder;
+mod journal;
+mod leave;
+mod memory;
+mod obstacle;
+mod pace;
+mod participant;
+mod parts;
+mod peers;
+pub mod status;
+mod verifier;
+mod worker;
+
+pub use conduct::{Conduct, Due, Honest, Made};
+pub use content::read_model;
+pub use error::WorkerError;
+pub use holder::end_attestations;
+pub use journal::{pending_in, Journal, JournalError, Pending};
+pub use leave::{forget_request, LEAVE_FILE};
+pub use participant::{choose_run, KnownRun, Prospect};
+pub use parts::{Mode, Options, Parts};
+pub use worker::Worker;
+
+/// What a participant decides, and out of what: for simulations.
+pub mod decide {
+	pub use super::{
+		journal::PendingWork,
+		participant::decide::{
+			plan::plan_without,
+			task::Task,
+			view::{uptime_hour, ChainView, Delta, LocalState, NextCheckpoint, RunState, Sibling},
+		},
+		parts::Mode,
+	};
+}

@@ -1,0 +1,126 @@
+//! Exporting parameters in the Hugging Face Llama layout, so that other software loads what was trained here.
+
+use neuroshard_atomic_write::write_atomically;
+use neuroshard_data::tokenizer;
+use neuroshard_graph::{ModelConfig, ParamLayout};
+use safetensors::{
+	tensor::{serialize, Dtype, TensorView},
+	SafeTensorError,
+};
+use std::{
+	collections::HashMap,
+	fs, io,
+	path::{Path, PathBuf},
+};
+
+/// Why a model cannot be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+	/// A file or folder could not be written.
+	#[error("{path}: {source}", path = path.display())]
+	Io {
+		/// Which one.
+		path: PathBuf,
+		/// What the system said.
+		source: io::Error,
+	},
+	/// Parameters of another model.
+	#[error("{found} parameters where the model has {expected}")]
+	Parameters {
+		/// Of the model.
+		expected: usize,
+		/// Given.
+		found: usize,
+	},
+	/// The tokenizer of this build is for another vocabulary.
+	#[error("the model's vocabulary has {0} tokens, the byte-level tokenizer {vocab}", vocab = tokenizer::VOCAB)]
+	Vocabulary(u32),
+	/// The model is refused.
+	#[error("the model is refused: {0:?}")]
+	Config(neuroshard_graph::ConfigError),
+	/// The safetensors library.
+	#[error("safetensors: {0}")]
+	Safetensors(#[from] SafeTensorError),
+}
+
+/// Writes `model.safetensors` (f32), `config.json`, `generation_config.json`, `tokenizer.json` and
+/// `tokenizer_config.json` into `folder`.
+///
+/// # Errors
+/// [`ExportError`]; files that were written before the error stay.
+pub fn export(folder: &Path, model: &ModelConfig, params: &[f32]) -> Result<(), ExportError> {
+	if model.vocab != tokenizer::VOCAB {
+		return Err(ExportError::Vocabulary(model.vocab));
+	}
+	let weights = safetensors(model, params)?;
+	let io = |path: &Path, source| ExportError::Io { path: path.to_path_buf(), source };
+	fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
+	let files = [
+		("model.safetensors", weights),
+		("config.json", config_json(model).into_bytes()),
+		("generation_config.json", generation_config_json().into_bytes()),
+		("tokenizer.json", tokenizer::exported_tokenizer_json().into_bytes()),
+		("tokenizer_config.json", tokenizer::tokenizer_config_json(model.max_seq).into_bytes()),
+	];
+	for (name, bytes) in files {
+		let path = folder.join(name);
+		write_atomically(&path, &bytes).map_err(|error| io(&path, error))?;
+	}
+	Ok(())
+}
+
+/// The parameters under their Hugging Face names. A tied model has no `lm_head.weight`.
+fn safetensors(model: &ModelConfig, params: &[f32]) -> Result<Vec<u8>, ExportError> {
+	let layout = ParamLayout::new(model).map_err(ExportError::Config)?;
+	if params.len() != layout.len() {
+		return Err(ExportError::Parameters { expected: layout.len(), found: params.len() });
+	}
+	let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+	let tensors = layout.tensors().iter().map(|tensor| {
+		let shape = match tensor.rows {
+			1 => vec![tensor.cols],
+			rows => vec![rows, tensor.cols],
+		};
+		let range = tensor.range();
+		Ok((tensor.name.as_str(), TensorView::new(Dtype::F32, shape, &bytes[4 * range.start..4 * range.end])?))
+	});
+	let tensors = tensors.collect::<Result<Vec<_>, SafeTensorError>>()?;
+	// Loaders ask for this key to know which library's tensor names these are.
+	let metadata = HashMap::from([("format".to_string(), "pt".to_string())]);
+	Ok(serialize(tensors, Some(metadata))?)
+}
+
+fn config_json(model: &ModelConfig) -> String {
+	let eos = tokenizer::END_OF_TEXT;
+	let document = serde_json::json!({
+		"architectures": ["LlamaForCausalLM"],
+		"model_type": "llama",
+		"torch_dtype": "float32",
+		"vocab_size": model.vocab,
+		"hidden_size": model.dim,
+		"intermediate_size": model.ffn,
+		"num_hidden_layers": model.layers,
+		"num_attention_heads": model.heads,
+		"num_key_value_heads": model.kv_heads,
+		"head_dim": model.head_dim(),
+		"max_position_embeddings": model.max_seq,
+		"rms_norm_eps": f64::from(model.norm_eps.get()),
+		"rope_theta": f64::from(model.rope_theta),
+		"rope_scaling": null,
+		"hidden_act": "silu",
+		"attention_bias": false,
+		"attention_dropout": 0.0,
+		"mlp_bias": false,
+		"tie_word_embeddings": model.tied,
+		"bos_token_id": eos,
+		"eos_token_id": eos,
+		"initializer_range": 0.02,
+		"use_cache": true,
+	});
+	format!("{document:#}\n")
+}
+
+fn generation_config_json() -> String {
+	let eos = tokenizer::END_OF_TEXT;
+	format!("{:#}\n", serde_json::json!({ "bos_token_id": eos, "eos_token_id": eos, "do_sample": true }))
+}
