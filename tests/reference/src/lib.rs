@@ -1,10 +1,11 @@
-//! The pages of `docs/reference`, written from the code: command lines, JSON-RPC, errors, run files and metrics.
+//! The pages of `docs/reference`, written from the code: command lines, JSON-RPC, errors, run files, metrics and crates.
 //!
 //! What has no form that a program can ask for is read from the source, which is formatted: one field, one variant or one method in a line, below its
 //! documentation.
 
 pub mod chain;
 pub mod cli;
+pub mod crates;
 pub mod errors;
 pub mod metrics;
 pub mod rpc;
@@ -62,6 +63,7 @@ pub fn pages() -> Result<Vec<Page>, ReferenceError> {
 		Page { name: "errors.md", text: errors::page(&metadata)? },
 		Page { name: "run-file.md", text: run_file::page()? },
 		Page { name: "metrics.md", text: metrics::page()? },
+		Page { name: "crates.md", text: crates::page()? },
 	])
 }
 

@@ -8,7 +8,7 @@ use crate::{
 use std::fmt::Write as _;
 
 /// Files of the worker that name metrics, and the prefix that these get.
-const WORKER: (&str, &str) = ("offchain-worker/src/status/metrics.rs", "neuroshard_worker_");
+const WORKER: (&str, &str) = ("offchain-worker/roles/src/status/metrics.rs", "neuroshard_worker_");
 /// The same of the node.
 const NODE: (&str, &str) = ("node/src/server/metrics.rs", "neuroshard_");
 
