@@ -21,6 +21,8 @@ use subxt_signer::sr25519::Keypair;
 const VALIDATORS: [&str; 2] = ["alice", "bob"];
 /// Ports of a validator: JSON-RPC and other nodes.
 const PORTS_OF_VALIDATOR: u16 = 2;
+/// Longest wait for a node's first answer.
+const FIRST_ANSWER: Duration = Duration::from_secs(180);
 /// Longest wait for the first finalized block.
 const FIRST_FINALITY: Duration = Duration::from_secs(180);
 /// What a new worker is given, in planck.
@@ -132,10 +134,7 @@ impl Network {
 			)?);
 		}
 		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &chain, &logs)).collect();
-		for validator in &mut validators {
-			validator.start()?;
-		}
-		let client = first_finality(&mut validators).await?;
+		let client = start_all(&mut validators).await?;
 		let sponsor = Submitter::spawn(client.clone(), Account::from_secret(SPONSOR)?);
 		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), rules, binaries, layout, client, sponsor })
 	}
@@ -432,23 +431,29 @@ fn obituary(error: Error, command: &std::process::Command) -> String {
 	format!("{short}; to start it again: {command:?}")
 }
 
-/// Waits until the first validator has finalized a block on top of genesis.
-pub(crate) async fn first_finality(validators: &mut [Validator]) -> Result<ChainClient, Error> {
-	let url = validators.first().map(|validator| validator.url().to_owned()).unwrap_or_default();
-	let mut connected: Option<ChainClient> = None;
+/// Starts the validators, and returns when they finalize blocks. The first one starts alone until it answers: it compiles the runtime, which the others find
+/// in the folder that they share.
+pub(crate) async fn start_all(validators: &mut [Validator]) -> Result<ChainClient, Error> {
+	validators.iter_mut().take(1).try_for_each(Validator::start)?;
+	let client = first_answer(validators).await?;
+	validators.iter_mut().skip(1).try_for_each(Validator::start)?;
 	until("the first finalized block", FIRST_FINALITY, async || {
 		for validator in validators.iter_mut() {
-			validator.process().as_mut().map_or(Ok(()), |process| process.check())?;
+			validator.process().as_mut().map_or(Ok(()), Process::check)?;
 		}
-		let client = match &connected {
-			Some(client) => client.clone(),
-			None => match unless_away(ChainClient::connect(&url).await)? {
-				Some(client) => connected.insert(client).clone(),
-				None => return Ok(None),
-			},
-		};
 		let heads = unless_away(client.heads().await)?;
-		Ok(heads.is_some_and(|heads| heads.finalized.number > 0).then_some(client))
+		Ok(heads.is_some_and(|heads| heads.finalized.number > 0).then_some(()))
+	})
+	.await?;
+	Ok(client)
+}
+
+/// Waits until the first node answers.
+pub(crate) async fn first_answer(nodes: &mut [Validator]) -> Result<ChainClient, Error> {
+	let first = nodes.first_mut().ok_or_else(|| Error::Setup("there is no node".into()))?;
+	until("a node to answer", FIRST_ANSWER, async || {
+		first.process().as_mut().map_or(Ok(()), Process::check)?;
+		unless_away(ChainClient::connect(first.url()).await)
 	})
 	.await
 }

@@ -1,9 +1,8 @@
 //! A chain of one or two validators with accounts of somebody's choice, and no workers: for measuring, and for what a single node is asked.
 
 use crate::{
-	network::{first_finality, stop_all},
+	network::{first_answer, start_all, stop_all},
 	spec::Spec,
-	unless_away, until,
 	validator::{Identity, Keys, Validator},
 	Error, Machine, Ports, Process,
 };
@@ -18,9 +17,6 @@ const NAMES: [&str; 2] = ["alice", "bob"];
 const PORTS_OF_NODE: u16 = 2;
 /// Where a chain spec has the money of genesis.
 const BALANCES: &str = "balances/balances";
-
-/// Longest wait for a node's first answer.
-const FIRST_ANSWER: Duration = Duration::from_secs(180);
 
 /// How a chain is started.
 #[derive(Clone, Debug, Default)]
@@ -53,8 +49,7 @@ impl Nodes {
 			_ => return Err(Error::Setup(format!("one or two validators can be started, not {validators}"))),
 		};
 		let mut validators = prepare(node, folder, preset, names.iter().map(|name| (*name, Keys::WellKnown(name))), start).await?;
-		validators.iter_mut().try_for_each(Validator::start)?;
-		let client = first_finality(&mut validators).await?;
+		let client = start_all(&mut validators).await?;
 		Ok(Self { validators, client })
 	}
 
@@ -101,16 +96,6 @@ impl Nodes {
 	pub async fn stop(mut self) {
 		stop_all(self.validators.iter_mut().filter_map(|validator| validator.process().take()).collect()).await;
 	}
-}
-
-/// Waits until the first node answers.
-async fn first_answer(nodes: &mut [Validator]) -> Result<ChainClient, Error> {
-	let first = nodes.first_mut().ok_or_else(|| Error::Setup("there is no node".into()))?;
-	until("a node to answer", FIRST_ANSWER, async || {
-		first.process().as_mut().map_or(Ok(()), Process::check)?;
-		unless_away(ChainClient::connect(first.url()).await)
-	})
-	.await
 }
 
 /// Writes the chain spec, and makes the nodes, which are not started.
