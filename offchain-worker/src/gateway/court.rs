@@ -97,15 +97,8 @@ impl Court {
 		stop: CancellationToken,
 	) {
 		let (client, submitter, shelf) = (self.client.clone(), self.submitter.clone(), self.shelf.clone());
-		let parts = Parts {
-			client,
-			submitter,
-			shelf,
-			side: Side::Challenger,
-			threads: self.threads,
-			in_use: self.in_use.take(),
-			lie: None,
-		};
+		let parts =
+			Parts { client, submitter, shelf, side: Side::Challenger, threads: self.threads, in_use: self.in_use.take(), lie: None };
 		let (player, disputes) = Player::new(parts);
 		tasks.spawn(player.run(stop.clone()));
 		tasks.spawn(async move {

@@ -54,12 +54,7 @@ pub fn apply_outer(engine: &Engine, previous: &Checkpoint, included: &Included) 
 ///
 /// # Errors
 /// As there.
-pub fn apply_outer_as(
-	engine: &Engine,
-	train: &TrainConfig,
-	previous: &Checkpoint,
-	included: &Included,
-) -> Result<Checkpoint, OuterError> {
+pub fn apply_outer_as(engine: &Engine, train: &TrainConfig, previous: &Checkpoint, included: &Included) -> Result<Checkpoint, OuterError> {
 	let (mut params, mut momentum) = (previous.params.clone(), previous.momentum.clone());
 	take_outer_step(engine.exec(), engine.layout(), train, &mut params, &mut momentum, &included.deltas, &included.inner_steps)?;
 	let header = previous.header;

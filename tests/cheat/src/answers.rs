@@ -159,15 +159,6 @@ fn of_answers(name: &str) -> Result<Cheat, String> {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_worker::{
-		cases::case::Case,
-		receipt::{
-			check::{check, Known, Outcome as Checked},
-			Issuer, Transcript,
-		},
-		serve::batcher::{Batcher, Job, Limits, Reply},
-		train::presets,
-	};
 	use clap::Parser;
 	use neuroshard_graph::{
 		game::{Move, Outcome, Ruling, Side},
@@ -178,6 +169,15 @@ mod tests {
 		dispute::AnswerClaim,
 		inference::{Class, Ending, Prices, USABLE_TOKENS},
 		run::{PhaseDurations, RunConfig},
+	};
+	use neuroshard_worker::{
+		cases::case::Case,
+		receipt::{
+			check::{check, Known, Outcome as Checked},
+			Issuer, Transcript,
+		},
+		serve::batcher::{Batcher, Job, Limits, Reply},
+		train::presets,
 	};
 	use tokio::sync::mpsc;
 

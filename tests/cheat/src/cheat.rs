@@ -78,7 +78,8 @@ impl Cheat {
 	pub(crate) fn named(name: &str, of_answers: bool) -> Result<Self, String> {
 		let mut known = Self::value_variants().iter().filter(|cheat| cheat.is_of_answers() == of_answers);
 		known.find(|cheat| cheat.name() == name).copied().ok_or_else(|| {
-			let names: Vec<&str> = Self::value_variants().iter().filter(|cheat| cheat.is_of_answers() == of_answers).map(|cheat| cheat.name()).collect();
+			let names: Vec<&str> =
+				Self::value_variants().iter().filter(|cheat| cheat.is_of_answers() == of_answers).map(|cheat| cheat.name()).collect();
 			format!("the ways to cheat here are {}", names.join(", "))
 		})
 	}

@@ -15,12 +15,9 @@ mod work;
 pub use answers::{AnswerCheat, AnswerLie};
 pub use cheat::Cheat;
 pub use checkpoint::CheckpointLie;
+use futures::{future::BoxFuture, FutureExt};
 use neuroshard_graph::{config::ConfigError, graph::Op, merkle::blake2_256, plan::Plan, trace::Mistake, ModelConfig, TrainConfig};
-use neuroshard_types::{
-	dispute::ClaimKind,
-	run::Attestation,
-	AccountId, RoundIndex, RunId, H256,
-};
+use neuroshard_types::{dispute::ClaimKind, run::Attestation, AccountId, RoundIndex, RunId, H256};
 use neuroshard_worker::{
 	answers::Lie,
 	cli::Conducts,
@@ -33,7 +30,6 @@ use neuroshard_worker::{
 	},
 };
 pub use options::CheatOptions;
-use futures::{future::BoxFuture, FutureExt};
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use std::{path::PathBuf, sync::Arc};
 pub use work::false_work;

@@ -1,6 +1,12 @@
 //! What cheaters reveal and attest, against what they should.
 
 use super::*;
+use clap::{Parser, ValueEnum};
+use neuroshard_graph::{
+	game::Doubt,
+	player::{CheckpointStory, Story, WorkStory},
+	Aggregator, Code, Compressed, Robust, Rule, TopK, F32,
+};
 use neuroshard_worker::{
 	data::{
 		corpus::Corpus,
@@ -15,12 +21,6 @@ use neuroshard_worker::{
 		presets,
 		round::{assignment, Trained, Training},
 	},
-};
-use clap::{Parser, ValueEnum};
-use neuroshard_graph::{
-	game::Doubt,
-	player::{CheckpointStory, Story, WorkStory},
-	Aggregator, Code, Compressed, Robust, Rule, TopK, F32,
 };
 use std::{convert::Infallible, sync::atomic::AtomicBool};
 

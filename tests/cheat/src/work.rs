@@ -1,18 +1,6 @@
 //! Work that is not what a round's inner steps on its windows give.
 
 use super::{Deed, Fault};
-use neuroshard_worker::{
-	data::{
-		loader::{Assignment, Loader},
-		DataError,
-	},
-	engine::{Engine, EngineError},
-	train::{
-		checkpoint::Checkpoint,
-		round::{TrainError, Trained, Training},
-	},
-	run::{Conduct, Due},
-};
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
 	exec::StepError,
@@ -22,6 +10,18 @@ use neuroshard_graph::{
 	Hash,
 };
 use neuroshard_types::{RoundIndex, RunId, H256};
+use neuroshard_worker::{
+	data::{
+		loader::{Assignment, Loader},
+		DataError,
+	},
+	engine::{Engine, EngineError},
+	run::{Conduct, Due},
+	train::{
+		checkpoint::Checkpoint,
+		round::{TrainError, Trained, Training},
+	},
+};
 use rand::Rng;
 use std::sync::atomic::AtomicBool;
 

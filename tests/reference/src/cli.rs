@@ -71,7 +71,13 @@ mod tests {
 	#[test]
 	fn every_command_has_a_heading_and_every_option_a_row() {
 		let page = page();
-		for part in ["### `neuroshard-worker run`", "### `neuroshard-worker dataset`", "| `--max-disk GIB` |", "## `neuroshard-node`", "| `--wasm-cache DIR` |"] {
+		for part in [
+			"### `neuroshard-worker run`",
+			"### `neuroshard-worker dataset`",
+			"| `--max-disk GIB` |",
+			"## `neuroshard-node`",
+			"| `--wasm-cache DIR` |",
+		] {
 			assert!(page.contains(part), "{part}");
 		}
 		assert_eq!(page.matches("| `--passphrase-file FILE` |").count(), 1, "common options are said once");

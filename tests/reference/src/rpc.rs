@@ -79,7 +79,13 @@ mod tests {
 	#[test]
 	fn every_own_api_and_pallet_has_its_functions() {
 		let page = page(&crate::chain::metadata().unwrap()).unwrap();
-		for part in ["`neuroshard_pendingRewards`", "### `Training`", "`KernelsApi_known_answers()`", "`InvariantsApi_broken()`", "`operator_of(owner: AccountId32)`"] {
+		for part in [
+			"`neuroshard_pendingRewards`",
+			"### `Training`",
+			"`KernelsApi_known_answers()`",
+			"`InvariantsApi_broken()`",
+			"`operator_of(owner: AccountId32)`",
+		] {
 			assert!(page.contains(part), "{part}");
 		}
 	}

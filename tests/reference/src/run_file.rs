@@ -69,7 +69,13 @@ mod tests {
 	#[test]
 	fn every_field_and_rule_has_its_meaning() {
 		let page = page().unwrap();
-		for part in ["| `min_participants` | `u32` |", "| `outer_beta` | `f32` | Momentum", "| `checkpointing` | `BlockNumber` |", "| `MixedKrum` |", "| `TopK` |"] {
+		for part in [
+			"| `min_participants` | `u32` |",
+			"| `outer_beta` | `f32` | Momentum",
+			"| `checkpointing` | `BlockNumber` |",
+			"| `MixedKrum` |",
+			"| `TopK` |",
+		] {
 			assert!(page.contains(part), "{part}");
 		}
 		let silent: Vec<&str> = page.lines().filter(|line| line.starts_with("| `") && line.ends_with("|  |")).collect();

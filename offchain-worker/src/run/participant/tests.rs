@@ -118,8 +118,16 @@ impl Bench {
 			net: self.net.clone(),
 			reporter: self.reporter.clone(),
 		};
-		let options =
-			Options { mode: Mode::Train, run, dataset: None, attest: false, threads: 1, claim_from: NEURO, conduct: Arc::new(Honest), audit: 0.0 };
+		let options = Options {
+			mode: Mode::Train,
+			run,
+			dataset: None,
+			attest: false,
+			threads: 1,
+			claim_from: NEURO,
+			conduct: Arc::new(Honest),
+			audit: 0.0,
+		};
 		let (worker, stop, runtime) = (Worker::new(parts, options).unwrap(), self.stop.clone(), tokio::runtime::Handle::current());
 		tokio::task::spawn_blocking(move || runtime.block_on(worker.run(stop)))
 	}

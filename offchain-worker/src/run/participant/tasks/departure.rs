@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
 	data::loader::Assignment,
-	run::{actor::blocking::blocking, conduct::Due, content::rounds::round_label, journal::Pending, participant::decide::task::Drawn, WorkerError},
+	run::{
+		actor::blocking::blocking, conduct::Due, content::rounds::round_label, journal::Pending, participant::decide::task::Drawn,
+		WorkerError,
+	},
 	train::round::Trained,
 };
 
