@@ -9,6 +9,8 @@ pub(super) const MORTALITY: BlockNumber = 64;
 const SIGNATURES: u32 = 3;
 /// Tip of an extrinsic with a deadline that blocks had no room for, in planck: somebody may be filling them. Each further time it is four times as much.
 const FIRST_TIP: Balance = NEURO / 100;
+/// An extrinsic with a deadline that was to get into so many blocks without one of them taking it is signed anew, with a larger tip.
+const STUCK_AFTER: BlockNumber = 3;
 /// Largest tip, in planck; and no more than a tenth of what is free beside what the call itself needs.
 const LAST_TIP: Balance = 5 * NEURO;
 
@@ -70,6 +72,11 @@ impl Attempts {
 		}
 	}
 
+	/// After blocks have passed: what was tried before them counts no more.
+	pub(super) fn renew(&mut self) {
+		self.signed = 1;
+	}
+
 	fn sign_anew(&mut self, otherwise: ChainError) -> Result<(), ChainError> {
 		self.signed = self.signed.saturating_add(1);
 		match self.signed <= SIGNATURES {
@@ -86,15 +93,15 @@ pub(super) struct Stuck {
 	pub(super) tip: Balance,
 	/// Blocks that it was to get into.
 	waited: BlockNumber,
-	/// Nonce of the last one that the pool had.
-	pub(super) had: Option<u64>,
+	/// Those of them with the tip that it offers now.
+	in_vain: BlockNumber,
 }
 
 impl Stuck {
-	/// After so many more blocks have not taken the one with this nonce; whether the pool had `sent` it.
-	pub(super) fn passed_by(&mut self, nonce: u64, sent: bool, blocks: BlockNumber) {
+	/// After so many more blocks have not taken it, whoever had its place in them.
+	pub(super) fn passed_by(&mut self, blocks: BlockNumber) {
 		self.waited = self.waited.saturating_add(blocks);
-		self.had = sent.then_some(nonce).or(self.had);
+		self.in_vain = self.in_vain.saturating_add(blocks);
 	}
 
 	/// Whether it has waited for longer than an extrinsic is valid.
@@ -102,13 +109,15 @@ impl Stuck {
 		self.waited > MORTALITY
 	}
 
-	/// Whether what the pool had is before this nonce: a block has taken that, or another one of this account in its place.
-	pub(super) fn was_taken(&self, next: u64) -> bool {
-		self.had.is_some_and(|nonce| nonce < next)
+	/// Whether it is to offer more if `blocks` more have not taken it. A node whose pool has seen it invalid on a branch that was given up keeps
+	/// those bytes, and puts them into no block.
+	pub(super) fn is_due(&self, blocks: BlockNumber) -> bool {
+		self.in_vain.saturating_add(blocks) > STUCK_AFTER
 	}
 
 	/// Offers more the next time.
 	pub(super) fn raise(&mut self) {
+		self.in_vain = 0;
 		self.tip = self.tip.saturating_mul(4).clamp(FIRST_TIP, LAST_TIP);
 	}
 }
@@ -160,6 +169,32 @@ mod tests {
 		assert!(matches!(outdated(Expiry::GiveUp), Err(ChainError::Pool { .. })));
 		assert!(matches!(outdated(Expiry::Deadline(9)), Err(ChainError::Pool { .. })));
 		outdated(Expiry::SignAnew).unwrap();
+	}
+
+	#[test]
+	fn blocks_count_until_a_tip_is_raised_also_if_others_had_the_place_in_them() {
+		let mut stuck = Stuck::default();
+		// Handed over at block 100, it has had blocks 101 to 103.
+		assert!(!stuck.is_due(3) && stuck.is_due(4));
+		stuck.passed_by(2);
+		assert!(!stuck.is_due(0) && !stuck.is_due(1) && stuck.is_due(2));
+		stuck.passed_by(2);
+		assert!(stuck.is_due(0));
+		stuck.raise();
+		assert!(!stuck.is_due(3) && stuck.tip == FIRST_TIP);
+		stuck.passed_by(60);
+		assert!(!stuck.is_too_long());
+		stuck.passed_by(1);
+		assert!(stuck.is_too_long());
+	}
+
+	#[test]
+	fn what_was_signed_in_vain_before_a_block_does_not_count_after_it() {
+		let mut attempts = Attempts::new(Expiry::GiveUp);
+		for _ in 0..9 {
+			attempts.outdated(&call(), "taken".into(), false).unwrap();
+			attempts.renew();
+		}
 	}
 
 	#[test]

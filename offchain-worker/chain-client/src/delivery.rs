@@ -19,9 +19,6 @@ use subxt::{error::DispatchError, events::Phase};
 
 /// The birth block is the finalized one, but at most this far behind the best one, so that validity remains while finality lags.
 const BIRTH_LAG: BlockNumber = 16;
-/// An extrinsic with a deadline that was to get into so many blocks without one of them taking it is signed anew for the same place, with a
-/// larger tip. A node whose pool has seen it invalid on a branch that was given up keeps those bytes, and puts them into no block.
-const STUCK_AFTER: BlockNumber = 3;
 /// Pause between two looks at the chain.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 
@@ -68,13 +65,11 @@ impl Lane {
 	pub(super) async fn deliver(&self, call: &Call, expiry: Expiry, rank: Rank, keep: Balance) -> Result<Included, ChainError> {
 		let mut attempts = Attempts::new(expiry);
 		let mut stuck = Stuck::default();
+		let mut versions = Versions::default();
 		loop {
 			let signed = patiently(|| self.sign(call, rank, expiry, (stuck.tip, keep))).await?;
-			// Whichever it was, this one would be one too many.
-			if stuck.was_taken(signed.nonce) {
-				attempts.outdated(call, "a block has taken its place".into(), true)?;
-			}
-			let followed = match self.follow(call, &signed, rank, expiry).await {
+			versions.add(&signed);
+			let followed = match self.follow(call, &signed, &mut versions, rank, expiry, &stuck).await {
 				// The fee may still be there.
 				Err(ChainError::Unfunded { .. }) if stuck.tip > 0 => {
 					stuck.tip = 0;
@@ -86,19 +81,25 @@ impl Lane {
 				Followed::Included(included) => return Ok(included),
 				Followed::Expired => attempts.expired(call)?,
 				Followed::Late(deadline) => return Err(ChainError::Late { call: call.describe(), deadline }),
-				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent || stuck.had.is_some())?,
-				Followed::Stuck { sent, blocks } => {
-					stuck.passed_by(signed.nonce, sent, blocks);
+				// Before one with a deadline is handed over anew, the blocks are looked at for all its versions.
+				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent && rank == Rank::Ordinary)?,
+				// That others of this account come first is no fault of the call's, but it waits all the same.
+				Followed::Waited { blocks } => {
+					stuck.passed_by(blocks);
+					if blocks > 0 {
+						attempts.renew();
+					}
 					if stuck.is_too_long() {
 						attempts.expired(call)?;
 					}
-					if !patiently(|| self.client.is_syncing()).await? {
-						// Blocks of a node that catches up come fast, and none of them could have had it.
+					// Blocks of a node that catches up come fast, and none of them could have had it.
+					if stuck.is_due(0) && !patiently(|| self.client.is_syncing()).await? {
 						stuck.raise();
 					}
 				}
-				// No fault of the call's.
-				Followed::Passed => {}
+			}
+			if rank == Rank::Ordinary {
+				versions = Versions::default();
 			}
 		}
 	}
@@ -144,9 +145,16 @@ impl Lane {
 		}
 	}
 
-	async fn follow(&self, call: &Call, signed: &Signed, rank: Rank, expiry: Expiry) -> Result<Followed, ChainError> {
+	async fn follow(
+		&self,
+		call: &Call,
+		signed: &Signed,
+		versions: &mut Versions,
+		rank: Rank,
+		expiry: Expiry,
+		stuck: &Stuck,
+	) -> Result<Followed, ChainError> {
 		let (client, who) = (&self.client, self.account.id());
-		let mut seen = HashSet::new();
 		let mut due = Due::default();
 		// The best blocks when it was handed over first, and when the pool may have taken it first.
 		let (mut offered, mut taken) = (None, None);
@@ -156,15 +164,18 @@ impl Lane {
 			let passed = rank != Rank::Urgent && self.passed.load(Ordering::Relaxed) > signed.nonce;
 			let heads = patiently(|| client.heads()).await?;
 			// The blocks come first: an extrinsic that is in one is refused by the pool as outdated.
-			if let Some((block, index)) = patiently(|| find(client, heads.best.hash, signed, seen.clone())).await?.merge(&mut seen) {
+			let walk = patiently(|| find(client, heads.best.hash, versions)).await?;
+			versions.seen.extend(walk.looked_at);
+			if let Some((block, index, nonce)) = walk.found {
 				if rank != Rank::Ordinary {
-					self.passed.store(signed.nonce.saturating_add(1), Ordering::Relaxed);
+					self.passed.fetch_max(nonce.saturating_add(1), Ordering::Relaxed);
 				}
 				return patiently(|| outcome(client, call, block, index)).await.map(Followed::Included);
 			}
+			let blocks = offered.map_or(0, |first| heads.best.number.saturating_sub(first));
 			// The block that had the other one may be on a branch that was given up since.
 			if passed && patiently(|| async { client.at(heads.best).await?.nonce(&who).await }).await? > signed.nonce {
-				return Ok(Followed::Passed);
+				return Ok(Followed::Waited { blocks });
 			}
 			if let Some(deadline) = expiry.missed(heads.best.number) {
 				return Ok(Followed::Late(deadline));
@@ -172,8 +183,8 @@ impl Lane {
 			if is_over(signed.birth.number, heads.best.number) {
 				return Ok(Followed::Expired);
 			}
-			if let Some(first) = offered.filter(|first| rank != Rank::Ordinary && is_stuck(*first, heads.best.number)) {
-				return Ok(Followed::Stuck { sent: taken.is_some(), blocks: heads.best.number.saturating_sub(first) });
+			if rank != Rank::Ordinary && blocks > 0 && stuck.is_due(blocks) {
+				return Ok(Followed::Waited { blocks });
 			}
 			if due.is_now(heads.best.number) {
 				let sent = taken.is_some();
@@ -247,11 +258,6 @@ fn is_over(birth: BlockNumber, best: BlockNumber) -> bool {
 	best > birth.saturating_add(MORTALITY)
 }
 
-/// Whether an extrinsic with a deadline that was handed over after block `first` would be in a block by now.
-fn is_stuck(first: BlockNumber, best: BlockNumber) -> bool {
-	best > first.saturating_add(STUCK_AFTER)
-}
-
 enum Followed {
 	Included(Included),
 	/// Its time is over, and it is in no block.
@@ -263,13 +269,28 @@ enum Followed {
 		reason: String,
 		sent: bool,
 	},
-	/// An extrinsic with a higher rank got into a block with its nonce.
-	Passed,
-	/// One with a deadline that none of so many blocks has taken; whether the pool had it.
-	Stuck {
-		sent: bool,
+	/// One with a deadline that none of so many blocks has taken, or in whose place one of a higher rank got into the last of them.
+	Waited {
 		blocks: BlockNumber,
 	},
+}
+
+/// One extrinsic as it was signed so far: any of these may be in a block.
+#[derive(Default)]
+struct Versions {
+	/// Bytes and nonces.
+	signed: Vec<(Vec<u8>, u64)>,
+	/// Height of the block that the validity of the first of them begins with.
+	birth: Option<BlockNumber>,
+	/// Blocks that have none of them. What is signed later is in none of these either.
+	seen: HashSet<H256>,
+}
+
+impl Versions {
+	fn add(&mut self, signed: &Signed) {
+		self.birth.get_or_insert(signed.birth.number);
+		self.signed.push((signed.bytes.clone(), signed.nonce));
+	}
 }
 
 /// Whether the pool may have what was handed over. An answer that was lost on its way may have been yes.
@@ -286,30 +307,27 @@ fn overtaken(sent_before: bool, outdated: &mut u32) -> bool {
 
 /// What a walk back from the best block found, and the blocks it looked at.
 struct Walk {
-	found: Option<(BlockId, u32)>,
+	/// Block, place in it, and nonce.
+	found: Option<(BlockId, u32, u64)>,
 	looked_at: Vec<H256>,
 }
 
-impl Walk {
-	fn merge(self, seen: &mut HashSet<H256>) -> Option<(BlockId, u32)> {
-		seen.extend(self.looked_at);
-		self.found
-	}
-}
-
-/// Looks for the extrinsic from `head` back to its birth block, skipping what was looked at before.
-async fn find(client: &ChainClient, head: H256, signed: &Signed, seen: HashSet<H256>) -> Result<Walk, ChainError> {
+/// Looks for any version of the extrinsic from `head` back to the birth block of the first one, skipping what was looked at before.
+async fn find(client: &ChainClient, head: H256, versions: &Versions) -> Result<Walk, ChainError> {
 	let mut walk = Walk { found: None, looked_at: Vec::new() };
 	let mut hash = head;
-	while !seen.contains(&hash) {
+	while !versions.seen.contains(&hash) {
 		let (number, parent) = client.header(hash).await?;
-		if number <= signed.birth.number {
+		if versions.birth.is_none_or(|birth| number <= birth) {
 			break;
 		}
 		let body = client.body(hash).await?;
-		let position = body.iter().position(|extrinsic| *extrinsic == signed.bytes);
-		if let Some(index) = position.and_then(|index| u32::try_from(index).ok()) {
-			walk.found = Some((BlockId { number, hash }, index));
+		let found = (0u32..).zip(&body).find_map(|(index, extrinsic)| {
+			let (_, nonce) = versions.signed.iter().find(|(bytes, _)| bytes == extrinsic)?;
+			Some((BlockId { number, hash }, index, *nonce))
+		});
+		if found.is_some() {
+			walk.found = found;
 			return Ok(walk);
 		}
 		walk.looked_at.push(hash);
@@ -406,7 +424,5 @@ mod tests {
 		assert!(due.is_now(100));
 		due.rest(100);
 		assert!(!due.is_now(100) && due.is_now(101));
-		// Handed over at block 100, it has had blocks 101 to 103.
-		assert!(!is_stuck(100, 103) && is_stuck(100, 104));
 	}
 }

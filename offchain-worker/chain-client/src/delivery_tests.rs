@@ -277,6 +277,42 @@ async fn an_urgent_extrinsic_that_blocks_have_no_room_for_offers_larger_and_larg
 	assert_eq!(offers(1_000 * NEURO, full).await, expected);
 }
 
+/// Different extrinsics among those that were handed over.
+fn different(submitted: &[Vec<u8>]) -> usize {
+	submitted.iter().collect::<std::collections::HashSet<_>>().len()
+}
+
+#[tokio::test]
+async fn a_challenge_whose_place_acts_take_again_and_again_offers_tips_all_the_same() {
+	// The challenge and the acts by turns: no block takes the challenge, which has never waited for as long as one alone that is stuck.
+	let node = MockNode::start(script(1, |number| if number % 2 == 0 && number < 8 { Fate::Kept } else { Fate::Included })).await;
+	node.fund(1_000 * NEURO);
+	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
+	let acts = async {
+		for act in 0..4 {
+			submitted.wait_for(|all| different(all) > 2 * act).await.unwrap();
+			submitter.submit_timely(training::leave(7), 1_000, 0).await.unwrap();
+		}
+	};
+	let (challenged, ()) = tokio::join!(submitter.submit_prompt(training::join(7), 0), acts);
+	challenged.unwrap();
+	let submitted = node.submitted().borrow().clone();
+	assert!(nonce_and_tip_of(submitted.last().unwrap()).1 >= NEURO / 100, "it waited for some blocks each time");
+}
+
+#[tokio::test]
+async fn what_is_in_a_block_as_it_was_signed_before_is_found_there_and_not_sent_again() {
+	// The pool refuses what is to replace it, and a block takes the first one.
+	let node = MockNode::start(script(1, |number| if number == 0 { Fate::Slow } else { Fate::Included })).await;
+	node.fund(1_000 * NEURO);
+	node.submitter().await.submit_prompt(training::join(7), 0).await.unwrap();
+	let submitted = node.submitted().borrow().clone();
+	assert!(
+		different(&submitted) > 1 && nonces(&submitted).iter().all(|nonce| *nonce == 0),
+		"a version with a tip was signed for the same place"
+	);
+}
+
 #[tokio::test]
 async fn what_no_block_takes_for_as_long_as_an_extrinsic_is_valid_is_given_up() {
 	let node = MockNode::start(script(1, |_| Fate::Refused(1016, "Immediately Dropped"))).await;

@@ -52,6 +52,8 @@ pub enum Fate {
 	Kept,
 	/// The pool keeps it for some blocks and takes no other one with the same nonce meanwhile; then it drops it.
 	Stale,
+	/// As [`Self::Stale`], for longer, and then it gets into a block.
+	Slow,
 	/// The pool refuses it with this code and this explanation.
 	Refused(i32, &'static str),
 }
@@ -65,6 +67,8 @@ pub struct Script {
 	pub fate: fn(usize) -> Fate,
 }
 
+/// Blocks that a slow extrinsic stays in the pool.
+const SLOW: BlockNumber = 9;
 /// Blocks that a stale extrinsic stays in the pool.
 const STALE: BlockNumber = 5;
 
@@ -91,8 +95,8 @@ struct Chain {
 	/// Extrinsics of every block, and whether each one failed.
 	blocks: Vec<Vec<(Vec<u8>, bool)>>,
 	pool: Vec<(Vec<u8>, bool)>,
-	/// Nonce of what the pool keeps, and the block before which it takes no other one with it.
-	kept: Option<(u64, BlockNumber)>,
+	/// Nonce of what the pool keeps, the block before which it takes no other one with it, and what the block after that has.
+	kept: Option<(u64, BlockNumber, Option<Vec<u8>>)>,
 	restarted: bool,
 	submitted: watch::Sender<Vec<Vec<u8>>>,
 	/// What view functions answer, by their identifiers, in whatever state.
@@ -119,7 +123,9 @@ impl Chain {
 			self.blocks.push(std::mem::take(&mut self.pool));
 		}
 		let best = self.best();
-		self.kept = self.kept.filter(|(_, until)| *until == 0 || best < *until);
+		if let Some((_, _, slow)) = self.kept.take_if(|(_, until, _)| *until > 0 && best >= *until) {
+			self.pool.extend(slow.map(|extrinsic| (extrinsic, false)));
+		}
 	}
 
 	fn hash_of(&self, number: BlockNumber) -> H256 {
@@ -154,15 +160,16 @@ impl Chain {
 		}
 		let number = different.iter().position(|one| *one == extrinsic).unwrap();
 		let nonce = nonce_of(&extrinsic);
-		if let Some((_, until)) = self.kept.filter(|(kept, _)| *kept == nonce) {
-			if until > 0 {
+		if let Some((_, until, _)) = self.kept.as_ref().filter(|(kept, ..)| *kept == nonce) {
+			if *until > 0 {
 				return Err(ErrorObjectOwned::owned(1014, "Priority is too low: (1 vs 1)", Some("the pool has another one")));
 			}
 			self.kept = None;
 		}
 		match (self.script.fate)(number) {
-			Fate::Kept => self.kept = Some((nonce, 0)),
-			Fate::Stale => self.kept = Some((nonce, self.best() + STALE)),
+			Fate::Kept => self.kept = Some((nonce, 0, None)),
+			Fate::Stale => self.kept = Some((nonce, self.best() + STALE, None)),
+			Fate::Slow => self.kept = Some((nonce, self.best() + SLOW, Some(extrinsic))),
 			Fate::Included => self.pool.push((extrinsic, false)),
 			Fate::Failed => self.pool.push((extrinsic, true)),
 			Fate::IncludedAfterRestart if self.restarted => self.pool.push((extrinsic, false)),
@@ -345,7 +352,7 @@ fn methods(chain: Arc<Mutex<Chain>>) -> RpcModule<Arc<Mutex<Chain>>> {
 		.register_method("system_accountNextIndex", |_, chain, _| {
 			let chain = chain.lock().unwrap();
 			let next = u64::from(chain.nonce(chain.best()));
-			json!(if chain.kept.is_some_and(|(nonce, _)| nonce == next) { next + 1 } else { next })
+			json!(if chain.kept.as_ref().is_some_and(|(nonce, ..)| *nonce == next) { next + 1 } else { next })
 		})
 		.unwrap();
 	module
