@@ -3,8 +3,8 @@
 use crate::{serving::said, Ended, Error, Machine, Process};
 use neuroshard_chain_client::keys::{Account, Keys};
 use neuroshard_graph::ParamLayout;
-use neuroshard_roles::{checkpoint_folder, status::Status};
-use neuroshard_training::checkpoint::Checkpoint;
+use neuroshard_roles::status::Status;
+use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint};
 use neuroshard_types::{AccountId, ModelConfig, RunId};
 use std::{
 	path::{Path, PathBuf},

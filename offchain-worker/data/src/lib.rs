@@ -162,7 +162,8 @@ pub enum DataError {
 }
 
 impl DataError {
-	pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+	/// The answer of the file system about `path`.
+	pub fn io(path: &Path, source: std::io::Error) -> Self {
 		Self::Io { path: path.to_path_buf(), source }
 	}
 }

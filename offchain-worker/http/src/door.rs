@@ -24,7 +24,7 @@ const HEAD_TIME: Duration = Duration::from_secs(75);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves all who come until `stop` is cancelled, and then those whose answers are under way, for as long as `drain`.
-pub(crate) async fn listen(listener: TcpListener, router: Router, stop: CancellationToken, drain: Duration) {
+pub async fn listen(listener: TcpListener, router: Router, stop: CancellationToken, drain: Duration) {
 	patiently(listener, router, stop, drain, HEAD_TIME).await;
 }
 
@@ -51,7 +51,7 @@ async fn patiently(listener: TcpListener, router: Router, stop: CancellationToke
 }
 
 /// The next connection, when there is a place for it.
-pub(crate) async fn next_connection(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
+pub async fn next_connection(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
 	loop {
 		// The semaphore is never closed.
 		let Ok(place) = places.clone().acquire_owned().await else { continue };

@@ -13,9 +13,11 @@ pub use door::{listen, next_connection};
 pub use guard::Guard;
 pub use origin::{BadOrigin, Origin};
 
-/// Headers by which browsers say from where a page asks, how, and what for. Other clients send none of them, but for `cors` as a mode.
+/// Header by which browsers say from where a page asks. Other clients do not send it.
 pub const SITE: &str = "sec-fetch-site";
+/// Header by which browsers say how a page asks. Other clients do not send it, but for `cors`.
 pub const MODE: &str = "sec-fetch-mode";
+/// Header by which browsers say what a page asks for. Other clients do not send it.
 pub const DEST: &str = "sec-fetch-dest";
 
 /// Content type of the OpenMetrics text format.

@@ -2,7 +2,6 @@
 
 use super::{
 	answer::{Answer, Piece},
-	batcher::{Batcher, Job, Refused},
 	bodies::{self, beside, Bodies},
 	entry::{self, VOUCHERS},
 	error::ApiError,
@@ -31,6 +30,7 @@ use neuroshard_http::{
 	api::{Embedding, Input, Kind, Prompt, Request as Asked, Settings},
 	Guard,
 };
+use neuroshard_inference::batcher::{Batcher, Job, Refused};
 use neuroshard_inference::{
 	receipt::{
 		check::{check, Known, Outcome},
@@ -193,7 +193,7 @@ async fn health(State(server): Shared) -> impl IntoResponse {
 }
 
 async fn metrics(State(server): Shared) -> impl IntoResponse {
-	([(header::CONTENT_TYPE, CONTENT_TYPE)], server.batcher.stats().text())
+	([(header::CONTENT_TYPE, OPEN_METRICS)], server.batcher.stats().text())
 }
 
 fn described(server: &Server) -> Value {

@@ -5,6 +5,7 @@ mod requests;
 
 use super::*;
 use neuroshard_graph::{Class, ModelConfig};
+use neuroshard_inference::stats::Stats;
 use neuroshard_training::{checkpoint::Checkpoint, presets};
 use patience::Patience;
 use serde_json::{json, Value};

@@ -378,7 +378,8 @@ mod tests {
 		}
 
 		fn owes(&self, session: SessionId, signed: Balance, unsigned: Balance) {
-			write_account(&self.folder(), session, &self.opened.who, &self.user, signed, unsigned);
+			let (user, sign) = (AccountId::new(self.user.public().0), |message: &[u8]| self.user.sign(message).into());
+			write_account(&self.folder(), session, (&self.opened.who, &user), sign, signed, unsigned).unwrap();
 		}
 
 		fn claim(&self, session: SessionId) -> Call {

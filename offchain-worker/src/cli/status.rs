@@ -300,23 +300,23 @@ impl Report {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_fixtures::run_in_training;
 	use neuroshard_mock_node::{Fate, MockNode, Script};
-	use neuroshard_roles::participant::decide::plan::tests::training;
 
 	#[tokio::test]
 	async fn a_run_is_shown_to_whoever_asks_also_without_a_key() {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
-		let run = training().0.run.unwrap();
-		node.answer("Training", "runs", &vec![run.id]);
-		node.answer("Training", "run", &Some(run.view));
-		node.answer("Training", "round", &run.round);
+		let (id, run, round) = run_in_training();
+		node.answer("Training", "runs", &vec![id]);
+		node.answer("Training", "run", &Some(run));
+		node.answer("Training", "round", &Some(round));
 		let base = tempfile::tempdir().unwrap();
 		let common = Common { node: vec![node.url()], base_path: Some(base.path().to_path_buf()), suri: None, passphrase_file: None };
 		for json in [false, true] {
-			let shown = StatusCommand { json, run: Some(run.id) }.run(&common).await;
+			let shown = StatusCommand { json, run: Some(id) }.run(&common).await;
 			assert_eq!(shown.map_err(|error| error.to_string()), Ok(0));
 		}
-		let none = StatusCommand { json: false, run: Some(run.id + 1) }.run(&common).await;
+		let none = StatusCommand { json: false, run: Some(id + 1) }.run(&common).await;
 		assert!(none.unwrap_err().to_string().contains("run 8"));
 		assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0, "nothing is made for it");
 	}

@@ -33,7 +33,7 @@ const PLAIN: [(&str, &str); 21] = [
 ];
 
 /// The text that `bytes` are, without a byte order mark; `None` if they are not UTF-8.
-pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
+pub fn text(bytes: &[u8]) -> Option<&str> {
 	std::str::from_utf8(bytes.strip_prefix(MARK).unwrap_or(bytes)).ok()
 }
 
@@ -41,13 +41,13 @@ pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
 ///
 /// # Errors
 /// In words, why it says nothing of this kind: with the field, where there is one, and the place.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 	let text = text(bytes).ok_or("it is not UTF-8 text: save it as that")?;
 	serde_json::from_str(text).map_err(|error| words(text, &error))
 }
 
 /// The same of JSON that was parsed already: the place is not known any more.
-pub(crate) fn take<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, String> {
+pub fn take<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, String> {
 	serde_json::from_value(value).map_err(|error| plain(&error.to_string()))
 }
 

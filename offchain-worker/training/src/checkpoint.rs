@@ -246,7 +246,7 @@ fn decode(part: &'static str, layout: &ParamLayout, bytes: &[u8], expected: H256
 }
 
 /// Where the tiles of a checkpoint in `folder` are. The name carries the root, so that a new checkpoint never overwrites the file that the header on disk names.
-pub(crate) fn data_path(folder: &Path, header: &Header) -> PathBuf {
+pub fn data_path(folder: &Path, header: &Header) -> PathBuf {
 	folder.join(format!("checkpoint-{}.tiles", hex::encode(header.root())))
 }
 

@@ -178,7 +178,7 @@ impl Keeper {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_fixtures::{layout, open, state, train, vectors, ROUND};
+	use crate::testing::{layout, open, state, train, vectors, ROUND};
 
 	#[test]
 	fn as_many_states_of_a_round_are_kept_as_its_share_holds_the_last_one_among_them() {

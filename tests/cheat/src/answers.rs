@@ -177,15 +177,6 @@ mod tests {
 		inference::{Class, Ending, Prices, USABLE_TOKENS},
 		run::{PhaseDurations, RunConfig},
 	};
-	use neuroshard_worker::{
-		cases::case::Case,
-		receipt::{
-			check::{check, Known, Outcome as Checked},
-			Issuer, Transcript,
-		},
-		serve::batcher::{Batcher, Job, Limits, Reply},
-		train::presets,
-	};
 	use tokio::sync::mpsc;
 
 	const PROMPT: [u32; 3] = [97, 98, 99];

@@ -113,11 +113,7 @@ impl Handed {
 mod tests {
 	use super::*;
 	use neuroshard_fixtures::answers::{answered, audit, newest, somebody, GENESIS, SESSION};
-	use neuroshard_types::{
-		answer_audit::{AnswerId, Delivery},
-		inference::CheckpointId,
-		AccountId,
-	};
+	use neuroshard_types::{answer_audit::AnswerId, AccountId};
 
 	/// The second of three answers, and its audit.
 	fn second() -> (Handed, AnswerAuditView, PonwKey) {

@@ -470,6 +470,6 @@ pub fn doubt_of(
 }
 
 /// What `work`, which takes time, gives on a thread for that.
-pub(crate) async fn computed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, PlayerError> {
+pub async fn computed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, PlayerError> {
 	tokio::task::spawn_blocking(work).await.map_err(|_| PlayerError::Panicked)
 }

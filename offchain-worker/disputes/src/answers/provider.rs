@@ -99,20 +99,24 @@ impl std::fmt::Display for Endpoint {
 
 /// Why a provider did not answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Away {
+pub enum Away {
+	/// The connection, or what came over it.
 	#[error("{0}")]
 	Client(#[source] hyper_util::client::legacy::Error),
+	/// Its address leads where nothing is asked.
 	#[error(transparent)]
 	Elsewhere(#[from] Elsewhere),
+	/// Its time was over.
 	#[error("it did not answer within {} seconds", ANSWER.as_secs())]
 	Late,
+	/// The request.
 	#[error("the request cannot be written: {0}")]
 	Request(#[from] axum::http::Error),
 }
 
 impl Away {
 	/// Whether the provider may have been asked all the same.
-	pub(crate) fn was_sent(&self) -> bool {
+	pub fn was_sent(&self) -> bool {
 		match self {
 			Self::Client(error) => !error.is_connect(),
 			Self::Late => true,
@@ -133,7 +137,7 @@ impl From<hyper_util::client::legacy::Error> for Away {
 
 /// A provider.
 #[derive(Clone, Debug)]
-pub(crate) struct Provider {
+pub struct Provider {
 	endpoint: Endpoint,
 	client: Client<HttpsConnector<HttpConnector<Resolver>>, Body>,
 }
@@ -143,7 +147,7 @@ impl Provider {
 	///
 	/// # Errors
 	/// If the system has no certificates that could be trusted, and one is needed.
-	pub(crate) fn new(endpoint: Endpoint) -> io::Result<Self> {
+	pub fn new(endpoint: Endpoint) -> io::Result<Self> {
 		let mut http = HttpConnector::new_with_resolver(Resolver::new(endpoint.reach));
 		http.enforce_http(false);
 		http.set_connect_timeout(Some(CONNECT));
@@ -166,7 +170,7 @@ impl Provider {
 	}
 
 	/// Its address.
-	pub(crate) fn endpoint(&self) -> &Endpoint {
+	pub fn endpoint(&self) -> &Endpoint {
 		&self.endpoint
 	}
 
@@ -174,13 +178,7 @@ impl Provider {
 	///
 	/// # Errors
 	/// [`Away`].
-	pub(crate) async fn ask(
-		&self,
-		method: Method,
-		path: PathAndQuery,
-		headers: HeaderMap,
-		body: Bytes,
-	) -> Result<Response<Incoming>, Away> {
+	pub async fn ask(&self, method: Method, path: PathAndQuery, headers: HeaderMap, body: Bytes) -> Result<Response<Incoming>, Away> {
 		self.endpoint.check()?;
 		let mut request = Request::new(Body::from(body));
 		(*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, self.endpoint.uri(path)?, headers);

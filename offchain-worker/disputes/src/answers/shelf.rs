@@ -125,7 +125,7 @@ impl Shelf {
 	}
 
 	/// The same with room for so many bytes of transcripts, as long as so many are free on the disk.
-	pub(crate) fn with_room(base: &Path, most: u64, left: u64) -> Result<Self, ShelfError> {
+	pub fn with_room(base: &Path, most: u64, left: u64) -> Result<Self, ShelfError> {
 		let folder = base.join("answers");
 		create(&folder)?;
 		let bytes = all_bytes(&folder)?;
@@ -189,7 +189,7 @@ impl Shelf {
 	///
 	/// # Errors
 	/// [`ShelfError::File`].
-	pub(crate) fn put(&self, parameters: H256, session: SessionId, receipt: H256, json: &[u8]) -> Result<(), ShelfError> {
+	pub fn put(&self, parameters: H256, session: SessionId, receipt: H256, json: &[u8]) -> Result<(), ShelfError> {
 		let folder = self.root(parameters).join(session.to_string());
 		let path = folder.join(format!("{}.json", hex::encode(receipt)));
 		let _in_use = self.hold(parameters)?;
@@ -206,7 +206,7 @@ impl Shelf {
 	///
 	/// # Errors
 	/// [`ShelfError::File`].
-	pub(crate) fn sync(&self) -> Result<(), ShelfError> {
+	pub fn sync(&self) -> Result<(), ShelfError> {
 		let folder = &self.0.folder;
 		let synced = File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
 		synced.map_err(failed(folder))

@@ -4,36 +4,27 @@ use super::*;
 use crate::cases::{case::Case, record::Record};
 use neuroshard_chain_client::{
 	disputes::{challenge_answer, play, Act},
-	keys::{PonwSigner, Seed},
 	Heads, Submitter,
 };
-use neuroshard_fixtures::answers::{
-	alice, answer, answered, config, given, layout, newest, other_token, somebody, GENESIS, ROUND, SESSION,
-};
-use neuroshard_fixtures::Connect;
+use neuroshard_fixtures::answers::{alice, answered, config, given, layout, newest, other_token, somebody, GENESIS, ROUND, SESSION};
 use neuroshard_fixtures::Connect;
 use neuroshard_graph::{
-	exec::{Exec, Inference},
+	exec::Exec,
 	game::{Move, Outcome, Position, Ruling, Side},
-	sampler::Sampling,
 	trace::Mistake,
-	ModelConfig, ParamLayout,
+	ModelConfig,
 };
-use neuroshard_inference::{
-	batcher::{Batcher, Job, Limits, Reply},
-	receipt::{Issuer, Transcript},
-};
+use neuroshard_inference::receipt::Transcript;
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_training::{checkpoint::Checkpoint, presets};
 use neuroshard_types::{
 	answer_audit::{AnswerAuditTerms, AnswerAuditView},
 	dispute::{AnswerClaim, ClaimId, GameView, Terms},
-	inference::{Class, Ending, Prices, Receipt, SessionView, USABLE_TOKENS},
-	run::{PhaseDurations, RunConfig},
+	inference::{Receipt, SessionView},
 	AccountId, BlockNumber, H256, NEURO,
 };
 use std::{collections::BTreeSet, os::unix::fs::PermissionsExt, path::Path, sync::Arc};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 fn case(transcript: &Transcript) -> Case {

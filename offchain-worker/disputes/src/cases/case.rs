@@ -345,6 +345,9 @@ impl Case {
 	}
 
 	/// State roots and delta root that this round reveals; `None` if it diverges.
+	///
+	/// # Errors
+	/// [`CaseError`]; [`GameError::OtherClaim`] for a claim that is not about work.
 	#[cfg(test)]
 	pub(super) fn reveal(&mut self) -> Result<Option<(Vec<Hash>, Hash)>, CaseError> {
 		let Grounds::Work { claim, .. } = &self.grounds else { return Err(GameError::OtherClaim.into()) };

@@ -16,18 +16,18 @@ use neuroshard_graph::{
 };
 use neuroshard_types::{
 	dispute::WorkClaim,
-	run::{PhaseDurations, RunConfig, Work},
+	run::{PhaseDurations, RunConfig},
 	ModelConfig, TrainConfig, H256,
 };
 use std::{path::Path, sync::Arc};
 
 /// The claim of a participant on a dataset in `folder`.
 pub struct Claimed {
-	folder: tempfile::TempDir,
+	pub folder: tempfile::TempDir,
 	pub claim: WorkClaim,
-	theta: Vec<f32>,
-	momentum: [u8; 32],
-	roots: Arc<[H256]>,
+	pub theta: Vec<f32>,
+	pub momentum: [u8; 32],
+	pub roots: Arc<[H256]>,
 }
 
 fn write_shards(folder: &Path, shards: u32, tokens: u32, vocab: u32) -> Arc<[H256]> {
@@ -82,17 +82,5 @@ impl Claimed {
 		Case::work(exec, 0, self.claim.clone(), self.claim.windows(), start, (loader, shards), Arc::default())
 			.unwrap()
 			.with_mistake(mistake)
-	}
-
-	/// What a participant with this mistake reveals.
-	pub fn reveal(&self, mistake: Option<Mistake>) -> Work {
-		let mut case = self.case(mistake);
-		let (roots, delta) = case.reveal().unwrap().unwrap();
-		Work {
-			state_roots: roots.into_iter().map(H256).collect::<Vec<_>>().try_into().unwrap(),
-			delta_root: H256(delta),
-			delta_bytes: 0,
-			tokens: 0,
-		}
 	}
 }

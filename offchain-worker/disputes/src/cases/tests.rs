@@ -1,28 +1,34 @@
 //! Whole games between two cases, through what is posted on chain.
 
-use super::{claimed::Claimed, record::Record};
-use neuroshard_atomic_write::write_atomically;
+use super::{case::Case, claimed::Claimed, library::Shards, record::Record};
 use neuroshard_chain_client::disputes::Act;
-use neuroshard_data::{
-	dataset::{dataset_root, shard_path},
-	loader::Loader,
-};
+use neuroshard_data::loader::Loader;
 use neuroshard_graph::{
-	commit::{checkpoint_root, tensors_root},
 	exec::Exec,
 	game::{Doubt, Move, Outcome, Position, Ruling, Side},
-	init::theta_0,
 	player::PlayError,
-	tiles::content_id,
 	trace::Mistake,
-	ParamLayout,
 };
 use neuroshard_types::{
-	dispute::{ClaimId, ClaimKind, WorkClaim},
-	run::{PhaseDurations, RunConfig, Work},
-	AccountId, ModelConfig, TrainConfig, H256,
+	dispute::{ClaimId, ClaimKind},
+	run::Work,
+	AccountId, H256,
 };
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
+
+impl Claimed {
+	/// What a participant with this mistake reveals.
+	fn reveal(&self, mistake: Option<Mistake>) -> Work {
+		let mut case = self.case(mistake);
+		let (roots, delta) = case.reveal().unwrap().unwrap();
+		Work {
+			state_roots: roots.into_iter().map(H256).collect::<Vec<_>>().try_into().unwrap(),
+			delta_root: H256(delta),
+			delta_bytes: 0,
+			tokens: 0,
+		}
+	}
+}
 
 const MISTAKE: Mistake = Mistake { step: 2, stage: 3, output: 0, element: 77, mask: 1 << 21 };
 

@@ -37,7 +37,7 @@ pub(super) fn translated(template: &str) -> String {
 }
 
 /// The words that a template writes itself, what is outside of its code and the strings in that, apart from each other.
-pub(crate) fn literals(template: &str) -> String {
+pub fn literals(template: &str) -> String {
 	let mut words = Vec::new();
 	for part in parts(template) {
 		match part {

@@ -1,7 +1,6 @@
 //! A provider's server on a node that has one session.
 
 use super::super::{
-	batcher::Limits,
 	paid::{Accounts, Keeper},
 	serve, Options,
 };
@@ -14,6 +13,7 @@ use neuroshard_chain_client::{
 use neuroshard_disputes::answers::Shelf;
 use neuroshard_fixtures::Connect;
 use neuroshard_graph::Class;
+use neuroshard_inference::batcher::Limits;
 use neuroshard_inference::Model;
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_training::{checkpoint::Checkpoint, presets};

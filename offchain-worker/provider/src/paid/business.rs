@@ -104,7 +104,7 @@ impl Business {
 	}
 
 	/// The business of a provider whose offer of a model of this run is on the chain.
-	pub(crate) fn of(keeper: Keeper, run: RunId) -> Self {
+	pub fn of(keeper: Keeper, run: RunId) -> Self {
 		Self(Arc::new(Inner {
 			keeper,
 			run,
@@ -118,7 +118,7 @@ impl Business {
 	}
 
 	/// What it keeps for those who audit its answers.
-	pub(crate) fn keeper(&self) -> &Keeper {
+	pub fn keeper(&self) -> &Keeper {
 		&self.0.keeper
 	}
 

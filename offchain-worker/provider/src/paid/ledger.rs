@@ -13,7 +13,7 @@ pub(super) const CREDIT: usize = 16;
 
 /// All answers of a session up to some place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode)]
-pub(crate) struct State {
+pub struct State {
 	/// How many there are.
 	pub(super) answers: u32,
 	/// What they cost, in planck.

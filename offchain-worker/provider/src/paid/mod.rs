@@ -15,9 +15,7 @@ mod owed;
 mod texts;
 
 pub use business::{Business, BusinessError};
-#[cfg(test)]
-pub(crate) use owed::tests::write as write_account;
-pub use owed::{owed, Lock, Owed};
+pub use owed::{owed, write_account, Lock, Owed};
 pub use texts::Keeper;
 
 use super::error::ApiError;

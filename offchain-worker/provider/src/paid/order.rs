@@ -18,7 +18,7 @@ const PLACE: u64 = 64;
 
 /// Why it cannot be shown that an answer is the one that was paid for.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum OrderError {
+pub enum OrderError {
 	/// The file.
 	#[error("the order of receipts of session {session} cannot be read: {source}")]
 	File {

@@ -1,8 +1,9 @@
 //! What sessions owe, as their accounts on disk say, also to those who do not serve.
 
-use super::{ledger::Ledger, log, Signed};
-use codec::DecodeAll;
-use neuroshard_types::{inference::SessionId, Balance};
+use super::{ledger::Ledger, log, Signed, State, Voucher};
+use codec::{DecodeAll, Encode};
+use neuroshard_types::{inference::SessionId, AccountId, Balance, H256};
+use sp_runtime::MultiSignature;
 use std::{
 	collections::BTreeMap,
 	fs::{File, TryLockError},
@@ -90,31 +91,43 @@ pub(super) fn read(folder: &Path, session: SessionId) -> io::Result<Option<Ledge
 	}
 }
 
-#[cfg(test)]
-pub(crate) mod tests {
-	use super::{
-		super::{State, Voucher},
-		*,
+/// Writes an account to `folder` of a session between `provider` and `user`, who has signed for one answer and not for another one, at these prices: for
+/// tests of programs that read it.
+///
+/// # Errors
+/// If it cannot be written.
+#[doc(hidden)]
+pub fn write_account(
+	folder: &Path,
+	session: SessionId,
+	(provider, user): (&AccountId, &AccountId),
+	sign: impl FnOnce(&[u8]) -> MultiSignature,
+	signed: Balance,
+	unsigned: Balance,
+) -> io::Result<()> {
+	let mut ledger = Ledger::new(session, provider.clone(), State::default());
+	let mut answer = |price| {
+		ledger.begin(price, Balance::MAX).map_err(|error| io::Error::other(format!("{error:?}")))?;
+		ledger.end(price, price, H256::repeat_byte(9), b"{}".to_vec().into());
+		Ok::<_, io::Error>(ledger.now())
 	};
-	use codec::Encode;
-	use neuroshard_types::{AccountId, H256};
+	let State { answers, amount, receipts } = answer(signed)?;
+	answer(unsigned)?;
+	let voucher = Voucher { session, provider: provider.clone(), amount, answers, receipts };
+	let signature = sign(&voucher.message(H256::zero()));
+	ledger.take(voucher, signature, user, H256::zero()).map_err(|error| io::Error::other(format!("{error:?}")))?;
+	std::fs::write(path(folder, session), ledger.encode())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+	use super::*;
 	use sp_core::{sr25519, Pair};
 
 	/// Has an account in `folder` of a session with `user`, who has signed for one answer and not for another one, at these prices.
-	pub(crate) fn write(folder: &Path, session: SessionId, provider: &AccountId, user: &sr25519::Pair, signed: Balance, unsigned: Balance) {
-		let mut ledger = Ledger::new(session, provider.clone(), State::default());
-		let mut answer = |price| {
-			ledger.begin(price, Balance::MAX).unwrap();
-			ledger.end(price, price, H256::repeat_byte(9), b"{}".to_vec().into());
-			ledger.now()
-		};
-		let State { answers, amount, receipts } = answer(signed);
-		answer(unsigned);
-		let voucher = Voucher { session, provider: provider.clone(), amount, answers, receipts };
-		let (genesis, user_id) = (H256::zero(), AccountId::new(user.public().0));
-		let signature = user.sign(&voucher.message(genesis)).into();
-		assert_eq!(ledger.take(voucher, signature, &user_id, genesis), Ok(true));
-		std::fs::write(path(folder, session), ledger.encode()).unwrap();
+	pub fn write(folder: &Path, session: SessionId, provider: &AccountId, user: &sr25519::Pair, signed: Balance, unsigned: Balance) {
+		let sign = |message: &[u8]| user.sign(message).into();
+		write_account(folder, session, (provider, &AccountId::new(user.public().0)), sign, signed, unsigned).unwrap();
 	}
 
 	#[test]

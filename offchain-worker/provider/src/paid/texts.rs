@@ -21,7 +21,7 @@ const SWEEP: BlockNumber = 100;
 
 /// Why a text is not here.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TextError {
+pub enum TextError {
 	/// The order of receipts.
 	#[error(transparent)]
 	Order(#[from] OrderError),
@@ -44,7 +44,7 @@ impl Accounts {
 	///
 	/// # Errors
 	/// [`TextError`], where it is not here.
-	pub(crate) fn text_of(&self, audit: &AnswerAuditView, signer: &PonwSigner) -> Result<Handed, TextError> {
+	pub fn text_of(&self, audit: &AnswerAuditView, signer: &PonwSigner) -> Result<Handed, TextError> {
 		let AnswerId { session, place, .. } = audit.answer;
 		let shown = self.0.order.show(session, place, audit.answers, audit.receipts)?;
 		let mut transcript = self.0.shelf.find(session, shown.receipt)?;

@@ -60,7 +60,7 @@ struct Inner {
 
 /// A stream over which this worker holds something for a driver that offers it. Dropped, it does not any more.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub struct Seat {
 	tasks: Tasks,
 	number: u64,
 }

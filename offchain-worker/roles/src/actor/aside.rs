@@ -6,7 +6,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// At most one piece of work that the loop does not wait for. It ends with this value.
 #[derive(Debug)]
-pub(crate) struct Aside<T>(Option<AbortOnDropHandle<T>>);
+pub struct Aside<T>(Option<AbortOnDropHandle<T>>);
 
 impl<T> Default for Aside<T> {
 	fn default() -> Self {
@@ -16,12 +16,12 @@ impl<T> Default for Aside<T> {
 
 impl<T: Send + 'static> Aside<T> {
 	/// Whether something is under way, or its result was not taken yet.
-	pub(crate) fn is_busy(&self) -> bool {
+	pub fn is_busy(&self) -> bool {
 		self.0.is_some()
 	}
 
 	/// Starts `work` in place of what was under way.
-	pub(crate) fn start(&mut self, work: impl Future<Output = T> + Send + 'static) {
+	pub fn start(&mut self, work: impl Future<Output = T> + Send + 'static) {
 		self.0 = Some(AbortOnDropHandle::new(tokio::spawn(work)));
 	}
 
@@ -29,13 +29,13 @@ impl<T: Send + 'static> Aside<T> {
 	///
 	/// # Errors
 	/// [`WorkerError::Stopped`] if it panicked.
-	pub(crate) async fn take(&mut self) -> Option<Result<T, WorkerError>> {
+	pub async fn take(&mut self) -> Option<Result<T, WorkerError>> {
 		let task = self.0.take_if(|task| task.is_finished())?;
 		Some(task.await.map_err(|_| WorkerError::Stopped))
 	}
 
 	/// Ends what is under way, and waits until it has ended.
-	pub(crate) async fn stop(&mut self) {
+	pub async fn stop(&mut self) {
 		if let Some(task) = self.0.take() {
 			task.abort();
 			// Ended is ended, however.
@@ -45,7 +45,7 @@ impl<T: Send + 'static> Aside<T> {
 }
 
 /// Has `task` go on while `look` is under way, which is finished in any case: what `look` gives, and the task's result if it is over by then.
-pub(crate) async fn beside<L, T>(look: impl Future<Output = L>, task: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> (L, Option<T>) {
+pub async fn beside<L, T>(look: impl Future<Output = L>, task: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> (L, Option<T>) {
 	let mut look = std::pin::pin!(look);
 	tokio::select! {
 		seen = &mut look => (seen, None),

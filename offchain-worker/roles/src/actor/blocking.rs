@@ -5,7 +5,7 @@ use crate::WorkerError;
 use std::{future::Future, time::Duration};
 
 /// Runs `work`, which uses the disk, where it may block.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, WorkerError> + Send + 'static) -> Result<T, WorkerError> {
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, WorkerError> + Send + 'static) -> Result<T, WorkerError> {
 	tokio::task::spawn_blocking(work).await.map_err(|error| match error.try_into_panic() {
 		Ok(panic) => panicked("work on files", panic.as_ref()),
 		Err(_) => WorkerError::Stopped,
@@ -13,7 +13,7 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T,
 }
 
 /// What `work` gives if that takes no longer than `limit`.
-pub(crate) async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -> Result<T, WorkerError> {
+pub async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -> Result<T, WorkerError> {
 	let slow = |_| WorkerError::Slow { what: what.to_owned(), seconds: limit.as_secs() };
 	tokio::time::timeout(limit, work).await.map_err(slow)
 }

@@ -7,12 +7,12 @@ use std::{any::Any, future::Future, panic::AssertUnwindSafe};
 /// What `work` gives. A panic in it is an error like any other: what goes on beside it must not end with it.
 ///
 /// What the work had begun to change stays as it is then. It must be fit to go on from, as it is wherever a dropped future is.
-pub(crate) async fn guarded<T>(what: &'static str, work: impl Future<Output = Result<T, WorkerError>>) -> Result<T, WorkerError> {
+pub async fn guarded<T>(what: &'static str, work: impl Future<Output = Result<T, WorkerError>>) -> Result<T, WorkerError> {
 	AssertUnwindSafe(Box::pin(work)).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(what, panic.as_ref())))
 }
 
 /// The error that a panic in `what` is.
-pub(crate) fn panicked(what: &'static str, panic: &(dyn Any + Send)) -> WorkerError {
+pub fn panicked(what: &'static str, panic: &(dyn Any + Send)) -> WorkerError {
 	let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
 	WorkerError::Panicked { what, words: words.unwrap_or_else(|| "no words".into()) }
 }

@@ -7,11 +7,11 @@ const SAY_AGAIN: Duration = Duration::from_secs(600);
 
 /// The newest problem that was said, and when.
 #[derive(Debug, Default)]
-pub(crate) struct Told(Option<(String, Instant)>);
+pub struct Told(Option<(String, Instant)>);
 
 impl Told {
 	/// Whether `words` are to be said at `now`, which is then noted: other words than the last ones, or the last ones long ago.
-	pub(crate) fn is_new(&mut self, words: &str, now: Instant) -> bool {
+	pub fn is_new(&mut self, words: &str, now: Instant) -> bool {
 		let told = self.0.as_ref().is_some_and(|(before, at)| before == words && now.saturating_duration_since(*at) < SAY_AGAIN);
 		if !told {
 			self.0 = Some((words.to_owned(), now));

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 const RETRY: Duration = Duration::from_secs(6);
 
 /// Waits for a new block, for some time, or until `stop` is cancelled.
-pub(crate) async fn wait(heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) {
+pub async fn wait(heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) {
 	tokio::select! {
 		Ok(()) = heads.changed() => {},
 		() = stop.cancelled() => {},

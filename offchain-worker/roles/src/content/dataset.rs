@@ -27,17 +27,17 @@ use std::{
 
 /// A dataset whose shards arrive when they are needed.
 #[derive(Clone, Debug)]
-pub(crate) struct Dataset {
+pub struct Dataset {
 	id: DatasetId,
 	folder: PathBuf,
 	/// Whether the folder is the operator's: then nothing is ever written into it.
-	pub(crate) foreign: bool,
+	pub foreign: bool,
 	shard_roots: Arc<[H256]>,
 	shape: DatasetShape,
 	/// Shards whose files were compared with their roots since the start.
 	checked: Arc<Mutex<BTreeSet<u32>>>,
 	/// Reads windows from shards that are here.
-	pub(crate) loader: Loader,
+	pub loader: Loader,
 }
 
 impl Dataset {
@@ -47,7 +47,7 @@ impl Dataset {
 	}
 
 	/// Chunks of the shards that are here, for witnesses.
-	pub(crate) fn library(&self) -> Shards {
+	pub fn library(&self) -> Shards {
 		Shards::new(self.folder.clone(), self.shape, self.shard_roots.clone())
 	}
 
@@ -81,7 +81,7 @@ impl Dataset {
 impl Content {
 	/// Dataset `id` in the operator's folder, its shards offered to peers. `None` without a folder, or if that one does not hold what the
 	/// chain states; what differs is said once. A folder that cannot be read is looked at again later.
-	pub(crate) async fn local_dataset(&self, id: DatasetId, manifest: &Manifest) -> Result<Option<Dataset>, WorkerError> {
+	pub async fn local_dataset(&self, id: DatasetId, manifest: &Manifest) -> Result<Option<Dataset>, WorkerError> {
 		let Some(folder) = self.local.of(id, Instant::now()).map(Path::to_path_buf) else { return Ok(None) };
 		let (of_chain, at) = (manifest.clone(), folder.clone());
 		let verified = blocking(move || Ok(verify_against(&at, &of_chain, &format!("dataset {id} on the chain")))).await?;
@@ -125,7 +125,7 @@ impl Content {
 	}
 
 	/// Dataset `id` in a folder of our own, which peers fill. The list of its shards is at hand or fetched now.
-	pub(crate) async fn remote_dataset(&self, id: DatasetId, manifest: &Manifest, peers: &[PeerAddress]) -> Result<Dataset, WorkerError> {
+	pub async fn remote_dataset(&self, id: DatasetId, manifest: &Manifest, peers: &[PeerAddress]) -> Result<Dataset, WorkerError> {
 		let path = self.fetched_folder().join(id.to_string());
 		if self.is_foreign(&path) {
 			return Err(WorkerError::OthersFolder { dataset: id, path });
@@ -145,7 +145,7 @@ impl Content {
 	}
 
 	/// Lets go of all datasets but those that are `kept`: deletes shards that came from peers, then lets the store evict theirs. Blocks.
-	pub(crate) fn release_datasets(&self, kept: &BTreeSet<DatasetId>) -> Result<(), WorkerError> {
+	pub fn release_datasets(&self, kept: &BTreeSet<DatasetId>) -> Result<(), WorkerError> {
 		let folder = self.fetched_folder();
 		let entries = match std::fs::read_dir(&folder) {
 			Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -193,7 +193,7 @@ impl Content {
 	}
 
 	/// Sees to it that `shards` of `dataset` are in its folder.
-	pub(crate) async fn shards(&self, dataset: &Dataset, shards: &[u32], peers: &[PeerAddress]) -> Result<(), WorkerError> {
+	pub async fn shards(&self, dataset: &Dataset, shards: &[u32], peers: &[PeerAddress]) -> Result<(), WorkerError> {
 		let leaves = dataset.shape.tokens_per_shard.div_ceil(TOKENS_PER_CHUNK);
 		let (wanted, of) = (shards.to_vec(), dataset.clone());
 		for (path, root) in blocking(move || Ok(of.missing(&wanted))).await? {

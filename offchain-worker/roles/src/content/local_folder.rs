@@ -25,18 +25,18 @@ enum Bar {
 
 /// The folder that the operator named, and the datasets of the chain that it turned out not to hold. Clones share these.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LocalFolder {
+pub struct LocalFolder {
 	folder: Option<PathBuf>,
 	bars: Arc<Mutex<BTreeMap<DatasetId, Bar>>>,
 }
 
 impl LocalFolder {
-	pub(crate) fn new(folder: Option<PathBuf>) -> Self {
+	pub fn new(folder: Option<PathBuf>) -> Self {
 		Self { folder, bars: Arc::default() }
 	}
 
 	/// The folder, if it is worth looking at `now` whether it holds dataset `id`.
-	pub(crate) fn of(&self, id: DatasetId, now: Instant) -> Option<&Path> {
+	pub fn of(&self, id: DatasetId, now: Instant) -> Option<&Path> {
 		let bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner);
 		let barred = bars.get(&id).is_some_and(|bar| match bar {
 			Bar::Differs => true,
@@ -46,14 +46,14 @@ impl LocalFolder {
 	}
 
 	/// Whether the operator's folder is `path`.
-	pub(crate) fn holds(&self, path: &Path) -> bool {
+	pub fn holds(&self, path: &Path) -> bool {
 		let same = |folder: &PathBuf| matches!((folder.canonicalize(), path.canonicalize()), (Ok(one), Ok(other)) if one == other);
 		self.folder.as_ref().is_some_and(same)
 	}
 
 	/// Notes `now` why the folder does not do for dataset `id`: a difference bars it until the worker starts anew, and what could not be
 	/// read is read again later.
-	pub(crate) fn note(&self, id: DatasetId, error: &DataError, now: Instant) {
+	pub fn note(&self, id: DatasetId, error: &DataError, now: Instant) {
 		let mut bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner);
 		let bar = match (error, bars.get(&id)) {
 			(DataError::Io { .. }, before) => {

@@ -51,7 +51,7 @@ impl Content {
 
 	/// Folder of the newest checkpoint of `run`.
 	pub(super) fn checkpoint_folder(&self, run: RunId) -> PathBuf {
-		checkpoint_folder(&self.base, run)
+		neuroshard_training::checkpoint::checkpoint_folder(&self.base, run)
 	}
 
 	/// Whether there is room for what a round leaves behind that takes this many deltas and makes a checkpoint, of so many leaves: below

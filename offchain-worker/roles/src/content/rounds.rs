@@ -10,22 +10,22 @@ use std::{
 };
 
 /// Label under which the blobs of a round are kept.
-pub(crate) fn round_label(run: RunId, round: RoundIndex) -> String {
+pub fn round_label(run: RunId, round: RoundIndex) -> String {
 	format!("run-{run}-round-{round}")
 }
 
 /// Label under which a participant keeps the residuals that its own delta of a round begins with and leaves.
-pub(crate) fn residual_label(run: RunId, round: RoundIndex) -> String {
+pub fn residual_label(run: RunId, round: RoundIndex) -> String {
 	format!("residual-of-run-{run}-round-{round}")
 }
 
 /// Label under which whoever is a bridge in a round, or judges its work, keeps the checkpoint of another cohort that the work started from.
-pub(crate) fn bridge_label(run: RunId, round: RoundIndex) -> String {
+pub fn bridge_label(run: RunId, round: RoundIndex) -> String {
 	format!("bridge-of-run-{run}-round-{round}")
 }
 
 /// Run and round of a label that [`round_label`] or [`bridge_label`] made. Whoever could not judge the work of a bridge may have nothing of the round but what that started from.
-pub(crate) fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
+pub fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
 	let label = label.strip_prefix("bridge-of-").unwrap_or(label);
 	let (run, round) = label.strip_prefix("run-")?.split_once("-round-")?;
 	let (run, round) = (run.parse().ok()?, round.parse().ok()?);
@@ -33,7 +33,7 @@ pub(crate) fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
 }
 
 /// Rounds, ascending, whose blobs are kept, by run.
-pub(crate) fn rounds_by_run(labels: impl IntoIterator<Item = String>) -> BTreeMap<RunId, BTreeSet<RoundIndex>> {
+pub fn rounds_by_run(labels: impl IntoIterator<Item = String>) -> BTreeMap<RunId, BTreeSet<RoundIndex>> {
 	let mut rounds = BTreeMap::<_, BTreeSet<_>>::new();
 	for (run, round) in labels.into_iter().filter_map(|label| labelled_round(&label)) {
 		rounds.entry(run).or_default().insert(round);
@@ -43,7 +43,7 @@ pub(crate) fn rounds_by_run(labels: impl IntoIterator<Item = String>) -> BTreeMa
 
 /// The first of these rounds, all adopted, that is open; their end if there is none. Rounds are adopted one after the other, so that none
 /// is open before one that is not.
-pub(crate) async fn first_open(
+pub async fn first_open(
 	rounds: Range<RoundIndex>,
 	is_open: impl AsyncFn(RoundIndex) -> Result<bool, WorkerError>,
 ) -> Result<RoundIndex, WorkerError> {
@@ -59,7 +59,7 @@ pub(crate) async fn first_open(
 }
 
 /// Unpins all blobs of a round, its residuals and its bridge, and removes its inner states and the notes on the checkpoints that it started from. Blocks.
-pub(crate) fn forget_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
+pub fn forget_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
 	let labels = [round_label, residual_label, bridge_label].map(|label| label(run, round));
 	for root in record.into_iter().flat_map(|record| [Some(record.start), record.bridge.map(|bridge| bridge.checkpoint)]).flatten() {
 		// Another cohort's round may have started from it as well, or a bridge to this one.
@@ -80,7 +80,7 @@ fn is_kept_beside(store: &Store, run: RunId, root: H256, labels: &[String]) -> R
 
 /// Unpins what is no included delta of an adopted round, nor part of the checkpoint that it started from, or that its bridge did: deltas of aborted attempts, checkpoints that were
 /// computed and not adopted, and those of other cohorts that no work started from. Blocks.
-pub(crate) fn trim_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
+pub fn trim_round(store: &Store, run: RunId, round: RoundIndex, record: Option<RoundRecord>) -> Result<(), WorkerError> {
 	let Some(record) = record else { return Ok(()) };
 	match record.bridge.filter(|bridge| bridge.taken) {
 		None => store.unpin_label(&bridge_label(run, round))?,
@@ -101,7 +101,7 @@ fn keep_only(store: &Store, label: &str, kept: &BTreeSet<H256>) -> Result<(), Wo
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+pub mod tests {
 	use super::*;
 	use codec::Encode;
 	use neuroshard_training::checkpoint::Header;
@@ -109,7 +109,7 @@ pub(crate) mod tests {
 	use std::cell::Cell;
 
 	/// A record of a round that started from `start` and included `deltas`.
-	pub(crate) fn record(start: H256, deltas: &[H256]) -> RoundRecord {
+	pub fn record(start: H256, deltas: &[H256]) -> RoundRecord {
 		RoundRecord {
 			seed: H256::zero(),
 			start,

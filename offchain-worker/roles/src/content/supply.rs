@@ -9,17 +9,11 @@ use std::time::Instant;
 use tokio::sync::Mutex;
 
 /// The dataset that was used last.
-pub(crate) type Cached = Option<(DatasetId, Dataset)>;
+pub type Cached = Option<(DatasetId, Dataset)>;
 
 impl Content {
 	/// Dataset `id`: the one that was used last, or from the operator's folder, or with the list of shards that peers give.
-	pub(crate) async fn dataset(
-		&self,
-		at: &ChainAt,
-		id: DatasetId,
-		last: &Mutex<Cached>,
-		peers: &[PeerAddress],
-	) -> Result<Dataset, WorkerError> {
+	pub async fn dataset(&self, at: &ChainAt, id: DatasetId, last: &Mutex<Cached>, peers: &[PeerAddress]) -> Result<Dataset, WorkerError> {
 		let mut cached = last.lock().await;
 		if let Some(dataset) = self.dataset_at_hand(at, id, &mut cached).await? {
 			return Ok(dataset);
@@ -30,7 +24,7 @@ impl Content {
 	}
 
 	/// Dataset `id`, if it was used before or is in the operator's folder.
-	pub(crate) async fn dataset_at_hand(&self, at: &ChainAt, id: DatasetId, cached: &mut Cached) -> Result<Option<Dataset>, WorkerError> {
+	pub async fn dataset_at_hand(&self, at: &ChainAt, id: DatasetId, cached: &mut Cached) -> Result<Option<Dataset>, WorkerError> {
 		let at_hand = cached.as_ref().filter(|(known, _)| *known == id).map(|(_, dataset)| dataset.clone());
 		let look = self.local.of(id, Instant::now()).is_some() && at_hand.as_ref().is_none_or(|dataset| !dataset.foreign);
 		if !look {

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 /// What must stay free for disputes in each run, in planck. That follows from its configuration, and is asked once.
 #[derive(Debug, Default)]
-pub(crate) struct Reserves(BTreeMap<RunId, Balance>);
+pub struct Reserves(BTreeMap<RunId, Balance>);
 
 impl Reserves {
 	/// That of a run with this configuration.
-	pub(crate) async fn of(&mut self, at: &ChainAt, run: RunId, config: &RunConfig) -> Result<Balance, ChainError> {
+	pub async fn of(&mut self, at: &ChainAt, run: RunId, config: &RunConfig) -> Result<Balance, ChainError> {
 		if let Some(known) = self.0.get(&run) {
 			return Ok(*known);
 		}

@@ -81,8 +81,16 @@ mod tests {
 			net,
 			reporter: Reporter::new(Status::default()),
 		};
-		let options =
-			Options { mode: Mode::Train, run: None, dataset: None, attest: false, threads: 1, claim_from: 1, fault: None, audit: 0.0 };
+		let options = Options {
+			mode: Mode::Train,
+			run: None,
+			dataset: None,
+			attest: false,
+			threads: 1,
+			claim_from: 1,
+			conduct: std::sync::Arc::new(crate::Honest),
+			audit: 0.0,
+		};
 		let (shared, keys) = Shared::new(parts, &options);
 		(Participant::new(shared, keys, &options).unwrap(), stop.drop_guard())
 	}

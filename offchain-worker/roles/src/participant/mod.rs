@@ -11,7 +11,7 @@ mod beside;
 mod book;
 mod chores;
 mod compute;
-pub(crate) mod decide;
+pub mod decide;
 mod deltas;
 mod leave;
 mod observe;

@@ -168,7 +168,7 @@ mod tests {
 			reporter: Reporter::new(Default::default()),
 			dataset: Default::default(),
 			checked: Default::default(),
-			fault: None,
+			conduct: std::sync::Arc::new(crate::Honest),
 		};
 		let client = node.client().await;
 		let heads = client.heads().await.unwrap();

@@ -22,6 +22,7 @@ use neuroshard_types::{
 	run::{RoundView, RunView},
 	AccountId, Balance, ModelConfig, TrainConfig, NEURO,
 };
+use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::DropGuard;
 

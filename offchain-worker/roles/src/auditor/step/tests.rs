@@ -131,7 +131,7 @@ fn an_audit_is_open_until_this_auditor_has_reported_or_cannot_any_more() {
 }
 
 /// An active provider with the role of a verifier, and no other.
-pub(crate) fn provider() -> ProviderView {
+pub fn provider() -> ProviderView {
 	let (hardware, addresses, peer_id) = Default::default();
 	let info = ProviderInfo { roles: Roles::only(Role::Verifier), hardware, ponw_key: [2; 33], peer_id, addresses };
 	let (status, unbonding) = (ProviderStatus::Active, Vec::new());

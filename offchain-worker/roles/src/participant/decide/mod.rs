@@ -8,8 +8,8 @@
 pub(super) mod choice;
 pub(super) mod notice;
 pub(super) mod obstacle;
-pub(crate) mod plan;
-pub(crate) mod prospect;
+pub mod plan;
+pub mod prospect;
 pub(super) mod refusals;
-pub(crate) mod task;
-pub(crate) mod view;
+pub mod task;
+pub mod view;

@@ -280,4 +280,4 @@ fn housekeeping(chain: &ChainView, local: &LocalState) -> impl Iterator<Item = T
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+pub mod tests;

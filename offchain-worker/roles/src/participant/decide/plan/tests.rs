@@ -20,7 +20,7 @@ const ME: u8 = 2;
 const CHECKPOINT: H256 = H256::repeat_byte(0xc0);
 const SEED: H256 = H256::repeat_byte(0x5e);
 const EARLIER: H256 = H256::repeat_byte(0x91);
-pub(crate) const SEAL: H256 = H256::repeat_byte(0x5a);
+pub const SEAL: H256 = H256::repeat_byte(0x5a);
 
 fn account(byte: u8) -> AccountId {
 	AccountId::new([byte; 32])
@@ -87,7 +87,7 @@ fn config() -> RunConfig {
 }
 
 /// What to do where nothing is barred.
-pub(crate) fn plan(chain: &ChainView, local: &LocalState) -> Option<Task> {
+pub fn plan(chain: &ChainView, local: &LocalState) -> Option<Task> {
 	plan_without(chain, local, |_| false)
 }
 
@@ -98,7 +98,7 @@ fn train(chain: &ChainView, position: u32) -> Task {
 }
 
 /// Three participants of whom the second is this worker, with the checkpoint in hand and nothing done yet.
-pub(crate) fn training() -> (ChainView, LocalState) {
+pub fn training() -> (ChainView, LocalState) {
 	let round = RoundView {
 		round: 1,
 		attempt: 0,
@@ -195,7 +195,7 @@ fn me(chain: &mut ChainView) -> &mut ParticipantView {
 }
 
 /// Its work of the round is done, and sealed with [`SEAL`].
-pub(crate) fn trained(local: &mut LocalState) {
+pub fn trained(local: &mut LocalState) {
 	local.pending = vec![PendingWork { run: 7, round: 1, seed: SEED, seal: SEAL, bridged: None }];
 	local.deltas.insert(delta(ME), Delta::Held);
 }
