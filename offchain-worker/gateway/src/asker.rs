@@ -1,16 +1,14 @@
 //! The user's word that it is the one that asks: vouchers alone get public when they are claimed.
 
 use axum::http::HeaderValue;
-use codec::Encode;
 use neuroshard_chain_client::keys::Account;
+use neuroshard_payments::written;
 use neuroshard_types::{
 	inference::{Ask, SessionId},
 	AccountId, Moment, H256,
 };
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Header with it and its signature.
-pub(super) const ASK: &str = "neuroshard-ask";
 /// For how long it holds: providers take more, since clocks differ.
 const HOLDS: Duration = Duration::from_secs(5 * 60);
 
@@ -34,6 +32,6 @@ impl Asker {
 		let until = Moment::try_from(until.as_millis()).ok()?;
 		let ask = Ask { session: self.session, provider: self.provider.clone(), until };
 		let signature = self.account.sign_ask(&ask, self.genesis);
-		HeaderValue::try_from(format!("0x{}", hex::encode((ask, signature).encode()))).ok()
+		HeaderValue::try_from(written(&(ask, signature))).ok()
 	}
 }

@@ -1,24 +1,19 @@
 //! The last voucher of a session, on disk: what was signed once is owed, whatever happens to this process.
 
-use super::purse::Owed;
-use codec::{DecodeAll, Encode};
 use neuroshard_atomic_write::write_private;
 use neuroshard_inference::receipt::Transcript;
+use neuroshard_payments::{written, Signed, Tally};
 use neuroshard_types::{
-	inference::{ClaimView, SessionId, Voucher},
+	inference::{ClaimView, SessionId},
 	AccountId, H256,
 };
 use serde::{Deserialize, Serialize};
-use sp_runtime::MultiSignature;
 use std::{
 	fs::{File, TryLockError},
 	io,
 	os::unix::fs::DirBuilderExt,
 	path::{Path, PathBuf},
 };
-
-/// A voucher and the user's signature.
-pub(super) type Signed = (Voucher, MultiSignature);
 
 /// Why what was signed cannot be kept, or gone on from.
 #[derive(Debug, thiserror::Error)]
@@ -70,11 +65,6 @@ pub struct Book {
 	_lock: File,
 }
 
-/// The digits that stand for a voucher in headers, bodies and files.
-pub(super) fn digits(signed: &Signed) -> String {
-	format!("0x{}", hex::encode(signed.encode()))
-}
-
 impl Book {
 	/// The book of a session in the base folder.
 	///
@@ -102,16 +92,16 @@ impl Book {
 	///
 	/// # Errors
 	/// [`BookError::Foreign`], [`BookError::Forked`], [`BookError::File`].
-	pub fn resume(&self, user: &AccountId, provider: &AccountId, genesis: H256, claimed: &ClaimView) -> Result<Owed, BookError> {
-		let chain = Owed { answers: claimed.answers, amount: claimed.owed, receipts: claimed.receipts };
+	pub fn resume(&self, user: &AccountId, provider: &AccountId, genesis: H256, claimed: &ClaimView) -> Result<Tally, BookError> {
+		let chain = Tally::from(claimed);
 		let path = self.path();
 		let Some((voucher, signature)) = self.read()? else { return Ok(chain) };
 		let ours = voucher.session == self.session && voucher.provider == *provider;
 		if !ours || !voucher.is_signed(genesis, user, &signature) {
 			return Err(BookError::Foreign { path });
 		}
-		let Voucher { answers, amount, receipts, .. } = voucher;
-		let own = Owed { answers, amount, receipts };
+		let own = Tally::from(&voucher);
+		let answers = own.answers;
 		match own.answers.cmp(&chain.answers) {
 			std::cmp::Ordering::Equal if own != chain => Err(BookError::Forked { path, answers }),
 			std::cmp::Ordering::Greater if own.amount < chain.amount => Err(BookError::Forked { path, answers }),
@@ -135,8 +125,7 @@ impl Book {
 			Err(source) => return Err(BookError::File { path, source }),
 		};
 		let page: Option<Page> = serde_json::from_slice(&bytes).ok();
-		let voucher = page.and_then(|page| hex::decode(page.voucher.strip_prefix("0x")?).ok());
-		let signed = voucher.and_then(|bytes| Signed::decode_all(&mut &bytes[..]).ok());
+		let signed = page.and_then(|page| neuroshard_payments::read::<Signed>(&page.voucher));
 		signed.map(Some).ok_or(BookError::Foreign { path })
 	}
 
@@ -150,7 +139,7 @@ impl Book {
 			provider: voucher.provider.to_string(),
 			answers: voucher.answers,
 			amount: voucher.amount.to_string(),
-			voucher: digits(signed),
+			voucher: written(signed),
 		};
 		let path = self.path();
 		let bytes = serde_json::to_vec_pretty(&page).map_err(io::Error::from);
@@ -187,7 +176,7 @@ mod tests {
 		(voucher, signature)
 	}
 
-	fn resumed(book: &Book, claimed: ClaimView) -> Result<Owed, BookError> {
+	fn resumed(book: &Book, claimed: ClaimView) -> Result<Tally, BookError> {
 		book.resume(&user().id(), &terms().provider, terms().genesis, &claimed)
 	}
 
@@ -195,8 +184,8 @@ mod tests {
 	fn a_session_goes_on_from_its_last_voucher_after_a_restart() {
 		let base = tempfile::tempdir().unwrap();
 		let book = Book::open(base.path(), 7).unwrap();
-		assert_eq!(resumed(&book, ClaimView::default()).unwrap(), Owed::default());
-		let mut purse = Purse::new(terms(), Owed::default());
+		assert_eq!(resumed(&book, ClaimView::default()).unwrap(), Tally::default());
+		let mut purse = Purse::new(terms(), Tally::default());
 		for index in 0..2 {
 			book.write(&signed(purse.take(&given(index), &asked()).unwrap().unwrap())).unwrap();
 		}
@@ -213,7 +202,7 @@ mod tests {
 	fn what_the_chain_has_paid_for_is_never_taken_back() {
 		let base = tempfile::tempdir().unwrap();
 		let book = Book::open(base.path(), 7).unwrap();
-		let mut purse = Purse::new(terms(), Owed::default());
+		let mut purse = Purse::new(terms(), Tally::default());
 		let first = purse.take(&given(0), &asked()).unwrap().unwrap();
 		book.write(&signed(first.clone())).unwrap();
 		let claim = |voucher: &Voucher| ClaimView { paid: 0, owed: voucher.amount, answers: voucher.answers, receipts: voucher.receipts };
@@ -231,7 +220,7 @@ mod tests {
 	fn vouchers_of_others_are_not_gone_on_from() {
 		let base = tempfile::tempdir().unwrap();
 		let book = Book::open(base.path(), 7).unwrap();
-		let voucher = Purse::new(terms(), Owed { answers: 1, ..Default::default() }).voucher();
+		let voucher = Purse::new(terms(), Tally { answers: 1, ..Default::default() }).voucher();
 		book.write(&signed(voucher)).unwrap();
 		let claimed = ClaimView::default();
 		assert!(resumed(&book, claimed).is_ok());

@@ -1,11 +1,6 @@
 //! Brings the last voucher to the provider, beside the requests, which bring it as well; and hears which answers are not paid for, if receipts were lost.
 
-use super::{
-	asker::{Asker, ASK},
-	at_most::AtMost,
-	book::{digits, Book, Signed},
-	Gateway, Inner,
-};
+use super::{asker::Asker, at_most::AtMost, book::Book, Gateway, Inner};
 use axum::{
 	body::{to_bytes, Body, Bytes},
 	http::{
@@ -16,6 +11,7 @@ use axum::{
 };
 use neuroshard_disputes::answers::provider::{Endpoint, Provider};
 use neuroshard_inference::receipt::Transcript;
+use neuroshard_payments::{written, Signed, ASK};
 use neuroshard_support::printable::printable_line;
 use serde::Deserialize;
 use serde_json::json;
@@ -166,7 +162,7 @@ async fn bring(provider: &Provider, signed: &Signed, asker: &Asker) -> Brought {
 	headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
 	let Some(ask) = asker.header() else { return Brought::Later };
 	headers.insert(ASK, ask);
-	let body = Bytes::from(json!({ "voucher": digits(signed) }).to_string());
+	let body = Bytes::from(json!({ "voucher": written(signed) }).to_string());
 	let asked = provider.ask(Method::POST, PathAndQuery::from_static("/v1/vouchers"), headers, body).await;
 	let Ok(response) = asked else { return Brought::Later };
 	let status = response.status();

@@ -2,8 +2,6 @@
 
 use super::{
 	asked::Asked,
-	asker::ASK,
-	book::digits,
 	browser,
 	purse::{Given, Wrong},
 	reader::{Piece, Reader},
@@ -27,6 +25,7 @@ use axum::{
 use futures::StreamExt;
 use hyper::body::Incoming;
 use neuroshard_http::{api::Kind, Guard};
+use neuroshard_payments::{written, ASK, SESSION, VOUCHER};
 use neuroshard_support::printable::printable_line;
 use serde_json::{json, Value};
 use std::{
@@ -56,10 +55,6 @@ const TAKEN: Duration = Duration::from_secs(60);
 const NEXT: Duration = Duration::from_secs(600);
 /// Characters of another type that are told.
 const TYPE: usize = 100;
-/// Header with the number of the session.
-const SESSION: &str = "neuroshard-session";
-/// Header with the last voucher.
-const VOUCHER: &str = "neuroshard-voucher";
 
 type Shared = State<Gateway>;
 type Answer = Result<axum::response::Response, Refusal>;
@@ -202,7 +197,7 @@ impl Gateway {
 		let headers = HeaderMap::from_iter([
 			(header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
 			(HeaderName::from_static(SESSION), value(session.to_string())?),
-			(HeaderName::from_static(VOUCHER), value(digits(&voucher))?),
+			(HeaderName::from_static(VOUCHER), value(written(&voucher))?),
 			(HeaderName::from_static(ASK), ask),
 		]);
 		let provider = &self.0.provider;

@@ -32,10 +32,9 @@ pub use asker::Asker;
 pub use book::{Book, BookError};
 pub use courier::bring_last;
 pub use court::Court;
-pub use purse::{Owed, Terms};
+pub use purse::Terms;
 
 use asked::Asked;
-use book::Signed;
 use checker::Checker;
 use courier::Courier;
 use neuroshard_chain_client::{
@@ -45,6 +44,7 @@ use neuroshard_chain_client::{
 use neuroshard_disputes::answers::provider::{BadEndpoint, Endpoint, Provider};
 use neuroshard_http::{listen, Guard};
 use neuroshard_inference::{receipt::Transcript, Card, Model};
+use neuroshard_payments::{Signed, Tally};
 use neuroshard_support::counted::counted;
 use neuroshard_types::{inference::SessionId, AccountId};
 use purse::{Given, Purse, Wrong};
@@ -77,7 +77,7 @@ pub struct Options {
 	/// What is agreed.
 	pub terms: Terms,
 	/// From where the session goes on.
-	pub owed: Owed,
+	pub owed: Tally,
 	/// Where the provider answers.
 	pub endpoint: Endpoint,
 	/// Where vouchers are kept.
@@ -235,7 +235,7 @@ impl Gateway {
 	}
 
 	/// The session, what it owes, and why nothing is paid any more, if that is so.
-	fn status(&self) -> (SessionId, Owed, Option<String>) {
+	fn status(&self) -> (SessionId, Tally, Option<String>) {
 		let purse = self.purse();
 		(purse.terms().session, purse.owed(), purse.stopped().map(str::to_owned))
 	}

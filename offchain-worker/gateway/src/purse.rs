@@ -11,8 +11,9 @@ use neuroshard_inference::{
 	text::{Growing, TextError},
 	Card,
 };
+use neuroshard_payments::Tally;
 use neuroshard_types::{
-	inference::{chained, CheckpointId, Class, Prices, SessionId, Voucher},
+	inference::{CheckpointId, Class, Prices, SessionId, Voucher},
 	provider::PonwKey,
 	run::RunConfig,
 	AccountId, Balance, H256,
@@ -43,17 +44,6 @@ pub struct Terms {
 	pub prices: Prices,
 	/// How the model reads and writes.
 	pub card: Arc<Card>,
-}
-
-/// All answers of a session so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Owed {
-	/// How many.
-	pub answers: u32,
-	/// What they cost, in planck.
-	pub amount: Balance,
-	/// Their receipts.
-	pub receipts: H256,
 }
 
 /// What is wrong with an answer.
@@ -142,7 +132,7 @@ pub(super) struct Given {
 /// What a session owes.
 pub(super) struct Purse {
 	terms: Terms,
-	owed: Owed,
+	owed: Tally,
 	/// Prices and hashes of receipts before whose turn others have to come.
 	early: BTreeMap<u32, (Balance, H256)>,
 	/// Answers whose receipts did not come.
@@ -153,7 +143,7 @@ pub(super) struct Purse {
 
 impl Purse {
 	/// A session that goes on from `owed`.
-	pub(super) fn new(terms: Terms, owed: Owed) -> Self {
+	pub(super) fn new(terms: Terms, owed: Tally) -> Self {
 		Self { terms, owed, early: BTreeMap::new(), lost: Lost::default(), stopped: None }
 	}
 
@@ -163,7 +153,7 @@ impl Purse {
 	}
 
 	/// What is owed so far.
-	pub(super) fn owed(&self) -> Owed {
+	pub(super) fn owed(&self) -> Tally {
 		self.owed
 	}
 
@@ -179,8 +169,7 @@ impl Purse {
 
 	/// The voucher for all answers so far.
 	pub(super) fn voucher(&self) -> Voucher {
-		let Owed { answers, amount, receipts } = self.owed;
-		Voucher { session: self.terms.session, provider: self.terms.provider.clone(), amount, answers, receipts }
+		self.owed.voucher(self.terms.session, self.terms.provider.clone())
 	}
 
 	/// Takes an answer to a request that asked for `asked`. Returns the next voucher; none if other answers have to come before.
@@ -314,9 +303,7 @@ impl Purse {
 		self.early.insert(index, (receipt.price, receipt.hash(*genesis)));
 		let before = self.owed.answers;
 		while let Some((price, hash)) = self.early.remove(&self.owed.answers) {
-			let Owed { answers, amount, receipts } = self.owed;
-			self.owed =
-				Owed { answers: answers.saturating_add(1), amount: amount.saturating_add(price), receipts: chained(receipts, hash) };
+			self.owed = self.owed.with(price, hash);
 		}
 		Ok((self.owed.answers > before).then(|| self.voucher()))
 	}
@@ -373,13 +360,13 @@ mod tests {
 	use neuroshard_types::inference::{Tokens, Voucher};
 
 	fn purse() -> Purse {
-		Purse::new(terms(), Owed::default())
+		Purse::new(terms(), Tally::default())
 	}
 
 	fn wrong(given: Given) -> String {
 		let mut purse = purse();
 		let words = purse.take(&given, &asked()).unwrap_err().to_string();
-		assert_eq!((purse.stopped(), purse.owed()), (Some(&*words), Owed::default()));
+		assert_eq!((purse.stopped(), purse.owed()), (Some(&*words), Tally::default()));
 		words
 	}
 
@@ -415,7 +402,7 @@ mod tests {
 			assert_eq!(purse.take(&given(index), &asked()).unwrap(), None);
 		}
 		assert!(matches!(purse.take(&given(most + 1), &asked()), Err(Wrong::Gap(0))));
-		assert_eq!(purse.owed(), Owed::default());
+		assert_eq!(purse.owed(), Tally::default());
 	}
 
 	#[test]
@@ -423,7 +410,7 @@ mod tests {
 		let mut purse = purse();
 		purse.take(&given(0), &asked()).unwrap();
 		assert!(matches!(purse.take(&given(0), &asked()), Err(Wrong::Again(0))));
-		let mut purse = Purse::new(terms(), Owed::default());
+		let mut purse = Purse::new(terms(), Tally::default());
 		purse.take(&given(1), &asked()).unwrap();
 		assert!(matches!(purse.take(&given(1), &asked()), Err(Wrong::Again(1))));
 	}
@@ -467,7 +454,7 @@ mod tests {
 			let mut purse = purse();
 			lose(&mut purse, asked, seen);
 			let words = purse.recover(transcript).unwrap_err().to_string();
-			assert_eq!((purse.lost(Instant::now()), purse.stopped(), purse.owed()), (1, None, Owed::default()));
+			assert_eq!((purse.lost(Instant::now()), purse.stopped(), purse.owed()), (1, None, Tally::default()));
 			words
 		};
 		let right = given(0).transcript;
@@ -588,7 +575,7 @@ mod tests {
 		};
 		let longer = changed(&|asked| asked.prompts = vec![vec![1, 2]]);
 		assert!(matches!(purse.take(&given(0), &longer), Err(Wrong::OtherPrompt)));
-		let mut purse = Purse::new(terms(), Owed::default());
+		let mut purse = Purse::new(terms(), Tally::default());
 		let shorter = changed(&|asked| asked.most = Some(2));
 		assert!(matches!(purse.take(&given(0), &shorter), Err(Wrong::TooLong { found: 3, most: 2 })));
 	}
@@ -644,7 +631,7 @@ mod tests {
 			let mut purse = purse();
 			let told = receipt(change);
 			assert!(purse.take(&told, &asked()).unwrap_err().is_false());
-			assert_eq!(purse.owed(), Owed::default());
+			assert_eq!(purse.owed(), Tally::default());
 			let mut lost = super::tests::purse();
 			lose(&mut lost, &asked(), "");
 			assert!(lost.recover(&told.transcript).unwrap_err().is_false());

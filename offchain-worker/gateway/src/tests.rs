@@ -1,7 +1,6 @@
 //! The gateway between a client and a server that plays the provider.
 
 use super::{
-	book::Signed,
 	testing::{given, resigned, terms, user},
 	*,
 };
@@ -24,6 +23,7 @@ use neuroshard_fixtures::Connect;
 use neuroshard_graph::game::{Position, Side};
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_network::Reach;
+use neuroshard_payments::{Signed, Tally};
 use neuroshard_types::{
 	answer_audit::AnswerAuditView,
 	dispute::{AnswerClaim, ClaimId, GameView},

@@ -506,11 +506,9 @@ struct Paying {
 async fn voucher(State(server): Shared, headers: HeaderMap, body: Body) -> Result<Response, ApiError> {
 	let Some(business) = &server.business else { return Err(ApiError::path()) };
 	let Paying { voucher } = body.own("an object with a voucher").await?;
-	let session = paid::voucher_of(&voucher).map(|(of, _)| of.session);
 	let words = "there is no voucher: 0x, and the SCALE encoding of voucher and signature";
-	let headers =
-		session.and_then(|session| paid::headers(session, &voucher, &headers)).ok_or_else(|| ApiError::field("voucher", words))?;
-	let payer = business.accounts().admit(&headers, |session| business.session(session)).await?;
+	let signed = neuroshard_payments::read::<paid::Signed>(&voucher).ok_or_else(|| ApiError::field("voucher", words))?;
+	let payer = business.accounts().pays(&headers, signed.0.session, signed, |session| business.session(session)).await?;
 	Ok(Json(payer.owes()?).into_response())
 }
 

@@ -1,7 +1,8 @@
 //! A provider's business with the chain: its offer, what the chain says of sessions, and claims.
 
-use super::{super::error::ApiError, ledger::State, Accounts, Keeper, Known};
+use super::{super::error::ApiError, ledger::Tally, Accounts, Keeper, Known};
 use neuroshard_chain_client::{inference, ChainError};
+use neuroshard_payments::Tally;
 use neuroshard_types::{
 	inference::{Offer, SessionId},
 	Balance, RunId, NEURO,
@@ -206,7 +207,7 @@ impl Business {
 		let now = self.0.keeper.client().now().await?;
 		let Some(view) = now.session(session).await? else { return Ok(None) };
 		let claim = now.claimed(session, self.0.keeper.provider()).await?;
-		let claimed = State { answers: claim.answers, amount: claim.owed, receipts: claim.receipts };
+		let claimed = Tally { answers: claim.answers, amount: claim.owed, receipts: claim.receipts };
 		Ok(Some(Known { view, claimed, paid: claim.paid }))
 	}
 

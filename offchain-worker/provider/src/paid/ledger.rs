@@ -1,8 +1,9 @@
 //! What a session owes: every answer with its receipt, and the vouchers that pay for them.
 
 use codec::{Decode, Encode};
+use neuroshard_payments::Tally;
 use neuroshard_types::{
-	inference::{chained, SessionId, Voucher},
+	inference::{SessionId, Voucher},
 	AccountId, Balance, H256,
 };
 use sp_runtime::MultiSignature;
@@ -10,23 +11,6 @@ use std::{collections::VecDeque, sync::Arc};
 
 /// Answers that are begun, or given, without a voucher for them.
 pub(super) const CREDIT: usize = 16;
-
-/// All answers of a session up to some place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode)]
-pub struct State {
-	/// How many there are.
-	pub(super) answers: u32,
-	/// What they cost, in planck.
-	pub(super) amount: Balance,
-	/// Their receipts.
-	pub(super) receipts: H256,
-}
-
-impl State {
-	fn of(voucher: &Voucher) -> Self {
-		Self { answers: voucher.answers, amount: voucher.amount, receipts: voucher.receipts }
-	}
-}
 
 /// Why a request or a voucher is not taken.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -65,7 +49,7 @@ pub(super) struct Ledger {
 	session: SessionId,
 	provider: AccountId,
 	/// From what the last voucher is for up to now. Never empty.
-	states: VecDeque<State>,
+	states: VecDeque<Tally>,
 	/// Receipts with their tokens, as JSON, of the answers after the first state: whoever lost one cannot pay without it.
 	transcripts: VecDeque<Arc<Vec<u8>>>,
 	/// The last voucher and its signature.
@@ -79,18 +63,18 @@ pub(super) struct Ledger {
 
 impl Ledger {
 	/// A session that goes on from `state`, of which the chain knows that it was paid.
-	pub(super) fn new(session: SessionId, provider: AccountId, state: State) -> Self {
+	pub(super) fn new(session: SessionId, provider: AccountId, state: Tally) -> Self {
 		let (states, transcripts) = (VecDeque::from([state]), VecDeque::new());
 		Self { session, provider, states, transcripts, voucher: None, under_way: 0, reserved: 0 }
 	}
 
 	/// All answers so far.
-	pub(super) fn now(&self) -> State {
+	pub(super) fn now(&self) -> Tally {
 		self.states.back().copied().unwrap_or_default()
 	}
 
 	/// What the last voucher is for.
-	pub(super) fn paid(&self) -> State {
+	pub(super) fn paid(&self) -> Tally {
 		self.states.front().copied().unwrap_or_default()
 	}
 
@@ -105,13 +89,13 @@ impl Ledger {
 	}
 
 	/// Goes on from what the chain has paid, if that is more than is known here.
-	pub(super) fn catch_up(&mut self, claimed: State) {
+	pub(super) fn catch_up(&mut self, claimed: Tally) {
 		if claimed.answers > self.now().answers {
 			self.go_on_from(claimed);
 		}
 	}
 
-	fn go_on_from(&mut self, state: State) {
+	fn go_on_from(&mut self, state: Tally) {
 		self.states = VecDeque::from([state]);
 		self.transcripts.clear();
 	}
@@ -137,9 +121,9 @@ impl Ledger {
 		if voucher.answers < self.paid().answers {
 			return Ok(false);
 		}
-		let state = State::of(&voucher);
+		let state = Tally::from(&voucher);
 		let Some(place) = self.states.iter().position(|known| *known == state) else {
-			let State { answers, amount, .. } = self.now();
+			let Tally { answers, amount, .. } = self.now();
 			return Err(Unpaid::Other { told_answers: voucher.answers, told_amount: voucher.amount, answers, amount });
 		};
 		self.states.drain(..place);
@@ -186,7 +170,7 @@ impl Ledger {
 	}
 
 	/// Adds an answer that was given after `before`, unless it is known. If it was not given after what is known, the chain had paid for what is between.
-	pub(super) fn again(&mut self, before: State, price: Balance, receipt: H256, transcript: Arc<Vec<u8>>) {
+	pub(super) fn again(&mut self, before: Tally, price: Balance, receipt: H256, transcript: Arc<Vec<u8>>) {
 		if before.answers < self.now().answers {
 			return;
 		}
@@ -197,12 +181,7 @@ impl Ledger {
 	}
 
 	fn add(&mut self, price: Balance, receipt: H256, transcript: Arc<Vec<u8>>) {
-		let State { answers, amount, receipts } = self.now();
-		self.states.push_back(State {
-			answers: answers.saturating_add(1),
-			amount: amount.saturating_add(price),
-			receipts: chained(receipts, receipt),
-		});
+		self.states.push_back(self.now().with(price, receipt));
 		self.transcripts.push_back(transcript);
 	}
 }
@@ -227,11 +206,11 @@ mod tests {
 	}
 
 	fn ledger() -> Ledger {
-		Ledger::new(5, provider(), State::default())
+		Ledger::new(5, provider(), Tally::default())
 	}
 
-	fn signed(state: State, by: &sr25519::Pair) -> (Voucher, MultiSignature) {
-		let State { answers, amount, receipts } = state;
+	fn signed(state: Tally, by: &sr25519::Pair) -> (Voucher, MultiSignature) {
+		let Tally { answers, amount, receipts } = state;
 		let voucher = Voucher { session: 5, provider: provider(), amount, answers, receipts };
 		let signature = by.sign(&voucher.message(GENESIS)).into();
 		(voucher, signature)
@@ -272,25 +251,25 @@ mod tests {
 		let (voucher, signature) = signed(now, &user());
 		assert_eq!(take(&mut ledger, (Voucher { session: 6, ..voucher.clone() }, signature.clone())), Err(Unpaid::Foreign));
 		assert_eq!(take(&mut ledger, (Voucher { amount: 9, ..voucher }, signature)), Err(Unpaid::Foreign));
-		let less = State { amount: 9, ..now };
+		let less = Tally { amount: 9, ..now };
 		let refused = Unpaid::Other { told_answers: 1, told_amount: 9, answers: 1, amount: 10 };
 		assert_eq!(take(&mut ledger, signed(less, &user())), Err(refused));
-		assert!(matches!(take(&mut ledger, signed(State { receipts: H256::zero(), ..now }, &user())), Err(Unpaid::Other { .. })));
+		assert!(matches!(take(&mut ledger, signed(Tally { receipts: H256::zero(), ..now }, &user())), Err(Unpaid::Other { .. })));
 		assert_eq!(ledger, before);
 	}
 
 	#[test]
 	fn what_was_claimed_is_gone_on_from_and_nothing_else_is_paid_that_was_not_answered_here() {
-		let (mut ledger, ahead) = (ledger(), State { answers: 10, amount: 70, receipts: H256::repeat_byte(4) });
+		let (mut ledger, ahead) = (ledger(), Tally { answers: 10, amount: 70, receipts: H256::repeat_byte(4) });
 		let refused = Unpaid::Other { told_answers: 10, told_amount: 70, answers: 0, amount: 0 };
 		assert_eq!(take(&mut ledger, signed(ahead, &user())), Err(refused));
-		assert_eq!((ledger.now(), ledger.voucher()), (State::default(), None));
-		let further = State { answers: 12, amount: 90, receipts: H256::repeat_byte(5) };
+		assert_eq!((ledger.now(), ledger.voucher()), (Tally::default(), None));
+		let further = Tally { answers: 12, amount: 90, receipts: H256::repeat_byte(5) };
 		ledger.catch_up(further);
 		ledger.catch_up(ahead);
 		assert_eq!((ledger.now(), ledger.paid()), (further, further));
 		assert_eq!(take(&mut ledger, signed(further, &user())), Ok(false), "it was claimed");
-		assert!(matches!(take(&mut ledger, signed(State { answers: 13, amount: 95, ..ahead }, &user())), Err(Unpaid::Other { .. })));
+		assert!(matches!(take(&mut ledger, signed(Tally { answers: 13, amount: 95, ..ahead }, &user())), Err(Unpaid::Other { .. })));
 	}
 
 	#[test]

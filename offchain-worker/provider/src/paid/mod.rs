@@ -19,15 +19,16 @@ pub use owed::{owed, write_account, Lock, Owed};
 pub use texts::Keeper;
 
 use super::error::ApiError;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use codec::DecodeAll;
-use ledger::{Ledger, State, Unpaid};
+use axum::http::HeaderMap;
+use ledger::{Ledger, Unpaid};
 use log::{recover, Log, LogError, Pace, Places, Record};
 use neuroshard_disputes::answers::{Shelf, ShelfError};
 use neuroshard_graph::sampler::Sampling;
 use neuroshard_inference::receipt::{Issuer, Transcript};
+pub use neuroshard_payments::Signed;
+use neuroshard_payments::{read, SignedAsk, Tally, ASK, SESSION, VOUCHER};
 use neuroshard_types::{
-	inference::{Ask, Ending, SessionId, SessionView, Voucher},
+	inference::{Ending, SessionId, SessionView, Voucher},
 	AccountId, Balance, Moment, H256,
 };
 use order::Order;
@@ -47,19 +48,10 @@ use std::{
 use tokio::{runtime::Handle, task::spawn_blocking};
 use tokio_util::task::TaskTracker;
 
-/// Header with the number of the session.
-const SESSION: &str = "neuroshard-session";
-/// Header with the last voucher and its signature, SCALE-encoded, in hexadecimal digits.
-const VOUCHER: &str = "neuroshard-voucher";
-/// Header with the user's word that it asks, and its signature, SCALE-encoded, in hexadecimal digits.
-const ASK: &str = "neuroshard-ask";
 /// Longest time for which a user may say so, in milliseconds: clocks differ.
 const LONGEST_ASK: Moment = 15 * 60 * 1_000;
 /// Sessions whose accounts are in memory at a time.
 const MOST_SESSIONS: usize = 10_000;
-
-/// A voucher and its signature.
-pub type Signed = (Voucher, MultiSignature);
 
 /// The accounts of all sessions. Clones share it.
 #[derive(Clone)]
@@ -206,7 +198,7 @@ impl Accounts {
 		headers: &HeaderMap,
 		view: impl FnOnce(SessionId) -> F,
 	) -> Result<(SessionId, Known), ApiError> {
-		let (ask, by) = text(headers, ASK).and_then(decoded::<Ask>).ok_or_else(|| {
+		let (ask, by) = text(headers, ASK).and_then(read::<SignedAsk>).ok_or_else(|| {
 			ApiError::payment(format!("the header {ASK} is missing: 0x, and the SCALE encoding of the user's word and signature"))
 		})?;
 		let session = ask.session;
@@ -245,11 +237,25 @@ impl Accounts {
 	) -> Result<Payer, ApiError> {
 		let told = text(headers, SESSION).and_then(|digits| digits.parse::<SessionId>().ok());
 		let told = told.ok_or_else(|| ApiError::payment(format!("answers are paid for here: the header {SESSION} is missing")))?;
-		let (voucher, signature) = text(headers, VOUCHER).and_then(voucher_of).ok_or_else(|| {
+		let signed = text(headers, VOUCHER).and_then(read::<Signed>).ok_or_else(|| {
 			ApiError::payment(format!("the header {VOUCHER} has no voucher: 0x, and the SCALE encoding of voucher and signature"))
 		})?;
+		self.pays(headers, told, signed, view).await
+	}
+
+	/// The session `told` with a voucher, of whose user a request is by its header, as [`Self::asks`].
+	///
+	/// # Errors
+	/// In words for the client, whatever is missing.
+	pub(super) async fn pays<F: Future<Output = Result<Known, ApiError>>>(
+		&self,
+		headers: &HeaderMap,
+		told: SessionId,
+		(voucher, signature): Signed,
+		view: impl FnOnce(SessionId) -> F,
+	) -> Result<Payer, ApiError> {
 		let other = || ApiError::payment(format!("the headers {SESSION}, {ASK} and {VOUCHER} are of several sessions"));
-		if voucher.session != told || text(headers, ASK).and_then(decoded::<Ask>).is_some_and(|(ask, _)| ask.session != told) {
+		if voucher.session != told || text(headers, ASK).and_then(read::<SignedAsk>).is_some_and(|(ask, _)| ask.session != told) {
 			return Err(other());
 		}
 		let (session, Known { view, claimed, paid }) = self.asks(headers, view).await?;
@@ -347,33 +353,14 @@ impl Accounts {
 pub(super) struct Known {
 	pub(super) view: SessionView,
 	/// The last voucher that this provider has claimed.
-	pub(super) claimed: State,
+	pub(super) claimed: Tally,
 	/// Planck that it was paid.
 	pub(super) paid: Balance,
-}
-
-/// The headers of a request with a voucher in its body, as one with the voucher in a header has them.
-pub(super) fn headers(session: SessionId, voucher: &str, with: &HeaderMap) -> Option<HeaderMap> {
-	let mut headers = with.clone();
-	headers.insert(HeaderName::from_static(SESSION), HeaderValue::from(session));
-	headers.insert(HeaderName::from_static(VOUCHER), HeaderValue::try_from(voucher).ok()?);
-	Some(headers)
 }
 
 /// A header as text.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 	headers.get(name)?.to_str().ok()
-}
-
-/// The voucher in a header.
-pub(super) fn voucher_of(digits: &str) -> Option<(Voucher, MultiSignature)> {
-	decoded(digits)
-}
-
-/// Something that is signed, in a header.
-fn decoded<T: codec::Decode>(digits: &str) -> Option<(T, MultiSignature)> {
-	let bytes = hex::decode(digits.strip_prefix("0x")?).ok()?;
-	<(T, MultiSignature)>::decode_all(&mut &bytes[..]).ok()
 }
 
 /// Whether something holds that is signed to hold `until` then, in milliseconds since the Unix epoch.
@@ -429,7 +416,7 @@ impl Payer {
 	}
 
 	/// Takes a voucher, and what the chain says: that so much is or was in the session, and what it has paid this provider for.
-	async fn take(self, whole: Balance, claimed: State, voucher: Voucher, signature: MultiSignature) -> Result<(), ApiError> {
+	async fn take(self, whole: Balance, claimed: Tally, voucher: Voucher, signature: MultiSignature) -> Result<(), ApiError> {
 		let Self { accounts, session, open, .. } = &self;
 		let failed = |error: String| {
 			tracing::error!("the account of session {session} cannot be used: {error}");
@@ -535,7 +522,7 @@ mod tests {
 		let accounts = Accounts::new(provider.clone(), GENESIS, base.to_owned(), shelf).unwrap();
 		accounts.answer_up_to(10);
 		let open = accounts.opened(SESSION, &AccountId::new([2; 32])).unwrap();
-		let ledger = Ledger::new(SESSION, provider, State::default());
+		let ledger = Ledger::new(SESSION, provider, Tally::default());
 		*open.account.lock().unwrap() = Some(Account { ledger, whole: 1_000 });
 		Payer { accounts, session: SESSION, open, closing: false }
 	}
@@ -618,7 +605,7 @@ mod tests {
 		let first = payer(base.path(), Shelf::open(base.path()).unwrap());
 		let (accounts, other) = (first.accounts.clone(), SESSION + 1);
 		let open = accounts.opened(other, &AccountId::new([2; 32])).unwrap();
-		let ledger = Ledger::new(other, AccountId::new([1; 32]), State::default());
+		let ledger = Ledger::new(other, AccountId::new([1; 32]), Tally::default());
 		*open.account.lock().unwrap() = Some(Account { ledger, whole: 1_000 });
 		let second = Payer { accounts, session: other, open, closing: false };
 		let turn = first.open.turn.lock().await;

@@ -1,7 +1,8 @@
 //! What sessions owe, as their accounts on disk say, also to those who do not serve.
 
-use super::{ledger::Ledger, log, Signed, State, Voucher};
+use super::{ledger::Ledger, log, Signed, Voucher};
 use codec::{DecodeAll, Encode};
+use neuroshard_payments::Tally;
 use neuroshard_types::{inference::SessionId, AccountId, Balance, H256};
 use sp_runtime::MultiSignature;
 use std::{
@@ -105,13 +106,13 @@ pub fn write_account(
 	signed: Balance,
 	unsigned: Balance,
 ) -> io::Result<()> {
-	let mut ledger = Ledger::new(session, provider.clone(), State::default());
+	let mut ledger = Ledger::new(session, provider.clone(), Tally::default());
 	let mut answer = |price| {
 		ledger.begin(price, Balance::MAX).map_err(|error| io::Error::other(format!("{error:?}")))?;
 		ledger.end(price, price, H256::repeat_byte(9), b"{}".to_vec().into());
 		Ok::<_, io::Error>(ledger.now())
 	};
-	let State { answers, amount, receipts } = answer(signed)?;
+	let Tally { answers, amount, receipts } = answer(signed)?;
 	answer(unsigned)?;
 	let voucher = Voucher { session, provider: provider.clone(), amount, answers, receipts };
 	let signature = sign(&voucher.message(H256::zero()));
@@ -134,7 +135,7 @@ pub(super) mod tests {
 	fn what_is_not_signed_for_is_told_and_what_cannot_be_read_is_no_account_without_debts() {
 		let folder = tempfile::tempdir().unwrap();
 		assert_eq!(owed(folder.path()).unwrap(), []);
-		let mut ledger = Ledger::new(7, AccountId::new([1; 32]), State::default());
+		let mut ledger = Ledger::new(7, AccountId::new([1; 32]), Tally::default());
 		for price in [10, 20] {
 			ledger.begin(50, 1_000).unwrap();
 			ledger.end(50, price, H256::repeat_byte(9), b"{}".to_vec().into());

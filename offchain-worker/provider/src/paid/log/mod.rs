@@ -15,12 +15,10 @@ mod recover;
 mod tests;
 mod writer;
 
-pub(super) use recover::{accounts, recover};
+pub(super) use neuroshard_payments::Tally;
+use recover::{accounts, recover};
 
-use super::{
-	ledger::{Ledger, State},
-	order::Order,
-};
+use super::{ledger::Ledger, order::Order};
 use codec::{Decode, Encode};
 use neuroshard_disputes::answers::{Shelf, ShelfError};
 use neuroshard_types::{
@@ -54,7 +52,7 @@ pub(super) enum Record {
 		/// Who has given it.
 		provider: AccountId,
 		/// All answers before it.
-		before: State,
+		before: Tally,
 		/// What it costs, in planck.
 		price: Balance,
 		/// Hash of its receipt.

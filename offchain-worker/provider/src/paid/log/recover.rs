@@ -1,14 +1,12 @@
 //! What logs say that were not settled: after a crash, and while another process writes them.
 
 use super::{
-	super::{
-		ledger::{Ledger, State},
-		owed,
-	},
+	super::{ledger::Ledger, owed},
 	frames, Places, Record,
 };
 use codec::Encode;
 use neuroshard_atomic_write::write_atomically;
+use neuroshard_payments::Tally;
 use neuroshard_types::inference::SessionId;
 use std::{
 	collections::{BTreeMap, HashMap},
@@ -64,7 +62,7 @@ fn account<'a>(folder: &Path, accounts: &'a mut HashMap<SessionId, Ledger>, reco
 		std::collections::hash_map::Entry::Occupied(there) => there.into_mut(),
 		std::collections::hash_map::Entry::Vacant(place) => {
 			let ledger = owed::read(folder, session).map_err(|error| owed::unread(folder, session, &error))?;
-			place.insert(ledger.unwrap_or_else(|| Ledger::new(session, record.provider().clone(), State::default())))
+			place.insert(ledger.unwrap_or_else(|| Ledger::new(session, record.provider().clone(), Tally::default())))
 		}
 	})
 }

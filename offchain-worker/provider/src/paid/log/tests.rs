@@ -10,6 +10,7 @@ use super::{
 };
 use codec::Encode;
 use neuroshard_disputes::answers::Shelf;
+use neuroshard_payments::Tally;
 use neuroshard_types::inference::chained;
 use sp_core::{sr25519, Pair};
 use std::{fs, path::Path};
@@ -27,7 +28,7 @@ fn user() -> sr25519::Pair {
 
 /// A record of an answer, the `place`th of session 7.
 pub(super) fn record(place: u32) -> Record {
-	let before = State { answers: place, amount: place.into(), receipts: H256::repeat_byte(3) };
+	let before = Tally { answers: place, amount: place.into(), receipts: H256::repeat_byte(3) };
 	let (receipt, parameters, transcript) = (H256::from_low_u64_be(place.into()), H256::zero(), Arc::new(b"{}".to_vec()));
 	Record::Answer { session: 7, provider: provider(), before, price: 1, receipt, parameters, transcript }
 }
@@ -44,8 +45,8 @@ fn open(base: &Path, pace: Pace) -> io::Result<Accounts> {
 }
 
 /// A voucher of session 7 for all these answers.
-fn first(state: State) -> (Voucher, MultiSignature) {
-	let State { answers, amount, receipts } = state;
+fn first(state: Tally) -> (Voucher, MultiSignature) {
+	let Tally { answers, amount, receipts } = state;
 	signed(7, answers, amount, receipts)
 }
 
@@ -59,12 +60,12 @@ fn signed(session: SessionId, answers: u32, amount: Balance, receipts: H256) -> 
 async fn enter(accounts: &Accounts, session: SessionId, (voucher, signature): (Voucher, MultiSignature)) -> Payer {
 	let open = accounts.opened(session, &AccountId::new(user().public().0)).unwrap();
 	let payer = Payer { accounts: accounts.clone(), session, open, closing: false };
-	payer.clone().take(1_000_000, State::default(), voucher, signature).await.unwrap();
+	payer.clone().take(1_000_000, Tally::default(), voucher, signature).await.unwrap();
 	payer
 }
 
 /// Is given an answer, and returns its transcript, and all answers so far.
-async fn answer(payer: &Payer, issuer: &Arc<Issuer>, token: u32) -> (Transcript, State) {
+async fn answer(payer: &Payer, issuer: &Arc<Issuer>, token: u32) -> (Transcript, Tally) {
 	let reserved = payer.reserve(100).unwrap();
 	let transcript = reserved.issue(issuer.clone(), vec![97], vec![token], Ending::Cut, Sampling::default()).await.unwrap();
 	(transcript, payer.open.with(|account| account.ledger.now()).unwrap())
@@ -74,15 +75,15 @@ async fn answer(payer: &Payer, issuer: &Arc<Issuer>, token: u32) -> (Transcript,
 #[derive(Clone, PartialEq, Debug)]
 struct Promised {
 	session: SessionId,
-	now: State,
-	paid: State,
+	now: Tally,
+	paid: Tally,
 	voucher: Option<Signed>,
 	transcripts: Vec<Transcript>,
 }
 
 async fn promised(accounts: &Accounts, session: SessionId) -> Promised {
 	let ledger = accounts.read(session).await.unwrap();
-	let ledger = ledger.unwrap_or_else(|| Ledger::new(session, provider(), State::default()));
+	let ledger = ledger.unwrap_or_else(|| Ledger::new(session, provider(), Tally::default()));
 	let transcripts = ledger.transcripts().map(|json| serde_json::from_slice(json).unwrap()).collect();
 	Promised { session, now: ledger.now(), paid: ledger.paid(), voucher: ledger.voucher().cloned(), transcripts }
 }
@@ -103,7 +104,7 @@ fn crashed(base: &Path, log: &[u8]) -> tempfile::TempDir {
 async fn an_account_that_is_read_again_has_no_answers_under_way() {
 	let base = tempfile::tempdir().unwrap();
 	let accounts = open(base.path(), NEVER).unwrap();
-	let payer = enter(&accounts, 7, first(State::default())).await;
+	let payer = enter(&accounts, 7, first(Tally::default())).await;
 	let given_up = payer.reserve(100).unwrap();
 	answer(&payer, &issuer(), 98).await;
 	drop(given_up);
@@ -116,7 +117,7 @@ async fn nothing_that_was_promised_is_lost_at_a_crash_at_any_byte() {
 	let base = tempfile::tempdir().unwrap();
 	let (accounts, issuer) = (open(base.path(), NEVER).unwrap(), issuer());
 	let log = path(&base.path().join("sessions"), 0);
-	let zero = first(State::default());
+	let zero = first(Tally::default());
 	let (one, two) = (enter(&accounts, 7, zero).await, enter(&accounts, 8, signed(8, 0, 0, H256::zero())).await);
 	let mut promises = vec![(0, promised(&accounts, 7).await, promised(&accounts, 8).await)];
 	for step in 0..7 {
@@ -162,7 +163,7 @@ async fn nothing_that_was_promised_is_lost_at_a_crash_at_any_byte() {
 async fn a_damaged_log_is_told_with_what_to_do_and_nothing_is_deleted() {
 	let base = tempfile::tempdir().unwrap();
 	let (accounts, issuer) = (open(base.path(), NEVER).unwrap(), issuer());
-	let one = enter(&accounts, 7, first(State::default())).await;
+	let one = enter(&accounts, 7, first(Tally::default())).await;
 	for token in 0..3 {
 		answer(&one, &issuer, token).await;
 	}
@@ -180,7 +181,7 @@ async fn a_damaged_log_is_told_with_what_to_do_and_nothing_is_deleted() {
 async fn what_is_settled_is_in_the_files_of_accounts_and_not_in_a_log() {
 	let base = tempfile::tempdir().unwrap();
 	let (accounts, issuer) = (open(base.path(), Pace { length: 1, quiet: Duration::from_millis(1) }).unwrap(), issuer());
-	let one = enter(&accounts, 7, first(State::default())).await;
+	let one = enter(&accounts, 7, first(Tally::default())).await;
 	for token in 0..5 {
 		answer(&one, &issuer, token).await;
 	}
@@ -203,11 +204,11 @@ async fn accounts_of_a_version_without_a_log_are_gone_on_from() {
 	owed::tests::write(&folder, 7, &provider(), &user(), 10, 20);
 	let before = owed::read(&folder, 7).unwrap().unwrap();
 	let accounts = open(base.path(), NEVER).unwrap();
-	let State { answers, amount, receipts } = before.paid();
+	let Tally { answers, amount, receipts } = before.paid();
 	let payer = enter(&accounts, 7, signed(7, answers, amount, receipts)).await;
 	let (transcript, now) = answer(&payer, &issuer(), 5).await;
 	let receipts = chained(before.now().receipts, transcript.receipt.hash(GENESIS));
-	assert_eq!(now, State { answers: 3, amount: 32, receipts });
+	assert_eq!(now, Tally { answers: 3, amount: 32, receipts });
 	// A record that was settled already changes nothing, and one behind what the chain paid for goes on from there.
 	let mut ledger = before.clone();
 	record(1).apply(&mut ledger);
@@ -220,7 +221,7 @@ async fn accounts_of_a_version_without_a_log_are_gone_on_from() {
 async fn sessions_that_are_asked_in_are_bounded_and_what_they_owe_is_not_forgotten() {
 	let base = tempfile::tempdir().unwrap();
 	let (accounts, issuer) = (open(base.path(), NEVER).unwrap(), issuer());
-	let one = enter(&accounts, 7, first(State::default())).await;
+	let one = enter(&accounts, 7, first(Tally::default())).await;
 	answer(&one, &issuer, 5).await;
 	let expected = promised(&accounts, 7).await;
 	drop(one);
@@ -232,6 +233,6 @@ async fn sessions_that_are_asked_in_are_bounded_and_what_they_owe_is_not_forgott
 	assert_eq!(accounts.vouchers().await.unwrap(), [(7, None)]);
 	accounts.forget_orders().unwrap();
 	assert!(accounts.0.order.show(7, 0, 1, expected.now.receipts).is_ok());
-	let again = enter(&accounts, 7, first(State::default())).await;
+	let again = enter(&accounts, 7, first(Tally::default())).await;
 	assert_eq!(again.open.with(|account| account.ledger.now()).unwrap(), expected.now);
 }
