@@ -221,17 +221,17 @@ async fn answers_are_passed_on_and_paid_for_whether_they_are_streamed_or_not() {
 	let last = scene.written();
 	let (_, played) = scene.end().await;
 	let played = played.lock().unwrap();
-	let mut owed = [Owed::default(); 3];
+	let mut owed = [Tally::default(); 3];
 	for (index, place) in (1..).zip(0..2) {
 		let transcript = given(place).transcript;
 		let (price, receipt) = (transcript.receipt.price, transcript.receipt.hash(transcript.genesis));
-		let Owed { answers, amount, receipts } = owed[index - 1];
+		let Tally { answers, amount, receipts } = owed[index - 1];
 		let receipts = neuroshard_types::inference::chained(receipts, receipt);
-		owed[index] = Owed { answers: answers + 1, amount: amount + price, receipts };
+		owed[index] = Tally { answers: answers + 1, amount: amount + price, receipts };
 	}
 	let of = |(voucher, signature): &Signed| {
 		assert!(voucher.is_signed(terms().genesis, &user().id(), signature) && voucher.session == 7);
-		Owed { answers: voucher.answers, amount: voucher.amount, receipts: voucher.receipts }
+		Tally { answers: voucher.answers, amount: voucher.amount, receipts: voucher.receipts }
 	};
 	assert_eq!((of(&last), played.vouchers.last().map(of)), (owed[2], Some(owed[2])));
 	for ((headers, body), owed) in played.asked.iter().zip(owed) {
@@ -279,7 +279,7 @@ async fn a_receipt_that_was_lost_on_its_way_is_asked_for_and_paid() {
 		assert_eq!((&health["status"], &health["lost"]), (&json!("ok"), &json!(0)));
 		scene.played.lock().unwrap().breaks = false;
 		assert_eq!(scene.complete(stream).await.0, StatusCode::OK);
-		let mut owed = Purse::new(terms(), Owed::default());
+		let mut owed = Purse::new(terms(), Tally::default());
 		let [_, two] = [0, 1].map(|index| owed.take(&given(index), &super::testing::asked()).unwrap().unwrap());
 		assert_eq!(scene.written().0, two);
 		let (_, played) = scene.end().await;
