@@ -1,7 +1,7 @@
 //! One dispute about a model of 13.8 million parameters, between worker processes through a real chain, while nobody trains any more: how
 //! many extrinsics, how many bytes, how long.
 //!
-//! `scripts/build.sh --cheat` first; then `cargo run --release -p neuroshard-e2e --example large_dispute`.
+//! `scripts/build.sh` first; then `cargo run --release -p neuroshard-e2e --example large_dispute`.
 
 use neuroshard_e2e::{until, Binaries, Cheat, DisputeSummary, Error, Layout, Network, Prepared, Preset, Text, Training, Verdicts, View};
 use neuroshard_types::run::RunStatus;

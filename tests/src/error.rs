@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
 	/// A binary is missing.
-	#[error("{path} does not exist: build it first with `scripts/build.sh --cheat`")]
+	#[error("{path} does not exist: build it first with `scripts/build.sh`")]
 	NotBuilt {
 		/// Where it should be.
 		path: PathBuf,

@@ -115,6 +115,11 @@ impl Stuck {
 		self.in_vain.saturating_add(blocks) > STUCK_AFTER
 	}
 
+	/// After blocks none of which could have had it.
+	pub(super) fn forgive(&mut self) {
+		self.in_vain = 0;
+	}
+
 	/// Offers more the next time.
 	pub(super) fn raise(&mut self) {
 		self.in_vain = 0;

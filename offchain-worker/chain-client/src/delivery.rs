@@ -67,7 +67,7 @@ impl Lane {
 		let mut stuck = Stuck::default();
 		let mut versions = Versions::default();
 		loop {
-			let signed = patiently(|| self.sign(call, rank, expiry, (stuck.tip, keep))).await?;
+			let signed = patiently(|| self.sign(call, rank, expiry, (stuck.tip, keep), versions.last_nonce())).await?;
 			versions.add(&signed);
 			let followed = match self.follow(call, &signed, &mut versions, rank, expiry, &stuck).await {
 				// The fee may still be there.
@@ -81,22 +81,19 @@ impl Lane {
 				Followed::Included(included) => return Ok(included),
 				Followed::Expired => attempts.expired(call)?,
 				Followed::Late(deadline) => return Err(ChainError::Late { call: call.describe(), deadline }),
+				Followed::Outdated { reason, sent, .. } if rank == Rank::Ordinary => attempts.outdated(call, reason, sent)?,
 				// Before one with a deadline is handed over anew, the blocks are looked at for all its versions.
-				Followed::Outdated { reason, sent } => attempts.outdated(call, reason, sent && rank == Rank::Ordinary)?,
-				// That others of this account come first is no fault of the call's, but it waits all the same.
-				Followed::Waited { blocks } => {
-					stuck.passed_by(blocks);
-					if blocks > 0 {
-						attempts.renew();
-					}
-					if stuck.is_too_long() {
-						attempts.expired(call)?;
-					}
-					// Blocks of a node that catches up come fast, and none of them could have had it.
-					if stuck.is_due(0) && !patiently(|| self.client.is_syncing()).await? {
-						stuck.raise();
-					}
+				Followed::Outdated { reason, blocks, .. } => {
+					self.waited(call, blocks, &mut attempts, &mut stuck).await?;
+					attempts.outdated(call, reason, false)?;
 				}
+				// It would have the same place again.
+				Followed::Waited { .. } if matches!(expiry, Expiry::AsOf(_)) => {
+					attempts.outdated(call, "another extrinsic of this account has its place".into(), false)?;
+				}
+				// That others of this account come first is no fault of the call's, but one with a deadline waits all the same.
+				Followed::Waited { .. } if rank == Rank::Ordinary => {}
+				Followed::Waited { blocks } => self.waited(call, blocks, &mut attempts, &mut stuck).await?,
 			}
 			if rank == Rank::Ordinary {
 				versions = Versions::default();
@@ -104,8 +101,35 @@ impl Lane {
 		}
 	}
 
-	/// Signs with a tip, of which an account that has too little free beside what it must keep offers less.
-	async fn sign(&self, call: &Call, rank: Rank, expiry: Expiry, (tip, keep): (Balance, Balance)) -> Result<Signed, ChainError> {
+	/// After so many more blocks have not taken one with a deadline: offers more, or says that it took too long.
+	async fn waited(&self, call: &Call, blocks: BlockNumber, attempts: &mut Attempts, stuck: &mut Stuck) -> Result<(), ChainError> {
+		stuck.passed_by(blocks);
+		if blocks > 0 {
+			attempts.renew();
+		}
+		if stuck.is_too_long() {
+			attempts.expired(call)?;
+		}
+		if stuck.is_due(0) {
+			match patiently(|| self.client.is_syncing()).await? {
+				// Blocks of a node that catches up come fast, and none of them could have had it.
+				true => stuck.forgive(),
+				false => stuck.raise(),
+			}
+		}
+		Ok(())
+	}
+
+	/// Signs with a tip, of which an account that has too little free beside what it must keep offers less. What was signed `before` with a lower nonce may be
+	/// in a block of another branch: what is signed now is valid on this branch alone.
+	async fn sign(
+		&self,
+		call: &Call,
+		rank: Rank,
+		expiry: Expiry,
+		(tip, keep): (Balance, Balance),
+		before: Option<u64>,
+	) -> Result<Signed, ChainError> {
 		let (client, who) = (&self.client, self.account.id());
 		if let Expiry::AsOf(birth) = expiry {
 			let at = client.at(birth).await?;
@@ -116,20 +140,21 @@ impl Lane {
 		let heads = client.heads().await?;
 		let at = client.at(heads.best).await?;
 		self.check_service(&at).await?;
-		let birth = match birth_height(&heads) {
-			height if height == heads.finalized.number => heads.finalized,
-			height => client.block_at(height).await?,
-		};
 		let nonce = match rank {
 			Rank::Ordinary => client.next_nonce(&who).await?,
 			Rank::Urgent | Rank::Timely | Rank::Prompt => at.nonce(&who).await?,
+		};
+		let birth = match birth_height(&heads) {
+			_ if before.is_some_and(|before| before < nonce) => heads.best,
+			height if height == heads.finalized.number => heads.finalized,
+			height => client.block_at(height).await?,
 		};
 		let tip = match tip {
 			0 => 0,
 			tip => tip.min(at.funds(&who).await?.free.saturating_sub(keep) / 10),
 		};
 		if tip > 0 {
-			tracing::info!("blocks have no room for {}: it offers a tip of {} now", call.describe(), Neuro(tip));
+			tracing::info!("blocks have not taken {}: it offers a tip of {} now", call.describe(), Neuro(tip));
 		}
 		let bytes = at.sign(&self.account, call, nonce, tip, Some((birth, MORTALITY)))?;
 		Ok(Signed { bytes, nonce, birth })
@@ -192,7 +217,7 @@ impl Lane {
 				// Behind one that the pool has dropped, it would be in none of the next blocks.
 				if sent && patiently(|| client.next_nonce(&who)).await? < signed.nonce {
 					let reason = "an extrinsic that this account sent before it is gone".into();
-					return Ok(Followed::Outdated { reason, sent });
+					return Ok(Followed::Outdated { reason, sent, blocks });
 				}
 				let answer = client.submit(&signed.bytes).await;
 				if may_have_it(&answer) {
@@ -212,13 +237,13 @@ impl Lane {
 					Err(Refusal::Outdated | Refusal::Occupied(_)) => {
 						tokio::time::sleep(LOOK_INTERVAL).await;
 						let reason = "another extrinsic of this account was faster; is the account used elsewhere, too?".into();
-						return Ok(Followed::Outdated { reason, sent });
+						return Ok(Followed::Outdated { reason, sent, blocks });
 					}
 					// After a reorganisation that can be what is valid now, but also what the next block has. Other bytes for the same nonce are
 					// taken.
 					Err(Refusal::Banned(reason)) => {
 						tokio::time::sleep(LOOK_INTERVAL).await;
-						return Ok(Followed::Outdated { reason, sent });
+						return Ok(Followed::Outdated { reason, sent, blocks });
 					}
 					Err(Refusal::Unfunded) => return Err(unfunded(client, &self.account).await),
 					Err(Refusal::Later(reason)) => tracing::debug!("{} waits: {reason}", call.describe()),
@@ -264,10 +289,11 @@ enum Followed {
 	Expired,
 	/// No block before this one can have it any more.
 	Late(BlockNumber),
-	/// The pool wants another nonce or birth block; whether it had taken the extrinsic before.
+	/// The pool wants another nonce or birth block; whether it had taken the extrinsic before, and blocks that have not.
 	Outdated {
 		reason: String,
 		sent: bool,
+		blocks: BlockNumber,
 	},
 	/// One with a deadline that none of so many blocks has taken, or in whose place one of a higher rank got into the last of them.
 	Waited {
@@ -280,7 +306,7 @@ enum Followed {
 struct Versions {
 	/// Bytes and nonces.
 	signed: Vec<(Vec<u8>, u64)>,
-	/// Height of the block that the validity of the first of them begins with.
+	/// Height of the earliest block that the validity of any of them begins with.
 	birth: Option<BlockNumber>,
 	/// Blocks that have none of them. What is signed later is in none of these either.
 	seen: HashSet<H256>,
@@ -288,8 +314,14 @@ struct Versions {
 
 impl Versions {
 	fn add(&mut self, signed: &Signed) {
-		self.birth.get_or_insert(signed.birth.number);
+		let birth = signed.birth.number;
+		self.birth = Some(self.birth.map_or(birth, |earliest| earliest.min(birth)));
 		self.signed.push((signed.bytes.clone(), signed.nonce));
+	}
+
+	/// Nonce of the last one.
+	fn last_nonce(&self) -> Option<u64> {
+		self.signed.last().map(|(_, nonce)| *nonce)
 	}
 }
 
@@ -312,7 +344,7 @@ struct Walk {
 	looked_at: Vec<H256>,
 }
 
-/// Looks for any version of the extrinsic from `head` back to the birth block of the first one, skipping what was looked at before.
+/// Looks for the first version of the extrinsic that is in a block, from `head` back to the birth block of the first one, skipping what was looked at before.
 async fn find(client: &ChainClient, head: H256, versions: &Versions) -> Result<Walk, ChainError> {
 	let mut walk = Walk { found: None, looked_at: Vec::new() };
 	let mut hash = head;
@@ -326,10 +358,8 @@ async fn find(client: &ChainClient, head: H256, versions: &Versions) -> Result<W
 			let (_, nonce) = versions.signed.iter().find(|(bytes, _)| bytes == extrinsic)?;
 			Some((BlockId { number, hash }, index, *nonce))
 		});
-		if found.is_some() {
-			walk.found = found;
-			return Ok(walk);
-		}
+		// The earliest one is what did it.
+		walk.found = found.or(walk.found);
 		walk.looked_at.push(hash);
 		hash = parent;
 	}

@@ -301,6 +301,56 @@ async fn a_challenge_whose_place_acts_take_again_and_again_offers_tips_all_the_s
 }
 
 #[tokio::test]
+async fn a_challenge_offers_tips_also_if_nobody_waits_for_the_acts_that_take_its_place() {
+	// As above, but who sends acts sees them on the chain before their way is followed.
+	let node = MockNode::start(script(1, |number| if number % 2 == 0 && number < 12 { Fate::Kept } else { Fate::Included })).await;
+	node.fund(1_000 * NEURO);
+	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
+	let acts = async {
+		for act in 0..6 {
+			submitted.wait_for(|all| different(all) > 2 * act).await.unwrap();
+			tokio::select! {
+				_ = submitter.submit_timely(training::leave(7), 1_000, 0) => {},
+				seen = submitted.wait_for(|all| different(all) > 2 * act + 1) => drop(seen.unwrap()),
+			}
+		}
+	};
+	let (challenged, ()) = tokio::join!(submitter.submit_prompt(training::join(7), 0), acts);
+	challenged.unwrap();
+	let submitted = node.submitted().borrow().clone();
+	assert!(nonce_and_tip_of(submitted.last().unwrap()).1 >= NEURO / 100);
+}
+
+#[tokio::test]
+async fn what_has_no_deadline_offers_no_tip_however_often_others_of_the_account_come_first() {
+	let node = MockNode::start(script(3, |number| if number % 2 == 0 && number < 8 { Fate::Kept } else { Fate::Included })).await;
+	node.fund(1_000 * NEURO);
+	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
+	let acts = async {
+		for act in 0..4 {
+			submitted.wait_for(|all| different(all) > 2 * act).await.unwrap();
+			submitter.submit_timely(training::leave(7), 1_000, 0).await.unwrap();
+		}
+	};
+	let (sent, ()) = tokio::join!(submitter.submit_once(training::join(7)), acts);
+	sent.unwrap();
+	assert!(node.submitted().borrow().iter().all(|one| nonce_and_tip_of(one).1 == 0));
+}
+
+#[tokio::test]
+async fn what_is_wanted_as_of_a_block_is_given_up_when_an_act_takes_its_place() {
+	let node = MockNode::start(script(1, |number| if number == 0 { Fate::Kept } else { Fate::Included })).await;
+	let (client, submitter) = (node.client().await, node.submitter().await);
+	let (decided, mut submitted) = (client.heads().await.unwrap().best, node.submitted());
+	let act = async {
+		submitted.wait_for(|all| !all.is_empty()).await.unwrap();
+		submitter.submit_urgent(longest_move()).await.unwrap();
+	};
+	let (given_up, ()) = tokio::join!(submitter.submit_as_of(training::join(7), decided), act);
+	assert!(matches!(given_up, Err(ChainError::Pool { .. })), "{given_up:?}");
+}
+
+#[tokio::test]
 async fn what_is_in_a_block_as_it_was_signed_before_is_found_there_and_not_sent_again() {
 	// The pool refuses what is to replace it, and a block takes the first one.
 	let node = MockNode::start(script(1, |number| if number == 0 { Fate::Slow } else { Fate::Included })).await;

@@ -241,6 +241,13 @@ mod tests {
 	}
 
 	#[test]
+	fn a_worker_that_is_installed_cannot_be_told_to_cheat() {
+		for line in [["run", "--cheat", "noise"], ["run", "--hand-over", "--local"], ["serve", "--cheat", "wrong-token"]] {
+			assert!(Cli::try_parse_from([&["neuroshard-worker"][..], &line].concat()).is_err(), "{line:?}");
+		}
+	}
+
+	#[test]
 	fn an_unknown_command_is_refused() {
 		assert!(Cli::try_parse_from(["neuroshard-worker", "mine"]).is_err());
 	}

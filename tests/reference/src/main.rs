@@ -12,6 +12,10 @@ fn main() -> ExitCode {
 			return ExitCode::FAILURE;
 		}
 	};
+	if let Err(error) = std::fs::create_dir_all(&folder) {
+		eprintln!("error: cannot make {}: {error}", folder.display());
+		return ExitCode::FAILURE;
+	}
 	for page in pages {
 		let path = folder.join(page.name);
 		if let Err(error) = std::fs::write(&path, page.text) {
