@@ -6,7 +6,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 "$root/scripts/setup.sh"
 . "$root/scripts/env.sh"
 hide_folders
-"$root/scripts/build.sh"
+"$root/scripts/build.sh" neuroshard-node
 node="$CARGO_TARGET_DIR/release/neuroshard-node"
 for chain in dev local; do
 	"$node" export-chain-spec --chain "$chain" --output "$root/chain-specs/$chain.json"

@@ -33,10 +33,17 @@ fn write_command(page: &mut String, command: &Command, name: &str, depth: usize)
 		let help = option.get_long_help().or(option.get_help()).map(ToString::to_string).unwrap_or_default();
 		let values: Vec<String> = option.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
 		let is_switch = !option.get_action().takes_values();
-		let values = if values.is_empty() || is_switch { String::new() } else { format!(" One of {}.", values.join(", ")) };
+		let values = if values.is_empty() || is_switch { String::new() } else { format!(". One of {}", values.join(", ")) };
 		let default: Vec<String> = option.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
 		let default = if default.is_empty() || is_switch { String::new() } else { format!("`{}`", default.join(" ")) };
-		let _ = writeln!(page, "| `{}` | {} | {}{} |", cell(&spelling(option)), cell(&default), cell(&help), cell(&values));
+		let _ = writeln!(
+			page,
+			"| `{}` | {} | {}{} |",
+			cell(&spelling(option)),
+			cell(&default),
+			cell(&help).trim_end_matches('.'),
+			cell(&values)
+		);
 	}
 	for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {
 		write_command(page, sub, &format!("{name} {}", sub.get_name()), depth.saturating_add(1));

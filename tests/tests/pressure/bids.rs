@@ -4,7 +4,6 @@ use crate::SOON;
 use neuroshard_chain_client::{keys::Account, system, Included, Submitter};
 use neuroshard_e2e::{kept_unless_passed, until, within, Binaries, Flood, Nodes, Start};
 use neuroshard_types::{Balance, NEURO};
-use std::time::{Duration, Instant};
 
 /// Tip of each extrinsic of the flood, in planck. With it they come before all that offers nothing.
 const FLOOD_TIP: Balance = NEURO / 1_000_000;
@@ -12,8 +11,8 @@ const FLOOD_TIP: Balance = NEURO / 1_000_000;
 const FIRST_TIP: Balance = NEURO / 100;
 /// Extrinsics in a block that the flood has filled, and more: inherents, and all that fit of its own.
 const FILLED: usize = 30;
-/// Time in which the flood has filled a block, on a busy machine, that an extrinsic with a deadline had to get into.
-const LONG: Duration = Duration::from_secs(600);
+/// Extrinsics with a deadline that got into blocks for nothing before the flood has filled one, on a busy machine.
+const MOST_FREE: u32 = 200;
 
 /// The tip that an extrinsic has paid.
 fn tip(included: &Included) -> Balance {
@@ -38,7 +37,7 @@ async fn what_has_a_deadline_gets_into_blocks_that_an_account_fills_and_pays_mor
 	.unwrap();
 
 	let submitter = Submitter::spawn(client.clone(), worker);
-	let (mut free, started) = (0, Instant::now());
+	let mut free = 0;
 	// One may find a block that the flood had no time to fill.
 	let (tip, end) = loop {
 		let sent = submitter.submit_prompt(system::remark(Vec::new()), 0);
@@ -47,7 +46,7 @@ async fn what_has_a_deadline_gets_into_blocks_that_an_account_fills_and_pays_mor
 			0 => free += 1,
 			tip => break (tip, included.block.number),
 		}
-		assert!(started.elapsed() < LONG, "no block was so full that a place cost anything: {free} got in for nothing");
+		assert!(free <= MOST_FREE, "no block was so full that a place cost anything: {free} got in for nothing");
 	};
 	assert!(tip >= FIRST_TIP, "{tip} planck");
 	let (known, full) = flood.stop(start..=end).await.unwrap().full(start..=end);

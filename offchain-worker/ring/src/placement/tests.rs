@@ -716,10 +716,8 @@ fn a_thousand_nodes_are_placed() {
 	let links = Links::new(1000, |from, to| (from % 97 != to % 89).then(|| link(from, to))).unwrap();
 	for (goal, split) in [(Goal::Latency, Split::BySpeed), (Goal::Throughput, Split::BySpeed), (Goal::Latency, Split::MemoryWeighted)] {
 		let request = Request { goal, split, redundancy: 3, most_spans: 64, ..Request::default() };
-		let begin = std::time::Instant::now();
+		// An effort that grows as 2^nodes would never end.
 		let placement = place(&model, &nodes, &links, &request).unwrap();
-		// About half a second; an effort that grows as 2^nodes would never end.
-		assert!(begin.elapsed() < std::time::Duration::from_secs(60), "{:?}", begin.elapsed());
 		check(&Case { model: model.clone(), nodes: nodes.clone(), links: links.clone(), request }, &placement);
 		assert_eq!(placement.spans.iter().map(|span| span.layers).sum::<usize>(), 3 * 128);
 	}
