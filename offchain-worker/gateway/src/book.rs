@@ -170,6 +170,7 @@ mod tests {
 		},
 		*,
 	};
+	use neuroshard_types::inference::Voucher;
 
 	fn signed(voucher: Voucher) -> Signed {
 		let signature = user().sign_voucher(&voucher, terms().genesis);

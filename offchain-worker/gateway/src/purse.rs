@@ -357,6 +357,7 @@ mod tests {
 		super::testing::{asked, given, receipt, resigned, terms},
 		*,
 	};
+	use neuroshard_types::inference::chained;
 	use neuroshard_types::inference::{Tokens, Voucher};
 
 	fn purse() -> Purse {

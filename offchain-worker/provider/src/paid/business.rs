@@ -1,6 +1,6 @@
 //! A provider's business with the chain: its offer, what the chain says of sessions, and claims.
 
-use super::{super::error::ApiError, ledger::Tally, Accounts, Keeper, Known};
+use super::{super::error::ApiError, Accounts, Keeper, Known};
 use neuroshard_chain_client::{inference, ChainError};
 use neuroshard_payments::Tally;
 use neuroshard_types::{

@@ -189,6 +189,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_types::inference::chained;
 	use sp_core::{sr25519, Pair};
 
 	const GENESIS: H256 = H256([3; 32]);

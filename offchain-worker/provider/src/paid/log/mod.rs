@@ -15,12 +15,12 @@ mod recover;
 mod tests;
 mod writer;
 
-pub(super) use neuroshard_payments::Tally;
-use recover::{accounts, recover};
+pub(super) use recover::{accounts, recover};
 
 use super::{ledger::Ledger, order::Order};
 use codec::{Decode, Encode};
 use neuroshard_disputes::answers::{Shelf, ShelfError};
+use neuroshard_payments::Tally;
 use neuroshard_types::{
 	inference::{SessionId, Voucher},
 	AccountId, Balance, H256,
