@@ -282,19 +282,22 @@ fn different(submitted: &[Vec<u8>]) -> usize {
 	submitted.iter().collect::<std::collections::HashSet<_>>().len()
 }
 
+/// Has four acts sent, each once something else was handed over after the one before, whose place it takes.
+async fn four_acts(node: &MockNode, submitter: &Submitter) {
+	let mut submitted = node.submitted();
+	for act in 0..4 {
+		submitted.wait_for(|all| different(all) > 2 * act).await.unwrap();
+		submitter.submit_timely(training::leave(7), 1_000, 0).await.unwrap();
+	}
+}
+
 #[tokio::test]
 async fn a_challenge_whose_place_acts_take_again_and_again_offers_tips_all_the_same() {
 	// The challenge and the acts by turns: no block takes the challenge, which has never waited for as long as one alone that is stuck.
 	let node = MockNode::start(script(1, |number| if number % 2 == 0 && number < 8 { Fate::Kept } else { Fate::Included })).await;
 	node.fund(1_000 * NEURO);
-	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
-	let acts = async {
-		for act in 0..4 {
-			submitted.wait_for(|all| different(all) > 2 * act).await.unwrap();
-			submitter.submit_timely(training::leave(7), 1_000, 0).await.unwrap();
-		}
-	};
-	let (challenged, ()) = tokio::join!(submitter.submit_prompt(training::join(7), 0), acts);
+	let submitter = node.submitter().await;
+	let (challenged, ()) = tokio::join!(submitter.submit_prompt(training::join(7), 0), four_acts(&node, &submitter));
 	challenged.unwrap();
 	let submitted = node.submitted().borrow().clone();
 	assert!(nonce_and_tip_of(submitted.last().unwrap()).1 >= NEURO / 100, "it waited for some blocks each time");
@@ -325,14 +328,8 @@ async fn a_challenge_offers_tips_also_if_nobody_waits_for_the_acts_that_take_its
 async fn what_has_no_deadline_offers_no_tip_however_often_others_of_the_account_come_first() {
 	let node = MockNode::start(script(3, |number| if number % 2 == 0 && number < 8 { Fate::Kept } else { Fate::Included })).await;
 	node.fund(1_000 * NEURO);
-	let (submitter, mut submitted) = (node.submitter().await, node.submitted());
-	let acts = async {
-		for act in 0..4 {
-			submitted.wait_for(|all| different(all) > 2 * act).await.unwrap();
-			submitter.submit_timely(training::leave(7), 1_000, 0).await.unwrap();
-		}
-	};
-	let (sent, ()) = tokio::join!(submitter.submit_once(training::join(7)), acts);
+	let submitter = node.submitter().await;
+	let (sent, ()) = tokio::join!(submitter.submit_once(training::join(7)), four_acts(&node, &submitter));
 	sent.unwrap();
 	assert!(node.submitted().borrow().iter().all(|one| nonce_and_tip_of(one).1 == 0));
 }

@@ -4,7 +4,7 @@ use crate::ReferenceError;
 use codec::Decode;
 use frame_metadata::{v16::RuntimeMetadataV16, RuntimeMetadata, RuntimeMetadataPrefixed};
 use neuroshard_runtime::Runtime;
-use scale_info::{form::PortableForm, PortableRegistry, TypeDef, TypeDefPrimitive};
+use scale_info::{form::PortableForm, PortableRegistry, TypeDef};
 
 /// Returns the metadata of the runtime that this program is compiled with.
 ///
@@ -31,7 +31,7 @@ pub fn type_name(types: &PortableRegistry, id: u32) -> String {
 	let Some(ty) = types.resolve(id) else { return "?".into() };
 	let name = |id: u32| type_name(types, id);
 	match &ty.type_def {
-		TypeDef::Primitive(primitive) => primitive_name(primitive).into(),
+		TypeDef::Primitive(primitive) => format!("{primitive:?}").to_lowercase(),
 		TypeDef::Sequence(of) => format!("Vec<{}>", name(of.type_param.id)),
 		TypeDef::Array(of) => format!("[{}; {}]", name(of.type_param.id), of.len),
 		TypeDef::Tuple(of) => format!("({})", of.fields.iter().map(|field| name(field.id)).collect::<Vec<_>>().join(", ")),
@@ -46,26 +46,6 @@ pub fn type_name(types: &PortableRegistry, id: u32) -> String {
 				_ => format!("{last}<{}>", parameters.join(", ")),
 			}
 		}
-	}
-}
-
-fn primitive_name(primitive: &TypeDefPrimitive) -> &'static str {
-	match primitive {
-		TypeDefPrimitive::Bool => "bool",
-		TypeDefPrimitive::Char => "char",
-		TypeDefPrimitive::Str => "str",
-		TypeDefPrimitive::U8 => "u8",
-		TypeDefPrimitive::U16 => "u16",
-		TypeDefPrimitive::U32 => "u32",
-		TypeDefPrimitive::U64 => "u64",
-		TypeDefPrimitive::U128 => "u128",
-		TypeDefPrimitive::U256 => "u256",
-		TypeDefPrimitive::I8 => "i8",
-		TypeDefPrimitive::I16 => "i16",
-		TypeDefPrimitive::I32 => "i32",
-		TypeDefPrimitive::I64 => "i64",
-		TypeDefPrimitive::I128 => "i128",
-		TypeDefPrimitive::I256 => "i256",
 	}
 }
 

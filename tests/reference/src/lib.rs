@@ -69,5 +69,28 @@ pub fn pages() -> Result<Vec<Page>, ReferenceError> {
 
 /// Returns text as it may stand in a cell of a table.
 pub(crate) fn cell(text: &str) -> String {
-	text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+	unlinked(&text.split_whitespace().collect::<Vec<_>>().join(" ")).replace('|', "\\|")
+}
+
+/// Documentation without its links to other items of the code, which no page has.
+fn unlinked(text: &str) -> String {
+	let mut parts = text.split("[`");
+	let mut plain = parts.next().unwrap_or_default().to_owned();
+	for part in parts {
+		let (name, rest) = part.split_once("`]").unwrap_or((part, ""));
+		let path = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).filter(|(path, _)| path.contains("::"));
+		plain.push_str(&format!("`{name}`{}", path.map_or(rest, |(_, rest)| rest)));
+	}
+	plain
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn links_to_items_are_their_names() {
+		assert_eq!(cell("At most\n[`MAX`](crate::MAX), as [`Self::all`]; a|b"), "At most `MAX`, as `Self::all`; a\\|b");
+		assert_eq!(cell("[text](https://host.example/a) and `code`"), "[text](https://host.example/a) and `code`");
+	}
 }

@@ -54,7 +54,6 @@ fn table(page: &mut String, title: &str, items: Vec<Item>, others: &BTreeMap<Str
 	for item in items {
 		let (name, ty) = split(&item);
 		let docs = if item.docs.is_empty() { others.get(&name).cloned().unwrap_or_default() } else { item.docs };
-		let docs = docs.replace("[`", "`").replace("`]", "`");
 		let _ = match has_types {
 			true => writeln!(page, "| `{name}` | `{}` | {} |", cell(&ty), cell(&docs)),
 			false => writeln!(page, "| `{name}` | {} |", cell(&docs)),
