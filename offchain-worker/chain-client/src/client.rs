@@ -21,9 +21,12 @@ use subxt::{
 	OnlineClient,
 };
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// How often the node is asked for its heads. A subscription can die with the node unnoticed; a question cannot.
 const HEAD_INTERVAL: Duration = Duration::from_millis(500);
+/// Longest wait for a block: a chain that stands still is asked again all the same.
+const LONGEST_WAIT: Duration = Duration::from_secs(6);
 /// Function of the runtime that says an account's next nonce.
 const NONCE: &str = "AccountNonceApi_account_nonce";
 
@@ -45,6 +48,15 @@ pub struct Heads {
 	pub best: BlockId,
 	/// Finalized block.
 	pub finalized: BlockId,
+}
+
+/// Waits for a new block, for some time, or until `stop` is cancelled.
+pub async fn next_block(heads: &mut watch::Receiver<Heads>, stop: &CancellationToken) {
+	tokio::select! {
+		Ok(()) = heads.changed() => {},
+		() = stop.cancelled() => {},
+		() = tokio::time::sleep(LONGEST_WAIT) => {},
+	}
 }
 
 /// How the node is, for people.

@@ -47,7 +47,7 @@ pub use archive::{Block, Entries, Header};
 pub use audited::Audited;
 pub use call::Call;
 pub use calls::{balances, dataset, inference, multisig, ponw, rewards, staking, system, training, work_hash};
-pub use client::{BlockId, ChainAt, ChainClient, Heads, NodeHealth};
+pub use client::{next_block, BlockId, ChainAt, ChainClient, Heads, NodeHealth};
 pub use error::{ChainError, Neuro};
 pub use explain::Refusal;
 pub use fees::{AnswerFees, Costs, RoundSize};

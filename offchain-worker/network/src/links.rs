@@ -5,6 +5,7 @@ use crate::{
 	PeerFailure,
 };
 use libp2p::{core::ConnectedPoint, swarm::ConnectionId, Multiaddr, PeerId};
+use neuroshard_support::backoff::Backoff;
 use std::{
 	collections::{HashMap, VecDeque},
 	time::{Duration, Instant},
@@ -14,9 +15,8 @@ use tokio::sync::oneshot;
 /// Where the outcome of a request goes.
 pub(crate) type Reply = oneshot::Sender<Result<Answer, PeerFailure>>;
 
-/// Wait before a peer of the address book that could not be reached is dialled again; doubles up to [`LONGEST_BACKOFF`].
-const FIRST_BACKOFF: Duration = Duration::from_secs(10);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(600);
+/// Wait before a peer of the address book that could not be reached is dialled again.
+const BACKOFF: Backoff<Duration> = Backoff::new(Duration::from_secs(10), Duration::from_secs(600));
 
 /// A request that could not be sent yet.
 pub(crate) struct Waiting {
@@ -35,7 +35,8 @@ pub(crate) struct Link {
 	pub(crate) dial: Option<ConnectionId>,
 	/// Addresses that callers gave for it.
 	pub(crate) hints: Vec<Multiaddr>,
-	failures: u32,
+	/// The last wait, if it was not reached since.
+	wait: Option<Duration>,
 	not_before: Option<Instant>,
 }
 
@@ -55,14 +56,13 @@ impl Link {
 
 	/// Notes that it could not be reached.
 	pub(crate) fn back_off(&mut self, now: Instant) {
-		let wait = FIRST_BACKOFF.saturating_mul(1 << self.failures.min(10)).min(LONGEST_BACKOFF);
-		self.failures = self.failures.saturating_add(1);
+		let wait = *self.wait.insert(BACKOFF.after(self.wait));
 		self.not_before = now.checked_add(wait);
 	}
 
 	/// Notes that it was reached.
 	pub(crate) fn reached(&mut self) {
-		(self.failures, self.not_before) = (0, None);
+		(self.wait, self.not_before) = (None, None);
 	}
 
 	/// Whether there is a connection, or an attempt to make one.

@@ -4,6 +4,7 @@ use super::{
 	message::{frame, receive, send, Hold, Reply, Request},
 	presence::Presence,
 };
+use neuroshard_support::backoff::Backoff;
 use std::{
 	future::Future,
 	sync::{
@@ -23,10 +24,12 @@ use tokio_util::sync::CancellationToken;
 const QUEUE: usize = 4;
 /// Events that wait for the engine.
 pub(super) const EVENTS: usize = 1_024;
-/// Between two attempts to reach a holder; twice as long each time that it does not hold its span, up to the second, or the third if it said why.
-const RETRY: Duration = Duration::from_millis(500);
-const LONGEST_RETRY: Duration = Duration::from_secs(4);
-const LONGEST_REST: Duration = Duration::from_secs(30);
+/// Between two attempts to reach a holder, after one that held its span, ..
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// .. after one that is away, ..
+const AWAY: Backoff<Duration> = Backoff::new(FIRST_PAUSE, Duration::from_secs(4));
+/// .. and after one that said why it does not hold it.
+const REFUSED: Backoff<Duration> = Backoff::new(FIRST_PAUSE, Duration::from_secs(30));
 /// Longest time in which a holder loads its layers.
 const LOADING: Duration = Duration::from_secs(600);
 
@@ -78,7 +81,7 @@ pub(super) async fn keep<S, F>(
 {
 	let tell = |event| events.try_send((index, event)).is_ok();
 	let connected = async {
-		let mut pause = RETRY;
+		let mut pause = FIRST_PAUSE;
 		loop {
 			let held = match open().await {
 				Some(stream) => begin(stream, &hold).await,
@@ -86,7 +89,7 @@ pub(super) async fn keep<S, F>(
 			};
 			match held {
 				Ok(stream) => {
-					pause = RETRY;
+					pause = FIRST_PAUSE;
 					let ((frames, queue), asked) = (mpsc::channel(QUEUE), Arc::new(AtomicUsize::new(0)));
 					let here = presence.enter(index);
 					if tell(Event::Connected(Link { frames, asked: asked.clone() })) {
@@ -96,7 +99,7 @@ pub(super) async fn keep<S, F>(
 					}
 				}
 				Err(words) => {
-					pause = pause.saturating_mul(2).min(if words.is_some() { LONGEST_REST } else { LONGEST_RETRY });
+					pause = if words.is_some() { REFUSED } else { AWAY }.after(Some(pause));
 					if let Some(words) = words {
 						tell(Event::Refused(words));
 					}

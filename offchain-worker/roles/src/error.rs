@@ -7,6 +7,7 @@ use neuroshard_data::DataError;
 use neuroshard_disputes::{
 	answers::{ChallengeError, PlayerError, ShelfError},
 	cases::case::CaseError,
+	games::GameError,
 };
 use neuroshard_graph::tiles::DecodeError;
 use neuroshard_kernels::exec::ExecError;
@@ -75,6 +76,9 @@ pub enum WorkerError {
 	/// A claim cannot be recomputed.
 	#[error(transparent)]
 	Case(#[from] CaseError),
+	/// There is no move in a dispute.
+	#[error(transparent)]
+	Game(#[from] GameError),
 	/// The run's first checkpoint is another one here: sponsor and worker do not compute the same.
 	#[error("run {run} states the genesis checkpoint {expected:?}, but its seed gives {found:?} here: this worker does not join it; is it of the chain's release?")]
 	Genesis {

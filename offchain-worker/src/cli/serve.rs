@@ -23,7 +23,7 @@ use neuroshard_ring::{
 	start::{self, Started},
 	Patience, RingView,
 };
-use neuroshard_support::hardware;
+use neuroshard_support::{backoff::Backoff, hardware};
 use neuroshard_types::{
 	inference::{self, CheckpointId, Class, Offer, Prices, Span},
 	provider::{ProviderView, Role},
@@ -38,9 +38,9 @@ use std::{
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-/// Pause after which a provider tries again to offer what it has, and the longest one.
-const AGAIN: Duration = Duration::from_secs(15);
-const LONGEST_AGAIN: Duration = Duration::from_secs(600);
+/// Pause after which a provider tries again to offer what it has.
+const BACKOFF: Backoff<Duration> = Backoff::new(Duration::from_secs(15), LONGEST_PAUSE);
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// Tokens of a text that a provider has to be able to defend: less is no use to anybody.
 const LEAST_TEXT: u32 = 64;
 
@@ -147,7 +147,7 @@ impl<C: Conducts> Serve<C> {
 		if !self.provider || self.explain {
 			return self.serve(common, threads, None, &stop).await;
 		}
-		let (mut kept, mut wait) = (self.keep(common, threads).await?, AGAIN);
+		let (mut kept, mut last) = (self.keep(common, threads).await?, None);
 		let served = loop {
 			let began = Instant::now();
 			let served = self.serve(common, threads, Some(&mut kept), &stop).await;
@@ -158,7 +158,8 @@ impl<C: Conducts> Serve<C> {
 			if stop.is_cancelled() || !kept.has_answers() && !matches!(error, CliError::RingLied) {
 				break served;
 			}
-			wait = if began.elapsed() > LONGEST_AGAIN { AGAIN } else { wait };
+			let wait = BACKOFF.after(last.filter(|_| began.elapsed() <= LONGEST_PAUSE));
+			last = Some(wait);
 			println!("{error}");
 			println!(
 				"no answers are given now, which is tried again in {} seconds. Those that were given are defended, and delivered to who audits them, until this is \
@@ -168,7 +169,6 @@ impl<C: Conducts> Serve<C> {
 			if stop.run_until_cancelled(sleep(wait)).await.is_none() {
 				break served;
 			}
-			wait = wait.saturating_mul(2).min(LONGEST_AGAIN);
 		};
 		kept.finish().await;
 		served

@@ -1,5 +1,6 @@
-//! Small things that all parts of the worker use: files of JSON, words for numbers of things, text for terminals, and the machine's hardware.
+//! Small things that all parts of the worker use: backoff, files of JSON, words for numbers of things, text for terminals, and the machine's hardware.
 
+pub mod backoff;
 pub mod counted;
 pub mod hardware;
 pub mod json_file;

@@ -32,6 +32,16 @@ pub enum Role {
 impl Role {
 	/// All of them, in the order of their bits.
 	pub const ALL: [Self; 4] = [Self::Driver, Self::Worker, Self::Verifier, Self::Predictor];
+
+	/// Its bit in a set.
+	const fn bit(self) -> u8 {
+		match self {
+			Self::Driver => 1,
+			Self::Worker => 2,
+			Self::Verifier => 4,
+			Self::Predictor => 8,
+		}
+	}
 }
 
 /// A set of [`Role`]s as bits: driver 1, worker 2, verifier 4, predictor 8.
@@ -42,19 +52,19 @@ pub struct Roles(pub u8);
 impl Roles {
 	/// The set that holds `role` alone.
 	pub const fn only(role: Role) -> Self {
-		Self(1 << role as u8)
+		Self(role.bit())
 	}
 	/// This set with `role` added.
 	pub const fn with(self, role: Role) -> Self {
-		Self(self.0 | 1 << role as u8)
+		Self(self.0 | role.bit())
 	}
 	/// This set without `role`.
 	pub const fn without(self, role: Role) -> Self {
-		Self(self.0 & !(1 << role as u8))
+		Self(self.0 & !role.bit())
 	}
 	/// Whether `role` is in the set.
 	pub const fn contains(self, role: Role) -> bool {
-		self.0 & (1 << role as u8) != 0
+		self.0 & role.bit() != 0
 	}
 	/// Whether the set is non-empty and has no unknown bits.
 	pub const fn is_valid(self) -> bool {

@@ -1,53 +1,41 @@
 //! Plays the open games of this account about answers, on one side.
 //!
-//! Whose turn it is is read from the chain with every block, and what was posted from the blocks, so that a restart in the middle of a game needs nothing
-//! but the [`Shelf`]. A move that fails rests for some blocks. One case at a time is in memory.
+//! A restart in the middle of a game needs nothing but the [`Shelf`]. One case at a time is in memory.
 
 use super::{
 	progress::{outcome, Dispute, State},
 	shelf::{InUse, Shelf, ShelfError},
 };
-use crate::cases::{
-	case::{Case, CaseError},
-	record::Record,
+use crate::{
+	cases::case::{Case, CaseError},
+	games::{move_of, GameError, GameId, Games},
 };
-use neuroshard_chain_client::{disputes, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
+use neuroshard_chain_client::{next_block, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
 use neuroshard_graph::{
 	exec::{Exec, ExecError},
-	game::{Move, Side},
-	player::PlayError,
+	game::Side,
 	ConfigError, ModelConfig, ParamLayout,
 };
 use neuroshard_inference::{Engine, ModelError};
 use neuroshard_support::counted::counted;
 use neuroshard_training::checkpoint::{Checkpoint, CheckpointError};
 use neuroshard_types::{
-	dispute::{AnswerClaim, ClaimId, ClaimKind, GameView, MoveKind},
+	dispute::{AnswerClaim, ClaimId, ClaimKind, GameView},
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
 use std::{
 	collections::{BTreeMap, BTreeSet},
 	sync::Arc,
-	time::Duration,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Blocks until a move that failed is tried again.
-const REST: BlockNumber = 3;
 /// Blocks from one look for settled sessions to the next.
 const SWEEP: BlockNumber = 100;
 /// Blocks that are searched for how a game ended.
 const SEARCHED: BlockNumber = 256;
 /// Games that have ended and are told of.
 const TOLD: usize = 64;
-/// Longest wait for a block.
-const RETRY: Duration = Duration::from_secs(6);
-
-/// A game by claim and challenger.
-type GameId = (ClaimId, AccountId);
-/// A move by its game and how many extrinsics that had before.
-type MoveId = (GameId, usize);
 
 /// Why there is no move.
 #[derive(Debug, thiserror::Error)]
@@ -67,9 +55,9 @@ pub enum PlayerError {
 	/// The model.
 	#[error("the model of the run is refused: {0}")]
 	Config(#[from] ConfigError),
-	/// What was posted and what the chain says differ, as long as a reorganisation lasts.
-	#[error("the moves in the blocks do not lead to where the game stands: the chain is changing its branch, it is tried again")]
-	Elsewhere,
+	/// There is no move.
+	#[error(transparent)]
+	Game(#[from] GameError),
 	/// A fault of the program.
 	#[error("computing a move failed unexpectedly: this is a fault of the program, please report it")]
 	Panicked,
@@ -117,10 +105,7 @@ pub struct Player {
 	exec: Option<Arc<Exec>>,
 	/// The claim that was computed last: the next move in the same game goes on from there.
 	case: Option<(ClaimId, Case)>,
-	/// Games in which this side has nothing to say, and how many extrinsics they had.
-	resigned: BTreeMap<GameId, usize>,
-	/// Moves that have failed, and the first block in which they are tried again.
-	resting: BTreeMap<MoveId, BlockNumber>,
+	games: Games,
 	/// Games that were open and are not told as ended, and the last block that had them.
 	seen: BTreeMap<GameId, BlockNumber>,
 	swept: Option<BlockNumber>,
@@ -133,8 +118,8 @@ impl Player {
 		let (told, disputes) = watch::channel(Vec::new());
 		let me = parts.submitter.who().clone();
 		let (seat, exec, case) = (None, None, None);
-		let (resigned, resting, seen) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-		(Self { parts, me, seat, exec, case, resigned, resting, seen, swept: None, told }, disputes)
+		let (games, seen) = (Games::new(parts.client.clone(), parts.submitter.clone()), BTreeMap::new());
+		(Self { parts, me, seat, exec, case, games, seen, swept: None, told }, disputes)
 	}
 
 	/// Plays until `stop` is cancelled. A move that is being computed then is not sent.
@@ -151,11 +136,7 @@ impl Player {
 					self.case = None;
 				}
 			}
-			tokio::select! {
-				() = stop.cancelled() => break,
-				changed = heads.changed() => if changed.is_err() { break },
-				() = tokio::time::sleep(RETRY) => {}
-			}
+			next_block(&mut heads, &stop).await;
 		}
 		let deadline = |dispute: &Dispute| match dispute.state {
 			State::Open { deadline, .. } => Some(deadline),
@@ -173,7 +154,7 @@ impl Player {
 	/// Makes the most urgent move; `false` if there is none.
 	pub(super) async fn turn(&mut self, heads: &watch::Receiver<Heads>) -> Result<bool, PlayerError> {
 		let at = self.parts.client.now().await?;
-		let (games, now) = (self.games(&at).await?, at.block().number);
+		let (games, now) = (self.open_games(&at).await?, at.block().number);
 		self.tell_ended(&games, now).await;
 		let views = self.tell_open(&at, &games).await?;
 		self.tidy(&games, now);
@@ -184,24 +165,21 @@ impl Player {
 		if self.seat.is_none() {
 			return Ok(false);
 		}
-		let side = self.parts.side;
-		let due = views.into_iter().filter(|(game, view)| {
-			let move_id = (game.clone(), view.moves.len());
-			let rests = self.resting.get(&move_id).is_some_and(|until| *until > now);
-			view.turn == side && self.resigned.get(game) != Some(&view.moves.len()) && !rests
-		});
+		let due = views
+			.into_iter()
+			.filter(|(game, view)| self.games.has_turn(game, view) && !self.games.failed.contains(&move_of(game, view), now));
 		let Some((game, view)) = due.min_by_key(|(_, view)| view.deadline) else { return Ok(false) };
-		let move_id = (game.clone(), view.moves.len());
+		let (failed, deadline) = (move_of(&game, &view), view.deadline);
 		let played = self.play(&at, heads.clone(), game, view).await;
 		if played.is_err() {
 			let now = heads.borrow().best.number.max(now);
-			self.resting.insert(move_id, now.saturating_add(REST));
+			self.games.failed.note(failed, now, deadline);
 		}
 		played.map(|()| true)
 	}
 
 	/// Open games of this account about answers, on this side.
-	async fn games(&self, at: &ChainAt) -> Result<Vec<GameId>, ChainError> {
+	async fn open_games(&self, at: &ChainAt) -> Result<Vec<GameId>, ChainError> {
 		let mut games = at.games_of(&self.me).await?;
 		games.retain(|(claim, challenger)| {
 			let who = match self.parts.side {
@@ -299,10 +277,9 @@ impl Player {
 		});
 	}
 
-	/// Forgets what belongs to no open game, and what has rested long enough.
+	/// Forgets what belongs to no open game.
 	fn tidy(&mut self, games: &[GameId], now: BlockNumber) {
-		self.resigned.retain(|game, _| games.contains(game));
-		self.resting.retain(|_, until| *until > now);
+		self.games.tidy(games, now);
 		if self.case.as_ref().is_some_and(|(claim, _)| !games.iter().any(|(other, _)| other == claim)) {
 			self.case = None;
 		}
@@ -310,7 +287,7 @@ impl Player {
 
 	/// Makes the next move in a game.
 	async fn play(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, game: GameId, view: GameView) -> Result<(), PlayerError> {
-		let (claim, challenger) = &game;
+		let claim = &game.0;
 		let held = self.case.take().filter(|(known, _)| known == claim).map(|(_, case)| case);
 		let case = match held {
 			Some(case) => case,
@@ -318,18 +295,13 @@ impl Player {
 			None => match at.answer_claim(claim).await? {
 				Some(judged) => self.new_case(claim, judged).await?,
 				None => {
-					self.resigned.insert(game, view.moves.len());
+					self.games.resign(game, view.moves.len());
 					return Ok(());
 				}
 			},
 		};
-		let side = self.parts.side;
-		// What the defender says follows from the position alone. It must not depend on what the challenger posted beside its moves.
-		let defence = match side {
-			Side::Defender => Vec::new(),
-			Side::Challenger => self.defence(&game, &view, &case).await?,
-		};
-		let position = view.position;
+		let defence = self.games.defence(&game, &view, &case).await?;
+		let (side, position) = (self.games.side(&game), view.position);
 		let (case, answer) = computed(move || {
 			let mut case = case;
 			let answer = case.respond(side, &position, &defence);
@@ -337,21 +309,7 @@ impl Player {
 		})
 		.await?;
 		self.case = Some((claim.clone(), case));
-		match answer {
-			Ok(action) => {
-				let kind = MoveKind::from(&action);
-				tracing::info!(run = claim.run, who = %claim.who, ?side, ?kind, "move in a dispute about an answer");
-				let call = disputes::play(claim.clone(), challenger.clone(), &position, action);
-				let Parts { client, submitter, .. } = &self.parts;
-				Ok(client.send_move(submitter, heads, &game, view.moves.len(), call).await?)
-			}
-			Err(CaseError::Play(PlayError::Nothing)) => {
-				tracing::warn!(run = claim.run, who = %claim.who, "the answer is right by what is computed here: the dispute about it is given up");
-				self.resigned.insert(game, view.moves.len());
-				Ok(())
-			}
-			Err(error) => Err(error.into()),
-		}
+		Ok(self.games.say(heads, game, &view, answer).await?)
 	}
 
 	/// The answer with what it takes to compute it anew, from the shelf.
@@ -371,21 +329,6 @@ impl Player {
 			})
 		};
 		computed(made).await?
-	}
-
-	/// The defender's moves so far, from the blocks.
-	async fn defence(&self, game: &GameId, view: &GameView, case: &Case) -> Result<Vec<Move>, PlayerError> {
-		let mut record = Record::new(game.0.clone(), game.1.clone());
-		// Several moves may be in one block.
-		let blocks: BTreeSet<BlockNumber> = view.moves.iter().copied().collect();
-		for number in blocks {
-			let block = self.parts.client.block_at(number).await?;
-			record.read(case, self.parts.client.posted(block).await?);
-		}
-		match record.is_at(&view.position) {
-			true => Ok(record.defence().to_vec()),
-			false => Err(PlayerError::Elsewhere),
-		}
 	}
 
 	/// Deletes now and then what nobody can ask for any more.

@@ -2,20 +2,20 @@
 
 use super::{is_timely, order::OrderError, Accounts};
 use crate::error::ApiError;
-use neuroshard_chain_client::{answer_audits, keys::PonwSigner, ChainClient, ChainError, Heads, Submitter};
-use neuroshard_disputes::answers::{Handed, NotPaid, ShelfError};
+use neuroshard_chain_client::{answer_audits, keys::PonwSigner, next_block, ChainClient, ChainError, Heads, Submitter};
+use neuroshard_disputes::{
+	answers::{Handed, NotPaid, ShelfError},
+	games::BACKOFF,
+};
+use neuroshard_support::backoff::Rests;
 use neuroshard_types::{
-	answer_audit::{AnswerAuditView, AnswerId, TextAsk},
+	answer_audit::{AnswerAuditView, AnswerId, Delivery, TextAsk},
 	proof::ProofSignature,
 	AccountId, BlockNumber,
 };
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Blocks after which a delivery that failed is tried again.
-const REST: BlockNumber = 3;
-/// Longest wait for a block.
-const RETRY: Duration = Duration::from_secs(6);
 /// Blocks from one look for what can be deleted to the next.
 const SWEEP: BlockNumber = 100;
 
@@ -117,7 +117,7 @@ impl Keeper {
 
 	/// Puts texts that are demanded into blocks until `stop` is cancelled, and deletes what nobody can ask for any more.
 	pub async fn deliver(self, stop: CancellationToken) {
-		let (mut resting, mut swept) = (BTreeMap::new(), None);
+		let (mut resting, mut swept) = (Rests::new(BACKOFF), None);
 		let mut heads = self.client().follow(Heads::default(), |_| {});
 		loop {
 			heads.mark_unchanged();
@@ -127,11 +127,7 @@ impl Keeper {
 				Some(Ok(false)) => {}
 				Some(Err(error)) => tracing::debug!("what is demanded of this provider is not known: {error}"),
 			}
-			tokio::select! {
-				() = stop.cancelled() => break,
-				changed = heads.changed() => if changed.is_err() { break },
-				() = tokio::time::sleep(RETRY) => {}
-			}
+			next_block(&mut heads, &stop).await;
 		}
 		let kept = self.accounts().0.shelf.sessions().map_or(0, |sessions| sessions.len());
 		if kept > 0 {
@@ -143,19 +139,20 @@ impl Keeper {
 	}
 
 	/// Delivers the most urgent text that is demanded, but for what is resting; `false` if there is none.
-	async fn deliver_due(
-		&self,
-		resting: &mut BTreeMap<AnswerId, BlockNumber>,
-		swept: &mut Option<BlockNumber>,
-	) -> Result<bool, ChainError> {
+	async fn deliver_due(&self, resting: &mut Rests<AnswerId>, swept: &mut Option<BlockNumber>) -> Result<bool, ChainError> {
 		let now = self.client().now().await?;
 		let block = now.block().number;
-		resting.retain(|_, until| *until > block);
+		resting.tidy(block);
 		// They come in the order of their deadlines.
 		let mut demanded = now.answers_demanded_of(self.provider()).await?.into_iter();
-		if let Some(audit) = demanded.find(|audit| !audit.condemned && !resting.contains_key(&audit.answer)) {
+		if let Some(audit) = demanded.find(|audit| !audit.condemned && !resting.contains(&audit.answer, block)) {
 			let AnswerId { session, place, .. } = audit.answer;
-			resting.insert(audit.answer.clone(), block.saturating_add(REST));
+			let until = match audit.delivery {
+				Delivery::Demanded(until) => until,
+				Delivery::Undemanded | Delivery::Delivered(_) | Delivery::Withheld => audit.closes_at,
+			};
+			// One that succeeds rests until the block that has it is the best one.
+			resting.note(audit.answer.clone(), block, until);
 			match self.deliver_one(&audit).await {
 				Ok(()) => tracing::info!("delivered the text of answer {place} of session {session} to its auditor on chain"),
 				Err(error) => tracing::error!(

@@ -1,16 +1,12 @@
 //! The driver's side of an offer with members: whether all of them have agreed.
 
-use neuroshard_chain_client::{ChainClient, ChainError, Heads};
+use neuroshard_chain_client::{next_block, ChainClient, ChainError, Heads};
 use neuroshard_types::{
 	inference::{Offer, OfferView},
 	AccountId,
 };
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-
-/// Longest wait for a block.
-const RETRY: Duration = Duration::from_secs(6);
 
 /// How an offer stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,11 +77,7 @@ impl Watch {
 				Some(Ok(_)) => {}
 				Some(Err(error)) => tracing::warn!("it is not known whether all members have agreed: {error}"),
 			}
-			tokio::select! {
-				() = stop.cancelled() => return,
-				changed = heads.changed() => if changed.is_err() { return },
-				() = tokio::time::sleep(RETRY) => {}
-			}
+			next_block(&mut heads, &stop).await;
 		}
 	}
 

@@ -4,9 +4,9 @@ use super::{
 	super::message::Hold,
 	{is_of, Terms, Unfit},
 };
-use neuroshard_chain_client::{inference, ChainClient, ChainError, Heads, Neuro, Submitter};
+use neuroshard_chain_client::{inference, next_block, ChainClient, ChainError, Heads, Neuro, Submitter};
 use neuroshard_network::PeerId;
-use neuroshard_support::counted::counted;
+use neuroshard_support::{backoff::Backoff, counted::counted};
 use neuroshard_types::{
 	inference::{Class, OfferView},
 	AccountId, Balance, BlockNumber, H256,
@@ -22,11 +22,8 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Longest wait for a block.
-const RETRY: Duration = Duration::from_secs(6);
-/// Blocks until what failed is tried again; twice as many each time, up to the second.
-const REST: BlockNumber = 5;
-const LONGEST_REST: BlockNumber = 1_200;
+/// Blocks until what failed is tried again: each attempt may cost a fee.
+const BACKOFF: Backoff<BlockNumber> = Backoff::new(5, 1_200);
 /// Longest time in which consents are taken back when the holder ends.
 const LAST: Duration = Duration::from_secs(12);
 
@@ -221,10 +218,8 @@ impl Member {
 				break;
 			}
 			tokio::select! {
-				() = stop.cancelled() => break,
 				changed = tasks.changed() => if changed.is_err() { break },
-				changed = heads.changed() => if changed.is_err() { break },
-				() = tokio::time::sleep(RETRY) => {}
+				() = next_block(&mut heads, &stop) => {}
 			}
 		}
 		match tokio::time::timeout(LAST, self.leave()).await {
@@ -289,8 +284,7 @@ impl Member {
 				Ok(Some(format!("the offer of {account} is agreed to")))
 			}
 			Err(error) => {
-				// Each attempt may cost a fee.
-				let rest = failed.map_or(REST, |(_, _, rest)| rest.saturating_mul(2)).min(LONGEST_REST);
+				let rest = BACKOFF.after(failed.map(|(_, _, rest)| rest));
 				known.failed = Some((hash, now.saturating_add(rest), rest));
 				Err(NotAgreed::Failed(account.clone(), error))
 			}

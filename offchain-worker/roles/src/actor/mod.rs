@@ -4,4 +4,3 @@ pub(super) mod aside;
 pub(super) mod blocking;
 pub(super) mod guarded;
 pub(super) mod told;
-pub(super) mod wait;

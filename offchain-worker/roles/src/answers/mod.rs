@@ -13,7 +13,7 @@ mod tests;
 mod text;
 
 use super::{
-	actor::{aside::beside, blocking::blocking, guarded::guarded, wait::wait},
+	actor::{aside::beside, blocking::blocking, guarded::guarded},
 	content::Content,
 	WorkerError,
 };
@@ -23,10 +23,11 @@ use futures::{
 	FutureExt,
 };
 use judge::{Charge, Job, Judge, Verdict};
-use neuroshard_chain_client::{answer_audits, keys::PonwSigner, BlockId, ChainAt, ChainClient, ChainError, Heads, Submitter};
+use neuroshard_chain_client::{answer_audits, keys::PonwSigner, next_block, BlockId, ChainAt, ChainClient, ChainError, Heads, Submitter};
 use neuroshard_disputes::answers::{challenge, ChallengeError, Handed, Parts as PlayerParts, Player, Shelf};
 use neuroshard_graph::game::Side;
 use neuroshard_inference::receipt::Transcript;
+use neuroshard_support::backoff::Backoff;
 use neuroshard_types::{
 	answer_audit::{AnswerAuditView, AnswerId},
 	AccountId, BlockNumber,
@@ -44,6 +45,7 @@ use tokio_util::sync::CancellationToken;
 /// Blocks until something that failed is tried again, and the most of them.
 const REST: BlockNumber = 2;
 const LONGEST_REST: BlockNumber = 100;
+const BACKOFF: Backoff<BlockNumber> = Backoff::new(REST, LONGEST_REST);
 /// For so long, texts are kept in any case: more than any audit lasts.
 const OLDEST: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Providers that are asked at a time.
@@ -136,7 +138,7 @@ impl Look {
 
 	/// What failed is tried again later, and later each time.
 	fn rest(&mut self, now: BlockNumber) {
-		let wait = self.rests.1.saturating_mul(2).clamp(REST, LONGEST_REST);
+		let wait = BACKOFF.after(Some(self.rests.1).filter(|last| *last > 0));
 		self.rests = (now.saturating_add(wait), wait);
 	}
 }
@@ -190,7 +192,7 @@ impl Answers {
 						Err(error) => tracing::warn!("audits of answers: {error}"),
 						Ok(_) => {}
 					}
-					let waiting = std::pin::pin!(wait(&mut heads, &stop));
+					let waiting = std::pin::pin!(next_block(&mut heads, &stop));
 					done = match &mut computing {
 						Some(task) => match select(waiting, task).await {
 							Either::Left(_) => None,

@@ -9,7 +9,7 @@ mod place;
 mod step;
 
 use super::{
-	actor::{guarded::guarded, told::Told, wait::wait},
+	actor::{guarded::guarded, told::Told},
 	defence::reserves::Reserves,
 	desk::Desk,
 	leave::LEAVE_FILE,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::status::Reporter;
 use look::{Rules, Seen};
-use neuroshard_chain_client::{BlockId, ChainClient, ChainError, Heads, Submitter};
+use neuroshard_chain_client::{next_block, BlockId, ChainClient, ChainError, Heads, Submitter};
 use neuroshard_disputes::cases::{ledger::verdict, reports::Note};
 use neuroshard_types::{
 	audit::{AuditView, Report},
@@ -93,7 +93,7 @@ impl Auditor {
 				Err(WorkerError::Chain(error)) if error.passes() => tracing::debug!("audits: {error}"),
 				Err(error) => tracing::warn!("audits: {error}"),
 			}
-			wait(&mut heads, &stop).await;
+			next_block(&mut heads, &stop).await;
 		}
 	}
 

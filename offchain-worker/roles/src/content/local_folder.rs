@@ -1,6 +1,7 @@
 //! The folder that the operator named with `--dataset`, and what it turned out not to hold.
 
 use neuroshard_data::DataError;
+use neuroshard_support::backoff::Backoff;
 use neuroshard_types::DatasetId;
 use std::{
 	collections::BTreeMap,
@@ -9,10 +10,8 @@ use std::{
 	time::{Duration, Instant},
 };
 
-/// A folder that could not be read is looked at again after this time, then after twice as long, ..
-const FIRST_REST: Duration = Duration::from_secs(60);
-/// .. up to this: every look reads the whole dataset.
-const LONGEST_REST: Duration = Duration::from_secs(3_600);
+/// After which time a folder that could not be read is looked at again: every look reads the whole dataset.
+const BACKOFF: Backoff<Duration> = Backoff::new(Duration::from_secs(60), Duration::from_secs(3_600));
 
 /// Why the folder is not used for a dataset.
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +56,11 @@ impl LocalFolder {
 		let mut bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner);
 		let bar = match (error, bars.get(&id)) {
 			(DataError::Io { .. }, before) => {
-				let rest = match before {
-					Some(Bar::Unreadable { rest, .. }) => rest.saturating_mul(2).min(LONGEST_REST),
-					_ => FIRST_REST,
-				};
+				let last = before.and_then(|bar| match bar {
+					Bar::Unreadable { rest, .. } => Some(*rest),
+					Bar::Differs => None,
+				});
+				let rest = BACKOFF.after(last);
 				Bar::Unreadable { rest, until: now.checked_add(rest).unwrap_or(now) }
 			}
 			_ => Bar::Differs,

@@ -4,8 +4,8 @@
 pub mod clocks;
 pub(super) mod reserves;
 
-use super::actor::{told::Told, wait::wait};
-use neuroshard_chain_client::{ChainAt, ChainClient, ChainError, Heads};
+use super::actor::told::Told;
+use neuroshard_chain_client::{next_block, ChainAt, ChainClient, ChainError, Heads};
 use neuroshard_support::counted::counted;
 use neuroshard_types::{AccountId, BlockNumber};
 use std::time::Instant;
@@ -88,6 +88,6 @@ pub(super) async fn until_over(client: &ChainClient, who: &AccountId, stop: &Can
 			tracing::warn!("{words}");
 		}
 		say(&words);
-		wait(&mut heads, stop).await;
+		next_block(&mut heads, stop).await;
 	}
 }

@@ -9,13 +9,13 @@ mod folder;
 mod step;
 
 use super::{
-	actor::{guarded::guarded, told::Told, wait::wait},
+	actor::{guarded::guarded, told::Told},
 	leave::LEAVE_FILE,
 	WorkerError,
 };
 use choice::Choice;
 use folder::Folder;
-use neuroshard_chain_client::{holdings, BlockId, Call, ChainClient, ChainError, Heads, Submitter};
+use neuroshard_chain_client::{holdings, next_block, BlockId, Call, ChainClient, ChainError, Heads, Submitter};
 use neuroshard_support::counted::counted;
 use neuroshard_types::{
 	dataset::{ChallengeView, ChunkOpening, ChunkPlace, DatasetView, HoldingView, ShardRange},
@@ -113,7 +113,7 @@ impl Holder {
 				Err(WorkerError::Chain(error)) if error.passes() => tracing::debug!("attestations: {error}"),
 				Err(error) => self.say(&error.to_string()),
 			}
-			wait(&mut heads, stop).await;
+			next_block(&mut heads, stop).await;
 		}
 	}
 

@@ -16,14 +16,14 @@ use super::{
 	Participant,
 };
 use crate::{
-	actor::{aside::beside, wait::wait},
+	actor::aside::beside,
 	content::{rounds::bridge_label, Content},
 	journal::Pending,
 	leave::LEAVE_FILE,
 	WorkerError,
 };
 use futures::future::OptionFuture;
-use neuroshard_chain_client::{ChainAt, Heads};
+use neuroshard_chain_client::{next_block, ChainAt, Heads};
 use neuroshard_training::{hot, kept::OwnRound};
 use neuroshard_types::run::Phase;
 use std::{
@@ -69,14 +69,14 @@ impl Participant {
 					let trained = self.settle_training(&seen).await;
 					if self.leaving && has_left(&seen.chain) && self.tasks.reporter.current().audits.open == 0 {
 						match stop.run_until_cancelled(self.leave(&seen)).await {
-							Some(Ok(false)) => wait(&mut heads, stop).await,
+							Some(Ok(false)) => next_block(&mut heads, stop).await,
 							Some(Ok(true)) | None => return Ok(()),
 							Some(Err(error)) if error.is_fatal() => return Err(error),
 							Some(Err(error)) => {
 								self.report(&error);
 								// The bond goes the way of the membership, and is refused like it.
 								self.refusals.note(Task::Leave, error.rest().unwrap_or(Rest::Growing), seen.chain.best);
-								wait(&mut heads, stop).await;
+								next_block(&mut heads, stop).await;
 							}
 						}
 						continue;
@@ -89,7 +89,7 @@ impl Participant {
 							let task = self.beside.as_ref().filter(|beside| beside.trains()).map(Beside::words);
 							self.tasks.reporter.update(|status| status.task = task);
 							tokio::select! {
-								() = wait(&mut heads, stop) => {},
+								() = next_block(&mut heads, stop) => {},
 								() = self.training_over() => {},
 							}
 							continue;
@@ -103,19 +103,19 @@ impl Participant {
 				Ended::Done(Effect::Incomplete) => {
 					// Whoever does not have it yet, or is not where the book says, is asked again with the next block.
 					self.book.expire();
-					wait(&mut heads, stop).await;
+					next_block(&mut heads, stop).await;
 				}
 				Ended::Done(effect) => {
 					self.tasks.reporter.update(|status| status.last_error = None);
 					if let Err(error) = self.remember(effect) {
 						self.report(&error);
-						wait(&mut heads, stop).await;
+						next_block(&mut heads, stop).await;
 					}
 				}
 				Ended::Fatal(error) if !stop.is_cancelled() => return Err(error),
 				Ended::Failed(error) | Ended::Fatal(error) => {
 					self.failed(&error);
-					wait(&mut heads, stop).await;
+					next_block(&mut heads, stop).await;
 				}
 				Ended::Abandoned => {}
 				Ended::Stopped => return Ok(()),

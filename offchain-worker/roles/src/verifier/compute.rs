@@ -1,9 +1,12 @@
 //! Recomputing on a thread of its own, and putting it off for what has more haste.
 
-use super::{games::move_of, Verifier};
+use super::Verifier;
 use crate::{actor::guarded::panicked, WorkerError};
 use neuroshard_chain_client::{ChainAt, ChainError, Heads};
-use neuroshard_disputes::cases::case::{Case, CaseError};
+use neuroshard_disputes::{
+	cases::case::{Case, CaseError},
+	games::move_of,
+};
 use neuroshard_training::priority::Priority;
 use neuroshard_types::BlockNumber;
 use std::{
@@ -87,10 +90,10 @@ impl Verifier {
 	/// deadline: it would throw the same work away again and again.
 	pub(super) async fn urgent_moves(&self, at: &ChainAt) -> Result<Vec<BlockNumber>, ChainError> {
 		let now = at.block().number;
-		let turns = self.our_turns(at, &self.games(at).await?).await?;
+		let turns = self.our_turns(at, &self.open_games(at).await?).await?;
 		let urgent = turns.into_iter().filter_map(|(game, view)| {
 			let (id, left) = (move_of(&game, &view), view.deadline.saturating_sub(now));
-			let failed = self.failed_moves.contains(&id, now) || left > LAST_TRIES && self.failed_moves.has_failed(&id);
+			let failed = self.games.failed.contains(&id, now) || left > LAST_TRIES && self.games.failed.has_failed(&id);
 			(!failed).then_some(left)
 		});
 		Ok(urgent.collect())

@@ -11,12 +11,11 @@ mod cases;
 mod checks;
 mod compute;
 mod games;
-mod rests;
 #[cfg(test)]
 mod tests;
 
 use super::{
-	actor::{guarded::guarded, wait::wait},
+	actor::guarded::guarded,
 	conduct::Conduct,
 	content::{supply::Cached, Content},
 	desk::Desk,
@@ -24,28 +23,21 @@ use super::{
 };
 use crate::status::Reporter;
 use accusations::Accusation;
-use neuroshard_chain_client::{ChainClient, Heads, Submitter};
-use neuroshard_disputes::cases::{case::Case, ledger::Ledger, record::Record};
+use neuroshard_chain_client::{next_block, ChainClient, Heads, Submitter};
+use neuroshard_disputes::{
+	cases::{case::Case, ledger::Ledger},
+	games::{move_of, Games, BACKOFF},
+};
 use neuroshard_graph::exec::Exec;
+use neuroshard_support::backoff::Rests;
 use neuroshard_training::priority::Priority;
 use neuroshard_types::{
 	dispute::{ClaimId, OuterJob},
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
-use rests::Rests;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 use tokio::sync::{watch, Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
-
-/// Blocks after which a game or claim that failed here is tried again.
-const REST: BlockNumber = 3;
-/// The same after several failures: somewhat longer than the slowest failure takes, so that something else gets its turn.
-const LONGEST_REST: BlockNumber = 48;
-
-/// A game by claim and challenger.
-type GameId = (ClaimId, AccountId);
-/// A move by its game and how many extrinsics that had before.
-type MoveId = (GameId, usize);
 
 /// What the verifier works with.
 pub(super) struct Parts<'a> {
@@ -85,11 +77,7 @@ pub(super) struct Verifier {
 	room: Arc<Semaphore>,
 	/// Claims that are false and still to be disputed.
 	accusations: BTreeMap<ClaimId, Accusation>,
-	/// Games as they were played, and how many of their extrinsics were read.
-	records: BTreeMap<GameId, (Record, usize)>,
-	/// Games, and how many extrinsics they had, in which this side has nothing to say.
-	resigned: BTreeMap<GameId, usize>,
-	failed_moves: Rests<MoveId>,
+	games: Games,
 	failed_claims: Rests<ClaimId>,
 	/// By run: the first round in which a claim may still have to be checked.
 	checked_to: BTreeMap<RunId, RoundIndex>,
@@ -102,6 +90,7 @@ impl Verifier {
 		let Parts { base, client, submitter, content, dataset, reporter, threads, audit, desk, conduct } = parts;
 		Self {
 			me: submitter.who().clone(),
+			games: Games::new(client.clone(), submitter.clone()),
 			conduct,
 			client,
 			submitter,
@@ -116,10 +105,7 @@ impl Verifier {
 			case: None,
 			room: Arc::new(Semaphore::new(1)),
 			accusations: BTreeMap::new(),
-			records: BTreeMap::new(),
-			resigned: BTreeMap::new(),
-			failed_moves: Rests::new(),
-			failed_claims: Rests::new(),
+			failed_claims: Rests::new(BACKOFF),
 			checked_to: BTreeMap::new(),
 			stepped: None,
 		}
@@ -140,20 +126,20 @@ impl Verifier {
 					self.case = None;
 				}
 			}
-			wait(&mut heads, &stop).await;
+			next_block(&mut heads, &stop).await;
 		}
 	}
 
 	/// Does the most urgent thing; `false` if there is none.
 	async fn turn(&mut self, heads: watch::Receiver<Heads>) -> Result<bool, WorkerError> {
 		let at = self.client.now().await?;
-		let (games, now) = (self.games(&at).await?, at.block().number);
+		let (games, now) = (self.open_games(&at).await?, at.block().number);
 		self.tidy(&games, now);
 		if let Some((game, view)) = self.our_turn(&at, &games).await? {
-			let (failed, deadline) = (games::move_of(&game, &view), view.deadline);
+			let (failed, deadline) = (move_of(&game, &view), view.deadline);
 			let played = guarded("a move in a dispute", self.play(&at, heads.clone(), game, view)).await;
 			if played.is_err() {
-				self.failed_moves.note(failed, latest(&heads, now), deadline);
+				self.games.failed.note(failed, latest(&heads, now), deadline);
 			}
 			return played.map(|()| true);
 		}

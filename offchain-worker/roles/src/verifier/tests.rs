@@ -114,7 +114,7 @@ async fn a_rest_begins_when_an_attempt_has_failed_however_long_that_took() {
 	// Nobody answers what the claim is.
 	let (_chain, heads) = heads_at(90);
 	bench.verifier.turn(heads).await.unwrap_err();
-	let resting: Vec<_> = (89..99).filter(|now| bench.verifier.failed_moves.contains(&(game.clone(), 2), *now)).collect();
+	let resting: Vec<_> = (89..99).filter(|now| bench.verifier.games.failed.contains(&(game.clone(), 2), *now)).collect();
 	assert_eq!(resting, [89, 90, 91, 92]);
 }
 
@@ -123,7 +123,7 @@ async fn a_move_is_tried_although_nobody_says_where_others_are() {
 	let mut bench = Bench::new(|_| Fate::Included).await;
 	let game = bench.open_game(&claim(0));
 	bench.verifier.turn(heads_at(90).1).await.unwrap_err();
-	assert!(bench.verifier.failed_moves.has_failed(&(game, 2)), "only for want of the claim");
+	assert!(bench.verifier.games.failed.has_failed(&(game, 2)), "only for want of the claim");
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn another_game_is_played_while_one_that_failed_rests() {
 	let at = bench.verifier.client.now().await.unwrap();
 	let next = async |bench: &Bench| bench.verifier.our_turn(&at, &games).await.unwrap().unwrap().0;
 	assert_eq!(next(&bench).await, failed);
-	bench.verifier.failed_moves.note((failed, 2), at.block().number, 99);
+	bench.verifier.games.failed.note((failed, 2), at.block().number, 99);
 	assert_eq!(next(&bench).await, other);
 }
 
@@ -146,7 +146,7 @@ async fn a_move_that_has_failed_throws_no_work_away_until_shortly_before_its_dea
 	bench.deadline(10_000);
 	let urgent = async |bench: &Bench| bench.verifier.urgent_moves(&bench.verifier.client.now().await.unwrap()).await.unwrap().len();
 	assert_eq!(urgent(&bench).await, 1);
-	bench.verifier.failed_moves.note((game.clone(), 2), 0, 10_000);
+	bench.verifier.games.failed.note((game.clone(), 2), 0, 10_000);
 	while bench.verifier.client.now().await.unwrap().block().number < 5 {}
 	let at = bench.verifier.client.now().await.unwrap();
 	assert!(bench.verifier.our_turn(&at, std::slice::from_ref(&game)).await.unwrap().is_some(), "it has rested");
@@ -155,8 +155,8 @@ async fn a_move_that_has_failed_throws_no_work_away_until_shortly_before_its_dea
 	assert_eq!(urgent(&bench).await, 1);
 	// Another move than the one that failed.
 	bench.deadline(10_000);
-	bench.verifier.failed_moves.clear();
-	bench.verifier.failed_moves.note((game, 1), 0, 10_000);
+	bench.verifier.games.failed.clear();
+	bench.verifier.games.failed.note((game, 1), 0, 10_000);
 	assert_eq!(urgent(&bench).await, 1);
 }
 
@@ -179,11 +179,11 @@ async fn a_game_that_was_given_up_or_rests_puts_nothing_off() {
 	let at = bench.verifier.client.now().await.unwrap();
 	let games = [game.clone()];
 	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_some());
-	bench.verifier.failed_moves.note((game.clone(), 2), 50, 99);
+	bench.verifier.games.failed.note((game.clone(), 2), 50, 99);
 	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_none());
-	bench.verifier.failed_moves.clear();
+	bench.verifier.games.failed.clear();
 	// It had nothing to say to these two extrinsics.
-	bench.verifier.resigned.insert(game, 2);
+	bench.verifier.games.resign(game, 2);
 	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_none());
 }
 

@@ -82,7 +82,7 @@ impl Bench {
 		self.keeper.hand_over(ask, &signature).await.map_err(|error| error.json().to_string())
 	}
 
-	async fn deliver(&self, resting: &mut BTreeMap<AnswerId, BlockNumber>) {
+	async fn deliver(&self, resting: &mut Rests<AnswerId>) {
 		self.keeper.deliver_due(resting, &mut Some(0)).await.unwrap();
 	}
 }
@@ -111,7 +111,7 @@ async fn a_text_is_handed_to_who_was_drawn_and_to_nobody_else() {
 #[tokio::test]
 async fn what_is_demanded_is_put_into_a_block_with_what_shows_that_it_was_paid_for() {
 	let bench = Bench::new().await;
-	let mut resting = BTreeMap::new();
+	let mut resting = Rests::new(BACKOFF);
 	let condemned = AnswerAuditView { condemned: true, ..bench.audit() };
 	bench.node.answer("Disputes", "answers_demanded_of", &vec![condemned]);
 	bench.deliver(&mut resting).await;
@@ -129,7 +129,12 @@ async fn what_is_demanded_is_put_into_a_block_with_what_shows_that_it_was_paid_f
 	assert_eq!(handed, bench.handed());
 	assert_eq!(handed.check(&bench.audit(), key, GENESIS), Ok(()));
 	// The chain is given time to take it.
-	assert!(resting.insert(bench.audit().answer, BlockNumber::MAX).is_some());
+	let answer = bench.audit().answer;
+	let now = bench.node.client().await.now().await.unwrap().block().number;
+	assert!(resting.has_failed(&answer));
+	for _ in 0..9 {
+		resting.note(answer.clone(), now, BlockNumber::MAX);
+	}
 	bench.deliver(&mut resting).await;
 	assert_eq!(bench.node.submitted().borrow().len(), 1);
 }
@@ -141,15 +146,16 @@ async fn a_text_that_is_gone_is_told_and_tried_again() {
 	let answers = bench.base.path().join("answers");
 	std::fs::rename(&answers, bench.base.path().join("away")).unwrap();
 	std::fs::create_dir(&answers).unwrap();
-	let mut resting = BTreeMap::new();
+	let mut resting = Rests::new(BACKOFF);
 	bench.deliver(&mut resting).await;
-	assert!(bench.node.submitted().borrow().is_empty() && resting.len() == 1);
+	assert!(bench.node.submitted().borrow().is_empty() && resting.has_failed(&bench.audit().answer));
 	let ask = bench.ask();
 	let asked = bench.asked(&ask, bench.signer.sign_text_ask(&ask, GENESIS)).await.unwrap_err();
 	assert!(asked.contains("cannot be read just now"), "{asked}");
 	std::fs::remove_dir(&answers).unwrap();
 	std::fs::rename(bench.base.path().join("away"), &answers).unwrap();
-	bench.node.grow(REST + 1);
+	// More than the first rest.
+	bench.node.grow(4);
 	bench.deliver(&mut resting).await;
 	assert_eq!(bench.node.submitted().borrow().len(), 1);
 }

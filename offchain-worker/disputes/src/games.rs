@@ -1,0 +1,156 @@
+//! The games of one account: in which of them it has to move, what the other side posted, and its moves.
+//!
+//! Whose turn it is is read from the chain, and what was posted from the blocks, so that a restart in the middle of a game needs nothing from before. What a
+//! claim is judged by, and where it is recomputed, differs between claims of training (`roles/verifier`) and answers ([`crate::answers`]); playing does not.
+
+use crate::cases::{
+	case::{Case, CaseError},
+	record::Record,
+};
+use neuroshard_chain_client::{disputes, ChainClient, ChainError, Heads, Submitter};
+use neuroshard_graph::{
+	game::{Move, Side},
+	player::PlayError,
+};
+use neuroshard_support::backoff::{Backoff, Rests};
+use neuroshard_types::{
+	dispute::{ClaimId, GameView, MoveKind},
+	AccountId, BlockNumber,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::sync::watch;
+
+/// Blocks after which a move that failed is tried again, and the most: somewhat longer than the slowest failure takes, so that something else gets its turn.
+pub const BACKOFF: Backoff<BlockNumber> = Backoff::new(3, 48);
+
+/// A game by claim and challenger.
+pub type GameId = (ClaimId, AccountId);
+/// A move by its game and how many extrinsics that had before.
+pub type MoveId = (GameId, usize);
+
+/// Why there is no move.
+#[derive(Debug, thiserror::Error)]
+pub enum GameError {
+	/// The chain.
+	#[error(transparent)]
+	Chain(#[from] ChainError),
+	/// The claim cannot be computed anew.
+	#[error("what the dispute is about cannot be computed anew: {0}")]
+	Case(#[from] CaseError),
+	/// What was posted and what the chain says differ, as long as a reorganisation lasts.
+	#[error("the moves in the blocks do not lead to where the game stands: the chain is changing its branch, it is tried again")]
+	Elsewhere,
+}
+
+/// Plays for one account.
+pub struct Games {
+	client: ChainClient,
+	submitter: Submitter,
+	/// Games as they were played, and how many of their extrinsics were read.
+	records: BTreeMap<GameId, (Record, usize)>,
+	/// Games, and how many extrinsics they had, in which this side has nothing to say.
+	resigned: BTreeMap<GameId, usize>,
+	/// Moves that failed.
+	pub failed: Rests<MoveId>,
+}
+
+impl Games {
+	/// The games of the account for which `submitter` sends.
+	pub fn new(client: ChainClient, submitter: Submitter) -> Self {
+		Self { client, submitter, records: BTreeMap::new(), resigned: BTreeMap::new(), failed: Rests::new(BACKOFF) }
+	}
+
+	/// Returns the side on which the account plays.
+	pub fn side(&self, (claim, _): &GameId) -> Side {
+		match claim.who == *self.submitter.who() {
+			true => Side::Defender,
+			false => Side::Challenger,
+		}
+	}
+
+	/// Forgets what belongs to none of the open games, and what failed long ago.
+	pub fn tidy(&mut self, open: &[GameId], now: BlockNumber) {
+		self.records.retain(|game, _| open.contains(game));
+		self.resigned.retain(|game, _| open.contains(game));
+		self.failed.tidy(now);
+	}
+
+	/// Returns whether the account has to move, and has something to say.
+	pub fn has_turn(&self, game: &GameId, view: &GameView) -> bool {
+		view.turn == self.side(game) && self.resigned.get(game) != Some(&view.moves.len())
+	}
+
+	/// Notes that this side has nothing to say until the other one moves.
+	pub fn resign(&mut self, game: GameId, moves: usize) {
+		self.resigned.insert(game, moves);
+	}
+
+	/// Returns what a move follows from beside the position: for a challenger, the defender's moves so far.
+	///
+	/// What the defender says follows from the position alone. It must not depend on what the challenger posted beside its moves.
+	///
+	/// # Errors
+	/// [`GameError::Chain`], [`GameError::Elsewhere`].
+	pub async fn defence(&mut self, game: &GameId, view: &GameView, case: &Case) -> Result<Vec<Move>, GameError> {
+		if self.side(game) == Side::Defender {
+			return Ok(Vec::new());
+		}
+		self.read(game, view, case).await?;
+		match self.records.get(game).filter(|(record, _)| record.is_at(&view.position)) {
+			Some((record, _)) => Ok(record.defence().to_vec()),
+			None => {
+				self.records.remove(game);
+				Err(GameError::Elsewhere)
+			}
+		}
+	}
+
+	/// Reads the moves of a game that were not read yet.
+	async fn read(&mut self, game: &GameId, view: &GameView, case: &Case) -> Result<(), ChainError> {
+		let fresh = || (Record::new(game.0.clone(), game.1.clone()), 0);
+		let (mut record, read) = self.records.remove(game).unwrap_or_else(fresh);
+		// Several moves may be in one block.
+		let known = read.checked_sub(1).and_then(|last| view.moves.get(last)).copied();
+		let blocks: BTreeSet<BlockNumber> = view.moves.iter().skip(read).copied().filter(|block| Some(*block) != known).collect();
+		for number in blocks {
+			let block = self.client.block_at(number).await?;
+			record.read(case, self.client.posted(block).await?);
+		}
+		self.records.insert(game.clone(), (record, view.moves.len()));
+		Ok(())
+	}
+
+	/// Sends the move that was computed for the position of `view`; gives the game up if there is nothing to say.
+	///
+	/// # Errors
+	/// [`GameError::Chain`], and [`GameError::Case`] if nothing was computed.
+	pub async fn say(
+		&mut self,
+		heads: watch::Receiver<Heads>,
+		game: GameId,
+		view: &GameView,
+		computed: Result<Move, CaseError>,
+	) -> Result<(), GameError> {
+		let (claim, challenger) = &game;
+		let (run, round, who, moves) = (claim.run, claim.round, &claim.who, view.moves.len());
+		match computed {
+			Ok(action) => {
+				let (side, kind) = (self.side(&game), MoveKind::from(&action));
+				tracing::info!(run, round, %who, about = ?claim.kind, ?side, ?kind, "move in a dispute");
+				let call = disputes::play(claim.clone(), challenger.clone(), &view.position, action);
+				Ok(self.client.send_move(&self.submitter, heads, &game, moves, call).await?)
+			}
+			Err(CaseError::Play(PlayError::Nothing)) => {
+				tracing::warn!(run, round, %who, about = ?claim.kind, "nothing to object to in this dispute: it is given up");
+				self.resign(game, moves);
+				Ok(())
+			}
+			Err(error) => Err(error.into()),
+		}
+	}
+}
+
+/// Returns the move that is due in a game.
+pub fn move_of(game: &GameId, view: &GameView) -> MoveId {
+	(game.clone(), view.moves.len())
+}
