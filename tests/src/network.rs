@@ -30,7 +30,7 @@ const GIFT: Balance = 2_000 * NEURO;
 /// Blocks within which the chain takes it.
 const GIFT_BLOCKS: u32 = 15;
 /// Options of honest workers where all work is checked, as in a network with cheaters: they check everything.
-const CHECKS: [&str; 2] = ["--audit", "1"];
+const CHECKS: [&str; 2] = ["--check", "1"];
 /// Account with money and the sudo key of a local network.
 const SPONSOR: &str = "//Alice";
 

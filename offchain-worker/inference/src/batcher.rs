@@ -1,4 +1,5 @@
-//! One thread that answers all requests together: texts join and leave between passes through the model.
+//! Continuous batching: one thread answers all requests together, and texts join and leave between passes through the model. Prompts are prefilled in
+//! portions, and speculative decoding (prompt lookup) drafts tokens from what a text has said before.
 //!
 //! What a text gets does not depend on the others: see [`neuroshard_graph::exec`].
 
@@ -11,9 +12,9 @@ use neuroshard_graph::{
 use std::{collections::VecDeque, io, sync::Arc, thread};
 use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
 
-/// Tokens of prompts that are read in one pass: those who wait for their next token do not wait for long prompts.
+/// Tokens of prompts that one pass prefills: those who wait for their next token do not wait for long prompts.
 const PORTION: usize = 256;
-/// Rows up to which a pass costs about as much as one row: guessed tokens fill them.
+/// Rows up to which a pass costs about as much as one row: drafts of speculative decoding fill them.
 const CHEAP_ROWS: usize = 8;
 /// Last tokens of a text that are looked for earlier in it.
 const LOOKUP: usize = 3;
@@ -25,9 +26,9 @@ pub struct Limits {
 	pub active: usize,
 	/// Texts that wait.
 	pub waiting: usize,
-	/// Bytes of keys and values.
+	/// Bytes of the KV cache.
 	pub memory: usize,
-	/// Whether tokens are guessed from what the text has said before. The answers are the same.
+	/// Whether speculative decoding drafts tokens from what the text has said before. The answers are the same.
 	pub lookup: bool,
 }
 
@@ -267,15 +268,15 @@ struct Text {
 }
 
 impl Text {
-	/// The next tokens to be read: a portion of the prompt, or the newest token and `guesses` of what follows.
-	fn next(&self, portion: usize, guesses: usize) -> (Vec<u32>, Wanted) {
+	/// The next tokens to be read: a portion of the prompt, or the newest token and at most `drafts` of what may follow.
+	fn next(&self, portion: usize, drafts: usize) -> (Vec<u32>, Wanted) {
 		let unread = self.tokens.get(self.read.len()..).unwrap_or_default();
 		match unread {
 			[last] => {
-				let left = self.left().saturating_sub(1).min(guesses);
-				let guessed = lookup(&self.tokens, left);
-				let wanted = if guessed.is_empty() { Wanted::Last } else { Wanted::All };
-				(std::iter::once(*last).chain(guessed.iter().copied()).collect(), wanted)
+				let left = self.left().saturating_sub(1).min(drafts);
+				let drafted = lookup(&self.tokens, left);
+				let wanted = if drafted.is_empty() { Wanted::Last } else { Wanted::All };
+				(std::iter::once(*last).chain(drafted.iter().copied()).collect(), wanted)
 			}
 			_ if unread.len() <= portion => (unread.to_vec(), Wanted::Last),
 			_ => (unread[..portion].to_vec(), Wanted::Nothing),
@@ -390,11 +391,11 @@ impl State {
 		if count == 0 {
 			return;
 		}
-		let guesses = if self.limits.lookup { (CHEAP_ROWS / count).saturating_sub(1) } else { 0 };
+		let drafts = if self.limits.lookup { (CHEAP_ROWS / count).saturating_sub(1) } else { 0 };
 		// Prompts share what is read of them in a pass.
 		let readers = self.active.iter().filter(|text| text.tokens.len() > text.read.len().saturating_add(1)).count();
 		let portion = (PORTION / readers.max(1)).max(1);
-		let next: Vec<_> = self.active.iter().map(|text| text.next(portion, guesses)).collect();
+		let next: Vec<_> = self.active.iter().map(|text| text.next(portion, drafts)).collect();
 		let needed = self.active.iter().zip(&next).map(|(text, (tokens, _))| text.read.pages_for(tokens.len())).sum();
 		self.prefixes.make_room(&self.pages, needed);
 		let pieces = self.active.iter_mut().zip(&next);
@@ -409,13 +410,13 @@ impl State {
 			}
 		};
 		for (text, (tokens, wanted)) in self.active.iter_mut().zip(&next) {
-			let guessed = match wanted {
+			let drafted = match wanted {
 				Wanted::Nothing => continue,
 				Wanted::Last => &[],
 				Wanted::All => &tokens[1..],
 			};
-			let mut guessed = guessed.iter();
-			let own = rows.by_ref().take(guessed.len() + 1);
+			let mut drafted = drafted.iter();
+			let own = rows.by_ref().take(drafted.len() + 1);
 			let mut wrong = false;
 			for logits in own {
 				if wrong || text.end.is_some() {
@@ -437,13 +438,13 @@ impl State {
 				if text.left() == 0 || text.tokens.len() > longest {
 					text.end = Some(End::Length);
 				}
-				let guess = guessed.next();
-				wrong = guess.is_some_and(|guess| *guess != id);
-				if guess == Some(&id) {
-					self.stats.guessed_tokens.inc();
+				let draft = drafted.next();
+				wrong = draft.is_some_and(|draft| *draft != id);
+				if draft == Some(&id) {
+					self.stats.drafted_tokens.inc();
 				}
 			}
-			// What was guessed wrong was not read.
+			// What was drafted wrong was not read.
 			text.read.truncate(text.tokens.len().saturating_sub(1));
 		}
 		self.dismiss();
@@ -518,7 +519,7 @@ mod tests {
 		}
 	}
 
-	/// The answer without a batch, a page of another text, or a guess: the whole text is read again for every token.
+	/// The answer without a batch, a page of another text, or a draft: the whole text is read again for every token.
 	fn expected(inference: &mut Inference, prompt: &[u32], most: u32, sampling: &Sampling) -> (Vec<u32>, End) {
 		let (mut tokens, mut counts, pages) = (prompt.to_vec(), Counts::default(), Pages::new(8));
 		counts.prompt(prompt);
@@ -565,7 +566,7 @@ mod tests {
 		#![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
 		#[test]
-		fn an_answer_does_not_depend_on_the_batch_on_shared_pages_or_on_guesses(asked in asked(), lookup in any::<bool>(), few in any::<bool>()) {
+		fn an_answer_does_not_depend_on_the_batch_on_shared_pages_or_on_drafts(asked in asked(), lookup in any::<bool>(), few in any::<bool>()) {
 			let mut alone = inference();
 			// With little memory, texts wait for each other.
 			let memory = if few { 3 * alone.page_bytes() } else { 64 << 20 };
@@ -585,7 +586,7 @@ mod tests {
 	}
 
 	#[test]
-	fn what_is_guessed_and_what_was_read_before_is_counted() {
+	fn what_is_drafted_and_what_was_read_before_is_counted() {
 		let batcher = start(limits());
 		let prompt: Vec<u32> = (0..100).map(|index| 97 + index % 5).collect();
 		let greedy = Sampling { temperature: 0.0, ..Sampling::default() };

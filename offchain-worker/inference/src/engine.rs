@@ -11,7 +11,7 @@ pub trait Engine: Send {
 	fn longest(&self) -> usize;
 	/// Width of the residual stream.
 	fn dim(&self) -> usize;
-	/// Bytes that a page of keys and values takes, with all who hold one together.
+	/// Bytes that a page of the KV cache takes, with all who hold one together.
 	fn page_bytes(&self) -> usize;
 	/// Whether it can compute, as it is seen from other threads.
 	fn readiness(&self) -> Readiness {

@@ -21,11 +21,11 @@ pub struct Stats {
 	pub shared_tokens: Counter,
 	/// Tokens that were chosen.
 	pub generated_tokens: Counter,
-	/// Those of them that were guessed before.
-	pub guessed_tokens: Counter,
+	/// Those of them that speculative decoding had drafted.
+	pub drafted_tokens: Counter,
 	/// Texts that are being continued.
 	pub texts: Gauge,
-	/// Pages of keys and values in use.
+	/// Pages of the KV cache in use.
 	pub pages: Gauge,
 }
 
@@ -37,11 +37,15 @@ impl Stats {
 		registry.register("refused", "Requests that were refused", self.refused.clone());
 		registry.register("connections", "Connections that are open", self.connections.clone());
 		registry.register("prompt_tokens", "Tokens of prompts", self.prompt_tokens.clone());
-		registry.register("shared_tokens", "Tokens of prompts that were read before", self.shared_tokens.clone());
+		registry.register("shared_tokens", "Tokens of prompts that another prefill had left in the KV cache", self.shared_tokens.clone());
 		registry.register("generated_tokens", "Tokens that were chosen", self.generated_tokens.clone());
-		registry.register("guessed_tokens", "Tokens that were chosen as guessed before", self.guessed_tokens.clone());
+		registry.register(
+			"drafted_tokens",
+			"Tokens that were chosen as speculative decoding had drafted them",
+			self.drafted_tokens.clone(),
+		);
 		registry.register("texts", "Texts that are being continued", self.texts.clone());
-		registry.register("pages", "Pages of keys and values in use", self.pages.clone());
+		registry.register("pages", "Pages of the KV cache in use", self.pages.clone());
 		let mut text = String::new();
 		// Writing to a string does not fail.
 		let _ = encode(&mut text, &registry);

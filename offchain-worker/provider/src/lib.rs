@@ -81,7 +81,9 @@ pub enum ServeError {
 	#[error(transparent)]
 	Keys(#[from] KeysError),
 	/// There is no room for a single text.
-	#[error("{given} MiB have no room for the keys and values of one text: name {needed} or more with --memory, or a shorter text with --context")]
+	#[error(
+		"{given} MiB have no room for the KV cache of one text: name {needed} or more with --memory, or a shorter text with --context"
+	)]
 	Memory {
 		/// Mebibytes given.
 		given: usize,

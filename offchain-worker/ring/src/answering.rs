@@ -41,7 +41,7 @@ pub(super) async fn answer(
 
 /// Bytes of the parameters of what is to be held; more than there are for layers that the model does not have.
 fn weights(source: &Source, hold: &Hold) -> u64 {
-	// For one text with one token, so that keys and values hardly count.
+	// For one text with one token, so that the KV cache hardly counts.
 	let load = Load { class: hold.class, context: 1, sequences: 1, batch: 1 };
 	let Ok(model) = Model::of(&source.config, load) else { return u64::MAX };
 	let stage = hold.stage();

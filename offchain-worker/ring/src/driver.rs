@@ -1,6 +1,6 @@
 //! The driver of a ring: has the spans of a model computed by those who hold them, one after the other, and answers with the logits.
 //!
-//! Whoever of a span's holders answers first in the order of preference is used; the others get the same rows, so that their keys and values are
+//! Whoever of a span's holders answers first in the order of preference is used; the others get the same rows, so that their KV cache is
 //! those that they would need in its place, and tell hashes of what they computed. One that is late is replaced by the next. What a holder lacks,
 //! since it came later or was restarted, is computed anew from the tokens when it is needed.
 
@@ -293,7 +293,7 @@ impl Ring {
 		self.spans[span].members.iter().map(|member| &self.members[*member])
 	}
 
-	/// The first usable member that has all keys and values; else the first usable one.
+	/// The first usable member that has the whole KV cache; else the first usable one.
 	fn preferred(&self, span: usize, texts: &[TextPart]) -> Option<usize> {
 		let usable = || self.spans[span].members.iter().copied().filter(|member| self.members[*member].usable());
 		usable().find(|member| texts.iter().all(|text| self.members[*member].knows(text))).or_else(|| usable().next())
@@ -346,7 +346,7 @@ impl Ring {
 				Err((by, failed)) if by.is_none_or(|by| by == asking) => {
 					self.demote(span, asking, &failed);
 					partly.remove(&asking);
-					// One with the same keys and values has computed the same.
+					// One with the same KV cache has computed the same.
 					let next =
 						self.spans[span].members.iter().copied().find(|other| {
 							self.members[*other].usable() && partly.get(other).is_some_and(|known| known.len() == texts.len())

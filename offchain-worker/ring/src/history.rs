@@ -1,4 +1,4 @@
-//! What the pages of keys and values were computed from: the tokens, with which they can be computed anew elsewhere, and what was sent into each span.
+//! What the pages of the KV cache were computed from: the tokens, with which they can be computed anew elsewhere, and what was sent into each span.
 //!
 //! All holders of a span that have a page were sent the same rows for it, those that are noted here, whenever they read it: rows that differ from what
 //! is noted go to nobody. So what a holder was given is known after any time, and so is who has told it.
@@ -155,7 +155,7 @@ mod tests {
 		other[63] = hash(1);
 		assert_eq!(history.wrong(1, 7, &other[..64]), BTreeSet::from([0, 1]));
 		assert_eq!(history.wrong(3, 9, &right), BTreeSet::new());
-		// The guess at position 65 was wrong.
+		// The draft at position 65 was wrong.
 		history.note(&pages, 65, &[3]);
 		assert_eq!(history.wrong(1, 9, &right), BTreeSet::new());
 		assert!(history.enter(1, &pages, 65, &[hash(98)], &by(&[1])));

@@ -1,4 +1,4 @@
-//! Who holds a part of a model: computes it for a driver, and keeps the keys and values of the driver's texts.
+//! Who holds a part of a model: computes it for a driver, and keeps the KV cache of the driver's texts.
 
 use super::message::{by_text, root, wanted_of, Done, Hold, Pass, TextPart};
 use neuroshard_graph::exec::{Inference, InferenceError, Input, Page, Pages, Piece, Sequence, PAGE_TOKENS};
@@ -8,7 +8,7 @@ use std::{
 	time::Instant,
 };
 
-/// A part of a model, with keys and values of texts.
+/// A part of a model, with the KV cache of texts.
 pub(super) struct Holder {
 	inference: Inference,
 	pages: Pages,
@@ -49,7 +49,7 @@ impl Holder {
 	/// Computes a pass, of which `rows` go in.
 	///
 	/// # Errors
-	/// [`HolderError`]; keys and values are then as before.
+	/// [`HolderError`]; the KV cache is then as before.
 	pub(super) fn pass(&mut self, pass: &Pass, rows: &[f32]) -> Result<&(Done, Vec<f32>), HolderError> {
 		let began = Instant::now();
 		self.last = None;

@@ -6,7 +6,7 @@
 //! - [`accounts`]: rings whose members are accounts of the chain, which pays them.
 //! - [`start`]: greets the workers, places the spans, and sets up the engine.
 //! - [`lend`], `answering`, `holder`: the other side, which computes a span.
-//! - `link`, `message`: what they say to each other. `history`: what is needed to compute keys and values anew, and to say who has lied. `presence`: who is
+//! - `link`, `message`: what they say to each other. `history`: what is needed to compute the KV cache anew, and to say who has lied. `presence`: who is
 //!   there. [`report`]: who was late, or lied; `view` tells it. [`liars`]: who lied is not used after a restart either.
 
 pub mod accounts;

@@ -42,7 +42,7 @@ impl Member {
 		self.ready && !self.banned.is_cancelled() && self.link.is_some()
 	}
 
-	/// Whether it has all keys and values before these tokens.
+	/// Whether it has the KV cache of all that comes before these tokens.
 	pub(super) fn knows(&self, text: &TextPart) -> bool {
 		let begun = usize::try_from(text.first).unwrap_or(usize::MAX).div_ceil(PAGE_TOKENS);
 		text.pages.iter().take(begun).all(|page| self.known.contains(page))

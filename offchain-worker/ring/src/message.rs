@@ -23,7 +23,7 @@ const PORTION: usize = 1 << 20;
 pub(super) enum Request {
 	/// Who are you? Rows that come with it measure the way.
 	Profile,
-	/// Hold this part of this model, for so many pages of keys and values.
+	/// Hold this part of this model, for so many pages of the KV cache.
 	Hold(Hold),
 	/// Compute. The rows that go in follow, unless tokens are given.
 	Pass(Pass),
@@ -48,7 +48,7 @@ pub(super) struct Hold {
 	pub(super) layers: u32,
 	/// Whether rows become logits here.
 	pub(super) head: bool,
-	/// Pages of keys and values, at most.
+	/// Pages of the KV cache, at most.
 	pub(super) pages: u32,
 	/// What is offered on chain with whoever holds it, if its account is to be on the offer.
 	pub(super) terms: Option<Terms>,

@@ -1,4 +1,4 @@
-//! Holders that lack keys and values have texts read again, from their tokens.
+//! Holders that lack the KV cache have texts read again, from their tokens.
 
 use super::{
 	driver::{Failed, Ring, Rows, Stopped, PORTION},
@@ -39,7 +39,7 @@ impl Ring {
 		Ok(())
 	}
 
-	/// Has the texts read again by a member that lacks keys and values; whether it has them now.
+	/// Has the texts read again by a member that lacks the KV cache; whether it has them now.
 	///
 	/// # Errors
 	/// [`Stopped`]; [`Stopped::Contradiction`] also if somebody of an earlier span was found to have lied meanwhile: other rows may be what that has told.

@@ -46,7 +46,7 @@ pub struct Options {
 	pub split: Split,
 	/// Texts that are answered at a time.
 	pub texts: u32,
-	/// Pages of keys and values.
+	/// Pages of the KV cache.
 	pub pages: usize,
 	/// How long is waited.
 	pub patience: Patience,

@@ -39,7 +39,7 @@ pub struct Options {
 	/// How the worker behaves.
 	pub conduct: Arc<dyn Conduct>,
 	/// Share of the others' work that is checked, from 0 to 1. With any at all, checkpoints that others attested are checked too.
-	pub audit: f64,
+	pub check: f64,
 }
 
 /// What a worker works with.

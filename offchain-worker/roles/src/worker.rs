@@ -60,7 +60,7 @@ impl Worker {
 			dataset,
 			reporter,
 			threads: options.threads,
-			audit: options.audit,
+			check: options.check,
 			desk,
 			conduct: options.conduct,
 		});

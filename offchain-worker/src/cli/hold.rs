@@ -42,7 +42,7 @@ pub(super) struct Hold {
 	/// an account that is registered with the role of a worker or of a predictor. Ctrl-C takes what was agreed to back.
 	#[arg(long, conflicts_with = "model")]
 	provider: bool,
-	/// Memory for parameters, keys and values, in MiB; half of what is free if not given.
+	/// Memory for parameters and KV cache, in MiB; half of what is free if not given.
 	#[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
 	memory: Option<u32>,
 	/// Threads.

@@ -250,5 +250,8 @@ mod tests {
 	#[test]
 	fn an_unknown_command_is_refused() {
 		assert!(Cli::try_parse_from(["neuroshard-worker", "mine"]).is_err());
+		let refused = Cli::try_parse_from(["neuroshard-worker", "run", "--audit", "1"]).unwrap_err().to_string();
+		assert!(refused.contains("this option is called --check"), "{refused}");
+		Cli::try_parse_from(["neuroshard-worker", "run", "--check", "1"]).unwrap();
 	}
 }

@@ -92,6 +92,11 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 	}
 }
 
+/// Refuses `--audit`, which `--check` was called.
+pub(super) fn audit(_: &str) -> Result<f64, String> {
+	Err("this option is called --check. Audits are what the chain draws this account for, whatever it checks".into())
+}
+
 /// `--max-disk` where it is not given, in GiB.
 pub(super) const MAX_DISK: &str = "50";
 

@@ -71,10 +71,10 @@ pub(super) struct Serve<C: Conducts> {
 	/// Answers that wait beside them, each choice to each prompt counted; who asks for more is told to come back later.
 	#[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
 	queue: u16,
-	/// Tokens of the longest text, prompt and answer together, in steps of 32; the model's longest if not given. Memory for keys and values has to have room for one.
+	/// Tokens of the longest text, prompt and answer together, in steps of 32; the model's longest if not given. Memory for the KV cache has to have room for one.
 	#[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(64..))]
 	context: Option<u32>,
-	/// Memory for keys and values, in MiB. Answers wait for it.
+	/// Memory for the KV cache, in MiB. Answers wait for it.
 	#[arg(long, value_name = "MIB", default_value_t = 1_024)]
 	memory: usize,
 	/// Have the layers computed by the workers at these addresses, which `hold` prints. May be given several times, or with commas between addresses.
@@ -107,7 +107,7 @@ pub(super) struct Serve<C: Conducts> {
 	/// each has the same bits on every machine.
 	#[arg(long, value_enum, default_value_t = Arithmetic::F32)]
 	class: Arithmetic,
-	/// Do not guess tokens from what a text has said before. Guessing changes no answer, only how fast it comes.
+	/// No speculative decoding: do not draft tokens from what a text has said before. It changes no answer, only how fast it comes.
 	#[arg(long)]
 	no_lookup: bool,
 	/// Threads.

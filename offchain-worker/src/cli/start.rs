@@ -83,7 +83,9 @@ pub(super) struct Run<C: Conducts> {
 	/// Share of the others' work to check, from 0 to 1; what is false is disputed with a bond. Disputes of this account's own work are
 	/// played in any case.
 	#[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse::share)]
-	audit: f64,
+	check: f64,
+	#[arg(long = "audit", hide = true, value_name = "SHARE", value_parser = parse::audit)]
+	_audit: Option<f64>,
 	/// Leave earnings below this on chain: a claim costs a fee.
 	#[arg(long, value_name = "NEURO", default_value = "0.01")]
 	claim_from: Neuro,
@@ -146,7 +148,7 @@ impl<C: Conducts> Run<C> {
 			threads: hardware::threads(self.threads),
 			claim_from: self.claim_from.0,
 			conduct: C::of_run(self.conduct, who.clone()),
-			audit: self.audit,
+			check: self.check,
 		};
 		let parts = Parts { base, keys, owner: who, client, store, net, reporter: reporter.clone() };
 		let result = Worker::new(parts, options)?.run(stop.clone()).await;

@@ -141,7 +141,7 @@ pub enum ReplayError {
 		what: String,
 	},
 	/// What another run gave is needed to go on.
-	#[error("round {round}: {what} is needed. Name with --base-path the base path of a worker that has it: the one that started from it, or one that checked its work (with --audit 1 all), for as long as that can be disputed")]
+	#[error("round {round}: {what} is needed. Name with --base-path the base path of a worker that has it: the one that started from it, or one that checked its work (with --check 1 all), for as long as that can be disputed")]
 	Elsewhere {
 		/// Round.
 		round: RoundIndex,

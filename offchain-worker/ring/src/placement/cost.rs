@@ -42,9 +42,9 @@ pub fn linear_bytes(class: Class, parameters: u64) -> u64 {
 pub struct Load {
 	/// How parameters are held.
 	pub class: Class,
-	/// Tokens of a sequence, at least one: for so many, keys and values have room, and the last one attends to as many.
+	/// Tokens of a sequence, at least one: for so many, the KV cache has room, and the last one attends to as many.
 	pub context: u32,
-	/// Sequences whose keys and values are held at a time, at least one.
+	/// Sequences whose KV cache is held at a time, at least one.
 	pub sequences: u32,
 	/// Sequences that go around the ring together, at least one and at most `sequences`: parameters are read once for all of them.
 	pub batch: u32,
@@ -78,7 +78,7 @@ pub struct End {
 /// One decoder layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Layer {
-	/// Bytes of memory: parameters, keys and values.
+	/// Bytes of memory: parameters and KV cache.
 	pub memory: u64,
 	/// The work of its attention.
 	pub attention: Work,

@@ -62,7 +62,7 @@ enum Checked {
 impl Verifier {
 	/// The next claim to check: the one whose time is over first, of those that can be disputed in time as a rule.
 	pub(super) async fn next_claim(&mut self, at: &ChainAt) -> Result<Option<Due>, WorkerError> {
-		if self.audit <= 0.0 {
+		if self.check <= 0.0 {
 			return Ok(None);
 		}
 		let runs = self.runs_to_check();
@@ -144,7 +144,7 @@ impl Verifier {
 
 	/// Whether a claim is among the share that is checked: the same answer whenever it is asked, and one that nobody else can tell.
 	fn is_drawn(&self, claim: &ClaimId) -> bool {
-		f64::from(self.draw(b"neuroshard/audit/1", claim)) < self.audit * f64::from(u32::MAX) + 1.0
+		f64::from(self.draw(b"neuroshard/audit/1", claim)) < self.check * f64::from(u32::MAX) + 1.0
 	}
 
 	pub(super) fn note(&mut self, claim: ClaimId, finding: Finding, until: BlockNumber, now: BlockNumber) -> Result<(), WorkerError> {

@@ -50,7 +50,7 @@ pub(super) struct Parts<'a> {
 	/// Compute threads.
 	pub threads: usize,
 	/// Share of the others' work that is checked, from 0 to 1.
-	pub audit: f64,
+	pub check: f64,
 	/// Where samples of audits are left.
 	pub desk: Desk,
 	/// How this worker behaves, and defends what it did.
@@ -66,7 +66,7 @@ pub(super) struct Verifier {
 	dataset: Arc<Mutex<Cached>>,
 	reporter: Reporter,
 	threads: usize,
-	audit: f64,
+	check: f64,
 	desk: Desk,
 	conduct: Arc<dyn Conduct>,
 	ledger: Ledger,
@@ -87,7 +87,7 @@ pub(super) struct Verifier {
 
 impl Verifier {
 	pub(super) fn new(parts: Parts<'_>) -> Self {
-		let Parts { base, client, submitter, content, dataset, reporter, threads, audit, desk, conduct } = parts;
+		let Parts { base, client, submitter, content, dataset, reporter, threads, check, desk, conduct } = parts;
 		Self {
 			me: submitter.who().clone(),
 			games: Games::new(client.clone(), submitter.clone()),
@@ -98,7 +98,7 @@ impl Verifier {
 			dataset,
 			reporter,
 			threads,
-			audit,
+			check,
 			desk,
 			ledger: Ledger::open(base),
 			execs: Default::default(),

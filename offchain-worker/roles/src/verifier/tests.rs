@@ -57,7 +57,7 @@ impl Bench {
 			dataset: Default::default(),
 			reporter: Reporter::new(Status::default()),
 			threads: 2,
-			audit: 1.0,
+			check: 1.0,
 			desk: Desk::open(base.path()),
 			conduct: Arc::new(Honest),
 		});
