@@ -73,8 +73,8 @@ impl User {
 		while Instant::now() < until {
 			let signed = hex::encode((voucher.clone(), account.sign_voucher(&voucher, genesis)).encode());
 			let request = format!(
-				"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nneuroshard-session: {session}\r\nneuroshard-ask: 0x{ask}\r\n\
-				 neuroshard-voucher: 0x{signed}\r\ncontent-length: {}\r\n\r\n{body}",
+				"POST /v1/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\nneuroshard-session: {session}\r\n\
+				 neuroshard-ask: 0x{ask}\r\nneuroshard-voucher: 0x{signed}\r\ncontent-length: {}\r\n\r\n{body}",
 				body.len()
 			);
 			socket.write_all(request.as_bytes()).await?;
