@@ -89,7 +89,7 @@ mod tests {
 			threads: 1,
 			claim_from: 1,
 			conduct: std::sync::Arc::new(crate::Honest),
-			audit: 0.0,
+			check: 0.0,
 		};
 		let (shared, keys) = Shared::new(parts, &options);
 		(Participant::new(shared, keys, &options).unwrap(), stop.drop_guard())

@@ -125,7 +125,7 @@ impl Bench {
 			threads: 1,
 			claim_from: NEURO,
 			conduct: Arc::new(Honest),
-			audit: 0.0,
+			check: 0.0,
 		};
 		let (worker, stop, runtime) = (Worker::new(parts, options).unwrap(), self.stop.clone(), tokio::runtime::Handle::current());
 		tokio::task::spawn_blocking(move || runtime.block_on(worker.run(stop)))

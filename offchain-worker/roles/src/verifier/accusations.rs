@@ -1,7 +1,7 @@
 //! Claims that were found false and are not disputed yet: for want of money, of a node, or of room in its pool or among the disputes of an
 //! account. They are kept until a final block has the challenge, the chain refuses it for good, or nobody can dispute them any more.
 
-use super::{compute::Haste, latest, Verifier, REST};
+use super::{compute::Haste, latest, Verifier, BACKOFF};
 use crate::WorkerError;
 use neuroshard_chain_client::{BlockId, Call, ChainAt, Heads, Neuro};
 use neuroshard_disputes::cases::ledger::{verdict, Finding};
@@ -75,7 +75,7 @@ impl Verifier {
 			);
 			return Ok(());
 		}
-		accusation.from = now.saturating_add(REST);
+		accusation.from = now.saturating_add(BACKOFF.after(None));
 		let (call, until) = (accusation.call.clone(), accusation.until);
 		let sent = self.unless_urgent(heads.clone(), Haste::Check, async { Ok(self.submitter.submit_prompt(call, needed).await) }).await?;
 		let (finding, made) = match sent {
@@ -90,7 +90,7 @@ impl Verifier {
 				}
 				None => {
 					if let Some(accusation) = self.accusations.get_mut(&claim) {
-						accusation.from = latest(&heads, now).saturating_add(REST);
+						accusation.from = latest(&heads, now).saturating_add(BACKOFF.after(None));
 					}
 					return Err(error.into());
 				}

@@ -13,7 +13,7 @@ use crate::{
 };
 use claimed::Claimed;
 use neuroshard_chain_client::disputes;
-use neuroshard_disputes::cases::ledger::Finding;
+use neuroshard_disputes::{cases::ledger::Finding, games::GameId};
 use neuroshard_fixtures::Connect;
 use neuroshard_graph::game::{Position, Side};
 use neuroshard_mock_node::{Fate, MockNode, Script};
