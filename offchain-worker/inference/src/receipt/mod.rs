@@ -35,7 +35,7 @@ pub struct Transcript {
 	pub answer: Vec<u32>,
 }
 
-/// What is wrong with a transcript, whatever the model says.
+/// Error of a transcript that is wrong whatever the model says.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Malformed {
 	/// The tokens are not those of the receipt.
