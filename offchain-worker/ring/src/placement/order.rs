@@ -32,7 +32,7 @@ struct Exact<'a> {
 	width: usize,
 	/// By set of nodes, last node, and number of blocks that are placed.
 	costs: Vec<f64>,
-	/// Who came before, and with how many blocks done.
+	/// Nodes that came before, and the number of blocks that were done.
 	parents: Vec<(u16, u16)>,
 	best: Option<Found>,
 }
