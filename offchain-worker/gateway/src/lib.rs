@@ -68,23 +68,23 @@ const MOST_REQUESTS: usize = 64;
 /// For the answers that are under way when the gateway stops.
 const DRAIN: Duration = Duration::from_secs(60);
 
-/// How to pay for answers.
+/// Options of paying for answers.
 pub struct Options {
-	/// Where to listen.
+	/// Address to listen on.
 	pub address: SocketAddr,
-	/// Who pays.
+	/// Account that pays.
 	pub account: Account,
-	/// What is agreed.
+	/// Terms of the session.
 	pub terms: Terms,
 	/// From where the session goes on.
 	pub owed: Tally,
-	/// Where the provider answers.
+	/// Endpoint of the provider.
 	pub endpoint: Endpoint,
-	/// Where vouchers are kept.
+	/// File of the vouchers.
 	pub book: Book,
 	/// The share of answers that is computed anew, and the model.
 	pub check: Option<(f64, Model)>,
-	/// What false answers are disputed with on chain; without it, nothing more is paid, and that is all.
+	/// Means to dispute false answers on chain; without it, nothing more is paid, and that is all.
 	pub court: Option<Court>,
 }
 
@@ -96,7 +96,7 @@ pub enum GatewayError {
 	Listen {
 		/// The address.
 		address: SocketAddr,
-		/// What the system said.
+		/// Error of the operating system.
 		source: std::io::Error,
 	},
 	/// No certificates.
@@ -104,7 +104,7 @@ pub enum GatewayError {
 	Certificates {
 		/// The provider's address.
 		endpoint: Endpoint,
-		/// What the system said.
+		/// Error of the operating system.
 		source: std::io::Error,
 	},
 	/// No thread can be started.

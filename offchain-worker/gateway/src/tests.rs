@@ -38,7 +38,7 @@ use tokio::{
 	task::JoinHandle,
 };
 
-/// What the provider was asked and told, and how it answers.
+/// Requests to the played provider and its messages, and how it answers.
 #[derive(Default)]
 struct Played {
 	/// Headers and bodies of requests for answers.
@@ -50,7 +50,7 @@ struct Played {
 	pause: Duration,
 	/// Breaks off before that piece, or before a document.
 	breaks: bool,
-	/// Where it breaks off, says so as an error instead.
+	/// Sends an error where it would break off.
 	fails: bool,
 	/// Has two receipts for one choice.
 	doubles: bool,
