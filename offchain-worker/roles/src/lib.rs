@@ -49,7 +49,7 @@ pub use participant::{choose_run, KnownRun, Prospect};
 pub use parts::{Mode, Options, Parts};
 pub use worker::Worker;
 
-/// What a participant decides, and out of what: for simulations.
+/// Decisions of a participant, and the state that they are made from: for simulations.
 pub mod decide {
 	pub use super::{
 		journal::PendingWork,

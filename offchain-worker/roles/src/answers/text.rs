@@ -57,12 +57,12 @@ pub(super) enum TextError {
 	NotThere(u32),
 }
 
-/// Who asks.
+/// Auditor that asks.
 pub(super) struct Asker<'a> {
 	pub(super) me: &'a AccountId,
 	pub(super) signer: &'a PonwSigner,
 	pub(super) genesis: H256,
-	/// Where addresses of offers may lead.
+	/// Range of addresses of offers that may be dialled.
 	pub(super) reach: Reach,
 }
 
