@@ -204,10 +204,10 @@ enum Part {
 	Checkpoint(RoundIndex),
 }
 
-/// What is in every checkpoint, by what was computed and not by what the pallet remembers, and what of that is known to be false.
+/// Content of every checkpoint, by what was computed and not by what the pallet remembers, and what of that is known to be false.
 #[derive(Default)]
 struct Model {
-	/// What is in the checkpoint that each round started from.
+	/// Content of the checkpoint that each round started from.
 	contents: BTreeMap<RoundIndex, BTreeSet<Part>>,
 	honest: BTreeSet<Part>,
 	jobs: Vec<OuterJob>,
