@@ -11,22 +11,22 @@ use neuroshard_graph::{
 use neuroshard_types::inference::Receipt;
 use scale_info::TypeInfo;
 
-/// What a game is about: [`Setting`] as it travels.
+/// Subject of a game: [`Setting`] as it travels.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct Game {
 	/// The model.
 	pub model: ModelConfig,
-	/// How it is trained.
+	/// Training configuration.
 	pub train: TrainConfig,
 	/// Round that the claim begins with.
 	pub round: u32,
 	/// Root of the checkpoint that the claim begins with.
 	pub start: Hash,
-	/// What is claimed to follow from it.
+	/// Claim that is said to follow from it.
 	pub claim: Claim,
 }
 
-/// What is claimed: [`Subject`] as it travels.
+/// Claim of a game: [`Subject`] as it travels.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub enum Claim {
 	/// The inner steps of a round, and their delta.
@@ -58,7 +58,7 @@ pub enum Claim {
 }
 
 impl Game {
-	/// What `action` makes of `position`; see [`Position::play`].
+	/// Returns the outcome of `action` at `position`; see [`Position::play`].
 	///
 	/// # Errors
 	/// Those of [`Position::play`].
@@ -90,7 +90,7 @@ sp_api::decl_runtime_apis! {
 		fn known_answers() -> Vec<(Vec<u8>, [u8; 32])>;
 		/// Answer to the test of arithmetic with this seed, which `Staking::prove_arithmetic` compares a provider's with.
 		fn drawn_answer(seed: [u8; 32]) -> [u8; 32];
-		/// What a dispute's move would lead to, the last one with its verdict included, without anything being at stake.
+		/// Returns the outcome of a dispute's move, the last one with its verdict included, without anything being at stake.
 		fn try_move(game: Game, position: Position, action: Move) -> Result<Outcome, GameError>;
 	}
 }
