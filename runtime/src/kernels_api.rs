@@ -90,7 +90,7 @@ sp_api::decl_runtime_apis! {
 		fn known_answers() -> Vec<(Vec<u8>, [u8; 32])>;
 		/// Answer to the test of arithmetic with this seed, which `Staking::prove_arithmetic` compares a provider's with.
 		fn drawn_answer(seed: [u8; 32]) -> [u8; 32];
-		/// Returns the outcome of a dispute's move, the last one with its verdict included, without anything being at stake.
+		/// What a dispute's move would lead to, the last one with its verdict included, without anything being at stake.
 		fn try_move(game: Game, position: Position, action: Move) -> Result<Outcome, GameError>;
 	}
 }
