@@ -101,7 +101,7 @@ impl Reader {
 		}
 	}
 
-	/// Returns what is complete at the end.
+	/// Returns the document at the end; an empty one for a stream of events.
 	pub(super) fn finish(&mut self) -> Whole {
 		let Self::Document(frame, document) = self else { return Whole::default() };
 		let bytes = std::mem::take(document);
