@@ -1,4 +1,4 @@
-//! The user's word that it is the one that asks: vouchers alone get public when they are claimed.
+//! Signed statement of the user that it is the one that asks: vouchers alone get public when they are claimed.
 
 use axum::http::HeaderValue;
 use neuroshard_chain_client::keys::Account;

@@ -38,7 +38,7 @@ const SELDOM: Duration = Duration::from_secs(600);
 const MOST: usize = 32 << 20;
 const MOST_RECEIPTS: usize = 64;
 
-/// Brings vouchers.
+/// Delivers vouchers.
 pub(super) struct Courier {
 	gateway: Gateway,
 	vouchers: watch::Receiver<Signed>,

@@ -559,7 +559,7 @@ async fn a_provider_that_is_away_is_told() {
 	scene.end().await;
 }
 
-/// A gateway that checks all answers, of which the first one is false, with a court or without.
+/// A gateway that checks all answers, of which the first one is false, with the means to dispute it or without.
 async fn checking(court: Option<(Court, TempDir)>) -> Scene {
 	let (court, base) = court.map_or_else(|| (None, tempfile::tempdir().unwrap()), |(court, base)| (Some(court), base));
 	let played = Shared::default();
@@ -589,7 +589,7 @@ impl Scene {
 	}
 }
 
-/// A node, and a court that asks it.
+/// A node, and means to dispute that ask it.
 async fn court() -> (MockNode, Court, TempDir) {
 	let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
 	node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());

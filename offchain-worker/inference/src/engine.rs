@@ -1,4 +1,4 @@
-//! Whatever computes logits: a model on this machine, or a ring of workers.
+//! Engines, which compute logits: a model on this machine, or a ring of workers.
 
 use neuroshard_graph::exec::{Inference, InferenceError, Input, Output, Pages, Piece};
 use std::sync::Arc;

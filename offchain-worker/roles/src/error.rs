@@ -1,4 +1,4 @@
-//! Why a worker, or one of its tasks, cannot go on.
+//! Errors by which a worker, or one of its tasks, cannot go on.
 
 use super::journal::JournalError;
 use crate::arithmetic::Fault;

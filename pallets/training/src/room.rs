@@ -1,4 +1,4 @@
-//! For which acts of participants blocks keep room.
+//! Room that blocks keep for acts of participants.
 //!
 //! A participant has to act once in a phase, before its deadline. Whoever fills blocks until then would have it drop out, so a part of each is
 //! kept for such acts, and they come before other extrinsics. That is so only for those that the chain would take: one for each participant

@@ -105,7 +105,7 @@ pub struct Participant {
 	pub vote: Option<VoteBitmap>,
 	/// True if its delta is part of the next checkpoint; decided at the end of Availability.
 	pub included: bool,
-	/// Its word on the next checkpoint.
+	/// Its attestation of the next checkpoint.
 	pub attestation: Option<Attestation>,
 }
 

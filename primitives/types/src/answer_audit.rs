@@ -155,7 +155,7 @@ impl AnswerAuditTerms {
 	}
 }
 
-/// An auditor's word that it asks a provider for the text of an answer, off chain.
+/// An auditor's statement that it asks a provider for the text of an answer, off chain.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct TextAsk {

@@ -176,7 +176,7 @@ fn is_signed(message: &[u8], user: &AccountId, signature: &MultiSignature) -> bo
 	signature.verify(message, user) || signature.verify(&wrapped()[..], user)
 }
 
-/// A user's word that it is the one that asks in a session: vouchers get public when they are claimed.
+/// A user's statement that it is the one that asks in a session: vouchers get public when they are claimed.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub struct Ask {
 	/// Session.
@@ -289,7 +289,7 @@ impl From<Tokens> for TokenList {
 	}
 }
 
-/// A provider's word that an answer is the one that the model gives.
+/// A provider's statement that an answer is the one that the model gives.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct Receipt {

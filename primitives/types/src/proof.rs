@@ -1,4 +1,4 @@
-//! Proof of Neural Work: a provider's signed word that it did a piece of work, stamped with chain time.
+//! Proof of Neural Work: a provider's signed statement that it did a piece of work, stamped with chain time.
 
 use crate::{AccountId, Moment, RoundIndex, RunId, H256};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};

@@ -224,7 +224,7 @@ pub fn is_vote_for(vote: &VoteBitmap, revealed: usize) -> bool {
 	vote.len() == revealed.div_ceil(8) && (revealed..vote.len().saturating_mul(8)).all(|index| !vote_of(vote, index))
 }
 
-/// A participant's word on the next checkpoint.
+/// A participant's attestation of the next checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Attestation {
 	/// Root of theta_{r+1} with its outer momentum.

@@ -1,4 +1,4 @@
-//! Governance: collectives, treasury, scheduled calls, accounts that act for others, names, and the brakes.
+//! Governance: collectives, treasury, scheduled calls, accounts that act for others, names, and what stops calls.
 
 use super::MAXIMUM_BLOCK_WEIGHT;
 use crate::{

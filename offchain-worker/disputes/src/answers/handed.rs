@@ -1,4 +1,4 @@
-//! The text of an answer that was drawn for an audit, with what shows that it is the one that was paid for.
+//! The text of an answer that was drawn for an audit, with the proof that it is the one that was paid for.
 
 use codec::{DecodeAll, Encode};
 use neuroshard_chain_client::answer_audits::Delivered;
@@ -33,12 +33,12 @@ pub struct Asking {
 }
 
 impl Asking {
-	/// This word, signed.
+	/// This request, signed.
 	pub fn new(ask: &TextAsk, signature: &ProofSignature) -> Self {
 		Self { ask: format!("0x{}", hex::encode((ask, signature).encode())) }
 	}
 
-	/// The word and its signature; `None` if it is something else.
+	/// The request and its signature; `None` if it is something else.
 	pub fn read(&self) -> Option<(TextAsk, ProofSignature)> {
 		let bytes = hex::decode(self.ask.strip_prefix("0x")?).ok()?;
 		DecodeAll::decode_all(&mut &bytes[..]).ok()

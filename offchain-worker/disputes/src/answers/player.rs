@@ -313,7 +313,7 @@ impl Player {
 		Ok(self.games.say(heads, game, &view, answer).await?)
 	}
 
-	/// The answer with what it takes to compute it anew, from the shelf.
+	/// The answer with what it takes to compute it anew, from the stored transcripts.
 	async fn new_case(&mut self, claim: &ClaimId, judged: AnswerClaim) -> Result<Case, PlayerError> {
 		let exec = match &self.exec {
 			Some(exec) => exec.clone(),
@@ -379,7 +379,7 @@ impl Player {
 	}
 }
 
-/// The answer that `judged` is about, from the shelf, computed with the checkpoint that the round of the run starts from. Blocks.
+/// The answer that `judged` is about, from the stored transcripts, computed with the checkpoint that the round of the run starts from. Blocks.
 ///
 /// # Errors
 /// [`PlayerError`].

@@ -9,7 +9,7 @@ const MOST_TOLD: usize = 64;
 pub struct Fault {
 	/// The field, such as `messages[0].content`, if it is one field's.
 	pub param: Option<String>,
-	/// A word for programs, if there is one.
+	/// Code for programs, if there is one.
 	pub code: Option<&'static str>,
 	/// For people.
 	pub message: String,

@@ -1,4 +1,4 @@
-//! Why there is no placement.
+//! Errors of placement.
 
 use super::Role;
 use neuroshard_graph::ConfigError;

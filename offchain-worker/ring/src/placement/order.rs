@@ -1,4 +1,4 @@
-//! In which order nodes form a ring, and which of them.
+//! Search for the nodes of a ring and their order.
 //!
 //! Few nodes: exactly, with the split of the layers, by dynamic programming over the set of nodes so far, the last of them, and how many blocks
 //! are placed. Many nodes: each goes on to the nearest one that is left, then stretches of the way are turned around as long as that makes it

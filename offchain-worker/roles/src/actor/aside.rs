@@ -1,4 +1,4 @@
-//! Work beside work.
+//! A task that goes on beside an actor's loop.
 
 use crate::WorkerError;
 use std::{future::Future, pin::Pin};

@@ -1,4 +1,4 @@
-//! Panics that end nothing but what was under way.
+//! Containment of panics, which end nothing but what was under way.
 
 use crate::WorkerError;
 use futures::FutureExt;

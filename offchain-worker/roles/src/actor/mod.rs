@@ -1,4 +1,4 @@
-//! Actors, which the loops of all roles are: each is an actor that looks at the chain with every block, and does one thing after the other.
+//! Shared parts of the loops of all roles: each is an actor that looks at the chain with every block, and does one thing after the other.
 
 pub(super) mod aside;
 pub(super) mod blocking;

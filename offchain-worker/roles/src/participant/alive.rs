@@ -1,4 +1,4 @@
-//! Whom of the others in a round this worker still hears of.
+//! Liveness of the other participants of a round, as this worker hears of them.
 
 use super::{observe::Observed, Participant};
 use crate::WorkerError;

@@ -1,4 +1,4 @@
-//! Whom a participant asks for content, and where they are.
+//! Address book of a participant: the peers that it asks for content.
 
 use super::decide::view::RunState;
 use crate::{

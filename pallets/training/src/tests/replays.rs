@@ -197,7 +197,7 @@ fn what_would_take_too_many_outer_steps_stays() {
 	});
 }
 
-/// Something in a checkpoint: a delta of an account, or the word of those who adopted it.
+/// Something in a checkpoint: a delta of an account, or the attestations of those who adopted it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Part {
 	Delta(RoundIndex, H256),

@@ -1,4 +1,4 @@
-//! For which acts blocks keep room.
+//! Tests of the acts that blocks keep room for.
 
 use super::*;
 use crate::Refusals;

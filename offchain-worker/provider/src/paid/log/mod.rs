@@ -5,7 +5,7 @@
 //! ```
 //!
 //! [`writer`] is the thread that writes. What comes while it does is written at once afterwards, so that many answers cost as much as one. Each record is then
-//! put into the files where others look for it: the transcript on the shelf, its place in the order of receipts. These are not synced one by one. When a log
+//! put into the files where others look for it: the transcript in its folder, its place in the order of receipts. These are not synced one by one. When a log
 //! is long, or nothing comes for a while, the next one is begun, accounts of the sessions in the old one are written, the disk is synced, and the old one is
 //! deleted. After a crash, [`recover`] does that for all logs that are there.
 

@@ -1,4 +1,4 @@
-//! Several things at once, of which some may never come.
+//! Waiting for several futures at once, of which some may never end.
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::{future::Future, time::Duration};
