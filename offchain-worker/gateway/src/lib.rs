@@ -3,7 +3,8 @@
 //!
 //! - `forward`, `refusal`: the API. `browser` is what pages may do: nothing.
 //! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers, and `shown` is what clients get of them.
-//! - `purse`: the session's account, receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers whose receipts did not come.
+//! - `purse`: the session's account, receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers
+//!   whose receipts did not come.
 //! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
 //! - `courier`: delivers vouchers to the provider, and asks it for receipts that were lost.
 //! - [`choice`]: which provider.

@@ -172,7 +172,7 @@ impl Body {
 	}
 }
 
-/// Account that pays, if anybody does.
+/// Payer of a request, if there is one.
 struct PaidBy(Option<Payer>);
 
 impl<S: Sync> FromRequestParts<S> for PaidBy {
