@@ -22,7 +22,7 @@ pub enum FileError {
 	Missing {
 		/// The file.
 		path: PathBuf,
-		/// Advice what to do.
+		/// Advice on what to do.
 		remedy: String,
 	},
 	/// A folder, a pipe or a device.
@@ -38,7 +38,7 @@ pub enum FileError {
 		path: PathBuf,
 		/// Kind of the file.
 		what: &'static str,
-		/// Advice what to do.
+		/// Advice on what to do.
 		remedy: &'static str,
 	},
 	/// Longer than any of its kind.

@@ -15,7 +15,7 @@ use scrypt::Params;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// First word of the text: its kind and version.
+/// First word of the text, which names its kind.
 const MARK: &str = "neuroshard-key";
 const VERSION: &str = "1";
 /// Logarithm of scrypt's cost: 128 MiB, and some tenths of a second.

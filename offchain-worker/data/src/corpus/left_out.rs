@@ -72,7 +72,7 @@ impl Reason {
 		}
 	}
 
-	/// Returns the advice what to do about it.
+	/// Returns advice on what to do about it.
 	fn remedy(self) -> &'static str {
 		match self {
 			Self::Wide => ": convert them to UTF-8, as with `iconv -f UTF-16 -t UTF-8`",
