@@ -43,7 +43,7 @@ measure_overhead() {
 	"$bencher" v1 benchmark overhead "${genesis[@]}" --metric median --warmup "${WARMUP:-10}" --repeat "${BLOCKS:-100}" --weight-path "$work"
 	nanoseconds() { sed -n 's/.*WEIGHT_REF_TIME_PER_NANOS.saturating_mul(\([0-9_]*\)).*/\1/p' "$work/$1_weights.rs"; }
 	cat >"$weights/overhead.rs" <<RUST
-//! What a block and an extrinsic cost by themselves, measured by \`scripts/weights.sh\`: medians, on $(nproc) cores
+//! Weights of a block and an extrinsic by themselves, measured by \`scripts/weights.sh\`: medians, on $(nproc) cores
 //! ($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)).
 
 use frame_support::{

@@ -10,10 +10,10 @@ use tokio::net::TcpListener;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1_024;
 
-/// Who comes to an address, and how the operator chooses it.
+/// Purpose of an address: who comes to it, and how the operator chooses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purpose {
-	/// Who comes there.
+	/// Clients that come there.
 	pub visitors: &'static str,
 	/// The option that names it.
 	pub option: &'static str,
@@ -25,9 +25,9 @@ pub struct Purpose {
 pub struct Unavailable {
 	/// The address.
 	pub address: SocketAddr,
-	/// What for.
+	/// Purpose of the address.
 	pub purpose: Purpose,
-	/// What the system said.
+	/// Error of the operating system.
 	pub error: io::Error,
 }
 
@@ -41,7 +41,7 @@ impl Unavailable {
 		}
 	}
 
-	/// Whether the machine lacks the address, or all of its family, rather than somebody else having it.
+	/// Returns whether the machine lacks the address, or all of its family, rather than somebody else having it.
 	pub fn is_missing(&self) -> bool {
 		!matches!(self.error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 	}

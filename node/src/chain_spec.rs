@@ -6,7 +6,7 @@ use sc_service::ChainType;
 /// Chain spec with the extension that sync-state RPC fills.
 pub type ChainSpec = sc_service::GenericChainSpec<Extensions>;
 
-/// What a chain spec holds beside genesis.
+/// Extensions that a chain spec has beside genesis.
 #[derive(Default, Clone, Debug, serde::Serialize, serde::Deserialize, sc_chain_spec::ChainSpecExtension)]
 #[serde(rename_all = "camelCase")]
 pub struct Extensions {

@@ -24,13 +24,13 @@ use std::{
 /// An error of the chain or of the storage.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What is asked of the chain.
+/// Requests to the chain.
 pub trait Chain: Send + Sync + 'static {
 	/// The slot that is running.
 	fn now(&self) -> Slot;
 	/// The best block.
 	fn best(&self) -> Hash;
-	/// Who can have the place `index` among the authorities of a child of the block `parent`.
+	/// Returns the authorities that can have the place `index` in a child of the block `parent`.
 	fn authors(&self, parent: Hash, index: u32) -> Vec<AuthorityId>;
 	/// Reports what is proven.
 	///
@@ -78,7 +78,7 @@ struct Vain {
 }
 
 impl Vain {
-	/// Whether there may be another one at `now`.
+	/// Returns whether there may be another one at `now`.
 	fn allows(&mut self, now: Slot) -> bool {
 		if self.slot != now {
 			*self = Self { slot: now, headers: 0 };
@@ -98,7 +98,7 @@ struct Failed {
 }
 
 impl Failed {
-	/// Whether `report` is to be tried at `best`.
+	/// Returns whether `report` is to be tried at `best`.
 	fn allows(&mut self, best: Hash, report: &(Slot, AuthorityId)) -> bool {
 		if self.best != best {
 			*self = Self { best, reports: Vec::new() };
@@ -360,7 +360,7 @@ mod tests {
 			block_on(Announcements::new(self.watch.clone(), |_| ready(())).validate(header, &[])).expect("an answer")
 		}
 
-		/// Whether the announcement of a header goes on at once.
+		/// Returns whether the announcement of a header goes on at once.
 		fn goes_on(&self, header: &Header) -> bool {
 			let mut announcements = Announcements::new(self.watch.clone(), |time| {
 				assert_eq!(time, Duration::from_secs(1));

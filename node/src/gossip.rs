@@ -37,7 +37,7 @@ pub struct Gossip<P: TransactionPool> {
 }
 
 impl<P: TransactionPool> Gossip<P> {
-	/// What the network may see of `pool`.
+	/// Returns the view of `pool` that the network may see.
 	pub fn new(pool: Arc<P>) -> Self {
 		Self { pool, ration: Mutex::new(Ration::new(Instant::now())) }
 	}
@@ -48,9 +48,9 @@ impl<P: TransactionPool> Gossip<P> {
 	}
 }
 
-/// Which extrinsics peers have been told about, and when they may be told about the next one.
+/// Ration of extrinsics: which ones peers have been told about, and when they may be told about the next one.
 struct Ration<H> {
-	/// When the extrinsics so far would have gone, had each one waited for [`PAUSE`]; those with reserved room by themselves.
+	/// Times at which the extrinsics so far would have gone, had each one waited for [`PAUSE`]; those with reserved room by themselves.
 	due: [Instant; 2],
 	/// Those that went to peers in this pass over the pool.
 	offered: HashSet<H>,
@@ -58,7 +58,7 @@ struct Ration<H> {
 	known: HashSet<H>,
 	/// Parts that were [chosen](Self::choose) in this pass.
 	parts: usize,
-	/// Whether this pass has begun once more for a peer that came in the middle of it.
+	/// True if this pass has begun once more for a peer that came in the middle of it.
 	again: bool,
 }
 
@@ -67,7 +67,7 @@ impl<H: Clone + Eq + Hash> Ration<H> {
 		Self { due: [now; 2], offered: HashSet::new(), known: HashSet::new(), parts: 0, again: false }
 	}
 
-	/// Whether a new extrinsic goes to peers now. One that does not is among the [chosen](Self::choose) ones later.
+	/// Returns whether a new extrinsic goes to peers now. One that does not is among the [chosen](Self::choose) ones later.
 	/// Moves and acts, which come first, are counted by themselves: others cannot keep them back.
 	fn take(&mut self, hash: &H, is_first: bool, now: Instant) -> bool {
 		let [others, first] = &mut self.due;

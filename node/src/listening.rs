@@ -27,7 +27,7 @@ pub enum Error {
 	Server(#[from] server::Error),
 }
 
-/// What a node listens at.
+/// Endpoints that a node listens at.
 #[derive(Debug)]
 pub struct Listening {
 	/// For JSON-RPC.
@@ -65,7 +65,7 @@ impl Listening {
 #[derive(Debug)]
 pub struct Peers {
 	addresses: Vec<Multiaddr>,
-	/// Whether the operator has named each of them.
+	/// True if the operator has named each of them.
 	named: bool,
 }
 

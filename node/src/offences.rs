@@ -1,4 +1,4 @@
-//! What this node's chain says about equivocation, and how it is told.
+//! The node's chain for reports of equivocation: what it says of them, and how it is told.
 
 use crate::service::{Client, Pool};
 use futures::StreamExt;

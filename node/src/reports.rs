@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most reports that are kept; the oldest makes room.
 pub const MAX_REPORTS: usize = 128;
-/// What they are stored under.
+/// Key that they are stored under.
 const KEY: &[u8] = b"reports_of_equivocation";
 
 type Extrinsic = <Block as BlockT>::Extrinsic;
@@ -70,7 +70,7 @@ impl<S: AuxStore + HeaderBackend<Block>, P: LocalTransactionPool<Block = Block>>
 		self.store.insert_aux(&[(KEY, kept.encode().as_slice())], &[])
 	}
 
-	/// What is kept. What cannot be read was not written here.
+	/// Returns the reports that are kept. What cannot be read was not written here.
 	fn load(&self) -> sp_blockchain::Result<Vec<Kept>> {
 		let bytes = self.store.get_aux(KEY)?;
 		Ok(bytes.and_then(|bytes| Vec::decode(&mut &bytes[..]).ok()).unwrap_or_default())
@@ -120,7 +120,7 @@ mod tests {
 	use sc_transaction_pool_api::error::Error;
 	use sp_runtime::{traits::Header as _, transaction_validity::InvalidTransaction, OpaqueExtrinsic};
 
-	/// What was brought to a pool, and what it says to it.
+	/// Extrinsics that were submitted to a pool, and its answer to them.
 	#[derive(Clone, Default)]
 	struct Pool(Arc<Mutex<Vec<Extrinsic>>>, Answer);
 
@@ -174,7 +174,7 @@ mod tests {
 		kept
 	}
 
-	/// What is brought to a fresh pool of a restarted node where reports are valid at the blocks of these heights alone.
+	/// Returns the extrinsics that are submitted to a fresh pool of a restarted node where reports are valid at the blocks of these heights alone.
 	fn again(chain: &Arc<Blockchain<Block>>, valid: &[BlockNumber]) -> Vec<Extrinsic> {
 		let (pool, valid) = (Pool::default(), valid.iter().map(|number| block(*number).hash()).collect::<Vec<_>>());
 		Reports::new(chain.clone(), pool.clone()).again(|at, _| Ok::<_, ()>(valid.contains(&at))).expect("a store");

@@ -13,7 +13,7 @@ use sp_blockchain::HeaderBackend;
 use sp_keystore::KeystorePtr;
 use std::sync::Arc;
 
-/// What the RPC handlers work with.
+/// Dependencies of the RPC handlers.
 pub struct Dependencies {
 	/// Client.
 	pub client: Arc<Client>,

@@ -43,7 +43,7 @@ pub type Pool = TransactionPoolHandle<Block, Client>;
 /// Blocks between two stored GRANDPA justifications, beside those that change the authority set.
 const JUSTIFICATION_PERIOD: u32 = 512;
 
-/// What [`partial`] makes beyond the SDK's own components.
+/// Parts that [`partial`] makes beyond the SDK's own components.
 pub struct Consensus {
 	block_import: BoxBlockImport<Block>,
 	grandpa_link: LinkHalf<Block, Client, SelectChain>,

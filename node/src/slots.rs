@@ -17,10 +17,10 @@ const PLACES: u64 = 1_024;
 /// Longest header in bytes that is remembered: what its author may put there, and as much for an epoch's first block with as many authorities
 /// as there can be. Longer ones are of no valid block.
 const MAX_HEADER: usize = 2 * MAX_HEADER_SIZE as usize;
-/// What a place is stored under begins with it.
+/// Prefix of the keys that places are stored under.
 const PREFIX: &[u8] = b"sealed_headers_of_slot_";
 
-/// What is known of the slot and the author of a header.
+/// Result of looking at a header, by its slot and author.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sight {
 	/// It is not compared: its slot is too old or in the future, or has no place, or it is too long.
@@ -33,9 +33,9 @@ pub enum Sight {
 	Again,
 	/// Its author sealed another one for this slot.
 	Second {
-		/// What proves it.
+		/// Proof of it.
 		proof: Box<EquivocationProof<Header>>,
-		/// Whether [`set_reported`] was called for this slot and author.
+		/// True if [`set_reported`] was called for this slot and author.
 		reported: bool,
 	},
 }
@@ -101,14 +101,14 @@ pub fn set_reported<S: AuxStore>(store: &S, slot: Slot, author: &AuthorityId) ->
 	save(store, slot, &known)
 }
 
-/// Whether the last digest of a header is the seal of `author` over the rest.
+/// Returns whether the last digest of a header is the seal of `author` over the rest.
 fn is_sealed_by(header: &Header, author: &AuthorityId) -> bool {
 	let mut header = header.clone();
 	let seal = header.digest_mut().pop().and_then(|item| item.as_babe_seal());
 	seal.is_some_and(|seal| AuthorityPair::verify(&seal, header.hash(), author))
 }
 
-/// What is remembered of a slot; nothing if a later one has its place. What cannot be read is an earlier slot's, or none's.
+/// Returns the headers that are remembered of a slot; none if a later one has its place. What cannot be read is an earlier slot's, or none's.
 fn load<S: AuxStore>(store: &S, slot: Slot) -> sp_blockchain::Result<Option<Vec<Sealed>>> {
 	let place = store.get_aux(&key(slot))?;
 	let place = place.and_then(|bytes| <(Slot, Vec<Sealed>)>::decode(&mut &bytes[..]).ok());
@@ -160,7 +160,7 @@ pub(crate) mod tests {
 		header
 	}
 
-	/// What is known of this header three slots after [`SLOT`], where `authors` can have made it.
+	/// Returns the result for this header three slots after [`SLOT`], where `authors` can have made it.
 	fn look_at(store: &Blockchain<Block>, header: &Header, authors: &[&AuthorityPair]) -> Sight {
 		look(store, (SLOT + 3).into(), header, |_| authors.iter().map(|pair| pair.public()).collect()).expect("a store")
 	}

@@ -15,7 +15,7 @@ pub enum Error {
 	Unusable {
 		/// The folder.
 		folder: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		error: io::Error,
 	},
 	/// Somebody else could have put something in.
@@ -27,7 +27,7 @@ pub enum Error {
 	OfOthers {
 		/// The folder.
 		folder: PathBuf,
-		/// Whether it is this user's.
+		/// True if it is this user's.
 		owned: bool,
 	},
 }

@@ -53,7 +53,7 @@ impl Timing {
 	}
 }
 
-/// What was measured. All steps are whole ones: forward, backward, AdamW; ours also clips by the gradient norm.
+/// Measured weights. All steps are whole ones: forward, backward, AdamW; ours also clips by the gradient norm.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Report {
 	/// Parameters of the model.

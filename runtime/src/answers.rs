@@ -11,7 +11,7 @@ use pallet_neuro_disputes::{Answers, Rounds};
 pub struct ToChallenges;
 
 impl Answers<RuntimeCall> for ToChallenges {
-	/// Who cannot answer, for having no key of its own and no operator, does not attest.
+	/// Returns whether the call is an answer, or an attestation: who cannot answer, for having no key of its own and no operator, does not attest.
 	fn stands_alone(call: &RuntimeCall) -> bool {
 		matches!(call, RuntimeCall::Dataset(Call::answer_challenge { .. } | Call::attest { .. }))
 	}

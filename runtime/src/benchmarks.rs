@@ -1,4 +1,4 @@
-//! What is measured, and what the benchmarks need that only the runtime knows. Compiled for measuring alone.
+//! Benchmarks, and what they need that only the runtime knows. Compiled for measuring alone.
 
 use crate::{
 	AccountId, AllPalletsWithSystem, Assets, Authorship, Balance, Balances, BlockNumber, Council, Dataset, Disputes, Identity, Inference,
@@ -65,7 +65,7 @@ frame_benchmarking::define_benchmarks!(
 	[pallet_utility, Utility]
 );
 
-/// What can be measured, and what storage there is.
+/// Returns the benchmarks, and the storage that there is.
 pub fn list(extra: bool) -> (Vec<BenchmarkList>, Vec<StorageInfo>) {
 	let mut list = Vec::new();
 	list_benchmarks!(list, extra);
@@ -101,10 +101,10 @@ impl pallet_transaction_payment::BenchmarkConfig for Runtime {
 	}
 }
 
-/// What the benchmarks of our own pallets ask for.
+/// Setup that the benchmarks of our own pallets ask for.
 pub struct Helper;
 
-/// What a provider has at stake.
+/// Stake of a provider.
 const BOND: Balance = 10_000 * NEURO;
 
 /// A new secp256k1 key, which can sign.

@@ -1,4 +1,4 @@
-//! Which calls carry other calls.
+//! Calls that carry other calls.
 
 use crate::RuntimeCall;
 use alloc::{vec, vec::Vec};
@@ -13,7 +13,7 @@ impl Carriers<RuntimeCall> for AllCarriers {
 	}
 }
 
-/// What a call carries that anybody may sign: it is dispatched under the filters of its own, so it can be looked at call by call. `None` for
+/// Returns what a call that anybody may sign carries: it is dispatched under the filters of its own, so it can be looked at call by call. `None` for
 /// all other calls.
 pub fn by_signature(call: &RuntimeCall) -> Option<Vec<&RuntimeCall>> {
 	use pallet_multisig::Call as Multisig;
@@ -53,7 +53,7 @@ pub fn by_signature(call: &RuntimeCall) -> Option<Vec<&RuntimeCall>> {
 	Some(carried)
 }
 
-/// What a call carries that is dispatched by an origin of its own, now or later. `None` for all other calls.
+/// Returns what a call carries that is dispatched by an origin of its own, now or later. `None` for all other calls.
 fn by_governance(call: &RuntimeCall) -> Option<Vec<&RuntimeCall>> {
 	use pallet_collective::Call as Collective;
 	use pallet_scheduler::Call as Scheduler;

@@ -1,4 +1,4 @@
-//! What only root may do, done by two bodies that have agreed on it, so that nobody has to hold a key for it.
+//! Enactment of what only root may do, done by two bodies that have agreed on it, so that nobody has to hold a key for it.
 
 pub use pallet::*;
 
@@ -16,14 +16,14 @@ mod pallet {
 	#[pallet::storage_version(STORAGE_VERSION)]
 	pub struct Pallet<T>(_);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<RuntimeEvent: From<Event<Self>>> {
 		/// The runtime's calls.
 		type RuntimeCall: Parameter + UnfilteredDispatchable<RuntimeOrigin = Self::RuntimeOrigin> + GetDispatchInfo;
-		/// Who clears calls, and takes that back.
+		/// Origin that clears calls, and takes that back.
 		type ClearOrigin: EnsureOrigin<Self::RuntimeOrigin>;
-		/// Who has cleared calls made.
+		/// Origin that has cleared calls made.
 		type EnactOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Blocks after which a cleared call may be made, so that everybody sees it coming.
 		#[pallet::constant]
@@ -129,13 +129,13 @@ mod pallet {
 		}
 	}
 
-	/// What encoding and hashing a call costs: 10 ns a byte, as for the lists that moves in disputes post.
+	/// Returns the weight of encoding and hashing a call: 10 ns a byte, as for the lists that moves in disputes post.
 	fn hash<T: Config>(call: &<T as Config>::RuntimeCall) -> Weight {
 		let bytes = u64::try_from(call.encoded_size()).unwrap_or(u64::MAX);
 		Weight::from_parts(10_000, 0).saturating_mul(bytes)
 	}
 
-	/// What reading, looking through and writing the list costs. Not measured: a safe upper bound.
+	/// Returns the weight of reading, looking through and writing the list. Not measured: a safe upper bound.
 	fn short<T: Config>() -> Weight {
 		Weight::from_parts(20_000_000, 0).saturating_add(T::DbWeight::get().reads_writes(1, 1))
 	}

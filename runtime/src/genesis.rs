@@ -18,7 +18,7 @@ pub const LOCAL_TESTNET: &str = sp_genesis_builder::LOCAL_TESTNET_RUNTIME_PRESET
 /// For a network that lasts: production durations, audits, no sudo key, and no accounts: those are its operators' to put in. See [`check`].
 pub const LIVE: &str = "live";
 
-/// What differs between presets of development networks.
+/// Values that differ between presets of development networks.
 struct Preset {
 	/// Slots of a BABE epoch.
 	epoch_length: u64,

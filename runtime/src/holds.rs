@@ -1,4 +1,4 @@
-//! What is on hold of all accounts together, for each reason.
+//! Amounts that are on hold of all accounts together, for each reason.
 //!
 //! Our own pallets check what is on hold of every account that they know. Here is the other half: nothing is on hold of anybody else. And the
 //! deposits of the SDK's pallets: those on hold, and what `pallet-assets` took for places among the holders of models, which is a reserve.
@@ -31,7 +31,7 @@ fn sum(mut amounts: impl Iterator<Item = Balance>) -> Option<Balance> {
 	amounts.try_fold(0, |sum: Balance, amount| sum.checked_add(amount))
 }
 
-/// What is on hold by tickets of the SDK, which store nothing but the amount and show it to nobody. `None` if it is more than there can be.
+/// Returns the amount on hold by tickets of the SDK, which store nothing but the amount and show it to nobody. `None` if it is more than there can be.
 fn sum_of_tickets(tickets: impl Iterator<Item = impl Encode>) -> Option<Balance> {
 	let amounts: Result<Vec<_>, _> = tickets.map(|ticket| Balance::decode_all(&mut &ticket.encode()[..])).collect();
 	sum(amounts.ok()?.into_iter())
@@ -135,7 +135,7 @@ fn deposits_of_models() -> Option<Balance> {
 	sum(Models::<Runtime>::iter_keys().filter(|run| !Runs::<Runtime>::contains_key(run)).map(|_| deposit))
 }
 
-/// How many accounts have something on hold, and those of whom it is for models, if that is more than [`are_all_known`] allows: nobody noted
+/// Number of accounts that have something on hold, and those of whom it is for models, if that is more than [`are_all_known`] allows: nobody noted
 /// which of them have shares.
 ///
 /// It reads what everybody has on hold, in one block: 10,000 accounts take 80 ms of weight. A model that got its first share after its run was removed

@@ -1,4 +1,4 @@
-//! What must hold of the whole state after every block.
+//! Invariants of the whole state after every block.
 
 use crate::{
 	holds, AccountId, Balance, Balances, BlockNumber, Dataset, Disputes, Inference, Ownership, Ponw, Rewards, Runtime, Staking, System,
@@ -24,7 +24,7 @@ pub const MAX_ENTRIES: u32 = 20_000;
 /// Checks some invariants and names the first that does not hold.
 type Check = fn() -> Result<(), TryRuntimeError>;
 
-/// Whether every invariant holds, unless there is too much to check.
+/// Checks every invariant, unless there is too much to check.
 pub fn soundness() -> Soundness {
 	if has_more_entries_than(MAX_ENTRIES) {
 		return Soundness::TooLarge { limit: MAX_ENTRIES };
@@ -32,7 +32,7 @@ pub fn soundness() -> Soundness {
 	broken().map_or(Soundness::Sound, Soundness::Broken)
 }
 
-/// Whether the state has more entries than `limit`. Looks at no more of them than that.
+/// Returns whether the state has more entries than `limit`. Looks at no more of them than that.
 fn has_more_entries_than(limit: u32) -> bool {
 	let mut key = Vec::new();
 	for _ in 0..=limit {
@@ -70,7 +70,7 @@ fn words(error: TryRuntimeError) -> String {
 	}
 }
 
-/// What the accounts have is what was issued, and what is held of an account is among what it has.
+/// Checks that the accounts have what was issued, and that what is held of an account is among what it has.
 fn money_is_all_there() -> Result<(), TryRuntimeError> {
 	let mut reserved = BTreeMap::<AccountId, Balance>::new();
 	let mut total: Balance = 0;

@@ -11,22 +11,22 @@ use neuroshard_graph::{
 use neuroshard_types::inference::Receipt;
 use scale_info::TypeInfo;
 
-/// What a game is about: [`Setting`] as it travels.
+/// Subject of a game: [`Setting`] as it travels.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct Game {
 	/// The model.
 	pub model: ModelConfig,
-	/// How it is trained.
+	/// Training configuration.
 	pub train: TrainConfig,
 	/// Round that the claim begins with.
 	pub round: u32,
 	/// Root of the checkpoint that the claim begins with.
 	pub start: Hash,
-	/// What is claimed to follow from it.
+	/// Claim that is said to follow from it.
 	pub claim: Claim,
 }
 
-/// What is claimed: [`Subject`] as it travels.
+/// Claim of a game: [`Subject`] as it travels.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub enum Claim {
 	/// The inner steps of a round, and their delta.
@@ -58,7 +58,7 @@ pub enum Claim {
 }
 
 impl Game {
-	/// What `action` makes of `position`; see [`Position::play`].
+	/// Returns the outcome of `action` at `position`; see [`Position::play`].
 	///
 	/// # Errors
 	/// Those of [`Position::play`].

@@ -1,5 +1,5 @@
-//! What an upgrade to this runtime does to the state that it finds. Each step looks at what is there, the version of its pallet's storage or
-//! what a pallet has left behind, and does nothing if there is nothing to do, so that an upgrade may pass over releases.
+//! Migrations that an upgrade to this runtime applies to the state that it finds. Each step looks at what is there, the version of its pallet's
+//! storage or what a pallet has left behind, and does nothing if there is nothing to do, so that an upgrade may pass over releases.
 
 use crate::{enactment, holds::UnownedModels, offences::RunningKeys, parameters, Runtime};
 use frame_support::{

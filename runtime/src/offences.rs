@@ -65,7 +65,7 @@ impl Get<u64> for SetChangesKept {
 	}
 }
 
-/// Who had a session key in a session, as reports of equivocation name it. It proves nothing by itself: the chain remembers all sets that can be
+/// Ownership of a session key in a session, as reports of equivocation name it. It proves nothing by itself: the chain remembers all sets that can be
 /// reported about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, TypeInfo)]
 pub struct KeyOwnership {
@@ -91,12 +91,12 @@ impl GetValidatorCount for KeyOwnership {
 pub struct KeyOwners;
 
 impl KeyOwners {
-	/// Who had `key` in the session of `slot`, whichever session runs now.
+	/// Returns the owner of `key` in the session of `slot`, whichever session runs now.
 	pub fn at_slot(slot: Slot, key: &[u8]) -> Option<KeyOwnership> {
 		Self::in_session(session_of(slot), sp_consensus_babe::KEY_TYPE, key)
 	}
 
-	/// Who had `key` in the latest session of the set `set` of finalizers.
+	/// Returns the owner of `key` in the latest session of the set `set` of finalizers.
 	pub fn in_set(set: SetId, key: &[u8]) -> Option<KeyOwnership> {
 		Self::in_session(SetIdSession::<Runtime>::get(set)?, sp_consensus_grandpa::KEY_TYPE, key)
 	}
@@ -133,7 +133,7 @@ fn session_of(slot: Slot) -> SessionIndex {
 	epoch.saturating_sub(gap).saturated_into()
 }
 
-/// Whether `session` is one of those in which the set `set` finalizes.
+/// Returns whether `session` is one of those in which the set `set` finalizes.
 fn is_session_of(set: SetId, session: SessionIndex) -> bool {
 	let last = SetIdSession::<Runtime>::get(set);
 	let is_later = match set.checked_sub(1) {

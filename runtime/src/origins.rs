@@ -1,4 +1,4 @@
-//! Who decides what: the origins of governance, by name.
+//! Origins of governance, by name.
 //!
 //! "Half" always means more than half of the members. `docs/spec/governance-datasets.md` lists what each of them may do.
 
@@ -32,10 +32,10 @@ pub type RootOrHalfTechnical = EitherOfDiverse<EnsureRoot<AccountId>, HalfTechni
 /// Root, or more than half of the council or of the technical committee.
 pub type RootOrHalfOfEither = EitherOfDiverse<EnsureRoot<AccountId>, EitherOfDiverse<HalfTechnical, HalfCouncil>>;
 
-/// Who stops training runs and models, and lets models be used again.
+/// Origin that stops training runs and models, and lets models be used again.
 pub type StopRun = RootOrHalfOfEither;
 
-/// Who retires the datasets of others.
+/// Origin that retires the datasets of others.
 pub type RetireDataset = RootOrHalfOfEither;
 
 parameter_types! {
@@ -47,7 +47,7 @@ parameter_types! {
 	pub const AnySpend: Balance = Balance::MAX;
 }
 
-/// Who spends the treasury's money, and how much of it at once.
+/// Origin that spends the treasury's money, with the most that it spends at once.
 pub type SpendFromTreasury = EitherOf<
 	EnsureRootWithSuccess<AccountId, AnySpend>,
 	EitherOf<EnsureWithSuccess<TwoThirdsCouncil, AccountId, LargeSpend>, EnsureWithSuccess<HalfCouncil, AccountId, SmallSpend>>,

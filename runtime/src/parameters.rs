@@ -36,7 +36,7 @@ mod pallet {
 	#[pallet::genesis_config]
 	#[derive(frame_support::DefaultNoBound)]
 	pub struct GenesisConfig<T: Config> {
-		/// Whether this is to be a network that lasts: then genesis is refused with values of a development network
+		/// True if this is to be a network that lasts: then genesis is refused with values of a development network
 		/// ([`crate::genesis::check`]).
 		pub live: bool,
 		/// Slots of a BABE epoch; the default of 200 (10 minutes) if zero.

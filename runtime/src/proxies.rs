@@ -1,11 +1,11 @@
-//! What an account may let others do in its name.
+//! Proxies: what an account may let others do in its name.
 
 use crate::RuntimeCall;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::traits::InstanceFilter;
 use scale_info::TypeInfo;
 
-/// What a proxy may do for the account that appointed it. All but [`ProxyType::Any`] list what they allow, so that a new call is not allowed
+/// Type of a proxy, by what it may do for the account that appointed it. All but [`ProxyType::Any`] list what they allow, so that a new call is not allowed
 /// before somebody has thought about it. Calls of disputes, and answers to challenges of datasets, are never made by a proxy: see `CheckTurn`. An
 /// operator makes them, so that only [`ProxyType::Any`] names one, or becomes one in the name of another account: see `pallet_neuro_staking`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
@@ -14,7 +14,7 @@ pub enum ProxyType {
 	#[default]
 	#[codec(index = 0)]
 	Any,
-	/// What takes no money out of the account. Signing for other accounts is not among it: they may have some.
+	/// Calls that take no money out of the account. Signing for other accounts is not among them: they may have some.
 	#[codec(index = 1)]
 	NonTransfer,
 	/// Motions and votes.
@@ -23,7 +23,7 @@ pub enum ProxyType {
 	/// Bonds of providers, of validators and of those who stand behind them, and session keys.
 	#[codec(index = 3)]
 	Staking,
-	/// What a worker does from day to day: it takes part in rounds and claims what it earned, but neither bonds nor unbonds anything.
+	/// Daily calls of a worker: it takes part in rounds and claims what it earned, but neither bonds nor unbonds anything.
 	#[codec(index = 4)]
 	Training,
 	/// The account's name.

@@ -1,4 +1,4 @@
-//! What goes on in safe mode, and what nobody can pause.
+//! Calls that go on in safe mode, and that nobody can pause.
 
 use crate::{carriers, Runtime, RuntimeCall};
 use alloc::vec;
@@ -8,7 +8,7 @@ use pallet_tx_pause::RuntimeCallNameOf;
 /// Calls by their pallet and name; no names stand for all calls of the pallet.
 pub type Calls = &'static [(&'static str, &'static [&'static str])];
 
-/// What nobody can stop: what makes blocks, who ends it all again, disputes, exits, and the calls by which such calls are made for others.
+/// Calls that nobody can stop: what makes blocks, who ends it all again, disputes, exits, and the calls by which such calls are made for others.
 /// The last ones only carry, and what they carry is filtered by its own name.
 pub const NEVER_STOPPED: Calls = &[
 	// Blocks and their authors.
@@ -47,10 +47,10 @@ pub const NEVER_STOPPED: Calls = &[
 	("Proxy", &["proxy", "proxy_announced", "announce", "remove_announcement", "reject_announcement", "remove_proxy", "remove_proxies"]),
 ];
 
-/// What goes on in safe mode besides: a round under way is finished, or who trains would be punished for dropping out.
+/// Calls that go on in safe mode besides: a round under way is finished, or who trains would be punished for dropping out.
 pub const IN_SAFE_MODE: Calls = &[("Training", &["leave", "commit", "reveal", "vote_availability", "attest", "report_missing"])];
 
-/// Whether `calls` has this one.
+/// Returns whether `calls` has this one.
 fn has(calls: Calls, pallet: &str, call: &str) -> bool {
 	calls.iter().any(|(name, calls)| *name == pallet && (calls.is_empty() || calls.contains(&call)))
 }

@@ -1,4 +1,4 @@
-//! Where pallets get chain time and randomness from.
+//! Sources of chain time and randomness for pallets.
 
 use crate::{BlockNumber, Hash, Runtime, Staking, Timestamp};
 use alloc::{vec, vec::Vec};
@@ -29,7 +29,7 @@ impl Randomness<Hash, BlockNumber> for VrfRandomness {
 	}
 }
 
-/// What must last longer than claims can be disputed: stakes and records stay until then.
+/// Durations that must be longer than claims can be disputed: stakes and records stay until then.
 pub struct Outlasting;
 
 impl Get<Vec<(&'static str, BlockNumber)>> for Outlasting {

@@ -1,4 +1,4 @@
-//! What the runtime answers those who ask whether its state is sound.
+//! Tests of what the runtime answers those who ask whether its state is sound.
 
 use frame_support::{
 	assert_ok,

@@ -1,4 +1,4 @@
-//! What a block has room for when ordinary extrinsics have filled all that they may take of it.
+//! Tests of what a block has room for when ordinary extrinsics have filled all that they may take of it.
 
 mod acts;
 
@@ -63,13 +63,13 @@ fn in_a_full_block(test: impl FnOnce()) {
 	});
 }
 
-/// What the chain knows of this call, and its bytes, signed.
+/// Returns the dispatch information of this call, and the length of its bytes, signed.
 fn known_of(call: &RuntimeCall) -> (DispatchInfo, usize) {
 	let extension_weight = extension().weight(call);
 	(DispatchInfo { extension_weight, ..call.get_dispatch_info() }, call.encoded_size() + BESIDE_CALL)
 }
 
-/// Whether there is room for this call, signed by [`SOMEBODY`]; what is to be done when it has been dispatched.
+/// Checks that there is room for this call, signed by [`SOMEBODY`], and returns what is to be done when it has been dispatched.
 fn admit(call: &RuntimeCall) -> Result<<MovesAlone<Runtime, ByClass> as TransactionExtension<RuntimeCall>>::Pre, TransactionValidityError> {
 	admit_of(&SOMEBODY, call)
 }
@@ -83,12 +83,12 @@ fn admit_of(
 	Ok(by_class().validate_and_prepare(RuntimeOrigin::signed(who.clone()), call, &info, bytes, 0)?.0)
 }
 
-/// What of the extensions looks at the class of a call.
+/// Returns the part of the extensions that looks at the class of a call.
 fn by_class() -> MovesAlone<Runtime, ByClass> {
 	extension().8
 }
 
-/// What is signed beside a call, all zeros: immortal, the first nonce, no tip, no hash of metadata.
+/// Returns the extension that is signed beside a call, all zeros: immortal, the first nonce, no tip, no hash of metadata.
 fn extension() -> TxExtension {
 	TxExtension::decode(&mut [0; 16].as_slice()).expect("an extension")
 }
@@ -210,7 +210,7 @@ fn priority(call: &RuntimeCall, tip: Balance) -> TransactionPriority {
 	priority
 }
 
-/// What a pool knows of this call in the present block, signed by [`SOMEBODY`] with a tip in planck.
+/// Returns the validity of this call for a pool in the present block, signed by [`SOMEBODY`] with a tip in planck.
 fn valid(call: &RuntimeCall, tip: Balance) -> ValidTransaction {
 	let (info, bytes) = known_of(call);
 	// What follows the tip: no hash of metadata.

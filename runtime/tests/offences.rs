@@ -32,7 +32,7 @@ use sp_staking::offence::Offence;
 const FIRST_SLOT: u64 = 600_000_000;
 /// Slots of an epoch.
 const EPOCH: u64 = 4;
-/// What everybody bonds.
+/// Bond of everybody.
 const BOND: u128 = 10_000 * NEURO;
 const VALIDATORS: [Sr25519Keyring; 4] = [Alice, Bob, Charlie, Dave];
 
@@ -153,7 +153,7 @@ fn report_votes(proof: sp_consensus_grandpa::EquivocationProof<Hash, u32>, sessi
 	pallet_grandpa::Call::report_equivocation_unsigned { equivocation_proof: Box::new(proof), key_owner_proof }.into()
 }
 
-/// What the pool of the reporting node says.
+/// Returns the answer of the reporting node's pool.
 fn pooled(call: &RuntimeCall) -> Result<(), TransactionValidityError> {
 	let extrinsic = UncheckedExtrinsic::new_bare(call.clone());
 	let validate = || Executive::validate_transaction(TransactionSource::Local, extrinsic, Hash::zero());
@@ -161,7 +161,7 @@ fn pooled(call: &RuntimeCall) -> Result<(), TransactionValidityError> {
 	answer.expect("an answer").map(|_| ())
 }
 
-/// What happens in a block of an author that has it in its pool.
+/// Returns the result in a block of an author that has it in its pool.
 fn included(call: &RuntimeCall) -> ApplyExtrinsicResult {
 	assert_ok!(pooled(call));
 	Executive::apply_extrinsic(UncheckedExtrinsic::new_bare(call.clone()))

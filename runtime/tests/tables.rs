@@ -1,4 +1,4 @@
-//! What users pay and deposit against tables that Python computed with integers and fractions alone.
+//! Tests of what users pay and deposit against tables that Python computed with integers and fractions alone.
 
 use crate::common::provider;
 use codec::Decode;
@@ -42,7 +42,7 @@ fn weighs(picoseconds: u64) -> DispatchInfo {
 	DispatchInfo { call_weight: Weight::from_parts(picoseconds, 7), ..Default::default() }
 }
 
-/// What every extrinsic pays for being one: 10 planck for each picosecond that one takes which does nothing, as it was measured.
+/// Returns the base fee of every extrinsic: 10 planck for each picosecond that one takes which does nothing, as it was measured.
 fn base() -> Balance {
 	10 * Balance::from(RuntimeBlockWeights::get().get(DispatchClass::Normal).base_extrinsic.ref_time())
 }

@@ -1,4 +1,4 @@
-//! What the methods answer. Amounts are planck as decimal strings, since JSON numbers are exact up to 2^53 only.
+//! Answers of the methods. Amounts are planck as decimal strings, since JSON numbers are exact up to 2^53 only.
 
 use neuroshard_runtime::{AccountId, Balance, BlockNumber, Hash};
 use neuroshard_types::{
@@ -17,13 +17,13 @@ pub struct Run {
 	pub id: RunId,
 	/// Name given by the sponsor.
 	pub name: String,
-	/// Who created it.
+	/// Account that created it.
 	pub sponsor: AccountId,
 	/// Dataset it trains on.
 	pub dataset: DatasetId,
 	/// The model.
 	pub model: ModelConfig,
-	/// How it is trained.
+	/// Training configuration.
 	pub train: TrainConfig,
 	/// Rounds to train; `null` for no end.
 	pub rounds: Option<RoundIndex>,
@@ -33,7 +33,7 @@ pub struct Run {
 	pub checkpoint: Hash,
 	/// Life.
 	pub status: RunStatus,
-	/// Whether its work draws issuance.
+	/// True if its work draws issuance.
 	pub approved: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Run {
 pub struct Round {
 	/// Round number.
 	pub round: RoundIndex,
-	/// How often it was started anew.
+	/// Number of times that it was started anew.
 	pub attempt: u32,
 	/// Phase.
 	pub phase: Phase,
@@ -55,23 +55,23 @@ pub struct Round {
 	pub participants: Vec<Participant>,
 }
 
-/// What one participant has done in the round.
+/// Actions of one participant in the round.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Participant {
 	/// Account.
 	pub account: AccountId,
-	/// Whether it has committed.
+	/// True if it has committed.
 	pub committed: bool,
 	/// Merkle root of its delta once revealed.
 	pub delta_root: Option<Hash>,
-	/// Whether it has voted on availability.
+	/// True if it has voted on availability.
 	pub voted: bool,
 	/// Root of the checkpoint that it attested.
 	pub attested: Option<Hash>,
 	/// Validation loss that it attested, nats per token.
 	pub validation_loss: Option<f32>,
-	/// Whether its delta is included.
+	/// True if its delta is included.
 	pub included: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct Provider {
 	pub roles: Vec<Role>,
 	/// Measured hardware.
 	pub hardware: HardwareProfile,
-	/// Whether it takes part.
+	/// Participation status.
 	pub status: ProviderStatus,
 	/// Active bond in planck, as a decimal string.
 	pub bonded: String,
@@ -103,7 +103,7 @@ pub struct Provider {
 	pub suspended_until: BlockNumber,
 }
 
-/// What an account has earned; planck as decimal strings.
+/// Rewards of an account; planck as decimal strings.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingRewards {
@@ -184,7 +184,7 @@ impl From<ProviderView> for Provider {
 }
 
 impl PendingRewards {
-	/// What has been earned, and how many proofs are not final yet.
+	/// Puts together what has been earned, and the number of proofs that are not final yet.
 	pub fn new(earnings: Earnings, pending: usize) -> Self {
 		Self {
 			claimed: earnings.claimed.to_string(),

@@ -16,7 +16,7 @@ use neuroshard_types::{
 };
 use subxt::metadata::Metadata;
 
-/// What [`deliver`] is called with.
+/// Arguments of [`deliver`].
 type Delivery = (SessionId, u32, Receipt, ProofSignature, H256, LaterReceipts, Text, Text);
 
 const PALLET: &str = "Disputes";
@@ -31,7 +31,7 @@ const AUDIT: View<(SessionId, AccountId, u32), Option<AnswerAuditView>> = View::
 const DEMANDED_OF: View<(AccountId, Option<AnswerId>), Vec<AnswerAuditView>> = View::new(PALLET, "answers_demanded_of");
 const TERMS: View<(), AnswerAuditTerms> = View::new(PALLET, "answer_audit_terms");
 
-/// Whether the chain has these calls and view functions with the same types.
+/// Checks that the chain has these calls and view functions with the same types.
 ///
 /// # Errors
 /// The first one that is missing or differs.
@@ -73,7 +73,7 @@ pub fn deliver(session: SessionId, place: u32, text: Delivered) -> Call {
 	DELIVER.with((session, place, receipt, signature, before, later, prompt, answer))
 }
 
-/// What a call delivers, if it does.
+/// Returns the text that a call delivers; `None` if it delivers none.
 fn delivered(call: &str, mut fields: &[u8]) -> Option<Delivered> {
 	let fields = (call == "deliver_answer").then(|| Delivery::decode_all(&mut fields).ok())??;
 	let (_, _, receipt, signature, before, later, prompt, answer) = fields;
@@ -107,7 +107,7 @@ impl ChainAt {
 		self.pages(&DEMANDED_OF, PAGE, |last| (provider.clone(), last.map(|last| last.answer.clone()))).await
 	}
 
-	/// What holds for audits of all answers.
+	/// Returns the rules that hold for audits of all answers.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.

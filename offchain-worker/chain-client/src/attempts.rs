@@ -1,4 +1,4 @@
-//! How often an extrinsic is signed before it is given up, and what it offers for a place in a block.
+//! Limits on how often an extrinsic is signed before it is given up, and the tips that it offers for a place in a block.
 
 use crate::{call::Call, client::BlockId, error::ChainError};
 use neuroshard_types::{Balance, BlockNumber, NEURO};
@@ -14,7 +14,7 @@ const STUCK_AFTER: BlockNumber = 3;
 /// Largest tip, in planck; and no more than a tenth of what is free beside what the call itself needs.
 const LAST_TIP: Balance = 5 * NEURO;
 
-/// What becomes of an extrinsic whose time is over.
+/// Handling of an extrinsic whose time is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Expiry {
 	/// It is signed anew, some times.
@@ -37,7 +37,7 @@ impl Expiry {
 	}
 }
 
-/// How often a call was signed, and whether it is signed once more.
+/// Number of times that a call was signed, and whether it is signed once more.
 #[derive(Debug)]
 pub(super) struct Attempts {
 	expiry: Expiry,
@@ -86,7 +86,7 @@ impl Attempts {
 	}
 }
 
-/// What is known of an extrinsic with a deadline that blocks have not taken, however it was signed.
+/// State of an extrinsic with a deadline that blocks have not taken, however it was signed.
 #[derive(Default, Debug)]
 pub(super) struct Stuck {
 	/// Tip in planck that it offers.
@@ -104,12 +104,12 @@ impl Stuck {
 		self.in_vain = self.in_vain.saturating_add(blocks);
 	}
 
-	/// Whether it has waited for longer than an extrinsic is valid.
+	/// Returns whether it has waited for longer than an extrinsic is valid.
 	pub(super) fn is_too_long(&self) -> bool {
 		self.waited > MORTALITY
 	}
 
-	/// Whether it is to offer more if `blocks` more have not taken it. A node whose pool has seen it invalid on a branch that was given up keeps
+	/// Returns whether it is to offer more if `blocks` more have not taken it. A node whose pool has seen it invalid on a branch that was given up keeps
 	/// those bytes, and puts them into no block.
 	pub(super) fn is_due(&self, blocks: BlockNumber) -> bool {
 		self.in_vain.saturating_add(blocks) > STUCK_AFTER

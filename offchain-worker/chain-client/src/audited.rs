@@ -1,4 +1,4 @@
-//! What became of audits, from the events of blocks: for those who watch a network. Whoever takes part asks view functions.
+//! Results of audits, from the events of blocks: for those who watch a network. Whoever takes part asks view functions.
 
 use crate::{client::ChainAt, error::ChainError, event::EventShape};
 use neuroshard_types::{audit::Report, AccountId, BlockNumber, RoundIndex, RunId};
@@ -21,7 +21,7 @@ pub enum Audited {
 		run: RunId,
 		/// Adopted round.
 		round: RoundIndex,
-		/// Whose work they are to run again.
+		/// Account whose work they are to run again.
 		subject: AccountId,
 		/// The auditors.
 		auditors: [AccountId; 2],
@@ -36,7 +36,7 @@ pub enum Audited {
 		round: RoundIndex,
 		/// The auditor.
 		auditor: AccountId,
-		/// What it says.
+		/// Report of the auditor.
 		report: Report,
 	},
 	/// An audit is over.
@@ -45,7 +45,7 @@ pub enum Audited {
 		run: RunId,
 		/// Adopted round.
 		round: RoundIndex,
-		/// Whose work was audited.
+		/// Account whose work was audited.
 		subject: AccountId,
 		/// Auditors that were paid.
 		paid: Vec<AccountId>,
@@ -54,14 +54,14 @@ pub enum Audited {
 	},
 }
 
-/// Whether the chain means the same by these events. One without audits does.
+/// Checks that the chain's events have the same fields. A chain without audits passes.
 pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
 	DRAWN.check(metadata)?;
 	REPORTED.check(metadata)?;
 	CLOSED.check(metadata)
 }
 
-/// What an event of the pallet says; `None` for one that says nothing of an audit.
+/// Returns the audit event in an event of the pallet; `None` for one that says nothing of an audit.
 fn audited(name: &str, bytes: &[u8]) -> Result<Option<Audited>, ChainError> {
 	Ok(if name == DRAWN.name {
 		let (run, round, subject, auditors, step, _) = DRAWN.decode(bytes)?;
@@ -78,7 +78,7 @@ fn audited(name: &str, bytes: &[u8]) -> Result<Option<Audited>, ChainError> {
 }
 
 impl ChainAt {
-	/// What happened in audits in this block, in order.
+	/// Returns what happened in audits in this block, in order.
 	///
 	/// # Errors
 	/// [`ChainError::Incompatible`] if the chain means something else by the events; the node is away or has discarded the block's state.

@@ -28,7 +28,7 @@ const AUDITS_OF: View<(AccountId, Option<AuditCursor>), Vec<AuditView>> = View::
 const AUDIT_CLAIM: View<(RunId, RoundIndex, AccountId), Option<AuditClaim>> = View::new(PALLET, "audit_claim");
 const TERMS: View<(), AuditTerms> = View::new(PALLET, "audit_terms");
 
-/// Whether the chain has these calls and view functions with the same types.
+/// Checks that the chain has these calls and view functions with the same types.
 ///
 /// # Errors
 /// The first one that is missing or differs.
@@ -88,7 +88,7 @@ impl ChainAt {
 		Ok(audits)
 	}
 
-	/// What the sample that auditor `who` reported is judged by; `None` if it reported none.
+	/// Returns the grounds that the sample of auditor `who` is judged by; `None` if it reported none.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -96,7 +96,7 @@ impl ChainAt {
 		self.view(&AUDIT_CLAIM, (run, round, who.clone())).await
 	}
 
-	/// What holds for all audits.
+	/// Returns the rules that hold for all audits.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.

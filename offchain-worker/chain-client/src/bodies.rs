@@ -1,4 +1,4 @@
-//! What stands in the bodies of blocks. Nodes keep these when the states of the same blocks are long gone.
+//! Calls in the bodies of blocks. Nodes keep these when the states of the same blocks are long gone.
 
 use crate::{
 	client::{BlockId, ChainAt},
@@ -19,7 +19,7 @@ fn reveal(call: &str, mut fields: &[u8]) -> Option<(RunId, RoundIndex, Work)> {
 }
 
 impl ChainAt {
-	/// What was said in a block by calls of a pallet, in order: what `read` makes of a call's name and its encoded arguments. Whether these
+	/// Reads the calls of a pallet in a block, in order, and returns what `read` makes of a call's name and its encoded arguments. Whether these
 	/// calls succeeded is not said here, nor for whom they were made: who signs can be an operator, and of whom it was one then, no body says.
 	/// The block may be much older than this state, whose metadata they are read with: its own
 	/// metadata may be gone with its state.
@@ -44,7 +44,7 @@ impl ChainAt {
 		Ok(said)
 	}
 
-	/// What was revealed in a block, and in which run and round.
+	/// Returns the work that was revealed in a block, each with its run and round.
 	///
 	/// # Errors
 	/// [`ChainError::Missing`] if the node does not have the block's body; the node is away.

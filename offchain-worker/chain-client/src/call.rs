@@ -52,7 +52,7 @@ impl<A: Encode + TypeInfo + 'static> Signature<A> {
 		Call { pallet: self.pallet, name: self.name, arguments: Arguments::Values { bytes: arguments.encode(), check: Self::compare } }
 	}
 
-	/// Whether the chain has this call with these arguments.
+	/// Checks that the chain has this call with these arguments.
 	pub(super) fn check(&self, metadata: &Metadata) -> Result<(), ChainError> {
 		let call = Call { pallet: self.pallet, name: self.name, arguments: Arguments::Values { bytes: Vec::new(), check: Self::compare } };
 		call.encode(metadata).map(drop)

@@ -17,7 +17,7 @@ use neuroshard_types::{
 use sp_runtime::MultiSignature;
 use subxt::metadata::Metadata;
 
-/// Whether the chain has every call that this worker makes, with the same arguments.
+/// Checks that the chain has every call that this worker makes, with the same arguments.
 ///
 /// # Errors
 /// The first call that is missing or differs.

@@ -23,7 +23,7 @@ use subxt::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// How often the node is asked for its heads. A subscription can die with the node unnoticed; a question cannot.
+/// Interval at which the node is asked for its heads. A subscription can die with the node unnoticed; a question cannot.
 const HEAD_INTERVAL: Duration = Duration::from_millis(500);
 /// Longest wait for a block: a chain that stands still is asked again all the same.
 const LONGEST_WAIT: Duration = Duration::from_secs(6);
@@ -59,7 +59,7 @@ pub async fn next_block(heads: &mut watch::Receiver<Heads>, stop: &CancellationT
 	}
 }
 
-/// How the node is, for people.
+/// Health of the node, for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeHealth {
 	/// Chain name.
@@ -68,7 +68,7 @@ pub struct NodeHealth {
 	pub version: String,
 	/// Its peers.
 	pub peers: usize,
-	/// Whether it still fetches old blocks.
+	/// True if it still fetches old blocks.
 	pub syncing: bool,
 }
 
@@ -104,12 +104,12 @@ impl ChainClient {
 		Ok(Self { api, rpc: LegacyRpcMethods::new(connection), nodes: Arc::new(nodes) })
 	}
 
-	/// What each of several nodes says, whenever that changes. No reports at all if there is one node only.
+	/// Returns a receiver of the reports of several nodes, which changes whenever they do. It holds no reports if there is one node only.
 	pub fn nodes(&self) -> watch::Receiver<Watched> {
 		self.nodes.reports()
 	}
 
-	/// Whether `block` is final: `None` as long as that is not decided, or nodes contradict each other, `false` once it never will be.
+	/// Returns whether `block` is final: `None` as long as that is not decided, or nodes contradict each other, `false` once it never will be.
 	///
 	/// # Errors
 	/// [`ChainError::NodeAway`], [`ChainError::NodeBusy`] or [`ChainError::Rpc`].
@@ -144,7 +144,7 @@ impl ChainClient {
 		self.nodes.url()
 	}
 
-	/// Whether the node has yet to catch up with others.
+	/// Returns whether the node has yet to catch up with others.
 	///
 	/// # Errors
 	/// [`ChainError::NodeAway`] or [`ChainError::Rpc`].
@@ -152,7 +152,7 @@ impl ChainClient {
 		Ok(self.ask("system_health", self.rpc.system_health()).await?.is_syncing)
 	}
 
-	/// Whether the node's chain is one for development or of one machine, as its chain spec says.
+	/// Returns whether the node's chain is one for development or of one machine, as its chain spec says.
 	///
 	/// # Errors
 	/// [`ChainError::NodeAway`] or [`ChainError::Rpc`].
@@ -161,7 +161,7 @@ impl ChainClient {
 		Ok(matches!(kind.as_str(), "Development" | "Local"))
 	}
 
-	/// How the node is.
+	/// Returns the health of the node.
 	///
 	/// # Errors
 	/// [`ChainError::NodeAway`] or [`ChainError::Rpc`].
@@ -332,7 +332,7 @@ impl ChainClient {
 		self.unless_settling(ChainError::Missing { what })
 	}
 
-	/// What a node refuses that came into use just now it may be able to answer soon: it was asked for what another one has.
+	/// Turns `error` into [`ChainError::NodeAway`] if the node has just come into use: it was asked for what another one has, and may have it soon.
 	fn unless_settling(&self, error: ChainError) -> ChainError {
 		match self.nodes.is_settling() {
 			true => ChainError::NodeAway { url: self.url().to_owned(), reason: format!("it has just taken another one's place: {error}") },
@@ -341,13 +341,13 @@ impl ChainClient {
 	}
 }
 
-/// Whether an error of the client says that the connection ended, and not that the node refused something. The library knows this by
+/// Returns whether an error of the client says that the connection ended, and not that the node refused something. The library knows this by
 /// its types in some places only; its words are the same everywhere.
 fn is_lost(words: &str) -> bool {
 	["connection was lost", "reconnect initiated", "connection was closed", "restart required"].iter().any(|sign| words.contains(sign))
 }
 
-/// Whether an error of the client says that the node answers no more calls for now, in the words of the servers of RPC that nodes have.
+/// Returns whether an error of the client says that the node answers no more calls for now, in the words of the servers of RPC that nodes have.
 fn is_busy(words: &str) -> bool {
 	["RPC rate limit exceeded", "Server is busy"].iter().any(|sign| words.contains(sign))
 }
@@ -361,7 +361,7 @@ pub struct ChainAt {
 }
 
 impl ChainAt {
-	/// Which block this is the state of.
+	/// Returns the block that this is the state of.
 	pub fn block(&self) -> BlockId {
 		self.block
 	}
@@ -424,7 +424,7 @@ impl ChainAt {
 		self.client.ask(function, self.client.rpc.state_call(function, None, hash)).await
 	}
 
-	/// Whether the chain has all calls and view functions that this worker uses, as it knows them.
+	/// Checks that the chain has all calls and view functions that this worker uses, as it knows them.
 	///
 	/// # Errors
 	/// [`ChainError::Missing`] or [`ChainError::Incompatible`]: the first difference.
@@ -432,7 +432,7 @@ impl ChainAt {
 		check_calls(self.at.metadata_ref()).and_then(|()| check_views(self.at.metadata_ref()))
 	}
 
-	/// Whether the chain has what a worker defends its claims with, and is drawn for audits with.
+	/// Checks that the chain has the calls and view functions that a worker defends its claims with, and is drawn for audits with.
 	///
 	/// # Errors
 	/// As [`Self::check_compatible`].

@@ -22,7 +22,7 @@ const BIRTH_LAG: BlockNumber = 16;
 /// Pause between two looks at the chain.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Which extrinsics of the account one waits for.
+/// Priority of an extrinsic among those of its account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rank {
 	/// It takes the account's next nonce on chain from whatever the pool has for it. Moves drive others out of the pool; what cannot be driven
@@ -262,7 +262,7 @@ impl Lane {
 struct Due(Option<BlockNumber>);
 
 impl Due {
-	/// Whether that is `best` or one before it; at once if it was never handed over.
+	/// Returns whether it is to be handed over when the best block is `best`; true if it never was.
 	fn is_now(&self, best: BlockNumber) -> bool {
 		self.0.is_none_or(|block| best >= block)
 	}
@@ -278,7 +278,7 @@ fn birth_height(heads: &Heads) -> BlockNumber {
 	heads.finalized.number.max(heads.best.number.saturating_sub(BIRTH_LAG))
 }
 
-/// Whether an extrinsic born in `birth` can get into no block after `best` any more.
+/// Returns whether no block after `best` can have an extrinsic born in `birth`.
 fn is_over(birth: BlockNumber, best: BlockNumber) -> bool {
 	best > birth.saturating_add(MORTALITY)
 }
@@ -325,19 +325,19 @@ impl Versions {
 	}
 }
 
-/// Whether the pool may have what was handed over. An answer that was lost on its way may have been yes.
+/// Returns whether the pool may have what was handed over. An answer that was lost on its way may have been yes.
 fn may_have_it(answer: &Result<Result<(), Refusal>, ChainError>) -> bool {
 	matches!(answer, Ok(Ok(()) | Err(Refusal::Known)) | Err(ChainError::NodeAway { .. }))
 }
 
-/// Whether the pool's answer "outdated", or that it has put the extrinsic aside, means that no block gets the extrinsic. One that the pool had
+/// Returns whether the pool's answer "outdated", or that it has put the extrinsic aside, means that no block gets the extrinsic. One that the pool had
 /// before and is in no block that was looked at may be in the very next one; the second time, some blocks later, it would have been found there.
 fn overtaken(sent_before: bool, outdated: &mut u32) -> bool {
 	*outdated = outdated.saturating_add(1);
 	!sent_before || *outdated > 1
 }
 
-/// What a walk back from the best block found, and the blocks it looked at.
+/// Result of a walk back from the best block, and the blocks it looked at.
 struct Walk {
 	/// Block, place in it, and nonce.
 	found: Option<(BlockId, u32, u64)>,

@@ -39,7 +39,7 @@ const ATTESTATION_CLAIM: View<(RunId, RoundIndex, AccountId), Option<Attestation
 const ANSWER_CLAIM: View<(ClaimId,), Option<AnswerClaim>> = View::new(PALLET, "answer_claim");
 const IS_CONDEMNED: View<(ClaimId,), bool> = View::new("Training", "claim_condemned");
 
-/// Whether the chain has these calls and view functions with the same types.
+/// Checks that the chain has these calls and view functions with the same types.
 ///
 /// # Errors
 /// The first one that is missing or differs.
@@ -78,7 +78,7 @@ pub fn play(claim: ClaimId, challenger: AccountId, position: &Position, action: 
 	PLAY.with((claim, challenger, H256(position.hash()), action))
 }
 
-/// What an extrinsic does in a dispute. Whether it succeeded, and whose it is, is not said here: replaying the game shows it.
+/// Action of an extrinsic in a dispute. Whether it succeeded, and whose it is, is not said here: replaying the game shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a block has a handful of them")]
 pub enum Act {
@@ -86,9 +86,9 @@ pub enum Act {
 	ChallengeWork {
 		/// The claim.
 		claim: ClaimId,
-		/// What was revealed, as the challenger says.
+		/// Work that was revealed, as the challenger says.
 		work: Work,
-		/// What it disagrees with first.
+		/// First point that it disagrees with.
 		doubt: Doubt,
 	},
 	/// Opens a game about an attestation.
@@ -106,7 +106,7 @@ pub enum Act {
 	Play {
 		/// The claim.
 		claim: ClaimId,
-		/// Whose game about it.
+		/// Challenger whose game it is.
 		challenger: AccountId,
 		/// [`Position::hash`] of what it answers.
 		position: H256,
@@ -175,7 +175,7 @@ impl ChainClient {
 		}
 	}
 
-	/// What was posted in disputes in a block, in order. Blocks keep their bodies when their states are gone.
+	/// Returns the actions that were posted in disputes in a block, in order. Blocks keep their bodies when their states are gone.
 	///
 	/// # Errors
 	/// [`ChainError::Missing`] if the node does not have the block's body; the node is away.
@@ -204,7 +204,7 @@ impl ChainAt {
 		self.view(&GAME, (claim.clone(), challenger.clone())).await
 	}
 
-	/// What holds for all games.
+	/// Returns the rules that hold for all games.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -212,8 +212,8 @@ impl ChainAt {
 		self.view(&TERMS, ()).await
 	}
 
-	/// What must be free for a challenge of `claim` by `challenger` beside its fee, in planck: the bond that it holds, and what keeps the account
-	/// alive. `None` while as many disputes are open against the claim's account as can be, unless the challenger was drawn to audit it.
+	/// Returns the amount that must be free for a challenge of `claim` by `challenger` beside its fee, in planck: the bond that it holds, and what keeps
+	/// the account alive. `None` while as many disputes are open against the claim's account as can be, unless the challenger was drawn to audit it.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -222,7 +222,7 @@ impl ChainAt {
 		Ok(bond.map(|bond| bond.saturating_add(least)))
 	}
 
-	/// What a claim about work is judged by; `None` if there is none.
+	/// Returns the grounds that a claim about work is judged by; `None` if there is none.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -230,7 +230,7 @@ impl ChainAt {
 		self.view(&WORK_CLAIM, (run, round, who.clone())).await
 	}
 
-	/// What a claim about a checkpoint is judged by; `None` if there is none.
+	/// Returns the grounds that a claim about a checkpoint is judged by; `None` if there is none.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -238,7 +238,7 @@ impl ChainAt {
 		self.view(&ATTESTATION_CLAIM, (run, round, who.clone())).await
 	}
 
-	/// What a claim about an answer is judged by; `None` if no game about it is open.
+	/// Returns the grounds that a claim about an answer is judged by; `None` if no game about it is open.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -246,7 +246,7 @@ impl ChainAt {
 		self.view(&ANSWER_CLAIM, (claim.clone(),)).await
 	}
 
-	/// Whether a claim about training was proven false, or not defended.
+	/// Returns whether a claim about training was proven false, or not defended.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.

@@ -1,4 +1,4 @@
-//! What can go wrong between worker and chain, in words that say what to do.
+//! Errors between worker and chain, in words that say what to do.
 
 use crate::shape::Mismatch;
 use neuroshard_types::{Balance, BlockNumber};
@@ -11,7 +11,7 @@ pub enum ChainError {
 	NodeAway {
 		/// The address.
 		url: String,
-		/// What the connection said.
+		/// Error of the connection.
 		reason: String,
 	},
 	/// Somebody answers at the node's address, and lets nobody in who asks like this.
@@ -23,7 +23,7 @@ pub enum ChainError {
 		url: String,
 		/// Status of the answer.
 		status: u16,
-		/// What the answer said.
+		/// Body of the answer.
 		words: String,
 	},
 	/// The node answers no more calls for now.
@@ -31,13 +31,13 @@ pub enum ChainError {
 	NodeBusy {
 		/// The address.
 		url: String,
-		/// What the node said.
+		/// Error of the node.
 		reason: String,
 	},
 	/// The node's address is none.
 	#[error("{url} is not the address of a node: expected ws://HOST:PORT or wss://HOST:PORT")]
 	BadUrl {
-		/// What was given.
+		/// Address that was given.
 		url: String,
 	},
 	/// The nodes are not all on one chain.
@@ -63,7 +63,7 @@ pub enum ChainError {
 	/// The chain lacks something this worker needs.
 	#[error("the chain at this node has no {what}: it is not a NeuroShard chain, or of another version; use the worker of its release")]
 	Missing {
-		/// What is missing.
+		/// Item that is missing.
 		what: String,
 	},
 	/// The chain means something else by this name.
@@ -71,21 +71,21 @@ pub enum ChainError {
 	Incompatible {
 		/// Call or view function.
 		what: String,
-		/// Where the types part.
+		/// First difference between the types.
 		mismatch: Mismatch,
 	},
 	/// The chain's answer is no value of the type it promised.
 	#[error("the node's answer to {what} cannot be decoded: {reason}")]
 	BadAnswer {
-		/// What was asked.
+		/// Request that was made.
 		what: String,
-		/// What failed.
+		/// Error of decoding.
 		reason: String,
 	},
 	/// The node refused a request.
 	#[error("the node refused {what}: {reason}")]
 	Rpc {
-		/// What was asked.
+		/// Request that was made.
 		what: String,
 		/// Its answer.
 		reason: String,
@@ -95,7 +95,7 @@ pub enum ChainError {
 	Unfunded {
 		/// Address of the account.
 		address: String,
-		/// What it has.
+		/// Its free balance.
 		free: Neuro,
 	},
 	/// The account that signs acts for its owner no more.
@@ -129,7 +129,7 @@ pub enum ChainError {
 	NotIncluded {
 		/// The call.
 		call: String,
-		/// How long was waited.
+		/// Number of blocks that were waited for.
 		blocks: u32,
 	},
 	/// The extrinsic got into no block before its deadline.
@@ -146,12 +146,12 @@ pub enum ChainError {
 }
 
 impl ChainError {
-	/// Whether the node may answer if it is asked again.
+	/// Returns whether the node may answer if it is asked again.
 	pub fn passes(&self) -> bool {
 		matches!(self, Self::NodeAway { .. } | Self::NodeBusy { .. })
 	}
 
-	/// Whether the call was executed and refused with this `Pallet::Error`.
+	/// Returns whether the call was executed and refused with this `Pallet::Error`.
 	pub fn is_dispatch(&self, expected: &str) -> bool {
 		matches!(self, Self::Dispatch { name, .. } if name == expected)
 	}

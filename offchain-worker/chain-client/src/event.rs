@@ -23,7 +23,7 @@ impl<F: DecodeAll + TypeInfo + 'static> EventShape<F> {
 		format!("event {}::{}", self.pallet, self.name)
 	}
 
-	/// Whether the chain means the same by the event. One that has no such event does.
+	/// Checks that the chain's event has the same fields. A chain without such an event passes.
 	///
 	/// # Errors
 	/// [`ChainError::Incompatible`].
@@ -50,7 +50,7 @@ impl<F: DecodeAll + TypeInfo + 'static> EventShape<F> {
 }
 
 impl ChainAt {
-	/// What `read` makes of the events of this block, in order, from pallet, name and the fields' SCALE bytes of each.
+	/// Reads the events of this block, in order, and returns what `read` makes of them from pallet, name and the fields' SCALE bytes of each.
 	///
 	/// # Errors
 	/// What `read` says; the node is away or has discarded the block's state.

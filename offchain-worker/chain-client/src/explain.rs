@@ -6,7 +6,7 @@ use subxt::{
 	rpcs::UserError,
 };
 
-/// What to do about an extrinsic that the pool did not take.
+/// Reason for which the pool did not take an extrinsic, by what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
 	/// It is in the pool already.
@@ -60,7 +60,7 @@ pub(super) fn refusal(error: &UserError) -> Refusal {
 	}
 }
 
-/// What a connection's error says, without the names of the layers that it came through and the system's number.
+/// Returns the text of a connection's error, without the names of the layers that it came through and the system's number.
 pub(super) fn reason(error: &impl std::error::Error) -> String {
 	let text = error.to_string();
 	let mut rest = text.as_str();

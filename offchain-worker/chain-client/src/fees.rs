@@ -1,4 +1,4 @@
-//! What extrinsics cost, asked of the chain, and constants of its pallets.
+//! Fees of extrinsics, asked of the chain, and constants of its pallets.
 
 use crate::{
 	attempts::MORTALITY,
@@ -42,7 +42,7 @@ pub(super) const MOST_GAMES: (&str, &str) = ("Disputes", "MaxGamesPerDefender");
 /// Nonce of what is estimated: as long as any that an account gets to, and none that Alice has on a development network.
 const NONCE: u64 = 1 << 28;
 
-/// What the length of a round's extrinsics depends on.
+/// Numbers that the length of a round's extrinsics depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundSize {
 	/// State roots in the reveal.
@@ -65,7 +65,7 @@ impl RoundSize {
 	}
 }
 
-/// What a provider must be able to pay beside its bond, in planck.
+/// Costs that a provider must be able to pay beside its bond, in planck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
 	/// Must stay free: the existential deposit; [`ChainAt::reserve`] where it takes part in a run.
@@ -77,7 +77,7 @@ pub struct Costs {
 }
 
 impl Costs {
-	/// What must be there beside the bond for a provider that is not registered yet to finish a first round.
+	/// Returns the amount, in planck, that a provider which is not registered yet needs beside the bond to finish a first round.
 	pub fn before_work(&self) -> Balance {
 		self.stays.saturating_add(self.start).saturating_add(self.round)
 	}
@@ -113,7 +113,7 @@ impl ChainAt {
 		signed.partial_fee_estimate().await.map_err(|error| self.client.rpc_error(&what(), error))
 	}
 
-	/// What a provider that registers `info` must be able to pay, with rounds of the size `round`.
+	/// Returns the costs of a provider that registers `info`, with rounds of the size `round`.
 	///
 	/// # Errors
 	/// As [`Self::fee`].
@@ -135,8 +135,8 @@ impl ChainAt {
 		Ok(costs)
 	}
 
-	/// What must stay free on an account that takes part in a run with this configuration, or audits it, in planck: the existential deposit,
-	/// and the fees of the longest game in which it could have to defend a claim, for as many games as can be open against it, without those
+	/// Returns the amount that must stay free on an account that takes part in a run with this configuration, or audits it, in planck: the existential
+	/// deposit, and the fees of the longest game in which it could have to defend a claim, for as many games as can be open against it, without those
 	/// of auditors that were drawn, which are opened beyond that number. Who cannot pay for a move loses all that it has at stake.
 	///
 	/// # Errors
@@ -171,7 +171,7 @@ impl ChainAt {
 		Ok(fees)
 	}
 
-	/// What must stay in every account, in planck.
+	/// Returns the existential deposit, which must stay in every account, in planck.
 	///
 	/// # Errors
 	/// [`ChainError::Missing`] or [`ChainError::Incompatible`] if the chain does not say.

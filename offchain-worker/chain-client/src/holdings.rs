@@ -23,7 +23,7 @@ const HOLDERS: View<(DatasetId, u32), Vec<AccountId>> = View::new(PALLET, "holde
 const ATTESTATIONS_OF: View<(AccountId,), Vec<HoldingView>> = View::new(PALLET, "attestations_of");
 const TERMS: View<(), AttestationTerms> = View::new(PALLET, "attestation_terms");
 
-/// Whether the chain has these calls and view functions with the same types.
+/// Checks that the chain has these calls and view functions with the same types.
 ///
 /// # Errors
 /// The first one that is missing or differs.
@@ -81,7 +81,7 @@ impl ChainAt {
 		self.view(&ATTESTATIONS_OF, (who.clone(),)).await
 	}
 
-	/// What holds for all attestations.
+	/// Returns the rules that hold for all attestations.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.

@@ -1,4 +1,4 @@
-//! Whether the chain's state is sound, as its runtime finds it: for those who watch a network.
+//! Soundness of the chain's state, as its runtime finds it: for those who watch a network.
 
 use crate::{client::ChainAt, error::ChainError};
 use codec::DecodeAll;
@@ -7,7 +7,7 @@ use neuroshard_types::soundness::Soundness;
 const BROKEN: &str = "InvariantsApi_broken";
 
 impl ChainAt {
-	/// Whether every invariant holds in the state after this block.
+	/// Checks the invariants of the state after this block.
 	///
 	/// # Errors
 	/// [`ChainError::BadAnswer`] if the runtime answers something else; the node is away, does not know the question, or has discarded the state.

@@ -33,7 +33,7 @@ pub struct Halt {
 	pub reason: Vec<u8>,
 }
 
-/// Whether the chain has these view functions with the same types.
+/// Checks that the chain has these view functions with the same types.
 ///
 /// # Errors
 /// The first one that is missing or differs.
@@ -49,7 +49,7 @@ pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
 }
 
 impl ChainAt {
-	/// What `driver` offers.
+	/// Returns the offer of `driver`.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -89,7 +89,7 @@ impl ChainAt {
 		self.view(&SESSIONS_OF, (user.clone(),)).await
 	}
 
-	/// What `provider` has claimed of a session; all zeros if nothing, or if it was settled.
+	/// Returns the claim of `provider` on a session; all zeros if there is none, or if it was settled.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -105,7 +105,7 @@ impl ChainAt {
 		self.view(&DEPOSIT_FOR, (driver.clone(), offer)).await
 	}
 
-	/// What sessions are bound by.
+	/// Returns the rules that hold for sessions and offers.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.

@@ -1,4 +1,4 @@
-//! What offences burned, from the events of blocks: for those who watch a network.
+//! Amounts that offences burned, from the events of blocks: for those who watch a network.
 
 use crate::{client::ChainAt, error::ChainError, event::EventShape};
 use neuroshard_types::{offence::Offence, AccountId, Balance, BlockNumber};
@@ -10,13 +10,13 @@ const PUNISHED: EventShape<Punished> =
 	EventShape::new("Staking", "Punished", &["who", "offence", "burned", "reputation", "suspended_until"]);
 const SLASHED: EventShape<Slashed> = EventShape::new("Validators", "Slashed", &["candidate", "session", "own", "nominations"]);
 
-/// Whether the chain means the same by these events. One without offences does.
+/// Checks that the chain's events have the same fields. A chain without offences passes.
 pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
 	PUNISHED.check(metadata)?;
 	SLASHED.check(metadata)
 }
 
-/// What was burned by what an event of a pallet says, in planck; nothing for one that says nothing of an offence.
+/// Returns the amount that an event of a pallet burned for an offence, in planck; zero for any other event.
 fn burned(pallet: &str, name: &str, bytes: &[u8]) -> Result<Balance, ChainError> {
 	Ok(if (pallet, name) == (PUNISHED.pallet, PUNISHED.name) {
 		let (_, _, burned, _, _) = PUNISHED.decode(bytes)?;
@@ -30,7 +30,8 @@ fn burned(pallet: &str, name: &str, bytes: &[u8]) -> Result<Balance, ChainError>
 }
 
 impl ChainAt {
-	/// What was burned in this block for offences of providers and validators, in planck, beside what [disputes](Self::verdicts) burned.
+	/// Returns the amount that was burned in this block for offences of providers and validators, in planck, beside what [disputes](Self::verdicts)
+	/// burned.
 	///
 	/// # Errors
 	/// [`ChainError::Incompatible`] if the chain means something else by the events; the node is away or has discarded the block's state.

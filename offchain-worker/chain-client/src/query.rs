@@ -40,7 +40,7 @@ impl<A: Encode + TypeInfo + 'static, R: Decode + TypeInfo + 'static> View<A, R> 
 		format!("{}::{}", self.pallet, self.function)
 	}
 
-	/// Whether the chain has this view function with these types.
+	/// Checks that the chain has this view function with these types.
 	pub(super) fn check(&self, metadata: &Metadata) -> Result<(), ChainError> {
 		self.query_id(metadata).map(drop)
 	}

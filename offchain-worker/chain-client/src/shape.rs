@@ -1,4 +1,4 @@
-//! Whether a type of the chain's metadata and a type of this worker have the same encoding and the same names.
+//! Comparison of a type of the chain's metadata with a type of this worker: whether they have the same encoding and the same names.
 //!
 //! Values cross as plain SCALE, which carries no types: a chain whose fields come in another order would be misread silently. So before
 //! a call or view function is used, its types in the metadata are compared with the worker's own, all the way down.
@@ -9,15 +9,15 @@ use scale_info::{
 };
 use std::{any::TypeId, collections::HashSet};
 
-/// Where two types part.
+/// First difference between two types.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{path}: the chain has {chain}, this worker {worker}")]
 pub struct Mismatch {
 	/// Way to the difference, as field and variant names.
 	pub path: String,
-	/// What the chain has there.
+	/// Part of the chain's type there.
 	pub chain: String,
-	/// What the worker has there.
+	/// Part of the worker's type there.
 	pub worker: String,
 }
 

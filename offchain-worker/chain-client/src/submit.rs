@@ -37,7 +37,7 @@ pub struct Event {
 pub struct Included {
 	/// The block.
 	pub block: BlockId,
-	/// What happened.
+	/// Its events.
 	pub events: Vec<Event>,
 }
 
@@ -102,7 +102,7 @@ impl Submitter {
 		&self.signer
 	}
 
-	/// Whether an operator signs.
+	/// Returns whether an operator signs.
 	pub fn is_operator(&self) -> bool {
 		self.who != self.signer
 	}

@@ -1,4 +1,4 @@
-//! How disputes ended, from the events of blocks: for those who watch a network. Whoever takes part asks view functions.
+//! Results of disputes, from the events of blocks: for those who watch a network. Whoever takes part asks view functions.
 
 use crate::{client::ChainAt, error::ChainError, event::EventShape};
 use codec::{Compact, Decode};
@@ -19,19 +19,19 @@ const DECIDED: EventShape<Fields> = EventShape::new(
 /// The end of a dispute by a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
-	/// What was disputed.
+	/// Claim that was disputed.
 	pub claim: ClaimId,
 	/// By whom.
 	pub challenger: AccountId,
-	/// How it ended.
+	/// Decision that ended it.
 	pub decision: Decision,
-	/// What the side that lost has lost, in planck.
+	/// Amount that the side that lost has lost, in planck.
 	pub slashed: Balance,
-	/// How much of that somebody received, in planck.
+	/// Part of it that somebody received, in planck.
 	pub rewarded: Balance,
-	/// Who received it.
+	/// Account that received it.
 	pub receiver: Option<AccountId>,
-	/// How much of it was burned, in planck.
+	/// Part of it that was burned, in planck.
 	pub burned: Balance,
 	/// Extrinsics of the dispute.
 	pub extrinsics: u32,
@@ -61,7 +61,7 @@ impl Verdict {
 	}
 }
 
-/// Whether the chain means the same by the event. One without disputes does: it has no such event.
+/// Checks that the chain's event has the same fields. A chain without disputes passes: it has no such event.
 pub(super) fn check(metadata: &Metadata) -> Result<(), ChainError> {
 	DECIDED.check(metadata)
 }

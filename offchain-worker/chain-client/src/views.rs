@@ -47,7 +47,7 @@ const WINDOW: View<(), BlockNumber> = View::new("Ponw", "window");
 const ERA: View<(), EraView> = View::new("Rewards", "era");
 const ISSUANCE: View<(), IssuanceView> = View::new("Rewards", "issuance");
 
-/// Whether the chain has every view function that this worker asks, with the same types.
+/// Checks that the chain has every view function that this worker asks, with the same types.
 ///
 /// # Errors
 /// The first one that is missing or differs.
@@ -136,7 +136,7 @@ impl ChainAt {
 		self.view(&OWNER_OF, (operator.clone(),)).await
 	}
 
-	/// What verifiers need.
+	/// Returns the bond that verifiers need.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -259,7 +259,7 @@ impl ChainAt {
 		self.view(&NEXT_JOIN, (id, who.clone())).await
 	}
 
-	/// Who of the participants of the round under way reports whom as missing in its phase.
+	/// Returns the reports of participants of the round under way that others are missing in its phase.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -275,7 +275,7 @@ impl ChainAt {
 		self.view(&RESIDUAL, (id, who.clone())).await
 	}
 
-	/// What `who` has earned.
+	/// Returns the earnings of `who`.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -307,7 +307,7 @@ impl ChainAt {
 		self.view(&ERA, ()).await
 	}
 
-	/// What was issued for work, blocks and the treasury, and what fees of inference burned.
+	/// Returns the amounts that were issued for work, blocks and the treasury, and that fees of inference burned.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.

@@ -26,7 +26,7 @@ pub const TOKENIZER_FILE: &str = "tokenizer.json";
 /// Name of the folder of shard files in a dataset folder.
 pub const SHARDS_FOLDER: &str = "shards";
 
-/// What a builder decides.
+/// Options that a builder decides.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
 	/// Name of the dataset.

@@ -25,17 +25,17 @@ pub enum DataError {
 	/// A file or folder could not be read or written.
 	#[error("{path}: {source}", path = path.display())]
 	Io {
-		/// Which one.
+		/// The file or folder.
 		path: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		source: std::io::Error,
 	},
 	/// Nothing to train on.
 	#[error("no text was found in {path} ({left_out}): give a file or folder with text", path = path.display())]
 	NoText {
-		/// Where it was looked for.
+		/// Path where it was looked for.
 		path: PathBuf,
-		/// What was there instead.
+		/// Files that were there instead.
 		left_out: corpus::LeftOut,
 	},
 	/// Building would mix a dataset with other files.
@@ -49,7 +49,7 @@ pub enum DataError {
 	/// A file is where a folder should go.
 	#[error("{path} cannot be a folder, since it is a file, or in one: name a new or an empty folder with --out", path = path.display())]
 	NoFolder {
-		/// Where.
+		/// Path of the folder.
 		path: PathBuf,
 	},
 	/// Building would replace a dataset.
@@ -72,9 +72,9 @@ pub enum DataError {
 	/// A manifest file that is not one.
 	#[error("{path}: not a dataset manifest: {reason}", path = path.display())]
 	NotAManifest {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
-		/// Where parsing ended.
+		/// Parser's error, with its place.
 		reason: String,
 	},
 	/// The tokenizer file is not the one the manifest names.
@@ -126,11 +126,11 @@ pub enum DataError {
 	Differs {
 		/// Field of the manifest.
 		field: &'static str,
-		/// What the folder says.
+		/// Value in the folder.
 		found: String,
-		/// Who says otherwise.
+		/// Source of the other value.
 		other: String,
-		/// What that one says.
+		/// Value of that source.
 		expected: String,
 	},
 	/// A window that does not exist in the dataset.

@@ -12,7 +12,7 @@ use std::path::Path;
 /// File name of the manifest in a dataset folder.
 pub const MANIFEST_FILE: &str = "manifest.json";
 
-/// What `manifest.json` holds. Everything but the last two fields goes on chain; those can be recomputed.
+/// Content of `manifest.json`. Everything but the last two fields goes on chain; those can be recomputed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetManifest {
@@ -20,7 +20,7 @@ pub struct DatasetManifest {
 	pub name: String,
 	/// SPDX licence expression, at most 64 bytes.
 	pub licence: String,
-	/// Where the text comes from, at most 256 bytes.
+	/// Origin of the text, at most 256 bytes.
 	pub source: String,
 	/// Blake2-256 of `tokenizer.json`.
 	#[serde(with = "hash_text")]

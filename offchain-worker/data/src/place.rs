@@ -1,4 +1,4 @@
-//! Where a built dataset goes: it appears there complete, and what was there before stays until then.
+//! Placement of a built dataset: it appears in its folder complete, and what was there before stays until then.
 
 use super::{
 	dataset::{LEAVES_FILE, SHARDS_FOLDER, TOKENIZER_FILE},
@@ -33,7 +33,7 @@ pub(super) fn replace<T>(target: &Path, fill: impl FnOnce(&Path) -> Result<T, Da
 	put(target, swap, fill)
 }
 
-/// Whether `target` holds a dataset: a manifest, and nothing that a dataset does not have. A new or empty folder does not.
+/// Returns whether `target` holds a dataset: a manifest, and nothing that a dataset does not have. A new or empty folder does not.
 fn is_dataset(target: &Path) -> Result<bool, DataError> {
 	let entries = match fs::read_dir(target) {
 		Ok(entries) => entries,

@@ -42,7 +42,7 @@ fn special_text(id: u32) -> String {
 	}
 }
 
-/// Whether this project's vocabulary has the token `text` at `id` for later use only: no text has it.
+/// Returns whether this project's vocabulary has the token `text` at `id` for later use only: no text has it.
 pub fn is_reserved(id: u32, text: &str) -> bool {
 	id > u32::from(END_OF_TEXT) && id < VOCAB && text == special_text(id)
 }

@@ -37,7 +37,7 @@ pub enum GameError {
 	/// The claim cannot be computed anew.
 	#[error("what the dispute is about cannot be computed anew: {0}")]
 	Case(#[from] CaseError),
-	/// What was posted and what the chain says differ, as long as a reorganisation lasts.
+	/// The moves that were posted and the chain's state differ, as long as a reorganisation lasts.
 	#[error("the moves in the blocks do not lead to where the game stands: the chain is changing its branch, it is tried again")]
 	Elsewhere,
 }

@@ -1,11 +1,11 @@
-//! What a request asks of each of its answers, so that receipts can be held against it.
+//! Parameters of a request that its answers have in common, so that receipts can be held against them.
 
 use neuroshard_graph::sampler;
 use neuroshard_http::api::{with_receipt, Fault, Input, Kind, Prompt, Request, Settings};
 use neuroshard_inference::Card;
 use neuroshard_types::{inference::Sampling, F32};
 
-/// What is asked of the answers to one request.
+/// Parameters of the answers to one request.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Asked {
 	/// Tokens of each prompt.
@@ -16,16 +16,16 @@ pub(super) struct Asked {
 	pub(super) most: Option<u32>,
 	/// Strings at which texts end.
 	pub(super) stops: Vec<String>,
-	/// Whether texts go on behind a token that ends them.
+	/// True if texts go on behind a token that ends them.
 	pub(super) endless: bool,
 	/// Seed of the first answer to each prompt.
 	seed: u64,
-	/// How tokens are to be chosen, but for the seed: by the API's defaults where the request says nothing.
+	/// Sampling settings, but for the seed: by the API's defaults where the request says nothing.
 	settings: sampler::Sampling,
 }
 
 impl Asked {
-	/// What a request with this body asks of the model that is told by `card`, and the body for the provider, which asks for receipts as well.
+	/// Reads what a request with this body asks of the model of `card`, and returns it with the body for the provider, which asks for receipts as well.
 	///
 	/// # Errors
 	/// What cannot be read, or is not supported.
@@ -52,7 +52,7 @@ impl Asked {
 		Ok((Self { prompts, choices, most, stops: stops.to_vec(), endless, seed, settings: sampling }, with_receipt(body, seed)?))
 	}
 
-	/// How many answers are asked for.
+	/// Returns the number of answers that are asked for.
 	pub(super) fn answers(&self) -> u32 {
 		u32::try_from(self.prompts.len()).unwrap_or(u32::MAX).saturating_mul(self.choices)
 	}

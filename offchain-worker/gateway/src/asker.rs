@@ -1,4 +1,4 @@
-//! The user's word that it is the one that asks: vouchers alone get public when they are claimed.
+//! Signed statement of the user that it is the one that asks: vouchers alone get public when they are claimed.
 
 use axum::http::HeaderValue;
 use neuroshard_chain_client::keys::Account;
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// For how long it holds: providers take more, since clocks differ.
 const HOLDS: Duration = Duration::from_secs(5 * 60);
 
-/// Who asks whom, in which session.
+/// Signer of requests: the user, the provider that is asked, and the session.
 #[derive(Clone)]
 pub struct Asker {
 	/// The user's account.
@@ -21,12 +21,12 @@ pub struct Asker {
 	pub genesis: H256,
 	/// The session.
 	pub session: SessionId,
-	/// Who is asked.
+	/// Provider that is asked.
 	pub provider: AccountId,
 }
 
 impl Asker {
-	/// What a request carries now; `None` if this machine's clock is out of all bounds.
+	/// Returns the header that a request carries now; `None` if this machine's clock is out of all bounds.
 	pub(super) fn header(&self) -> Option<HeaderValue> {
 		let until = SystemTime::now().checked_add(HOLDS)?.duration_since(UNIX_EPOCH).ok()?;
 		let until = Moment::try_from(until.as_millis()).ok()?;

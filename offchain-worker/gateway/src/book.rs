@@ -21,9 +21,9 @@ pub enum BookError {
 	/// A file or folder.
 	#[error("cannot use {path}: {source}")]
 	File {
-		/// Which one.
+		/// The file or folder.
 		path: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		source: io::Error,
 	},
 	/// Another gateway pays from the session.
@@ -42,12 +42,12 @@ pub enum BookError {
 	Forked {
 		/// The file.
 		path: PathBuf,
-		/// How many.
+		/// Number of answers.
 		answers: u32,
 	},
 }
 
-/// What the file says. Only the voucher counts; the rest is for people.
+/// Content of the file. Only the voucher counts; the rest is for people.
 #[derive(Serialize, Deserialize)]
 struct Page {
 	provider: String,
@@ -57,7 +57,7 @@ struct Page {
 	voucher: String,
 }
 
-/// Where the last voucher of a session is kept. One process at a time has it.
+/// File of the last voucher of a session. One process at a time has it.
 #[derive(Debug)]
 pub struct Book {
 	folder: PathBuf,

@@ -1,4 +1,5 @@
-//! What pages in a browser may do here, and what of the other side could become a page: nothing. Whoever reaches the gateway spends the escrow.
+//! Protection against pages in a browser: they may do nothing here, and nothing of the other side may become a page. Whoever reaches the gateway
+//! spends the escrow.
 
 use super::refusal::Refusal;
 use axum::{
@@ -33,7 +34,7 @@ pub(super) async fn keep_out(request: Request, next: Next) -> Response {
 	response
 }
 
-/// Whether a page asks, or a browser that would show the answer. Only the gateway's own `/health` is shown, to whoever types its address.
+/// Returns whether a page asks, or a browser that would show the answer. Only the gateway's own `/health` is shown, to whoever types its address.
 fn is_page(method: &Method, path: &str, headers: &HeaderMap) -> bool {
 	let all =
 		|name: &str, allowed: &[&str]| headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(|told| allowed.contains(&told)));

@@ -80,7 +80,7 @@ struct False {
 	why: String,
 }
 
-/// What is wrong with an answer by the model itself.
+/// Checks an answer by the model itself.
 fn judge(model: &mut Model, transcript: &Transcript) -> Result<(), False> {
 	let (parameters, usable, text) = (model.root, model.usable(), &model.text);
 	let known = Known { parameters, class: model.class, usable, ends: &|token| text.is_end(token) };

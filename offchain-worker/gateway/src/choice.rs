@@ -1,4 +1,4 @@
-//! Which provider is asked.
+//! Choice of the provider that is asked.
 
 use neuroshard_chain_client::Neuro;
 use neuroshard_disputes::answers::Endpoint;
@@ -14,7 +14,7 @@ pub enum NoOffer {
 	/// The named provider's offer is not usable.
 	#[error("the offer of {provider} cannot be used: {why}")]
 	Unusable {
-		/// Who.
+		/// The provider.
 		provider: AccountId,
 		/// Why.
 		why: String,
@@ -24,24 +24,24 @@ pub enum NoOffer {
 	OfRun {
 		/// The run.
 		run: RunId,
-		/// What is wrong with the first offer of it, if there is one.
+		/// Problem of the first offer of it, if there is one.
 		first: Option<String>,
 	},
 }
 
-/// What is wanted.
+/// Requirements of an offer.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
 	/// The run, if not any.
 	pub run: Option<RunId>,
 	/// The dearest price of a thousand tokens, of a prompt or of an answer, in planck.
 	pub most: Option<Balance>,
-	/// Where addresses of offers may lead.
+	/// Range of addresses of offers that may be dialled.
 	pub reach: Reach,
 }
 
 impl Wanted {
-	/// Where the offer's provider answers, or why it is not what is wanted.
+	/// Returns the endpoint of the offer's provider, or why it is not what is wanted.
 	///
 	/// # Errors
 	/// In words.

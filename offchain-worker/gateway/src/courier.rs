@@ -22,7 +22,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often one voucher is brought, and the pause after the first time; each is twice the one before.
+/// Number of attempts to deliver one voucher, and the pause after the first one; each is twice the one before.
 const TIMES: u32 = 4;
 const PAUSE: Duration = Duration::from_secs(1);
 /// For one time.
@@ -31,20 +31,20 @@ const ONCE: Duration = Duration::from_secs(10);
 const LAST: Duration = Duration::from_secs(20);
 /// Bytes of an answer that are told.
 const TOLD: usize = 4 << 10;
-/// How often the provider is asked for receipts that were lost, and that it has not told; and if it does not want the last voucher.
+/// Interval at which the provider is asked for receipts that were lost and that it has not told, and the interval if it does not want the last voucher.
 const AGAIN: Duration = Duration::from_secs(30);
 const SELDOM: Duration = Duration::from_secs(600);
 /// Bytes of all receipts that a provider tells, and how many there may be: providers give fewer answers without a voucher.
 const MOST: usize = 32 << 20;
 const MOST_RECEIPTS: usize = 64;
 
-/// Brings vouchers.
+/// Delivers vouchers.
 pub(super) struct Courier {
 	gateway: Gateway,
 	vouchers: watch::Receiver<Signed>,
 }
 
-/// What a provider tells.
+/// Answer of a provider to a voucher.
 #[derive(Default, Deserialize)]
 struct Told {
 	/// Receipts of answers that are not paid for.
@@ -52,7 +52,7 @@ struct Told {
 	receipts: AtMost<Transcript, MOST_RECEIPTS>,
 }
 
-/// What came of it.
+/// Result of a delivery.
 enum Brought {
 	/// The provider has it, and tells this.
 	Taken(Body),
@@ -62,7 +62,7 @@ enum Brought {
 	Later,
 }
 
-/// What the provider has of the vouchers.
+/// State of the vouchers at the provider.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Has {
 	/// The last one.
@@ -179,7 +179,7 @@ async fn bring(provider: &Provider, signed: &Signed, asker: &Asker) -> Brought {
 	Brought::Refused
 }
 
-/// What a provider tells. What cannot be read tells nothing.
+/// Reads the answer of a provider. What cannot be read is an empty answer.
 async fn read(told: Body) -> Told {
 	let bytes = timeout(ONCE, to_bytes(told, MOST)).await.ok().and_then(Result::ok).unwrap_or_default();
 	serde_json::from_slice(&bytes).unwrap_or_else(|error| {

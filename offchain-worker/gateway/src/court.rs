@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 /// Pause after a challenge that may succeed later, and until a block is looked at again that is not final yet.
 const PAUSE: Duration = Duration::from_secs(12);
 
-/// What disputes take.
+/// Parts that disputes take.
 pub struct Court {
 	/// The chain.
 	pub client: ChainClient,
 	/// Sends challenges and moves, for whom the account acts.
 	pub submitter: Submitter,
-	/// Where transcripts and checkpoints are.
+	/// Folder of transcripts and checkpoints.
 	pub shelf: Shelf,
 	/// The run that the offered checkpoint is of.
 	pub config: Arc<RunConfig>,
@@ -38,7 +38,7 @@ pub(super) struct Charge {
 	pub(super) transcript: Transcript,
 	/// The first of its tokens that is false.
 	pub(super) doubt: u32,
-	/// Where its receipt is.
+	/// Path of the file with its receipt.
 	pub(super) file: PathBuf,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Disputed {
 	session: SessionId,
 	/// Its place in the session.
 	place: u32,
-	/// How it goes, in words.
+	/// State of the dispute, in words.
 	state: String,
 }
 

@@ -211,7 +211,7 @@ impl Gateway {
 		})
 	}
 
-	/// What reads a successful answer with these headers.
+	/// Returns the reader of a successful answer with these headers.
 	fn reader(&self, kind: Kind, headers: &HeaderMap, asked: &Asked) -> Result<Reader, Wrong> {
 		let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
 		match text(header::CONTENT_ENCODING) {
@@ -314,7 +314,7 @@ fn told(kind: &'static str, body: Body) -> axum::response::Response {
 	response
 }
 
-/// What the provider refuses a request with, in its own words if it has some.
+/// Returns the provider's refusal of a request, in its own words if it has some.
 async fn refused(status: StatusCode, headers: &HeaderMap, body: Incoming) -> Refusal {
 	let retry = headers.get(header::RETRY_AFTER).and_then(|seconds| seconds.to_str().ok()?.parse().ok());
 	let is_plain = headers.get(header::CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");

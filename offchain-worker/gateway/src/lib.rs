@@ -3,9 +3,10 @@
 //!
 //! - `forward`, `refusal`: the API. `browser` is what pages may do: nothing.
 //! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers, and `shown` is what clients get of them.
-//! - `purse`: receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers whose receipts did not come.
+//! - `purse`: the session's account, receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers
+//!   whose receipts did not come.
 //! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
-//! - `courier`: brings vouchers to the provider, and asks it for receipts that were lost.
+//! - `courier`: delivers vouchers to the provider, and asks it for receipts that were lost.
 //! - [`choice`]: which provider.
 
 mod asked;
@@ -68,23 +69,23 @@ const MOST_REQUESTS: usize = 64;
 /// For the answers that are under way when the gateway stops.
 const DRAIN: Duration = Duration::from_secs(60);
 
-/// How to pay for answers.
+/// Options of paying for answers.
 pub struct Options {
-	/// Where to listen.
+	/// Address to listen on.
 	pub address: SocketAddr,
-	/// Who pays.
+	/// Account that pays.
 	pub account: Account,
-	/// What is agreed.
+	/// Terms of the session.
 	pub terms: Terms,
 	/// From where the session goes on.
 	pub owed: Tally,
-	/// Where the provider answers.
+	/// Endpoint of the provider.
 	pub endpoint: Endpoint,
-	/// Where vouchers are kept.
+	/// File of the vouchers.
 	pub book: Book,
 	/// The share of answers that is computed anew, and the model.
 	pub check: Option<(f64, Model)>,
-	/// What false answers are disputed with on chain; without it, nothing more is paid, and that is all.
+	/// Means to dispute false answers on chain; without it, nothing more is paid, and that is all.
 	pub court: Option<Court>,
 }
 
@@ -96,7 +97,7 @@ pub enum GatewayError {
 	Listen {
 		/// The address.
 		address: SocketAddr,
-		/// What the system said.
+		/// Error of the operating system.
 		source: std::io::Error,
 	},
 	/// No certificates.
@@ -104,7 +105,7 @@ pub enum GatewayError {
 	Certificates {
 		/// The provider's address.
 		endpoint: Endpoint,
-		/// What the system said.
+		/// Error of the operating system.
 		source: std::io::Error,
 	},
 	/// No thread can be started.

@@ -19,13 +19,13 @@ const KEPT: Duration = Duration::from_secs(3_600);
 /// An answer whose receipt did not come.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Missing {
-	/// What was asked.
+	/// Request that was made.
 	pub(super) asked: Arc<Asked>,
-	/// Which of the answers to that it is.
+	/// Number of the answer among those to that request.
 	pub(super) choice: u32,
-	/// What came of its text.
+	/// Part of its text that came.
 	pub(super) seen: String,
-	/// When it broke off.
+	/// Time at which it broke off.
 	pub(super) since: Instant,
 }
 
@@ -62,7 +62,7 @@ impl Lost {
 		}
 	}
 
-	/// How many are waited for.
+	/// Returns the number of answers that are waited for.
 	pub(super) fn len(&self) -> usize {
 		self.waiting.len()
 	}
@@ -105,7 +105,7 @@ impl Lost {
 		is_new
 	}
 
-	/// Whether this receipt was taken for a missing answer already. It has come with its own now, so that the missing one is another one, and is waited
+	/// Returns whether this receipt was taken for a missing answer already. It has come with its own now, so that the missing one is another one, and is waited
 	/// for again.
 	pub(super) fn came(&mut self, index: u32, receipt: H256) -> bool {
 		match self.found.get(&index) {

@@ -1,4 +1,4 @@
-//! What a session owes by the receipts of its answers: receipts in, vouchers out. Once a receipt is wrong, no more vouchers come out.
+//! Account of a session, kept by the receipts of its answers: receipts in, vouchers out. Once a receipt is wrong, no more vouchers come out.
 
 use super::{
 	asked::Asked,
@@ -23,14 +23,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 /// Receipts that may come before their turn. Providers begin fewer answers without a voucher.
 const MOST_EARLY: usize = 64;
 
-/// What all receipts of a session have to say.
+/// Terms that all receipts of a session must have.
 #[derive(Clone)]
 pub struct Terms {
 	/// First block of the chain.
 	pub genesis: H256,
 	/// The session.
 	pub session: SessionId,
-	/// Who is paid.
+	/// Provider that is paid.
 	pub provider: AccountId,
 	/// Its registered key for proofs.
 	pub key: PonwKey,
@@ -42,11 +42,11 @@ pub struct Terms {
 	pub class: Class,
 	/// The offered prices.
 	pub prices: Prices,
-	/// How the model reads and writes.
+	/// Tokenizer and templates of the model.
 	pub card: Arc<Card>,
 }
 
-/// What is wrong with an answer.
+/// Fault of an answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Wrong {
 	#[error("the receipt contradicts itself: {0}")]
@@ -112,7 +112,7 @@ pub(super) enum Wrong {
 }
 
 impl Wrong {
-	/// Whether the receipt is false whatever the model says, so that it can be disputed.
+	/// Returns whether the receipt is false whatever the model says, so that it can be disputed.
 	pub(super) fn is_false(&self) -> bool {
 		matches!(self, Self::Impossible(_))
 	}
@@ -123,13 +123,13 @@ impl Wrong {
 pub(super) struct Given {
 	/// Its place among the answers to one request.
 	pub(super) choice: u32,
-	/// What the client saw.
+	/// Text that the client saw.
 	pub(super) text: String,
 	/// The receipt.
 	pub(super) transcript: Transcript,
 }
 
-/// What a session owes.
+/// Account of a session.
 pub(super) struct Purse {
 	terms: Terms,
 	owed: Tally,
@@ -147,12 +147,12 @@ impl Purse {
 		Self { terms, owed, early: BTreeMap::new(), lost: Lost::default(), stopped: None }
 	}
 
-	/// What is agreed.
+	/// Returns the terms of the session.
 	pub(super) fn terms(&self) -> &Terms {
 		&self.terms
 	}
 
-	/// What is owed so far.
+	/// Returns the debt so far.
 	pub(super) fn owed(&self) -> Tally {
 		self.owed
 	}
@@ -229,7 +229,7 @@ impl Purse {
 		Ok((true, voucher))
 	}
 
-	/// How many answers that broke off a receipt could be of.
+	/// Returns the number of answers that broke off which a receipt could be of.
 	pub(super) fn fits(&self, transcript: &Transcript) -> usize {
 		// Nothing is compared of what the provider has not signed, nor of a text that is longer than any.
 		let disputable = || check_disputable(&self.terms.config, self.terms.checkpoint.round, &transcript.receipt).is_ok();
@@ -244,7 +244,7 @@ impl Purse {
 		self.lost.refuse(transcript.receipt.hash(transcript.genesis))
 	}
 
-	/// Whether an answer is as it was asked and agreed, as far as can be seen without the model. Returns its place in the session.
+	/// Checks that an answer is as it was asked and agreed, as far as can be seen without the model, and returns its place in the session.
 	fn judge(&self, choice: u32, text: &str, transcript: &Transcript, asked: &Asked) -> Result<u32, Wrong> {
 		let (terms, index) = (&self.terms, self.agreed(transcript)?);
 		answers(choice, transcript, asked)?;
@@ -255,7 +255,7 @@ impl Purse {
 		}
 	}
 
-	/// Whether a receipt is as was agreed, whatever was asked. Returns its place in the session.
+	/// Checks that a receipt is as was agreed, whatever was asked, and returns its place in the session.
 	fn agreed(&self, transcript: &Transcript) -> Result<u32, Wrong> {
 		let (terms, receipt) = (&self.terms, &transcript.receipt);
 		if !transcript.validate()? {
@@ -309,7 +309,7 @@ impl Purse {
 	}
 }
 
-/// Whether a receipt is of an answer that was asked for, as the `choice`th one to `asked`.
+/// Checks that a receipt is of an answer that was asked for, as the `choice`th one to `asked`.
 fn answers(choice: u32, transcript: &Transcript, asked: &Asked) -> Result<(), Wrong> {
 	let receipt = &transcript.receipt;
 	if asked.prompt(choice).ok_or(Wrong::Choice(choice))? != transcript.prompt {
@@ -324,7 +324,7 @@ fn answers(choice: u32, transcript: &Transcript, asked: &Asked) -> Result<(), Wr
 	}
 }
 
-/// Whether a receipt can be of an answer that broke off.
+/// Returns whether a receipt can be of an answer that broke off.
 fn fits(card: &Card, missing: &Missing, transcript: &Transcript) -> bool {
 	answers(missing.choice, transcript, &missing.asked).is_ok()
 		&& written(card, transcript, &missing.asked).is_ok_and(|text| text.starts_with(&missing.seen))

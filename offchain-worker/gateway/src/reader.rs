@@ -21,21 +21,21 @@ pub(super) enum Reader {
 	Events(Events),
 }
 
-/// What is complete of a stream.
+/// Complete part of a stream.
 #[derive(Default, PartialEq, Debug)]
 pub(super) struct Piece {
 	/// Its answers.
 	pub(super) given: Vec<Given>,
-	/// What a client is shown.
+	/// Bytes that a client is shown.
 	pub(super) shown: Vec<u8>,
 }
 
-/// What a document was.
+/// Complete document.
 #[derive(Default, Debug)]
 pub(super) struct Whole {
 	/// Its answers.
 	pub(super) given: Vec<Given>,
-	/// What a client is shown, if it is a document with answers.
+	/// Document that a client is shown, if it has answers.
 	pub(super) document: Option<Bytes>,
 	/// Why it is shown nothing, if the provider did not answer as was asked.
 	pub(super) wrong: Option<Wrong>,
@@ -44,7 +44,7 @@ pub(super) struct Whole {
 /// Server-sent events.
 pub(super) struct Events {
 	frame: Frame,
-	/// What came of a line.
+	/// Bytes of a line that have come.
 	line: Vec<u8>,
 	/// The data of an event that is not complete.
 	data: Vec<u8>,
@@ -72,12 +72,12 @@ impl Reader {
 		}
 	}
 
-	/// Whether it is read to its end before anybody gets some of it.
+	/// Returns whether it is read to its end before anybody gets some of it.
 	pub(super) fn is_document(&self) -> bool {
 		matches!(self, Self::Document(..))
 	}
 
-	/// What is complete with these bytes.
+	/// Takes these bytes and returns what is complete with them.
 	///
 	/// # Errors
 	/// [`Wrong::TooLarge`], [`Wrong::Choice`], [`Wrong::Twice`], [`Wrong::BehindReceipt`].
@@ -92,7 +92,7 @@ impl Reader {
 		}
 	}
 
-	/// What came of the texts of answers that have no receipt.
+	/// Returns the texts of answers that have no receipt, as far as they came.
 	pub(super) fn seen(self) -> BTreeMap<u32, String> {
 		match self {
 			Self::Events(events) => events.texts,
@@ -101,7 +101,7 @@ impl Reader {
 		}
 	}
 
-	/// What is complete at the end.
+	/// Returns the document at the end; an empty one for a stream of events.
 	pub(super) fn finish(&mut self) -> Whole {
 		let Self::Document(frame, document) = self else { return Whole::default() };
 		let bytes = std::mem::take(document);
@@ -169,7 +169,7 @@ impl Events {
 		Ok(())
 	}
 
-	/// What a client is shown of an event.
+	/// Returns the bytes of an event that a client is shown.
 	fn document(&mut self, document: Document, piece: &mut Piece) -> Result<Vec<u8>, Wrong> {
 		let shown = self.frame.show(&document, true).map_err(|_| Wrong::TooLarge)?;
 		let mut known = BTreeSet::new();
@@ -213,7 +213,7 @@ mod tests {
 		reader("text/event-stream", kind, answers).unwrap()
 	}
 
-	/// What comes of a document.
+	/// Reads a document to its end.
 	fn document(bytes: impl AsRef<[u8]>) -> Whole {
 		let mut reader = reader("application/json", Kind::Completion, 2).unwrap();
 		reader.push(bytes.as_ref()).unwrap();

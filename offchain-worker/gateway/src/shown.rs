@@ -13,18 +13,18 @@ pub(super) const MOST_CHOICES: usize = 1_024;
 /// Characters of a name that the provider gives an answer.
 const NAME: usize = 128;
 
-/// What is known of the answers to a request before they come.
+/// Facts about the answers to a request that are known before they come.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Frame {
-	/// What is asked for.
+	/// Kind of the request.
 	pub(super) kind: Kind,
 	/// Name of the model.
 	pub(super) model: String,
-	/// How many answers are asked for.
+	/// Number of answers that are asked for.
 	pub(super) answers: u32,
 }
 
-/// What a provider sends: a document, or the data of an event.
+/// Message of a provider: a document, or the data of an event.
 #[derive(Deserialize)]
 pub(super) struct Document {
 	id: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct Document {
 	usage: Option<Option<Usage>>,
 }
 
-/// What is told, also if that is null.
+/// Reads a value that is told, also if it is null.
 fn told<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Option<Option<Usage>>, D::Error> {
 	Option::deserialize(deserializer).map(Some)
 }
@@ -166,7 +166,7 @@ mod tests {
 	use super::{super::testing::given, *};
 	use serde_json::{json, Value};
 
-	/// What a client is shown of this.
+	/// Returns the JSON that a client is shown of this.
 	fn shown(kind: Kind, stream: bool, told: &str) -> Value {
 		let frame = Frame { kind, model: "run-0".into(), answers: 1 };
 		let shown = frame.show(&serde_json::from_str(told).unwrap(), stream).unwrap();

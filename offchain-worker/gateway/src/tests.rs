@@ -38,7 +38,7 @@ use tokio::{
 	task::JoinHandle,
 };
 
-/// What the provider was asked and told, and how it answers.
+/// Requests to the played provider and its messages, and how it answers.
 #[derive(Default)]
 struct Played {
 	/// Headers and bodies of requests for answers.
@@ -50,7 +50,7 @@ struct Played {
 	pause: Duration,
 	/// Breaks off before that piece, or before a document.
 	breaks: bool,
-	/// Where it breaks off, says so as an error instead.
+	/// Sends an error where it would break off.
 	fails: bool,
 	/// Has two receipts for one choice.
 	doubles: bool,
@@ -559,7 +559,7 @@ async fn a_provider_that_is_away_is_told() {
 	scene.end().await;
 }
 
-/// A gateway that checks all answers, of which the first one is false, with a court or without.
+/// A gateway that checks all answers, of which the first one is false, with the means to dispute it or without.
 async fn checking(court: Option<(Court, TempDir)>) -> Scene {
 	let (court, base) = court.map_or_else(|| (None, tempfile::tempdir().unwrap()), |(court, base)| (Some(court), base));
 	let played = Shared::default();
@@ -589,7 +589,7 @@ impl Scene {
 	}
 }
 
-/// A node, and a court that asks it.
+/// A node, and means to dispute that ask it.
 async fn court() -> (MockNode, Court, TempDir) {
 	let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
 	node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());

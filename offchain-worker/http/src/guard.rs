@@ -1,4 +1,4 @@
-//! Which requests of browsers are answered.
+//! Guard against requests that browsers make for pages of other sites.
 
 use super::{Origin, DEST, MODE, SITE};
 use axum::{
@@ -19,7 +19,7 @@ use std::{
 	sync::Arc,
 };
 
-/// What browsers ask before a page of the network may reach this machine, and what they are told.
+/// Header that browsers send before a page of the network may reach this machine, and the one that answers it.
 const PRIVATE_ASKED: &str = "access-control-request-private-network";
 const PRIVATE: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 /// Seconds for which a browser need not ask again.
@@ -27,13 +27,13 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 /// Proxies hand the pieces of a stream on as they come.
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// Who may ask a service.
+/// Rules for who may ask a service.
 #[derive(Clone, Debug)]
 pub struct Guard(Arc<Rules>);
 
 #[derive(Clone, Debug)]
 struct Rules {
-	/// Whether only this machine reaches it.
+	/// True if only this machine reaches it.
 	is_local: bool,
 	/// Names by which it may be asked, besides its address.
 	hosts: Vec<String>,
@@ -110,7 +110,7 @@ impl Rules {
 		Some(refusal("cross_origin", words))
 	}
 
-	/// Whether this is one of the names of the service.
+	/// Returns whether this is one of the names of the service.
 	fn is_own(&self, host: &Authority) -> bool {
 		let name = host.host();
 		let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
@@ -120,7 +120,7 @@ impl Rules {
 			|| known.any(|known| known.eq_ignore_ascii_case(name))
 	}
 
-	/// Whether a page of another site has a browser ask this. Other clients send none of these headers.
+	/// Returns whether a page of another site has a browser ask this. Other clients send none of these headers.
 	fn is_foreign(&self, request: &Request, host: Option<&Authority>) -> bool {
 		let headers = request.headers();
 		let told = |name: &str, value: &str| headers.get_all(name).iter().any(|told| told == value);

@@ -1,4 +1,4 @@
-//! What the HTTP services of the worker have in common: which pages in browsers may use them, how many connections there are, and that no proxy keeps a
+//! Common parts of the HTTP services of the worker: which pages in browsers may use them, how many connections there are, and that no proxy keeps a
 //! stream back.
 //!
 //! A page of any site can have its visitor's browser ask this machine. So a service that only this machine reaches is asked by its address, and by no name

@@ -27,7 +27,7 @@ impl Origin {
 		self.authority.host()
 	}
 
-	/// Whether a page of this origin asks itself, if requests go to `host`.
+	/// Returns whether a page of this origin asks itself, if requests go to `host`.
 	pub(super) fn is_at(&self, host: &Authority) -> bool {
 		let bare = |host: &Authority| Self { scheme: self.scheme.clone(), authority: host.clone() }.to_string().to_ascii_lowercase();
 		bare(&self.authority) == bare(host)

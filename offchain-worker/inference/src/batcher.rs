@@ -19,7 +19,7 @@ const CHEAP_ROWS: usize = 8;
 /// Last tokens of a text that are looked for earlier in it.
 const LOOKUP: usize = 3;
 
-/// How many texts there may be.
+/// Limits on texts that are answered at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
 	/// Texts that are answered at a time.
@@ -28,7 +28,7 @@ pub struct Limits {
 	pub waiting: usize,
 	/// Bytes of the KV cache.
 	pub memory: usize,
-	/// Whether speculative decoding drafts tokens from what the text has said before. The answers are the same.
+	/// True if speculative decoding drafts tokens from what the text has said before. The answers are the same.
 	pub lookup: bool,
 }
 
@@ -36,17 +36,17 @@ pub struct Limits {
 pub struct Job {
 	/// Its tokens, at least one.
 	pub prompt: Vec<u32>,
-	/// How.
+	/// Sampling settings.
 	pub sampling: Sampling,
 	/// Most tokens.
 	pub most: u32,
 	/// Alternatives to tell with each token.
 	pub top: usize,
-	/// Whether probabilities are told.
+	/// True if probabilities are told.
 	pub log: bool,
-	/// Whether it goes on behind a token that ends texts.
+	/// True if it goes on behind a token that ends texts.
 	pub endless: bool,
-	/// Where the answer goes, with room for all of it. When nobody is there to take it, the text is given up.
+	/// Channel that the answer is sent to, with room for all of it. When nobody is there to take it, the text is given up.
 	pub reply: mpsc::Sender<Reply>,
 }
 
@@ -178,7 +178,7 @@ impl Batcher {
 		self.longest
 	}
 
-	/// What it has done.
+	/// Returns the statistics of what it has done.
 	pub fn stats(&self) -> &Arc<Stats> {
 		&self.stats
 	}
@@ -290,7 +290,7 @@ impl Text {
 	}
 }
 
-/// What followed the last time that the text said its last [`LOOKUP`] tokens, `most` tokens at most.
+/// Returns the tokens that followed the last time that the text had its last [`LOOKUP`] tokens, `most` tokens at most.
 fn lookup(tokens: &[u32], most: usize) -> &[u32] {
 	let Some(before) = tokens.len().checked_sub(LOOKUP).filter(|_| most > 0) else { return &[] };
 	let last = &tokens[before..];

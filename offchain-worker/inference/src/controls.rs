@@ -10,7 +10,7 @@ use tokenizers::{OffsetReferential, OffsetType, Tokenizer};
 const START: char = '\u{fdd0}';
 /// Behind it.
 const END: char = '\u{fdd1}';
-/// Where two texts meet that must not become a control token together.
+/// Character between two texts that must not become a control token together.
 const BREAK: char = '\u{fdd2}';
 const MARKS: [char; 3] = [START, END, BREAK];
 
@@ -47,17 +47,17 @@ impl Controls {
 		Self { tokenizer, tokens: tokens.into(), ids: Arc::new(ids) }
 	}
 
-	/// Whether a token is one of them.
+	/// Returns whether a token is one of them.
 	pub(super) fn has(&self, id: u32) -> bool {
 		self.ids.contains(&id)
 	}
 
-	/// How each is written.
+	/// Returns the text of each.
 	pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
 		self.tokens.iter().map(|(_, text)| text.as_str())
 	}
 
-	/// Where `text` names them: bytes, blanks around them left out.
+	/// Returns the places where `text` names them, in bytes, without the blanks around them.
 	pub(super) fn find(&self, text: &str) -> Vec<(usize, usize)> {
 		let split = self.tokenizer.get_added_vocabulary().extract_and_normalize(self.tokenizer.get_normalizer(), text);
 		let named = split.get_splits(OffsetReferential::Original, OffsetType::Byte).into_iter().filter_map(|(_, (start, end), tokens)| {
@@ -69,7 +69,7 @@ impl Controls {
 		named.filter(|(start, end)| start < end).collect()
 	}
 
-	/// What a user wrote, with marks around what could be taken for a control token.
+	/// Returns the text of a user, with marks around what could be taken for a control token.
 	pub(super) fn mark(&self, text: &str) -> String {
 		let (mut marked, mut told) = (String::with_capacity(text.len()), 0);
 		for (start, end) in self.find(text) {
@@ -134,7 +134,7 @@ fn put(marked: &mut String, text: &str) {
 	}
 }
 
-/// What is before the first mark, it, and what is behind it.
+/// Splits `text` at its first mark: what is before it, the mark, and what is behind it.
 fn at_mark(text: &str) -> Option<(&str, char, &str)> {
 	let place = text.find(MARKS)?;
 	let (before, behind) = text.split_at_checked(place)?;
@@ -142,7 +142,7 @@ fn at_mark(text: &str) -> Option<(&str, char, &str)> {
 	Some((before, mark, behind.get(mark.len_utf8()..)?))
 }
 
-/// Whether `text` ends with a beginning of `token`.
+/// Returns whether `text` ends with a beginning of `token`.
 fn begins_at_the_end(text: &str, token: &str) -> bool {
 	token.char_indices().skip(1).any(|(end, _)| token.get(..end).is_some_and(|beginning| text.ends_with(beginning)))
 }

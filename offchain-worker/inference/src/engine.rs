@@ -1,4 +1,4 @@
-//! Whatever computes logits: a model on this machine, or a ring of workers.
+//! Engines, which compute logits: a model on this machine, or a ring of workers.
 
 use neuroshard_graph::exec::{Inference, InferenceError, Input, Output, Pages, Piece};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub trait Engine: Send {
 	fn dim(&self) -> usize;
 	/// Bytes that a page of the KV cache takes, with all who hold one together.
 	fn page_bytes(&self) -> usize;
-	/// Whether it can compute, as it is seen from other threads.
+	/// Returns its readiness to compute, as it is seen from other threads.
 	fn readiness(&self) -> Readiness {
 		Readiness::default()
 	}
@@ -41,7 +41,7 @@ impl Readiness {
 		Self(Arc::new(is_ready))
 	}
 
-	/// Whether it can compute now.
+	/// Returns whether it can compute now.
 	pub fn is_ready(&self) -> bool {
 		(self.0)()
 	}

@@ -12,39 +12,39 @@ pub enum FileError {
 	/// The system says no.
 	#[error("cannot read {path}: {source}", path = path.display())]
 	Io {
-		/// Which one.
+		/// The file.
 		path: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		source: io::Error,
 	},
 	/// It is not there.
 	#[error("there is no {path}: {remedy}", path = path.display())]
 	Missing {
-		/// Which one.
+		/// The file.
 		path: PathBuf,
-		/// What to do.
+		/// Advice on what to do.
 		remedy: String,
 	},
 	/// A folder, a pipe or a device.
 	#[error("{path} is no file", path = path.display())]
 	NoFile {
-		/// Which one.
+		/// The path.
 		path: PathBuf,
 	},
 	/// Something else than its name says.
 	#[error("{path} is {what}: {remedy}", path = path.display())]
 	Other {
-		/// Which one.
+		/// The file.
 		path: PathBuf,
-		/// What it is.
+		/// Kind of the file.
 		what: &'static str,
-		/// What to do.
+		/// Advice on what to do.
 		remedy: &'static str,
 	},
 	/// Longer than any of its kind.
 	#[error("{path} has {bytes} bytes, and {most} at most are read of such a file: it is not what its name says", path = path.display())]
 	TooLong {
-		/// Which one.
+		/// The file.
 		path: PathBuf,
 		/// Its length.
 		bytes: u64,
@@ -58,7 +58,7 @@ const AGAIN: &str = "fetch it again";
 const UNPACK: &str = "unpack it";
 const SAFETENSORS: &str = "only safetensors files are read. Take those of the model, or write them with transformers: \
 	AutoModelForCausalLM.from_pretrained(..).save_pretrained(..)";
-/// How files begin that are often found in place of others.
+/// First bytes of files that are often found in place of others.
 const OTHERS: [(&[u8], &str, &str); 11] = [
 	(b"version https://git-lfs", "a Git LFS pointer, which stands for a file that is elsewhere", FETCH),
 	(b"version https://hawser", "a Git LFS pointer, which stands for a file that is elsewhere", FETCH),
@@ -127,7 +127,7 @@ fn names(folder: &Path) -> Vec<String> {
 	names
 }
 
-/// What to do where a folder lacks `path`, one of a model's files.
+/// Returns the error, with advice, for a folder that lacks `path`, one of a model's files.
 pub(super) fn missing(path: &Path, expected: Kind) -> FileError {
 	let folder = path.parent().unwrap_or(Path::new(""));
 	let names = names(folder);
@@ -157,7 +157,7 @@ pub(super) fn missing(path: &Path, expected: Kind) -> FileError {
 	FileError::Missing { path: path.into(), remedy }
 }
 
-/// Which file of a model is missing.
+/// Kind of a model's file that is missing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
 	Config,

@@ -1,4 +1,4 @@
-//! What a model is, besides its parameters.
+//! Identity of a model, besides its parameters.
 
 use super::parameters::Shape;
 use codec::Encode;

@@ -1,4 +1,4 @@
-//! Text from a model.
+//! Inference: text from a model.
 
 pub mod batcher;
 mod chat;

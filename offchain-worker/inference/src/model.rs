@@ -45,13 +45,13 @@ pub enum ModelError {
 pub struct Card {
 	/// Its name.
 	pub name: String,
-	/// Which one it is: the checkpoint's root, or of a folder a hash of parameters and shape.
+	/// Identity of the model: the checkpoint's root, or of a folder a hash of parameters and shape.
 	pub root: H256,
 	/// Hash of its shape.
 	pub shape: Hash,
 	/// Its tokenizer.
 	pub text: Text,
-	/// How a chat becomes a prompt.
+	/// Template by which a chat becomes a prompt.
 	pub chat: Chat,
 }
 
@@ -59,17 +59,17 @@ pub struct Card {
 pub struct Model {
 	/// Its name.
 	pub name: String,
-	/// Which one it is: the checkpoint's root, or of a folder a hash of parameters and shape.
+	/// Identity of the model: the checkpoint's root, or of a folder a hash of parameters and shape.
 	pub root: H256,
 	/// Hash of its shape.
 	pub shape: Hash,
 	/// The arithmetic that it is computed in.
 	pub class: Class,
-	/// What computes it.
+	/// Engine that computes it.
 	pub engine: Box<dyn Engine>,
 	/// Its tokenizer.
 	pub text: Text,
-	/// How a chat becomes a prompt.
+	/// Template by which a chat becomes a prompt.
 	pub chat: Chat,
 }
 
@@ -131,8 +131,8 @@ impl Model {
 		Ok(card.with(class, Box::new(engine)))
 	}
 
-	/// What answers depend on: the arithmetic, the parameters by the beginning of the root, the shape by that of its hash, and tokenizer, chat template and ends
-	/// of texts by that of theirs.
+	/// Returns a fingerprint of what answers depend on: the arithmetic, the parameters by the beginning of the root, the shape by that of its hash, and
+	/// tokenizer, chat template and ends of texts by that of theirs.
 	pub fn fingerprint(&self) -> String {
 		let words = blake2_256(&[self.text.hash(), self.chat.hash()].concat());
 		let of_hash = |hash: &Hash| hash.first_chunk::<4>().map(hex::encode).unwrap_or_default();

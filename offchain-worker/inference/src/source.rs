@@ -1,4 +1,4 @@
-//! Where parts of a model come from.
+//! Sources of parts of a model.
 
 use neuroshard_graph::{
 	exec::{Inference, Stage},

@@ -1,4 +1,4 @@
-//! What a server has done.
+//! Statistics of a server.
 
 use prometheus_client::{
 	encoding::text::encode,

@@ -53,7 +53,7 @@ pub struct Text {
 	/// Tokens before every prompt, and behind it.
 	around: [Vec<u32>; 2],
 	ends: BTreeSet<u32>,
-	/// Whether there is a token of each number.
+	/// For each number, whether there is a token of it.
 	known: Vec<bool>,
 	/// A token whose text stands before that of a token by itself: some tokenizers write the first one of a text in another way.
 	before: Vec<u32>,
@@ -125,7 +125,7 @@ impl Text {
 		self.known.iter().enumerate().filter_map(|(id, known)| (!known).then_some(id))
 	}
 
-	/// Whether a text ends at this token.
+	/// Returns whether a text ends at this token.
 	pub fn is_end(&self, token: u32) -> bool {
 		self.ends.contains(&token)
 	}
@@ -189,7 +189,7 @@ impl Text {
 		self.behind(token, false)
 	}
 
-	/// What of a token is in a text, behind another one: nothing of special ones.
+	/// Returns the text of a token behind another one: nothing for special tokens.
 	pub(super) fn written(&self, token: u32) -> String {
 		self.behind(token, true)
 	}
@@ -200,7 +200,7 @@ impl Text {
 		all.strip_prefix(&before).map_or_else(|| decode(&[token]), str::to_owned)
 	}
 
-	/// How the tokenizer's file writes a token.
+	/// Returns the token as the tokenizer's file writes it.
 	pub(super) fn piece(&self, token: u32) -> Option<String> {
 		self.tokenizer.id_to_token(token)
 	}
@@ -266,7 +266,7 @@ impl Growing {
 		Ok(new)
 	}
 
-	/// What is left at the end: bytes that did not become a character.
+	/// Returns the rest at the end: bytes that did not become a character.
 	///
 	/// # Errors
 	/// [`TextError::Decode`].

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tokenizers::Tokenizer;
 
-/// How the library names the parts of a file, and their names in it.
+/// Names that the library gives to the parts of a file, and their names in it.
 const PARTS: [(&str, &str); 5] = [
 	("PreTokenizerWrapper", "pre_tokenizer"),
 	("PostProcessorWrapper", "post_processor"),
@@ -18,7 +18,7 @@ const PARTS: [(&str, &str); 5] = [
 	("ModelWrapper", "model"),
 ];
 
-/// What is wrong, with the names that parts have in the file.
+/// Returns the library's message, with the names that parts have in the file.
 fn with_parts(words: String) -> String {
 	PARTS.iter().fold(words, |words, (type_name, part)| words.replace(type_name, part))
 }

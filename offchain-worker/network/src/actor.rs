@@ -38,7 +38,7 @@ const MAX_BOOK: usize = 16_384;
 /// Peers that are tried, again and again, for each one that a connection is kept with.
 const TRIED_PER_KEPT: usize = 4;
 
-/// What handles ask of the actor.
+/// Command of a handle to the actor.
 pub(crate) enum Command {
 	/// Ask a peer, under these addresses or any that are known.
 	Ask { peer: PeerAddress, request: Request, reply: Reply },
@@ -52,14 +52,14 @@ pub(crate) enum Command {
 	Book(oneshot::Sender<Vec<PeerAddress>>),
 	/// Describe the network.
 	Status(oneshot::Sender<NetworkStatus>),
-	/// Who is alive.
+	/// The peers that are alive.
 	Pulses(oneshot::Sender<HashMap<PeerId, Pulse>>),
 }
 
 /// A request being answered.
 pub(super) struct Serving {
 	pub(super) peer: PeerId,
-	/// Whether the answer is on its way: from then on it is up to the peer how long that takes.
+	/// True if the answer is on its way: from then on it is up to the peer how long that takes.
 	pub(super) answered: bool,
 }
 
@@ -309,7 +309,7 @@ impl Actor {
 		self.reading.spawn_blocking(move || (id, channel, serve::answer(&store, request)));
 	}
 
-	/// Whether there is a place for an answer to `peer`. Those that took their answers have most of the places, if they are in the address
+	/// Returns whether there is a place for an answer to `peer`. Those that took their answers have most of the places, if they are in the address
 	/// book. They share a few with strangers if they did not, and strangers that did not have none for a while.
 	fn may_serve(&self, peer: &PeerId) -> bool {
 		let (now, limits) = (self.config.clock.now(), self.config.limits);
@@ -332,7 +332,7 @@ impl Actor {
 		}
 	}
 
-	/// What is due from time to time.
+	/// Does what is due from time to time.
 	fn keep_house(&mut self) {
 		let now = self.config.clock.now();
 		self.pulses.awake(now);

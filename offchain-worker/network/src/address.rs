@@ -1,4 +1,4 @@
-//! Who a peer is and where it can be reached.
+//! Identities and addresses of peers.
 
 use crate::reach::is_global_ip;
 use libp2p::{multiaddr::Protocol, Multiaddr, PeerId};
@@ -83,7 +83,7 @@ impl fmt::Display for PeerAddress {
 	}
 }
 
-/// Whether only programs on the same machine can use this address.
+/// Returns whether only programs on the same machine can use this address.
 pub(crate) fn is_loopback(address: &Multiaddr) -> bool {
 	address.iter().any(|part| match part {
 		Protocol::Ip4(ip) => ip.is_loopback(),
@@ -92,7 +92,7 @@ pub(crate) fn is_loopback(address: &Multiaddr) -> bool {
 	})
 }
 
-/// Whether every IP address in this one is [global](is_global_ip). Names are judged when they are resolved.
+/// Returns whether every IP address in this one is [global](is_global_ip). Names are judged when they are resolved.
 pub(crate) fn is_global(address: &Multiaddr) -> bool {
 	address.iter().all(|part| match part {
 		Protocol::Ip4(ip) => is_global_ip(ip.into()),
@@ -101,7 +101,7 @@ pub(crate) fn is_global(address: &Multiaddr) -> bool {
 	})
 }
 
-/// Whether this address leads through a relay.
+/// Returns whether this address leads through a relay.
 pub(crate) fn is_relayed(address: &Multiaddr) -> bool {
 	address.iter().any(|part| part == Protocol::P2pCircuit)
 }

@@ -1,4 +1,4 @@
-//! Who may connect to us: most places are for peers of the address book, since it costs nothing to be many strangers.
+//! Admission of incoming connections: most places are for peers of the address book, since it costs nothing to be many strangers.
 
 use libp2p::{
 	core::{transport::PortUse, ConnectedPoint, Endpoint},
@@ -35,7 +35,7 @@ impl Admission {
 		self.known = known;
 	}
 
-	/// Whether `peer` is no stranger.
+	/// Returns whether `peer` is no stranger.
 	pub(crate) fn knows(&self, peer: &PeerId) -> bool {
 		self.known.contains(peer)
 	}

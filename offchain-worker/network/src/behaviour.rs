@@ -1,4 +1,4 @@
-//! What the swarm does, put together.
+//! The swarm's behaviour, put together.
 
 use crate::{
 	admission::Admission,

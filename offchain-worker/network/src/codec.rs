@@ -15,7 +15,7 @@ const TAG_REFUSED: u8 = 1;
 /// Bytes of an answer that are written under one time-out.
 const PART: usize = 64 * 1024;
 
-/// What is wrong with an answer, or with who asked for it. Travels inside an [`io::Error`], since that is all the transport hands through.
+/// Error of an answer, or of the peer that asked for it. Travels inside an [`io::Error`], since that is all the transport hands through.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum WireError {
 	#[error("an answer of {bytes} bytes is longer than any may be")]
@@ -32,7 +32,7 @@ impl From<WireError> for io::Error {
 	}
 }
 
-/// How fast a peer has to take what it asked for.
+/// Pace at which a peer has to take what it asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
 	/// For the next [`PART`] of an answer.

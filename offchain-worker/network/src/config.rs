@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc, time::Duration, time::Instant};
 /// Settings.
 #[derive(Clone, Debug)]
 pub struct NetworkConfig {
-	/// Where to listen. The default is QUIC and TCP on loopback, at ports that the system chooses.
+	/// Addresses to listen on. The default is QUIC and TCP on loopback, at ports that the system chooses.
 	pub listen: Vec<Multiaddr>,
 	/// Addresses under which others reach us although no interface has them (a forwarded port).
 	pub external: Vec<Multiaddr>,
@@ -22,9 +22,9 @@ pub struct NetworkConfig {
 	pub limits: Limits,
 	/// Patience.
 	pub timeouts: Timeouts,
-	/// How peers' conduct is judged.
+	/// Policy by which peers' conduct is scored.
 	pub score: ScorePolicy,
-	/// How our own reachability is probed.
+	/// Probes of our own reachability.
 	pub nat: NatProbes,
 	/// The time.
 	pub clock: Clock,
@@ -49,7 +49,7 @@ impl Default for NetworkConfig {
 }
 
 impl NetworkConfig {
-	/// Where addresses that others have named may lead.
+	/// Returns which addresses that others have named may be dialled.
 	pub fn reach(&self) -> Reach {
 		match self.dial_private {
 			true => Reach::Anywhere,
@@ -123,7 +123,7 @@ impl Default for Limits {
 	}
 }
 
-/// How long to wait.
+/// Timeouts.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
 	/// For a connection to be established.
@@ -160,7 +160,7 @@ impl Default for Timeouts {
 	}
 }
 
-/// What conduct costs and earns, in points. A peer starts at 0 and stays between -100 and `best`.
+/// Points that conduct costs and earns. A peer starts at 0 and stays between -100 and `best`.
 #[derive(Clone, Copy, Debug)]
 pub struct ScorePolicy {
 	/// Earned by a verified answer.
@@ -171,11 +171,11 @@ pub struct ScorePolicy {
 	pub unresponsive: i32,
 	/// Lost by asking for something and not taking it.
 	pub stalled: i32,
-	/// How long a peer that did that is served with less: one of the address book as a stranger, a stranger not at all.
+	/// Time for which a peer that did that is served with less: one of the address book as a stranger, a stranger not at all.
 	pub distrust: Duration,
 	/// Lost by an answer that is not what was asked for.
 	pub corrupt: i32,
-	/// How long a peer that sent a corrupt answer is shut out.
+	/// Time for which a peer that sent a corrupt answer is banned.
 	pub ban: Duration,
 }
 
@@ -186,7 +186,7 @@ impl Default for ScorePolicy {
 	}
 }
 
-/// How AutoNAT asks others whether they can reach us.
+/// Timing of AutoNAT's probes, which ask others whether they can reach us.
 #[derive(Clone, Copy, Debug)]
 pub struct NatProbes {
 	/// Wait before the first probe.

@@ -1,4 +1,4 @@
-//! What can go wrong, in words for the person who runs the worker.
+//! Errors of the network, in words for the person who runs the worker.
 
 use crate::Refusal;
 use libp2p::{Multiaddr, PeerId};
@@ -17,7 +17,7 @@ pub enum NetworkError {
 	Listen {
 		/// The address.
 		address: Multiaddr,
-		/// What the transport said.
+		/// Error of the transport.
 		reason: String,
 	},
 	/// The transports cannot be set up.
@@ -84,12 +84,12 @@ pub enum PeerFailure {
 }
 
 impl PeerFailure {
-	/// Whether the peer broke the protocol or sent what it cannot have taken for the content.
+	/// Returns whether the peer broke the protocol or sent what it cannot have taken for the content.
 	pub(crate) fn is_corrupt(&self) -> bool {
 		matches!(self, Self::CorruptLeaf { .. } | Self::WrongLeafList | Self::Oversize { .. } | Self::Malformed(_))
 	}
 
-	/// Whether the peer was not there or too slow.
+	/// Returns whether the peer was not there or too slow.
 	pub(crate) fn is_unresponsive(&self) -> bool {
 		matches!(self, Self::Unreachable(_) | Self::OnlyRelayed | Self::Timeout | Self::Disconnected | Self::Transport(_))
 	}
@@ -109,7 +109,7 @@ pub enum FetchError {
 	Exhausted {
 		/// The blob.
 		root: H256,
-		/// What has not arrived.
+		/// Part that has not arrived.
 		lacking: Lacking,
 		/// Why, for every peer that was tried.
 		failures: Vec<(PeerId, PeerFailure)>,
@@ -136,7 +136,7 @@ pub enum FetchError {
 	Stopped(#[from] Stopped),
 }
 
-/// What of a blob has not arrived.
+/// Part of a blob that has not arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lacking {
 	/// Not even the hashes of its leaves.

@@ -1,4 +1,4 @@
-//! What the swarm reports.
+//! Handling of the swarm's events.
 
 use crate::{
 	actor::Actor,
@@ -121,7 +121,7 @@ fn wire_error(error: &io::Error) -> Option<&WireError> {
 	error.get_ref().and_then(|inner| inner.downcast_ref())
 }
 
-/// Whether a peer did not take an answer in time that was on its way.
+/// Returns whether a peer did not take an answer in time that was on its way.
 fn is_not_taken(error: &InboundFailure) -> bool {
 	match error {
 		InboundFailure::Timeout => true,

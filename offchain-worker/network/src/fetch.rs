@@ -31,14 +31,14 @@ pub struct Progress {
 	pub total: u32,
 }
 
-/// How the caller steers and follows a fetch.
+/// Means by which the caller steers and follows a fetch.
 #[derive(Clone, Debug, Default)]
 pub struct FetchWatch {
 	/// Told about progress.
 	pub progress: Option<watch::Sender<Progress>>,
 	/// Ends the fetch.
 	pub cancel: CancellationToken,
-	/// Who surely has the blob: of the peers named, it is asked first, unless it kept this worker waiting before.
+	/// Peer that surely has the blob: of the peers named, it is asked first, unless it kept this worker waiting before.
 	pub first: Option<PeerId>,
 }
 
@@ -112,7 +112,7 @@ struct Session<'a> {
 	failures: Vec<(PeerId, PeerFailure)>,
 	/// Failures and busy answers that were forgiven.
 	strikes: HashMap<PeerId, (u32, u32)>,
-	/// Whether all others of the address book were added.
+	/// True if all others of the address book were added.
 	widened: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the rest of the worker holds of the network.
+//! Handle of the network for the rest of the worker.
 
 use crate::{
 	actor::Command,
@@ -44,18 +44,18 @@ pub struct NetworkStatus {
 	pub listening: Vec<Multiaddr>,
 	/// Addresses under which others are known to reach us.
 	pub external: Vec<Multiaddr>,
-	/// Whether others can reach us; [`Reachability::words`] explains it.
+	/// Reachability of this node by others; [`Reachability::words`] explains it.
 	pub reachability: Reachability,
 	/// Open connections.
 	pub connections: Vec<PeerConnection>,
-	/// How peers behaved so far.
+	/// Conduct of peers so far.
 	pub standings: Vec<Standing>,
 	/// Peers in the address book.
 	pub known_peers: usize,
 }
 
 impl NetworkStatus {
-	/// Whether there is a connection with `peer`.
+	/// Returns whether there is a connection with `peer`.
 	pub fn is_connected(&self, peer: &PeerId) -> bool {
 		self.connections.iter().any(|connection| connection.peer == *peer)
 	}
@@ -70,11 +70,11 @@ pub struct PeerConnection {
 	pub address: Multiaddr,
 	/// Over what.
 	pub transport: Transport,
-	/// Whether the other side opened it.
+	/// True if the other side opened it.
 	pub inbound: bool,
 }
 
-/// What a connection runs over.
+/// Transport of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
 	/// QUIC.
@@ -96,14 +96,14 @@ impl Transport {
 	}
 }
 
-/// How a peer behaved so far.
+/// Conduct of a peer so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-	/// Who.
+	/// The peer.
 	pub peer: PeerId,
 	/// Points; 0 to start with.
 	pub points: i32,
-	/// How long it is still shut out.
+	/// Time for which it is still banned.
 	pub banned_for: Option<Duration>,
 }
 
@@ -126,7 +126,7 @@ impl Handle {
 		self.local
 	}
 
-	/// Where addresses that others have named may lead: the rule of this network, and of whatever else its worker connects to.
+	/// Returns which addresses that others have named may be dialled: the rule of this network, and of whatever else its worker connects to.
 	pub fn reach(&self) -> Reach {
 		self.reach
 	}
@@ -159,7 +159,7 @@ impl Handle {
 		self.send(Command::SetPeers(peers)).await
 	}
 
-	/// What is known of the life of peers in the address book; nothing of those that were never heard.
+	/// Returns the signs of life of peers in the address book; none of those that were never heard.
 	pub async fn pulses(&self) -> Result<HashMap<PeerId, Pulse>, Stopped> {
 		self.query(Command::Pulses).await
 	}

@@ -1,4 +1,4 @@
-//! What is going on with each peer: connections, requests that wait, requests under way.
+//! State of the links with each peer: connections, requests that wait, requests under way.
 
 use crate::{
 	message::{Answer, Request},
@@ -12,7 +12,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Where the outcome of a request goes.
+/// Channel that the outcome of a request is sent to.
 pub(crate) type Reply = oneshot::Sender<Result<Answer, PeerFailure>>;
 
 /// Wait before a peer of the address book that could not be reached is dialled again.
@@ -41,7 +41,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-	/// Whether there is a connection that bulk data may use.
+	/// Returns whether there is a connection that bulk data may use.
 	pub(crate) fn is_direct(&self) -> bool {
 		self.connections.values().any(|endpoint| !endpoint.is_relayed())
 	}
@@ -65,17 +65,17 @@ impl Link {
 		(self.wait, self.not_before) = (None, None);
 	}
 
-	/// Whether there is a connection, or an attempt to make one.
+	/// Returns whether there is a connection, or an attempt to make one.
 	pub(crate) fn is_engaged(&self) -> bool {
 		!self.connections.is_empty() || self.dial.is_some()
 	}
 
-	/// Whether housekeeping may dial it now.
+	/// Returns whether housekeeping may dial it now.
 	pub(crate) fn may_dial(&self, now: Instant) -> bool {
 		!self.is_engaged() && self.not_before.is_none_or(|time| time <= now)
 	}
 
-	/// Whether nothing would be lost by forgetting it.
+	/// Returns whether nothing would be lost by forgetting it.
 	fn is_idle(&self, now: Instant) -> bool {
 		self.may_dial(now) && self.waiting.is_empty() && self.in_flight == 0
 	}

@@ -18,7 +18,7 @@ pub(crate) const MAX_REQUEST_BYTES: u32 = 64;
 /// Longest answer.
 pub(crate) const MAX_ANSWER_BYTES: u32 = 1 << 20;
 
-/// What one peer asks of another.
+/// Request of one peer to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Request {
 	/// Hashes `start..start + count` of the leaf list of `root`: 32 bytes each.
@@ -39,7 +39,7 @@ pub enum Request {
 		/// At most [`MAX_LEAVES_PER_REQUEST`].
 		count: u32,
 	},
-	/// What the root of something that is no blob is made of: of a checkpoint, its two blobs.
+	/// Parts of the root of something that is no blob: of a checkpoint, its two blobs.
 	Note {
 		/// The root.
 		root: H256,
@@ -99,7 +99,7 @@ impl Refusal {
 /// An answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-	/// What was asked for.
+	/// The bytes that were asked for.
 	Data(Vec<u8>),
 	/// Why not.
 	Refused(Refusal),

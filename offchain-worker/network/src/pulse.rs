@@ -1,4 +1,4 @@
-//! Who is alive: the last sign of life of each peer, and who said farewell.
+//! Liveness of peers: the last sign of life of each peer, and who said farewell.
 //!
 //! Peers ping each other every two seconds. One of which nothing was heard for six is taken for dead (seed 002, on PRIME), as is one that said
 //! farewell, until it is heard of again a few seconds later. Of a peer that was never heard nothing is known: routers may be between the two.
@@ -22,17 +22,17 @@ const PARTING: Duration = Duration::from_secs(3);
 /// A process that did nothing for so long was suspended.
 const ASLEEP: Duration = Duration::from_secs(20);
 
-/// What is known of a peer's life.
+/// Signs of life of a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pulse {
 	/// Time since the last sign of life.
 	pub silent_for: Duration,
-	/// Whether its last word was a farewell.
+	/// True if its last message was a farewell.
 	pub left: bool,
 }
 
 impl Pulse {
-	/// Whether it is taken for dead.
+	/// Returns whether it is taken for dead.
 	pub fn is_dead(&self) -> bool {
 		self.left || self.silent_for >= DEAD_AFTER
 	}
@@ -48,7 +48,7 @@ struct Heard {
 pub(crate) struct Pulses {
 	known: HashSet<PeerId>,
 	heard: HashMap<PeerId, Heard>,
-	/// When this process was awake last.
+	/// Time at which this process was awake last.
 	awake: Option<Instant>,
 }
 
@@ -94,7 +94,7 @@ impl Pulses {
 		peers.sort_by_key(|peer| pulses.get(peer).is_some_and(Pulse::is_dead));
 	}
 
-	/// What is known at `now`.
+	/// Returns the signs of life that are known at `now`.
 	pub(crate) fn all(&mut self, now: Instant) -> HashMap<PeerId, Pulse> {
 		self.awake(now);
 		let pulse = |heard: &Heard| Pulse { silent_for: now.saturating_duration_since(heard.at), left: heard.left };

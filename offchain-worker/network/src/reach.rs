@@ -1,11 +1,11 @@
-//! Which addresses this worker connects to that others have named: in their offers and registrations on the chain, or to its peers.
+//! Restriction of the addresses that this worker connects to when others have named them: in their offers and registrations on the chain, or to its peers.
 //!
 //! Anybody can name any address. A worker that connected to all of them would do so for strangers inside its own network: to its router, to services of
 //! its machine, to what its cloud tells its machines. So the rule is applied to addresses, after names are resolved and immediately before connecting.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where addresses that others have named may lead.
+/// Range of addresses that may be dialled when others have named them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reach {
 	/// To machines of the internet.
@@ -16,14 +16,14 @@ pub enum Reach {
 }
 
 impl Reach {
-	/// Whether it covers an address.
+	/// Returns whether it covers an address.
 	pub fn covers(self, ip: IpAddr) -> bool {
 		self == Self::Anywhere || is_global_ip(ip)
 	}
 }
 
-/// Whether an address belongs to one machine of the internet: none of a private network, of this machine, of a link, of many machines, or for examples and
-/// later use, nor one that contains an IPv4 address.
+/// Returns whether an address belongs to one machine of the internet: none of a private network, of this machine, of a link, of many machines, or for
+/// examples and later use, nor one that contains an IPv4 address.
 pub(crate) fn is_global_ip(ip: IpAddr) -> bool {
 	match ip {
 		IpAddr::V4(ip) => is_global_v4(ip),

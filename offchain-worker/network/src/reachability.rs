@@ -1,9 +1,9 @@
-//! Whether others can reach this node, in words.
+//! Reachability of this node by others, in words.
 
 use crate::address::{is_loopback, is_relayed};
 use libp2p::Multiaddr;
 
-/// What is known of our own reachability.
+/// Reachability of this node, as far as it is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reachability {
 	/// Listening on loopback only: programs on this machine can reach us, nobody else.
@@ -18,7 +18,7 @@ pub enum Reachability {
 	Unknown,
 }
 
-/// What AutoNAT found.
+/// Result of AutoNAT.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Probed {
 	Public(Multiaddr),
@@ -39,7 +39,7 @@ impl Reachability {
 		}
 	}
 
-	/// What it means and what to do about it.
+	/// Describes what it means and what to do about it.
 	pub fn words(&self) -> String {
 		match self {
 			Self::LocalOnly => {

@@ -1,4 +1,4 @@
-//! How peers behaved, and who is asked first. Pure: the time is an argument.
+//! Scores of peers by their conduct, and the order in which they are asked. Pure: the time is an argument.
 
 use crate::ScorePolicy;
 use libp2p::PeerId;
@@ -15,7 +15,7 @@ const WORST: i32 = -100;
 /// Peers remembered; beyond this the ones nearest to zero are forgotten.
 const MAX_PEERS: usize = 4096;
 
-/// What a peer did.
+/// Conduct of a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Conduct {
 	/// Its answer was verified.
@@ -77,13 +77,13 @@ impl Scores {
 		conduct == Conduct::Corrupt
 	}
 
-	/// How long `peer` is still banned.
+	/// Returns the time for which `peer` is still banned.
 	pub(crate) fn banned(&self, peer: &PeerId, now: Instant) -> Option<Duration> {
 		let until = self.records.get(peer)?.banned_until?;
 		until.checked_duration_since(now).filter(|rest| !rest.is_zero())
 	}
 
-	/// Whether `peer` did not take an answer lately.
+	/// Returns whether `peer` did not take an answer lately.
 	pub(crate) fn is_distrusted(&self, peer: &PeerId, now: Instant) -> bool {
 		self.records.get(peer).and_then(|record| record.distrusted_until).is_some_and(|until| now < until)
 	}

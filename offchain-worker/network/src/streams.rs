@@ -22,7 +22,7 @@ use tokio_util::{
 	sync::CancellationToken,
 };
 
-/// What is spoken on the streams.
+/// Protocol of the streams.
 const PROTOCOL: StreamProtocol = StreamProtocol::new("/neuroshard/ring/2");
 /// Peers that may wait to be dialled.
 const DIALS: usize = 64;

@@ -70,7 +70,7 @@ mod tests {
 	use super::*;
 	use libp2p::core::{transport::PortUse, Endpoint};
 
-	/// Whether an attempt to reach this address would be made. It is not: what a dial returns does nothing until it is polled.
+	/// Returns whether an attempt to reach this address would be made. It is not: what a dial returns does nothing until it is polled.
 	fn dials(dial_private: bool, address: &str) -> bool {
 		let config = NetworkConfig { dial_private, ..Default::default() };
 		let mut transport = transport(&Keypair::generate_ed25519(), &config).unwrap();

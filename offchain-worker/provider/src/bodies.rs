@@ -116,7 +116,7 @@ impl Bodies {
 	}
 }
 
-/// Whether a client sends its body only when it is asked to.
+/// Returns whether a client sends its body only when it is asked to.
 pub(super) fn waits(headers: &HeaderMap) -> bool {
 	headers.contains_key(EXPECT)
 }

@@ -1,4 +1,4 @@
-//! Who pays for a request is known from its head: nobody's body is read before that.
+//! Identification of the payer from the head of a request: nobody's body is read before that.
 
 use super::{
 	bodies::{waits, Bodies},
@@ -13,7 +13,7 @@ use axum::{
 };
 use std::sync::Arc;
 
-/// Where vouchers are brought.
+/// Path that vouchers are delivered to.
 pub(super) const VOUCHERS: &str = "/v1/vouchers";
 
 /// Has a request answered if its head says who pays for it, or if nobody has to.

@@ -96,7 +96,7 @@ impl ApiError {
 		Self { code: Some("payment_required"), ..refused }
 	}
 
-	/// Who asks may not have this.
+	/// The client may not have this.
 	pub(super) fn denied(message: impl Into<String>) -> Self {
 		Self::new(StatusCode::FORBIDDEN, "invalid_request_error", message)
 	}
@@ -113,7 +113,7 @@ impl ApiError {
 		Self { code: Some("model_halted"), ..refused }
 	}
 
-	/// What belongs to an answer cannot be kept.
+	/// The data of an answer cannot be kept.
 	pub(super) fn no_room() -> Self {
 		let words = "this provider cannot keep what belongs to an answer just now, and gives none: ask again later, or another one";
 		let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", words);

@@ -53,18 +53,18 @@ use tokio::{
 
 /// For a place to be answered at.
 const AUDITORS_WAIT: Duration = Duration::from_secs(10);
-/// Where the page to chat on is, and the page.
+/// Path of the page to chat on, and the page.
 pub(super) const PAGE: &str = "/";
 const PAGE_TEXT: &str = include_str!("page.html");
 /// The page runs what is in it, and asks this server. No other page shows it as a part of itself.
 const PAGE_POLICY: &str =
 	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// What requests are answered with.
+/// State of the server that requests are answered with.
 pub(super) struct Server {
 	/// Name of the model.
 	pub(super) name: String,
-	/// What the answers depend on: arithmetic and parameters.
+	/// Fingerprint of what the answers depend on: arithmetic and parameters.
 	pub(super) fingerprint: String,
 	pub(super) text: Arc<Text>,
 	pub(super) chat: Chat,
@@ -73,9 +73,9 @@ pub(super) struct Server {
 	pub(super) issuer: Arc<Issuer>,
 	/// The business of a provider that is paid.
 	pub(super) business: Option<Business>,
-	/// What is told of the ring that computes, if one does.
+	/// View of the ring that computes, if one does.
 	pub(super) ring: Option<RingView>,
-	/// Which checkpoint is served, if it is one.
+	/// Checkpoint that is served, if it is one.
 	pub(super) served: Option<Served>,
 	/// Places for prompts that are read.
 	pub(super) readers: Arc<Semaphore>,
@@ -150,7 +150,7 @@ impl<S: Send + Sync> FromRequest<S> for Body {
 }
 
 impl Body {
-	/// What is in it. Large ones are read on a thread for work that takes time.
+	/// Reads the body. Large ones are read on a thread for work that takes time.
 	async fn read<T: Send + 'static>(self, read: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static) -> Result<T, ApiError> {
 		let Self(bytes) = self;
 		beside(bytes.len(), move || read(&bytes)).await?
@@ -172,7 +172,7 @@ impl Body {
 	}
 }
 
-/// Who pays, if anybody does.
+/// Payer of a request, if there is one.
 struct PaidBy(Option<Payer>);
 
 impl<S: Sync> FromRequestParts<S> for PaidBy {
@@ -257,7 +257,7 @@ impl Server {
 		Ok(answers)
 	}
 
-	/// Who pays for a request's answers; nobody, unless this is a provider's server.
+	/// Returns the payer of a request's answers; `None` unless this is a provider's server.
 	fn payer(&self, PaidBy(payer): PaidBy) -> Result<Option<Payer>, ApiError> {
 		match self.business.is_some() == payer.is_some() {
 			true => Ok(payer),
@@ -299,7 +299,7 @@ fn id(kind: Kind) -> String {
 	format!("{prefix}-{:032x}", rand::random::<u128>())
 }
 
-/// What all parts of an answer to one request have in common.
+/// Fields that all parts of an answer to one request have in common.
 struct Frame {
 	kind: Kind,
 	id: String,
@@ -377,7 +377,7 @@ impl Frame {
 		Ok(self.wrap(true, json!([self.with_receipt(choice, piece, answer)?]), None))
 	}
 
-	/// What opens a chat's stream.
+	/// Returns the first event of a chat's stream.
 	fn opening(&self, index: usize) -> Option<Value> {
 		let delta = json!({ "role": "assistant", "content": "" });
 		let choice = json!([{ "index": index, "delta": delta, "logprobs": null, "finish_reason": null }]);
@@ -524,7 +524,7 @@ async fn text(State(server): Shared, body: Body) -> Result<Response, ApiError> {
 	Ok(Json(handed?).into_response())
 }
 
-/// Who holds which layers, and why.
+/// Returns the holders of layers, with reasons.
 async fn ring(State(server): Shared) -> Response {
 	Json(server.ring.as_ref().map_or_else(|| json!({ "spans": [] }), RingView::json)).into_response()
 }

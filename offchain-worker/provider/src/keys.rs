@@ -1,4 +1,4 @@
-//! Who may ask, and how often: a file with an API key in each line.
+//! API keys and their limits: a file with a key in each line.
 
 use super::error::ApiError;
 use neuroshard_graph::merkle::{blake2_256, Hash};
@@ -10,7 +10,7 @@ use std::{
 	time::{Duration, Instant},
 };
 
-/// What a limit counts in.
+/// Period of a limit.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Why keys are not used.
@@ -19,23 +19,23 @@ pub enum KeysError {
 	/// The file cannot be read.
 	#[error("cannot read the API keys in {path}: {source}", path = path.display())]
 	File {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		source: std::io::Error,
 	},
 	/// Others can read the file.
 	#[error("others can read the API keys in {path}: `chmod 600` it first", path = path.display())]
 	Open {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
 	},
 	/// A line is no key.
 	#[error("line {line} of {path} is no API key of 16 characters or more, with a number of requests per minute behind it if there is a limit", path = path.display())]
 	Line {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
-		/// Which line, from 1.
+		/// Number of the line, from 1.
 		line: usize,
 	},
 }

@@ -41,24 +41,24 @@ use tokio_util::sync::CancellationToken;
 /// Auditors who are answered at a time.
 const AUDITORS: usize = 16;
 
-/// How to serve.
+/// Options of the server.
 #[derive(Clone)]
 pub struct Options {
-	/// Where to listen.
+	/// Address to listen on.
 	pub address: SocketAddr,
 	/// File with API keys; without it, everybody who reaches the address may ask.
 	pub keys: Option<PathBuf>,
-	/// How many texts there may be.
+	/// Limits on texts that are answered at a time.
 	pub limits: Limits,
-	/// Who signs receipts, and the first block of the chain that its account is on; without it, receipts are not signed.
+	/// Account and key that sign receipts, and the first block of the chain that its account is on; without it, receipts are not signed.
 	pub signer: Option<(AccountId, PonwSigner, H256)>,
 	/// Run, and its round that starts from the model's parameters; `None` for a model of no run.
 	pub checkpoint: Option<(RunId, RoundIndex)>,
-	/// What answers cost, and the business of the provider who is paid; without it, whoever may ask is answered.
+	/// Prices of answers, and the business of the provider who is paid; without it, whoever may ask is answered.
 	pub paid: Option<(Prices, Business)>,
-	/// What is told of the ring that computes, if one does.
+	/// View of the ring that computes, if one does.
 	pub ring: Option<RingView>,
-	/// Which checkpoint is served; `None` for a model of no run.
+	/// Checkpoint that is served; `None` for a model of no run.
 	pub served: Option<Served>,
 	/// Pages of other sites that may ask.
 	pub origins: Vec<Origin>,
@@ -74,7 +74,7 @@ pub enum ServeError {
 	Listen {
 		/// The address.
 		address: SocketAddr,
-		/// What the system said.
+		/// Error of the operating system.
 		source: std::io::Error,
 	},
 	/// The keys.
@@ -122,7 +122,7 @@ pub async fn serve(model: Model, options: Options, ready: impl FnOnce(SocketAddr
 	Ok(())
 }
 
-/// What requests are answered with.
+/// Returns the state of the server that requests are answered with.
 fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 	let keys = options.keys.as_deref().map(Keys::read).transpose()?;
 	let (fingerprint, usable) = (model.fingerprint(), model.usable());

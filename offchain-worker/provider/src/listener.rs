@@ -38,7 +38,7 @@ const HEADERS: usize = 100;
 /// Bytes of a connection that are read ahead, and that are written and not taken, before more of an answer is made.
 const AHEAD: usize = 64 << 10;
 
-/// What clients may take.
+/// Bounds on what clients may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
 	/// Connections at a time. More wait in the system's queue.
@@ -92,7 +92,7 @@ pub(super) async fn listen(listener: TcpListener, router: Router, bounds: Bounds
 	tell(&connections);
 }
 
-/// What a connection is served with.
+/// Parts that a connection is served with.
 struct Door {
 	router: TowerToHyperService<Router>,
 	bounds: Bounds,

@@ -1,4 +1,4 @@
-//! How long clients are waited for, and a connection that waits no longer. hyper has no time for an answer that is not taken, nor one for the next request
+//! Timeouts of clients, and a connection that waits no longer. hyper has no time for an answer that is not taken, nor one for the next request
 //! that is not one for its head as well.
 
 use std::{
@@ -20,7 +20,7 @@ use tokio::{
 /// Bytes that a client has to take in a second, beside the time that it has for all: as a slow telephone does.
 const RATE: u64 = 4 << 10;
 
-/// How long a client is waited for.
+/// Times that a client is waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Patience {
 	/// For the head of a request: from the beginning of the connection, or from the head's first byte.
@@ -48,10 +48,10 @@ impl Default for Patience {
 	}
 }
 
-/// Whose turn it is on a connection: the client's until it has sent the head of a request, then the server's until the answer is written. Clones share it.
+/// Turns on a connection: the client's until it has sent the head of a request, then the server's until the answer is written. Clones share it.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Turns(
-	/// How often it changed. Of one connection's requests, one is answered at a time: at odd numbers.
+	/// Number of times that it changed. Of one connection's requests, one is answered at a time: at odd numbers.
 	Arc<AtomicUsize>,
 );
 
@@ -82,14 +82,14 @@ impl Drop for Turn {
 #[derive(Clone, Copy, Debug)]
 struct Untaken {
 	since: Instant,
-	/// When it took something last.
+	/// Time at which it took something last.
 	last: Instant,
 	/// Bytes that it took since.
 	taken: u64,
 }
 
 impl Untaken {
-	/// When it must have taken more. However little it takes in between, it must take all in its time.
+	/// Returns the time by which it must have taken more. However little it takes in between, it must take all in its time.
 	fn until(&self, write: Duration) -> Instant {
 		self.last.min(self.since + Duration::from_millis(self.taken.saturating_mul(1_000) / RATE)) + write
 	}
@@ -103,11 +103,11 @@ pub(super) struct Patient<Io> {
 	turns: Turns,
 	/// The number of the turn that the two below belong to.
 	turn: usize,
-	/// Whether the head of a request may have begun.
+	/// True if the head of a request may have begun.
 	begun: bool,
-	/// When it must have come, or begun.
+	/// Time by which it must have come, or begun.
 	comes: Option<Pin<Box<Sleep>>>,
-	/// What is not taken yet, and when more of it must be.
+	/// Bytes that are not taken yet, and the time by which more of them must be.
 	untaken: Option<(Untaken, Pin<Box<Sleep>>)>,
 }
 
@@ -129,7 +129,7 @@ impl<Io> Patient<Io> {
 		}
 	}
 
-	/// Whether it is the client's turn.
+	/// Returns whether it is the client's turn.
 	fn is_clients(&self) -> bool {
 		self.turn.is_multiple_of(2)
 	}

@@ -1,11 +1,11 @@
-//! Which checkpoint of a run is served, and whether a newer one has come.
+//! Checkpoint of a run that is served, and detection of a newer one.
 
 use neuroshard_types::{RoundIndex, RunId};
 use serde_json::{json, Value};
 use std::{fmt, sync::Arc, time::Duration};
 use tokio::time::{interval, MissedTickBehavior};
 
-/// How often it is looked for a newer one.
+/// Interval at which it is looked for a newer one.
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// A checkpoint of a run.

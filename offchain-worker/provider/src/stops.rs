@@ -16,7 +16,7 @@ impl Stops {
 		Self { strings, held: String::new(), found: false }
 	}
 
-	/// Whether one was found: nothing comes after it.
+	/// Returns whether one was found: nothing comes after it.
 	pub(super) fn found(&self) -> bool {
 		self.found
 	}
@@ -41,7 +41,7 @@ impl Stops {
 		std::mem::replace(&mut self.held, rest)
 	}
 
-	/// What is left when no more text comes.
+	/// Returns the rest when no more text comes.
 	pub(super) fn finish(&mut self) -> String {
 		std::mem::take(&mut self.held)
 	}

@@ -118,7 +118,7 @@ impl Client {
 		String::from_utf8_lossy(&all).into_owned()
 	}
 
-	/// What comes up to these words.
+	/// Reads up to these words.
 	async fn up_to(&mut self, words: &str) -> String {
 		let mut all = Vec::new();
 		while !all.ends_with(words.as_bytes()) {

@@ -52,7 +52,7 @@ fn weights(source: &Source, hold: &Hold) -> u64 {
 	layers.map_or(u64::MAX, |layers| layers.saturating_add(ends).saturating_sub(shared))
 }
 
-/// What a request is answered with.
+/// Returns the encoded reply to a request.
 fn respond(holder: &mut Option<Holder>, source: &Source, profile: &Profile, request: Request, rows: &[f32]) -> Vec<u8> {
 	let number = match &request {
 		Request::Pass(pass) => Some(pass.number),

@@ -30,7 +30,7 @@ pub(super) const PORTION: usize = 4 * PAGE_TOKENS;
 /// A holder whose place only one could take that has to read the texts again is waited for so many times longer.
 const COLD: u32 = 5;
 
-/// How long is waited.
+/// Times that members are waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
 	/// Beyond the time that a span usually takes, before another holder takes the place of one that does not answer.
@@ -67,14 +67,14 @@ pub struct Ring {
 	pub(super) passes: u64,
 	pub(super) patience: Patience,
 	pub(super) reports: Reports,
-	/// When a holder was last brought up to date beside the passes.
+	/// Time at which a holder was last brought up to date beside the passes.
 	pub(super) mended: Option<Instant>,
 	longest: usize,
 	page_bytes: usize,
 	out: Vec<f32>,
 }
 
-/// What a pass was answered with.
+/// Answer to a pass.
 pub(super) struct Answered {
 	pub(super) by: usize,
 	pub(super) roots: Vec<H256>,
@@ -120,9 +120,9 @@ pub(super) enum Failed {
 	Refused,
 }
 
-/// Who has answered a pass, and what.
+/// Member that has answered a pass, and its answer.
 type Told = (usize, Done, Vec<f32>);
-/// What became of a member; of nobody, if time ran out.
+/// Failure of a member; of nobody, if time ran out.
 type Trouble = (Option<usize>, Failed);
 
 impl Ring {
@@ -284,7 +284,7 @@ impl Ring {
 		}
 	}
 
-	/// How many members of some spans are banned.
+	/// Returns the number of members of some spans that are banned.
 	pub(super) fn banned(&self, spans: Range<usize>) -> usize {
 		spans.flat_map(|span| self.members_of(span)).filter(|member| member.banned.is_cancelled()).count()
 	}

@@ -1,4 +1,5 @@
-//! What the pages of the KV cache were computed from: the tokens, with which they can be computed anew elsewhere, and what was sent into each span.
+//! Inputs that the pages of the KV cache were computed from: the tokens, with which they can be computed anew elsewhere, and what was sent into each
+//! span.
 //!
 //! All holders of a span that have a page were sent the same rows for it, those that are noted here, whenever they read it: rows that differ from what
 //! is noted go to nobody. So what a holder was given is known after any time, and so is who has told it.
@@ -10,7 +11,7 @@ use std::{
 	sync::Arc,
 };
 
-/// Who has told rows, by their numbers.
+/// Members that have told rows, by their numbers.
 pub(super) type Tellers = Arc<[usize]>;
 
 /// The pages of all texts.
@@ -22,7 +23,7 @@ struct Entry {
 	/// The page before it in its text.
 	before: Option<u64>,
 	tokens: Vec<u32>,
-	/// What has gone into each span, by token; `None` where that was forgotten.
+	/// Rows that have gone into each span, by token; `None` where that was forgotten.
 	entered: Vec<Vec<Option<Row>>>,
 }
 
@@ -78,7 +79,8 @@ impl History {
 		true
 	}
 
-	/// Who has told rows of the text up to and including page `last`, of those that went into a span, which are not the ones with these hashes.
+	/// Returns the members that have told rows of the text up to and including page `last`, of those that went into a span, which are not the ones with
+	/// these hashes.
 	pub(super) fn wrong(&self, span: usize, last: u64, hashes: &[H256]) -> BTreeSet<usize> {
 		let (pages, _) = self.text(last).unwrap_or_default();
 		let rows = |page: &u64| self.0.get(page).and_then(|entry| entry.entered.get(span)).map(Vec::as_slice).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Who holds a part of a model: computes it for a driver, and keeps the KV cache of the driver's texts.
+//! Holder of a part of a model: it computes it for a driver, and keeps the KV cache of the driver's texts.
 
 use super::message::{by_text, root, wanted_of, Done, Hold, Pass, TextPart};
 use neuroshard_graph::exec::{Inference, InferenceError, Input, Page, Pages, Piece, Sequence, PAGE_TOKENS};
@@ -14,14 +14,14 @@ pub(super) struct Holder {
 	pages: Pages,
 	/// Pages by their numbers, and how many tokens each has.
 	store: HashMap<u64, (Arc<Page>, usize)>,
-	/// What came out of the last pass.
+	/// Output of the last pass.
 	last: Option<(Done, Vec<f32>)>,
 }
 
 /// Why a pass is not computed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum HolderError {
-	/// What goes in is not what it is said to be.
+	/// The rows that go in do not have the hash that they are said to have.
 	#[error("the rows that go in do not have the hash they are said to have")]
 	OtherRows,
 	/// Keys and values are not here.
@@ -96,7 +96,7 @@ impl Holder {
 		Ok(self.last.insert((Done { number: pass.number, roots, told: pass.told, micros }, out)))
 	}
 
-	/// What came out of the last pass, if it is this one.
+	/// Returns the output of the last pass, if it is this one.
 	pub(super) fn again(&mut self, number: u64) -> Option<&(Done, Vec<f32>)> {
 		let (done, _) = self.last.as_mut().filter(|(done, _)| done.number == number)?;
 		done.told = true;

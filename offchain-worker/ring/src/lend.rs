@@ -18,10 +18,10 @@ const DRIVERS: usize = 16;
 const SIDE: usize = 2_048;
 /// Rows of a product that is bound by operations.
 const ROWS: usize = 64;
-/// How long each speed is measured.
+/// Time for which each speed is measured.
 const MEASURED: Duration = Duration::from_millis(300);
 
-/// What a machine lends.
+/// Resources that a machine lends.
 #[derive(Clone, Debug)]
 pub struct Lent(Profile);
 

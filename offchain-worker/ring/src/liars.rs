@@ -10,7 +10,7 @@ use std::{
 /// In the driver's base path: an identity a line, and behind it what it did.
 const FILE: &str = "ring-liars";
 
-/// Who has told wrong rows to this driver.
+/// Members that have told wrong rows to this driver.
 #[derive(Debug)]
 pub struct Liars {
 	path: PathBuf,
@@ -35,7 +35,7 @@ impl Liars {
 		Ok(Self { path, known: text.lines().filter_map(entry).collect() })
 	}
 
-	/// What this one did, if it is noted.
+	/// Returns what this one did, if it is noted.
 	pub fn what(&self, name: &str) -> Option<&str> {
 		self.known.get(name).map(String::as_str)
 	}

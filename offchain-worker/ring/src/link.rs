@@ -33,7 +33,7 @@ const REFUSED: Backoff<Duration> = Backoff::new(FIRST_PAUSE, Duration::from_secs
 /// Longest time in which a holder loads its layers.
 const LOADING: Duration = Duration::from_secs(600);
 
-/// What happens with a holder.
+/// Event of a holder's connection.
 #[derive(Debug)]
 pub(super) enum Event {
 	/// It is connected, and holds its span.

@@ -13,7 +13,7 @@ pub(super) struct Member {
 	pub(super) name: String,
 	/// The connection, while there is one.
 	pub(super) link: Option<Link>,
-	/// Whether it holds the span.
+	/// True if it holds the span.
 	pub(super) ready: bool,
 	/// Cancelled when it has told wrong rows, or was part of too many cases that could not be settled: it is not asked again, and not connected to.
 	pub(super) banned: CancellationToken,
@@ -37,12 +37,12 @@ impl Member {
 		Self { name, link: None, ready: false, banned, silent: false, known, held, given_up: Vec::new(), stale: 0 }
 	}
 
-	/// Whether it can be asked.
+	/// Returns whether it can be asked.
 	pub(super) fn usable(&self) -> bool {
 		self.ready && !self.banned.is_cancelled() && self.link.is_some()
 	}
 
-	/// Whether it has the KV cache of all that comes before these tokens.
+	/// Returns whether it has the KV cache of all that comes before these tokens.
 	pub(super) fn knows(&self, text: &TextPart) -> bool {
 		let begun = usize::try_from(text.first).unwrap_or(usize::MAX).div_ceil(PAGE_TOKENS);
 		text.pages.iter().take(begun).all(|page| self.known.contains(page))

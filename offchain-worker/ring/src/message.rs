@@ -1,4 +1,4 @@
-//! What the driver of a ring and those who hold its spans say to each other: frames of a length and a SCALE-encoded message, and behind messages
+//! Messages between the driver of a ring and those who hold its spans: frames of a length and a SCALE-encoded message, and behind messages
 //! with rows the rows themselves, as bytes of f32, the lowest first.
 
 use super::accounts::{Terms, Unfit};
@@ -18,10 +18,10 @@ const LONGEST_ROWS: u32 = 256 << 20;
 /// Bytes that are made room for before any has come.
 const PORTION: usize = 1 << 20;
 
-/// What a driver asks of a holder.
+/// Request of a driver to a holder.
 #[derive(Clone, PartialEq, Debug, Encode, codec::Decode)]
 pub(super) enum Request {
-	/// Who are you? Rows that come with it measure the way.
+	/// Asks for the holder's profile. Rows that come with it measure the way.
 	Profile,
 	/// Hold this part of this model, for so many pages of the KV cache.
 	Hold(Hold),
@@ -40,17 +40,17 @@ pub(super) struct Hold {
 	pub(super) parameters: H256,
 	/// The arithmetic.
 	pub(super) class: Class,
-	/// Whether tokens become rows here.
+	/// True if tokens become rows here.
 	pub(super) embedding: bool,
 	/// First layer.
 	pub(super) first: u32,
-	/// How many.
+	/// Number of layers.
 	pub(super) layers: u32,
-	/// Whether rows become logits here.
+	/// True if rows become logits here.
 	pub(super) head: bool,
 	/// Pages of the KV cache, at most.
 	pub(super) pages: u32,
-	/// What is offered on chain with whoever holds it, if its account is to be on the offer.
+	/// Terms that are offered on chain with whoever holds it, if its account is to be on the offer.
 	pub(super) terms: Option<Terms>,
 }
 
@@ -63,7 +63,7 @@ impl Hold {
 	}
 }
 
-/// What is wanted of a pass.
+/// Kind of a pass, by what is wanted of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, codec::Decode)]
 pub(super) enum Kind {
 	/// The rows of all tokens.
@@ -89,9 +89,9 @@ impl From<Kind> for Output {
 pub(super) struct Pass {
 	/// Counted by the driver.
 	pub(super) number: u64,
-	/// What is wanted.
+	/// Kind of the pass.
 	pub(super) kind: Kind,
-	/// Whether the rows that come out are told, or only their hashes.
+	/// True if the rows that come out are told, false if only their hashes are.
 	pub(super) told: bool,
 	/// Pages that no text has any more.
 	pub(super) given_up: Vec<u64>,
@@ -101,12 +101,12 @@ pub(super) struct Pass {
 	pub(super) rows: Option<H256>,
 }
 
-/// What a text gets in a pass.
+/// Part of a text in a pass.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, codec::Decode)]
 pub(super) struct TextPart {
 	/// Position of the first token.
 	pub(super) first: u32,
-	/// How many there are.
+	/// Number of its tokens.
 	pub(super) count: u32,
 	/// The tokens, where they go in.
 	pub(super) tokens: Vec<u32>,
@@ -116,7 +116,7 @@ pub(super) struct TextPart {
 	pub(super) pages: Vec<u64>,
 }
 
-/// How many rows of a text come out of a pass.
+/// Returns the number of rows of a text that come out of a pass.
 pub(super) fn told_rows(kind: Kind, text: &TextPart) -> usize {
 	let count = usize::try_from(text.count).unwrap_or(usize::MAX);
 	match (kind, wanted_of(text.wanted)) {
@@ -142,10 +142,10 @@ pub(super) fn wanted_of(code: u8) -> Wanted {
 	}
 }
 
-/// What a holder answers.
+/// Reply of a holder.
 #[derive(Clone, PartialEq, Debug, Encode, codec::Decode)]
 pub(super) enum Reply {
-	/// Who it is.
+	/// Its profile.
 	Profile(Profile),
 	/// It holds what it was asked to.
 	Holding,
@@ -162,7 +162,7 @@ pub(super) enum Reply {
 	Noted,
 }
 
-/// What a holder says of itself.
+/// Profile of a holder.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, codec::Decode)]
 pub(super) struct Profile {
 	/// Root of the parameters that it has.
@@ -177,14 +177,14 @@ pub(super) struct Profile {
 	pub(super) account: Option<AccountId>,
 }
 
-/// What came out of a pass.
+/// Output of a pass.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, codec::Decode)]
 pub(super) struct Done {
-	/// Which one.
+	/// Number of the pass.
 	pub(super) number: u64,
 	/// Hash of what came out for each text, in their order.
 	pub(super) roots: Vec<H256>,
-	/// Whether it follows.
+	/// True if it follows.
 	pub(super) told: bool,
 	/// Microseconds that it took.
 	pub(super) micros: u64,

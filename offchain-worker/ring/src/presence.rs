@@ -1,11 +1,11 @@
-//! Which parts of a model somebody holds now, as others than the engine's thread see it.
+//! Presence of holders: the parts of a model that somebody holds now, as others than the engine's thread see it.
 
 use std::sync::{
 	atomic::{AtomicBool, Ordering},
 	Arc,
 };
 
-/// Who is connected and holds its span. Clones share it.
+/// Holders that are connected and hold their spans. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Presence(Arc<Inner>);
 
@@ -40,7 +40,7 @@ impl Presence {
 		}
 	}
 
-	/// Whether somebody of each span is here.
+	/// Returns whether each span has a holder here.
 	pub(super) fn is_complete(&self) -> bool {
 		let is_here = |member: &usize| self.0.here.get(*member).is_some_and(|here| here.load(Ordering::Acquire));
 		self.0.spans.iter().all(|members| members.iter().any(is_here))

@@ -1,4 +1,4 @@
-//! What a driver notices about the members of its ring. Clones share it.
+//! Reports of a driver about the members of its ring. Clones share them.
 
 use super::liars::Liars;
 use neuroshard_support::printable::printable_line;

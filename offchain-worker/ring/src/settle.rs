@@ -1,5 +1,5 @@
-//! What holders of the same span have computed is compared, and so is what is sent into a span with what was sent into it before. A difference is
-//! settled by computing the text here: who was given right rows and has told wrong ones has lied, whatever it says later.
+//! Comparison of holders: what those of the same span have computed is compared, and so is what is sent into a span with what was sent into it
+//! before. A difference is settled by computing the text here: who was given right rows and has told wrong ones has lied, whatever it says later.
 
 use super::{
 	driver::{Answered, Failure, Ring, Rows, Stopped, PORTION},
@@ -10,7 +10,7 @@ use neuroshard_graph::exec::{Inference, InferenceError, Input, Output, Pages, Pi
 use neuroshard_types::H256;
 use std::collections::{BTreeSet, HashMap};
 
-/// What was computed in a pass.
+/// Results of a pass.
 pub(super) struct Computed<'a> {
 	pub(super) texts: &'a [TextPart],
 	pub(super) kind: Kind,
@@ -169,7 +169,7 @@ impl Ring {
 		Ok(out)
 	}
 
-	/// What a layer makes of the rows of a text.
+	/// Computes a layer on the rows of a text.
 	fn after(&self, layer: usize, tokens: &[u32], rows: Vec<f32>) -> Result<Vec<f32>, String> {
 		let mut layer = self.source.load(&Stage { embedding: false, layers: layer..layer.saturating_add(1), head: false })?;
 		through(&mut layer, tokens, Some(&rows))
@@ -206,7 +206,7 @@ fn hashes(rows: &[f32], width: usize) -> Vec<H256> {
 	rows.chunks_exact(width).map(root).collect()
 }
 
-/// What a part of the model makes of the rows of a text; without rows, of its tokens.
+/// Computes a part of the model on the rows of a text; without rows, on its tokens.
 fn through(part: &mut Inference, tokens: &[u32], rows: Option<&[f32]>) -> Result<Vec<f32>, String> {
 	let width = part.dim();
 	let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());

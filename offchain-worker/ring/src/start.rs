@@ -24,7 +24,7 @@ use std::{
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// How often a way to a holder is measured; the fastest time counts.
+/// Number of times that a way to a holder is measured; the fastest time counts.
 const MEASUREMENTS: u32 = 5;
 /// Numbers that are sent to measure bandwidth.
 const PROBE: usize = 256 << 10;
@@ -35,34 +35,34 @@ const LOADING: Duration = Duration::from_secs(600);
 /// Reputation of who is not known, of 1,000.
 const UNKNOWN: u16 = 500;
 
-/// How a ring is set up.
+/// Options of a ring's start.
 #[derive(Clone, Debug)]
 pub struct Options {
-	/// Who may hold spans.
+	/// Peers that may hold spans.
 	pub members: Vec<PeerAddress>,
-	/// How many hold each span.
+	/// Number of members that hold each span.
 	pub redundancy: usize,
-	/// How layers are split.
+	/// Rule by which layers are split.
 	pub split: Split,
 	/// Texts that are answered at a time.
 	pub texts: u32,
 	/// Pages of the KV cache.
 	pub pages: usize,
-	/// How long is waited.
+	/// Times that members are waited for.
 	pub patience: Patience,
 }
 
 /// A ring that is set up.
 pub struct Started {
-	/// What computes.
+	/// Engine that computes.
 	pub engine: Ring,
-	/// Who holds what, and why.
+	/// Placement of spans on members, with its reasons.
 	pub placement: Placement,
-	/// What is noticed about the members.
+	/// Reports about the members.
 	pub reports: Reports,
 	/// The ring of the driver's offer: the accounts of its members, and what each holds; `None` if they name none.
 	pub ring: Option<inference::Ring>,
-	/// What keeps them connected; it ends with the token that it was started with.
+	/// Tasks that keep the members connected; they end with the token that they were started with.
 	pub tasks: JoinSet<()>,
 }
 
@@ -95,7 +95,7 @@ enum Unusable {
 	/// It cannot be reached.
 	#[error(transparent)]
 	Stream(#[from] StreamError),
-	/// What it says cannot be read.
+	/// Its message cannot be read.
 	#[error(transparent)]
 	Frame(#[from] FrameError),
 	/// It says why.
@@ -113,9 +113,9 @@ enum Unusable {
 	/// It has told this driver wrong rows.
 	#[error("it {words}, as a computation here has shown: delete its line in {} to use it all the same", path.display())]
 	Liar {
-		/// What it did.
+		/// Description of what it did.
 		words: String,
-		/// Where that is noted.
+		/// Path of the file that has it noted.
 		path: PathBuf,
 	},
 	/// Its account cannot be on the offer.
@@ -274,7 +274,7 @@ async fn measure(streams: &Streams, address: &PeerAddress, parameters: H256) -> 
 	Ok((Candidate { address: address.clone(), profile, latency, bandwidth }, stream))
 }
 
-/// What the holders of a model need together, if so many texts are answered at a time.
+/// Returns the model that the holders need memory for together, if so many texts are answered at a time.
 pub(super) fn held(config: &ModelConfig, class: Class, texts: u32) -> Result<Model, PlacementError> {
 	let mut model = Model::of(config, Load { class, context: config.max_seq, sequences: texts.max(1), batch: 1 })?;
 	// The driver turns tokens into rows, so that the head shares nothing with anything that is held.
@@ -284,7 +284,7 @@ pub(super) fn held(config: &ModelConfig, class: Class, texts: u32) -> Result<Mod
 	Ok(model)
 }
 
-/// Who holds what, in as few spans as an offer has room for if it is `offered`.
+/// Places the model on the candidates, in as few spans as an offer has room for if it is `offered`.
 fn placed(source: &Source, candidates: &[Candidate], options: &Options, offered: bool) -> Result<Placement, PlacementError> {
 	let model = held(&source.config, source.class, options.texts)?;
 	let nodes: Vec<Node> = candidates

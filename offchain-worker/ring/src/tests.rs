@@ -53,7 +53,7 @@ fn source_in(class: Class) -> Source {
 	.in_class(class)
 }
 
-/// How a member behaves: as it should, or in one of the other ways.
+/// Conduct of a member: as it should be, or one of the other ways.
 #[derive(Clone, Default)]
 struct Conduct(Arc<AtomicU32>);
 
@@ -81,7 +81,7 @@ impl Conduct {
 	}
 }
 
-/// What is between a driver and a good holder: it spoils what it is told to.
+/// Relays between a driver and a good holder, and spoils what it is told to.
 async fn between(mut driver: DuplexStream, mut holder: DuplexStream, conduct: Conduct) {
 	loop {
 		let Ok((request, rows)) = receive::<Request>(&mut driver).await else { return };
@@ -145,7 +145,7 @@ impl Drop for TestRing {
 	}
 }
 
-/// How often a member has come to hold its span.
+/// Returns how often a member has come to hold its span.
 fn joined(reports: &Reports) -> usize {
 	reports.all().iter().filter(|report| matches!(report, Report::Joined(_))).count()
 }
@@ -427,7 +427,7 @@ fn a_liar_is_found_whether_it_is_asked_first_or_not_and_nobody_else_is_blamed() 
 	}
 }
 
-/// Who was found to have lied.
+/// Returns the members that were found to have lied.
 fn liars(reports: &Reports) -> Vec<String> {
 	let lied = |report| if let Report::Lied(name, _) = report { Some(name) } else { None };
 	reports.all().into_iter().filter_map(lied).collect()

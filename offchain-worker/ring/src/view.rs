@@ -1,4 +1,4 @@
-//! What a ring tells of itself, to people and over HTTP.
+//! View of a ring for people and over HTTP.
 
 use super::{
 	placement::Placement,
@@ -6,12 +6,12 @@ use super::{
 };
 use serde_json::{json, Value};
 
-/// Who holds what in a ring, and what was noticed about them.
+/// Members of a ring with their spans, and reports about them.
 #[derive(Clone, Debug)]
 pub struct RingView {
-	/// Who holds which layers, and why.
+	/// Placement of layers on members, with its reasons.
 	pub placement: Placement,
-	/// What was noticed.
+	/// Reports about the members.
 	pub reports: Reports,
 }
 

@@ -6,7 +6,7 @@ use neuroshard_types::{
 	H256,
 };
 
-/// How often the answer is computed: a fault that comes and goes, as overclocking or heat brings it about, shows in one of some.
+/// Number of times that the answer is computed: a fault that comes and goes, as overclocking or heat brings it about, shows in one of some.
 const REPEATS: usize = 50;
 
 /// Why this machine has no answer that is worth a fee.
@@ -28,7 +28,7 @@ pub fn open_challenge(provider: &ProviderView) -> Option<H256> {
 	}
 }
 
-/// What this machine answers to `challenge`, with the executor that it trains with. Takes some tenths of a second.
+/// Returns the answer of this machine to `challenge`, with the executor that it trains with. Takes some tenths of a second.
 ///
 /// # Errors
 /// [`Fault`] if the chain would refuse the answer.

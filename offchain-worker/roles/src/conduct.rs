@@ -1,4 +1,4 @@
-//! How a worker behaves where it could do something else.
+//! Conduct of a worker where it could do something else.
 
 use crate::WorkerError;
 use futures::future::BoxFuture;
@@ -16,7 +16,7 @@ use neuroshard_types::{
 };
 use std::fmt::Debug;
 
-/// Where in a run work is due.
+/// Place of work that is due in a run.
 #[derive(Clone, Debug)]
 pub struct Due {
 	/// The run.
@@ -34,7 +34,7 @@ pub struct Due {
 /// Work and the encoding of its delta.
 pub type Made = (Work, Vec<u8>);
 
-/// How a worker behaves. Every method's own body is what an honest worker does; programs that show what becomes of cheaters replace some.
+/// Conduct of a worker. Every method's own body is what an honest worker does; programs that show what becomes of cheaters replace some.
 ///
 /// What a conduct draws must follow from account, run and round, so that a cheater still knows after a restart what it did, and can defend it.
 pub trait Conduct: Debug + Send + Sync {

@@ -1,4 +1,4 @@
-//! What the verifier, which computes samples, and the auditor, which sends them, share.
+//! Samples, which the verifier computes and the auditor sends.
 
 use super::{pace::Pace, WorkerError};
 use neuroshard_disputes::cases::reports::{Note, Reports};
@@ -27,7 +27,7 @@ struct Inner {
 #[derive(Clone)]
 pub(super) struct Desk {
 	inner: Arc<Mutex<Inner>>,
-	/// How long audits take here.
+	/// Pace of audits on this machine.
 	pub(super) pace: Pace,
 }
 
@@ -43,7 +43,7 @@ impl Desk {
 		self.inner.lock().unwrap_or_else(PoisonError::into_inner)
 	}
 
-	/// What is to be reported in `audit`, if that is known.
+	/// Returns the note of what is to be reported in `audit`, if that is known.
 	pub(super) fn note_of(&self, audit: &AuditView) -> Option<Note> {
 		self.lock().reports.of(audit).cloned()
 	}
@@ -82,7 +82,7 @@ impl Desk {
 		};
 	}
 
-	/// Whether something that `audit` takes could not be fetched at the last attempt, or is withheld, and nothing is to be reported in it yet.
+	/// Returns whether something that `audit` takes could not be fetched at the last attempt, or is withheld, and nothing is to be reported in it yet.
 	pub(super) fn is_out_of_reach(&self, audit: &AuditView) -> bool {
 		let (inner, round) = (self.lock(), (audit.run, audit.round));
 		let missing = inner.out_of_reach.contains(&round) || inner.withheld.contains(&round);

@@ -1,4 +1,4 @@
-//! Why a worker, or one of its tasks, cannot go on.
+//! Errors by which a worker, or one of its tasks, cannot go on.
 
 use super::journal::JournalError;
 use crate::arithmetic::Fault;
@@ -30,20 +30,20 @@ pub enum WorkerError {
 	/// Content could not be fetched.
 	#[error(transparent)]
 	Fetch(#[from] FetchError),
-	/// What a delta is said to begin with is nothing that anybody can have computed with.
+	/// The residual that a delta is said to begin with is none that anybody can have computed with.
 	#[error("the residual {root:?}, which a delta is said to begin with, is none: {source}")]
 	NoResidual {
 		/// Its root.
 		root: H256,
-		/// What is wrong.
+		/// Error of decoding.
 		source: DecodeError,
 	},
-	/// What inner steps are said to have started from is nothing that anybody can have started from.
+	/// The checkpoint that inner steps are said to have started from is none that anybody can have started from.
 	#[error("checkpoint {root:?} of another cohort, which inner steps are said to have started from, {what}")]
 	NoStart {
 		/// Its root.
 		root: H256,
-		/// What is wrong.
+		/// Fault of it.
 		what: String,
 	},
 	/// The content store.
@@ -100,9 +100,9 @@ pub enum WorkerError {
 	/// A computation ended in a panic.
 	#[error("{what} failed unexpectedly ({words}): that is a defect of this worker, please report it")]
 	Panicked {
-		/// What was under way.
+		/// Computation that was under way.
 		what: &'static str,
-		/// What the panic said.
+		/// Message of the panic.
 		words: String,
 	},
 	/// The chain is not the one that this worker was made for.
@@ -133,7 +133,7 @@ pub enum WorkerError {
 		/// The folder.
 		path: PathBuf,
 	},
-	/// What a round leaves behind would not fit beside what must stay.
+	/// The data that a round leaves behind would not fit beside what must stay.
 	#[error("no room for a round: it takes {} MiB, and {} of the {} MiB of --max-disk are kept, above all for disputes about earlier rounds, until those are too old for any; this worker sits rounds out until enough of that may go, or --max-disk is raised", mebibytes(*needed), mebibytes(*kept), mebibytes(*limit))]
 	NoRoom {
 		/// Bytes that a round takes.
@@ -143,7 +143,7 @@ pub enum WorkerError {
 		/// Most bytes that the store may take.
 		limit: u64,
 	},
-	/// What a round leaves behind would not fit on the file system.
+	/// The data that a round leaves behind would not fit on the file system.
 	#[error("the disk is full: a round takes {} MiB, and its file system has {} MiB left, of which {} MiB stay free, and {} MiB more that may be evicted; free some space: this worker sits rounds out until then, and goes on to defend what it has claimed", mebibytes(*needed), mebibytes(*free), mebibytes(LEFT_FREE), mebibytes(*evictable))]
 	DiskFull {
 		/// Bytes that a round takes.
@@ -156,7 +156,7 @@ pub enum WorkerError {
 	/// The folder of a dataset is not what its manifest says.
 	#[error("{what}. Nothing of it is attested until that is mended; it is read again in {}, and `neuroshard-worker dataset verify` tells before", counted(*blocks, "block"))]
 	Folder {
-		/// What is wrong with which file.
+		/// File, and its error.
 		what: String,
 		/// Blocks until it is read again.
 		blocks: BlockNumber,
@@ -172,7 +172,7 @@ pub enum WorkerError {
 		chunk: u32,
 		/// Last block for the answer.
 		deadline: BlockNumber,
-		/// What is in the way.
+		/// Reason for which it cannot be opened.
 		why: String,
 	},
 	/// The text of an answer that is audited.
@@ -196,9 +196,9 @@ pub enum WorkerError {
 	/// Not enough time for one attempt; another one follows.
 	#[error("fetching {what} took longer than {seconds} s; what has arrived is kept")]
 	Slow {
-		/// What was fetched.
+		/// Content that was fetched.
 		what: String,
-		/// How long was waited.
+		/// Time that was waited, in seconds.
 		seconds: u64,
 	},
 	/// The same of the residual that audited work began with.
@@ -206,17 +206,17 @@ pub enum WorkerError {
 	SlowResidual {
 		/// Its root.
 		root: H256,
-		/// Whose work it is.
+		/// Account whose work it is.
 		who: AccountId,
-		/// How long was waited.
+		/// Time that was waited, in seconds.
 		seconds: u64,
 	},
 	/// A file or folder.
 	#[error("cannot use {path}: {source}")]
 	File {
-		/// Which one.
+		/// The file or folder.
 		path: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		source: std::io::Error,
 	},
 	/// The worker is shutting down, or a part of it has ended unexpectedly.
@@ -225,7 +225,7 @@ pub enum WorkerError {
 }
 
 impl WorkerError {
-	/// Whether training must end: trying again would not help. What else this worker does goes on.
+	/// Returns whether training must end: trying again would not help. What else this worker does goes on.
 	pub(super) fn is_fatal(&self) -> bool {
 		matches!(self, Self::UnknownRun(_) | Self::Stopped | Self::Outdated(_) | Self::Chain(ChainError::Incompatible { .. }))
 	}
@@ -244,7 +244,7 @@ fn nobody_has_shards(dataset: DatasetId, peers: usize) -> String {
 }
 
 impl WorkerError {
-	/// Whether another block only was faster: what it changed in the meantime is no problem of anybody.
+	/// Returns whether another block only was faster: what it changed in the meantime is no problem of anybody.
 	pub(super) fn is_outrun(&self) -> bool {
 		let names = [
 			"Training::WrongPhase",
@@ -257,12 +257,12 @@ impl WorkerError {
 		matches!(self, Self::Chain(chain) if names.iter().any(|name| chain.is_dispatch(name)))
 	}
 
-	/// Whether the run's dataset is out of reach. That stands in the status as long as it lasts.
+	/// Returns whether the run's dataset is out of reach. That stands in the status as long as it lasts.
 	pub(super) fn lacks_dataset(&self) -> bool {
 		matches!(self, Self::NoShardList { .. } | Self::UnknownDataset(_))
 	}
 
-	/// Whether something could not be fetched from anybody. What only takes long is in reach, but for what one account alone has: that of many
+	/// Returns whether something could not be fetched from anybody. What only takes long is in reach, but for what one account alone has: that of many
 	/// peers comes as fast as the own line is.
 	pub(super) fn is_out_of_reach(&self) -> bool {
 		let missing = matches!(self, Self::Fetch(_) | Self::SlowResidual { .. } | Self::NoResidual { .. } | Self::NoStart { .. });

@@ -1,4 +1,4 @@
-//! What a worker must not forget between commitment and reveal, on disk before the commitment is sent.
+//! Journal of what a worker must not forget between commitment and reveal, on disk before the commitment is sent.
 
 use codec::{Decode, DecodeAll, Encode};
 use neuroshard_atomic_write::write_private;

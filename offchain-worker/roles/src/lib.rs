@@ -9,11 +9,11 @@
 //!
 //! [`worker`] starts them out of [`parts`]. None of them uses another one; what they share is:
 //!
-//! - [`actor`]: what their loops are made of.
+//! - [`actor`]: shared parts of their loops.
 //! - [`conduct`]: what a worker does where it could do something else.
 //! - [`content`]: checkpoints, deltas and datasets, from disk or peers; [`peers`]: where those are, as the chain says it.
 //! - [`defence`]: what is at stake, how long this account has for its moves, and what they may cost.
-//! - [`desk`]: what the verifier leaves for the auditor.
+//! - [`desk`]: samples, which the verifier leaves for the auditor.
 //! - [`journal`]: what a restart must not forget. [`leave`]: the request to leave.
 //! - [`memory`]: how much a run takes; [`pace`]: how long. [`obstacle`] and [`error`]: what is in the way, in words.
 
@@ -49,7 +49,7 @@ pub use participant::{choose_run, KnownRun, Prospect};
 pub use parts::{Mode, Options, Parts};
 pub use worker::Worker;
 
-/// What a participant decides, and out of what: for simulations.
+/// Decisions of a participant, and the state that they are made from: for simulations.
 pub mod decide {
 	pub use super::{
 		journal::PendingWork,

@@ -1,4 +1,4 @@
-//! How much memory a run takes, known from its configuration before anything of it is allocated: what does not fit would end the whole process.
+//! Memory that a run takes, known from its configuration before anything of it is allocated: what does not fit would end the whole process.
 
 use super::WorkerError;
 use neuroshard_graph::{plan::Plan, ConfigError, ParamLayout};
@@ -20,7 +20,7 @@ const CASE_VECTORS: u64 = 5;
 /// The same while outer steps are taken, besides the deltas: the loaded checkpoint, the last one that was computed, and the one that comes out.
 const OUTER_VECTORS: u64 = 6;
 
-/// What a run takes at least, in bytes.
+/// Least memory that a run takes, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Needs {
 	/// To train, and to apply as many deltas as a round of the run has at least.
@@ -60,7 +60,7 @@ impl Needs {
 		})
 	}
 
-	/// Whether a participant fits into `available` bytes, if these are known: it trains, and defends a claim beside that.
+	/// Checks that a participant fits into `available` bytes, if these are known: it trains, and defends a claim beside that.
 	///
 	/// # Errors
 	/// [`WorkerError::TooLittleMemory`].

@@ -1,4 +1,4 @@
-//! What keeps a worker from taking part, and what to do about it, in words.
+//! Obstacles that keep a worker from taking part, and what to do about them, in words.
 
 use neuroshard_chain_client::Neuro;
 use neuroshard_types::{Balance, BlockNumber, RunId, NEURO};
@@ -44,21 +44,21 @@ pub(super) enum Obstacle {
 		run: RunId,
 		/// Active bond, in planck.
 		bond: Balance,
-		/// What the run asks for, in planck.
+		/// Least bond of the run, in planck.
 		least: Balance,
 	},
 	/// A dispute could cost more fees than the account has.
 	Short {
 		/// Free balance, in planck.
 		free: Balance,
-		/// What must be free, in planck.
+		/// Amount that must be free, in planck.
 		reserve: Balance,
 	},
 	/// The same of an account that would audit.
 	ShortForAudits {
 		/// Free balance, in planck.
 		free: Balance,
-		/// What must be free, in planck.
+		/// Amount that must be free, in planck.
 		reserve: Balance,
 	},
 	/// A round that it could be drawn for takes longer here than there is time to seal a report on it.
@@ -177,7 +177,7 @@ impl fmt::Display for Obstacle {
 	}
 }
 
-/// What has to be added to a bond or a balance, as the option takes it: rounded up to a millionth.
+/// Returns the amount that has to be added to a bond or a balance, as the option takes it: rounded up to a millionth.
 fn missing(bond: Balance, least: Balance) -> String {
 	let micro = least.saturating_sub(bond).div_ceil(NEURO / 1_000_000);
 	Neuro(micro.saturating_mul(NEURO / 1_000_000)).to_string().trim_end_matches(" NEURO").to_owned()

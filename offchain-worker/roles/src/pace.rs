@@ -1,4 +1,4 @@
-//! How long rounds take on this machine: what is registered of it says when nothing else is known, and what was measured counts as soon as it is slower.
+//! Time that rounds take on this machine: what is registered of it says when nothing else is known, and what was measured counts as soon as it is slower.
 
 use neuroshard_training::priority::Priority;
 use neuroshard_types::{run::RunConfig, BlockNumber, Moment, RunId, TrainConfig};
@@ -31,7 +31,7 @@ pub(super) fn time_ms(config: &RunConfig, steps: u32, gflops: u64) -> u128 {
 	flops(config, steps).div_ceil(u128::from(gflops.max(1)).saturating_mul(FLOPS_PER_MS)).max(1)
 }
 
-/// What was measured. Clones share it.
+/// Measured speeds. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace(Arc<Mutex<Measured>>);
 
@@ -48,7 +48,7 @@ struct Measured {
 	block_ms: Option<(u64, BlockNumber)>,
 }
 
-/// What was measured last of a run.
+/// Speed that was measured last of a run.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
 	/// Operations in a millisecond.
@@ -99,7 +99,7 @@ impl Pace {
 		}
 	}
 
-	/// Whether it is known at block `now` how long blocks take, or too early to say: what was measured while blocks were missing is measured again.
+	/// Returns whether it is known at block `now` how long blocks take, or too early to say: what was measured while blocks were missing is measured again.
 	pub(super) fn knows_blocks(&self, now: BlockNumber) -> bool {
 		let wait = |(_, at): (u64, BlockNumber)| now < at.saturating_add(MEASURED_BLOCKS);
 		now <= FEWEST_BLOCKS || self.lock().block_ms.is_some_and(wait)
@@ -131,14 +131,14 @@ fn at_rate(flops: u128, rate: u128) -> u64 {
 	u64::try_from(flops.div_ceil(rate.max(1))).unwrap_or(u64::MAX).max(1)
 }
 
-/// Whether training on so many tokens of a round says how fast this machine is. A round that goes on from near its end, as after a restart, is validation for
-/// the most part, which has no tokens.
+/// Returns whether training on so many tokens of a round says how fast this machine is. A round that goes on from near its end, as after a restart, is
+/// validation for the most part, which has no tokens.
 pub(super) fn tells_speed(train: &TrainConfig, tokens: u64) -> bool {
 	tokens > 0 && tokens.saturating_mul(2) >= train.tokens_after(train.least_steps())
 }
 
-/// Whether what takes so long alone, and so long when it steps back for training, has to be done before anything else to be done in the time that is left;
-/// also if nobody knows that time.
+/// Returns whether what takes so long alone, and so long when it steps back for training, has to be done before anything else to be done in the time that is
+/// left; also if nobody knows that time.
 pub(super) fn is_near(takes_ms: u64, beside_ms: Option<u64>, left_ms: Option<u64>) -> bool {
 	let is_long = |ms: u64, room: u64, left: u64| ms.saturating_mul(room) >= left;
 	left_ms.is_none_or(|left| is_long(takes_ms, ROOM, left) || beside_ms.is_some_and(|beside| is_long(beside, ROOM_BESIDE, left)))

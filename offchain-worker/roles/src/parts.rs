@@ -1,4 +1,4 @@
-//! What a worker is made of: what its operator decides, what it works with, and what its roles share.
+//! Parts of a worker: what its operator decides, what it works with, and what its roles share.
 
 use super::{
 	conduct::Conduct,
@@ -12,7 +12,7 @@ use neuroshard_types::{AccountId, Balance, RunId};
 use std::{path::PathBuf, sync::Arc};
 use tokio::sync::Mutex;
 
-/// Whether this worker trains or only hands out what others ask for.
+/// Mode of the worker: it trains, or only hands out what others ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
 	/// Trains.
@@ -21,7 +21,7 @@ pub enum Mode {
 	ServeOnly,
 }
 
-/// What whoever runs it decides.
+/// Options of the operator.
 #[derive(Clone, Debug)]
 pub struct Options {
 	/// Trains or only serves.
@@ -30,19 +30,19 @@ pub struct Options {
 	pub run: Option<RunId>,
 	/// Folder of the run's dataset; its shards come from peers if not given.
 	pub dataset: Option<PathBuf>,
-	/// Whether that dataset is attested on chain; if not, what was attested of it is withdrawn.
+	/// True if that dataset is attested on chain; if not, what was attested of it is withdrawn.
 	pub attest: bool,
 	/// Compute threads.
 	pub threads: usize,
 	/// Earnings below this are not claimed.
 	pub claim_from: Balance,
-	/// How the worker behaves.
+	/// Conduct of the worker.
 	pub conduct: Arc<dyn Conduct>,
 	/// Share of the others' work that is checked, from 0 to 1. With any at all, checkpoints that others attested are checked too.
 	pub check: f64,
 }
 
-/// What a worker works with.
+/// Parts that a worker works with.
 pub struct Parts {
 	/// Base folder.
 	pub base: PathBuf,
@@ -56,11 +56,11 @@ pub struct Parts {
 	pub store: Store,
 	/// Network, running.
 	pub net: Handle,
-	/// Where to report.
+	/// Reporter of the status.
 	pub reporter: Reporter,
 }
 
-/// What the roles of one worker share, each a clone of its own.
+/// Parts that the roles of one worker share, each a clone of its own.
 #[derive(Clone)]
 pub(super) struct Shared {
 	pub(super) base: PathBuf,

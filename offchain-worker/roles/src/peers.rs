@@ -1,4 +1,4 @@
-//! Where providers are, as the chain says it.
+//! Addresses of providers, as the chain has them.
 
 use neuroshard_chain_client::{ChainAt, ChainError, PeerPage};
 use neuroshard_network::PeerAddress;
@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Accounts whose addresses are asked for at a time.
 const NAMES: usize = 128;
 
-/// Where those are who have what it takes to judge claims of an adopted round: who took part in it, and holders of the run's dataset.
+/// Returns the addresses of peers that have what it takes to judge claims of an adopted round: those that took part in it, and holders of the run's
+/// dataset.
 pub(super) async fn peers_of_round(
 	at: &ChainAt,
 	(run, round): (RunId, RoundIndex),
@@ -20,12 +21,12 @@ pub(super) async fn peers_of_round(
 	Ok(addresses(at, accounts, me).await?.into_values().collect())
 }
 
-/// Who attests a dataset. Workers attest all of its shards, the first one among them.
+/// Returns the accounts that attest a dataset. Workers attest all of its shards, the first one among them.
 pub(super) async fn holders(at: &ChainAt, dataset: DatasetId) -> Result<BTreeSet<AccountId>, ChainError> {
 	Ok(at.holders(dataset, 0).await?.into_iter().collect())
 }
 
-/// Who took part in an adopted round; nobody where its record is gone.
+/// Returns the accounts that took part in an adopted round; none where its record is gone.
 pub(super) async fn participants(at: &ChainAt, run: RunId, round: RoundIndex) -> Result<Vec<AccountId>, ChainError> {
 	Ok(at.record(run, round).await?.map(|record| record.participants).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, in words for the person who runs it.
+//! Errors of the store, in words for the person who runs it.
 
 use neuroshard_types::H256;
 use std::{
@@ -12,11 +12,11 @@ pub enum StoreError {
 	/// The operating system refused a file operation.
 	#[error("cannot {action} {}: {source}", path.display())]
 	Io {
-		/// What was tried, as a verb.
+		/// Operation that was tried, as a verb.
 		action: &'static str,
 		/// On which file.
 		path: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		source: io::Error,
 	},
 	/// The disk is full, with everything unpinned evicted. Nothing half-written stays behind.
@@ -106,7 +106,7 @@ pub enum StoreError {
 		root: H256,
 		/// First leaf asked for.
 		start: u32,
-		/// How many.
+		/// Number of leaves asked for.
 		count: u32,
 		/// Leaves that there are.
 		leaves: u32,
@@ -130,7 +130,7 @@ pub enum StoreError {
 	Pins {
 		/// The file.
 		path: PathBuf,
-		/// What is wrong with it.
+		/// Damage of the file.
 		reason: String,
 	},
 }

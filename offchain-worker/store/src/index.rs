@@ -1,4 +1,4 @@
-//! What the store holds, in memory: sizes, order of use, and the choice of what to evict. No file is touched here.
+//! Index of the store in memory: sizes, order of use, and the choice of what to evict. No file is touched here.
 
 use crate::{leaves::ContentDescriptor, pins::Pins, StoreError};
 use neuroshard_types::H256;
@@ -7,7 +7,7 @@ use std::{
 	path::Path,
 };
 
-/// How much the store holds.
+/// Usage of the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Usage {
 	/// Complete blobs.
@@ -38,7 +38,7 @@ struct Entry {
 	last_use: u64,
 }
 
-/// What the file system of a store has left.
+/// Free space on the file system of a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space<'a> {
 	/// Folder of the store.
@@ -47,7 +47,7 @@ pub(crate) struct Space<'a> {
 	pub(crate) free: u64,
 }
 
-/// What was taken out of the index, and is to be deleted.
+/// Entries that were taken out of the index, whose files are to be deleted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Evicted {
 	/// Blobs and downloads.

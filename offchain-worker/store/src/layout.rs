@@ -12,7 +12,7 @@ use std::{
 	time::SystemTime,
 };
 
-/// Where the files of a store are.
+/// Paths of the files of a store.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
 	dir: PathBuf,
@@ -146,7 +146,7 @@ impl Layout {
 		Ok(())
 	}
 
-	/// What is on disk. Files that belong to no sound blob or download are removed; foreign files are left alone.
+	/// Lists the entries on disk. Files that belong to no sound blob or download are removed; foreign files are left alone.
 	pub(crate) fn scan(&self) -> Result<Vec<Found>, StoreError> {
 		let mut files: BTreeMap<H256, Vec<Kind>> = BTreeMap::new();
 		for folder in list(&self.blobs())?.into_iter().filter(|path| path.is_dir()) {
@@ -207,7 +207,7 @@ impl Layout {
 	}
 }
 
-/// Whether a spare may have this name: nothing outside its folder can be named.
+/// Returns whether a spare may have this name: nothing outside its folder can be named.
 pub(crate) fn is_spare(name: &str) -> bool {
 	!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }

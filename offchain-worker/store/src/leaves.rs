@@ -11,7 +11,7 @@ pub(crate) const MAX_LEAVES: u32 = 1 << 24;
 /// Bytes of a hash in a leaf list.
 pub(crate) const HASH_BYTES: usize = 32;
 
-/// What somebody must know of a blob to fetch it: its root, and its length in leaves.
+/// Description of a blob that is enough to fetch it: its root, and its length in leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ContentDescriptor {
 	/// Merkle root over the leaf hashes.

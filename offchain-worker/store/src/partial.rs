@@ -66,7 +66,7 @@ impl Partial {
 		self.missing
 	}
 
-	/// What has not arrived, as ranges of at most `longest` leaves in ascending order.
+	/// Returns the leaves that have not arrived, as ranges of at most `longest` leaves in ascending order.
 	pub fn missing_ranges(&self, longest: u32) -> Vec<Range<u32>> {
 		let mut ranges: Vec<Range<u32>> = Vec::new();
 		for (leaf, _) in (0u32..).zip(&self.present).filter(|(_, present)| !**present) {

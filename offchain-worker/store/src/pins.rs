@@ -1,4 +1,4 @@
-//! Which blobs must stay, and for whose sake: a set of labels per root, kept across restarts.
+//! Pins of blobs that must stay: a set of labels per root, kept across restarts.
 
 use crate::StoreError;
 use neuroshard_types::H256;
@@ -15,7 +15,7 @@ pub(crate) struct Pins {
 }
 
 impl Pins {
-	/// Whether anything pins `root`.
+	/// Returns whether anything pins `root`.
 	pub(crate) fn holds(&self, root: H256) -> bool {
 		self.labels.contains_key(&root)
 	}

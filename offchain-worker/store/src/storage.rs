@@ -146,7 +146,7 @@ impl Store {
 		self.get(root)?.ok_or(StoreError::Unknown { root })?.read_leaves(start, count)
 	}
 
-	/// Whether the complete blob is here. Does not count as a use.
+	/// Returns whether the complete blob is here. Does not count as a use.
 	pub fn contains(&self, root: H256) -> bool {
 		matches!(self.index().find(root), Some((_, State::Complete)))
 	}
@@ -158,7 +158,7 @@ impl Store {
 		contents
 	}
 
-	/// How much is stored.
+	/// Returns the usage of the store.
 	pub fn usage(&self) -> Usage {
 		self.index().usage()
 	}

@@ -290,7 +290,7 @@ fn unfinished_downloads_count_and_give_way_like_blobs() {
 /// A disk that has room for so many bytes of data.
 struct SmallDisk {
 	free: AtomicU64,
-	/// Whether running full shows when space is reserved, or only when it is written.
+	/// True if running full shows when space is reserved, false if only when it is written.
 	reserves: bool,
 }
 

@@ -1,4 +1,4 @@
-//! When something that failed is tried again: later each time.
+//! Backoff of what failed: it is tried again, later each time.
 
 use neuroshard_types::BlockNumber;
 use std::{collections::BTreeMap, time::Duration};
@@ -51,7 +51,8 @@ struct Rest {
 	until: BlockNumber,
 }
 
-/// What failed, by its key, and in which block it is tried again: always in time for another attempt before its deadline. The others do not wait for it.
+/// Failed attempts, by their keys, and in which block each it is tried again: always in time for another attempt before its deadline. The others do not
+/// wait for it.
 #[derive(Debug)]
 pub struct Rests<K> {
 	backoff: Backoff<BlockNumber>,

@@ -1,4 +1,4 @@
-//! What this machine can do, measured.
+//! Measurement of this machine's performance.
 
 use neuroshard_kernels::{
 	exec::Exec,
@@ -16,7 +16,7 @@ const SIDE: usize = 512;
 pub const ASSUMED_KIB_S: u32 = 1024;
 /// Products timed together.
 const STRETCH: u32 = 8;
-/// How long they are repeated.
+/// Time for which they are repeated.
 const DURATION: Duration = Duration::from_millis(1500);
 
 /// Measures this machine with `threads` threads. `bandwidth_kib_s` is what its operator says.
@@ -80,8 +80,8 @@ fn available_bytes(meminfo: &str) -> Option<u64> {
 	kib?.checked_mul(1024)
 }
 
-/// What the strictest of the control groups (version 2, below `root`) leaves whose innermost one `membership` names in the format of
-/// `/proc/self/cgroup`. Files that are held in memory and not in use make room when it is needed. `None` without a limit.
+/// Returns the bytes of memory that the strictest of the control groups (version 2, below `root`) leaves whose innermost one `membership` names in
+/// the format of `/proc/self/cgroup`. Files that are held in memory and not in use make room when it is needed. `None` without a limit.
 fn left_by_groups(root: &Path, membership: &str) -> Option<u64> {
 	let innermost = root.join(membership.lines().find_map(|line| line.strip_prefix("0::/"))?);
 	let left = |folder: &Path| {

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 /// Most characters of what is said about a file: it may repeat what is in it.
 const LONGEST: usize = 400;
-/// What the parser says, and what a person does.
+/// Messages of the parser, and their replacements in plain words.
 const PLAIN: [(&str, &str); 21] = [
 	("EOF while parsing a value", "it ends where a value should be"),
 	("EOF while parsing an object", "it ends within an object, { .. }"),
@@ -37,7 +37,7 @@ pub fn text(bytes: &[u8]) -> Option<&str> {
 	std::str::from_utf8(bytes.strip_prefix(MARK).unwrap_or(bytes)).ok()
 }
 
-/// What the JSON text in `bytes` says.
+/// Parses the JSON text in `bytes`.
 ///
 /// # Errors
 /// In words, why it says nothing of this kind: with the field, where there is one, and the place.

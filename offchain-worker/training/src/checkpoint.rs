@@ -35,17 +35,17 @@ pub enum CheckpointError {
 	/// A file could not be read or written.
 	#[error("{path}: {source}", path = path.display())]
 	Io {
-		/// Which one.
+		/// The file.
 		path: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		source: io::Error,
 	},
 	/// The header is not one.
 	#[error("{path}: not a checkpoint header: {reason}", path = path.display())]
 	Header {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
-		/// Where parsing ended.
+		/// Parser's error, with its place.
 		reason: String,
 	},
 	/// A blob is not the encoding of such a vector.
@@ -53,7 +53,7 @@ pub enum CheckpointError {
 	Encoding {
 		/// Parameters, momentum or delta.
 		part: &'static str,
-		/// What is wrong.
+		/// Error of decoding.
 		source: DecodeError,
 	},
 	/// A code of a delta stands for no numbers that can be used.
@@ -77,7 +77,7 @@ pub enum CheckpointError {
 	TooManyRounds(RoundIndex),
 }
 
-/// What identifies a checkpoint.
+/// Identity of a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, Serialize, Deserialize)]
 pub struct Header {
 	/// Run. Not part of the root: the same training may happen in two runs.
@@ -98,8 +98,8 @@ impl Header {
 		H256(checkpoint_root(&self.params.0, &self.momentum.0, self.round, self.adopted_steps))
 	}
 
-	/// Whether `round` starts from it: a checkpoint that was falsely attested may say of itself what it likes, and work that starts from it is judged by the
-	/// round that the chain says.
+	/// Returns whether `round` starts from it: a checkpoint that was falsely attested may say of itself what it likes, and work that starts from it is judged by
+	/// the round that the chain says.
 	pub fn is_of(&self, round: RoundIndex, train: &TrainConfig) -> bool {
 		(self.round, self.adopted_steps) == (round, u64::from(round).saturating_mul(train.inner_steps.into()))
 	}
@@ -108,7 +108,7 @@ impl Header {
 /// Parameters and outer momentum, in the layout of their model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checkpoint {
-	/// What it hashes to.
+	/// Header with the roots that it hashes to.
 	pub header: Header,
 	/// theta_r.
 	pub params: Vec<f32>,
@@ -245,7 +245,8 @@ fn decode(part: &'static str, layout: &ParamLayout, bytes: &[u8], expected: H256
 	tiles::decode(layout, bytes).map_err(|source| CheckpointError::Encoding { part, source })
 }
 
-/// Where the tiles of a checkpoint in `folder` are. The name carries the root, so that a new checkpoint never overwrites the file that the header on disk names.
+/// Returns the path of the tiles of a checkpoint in `folder`. The name carries the root, so that a new checkpoint never overwrites the file that the header on
+/// disk names.
 pub fn data_path(folder: &Path, header: &Header) -> PathBuf {
 	folder.join(format!("checkpoint-{}.tiles", hex::encode(header.root())))
 }

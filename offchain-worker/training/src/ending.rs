@@ -1,4 +1,4 @@
-//! When a participant ends its inner steps in a run in which their number is its own: after as many as its machine does in time.
+//! End of a participant's inner steps in a run in which their number is its own: after as many as its machine does in time.
 
 use neuroshard_types::{run::PhaseDurations, BlockNumber, TrainConfig};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub struct Now {
 #[derive(Clone, Debug)]
 pub struct Ending {
 	train: TrainConfig,
-	/// How long after the round's beginning that was, of one that this participant came late to.
+	/// Time after the round's beginning at which that was, of one that this participant came late to.
 	late: Option<Duration>,
 	/// Block in which they are to be done.
 	until: BlockNumber,
@@ -47,7 +47,8 @@ impl Ending {
 		Self { train: train.clone(), late, until: deadline.saturating_sub(reserve), begun, done_before }
 	}
 
-	/// Whether the round ends with `done` inner steps: it may, and at the pace so far it would not get in time to the next state after which it may.
+	/// Returns whether the round ends with `done` inner steps: it may, and at the pace so far it would not get in time to the next state after which it
+	/// may.
 	pub fn ends_after(&self, done: u32, now: Now) -> bool {
 		let next = done.saturating_add(1)..=self.train.inner_steps;
 		let Some(next) = next.into_iter().find(|&step| self.train.may_end_after(step)) else { return self.train.may_end_after(done) };
@@ -55,7 +56,8 @@ impl Ending {
 		self.train.may_end_after(done) && (self.block_after(more, done, now) >= self.until || self.others_end_before(more, done, now))
 	}
 
-	/// Whether a machine like this one that took all steps from the beginning of the round on is done before this one has taken `more`, if it came late.
+	/// Returns whether a machine like this one that took all steps from the beginning of the round on is done before this one has taken `more`, if it
+	/// came late.
 	fn others_end_before(&self, more: u32, done: u32, now: Now) -> bool {
 		let elapsed = now.clock.saturating_duration_since(self.begun.clock);
 		let (Some(late), Some(step)) = (self.late, elapsed.checked_div(done.saturating_sub(self.done_before))) else { return false };

@@ -19,9 +19,9 @@ pub enum ExportError {
 	/// A file or folder could not be written.
 	#[error("{path}: {source}", path = path.display())]
 	Io {
-		/// Which one.
+		/// The file.
 		path: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		source: io::Error,
 	},
 	/// Parameters of another model.

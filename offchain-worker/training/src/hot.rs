@@ -32,7 +32,7 @@ const COST: u32 = 100;
 const LEAST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// When the next one is due.
+/// Schedule of hot checkpoints.
 pub(super) struct Pace {
 	last: Instant,
 }
@@ -42,7 +42,7 @@ impl Pace {
 		Self { last: now }
 	}
 
-	/// Whether one is due where the one before took `cost`, copy and disk together.
+	/// Returns whether the next one is due where the one before took `cost`, copy and disk together.
 	pub(super) fn is_due(&self, now: Instant, cost: Duration) -> bool {
 		now.saturating_duration_since(self.last) >= cost.saturating_mul(COST).clamp(LEAST, LONGEST)
 	}
@@ -115,7 +115,7 @@ impl From<io::Error> for Useless {
 	}
 }
 
-/// Where `round` was when its hot checkpoint was written; `None` if there is none of it that is whole. It takes 12 bytes of memory for every
+/// Reads the state of `round` from its hot checkpoint; `None` if there is none of it that is whole. It takes 12 bytes of memory for every
 /// parameter.
 pub fn read(store: &Store, round: OwnRound, layout: &ParamLayout, train: &TrainConfig) -> Option<Reached> {
 	match open(store, round, layout.len()) {
@@ -128,7 +128,7 @@ pub fn read(store: &Store, round: OwnRound, layout: &ParamLayout, train: &TrainC
 	None
 }
 
-/// Whether the hot checkpoint is one of `round`, by its beginning.
+/// Returns whether the hot checkpoint is one of `round`, by its beginning.
 pub fn is_of(store: &Store, round: OwnRound) -> bool {
 	begin(store, round).is_ok()
 }

@@ -32,7 +32,7 @@ pub(super) struct Job {
 	pub(super) name: String,
 	/// Header and vectors, as in the file.
 	pub(super) parts: [Vec<u8>; 4],
-	/// When copying began, if this is a hot checkpoint.
+	/// Time at which copying began, if this is a hot checkpoint.
 	pub(super) hot: Option<Instant>,
 }
 
@@ -79,9 +79,9 @@ fn say(job: &Job, store: &Store) {
 pub struct Keeper {
 	store: Store,
 	jobs: SyncSender<Job>,
-	/// Whether a state is on its way to the disk.
+	/// True if a state is on its way to the disk.
 	busy: Arc<AtomicBool>,
-	/// What the last hot checkpoint cost, in microseconds from the first copied byte to the last one on the disk.
+	/// Cost of the last hot checkpoint, in microseconds from the first copied byte to the last one on the disk.
 	cost: Arc<AtomicU64>,
 }
 
@@ -108,8 +108,8 @@ impl Keeper {
 		Ok(Self { store, jobs, busy, cost })
 	}
 
-	/// What takes the states of a round of a model with so many `elements` while it is trained. The one at which `stopping` is raised is written
-	/// before training ends: a worker that is stopped in good order loses no step.
+	/// Returns a function that takes the states of a round of a model with so many `elements` while it is trained. The one at which `stopping` is raised
+	/// is written before training ends: a worker that is stopped in good order loses no step.
 	pub fn of<'a>(
 		&'a self,
 		round: OwnRound,

@@ -18,7 +18,7 @@ pub(super) const ROUND_SHARE: u64 = 16;
 /// Bytes before the vectors: seed and state root.
 pub(super) const HEADER: usize = 64;
 
-/// What stands before the vectors of a state.
+/// Returns the header that stands before the vectors of a state.
 pub(super) fn header(round: OwnRound, root: Hash) -> Vec<u8> {
 	[round.seed.0, root].concat()
 }
@@ -62,15 +62,15 @@ pub fn forget(store: &Store, run: RunId, round: RoundIndex) -> Result<(), StoreE
 	store.remove_spares(&prefix(run, round))
 }
 
-/// How many commits apart states of a round are kept where the store has `limit` bytes; `None` if not even one has room.
+/// Returns how many commits apart states of a round are kept where the store has `limit` bytes; `None` if not even one has room.
 pub(super) fn commits_apart(train: &TrainConfig, elements: usize, limit: u64) -> Option<u32> {
 	let bytes = u64::try_from(elements).ok()?.saturating_mul(12).saturating_add(u64::try_from(HEADER).ok()?);
 	let states = (limit / ROUND_SHARE).checked_div(bytes).filter(|states| *states > 0)?;
 	Some(train.state_roots().div_ceil(u32::try_from(states).unwrap_or(u32::MAX)).max(1))
 }
 
-/// What [`neuroshard_graph::player::WorkStory::with_states`] takes: the states of `round` in `store`, each compared with the root that it
-/// was committed by.
+/// Returns the source of states for [`neuroshard_graph::player::WorkStory::with_states`]: the states of `round` in `store`, each compared with the
+/// root that it was committed by.
 pub fn states(store: Store, round: OwnRound, layout: ParamLayout, batch: u32, threads: usize) -> Box<States> {
 	Box::new(move |known, most| {
 		let names = store.spares(&prefix(round.run, round.round)).into_iter().rev();

@@ -1,4 +1,4 @@
-//! How much disk a run takes of each worker that takes part in it.
+//! Disk space that a run takes of each worker that takes part in it.
 
 use neuroshard_data::dataset::shard_bytes;
 use neuroshard_graph::{ConfigError, ModelConfig, ParamLayout, TrainConfig};
@@ -28,7 +28,7 @@ pub struct RoundLeaves {
 	pub vector: u32,
 	/// Of a delta as it is sent.
 	pub delta: u32,
-	/// Whether a residual is left beside it.
+	/// True if a residual is left beside it.
 	pub residual: bool,
 }
 
@@ -61,7 +61,7 @@ pub fn longest_round(durations: &PhaseDurations) -> BlockNumber {
 	[training, revealing, availability, checkpointing].into_iter().fold(0, BlockNumber::saturating_add)
 }
 
-/// What a run takes of a worker's disk, in bytes, besides inner states, which give way to everything else.
+/// Disk space that a run takes of a worker, in bytes, besides inner states, which give way to everything else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskNeed {
 	/// A member's delta.
@@ -119,7 +119,7 @@ impl DiskNeed {
 mod tests {
 	use super::*;
 
-	/// Where a chain spec says nothing.
+	/// Defaults where a chain spec says nothing.
 	const TERMS: Terms = Terms { window: 28_800, clock: 4_800, extension: 600, bond: 0, most_games: 32 };
 	/// 100 shards of 65,536 tokens: 32 leaves each.
 	const SHAPE: DatasetShape = DatasetShape { tokens_per_shard: 65_536, shard_count: 100, held_out: 4 };

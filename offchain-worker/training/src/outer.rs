@@ -95,7 +95,7 @@ pub fn apply_outer_steps_as<E: From<OuterError>>(
 	Ok(last.unwrap_or_else(|| start.clone()))
 }
 
-/// What a participant attests of a checkpoint: its root and its validation loss. A loss that is not finite is attested as infinite: the
+/// Computes a participant's attestation of a checkpoint: its root and its validation loss. A loss that is not finite is attested as infinite: the
 /// checkpoint is what the deltas give all the same, and only claims of adopted rounds can be disputed.
 ///
 /// # Errors

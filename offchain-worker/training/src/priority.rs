@@ -11,7 +11,7 @@ pub fn lower_thread_priority() -> bool {
 	current >= NICENESS || rustix::process::setpriority_process(None, NICENESS).is_ok()
 }
 
-/// How much of the processor a computation gets beside others of this worker.
+/// Share of the processor that a computation gets beside others of this worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Priority {
 	/// As much as training: both step back for everything else on the machine.

@@ -1,4 +1,4 @@
-//! How far the inner steps of a round can take a parameter: a delta beyond that is voted against, whoever could fetch it.
+//! Bound on how far the inner steps of a round can take a parameter: a delta beyond that is voted against, whoever could fetch it.
 //!
 //! A delta with huge, but finite values would make a checkpoint that nobody can train on, or even validate. It is a false claim like any
 //! other; but claims can only be disputed when their round was adopted, and it would keep every attempt from being. So it must not be
@@ -25,7 +25,7 @@ use neuroshard_graph::resume::NUMBERS;
 use neuroshard_kernels::shape::Tiling;
 use neuroshard_types::{Code, RoundIndex, TopK, TrainConfig};
 
-/// Whether inner steps from the parameters `start` can have made `delta`, which has their length and tiles. Computed from numbers of 64 bits by
+/// Returns whether inner steps from the parameters `start` can have made `delta`, which has their length and tiles. Computed from numbers of 64 bits by
 /// additions, multiplications and a root, so that all machines agree.
 pub fn within_reach(train: &TrainConfig, tiling: &Tiling, start: &[f32], delta: &[f32]) -> bool {
 	let steps = f64::from(train.inner_steps);
@@ -52,8 +52,8 @@ pub fn within_reach(train: &TrainConfig, tiling: &Tiling, start: &[f32], delta: 
 	[start.len(), delta.len()] == [tiling.len(); 2] && (0..tiling.tiles()).all(tile_within)
 }
 
-/// Whether a bridge is to start from the checkpoint of another cohort: it lies no further from the own one than the inner steps of [`rounds_apart`] can have led. Others vote on the delta
-/// of a bridge by that, so that none is to start from one that lies further away.
+/// Returns whether a bridge is to start from the checkpoint of another cohort: it lies no further from the own one than the inner steps of
+/// [`rounds_apart`] can have led. Others vote on the delta of a bridge by that, so that none is to start from one that lies further away.
 pub fn can_be_siblings(train: &TrainConfig, tiling: &Tiling, [own, other]: [&Checkpoint; 2]) -> bool {
 	let apart: Vec<f32> = own.params.iter().zip(&other.params).map(|(own, other)| own - other).collect();
 	let rounds = rounds_apart(own.header.round, other.header.round);
@@ -90,7 +90,7 @@ mod tests {
 	use neuroshard_types::{Aggregator, ModelConfig, F32, H256};
 	use proptest::prelude::*;
 
-	/// What AdamW at its peak learning rate makes of one parameter, by these gradients.
+	/// Returns a parameter after AdamW at its peak learning rate, by these gradients.
 	fn trained(train: &TrainConfig, start: f32, gradients: &[f32]) -> f32 {
 		let (mut p, mut m, mut v) = ([start], [0.0], [0.0]);
 		for (gradient, t) in gradients.iter().zip(1..) {

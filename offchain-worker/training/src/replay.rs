@@ -27,7 +27,7 @@ pub struct AdoptedRound {
 	pub works: Vec<(AccountId, Work)>,
 }
 
-/// How far a replay is.
+/// Progress of a replay.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Progress<'a> {
 	/// The checkpoint of round 0 is what the run says.
@@ -99,7 +99,7 @@ pub enum ReplayError {
 		round: RoundIndex,
 		/// Provider.
 		account: AccountId,
-		/// What differs, in words.
+		/// Part that differs, in words.
 		what: String,
 	},
 	/// The adopted checkpoint is another one.
@@ -132,23 +132,23 @@ pub enum ReplayError {
 		/// Why.
 		source: Box<TrainError>,
 	},
-	/// What was proven false is needed to go on, and follows from nothing.
+	/// Data that was proven false is needed to go on, and follows from nothing.
 	#[error("round {round}: the chain has found since that {what} is not what the work gives. Its bytes are in no block: name the base path of a worker that still has them with --base-path")]
 	Absent {
 		/// Round.
 		round: RoundIndex,
-		/// What it is, in words.
+		/// The data, in words.
 		what: String,
 	},
-	/// What another run gave is needed to go on.
+	/// The result of another run is needed to go on.
 	#[error("round {round}: {what} is needed. Name with --base-path the base path of a worker that has it: the one that started from it, or one that checked its work (with --check 1 all), for as long as that can be disputed")]
 	Elsewhere {
 		/// Round.
 		round: RoundIndex,
-		/// What it is, in words.
+		/// The result, in words.
 		what: String,
 	},
-	/// What is needed again later cannot be set aside, or read back.
+	/// Data that is needed again later cannot be set aside, or read back.
 	#[error("round {round}: {source}")]
 	Shelf {
 		/// Round.
@@ -175,7 +175,7 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-	/// Whether chain and recomputation contradict each other, so that somebody reported what was not computed. Otherwise there is
+	/// Returns whether chain and recomputation contradict each other, so that somebody reported what was not computed. Otherwise there is
 	/// no answer.
 	pub fn is_difference(&self) -> bool {
 		match self {
@@ -198,7 +198,7 @@ impl ReplayError {
 		}
 	}
 
-	/// Whether a provider's work is not what it revealed.
+	/// Returns whether a provider's work is not what it revealed.
 	fn is_of_work(&self) -> bool {
 		match self {
 			Self::Delta { .. } | Self::Work { .. } => true,

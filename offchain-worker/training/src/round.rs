@@ -62,17 +62,17 @@ pub struct Training<'a> {
 	checkpoint: &'a Checkpoint,
 	loader: &'a Loader,
 	windows: Vec<Vec<Window>>,
-	/// What the delta is the difference from, if not from the checkpoint.
+	/// Parameters that the delta is the difference from, if not the checkpoint's.
 	base: Option<&'a [f32]>,
 	residual: Option<Vec<f32>>,
-	/// Whether the round ends after so many inner steps; asked where it may.
+	/// Decides whether the round ends after so many inner steps; called where it may.
 	ends: Box<dyn FnMut(u32) -> bool + 'a>,
 }
 
 /// A trained round: what is committed to, revealed, and handed to the others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trained {
-	/// What is sealed and later revealed.
+	/// Work that is sealed and later revealed.
 	pub work: Work,
 	/// The encoded delta, as it is sent; its content identifier is `work.delta_root`.
 	pub delta: Vec<u8>,
@@ -83,7 +83,7 @@ pub struct Trained {
 }
 
 impl Trained {
-	/// What is revealed of a round of so many inner steps with these state roots that sends `sent`.
+	/// Puts together a round of so many inner steps with these state roots that sends `sent`.
 	///
 	/// # Errors
 	/// [`TrainError::StateRoots`] for more roots than a reveal carries.

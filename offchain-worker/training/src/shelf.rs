@@ -1,4 +1,4 @@
-//! What a replay sets aside for outer steps that are redone later, and where it finds what nobody can recompute.
+//! Data that a replay sets aside for outer steps that are redone later, and the source of what nobody can recompute.
 
 use super::{
 	checkpoint::{decode_delta, Checkpoint, CheckpointError, Header},

@@ -1,4 +1,4 @@
-//! How long the slowest machine that can take part in a run takes to check what others did in a round, and whether the chain leaves it that long.
+//! Time that the slowest machine which can take part in a run needs to check what others did in a round, and whether the chain leaves it that long.
 
 use neuroshard_types::{audit::AuditTerms, dispute::Terms, run::PhaseDurations, BlockNumber, TrainConfig};
 use std::fmt;
@@ -14,17 +14,17 @@ pub fn longest_check(durations: &PhaseDurations, train: &TrainConfig) -> BlockNu
 /// A time that is too short for the slowest machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooShort {
-	/// What it is for.
+	/// Purpose of the time.
 	what: &'static str,
 	/// Its name in genesis.
 	name: &'static str,
-	/// What genesis has, in blocks.
+	/// Time in genesis, in blocks.
 	blocks: BlockNumber,
-	/// What the slowest machine needs, in blocks.
+	/// Time that the slowest machine needs, in blocks.
 	needed: BlockNumber,
 }
 
-/// Which times of a chain are too short for the slowest machine of a run.
+/// Returns the times of a chain that are too short for the slowest machine of a run.
 pub fn too_short(durations: &PhaseDurations, train: &TrainConfig, audits: &AuditTerms, disputes: &Terms) -> Vec<TooShort> {
 	let needed = longest_check(durations, train);
 	let times = [

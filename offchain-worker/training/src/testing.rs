@@ -1,4 +1,4 @@
-//! What the tests of inner states share.
+//! Helpers of the tests of inner states.
 
 use super::kept::OwnRound;
 use neuroshard_graph::{round::InnerState, ModelConfig, ParamLayout, TrainConfig};

@@ -16,7 +16,7 @@ use neuroshard_types::{dataset::ShardRange, provider::Role, traits::Providers, A
 use sp_runtime::{ArithmeticError, DispatchError, DispatchResult};
 
 impl<T: Config> Pallet<T> {
-	/// Whether `who` is an active provider, in whatever role.
+	/// Returns whether `who` is an active provider, in whatever role.
 	pub(crate) fn is_active_provider(who: &AccountId) -> bool {
 		Role::ALL.into_iter().any(|role| T::Providers::is_active(who, role))
 	}

@@ -23,11 +23,11 @@ use neuroshard_types::{
 	AccountId, DatasetId, H256,
 };
 
-/// What the benchmarks need from the runtime around this pallet.
+/// Setup that the benchmarks need from the runtime around this pallet.
 pub trait BenchmarkHelper<Origin> {
 	/// Makes `who`, with money, an active provider that has enough at stake for [`MAX_ATTESTED`] attestations.
 	fn provider(who: &AccountId);
-	/// Who retires the datasets of others.
+	/// Returns the origin that retires the datasets of others.
 	fn retirer() -> Origin;
 }
 
@@ -234,7 +234,7 @@ mod benchmarks {
 		Ok(())
 	}
 
-	/// What the transaction extension does for an answer, in the pool and in a block.
+	/// Work of the transaction extension for an answer, in the pool and in a block.
 	#[benchmark]
 	fn check_answer() -> Result<(), BenchmarkError> {
 		let id = dataset::<T>()?;

@@ -23,7 +23,7 @@ use neuroshard_types::{
 };
 use sp_runtime::DispatchResult;
 
-/// Whether `opening` opens the chunk at `place`. Counts and lengths of proofs come from the manifest.
+/// Returns whether `opening` opens the chunk at `place`. Counts and lengths of proofs come from the manifest.
 pub(crate) fn opens(dataset: &Dataset, place: ChunkPlace, opening: &ChunkOpening) -> bool {
 	let shape = dataset.manifest.shape;
 	let corpus = Corpus { root: dataset.manifest.root.0, shards: shape.shard_count, tokens_per_shard: shape.tokens_per_shard };

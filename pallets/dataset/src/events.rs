@@ -1,4 +1,4 @@
-//! What the pallet tells the world.
+//! Events of the pallet.
 
 use frame_support::pallet_macros::pallet_section;
 

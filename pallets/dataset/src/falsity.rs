@@ -8,7 +8,7 @@ use neuroshard_types::{
 };
 use sp_runtime::DispatchResult;
 
-/// Whether chunk number `chunk` of a shard cannot be what `manifest` says: a token is not below the vocabulary, or something other than zero
+/// Returns whether chunk number `chunk` of a shard cannot be what `manifest` says: a token is not below the vocabulary, or something other than zero
 /// follows the last token of the shard.
 fn contradicts(manifest: &Manifest, chunk: u32, data: &[u8]) -> bool {
 	let before = chunk.saturating_mul(TOKENS_PER_CHUNK);

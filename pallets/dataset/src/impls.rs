@@ -1,4 +1,4 @@
-//! What the calls share, and the trait through which other pallets use datasets.
+//! Shared parts of the calls, and the trait through which other pallets use datasets.
 
 use crate::{Config, Dataset, Datasets as DatasetMap, Error, Event, HoldReason, Leaving, Pallet};
 use frame_support::{

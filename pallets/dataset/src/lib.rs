@@ -96,7 +96,7 @@ pub mod pallet {
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO: deposits are holds on it.
@@ -111,15 +111,15 @@ pub mod pallet {
 		type DepositPerByte: Get<Balance>;
 		/// Providers and their stakes, which answer for what they attest.
 		type Providers: Providers<AccountId, Balance>;
-		/// Who retires the datasets of others.
+		/// Origin that retires the datasets of others.
 		type RetireOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Deposit for an attestation, in planck.
 		#[pallet::constant]
 		type AttestationDeposit: Get<Balance>;
-		/// What a challenge holds of the challenger, in planck: half of it pays the attester for its answer, so it is more than twice the fee of that.
+		/// Bond that a challenge holds of the challenger, in planck: half of it pays the attester for its answer, so it is more than twice the fee of that.
 		#[pallet::constant]
 		type ChallengeBond: Get<Balance>;
-		/// What an attester loses who does not open a chunk in time, in planck. Its stake reaches to lose so much for each of its attestations.
+		/// Penalty of an attester that does not open a chunk in time, in planck. Its stake reaches to lose so much for each of its attestations.
 		#[pallet::constant]
 		type FailurePenalty: Get<Balance>;
 		/// Weights of the calls.
@@ -160,15 +160,15 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Leaving<T: Config> = StorageMap<_, Twox64Concat, DatasetId, BlockNumber>;
 
-	/// What providers attest, by dataset. Those of a dataset that is gone stay until somebody withdraws them.
+	/// Attestations of providers, by dataset. Those of a dataset that is gone stay until somebody withdraws them.
 	#[pallet::storage]
 	pub type Attestations<T: Config> = StorageDoubleMap<_, Twox64Concat, DatasetId, Blake2_128Concat, AccountId, Attestation>;
 
-	/// How many attestations each dataset has.
+	/// Number of attestations of each dataset.
 	#[pallet::storage]
 	pub type Attesters<T: Config> = StorageMap<_, Twox64Concat, DatasetId, u32, ValueQuery>;
 
-	/// Which datasets each account attests, in the order in which it began to.
+	/// Datasets that each account attests, in the order in which it began to.
 	#[pallet::storage]
 	pub type AttestedBy<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, BoundedVec<DatasetId, ConstU32<MAX_ATTESTED>>, ValueQuery>;
 

@@ -1,4 +1,4 @@
-//! What makes stored state of earlier versions that of this one.
+//! Migrations of stored state from earlier versions to this one.
 
 use crate::{Attestations, AttestedBy, Config, Datasets, Pallet, WeightInfo};
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use neuroshard_types::{AccountId, DatasetId};
 /// It goes over all attestations in one block: about 75 microseconds of weight each, so that 8,000 of them take a third of a block.
 pub type MigrateV1ToV2<T> = VersionedMigration<1, 2, V1ToV2<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
-/// What [`MigrateV1ToV2`] does to a state of version 1, whatever its version is said to be.
+/// Migration of [`MigrateV1ToV2`] for a state of version 1, whatever its version is said to be.
 ///
 /// There are states of version 1 with lists already: what is listed stays as it is. Of the other attestations, two kinds end, at nobody's
 /// expense: their deposits and the bonds of those who challenged them go back.
@@ -45,7 +45,7 @@ impl<T: Config> UncheckedOnRuntimeUpgrade for V1ToV2<T> {
 	}
 }
 
-/// Whether the attestation is in the list of its account, after it was put there if it could be.
+/// Returns whether the attestation is in the list of its account, after it was put there if it could be.
 fn is_listed<T: Config>(id: DatasetId, who: &AccountId) -> bool {
 	let mut listed = AttestedBy::<T>::get(who);
 	if listed.contains(&id) {

@@ -31,9 +31,9 @@ pub const DEPOSIT_PER_BYTE: Balance = 7;
 pub const ATTESTATION_DEPOSIT: Balance = 500;
 /// Bond of a challenge: odd, so that its halves differ.
 pub const BOND: Balance = 2_001;
-/// What an attester loses that does not answer.
+/// Penalty of an attester that does not answer.
 pub const PENALTY: Balance = 10_001;
-/// What each provider has at stake.
+/// Stake of each provider.
 pub const STAKE: Balance = 50_000;
 /// Blocks for which an attestation holds.
 pub const PERIOD: BlockNumber = 40;
@@ -103,11 +103,11 @@ parameter_types! {
 	pub static Inactive: BTreeSet<AccountId> = BTreeSet::new();
 	/// Claims that stakes answer for.
 	pub static OpenClaims: BTreeMap<AccountId, u32> = BTreeMap::new();
-	/// Who was punished, for what.
+	/// Accounts that were punished, with their offences.
 	pub static Punished: Vec<(AccountId, Offence)> = Vec::new();
 }
 
-/// Where the stake of `who` lies: the stake of a provider is the balance of another account.
+/// Returns the account that the stake of `who` lies on: the stake of a provider is the balance of another account.
 pub fn stake_of(who: &AccountId) -> AccountId {
 	let mut bytes: [u8; 32] = who.clone().into();
 	bytes[31] = 0xff;

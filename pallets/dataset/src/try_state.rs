@@ -10,7 +10,7 @@ use frame_support::ensure;
 use neuroshard_types::{dataset::DatasetStatus, AccountId, Balance, DatasetId};
 use sp_runtime::TryRuntimeError;
 
-/// What is to be on hold, by account.
+/// Amounts that are to be on hold, by account.
 type Sums = BTreeMap<AccountId, Balance>;
 
 fn add(sums: &mut Sums, who: AccountId, amount: Balance) -> Result<(), TryRuntimeError> {

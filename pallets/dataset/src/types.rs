@@ -1,4 +1,4 @@
-//! What the pallet stores of a dataset, and which manifests it accepts.
+//! Stored state of a dataset, and checks of manifests.
 
 use crate::{Error, MAX_VOCAB};
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -18,7 +18,7 @@ pub type Reason = BoundedVec<u8, ConstU32<256>>;
 /// A dataset.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Dataset {
-	/// Who proposed it and whose deposit is held.
+	/// Account that proposed it and whose deposit is held.
 	pub proposer: AccountId,
 	/// Deposit held, in planck.
 	pub deposit: Balance,
@@ -31,7 +31,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-	/// Whether it takes new runs, or may do so later.
+	/// Returns whether it takes new runs, or may do so later.
 	pub(crate) fn is_open(&self) -> bool {
 		matches!(self.status, DatasetStatus::Proposed | DatasetStatus::Active)
 	}
@@ -44,7 +44,7 @@ impl From<Dataset> for DatasetView {
 	}
 }
 
-/// What a provider says that it holds of a dataset.
+/// Attestation of a provider for a dataset.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Attestation {
 	/// The shards.
@@ -79,7 +79,7 @@ pub(crate) fn chunks_per_shard(shape: &DatasetShape) -> u32 {
 	shape.tokens_per_shard.div_ceil(TOKENS_PER_CHUNK)
 }
 
-/// What is wrong with a manifest.
+/// Problem of a manifest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ManifestProblem {
 	Text,

@@ -1,4 +1,4 @@
-//! What view functions compute.
+//! Implementation of the view functions.
 
 use crate::{Attestation, Attestations, AttestedBy, Challenges, Config, Datasets, Pallet};
 use alloc::{collections::BTreeMap, vec::Vec};

@@ -93,7 +93,7 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// Who was drawn to audit a disputed answer.
+	/// Returns the account that was drawn to audit a disputed answer.
 	pub(crate) fn auditor_of_answer(claim: &ClaimId) -> Option<AccountId> {
 		AuditorOfAnswer::<T>::get(claim)
 	}
@@ -102,7 +102,7 @@ impl<T: Config> Pallet<T> {
 		DisputedAnswers::<T>::get(claim)?.receipt.paid.map(|(session, _)| session)
 	}
 
-	/// Whether an answer of the provider was proven false in the session of the disputed answer `claim`.
+	/// Returns whether an answer of the provider was proven false in the session of the disputed answer `claim`.
 	pub(crate) fn is_answer_condemned(claim: &ClaimId) -> bool {
 		Self::session_of(claim).is_some_and(|session| Self::is_session_condemned(session, &claim.who))
 	}

@@ -1,4 +1,4 @@
-//! What ends by itself: games whose time is over, and those about claims that have fallen.
+//! End of games by themselves: those whose time is over, and those about claims that have fallen.
 
 use crate::{Config, Deadlines, DisputedAnswers, Dockets, Fallen, Game, Games, Pallet, SweptTo, WeightInfo};
 use frame_support::{traits::Get, weights::Weight};
@@ -76,7 +76,8 @@ impl<T: Config> Pallet<T> {
 		Self::decide(claim, challenger, game, decision, 0);
 	}
 
-	/// Whether the records are there that moves are judged by: they go in the order of their rounds. What an answer is judged by is kept with it.
+	/// Returns whether the records are there that moves are judged by: they go in the order of their rounds. What an answer is judged by is kept with
+	/// it.
 	fn can_be_judged(claim: &ClaimId, game: &Game) -> bool {
 		if let ClaimKind::Answer(_) = claim.kind {
 			return DisputedAnswers::<T>::get(claim).is_some();

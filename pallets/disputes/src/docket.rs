@@ -1,4 +1,4 @@
-//! Which games are open: by claim in the order of opening, and by deadline.
+//! Dockets of open games: by claim in the order of opening, and by deadline.
 
 use crate::{Config, Deadlines, Docket, Dockets, Fallen, Game, Games, Missed, Pallet};
 use neuroshard_types::{dispute::ClaimId, traits::Providers, AccountId};

@@ -1,4 +1,4 @@
-//! Why calls are refused.
+//! Errors of the calls.
 
 use frame_support::pallet_macros::pallet_section;
 

@@ -1,4 +1,4 @@
-//! What a claim is judged by, from the chain's records.
+//! Grounds that a claim is judged by, from the chain's records.
 
 use crate::{Config, DisputedAnswers, Pallet};
 use neuroshard_types::{

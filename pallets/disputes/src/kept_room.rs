@@ -74,7 +74,7 @@ impl<T, E: core::fmt::Debug> core::fmt::Debug for MovesAlone<T, E> {
 	}
 }
 
-/// What an extrinsic is to the extensions.
+/// Kind of an extrinsic for the extensions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
 	/// One like any other.
@@ -103,7 +103,7 @@ impl Place {
 		act.unwrap_or(Self::Ordinary)
 	}
 
-	/// What the extensions are told of such an extrinsic, given what its call says of itself.
+	/// Returns the dispatch information that the extensions get for such an extrinsic, given that of its call.
 	fn told(&self, info: &DispatchInfo) -> DispatchInfo {
 		let class = match self {
 			Self::Ordinary => DispatchClass::Normal,
@@ -113,7 +113,7 @@ impl Place {
 		DispatchInfo { class, ..*info }
 	}
 
-	/// What an act did not need of the room of acts is there for others: most declare more than they take.
+	/// Gives back what an act did not need of the room of acts: most declare more than they take.
 	fn give_back<T: Config>(&self, info: &DispatchInfo, post_info: &PostDispatchInfo) {
 		if let Self::Act(..) = self {
 			Taken::<T>::mutate(|taken| taken.acts.give_back(post_info.calc_unspent(info)));

@@ -133,7 +133,7 @@ pub mod pallet {
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, Hash = H256, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO: bonds are holds on it.
@@ -141,13 +141,13 @@ pub mod pallet {
 			+ fungible::Mutate<AccountId, Balance = Balance>;
 		/// The runtime's hold reasons, [`HoldReason`] among them.
 		type RuntimeHoldReason: From<HoldReason>;
-		/// What can be disputed.
+		/// Claims that can be disputed.
 		type Claims: Claims;
 		/// Stakes of claimants.
 		type Providers: Providers<AccountId, Balance>;
 		/// Answers that can be disputed.
 		type PaidAnswers: PaidAnswers<AccountId>;
-		/// Where auditors are paid.
+		/// Credits by which auditors are paid.
 		type Credits: WorkCredits<AccountId>;
 		/// Number of the current epoch.
 		type Epochs: Get<u64>;
@@ -168,12 +168,12 @@ pub mod pallet {
 		/// that has accomplices open so many pays half of their bonds for it, which are this many times [`Self::BondShare`] of its stake.
 		#[pallet::constant]
 		type MaxGamesPerDefender: Get<u32>;
-		/// What an auditor has at stake at least, in planck, to seal, to report and to be paid: the least bond of any provider.
+		/// Least stake of an auditor, in planck, to seal, to report and to be paid: the least bond of any provider.
 		type LeastStake: Get<Balance>;
-		/// What a demand for the text of an answer holds of the auditor, in planck: it is burned if the provider delivers.
+		/// Deposit that a demand for the text of an answer holds of the auditor, in planck: it is burned if the provider delivers.
 		#[pallet::constant]
 		type DemandDeposit: Get<Balance>;
-		/// How much of what a claimant has at stake it loses with its claim.
+		/// Share of its stake that a claimant loses with its claim.
 		#[pallet::constant]
 		type SlashShare: Get<Perbill>;
 		/// Most outer steps that an attestation can be about: so many records are read to judge it.
@@ -189,11 +189,11 @@ pub mod pallet {
 		type Carriers: Carriers<<Self as frame_system::Config>::RuntimeCall>;
 		/// Calls of other pallets that [`CheckTurn`](crate::CheckTurn) looks at as it does at moves.
 		type Answers: Answers<<Self as frame_system::Config>::RuntimeCall>;
-		/// What acts in rounds are, for [`crate::MovesAlone`].
+		/// Acts in rounds, for [`crate::MovesAlone`].
 		type Rounds: Rounds<<Self as frame_system::Config>::RuntimeCall>;
-		/// What the moves of a block have of it at most: more than the longest takes, and less than a block.
+		/// Most that moves take of a block: more than the longest takes, and less than a block.
 		type MovesShare: Get<Share>;
-		/// What acts in rounds have of a block at most, beside the moves.
+		/// Most that acts in rounds take of a block, beside the moves.
 		type ActsShare: Get<Share>;
 		/// Weights of the calls, of the hook and of the transaction extension.
 		type WeightInfo: WeightInfo;
@@ -251,15 +251,15 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Missed<T: Config> = StorageDoubleMap<_, Blake2_128Concat, ClaimId, Blake2_128Concat, AccountId, ()>;
 
-	/// What the answers are judged by about which games are open.
+	/// Grounds that disputed answers are judged by, about which games are open.
 	#[pallet::storage]
 	pub type DisputedAnswers<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, AnswerClaim>;
 
-	/// Who was drawn to audit an answer about which games are open, and has opened one of them: it comes first also when its audit is closed.
+	/// Account that was drawn to audit an answer about which games are open, and has opened one of them: it comes first also when its audit is closed.
 	#[pallet::storage]
 	pub type AuditorOfAnswer<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, AccountId>;
 
-	/// What moves have taken of this block. Empty between blocks.
+	/// Room that moves have taken of this block. Empty between blocks.
 	#[pallet::storage]
 	pub type Taken<T: Config> = StorageValue<_, Room, ValueQuery>;
 
@@ -543,7 +543,7 @@ pub mod pallet {
 
 	#[pallet::extra_constants]
 	impl<T: Config> Pallet<T> {
-		/// What the verdict about a piece weighs by itself: the plan, the witness and the piece, without what is read for it and what it leads
+		/// Returns the weight of the verdict about a piece by itself: the plan, the witness and the piece, without what is read for it and what it leads
 		/// to.
 		#[pallet::constant_name(VerdictWeight)]
 		fn verdict_weight() -> Weight {

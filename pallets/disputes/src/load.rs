@@ -1,5 +1,5 @@
-//! How much one account can be asked at once: what a challenge of its claims holds, how many games can be open against it, and the time
-//! that it gains with every turn.
+//! Load of one account, which bounds how much it can be asked at once: what a challenge of its claims holds, how many games can be open against it, and the
+//! time that it gains with every turn.
 //!
 //! A defender plays all its games with one machine, so it gains time for all of them. The price is that a game may last longer, and that
 //! there is a limit: a cheater could have accomplices fill it. Three things make that useless. What a challenge holds grows with the
@@ -17,7 +17,7 @@ use neuroshard_types::{
 };
 
 impl<T: Config> Pallet<T> {
-	/// What a challenge of `claim` by `challenger` holds now, in planck. For whoever was drawn to audit the claim it is the least bond: else
+	/// Returns the bond that a challenge of `claim` by `challenger` holds now, in planck. For whoever was drawn to audit the claim it is the least bond: else
 	/// an account with much at stake could claim what it likes, since no auditor had as much as a challenge of it holds.
 	///
 	/// # Errors

@@ -1,4 +1,4 @@
-//! What makes stored state of earlier versions that of this one.
+//! Migrations of stored state from earlier versions to this one.
 
 use crate::{AnswerAudits, AnswerDrawPrice, Config, DisputedAnswers, DrawnAnswers, NotedAnswers, Pallet, UndrawnAnswers};
 #[cfg(feature = "try-runtime")]
@@ -21,7 +21,7 @@ use neuroshard_types::{
 /// From version 1 to 2: runs say whether their rounds overlap, also those whose answers are disputed. Those of before do not.
 pub type MigrateV1ToV2<T> = VersionedMigration<1, 2, V1ToV2<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
-/// What [`MigrateV1ToV2`] does to a state of version 1, whatever its version is said to be.
+/// Migration of [`MigrateV1ToV2`] for a state of version 1, whatever its version is said to be.
 pub struct V1ToV2<T>(PhantomData<T>);
 
 /// An [`AnswerClaim`] of version 1.
@@ -61,7 +61,7 @@ impl<T: Config> UncheckedOnRuntimeUpgrade for V1ToV2<T> {
 /// From version 2 to 3: draws of answers have a price, and auditors are listed in the order of the closes.
 pub type MigrateV2ToV3<T> = VersionedMigration<2, 3, V2ToV3<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
-/// What [`MigrateV2ToV3`] does to a state of version 2, whatever its version is said to be.
+/// Migration of [`MigrateV2ToV3`] for a state of version 2, whatever its version is said to be.
 pub struct V2ToV3<T>(PhantomData<T>);
 
 /// A [`NotedAnswers`] of version 2.

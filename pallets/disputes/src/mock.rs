@@ -31,9 +31,9 @@ pub const ED: Balance = 10;
 pub const BOND: Balance = 1_001;
 /// Free balance that challengers start with.
 pub const FUNDS: Balance = 10_000;
-/// What each claimant has at stake.
+/// Stake of each claimant.
 pub const STAKE: Balance = 50_001;
-/// What an auditor needs at stake.
+/// Stake that an auditor needs.
 pub const LEAST_STAKE: Balance = 700;
 /// Challenge window, in blocks.
 pub const WINDOW: BlockNumber = 30;
@@ -64,7 +64,7 @@ pub const SEAL_TIME: BlockNumber = 5;
 pub const REPORT_TIME: BlockNumber = 3;
 /// Blocks for delivering an answer.
 pub const DELIVER_TIME: BlockNumber = 6;
-/// What a demand holds.
+/// Deposit of a demand.
 pub const DEPOSIT: Balance = 77;
 
 /// Account number `tag`. Those below 100 have [`FUNDS`] or, from 50 on, [`STAKE`].
@@ -144,13 +144,13 @@ parameter_types! {
 	pub static Attestations: BTreeMap<(RunId, RoundIndex, AccountId), AttestationClaim> = BTreeMap::new();
 	/// Configurations of runs whose models answer.
 	pub static Configs: BTreeMap<RunId, RunConfig> = BTreeMap::new();
-	/// Who answers in which session.
+	/// Providers that answer, by session.
 	pub static Answering: BTreeSet<(SessionId, AccountId)> = BTreeSet::new();
-	/// Who gave a false answer in which session.
+	/// Providers that gave a false answer, by session.
 	pub static Lied: BTreeSet<(SessionId, AccountId)> = BTreeSet::new();
 	/// Keys for proofs.
 	pub static Keys: BTreeMap<AccountId, PonwKey> = BTreeMap::new();
-	/// When rounds were adopted, as long as their records are there.
+	/// Blocks in which rounds were adopted, as long as their records are there.
 	pub static Adopted: BTreeMap<(RunId, RoundIndex), BlockNumber> = BTreeMap::new();
 	/// Accounts none of whose proofs becomes final.
 	pub static Held: BTreeSet<AccountId> = BTreeSet::new();
@@ -158,7 +158,7 @@ parameter_types! {
 	pub static Condemned: Vec<ClaimId> = Vec::new();
 	/// Excluded claims.
 	pub static Excluded: BTreeSet<ClaimId> = BTreeSet::new();
-	/// What an audit of any run is worth.
+	/// Work units of an audit of any run.
 	pub static AuditUnits: u128 = 0;
 	/// The current epoch.
 	pub static Epoch: u64 = 0;
@@ -174,11 +174,11 @@ parameter_types! {
 	pub static OpenClaims: BTreeMap<AccountId, i64> = BTreeMap::new();
 	/// Points of reputation that were lost.
 	pub static Failures: BTreeMap<AccountId, u32> = BTreeMap::new();
-	/// Who was punished, for what.
+	/// Accounts that were punished, with their offences.
 	pub static Punished: Vec<(AccountId, Offence)> = Vec::new();
-	/// Who reported an audit.
+	/// Accounts that reported an audit.
 	pub static Reported: Vec<AccountId> = Vec::new();
-	/// Who did not, and when it was drawn.
+	/// Accounts that did not, and the block in which each was drawn.
 	pub static Missed: Vec<(AccountId, BlockNumber)> = Vec::new();
 	/// Points of reputation that were gained.
 	pub static Successes: BTreeMap<AccountId, u32> = BTreeMap::new();
@@ -279,7 +279,7 @@ impl PaidAnswers<AccountId> for MockAnswers {
 /// [`Providers`] of the mock: the stake of a claimant is the balance of another account.
 pub struct MockProviders;
 
-/// Where the stake of `who` lies.
+/// Returns the account that the stake of `who` lies on.
 pub fn stake_of(who: &AccountId) -> AccountId {
 	let mut bytes: [u8; 32] = who.clone().into();
 	bytes[31] = 0xff;

@@ -90,7 +90,7 @@ impl<T> From<GameError> for Error<T> {
 	}
 }
 
-/// Whether no list, proof or witness of `action` is longer than any may be.
+/// Returns whether no list, proof or witness of `action` is longer than any may be.
 fn fits(action: &Move) -> bool {
 	let list = |list: &Vec<Hash>| u32::try_from(list.len()).is_ok_and(|len| len <= MAX_LIST);
 	let entry = |entry: &Entry| entry.proof.len() <= MAX_PROOF;

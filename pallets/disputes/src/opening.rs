@@ -43,7 +43,7 @@ impl<T: Config> Pallet<T> {
 		Ok(grounds.records())
 	}
 
-	/// What `claim` is judged by, if `challenger` may dispute it now.
+	/// Returns the grounds that `claim` is judged by, if `challenger` may dispute it now.
 	pub(crate) fn disputable(claim: &ClaimId, challenger: &AccountId) -> Result<Grounds, Error<T>> {
 		ensure!(claim.who != *challenger, Error::<T>::OwnClaim);
 		let adopted = T::Claims::adopted_at(claim.run, claim.round).ok_or(Error::<T>::NotAdopted)?;

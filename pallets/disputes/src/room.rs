@@ -1,4 +1,4 @@
-//! What moves and acts of a block take of it.
+//! Room that moves and acts take of a block.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::{ensure, pallet_prelude::ConstU32, weights::Weight, BoundedVec};
@@ -38,7 +38,7 @@ impl Share {
 	}
 }
 
-/// What the moves and acts of a block have taken of it, good or not.
+/// Room that the moves and acts of a block have taken of it, good or not.
 #[derive(Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Room {
 	/// Of moves that come first.

@@ -16,7 +16,7 @@ use neuroshard_types::{
 	AccountId, Balance,
 };
 
-/// What a side has lost, and where it went.
+/// Loss of a side, and where it went.
 pub(crate) struct Loss {
 	pub rewarded: Balance,
 	pub receiver: Option<AccountId>,
@@ -82,8 +82,8 @@ impl<T: Config> Pallet<T> {
 		PaidBy::<T>::take(claim, challenger).unwrap_or_else(|| challenger.clone())
 	}
 
-	/// Who is rewarded when `claim` falls by the game of `winner`: the earliest opener among the games about it that are open, but before
-	/// all others one who was drawn to audit it.
+	/// Returns the account that is rewarded when `claim` falls by the game of `winner`: the earliest opener among the games about it that are open, but
+	/// before all others one who was drawn to audit it.
 	fn receiver(claim: &ClaimId, winner: &AccountId) -> AccountId {
 		let first = Self::first_auditor(claim).or_else(|| Some(Dockets::<T>::get(claim)?.first));
 		first.unwrap_or_else(|| winner.clone())

@@ -31,7 +31,7 @@ impl<T: Config> Pallet<T> {
 		Self::answer_audits_are_sound()
 	}
 
-	/// What is held of everybody who challenged, or did so for another, is the sum of its bonds.
+	/// Checks that the hold of everybody who challenged, or did so for another, is the sum of its bonds.
 	fn holds_are_the_bonds_of_open_games() -> Result<(), TryRuntimeError> {
 		let mut bonds = BTreeMap::<AccountId, Balance>::new();
 		for (claim, challenger, game) in Games::<T>::iter() {

@@ -40,11 +40,11 @@ impl<RuntimeCall> Carriers<RuntimeCall> for () {
 
 /// Calls of other pallets that are for one account at one time, as moves are, and have the part of blocks that is kept for moves.
 pub trait Answers<RuntimeCall> {
-	/// Whether no other call may carry `call`: such a call, or one by which an account takes on to make them.
+	/// Returns whether no other call may carry `call`: such a call, or one by which an account takes on to make them.
 	fn stands_alone(call: &RuntimeCall) -> bool;
 	/// Weight of [`Self::admit`] for `call`, with asking for whom its signer acts. `None` if it is no such call.
 	fn weight(call: &RuntimeCall) -> Option<Weight>;
-	/// Whether `who` may make `call` now. Where an operator signs, `who` is the provider that it acts for.
+	/// Checks that `who` may make `call` now. Where an operator signs, `who` is the provider that it acts for.
 	///
 	/// # Errors
 	/// If not: the code of [`InvalidTransaction::Custom`] that nodes answer with. Those of [`Refusal`] are taken.
@@ -84,7 +84,7 @@ impl<T> core::fmt::Debug for CheckTurn<T> {
 	}
 }
 
-/// Whether [`CheckTurn`] lets `call` into blocks from one account at one time only.
+/// Returns whether [`CheckTurn`] lets `call` into blocks from one account at one time only.
 pub(crate) fn is_move<T: Config>(call: &T::RuntimeCall) -> bool
 where
 	T::RuntimeCall: IsSubType<Call<T>>,
@@ -96,7 +96,7 @@ where
 	}
 }
 
-/// Whether `call` is a move that comes first: any but one about a position at which another one was refused.
+/// Returns whether `call` is a move that comes first: any but one about a position at which another one was refused.
 pub(crate) fn is_first<T: Config>(call: &T::RuntimeCall) -> bool
 where
 	T::RuntimeCall: IsSubType<Call<T>>,
@@ -107,7 +107,7 @@ where
 	}
 }
 
-/// Whether a call of this pallet, or another one that stands alone, is among those that `call` carries, however deep.
+/// Returns whether a call of this pallet, or another one that stands alone, is among those that `call` carries, however deep.
 fn carries_one<T: Config>(call: &T::RuntimeCall) -> bool
 where
 	T::RuntimeCall: IsSubType<Call<T>>,

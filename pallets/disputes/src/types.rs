@@ -1,4 +1,4 @@
-//! What is stored of disputes.
+//! Stored types of disputes.
 
 use codec::{Decode, Encode, MaxEncodedLen};
 use frame_support::{traits::ConstU32, BoundedVec};
@@ -12,7 +12,7 @@ use scale_info::TypeInfo;
 /// A dispute about a claim.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Game {
-	/// Where it stands.
+	/// Position of the game.
 	pub position: Position,
 	/// Last block that the move of the side whose turn it is may be in.
 	pub deadline: BlockNumber,
@@ -20,7 +20,7 @@ pub struct Game {
 	pub reserve: BlockNumber,
 	/// Blocks of the moves so far, the opening first.
 	pub moves: BoundedVec<BlockNumber, ConstU32<MAX_MOVES>>,
-	/// What is held of the challenger, in planck.
+	/// Bond that is held of the challenger, in planck.
 	pub bond: Balance,
 	/// Earliest round whose record the claim is judged by. Records go in the order of their rounds.
 	pub first_round: RoundIndex,
@@ -87,8 +87,8 @@ pub struct Docket {
 /// Open games against one account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Load {
-	/// How many.
+	/// Number of games.
 	pub games: u32,
-	/// What they hold of their challengers, in planck.
+	/// Bonds that they hold of their challengers, in planck.
 	pub bonds: Balance,
 }

@@ -1,4 +1,4 @@
-//! What the view functions answer.
+//! Implementation of the view functions.
 
 use crate::{answer_audit::page, Clock, Config, Extension, Games, Pallet};
 use alloc::vec::Vec;

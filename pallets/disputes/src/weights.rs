@@ -27,7 +27,7 @@ pub trait WeightInfo {
 	fn piece(records: u32) -> Weight {
 		Self::play(0, records).saturating_add(Self::verdict()).saturating_sub(PLAN)
 	}
-	/// What a decision adds to `play`.
+	/// Weight that a decision adds to `play`.
 	fn decide() -> Weight;
 	/// Looking for games that are to end, and passing over so many blocks in which none is.
 	fn end_due(passed: u32) -> Weight;
@@ -107,8 +107,8 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 		T::DbWeight::get().reads_writes(reads, writes)
 	}
 
-	/// What a claim is judged by. Reads: run twice, and the records with the inner steps behind them; the first and the last one twice. For a sample its
-	/// auditor and audit besides.
+	/// Weight of reading the grounds that a claim is judged by. Reads: run twice, and the records with the inner steps behind them; the first and the last one
+	/// twice. For a sample its auditor and audit besides.
 	fn grounds(records: u32) -> Weight {
 		let records = u64::from(records).saturating_add(2);
 		micros(30).saturating_add(RECORD.saturating_mul(records)).saturating_add(Self::db(records.saturating_mul(2).saturating_add(4), 0))
@@ -120,7 +120,7 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 		SMALL.saturating_add(Self::db(10, 13))
 	}
 
-	/// What a game's end does to the audit that its claim belongs to, which may close with it. Reads: auditor, audit twice, three dockets.
+	/// Weight of what a game's end does to the audit that its claim belongs to, which may close with it. Reads: auditor, audit twice, three dockets.
 	fn audit() -> Weight {
 		SMALL.saturating_add(Self::db(6, 0)).saturating_add(<Self as WeightInfo>::close())
 	}

@@ -4,7 +4,7 @@ use crate::{Claims, Condemned, Config, Event, Pallet, Session, Sessions};
 use neuroshard_types::{inference::SessionId, traits::PaidAnswers, AccountId};
 
 impl<T: Config> Pallet<T> {
-	/// Whether `provider` answers in this session, as far as the chain knows: it is the one that the session is with, or was paid out of it.
+	/// Returns whether `provider` answers in this session, as far as the chain knows: it is the one that the session is with, or was paid out of it.
 	pub(crate) fn answers_in(id: SessionId, session: &Session, provider: &AccountId) -> bool {
 		session.provider.as_ref() == Some(provider) || Claims::<T>::contains_key(id, provider)
 	}

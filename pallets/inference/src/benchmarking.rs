@@ -18,12 +18,12 @@ use neuroshard_types::{
 use sp_core::{crypto::KeyTypeId, sr25519};
 use sp_runtime::{traits::Zero, MultiSignature};
 
-/// Where the keys of the benchmarks' users are kept.
+/// Key type of the benchmarks' users in the keystore.
 const KEYS: KeyTypeId = KeyTypeId(*b"user");
-/// What somebody has.
+/// Balance of an account.
 const FUNDS: Balance = 1_000_000 * NEURO;
 
-/// What the benchmarks need from the runtime.
+/// Setup that the benchmarks need from the runtime.
 pub trait BenchmarkHelper {
 	/// Makes `who` an active provider in all roles, with money and all that a provider can have.
 	fn provider(who: &AccountId);

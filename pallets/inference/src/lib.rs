@@ -81,7 +81,7 @@ pub mod pallet {
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, Hash = H256, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO: escrows and deposits are holds on it.
@@ -90,7 +90,7 @@ pub mod pallet {
 		type RuntimeHoldReason: From<HoldReason>;
 		/// Providers, and the bonds that answer for what they offer.
 		type Providers: Providers<AccountId, Balance>;
-		/// Which models and checkpoints there are, and which may be used.
+		/// Models and checkpoints that there are, and which may be used.
 		type Models: Models;
 		/// The owners of the models.
 		type Revenue: ModelRevenue<AccountId, Balance>;
@@ -134,12 +134,12 @@ pub mod pallet {
 		/// Deposit for an offer.
 		#[codec(index = 0)]
 		Offer,
-		/// What users have put aside for answers.
+		/// Money that users have put aside for answers.
 		#[codec(index = 1)]
 		Escrow,
 	}
 
-	/// What each driver offers, and who has agreed to it.
+	/// Offers of drivers, and the members that have agreed to them.
 	#[pallet::storage]
 	pub type Offers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Standing>;
 
@@ -155,7 +155,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type SessionsOf<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, BoundedVec<SessionId, T::MaxSessions>, ValueQuery>;
 
-	/// What providers have claimed of sessions.
+	/// Claims of providers on sessions.
 	#[pallet::storage]
 	pub type Claims<T: Config> = StorageDoubleMap<_, Twox64Concat, SessionId, Blake2_128Concat, AccountId, Claim>;
 

@@ -64,9 +64,9 @@ pub const VERIFIER: AccountId = AccountId::new([5; 32]);
 pub const OPERATOR: AccountId = AccountId::new([6; 32]);
 /// An account that does not exist at genesis.
 pub const NOBODY: AccountId = AccountId::new([9; 32]);
-/// Where the owners' part goes.
+/// Account that gets the owners' part.
 pub const OWNERS_POT: AccountId = AccountId::new([0xf0; 32]);
-/// Where fees go.
+/// Account that gets the fees.
 pub const FEES_POT: AccountId = AccountId::new([0xf1; 32]);
 
 #[frame_support::runtime]
@@ -128,7 +128,7 @@ parameter_types! {
 	pub static Told: Vec<PaidAnswersOf> = Vec::new();
 	/// Models that may not be used.
 	pub static HaltedModels: BTreeSet<RunId> = BTreeSet::new();
-	/// Whether shares of models earn.
+	/// True if shares of models earn.
 	pub static SharesEarn: bool = true;
 	/// All fees.
 	pub static Fees: Vec<Fee> = Vec::new();

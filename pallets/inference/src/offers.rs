@@ -36,7 +36,7 @@ impl<T: Config> Pallet<T> {
 		T::DepositBase::get().saturating_add(T::DepositPerByte::get().saturating_mul(bytes))
 	}
 
-	/// Whether `who` is an active provider that computes layers.
+	/// Returns whether `who` is an active provider that computes layers.
 	fn computes(who: &AccountId) -> bool {
 		T::Providers::is_active(who, Role::Worker) || T::Providers::is_active(who, Role::Predictor)
 	}

@@ -1,4 +1,4 @@
-//! What is stored.
+//! Stored types.
 
 use codec::{Decode, Encode, MaxEncodedLen};
 use frame_support::{traits::ConstU32, BoundedBTreeSet, BoundedVec};
@@ -8,7 +8,7 @@ use neuroshard_types::{
 };
 use scale_info::TypeInfo;
 
-/// What a driver offers, and who has agreed to it.
+/// Offer of a driver, and the members that have agreed to it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Standing {
 	/// The offer.
@@ -24,7 +24,7 @@ pub struct Standing {
 }
 
 impl Standing {
-	/// Whether all members of the ring have agreed.
+	/// Returns whether all members of the ring have agreed.
 	pub fn is_ready(&self, driver: &AccountId) -> bool {
 		// Nobody else agrees.
 		self.offer.members(driver).len() == self.consents.len()
@@ -42,15 +42,15 @@ impl Standing {
 /// A session.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Session {
-	/// Who pays.
+	/// Account that pays.
 	pub user: AccountId,
-	/// Who is paid; `None` for a prepaid balance.
+	/// Provider that is paid; `None` for a prepaid balance.
 	pub provider: Option<AccountId>,
 	/// Planck on hold.
 	pub escrow: Balance,
 	/// Planck that were paid.
 	pub paid: Balance,
-	/// How many providers were paid.
+	/// Number of providers that were paid.
 	pub payees: u32,
 	/// First block in which what is left may be returned; `None` while it is open.
 	pub closes_at: Option<BlockNumber>,
@@ -62,7 +62,7 @@ impl From<Session> for SessionView {
 	}
 }
 
-/// What a provider has claimed of a session.
+/// Claim of a provider on a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Claim {
 	/// Planck that left the escrow for it.
@@ -76,7 +76,7 @@ pub struct Claim {
 }
 
 impl Claim {
-	/// Whether `voucher` is a later one than the last, or is the last one and was not paid in full.
+	/// Returns whether `voucher` is a later one than the last, or is the last one and was not paid in full.
 	pub fn is_followed_by(&self, voucher: &Voucher) -> bool {
 		let same = (self.owed, self.answers, self.receipts) == (voucher.amount, voucher.answers, voucher.receipts);
 		voucher.amount > self.paid && (voucher.answers > self.answers || same)

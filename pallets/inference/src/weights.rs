@@ -32,7 +32,7 @@ pub trait WeightInfo {
 const COMPUTE: Weight = Weight::from_parts(60_000_000, 0);
 /// For each member of a ring: 15 microseconds.
 const MEMBER: Weight = Weight::from_parts(15_000_000, 0);
-/// Who computes each layer, looked at wherever that may change: 250 microseconds for the largest ring, and 60 for its hash.
+/// Check of who computes each layer, wherever that may change: 250 microseconds for the largest ring, and 60 for its hash.
 const RING: Weight = Weight::from_parts(310_000_000, 0);
 /// Two signatures, one over the bytes as they are and one over the wrapped ones: 250 microseconds.
 const SIGNATURES: Weight = Weight::from_parts(250_000_000, 0);

@@ -1,4 +1,4 @@
-//! What is stored, and its arithmetic.
+//! Stored types, and their arithmetic.
 
 use codec::{Decode, Encode, MaxEncodedLen};
 use neuroshard_types::Balance;
@@ -16,13 +16,13 @@ pub const FRACTION_BITS: u32 = 96;
 pub struct Model {
 	/// Shares that earn, of all accounts.
 	pub earning: u128,
-	/// What a share has earned that earns since the beginning, in units of 2^-96 planck.
+	/// Revenue of a share that has earned since the beginning, in units of 2^-96 planck.
 	pub per_share: U256,
 	/// Revenue that is owed to nobody yet, since it did not divide, in units of 2^-96 planck.
 	pub remainder: U256,
 	/// Revenue so far, in planck.
 	pub revenue: Balance,
-	/// What of it was paid to holders, in planck.
+	/// Part of it that was paid to holders, in planck.
 	pub paid: Balance,
 }
 
@@ -39,14 +39,14 @@ impl Model {
 	}
 }
 
-/// What an account has of a model.
+/// Holding of an account in a model.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Holding {
 	/// Its shares that earn.
 	pub earning: u128,
 	/// [`Model::per_share`] when it was settled last.
 	pub settled_at: U256,
-	/// What was owed to it then, in units of 2^-96 planck.
+	/// Amount that was owed to it then, in units of 2^-96 planck.
 	pub owed: U256,
 }
 

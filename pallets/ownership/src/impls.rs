@@ -1,4 +1,4 @@
-//! How shares and revenue move.
+//! Moves of shares and revenue.
 
 use crate::{Config, Error, Event, Holding, Holdings, Model, Models, Pallet};
 use alloc::format;

@@ -62,7 +62,7 @@ pub mod pallet {
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO.
@@ -88,7 +88,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Models<T: Config> = StorageMap<_, Twox64Concat, RunId, Model>;
 
-	/// What accounts have of models: shares that earn, which are frozen in `pallet-assets`, and what is owed for them. There is no entry
+	/// Holdings of accounts in models: shares that earn, which are frozen in `pallet-assets`, and what is owed for them. There is no entry
 	/// for those who have no shares that earn, so that whoever has one has a place among the holders.
 	#[pallet::storage]
 	pub type Holdings<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Twox64Concat, RunId, Holding>;

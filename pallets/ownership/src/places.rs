@@ -8,14 +8,14 @@ use pallet_assets::Call;
 use sp_runtime::traits::StaticLookup;
 
 impl<T: Config> Pallet<T> {
-	/// Whether `who` has a place among the holders of `model`, with or without shares.
+	/// Returns whether `who` has a place among the holders of `model`, with or without shares.
 	pub fn has_place(who: &AccountId, model: RunId) -> bool {
 		T::Shares::contains(&model, who)
 	}
 }
 
-/// Who gets shares by a call of `pallet-assets`, and of which model. `None` for calls that move none, and for those of the owner of a class,
-/// whom no account is.
+/// Returns the account that gets shares by a call of `pallet-assets`, and the run of their model. `None` for calls that move none, and for those of
+/// the owner of a class, whom no account is.
 fn receiver<T: Config + pallet_assets::Config<AssetId = RunId>>(call: &Call<T>) -> Option<(AccountId, RunId)> {
 	let (id, to) = match call {
 		Call::transfer { id, target: to, .. }

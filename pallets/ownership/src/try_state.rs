@@ -15,7 +15,7 @@ use sp_runtime::TryRuntimeError;
 struct Sums {
 	/// Shares that earn.
 	earning: u128,
-	/// What is owed, in units of 2^-96 planck.
+	/// Debt to holders, in units of 2^-96 planck.
 	owed: U256,
 }
 

@@ -15,16 +15,16 @@ use neuroshard_types::{
 use sp_core::{crypto::KeyTypeId, ecdsa};
 use sp_runtime::traits::Zero;
 
-/// Where the keys of the benchmarks' providers are kept.
+/// Key type of the benchmarks' providers in the keystore.
 pub const KEYS: KeyTypeId = KeyTypeId(*b"ponw");
 
-/// What the benchmarks need from the runtime.
+/// Setup that the benchmarks need from the runtime.
 pub trait BenchmarkHelper {
 	/// Registers `who` as an active provider with this key, and all that a provider can have.
 	fn register(who: &AccountId, key: PonwKey);
 	/// Makes this the chain time.
 	fn set_time(now: Moment);
-	/// Whether final work of `who` for `run` was credited, and made it an owner of the model.
+	/// Returns whether final work of `who` for `run` was credited, and made it an owner of the model.
 	fn was_credited(who: &AccountId, run: RunId) -> bool;
 }
 

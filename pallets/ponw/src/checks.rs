@@ -1,4 +1,4 @@
-//! What a proof must satisfy. The cheapest checks come first, the signature last.
+//! Checks that a proof must pass. The cheapest ones come first, the signature last.
 
 use crate::{Activities, Activity, Config, Error, FinishedRuns, LastProven, Pallet, Pending};
 use frame_support::{ensure, traits::Get};

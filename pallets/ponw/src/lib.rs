@@ -49,7 +49,7 @@ pub use weights::WeightInfo;
 
 /// Most pending proofs that the view function `pending` lists.
 pub const MAX_LISTED: u32 = 1_000;
-/// How many times faster than its registered hardware a provider may claim to be: measurements are rough and boosts happen.
+/// Factor by which a provider may claim to be faster than its registered hardware: measurements are rough and boosts happen.
 pub const DEFAULT_SLACK: u32 = 4;
 
 #[frame_support::pallet]
@@ -67,14 +67,14 @@ pub mod pallet {
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, Hash = H256, RuntimeEvent: From<Event<Self>>> {
 		/// Registered providers: their keys, hardware, open claims and reputation.
 		type Providers: Providers<AccountId, Balance>;
-		/// Where final work goes.
+		/// Credits for final work.
 		type Credits: WorkCredits<AccountId>;
-		/// Who else is told of final training, whether it is paid or not: it makes an owner of the model.
+		/// Receiver of final training, whether it is paid or not: it makes an owner of the model.
 		type OnFinal: FinalWork<AccountId>;
 		/// Chain time.
 		type Clock: Clock;
@@ -106,7 +106,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Pending<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Twox64Concat, ProofKey, Entry>;
 
-	/// Which of an account's pending proofs are void. An entry for every account with pending proofs.
+	/// Standings of accounts, which tell which of their pending proofs are void. An entry for every account with pending proofs.
 	#[pallet::storage]
 	pub type Standings<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Standing>;
 
@@ -114,7 +114,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Queue<T: Config> = StorageMap<_, Twox64Concat, u64, Due>;
 
-	/// Which numbers of [`Queue`] are in use.
+	/// Numbers of [`Queue`] that are in use.
 	#[pallet::storage]
 	pub type QueueBounds<T: Config> = StorageValue<_, Span, ValueQuery>;
 
@@ -138,7 +138,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type FinishedRuns<T: Config> = StorageMap<_, Twox64Concat, RunId, ()>;
 
-	/// What each account proved lately.
+	/// Recent proofs of each account.
 	#[pallet::storage]
 	pub type Activities<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Activity>;
 

@@ -22,7 +22,7 @@ pub struct Due {
 	pub final_at: BlockNumber,
 	/// Provider.
 	pub who: AccountId,
-	/// What it proved.
+	/// Identity of the work that it proved.
 	pub key: ProofKey,
 }
 

@@ -1,4 +1,4 @@
-//! How many proofs an account may submit: at most 120 in *any* hour of chain time.
+//! Rate limit of the proofs that an account may submit: at most 120 in *any* hour of chain time.
 //!
 //! The times of the accepted proofs are kept exactly. A counter per clock hour would let 240 pass around its boundary, and a
 //! refilled bucket of 120 would let 240 pass within the hour after a long silence.
@@ -14,7 +14,7 @@ use scale_info::TypeInfo;
 /// An hour of chain time, milliseconds.
 pub(crate) const HOUR_MS: Moment = 60 * 60 * 1000;
 
-/// What an account proved lately.
+/// Recent proofs of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Activity {
 	/// Chain times at which its proofs of the last hour were accepted, ascending.
@@ -48,7 +48,7 @@ impl Activity {
 		self.accepted.try_push(now).map_err(|_| RateExceeded)
 	}
 
-	/// Whether nothing of this can refuse a proof any more. A proof of the hour noted here is fresh until five minutes
+	/// Returns whether nothing of this can refuse a proof any more. A proof of the hour noted here is fresh until five minutes
 	/// after that hour's end, and the hour was noted no earlier than five minutes before its beginning.
 	pub(crate) fn is_stale(&self, now: Moment) -> bool {
 		let lifetime = HOUR_MS.saturating_add(2 * FRESHNESS_MS);
@@ -56,7 +56,7 @@ impl Activity {
 	}
 }
 
-/// Whether a proof accepted at `at` lies within the hour that ends at `now`.
+/// Returns whether a proof accepted at `at` lies within the hour that ends at `now`.
 fn counts(at: Moment, now: Moment) -> bool {
 	now < at.saturating_add(HOUR_MS)
 }

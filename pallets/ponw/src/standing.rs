@@ -1,4 +1,4 @@
-//! What is stored of pending proofs: each of them, and per account which of them are void.
+//! Stored types of pending proofs: each of them, and per account which of them are void.
 
 use crate::{Config, Pallet, Pending, Standings};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -16,7 +16,7 @@ pub struct Entry {
 	pub serial: u64,
 	/// Work units; 0 until its work is included.
 	pub units: u128,
-	/// Whether they will be paid.
+	/// True if they will be paid.
 	pub paid: bool,
 	/// Block at which it becomes final if its account is not held; `None` until its work is included.
 	pub final_at: Option<BlockNumber>,
@@ -44,7 +44,7 @@ impl From<Entry> for PendingProof {
 /// Condemning an account is one write, however many proofs it has: each finds out that it is void when its time comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Standing {
-	/// How many are pending.
+	/// Number of pending proofs.
 	pub pending: u32,
 	/// Serial number of the next one.
 	pub next: u64,
@@ -53,7 +53,7 @@ pub struct Standing {
 }
 
 impl<T: Config> Pallet<T> {
-	/// Whether the account was condemned while this proof was pending.
+	/// Returns whether the account was condemned while this proof was pending.
 	pub(crate) fn is_condemned(who: &AccountId, entry: &Entry) -> bool {
 		Standings::<T>::get(who).is_some_and(|standing| entry.serial < standing.void_before)
 	}

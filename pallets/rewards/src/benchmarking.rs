@@ -38,7 +38,7 @@ fn earn<T: Config>(who: &AccountId) {
 	T::Currency::set_balance(who, T::Currency::minimum_balance());
 }
 
-/// Whether era 0 paid `who` its third.
+/// Returns whether era 0 paid `who` its third.
 fn was_paid<T: Config>(who: &AccountId) -> bool {
 	TotalClaimed::<T>::get() == BUDGET / 3 && T::Currency::balance(who) == T::Currency::minimum_balance().saturating_add(BUDGET / 3)
 }

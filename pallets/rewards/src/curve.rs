@@ -18,7 +18,7 @@ pub struct Curve {
 	pub initial: Balance,
 	/// Smallest budget while the cap leaves room for it, in planck.
 	pub floor: Balance,
-	/// What a step leaves of the budget, in parts of [`WHOLE`].
+	/// Part of the budget that a step leaves, in parts of [`WHOLE`].
 	pub ratio: u64,
 	/// Eras between two steps.
 	pub eras_per_step: EraIndex,
@@ -27,7 +27,7 @@ pub struct Curve {
 }
 
 impl Curve {
-	/// Whether budgets never rise, steps are taken, the floor is not above the beginning, and the first budget not above the cap.
+	/// Returns whether budgets never rise, steps are taken, the floor is not above the beginning, and the first budget not above the cap.
 	pub fn is_valid(&self) -> bool {
 		self.ratio <= WHOLE && self.eras_per_step > 0 && self.floor <= self.initial && self.initial <= self.cap
 	}

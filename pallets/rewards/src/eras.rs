@@ -42,7 +42,7 @@ pub struct EndedEra {
 }
 
 impl EndedEra {
-	/// What can still be claimed, in planck: without points, nothing.
+	/// Returns the amount that can still be claimed, in planck: without points, nothing.
 	pub fn open(&self) -> Balance {
 		match self.total_points {
 			0 => 0,
@@ -50,7 +50,7 @@ impl EndedEra {
 		}
 	}
 
-	/// What of the budget can never be minted from the era's end on, in planck.
+	/// Returns the part of the budget that can never be minted from the era's end on, in planck.
 	fn lost_at_end(&self) -> Balance {
 		let minted = self.to_validators.saturating_add(self.to_treasury);
 		self.parts.total().saturating_sub(minted).saturating_sub(self.open())

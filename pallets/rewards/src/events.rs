@@ -1,4 +1,4 @@
-//! What the pallet tells the world, and why it refuses calls.
+//! Events and errors of the pallet.
 
 use frame_support::pallet_macros::pallet_section;
 

@@ -16,7 +16,7 @@ mod genesis {
 		pub initial_budget: Balance,
 		/// Smallest budget of an era while the cap leaves room for it, in planck.
 		pub budget_floor: Balance,
-		/// What is left of the budget after each decay step, in parts of 10^18; at most 10^18.
+		/// Part of the budget that is left after each decay step, in parts of 10^18; at most 10^18.
 		pub decay_ratio: u64,
 		/// Eras between two decay steps.
 		pub eras_per_step: EraIndex,
@@ -24,7 +24,7 @@ mod genesis {
 		pub issuance_cap: u64,
 		/// Parts of a budget in parts per million, which add up to 1,000,000: training, validation, treasury.
 		pub budget_shares: [u32; 3],
-		/// What operations count in thousandths of a work unit: forward, backward, gradient exchange, validation, checkpoint.
+		/// Weights of operations in thousandths of a work unit: forward, backward, gradient exchange, validation, checkpoint.
 		pub operation_units: [u32; 5],
 		/// Base rate of training, in thousandths of a point per unit.
 		pub training_rate: u32,
@@ -32,7 +32,7 @@ mod genesis {
 		pub role_rates: [u32; 4],
 		/// Active providers from which on a role is not scarce, 0 if it never is: driver, worker, verifier, predictor.
 		pub role_targets: [u32; 4],
-		/// What work in a role that nobody offers is worth more, in thousandths; at most 1,000.
+		/// Bonus of work in a role that nobody offers, in thousandths; at most 1,000.
 		pub scarcity_bonus: u32,
 		/// Most points that one proof or audit brings, in whole points.
 		pub max_points_per_proof: u64,

@@ -1,4 +1,4 @@
-//! What wallets show: eras that ended, what an account got for them, and what work would bring.
+//! History that wallets show: eras that ended, what an account got for them, and what work would bring.
 
 use crate::{
 	AccountPoints, Claimed, Config, Current, CurrentTotal, EndedEra, EraLength, Eras, HistoryDepth, Issuance, Pallet, Points, Standing,
@@ -51,7 +51,7 @@ impl<T: Config> Pallet<T> {
 			.collect()
 	}
 
-	/// What the entry of an account brings in era `index`, if the current one ended now.
+	/// Returns the reward of an account's entry in era `index`, if the current one ended now.
 	fn worth(index: EraIndex, entry: &AccountPoints) -> Balance {
 		match Eras::<T>::get(index) {
 			Some(era) => entry.share(era.parts.training, era.total_points).min(era.open()),

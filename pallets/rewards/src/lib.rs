@@ -78,14 +78,14 @@ pub mod pallet {
 	/// Chains of version 1 need a new genesis: budgets have parts since version 2.
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO.
 		type Currency: fungible::Mutate<AccountId, Balance = Balance> + fungible::Balanced<AccountId>;
 		/// Bonds, reputations and roles: the active bond multiplies points, the slashable one caps the gain.
 		type Providers: Providers<AccountId, Balance>;
-		/// Who may change the shares of budgets; root among them.
+		/// Origin that may change the shares of budgets; root among them.
 		type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Account of the treasury.
 		type Treasury: Get<AccountId>;
@@ -112,15 +112,15 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Issuance<T: Config> = StorageValue<_, Curve, ValueQuery>;
 
-	/// How the budget of the next era is split.
+	/// Split of the budget of the next era.
 	#[pallet::storage]
 	pub type Shares<T: Config> = StorageValue<_, BudgetShares, ValueQuery>;
 
-	/// What operations count. Fixed at genesis.
+	/// Weights of operations. Fixed at genesis.
 	#[pallet::storage]
 	pub type Operations<T: Config> = StorageValue<_, OperationUnits, ValueQuery>;
 
-	/// What kinds of work and roles are worth. Fixed at genesis.
+	/// Rates of kinds of work and of roles. Fixed at genesis.
 	#[pallet::storage]
 	pub type WorkRates<T: Config> = StorageValue<_, Rates, ValueQuery>;
 
@@ -144,7 +144,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type OldestEra<T: Config> = StorageValue<_, EraIndex, ValueQuery>;
 
-	/// What each account has claimed, in planck.
+	/// Amounts that accounts have claimed, in planck.
 	#[pallet::storage]
 	pub type Claimed<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Balance, ValueQuery>;
 

@@ -1,4 +1,4 @@
-//! What makes stored state of earlier versions that of this one.
+//! Migrations of stored state from earlier versions to this one.
 
 use crate::{Config, Current, CurrentEra, EndedEra, Eras, Pallet, Shares};
 #[cfg(feature = "try-runtime")]
@@ -20,7 +20,7 @@ use neuroshard_types::{
 /// Ended eras keep their other parts: what was never minted was noted when they ended.
 pub type MigrateV2ToV3<T> = VersionedMigration<2, 3, V2ToV3<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
-/// What [`MigrateV2ToV3`] does to a state of version 2, whatever its version is said to be.
+/// Migration of [`MigrateV2ToV3`] for a state of version 2, whatever its version is said to be.
 pub struct V2ToV3<T>(PhantomData<T>);
 
 /// [`BudgetShares`] of version 2.

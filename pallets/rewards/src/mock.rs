@@ -26,7 +26,7 @@ pub const ALICE: AccountId = AccountId::new([1; 32]);
 pub const BOB: AccountId = AccountId::new([2; 32]);
 /// Account of the treasury, with [`FUNDS`].
 pub const TREASURY: AccountId = AccountId::new([3; 32]);
-/// Who authors blocks, with [`FUNDS`].
+/// Author of blocks, with [`FUNDS`].
 pub const VALIDATOR: AccountId = AccountId::new([4; 32]);
 /// An account that does not exist at genesis and has no bond.
 pub const NOBODY: AccountId = AccountId::new([9; 32]);
@@ -83,7 +83,7 @@ impl pallet_balances::Config for Test {
 	type AccountStore = System;
 }
 
-/// What a provider of the mock has bonded.
+/// Bond of a provider of the mock.
 #[derive(Clone, Copy, Default)]
 pub struct Bond {
 	/// Active.
@@ -97,9 +97,9 @@ parameter_types! {
 	pub static Bonds: BTreeMap<AccountId, Bond> = BTreeMap::new();
 	/// Reputations that are not 100.
 	pub static Reputations: BTreeMap<AccountId, u32> = BTreeMap::new();
-	/// How many providers offer each role.
+	/// Number of providers that offer each role.
 	pub static Offered: BTreeMap<Role, u32> = BTreeMap::new();
-	/// Who authored the block and gets the validators' share of fees, if anybody.
+	/// Author of the block, which gets the validators' share of fees, if there is one.
 	pub static Author: Option<AccountId> = Some(VALIDATOR);
 	/// The treasury's account.
 	pub const Treasury: AccountId = TREASURY;

@@ -18,7 +18,7 @@ pub const RATE_MAX: u32 = 1_000_000;
 /// Largest bonus of a scarce role: its work counts at most twice.
 pub const BONUS_MAX: u32 = 1_000;
 
-/// What kinds of work and roles are worth. Rates are in thousandths; arrays hold driver, worker, verifier and predictor.
+/// Rates of kinds of work and of roles. They are in thousandths; arrays hold driver, worker, verifier and predictor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Rates {
 	/// Base of training.
@@ -27,13 +27,13 @@ pub struct Rates {
 	pub roles: [u32; 4],
 	/// Active providers of each role from which on it is not scarce; 0 if it never is.
 	pub targets: [u32; 4],
-	/// What work in a role that nobody else offers is worth more, in thousandths.
+	/// Bonus of work in a role that nobody else offers, in thousandths.
 	pub scarcity: u32,
 	/// Most points of one credit, in whole points.
 	pub cap: u64,
 }
 
-/// What weighs the work of an account when it is credited.
+/// Weights of the work of an account when it is credited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
 	/// Active bond, in planck.
@@ -55,7 +55,7 @@ fn entry_of([driver, worker, verifier, predictor]: [u32; 4], role: Role) -> u32 
 }
 
 impl Rates {
-	/// Whether no rate is above [`RATE_MAX`], no bonus above [`BONUS_MAX`], and a credit can be worth something.
+	/// Returns whether no rate is above [`RATE_MAX`], no bonus above [`BONUS_MAX`], and a credit can be worth something.
 	pub fn is_valid(&self) -> bool {
 		let rates = self.training <= RATE_MAX && self.roles.iter().all(|rate| *rate <= RATE_MAX);
 		rates && self.scarcity <= BONUS_MAX && self.cap > 0
@@ -102,7 +102,7 @@ pub struct AccountPoints {
 	pub audits: u128,
 	/// Most that the account is paid for the era, in planck: its smallest slashable bond at any of these credits.
 	pub cap: Balance,
-	/// What it claimed, in planck; `None` before it does.
+	/// Amount that it claimed, in planck; `None` before it does.
 	pub claimed: Option<Balance>,
 }
 

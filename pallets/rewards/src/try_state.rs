@@ -71,7 +71,7 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// What accounts claimed is what was claimed.
+	/// Checks that the claims of accounts add up to the total that was claimed.
 	fn claims_sum_to_their_total() -> Result<(), TryRuntimeError> {
 		let sum = Claimed::<T>::iter_values().try_fold(0 as Balance, |sum, claimed| sum.checked_add(claimed));
 		ensure!(sum == Some(TotalClaimed::<T>::get()), "claims do not sum to their total");

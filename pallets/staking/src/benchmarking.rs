@@ -49,7 +49,7 @@ fn held<T: Config>(who: &AccountId) -> Balance {
 	T::Currency::balance_on_hold(&HoldReason::Bond.into(), who)
 }
 
-/// What a provider that has to prove its arithmetic must answer.
+/// Returns the answer that a provider must give to prove its arithmetic.
 fn answer<T: Config>(who: &AccountId) -> H256 {
 	match Providers::<T>::get(who).map(|provider| provider.status) {
 		Some(ProviderStatus::Unproven { challenge }) => H256(neuroshard_kernels::kat::drawn(challenge.0)),

@@ -1,4 +1,4 @@
-//! What the calls share.
+//! Shared parts of the calls.
 
 use crate::{
 	ActiveCounts, BondError, Config, Cooldown, Error, Event, HoldReason, MinBond, Pallet, PeerIdOwner, PonwKeyOwner, Provider, Providers,
@@ -92,7 +92,7 @@ impl<T: Config> Pallet<T> {
 		T::Currency::release(&HoldReason::Bond.into(), who, amount, precision)
 	}
 
-	/// What is on hold for `who`.
+	/// Returns the amount on hold for `who`.
 	pub(crate) fn held(who: &AccountId) -> Balance {
 		T::Currency::balance_on_hold(&HoldReason::Bond.into(), who)
 	}

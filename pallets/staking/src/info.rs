@@ -1,9 +1,9 @@
-//! What a provider may register.
+//! Checks of what a provider registers.
 
 use crate::Error;
 use neuroshard_types::provider::{ProviderInfo, MAX_GFLOPS};
 
-/// What is wrong with what a provider wants to register.
+/// Problem of what a provider wants to register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InfoProblem {
 	Roles,
@@ -47,7 +47,7 @@ const IDENTITY: u8 = 0x00;
 /// Multihash code of SHA2-256.
 const SHA2_256: u8 = 0x12;
 
-/// Whether `bytes` are a peer id as the libp2p specification defines it: a multihash that holds the key itself, if that
+/// Returns whether `bytes` are a peer id as the libp2p specification defines it: a multihash that holds the key itself, if that
 /// has at most 42 bytes, or else its SHA2-256 digest. Codes and lengths are below 128, so a varint is one byte.
 fn is_peer_id(bytes: &[u8]) -> bool {
 	match bytes {

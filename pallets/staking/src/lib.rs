@@ -94,7 +94,7 @@ pub mod pallet {
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO: bonds are holds on it.
@@ -110,7 +110,7 @@ pub mod pallet {
 		/// Blocks of a day, in which locks are counted.
 		#[pallet::constant]
 		type BlocksPerDay: Get<BlockNumber>;
-		/// Who decides that an account is one of many that pretend to be independent of each other.
+		/// Origin that decides that an account is one of many that pretend to be independent of each other.
 		type SlashOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Weights of the calls.
 		type WeightInfo: WeightInfo;
@@ -133,11 +133,11 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Providers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Provider>;
 
-	/// Who registered a PoNW key.
+	/// Provider that registered a PoNW key.
 	#[pallet::storage]
 	pub type PonwKeyOwner<T: Config> = StorageMap<_, Blake2_128Concat, PonwKey, AccountId>;
 
-	/// Who registered a peer id.
+	/// Provider that registered a peer id.
 	#[pallet::storage]
 	pub type PeerIdOwner<T: Config> = StorageMap<_, Blake2_128Concat, PeerIdBytes, AccountId>;
 
@@ -146,7 +146,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Operators<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, AccountId>;
 
-	/// Which provider each operator acts for: it has named the operator, and the operator has agreed. No operator is a provider.
+	/// Provider that each operator acts for: it has named the operator, and the operator has agreed. No operator is a provider.
 	#[pallet::storage]
 	pub type OwnerOf<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, AccountId>;
 
@@ -155,7 +155,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type TestedSpeeds<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, u32>;
 
-	/// How many active providers offer each role.
+	/// Number of active providers that offer each role.
 	#[pallet::storage]
 	pub type ActiveCounts<T: Config> = StorageValue<_, RoleCounts, ValueQuery>;
 
@@ -180,7 +180,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type VerifierMinimums<T: Config> = StorageValue<_, VerifierBonds, ValueQuery>;
 
-	/// What offences cost. Fixed at genesis.
+	/// Penalties of offences. Fixed at genesis.
 	#[pallet::storage]
 	pub type OffencePenalties<T: Config> = StorageValue<_, Penalties, ValueQuery>;
 
@@ -197,7 +197,7 @@ pub mod pallet {
 		pub min_bond: Balance,
 		/// Least active bonds of verifiers by their number; more of them never need less.
 		pub verifier_bonds: VerifierBonds,
-		/// What offences cost.
+		/// Penalties of offences.
 		pub penalties: Penalties,
 		#[doc(hidden)]
 		#[serde(skip)]

@@ -1,4 +1,4 @@
-//! What makes stored state of earlier versions that of this one.
+//! Migrations of stored state from earlier versions to this one.
 
 use crate::{types::Missed, ActiveCounts, Bond, Config, Pallet, Provider, Providers, RoleCounts};
 use codec::{Decode, Encode};
@@ -18,7 +18,7 @@ use neuroshard_types::{
 /// It goes over all providers in one block: about 60 microseconds of weight each, so that 10,000 of them take a third of a block.
 pub type MigrateV1ToV2<T> = VersionedMigration<1, 2, V1ToV2<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
-/// What [`MigrateV1ToV2`] does to a state of version 1, whatever its version is said to be.
+/// Migration of [`MigrateV1ToV2`] for a state of version 1, whatever its version is said to be.
 pub struct V1ToV2<T>(PhantomData<T>);
 
 /// A provider as version 1 stored it.
@@ -71,7 +71,7 @@ impl<T: Config> UncheckedOnRuntimeUpgrade for V1ToV2<T> {
 /// From version 2 to 3: no registered speed is above [`MAX_GFLOPS`]. What was registered before counts as tested, and would be plausible whatever it claims.
 pub type MigrateV2ToV3<T> = VersionedMigration<2, 3, V2ToV3<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
-/// What [`MigrateV2ToV3`] does to a state of version 2, whatever its version is said to be.
+/// Migration of [`MigrateV2ToV3`] for a state of version 2, whatever its version is said to be.
 pub struct V2ToV3<T>(PhantomData<T>);
 
 impl<T: Config> UncheckedOnRuntimeUpgrade for V2ToV3<T> {

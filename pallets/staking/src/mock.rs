@@ -75,9 +75,9 @@ impl pallet_balances::Config for Test {
 }
 
 parameter_types! {
-	/// How long claims can be disputed; tests change it.
+	/// Blocks for which claims can be disputed; tests change it.
 	pub static DisputePeriod: BlockNumber = 20;
-	/// What the mock's randomness gives; tests change it.
+	/// Output of the mock's randomness; tests change it.
 	pub static Random: H256 = H256::repeat_byte(0x5a);
 }
 
@@ -131,7 +131,7 @@ pub fn build_and_execute(test: impl FnOnce()) {
 	});
 }
 
-/// What the provider number `tag` registers: a worker with one address.
+/// Returns the registration of provider number `tag`: a worker with one address.
 pub fn info(tag: u8) -> ProviderInfo {
 	let mut ponw_key = [tag; 33];
 	ponw_key[0] = 2;

@@ -1,4 +1,4 @@
-//! What the pallet stores of a provider, and of all of them together.
+//! Stored types of a provider, and of all of them together.
 
 use crate::{bond::Bond, INITIAL_REPUTATION, MAX_REPUTATION};
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -12,11 +12,11 @@ use scale_info::TypeInfo;
 /// A registered provider.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Provider {
-	/// What it registered.
+	/// Its registration.
 	pub info: ProviderInfo,
-	/// Whether it takes part.
+	/// Its participation status.
 	pub status: ProviderStatus,
-	/// What it has at stake.
+	/// Its bond.
 	pub bond: Bond,
 	/// Claims that keep every withdrawal back.
 	pub open_claims: u32,
@@ -36,7 +36,7 @@ pub struct Provider {
 /// Audits in a row that somebody was drawn for and did not report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Missed {
-	/// How many, below [`MISSES`](crate::MISSES).
+	/// Number of audits, below [`MISSES`](crate::MISSES).
 	pub count: u32,
 	/// Block in which the last of them was noted.
 	pub noted_at: BlockNumber,
@@ -77,7 +77,7 @@ impl Provider {
 	}
 }
 
-/// How many active providers offer each role, in the order of [`Role::ALL`].
+/// Numbers of active providers that offer each role, in the order of [`Role::ALL`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct RoleCounts([u32; Role::ALL.len()]);
 

@@ -1,4 +1,4 @@
-//! What verifiers need: an active bond that rises with their number.
+//! Bonds that verifiers need: an active bond that rises with their number.
 //!
 //! The number is that of active providers that offer the role, and each of them had the bond that this number asked for when it took the role
 //! or became active with it: so nobody raises the bar for others without clearing it. When the number rises over a step, those
@@ -13,7 +13,7 @@ use neuroshard_types::{
 };
 
 impl<T: Config> Pallet<T> {
-	/// What a verifier needs now.
+	/// Returns the bond that a verifier needs now.
 	pub(crate) fn terms_of_verifiers() -> VerifierTerms {
 		let (bonds, verifiers) = (VerifierMinimums::<T>::get(), ActiveCounts::<T>::get().of(Role::Verifier));
 		VerifierTerms {

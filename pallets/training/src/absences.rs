@@ -1,4 +1,4 @@
-//! Who keeps missing deadlines waits before it may join again.
+//! Absences: who keeps missing deadlines waits before it may join again.
 //!
 //! Everybody waits for a participant that does nothing, so one that joins every round and never acts would cost every round
 //! a deadline. The first dropout costs nothing more than the round: a machine that was restarted is back at once. Each further
@@ -25,9 +25,9 @@ const MOST_DOUBLINGS: u32 = 6;
 /// The dropouts of an account in a row.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Absence {
-	/// Who dropped out.
+	/// Participant that dropped out.
 	pub who: AccountId,
-	/// How often, since its delta was last included; saturates.
+	/// Number of times, since its delta was last included; saturates.
 	pub dropouts: u32,
 	/// First block in which it may join again.
 	pub until: BlockNumber,

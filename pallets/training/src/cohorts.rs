@@ -31,12 +31,12 @@ pub const MAX_BEHIND: RoundIndex = 4;
 /// Cohorts that are looked at when one is drawn.
 pub(crate) const TRIES: usize = 4;
 
-/// What a participant committed to.
+/// Commitment of a participant, opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Sealed<'a> {
 	/// Hash of the genesis block.
 	pub(crate) genesis: H256,
-	/// Who did.
+	/// Account of the participant.
 	pub(crate) who: &'a AccountId,
 	/// Its salt.
 	pub(crate) salt: &'a [u8; 32],
@@ -115,7 +115,7 @@ impl<T: Config> Pallet<T> {
 		Bridges::<T>::get(id, round).filter(|bridge| bridge.taken)
 	}
 
-	/// Whether this opens the commitment `to` in `round` of run `id`, and notes it if its work started from the checkpoint of another cohort.
+	/// Returns whether this opens the commitment `to` in `round` of run `id`, and notes it if its work started from the checkpoint of another cohort.
 	pub(crate) fn opens(id: RunId, (round, attempt): (RoundIndex, u32), to: H256, sealed: Sealed<'_>) -> bool {
 		let Sealed { genesis, who, salt, work } = sealed;
 		let seal = seal(genesis, id, round, attempt, who, salt, work);
@@ -131,12 +131,12 @@ impl<T: Config> Pallet<T> {
 	}
 }
 
-/// What drawing a bridge costs at most: the family, its cohorts and the runs that are looked at; the bridge, which may be removed before.
+/// Returns the most that drawing a bridge costs: the family, its cohorts and the runs that are looked at; the bridge, which may be removed before.
 pub(crate) fn at_begin<T: Config>() -> Weight {
 	T::DbWeight::get().reads_writes(2u64.saturating_add(u64::try_from(TRIES).unwrap_or(u64::MAX)), 2)
 }
 
-/// What the end of a run costs beside the rest: what came late and what inner steps started from, the bridge, and its place in a family.
+/// Returns the cost of the end of a run beside the rest: what came late and what inner steps started from, the bridge, and its place in a family.
 pub(crate) fn at_end<T: Config>() -> Weight {
 	T::DbWeight::get().reads_writes(2, 5)
 }
@@ -147,15 +147,15 @@ fn drawn_of(bytes: [u8; 8], count: usize) -> Option<usize> {
 	usize::try_from(u64::from_le_bytes(bytes).checked_rem(count)?).ok()
 }
 
-/// Whether two runs train one model in one way, from one checkpoint and on the same data.
+/// Returns whether two runs train one model in one way, from one checkpoint and on the same data.
 pub(crate) fn is_alike(one: &Run, other: &Run) -> bool {
 	let (a, b) = (&one.config, &other.config);
 	(a.dataset, a.genesis_root, a.overlaps, &a.model, &a.train) == (b.dataset, b.genesis_root, b.overlaps, &b.model, &b.train)
 		&& (one.dataset_root, one.shape) == (other.dataset_root, other.shape)
 }
 
-/// Whether the newest checkpoint of `other` can be used in a round of `run`: something was learned, not too long ago, and no fraud in it is known. Work for a run that nobody approved is
-/// not audited: one that is approved takes nothing from it.
+/// Returns whether the newest checkpoint of `other` can be used in a round of `run`: something was learned, not too long ago, and no fraud in it is
+/// known. Work for a run that nobody approved is not audited: one that is approved takes nothing from it.
 fn can_be_taken(run: &Run, other: &Run) -> bool {
 	let behind = run.rounds_adopted.saturating_sub(other.rounds_adopted);
 	let trusted = other.approved || !run.approved;

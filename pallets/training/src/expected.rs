@@ -1,4 +1,4 @@
-//! What a run's configuration fixes before anybody has computed anything.
+//! Values that a run's configuration fixes before anybody has computed anything.
 
 use codec::Encode;
 use neuroshard_types::{
@@ -56,13 +56,13 @@ pub fn check(config: &RunConfig, longest_phase: u32) -> Result<(), Unfit> {
 	config.train.validate(&config.model).map_err(Unfit::Config)
 }
 
-/// Whether a full round's windows can be drawn from the training shards without replacement.
+/// Returns whether a full round's windows can be drawn from the training shards without replacement.
 pub fn enough_to_train(config: &RunConfig, shape: &DatasetShape) -> bool {
 	let needed = windows_needed(config.max_participants, config.train.inner_steps, config.train.batch);
 	needed <= training_windows(shape, config.train.seq_len)
 }
 
-/// Whether the held-out shards hold as many windows as the validation loss is measured on.
+/// Returns whether the held-out shards hold as many windows as the validation loss is measured on.
 pub fn enough_to_validate(config: &RunConfig, shape: &DatasetShape) -> bool {
 	let windows = u64::from(shape.held_out).saturating_mul(windows_per_shard(shape, config.train.seq_len));
 	u64::from(config.train.validation_sequences) <= windows
@@ -90,7 +90,7 @@ fn vector_tiles(model: &ModelConfig) -> u64 {
 	model.parameters().saturating_add(padded).div_ceil(SIDE * SIDE)
 }
 
-/// How a reveal differs from what its run asks for.
+/// Difference between a reveal and what its run asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mismatch {
 	/// Number of state roots.
@@ -113,12 +113,12 @@ pub fn check_work(work: &Work, model: &ModelConfig, train: &TrainConfig) -> Resu
 	Ok(())
 }
 
-/// What a participant claims to have computed of so many tokens, and in what time.
+/// Returns the work that a participant claims with so many tokens, and the time that it took.
 pub fn claim(config: &RunConfig, tokens: u64, started_ms: u64, committed_ms: u64) -> WorkClaim {
 	WorkClaim { flops: config.train.flops_of(&config.model, tokens), elapsed_ms: committed_ms.saturating_sub(started_ms) }
 }
 
-/// What a proof says of the work that it is about.
+/// Returns the hash of work that a proof is about.
 pub fn work_hash(work: &Work) -> H256 {
 	H256(sp_io::hashing::blake2_256(&work.encode()))
 }

@@ -6,8 +6,8 @@
 use crate::{Config, Event, Latecomers, Pallet, Participant, Round, Rounds, Run, Stage};
 use neuroshard_types::{AccountId, Balance, BlockNumber, RunId, MAX_PARTICIPANTS};
 
-/// Whether a place can be had in block `now` in `round` of `run`: in the first half of the time for training, and before anybody has committed to its work. Later, all would wait
-/// for the newcomer.
+/// Returns whether a place can be had in block `now` in `round` of `run`: in the first half of the time for training, and before anybody has
+/// committed to its work. Later, all would wait for the newcomer.
 fn is_open(run: &Run, round: &Round, now: BlockNumber) -> bool {
 	let (began, _) = round.started_at;
 	let half = round.deadline.map_or(0, |deadline| deadline.saturating_sub(began) / 2);

@@ -124,33 +124,33 @@ pub mod pallet {
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, Hash = H256, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO: deposits are holds on it.
 		type Currency: fungible::MutateHold<AccountId, Balance = Balance, Reason = Self::RuntimeHoldReason>;
 		/// The runtime's hold reasons, [`HoldReason`] among them.
 		type RuntimeHoldReason: From<HoldReason>;
-		/// Who may train, and with which stake.
+		/// Providers that may train, and their stakes.
 		type Providers: Providers<AccountId, Balance>;
-		/// What may be trained on.
+		/// Datasets that may be trained on.
 		type Datasets: Datasets;
 		/// Vocabulary of the only tokenizer that there is: models and the datasets that they are trained on have it.
 		#[pallet::constant]
 		type Vocabulary: Get<u32>;
 		/// Proofs of Neural Work. Every one that is submitted is confirmed or voided when its attempt ends.
 		type Proofs: WorkProofs<AccountId>;
-		/// What a round counts.
+		/// Work units of a round.
 		type Units: WorkUnits;
 		/// Chain time.
 		type Clock: Clock;
 		/// Randomness of the assignment seeds. Should not be known before the block it is used in.
 		type Randomness: Randomness<H256, BlockNumberFor<Self>>;
-		/// Who is told of adopted rounds.
+		/// Receiver of adopted rounds.
 		type OnAdopted: OnAdopted;
-		/// Who approves runs to draw issuance.
+		/// Origin that approves runs to draw issuance.
 		type ApproveOrigin: EnsureOrigin<Self::RuntimeOrigin>;
-		/// Who may stop any run, halt any model and lift that again.
+		/// Origin that may stop any run, halt any model and lift that again.
 		type StopOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Deposit for a run, in planck.
 		#[pallet::constant]
@@ -158,7 +158,7 @@ pub mod pallet {
 		/// Deposit for every record that the run may keep, in planck.
 		#[pallet::constant]
 		type RecordDeposit: Get<Balance>;
-		/// Which models have shares.
+		/// Models that have shares.
 		type Shares: ModelShares;
 		/// Part of [`Config::RunDeposit`] that stays on hold for good if the model has shares, in planck: who owns it stays on chain when its run
 		/// is gone.
@@ -203,7 +203,7 @@ pub mod pallet {
 		/// Deposit of a sponsor for a run and its history.
 		#[codec(index = 0)]
 		Run,
-		/// What stays of that for the models of runs that are gone: their shares are never removed.
+		/// Part of that deposit which stays for the models of runs that are gone: their shares are never removed.
 		#[codec(index = 1)]
 		Model,
 	}
@@ -220,7 +220,7 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Active<T: Config> = StorageValue<_, BoundedVec<ActiveRun, T::MaxActiveRuns>, ValueQuery>;
 
-	/// Who takes part in an active run: in the round under way, from the next one on, or both. At most `max_participants`.
+	/// Members of an active run: in the round under way, from the next one on, or both. At most `max_participants`.
 	#[pallet::storage]
 	pub type Members<T: Config> = StorageMap<_, Twox64Concat, RunId, Accounts, ValueQuery>;
 
@@ -228,11 +228,11 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Rounds<T: Config> = StorageMap<_, Twox64Concat, RunId, Round>;
 
-	/// What was revealed in the round under way.
+	/// Work that was revealed in the round under way.
 	#[pallet::storage]
 	pub type Works<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Blake2_128Concat, AccountId, Work>;
 
-	/// Who dropped out of an active run lately, and when it may join again.
+	/// Accounts that dropped out of an active run lately, and when each may join again.
 	#[pallet::storage]
 	pub type Absences<T: Config> = StorageMap<_, Twox64Concat, RunId, AbsenceList, ValueQuery>;
 
@@ -253,11 +253,13 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type InnerSteps<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, StepsOfPlaces>;
 
-	/// Who came while the round under way or an adopted one was trained, in the order in which they did: as long as the record of the round.
+	/// Participants that came while the round under way or an adopted one was trained, in the order in which they did: as long as the record of the
+	/// round.
 	#[pallet::storage]
 	pub type Latecomers<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, LateAccounts, ValueQuery>;
 
-	/// What the inner steps of the round under way and of adopted rounds started from, in runs whose rounds overlap: as long as the record of the round.
+	/// Checkpoints that the inner steps of the round under way and of adopted rounds started from, in runs whose rounds overlap: as long as the record
+	/// of the round.
 	#[pallet::storage]
 	pub type Starts<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Start>;
 
@@ -273,7 +275,8 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Cohorts<T: Config> = StorageMap<_, Twox64Concat, RunId, CohortList, ValueQuery>;
 
-	/// Who may start from the checkpoint of another cohort in the round under way, or might in an adopted one: as long as the record of the round.
+	/// Participant that may start from the checkpoint of another cohort in the round under way, or might in an adopted one: as long as the record of the
+	/// round.
 	#[pallet::storage]
 	pub type Bridges<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Bridge>;
 

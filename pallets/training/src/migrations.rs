@@ -1,4 +1,4 @@
-//! What makes stored state of earlier versions that of this one.
+//! Migrations of stored state from earlier versions to this one.
 
 use crate::{replay::Spans, Config, HoldReason, Pallet, Run, Runs};
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ use neuroshard_types::{dataset::DatasetShape, run::OldRunConfig, AccountId, Bala
 /// keeps nothing of runs that are gone.
 pub type MigrateV1ToV2<T, Unowned> = VersionedMigration<1, 2, V1ToV2<T, Unowned>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
-/// What [`MigrateV1ToV2`] does to a state of version 1, whatever its version is said to be.
+/// Migration of [`MigrateV1ToV2`] for a state of version 1, whatever its version is said to be.
 pub struct V1ToV2<T, Unowned>(PhantomData<(T, Unowned)>);
 
 impl<T: Config, Unowned: Get<(u64, Vec<AccountId>)>> UncheckedOnRuntimeUpgrade for V1ToV2<T, Unowned> {
@@ -39,7 +39,7 @@ impl<T: Config, Unowned: Get<(u64, Vec<AccountId>)>> UncheckedOnRuntimeUpgrade f
 /// From version 2 to 3: runs say whether their rounds overlap. Those of before do not.
 pub type MigrateV2ToV3<T> = VersionedMigration<2, 3, V2ToV3<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
-/// What [`MigrateV2ToV3`] does to a state of version 2, whatever its version is said to be.
+/// Migration of [`MigrateV2ToV3`] for a state of version 2, whatever its version is said to be.
 pub struct V2ToV3<T>(PhantomData<T>);
 
 /// A [`Run`] of version 2.

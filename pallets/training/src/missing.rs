@@ -25,7 +25,7 @@ use sp_runtime::DispatchError;
 /// By account bytes ascending, each once.
 type Words = BoundedVec<MissingReport, ConstU32<MAX_PARTICIPANTS>>;
 
-/// What participants report in one phase.
+/// Reports of participants in one phase.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Reports {
 	round: RoundIndex,
@@ -56,7 +56,7 @@ impl Reports {
 		true
 	}
 
-	/// Whether two thirds of the stake that counts report everybody who is waited for in block `now`.
+	/// Returns whether two thirds of the stake that counts report everybody who is waited for in block `now`.
 	fn is_decisive(&self, round: &Round, now: BlockNumber) -> bool {
 		let whole = stake_of(round.counted());
 		let has_acted = |who: &AccountId| round.participant(who).filter(|one| one.counted && one.has_acted(self.phase));
@@ -67,12 +67,12 @@ impl Reports {
 		waited_for.peek().is_some() && waited_for.all(|(place, _)| two_thirds(stake_of(report(place)), whole))
 	}
 
-	/// Whether this is of the phase that `round` is in.
+	/// Returns whether this is of the phase that `round` is in.
 	fn is_of(&self, round: &Round) -> bool {
 		(self.round, self.attempt, self.phase, self.deadline) == (round.round, round.attempt, round.stage.phase(), round.deadline)
 	}
 
-	/// Whether participants of `round` can have reported this, in the phase it is in or an earlier one.
+	/// Returns whether participants of `round` can have reported this, in the phase it is in or an earlier one.
 	pub(crate) fn is_sound(&self, round: &Round) -> bool {
 		let ascending = self.words.windows(2).all(|pair| matches!(pair, [before, after] if before.who < after.who));
 		let possible = |word: &MissingReport| {
@@ -87,12 +87,12 @@ impl Reports {
 }
 
 impl<T: Config> Pallet<T> {
-	/// What was reported in the phase that `round` of run `id` is in.
+	/// Returns the reports in the phase that `round` of run `id` is in.
 	pub(crate) fn reports(id: RunId, round: &Round) -> Reports {
 		Missing::<T>::get(id).filter(|known| known.is_of(round)).unwrap_or_else(|| Reports::none(round))
 	}
 
-	/// Who reports whom, for the view function.
+	/// Returns the reports of the phase under way, for the view function.
 	pub(crate) fn reported(id: RunId) -> Vec<MissingReport> {
 		Rounds::<T>::get(id).map(|round| Self::reports(id, &round).words.into_inner()).unwrap_or_default()
 	}

@@ -28,7 +28,7 @@ pub const BLOCK_MS: Moment = 3_000;
 pub const SPONSOR: AccountId = AccountId::new([200; 32]);
 /// Has the stop switch.
 pub const STOPPER: AccountId = AccountId::new([201; 32]);
-/// What the sponsor starts with.
+/// Balance that the sponsor starts with.
 pub const FUNDS: Balance = 1_000_000;
 /// Bond of every provider at the start.
 pub const BOND: Balance = 300;
@@ -83,7 +83,7 @@ impl pallet_balances::Config for Test {
 /// A provider of the mock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MockProvider {
-	/// Whether it is active.
+	/// True if it is active.
 	pub active: bool,
 	/// Active bond.
 	pub bond: Balance,
@@ -95,7 +95,7 @@ pub struct MockProvider {
 	pub failures: u32,
 }
 
-/// What became of a proof.
+/// State of a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
 	/// Submitted, neither confirmed nor voided.
@@ -121,13 +121,13 @@ parameter_types! {
 	pub static FinishedRuns: Vec<RunId> = Vec::new();
 	/// Accounts none of whose proofs becomes final.
 	pub static Held: BTreeSet<AccountId> = BTreeSet::new();
-	/// Whose proofs were all voided, once for every time.
+	/// Accounts whose proofs were all voided, once for every time.
 	pub static Condemned: Vec<AccountId> = Vec::new();
 	/// Adoptions that others were told of: run, round, and who had revealed in it.
 	pub static Told: Vec<(RunId, RoundIndex, Vec<AccountId>)> = Vec::new();
-	/// Whether anything can be audited.
+	/// True if anything can be audited.
 	pub static CanAudit: bool = true;
-	/// When claims of each account were last noted as disputable.
+	/// Blocks in which claims of each account were last noted as disputable.
 	pub static Disputable: BTreeMap<AccountId, BlockNumber> = BTreeMap::new();
 	pub static Random: H256 = H256::repeat_byte(0x11);
 	pub static RecordsKept: u32 = 3;
@@ -273,7 +273,7 @@ fn settle(who: &AccountId, key: ProofKey, fate: Fate) {
 	}
 }
 
-/// What became of the proof of `who`.
+/// Returns the state of the proof of `who`.
 pub fn fate(who: &AccountId, run: RunId, round: RoundIndex) -> Option<Fate> {
 	Fates::get().get(&(who.clone(), run, round)).copied()
 }
@@ -519,7 +519,7 @@ pub fn phase(run: RunId) -> Phase {
 	round(run).stage.phase()
 }
 
-/// What `who` does in the round under way; different for every worker, round and attempt.
+/// Returns the work of `who` in the round under way; different for every worker, round and attempt.
 pub fn work(who: &AccountId, run: RunId) -> Work {
 	let round = round(run);
 	let digest = |part: u32| H256(sp_io::hashing::blake2_256(&(who, run, round.round, round.attempt, part).encode()));
@@ -624,7 +624,7 @@ pub fn condemn_attestation(run: RunId, round: RoundIndex, who: &AccountId) {
 	<Training as ClaimsOfRounds>::condemn(&claim(run, round, ClaimKind::Attestation, who));
 }
 
-/// Whether the pallet deposited this event.
+/// Returns whether the pallet deposited this event.
 pub fn happened(event: crate::Event<Test>) -> bool {
 	let event = RuntimeEvent::Training(event);
 	System::events().iter().any(|record| record.event == event)

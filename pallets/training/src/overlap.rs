@@ -11,7 +11,7 @@ use frame_support::traits::Randomness;
 use neuroshard_types::{run::AheadView, traits::Clock, Moment, RoundIndex, RunId, H256};
 use scale_info::TypeInfo;
 
-/// What the inner steps of a round start from.
+/// Checkpoint that the inner steps of a round start from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Start {
 	/// Root of the checkpoint.
@@ -27,7 +27,7 @@ pub struct Start {
 pub struct Draw {
 	/// Seed of the window permutation.
 	pub seed: H256,
-	/// What its inner steps start from.
+	/// Checkpoint that its inner steps start from.
 	pub start: Start,
 	/// Its places.
 	pub places: Accounts,
@@ -40,7 +40,7 @@ impl<T: Config> Pallet<T> {
 		expected::seed(run.checkpoint, randomness, id, round, attempt)
 	}
 
-	/// What is drawn now starts from the newest checkpoint.
+	/// Returns the start of a round that is drawn now: the newest checkpoint.
 	pub(crate) fn start_now(run: &Run) -> Start {
 		Start { checkpoint: run.checkpoint, round: run.rounds_adopted, drawn_at: T::Clock::now() }
 	}
@@ -58,7 +58,7 @@ impl<T: Config> Pallet<T> {
 		Drawn::<T>::insert(id, draw);
 	}
 
-	/// Whether a run has a round of this number, if it is not stopped before.
+	/// Returns whether a run has a round of this number, if it is not stopped before.
 	pub(crate) fn has_round(run: &Run, round: RoundIndex) -> bool {
 		run.config.rounds.is_none_or(|rounds| round < rounds) && round < RoundIndex::MAX
 	}

@@ -1,4 +1,4 @@
-//! What stays on chain of an adopted round, and what verdicts do to it.
+//! Record that stays on chain of an adopted round, and what verdicts do to it.
 
 use crate::{round::Participant, tally::two_thirds};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use neuroshard_types::{
 };
 use scale_info::TypeInfo;
 
-/// What a participant revealed.
+/// Work that a participant revealed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Revealed {
 	/// Root of its delta.
@@ -23,24 +23,24 @@ pub struct Revealed {
 /// One place of an adopted round and what its holder claims.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Place {
-	/// Who held it.
+	/// Account that held it.
 	pub account: AccountId,
 	/// Weight in the round's votes.
 	pub stake: Balance,
-	/// Whether it had missed no deadline when the round was adopted.
+	/// True if it had missed no deadline when the round was adopted.
 	pub counted: bool,
-	/// What it revealed.
+	/// Work that it revealed.
 	pub revealed: Option<Revealed>,
-	/// Whether its delta was included when the round was adopted.
+	/// True if its delta was included when the round was adopted.
 	pub included: bool,
 	/// Checkpoint that it attested in the vote that adopted one.
 	pub attested: Option<H256>,
 	/// Set once its work is condemned, or found to have no result: first round whose Checkpointing leaves its delta out. Checkpointings
 	/// of earlier rounds are judged with it.
 	pub excluded_from: Option<RoundIndex>,
-	/// Whether its work is condemned.
+	/// True if its work is condemned.
 	pub condemned: bool,
-	/// Whether its attestation is condemned. Its stake is then no part of the tally, nor of the electorate.
+	/// True if its attestation is condemned. Its stake is then no part of the tally, nor of the electorate.
 	pub disqualified: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct Record {
 	pub places: BoundedVec<Place, ConstU32<MAX_PARTICIPANTS>>,
 	/// Root of the checkpoint that the round ended with.
 	pub checkpoint: H256,
-	/// Whether the checkpoint has lost its two thirds, for good.
+	/// True if the checkpoint has lost its two thirds, for good.
 	pub fallen: bool,
 	/// Stake-weighted median of the attested validation losses.
 	pub validation_loss: F32,
@@ -106,7 +106,7 @@ impl Record {
 		places.filter_map(|(number, place)| Some((number, place.revealed?.delta_root)))
 	}
 
-	/// Whether those who attested the checkpoint, without the condemned, have two thirds of the electorate that is left.
+	/// Returns whether those who attested the checkpoint, without the condemned, have two thirds of the electorate that is left.
 	pub fn has_quorum(&self) -> bool {
 		let electorate = || self.places.iter().filter(|place| place.counted && place.revealed.is_some() && !place.disqualified);
 		let stake = |sum: Balance, place: &Place| sum.saturating_add(place.stake);
@@ -114,7 +114,7 @@ impl Record {
 		two_thirds(attesters.fold(0, stake), electorate().fold(0, stake))
 	}
 
-	/// Whether this claim of `who` is condemned.
+	/// Returns whether this claim of `who` is condemned.
 	pub fn is_condemned(&self, kind: ClaimKind, who: &AccountId) -> bool {
 		self.place(who).is_some_and(|place| match kind {
 			ClaimKind::Work => place.condemned,

@@ -1,4 +1,4 @@
-//! Which checkpoint outer steps are redone from after a fraud. All pure.
+//! Choice of the checkpoint that outer steps are redone from after a fraud. All pure.
 //!
 //! Round q starts from checkpoint q. A false delta of round q, or an attestation that falls, is in checkpoint q + 1 and in all that
 //! were computed from it, until a Checkpointing redoes the outer steps since: that of round R, from checkpoint f on. Then checkpoint

@@ -1,4 +1,4 @@
-//! For which acts of participants blocks keep room.
+//! Room that blocks keep for acts of participants.
 //!
 //! A participant has to act once in a phase, before its deadline. Whoever fills blocks until then would have it drop out, so a part of each is
 //! kept for such acts, and they come before other extrinsics. That is so only for those that the chain would take: one for each participant
@@ -12,16 +12,16 @@ use scale_info::TypeInfo;
 /// Participants whose acts in one phase had room and were refused.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Refused {
-	/// What it was.
+	/// The act.
 	act: Act,
 	/// Deadline of the phase, which tells it from one that was repeated.
 	deadline: BlockNumber,
-	/// Whose it was, in this order; each once.
+	/// Accounts whose acts were refused, in this order; each once.
 	who: Accounts,
 }
 
 impl Refused {
-	/// Whether this is of run `id`, and nobody is noted twice.
+	/// Returns whether this is of run `id`, and nobody is noted twice.
 	pub(crate) fn is_sound(&self, id: RunId) -> bool {
 		let twice = self.who.iter().enumerate().any(|(place, who)| self.who.iter().skip(place.saturating_add(1)).any(|other| other == who));
 		self.act.run == id && !twice

@@ -1,4 +1,4 @@
-//! What the chain remembers of the round under way.
+//! State of the round under way.
 
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -15,7 +15,7 @@ pub type Accounts = BoundedVec<AccountId, ConstU32<MAX_PARTICIPANTS>>;
 /// Accounts in the order in which they came, each once.
 pub type LateAccounts = BoundedVec<AccountId, ConstU32<MAX_PARTICIPANTS>>;
 
-/// Where a round stands, with what only that phase needs.
+/// Stage of a round, with what only that phase needs.
 ///
 /// ```text
 /// Joining -> Training -> Revealing -> Availability -> Checkpointing -> Training of the next round
@@ -47,7 +47,7 @@ pub enum Stage {
 	/// Left for [`Stage::Checkpointing`] when all have voted, or at the deadline without those who have not, if at least
 	/// one delta has two thirds. Repeats with an empty ballot if none has. Aborts after the last repeat, or if nobody is left.
 	Availability {
-		/// How often this phase was repeated.
+		/// Number of times that this phase was repeated.
 		repeats: u32,
 	},
 	/// Participants attest the next checkpoint.
@@ -57,7 +57,7 @@ pub enum Stage {
 	/// Begins anew, with an empty ballot and its full time but not as a repeat, when a fraud in an earlier round is proven
 	/// meanwhile, so that other outer steps are to be taken.
 	Checkpointing {
-		/// How often this phase was repeated.
+		/// Number of times that this phase was repeated.
 		repeats: u32,
 		/// Members when this phase began: they hold the places of the next round. Fixed now because the next seed is
 		/// known to whoever computes the next checkpoint, and nobody may choose the places by it.
@@ -90,22 +90,22 @@ pub struct Commitment {
 /// One place of a round and what its holder has done. The revealed work itself is stored apart, since it is large.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Participant {
-	/// Who holds the place.
+	/// Account that holds the place.
 	pub account: AccountId,
 	/// Active bond when the round started: the weight in this round's votes. It stays as it is while as much can be slashed; zero since it
 	/// was [struck](Round::strike) out.
 	pub stake: Balance,
-	/// Whether it may still act and is waited for. Ends for good in this attempt when it misses a deadline, or is struck out.
+	/// True if it may still act and is waited for. Ends for good in this attempt when it misses a deadline, or is struck out.
 	pub counted: bool,
-	/// What it committed to.
+	/// Commitment to its work.
 	pub commitment: Option<Commitment>,
 	/// Root of the delta that it revealed. From here on its proof is pending.
 	pub delta_root: Option<H256>,
 	/// Its availability vote.
 	pub vote: Option<VoteBitmap>,
-	/// Whether its delta is part of the next checkpoint; decided at the end of Availability.
+	/// True if its delta is part of the next checkpoint; decided at the end of Availability.
 	pub included: bool,
-	/// Its word on the next checkpoint.
+	/// Its attestation of the next checkpoint.
 	pub attestation: Option<Attestation>,
 }
 
@@ -115,7 +115,7 @@ impl Participant {
 		Self { account, stake, counted, commitment: None, delta_root: None, vote: None, included: false, attestation: None }
 	}
 
-	/// Whether it has done what `phase` asks for.
+	/// Returns whether it has done what `phase` asks for.
 	pub fn has_acted(&self, phase: Phase) -> bool {
 		match phase {
 			Phase::Joining => true,
@@ -149,9 +149,9 @@ pub enum Refusal {
 pub struct Round {
 	/// Its number.
 	pub round: RoundIndex,
-	/// How often it, or its Checkpointing because something else was to be computed, was started anew without an adopted checkpoint.
+	/// Number of times that it, or its Checkpointing because something else was to be computed, was started anew without an adopted checkpoint.
 	pub attempt: u32,
-	/// Where it stands.
+	/// Stage of the round.
 	pub stage: Stage,
 	/// First block in which the phase is over; `None` while too few have joined.
 	pub deadline: Option<BlockNumber>,
@@ -215,7 +215,7 @@ impl Round {
 		self.participants.iter().filter(|participant| participant.delta_root.is_some())
 	}
 
-	/// Whether nobody is waited for any more in this phase. Always so while Joining.
+	/// Returns whether nobody is waited for any more in this phase. Always so while Joining.
 	pub fn all_acted(&self) -> bool {
 		let phase = self.stage.phase();
 		self.counted().all(|participant| participant.has_acted(phase))

@@ -40,12 +40,12 @@ impl<T> From<Mismatch> for Error<T> {
 	}
 }
 
-/// What an act is weighed by.
+/// Numbers that an act is weighed by.
 #[derive(Clone, Copy)]
 pub(crate) struct Acted {
 	/// Places of the round.
 	pub(crate) places: u32,
-	/// Whether the stake behind each of them was read.
+	/// True if the stake behind each of them was read.
 	pub(crate) stakes_read: bool,
 }
 

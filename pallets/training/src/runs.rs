@@ -31,17 +31,17 @@ use sp_runtime::{DispatchError, DispatchResult};
 /// A run as it is stored.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Run {
-	/// Who created it and whose deposit is held.
+	/// Account that created it and whose deposit is held.
 	pub sponsor: AccountId,
 	/// Deposit held, in planck.
 	pub deposit: Balance,
-	/// What was fixed.
+	/// Configuration that was fixed.
 	pub config: RunConfig,
 	/// Shape of its dataset. It is kept here, with the root, since claims are judged by them when the dataset may be gone.
 	pub shape: DatasetShape,
 	/// Root of its dataset.
 	pub dataset_root: H256,
-	/// Whether its work draws issuance.
+	/// True if its work draws issuance.
 	pub approved: bool,
 	/// Rounds adopted so far.
 	pub rounds_adopted: RoundIndex,
@@ -313,7 +313,7 @@ impl<T: Config> Pallet<T> {
 		});
 	}
 
-	/// What is held of `who` for runs, in planck.
+	/// Returns the amount that is held of `who` for runs, in planck.
 	pub fn held(who: &AccountId) -> Balance {
 		T::Currency::balance_on_hold(&HoldReason::Run.into(), who)
 	}

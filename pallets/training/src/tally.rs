@@ -4,7 +4,7 @@ use crate::round::Participant;
 use alloc::vec::Vec;
 use neuroshard_types::{run::vote_of, AccountId, Balance, F32, H256};
 
-/// Whether `3 * part >= 2 * whole`, exactly and without overflow. Nothing has two thirds of nothing.
+/// Returns whether `3 * part >= 2 * whole`, exactly and without overflow. Nothing has two thirds of nothing.
 pub fn two_thirds(part: Balance, whole: Balance) -> bool {
 	// 3p >= 2w  <=>  p >= ceil(2w / 3) = w - floor(w / 3) for integers.
 	whole > 0 && part >= whole.saturating_sub(whole / 3)
@@ -15,7 +15,7 @@ pub fn stake_of<'a>(participants: impl Iterator<Item = &'a Participant>) -> Bala
 	participants.fold(0, |sum, participant| sum.saturating_add(participant.stake))
 }
 
-/// Whether so many of those who began the round are `absent` at one deadline that it must be the chain's trouble and not theirs: more than a
+/// Returns whether so many of those who began the round are `absent` at one deadline that it must be the chain's trouble and not theirs: more than a
 /// third, both by heads and by stake. Who was struck out does not count. `absent` is by account bytes ascending.
 ///
 /// Whoever dropped out before still counts as one who began it, so that those who have a third at most are never so many by themselves.

@@ -1,4 +1,4 @@
-//! When a phase ends and what comes after it. Pure: block, members and limits are passed in.
+//! Transitions between phases: when one ends and what comes after it. Pure: block, members and limits are passed in.
 
 use crate::{
 	round::{Accounts, Round, Stage},
@@ -24,7 +24,7 @@ pub enum AbortReason {
 	NoQuorum,
 }
 
-/// What [`advance`] did.
+/// Result of [`advance`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
 	/// Nothing: somebody is waited for.
@@ -76,7 +76,7 @@ fn adopts(round: &Round, root: H256, now: BlockNumber) -> Outcome {
 	}
 }
 
-/// Whether the votes settle the phase without further ado: the root that two thirds attest.
+/// Returns the root that two thirds attest, by which the votes settle the phase without further ado.
 pub fn decided(round: &Round) -> Option<H256> {
 	match round.stage {
 		Stage::Checkpointing { .. } => tally::quorum(&round.participants),
@@ -84,7 +84,7 @@ pub fn decided(round: &Round) -> Option<H256> {
 	}
 }
 
-/// Whether [`advance`] would only move on to the next phase: nobody is waited for, nobody is dropped, nothing is settled.
+/// Returns whether [`advance`] would only move on to the next phase: nobody is waited for, nobody is dropped, nothing is settled.
 pub fn moves_lightly(round: &Round) -> bool {
 	round.all_acted()
 		&& match round.stage {

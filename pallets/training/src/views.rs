@@ -1,4 +1,4 @@
-//! What the view functions show.
+//! Implementation of the view functions.
 
 use crate::{Bridges, Config, Latecomers, Members, Pallet, Records, Rounds, Runs, Works};
 use alloc::vec::Vec;

@@ -40,7 +40,7 @@ pub trait WeightInfo {
 	fn vote_availability(p: u32) -> Weight;
 	/// `attest` in a round with `p` places.
 	fn attest(p: u32) -> Weight;
-	/// Whether there is room for an act, and noting that it was refused, in a round with 128 places, for the transaction extension.
+	/// Check whether there is room for an act, and noting that it was refused, in a round with 128 places, for the transaction extension.
 	fn check_act() -> Weight;
 	/// `remove_run` that removes `r` records.
 	fn remove_run(r: u32) -> Weight;

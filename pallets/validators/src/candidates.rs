@@ -1,4 +1,4 @@
-//! What the calls of candidates do.
+//! Implementation of the calls of candidates.
 
 use crate::{
 	BarPeriod, Candidate, Candidates, Config, Cooldown, Error, Event, Exposures, HoldReason, MinSelfBond, Nominations, Offenders, Pallet,
@@ -34,7 +34,7 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// What is on hold for `who`.
+	/// Returns the amount on hold for `who`.
 	pub(crate) fn held(reason: HoldReason, who: &AccountId) -> Balance {
 		T::Currency::balance_on_hold(&reason.into(), who)
 	}
@@ -197,7 +197,7 @@ impl<T: Config> Pallet<T> {
 		Self::deposit_event(Event::CandidateRemoved { who: who.clone() });
 	}
 
-	/// Whether `who` is in the validator set of the running session, or of one that is planned.
+	/// Returns whether `who` is in the validator set of the running session, or of one that is planned.
 	fn is_in_a_set(who: &AccountId) -> bool {
 		let contains = |session| Exposures::<T>::get(session).iter().any(|(validator, _)| validator == who);
 		contains(T::Sessions::current()) || contains(Planned::<T>::get())

@@ -21,7 +21,8 @@ impl<T: Config> Pallet<T> {
 		list
 	}
 
-	/// Who goes on where nobody can be elected: whoever was planned last and still has keys, without those who are barred, unless nobody would be left.
+	/// Returns the validators that go on where nobody can be elected: whoever was planned last and still has keys, without those who are barred, unless
+	/// nobody would be left.
 	fn who_stays() -> Vec<(AccountId, Exposure)> {
 		let planned = Exposures::<T>::get(Planned::<T>::get());
 		let with_keys: Vec<_> = planned.into_iter().filter(|(who, _)| T::Sessions::has_keys(who)).collect();

@@ -89,7 +89,7 @@ pub mod pallet {
 
 	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
-	/// What the runtime wires in.
+	/// Types that the runtime wires in.
 	#[pallet::config]
 	pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
 		/// NEURO: stakes are holds on it.
@@ -100,11 +100,11 @@ pub mod pallet {
 		type BlockRewards: BlockRewards<AccountId, Balance>;
 		/// The session pallet.
 		type Sessions: Sessions;
-		/// When the running session is over. The session pallet is told [`crate::EndedHere`] in its place.
+		/// Rule by which the running session ends. The session pallet is told [`crate::EndedHere`] in its place.
 		type SessionEnd: ShouldEndSession<BlockNumberFor<Self>>;
-		/// What consensus does when a session ends, beyond a fixed number of accesses.
+		/// Weight of what consensus does when a session ends, beyond a fixed number of accesses.
 		type ConsensusWeight: Get<Weight>;
-		/// Who sets the number of validators.
+		/// Origin that sets the number of validators.
 		type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
 		/// Longest time in blocks from the moment a candidate is chilled, or leaves the set, until nothing that it does in the set can be reported any more: two
 		/// sessions, and as long as a report is accepted. The cooldown must be longer; it is asserted at genesis. Where it follows from

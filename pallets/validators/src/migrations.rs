@@ -1,4 +1,4 @@
-//! What makes stored state of earlier versions that of this one.
+//! Migrations of stored state from earlier versions to this one.
 
 use crate::{sets::ValidatorOf, Config, Exposures, FirstSessions, Pallet, Planned, Sessions};
 use alloc::{collections::BTreeMap, vec::Vec};
@@ -16,7 +16,7 @@ use sp_staking::SessionIndex;
 /// `Running` gives the keys of [`Sessions::validators`], in their order: the session pallet does not keep them.
 pub type MigrateV1ToV2<T, Running> = VersionedMigration<1, 2, V1ToV2<T, Running>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
-/// What [`MigrateV1ToV2`] does to a state of version 1, whatever its version is said to be.
+/// Migration of [`MigrateV1ToV2`] for a state of version 1, whatever its version is said to be.
 pub struct V1ToV2<T, Running>(PhantomData<(T, Running)>);
 
 type KeysOf<T> = <<T as Config>::Sessions as Sessions>::Keys;

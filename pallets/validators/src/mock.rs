@@ -119,11 +119,11 @@ impl pallet_session::Config for Test {
 }
 
 parameter_types! {
-	/// How long offences can be reported; tests change it.
+	/// Blocks for which offences can be reported; tests change it.
 	pub static ReportPeriod: BlockNumber = 20;
-	/// What a block earns; tests change it.
+	/// Reward of a block; tests change it.
 	pub static BlockReward: Balance = 0;
-	/// What consensus does at the end of a session.
+	/// Weight of what consensus does at the end of a session.
 	pub const ConsensusWeight: Weight = Weight::from_parts(7, 0);
 	/// The pot.
 	pub const PotId: PalletId = PalletId(*b"n/valida");

@@ -1,4 +1,4 @@
-//! What the calls of nominators do.
+//! Implementation of the calls of nominators.
 
 use crate::{
 	Candidate, Candidates, Config, Cooldown, Error, Event, HoldReason, MinNomination, Nominations, NominationsOf, Pallet, Position, Status,

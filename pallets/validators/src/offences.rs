@@ -1,4 +1,4 @@
-//! What an offence costs.
+//! Penalties of offences.
 
 use crate::{Candidates, Config, Event, Exposure, HoldReason, Nominations, Offenders, Pallet, Position, WeightInfo};
 use alloc::vec::Vec;

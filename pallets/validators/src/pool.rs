@@ -15,11 +15,11 @@ pub const ONE: u128 = 1 << 64;
 /// less than a planck for each of `roundings` and of the positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Pool {
-	/// What one planck of stake has earned since the candidacy began, in units of 2^-64 planck.
+	/// Reward of one planck of stake since the candidacy began, in units of 2^-64 planck.
 	pub per_planck: u128,
-	/// What was spread and is not settled yet, in planck.
+	/// Rewards that were spread and are not settled yet, in planck.
 	pub unsettled: Balance,
-	/// How often a sum was rounded: at most once whenever something is spread or settled.
+	/// Number of times that a sum was rounded: at most once whenever something is spread or settled.
 	pub roundings: u64,
 }
 
@@ -44,7 +44,7 @@ impl Pool {
 		amount.saturating_sub(spread)
 	}
 
-	/// What `position` has earned since it was settled, rounded down to a planck.
+	/// Returns the reward of `position` since it was settled, rounded down to a planck.
 	pub fn due(&self, position: &Position) -> Balance {
 		let earned = self.per_planck.saturating_sub(position.settled_at);
 		multiply_by_rational_with_rounding(position.stake.active, earned, ONE, Rounding::Down).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! What elections ask the session pallet, and the end of a session.
+//! Interface of elections to the session pallet, and the end of a session.
 
 use crate::{Candidates, Config, Pallet, WeightInfo};
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ pub trait Sessions {
 	type Keys: OpaqueKeys + Parameter + MaxEncodedLen;
 	/// The session keys that `who` has registered.
 	fn keys(who: &AccountId) -> Option<Self::Keys>;
-	/// Whether `who` has registered session keys.
+	/// Returns whether `who` has registered session keys.
 	fn has_keys(who: &AccountId) -> bool;
 	/// Number of the running session.
 	fn current() -> SessionIndex;
@@ -24,7 +24,7 @@ pub trait Sessions {
 	fn validators() -> Vec<AccountId>;
 	/// The set of the next session with the keys that it goes by, whatever becomes of the registered ones.
 	fn queued() -> Vec<(AccountId, Self::Keys)>;
-	/// Whether the set `next`, with the keys that are registered now, differs from the one that was queued last.
+	/// Returns whether the set `next`, with the keys that are registered now, differs from the one that was queued last.
 	fn differs(next: &[AccountId]) -> bool;
 	/// Ends the running session, begins the next, and plans the one after that.
 	fn rotate();

@@ -1,4 +1,4 @@
-//! Who had which session keys in which session: what reports of equivocation are checked against.
+//! Owners of session keys in each session: what reports of equivocation are checked against.
 
 use crate::{Config, Exposure, FirstSessions, Pallet, Sessions, Sets};
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! What the pallet stores of candidates and nominators, and the arithmetic of their stakes.
+//! Stored types of candidates and nominators, and the arithmetic of their stakes.
 
 use crate::{Pool, MAX_OFFENCE_SESSIONS, MAX_UNBONDING_CHUNKS};
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use scale_info::TypeInfo;
 use sp_runtime::Perbill;
 use sp_staking::SessionIndex;
 
-/// Whether a candidate can be elected.
+/// Status of a candidate, by which it can be elected or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub enum Status {
 	/// Can be elected, and nominated. Left by `chill`, by `unbond`, or by an offence.
@@ -72,7 +72,7 @@ impl Stake {
 /// A stake that earns from a candidate's [`Pool`].
 #[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Position {
-	/// What is at stake.
+	/// Stake of the position.
 	pub stake: Stake,
 	/// Value of [`Pool::per_planck`] up to which rewards are settled.
 	pub settled_at: u128,
@@ -81,7 +81,7 @@ pub struct Position {
 /// A candidate.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Candidate {
-	/// Whether it can be elected.
+	/// Its status.
 	pub status: Status,
 	/// Its own stake: the self-bond.
 	pub own: Position,
@@ -129,7 +129,7 @@ impl Candidate {
 	}
 }
 
-/// What a validator was elected by: its identification in reports of offences.
+/// Exposure that a validator was elected by: its identification in reports of offences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Exposure {
 	/// Active self-bond and backing, in planck.
@@ -138,7 +138,7 @@ pub struct Exposure {
 	pub own: Balance,
 }
 
-/// What is remembered of an account that committed an offence.
+/// Record of an account that committed an offence.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Offender {
 	/// First block in which it can be a candidate again.
@@ -178,7 +178,7 @@ impl Offender {
 /// A candidate as the view functions show it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct CandidateView {
-	/// Whether it can be elected.
+	/// Its status.
 	pub status: Status,
 	/// Active self-bond, in planck.
 	pub own: Balance,
@@ -192,18 +192,18 @@ pub struct CandidateView {
 	pub commission: Perbill,
 	/// A higher commission, and the first block in which it applies.
 	pub next_commission: Option<(Perbill, BlockNumber)>,
-	/// Whether session keys are registered: without them it is not elected.
+	/// True if session keys are registered: without them it is not elected.
 	pub has_keys: bool,
-	/// Whether it is in the set of the session that runs now.
+	/// True if it is in the set of the session that runs now.
 	pub validating: bool,
-	/// Whether it is in the set of the latest session that is planned.
+	/// True if it is in the set of the latest session that is planned.
 	pub elected: bool,
 	/// First block in which nothing that it did when it was in the set can be reported any more: before, it cannot withdraw its last part.
 	/// Zero if it was in none; it begins anew whenever it leaves a set.
 	pub reportable_until: BlockNumber,
 	/// First block in which it can be activated again after an offence.
 	pub barred_until: Option<BlockNumber>,
-	/// What the candidate itself can claim now, in planck.
+	/// Rewards that the candidate itself can claim now, in planck.
 	pub claimable: Balance,
 }
 

@@ -1,4 +1,4 @@
-//! What the view functions answer.
+//! Implementation of the view functions.
 
 use crate::{
 	Candidate, CandidateView, Candidates, Config, Exposures, Nominations, NominationsOf, Owed, Pallet, Planned, PositionView, Sessions,
@@ -7,7 +7,7 @@ use crate::{
 use alloc::{collections::BTreeSet, vec::Vec};
 use neuroshard_types::{AccountId, Balance};
 
-/// Who is in the sets, read once for a whole page.
+/// Members of the sets, read once for a whole page.
 struct Sets {
 	validating: BTreeSet<AccountId>,
 	elected: BTreeSet<AccountId>,

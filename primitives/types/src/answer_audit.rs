@@ -37,7 +37,7 @@ pub type Text = BoundedVec<u32, ConstU32<MAX_TEXT>>;
 pub struct AnswerId {
 	/// Session.
 	pub session: SessionId,
-	/// Who answered.
+	/// Provider that answered.
 	pub provider: AccountId,
 	/// Place among the answers of this provider in this session, counted from 0.
 	pub place: u32,
@@ -49,7 +49,7 @@ pub struct AnswerId {
 pub struct PaidAnswersOf {
 	/// Session.
 	pub session: SessionId,
-	/// Who is paid.
+	/// Provider that is paid.
 	pub provider: AccountId,
 	/// Answers of the voucher that was claimed before.
 	pub before: u32,
@@ -57,7 +57,7 @@ pub struct PaidAnswersOf {
 	pub answers: u32,
 	/// Root of their receipts: see [`crate::inference::chained`].
 	pub receipts: H256,
-	/// What the provider offers to answer with.
+	/// Checkpoint that the provider offers to answer with.
 	pub checkpoint: CheckpointId,
 	/// Planck that left the escrow by this claim.
 	pub paid: Balance,
@@ -85,7 +85,7 @@ impl OnPaid for () {
 	fn paid(_: PaidAnswersOf) {}
 }
 
-/// What has become of the text of an answer that was drawn.
+/// State of the text of an answer that was drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum Delivery {
@@ -104,26 +104,26 @@ pub enum Delivery {
 pub struct AnswerAuditView {
 	/// The answer.
 	pub answer: AnswerId,
-	/// Who was drawn to compute it again.
+	/// Account that was drawn to compute it again.
 	pub auditor: AccountId,
 	/// Answers of the voucher that was claimed.
 	pub answers: u32,
 	/// Root of the receipts of these answers.
 	pub receipts: H256,
-	/// What the provider offered to answer with when it claimed.
+	/// Checkpoint that the provider offered to answer with when it claimed.
 	pub checkpoint: CheckpointId,
-	/// What has become of its text.
+	/// State of its text.
 	pub delivery: Delivery,
 	/// Last block in which it can be demanded.
 	pub demand_by: BlockNumber,
 	/// Block in which the audit closes: the first one in which being drawn is no reason to dispute the answer any more.
 	pub closes_at: BlockNumber,
-	/// Whether an answer of the provider in this session was proven false, or withheld, so that no other one of it is disputed or demanded.
+	/// True if an answer of the provider in this session was proven false, or withheld, so that no other one of it is disputed or demanded.
 	pub condemned: bool,
 }
 
 impl AnswerAuditView {
-	/// Whether anything is left to do about it in block `now` or later.
+	/// Returns whether anything is left to do about it in block `now` or later.
 	pub fn is_due(&self, now: BlockNumber) -> bool {
 		now < self.closes_at && !self.condemned && self.delivery != Delivery::Withheld
 	}
@@ -138,7 +138,7 @@ pub struct AnswerAuditTerms {
 	pub draw_price: Balance,
 	/// Blocks from the demand for a text in which it is delivered; as many to demand it in, from the draw, and to dispute it in at the end.
 	pub deliver_time: BlockNumber,
-	/// What a demand holds of the auditor, in planck.
+	/// Deposit that a demand holds of the auditor, in planck.
 	pub deposit: Balance,
 	/// Blocks from a claim of pay until no audit of its answers is open, nor can be drawn any more.
 	pub open_for: BlockNumber,
@@ -155,13 +155,13 @@ impl AnswerAuditTerms {
 	}
 }
 
-/// An auditor's word that it asks a provider for the text of an answer, off chain.
+/// An auditor's statement that it asks a provider for the text of an answer, off chain.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct TextAsk {
-	/// Whose text.
+	/// Answer whose text is asked for.
 	pub answer: AnswerId,
-	/// Who was drawn to compute it again.
+	/// Account that was drawn to compute it again.
 	pub auditor: AccountId,
 	/// Milliseconds since the Unix epoch up to which it holds.
 	pub until: Moment,
@@ -173,7 +173,7 @@ impl TextAsk {
 		(b"neuroshard/text/1", genesis, self).encode()
 	}
 
-	/// Whether the key has signed it for the chain with this genesis.
+	/// Returns whether the key has signed it for the chain with this genesis.
 	pub fn is_signed(&self, genesis: H256, key: PonwKey, signature: &ProofSignature) -> bool {
 		let (signature, key) = (ecdsa::Signature::from_raw(*signature), ecdsa::Public::from_raw(key));
 		// It hashes with Blake2-256 before it verifies.

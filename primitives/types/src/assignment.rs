@@ -1,4 +1,4 @@
-//! Which training windows a participant reads: drawn without replacement across all participants of a round.
+//! Assignment of training windows to participants: drawn without replacement across all participants of a round.
 //!
 //! The windows of a dataset are numbered 0..N. A round's seed keys a permutation of 0..N; participant `p`, inner step
 //! `s`, sequence `b` reads window `permutation((p * H + s) * B + b)`. Chain and worker share this code.

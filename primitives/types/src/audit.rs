@@ -18,13 +18,13 @@ use scale_info::TypeInfo;
 /// Accounts that can be drawn at most.
 pub const MAX_VERIFIERS: u32 = 512;
 
-/// What an auditor reports.
+/// Report of an auditor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum Report {
 	/// Root of the state after the drawn inner step, as the auditor computed it from the round's start.
 	Sample(H256),
-	/// What the round is to be run from could not be fetched from anybody. If both auditors say so, the work is not paid, and nobody loses
+	/// The data that the round is to be run from could not be fetched from anybody. If both auditors say so, the work is not paid, and nobody loses
 	/// for it. Auditors are not paid for this report.
 	Unavailable,
 	/// The auditor's machine cannot run the round again in the time for sealing. Nothing follows from that but that it is not paid, and drawn no more
@@ -56,7 +56,7 @@ pub fn sampled_steps(train: &TrainConfig, steps: u32) -> Range<u32> {
 	}
 }
 
-/// Where the audit of one claim stands.
+/// State of the audit of one claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum AuditPhase {
@@ -82,17 +82,17 @@ pub struct AuditView {
 	pub partner: AccountId,
 	/// The sample is the state root after this inner step, counted from 0.
 	pub step: u32,
-	/// Where it stands.
+	/// Phase that it is in.
 	pub phase: AuditPhase,
 	/// Last block in which what [`Self::phase`] is for is accepted; [`Self::closes_at`] while [`AuditPhase::Waiting`].
 	pub deadline: BlockNumber,
-	/// What this auditor has sealed.
+	/// Sealed commitment of this auditor to its report.
 	pub sealed: Option<H256>,
-	/// What it has reported.
+	/// Report of this auditor.
 	pub report: Option<Report>,
-	/// Whether the partner has sealed.
+	/// True if the partner has sealed.
 	pub partner_sealed: bool,
-	/// What the partner has reported.
+	/// Report of the partner.
 	pub partner_report: Option<Report>,
 	/// Block in which the audit closes: the first one in which the work cannot be challenged any more.
 	pub closes_at: BlockNumber,
@@ -110,7 +110,7 @@ pub struct AuditTerms {
 	pub report_time: BlockNumber,
 }
 
-/// What a sample is judged by.
+/// Grounds that a sample is judged by.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct AuditClaim {
 	/// The work that was to be run again.
@@ -125,7 +125,7 @@ pub struct AuditClaim {
 pub trait OnAdopted {
 	/// `round` of `run` was adopted in this block, and its claims can be read.
 	fn adopted(run: RunId, round: RoundIndex);
-	/// Whether rounds that are trained so can be audited. Where nothing is audited at all, everything can be.
+	/// Returns whether rounds that are trained so can be audited. Where nothing is audited at all, everything can be.
 	fn can_audit(train: &TrainConfig) -> bool;
 }
 

@@ -25,14 +25,14 @@ pub const MAX_PROOF_HASHES: u32 = 16;
 /// trained, but nobody could have it write text, or export it.
 pub const TOKENIZER_VOCAB: u32 = 288;
 
-/// What a dataset is, as its proposer states it and anybody can check.
+/// Description of a dataset, as its proposer states it and anybody can check.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Manifest {
 	/// Name, UTF-8.
 	pub name: BoundedVec<u8, ConstU32<64>>,
 	/// SPDX licence expression, UTF-8.
 	pub licence: BoundedVec<u8, ConstU32<64>>,
-	/// Where the text comes from, UTF-8.
+	/// Origin of the text, UTF-8.
 	pub source: BoundedVec<u8, ConstU32<256>>,
 	/// Blake2-256 of the tokenizer file.
 	pub tokenizer_hash: H256,
@@ -77,17 +77,17 @@ pub enum DatasetStatus {
 pub struct ShardRange {
 	/// First shard, counted from 0.
 	pub first: u32,
-	/// How many.
+	/// Number of shards.
 	pub count: u32,
 }
 
 impl ShardRange {
-	/// Whether there are some, and all of them are among `shards` shards.
+	/// Returns whether the range is not empty, and ends at or before shard `shards`.
 	pub fn is_within(&self, shards: u32) -> bool {
 		self.count > 0 && self.first.checked_add(self.count).is_some_and(|end| end <= shards)
 	}
 
-	/// Whether all shards of `other` are among them.
+	/// Returns whether the range has all shards of `other`.
 	pub fn covers(&self, other: &Self) -> bool {
 		self.first <= other.first && self.end() >= other.end()
 	}
@@ -97,7 +97,7 @@ impl ShardRange {
 		u64::from(self.first).saturating_add(u64::from(self.count))
 	}
 
-	/// Whether `shard` is one of them.
+	/// Returns whether the range has `shard`.
 	pub fn contains(&self, shard: u32) -> bool {
 		shard.checked_sub(self.first).is_some_and(|offset| offset < self.count)
 	}
@@ -123,7 +123,7 @@ pub struct ChunkOpening {
 	pub in_dataset: BoundedVec<H256, ConstU32<MAX_PROOF_HASHES>>,
 }
 
-/// What a provider attests of a dataset, as the view function `Dataset::attestation` shows it.
+/// Attestation of a dataset by a provider, as the view function `Dataset::attestation` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct AttestationView {
 	/// The shards that it says it holds.
@@ -146,7 +146,7 @@ pub struct Coverage {
 /// An open challenge, as the view function `Dataset::challenges_of` shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct ChallengeView {
-	/// Who asks.
+	/// Account that asks.
 	pub challenger: AccountId,
 	/// The chunk that is to be opened.
 	pub place: ChunkPlace,
@@ -163,11 +163,11 @@ pub struct HoldingView {
 	pub shards: ShardRange,
 	/// First block in which it does not say so any more.
 	pub expires_at: BlockNumber,
-	/// What it is asked for, by the time until which it answers.
+	/// Open challenges of the account, by deadline ascending.
 	pub challenges: Vec<ChallengeView>,
 }
 
-/// What holds for all attestations, as the view function `Dataset::attestation_terms` shows it.
+/// Rules that hold for all attestations, as the view function `Dataset::attestation_terms` shows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct AttestationTerms {
 	/// Deposit for an attestation, in planck.
@@ -178,14 +178,14 @@ pub struct AttestationTerms {
 	pub bond: Balance,
 	/// Blocks that an attester has for its answer.
 	pub answer_time: BlockNumber,
-	/// What an attester loses that does not answer, in planck.
+	/// Penalty of an attester that does not answer, in planck.
 	pub penalty: Balance,
 }
 
 /// A dataset as the view function `Dataset::dataset` shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct DatasetView {
-	/// Who proposed it and whose deposit is held.
+	/// Account that proposed it and whose deposit is held.
 	pub proposer: AccountId,
 	/// Deposit held, in planck.
 	pub deposit: Balance,

@@ -6,7 +6,7 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use neuroshard_graph::game::{Move, Position, Ruling, Side};
 use scale_info::TypeInfo;
 
-/// What is claimed.
+/// Kind of a claim, and with it what is claimed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum ClaimKind {
@@ -30,9 +30,9 @@ pub struct ClaimId {
 	pub run: RunId,
 	/// Adopted round of that run; of an answer the round that starts from the checkpoint it was computed with.
 	pub round: RoundIndex,
-	/// What is claimed.
+	/// Kind of the claim.
 	pub kind: ClaimKind,
-	/// Whose claim it is.
+	/// Account that claims it.
 	pub who: AccountId,
 }
 
@@ -45,7 +45,7 @@ pub struct Base {
 	pub round: RoundIndex,
 }
 
-/// What a claim about inner steps is judged by.
+/// Grounds that a claim about inner steps is judged by.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct WorkClaim {
 	/// The run.
@@ -59,7 +59,7 @@ pub struct WorkClaim {
 	/// Round that starts from this checkpoint: the claim's, or where rounds overlap an earlier one; of work that was [bridged](crate::run::Bridge) one of
 	/// another cohort. The learning rates are those of that round.
 	pub start_round: RoundIndex,
-	/// What the delta is the difference from, if that is not [`Self::start`]: of work that was bridged, the checkpoint that the round started from.
+	/// Checkpoint that the delta is the difference from, if that is not [`Self::start`]: of work that was bridged, the checkpoint that the round started from.
 	pub base: Option<Base>,
 	/// Seed of the round's window permutation.
 	pub seed: H256,
@@ -91,23 +91,23 @@ pub struct OuterJob {
 	pub inner_steps: Vec<Vec<u32>>,
 }
 
-/// What a claim about a checkpoint is judged by.
+/// Grounds that a claim about a checkpoint is judged by.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct AttestationClaim {
 	/// The run.
 	pub config: RunConfig,
-	/// What there was to compute when it was attested, whatever was proven since.
+	/// Outer steps that there were to compute when it was attested, whatever was proven since.
 	pub job: OuterJob,
 	/// The root that is claimed.
 	pub checkpoint: H256,
 }
 
-/// What a claim about an answer is judged by.
+/// Grounds that a claim about an answer is judged by.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct AnswerClaim {
 	/// The run whose model answered.
 	pub config: RunConfig,
-	/// What the provider has signed.
+	/// Receipt that the provider signed.
 	pub receipt: Receipt,
 }
 
@@ -125,7 +125,7 @@ pub trait Claims {
 	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim>;
 	/// Configuration of a run; `None` for an unknown one.
 	fn config(run: RunId) -> Option<RunConfig>;
-	/// Whether [`Self::condemn`] was called for this claim.
+	/// Returns whether [`Self::condemn`] was called for this claim.
 	fn is_condemned(claim: &ClaimId) -> bool;
 	/// Block in which the round was adopted: claims can be disputed from then on, in every block before this one plus the challenge window.
 	fn adopted_at(run: RunId, round: RoundIndex) -> Option<BlockNumber>;
@@ -145,13 +145,13 @@ pub trait Claims {
 	fn condemn(claim: &ClaimId);
 }
 
-/// How a dispute was decided.
+/// Decision of a dispute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum Decision {
 	/// The claim is false, or goes on after a step that ended the job in divergence, so that there was nothing to claim.
 	Fraud,
-	/// What the challenger disagreed with is right. It says nothing about the rest of the claim.
+	/// The statement that the challenger disagreed with is right. It says nothing about the rest of the claim.
 	Unfounded,
 	/// The defender let its time run out, which costs as much as fraud.
 	DefenderLate,
@@ -160,7 +160,7 @@ pub enum Decision {
 }
 
 impl Decision {
-	/// Whether the claimant loses for it.
+	/// Returns whether the claimant loses by this decision.
 	pub fn condemns(self) -> bool {
 		matches!(self, Self::Fraud | Self::DefenderLate)
 	}
@@ -222,9 +222,9 @@ impl From<&Move> for MoveKind {
 /// A dispute as the view function `Disputes::game` shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct GameView {
-	/// Where it stands.
+	/// Position of the game.
 	pub position: Position,
-	/// Whose turn it is.
+	/// Side whose turn it is.
 	pub turn: Side,
 	/// Last block that the move of that side may be in.
 	pub deadline: BlockNumber,

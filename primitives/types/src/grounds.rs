@@ -1,4 +1,4 @@
-//! What a claim is judged by, as the dispute game takes it: the same for the chain and for both players.
+//! Grounds that a claim is judged by, as the dispute game takes them: the same for the chain and for both players.
 
 use crate::{
 	assignment::{draw_index, training_window, training_windows, Permutation, Window},
@@ -13,7 +13,7 @@ use neuroshard_graph::{
 	Hash,
 };
 
-/// What a claim is judged by.
+/// Grounds that a claim is judged by.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Grounds {
 	/// Inner steps of a round.

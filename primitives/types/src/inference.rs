@@ -52,7 +52,7 @@ pub struct Span {
 	pub who: AccountId,
 	/// First layer.
 	pub first: u16,
-	/// How many, at least one.
+	/// Number of layers, at least one.
 	pub layers: u16,
 }
 
@@ -63,7 +63,7 @@ impl Span {
 	}
 }
 
-/// What tokens cost, in planck.
+/// Prices of tokens, in planck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Prices {
 	/// Each token of a prompt.
@@ -73,30 +73,30 @@ pub struct Prices {
 }
 
 impl Prices {
-	/// What an answer costs, in planck. Saturates.
+	/// Returns the price of an answer of `generated` tokens to a prompt of `prompt` tokens, in planck. Saturates.
 	pub fn of(&self, prompt: u32, generated: u32) -> Balance {
 		self.prompt.saturating_mul(prompt.into()).saturating_add(self.generated.saturating_mul(generated.into()))
 	}
 }
 
-/// What a driver offers.
+/// Offer of a driver.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Offer {
-	/// What answers are computed with.
+	/// Checkpoint that answers are computed with.
 	pub checkpoint: CheckpointId,
-	/// How.
+	/// Class of the arithmetic.
 	pub class: Class,
 	/// For how much.
 	pub prices: Prices,
-	/// How many accounts compute each layer.
+	/// Number of accounts that compute each layer.
 	pub redundancy: u8,
-	/// Where to ask.
+	/// Endpoint that takes requests.
 	pub endpoint: Endpoint,
-	/// Who computes which layers: each layer of the model, `redundancy` times.
+	/// Accounts and the layers that they compute: each layer of the model, `redundancy` times.
 	pub ring: Ring,
 }
 
-/// What is wrong with a ring.
+/// Problem of a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RingProblem {
 	/// A span has no layers, or layers that the model does not have.
@@ -108,17 +108,17 @@ pub enum RingProblem {
 }
 
 impl Offer {
-	/// What members of its ring agree to, when `driver` offers it.
+	/// Returns the hash that members of the ring agree to when `driver` offers it.
 	pub fn hash(&self, driver: &AccountId) -> H256 {
 		H256(blake2_256(&(b"neuroshard/offer/1", driver, self).encode()))
 	}
 
-	/// Who has to agree when `driver` offers it: those of the ring, but itself.
+	/// Returns the accounts that have to agree when `driver` offers it: those of the ring, but `driver` itself.
 	pub fn members(&self, driver: &AccountId) -> BTreeSet<AccountId> {
 		self.ring.iter().map(|span| &span.who).filter(|who| *who != driver).cloned().collect()
 	}
 
-	/// What is wrong with its ring for a model of so many layers.
+	/// Returns the problem of its ring for a model of so many layers; `None` if it has none.
 	pub fn ring_problem(&self, layers: u32) -> Option<RingProblem> {
 		if self.ring.iter().any(|span| span.layers == 0 || span.end() > layers) {
 			return Some(RingProblem::Span);
@@ -142,16 +142,16 @@ impl Offer {
 	}
 }
 
-/// What a user owes a provider for all answers of a session so far. A later voucher replaces an earlier one.
+/// Debt of a user to a provider for all answers of a session so far. A later voucher replaces an earlier one.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Voucher {
 	/// Session.
 	pub session: SessionId,
-	/// Who is paid.
+	/// Provider that is paid.
 	pub provider: AccountId,
 	/// In planck, for all answers so far.
 	pub amount: Balance,
-	/// How many answers these are.
+	/// Number of these answers.
 	pub answers: u32,
 	/// Their receipts: see [`chained`].
 	pub receipts: H256,
@@ -163,25 +163,25 @@ impl Voucher {
 		(b"neuroshard/voucher/1", genesis, self).encode()
 	}
 
-	/// Whether `user` signed it for the chain with this genesis: the bytes as they are, or between `<Bytes>` and `</Bytes>`, as wallets sign what
+	/// Returns whether `user` signed it for the chain with this genesis: the bytes as they are, or between `<Bytes>` and `</Bytes>`, as wallets sign what
 	/// is no extrinsic.
 	pub fn is_signed(&self, genesis: H256, user: &AccountId, signature: &MultiSignature) -> bool {
 		is_signed(&self.message(genesis), user, signature)
 	}
 }
 
-/// Whether `user` signed `message`: the bytes as they are, or between `<Bytes>` and `</Bytes>`.
+/// Returns whether `user` signed `message`: the bytes as they are, or between `<Bytes>` and `</Bytes>`.
 fn is_signed(message: &[u8], user: &AccountId, signature: &MultiSignature) -> bool {
 	let wrapped = || [&b"<Bytes>"[..], message, &b"</Bytes>"[..]].concat();
 	signature.verify(message, user) || signature.verify(&wrapped()[..], user)
 }
 
-/// A user's word that it is the one that asks in a session: vouchers get public when they are claimed.
+/// A user's statement that it is the one that asks in a session: vouchers get public when they are claimed.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub struct Ask {
 	/// Session.
 	pub session: SessionId,
-	/// Who is asked.
+	/// Provider that is asked.
 	pub provider: AccountId,
 	/// Milliseconds since the Unix epoch up to which it holds.
 	pub until: Moment,
@@ -193,7 +193,7 @@ impl Ask {
 		(b"neuroshard/ask/1", genesis, self).encode()
 	}
 
-	/// Whether `user` signed it, as with [`Voucher::is_signed`].
+	/// Returns whether `user` signed it, as with [`Voucher::is_signed`].
 	pub fn is_signed(&self, genesis: H256, user: &AccountId, signature: &MultiSignature) -> bool {
 		is_signed(&self.message(genesis), user, signature)
 	}
@@ -204,7 +204,7 @@ pub fn chained(before: H256, receipt: H256) -> H256 {
 	H256(blake2_256(&(b"neuroshard/receipts/1", before, receipt).encode()))
 }
 
-/// How the tokens of an answer were chosen (`docs/spec/arithmetic.md`, section 7).
+/// Sampling settings that the tokens of an answer were chosen with (`docs/spec/arithmetic.md`, section 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sampling {
@@ -227,8 +227,8 @@ pub struct Sampling {
 }
 
 impl Sampling {
-	/// Whether it can be claimed that tokens were chosen so, by [`sampler::Sampling::validate`]: for chain, auditors, checkers and users alike. A receipt with
-	/// other settings is false, whatever the model says.
+	/// Checks that it can be claimed that tokens were chosen with these settings, by [`sampler::Sampling::validate`]: for chain, auditors, checkers and users
+	/// alike. A receipt with other settings is false, whatever the model says.
 	///
 	/// # Errors
 	/// [`SamplingError`] names the first setting that is out of its range.
@@ -269,7 +269,7 @@ pub enum Ending {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tokens {
-	/// How many.
+	/// Number of tokens.
 	pub count: u32,
 	/// Blake2-256 of a domain and the SCALE-encoded list.
 	pub root: H256,
@@ -289,11 +289,11 @@ impl From<Tokens> for TokenList {
 	}
 }
 
-/// A provider's word that an answer is the one that the model gives.
+/// A provider's statement that an answer is the one that the model gives.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct Receipt {
-	/// Who answered; `None` if nobody vouches for it.
+	/// Provider that answered; `None` if nobody vouches for it.
 	pub provider: Option<AccountId>,
 	/// The session that it was asked in, and the place among its answers, counted from 0.
 	pub paid: Option<(SessionId, u32)>,
@@ -305,15 +305,15 @@ pub struct Receipt {
 	pub class: Class,
 	/// Tokens below this one were chosen from.
 	pub usable: u32,
-	/// What was asked.
+	/// Prompt.
 	pub prompt: Tokens,
-	/// What was answered.
+	/// Answer.
 	pub answer: Tokens,
 	/// Why it ends there.
 	pub ending: Ending,
-	/// How tokens were chosen.
+	/// Sampling settings that tokens were chosen with.
 	pub sampling: Sampling,
-	/// What it costs, in planck.
+	/// Price of the answer, in planck.
 	pub price: Balance,
 }
 
@@ -323,13 +323,14 @@ impl Receipt {
 		(b"neuroshard/receipt/2", genesis, self).encode()
 	}
 
-	/// What it claims of a model of one of the chain's runs. There, no provider says which tokens there are to choose from, and which end texts.
+	/// Returns the answer that it claims of a model of one of the chain's runs. There, no provider says which tokens there are to choose from, and which end
+	/// texts.
 	pub fn claimed(&self) -> Answer<'static> {
 		let (prompt, answer, ended) = (self.prompt.into(), self.answer.into(), self.ending == Ending::End);
 		Answer { prompt, answer, ended, sampling: self.sampling.into(), usable: USABLE_TOKENS, ends: &END_TOKENS, class: self.class }
 	}
 
-	/// Whether the key has signed it for the chain with this genesis.
+	/// Returns whether the key has signed it for the chain with this genesis.
 	pub fn is_signed(&self, genesis: H256, key: PonwKey, signature: &ProofSignature) -> bool {
 		let (signature, key) = (ecdsa::Signature::from_raw(*signature), ecdsa::Public::from_raw(key));
 		// It hashes with Blake2-256 before it verifies.
@@ -342,7 +343,7 @@ impl Receipt {
 		Some(ClaimId { run, round, kind: ClaimKind::Answer(self.hash(genesis)), who })
 	}
 
-	/// What vouchers refer to: the hash that is signed.
+	/// Returns the hash that is signed, which vouchers refer to.
 	pub fn hash(&self, genesis: H256) -> H256 {
 		H256(blake2_256(&self.message(genesis)))
 	}
@@ -351,9 +352,9 @@ impl Receipt {
 /// A session, as the view function `Inference::session` shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct SessionView {
-	/// Who pays.
+	/// Account that pays.
 	pub user: AccountId,
-	/// Who is paid; `None` for a prepaid balance, from which everybody with a voucher is.
+	/// Provider that is paid; `None` for a prepaid balance, from which everybody with a voucher is.
 	pub provider: Option<AccountId>,
 	/// Planck on hold.
 	pub escrow: Balance,
@@ -366,7 +367,7 @@ pub struct SessionView {
 /// An offer, as the view function `Inference::offer_of` shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct OfferView {
-	/// Who offers it.
+	/// Driver that offers it.
 	pub driver: AccountId,
 	/// The offer.
 	pub offer: Offer,
@@ -374,7 +375,7 @@ pub struct OfferView {
 	pub hash: H256,
 	/// Members of the ring that have agreed, by account bytes ascending. The driver is none of them.
 	pub consents: BoundedVec<AccountId, ConstU32<MAX_SPANS>>,
-	/// Whether all have, so that sessions may begin.
+	/// True if all have, so that sessions may begin.
 	pub ready: bool,
 	/// Sessions with this driver alone that are not settled.
 	pub sessions: u32,
@@ -382,7 +383,7 @@ pub struct OfferView {
 	pub deposit: Balance,
 }
 
-/// What a provider has claimed of a session, as the view function `Inference::claimed` shows it.
+/// Claim of a provider on a session, as the view function `Inference::claimed` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct ClaimView {
 	/// Planck that left the escrow for it.
@@ -395,7 +396,7 @@ pub struct ClaimView {
 	pub receipts: H256,
 }
 
-/// What sessions and offers are bound by, as the view function `Inference::terms` shows it.
+/// Rules that hold for sessions and offers, as the view function `Inference::terms` shows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct InferenceTerms {
 	/// Least escrow of a new session, in planck.

@@ -5,7 +5,7 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 use sp_runtime::Permill;
 
-/// What a provider is punished for.
+/// Offence that a provider is punished for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum Offence {
@@ -19,7 +19,7 @@ pub enum Offence {
 	Sybil,
 }
 
-/// What an offence costs.
+/// Penalty of an offence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 // Genesis is read by the runtime itself, without the standard library.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -36,7 +36,7 @@ pub struct Penalty {
 }
 
 impl Penalty {
-	/// What is burned of so much that can be slashed, in planck.
+	/// Returns the amount that is burned of `slashable`, in planck.
 	pub fn burned(&self, slashable: Balance) -> Balance {
 		self.share.mul_floor(slashable).min(self.at_most)
 	}
@@ -65,7 +65,7 @@ impl Penalties {
 	/// Everything, for good.
 	const SYBIL: Penalty = Penalty { share: Permill::one(), at_most: Balance::MAX, reputation: u32::MAX, suspension: BlockNumber::MAX };
 
-	/// What `offence` costs.
+	/// Returns the penalty of `offence`.
 	pub const fn of(&self, offence: Offence) -> Penalty {
 		match offence {
 			Offence::InvalidProof => self.invalid_proof,

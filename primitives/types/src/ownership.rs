@@ -4,14 +4,14 @@ use crate::Balance;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
-/// What an account has of a model, as the view function `Ownership::shares` shows it.
+/// Shares of an account in a model, as the view function `Ownership::shares` shows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct SharesView {
 	/// Shares that earn, and that wallets cannot send.
 	pub earning: u128,
 	/// Shares that do not earn, and that wallets can send.
 	pub free: u128,
-	/// What it earned and has not claimed, in whole planck.
+	/// Revenue that it earned and has not claimed, in whole planck.
 	pub claimable: Balance,
 }
 
@@ -24,6 +24,6 @@ pub struct ModelView {
 	pub earning: u128,
 	/// Revenue so far, in planck.
 	pub revenue: Balance,
-	/// What of it was claimed, in planck.
+	/// Revenue that was claimed, in planck.
 	pub paid: Balance,
 }

@@ -1,4 +1,4 @@
-//! Proof of Neural Work: a provider's signed word that it did a piece of work, stamped with chain time.
+//! Proof of Neural Work: a provider's signed statement that it did a piece of work, stamped with chain time.
 
 use crate::{AccountId, Moment, RoundIndex, RunId, H256};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -30,10 +30,10 @@ pub struct ProofKey {
 	pub kind: ProofKind,
 }
 
-/// What a provider signs with its secp256k1 key.
+/// Proof that a provider signs with its secp256k1 key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Proof {
-	/// Which work.
+	/// Identity of the work.
 	pub key: ProofKey,
 	/// Chain time at signing.
 	pub timestamp: Moment,
@@ -51,7 +51,7 @@ impl Proof {
 	}
 }
 
-/// What the chain itself knows of claimed work, for the plausibility check against the registered hardware.
+/// Facts that the chain itself knows of claimed work, for the plausibility check against the registered hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WorkClaim {
 	/// Floating-point operations that the run's configuration implies.
@@ -69,7 +69,7 @@ pub struct PendingProof {
 	pub final_at: Option<crate::BlockNumber>,
 }
 
-/// How much of its proof rate an account has used, as the view function `Ponw::rate` shows it.
+/// Use of an account's proof rate, as the view function `Ponw::rate` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct RateView {
 	/// Proofs accepted within the last hour of chain time.

@@ -15,7 +15,7 @@ pub type Address = BoundedVec<u8, ConstU32<128>>;
 /// The addresses a provider announces.
 pub type Addresses = BoundedVec<Address, ConstU32<8>>;
 
-/// What a provider offers to do.
+/// Role that a provider offers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum Role {
@@ -62,17 +62,17 @@ impl Roles {
 	pub const fn without(self, role: Role) -> Self {
 		Self(self.0 & !role.bit())
 	}
-	/// Whether `role` is in the set.
+	/// Returns whether `role` is in the set.
 	pub const fn contains(self, role: Role) -> bool {
 		self.0 & role.bit() != 0
 	}
-	/// Whether the set is non-empty and has no unknown bits.
+	/// Returns whether the set is non-empty and has no unknown bits.
 	pub const fn is_valid(self) -> bool {
 		self.0 != 0 && self.0 < 16
 	}
 }
 
-/// What the worker measured of its machine. It bounds the plausibility of claimed work and never pays by itself.
+/// Measured performance of the worker's machine. It bounds the plausibility of claimed work and never pays by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct HardwareProfile {
@@ -139,7 +139,7 @@ impl VerifierBonds {
 		self.step(verifiers).map(|(most, _)| most)
 	}
 
-	/// Whether more verifiers never need a smaller bond.
+	/// Returns whether the least bond never falls with more verifiers.
 	pub fn ascends(&self) -> bool {
 		let [.., (_, last)] = self.steps;
 		self.steps.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1) && last <= self.above
@@ -150,7 +150,7 @@ impl VerifierBonds {
 	}
 }
 
-/// What a verifier needs now, as the view function `Staking::verifier_terms` shows it.
+/// Bond that a verifier needs now, as the view function `Staking::verifier_terms` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct VerifierTerms {
 	/// Active providers with the verifier role.
@@ -163,7 +163,7 @@ pub struct VerifierTerms {
 	pub holds_to: Option<u32>,
 }
 
-/// What a provider registers.
+/// Registration of a provider.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct ProviderInfo {
 	/// Roles offered.
@@ -174,11 +174,11 @@ pub struct ProviderInfo {
 	pub ponw_key: PonwKey,
 	/// libp2p identity.
 	pub peer_id: PeerIdBytes,
-	/// Where peers reach it.
+	/// Addresses that peers reach it at.
 	pub addresses: Addresses,
 }
 
-/// Whether a provider takes part.
+/// Participation status of a provider.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub enum ProviderStatus {
@@ -206,9 +206,9 @@ pub struct UnbondingChunk {
 /// A provider as the view function `Staking::provider` shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct ProviderView {
-	/// What it registered.
+	/// Its registration.
 	pub info: ProviderInfo,
-	/// Whether it takes part.
+	/// Its participation status.
 	pub status: ProviderStatus,
 	/// Active bond in planck, without unbonding parts.
 	pub bonded: Balance,

@@ -8,7 +8,7 @@ use sp_runtime::{helpers_128bit::multiply_by_rational_with_rounding, Rounding};
 /// Number of an era, counted from 0.
 pub type EraIndex = u32;
 
-/// What an account has earned, as the view function `Rewards::earnings` shows it.
+/// Earnings of an account, as the view function `Rewards::earnings` shows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Earnings {
 	/// Claimed and minted so far, in planck.
@@ -34,7 +34,7 @@ impl BudgetShares {
 	/// All of a budget.
 	pub const WHOLE: u32 = 1_000_000;
 
-	/// Whether the shares add up to exactly [`Self::WHOLE`].
+	/// Returns whether the shares add up to exactly [`Self::WHOLE`].
 	pub fn is_valid(&self) -> bool {
 		let sum = [self.training, self.validation, self.treasury].map(u64::from).iter().sum::<u64>();
 		sum == u64::from(Self::WHOLE)
@@ -72,12 +72,12 @@ impl BudgetParts {
 	}
 }
 
-/// Where the fee of an inference went, in planck; the parts add up to the fee.
+/// Split of the fee of an inference, in planck; the parts add up to the fee.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct FeeShares {
 	/// Burned.
 	pub burn: Balance,
-	/// Who drove the session.
+	/// Driver of the session.
 	pub driver: Balance,
 	/// Those who computed layers, together.
 	pub workers: Balance,
@@ -106,7 +106,7 @@ pub struct EraView {
 	pub ends_at: BlockNumber,
 	/// Most that this era mints, in planck.
 	pub budget: Balance,
-	/// What of it is for what; work of training is paid the first part.
+	/// Parts of the budget by purpose; work of training is paid the first part.
 	pub parts: BudgetParts,
 	/// Points of all accounts so far, in units of 2^-32.
 	pub total_points: u128,
@@ -129,7 +129,7 @@ pub struct EraRecord {
 	pub to_treasury: Balance,
 }
 
-/// What an account got or gets for one era, as the view function `Rewards::account_history` shows it.
+/// Reward of an account for one era, as the view function `Rewards::account_history` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct AccountEra {
 	/// Number of the era.
@@ -138,9 +138,10 @@ pub struct AccountEra {
 	pub training: u128,
 	/// Points of audits, in units of 2^-32.
 	pub audits: u128,
-	/// What was claimed; before the claim what it would bring, and in the current era what it would bring if the era ended now. In planck.
+	/// Amount that was claimed; before the claim, amount that it would bring, and in the current era, that it would bring if the era ended now. In
+	/// planck.
 	pub amount: Balance,
-	/// Whether it was claimed.
+	/// True if it was claimed.
 	pub claimed: bool,
 }
 

@@ -33,7 +33,7 @@ pub struct PhaseDurations {
 	pub checkpointing: BlockNumber,
 }
 
-/// What a model sponsor fixes when creating a run.
+/// Configuration that a model sponsor fixes when creating a run.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct RunConfig {
 	/// Name, UTF-8.
@@ -42,7 +42,7 @@ pub struct RunConfig {
 	pub dataset: DatasetId,
 	/// The model.
 	pub model: ModelConfig,
-	/// How it is trained.
+	/// Training configuration.
 	pub train: TrainConfig,
 	/// Checkpoint root of round 0: theta_0 from `train.seed`, zero momentum. Workers recompute it and refuse to join if it differs.
 	pub genesis_root: H256,
@@ -56,14 +56,14 @@ pub struct RunConfig {
 	pub rounds: Option<RoundIndex>,
 	/// Deadlines.
 	pub durations: PhaseDurations,
-	/// Whether the inner steps of a round begin while the round before is under way, so that nobody waits for what is exchanged. They then start from the
+	/// True if the inner steps of a round begin while the round before is under way, so that nobody waits for what is exchanged. They then start from the
 	/// checkpoint before the newest one. Not where deltas weigh by inner steps, or leave a residual.
 	pub overlaps: bool,
 }
 
 impl RunConfig {
-	/// Whether a run can have [bridges](Bridge). Where rounds overlap, and where codes leave residuals, what a bridge says would be said again later, when it is
-	/// old.
+	/// Returns whether a run can have [bridges](Bridge). Where rounds overlap, and where codes leave residuals, what a bridge says would be said again later, when it
+	/// is old.
 	pub fn takes_bridges(&self) -> bool {
 		!self.overlaps && !self.train.leaves_residual()
 	}
@@ -118,7 +118,7 @@ pub enum Phase {
 	Checkpointing,
 }
 
-/// What a participant has to do once in a phase of an attempt: to commit, reveal, vote or attest.
+/// Action that a participant has to take once in a phase of an attempt: to commit, reveal, vote or attest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Act {
 	/// Run.
@@ -131,7 +131,7 @@ pub struct Act {
 	pub phase: Phase,
 }
 
-/// What a participant did in a round. The sealed commitment is [`seal`] of it.
+/// Work of a participant in a round. The sealed commitment is [`seal`] of it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Work {
 	/// State root after every `commit_interval` inner steps, and after the last one. Where deltas are sent as a code that leaves a residual, the roots of
@@ -187,7 +187,7 @@ pub const MAX_COHORTS: u32 = 128;
 /// It may start from its own cohort's checkpoint as well, for instance because it cannot get the other one: what it did is in its commitment.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Bridge {
-	/// Who it is.
+	/// Account of the participant.
 	pub who: AccountId,
 	/// The other cohort.
 	pub run: RunId,
@@ -195,7 +195,7 @@ pub struct Bridge {
 	pub round: RoundIndex,
 	/// Root of the checkpoint.
 	pub checkpoint: H256,
-	/// Whether its work started from there; known once it has revealed.
+	/// True if its work started from there; known once it has revealed.
 	pub taken: bool,
 }
 
@@ -214,17 +214,17 @@ pub fn vote_bitmap(bits: impl IntoIterator<Item = bool>) -> Option<VoteBitmap> {
 	Some(bytes)
 }
 
-/// Whether `vote` says yes to revealed participant `index`.
+/// Returns whether `vote` says yes to revealed participant `index`.
 pub fn vote_of(vote: &VoteBitmap, index: usize) -> bool {
 	vote.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
 
-/// Whether `vote` has exactly the bytes that `revealed` participants need, and zeros in the bits beyond them.
+/// Returns whether `vote` has exactly the bytes that `revealed` participants need, and zeros in the bits beyond them.
 pub fn is_vote_for(vote: &VoteBitmap, revealed: usize) -> bool {
 	vote.len() == revealed.div_ceil(8) && (revealed..vote.len().saturating_mul(8)).all(|index| !vote_of(vote, index))
 }
 
-/// A participant's word on the next checkpoint.
+/// A participant's attestation of the next checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct Attestation {
 	/// Root of theta_{r+1} with its outer momentum.
@@ -236,13 +236,13 @@ pub struct Attestation {
 /// A run as the view function `Training::run` shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct RunView {
-	/// Who created it.
+	/// Account that created it.
 	pub sponsor: AccountId,
-	/// What was fixed.
+	/// Configuration that was fixed.
 	pub config: RunConfig,
 	/// Life.
 	pub status: RunStatus,
-	/// Whether its work draws issuance.
+	/// True if its work draws issuance.
 	pub approved: bool,
 	/// Rounds adopted so far.
 	pub rounds_adopted: RoundIndex,
@@ -252,7 +252,7 @@ pub struct RunView {
 	pub joining: Vec<AccountId>,
 }
 
-/// What one participant has done so far in the current round.
+/// Actions of one participant so far in the current round.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct ParticipantView {
 	/// Its account.
@@ -265,9 +265,9 @@ pub struct ParticipantView {
 	pub vote: Option<VoteBitmap>,
 	/// Its attestation.
 	pub attestation: Option<Attestation>,
-	/// Whether its delta is included; known from Checkpointing on.
+	/// True if its delta is included; known from Checkpointing on.
 	pub included: bool,
-	/// Whether it still counts in the denominators of this round.
+	/// True if it still counts in the denominators of this round.
 	pub counted: bool,
 }
 
@@ -277,7 +277,7 @@ pub const REPORTED_FOR: BlockNumber = 30;
 /// A participant's report that others are missing in a phase.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct MissingReport {
-	/// Who reports it.
+	/// Participant that reports it.
 	pub who: AccountId,
 	/// Block in which it did.
 	pub at: BlockNumber,
@@ -286,7 +286,7 @@ pub struct MissingReport {
 }
 
 impl MissingReport {
-	/// Whether it counts in block `now`.
+	/// Returns whether it counts in block `now`.
 	pub fn counts(&self, now: BlockNumber) -> bool {
 		now < self.at.saturating_add(REPORTED_FOR)
 	}
@@ -297,7 +297,7 @@ impl MissingReport {
 pub struct RoundView {
 	/// Round number.
 	pub round: RoundIndex,
-	/// How often this round, or its Checkpointing because something else was to be computed, was started anew without an adopted
+	/// Number of times that this round, or its Checkpointing because something else was to be computed, was started anew without an adopted
 	/// checkpoint.
 	pub attempt: u32,
 	/// Phase.
@@ -316,9 +316,9 @@ pub struct RoundView {
 	pub participants: Vec<ParticipantView>,
 	/// Participants that came while the round was trained, in the order in which they did: their places are behind those of all others.
 	pub late: Vec<AccountId>,
-	/// What is known of the next round, where rounds overlap: its inner steps can begin.
+	/// The next round, where rounds overlap: its inner steps can begin.
 	pub ahead: Option<AheadView>,
-	/// Who may start from the checkpoint of another cohort, in a run that has any.
+	/// Participant that may start from the checkpoint of another cohort, in a run that has any.
 	pub bridge: Option<Bridge>,
 }
 
@@ -354,7 +354,7 @@ pub struct AheadView {
 	pub places: Vec<AccountId>,
 }
 
-/// What stays on chain of an adopted round.
+/// Record of an adopted round that stays on chain.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub struct RoundRecord {
 	/// Seed of the window permutation.
@@ -370,17 +370,17 @@ pub struct RoundRecord {
 	pub participants: Vec<AccountId>,
 	/// Participants that came while the round was trained, in the order in which they did: their places are behind those of all others.
 	pub late: Vec<AccountId>,
-	/// Who may have started from the checkpoint of another cohort, in a run that had any.
+	/// Participant that may have started from the checkpoint of another cohort, in a run that had any.
 	pub bridge: Option<Bridge>,
 	/// Participants whose deltas were included when the round was adopted, and their delta roots, by account bytes ascending.
 	pub included: Vec<(AccountId, H256)>,
 	/// Participants whose work was proven false since: outer steps that are redone leave their deltas out. By account bytes ascending.
 	pub excluded: Vec<AccountId>,
-	/// What each participant attested in the vote that adopted the checkpoint, by account bytes ascending.
+	/// Checkpoint that each participant attested in the vote that adopted the checkpoint, by account bytes ascending.
 	pub attested: Vec<(AccountId, H256)>,
 	/// Root of the checkpoint that the round ended with.
 	pub checkpoint: H256,
-	/// Whether that checkpoint lost its two thirds since, because attestations of it were proven false.
+	/// True if that checkpoint lost its two thirds since, because attestations of it were proven false.
 	pub fallen: bool,
 	/// Stake-weighted median of the attested validation losses of that checkpoint (honest ones are equal).
 	pub validation_loss: F32,

@@ -1,11 +1,11 @@
-//! Whether a chain's state is sound, as its runtime answers those who watch a network.
+//! Soundness of a chain's state, as its runtime reports it to those who watch a network.
 
 use alloc::string::String;
 use codec::{Decode, Encode};
 use core::fmt;
 use scale_info::TypeInfo;
 
-/// What the runtime API `InvariantsApi_broken` answers about the state after a block.
+/// Answer of the runtime API `InvariantsApi_broken` about the state after a block.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
 pub enum Soundness {
 	/// Every invariant holds.
@@ -20,7 +20,7 @@ pub enum Soundness {
 }
 
 impl Soundness {
-	/// Whether every invariant was checked, and holds.
+	/// Returns whether every invariant was checked and holds.
 	pub fn is_sound(&self) -> bool {
 		*self == Self::Sound
 	}

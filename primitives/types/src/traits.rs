@@ -1,4 +1,4 @@
-//! Where pallets meet: small traits, wired to each other in the runtime.
+//! Interfaces between pallets: small traits, wired to each other in the runtime.
 
 use crate::{
 	dataset::DatasetShape,
@@ -11,7 +11,7 @@ use crate::{
 };
 use sp_runtime::{DispatchError, DispatchResult};
 
-/// Where slashed money goes.
+/// Destination of slashed money.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlashTo<'a, AccountId> {
 	/// Burned: total issuance falls.
@@ -25,9 +25,9 @@ pub trait Providers<AccountId, Balance> {
 	/// The account whose work `signer` does: the owner that it is the operator of, else itself. Every call by which a provider works asks first,
 	/// and goes on with the answer; calls that move money do not ask.
 	fn acts_for(signer: AccountId) -> AccountId;
-	/// Whether `who` is registered, active and offers `role`.
+	/// Returns whether `who` is registered, active and offers `role`.
 	fn is_active(who: &AccountId, role: Role) -> bool;
-	/// How many providers are active and offer `role`.
+	/// Returns the number of providers that are active and offer `role`.
 	fn active_count(role: Role) -> u32;
 	/// Reputation of `who`, 0 to 1,000. Zero if unknown.
 	fn reputation(who: &AccountId) -> u32;
@@ -67,21 +67,21 @@ pub trait Providers<AccountId, Balance> {
 
 /// Models that runs make, each known by its run. Implemented by `training`.
 pub trait Models {
-	/// Whether the model of `run` may be used: the run is known, and governance has not halted its model. Whoever takes requests for a model, or
+	/// Returns whether the model of `run` may be used: the run is known, and governance has not halted its model. Whoever takes requests for a model, or
 	/// is paid for answers, asks at every request.
 	fn may_serve(run: RunId) -> bool;
-	/// How many layers the model of `run` has. `None` for an unknown run.
+	/// Returns the number of layers of the model of `run`; `None` for an unknown run.
 	fn layers(run: RunId) -> Option<u32>;
-	/// Whether round `round` of `run` starts, or has started, from the checkpoint with this root, and the chain still knows it. A checkpoint that has
-	/// lost the two thirds that attested it is none.
+	/// Returns whether round `round` of `run` starts, or has started, from the checkpoint with this root, and the chain still knows it. A checkpoint
+	/// that has lost the two thirds that attested it is none.
 	fn is_checkpoint(run: RunId, round: RoundIndex, root: H256) -> bool;
 }
 
 /// Answers that are paid for. Implemented by `inference`.
 pub trait PaidAnswers<AccountId> {
-	/// Whether answers of `provider` in `session` can be disputed: the session is not settled, and is with this provider or has paid it.
+	/// Returns whether answers of `provider` in `session` can be disputed: the session is not settled, and is with this provider or has paid it.
 	fn can_dispute(session: SessionId, provider: &AccountId) -> bool;
-	/// Whether [`Self::condemn`] was called, and the session is not settled.
+	/// Returns whether [`Self::condemn`] was called, and the session is not settled.
 	fn is_condemned(session: SessionId, provider: &AccountId) -> bool;
 	/// An answer of `provider` in `session` was proven false, or not defended: it is paid nothing more of that session. Does nothing for a session that
 	/// is settled.
@@ -150,9 +150,9 @@ impl<AccountId> FinalWork<AccountId> for () {
 	fn final_work(_: &AccountId, _: RunId, _: u128) {}
 }
 
-/// Which models there are to own. Implemented by `ownership`.
+/// Models that have owners. Implemented by `ownership`.
 pub trait ModelShares {
-	/// Whether anybody was ever given shares of the model of `run`: the model stays on chain for good then.
+	/// Returns whether anybody was ever given shares of the model of `run`: the model stays on chain for good then.
 	fn exist(run: RunId) -> bool;
 }
 
@@ -169,7 +169,7 @@ pub trait BlockRewards<AccountId, Balance> {
 	fn pay_block(pot: &AccountId) -> Balance;
 }
 
-/// What work counts. Implemented by `rewards`.
+/// Work units of training rounds. Implemented by `rewards`.
 pub trait WorkUnits {
 	/// Work units of one participant's round of such a run, of so many inner steps.
 	fn of_round(model: &ModelConfig, train: &TrainConfig, steps: u32) -> u128;

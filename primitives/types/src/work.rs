@@ -9,7 +9,7 @@ pub const UNIT: u32 = 1_000;
 /// Most that an operation may count, in thousandths.
 pub const MAX_OPERATION: u32 = 1_000_000;
 
-/// What each kind of operation on one layer counts for one token, in thousandths of a unit.
+/// Weights of each kind of operation on one layer for one token, in thousandths of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub struct OperationUnits {
 	/// Forward pass.
@@ -32,7 +32,7 @@ impl Default for OperationUnits {
 }
 
 impl OperationUnits {
-	/// Whether no operation counts more than [`MAX_OPERATION`].
+	/// Returns whether no operation counts more than [`MAX_OPERATION`].
 	pub fn is_valid(&self) -> bool {
 		[self.forward, self.backward, self.sync, self.validation, self.checkpoint].iter().all(|units| *units <= MAX_OPERATION)
 	}

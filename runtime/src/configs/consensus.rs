@@ -69,7 +69,8 @@ impl pallet_offences::Config for Runtime {
 	type OnOffenceHandler = DisableAndSlash;
 }
 
-/// What BABE does with an epoch's randomness: it reads and deletes all VRF outputs of the epoch, of which at least 64 are one item of storage.
+/// Weight of what BABE does with an epoch's randomness: it reads and deletes all VRF outputs of the epoch, of which at least 64 are one item of
+/// storage.
 pub struct EpochChange;
 
 impl Get<Weight> for EpochChange {

@@ -1,4 +1,4 @@
-//! Governance: collectives, treasury, scheduled calls, accounts that act for others, names, and the brakes.
+//! Governance: collectives, treasury, scheduled calls, accounts that act for others, names, and what stops calls.
 
 use super::MAXIMUM_BLOCK_WEIGHT;
 use crate::{
@@ -26,7 +26,7 @@ use sp_runtime::{
 };
 
 parameter_types! {
-	/// What motions and scheduled calls may use of a block, so that disputes and blocks' own work always find room beside them.
+	/// Weight that motions and scheduled calls may use of a block, so that disputes and blocks' own work always find room beside them.
 	pub GovernanceWeight: Weight = Perbill::from_percent(25) * MAXIMUM_BLOCK_WEIGHT;
 	pub const CouncilHold: RuntimeHoldReason = RuntimeHoldReason::Council(pallet_collective::HoldReason::ProposalSubmission);
 	pub const TechnicalHold: RuntimeHoldReason =

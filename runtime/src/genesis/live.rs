@@ -13,15 +13,15 @@ const HOUR: BlockNumber = 1_200;
 const EPOCH: u64 = 200;
 /// Challenge window, in blocks. Audits need three epochs, twice four hours for sealing, and one for reporting.
 const WINDOW: BlockNumber = 24 * HOUR;
-/// What a side of a dispute has for all its moves, in blocks. The least of a live network.
+/// Time that a side of a dispute has for all its moves, in blocks. The least of a live network.
 const CLOCK: BlockNumber = 4 * HOUR;
-/// What a side gains with every turn, in blocks.
+/// Time that a side gains with every turn, in blocks.
 const EXTENSION: BlockNumber = HOUR / 2;
-/// What an attester of a dataset has for its answer, in blocks. The least of a live network.
+/// Time that an attester of a dataset has for its answer, in blocks. The least of a live network.
 const ANSWER: BlockNumber = 4 * HOUR;
-/// What a provider has for delivering an answer that is demanded, in blocks. The least of a live network.
+/// Time that a provider has for delivering an answer that is demanded, in blocks. The least of a live network.
 const DELIVER: BlockNumber = 4 * HOUR;
-/// What a provider has to claim when a session ends, in blocks. The least of a live network.
+/// Time that a provider has to claim when a session ends, in blocks. The least of a live network.
 const CLOSE: BlockNumber = 4 * HOUR;
 /// Blocks of the epochs for which an equivocation can be reported: almost a week.
 const REPORT_EPOCHS: u32 = 984;
@@ -65,7 +65,7 @@ pub(super) fn json() -> Value {
 	})
 }
 
-/// Whether a chain may begin with this genesis: JSON with all fields. Every one may that does not say that it is of a live network, as
+/// Checks that a chain may begin with this genesis: JSON with all fields. Every one may that does not say that it is of a live network, as
 /// `parameters.live` of the preset does.
 ///
 /// # Errors
@@ -109,7 +109,7 @@ fn durations(genesis: &RuntimeGenesisConfig) -> impl Iterator<Item = String> {
 	.flatten()
 }
 
-/// Who decides, and who makes blocks.
+/// Returns the faults of genesis about who decides, and who makes blocks.
 fn governance(genesis: &RuntimeGenesisConfig) -> impl Iterator<Item = String> {
 	let missing = |name: &str, is_missing: bool| is_missing.then(|| format!("{name} is empty"));
 	[

@@ -1,4 +1,4 @@
-//! What blocks, extrinsics, calls and hooks cost: `scripts/weights.sh` writes the modules, with what it measured in this runtime's WASM.
+//! Weights of blocks, extrinsics, calls and hooks: `scripts/weights.sh` writes the modules, with what it measured in this runtime's WASM.
 //!
 //! Benchmarks of our pallets make each call and hook as costly as it can be, but not in all ways at once: what is paid to one cannot be taken from it.
 //! So each of their weights is the larger one of what was measured and of what the pallet derives from all the database accesses that its code

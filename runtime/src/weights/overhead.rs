@@ -1,4 +1,4 @@
-//! What a block and an extrinsic cost by themselves, measured by `scripts/weights.sh`: medians, on 2 cores
+//! Weights of a block and an extrinsic by themselves, measured by `scripts/weights.sh`: medians, on 2 cores
 //! (Intel(R) Xeon(R) Processor).
 
 use frame_support::{

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 #[allow(unused_imports)] // `Get` prices accesses, which not everything makes.
 use frame_support::{traits::Get, weights::Weight};
 
-/// What was measured.
+/// Measured weights.
 pub struct WeightInfo<T>(PhantomData<T>);
 
 impl<T: frame_system::Config> pallet_transaction_payment::WeightInfo for WeightInfo<T> {

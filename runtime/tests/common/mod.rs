@@ -1,4 +1,4 @@
-//! What several parts of the tests begin with.
+//! Setup that several parts of the tests share.
 
 pub mod dataset;
 mod genesis;

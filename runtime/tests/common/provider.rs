@@ -9,7 +9,7 @@ pub fn ponw_key(seed: u8) -> ecdsa::Pair {
 	ecdsa::Pair::from_seed(&[seed + 1; 32])
 }
 
-/// What that provider registers.
+/// Returns the registration of that provider.
 pub fn info(roles: Roles, seed: u8) -> ProviderInfo {
 	ProviderInfo {
 		roles,

@@ -19,7 +19,7 @@ fn free_and_reserved(key: Sr25519Keyring) -> (u128, u128) {
 	(data.free, data.reserved)
 }
 
-/// What becomes of `call` in the name of Alice, by Bob.
+/// Returns the result of `call` in the name of Alice, by Bob.
 fn by_proxy(call: impl Into<RuntimeCall>) -> DispatchResult {
 	let call = Box::new(call.into());
 	assert_ok!(dispatch(Bob, pallet_proxy::Call::proxy { real: account(Alice).into(), force_proxy_type: None, call }));

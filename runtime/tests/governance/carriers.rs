@@ -62,7 +62,7 @@ fn name(call: &RuntimeCall) -> (String, String) {
 	(metadata.pallet_name.into(), metadata.function_name.into())
 }
 
-/// Whether values of this type hold calls of the runtime.
+/// Returns whether values of this type hold calls of the runtime.
 fn holds_calls(of: &MetaType, seen: &mut BTreeSet<MetaType>) -> bool {
 	if *of == meta_type::<RuntimeCall>() {
 		return true;

@@ -1,4 +1,4 @@
-//! What only root may do, without anybody being root.
+//! Tests of what only root may do, without anybody being root.
 
 use super::*;
 use frame_support::assert_noop;

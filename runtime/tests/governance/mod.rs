@@ -27,7 +27,7 @@ use sp_runtime::{
 	BuildStorage, DispatchError, DispatchResult,
 };
 
-/// What everybody starts with.
+/// Balance that everybody starts with.
 const FUNDS: u128 = 1_000_000 * NEURO;
 /// The dispatch error of a call that a filter refuses.
 const FILTERED: DispatchError =
@@ -72,7 +72,7 @@ fn length(call: &RuntimeCall) -> u32 {
 	call.encoded_size().try_into().expect("a short call")
 }
 
-/// What became of a motion of two out of the three members of the council, by extrinsics as a wallet would send them.
+/// Returns the result of a motion of two out of the three members of the council, by extrinsics as a wallet would send them.
 fn council(call: impl Into<RuntimeCall>) -> DispatchResult {
 	let call = call.into();
 	let (hash, index) = (BlakeTwo256::hash_of(&call), pallet_collective::ProposalCount::<Runtime, pallet_collective::Instance1>::get());
@@ -88,7 +88,7 @@ fn council(call: impl Into<RuntimeCall>) -> DispatchResult {
 	last(executed)
 }
 
-/// What became of a motion of two out of the three members of the technical committee.
+/// Returns the result of a motion of two out of the three members of the technical committee.
 fn committee(call: impl Into<RuntimeCall>) -> DispatchResult {
 	let call = call.into();
 	let (hash, index) = (BlakeTwo256::hash_of(&call), pallet_collective::ProposalCount::<Runtime, pallet_collective::Instance2>::get());

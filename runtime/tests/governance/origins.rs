@@ -1,4 +1,4 @@
-//! Which shares of votes are which origins.
+//! Tests of which shares of votes are which origins.
 
 use super::*;
 use core::cmp::Ordering::{self, Equal, Greater, Less};

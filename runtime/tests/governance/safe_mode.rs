@@ -42,7 +42,7 @@ fn spelled_out(calls: Calls) -> Vec<(&'static str, &'static str)> {
 		.collect()
 }
 
-/// What the chain promises to all who have money on it, whatever else is on the list.
+/// Calls that the chain promises to all who have money on it, whatever else is on the list.
 const DISPUTES_AND_EXITS: Calls = &[
 	(
 		"Disputes",

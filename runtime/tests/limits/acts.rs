@@ -76,7 +76,7 @@ fn in_a_round(phase: Phase) {
 	Rounds::<Runtime>::insert(RUN, Round { stage, participants, ..Round::joining(2, 1, Some(9)) });
 }
 
-/// What `phase` asks for, as long as it can be.
+/// Returns the act that `phase` asks for, as long as it can be.
 fn act(phase: Phase) -> RuntimeCall {
 	let (run, round, attempt) = (RUN, 2, 1);
 	let call = match phase {

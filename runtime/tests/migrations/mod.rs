@@ -1,4 +1,4 @@
-//! What an upgrade to this runtime does to a state of an earlier one.
+//! Tests of what an upgrade to this runtime does to a state of an earlier one.
 
 use codec::Encode;
 use frame_support::{

@@ -12,10 +12,10 @@ use neuroshard_types::{
 	traits::Providers as _,
 };
 
-/// What was asked, and told.
+/// Tokens of prompt and answer.
 const TEXT: [&[u32]; 2] = [&[72, 105], &[33, 10]];
 
-/// What Eve has signed for an answer in this place of the first session.
+/// Returns the receipt that Eve has signed for an answer in this place of the first session.
 fn signed_by_eve(place: u32) -> (Receipt, ProofSignature) {
 	let [temperature, top_p, min_p, repetition, presence, frequency] = [0.0, 1.0, 0.0, 1.0, 0.0, 0.0].map(F32::new);
 	let receipt = Receipt {

@@ -16,7 +16,7 @@ use sp_runtime::{
 	transaction_validity::TransactionSource::External,
 };
 
-/// What an operator has: for fees, and for the bond of a challenge.
+/// Balance of an operator: for fees, and for the bond of a challenge.
 const FUNDS: u128 = 1_000 * NEURO;
 
 /// The operator of the owner with this seed.
@@ -24,7 +24,7 @@ fn operator(seed: u8) -> AccountId {
 	AccountId::new([200 + seed; 32])
 }
 
-/// What becomes of an extrinsic with this call, signed by `who`: the chain asks whose turn it is, and with which filters.
+/// Returns the result of an extrinsic with this call, signed by `who`: the chain asks whose turn it is, and with which filters.
 fn make(who: &AccountId, call: impl Into<RuntimeCall>) -> Result<(), DispatchError> {
 	let call = call.into();
 	let valid = CheckTurn::<Runtime>::default().validate_only(signed(who), &call, &Default::default(), 0, External, 0);

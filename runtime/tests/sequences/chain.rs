@@ -33,7 +33,7 @@ use sp_runtime::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who acts.
+/// Accounts that act.
 pub const ACTORS: [Sr25519Keyring; 6] = [Alice, Bob, Charlie, Dave, Eve, Ferdie];
 /// Accounts that are no providers, and sign their work.
 const OPERATORS: [Sr25519Keyring; 2] = [One, Two];
@@ -41,20 +41,20 @@ const OPERATORS: [Sr25519Keyring; 2] = [One, Two];
 const FIRST_SLOT: u64 = 600_000_000;
 /// Bytes of an extrinsic beside its call: address, signature, extensions.
 const SIGNED: usize = 108;
-/// What is left of a block for `on_idle`.
+/// Weight that is left of a block for `on_idle`.
 const IDLE: Weight = Weight::from_parts(1_000_000_000_000, u64::MAX);
 
 /// A chain of the development preset in which everybody who acts has session keys, so that each of them can be elected, and in which all that
 /// ends by time ends within a sequence: disputes, unbonding, suspensions, eras, attestations of datasets. All work is audited.
 #[derive(Default)]
 pub struct Chain {
-	/// How many calls were made.
+	/// Number of calls that were made.
 	pub made: u32,
 	/// Calls that succeeded, by pallet and name.
 	pub succeeded: BTreeMap<String, u32>,
-	/// What has come about, as [`outcome`] names it.
+	/// Outcomes that have come about, as [`outcome`] names them.
 	pub outcomes: BTreeMap<&'static str, u32>,
-	/// Who got shares of which model by work.
+	/// Accounts that got shares of a model by work, with its run.
 	worked: BTreeSet<(RunId, AccountId)>,
 }
 
@@ -165,7 +165,8 @@ fn make(origin: RuntimeOrigin, call: RuntimeCall) -> bool {
 	result.is_ok()
 }
 
-/// What a block of this chain may spend before its extrinsics: half of what is there for all of it. Sessions end in some of the blocks.
+/// Returns the weight that a block of this chain may spend before its extrinsics: half of what is there for all of it. Sessions end in some of the
+/// blocks.
 fn most_of_hooks() -> Weight {
 	<Runtime as frame_system::Config>::BlockWeights::get().max_block / 2
 }
@@ -179,7 +180,7 @@ fn author(number: u32) -> u32 {
 	free[usize::try_from(number).expect("a small number") % free.len()]
 }
 
-/// What the events of this block say was minted and burned. What is lost as dust is told twice: as dust, and as what nobody took.
+/// Returns the amounts that were minted and burned by the events of this block. What is lost as dust is told twice: as dust, and as what nobody took.
 fn told() -> (Balance, Balance) {
 	let (mut minted, mut burned) = (0, 0);
 	for record in System::events() {

@@ -1,4 +1,4 @@
-//! What moves money without a call that says so.
+//! Outcomes that move money without a call that says so.
 
 use neuroshard_runtime::RuntimeEvent;
 use neuroshard_types::dispute::Decision;
@@ -34,7 +34,7 @@ pub const OUTCOMES: [&str; 19] = [
 	"bonds are withdrawn",
 ];
 
-/// Which of [`OUTCOMES`] an event tells of.
+/// Returns the one of [`OUTCOMES`] that an event tells of.
 pub fn outcome(event: &RuntimeEvent) -> Option<&'static str> {
 	Some(match event {
 		RuntimeEvent::Training(Training::RoundAdopted { .. }) => "a round is adopted",

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 const SHARDS: u32 = 4_096;
 const TOKENS_PER_SHARD: u32 = 1 << 28;
 
-/// Which numbers tensors hold.
+/// Numbers that tensors hold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Data {
 	/// Between -1 and 1.
@@ -38,14 +38,14 @@ pub struct Work {
 	pub train: TrainConfig,
 	/// Deltas of an outer step; `None` for an inner step or a delta.
 	pub deltas: Option<u32>,
-	/// Whether it is the delta of a round.
+	/// True if it is the delta of a round.
 	pub delta: bool,
-	/// What tokens are, by their place in the shard.
+	/// Returns a token by its place in the shard.
 	pub token: fn(u32) -> u16,
 }
 
 impl Work {
-	/// What operators need beside their inputs.
+	/// Returns the parameters that operators need beside their inputs.
 	pub fn parameters(&self) -> Parameters {
 		match self.deltas {
 			Some(_) => Parameters::outer(&self.model, &self.train, &self.inner_steps()),
@@ -69,7 +69,7 @@ impl Work {
 	}
 }
 
-/// Where a sequence's window is: two chunks of a shard of its own.
+/// Returns the place of a sequence's window: two chunks of a shard of its own.
 fn window(sequence: u32) -> (u32, u32) {
 	(sequence * 31 % SHARDS, (1 + sequence * 17) * CHUNK_TOKENS - 13)
 }

@@ -33,7 +33,7 @@ impl Chain {
 		Self(WasmExecutor::builder().build())
 	}
 
-	/// What a move leads to, and how long calls of it took: the fastest, the median and the slowest.
+	/// Returns the outcome of a move, and the times that calls of it took: the fastest, the median and the slowest.
 	fn play(&self, case: &Case, action: &Move) -> (Result<Outcome, GameError>, [Duration; 3]) {
 		self.play_in(&case.game, &case.position, action)
 	}
@@ -213,7 +213,7 @@ fn hardest() -> Vec<Case> {
 	hardest.into_values().collect()
 }
 
-/// What is printed of an operator: its slowest case.
+/// Row that is printed of an operator: its slowest case.
 struct Row {
 	fastest: Duration,
 	text: String,

@@ -69,7 +69,7 @@ impl Account {
 		MultiSignature::Sr25519(Signature::from_raw(self.0.sign(&voucher.message(genesis)).0))
 	}
 
-	/// Signature of the account's word that it asks, for the chain with this first block.
+	/// Signature of the account's statement that it asks, for the chain with this first block.
 	pub fn sign_ask(&self, ask: &Ask, genesis: H256) -> MultiSignature {
 		MultiSignature::Sr25519(Signature::from_raw(self.0.sign(&ask.message(genesis)).0))
 	}

@@ -1,4 +1,4 @@
-//! What can be wrong with keys, in words that say what to do and repeat no secret.
+//! Errors about keys, in words that say what to do and repeat no secret.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub enum KeyError {
 	Malformed {
 		/// The file.
 		path: PathBuf,
-		/// What should be in it.
+		/// Expected content.
 		expected: &'static str,
 	},
 	/// A phrase, seed or derivation path that makes no key.

@@ -15,7 +15,7 @@ use scrypt::Params;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// What the text begins with: its kind and version.
+/// First word of the text, which names its kind.
 const MARK: &str = "neuroshard-key";
 const VERSION: &str = "1";
 /// Logarithm of scrypt's cost: 128 MiB, and some tenths of a second.
@@ -25,7 +25,7 @@ const COSTS: std::ops::RangeInclusive<u8> = 10..=20;
 const BLOCK_SIZE: u32 = 8;
 const PARALLELISM: u32 = 1;
 
-/// Whether `text` is a secret under a passphrase.
+/// Returns whether `text` is a secret under a passphrase.
 pub(super) fn is_sealed(text: &str) -> bool {
 	text.split_whitespace().next() == Some(MARK)
 }
@@ -67,7 +67,7 @@ fn malformed(path: &Path) -> KeyError {
 	KeyError::Malformed { path: path.to_path_buf(), expected: "an encrypted key of version 1" }
 }
 
-/// What is authenticated beside the secret: with the file's name, no key can be put in another one's place.
+/// Returns the data that is authenticated beside the secret: with the file's name, no key can be put in another one's place.
 fn bound(header: &str, path: &Path) -> String {
 	format!("{header} {}", path.file_name().unwrap_or_default().to_string_lossy())
 }

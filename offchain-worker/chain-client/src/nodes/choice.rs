@@ -1,4 +1,4 @@
-//! Which of several nodes is used, and what counts as final of what they say: pure functions of what is known of each.
+//! Choice of the node that is used among several, and of what counts as final of what they say: pure functions of what is known of each.
 
 use crate::{BlockId, Heads};
 use neuroshard_types::{BlockNumber, H256};
@@ -16,20 +16,20 @@ pub const STEADY: Duration = Duration::from_secs(60);
 /// While nodes contradict each other, each is used for so long before it is the next one's turn.
 pub const TURN: Duration = Duration::from_secs(120);
 
-/// What is known of one node.
+/// Knowledge of one node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeView {
 	/// Its newest blocks; `None` while it does not answer.
 	pub heads: Option<Heads>,
-	/// Whether it says that it has yet to catch up with others.
+	/// True if it says that it has yet to catch up with others.
 	pub syncing: bool,
 	/// Version of the runtime after its best block.
 	pub spec: u32,
 	/// Why it is not used whatever it says, in words: it is on another chain.
 	pub fault: Option<String>,
-	/// Whether its finalized block was another one a short while ago.
+	/// True if its finalized block was another one a short while ago.
 	pub moving: bool,
-	/// How long it has been fit to be used, without a break.
+	/// Time for which it has been fit to be used, without a break.
 	pub fit_for: Duration,
 	/// Blocks that it called finalized: height and hash of the newest ones, those that it has taken back included.
 	pub said: BTreeSet<(BlockNumber, H256)>,
@@ -44,7 +44,7 @@ pub struct Contradiction {
 	pub said: Vec<(usize, H256)>,
 }
 
-/// What follows from what the nodes say.
+/// Conclusions from what the nodes say.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Choice {
 	/// Place of the node that is used.
@@ -75,7 +75,7 @@ pub fn choose(nodes: &[NodeView], before: Option<&Choice>, for_so_long: Duration
 	Choice { used: used.or(before.map(|before| before.used)).unwrap_or(0), finalized: finalized.unwrap_or_default(), contradiction }
 }
 
-/// Whether each node may be used: it answers, is on the chain, and not behind another one.
+/// Returns for each node whether it may be used: it answers, is on the chain, and not behind another one.
 pub fn fit(nodes: &[NodeView]) -> Vec<bool> {
 	nodes.iter().map(|node| obstacle(node, nodes).is_none()).collect()
 }
@@ -102,7 +102,8 @@ impl NodeView {
 		self.heads.filter(|_| self.fault.is_none())
 	}
 
-	/// Whether what it calls finalized counts, where another node has finalized block `newest`. One that stands still far behind is asked no more.
+	/// Returns whether what it calls finalized counts, where another node has finalized block `newest`. One that stands still far behind is asked no
+	/// more.
 	fn is_witness(&self, newest: BlockNumber) -> bool {
 		let near = |heads: Heads| self.moving || heads.finalized.number.saturating_add(FINALITY_BEHIND) >= newest;
 		!self.syncing && self.answer().is_some_and(near)

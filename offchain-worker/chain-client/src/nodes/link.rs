@@ -26,7 +26,7 @@ pub(super) struct Link {
 	client: OnceLock<RpcClient>,
 }
 
-/// What a node says of itself.
+/// Report of a node on itself.
 pub(super) struct Look {
 	pub(super) heads: Heads,
 	pub(super) syncing: bool,
@@ -128,7 +128,7 @@ fn unknown(what: &str) -> Error {
 	Error::Client(format!("the node does not know its own {what}").into())
 }
 
-/// What `answer` gives, unless that takes too long.
+/// Waits for `answer`, with a timeout.
 ///
 /// # Errors
 /// [`ChainError::NodeAway`].

@@ -76,17 +76,17 @@ impl Nodes {
 		self.links.get(self.watched.borrow().choice.used).map_or("", Link::url)
 	}
 
-	/// Whether another node has come into use a short while ago.
+	/// Returns whether another node has come into use a short while ago.
 	pub(super) fn is_settling(&self) -> bool {
 		self.watched.borrow().changed.is_some_and(|changed| changed.elapsed() < SETTLING)
 	}
 
-	/// Whether nodes have contradicted each other.
+	/// Returns whether nodes have contradicted each other.
 	pub(super) fn is_contradicted(&self) -> bool {
 		self.watched.borrow().choice.contradiction.is_some()
 	}
 
-	/// What counts as final of what the node in use calls so.
+	/// Returns the block that counts as final when the node in use names `finalized`.
 	pub(super) fn final_of(&self, finalized: BlockId) -> BlockId {
 		let watched = self.watched.borrow();
 		let agreed = watched.choice.finalized;
@@ -105,7 +105,7 @@ impl Nodes {
 		handed.is_ok_and(|taken| taken.contains(&true))
 	}
 
-	/// What each node says, whenever that changes. Nothing for a single node.
+	/// Returns a receiver of the reports of the nodes, which changes whenever they do. It holds none for a single node.
 	pub(super) fn reports(&self) -> channel::Receiver<Watched> {
 		self.watched.clone()
 	}

@@ -1,4 +1,4 @@
-//! What the other side of a WebSocket says when it refuses to begin one. The client tells only the status of that answer.
+//! Answer of the other side of a WebSocket when it refuses to begin one. The client tells only the status of that answer.
 
 use crate::error::ChainError;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::{
 	time::timeout,
 };
 
-/// How the client says that a WebSocket was refused.
+/// Beginning of the client's message that a WebSocket was refused.
 const REJECTED: &str = "Connection rejected with status code: ";
 /// Longest wait for the words.
 const PATIENCE: Duration = Duration::from_secs(5);

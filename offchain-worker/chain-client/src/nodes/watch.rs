@@ -25,12 +25,12 @@ const REMEMBERED: usize = 256;
 /// Pause until it is said again that nodes contradict each other.
 const REMINDER: Duration = Duration::from_secs(60);
 
-/// What a node says, for people.
+/// Report of a node, for people.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NodeReport {
 	/// Its address.
 	pub url: String,
-	/// Whether the worker uses it now.
+	/// True if the worker uses it now.
 	pub used: bool,
 	/// Its best block; `None` while it does not answer.
 	pub best_block: Option<BlockNumber>,
@@ -42,15 +42,15 @@ pub struct NodeReport {
 	pub problem: Option<String>,
 }
 
-/// What the nodes say, and what follows from it.
+/// Reports of the nodes, and what follows from them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Watched {
 	pub(super) choice: Choice,
 	/// One report for every node, in the order in which they were named. Nothing if there is only one.
 	pub nodes: Vec<NodeReport>,
-	/// What nodes contradict each other about, with the words of each.
+	/// Point that nodes contradict each other about, with the answer of each.
 	pub contradiction: Option<String>,
-	/// When another node came into use.
+	/// Time at which another node came into use.
 	pub(super) changed: Option<Instant>,
 }
 
@@ -85,12 +85,12 @@ pub(super) async fn start(links: Arc<[Link]>, stop: CancellationToken) -> Result
 	Ok(receiver)
 }
 
-/// What is remembered of a node beside its view.
+/// Times that are remembered of a node beside its view.
 #[derive(Default)]
 struct Times {
-	/// When it was asked last.
+	/// Time at which it was asked last.
 	asked: Option<Instant>,
-	/// When its finalized block was another one first.
+	/// Time at which its finalized block was another one first.
 	moved: Option<Instant>,
 	/// Since when it is fit to be used.
 	fit: Option<Instant>,
@@ -222,7 +222,7 @@ impl Watcher {
 	}
 }
 
-/// Who says what, and what to do.
+/// Describes who says what, and what to do.
 fn words<'a>(found: &Contradiction, name: impl Fn(usize) -> &'a str) -> String {
 	let said: Vec<_> = found.said.iter().map(|(place, hash)| format!("{} says {hash:?}", name(*place))).collect();
 	format!(

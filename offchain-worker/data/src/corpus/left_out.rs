@@ -1,4 +1,4 @@
-//! What of a corpus is in no document, why, and where.
+//! Parts of a corpus that are in no document, with reasons and paths.
 
 use std::{
 	collections::BTreeMap,
@@ -12,7 +12,7 @@ const MOST_PATHS: usize = 5;
 /// So many files or documents, and bytes of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Amount {
-	/// How many.
+	/// Number of files or documents.
 	pub count: u64,
 	/// Bytes.
 	pub bytes: u64,
@@ -72,7 +72,7 @@ impl Reason {
 		}
 	}
 
-	/// What to do about it.
+	/// Returns advice on what to do about it.
 	fn remedy(self) -> &'static str {
 		match self {
 			Self::Wide => ": convert them to UTF-8, as with `iconv -f UTF-16 -t UTF-8`",
@@ -83,10 +83,10 @@ impl Reason {
 	}
 }
 
-/// What was left out for one reason.
+/// Files and documents that were left out for one reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
-	/// How much.
+	/// Their number and bytes.
 	pub amount: Amount,
 	/// The first of the files and folders, below the corpus.
 	pub paths: Vec<PathBuf>,
@@ -109,7 +109,7 @@ impl Left {
 	}
 }
 
-/// What of the text that was found is in no document.
+/// Text that was found and is in no document.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LeftOut(BTreeMap<Reason, Left>);
 
@@ -119,7 +119,7 @@ impl LeftOut {
 		self.0.entry(reason).or_default().add(bytes, path);
 	}
 
-	/// How much was left out for this reason.
+	/// Returns the amount that was left out for this reason.
 	pub fn amount(&self, reason: Reason) -> Amount {
 		self.0.get(&reason).map_or(Amount::default(), |left| left.amount)
 	}

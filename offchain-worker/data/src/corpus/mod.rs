@@ -31,7 +31,7 @@ pub const LEAST_DOCUMENT_BYTES: u64 = 4;
 /// So much of a file is looked at before all of it is read.
 const FIRST_LOOK: u64 = 64 << 10;
 
-/// How much text to take.
+/// Limits on the text that is taken.
 #[derive(Clone, Copy, Debug)]
 pub struct CorpusLimits {
 	/// Bytes in all.
@@ -53,7 +53,7 @@ pub struct Corpus {
 	pub source: String,
 	/// UTF-8 texts, no two alike but for blanks at their ends, none empty. Their lines end with line feeds.
 	pub documents: Vec<Vec<u8>>,
-	/// What is not in them.
+	/// Text that is not in them.
 	pub left_out: LeftOut,
 	/// Files of formats such as JSON that are in them as they are.
 	pub raw: Left,
@@ -152,7 +152,7 @@ pub fn corpus_beside(path: &Path, limits: CorpusLimits, out: Option<&Path>) -> R
 	taken.finish(&format!("text of {name}"))
 }
 
-/// How much of a file is taken.
+/// Part of a file that is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
 	/// Its first document.
@@ -164,7 +164,7 @@ enum Part {
 /// Documents taken so far.
 struct Taken<'a> {
 	limits: CorpusLimits,
-	/// Where the corpus is.
+	/// Path of the corpus.
 	root: &'a Path,
 	bytes: u64,
 	// Keyed by content hash: duplicates (a file in two versions of a crate) fall away.

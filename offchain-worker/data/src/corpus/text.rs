@@ -1,10 +1,10 @@
-//! Which files are text, and which text.
+//! Detection of text among files, and of the text that is meant.
 
 use super::Reason;
 use serde::de::IgnoredAny;
 use std::{borrow::Cow, path::Path};
 
-/// What some editors begin UTF-8 with.
+/// Byte order mark that some editors begin UTF-8 with.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Endings of names of files that hold records.
 const RECORDS: [&str; 9] = ["jsonl", "ndjson", "jsonlines", "parquet", "arrow", "feather", "avro", "tfrecord", "msgpack"];
@@ -15,7 +15,7 @@ const PACKED: [&str; 24] = [
 ];
 /// Of those that are text, but hardly the text that is meant.
 const RAW: [&str; 7] = ["json", "csv", "tsv", "xml", "html", "htm", "yaml"];
-/// How such files begin.
+/// First bytes of such files.
 const BEGINNINGS: [(&[u8], Reason); 12] = [
 	(b"\x1f\x8b", Reason::Packed),
 	(b"\x28\xb5\x2f\xfd", Reason::Packed),
@@ -41,7 +41,7 @@ pub(super) fn refused_name(path: &Path) -> Option<Reason> {
 	is(&RECORDS).then_some(Reason::Records).or_else(|| is(&PACKED).then_some(Reason::Packed))
 }
 
-/// Whether a file of this name is text with much that is no text.
+/// Returns whether a file of this name is text with much that is no text.
 pub(super) fn is_raw(path: &Path) -> bool {
 	let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
 	ending.is_some_and(|ending| RAW.contains(&ending.as_str()))
@@ -73,7 +73,7 @@ pub(super) fn text_in(prefix: &[u8], cut: bool) -> Result<&str, Reason> {
 	}
 }
 
-/// Whether each of the first lines is a JSON object.
+/// Returns whether each of the first lines is a JSON object.
 fn holds_records(text: &str) -> bool {
 	let is_object = |line: &str| line.starts_with('{') && line.len() <= LONGEST_LINE && serde_json::from_str::<IgnoredAny>(line).is_ok();
 	let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES);

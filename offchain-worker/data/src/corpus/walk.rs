@@ -27,7 +27,7 @@ struct Walk<'a> {
 	/// As it was named, and where it is.
 	root: &'a Path,
 	place: PathBuf,
-	/// Where a dataset will be.
+	/// Path that a dataset will be written to.
 	without: Option<PathBuf>,
 	left_out: &'a mut LeftOut,
 	folders: BTreeSet<Identity>,
@@ -152,7 +152,7 @@ fn identity(kind: &Metadata) -> Identity {
 	(kind.dev(), kind.ino())
 }
 
-/// Whether the way from `place` to `target` leads into something hidden. Where `place` itself is does not matter.
+/// Returns whether the way from `place` to `target` leads into something hidden. Where `place` itself is does not matter.
 fn is_hidden_from(place: &Path, target: &Path) -> bool {
 	let (mut own, mut way) = (place.components(), target.components());
 	let mut rest = way.clone();
@@ -169,7 +169,7 @@ fn is_dataset(folder: &Path) -> bool {
 	[MANIFEST_FILE, LEAVES_FILE, SHARDS_FOLDER].iter().all(|part| folder.join(part).exists())
 }
 
-/// What is in a folder, by name.
+/// Returns the entries of a folder, by name.
 ///
 /// # Errors
 /// [`DataError::Io`].

@@ -29,9 +29,9 @@ pub enum ChallengeError {
 	/// The bond cannot be paid.
 	#[error("{who} has {free} free, and disputing takes {needed}: {bond} for the bond, which comes back, and what moves may cost. Send it some NEURO")]
 	Poor {
-		/// Who pays.
+		/// Account that pays.
 		who: AccountId,
-		/// What it has.
+		/// Its free balance.
 		free: Neuro,
 		/// Bond and fees.
 		needed: Neuro,
@@ -47,7 +47,7 @@ pub enum ChallengeError {
 }
 
 impl ChallengeError {
-	/// Whether trying again may help, without that anybody does something.
+	/// Returns whether trying again may help, without that anybody does something.
 	pub fn passes(&self) -> bool {
 		match self {
 			Self::Crowded(_) => true,
@@ -96,12 +96,12 @@ impl Accusation {
 		}
 	}
 
-	/// Whether it is false by what was signed alone, so that no game is played about it.
+	/// Returns whether it is false by what was signed alone, so that no game is played about it.
 	pub fn is_plain(&self) -> bool {
 		self.receipt.sampling.validate().is_err()
 	}
 
-	/// Whether `who` was drawn to audit the answer.
+	/// Returns whether `who` was drawn to audit the answer.
 	async fn is_audited_by(&self, at: &ChainAt, who: &AccountId) -> Result<bool, ChainError> {
 		let Some((session, place)) = self.receipt.paid else { return Ok(false) };
 		let answer = AnswerId { session, provider: self.claim.who.clone(), place };
@@ -112,8 +112,8 @@ impl Accusation {
 		challenge_answer(self.receipt.clone(), self.signature, self.doubt)
 	}
 
-	/// What must be free on the account of `submitter` to dispute it, in planck, and how much of that is the bond and what stays in every account. `model`
-	/// is the shape of the model.
+	/// Returns the amount that must be free on the account of `submitter` to dispute it, in planck, and how much of that is the bond and what stays in
+	/// every account. `model` is the shape of the model.
 	///
 	/// # Errors
 	/// [`ChallengeError::Crowded`], [`ChallengeError::Chain`].

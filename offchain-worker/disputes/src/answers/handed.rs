@@ -1,4 +1,4 @@
-//! The text of an answer that was drawn for an audit, with what shows that it is the one that was paid for.
+//! The text of an answer that was drawn for an audit, with the proof that it is the one that was paid for.
 
 use codec::{DecodeAll, Encode};
 use neuroshard_chain_client::answer_audits::Delivered;
@@ -12,7 +12,7 @@ use neuroshard_types::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a provider hands to the auditor of an answer.
+/// Text that a provider hands to the auditor of an answer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Handed {
 	/// The answer, with its receipt.
@@ -23,22 +23,22 @@ pub struct Handed {
 	pub later: Vec<H256>,
 }
 
-/// Where auditors ask.
+/// Path that auditors ask at.
 pub const TEXTS: &str = "/v1/texts";
 
-/// What auditors send there: their word that they ask, and its signature, SCALE-encoded, in hexadecimal digits behind 0x.
+/// Request of an auditor: its statement that it asks, and the signature, SCALE-encoded, in hexadecimal digits behind 0x.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Asking {
 	ask: String,
 }
 
 impl Asking {
-	/// This word, signed.
+	/// This request, signed.
 	pub fn new(ask: &TextAsk, signature: &ProofSignature) -> Self {
 		Self { ask: format!("0x{}", hex::encode((ask, signature).encode())) }
 	}
 
-	/// The word and its signature; `None` if it is something else.
+	/// The request and its signature; `None` if it is something else.
 	pub fn read(&self) -> Option<(TextAsk, ProofSignature)> {
 		let bytes = hex::decode(self.ask.strip_prefix("0x")?).ok()?;
 		DecodeAll::decode_all(&mut &bytes[..]).ok()
@@ -100,7 +100,7 @@ impl Handed {
 		Ok(Delivered { receipt, signature, before, later, prompt, answer })
 	}
 
-	/// What somebody with this key has put into a block of this chain.
+	/// Returns the text that somebody with this key has put into a block of this chain.
 	pub fn of(delivered: Delivered, key: PonwKey, genesis: H256) -> Self {
 		let Delivered { receipt, signature, before, later, prompt, answer } = delivered;
 		let (prompt, answer) = (prompt.into_inner(), answer.into_inner());

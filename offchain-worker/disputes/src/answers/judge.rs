@@ -1,4 +1,4 @@
-//! Which answers a dispute can judge: it reads no text of any length, and no vocabulary of any size.
+//! Limits on the answers that a dispute can judge: it reads no text of any length, and no vocabulary of any size.
 
 use neuroshard_graph::{
 	answer::MAX_TEXT,
@@ -35,8 +35,8 @@ pub enum Undisputable {
 	Game(#[from] GameError),
 }
 
-/// Whether a dispute can judge the answer with this receipt, whichever of its tokens is wrong. It was computed with the checkpoint that `round` of the run
-/// starts from.
+/// Checks that a dispute can judge the answer with this receipt, whichever of its tokens is wrong. It was computed with the checkpoint that `round` of the
+/// run starts from.
 ///
 /// # Errors
 /// [`Undisputable`].
@@ -48,7 +48,7 @@ pub fn check_disputable(config: &RunConfig, round: RoundIndex, receipt: &Receipt
 	Ok(check_opens(config, round, receipt)?)
 }
 
-/// Whether the chain opens a game about the answer with this receipt, whatever it says of its vocabulary.
+/// Checks that the chain opens a game about the answer with this receipt, whatever it says of its vocabulary.
 ///
 /// # Errors
 /// Why it opens none.
@@ -109,7 +109,7 @@ pub fn longest_text(config: &RunConfig, room: Option<u64>) -> Option<u32> {
 	Some(judged)
 }
 
-/// Whether a text of so many tokens, one of them the prompt, is judged.
+/// Returns whether a text of so many tokens, one of them the prompt, is judged.
 fn is_judged(config: &RunConfig, tokens: u32) -> bool {
 	let Some(generated) = tokens.checked_sub(1) else { return false };
 	let mut receipt = plain();

@@ -63,7 +63,7 @@ pub enum PlayerError {
 	Panicked,
 }
 
-/// What is false about every answer of a provider that cheats on purpose. No worker that is installed has any.
+/// Fault in every answer of a provider that cheats on purpose. No worker that is installed has any.
 pub trait Lie: std::fmt::Debug + Send + Sync {
 	/// Returns the parameters that are used in place of those of the checkpoint, which are `right`. A game is played with them as well.
 	///
@@ -78,21 +78,21 @@ pub trait Lie: std::fmt::Debug + Send + Sync {
 	fn engine(&self, model: &ModelConfig, parameters: &[f32], threads: usize) -> Result<Box<dyn Engine>, ModelError>;
 }
 
-/// What a player works with.
+/// Parts that a player works with.
 pub struct Parts {
 	/// The chain.
 	pub client: ChainClient,
 	/// Sends its moves.
 	pub submitter: Submitter,
-	/// Where transcripts and checkpoints are.
+	/// Folder of transcripts and checkpoints.
 	pub shelf: Shelf,
 	/// The side on which it plays.
 	pub side: Side,
 	/// Compute threads.
 	pub threads: usize,
-	/// What keeps the checkpoint that is used now.
+	/// Guard that keeps the checkpoint which is used now.
 	pub in_use: Option<InUse>,
-	/// What is wrong on purpose with every answer, and then defended.
+	/// Fault that every answer has on purpose, and that is then defended.
 	pub lie: Option<Arc<dyn Lie>>,
 }
 
@@ -232,7 +232,8 @@ impl Player {
 		}
 	}
 
-	/// Whether a game that block `seen` had, and the best one has not, is gone for good. One that is missing after a short reorganisation may come back.
+	/// Returns whether a game that block `seen` had, and the best one has not, is gone for good. One that is missing after a short reorganisation may come
+	/// back.
 	async fn is_gone(&self, (claim, challenger): &GameId, seen: BlockNumber) -> bool {
 		let gone = async {
 			let last = self.parts.client.heads().await?.finalized;
@@ -312,7 +313,7 @@ impl Player {
 		Ok(self.games.say(heads, game, &view, answer).await?)
 	}
 
-	/// The answer with what it takes to compute it anew, from the shelf.
+	/// The answer with what it takes to compute it anew, from the stored transcripts.
 	async fn new_case(&mut self, claim: &ClaimId, judged: AnswerClaim) -> Result<Case, PlayerError> {
 		let exec = match &self.exec {
 			Some(exec) => exec.clone(),
@@ -378,7 +379,7 @@ impl Player {
 	}
 }
 
-/// The answer that `judged` is about, from the shelf, computed with the checkpoint that the round of the run starts from. Blocks.
+/// The answer that `judged` is about, from the stored transcripts, computed with the checkpoint that the round of the run starts from. Blocks.
 ///
 /// # Errors
 /// [`PlayerError`].
@@ -412,7 +413,7 @@ pub fn doubt_of(
 	Ok(Case::answer(exec, round, judged, start, text)?.doubted_choice()?)
 }
 
-/// What `work`, which takes time, gives on a thread for that.
+/// Runs `work`, which takes time, on a thread for that.
 pub async fn computed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, PlayerError> {
 	tokio::task::spawn_blocking(work).await.map_err(|_| PlayerError::Panicked)
 }

@@ -1,4 +1,4 @@
-//! What is told of disputes about answers.
+//! Progress of disputes about answers.
 
 use neuroshard_chain_client::{Neuro, Verdict};
 use neuroshard_types::{
@@ -8,12 +8,12 @@ use neuroshard_types::{
 };
 use std::fmt;
 
-/// Where a dispute stands.
+/// State of a dispute.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
 	/// It goes on.
 	Open {
-		/// Whether this account has to move.
+		/// True if this account has to move.
 		ours: bool,
 		/// Last block for the move.
 		deadline: BlockNumber,
@@ -27,16 +27,16 @@ pub enum State {
 pub struct Dispute {
 	/// The claim.
 	pub claim: ClaimId,
-	/// Who disputes it.
+	/// Account that disputes it.
 	pub challenger: AccountId,
 	/// Session of the answer, and its place there, if that is known.
 	pub paid: Option<(SessionId, u32)>,
-	/// Where it stands.
+	/// State of the dispute.
 	pub state: State,
 }
 
 impl Dispute {
-	/// Whether this account has lost it; `None` if it goes on, or ended without a decision that was seen.
+	/// Returns whether this account has lost it; `None` if it goes on, or ended without a decision that was seen.
 	pub fn is_lost(&self, me: &AccountId) -> Option<bool> {
 		match &self.state {
 			State::Ended(Some(verdict)) => Some(verdict.loser() == me),
@@ -55,7 +55,7 @@ impl fmt::Display for State {
 	}
 }
 
-/// How a dispute ended, and who was paid what.
+/// Describes how a dispute ended, and who was paid what.
 pub(super) fn outcome(verdict: Option<&Verdict>) -> String {
 	let Some(verdict) = verdict else { return "how was not seen; the bond is back, if no decision took it".into() };
 	let Verdict { decision, slashed, rewarded, receiver, burned, .. } = verdict;

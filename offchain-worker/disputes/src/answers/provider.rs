@@ -40,7 +40,7 @@ pub struct BadEndpoint {
 	endpoint: String,
 }
 
-/// Where a provider answers.
+/// Endpoint of a provider.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Endpoint {
 	scheme: Scheme,
@@ -115,7 +115,7 @@ pub enum Away {
 }
 
 impl Away {
-	/// Whether the provider may have been asked all the same.
+	/// Returns whether the provider may have been asked all the same.
 	pub fn was_sent(&self) -> bool {
 		match self {
 			Self::Client(error) => !error.is_connect(),
@@ -203,7 +203,7 @@ mod tests {
 		assert!(Endpoint::parse(&[0xff, 0xfe]).is_err());
 	}
 
-	/// What asking at this address comes to.
+	/// Returns the result of asking at this address.
 	async fn ask(endpoint: &str, reach: Reach) -> Result<axum::http::StatusCode, Away> {
 		let provider = Provider::new(Endpoint::parse(endpoint.as_bytes()).unwrap().reaching(reach)).unwrap();
 		let asked = provider.ask(Method::GET, PathAndQuery::from_static("/v1/models"), HeaderMap::new(), Bytes::new());

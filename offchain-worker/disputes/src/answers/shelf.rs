@@ -1,5 +1,5 @@
-//! What disputes about answers and audits of them need, on disk: the transcript of every answer, until its session is settled and no audit of it is open, and
-//! the checkpoint that it was computed with.
+//! Storage of what disputes about answers and audits of them need, on disk: the transcript of every answer, until its session is settled and no audit of it
+//! is open, and the checkpoint that it was computed with.
 //!
 //! ```text
 //! answers/ROOT/                     what was answered with the checkpoint of this root
@@ -44,9 +44,9 @@ pub enum ShelfError {
 	/// A file or folder.
 	#[error("cannot use {path}: {source}")]
 	File {
-		/// Which one.
+		/// The file or folder.
 		path: PathBuf,
-		/// What the system said.
+		/// Error of the operating system.
 		source: io::Error,
 	},
 	/// There is no room for transcripts.
@@ -54,7 +54,7 @@ pub enum ShelfError {
 	NoRoom {
 		/// The folder.
 		path: PathBuf,
-		/// What is short.
+		/// Shortage, in words.
 		words: String,
 	},
 	/// The receipt names no session.
@@ -63,7 +63,7 @@ pub enum ShelfError {
 	/// A transcript is not here.
 	#[error("there is no transcript {path}: without it, nobody can play a dispute about that answer from this base folder")]
 	NoTranscript {
-		/// Where it would be.
+		/// Path that it would have.
 		path: PathBuf,
 	},
 	/// A file is no transcript, or another one.
@@ -71,7 +71,7 @@ pub enum ShelfError {
 	Transcript {
 		/// The file.
 		path: PathBuf,
-		/// What is wrong with it.
+		/// Error in the file.
 		reason: String,
 	},
 	/// A transcript contradicts itself.
@@ -79,7 +79,7 @@ pub enum ShelfError {
 	Malformed {
 		/// The file.
 		path: PathBuf,
-		/// What is wrong with it.
+		/// Error in the transcript.
 		source: Malformed,
 	},
 	/// A checkpoint is not here.
@@ -136,7 +136,7 @@ impl Shelf {
 		self.0.folder.join(hex::encode(root))
 	}
 
-	/// Where the transcript with this receipt is.
+	/// Returns the path of the transcript with this receipt.
 	///
 	/// # Errors
 	/// [`ShelfError::Unpaid`].
@@ -146,7 +146,7 @@ impl Shelf {
 		Ok(self.root(receipt.parameters).join(session.to_string()).join(name))
 	}
 
-	/// Whether another answer can be given: whether there is room for its transcript.
+	/// Checks that another answer can be given: that there is room for its transcript.
 	///
 	/// # Errors
 	/// [`ShelfError::NoRoom`], [`ShelfError::File`].
@@ -276,7 +276,7 @@ impl Shelf {
 		Ok(in_use)
 	}
 
-	/// What the copy of a checkpoint says of it, if there is one.
+	/// Returns the header in the copy of a checkpoint, if there is one.
 	pub fn header(&self, root: H256) -> Option<Header> {
 		let bytes = fs::read(self.root(root).join(HEADER_FILE)).ok()?;
 		serde_json::from_slice::<Header>(&bytes).ok().filter(|header| header.root() == root)

@@ -34,7 +34,7 @@ fn case(transcript: &Transcript) -> Case {
 	Case::answer(Arc::new(Exec::new(1).unwrap()), ROUND, claim, (params, header.momentum.0), text).unwrap()
 }
 
-/// What a machine with a mistake says of an answer, which it holds for false from some choice on.
+/// Returns the case that a machine with a mistake makes of an answer, which it holds for false from some choice on.
 fn mistaken(transcript: &Transcript) -> (Case, u32) {
 	let mistakes = (0..30).map(|stage| Mistake { step: 0, stage, output: 0, element: 77, mask: 1 << 30 });
 	let found = mistakes.map(|mistake| case(transcript).with_mistake(Some(mistake))).find_map(|mut case| {

@@ -80,7 +80,7 @@ impl From<PlayError<Infallible>> for CaseError {
 }
 
 impl CaseError {
-	/// Whether the work was put off and nothing is wrong.
+	/// Returns whether the work was put off and nothing is wrong.
 	pub fn is_cancelled(&self) -> bool {
 		matches!(self, Self::Play(PlayError::Source(SourceError::Cancelled)))
 	}
@@ -220,7 +220,7 @@ impl Case {
 		Self { _room: Some(room), ..self }
 	}
 
-	/// What ends a computation at its next step.
+	/// Returns the flag that ends a computation at its next step.
 	pub fn cancel(&self) -> Arc<AtomicBool> {
 		self.cancel.clone()
 	}
@@ -312,7 +312,7 @@ impl Case {
 		Ok(story.doubt(&claim.receipt.claimed())?)
 	}
 
-	/// What the claim is judged by.
+	/// Returns the grounds that the claim is judged by.
 	pub fn grounds(&self) -> &Grounds {
 		&self.grounds
 	}
@@ -327,7 +327,7 @@ impl Case {
 		Ok(story.doubt(&roots, work.delta_root.0)?)
 	}
 
-	/// What [`Self::doubt`] says of `work`, if that is known, and the root of the state after inner step `step`, counted from 0, whatever
+	/// Returns the result of [`Self::doubt`] for `work`, if that is known, and the root of the state after inner step `step`, counted from 0, whatever
 	/// was revealed; `None` if the round diverges before. Runs the round.
 	///
 	/// # Errors

@@ -1,4 +1,4 @@
-//! Which claims were checked, so that a restart does not check them again, and the secret that decides which are.
+//! Ledger of the claims that were checked, so that a restart does not check them again, and the secret that decides which are.
 
 use neuroshard_atomic_write::write_private;
 use neuroshard_chain_client::ChainError;
@@ -14,7 +14,7 @@ use std::{
 /// File name below the base folder.
 const FILE: &str = "audits.json";
 
-/// What a check said.
+/// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Finding {
 	/// The claim is right.
@@ -35,7 +35,7 @@ struct Entry {
 	until: BlockNumber,
 }
 
-/// What the file holds.
+/// Content of the file.
 #[derive(Default, Serialize, Deserialize)]
 struct Content {
 	secret: [u8; 32],
@@ -62,12 +62,12 @@ impl Ledger {
 		Self { path, secret, entries: entries.into_iter().map(|entry| (entry.claim.clone(), entry)).collect() }
 	}
 
-	/// What decides which work is checked: nobody must know it before the work is done.
+	/// Returns the secret that decides which work is checked: nobody must know it before the work is done.
 	pub fn secret(&self) -> &[u8; 32] {
 		&self.secret
 	}
 
-	/// What is known of a claim.
+	/// Returns the result of checking a claim, if that is known.
 	pub fn finding(&self, claim: &ClaimId) -> Option<Finding> {
 		self.entries.get(claim).map(|entry| entry.finding)
 	}
@@ -84,7 +84,7 @@ impl Ledger {
 	}
 }
 
-/// What the failure of a challenge says for good; `None` if it may succeed later.
+/// Returns the finding that follows from the failure of a challenge for good; `None` if it may succeed later.
 pub fn verdict(error: &ChainError) -> Option<Finding> {
 	match error {
 		error if error.is_dispatch("Disputes::AlreadyOpen") => Some(Finding::Challenged),

@@ -17,9 +17,9 @@ use neuroshard_types::{dispute::ClaimId, grounds::Grounds, AccountId, H256};
 pub struct Record {
 	claim: ClaimId,
 	challenger: AccountId,
-	/// Where games about the claim began that were opened in the block of its opening.
+	/// Positions at the beginning of the games about the claim that were opened in the block of its opening.
 	openings: Vec<Position>,
-	/// Where it stands after its moves; `None` before the first of them was seen.
+	/// Position after its moves; `None` before the first of them was seen.
 	position: Option<Position>,
 	/// The defender's moves.
 	defence: Vec<Move>,
@@ -61,7 +61,7 @@ impl Record {
 		}
 	}
 
-	/// Whether the game stands there, by what was read.
+	/// Returns whether the game is in `position`, by what was read.
 	pub fn is_at(&self, position: &Position) -> bool {
 		match &self.position {
 			Some(stands) => stands == position,

@@ -1,4 +1,4 @@
-//! What an auditor reports, with what it takes to open its seal: on disk before the seal is sent, so that a restart can still open it.
+//! Reports of an auditor, with what it takes to open its seal: on disk before the seal is sent, so that a restart can still open it.
 
 use neuroshard_atomic_write::write_private;
 use neuroshard_types::{
@@ -22,22 +22,22 @@ pub struct Note {
 	pub run: RunId,
 	/// Audited round of it.
 	pub round: RoundIndex,
-	/// Whose work was run again.
+	/// Account whose work was run again.
 	pub subject: AccountId,
 	/// The inner step, counted from 0, after which the sample is taken.
 	pub step: u32,
 	/// Random, secret until it is reported.
 	pub salt: [u8; 32],
-	/// What is reported.
+	/// Report of the auditor.
 	pub report: Report,
 	/// Block from which nobody asks for it any more.
 	pub until: BlockNumber,
-	/// Whether the partner's sample was disputed, or the chain refused that for good.
+	/// True if the partner's sample was disputed, or the chain refused that for good.
 	pub challenged: bool,
 }
 
 impl Note {
-	/// Whether this is about `audit`: with a reorganisation something else may have been drawn.
+	/// Returns whether this is about `audit`: with a reorganisation something else may have been drawn.
 	fn is_about(&self, audit: &AuditView) -> bool {
 		(self.run, self.round, &self.subject, self.step) == (audit.run, audit.round, &audit.subject, audit.step)
 	}
@@ -67,7 +67,7 @@ impl Reports {
 		Self { path, notes: notes.into_iter().map(|note| ((note.run, note.round), note)).collect() }
 	}
 
-	/// What is to be reported in `audit`; `None` if that is not known yet.
+	/// Returns the note of what is to be reported in `audit`; `None` if that is not known yet.
 	pub fn of(&self, audit: &AuditView) -> Option<&Note> {
 		self.notes.get(&(audit.run, audit.round)).filter(|note| note.is_about(audit))
 	}

@@ -17,7 +17,7 @@ use neuroshard_types::{
 use std::sync::Arc;
 
 impl Claimed {
-	/// What a participant with this mistake reveals.
+	/// Returns the work that a participant with this mistake reveals.
 	fn reveal(&self, mistake: Option<Mistake>) -> Work {
 		let mut case = self.case(mistake);
 		let (roots, delta) = case.reveal().unwrap().unwrap();

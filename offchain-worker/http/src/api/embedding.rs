@@ -15,7 +15,7 @@ pub struct Embedding {
 	pub model: String,
 	/// The texts.
 	pub input: Vec<Prompt>,
-	/// Whether vectors are told in base64, and not as numbers.
+	/// True if vectors are told in base64, and not as numbers.
 	pub base64: bool,
 }
 

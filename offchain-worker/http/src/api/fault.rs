@@ -1,15 +1,15 @@
-//! What is wrong with a request.
+//! Errors of requests.
 
 /// Characters of what a client sent that are told back to it.
 const MOST_TOLD: usize = 64;
 
-/// What is wrong with a request, as clients of the OpenAI API read it.
+/// Error of a request, as clients of the OpenAI API read it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
 	/// The field, such as `messages[0].content`, if it is one field's.
 	pub param: Option<String>,
-	/// A word for programs, if there is one.
+	/// Code for programs, if there is one.
 	pub code: Option<&'static str>,
 	/// For people.
 	pub message: String,
@@ -43,7 +43,7 @@ impl Fault {
 	}
 }
 
-/// What a client sent, as far as it is told back.
+/// Returns the text that a client sent, as far as it is told back.
 pub(super) fn short(text: &str) -> String {
 	let mut characters = text.chars();
 	let told: String = characters.by_ref().take(MOST_TOLD).collect();

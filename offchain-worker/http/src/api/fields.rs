@@ -1,4 +1,4 @@
-//! Which fields requests may have. What is read here, what has no effect on an answer, what others know and this server does not: the last is refused by
+//! Fields that requests may have: what is read here, what has no effect on an answer, what others know and this server does not: the last is refused by
 //! name with a reason, unless its value asks for nothing. What nobody knows is refused, too, since it may be a slip of the pen.
 
 use super::{
@@ -13,7 +13,7 @@ const NEAR: usize = 2;
 
 /// Fields of one kind of object.
 pub(super) struct Table {
-	/// What the object is.
+	/// Name of the kind of object.
 	of: &'static str,
 	/// Those that are read.
 	read: &'static [&'static str],

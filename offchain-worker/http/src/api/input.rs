@@ -1,4 +1,4 @@
-//! What a request wants to have continued: prompts, or the messages of a chat.
+//! Input of a request: prompts, or the messages of a chat.
 
 use super::{
 	fault::{short, Fault},
@@ -23,7 +23,7 @@ pub enum Prompt {
 	Tokens(Vec<u32>),
 }
 
-/// What is continued.
+/// Input that is continued.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Input {
 	/// Each of these prompts.

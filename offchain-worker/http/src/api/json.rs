@@ -14,7 +14,7 @@ const MOST_FIELDS: usize = 512;
 /// Digits of a whole number.
 const MOST_DIGITS: usize = 36;
 
-/// Where a value is.
+/// Path of a value in a request.
 #[derive(Clone, Copy)]
 pub(super) enum Path<'p> {
 	/// A field of the request.
@@ -35,7 +35,7 @@ impl fmt::Display for Path<'_> {
 	}
 }
 
-/// What a value is.
+/// Type of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Type {
 	Null,

@@ -17,7 +17,7 @@ pub use fault::Fault;
 pub use input::{Input, Prompt};
 pub use request::{with_receipt, Request, Settings};
 
-/// What is asked for.
+/// Kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
 	/// A text, continued.
@@ -29,7 +29,7 @@ pub enum Kind {
 }
 
 impl Kind {
-	/// Where it is asked for.
+	/// Returns the path of its endpoint.
 	pub fn path(self) -> &'static str {
 		match self {
 			Self::Completion => "/v1/completions",
@@ -38,7 +38,7 @@ impl Kind {
 		}
 	}
 
-	/// What an answer says that it is, or a piece of one that is streamed.
+	/// Returns the `object` field of an answer, or of a chunk of one that is streamed.
 	pub fn object(self, stream: bool) -> &'static str {
 		match (self, stream) {
 			(Self::Chat, false) => "chat.completion",

@@ -25,16 +25,16 @@ const DEFAULT_TOKENS: u32 = 16;
 pub struct Request {
 	/// Name of the model.
 	pub model: String,
-	/// What is continued.
+	/// Input that is continued.
 	pub input: Input,
-	/// How.
+	/// Settings of the answers.
 	pub settings: Settings,
 }
 
-/// What is asked of each answer to a request.
+/// Settings for each answer to a request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
-	/// How tokens are chosen, by default where nothing is said; its seed is 0 if none is named.
+	/// Sampling settings, by default where nothing is said; its seed is 0 if none is named.
 	pub sampling: Sampling,
 	/// Seed of the first answer to each prompt, if one is named. One below 0 is that of the same 64 bits.
 	pub seed: Option<u64>,
@@ -46,13 +46,13 @@ pub struct Settings {
 	pub stops: Arc<[String]>,
 	/// Alternatives to each token, if probabilities are asked for.
 	pub log: Option<usize>,
-	/// Whether pieces are told as they come.
+	/// True if pieces are told as they come.
 	pub stream: bool,
-	/// Whether a stream ends with the number of its tokens.
+	/// True if a stream ends with the number of its tokens.
 	pub usage: bool,
-	/// Whether answers go on behind a token that ends texts.
+	/// True if answers go on behind a token that ends texts.
 	pub endless: bool,
-	/// Whether each answer comes with its receipt.
+	/// True if each answer comes with its receipt.
 	pub receipt: bool,
 }
 

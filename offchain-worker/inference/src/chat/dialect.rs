@@ -1,6 +1,6 @@
 //! Jinja's language where minijinja's differs: `{% generation %}` blocks, which mark what an assistant said, and `%` behind strings.
 
-/// What `a % b` becomes, since minijinja divides numbers only.
+/// Name of the function that `a % b` becomes, since minijinja divides numbers only.
 pub(super) const PERCENT: &str = "__percent";
 /// Words that no operand has.
 const WORDS: [&str; 14] = ["if", "elif", "else", "for", "in", "not", "and", "or", "is", "set", "do", "call", "filter", "with"];
@@ -75,7 +75,7 @@ fn parts(template: &str) -> Vec<Part<'_>> {
 	parts
 }
 
-/// Where code ends that begins `text`: behind the first `}}` or `%}` that is in no string or bracket.
+/// Returns the end of the code that begins `text`: behind the first `}}` or `%}` that is in no string or bracket.
 fn code_end(text: &str) -> usize {
 	let (mut end, mut depth) = (2usize, 0usize);
 	let closing = if text.starts_with("{%") { "%}" } else { "}}" };
@@ -192,7 +192,7 @@ fn as_str(words: &[(Kind, String)], place: usize) -> (Kind, &str) {
 	words.get(place).map_or((Kind::Blank, ""), |(kind, text)| (*kind, text.as_str()))
 }
 
-/// Whether a token can be the last of an operand.
+/// Returns whether a token can be the last of an operand.
 fn ends_operand(token: (Kind, &str)) -> bool {
 	match token {
 		(Kind::String, _) => true,

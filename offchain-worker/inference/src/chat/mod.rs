@@ -31,9 +31,9 @@ pub enum ChatError {
 /// A message of a chat.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Message {
-	/// Who says it, such as `user`.
+	/// Role of the speaker, such as `user`.
 	pub role: String,
-	/// What.
+	/// Text of the message.
 	pub content: String,
 }
 
@@ -73,7 +73,7 @@ impl Chat {
 		self.environment.as_ref().err().map(String::as_str)
 	}
 
-	/// Whether prompts name the control tokens themselves.
+	/// Returns whether prompts name the control tokens themselves.
 	pub fn is_marked(&self) -> bool {
 		self.controls.is_some()
 	}
@@ -141,7 +141,7 @@ mod tests {
 		Chat::new(template.into(), &specials, text.controls().clone())
 	}
 
-	/// What a template makes of two messages.
+	/// Renders two messages with a template.
 	fn written(template: &str) -> String {
 		chat(template).prompt(&messages()).unwrap()
 	}

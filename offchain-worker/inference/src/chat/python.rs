@@ -94,11 +94,11 @@ fn time(format: &str, now: NaiveDateTime) -> Result<String, Error> {
 	Ok(told)
 }
 
-/// How JSON is written.
+/// Format of JSON that is written.
 struct Json {
 	ascii: bool,
 	sorted: bool,
-	/// What each level is indented by, if each value has a line.
+	/// Indentation of each level, if each value has a line.
 	indent: Option<String>,
 	between: String,
 	colon: String,

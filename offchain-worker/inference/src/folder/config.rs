@@ -5,7 +5,7 @@ use crate::parameters::Shape;
 use neuroshard_graph::{exec::RopeScaling, ConfigError, ModelConfig, F32};
 use serde::Deserialize;
 
-/// What of `config.json` matters.
+/// Fields of `config.json` that matter.
 #[derive(Deserialize)]
 pub(super) struct Config {
 	model_type: String,
@@ -34,7 +34,7 @@ pub(super) struct Config {
 	pub(super) eos_token_id: Tokens,
 }
 
-/// How positions are read: newer files have it in one place with `rope_theta`.
+/// Rotary position embedding: newer files have it in one place with `rope_theta`.
 #[derive(Clone, Deserialize)]
 struct Rope {
 	rope_type: Option<String>,

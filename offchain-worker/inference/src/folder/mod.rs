@@ -34,7 +34,7 @@ pub enum FolderError {
 	/// A file is no JSON of the kind that it must be.
 	#[error("{path} is not understood: {reason}", path = path.display())]
 	Json {
-		/// Which one.
+		/// Path of the file.
 		path: PathBuf,
 		/// Why.
 		reason: String,
@@ -53,7 +53,7 @@ pub enum FolderError {
 	Text {
 		/// Its file.
 		path: PathBuf,
-		/// What is wrong.
+		/// Error of the tokenizer.
 		source: TextError,
 	},
 }
@@ -66,7 +66,7 @@ pub struct Folder {
 	pub parameters: Parameters,
 	/// Tokenizer.
 	pub text: Text,
-	/// How a chat becomes a prompt.
+	/// Template by which a chat becomes a prompt.
 	pub chat: Chat,
 }
 
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for Tokens {
 	}
 }
 
-/// What of `generation_config.json` matters.
+/// Fields of `generation_config.json` that matter.
 #[derive(Default, Deserialize)]
 struct Generation {
 	#[serde(default)]

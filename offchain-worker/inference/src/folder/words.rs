@@ -1,4 +1,4 @@
-//! What the files beside `tokenizer.json` say: how special tokens are written, and by which template a chat becomes a prompt. As transformers reads
+//! Content of the files beside `tokenizer.json`: how special tokens are written, and by which template a chat becomes a prompt. As transformers reads
 //! them.
 
 use super::{is_there, json_if_there, FolderError};
@@ -30,7 +30,7 @@ pub(super) enum Template {
 	Refused(String),
 }
 
-/// What the files say.
+/// Content of the files.
 pub(super) struct Words {
 	/// Names of special tokens, and how they are written.
 	pub(super) specials: Vec<(String, String)>,
@@ -56,7 +56,7 @@ impl Words {
 		Ok(Self { specials, template })
 	}
 
-	/// How a special token is written.
+	/// Returns the text of a special token.
 	pub(super) fn special(&self, name: &str) -> Option<&str> {
 		self.specials.iter().find(|(own, _)| own == name).map(|(_, text)| text.as_str())
 	}

@@ -56,7 +56,7 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for Reader<V> {
 	}
 }
 
-/// What a safetensors file has: the tensors, and where their bytes begin.
+/// Content of a safetensors file: the tensors, and the place where their bytes begin.
 pub(super) struct Header {
 	tensors: Metadata,
 	start: u64,

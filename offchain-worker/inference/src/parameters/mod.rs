@@ -45,7 +45,7 @@ pub enum ParametersError {
 	/// The header of a safetensors file, or the index of several.
 	#[error("{path} is not understood: {reason}", path = path.display())]
 	Json {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
 		/// Why.
 		reason: String,
@@ -53,17 +53,17 @@ pub enum ParametersError {
 	/// A safetensors file that contradicts itself.
 	#[error("{path} is no whole safetensors file: {what}. Fetch it again", path = path.display())]
 	Broken {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
-		/// What is wrong.
+		/// Error in the file.
 		what: String,
 	},
 	/// An index that names something else than a file beside it.
 	#[error("{path} names {name:?}, which is no file of its folder", path = path.display())]
 	Elsewhere {
-		/// Which index.
+		/// Path of the index.
 		path: PathBuf,
-		/// What it names.
+		/// Name that it has.
 		name: String,
 	},
 	/// A tensor that the model needs.
@@ -77,25 +77,25 @@ pub enum ParametersError {
 	/// Tiles that are no encoding of the tensor.
 	#[error("{path}, {tensor}: {source}", path = path.display())]
 	Tiles {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
-		/// Which tensor.
+		/// Name of the tensor.
 		tensor: String,
-		/// What is wrong.
+		/// Error of decoding.
 		source: DecodeError,
 	},
 	/// A weight that is infinite, or no number.
 	#[error("{path}, {tensor}: a weight is infinite, or no number, so that no answer would be of use: the file is damaged, or was written by a training that diverged", path = path.display())]
 	NotFinite {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
-		/// Which tensor.
+		/// Name of the tensor.
 		tensor: String,
 	},
 	/// The file has changed since its root was computed.
 	#[error("{path} has changed since this command was started: start it anew", path = path.display())]
 	Changed {
-		/// Which file.
+		/// Path of the file.
 		path: PathBuf,
 	},
 	/// The shape of the model.
@@ -106,7 +106,7 @@ pub enum ParametersError {
 	Inference(#[from] InferenceError),
 }
 
-/// How a tensor is written in its file.
+/// Number format of a tensor in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
 	/// Tiles of a checkpoint.
@@ -202,18 +202,18 @@ fn half(bits: u16) -> f32 {
 	f32::from_bits(sign | magnitude)
 }
 
-/// What of `model.safetensors.index.json` matters.
+/// Fields of `model.safetensors.index.json` that matter.
 #[derive(Deserialize)]
 struct Index {
 	weight_map: Entries<String>,
 }
 
-/// What a model computes, but for its parameters.
+/// Shape of a model: what it computes, but for its parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shape {
 	/// Its shape.
 	pub config: ModelConfig,
-	/// How it turns by positions.
+	/// Scaling of its rotary position embedding.
 	pub scaling: RopeScaling,
 }
 
@@ -222,7 +222,7 @@ pub struct Shape {
 pub struct Parameters {
 	/// Hash of all of them: the checkpoint's root, or Blake2-256 of the values of a folder, little-endian, in the order of [`ParamLayout`].
 	pub root: H256,
-	/// Where each tensor is, and the root of its leaves.
+	/// Place of each tensor, and the root of its leaves.
 	tensors: Vec<(Place, Hash)>,
 	threads: usize,
 }
@@ -306,7 +306,7 @@ impl Parameters {
 	}
 }
 
-/// Where each tensor of `layout` is in the files of a folder.
+/// Returns the place of each tensor of `layout` in the files of a folder.
 fn places_of(folder: &Path, layout: &ParamLayout) -> Result<BTreeMap<String, Place>, ParametersError> {
 	let (whole, index) = (folder.join(WHOLE), folder.join(INDEX));
 	let is_there = |path: &Path| path.symlink_metadata().is_ok();
@@ -349,7 +349,7 @@ fn none_in(file: &Opened, tensor: &str) -> ParametersError {
 	ParametersError::Tensor { path: file.path.clone(), tensor: tensor.to_owned() }
 }
 
-/// Where a safetensors file has a tensor; `None` if it has not, or has another one of that name.
+/// Returns the place of a tensor in a safetensors file; `None` if the file has no such tensor, or has another one of that name.
 fn place_in(file: &Arc<Opened>, header: &header::Header, tensor: &ParamTensor) -> Option<Place> {
 	let (told, offset) = header.tensor(&tensor.name)?;
 	let fits = told.shape == [tensor.rows, tensor.cols] || (tensor.rows == 1 && told.shape == [tensor.cols]);

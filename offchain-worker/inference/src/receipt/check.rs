@@ -15,7 +15,7 @@ use neuroshard_types::{
 /// Tokens that are read in one pass: logits of so many are in memory at a time.
 const PORTION: usize = 256;
 
-/// What a check finds.
+/// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
 	/// The model gives this answer.
@@ -68,7 +68,7 @@ pub enum CheckError {
 	Inference(#[from] InferenceError),
 }
 
-/// What tells one model from another.
+/// Facts that tell one model from another.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
 	/// Root of its parameters.
@@ -77,7 +77,7 @@ pub struct Known<'a> {
 	pub class: Class,
 	/// Tokens below this one are chosen from.
 	pub usable: usize,
-	/// Which tokens end a text.
+	/// Returns whether a token ends a text.
 	pub ends: &'a dyn Fn(u32) -> bool,
 }
 

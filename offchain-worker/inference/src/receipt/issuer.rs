@@ -8,7 +8,7 @@ use neuroshard_types::{
 	AccountId, RoundIndex, RunId, H256,
 };
 
-/// Who makes receipts, about which parameters.
+/// Maker of receipts: the provider that answers, and the parameters that it answers with.
 #[derive(Clone, Debug)]
 pub struct Issuer {
 	/// Root of the parameters.
@@ -21,7 +21,7 @@ pub struct Issuer {
 	pub usable: u32,
 	/// The provider, its key, and the first block of its chain; without them, nobody vouches for the receipts.
 	pub signer: Option<(AccountId, PonwSigner, H256)>,
-	/// What tokens cost.
+	/// Prices of tokens.
 	pub prices: Prices,
 }
 

@@ -1,4 +1,4 @@
-//! Receipts: a provider's word for each answer, and how anybody checks it.
+//! Receipts: a provider's signed statement about each answer, and how anybody checks it.
 //!
 //! - `issuer`: makes receipts, and signs them if it has a key.
 //! - [`check`]: computes an answer anew, with one pass over prompt and answer instead of one for each token.
@@ -35,7 +35,7 @@ pub struct Transcript {
 	pub answer: Vec<u32>,
 }
 
-/// What is wrong with a transcript, whatever the model says.
+/// Error of a transcript that is wrong whatever the model says.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Malformed {
 	/// The tokens are not those of the receipt.

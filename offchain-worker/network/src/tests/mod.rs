@@ -115,7 +115,7 @@ impl Node {
 	}
 }
 
-/// What a hand-made peer does with a request.
+/// Reaction of a hand-made peer to a request.
 enum Reaction {
 	/// Sends these bytes, whatever they are.
 	Raw(Vec<u8>),

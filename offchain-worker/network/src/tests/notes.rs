@@ -1,4 +1,4 @@
-//! What a root that names no blob is made of.
+//! Tests of notes: what a root that names no blob is made of.
 
 use super::*;
 

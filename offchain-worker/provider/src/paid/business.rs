@@ -24,7 +24,7 @@ const CLAIMS: Duration = Duration::from_secs(6);
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 /// Longer than any server runs.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
-/// What is owed before a claim is worth its fee, of sessions that stay open.
+/// Least debt for which a claim is worth its fee, of sessions that stay open.
 const WORTH: Balance = NEURO / 10;
 /// Longest time in which last claims are made when the server stops.
 const LAST: Duration = Duration::from_secs(30);
@@ -118,7 +118,7 @@ impl Business {
 		}))
 	}
 
-	/// What it keeps for those who audit its answers.
+	/// Returns the keeper of texts for those who audit its answers.
 	pub fn keeper(&self) -> &Keeper {
 		&self.0.keeper
 	}
@@ -128,7 +128,8 @@ impl Business {
 		self.0.keeper.accounts()
 	}
 
-	/// What the chain says of a session, now or a moment ago, if the model may be used. Whoever invents sessions takes no more than some places for that.
+	/// Returns the state of a session on chain, now or a moment ago, if the model may be used. Whoever invents sessions takes no more than some places for
+	/// that.
 	pub(crate) async fn session(&self, session: SessionId) -> Result<Known, ApiError> {
 		let away = |error: ChainError| ApiError::chain(&error);
 		if self.is_halted().await.map_err(away)? {
@@ -165,7 +166,7 @@ impl Business {
 		}
 	}
 
-	/// What was said of a session a moment ago.
+	/// Returns the state of a session on chain that was seen a moment ago.
 	fn remembered(&self, session: SessionId) -> Option<Result<Known, ApiError>> {
 		if let Some((at, known)) = locked(&self.0.known).get(&session) {
 			if at.elapsed() < FRESH {
@@ -202,7 +203,7 @@ impl Business {
 		Ok(halted)
 	}
 
-	/// What the chain says of a session.
+	/// Reads the state of a session from the chain.
 	async fn look(&self, session: SessionId) -> Result<Option<Known>, ChainError> {
 		let now = self.0.keeper.client().now().await?;
 		let Some(view) = now.session(session).await? else { return Ok(None) };
@@ -275,7 +276,7 @@ impl Business {
 		}
 	}
 
-	/// Whether a session is gone from a final state.
+	/// Returns whether a session is gone from a final state.
 	async fn is_settled(&self, session: SessionId) -> Result<bool, ChainError> {
 		let heads = self.0.keeper.client().heads().await?;
 		Ok(self.0.keeper.client().at(heads.finalized).await?.session(session).await?.is_none())

@@ -1,4 +1,4 @@
-//! What a session owes: every answer with its receipt, and the vouchers that pay for them.
+//! Ledger of a session: every answer with its receipt, and the vouchers that pay for them.
 
 use codec::{Decode, Encode};
 use neuroshard_payments::Tally;
@@ -27,7 +27,7 @@ pub(super) enum Unpaid {
 		told_amount: Balance,
 		/// Answers so far.
 		answers: u32,
-		/// What they cost.
+		/// Their price.
 		amount: Balance,
 	},
 	/// Too many answers are not paid for.
@@ -36,9 +36,9 @@ pub(super) enum Unpaid {
 	/// The escrow has less than the answer may cost.
 	#[error("this answer may cost {most} planck, and the session has {left} left: top it up, or ask for fewer tokens")]
 	Escrow {
-		/// What the answer may cost.
+		/// Most that the answer may cost.
 		most: Balance,
-		/// What is left.
+		/// Amount that is left.
 		left: Balance,
 	},
 }
@@ -73,7 +73,7 @@ impl Ledger {
 		self.states.back().copied().unwrap_or_default()
 	}
 
-	/// What the last voucher is for.
+	/// Returns the tally of the last voucher.
 	pub(super) fn paid(&self) -> Tally {
 		self.states.front().copied().unwrap_or_default()
 	}

@@ -61,13 +61,13 @@ struct Inner {
 	provider: AccountId,
 	genesis: H256,
 	folder: PathBuf,
-	/// What the provider defends its answers with.
+	/// Transcripts that the provider defends its answers with.
 	shelf: Shelf,
-	/// Which receipt is in which place.
+	/// Order of receipts, by their places.
 	order: Order,
 	/// Most tokens of a text that a dispute can judge; none are answered before that is known.
 	longest: AtomicU32,
-	/// Where changes are noted before anybody is told.
+	/// Log that changes are noted in before anybody is told.
 	log: Log,
 	/// Held as long as the accounts are used.
 	_lock: Lock,
@@ -86,7 +86,7 @@ struct Open {
 	account: Mutex<Option<Account>>,
 }
 
-/// What a session owes and has.
+/// Debt and funds of a session.
 struct Account {
 	ledger: Ledger,
 	/// Escrow and payments together, in planck.
@@ -113,7 +113,7 @@ pub(super) struct Payer {
 	accounts: Accounts,
 	session: SessionId,
 	open: Arc<Open>,
-	/// Whether it is being closed: it pays what was answered, and nothing new.
+	/// True if it is being closed: it pays what was answered, and nothing new.
 	closing: bool,
 }
 
@@ -121,11 +121,11 @@ pub(super) struct Payer {
 pub(super) struct Reserved {
 	payer: Payer,
 	most: Balance,
-	/// Whether it has ended with a receipt.
+	/// True if it has ended with a receipt.
 	ended: bool,
 }
 
-/// What a session owes, as its user is told.
+/// Debt of a session, as its user is told.
 #[derive(Serialize, Debug)]
 pub(super) struct Owing {
 	session: SessionId,
@@ -221,7 +221,7 @@ impl Accounts {
 		Ok((session, known))
 	}
 
-	/// Whether a session was asked in before.
+	/// Returns whether a session was asked in before.
 	fn is_open(&self, session: SessionId) -> bool {
 		self.open().contains_key(&session)
 	}
@@ -348,7 +348,7 @@ impl Accounts {
 	}
 }
 
-/// What the chain says of a session.
+/// State of a session on chain.
 #[derive(Clone)]
 pub(super) struct Known {
 	pub(super) view: SessionView,
@@ -363,7 +363,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 	headers.get(name)?.to_str().ok()
 }
 
-/// Whether something holds that is signed to hold `until` then, in milliseconds since the Unix epoch.
+/// Returns whether a signature that holds `until` then, in milliseconds since the Unix epoch, holds now and not for too long.
 fn is_timely(until: Moment) -> bool {
 	let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
 	let now = Moment::try_from(since.as_millis()).unwrap_or(Moment::MAX);
@@ -443,7 +443,7 @@ impl Payer {
 		Ok(())
 	}
 
-	/// What all answers of the session cost, and the receipts of those that are not paid for, with their tokens.
+	/// Returns the debt for all answers of the session, and the receipts of those that are not paid for, with their tokens.
 	pub(super) fn owes(&self) -> Result<Owing, ApiError> {
 		let (now, transcripts) =
 			self.open.with(|account| (account.ledger.now(), account.ledger.transcripts().cloned().collect::<Vec<_>>()))?;
@@ -536,7 +536,7 @@ mod tests {
 		assert!(format!("{error:?}").contains("session 7 is being closed"), "{error:?}");
 	}
 
-	/// Who signs receipts of a provider of these tests.
+	/// Returns the signer of receipts of a provider of these tests.
 	pub(super) fn issuer() -> Issuer {
 		let signer = (AccountId::new([1; 32]), PonwSigner::from_seed(&Seed::random()).unwrap(), GENESIS);
 		Issuer {

@@ -24,7 +24,7 @@ pub enum OrderError {
 	File {
 		/// The session.
 		session: SessionId,
-		/// What the system said.
+		/// Error of the operating system.
 		source: io::Error,
 	},
 	/// The receipts are not those of the voucher.

@@ -1,4 +1,4 @@
-//! What sessions owe, as their accounts on disk say, also to those who do not serve.
+//! Debts of sessions, as their accounts on disk say, also to those who do not serve.
 
 use super::{ledger::Ledger, log, Signed, Voucher};
 use codec::{DecodeAll, Encode};
@@ -33,7 +33,7 @@ impl Lock {
 	}
 }
 
-/// What a session owes.
+/// Debt of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owed {
 	/// The session.
@@ -44,7 +44,7 @@ pub struct Owed {
 	pub unsigned: Balance,
 }
 
-/// What all sessions owe that have an account in `folder`, also as the log of it says that another process writes, or has left.
+/// Returns the debts of all sessions that have an account in `folder`, also as the log of it says that another process writes, or has left.
 ///
 /// # Errors
 /// If the folder, an account or the log cannot be read.

@@ -57,7 +57,7 @@ impl Accounts {
 	}
 }
 
-/// What a provider keeps for those who audit its answers, and hands to them; whether it offers anything or not. Clones share it.
+/// Keeper of texts for those who audit a provider's answers; it hands them out whether the provider offers anything or not. Clones share it.
 #[derive(Clone)]
 pub struct Keeper(Arc<Inner>);
 

@@ -1,4 +1,4 @@
-//! What pages in browsers may ask.
+//! Tests of the requests that pages in browsers may make.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;

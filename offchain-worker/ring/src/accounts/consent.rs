@@ -8,7 +8,7 @@ use neuroshard_types::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// How an offer stands.
+/// State of an offer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Consent {
 	/// All members have agreed.
@@ -20,7 +20,7 @@ pub(super) enum Consent {
 }
 
 impl Consent {
-	/// How `offer` of `driver` stands, of which the chain says `view`.
+	/// Returns the state of `offer` of `driver`, of which the chain says `view`.
 	pub(super) fn of(driver: &AccountId, offer: &Offer, view: Option<&OfferView>) -> Self {
 		let Some(view) = view.filter(|view| view.offer == *offer) else { return Self::Gone };
 		let missing: Vec<AccountId> = offer.members(driver).into_iter().filter(|who| !view.consents.contains(who)).collect();
@@ -30,7 +30,7 @@ impl Consent {
 		}
 	}
 
-	/// What it means, for people.
+	/// Describes the state, for people.
 	fn words(&self) -> String {
 		let list = |missing: &[AccountId]| missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
 		match self {
@@ -51,7 +51,7 @@ impl Consent {
 pub struct Watch {
 	/// The chain.
 	pub client: ChainClient,
-	/// Who has made the offer.
+	/// Driver that made the offer.
 	pub driver: AccountId,
 	/// The offer.
 	pub offer: Offer,

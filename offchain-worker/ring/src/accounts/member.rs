@@ -30,12 +30,12 @@ const LAST: Duration = Duration::from_secs(12);
 /// A driver: the account that it names, and its identity.
 type Driver = (AccountId, PeerId);
 
-/// What a driver has this worker hold over one stream, and offers with it.
+/// Task that a driver gives this worker over one stream: what it holds, and what is offered with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Task {
-	/// Who is at the other end.
+	/// Peer at the other end.
 	peer: PeerId,
-	/// What it says that it offers.
+	/// Terms that it says it offers.
 	terms: Terms,
 	/// Root of the parameters that are loaded here.
 	parameters: H256,
@@ -45,7 +45,7 @@ struct Task {
 	span: (u32, u32),
 }
 
-/// What drivers have this worker hold, by stream: as many as are answered at a time. Clones share it.
+/// Tasks of drivers, by stream: as many as are answered at a time. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Tasks(Arc<Inner>);
 
@@ -79,7 +79,7 @@ impl Drop for Seat {
 	}
 }
 
-/// What keeps this worker from agreeing to an offer.
+/// Difference that keeps this worker from agreeing to an offer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum Difference {
 	#[error("it offers nothing yet")]
@@ -111,7 +111,7 @@ fn spans(spans: &BTreeSet<(u32, u32)>) -> String {
 	}
 }
 
-/// What is to be done about an offer.
+/// Decision about an offer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Decision {
 	/// Agree to the offer with this hash.
@@ -120,7 +120,7 @@ enum Decision {
 	Agreed,
 }
 
-/// What `me` does about the offer that the chain says a driver makes, for whom `tasks` are held.
+/// Decides what `me` does about the offer that the chain says a driver makes, for whom `tasks` are held.
 ///
 /// # Errors
 /// [`Difference`], if it is not what was told.
@@ -150,7 +150,7 @@ fn decide(me: &AccountId, tasks: &[&Task], view: Option<&OfferView>) -> Result<D
 	Ok(if consents.contains(me) { Decision::Agreed } else { Decision::Join(*hash) })
 }
 
-/// What is decided about an offer for each driver for whom `tasks` has something: the hash that is to be agreed to, if that was not done.
+/// Returns the decision about an offer for each driver for whom `tasks` has something: the hash that is to be agreed to, if that was not done.
 #[cfg(test)]
 pub(super) fn decisions(me: &AccountId, tasks: &Tasks, view: Option<&OfferView>) -> Vec<Result<Option<H256>, Difference>> {
 	let tasks = tasks.0.all.borrow().clone();
@@ -180,12 +180,12 @@ enum NotAgreed {
 	Chain(#[from] ChainError),
 }
 
-/// What is remembered of a driver.
+/// State that is remembered of a driver.
 #[derive(Debug, Default)]
 struct Known {
-	/// What was said of it last.
+	/// Message about it that was logged last.
 	said: String,
-	/// What could not be agreed to, the first block in which it is tried again, and how long that was.
+	/// Offer that could not be agreed to, the first block in which it is tried again, and how long that was.
 	failed: Option<(H256, BlockNumber, BlockNumber)>,
 }
 
@@ -196,7 +196,7 @@ pub struct Member {
 	tasks: Tasks,
 	/// Drivers by account and identity, as long as something is held for them.
 	known: BTreeMap<Driver, Known>,
-	/// Whose offer is being agreed to.
+	/// Driver whose offer is being agreed to.
 	joining: Option<AccountId>,
 }
 

@@ -24,14 +24,14 @@ use neuroshard_types::{
 };
 use std::collections::BTreeSet;
 
-/// What a driver offers with a holder, beside what that holds of which parameters.
+/// Terms that a driver offers with a holder, beside the parameters and the span that it holds.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub struct Terms {
 	/// The driver's account.
 	pub driver: AccountId,
-	/// What tokens cost.
+	/// Prices of tokens.
 	pub prices: Prices,
-	/// How many accounts hold each layer.
+	/// Number of accounts that hold each layer.
 	pub redundancy: u8,
 }
 
@@ -71,7 +71,7 @@ fn shown(bytes: &PeerIdBytes) -> String {
 	PeerId::from_bytes(bytes).map_or_else(|_| format!("0x{}", hex::encode(bytes)), |peer| peer.to_string())
 }
 
-/// Whether `account` is that of the worker with the identity `peer`, where the chain has `provider` registered for it.
+/// Checks that `account` is that of the worker with the identity `peer`, where the chain has `provider` registered for it.
 ///
 /// # Errors
 /// [`Unfit::NotRegistered`], [`Unfit::OtherPeer`].
@@ -89,7 +89,7 @@ pub fn is_of(account: &AccountId, peer: &PeerId, provider: Option<&ProviderView>
 	}
 }
 
-/// Whether `account` is that of the worker with the identity `peer`, and can be a member of a ring.
+/// Checks that `account` is that of the worker with the identity `peer`, and can be a member of a ring.
 ///
 /// # Errors
 /// [`Unfit`].
@@ -116,17 +116,17 @@ pub enum AccountError {
 	Chain(#[from] ChainError),
 }
 
-/// What a driver offers on chain, with holders that are accounts.
+/// Offer of a driver on chain, with holders that are accounts.
 #[derive(Clone)]
 pub struct Offering {
 	/// Says whose accounts are whose.
 	pub client: ChainClient,
-	/// What it offers.
+	/// Its terms.
 	pub terms: Terms,
 }
 
 impl Offering {
-	/// Whether `account` is that of the worker with the identity `peer`, and can be a member of a ring.
+	/// Checks that `account` is that of the worker with the identity `peer`, and can be a member of a ring.
 	///
 	/// # Errors
 	/// [`AccountError`].

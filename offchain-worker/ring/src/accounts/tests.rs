@@ -59,7 +59,7 @@ fn terms(driver: &AccountId) -> Terms {
 	Terms { driver: driver.clone(), prices: PRICES, redundancy: 1 }
 }
 
-/// What a driver offers with such a ring, by the terms above.
+/// Returns the offer of a driver with such a ring, by the terms above.
 fn offer(ring: &[Span]) -> Offer {
 	Offer {
 		checkpoint: CheckpointId { run: 3, round: 4, root: PARAMETERS },
@@ -358,7 +358,7 @@ async fn a_holder_takes_note_of_why_its_account_is_not_used() {
 	answering.await.unwrap().unwrap();
 }
 
-/// What the chain shows of offers, which changes.
+/// Shows an offer on the chain, which changes.
 fn shows(node: &MockNode, shown: Option<OfferView>) {
 	node.answer("Inference", "offer_of", &shown);
 	node.answer("Inference", "offers", &shown.into_iter().collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Which nodes form the ring, and with which spans.
+//! Choice of the nodes that form the ring, and of their spans.
 
 use super::{
 	order::{exact, heuristic, EXACT_NODES},
@@ -9,7 +9,7 @@ use super::{
 };
 use std::{cmp::Ordering, collections::BTreeSet};
 
-/// How often a ring is improved at most, where the search is not exact.
+/// Most times that a ring is improved, where the search is not exact.
 const ROUNDS: usize = 8;
 
 /// A ring, by the nodes' places in the list of all nodes.
@@ -17,7 +17,7 @@ const ROUNDS: usize = 8;
 pub(super) struct Chosen {
 	pub stages: Vec<Stage>,
 	pub search: Search,
-	/// Whose rings were compared.
+	/// Nodes whose rings were compared.
 	pub looked_at: BTreeSet<usize>,
 }
 
@@ -154,7 +154,7 @@ fn by_memory(pool: &Pool, most: usize) -> Result<Option<Chosen>, PlacementError>
 	}
 }
 
-/// Where the usual search found no ring: the one that needs the least memory, if there is enough, or else what is missing.
+/// Returns a ring where the usual search found none: the one that needs the least memory, if there is enough, or else what is missing.
 fn rescued(pool: &Pool, most: usize) -> Result<Chosen, PlacementError> {
 	// Also those that are too small for anything: they may be all that there are.
 	let holders: Vec<usize> = pool.members.iter().filter(|node| pool.smallest(&pool.nodes[**node]).is_some()).copied().collect();
@@ -249,7 +249,7 @@ fn search(pool: &Pool, find: impl Fn(&Table) -> Option<Found>) -> Option<Ring> {
 	}
 }
 
-/// What was found, by the nodes' places in the list of all nodes.
+/// Returns the ring that was found, by the nodes' places in the list of all nodes.
 fn ring_of(pool: &Pool, cost: [f64; 2], found: Found) -> Ring {
 	let stages = found.stages.into_iter().map(|stage| Stage { node: pool.members[stage.node], ..stage });
 	Ring { cost, stages: stages.collect() }

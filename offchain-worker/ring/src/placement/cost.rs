@@ -1,4 +1,4 @@
-//! What a model costs, and what nodes and the links between them can do.
+//! Costs of a model, and speeds of nodes and of the links between them.
 
 use super::PlacementError;
 use neuroshard_graph::{config::MAX_LAYERS, exec::PAGE_TOKENS, Class, ModelConfig};
@@ -37,10 +37,10 @@ pub fn linear_bytes(class: Class, parameters: u64) -> u64 {
 	}
 }
 
-/// What a ring is planned for.
+/// Load that a ring is planned for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Load {
-	/// How parameters are held.
+	/// Class of arithmetic, by which parameters are held.
 	pub class: Class,
 	/// Tokens of a sequence, at least one: for so many, the KV cache has room, and the last one attends to as many.
 	pub context: u32,
@@ -66,7 +66,7 @@ impl Work {
 	}
 }
 
-/// What lies before or after the layers: the embedding, or the head with the last norm.
+/// Part before or after the layers: the embedding, or the head with the last norm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct End {
 	/// Bytes of memory.
@@ -86,7 +86,7 @@ pub struct Layer {
 	pub mlp: Work,
 }
 
-/// What a model costs: by layer, so that layers may differ.
+/// Costs of a model: by layer, so that layers may differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Model {
 	/// The embedding.
@@ -106,7 +106,7 @@ pub struct Model {
 }
 
 impl Model {
-	/// What a model of the shape `config` costs under `load`.
+	/// Returns the costs of a model of the shape `config` under `load`.
 	///
 	/// Operations are those of the matrix products for one new token: two for each parameter of a linear map, and in each layer's attention
 	/// `4 * dim * context` for scores and values. The embedding reads one row, and multiplies nothing. What is read are the parameters, once
@@ -166,7 +166,7 @@ impl Model {
 		first..to.saturating_sub(1).clamp(first, self.layers.len())
 	}
 
-	/// Whether the blocks `from..to` include the head.
+	/// Returns whether the blocks `from..to` include the head.
 	pub(super) fn ends(&self, to: usize) -> bool {
 		to == self.blocks()
 	}
@@ -194,7 +194,7 @@ impl Model {
 		self.work(block).iter().map(|work| work.seconds(speed)).sum()
 	}
 
-	/// Whether reading memory takes most of the time of the blocks `from..to` at `speed`.
+	/// Returns whether reading memory takes most of the time of the blocks `from..to` at `speed`.
 	pub(super) fn reads_most(&self, from: usize, to: usize, speed: &Speed) -> bool {
 		let work = || (from..to).flat_map(|block| self.work(block));
 		let flops: f64 = work().map(|work| float(work.flops)).sum();
@@ -215,7 +215,7 @@ impl Model {
 	}
 }
 
-/// What a node was measured to do.
+/// Measured speed of a node.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Speed {
 	/// Floating-point operations per second.
@@ -224,7 +224,7 @@ pub struct Speed {
 	pub bytes: f64,
 }
 
-/// What a node may hold.
+/// Parts of a model that a node may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Roles {
 	/// The embedding, as the ring's first node: it takes requests in.
@@ -247,13 +247,13 @@ pub struct Node {
 	pub name: String,
 	/// Bytes of memory that it lends.
 	pub memory: u64,
-	/// How fast it is.
+	/// Its measured speed.
 	pub speed: Speed,
 	/// Reputation, 0 to [`BEST_REPUTATION`].
 	pub reputation: u16,
 	/// Share of the time in which it could be reached, 0 to 1.
 	pub uptime: f64,
-	/// What it may hold.
+	/// Parts that it may hold.
 	pub roles: Roles,
 }
 
@@ -278,7 +278,7 @@ impl Node {
 	}
 }
 
-/// How data gets from one node to another, as it was measured.
+/// Measured latency and bandwidth from one node to another.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Link {
 	/// Seconds that the first byte takes.
@@ -331,7 +331,7 @@ impl Links {
 		Ok(Self { nodes, links })
 	}
 
-	/// How many nodes there are.
+	/// Returns the number of nodes.
 	pub fn nodes(&self) -> usize {
 		self.nodes
 	}

@@ -1,4 +1,4 @@
-//! Why there is no placement.
+//! Errors of placement.
 
 use super::Role;
 use neuroshard_graph::ConfigError;
@@ -10,7 +10,7 @@ pub enum PlacementError {
 	/// The model's shape.
 	#[error(transparent)]
 	Config(#[from] ConfigError),
-	/// What the ring is planned for.
+	/// The load that the ring is planned for is invalid.
 	#[error("the context must be 1 to {most} tokens, and the batch at least 1 and at most the number of sequences")]
 	Load {
 		/// The model's longest sequence.
@@ -19,7 +19,7 @@ pub enum PlacementError {
 	/// The costs of the model.
 	#[error("the model must have 1 to 128 layers and a batch, and share no more bytes than each of its ends has")]
 	Model,
-	/// What is asked of the placement.
+	/// The request is invalid.
 	#[error("redundancy must be at least 1, and the spans 1 to {most}", most = super::MOST_SPANS)]
 	Request,
 	/// A number of a node that nothing can be computed from.
@@ -27,7 +27,7 @@ pub enum PlacementError {
 	Node {
 		/// Its name.
 		name: String,
-		/// What is wrong.
+		/// Error, in words.
 		what: &'static str,
 	},
 	/// Two nodes of one name.
@@ -72,9 +72,9 @@ pub enum PlacementError {
 		available: u64,
 		/// Bytes that must be added to the memory of the nodes in `short`. No smaller number would do if `exact`.
 		missing: u64,
-		/// Who would have to lend more, and how many bytes.
+		/// Nodes that would have to lend more, and the bytes.
 		short: Vec<(String, u64)>,
-		/// Whether `missing` is the smallest number.
+		/// True if `missing` is the smallest number.
 		exact: bool,
 	},
 	/// The nodes would have the memory, but roles, links or the number of spans are in the way.
@@ -90,9 +90,9 @@ pub enum PlacementError {
 		first: usize,
 		/// Last layer of the span.
 		last: usize,
-		/// How many different nodes are asked for.
+		/// Number of different nodes that are asked for.
 		asked: usize,
-		/// How many were found.
+		/// Number of nodes that were found.
 		found: usize,
 		/// Bytes of the span.
 		bytes: u64,

@@ -35,7 +35,7 @@ use table::{Pool, Stage};
 /// The most spans of a ring that can be asked for.
 pub const MOST_SPANS: usize = 128;
 
-/// What is made best.
+/// Goal of the placement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goal {
 	/// The time of a step of a batch that is alone in the ring.
@@ -44,7 +44,7 @@ pub enum Goal {
 	Throughput,
 }
 
-/// How layers are split over the nodes of a ring.
+/// Rule by which layers are split over the nodes of a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Split {
 	/// In proportion to the memory that is left for layers, over all nodes that have a role and room, the best ones first where there are too
@@ -54,18 +54,18 @@ pub enum Split {
 	BySpeed,
 }
 
-/// What is asked of a placement.
+/// Request for a placement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-	/// What is made best.
+	/// Goal of the placement.
 	pub goal: Goal,
-	/// How layers are split.
+	/// Rule by which layers are split.
 	pub split: Split,
-	/// How many different nodes hold each span, at least 1.
+	/// Number of different nodes that hold each span, at least 1.
 	pub redundancy: usize,
 	/// The most spans of the ring, replicas not counted: 1 to [`MOST_SPANS`].
 	pub most_spans: usize,
-	/// Whether the first and the last node may have no layer, but only embedding or head. Never so with [`Split::MemoryWeighted`].
+	/// True if the first and the last node may have no layer, but only embedding or head. Never so with [`Split::MemoryWeighted`].
 	pub bare_ends: bool,
 }
 
@@ -75,7 +75,7 @@ impl Default for Request {
 	}
 }
 
-/// What a node can be in a ring.
+/// Role of a node in a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
 	/// Holds the embedding.
@@ -96,7 +96,7 @@ impl std::fmt::Display for Role {
 	}
 }
 
-/// How the ring was searched for.
+/// Method by which the ring was searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Search {
 	/// Among all rings: there is no better one that has the memory. With [`Split::MemoryWeighted`], the order of the nodes is the shortest.
@@ -107,7 +107,7 @@ pub enum Search {
 	Heuristic,
 }
 
-/// What keeps a node from holding more, or the ring from being faster by it.
+/// Limit that keeps a node from holding more, or the ring from being faster by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
 	/// One more layer does not fit into its memory.
@@ -127,11 +127,11 @@ pub struct Span {
 	pub name: String,
 	/// First layer.
 	pub first: usize,
-	/// How many layers.
+	/// Number of layers.
 	pub layers: usize,
-	/// Whether it holds the embedding.
+	/// True if it holds the embedding.
 	pub embedding: bool,
-	/// Whether it holds the head.
+	/// True if it holds the head.
 	pub head: bool,
 	/// 0 for the spans of the ring, and from 1 on for their replicas.
 	pub copy: usize,
@@ -143,7 +143,7 @@ pub struct Span {
 	pub seconds: f64,
 	/// Predicted seconds of the hop to the next node for a step; 0 in a ring of one node, and for replicas.
 	pub hop_seconds: f64,
-	/// What limits it.
+	/// Limit of the node.
 	pub limit: Limit,
 	/// The node's score among the candidates.
 	pub score: Score,
@@ -180,9 +180,9 @@ pub struct LeftOut {
 /// A model on a ring of nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
-	/// What was asked.
+	/// Request of the placement.
 	pub request: Request,
-	/// How the ring was searched for.
+	/// Method by which the ring was searched for.
 	pub search: Search,
 	/// The spans of the ring in its order, and then the replicas of each.
 	pub spans: Vec<Span>,
@@ -192,9 +192,9 @@ pub struct Placement {
 	pub bottleneck: f64,
 	/// Sequences of a step.
 	pub batch: u32,
-	/// Who is not in the ring, by score.
+	/// Nodes that are not in the ring, by score.
 	pub left_out: Vec<LeftOut>,
-	/// How many nodes were looked at.
+	/// Number of nodes that were looked at.
 	pub candidates: usize,
 	/// Spans that the ring would have had if no replicas were asked for; `None` if as many as it has.
 	pub fewer_than: Option<usize>,
@@ -375,7 +375,7 @@ fn describe(
 	}
 }
 
-/// What keeps `node` from holding more than `stage`, or from being faster.
+/// Returns the limit that keeps `node` from holding more than `stage`, or from being faster.
 fn limit(model: &Model, node: &Node, stage: &Stage) -> Limit {
 	let Stage { from, to, .. } = *stage;
 	let larger = match (from, model.ends(to)) {

@@ -1,4 +1,4 @@
-//! In which order nodes form a ring, and which of them.
+//! Search for the nodes of a ring and their order.
 //!
 //! Few nodes: exactly, with the split of the layers, by dynamic programming over the set of nodes so far, the last of them, and how many blocks
 //! are placed. Many nodes: each goes on to the nearest one that is left, then stretches of the way are turned around as long as that makes it
@@ -32,7 +32,7 @@ struct Exact<'a> {
 	width: usize,
 	/// By set of nodes, last node, and number of blocks that are placed.
 	costs: Vec<f64>,
-	/// Who came before, and with how many blocks done.
+	/// Nodes that came before, and the number of blocks that were done.
 	parents: Vec<(u16, u16)>,
 	best: Option<Found>,
 }

@@ -1,4 +1,4 @@
-//! Who repeats the spans of a ring.
+//! Choice of the nodes that replicate the spans of a ring.
 
 use super::{
 	table::{Pool, Stage},
@@ -43,9 +43,9 @@ struct Replicas<'a> {
 	stages: &'a [Stage],
 	/// Of each stage.
 	bytes: Vec<u64>,
-	/// How many replicas each stage shall have.
+	/// Number of replicas that each stage shall have.
 	copies: usize,
-	/// Who has replicas of each stage, by rank.
+	/// Nodes that have replicas of each stage, by rank.
 	holders: Vec<Vec<usize>>,
 }
 
@@ -54,7 +54,7 @@ impl Replicas<'_> {
 		self.holders.iter().all(|holders| holders.len() >= self.copies)
 	}
 
-	/// Whether the node has the roles for a stage and `memory` for it.
+	/// Returns whether the node has the roles for a stage and `memory` for it.
 	fn can_hold(&self, rank: usize, stage: usize, memory: u64) -> bool {
 		self.may_hold(rank, stage) && self.bytes[stage] <= memory
 	}

@@ -1,4 +1,4 @@
-//! How good a candidate is for a ring, in one number: it decides who takes part where there are more nodes than needed, who holds replicas, and
+//! Score of a candidate for a ring, in one number: it decides who takes part where there are more nodes than needed, who holds replicas, and
 //! ties.
 //!
 //! The score is a weighted mean of five parts. Each is 0 to 1, and 1 for the best candidate:

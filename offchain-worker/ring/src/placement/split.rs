@@ -1,4 +1,4 @@
-//! How the layers are split over nodes whose order is given.
+//! Split of the layers over nodes whose order is given.
 
 use super::{
 	cost::wide,

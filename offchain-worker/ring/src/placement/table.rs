@@ -1,4 +1,4 @@
-//! What each node would cost for each stretch of blocks, and each hop: all that the searches look at.
+//! Table of the cost of each node for each stretch of blocks, and of each hop: all that the searches look at.
 //!
 //! A model is cut into blocks: the embedding, each layer, and the head. A stage is a stretch of blocks on one node.
 
@@ -7,7 +7,7 @@ use super::{
 	Request,
 };
 
-/// What must not be.
+/// Cost of what must not be.
 pub(super) const NEVER: f64 = f64::INFINITY;
 
 /// A stretch of blocks on one node, by the node's place in a pool.
@@ -18,7 +18,7 @@ pub(super) struct Stage {
 	pub to: usize,
 }
 
-/// How the costs of stages and hops make one.
+/// Rule by which the costs of stages and hops make one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Join {
 	/// Their sum.
@@ -69,7 +69,7 @@ pub(super) struct Pool<'a> {
 }
 
 impl Pool<'_> {
-	/// Whether `node` has the roles for the blocks `from..to`, and these are ones that a node may hold alone.
+	/// Returns whether `node` has the roles for the blocks `from..to`, and these are ones that a node may hold alone.
 	pub fn may_hold(&self, node: &Node, from: usize, to: usize) -> bool {
 		let layers = !self.model.layers_of(from, to).is_empty();
 		let (embedding, head) = (from == 0, self.model.ends(to));
@@ -88,12 +88,12 @@ impl Pool<'_> {
 		self.least(node, single.chain([(0, 2), (blocks - 2, blocks), (0, blocks)]))
 	}
 
-	/// Whether `node` has roles and memory to begin a ring.
+	/// Returns whether `node` has roles and memory to begin a ring.
 	pub fn can_begin(&self, node: &Node) -> bool {
 		self.least(node, [(0, 1), (0, 2), (0, self.model.blocks())]).is_some_and(|bytes| bytes <= node.memory)
 	}
 
-	/// Whether `node` has roles and memory to end a ring.
+	/// Returns whether `node` has roles and memory to end a ring.
 	pub fn can_end(&self, node: &Node) -> bool {
 		let blocks = self.model.blocks();
 		self.least(node, [(blocks - 1, blocks), (blocks - 2, blocks), (0, blocks)]).is_some_and(|bytes| bytes <= node.memory)

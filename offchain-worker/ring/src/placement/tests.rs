@@ -40,7 +40,7 @@ fn ring(placement: &Placement) -> Vec<(&str, usize, usize)> {
 	placement.ring().map(|span| (span.name.as_str(), span.first, span.layers)).collect()
 }
 
-/// What a span takes, worked out without the code that is tested: bytes and seconds.
+/// Returns the memory and time of a span, worked out without the code that is tested: bytes and seconds.
 fn takes(model: &Model, node: &Node, from: usize, to: usize) -> (u64, f64) {
 	let (mut bytes, mut seconds) = (0, 0.0);
 	let mut work = |work: &Work| seconds += (work.flops as f64 / node.speed.flops).max(work.bytes as f64 / node.speed.bytes);
@@ -64,7 +64,7 @@ fn takes(model: &Model, node: &Node, from: usize, to: usize) -> (u64, f64) {
 /// A node with the blocks from one to another.
 type Piece = (usize, usize, usize);
 
-/// What a ring costs: `[latency, bottleneck, missing bytes]`; `None` if roles forbid it. Without a link, times are infinite.
+/// Returns the costs of a ring: `[latency, bottleneck, missing bytes]`; `None` if roles forbid it. Without a link, times are infinite.
 fn costs(model: &Model, nodes: &[Node], links: &Links, request: &Request, ring: &[Piece]) -> Option<[f64; 3]> {
 	let blocks = model.layers.len() + 2;
 	let (mut latency, mut bottleneck, mut missing) = (0.0, 0.0f64, 0);
@@ -198,7 +198,7 @@ fn close(a: f64, b: f64) -> bool {
 	(a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// Whether a placement is one that roles, memory, links and the number of spans allow, and its predictions are right.
+/// Checks that a placement is one that roles, memory, links and the number of spans allow, and that its predictions are right.
 fn check(case: &Case, placement: &Placement) {
 	let Case { model, nodes, links, request } = case;
 	let ring: Vec<&Span> = placement.ring().collect();
@@ -228,7 +228,7 @@ fn cost(placement: &Placement) -> [f64; 2] {
 	}
 }
 
-/// Whether an outcome is the best of all rings, or says rightly why there is none.
+/// Checks that an outcome is the best of all rings, or says rightly why there is none.
 fn is_best(case: &Case, outcome: Result<Placement, PlacementError>, ordered: bool) {
 	match (outcome, best(case, ordered)) {
 		(Ok(placement), (Some(best), _)) => {

@@ -30,7 +30,7 @@ fn number(number: usize, one: &str) -> String {
 	format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
 
-/// What a span is of.
+/// Names the parts of a span.
 fn parts(span: &Span) -> String {
 	let layers = match span.layers {
 		0 => None,

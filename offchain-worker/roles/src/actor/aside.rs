@@ -1,4 +1,4 @@
-//! Work beside work.
+//! A task that goes on beside an actor's loop.
 
 use crate::WorkerError;
 use std::{future::Future, pin::Pin};
@@ -15,7 +15,7 @@ impl<T> Default for Aside<T> {
 }
 
 impl<T: Send + 'static> Aside<T> {
-	/// Whether something is under way, or its result was not taken yet.
+	/// Returns whether something is under way, or its result was not taken yet.
 	pub fn is_busy(&self) -> bool {
 		self.0.is_some()
 	}
@@ -25,7 +25,7 @@ impl<T: Send + 'static> Aside<T> {
 		self.0 = Some(AbortOnDropHandle::new(tokio::spawn(work)));
 	}
 
-	/// What the work gave, once, as soon as it is over. Does not wait for it.
+	/// Returns the result of the work, once, as soon as it is over. Does not wait for it.
 	///
 	/// # Errors
 	/// [`WorkerError::Stopped`] if it panicked.

@@ -12,7 +12,7 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Worker
 	})?
 }
 
-/// What `work` gives if that takes no longer than `limit`.
+/// Returns the output of `work` if that takes no longer than `limit`.
 pub async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -> Result<T, WorkerError> {
 	let slow = |_| WorkerError::Slow { what: what.to_owned(), seconds: limit.as_secs() };
 	tokio::time::timeout(limit, work).await.map_err(slow)

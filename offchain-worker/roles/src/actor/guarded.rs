@@ -1,10 +1,10 @@
-//! Panics that end nothing but what was under way.
+//! Containment of panics, which end nothing but what was under way.
 
 use crate::WorkerError;
 use futures::FutureExt;
 use std::{any::Any, future::Future, panic::AssertUnwindSafe};
 
-/// What `work` gives. A panic in it is an error like any other: what goes on beside it must not end with it.
+/// Runs `work` and returns its output. A panic in it is an error like any other: what goes on beside it must not end with it.
 ///
 /// What the work had begun to change stays as it is then. It must be fit to go on from, as it is wherever a dropped future is.
 pub async fn guarded<T>(what: &'static str, work: impl Future<Output = Result<T, WorkerError>>) -> Result<T, WorkerError> {

@@ -1,4 +1,4 @@
-//! What the loops of all roles are made of: each is an actor that looks at the chain with every block, and does one thing after the other.
+//! Shared parts of the loops of all roles: each is an actor that looks at the chain with every block, and does one thing after the other.
 
 pub(super) mod aside;
 pub(super) mod blocking;

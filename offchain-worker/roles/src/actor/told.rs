@@ -1,4 +1,4 @@
-//! What was said already.
+//! Suppression of repeated log messages.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ const SAY_AGAIN: Duration = Duration::from_secs(600);
 pub struct Told(Option<(String, Instant)>);
 
 impl Told {
-	/// Whether `words` are to be said at `now`, which is then noted: other words than the last ones, or the last ones long ago.
+	/// Returns whether `words` are to be said at `now`, which is then noted: other words than the last ones, or the last ones long ago.
 	pub fn is_new(&mut self, words: &str, now: Instant) -> bool {
 		let told = self.0.as_ref().is_some_and(|(before, at)| before == words && now.saturating_duration_since(*at) < SAY_AGAIN);
 		if !told {

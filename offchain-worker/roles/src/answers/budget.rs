@@ -1,4 +1,4 @@
-//! What this account spends on demands: of each provider no more than its stake is worth, and nothing that it does not have.
+//! Budget of this account for demands: of each provider no more than its stake is worth, and nothing that it does not have.
 //!
 //! Whoever demands a text that is delivered then loses half of its deposit, and the provider as much. What may be gained is half of what the provider has at stake,
 //! so that a part of it bounds what a provider that hands nothing over can make its auditors spend.
@@ -12,14 +12,14 @@ const PERIOD: BlockNumber = 28_800;
 /// The part of a provider's stake that is spent on demands of its texts in that time. One demand always is.
 const PART: Balance = 100;
 
-/// What was spent.
+/// Amount that was spent.
 #[derive(Default)]
 pub(super) struct Budget {
 	/// Blocks of the demands of a provider's texts.
 	demands: BTreeMap<AccountId, Vec<BlockNumber>>,
 	/// Providers of which it was said that nothing more is demanded.
 	told: BTreeSet<AccountId>,
-	/// Whether it was said that this account has too little.
+	/// True if it was said that this account has too little.
 	poor: bool,
 }
 
@@ -30,7 +30,7 @@ fn most(stake: Balance, deposit: Balance) -> Balance {
 }
 
 impl Budget {
-	/// Whether the text of an answer is demanded by `submitter` now. Says once why it is not.
+	/// Returns whether the text of an answer is demanded by `submitter` now. Says once why it is not.
 	///
 	/// # Errors
 	/// If the chain cannot be asked.

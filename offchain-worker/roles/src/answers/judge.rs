@@ -45,11 +45,11 @@ pub(super) struct Judge {
 pub(super) struct Job {
 	pub(super) answer: AnswerId,
 	pub(super) transcript: Transcript,
-	/// What its provider offered when it was paid.
+	/// Checkpoint that its provider offered when it was paid.
 	pub(super) offered: CheckpointId,
 }
 
-/// What there is to say about an answer.
+/// Verdict on an answer.
 pub(super) enum Verdict {
 	/// The model gives it.
 	Right,
@@ -105,7 +105,7 @@ impl Judge {
 		}
 	}
 
-	/// Whether no game can be opened about an answer, which is known at once; why.
+	/// Returns why no game can be opened about an answer, as far as that is known at once; `None` if one can.
 	pub(super) async fn refuses(&self, at: &ChainAt, offered: CheckpointId, receipt: &Receipt) -> Result<Option<String>, WorkerError> {
 		Ok(match self.run_of(at, offered, receipt).await? {
 			Err(Verdict::Undisputable(why)) => Some(why),
@@ -143,8 +143,8 @@ impl Judge {
 		Ok(Verdict::False(Box::new(Charge { transcript, accusation, config: view.config, doubt })))
 	}
 
-	/// What an answer was computed with: the copy here, what the seed of the run gives, or what peers have; `None` for what the chain does not know as a
-	/// checkpoint, since anybody could have this account fetch and keep what it likes otherwise.
+	/// Returns the checkpoint that an answer was computed with: the copy here, what the seed of the run gives, or what peers have; `None` for what the
+	/// chain does not know as a checkpoint, since anybody could have this account fetch and keep what it likes otherwise.
 	async fn checkpoint(
 		&self,
 		at: &ChainAt,
@@ -184,7 +184,7 @@ impl Judge {
 	}
 }
 
-/// Whether an answer of so many tokens can be computed anew in the memory of this machine.
+/// Checks that an answer of so many tokens can be computed anew in the memory of this machine.
 fn check_memory(config: &RunConfig, tokens: u32) -> Result<(), WorkerError> {
 	let (Some(needed), Some(available)) = (judge::memory(config, tokens), available_memory()) else { return Ok(()) };
 	match needed <= available.saturating_sub(available / 4) {

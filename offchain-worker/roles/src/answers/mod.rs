@@ -50,10 +50,10 @@ const BACKOFF: Backoff<BlockNumber> = Backoff::new(REST, LONGEST_REST);
 const OLDEST: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Providers that are asked at a time.
 const AT_A_TIME: usize = 8;
-/// What is known of an answer that nobody was asked for.
+/// Knowledge of an answer that nobody was asked for.
 const NOTHING: Known = Known::Nothing { asked: false };
 
-/// What it works with.
+/// Parts that it works with.
 pub(super) struct Parts<'a> {
 	pub(super) base: &'a Path,
 	pub(super) client: ChainClient,
@@ -66,7 +66,7 @@ pub(super) struct Parts<'a> {
 /// An answer that is being computed anew, beside everything else.
 type Computing = LocalBoxFuture<'static, (AnswerId, Result<Verdict, WorkerError>)>;
 
-/// What a turn was.
+/// Result of a turn.
 enum Turn {
 	/// There was nothing to do.
 	Idle,
@@ -88,16 +88,16 @@ pub(super) struct Answers {
 	deliver_time: Option<BlockNumber>,
 	budget: Budget,
 	looks: BTreeMap<AnswerId, Look>,
-	/// Whether texts of closed audits were looked for.
+	/// True if texts of closed audits were looked for.
 	swept: bool,
 }
 
-/// What has come of an answer so far.
+/// State of an answer so far.
 struct Look {
 	found: Found,
 	/// The first block in which something is tried again that failed, and after how many blocks that was.
 	rests: (BlockNumber, BlockNumber),
-	/// When the audit closes.
+	/// Block in which the audit closes.
 	closes_at: BlockNumber,
 }
 
@@ -121,7 +121,7 @@ impl Found {
 	}
 }
 
-/// Whether pallet `Disputes` refuses a call once and for all, but for room that others leave.
+/// Returns whether pallet `Disputes` refuses a call once and for all, but for room that others leave.
 fn is_final(error: &ChainError) -> bool {
 	matches!(error, ChainError::Dispatch { name, .. } if name.starts_with("Disputes::")) && !error.is_dispatch("Disputes::TooManyGames")
 }
@@ -136,7 +136,7 @@ impl Look {
 		(self.found, self.rests) = (found, (0, 0));
 	}
 
-	/// What failed is tried again later, and later each time.
+	/// Puts off what failed, for longer each time.
 	fn rest(&mut self, now: BlockNumber) {
 		let wait = BACKOFF.after(Some(self.rests.1).filter(|last| *last > 0));
 		self.rests = (now.saturating_add(wait), wait);
@@ -257,7 +257,7 @@ impl Answers {
 		Ok(compute.and_then(|(audit, _)| self.job(audit, now)).map_or(Turn::Idle, |job| Turn::Compute(Box::new(job))))
 	}
 
-	/// Whether a game is open about another answer of the same session, which may end with that this one is not disputed any more.
+	/// Returns whether a game is open about another answer of the same session, which may end with that this one is not disputed any more.
 	fn disputes_another(&self, answer: &AnswerId) -> bool {
 		let is_other = |other: &AnswerId| (other.session, &other.provider) == (answer.session, &answer.provider) && other != answer;
 		self.looks.iter().any(|(other, look)| is_other(other) && matches!(look.found, Found::False { made: Some(_), .. }))
@@ -367,7 +367,7 @@ impl Answers {
 		blocking(kept).await
 	}
 
-	/// What comes of a step that is in time for some blocks only, if that is more than what was known before.
+	/// Takes a step that is in time for some blocks only, and returns what it found, if that is more than what was known before.
 	async fn take(&mut self, at: &ChainAt, audit: &AnswerAuditView, step: Step) -> Result<Option<Found>, WorkerError> {
 		let AnswerId { session, provider, place } = &audit.answer;
 		match step {
@@ -429,7 +429,7 @@ impl Answers {
 		Ok(Some(Found::False { charge, made: Some(made) }))
 	}
 
-	/// What it takes to compute an answer anew.
+	/// Returns the job of computing an answer anew.
 	fn job(&mut self, audit: AnswerAuditView, now: BlockNumber) -> Option<Job> {
 		let look = self.look(&audit);
 		look.rest(now);

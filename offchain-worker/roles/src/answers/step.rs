@@ -1,16 +1,16 @@
-//! What an auditor of an answer does next. Pure.
+//! Next step of an auditor of an answer. Pure.
 
 use neuroshard_types::{
 	answer_audit::{AnswerAuditView, Delivery},
 	BlockNumber,
 };
 
-/// What is known here of an answer that this account was drawn for.
+/// Knowledge here of an answer that this account was drawn for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
 	/// Nothing; whether the provider was asked.
 	Nothing {
-		/// Whether it was, by this process.
+		/// True if the provider was asked, by this process.
 		asked: bool,
 	},
 	/// Its text.
@@ -38,8 +38,8 @@ pub(super) enum Step {
 	Dispute,
 }
 
-/// What is to be done at block `now` about an answer that was drawn, where a provider has `deliver_time` blocks to hand its text over before it is demanded
-/// of it, and as many after that.
+/// Returns the step to take at block `now` about an answer that was drawn, where a provider has `deliver_time` blocks to hand its text over before it is
+/// demanded of it, and as many after that.
 pub(super) fn step(audit: &AnswerAuditView, known: Known, now: BlockNumber, deliver_time: BlockNumber) -> Option<Step> {
 	// The next block is the first one that anything can be in.
 	if audit.condemned || now.saturating_add(1) >= audit.closes_at {

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 /// For all of one request.
 const ANSWER: Duration = Duration::from_secs(15);
-/// For so long, in milliseconds, the word that one asks holds: clocks differ.
+/// For so long, in milliseconds, the statement that one asks holds: clocks differ.
 const HOLDS: Moment = 5 * 60 * 1_000;
 /// Bytes of a text with its receipts, as JSON: 16,384 tokens of ten digits, and 256 hashes.
 const MOST: usize = 1 << 19;
@@ -57,12 +57,12 @@ pub(super) enum TextError {
 	NotThere(u32),
 }
 
-/// Who asks.
+/// Auditor that asks.
 pub(super) struct Asker<'a> {
 	pub(super) me: &'a AccountId,
 	pub(super) signer: &'a PonwSigner,
 	pub(super) genesis: H256,
-	/// Where addresses of offers may lead.
+	/// Range of addresses of offers that may be dialled.
 	pub(super) reach: Reach,
 }
 

@@ -11,10 +11,10 @@ use neuroshard_types::{
 	AccountId, Balance, BlockNumber, RunId,
 };
 
-/// What genesis has fixed of audits.
+/// Rules of audits that genesis has fixed.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rules {
-	/// Whether anybody is drawn, for work or for answers.
+	/// True if anybody is drawn, for work or for answers.
 	pub(super) audited: bool,
 	/// Challenge window, in blocks.
 	pub(super) window: BlockNumber,
@@ -22,7 +22,7 @@ pub(super) struct Rules {
 	pub(super) seal_time: Option<BlockNumber>,
 }
 
-/// Whether running a round of this run again does not fit into what is free of memory.
+/// Returns why running a round of this run again does not fit into the free memory; `None` if it does.
 fn too_large(run: RunId, config: &RunConfig) -> Option<TooLarge> {
 	match Needs::of(config).ok()?.check_case(available_memory()) {
 		Err(WorkerError::TooLittleMemory { needed, available }) => Some(TooLarge { run, needed, available }),
@@ -30,16 +30,16 @@ fn too_large(run: RunId, config: &RunConfig) -> Option<TooLarge> {
 	}
 }
 
-/// What audits of what can be drawn take of this machine.
+/// Efforts that audits of what can be drawn take on this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Efforts {
-	/// What takes longest.
+	/// The longest one.
 	pub(super) longest: Option<Longest>,
-	/// What does not fit into memory, if anything does not.
+	/// One that does not fit into memory, if there is any.
 	pub(super) too_large: Option<TooLarge>,
 }
 
-/// How long a round takes.
+/// Time that a round takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Longest {
 	/// A round of this run.
@@ -50,7 +50,7 @@ pub(super) struct Longest {
 	pub(super) has_ms: u64,
 }
 
-/// What does not fit into memory.
+/// Round that does not fit into memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TooLarge {
 	/// A round of this run.
@@ -61,21 +61,21 @@ pub(super) struct TooLarge {
 	pub(super) available: u64,
 }
 
-/// What the chain says of audits.
+/// State of audits on chain.
 pub(super) struct Seen {
 	pub(super) now: BlockNumber,
 	pub(super) rules: Rules,
 	pub(super) provider: Option<ProviderView>,
 	/// Free balance of whoever pays, in planck.
 	pub(super) free: Balance,
-	/// What of it must stay for disputes about reports, in planck; zero for whom nobody can draw.
+	/// Part of it that must stay for disputes about reports, in planck; zero for whom nobody can draw.
 	pub(super) reserve: Balance,
-	/// What audits that it can be drawn for take here.
+	/// Efforts of audits that it can be drawn for here.
 	pub(super) efforts: Efforts,
-	/// Whether less than that is free, and a dispute is open that this account opened: its bond is on hold.
+	/// True if less than that is free, and a dispute is open that this account opened: its bond is on hold.
 	pub(super) challenging: bool,
 	pub(super) verifiers: Vec<AccountId>,
-	/// Whether this account is one of them, and was when a block was made that is finalized.
+	/// True if this account is one of them, and was when a block was made that is finalized.
 	pub(super) held: bool,
 	/// Those of this account, the most urgent first.
 	pub(super) audits: Vec<AuditView>,
@@ -134,7 +134,7 @@ impl Auditor {
 		Ok(rules)
 	}
 
-	/// What disputes about reports can cost: the most of all runs whose work can be drawn, or was. And what can be drawn takes of this machine.
+	/// Returns the most that disputes about reports can cost, over all runs whose work can be drawn or was, and the efforts of what can be drawn.
 	async fn efforts(
 		&mut self,
 		at: &ChainAt,

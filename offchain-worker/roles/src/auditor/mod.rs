@@ -46,13 +46,13 @@ pub(super) struct Auditor {
 	reserves: Reserves,
 	rules: Option<Rules>,
 	place: Place,
-	/// What the chain refused, and the first block in which it is tried again.
+	/// Steps that the chain refused, and the first block in which each is tried again.
 	refused: Vec<(Step, BlockNumber)>,
 	/// Challenges that are in blocks which are not final yet.
 	made: Vec<(Step, BlockId)>,
 	/// The refusal that was said last.
 	told: Told,
-	/// What keeps this account from being drawn, as it was said last.
+	/// Obstacle that keeps this account from being drawn, as it was said last.
 	waiting: Option<String>,
 	/// Audited rounds whose reports are on chain, as it was seen last; `None` before the first look.
 	reported: Option<BTreeSet<(RunId, RoundIndex)>>,
@@ -114,7 +114,7 @@ impl Auditor {
 		}
 	}
 
-	/// What to send, the most urgent first.
+	/// Returns the steps to send, the most urgent first.
 	fn steps(&self, seen: &Seen) -> Vec<Step> {
 		let answers = seen.audits.iter().filter_map(|audit| {
 			let note = self.desk.note_of(audit)?;
@@ -239,7 +239,7 @@ impl Auditor {
 		}
 	}
 
-	/// What must be free for a step beside its fee.
+	/// Returns the amount that must be free for a step beside its fee.
 	async fn needed_for(&self, step: &Step) -> Result<Balance, ChainError> {
 		let Step::Challenge { run, round, who } = step else { return Ok(0) };
 		let at = self.client.now().await?;
@@ -264,7 +264,7 @@ impl Auditor {
 	}
 }
 
-/// Whether the chain may still take a challenge that failed: money for a bond, or room for another dispute, may come.
+/// Returns whether the chain may still take a challenge that failed: money for a bond, or room for another dispute, may come.
 fn is_open_challenge(step: &Step, error: &ChainError) -> bool {
 	matches!(step, Step::Challenge { .. }) && verdict(error).is_none()
 }

@@ -8,14 +8,14 @@ use neuroshard_types::BlockNumber;
 /// then it waits for a challenge window, too.
 #[derive(Debug, Default)]
 pub(super) struct Place {
-	/// Whether it was on the list in a finalized state when it was looked at last: with a reorganisation it has not left.
+	/// True if it was on the list in a finalized state when it was looked at last: with a reorganisation it has not left.
 	held: bool,
 	/// First block in which it enrolls again.
 	from: BlockNumber,
 }
 
 impl Place {
-	/// Whether it was on the list for good when it was looked at last.
+	/// Returns whether it was on the list for good when it was looked at last.
 	pub(super) fn is_held(&self) -> bool {
 		self.held
 	}

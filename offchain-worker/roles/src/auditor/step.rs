@@ -1,4 +1,4 @@
-//! What an auditor sends next. Pure.
+//! Next step of an auditor. Pure.
 
 use super::look::{Efforts, Longest, TooLarge};
 use crate::obstacle::Obstacle;
@@ -41,32 +41,32 @@ impl Step {
 	}
 }
 
-/// What decides whether an account is to be drawn.
+/// Facts that decide whether an account is to be drawn.
 pub(super) struct Standing<'a> {
 	/// The account as a provider.
 	pub(super) provider: &'a ProviderView,
 	/// Accounts that can be drawn.
 	pub(super) verifiers: usize,
-	/// Whether it is one of them.
+	/// True if it is one of them.
 	pub(super) enrolled: bool,
-	/// Whether the chain draws anybody.
+	/// True if the chain draws anybody.
 	pub(super) audited: bool,
 	/// First block in which it enrolls again, if it has to rest; see [`super::place::Place`].
 	pub(super) rests: Option<BlockNumber>,
-	/// Whether its operator asked to leave.
+	/// True if its operator asked to leave.
 	pub(super) leaving: bool,
 	/// Its free balance, in planck.
 	pub(super) free: Balance,
-	/// What of it must stay for the fees of disputes about its reports, in planck; see [`neuroshard_chain_client::ChainAt::reserve`].
+	/// Part of it that must stay for the fees of disputes about its reports, in planck; see [`neuroshard_chain_client::ChainAt::reserve`].
 	pub(super) reserve: Balance,
-	/// What audits that it can be drawn for take of its machine.
+	/// Efforts of audits that it can be drawn for on its machine.
 	pub(super) efforts: Efforts,
-	/// Whether a dispute is open that it opened: the bond comes back with it.
+	/// True if a dispute is open that it opened: the bond comes back with it.
 	pub(super) challenging: bool,
 }
 
 impl Standing<'_> {
-	/// Whether to have it drawn, or drawn no more. What it was drawn for is done all the same.
+	/// Returns the step to have it drawn, or drawn no more, if there is one to take. What it was drawn for is done all the same.
 	pub(super) fn enrolment(&self) -> Option<Step> {
 		let room = u32::try_from(self.verifiers).is_ok_and(|verifiers| verifiers < MAX_VERIFIERS);
 		match (self.enrolled, self.offers() && !self.is_short() && self.too_slow_for().is_none()) {
@@ -76,7 +76,7 @@ impl Standing<'_> {
 		}
 	}
 
-	/// What keeps it from being drawn, as far as nobody else says that.
+	/// Returns the obstacle that keeps it from being drawn, as far as nobody else reports that.
 	pub(super) fn obstacle(&self) -> Option<Obstacle> {
 		let Self { free, reserve, .. } = *self;
 		match self.rests.filter(|_| !self.enrolled) {
@@ -92,12 +92,12 @@ impl Standing<'_> {
 		}
 	}
 
-	/// Whether the chain takes its seals and reports, whatever became of its role since it was drawn.
+	/// Returns whether the chain takes its seals and reports, whatever became of its role since it was drawn.
 	pub(super) fn has_say(&self) -> bool {
 		self.provider.slashable() > 0
 	}
 
-	/// Whether the chain lets it enroll, and its operator wants that.
+	/// Returns whether the chain lets it enroll, and its operator wants that.
 	fn offers(&self) -> bool {
 		let may = self.provider.status == ProviderStatus::Active && self.provider.info.roles.contains(Role::Verifier);
 		self.audited && may && !self.leaving
@@ -115,14 +115,14 @@ impl Standing<'_> {
 		self.efforts.too_large.filter(|_| !self.enrolled)
 	}
 
-	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake. The bond of a dispute that it opened
+	/// Returns whether a dispute could cost more than the account has: who cannot pay for a move loses its stake. The bond of a dispute that it opened
 	/// itself, as it must, is no reason to leave the list.
 	fn is_short(&self) -> bool {
 		self.free < self.reserve && !(self.enrolled && self.challenging)
 	}
 }
 
-/// Whether something is asked of this auditor, now or after the phase at hand.
+/// Returns whether something is asked of this auditor, now or after the phase at hand.
 pub(super) fn is_open(audit: &AuditView) -> bool {
 	match audit.phase {
 		AuditPhase::Sealing => true,
@@ -131,17 +131,17 @@ pub(super) fn is_open(audit: &AuditView) -> bool {
 	}
 }
 
-/// Whether the next block is still one in which what an audit asks for is accepted.
+/// Returns whether the next block is still one in which what an audit asks for is accepted.
 pub(super) fn is_in_time(audit: &AuditView, now: BlockNumber) -> bool {
 	now < audit.deadline
 }
 
-/// Whether what is missing for a report will not come in time any more.
+/// Returns whether what is missing for a report will not come in time any more.
 pub(super) fn is_last_call(audit: &AuditView, now: BlockNumber) -> bool {
 	audit.phase == AuditPhase::Sealing && is_in_time(audit, now) && audit.deadline <= now.saturating_add(LAST_CALL)
 }
 
-/// What to send in an audit at block `now`, with what was noted for it, and with the audit as the finalized block has it.
+/// Returns the step to send in an audit at block `now`, with what was noted for it, and with the audit as the finalized block has it.
 pub(super) fn answer(audit: &AuditView, note: &Note, finalized: Option<&AuditView>, sealed: H256, now: BlockNumber) -> Option<Step> {
 	let AuditView { run, round, .. } = *audit;
 	match audit.phase {

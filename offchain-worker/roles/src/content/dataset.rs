@@ -30,7 +30,7 @@ use std::{
 pub struct Dataset {
 	id: DatasetId,
 	folder: PathBuf,
-	/// Whether the folder is the operator's: then nothing is ever written into it.
+	/// True if the folder is the operator's: then nothing is ever written into it.
 	pub foreign: bool,
 	shard_roots: Arc<[H256]>,
 	shape: DatasetShape,
@@ -134,7 +134,7 @@ impl Content {
 		Dataset::new(id, path, false, roots, manifest)
 	}
 
-	/// Whether a folder is the operator's: named with `--dataset`, or built there. What peers fill has no manifest.
+	/// Returns whether a folder is the operator's: named with `--dataset`, or built there. What peers fill has no manifest.
 	fn is_foreign(&self, folder: &Path) -> bool {
 		self.local.holds(folder) || folder.join(MANIFEST_FILE).exists()
 	}

@@ -44,7 +44,7 @@ impl LocalFolder {
 		self.folder.as_deref().filter(|_| !barred)
 	}
 
-	/// Whether the operator's folder is `path`.
+	/// Returns whether the operator's folder is `path`.
 	pub fn holds(&self, path: &Path) -> bool {
 		let same = |folder: &PathBuf| matches!((folder.canonicalize(), path.canonicalize()), (Ok(one), Ok(other)) if one == other);
 		self.folder.as_ref().is_some_and(same)

@@ -54,7 +54,7 @@ impl Content {
 		neuroshard_training::checkpoint::checkpoint_folder(&self.base, run)
 	}
 
-	/// Whether there is room for what a round leaves behind that takes this many deltas and makes a checkpoint, of so many leaves: below
+	/// Checks that there is room for what a round leaves behind that takes this many deltas and makes a checkpoint, of so many leaves: below
 	/// the store's limit, and on its file system. What is there and must stay is never pushed out for it.
 	///
 	/// # Errors
@@ -116,7 +116,7 @@ impl Content {
 		Ok(header)
 	}
 
-	/// What `store` knows that checkpoint `root` of `run` is made of. Blocks.
+	/// Returns the header of checkpoint `root` of `run`, if `store` has it. Blocks.
 	pub(super) fn stored_header(store: &Store, run: RunId, root: H256) -> Result<Option<Header>, WorkerError> {
 		Ok(store.note(root)?.and_then(|note| header(run, root, &note)))
 	}

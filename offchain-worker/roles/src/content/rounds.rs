@@ -1,4 +1,4 @@
-//! What belongs to which round: the labels under which the store keeps it, and what of it can go.
+//! Content of rounds: the labels under which the store keeps it, and what of it can go.
 
 use super::{Content, WorkerError};
 use neuroshard_store::Store;
@@ -71,7 +71,7 @@ pub fn forget_round(store: &Store, run: RunId, round: RoundIndex, record: Option
 	labels.iter().try_for_each(|label| Ok(store.unpin_label(label)?))
 }
 
-/// Whether the parameters of checkpoint `root` are kept for the sake of another label than these. Blocks.
+/// Returns whether the parameters of checkpoint `root` are kept for the sake of another label than these. Blocks.
 fn is_kept_beside(store: &Store, run: RunId, root: H256, labels: &[String]) -> Result<bool, WorkerError> {
 	let Some(header) = Content::stored_header(store, run, root)? else { return Ok(false) };
 	let others = store.labels().into_iter().filter(|label| !labels.contains(label));

@@ -1,4 +1,5 @@
-//! How long this account still has for its moves in disputes, told in status, metrics and log beside whatever makes the moves: that may be what hangs.
+//! Clocks of this account in disputes: the time that it still has for its moves, told in status, metrics and log beside whatever makes the moves: that
+//! may be what hangs.
 
 use crate::{actor::told::Told, status::Reporter};
 use neuroshard_chain_client::{ChainAt, ChainClient, ChainError};
@@ -19,9 +20,9 @@ const LITTLE: BlockNumber = 4;
 /// A game in which it is an account's turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Turn {
-	/// What the game is about.
+	/// Claim that the game is about.
 	pub claim: ClaimId,
-	/// Who disputes it.
+	/// Account that disputes it.
 	pub challenger: AccountId,
 	/// Last block that the move may be in.
 	pub deadline: BlockNumber,
@@ -94,7 +95,7 @@ async fn look(
 	Ok(())
 }
 
-/// Whether `left` blocks are little where a side has `clock` blocks for all its moves.
+/// Returns whether `left` blocks are few where a side has `clock` blocks for all its moves.
 fn is_little(left: BlockNumber, clock: BlockNumber) -> bool {
 	left < clock.checked_div(LITTLE).unwrap_or_default()
 }

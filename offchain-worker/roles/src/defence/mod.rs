@@ -1,4 +1,4 @@
-//! What of an account is at stake, and how long a worker stays for it: whoever is gone while something of it can be disputed loses its stake to the
+//! Stake of an account, and how long a worker stays to defend it: whoever is gone while something of it can be disputed loses its stake to the
 //! first who asks.
 
 pub mod clocks;
@@ -11,7 +11,7 @@ use neuroshard_types::{AccountId, BlockNumber};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What others may ask an account for.
+/// Things that others may ask an account for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AtStake {
 	/// Games about its claims, or that it has opened.
@@ -27,7 +27,7 @@ pub(super) struct AtStake {
 }
 
 impl AtStake {
-	/// What is at stake in this state of the chain.
+	/// Returns the things that are at stake in this state of the chain.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.
@@ -43,12 +43,12 @@ impl AtStake {
 		})
 	}
 
-	/// Whether somebody may dispute something, or does, at block `now`.
+	/// Returns whether somebody may dispute something, or does, at block `now`.
 	pub(super) fn is_disputable(&self, now: BlockNumber) -> bool {
 		self.games > 0 || self.audits > 0 || self.disputable_until > now
 	}
 
-	/// Whether a worker that trains no more has something to stay for at block `now`.
+	/// Returns whether a worker that trains no more has something to stay for at block `now`.
 	fn is_anything(&self, now: BlockNumber) -> bool {
 		self.is_disputable(now) || self.open_claims > 0 || self.attested > 0
 	}

@@ -1,10 +1,10 @@
-//! What an account must be able to pay in disputes: who cannot pay for a move loses its stake.
+//! Reserves that an account must be able to pay in disputes with: who cannot pay for a move loses its stake.
 
 use neuroshard_chain_client::{ChainAt, ChainError};
 use neuroshard_types::{run::RunConfig, Balance, RunId};
 use std::collections::BTreeMap;
 
-/// What must stay free for disputes in each run, in planck. That follows from its configuration, and is asked once.
+/// Amounts that must stay free for disputes in each run, in planck. They follow from its configuration, and are asked once.
 #[derive(Debug, Default)]
 pub struct Reserves(BTreeMap<RunId, Balance>);
 

@@ -1,4 +1,4 @@
-//! Which dataset of the chain is attested: equal text may be proposed more than once.
+//! Choice of the chain's dataset that is attested: equal text may be proposed more than once.
 
 use super::folder::Folder;
 use neuroshard_chain_client::{ChainAt, ChainError};
@@ -21,8 +21,8 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-	/// What is to be attested of what `folder` holds, if anything of it is on chain. Identifiers are taken from a finalized block, `at`: what they stand
-	/// for does not change any more. `attested` are those that are attested at block `now`.
+	/// Returns the dataset that is to be attested of what `folder` holds, if anything of it is on chain. Identifiers are taken from a finalized block,
+	/// `at`: what they stand for does not change any more. `attested` are those that are attested at block `now`.
 	///
 	/// # Errors
 	/// The node is away, or its answer cannot be used.

@@ -31,9 +31,9 @@ const CHECK_AGAIN: BlockNumber = 200;
 /// A folder. Its manifest is enough to open chunks of it, each of which is checked by itself; what is attested is checked as a whole before.
 pub(super) struct Folder {
 	path: PathBuf,
-	/// What its manifest says, and the roots of all shards.
+	/// Its manifest, and the roots of all shards.
 	said: Option<(DatasetManifest, Arc<[H256]>)>,
-	/// Whether every file is as the manifest says.
+	/// True if every file is as the manifest says.
 	whole: bool,
 	checking: Aside<Result<Dataset, DataError>>,
 	/// First block in which it is read again.
@@ -99,12 +99,12 @@ impl Folder {
 		WorkerError::Folder { what: in_file(&self.path, &error), blocks: rest }
 	}
 
-	/// Whether what it says to hold opens chunks of the dataset with this manifest.
+	/// Returns whether what it says to hold opens chunks of the dataset with this manifest.
 	pub(super) fn opens(&self, manifest: &Manifest) -> bool {
 		self.said.as_ref().is_some_and(|(said, _)| said.root == manifest.root && said.shape == manifest.shape)
 	}
 
-	/// Whether every file was compared with the manifest.
+	/// Returns whether every file was compared with the manifest.
 	pub(super) fn is_whole(&self) -> bool {
 		self.whole
 	}
@@ -141,7 +141,7 @@ fn opening(chunk: Chunk) -> Option<ChunkOpening> {
 	Some(ChunkOpening { data: leaf.to_vec().try_into().ok()?, in_shard: hashes(in_shard)?, in_dataset: hashes(in_corpus)? })
 }
 
-/// What is wrong, with the file that it is wrong with.
+/// Returns the error, with the file that it is about.
 fn in_file(folder: &Path, error: &DataError) -> String {
 	match error {
 		DataError::ShardSize { shard, .. }

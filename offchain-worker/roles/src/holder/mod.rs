@@ -35,7 +35,7 @@ const REST: BlockNumber = 20;
 /// The same for an attestation: what it takes, such as a deposit, may be missing for long.
 const LONG_REST: BlockNumber = 200;
 
-/// What a turn came to.
+/// Result of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Turn {
 	/// Something was done: there may be more to do at once.
@@ -57,10 +57,10 @@ pub(super) struct Holder {
 	folder: Option<Folder>,
 	choice: Choice,
 	attest: bool,
-	/// Where a request to leave is found.
+	/// Base folder, where a request to leave is found.
 	base: Option<PathBuf>,
 	leaving: bool,
-	/// What was refused, and the first block in which it is tried again.
+	/// Steps that were refused, and the first block in which each is tried again.
 	refused: Vec<(Step, BlockNumber)>,
 	/// Warnings and alarms that were given.
 	warned: Told,
@@ -157,7 +157,7 @@ impl Holder {
 		}
 	}
 
-	/// What is to be sent now, but for what was refused just before.
+	/// Returns the step to send now, but for what was refused just before.
 	fn next(&self, seen: &Seen) -> Option<Step> {
 		steps(seen, self.intent()).into_iter().find(|step| self.refused.iter().all(|(refused, _)| refused != step))
 	}
@@ -195,7 +195,7 @@ impl Holder {
 		}
 	}
 
-	/// What is to be attested, if that is wanted and all of it is in the folder.
+	/// Returns the shards to attest, if that is wanted and all of them are in the folder.
 	async fn target(
 		&mut self,
 		finalized: BlockId,

@@ -1,4 +1,4 @@
-//! What a holder sends next, by what the chain says.
+//! Next steps of a holder, by the state of the chain.
 
 use neuroshard_types::{
 	dataset::{ChallengeView, ShardRange},
@@ -8,7 +8,7 @@ use neuroshard_types::{
 /// Blocks by which it is not worth to bring the end of an attestation nearer: the chain refuses what would not, when it comes to a block.
 const SLACK: BlockNumber = 5;
 
-/// What becomes of the account's attestations.
+/// Intent for the account's attestations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Intent {
 	/// The folder's dataset is attested; other attestations end when they expire.
@@ -19,7 +19,7 @@ pub(super) enum Intent {
 	Leave,
 }
 
-/// What an attestation rests on.
+/// Basis of an attestation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Basis {
 	/// Shards in the operator's folder.
@@ -30,7 +30,7 @@ pub(super) enum Basis {
 	Gone,
 }
 
-/// What this account attests of a dataset.
+/// Attestation of this account for a dataset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Attested {
 	pub(super) dataset: DatasetId,
@@ -41,7 +41,7 @@ pub(super) struct Attested {
 	pub(super) challenges: Vec<ChallengeView>,
 }
 
-/// What the chain says about this account.
+/// State of this account on chain.
 #[derive(Debug)]
 pub(super) struct Seen {
 	/// The best block.
@@ -50,16 +50,16 @@ pub(super) struct Seen {
 	pub(super) period: BlockNumber,
 	/// Blocks for an answer, and from a withdrawal to the end of an attestation.
 	pub(super) answer_time: BlockNumber,
-	/// Whether it is an active provider.
+	/// True if it is an active provider.
 	pub(super) active: bool,
 	/// Attestations that its stake answers for.
 	pub(super) backed: usize,
 	pub(super) attested: Vec<Attested>,
-	/// What is to be attested, once all of it is known to be in the folder.
+	/// Shards to attest, once all of them are known to be in the folder.
 	pub(super) target: Option<(DatasetId, ShardRange)>,
 }
 
-/// What is to be sent.
+/// Step to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Step {
 	Answer { dataset: DatasetId, challenge: ChallengeView },
@@ -80,7 +80,7 @@ impl Seen {
 		self.challenges().filter(|(_, _, in_time)| !in_time).count()
 	}
 
-	/// What ends an attestation, if it is to end and something can be done for that now.
+	/// Returns the step that ends an attestation, if it is to end and something can be done for that now.
 	fn ending(&self, one: &Attested, intent: Intent) -> Option<Step> {
 		let dataset = one.dataset;
 		if let Some(missed) = one.challenges.iter().find(|challenge| challenge.deadline <= self.now) {
@@ -99,13 +99,13 @@ impl Seen {
 		(ends && one.expires_at > self.now.saturating_add(notice)).then_some(Step::Withdraw { dataset })
 	}
 
-	/// What is to be attested of `dataset`, now or later.
+	/// Returns the shards to attest of `dataset`, now or later.
 	fn renewal_of(&self, dataset: DatasetId, intent: Intent) -> Option<ShardRange> {
 		let (_, shards) = self.target.filter(|(target, _)| *target == dataset)?;
 		(intent == Intent::Attest && self.active && !self.is_unbacked()).then_some(shards)
 	}
 
-	/// Whether the stake is too small for what is to be attested.
+	/// Returns whether the stake is too small for what is to be attested.
 	pub(super) fn is_unbacked(&self) -> bool {
 		let more = self.target.filter(|(target, _)| self.attested.iter().all(|one| one.dataset != *target));
 		self.target.is_some() && self.attested.len().saturating_add(usize::from(more.is_some())) > self.backed
@@ -122,7 +122,7 @@ impl Seen {
 	}
 }
 
-/// What is to be sent now, the most urgent first.
+/// Returns the steps to send now, the most urgent first.
 pub(super) fn steps(seen: &Seen, intent: Intent) -> Vec<Step> {
 	let mut asked: Vec<_> = seen.challenges().filter(|(_, _, in_time)| *in_time).collect();
 	asked.sort_by_key(|(_, challenge, _)| challenge.deadline);

@@ -108,7 +108,7 @@ impl Bench {
 		all.len()
 	}
 
-	/// Whether this call was sent.
+	/// Returns whether this call was sent.
 	fn was_sent(&self, call: &Call) -> bool {
 		let call = call.encode(&decoded_metadata()).unwrap();
 		self.node.submitted().borrow().iter().any(|one| one.ends_with(&call))

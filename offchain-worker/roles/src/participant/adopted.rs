@@ -1,4 +1,4 @@
-//! What follows when a round was adopted: it is noted, and what it does not need any more goes.
+//! Steps after a round was adopted: it is noted, and what it does not need any more goes.
 
 use super::{observe::Observed, Participant};
 use crate::{status::RoundStatus, WorkerError};

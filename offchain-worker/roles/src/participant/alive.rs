@@ -1,4 +1,4 @@
-//! Whom of the others in a round this worker still hears of.
+//! Liveness of the other participants of a round, as this worker hears of them.
 
 use super::{observe::Observed, Participant};
 use crate::WorkerError;
@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, time::Duration};
 /// it has can be silent for some seconds.
 const RESTART: Duration = Duration::from_secs(30);
 
-/// Whether somebody is not waited for any more: who said farewell needs no time for a restart.
+/// Returns whether somebody is not waited for any more: who said farewell needs no time for a restart.
 fn is_missing(pulse: Pulse) -> bool {
 	pulse.silent_for >= if pulse.left { DEAD_AFTER } else { RESTART }
 }

@@ -1,4 +1,4 @@
-//! Where this worker is, as it registers it.
+//! Registration of this worker's addresses.
 
 use super::{observe::Observed, tasks::Tasks, Participant};
 use crate::WorkerError;
@@ -23,14 +23,14 @@ const GIVE_WAY: Duration = Duration::from_secs(20);
 /// while. An address that is missing at the start may be one that takes some time, such as a relay's.
 #[derive(Debug, Default)]
 pub(super) struct Announcer {
-	/// What was found at the newest look, and the block since which it is so.
+	/// Registration that the newest look found, and the block since which it is so.
 	found: Option<(ProviderInfo, BlockNumber)>,
 	/// First block at which the next registration may be sent.
 	next_at: BlockNumber,
 }
 
 impl Announcer {
-	/// Whether to register `current` in place of `registered`, at block `best`.
+	/// Returns whether to register `current` in place of `registered`, at block `best`.
 	pub(super) fn is_due(&mut self, current: &ProviderInfo, registered: &ProviderInfo, best: BlockNumber) -> bool {
 		let since = match &self.found {
 			Some((found, since)) if found == current => *since,
@@ -57,7 +57,7 @@ impl Announcer {
 	}
 }
 
-/// How a registration ended.
+/// Result of a registration.
 #[derive(Debug)]
 pub(super) enum Outcome {
 	/// It is in a block.
@@ -108,13 +108,13 @@ impl Participant {
 	}
 }
 
-/// Whether `current` is more than `registered` without some addresses.
+/// Returns whether `current` is more than `registered` without some addresses.
 fn tells_more(current: &ProviderInfo, registered: &ProviderInfo) -> bool {
 	let keys = |info: &ProviderInfo| (info.ponw_key, info.peer_id.clone());
 	keys(current) != keys(registered) || current.addresses.iter().any(|address| !registered.addresses.contains(address))
 }
 
-/// What this worker should have registered: `registered` with its present keys and addresses.
+/// Returns the registration that this worker should have: `registered` with its present keys and addresses.
 async fn current_info(tasks: &Tasks, registered: &ProviderInfo) -> Result<ProviderInfo, WorkerError> {
 	let network = tasks.content.net.status().await?;
 	let known = sorted(network.external).into_iter().chain(sorted(network.listening));
@@ -143,7 +143,7 @@ fn sorted(mut addresses: Vec<Multiaddr>) -> Vec<Multiaddr> {
 mod tests {
 	use super::*;
 
-	/// What a provider with this one address registers.
+	/// Returns the registration of a provider with this one address.
 	fn at(address: u8) -> ProviderInfo {
 		ProviderInfo {
 			roles: Default::default(),

@@ -20,17 +20,17 @@ pub(super) struct Beside {
 	drawn: Drawn,
 	moment: Moment,
 	training: AbortOnDropHandle<Result<Effect, WorkerError>>,
-	/// What came of it.
+	/// Its result.
 	result: Option<Result<Effect, WorkerError>>,
 }
 
 impl Beside {
-	/// Whether inner steps are under way.
+	/// Returns whether inner steps are under way.
 	pub(super) fn trains(&self) -> bool {
 		self.result.is_none() && !self.training.is_finished()
 	}
 
-	/// What it does, for people.
+	/// Describes what it does, for people.
 	pub(super) fn words(&self) -> String {
 		Task::Train { drawn: self.drawn }.to_string()
 	}

@@ -1,4 +1,4 @@
-//! Whom a participant asks for content, and where they are.
+//! Address book of a participant: the peers that it asks for content.
 
 use super::decide::view::RunState;
 use crate::{
@@ -30,7 +30,7 @@ pub(super) struct Book {
 }
 
 impl Book {
-	/// Whether it is time to read it again.
+	/// Returns whether it is time to read it again.
 	pub(super) fn is_old(&self, best: BlockNumber) -> bool {
 		self.read_at.is_none_or(|read| best.saturating_sub(read) >= REFRESH_AFTER)
 	}

@@ -1,4 +1,4 @@
-//! What a worker does beside its loop: extrinsics that a block takes sooner or later, and that no round waits for. Where blocks are full, that
+//! Chores that a worker does beside its loop: extrinsics that a block takes sooner or later, and that no round waits for. Where blocks are full, that
 //! is later, and the loop has deadlines.
 
 use super::{
@@ -31,7 +31,7 @@ impl Participant {
 		}
 	}
 
-	/// What to do now. A chore is begun aside, so that what comes after it is returned.
+	/// Returns the task to do now. A chore is begun aside, so that what comes after it is returned.
 	pub(super) fn begin_chore(&mut self, seen: &Observed) -> Option<Task> {
 		let planned = self.plan(seen);
 		let Some(task) = planned.clone().filter(Task::is_chore) else { return planned };

@@ -19,7 +19,7 @@ use std::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-/// What the compute thread holds between jobs.
+/// State that the compute thread holds between jobs.
 pub(super) struct Bench {
 	threads: usize,
 	/// Tells how many bytes of memory are available.
@@ -74,7 +74,7 @@ pub(super) struct Prepared<'a> {
 	pub(super) next: &'a mut Option<Checkpoint>,
 }
 
-/// Whether a checkpoint has this root.
+/// Returns a predicate for checkpoints with this root.
 fn is(root: H256) -> impl Fn(&&Checkpoint) -> bool {
 	move |checkpoint| checkpoint.header.root() == root
 }
@@ -141,12 +141,12 @@ pub(super) struct Compute {
 	started: Instant,
 }
 
-/// What time jobs took.
+/// Time that jobs took.
 #[derive(Default)]
 struct Busy {
 	/// Those that are over.
 	over: Duration,
-	/// When the one under way began.
+	/// Time at which the one under way began.
 	since: Option<Instant>,
 }
 
@@ -172,7 +172,7 @@ impl Compute {
 		Ok(Self { jobs, waiting, busy, started: Instant::now() })
 	}
 
-	/// Whether another job waits for the one under way, which may let it go first.
+	/// Returns a function that tells whether another job waits for the one under way, which may let it go first.
 	pub(super) fn is_wanted(&self) -> impl Fn() -> bool + Send + 'static {
 		let waiting = self.waiting.clone();
 		move || waiting.load(Ordering::Relaxed) > 0

@@ -1,4 +1,4 @@
-//! The end of leaving.
+//! Last step of leaving.
 
 use super::{decide::task::Task, observe::Observed, Participant};
 use crate::{defence::AtStake, leave::forget_request, WorkerError};

@@ -62,7 +62,7 @@ pub(super) struct Participant {
 	usable: Option<u32>,
 	/// Run that the worker is in, and its newest adopted round that was noted.
 	at_hand: Option<(RunId, RoundIndex)>,
-	/// Whether this account takes part in that run, or may.
+	/// True if this account takes part in that run, or may.
 	placed: bool,
 	/// Seed of the round whose deltas are counted.
 	seed: Option<H256>,
@@ -74,15 +74,15 @@ pub(super) struct Participant {
 	announcer: Announcer,
 	/// The registration of this worker's addresses that is on its way.
 	registration: Aside<Outcome>,
-	/// What else is on its way that no round waits for.
+	/// Chore that is on its way and that no round waits for.
 	chore: Aside<Chore>,
 	/// Inner steps under way, in a run whose rounds overlap.
 	beside: Option<Beside>,
 	/// The run at hand and its status when datasets were let go of last, and the block.
 	released: Option<((RunId, RunStatus), BlockNumber)>,
-	/// What keeps this worker from taking part, as it was said last.
+	/// Obstacle that keeps this worker from taking part, as it was said last.
 	waiting: Option<String>,
-	/// What of the run's dataset is missing, while it is.
+	/// Part of the run's dataset that is missing, while it is.
 	lacking: Option<String>,
 	noticed: Noticed,
 	told: Told,

@@ -71,7 +71,7 @@ pub(super) async fn observe(
 	Ok(Observed { heads, at, chain, time, provider, least_bond, earnings, eras })
 }
 
-/// What the chain says of a run beside the run itself.
+/// State of a run on chain beside the run itself.
 struct Rest {
 	round: Option<RoundView>,
 	job: Option<OuterJob>,

@@ -1,4 +1,4 @@
-//! What is kept on disk no longer than it is needed.
+//! Pruning of what is kept on disk no longer than it is needed.
 //!
 //! The deltas of a round and the checkpoint that it started from are pinned, and so handed out, until nobody can need them any more. That
 //! is when the round was adopted longer ago than its claims can be challenged and the longest game about them takes, and when nothing
@@ -95,7 +95,7 @@ impl Tasks {
 	}
 }
 
-/// Whether the time of so many `blocks` from the adoption of a round is not over after block `finalized`.
+/// Returns whether the time of so many `blocks` from the adoption of a round is not over after block `finalized`.
 fn is_within(record: &RoundRecord, blocks: BlockNumber, finalized: BlockNumber) -> bool {
 	record.adopted_at.saturating_add(blocks) > finalized
 }
@@ -139,7 +139,7 @@ mod tests {
 		assert!(forget(&cached, &BTreeSet::new()));
 	}
 
-	/// What is kept of ten rounds, adopted in block 7, once block 2,000 or so is final, where unbonding takes 100,000 blocks and disputes have
+	/// Returns what is kept of ten rounds, adopted in block 7, once block 2,000 or so is final, where unbonding takes 100,000 blocks and disputes have
 	/// these terms.
 	async fn kept_of_ten_rounds(terms: Terms) -> Vec<RoundIndex> {
 		let node = MockNode::start(Script { blocks_a_look: 2_000, fate: |_| Fate::Included }).await;

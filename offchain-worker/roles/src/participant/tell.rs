@@ -1,4 +1,4 @@
-//! What a participant tells its operator, in status and log.
+//! Messages of a participant to its operator, in status and log.
 
 use super::{
 	decide::{obstacle::obstacle, task::Task},
@@ -25,7 +25,7 @@ impl Participant {
 		}
 	}
 
-	/// What is said of this account, with who signs and pays for it where that is another one.
+	/// Returns the message about this account, with who signs and pays for it where that is another one.
 	fn of_operator(&self, words: String) -> String {
 		match &self.tasks.submitter {
 			submitter if submitter.is_operator() => {

@@ -1,4 +1,4 @@
-//! What ends training, and what outlives it, on a node of one's own.
+//! Tests of what ends training, and what outlives it, on a node of one's own.
 
 use super::{decide::plan::tests::training, observe::observe, *};
 use crate::{

@@ -39,7 +39,7 @@ use tokio_util::sync::CancellationToken;
 /// Longest wait for training to end with the step under way when the worker is stopped.
 pub(super) const LAST_STEP: Duration = Duration::from_secs(10);
 
-/// How a task ended.
+/// End of a task.
 pub(super) enum Ended {
 	Done(Effect),
 	Failed(WorkerError),
@@ -140,7 +140,7 @@ impl Participant {
 		}
 	}
 
-	/// What to do now, but for what was refused just before, and for what goes on aside.
+	/// Returns the task to do now, but for what was refused just before, and for what goes on aside.
 	pub(super) fn plan(&self, seen: &Observed) -> Option<Task> {
 		let goes_on = |task: &Task| match task {
 			Task::Train { .. } => self.beside.is_some(),
@@ -151,7 +151,7 @@ impl Participant {
 		plan_without(&seen.chain, &self.local, barred)
 	}
 
-	/// What to train beside an act that waits for a block, in a run whose rounds overlap.
+	/// Returns the training to do beside an act that waits for a block, in a run whose rounds overlap.
 	fn plan_training(&self, seen: &Observed) -> Option<Task> {
 		let overlaps = seen.chain.run.as_ref().is_some_and(|run| run.view.config.overlaps) && self.beside.is_none();
 		let barred = |task: &Task| !matches!(task, Task::Train { .. }) || self.refusals.bars(task, seen.chain.best);
@@ -231,7 +231,7 @@ impl Participant {
 		Ok(())
 	}
 
-	/// Whether this worker knows all calls and view functions that it uses as the chain has them now. It is looked at again whenever the runtime
+	/// Checks that this worker knows all calls and view functions that it uses as the chain has them now. It is looked at again whenever the runtime
 	/// was exchanged.
 	fn check_release(&mut self, at: &ChainAt) -> Result<(), WorkerError> {
 		let version = at.spec_version();
@@ -316,7 +316,7 @@ impl Participant {
 		}
 	}
 
-	/// What the end of `task` means. A run that is to blame for a failure is not taken again, or not soon; if it is the one that the operator
+	/// Evaluates the end of `task`. A run that is to blame for a failure is not taken again, or not soon; if it is the one that the operator
 	/// named, and the same would happen again, there is nothing left to train.
 	pub(super) fn ended(&mut self, task: Task, result: Result<Effect, WorkerError>, moment: &Moment) -> Ended {
 		let best = moment.best.load(Ordering::Relaxed);
@@ -379,7 +379,7 @@ impl Participant {
 	}
 }
 
-/// What the chain knows of this machine's speed.
+/// Returns the speed of this machine that the chain knows, in GFLOP/s.
 fn gflops(seen: &Observed) -> u64 {
 	seen.provider.as_ref().map_or(0, |provider| provider.info.hardware.gflops.into())
 }

@@ -29,7 +29,7 @@ pub enum MetricsError {
 	Listen {
 		/// The address.
 		address: SocketAddr,
-		/// What the system said.
+		/// Error of the operating system.
 		source: std::io::Error,
 	},
 }
@@ -107,7 +107,7 @@ fn text(status: &Status) -> String {
 	}
 }
 
-/// What each of several nodes says, by its place on the command line and its host. The rest of its address may be a secret.
+/// Registers what each of several nodes reports, by its place on the command line and its host. The rest of its address may be a secret.
 fn nodes(registry: &mut Registry, status: &Status) {
 	if status.nodes.is_empty() {
 		return;

@@ -1,4 +1,4 @@
-//! What a worker tells about itself: for `status`, for metrics, and in `<base>/status.json` for whoever drives it.
+//! Status of a worker: for `status`, for metrics, and in `<base>/status.json` for whoever drives it.
 
 pub mod metrics;
 
@@ -22,7 +22,7 @@ pub struct RoundStatus {
 	pub validation_loss: Option<f32>,
 	/// Deltas in the checkpoint.
 	pub included: u32,
-	/// Whether this worker's delta is among them.
+	/// True if this worker's delta is among them.
 	pub own_included: bool,
 	/// Bytes received for it.
 	pub bytes_in: u64,
@@ -30,7 +30,7 @@ pub struct RoundStatus {
 	pub bytes_out: u64,
 }
 
-/// What a worker has to do with disputes.
+/// Status of a worker in disputes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Disputes {
 	/// Games that it defends or challenges in now.
@@ -44,12 +44,12 @@ pub struct Disputes {
 	pub challenged: u64,
 }
 
-/// What a worker has to do with audits.
+/// Status of a worker in audits.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Audits {
-	/// Whether it can be drawn.
+	/// True if it can be drawn.
 	pub enrolled: bool,
-	/// What keeps it from being drawn, and what to do about it.
+	/// Obstacle that keeps it from being drawn, and what to do about it.
 	pub waiting: Option<String>,
 	/// Audits that it was drawn for, and that wait for its seal or its report.
 	pub open: u32,
@@ -78,11 +78,11 @@ pub struct Status {
 	pub operator: Option<String>,
 	/// libp2p peer id.
 	pub peer_id: String,
-	/// Where its metrics are served.
+	/// Address that its metrics are served at.
 	pub metrics: Option<String>,
 	/// Addresses it listens on.
 	pub addresses: Vec<String>,
-	/// Whether others can reach it, in words.
+	/// Reachability of the worker by others, in words.
 	pub reachability: String,
 	/// Connected peers.
 	pub peers: u32,
@@ -99,9 +99,9 @@ pub struct Status {
 	/// Block at which the phase ends at the latest.
 	#[serde(default)]
 	pub phase_deadline: Option<u32>,
-	/// What the worker is doing.
+	/// Task of the worker.
 	pub task: Option<String>,
-	/// What keeps it from taking part, and what to do about it.
+	/// Obstacle that keeps it from taking part, and what to do about it.
 	pub waiting: Option<String>,
 	/// Runs that it does not take, and why.
 	#[serde(default)]
@@ -150,10 +150,10 @@ pub struct Status {
 	/// Audits.
 	#[serde(default)]
 	pub audits: Audits,
-	/// What each of several nodes says; empty if there is one only.
+	/// Reports of several nodes; empty if there is one only.
 	#[serde(default)]
 	pub nodes: Vec<NodeReport>,
-	/// What nodes contradict each other about, and what to do about it.
+	/// Point that nodes contradict each other about, and what to do about it.
 	#[serde(default)]
 	pub contradiction: Option<String>,
 	/// Newest failure in words; `None` after a success.
@@ -177,7 +177,7 @@ impl Status {
 	}
 }
 
-/// Where actors report to. Clones share the status.
+/// Reporter that actors report to. Clones share the status.
 #[derive(Clone, Debug)]
 pub struct Reporter(watch::Sender<Status>);
 

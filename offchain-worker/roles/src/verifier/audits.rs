@@ -123,7 +123,7 @@ impl Verifier {
 }
 
 impl Verifier {
-	/// How much of the machine an audit gets: most of it if its window is near, while training, which costs less when it is late, has the rest. Says so if
+	/// Returns the priority of an audit: most of it if its window is near, while training, which costs less when it is late, has the rest. Says so if
 	/// it cannot be done in time.
 	pub(super) async fn priority_of(&self, at: &ChainAt, audit: &AuditView) -> Result<Priority, WorkerError> {
 		let now = at.block().number;
@@ -147,7 +147,7 @@ impl Verifier {
 	}
 }
 
-/// Whether a sample that is computed now can be sealed yet.
+/// Returns whether a sample that is computed now can be sealed yet.
 fn is_sealing(audit: &AuditView, now: BlockNumber) -> bool {
 	audit.phase == AuditPhase::Sealing && audit.sealed.is_none() && now < audit.deadline
 }
@@ -167,7 +167,7 @@ fn attempted_until(audit: &AuditView, now: BlockNumber) -> BlockNumber {
 	now.saturating_add((left / ATTEMPTS).clamp(1, LONGEST_ATTEMPT))
 }
 
-/// What `work` fetches for an audit, if it does so in one attempt: else what `slow` says of the seconds that it took.
+/// Fetches what an audit needs by `work`, if it does so in one attempt: else returns what `slow` says of the seconds that it took.
 async fn attempt<T>(
 	mut heads: watch::Receiver<Heads>,
 	audit: &AuditView,
@@ -224,7 +224,7 @@ mod tests {
 		}
 	}
 
-	/// What comes of an attempt that begins at the first of these blocks and never ends by itself, when the second one has come.
+	/// Returns the error of an attempt that begins at the first of these blocks and never ends by itself, when the second one has come.
 	fn never_done(blocks: [BlockNumber; 2], slow: impl FnOnce(u64) -> WorkerError) -> Option<WorkerError> {
 		let mut heads = Heads::default();
 		heads.best.number = blocks[0];

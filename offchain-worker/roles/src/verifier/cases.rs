@@ -61,7 +61,7 @@ impl Verifier {
 		self.room.acquire().await.map(drop).map_err(|_| WorkerError::Stopped)
 	}
 
-	/// Whether a claim about the work of a run with this configuration fits into memory. What this account claimed itself is recomputed in any
+	/// Checks that a claim about the work of a run with this configuration fits into memory. What this account claimed itself is recomputed in any
 	/// case: it has trained that run, and not to defend it costs the whole stake.
 	fn check_memory(&self, claim: &ClaimId, config: &RunConfig) -> Result<(), WorkerError> {
 		if claim.who == self.me {

@@ -36,7 +36,8 @@ pub(super) struct Due {
 }
 
 impl Due {
-	/// What is to be checked first has the least of these. Where there is time enough for a challenge, whose time is over first; then what has the most time left.
+	/// Returns the order in which it is checked, the least first. Where there is time enough for a challenge, whose time is over first; then what has the most time
+	/// left.
 	pub(super) fn haste(&self, now: BlockNumber, window: BlockNumber) -> (bool, BlockNumber) {
 		let left = self.until.saturating_sub(now);
 		let late = is_late(left, window);
@@ -44,12 +45,12 @@ impl Due {
 	}
 }
 
-/// Whether so many blocks of a window are left for a challenge that it may come too late.
+/// Returns whether so many blocks of a window are left for a challenge that it may come too late.
 fn is_late(left: BlockNumber, window: BlockNumber) -> bool {
 	left <= window / LAST_PART
 }
 
-/// What came of a check.
+/// Result of a check.
 enum Checked {
 	/// Something else has more haste.
 	PutOff,
@@ -142,7 +143,7 @@ impl Verifier {
 		u32::from_le_bytes([a, b, c, d])
 	}
 
-	/// Whether a claim is among the share that is checked: the same answer whenever it is asked, and one that nobody else can tell.
+	/// Returns whether a claim is among the share that is checked: the same answer whenever it is asked, and one that nobody else can tell.
 	fn is_drawn(&self, claim: &ClaimId) -> bool {
 		f64::from(self.draw(b"neuroshard/audit/1", claim)) < self.check * f64::from(u32::MAX) + 1.0
 	}
@@ -247,7 +248,7 @@ impl Verifier {
 		}
 	}
 
-	/// What a participant revealed in a round that was adopted since; `None` if that is nowhere to be found any more.
+	/// Returns the work that a participant revealed in a round that was adopted since; `None` if that is nowhere to be found any more.
 	pub(super) async fn revealed(&self, record: &RoundRecord, claim: &ClaimId, at: &ChainAt) -> Result<Option<Work>, WorkerError> {
 		let Some(judged) = at.work_claim(claim.run, claim.round, &claim.who).await? else { return Ok(None) };
 		let before = self.client.block_at(record.adopted_at.saturating_sub(1)).await?;

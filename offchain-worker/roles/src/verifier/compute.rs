@@ -19,7 +19,7 @@ use std::{
 };
 use tokio::sync::{oneshot, watch};
 
-/// What is put off for what.
+/// Haste of a computation: what it is put off for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Haste {
 	/// Put off for moves and audits.
@@ -31,8 +31,8 @@ pub(super) enum Haste {
 /// So shortly before its deadline, in blocks, a move that has failed puts off everything else again: time for a slow attempt and another one.
 const LAST_TRIES: BlockNumber = 60;
 
-/// Whether an audit that goes on for at most `audit` blocks may be finished before the moves that are due in so many blocks, of which each may
-/// take `extension` blocks, what a side gains for a move. They keep more than half of their time, and that much each, one after the other.
+/// Returns whether an audit that goes on for at most `audit` blocks may be finished before the moves that are due in so many blocks, of which each
+/// may take `extension` blocks, what a side gains for a move. They keep more than half of their time, and that much each, one after the other.
 ///
 /// What holds at one block holds at the next ones until the audit's time is over: both sides of the comparison run down, the audit's faster.
 fn can_wait(moves: &[BlockNumber], audit: BlockNumber, extension: BlockNumber) -> bool {
@@ -47,7 +47,7 @@ fn can_wait(moves: &[BlockNumber], audit: BlockNumber, extension: BlockNumber) -
 }
 
 impl Verifier {
-	/// What `work` gives, downloads and computation; `None` if something with more haste came up. What it had begun ends then.
+	/// Returns the output of `work`, downloads and computation; `None` if something with more haste came up. What it had begun ends then.
 	pub(super) async fn unless_urgent<T>(
 		&self,
 		heads: watch::Receiver<Heads>,

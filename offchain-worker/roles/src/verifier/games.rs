@@ -55,7 +55,7 @@ impl Verifier {
 		Ok(turns)
 	}
 
-	/// Whether this worker lets a claim of its own fall without a word, on purpose.
+	/// Returns whether this worker lets a claim of its own fall undefended, on purpose.
 	fn keeps_silent(&self, claim: &ClaimId) -> bool {
 		claim.who == self.me && !self.conduct.answers_disputes(claim.kind, claim.round)
 	}

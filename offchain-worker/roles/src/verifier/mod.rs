@@ -39,7 +39,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use tokio::sync::{watch, Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// What the verifier works with.
+/// Parts that the verifier works with.
 pub(super) struct Parts<'a> {
 	pub base: &'a Path,
 	pub client: ChainClient,
@@ -51,9 +51,9 @@ pub(super) struct Parts<'a> {
 	pub threads: usize,
 	/// Share of the others' work that is checked, from 0 to 1.
 	pub check: f64,
-	/// Where samples of audits are left.
+	/// Samples of audits.
 	pub desk: Desk,
-	/// How this worker behaves, and defends what it did.
+	/// Conduct of this worker, by which it defends what it did.
 	pub conduct: Arc<dyn Conduct>,
 }
 

@@ -1,4 +1,4 @@
-//! What comes first, what is put off, and what is tried again, on a node of one's own.
+//! Tests of what comes first, what is put off, and what is tried again, on a node of one's own.
 
 use super::{
 	checks::Due,

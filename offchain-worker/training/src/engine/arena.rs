@@ -30,7 +30,7 @@ impl ArenaTensor {
 	}
 }
 
-/// What has become of an operator's job.
+/// State of an operator's job.
 enum Job<F, R> {
 	Waiting(F),
 	Running,

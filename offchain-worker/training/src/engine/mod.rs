@@ -83,7 +83,7 @@ impl Engine {
 		&self.model
 	}
 
-	/// How it is trained.
+	/// Returns the training configuration.
 	pub fn train_config(&self) -> &TrainConfig {
 		self.trainer.config()
 	}

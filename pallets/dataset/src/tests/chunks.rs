@@ -78,7 +78,7 @@ fn chunk_0() -> Vec<H256> {
 	vec![leaf(&data(2, 1)), leaf(&data(2, 2))]
 }
 
-/// Whether chunk 0 of shard 2 is proven by these.
+/// Returns whether chunk 0 of shard 2 is proven by these.
 fn verify(shard: u32, shard_proof: Vec<H256>, chunk: u32, data: Vec<u8>, chunk_proof: Vec<H256>) -> bool {
 	Pallet::<Test>::verify_chunk(0, shard, shard_root(2), shard_proof, chunk, data, chunk_proof)
 }

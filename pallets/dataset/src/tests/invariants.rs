@@ -19,7 +19,7 @@ use neuroshard_types::{
 };
 use proptest::prelude::*;
 
-/// Who acts. The last two are providers.
+/// Accounts that act. The last two are providers.
 const ACTORS: [AccountId; 4] = [ALICE, BOB, HOLDER, OTHER];
 
 #[derive(Clone, Debug)]
@@ -165,7 +165,7 @@ fn histories_of_random_calls_reach_every_end() {
 	assert!(all.iter().all(|count| *count > 0), "{all:?}");
 }
 
-/// How often each of seven things happened in a history.
+/// Returns how often each of seven things happened in a history.
 fn ends_of(actions: Vec<(usize, Action)>) -> [usize; 7] {
 	for (index, action) in actions {
 		// Who was punished comes back, with a new stake.

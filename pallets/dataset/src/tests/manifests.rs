@@ -1,4 +1,4 @@
-//! Which manifests `propose` accepts.
+//! Tests of the manifests that `propose` accepts.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! How audits of answers end.
+//! End of audits of answers.
 
 use super::AnswerAudit;
 use crate::{AnswerAudits, AnswerClosings, AnswerClosingsSpan, AuditedSessions, Config, DrawnAnswers, Pallet, WeightInfo};

@@ -28,7 +28,7 @@ use sp_runtime::{traits::Zero, DispatchResult};
 /// Most demands whose time is over that are looked at in one block; the rest follows in the next blocks.
 pub(crate) const MAX_ENDED: u32 = 16;
 
-/// What a provider hands over: a text, and what shows that it is the one that was paid for.
+/// Delivery of a provider: a text, and the proof that it is the one that was paid for.
 #[derive(Clone, Copy)]
 pub(crate) struct Handed<'a> {
 	pub receipt: &'a Receipt,
@@ -41,14 +41,14 @@ pub(crate) struct Handed<'a> {
 	pub answer: &'a [u32],
 }
 
-/// How many tokens are handed over, and hashes of later receipts.
+/// Returns the number of tokens that are handed over, and of hashes of later receipts.
 pub(crate) fn size(prompt: &[u32], answer: &[u32], later: &[H256]) -> (u32, u32) {
 	let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
 	(count(prompt.len()).saturating_add(count(answer.len())), count(later.len()))
 }
 
 impl Handed<'_> {
-	/// Whether its tokens are those of the receipt.
+	/// Returns whether its tokens are those of the receipt.
 	fn has_text(&self) -> bool {
 		Tokens::of(self.prompt) == self.receipt.prompt && Tokens::of(self.answer) == self.receipt.answer
 	}
@@ -104,7 +104,8 @@ impl<T: Config> Pallet<T> {
 		Ok((audit, demand))
 	}
 
-	/// Whether an answer is not false by its settings alone, and a game can be opened about it, if it has any choice to doubt. The run that is `offered` may have been removed since.
+	/// Returns whether an answer is not false by its settings alone, and a game can be opened about it, if it has any choice to doubt. The run that is `offered`
+	/// may have been removed since.
 	fn is_disputable(receipt: &Receipt, offered: RunId, genesis: H256) -> bool {
 		let Some(ClaimId { run, round, .. }) = receipt.claim(genesis) else { return false };
 		if receipt.sampling.validate().is_err() {

@@ -43,7 +43,7 @@ impl<T: Config> OnPaid for Pallet<T> {
 	}
 }
 
-/// What the draws of one block are made from.
+/// Parameters that the draws of one block are made from.
 struct Urn {
 	randomness: H256,
 	share: Permill,
@@ -148,7 +148,7 @@ impl<T: Config> Pallet<T> {
 		drawn
 	}
 
-	/// Whether an answer of `provider` in `session` was proven false, not defended or withheld.
+	/// Returns whether an answer of `provider` in `session` was proven false, not defended or withheld.
 	pub(crate) fn is_session_condemned(session: SessionId, provider: &AccountId) -> bool {
 		T::PaidAnswers::is_condemned(session, provider)
 			|| AuditedSessions::<T>::get(session, provider).is_some_and(|session| session.condemned)

@@ -1,4 +1,4 @@
-//! Which answers are audited, and by whom, by a seed. Pure.
+//! Draw of the answers that are audited, and of their auditors, by a seed. Pure.
 
 use crate::audit::Lots;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use sp_runtime::Permill;
 pub struct Lot {
 	/// Its place.
 	pub place: u32,
-	/// Who audits it.
+	/// Account that audits it.
 	pub auditor: AccountId,
 }
 
@@ -68,7 +68,7 @@ mod tests {
 		H256::from_low_u64_be(number)
 	}
 
-	/// What is drawn of these places by so many seeds.
+	/// Returns the draws of these places by so many seeds.
 	fn drawn(seeds: u64, share: u32, places: Range<u32>) -> Vec<Vec<Lot>> {
 		let (share, verifiers) = (Permill::from_parts(share), accounts(500, 6));
 		(0..seeds).map(|number| draw(seed(number), share, places.clone(), &account(1), &verifiers)).collect()

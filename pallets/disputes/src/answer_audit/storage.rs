@@ -1,4 +1,4 @@
-//! What is stored of audits of answers.
+//! Stored state of audits of answers.
 
 use frame_support::pallet_macros::pallet_section;
 
@@ -9,7 +9,7 @@ mod answer_storage {
 	#[pallet::storage]
 	pub type UndrawnAnswers<T: Config> = StorageMap<_, Twox64Concat, u64, NotedAnswers>;
 
-	/// Which numbers of [`UndrawnAnswers`] are in use.
+	/// Numbers of [`UndrawnAnswers`] that are in use.
 	#[pallet::storage]
 	pub type UndrawnAnswersSpan<T: Config> = StorageValue<_, Span, ValueQuery>;
 
@@ -17,7 +17,7 @@ mod answer_storage {
 	#[pallet::storage]
 	pub type AnswerAudits<T: Config> = StorageMap<_, Blake2_128Concat, AnswerId, AnswerAudit>;
 
-	/// Which answers each auditor was drawn for, those first whose audits close first: by auditor, the block of the close with its highest byte first, and
+	/// Answers that each auditor was drawn for, those first whose audits close first: by auditor, the block of the close with its highest byte first, and
 	/// answer.
 	#[pallet::storage]
 	pub type DrawnAnswers<T: Config> =
@@ -31,7 +31,7 @@ mod answer_storage {
 	#[pallet::storage]
 	pub type Demands<T: Config> = StorageMap<_, Twox64Concat, u64, AnswerId>;
 
-	/// Which numbers of [`Demands`] are in use.
+	/// Numbers of [`Demands`] that are in use.
 	#[pallet::storage]
 	pub type DemandsSpan<T: Config> = StorageValue<_, Span, ValueQuery>;
 
@@ -39,7 +39,7 @@ mod answer_storage {
 	#[pallet::storage]
 	pub type AnswerClosings<T: Config> = StorageMap<_, Twox64Concat, u64, AnswerId>;
 
-	/// Which numbers of [`AnswerClosings`] are in use.
+	/// Numbers of [`AnswerClosings`] that are in use.
 	#[pallet::storage]
 	pub type AnswerClosingsSpan<T: Config> = StorageValue<_, Span, ValueQuery>;
 

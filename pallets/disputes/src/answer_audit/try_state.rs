@@ -83,7 +83,7 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// What is held for demands of those who demand, or could, is what they hold.
+	/// Checks that the holds for demands of those who demand, or could, are the deposits of their demands.
 	fn deposits_are_those_of_demands() -> Result<(), TryRuntimeError> {
 		let mut deposits = BTreeMap::<AccountId, Balance>::new();
 		for audit in AnswerAudits::<T>::iter_values() {

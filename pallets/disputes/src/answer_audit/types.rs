@@ -1,4 +1,4 @@
-//! What is stored of audits of answers, and the rules that need nothing else.
+//! Stored types of audits of answers, and the rules that need nothing else.
 
 use codec::{Decode, Encode, MaxEncodedLen};
 use neuroshard_types::{
@@ -11,7 +11,7 @@ use scale_info::TypeInfo;
 /// A claim of pay whose answers wait for their draw.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct NotedAnswers {
-	/// What was paid for.
+	/// Answers that were paid for.
 	pub answers: PaidAnswersOf,
 	/// Epoch of the claim.
 	pub epoch: u64,
@@ -24,13 +24,13 @@ pub struct NotedAnswers {
 pub struct Demand {
 	/// Of whom the deposit is held: the auditor, or its operator.
 	pub payer: AccountId,
-	/// What is held, in planck.
+	/// Deposit that is held, in planck.
 	pub deposit: Balance,
 	/// Last block in which it can be met.
 	pub deadline: BlockNumber,
 }
 
-/// What has become of the text of an answer.
+/// State of the text of an answer.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub enum TextOf {
 	/// Nobody has demanded it.
@@ -46,13 +46,13 @@ pub enum TextOf {
 /// Audit of one answer.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct AnswerAudit {
-	/// Who was drawn.
+	/// Account that was drawn.
 	pub auditor: AccountId,
 	/// Answers of the voucher that was claimed.
 	pub answers: u32,
 	/// Root of their receipts.
 	pub receipts: H256,
-	/// What the provider offered to answer with when it claimed: it can be disputed by it, whatever became of offer and records.
+	/// Checkpoint that the provider offered to answer with when it claimed: it can be disputed by it, whatever became of offer and records.
 	pub checkpoint: CheckpointId,
 	/// Last block for a demand.
 	pub demand_by: BlockNumber,
@@ -60,7 +60,7 @@ pub struct AnswerAudit {
 	pub closes_at: BlockNumber,
 	/// Last block in which the provider's bond is bound by the claim of pay.
 	pub bound_until: BlockNumber,
-	/// What has become of the text.
+	/// State of the text.
 	pub text: TextOf,
 	/// The receipt of the place that the auditor has disputed as the one that was drawn: of several, one.
 	pub disputed: Option<H256>,
@@ -91,8 +91,8 @@ impl AnswerAudit {
 /// A session with open audits of one provider's answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct AuditedSession {
-	/// How many audits are open.
+	/// Number of open audits.
 	pub audits: u32,
-	/// Whether one of its answers was proven false, not defended or withheld: known also when the session is settled.
+	/// True if one of its answers was proven false, not defended or withheld: known also when the session is settled.
 	pub condemned: bool,
 }

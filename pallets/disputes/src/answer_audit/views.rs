@@ -1,4 +1,4 @@
-//! What the view functions answer about audits of answers.
+//! Implementation of the view functions about audits of answers.
 
 use crate::{
 	AnswerAuditShare, AnswerAudits, AnswerDrawPrice, Config, DeliverTime, Demands, DemandsSpan, DrawnAnswers, GetDisputePeriod, Pallet,

@@ -11,7 +11,7 @@ use neuroshard_types::{
 };
 use sp_runtime::DispatchResult;
 
-/// What somebody has done whose claim fell.
+/// Returns the offence of an account whose claim fell.
 const fn offence_of(kind: ClaimKind) -> Offence {
 	match kind {
 		ClaimKind::Work | ClaimKind::Answer(_) => Offence::InvalidProof,
@@ -20,7 +20,7 @@ const fn offence_of(kind: ClaimKind) -> Offence {
 }
 
 impl<T: Config> Pallet<T> {
-	/// What the sample of `auditor` is judged by; `None` if it reported none, its audit is closed, or the record is gone.
+	/// Returns the grounds that the sample of `auditor` is judged by; `None` if it reported none, its audit is closed, or the record is gone.
 	pub(crate) fn sample_of(run: RunId, round: RoundIndex, auditor: &AccountId) -> Option<AuditClaim> {
 		let (claim, audit) = Self::audit_by(run, round, auditor)?;
 		let sample = audit.part(auditor)?.sample()?;
@@ -37,7 +37,7 @@ impl<T: Config> Pallet<T> {
 		Self::open(claim, challenger, payer, None, position, &grounds)
 	}
 
-	/// Whether this claim was proven false, or not defended.
+	/// Returns whether this claim was proven false, or not defended.
 	pub(crate) fn is_condemned(claim: &ClaimId) -> bool {
 		match claim.kind {
 			ClaimKind::Audit => Self::audit_by(claim.run, claim.round, &claim.who)
@@ -57,7 +57,7 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// Whether `who` was drawn to audit `claim`, or the work that `claim` is a sample of.
+	/// Returns whether `who` was drawn to audit `claim`, or the work that `claim` is a sample of.
 	pub(crate) fn is_drawn_for(claim: &ClaimId, who: &AccountId) -> bool {
 		if let ClaimKind::Answer(_) = claim.kind {
 			return Self::auditor_of_answer(claim).as_ref() == Some(who);

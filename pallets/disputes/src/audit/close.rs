@@ -1,4 +1,4 @@
-//! How audits end.
+//! End of audits.
 
 use super::{Audit, MISSED_POINTS};
 use crate::{Audits, Closings, ClosingsSpan, Config, Dockets, Drawn, Event, Pallet, WeightInfo};
@@ -46,7 +46,7 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// Whether a game about the work or about a sample is open.
+	/// Returns whether a game about the work or about a sample is open.
 	pub(crate) fn is_disputed(claim: &ClaimId, audit: &Audit) -> bool {
 		let sample = |auditor| ClaimId { kind: ClaimKind::Audit, who: auditor, ..claim.clone() };
 		Dockets::<T>::contains_key(claim) || audit.parts.iter().any(|part| Dockets::<T>::contains_key(sample(part.auditor.clone())))

@@ -85,8 +85,8 @@ impl<T: Config> Pallet<T> {
 		drawn
 	}
 
-	/// What is drawn of a round, and when its audits close. `None` if nothing can be: the record is gone, every state is committed, or too
-	/// little is left of the challenge window.
+	/// Returns the lots of a round, and the block in which its audits close. `None` if nothing can be: the record is gone, every state is committed, or
+	/// too little is left of the challenge window.
 	fn lots_of(run: RunId, round: RoundIndex) -> Option<(BlockNumber, Vec<Lot>)> {
 		let closes_at = T::Claims::adopted_at(run, round)?.saturating_add(T::ChallengeWindow::get());
 		let needed = time_needed(SealTime::<T>::get(), ReportTime::<T>::get());

@@ -1,4 +1,4 @@
-//! Who audits whose work, by a seed. Pure.
+//! Draw of auditors for the work of others, by a seed. Pure.
 
 use alloc::{collections::VecDeque, vec::Vec};
 use codec::Encode;
@@ -10,9 +10,9 @@ use sp_runtime::Permill;
 /// One claim that is audited.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lot {
-	/// Whose work it is.
+	/// Account whose work it is.
 	pub subject: AccountId,
-	/// Who audits it: neither the subject, nor drawn for another claim.
+	/// Accounts that audit it: neither the subject, nor drawn for another claim.
 	pub auditors: [AccountId; 2],
 	/// Inner step after which the sample is taken.
 	pub step: u32,
@@ -50,7 +50,7 @@ impl Lots {
 	}
 }
 
-/// How many of `claims` are drawn: the share, and one more with the probability of what it leaves over.
+/// Returns how many of `claims` are drawn: the share, and one more with the probability of what it leaves over.
 fn count(lots: &mut Lots, share: Permill, claims: usize) -> usize {
 	const WHOLE: usize = 1_000_000;
 	let parts = usize::try_from(share.deconstruct()).unwrap_or(0).saturating_mul(claims);
@@ -107,7 +107,7 @@ mod tests {
 		H256::from_low_u64_be(number)
 	}
 
-	/// How many of `claims` are drawn, by seed.
+	/// Returns how many of `claims` are drawn, by seed.
 	fn counts(share: Permill, claims: u16) -> Vec<usize> {
 		(0..2_000).map(|number| draw(seed(number), share, claims_of(0, claims), accounts(500, 300), |_| 0..4).len()).collect()
 	}

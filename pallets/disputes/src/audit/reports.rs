@@ -1,4 +1,4 @@
-//! What auditors do: seal, then report.
+//! Actions of auditors: they seal, then report.
 
 use super::Audit;
 use crate::{Audits, Config, Drawn, Error, Event, Pallet, ReportTime};
@@ -21,8 +21,8 @@ impl<T: Config> Pallet<T> {
 		Some((claim, audit))
 	}
 
-	/// Whether `auditor` has enough at stake to answer for what it reports, as much as the least provider. What a verifier needs now does not matter:
-	/// others could take the role from an auditor that was drawn, by bonding so much that it is demoted.
+	/// Returns whether `auditor` has enough at stake to answer for what it reports, as much as the least provider. What a verifier needs now does not
+	/// matter: others could take the role from an auditor that was drawn, by bonding so much that it is demoted.
 	pub(crate) fn has_enough_at_stake(auditor: &AccountId) -> bool {
 		T::Providers::slashable(auditor) >= T::LeastStake::get()
 	}

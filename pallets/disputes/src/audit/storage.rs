@@ -1,4 +1,4 @@
-//! What is stored of audits.
+//! Stored state of audits.
 
 use frame_support::pallet_macros::pallet_section;
 
@@ -13,7 +13,7 @@ mod storage {
 	#[pallet::storage]
 	pub type Undrawn<T: Config> = StorageMap<_, Twox64Concat, u64, Noted>;
 
-	/// Which numbers of [`Undrawn`] are in use.
+	/// Numbers of [`Undrawn`] that are in use.
 	#[pallet::storage]
 	pub type UndrawnSpan<T: Config> = StorageValue<_, Span, ValueQuery>;
 
@@ -21,7 +21,7 @@ mod storage {
 	#[pallet::storage]
 	pub type Audits<T: Config> = StorageMap<_, Blake2_128Concat, ClaimId, Audit>;
 
-	/// Whose work each auditor was drawn for, by auditor and round.
+	/// Account whose work each auditor was drawn for, by auditor and round.
 	#[pallet::storage]
 	pub type Drawn<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Twox64Concat, (RunId, RoundIndex), AccountId>;
 
@@ -29,7 +29,7 @@ mod storage {
 	#[pallet::storage]
 	pub type Closings<T: Config> = StorageMap<_, Twox64Concat, u64, ClaimId>;
 
-	/// Which numbers of [`Closings`] are in use.
+	/// Numbers of [`Closings`] that are in use.
 	#[pallet::storage]
 	pub type ClosingsSpan<T: Config> = StorageValue<_, Span, ValueQuery>;
 

@@ -1,4 +1,4 @@
-//! What is stored of audits, and the rules that need nothing else.
+//! Stored types of audits, and the rules that need nothing else.
 
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -23,12 +23,12 @@ pub struct Verifier {
 }
 
 impl Verifier {
-	/// Whether a draw in `epoch` can fall on it: fixed [`EPOCHS`] before, so that nobody comes or goes knowing where it falls.
+	/// Returns whether a draw in `epoch` can fall on it: fixed [`EPOCHS`] before, so that nobody comes or goes knowing where it falls.
 	pub fn takes_part(&self, epoch: u64) -> bool {
 		self.since.saturating_add(EPOCHS) <= epoch && !self.has_left(epoch)
 	}
 
-	/// Whether no draw in `epoch` or later can fall on it any more.
+	/// Returns whether no draw in `epoch` or later can fall on it any more.
 	pub fn has_left(&self, epoch: u64) -> bool {
 		self.until.is_some_and(|until| until.saturating_add(EPOCHS) <= epoch)
 	}
@@ -45,16 +45,16 @@ pub struct Noted {
 	pub epoch: u64,
 }
 
-/// What one auditor has done.
+/// Part of one auditor.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, MaxEncodedLen, TypeInfo)]
 pub struct Part {
 	/// Its account.
 	pub auditor: AccountId,
-	/// What it has sealed.
+	/// Commitment that it has sealed.
 	pub sealed: Option<H256>,
-	/// What it has reported.
+	/// Report that it has made.
 	pub report: Option<Report>,
-	/// Whether its sample was proven false, or not defended.
+	/// True if its sample was proven false, or not defended.
 	pub condemned: bool,
 }
 
@@ -93,14 +93,14 @@ pub struct Audit {
 	pub report_by: BlockNumber,
 	/// Block in which it closes.
 	pub closes_at: BlockNumber,
-	/// Whether that block has come while games were open: it closes with the last of them.
+	/// True if that block has come while games were open: it closes with the last of them.
 	pub overdue: bool,
 	/// The two auditors.
 	pub parts: [Part; 2],
 }
 
 impl Audit {
-	/// Where it stands in block `now`.
+	/// Returns the phase in block `now`.
 	pub fn phase(&self, now: BlockNumber) -> AuditPhase {
 		if now <= self.seal_by && self.parts.iter().any(|part| part.sealed.is_none()) {
 			AuditPhase::Sealing
@@ -135,12 +135,12 @@ impl Audit {
 		self.parts.iter().find(|part| part.auditor != *auditor)
 	}
 
-	/// Whether both auditors say that what they need cannot be had.
+	/// Returns whether both auditors say that what they need cannot be had.
 	pub fn is_unavailable(&self) -> bool {
 		self.parts.iter().all(|part| part.report == Some(Report::Unavailable))
 	}
 
-	/// Who is paid: whose sample stands, and is not contradicted by another that stands, nor the same as one that fell.
+	/// Returns the auditors that are paid: those whose sample stands, and is not contradicted by another that stands, nor the same as one that fell.
 	pub fn paid(&self) -> Vec<AccountId> {
 		let earns = |[own, other]: [&Part; 2]| {
 			let right = match (own.standing(), other.standing(), other.sample()) {
@@ -154,8 +154,9 @@ impl Audit {
 		[[first, second], [second, first]].into_iter().filter_map(earns).collect()
 	}
 
-	/// Who has not done what it was drawn for: not reported, or said that something cannot be had that the other one has worked with. Two
-	/// who say that cost a participant its pay, so that they are not to say so again at once. Whoever says that it is too slow has not failed.
+	/// Returns the auditors that have not done what they were drawn for: not reported, or said that something cannot be had that the other one has
+	/// worked with. Two who say that cost a participant its pay, so that they are not to say so again at once. Whoever says that it is too slow has not
+	/// failed.
 	pub fn missed(&self) -> Vec<AccountId> {
 		let fails = |[own, other]: [&Part; 2]| {
 			let failed = match own.report {

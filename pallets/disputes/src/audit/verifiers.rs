@@ -50,7 +50,7 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// Whether `who` was enrolled, and is not any more.
+	/// Returns whether `who` was enrolled, and is not any more.
 	fn strike(who: &AccountId) -> bool {
 		let mut verifiers = Verifiers::<T>::get();
 		let enrolled = |verifier: &&mut Verifier| verifier.account == *who && verifier.until.is_none();

@@ -1,4 +1,4 @@
-//! What the view functions answer about audits.
+//! Implementation of the view functions about audits.
 
 use crate::{answer_audit::page, AuditShare, Config, Drawn, Pallet, ReportTime, SealTime, Verifiers};
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! What the benchmarks begin with.
+//! Setup of the benchmarks.
 
 use crate::{
 	AnswerAudit, AnswerAuditShare, AnswerAudits, AnswerClosings, AnswerClosingsSpan, AnswerDrawPrice, AuditShare, AuditedSession,
@@ -23,7 +23,7 @@ use neuroshard_types::{
 };
 use sp_runtime::{KeyTypeId, Permill};
 
-/// What the benchmarks need from the runtime.
+/// Setup that the benchmarks need from the runtime.
 pub trait BenchmarkHelper {
 	/// Gives `who` this much money.
 	fn fund(who: &AccountId, amount: Balance);
@@ -148,7 +148,7 @@ pub(super) fn reported<T: Config>(report: Report) -> (ClaimId, Work, [AccountId;
 	(claim, work, auditors)
 }
 
-/// Where the keys of the benchmarks' providers are kept.
+/// Key type of the benchmarks' providers in the keystore.
 const KEYS: KeyTypeId = KeyTypeId(*b"ponw");
 
 /// A receipt of the answer with the longest text that a model as deep as can be reads, and its signature.
@@ -182,7 +182,7 @@ fn answered_with<T: Config>(prompt: Tokens, answer: Tokens) -> Result<(Receipt, 
 	Ok((receipt, signature.0))
 }
 
-/// What a provider delivers.
+/// Text that a provider delivers.
 pub(super) struct Delivery {
 	pub receipt: Receipt,
 	pub signature: ProofSignature,

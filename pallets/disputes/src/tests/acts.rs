@@ -28,7 +28,7 @@ fn extension() -> MovesAlone<Test, CheckWeight<Test>> {
 	Decode::decode(&mut &[][..]).expect("nothing to decode")
 }
 
-/// What is told of `call` where it takes so much time.
+/// Returns the dispatch information of `call` where it takes so much time.
 fn info(call: &RuntimeCall, time: u64) -> DispatchInfo {
 	DispatchInfo { call_weight: Weight::from_parts(time, 0), ..call.get_dispatch_info() }
 }

@@ -195,7 +195,7 @@ pub fn sample(mistake: Option<Mistake>) -> H256 {
 	H256(*story.roots(0, 3).expect("a round").last().expect("three roots"))
 }
 
-/// What an honest challenger doubts in `work`.
+/// Returns the first thing in `work` that an honest challenger doubts.
 pub fn doubt(work: &Work) -> Option<Doubt> {
 	let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
 	round().story().doubt(&roots, work.delta_root.0).expect("a round")
@@ -331,14 +331,14 @@ pub const SESSION: u64 = 7;
 /// A wrong value behind the attention of the first layer, in the last row of the prompt.
 const WRONG_VALUE: Mistake = Mistake { step: 0, stage: 6, output: 0, element: 4 * 64 + 5, mask: 1 << 30 };
 
-/// What a provider tells.
+/// Answer that a provider tells.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Telling {
-	/// What the model gives.
+	/// The answer that the model gives.
 	Truth,
 	/// Another token in the second place.
 	WrongToken,
-	/// What the model gives with a wrong value in a layer.
+	/// The answer that the model gives with a wrong value in a layer.
 	WrongLayer,
 	/// Token 0 again and again, and that there is no other.
 	FromOneToken,
@@ -354,7 +354,7 @@ pub struct Answered {
 	mistake: Option<Mistake>,
 }
 
-/// What answers are computed with.
+/// Returns the checkpoint that answers are computed with.
 pub fn checkpoint() -> CheckpointId {
 	CheckpointId { run: 0, round: ROUND, root: H256(round().start) }
 }
@@ -458,7 +458,7 @@ impl Answered {
 		self.story(mistake).doubt(&self.receipt.claimed()).expect("an answer")
 	}
 
-	/// What an honest challenger doubts.
+	/// Returns the first choice that an honest challenger doubts.
 	pub fn doubt(&self) -> Option<u32> {
 		self.first_doubt(None)
 	}

@@ -1,4 +1,4 @@
-//! Who is late loses.
+//! Tests of clocks: who is late loses.
 
 use super::*;
 use crate::{longest_game, Error};

@@ -1,4 +1,4 @@
-//! What one account can be asked at once, and what it costs to ask it.
+//! Tests of what one account can be asked at once, and what it costs to ask it.
 
 use super::*;
 use crate::{longest_game, Error, GamesAgainst, Load};

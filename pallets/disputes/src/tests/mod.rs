@@ -84,13 +84,13 @@ impl Match {
 		Self { claim: claim.clone(), challenger: challenger.clone(), defence: Vec::new(), players: [defender, opponent] }
 	}
 
-	/// Whether it goes on, and does not just wait for a block that ends it.
+	/// Returns whether it goes on, and does not just wait for a block that ends it.
 	fn is_on(&self) -> bool {
 		let game = Disputes::game(self.claim.clone(), self.challenger.clone());
 		game.is_some_and(|game| System::block_number() <= game.deadline) && !crate::Fallen::<Test>::contains_key(&self.claim)
 	}
 
-	/// Who is to move, and what it does. `None` when the game is over, or the player is silent.
+	/// Returns the account that is to move, and its move. `None` when the game is over, or the player is silent.
 	fn next(&mut self) -> Option<(AccountId, Move)> {
 		let game = Disputes::game(self.claim.clone(), self.challenger.clone())?;
 		let [defender, opponent] = &mut self.players;

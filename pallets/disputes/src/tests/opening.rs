@@ -1,4 +1,4 @@
-//! Who may dispute what, and when.
+//! Tests of who may dispute what, and when.
 
 use super::*;
 use crate::{Error, HoldReason};

@@ -14,7 +14,7 @@ const OPERATOR: AccountId = account(7);
 /// The operator of a claimant.
 const KEEPER: AccountId = account(8);
 
-/// Who acts for whom from now on.
+/// Sets the owners that operators act for from now on.
 fn operators(owners: &[(AccountId, AccountId)]) {
 	Owners::set(owners.iter().cloned().collect());
 }
@@ -23,7 +23,7 @@ fn on_hold(who: &AccountId) -> Balance {
 	Balances::balance_on_hold(&HoldReason::Challenge.into(), who)
 }
 
-/// What a pool makes of this call, signed by `who`: what it provides, or why it is refused.
+/// Returns the verdict of a pool on this call, signed by `who`: what it provides, or why it is refused.
 fn valid(who: &AccountId, call: &RuntimeCall) -> Result<Vec<Vec<u8>>, TransactionValidityError> {
 	let valid = CheckTurn::<Test>::default().validate_only(signed(who), call, &DispatchInfo::default(), 0, External, 0);
 	valid.map(|(valid, ..)| valid.provides)

@@ -139,7 +139,7 @@ fn moves_are_operational_and_weigh_what_they_ask_for() {
 	});
 }
 
-/// Whether a block takes this call, signed by `who`.
+/// Checks that a block takes this call, signed by `who`.
 fn taken(who: &AccountId, call: &RuntimeCall) -> Result<(), TransactionValidityError> {
 	taken_with(who, call, 0)
 }
@@ -249,7 +249,7 @@ fn two_moves_of_one_turn_exclude_each_other_in_the_pool() {
 	});
 }
 
-/// What a block makes of this call, signed by `who`: whether the pallet refuses it.
+/// Returns whether a block executes this call, signed by `who`, and the pallet does not refuse it.
 fn executed(who: &AccountId, call: &RuntimeCall) -> bool {
 	let dispatch = |origin| call.clone().dispatch_bypass_filter(origin);
 	let result = CheckTurn::<Test>::default().test_run(signed(who), call, &DispatchInfo::default(), 0, 0, dispatch);

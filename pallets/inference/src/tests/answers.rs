@@ -1,4 +1,4 @@
-//! Which answers can be disputed, and what a false one costs.
+//! Tests of which answers can be disputed, and what a false one costs.
 
 use crate::{mock::*, Call, Condemned, Error, Event};
 use frame_support::{assert_noop, assert_ok};

@@ -14,7 +14,7 @@ fn claims(who: &AccountId, voucher: Voucher, signature: MultiSignature) -> Dispa
 	send(who, Call::claim { session: voucher.session, voucher, signature })
 }
 
-/// What owners and all others have been paid.
+/// Returns the amounts that owners and all others have been paid.
 fn paid() -> (Balance, Balance) {
 	(Balances::free_balance(OWNERS_POT) - ED, Balances::free_balance(FEES_POT) - ED)
 }

@@ -262,7 +262,7 @@ fn who_has_too_little_for_the_deposit_offers_nothing() {
 	});
 }
 
-/// What is wrong with a ring, layer by layer.
+/// Returns the problem of a ring, layer by layer.
 fn problem(offer: &Offer, layers: u32) -> Option<RingProblem> {
 	let covers = |span: &Span, layer: u32| (u32::from(span.first)..u32::from(span.first) + u32::from(span.layers)).contains(&layer);
 	if offer.ring.iter().any(|span| span.layers == 0 || covers(span, layers) || u32::from(span.first) >= layers) {

@@ -30,9 +30,9 @@ enum Step {
 	Settle(u8),
 	/// Blocks.
 	Pass(BlockNumber),
-	/// Whether the model may be used.
+	/// True if the model may not be used.
 	Halt(bool),
-	/// Whether shares earn.
+	/// True if shares earn.
 	Earn(bool),
 }
 
@@ -73,11 +73,11 @@ struct Naive {
 	provider: Option<u8>,
 	/// All that was ever put aside.
 	put: Balance,
-	/// What was paid to each, one after the other.
+	/// Payments to each, one after the other.
 	payments: Vec<(u8, Balance)>,
 	/// The last voucher of each.
 	last: BTreeMap<u8, Voucher>,
-	/// Who is paid nothing more.
+	/// Providers that are paid nothing more.
 	condemned: BTreeSet<u8>,
 	closes_at: Option<BlockNumber>,
 }
@@ -95,7 +95,7 @@ impl Naive {
 #[derive(Default)]
 struct World {
 	sessions: BTreeMap<SessionId, Naive>,
-	/// What users have paid in sessions that are over.
+	/// Amounts that users have paid in sessions that are over.
 	spent: BTreeMap<u8, Balance>,
 	owners: Balance,
 	others: Balance,

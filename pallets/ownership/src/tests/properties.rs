@@ -63,10 +63,10 @@ struct Shares {
 /// A model, naively: who had what at every revenue.
 #[derive(Clone, Default)]
 struct Naive {
-	/// Whether there ever was a share.
+	/// True if there ever was a share.
 	exists: bool,
 	shares: BTreeMap<u8, Shares>,
-	/// Who has a place among the holders, and who paid the deposit for it; nobody did if it came by work.
+	/// Accounts that have a place among the holders, each with the one that paid the deposit for it; nobody did if it came by work.
 	places: BTreeMap<u8, Option<u8>>,
 	/// Every revenue with the shares that earned then.
 	history: Vec<(Balance, BTreeMap<u8, u128>)>,
@@ -155,7 +155,7 @@ impl Naive {
 		true
 	}
 
-	/// Who has no shares that earn any more after a possible step, or has none in the middle of one.
+	/// Returns an account that has no shares that earn any more after a possible step, or has none in the middle of one.
 	fn leaver(&self, step: &Step) -> Option<u8> {
 		match *step {
 			Step::Release(who, shares) | Step::Transfer(who, _, shares) => {
@@ -170,7 +170,7 @@ impl Naive {
 		self.places.values().map(|paid| u128::from(*paid == Some(payer))).sum()
 	}
 
-	/// What `who` should have earned, in units of 2^-96 planck, rounded down once for each revenue.
+	/// Returns the amount that `who` should have earned, in units of 2^-96 planck, rounded down once for each revenue.
 	fn earned(&self, who: u8) -> U256 {
 		let part = |(amount, earning): &(Balance, BTreeMap<u8, u128>)| {
 			let mine = earning.get(&who).copied().unwrap_or_default();
@@ -208,7 +208,7 @@ fn perform(id: RunId, step: &Step) -> bool {
 	done.is_ok()
 }
 
-/// What is settled and not, of `who`, in units of 2^-96 planck.
+/// Returns the debt to `who`, settled and not, in units of 2^-96 planck.
 fn owed(id: RunId, who: u8) -> U256 {
 	let mut holding = Holdings::<Test>::get(nth(who), id).unwrap_or_default();
 	holding.settle(&Models::<Test>::get(id).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What shares earn against a table that Python computed with integers alone.
+//! Tests of what shares earn against a table that Python computed with integers alone.
 
 use crate::{Holding, Model, FRACTION_BITS};
 use neuroshard_types::Balance;

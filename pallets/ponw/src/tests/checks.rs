@@ -1,4 +1,4 @@
-//! What `submit` refuses, one refusal a test.
+//! Tests of what `submit` refuses, one refusal a test.
 
 use crate::{mock::*, Error, Pending};
 use frame_support::{assert_noop, assert_ok};

@@ -1,4 +1,4 @@
-//! What is forgotten, and that forgetting lets nothing through.
+//! Tests of what is forgotten, and that forgetting lets nothing through.
 
 use crate::{
 	cleaning::FORGOTTEN_PER_BLOCK, mock::*, weights::SubstrateWeight, Activities, Activity, Error, FinishedRuns, LastProven, SweptTo,

@@ -40,7 +40,7 @@ fn account(alice: bool) -> AccountId {
 	}
 }
 
-/// What must not be paid: whatever is of accounts that are held, and what was pending when its account was condemned.
+/// Proofs that must not be paid: whatever is of accounts that are held, and what was pending when its account was condemned.
 #[derive(Default)]
 struct Unpaid {
 	held: BTreeSet<AccountId>,

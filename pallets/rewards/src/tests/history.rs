@@ -1,4 +1,4 @@
-//! What wallets see of eras, of an account in them, and of what work would bring.
+//! Tests of what wallets see of eras, of an account in them, and of what work would bring.
 
 use crate::{mock::*, GenesisConfig, Points};
 use frame_support::assert_ok;
@@ -92,7 +92,7 @@ fn an_estimate_of_extremes_stays_within_the_part() {
 	});
 }
 
-/// What work may be.
+/// Returns a strategy for roles of work.
 fn role() -> impl Strategy<Value = Role> {
 	prop_oneof![Just(Role::Worker), Just(Role::Verifier)]
 }

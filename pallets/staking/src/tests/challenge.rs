@@ -146,7 +146,7 @@ fn fast(gflops: u32) -> ProviderInfo {
 	info
 }
 
-/// What the chain takes for its speed.
+/// Returns the speed that the chain has for it.
 fn speed(who: &AccountId) -> Option<u32> {
 	Staking::hardware(who).map(|hardware| hardware.gflops)
 }

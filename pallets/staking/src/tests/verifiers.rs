@@ -1,4 +1,4 @@
-//! What verifiers need, how many they are, and who is demoted.
+//! Tests of what verifiers need, how many they are, and who is demoted.
 
 use super::*;
 use crate::{

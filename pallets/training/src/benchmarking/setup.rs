@@ -1,4 +1,4 @@
-//! What the benchmarks begin with: the largest of everything that is stored.
+//! Setup of the benchmarks: the largest of everything that is stored.
 
 use crate::{
 	expected,
@@ -19,7 +19,7 @@ use neuroshard_types::{
 };
 use sp_runtime::traits::Zero;
 
-/// What the benchmarks need from the runtime.
+/// Setup that the benchmarks need from the runtime.
 pub trait BenchmarkHelper<Origin> {
 	/// An origin that may approve runs.
 	fn approver() -> Origin;
@@ -119,7 +119,7 @@ pub(super) fn drop_out<T: Config>(run: RunId, first: &[AccountId]) {
 	Absences::<T>::insert(run, BoundedVec::truncate_from(list));
 }
 
-/// What the participant in `place` of a round did.
+/// Returns the work of the participant in `place` of a round.
 pub(super) fn work<T: Config>(place: usize) -> Work {
 	let config = config::<T>(1);
 	let root = H256(sp_io::hashing::blake2_256(&place.to_le_bytes()));

@@ -1,4 +1,4 @@
-//! What participants may not do, and reveals that are refused.
+//! Tests of what participants may not do, and of reveals that are refused.
 
 use super::*;
 use crate::{expected, Error};

@@ -1,4 +1,4 @@
-//! What audits need: who revealed, what a round is worth, word of every adoption, and a verdict about an auditor.
+//! Tests of what audits need: who revealed, what a round is worth, a notice of every adoption, and a verdict about an auditor.
 
 use super::*;
 use crate::{Error, Event, Members};

@@ -108,7 +108,7 @@ fn commit_as(bridge: &Bridge, who: &AccountId, run: RunId, work: &Work) {
 	assert_ok!(if is_bridge { commit_bridged_to(who, run, work, bridge.checkpoint) } else { commit_to(who, run, work) });
 }
 
-/// Where the bridge of the round under way leads to.
+/// Returns the run, round and checkpoint that the bridge of the round under way leads to.
 fn leads_to(run: RunId) -> Option<(RunId, RoundIndex, H256)> {
 	bridge(run).map(|bridge| (bridge.run, bridge.round, bridge.checkpoint))
 }

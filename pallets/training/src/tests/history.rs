@@ -101,7 +101,8 @@ proptest! {
 	}
 }
 
-/// What was claimed in rounds that were `adopted` in these blocks, and can still be disputed, can be judged. Records go by adoptions only.
+/// Checks that what was claimed in rounds that were `adopted` in these blocks, and can still be disputed, can be judged. Records go by adoptions
+/// only.
 fn every_claim_can_be_judged(run: RunId, adopted: &BTreeMap<RoundIndex, BlockNumber>) {
 	let now = System::block_number();
 	for (index, _) in adopted.iter().filter(|(_, adopted_at)| now < **adopted_at + DisputePeriod::get()) {

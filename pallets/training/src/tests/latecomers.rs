@@ -1,4 +1,4 @@
-//! Who takes part in a round that is being trained when they join.
+//! Tests of who takes part in a round that is being trained when they join.
 
 use super::{attest_all, training_with, unequal::*, vote_all};
 use crate::{mock::*, Event, Latecomers};

@@ -6,7 +6,7 @@ use frame_support::{assert_noop, assert_ok};
 use neuroshard_types::Balance;
 use proptest::prelude::*;
 
-/// How often `who` dropped out in a row.
+/// Returns the number of times in a row that `who` dropped out.
 fn row(run: RunId, who: &AccountId) -> u32 {
 	Absences::<Test>::get(run).iter().find(|absence| absence.who == *who).map_or(0, |absence| absence.dropouts)
 }

@@ -1,4 +1,4 @@
-//! Who takes part from when on.
+//! Tests of who takes part from when on.
 
 use super::*;
 use crate::{Error, Event};

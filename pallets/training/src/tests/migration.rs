@@ -15,7 +15,7 @@ use frame_support::{
 };
 
 parameter_types! {
-	/// Whose deposits go back.
+	/// Accounts whose deposits go back.
 	pub static Unowed: (u64, Vec<AccountId>) = (0, Vec::new());
 }
 

@@ -197,17 +197,17 @@ fn what_would_take_too_many_outer_steps_stays() {
 	});
 }
 
-/// Something in a checkpoint: a delta of an account, or the word of those who adopted it.
+/// Something in a checkpoint: a delta of an account, or the attestations of those who adopted it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Part {
 	Delta(RoundIndex, H256),
 	Checkpoint(RoundIndex),
 }
 
-/// What is in every checkpoint, by what was computed and not by what the pallet remembers, and what of that is known to be false.
+/// Content of every checkpoint, by what was computed and not by what the pallet remembers, and what of that is known to be false.
 #[derive(Default)]
 struct Model {
-	/// What is in the checkpoint that each round started from.
+	/// Content of the checkpoint that each round started from.
 	contents: BTreeMap<RoundIndex, BTreeSet<Part>>,
 	honest: BTreeSet<Part>,
 	jobs: Vec<OuterJob>,

@@ -1,13 +1,13 @@
-//! For which acts blocks keep room.
+//! Tests of the acts that blocks keep room for.
 
 use super::*;
 use crate::Refusals;
 use neuroshard_types::run::{Act, Phase};
 
-/// How a participant does what a phase asks for.
+/// Action of a participant in a phase.
 type Deed = fn(&AccountId, RunId);
 
-/// What the present phase asks for.
+/// Returns the act that the present phase asks for.
 fn act(run: RunId) -> Act {
 	let (round, attempt) = at(run);
 	Act { run, round, attempt, phase: phase(run) }

@@ -1,11 +1,11 @@
-//! What becomes of an account in the round under way when it loses a claim, or its stake.
+//! Tests of what becomes of an account in the round under way when it loses a claim, or its stake.
 
 use super::*;
 use crate::{AbortReason, Error, Event};
 use frame_support::{assert_noop, assert_ok};
 use neuroshard_types::run::Phase;
 
-/// Whose delta is included in the round under way.
+/// Returns for each participant of the round under way whether its delta is included.
 fn included(run: RunId) -> Vec<bool> {
 	round(run).participants.iter().map(|place| place.included).collect()
 }

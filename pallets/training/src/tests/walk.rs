@@ -220,7 +220,7 @@ fn bridges_and_no_others_have_a_base() -> Vec<(RunId, u32)> {
 	bridged
 }
 
-/// What came to pass in a walk.
+/// Events of a walk.
 #[derive(Debug, Default)]
 struct Seen {
 	/// Rounds that were adopted.

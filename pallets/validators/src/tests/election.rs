@@ -1,4 +1,4 @@
-//! Who is elected, and what the session pallet is told.
+//! Tests of who is elected, and what the session pallet is told.
 
 use super::*;
 use crate::{

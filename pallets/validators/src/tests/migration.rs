@@ -13,7 +13,7 @@ use frame_support::{
 use sp_runtime::key_types::DUMMY;
 
 parameter_types! {
-	/// What the running set signs with.
+	/// Session keys of the running set.
 	pub static Running: Vec<Keys> = vec![keys(1), keys(2)];
 }
 

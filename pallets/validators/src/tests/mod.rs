@@ -63,7 +63,7 @@ fn chunk(amount: Balance, unlocks_at: BlockNumber) -> UnbondingChunk {
 	UnbondingChunk { amount, unlocks_at }
 }
 
-/// What is on hold of an account, for whatever reason.
+/// Returns the amount on hold of an account, for whatever reason.
 fn held(tag: u8) -> Balance {
 	Balances::total_balance_on_hold(&account(tag))
 }

@@ -1,4 +1,4 @@
-//! What an offence costs, and what follows.
+//! Tests of what an offence costs, and what follows.
 
 use super::*;
 use crate::{

@@ -137,7 +137,7 @@ fn run(who: u8, action: &Action) -> bool {
 	}
 }
 
-/// What each actor has lost by slashes, and all actors together have earned, by the events of this block.
+/// Returns what each actor has lost by slashes, and what all actors together have earned, by the events of this block.
 fn slashed_and_earned() -> (BTreeMap<AccountId, Balance>, Balance) {
 	let (mut slashed, mut earned) = (BTreeMap::new(), 0);
 	for event in events() {

@@ -1,4 +1,4 @@
-//! What is remembered of sets and their keys.
+//! Tests of what is remembered of sets and their keys.
 
 use super::*;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use sp_runtime::{key_types::DUMMY, testing::UintAuthorityId};
 
-/// Who signs with the key number `key` in a session, and among how many.
+/// Returns the owner of the key number `key` in a session, and the size of its set.
 fn owner(session: SessionIndex, key: u64) -> Option<((AccountId, Exposure), u32)> {
 	Validators::key_owner(session, DUMMY, &key.to_le_bytes())
 }

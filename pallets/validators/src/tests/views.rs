@@ -1,4 +1,4 @@
-//! What wallets read.
+//! Tests of what wallets read.
 
 use super::*;
 use crate::{

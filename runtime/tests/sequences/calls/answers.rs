@@ -15,7 +15,7 @@ use pallet_neuro_disputes::{AnswerAudits, Call, DrawnAnswers};
 use pallet_neuro_inference::{Offers, Sessions};
 use sp_core::Pair;
 
-/// What everybody asks, and is told.
+/// Tokens of prompt and answer.
 const TEXT: [[u32; 1]; 2] = [[65], [66]];
 
 pub fn deed(act: &Act) -> Deed {
@@ -34,7 +34,7 @@ pub fn deed(act: &Act) -> Deed {
 	}
 }
 
-/// What `provider` says of an answer in this place, computed with this checkpoint.
+/// Returns the receipt of `provider` for an answer in this place, computed with this checkpoint.
 fn receipt(provider: &AccountId, session: SessionId, place: u32, checkpoint: CheckpointId) -> Receipt {
 	let [temperature, top_p, min_p, repetition, presence, frequency] = [0.0, 1.0, 0.0, 1.0, 0.0, 0.0].map(F32::new);
 	Receipt {

@@ -18,7 +18,7 @@ use pallet_neuro_inference::{Claims, Offers};
 use pallet_neuro_training::{Record, Records};
 use sp_core::Pair;
 
-/// What opens every report.
+/// Salt of every report.
 const SALT: [u8; 32] = [8; 32];
 
 pub fn deed(act: &Act) -> Deed {
@@ -80,7 +80,7 @@ fn disputable() -> impl Iterator<Item = (RunId, RoundIndex, Record)> {
 	Records::<Runtime>::iter().filter(move |(.., record)| record.adopted_at > since)
 }
 
-/// What one of those who were drawn does next.
+/// Returns the next action of one of those who were drawn.
 fn report(act: &Act) -> Deed {
 	let waits = |(auditor, (run, round), _): (AccountId, (RunId, RoundIndex), AccountId)| {
 		let view = Disputes::audit(run, round, auditor.clone())?;
@@ -103,7 +103,7 @@ fn report(act: &Act) -> Deed {
 	}
 }
 
-/// What an auditor says that it has found: mostly what others find too.
+/// Returns the report of an auditor: mostly what others find too.
 fn found(auditor: &AccountId, view: &AuditView) -> Report {
 	let start = Records::<Runtime>::get(view.run, view.round).map_or(0.0, |record| claims::start(record.start, view.round));
 	match blake2_256(&(auditor, view.run, view.round).encode())[0] % 5 {

@@ -1,4 +1,4 @@
-//! What workers claim: work that is made up, and whose tiles hold one number each, so that whatever a dispute asks for can be answered.
+//! Claims of workers: work that is made up, and whose tiles hold one number each, so that whatever a dispute asks for can be answered.
 //!
 //! Parameters are all zeros (all ones in a false checkpoint), moments and momentum too, until the last inner step makes the parameters of each
 //! participant a number of its own. What is proven false or right about that is up to the arithmetic.
@@ -55,7 +55,7 @@ pub fn start(root: H256, round: RoundIndex) -> f32 {
 	}
 }
 
-/// What a participant's parameters are after the last inner step, and what it says of how they differ from the start: every third one lies.
+/// Returns the number in a participant's parameters after the last inner step, and the one in its delta from the start: every third one lies.
 pub fn end_and_delta(who: &AccountId, run: RunId, round: RoundIndex, start: f32) -> (f32, f32) {
 	let [low, high, lie, ..] = blake2_256(&(who, run, round).encode());
 	// A multiple of 2^-17, so that differences are exact.

@@ -1,4 +1,4 @@
-//! What governance decides.
+//! Decisions of governance.
 
 use super::{governance::Body, Act};
 use crate::sequences::chain::account;
@@ -62,7 +62,7 @@ fn members(act: &Act) -> Vec<AccountId> {
 	members
 }
 
-/// What only root may do.
+/// Returns a call that only root may make.
 fn reserved(act: &Act) -> RuntimeCall {
 	let first = account(act.small % 2);
 	match act.small % 4 {
@@ -110,7 +110,7 @@ fn pause(act: &Act) -> Option<(Body, RuntimeCall)> {
 	})
 }
 
-/// What Alice does by the key that development networks have.
+/// Returns a call that Alice makes by the key that development networks have.
 pub fn by_key(act: &Act) -> RuntimeCall {
 	match act.is_one_in(4) {
 		// Nobody but root or the council spends: it fails, and the key's call succeeds all the same.

@@ -53,13 +53,13 @@ fn answer(act: &Act, claim: &ClaimId, position: &Position) -> Option<Move> {
 struct Player<'a> {
 	act: &'a Act,
 	setting: &'a Setting<'a>,
-	/// What tiles can be full of.
+	/// Numbers that tiles can be full of.
 	numbers: &'a [f32],
-	/// What all bytes of the dataset are.
+	/// Value of all bytes of the dataset.
 	text: u8,
 }
 
-/// What a game has come down to: a tile of a job.
+/// Tile of a job that a game has come down to.
 #[derive(Clone, Copy)]
 struct Disputed<'a> {
 	site: &'a Site,

@@ -13,7 +13,7 @@ pub enum Body {
 	Committee,
 }
 
-/// What two of the three members of a body do.
+/// Returns the action of two of the three members of a body.
 pub fn at_once(body: Body, call: impl Into<RuntimeCall>) -> Deed {
 	let origin = match body {
 		Body::Council => OriginCaller::Council(RawOrigin::Members(2, 3)),

@@ -53,7 +53,7 @@ pub fn deed(act: &Act) -> Deed {
 	}
 }
 
-/// Who offers a role and is active.
+/// Returns the accounts that offer a role and are active.
 fn active(role: Role) -> impl Iterator<Item = AccountId> {
 	Providers::<Runtime>::iter_keys().filter(move |who| Staking::is_active(who, role))
 }

@@ -1,4 +1,4 @@
-//! What somebody may want to do, drawn at random: most of it is what the state of the chain lets happen next.
+//! Actions of accounts, drawn at random: most of it is what the state of the chain lets happen next.
 
 mod accounts;
 mod answers;
@@ -27,17 +27,17 @@ pub type Deed = Option<(RuntimeOrigin, RuntimeCall)>;
 /// Somebody does something with some amount, perhaps with somebody else.
 #[derive(Clone, Copy, Debug)]
 pub struct Act {
-	/// Who does it.
+	/// Number of the actor.
 	who: u8,
 	/// The pallets that it is about.
 	area: u8,
-	/// What it is.
+	/// Number of the action.
 	what: u8,
 	/// With whom, or which one of several.
 	whom: u8,
 	/// A number for details.
 	small: u8,
-	/// How much.
+	/// Amount.
 	amount: u32,
 }
 
@@ -93,7 +93,7 @@ impl Act {
 		Some(all.swap_remove(index))
 	}
 
-	/// Whether this is one of so many that are like it.
+	/// Returns whether this is one of so many that are like it.
 	fn is_one_in(&self, many: u8) -> bool {
 		self.small.is_multiple_of(many)
 	}

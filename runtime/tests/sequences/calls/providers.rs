@@ -47,7 +47,7 @@ pub fn deed(act: &Act) -> Deed {
 	}
 }
 
-/// Who signs `call` of `who`: its operator, if it has one and the call is work.
+/// Returns the signer of `call` of `who`: its operator, if it has one and the call is work.
 pub fn signer(who: AccountId, call: &RuntimeCall) -> AccountId {
 	use pallet_neuro_dataset::Call as Dataset;
 	use pallet_neuro_inference::Call as Inference;
@@ -107,7 +107,7 @@ pub fn ponw_key(who: &AccountId) -> Option<ecdsa::Pair> {
 	(0..INFOS).map(provider::ponw_key).find(|pair| pair.public().0 == registered)
 }
 
-/// What a provider registers.
+/// Returns the registration of a provider.
 fn info(seed: u8) -> ProviderInfo {
 	let seed = seed % INFOS;
 	let roles = match seed % 4 {
@@ -119,7 +119,7 @@ fn info(seed: u8) -> ProviderInfo {
 	provider::info(roles, seed)
 }
 
-/// Who has something to prove, and what a machine without faults answers.
+/// Returns the accounts that have something to prove, and the answer of a machine without faults.
 fn asked() -> impl Iterator<Item = (AccountId, H256)> {
 	pallet_neuro_staking::Providers::<Runtime>::iter().filter_map(|(who, provider)| match provider.status {
 		ProviderStatus::Unproven { challenge } => Some((who, H256(neuroshard_kernels::kat::drawn(challenge.0)))),

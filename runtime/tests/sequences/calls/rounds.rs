@@ -18,7 +18,7 @@ use neuroshard_types::{
 use pallet_neuro_dataset::Datasets;
 use pallet_neuro_training::{Active, Call, Runs};
 
-/// What opens every commitment.
+/// Salt of every commitment.
 const SALT: [u8; 32] = [7; 32];
 /// Most runs at a time, so that every one of them gets somewhere.
 const RUNS: usize = 2;
@@ -76,7 +76,7 @@ fn switch(run: RunId) -> Deed {
 	}
 }
 
-/// What one of those who are waited for does, or what somebody says of them.
+/// Returns the action of one of those who are waited for, or a report about them.
 fn step(act: &Act, id: RunId) -> Deed {
 	let round = Training::round(id)?;
 	if act.is_one_in(8) {

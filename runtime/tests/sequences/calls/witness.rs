@@ -21,9 +21,9 @@ pub struct Author<'a> {
 	pub results: Vec<Hash>,
 	/// Roots of the listed nodes, all of whose tiles are zeros.
 	pub nodes: &'a [Hash],
-	/// What tiles can be full of.
+	/// Numbers that tiles can be full of.
 	pub numbers: &'a [f32],
-	/// What all bytes of the dataset are.
+	/// Value of all bytes of the dataset.
 	pub text: u8,
 	/// The window of a sequence.
 	pub window: &'a dyn Fn(u32) -> Option<Window>,
@@ -32,13 +32,13 @@ pub struct Author<'a> {
 }
 
 impl Author<'_> {
-	/// What the tiles of a vector of so many tiles are full of.
+	/// Returns the number that the tiles of a vector of so many tiles are full of.
 	fn number(&self, root: Option<&Hash>, leaves: u32) -> Result<f32, Malformed> {
 		let root = root.ok_or(Malformed)?;
 		self.numbers.iter().copied().find(|number| uniform_root(tile(*number), leaves) == *root).ok_or(Malformed)
 	}
 
-	/// What the tile is full of, and its proof.
+	/// Returns the number that the tile is full of, and its proof.
 	fn open(&self, tensor: TensorId, row: u32, col: u32) -> Result<(f32, Vec<Hash>), Malformed> {
 		let place = |number: u32| usize::try_from(number).map_err(|_| Malformed);
 		let address = self.plan.address(tensor, row, col).ok_or(Malformed)?;

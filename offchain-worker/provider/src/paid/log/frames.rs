@@ -7,12 +7,12 @@ use super::Record;
 use codec::{Decode, Encode};
 use sp_crypto_hashing::twox_64;
 
-/// What each frame begins with: no text and no hash has this but by chance. The last byte is the version.
+/// First bytes of each frame: no text and no hash has this but by chance. The last byte is the version.
 const BEGIN: [u8; 8] = [0xff, b'p', b'a', b'i', b'd', 0xfe, 0x00, 1];
 /// Bytes of a frame before its content: the beginning, the length of the content, and the checksum of both.
 const HEAD: usize = BEGIN.len() + 4 + 8;
 
-/// Where a log is damaged.
+/// Place where a log is damaged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Damaged {
 	/// The byte at which what is damaged begins.

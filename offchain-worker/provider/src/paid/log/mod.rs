@@ -5,7 +5,7 @@
 //! ```
 //!
 //! [`writer`] is the thread that writes. What comes while it does is written at once afterwards, so that many answers cost as much as one. Each record is then
-//! put into the files where others look for it: the transcript on the shelf, its place in the order of receipts. These are not synced one by one. When a log
+//! put into the files where others look for it: the transcript in its folder, its place in the order of receipts. These are not synced one by one. When a log
 //! is long, or nothing comes for a while, the next one is begun, accounts of the sessions in the old one are written, the disk is synced, and the old one is
 //! deleted. After a crash, [`recover`] does that for all logs that are there.
 
@@ -49,11 +49,11 @@ pub(super) enum Record {
 	Answer {
 		/// The session.
 		session: SessionId,
-		/// Who has given it.
+		/// Provider that gave it.
 		provider: AccountId,
 		/// All answers before it.
 		before: Tally,
-		/// What it costs, in planck.
+		/// Its price, in planck.
 		price: Balance,
 		/// Hash of its receipt.
 		receipt: H256,
@@ -104,7 +104,7 @@ pub(super) enum LogError {
 	/// A file. Nothing is noted until it can be used.
 	#[error("{0}")]
 	File(Arc<ShelfError>),
-	/// What is on disk is not known.
+	/// The state on disk is not known.
 	#[error("{0}. Nothing is noted from now on: start this again")]
 	Broken(Arc<ShelfError>),
 	/// More waits than can be written.
@@ -118,13 +118,13 @@ pub(super) enum LogError {
 /// Accounts in whose files what the logs say is not for certain yet.
 #[derive(Default)]
 struct Unsettled {
-	/// What the newest log has.
+	/// Ledgers of the newest log.
 	new: HashMap<SessionId, Ledger>,
-	/// What the log before has, while it is being settled.
+	/// Ledgers of the log before, while it is being settled.
 	old: HashMap<SessionId, Ledger>,
 }
 
-/// Where records go.
+/// Destinations of records.
 #[derive(Clone)]
 pub(super) struct Places {
 	pub(super) folder: PathBuf,
@@ -142,7 +142,7 @@ impl Places {
 	}
 }
 
-/// When a log is settled.
+/// Pace at which logs are settled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
 	/// Bytes of a log from which on it is.

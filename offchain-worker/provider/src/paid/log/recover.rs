@@ -1,4 +1,4 @@
-//! What logs say that were not settled: after a crash, and while another process writes them.
+//! Recovery of logs that were not settled: after a crash, and while another process writes them.
 
 use super::{
 	super::{ledger::Ledger, owed},

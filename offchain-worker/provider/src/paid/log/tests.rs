@@ -71,7 +71,7 @@ async fn answer(payer: &Payer, issuer: &Arc<Issuer>, token: u32) -> (Transcript,
 	(transcript, payer.open.with(|account| account.ledger.now()).unwrap())
 }
 
-/// What is promised: all answers of each session, what its voucher is for, and the transcripts that are not paid for.
+/// State that is promised: all answers of each session, what its voucher is for, and the transcripts that are not paid for.
 #[derive(Clone, PartialEq, Debug)]
 struct Promised {
 	session: SessionId,

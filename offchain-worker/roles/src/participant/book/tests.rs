@@ -26,7 +26,7 @@ fn peer(number: u16) -> PeerId {
 	keypair_from_secret(&mut secret).unwrap().public().to_peer_id()
 }
 
-/// What the chain has after so many registrations, of which some are chilled.
+/// Returns what the chain has after so many registrations, of which some are chilled.
 fn in_chain<T>(peers: &[PeerId], chilled: fn(u16) -> bool, look: impl FnOnce() -> T) -> T {
 	sp_io::TestExternalities::new_empty().execute_with(|| {
 		for (number, peer) in (0u16..).zip(peers) {

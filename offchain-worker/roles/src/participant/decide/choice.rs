@@ -1,4 +1,4 @@
-//! Which run this worker takes part in: the one that the operator named, or an approved one; and none that cannot be trained here.
+//! Choice of the run that this worker takes part in: the one that the operator named, or an approved one; and none that cannot be trained here.
 //!
 //! Anybody may create a run, with a false first checkpoint or a model of any size. Work for a run that nobody approved is paid nothing, so that
 //! such a run is never chosen unless it is named. Among several approved ones it is the one that [promises](super::prospect) this machine most.
@@ -28,9 +28,9 @@ pub struct KnownRun {
 	pub id: RunId,
 	/// Its life.
 	pub status: RunStatus,
-	/// Whether its work draws issuance.
+	/// True if its work draws issuance.
 	pub approved: bool,
-	/// What it promises this machine, if that was looked at.
+	/// Prospect for this machine, if that was looked at.
 	pub prospect: Option<Prospect>,
 	/// Of cohorts of a family, which promise the same, the one with the largest is taken: see [`spread`].
 	pub spread: u64,
@@ -85,7 +85,7 @@ pub(in crate::participant) struct Choice {
 	barred: BTreeMap<RunId, Barred>,
 	/// Finished runs that nobody had approved: they stay as they are.
 	passed_over: BTreeSet<RunId>,
-	/// What was said of the last choice.
+	/// Message about the last choice.
 	told: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl Choice {
 		Self { asked, ..Default::default() }
 	}
 
-	/// Whether the operator named this run: then no other one is chosen in its place.
+	/// Returns whether the operator named this run: then no other one is chosen in its place.
 	pub(in crate::participant) fn is_asked(&self, run: RunId) -> bool {
 		self.asked == Some(run)
 	}
@@ -117,7 +117,7 @@ impl Choice {
 		self.barred.insert(run, barred);
 	}
 
-	/// Whether `run` is not to be chosen at block `now`.
+	/// Returns whether `run` is not to be chosen at block `now`.
 	pub(in crate::participant) fn is_barred(&self, run: RunId, now: BlockNumber) -> bool {
 		self.barred.get(&run).is_some_and(|barred| now < barred.until)
 	}

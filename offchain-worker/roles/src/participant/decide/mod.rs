@@ -1,4 +1,4 @@
-//! What comes next. Everything here is pure: it is given what the chain says and what this machine has, and does nothing itself.
+//! Decisions on what comes next. Everything here is pure: it is given what the chain says and what this machine has, and does nothing itself.
 //!
 //! - [`plan`] decides what a participant does next, out of the [`view`]s; what that can be is a [`task`].
 //! - [`choice`]: which run it takes part in, by what each promises ([`prospect`]).

@@ -1,4 +1,4 @@
-//! What an operator should know of a run although nothing keeps this worker from its part. Pure, like the planner.
+//! Notices for an operator about a run although nothing keeps this worker from its part. Pure, like the planner.
 
 use super::view::{ChainView, LocalState};
 use neuroshard_types::{run::RunStatus, RoundIndex, RunId};
@@ -34,7 +34,7 @@ impl fmt::Display for Notice {
 	}
 }
 
-/// What was said last.
+/// Notice that was given last.
 #[derive(Debug, Default)]
 pub(in crate::participant) struct Noticed(Option<Notice>);
 
@@ -50,7 +50,7 @@ impl Noticed {
 	}
 }
 
-/// What is to be said now, if anything.
+/// Returns the notice to give now, if there is any.
 pub(in crate::participant) fn notice(chain: &ChainView, local: &LocalState) -> Option<Notice> {
 	let run = chain.run.as_ref()?;
 	if run.view.status == RunStatus::Finished {

@@ -1,4 +1,4 @@
-//! What keeps a participant from taking part. Pure: the planner waits, this says what for.
+//! Obstacles that keep a participant from taking part. Pure: the planner waits, this says what for.
 
 use super::{plan::may_join, view::ChainView};
 use crate::{arithmetic::open_challenge, obstacle::Obstacle};
@@ -8,7 +8,7 @@ use neuroshard_types::{
 	Balance, H256,
 };
 
-/// What keeps this worker from taking part, the most lasting first. `least_bond` is the chain's minimum, if it is known; `failed` says of a
+/// Returns what keeps this worker from taking part, the most lasting first. `least_bond` is the chain's minimum, if it is known; `failed` says of a
 /// challenge that this machine has no answer to it that the chain takes.
 pub(in crate::participant) fn obstacle(
 	chain: &ChainView,

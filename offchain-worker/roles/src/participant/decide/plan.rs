@@ -1,4 +1,4 @@
-//! What to do next, as a pure function of what the chain says and what this machine has.
+//! Plan of what to do next, as a pure function of what the chain says and what this machine has.
 //!
 //! [`plan_without`] is asked again after every new best block and after every finished task; it keeps no memory of its own, so a restart, a
 //! reorganisation or a missed block needs no special case: whatever is still to be done follows from the two views. A task that failed
@@ -31,7 +31,7 @@ pub fn plan_without(chain: &ChainView, local: &LocalState, barred: impl Fn(&Task
 	test.into_iter().chain(leave).chain(for_run).chain(housekeeping(chain, local)).chain(ahead).find(|task| !barred(task))
 }
 
-/// Whether inner steps of the round with this `seed`, which are under way beside all else, still lead to something.
+/// Returns whether inner steps of the round with this `seed`, which are under way beside all else, still lead to something.
 pub fn is_drawn(chain: &ChainView, seed: H256) -> bool {
 	let Some(run) = &chain.run else { return false };
 	let at_hand = run.round.as_ref().filter(|round| round.seed == seed && round.phase == Phase::Training);
@@ -51,17 +51,17 @@ fn ahead(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Drawn>
 	(begins && !local.has_trained(ahead.seed) && !trains_first(chain, round, local)).then_some(drawn)
 }
 
-/// Whether inner steps of the round at hand are still to be taken.
+/// Returns whether inner steps of the round at hand are still to be taken.
 fn trains_first(chain: &ChainView, round: &RoundView, local: &LocalState) -> bool {
 	round.phase == Phase::Training && is_to_commit(chain, round) && !local.has_trained(round.seed)
 }
 
-/// Whether this worker has a place in `round` that counts, and has not committed to anything.
+/// Returns whether this worker has a place in `round` that counts, and has not committed to anything.
 fn is_to_commit(chain: &ChainView, round: &RoundView) -> bool {
 	round.participants.iter().any(|one| one.account == chain.me && one.counted && one.sealed.is_none())
 }
 
-/// Whether nothing more is expected of this worker in its run: it is no member, and has no part in the round at hand.
+/// Returns whether nothing more is expected of this worker in its run: it is no member, and has no part in the round at hand.
 pub fn has_left(chain: &ChainView) -> bool {
 	chain.run.as_ref().is_none_or(|run| {
 		let acting = run.round.iter().flat_map(|round| &round.participants).any(|one| one.account == chain.me && one.counted);
@@ -69,7 +69,7 @@ pub fn has_left(chain: &ChainView) -> bool {
 	})
 }
 
-/// What a worker that was asked to leave does first, for people.
+/// Describes what a worker that was asked to leave does first, for people.
 pub fn farewell(chain: &ChainView) -> String {
 	let round = chain.run.as_ref().and_then(|run| run.round.as_ref()).filter(|_| !has_left(chain));
 	let acts = |round: &&RoundView| round.participants.iter().any(|one| one.account == chain.me && one.counted);
@@ -79,12 +79,12 @@ pub fn farewell(chain: &ChainView) -> String {
 	}
 }
 
-/// Whether this worker takes part in rounds of `run`, or could.
+/// Returns whether this worker takes part in rounds of `run`, or could.
 fn takes_part(run: &RunState, local: &LocalState) -> bool {
 	local.checkpoint == Some(run.view.checkpoint) && local.mode == Mode::Train && run.view.status == RunStatus::Active
 }
 
-/// Whether this worker begins no new round.
+/// Returns whether this worker begins no new round.
 fn is_leaving(chain: &ChainView, local: &LocalState) -> bool {
 	local.leaving || chain.is_short()
 }
@@ -113,7 +113,7 @@ fn for_run(chain: &ChainView, run: &RunState, local: &LocalState) -> Option<Task
 	}
 }
 
-/// Whether the chain would take this worker in. A refused call costs a fee.
+/// Returns whether the chain would take this worker in. A refused call costs a fee.
 pub(in crate::participant) fn may_join(chain: &ChainView, run: &RunState) -> bool {
 	let room = u32::try_from(run.members.len()).is_ok_and(|count| count < run.view.config.max_participants);
 	room && chain.active && chain.bond >= run.view.config.min_bond && run.next_join.is_none()
@@ -189,8 +189,8 @@ const BYTES_A_BLOCK: u64 = 3_750_000;
 /// Blocks that whoever has it takes to answer.
 const ANSWERING: BlockNumber = 10;
 
-/// Whether a bridge that is in no hurry goes on trying to get the checkpoint of another cohort: as long as a slow line takes for it, and in the first quarter of the time for training at
-/// most. Then it starts from its own, so that its cohort hardly waits for another one.
+/// Returns whether a bridge that is in no hurry goes on trying to get the checkpoint of another cohort: as long as a slow line takes for it, and in
+/// the first quarter of the time for training at most. Then it starts from its own, so that its cohort hardly waits for another one.
 pub(in crate::participant) fn may_wait(best: BlockNumber, config: &RunConfig, round: &RoundView) -> bool {
 	let (began, _) = round.started_at;
 	let quarter = round.deadline.map_or(0, |deadline| deadline.saturating_sub(began) / 4);
@@ -200,7 +200,7 @@ pub(in crate::participant) fn may_wait(best: BlockNumber, config: &RunConfig, ro
 	best < began.saturating_add(quarter.min(takes))
 }
 
-/// Whether a participant has done what `phase` asks for.
+/// Returns whether a participant has done what `phase` asks for.
 pub(in crate::participant) fn has_acted(one: &ParticipantView, phase: Phase) -> bool {
 	match phase {
 		Phase::Joining => true,
@@ -225,7 +225,7 @@ fn report_missing(chain: &ChainView, run: &RunState, round: &RoundView, me: &Par
 	(!said).then_some(Task::ReportMissing { missing })
 }
 
-/// Whether a reveal waits for finality no longer at block `best`, in a phase of this `duration`. No commitment is later than the phase's
+/// Returns whether a reveal waits for finality no longer at block `best`, in a phase of this `duration`. No commitment is later than the phase's
 /// beginning, so that as many blocks are on it as on that.
 fn is_last_call(best: BlockNumber, deadline: Option<BlockNumber>, duration: BlockNumber) -> bool {
 	deadline.is_some_and(|deadline| {
@@ -234,7 +234,7 @@ fn is_last_call(best: BlockNumber, deadline: Option<BlockNumber>, duration: Bloc
 	})
 }
 
-/// What comes next on the way to the attestation of `job`. It may change while a phase lasts, when the chain finds a delta or a checkpoint
+/// Returns the next task on the way to the attestation of `job`. It may change while a phase lasts, when the chain finds a delta or a checkpoint
 /// to be false: what was computed for another job counts for nothing then.
 fn checkpoint(run: &RunState, job: &OuterJob, local: &LocalState) -> Option<Task> {
 	if let Some(done) = local.next.as_ref().filter(|next| next.run == run.id && next.job == *job) {

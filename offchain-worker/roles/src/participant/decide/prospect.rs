@@ -1,4 +1,4 @@
-//! What a run promises this machine: pay for an hour of computing, if it fits. By that a worker chooses among several runs.
+//! Prospect of a run for this machine: pay for an hour of computing, if it fits. By that a worker chooses among several runs.
 
 use super::view::RunState;
 use crate::{memory::Needs, pace::time_ms, WorkerError};
@@ -23,7 +23,7 @@ pub struct Machine {
 	pub block_ms: u64,
 }
 
-/// What a run promises.
+/// Prospect of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Prospect {
 	/// It does not fit into memory.
@@ -50,7 +50,7 @@ pub enum Prospect {
 }
 
 impl Prospect {
-	/// What is greater is better: first the kind, then what it says of itself.
+	/// Returns the rank of the prospect, where greater is better: first by its kind, then by its number.
 	pub fn rank(self) -> (u8, u128) {
 		match self {
 			Self::Pays { units_per_hour } => (3, units_per_hour),
@@ -87,8 +87,8 @@ impl Prospect {
 	}
 }
 
-/// Whether a machine with so many GFLOP/s that joined in the block after `best`, whose chain time is `time`, would get a place in the round under way and not take the fewest steps
-/// in time. A while later it joins for the next round.
+/// Returns whether a machine with so many GFLOP/s that joined in the block after `best`, whose chain time is `time`, would get a place in the round
+/// under way and not take the fewest steps in time. A while later it joins for the next round.
 pub fn comes_too_late(run: &RunState, (best, time): (BlockNumber, Moment), gflops: u64) -> bool {
 	let config = &run.view.config;
 	let trained = run.round.as_ref().filter(|round| config.train.weighs_steps() && round.phase == Phase::Training);
@@ -99,8 +99,8 @@ pub fn comes_too_late(run: &RunState, (best, time): (BlockNumber, Moment), gflop
 	ends(&config.train).last().is_some_and(|least| time_ms(config, least, gflops) > left_ms)
 }
 
-/// Whether a machine with so many GFLOP/s would not take all inner steps of the round under way, and an eighth more for what else there is to do, if it waited for anything before it
-/// began. Not in runs where each takes as many as it does in time.
+/// Returns whether a machine with so many GFLOP/s would not take all inner steps of the round under way, and an eighth more for what else there is to
+/// do, if it waited for anything before it began. Not in runs where each takes as many as it does in time.
 pub fn has_no_time_to_wait(run: &RunState, now: (BlockNumber, Moment), gflops: u64) -> bool {
 	let config = &run.view.config;
 	let trained = run.round.as_ref().filter(|round| !config.train.weighs_steps() && round.phase == Phase::Training);
@@ -141,7 +141,7 @@ impl fmt::Display for Prospect {
 	}
 }
 
-/// What was chosen among several runs, for people. `None` if there was no choice.
+/// Describes what was chosen among several runs, for people. `None` if there was no choice.
 pub fn words(chosen: RunId, prospects: &[(RunId, Prospect)]) -> Option<String> {
 	let own = prospects.iter().find(|(id, _)| *id == chosen).map(|(_, prospect)| prospect)?;
 	let others = prospects.iter().filter(|(id, _)| *id != chosen).map(|(id, prospect)| format!("run {id}: {prospect}"));

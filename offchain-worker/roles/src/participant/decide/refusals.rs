@@ -11,7 +11,7 @@ const FIXED: BlockNumber = 10;
 /// Longest of the rests that double with each failure.
 const LONGEST: BlockNumber = 32;
 
-/// How long a task that failed rests.
+/// Time for which a task that failed rests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::participant) enum Rest {
 	/// The same number of blocks each time.
@@ -48,19 +48,19 @@ impl Refusals {
 		self.0.push(Refusal { task, rest, until: best.saturating_add(rest) });
 	}
 
-	/// Whether `task` is not tried again at all.
+	/// Returns whether `task` is not tried again at all.
 	pub(in crate::participant) fn gave_up(&self, task: &Task) -> bool {
 		self.0.iter().any(|other| other.task == *task && other.until == BlockNumber::MAX)
 	}
 
-	/// Whether `task` is not to be tried at block `best`.
+	/// Returns whether `task` is not to be tried at block `best`.
 	pub(in crate::participant) fn bars(&self, task: &Task, best: BlockNumber) -> bool {
 		self.0.iter().any(|other| other.task == *task && best < other.until)
 	}
 }
 
 impl WorkerError {
-	/// How long the same attempt would end the same way; `None` if it may be made again at once.
+	/// Returns the rest after which the attempt may be made again, since it would end the same way before; `None` if it may be made again at once.
 	pub(in crate::participant) fn rest(&self) -> Option<Rest> {
 		match self {
 			// The same machine gives the same answer.

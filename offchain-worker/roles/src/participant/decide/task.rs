@@ -1,4 +1,4 @@
-//! What can come next.
+//! Tasks of a participant.
 
 use neuroshard_types::{
 	dispute::OuterJob,
@@ -87,7 +87,7 @@ pub enum Task {
 	},
 	/// Send the attestation.
 	Attest {
-		/// What is attested.
+		/// The attestation.
 		attestation: Attestation,
 	},
 	/// Say that nothing is heard any more of those whom the phase waits for.
@@ -117,22 +117,22 @@ impl Drawn {
 }
 
 impl Task {
-	/// Whether it is about the run at hand, and not about the account.
+	/// Returns whether it is about the run at hand, and not about the account.
 	pub fn is_of_run(&self) -> bool {
 		!matches!(self, Self::ProveArithmetic { .. } | Self::ProveUptime { .. } | Self::Claim)
 	}
 
-	/// Whether it is what a participant says to the chain in a phase. When the plan does not want it any more, it was done, or came too late.
+	/// Returns whether it is what a participant says to the chain in a phase. When the plan does not want it any more, it was done, or came too late.
 	pub fn is_act(&self) -> bool {
 		matches!(self, Self::Commit | Self::Reveal | Self::Vote { .. } | Self::Attest { .. } | Self::ReportMissing { .. })
 	}
 
-	/// Whether it only waits for a block to take it, and the round does not wait for it: the worker goes on meanwhile.
+	/// Returns whether it only waits for a block to take it, and the round does not wait for it: the worker goes on meanwhile.
 	pub fn is_chore(&self) -> bool {
 		matches!(self, Self::Leave | Self::ProveUptime { .. } | Self::Claim)
 	}
 
-	/// Whether it may take longer than the phase that asked for it, so that it is given up when the plan changes.
+	/// Returns whether it may take longer than the phase that asked for it, so that it is given up when the plan changes.
 	pub fn is_long(&self) -> bool {
 		self.is_act()
 			|| matches!(
@@ -148,7 +148,7 @@ impl Task {
 			)
 	}
 
-	/// Whether this task still does what a plan made since wants.
+	/// Returns whether this task still does what a later plan wants.
 	pub fn is_part_of(&self, plan: Option<&Self>) -> bool {
 		match (self, plan) {
 			// What was revealed meanwhile must not wait for what may never come. Nothing that has arrived is lost by starting anew.
@@ -163,7 +163,7 @@ impl Task {
 }
 
 impl std::fmt::Display for Task {
-	/// What the worker is doing, for people.
+	/// Describes what the worker is doing, for people.
 	fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
 		match self {
 			Self::BuildGenesis => formatter.write_str("computing the first checkpoint"),

@@ -1,4 +1,4 @@
-//! What is decided on: what the chain says, and what this machine has.
+//! View that decisions are made from: what the chain says, and what this machine has.
 
 use crate::{journal::PendingWork, parts::Mode};
 use neuroshard_types::{
@@ -8,14 +8,14 @@ use neuroshard_types::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the chain says at its best block (and where noted, at its finalized one).
+/// State of the chain at its best block (and where noted, at its finalized one).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainView {
 	/// Height of the best block.
 	pub best: BlockNumber,
 	/// This worker's account.
 	pub me: AccountId,
-	/// Whether the account is a registered, active provider with the worker role.
+	/// True if the account is a registered, active provider with the worker role.
 	pub active: bool,
 	/// The chain's test of arithmetic that the provider has to pass first, and has the bond for.
 	pub challenge: Option<H256>,
@@ -25,11 +25,11 @@ pub struct ChainView {
 	pub run: Option<RunState>,
 	/// Hour whose uptime this account may prove now; see [`uptime_hour`].
 	pub hour: Option<u32>,
-	/// What can be claimed according to both the best and the *finalized* block, in planck.
+	/// Rewards that can be claimed according to both the best and the *finalized* block, in planck.
 	pub claimable: Balance,
 	/// Its free balance, in planck.
 	pub free: Balance,
-	/// What of it must stay for the fees of a dispute; see [`neuroshard_chain_client::ChainAt::reserve`].
+	/// Part of it that must stay for the fees of a dispute; see [`neuroshard_chain_client::ChainAt::reserve`].
 	pub reserve: Balance,
 }
 
@@ -47,14 +47,14 @@ pub fn uptime_hour(time: Moment, who: &AccountId) -> Option<u32> {
 }
 
 impl ChainView {
-	/// Whether a dispute could cost more than the account has: who cannot pay for a move loses its stake.
+	/// Returns whether a dispute could cost more than the account has: who cannot pay for a move loses its stake.
 	pub fn is_short(&self) -> bool {
 		self.free < self.reserve
 	}
 }
 
 impl RunState {
-	/// Whether `who` takes part, or may: an active run without a free place has nothing for anybody else.
+	/// Returns whether `who` takes part, or may: an active run without a free place has nothing for anybody else.
 	pub fn has_place_for(&self, who: &AccountId) -> bool {
 		let members = &self.members;
 		let acts = || self.round.iter().flat_map(|round| &round.participants).any(|one| one.account == *who);
@@ -74,7 +74,7 @@ pub struct RunState {
 	pub round: Option<RoundView>,
 	/// Outer steps that are to be attested, in Checkpointing.
 	pub job: Option<OuterJob>,
-	/// Who takes part, in the current round or from the next one on.
+	/// Participants of the current round or from the next one on.
 	pub members: Vec<AccountId>,
 	/// This account's sealed commitment to the current round, as of the *finalized* block.
 	pub finalized_seal: Option<H256>,
@@ -82,7 +82,7 @@ pub struct RunState {
 	pub finalized_place: Option<u32>,
 	/// First block in which this account may join again after dropouts in a row; `None` if it need not wait, or is a member.
 	pub next_join: Option<BlockNumber>,
-	/// Who reports whom as missing in this phase. Empty unless this account has acted in it.
+	/// Reports of participants that others are missing in this phase. Empty unless this account has acted in it.
 	pub reported: Vec<MissingReport>,
 }
 
@@ -93,11 +93,11 @@ pub struct NextCheckpoint {
 	pub run: RunId,
 	/// The steps that were taken.
 	pub job: OuterJob,
-	/// What is attested.
+	/// The attestation.
 	pub attestation: Attestation,
 }
 
-/// What this machine knows of a delta.
+/// Knowledge of this machine about a delta.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delta {
 	/// It is here, and one of the run's model.
@@ -108,7 +108,7 @@ pub enum Delta {
 	Unsound,
 }
 
-/// What this machine knows of a checkpoint of another cohort, by its root.
+/// Knowledge of this machine about a checkpoint of another cohort, by its root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sibling {
 	/// It is in the store, for inner steps to start from.
@@ -117,7 +117,7 @@ pub enum Sibling {
 	Unfit(H256),
 }
 
-/// What this machine has.
+/// State of this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocalState {
 	/// Trains or serves.
@@ -132,7 +132,7 @@ pub struct LocalState {
 	pub stored: Option<H256>,
 	/// The checkpoint of another cohort that was got last.
 	pub sibling: Option<Sibling>,
-	/// What is known of the deltas of the current round, and of those that are redone in it, by root. One that is not listed has not come
+	/// Knowledge of the deltas of the current round, and of those that are redone in it, by root. One that is not listed has not come
 	/// yet.
 	pub deltas: BTreeMap<H256, Delta>,
 	/// Result of the newest outer steps.
@@ -158,7 +158,7 @@ impl LocalState {
 		self.let_sibling_go();
 	}
 
-	/// What is known of a checkpoint of another cohort has to be looked at again, unless that is of no use.
+	/// Forgets what is known of a checkpoint of another cohort, so that it is looked at again, unless it is of no use.
 	pub fn let_sibling_go(&mut self) {
 		self.sibling = self.sibling.filter(|sibling| matches!(sibling, Sibling::Unfit(_)));
 	}
@@ -168,7 +168,7 @@ impl LocalState {
 		self.pending.iter().find(|work| work.seed == seed)
 	}
 
-	/// Whether the inner steps of the round with this seed are over, whatever came of them.
+	/// Returns whether the inner steps of the round with this seed are over, whatever came of them.
 	pub fn has_trained(&self, seed: H256) -> bool {
 		self.diverged.contains(&seed) || self.pending_of(seed).is_some()
 	}

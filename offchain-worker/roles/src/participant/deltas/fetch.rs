@@ -59,8 +59,8 @@ impl Tasks {
 	}
 }
 
-/// How many rounds' inner steps may lie between what a round starts from and what the delta with this root leads to: those of the round, and of a bridge also those by which the other
-/// cohort may be away.
+/// Returns the number of rounds whose inner steps may lie between what a round starts from and what the delta with this root leads to: those of the
+/// round, and of a bridge also those by which the other cohort may be away.
 fn rounds_between(round: &RoundView, root: H256) -> u32 {
 	let bridge = round.bridge.as_ref().filter(|bridge| bridge.taken);
 	let revealed = |who: &AccountId| {
@@ -69,7 +69,7 @@ fn rounds_between(round: &RoundView, root: H256) -> u32 {
 	bridge.filter(|bridge| revealed(&bridge.who)).map_or(1, |bridge| rounds_apart(round.round, bridge.round).saturating_add(1))
 }
 
-/// Who revealed these deltas: according to the round at hand, or to the records of those before it.
+/// Returns the accounts that revealed these deltas: according to the round at hand, or to the records of those before it.
 async fn owners(
 	moment: &Moment,
 	run: RunId,

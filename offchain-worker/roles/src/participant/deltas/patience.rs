@@ -1,9 +1,9 @@
-//! Several things at once, of which some may never come.
+//! Waiting for several futures at once, of which some may never end.
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::{future::Future, time::Duration};
 
-/// What `work` gives, at the latest `patience` after the first success. What is not finished by then is dropped: what has come must not
+/// Returns the outputs of `work`, at the latest `patience` after the first success. What is not finished by then is dropped: what has come must not
 /// be lost because something else does not come.
 pub(super) async fn until_patience_ends<K, T, E, F>(work: impl IntoIterator<Item = F>, patience: Duration) -> Vec<(K, Result<T, E>)>
 where

@@ -1,4 +1,4 @@
-//! Where a bad delta is refused: one that is no delta of the run's model, and one that inner steps cannot have made.
+//! Refusal of bad deltas: one that is no delta of the run's model, and one that inner steps cannot have made.
 
 use crate::{
 	participant::{decide::view::Delta, tasks::Tasks},

@@ -1,4 +1,4 @@
-//! What a participant has to do in a phase, sent before its deadline.
+//! Actions that a participant has to take in a phase, sent before its deadline.
 
 use crate::participant::decide::view::ChainView;
 use neuroshard_chain_client::{training, Call, ChainError, Submitter};
@@ -55,8 +55,8 @@ mod tests {
 		assert_eq!(end_of_attempt(7, None), 67);
 	}
 
-	/// What is offered for a commitment before block 80, or for joining, by an account that has so much free beside what disputes may cost, and how that
-	/// ends.
+	/// Returns the tips that are offered for a commitment before block 80, or for joining, by an account that has so much free beside what disputes may
+	/// cost, and how that ends.
 	async fn offered(beside: u128, fate: fn(usize) -> Fate, joins: bool) -> (Vec<u128>, Result<(), ChainError>) {
 		let node = MockNode::start(Script { blocks_a_look: 2, fate }).await;
 		let (mut chain, _) = in_training();

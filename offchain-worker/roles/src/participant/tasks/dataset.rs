@@ -1,4 +1,4 @@
-//! What training and validating read: the run's dataset and its shards.
+//! Data that training and validation read: the run's dataset and its shards.
 
 use super::{Moment, Tasks};
 use crate::{content::dataset::Dataset, WorkerError};

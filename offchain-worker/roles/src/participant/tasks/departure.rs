@@ -1,4 +1,4 @@
-//! Where the worker's [`Conduct`](crate::Conduct) departs from training.
+//! Departure of the worker's [`Conduct`](crate::Conduct) from training.
 
 use super::{
 	round::{hand_out, residual},
@@ -11,7 +11,7 @@ use neuroshard_data::loader::Assignment;
 use neuroshard_training::round::Trained;
 
 impl Tasks {
-	/// What is committed to in place of work that is trained as it should be, if the worker's conduct has such work.
+	/// Returns the work that is committed to in place of work that is trained as it should be, if the worker's conduct has such work.
 	pub(super) async fn departure(&self, moment: &Moment, drawn: Drawn) -> Result<Option<Effect>, WorkerError> {
 		let state = moment.run()?;
 		let Drawn { round: index, attempt, seed, position, .. } = drawn;

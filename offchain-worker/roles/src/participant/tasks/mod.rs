@@ -41,7 +41,7 @@ use std::sync::{
 };
 use tokio::sync::Mutex;
 
-/// What a finished task leaves behind.
+/// Effect of a finished task.
 #[derive(Clone, Debug)]
 pub(super) enum Effect {
 	/// Nothing but what the chain shows.
@@ -61,7 +61,7 @@ pub(super) enum Effect {
 	Sibling(Sibling),
 	/// The list of a dataset's shards is at hand.
 	Dataset(DatasetId),
-	/// What the inner steps of a round need is here; they are taken beside all else.
+	/// The data that the inner steps of a round need is here; they are taken beside all else.
 	Ready(Box<Ready>),
 	/// Training is finished; to be journalled before it is committed to.
 	Trained(Pending),
@@ -90,12 +90,12 @@ pub(super) struct Tasks {
 	pub(super) submitter: Submitter,
 	pub(super) content: Content,
 	pub(super) compute: Compute,
-	/// Where inner states of this worker's rounds are left.
+	/// Keeper of the inner states of this worker's rounds.
 	pub(super) keeper: Keeper,
 	pub(super) reporter: Reporter,
 	pub(super) dataset: Arc<Mutex<Cached>>,
 	pub(super) checked: Checked,
-	/// How the worker behaves.
+	/// Conduct of the worker.
 	pub(super) conduct: Arc<dyn Conduct>,
 }
 
@@ -108,13 +108,13 @@ impl Checked {
 		self.0.lock().unwrap_or_else(PoisonError::into_inner).push((root, delta));
 	}
 
-	/// What was noted since this was asked last.
+	/// Returns the deltas that were noted since this was asked last.
 	pub(super) fn take(&self) -> Vec<(H256, Delta)> {
 		std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
 	}
 }
 
-/// What a task knows of the moment it was planned in.
+/// State of the moment that a task was planned in.
 #[derive(Clone)]
 pub(super) struct Moment {
 	pub(super) seen: Observed,

@@ -42,7 +42,7 @@ use std::{
 pub(in crate::participant) struct Ready {
 	/// The round.
 	pub(in crate::participant) drawn: Drawn,
-	/// When it was planned.
+	/// Moment at which it was planned.
 	pub(in crate::participant) moment: Moment,
 	run: RunId,
 	config: RunConfig,
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Ready {
 	}
 }
 
-/// What came of inner steps on the compute thread.
+/// Result of inner steps on the compute thread.
 enum Stepped {
 	/// All are done.
 	Done(Box<Pending>),

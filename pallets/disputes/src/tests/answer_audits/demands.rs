@@ -1,4 +1,4 @@
-//! Who demands what, and what becomes of it.
+//! Tests of demands, and of what becomes of them.
 
 use super::*;
 use crate::Call;
@@ -12,7 +12,7 @@ use sp_runtime::TokenError;
 /// Half of the stake that a provider loses; the odd planck is burned.
 const HALF: Balance = STAKE / 2;
 
-/// What a delivery costs who delivers: the odd planck is its own.
+/// Part of a deposit that a delivery costs the provider: the odd planck is its own.
 const OF_PROVIDER: Balance = DEPOSIT - DEPOSIT / 2;
 
 /// `who` has nothing to spend.
@@ -20,7 +20,7 @@ fn without_money(who: &AccountId) {
 	Balances::set_balance(who, ED);
 }
 
-/// What was rewarded and burned for each text that was not delivered.
+/// Returns the amounts that were rewarded and burned for each text that was not delivered.
 fn withheld() -> Vec<(AnswerId, AccountId, Balance, Balance)> {
 	let withheld = |event| match event {
 		Event::AnswerWithheld { answer, auditor, rewarded, burned } => Some((answer, auditor, rewarded, burned)),

@@ -1,4 +1,4 @@
-//! When answers are drawn, and which.
+//! Tests of when answers are drawn, and which.
 
 use super::*;
 use crate::{AnswerAuditShare, AnswerDrawPrice, UndrawnAnswers};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{AnswerClosings, AnswerClosingsSpan, AuditedSession, AuditedSessions, Demands, DrawnAnswers, TextOf, UndrawnAnswers};
 
-/// What is wrong with a state of two audits, one with a demand, after this change.
+/// Returns the invariant that is broken in a state of two audits, one with a demand, after this change.
 fn broken(change: impl FnOnce(&AnswerId, &AccountId)) -> Option<&'static str> {
 	new_test_ext().execute_with(|| {
 		let answers = said(&HONEST, 2);

@@ -1,4 +1,4 @@
-//! What auditors and providers read of what waits for them.
+//! Tests of the lists that auditors and providers read of what waits for them.
 
 use super::*;
 use neuroshard_types::dispute::PAGE;

@@ -49,7 +49,7 @@ fn pay_for(who: &AccountId, session: u64, [before, answers]: [u32; 2], receipts:
 	<Disputes as OnPaid>::paid(PaidAnswersOf { session, provider: who.clone(), before, answers, receipts, checkpoint, paid });
 }
 
-/// What was paid for is drawn in the next block.
+/// Goes two epochs on and runs a block, in which what was paid for is drawn.
 pub(super) fn draw() {
 	Epoch::mutate(|epoch| *epoch += 2);
 	next_block();
@@ -72,7 +72,7 @@ pub(super) fn drawn(answers: &[Answered]) -> Vec<AccountId> {
 	answers.iter().map(|answer| view(answer).expect("all are drawn").auditor).collect()
 }
 
-/// What so many answers say that nobody has computed.
+/// Returns so many answers that nobody has computed.
 pub(super) fn said(who: &AccountId, count: u32) -> Vec<Answered> {
 	(0..count).map(|place| case::say(who, place)).collect()
 }
@@ -87,7 +87,7 @@ fn demand(by: &AccountId, answer: &Answered) -> DispatchResult {
 	Disputes::demand_answer(signed(by), session, provider, place)
 }
 
-/// What delivers one of these answers.
+/// Returns the call that delivers one of these answers.
 fn delivery(answers: &[Answered], place: usize) -> crate::Call<Test> {
 	let answer = &answers[place];
 	let [prompt, told] = answer.text.clone().map(|text| text.try_into().expect("short"));
@@ -114,7 +114,7 @@ fn settle() {
 	Answering::set(Default::default());
 }
 
-/// What is on hold for demands.
+/// Returns the amount on hold for demands.
 fn deposit_of(who: &AccountId) -> Balance {
 	Balances::balance_on_hold(&crate::HoldReason::Demand.into(), who)
 }

@@ -9,7 +9,7 @@ use sp_runtime::{
 	transaction_validity::{InvalidTransaction, TransactionSource::External, TransactionValidityError},
 };
 
-/// What a pool makes of this call, signed by `who`: what it provides, or why it is refused.
+/// Returns the verdict of a pool on this call, signed by `who`: what it provides, or why it is refused.
 fn valid(who: &AccountId, call: Call<Test>) -> Result<Vec<Vec<u8>>, TransactionValidityError> {
 	let valid = CheckTurn::<Test>::default().validate_only(signed(who), &call.into(), &DispatchInfo::default(), 0, External, 0);
 	valid.map(|(valid, ..)| valid.provides)

@@ -75,7 +75,7 @@ impl Walk {
 		all
 	}
 
-	/// What delivers a demanded answer: that of the voucher which was claimed, whatever came behind it.
+	/// Returns the call that delivers a demanded answer: that of the voucher which was claimed, whatever came behind it.
 	fn delivery(&self, view: &AnswerAuditView) -> crate::Call<Test> {
 		let AnswerId { session, provider, place } = view.answer.clone();
 		let answers = &self.answers[&(session, provider)][..view.answers as usize];

@@ -1,4 +1,4 @@
-//! How audits end, and who is paid.
+//! Tests of how audits end, and who is paid.
 
 use super::*;
 use crate::MISSED_POINTS;

@@ -1,4 +1,4 @@
-//! When rounds are drawn, and when they are not.
+//! Tests of when rounds are drawn, and when they are not.
 
 use super::*;
 use crate::{AuditShare, Undrawn};

@@ -15,7 +15,7 @@ use neuroshard_types::{
 	RoundIndex, H256,
 };
 
-/// What an audit is worth.
+/// Work units of an audit.
 const UNITS: u128 = 160;
 /// Something that nobody has computed.
 const JUNK: Report = Report::Sample(H256::repeat_byte(0xba));
@@ -89,12 +89,12 @@ fn challenge_sample(challenger: &AccountId, auditor: &AccountId) -> DispatchResu
 	Disputes::challenge_audit(signed(challenger), 0, case::ROUND, auditor.clone())
 }
 
-/// What is true, as a report.
+/// Returns the true report.
 pub(super) fn truth() -> Report {
 	Report::Sample(case::sample(None))
 }
 
-/// What an auditor with a mistake reports.
+/// Returns the report of an auditor with a mistake.
 fn mistaken() -> Report {
 	Report::Sample(case::sample(Some(case::EARLY_MISTAKE)))
 }
@@ -108,7 +108,7 @@ fn closed() -> Vec<(AccountId, Vec<AccountId>, Vec<AccountId>)> {
 	events().into_iter().filter_map(closed).collect()
 }
 
-/// What the auditors were paid.
+/// Returns the credits of the auditors.
 fn credits() -> Vec<(AccountId, u128)> {
 	let of = |(who, role, units)| {
 		assert_eq!(role, neuroshard_types::provider::Role::Verifier);

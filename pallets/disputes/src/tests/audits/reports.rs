@@ -9,7 +9,7 @@ use sp_runtime::{
 	transaction_validity::{InvalidTransaction, TransactionSource::External, TransactionValidityError},
 };
 
-/// Whether a pool takes a seal of `sealed`, and the report that a salt opens, from `who`.
+/// Returns whether a pool takes a seal of `sealed`, and the report that a salt opens, from `who`.
 fn admitted(who: &AccountId, sealed: H256, salt: u8, report: Report) -> [bool; 2] {
 	let round = case::ROUND;
 	let calls = [Call::seal_audit { run: 0, round, sealed }, Call::report_audit { run: 0, round, salt: [salt; 32], report }];

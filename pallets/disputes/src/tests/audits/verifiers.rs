@@ -12,7 +12,7 @@ fn resign(who: &AccountId) -> DispatchResult {
 	Disputes::resign(signed(who))
 }
 
-/// Who can be drawn in an epoch.
+/// Returns the accounts that can be drawn in an epoch.
 fn drawn_from(epoch: u64) -> Vec<AccountId> {
 	let verifiers = Verifiers::<Test>::get().into_iter().filter(|verifier| verifier.takes_part(epoch));
 	verifiers.map(|verifier| verifier.account).collect()

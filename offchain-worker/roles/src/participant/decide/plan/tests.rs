@@ -1,4 +1,4 @@
-//! Who joins, and what a worker does when it is late, dropped or leaving.
+//! Tests of joining, and of a worker that is late, dropped or leaving.
 
 use super::*;
 use crate::{
@@ -86,7 +86,7 @@ fn config() -> RunConfig {
 	}
 }
 
-/// What to do where nothing is barred.
+/// Plans where nothing is barred.
 pub fn plan(chain: &ChainView, local: &LocalState) -> Option<Task> {
 	plan_without(chain, local, |_| false)
 }
