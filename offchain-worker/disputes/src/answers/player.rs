@@ -12,10 +12,12 @@ use crate::cases::{
 	record::Record,
 };
 use neuroshard_chain_client::{disputes, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
-use neuroshard_graph::{
+use neuroshard_compute::{
 	exec::{Exec, ExecError},
-	game::{Move, Side},
 	player::PlayError,
+};
+use neuroshard_graph::{
+	game::{Move, Side},
 	ConfigError, ModelConfig, ParamLayout,
 };
 use neuroshard_inference::{Engine, ModelError};

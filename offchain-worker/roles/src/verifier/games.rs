@@ -3,11 +3,12 @@
 use super::{compute::Running, GameId, MoveId, Verifier};
 use crate::{actor::blocking::within, WorkerError};
 use neuroshard_chain_client::{disputes, BlockId, ChainAt, ChainError, Heads};
+use neuroshard_compute::player::PlayError;
 use neuroshard_disputes::cases::{
 	case::{Case, CaseError},
 	record::Record,
 };
-use neuroshard_graph::{game::Side, player::PlayError};
+use neuroshard_graph::game::Side;
 use neuroshard_training::priority::Priority;
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, GameView, MoveKind},

@@ -25,8 +25,8 @@ use super::{
 use crate::status::Reporter;
 use accusations::Accusation;
 use neuroshard_chain_client::{ChainClient, Heads, Submitter};
+use neuroshard_compute::exec::Exec;
 use neuroshard_disputes::cases::{case::Case, ledger::Ledger, record::Record};
-use neuroshard_graph::exec::Exec;
 use neuroshard_training::priority::Priority;
 use neuroshard_types::{
 	dispute::{ClaimId, OuterJob},
