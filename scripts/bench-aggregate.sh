@@ -5,5 +5,5 @@
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 . "$root/scripts/bench-peers.sh"
-cargo build --release -p neuroshard-graph --example aggregate
+cargo build --release -p neuroshard-compute --example aggregate
 exec "$peers/venv/bin/python" scripts/bench_aggregate.py --folder "$peers" --aggregate "$CARGO_TARGET_DIR/release/examples/aggregate" "$@"

@@ -7,7 +7,7 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 . "$root/scripts/env.sh"
 cd "$root"
-kept="$root/primitives/graph/tests/corpus.bin"
+kept="$root/primitives/compute/tests/corpus.bin"
 architecture="$(uname -m)"
 library="$(find /usr/lib/llvm-* /usr/lib/clang -name "libclang_rt.fuzzer_no_main-$architecture.a" 2>/dev/null | sort -V | tail -n 1)"
 [ -n "$library" ] || { echo "fuzz: libFuzzer is missing: install clang with its runtime libraries" >&2; exit 1; }
@@ -18,7 +18,7 @@ passes="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-ar
 passes="$passes -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares"
 # The checked code runs with everything that can be checked at run time.
 CARGO_TARGET_DIR="$directory" RUSTFLAGS="$passes -Ccodegen-units=1 -Coverflow-checks=on -Cdebug-assertions=on -Clink-arg=$library -Clink-arg=-lstdc++" \
-	cargo build --quiet --release --package neuroshard-graph --example fuzz --features fuzz --target "$target"
+	cargo build --quiet --release --package neuroshard-compute --example fuzz --features fuzz --target "$target"
 fuzz="$directory/$target/release/examples/fuzz"
 
 [ ! -e "$kept" ] || "$fuzz" unpack "$kept" "$directory/kept"

@@ -8,10 +8,8 @@ use crate::cases::{
 	record::Record,
 };
 use neuroshard_chain_client::{disputes, ChainClient, ChainError, Heads, Submitter};
-use neuroshard_graph::{
-	game::{Move, Side},
-	player::PlayError,
-};
+use neuroshard_compute::player::PlayError;
+use neuroshard_graph::game::{Move, Side};
 use neuroshard_support::backoff::{Backoff, Rests};
 use neuroshard_types::{
 	dispute::{ClaimId, GameView, MoveKind},

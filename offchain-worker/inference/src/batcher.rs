@@ -1,14 +1,12 @@
 //! Continuous batching: one thread answers all requests together, and texts join and leave between passes through the model. Prompts are prefilled in
 //! portions, and speculative decoding (prompt lookup) drafts tokens from what a text has said before.
 //!
-//! What a text gets does not depend on the others: see [`neuroshard_graph::exec`].
+//! What a text gets does not depend on the others: see [`neuroshard_compute::exec`].
 
 use super::{prefixes::Prefixes, stats::Stats};
 use crate::{Engine, Readiness};
-use neuroshard_graph::{
-	exec::{InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS},
-	sampler::{sample, Counts, LogProbabilities, Sampling},
-};
+use neuroshard_compute::exec::{InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS};
+use neuroshard_graph::sampler::{sample, Counts, LogProbabilities, Sampling};
 use std::{collections::VecDeque, io, sync::Arc, thread};
 use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
 
@@ -481,7 +479,7 @@ fn mean(engine: &mut dyn Engine, tokens: &[u32]) -> Result<Vec<f32>, InferenceEr
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_graph::exec::{Exec, Inference};
+	use neuroshard_compute::exec::{Exec, Inference};
 	use neuroshard_training::{checkpoint::Checkpoint, presets};
 	use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Engines, which compute logits: a model on this machine, or a ring of workers.
 
-use neuroshard_graph::exec::{Inference, InferenceError, Input, Output, Pages, Piece};
+use neuroshard_compute::exec::{Inference, InferenceError, Input, Output, Pages, Piece};
 use std::sync::Arc;
 
 /// Computes logits. Equal texts get equal bits from every engine.

@@ -4,10 +4,8 @@ use super::{
 	text::{Growing, TextError},
 	Model,
 };
-use neuroshard_graph::{
-	exec::{InferenceError, Piece, Sequence, Wanted, PAGE_TOKENS},
-	sampler::{sample, Counts, Sampling, SamplingError},
-};
+use neuroshard_compute::exec::{InferenceError, Piece, Sequence, Wanted, PAGE_TOKENS};
+use neuroshard_graph::sampler::{sample, Counts, Sampling, SamplingError};
 
 /// Why there is no text.
 #[derive(Debug, thiserror::Error)]

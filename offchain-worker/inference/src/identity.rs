@@ -2,7 +2,8 @@
 
 use super::parameters::Shape;
 use codec::Encode;
-use neuroshard_graph::{exec::RopeScaling, merkle::blake2_256, Hash, ModelConfig};
+use neuroshard_compute::exec::RopeScaling;
+use neuroshard_graph::{merkle::blake2_256, Hash, ModelConfig};
 
 impl Shape {
 	/// Hash of what is computed with parameters. How long texts may be is no part of it: that changes no answer, but where one is cut.

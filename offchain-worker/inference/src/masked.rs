@@ -4,7 +4,7 @@
 //! the same holes.
 
 use super::engine::Engine;
-use neuroshard_graph::exec::{InferenceError, Pages, Piece};
+use neuroshard_compute::exec::{InferenceError, Pages, Piece};
 
 /// As the engine within, but that the logits of some tokens are minus infinity: whatever the settings, they have no share.
 pub(super) struct Masked {

@@ -8,13 +8,9 @@ use super::{
 	parameters::{Parameters, ParametersError, Shape},
 	text::{Text, TextError},
 };
+use neuroshard_compute::exec::{Exec, ExecError, Inference, InferenceError, RopeScaling, Stage};
 use neuroshard_data::tokenizer;
-use neuroshard_graph::{
-	config::ARITHMETIC_VERSION,
-	exec::{Exec, ExecError, Inference, InferenceError, RopeScaling, Stage},
-	merkle::blake2_256,
-	Class, Hash, ModelConfig,
-};
+use neuroshard_graph::{config::ARITHMETIC_VERSION, merkle::blake2_256, Class, Hash, ModelConfig};
 use neuroshard_types::H256;
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 

@@ -1,9 +1,7 @@
 //! Pages of texts that have ended, for texts that begin like them.
 
-use neuroshard_graph::{
-	exec::{Page, Pages, PAGE_TOKENS},
-	merkle::{blake2_256, Hash},
-};
+use neuroshard_compute::exec::{Page, Pages, PAGE_TOKENS};
+use neuroshard_graph::merkle::{blake2_256, Hash};
 use std::{collections::HashMap, sync::Arc};
 
 /// Full pages by the hash of all tokens up to their end.

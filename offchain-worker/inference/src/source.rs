@@ -1,9 +1,7 @@
 //! Sources of parts of a model.
 
-use neuroshard_graph::{
-	exec::{Inference, Stage},
-	Class, ModelConfig,
-};
+use neuroshard_compute::exec::{Inference, Stage};
+use neuroshard_graph::{Class, ModelConfig};
 use neuroshard_types::H256;
 use std::{fmt, sync::Arc};
 

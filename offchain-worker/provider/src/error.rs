@@ -6,7 +6,7 @@ use axum::{
 	Json,
 };
 use neuroshard_chain_client::ChainError;
-use neuroshard_graph::exec::InferenceError;
+use neuroshard_compute::exec::InferenceError;
 use neuroshard_http::api::Fault;
 use neuroshard_inference::batcher::Refused;
 use serde_json::json;

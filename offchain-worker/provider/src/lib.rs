@@ -136,7 +136,7 @@ fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 	});
 	let business = options.paid.map(|(_, business)| business);
 	let Model { name, engine, text, chat, .. } = model;
-	let needed = engine.longest().div_ceil(neuroshard_graph::exec::PAGE_TOKENS).saturating_mul(engine.page_bytes());
+	let needed = engine.longest().div_ceil(neuroshard_compute::exec::PAGE_TOKENS).saturating_mul(engine.page_bytes());
 	if options.limits.memory < needed {
 		return Err(ServeError::Memory { given: options.limits.memory >> 20, needed: needed.div_ceil(1 << 20) });
 	}

@@ -14,7 +14,7 @@ use super::{
 	settle::Computed,
 	span::Span,
 };
-use neuroshard_graph::exec::{GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Stage, PAGE_TOKENS};
+use neuroshard_compute::exec::{GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Stage, PAGE_TOKENS};
 use neuroshard_inference::{Engine, Readiness, Source};
 use neuroshard_types::H256;
 use std::{

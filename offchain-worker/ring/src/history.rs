@@ -4,7 +4,7 @@
 //! All holders of a span that have a page were sent the same rows for it, those that are noted here, whenever they read it: rows that differ from what
 //! is noted go to nobody. So what a holder was given is known after any time, and so is who has told it.
 
-use neuroshard_graph::exec::PAGE_TOKENS;
+use neuroshard_compute::exec::PAGE_TOKENS;
 use neuroshard_types::H256;
 use std::{
 	collections::{BTreeSet, HashMap},

@@ -1,7 +1,7 @@
 //! Holder of a part of a model: it computes it for a driver, and keeps the KV cache of the driver's texts.
 
 use super::message::{by_text, root, wanted_of, Done, Hold, Pass, TextPart};
-use neuroshard_graph::exec::{Inference, InferenceError, Input, Page, Pages, Piece, Sequence, PAGE_TOKENS};
+use neuroshard_compute::exec::{Inference, InferenceError, Input, Page, Pages, Piece, Sequence, PAGE_TOKENS};
 use std::{
 	collections::{HashMap, HashSet},
 	sync::Arc,

@@ -1,8 +1,9 @@
 //! The holder's process: it takes streams of drivers, and holds for each what that asks for.
 
 use super::{accounts::member::Tasks, answering::answer, message::Profile};
+use neuroshard_compute::exec::Exec;
 use neuroshard_inference::Source;
-use neuroshard_kernels::{exec::Exec, shape::Start};
+use neuroshard_kernels::shape::Start;
 use neuroshard_network::{Incoming, PeerId};
 use neuroshard_types::AccountId;
 use std::{

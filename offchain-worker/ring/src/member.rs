@@ -4,7 +4,7 @@ use super::{
 	link::Link,
 	message::{frame, Pass, Request, TextPart},
 };
-use neuroshard_graph::exec::PAGE_TOKENS;
+use neuroshard_compute::exec::PAGE_TOKENS;
 use std::collections::HashSet;
 use tokio_util::sync::CancellationToken;
 

@@ -3,12 +3,8 @@
 
 use super::accounts::{Terms, Unfit};
 use codec::{DecodeAll, Encode};
-use neuroshard_graph::{
-	exec::{Output, Stage, Wanted},
-	merkle::blake2_256,
-	tiles::bytes_of,
-	Class, ModelConfig,
-};
+use neuroshard_compute::exec::{Output, Stage, Wanted};
+use neuroshard_graph::{merkle::blake2_256, tiles::bytes_of, Class, ModelConfig};
 use neuroshard_types::{AccountId, H256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 

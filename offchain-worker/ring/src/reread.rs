@@ -4,7 +4,7 @@ use super::{
 	driver::{Failed, Ring, Rows, Stopped, PORTION},
 	message::{root, wanted_code, Kind, Pass, TextPart},
 };
-use neuroshard_graph::exec::{InferenceError, Input, Output, Pages, Piece, Sequence, Wanted, PAGE_TOKENS};
+use neuroshard_compute::exec::{InferenceError, Input, Output, Pages, Piece, Sequence, Wanted, PAGE_TOKENS};
 use std::time::{Duration, Instant};
 
 /// Between two texts that holders who lack them are given again.

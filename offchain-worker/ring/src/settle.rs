@@ -6,7 +6,7 @@ use super::{
 	history::Tellers,
 	message::{by_text, root, wanted_of, Kind, TextPart},
 };
-use neuroshard_graph::exec::{Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
+use neuroshard_compute::exec::{Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
 use neuroshard_types::H256;
 use std::collections::{BTreeSet, HashMap};
 

@@ -12,7 +12,8 @@ use super::{
 	span::Span,
 };
 use futures::future::join_all;
-use neuroshard_graph::{exec::PAGE_TOKENS, Class, ModelConfig};
+use neuroshard_compute::exec::PAGE_TOKENS;
+use neuroshard_graph::{Class, ModelConfig};
 use neuroshard_inference::Source;
 use neuroshard_network::{ByteStream, PeerAddress, StreamError, Streams};
 use neuroshard_types::{inference, AccountId, H256};

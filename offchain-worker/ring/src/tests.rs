@@ -11,10 +11,8 @@ use super::{
 	span::Span,
 	start::held,
 };
-use neuroshard_graph::{
-	exec::{Exec, Inference, InferenceError, Piece, Sequence, Wanted},
-	Class, ModelConfig,
-};
+use neuroshard_compute::exec::{Exec, Inference, InferenceError, Piece, Sequence, Wanted};
+use neuroshard_graph::{Class, ModelConfig};
 use neuroshard_inference::{Engine, Source};
 use neuroshard_training::{checkpoint::Checkpoint, presets};
 use neuroshard_types::H256;
@@ -229,9 +227,9 @@ fn expected(text: &[u32]) -> Vec<u32> {
 }
 
 fn expected_of(source: &Source, text: &[u32]) -> Vec<u32> {
-	let mut inference = source.load(&neuroshard_graph::exec::Stage::whole(3)).unwrap();
+	let mut inference = source.load(&neuroshard_compute::exec::Stage::whole(3)).unwrap();
 	let mut sequence = Sequence::default();
-	let pages = neuroshard_graph::exec::Pages::new(8);
+	let pages = neuroshard_compute::exec::Pages::new(8);
 	bits(inference.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens: text, wanted: Wanted::All }]).unwrap())
 }
 

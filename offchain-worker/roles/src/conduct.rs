@@ -2,8 +2,9 @@
 
 use crate::WorkerError;
 use futures::future::BoxFuture;
+use neuroshard_compute::trace::Mistake;
 use neuroshard_data::loader::Loader;
-use neuroshard_graph::{config::ConfigError, trace::Mistake, ModelConfig, TrainConfig};
+use neuroshard_graph::{config::ConfigError, ModelConfig, TrainConfig};
 use neuroshard_training::{
 	checkpoint::Checkpoint,
 	engine::Engine,

@@ -3,6 +3,7 @@
 use super::journal::JournalError;
 use crate::arithmetic::Fault;
 use neuroshard_chain_client::ChainError;
+use neuroshard_compute::exec::ExecError;
 use neuroshard_data::DataError;
 use neuroshard_disputes::{
 	answers::{ChallengeError, PlayerError, ShelfError},
@@ -10,7 +11,6 @@ use neuroshard_disputes::{
 	games::GameError,
 };
 use neuroshard_graph::tiles::DecodeError;
-use neuroshard_kernels::exec::ExecError;
 use neuroshard_network::{FetchError, NetworkError, Stopped};
 use neuroshard_store::{StoreError, LEFT_FREE};
 use neuroshard_support::counted::counted;

@@ -7,12 +7,13 @@ use super::{
 };
 use clap::Args;
 use neuroshard_chain_client::{BlockId, ChainAt, ChainError, Neuro};
+use neuroshard_compute::exec::Exec;
 use neuroshard_disputes::answers::{
 	challenge, check_disputable,
 	player::{computed, doubt_of},
 	Accusation, Dispute, Parts, Player, PlayerError, Shelf, State,
 };
-use neuroshard_graph::{exec::Exec, game::Side, ParamLayout};
+use neuroshard_graph::{game::Side, ParamLayout};
 use neuroshard_support::hardware;
 use neuroshard_types::{
 	answer_audit::AnswerId,

@@ -7,7 +7,8 @@ use super::{
 };
 use clap::Args;
 use neuroshard_chain_client::{keys::Keys, ChainAt, ChainClient, Costs, Neuro, RoundSize};
-use neuroshard_kernels::{exec::Exec, kat};
+use neuroshard_compute::exec::Exec;
+use neuroshard_compute::kat;
 use neuroshard_roles::status::Status;
 use neuroshard_store::{free_disk, LEFT_FREE};
 use neuroshard_support::{counted::counted, hardware, printable::printable_line};

@@ -9,7 +9,7 @@ use super::{
 };
 use clap::Args;
 use neuroshard_chain_client::keys::network_seed;
-use neuroshard_graph::exec::Exec;
+use neuroshard_compute::exec::Exec;
 use neuroshard_network::{keypair_from_secret, Multiaddr, PeerId};
 use neuroshard_ring::{
 	accounts::{

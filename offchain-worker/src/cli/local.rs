@@ -1,15 +1,12 @@
 //! The newest checkpoint in the base folder, for commands that need no chain.
 
 use super::CliError;
-use neuroshard_graph::{
-	exec::{Exec, RopeScaling, Stage},
-	Class, ParamLayout,
-};
+use neuroshard_compute::exec::{Exec, RopeScaling, Stage};
+use neuroshard_graph::{Class, ParamLayout};
 use neuroshard_inference::{Card, Model, ModelError, Parameters, Shape, Source};
 use neuroshard_provider::Served;
 use neuroshard_roles::read_model;
-use neuroshard_training::checkpoint::checkpoint_folder;
-use neuroshard_training::checkpoint::Checkpoint;
+use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint};
 use neuroshard_types::{ModelConfig, RunId, H256};
 use std::{path::Path, sync::Arc};
 

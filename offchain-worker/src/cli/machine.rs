@@ -2,7 +2,8 @@
 
 use super::{parse, CliError};
 use clap::{Args, ValueEnum};
-use neuroshard_kernels::{exec::Exec, kat};
+use neuroshard_compute::exec::Exec;
+use neuroshard_compute::kat;
 use neuroshard_support::hardware::{self, ASSUMED_KIB_S};
 use neuroshard_types::provider::{HardwareProfile, Role, Roles};
 

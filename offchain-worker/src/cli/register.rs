@@ -7,7 +7,7 @@ use super::{
 };
 use clap::Args;
 use neuroshard_chain_client::{keys::Keys, staking, Call, ChainAt, ChainClient, ChainError, Heads, Included, Neuro, RoundSize, Submitter};
-use neuroshard_kernels::exec::Exec;
+use neuroshard_compute::exec::Exec;
 use neuroshard_roles::arithmetic::{self, open_challenge};
 use neuroshard_types::{
 	provider::{HardwareProfile, ProviderInfo, Role},

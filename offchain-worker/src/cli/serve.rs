@@ -7,8 +7,9 @@ use neuroshard_chain_client::{
 	keys::{network_seed, Keys, PonwSigner, Seed},
 	ChainAt, ChainClient, Neuro, Submitter,
 };
+use neuroshard_compute::exec::PAGE_TOKENS;
 use neuroshard_disputes::answers::{judge, longest_text, InUse, Parts, Player, Shelf};
-use neuroshard_graph::{exec::PAGE_TOKENS, game::Side, ParamLayout};
+use neuroshard_graph::{game::Side, ParamLayout};
 use neuroshard_http::Origin;
 use neuroshard_inference::{batcher::Limits, Model};
 use neuroshard_network::{keypair_from_secret, PeerAddress, Streams};

@@ -1,9 +1,7 @@
 //! Measurement of this machine's performance.
 
-use neuroshard_kernels::{
-	exec::Exec,
-	shape::{MatDims, Start},
-};
+use neuroshard_compute::exec::Exec;
+use neuroshard_kernels::shape::{MatDims, Start};
 use neuroshard_types::provider::HardwareProfile;
 use std::{
 	path::Path,

@@ -2,12 +2,9 @@
 
 mod reference;
 
+use neuroshard_compute::exec::{Exec, Inference, Pages, Piece, Sequence, Wanted};
 use neuroshard_data::tokenizer;
-use neuroshard_graph::{
-	exec::{Exec, Inference, Pages, Piece, Sequence, Wanted},
-	sampler::Sampling,
-	Class, ModelConfig, TrainConfig,
-};
+use neuroshard_graph::{sampler::Sampling, Class, ModelConfig, TrainConfig};
 use neuroshard_inference::{
 	generate::{generate, GenerateError},
 	Model, ModelError,

@@ -7,9 +7,9 @@
 use crate::engine::Engine;
 use codec::{Decode, Encode};
 use neuroshard_atomic_write::{write_atomically, write_atomically_with};
+use neuroshard_compute::exec::CodeError;
 use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
-	exec::CodeError,
 	init::theta_0,
 	merkle::merkle_root,
 	tiles::{self, leaf_hashes, DecodeError},
@@ -225,7 +225,7 @@ impl Checkpoint {
 /// [`CheckpointError::Root`] if the bytes are others, [`CheckpointError::Encoding`] or [`CheckpointError::Code`] if they are no delta of this model.
 pub fn decode_delta(engine: &Engine, bytes: &[u8], root: H256) -> Result<Vec<f32>, CheckpointError> {
 	let sent = decode_sent(engine.delta_layout(), bytes, root, engine.exec().threads())?;
-	Ok(engine.train_config().decode_delta(engine.exec(), engine.layout(), sent)?)
+	Ok(neuroshard_compute::exec::decode_delta(engine.train_config(), engine.exec(), engine.layout(), sent)?)
 }
 
 /// Decodes a delta that a participant revealed under `root` to the numbers that it sent: those of the delta, or of its code. `layout` is that of deltas.

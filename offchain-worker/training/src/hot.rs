@@ -6,11 +6,8 @@
 
 use super::kept::OwnRound;
 use codec::{Decode, DecodeAll, Encode};
-use neuroshard_graph::{
-	merkle::Hash,
-	round::{InnerState, Reached},
-	ParamLayout, TrainConfig,
-};
+use neuroshard_compute::round::{InnerState, Reached};
+use neuroshard_graph::{merkle::Hash, ParamLayout, TrainConfig};
 use neuroshard_store::{Store, StoreError};
 use std::{
 	io::{self, Read},

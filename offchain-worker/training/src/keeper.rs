@@ -9,7 +9,8 @@ use super::{
 	kept::{self, OwnRound},
 	priority::lower_thread_priority,
 };
-use neuroshard_graph::{merkle::Hash, round::InnerState, TrainConfig};
+use neuroshard_compute::round::InnerState;
+use neuroshard_graph::{merkle::Hash, TrainConfig};
 use neuroshard_store::{Store, StoreError};
 use std::{
 	io,

@@ -4,10 +4,10 @@
 //! Those of a round take at most a sixteenth of the store's limit, so that of a large model only every k-th committed state is kept; all
 //! together take at most a quarter.
 
+use neuroshard_compute::player::States;
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
 	merkle::Hash,
-	player::States,
 	ParamLayout, TrainConfig,
 };
 use neuroshard_store::{Store, StoreError};
@@ -69,7 +69,7 @@ pub(super) fn commits_apart(train: &TrainConfig, elements: usize, limit: u64) ->
 	Some(train.state_roots().div_ceil(u32::try_from(states).unwrap_or(u32::MAX)).max(1))
 }
 
-/// Returns the source of states for [`neuroshard_graph::player::WorkStory::with_states`]: the states of `round` in `store`, each compared with the
+/// Returns the source of states for [`neuroshard_compute::player::WorkStory::with_states`]: the states of `round` in `store`, each compared with the
 /// root that it was committed by.
 pub fn states(store: Store, round: OwnRound, layout: ParamLayout, batch: u32, threads: usize) -> Box<States> {
 	Box::new(move |known, most| {

@@ -5,8 +5,9 @@ use super::{
 	round::{validation_loss, TrainError},
 };
 use crate::engine::Engine;
+use neuroshard_compute::exec::take_outer_step;
 use neuroshard_data::loader::Loader;
-use neuroshard_graph::{exec::take_outer_step, outer::AggregateError, TrainConfig};
+use neuroshard_graph::{outer::AggregateError, TrainConfig};
 use neuroshard_types::{run::Attestation, F32};
 
 /// Why there is no next checkpoint.

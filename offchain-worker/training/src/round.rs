@@ -2,15 +2,15 @@
 
 use super::checkpoint::Checkpoint;
 use crate::engine::{Engine, EngineError, JobError};
+use neuroshard_compute::{
+	exec::{StepError, ValidationError},
+	round::{InnerState, Progress, Reached, Residual, RoundError, RoundOutcome, RoundStart, Sent, Stop},
+};
 use neuroshard_data::{
 	loader::{Assignment, Loader},
 	DataError,
 };
-use neuroshard_graph::{
-	exec::{StepError, ValidationError},
-	round::{InnerState, Progress, Reached, Residual, RoundError, RoundOutcome, RoundStart, Sent, Stop},
-	tiles, Hash,
-};
+use neuroshard_graph::{tiles, Hash};
 use neuroshard_types::{assignment::Window, run::Work, F32, H256};
 use std::{
 	ops::ControlFlow,

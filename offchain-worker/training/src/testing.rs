@@ -1,7 +1,8 @@
 //! Helpers of the tests of inner states.
 
 use super::kept::OwnRound;
-use neuroshard_graph::{round::InnerState, ModelConfig, ParamLayout, TrainConfig};
+use neuroshard_compute::round::InnerState;
+use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_store::Store;
 use neuroshard_types::H256;
 

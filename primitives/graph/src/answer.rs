@@ -47,7 +47,7 @@ impl TokenList {
 }
 
 /// Tokens as they are hashed: four bytes each, lowest byte first.
-pub(crate) fn bytes_of(tokens: &[u32]) -> Vec<u8> {
+pub fn bytes_of(tokens: &[u32]) -> Vec<u8> {
 	tokens.iter().flat_map(|token| token.to_le_bytes()).collect()
 }
 
@@ -111,7 +111,7 @@ impl Answer<'_> {
 	}
 
 	/// Whether `logits` lead to `told` as choice `index` (`None` for the end), behind a text with these counts.
-	pub(crate) fn gives(&self, index: u32, logits: &[f32], counts: &Counts, told: Option<u32>) -> bool {
+	pub fn gives(&self, index: u32, logits: &[f32], counts: &Counts, told: Option<u32>) -> bool {
 		let Some(position) = self.prompt.count.checked_add(index) else { return false };
 		// No row of logits is that long where it does not fit.
 		let usable = usize::try_from(self.usable).unwrap_or(usize::MAX);
@@ -120,7 +120,7 @@ impl Answer<'_> {
 	}
 
 	/// The token of each row of the plan. One beyond 16 bits is beyond every vocabulary that a dispute judges: see [`crate::corpus::known`].
-	pub(crate) fn tokens(&self, [prompt, answer]: [&[u32]; 2]) -> Option<Vec<u16>> {
+	pub fn tokens(&self, [prompt, answer]: [&[u32]; 2]) -> Option<Vec<u16>> {
 		let (read, rows) = (usize::try_from(self.read()?).ok()?, usize::try_from(self.rows()?).ok()?);
 		let text = prompt.iter().chain(answer).take(read).map(|&token| u16::try_from(token).unwrap_or(u16::MAX));
 		Some(text.chain(core::iter::repeat(0)).take(rows).collect())

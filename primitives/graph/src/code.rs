@@ -28,7 +28,7 @@ impl Code {
 	}
 
 	/// Numbers that the code of a tile takes, beside its scale.
-	pub(crate) const fn per_tile(self) -> usize {
+	pub const fn per_tile(self) -> usize {
 		match self {
 			Self::Int8 => INT8_CODE,
 			Self::TopK(TopK { numbers, .. }) => numbers as usize,
@@ -36,7 +36,7 @@ impl Code {
 	}
 
 	/// Whether each tile has a scale beside its code.
-	pub(crate) const fn scales(self) -> bool {
+	pub const fn scales(self) -> bool {
 		matches!(self, Self::Int8)
 	}
 
@@ -60,7 +60,7 @@ impl Code {
 	}
 
 	/// Encodes a tile into its numbers and returns its scale, 0 without one.
-	pub(crate) fn encode(self, tile: &Tile, numbers: &mut [f32]) -> f32 {
+	pub fn encode(self, tile: &Tile, numbers: &mut [f32]) -> f32 {
 		match self {
 			Self::Int8 => {
 				let scale = int8_scale(tile);
@@ -81,7 +81,7 @@ impl Code {
 	}
 
 	/// The tile that these numbers and this scale stand for, of whose rows the first `rows` are inside the tensor.
-	pub(crate) fn decode(self, numbers: &[f32], scale: f32, rows: usize) -> Tile {
+	pub fn decode(self, numbers: &[f32], scale: f32, rows: usize) -> Tile {
 		let mut tile = [0.0; NUMBERS];
 		match self {
 			Self::Int8 => int8_decode(numbers, scale, &mut tile),
@@ -175,7 +175,7 @@ impl Code {
 }
 
 /// `x <- decay e + x`.
-pub(crate) fn add_residual(decay: f32, residual: &[f32], x: &mut [f32]) {
+pub fn add_residual(decay: f32, residual: &[f32], x: &mut [f32]) {
 	x.iter_mut().zip(residual).for_each(|(x, &e)| *x = fma(decay, e, *x));
 }
 

@@ -18,7 +18,10 @@ pub const MAX_NODES: u32 = 8_192;
 
 /// Number of a tensor within its plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TensorId(pub(crate) u32);
+pub struct TensorId(
+	/// From 0.
+	pub u32,
+);
 
 /// Where a tensor's values are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

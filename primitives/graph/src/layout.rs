@@ -54,7 +54,7 @@ impl ParamTensor {
 }
 
 /// Tensors of one decoder layer.
-pub(crate) const TENSORS_PER_LAYER: usize = 9;
+pub const TENSORS_PER_LAYER: usize = 9;
 
 /// A parameter tensor without its name, which only files need and which costs more than everything else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,7 +131,7 @@ impl ParamLayout {
 	}
 
 	/// The layout of a code of so many rows.
-	pub(crate) fn of_code(rows: usize) -> Self {
+	pub fn of_code(rows: usize) -> Self {
 		let tensor = ParamTensor { name: "code".into(), rows, cols: crate::tiles::TILE, offset: 0, kind: ParamKind::Code };
 		let len = tensor.len();
 		Self { tensors: alloc::vec![tensor], len }

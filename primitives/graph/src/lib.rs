@@ -11,10 +11,9 @@
 //! - [`outer`], [`code`]: aggregation of deltas and the outer step; what deltas are sent as.
 //! - [`sampler`], [`class`], [`answer`]: choosing the next token from logits, the arithmetic that these are computed in, and claims about what was
 //!   chosen.
-//! - `exec`, `round` (feature `std`): running plans, the inner loop of a round, validation, and models that answer.
-//! - `trace`, `player` (feature `std`): a job with all its tensors at hand, and what to answer in a dispute about it.
 //!
-//! The arithmetic is that of [`neuroshard_kernels`]: the same bits on every machine and with any number of threads.
+//! The arithmetic is that of [`neuroshard_kernels`]: the same bits on every machine and with any number of threads. What workers compute with, plans
+//! as a whole instead of single tiles, is `neuroshard-compute`.
 #![cfg_attr(not(feature = "std"), no_std)]
 extern crate alloc;
 
@@ -25,8 +24,6 @@ pub mod code;
 pub mod commit;
 pub mod config;
 pub mod corpus;
-#[cfg(feature = "std")]
-pub mod exec;
 pub mod game;
 pub mod graph;
 #[cfg(feature = "std")]
@@ -36,15 +33,9 @@ pub mod layout;
 pub mod merkle;
 pub mod outer;
 pub mod plan;
-#[cfg(feature = "std")]
-pub mod player;
 pub mod resume;
-#[cfg(feature = "std")]
-pub mod round;
 pub mod sampler;
 pub mod tiles;
-#[cfg(feature = "std")]
-pub mod trace;
 mod validate;
 pub mod witness;
 

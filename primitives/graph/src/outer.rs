@@ -149,7 +149,7 @@ impl Weighing {
 
 /// What is computed of a number of deltas, after they were shortened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub enum Way {
 	/// The mean without so many values at each end.
 	Trimmed(u32),
 	/// A weighted sum.
@@ -169,12 +169,12 @@ impl Robust {
 	}
 
 	/// What shortens deltas, if anything does.
-	pub(crate) fn clipping(&self) -> Option<Weighing> {
+	pub fn clipping(&self) -> Option<Weighing> {
 		(self.clip.get() > 0.0).then_some(Weighing::Clip(self.clip))
 	}
 
 	/// How `deltas` are combined.
-	pub(crate) fn way(&self, deltas: u32) -> Way {
+	pub fn way(&self, deltas: u32) -> Way {
 		let honest = |liars: u16| deltas.saturating_sub(krum_liars(liars, deltas));
 		let near = |liars: u16| honest(liars).saturating_sub(1);
 		match self.rule {

@@ -10,11 +10,7 @@ use crate::{
 	merkle::{blake2_256, hash_all, merkle_root, Hash},
 };
 use alloc::{vec, vec::Vec};
-#[cfg(feature = "std")]
-use neuroshard_kernels::exec::Exec;
 use neuroshard_kernels::num::canon_bits;
-#[cfg(feature = "std")]
-use std::sync::Mutex;
 
 /// Rows and columns of a tile.
 pub const TILE: usize = 32;
@@ -23,7 +19,7 @@ pub const LEAF_BYTES: usize = 4 * TILE * TILE;
 /// Bytes of a quarter of a leaf: 8 rows.
 pub const QUARTER_BYTES: usize = LEAF_BYTES / 4;
 /// Leaves that one thread gathers and hashes together: 64 KiB, which stays in a core's nearest caches.
-const BATCH: usize = 16;
+pub const BATCH: usize = 16;
 /// A leaf of zeros.
 const ZEROS: [u8; LEAF_BYTES] = [0; LEAF_BYTES];
 
@@ -212,7 +208,7 @@ fn hash_leaves(leaves: &[u8], out: &mut [Hash]) {
 }
 
 /// Runs `work(first, part)` over consecutive parts of `out` on up to `threads` threads.
-pub(crate) fn in_parts(threads: usize, out: &mut [Hash], work: impl Fn(usize, &mut [Hash]) + Sync) {
+pub fn in_parts(threads: usize, out: &mut [Hash], work: impl Fn(usize, &mut [Hash]) + Sync) {
 	#[cfg(feature = "std")]
 	if threads > 1 && out.len() > 4 * BATCH {
 		let part = out.len().div_ceil(threads).next_multiple_of(BATCH);
@@ -229,7 +225,7 @@ pub(crate) fn in_parts(threads: usize, out: &mut [Hash], work: impl Fn(usize, &m
 }
 
 /// Hashes of leaves from number `first` on, into `out`: `write(number, leaf)` is called for one after the other and fills in its bytes.
-fn hash_written(first: usize, out: &mut [Hash], mut write: impl FnMut(usize, &mut [u8])) {
+pub fn hash_written(first: usize, out: &mut [Hash], mut write: impl FnMut(usize, &mut [u8])) {
 	let (mut leaves, mut waiting) = (vec![0; BATCH * LEAF_BYTES], Vec::with_capacity(BATCH));
 	let mut of_zeros = None;
 	let end = first + out.len();
@@ -250,31 +246,8 @@ fn hash_written(first: usize, out: &mut [Hash], mut write: impl FnMut(usize, &mu
 	}
 }
 
-/// Hashes of `count` leaves on all threads; `write(number, leaf)` fills in the bytes of one.
-#[cfg(feature = "std")]
-pub(crate) fn written_hashes(exec: &Exec, count: usize, write: impl Fn(usize, &mut [u8]) + Sync) -> Vec<Hash> {
-	let mut hashes = vec![[0; 32]; count];
-	let threads = if count > 4 * BATCH { exec.threads() } else { 1 };
-	let part = count.div_ceil(threads).max(1);
-	let parts: Vec<_> = hashes.chunks_mut(part).map(Mutex::new).collect();
-	let work = |thread: usize| {
-		// Each part has one thread: none waits.
-		if let Some(Ok(mut out)) = parts.get(thread).map(Mutex::lock) {
-			hash_written(thread * part, &mut out, &write);
-		}
-	};
-	if threads > 1 {
-		exec.on_threads(work);
-	} else {
-		work(0);
-	}
-	drop(parts);
-	hashes
-}
-
 /// The leaf of tile (`row`, `col`) of `values`, a tensor of so many rows and columns which has such a tile.
-#[cfg(feature = "std")]
-pub(crate) fn write_tile(values: &[f32], [rows, cols]: [usize; 2], row: usize, col: usize, leaf: &mut [u8]) {
+pub fn write_tile(values: &[f32], [rows, cols]: [usize; 2], row: usize, col: usize, leaf: &mut [u8]) {
 	let (top, left) = (row * TILE, col * TILE);
 	TileBounds { first: top * cols + left, stride: cols, rows: TILE.min(rows - top), cols: TILE.min(cols - left) }.gather(values, leaf);
 }

@@ -1,6 +1,6 @@
 //! Elementary functions on f32: fixed polynomials evaluated by fused multiply-add, so that every machine gives the same bits (rule 6).
 //!
-//! The vector forms in [`crate::simd`] execute the same operations lane by lane; the constants live here.
+//! The vector forms of `neuroshard-compute` execute the same operations lane by lane; the constants live here.
 
 use crate::{
 	num::{fma, sqrt, NAN},
@@ -8,17 +8,19 @@ use crate::{
 };
 
 /// Arguments below give +0.
-pub(crate) const EXP_LO: f32 = f32::from_bits(0xc2ae_a8f6); // -87.33
+pub const EXP_LO: f32 = f32::from_bits(0xc2ae_a8f6); // -87.33
 /// Arguments above count as this one; the result stays finite.
-pub(crate) const EXP_HI: f32 = f32::from_bits(0x42b1_70a4); // 88.72
+pub const EXP_HI: f32 = f32::from_bits(0x42b1_70a4); // 88.72
 /// 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits.
-pub(crate) const ROUND: f32 = f32::from_bits(0x4b40_0000);
-pub(crate) const LOG2_E: f32 = f32::from_bits(0x3fb8_aa3b);
+pub const ROUND: f32 = f32::from_bits(0x4b40_0000);
+/// 1 / ln 2.
+pub const LOG2_E: f32 = f32::from_bits(0x3fb8_aa3b);
 /// Upper 15 bits of ln 2, so that its product with an exponent is exact.
-pub(crate) const LN2_HI: f32 = f32::from_bits(0x3f31_7200);
-pub(crate) const LN2_LO: f32 = f32::from_bits(0x35bf_be8e);
+pub const LN2_HI: f32 = f32::from_bits(0x3f31_7200);
+/// The rest of ln 2.
+pub const LN2_LO: f32 = f32::from_bits(0x35bf_be8e);
 /// (e^r - 1 - r) / r^2 on [-ln2/2, ln2/2], highest power first.
-pub(crate) const EXP_POLY: [f32; 5] = [
+pub const EXP_POLY: [f32; 5] = [
 	f32::from_bits(0x3ab6_8885),
 	f32::from_bits(0x3c09_05b7),
 	f32::from_bits(0x3d2a_aa8d),

@@ -1,4 +1,4 @@
-//! Shapes and parameters of operators, shared by the scalar reference and [`crate::exec`].
+//! Shapes and parameters of operators, shared by the scalar reference and executors.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -38,7 +38,7 @@ pub struct MatDims {
 
 impl MatDims {
 	/// Asserts that the slices have the lengths `m * k`, `k * n` and `m * n`.
-	pub(crate) fn check(&self, a: &[f32], b: &[f32], c: &[f32]) {
+	pub fn check(&self, a: &[f32], b: &[f32], c: &[f32]) {
 		assert_eq!(a.len(), self.m * self.k, "left operand");
 		assert_eq!(b.len(), self.k * self.n, "right operand");
 		assert_eq!(c.len(), self.m * self.n, "output");
@@ -62,26 +62,32 @@ pub struct AttentionDims {
 
 impl AttentionDims {
 	/// Length of a query, output or their gradients' tensor.
+	#[inline]
 	pub fn query_len(&self) -> usize {
 		self.batch * self.seq * self.query_width()
 	}
 	/// Length of a key or value tensor.
+	#[inline]
 	pub fn key_len(&self) -> usize {
 		self.batch * self.seq * self.key_width()
 	}
 	/// Numbers in a token's queries.
+	#[inline]
 	pub fn query_width(&self) -> usize {
 		self.heads * self.head_dim
 	}
 	/// Numbers in a token's keys.
+	#[inline]
 	pub fn key_width(&self) -> usize {
 		self.kv_heads * self.head_dim
 	}
 	/// Length of a tensor of scores `[batch * heads * seq, seq]`: row `(b * heads + h) * seq + i` is query `i` of head `h`.
+	#[inline]
 	pub fn score_len(&self) -> usize {
 		self.batch * self.heads * self.seq * self.seq
 	}
 	/// Query heads that share a key head.
+	#[inline]
 	pub fn group(&self) -> usize {
 		self.heads / self.kv_heads
 	}
@@ -100,7 +106,7 @@ pub struct RopeDims {
 
 impl RopeDims {
 	/// Asserts that the tensor and the tables fit.
-	pub(crate) fn check(&self, x: &[f32], cos: &[f32], sin: &[f32]) {
+	pub fn check(&self, x: &[f32], cos: &[f32], sin: &[f32]) {
 		assert!(self.head_dim.is_multiple_of(2) && x.len().is_multiple_of(self.seq * self.heads * self.head_dim), "rope shape");
 		assert!(cos.len() == self.seq * self.head_dim / 2 && sin.len() == cos.len(), "rope tables");
 	}
@@ -132,6 +138,7 @@ pub struct AdamW {
 }
 
 /// Tiles of a `[rows, cols]` tensor: edge tiles count as whole ones.
+#[inline]
 pub fn tile_count(rows: usize, cols: usize) -> usize {
 	rows.div_ceil(TILE) * cols.div_ceil(TILE)
 }
@@ -238,7 +245,7 @@ pub struct Measured<'a> {
 
 impl Measured<'_> {
 	/// Asserts that the lengths match, `out` being that of all segments.
-	pub(crate) fn check(&self, from: Distance, out: &[f32]) {
+	pub fn check(&self, from: Distance, out: &[f32]) {
 		let len = self.tiling.len();
 		assert!(!self.vectors.is_empty() && self.vectors.iter().all(|vector| vector.len() == len), "vectors");
 		assert!(self.factors.is_empty() || self.factors.len() == self.vectors.len(), "factors");

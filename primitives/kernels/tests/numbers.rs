@@ -1,5 +1,4 @@
 //! Numbers: fused multiply-add, order, square root and elementary functions.
-#![cfg(feature = "std")]
 
 mod common;
 

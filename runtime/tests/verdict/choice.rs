@@ -1,13 +1,15 @@
 //! The last move about the choice of a token, inside the runtime's WASM: with the largest witnesses, and whatever settings tokens are chosen by.
 
 use super::Chain;
+use neuroshard_compute::{
+	exec::Exec,
+	player::{AnswerStory, Job, Story, Traced},
+	recorder::record_choice,
+};
 use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
-	exec::Exec,
 	game::{open_answer, Move, Outcome, Position, Ruling, Setting, Subject},
-	player::{AnswerStory, Job, Story, Traced},
 	sampler::Sampling,
-	witness::record_choice,
 	Hash, ModelConfig, ParamLayout, TrainConfig,
 };
 use neuroshard_runtime::kernels_api::{Claim, Game};

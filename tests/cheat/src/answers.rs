@@ -2,11 +2,9 @@
 
 use super::Cheat;
 use clap::Args;
+use neuroshard_compute::exec::{Exec, Inference, InferenceError, Pages, Piece, Wanted};
 use neuroshard_disputes::answers::Lie;
-use neuroshard_graph::{
-	exec::{Exec, Inference, InferenceError, Pages, Piece, Wanted},
-	ModelConfig, ParamLayout,
-};
+use neuroshard_graph::{ModelConfig, ParamLayout};
 use neuroshard_inference::{Engine, ModelError};
 use neuroshard_training::checkpoint::{Checkpoint, CheckpointError};
 use std::{io, path::PathBuf, sync::Arc};

@@ -16,9 +16,10 @@ pub use answers::{AnswerCheat, AnswerLie};
 pub use cheat::Cheat;
 pub use checkpoint::CheckpointLie;
 use futures::{future::BoxFuture, FutureExt};
+use neuroshard_compute::trace::Mistake;
 use neuroshard_data::loader::Loader;
 use neuroshard_disputes::answers::Lie;
-use neuroshard_graph::{config::ConfigError, graph::Op, merkle::blake2_256, plan::Plan, trace::Mistake, ModelConfig, TrainConfig};
+use neuroshard_graph::{config::ConfigError, graph::Op, merkle::blake2_256, plan::Plan, ModelConfig, TrainConfig};
 use neuroshard_roles::{Conduct, Due, Honest, Made, WorkerError};
 use neuroshard_training::{
 	checkpoint::Checkpoint,

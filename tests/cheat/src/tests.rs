@@ -2,17 +2,14 @@
 
 use super::*;
 use clap::{Parser, ValueEnum};
+use neuroshard_compute::player::{CheckpointStory, Story, WorkStory};
 use neuroshard_data::{
 	corpus::Corpus,
 	dataset::{build, BuildOptions},
 	loader::Loader,
 	DataError,
 };
-use neuroshard_graph::{
-	game::Doubt,
-	player::{CheckpointStory, Story, WorkStory},
-	Aggregator, Code, Compressed, Robust, Rule, TopK, F32,
-};
+use neuroshard_graph::{game::Doubt, Aggregator, Code, Compressed, Robust, Rule, TopK, F32};
 use neuroshard_training::{
 	checkpoint::{decode_delta, Checkpoint},
 	engine::Engine,

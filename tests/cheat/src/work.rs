@@ -1,16 +1,18 @@
 //! Work that is not what a round's inner steps on its windows give.
 
 use super::{Deed, Fault};
+use neuroshard_compute::{
+	exec::StepError,
+	player::{PlayError, Story, WorkStory},
+	round::{Residual, Sent},
+	trace::TraceError,
+};
 use neuroshard_data::{
 	loader::{Assignment, Loader},
 	DataError,
 };
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
-	exec::StepError,
-	player::{PlayError, Story, WorkStory},
-	round::{Residual, Sent},
-	trace::TraceError,
 	Hash,
 };
 use neuroshard_roles::{Conduct, Due};

@@ -11,11 +11,8 @@ use crate::{
 	games::{move_of, GameError, GameId, Games},
 };
 use neuroshard_chain_client::{next_block, ChainAt, ChainClient, ChainError, Heads, Submitter, Verdict};
-use neuroshard_graph::{
-	exec::{Exec, ExecError},
-	game::Side,
-	ConfigError, ModelConfig, ParamLayout,
-};
+use neuroshard_compute::exec::{Exec, ExecError};
+use neuroshard_graph::{game::Side, ConfigError, ModelConfig, ParamLayout};
 use neuroshard_inference::{Engine, ModelError};
 use neuroshard_support::counted::counted;
 use neuroshard_training::checkpoint::{Checkpoint, CheckpointError};

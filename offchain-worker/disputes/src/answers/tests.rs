@@ -6,12 +6,13 @@ use neuroshard_chain_client::{
 	disputes::{challenge_answer, play, Act},
 	Heads, Submitter,
 };
-use neuroshard_fixtures::answers::{alice, answered, config, given, layout, newest, other_token, somebody, GENESIS, ROUND, SESSION};
-use neuroshard_fixtures::Connect;
+use neuroshard_compute::{exec::Exec, trace::Mistake};
+use neuroshard_fixtures::{
+	answers::{alice, answered, config, given, layout, newest, other_token, somebody, GENESIS, ROUND, SESSION},
+	Connect,
+};
 use neuroshard_graph::{
-	exec::Exec,
 	game::{Move, Outcome, Position, Ruling, Side},
-	trace::Mistake,
 	ModelConfig,
 };
 use neuroshard_inference::receipt::Transcript;
@@ -57,7 +58,7 @@ fn dispute(transcript: &Transcript, doubt: u32, defending: &mut Case, challengin
 		assert!(record.is_at(&position));
 		let case = if position.turn() == Side::Defender { &mut *defending } else { &mut *challenging };
 		let action = match case.respond(position.turn(), &position, record.defence()) {
-			Err(crate::cases::case::CaseError::Play(neuroshard_graph::player::PlayError::Nothing)) => return None,
+			Err(crate::cases::case::CaseError::Play(neuroshard_compute::player::PlayError::Nothing)) => return None,
 			action => action.unwrap(),
 		};
 		let outcome = case.grounds().judge(|setting| position.play(setting, &action)).unwrap();

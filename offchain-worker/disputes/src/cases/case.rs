@@ -1,12 +1,14 @@
 //! A claim with what it takes to recompute it.
 
 use super::library::Shards;
-use neuroshard_data::{loader::Loader, DataError};
-use neuroshard_graph::{
+use neuroshard_compute::{
 	exec::{Exec, SetupError},
-	game::{open_answer, open_checkpoint, open_sample, open_work, Doubt, GameError, Move, Position, Side},
 	player::{AnswerStory, CheckpointStory, PlayError, Player, States, Story, WorkStory},
 	trace::TraceError,
+};
+use neuroshard_data::{loader::Loader, DataError};
+use neuroshard_graph::{
+	game::{open_answer, open_checkpoint, open_sample, open_work, Doubt, GameError, Move, Position, Side},
 	ConfigError, Hash, ModelConfig, TrainConfig,
 };
 use neuroshard_training::checkpoint::CheckpointError;
@@ -190,7 +192,7 @@ impl Case {
 
 	/// Recomputed with a mistake, as a cheater who made it on purpose defends its claim.
 	#[must_use]
-	pub fn with_mistake(self, mistake: Option<neuroshard_graph::trace::Mistake>) -> Self {
+	pub fn with_mistake(self, mistake: Option<neuroshard_compute::trace::Mistake>) -> Self {
 		let told = match (self.told, mistake) {
 			(Told::Work(story, shards), Some(mistake)) => Told::Work(Box::new(story.with_mistake(mistake)), shards),
 			(Told::Answer(story), Some(mistake)) => Told::Answer(Box::new(story.with_mistake(mistake))),

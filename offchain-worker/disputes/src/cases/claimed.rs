@@ -1,6 +1,7 @@
 //! The claim of a participant, for tests of this crate and of others, which compile this file as their own.
 
 use neuroshard_atomic_write::write_atomically;
+use neuroshard_compute::{exec::Exec, trace::Mistake};
 use neuroshard_data::{
 	dataset::{dataset_root, shard_path},
 	loader::Loader,
@@ -8,10 +9,8 @@ use neuroshard_data::{
 use neuroshard_disputes::cases::{case::Case, library::Shards};
 use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
-	exec::Exec,
 	init::theta_0,
 	tiles::content_id,
-	trace::Mistake,
 	ParamLayout,
 };
 use neuroshard_types::{

@@ -1,11 +1,11 @@
 //! Chunks of a dataset with their proofs, from shard files.
 
+use neuroshard_compute::recorder::{Chunk, Library};
 use neuroshard_data::dataset::shard_path;
 use neuroshard_graph::{
 	corpus::CHUNK_TOKENS,
 	merkle::{prove, Hash},
 	tiles::{leaf_hashes, LEAF_BYTES},
-	witness::{Chunk, Library},
 };
 use neuroshard_types::{dataset::DatasetShape, H256};
 use std::{path::PathBuf, sync::Arc};

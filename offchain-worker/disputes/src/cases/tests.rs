@@ -2,13 +2,9 @@
 
 use super::{case::Case, claimed::Claimed, library::Shards, record::Record};
 use neuroshard_chain_client::disputes::Act;
+use neuroshard_compute::{exec::Exec, player::PlayError, trace::Mistake};
 use neuroshard_data::loader::Loader;
-use neuroshard_graph::{
-	exec::Exec,
-	game::{Doubt, Move, Outcome, Position, Ruling, Side},
-	player::PlayError,
-	trace::Mistake,
-};
+use neuroshard_graph::game::{Doubt, Move, Outcome, Position, Ruling, Side};
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
 	run::Work,

@@ -2,7 +2,8 @@
 
 use super::{FolderError, Tokens};
 use crate::parameters::Shape;
-use neuroshard_graph::{exec::RopeScaling, ConfigError, ModelConfig, F32};
+use neuroshard_compute::exec::RopeScaling;
+use neuroshard_graph::{ConfigError, ModelConfig, F32};
 use serde::Deserialize;
 
 /// Fields of `config.json` that matter.

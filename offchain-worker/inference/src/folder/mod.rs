@@ -150,7 +150,8 @@ fn json_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderEr
 mod tests {
 	use super::*;
 	use crate::Message;
-	use neuroshard_graph::{exec::RopeScaling, merkle, ModelConfig};
+	use neuroshard_compute::exec::RopeScaling;
+	use neuroshard_graph::{merkle, ModelConfig};
 	use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
 	use serde_json::{json, Value};
 	use std::fs;

@@ -7,8 +7,8 @@ mod header;
 use super::files::{self, missing, FileError, Kind};
 use blake2b_simd::Params;
 use header::{Entries, LONGEST};
+use neuroshard_compute::exec::{Exec, Inference, InferenceError, RopeScaling, Stage};
 use neuroshard_graph::{
-	exec::{Exec, Inference, InferenceError, RopeScaling, Stage},
 	merkle::{merkle_root, Hash},
 	tiles::{self, leaf_hashes, DecodeError},
 	Class, ConfigError, ModelConfig, ParamLayout, ParamTensor,

@@ -2,8 +2,8 @@
 
 use super::{Malformed, Transcript};
 use crate::Engine;
+use neuroshard_compute::exec::{InferenceError, Piece, Sequence, Wanted, PAGE_TOKENS};
 use neuroshard_graph::{
-	exec::{InferenceError, Piece, Sequence, Wanted, PAGE_TOKENS},
 	sampler,
 	sampler::{sample, Counts, SamplingError},
 };
@@ -146,10 +146,8 @@ pub(super) mod tests {
 		receipt::Issuer,
 	};
 	use neuroshard_chain_client::keys::{PonwSigner, Seed};
-	use neuroshard_graph::{
-		exec::{Exec, Inference},
-		sampler::Sampling,
-	};
+	use neuroshard_compute::exec::{Exec, Inference};
+	use neuroshard_graph::sampler::Sampling;
 	use neuroshard_training::{checkpoint::Checkpoint, presets};
 	use neuroshard_types::{inference::Prices, AccountId};
 	use std::sync::Arc;

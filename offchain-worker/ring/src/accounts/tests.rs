@@ -15,8 +15,8 @@ use super::{
 	member::{decisions, Difference, Member, Tasks},
 	*,
 };
+use neuroshard_compute::exec::Exec;
 use neuroshard_fixtures::{provider, Connect};
-use neuroshard_kernels::exec::Exec;
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_network::{Keypair, PeerAddress, Streams};
 use neuroshard_training::presets;

@@ -1,7 +1,8 @@
 //! Costs of a model, and speeds of nodes and of the links between them.
 
 use super::PlacementError;
-use neuroshard_graph::{config::MAX_LAYERS, exec::PAGE_TOKENS, Class, ModelConfig};
+use neuroshard_compute::exec::PAGE_TOKENS;
+use neuroshard_graph::{config::MAX_LAYERS, Class, ModelConfig};
 
 /// Bytes of a key's or value's channel, of an activation, of a norm's parameter and of one that tokens are looked up in: all are 32-bit floats.
 const FLOAT: u64 = 4;

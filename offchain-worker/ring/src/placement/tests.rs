@@ -424,8 +424,8 @@ fn what_a_model_costs() {
 	let model = Model::of(&config, Load { class: Class::ExactF32, context: 33, sequences: 5, batch: 3 }).unwrap();
 	// 2 heads of 32; q and o have 64 x 64 parameters, k and v 64 x 32, the MLP 3 x 64 x 64, norms 2 x 64.
 	let (projections, mlp) = (2 * 64 * 64 + 2 * 64 * 32, 3 * 64 * 64);
-	let pages = 33u64.div_ceil(u64::try_from(neuroshard_graph::exec::PAGE_TOKENS).unwrap());
-	let cached = pages * u64::try_from(neuroshard_graph::exec::PAGE_TOKENS).unwrap() * 2 * 32 * 4 * 5;
+	let pages = 33u64.div_ceil(u64::try_from(neuroshard_compute::exec::PAGE_TOKENS).unwrap());
+	let cached = pages * u64::try_from(neuroshard_compute::exec::PAGE_TOKENS).unwrap() * 2 * 32 * 4 * 5;
 	let layer = model.layers[1];
 	assert_eq!(layer.memory, 4 * (projections + mlp + 128) + cached);
 	assert_eq!(layer.attention, Work { flops: 3 * (2 * projections + 4 * 64 * 33), bytes: 4 * (projections + 64) + 3 * 33 * 2 * 32 * 4 });

@@ -7,6 +7,7 @@ use crate::{
 	WorkerError,
 };
 use neuroshard_chain_client::{ChainAt, ChainClient};
+use neuroshard_compute::exec::Exec;
 use neuroshard_disputes::{
 	answers::{
 		judge,
@@ -15,7 +16,7 @@ use neuroshard_disputes::{
 	},
 	cases::case::CaseError,
 };
-use neuroshard_graph::{exec::Exec, ParamLayout};
+use neuroshard_graph::ParamLayout;
 use neuroshard_inference::receipt::Transcript;
 use neuroshard_support::hardware::available_memory;
 use neuroshard_training::checkpoint::Checkpoint;

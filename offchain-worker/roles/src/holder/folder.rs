@@ -4,16 +4,14 @@ use crate::{
 	actor::{aside::Aside, blocking::blocking},
 	WorkerError,
 };
+use neuroshard_compute::recorder::{Chunk, Library};
 use neuroshard_data::{
 	dataset::{shard_path, verify, Dataset},
 	manifest::DatasetManifest,
 	DataError,
 };
 use neuroshard_disputes::cases::library::Shards;
-use neuroshard_graph::{
-	corpus::Corpus,
-	witness::{Chunk, Library},
-};
+use neuroshard_graph::corpus::Corpus;
 use neuroshard_types::{
 	dataset::{ChunkOpening, ChunkPlace, Manifest},
 	BlockNumber, H256,

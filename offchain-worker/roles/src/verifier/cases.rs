@@ -12,9 +12,10 @@ use crate::{
 	WorkerError,
 };
 use neuroshard_chain_client::ChainAt;
+use neuroshard_compute::exec::Exec;
 use neuroshard_data::loader::Assignment;
 use neuroshard_disputes::cases::case::{Case, CaseError, SourceError};
-use neuroshard_graph::{exec::Exec, tiles, ParamLayout};
+use neuroshard_graph::{tiles, ParamLayout};
 use neuroshard_network::PeerAddress;
 use neuroshard_store::{ContentDescriptor, Store};
 use neuroshard_support::hardware::available_memory;

@@ -24,11 +24,11 @@ use super::{
 use crate::status::Reporter;
 use accusations::Accusation;
 use neuroshard_chain_client::{next_block, ChainClient, Heads, Submitter};
+use neuroshard_compute::exec::Exec;
 use neuroshard_disputes::{
 	cases::{case::Case, ledger::Ledger},
 	games::{move_of, Games, BACKOFF},
 };
-use neuroshard_graph::exec::Exec;
 use neuroshard_support::backoff::Rests;
 use neuroshard_training::priority::Priority;
 use neuroshard_types::{

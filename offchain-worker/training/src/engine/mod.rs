@@ -8,11 +8,11 @@ pub mod autograd;
 
 use arena::ArenaTensor;
 use candle_core::Device;
-use neuroshard_graph::{
+use neuroshard_compute::{
 	exec::{Exec, ExecError, SetupError, StepError, StepOutcome, Trainer, ValidationError, Validator},
 	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart, Stop},
-	ModelConfig, ParamLayout, TrainConfig,
 };
+use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
 use std::{ops::ControlFlow, sync::Arc};
 
 /// Why the engine gives no result.

@@ -1,17 +1,20 @@
 //! Real claims about a tiny model, and players of games about them.
 
 use super::*;
+use neuroshard_compute::{
+	exec::Exec,
+	player::{AnswerStory, CheckpointStory, Job, PlayError, Player, Story, Traced, WorkStory},
+	recorder::{record, record_choice, Chunk, Library},
+	trace::Mistake,
+};
 use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
 	corpus::{Corpus, Window, CHUNK_TOKENS},
-	exec::Exec,
 	game::{Doubt, Entry, Move, Position, Setting, Side, Site, Subject},
 	merkle::{blake2_256, merkle_root, prove, Hash},
-	player::{AnswerStory, CheckpointStory, Job, PlayError, Player, Story, Traced, WorkStory},
 	sampler::Sampling,
 	tiles::{leaf_hash, LEAF_BYTES},
-	trace::Mistake,
-	witness::{record, record_choice, Chunk, Library, Tokens},
+	witness::Tokens,
 	ModelConfig, ParamKind, ParamLayout, TrainConfig, F32,
 };
 use neuroshard_types::{

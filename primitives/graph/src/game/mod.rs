@@ -93,7 +93,7 @@ pub enum Subject<'a> {
 
 impl<'a> Subject<'a> {
 	/// The windows of inner step `step`, by sequence; none for outer steps.
-	pub(crate) fn windows(self, step: u32) -> impl Fn(u32) -> Option<Window> + 'a {
+	pub fn windows(self, step: u32) -> impl Fn(u32) -> Option<Window> + 'a {
 		move |sequence| match self {
 			Self::Work { window, .. } => window(step, sequence),
 			Self::Checkpoint { .. } | Self::Answer(_) => None,

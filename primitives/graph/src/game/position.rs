@@ -331,7 +331,10 @@ impl Setting<'_> {
 	}
 
 	/// Inner steps of the work that is claimed.
-	pub(crate) fn inner_steps(&self) -> Result<u32, GameError> {
+	///
+	/// # Errors
+	/// [`GameError::OtherClaim`] if no work is.
+	pub fn inner_steps(&self) -> Result<u32, GameError> {
 		match self.subject {
 			Subject::Work { steps, .. } => Ok(steps),
 			Subject::Checkpoint { .. } | Subject::Answer(_) => Err(GameError::OtherClaim),
@@ -354,7 +357,7 @@ impl Setting<'_> {
 	}
 
 	/// Whether nodes of an outer step are listed.
-	pub(crate) fn aggregates_in_steps(&self) -> bool {
+	pub fn aggregates_in_steps(&self) -> bool {
 		self.train.aggregator.robust().is_some()
 	}
 

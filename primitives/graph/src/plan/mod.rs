@@ -26,19 +26,22 @@ pub const MAX_DELTAS: u32 = 128;
 
 /// Sizes of one batch on one model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sizes {
+pub struct Sizes {
+	/// Sequences.
 	pub batch: u32,
+	/// Tokens of a sequence.
 	pub seq: u32,
 	/// `batch * seq`.
 	pub tokens: u32,
-	pub dim: u32,
-	pub kv_dim: u32,
-	pub ffn: u32,
+	pub(crate) dim: u32,
+	pub(crate) kv_dim: u32,
+	pub(crate) ffn: u32,
+	/// Tokens of the vocabulary.
 	pub vocab: u32,
-	pub heads: u32,
-	pub kv_heads: u32,
-	pub layers: u32,
-	pub tied: bool,
+	pub(crate) heads: u32,
+	pub(crate) kv_heads: u32,
+	pub(crate) layers: u32,
+	pub(crate) tied: bool,
 }
 
 impl Sizes {
@@ -64,11 +67,14 @@ impl Sizes {
 	}
 }
 
-/// What a training plan has after the loss. The first three are offsets of flat vectors in parameter layout.
+/// What a training plan has after the loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Update {
+pub struct Update {
+	/// Offset of the first moments, a flat vector in parameter layout.
 	pub first_moment: u64,
+	/// That of the second moments.
 	pub second_moment: u64,
+	/// That of the gradient.
 	pub gradient: u64,
 	/// `[1, 1]` sum of squares of the gradient.
 	pub square_norm: TensorId,
@@ -80,10 +86,12 @@ pub(crate) struct Update {
 
 /// What the executor needs to know of a plan that runs on an arena. Parameters are at its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ArenaJob {
+pub struct ArenaJob {
+	/// Of its batch.
 	pub sizes: Sizes,
 	/// `[1, 1]` mean loss; in validation the `tokens / 32` partial sums of a group, in rows of 32.
 	pub loss: TensorId,
+	/// Of a training step.
 	pub update: Option<Update>,
 }
 
@@ -112,7 +120,8 @@ impl Slot {
 
 /// Deltas that are sent as codes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Coded {
+pub struct Coded {
+	/// The code.
 	pub code: Code,
 	/// Rows of a code.
 	pub rows: u32,
@@ -136,7 +145,7 @@ pub struct Plan {
 	/// vector after vector.
 	vectors: Vec<Option<u64>>,
 	/// If deltas are sent as codes.
-	pub(crate) coded: Option<Coded>,
+	pub coded: Option<Coded>,
 	/// All other tensors, and where their values come from.
 	tensors: Vec<(TensorInfo, Origin)>,
 	/// Vectors in parameter layout that the job ends with.
@@ -149,7 +158,8 @@ pub struct Plan {
 	nodes: u32,
 	listed_nodes: u32,
 	arena_len: u64,
-	pub(crate) job: Option<ArenaJob>,
+	/// If it runs on an arena.
+	pub job: Option<ArenaJob>,
 }
 
 /// The part of a list that a stage says is its own.
@@ -312,16 +322,14 @@ impl Plan {
 	}
 
 	/// Elements of a vector that belong to tensor `slot`.
-	#[cfg(feature = "std")]
-	pub(crate) fn slot_range(&self, slot: u32) -> Option<core::ops::Range<usize>> {
+	pub fn slot_range(&self, slot: u32) -> Option<core::ops::Range<usize>> {
 		let Slot { rows, cols, offset } = *self.slots.get(usize::try_from(slot).ok()?)?;
 		let first = usize::try_from(offset).ok()?;
 		Some(first..first.checked_add(rows as usize * cols as usize)?)
 	}
 
 	/// The tensors of a vector.
-	#[cfg(feature = "std")]
-	pub(crate) fn tiling(&self) -> neuroshard_kernels::shape::Tiling {
+	pub fn tiling(&self) -> neuroshard_kernels::shape::Tiling {
 		neuroshard_kernels::shape::Tiling::new(self.slots.iter().map(|slot| (slot.rows as usize, slot.cols as usize)))
 	}
 

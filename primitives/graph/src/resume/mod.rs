@@ -27,9 +27,7 @@ use neuroshard_kernels::{
 	scalar,
 	shape::{MatDims, Start},
 };
-#[cfg(feature = "std")]
-pub(crate) use parameters::adamw;
-pub use parameters::Parameters;
+pub use parameters::{adamw, Parameters};
 
 /// Side of a tile.
 pub const SIDE: usize = 32;

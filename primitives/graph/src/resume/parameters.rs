@@ -10,26 +10,38 @@ use neuroshard_kernels::{
 /// What a configuration, and for a training step its place in the run, give to operators.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameters {
-	pub(crate) dim: usize,
-	pub(crate) vocab: u32,
-	pub(crate) seq: usize,
-	pub(crate) heads: usize,
-	pub(crate) kv_heads: usize,
-	pub(crate) head_dim: usize,
+	/// Width of the residual stream.
+	pub dim: usize,
+	/// Tokens of the vocabulary.
+	pub vocab: u32,
+	/// Tokens of a sequence.
+	pub seq: usize,
+	/// Query heads.
+	pub heads: usize,
+	/// Key and value heads.
+	pub kv_heads: usize,
+	/// Numbers in a head.
+	pub head_dim: usize,
 	pub(crate) rope_theta: u32,
-	pub(crate) norm_eps: f32,
-	pub(crate) inverse_tokens: f32,
-	pub(crate) clip: f32,
-	pub(crate) adamw: AdamW,
-	pub(crate) outer_lr: f32,
-	pub(crate) outer_beta: f32,
+	/// Added under the root of a norm.
+	pub norm_eps: f32,
+	/// One by the tokens of a batch.
+	pub inverse_tokens: f32,
+	/// Greatest norm of a gradient.
+	pub clip: f32,
+	/// Scalars of AdamW but for the clip factor, which is 1.
+	pub adamw: AdamW,
+	/// Learning rate of the outer step.
+	pub outer_lr: f32,
+	/// Momentum of the outer step.
+	pub outer_beta: f32,
 	/// Behind each delta of an outer step, where deltas weigh by them.
-	pub(crate) inner_steps: Vec<u32>,
+	pub inner_steps: Vec<u32>,
 }
 
 /// AdamW's scalars but for the clip factor, which is 1. `schedule_index` counts the steps of the whole run from 0, `t` those since the
 /// moments were reset, from 1.
-pub(crate) fn adamw(train: &TrainConfig, schedule_index: u64, t: u64) -> AdamW {
+pub fn adamw(train: &TrainConfig, schedule_index: u64, t: u64) -> AdamW {
 	let rate = LearningRate {
 		peak: train.lr.get(),
 		min: train.lr_min.get(),

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Where a row of the logits is committed to.
-pub(super) struct Row {
+pub struct Row {
 	/// The node.
 	pub node: u32,
 	/// Tiles of the node.

@@ -8,8 +8,6 @@
 
 mod choice;
 mod reader;
-#[cfg(feature = "std")]
-mod recorder;
 
 use crate::{
 	answer::{Answer, MAX_TEXT},
@@ -20,10 +18,8 @@ use crate::{
 	tiles::{bytes_of, leaf_hash, LEAF_BYTES},
 };
 use alloc::vec::Vec;
-pub use choice::{check_choice, choice_len};
+pub use choice::{check_choice, choice_len, Row};
 use reader::Reader;
-#[cfg(feature = "std")]
-pub use recorder::{record, record_choice, record_reading, Chunk, Library, RecordError};
 
 /// Most bytes of a witness.
 pub const MAX_WITNESS: usize = 256 * 1024;

@@ -24,28 +24,30 @@ const SPECIAL: [u32; 16] = [
 ];
 
 /// A 64-bit linear congruential generator, of which the upper words are used.
-pub(super) struct Inputs(u64);
+pub struct Inputs(u64);
 
 impl Inputs {
-	pub(super) fn new(seed: u64) -> Self {
+	/// The same numbers for the same seed.
+	pub fn new(seed: u64) -> Self {
 		Self(seed)
 	}
 
 	/// Drawn from all bits of `seed`.
-	pub(super) fn drawn(seed: [u8; 32]) -> Self {
+	pub fn drawn(seed: [u8; 32]) -> Self {
 		let mut digest = Digest::new();
 		digest.add_bytes(&seed);
 		let [a, b, c, d, e, f, g, h, ..] = digest.finish();
 		Self(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
 	}
 
-	pub(super) fn word(&mut self) -> u32 {
+	/// Any 32 bits.
+	pub fn word(&mut self) -> u32 {
 		self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
 		(self.0 >> 32) as u32
 	}
 
 	/// In [-2, 2), with 24 significant bits.
-	pub(super) fn plain(&mut self) -> f32 {
+	pub fn plain(&mut self) -> f32 {
 		(self.word() >> 8) as f32 / 4_194_304.0 - 2.0
 	}
 
@@ -60,7 +62,7 @@ impl Inputs {
 	}
 
 	/// Any number: specials, any bits, finite ones.
-	pub(super) fn any(&mut self) -> f32 {
+	pub fn any(&mut self) -> f32 {
 		match self.word() >> 29 {
 			0 => f32::from_bits(SPECIAL[(self.word() >> 28) as usize]),
 			1 | 2 => f32::from_bits(self.word()),
@@ -69,7 +71,7 @@ impl Inputs {
 	}
 
 	/// A tensor of finite numbers, or with one number in `1 / rarity` being anything.
-	pub(super) fn tensor(&mut self, len: usize, rarity: Option<u32>) -> Vec<f32> {
+	pub fn tensor(&mut self, len: usize, rarity: Option<u32>) -> Vec<f32> {
 		(0..len)
 			.map(|_| match rarity {
 				Some(rarity) if self.word().is_multiple_of(rarity) => self.any(),
@@ -79,20 +81,23 @@ impl Inputs {
 	}
 
 	/// Token ids below `vocab`.
-	pub(super) fn ids(&mut self, len: usize, vocab: u32) -> Vec<u32> {
+	pub fn ids(&mut self, len: usize, vocab: u32) -> Vec<u32> {
 		(0..len).map(|_| self.word() % vocab).collect()
 	}
 }
 
 /// Blake2b-256, of canonical numbers for the most part.
-pub(super) struct Digest(blake2b_simd::State);
+pub struct Digest(blake2b_simd::State);
 
 impl Digest {
-	pub(super) fn new() -> Self {
+	/// Of nothing yet.
+	#[allow(clippy::new_without_default, reason = "nobody asks for one")]
+	pub fn new() -> Self {
 		Self(blake2b_simd::Params::new().hash_length(32).to_state())
 	}
 
-	pub(super) fn add(&mut self, numbers: &[f32]) {
+	/// Adds the canonical little-endian bytes of these numbers.
+	pub fn add(&mut self, numbers: &[f32]) {
 		// A block of the hash at a time.
 		for numbers in numbers.chunks(32) {
 			let mut block = [0; 128];
@@ -103,11 +108,13 @@ impl Digest {
 		}
 	}
 
-	pub(super) fn add_bytes(&mut self, bytes: &[u8]) {
+	/// Adds these bytes.
+	pub fn add_bytes(&mut self, bytes: &[u8]) {
 		self.0.update(bytes);
 	}
 
-	pub(super) fn finish(self) -> [u8; 32] {
+	/// Of all that was added.
+	pub fn finish(self) -> [u8; 32] {
 		let mut digest = [0; 32];
 		digest.copy_from_slice(self.0.finalize().as_bytes());
 		digest

@@ -1,46 +1,40 @@
 //! Known answers: digests of every operator's output on fixed inputs, among them subnormals, both zeros, infinities and NaNs.
 //!
 //! They are computed by the scalar reference anywhere ([`digests`], also inside the chain's runtime), and by an executor on the
-//! machine that it is meant for ([`verify`]). The expected values stand in `known-answers.txt` beside this crate's manifest.
+//! machine that it is meant for (`neuroshard-compute`). The expected values stand in `known-answers.txt` beside this crate's manifest.
 //!
 //! The same cases on inputs that nobody knows beforehand are the chain's test of a new provider: [`drawn`] is what the runtime expects,
-//! [`exec_drawn`] what the provider's machine answers.
+//! and what the provider's machine answers.
 
 mod inputs;
 mod suite;
 #[cfg(test)]
 mod tests;
 
-use crate::{math, num, scalar, schedule};
+use crate::{kat_int8_suite, kat_suite, math, num, scalar, schedule};
 use alloc::{vec, vec::Vec};
-use inputs::{Digest, Inputs};
-use suite::{int8_suite, suite};
+#[doc(hidden)]
+pub use inputs::{Digest, Inputs};
 
 /// A case's name and the Blake2b-256 digest of the canonical little-endian bytes of its outputs.
 pub type Answer = (&'static str, [u8; 32]);
 
 /// Vectors for each of the functions on single numbers, in the known answers and in what is drawn.
-const VECTORS: usize = 1000;
-const DRAWN_VECTORS: usize = 250;
+#[doc(hidden)]
+pub const VECTORS: usize = 1000;
+#[doc(hidden)]
+pub const DRAWN_VECTORS: usize = 250;
+
+/// The answers that every implementation must give, one `name digest` a line.
+pub const KNOWN: &str = include_str!("../../known-answers.txt");
 
 /// The answers of the scalar reference.
 pub fn digests() -> Vec<Answer> {
 	let mut answers = functions(&mut Inputs::new(1), VECTORS);
 	let mut inputs = Inputs::new(2);
-	suite!(inputs, answers, scalar::);
+	kat_suite!(inputs, answers, scalar::);
 	let mut inputs = Inputs::new(3);
-	int8_suite!(inputs, answers, scalar::);
-	answers
-}
-
-/// The answers of an executor: the same cases, in the same order. All its threads take part, however small a case is.
-#[cfg(feature = "std")]
-pub fn exec_digests(exec: &crate::exec::Exec) -> Vec<Answer> {
-	let mut answers = functions(&mut Inputs::new(1), VECTORS);
-	let mut inputs = Inputs::new(2);
-	exec.with_all_threads(|| suite!(inputs, answers, exec.));
-	let mut inputs = Inputs::new(3);
-	exec.with_all_threads(|| int8_suite!(inputs, answers, exec.));
+	kat_int8_suite!(inputs, answers, scalar::);
 	answers
 }
 
@@ -50,20 +44,12 @@ pub fn exec_digests(exec: &crate::exec::Exec) -> Vec<Answer> {
 pub fn drawn(seed: [u8; 32]) -> [u8; 32] {
 	let mut inputs = Inputs::drawn(seed);
 	let mut answers = functions(&mut inputs, DRAWN_VECTORS);
-	suite!(inputs, answers, scalar::);
+	kat_suite!(inputs, answers, scalar::);
 	digest_of(&answers)
 }
 
-/// As [`drawn`], by an executor, all of whose threads take part, however small a case is.
-#[cfg(feature = "std")]
-pub fn exec_drawn(exec: &crate::exec::Exec, seed: [u8; 32]) -> [u8; 32] {
-	let mut inputs = Inputs::drawn(seed);
-	let mut answers = functions(&mut inputs, DRAWN_VECTORS);
-	exec.with_all_threads(|| suite!(inputs, answers, exec.));
-	digest_of(&answers)
-}
-
-fn digest_of(answers: &[Answer]) -> [u8; 32] {
+#[doc(hidden)]
+pub fn digest_of(answers: &[Answer]) -> [u8; 32] {
 	let mut digest = Digest::new();
 	for (_, answer) in answers {
 		digest.add_bytes(answer);
@@ -74,7 +60,8 @@ fn digest_of(answers: &[Answer]) -> [u8; 32] {
 type Function = fn(f32) -> f32;
 
 /// Cases of functions on single numbers, which executors share with the reference.
-fn functions(inputs: &mut Inputs, vectors: usize) -> Vec<Answer> {
+#[doc(hidden)]
+pub fn functions(inputs: &mut Inputs, vectors: usize) -> Vec<Answer> {
 	let mut answers = Vec::new();
 
 	// The vector on which double rounding fails, then vectors whose results are near the subnormal range, then any.
@@ -137,54 +124,3 @@ fn functions(inputs: &mut Inputs, vectors: usize) -> Vec<Answer> {
 	answers.push(("schedule", digest.finish()));
 	answers
 }
-
-#[cfg(feature = "std")]
-mod verify {
-	use super::{digests, exec_digests, Answer};
-	use crate::exec::Exec;
-
-	/// The answers that every implementation must give, one `name digest` a line.
-	const KNOWN: &str = include_str!("../../known-answers.txt");
-
-	/// A case in which this machine differs from the specification.
-	#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-	#[error("{by} computes \"{name}\" differently from the specification: digest {got}, expected {expected}")]
-	pub struct Mismatch {
-		/// The scalar reference, or the executor's instruction set.
-		pub by: String,
-		/// Name of the case.
-		pub name: String,
-		/// Digest that was computed, in hex.
-		pub got: String,
-		/// Digest that was expected, in hex; empty if the case is unknown.
-		pub expected: String,
-	}
-
-	/// Checks that the scalar reference and `exec` give the known answers on this machine.
-	pub fn verify(exec: &Exec) -> Result<(), Mismatch> {
-		compare("the scalar reference", &digests())?;
-		compare(&format!("{:?} with {} threads", exec.level(), exec.threads()), &exec_digests(exec))
-	}
-
-	fn hex(bytes: &[u8]) -> String {
-		bytes.iter().map(|b| format!("{b:02x}")).collect()
-	}
-
-	pub(super) fn compare(by: &str, answers: &[Answer]) -> Result<(), Mismatch> {
-		let mut known = KNOWN.lines();
-		for (name, digest) in answers {
-			let (got, line) = (hex(digest), known.next().unwrap_or_default());
-			if line != format!("{name} {got}") {
-				let expected = line.strip_prefix(&format!("{name} ")).unwrap_or_default().into();
-				return Err(Mismatch { by: by.into(), name: (*name).into(), got, expected });
-			}
-		}
-		match known.next() {
-			None => Ok(()),
-			Some(line) => Err(Mismatch { by: by.into(), name: line.into(), got: String::new(), expected: line.into() }),
-		}
-	}
-}
-
-#[cfg(feature = "std")]
-pub use verify::{verify, Mismatch};

@@ -2,10 +2,14 @@
 
 /// Appends the answers of all operators to a list, on inputs from a generator. The rest of the arguments is what an operator's name is
 /// written behind: `scalar::` or `exec.`.
-macro_rules! suite {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! kat_suite {
 	($inputs:ident, $answers:ident, $($target:tt)*) => {{
 		use $crate::{
-			scalar::{AttentionBackward, RmsBackward},
+			kat::Digest,
+			scalar::{self, AttentionBackward, RmsBackward},
+			schedule,
 			shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start},
 		};
 		// One step of each chain: fused multiply-adds of special numbers, the known vector in the first place.
@@ -201,12 +205,16 @@ macro_rules! suite {
 		$answers.push(("matmul_blocks", digest.finish()));
 	}};
 }
-pub(super) use suite;
 
-/// As [`suite`], of the operators that only answers in exact int8 are computed with.
-macro_rules! int8_suite {
+/// As [`kat_suite`], of the operators that only answers in exact int8 are computed with.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! kat_int8_suite {
 	($inputs:ident, $answers:ident, $($target:tt)*) => {{
-		use $crate::shape::{MatDims, Start};
+		use $crate::{
+			kat::Digest,
+			shape::{MatDims, Start},
+		};
 		for (name, rarity) in [("matmul_int8", None), ("matmul_int8_any", Some(300))] {
 			let mut digest = Digest::new();
 			// Few rows and more than are multiplied at a time, whole groups and parts of one, columns of whole panels and of parts of one.
@@ -224,4 +232,3 @@ macro_rules! int8_suite {
 		}
 	}};
 }
-pub(super) use int8_suite;

@@ -81,7 +81,8 @@ pub struct AttentionBackward<'a> {
 }
 
 impl AttentionBackward<'_> {
-	pub(crate) fn check(&self, dims: AttentionDims, dq: &[f32], dk: &[f32], dv: &[f32]) {
+	/// Asserts that the lengths match.
+	pub fn check(&self, dims: AttentionDims, dq: &[f32], dk: &[f32], dv: &[f32]) {
 		let (queries, keys) = (dims.query_len(), dims.key_len());
 		assert!([self.q, self.o, self.d_o, dq].iter().all(|x| x.len() == queries), "query shape");
 		assert!([self.k, self.v, dk, dv].iter().all(|x| x.len() == keys), "key shape");

@@ -34,7 +34,7 @@ impl Group {
 
 	/// Quantizes 32 numbers.
 	#[inline(always)]
-	pub(crate) fn whole(numbers: &[f32; GROUP]) -> Self {
+	pub fn whole(numbers: &[f32; GROUP]) -> Self {
 		let mut most = 0;
 		for x in numbers {
 			most = most.max(x.to_bits() & 0x7fff_ffff);

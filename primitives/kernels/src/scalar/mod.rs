@@ -29,6 +29,4 @@ pub use optimizer::{adamw, clip_scale, nesterov};
 pub use product::{matmul_nn, matmul_nt, matmul_tn};
 pub use reduce::{tile_sum_squares, tile_sums, tree_sum, Lanes};
 pub use rope::{rope_backward, rope_forward};
-#[cfg(feature = "std")]
-pub(crate) use unfused::counted;
-pub use unfused::{attention_scores, exp_sum, head_dots, row_max, score_back, softmax, weighted_keys, weighted_queries};
+pub use unfused::{attention_scores, counted, exp_sum, head_dots, row_max, score_back, softmax, weighted_keys, weighted_queries};

@@ -54,7 +54,8 @@ pub struct RmsBackward<'a> {
 }
 
 impl RmsBackward<'_> {
-	pub(crate) fn check(&self, dx: &[f32]) {
+	/// Asserts that the lengths match.
+	pub fn check(&self, dx: &[f32]) {
 		let len = self.r.len() * self.w.len();
 		assert!([self.dy, self.x, dx].iter().all(|x| x.len() == len) && self.k.len() == self.r.len(), "shape");
 	}

@@ -14,17 +14,20 @@ pub struct Lanes(
 
 impl Lanes {
 	/// Adds `value`, which stands at index `element` of its row.
+	#[inline]
 	pub fn add(&mut self, element: usize, value: f32) {
 		self.0[element % 16] += value;
 	}
 
 	/// Adds `a * b` in one rounding.
+	#[inline]
 	pub fn add_product(&mut self, element: usize, a: f32, b: f32) {
 		let lane = &mut self.0[element % 16];
 		*lane = fma(a, b, *lane);
 	}
 
 	/// The sum of the lanes: l + 8, l + 4, l + 2, l + 1.
+	#[inline]
 	pub fn finish(self) -> f32 {
 		let l = self.0;
 		let a = [l[0] + l[8], l[1] + l[9], l[2] + l[10], l[3] + l[11], l[4] + l[12], l[5] + l[13], l[6] + l[14], l[7] + l[15]];

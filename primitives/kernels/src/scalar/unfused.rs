@@ -37,7 +37,8 @@ pub fn attention_scores(dims: AttentionDims, q: &[f32], k: &[f32], scale: Option
 }
 
 /// Elements of row `row` that count: with `causal` those up to its place in its sequence, of `cols` tokens.
-pub(crate) fn counted(row: usize, cols: usize, causal: bool) -> usize {
+#[inline]
+pub fn counted(row: usize, cols: usize, causal: bool) -> usize {
 	if causal {
 		row % cols + 1
 	} else {

@@ -216,7 +216,8 @@ impl Barred {
 mod tests {
 	use super::*;
 	use neuroshard_chain_client::ChainError;
-	use neuroshard_graph::{exec::SetupError, ConfigError};
+	use neuroshard_compute::exec::SetupError;
+	use neuroshard_graph::ConfigError;
 	use neuroshard_types::H256;
 
 	#[test]

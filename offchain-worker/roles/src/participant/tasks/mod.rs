@@ -27,7 +27,7 @@ use crate::{
 };
 use act::act;
 use neuroshard_chain_client::{keys::Keys, ponw, rewards, staking, training, Call, ChainError, Submitter};
-use neuroshard_kernels::exec::Exec;
+use neuroshard_compute::exec::Exec;
 use neuroshard_training::{engine::EngineError, keeper::Keeper, need::RoundLeaves};
 use neuroshard_types::{
 	proof::{Proof, ProofKey, ProofKind},

@@ -13,11 +13,9 @@ use crate::{
 	WorkerError,
 };
 use neuroshard_chain_client::{training, work_hash};
+use neuroshard_compute::round::{InnerState, Progress, Reached};
 use neuroshard_data::loader::Assignment;
-use neuroshard_graph::{
-	round::{InnerState, Progress, Reached},
-	tiles, ParamLayout,
-};
+use neuroshard_graph::{tiles, ParamLayout};
 use neuroshard_store::{Store, StoreError};
 use neuroshard_support::hardware::processor_time;
 use neuroshard_training::{

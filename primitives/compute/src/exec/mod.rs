@@ -1,0 +1,59 @@
+//! Running plans on this machine: training steps and validation, in one arena that the caller owns; a step allocates nothing. And models that
+//! answer. Results do not depend on the number of threads.
+
+mod arena;
+mod code;
+mod inference;
+mod outer;
+mod pages;
+mod runner;
+mod trainer;
+mod validator;
+mod weight;
+
+pub use crate::native::{Exec, ExecError};
+pub use arena::Arena;
+pub use code::{add_residual, decode_delta, decode_vector, encode_vector, CodeError};
+pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
+pub use neuroshard_kernels::schedule::RopeScaling;
+pub use outer::{aggregate, outer_step, take_outer_step};
+pub use pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
+pub use trainer::{StepOutcome, Trainer};
+pub use validator::{ValidationError, Validator};
+
+use neuroshard_graph::config::ConfigError;
+
+/// Why an executor cannot be set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SetupError {
+	/// The configuration is refused.
+	#[error("the model or training configuration is refused: {0}")]
+	Config(#[from] ConfigError),
+	/// The arena would not fit this machine's address space.
+	#[error("the job does not fit the memory that this machine can address")]
+	Memory,
+}
+
+/// Why a batch gives no result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StepError {
+	/// Loss or gradient norm is not finite. The outcome of the job, not a fault of the machine.
+	#[error("diverged: the loss or the gradient norm is not finite")]
+	Diverged,
+	/// Not `batch * (seq_len + 1)` tokens.
+	#[error("{found} tokens where the batch has {expected}")]
+	Tokens {
+		/// Tokens of a batch.
+		expected: usize,
+		/// Tokens given.
+		found: usize,
+	},
+	/// The arena is shorter than the plan.
+	#[error("arena of {found} elements where the plan has {expected}")]
+	Arena {
+		/// Elements that the plan needs.
+		expected: usize,
+		/// Elements given.
+		found: usize,
+	},
+}

@@ -1,0 +1,328 @@
+//! Executes the stages of a plan on an arena.
+
+use super::{SetupError, StepError};
+use crate::native::Exec;
+use neuroshard_graph::{
+	config::{ConfigError, ModelConfig},
+	corpus::known,
+	graph::{Op, Place, Product, Stage, TensorId},
+	layout::ParamLayout,
+	plan::{ArenaJob, Plan, Sizes},
+};
+use neuroshard_kernels::{
+	scalar::{self, AttentionBackward, RmsBackward},
+	schedule,
+	shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start},
+};
+use std::{ops::Range, sync::Arc};
+
+/// A plan bound to kernels, with the tables and buffers that live outside the arena.
+pub(super) struct Runner {
+	pub exec: Arc<Exec>,
+	pub plan: Plan,
+	pub layout: ParamLayout,
+	pub job: ArenaJob,
+	pub arena_len: usize,
+	batch: usize,
+	seq: usize,
+	tokens: usize,
+	vocab: usize,
+	attention: AttentionDims,
+	eps: f32,
+	clip: f32,
+	/// Arena range of each tensor; empty where it has none.
+	ranges: Vec<Range<usize>>,
+	cos: Vec<f32>,
+	sin: Vec<f32>,
+	ids: Vec<u32>,
+	targets: Vec<u32>,
+}
+
+/// Disjoint parts of the arena.
+fn parts<const N: usize>(arena: &mut [f32], ranges: [Range<usize>; N]) -> [&mut [f32]; N] {
+	arena.get_disjoint_mut(ranges).expect("a plan gives the operands of one operator disjoint buffers within the arena")
+}
+
+fn size(value: u32) -> Result<usize, SetupError> {
+	usize::try_from(value).map_err(|_| SetupError::Memory)
+}
+
+impl Runner {
+	pub fn new(exec: Arc<Exec>, model: &ModelConfig, plan: Plan, clip: f32) -> Result<Self, SetupError> {
+		let layout = ParamLayout::new(model)?;
+		// Checkpoint jobs have no arena.
+		let job = plan.job.ok_or(ConfigError::Dimension)?;
+		let Sizes { batch, seq, tokens, vocab, .. } = job.sizes;
+		let ranges = plan.tensors().map(|tensor| match tensor.place {
+			Place::Arena(offset) => {
+				let end = offset.checked_add(tensor.len()).ok_or(SetupError::Memory)?;
+				let bound = |value: u64| usize::try_from(value).map_err(|_| SetupError::Memory);
+				Ok(bound(offset)?..bound(end)?)
+			}
+			Place::Fused | Place::External => Ok(0..0),
+		});
+		let ranges = ranges.collect::<Result<Vec<_>, SetupError>>()?;
+		let arena_len = usize::try_from(plan.arena_len()).map_err(|_| SetupError::Memory)?;
+		let (batch, seq, tokens) = (size(batch)?, size(seq)?, size(tokens)?);
+		let attention =
+			AttentionDims { batch, seq, heads: size(model.heads)?, kv_heads: size(model.kv_heads)?, head_dim: size(model.head_dim())? };
+		let table = seq * (attention.head_dim / 2);
+		let (mut cos, mut sin) = (vec![0.0; table], vec![0.0; table]);
+		schedule::rope_tables(model.rope_theta, attention.head_dim, 0, &mut cos, &mut sin);
+		Ok(Self {
+			exec,
+			plan,
+			layout,
+			job,
+			arena_len,
+			batch,
+			seq,
+			tokens,
+			vocab: size(vocab)?,
+			attention,
+			eps: model.norm_eps.get(),
+			clip,
+			ranges,
+			cos,
+			sin,
+			ids: vec![0; tokens],
+			targets: vec![0; tokens],
+		})
+	}
+
+	/// Tokens of one batch: each sequence and the token after it.
+	pub fn batch_tokens(&self) -> usize {
+		self.batch * (self.seq + 1)
+	}
+
+	/// Checks the arena and takes in the tokens of a batch.
+	pub fn load(&mut self, arena: &[f32], tokens: &[u16]) -> Result<(), StepError> {
+		if arena.len() < self.arena_len {
+			return Err(StepError::Arena { expected: self.arena_len, found: arena.len() });
+		}
+		if tokens.len() != self.batch_tokens() {
+			return Err(StepError::Tokens { expected: self.batch_tokens(), found: tokens.len() });
+		}
+		let vocab = self.job.sizes.vocab;
+		let (ids, targets) = (self.ids.chunks_exact_mut(self.seq), self.targets.chunks_exact_mut(self.seq));
+		for ((ids, targets), tokens) in ids.zip(targets).zip(tokens.chunks_exact(self.seq + 1)) {
+			for ((id, target), pair) in ids.iter_mut().zip(targets).zip(tokens.windows(2)) {
+				(*id, *target) = (known(pair[0], vocab).into(), known(pair[1], vocab).into());
+			}
+		}
+		Ok(())
+	}
+
+	/// Rows and columns of a tensor.
+	fn shape(&self, id: TensorId) -> (usize, usize) {
+		self.plan.tensor(id).map_or((0, 0), |info| (info.rows as usize, info.cols as usize))
+	}
+
+	/// The arena's range of a tensor.
+	pub fn range(&self, id: TensorId) -> Range<usize> {
+		self.ranges[id.0 as usize].clone()
+	}
+
+	/// The range of a flat vector that begins at `offset`.
+	pub fn region(&self, offset: u64) -> Range<usize> {
+		// Within the arena, whose length fits.
+		let offset = offset as usize;
+		offset..offset + self.layout.len()
+	}
+
+	/// Value of a `[1, 1]` tensor.
+	pub fn scalar(&self, arena: &[f32], id: TensorId) -> f32 {
+		arena[self.range(id).start]
+	}
+
+	/// Runs `stages`, in order. `adamw` is used by [`Op::AdamW`] only.
+	pub fn run(&self, arena: &mut [f32], stages: Range<usize>, adamw: Option<&AdamW>) {
+		for index in stages {
+			self.stage(arena, index, adamw);
+		}
+	}
+
+	fn stage(&self, arena: &mut [f32], index: usize, adamw: Option<&AdamW>) {
+		let stage = &self.plan.stages()[index];
+		let exec = &*self.exec;
+		let input = |n: usize| self.range(self.plan.inputs(stage)[n].0);
+		let output = |n: usize| self.range(self.plan.outputs(stage)[n]);
+		let dim = self.attention.query_width();
+		if output(0).is_empty() {
+			// Fused into the operator that reads it.
+			return;
+		}
+		match stage.op {
+			Op::Gather => {
+				let [table, x] = parts(arena, [input(1), output(0)]);
+				exec.embedding_gather(table, dim, &self.ids, x);
+			}
+			Op::RmsStats => {
+				let [x, r] = parts(arena, [input(0), output(0)]);
+				exec.rms_stats(x, dim, self.eps, r);
+			}
+			Op::RmsApply => {
+				let [x, r, w, y] = parts(arena, [input(0), input(1), input(2), output(0)]);
+				exec.rms_apply(x, r, w, y);
+			}
+			Op::Product(kind) => self.product(arena, stage, kind),
+			Op::Rope { heads } => {
+				exec.rope_forward(self.rope_dims(heads), &mut arena[output(0)], &self.cos, &self.sin);
+			}
+			Op::RopeBack { heads } => {
+				exec.rope_backward(self.rope_dims(heads), &mut arena[output(0)], &self.cos, &self.sin);
+			}
+			Op::Context => self.attention(arena, index),
+			Op::Swiglu => {
+				let [gate, up, h] = parts(arena, [input(0), input(1), output(0)]);
+				exec.swiglu_forward(gate, up, h);
+			}
+			Op::ExpSum(_) => {
+				let [logits, max, sum] = parts(arena, [input(0), input(1), output(0)]);
+				exec.cross_entropy_stats(logits, self.vocab, max, sum);
+			}
+			Op::LossRows => {
+				let [logits, max, sum, loss] = parts(arena, [input(0), input(2), input(3), output(0)]);
+				exec.cross_entropy_loss(logits, self.vocab, &self.targets, max, sum, loss);
+			}
+			Op::TileSums => {
+				let [x, partials] = parts(arena, [input(0), output(0)]);
+				let (sums, rest) = partials.split_at_mut(tile_count(x.len(), 1));
+				exec.tile_sums(x, x.len(), 1, sums);
+				rest.fill(0.0);
+			}
+			Op::TreeSum => self.tree_sum(arena, index),
+			Op::MeanLoss => {
+				arena[output(0).start] = arena[input(0).start] * self.inverse_tokens();
+			}
+			Op::LossBack => {
+				let [logits, max, sum] = parts(arena, [output(0), input(2), input(3)]);
+				exec.cross_entropy_backward(logits, self.vocab, &self.targets, max, sum, self.inverse_tokens());
+			}
+			Op::RmsBackStats => {
+				let [dy, x, r, w, k] = parts(arena, [input(0), input(1), input(2), input(3), output(0)]);
+				exec.rms_backward_stats(dy, x, w, r, k);
+			}
+			Op::RmsBackApply => {
+				let start = self.start(arena, stage, 5);
+				let [dy, x, r, k, w, dx] = parts(arena, [input(0), input(1), input(2), input(3), input(4), output(0)]);
+				exec.rms_backward_apply(RmsBackward { dy, x, w, r, k }, dx, start);
+			}
+			Op::RmsWeightGrad => {
+				let [dy, x, r, dw] = parts(arena, [input(0), input(1), input(2), output(0)]);
+				exec.rms_weight_grad(dy, x, r, dw, Start::Zero);
+			}
+			Op::SwigluBack => {
+				let [dh, gate, up, d_gate, d_up] = parts(arena, [input(0), input(1), input(2), output(0), output(1)]);
+				exec.swiglu_backward(dh, gate, up, d_gate, d_up);
+			}
+			Op::ValueBack => self.attention_back(arena, index),
+			Op::ScatterAdd => {
+				let start = self.start(arena, stage, 2);
+				let [dx, grad] = parts(arena, [input(0), output(0)]);
+				if start == Start::Zero {
+					grad.fill(0.0);
+				}
+				exec.embedding_scatter_add(dx, dim, &self.ids, grad);
+			}
+			Op::SquareTiles => self.square_tiles(arena, stage),
+			Op::ClipScale => {
+				arena[output(0).start] = scalar::clip_scale(arena[input(0).start], self.clip);
+			}
+			Op::AdamW => {
+				if let Some(step) = adamw {
+					let [p, m, v, g] = parts(arena, [output(0), output(1), output(2), input(3)]);
+					exec.adamw(step, p, m, v, g);
+				}
+			}
+			// The maximum comes with the sum, gradients of queries and keys with that of values.
+			Op::RowMax(_) | Op::QueryBack | Op::KeyBack => {}
+			// Always fused.
+			Op::Scores | Op::Softmax | Op::HeadDots | Op::ProbabilityBack | Op::ScoreBack => {}
+			// Jobs on checkpoints, which have no arena.
+			Op::Init
+			| Op::Delta
+			| Op::Encode(_)
+			| Op::Residual(_)
+			| Op::Mean
+			| Op::TrimmedMean { .. }
+			| Op::ClippedTrimmedMean { .. }
+			| Op::Nesterov => {}
+			Op::DistanceSums(_) | Op::Distances(_) | Op::Weights(_) | Op::WeightedSum { .. } => {}
+		}
+	}
+
+	fn inverse_tokens(&self) -> f32 {
+		schedule::reciprocal(self.tokens as u64)
+	}
+
+	fn rope_dims(&self, heads: u32) -> RopeDims {
+		RopeDims { seq: self.seq, heads: heads as usize, head_dim: self.attention.head_dim }
+	}
+
+	/// What an operator whose optional starting value is input `n` starts from; brings that value to the output's place.
+	fn start(&self, arena: &mut [f32], stage: &Stage, n: usize) -> Start {
+		let Some(&(start, _)) = self.plan.inputs(stage).get(n) else { return Start::Zero };
+		let (from, to) = (self.range(start), self.range(self.plan.outputs(stage)[0]));
+		if from != to {
+			arena.copy_within(from, to.start);
+		}
+		Start::Existing
+	}
+
+	fn product(&self, arena: &mut [f32], stage: &Stage, kind: Product) {
+		let start = self.start(arena, stage, 2);
+		let (inputs, c) = (self.plan.inputs(stage), self.plan.outputs(stage)[0]);
+		let (a, b) = (inputs[0].0, inputs[1].0);
+		let (m, n) = self.shape(c);
+		let k = if kind == Product::Tn { self.shape(a).0 } else { self.shape(a).1 };
+		let dims = MatDims { m, n, k };
+		let [a, b, c] = parts(arena, [self.range(a), self.range(b), self.range(c)]);
+		match kind {
+			Product::Nt => self.exec.matmul_nt(dims, a, b, c, start),
+			Product::Nn => self.exec.matmul_nn(dims, a, b, c, start),
+			Product::Tn => self.exec.matmul_tn(dims, a, b, c, start),
+			Product::Int8 => self.exec.matmul_int8(dims, a, b, c, start),
+		}
+	}
+
+	/// The five stages that end with the Context at `index`.
+	fn attention(&self, arena: &mut [f32], index: usize) {
+		let [scores, _, _, _, context] = &self.plan.stages()[index - 4..=index] else { return };
+		let [q, k, v] = [(scores, 0), (scores, 1), (context, 1)].map(|(stage, n)| self.range(self.plan.inputs(stage)[n].0));
+		let [q, k, v, o] = parts(arena, [q, k, v, self.range(self.plan.outputs(context)[0])]);
+		self.exec.attention_forward(self.attention, q, k, v, o);
+	}
+
+	/// The six stages that end with the ValueBack at `index`.
+	fn attention_back(&self, arena: &mut [f32], index: usize) {
+		let [dots, probability, _, query, key, value] = &self.plan.stages()[index - 5..=index] else { return };
+		let inputs = [(key, 1), (query, 1), (probability, 1), (dots, 1), (dots, 0)];
+		let [q, k, v, o, d_o] = inputs.map(|(stage, n)| self.range(self.plan.inputs(stage)[n].0));
+		let [dq, dk, dv] = [query, key, value].map(|stage| self.range(self.plan.outputs(stage)[0]));
+		let [q, k, v, o, d_o, dq, dk, dv] = parts(arena, [q, k, v, o, d_o, dq, dk, dv]);
+		self.exec.attention_backward(self.attention, AttentionBackward { q, k, v, o, d_o }, dq, dk, dv);
+	}
+
+	/// All levels of the tree whose last is at `index`. Overwrites the partial sums.
+	fn tree_sum(&self, arena: &mut [f32], index: usize) {
+		let stages = self.plan.stages();
+		let levels = stages[..=index].iter().rev().take_while(|stage| stage.op == Op::TreeSum).count();
+		let partials = self.range(self.plan.inputs(&stages[index + 1 - levels])[0].0);
+		let sum = self.exec.tree_sum(&mut arena[partials]);
+		arena[self.range(self.plan.outputs(&stages[index])[0]).start] = sum;
+	}
+
+	fn square_tiles(&self, arena: &mut [f32], stage: &Stage) {
+		let mut next = self.range(self.plan.outputs(stage)[0]).start;
+		for &(gradient, _) in self.plan.inputs(stage) {
+			let (rows, cols) = self.shape(gradient);
+			let partials = next..next + tile_count(rows, cols);
+			next = partials.end;
+			let [x, partials] = parts(arena, [self.range(gradient), partials]);
+			self.exec.tile_sum_squares(x, rows, cols, partials);
+		}
+		// Zeros fill the last row of partial sums.
+		arena[next..self.range(self.plan.outputs(stage)[0]).end].fill(0.0);
+	}
+}

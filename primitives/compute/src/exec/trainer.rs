@@ -1,0 +1,158 @@
+//! The inner loop's unit: one step of AdamW on one batch.
+
+use super::{runner::Runner, Exec, SetupError, StepError};
+use neuroshard_graph::{
+	config::{ConfigError, ModelConfig, TrainConfig},
+	layout::ParamLayout,
+	plan::{Plan, Update},
+	resume::adamw,
+};
+use neuroshard_kernels::{num::sqrt, shape::AdamW};
+use std::sync::Arc;
+
+/// What a step measured before it changed the parameters.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct StepOutcome {
+	/// Mean cross-entropy of the batch, nats per token.
+	pub loss: f32,
+	/// Norm of the gradient before clipping.
+	pub grad_norm: f32,
+}
+
+/// Runs training steps of one configuration on an arena of [`Trainer::arena_len`] elements.
+pub struct Trainer {
+	runner: Runner,
+	update: Update,
+	train: TrainConfig,
+}
+
+impl Trainer {
+	/// A trainer that computes with `exec`.
+	///
+	/// # Errors
+	/// [`SetupError`] if the configuration is refused or does not fit this machine.
+	pub fn new(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
+		let plan = Plan::training(model, train)?;
+		let runner = Runner::new(exec, model, plan, train.clip.get())?;
+		let update = runner.job.update.ok_or(ConfigError::Dimension)?;
+		Ok(Self { runner, update, train: train.clone() })
+	}
+
+	/// Elements of the arena.
+	pub fn arena_len(&self) -> usize {
+		self.runner.arena_len
+	}
+
+	/// Tokens of a batch: `batch * (seq_len + 1)`, each sequence with the token that follows it.
+	pub fn batch_tokens(&self) -> usize {
+		self.runner.batch_tokens()
+	}
+
+	/// Layout of parameters, moments and gradients.
+	pub fn layout(&self) -> &ParamLayout {
+		&self.runner.layout
+	}
+
+	/// The configuration.
+	pub fn config(&self) -> &TrainConfig {
+		&self.train
+	}
+
+	/// The plan that steps execute.
+	pub fn plan(&self) -> &Plan {
+		&self.runner.plan
+	}
+
+	/// What it computes with.
+	pub fn exec(&self) -> &Arc<Exec> {
+		&self.runner.exec
+	}
+
+	/// Parameters.
+	///
+	/// # Panics
+	/// This and the other accessors: if the arena is shorter than [`Trainer::arena_len`].
+	pub fn theta<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
+		&arena[self.runner.region(0)]
+	}
+
+	/// Parameters, to be set.
+	pub fn theta_mut<'a>(&self, arena: &'a mut [f32]) -> &'a mut [f32] {
+		&mut arena[self.runner.region(0)]
+	}
+
+	/// First element of the arena after parameters and moments: from there on a step reads nothing that it has not written.
+	pub(crate) fn state_end(&self) -> usize {
+		self.runner.region(self.update.gradient).start
+	}
+
+	/// Sets parameters, first and second moments.
+	///
+	/// # Panics
+	/// If one of them has another length than the layout.
+	pub fn load_state(&self, arena: &mut [f32], state: [&Vec<f32>; 3]) {
+		let offsets = [0, self.update.first_moment, self.update.second_moment];
+		for (offset, values) in offsets.into_iter().zip(state) {
+			self.runner.exec.copy(values, &mut arena[self.runner.region(offset)]);
+		}
+	}
+
+	/// First moments.
+	pub fn first_moment<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
+		&arena[self.runner.region(self.update.first_moment)]
+	}
+
+	/// Second moments.
+	pub fn second_moment<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
+		&arena[self.runner.region(self.update.second_moment)]
+	}
+
+	/// Gradients of the last step, before clipping.
+	pub fn gradient<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
+		&arena[self.runner.region(self.update.gradient)]
+	}
+
+	/// Sets both moments to zero, as at the beginning of a round.
+	pub fn reset_moments(&self, arena: &mut [f32]) {
+		arena[self.runner.region(self.update.first_moment)].fill(0.0);
+		arena[self.runner.region(self.update.second_moment)].fill(0.0);
+	}
+
+	/// Copies parameters, first and second moments into the arena.
+	///
+	/// # Panics
+	/// If one of them is not of the model's size.
+	pub fn set_state(&self, arena: &mut [f32], vectors: [&[f32]; 3]) {
+		let regions = [0, self.update.first_moment, self.update.second_moment].map(|slot| self.runner.region(slot));
+		for (region, vector) in regions.into_iter().zip(vectors) {
+			arena[region].copy_from_slice(vector);
+		}
+	}
+
+	/// Forward and backward pass, without an update.
+	///
+	/// # Errors
+	/// [`StepError`]; only [`StepError::Diverged`] is an outcome of the job itself.
+	pub fn gradients(&mut self, arena: &mut [f32], tokens: &[u16]) -> Result<StepOutcome, StepError> {
+		self.runner.load(arena, tokens)?;
+		self.runner.run(arena, 0..self.update.first_stage, None);
+		let loss = self.runner.scalar(arena, self.runner.job.loss);
+		let square_norm = self.runner.scalar(arena, self.update.square_norm);
+		if !loss.is_finite() || !square_norm.is_finite() {
+			return Err(StepError::Diverged);
+		}
+		Ok(StepOutcome { loss, grad_norm: sqrt(square_norm) })
+	}
+
+	/// One step: gradients, clipping, AdamW. `schedule_index` counts the steps of the whole run from 0, `t` those since
+	/// the moments were reset, from 1. Weight decay applies to every tensor.
+	///
+	/// # Errors
+	/// [`StepError`]; parameters and moments are then unchanged.
+	pub fn train_step(&mut self, arena: &mut [f32], tokens: &[u16], schedule_index: u64, t: u64) -> Result<StepOutcome, StepError> {
+		let outcome = self.gradients(arena, tokens)?;
+		let step = AdamW { clip: self.runner.scalar(arena, self.update.clip), ..adamw(&self.train, schedule_index, t) };
+		self.runner.run(arena, self.update.first_stage..self.runner.plan.stages().len(), Some(&step));
+		Ok(outcome)
+	}
+}

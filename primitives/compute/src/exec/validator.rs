@@ -1,0 +1,99 @@
+//! The held-out validation loss.
+
+use super::{runner::Runner, Exec, SetupError, StepError};
+use neuroshard_graph::{
+	config::{ModelConfig, TrainConfig},
+	layout::ParamLayout,
+	plan::Plan,
+};
+use neuroshard_kernels::schedule;
+use std::sync::Arc;
+
+/// Why there is no validation loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ValidationError<E> {
+	/// The tokens of a sequence could not be had.
+	#[error("held-out sequence {sequence} is not available: {source}")]
+	Source {
+		/// Number of the sequence.
+		sequence: u32,
+		/// Why.
+		source: E,
+	},
+	/// The batch gives no result.
+	#[error(transparent)]
+	Step(StepError),
+}
+
+/// Measures the validation loss on an arena of [`Validator::arena_len`] elements, of which the first are the parameters,
+/// as in a [`super::Trainer`]'s arena, which is always long enough.
+pub struct Validator {
+	runner: Runner,
+	sequences: u32,
+	group: usize,
+	tokens: Vec<u16>,
+	partials: Vec<f32>,
+	inverse_tokens: f32,
+}
+
+impl Validator {
+	/// A validator that computes with `exec`.
+	///
+	/// # Errors
+	/// [`SetupError`] if the configuration is refused or does not fit this machine.
+	pub fn new(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
+		let runner = Runner::new(exec, model, Plan::validation(model, train)?, train.clip.get())?;
+		let size = |value: u64| usize::try_from(value).map_err(|_| SetupError::Memory);
+		let all_tokens = u64::from(train.validation_sequences) * u64::from(train.seq_len);
+		Ok(Self {
+			tokens: vec![0; runner.batch_tokens()],
+			runner,
+			sequences: train.validation_sequences,
+			group: size(train.validation_batch().into())?,
+			// A sequence is a multiple of 32 tokens: no tile of losses holds two.
+			partials: vec![0.0; size(all_tokens / 32)?],
+			inverse_tokens: schedule::reciprocal(all_tokens),
+		})
+	}
+
+	/// Elements of the arena.
+	pub fn arena_len(&self) -> usize {
+		self.runner.arena_len
+	}
+
+	/// Layout of the parameters at the arena's beginning.
+	pub fn layout(&self) -> &ParamLayout {
+		&self.runner.layout
+	}
+
+	/// Mean cross-entropy over all held-out sequences, nats per token. `sequence(i, tokens)` fills in the `seq_len + 1`
+	/// tokens of held-out sequence i.
+	///
+	/// # Errors
+	/// [`ValidationError`]; a loss that is not finite is [`StepError::Diverged`].
+	pub fn loss<E>(
+		&mut self,
+		arena: &mut [f32],
+		mut sequence: impl FnMut(u32, &mut [u16]) -> Result<(), E>,
+	) -> Result<f32, ValidationError<E>> {
+		let per_sequence = self.tokens.len() / self.group;
+		// Zeros follow the group's partial sums up to a whole row.
+		let first = self.runner.range(self.runner.job.loss).start;
+		let loss = first..first + self.group * (per_sequence - 1) / 32;
+		let mut numbers = 0..self.sequences;
+		for partials in self.partials.chunks_exact_mut(loss.len()) {
+			for (tokens, number) in self.tokens.chunks_exact_mut(per_sequence).zip(&mut numbers) {
+				sequence(number, tokens).map_err(|source| ValidationError::Source { sequence: number, source })?;
+			}
+			self.runner.load(arena, &self.tokens).map_err(ValidationError::Step)?;
+			self.runner.run(arena, 0..self.runner.plan.stages().len(), None);
+			partials.copy_from_slice(&arena[loss.clone()]);
+		}
+		let mean = self.runner.exec.tree_sum(&mut self.partials) * self.inverse_tokens;
+		if mean.is_finite() {
+			Ok(mean)
+		} else {
+			Err(ValidationError::Step(StepError::Diverged))
+		}
+	}
+}

@@ -1,0 +1,110 @@
+//! What a player computes of its claim.
+
+use super::PlayError;
+use crate::trace::Trace;
+use neuroshard_graph::{
+	game::{Contents, Site},
+	merkle::Hash,
+};
+
+/// A job of the claim that can be disputed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Job {
+	/// An inner step, from 0.
+	Step(u32),
+	/// The delta.
+	Delta,
+	/// An outer step of the claim, from 0.
+	Outer(u32),
+	/// Reading the text of an answer.
+	Read,
+}
+
+impl Job {
+	/// The job of `site`.
+	pub(super) fn of(site: &Site) -> Self {
+		match *site {
+			Site::Step { step, .. } => Self::Step(step),
+			Site::Delta { .. } | Site::Code { .. } => Self::Delta,
+			Site::Outer { step, .. } | Site::Aggregate { step, .. } => Self::Outer(step),
+			Site::Read { .. } => Self::Read,
+		}
+	}
+}
+
+/// A traced job.
+pub struct Traced {
+	/// All its tensors.
+	pub trace: Trace,
+	/// [`Trace::node_roots`].
+	pub nodes: Vec<Hash>,
+}
+
+impl Traced {
+	/// With the roots of its nodes.
+	pub fn new(trace: Trace) -> Self {
+		let nodes = trace.node_roots();
+		Self { trace, nodes }
+	}
+}
+
+/// The source of a player's moves: what comes out of the claim's start.
+pub trait Story {
+	/// Why something cannot be computed.
+	type Error;
+
+	/// State roots after the inner steps `first..first + count`, or checkpoint roots after these outer steps. Fewer if the job ends
+	/// before in divergence.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	fn roots(&mut self, first: u32, count: u32) -> Result<Vec<Hash>, PlayError<Self::Error>>;
+
+	/// What the state before step `step` consists of.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	fn contents(&mut self, step: u32) -> Result<Contents, PlayError<Self::Error>>;
+
+	/// Roots of parameters and momentum of the checkpoint that the delta is the difference from: the one that the claim begins with, if it is no other.
+	///
+	/// # Errors
+	/// [`PlayError::Position`] for a claim that begins with no checkpoint.
+	fn base(&mut self) -> Result<[Hash; 2], PlayError<Self::Error>> {
+		match self.contents(0)? {
+			Contents::Checkpoint(contents) => Ok(contents),
+			_ => Err(PlayError::Position),
+		}
+	}
+
+	/// The trace of a job.
+	///
+	/// # Errors
+	/// [`PlayError::Source`] or [`PlayError::Trace`].
+	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<Self::Error>>;
+
+	/// All tokens of the prompt and of the answer that the claim is about; `None` if it is about none.
+	fn text(&self) -> Option<[&[u32]; 2]> {
+		None
+	}
+}
+
+impl<S: Story + ?Sized> Story for &mut S {
+	type Error = S::Error;
+
+	fn roots(&mut self, first: u32, count: u32) -> Result<Vec<Hash>, PlayError<Self::Error>> {
+		(**self).roots(first, count)
+	}
+
+	fn contents(&mut self, step: u32) -> Result<Contents, PlayError<Self::Error>> {
+		(**self).contents(step)
+	}
+
+	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<Self::Error>> {
+		(**self).trace(job)
+	}
+
+	fn text(&self) -> Option<[&[u32]; 2]> {
+		(**self).text()
+	}
+}
