@@ -16,8 +16,8 @@ impl Tested {
 	async fn told(&self, request: String) -> String {
 		let mut socket = TcpStream::connect(self.address).await.unwrap();
 		socket.write_all(request.as_bytes()).await.unwrap();
-		// What follows the answer is no request: the server ends the connection.
-		socket.write_all(b"\0\r\n\r\n").await.unwrap();
+		// What follows the answer is neither a request nor a frame: the server ends the connection.
+		socket.write_all(b"\xff\xff\r\n\r\n").await.unwrap();
 		let mut answer = Vec::new();
 		let _ = socket.read_to_end(&mut answer).await;
 		String::from_utf8_lossy(&answer).into_owned()
