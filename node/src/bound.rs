@@ -102,6 +102,16 @@ impl Bound {
 		Ok(Self { socket, address, purpose })
 	}
 
+	/// The address, with the port that the system chose if none was named.
+	///
+	/// # Errors
+	/// The system does not tell it.
+	pub fn local_address(&self) -> Result<SocketAddr, Unavailable> {
+		let Self { socket, address, purpose } = self;
+		let local = socket.local_addr().map(|local| local.as_socket().unwrap_or(*address));
+		local.map_err(|error| Unavailable { address: *address, purpose: *purpose, error })
+	}
+
 	/// Lets clients connect. Has to be called within a tokio runtime.
 	///
 	/// # Errors
@@ -163,7 +173,7 @@ mod tests {
 	#[tokio::test]
 	async fn nobody_connects_before_the_node_listens_and_nobody_else_listens_after() {
 		let bound = Bound::tcp("127.0.0.1:0".parse().unwrap(), PURPOSE).unwrap();
-		let address = bound.socket.local_addr().unwrap().as_socket().unwrap();
+		let address = bound.local_address().unwrap();
 		assert!(TcpStream::connect(address).is_err());
 		// Another node that starts at the same time.
 		let other = Bound::tcp(address, PURPOSE).unwrap();

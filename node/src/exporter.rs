@@ -1,6 +1,6 @@
 //! Metrics for Prometheus over HTTP. The SDK's own exporter answers whatever name a browser calls it by, and bounds neither connections nor time.
 
-use crate::server::{origin::Origins, BrowserLayer, Patient};
+use crate::server::{origin::Origins, BrowserLayer};
 use futures::{future::BoxFuture, FutureExt};
 use http_body_util::Full;
 use hyper::{
@@ -10,7 +10,7 @@ use hyper::{
 	service::service_fn,
 	Method, Request, Response, StatusCode,
 };
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use substrate_prometheus_endpoint::{
 	prometheus::{Encoder, TextEncoder},
@@ -21,7 +21,7 @@ use tower::{Layer, Service};
 
 /// Connections at a time. More wait in the system's queue.
 const CONNECTIONS: usize = 16;
-/// Time for the head of a request to come, and for which a client may take nothing of the answer.
+/// Time for a request to come and its answer to be taken.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of a head.
 const HEAD: usize = 16 << 10;
@@ -57,15 +57,12 @@ async fn patiently(listener: TcpListener, registry: Registry, patience: Duration
 			let answer: BoxFuture<'static, Result<Response<Full<Bytes>>, Infallible>> = service.call(request).boxed();
 			answer
 		});
-		let serving = http1::Builder::new()
-			.timer(TokioTimer::new())
-			.header_read_timeout(patience)
-			.max_buf_size(HEAD)
-			.keep_alive(false)
-			.serve_connection(TokioIo::new(Patient::new(socket, patience)), service);
+		let serving = http1::Builder::new().max_buf_size(HEAD).keep_alive(false).serve_connection(TokioIo::new(socket), service);
 		tokio::spawn(async move {
-			if let Err(error) = serving.await {
-				tracing::debug!(target: "prometheus", %error, "a connection ended");
+			match tokio::time::timeout(patience, serving).await {
+				Ok(Ok(())) => {}
+				Ok(Err(error)) => tracing::debug!(target: "prometheus", %error, "a connection ended"),
+				Err(_) => tracing::debug!(target: "prometheus", "a client was too slow"),
 			}
 			drop(place);
 		});

@@ -1,27 +1,18 @@
-//! The JSON-RPC server: that of the SDK, with bounds on what clients make the node hold.
+//! The JSON-RPC server: that of the SDK behind a check of who asks.
 //!
-//! The SDK's server executes all that a client asks for over a WebSocket, however little of it the client reads, does not count connections that only
-//! speak HTTP, and limits no rate over them. No option of it, and no proxy before it, bounds the memory that this takes. So HTTP is hyper's, methods and
-//! limits are the SDK's, and here is what lies between: connections are counted, each of them makes one call at a time, and requests and answers have
-//! memory from a budget, that of clients on this machine apart from that of all others.
+//! Requests, WebSockets, methods and limits are jsonrpsee's and the SDK's. The SDK's own [`sc_rpc_server::start_server`] has no place for what comes
+//! before them here: addresses that were taken when the node started, a check of `Origin` and `Host` ahead of the WebSocket, and strangers, who get safe
+//! methods only, and places and threads of their own.
 
 mod browser;
-mod budget;
-mod calls;
-mod coming;
-mod connection;
 mod explain;
-mod metrics;
 pub mod origin;
-mod patient;
-mod websocket;
+mod strangers;
 
 pub use browser::BrowserLayer;
-pub use patient::Patient;
 
 use crate::bound::{Bound, Purpose, Unavailable};
-use budget::Kind;
-use connection::Connection;
+use explain::Explained;
 use futures::{future::BoxFuture, FutureExt};
 use hyper::{
 	body::Incoming,
@@ -34,75 +25,37 @@ use hyper::{
 use hyper_util::rt::{TokioIo, TokioTimer};
 use jsonrpsee::{
 	core::BoxError,
-	server::{BatchRequestConfig, HttpResponse},
+	server::{
+		middleware::rpc::RpcService, stop_channel, ws, BatchRequestConfig, HttpRequest, HttpResponse, PingConfig, RandomStringIdProvider,
+		RpcServiceBuilder, StopHandle, TowerServiceBuilder,
+	},
 	Methods, RpcModule,
 };
 use origin::{NoOrigin, Origins};
-use sc_rpc_server::{MiddlewareLayer, NodeHealthProxyLayer, RpcEndpoint, RpcMethods, RpcMetrics};
+use sc_rpc_api::DenyUnsafe;
+use sc_rpc_server::{utils::deny_unsafe, Metrics, MiddlewareLayer, NodeHealthProxyLayer, RpcEndpoint, RpcMethods, RpcMetrics, Server};
 use std::{
 	io,
-	net::{Ipv4Addr, SocketAddr},
+	net::{IpAddr, Ipv4Addr, SocketAddr},
 	sync::Arc,
-	time::Duration,
+	time::{Duration, Instant},
 };
+use strangers::{is_stranger, is_unlimited, Threads};
 use substrate_prometheus_endpoint::{PrometheusError, Registry};
-use tokio::{net::TcpListener, runtime::Runtime, sync::Semaphore};
-use tower::Service;
+use tokio::{net::TcpListener, sync::Semaphore};
+use tower::{layer::util::Identity, Service};
 use tower_http::cors::{AllowOrigin, AllowPrivateNetwork, CorsLayer};
 
 const MIB: u32 = 1 << 20;
-/// Bytes that requests and answers may take, of clients on this machine, such as a worker, and of all others.
-const REQUESTS: [u64; 2] = [32 << 20, 128 << 20];
-const ANSWERS: [u64; 2] = [96 << 20, 256 << 20];
-/// Threads in which calls of methods that read the chain, its state or the pool are executed at a time, and how many of these others may have.
+/// Threads in which calls of methods that read the chain, its state or the pool are executed at a time, and how many calls of strangers are.
 const THREADS: u32 = 16;
-const THREADS_OF_OTHERS: usize = 12;
+const CALLS_OF_STRANGERS: usize = 12;
 /// Time for the head of a request to come, from the end of the one before.
 const HEAD: Duration = Duration::from_secs(60);
-/// Limits of a call, beside those of the endpoint.
-const LIMITS: Limits =
-	Limits { request: 0, answer: 0, coming: Duration::from_secs(10), call: Duration::from_secs(60), taking: Duration::from_secs(30) };
-/// Bytes of a head, and of a body that are read ahead.
-const AHEAD: usize = 16 << 10;
-/// Bytes of a request that have to come, and of an answer that have to be taken, in a second, beside the time that each of them has.
-const RATE: u64 = 64 << 10;
 /// Characters of a call that are logged.
 const LOGGED: u32 = 1_024;
 /// Pause after the system gave no connection, for want of something that others may give back.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// What a call may take.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-	/// Bytes of a request.
-	request: u32,
-	/// Bytes of an answer.
-	answer: u32,
-	/// Time for a request to come, beside that for its bytes.
-	coming: Duration,
-	/// Time for a request that has come to be answered.
-	call: Duration,
-	/// Time for an answer to be taken, beside that for its bytes, and for which a client may take nothing.
-	taking: Duration,
-}
-
-/// Time for so many bytes.
-fn time_of(bytes: u64) -> Duration {
-	Duration::from_nanos(bytes.saturating_mul(1_000_000_000) / RATE)
-}
-
-/// A server that runs until it is dropped.
-pub struct Server {
-	runtime: Option<Runtime>,
-}
-
-impl Drop for Server {
-	fn drop(&mut self) {
-		if let Some(runtime) = self.runtime.take() {
-			runtime.shutdown_background();
-		}
-	}
-}
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
@@ -181,35 +134,46 @@ pub fn bind(endpoints: impl IntoIterator<Item = RpcEndpoint>, purpose: Purpose) 
 	Ok(all)
 }
 
-/// Serves `methods` at `endpoints`, with metrics if there is a registry for them. Also says which addresses these came to be.
+/// Serves `methods` at `endpoints`, with metrics if there is a registry for them, until what is returned is dropped.
 ///
 /// # Errors
 /// [`Error::System`], [`Error::Metrics`], [`Error::Unavailable`].
-pub fn start(endpoints: Vec<Endpoint>, methods: &RpcModule<()>, registry: Option<&Registry>) -> Result<(Server, Vec<SocketAddr>), Error> {
+pub fn start(endpoints: Vec<Endpoint>, methods: &RpcModule<()>, registry: Option<&Registry>) -> Result<Server, Error> {
 	let system = |what| move |error| Error::System { what, error };
-	let runtime = sc_rpc_server::create_rpc_runtime(THREADS).map_err(system("threads"))?;
-	let tasks = runtime.handle().clone();
-	// From here on an error stops the runtime without waiting for it.
-	let server = Server { runtime: Some(runtime) };
+	let addresses = endpoints.iter().map(|endpoint| endpoint.bound.local_address()).collect::<Result<Vec<_>, _>>()?;
 	let methods = with_list(methods);
-	let local = Kind::new(REQUESTS[0], ANSWERS[0], THREADS as usize);
-	let others = Kind::new(REQUESTS[1], ANSWERS[1], THREADS_OF_OTHERS);
-	let metrics = match registry {
-		Some(registry) => {
-			metrics::register_all(registry, [&local, &others])?.map(|metrics| metrics.with_known_methods(methods.method_names()))
-		}
-		None => None,
-	};
-	let mut addresses = Vec::new();
-	for Endpoint { options, origins, bound } in endpoints {
-		let _inside = tasks.enter();
-		let listener = bound.listen()?;
-		let address = listener.local_addr().map_err(system("address"))?;
-		addresses.push(address);
-		let (local, others, methods, metrics) = (local.clone(), others.clone(), methods.clone(), metrics.clone());
-		tasks.spawn(accept(listener, origins, Door { endpoint: options, address, local, others, methods, metrics }));
+	let metrics = RpcMetrics::new(registry)?.map(|metrics| metrics.with_known_methods(methods.method_names()));
+	let threads = Arc::new(Semaphore::new(CALLS_OF_STRANGERS));
+	let runtime = sc_rpc_server::create_rpc_runtime(THREADS).map_err(system("threads"))?;
+	let (tasks, (stop, handle)) = (runtime.handle().clone(), stop_channel());
+	// From here on an error stops the runtime without waiting for it.
+	let server = Server::new(handle, addresses.clone(), runtime);
+	for (Endpoint { options, origins, bound }, address) in endpoints.into_iter().zip(addresses) {
+		let listener = {
+			let _inside = tasks.enter();
+			bound.listen()?
+		};
+		let own = limited(&options).to_service_builder();
+		let servers = [own.clone(), own.max_connections(options.max_connections)];
+		let (methods, metrics, threads, stop) = (methods.clone(), metrics.clone(), threads.clone(), stop.clone());
+		tasks.spawn(accept(listener, origins, Door { options, address, servers, methods, metrics, threads, stop }));
 	}
-	Ok((server, addresses))
+	Ok(server)
+}
+
+/// jsonrpsee's server, with the limits of an endpoint.
+fn limited(options: &RpcEndpoint) -> jsonrpsee::server::ServerBuilder<Identity, Identity> {
+	let bytes = |megabytes: u32| megabytes.saturating_mul(MIB);
+	jsonrpsee::server::Server::builder()
+		.max_request_body_size(bytes(options.max_payload_in_mb))
+		.max_response_body_size(bytes(options.max_payload_out_mb))
+		.max_connections(options.max_connections)
+		.max_subscriptions_per_connection(options.max_subscriptions_per_connection)
+		.set_message_buffer_capacity(options.max_buffer_capacity_per_connection.max(1))
+		.set_batch_request_config(options.batch_config)
+		.set_id_provider(RandomStringIdProvider::new(16))
+		// As the SDK's server has it.
+		.enable_ws_ping(PingConfig::new().ping_interval(Duration::from_secs(30)).inactive_limit(Duration::from_secs(60)).max_failures(3))
 }
 
 /// Adds the method that names all others.
@@ -240,23 +204,24 @@ fn cors(origins: &Arc<Origins>) -> CorsLayer {
 
 /// An address at which the server listens.
 struct Door {
-	endpoint: RpcEndpoint,
+	options: RpcEndpoint,
 	address: SocketAddr,
-	local: Kind,
-	others: Kind,
+	/// For the operator's own clients, and for strangers: each has its connections.
+	servers: [TowerServiceBuilder<Identity, Identity>; 2],
 	methods: Methods,
 	metrics: Option<RpcMetrics>,
+	/// For calls of strangers.
+	threads: Arc<Semaphore>,
+	stop: StopHandle,
 }
 
 /// Serves all who come.
 async fn accept(listener: TcpListener, origins: Arc<Origins>, door: Door) {
-	// Nobody else takes the places of clients on this machine.
-	let places = [(), ()].map(|()| Arc::new(Semaphore::new(door.endpoint.max_connections as usize)));
 	let cors = cors(&origins);
 	// Where all pages are let in, no name keeps one out.
 	let by_address = *origins != Origins::All;
 	let layers = tower::ServiceBuilder::new().layer(BrowserLayer::new(origins, by_address)).layer(cors).layer(NodeHealthProxyLayer);
-	let (door, mut connections) = (Arc::new(door), 0_usize);
+	let door = Arc::new(door);
 	loop {
 		let (socket, client) = match listener.accept().await {
 			Ok(accepted) => accepted,
@@ -266,37 +231,72 @@ async fn accept(listener: TcpListener, origins: Arc<Origins>, door: Door) {
 				continue;
 			}
 		};
-		let client = client.ip().to_canonical();
-		let places = if client.is_loopback() { &places[0] } else { &places[1] };
-		let Ok(place) = places.clone().try_acquire_owned() else {
-			tracing::debug!(target: "rpc", %client, "refused: all connections are in use");
-			continue;
-		};
 		// Answers are whole when they are flushed; an error is one of the connection, which shows when it is read.
 		let _ = socket.set_nodelay(true);
-		connections = connections.wrapping_add(1);
+		let client = client.ip().to_canonical();
 		// One limit for all that comes over the connection.
-		let limit = door.endpoint.rate_limit.map(|calls| MiddlewareLayer::new().with_rate_limit_per_minute(calls));
-		let connection = Connection { door: door.clone(), client, id: connections, limit, place: Arc::new(place) };
-		let layers = layers.clone();
+		let limit = door.options.rate_limit.map(|calls| MiddlewareLayer::new().with_rate_limit_per_minute(calls));
+		let (layers, door) = (layers.clone(), door.clone());
 		let service = service_fn(move |request: Request<Incoming>| {
-			let connection = connection.clone();
-			let mut service = layers.service(tower::service_fn(move |request| connection.clone().answer(request)));
+			let (door, limit) = (door.clone(), limit.clone());
+			let mut service = layers.service(tower::service_fn(move |request| door.answer(client, limit.clone(), request)));
 			let answer: BoxFuture<'static, Result<HttpResponse, BoxError>> = service.call(request).boxed();
 			answer
 		});
-		// Only HTTP/1 has one request at a time, and answers it before it reads the next one.
+		// Only HTTP/1 names its host in the header that is looked at.
 		let serving = http1::Builder::new()
 			.timer(TokioTimer::new())
 			.header_read_timeout(HEAD)
-			.max_buf_size(AHEAD)
-			.serve_connection(TokioIo::new(Patient::new(socket, LIMITS.taking)), service)
+			.serve_connection(TokioIo::new(socket), service)
 			.with_upgrades();
 		tokio::spawn(serving.map(|ended| {
 			if let Err(error) = ended {
 				tracing::debug!(target: "rpc", %error, "a connection ended");
 			}
 		}));
+	}
+}
+
+impl Door {
+	/// Answers a request that the layers have let in, or begins its WebSocket.
+	fn answer(
+		&self,
+		client: IpAddr,
+		limit: Option<MiddlewareLayer>,
+		mut request: HttpRequest,
+	) -> BoxFuture<'static, Result<HttpResponse, BoxError>> {
+		let Self { options, address, servers: [own, strangers], methods, metrics, threads, stop } = self;
+		let stranger = is_stranger(client, request.headers());
+		// The mark of a web page stays: it is somebody else's, whoever has it open.
+		if request.extensions().get::<DenyUnsafe>().is_none() {
+			let denied = match (stranger, options.rpc_methods) {
+				(true, RpcMethods::Auto) => DenyUnsafe::Yes,
+				(_, methods) => deny_unsafe(address, &methods),
+			};
+			request.extensions_mut().insert(denied);
+		}
+		let is_websocket = ws::is_upgrade_request(&request);
+		let mut calls = limit.filter(|_| !is_unlimited(options, client, request.headers())).unwrap_or_default();
+		if let Some(metrics) = metrics {
+			calls = calls.with_metrics(Metrics::new(metrics.clone(), if is_websocket { "ws" } else { "http" }));
+		}
+		let (known, threads) = (methods.clone(), stranger.then(|| threads.clone()));
+		let middleware = RpcServiceBuilder::new()
+			.rpc_logger(LOGGED)
+			.layer(calls.clone())
+			.layer_fn(move |service: RpcService| Explained(Threads { service, methods: known.clone(), free: threads.clone() }));
+		let builder = if stranger { strangers } else { own };
+		let mut service = builder.clone().set_rpc_middleware(middleware).build(methods.clone(), stop.clone());
+		if is_websocket {
+			let closed = service.on_session_closed();
+			tokio::spawn(async move {
+				let start = Instant::now();
+				calls.ws_connect();
+				closed.await;
+				calls.ws_disconnect(start);
+			});
+		}
+		service.call(request)
 	}
 }
 

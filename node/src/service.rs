@@ -319,10 +319,10 @@ fn start_with<N: NetworkBackend<Block, <Block as BlockT>::Hash>>(
 		telemetry: telemetry.as_mut(),
 		tracing_execute_block: None,
 	})?;
-	let (rpc_server, addresses) = server::start(listening.rpc, &rpc_handlers.handle(), prometheus_registry.as_ref())
+	let rpc_server = server::start(listening.rpc, &rpc_handlers.handle(), prometheus_registry.as_ref())
 		.map_err(|error| Error::Application(error.into()))?;
 	// In the form of the SDK's own line about its server, which comes before, so that scripts that look for the port find this one last.
-	let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+	let addresses: Vec<_> = rpc_server.listen_addrs().iter().map(ToString::to_string).collect();
 	tracing::info!(target: "rpc", "Running JSON-RPC server: addr={}", addresses.join(","));
 	task_manager.keep_alive(rpc_server);
 

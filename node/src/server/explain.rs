@@ -1,7 +1,9 @@
 //! What to do about errors of which the SDK says too little: added to their `data`.
 
+use futures::{future::Map, FutureExt};
 use jsonrpsee::{
-	types::{ErrorObject, ErrorObjectOwned, Id},
+	server::middleware::rpc::RpcServiceT,
+	types::{ErrorObject, ErrorObjectOwned, Id, Request},
 	MethodResponse,
 };
 use sc_rpc_api::UnsafeRpcError;
@@ -35,21 +37,22 @@ fn advice(error: &ErrorObject<'_>) -> Option<&'static str> {
 	}
 }
 
-/// The answer to a single call, with advice if it is an error that needs some.
-pub fn explained(response: MethodResponse) -> MethodResponse {
-	match response.is_error().then(|| with_advice(response.as_result())).flatten() {
-		Some(advised) => advised,
-		None => response,
+/// A service whose errors come with advice.
+#[derive(Clone)]
+pub struct Explained<S>(pub S);
+
+impl<'a, S: RpcServiceT<'a>> RpcServiceT<'a> for Explained<S> {
+	type Future = Map<S::Future, fn(MethodResponse) -> MethodResponse>;
+
+	fn call(&self, request: Request<'a>) -> Self::Future {
+		self.0.call(request).map(explained as fn(MethodResponse) -> MethodResponse)
 	}
 }
 
-/// What is sent outside of answers, with advice if it is an error that needs some: subscriptions that are refused.
-pub fn explained_text(text: String) -> String {
-	// What a subscription says has no error at its top.
-	match text.contains(r#""error":{"code":"#).then(|| with_advice(&text)).flatten() {
-		Some(advised) => advised.into_result(),
-		None => text,
-	}
+/// An answer, with advice if it is an error that needs some. What a subscription answers was sent before.
+fn explained(response: MethodResponse) -> MethodResponse {
+	let needs = response.is_error() && !response.is_subscription();
+	needs.then(|| with_advice(response.as_result())).flatten().unwrap_or(response)
 }
 
 fn with_advice(text: &str) -> Option<MethodResponse> {
@@ -68,9 +71,8 @@ mod tests {
 	}
 
 	#[test]
-	fn a_place_that_is_taken_is_explained_by_nonces_in_answers_and_refused_subscriptions() {
+	fn a_place_that_is_taken_is_explained_by_nonces() {
 		let told = explained(MethodResponse::error(Id::Number(7), taken())).into_result();
-		assert_eq!(explained_text(MethodResponse::subscription_error(Id::Number(7), taken()).into_result()), told);
 		let told: serde_json::Value = serde_json::from_str(&told).unwrap();
 		assert_eq!((&told["id"], &told["error"]["code"]), (&7.into(), &1014.into()));
 		assert_eq!(told["error"]["message"], "Priority is too low: (2 vs 1)");
@@ -89,12 +91,8 @@ mod tests {
 	fn all_else_is_passed_on_as_it_is() {
 		let other: ErrorObjectOwned = Error::Pool(sc_transaction_pool_api::error::Error::ImmediatelyDropped).into();
 		let said = MethodResponse::error(Id::Number(1), other).into_result();
-		assert_eq!(explained_text(said.clone()), said);
-		for text in [
-			r#"{"jsonrpc":"2.0","method":"x","params":{"subscription":"y","result":{"error":{"code":1014,"message":"a"}}}}"#,
-			r#"{"jsonrpc":"2.0","id":1,"result":"\"error\":{\"code\":1014"}"#,
-		] {
-			assert_eq!(explained_text(text.into()), text);
-		}
+		assert!(with_advice(&said).is_none());
+		// A refused subscription stays one, so that it is not sent a second time.
+		assert!(explained(MethodResponse::subscription_error(Id::Number(7), taken())).is_subscription());
 	}
 }

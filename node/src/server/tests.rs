@@ -1,25 +1,19 @@
 use super::*;
 use jsonrpsee::{
-	core::{
-		client::{ClientT, SubscriptionClientT},
-		params::ArrayParams,
-	},
+	core::client::{ClientT, Subscription, SubscriptionClientT},
 	rpc_params,
 	server::ConnectionId,
 	types::ErrorObjectOwned,
 	ws_client::{WsClient, WsClientBuilder},
 };
-use sc_rpc_api::DenyUnsafe;
 use sc_transaction_pool_api::error::Error::TooLowPriority;
 use std::{
 	num::NonZeroU32,
 	sync::atomic::{AtomicUsize, Ordering},
-	time::Instant,
 };
 use tokio::{
 	io::{AsyncRead, AsyncReadExt, AsyncWriteExt, BufStream},
 	net::TcpStream,
-	sync::Notify,
 };
 
 mod pages;
@@ -27,11 +21,7 @@ mod pages;
 const PURPOSE: Purpose = Purpose { visitors: "JSON-RPC", option: "--rpc-port" };
 /// Bytes of a large answer.
 const LARGE: usize = MIB as usize;
-/// Calls for a large answer that nobody reads.
-const CALLS: usize = 200;
-/// Answers that fit into the buffers of the system, and into the bounds.
-const MANY: usize = 100;
-/// More clients than there is memory for at a time.
+/// More clients than strangers have threads.
 const CROWD: usize = 40;
 /// Longer than any machine takes for what comes, so that a test which waits for what never comes ends.
 const SOON: Duration = Duration::from_secs(600);
@@ -50,13 +40,12 @@ fn endpoint() -> RpcEndpoint {
 	}
 }
 
-/// A server with a method `large`, which counts its calls, `small`, and `unsafe`.
+/// A server with methods `small`, `large`, which counts its calls, `waits`, and `unsafe`, and subscriptions `numbers`, without end, and `listen`, to nothing.
 struct Tested {
 	_server: Server,
 	address: SocketAddr,
 	registry: Registry,
 	executed: Arc<AtomicUsize>,
-	many: Arc<Notify>,
 	waiting: Arc<AtomicUsize>,
 	/// Those who wait do so until it is dropped.
 	_go: std::sync::mpsc::Sender<()>,
@@ -64,33 +53,35 @@ struct Tested {
 
 impl Tested {
 	fn new(endpoint: RpcEndpoint) -> Self {
-		let (executed, many) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-		let counted = (executed.clone(), many.clone());
+		let executed = Arc::new(AtomicUsize::new(0));
+		let counted = executed.clone();
 		let mut methods = RpcModule::new(());
 		methods.register_method("small", |_, _, _| 1).unwrap();
 		methods.register_method("connection", |_, _, extensions| extensions.get::<ConnectionId>().map_or(0, |id| id.0)).unwrap();
 		methods
-			.register_subscription("state_subscribeStorage", "state_storage", "state_unsubscribeStorage", |_, pending, _, _| async {
-				let _ = pending.accept().await;
+			.register_subscription("numbers", "number", "end", |_, pending, _, _| async {
+				let Ok(sink) = pending.accept().await else { return };
+				for number in 0.. {
+					let Ok(message) = jsonrpsee::SubscriptionMessage::from_json(&number) else { return };
+					if sink.send(message).await.is_err() {
+						return;
+					}
+				}
 			})
 			.unwrap();
+		let quiet = |_, pending: jsonrpsee::PendingSubscriptionSink, _, _| async {
+			if let Ok(sink) = pending.accept().await {
+				sink.closed().await;
+			}
+		};
+		methods.register_subscription("listen", "nothing", "leave", quiet).unwrap();
 		let taken = || ErrorObjectOwned::from(sc_rpc_api::author::error::Error::Pool(TooLowPriority { old: 1, new: 1 }));
 		methods.register_method("author_submitExtrinsic", move |_, _, _| Err::<u32, _>(taken())).unwrap();
-		methods
-			.register_subscription(
-				"author_submitAndWatchExtrinsic",
-				"author_extrinsicUpdate",
-				"author_unwatchExtrinsic",
-				move |_, pending, _, _| async move { pending.reject(taken()).await },
-			)
-			.unwrap();
 		methods.register_method("unsafe", |_, _, extensions| sc_rpc_api::check_if_safe(extensions).map(|()| 1)).unwrap();
 		// As the SDK's own module for callers inside the node has it.
 		methods.extensions_mut().insert(DenyUnsafe::No);
 		let large = move |_: jsonrpsee::types::Params<'_>, _: Arc<()>, _: jsonrpsee::Extensions| {
-			if counted.0.fetch_add(1, Ordering::SeqCst) > MANY {
-				counted.1.notify_one();
-			}
+			counted.fetch_add(1, Ordering::SeqCst);
 			"x".repeat(LARGE)
 		};
 		methods.register_blocking_method("large", large).unwrap();
@@ -102,8 +93,8 @@ impl Tested {
 		};
 		methods.register_blocking_method("waits", waits).unwrap();
 		let registry = Registry::new();
-		let (_server, addresses) = start(bind([endpoint], PURPOSE).unwrap(), &methods, Some(&registry)).unwrap();
-		Self { _server, address: addresses[0], registry, executed, many, waiting, _go: go }
+		let server = start(bind([endpoint], PURPOSE).unwrap(), &methods, Some(&registry)).unwrap();
+		Self { address: server.listen_addrs()[0], _server: server, registry, executed, waiting, _go: go }
 	}
 
 	async fn client(&self) -> WsClient {
@@ -118,22 +109,21 @@ impl Tested {
 		metric.get_counter().get_value() + metric.get_gauge().get_value()
 	}
 
-	/// Waits until so many bytes are held.
-	async fn holds(&self, bytes: std::ops::Range<f64>) {
-		let held = async {
-			while !bytes.contains(&self.value("neuroshard_rpc_held_bytes", 0)) {
+	/// Waits until as many calls are executed as strangers may have.
+	async fn is_crowded(&self) {
+		let executed = async {
+			while self.waiting.load(Ordering::SeqCst) < CALLS_OF_STRANGERS {
 				tokio::task::yield_now().await;
 			}
 		};
-		tokio::time::timeout(SOON, held).await.unwrap_or_else(|_| panic!("not {bytes:?}"));
+		tokio::time::timeout(SOON, executed).await.expect("strangers are served");
 	}
 
-	/// A client on this machine and a stranger are answered at once.
-	async fn goes_on(&self, client: &WsClient, stranger: &mut TcpStream) {
-		tokio::time::timeout(SOON, self.answers(client)).await.expect("clients on this machine are served");
-		stranger.write_all(&asks_for("small")).await.unwrap();
-		let answer = tokio::time::timeout(SOON, until(stranger, b'}')).await.expect("strangers are served");
-		assert!(answer.ends_with(r#""result":1}"#), "{answer}");
+	/// A client on this machine is answered by a method that needs a thread, beside all strangers.
+	async fn leaves_a_thread(&self, client: &WsClient) {
+		let large = client.request::<String, _>("large", rpc_params![]);
+		assert_eq!(tokio::time::timeout(SOON, large).await.expect("in a thread of its own").unwrap().len(), LARGE);
+		assert_eq!(self.waiting.load(Ordering::SeqCst), CALLS_OF_STRANGERS);
 	}
 
 	async fn answers(&self, client: &WsClient) {
@@ -155,13 +145,6 @@ impl Tested {
 	async fn stranger(&self) -> TcpStream {
 		self.websocket(handshake(self.address).replace("Upgrade: ", "X-Forwarded-For: 192.0.2.60\r\nUpgrade: ")).await
 	}
-
-	/// A WebSocket that has asked for many large answers. The node may stop reading before all is sent.
-	async fn greedy(&self) -> TcpStream {
-		let mut socket = self.websocket(handshake(self.address)).await;
-		socket.write_all(&asks_for("large").repeat(CALLS)).await.unwrap();
-		socket
-	}
 }
 
 /// The request that begins a WebSocket.
@@ -179,54 +162,7 @@ fn asks_for(method: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_are_executed_as_fast_as_their_answers_are_read_and_none_is_lost() {
-	let tested = Tested::new(endpoint());
-	let (client, mut greedy) = (tested.client().await, tested.greedy().await);
-	let too_many = tokio::time::timeout(Duration::from_secs(5), tested.many.notified()).await.is_ok();
-	assert!(!too_many, "{} answers are kept", tested.executed.load(Ordering::SeqCst));
-	tested.answers(&client).await;
-
-	let mut left = CALLS * LARGE;
-	let mut buffer = vec![0; LARGE];
-	while left > 0 {
-		let bytes = greedy.read(&mut buffer).await.unwrap();
-		assert!(bytes > 0, "{left} bytes are missing");
-		left = left.saturating_sub(buffer[..bytes].iter().filter(|byte| **byte == b'x').count());
-	}
-	assert_eq!(tested.executed.load(Ordering::SeqCst), CALLS);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_who_send_messages_in_parts_starve_nobody() {
-	let tested = Tested::new(RpcEndpoint { max_connections: 100, ..endpoint() });
-	let (client, mut stranger) = (tested.client().await, tested.stranger().await);
-	let mut large = vec![0x01, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0];
-	large.extend([b'x'; 1_000]);
-	let mut crowd = Vec::new();
-	// The first part of a message, which another one would follow; and one that says that it has a mebibyte.
-	for part in [vec![0x01, 0x81, 0, 0, 0, 0, b'{'], large] {
-		let beside_them = async {
-			loop {
-				crowd.clear();
-				for _ in 0..CROWD {
-					let mut socket = tested.stranger().await;
-					socket.write_all(&part).await.unwrap();
-					crowd.push(socket);
-				}
-				tested.goes_on(&client, &mut stranger).await;
-				// On a slow machine their time may have been over before.
-				if crowd.iter().all(is_connected) {
-					break;
-				}
-			}
-		};
-		tokio::time::timeout(SOON, beside_them).await.expect("others are served while these are connected");
-	}
-	assert!(tested.value("neuroshard_rpc_held_bytes", 0) < 1e6, "memory is taken as bytes come");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_whose_calls_take_long_leave_memory_and_threads_for_clients_on_this_machine() {
+async fn strangers_whose_calls_take_long_leave_threads_for_clients_on_this_machine() {
 	let tested = Tested::new(RpcEndpoint { max_connections: 100, ..endpoint() });
 	let client = tested.client().await;
 	let mut crowd = Vec::new();
@@ -235,48 +171,120 @@ async fn strangers_whose_calls_take_long_leave_memory_and_threads_for_clients_on
 		socket.write_all(&asks_for("waits")).await.unwrap();
 		crowd.push(socket);
 	}
-	// As many as may.
-	let executed = async {
-		while tested.waiting.load(Ordering::SeqCst) < THREADS_OF_OTHERS {
-			tokio::task::yield_now().await;
-		}
-	};
-	tokio::time::timeout(SOON, executed).await.expect("strangers are served");
-	tokio::time::timeout(SOON, tested.answers(&client)).await.expect("clients on this machine are served");
-	let blocking = client.request::<String, _>("large", rpc_params![]);
-	assert_eq!(tokio::time::timeout(SOON, blocking).await.expect("in threads of their own").unwrap().len(), LARGE);
-	assert_eq!(tested.waiting.load(Ordering::SeqCst), THREADS_OF_OTHERS);
+	tested.is_crowded().await;
+	tested.leaves_a_thread(&client).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_whose_answers_are_larger_than_what_may_be_unread_is_answered() {
-	let tested = Tested::new(endpoint());
+async fn a_stranger_that_goes_away_has_its_thread_until_its_call_ends() {
+	let tested = Tested::new(RpcEndpoint { max_connections: 100, ..endpoint() });
 	let client = tested.client().await;
-	let mut batch = jsonrpsee::core::params::BatchRequestBuilder::new();
-	for _ in 0..5 {
-		batch.insert("large", rpc_params![]).unwrap();
+	let request = posted(tested.address, "waits").replace("Content-Type", "X-Real-IP: 192.0.2.60\r\nContent-Type");
+	for come in 1..=CALLS_OF_STRANGERS {
+		let mut socket = TcpStream::connect(tested.address).await.unwrap();
+		socket.write_all(request.as_bytes()).await.unwrap();
+		let executed = async {
+			while tested.waiting.load(Ordering::SeqCst) < come {
+				tokio::task::yield_now().await
+			}
+		};
+		tokio::time::timeout(SOON, executed).await.expect("strangers are served");
 	}
-	let answers = client.batch_request::<String>(batch).await.unwrap();
-	assert_eq!(answers.into_ok().unwrap().map(|answer| answer.len()).collect::<Vec<_>>(), [LARGE; 5]);
+	let mut last = TcpStream::connect(tested.address).await.unwrap();
+	last.write_all(request.as_bytes()).await.unwrap();
+	tested.leaves_a_thread(&client).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_that_say_nothing_are_counted_and_their_places_given_back() {
+async fn strangers_who_take_all_connections_leave_those_of_clients_on_this_machine() {
+	let tested = Tested::new(endpoint());
+	let crowd = [tested.stranger().await, tested.stranger().await, tested.stranger().await];
+	let mut refused = TcpStream::connect(tested.address).await.unwrap();
+	let page = handshake(tested.address).replace("Upgrade: ", "Origin: https://app.example\r\nUpgrade: ");
+	refused.write_all(page.as_bytes()).await.unwrap();
+	assert!(until(&mut refused, b'\n').await.starts_with("HTTP/1.1 429"));
+	let client = tested.client().await;
+	tested.answers(&client).await;
+	drop(crowd);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_are_counted_and_their_places_given_back() {
 	let tested = Tested::new(endpoint());
 	let client = tested.client().await;
-	let idle = [TcpStream::connect(tested.address).await.unwrap(), TcpStream::connect(tested.address).await.unwrap()];
-	let mut refused = TcpStream::connect(tested.address).await.unwrap();
-	assert!(refused.read_u8().await.is_err());
+	let others = [tested.client().await, tested.client().await];
+	let connect = async || WsClientBuilder::default().build(format!("ws://{}", tested.address)).await;
+	assert!(connect().await.is_err());
 	tested.answers(&client).await;
-	drop(idle);
-	let again = async { while WsClientBuilder::default().build(format!("ws://{}", tested.address)).await.is_err() {} };
+	drop(others);
+	let again = async { while connect().await.is_err() {} };
 	tokio::time::timeout(SOON, again).await.expect("their places are free");
 	tested.answers(&client).await;
 }
 
-/// Whether the node has said nothing over a connection, and not ended it.
-fn is_connected(socket: &TcpStream) -> bool {
-	matches!(socket.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_subscribes_and_never_reads_holds_up_nobody() {
+	let tested = Tested::new(endpoint());
+	let client = tested.client().await;
+	let mut deaf = tested.websocket(handshake(tested.address)).await;
+	deaf.write_all(&asks_for("numbers")).await.unwrap();
+	let mut numbers: Subscription<usize> = client.subscribe("numbers", rpc_params![], "end").await.unwrap();
+	for number in 0..1_000 {
+		assert_eq!(numbers.next().await.unwrap().unwrap(), number);
+	}
+	tested.answers(&client).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_larger_than_its_bound_is_refused_and_the_connection_goes_on() {
+	let tested = Tested::new(RpcEndpoint { max_payload_in_mb: 1, max_payload_out_mb: 1, ..endpoint() });
+	let client = tested.client().await;
+	let refused = client.request::<String, _>("large", rpc_params![]).await.unwrap_err().to_string();
+	assert!(refused.contains("-32008"), "{refused}");
+	let head = posted_text(tested.address, "").replace("Content-Length: 0", &format!("Content-Length: {}", LARGE + 1));
+	let mut socket = TcpStream::connect(tested.address).await.unwrap();
+	socket.write_all(head.as_bytes()).await.unwrap();
+	assert!(until(&mut socket, b'\n').await.starts_with("HTTP/1.1 413"));
+	let mut socket = tested.websocket(handshake(tested.address)).await;
+	let length = u64::try_from(LARGE + 1).unwrap().to_be_bytes();
+	let message = [&[0x81, 0xff][..], &length, &[0; 4], &vec![b'x'; LARGE + 1], &asks_for("small")].concat();
+	socket.write_all(&message).await.unwrap();
+	assert!(until(&mut socket, b'}').await.contains("-32007"));
+	// The end of the refusal, and the next answer.
+	assert_eq!(until(&mut socket, b'}').await, "}");
+	assert!(until(&mut socket, b'}').await.ends_with(r#""result":1}"#));
+	tested.answers(&client).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_have_as_many_calls_as_they_may() {
+	let batch = async |tested: &Tested, calls: usize| {
+		let mut socket = TcpStream::connect(tested.address).await.unwrap();
+		let calls = vec![r#"{"jsonrpc":"2.0","id":1,"method":"small"}"#; calls].join(",");
+		let request = posted_text(tested.address, &format!("[{calls}]")).replace("Content-Type", "Connection: close\r\nContent-Type");
+		socket.write_all(request.as_bytes()).await.unwrap();
+		let mut answer = String::new();
+		socket.read_to_string(&mut answer).await.unwrap();
+		answer
+	};
+	let tested = Tested::new(endpoint());
+	assert_eq!(batch(&tested, 10).await.matches(r#""result":1"#).count(), 10);
+	assert!(batch(&tested, 11).await.contains("-32010"));
+	let without = Tested::new(RpcEndpoint { batch_config: BatchRequestConfig::Disabled, ..endpoint() });
+	assert!(batch(&without, 1).await.contains("-32005"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn subscriptions_of_a_connection_are_counted() {
+	let tested = Tested::new(endpoint());
+	let client = tested.client().await;
+	let subscribe = async || client.subscribe::<usize, _>("listen", rpc_params![], "leave").await;
+	let first = subscribe().await.unwrap();
+	let refused = subscribe().await.err().unwrap().to_string();
+	assert!(refused.contains("-32006"), "{refused}");
+	first.unsubscribe().await.unwrap();
+	let again = async { while subscribe().await.is_err() {} };
+	tokio::time::timeout(SOON, again).await.expect("its place is free");
 }
 
 /// A call by HTTP.
@@ -311,47 +319,6 @@ async fn requests_by_http_are_answered_one_after_the_other_also_if_they_come_tog
 		assert!(head.starts_with("HTTP/1.1 200"), "{head}");
 		assert_eq!(body.len(), r#"{"jsonrpc":"2.0","id":1,"result":}"#.len() + bytes);
 	}
-	// A WebSocket may come behind them, without a body.
-	let upgrade = handshake(tested.address);
-	for (head, status) in [
-		(upgrade.replace("Upgrade: ", "Content-Length: 0\r\nUpgrade: "), "HTTP/1.1 101"),
-		(upgrade.replace("Upgrade: ", "Content-Length: 2\r\nUpgrade: "), "HTTP/1.1 400"),
-	] {
-		let mut socket = TcpStream::connect(tested.address).await.unwrap();
-		socket.write_all(&[posted(tested.address, "small"), head, "xx".into()].concat().into_bytes()).await.unwrap();
-		until(&mut socket, b'}').await;
-		assert_eq!(until(&mut socket, b' ').await + &until(&mut socket, b' ').await, format!("{status} "));
-	}
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_by_http_has_its_memory_until_it_is_taken() {
-	let tested = Tested::new(endpoint());
-	let mut socket = TcpStream::connect(tested.address).await.unwrap();
-	// More than the buffers of the system take.
-	let calls = [r#"{"jsonrpc":"2.0","id":1,"method":"large"}"#; 10].join(",");
-	let request = format!(
-		"POST / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n\
-		 1\r\n[\r\n{:x}\r\n{calls}]\r\n0\r\n\r\n",
-		tested.address,
-		calls.len() + 1,
-	);
-	socket.write_all(request.as_bytes()).await.unwrap();
-	let answer = f64::from(MIB) * 10.0;
-	tested.holds(answer..answer * 1.1).await;
-	let mut read = Vec::new();
-	socket.read_to_end(&mut read).await.unwrap();
-	assert!(read.starts_with(b"HTTP/1.1 200") && read.len() > 10 * LARGE);
-	tested.holds(0.0..1.0).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_websocket_is_bound_however_the_lines_of_its_handshake_end() {
-	let tested = Tested::new(endpoint());
-	let mut socket = tested.websocket(handshake(tested.address).replace("\r\n", "\n")).await;
-	socket.write_all(&asks_for("large").repeat(CALLS)).await.unwrap();
-	let too_many = tokio::time::timeout(Duration::from_secs(5), tested.many.notified()).await.is_ok();
-	assert!(!too_many, "{} answers are kept", tested.executed.load(Ordering::SeqCst));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -363,34 +330,6 @@ async fn http_2_is_not_spoken() {
 	// The end of the connection may come as a reset.
 	let _ = socket.read_to_end(&mut answer).await;
 	assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"), "{answer:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn subscriptions_are_no_part_of_a_batch_and_name_each_key_once() {
-	let tested = Tested::new(endpoint());
-	let client = tested.client().await;
-	let ask = async |parameters: serde_json::Value| {
-		let parameters: ArrayParams = parameters.as_array().unwrap().iter().fold(ArrayParams::new(), |mut all, one| {
-			all.insert(one).unwrap();
-			all
-		});
-		client.request::<serde_json::Value, _>("state_subscribeStorage", parameters).await.map_err(|error| error.to_string())
-	};
-	let many: Vec<_> = (0..1_025).map(|key| format!("0x{key:04x}")).collect();
-	for keys in [serde_json::json!(["0x3a63", "0x3A63"]), serde_json::json!(many)] {
-		assert!(ask(serde_json::json!([keys])).await.unwrap_err().contains("at most 1,024 keys"), "{keys}");
-	}
-	let mut named = jsonrpsee::core::params::ObjectParams::new();
-	named.insert("keys", ["0x3a63", "0x3a63"]).unwrap();
-	assert!(client.request::<serde_json::Value, _>("state_subscribeStorage", named).await.is_err());
-	let mut batch = jsonrpsee::core::params::BatchRequestBuilder::new();
-	batch.insert("small", rpc_params![]).unwrap();
-	batch.insert("state_subscribeStorage", rpc_params![["0x3a63"]]).unwrap();
-	let answers = client.batch_request::<serde_json::Value>(batch).await.unwrap();
-	let answers: Vec<_> = answers.into_iter().map(|answer| answer.map_err(|error| error.code())).collect();
-	assert_eq!(answers, [Ok(serde_json::json!(1)), Err(-32_600)]);
-	// The one subscription that the connection may have.
-	assert!(ask(serde_json::json!([many[..1_024]])).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -426,7 +365,7 @@ async fn all_methods_are_named_and_unsafe_ones_refused_where_they_should_be() {
 		assert_eq!(
 			names,
 			serde_json::json!({ "methods": [
-				"author_submitAndWatchExtrinsic", "author_submitExtrinsic", "author_unwatchExtrinsic", "connection", "large", "rpc_methods", "small", "state_subscribeStorage", "state_unsubscribeStorage", "unsafe", "waits"
+				"author_submitExtrinsic", "connection", "end", "large", "leave", "listen", "numbers", "rpc_methods", "small", "unsafe", "waits"
 			] })
 		);
 		assert_eq!(client.request::<u32, _>("unsafe", rpc_params![]).await.is_ok(), allowed, "{rpc_methods:?}");
@@ -458,20 +397,18 @@ async fn who_comes_to_loopback_over_a_proxy_or_by_a_name_is_not_served_what_is_u
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_and_what_they_hold_are_shown() {
+async fn calls_are_shown_in_metrics() {
 	let tested = Tested::new(endpoint());
 	let client = tested.client().await;
 	for _ in 0..3 {
 		tested.answers(&client).await;
 	}
 	client.request::<u32, _>("no such method", rpc_params![]).await.unwrap_err();
-	assert_eq!([0, 1].map(|label| tested.value("neuroshard_substrate_rpc_calls_finished", label)), [3.0, 1.0]);
-	// The client may have an answer before the server has noticed that.
-	tested.holds(0.0..1.0).await;
+	assert_eq!([0, 1].map(|label| tested.value("substrate_rpc_calls_finished", label)), [3.0, 1.0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_extrinsic_whose_nonce_is_taken_is_told_about_nonces_whichever_way_it_was_sent() {
+async fn an_extrinsic_whose_nonce_is_taken_is_told_about_nonces_in_calls_and_batches() {
 	let tested = Tested::new(endpoint());
 	let client = tested.client().await;
 	let mut told: Vec<_> = Vec::new();
@@ -479,9 +416,7 @@ async fn an_extrinsic_whose_nonce_is_taken_is_told_about_nonces_whichever_way_it
 	let mut batch = jsonrpsee::core::params::BatchRequestBuilder::new();
 	batch.insert("author_submitExtrinsic", rpc_params![]).unwrap();
 	told.extend(client.batch_request::<u32>(batch).await.unwrap().into_iter().map(|answer| answer.unwrap_err().to_string()));
-	let watch = client.subscribe::<u32, _>("author_submitAndWatchExtrinsic", rpc_params![], "author_unwatchExtrinsic");
-	told.push(watch.await.err().unwrap().to_string());
-	assert_eq!(told.len(), 3);
+	assert_eq!(told.len(), 2);
 	for words in told {
 		assert!(words.contains("1014") && words.contains("system_accountNextIndex"), "{words}");
 	}

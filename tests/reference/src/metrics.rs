@@ -1,4 +1,4 @@
-//! Metrics of worker and node.
+//! Metrics of the worker.
 
 use crate::{
 	cell,
@@ -9,8 +9,6 @@ use std::fmt::Write as _;
 
 /// Files of the worker that name metrics, and the prefix that these get.
 const WORKER: (&str, &str) = ("offchain-worker/roles/src/status/metrics.rs", "neuroshard_worker_");
-/// The same of the node.
-const NODE: (&str, &str) = ("node/src/server/metrics.rs", "neuroshard_");
 
 /// Returns the page.
 ///
@@ -18,7 +16,7 @@ const NODE: (&str, &str) = ("node/src/server/metrics.rs", "neuroshard_");
 /// [`ReferenceError`] if the source is not where it is expected.
 pub fn page() -> Result<String, ReferenceError> {
 	let mut page = String::from(
-		"# Metrics\n\nWhat worker and node say to Prometheus beside the metrics of the SDK (`substrate_..`). Counters end in `_total`. This page is written by \
+		"# Metrics\n\nWhat the worker says to Prometheus. A node says what the SDK does (`substrate_..`). Counters end in `_total`. This page is written by \
 		 `scripts/reference.sh`.\n\n## Worker (`run --metrics HOST:PORT`)\n\n| Metric | Meaning |\n| --- | --- |\n",
 	);
 	let (path, prefix) = WORKER;
@@ -29,13 +27,6 @@ pub fn page() -> Result<String, ReferenceError> {
 	for (name, help) in named(text, &["counter", "gauge", "family", "registry.register"]) {
 		let _ = writeln!(page, "| `{prefix}{name}` | {} |", cell(&help));
 	}
-	page.push_str("\n## Node\n\n| Metric | Meaning |\n| --- | --- |\n");
-	let (path, prefix) = NODE;
-	let text = read(path)?;
-	let text = text.split("#[cfg(test)]").next().unwrap_or(&text);
-	for (name, help) in named(text, &["Opts::new", "Gauge::new", "Counter::new"]) {
-		let _ = writeln!(page, "| `{prefix}{name}` | {} |", cell(&help));
-	}
 	Ok(page)
 }
 
@@ -44,9 +35,9 @@ mod tests {
 	use super::*;
 
 	#[test]
-	fn metrics_of_both_programs_are_listed() {
+	fn metrics_of_the_worker_are_listed() {
 		let page = page().unwrap();
-		for part in ["| `neuroshard_worker_audits_too_slow` |", "| `neuroshard_worker_node_fit` |", "| `neuroshard_rpc_held_bytes` |"] {
+		for part in ["| `neuroshard_worker_audits_too_slow` |", "| `neuroshard_worker_node_fit` |"] {
 			assert!(page.contains(part), "{part}");
 		}
 	}

@@ -16,8 +16,8 @@ impl Tested {
 	async fn told(&self, request: String) -> String {
 		let mut socket = TcpStream::connect(self.address).await.unwrap();
 		socket.write_all(request.as_bytes()).await.unwrap();
-		// What follows the answer is no request: the server ends the connection.
-		socket.write_all(b"\0\r\n\r\n").await.unwrap();
+		// What follows the answer is neither a request nor a frame: the server ends the connection.
+		socket.write_all(b"\xff\xff\r\n\r\n").await.unwrap();
 		let mut answer = Vec::new();
 		let _ = socket.read_to_end(&mut answer).await;
 		String::from_utf8_lossy(&answer).into_owned()
@@ -150,7 +150,7 @@ async fn a_tunnel_is_served_whatever_its_port_and_a_name_is_told_why_it_is_not()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pages_leave_memory_and_threads_for_clients_on_this_machine() {
+async fn pages_leave_threads_for_clients_on_this_machine() {
 	let tested = tested(RpcMethods::Auto);
 	let client = tested.client().await;
 	let mut pages = Vec::new();
@@ -159,15 +159,8 @@ async fn pages_leave_memory_and_threads_for_clients_on_this_machine() {
 		socket.write_all(&asks_for("waits")).await.unwrap();
 		pages.push(socket);
 	}
-	let executed = async {
-		while tested.waiting.load(Ordering::SeqCst) < THREADS_OF_OTHERS {
-			tokio::task::yield_now().await;
-		}
-	};
-	tokio::time::timeout(SOON, executed).await.expect("pages are served");
-	let large = client.request::<String, _>("large", rpc_params![]);
-	assert_eq!(tokio::time::timeout(SOON, large).await.expect("in threads of their own").unwrap().len(), LARGE);
-	assert_eq!(tested.waiting.load(Ordering::SeqCst), THREADS_OF_OTHERS);
+	tested.is_crowded().await;
+	tested.leaves_a_thread(&client).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
